@@ -1,0 +1,43 @@
+package syntax_test
+
+import (
+	"errors"
+	"fmt"
+
+	"pmdaderived/derived/syntax"
+)
+
+// The metrics a definition needs are the names in its tree.
+func ExampleWalk() {
+	e, err := syntax.Parse("delta(disk.dev.total_bytes)/delta(disk.dev.total)", syntax.Literals{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(e)
+	syntax.Walk(e, func(e syntax.Expr) bool {
+		if name, ok := e.(*syntax.Name); ok {
+			fmt.Println("needs", name.Name)
+		}
+		return true
+	})
+	// Output:
+	// delta(disk.dev.total_bytes) / delta(disk.dev.total)
+	// needs disk.dev.total_bytes
+	// needs disk.dev.total
+}
+
+// A mistake is shown below the text, as libpcp shows it.
+func ExampleCaret() {
+	const text = "100 * delta(disk.dev.read"
+	_, err := syntax.Parse(text, syntax.Literals{})
+	var mistake *syntax.Error
+	if errors.As(err, &mistake) {
+		fmt.Println(syntax.Caret(text, mistake.Offset))
+		fmt.Println(mistake.Msg)
+	}
+	// Output:
+	// 100 * delta(disk.dev.read
+	//                         ^
+	// Metric name expected to follow delta(
+}

@@ -1,0 +1,546 @@
+package syntax
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Limits of what Parse accepts. They bound the stack of everything that recurses over a tree: a Go
+// stack that overflows cannot be recovered.
+const (
+	// MaxText is the longest expression, in bytes.
+	MaxText = 1 << 20
+
+	// MaxDepth is the largest number of nodes on a path from the root of a tree to a leaf. An
+	// operator chain is as deep as it is long: a+b+c is 3 nodes deep.
+	MaxDepth = 10_000
+)
+
+// Literals judges the parts of an expression that have a language of their own, when they are
+// read. The text of the error is the REASON in the syntax error. A nil field accepts everything.
+type Literals struct {
+	Units   func(text string) error // of mkconst, novalue and rescale: pmParseUnitsStr(3)
+	Pattern func(ere string) error  // of matchinst: regcomp(3) with REG_EXTENDED
+}
+
+// Parse reads one definition: the text after the "=". It takes time linear in its length. The error
+// is an *Error. The tree refers to text and keeps it alive.
+func Parse(text string, lits Literals) (Expr, error) {
+	if len(text) > MaxText {
+		return nil, &Error{Offset: MaxText, Msg: fmt.Sprintf("Expression longer than %d bytes", MaxText)}
+	}
+	p := parser{scan: scanner{text: text}, lits: lits}
+	return p.definition()
+}
+
+// parser has one method per production of grammar.txt; operators go by binding power. Each method
+// begins at the first token of its production and ends after the last one.
+type parser struct {
+	scan scanner
+	lits Literals
+
+	tok   token // the one to look at
+	end   int   // where the token before it ended
+	first int   // where the first token of the text begins
+
+	open     []construct // what waits for its rest, innermost last
+	depth    int         // calls of expr in progress
+	argument bool        // the name about to be read begins the argument of a function
+	loose    []*NoValue  // read, and not yet an operand of a ternary
+}
+
+// advance goes on to the next token.
+func (p *parser) advance() error { return p.scanNext(false) }
+
+func (p *parser) scanNext(pattern bool) error {
+	tok, err := p.scan.next(pattern)
+	if err != nil {
+		return err
+	}
+	p.end, p.tok = p.tok.at.End, tok
+	return nil
+}
+
+// expect goes past a token of kind k, or refuses another one.
+func (p *parser) expect(k kind) error {
+	if p.tok.kind != k {
+		return p.refuse()
+	}
+	return p.advance()
+}
+
+func (p *parser) begin(c construct)  { p.open = append(p.open, c) }
+func (p *parser) change(c construct) { p.open[len(p.open)-1] = c }
+func (p *parser) finish()            { p.open = p.open[:len(p.open)-1] }
+
+// refuse is the error for a token that does not fit: the innermost open construct has the word.
+func (p *parser) refuse() *Error {
+	if len(p.open) == 0 {
+		return p.fail("")
+	}
+	return p.fail(p.open[len(p.open)-1].message())
+}
+
+// fail is an error at the current token.
+func (p *parser) fail(msg string) *Error { return &Error{Offset: p.tok.at.Start, Msg: msg} }
+
+// swallow is the error of PCP for a token it only finds wrong after reading the one behind it.
+func (p *parser) swallow(what string) error {
+	text := p.scan.text[p.tok.at.Start:p.tok.at.End]
+	if err := p.advance(); err != nil {
+		return err
+	}
+	return p.fail(what + " '" + text + "'")
+}
+
+// node makes the common part of a node that begins at start, ends before the current token and has
+// these operands; it refuses a tree that grows too high.
+func (p *parser) node(start int, operands ...Expr) (node, error) {
+	n := node{at: Span{start, p.end}, height: 1}
+	for _, e := range operands {
+		n.height = max(n.height, e.depth()+1)
+	}
+	if n.height > MaxDepth {
+		return node{}, tooDeep(start)
+	}
+	return n, nil
+}
+
+func tooDeep(offset int) *Error {
+	return &Error{Offset: offset, Msg: fmt.Sprintf("Expression more than %d levels deep", MaxDepth)}
+}
+
+// definition = expr .
+func (p *parser) definition() (Expr, error) {
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	p.first = p.tok.at.Start
+	switch p.tok.kind {
+	case tokOp:
+		if p.tok.op != Sub {
+			return nil, p.swallow("Unexpected initial")
+		}
+	case tokQuest, tokColon, tokRParen:
+		return nil, p.swallow("Unexpected initial")
+	default:
+	}
+
+	e, err := p.expr(powerTernary)
+	if err != nil {
+		return nil, err
+	}
+	switch p.tok.kind {
+	case tokEnd:
+	case tokLParen, tokRParen:
+		return nil, p.swallow("Unexpected")
+	default:
+		return nil, p.refuse()
+	}
+	if len(p.loose) > 0 {
+		const misplaced = "novalue() can only be one of the two operands of a ternary"
+		return nil, &Error{Offset: p.loose[0].at.Start, Msg: misplaced}
+	}
+	return e, nil
+}
+
+// expr reads operands and the operators between them that have at least the power least.
+func (p *parser) expr(least int) (Expr, error) {
+	// Every call yields a node below that of the call around it: calls nest no deeper than the tree.
+	p.depth++
+	defer func() { p.depth-- }()
+	if p.depth > MaxDepth {
+		return nil, tooDeep(p.tok.at.Start)
+	}
+
+	x, err := p.operand()
+	for err == nil {
+		switch {
+		case p.tok.kind == tokOp && p.tok.op.power() >= least:
+			x, err = p.binary(x)
+		case p.tok.kind == tokQuest && powerTernary >= least:
+			x, err = p.ternary(x)
+		default:
+			return x, nil
+		}
+	}
+	return nil, err
+}
+
+// binary = x op expr, where expr binds tighter than op: chains fold to the left.
+func (p *parser) binary(x Expr) (Expr, error) {
+	op, pos := p.tok.op, p.tok.at.Start
+	p.begin(construct(op))
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	y, err := p.expr(op.power() + 1)
+	if err != nil {
+		return nil, err
+	}
+	p.finish()
+	n, err := p.node(x.Span().Start, x, y)
+	if err != nil {
+		return nil, tooDeep(pos)
+	}
+	return &Binary{node: n, Op: op, OpPos: pos, X: x, Y: y}, nil
+}
+
+// ternary = guard "?" expr ":" expr, where the last one is no bare ternary: chains fold to the left.
+func (p *parser) ternary(guard Expr) (Expr, error) {
+	pos := p.tok.at.Start
+	p.begin(opQuest)
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	then, err := p.expr(powerTernary)
+	if err != nil {
+		return nil, err
+	}
+	_, none := then.(*NoValue)
+	if none {
+		p.loose = p.loose[:len(p.loose)-1]
+	}
+	if p.tok.kind != tokColon {
+		return nil, p.refuse()
+	}
+	p.change(opColon)
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	otherwise, err := p.expr(powerTernary + 1)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := otherwise.(*NoValue); ok && !none {
+		p.loose = p.loose[:len(p.loose)-1]
+	}
+	p.finish()
+	n, err := p.node(guard.Span().Start, guard, then, otherwise)
+	if err != nil {
+		return nil, tooDeep(pos)
+	}
+	return &Ternary{node: n, Guard: guard, Then: then, Else: otherwise}, nil
+}
+
+// operand = prefix | name | number | paren | function .
+func (p *parser) operand() (Expr, error) {
+	switch p.tok.kind {
+	case tokOp:
+		if p.tok.op == Sub {
+			return p.prefix(Neg)
+		}
+	case tokNot:
+		return p.prefix(Not)
+	case tokName:
+		return p.name()
+	case tokInt, tokDouble:
+		return p.number()
+	case tokLParen:
+		return p.paren()
+	case tokFunc:
+		return p.call()
+	case tokMkconst:
+		return p.mkconst()
+	case tokNoValue:
+		return p.novalue()
+	case tokRescale:
+		return p.rescale()
+	case tokMatch:
+		return p.matchinst()
+	default:
+	}
+	return nil, p.refuse()
+}
+
+// prefix = op expr, where expr binds at least as tight as op asks for.
+func (p *parser) prefix(op Op) (Expr, error) {
+	start := p.tok.at.Start
+	p.begin(construct(op))
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	x, err := p.expr(op.power())
+	if err != nil {
+		return nil, err
+	}
+	p.finish()
+	n, err := p.node(start, x)
+	if err != nil {
+		return nil, err
+	}
+	return &Unary{node: n, Op: op, X: x}, nil
+}
+
+// name = NAME [ INSTANCE ] .
+func (p *parser) name() (Expr, error) {
+	argument := p.argument
+	p.argument = false
+	x, err := p.metric()
+	if err != nil {
+		return nil, err
+	}
+	if !argument && !p.tok.follows() {
+		return nil, p.fail(afterName)
+	}
+	return p.instance(x)
+}
+
+// metric = NAME .
+func (p *parser) metric() (*Name, error) {
+	text, start := p.tok.text, p.tok.at.Start
+	if err := p.expect(tokName); err != nil {
+		return nil, err
+	}
+	n, err := p.node(start)
+	return &Name{node: n, Name: text}, err
+}
+
+// instance reads the INSTANCE that may follow a name or a parenthesis.
+func (p *parser) instance(x Expr) (Expr, error) {
+	if p.tok.kind != tokInstance {
+		return x, nil
+	}
+	tok := p.tok
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	n, err := p.node(x.Span().Start, x)
+	if err != nil {
+		return nil, err
+	}
+	return &Select{node: n, X: x, Instance: tok.text, InstanceSpan: tok.at}, nil
+}
+
+// number = INTEGER | DOUBLE .
+func (p *parser) number() (*Number, error) {
+	tok := p.tok
+	x := &Number{Text: tok.text}
+	switch tok.kind {
+	case tokInt:
+		x.Int, x.Float = tok.num, float64(tok.num)
+	case tokDouble:
+		x.Double = true
+		if tok.text != "." { // PCP takes it as zero, strconv refuses it
+			x.Float, _ = strconv.ParseFloat(tok.text, 64) // out of range: +Inf, as strtod(3) has it
+		}
+	default:
+		return nil, p.refuse()
+	}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	var err error
+	x.node, err = p.node(tok.at.Start)
+	return x, err
+}
+
+// paren = "(" expr ")" [ INSTANCE ] .
+func (p *parser) paren() (Expr, error) {
+	start := p.tok.at.Start
+	if start == p.first {
+		p.begin(opInitial)
+	}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	x, err := p.expr(powerTernary)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expect(tokRParen); err != nil {
+		return nil, err
+	}
+	if start == p.first {
+		p.finish()
+	}
+	n, err := p.node(start, x)
+	if err != nil {
+		return nil, err
+	}
+	return p.instance(&Paren{node: n, X: x})
+}
+
+// call = FUNC expr ")" .
+func (p *parser) call() (Expr, error) {
+	fn, start := p.tok.fn, p.tok.at.Start
+	if fn != Defined {
+		p.begin(opFunc + construct(fn))
+	}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	x, err := p.callOperand(fn)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expect(tokRParen); err != nil {
+		return nil, err
+	}
+	if fn != Defined {
+		p.finish()
+	}
+	n, err := p.node(start, x)
+	if err != nil {
+		return nil, err
+	}
+	return &Call{node: n, Func: fn, X: x}, nil
+}
+
+func (p *parser) callOperand(fn Func) (Expr, error) {
+	switch fn {
+	case Defined:
+		return p.metric()
+	case Anon:
+		x, err := p.metric()
+		if err == nil && p.tok.kind == tokRParen && !isAnonType(x.Name) {
+			return nil, &Error{Offset: x.at.Start, Msg: unrecognized("type", x.Name)}
+		}
+		return x, err
+	case Scalar:
+	default:
+		p.argument = p.tok.kind == tokName
+	}
+	return p.expr(powerTernary)
+}
+
+// mkconst = MKCONST ( INTEGER | DOUBLE ) "," tags ")" .
+func (p *parser) mkconst() (Expr, error) {
+	start := p.tok.at.Start
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	num, err := p.number()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expect(tokComma); err != nil {
+		return nil, err
+	}
+	tags, err := p.tags()
+	if err != nil {
+		return nil, err
+	}
+	if p.tok.kind == tokRParen && num.Double {
+		if t := strings.ToUpper(lastType(tags)); t != "" && t != "FLOAT" && t != "DOUBLE" {
+			return nil, p.fail("Incompatible floating point constant and type '" + t + "'")
+		}
+	}
+	if err := p.expect(tokRParen); err != nil {
+		return nil, err
+	}
+	n, err := p.node(start, num)
+	if err != nil {
+		return nil, err
+	}
+	return &Const{node: n, Number: num, Tags: tags}, nil
+}
+
+// novalue = NOVALUE [ tags ] ")" .
+func (p *parser) novalue() (Expr, error) {
+	start := p.tok.at.Start
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	x := &NoValue{}
+	if p.tok.kind != tokRParen {
+		var err error
+		if x.Tags, err = p.tags(); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.expect(tokRParen); err != nil {
+		return nil, err
+	}
+	var err error
+	x.node, err = p.node(start)
+	p.loose = append(p.loose, x)
+	return x, err
+}
+
+// rescale = RESCALE expr "," STRING ")" .
+func (p *parser) rescale() (Expr, error) {
+	start := p.tok.at.Start
+	p.begin(opRescale)
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	x, err := p.expr(powerTernary)
+	if err != nil {
+		return nil, err
+	}
+	if p.tok.kind != tokComma {
+		return nil, p.refuse()
+	}
+	p.change(opUnits)
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	units := p.tok
+	if err := p.expect(tokString); err != nil {
+		return nil, err
+	}
+	if p.tok.kind == tokRParen {
+		if err := p.judgeUnits(units.text); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.expect(tokRParen); err != nil {
+		return nil, err
+	}
+	p.finish()
+	n, err := p.node(start, x)
+	if err != nil {
+		return nil, err
+	}
+	return &Rescale{node: n, X: x, Units: units.text, UnitsSpan: units.at}, nil
+}
+
+// matchinst = MATCHINST [ "!" ] PATTERN "," expr ")" .
+func (p *parser) matchinst() (Expr, error) {
+	start := p.tok.at.Start
+	p.begin(opPattern)
+	if err := p.scanNext(true); err != nil {
+		return nil, err
+	}
+	negate := p.tok.kind == tokNot
+	if negate {
+		if err := p.scanNext(true); err != nil {
+			return nil, err
+		}
+	}
+	pattern := p.tok
+	if pattern.kind != tokPattern {
+		return nil, p.refuse()
+	}
+	if p.lits.Pattern != nil {
+		if err := p.lits.Pattern(pattern.text); err != nil {
+			return nil, p.fail("bad regular expression: '" + err.Error() + "'")
+		}
+	}
+	p.change(opFilter)
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if p.tok.kind != tokComma {
+		return nil, p.refuse()
+	}
+	p.change(opMatch)
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	x, err := p.expr(powerTernary)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expect(tokRParen); err != nil {
+		return nil, err
+	}
+	p.finish()
+	n, err := p.node(start, x)
+	if err != nil {
+		return nil, err
+	}
+	return &Match{node: n, Negate: negate, Pattern: pattern.text, PatternSpan: pattern.at, X: x}, nil
+}

@@ -1,0 +1,155 @@
+package syntax
+
+import "strings"
+
+func (e *Name) String() string    { return text(e) }
+func (e *Number) String() string  { return text(e) }
+func (e *Const) String() string   { return text(e) }
+func (e *NoValue) String() string { return text(e) }
+func (e *Unary) String() string   { return text(e) }
+func (e *Binary) String() string  { return text(e) }
+func (e *Ternary) String() string { return text(e) }
+func (e *Call) String() string    { return text(e) }
+func (e *Rescale) String() string { return text(e) }
+func (e *Match) String() string   { return text(e) }
+func (e *Select) String() string  { return text(e) }
+func (e *Paren) String() string   { return text(e) }
+
+func text(e Expr) string {
+	var p printer
+	p.expr(e, place{})
+	return p.String()
+}
+
+// printer writes canonical text.
+type printer struct{ strings.Builder }
+
+// place is what surrounds a node in the text, as far as it decides about parentheses.
+type place struct {
+	least int // power the node needs to be read here as one operand
+	next  int // power of the operator that follows the node's last character, 0 if none does
+}
+
+// binds reports whether a node of that power, or prefix operator, stands in the place unharmed.
+func (at place) binds(e Expr) bool {
+	switch e := e.(type) {
+	case *Unary: // would take the operator that follows into its operand
+		return at.next < e.Op.power()
+	case *Binary:
+		return at.least <= e.Op.power()
+	case *Ternary:
+		return at.least <= powerTernary
+	default:
+		return true
+	}
+}
+
+func (p *printer) expr(e Expr, at place) {
+	if !at.binds(e) {
+		p.parens(e)
+		return
+	}
+	switch e := e.(type) {
+	case *Name:
+		p.WriteString(e.Name)
+	case *Number:
+		p.WriteString(e.Text)
+	case *Const:
+		p.WriteString("mkconst(")
+		p.WriteString(e.Number.Text)
+		p.WriteString(", ")
+		p.tags(e.Tags)
+		p.WriteByte(')')
+	case *NoValue:
+		p.WriteString("novalue(")
+		p.tags(e.Tags)
+		p.WriteByte(')')
+	case *Unary:
+		p.WriteString(e.Op.String())
+		p.expr(e.X, place{least: e.Op.power(), next: at.next})
+	case *Binary:
+		power := e.Op.power()
+		p.expr(e.X, place{least: power, next: power})
+		p.between(e.Op.String())
+		p.expr(e.Y, place{least: power + 1, next: at.next})
+	case *Ternary:
+		p.expr(e.Guard, place{least: powerTernary, next: powerTernary})
+		p.between("?")
+		p.expr(e.Then, place{})
+		p.between(":")
+		p.expr(e.Else, place{least: powerTernary + 1, next: at.next})
+	case *Call:
+		p.WriteString(e.Func.String())
+		p.parens(e.X)
+	case *Rescale:
+		p.WriteString("rescale(")
+		p.expr(e.X, place{})
+		p.WriteString(", ")
+		p.quoted(e.Units)
+		p.WriteByte(')')
+	case *Match:
+		p.WriteString("matchinst(")
+		if e.Negate {
+			p.WriteByte('!')
+		}
+		p.escaped('/', e.Pattern, '/')
+		p.WriteString(", ")
+		p.expr(e.X, place{})
+		p.WriteByte(')')
+	case *Select:
+		switch e.X.(type) {
+		case *Name, *Paren:
+			p.expr(e.X, place{})
+		default:
+			p.parens(e.X)
+		}
+		p.escaped('[', e.Instance, ']')
+	case *Paren:
+		p.parens(e.X)
+	}
+}
+
+func (p *printer) parens(e Expr) {
+	p.WriteByte('(')
+	p.expr(e, place{})
+	p.WriteByte(')')
+}
+
+func (p *printer) between(op string) {
+	p.WriteByte(' ')
+	p.WriteString(op)
+	p.WriteByte(' ')
+}
+
+func (p *printer) tags(tags []Tag) {
+	for i, t := range tags {
+		if i > 0 {
+			p.WriteString(", ")
+		}
+		p.WriteString(t.Key)
+		p.WriteByte('=')
+		if t.Quoted {
+			p.quoted(t.Value)
+		} else {
+			p.WriteString(t.Value)
+		}
+	}
+}
+
+func (p *printer) quoted(s string) {
+	p.WriteByte('"')
+	p.WriteString(s)
+	p.WriteByte('"')
+}
+
+// escaped writes s between delimiters, a backslash before each that would end it and each backslash.
+func (p *printer) escaped(opening byte, s string, closing byte) {
+	p.WriteByte(opening)
+	for i := range len(s) {
+		if s[i] == closing || s[i] == '\\' {
+			p.WriteByte('\\')
+		}
+		p.WriteByte(s[i])
+	}
+	p.WriteByte(closing)
+}

@@ -1,0 +1,102 @@
+package syntax
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestPrintOfHandMadeTrees wants parentheses exactly where they are needed.
+func TestPrintOfHandMadeTrees(t *testing.T) {
+	a, b, c := &Name{Name: "a"}, &Name{Name: "b"}, &Name{Name: "c"}
+	binary := func(op Op, x, y Expr) Expr { return &Binary{Op: op, X: x, Y: y} }
+	unary := func(op Op, x Expr) Expr { return &Unary{Op: op, X: x} }
+	ternary := func(g, x, y Expr) Expr { return &Ternary{Guard: g, Then: x, Else: y} }
+
+	for _, tt := range []struct {
+		printed string
+		tree    Expr
+	}{
+		{"a * (b + c)", binary(Mul, a, binary(Add, b, c))},
+		{"(a + b) * c", binary(Mul, binary(Add, a, b), c)},
+		{"a - b - c", binary(Sub, binary(Sub, a, b), c)},
+		{"a - (b - c)", binary(Sub, a, binary(Sub, b, c))},
+		{"a && (b || c)", binary(And, a, binary(Or, b, c))},
+		{"-a * b", unary(Neg, binary(Mul, a, b))},
+		{"(-a) * b", binary(Mul, unary(Neg, a), b)},
+		{"-a + b", binary(Add, unary(Neg, a), b)},
+		{"-(a + b)", unary(Neg, binary(Add, a, b))},
+		{"a * -b", binary(Mul, a, unary(Neg, b))},
+		{"a * (-b) * c", binary(Mul, binary(Mul, a, unary(Neg, b)), c)},
+		{"a * -b + c", binary(Add, binary(Mul, a, unary(Neg, b)), c)},
+		{"(!a) < b", binary(Lt, unary(Not, a), b)},
+		{"-(!a) + b", binary(Add, unary(Neg, unary(Not, a)), b)},
+		{"!a || b", binary(Or, unary(Not, a), b)},
+		{"!(a || b)", unary(Not, binary(Or, a, b))},
+		{"a * (!b) + c", binary(Add, binary(Mul, a, unary(Not, b)), c)},
+		{"a ? b : c ? a : b", ternary(ternary(a, b, c), a, b)},
+		{"a ? b : (c ? a : b)", ternary(a, b, ternary(c, a, b))},
+		{"a ? b ? c : a : b", ternary(a, ternary(b, c, a), b)},
+		{"!(a ? b : c)", unary(Not, ternary(a, b, c))},
+		{"(a ? b : c) + a", binary(Add, ternary(a, b, c), a)},
+		{"(a + b)[x]", &Select{X: binary(Add, a, b), Instance: "x"}},
+		{`a[x\]\\]`, &Select{X: a, Instance: `x]\`}},
+		{"(a[x])[y]", &Select{X: &Select{X: a, Instance: "x"}, Instance: "y"}},
+		{"(avg(a))[x]", &Select{X: &Call{Func: Avg, X: a}, Instance: "x"}},
+		{`matchinst(!/\/\\d/, a + b)`, &Match{Negate: true, Pattern: `/\d`, X: binary(Add, a, b)}},
+	} {
+		t.Run(tt.printed, func(t *testing.T) {
+			assert.Equal(t, tt.printed, tt.tree.String())
+			assert.Equal(t, shape(tt.tree), shape(parse(t, tt.printed)))
+		})
+	}
+}
+
+// TestPrintAndParse: for any tree, the printed text reads as that tree.
+func TestPrintAndParse(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		tree := randomTree(r, 6)
+		printed := tree.String()
+		e, err := Parse(printed, Literals{})
+		require.NoError(t, err, "%s", printed)
+		require.Equal(t, shape(tree), shape(e), "%s", printed)
+		require.Equal(t, printed, e.String())
+	}
+}
+
+// randomTree makes trees without a Paren that are at most so many nodes high.
+func randomTree(r *rand.Rand, height int) Expr {
+	if height <= 1 {
+		switch r.IntN(4) {
+		case 0:
+			return &Number{Text: "1.5", Double: true, Float: 1.5}
+		case 1:
+			units := Tag{Key: "units", Value: "Kbyte / sec", Quoted: true}
+			return &Const{Number: &Number{Text: "7"}, Tags: []Tag{units, {Key: "type", Value: "u64"}}}
+		default:
+			return &Name{Name: string(rune('a' + r.IntN(5)))}
+		}
+	}
+	x := func() Expr { return randomTree(r, height-1-r.IntN(3)) }
+	switch r.IntN(12) {
+	case 0, 1:
+		return &Unary{Op: Neg + Op(r.IntN(2)), X: x()}
+	case 2:
+		return &Ternary{Guard: x(), Then: x(), Else: x()}
+	case 3:
+		return &Ternary{Guard: x(), Then: x(), Else: &NoValue{}}
+	case 4:
+		return &Call{Func: Avg + Func(r.IntN(int(Scalar))), X: x()}
+	case 5:
+		return &Select{X: x(), Instance: []string{"", "x", "]", `\`, `a\]b`}[r.IntN(5)]}
+	case 6:
+		return &Match{Negate: r.IntN(2) == 0, Pattern: []string{"", "x", "/", `\d/`}[r.IntN(4)], X: x()}
+	case 7:
+		return &Rescale{X: x(), Units: "Kbyte / sec"}
+	default:
+		return &Binary{Op: Add + Op(r.IntN(int(Or-Add)+1)), X: x(), Y: x()}
+	}
+}

@@ -1,0 +1,184 @@
+package syntax
+
+import (
+	"strconv"
+	"strings"
+)
+
+// scanner cuts the text into tokens, one at a time, so that of two mistakes the first is reported.
+type scanner struct {
+	text string
+	pos  int // of the first byte not yet read
+}
+
+// next reads the next token. A "/" begins a pattern if pattern is set, else it is the operator.
+// At the end of the text it gives tokEnd for ever, whose place is the last byte.
+func (s *scanner) next(pattern bool) (token, error) {
+	for s.pos < len(s.text) && isSpace(s.text[s.pos]) {
+		s.pos++
+	}
+	if s.pos == len(s.text) {
+		last := max(0, len(s.text)-1)
+		return token{kind: tokEnd, at: Span{last, len(s.text)}}, nil
+	}
+	switch c := s.text[s.pos]; {
+	case isLetter(c):
+		return s.name(), nil
+	case isDigit(c) || c == '.':
+		return s.number()
+	case c == '"':
+		return s.quoted()
+	case c == '[':
+		return s.escaped(tokInstance, ']', "unterminated instance name")
+	case c == '/' && pattern:
+		return s.escaped(tokPattern, '/', "unterminated pattern")
+	}
+	return s.symbol()
+}
+
+// name reads a metric name, a reserved word, or a function word with its parenthesis.
+func (s *scanner) name() token {
+	start := s.pos
+	for s.pos < len(s.text) && isNameByte(s.text[s.pos]) {
+		s.pos++
+	}
+	t := token{kind: tokName, text: s.text[start:s.pos]}
+	switch t.text {
+	case "type", "semantics", "units":
+		t.kind = tokKey
+	default:
+		if strings.HasPrefix(s.text[s.pos:], "(") {
+			if t.kind, t.fn = word(t.text); t.kind != tokName {
+				s.pos++
+			}
+		}
+	}
+	t.at = Span{start, s.pos}
+	return t
+}
+
+// number reads digits with at most one point, which may be all there is. Integers are unsigned, of
+// 32 bits.
+func (s *scanner) number() (token, error) {
+	start, kind := s.pos, tokInt
+	for s.pos < len(s.text) {
+		if s.text[s.pos] == '.' && kind == tokInt {
+			kind = tokDouble
+		} else if !isDigit(s.text[s.pos]) {
+			break
+		}
+		s.pos++
+	}
+	t := token{kind: kind, text: s.text[start:s.pos], at: Span{start, s.pos}}
+	if kind == tokInt {
+		num, err := strconv.ParseUint(t.text, 10, 32)
+		if err != nil {
+			return token{}, &Error{Offset: start, Msg: "Constant value too large"}
+		}
+		t.num = uint32(num)
+	}
+	return t, nil
+}
+
+// quoted reads a string; nothing is special inside.
+func (s *scanner) quoted() (token, error) {
+	start := s.pos
+	n := strings.IndexByte(s.text[start+1:], '"')
+	if n < 0 {
+		return token{}, &Error{Offset: start, Msg: "unterminated STRING"}
+	}
+	s.pos = start + 1 + n + 1
+	return token{kind: tokString, text: s.text[start+1 : s.pos-1], at: Span{start, s.pos}}, nil
+}
+
+// escaped reads up to the closing delimiter; a backslash takes the byte after it as it is.
+func (s *scanner) escaped(k kind, closing byte, unterminated string) (token, error) {
+	start, escapes := s.pos, false
+	for i := start + 1; i < len(s.text); i++ {
+		switch s.text[i] {
+		case '\\':
+			escapes = true
+			i++
+		case closing:
+			s.pos = i + 1
+			t := token{kind: k, text: s.text[start+1 : i], at: Span{start, s.pos}}
+			if escapes {
+				t.text = unescape(t.text)
+			}
+			return t, nil
+		}
+	}
+	return token{}, &Error{Offset: start, Msg: unterminated}
+}
+
+// unescape takes away the backslash of every \x; there is no lone one at the end.
+func unescape(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' {
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// symbol reads an operator or a punctuation mark; the longer one of two that fit.
+func (s *scanner) symbol() (token, error) {
+	var second byte
+	if s.pos+1 < len(s.text) {
+		second = s.text[s.pos+1]
+	}
+	t, width := token{kind: tokOp}, 1
+	switch c := s.text[s.pos]; {
+	case c == '<' && second == '=':
+		t.op, width = Leq, 2
+	case c == '>' && second == '=':
+		t.op, width = Geq, 2
+	case c == '=' && second == '=':
+		t.op, width = Eq, 2
+	case c == '!' && second == '=':
+		t.op, width = Neq, 2
+	case c == '&' && second == '&':
+		t.op, width = And, 2
+	case c == '|' && second == '|':
+		t.op, width = Or, 2
+	case c == '+':
+		t.op = Add
+	case c == '-':
+		t.op = Sub
+	case c == '*':
+		t.op = Mul
+	case c == '/':
+		t.op = Div
+	case c == '<':
+		t.op = Lt
+	case c == '>':
+		t.op = Gt
+	case c == '!':
+		t.kind = tokNot
+	case c == '?':
+		t.kind = tokQuest
+	case c == ':':
+		t.kind = tokColon
+	case c == '(':
+		t.kind = tokLParen
+	case c == ')':
+		t.kind = tokRParen
+	case c == ',':
+		t.kind = tokComma
+	case c == '=':
+		t.kind = tokAssign
+	default:
+		return token{}, &Error{Offset: s.pos, Msg: "Illegal character"}
+	}
+	t.at = Span{s.pos, s.pos + width}
+	s.pos += width
+	return t, nil
+}
+
+func isSpace(c byte) bool    { return c == ' ' || c >= '\t' && c <= '\r' }
+func isDigit(c byte) bool    { return c >= '0' && c <= '9' }
+func isLetter(c byte) bool   { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c == '.' }

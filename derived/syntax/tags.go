@@ -1,0 +1,153 @@
+package syntax
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Ranges of the two halves of an instance domain identifier, whose wire form has 9 and 22 bits.
+const (
+	maxDomain = 1<<9 - 1
+	maxSerial = 1<<22 - 1
+)
+
+// tags = tag { "," tag } .
+func (p *parser) tags() ([]Tag, error) {
+	var tags []Tag
+	for {
+		t, err := p.tag()
+		if err != nil {
+			return nil, err
+		}
+		tags = append(tags, t)
+		if p.tok.kind != tokComma {
+			return tags, nil
+		}
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// tag = KEY "=" ( STRING | NAME | INTEGER ), or a DOUBLE if the key is indom.
+//
+// Only here are meta and indom keys: PCP 6.0.3 has neither, so metrics may be called that.
+func (p *parser) tag() (Tag, error) {
+	t := Tag{Key: p.tok.text}
+	if p.tok.kind != tokKey && (p.tok.kind != tokName || t.Key != "meta" && t.Key != "indom") {
+		return Tag{}, p.refuse()
+	}
+	if err := p.advance(); err != nil {
+		return Tag{}, err
+	}
+	if err := p.expect(tokAssign); err != nil {
+		return Tag{}, err
+	}
+	switch p.tok.kind {
+	case tokString:
+		t.Quoted = true
+	case tokName, tokInt:
+	case tokDouble:
+		if t.Key != "indom" {
+			return Tag{}, p.refuse()
+		}
+	default:
+		return Tag{}, p.refuse()
+	}
+	t.Value, t.Span = p.tok.text, p.tok.at
+	if err := p.judge(t); err != nil { // before the next token is read: this mistake comes first
+		return Tag{}, err
+	}
+	return t, p.advance()
+}
+
+// judge refuses a tag, being the current token, whose value is none for its key.
+func (p *parser) judge(t Tag) error {
+	good := false
+	switch t.Key {
+	case "type":
+		good = isType(t.Value)
+	case "semantics":
+		switch strings.ToLower(t.Value) {
+		case "counter", "instant", "discrete":
+			good = true
+		}
+	case "units":
+		return p.judgeUnits(t.Value)
+	case "meta":
+		good = isMetric(t.Value)
+	case "indom":
+		good = isInDom(t.Value)
+	}
+	if !good {
+		return p.fail(unrecognized(t.Key, t.Value))
+	}
+	return nil
+}
+
+func (p *parser) judgeUnits(text string) error {
+	if p.lits.Units == nil {
+		return nil
+	}
+	if err := p.lits.Units(text); err != nil {
+		return p.fail("Illegal units: '" + err.Error() + "'")
+	}
+	return nil
+}
+
+func unrecognized(key, value string) string {
+	return "Unrecognized value for " + key + " '" + value + "'"
+}
+
+// lastType is the value of the type tag that counts, "" without one.
+func lastType(tags []Tag) string {
+	value := ""
+	for _, t := range tags {
+		if t.Key == "type" {
+			value = t.Value
+		}
+	}
+	return value
+}
+
+func isType(s string) bool {
+	switch strings.ToLower(s) {
+	case "32", "u32", "64", "u64", "float", "double":
+		return true
+	}
+	return false
+}
+
+// isAnonType reports whether anon() takes the word. It spells types as pmapi.h does.
+func isAnonType(s string) bool {
+	switch s {
+	case "PM_TYPE_32", "PM_TYPE_U32", "PM_TYPE_64", "PM_TYPE_U64", "PM_TYPE_FLOAT", "PM_TYPE_DOUBLE":
+		return true
+	}
+	return false
+}
+
+func isMetric(s string) bool {
+	if s == "" || !isLetter(s[0]) {
+		return false
+	}
+	for i := range len(s) {
+		if !isNameByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isInDom(s string) bool {
+	if strings.EqualFold(s, "null") {
+		return true
+	}
+	domain, serial, ok := strings.Cut(s, ".")
+	return ok && isNumber(domain, maxDomain) && isNumber(serial, maxSerial)
+}
+
+func isNumber(digits string, limit uint64) bool {
+	n, err := strconv.ParseUint(digits, 10, 32)
+	return err == nil && n <= limit
+}
