@@ -1,0 +1,132 @@
+package pdu
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// Attribute names what is known of a client. Source: spec pdu.md 2.15.
+type Attribute int32
+
+// The attributes. An agent gets user, group and process id and the container.
+const (
+	AttrSASL      Attribute = 0 // payload of an authentication
+	AttrProtocol  Attribute = 1
+	AttrSecure    Attribute = 2
+	AttrCompress  Attribute = 3
+	AttrUserAuth  Attribute = 4
+	AttrUsername  Attribute = 5
+	AttrAuthName  Attribute = 6
+	AttrPassword  Attribute = 7
+	AttrMethod    Attribute = 8
+	AttrRealm     Attribute = 9
+	AttrUnixSock  Attribute = 10
+	AttrUserID    Attribute = 11 // decimal
+	AttrGroupID   Attribute = 12 // decimal
+	AttrLocal     Attribute = 13
+	AttrProcessID Attribute = 14 // decimal
+	AttrContainer Attribute = 15 // name
+	AttrExclusive Attribute = 16
+)
+
+// String gives the name as host specifications of PCPIntro(1) spell it.
+func (a Attribute) String() string {
+	switch a {
+	case AttrSASL:
+		return "sasl"
+	case AttrProtocol:
+		return "protocol"
+	case AttrSecure:
+		return "secure"
+	case AttrCompress:
+		return "compress"
+	case AttrUserAuth:
+		return "userauth"
+	case AttrUsername:
+		return "username"
+	case AttrAuthName:
+		return "authname"
+	case AttrPassword:
+		return "password"
+	case AttrMethod:
+		return "method"
+	case AttrRealm:
+		return "realm"
+	case AttrUnixSock:
+		return "unixsock"
+	case AttrUserID:
+		return "userid"
+	case AttrGroupID:
+		return "groupid"
+	case AttrLocal:
+		return "local"
+	case AttrProcessID:
+		return "processid"
+	case AttrContainer:
+		return "container"
+	case AttrExclusive:
+		return "exclusive"
+	}
+	return "Attribute(" + itoa(a) + ")"
+}
+
+// MarshalText makes text and JSON logs agree.
+func (a Attribute) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// secret reports whether the value must not be shown.
+func (a Attribute) secret() bool { return a == AttrSASL || a == AttrPassword }
+
+// Attr tells an attribute of a client (also called AUTH).
+//
+//	Sent    pmcd → agent if its CREDS asked for it, never answered; client ↔ pmcd in the handshake
+//	Body    attribute; value, not padded
+//	Errors  a value above MaxAttrValue, or MaxSASLValue
+//	Source  spec pdu.md 2.15, 4.4, 5.4
+type Attr struct {
+	Attr  Attribute
+	Value string // a copy; may hold any bytes
+	NUL   bool   // a NUL follows the value: so from pmcd to agents, not so from clients
+}
+
+// Kind returns KindAttr.
+func (m *Attr) Kind() Kind { return KindAttr }
+
+// Decode reads the body of an ATTR; one NUL at the end is not part of the value.
+func (m *Attr) Decode(body []byte) error {
+	c := cursor{kind: KindAttr, body: body}
+	m.Attr = Attribute(c.i32("attr"))
+	limit := MaxAttrValue
+	if m.Attr == AttrSASL {
+		limit = MaxSASLValue
+	}
+	if c.left() > limit {
+		c.fail(c.off, "value", strconv.Itoa(c.left())+" bytes are more than "+strconv.Itoa(limit))
+	}
+	var value []byte
+	value, m.NUL = bytes.CutSuffix(c.take(c.left(), "value"), []byte{0})
+	m.Value = string(value)
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *Attr) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindAttr, from)
+	dst = appendI32(dst, int32(m.Attr))
+	dst = append(dst, m.Value...)
+	if m.NUL {
+		dst = append(dst, 0)
+	}
+	return endFrame(dst, start)
+}
+
+func (m *Attr) String() string {
+	l := line{}
+	l.item("attr", m.Attr)
+	if m.Attr.secret() {
+		l.item("bytes", len(m.Value))
+	} else {
+		l.text("value", m.Value)
+	}
+	return l.String()
+}

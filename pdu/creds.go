@@ -1,0 +1,110 @@
+package pdu
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+)
+
+// ProtocolVersion is the version of the protocol in use.
+const ProtocolVersion = 2
+
+// Features is a set of things that pmcd offers in its challenge and that a client, or an agent,
+// asks for in CREDS. Source: spec pdu.md 5.2, 4.2.
+type Features uint16
+
+// The features. FeatureLabels, FeatureHighRes and FeatureDescs say which requests pmcd knows; they
+// must not be repeated in CREDS.
+const (
+	FeatureSecure        Features = 0x001
+	FeatureCompress      Features = 0x002 // retired
+	FeatureAuth          Features = 0x004 // from an agent: send me ATTRs
+	FeatureCredsRequired Features = 0x008
+	FeatureSecureAck     Features = 0x010
+	FeatureNoNSSInit     Features = 0x020 // never on the wire
+	FeatureContainer     Features = 0x040 // from an agent: send me ATTRs
+	FeatureCertRequired  Features = 0x080
+	FeatureBadLabel      Features = 0x100 // never on the wire
+	FeatureLabels        Features = 0x200
+	FeatureHighRes       Features = 0x400
+	FeatureDescs         Features = 0x800
+)
+
+// String gives the names, joined by "|".
+func (f Features) String() string {
+	return bitNames(uint32(f), "SECURE", "COMPRESS", "AUTH", "CREDS_REQD", "SECURE_ACK", "NO_NSS_INIT",
+		"CONTAINER", "CERT_REQD", "BAD_LABEL", "LABELS", "HIGHRES", "DESCS")
+}
+
+// MarshalText makes text and JSON logs agree.
+func (f Features) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// bitNames joins the names of the bits that are set, lowest first; what has no name is a number.
+func bitNames(bits uint32, names ...string) string {
+	if bits == 0 {
+		return "0"
+	}
+	var set []string
+	for i, name := range names {
+		if bits&(1<<i) != 0 {
+			set = append(set, name)
+			bits &^= 1 << i
+		}
+	}
+	if bits != 0 {
+		set = append(set, "0x"+strconv.FormatUint(uint64(bits), 16))
+	}
+	return strings.Join(set, "|")
+}
+
+// Creds opens a connection: it names the version of the protocol and the features wanted.
+//
+//	Sent    client → pmcd after the challenge; agent → pmcd first of all, pmcd → agent in answer
+//	Body    n, n × (type, version, features); everybody sends one, of type CVERSION
+//	        from in the header is a process id
+//	Errors  n outside 1..1024
+//	Source  spec pdu.md 2.2, 4.2, 5.1
+type Creds struct {
+	Version  uint8 // ProtocolVersion; 0 if no credential names one
+	Features Features
+}
+
+// credVersion (CVERSION) is the only type of credential there is.
+const credVersion = 1
+
+// Kind returns KindCreds.
+func (m *Creds) Kind() Kind { return KindCreds }
+
+// Decode reads the body of a CREDS; the last credential that names a version counts.
+func (m *Creds) Decode(body []byte) error {
+	c := cursor{kind: KindCreds, body: body}
+	*m = Creds{}
+	n := c.count("numcreds", 1, 4)
+	if n > maxCreds {
+		c.fail(0, "numcreds", "more than "+strconv.Itoa(maxCreds))
+	}
+	for range n {
+		b := c.take(4, "cred")
+		if b != nil && b[0] == credVersion {
+			*m = Creds{Version: b[1], Features: Features(binary.BigEndian.Uint16(b[2:]))}
+		}
+	}
+	return c.done()
+}
+
+// Append appends the PDU, with one credential. from is the sender's process id.
+func (m *Creds) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindCreds, from)
+	dst = appendI32(dst, 1)
+	dst = append(dst, credVersion, m.Version)
+	dst = appendU16(dst, uint16(m.Features))
+	return endFrame(dst, start)
+}
+
+func (m *Creds) String() string {
+	l := line{}
+	l.item("version", m.Version)
+	l.item("features", m.Features)
+	return l.String()
+}

@@ -1,0 +1,91 @@
+package pdu
+
+import "strconv"
+
+// Type is the type of a metric's values (PM_TYPE_*). Source: spec pdu.md 3.4.
+type Type int32
+
+// The metric types.
+const (
+	TypeNoSupport       Type = -1 // defined, but this host has no values
+	Type32              Type = 0
+	TypeU32             Type = 1
+	Type64              Type = 2
+	TypeU64             Type = 3
+	TypeFloat           Type = 4
+	TypeDouble          Type = 5
+	TypeString          Type = 6
+	TypeAggregate       Type = 7
+	TypeAggregateStatic Type = 8
+	TypeEvent           Type = 9
+	TypeHighResEvent    Type = 10
+	TypeUnknown         Type = 255
+)
+
+// Numeric reports whether values of the type can be computed with.
+func (t Type) Numeric() bool { return t >= Type32 && t <= TypeDouble }
+
+// String gives the name without its PM_TYPE_ prefix, as pminfo -d and mkconst(type=) write it.
+func (t Type) String() string {
+	switch t {
+	case TypeNoSupport:
+		return "NOSUPPORT"
+	case Type32:
+		return "32"
+	case TypeU32:
+		return "U32"
+	case Type64:
+		return "64"
+	case TypeU64:
+		return "U64"
+	case TypeFloat:
+		return "FLOAT"
+	case TypeDouble:
+		return "DOUBLE"
+	case TypeString:
+		return "STRING"
+	case TypeAggregate:
+		return "AGGREGATE"
+	case TypeAggregateStatic:
+		return "AGGREGATE_STATIC"
+	case TypeEvent:
+		return "EVENT"
+	case TypeHighResEvent:
+		return "HIGHRES_EVENT"
+	case TypeUnknown:
+		return "UNKNOWN"
+	}
+	return "Type(" + strconv.Itoa(int(t)) + ")"
+}
+
+// Semantics says how values of a metric relate over time (PM_SEM_*). Source: spec pdu.md 3.5.
+type Semantics int32
+
+// The semantics; 2 is retired.
+const (
+	SemCounter  Semantics = 1 // grows, except when it wraps or its source restarts
+	SemInstant  Semantics = 3 // a value of the moment
+	SemDiscrete Semantics = 4 // changes seldom, holds until it changes
+)
+
+// String gives the name in lower case, as pminfo -d writes it.
+func (s Semantics) String() string {
+	switch s {
+	case SemCounter:
+		return "counter"
+	case SemInstant:
+		return "instant"
+	case SemDiscrete:
+		return "discrete"
+	}
+	return "Semantics(" + strconv.Itoa(int(s)) + ")"
+}
+
+// Desc describes a metric (pmDesc): everything about it that never changes while its PMID lives.
+type Desc struct {
+	PMID  PMID
+	Type  Type
+	InDom InDom // NoInDom: the metric is singular
+	Sem   Semantics
+	Units Units
+}

@@ -1,0 +1,174 @@
+package pdu
+
+import "encoding/binary"
+
+// DescReq asks for the descriptor of a metric.
+//
+//	Sent    client → pmcd → agent; answered by DESC
+//	Body    PMID
+//	Source  spec pdu.md 2.7
+type DescReq struct{ PMID PMID }
+
+// DescReply is a descriptor (DESC).
+//
+//	Sent    agent → pmcd → client
+//	Body    PMID, type, instance domain, semantics, units
+//	Source  spec pdu.md 2.7
+type DescReply struct{ Desc Desc }
+
+// DescIDs asks for the descriptors of many metrics.
+//
+//	Sent    client → pmcd if it offers FeatureDescs; answered by DESCS
+//	Body    -1, n, n × PMID
+//	Errors  n below 1, another first word
+//	Source  spec pdu.md 2.8
+type DescIDs struct{ PMIDs []PMID }
+
+// Descs is one descriptor for each metric of a DescIDs, in its order. One with NoPMID stands for a
+// metric without a descriptor; the reason is lost.
+//
+//	Sent    pmcd → client
+//	Body    n, n × descriptor as in DESC
+//	Errors  n below 1
+//	Source  spec pdu.md 2.8
+type Descs struct{ Descs []Desc }
+
+// descSize is the size of a descriptor in bytes.
+const descSize = 20
+
+// Kind returns KindDescReq.
+func (m *DescReq) Kind() Kind { return KindDescReq }
+
+// Decode reads the body of a DESC_REQ.
+func (m *DescReq) Decode(body []byte) error {
+	c := cursor{kind: KindDescReq, body: body}
+	m.PMID = PMID(c.u32("pmid"))
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *DescReq) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindDescReq, from)
+	dst = appendU32(dst, uint32(m.PMID))
+	return endFrame(dst, start)
+}
+
+func (m *DescReq) String() string {
+	l := line{}
+	l.item("pmid", m.PMID)
+	return l.String()
+}
+
+// Kind returns KindDesc.
+func (m *DescReply) Kind() Kind { return KindDesc }
+
+// Decode reads the body of a DESC.
+func (m *DescReply) Decode(body []byte) error {
+	c := cursor{kind: KindDesc, body: body}
+	m.Desc = c.desc("desc")
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *DescReply) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindDesc, from)
+	dst = appendDesc(dst, m.Desc)
+	return endFrame(dst, start)
+}
+
+func (m *DescReply) String() string {
+	l := line{}
+	l.item("pmid", m.Desc.PMID)
+	l.item("type", m.Desc.Type)
+	l.item("indom", m.Desc.InDom)
+	l.item("sem", m.Desc.Sem)
+	l.item("units", hex32(m.Desc.Units.Wire()))
+	return l.String()
+}
+
+// Kind returns KindDescIDs.
+func (m *DescIDs) Kind() Kind { return KindDescIDs }
+
+// Decode reads the body of a DESC_IDS.
+func (m *DescIDs) Decode(body []byte) error {
+	c := cursor{kind: KindDescIDs, body: body}
+	if sts := c.i32("sts"); sts != -1 {
+		c.fail(0, "sts", "not -1")
+	}
+	n := c.count("numids", 1, 4)
+	m.PMIDs = c.pmids(m.PMIDs, n)
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *DescIDs) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindDescIDs, from)
+	dst = appendI32(dst, -1)
+	dst = appendPMIDs(dst, m.PMIDs)
+	return endFrame(dst, start)
+}
+
+func (m *DescIDs) String() string {
+	l := line{}
+	l.pmids(m.PMIDs)
+	return l.String()
+}
+
+// Kind returns KindDescs.
+func (m *Descs) Kind() Kind { return KindDescs }
+
+// Decode reads the body of a DESCS.
+func (m *Descs) Decode(body []byte) error {
+	c := cursor{kind: KindDescs, body: body}
+	m.Descs = resized(m.Descs, c.count("numdescs", 1, descSize))
+	for i := range m.Descs {
+		c.item = i
+		m.Descs[i] = c.desc("desc[]")
+	}
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *Descs) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindDescs, from)
+	dst = appendI32(dst, int32(len(m.Descs)))
+	for _, d := range m.Descs {
+		dst = appendDesc(dst, d)
+	}
+	return endFrame(dst, start)
+}
+
+func (m *Descs) String() string {
+	l := line{}
+	l.list("descs", len(m.Descs), func(i int) string {
+		d := m.Descs[i]
+		return d.PMID.String() + ":" + d.Type.String()
+	})
+	return l.String()
+}
+
+func (c *cursor) desc(field string) Desc {
+	b := c.take(descSize, field)
+	if b == nil {
+		return Desc{}
+	}
+	return Desc{
+		PMID:  PMID(binary.BigEndian.Uint32(b)),
+		Type:  Type(binary.BigEndian.Uint32(b[4:])),
+		InDom: InDom(binary.BigEndian.Uint32(b[8:])),
+		Sem:   Semantics(binary.BigEndian.Uint32(b[12:])),
+		Units: UnitsFromWire(binary.BigEndian.Uint32(b[16:])),
+	}
+}
+
+func appendDesc(dst []byte, d Desc) []byte {
+	dst = appendU32(dst, uint32(d.PMID))
+	dst = appendI32(dst, int32(d.Type))
+	dst = appendU32(dst, uint32(d.InDom))
+	dst = appendI32(dst, int32(d.Sem))
+	return appendU32(dst, d.Units.Wire())
+}

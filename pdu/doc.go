@@ -1,0 +1,60 @@
+// Package pdu is the vocabulary and the codec of the protocol that pmcd speaks with its clients
+// and with its agents (PMDAs): every PDU as a type with Decode and Append, a reader and a writer
+// for frames, and the words they are made of: PMID, InDom, Units, Desc, Value, Code.
+// It knows no goroutines, no policy and no logging. PCP 6.0.3 and 7.x are covered.
+//
+// # Frames
+//
+// Both directions of both connections carry PDUs, one after the other, all integers big-endian:
+//
+//	byte 0         4         8         12
+//	     +---------+---------+---------+------------
+//	     | length  |  kind   |  from   | body ...
+//	     +---------+---------+---------+------------
+//	      header included                length-12 bytes
+//
+// Strings and value blocks are padded to four bytes; the padding byte is '~' when sent and
+// anything when received. from means something only from pmcd to an agent, where it is the number
+// of the client, and in CREDS, where it is a process id.
+//
+// # Who sends what
+//
+//	client to pmcd to agent           answer
+//	FETCH, HIGHRES_FETCH (1)          RESULT, HIGHRES_RESULT (1)
+//	DESC_REQ, DESC_IDS (1)            DESC, DESCS (1)
+//	INSTANCE_REQ                      INSTANCE
+//	TEXT_REQ                          TEXT
+//	LABEL_REQ                         LABEL
+//	PMNS_NAMES                        PMNS_IDS
+//	PMNS_IDS, _CHILD, _TRAVERSE       PMNS_NAMES
+//	RESULT (a store)                  ERROR, code 0 when all is well
+//	PROFILE, ATTR                     none
+//	CREDS (2)                         CREDS to an agent, none to a client
+//	any                               ERROR in place of the answer
+//
+// (1) HIGHRES_FETCH, HIGHRES_RESULT, DESC_IDS and DESCS exist between client and pmcd only.
+// (2) An agent speaks first, with CREDS; pmcd speaks first to a client, with an extended ERROR.
+//
+// # Trust
+//
+// A peer never chooses our memory: frames have a limit that the receiver sets, buffers grow
+// with the bytes that have arrived, not with the length that was announced, and every count is
+// compared with the bytes that remain before anything is allocated. Layouts are checked strictly,
+// and tolerantly where stock programs of different versions differ: ERROR of 16 or 20 bytes,
+// PROFILE of 24, a missing pad at the very end of a PDU that ends with a string, up to three bytes
+// of pad after a LABEL, a generous nstrbytes in PMNS_NAMES. Decoding errors are *DecodeError and
+// carry ErrIPC; the stream survives them. Framing errors are *FrameError; the stream does not.
+//
+// # To add a PDU
+//
+//  1. kind.go: its Kind, its name, its type in New.
+//  2. A type with Kind, Decode, Append and String in the file of its exchange; Decode is a straight
+//     list of cursor reads, ended by done.
+//  3. A golden vector in testdata/vectors and its field names in the dumper of dump_test.go.
+//
+// # Sources
+//
+// The layouts follow the project's protocol description (spec pdu.md, sections named at the types),
+// which was measured on running PCP 6.0.3 and 7.2.1 programs; names are those of PMAPI(3) and
+// PMDA(3).
+package pdu

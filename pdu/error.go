@@ -1,0 +1,76 @@
+package pdu
+
+// Error is the answer to a request that has no other, the only answer to a store, and a notice.
+//
+//	Sent    both ways: code below zero in place of a reply, 0 for a good store; pmcd → client
+//	        before a RESULT: code above zero, a Change; pmcd → agent: ErrNotConn, the client is gone
+//	Body    code; in the extended form also the challenge
+//	Errors  any length but 16 and 20
+//	Source  spec pdu.md 2.1, 5.1, 5.7
+type Error struct {
+	Code Code
+
+	// Extended marks the form with a challenge, the first PDU that pmcd sends to a client. Code is
+	// in an old numbering there, see TranslateChallengeCode.
+	Extended  bool
+	Challenge Challenge
+}
+
+// Challenge is what pmcd says of itself to a new client.
+type Challenge struct {
+	Version  uint8 // of the protocol, 7 bits; ProtocolVersion, or 0 when pmcd refuses the client
+	Licensed uint8 // no meaning
+	Features Features
+}
+
+// TranslateChallengeCode turns the code of an extended Error into one of today's.
+func TranslateChallengeCode(c Code) Code {
+	const oldBase, shift = -1000, 11345
+	if c <= oldBase && c > oldBase-shift {
+		return c - shift
+	}
+	return c
+}
+
+// Kind returns KindError.
+func (m *Error) Kind() Kind { return KindError }
+
+// Decode reads the body of an ERROR.
+func (m *Error) Decode(body []byte) error {
+	c := cursor{kind: KindError, body: body}
+	*m = Error{Code: Code(c.i32("code"))}
+	if c.left() > 0 {
+		m.Extended = true
+		m.Challenge.Version = c.u8("challenge.version") & 0x7f
+		m.Challenge.Licensed = c.u8("challenge.licensed")
+		m.Challenge.Features = Features(c.u16("challenge.features"))
+	}
+	return c.done()
+}
+
+// Append appends the PDU, in the extended form if m.Extended is set.
+func (m *Error) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindError, from)
+	dst = appendI32(dst, int32(m.Code))
+	if m.Extended {
+		dst = append(dst, m.Challenge.Version&0x7f, m.Challenge.Licensed)
+		dst = appendU16(dst, uint16(m.Challenge.Features))
+	}
+	return endFrame(dst, start)
+}
+
+func (m *Error) String() string {
+	l := line{}
+	switch {
+	case m.Extended:
+		l.item("code", TranslateChallengeCode(m.Code).Name())
+		l.item("version", m.Challenge.Version)
+		l.item("features", m.Challenge.Features)
+	case m.Code > 0:
+		l.item("change", Change(m.Code))
+	default:
+		l.item("code", m.Code.Name())
+	}
+	return l.String()
+}

@@ -1,0 +1,187 @@
+package pdu
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// Frame is one PDU cut from a stream and not decoded yet. Body is borrowed from the buffer of the
+// Reader or Splitter.
+type Frame struct {
+	Kind Kind
+	From int32
+	Body []byte // what follows the header
+}
+
+// FrameError reports a header that cannot be one. Where the next PDU begins is unknown: the stream
+// is over.
+type FrameError struct {
+	Length int32 // the length word
+	Kind   Kind  // the type word
+	Limit  int   // the receiver's limit, in bytes
+}
+
+func (e *FrameError) Error() string {
+	switch {
+	case e.Length < HeaderSize:
+		return fmt.Sprintf("frame of %d bytes is shorter than its header", e.Length)
+	case int(e.Length) > e.Limit:
+		return fmt.Sprintf("frame of %d bytes exceeds the limit of %d", e.Length, e.Limit)
+	}
+	return fmt.Sprintf("frame with type word %#x is not a PDU", uint32(e.Kind))
+}
+
+// Unwrap makes a FrameError an ErrIPC.
+func (e *FrameError) Unwrap() error { return ErrIPC }
+
+// Splitter cuts frames from bytes that arrive in pieces, for input that must not block. Read into
+// Buffer, tell Advance how much, then call Next until it has no frame. One goroutine at a time.
+type Splitter struct {
+	limit  int
+	buf    []byte // all of it is usable space
+	r, w   int    // buf[r:w] has arrived and is not cut yet
+	need   int    // length of the frame that buf[r:] begins with, 0 if unknown
+	keep   retention
+	shrink bool // give buf back when it is empty
+	err    error
+}
+
+// NewSplitter returns a Splitter for frames of at most limit bytes, header included.
+func NewSplitter(limit int) *Splitter { return &Splitter{limit: limit} }
+
+// Buffer returns space to read into, never empty. It invalidates the bodies of earlier frames. The
+// space is at most as large as what has arrived of the frame under way, or a few KiB.
+func (s *Splitter) Buffer() []byte {
+	if s.r == s.w {
+		s.r, s.w = 0, 0
+		if s.shrink {
+			s.buf, s.shrink = nil, false
+		}
+	}
+	if s.r > 0 && len(s.buf)-s.w < minRead {
+		s.w = copy(s.buf, s.buf[s.r:s.w])
+		s.r = 0
+	}
+	if s.w == len(s.buf) {
+		size := 2 * len(s.buf)
+		if s.need > 0 {
+			size = min(size, s.need)
+		}
+		grown := make([]byte, max(size, minBuffer))
+		copy(grown, s.buf[:s.w])
+		s.buf = grown
+	}
+	return s.buf[s.w:]
+}
+
+// Advance takes over the first n bytes of the last Buffer.
+func (s *Splitter) Advance(n int) { s.w += n }
+
+// Pending returns the number of bytes that have arrived and are not cut yet. At the end of the
+// stream anything but zero means that a PDU is torn.
+func (s *Splitter) Pending() int { return s.w - s.r }
+
+// Next cuts the next whole frame; its body is valid until the next call of Buffer. The error is a
+// *FrameError and stays.
+func (s *Splitter) Next() (Frame, bool, error) {
+	if s.err != nil {
+		return Frame{}, false, s.err
+	}
+	have := s.buf[s.r:s.w]
+	if len(have) < HeaderSize {
+		return Frame{}, false, nil
+	}
+	length := int32(binary.BigEndian.Uint32(have))
+	kind := Kind(binary.BigEndian.Uint32(have[4:]))
+	if length < HeaderSize || int64(length) > int64(s.limit) || kind < firstKind || kind > lastKind {
+		s.err = &FrameError{Length: length, Kind: kind, Limit: s.limit}
+		return Frame{}, false, s.err
+	}
+	n := int(length)
+	if len(have) < n {
+		s.need = n
+		return Frame{}, false, nil
+	}
+	s.r += n
+	s.need = 0
+	if s.keep.excess(len(s.buf), n) {
+		s.shrink = true
+	}
+	from := int32(binary.BigEndian.Uint32(have[8:]))
+	return Frame{Kind: kind, From: from, Body: have[HeaderSize:n:n]}, true, nil
+}
+
+// Reader reads frames from a stream. One goroutine at a time.
+type Reader struct {
+	r   io.Reader
+	s   *Splitter
+	err error // what the last Read said beside its bytes
+}
+
+// NewReader returns a Reader that accepts frames of at most limit bytes, header included:
+// AgentLimit, ClientLimit or one's own.
+func NewReader(r io.Reader, limit int) *Reader { return &Reader{r: r, s: NewSplitter(limit)} }
+
+// emptyReads is how often in a row a Read may give neither bytes nor an error.
+const emptyReads = 100
+
+// Next returns the next frame; its body is valid until the next call. The error is io.EOF between
+// two PDUs, io.ErrUnexpectedEOF inside one, a *FrameError for a header that cannot be one, or what
+// the stream's Read returned. After any of these the stream is over.
+func (r *Reader) Next() (Frame, error) {
+	for empty := 0; ; {
+		f, ok, err := r.s.Next()
+		if err != nil || ok {
+			return f, err
+		}
+		if r.err != nil {
+			if r.err == io.EOF && r.s.Pending() > 0 {
+				r.err = io.ErrUnexpectedEOF
+			}
+			return Frame{}, r.err
+		}
+		n, err := r.r.Read(r.s.Buffer())
+		r.s.Advance(n)
+		r.err = err
+		if empty++; n > 0 {
+			empty = 0
+		} else if empty == emptyReads {
+			r.err = io.ErrNoProgress
+		}
+	}
+}
+
+// Writer writes PDUs to a stream, each with one Write. One goroutine at a time.
+type Writer struct {
+	w    io.Writer
+	buf  []byte
+	keep retention
+}
+
+// NewWriter returns a Writer to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Write encodes m and writes it. from is 0, the number of a client or, in CREDS, a process id.
+// A PDU above MaxPDU is refused with ErrTooBig and nothing is written. After any other error it is
+// unknown how much the peer has got: the stream is over.
+func (w *Writer) Write(m Message, from int32) error {
+	w.buf = m.Append(w.buf[:0], from)
+	err := w.WriteFrame(w.buf)
+	if w.keep.excess(cap(w.buf), len(w.buf)) {
+		w.buf = nil
+	}
+	return err
+}
+
+// WriteFrame writes a PDU that is encoded already, as ResultWriter.Append makes it.
+func (w *Writer) WriteFrame(frame []byte) error {
+	if len(frame) > MaxPDU {
+		return fmt.Errorf("frame of %d bytes: %w", len(frame), ErrTooBig)
+	}
+	n, err := w.w.Write(frame)
+	if err == nil && n < len(frame) {
+		err = io.ErrShortWrite
+	}
+	return err
+}

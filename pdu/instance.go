@@ -1,0 +1,122 @@
+package pdu
+
+// InstanceReq asks for the members of an instance domain: for all of them (Inst is NoInst, no
+// Name), for the name of Inst, or for the number of Name.
+//
+//	Sent    client → pmcd → agent; answered by INSTANCE
+//	Body    instance domain, 8 unused bytes, instance, length, name, pad
+//	Errors  length below 0 or beyond the end; the pad may be missing
+//	Source  spec pdu.md 2.9
+type InstanceReq struct {
+	InDom InDom
+	Inst  Inst
+	Name  string // a copy
+}
+
+// InstanceReply is the members asked for (INSTANCE): number and name of each for a
+// whole domain, one with NoInst and a name, or one with a number and no name.
+//
+//	Sent    agent → pmcd → client
+//	Body    instance domain, n, n × (instance, length, name, pad)
+//	Errors  n or a length that cannot be; the last pad may be missing
+//	Source  spec pdu.md 2.10
+type InstanceReply struct {
+	InDom InDom
+
+	// Instances has copies of the names, which share one piece of memory: strings.Clone what
+	// outlives the rest.
+	Instances []Instance
+}
+
+// Kind returns KindInstanceReq.
+func (m *InstanceReq) Kind() Kind { return KindInstanceReq }
+
+// Decode reads the body of an INSTANCE_REQ.
+func (m *InstanceReq) Decode(body []byte) error {
+	c := cursor{kind: KindInstanceReq, body: body}
+	m.InDom = InDom(c.u32("indom"))
+	c.skip(8, "unused")
+	m.Inst = Inst(c.i32("inst"))
+	n := c.count("namelen", 0, 1)
+	m.Name = string(c.text(n, "name"))
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *InstanceReq) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindInstanceReq, from)
+	dst = appendU32(dst, uint32(m.InDom))
+	dst = appendU64(dst, 0)
+	dst = appendI32(dst, int32(m.Inst))
+	dst = appendI32(dst, int32(len(m.Name)))
+	dst = appendText(dst, m.Name)
+	return endFrame(dst, start)
+}
+
+func (m *InstanceReq) String() string {
+	l := line{}
+	l.item("indom", m.InDom)
+	l.item("inst", m.Inst)
+	l.text("name", m.Name)
+	return l.String()
+}
+
+// Kind returns KindInstance.
+func (m *InstanceReply) Kind() Kind { return KindInstance }
+
+// Decode reads the body of an INSTANCE.
+func (m *InstanceReply) Decode(body []byte) error {
+	c := cursor{kind: KindInstance, body: body}
+	m.InDom = InDom(c.u32("indom"))
+	m.Instances = resized(m.Instances, c.count("numinst", 0, 8))
+	text := c.shared(len(m.Instances))
+	for i := range m.Instances {
+		c.item = i
+		m.Instances[i].ID = Inst(c.i32("inst[].id"))
+		n := c.count("inst[].namelen", 0, 1)
+		m.Instances[i].Name = c.cut(text, n, "inst[].name")
+	}
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *InstanceReply) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindInstance, from)
+	dst = appendU32(dst, uint32(m.InDom))
+	dst = appendI32(dst, int32(len(m.Instances)))
+	for _, in := range m.Instances {
+		dst = appendI32(dst, int32(in.ID))
+		dst = appendI32(dst, int32(len(in.Name)))
+		dst = appendText(dst, in.Name)
+	}
+	return endFrame(dst, start)
+}
+
+func (m *InstanceReply) String() string {
+	l := line{}
+	l.item("indom", m.InDom)
+	l.list("instances", len(m.Instances), func(i int) string {
+		return itoa(m.Instances[i].ID) + ":" + quoted(m.Instances[i].Name)
+	})
+	return l.String()
+}
+
+// shared returns a copy of the rest of the body for the texts of n items: one allocation, and
+// none for no items. Its first byte is the byte at the cursor.
+func (c *cursor) shared(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return string(c.body[c.off:])
+}
+
+// cut is text taken from a shared copy of the end of the body.
+func (c *cursor) cut(copied string, n int, field string) string {
+	at := c.off - (len(c.body) - len(copied))
+	if c.text(n, field); c.err != nil || n == 0 {
+		return ""
+	}
+	return copied[at : at+n]
+}

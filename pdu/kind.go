@@ -1,0 +1,178 @@
+package pdu
+
+import "strconv"
+
+// Kind is the type word of a PDU header. Source: spec pdu.md 2.
+type Kind uint32
+
+// The kinds. 0x700b is retired; nobody sends KindControlReq.
+const (
+	KindError         Kind = 0x7000
+	KindResult        Kind = 0x7001
+	KindProfile       Kind = 0x7002
+	KindFetch         Kind = 0x7003
+	KindDescReq       Kind = 0x7004
+	KindDesc          Kind = 0x7005
+	KindInstanceReq   Kind = 0x7006
+	KindInstance      Kind = 0x7007
+	KindTextReq       Kind = 0x7008
+	KindText          Kind = 0x7009
+	KindControlReq    Kind = 0x700a
+	KindCreds         Kind = 0x700c
+	KindPMNSIDs       Kind = 0x700d
+	KindPMNSNames     Kind = 0x700e
+	KindPMNSChild     Kind = 0x700f
+	KindPMNSTraverse  Kind = 0x7010
+	KindAttr          Kind = 0x7011
+	KindLabelReq      Kind = 0x7012
+	KindLabel         Kind = 0x7013
+	KindHighResFetch  Kind = 0x7014
+	KindHighResResult Kind = 0x7015
+	KindDescIDs       Kind = 0x7016
+	KindDescs         Kind = 0x7017
+)
+
+// The range of type words that framing lets pass. Words inside it that are no Kind of ours are
+// left to the receiver, who ignores them; words outside mean that the stream is not PDUs.
+const (
+	firstKind Kind = 0x7000
+	lastKind  Kind = 0x70ff
+)
+
+// String gives the name without its PDU_ prefix.
+func (k Kind) String() string {
+	switch k {
+	case KindError:
+		return "ERROR"
+	case KindResult:
+		return "RESULT"
+	case KindProfile:
+		return "PROFILE"
+	case KindFetch:
+		return "FETCH"
+	case KindDescReq:
+		return "DESC_REQ"
+	case KindDesc:
+		return "DESC"
+	case KindInstanceReq:
+		return "INSTANCE_REQ"
+	case KindInstance:
+		return "INSTANCE"
+	case KindTextReq:
+		return "TEXT_REQ"
+	case KindText:
+		return "TEXT"
+	case KindControlReq:
+		return "CONTROL_REQ"
+	case KindCreds:
+		return "CREDS"
+	case KindPMNSIDs:
+		return "PMNS_IDS"
+	case KindPMNSNames:
+		return "PMNS_NAMES"
+	case KindPMNSChild:
+		return "PMNS_CHILD"
+	case KindPMNSTraverse:
+		return "PMNS_TRAVERSE"
+	case KindAttr:
+		return "ATTR"
+	case KindLabelReq:
+		return "LABEL_REQ"
+	case KindLabel:
+		return "LABEL"
+	case KindHighResFetch:
+		return "HIGHRES_FETCH"
+	case KindHighResResult:
+		return "HIGHRES_RESULT"
+	case KindDescIDs:
+		return "DESC_IDS"
+	case KindDescs:
+		return "DESCS"
+	}
+	return "Kind(0x" + strconv.FormatUint(uint64(k), 16) + ")"
+}
+
+// MarshalText makes text and JSON logs agree.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Message is the content of a PDU. Each type that implements it is one layout of the spec.
+type Message interface {
+	Kind() Kind
+
+	// Decode reads the bytes after the header. Slices of the message keep their backing arrays;
+	// what is borrowed from body is said at the type. After an error, which is a *DecodeError,
+	// the content is unspecified.
+	Decode(body []byte) error
+
+	// Append appends the whole PDU, header included. from is 0, the number of a client or, in
+	// CREDS, a process id.
+	Append(dst []byte, from int32) []byte
+
+	// String gives the content on one line, long lists abridged, secrets left out.
+	String() string
+}
+
+// New returns an empty message of the kind, or nil if there is none.
+func New(k Kind) Message {
+	switch k {
+	case KindError:
+		return new(Error)
+	case KindResult:
+		return new(Result)
+	case KindProfile:
+		return new(Profile)
+	case KindFetch:
+		return new(Fetch)
+	case KindDescReq:
+		return new(DescReq)
+	case KindDesc:
+		return new(DescReply)
+	case KindInstanceReq:
+		return new(InstanceReq)
+	case KindInstance:
+		return new(InstanceReply)
+	case KindTextReq:
+		return new(TextReq)
+	case KindText:
+		return new(Text)
+	case KindControlReq:
+		return nil
+	case KindCreds:
+		return new(Creds)
+	case KindPMNSIDs:
+		return new(PMNSIDs)
+	case KindPMNSNames:
+		return new(PMNSNames)
+	case KindPMNSChild:
+		return new(PMNSChild)
+	case KindPMNSTraverse:
+		return new(PMNSTraverse)
+	case KindAttr:
+		return new(Attr)
+	case KindLabelReq:
+		return new(LabelReq)
+	case KindLabel:
+		return new(Labels)
+	case KindHighResFetch:
+		return new(HighResFetch)
+	case KindHighResResult:
+		return new(HighResResult)
+	case KindDescIDs:
+		return new(DescIDs)
+	case KindDescs:
+		return new(Descs)
+	}
+	return nil
+}
+
+// Decode decodes a frame into a new message. A kind without a message is a *DecodeError too.
+func Decode(f Frame) (Message, error) {
+	m := New(f.Kind)
+	if m == nil {
+		return nil, &DecodeError{Kind: f.Kind, Field: "type", Offset: 4, Reason: "no such PDU"}
+	}
+	if err := m.Decode(f.Body); err != nil {
+		return nil, err
+	}
+	return m, nil
+}

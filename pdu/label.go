@@ -1,0 +1,385 @@
+package pdu
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// LabelType says what labels belong to; a request has exactly one bit. Source: spec pdu.md 2.16.
+type LabelType uint32
+
+// The label types.
+const (
+	LabelContext   LabelType = 1 // answered by pmcd itself
+	LabelDomain    LabelType = 2
+	LabelInDom     LabelType = 4
+	LabelCluster   LabelType = 8
+	LabelItem      LabelType = 16
+	LabelInstances LabelType = 32
+)
+
+// String gives the names, joined by "|".
+func (t LabelType) String() string {
+	return bitNames(uint32(t), "CONTEXT", "DOMAIN", "INDOM", "CLUSTER", "ITEM", "INSTANCES")
+}
+
+// MarshalText makes text and JSON logs agree.
+func (t LabelType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// LabelReq asks for the labels of one level.
+//
+//	Sent    client → pmcd → agent; answered by LABEL
+//	Body    ident, type
+//	Source  spec pdu.md 2.16
+type LabelReq struct {
+	// Ident is, by Type: anything (CONTEXT), the domain number (DOMAIN; do not check), an InDom
+	// (INDOM, INSTANCES), a PMID of the cluster (CLUSTER), a PMID (ITEM).
+	Ident uint32
+	Type  LabelType
+}
+
+// Labels is label sets (LABEL): none, one, or for LabelInstances one for each instance that the
+// profile selects.
+//
+//	Sent    agent → pmcd → client
+//	Body    ident and type of the request, 0, n;
+//	        n × (instance, number of labels or code, offset and length of the text,
+//	        labels × (offset and length of the name, flags, offset and length of the value));
+//	        the texts, end to end
+//	Errors  counts, offsets or lengths that cannot be; up to three bytes of pad may follow
+//	Source  spec pdu.md 2.17
+type Labels struct {
+	Ident uint32
+	Type  LabelType
+	Sets  []LabelSet
+
+	labels []Label // backs the labels of the sets after Decode
+}
+
+// LabelSet is the labels of one thing. NewLabelSet makes one.
+type LabelSet struct {
+	Inst Inst // with LabelInstances; otherwise NoInst
+	Code Code // < 0: why there are no labels
+
+	// JSON is one compact object, its members sorted by name and not nested; "" for no labels.
+	// After Decode it is a copy, and the texts of all sets share one piece of memory.
+	JSON string
+
+	// Labels says where in JSON each label is. After Decode the sets share an array of the message,
+	// which the next Decode reuses.
+	Labels []Label
+}
+
+// Label is the place of one label in the JSON text of its set, in bytes.
+type Label struct {
+	NameOffset  uint16 // of the name without quotes
+	NameLen     uint8
+	Flags       LabelFlags
+	ValueOffset uint16 // of the value, quotes included
+	ValueLen    uint16
+}
+
+// LabelFlags is the LabelType of the level that a label comes from, and marks.
+type LabelFlags uint8
+
+// The marks.
+const (
+	LabelCompound LabelFlags = 0x40 // the name comes from nested objects: "a.b"
+	LabelOptional LabelFlags = 0x80 // does not identify what it is at
+)
+
+// Name returns the name of a label of the set.
+func (s *LabelSet) Name(l Label) string {
+	return s.JSON[l.NameOffset : int(l.NameOffset)+int(l.NameLen)]
+}
+
+// Value returns the value of a label of the set as JSON, a string with its quotes.
+func (s *LabelSet) Value(l Label) string {
+	return s.JSON[l.ValueOffset : int(l.ValueOffset)+int(l.ValueLen)]
+}
+
+// NewLabelSet makes the labels of one thing at one level. Names are dotted sequences of
+// [A-Za-z][A-Za-z0-9_]*; a map[string]any as a value is nested, its labels get dotted names. Other
+// values are whatever encoding/json can encode. inst is NoInst except with LabelInstances. An error
+// says which label is bad or too long, or that there are too many (ErrTooBig).
+func NewLabelSet(inst Inst, level LabelType, labels map[string]any) (LabelSet, error) {
+	flat := map[string]string{}
+	if err := flattenLabels(flat, "", labels, 0); err != nil {
+		return LabelSet{}, err
+	}
+	set := LabelSet{Inst: inst}
+	if len(flat) == 0 {
+		return set, nil
+	}
+	if len(flat) > MaxLabels {
+		return LabelSet{}, fmt.Errorf("%d labels in a set, at most %d: %w", len(flat), MaxLabels, ErrTooBig)
+	}
+	text := []byte{'{'}
+	for _, name := range slices.Sorted(maps.Keys(flat)) {
+		value := flat[name]
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		l := Label{NameOffset: uint16(len(text) + 1), NameLen: uint8(len(name)), Flags: LabelFlags(level)}
+		if strings.Contains(name, ".") {
+			l.Flags |= LabelCompound
+		}
+		text = append(text, '"')
+		text = append(text, name...)
+		text = append(text, '"', ':')
+		l.ValueOffset, l.ValueLen = uint16(len(text)), uint16(len(value))
+		text = append(text, value...)
+		if len(text) >= MaxLabelJSON {
+			return LabelSet{}, fmt.Errorf("label %s: set above %d bytes: %w", name, MaxLabelJSON, ErrTooBig)
+		}
+		set.Labels = append(set.Labels, l)
+	}
+	set.JSON = string(append(text, '}'))
+	return set, nil
+}
+
+// flattenLabels puts labels into flat, dotted name to JSON value, their names below prefix.
+func flattenLabels(flat map[string]string, prefix string, labels map[string]any, depth int) error {
+	if depth > maxLabelDepth {
+		return fmt.Errorf("label %s: nested more than %d deep", prefix, maxLabelDepth)
+	}
+	for name, value := range labels {
+		if prefix != "" {
+			name = prefix + "." + name
+		}
+		if nested, ok := value.(map[string]any); ok {
+			if err := flattenLabels(flat, name, nested, depth+1); err != nil {
+				return err
+			}
+			continue
+		}
+		if !labelName(name) {
+			return fmt.Errorf("label %q: not a name", name)
+		}
+		if len(name) > MaxLabelName {
+			return fmt.Errorf("label %s: name above %d bytes: %w", name, MaxLabelName, ErrTooBig)
+		}
+		if _, twice := flat[name]; twice {
+			return fmt.Errorf("label %s: given twice", name)
+		}
+		var text bytes.Buffer
+		enc := json.NewEncoder(&text)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(value); err != nil {
+			return fmt.Errorf("label %s: %w", name, err)
+		}
+		flat[name] = strings.TrimSuffix(text.String(), "\n")
+	}
+	return nil
+}
+
+// labelName reports whether name is a dotted sequence of [A-Za-z][A-Za-z0-9_]*.
+func labelName(name string) bool {
+	first := true
+	for i := range len(name) {
+		b := name[i]
+		letter := b|0x20 >= 'a' && b|0x20 <= 'z'
+		switch {
+		case letter:
+			first = false
+		case first:
+			return false
+		case b == '.':
+			first = true
+		case b != '_' && (b < '0' || b > '9'):
+			return false
+		}
+	}
+	return !first
+}
+
+// Kind returns KindLabelReq.
+func (m *LabelReq) Kind() Kind { return KindLabelReq }
+
+// Decode reads the body of a LABEL_REQ.
+func (m *LabelReq) Decode(body []byte) error {
+	c := cursor{kind: KindLabelReq, body: body}
+	m.Ident = c.u32("ident")
+	m.Type = LabelType(c.u32("type"))
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *LabelReq) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindLabelReq, from)
+	dst = appendU32(dst, m.Ident)
+	dst = appendU32(dst, uint32(m.Type))
+	return endFrame(dst, start)
+}
+
+func (m *LabelReq) String() string {
+	l := line{}
+	l.labelIdent(m.Type, m.Ident)
+	return l.String()
+}
+
+func (l *line) labelIdent(t LabelType, ident uint32) {
+	switch t {
+	case LabelInDom, LabelInstances:
+		l.item("indom", InDom(ident))
+	case LabelCluster, LabelItem:
+		l.item("pmid", PMID(ident))
+	default:
+		l.item("ident", int32(ident))
+	}
+	l.item("type", t)
+}
+
+// Sizes of the parts of a LABEL, in bytes.
+const (
+	labelHead    = 16 // between the header and the sets
+	labelSetHead = 16
+	labelSize    = 8
+)
+
+// Kind returns KindLabel.
+func (m *Labels) Kind() Kind { return KindLabel }
+
+// Decode reads the body of a LABEL.
+func (m *Labels) Decode(body []byte) error {
+	c := cursor{kind: KindLabel, body: body}
+	m.Sets, m.labels = m.Sets[:0], m.labels[:0]
+	m.Ident = c.u32("ident")
+	m.Type = LabelType(c.u32("type"))
+	c.skip(4, "padding")
+	n := c.count("nsets", 0, labelSetHead)
+	total, err := c.scanLabels(n)
+	if err != nil {
+		return err
+	}
+	m.Sets, m.labels = resized(m.Sets, n), resized(m.labels, total)
+	texts := labelHead + n*labelSetHead + total*labelSize // where they begin in the body
+	end, copied, rest := texts, string(body[texts:]), m.labels
+	for i := range m.Sets {
+		c.item = i
+		set := &m.Sets[i]
+		*set = LabelSet{Inst: Inst(c.i32("set[].inst"))}
+		count := int(c.i32("set[].nlabels"))
+		at := c.off
+		begin := int(c.i32("set[].json")) - HeaderSize
+		length := int(c.i32("set[].jsonlen"))
+		switch {
+		case length < 0 || length > MaxLabelJSON:
+			c.fail(at+4, "set[].jsonlen", strconv.Itoa(length)+" bytes")
+		case length > 0 && (begin != end || begin > len(body)-length):
+			c.fail(at, "set[].json", "text of "+strconv.Itoa(length)+" bytes is not the next one")
+		}
+		if c.err != nil {
+			break
+		}
+		if length > 0 {
+			set.JSON = copied[begin-texts : begin-texts+length]
+			end += length
+		}
+		if count < 0 {
+			set.Code = Code(count)
+			continue
+		}
+		if count > 0 {
+			set.Labels, rest = rest[:count:count], rest[count:]
+		}
+		for j := range set.Labels {
+			at := c.off
+			l := Label{NameOffset: c.u16("set[].label.name"), NameLen: c.u8("set[].label.namelen")}
+			l.Flags = LabelFlags(c.u8("set[].label.flags"))
+			l.ValueOffset, l.ValueLen = c.u16("set[].label.value"), c.u16("set[].label.valuelen")
+			if int(l.NameOffset)+int(l.NameLen) > length || int(l.ValueOffset)+int(l.ValueLen) > length {
+				c.fail(at, "set[].label", "not in the set's text of "+strconv.Itoa(length)+" bytes")
+			}
+			set.Labels[j] = l
+		}
+	}
+	c.skip(end-texts, "text")
+	c.skip(min(c.left(), pad4(end)-end), "pad")
+	return c.done()
+}
+
+// scanLabels returns the number of labels in n sets; all sets are there when it gives no error.
+// It works on a copy of the cursor.
+func (c cursor) scanLabels(n int) (total int, err error) {
+	for i := range n {
+		c.item = i
+		c.skip(4, "set[].inst")
+		at := c.off
+		count := int(c.i32("set[].nlabels"))
+		c.skip(8, "set[].json")
+		if count > MaxLabels {
+			c.fail(at, "set[].nlabels", strconv.Itoa(count)+" is above "+strconv.Itoa(MaxLabels))
+		}
+		if count = max(count, 0); c.err == nil {
+			c.skip(labelSize*count, "set[].label")
+			total += count
+		}
+	}
+	c.off = len(c.body)
+	return total, c.done()
+}
+
+// Append appends the PDU.
+func (m *Labels) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindLabel, from)
+	dst = appendU32(dst, m.Ident)
+	dst = appendU32(dst, uint32(m.Type))
+	dst = appendI32(dst, 0)
+	dst = appendI32(dst, int32(len(m.Sets)))
+	text := HeaderSize + labelHead
+	for i := range m.Sets {
+		text += labelSetHead + labelSize*len(m.Sets[i].sent())
+	}
+	for i := range m.Sets {
+		set := &m.Sets[i]
+		labels := set.sent()
+		count := int32(len(labels))
+		if set.Code < 0 {
+			count = int32(set.Code)
+		}
+		dst = appendI32(dst, int32(set.Inst))
+		dst = appendI32(dst, count)
+		dst = appendI32(dst, int32(text))
+		dst = appendI32(dst, int32(len(set.JSON)))
+		for _, l := range labels {
+			dst = appendU16(dst, l.NameOffset)
+			dst = append(dst, l.NameLen, byte(l.Flags))
+			dst = appendU16(dst, l.ValueOffset)
+			dst = appendU16(dst, l.ValueLen)
+		}
+		text += len(set.JSON)
+	}
+	for i := range m.Sets {
+		dst = append(dst, m.Sets[i].JSON...)
+	}
+	return endFrame(dst, start)
+}
+
+// sent returns the labels that go out: none beside a code.
+func (s *LabelSet) sent() []Label {
+	if s.Code < 0 {
+		return nil
+	}
+	return s.Labels
+}
+
+func (m *Labels) String() string {
+	l := line{}
+	l.labelIdent(m.Type, m.Ident)
+	l.list("sets", len(m.Sets), func(i int) string {
+		set := &m.Sets[i]
+		if set.Code < 0 {
+			return itoa(set.Inst) + ":" + set.Code.Name()
+		}
+		return itoa(set.Inst) + ":" + quoted(set.JSON)
+	})
+	return l.String()
+}

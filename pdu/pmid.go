@@ -1,0 +1,168 @@
+package pdu
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// PMID identifies a metric: a domain of 9 bits (the agent), a cluster of 12 bits and an item of
+// 10 bits. It prints as "domain.cluster.item". Source: spec pdu.md 3.1.
+type PMID uint32
+
+// NoPMID (PM_ID_NULL) stands for "no metric": an unresolved name, a missing descriptor.
+const NoPMID PMID = 0xffffffff
+
+// Largest values of the fields of a PMID.
+const (
+	MaxDomain  = 1<<9 - 1
+	MaxCluster = 1<<12 - 1
+	MaxItem    = 1<<10 - 1
+)
+
+// DynamicDomain is the domain of the roots of dynamic subtrees in a PMNS file and of the derived
+// metrics that exist only inside a client; no agent may have it.
+const DynamicDomain = 511
+
+// NewPMID composes a PMID; bits of an argument that do not fit its field are dropped.
+func NewPMID(domain, cluster, item int) PMID {
+	return PMID(domain&MaxDomain)<<22 | PMID(cluster&MaxCluster)<<10 | PMID(item&MaxItem)
+}
+
+// Domain returns the domain number, 0..511. The highest bit of a PMID is never looked at.
+func (id PMID) Domain() int { return int(id>>22) & MaxDomain }
+
+// Cluster returns the cluster number, 0..4095.
+func (id PMID) Cluster() int { return int(id>>10) & MaxCluster }
+
+// Item returns the item number, 0..1023.
+func (id PMID) Item() int { return int(id) & MaxItem }
+
+func (id PMID) String() string {
+	if id == NoPMID {
+		return "PM_ID_NULL"
+	}
+	return fmt.Sprintf("%d.%d.%d", id.Domain(), id.Cluster(), id.Item())
+}
+
+// MarshalText makes text and JSON logs agree.
+func (id PMID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (id *PMID) UnmarshalText(text []byte) error {
+	parsed, err := ParsePMID(string(text))
+	if err != nil {
+		return err
+	}
+	*id = parsed
+	return nil
+}
+
+// ParsePMID reads "domain.cluster.item" or "PM_ID_NULL".
+func ParsePMID(s string) (PMID, error) {
+	if s == "PM_ID_NULL" {
+		return NoPMID, nil
+	}
+	parts := strings.Split(s, ".")
+	if len(parts) != 3 {
+		return NoPMID, fmt.Errorf("metric identifier %q: want domain.cluster.item", s)
+	}
+	var field [3]int
+	for i, limit := range [3]int{MaxDomain, MaxCluster, MaxItem} {
+		n, err := parseField(parts[i], limit)
+		if err != nil {
+			return NoPMID, fmt.Errorf("metric identifier %q: %w", s, err)
+		}
+		field[i] = n
+	}
+	return NewPMID(field[0], field[1], field[2]), nil
+}
+
+// InDom identifies an instance domain: a domain of 9 bits and a serial of 22 bits. It prints as
+// "domain.serial". Source: spec pdu.md 3.2.
+type InDom uint32
+
+// NoInDom (PM_INDOM_NULL) is the instance domain of a singular metric.
+const NoInDom InDom = 0xffffffff
+
+// MaxSerial is the largest serial of an InDom.
+const MaxSerial = 1<<22 - 1
+
+// NewInDom composes an InDom; bits of an argument that do not fit its field are dropped.
+func NewInDom(domain, serial int) InDom {
+	return InDom(domain&MaxDomain)<<22 | InDom(serial&MaxSerial)
+}
+
+// Domain returns the number of the agent that owns the instance domain, 0..511.
+func (d InDom) Domain() int { return int(d>>22) & MaxDomain }
+
+// Serial returns the serial number, 0..4194303.
+func (d InDom) Serial() int { return int(d) & MaxSerial }
+
+func (d InDom) String() string {
+	if d == NoInDom {
+		return "PM_INDOM_NULL"
+	}
+	return fmt.Sprintf("%d.%d", d.Domain(), d.Serial())
+}
+
+// MarshalText makes text and JSON logs agree.
+func (d InDom) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (d *InDom) UnmarshalText(text []byte) error {
+	parsed, err := ParseInDom(string(text))
+	if err != nil {
+		return err
+	}
+	*d = parsed
+	return nil
+}
+
+// ParseInDom reads "domain.serial" or "PM_INDOM_NULL".
+func ParseInDom(s string) (InDom, error) {
+	if s == "PM_INDOM_NULL" {
+		return NoInDom, nil
+	}
+	domain, serial, ok := strings.Cut(s, ".")
+	if !ok {
+		return NoInDom, fmt.Errorf("instance domain %q: want domain.serial", s)
+	}
+	d, err := parseField(domain, MaxDomain)
+	if err != nil {
+		return NoInDom, fmt.Errorf("instance domain %q: %w", s, err)
+	}
+	n, err := parseField(serial, MaxSerial)
+	if err != nil {
+		return NoInDom, fmt.Errorf("instance domain %q: %w", s, err)
+	}
+	return NewInDom(d, n), nil
+}
+
+func parseField(s string, limit int) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 32)
+	if err != nil {
+		return 0, errors.Unwrap(err)
+	}
+	if n > uint64(limit) {
+		return 0, fmt.Errorf("%d is larger than %d", n, limit)
+	}
+	return int(n), nil
+}
+
+// Inst is the number of an instance inside its domain, 0..2³¹-1, or NoInst. Other negative
+// numbers can arrive from careless agents and are just numbers.
+type Inst int32
+
+// NoInst (PM_IN_NULL) is the instance of the value of a singular metric.
+const NoInst Inst = -1
+
+// Instance is a member of an instance domain: its number and its external name.
+type Instance struct {
+	ID   Inst
+	Name string
+}
+
+// ContextID is the number that a client gives to a context; unique only together with the client.
+type ContextID int32

@@ -1,0 +1,245 @@
+package pdu
+
+import "strconv"
+
+// PMNSNames is a list of metric names: a question (which PMIDs?) and an answer.
+//
+//	Sent    client → pmcd: look up names; pmcd → agent: look up one name; answered by PMNS_IDS.
+//	        agent → pmcd → client: answer to PMNS_IDS (all full names of a metric), to
+//	        PMNS_CHILD (the next component only), to PMNS_TRAVERSE (full names of leaves)
+//	Body    sum of (length+1), number of statuses, n; n × ([status,] length, name, pad)
+//	Errors  counts or lengths that cannot be; the last pad may be missing
+//	Source  spec pdu.md 2.12
+type PMNSNames struct {
+	// Names has copies, which share one piece of memory: strings.Clone what outlives the rest.
+	Names []string
+
+	// Status is empty, or has StatusLeaf or StatusNonLeaf for each name; missing ones are sent as
+	// StatusLeaf.
+	Status []int32
+
+	// Code below zero stands in place of the names: the agent of a subtree answered PMNS_CHILD
+	// with an error.
+	Code Code
+}
+
+// The statuses of a name.
+const (
+	StatusLeaf    int32 = 0
+	StatusNonLeaf int32 = 1
+)
+
+// PMNSIDs is a list of PMIDs: a question (which names?) and an answer.
+//
+//	Sent    client → pmcd → agent: the names of one metric, answered by PMNS_NAMES;
+//	        agent → pmcd → client: answer to PMNS_NAMES
+//	Body    status, n, n × PMID
+//	Errors  n below 1
+//	Source  spec pdu.md 2.13
+type PMNSIDs struct {
+	// Status is 0 in a question, the number of resolved names in pmcd's answer, and 0 or a
+	// code in an agent's.
+	Status int32
+	PMIDs  []PMID // at least one; NoPMID for a name that is not resolved
+}
+
+// PMNSChild asks for the children of a node of the name space.
+//
+//	Sent    client → pmcd → agent; answered by PMNS_NAMES
+//	Body    1 with statuses, 0 without; length, name, pad
+//	Errors  a length that cannot be; the pad may be missing
+//	Source  spec pdu.md 2.14
+type PMNSChild struct {
+	WithStatus bool
+	Name       string // a copy; the root is ""
+}
+
+// PMNSTraverse asks for all leaves below a node of the name space.
+//
+//	Sent    client → pmcd → agent; answered by PMNS_NAMES
+//	Body    0; length, name, pad
+//	Errors  a length that cannot be; the pad may be missing
+//	Source  spec pdu.md 2.14
+type PMNSTraverse struct{ Name string }
+
+// Kind returns KindPMNSNames.
+func (m *PMNSNames) Kind() Kind { return KindPMNSNames }
+
+// Decode reads the body of a PMNS_NAMES.
+func (m *PMNSNames) Decode(body []byte) error {
+	c := cursor{kind: KindPMNSNames, body: body}
+	announced := int(c.i32("nstrbytes"))
+	statuses := int(c.i32("numstatus"))
+	numnames := c.i32("numnames")
+	m.Names, m.Status, m.Code = m.Names[:0], m.Status[:0], 0
+	if numnames < 0 {
+		m.Code = Code(numnames)
+		return c.done()
+	}
+	n, size := int(numnames), 4
+	if statuses != 0 {
+		size = 8
+	}
+	switch {
+	case statuses != 0 && statuses != n:
+		c.fail(4, "numstatus", "neither 0 nor numnames")
+	case n > c.left()/size:
+		c.fail(8, "numnames", strconv.Itoa(n)+" names do not fit "+strconv.Itoa(c.left())+" bytes")
+	}
+	if c.err != nil {
+		return c.done()
+	}
+	m.Names = resized(m.Names, n)
+	m.Status = resized(m.Status, statuses)
+	text := c.shared(n)
+	sum := 0
+	for i := range m.Names {
+		c.item = i
+		if statuses != 0 {
+			m.Status[i] = c.i32("name[].status")
+		}
+		n := c.count("name[].namelen", 0, 1)
+		m.Names[i] = c.cut(text, n, "name[].name")
+		sum += n + 1
+	}
+	if sum > announced {
+		c.fail(0, "nstrbytes", strconv.Itoa(announced)+" is less than the names' "+strconv.Itoa(sum))
+	}
+	return c.done()
+}
+
+// Append appends the PDU. A Code below zero goes out in place of the names.
+func (m *PMNSNames) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindPMNSNames, from)
+	if m.Code < 0 {
+		dst = appendU64(dst, 0)
+		dst = appendI32(dst, int32(m.Code))
+		return endFrame(dst, start)
+	}
+	sum, statuses := 0, 0
+	for _, name := range m.Names {
+		sum += len(name) + 1
+	}
+	if len(m.Status) > 0 {
+		statuses = len(m.Names)
+	}
+	dst = appendI32(dst, int32(sum))
+	dst = appendI32(dst, int32(statuses))
+	dst = appendI32(dst, int32(len(m.Names)))
+	for i, name := range m.Names {
+		switch {
+		case i < len(m.Status):
+			dst = appendI32(dst, m.Status[i])
+		case statuses > 0:
+			dst = appendI32(dst, StatusLeaf)
+		}
+		dst = appendI32(dst, int32(len(name)))
+		dst = appendText(dst, name)
+	}
+	return endFrame(dst, start)
+}
+
+func (m *PMNSNames) String() string {
+	l := line{}
+	if m.Code < 0 {
+		l.item("code", m.Code.Name())
+		return l.String()
+	}
+	l.list("names", len(m.Names), func(i int) string {
+		name := quoted(m.Names[i])
+		if i < len(m.Status) {
+			name += ":" + itoa(m.Status[i])
+		}
+		return name
+	})
+	return l.String()
+}
+
+// Kind returns KindPMNSIDs.
+func (m *PMNSIDs) Kind() Kind { return KindPMNSIDs }
+
+// Decode reads the body of a PMNS_IDS.
+func (m *PMNSIDs) Decode(body []byte) error {
+	c := cursor{kind: KindPMNSIDs, body: body}
+	m.Status = c.i32("sts")
+	n := c.count("numids", 1, 4)
+	m.PMIDs = c.pmids(m.PMIDs, n)
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *PMNSIDs) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindPMNSIDs, from)
+	dst = appendI32(dst, m.Status)
+	dst = appendPMIDs(dst, m.PMIDs)
+	return endFrame(dst, start)
+}
+
+func (m *PMNSIDs) String() string {
+	l := line{}
+	l.item("sts", m.Status)
+	l.pmids(m.PMIDs)
+	return l.String()
+}
+
+// Kind returns KindPMNSChild.
+func (m *PMNSChild) Kind() Kind { return KindPMNSChild }
+
+// Decode reads the body of a PMNS_CHILD.
+func (m *PMNSChild) Decode(body []byte) error {
+	c := cursor{kind: KindPMNSChild, body: body}
+	m.WithStatus = c.i32("subtype") != 0
+	n := c.count("namelen", 0, 1)
+	m.Name = string(c.text(n, "name"))
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *PMNSChild) Append(dst []byte, from int32) []byte {
+	var subtype int32
+	if m.WithStatus {
+		subtype = 1
+	}
+	return appendNode(dst, KindPMNSChild, from, subtype, m.Name)
+}
+
+func (m *PMNSChild) String() string {
+	l := line{}
+	l.item("status", m.WithStatus)
+	l.text("name", m.Name)
+	return l.String()
+}
+
+// Kind returns KindPMNSTraverse.
+func (m *PMNSTraverse) Kind() Kind { return KindPMNSTraverse }
+
+// Decode reads the body of a PMNS_TRAVERSE.
+func (m *PMNSTraverse) Decode(body []byte) error {
+	c := cursor{kind: KindPMNSTraverse, body: body}
+	c.skip(4, "subtype")
+	n := c.count("namelen", 0, 1)
+	m.Name = string(c.text(n, "name"))
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *PMNSTraverse) Append(dst []byte, from int32) []byte {
+	return appendNode(dst, KindPMNSTraverse, from, 0, m.Name)
+}
+
+func (m *PMNSTraverse) String() string {
+	l := line{}
+	l.text("name", m.Name)
+	return l.String()
+}
+
+func appendNode(dst []byte, k Kind, from, subtype int32, name string) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, k, from)
+	dst = appendI32(dst, subtype)
+	dst = appendI32(dst, int32(len(name)))
+	dst = appendText(dst, name)
+	return endFrame(dst, start)
+}

@@ -1,0 +1,207 @@
+package pdu
+
+import (
+	"encoding/binary"
+	"slices"
+	"strconv"
+)
+
+// Profile selects the instances that later fetches of one context report.
+//
+//	Sent    client → pmcd → agent before a FETCH whose profile changed; a good one is never answered
+//	Body    context, default state, n, pad; n × (instance domain, state, m, pad); then the n lists
+//	        of instances, end to end
+//	Errors  a context below 0, lying counts; the first pad may be missing if n is 0 (7.x)
+//	Source  spec pdu.md 2.5, 4.5
+//
+// The zero value selects all instances of all domains. After Decode, the lists share an array of
+// the Profile, which the next Decode reuses.
+type Profile struct {
+	Context ContextID
+	Default ProfileState // for the domains that InDoms does not have
+	InDoms  []ProfileInDom
+
+	insts []Inst // backs the lists after Decode
+}
+
+// ProfileInDom is the part of a profile for one instance domain.
+type ProfileInDom struct {
+	InDom InDom
+	State ProfileState
+	Insts []Inst // the exceptions from State, in any order
+}
+
+// ProfileState says what holds for the instances that are not listed. Anything but Include
+// excludes.
+type ProfileState int32
+
+// The states.
+const (
+	Include ProfileState = 0 // all, except those in the list
+	Exclude ProfileState = 1 // none, except those in the list
+)
+
+// String gives the name in upper case.
+func (s ProfileState) String() string {
+	switch s {
+	case Include:
+		return "INCLUDE"
+	case Exclude:
+		return "EXCLUDE"
+	}
+	return "ProfileState(" + itoa(s) + ")"
+}
+
+// Includes reports whether the profile selects instance i of d. The value of a singular metric
+// (NoInDom) is always selected. For many instances of one domain use Selects.
+func (p *Profile) Includes(d InDom, i Inst) bool {
+	if d == NoInDom {
+		return true
+	}
+	if e := p.entry(d); e != nil {
+		return (e.State == Include) != slices.Contains(e.Insts, i)
+	}
+	return p.Default == Include
+}
+
+// Selects returns what the profile says about d, for many calls of Selection.Includes. It borrows
+// from p and is valid until p changes.
+func (p *Profile) Selects(d InDom) Selection {
+	if d == NoInDom {
+		return Selection{}
+	}
+	e := p.entry(d)
+	if e == nil {
+		return Selection{state: p.Default}
+	}
+	insts := e.Insts
+	if !slices.IsSorted(insts) {
+		insts = slices.Clone(insts)
+		slices.Sort(insts)
+	}
+	return Selection{state: e.State, insts: insts}
+}
+
+// entry returns the first entry for d, or nil.
+func (p *Profile) entry(d InDom) *ProfileInDom {
+	for i := range p.InDoms {
+		if p.InDoms[i].InDom == d {
+			return &p.InDoms[i]
+		}
+	}
+	return nil
+}
+
+// Selection is the part of a Profile for one instance domain. The zero value selects all.
+type Selection struct {
+	state ProfileState
+	insts []Inst // sorted
+}
+
+// Includes reports whether instance i is selected.
+func (s Selection) Includes(i Inst) bool {
+	if len(s.insts) == 0 {
+		return s.state == Include
+	}
+	_, listed := slices.BinarySearch(s.insts, i)
+	return (s.state == Include) != listed
+}
+
+// All reports whether every instance is selected, listed or not.
+func (s Selection) All() bool { return s.state == Include && len(s.insts) == 0 }
+
+// None reports whether no instance is selected.
+func (s Selection) None() bool { return s.state != Include && len(s.insts) == 0 }
+
+// Kind returns KindProfile.
+func (p *Profile) Kind() Kind { return KindProfile }
+
+// Decode reads the body of a PROFILE.
+func (p *Profile) Decode(body []byte) error {
+	const headSize, entrySize = 16, 16
+	c := cursor{kind: KindProfile, body: body}
+	p.Context = ContextID(c.i32("ctxid"))
+	if p.Context < 0 {
+		c.fail(0, "ctxid", "below 0")
+	}
+	p.Default = ProfileState(c.i32("g_state"))
+	if len(body) == headSize-4 { // as some clients of 7.x send it
+		p.InDoms, p.insts = p.InDoms[:0], p.insts[:0]
+		if n := c.i32("numprof"); n != 0 {
+			c.fail(8, "numprof", itoa(n)+" entries do not fit 0 bytes")
+		}
+		return c.done()
+	}
+	n := int(c.i32("numprof"))
+	c.skip(4, "pad")
+	if c.err == nil && (n < 0 || n > c.left()/entrySize) {
+		c.fail(8, "numprof", strconv.Itoa(n)+" entries do not fit "+strconv.Itoa(c.left())+" bytes")
+	}
+	if c.err != nil {
+		return c.done()
+	}
+	entries := c.take(n*entrySize, "prof")
+	room := c.left() / 4 // for instances
+	p.InDoms = resized(p.InDoms, n)
+	p.insts = resized(p.insts, room)
+	for i := range room {
+		p.insts[i] = Inst(binary.BigEndian.Uint32(body[c.off+4*i:]))
+	}
+	used := 0
+	for i := range p.InDoms {
+		e := entries[i*entrySize : (i+1)*entrySize]
+		m := int(int32(binary.BigEndian.Uint32(e[8:])))
+		if m < 0 || m > room-used {
+			c.item = i
+			c.fail(headSize+i*entrySize+8, "prof[].numinst", strconv.Itoa(m)+" instances, room for "+
+				strconv.Itoa(room-used))
+			return c.done()
+		}
+		p.InDoms[i] = ProfileInDom{
+			InDom: InDom(binary.BigEndian.Uint32(e)),
+			State: ProfileState(binary.BigEndian.Uint32(e[4:])),
+		}
+		if m > 0 {
+			p.InDoms[i].Insts = p.insts[used : used+m : used+m]
+			used += m
+		}
+	}
+	c.skip(4*used, "inst")
+	return c.done()
+}
+
+// Append appends the PDU.
+func (p *Profile) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindProfile, from)
+	dst = appendI32(dst, int32(p.Context))
+	dst = appendI32(dst, int32(p.Default))
+	dst = appendI32(dst, int32(len(p.InDoms)))
+	dst = appendI32(dst, 0)
+	for i := range p.InDoms {
+		e := &p.InDoms[i]
+		dst = appendU32(dst, uint32(e.InDom))
+		dst = appendI32(dst, int32(e.State))
+		dst = appendI32(dst, int32(len(e.Insts)))
+		dst = appendI32(dst, 0)
+	}
+	for i := range p.InDoms {
+		for _, inst := range p.InDoms[i].Insts {
+			dst = appendI32(dst, int32(inst))
+		}
+	}
+	return endFrame(dst, start)
+}
+
+func (p *Profile) String() string {
+	l := line{}
+	l.item("ctxid", p.Context)
+	l.item("default", p.Default)
+	l.list("indoms", len(p.InDoms), func(i int) string {
+		e := &p.InDoms[i]
+		part := line{}
+		part.list(e.InDom.String()+":"+e.State.String(), len(e.Insts), func(i int) string { return itoa(e.Insts[i]) })
+		return part.String()
+	})
+	return l.String()
+}

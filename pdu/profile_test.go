@@ -1,0 +1,117 @@
+package pdu
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestProfileSelects(t *testing.T) {
+	d := NewInDom(60, 1)
+	other := NewInDom(60, 2)
+	for _, tt := range []struct {
+		name      string
+		p         Profile
+		indom     InDom
+		want      map[Inst]bool
+		all, none bool
+	}{
+		{"zero value", Profile{}, d, map[Inst]bool{0: true, 5: true}, true, false},
+		{"exclude all", Profile{Default: Exclude}, d, map[Inst]bool{0: false, 5: false}, false, true},
+		{"unknown state excludes", Profile{Default: 7}, d, map[Inst]bool{0: false}, false, true},
+		{"singular metric", Profile{Default: Exclude}, NoInDom, map[Inst]bool{NoInst: true}, true, false},
+		{
+			"singular metric listed",
+			Profile{InDoms: []ProfileInDom{{NoInDom, Exclude, nil}}},
+			NoInDom,
+			map[Inst]bool{NoInst: true},
+			true, false,
+		},
+		{
+			"all but a list",
+			Profile{InDoms: []ProfileInDom{{d, Include, []Inst{1, 3}}}},
+			d,
+			map[Inst]bool{0: true, 1: false, 2: true, 3: false},
+			false, false,
+		},
+		{
+			"only a list",
+			Profile{InDoms: []ProfileInDom{{d, Exclude, []Inst{1, 3}}}},
+			d,
+			map[Inst]bool{0: false, 1: true, 2: false, 3: true},
+			false, false,
+		},
+		{
+			"list in any order",
+			Profile{InDoms: []ProfileInDom{{d, Exclude, []Inst{9, 1, -4, 3}}}},
+			d,
+			map[Inst]bool{0: false, 1: true, 3: true, 9: true, -4: true, 4: false},
+			false, false,
+		},
+		{"domain excluded", Profile{InDoms: []ProfileInDom{{d, Exclude, nil}}}, d, map[Inst]bool{0: false}, false, true},
+		{
+			"domain included against the default",
+			Profile{Default: Exclude, InDoms: []ProfileInDom{{d, Include, nil}}},
+			d,
+			map[Inst]bool{0: true},
+			true, false,
+		},
+		{
+			"another domain",
+			Profile{InDoms: []ProfileInDom{{d, Exclude, nil}}},
+			other,
+			map[Inst]bool{0: true},
+			true, false,
+		},
+		{
+			"the first entry counts",
+			Profile{InDoms: []ProfileInDom{{d, Exclude, []Inst{1}}, {d, Include, nil}}},
+			d,
+			map[Inst]bool{0: false, 1: true},
+			false, false,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			sel := tt.p.Selects(tt.indom)
+			for inst, want := range tt.want {
+				assert.Equal(t, want, tt.p.Includes(tt.indom, inst), "instance %d", inst)
+				assert.Equal(t, want, sel.Includes(inst), "instance %d", inst)
+			}
+			assert.Equal(t, tt.all, sel.All())
+			assert.Equal(t, tt.none, sel.None())
+		})
+	}
+}
+
+func TestSelectionAgreesWithProfile(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for range 300 {
+		p := Profile{Default: ProfileState(rnd.IntN(2))}
+		for range rnd.IntN(4) {
+			e := ProfileInDom{InDom: InDom(rnd.IntN(3)), State: ProfileState(rnd.IntN(2))}
+			for range rnd.IntN(6) {
+				e.Insts = append(e.Insts, Inst(rnd.IntN(10)))
+			}
+			p.InDoms = append(p.InDoms, e)
+		}
+		before := p.Append(nil, 0)
+		for d := range InDom(3) {
+			sel := p.Selects(d)
+			for i := range Inst(10) {
+				require.Equal(t, p.Includes(d, i), sel.Includes(i))
+			}
+		}
+		require.Equal(t, before, p.Append(nil, 0), "asking changes nothing")
+	}
+}
+
+func TestProfileListsAreApart(t *testing.T) {
+	p := Profile{InDoms: []ProfileInDom{{1, Include, []Inst{1, 2}}, {2, Exclude, nil}, {3, Include, []Inst{3}}}}
+	var got Profile
+	require.NoError(t, got.Decode(p.Append(nil, 0)[HeaderSize:]))
+	assert.Equal(t, p.InDoms, got.InDoms)
+	_ = append(got.InDoms[0].Insts, 99)
+	assert.Equal(t, p.InDoms, got.InDoms, "appending to one list leaves the next")
+}

@@ -1,0 +1,99 @@
+package pdu
+
+// TextType says which text is wanted, and of what: TextOneLine or TextHelp, TextPMID or TextInDom.
+// Source: spec pdu.md 2.11.
+type TextType uint32
+
+// The bits of a TextType.
+const (
+	TextOneLine TextType = 1 // counts when TextHelp is set as well
+	TextHelp    TextType = 2
+	TextPMID    TextType = 4
+	TextInDom   TextType = 8
+)
+
+// String gives the names, joined by "|".
+func (t TextType) String() string {
+	return bitNames(uint32(t), "ONELINE", "HELP", "PMID", "INDOM")
+}
+
+// TextReq asks for the one-line or the help text of a metric or an instance domain.
+//
+//	Sent    client → pmcd → agent; answered by TEXT
+//	Body    PMID or instance domain, type
+//	Source  spec pdu.md 2.11
+type TextReq struct {
+	Ident uint32 // PMID or InDom, as Type says
+	Type  TextType
+}
+
+// Text is a text.
+//
+//	Sent    agent → pmcd → client
+//	Body    ident, length, text without NUL, pad
+//	Errors  a length that cannot be; the pad may be missing
+//	Source  spec pdu.md 2.11
+type Text struct {
+	Ident uint32 // to be ignored: stock agents send it in the byte order of their host
+	Text  string // a copy; any bytes, by custom UTF-8
+}
+
+// Kind returns KindTextReq.
+func (m *TextReq) Kind() Kind { return KindTextReq }
+
+// Decode reads the body of a TEXT_REQ.
+func (m *TextReq) Decode(body []byte) error {
+	c := cursor{kind: KindTextReq, body: body}
+	m.Ident = c.u32("ident")
+	m.Type = TextType(c.u32("type"))
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *TextReq) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindTextReq, from)
+	dst = appendU32(dst, m.Ident)
+	dst = appendU32(dst, uint32(m.Type))
+	return endFrame(dst, start)
+}
+
+func (m *TextReq) String() string {
+	l := line{}
+	if m.Type&TextInDom != 0 {
+		l.item("indom", InDom(m.Ident))
+	} else {
+		l.item("pmid", PMID(m.Ident))
+	}
+	l.item("type", m.Type)
+	return l.String()
+}
+
+// Kind returns KindText.
+func (m *Text) Kind() Kind { return KindText }
+
+// Decode reads the body of a TEXT.
+func (m *Text) Decode(body []byte) error {
+	c := cursor{kind: KindText, body: body}
+	m.Ident = c.u32("ident")
+	n := c.count("buflen", 0, 1)
+	m.Text = string(c.text(n, "text"))
+	return c.done()
+}
+
+// Append appends the PDU.
+func (m *Text) Append(dst []byte, from int32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, KindText, from)
+	dst = appendU32(dst, m.Ident)
+	dst = appendI32(dst, int32(len(m.Text)))
+	dst = appendText(dst, m.Text)
+	return endFrame(dst, start)
+}
+
+func (m *Text) String() string {
+	l := line{}
+	l.item("ident", hex32(m.Ident))
+	l.text("text", m.Text)
+	return l.String()
+}

@@ -1,0 +1,410 @@
+package pdu
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Bounds of a power such as the 2 of "Kbyte^2"; the dimension that results must fit -8..7.
+const (
+	minPower = -8
+	maxPower = 15
+)
+
+var (
+	errUnitsWord    = errors.New("unrecognized or duplicate base unit")
+	errUnitsLiteral = errors.New("invalid floating point literal")
+)
+
+// ParseUnits reads units as people write them: "Kbyte / sec", "10 MB", "count x 10^3 / ms", "".
+//
+//	units = part , [ "/" , part ]      above and below the line; either may be empty
+//	part  = { blank | number | unit }  each axis at most once, in any order
+//	unit  = keyword , [ "^" , power ]  no blanks inside; power -8..15
+//
+// The case of letters means nothing. The multiplier turns an amount in the written units into one
+// in the returned units by division: with "10 sec" it is 0.1. An axis on both sides of the line
+// comes back in byte, sec or count, and the multiplier makes up for it. Numbers may be zero, so
+// the multiplier may be infinite or NaN.
+//
+// The error is one of pmParseUnitsStr's own reasons, without a prefix, because messages of
+// mkconst() and rescale() quote it. A time scale above hour on both sides has no length that
+// could be cancelled; libpcp 6.0.3 aborts there, ParseUnits reports it.
+//
+// Source: pmParseUnitsStr(3), spec language.md 9.1.
+func ParseUnits(s string) (Units, float64, error) {
+	upper, lower, _ := strings.Cut(s, "/")
+	above, err := parseUnitsPart(upper)
+	if err != nil {
+		return Units{}, 0, err
+	}
+	below, err := parseUnitsPart(lower)
+	if err != nil {
+		return Units{}, 0, err
+	}
+	return divideUnits(above, below)
+}
+
+// unitsPart is one side of the line: a power and a scale for each axis, and the product of the
+// numbers. A power of zero means that the axis is unused, whatever its scale.
+type unitsPart struct {
+	space, time, count unitsAxis
+	product            float64
+}
+
+type unitsAxis struct{ power, scale int }
+
+func parseUnitsPart(s string) (unitsPart, error) {
+	part := unitsPart{product: 1}
+	for s != "" {
+		switch c := s[0]; {
+		case isBlank(c):
+			s = s[1:]
+		case c == '-' || c == '.' || isDigit(c):
+			value, n := leadingFloat(s)
+			if n == 0 {
+				return part, errUnitsLiteral
+			}
+			part.product *= value
+			s = s[n:]
+		default:
+			rest, ok := part.unit(s)
+			if !ok {
+				return part, errUnitsWord
+			}
+			s = rest
+		}
+	}
+	return part, nil
+}
+
+// unit reads one unit at the start of s and returns what follows it.
+func (p *unitsPart) unit(s string) (rest string, ok bool) {
+	word, rest := cutWord(s)
+	word = lowerASCII(word)
+	if word == "count" && len(rest) >= len(timesTen) && lowerASCII(rest[:len(timesTen)]) == timesTen {
+		word, rest = cutWord(rest[len(timesTen):])
+		axis, ok := parseTimesTen(word)
+		return rest, ok && p.count.set(axis)
+	}
+	name, power, raised := strings.Cut(word, "^")
+	n := 1
+	if raised {
+		if n, ok = parsePower(power); !ok {
+			return "", false
+		}
+	}
+	if scale, ok := spaceScale(name); ok {
+		return rest, p.space.set(unitsAxis{n, scale})
+	}
+	if scale, ok := timeScale(name); ok {
+		return rest, p.time.set(unitsAxis{n, scale})
+	}
+	if name == "count" || name == "counts" {
+		return rest, p.count.set(unitsAxis{power: n})
+	}
+	return "", false
+}
+
+// set gives the axis its power and scale, once.
+func (a *unitsAxis) set(b unitsAxis) bool {
+	if a.power != 0 {
+		return false
+	}
+	*a = b
+	return true
+}
+
+// timesTen follows "count" in the keywords with a count scale, with exactly these blanks.
+const timesTen = " x 10"
+
+// parseTimesTen reads what follows "count x 10": nothing (ten), "^3" (a thousand), "^3^2" (a
+// thousand, squared). Ten to the power 0, 1, or 8 and up is no keyword, so "count x 10^0" is the
+// keyword "count x 10" raised to 0.
+func parseTimesTen(s string) (unitsAxis, bool) {
+	if s == "" {
+		return unitsAxis{1, 1}, true
+	}
+	if s[0] != '^' {
+		return unitsAxis{}, false
+	}
+	first, second, both := strings.Cut(s[1:], "^")
+	n, ok := parsePower(first)
+	if !ok {
+		return unitsAxis{}, false
+	}
+	if n == 0 || n == 1 || n > 7 {
+		return unitsAxis{n, 1}, !both
+	}
+	if !both {
+		return unitsAxis{1, n}, true
+	}
+	power, ok := parsePower(second)
+	return unitsAxis{power, n}, ok
+}
+
+// parsePower reads -8..15 in the one usual spelling: no plus sign, no leading zero.
+func parsePower(s string) (int, bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil && n >= minPower && n <= maxPower && strconv.Itoa(n) == s
+}
+
+// spaceScale returns the power of 1024 of a space keyword in lower case. Decimal prefixes are
+// powers of 1024 too.
+func spaceScale(name string) (int, bool) {
+	if name == "byte" || name == "bytes" {
+		return 0, true
+	}
+	if n, ok := strings.CutPrefix(name, "space-"); ok {
+		return parseScale(n)
+	}
+	for i, prefix := range [...][3]string{
+		{"k", "kilo", "kibi"},
+		{"m", "mega", "mebi"},
+		{"g", "giga", "gibi"},
+		{"t", "tera", "tebi"},
+		{"p", "peta", "pebi"},
+		{"e", "exa", "exbi"},
+		{"z", "zetta", "zebi"},
+		{"y", "yotta", "yobi"},
+	} {
+		letter, decimal, binary := prefix[0], prefix[1], prefix[2]
+		switch name {
+		case letter + "b", letter + "ib", letter + "byte", letter + "bytes",
+			decimal + "byte", decimal + "bytes", binary + "byte", binary + "bytes":
+			return i + 1, true
+		}
+	}
+	return 0, false
+}
+
+// timeScale returns the TimeScale of a time keyword in lower case.
+func timeScale(name string) (int, bool) {
+	if n, ok := strings.CutPrefix(name, "time-"); ok {
+		return parseScale(n)
+	}
+	switch name {
+	case "nanoseconds", "nanosecond", "nanosec", "ns":
+		return int(TimeNanosec), true
+	case "microseconds", "microsecond", "microsec", "us":
+		return int(TimeMicrosec), true
+	case "milliseconds", "millisecond", "millisec", "ms":
+		return int(TimeMillisec), true
+	case "seconds", "second", "sec", "s":
+		return int(TimeSec), true
+	case "minutes", "minute", "min":
+		return int(TimeMin), true
+	case "hours", "hour", "hr", "h":
+		return int(TimeHour), true
+	}
+	return 0, false
+}
+
+// parseScale reads the number of "space-N" and "time-N": 0..15, all that the wire form holds.
+func parseScale(s string) (int, bool) {
+	n, ok := parsePower(s)
+	return n, ok && n >= 0
+}
+
+// divideUnits joins the two sides of the line.
+func divideUnits(above, below unitsPart) (Units, float64, error) {
+	var u Units
+	for _, axis := range [...]struct {
+		name         string
+		above, below unitsAxis
+		dim          *int8
+	}{
+		{"space", above.space, below.space, &u.Space},
+		{"time", above.time, below.time, &u.Time},
+		{"count", above.count, below.count, &u.Count},
+	} {
+		dim := axis.above.power - axis.below.power
+		if dim < -8 || dim > 7 {
+			return Units{}, 0, fmt.Errorf("%s dimension out of bounds", axis.name)
+		}
+		*axis.dim = int8(dim)
+	}
+
+	multiplier := below.product / above.product
+	if a, b := above.space, below.space; a.power != 0 && b.power != 0 {
+		multiplier = math.Ldexp(multiplier, 10*(b.power*b.scale-a.power*a.scale))
+	} else {
+		u.SpaceScale = SpaceScale(scaleOf(a, b))
+	}
+	if a, b := above.time, below.time; a.power != 0 && b.power != 0 {
+		if a.scale > int(TimeHour) || b.scale > int(TimeHour) {
+			return Units{}, 0, errors.New("time scale out of bounds")
+		}
+		multiplier *= secondsToPower(b.scale, b.power, a.scale, -a.power)
+		if u.Time != 0 {
+			u.TimeScale = TimeSec
+		}
+	} else {
+		u.TimeScale = TimeScale(scaleOf(a, b))
+	}
+	if a, b := above.count, below.count; a.power != 0 && b.power != 0 {
+		multiplier *= math.Pow10(b.power*b.scale - a.power*a.scale)
+	} else {
+		u.CountScale = int8(scaleOf(a, b))
+	}
+	return u, multiplier, nil
+}
+
+// scaleOf returns the scale of an axis that is used on one side at most.
+func scaleOf(a, b unitsAxis) int {
+	switch {
+	case a.power != 0:
+		return a.scale
+	case b.power != 0:
+		return b.scale
+	}
+	return 0
+}
+
+// secondsToPower returns (the length of scale a in seconds)^aPower × (that of b)^bPower. It
+// divides once, at the end, so that usual scales give exact or correctly rounded factors.
+func secondsToPower(a, aPower, b, bPower int) float64 {
+	num, den := 1.0, 1.0
+	for _, f := range [...]struct{ scale, power int }{{a, aPower}, {b, bPower}} {
+		long, short := 1.0, 1.0 // of the scale: long/short seconds
+		switch TimeScale(f.scale) {
+		case TimeNanosec:
+			short = 1e9
+		case TimeMicrosec:
+			short = 1e6
+		case TimeMillisec:
+			short = 1e3
+		case TimeMin:
+			long = 60
+		case TimeHour:
+			long = 3600
+		}
+		if f.power < 0 {
+			long, short, f.power = short, long, -f.power
+		}
+		for range f.power {
+			num *= long
+			den *= short
+		}
+	}
+	return num / den
+}
+
+// leadingFloat reads the longest number at the start of s, which is not empty, as strtod(3) does in
+// the C locale, hexadecimal, negative infinity and NaN included. It returns the number's length, 0
+// for none; numbers too large or too small for a normal float64 count as none.
+func leadingFloat(s string) (value float64, n int) {
+	sign := 0
+	if s[0] == '-' {
+		sign = 1
+		for _, word := range [...]struct {
+			text  string
+			value float64
+		}{{"-infinity", math.Inf(-1)}, {"-inf", math.Inf(-1)}, {"-nan", math.NaN()}} {
+			if n := len(word.text); len(s) >= n && lowerASCII(s[:n]) == word.text {
+				return word.value, n
+			}
+		}
+	}
+	n, zero := floatLen(s, sign)
+	if n == 0 {
+		return 0, 0
+	}
+	text := s[:n]
+	if hex := lowerASCII(text[sign:]); strings.HasPrefix(hex, "0x") && !strings.Contains(hex, "p") {
+		text += "p0"
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || !zero && math.Abs(value) < smallestNormal {
+		return 0, 0
+	}
+	return value, n
+}
+
+const smallestNormal = 0x1p-1022
+
+// floatLen measures the decimal or hexadecimal number that begins behind sign bytes of s. zero
+// says that it has no digit but 0.
+func floatLen(s string, sign int) (n int, zero bool) {
+	if len(s) > sign+1 && s[sign] == '0' && s[sign+1]|0x20 == 'x' {
+		if m, zero := mantissaLen(s, sign+2, isHexDigit); m != 0 {
+			return exponentLen(s, m, 'p'), zero
+		}
+		return sign + 1, true // the 0 alone; the x is somebody else's
+	}
+	m, zero := mantissaLen(s, sign, isDigit)
+	if m == 0 {
+		return 0, true
+	}
+	return exponentLen(s, m, 'e'), zero
+}
+
+// mantissaLen returns the end of the digits and the one point at s[start:], 0 without any digit.
+func mantissaLen(s string, start int, digit func(byte) bool) (end int, zero bool) {
+	digits, point, zero := 0, false, true
+	for end = start; end < len(s); end++ {
+		switch c := s[end]; {
+		case digit(c):
+			digits++
+			zero = zero && c == '0'
+			continue
+		case c == '.' && !point:
+			point = true
+			continue
+		}
+		break
+	}
+	if digits == 0 {
+		return 0, true
+	}
+	return end, zero
+}
+
+// exponentLen returns the end of the exponent that begins at s[end], or end if none does.
+func exponentLen(s string, end int, mark byte) int {
+	if end >= len(s) || s[end]|0x20 != mark {
+		return end
+	}
+	i := end + 1
+	if i < len(s) && (s[i] == '+' || s[i] == '-') {
+		i++
+	}
+	first := i
+	for i < len(s) && isDigit(s[i]) {
+		i++
+	}
+	if i == first {
+		return end
+	}
+	return i
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isHexDigit(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+// isBlank is isspace(3) in the C locale.
+func isBlank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
+
+// cutWord splits s before its first blank.
+func cutWord(s string) (word, rest string) {
+	for i := range len(s) {
+		if isBlank(s[i]) {
+			return s[:i], s[i:]
+		}
+	}
+	return s, ""
+}
+
+// lowerASCII leaves all but A..Z alone: to Unicode the Kelvin sign is a capital k.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, s)
+}

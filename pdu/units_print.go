@@ -1,0 +1,108 @@
+package pdu
+
+import (
+	"strconv"
+	"strings"
+)
+
+// String prints the units as pminfo -d does: "Kbyte / sec", "count x 10^3", "/ hour^2", and ""
+// for none. ParseUnits reads it back unchanged, with two exceptions that come from libpcp: a count
+// scale without a dimension ("x 10^3") is no text for ParseUnits, and "count x 10" squared prints
+// as "count x 10^2", which means hundreds. Source: pmUnitsStr(3), spec language.md 9.2.
+func (u Units) String() string {
+	if u.Dimensionless() {
+		if u.CountScale == 0 {
+			return ""
+		}
+		return strings.TrimPrefix(countName(u.CountScale), "count ")
+	}
+	var b strings.Builder
+	u.appendSide(&b, 1)
+	if u.Space < 0 || u.Time < 0 || u.Count < 0 {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteByte('/')
+		u.appendSide(&b, -1)
+	}
+	return b.String()
+}
+
+// appendSide prints the axes whose dimension has the given sign, with positive powers.
+func (u Units) appendSide(b *strings.Builder, sign int) {
+	for _, axis := range [...]struct {
+		dim  int
+		name string
+	}{
+		{sign * int(u.Space), u.SpaceScale.String()},
+		{sign * int(u.Time), u.TimeScale.String()},
+		{sign * int(u.Count), countName(u.CountScale)},
+	} {
+		if axis.dim <= 0 {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(axis.name)
+		if axis.dim > 1 {
+			b.WriteByte('^')
+			b.WriteString(strconv.Itoa(axis.dim))
+		}
+	}
+}
+
+// String gives pmUnitsStr's name: "byte", "Kbyte" … "Ybyte", beyond that "space-9" and so on.
+func (s SpaceScale) String() string {
+	switch s {
+	case SpaceByte:
+		return "byte"
+	case SpaceKbyte:
+		return "Kbyte"
+	case SpaceMbyte:
+		return "Mbyte"
+	case SpaceGbyte:
+		return "Gbyte"
+	case SpaceTbyte:
+		return "Tbyte"
+	case SpacePbyte:
+		return "Pbyte"
+	case SpaceEbyte:
+		return "Ebyte"
+	case SpaceZbyte:
+		return "Zbyte"
+	case SpaceYbyte:
+		return "Ybyte"
+	}
+	return "space-" + strconv.Itoa(int(s))
+}
+
+// String gives pmUnitsStr's name: "nanosec" … "hour", beyond that "time-6" and so on.
+func (s TimeScale) String() string {
+	switch s {
+	case TimeNanosec:
+		return "nanosec"
+	case TimeMicrosec:
+		return "microsec"
+	case TimeMillisec:
+		return "millisec"
+	case TimeSec:
+		return "sec"
+	case TimeMin:
+		return "min"
+	case TimeHour:
+		return "hour"
+	}
+	return "time-" + strconv.Itoa(int(s))
+}
+
+// countName prints a count scale: "count", "count x 10", "count x 10^3".
+func countName(scale int8) string {
+	switch scale {
+	case 0:
+		return "count"
+	case 1:
+		return "count x 10"
+	}
+	return "count x 10^" + strconv.Itoa(int(scale))
+}

@@ -1,0 +1,183 @@
+package pdu
+
+import (
+	"math"
+	"strconv"
+)
+
+// Value is one value of a metric as it travels in a RESULT. Source: spec pdu.md 2.4.
+type Value struct {
+	Inst Inst // NoInst for a singular metric
+
+	// Type is the type written into the value block. In-situ values carry none: decoding
+	// gives them TypeUnknown and the descriptor tells (32, U32, rarely FLOAT).
+	Type Type
+
+	// Bits holds a numeric value: two's complement or IEEE-754, 32-bit types in the low half with
+	// the high half zero. Type.Int64, Type.Float64 and others read it.
+	Bits uint64
+
+	// Bytes holds the body of a value block that is not numeric, for a string without its NUL.
+	// A decoded value borrows it from the frame.
+	Bytes []byte
+}
+
+// ValueFormat says how the values of a set travel (valfmt).
+type ValueFormat int32
+
+// The value formats. The two block formats mean the same.
+const (
+	InSitu      ValueFormat = 0 // 32 bits in place
+	Block       ValueFormat = 1 // index of a value block (PM_VAL_DPTR)
+	StaticBlock ValueFormat = 2 // likewise (PM_VAL_SPTR); seen with events and pmcd.client.whoami
+)
+
+// ValueSet is the answer for one metric in a RESULT: a Code below zero, or values (perhaps none).
+type ValueSet struct {
+	PMID PMID
+	Code Code // < 0: why there are no values; otherwise 0
+
+	// Format is how decoded values travelled. When a set is encoded, InSitu means whatever stock
+	// senders use for the type of the values.
+	Format ValueFormat
+
+	Values []Value // all of one type
+}
+
+// Int32Value returns a value of type 32; inst is NoInst for a singular metric.
+func Int32Value(inst Inst, n int32) Value {
+	return Value{Inst: inst, Type: Type32, Bits: uint64(uint32(n))}
+}
+
+// Uint32Value returns a value of type U32; inst is NoInst for a singular metric.
+func Uint32Value(inst Inst, n uint32) Value {
+	return Value{Inst: inst, Type: TypeU32, Bits: uint64(n)}
+}
+
+// Int64Value returns a value of type 64; inst is NoInst for a singular metric.
+func Int64Value(inst Inst, n int64) Value {
+	return Value{Inst: inst, Type: Type64, Bits: uint64(n)}
+}
+
+// Uint64Value returns a value of type U64; inst is NoInst for a singular metric.
+func Uint64Value(inst Inst, n uint64) Value {
+	return Value{Inst: inst, Type: TypeU64, Bits: n}
+}
+
+// FloatValue returns a value of type FLOAT; inst is NoInst for a singular metric.
+func FloatValue(inst Inst, x float32) Value {
+	return Value{Inst: inst, Type: TypeFloat, Bits: uint64(math.Float32bits(x))}
+}
+
+// DoubleValue returns a value of type DOUBLE; inst is NoInst for a singular metric.
+func DoubleValue(inst Inst, x float64) Value {
+	return Value{Inst: inst, Type: TypeDouble, Bits: math.Float64bits(x)}
+}
+
+// StringValue returns a value of type STRING; inst is NoInst for a singular metric. Readers stop at
+// a NUL in s.
+func StringValue(inst Inst, s string) Value {
+	return Value{Inst: inst, Type: TypeString, Bytes: []byte(s)}
+}
+
+// AggregateValue returns a value of type AGGREGATE that borrows b; inst is NoInst for a singular
+// metric.
+func AggregateValue(inst Inst, b []byte) Value {
+	return Value{Inst: inst, Type: TypeAggregate, Bytes: b}
+}
+
+// TypeOr returns the type that the value carries itself, or t, its metric's, if it carries none.
+func (v *Value) TypeOr(t Type) Type {
+	if v.Type == TypeUnknown {
+		return t
+	}
+	return v.Type
+}
+
+// size returns the size of a numeric value on the wire, in bytes; 0 for other types.
+func (t Type) size() int {
+	switch t {
+	case Type32, TypeU32, TypeFloat:
+		return 4
+	case Type64, TypeU64, TypeDouble:
+		return 8
+	}
+	return 0
+}
+
+// Float64 reads bits as a value of type t and converts it; large 64-bit integers are rounded. A
+// type that is not numeric gives NaN.
+func (t Type) Float64(bits uint64) float64 {
+	switch t {
+	case Type32:
+		return float64(int32(bits))
+	case TypeU32:
+		return float64(uint32(bits))
+	case Type64:
+		return float64(int64(bits))
+	case TypeU64:
+		return float64(bits)
+	case TypeFloat:
+		return float64(math.Float32frombits(uint32(bits)))
+	case TypeDouble:
+		return math.Float64frombits(bits)
+	}
+	return math.NaN()
+}
+
+// Int64 reads bits as a value of type t. ok is false when t is not an integer type or the value
+// does not fit.
+func (t Type) Int64(bits uint64) (n int64, ok bool) {
+	switch t {
+	case Type32:
+		return int64(int32(bits)), true
+	case TypeU32:
+		return int64(uint32(bits)), true
+	case Type64:
+		return int64(bits), true
+	case TypeU64:
+		return int64(bits), bits <= math.MaxInt64
+	}
+	return 0, false
+}
+
+// Uint64 reads bits as a value of type t. ok is false when t is not an integer type or the value
+// is negative.
+func (t Type) Uint64(bits uint64) (n uint64, ok bool) {
+	if t == TypeU64 {
+		return bits, true
+	}
+	i, ok := t.Int64(bits)
+	return uint64(i), ok && i >= 0
+}
+
+// String gives the set as a RESULT is traced: "60.0.4=2[0:17 1:42]", "60.0.4=PM_ERR_PMID".
+func (s *ValueSet) String() string {
+	if s.Code < 0 {
+		return s.PMID.String() + "=" + s.Code.Name()
+	}
+	l := line{}
+	l.list(s.PMID.String(), len(s.Values), func(i int) string {
+		return itoa(s.Values[i].Inst) + ":" + s.Values[i].text()
+	})
+	return l.String()
+}
+
+// text gives the value for a trace; one without a type as a signed number.
+func (v *Value) text() string {
+	switch v.Type {
+	case TypeUnknown, Type32, Type64, TypeU32, TypeU64:
+		t := v.TypeOr(Type32)
+		if n, ok := t.Int64(v.Bits); ok {
+			return strconv.FormatInt(n, 10)
+		}
+		return strconv.FormatUint(v.Bits, 10)
+	case TypeFloat:
+		return strconv.FormatFloat(v.Type.Float64(v.Bits), 'g', -1, 32)
+	case TypeDouble:
+		return strconv.FormatFloat(v.Type.Float64(v.Bits), 'g', -1, 64)
+	case TypeString:
+		return quoted(string(v.Bytes))
+	}
+	return v.Type.String() + "(" + strconv.Itoa(len(v.Bytes)) + " bytes)"
+}
