@@ -1,0 +1,43 @@
+// Package config reads the files that define derived metrics, in the format of
+// pmLoadDerivedConfig(3), and PCP's own configuration variables.
+//
+//	paths ──Load──► Loaded{Definitions, Problems, Controls, Sources}
+//	                   ▲
+//	                 Accept: the caller's parser judges each expression as its line is read
+//
+// A path list names files and directories, as $PCP_DERIVED_CONFIG does; [DefaultPaths] gives the
+// list to use when none is given. Nothing stops a load: what is wrong becomes a [Problem] with
+// file, line and column, and all the rest is loaded.
+//
+// # Lines
+//
+//	line       = "#" … | "" | definition | attribute
+//	definition = NAME "=" expression
+//	attribute  = NAME "(" "oneline" | "helptext" ")" "=" text
+//	control    = "#control" OPTION "=" VALUE
+//
+// A comment has its # in the first column. The first = of a line separates; blanks around a name
+// and before an expression mean nothing. A backslash at the end of a line joins it with the next
+// one, comments included. A text runs to the end of the line, or, when it begins with ' or ", to
+// the next such quote, over several lines if need be; there \x stands for x, and a backslash at
+// the end of a line for nothing. An attribute belongs to a metric that is defined above it.
+//
+// The messages are libpcp's. Where the package reads a file otherwise than libpcp 6.0.3 does:
+//
+//   - a line of blanks is ignored, a last line without newline counts, and a backslash continues
+//     a line as in 7.2.1 (Q-BLANK, Q-CONT in docs/conformance.md)
+//   - a carriage return before a newline is part of the line end, and a byte order mark at the
+//     beginning of a file is skipped
+//   - a name must not end in a dot
+//   - a NUL byte is an error; to libpcp it ends the line
+//   - a name defined again by a later file replaces the earlier definition; libpcp keeps the
+//     first of all. Within one file the first stays here too.
+//   - directories are read in the order of their names, without what editors and package managers
+//     leave behind
+//   - a path that cannot be read does not end the load
+//   - files that everybody can write are refused
+//
+// The package knows nothing of expressions, starts no goroutine and writes no log.
+//
+// Source: pmLoadDerivedConfig(3), spec language.md 5 and 8.1.
+package config

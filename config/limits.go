@@ -1,0 +1,17 @@
+package config
+
+// Limits of what is read. They are far above what people write and keep a wrong file, or a wrong
+// path, from taking all memory.
+const (
+	MaxFileSize      = 16 << 20 // bytes of one file
+	MaxTotalSize     = 64 << 20 // bytes of all files of a load
+	MaxFiles         = 10_000   // files of a load
+	MaxDepth         = 32       // directories inside one another
+	MaxLine          = 1 << 20  // bytes of a line with its continuations, and of a quoted text
+	MaxContinuations = 10_000   // physical lines that continue one line
+	MaxDefinitions   = 100_000  // definitions of a load
+	MaxProblems      = 10_000   // problems reported per file
+)
+
+// maxShown is how many bytes of a source line a message shows at most.
+const maxShown = 2000

@@ -1,0 +1,263 @@
+package config
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Load reads the files of a path list in order, directories with all files below them. A name that
+// a later file defines again means the later definition; so does a text. Paths that cannot be read
+// are reported and the rest is loaded.
+//
+// Who can write a file decides what the collector serves, so a file or directory that everybody
+// can write is refused, and one that its group can write is reported.
+func Load(paths []string, accept Accept) Loaded {
+	l := newLoader(accept)
+	for _, path := range paths {
+		l.path(path, Error)
+	}
+	return l.finish()
+}
+
+// LoadDefault loads the DefaultPaths of a host. One that does not exist is nothing to worry about.
+func LoadDefault(conf PCPConf, accept Accept) Loaded {
+	l := newLoader(accept)
+	for _, path := range DefaultPaths(conf) {
+		l.path(path, Note)
+	}
+	return l.finish()
+}
+
+// Covers reports whether the load saw all that a file holds, with the file's path as in
+// Position.File. A file that is gone is covered: it holds nothing. One that could not be read, is
+// below a directory that could not be read, or was not read to its end is not.
+func (l *Loaded) Covers(file string) bool {
+	for _, s := range l.Sources {
+		if !s.Incomplete && (s.Err == nil || errors.Is(s.Err, fs.ErrNotExist)) {
+			continue
+		}
+		if file == s.Path || strings.HasPrefix(file, strings.TrimSuffix(s.Path, "/")+"/") {
+			return false
+		}
+	}
+	return true
+}
+
+// loader collects what the files of a load hold.
+type loader struct {
+	accept     Accept
+	out        Loaded
+	names      map[string]*entry
+	generation int // of the file being read, from 1
+	files      int
+	size       int64 // bytes read
+}
+
+// entry is the definition that a name means so far, and who gave it and its texts.
+type entry struct {
+	definition    *Definition
+	generation    int
+	oneLine, help origin
+}
+
+type origin struct {
+	generation int
+	pos        Position
+}
+
+func newLoader(accept Accept) *loader {
+	return &loader{accept: accept, names: map[string]*entry{}}
+}
+
+// add makes d what its name means.
+func (l *loader) add(d *Definition) {
+	l.names[d.Name] = &entry{definition: d, generation: l.generation}
+	l.out.Definitions = append(l.out.Definitions, d)
+}
+
+// finish drops the definitions that later ones replace.
+func (l *loader) finish() Loaded {
+	all := l.out.Definitions
+	l.out.Definitions = all[:0]
+	for _, d := range all {
+		if l.names[d.Name].definition == d {
+			l.out.Definitions = append(l.out.Definitions, d)
+		}
+	}
+	clear(all[len(l.out.Definitions):])
+	return l.out
+}
+
+// path loads a component of the path list. If it does not exist, the problem has the severity
+// missing.
+func (l *loader) path(path string, missing Severity) {
+	if path == "" {
+		l.unread(path, Error, errEmptyPath)
+		return
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		l.unread(path, missing, err)
+	case err != nil:
+		l.unread(path, Error, err)
+	case info.IsDir():
+		l.directory(path, info, nil)
+	default:
+		l.file(path, info)
+	}
+}
+
+var (
+	errEmptyPath   = errors.New("empty path")
+	errNotRegular  = errors.New("not a regular file")
+	errEverybody   = errors.New("everybody can write it")
+	errTooLarge    = fmt.Errorf("larger than %d bytes", MaxFileSize)
+	errTotalSize   = fmt.Errorf("more than %d bytes with the files before it", MaxTotalSize)
+	errTooMany     = fmt.Errorf("more than %d files", MaxFiles)
+	errTooDeep     = fmt.Errorf("more than %d directories inside one another", MaxDepth)
+	errLinkedCycle = errors.New("symbolic link to a directory that holds it")
+)
+
+// directory loads all files below a directory, sorted by name; above are the directories that it
+// is in, as far as they belong to the load.
+func (l *loader) directory(path string, info os.FileInfo, above []os.FileInfo) {
+	for _, dir := range above {
+		if os.SameFile(dir, info) {
+			l.problem(path, Warning, errLinkedCycle)
+			return
+		}
+	}
+	if len(above) >= MaxDepth {
+		l.unread(path, Error, errTooDeep)
+		return
+	}
+	if !l.trusted(path, info) {
+		return
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		l.unread(path, Error, err)
+	}
+	above = append(above[:len(above):len(above)], info)
+	for _, e := range entries {
+		if l.files >= MaxFiles {
+			l.unread(path, Error, errTooMany)
+			return
+		}
+		if ignored(e.Name()) {
+			continue
+		}
+		name := filepath.Join(path, e.Name())
+		info, err := os.Stat(name)
+		switch {
+		case err != nil:
+			if _, gone := os.Lstat(name); gone == nil { // else it was removed meanwhile
+				l.unread(name, Error, err)
+			}
+		case info.IsDir():
+			l.directory(name, info, above)
+		case info.Mode().IsRegular():
+			l.file(name, info)
+		default:
+			l.problem(name, Note, errNotRegular)
+		}
+	}
+}
+
+// file loads one file.
+func (l *loader) file(path string, info os.FileInfo) {
+	l.files++
+	if !info.Mode().IsRegular() {
+		l.unread(path, Error, errNotRegular)
+		return
+	}
+	// Should a pipe take the file's place now, opening it must not wait for a writer.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		l.unread(path, Error, err)
+		return
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		l.unread(path, Error, err)
+		return
+	}
+	if !l.trusted(path, info) {
+		return
+	}
+	text, err := l.content(f, info)
+	if err != nil {
+		l.unread(path, Error, err)
+		return
+	}
+	complete := l.read(path, string(text))
+	l.out.Sources = append(l.out.Sources, Source{
+		Path:       path,
+		Size:       int64(len(text)),
+		ModTime:    info.ModTime(),
+		Sum:        sha256.Sum256(text),
+		Incomplete: !complete,
+	})
+}
+
+// content reads a file within the limits.
+func (l *loader) content(f *os.File, info os.FileInfo) ([]byte, error) {
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	limit := min(MaxFileSize, MaxTotalSize-l.size)
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > limit {
+		if limit < MaxFileSize {
+			return nil, errTotalSize
+		}
+		return nil, errTooLarge
+	}
+	l.size += int64(len(text))
+	return text, nil
+}
+
+// trusted reports who can write a file or directory, and whether it may be read all the same.
+func (l *loader) trusted(path string, info os.FileInfo) bool {
+	mode := info.Mode().Perm()
+	if mode&0o002 != 0 {
+		l.unread(path, Error, fmt.Errorf("%w (mode %04o)", errEverybody, mode))
+		return false
+	}
+	if mode&0o020 != 0 {
+		l.problem(path, Warning, fmt.Errorf("its group can write it (mode %04o)", mode))
+	}
+	return true
+}
+
+// unread reports a file or directory that was not read.
+func (l *loader) unread(path string, severity Severity, err error) {
+	l.out.Sources = append(l.out.Sources, Source{Path: path, Err: err})
+	l.problem(path, severity, err)
+}
+
+// problem reports a file or directory as a whole.
+func (l *loader) problem(path string, severity Severity, err error) {
+	reason := err
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		reason = pathError.Err // the path is in front already
+	}
+	l.out.Problems = append(l.out.Problems, &Problem{
+		Pos:      Position{File: path},
+		Severity: severity,
+		Msg:      reason.Error(),
+		Path:     path,
+		Err:      err,
+	})
+}

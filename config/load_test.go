@@ -1,0 +1,370 @@
+package config
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// inTree makes the files in a new folder, which only the owner can write, and goes there. A name
+// that ends in / is a folder, a content that begins with -> a symbolic link.
+func inTree(t *testing.T, files map[string]string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, content := range files {
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		if target, ok := strings.CutPrefix(content, "->"); ok {
+			require.NoError(t, os.Symlink(target, name))
+		} else if !strings.HasSuffix(name, "/") {
+			require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+		}
+	}
+	lockDown(t, ".")
+}
+
+// places writes definitions as "file:name=expr" and problems as "place severity: message".
+func places(l Loaded) []string {
+	var s []string
+	for _, d := range l.Definitions {
+		s = append(s, d.Pos.File+" "+d.Name+"="+d.Expr)
+	}
+	for _, p := range l.Problems {
+		s = append(s, fmt.Sprintf("%s %s: %s", p.Pos, p.Severity, p.Msg))
+	}
+	return s
+}
+
+func TestLoad(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		files map[string]string
+		paths []string
+		want  []string
+	}{
+		{"nothing", nil, nil, nil},
+		{
+			"files in the order of the list",
+			map[string]string{"z": "b = 1\n", "y": "a = 1\n"},
+			[]string{"z", "y"},
+			[]string{"z b=1", "y a=1"},
+		},
+		{
+			"directories in the order of names, at any depth, hidden files too",
+			map[string]string{"d/c": "c = 1", "d/.a": "a = 1", "d/b/z": "z = 1", "d/b/y/x": "x = 1", "d/d.conf": "d = 1"},
+			[]string{"d"},
+			[]string{"d/.a a=1", "d/b/y/x x=1", "d/b/z z=1", "d/c c=1", "d/d.conf d=1"},
+		},
+		{
+			"slash behind a directory",
+			map[string]string{"d/a": "a = 1"},
+			[]string{"d/"},
+			[]string{"d/a a=1"},
+		},
+		{
+			"missing paths do not hurt the others",
+			map[string]string{"a": "a = 1"},
+			[]string{"x", "a", "", "a/b"},
+			[]string{
+				"a a=1",
+				"x error: no such file or directory", " error: empty path", "a/b error: not a directory",
+			},
+		},
+		{
+			"later file wins",
+			map[string]string{"d/1": "a = 1\nb = 1", "d/2": "a = 2\na(oneline) = x", "d/3": "a = 3"},
+			[]string{"d"},
+			[]string{
+				"d/1 b=1", "d/3 a=3",
+				"d/2:1:1 note: replaces the definition at d/1:1:1",
+				"d/3:1:1 note: replaces the definition at d/2:1:1",
+			},
+		},
+		{
+			"the same expression again is a definition again",
+			map[string]string{"x": "a = 1", "y": "a = 1"},
+			[]string{"x", "y"},
+			[]string{"y a=1", "y:1:1 note: replaces the definition at x:1:1"},
+		},
+		{
+			"a file listed twice is no news",
+			map[string]string{"x": "a = 1\na(oneline) = x"},
+			[]string{"x", "x"},
+			[]string{"x a=1"},
+		},
+		{
+			"a file listed again after it was replaced",
+			map[string]string{"x": "a = 1", "y": "a = 2"},
+			[]string{"x", "y", "x"},
+			[]string{
+				"x a=1",
+				"y:1:1 note: replaces the definition at x:1:1", "x:1:1 note: replaces the definition at y:1:1",
+			},
+		},
+		{
+			"duplicates inside a file that replaces",
+			map[string]string{"x": "a = 1", "y": "a = 2\na = 3"},
+			[]string{"x", "y"},
+			[]string{
+				"y a=2",
+				"y:1:1 note: replaces the definition at x:1:1",
+				"y:2:1 error: Duplicate global derived metric name (first defined in line 1)",
+			},
+		},
+		{
+			"left-overs are ignored",
+			map[string]string{
+				"d/a": "a = 1", "d/a~": "bad", "d/.a.swp": "bad", "d/.a.swo": "bad", "d/#a#": "bad",
+				"d/.#a": "->nobody@host.1234", "d/..data/a": "bad", "d/.nfs0001": "bad",
+				"d/a.dpkg-old": "bad", "d/a.ucf-dist": "bad", "d/a.rpmnew": "bad", "d/a.rpmorig": "bad", "d/a.rpmsave": "bad",
+			},
+			[]string{"d"},
+			[]string{"d/a a=1"},
+		},
+		{
+			"left-overs named in the list are not",
+			map[string]string{"a~": "a = 1"},
+			[]string{"a~"},
+			[]string{"a~ a=1"},
+		},
+		{
+			"symbolic links are followed",
+			map[string]string{"real/f": "a = 1", "d/link": "->../real/f", "e": "->real"},
+			[]string{"d", "e"},
+			[]string{"e/f a=1", "e/f:1:1 note: replaces the definition at d/link:1:1"},
+		},
+		{
+			"as Kubernetes mounts them",
+			map[string]string{"d/..1/f": "a = 1", "d/..data": "->..1", "d/f": "->..data/f"},
+			[]string{"d"},
+			[]string{"d/f a=1"},
+		},
+		{
+			"a link to nothing",
+			map[string]string{"d/a": "a = 1", "d/b": "->nothing"},
+			[]string{"d"},
+			[]string{"d/a a=1", "d/b error: no such file or directory"},
+		},
+		{
+			"a link to itself",
+			map[string]string{"a": "->a"},
+			[]string{"a"},
+			[]string{"a error: too many levels of symbolic links"},
+		},
+		{
+			"a link upwards",
+			map[string]string{"d/a": "a = 1", "d/e/b": "b = 1", "d/e/up": "->../..", "d/e/here": "->."},
+			[]string{"d"},
+			[]string{
+				"d/a a=1", "d/e/b b=1",
+				"d/e/here warning: symbolic link to a directory that holds it",
+				// The folder above d is not part of the load until the link leads there.
+				"d/e/up/d warning: symbolic link to a directory that holds it",
+			},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inTree(t, row.files)
+			assert.Equal(t, row.want, places(Load(row.paths, nil)))
+		})
+	}
+}
+
+func TestLoadJudgesWhoCanWrite(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		mode map[string]fs.FileMode
+		want []string
+	}{
+		{"owner only", map[string]fs.FileMode{"d": 0o700, "d/f": 0o600}, []string{"d/f a=1"}},
+		{"file by its group", map[string]fs.FileMode{"d/f": 0o664}, []string{
+			"d/f a=1", "d/f warning: its group can write it (mode 0664)",
+		}},
+		{"file by everybody", map[string]fs.FileMode{"d/f": 0o602}, []string{"d/f error: everybody can write it (mode 0602)"}},
+		{"directory by its group", map[string]fs.FileMode{"d": 0o775}, []string{
+			"d/f a=1", "d warning: its group can write it (mode 0775)",
+		}},
+		{"directory by everybody", map[string]fs.FileMode{"d": 0o777 | fs.ModeSticky}, []string{
+			"d error: everybody can write it (mode 0777)",
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inTree(t, map[string]string{"d/f": "a = 1"})
+			for path, mode := range row.mode {
+				require.NoError(t, os.Chmod(path, mode))
+			}
+			assert.Equal(t, row.want, places(Load([]string{"d"}, nil)))
+		})
+	}
+}
+
+func TestLoadTakesTheModeOfTheTarget(t *testing.T) {
+	inTree(t, map[string]string{"f": "a = 1", "link": "->f"})
+	require.NoError(t, os.Chmod("f", 0o666))
+	assert.Equal(t, []string{"link error: everybody can write it (mode 0666)"}, places(Load([]string{"link"}, nil)))
+}
+
+func TestLoadNeverOpensPipes(t *testing.T) {
+	inTree(t, map[string]string{"d/f": "a = 1"})
+	require.NoError(t, syscall.Mkfifo("d/pipe", 0o600))
+	assert.Equal(t, []string{
+		"d/f a=1",
+		"d/pipe note: not a regular file",
+		"d/pipe error: not a regular file",
+	}, places(Load([]string{"d", "d/pipe"}, nil)))
+}
+
+func TestTextsAcrossFiles(t *testing.T) {
+	for _, row := range []struct {
+		name, first, second string
+		want                []string
+	}{
+		{
+			"a later file adds a text", "a = 1", "a(oneline) = x",
+			[]string{"a=1", "a(oneline)=x"},
+		},
+		{
+			"a later file replaces a text", "a = 1\na(oneline) = x", "a(oneline) = y",
+			[]string{"a=1", "a(oneline)=y", "1:3 note: replaces the text at 1:2:3"},
+		},
+		{
+			"but once only", "a = 1\na(helptext) = x", "a(helptext) = y\na(helptext) = z",
+			[]string{
+				"a=1", "a(helptext)=y",
+				"1:3 note: replaces the text at 1:2:3",
+				"2:3 error: duplicate value for attribute (helptext) of metric (a)",
+			},
+		},
+		{
+			"a later definition comes without the texts", "a = 1\na(oneline) = x", "a = 2",
+			[]string{"a=2", "1:1 note: replaces the definition at 1:1:1"},
+		},
+		{
+			"a refused definition leaves the earlier one, which takes the text", "a = 1", "a = bad\na(oneline) = x",
+			[]string{"a=1", "a(oneline)=x", "1:5 error: no"},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inTree(t, map[string]string{"1": row.first, "2": row.second})
+			loaded := Load([]string{"1", "2"}, func(d *Definition) error {
+				if d.Expr == "bad" {
+					return fmt.Errorf("no")
+				}
+				return nil
+			})
+			assert.Equal(t, row.want, summary(loaded))
+		})
+	}
+}
+
+func TestLoadDescribesItsSources(t *testing.T) {
+	inTree(t, map[string]string{"d/f": "a = 1", "g": ""})
+	require.NoError(t, os.Chmod("g", 0o666))
+	loaded := Load([]string{"d", "g", "h"}, nil)
+	require.Len(t, loaded.Sources, 3)
+
+	info, err := os.Stat("d/f")
+	require.NoError(t, err)
+	want := Read("d/f", []byte("a = 1"), nil).Sources[0]
+	want.ModTime = info.ModTime()
+	assert.Equal(t, want, loaded.Sources[0])
+
+	assert.Equal(t, "g", loaded.Sources[1].Path)
+	assert.ErrorIs(t, loaded.Sources[1].Err, errEverybody)
+	assert.Equal(t, "h", loaded.Sources[2].Path)
+	assert.ErrorIs(t, loaded.Sources[2].Err, fs.ErrNotExist)
+	for i, p := range loaded.Problems {
+		assert.Equal(t, loaded.Sources[1+i].Path, p.Path)
+		assert.Equal(t, loaded.Sources[1+i].Err, p.Err)
+	}
+}
+
+func TestCovers(t *testing.T) {
+	inTree(t, map[string]string{"d/ok": "a = 1", "d/open": "b = 1", "e/f": "c = 1", "half": "d = 1\nd(oneline) = 'x"})
+	require.NoError(t, os.Chmod("d/open", 0o666))
+	require.NoError(t, os.Chmod("e", 0o777))
+	loaded := Load([]string{"d", "e/", "half", "missing"}, nil)
+	for file, want := range map[string]bool{
+		"d/ok":      true,
+		"d/removed": true, // it was not there
+		"d/open":    false,
+		"d/opened":  true,
+		"e/f":       false,
+		"e/g/h":     false,
+		"ex":        true,
+		"half":      false,
+		"missing":   true,
+	} {
+		assert.Equal(t, want, loaded.Covers(file), file)
+	}
+}
+
+func TestLoadLimits(t *testing.T) {
+	t.Run("a file", func(t *testing.T) {
+		inTree(t, map[string]string{"ok": "a = 1\n", "big": "b = 1\n"})
+		require.NoError(t, os.Truncate("ok", MaxFileSize))
+		require.NoError(t, os.Truncate("big", MaxFileSize+1))
+		loaded := Load([]string{"ok", "big"}, nil)
+		assert.Equal(t, "ok a=1", places(loaded)[0])
+		assert.Contains(t, places(loaded), "big error: larger than 16777216 bytes")
+	})
+	t.Run("all files", func(t *testing.T) {
+		inTree(t, map[string]string{"big": "", "a": "a = 1"})
+		require.NoError(t, os.Truncate("big", MaxFileSize))
+		loaded := Load([]string{"big", "big", "big", "big", "a"}, nil)
+		assert.Empty(t, loaded.Definitions)
+		assert.Contains(t, places(loaded), "a error: more than 67108864 bytes with the files before it")
+	})
+	t.Run("files", func(t *testing.T) {
+		const each = 100 // files in a folder that is linked many times
+		files := map[string]string{"last/f": "a = 1"}
+		for i := range each {
+			files[fmt.Sprintf("real/%d", i)] = ""
+			files[fmt.Sprintf("d/%d", i)] = "->../real"
+		}
+		require.Equal(t, MaxFiles, each*each)
+		inTree(t, files)
+		loaded := Load([]string{"d", "last"}, nil)
+		assert.Equal(t, []string{"last error: more than 10000 files"}, places(loaded))
+		assert.Len(t, loaded.Sources, MaxFiles+1)
+	})
+	t.Run("depth", func(t *testing.T) {
+		deep := strings.Repeat("d/", MaxDepth)
+		inTree(t, map[string]string{deep + "f": "a = 1", deep + "d/f": "b = 1"})
+		assert.Equal(t, []string{
+			deep + "f a=1",
+			deep + "d error: more than 32 directories inside one another",
+		}, places(Load([]string{"d"}, nil)))
+	})
+}
+
+func TestLoadDefault(t *testing.T) {
+	inTree(t, map[string]string{"etc/pmdaderived/site.conf": "a = 1"})
+	conf := PCPConf{VarDir: "var", SysconfDir: "etc"}
+	assert.Equal(t, []string{
+		"etc/pmdaderived/site.conf a=1",
+		"var/config/derived note: no such file or directory",
+	}, places(LoadDefault(conf, nil)))
+	assert.Equal(t, places(LoadDefault(conf, nil))[:1], places(Load(DefaultPaths(conf), nil))[:1])
+}
+
+func TestSplitPaths(t *testing.T) {
+	for list, want := range map[string][]string{
+		"":      nil,
+		"a":     {"a"},
+		"a:b/c": {"a", "b/c"},
+		"a:":    {"a"},
+		"a::":   {"a", ""},
+		":a":    {"", "a"},
+		"a::b":  {"a", "", "b"},
+		":":     {""},
+	} {
+		assert.Equal(t, want, SplitPaths(list), "%q", list)
+	}
+}

@@ -1,0 +1,47 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// SplitPaths cuts a path list at its colons. An empty list has no component, and a colon at the
+// end begins none; any other empty component stays, for Load to report.
+func SplitPaths(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(list, ":"), ":")
+}
+
+// DefaultPaths returns the path list that is used when none is given: the definitions that PCP
+// ships, which its own clients load by default too, then the site's own.
+func DefaultPaths(conf PCPConf) []string {
+	return []string{
+		filepath.Join(conf.VarDir, "config", "derived"),
+		filepath.Join(conf.SysconfDir, "pmdaderived"),
+	}
+}
+
+// ignored reports whether a file in a directory is one that nobody put there on purpose: what
+// editors, package managers and NFS leave behind, and Kubernetes' ..data. Because later files
+// replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden
+// files are read, as libpcp does.
+func ignored(name string) bool {
+	switch {
+	case strings.HasPrefix(name, ".."),
+		strings.HasPrefix(name, ".#"),
+		strings.HasPrefix(name, ".nfs"),
+		strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#"),
+		strings.HasSuffix(name, "~"):
+		return true
+	}
+	for _, pattern := range [...]string{
+		".*.sw?", "*.dpkg-*", "*.ucf-*", "*.rpmnew", "*.rpmorig", "*.rpmsave",
+	} {
+		if match, _ := filepath.Match(pattern, name); match {
+			return true
+		}
+	}
+	return false
+}

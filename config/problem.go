@@ -1,0 +1,110 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Severity says what became of the text that a Problem is about.
+type Severity int
+
+// The severities.
+const (
+	Error   Severity = iota // refused
+	Warning                 // taken, perhaps not as meant
+	Note                    // taken; good to know
+)
+
+// String gives "error", "warning" or "note".
+func (s Severity) String() string {
+	switch s {
+	case Error:
+		return "error"
+	case Warning:
+		return "warning"
+	case Note:
+		return "note"
+	}
+	return "Severity(" + strconv.Itoa(int(s)) + ")"
+}
+
+// MarshalText makes text and JSON logs agree.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Problem is something to tell the author of a file. It is an error, whatever its severity.
+type Problem struct {
+	Pos      Position
+	Severity Severity
+	Msg      string
+
+	// Line is the source line of Pos and Caret a line with a caret to show below it; both are
+	// empty where Pos has no line. They are fit for a terminal: bytes that are not printable
+	// UTF-8 are replaced, and of a very long line only the part around the caret is there.
+	Line, Caret string
+
+	Name string // of the definition concerned, if any
+	Path string // of the file or directory that was not read, if that is the problem
+	Err  error  // the reason behind Msg, if there is one: what Accept returned, an *fs.PathError
+}
+
+// Error gives "file:line:column: message" and, if there is one, the source line with its caret.
+func (p *Problem) Error() string {
+	text := p.Pos.String() + ": " + p.Msg
+	if p.Pos.Line > 0 {
+		text += "\n" + p.Line + "\n" + p.Caret
+	}
+	return text
+}
+
+// Unwrap returns Err.
+func (p *Problem) Unwrap() error { return p.Err }
+
+// excerpt makes a source line and a column of it, counted in bytes from 1, fit for a terminal.
+// The caret line has the tabs of the source line, so it fits at any tab width.
+func excerpt(source string, column int) (line, caret string) {
+	const cut = "…"
+	at := max(0, min(column-1, len(source)))
+	from, to := 0, len(source)
+	if len(source) > maxShown {
+		from = max(0, min(at-maxShown/2, len(source)-maxShown))
+		to = from + maxShown
+	}
+
+	var shown, below strings.Builder
+	shown.Grow(to - from)
+	if from > 0 {
+		shown.WriteString(cut)
+		below.WriteByte(' ')
+	}
+	for i, r := range source[from:to] {
+		shown.WriteRune(printable(r))
+		switch {
+		case from+i >= at:
+		case r == '\t':
+			below.WriteByte('\t')
+		default:
+			below.WriteByte(' ')
+		}
+	}
+	if to < len(source) {
+		shown.WriteString(cut)
+	}
+	return shown.String(), below.String() + "^"
+}
+
+// clip makes a text that a message quotes fit for a terminal.
+func clip(s string) string {
+	if len(s) > maxShown {
+		s = s[:maxShown] + "…"
+	}
+	return strings.Map(printable, s)
+}
+
+// printable replaces what would move a terminal's cursor or hide itself.
+func printable(r rune) rune {
+	if r != '\t' && !unicode.IsPrint(r) {
+		return unicode.ReplacementChar
+	}
+	return r
+}

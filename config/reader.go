@@ -1,0 +1,228 @@
+package config
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Read reads the text of one file. The name of the file only serves positions and messages.
+func Read(file string, text []byte, accept Accept) Loaded {
+	l := newLoader(accept)
+	source := Source{Path: file, Size: int64(len(text)), Sum: sha256.Sum256(text)}
+	source.Incomplete = !l.read(file, string(text))
+	l.out.Sources = append(l.out.Sources, source)
+	return l.finish()
+}
+
+// reader reads one file into a loader.
+type reader struct {
+	*loader
+	file     string
+	scan     scanner
+	problems int
+	complete bool
+}
+
+// read reads the text of a file and reports whether it got to the end.
+func (l *loader) read(file, text string) (complete bool) {
+	l.generation++
+	r := reader{loader: l, file: file, scan: newScanner(text), complete: true}
+	for r.complete && !r.scan.atEnd() {
+		r.statement(r.scan.line())
+	}
+	return r.complete
+}
+
+// statement reads a line. The order of the checks is libpcp's.
+func (r *reader) statement(l line) {
+	if strings.HasPrefix(l.text, "#") {
+		r.comment(l)
+		return
+	}
+	start := l.skipBlanks(0)
+	if start == len(l.text) {
+		return
+	}
+	if l.tooLong {
+		r.report(l, start, &Problem{Msg: fmt.Sprintf("line longer than %d bytes or %d continuations", MaxLine, MaxContinuations)})
+		return
+	}
+	equals := strings.IndexByte(l.text, '=')
+	if equals < 0 {
+		r.report(l, len(strings.TrimRight(l.text, blanks)), &Problem{Msg: "missing ``='' after derived metric name"})
+		return
+	}
+	nameEnd := equals
+	paren := strings.IndexByte(l.text[:equals], '(')
+	if paren >= 0 {
+		nameEnd = paren
+	}
+	name := strings.TrimRight(l.text[min(start, nameEnd):nameEnd], blanks)
+	if name == "" {
+		r.report(l, start, &Problem{Msg: "derived metric name missing"})
+		return
+	}
+	if !legalName(name) {
+		r.report(l, start, &Problem{Msg: "illegal derived metric name (" + clip(name) + ")"})
+		return
+	}
+	if paren >= 0 {
+		r.attribute(l, name, start, paren, equals)
+	} else {
+		r.definition(l, name, start, equals)
+	}
+}
+
+func (r *reader) definition(l line, name string, start, equals int) {
+	raw := l.text[equals+1:]
+	expr := strings.TrimLeft(raw, blanks)
+	if expr == "" {
+		r.report(l, equals+1, &Problem{Msg: "expression missing", Name: name})
+		return
+	}
+	exprAt := len(l.text) - len(expr)
+	if n, p := checkText(expr); p != nil {
+		p.Name = name
+		r.report(l, exprAt+n, p)
+		if p.Severity == Error {
+			return
+		}
+	}
+	d := &Definition{Name: name, Pos: r.position(l, start), Raw: raw, Expr: expr, line: l}
+
+	old := r.names[name]
+	if old != nil && old.generation == r.generation {
+		r.report(l, start, &Problem{
+			Msg:  fmt.Sprintf("Duplicate global derived metric name (first defined in line %d)", old.definition.Pos.Line),
+			Name: name,
+		})
+		return
+	}
+	if old == nil && len(r.names) >= MaxDefinitions {
+		r.complete = false
+		r.report(l, start, &Problem{
+			Msg:  fmt.Sprintf("more than %d definitions; the rest of the file is not read", MaxDefinitions),
+			Name: name,
+		})
+		return
+	}
+	if r.accept != nil {
+		if err := r.accept(d); err != nil {
+			r.refuse(d, err)
+			return
+		}
+	}
+	if old != nil && (old.definition.Pos != d.Pos || old.definition.Expr != d.Expr) {
+		r.report(l, start, &Problem{
+			Severity: Note,
+			Msg:      "replaces the definition at " + old.definition.Pos.String(),
+			Name:     name,
+		})
+	}
+	r.add(d)
+}
+
+// refuse reports an error of Accept.
+func (r *reader) refuse(d *Definition, err error) {
+	offset := 0
+	if at, ok := errors.AsType[interface {
+		error
+		Offset() int
+	}](err); ok {
+		offset = at.Offset()
+	}
+	msg := err.Error()
+	if msg == "" {
+		msg = "syntax error"
+	}
+	part, column := d.locate(offset)
+	r.problem(part, column, &Problem{Msg: msg, Name: d.Name, Err: err})
+}
+
+// checkText looks for bytes that cannot be sent or shown and returns the offset of the first. Texts
+// travel as C strings, so a NUL is an error; other encodings than UTF-8 work with some clients.
+func checkText(text string) (offset int, p *Problem) {
+	if n := strings.IndexByte(text, 0); n >= 0 {
+		return n, &Problem{Msg: "NUL byte"}
+	}
+	for i, c := range text {
+		if c != utf8.RuneError {
+			continue
+		}
+		if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
+			return i, &Problem{Severity: Warning, Msg: "invalid UTF-8"}
+		}
+	}
+	return 0, nil
+}
+
+const controlWord = "#control"
+
+// comment reads a line that begins with #.
+func (r *reader) comment(l line) {
+	if len(l.parts) > 1 {
+		r.report(l, l.parts[1].at, &Problem{Severity: Note, Msg: "comment continues here, its line ends in a backslash"})
+	}
+	rest, ok := strings.CutPrefix(l.text, controlWord)
+	if !ok || rest == "" || strings.IndexByte(blanks, rest[0]) < 0 {
+		return
+	}
+	at := l.skipBlanks(len(controlWord))
+	option, value, ok := strings.Cut(rest, "=")
+	option = strings.Trim(option, blanks)
+	value = strings.Trim(value, blanks)
+	if !ok || option == "" || strings.ContainsAny(option, blanks) || l.tooLong {
+		r.report(l, at, &Problem{Severity: Note, Msg: "control line without option=value is taken as a comment"})
+		return
+	}
+	r.out.Controls = append(r.out.Controls, Control{Option: option, Value: value, Pos: r.position(l, at)})
+}
+
+// legalName reports whether the name is made of components with a dot between them, each a letter
+// and then letters, digits and underscores (PMNS(5)).
+func legalName(name string) bool {
+	first := true // of a component
+	for i := range len(name) {
+		c := name[i]
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		switch {
+		case letter:
+			first = false
+		case first:
+			return false
+		case c == '.':
+			first = true
+		case '0' <= c && c <= '9' || c == '_':
+		default:
+			return false
+		}
+	}
+	return !first
+}
+
+func (r *reader) position(l line, offset int) Position {
+	part, column := l.locate(offset)
+	return Position{File: r.file, Line: part.number, Column: column}
+}
+
+// report adds a problem at an offset of a line's text.
+func (r *reader) report(l line, offset int, p *Problem) {
+	part, column := l.locate(offset)
+	r.problem(part, column, p)
+}
+
+func (r *reader) problem(at part, column int, p *Problem) {
+	r.problems++
+	if r.problems > MaxProblems {
+		return
+	}
+	if r.problems == MaxProblems {
+		p = &Problem{Severity: Note, Msg: fmt.Sprintf("more than %d problems; no more of this file are shown", MaxProblems-1)}
+	}
+	p.Pos = Position{File: r.file, Line: at.number, Column: column}
+	p.Line, p.Caret = excerpt(at.source, column)
+	r.out.Problems = append(r.out.Problems, p)
+}
