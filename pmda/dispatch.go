@@ -1,0 +1,307 @@
+package pmda
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// answer handles a PDU and returns the frame to reply with, nil for none. Whatever the agent does,
+// a request gets one reply and anything else gets none.
+func (s *session) answer(c Client, f pdu.Frame, arrived time.Time) (frame []byte) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.logPanic(f.Kind, p)
+			frame = s.instead(f.Kind)
+		}
+	}()
+	frame = s.dispatch(c, f, arrived)
+	if len(frame) > s.maxReply {
+		return s.refuse(f.Kind, fmt.Errorf("reply of %d bytes: %w", len(frame), pdu.ErrTooBig))
+	}
+	return frame
+}
+
+func (s *session) dispatch(c Client, f pdu.Frame, arrived time.Time) []byte {
+	switch f.Kind {
+	case pdu.KindFetch:
+		return s.onFetch(c, f.Body, arrived)
+	case pdu.KindProfile:
+		s.onProfile(f.Body)
+	case pdu.KindDescReq:
+		return s.onDescReq(c, f.Body)
+	case pdu.KindInstanceReq:
+		return s.onInstanceReq(c, f.Body)
+	case pdu.KindTextReq:
+		return s.onTextReq(c, f.Body)
+	case pdu.KindLabelReq:
+		return s.onLabelReq(c, f.Body)
+	case pdu.KindPMNSNames:
+		return s.onNames(c, f.Body)
+	case pdu.KindPMNSIDs:
+		return s.onIDs(c, f.Body)
+	case pdu.KindPMNSChild:
+		return s.onChild(c, f.Body)
+	case pdu.KindPMNSTraverse:
+		return s.onTraverse(c, f.Body)
+	case pdu.KindResult:
+		return s.onStore(c, f.Body)
+	case pdu.KindAttr:
+		s.onAttr(c, f.Body)
+	case pdu.KindError:
+		s.onError(c, f.Body)
+	default:
+		s.complain(f.Kind, "pdu ignored", errNotForAgents)
+	}
+	return nil
+}
+
+// errNotForAgents is logged with a PDU that pmcd should not have sent.
+var errNotForAgents = errors.New("not a request to an agent")
+
+func wantsReply(k pdu.Kind) bool {
+	switch k {
+	case pdu.KindFetch, pdu.KindDescReq, pdu.KindInstanceReq, pdu.KindTextReq, pdu.KindLabelReq,
+		pdu.KindPMNSNames, pdu.KindPMNSIDs, pdu.KindPMNSChild, pdu.KindPMNSTraverse, pdu.KindResult:
+		return true
+	}
+	return false
+}
+
+// instead is the reply to a PDU of kind k that could not be handled.
+func (s *session) instead(k pdu.Kind) []byte {
+	switch {
+	case k == pdu.KindPMNSTraverse:
+		return s.send(&pdu.PMNSNames{})
+	case wantsReply(k):
+		return s.send(&pdu.Error{Code: pdu.ErrGeneric})
+	}
+	return nil
+}
+
+// undecodable is the reply to a PDU whose body makes no sense.
+func (s *session) undecodable(k pdu.Kind, err error) []byte {
+	s.complain(k, "pdu cannot be decoded", err)
+	return s.instead(k)
+}
+
+// send encodes a reply. It is valid until the next one.
+func (s *session) send(m pdu.Message) []byte {
+	return s.reply.set(m.Append(s.reply.empty(), 0))
+}
+
+// refuse is the reply that carries the code of err, made fit for pmcd. TRAVERSE is told of unknown
+// names only: see [Namer.Traverse].
+func (s *session) refuse(k pdu.Kind, err error) []byte {
+	code := replyCode(err)
+	switch {
+	case k == pdu.KindPMNSTraverse && code != pdu.ErrName:
+		s.complain(k, "request failed", err)
+		return s.instead(k)
+	case code == pdu.ErrGeneric:
+		s.complain(k, "request failed", err)
+	case debugEnabled(s.log):
+		s.log.WithField("pdu", k).WithError(err).Debug("request refused")
+	}
+	return s.send(&pdu.Error{Code: code})
+}
+
+func (s *session) onFetch(c Client, body []byte, arrived time.Time) []byte {
+	if err := s.fetch.Decode(body); err != nil {
+		return s.undecodable(pdu.KindFetch, err)
+	}
+	ids := s.fetch.PMIDs
+	s.request = FetchRequest{
+		Client:  c,
+		Context: s.fetch.Context,
+		PMIDs:   ids,
+		Profile: s.profile,
+		Arrived: arrived,
+	}
+	s.result.Reset()
+	if err := s.agent.Fetch(&s.request, &s.result); err != nil {
+		return s.refuse(pdu.KindFetch, err)
+	}
+	if n := s.result.Len(); n != len(ids) {
+		s.complain(pdu.KindFetch, "wrong number of value sets",
+			fmt.Errorf("%d sets for %d metrics", n, len(ids)))
+		for ; n < len(ids); n++ {
+			s.result.Fail(ids[n], pdu.ErrGeneric)
+		}
+		s.result.Truncate(len(ids))
+	}
+	var change pdu.Change
+	if s.notifier != nil {
+		change = s.notifier.Changes() & (pdu.ChangeLabels | pdu.ChangeNames)
+	}
+	return s.reply.set(s.result.Append(s.reply.empty(), 0, change))
+}
+
+func (s *session) onProfile(body []byte) {
+	if err := s.spare.Decode(body); err != nil {
+		s.complain(pdu.KindProfile, "pdu cannot be decoded", err)
+		return
+	}
+	s.profile, s.spare = s.spare, s.profile
+}
+
+func (s *session) onDescReq(c Client, body []byte) []byte {
+	var req pdu.DescReq
+	if err := req.Decode(body); err != nil {
+		return s.undecodable(pdu.KindDescReq, err)
+	}
+	desc, err := s.agent.Desc(c, req.PMID)
+	if err != nil {
+		return s.refuse(pdu.KindDescReq, err)
+	}
+	desc.PMID = req.PMID
+	return s.send(&pdu.DescReply{Desc: desc})
+}
+
+func (s *session) onInstanceReq(c Client, body []byte) []byte {
+	var req pdu.InstanceReq
+	if err := req.Decode(body); err != nil {
+		return s.undecodable(pdu.KindInstanceReq, err)
+	}
+	instances, err := s.agent.Instances(c, req.InDom)
+	if err != nil {
+		return s.refuse(pdu.KindInstanceReq, err)
+	}
+	// Stock readers take a single empty name for "no names here".
+	if i := slices.IndexFunc(instances, nameless); i >= 0 {
+		s.complain(pdu.KindInstanceReq, "instances left out",
+			fmt.Errorf("instance %d of %s has no name", instances[i].ID, req.InDom))
+		instances = slices.DeleteFunc(slices.Clone(instances), nameless)
+	}
+	reply := pdu.InstanceReply{InDom: req.InDom}
+	switch {
+	case req.Inst == pdu.NoInst && req.Name == "":
+		reply.Instances = instances
+	case req.Name == "":
+		i := slices.IndexFunc(instances, func(in pdu.Instance) bool { return in.ID == req.Inst })
+		if i < 0 {
+			return s.refuse(pdu.KindInstanceReq, pdu.ErrInst)
+		}
+		reply.Instances = []pdu.Instance{{ID: pdu.NoInst, Name: instances[i].Name}}
+	case req.Inst == pdu.NoInst:
+		i := indexOfName(instances, req.Name)
+		if i < 0 {
+			return s.refuse(pdu.KindInstanceReq, pdu.ErrInst)
+		}
+		reply.Instances = []pdu.Instance{{ID: instances[i].ID}}
+	default:
+		return s.refuse(pdu.KindInstanceReq, pdu.ErrInst)
+	}
+	return s.send(&reply)
+}
+
+func nameless(in pdu.Instance) bool { return in.Name == "" }
+
+// indexOfName finds an instance by its whole name or else by the part before the first blank,
+// which has to be unique by PCP's rules for instance names; -1 when there is none.
+func indexOfName(instances []pdu.Instance, name string) int {
+	first := -1
+	for i, in := range instances {
+		if in.Name == name {
+			return i
+		}
+		if head, _, blank := strings.Cut(in.Name, " "); first < 0 && blank && head == name {
+			first = i
+		}
+	}
+	return first
+}
+
+func (s *session) onTextReq(c Client, body []byte) []byte {
+	var req pdu.TextReq
+	if err := req.Decode(body); err != nil {
+		return s.undecodable(pdu.KindTextReq, err)
+	}
+	if s.texter == nil {
+		return s.refuse(pdu.KindTextReq, pdu.ErrText)
+	}
+	text, err := s.texter.Text(c, req.Ident, plainTextType(req.Type))
+	if err != nil {
+		return s.refuse(pdu.KindTextReq, err)
+	}
+	return s.send(&pdu.Text{Ident: req.Ident, Text: text})
+}
+
+// plainTextType reads the bits as stock agents do: one-line wins over help, a PMID over an InDom;
+// help and InDom are what remains.
+func plainTextType(t pdu.TextType) pdu.TextType {
+	size, what := pdu.TextHelp, pdu.TextInDom
+	if t&pdu.TextOneLine != 0 {
+		size = pdu.TextOneLine
+	}
+	if t&pdu.TextPMID != 0 {
+		what = pdu.TextPMID
+	}
+	return size | what
+}
+
+func (s *session) onLabelReq(c Client, body []byte) []byte {
+	var req pdu.LabelReq
+	if err := req.Decode(body); err != nil {
+		return s.undecodable(pdu.KindLabelReq, err)
+	}
+	if !singleLevel(req.Type) {
+		return s.refuse(pdu.KindLabelReq, pdu.ErrType)
+	}
+	reply := pdu.Labels{Ident: req.Ident, Type: req.Type}
+	if s.labeler != nil {
+		sets, err := s.labeler.Labels(c, req.Ident, req.Type, s.profile)
+		if err != nil {
+			return s.refuse(pdu.KindLabelReq, err)
+		}
+		reply.Sets = sets
+	}
+	return s.send(&reply)
+}
+
+func singleLevel(t pdu.LabelType) bool {
+	return t != 0 && t&(t-1) == 0 && t <= pdu.LabelInstances
+}
+
+func (s *session) onStore(c Client, body []byte) []byte {
+	if err := s.store.Decode(body); err != nil {
+		return s.undecodable(pdu.KindResult, err)
+	}
+	if s.storer == nil {
+		return s.refuse(pdu.KindResult, pdu.ErrPermission)
+	}
+	if err := s.storer.Store(c, s.store.Sets); err != nil {
+		return s.refuse(pdu.KindResult, err)
+	}
+	return s.send(&pdu.Error{})
+}
+
+func (s *session) onAttr(c Client, body []byte) {
+	var attr pdu.Attr
+	if err := attr.Decode(body); err != nil {
+		s.complain(pdu.KindAttr, "pdu cannot be decoded", err)
+		return
+	}
+	if s.attribute != nil {
+		s.attribute.Attribute(c, attr.Attr, attr.Value)
+	}
+}
+
+func (s *session) onError(c Client, body []byte) {
+	var e pdu.Error
+	if err := e.Decode(body); err != nil {
+		s.complain(pdu.KindError, "pdu cannot be decoded", err)
+		return
+	}
+	if e.Code != pdu.ErrNotConn {
+		s.complain(pdu.KindError, "pdu ignored", e.Code)
+		return
+	}
+	if s.ender != nil {
+		s.ender.EndContext(c)
+	}
+}

@@ -1,0 +1,47 @@
+package pmda
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"pmdaderived/pdu"
+)
+
+// Greet sends the agent's CREDS, the first PDU on the pipe. pmcd waits for it 3 s after it has
+// started the agent, serving nobody meanwhile, and an agent that is late is not tried again. So
+// it is the first thing a program does that has anything slow to prepare; [Server.Greeted] is then
+// set. attributes asks pmcd to tell the attributes of its clients, as an [AttributeWatcher] wants.
+// Source: spec pdu.md 4.2.
+func Greet(out io.Writer, attributes bool) error {
+	creds := pdu.Creds{Version: pdu.ProtocolVersion}
+	if attributes {
+		creds.Features = pdu.FeatureAuth
+	}
+	if err := pdu.NewWriter(out).Write(&creds, int32(os.Getpid())); err != nil {
+		return fmt.Errorf("handshake: credentials: %w", err)
+	}
+	return nil
+}
+
+// awaitCreds reads the other half of the handshake. What pmcd's CREDS say does not matter: there is
+// one version of the protocol, and the features repeat ours.
+func (s *session) awaitCreds() error {
+	f, err := s.in.Next()
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("handshake: pmcd closed the pipe: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("handshake: %w", err)
+	}
+	if f.Kind != pdu.KindCreds {
+		return fmt.Errorf("handshake: first pdu is %s instead of %s", f.Kind, pdu.KindCreds)
+	}
+	var creds pdu.Creds
+	if err := creds.Decode(f.Body); err != nil {
+		return fmt.Errorf("handshake: %w", err)
+	}
+	s.log.WithField("pmcd", f.From).Debug("handshake done")
+	return nil
+}

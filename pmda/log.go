@@ -1,0 +1,99 @@
+package pmda
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/pdu"
+)
+
+// What repeats is logged again after complainAgain, with the number of times it was not; at most
+// maxComplaints different things are remembered.
+const (
+	complainAgain = 10 * time.Minute
+	maxComplaints = 64
+)
+
+// complaints remembers what has been logged.
+type complaints map[complaint]*complainedAt
+
+type complaint struct {
+	kind pdu.Kind
+	text string
+}
+
+type complainedAt struct {
+	last    time.Time
+	skipped int // repetitions since last
+}
+
+// due reports whether a complaint is to be logged now, and how often it was skipped before.
+func (c *complaints) due(what complaint, now time.Time) (skipped int, due bool) {
+	if at := (*c)[what]; at != nil {
+		if now.Sub(at.last) < complainAgain {
+			at.skipped++
+			return 0, false
+		}
+		skipped, at.last, at.skipped = at.skipped, now, 0
+		return skipped, true
+	}
+	if *c == nil || len(*c) >= maxComplaints {
+		*c = make(complaints)
+	}
+	(*c)[what] = &complainedAt{last: now}
+	return 0, true
+}
+
+// complain logs, once in a while, what is wrong with PDUs of kind k.
+func (s *session) complain(k pdu.Kind, what string, err error) {
+	skipped, due := s.complaints.due(complaint{k, err.Error()}, s.now())
+	if !due {
+		return
+	}
+	s.log.WithFields(logrus.Fields{"pdu": k, "repeated": skipped}).WithError(err).Warn(what)
+}
+
+// logPanic logs, once in a while, a panic of the agent with its stack. It is called by the
+// deferred function that recovered, while the stack is still there.
+func (s *session) logPanic(k pdu.Kind, value any) {
+	text := fmt.Sprint("panic: ", value)
+	skipped, due := s.complaints.due(complaint{k, text}, s.now())
+	if !due {
+		return
+	}
+	s.log.WithFields(logrus.Fields{"pdu": k, "repeated": skipped, "stack": string(debug.Stack())}).Error(text)
+}
+
+// debugEnabled reports whether l prints debug messages. [logrus.FieldLogger] has no method for it.
+func debugEnabled(l logrus.FieldLogger) bool {
+	switch l := l.(type) {
+	case *logrus.Logger:
+		return l.IsLevelEnabled(logrus.DebugLevel)
+	case *logrus.Entry:
+		return l.Logger.IsLevelEnabled(logrus.DebugLevel)
+	case interface{ IsLevelEnabled(logrus.Level) bool }:
+		return l.IsLevelEnabled(logrus.DebugLevel)
+	}
+	return false
+}
+
+func silent() logrus.FieldLogger {
+	l := logrus.New()
+	l.SetOutput(io.Discard)
+	l.SetLevel(logrus.PanicLevel)
+	return l
+}
+
+// traceReply prints a whole frame of ours.
+func traceReply(frame []byte) string {
+	return pdu.Trace(pdu.Frame{
+		Kind: pdu.Kind(binary.BigEndian.Uint32(frame[4:])),
+		From: int32(binary.BigEndian.Uint32(frame[8:])),
+		Body: frame[pdu.HeaderSize:],
+	})
+}

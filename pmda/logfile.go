@@ -1,0 +1,60 @@
+package pmda
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenLog makes the file at path the standard error stream of the process, so that everything
+// lands there: a logger on os.Stderr, the traces of the Go runtime, messages of child processes.
+// An existing file is kept as path.prev, replacing the one before; the new one (mode 0644) begins
+// with the line that PCP's logs begin with. Anything else that is at path, such as /dev/null
+// or a named pipe, is written to as it is.
+//
+// It is called after [DropPrivileges], so that the file belongs to the user who writes it. On an
+// error standard error is unchanged.
+func OpenLog(path, program string, now time.Time) error {
+	f, err := openLogFile(path)
+	if err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	defer f.Close() // fd 2 is the one in use
+	if err := writeLogHead(f, program, now); err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	if err := unix.Dup2(int(f.Fd()), int(os.Stderr.Fd())); err != nil {
+		return fmt.Errorf("log %s: redirect standard error: %w", path, err)
+	}
+	return nil
+}
+
+func openLogFile(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case info.Mode().IsRegular(), info.Mode().Type() == fs.ModeSymlink:
+		if err := os.Rename(path, path+".prev"); err != nil {
+			return nil, err
+		}
+	default:
+		return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	}
+	// O_EXCL: whoever can write to the directory cannot choose what we write to.
+	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+func writeLogHead(f *os.File, program string, now time.Time) error {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost" // the line is for people, the log works without a name
+	}
+	_, err = fmt.Fprintf(f, "Log for %s on %s started %s\n\n", program, host, now.Format(time.ANSIC))
+	return err
+}

@@ -1,0 +1,287 @@
+package pmda_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// What changes the whole process is tried in a child: the test binary again, told by childRole what
+// to be.
+const childRole = "PMDA_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(childRole); role != "" {
+		if err := child(role, os.Getenv(childRole+"_ARG")); err != nil {
+			fmt.Fprintln(os.Stderr, "child:", err)
+			os.Exit(3)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func child(role, arg string) error {
+	switch role {
+	case "log":
+		if err := pmda.OpenLog(arg, "toy", time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)); err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "a message")
+		panic("a disaster")
+	case "agent":
+		pmda.IgnoreSIGPIPE()
+		in, out, err := pmda.Stdio()
+		if err != nil {
+			return err
+		}
+		if err := pmda.Greet(out, true); err != nil {
+			return err
+		}
+		fmt.Println("a stray print")
+		if n, err := os.Stdin.Read(make([]byte, 1)); n != 0 || err == nil {
+			return errors.New("standard input is not empty")
+		}
+		ctx := context.Background()
+		if arg == "stop" {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+		}
+		return (&pmda.Server{Agent: newFull(), Greeted: true}).Serve(ctx, in, out)
+	case "write":
+		if arg == "ignore" {
+			pmda.IgnoreSIGPIPE()
+		}
+		_, err := os.Stdout.WriteString("anyone?")
+		return err
+	case "drop":
+		if err := pmda.DropPrivileges("nobody", arg); err != nil {
+			return err
+		}
+		groups, err := os.Getgroups()
+		if err != nil {
+			return err
+		}
+		fmt.Println(os.Getuid(), os.Geteuid(), os.Getgid(), os.Getegid(), groups)
+		if err := syscall.Setuid(0); err == nil {
+			return errors.New("root again")
+		}
+		return pmda.DropPrivileges("no such user", "") // not root any more: nothing to drop
+	}
+	return fmt.Errorf("unknown role %q", role)
+}
+
+func childCommand(t *testing.T, role, arg string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	cmd = exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), childRole+"="+role, childRole+"_ARG="+arg,
+		"GORACE=atexit_sleep_ms=0") // the race detector would let every child wait for a second
+	stderr = new(bytes.Buffer)
+	cmd.Stderr = stderr
+	return cmd, stderr
+}
+
+// Everything that is written to standard error ends in the log, the runtime's last words included.
+func TestOpenLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "toy.log")
+	require.NoError(t, os.WriteFile(path, []byte("yesterday"), 0o600))
+	cmd, stderr := childCommand(t, "log", path)
+	var exit *exec.ExitError
+	require.ErrorAs(t, cmd.Run(), &exit)
+	assert.Equal(t, 2, exit.ExitCode(), "status of a panic")
+	assert.Empty(t, stderr.String())
+
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	assert.Regexp(t, "^Log for toy on "+host+" started Sat Aug  1 12:00:00 2026\n\na message\n", string(text))
+	assert.Contains(t, string(text), "panic: a disaster")
+	assert.Contains(t, string(text), "goroutine 1")
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o644), info.Mode())
+
+	prev, err := os.ReadFile(path + ".prev")
+	require.NoError(t, err)
+	assert.Equal(t, "yesterday", string(prev))
+}
+
+// The file before the last one makes room.
+func TestOpenLogAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "toy.log")
+	for _, old := range []string{"", "older", "old"} {
+		if old != "" {
+			require.NoError(t, os.WriteFile(path, []byte(old), 0o600))
+		}
+		cmd, _ := childCommand(t, "log", path)
+		require.Error(t, cmd.Run())
+	}
+	prev, err := os.ReadFile(path + ".prev")
+	require.NoError(t, err)
+	assert.Equal(t, "old", string(prev))
+}
+
+// A link is moved aside, what it points to is not touched.
+func TestOpenLogOverLink(t *testing.T) {
+	dir := t.TempDir()
+	path, target := filepath.Join(dir, "toy.log"), filepath.Join(dir, "precious")
+	require.NoError(t, os.WriteFile(target, []byte("gold"), 0o600))
+	require.NoError(t, os.Symlink(target, path))
+	cmd, _ := childCommand(t, "log", path)
+	require.Error(t, cmd.Run())
+	gold, err := os.ReadFile(target)
+	require.NoError(t, err)
+	assert.Equal(t, "gold", string(gold))
+}
+
+// A named pipe, and so a device, stays where it is and gets the log.
+func TestOpenLogOnNamedPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "toy.log")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	reader, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer reader.Close()
+	cmd, _ := childCommand(t, "log", path)
+	require.Error(t, cmd.Run())
+	head := make([]byte, 12)
+	require.NoError(t, reader.SetReadDeadline(time.Now().Add(5*time.Second)))
+	_, err = reader.Read(head)
+	require.NoError(t, err)
+	assert.Equal(t, "Log for toy ", string(head))
+	assert.NoFileExists(t, path+".prev")
+}
+
+// A log that cannot be opened is an error that names the file, on the standard error there was.
+func TestOpenLogFails(t *testing.T) {
+	dir := t.TempDir()
+	for name, path := range map[string]string{
+		"no directory": filepath.Join(dir, "none", "toy.log"),
+		"a directory":  dir,
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd, stderr := childCommand(t, "log", path)
+			var exit *exec.ExitError
+			require.ErrorAs(t, cmd.Run(), &exit)
+			assert.Equal(t, 3, exit.ExitCode())
+			assert.Contains(t, stderr.String(), "log: open "+path)
+			assert.NoDirExists(t, dir+".prev")
+		})
+	}
+}
+
+// An agent on its real descriptors 0 and 1, as pmcd starts it: stray prints go to standard error,
+// the end of the pipe is the end of the process, status 0.
+func TestAgentProcess(t *testing.T) {
+	cmd, stderr := childCommand(t, "agent", "")
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+
+	replies := pdu.NewReader(out, pdu.AgentLimit)
+	requests := pdu.NewWriter(in)
+	next := func() pdu.Message {
+		f, err := replies.Next()
+		require.NoError(t, err)
+		m, err := pdu.Decode(f)
+		require.NoError(t, err)
+		return m
+	}
+	require.Equal(t, pdu.KindCreds, next().Kind())
+	require.NoError(t, requests.Write(&pdu.Creds{Version: pdu.ProtocolVersion}, 1))
+	for range 3 {
+		require.NoError(t, requests.Write(&pdu.DescReq{PMID: idLoad}, 0))
+		require.Equal(t, pdu.KindDesc, next().Kind())
+	}
+	require.NoError(t, in.Close())
+	require.NoError(t, cmd.Wait())
+	assert.Equal(t, "a stray print\n", stderr.String())
+}
+
+// A pipe from pmcd on which nothing arrives does not keep the process from ending.
+func TestAgentProcessIsInterrupted(t *testing.T) {
+	cmd, stderr := childCommand(t, "agent", "stop")
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = pdu.NewReader(out, pdu.AgentLimit).Next()
+	require.NoError(t, err)
+	var exit *exec.ExitError
+	require.ErrorAs(t, cmd.Wait(), &exit)
+	assert.Equal(t, 3, exit.ExitCode())
+	assert.Contains(t, stderr.String(), context.DeadlineExceeded.Error())
+}
+
+// Without IgnoreSIGPIPE the same program dies of the signal, which shows that the test tests.
+func TestIgnoreSIGPIPE(t *testing.T) {
+	for _, tt := range []struct {
+		name, arg string
+		status    string
+	}{
+		{"ignored", "ignore", "exit status 3"},
+		{"not ignored", "", "signal: broken pipe"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd, stderr := childCommand(t, "write", tt.arg)
+			reader, writer, err := os.Pipe()
+			require.NoError(t, err)
+			require.NoError(t, reader.Close())
+			defer writer.Close()
+			cmd.Stdout = writer
+			require.EqualError(t, cmd.Run(), tt.status)
+			assert.Equal(t, tt.arg == "ignore", strings.Contains(stderr.String(), "broken pipe"))
+		})
+	}
+}
+
+// As root: root is gone for good, groups included. As anyone else nothing happens.
+func TestDropPrivileges(t *testing.T) {
+	if os.Geteuid() != 0 {
+		require.NoError(t, pmda.DropPrivileges("no such user", "no such group"))
+		return
+	}
+	t.Run("to the group of the user", func(t *testing.T) {
+		cmd, stderr := childCommand(t, "drop", "")
+		out, err := cmd.Output()
+		require.NoError(t, err, stderr.String())
+		assert.Equal(t, "65534 65534 65534 65534 [65534]\n", string(out))
+	})
+	t.Run("to another group", func(t *testing.T) {
+		cmd, stderr := childCommand(t, "drop", "daemon")
+		out, err := cmd.Output()
+		require.NoError(t, err, stderr.String())
+		assert.Equal(t, "65534 65534 1 1 [65534]\n", string(out))
+	})
+	t.Run("to nobody there is", func(t *testing.T) {
+		err := pmda.DropPrivileges("no such user", "")
+		require.ErrorContains(t, err, "run as no such user: ")
+		assert.Zero(t, os.Geteuid())
+	})
+	t.Run("to a group that does not exist", func(t *testing.T) {
+		err := pmda.DropPrivileges("nobody", "no such group")
+		require.ErrorContains(t, err, "run as nobody: ")
+		assert.Zero(t, os.Geteuid())
+	})
+}

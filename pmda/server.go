@@ -1,0 +1,184 @@
+package pmda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/pdu"
+)
+
+// Server runs an [Agent] over one pipe. Its fields are set before Serve and not changed later.
+type Server struct {
+	Agent Agent
+
+	// Log hears what no client is told: PDUs that make no sense, errors without a code, panics.
+	// What repeats is logged once in a while. At debug level every PDU is logged, both ways.
+	// Nil: nothing is logged.
+	Log logrus.FieldLogger
+
+	// Now is the clock behind FetchRequest.Arrived and the Observer. Nil: time.Now.
+	Now func() time.Time
+
+	// Greeted says that [Greet] has been called for the pipe already, so that Serve does not.
+	Greeted bool
+}
+
+// Serve runs the agent on the pipe from pmcd (in) and to pmcd (out): the handshake first, then
+// request after request in the order of arrival, all in the caller's goroutine. It returns
+//
+//   - nil when pmcd closes the pipe between two PDUs, which is how every agent ends;
+//   - an error wrapping the cause when the handshake does not succeed (io.EOF: pmcd closed the pipe
+//     instead, because CREDS came too late), when the stream breaks (io.ErrUnexpectedEOF,
+//     *pdu.FrameError) or when a reply cannot be written (EPIPE: pmcd has given the agent up);
+//   - the cause of ctx when that ends first. A reply that is being written then has a second to
+//     get out. Streams with deadlines (files from [Stdio], connections) are interrupted at
+//     once, other ones are closed if they are io.Closers, and the rest is looked at when their
+//     Read returns. in and out are of no use afterwards.
+//
+// In every case the process should end soon: its successor may be there already.
+func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	if s.Agent == nil {
+		return errors.New("server has no agent")
+	}
+	release := interruptWhenDone(ctx, in, out)
+	defer release()
+	err := newSession(s, in, out).run(ctx, !s.Greeted)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// session is the state of one Serve.
+type session struct {
+	agent     Agent
+	storer    Storer // nil, like those below, when the agent is none
+	texter    Texter
+	labeler   Labeler
+	namer     Namer
+	attribute AttributeWatcher
+	ender     ContextEnder
+	notifier  Notifier
+	observer  Observer
+
+	log        logrus.FieldLogger
+	now        func() time.Time
+	complaints complaints
+
+	in      *pdu.Reader
+	out     *pdu.Writer
+	rawOut  io.Writer // for CREDS
+	profile *pdu.Profile
+	spare   *pdu.Profile // the next profile is decoded here, so that a bad one changes nothing
+
+	fetch    pdu.Fetch
+	request  FetchRequest
+	result   pdu.ResultWriter
+	store    pdu.Result
+	children []Child
+	reply    replyBuffer
+	maxReply int // bytes
+}
+
+func newSession(s *Server, in io.Reader, out io.Writer) *session {
+	ss := &session{
+		agent:   s.Agent,
+		log:     s.Log,
+		now:     s.Now,
+		in:      pdu.NewReader(in, pdu.AgentLimit),
+		out:     pdu.NewWriter(out),
+		rawOut:  out,
+		profile: &pdu.Profile{Default: pdu.Include},
+		spare:   &pdu.Profile{},
+
+		maxReply: pdu.MaxPDU,
+	}
+	ss.storer, _ = s.Agent.(Storer)
+	ss.texter, _ = s.Agent.(Texter)
+	ss.labeler, _ = s.Agent.(Labeler)
+	ss.namer, _ = s.Agent.(Namer)
+	ss.attribute, _ = s.Agent.(AttributeWatcher)
+	ss.ender, _ = s.Agent.(ContextEnder)
+	ss.notifier, _ = s.Agent.(Notifier)
+	ss.observer, _ = s.Agent.(Observer)
+	if ss.log == nil {
+		ss.log = silent()
+	}
+	if ss.now == nil {
+		ss.now = time.Now
+	}
+	return ss
+}
+
+func (s *session) run(ctx context.Context, greet bool) error {
+	if greet {
+		if err := Greet(s.rawOut, s.attribute != nil); err != nil {
+			return err
+		}
+	}
+	if err := s.awaitCreds(); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		f, err := s.in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("pipe from pmcd: %w", err)
+		}
+		if err := s.serve(f); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// serve handles one PDU and writes its reply, if it gets one. The error is the pipe's.
+func (s *session) serve(f pdu.Frame) error {
+	arrived := s.now()
+	client := Client(f.From)
+	if debugEnabled(s.log) {
+		s.log.WithField("trace", pdu.Trace(f)).Debug("pdu received")
+	}
+	if s.observer != nil {
+		s.before(client, f.Kind, arrived)
+	}
+	frame := s.answer(client, f, arrived)
+	if frame == nil {
+		return nil
+	}
+	if debugEnabled(s.log) {
+		s.log.WithField("trace", traceReply(frame)).Debug("pdu sent")
+	}
+	if err := s.out.WriteFrame(frame); err != nil {
+		return fmt.Errorf("reply to %s of client %d: %w", f.Kind, client, err)
+	}
+	if s.observer != nil {
+		s.replied(client, f.Kind, arrived)
+	}
+	return nil
+}
+
+func (s *session) before(c Client, k pdu.Kind, arrived time.Time) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.logPanic(k, p)
+		}
+	}()
+	s.observer.Before(c, k, arrived)
+}
+
+func (s *session) replied(c Client, k pdu.Kind, arrived time.Time) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.logPanic(k, p)
+		}
+	}()
+	s.observer.Replied(c, k, s.now().Sub(arrived))
+}

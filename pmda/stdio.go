@@ -1,0 +1,73 @@
+package pmda
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stdio takes the two pipes that pmcd has opened away from file descriptors 0 and 1 and returns
+// them, ready for [Server.Serve]: a read can be interrupted, and children do not inherit them. In
+// their place come /dev/null and a second standard error, so that a stray print ends up in the
+// log and not between two PDUs. It is called once, after [OpenLog].
+func Stdio() (in, out *os.File, err error) {
+	if in, err = takeOver(unix.Stdin, "pipe from pmcd"); err != nil {
+		return nil, nil, err
+	}
+	if out, err = takeOver(unix.Stdout, "pipe to pmcd"); err != nil {
+		in.Close()
+		return nil, nil, err
+	}
+	if err := plug(); err != nil {
+		in.Close()
+		out.Close()
+		return nil, nil, err
+	}
+	return in, out, nil
+}
+
+// takeOver duplicates a standard descriptor to a number above them. Pipes and sockets become
+// non-blocking, which makes Go wait for them in its poller and deadlines work; the other end
+// does not notice. A terminal or a file is shared with other processes and left alone.
+func takeOver(fd int, name string) (*os.File, error) {
+	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(dup, &st); err == nil {
+		if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFIFO || kind == unix.S_IFSOCK {
+			err := unix.SetNonblock(dup, true)
+			if err != nil {
+				unix.Close(dup)
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return os.NewFile(uintptr(dup), name), nil
+}
+
+// plug gives descriptors 0 and 1 something harmless.
+func plug() error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	if err := unix.Dup2(int(null.Fd()), unix.Stdin); err != nil {
+		return fmt.Errorf("replace standard input: %w", err)
+	}
+	if err := unix.Dup2(unix.Stderr, unix.Stdout); err != nil {
+		return fmt.Errorf("replace standard output: %w", err)
+	}
+	return nil
+}
+
+// IgnoreSIGPIPE lets writes to a pipe without a reader fail with EPIPE, whatever the descriptor.
+// Without it the Go runtime ends the process, without any clean-up, when that pipe is standard
+// output or standard error. Child processes start with the default again.
+func IgnoreSIGPIPE() {
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // never read: what does not fit is dropped
+}

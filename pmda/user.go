@@ -1,0 +1,77 @@
+package pmda
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// DropPrivileges gives up root for good: supplementary groups, group and user of the whole process
+// become those of the account username. groupname, if not empty, takes the place of the account's
+// own group. It does nothing when the process is not root, whoever it is then.
+//
+// It is called before anything else is opened: pmcd may start an agent as root, and what root can
+// read, an agent would serve to everybody.
+func DropPrivileges(username, groupname string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	account, err := user.Lookup(username)
+	if err != nil {
+		return fmt.Errorf("run as %s: %w", username, err)
+	}
+	ids, err := identityOf(account, groupname)
+	if err != nil {
+		return fmt.Errorf("run as %s: %w", username, err)
+	}
+	if err := syscall.Setgroups(ids.groups); err != nil {
+		return fmt.Errorf("run as %s: supplementary groups %v: %w", username, ids.groups, err)
+	}
+	if err := syscall.Setgid(ids.gid); err != nil {
+		return fmt.Errorf("run as %s: group %d: %w", username, ids.gid, err)
+	}
+	if err := syscall.Setuid(ids.uid); err != nil {
+		return fmt.Errorf("run as %s: user %d: %w", username, ids.uid, err)
+	}
+	return nil
+}
+
+// identity is what a process runs as.
+type identity struct {
+	uid, gid int
+	groups   []int
+}
+
+func identityOf(account *user.User, groupname string) (identity, error) {
+	var ids identity
+	var err error
+	if ids.uid, err = strconv.Atoi(account.Uid); err != nil {
+		return ids, fmt.Errorf("user identifier %q: %w", account.Uid, err)
+	}
+	if ids.gid, err = strconv.Atoi(account.Gid); err != nil {
+		return ids, fmt.Errorf("group identifier %q: %w", account.Gid, err)
+	}
+	if groupname != "" {
+		group, err := user.LookupGroup(groupname)
+		if err != nil {
+			return ids, err
+		}
+		if ids.gid, err = strconv.Atoi(group.Gid); err != nil {
+			return ids, fmt.Errorf("group identifier %q: %w", group.Gid, err)
+		}
+	}
+	members, err := account.GroupIds()
+	if err != nil {
+		return ids, err
+	}
+	for _, text := range members {
+		gid, err := strconv.Atoi(text)
+		if err != nil {
+			return ids, fmt.Errorf("group identifier %q: %w", text, err)
+		}
+		ids.groups = append(ids.groups, gid)
+	}
+	return ids, nil
+}
