@@ -2,6 +2,7 @@ package pdu
 
 import (
 	"encoding/binary"
+	"errors"
 	"strconv"
 )
 
@@ -107,7 +108,11 @@ func (e *Events) Decode(t Type, body []byte) error {
 
 // blockError makes the offset of a DecodeError count from the start of a value block.
 func blockError(err error) error {
-	if d, ok := err.(*DecodeError); ok {
+	if err == nil { // the steady state; errors.As would allocate
+		return nil
+	}
+	var d *DecodeError
+	if errors.As(err, &d) {
 		d.Offset += blockHead - HeaderSize
 	}
 	return err

@@ -2,6 +2,7 @@ package pdu
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -136,7 +137,7 @@ func (r *Reader) Next() (Frame, error) {
 			return f, err
 		}
 		if r.err != nil {
-			if r.err == io.EOF && r.s.Pending() > 0 {
+			if errors.Is(r.err, io.EOF) && r.s.Pending() > 0 {
 				r.err = io.ErrUnexpectedEOF
 			}
 			return Frame{}, r.err

@@ -1,6 +1,7 @@
 package pmda
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -41,8 +42,7 @@ func takeOver(fd int, name string) (*os.File, error) {
 		if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFIFO || kind == unix.S_IFSOCK {
 			err := unix.SetNonblock(dup, true)
 			if err != nil {
-				unix.Close(dup)
-				return nil, fmt.Errorf("%s: %w", name, err)
+				return nil, fmt.Errorf("%s: %w", name, errors.Join(err, unix.Close(dup)))
 			}
 		}
 	}
