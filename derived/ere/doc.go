@@ -1,0 +1,60 @@
+// Package ere matches POSIX extended regular expressions with the meaning that the C library gives
+// them: regcomp(3) with REG_EXTENDED|REG_NOSUB and then regexec(3), which is how matchinst() of the
+// derived-metric language selects instances by name. A match may begin and end anywhere in the
+// subject, and letters differ from capitals.
+//
+//	re, err := ere.Compile("^(sd|hd)[a-z]$")
+//	if err != nil {
+//		return fmt.Errorf("bad regular expression: '%w'", err) // the text of regerror(3)
+//	}
+//	re.MatchString("sda") // true
+//
+// # What surprises users of other regular expressions
+//
+// Go's regexp, to name one, refuses some of these patterns and silently reads others differently.
+//
+//	\d \n \t \Q   d, n, t and Q: an escaped character stands for itself, but see below
+//	[\]]          a backslash followed by "]": there are no escapes in brackets
+//	[]a] [^]a]    "]" in the first place stands for itself, and so does "-" first or last
+//	[a-c-e]       refused, as is [[:alpha:]-z]; Go takes both
+//	[[.-.] [=a=]] collating element and equivalence class; each is the one character itself
+//	{,3}          zero to three times, {,} any number of times; "{" that begins no interval is refused
+//	a** a+? a{2}* repetitions of repetitions; nothing is lazy
+//	*a a|*b ^*    refused: there is nothing to repeat, and an anchor cannot be repeated
+//	(?:a)         refused for the same reason
+//	a) }          ")" and "}" without a partner stand for themselves
+//	() a| (|a)    empty groups and branches match the empty string
+//	a^b a$b       anchors wherever they stand, so neither can match
+//	. [^a]        any byte, a newline too; ^ and $ never look for lines
+//
+// The extensions of the GNU library work: \w \W \s \S, \b \B \< \> (a word consists of ASCII
+// letters, digits and _), \` and \' (both ends), and \1 to \9. PCP promises none of them.
+//
+// # Bytes
+//
+// Subjects and patterns are bytes in the C locale: classes have ASCII members only, ranges go by
+// byte value, "." takes one byte of a UTF-8 sequence, and both texts end at their first NUL. That is
+// what users see today, because pminfo, pmlogger, pmie and pmproxy never call setlocale(3). The
+// Python tools do; in a UTF-8 locale they read "." and brackets by character, and differ for names
+// or patterns beyond ASCII only.
+//
+// # Differences to the C library
+//
+// Some of its answers are plainly wrong, and not repeated here; testdata/differences.tsv has them.
+// They take an anchor next to a newline, an assertion in a group that an interval or "+" repeats,
+// or a back-reference together with an interval or an unused group. Patterns such as
+// (((\b){2,}){1,3})* send it into an endless loop, others into minutes of work.
+//
+// [ErrSize] also refuses what is larger than this package allows: a pattern of more than 64 KiB,
+// groups and repetitions nested deeper than 1000, or a pattern that needs more than 131,072
+// instructions when its intervals are written out, as abcd{0,32767} does not and (abcd){0,32767} does.
+//
+// # Cost
+//
+// Without back-references no pattern takes more time than roughly its instructions times the bytes
+// of the subject. Mostly it is one look into a table for each byte, and no allocation: the table
+// grows as it is used, up to 1 MiB for each pattern. With back-references the work for one subject
+// is cut off at 65,536 steps, and then the subject does not match.
+//
+// Source: POSIX.1-2017 section 9.4, regex(7), and answers of glibc 2.36; testdata/gen/ere.c asks it.
+package ere

@@ -1,0 +1,29 @@
+package ere_test
+
+import (
+	"fmt"
+
+	"pmdaderived/derived/ere"
+)
+
+func Example() {
+	re, err := ere.Compile("^(sd|nvme)[[:alnum:]]+$")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, disk := range []string{"sda", "nvme0n1", "loop0"} {
+		fmt.Println(disk, re.MatchString(disk))
+	}
+	// Output:
+	// sda true
+	// nvme0n1 true
+	// loop0 false
+}
+
+func ExampleError() {
+	_, err := ere.Compile("sd[a-z")
+	fmt.Printf("bad regular expression: '%v'\n", err)
+	// Output:
+	// bad regular expression: 'Unmatched [, [^, [:, [., or [='
+}
