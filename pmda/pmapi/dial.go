@@ -1,0 +1,213 @@
+package pmapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// DefaultTimeout is how long one exchange may take when the context has no deadline, as in libpcp
+// (PMCD_REQUEST_TIMEOUT).
+const DefaultTimeout = 10 * time.Second
+
+// connectTimeout is how long one attempt to connect may take, as in libpcp (PMCD_CONNECT_TIMEOUT).
+const connectTimeout = 5 * time.Second
+
+// firstRequest is the metric whose descriptor Dial asks for: pmcd.hostname, which pmcd answers
+// without any agent process, so that an ERROR PM_ERR_AGAIN before its reply cannot be its reply.
+const firstRequest = hostNameID
+
+// Option changes how [Dial] makes a connection.
+type Option func(*options)
+
+type options struct {
+	timeout time.Duration
+	limit   int
+}
+
+// WithTimeout sets how long one exchange may take when the context has no deadline, instead of
+// [DefaultTimeout].
+func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
+
+// WithLimit sets the length in bytes of the longest PDU that is accepted, instead of
+// [pdu.ClientLimit]. A longer one ends the connection.
+func WithLimit(bytes int) Option { return func(o *options) { o.limit = bytes } }
+
+// Dial connects to a pmcd as [ParseAddress] names it, or on any stream network that [net.Dial]
+// knows, and makes the connection ready for every request, fetches of all instances included.
+//
+// It waits for pmcd to greet, which a starting pmcd does when all its agents are up. A pmcd that
+// refuses the client gives its code: [pdu.ErrPermission], [pdu.ErrConnLimit]. A busy pmcd whose
+// queue of connections is full gives EAGAIN on a unix socket.
+func Dial(ctx context.Context, network, address string, opts ...Option) (*Conn, error) {
+	o := options{timeout: DefaultTimeout, limit: pdu.ClientLimit}
+	for _, set := range opts {
+		set(&o)
+	}
+	nc, addr, err := connect(ctx, network, address)
+	if err != nil {
+		return nil, &OpError{Op: "connect", Addr: addr, Err: err}
+	}
+	c, err := newConn(nc, addr, o)
+	if err != nil {
+		_ = nc.Close()
+		return nil, &OpError{Op: "connect", Addr: addr, Err: err}
+	}
+	if err := c.handshake(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// connect tries the candidates of an address until one takes the connection. addr names that one,
+// or all of them if none does.
+func connect(ctx context.Context, network, address string) (nc net.Conn, addr string, err error) {
+	addr = candidate{network, address}.String()
+	all, err := candidates(network, address)
+	if err != nil {
+		return nil, addr, err
+	}
+	d := net.Dialer{Timeout: connectTimeout}
+	for _, to := range all {
+		nc, dialErr := d.DialContext(ctx, to.network, to.address)
+		switch {
+		case dialErr == nil:
+			return nc, to.String(), nil
+		case isTimeout(dialErr):
+			dialErr = fmt.Errorf("%w: %w", pdu.ErrTimeout, dialErr)
+		default:
+			dialErr = explain(ctx, dialErr, 0)
+		}
+		if err != nil {
+			dialErr = fmt.Errorf("%w; %w", err, dialErr)
+		}
+		err = dialErr
+	}
+	return nil, addr, err
+}
+
+// isTimeout tells a connection that was not made in time. EAGAIN says that it counts as one, but means
+// that pmcd's queue is full.
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout() && !errors.Is(err, syscall.EAGAIN)
+}
+
+func newConn(nc net.Conn, addr string, o options) (*Conn, error) {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("no socket: %T", nc)
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{
+		nc:      nc,
+		raw:     raw,
+		addr:    addr,
+		timeout: o.timeout,
+		input:   input{nc: nc, raw: raw, frames: pdu.NewSplitter(o.limit)},
+		output:  output{nc: nc, raw: raw},
+	}
+	c.input.readNow = c.input.readSocket
+	c.output.writeNow = c.output.writeSocket
+	c.out = pdu.NewWriter(&c.output)
+	return c, nil
+}
+
+// handshake reads the challenge, sends the credentials and the profile that selects everything,
+// and makes sure by a first request that pmcd has taken them.
+func (c *Conn) handshake(ctx context.Context) error {
+	const op = "connect"
+	disarm := c.arm(ctx)
+	defer disarm()
+	if err := c.readChallenge(); err != nil {
+		return c.fail(op, explain(ctx, err, 0))
+	}
+	creds := pdu.Creds{Version: pdu.ProtocolVersion}
+	if err := c.out.Write(&creds, int32(os.Getpid())); err != nil {
+		return c.fail(op, c.lastWords(explain(ctx, err, 0)))
+	}
+	for _, req := range []pdu.Message{&pdu.Profile{}, &pdu.DescReq{PMID: firstRequest}} {
+		if err := c.out.Write(req, 0); err != nil {
+			return c.fail(op, c.lastWords(explain(ctx, err, 0)))
+		}
+	}
+	if err := c.readFirstReply(); err != nil {
+		return c.fail(op, explain(ctx, err, 0))
+	}
+	c.settle(op)
+	return c.Err()
+}
+
+func (c *Conn) readChallenge() error {
+	f, err := c.input.receive()
+	if err != nil {
+		return err
+	}
+	if f.Kind != pdu.KindError {
+		return protocolErrorf("%v in place of the challenge", f.Kind)
+	}
+	var challenge pdu.Error
+	if err := challenge.Decode(f.Body); err != nil {
+		return err
+	}
+	if code := pdu.TranslateChallengeCode(challenge.Code); code < 0 {
+		return code
+	}
+	if challenge.Code != 0 || !challenge.Extended {
+		return protocolErrorf("no challenge")
+	}
+	if v := challenge.Challenge.Version; v != pdu.ProtocolVersion {
+		return protocolErrorf("protocol version %d", v)
+	}
+	c.features = challenge.Challenge.Features
+	return nil
+}
+
+// readFirstReply reads the descriptor. One PM_ERR_AGAIN before it is pmcd's misplaced word about
+// an agent that is not ready; another error means that the agent of the metric is not configured,
+// which is no concern of ours, or that pmcd does not want us.
+func (c *Conn) readFirstReply() error {
+	var refusal pdu.Error
+	var reply pdu.DescReply
+	for again := false; ; {
+		f, err := c.input.receive()
+		if err != nil {
+			return err
+		}
+		switch f.Kind {
+		case pdu.KindDesc:
+			if err := reply.Decode(f.Body); err != nil {
+				return err
+			}
+			if reply.Desc.PMID != firstRequest {
+				return protocolErrorf("descriptor of %v, asked for %v", reply.Desc.PMID, firstRequest)
+			}
+			return nil
+		case pdu.KindError:
+			if err := refusal.Decode(f.Body); err != nil {
+				return err
+			}
+		default:
+			return protocolErrorf("unexpected %v", f.Kind)
+		}
+		switch {
+		case refusal.Code >= 0:
+			return protocolErrorf("unexpected ERROR %d", int32(refusal.Code))
+		case refusal.Code == pdu.ErrAgain && !again:
+			again = true
+		case refusal.Code == pdu.ErrAgain || refusesClient(refusal.Code):
+			return refusal.Code
+		default:
+			return nil
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package pmapi
+
+import (
+	"context"
+	"strings"
+
+	"pmdaderived/pdu"
+)
+
+// Bytes of a PMNS_NAMES PDU of a lookup. pmcd's limit is twice maxNameBatch, but it serves nobody
+// else while it works on one.
+const (
+	maxNameBatch = 32 << 10
+	namesHead    = pdu.HeaderSize + 12
+	nameHead     = 4 // in front of each name
+
+	// maxName is the length of the longest name that is asked for.
+	maxName = maxNameBatch - namesHead - nameHead
+)
+
+// NameResult is what a name stands for.
+type NameResult struct {
+	PMID pdu.PMID // NoPMID: see Code
+	Code pdu.Code // < 0: why there is no PMID
+}
+
+// LookupNames finds the metrics of the names: one result per name, in the order of the names.
+//
+// pmcd tells the reason of a failure only when one name is asked alone: [pdu.ErrName],
+// [pdu.ErrNonLeaf] or the agent's, such as [pdu.ErrNoAgent]. Among several the code is ErrName.
+//
+// Source: pmLookupName(3).
+func (c *Conn) LookupNames(ctx context.Context, names []string) ([]NameResult, error) {
+	const op = "look up names"
+	results := make([]NameResult, len(names))
+	var batch []string
+	var slots []*NameResult // of the batch
+	size := namesHead
+	flush := func() error {
+		err := c.lookupBatch(ctx, op, batch, slots)
+		batch, slots, size = batch[:0], slots[:0], namesHead
+		return err
+	}
+	for i, name := range names {
+		if !askable(name) {
+			results[i] = NameResult{pdu.NoPMID, pdu.ErrName}
+			continue
+		}
+		add := nameHead + padded(len(name))
+		if size+add > maxNameBatch {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+		batch, slots, size = append(batch, name), append(slots, &results[i]), size+add
+	}
+	if len(batch) > 0 {
+		if err := flush(); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// askable refuses what no metric is called and what pmcd would misread.
+func askable(name string) bool {
+	return name != "" && len(name) <= maxName && !strings.Contains(name, "\x00")
+}
+
+func padded(n int) int { return (n + 3) &^ 3 }
+
+// lookupBatch fills results for names, as many, which one PDU holds.
+func (c *Conn) lookupBatch(ctx context.Context, op string, names []string, results []*NameResult) error {
+	var reply pdu.PMNSIDs
+	code, err := c.request(ctx, op, &pdu.PMNSNames{Names: names}, &reply)
+	if err != nil {
+		return err
+	}
+	if code == 0 && reply.Status < 0 {
+		code = pdu.Code(reply.Status)
+	}
+	switch {
+	case code < 0 && len(names) == 1 && code != pdu.ErrPermission:
+		*results[0] = NameResult{pdu.NoPMID, code}
+		return nil
+	case code < 0: // the client is refused, not a name
+		return c.opError(op, code)
+	case len(reply.PMIDs) != len(names):
+		return c.fail(op, protocolErrorf("%d metrics for %d names", len(reply.PMIDs), len(names)))
+	}
+	for i, id := range reply.PMIDs {
+		results[i].PMID = id
+		if id == pdu.NoPMID {
+			results[i].Code = pdu.ErrName
+		}
+	}
+	return nil
+}
+
+// NameAll gives all names of a metric; [pdu.ErrPMID] if it has none.
+//
+// Source: pmNameAll(3).
+func (c *Conn) NameAll(ctx context.Context, id pdu.PMID) ([]string, error) {
+	const op = "names of a metric"
+	reply, err := c.names(ctx, op, &pdu.PMNSIDs{PMIDs: []pdu.PMID{id}})
+	if err != nil {
+		return nil, err
+	}
+	return reply.Names, nil
+}
+
+// Child is a node directly below another in the name space.
+type Child struct {
+	Name string // the last component only
+	Leaf bool   // a metric, not a subtree
+}
+
+// Children lists the nodes directly below name, in no special order; the root is "". A metric has
+// none. [pdu.ErrName] if there is no such node.
+//
+// Source: pmGetChildrenStatus(3).
+func (c *Conn) Children(ctx context.Context, name string) ([]Child, error) {
+	const op = "children of a name"
+	if name != "" && !askable(name) {
+		return nil, c.opError(op, pdu.ErrName)
+	}
+	reply, err := c.names(ctx, op, &pdu.PMNSChild{WithStatus: true, Name: name})
+	if err != nil {
+		return nil, err
+	}
+	if len(reply.Status) != len(reply.Names) { // an agent's fault, pmcd relays what it says
+		return nil, c.opError(op, protocolErrorf("children without their status"))
+	}
+	children := make([]Child, len(reply.Names))
+	for i, child := range reply.Names {
+		children[i] = Child{Name: child, Leaf: reply.Status[i] == pdu.StatusLeaf}
+	}
+	return children, nil
+}
+
+// Traverse lists the full names of all metrics at or below name, in no special order; the root is
+// "". [pdu.ErrName] if there is no such node.
+//
+// The root of an agent's subtree is itself in the list when the agent gives no names.
+//
+// Source: pmTraversePMNS(3).
+func (c *Conn) Traverse(ctx context.Context, name string) ([]string, error) {
+	const op = "traverse names"
+	if name != "" && !askable(name) {
+		return nil, c.opError(op, pdu.ErrName)
+	}
+	reply, err := c.names(ctx, op, &pdu.PMNSTraverse{Name: name})
+	if err != nil {
+		return nil, err
+	}
+	return reply.Names, nil
+}
+
+// names makes a request that PMNS_NAMES answers, perhaps with a code in place of the names.
+func (c *Conn) names(ctx context.Context, op string, req pdu.Message) (*pdu.PMNSNames, error) {
+	reply := new(pdu.PMNSNames)
+	if err := c.call(ctx, op, req, reply); err != nil {
+		return nil, err
+	}
+	if reply.Code < 0 {
+		return nil, c.opError(op, reply.Code)
+	}
+	return reply, nil
+}

@@ -1,0 +1,106 @@
+package pmapi
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// StartFetch sends a fetch and does not wait for the answer, which [Conn.PollFetch] takes.
+// [ErrOutstanding] if there is one to come already. It waits for milliseconds at most; a request
+// that cannot be written whole ends the connection.
+//
+// StartFetch may be called while another goroutine is in [Conn.WaitReadable].
+func (c *Conn) StartFetch(ids []pdu.PMID) error {
+	const op = "fetch"
+	req, err := c.fetchRequest(op, ids)
+	if err != nil {
+		return err
+	}
+	c.output.hurry = true
+	err = c.out.Write(req, 0)
+	c.output.hurry = false
+	if err != nil {
+		return c.fail(op, c.lastWords(explain(context.Background(), err, c.output.longest)))
+	}
+	c.outstanding.Store(true)
+	if err := c.Err(); err != nil { // closed meanwhile
+		c.outstanding.Store(false)
+		return err
+	}
+	return nil
+}
+
+// FetchOutstanding tells whether the answer to StartFetch is still to come. It may be called at any
+// time.
+func (c *Conn) FetchOutstanding() bool { return c.outstanding.Load() }
+
+// PollFetch reads what has arrived and never waits. done says that there is nothing more to wait
+// for: the result is there, or err says why there is none. It may be called without an outstanding
+// fetch too: then it finds out whether pmcd has ended the connection.
+//
+// PollFetch may be called while another goroutine is in [Conn.WaitReadable].
+func (c *Conn) PollFetch() (res *Result, done bool, err error) {
+	const op = "fetch"
+	if err := c.Err(); err != nil {
+		return nil, true, err
+	}
+	for {
+		f, ok, err := c.input.receiveNow()
+		switch {
+		case err != nil:
+			return nil, true, c.fail(op, explain(context.Background(), err, c.output.longest))
+		case !ok:
+			return nil, false, nil
+		case !c.outstanding.Load():
+			return nil, true, c.fail(op, unasked(f))
+		}
+		if res, done, err := c.fetched(op, f); done {
+			c.outstanding.Store(false)
+			return res, true, err
+		}
+	}
+}
+
+// WaitReadable waits until there is something to read or the connection has ended, by pmcd or by
+// [Conn.Close]; [Conn.PollFetch] tells which. The end of the context ends the wait and nothing else.
+//
+// It is meant for a goroutine that does nothing else. Meanwhile only StartFetch, PollFetch and the
+// methods that may be called at any time may be called: the others would compete for the socket.
+func (c *Conn) WaitReadable(ctx context.Context) error {
+	const op = "wait"
+	if err := c.Err(); err != nil {
+		return err
+	}
+	if err := interrupted(ctx); err != nil {
+		return c.opError(op, err)
+	}
+	disarm := interruptible(ctx, time.Time{}, c.nc.SetReadDeadline)
+	err := c.raw.Read(readable)
+	disarm()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil:
+		return c.opError(op, interrupted(ctx))
+	case c.Err() != nil:
+		return c.Err()
+	}
+	return c.opError(op, err)
+}
+
+// readable looks at the socket without reading from it. It must look before it lets RawConn.Read
+// sleep: the runtime reports a change of the socket only once, perhaps before the sleep began.
+func readable(fd uintptr) bool {
+	var b [1]byte
+	for {
+		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		if err != syscall.EINTR {
+			return err != syscall.EAGAIN
+		}
+	}
+}

@@ -1,0 +1,366 @@
+package pmapitest
+
+import (
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// Metric is a metric of a [Collector].
+type Metric struct {
+	Name    string
+	Desc    pdu.Desc
+	Values  []pdu.Value // instances in situ; filtered by the client's profile
+	Code    pdu.Code    // < 0: why there are no values
+	OneLine string
+	Help    string
+
+	ReadOnly bool // stores are refused
+}
+
+// InDom is an instance domain of a [Collector].
+type InDom struct {
+	Instances []pdu.Instance
+	OneLine   string
+	Help      string
+}
+
+// LabelKey says whose labels are meant.
+type LabelKey struct {
+	Type  pdu.LabelType
+	Ident uint32
+}
+
+// Collector serves metrics from memory, as a pmcd with all its agents would: its method Serve is a
+// script for [Listen]. Fill it before it serves; change it afterwards inside Update.
+type Collector struct {
+	Features pdu.Features // announced to clients
+	Metrics  []Metric
+	InDoms   map[pdu.InDom]InDom
+	Labels   map[LabelKey][]pdu.LabelSet
+	Time     time.Time // of every fetch
+
+	mu    sync.Mutex
+	peers map[*session]bool
+}
+
+// Update runs change while nobody is being served.
+func (c *Collector) Update(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+}
+
+// Announce tells every client that is connected of a change, with its next fetch.
+func (c *Collector) Announce(change pdu.Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for s := range c.peers {
+		s.changes |= change
+	}
+}
+
+// session is what the collector knows about one client.
+type session struct {
+	*Collector
+	profile *pdu.Profile
+	changes pdu.Change
+}
+
+// Serve serves one client until it is gone.
+func (c *Collector) Serve(p *Peer) {
+	p.Challenge(0, c.Features)
+	p.Expect(pdu.KindCreds)
+	s := &session{Collector: c}
+	c.mu.Lock()
+	if c.peers == nil {
+		c.peers = make(map[*session]bool)
+	}
+	c.peers[s] = true
+	c.mu.Unlock()
+	defer c.Update(func() { delete(c.peers, s) })
+	for {
+		req, ok := p.Next()
+		if !ok {
+			return
+		}
+		for _, reply := range s.answer(req) {
+			p.Send(reply)
+		}
+	}
+}
+
+func refuse(code pdu.Code) []pdu.Message { return []pdu.Message{&pdu.Error{Code: code}} }
+
+func (s *session) answer(req pdu.Message) []pdu.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := func(m pdu.Message) []pdu.Message { return []pdu.Message{m} }
+	switch req := req.(type) {
+	case *pdu.Profile:
+		s.profile = req
+		return nil
+	case *pdu.Fetch:
+		return s.fetch(req.PMIDs, func(sets []pdu.ValueSet) pdu.Message {
+			return &pdu.Result{Sec: int32(s.Time.Unix()), Usec: int32(s.Time.Nanosecond() / 1000), Sets: sets}
+		})
+	case *pdu.HighResFetch:
+		return s.fetch(req.PMIDs, func(sets []pdu.ValueSet) pdu.Message {
+			return &pdu.HighResResult{Sec: s.Time.Unix(), Nsec: int64(s.Time.Nanosecond()), Sets: sets}
+		})
+	case *pdu.DescReq:
+		m := s.metric(req.PMID)
+		if m == nil {
+			return refuse(pdu.ErrPMID)
+		}
+		return one(&pdu.DescReply{Desc: m.Desc})
+	case *pdu.DescIDs:
+		return one(s.descs(req.PMIDs))
+	case *pdu.InstanceReq:
+		return one(s.instances(req))
+	case *pdu.TextReq:
+		return one(s.text(req))
+	case *pdu.LabelReq:
+		return one(&pdu.Labels{Ident: req.Ident, Type: req.Type, Sets: s.Labels[LabelKey{req.Type, req.Ident}]})
+	case *pdu.PMNSNames:
+		return one(s.lookup(req.Names))
+	case *pdu.PMNSIDs:
+		return one(s.namesOf(req.PMIDs[0]))
+	case *pdu.PMNSTraverse:
+		return one(s.traverse(req.Name))
+	case *pdu.PMNSChild:
+		return one(s.children(req))
+	case *pdu.Result:
+		return refuse(s.store(req.Sets))
+	}
+	return refuse(pdu.ErrIPC)
+}
+
+func (s *session) metric(id pdu.PMID) *Metric {
+	for i := range s.Metrics {
+		if s.Metrics[i].Desc.PMID == id {
+			return &s.Metrics[i]
+		}
+	}
+	return nil
+}
+
+// unknown gives the code for a metric that is not there: its agent's or, without one, pmcd's.
+func (s *session) unknown(id pdu.PMID) pdu.Code {
+	for i := range s.Metrics {
+		if s.Metrics[i].Desc.PMID.Domain() == id.Domain() {
+			return pdu.ErrPMID
+		}
+	}
+	return pdu.ErrNoAgent
+}
+
+func (s *session) fetch(ids []pdu.PMID, reply func([]pdu.ValueSet) pdu.Message) []pdu.Message {
+	if s.profile == nil {
+		return refuse(pdu.ErrNoProfile)
+	}
+	var replies []pdu.Message
+	if s.changes != 0 {
+		replies = refuse(pdu.Code(s.changes))
+		s.changes = 0
+	}
+	sets := make([]pdu.ValueSet, len(ids))
+	for i, id := range ids {
+		sets[i] = s.values(id)
+	}
+	return append(replies, reply(sets))
+}
+
+func (s *session) values(id pdu.PMID) pdu.ValueSet {
+	m := s.metric(id)
+	switch {
+	case m == nil:
+		return pdu.ValueSet{PMID: id, Code: s.unknown(id)}
+	case m.Code < 0:
+		return pdu.ValueSet{PMID: id, Code: m.Code}
+	}
+	set := pdu.ValueSet{PMID: id, Format: pdu.Block}
+	if m.Desc.Type == pdu.Type32 || m.Desc.Type == pdu.TypeU32 {
+		set.Format = pdu.InSitu
+	}
+	for _, v := range m.Values {
+		if s.profile.Includes(m.Desc.InDom, v.Inst) {
+			set.Values = append(set.Values, v)
+		}
+	}
+	return set
+}
+
+func (s *session) descs(ids []pdu.PMID) pdu.Message {
+	descs := make([]pdu.Desc, len(ids))
+	for i, id := range ids {
+		if m := s.metric(id); m != nil {
+			descs[i] = m.Desc
+		} else if descs[i].PMID = pdu.NoPMID; len(ids) == 1 {
+			return &pdu.Error{Code: pdu.ErrPMID}
+		}
+	}
+	return &pdu.Descs{Descs: descs}
+}
+
+func (s *session) instances(req *pdu.InstanceReq) pdu.Message {
+	indom, ok := s.InDoms[req.InDom]
+	if !ok {
+		return &pdu.Error{Code: pdu.ErrInDom}
+	}
+	reply := &pdu.InstanceReply{InDom: req.InDom}
+	if req.Name == "" && req.Inst == pdu.NoInst {
+		reply.Instances = indom.Instances
+		return reply
+	}
+	for _, i := range indom.Instances {
+		switch {
+		case req.Name == "" && i.ID == req.Inst:
+			reply.Instances = []pdu.Instance{{ID: pdu.NoInst, Name: i.Name}}
+			return reply
+		case req.Name != "" && i.Name == req.Name:
+			reply.Instances = []pdu.Instance{{ID: i.ID}}
+			return reply
+		}
+	}
+	return &pdu.Error{Code: pdu.ErrInst}
+}
+
+func (s *session) text(req *pdu.TextReq) pdu.Message {
+	var oneLine, help string
+	if req.Type&pdu.TextInDom != 0 {
+		indom := s.InDoms[pdu.InDom(req.Ident)]
+		oneLine, help = indom.OneLine, indom.Help
+	} else if m := s.metric(pdu.PMID(req.Ident)); m != nil {
+		oneLine, help = m.OneLine, m.Help
+	} else {
+		return &pdu.Error{Code: pdu.ErrPMID}
+	}
+	text := help
+	if req.Type&pdu.TextOneLine != 0 {
+		text = oneLine
+	}
+	if text == "" {
+		return &pdu.Error{Code: pdu.ErrText}
+	}
+	return &pdu.Text{Ident: req.Ident, Text: text}
+}
+
+// node tells whether name is a metric, an inner node or neither.
+func (s *session) node(name string) (leaf *Metric, inner bool) {
+	for i := range s.Metrics {
+		switch m := &s.Metrics[i]; {
+		case m.Name == name:
+			return m, false
+		case name == "", strings.HasPrefix(m.Name, name+"."):
+			inner = true
+		}
+	}
+	return nil, inner
+}
+
+func (s *session) lookup(names []string) pdu.Message {
+	reply := &pdu.PMNSIDs{PMIDs: make([]pdu.PMID, len(names))}
+	for i, name := range names {
+		leaf, inner := s.node(name)
+		switch {
+		case leaf != nil:
+			reply.PMIDs[i] = leaf.Desc.PMID
+			reply.Status++
+		case len(names) > 1:
+			reply.PMIDs[i] = pdu.NoPMID
+		case inner:
+			return &pdu.Error{Code: pdu.ErrNonLeaf}
+		default:
+			return &pdu.Error{Code: pdu.ErrName}
+		}
+	}
+	return reply
+}
+
+func (s *session) namesOf(id pdu.PMID) pdu.Message {
+	reply := &pdu.PMNSNames{}
+	for _, m := range s.Metrics {
+		if m.Desc.PMID == id {
+			reply.Names = append(reply.Names, m.Name)
+		}
+	}
+	if len(reply.Names) == 0 {
+		return &pdu.Error{Code: s.unknown(id)}
+	}
+	return reply
+}
+
+func (s *session) traverse(name string) pdu.Message {
+	leaf, inner := s.node(name)
+	switch {
+	case leaf != nil:
+		return &pdu.PMNSNames{Names: []string{name}}
+	case !inner:
+		return &pdu.Error{Code: pdu.ErrName}
+	}
+	reply := &pdu.PMNSNames{}
+	for _, m := range s.Metrics {
+		if name == "" || strings.HasPrefix(m.Name, name+".") {
+			reply.Names = append(reply.Names, m.Name)
+		}
+	}
+	return reply
+}
+
+func (s *session) children(req *pdu.PMNSChild) pdu.Message {
+	leaf, inner := s.node(req.Name)
+	if leaf == nil && !inner {
+		return &pdu.Error{Code: pdu.ErrName}
+	}
+	prefix := req.Name + "."
+	if req.Name == "" {
+		prefix = ""
+	}
+	status := make(map[string]int32)
+	for _, m := range s.Metrics {
+		rest, ok := strings.CutPrefix(m.Name, prefix)
+		if !ok || leaf != nil {
+			continue
+		}
+		child, _, more := strings.Cut(rest, ".")
+		if more {
+			status[child] = pdu.StatusNonLeaf
+		} else {
+			status[child] = pdu.StatusLeaf
+		}
+	}
+	reply := &pdu.PMNSNames{}
+	for child := range status {
+		reply.Names = append(reply.Names, child)
+	}
+	sort.Strings(reply.Names)
+	if req.WithStatus {
+		for _, child := range reply.Names {
+			reply.Status = append(reply.Status, status[child])
+		}
+	}
+	return reply
+}
+
+// store keeps the values of metrics that it knows.
+func (s *session) store(sets []pdu.ValueSet) pdu.Code {
+	for _, set := range sets {
+		m := s.metric(set.PMID)
+		switch {
+		case m == nil:
+			return s.unknown(set.PMID)
+		case m.ReadOnly:
+			return pdu.ErrPermission
+		}
+		m.Values = nil
+		for _, v := range set.Values {
+			v.Bytes = append([]byte(nil), v.Bytes...)
+			m.Values = append(m.Values, v)
+		}
+	}
+	return 0
+}
