@@ -1,0 +1,149 @@
+// Private-pmcd runs a command beside a pmcd of its own.
+//
+//	private-pmcd [-access FILE] [-agent 'NAME DOMAIN PROGRAM [ARGUMENT]...']... [-v] -- COMMAND [ARGUMENT]...
+//
+// The pmcd has the stock agents pmcd, proc, sample, linux and mmv and those given with -agent, each the
+// owner of the dynamic subtree NAME. In the command's environment stock tools use it without being told. It ends with the command.
+//
+// The exit status is the command's; 128+N if signal N ended it; 125 if pmcd could not be started or
+// ended, 126 if the command could not be started, 2 for wrong usage.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"pmdaderived/test/pmcdtest"
+)
+
+const (
+	exitUsage     = 2
+	exitNoPMCD    = 125
+	exitNoCommand = 126
+	exitSignal    = 128
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cfg, verbose, command, err := parse(args, stderr)
+	if err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintf(stderr, "private-pmcd: %v\n", err)
+		}
+		return exitUsage
+	}
+
+	// From here on a signal must not end us before pmcd has ended. The terminal sends its signals to
+	// the command as well; SIGTERM is passed on.
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTERM)
+	defer signal.Stop(signals)
+
+	p, err := pmcdtest.Launch(cfg)
+	if err != nil {
+		fmt.Fprintf(stderr, "private-pmcd: %v\n", err)
+		return exitNoPMCD
+	}
+	exit := runCommand(p, command, signals, stdin, stdout, stderr)
+	err = p.Stop()
+	if verbose || err != nil {
+		fmt.Fprint(stderr, p.Log())
+	}
+	if err = errors.Join(err, p.Remove()); err != nil {
+		fmt.Fprintf(stderr, "private-pmcd: %v\n", err)
+		return exitNoPMCD
+	}
+	return exit
+}
+
+// parse reads the command line. The usage message goes to stderr.
+func parse(args []string, stderr io.Writer) (cfg pmcdtest.Config, verbose bool, command []string, err error) {
+	flags := flag.NewFlagSet("private-pmcd", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintln(stderr, "usage: private-pmcd [options] -- COMMAND [ARGUMENT]...")
+		flags.PrintDefaults()
+	}
+	flags.Func("agent", "a further `agent`: 'NAME DOMAIN PROGRAM [ARGUMENT]...', split at blanks", func(text string) error {
+		agent, err := parseAgent(text)
+		cfg.Agents = append(cfg.Agents, agent)
+		return err
+	})
+	flags.Func("access", "take the access rules from `file` instead of PCP's own", func(file string) error {
+		text, err := os.ReadFile(file)
+		cfg.Access = string(text)
+		return err
+	})
+	flags.BoolVar(&verbose, "v", false, "print the logs of pmcd and its agents at the end")
+	if err := flags.Parse(args); err != nil {
+		return cfg, verbose, nil, err
+	}
+	if flags.NArg() == 0 {
+		return cfg, verbose, nil, errors.New("no command given")
+	}
+	return cfg, verbose, flags.Args(), nil
+}
+
+func parseAgent(text string) (pmcdtest.Agent, error) {
+	words := strings.Fields(text)
+	if len(words) < 3 {
+		return pmcdtest.Agent{}, errors.New("want a name, a domain number and a program")
+	}
+	domain, err := strconv.Atoi(words[1])
+	if err != nil {
+		return pmcdtest.Agent{}, fmt.Errorf("domain: %w", err)
+	}
+	program, err := exec.LookPath(words[2])
+	if err != nil {
+		return pmcdtest.Agent{}, err
+	}
+	if program, err = filepath.Abs(program); err != nil {
+		return pmcdtest.Agent{}, err
+	}
+	return pmcdtest.Agent{Name: words[0], Domain: domain, Command: append([]string{program}, words[3:]...)}, nil
+}
+
+// runCommand runs the command to its end and returns the exit status for it.
+func runCommand(
+	p *pmcdtest.PMCD, command []string, signals <-chan os.Signal, stdin io.Reader, stdout, stderr io.Writer,
+) int {
+	cmd := p.Command(context.Background(), command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintf(stderr, "private-pmcd: %v\n", err)
+		return exitNoCommand
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case sig := <-signals:
+			if sig == syscall.SIGTERM || sig == syscall.SIGHUP {
+				_ = cmd.Process.Signal(sig) // it may just have ended, which is what is wanted
+			}
+		case err := <-ended:
+			var status *exec.ExitError
+			if err != nil && !errors.As(err, &status) {
+				fmt.Fprintf(stderr, "private-pmcd: %v\n", err)
+				return exitNoCommand
+			}
+			if wait, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && wait.Signaled() {
+				return exitSignal + int(wait.Signal())
+			}
+			return cmd.ProcessState.ExitCode()
+		}
+	}
+}

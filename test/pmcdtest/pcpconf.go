@@ -1,0 +1,38 @@
+package pmcdtest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// pcpConf holds the variables of the machine's pcp.conf.
+type pcpConf map[string]string
+
+// readPCPConf reads $PCP_CONF, by default /etc/pcp.conf, in the format of pcp.conf(5). Variables of the
+// environment are left aside: they may point at another private pmcd.
+func readPCPConf() (pcpConf, error) {
+	path := os.Getenv("PCP_CONF")
+	if path == "" {
+		path = "/etc/pcp.conf"
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("PCP is not installed (scripts/install-pcp does it): %w", err)
+	}
+	conf := make(pcpConf)
+	for line := range strings.Lines(string(text)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if ok && strings.HasPrefix(name, "PCP_") {
+			conf[name] = strings.Trim(value, `"`)
+		}
+	}
+	for _, name := range []string{
+		"PCP_BINADM_DIR", "PCP_PMDAS_DIR", "PCP_SYSCONF_DIR", "PCP_VAR_DIR", "PCP_USER", "PCP_GROUP",
+	} {
+		if conf[name] == "" {
+			return nil, fmt.Errorf("%s does not set %s", path, name)
+		}
+	}
+	return conf, nil
+}
