@@ -1,0 +1,24 @@
+package derived
+
+import "pmdaderived/pdu"
+
+// Catalog tells the checker about the metrics of a collector. It is asked while a Set is made,
+// several times for a name perhaps, and should answer from memory.
+type Catalog interface {
+	// Desc returns the descriptor of a metric: pdu.ErrName when there is no such metric,
+	// pdu.ErrNonLeaf when the name is an inner node, another code when the metric exists
+	// but its descriptor cannot be had now.
+	Desc(name string) (pdu.Desc, error)
+}
+
+// CatalogMap is a Catalog that fits in a map; names it lacks do not exist.
+type CatalogMap map[string]pdu.Desc
+
+// Desc implements Catalog.
+func (m CatalogMap) Desc(name string) (pdu.Desc, error) {
+	d, ok := m[name]
+	if !ok {
+		return pdu.Desc{}, pdu.ErrName
+	}
+	return d, nil
+}

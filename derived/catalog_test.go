@@ -1,0 +1,117 @@
+package derived
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+)
+
+// The instance domains of the tests' collector.
+var (
+	binInDom   = pdu.NewInDom(29, 2)
+	otherInDom = pdu.NewInDom(29, 3)
+)
+
+// collector lists the metrics of the tests: name, type, semantics, units, and the domain of a set.
+const collector = `
+	long.one        32      instant
+	long.ten        32      instant
+	ulong.one       U32     instant
+	longlong.one    64      instant
+	ulonglong.one   U64     instant
+	float.one       FLOAT   instant
+	double.one      DOUBLE  instant
+	discrete        32      discrete
+	discrete2       32      discrete
+	counter         U64     counter
+	counter.32      32      counter
+	counter.byte    U64     counter   byte
+	counter.millis  U64     counter   millisec
+	string          STRING  discrete
+	string2         STRING  discrete
+	aggregate       AGGREGATE  instant
+	event           EVENT   instant
+	nosupport       NOSUPPORT  instant
+	byte            U64     instant   byte
+	kbyte           U64     instant   Kbyte
+	mbyte           64      instant   Mbyte
+	byte7           U64     instant   byte^7
+	per.byte        DOUBLE  instant   / byte
+	sec             U32     instant   sec
+	millisec        U32     instant   millisec
+	sec2            DOUBLE  instant   sec^2
+	persec          DOUBLE  instant   / sec
+	rate            DOUBLE  instant   Kbyte / sec
+	events          U32     instant   count
+	kevents         U32     instant   count x 10^3
+	events2         DOUBLE  instant   count^2
+	bin             32      instant   .          29.2
+	bin.u           U32     instant   .          29.2
+	bin.l           64      instant   .          29.2
+	bin.ul          U64     instant   .          29.2
+	bin.f           FLOAT   instant   .          29.2
+	bin.d           DOUBLE  instant   .          29.2
+	bin.kbyte       U64     instant   Kbyte      29.2
+	bin.ctr         U32     counter   .          29.2
+	bin.ctr.l       64      counter   .          29.2
+	bin.ctr.bytes   U64     counter   byte       29.2
+	bin.string      STRING  discrete  .          29.2
+	other           32      instant   .          29.3
+`
+
+// testCatalog offers the metrics of collector, besides broken.desc, which has no descriptor, and
+// inner.node, which is no leaf.
+type testCatalog struct{ metrics CatalogMap }
+
+func newTestCatalog(tb testing.TB) testCatalog {
+	c := testCatalog{CatalogMap{}}
+	for i, line := range strings.Split(strings.TrimSpace(collector), "\n") {
+		line = strings.TrimSpace(line)
+		fields := strings.Fields(line)
+		d := pdu.Desc{PMID: pdu.NewPMID(29, 0, i+1), Type: typeOf(fields[1]), Sem: semanticsNamed(fields[2]), InDom: pdu.NoInDom}
+		if n := len(fields); n > 3 && strings.HasPrefix(fields[n-1], "29.") {
+			d.InDom = indomNamed(fields[n-1])
+			fields = fields[:n-1]
+		}
+		if units := strings.Join(fields[3:], " "); units != "." {
+			var err error
+			d.Units, _, err = pdu.ParseUnits(units)
+			require.NoError(tb, err, line)
+		}
+		c.metrics[fields[0]] = d
+	}
+	return c
+}
+
+func typeOf(name string) pdu.Type {
+	for t := pdu.TypeNoSupport; t <= pdu.TypeHighResEvent; t++ {
+		if t.String() == name {
+			return t
+		}
+	}
+	return pdu.TypeUnknown
+}
+
+func (c testCatalog) Desc(name string) (pdu.Desc, error) {
+	switch name {
+	case "broken.desc":
+		return pdu.Desc{}, fmt.Errorf("descriptor of %s: %w", name, pdu.ErrNoAgent)
+	case "inner.node":
+		return pdu.Desc{}, pdu.ErrNonLeaf
+	}
+	return c.metrics.Desc(name)
+}
+
+func TestCatalogMap(t *testing.T) {
+	c := CatalogMap{"a": {PMID: 1}}
+	d, err := c.Desc("a")
+	require.NoError(t, err)
+	assert.Equal(t, pdu.PMID(1), d.PMID)
+	_, err = c.Desc("b")
+	require.ErrorIs(t, err, pdu.ErrName)
+}

@@ -1,0 +1,194 @@
+package derived
+
+import (
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// binary checks an operator and derives the metadata of its result. Source: language.md 6.3-6.9,
+// 6.11 for the order of the checks.
+func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
+	x, err := c.expr(e.X)
+	if err != nil {
+		return nil, err
+	}
+	y, err := c.expr(e.Y)
+	if err != nil {
+		if value, ok := decides(e.Op, x); ok && err.Unbound() { // defined(x) && x > 1
+			return &Node{Expr: e, Type: pdu.TypeU32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, decided: true, value: value}, nil
+		}
+		return nil, err
+	}
+	if rule := legal(e.Op, x, y); rule != 0 {
+		return nil, c.fail(e, rule, shown(e.X)+" "+e.Op.String()+" "+shown(e.Y))
+	}
+	n := &Node{Expr: e, Sem: combinedSemantics(e.Op, x, y), InDom: x.InDom, Kids: []*Node{x, y}}
+	if n.InDom == pdu.NoInDom {
+		n.InDom = y.InDom
+	}
+	switch {
+	case arithmetic(e.Op):
+		if !n.arithmeticUnits(e.Op, x, y) {
+			return nil, c.fail(e, RuleDimensionRange, shown(e.X)+" "+e.Op.String()+" "+shown(e.Y))
+		}
+		n.Type = promoted(x.Type, y.Type)
+		if e.Op == syntax.Div || n.Factors != nil {
+			n.Type = pdu.TypeDouble
+		}
+	case boolean(e.Op):
+		n.Type = pdu.TypeU32
+		n.decide(e.Op, x, y)
+	default:
+		n.Type = pdu.TypeU32
+		if x.Units.SameDimension(y.Units) {
+			n.widen(x, y)
+		}
+	}
+	return n, nil
+}
+
+func arithmetic(op syntax.Op) bool {
+	return op == syntax.Add || op == syntax.Sub || op == syntax.Mul || op == syntax.Div
+}
+
+func boolean(op syntax.Op) bool { return op == syntax.And || op == syntax.Or }
+
+// legal returns the first rule that the operands break, 0 if none.
+func legal(op syntax.Op, x, y *Node) Rule {
+	xc, yc := x.Sem == pdu.SemCounter, y.Sem == pdu.SemCounter
+	if rule := legalSemantics(op, xc, yc); rule != 0 {
+		return rule
+	}
+	switch {
+	case !x.Type.Numeric():
+		return RuleLeftType
+	case !y.Type.Numeric():
+		return RuleRightType
+	case !legalDimensions(op, x, y):
+		return RuleDimensions
+	}
+	if op != syntax.Add && op != syntax.Sub && !boolean(op) {
+		switch {
+		case xc && !yc && !y.Units.Dimensionless():
+			return RuleRightDimension
+		case yc && !xc && !x.Units.Dimensionless():
+			return RuleLeftDimension
+		}
+	}
+	if x.InDom != pdu.NoInDom && y.InDom != pdu.NoInDom && x.InDom != y.InDom {
+		return RuleInDom
+	}
+	return 0
+}
+
+// legalSemantics holds the table of language.md 6.4; relations and booleans use the values of the
+// moment and may have counters.
+func legalSemantics(op syntax.Op, xc, yc bool) Rule {
+	switch op {
+	case syntax.Add, syntax.Sub:
+		switch {
+		case xc && !yc:
+			return RuleCounterNonCounter
+		case !xc && yc:
+			return RuleNonCounterCounter
+		}
+	case syntax.Mul:
+		if xc && yc {
+			return RuleCounters
+		}
+	case syntax.Div:
+		switch {
+		case xc && yc:
+			return RuleCounters
+		case yc:
+			return RuleNonCounterCounter
+		}
+	}
+	return 0
+}
+
+// legalDimensions holds the table of language.md 6.6.
+func legalDimensions(op syntax.Op, x, y *Node) bool {
+	alike := x.Units.SameDimension(y.Units) ||
+		x.Units.Dimensionless() && justCount(y.Units) || justCount(x.Units) && y.Units.Dimensionless()
+	switch op {
+	case syntax.Mul, syntax.Div:
+		return true
+	case syntax.Add, syntax.Sub:
+		return alike
+	case syntax.And, syntax.Or:
+		return x.Units.Dimensionless() && y.Units.Dimensionless()
+	}
+	return alike || x.Type == pdu.TypeU32 || y.Type == pdu.TypeU32 || x.constant() || y.constant()
+}
+
+func justCount(u pdu.Units) bool { return u.Space == 0 && u.Time == 0 && u.Count == 1 }
+
+// combinedSemantics gives the semantics of a result: what is computed from a counter by arithmetic
+// is a counter, and a relation or boolean never is.
+func combinedSemantics(op syntax.Op, x, y *Node) pdu.Semantics {
+	switch {
+	case arithmetic(op) && (x.Sem == pdu.SemCounter || y.Sem == pdu.SemCounter):
+		return pdu.SemCounter
+	case x.Sem == pdu.SemDiscrete && y.Sem == pdu.SemDiscrete:
+		return pdu.SemDiscrete
+	}
+	return pdu.SemInstant
+}
+
+// promoted gives the type in which two numbers meet: the first in this order that either has.
+func promoted(x, y pdu.Type) pdu.Type {
+	for _, t := range [...]pdu.Type{pdu.TypeDouble, pdu.TypeFloat, pdu.TypeU64, pdu.Type64, pdu.TypeU32} {
+		if x == t || y == t {
+			return t
+		}
+	}
+	return pdu.Type32
+}
+
+// widen notes the conversions of n's operands to common scales and returns the units they then have.
+func (n *Node) widen(x, y *Node) (ux, uy pdu.Units) {
+	fx, fy, ux, uy := widen(x.Units, y.Units)
+	if !fx.Trivial() || !fy.Trivial() {
+		n.Factors = []Factor{fx, fy}
+	}
+	return ux, uy
+}
+
+// arithmeticUnits sets the units of n and the conversions that lead to them; false when they have
+// a dimension that cannot be.
+func (n *Node) arithmeticUnits(op syntax.Op, x, y *Node) bool {
+	ok := true
+	switch {
+	case op == syntax.Mul || op == syntax.Div:
+		sign := 1
+		if op == syntax.Div {
+			sign = -1
+		}
+		ux, uy := n.widen(x, y)
+		n.Units, ok = product(ux, uy, sign)
+	case x.Units.SameDimension(y.Units):
+		n.Units, _ = n.widen(x, y)
+		if x.Units.Extra != y.Units.Extra {
+			n.Units.Extra = 0
+		}
+	case x.constant(): // none and a count: those of the left operand, unless it is a constant
+		n.Units = y.Units
+	default:
+		n.Units = x.Units
+	}
+	return ok
+}
+
+// decide works out a boolean whose operands, or whose left one alone, are known already.
+func (n *Node) decide(op syntax.Op, x, y *Node) {
+	if n.value, n.decided = decides(op, x); !n.decided && x.decided && y.decided {
+		n.decided, n.value = true, truth(y.value != 0)
+	}
+}
+
+// decides reports whether the left operand of a boolean decides it alone, and how.
+func decides(op syntax.Op, x *Node) (value uint64, ok bool) {
+	value = truth(op == syntax.Or)
+	return value, boolean(op) && x.decided && truth(x.value != 0) == value
+}

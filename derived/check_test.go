@@ -1,0 +1,322 @@
+package derived
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+)
+
+// The tables in testdata/check have an expression a line and below it, indented, its metadata
+//
+//	TYPE semantics units [indom]
+//
+// or its error. A line `let NAME = EXPR` defines a metric that all expressions of the file may use,
+// also those before it. The metrics of the collector are in catalog_test.go. -update writes what the
+// checker says.
+func TestCheck(t *testing.T) {
+	files, err := filepath.Glob("testdata/check/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	cat := newTestCatalog(t)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			lines := strings.Split(string(text), "\n")
+			var lets []*Definition
+			for _, line := range lines {
+				if let, ok := strings.CutPrefix(line, "let "); ok {
+					name, expr, _ := strings.Cut(let, " = ")
+					lets = append(lets, definition(t, name, expr))
+				}
+			}
+			var table strings.Builder
+			for i, line := range lines {
+				switch {
+				case strings.HasPrefix(line, "\t"):
+					continue // written again below its expression
+				case line == "" || line[0] == '#' || strings.HasPrefix(line, "let "):
+					fmt.Fprintf(&table, "%s\n", line)
+					continue
+				}
+				got := metadata(line, lets, cat)
+				fmt.Fprintf(&table, "%s\n\t%s\n", line, got)
+				if !*update {
+					require.Less(t, i+1, len(lines), "%s: no result", line)
+					assert.Equal(t, strings.TrimSpace(lines[i+1]), got, "%s", line)
+				}
+			}
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(strings.TrimSuffix(table.String(), "\n")), 0o644))
+			}
+		})
+	}
+}
+
+// metadata is the line that a table has for an expression.
+func metadata(expr string, lets []*Definition, cat Catalog) string {
+	def, err := Parse("it", expr)
+	if err != nil {
+		return err.Error()
+	}
+	set := NewSet(append([]*Definition{def}, lets...), cat, "derived")
+	m, _ := set.Lookup("it")
+	if m.Err != nil {
+		return "error: " + strings.TrimPrefix(m.Err.Error(), "Semantic error: derived metric it: ")
+	}
+	return written(m.Desc)
+}
+
+func written(d pdu.Desc) string {
+	text := d.Type.String() + " " + d.Sem.String() + " "
+	if units := d.Units.String(); units != "" {
+		text += units
+	} else {
+		text += "none"
+	}
+	if d.InDom != pdu.NoInDom {
+		text += " " + d.InDom.String()
+	}
+	return text
+}
+
+// Each rule of the catalogue is broken by its example, and by nothing else in it.
+func TestCatalogue(t *testing.T) {
+	require.Len(t, catalogue, int(RuleHistory)+1)
+	used := []*Definition{
+		definition(t, "cycle.a", "cycle.b - 1"),
+		definition(t, "cycle.b", "2 * derived.cycle.a"),
+		definition(t, "broken.definition", "string + 1"),
+		definition(t, "deep.first", "long.one"+strings.Repeat(" + 1", 9_000)),
+		definition(t, "deep.second", "deep.first"+strings.Repeat(" + 1", 9_000)),
+		definition(t, "deep.last", "deep.second"+strings.Repeat(" + 1", 9_000)),
+	}
+	for rule := RuleUnknownOperand; rule <= RuleHistory; rule++ {
+		t.Run(fmt.Sprint(int(rule), " ", rule), func(t *testing.T) {
+			require.NotEmpty(t, rule.String())
+			defs := []*Definition{definition(t, "it", catalogue[rule].example)}
+			if rule >= RuleCycle {
+				defs = append(defs, used...)
+			}
+			m := NewSet(defs, newTestCatalog(t), "derived").Metrics()[0]
+			require.NotNil(t, m.Err, "%s is good", catalogue[rule].example)
+			assert.Equal(t, rule, m.Err.Rule, m.Err.Error())
+			assert.Equal(t, "it", m.Err.Metric)
+			assert.Contains(t, m.Err.Error(), ": "+rule.String())
+			assert.Nil(t, m.Tree)
+			assert.Equal(t, pdu.Desc{}, m.Desc)
+			span := m.Err.Span
+			assert.Less(t, span.Start, span.End, "an error says where")
+			assert.LessOrEqual(t, span.End, len(catalogue[rule].example))
+		})
+	}
+}
+
+// The span of an error is the part of the text that the message is about.
+func TestErrorSpan(t *testing.T) {
+	for _, row := range []struct{ name, expr, part string }{
+		{"operand", "1 + nosuch", "nosuch"},
+		{"inner operator", "long.one * (bin + other)", "bin + other"},
+		{"function", "1 + avg(string)", "avg(string)"},
+		{"rescale", `2 * rescale(kbyte, "sec")`, `rescale(kbyte, "sec")`},
+		{"ternary", "1 + (long.one ? bin : other)", "long.one ? bin : other"},
+		{"meta", "1 + mkconst(1, meta=nosuch)", "nosuch"},
+		{"defined", "1 + defined(broken.desc)", "broken.desc"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, m := only(t, row.expr, newTestCatalog(t))
+			require.NotNil(t, m.Err)
+			assert.Equal(t, row.part, row.expr[m.Err.Span.Start:m.Err.Span.End])
+			assert.Equal(t, m.Err.Span.Start, m.Err.Offset())
+		})
+	}
+}
+
+// Only errors that the appearance of a metric can heal are called unbound.
+func TestErrorUnbound(t *testing.T) {
+	for expr, unbound := range map[string]bool{
+		"nosuch":                       true,
+		"broken.desc":                  true,
+		"inner.node":                   true,
+		"user":                         true,
+		"user.user":                    true,
+		"bad.user":                     false,
+		"defined(nosuch) ? 1 : nosuch": true,
+		"string + 1":                   false,
+		"bin + other":                  false,
+		"round":                        false,
+	} {
+		t.Run(expr, func(t *testing.T) {
+			defs := []*Definition{
+				definition(t, "it", expr), definition(t, "user", "nosuch + 1"),
+				definition(t, "user.user", "user + 1"), definition(t, "bad.user", "bad + 1"),
+				definition(t, "bad", "string + 1"), definition(t, "round", "it"),
+			}
+			m := NewSet(defs, newTestCatalog(t), "derived").Metrics()[0]
+			require.NotNil(t, m.Err)
+			assert.Equal(t, unbound, m.Err.Unbound())
+		})
+	}
+}
+
+// chain is n definitions, each of which uses the next.
+func chain(tb testing.TB, n int) []*Definition {
+	defs := make([]*Definition, n)
+	for i := range defs {
+		next := "m" + strconv.Itoa(i+1) + " + 1"
+		if i == n-1 {
+			next = "long.one"
+		}
+		defs[i] = definition(tb, "m"+strconv.Itoa(i), next)
+	}
+	return defs
+}
+
+// Long chains of definitions work whatever their order, up to a limit that does not depend on it.
+func TestChain(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		n, good int
+	}{
+		{"within limits", 10_000, 10_000},
+		{"beyond", 25_000, maxHeight},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			defs := chain(t, row.n)
+			reversed := make([]*Definition, row.n)
+			for i, d := range defs {
+				reversed[row.n-1-i] = d
+			}
+			for name, defs := range map[string][]*Definition{"forwards": defs, "backwards": reversed} {
+				set := NewSet(defs, newTestCatalog(t), "derived")
+				good := 0
+				for _, m := range set.Metrics() {
+					if m.Err == nil {
+						good++
+					} else {
+						assert.Equal(t, RuleTooDeep, m.Err.Rule)
+					}
+				}
+				assert.Equal(t, row.good, good, name)
+			}
+		})
+	}
+}
+
+// The error at the end of a long chain is told in each of its definitions, but not again and again.
+func TestBrokenChain(t *testing.T) {
+	defs := chain(t, 10_000)
+	defs[9_999] = definition(t, "m9999", "nosuch")
+	m := NewSet(defs, newTestCatalog(t), "derived").Metrics()[0]
+	require.NotNil(t, m.Err)
+	assert.EqualError(t, m.Err, "Semantic error: derived metric m0: operand m1: Definition of operand metric failed "+
+		"(Semantic error: derived metric m9999: operand nosuch: Unknown operand metric)")
+	assert.True(t, m.Err.Unbound())
+}
+
+// A ring of definitions is an error in each of them, however long it is.
+func TestRing(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 1000, maxChain + 1000} {
+		defs := chain(t, n)
+		defs[n-1] = definition(t, defs[n-1].Name, "derived.m0 * 2")
+		for _, m := range NewSet(defs, newTestCatalog(t), "derived").Metrics() {
+			require.NotNil(t, m.Err)
+			if n <= maxChain {
+				require.Equal(t, RuleCycle, m.Err.Rule)
+			}
+		}
+	}
+}
+
+// Definitions that each use the one before twice make a tree that doubles with each of them, and a
+// program that does not.
+func TestSharedDefinitions(t *testing.T) {
+	defs := []*Definition{definition(t, "m0", "long.one")}
+	for i := 1; i <= 1000; i++ {
+		before := "m" + strconv.Itoa(i-1)
+		defs = append(defs, definition(t, "m"+strconv.Itoa(i), before+" + "+before))
+	}
+	set := NewSet(defs, newTestCatalog(t), "derived")
+	assert.Len(t, set.program.steps, 1001)
+	last, _ := set.Lookup("m1000")
+	require.Nil(t, last.Err)
+}
+
+// Of several definitions with one name the last one counts, in the place of the first.
+func TestDuplicateName(t *testing.T) {
+	set := NewSet([]*Definition{
+		definition(t, "a", "1"), definition(t, "b", "a"), definition(t, "a", "1.5"),
+	}, newTestCatalog(t), "derived")
+	require.Len(t, set.Metrics(), 2)
+	assert.Equal(t, "a", set.Metrics()[0].Name)
+	b, ok := set.Lookup("b")
+	require.True(t, ok)
+	assert.Equal(t, pdu.TypeDouble, b.Desc.Type)
+	_, ok = set.Lookup("c")
+	assert.False(t, ok)
+}
+
+// Without a prefix there is no other name for a definition.
+func TestNoPrefix(t *testing.T) {
+	set := NewSet([]*Definition{definition(t, "a", "1"), definition(t, "b", "derived.a")}, newTestCatalog(t), "")
+	require.NotNil(t, set.Metrics()[1].Err)
+	assert.Equal(t, RuleUnknownOperand, set.Metrics()[1].Err.Rule)
+}
+
+// asked counts what the checker asks of a collector.
+type asked struct {
+	testCatalog
+	names map[string]bool
+}
+
+func (c asked) Desc(name string) (pdu.Desc, error) {
+	c.names[name] = true
+	return c.testCatalog.Desc(name)
+}
+
+// A collector is never asked for what would be our own metrics, nor for the operand that a static
+// guard does not select.
+func TestNotAsked(t *testing.T) {
+	cat := asked{newTestCatalog(t), map[string]bool{}}
+	NewSet([]*Definition{
+		definition(t, "a", "derived.b + derived.nosuch"),
+		definition(t, "b", "long.one"),
+		definition(t, "c", "1 ? long.ten : bin"),
+	}, cat, "derived")
+	assert.Equal(t, map[string]bool{"long.one": true, "long.ten": true}, cat.names)
+}
+
+func TestNames(t *testing.T) {
+	d := definition(t, "it", `defined(a) ? sum(b) + anon(PM_TYPE_32) : mkconst(1, meta=c) + (b)[x] ? rescale(d, "") : novalue(meta=e)`)
+	var names []string
+	for name := range d.Names {
+		names = append(names, name)
+	}
+	assert.Equal(t, []string{"a", "b", "c", "b", "d", "e"}, names)
+	for name := range d.Names {
+		assert.Equal(t, "a", name)
+		break
+	}
+}
+
+func TestSyntaxError(t *testing.T) {
+	_, err := Parse("it", "1 + * 2")
+	var fault *SyntaxError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "syntax error: Arithmetic expression expected to follow PLUS", fault.Error())
+	assert.Equal(t, 4, fault.Offset())
+	_, err = Parse("it", "1 2")
+	require.EqualError(t, err, "syntax error")
+	for _, text := range []string{`mkconst(1, units="x")`, `rescale(a, "x")`, "matchinst(/(/, a)"} {
+		_, err = Parse("it", text)
+		require.ErrorAs(t, err, &fault, text)
+	}
+}

@@ -1,0 +1,123 @@
+package derived
+
+import (
+	"fmt"
+
+	"pmdaderived/derived/syntax"
+)
+
+// Rule is a rule of the language that a definition can break once its operands are known.
+type Rule uint8
+
+// The rules, in the order in which the man page pmRegisterDerived(3) lists their messages, then
+// those that only later versions or this package have. Each has its wording, and an example that
+// a test holds it to, in the catalogue below.
+const (
+	RuleUnknownOperand Rule = iota + 1
+	RuleOperandMetadata
+	RuleTernaryType
+	RuleTernaryInDom
+	RuleTernarySemantics
+	RuleTernarySpace
+	RuleTernaryTime
+	RuleTernaryCount
+	RuleTernaryGuardType
+	RuleTernaryGuardSet
+	RuleTernaryGuardInDom
+	RuleCounters
+	RuleCounterNonCounter
+	RuleNonCounterCounter
+	RuleLeftType
+	RuleRightType
+	RuleDimensions
+	RuleRightDimension
+	RuleLeftDimension
+	RuleInDom
+	RuleNegationType
+	RuleFunctionType
+	RuleRateDimension
+	RuleRescaleDimension
+	RuleTernaryUnknown
+	RuleNotType
+	RuleConstantType
+	RuleDimensionRange
+	RuleCycle
+	RuleBrokenOperand
+	RuleTooDeep
+	RuleHistory
+)
+
+// catalogue holds the wording of every rule, and the smallest definition that breaks it over the
+// metrics of the package's tests.
+var catalogue = [...]struct{ reason, example string }{
+	RuleUnknownOperand:    {"Unknown operand metric", "nosuch.metric + 1"},
+	RuleOperandMetadata:   {"Metadata for operand metric not available", "broken.desc + 1"},
+	RuleTernaryType:       {"Different types for ternary operands", "1 > 0.5 ? long.one : ulong.one"},
+	RuleTernaryInDom:      {"Different instance domains for ternary operands", "long.one ? bin : other"},
+	RuleTernarySemantics:  {"Different semantics for ternary operands", "long.one ? ulong.one : 1"},
+	RuleTernarySpace:      {"Different units or scale (space) for ternary operands", "long.one ? kbyte : byte"},
+	RuleTernaryTime:       {"Different units or scale (time) for ternary operands", "long.one ? sec : millisec"},
+	RuleTernaryCount:      {"Different units or scale (count) for ternary operands", "long.one ? events : ulong.one"},
+	RuleTernaryGuardType:  {"Non-arithmetic operand for ternary guard", "string ? long.one : long.one"},
+	RuleTernaryGuardSet:   {"Non-scalar ternary guard with scalar expressions", "bin ? long.one : long.one"},
+	RuleTernaryGuardInDom: {"Operands should have the same instance domain", "other ? bin : bin"},
+	RuleCounters:          {"Illegal operator for counters", "counter * counter"},
+	RuleCounterNonCounter: {"Illegal operator for counter and non-counter", "counter + ulong.one"},
+	RuleNonCounterCounter: {"Illegal operator for non-counter and counter", "ulong.one / counter"},
+	RuleLeftType:          {"Non-arithmetic type for left operand", "string + 1"},
+	RuleRightType:         {"Non-arithmetic type for right operand", "1 + string"},
+	RuleDimensions:        {"Dimensions are not the same", "kbyte + sec"},
+	RuleRightDimension:    {"Non-counter and not dimensionless for right operand", "counter * kbyte"},
+	RuleLeftDimension:     {"Non-counter and not dimensionless for left operand", "kbyte * counter"},
+	RuleInDom:             {"Operands should have the same instance domain", "bin + other"},
+	RuleNegationType:      {"Non-arithmetic operand for unary negation", "-string"},
+	RuleFunctionType:      {"Non-arithmetic operand for function", "avg(string)"},
+	RuleRateDimension:     {"Incorrect time dimension for operand", "rate(persec)"},
+	RuleRescaleDimension:  {"Incompatible dimensions", `rescale(kbyte, "sec")`},
+	RuleTernaryUnknown:    {"Unknown metric for ternary expression", "defined(nosuch.metric) ? 1 : nosuch.metric"},
+	RuleNotType:           {"Non-arithmetic operand for boolean negation", "!string"},
+	RuleConstantType:      {"Incompatible constant and type of metric", "mkconst(1.5, meta=long.one)"},
+	RuleDimensionRange:    {"Dimension out of range", "byte7 * byte7"},
+	RuleCycle:             {"Definition depends on itself", "cycle.a + 1"},
+	RuleBrokenOperand:     {"Definition of operand metric failed", "broken.definition + 1"},
+	RuleTooDeep:           {"Definitions nested too deeply", "deep.last"},
+	RuleHistory:           {"Too many delta() and rate() within each other", "delta(delta(delta(delta(delta(delta(delta(delta(delta(bin)))))))))"},
+}
+
+// String is the wording of the rule's message.
+func (r Rule) String() string { return catalogue[r].reason }
+
+// Error says why a definition cannot be used with the collector as it is.
+type Error struct {
+	Metric string      // the definition's name
+	What   string      // the operator or function and its operands, or the operand concerned
+	Rule   Rule        // why
+	Detail string      // more about why, perhaps empty
+	Span   syntax.Span // the part of the definition's text that is at fault
+
+	cause *Error // of RuleBrokenOperand: the error of the definition where it began
+}
+
+// Error gives the message in the wording of pmRegisterDerived(3).
+func (e *Error) Error() string {
+	msg := fmt.Sprintf("Semantic error: derived metric %s: %s: %s", e.Metric, e.What, e.Rule)
+	if e.Detail != "" {
+		msg += " (" + e.Detail + ")"
+	}
+	return msg
+}
+
+// Offset is the place of the fault in the definition's text, in bytes.
+func (e *Error) Offset() int { return e.Span.Start }
+
+// Unbound reports whether the definition may become good by itself, when the metrics it lacks
+// appear.
+func (e *Error) Unbound() bool {
+	switch e.Rule {
+	case RuleUnknownOperand, RuleOperandMetadata, RuleTernaryUnknown:
+		return true
+	case RuleBrokenOperand:
+		return e.cause.Unbound()
+	}
+	return false
+}

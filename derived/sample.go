@@ -1,0 +1,24 @@
+package derived
+
+import (
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// Sample is one moment of the operands, all of one fetch. Immutable.
+type Sample interface {
+	// Time is when the collector took the values.
+	Time() time.Time
+
+	// Values returns the values of an operand, or a Vector with the code it answered.
+	// Never nil; a metric that the sample lacks has the code pdu.ErrAgain.
+	Values(id pdu.PMID) *Vector
+
+	// Names returns what is known of the names of an instance domain; nil is an empty table.
+	Names(d pdu.InDom) *NameTable
+
+	// Members returns the instances of a domain, for constants that are defined over one;
+	// nil when they are not known.
+	Members(d pdu.InDom) *InstSet
+}

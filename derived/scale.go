@@ -1,0 +1,281 @@
+package derived
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+
+	"pmdaderived/pdu"
+)
+
+// Factor converts values to another scale of the same dimension: value / Divisor * Multiplier, in
+// double precision. The zero value and One leave values alone. Source: language.md 6.8.
+type Factor struct{ Divisor, Multiplier float64 }
+
+// One is the factor that changes nothing.
+var One = Factor{1, 1} //nolint:gochecknoglobals // a constant in all but syntax
+
+// Trivial reports whether f changes nothing.
+func (f Factor) Trivial() bool { return f == One || f == Factor{} }
+
+// axis is one dimension of units with its scale.
+type axis struct {
+	dim   int8
+	scale int
+}
+
+// The axes of pdu.Units, in the order in which ternary operands are compared.
+const (
+	axisSpace = iota
+	axisTime
+	axisCount
+	axes
+)
+
+func axesOf(u pdu.Units) [axes]axis {
+	return [axes]axis{
+		axisSpace: {u.Space, int(u.SpaceScale)},
+		axisTime:  {u.Time, int(u.TimeScale)},
+		axisCount: {u.Count, int(u.CountScale)},
+	}
+}
+
+func unitsOf(a [axes]axis) pdu.Units {
+	return pdu.Units{
+		Space: a[axisSpace].dim, SpaceScale: pdu.SpaceScale(a[axisSpace].scale),
+		Time: a[axisTime].dim, TimeScale: pdu.TimeScale(a[axisTime].scale),
+		Count: a[axisCount].dim, CountScale: int8(a[axisCount].scale),
+	}
+}
+
+// nanosec is the length of each time scale; scales beyond hours have none.
+var nanosec = [...]int64{1, 1e3, 1e6, 1e9, 60e9, 3600e9} //nolint:gochecknoglobals // a table
+
+// ratio gives how many of the smaller scale make one of the larger on an axis, exactly, or nil
+// when a scale is one that nobody defined.
+func ratio(axis, small, large int) *big.Int {
+	steps := int64(large - small)
+	switch axis {
+	case axisSpace:
+		return new(big.Int).Lsh(big.NewInt(1), uint(10*steps))
+	case axisTime:
+		if large >= len(nanosec) {
+			return nil
+		}
+		return big.NewInt(nanosec[large] / nanosec[small])
+	}
+	return new(big.Int).Exp(big.NewInt(10), big.NewInt(steps), nil)
+}
+
+// widen brings two operands to common scales: on every axis where both have a dimension the
+// operand with the smaller scale is to be converted to the larger one. It returns the factors for
+// both and the units of each after conversion. The dimension that counts is the operand's own, and
+// a scale is applied once for each power of it. Unknown time scales are left as they are.
+func widen(x, y pdu.Units) (fx, fy Factor, ux, uy pdu.Units) {
+	ax, ay := axesOf(x), axesOf(y)
+	fx, fy = One, One
+	for i := range axes {
+		a, b := &ax[i], &ay[i]
+		if a.dim == 0 || b.dim == 0 || a.scale == b.scale {
+			continue
+		}
+		small, large, f := a, b, &fx
+		if a.scale > b.scale {
+			small, large, f = b, a, &fy
+		}
+		r := ratio(i, small.scale, large.scale)
+		if r == nil {
+			continue
+		}
+		one, _ := new(big.Float).SetInt(r).Float64()
+		for range abs(int(small.dim)) {
+			if small.dim > 0 {
+				f.Divisor *= one
+			} else {
+				f.Multiplier *= one
+			}
+		}
+		small.scale = large.scale
+	}
+	ux, uy = unitsOf(ax), unitsOf(ay)
+	ux.Extra, uy.Extra = x.Extra, y.Extra
+	return fx, fy, ux, uy
+}
+
+// product gives the units of x*y, or of x/y if sign is -1, for operands that widen has brought to
+// common scales; false when a dimension leaves the range that units can hold.
+func product(x, y pdu.Units, sign int) (pdu.Units, bool) {
+	ax, ay := axesOf(x), axesOf(y)
+	var out [axes]axis
+	for i := range axes {
+		dim := int(ax[i].dim) + sign*int(ay[i].dim)
+		if dim < -8 || dim > 7 {
+			return pdu.Units{}, false
+		}
+		out[i].dim = int8(dim)
+		switch {
+		case dim == 0:
+		case ax[i].dim != 0:
+			out[i].scale = ax[i].scale
+		default:
+			out[i].scale = ay[i].scale
+		}
+	}
+	u := unitsOf(out)
+	switch {
+	case y.Extra == 0:
+		u.Extra = x.Extra
+	case x.Extra == 0 && sign > 0:
+		u.Extra = y.Extra
+	}
+	return u, true
+}
+
+// Converter changes values from one scale to another, as pmConvScale(3) does, but exactly at any
+// power and size. Source: language.md 9.3.
+type Converter struct {
+	num, den *big.Int // value * num / den
+	// The same, for numbers that fit; den is 0 otherwise.
+	smallNum, smallDen int64
+	float              float64 // num / den as pmConvScale computes it
+	single             float32
+}
+
+// NewConverter makes a converter between units of the same dimension, where none and count¹ count
+// as equal; false when the dimensions differ or a scale is one that nobody defined.
+func NewConverter(from, to pdu.Units) (*Converter, bool) {
+	from, to = countIfNone(from), countIfNone(to)
+	if !from.SameDimension(to) {
+		return nil, false
+	}
+	num, den := big.NewInt(1), big.NewInt(1)
+	af, at := axesOf(from), axesOf(to)
+	for i := range axes {
+		up, down := den, num // the value shrinks when the target scale is the larger
+		small, large := af[i].scale, at[i].scale
+		if small > large {
+			small, large = large, small
+			up, down = down, up
+		}
+		if af[i].dim == 0 || small == large {
+			continue
+		}
+		r := ratio(i, small, large)
+		if r == nil {
+			return nil, false
+		}
+		if af[i].dim < 0 {
+			up = down
+		}
+		for range abs(int(af[i].dim)) {
+			up.Mul(up, r)
+		}
+	}
+	if q, rest := new(big.Int).QuoRem(num, den, new(big.Int)); rest.Sign() == 0 {
+		num, den = q, big.NewInt(1)
+	}
+	c := &Converter{num: num, den: den}
+	if num.IsInt64() && den.IsInt64() {
+		c.smallNum, c.smallDen = num.Int64(), den.Int64()
+	}
+	n, _ := new(big.Float).SetInt(num).Float64()
+	d, _ := new(big.Float).SetInt(den).Float64()
+	c.float = n / d
+	c.single = float32(n) / float32(d)
+	return c, true
+}
+
+// factor gives the conversion as a Factor for values in double precision.
+func (c *Converter) factor() Factor {
+	d, _ := new(big.Float).SetInt(c.den).Float64()
+	n, _ := new(big.Float).SetInt(c.num).Float64()
+	return Factor{Divisor: d, Multiplier: n}
+}
+
+func countIfNone(u pdu.Units) pdu.Units {
+	if u.Dimensionless() {
+		u.Count = 1
+	}
+	return u
+}
+
+// convert changes a column of numbers of type t from src into dst. Integers are rounded half up
+// (half a unit is added before a division that cuts toward zero) and cut to the type.
+func (c *Converter) convert(t pdu.Type, dst, src []uint64) {
+	switch t {
+	case pdu.TypeFloat:
+		for i, b := range src {
+			dst[i] = fromFloat(toFloat(b) * c.single)
+		}
+	case pdu.TypeDouble:
+		for i, b := range src {
+			dst[i] = math.Float64bits(math.Float64frombits(b) * c.float)
+		}
+	case pdu.TypeU64:
+		for i, b := range src {
+			dst[i] = c.unsigned(b)
+		}
+	case pdu.Type64:
+		for i, b := range src {
+			dst[i] = uint64(c.signed(int64(b)))
+		}
+	case pdu.Type32:
+		for i, b := range src {
+			dst[i] = uint64(uint32(c.signed(int64(int32(uint32(b))))))
+		}
+	default: // U32: through signed 64 bits, then cut
+		for i, b := range src {
+			dst[i] = uint64(uint32(c.signed(int64(b))))
+		}
+	}
+}
+
+func (c *Converter) unsigned(v uint64) uint64 {
+	if c.smallDen == 0 {
+		return low64(c.exact(new(big.Int).SetUint64(v)))
+	}
+	hi, lo := bits.Mul64(v, uint64(c.smallNum))
+	lo, carry := bits.Add64(lo, uint64(c.smallDen)/2, 0)
+	return quotient(hi+carry, lo, uint64(c.smallDen))
+}
+
+func (c *Converter) signed(v int64) int64 {
+	switch {
+	case c.smallDen == 0:
+		return int64(low64(c.exact(big.NewInt(v))))
+	case v >= 0:
+		return int64(c.unsigned(uint64(v)))
+	}
+	hi, lo := bits.Mul64(-uint64(v), uint64(c.smallNum))
+	lo, borrow := bits.Sub64(lo, uint64(c.smallDen)/2, 0)
+	if borrow > hi {
+		return 0 // less than half a unit below zero
+	}
+	return -int64(quotient(hi-borrow, lo, uint64(c.smallDen)))
+}
+
+// quotient is the low 64 bits of a 128-bit number divided by den.
+func quotient(hi, lo, den uint64) uint64 {
+	q, _ := bits.Div64(hi%den, lo, den)
+	return q
+}
+
+// exact is value * num + den/2, divided by den toward zero.
+func (c *Converter) exact(v *big.Int) *big.Int {
+	v.Mul(v, c.num)
+	v.Add(v, new(big.Int).Rsh(c.den, 1))
+	return v.Quo(v, c.den)
+}
+
+// low64 cuts a number to its low 64 bits in two's complement.
+func low64(v *big.Int) uint64 {
+	mask := new(big.Int).SetUint64(math.MaxUint64)
+	return new(big.Int).And(v, mask).Uint64()
+}
+
+func abs(n int) int {
+	if n < 0 {
+		return -n
+	}
+	return n
+}

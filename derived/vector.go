@@ -1,0 +1,111 @@
+package derived
+
+import (
+	"sync/atomic"
+
+	"pmdaderived/pdu"
+)
+
+// Vector is the value of a metric or subexpression at one moment: a code, or a column of values.
+// Immutable while it is shared.
+type Vector struct {
+	Code  pdu.Code // < 0: why there are no values; everything else is then unset
+	Type  pdu.Type
+	Insts *InstSet // one instance per value; nil: at most one value, of a singular metric
+
+	// Exactly one of the two is used, by Type. Bits holds numbers: two's complement or IEEE-754,
+	// 32-bit types zero-extended. Blobs holds strings (without NUL), aggregates and events.
+	Bits  []uint64
+	Blobs [][]byte
+}
+
+// Len is the number of values, 0 for an error.
+func (v *Vector) Len() int {
+	if v.Type.Numeric() {
+		return len(v.Bits)
+	}
+	return len(v.Blobs)
+}
+
+// At returns the instance of value i, pdu.NoInst for a singular one.
+func (v *Vector) At(i int) pdu.Inst {
+	if v.Insts == nil {
+		return pdu.NoInst
+	}
+	return v.Insts.ids[i]
+}
+
+// InstSet is an ordered list of instances, normally distinct. It is immutable and meant to be
+// shared: operators find out by comparing pointers that two operands have the same instances, so
+// whoever makes samples should use one InstSet again while the instances stay the same.
+type InstSet struct {
+	ids   []pdu.Inst
+	index atomic.Pointer[map[pdu.Inst]int32] // position of each instance; made when first needed
+}
+
+// NewInstSet makes a set of the given instances and keeps ids.
+func NewInstSet(ids []pdu.Inst) *InstSet { return &InstSet{ids: ids} }
+
+// IDs returns the instances in order; read-only.
+func (s *InstSet) IDs() []pdu.Inst {
+	if s == nil {
+		return nil
+	}
+	return s.ids
+}
+
+// Len is the number of instances.
+func (s *InstSet) Len() int { return len(s.ids) }
+
+// Index returns the position of an instance, of its first occurrence if there are several, or -1.
+// Safe for concurrent use.
+func (s *InstSet) Index(id pdu.Inst) int {
+	if i, ok := (*s.positions())[id]; ok {
+		return int(i)
+	}
+	return -1
+}
+
+func (s *InstSet) positions() *map[pdu.Inst]int32 {
+	if m := s.index.Load(); m != nil {
+		return m
+	}
+	m := make(map[pdu.Inst]int32, len(s.ids))
+	for i := len(s.ids) - 1; i >= 0; i-- {
+		m[s.ids[i]] = int32(i)
+	}
+	s.index.Store(&m) // two makers at once store equal maps
+	return &m
+}
+
+// NameTable holds what is known of the names of an instance domain. Immutable: when anything
+// changes its owner makes another one, which is how evaluation notices.
+type NameTable struct {
+	names     map[pdu.Inst]string
+	selectors map[string]pdu.Inst
+}
+
+// NewNameTable makes a table of the external names of a domain, and of the instances that the
+// domain's agent gave for the names in selectors (as pmLookupInDom; an agent may accept
+// abbreviations). It keeps both maps.
+func NewNameTable(names map[pdu.Inst]string, selectors map[string]pdu.Inst) *NameTable {
+	return &NameTable{names: names, selectors: selectors}
+}
+
+// Name returns the external name of an instance.
+func (t *NameTable) Name(id pdu.Inst) (string, bool) {
+	if t == nil {
+		return "", false
+	}
+	name, ok := t.names[id]
+	return name, ok
+}
+
+// Select returns the instance that the domain's agent takes name to mean.
+func (t *NameTable) Select(name string) (pdu.Inst, bool) {
+	if t == nil {
+		return 0, false
+	}
+	id, ok := t.selectors[name]
+	return id, ok
+}
