@@ -49,6 +49,8 @@ const (
 
 // catalogue holds the wording of every rule, and the smallest definition that breaks it over the
 // metrics of the package's tests.
+//
+//nolint:gochecknoglobals // a table
 var catalogue = [...]struct{ reason, example string }{
 	RuleUnknownOperand:    {"Unknown operand metric", "nosuch.metric + 1"},
 	RuleOperandMetadata:   {"Metadata for operand metric not available", "broken.desc + 1"},

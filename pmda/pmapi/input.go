@@ -63,7 +63,7 @@ func (in *input) receiveNow() (f pdu.Frame, ok bool, err error) {
 func (in *input) readSocket(fd uintptr) {
 	for {
 		in.n, in.err = syscall.Read(int(fd), in.frames.Buffer())
-		if in.err != syscall.EINTR {
+		if !errors.Is(in.err, syscall.EINTR) {
 			break
 		}
 	}

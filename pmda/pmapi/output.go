@@ -1,6 +1,7 @@
 package pmapi
 
 import (
+	"errors"
 	"net"
 	"syscall"
 	"time"
@@ -44,7 +45,7 @@ func (o *output) Write(p []byte) (int, error) {
 		return 0, err
 	case o.n == len(p):
 		return o.n, nil
-	case o.err != nil && o.err != syscall.EAGAIN:
+	case o.err != nil && !errors.Is(o.err, syscall.EAGAIN):
 		return 0, o.err
 	}
 	if err := o.nc.SetWriteDeadline(time.Now().Add(startTimeout)); err != nil {
@@ -58,7 +59,7 @@ func (o *output) Write(p []byte) (int, error) {
 func (o *output) writeSocket(fd uintptr) {
 	for {
 		o.n, o.err = syscall.Write(int(fd), o.data)
-		if o.err != syscall.EINTR {
+		if !errors.Is(o.err, syscall.EINTR) {
 			break
 		}
 	}

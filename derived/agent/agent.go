@@ -1,0 +1,327 @@
+package agent
+
+import (
+	"context"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi"
+)
+
+// Options are what an Agent is made with.
+type Options struct {
+	Domain  int    // 1..510
+	Version string // shown as derived.control.version
+
+	// Load reads the definitions as they are configured at the moment. It is called once by New and
+	// again at each reload, never twice at a time.
+	Load func() Config
+
+	// Dial connects to the pmcd whose metrics are the operands.
+	Dial func(ctx context.Context) (*pmapi.Conn, error)
+
+	// StateFile remembers the identities of the metrics. "": they are not remembered.
+	StateFile string
+
+	// Interval is how often metrics with delta() or rate() are sampled when nobody asks, so that
+	// the very first fetch of a client has something to compare with. 0: never.
+	Interval time.Duration
+
+	// FirstFetch lets the first fetch of a context use such older samples. Without it a context
+	// has no value of delta() and rate() before its second fetch, as with libpcp.
+	FirstFetch bool
+
+	// Poll is how often operands that are missing are looked for although nothing announced them.
+	// 0: never.
+	Poll time.Duration
+
+	// Protected names the subtrees of the PMNS whose agents show values only to known users. Metrics
+	// computed from them are served to contexts with a user identifier only.
+	Protected []string
+
+	Log logrus.FieldLogger
+	Now func() time.Time // nil: time.Now
+}
+
+// Agent serves derived metrics: it implements pmda.Agent and all of its optional interfaces but
+// labels. Its handlers run on one goroutine, that of pmda.Server.Serve; Run has to run beside it.
+type Agent struct {
+	options  Options
+	log      logrus.FieldLogger
+	stats    stats
+	service  atomic.Pointer[service]
+	failures atomic.Int64 // definitions and files that could not be read at all
+	changes  atomic.Uint32
+	names    nameStore
+	sampler  *sampler
+	schedule *schedule
+	binder   *binder
+
+	// What follows belongs to the request loop.
+	views    *views
+	clients  map[pmda.Client]client
+	moments  []*moment
+	clock    uint64    // counts evaluations asked for
+	constant []*sample // without values, for metrics made of constants
+	history  []derived.Sample
+	wanted   []*feed
+	insts    []pdu.Inst
+	bits     []uint64
+	blobs    [][]byte
+}
+
+// client is what pmcd has told about one of its clients.
+type client struct {
+	known   bool // it has a user identifier
+	uid     int
+	fetched time.Time // when its last FETCH came
+}
+
+// New makes an agent that knows what the configuration and the state file say, and no operands yet.
+// Problems with either are logged; there is always an agent.
+func New(o Options) *Agent {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	a := &Agent{
+		options: o, log: o.Log,
+		views: newViews(), clients: make(map[pmda.Client]client),
+	}
+	a.constant = []*sample{{at: o.Now(), taken: o.Now(), names: &a.names}}
+	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
+	a.schedule = newSchedule(a.sampler, o.Now, o.Interval)
+	a.binder = newBinder(a)
+	return a
+}
+
+// Run connects to pmcd, samples and keeps the service up to date until ctx ends. It returns when all
+// that it started has ended.
+func (a *Agent) Run(ctx context.Context) {
+	var tasks sync.WaitGroup
+	tasks.Go(func() { a.schedule.run(ctx) })
+	tasks.Go(func() { a.binder.run(ctx) })
+	tasks.Wait()
+}
+
+// Reload asks for the configuration to be read again; it does not wait.
+func (a *Agent) Reload() { signal(a.binder.reload) }
+
+// signal makes a channel of capacity one ready, if it is not.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Desc implements pmda.Agent.
+func (a *Agent) Desc(c pmda.Client, id pdu.PMID) (pdu.Desc, error) {
+	svc := a.service.Load()
+	if c := a.control(id); c != nil {
+		return c.desc(id), nil
+	}
+	m := svc.byID[id]
+	if m == nil {
+		if desc, ok := svc.retired[id]; ok {
+			return desc, nil
+		}
+		return pdu.Desc{}, pdu.ErrPMID
+	}
+	a.interest(c, m)
+	if !m.described {
+		return pdu.Desc{}, m.code()
+	}
+	return m.desc, nil
+}
+
+// Instances implements pmda.Agent. The domains of operands are their own agents' business.
+func (a *Agent) Instances(_ pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
+	if d != definitionInDom(a.options.Domain) {
+		return nil, pdu.ErrInDom
+	}
+	return a.service.Load().instances, nil
+}
+
+// Text implements pmda.Texter.
+func (a *Agent) Text(c pmda.Client, ident uint32, t pdu.TextType) (string, error) {
+	short := t&pdu.TextOneLine != 0
+	if t&pdu.TextInDom != 0 {
+		switch {
+		case pdu.InDom(ident) != definitionInDom(a.options.Domain):
+			return "", pdu.ErrText
+		case short:
+			return "definitions of derived metrics", nil
+		}
+		return "One instance for each definition in the configuration files.", nil
+	}
+	id := pdu.PMID(ident)
+	if c := a.control(id); c != nil {
+		if short || c.long == "" {
+			return c.short, nil
+		}
+		return c.long, nil
+	}
+	m := a.service.Load().byID[id]
+	if m == nil {
+		return "", pdu.ErrPMID
+	}
+	a.interest(c, m)
+	return m.text(short), nil
+}
+
+// text is the definition's own, or shows the expression and where it stands.
+func (m *metric) text(short bool) string {
+	def := m.def.Name + " = " + strings.TrimSpace(m.def.Text)
+	switch {
+	case short && m.def.OneLine != nil:
+		return *m.def.OneLine
+	case short:
+		return def
+	case m.def.Help != nil:
+		return *m.def.Help
+	case m.def.OneLine != nil:
+		def = *m.def.OneLine + "\n\n" + def
+	}
+	return def + "\n\nDefined in " + m.def.File + ", line " + strconv.Itoa(m.def.Line) + "."
+}
+
+// Lookup implements pmda.Namer.
+func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
+	svc := a.service.Load()
+	id, err := svc.names.Lookup(c, name)
+	if err == nil {
+		if m := svc.byID[id]; m != nil {
+			a.interest(c, m)
+		}
+	}
+	return id, err
+}
+
+// Names implements pmda.Namer.
+func (a *Agent) Names(c pmda.Client, id pdu.PMID) ([]string, error) {
+	svc := a.service.Load()
+	if m := svc.byID[id]; m != nil {
+		a.interest(c, m)
+	}
+	return svc.names.Names(c, id)
+}
+
+// Children implements pmda.Namer.
+func (a *Agent) Children(c pmda.Client, name string, dst []pmda.Child) ([]pmda.Child, error) {
+	return a.service.Load().names.Children(c, name, dst)
+}
+
+// Traverse implements pmda.Namer.
+func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
+	svc := a.service.Load()
+	var feeds []*feed
+	for m := range func(yield func(*metric) bool) { svc.under(name, yield) } {
+		if m.feed != nil {
+			feeds = append(feeds, m.feed)
+		}
+	}
+	a.sampler.drain()
+	now := a.options.Now()
+	a.sampler.want(now, a.gap(c, now), feeds...)
+	return svc.names.Traverse(c, name)
+}
+
+// interest is shown by a request for metadata: most clients fetch the metric next. The request for
+// its operands is written before our reply is, and pmcd gets to it before the client's own fetch.
+func (a *Agent) interest(c pmda.Client, m *metric) {
+	if m.derived == nil {
+		signal(a.binder.missed)
+		return
+	}
+	a.sampler.drain()
+	now := a.options.Now()
+	a.sampler.want(now, a.gap(c, now), m.feed)
+}
+
+// gap is the age up to which a sample is new to a client that shows interest: minGap, but what was
+// sampled before its last fetch is not new, since it may have stored something meanwhile.
+func (a *Agent) gap(c pmda.Client, now time.Time) time.Duration {
+	return min(minGap, now.Sub(a.clients[c].fetched))
+}
+
+// Store implements pmda.Storer: a value for derived.control.reload makes us read the configuration.
+func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
+	for _, set := range sets {
+		control := a.control(set.PMID)
+		switch {
+		case control == nil && a.service.Load().byID[set.PMID] == nil:
+			return pdu.ErrPMID
+		case control == nil || control.item != controlReload:
+			return pdu.ErrPermission
+		case len(set.Values) != 1:
+			return pdu.ErrBadStore
+		}
+	}
+	if who := a.clients[c]; !who.known || who.uid != 0 && who.uid != os.Getuid() {
+		return pdu.ErrPermission
+	}
+	if len(sets) > 0 {
+		a.Reload()
+	}
+	return nil
+}
+
+// Attribute implements pmda.AttributeWatcher.
+func (a *Agent) Attribute(c pmda.Client, attr pdu.Attribute, value string) {
+	if attr != pdu.AttrUserID {
+		return
+	}
+	uid, err := strconv.ParseUint(value, 10, 32)
+	a.clients[c] = client{known: err == nil, uid: int(uid)}
+}
+
+// EndContext implements pmda.ContextEnder.
+func (a *Agent) EndContext(c pmda.Client) {
+	delete(a.clients, c)
+	a.views.end(c, a.endView)
+}
+
+func (a *Agent) endView(v *view) { a.schedule.end(&v.plan) }
+
+// Changes implements pmda.Notifier.
+func (a *Agent) Changes() pdu.Change {
+	change := pdu.Change(a.changes.Swap(0))
+	if change != 0 {
+		a.sampler.expect(change)
+	}
+	return change
+}
+
+// Before implements pmda.Observer.
+func (a *Agent) Before(pmda.Client, pdu.Kind, time.Time) {}
+
+// Replied implements pmda.Observer.
+func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) { a.stats.replied(took) }
+
+// noAge marks a definition without a sample.
+const noAge = ^uint64(0)
+
+// sampleAge is the age of a definition's newest sample in ns, -1 if there is none.
+func (a *Agent) sampleAge(m *metric, now time.Time) int64 {
+	if m.feed == nil {
+		return -1
+	}
+	a.sampler.mu.Lock()
+	defer a.sampler.mu.Unlock()
+	if m.feed.newest() == nil {
+		return -1
+	}
+	return int64(m.feed.age(now))
+}
+
+func double(f float64) uint64 { return math.Float64bits(f) }

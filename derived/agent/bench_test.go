@@ -1,0 +1,100 @@
+package agent
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	logtest "github.com/sirupsen/logrus/hooks/test"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi"
+)
+
+// steady is an agent in the middle of serving one client: every call of next is one fetch of n
+// metrics, each time from a new sample.
+func steady(tb testing.TB, n, samples int) (next func()) {
+	tb.Helper()
+	names := catalog{}
+	operands := make(map[pdu.PMID]pdu.Desc, n)
+	var lines []string
+	var sets []pdu.ValueSet
+	for i := range n {
+		d := pdu.Desc{PMID: pdu.NewPMID(60, i>>10, i&1023), Type: pdu.TypeU64, InDom: binDom, Sem: pdu.SemCounter}
+		names[fmt.Sprintf("up.m%d", i)] = operand{desc: d}
+		operands[d.PMID] = d
+		sets = append(sets, valuesOf(d.PMID, 1, 2, 3, 4))
+		function := "rate"
+		if i%2 == 0 {
+			function = "sum"
+		}
+		lines = append(lines, fmt.Sprintf("m%d = %s(up.m%d)", i, function, i))
+	}
+	ids, err := loadIdentities("", testDomain)
+	require.NoError(tb, err)
+	b := blueprint{config: conf(lines...), catalog: names, operands: operands, ids: ids}
+	log, _ := logtest.NewNullLogger()
+	a := New(Options{Domain: testDomain, Load: func() Config { return Config{} }, Log: log})
+	svc := b.build()
+	require.Equal(tb, n, svc.good)
+	a.service.Store(svc)
+
+	at := time.Unix(1_000_000, 0)
+	maker := newSampleMaker(&a.names)
+	made := make([]*sample, samples)
+	for i := range made {
+		at = at.Add(time.Second)
+		made[i] = maker.make(&pmapi.Result{Time: at, Sets: sets}, at, operands, func(pdu.InDom) {})
+	}
+	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
+	for _, m := range svc.metrics {
+		req.PMIDs = append(req.PMIDs, m.id)
+	}
+	var w pdu.ResultWriter
+	i := 0
+	return func() {
+		s := made[i%samples]
+		i++
+		if i%samples == 0 { // time starts again: samples are not used twice
+			for k, old := range made {
+				moved := *old
+				moved.at, moved.taken = old.at.Add(time.Duration(samples)*time.Second), old.taken.Add(time.Duration(samples)*time.Second)
+				made[k] = &moved
+			}
+		}
+		for _, m := range svc.metrics {
+			m.feed.push(s)
+		}
+		w.Reset()
+		req.Arrived = s.taken
+		if err := a.Fetch(&req, &w); err != nil || w.Len() != n {
+			panic("wrong answer")
+		}
+	}
+}
+
+// A fetch in the steady state, with a sample that is new each time, allocates nothing.
+func TestFetchDoesNotAllocate(t *testing.T) {
+	next := steady(t, 100, 400)
+	for range 3 * maxMoments { // all memory there is to be used again
+		next()
+	}
+	require.Zero(t, testing.AllocsPerRun(200, next))
+}
+
+func BenchmarkFetch(b *testing.B) {
+	for _, n := range []int{1, 10, 1000} {
+		b.Run(fmt.Sprintf("metrics=%d", n), func(b *testing.B) {
+			next := steady(b, n, 1000)
+			for range 3 * maxMoments {
+				next()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				next()
+			}
+		})
+	}
+}

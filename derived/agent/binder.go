@@ -1,0 +1,583 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+const (
+	// greetTimeout is how long a connection to pmcd may take: it greets nobody while it starts
+	// its agents, us among them.
+	greetTimeout = time.Minute
+
+	// Attempts to connect start at firstRetry and slow down to lastRetry, to refusedRetry where
+	// pmcd says that we may not.
+	firstRetry   = 50 * time.Millisecond
+	lastRetry    = 2 * time.Second
+	refusedRetry = time.Minute
+
+	// rebindGap is how far apart two lookups of all operands are at least.
+	rebindGap = time.Second
+
+	// missedGap is likewise, when somebody asks for a metric that is not bound.
+	missedGap = 2 * time.Second
+
+	// Announcements are tried again after announceRetry, then slower and slower, and not any more
+	// when that has become longer than announceLast: then pmcd is not asking us, or the pmcd that we
+	// sample is another one. The next fetch of any client carries them all the same.
+	announceRetry = 20 * time.Millisecond
+	announceLast  = 10 * time.Second
+)
+
+// binder is the goroutine that talks to pmcd about anything but values: it connects, looks up the
+// operands of the definitions and the names of instances, and makes the services. It may wait; nobody
+// waits for it.
+type binder struct {
+	a   *Agent
+	log logrus.FieldLogger
+
+	reload  chan struct{} // read the configuration again
+	missed  chan struct{} // somebody asked for a metric that is not bound
+	changed chan struct{} // pmcd announced other agents or names
+	lost    chan error    // a sampler connection failed
+	stale   chan struct{} // instances changed in domains of dirty
+
+	mu    sync.Mutex
+	dirty map[pdu.InDom]bool // guarded by mu
+
+	// What follows belongs to the goroutine.
+	config   Config
+	ids      *identities
+	catalog  catalog // nil: nothing looked up yet
+	operands map[pdu.PMID]pdu.Desc
+	needed   map[pdu.InDom]map[string]bool // domains whose names matter, with their selectors
+	lastBind time.Time
+	untold   bool   // there is something new to announce
+	trouble  string // the last failure to connect that was logged
+	saveErr  string // likewise to save
+}
+
+// catalog is what pmcd said about the names that the definitions use.
+type catalog map[string]operand
+
+type operand struct {
+	desc pdu.Desc
+	code pdu.Code // < 0: why there is no descriptor
+}
+
+// Desc implements derived.Catalog.
+func (c catalog) Desc(name string) (pdu.Desc, error) {
+	o, ok := c[name]
+	switch {
+	case !ok:
+		return pdu.Desc{}, pdu.ErrName
+	case o.code < 0:
+		return pdu.Desc{}, o.code
+	}
+	return o.desc, nil
+}
+
+// newBinder reads configuration and state, and gives the agent its first service.
+func newBinder(a *Agent) *binder {
+	b := &binder{
+		a: a, log: a.log,
+		reload: make(chan struct{}, 1), missed: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+		lost: make(chan error, lanes), stale: make(chan struct{}, 1),
+		dirty: make(map[pdu.InDom]bool),
+	}
+	a.sampler.lost = b.onLost
+	a.sampler.news = b.onNews
+	a.sampler.renamed = b.onRenamed
+	var err error
+	if b.ids, err = loadIdentities(a.options.StateFile, a.options.Domain); err != nil {
+		b.log.WithError(err).Error("metric identifiers of former runs are not known")
+	}
+	b.load()
+	svc := b.build(nil)
+	b.save()
+	a.service.Store(svc)
+	b.report(&service{}, svc)
+	return b
+}
+
+func (b *binder) load() {
+	b.config = b.a.options.Load()
+	b.a.failures.Store(int64(len(b.config.Failures)))
+}
+
+// onLost, onNews and onRenamed are called under the sampler's lock and must not wait.
+
+func (b *binder) onLost(err error) {
+	select {
+	case b.lost <- err:
+	default:
+	}
+}
+
+func (b *binder) onNews(change pdu.Change) {
+	const operands = pdu.ChangeAddAgent | pdu.ChangeRestartAgent | pdu.ChangeDropAgent | pdu.ChangeNames
+	if change&operands != 0 {
+		signal(b.changed)
+	}
+}
+
+func (b *binder) onRenamed(d pdu.InDom) {
+	b.soil(d)
+	signal(b.stale)
+}
+
+func (b *binder) soil(d pdu.InDom) {
+	b.mu.Lock()
+	b.dirty[d] = true
+	b.mu.Unlock()
+}
+
+// run keeps the agent connected until ctx ends.
+func (b *binder) run(ctx context.Context) {
+	retry := firstRetry
+	for {
+		err := b.session(ctx, func() { retry = firstRetry })
+		if ctx.Err() != nil {
+			return
+		}
+		b.a.stats.connected.Store(false)
+		if text := err.Error(); text != b.trouble {
+			b.trouble = text
+			b.log.WithError(err).Warn("no connection to pmcd, trying again")
+		}
+		slowest := lastRetry
+		if code := pdu.CodeOf(err); code == pdu.ErrPermission || code == pdu.ErrConnLimit {
+			slowest = refusedRetry
+		}
+		b.pause(ctx, retry)
+		retry = min(2*retry, slowest)
+	}
+}
+
+// pause waits before the next attempt to connect; the configuration can be read again meanwhile.
+func (b *binder) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-b.reload:
+			_ = b.reread(ctx, nil) // there is no connection that could fail
+		}
+	}
+}
+
+// session is the life of one set of connections. It returns why that has ended.
+func (b *binder) session(ctx context.Context, connected func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	conns, err := b.connect(ctx)
+	if err != nil {
+		return err
+	}
+	conn := conns[lanes]
+	defer conn.Close() //nolint:errcheck // nothing is lost with it
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer b.a.sampler.detach()
+	for len(b.lost) > 0 {
+		<-b.lost
+	}
+	attached := make(chan struct{})
+	readers.Go(func() { b.a.sampler.attach(ctx, conns[:lanes], attached) })
+	<-attached
+
+	connected()
+	b.trouble = ""
+	b.a.stats.connected.Store(true)
+	b.log.WithField("pmcd", conn.Addr()).Info("connected to pmcd")
+	if err := b.rebind(ctx, conn); err != nil {
+		return err
+	}
+	return b.follow(ctx, conn)
+}
+
+// connect dials; the configuration can be read again meanwhile.
+func (b *binder) connect(ctx context.Context) (conns []*pmapi.Conn, err error) {
+	dialled := make(chan struct{})
+	go func() {
+		defer close(dialled)
+		conns, err = b.dial(ctx)
+	}()
+	for {
+		select {
+		case <-dialled:
+			return conns, err
+		case <-b.reload:
+			_ = b.reread(ctx, nil) // there is no connection that could fail
+		}
+	}
+}
+
+// dial makes the sampler's connections first, for low slots in pmcd's table, then the binder's.
+func (b *binder) dial(ctx context.Context) ([]*pmapi.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	conns := make([]*pmapi.Conn, 0, lanes+1)
+	for range lanes + 1 {
+		c, err := b.a.options.Dial(ctx)
+		if err != nil {
+			for _, made := range conns {
+				err = errors.Join(err, made.Close())
+			}
+			return nil, err
+		}
+		conns = append(conns, c)
+	}
+	return conns, nil
+}
+
+// follow does what becomes necessary while the connections last.
+func (b *binder) follow(ctx context.Context, conn *pmapi.Conn) error {
+	var poll <-chan time.Time
+	if b.a.options.Poll > 0 {
+		ticker := time.NewTicker(b.a.options.Poll)
+		defer ticker.Stop()
+		poll = ticker.C
+	}
+	announce := time.NewTimer(0)
+	defer announce.Stop()
+	retry := announceRetry
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err = <-b.lost:
+		case <-b.reload:
+			err = b.reread(ctx, conn)
+		case <-b.changed:
+			err = b.rebindSoon(ctx, conn)
+		case <-b.missed:
+			if b.unbound() && time.Since(b.lastBind) > missedGap {
+				err = b.rebind(ctx, conn)
+			}
+		case <-poll:
+			if b.unbound() {
+				err = b.rebind(ctx, conn)
+			} else {
+				err = b.refreshNames(ctx, conn, b.takeDirty()) // those that could not be had
+			}
+		case <-b.stale:
+			err = b.refreshNames(ctx, conn, b.takeDirty())
+		case <-announce.C:
+			if b.a.changes.Load() != 0 && retry <= announceLast {
+				if b.announce() {
+					retry *= 2
+				}
+				announce.Reset(retry)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if b.untold {
+			b.untold, retry = false, announceRetry
+			announce.Reset(0)
+		}
+	}
+}
+
+// announce sends a fetch for one of our own metrics, if a lane is free: its RESULT tells every client
+// of pmcd what has changed.
+func (b *binder) announce() bool {
+	return b.a.sampler.announce(pdu.NewPMID(b.a.options.Domain, controlCluster, controlReload))
+}
+
+func (b *binder) unbound() bool {
+	svc := b.a.service.Load()
+	return svc.good < len(svc.metrics)
+}
+
+// rebindSoon looks up everything again, but not too often: agents come in crowds.
+func (b *binder) rebindSoon(ctx context.Context, conn *pmapi.Conn) error {
+	timer := time.NewTimer(rebindGap - time.Since(b.lastBind))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-b.lost:
+		return err
+	case <-timer.C:
+	}
+	return b.rebind(ctx, conn)
+}
+
+// reread reads the configuration and serves it; conn is nil while there is no connection.
+func (b *binder) reread(ctx context.Context, conn *pmapi.Conn) error {
+	start := time.Now()
+	b.load()
+	err := b.rebind(ctx, conn)
+	if err != nil { // what is new is served as far as it can be
+		_ = b.rebind(ctx, nil)
+	}
+	b.a.stats.reloads.Add(1)
+	b.a.stats.reloadTook.Store(int64(time.Since(start)))
+	svc := b.a.service.Load()
+	b.log.WithFields(logrus.Fields{
+		"definitions": len(svc.metrics), "bound": svc.good, "failed": svc.failed() + len(b.config.Failures),
+		"duration": time.Since(start),
+	}).Info("configuration read again")
+	return err
+}
+
+// rebind looks up the operands of all definitions and serves what comes of it. Without a connection
+// it makes do with what was looked up last.
+func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn) error {
+	if conn != nil {
+		catalog, operands, err := lookup(ctx, conn, b.candidates())
+		if err != nil {
+			return fmt.Errorf("operands: %w", err)
+		}
+		b.catalog, b.operands, b.lastBind = catalog, operands, time.Now()
+	}
+	before := b.a.service.Load()
+	svc := b.build(before)
+	b.needed = needsOf(svc)
+	if conn != nil {
+		b.takeDirty()
+		if err := b.refreshNames(ctx, conn, slices.Collect(maps.Keys(b.needed))); err != nil {
+			return err
+		}
+	}
+	b.save() // before anybody is told a PMID
+	b.a.service.Store(svc)
+	b.forgetNames()
+	b.keepWarm(svc)
+	if !svc.sameNames(before) {
+		b.a.changes.Or(uint32(pdu.ChangeNames))
+		b.untold = true
+	}
+	b.report(before, svc)
+	return nil
+}
+
+// candidates are the definitions that may come to be served: the configured ones, and those served now,
+// which stay where their successors turn out to be wrong.
+func (b *binder) candidates() []Definition {
+	return slices.AppendSeq(slices.Clone(b.config.Definitions), maps.Values(b.a.service.Load().sources))
+}
+
+func (b *binder) build(before *service) *service {
+	p := blueprint{
+		config: b.config, operands: b.operands, before: before, ids: b.ids,
+		protected: b.a.options.Protected, log: b.log,
+	}
+	if b.catalog != nil {
+		p.catalog = b.catalog
+	}
+	return p.build()
+}
+
+// report logs definitions whose fate has changed.
+func (b *binder) report(before, now *service) {
+	was := make(map[string]*metric, len(before.metrics))
+	for _, m := range before.metrics {
+		was[m.def.Name] = m
+	}
+	for _, m := range now.metrics {
+		if old := was[m.def.Name]; old != nil && old.state == m.state && old.problem == m.problem {
+			continue
+		}
+		entry := b.log.WithFields(logrus.Fields{"metric": m.def.Name, "state": m.state})
+		switch m.state {
+		case stateFailed, stateKept:
+			entry.Error(m.problem)
+		case stateUnbound:
+			entry.Debug(m.problem)
+		}
+	}
+	if now.bound && (before.good != now.good || len(before.metrics) != len(now.metrics) || !before.bound) {
+		b.log.WithFields(logrus.Fields{
+			"definitions": len(now.metrics), "bound": now.good, "failed": now.failed(),
+		}).Info("definitions bound")
+	}
+}
+
+func (b *binder) save() {
+	text := ""
+	if err := b.ids.save(); err != nil {
+		text = err.Error()
+		if text != b.saveErr {
+			b.log.WithError(err).Error("metric identifiers cannot be saved and may change at the next start")
+		}
+	}
+	b.saveErr = text
+}
+
+// keepWarm has the metrics with a history sampled, once now and then at every interval.
+func (b *binder) keepWarm(svc *service) {
+	var warm []*feed
+	for _, m := range svc.metrics {
+		if m.feed != nil && m.feed.needs.History > 0 {
+			warm = append(warm, m.feed)
+		}
+	}
+	if b.a.options.Interval > 0 {
+		b.a.schedule.keepWarm(warm)
+		b.a.sampler.want(b.a.options.Now(), b.a.options.Interval, warm...)
+	}
+}
+
+// lookup asks pmcd for the names that definitions use, and for the descriptors of those it knows.
+// Names below our own root are not asked for: pmcd would ask us.
+func lookup(ctx context.Context, conn *pmapi.Conn, defs []Definition) (catalog, map[pdu.PMID]pdu.Desc, error) {
+	wanted := make(map[string]bool)
+	for _, d := range defs {
+		for name := range d.Names {
+			if name != Root && !strings.HasPrefix(name, Root+".") {
+				wanted[name] = true
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(wanted))
+	found, err := conn.LookupNames(ctx, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	ids := make([]pdu.PMID, 0, len(found))
+	for _, f := range found {
+		if f.Code >= 0 {
+			ids = append(ids, f.PMID)
+		}
+	}
+	descs, err := conn.Descs(ctx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	known := make(catalog, len(names))
+	operands := make(map[pdu.PMID]pdu.Desc, len(ids))
+	next := 0
+	for i, f := range found {
+		if f.Code < 0 {
+			known[names[i]] = operand{code: f.Code}
+			continue
+		}
+		d := descs[next]
+		next++
+		known[names[i]] = operand{desc: d.Desc, code: d.Code}
+		if d.Code >= 0 {
+			operands[d.Desc.PMID] = d.Desc
+		}
+	}
+	return known, operands, nil
+}
+
+// needsOf gathers the domains whose instance names or members the service needs.
+func needsOf(svc *service) map[pdu.InDom]map[string]bool {
+	needed := make(map[pdu.InDom]map[string]bool)
+	add := func(d pdu.InDom) map[string]bool {
+		if needed[d] == nil {
+			needed[d] = make(map[string]bool)
+		}
+		return needed[d]
+	}
+	for _, m := range svc.metrics {
+		if m.derived == nil {
+			continue
+		}
+		needs := m.derived.Needs()
+		for _, d := range slices.Concat(needs.Names, needs.Members) {
+			add(d)
+		}
+		for _, s := range needs.Selectors {
+			add(s.InDom)[s.Name] = true
+		}
+	}
+	return needed
+}
+
+func (b *binder) takeDirty() []pdu.InDom {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	dirty := slices.Collect(maps.Keys(b.dirty))
+	clear(b.dirty)
+	return dirty
+}
+
+// refreshNames asks the owners of instance domains for their instances, and what the selectors of our
+// expressions mean to them. Domains that no expression needs the names of are passed over; one whose
+// owner cannot answer keeps the names it had.
+func (b *binder) refreshNames(ctx context.Context, conn *pmapi.Conn, domains []pdu.InDom) error {
+	now := make(map[pdu.InDom]*domainNames, len(b.needed))
+	if old := b.a.names.domains.Load(); old != nil {
+		maps.Copy(now, *old)
+	}
+	for _, d := range domains {
+		selectors := b.needed[d]
+		if selectors == nil {
+			continue
+		}
+		known, err := names(ctx, conn, d, selectors)
+		if err != nil {
+			if conn.Err() != nil {
+				return fmt.Errorf("instances of %s: %w", d, err)
+			}
+			b.log.WithError(err).WithField("indom", d).Debug("instances cannot be had")
+			b.soil(d) // for the next poll
+			continue
+		}
+		now[d] = known
+	}
+	b.a.names.replace(now)
+	return nil
+}
+
+// forgetNames drops the domains that no expression needs the names of any more.
+func (b *binder) forgetNames() {
+	now := make(map[pdu.InDom]*domainNames, len(b.needed))
+	if old := b.a.names.domains.Load(); old != nil {
+		for d, known := range *old {
+			if b.needed[d] != nil {
+				now[d] = known
+			}
+		}
+		if len(now) < len(*old) {
+			b.a.names.replace(now)
+		}
+	}
+}
+
+func names(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, selectors map[string]bool) (*domainNames, error) {
+	instances, err := conn.Instances(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	table := make(map[pdu.Inst]string, len(instances))
+	members := make([]pdu.Inst, len(instances))
+	for i, inst := range instances {
+		table[inst.ID] = inst.Name
+		members[i] = inst.ID
+	}
+	selected := make(map[string]pdu.Inst, len(selectors))
+	for name := range selectors {
+		id, err := conn.InstanceID(ctx, d, name)
+		switch {
+		case err == nil:
+			selected[name] = id
+		case conn.Err() != nil:
+			return nil, err
+		}
+	}
+	return &domainNames{derived.NewNameTable(table, selected), derived.NewInstSet(members)}, nil
+}

@@ -1,0 +1,278 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// controlCluster is the cluster of our own metrics.
+const controlCluster = 0
+
+// controlReload is the item of the metric that a store of makes us read the configuration again.
+const controlReload = 0
+
+// definitionSerial is the serial of the instance domain with one instance for each definition.
+const definitionSerial = 0
+
+// control is one metric about the agent itself: a singular one has a number or a text, one over the
+// definitions a value for each.
+type control struct {
+	item  int
+	name  string // below derived.control
+	typ   pdu.Type
+	sem   pdu.Semantics
+	units pdu.Units
+	short string
+	long  string
+
+	number func(a *Agent, s *service) uint64 // as in derived.Vector.Bits; nil: not a number
+	text   func(a *Agent) string
+	each   func(a *Agent, m *metric, now time.Time) (string, uint64)
+}
+
+// controls is the table of derived.control.*, by item. The file help at the top of the source tree
+// repeats the texts for tools that read help files; a test compares them.
+//
+//nolint:gochecknoglobals // a table
+var controls = makeControls()
+
+func makeControls() []control {
+	count := pdu.Units{Count: 1}
+	millisec := pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec}
+	none := pdu.Units{}
+	ms := func(ns int64) uint64 { return double(float64(ns) / 1e6) }
+	return []control{
+		{
+			item: controlReload, name: "reload", typ: pdu.TypeU32, sem: pdu.SemDiscrete, units: count,
+			short:  "number of times the configuration was read again; store anything to do so now",
+			long:   "Storing any value makes the agent read its configuration files again. Only root and the user\nthat the agent runs as may do so.",
+			number: func(a *Agent, _ *service) uint64 { return a.stats.reloads.Load() },
+		},
+		{
+			item: 1, name: "definitions", typ: pdu.TypeU32, sem: pdu.SemInstant, units: count,
+			short:  "number of definitions in the configuration files",
+			long:   "Definitions that can be read, whether or not they can be computed on this host.",
+			number: func(_ *Agent, s *service) uint64 { return uint64(len(s.metrics)) },
+		},
+		{
+			item: 2, name: "bound", typ: pdu.TypeU32, sem: pdu.SemInstant, units: count,
+			short:  "number of definitions that are served",
+			long:   "Definitions whose operands all exist and fit together.",
+			number: func(_ *Agent, s *service) uint64 { return uint64(s.good) },
+		},
+		{
+			item: 3, name: "failed", typ: pdu.TypeU32, sem: pdu.SemInstant, units: count,
+			short: "number of definitions and files that are in error",
+			long: "Definitions that cannot be read or that break a rule of the language, and files that cannot be\n" +
+				"read. Definitions of which an operand is missing on this host are not among them.\n" +
+				"See derived.control.definition.error and the agent's log.",
+			number: func(a *Agent, s *service) uint64 { return uint64(s.failed() + int(a.failures.Load())) },
+		},
+		{
+			item: 4, name: "requests", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of requests from pmcd that were answered",
+			number: func(a *Agent, _ *service) uint64 { return a.stats.requests.Load() },
+		},
+		{
+			item: 5, name: "request_longest", typ: pdu.TypeDouble, sem: pdu.SemInstant, units: millisec,
+			short:  "longest time that a request has taken",
+			long:   "From the arrival of a request to the end of its reply, since the agent was started. pmcd serves\nnobody during this time.",
+			number: func(a *Agent, _ *service) uint64 { return ms(a.stats.longest.Load()) },
+		},
+		{
+			item: 6, name: "values", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of values of derived metrics that were served",
+			number: func(a *Agent, _ *service) uint64 { return a.stats.values.Load() },
+		},
+		{
+			item: 7, name: "evaluations", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of moments for which metrics were computed",
+			long:   "Clients that are served from the same samples share one.",
+			number: func(a *Agent, _ *service) uint64 { return a.stats.evaluations.Load() },
+		},
+		{
+			item: 8, name: "contexts", typ: pdu.TypeU32, sem: pdu.SemInstant, units: count,
+			short:  "number of client contexts with a history",
+			long:   "A context that fetches several lists of metrics counts once for each list.",
+			number: func(a *Agent, _ *service) uint64 { return uint64(len(a.views.byKey)) },
+		},
+		{
+			item: 9, name: "sample.oldest", typ: pdu.TypeDouble, sem: pdu.SemInstant, units: millisec,
+			short:  "greatest age of a sample that was served",
+			number: func(a *Agent, _ *service) uint64 { return ms(a.stats.oldest.Load()) },
+		},
+		{
+			item: 10, name: "sample.stale", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of times that a metric was not served because its sample was too old",
+			long:   "The client was told to try again. A sample is too old after 1 second, or 1.5 times the interval at\nwhich the client fetches.",
+			number: func(a *Agent, _ *service) uint64 { return a.stats.stale.Load() },
+		},
+		{
+			item: 11, name: "upstream.connected", typ: pdu.TypeU32, sem: pdu.SemInstant, units: none,
+			short:  "whether the agent is connected to the pmcd that it samples (1) or not (0)",
+			number: func(a *Agent, _ *service) uint64 { return truth(a.stats.connected.Load()) },
+		},
+		{
+			item: 12, name: "upstream.fetches", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of fetches that the agent has sent to pmcd",
+			number: func(a *Agent, _ *service) uint64 { return a.stats.upstreamFetches.Load() },
+		},
+		{
+			item: 13, name: "upstream.metrics", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of operands in the fetches that the agent has sent to pmcd",
+			number: func(a *Agent, _ *service) uint64 { return a.stats.upstreamMetrics.Load() },
+		},
+		{
+			item: 14, name: "upstream.errors", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of fetches that pmcd refused and connections that failed",
+			number: func(a *Agent, _ *service) uint64 { return a.stats.upstreamErrors.Load() },
+		},
+		{
+			item: 15, name: "upstream.longest", typ: pdu.TypeDouble, sem: pdu.SemInstant, units: millisec,
+			short:  "longest time that pmcd has taken for a fetch of the agent",
+			number: func(a *Agent, _ *service) uint64 { return ms(a.stats.upstreamLongest.Load()) },
+		},
+		{
+			item: 16, name: "reload_time", typ: pdu.TypeDouble, sem: pdu.SemInstant, units: millisec,
+			short:  "time that it took to read the configuration and to look up its operands, the last time",
+			number: func(a *Agent, _ *service) uint64 { return ms(a.stats.reloadTook.Load()) },
+		},
+		{
+			item: 17, name: "version", typ: pdu.TypeString, sem: pdu.SemDiscrete, units: none,
+			short: "version of the agent",
+			text:  func(a *Agent) string { return a.options.Version },
+		},
+		{
+			item: 18, name: "contexts_dropped", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of client contexts whose history was dropped to make room for others",
+			long:   "It is bounded how many contexts have a history. Those idle longest are dropped, and start anew\nwith their next fetch.",
+			number: func(a *Agent, _ *service) uint64 { return a.views.dropped },
+		},
+		{
+			item: 20, name: "definition.state", typ: pdu.TypeString, sem: pdu.SemDiscrete, units: none,
+			short: "what becomes of each definition: bound, kept, unbound, failed or waiting",
+			long: "bound    it is served\nkept     its new text is wrong; it is served as it was before\n" +
+				"unbound  a metric that it uses does not exist on this host, so far\nfailed   it is wrong\n" +
+				"waiting  the metrics that it uses have not been looked up yet",
+			each: func(_ *Agent, m *metric, _ time.Time) (string, uint64) { return m.state, 0 },
+		},
+		{
+			item: 21, name: "definition.error", typ: pdu.TypeString, sem: pdu.SemDiscrete, units: none,
+			short: "why a definition is not served as it is written; empty if it is",
+			each:  func(_ *Agent, m *metric, _ time.Time) (string, uint64) { return m.problem, 0 },
+		},
+		{
+			item: 22, name: "definition.expression", typ: pdu.TypeString, sem: pdu.SemDiscrete, units: none,
+			short: "expression of each definition",
+			each:  func(_ *Agent, m *metric, _ time.Time) (string, uint64) { return strings.TrimSpace(m.def.Text), 0 },
+		},
+		{
+			item: 23, name: "definition.pmid", typ: pdu.TypeString, sem: pdu.SemDiscrete, units: none,
+			short: "metric identifier of each definition",
+			each:  func(_ *Agent, m *metric, _ time.Time) (string, uint64) { return m.id.String(), 0 },
+		},
+		{
+			item: 24, name: "definition.age", typ: pdu.TypeDouble, sem: pdu.SemInstant, units: millisec,
+			short: "age of the newest sample for each definition that has one",
+			each: func(a *Agent, m *metric, now time.Time) (string, uint64) {
+				if age := a.sampleAge(m, now); age >= 0 {
+					return "", ms(age)
+				}
+				return "", noAge
+			},
+		},
+	}
+}
+
+func truth(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// control finds the control metric of a PMID; nil if it is none.
+func (a *Agent) control(id pdu.PMID) *control {
+	if id.Domain() != a.options.Domain || id.Cluster() != controlCluster {
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(controls, id.Item(), func(c control, item int) int { return c.item - item })
+	if !ok {
+		return nil
+	}
+	return &controls[i]
+}
+
+// controlEntries names the control metrics.
+func controlEntries(domain int) []pmda.Entry {
+	entries := make([]pmda.Entry, 0, len(controls))
+	for _, c := range controls {
+		entries = append(entries, pmda.Entry{Name: c.fullName(), PMID: pdu.NewPMID(domain, controlCluster, c.item)})
+	}
+	return entries
+}
+
+func (c *control) fullName() string { return Root + ".control." + c.name }
+
+func (c *control) desc(id pdu.PMID) pdu.Desc {
+	d := pdu.Desc{PMID: id, Type: c.typ, InDom: pdu.NoInDom, Sem: c.sem, Units: c.units}
+	if c.each != nil {
+		d.InDom = definitionInDom(id.Domain())
+	}
+	return d
+}
+
+func definitionInDom(domain int) pdu.InDom { return pdu.NewInDom(domain, definitionSerial) }
+
+// fetch writes the value set of a control metric.
+func (c *control) fetch(a *Agent, s *service, req *pmda.FetchRequest, id pdu.PMID, w *pdu.ResultWriter) {
+	a.insts, a.bits, a.blobs = a.insts[:0], a.bits[:0], a.blobs[:0]
+	switch {
+	case c.number != nil:
+		a.bits = append(a.bits, c.number(a, s))
+		w.Numbers(id, c.typ, nil, a.bits)
+		return
+	case c.text != nil:
+		a.blobs = append(a.blobs, []byte(c.text(a)))
+		w.Strings(id, c.typ, nil, a.blobs)
+		return
+	}
+	sel := req.Profile.Selects(definitionInDom(id.Domain()))
+	for _, m := range s.metrics {
+		if !sel.Includes(m.inst) {
+			continue
+		}
+		text, number := c.each(a, m, req.Arrived)
+		if c.typ == pdu.TypeString {
+			a.blobs = append(a.blobs, []byte(text))
+		} else if number == noAge {
+			continue
+		} else {
+			a.bits = append(a.bits, number)
+		}
+		a.insts = append(a.insts, m.inst)
+	}
+	switch {
+	case len(a.insts) == 0:
+		w.Fail(id, 0)
+	case c.typ == pdu.TypeString:
+		w.Strings(id, c.typ, a.insts, a.blobs)
+	default:
+		w.Numbers(id, c.typ, a.insts, a.bits)
+	}
+}
+
+// failed counts the definitions that are wrong, those aside that are among Config.Failures.
+func (s *service) failed() int {
+	n := 0
+	for _, m := range s.metrics {
+		if (m.state == stateFailed || m.state == stateKept) && !m.reported {
+			n++
+		}
+	}
+	return n
+}

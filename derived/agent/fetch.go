@@ -1,0 +1,179 @@
+package agent
+
+import (
+	"slices"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// Fetch implements pmda.Agent.
+func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
+	svc := a.service.Load()
+	a.sampler.drain()
+	v := a.views.of(svc, req, a.endView)
+	a.advance(v, req)
+	who := a.clients[req.Client]
+	who.fetched = req.Arrived
+	a.clients[req.Client] = who
+	for i := range v.entries {
+		a.serve(svc, req, &v.entries[i], w)
+	}
+	return nil
+}
+
+// advance brings the histories of a view up to date, starts sampling what was not made for this fetch, and
+// tells the scheduler when to expect the next fetch.
+func (a *Agent) advance(v *view, req *pmda.FetchRequest) {
+	if len(v.feeds) == 0 {
+		return
+	}
+	patience := v.patience(req.Arrived)
+	a.wanted = a.wanted[:0]
+	a.sampler.mu.Lock()
+	for i := range v.entries {
+		e := &v.entries[i]
+		if e.feed == nil {
+			continue
+		}
+		e.advance(req.Arrived, patience, a.options.FirstFetch)
+		if e.missed {
+			a.wanted = append(a.wanted, e.feed)
+		}
+	}
+	a.sampler.mu.Unlock()
+	a.sampler.want(req.Arrived, minGap, a.wanted...)
+	a.schedule.fetched(&v.plan, req.Arrived, v.feeds)
+}
+
+// serve writes the value set of one metric.
+func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.ResultWriter) {
+	m := e.metric
+	switch {
+	case m == nil:
+		a.serveOther(svc, req, e.id, w)
+	case m.derived == nil:
+		w.Fail(e.id, m.code())
+	case m.protected && !a.clients[req.Client].known:
+		w.Fail(e.id, pdu.ErrPermission)
+	case len(e.feed.descs) == 0: // made of constants alone
+		a.write(m, a.evaluate(svc, a.constant, m.derived), req.Profile, w)
+	case e.stale:
+		a.stats.stale.Add(1)
+		w.Fail(e.id, pdu.ErrAgain)
+	default:
+		a.stats.served(req.Arrived.Sub(e.seen[0].taken))
+		a.write(m, a.evaluate(svc, e.seen, m.derived), req.Profile, w)
+	}
+}
+
+// serveOther answers for what is not a definition.
+func (a *Agent) serveOther(svc *service, req *pmda.FetchRequest, id pdu.PMID, w *pdu.ResultWriter) {
+	if c := a.control(id); c != nil {
+		c.fetch(a, svc, req, id, w)
+		return
+	}
+	if _, ok := svc.retired[id]; ok {
+		w.Fail(id, 0)
+		return
+	}
+	w.Fail(id, pdu.ErrPMID)
+}
+
+// write puts the values that the profile selects into the reply.
+func (a *Agent) write(m *metric, v *derived.Vector, profile *pdu.Profile, w *pdu.ResultWriter) {
+	if v.Code < 0 {
+		w.Fail(m.id, v.Code)
+		return
+	}
+	insts, bits, blobs := v.Insts.IDs(), v.Bits, v.Blobs
+	if sel := profile.Selects(m.desc.InDom); !sel.All() {
+		insts, bits, blobs = a.filter(v, sel)
+	}
+	n := len(bits)
+	if !m.desc.Type.Numeric() {
+		n = len(blobs)
+	}
+	a.stats.values.Add(uint64(n))
+	switch {
+	case n == 0:
+		w.Fail(m.id, 0)
+	case m.desc.Type.Numeric():
+		w.Numbers(m.id, m.desc.Type, insts, bits)
+	default:
+		w.Strings(m.id, m.desc.Type, insts, blobs)
+	}
+}
+
+// filter copies the selected values into scratch space.
+func (a *Agent) filter(v *derived.Vector, sel pdu.Selection) ([]pdu.Inst, []uint64, [][]byte) {
+	a.insts, a.bits, a.blobs = a.insts[:0], a.bits[:0], a.blobs[:0]
+	for i := range v.Len() {
+		id := v.At(i)
+		if !sel.Includes(id) {
+			continue
+		}
+		a.insts = append(a.insts, id)
+		if v.Type.Numeric() {
+			a.bits = append(a.bits, v.Bits[i])
+		} else {
+			a.blobs = append(a.blobs, v.Blobs[i])
+		}
+	}
+	return a.insts, a.bits, a.blobs
+}
+
+// maxMoments is how many evaluations are kept: contexts with the same samples share one, so a
+// hundred clients that fetch together cost one.
+const maxMoments = 16
+
+// moment is an evaluation and the samples it was made from.
+type moment struct {
+	eval    *derived.Evaluation
+	history []*sample
+	names   *map[pdu.InDom]*domainNames
+	used    uint64
+}
+
+// evaluate computes a metric from a history, newest first.
+func (a *Agent) evaluate(svc *service, history []*sample, m *derived.Metric) *derived.Vector {
+	depth := m.Needs().History + 1
+	names := a.names.domains.Load()
+	a.clock++
+	if len(a.moments) > 0 && a.moments[0].eval.Set() != svc.set {
+		clear(a.moments) // those of a former service
+		a.moments = a.moments[:0]
+	}
+	var free *moment
+	for _, k := range a.moments {
+		if k.names == names && k.covers(history, depth) {
+			k.used = a.clock
+			return k.eval.Value(m)
+		}
+		if free == nil || k.used < free.used {
+			free = k
+		}
+	}
+	if len(a.moments) < maxMoments {
+		free = &moment{eval: svc.set.NewEvaluation()}
+		a.moments = append(a.moments, free)
+	}
+	a.stats.evaluations.Add(1)
+	free.history = append(free.history[:0], history...)
+	free.names, free.used = names, a.clock
+	a.history = a.history[:0]
+	for _, s := range history {
+		a.history = append(a.history, s)
+	}
+	free.eval.Reset(a.history...)
+	return free.eval.Value(m)
+}
+
+// covers reports whether the moment was made from the same samples, as far back as the depth.
+func (k *moment) covers(history []*sample, depth int) bool {
+	if len(history) < depth { // the moment must not know more either
+		return slices.Equal(k.history, history)
+	}
+	return len(k.history) >= depth && slices.Equal(k.history[:depth], history[:depth])
+}

@@ -1,0 +1,263 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"pmdaderived/pdu"
+)
+
+// A PMID belongs to a metric of one name and one set of metadata for ever: archives and running
+// tools remember it. Clusters from firstCluster on are given out in the order in which definitions
+// first appear; cluster 0 is for our own metrics.
+const (
+	firstCluster  = 1
+	itemsPerGroup = pdu.MaxItem + 1
+	maxIdentities = (pdu.MaxCluster + 1 - firstCluster) * itemsPerGroup
+
+	identityVersion  = 1
+	maxIdentityBytes = 256 << 20
+)
+
+// identity is what is remembered of one definition's name.
+type identity struct {
+	PMID pdu.PMID `json:"pmid"`
+	// Text and Desc are those of the last successful binding; Desc is nil before the first.
+	Text string          `json:"expression,omitempty"`
+	Desc *identifiedDesc `json:"descriptor,omitempty"`
+}
+
+// identifiedDesc is a pmDesc as the file has it.
+type identifiedDesc struct {
+	Type  pdu.Type      `json:"type"`
+	Sem   pdu.Semantics `json:"semantics"`
+	InDom pdu.InDom     `json:"indom"`
+	Units string        `json:"units"` // wire form, hexadecimal
+}
+
+func identify(d pdu.Desc) *identifiedDesc {
+	return &identifiedDesc{Type: d.Type, Sem: d.Sem, InDom: d.InDom, Units: fmt.Sprintf("%08x", d.Units.Wire())}
+}
+
+func (d *identifiedDesc) desc(id pdu.PMID) (pdu.Desc, error) {
+	w, err := strconv.ParseUint(d.Units, 16, 32)
+	if err != nil {
+		return pdu.Desc{}, fmt.Errorf("units %q: %w", d.Units, err)
+	}
+	return pdu.Desc{PMID: id, Type: d.Type, Sem: d.Sem, InDom: d.InDom, Units: pdu.UnitsFromWire(uint32(w))}, nil
+}
+
+// identities is the persistent map from names to PMIDs. It has one owner, the binder, once the
+// agent runs.
+type identities struct {
+	path    string // "": not persistent
+	domain  int
+	next    int // number of PMIDs given out, retired ones included
+	metrics map[string]identity
+	dirty   bool
+}
+
+// identityFile is the form on disk.
+type identityFile struct {
+	Version int                 `json:"version"`
+	Domain  int                 `json:"domain"`
+	Next    int                 `json:"next"`
+	Metrics map[string]identity `json:"metrics"`
+}
+
+// errDamaged says that the state file cannot be used and has been set aside.
+var errDamaged = errors.New("state file set aside")
+
+// loadIdentities reads the map from a file. It always returns a usable one: when the file is
+// missing an empty one; when it cannot be read, is damaged, of another domain or from another version
+// an empty one too, and an error that wraps errDamaged and says where the file has been put. A file
+// that cannot be put aside is never written over: the map is not persistent then.
+func loadIdentities(path string, domain int) (*identities, error) {
+	ids := &identities{path: path, domain: domain, metrics: make(map[string]identity)}
+	if path == "" {
+		return ids, nil
+	}
+	err := ids.read()
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return ids, nil
+	}
+	aside := path + ".damaged"
+	if moveErr := os.Rename(path, aside); moveErr != nil {
+		ids.path = ""
+		return ids, fmt.Errorf("identities: %w, and moving it away: %w", err, moveErr)
+	}
+	return ids, fmt.Errorf("identities: %w as %s: %w", errDamaged, aside, err)
+}
+
+func (ids *identities) read() error {
+	info, err := os.Stat(ids.path)
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxIdentityBytes {
+		return fmt.Errorf("%s: %d bytes are more than %d", ids.path, info.Size(), maxIdentityBytes)
+	}
+	text, err := os.ReadFile(ids.path)
+	if err != nil {
+		return err
+	}
+	var f identityFile
+	if err := json.Unmarshal(text, &f); err != nil {
+		return fmt.Errorf("%s: %w", ids.path, err)
+	}
+	switch {
+	case f.Version != identityVersion:
+		return fmt.Errorf("%s: version %d, want %d", ids.path, f.Version, identityVersion)
+	case f.Domain != ids.domain:
+		return fmt.Errorf("%s: domain %d, want %d", ids.path, f.Domain, ids.domain)
+	case f.Next < 0 || f.Next > maxIdentities:
+		return fmt.Errorf("%s: next identity %d out of range", ids.path, f.Next)
+	}
+	used := make(map[pdu.PMID]string, len(f.Metrics))
+	for name, m := range f.Metrics {
+		if n, ok := ids.number(m.PMID); !ok || n >= f.Next {
+			return fmt.Errorf("%s: metric %s: identity %s was never given out", ids.path, name, m.PMID)
+		}
+		if other, ok := used[m.PMID]; ok {
+			return fmt.Errorf("%s: metrics %s and %s have one identity", ids.path, other, name)
+		}
+		used[m.PMID] = name
+		if m.Desc == nil {
+			continue
+		}
+		if _, err := m.Desc.desc(m.PMID); err != nil {
+			return fmt.Errorf("%s: metric %s: %w", ids.path, name, err)
+		}
+	}
+	ids.next = f.Next
+	if f.Metrics != nil {
+		ids.metrics = f.Metrics
+	}
+	return nil
+}
+
+// number is the place of a PMID in the order of giving out; false for one that is not ours to give.
+func (ids *identities) number(id pdu.PMID) (int, bool) {
+	if id.Domain() != ids.domain || id.Cluster() < firstCluster {
+		return 0, false
+	}
+	return (id.Cluster()-firstCluster)*itemsPerGroup + id.Item(), true
+}
+
+// errNoIdentity says that every PMID of the domain has been given out.
+var errNoIdentity = fmt.Errorf("all %d metric identifiers of the domain have been used", maxIdentities)
+
+func (ids *identities) fresh() (pdu.PMID, error) {
+	if ids.next >= maxIdentities {
+		return pdu.NoPMID, errNoIdentity
+	}
+	id := pdu.NewPMID(ids.domain, firstCluster+ids.next/itemsPerGroup, ids.next%itemsPerGroup)
+	ids.next++
+	ids.dirty = true
+	return id, nil
+}
+
+// named returns the PMID of a name, a new one if it has none yet.
+func (ids *identities) named(name string) (pdu.PMID, error) {
+	if m, ok := ids.metrics[name]; ok {
+		return m.PMID, nil
+	}
+	id, err := ids.fresh()
+	if err == nil {
+		ids.metrics[name] = identity{PMID: id}
+	}
+	return id, err
+}
+
+// bound notes what a name now stands for and returns its PMID: a new one if the metadata is not
+// what the old one promised.
+func (ids *identities) bound(name, text string, desc pdu.Desc) (pdu.PMID, error) {
+	id, err := ids.named(name)
+	if err != nil {
+		return id, err
+	}
+	m, now := ids.metrics[name], identify(desc)
+	switch {
+	case m.Desc == nil:
+	case *m.Desc != *now:
+		if id, err = ids.fresh(); err != nil {
+			return id, err
+		}
+	case m.Text == text:
+		return id, nil
+	}
+	ids.metrics[name] = identity{PMID: id, Text: text, Desc: now}
+	ids.dirty = true
+	return id, nil
+}
+
+// remembered returns the descriptor that a definition had when it was last bound; false if it never
+// was, or had another expression then.
+func (ids *identities) remembered(name, text string) (pdu.Desc, bool) {
+	m, ok := ids.metrics[name]
+	if !ok || m.Desc == nil || m.Text != text {
+		return pdu.Desc{}, false
+	}
+	desc, err := m.Desc.desc(m.PMID)
+	return desc, err == nil
+}
+
+// save writes the map if it has changed. The file is whole at every instant: a new one is written,
+// synced and put in its place.
+func (ids *identities) save() error {
+	if !ids.dirty || ids.path == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(identityFile{
+		Version: identityVersion, Domain: ids.domain, Next: ids.next, Metrics: ids.metrics,
+	}, "", "\t")
+	if err != nil {
+		return fmt.Errorf("identities: %w", err)
+	}
+	if err := replaceFile(ids.path, append(text, '\n')); err != nil {
+		return fmt.Errorf("identities: %w", err)
+	}
+	ids.dirty = false
+	return nil
+}
+
+// replaceFile gives the file at path another content. Whatever happens, no temporary file stays.
+func replaceFile(path string, text []byte) error {
+	dir := filepath.Dir(path)
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(text)
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes a rename last. Where directories cannot be opened or synced it does nothing.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil //nolint:nilerr // the file is in place
+	}
+	if err = d.Sync(); errors.Is(err, syscall.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}

@@ -1,0 +1,174 @@
+package agent
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+// sample is one upstream fetch: the values of some operands at one moment. Immutable, but for the
+// names, which are those known when they are asked for.
+type sample struct {
+	at     time.Time // by pmcd's clock, for rates
+	taken  time.Time // by ours: when it arrived
+	values map[pdu.PMID]*derived.Vector
+	names  *nameStore
+}
+
+func (s *sample) Time() time.Time { return s.at }
+
+func (s *sample) Values(id pdu.PMID) *derived.Vector {
+	if v := s.values[id]; v != nil {
+		return v
+	}
+	return &derived.Vector{Code: pdu.ErrAgain}
+}
+
+func (s *sample) Names(d pdu.InDom) *derived.NameTable { return s.names.table(d) }
+func (s *sample) Members(d pdu.InDom) *derived.InstSet { return s.names.members(d) }
+
+// sampleMaker turns results into samples. It remembers the instance sets of the last samples so that
+// equal ones are the same *derived.InstSet, which is what evaluation is fast with.
+type sampleMaker struct {
+	names    *nameStore
+	byInDom  map[pdu.InDom]*derived.InstSet
+	byMetric map[pdu.PMID]*derived.InstSet
+	scratch  []pdu.Inst
+}
+
+func newSampleMaker(names *nameStore) *sampleMaker {
+	return &sampleMaker{
+		names:   names,
+		byInDom: make(map[pdu.InDom]*derived.InstSet), byMetric: make(map[pdu.PMID]*derived.InstSet),
+	}
+}
+
+// make copies what it needs out of res. descs has the descriptor of every metric asked for. changed
+// is called for every domain whose instances are not those of the sample before.
+func (m *sampleMaker) make(
+	res *pmapi.Result, taken time.Time, descs map[pdu.PMID]pdu.Desc, changed func(pdu.InDom),
+) *sample {
+	s := &sample{at: res.Time, taken: taken, names: m.names, values: make(map[pdu.PMID]*derived.Vector, len(res.Sets))}
+	total := 0
+	for i := range res.Sets {
+		total += len(res.Sets[i].Values)
+	}
+	vectors := make([]derived.Vector, len(res.Sets))
+	bits := make([]uint64, 0, total)
+	for i := range res.Sets {
+		set := &res.Sets[i]
+		v := &vectors[i]
+		s.values[set.PMID] = v
+		desc := descs[set.PMID]
+		v.Type = desc.Type
+		if set.Code < 0 {
+			v.Code = set.Code
+			continue
+		}
+		if !fits(set.Values, desc.Type) {
+			v.Code = pdu.ErrType
+			continue
+		}
+		v.Insts = m.instances(set, desc.InDom, changed)
+		if desc.Type.Numeric() {
+			start := len(bits)
+			for j := range set.Values {
+				bits = append(bits, set.Values[j].Bits)
+			}
+			v.Bits = bits[start:len(bits):len(bits)]
+			continue
+		}
+		v.Blobs = make([][]byte, len(set.Values))
+		for j := range set.Values {
+			v.Blobs[j] = slices.Clone(set.Values[j].Bytes)
+		}
+	}
+	return s
+}
+
+// fits reports whether values can be read as the descriptor says: their agent may have changed its
+// mind since.
+func fits(values []pdu.Value, t pdu.Type) bool {
+	for i := range values {
+		switch v := &values[i]; {
+		case v.Type == t:
+		case v.Type == pdu.TypeUnknown && (t == pdu.Type32 || t == pdu.TypeU32 || t == pdu.TypeFloat): // in situ
+		case integer(v.Type) && integer(t) && wide(v.Type) == wide(t): // careless about the sign
+		case !v.Type.Numeric() && !t.Numeric() && v.Type != pdu.TypeUnknown:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func integer(t pdu.Type) bool { return t >= pdu.Type32 && t <= pdu.TypeU64 }
+func wide(t pdu.Type) bool    { return t == pdu.Type64 || t == pdu.TypeU64 }
+
+// instances returns the set of a metric's instances, nil for a singular one.
+func (m *sampleMaker) instances(set *pdu.ValueSet, d pdu.InDom, changed func(pdu.InDom)) *derived.InstSet {
+	if d == pdu.NoInDom && (len(set.Values) == 0 || len(set.Values) == 1 && set.Values[0].Inst == pdu.NoInst) {
+		return nil
+	}
+	m.scratch = m.scratch[:0]
+	for i := range set.Values {
+		m.scratch = append(m.scratch, set.Values[i].Inst)
+	}
+	if known := m.byInDom[d]; known != nil && slices.Equal(known.IDs(), m.scratch) {
+		return known
+	}
+	if known := m.byMetric[set.PMID]; known != nil && slices.Equal(known.IDs(), m.scratch) {
+		return known
+	}
+	made := derived.NewInstSet(slices.Clone(m.scratch))
+	m.byInDom[d], m.byMetric[set.PMID] = made, made
+	changed(d)
+	return made
+}
+
+// forget drops the sets of metrics and domains that are no longer sampled.
+func (m *sampleMaker) forget() {
+	clear(m.byInDom)
+	clear(m.byMetric)
+}
+
+// nameStore holds what is known of the instance domains whose names or members matter to an
+// expression. The binder writes, everybody reads.
+type nameStore struct {
+	domains atomic.Pointer[map[pdu.InDom]*domainNames]
+}
+
+// domainNames is one domain as it was when it was last looked up. Immutable.
+type domainNames struct {
+	table   *derived.NameTable
+	members *derived.InstSet
+}
+
+func (n *nameStore) domain(d pdu.InDom) *domainNames {
+	m := n.domains.Load()
+	if m == nil {
+		return nil
+	}
+	return (*m)[d]
+}
+
+func (n *nameStore) table(d pdu.InDom) *derived.NameTable {
+	if known := n.domain(d); known != nil {
+		return known.table
+	}
+	return nil
+}
+
+func (n *nameStore) members(d pdu.InDom) *derived.InstSet {
+	if known := n.domain(d); known != nil {
+		return known.members
+	}
+	return nil
+}
+
+// replace puts all domains in place at once.
+func (n *nameStore) replace(domains map[pdu.InDom]*domainNames) { n.domains.Store(&domains) }

@@ -1,0 +1,547 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	logtest "github.com/sirupsen/logrus/hooks/test"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/pmda/pmapi/pmapitest"
+)
+
+// sampling is a sampler with its connections.
+type sampling struct {
+	*sampler
+	tb    testing.TB
+	stats stats
+	names nameStore
+	log   *logtest.Hook
+
+	mu      sync.Mutex
+	errs    []error
+	changes []pdu.Change
+	domains []pdu.InDom
+	ended   chan struct{} // attach has returned
+}
+
+// newSampling attaches n connections to the pmcd at an address.
+func newSampling(tb testing.TB, address string, n int) *sampling {
+	tb.Helper()
+	log, hook := logtest.NewNullLogger()
+	s := &sampling{tb: tb, log: hook, ended: make(chan struct{})}
+	s.sampler = newSampler(log, time.Now, &s.stats, &s.names)
+	s.lost = func(err error) { s.note(func() { s.errs = append(s.errs, err) }) }
+	s.news = func(c pdu.Change) { s.note(func() { s.changes = append(s.changes, c) }) }
+	s.renamed = func(d pdu.InDom) { s.note(func() { s.domains = append(s.domains, d) }) }
+	var conns []*pmapi.Conn
+	for range n {
+		c, err := pmapi.Dial(tb.Context(), "unix", address)
+		require.NoError(tb, err)
+		conns = append(conns, c)
+	}
+	ready := make(chan struct{})
+	go func() {
+		s.attach(context.Background(), conns, ready)
+		close(s.ended)
+	}()
+	<-ready
+	tb.Cleanup(func() {
+		s.detach()
+		<-s.ended
+	})
+	return s
+}
+
+func (s *sampling) note(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+func (s *sampling) lostErrors() (errs []error) {
+	s.note(func() { errs = slices.Clone(s.errs) })
+	return errs
+}
+
+// newest returns the latest sample of a feed.
+func (s *sampling) newest(f *feed) *sample {
+	s.sampler.mu.Lock()
+	defer s.sampler.mu.Unlock()
+	return f.newest()
+}
+
+// sampled waits for the first sample of each feed.
+func (s *sampling) sampled(feeds ...*feed) {
+	s.tb.Helper()
+	for _, f := range feeds {
+		eventually(s.tb, "sample of "+f.name, func() bool { return s.newest(f) != nil })
+	}
+}
+
+// idle reports that nothing is under way or waiting.
+func (s *sampling) idle(feeds ...*feed) bool {
+	s.sampler.mu.Lock()
+	defer s.sampler.mu.Unlock()
+	return !slices.ContainsFunc(feeds, func(f *feed) bool { return f.outstanding != 0 || f.waiting }) &&
+		len(s.waiting) == 0
+}
+
+// feedOf makes a feed of metrics without instances.
+func feedOf(name string, ids ...pdu.PMID) *feed {
+	descs := make([]pdu.Desc, len(ids))
+	for i, id := range ids {
+		descs[i] = pdu.Desc{PMID: id, Type: pdu.TypeDouble, InDom: pdu.NoInDom}
+	}
+	return newFeed(name, &derived.Needs{Operands: ids}, descs)
+}
+
+// many makes PMIDs that nobody has values of.
+func many(cluster, n int) []pdu.PMID {
+	ids := make([]pdu.PMID, n)
+	for i := range ids {
+		ids[i] = pdu.NewPMID(60, cluster+i/1024, i%1024)
+	}
+	return ids
+}
+
+// hold makes fetches wait until release is called.
+func hold(u *upstream) (release func()) {
+	gate := make(chan struct{})
+	u.onRequest(func(_ int, f pdu.Frame) bool {
+		if f.Kind == pdu.KindHighResFetch {
+			<-gate
+		}
+		return true
+	})
+	var once sync.Once
+	release = func() { once.Do(func() { close(gate) }) }
+	return release
+}
+
+func TestOneRequestPerLane(t *testing.T) {
+	u := newUpstream(t)
+	release := hold(u)
+	defer release()
+	s := newSampling(t, u.address, lanes)
+	var feeds []*feed
+	for i := range 2 * lanes {
+		f := feedOf(fmt.Sprintf("f%d", i), pdu.NewPMID(60, 9, i))
+		feeds = append(feeds, f)
+		s.want(time.Now(), minGap, f)
+		s.want(time.Now(), minGap, f) // it is on its way, or waits already
+	}
+	eventually(t, "a fetch on every lane", func() bool { return len(u.fetched()) == lanes })
+	assert.EqualValues(t, lanes, s.stats.upstreamFetches.Load())
+	assert.Len(t, s.waiting, lanes, "the others wait")
+	for i, f := range feeds {
+		assert.Equal(t, i >= lanes, f.waiting)
+		assert.Equal(t, i < lanes, f.outstanding == 1)
+	}
+	release()
+	s.sampled(feeds...)
+	eventually(t, "nothing under way", func() bool { return s.idle(feeds...) })
+	assert.Len(t, u.fetched(), lanes+1, "those that waited go out together on the first lane that is free")
+	assert.Len(t, u.fetched()[lanes], lanes)
+}
+
+func TestOnlyStaleFeedsAreSampled(t *testing.T) {
+	u := newUpstream(t)
+	s := newSampling(t, u.address, 1)
+	f, constant := feedOf("f", loadID), feedOf("constant")
+	s.want(time.Now(), minGap, nil, f, constant)
+	s.sampled(f)
+	s.want(time.Now(), time.Hour, f)
+	assert.Len(t, u.fetched(), 1, "fresh enough")
+	s.want(time.Now().Add(2*time.Hour), time.Hour, f)
+	eventually(t, "a second fetch", func() bool { return len(u.fetched()) == 2 })
+	assert.Nil(t, constant.newest())
+}
+
+func TestWantWithoutConnections(t *testing.T) {
+	log, _ := logtest.NewNullLogger()
+	s := newSampler(log, time.Now, &stats{}, &nameStore{})
+	f := feedOf("f", loadID)
+	s.want(time.Now(), minGap, f)
+	assert.False(t, f.waiting, "nothing would ever send it")
+	assert.False(t, s.announce(loadID))
+	s.drain()
+	s.check(time.Now())
+}
+
+// Fetches have maxPart operands at most, and all of one metric.
+func TestPartsOfAFetch(t *testing.T) {
+	a, b, c := many(100, 2500), many(200, 2500), many(300, 1000)
+	for _, row := range []struct {
+		name  string
+		feeds [][]pdu.PMID
+		want  []int // number of operands of each fetch
+	}{
+		{"all in one", [][]pdu.PMID{c, {loadID}, {countID, loadID}}, []int{1002}},
+		{"two parts", [][]pdu.PMID{a, b, c}, []int{2500, 3500}},
+		{"as many as can be", [][]pdu.PMID{many(100, maxPart), {loadID}}, []int{maxPart, 1}},
+		{"a metric with too many", [][]pdu.PMID{{loadID}, many(100, maxPart+1), {countID}}, []int{1, maxPart + 1, 1}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			u := newUpstream(t)
+			s := newSampling(t, u.address, lanes)
+			var feeds []*feed
+			for i, ids := range row.feeds {
+				feeds = append(feeds, feedOf(fmt.Sprintf("f%d", i), ids...))
+			}
+			s.want(time.Now(), minGap, feeds...)
+			s.sampled(feeds...)
+			var sizes []int
+			for _, ids := range u.fetched() {
+				sizes = append(sizes, len(ids))
+			}
+			assert.ElementsMatch(t, row.want, sizes)
+			for i, f := range feeds {
+				got := s.newest(f)
+				missing := slices.IndexFunc(row.feeds[i], func(id pdu.PMID) bool { return got.values[id] == nil })
+				assert.Negative(t, missing, "operand without values in the sample of %s", f.name)
+			}
+			assert.EqualValues(t, len(row.want), s.stats.upstreamFetches.Load())
+		})
+	}
+}
+
+func TestFetchThatIsRefused(t *testing.T) {
+	address := pmapitest.Listen(t, "unix", func(p *pmapitest.Peer) {
+		p.Greet(pmapitest.AllFeatures)
+		for range 3 {
+			if _, ok := p.Next(); !ok {
+				return
+			}
+			p.Fail(pdu.ErrAgain)
+		}
+		if _, ok := p.Next(); ok {
+			p.Send(&pdu.HighResResult{Sec: 5, Sets: []pdu.ValueSet{{PMID: loadID}}})
+		}
+		p.WaitClosed()
+	})
+	s := newSampling(t, address, 1)
+	f := feedOf("f", loadID)
+	for i := range uint64(3) {
+		s.want(time.Now(), minGap, f)
+		eventually(t, "refused", func() bool { return s.stats.upstreamErrors.Load() == i+1 })
+		eventually(t, "forgotten", func() bool { return s.idle(f) })
+		assert.Nil(t, s.newest(f))
+	}
+	require.Len(t, s.log.AllEntries(), 1, "the same refusal is logged once")
+	assert.Equal(t, "upstream fetch refused", s.log.LastEntry().Message)
+	s.want(time.Now(), minGap, f)
+	s.sampled(f) // the connection was good all the time
+	assert.Empty(t, s.lostErrors())
+	assert.Equal(t, time.Unix(5, 0), s.newest(f).Time())
+}
+
+func TestLaneThatFails(t *testing.T) {
+	u := newUpstream(t)
+	u.onRequest(func(_ int, f pdu.Frame) bool { return f.Kind != pdu.KindHighResFetch })
+	s := newSampling(t, u.address, 1)
+	f, next := feedOf("f", loadID), feedOf("next", countID)
+	s.want(time.Now(), minGap, f, next)
+	eventually(t, "lost", func() bool { return len(s.lostErrors()) == 1 })
+	assert.True(t, gone(s.lostErrors()[0]), s.lostErrors()[0])
+	assert.True(t, s.idle(f, next))
+	<-s.ended // the reader has gone too
+	s.want(time.Now(), minGap, f)
+	assert.Equal(t, 0, f.outstanding, "no lane is left to send it on")
+	s.detach()
+	assert.Len(t, s.lostErrors(), 1, "told once")
+	assert.False(t, f.waiting)
+}
+
+// pmcd may end a connection while nothing is asked of it.
+func TestLaneThatFailsWhileIdle(t *testing.T) {
+	u := newUpstream(t)
+	s := newSampling(t, u.address, lanes)
+	u.hangUp()
+	eventually(t, "all lost", func() bool { return len(s.lostErrors()) == lanes })
+	<-s.ended
+}
+
+func TestDetachForgetsWhatIsUnderWay(t *testing.T) {
+	u := newUpstream(t)
+	release := hold(u)
+	defer release()
+	s := newSampling(t, u.address, 1)
+	f, waiting := feedOf("f", loadID), feedOf("waiting", countID)
+	s.want(time.Now(), minGap, f)
+	s.want(time.Now(), minGap, waiting)
+	assert.False(t, s.idle(f, waiting))
+	s.detach()
+	assert.True(t, s.idle(f, waiting))
+	<-s.ended
+	assert.Empty(t, s.lostErrors(), "on purpose")
+	assert.Zero(t, s.stats.upstreamErrors.Load())
+}
+
+func TestOverdueLaneIsGivenUp(t *testing.T) {
+	u := newUpstream(t)
+	release := hold(u)
+	defer release()
+	s := newSampling(t, u.address, 2)
+	f := feedOf("f", loadID)
+	s.want(time.Now(), minGap, f)
+	s.check(time.Now().Add(laneTimeout - time.Second))
+	assert.Empty(t, s.lostErrors())
+	s.check(time.Now().Add(laneTimeout + time.Second))
+	require.ErrorIs(t, require1(t, s.lostErrors()), errOverdue)
+	assert.True(t, s.idle(f))
+	assert.Error(t, s.lanes[0].conn.Err(), "nobody would read what pmcd writes")
+	assert.NoError(t, s.lanes[1].conn.Err(), "it has nothing under way")
+	s.check(time.Now().Add(2 * laneTimeout))
+	assert.Len(t, s.lostErrors(), 1)
+}
+
+// A pmcd may take only PDUs that are shorter than usual, and says so by closing the connection.
+func TestPMCDThatTakesShortRequests(t *testing.T) {
+	const limit = 2500
+	address := pmapitest.Listen(t, "unix", func(p *pmapitest.Peer) {
+		p.Greet(pmapitest.AllFeatures)
+		for {
+			m, ok := p.Next()
+			if !ok {
+				return
+			}
+			ids := m.(*pdu.HighResFetch).PMIDs
+			if len(ids) > limit {
+				return
+			}
+			sets := make([]pdu.ValueSet, len(ids))
+			for i, id := range ids {
+				sets[i].PMID = id
+			}
+			p.Send(&pdu.HighResResult{Sets: sets})
+		}
+	})
+	var feeds []*feed
+	for i := range 6 {
+		feeds = append(feeds, feedOf(fmt.Sprintf("f%d", i), many(100*(i+1), 1000)...))
+	}
+	s := newSampling(t, address, lanes)
+	s.want(time.Now(), minGap, feeds...)
+	eventually(t, "an end", func() bool { return s.idle(feeds...) })
+	require.NotEmpty(t, s.lostErrors())
+	assert.LessOrEqual(t, s.part, limit)
+
+	again := newSampling(t, address, lanes) // as the binder does
+	again.part = s.part
+	again.want(time.Now(), minGap, feeds...)
+	again.sampled(feeds...)
+	assert.Empty(t, again.lostErrors())
+}
+
+func TestStateChangesAreToldOnce(t *testing.T) {
+	u := newUpstream(t)
+	s := newSampling(t, u.address, 1)
+	f := feedOf("f", loadID)
+	fetch := func() (told []pdu.Change) {
+		t.Helper()
+		old := s.newest(f)
+		s.want(time.Now().Add(time.Hour), 0, f)
+		eventually(t, "a sample", func() bool { return s.newest(f) != old })
+		s.note(func() { told, s.changes = s.changes, nil })
+		return told
+	}
+	assert.Empty(t, fetch())
+	u.Announce(pdu.ChangeAddAgent | pdu.ChangeNames)
+	assert.Equal(t, []pdu.Change{pdu.ChangeAddAgent | pdu.ChangeNames}, fetch())
+	assert.Empty(t, fetch())
+
+	s.expect(pdu.ChangeNames) // we announce it ourselves, and hear of it like all clients
+	u.Announce(pdu.ChangeNames)
+	assert.Empty(t, fetch())
+	u.Announce(pdu.ChangeNames)
+	assert.Equal(t, []pdu.Change{pdu.ChangeNames}, fetch(), "somebody else's")
+
+	s.expect(pdu.ChangeNames)
+	u.Announce(pdu.ChangeNames | pdu.ChangeDropAgent)
+	assert.Equal(t, []pdu.Change{pdu.ChangeDropAgent}, fetch())
+}
+
+func TestAnnounceNeedsAFreeLane(t *testing.T) {
+	u := newUpstream(t)
+	release := hold(u)
+	defer release()
+	own := pdu.NewPMID(testDomain, 0, 0)
+	s := newSampling(t, u.address, 1)
+	assert.True(t, s.announce(own))
+	assert.False(t, s.announce(own), "the lane is busy")
+	release()
+	eventually(t, "the answer", func() bool {
+		s.sampler.mu.Lock()
+		defer s.sampler.mu.Unlock()
+		return !s.lanes[0].busy
+	})
+	assert.Equal(t, [][]pdu.PMID{{own}}, u.fetched())
+	assert.True(t, s.announce(own))
+}
+
+// Handlers drain and want, readers poll, the scheduler checks, all at once.
+func TestSamplerIsSafeForAll(t *testing.T) {
+	u := newUpstream(t)
+	s := newSampling(t, u.address, lanes)
+	var feeds []*feed
+	for i := range 20 {
+		feeds = append(feeds, feedOf(fmt.Sprintf("f%d", i), loadID, pdu.NewPMID(60, 5, i)))
+	}
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for n := range 100 {
+				s.want(time.Now().Add(time.Hour), 0, feeds[(5*i+n)%20], feeds[n%20])
+				s.drain()
+				s.check(time.Now())
+				_ = s.newest(feeds[n%20])
+			}
+		})
+	}
+	all.Wait()
+	s.sampled(feeds...)
+	eventually(t, "nothing under way", func() bool { return s.idle(feeds...) })
+}
+
+// result is an upstream answer with the given values.
+func result(at time.Time, sets ...pdu.ValueSet) *pmapi.Result {
+	return &pmapi.Result{Time: at, Sets: sets}
+}
+
+func valuesOf(id pdu.PMID, insts ...pdu.Inst) pdu.ValueSet {
+	set := pdu.ValueSet{PMID: id, Format: pdu.Block}
+	for _, inst := range insts {
+		set.Values = append(set.Values, pdu.Uint64Value(inst, uint64(inst)*10))
+	}
+	return set
+}
+
+// Evaluation is fast as long as equal instance sets are the same set.
+func TestInstanceSetsAreShared(t *testing.T) {
+	a, b, other := pdu.NewPMID(60, 1, 1), pdu.NewPMID(60, 1, 2), pdu.NewPMID(60, 2, 1)
+	otherDom := pdu.NewInDom(60, 2)
+	descs := map[pdu.PMID]pdu.Desc{
+		a:     {PMID: a, Type: pdu.TypeU64, InDom: binDom},
+		b:     {PMID: b, Type: pdu.TypeU64, InDom: binDom},
+		other: {PMID: other, Type: pdu.TypeU64, InDom: otherDom},
+	}
+	var names nameStore
+	m := newSampleMaker(&names)
+	var changed []pdu.InDom
+	take := func(sets ...pdu.ValueSet) *sample {
+		changed = nil
+		return m.make(result(time.Unix(1, 0), sets...), time.Now(), descs, func(d pdu.InDom) { changed = append(changed, d) })
+	}
+	first := take(valuesOf(a, 1, 2), valuesOf(b, 1, 2), valuesOf(other, 1, 2))
+	assert.Equal(t, []pdu.InDom{binDom, otherDom}, changed)
+	assert.Same(t, first.Values(a).Insts, first.Values(b).Insts, "of one domain")
+	assert.Equal(t, []pdu.Inst{1, 2}, first.Values(a).Insts.IDs())
+	assert.Equal(t, []uint64{10, 20}, first.Values(a).Bits)
+
+	second := take(valuesOf(a, 1, 2), valuesOf(b, 1, 2), valuesOf(other, 1, 2))
+	assert.Empty(t, changed)
+	assert.Same(t, first.Values(a).Insts, second.Values(b).Insts)
+	assert.Same(t, first.Values(other).Insts, second.Values(other).Insts)
+
+	third := take(valuesOf(a, 1, 2), valuesOf(b, 2), valuesOf(other, 2, 1))
+	assert.Equal(t, []pdu.InDom{binDom, otherDom}, changed, "fewer ones, another order")
+	assert.Same(t, first.Values(a).Insts, third.Values(a).Insts)
+	fourth := take(valuesOf(a, 1, 2), valuesOf(b, 2), valuesOf(other, 2, 1))
+	assert.Empty(t, changed, "metrics of a domain may differ for good")
+	assert.Same(t, third.Values(a).Insts, fourth.Values(a).Insts)
+	assert.Same(t, third.Values(b).Insts, fourth.Values(b).Insts)
+
+	m.forget()
+	assert.NotSame(t, fourth.Values(a).Insts, take(valuesOf(a, 1, 2)).Values(a).Insts)
+}
+
+// A sample owns all that it holds: the answer it was made from is overwritten by the next.
+func TestSampleIsACopy(t *testing.T) {
+	u := newUpstream(t)
+	s := newSampling(t, u.address, 1)
+	f := newFeed("f", &derived.Needs{}, []pdu.Desc{
+		{PMID: binID, Type: pdu.Type32, InDom: binDom}, {PMID: binTextID, Type: pdu.TypeString, InDom: binDom},
+	})
+	s.want(time.Now(), 0, f)
+	s.sampled(f)
+	old := s.newest(f)
+	u.tick(time.Second, map[pdu.PMID][]pdu.Value{
+		binID:     {pdu.Int32Value(4, 1), pdu.Int32Value(5, 2), pdu.Int32Value(6, 3)},
+		binTextID: {pdu.StringValue(4, "x"), pdu.StringValue(5, "y"), pdu.StringValue(6, "z")},
+	})
+	s.want(time.Now().Add(time.Hour), 0, f)
+	eventually(t, "a new sample", func() bool { return s.newest(f) != old })
+	assert.Equal(t, []pdu.Inst{1, 2, 3}, old.Values(binID).Insts.IDs())
+	assert.Equal(t, []uint64{10, 1<<32 - 20, 30}, old.Values(binID).Bits)
+	assert.Equal(t, [][]byte{[]byte("a"), []byte("b"), []byte("c")}, old.Values(binTextID).Blobs)
+	assert.Equal(t, time.Second, s.newest(f).Time().Sub(old.Time()))
+	s.note(func() { assert.Equal(t, []pdu.InDom{binDom, binDom}, s.domains) })
+}
+
+func TestSampleValues(t *testing.T) {
+	id := pdu.NewPMID(60, 0, 1)
+	for _, row := range []struct {
+		name string
+		desc pdu.Desc
+		set  pdu.ValueSet
+		code pdu.Code
+		bits []uint64
+	}{
+		{"an error", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Code: pdu.ErrNoAgent}, pdu.ErrNoAgent, nil},
+		{"nothing", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{}, 0, nil},
+		{"in situ", pdu.Desc{Type: pdu.TypeU32, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.TypeUnknown, Bits: 7}}}, 0, []uint64{7}},
+		{"another sign", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.Int64Value(pdu.NoInst, 7)}}, 0, []uint64{7}},
+		{"another width", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 7)}}, pdu.ErrType, nil},
+		{"in situ for a wide type", pdu.Desc{Type: pdu.TypeDouble, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.TypeUnknown, Bits: 7}}}, pdu.ErrType, nil},
+		{"a number for a string", pdu.Desc{Type: pdu.TypeString, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 7)}}, pdu.ErrType, nil},
+		{"a string for a number", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.StringValue(pdu.NoInst, "7")}}, pdu.ErrType, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.set.PMID = id
+			s := newSampleMaker(&nameStore{}).make(result(time.Unix(1, 0), row.set), time.Now(), map[pdu.PMID]pdu.Desc{id: row.desc}, func(pdu.InDom) {})
+			assert.Equal(t, row.code, s.Values(id).Code)
+			assert.ElementsMatch(t, row.bits, s.Values(id).Bits)
+			assert.Equal(t, pdu.ErrAgain, s.Values(id+1).Code, "not sampled")
+		})
+	}
+}
+
+// Older samples are kept as far apart as makes a rate worth something.
+func TestFeedKeepsAnchors(t *testing.T) {
+	at := func(ms int) *sample { return &sample{at: time.UnixMilli(int64(ms))} }
+	for _, row := range []struct {
+		name    string
+		history int
+		times   []int
+		want    []int // newest first
+	}{
+		{"no history", 0, []int{0, 1000, 2000}, []int{2000}},
+		{"close together", 1, []int{0, 10, 20, 30}, []int{30, 0}},
+		{"far apart", 1, []int{0, 5000, 10000, 15000}, []int{15000, 10000, 5000}},
+		{"mixed", 1, []int{0, 10, 1500, 1600, 1700}, []int{1700, 1500, 0}},
+		{"two deep", 2, []int{0, 1000, 2000, 3000, 4000}, []int{4000, 3000, 2000, 1000}},
+		{"clock set back", 1, []int{5000, 6000, 7000, 100, 200}, []int{200, 100, 7000}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := newFeed("f", &derived.Needs{History: row.history}, nil)
+			for _, ms := range row.times {
+				f.push(at(ms))
+			}
+			var got []int
+			for _, s := range f.samples {
+				got = append(got, int(s.at.UnixMilli()))
+			}
+			assert.Equal(t, row.want, got)
+			assert.LessOrEqual(t, len(f.samples), row.history+2)
+		})
+	}
+}

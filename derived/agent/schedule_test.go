@@ -1,0 +1,300 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// want is what a schedule has asked for.
+type want struct {
+	at    time.Duration // since the start
+	gap   time.Duration
+	feeds []*feed
+}
+
+// scheduling is a schedule whose wishes are noted. It lives in a synctest bubble.
+type scheduling struct {
+	*schedule
+	start time.Time
+
+	mu    sync.Mutex
+	wants []want // guarded by mu
+}
+
+// inBubble runs a test with a schedule that runs, on a clock that jumps.
+func inBubble(t *testing.T, warm time.Duration, test func(t *testing.T, s *scheduling)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scheduling{start: time.Now(), schedule: &schedule{
+			now: time.Now, warm: warm, wake: make(chan struct{}, 1), check: func(time.Time) {},
+		}}
+		s.want = func(now time.Time, gap time.Duration, feeds ...*feed) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if len(feeds) > 0 {
+				s.wants = append(s.wants, want{now.Sub(s.start), gap, slices.Clone(feeds)})
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go s.run(ctx)
+		test(t, s)
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// fetch notes a fetch of a context now.
+func (s *scheduling) fetch(p *plan, feeds ...*feed) {
+	s.fetched(p, time.Now(), feeds)
+	synctest.Wait()
+}
+
+// pass lets time go by.
+func (s *scheduling) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// wanted returns what was wanted since the last call.
+func (s *scheduling) wanted() []want {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wants := s.wants
+	s.wants = nil
+	return wants
+}
+
+// taken returns when something was wanted since the last call.
+func (s *scheduling) taken() (at []time.Duration) {
+	for _, w := range s.wanted() {
+		at = append(at, w.at)
+	}
+	return at
+}
+
+// planned is the number of plans that are followed.
+func (s *scheduling) planned() int {
+	s.schedule.mu.Lock()
+	defer s.schedule.mu.Unlock()
+	return len(s.plans)
+}
+
+func newPlan() *plan { return &plan{index: -1} }
+
+const ms = time.Millisecond
+
+func TestTypicalInterval(t *testing.T) {
+	for _, row := range []struct {
+		name      string
+		intervals []time.Duration
+		typical   time.Duration
+		steady    bool
+	}{
+		{"none", nil, 0, false},
+		{"one", []time.Duration{1000 * ms}, 1000 * ms, true},
+		{"regular", []time.Duration{1000 * ms, 1003 * ms, 998 * ms}, 1000 * ms, true},
+		{"one late", []time.Duration{100 * ms, 100 * ms, 300 * ms, 100 * ms}, 100 * ms, true},
+		{"fast and uneven", []time.Duration{10 * ms, 14 * ms, 8 * ms}, 10 * ms, true},
+		{"two that differ", []time.Duration{100 * ms, 5000 * ms}, 5000 * ms, false},
+		{"by hand", []time.Duration{700 * ms, 2000 * ms, 9000 * ms, 400 * ms, 60000 * ms}, 2000 * ms, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := newPlan()
+			now := time.Unix(0, 0)
+			p.fetched(now, nil)
+			for _, d := range row.intervals {
+				now = now.Add(d)
+				p.fetched(now, nil)
+			}
+			assert.Equal(t, row.typical, p.typical())
+			assert.Equal(t, row.steady, p.steady())
+		})
+	}
+	t.Run("the last eight count", func(t *testing.T) {
+		p := newPlan()
+		now := time.Unix(0, 0)
+		p.fetched(now, nil)
+		for i := range 20 {
+			d := 1000 * ms
+			if i >= 12 {
+				d = 500 * ms
+			}
+			now = now.Add(d)
+			p.fetched(now, nil)
+		}
+		assert.Len(t, p.intervals, remembered)
+		assert.Equal(t, 500*ms, p.typical())
+		assert.Equal(t, now.Add(500*ms-lead), p.at)
+	})
+}
+
+// A sample is asked for shortly before the fetch that will need it.
+func TestPrediction(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, s *scheduling) {
+		p, f := newPlan(), feedOf("f", loadID)
+		for range 3 {
+			s.fetch(p, f)
+			s.pass(time.Second)
+		}
+		s.taken()
+		for i := range 5 {
+			s.fetch(p, f)
+			s.pass(time.Second)
+			at := time.Duration(4+i)*time.Second - lead
+			assert.Equal(t, []time.Duration{at}, s.taken())
+		}
+		s.pass(30 * time.Second)
+		s.taken()
+		assert.Equal(t, 1, s.planned())
+		s.pass(time.Hour)
+		assert.Less(t, len(s.taken()), 61)
+		assert.Zero(t, s.planned(), "a context that does not come back is not sampled for")
+	})
+}
+
+// Before there is an interval the usual ones are tried.
+func TestLadder(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, s *scheduling) {
+		s.fetch(newPlan(), feedOf("f", loadID))
+		s.pass(3 * time.Hour)
+		got := s.taken()
+		var want []time.Duration
+		for _, d := range ladder {
+			want = append(want, d-lead)
+		}
+		for d := 2 * time.Minute; d <= ladderEnd; d += time.Minute {
+			want = append(want, d-lead)
+		}
+		assert.Equal(t, want, got)
+		assert.Zero(t, s.planned())
+	})
+}
+
+// Contexts that cannot be foretold find a sample that is young for them, as long as they are active.
+func TestIrregularContext(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, s *scheduling) {
+		p, f := newPlan(), feedOf("f", loadID)
+		for _, d := range []time.Duration{700 * ms, 3 * time.Second, 1200 * ms, 9 * time.Second, 400 * ms} {
+			s.fetch(p, f)
+			s.pass(d)
+		}
+		s.taken()
+		s.fetch(p, f)
+		start := time.Since(s.start)
+		s.pass(2 * time.Minute)
+		got := s.taken()
+		assert.Equal(t, start+leastPace, got[0], "a fourth of 400 ms")
+		for i := range got[1:] {
+			assert.Equal(t, leastPace, got[i+1]-got[i])
+		}
+		assert.LessOrEqual(t, got[len(got)-1], start+restless)
+		assert.Greater(t, got[len(got)-1], start+restless-time.Second)
+	})
+}
+
+// Contexts that are due together share what is asked for.
+func TestCoincidingPlans(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, s *scheduling) {
+		a, b, c := newPlan(), newPlan(), newPlan()
+		fa, fb, fc := feedOf("a", loadID), feedOf("b", countID), feedOf("c", nameID)
+		for range 4 {
+			s.fetch(a, fa)
+			s.pass(lead / 4)
+			s.fetch(b, fb)
+			s.pass(lead)
+			s.fetch(c, fc)
+			s.pass(time.Second - lead - lead/4)
+		}
+		s.fetch(a, fa)
+		s.pass(lead / 4)
+		s.fetch(b, fb)
+		s.pass(lead)
+		s.fetch(c, fc)
+		s.wanted()
+		s.pass(time.Second - lead)
+		got := s.wanted()
+		if assert.Len(t, got, 2) {
+			assert.Equal(t, []*feed{fa, fb}, got[0].feeds)
+			assert.Equal(t, []*feed{fc}, got[1].feeds)
+			assert.Equal(t, minGap, got[0].gap)
+		}
+	})
+}
+
+func TestEndedPlanIsForgotten(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, s *scheduling) {
+		a, b := newPlan(), newPlan()
+		f := feedOf("f", loadID)
+		for range 3 {
+			s.fetch(a, f)
+			s.fetch(b, f)
+			s.pass(time.Second)
+		}
+		s.end(a)
+		s.end(a) // once more does no harm
+		s.end(b)
+		s.taken()
+		s.pass(time.Hour)
+		assert.Empty(t, s.taken())
+		assert.Equal(t, -1, a.index)
+	})
+}
+
+func TestPlansAreBounded(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, s *scheduling) {
+		for range maxPlans + 10 {
+			s.fetched(newPlan(), time.Now(), nil)
+		}
+		assert.Equal(t, maxPlans, s.planned())
+	})
+}
+
+func TestKeepWarm(t *testing.T) {
+	inBubble(t, 10*time.Second, func(t *testing.T, s *scheduling) {
+		s.pass(time.Second)
+		f := feedOf("f", loadID)
+		s.keepWarm([]*feed{f})
+		s.pass(35 * time.Second)
+		got := s.wanted()
+		assert.Len(t, got, 3)
+		for i, w := range got {
+			assert.Equal(t, time.Duration(i+1)*10*time.Second, w.at)
+			assert.Equal(t, time.Second, w.gap, "one that somebody has asked for is as good")
+			assert.Equal(t, []*feed{f}, w.feeds)
+		}
+		s.keepWarm(nil)
+		s.pass(time.Minute)
+		assert.Empty(t, s.taken())
+	})
+}
+
+// Idle means idle.
+func TestNothingIsSampledForNobody(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, s *scheduling) {
+		s.keepWarm([]*feed{feedOf("f", loadID)})
+		s.pass(24 * time.Hour)
+		assert.Empty(t, s.taken())
+	})
+}
+
+// The lanes are looked after even when nobody fetches.
+func TestOverdueLanesAreFoundWhenIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var checks int
+		s := &schedule{
+			now: time.Now, wake: make(chan struct{}, 1), check: func(time.Time) { checks++ },
+			want: func(time.Time, time.Duration, ...*feed) {},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go s.run(ctx)
+		time.Sleep(10*idleCheck + 1)
+		synctest.Wait()
+		assert.Equal(t, 11, checks)
+		cancel()
+	})
+}

@@ -1,0 +1,438 @@
+package agent
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// Root is the name of the subtree of the PMNS that the agent serves.
+const Root = "derived"
+
+// Definition is a derived metric with what its configuration file says about it besides.
+type Definition struct {
+	*derived.Definition
+	OneLine, Help *string // nil: not given
+	File          string
+	Line          int
+
+	// Explain renders a message about a place in the expression for people: with the position in
+	// the file, the line and a caret. Nil: only the message.
+	Explain func(offset int, msg string) string
+}
+
+// Failure is a definition that cannot be read.
+type Failure struct {
+	Name    string // of the definition; "": the problem is the file's
+	Message string
+}
+
+// Config is all definitions as they are configured now.
+type Config struct {
+	Definitions []Definition
+	Failures    []Failure
+
+	// Unread reports whether a file could not be read, or not to its end. What it defined before stays
+	// in service. Nil: everything was read.
+	Unread func(file string) bool
+}
+
+// service is everything served at one time. Immutable, except that feeds take new samples.
+type service struct {
+	set     *derived.Set
+	metrics []*metric // in the order of their full names
+	byID    map[pdu.PMID]*metric
+	retired map[pdu.PMID]pdu.Desc // identities given up while the process lives
+	names   *pmda.Namespace
+	bound   bool // the operands have been looked up
+	good    int  // metrics that are bound
+
+	instances []pdu.Instance // of definitionInDom
+	sources   map[string]Definition
+}
+
+// metric is one definition as it is served.
+type metric struct {
+	def       Definition
+	id        pdu.PMID
+	desc      pdu.Desc
+	described bool            // desc is what the metric has, or had when last bound
+	derived   *derived.Metric // nil: not bound
+	feed      *feed           // nil: not bound
+	protected bool            // its operands are only for known users
+	inst      pdu.Inst        // in definitionInDom
+	state     string
+	problem   string // why it is not served, or served as it was
+	reported  bool   // the problem is one of Config.Failures
+}
+
+// The states of a definition, as derived.control.definition.state shows them.
+const (
+	stateBound   = "bound"   // served
+	stateKept    = "kept"    // the new text is wrong, the last good one is served
+	stateUnbound = "unbound" // an operand is missing
+	stateFailed  = "failed"  // the definition is wrong
+	stateWaiting = "waiting" // the operands have not been looked up yet
+)
+
+func (m *metric) fullName() string { return Root + "." + m.def.Name }
+
+// code is what a metric answers that is not bound, to a fetch or, if it has none, for its descriptor.
+func (m *metric) code() pdu.Code {
+	if m.described || m.state == stateWaiting {
+		return pdu.ErrAgain
+	}
+	return pdu.ErrBadDerive
+}
+
+// plan for a service: definitions, what is known of the collector, and what was before.
+type blueprint struct {
+	config    Config
+	catalog   derived.Catalog // nil: not looked up yet
+	operands  map[pdu.PMID]pdu.Desc
+	before    *service // nil: none
+	ids       *identities
+	protected []string // names of operands, or of nodes above them, that only known users may see
+	log       logrus.FieldLogger
+
+	// What follows is made by build.
+	problems map[string]string // of definitions that are not those of the configuration, by name
+	reported map[string]bool   // names whose problem is one of Config.Failures
+	secret   map[pdu.PMID]bool // the protected operands
+}
+
+// build makes a service. Definitions that became wrong while they are served stay as they were.
+func (b *blueprint) build() *service {
+	defs := b.definitions()
+	catalog := b.catalog
+	if catalog == nil {
+		catalog = derived.CatalogMap{}
+	}
+	set := bind(defs, catalog)
+	for again := true; again; { // an old definition that comes back may mend others, or break them
+		again = false
+		for i, d := range defs {
+			m, _ := set.Lookup(d.Name)
+			old, served := b.formerly(d.Name)
+			problem := fault(d, m)
+			if problem == "" || !served || old.Text == d.Text || b.catalog == nil {
+				continue
+			}
+			b.problems[d.Name] = problem
+			defs[i] = old
+			again = true
+		}
+		if again {
+			set = bind(defs, catalog)
+		}
+	}
+	b.secret = b.secrets(defs, catalog)
+	return b.assemble(set, defs)
+}
+
+// fault is what is wrong with a definition, "" if that is nothing or only that operands are missing.
+func fault(d Definition, m *derived.Metric) string {
+	switch {
+	case m.Err == nil && len(m.Needs().Operands) > maxPart:
+		return fmt.Sprintf("derived metric %s: %d operand metrics, %d are the most that are sampled together",
+			d.Name, len(m.Needs().Operands), maxPart)
+	case m.Err == nil || m.Err.Unbound():
+		return ""
+	}
+	return explain(d, m.Err)
+}
+
+func bind(defs []Definition, catalog derived.Catalog) *derived.Set {
+	plain := make([]*derived.Definition, len(defs))
+	for i, d := range defs {
+		plain[i] = d.Definition
+	}
+	return derived.NewSet(plain, catalog, Root)
+}
+
+// formerly returns the definition of a name that is served now.
+func (b *blueprint) formerly(name string) (Definition, bool) {
+	if b.before == nil {
+		return Definition{}, false
+	}
+	d, ok := b.before.sources[name]
+	return d, ok
+}
+
+// definitions returns those to serve, each name once: what the configuration has, of several with one
+// name the last, and for names that it fails to define what is served already.
+func (b *blueprint) definitions() []Definition {
+	b.problems, b.reported = make(map[string]string), make(map[string]bool)
+	var defs []Definition
+	at := make(map[string]int, len(b.config.Definitions))
+	for _, d := range b.config.Definitions {
+		if i, ok := at[d.Name]; ok {
+			defs[i] = d
+			continue
+		}
+		at[d.Name] = len(defs)
+		defs = append(defs, d)
+	}
+	keep := func(d Definition, problem string) {
+		if _, ok := at[d.Name]; ok {
+			return
+		}
+		at[d.Name] = len(defs)
+		defs = append(defs, d)
+		b.problems[d.Name], b.reported[d.Name] = problem, true
+	}
+	for _, f := range b.config.Failures {
+		if old, served := b.formerly(f.Name); served {
+			keep(old, f.Message)
+		}
+	}
+	if b.before == nil || b.config.Unread == nil {
+		return defs
+	}
+	for _, m := range b.before.metrics {
+		if b.config.Unread(m.def.File) {
+			keep(m.def, m.def.File+" could not be read")
+		}
+	}
+	return defs
+}
+
+func explain(d Definition, err *derived.Error) string {
+	if d.Explain == nil {
+		return err.Error()
+	}
+	return d.Explain(err.Offset(), err.Error())
+}
+
+func (b *blueprint) assemble(set *derived.Set, defs []Definition) *service {
+	s := &service{
+		set: set, bound: b.catalog != nil,
+		byID: make(map[pdu.PMID]*metric, len(defs)), retired: make(map[pdu.PMID]pdu.Desc),
+		sources: make(map[string]Definition, len(defs)),
+	}
+	for _, d := range defs {
+		m, err := b.metric(set, d)
+		if err != nil {
+			b.log.WithError(err).WithField("metric", d.Name).Error("definition has no identity")
+			continue
+		}
+		s.metrics = append(s.metrics, m)
+		s.byID[m.id] = m
+		if m.derived != nil {
+			s.sources[d.Name] = d
+		} else if old, ok := b.formerly(d.Name); ok && old.Text == d.Text {
+			s.sources[d.Name] = d // unbound for now
+		}
+	}
+	b.retire(s)
+	slices.SortFunc(s.metrics, func(x, y *metric) int { return cmp.Compare(x.def.Name, y.def.Name) })
+	s.name(b)
+	for _, m := range s.metrics {
+		if m.derived != nil {
+			s.good++
+		}
+	}
+	return s
+}
+
+// metric makes one metric of a set.
+func (b *blueprint) metric(set *derived.Set, d Definition) (*metric, error) {
+	bound, _ := set.Lookup(d.Name)
+	m := &metric{def: d, problem: b.problems[d.Name], reported: b.reported[d.Name]}
+	wrong := fault(d, bound)
+	var err error
+	if bound.Err == nil && wrong == "" && b.catalog != nil {
+		m.derived, m.state = bound, stateBound
+		if m.problem != "" {
+			m.state = stateKept
+		}
+		m.id, err = b.ids.bound(d.Name, d.Text, bound.Desc)
+		m.desc, m.described = bound.Desc, true
+		m.desc.PMID = m.id
+		m.feed = b.feed(m)
+		m.protected = b.isProtected(bound)
+	} else {
+		m.id, err = b.ids.named(d.Name)
+		m.desc, m.described = b.ids.remembered(d.Name, d.Text)
+		switch {
+		case b.catalog == nil:
+			m.state = stateWaiting
+		case wrong != "":
+			m.state = stateFailed
+		default:
+			m.state, wrong = stateUnbound, explain(d, bound.Err)
+		}
+		if b.catalog != nil && m.problem == "" {
+			m.problem = wrong
+		}
+	}
+	if n, ok := b.ids.number(m.id); ok {
+		m.inst = pdu.Inst(n)
+	}
+	return m, err
+}
+
+// feed returns the feed of the name if that fetches the right operands, else a new one.
+func (b *blueprint) feed(m *metric) *feed {
+	needs := m.derived.Needs()
+	descs := make([]pdu.Desc, len(needs.Operands))
+	for i, id := range needs.Operands {
+		descs[i] = b.operands[id]
+	}
+	if b.before != nil {
+		if old := b.before.find(m.fullName()); old != nil && old.feed != nil && old.feed.serves(needs, descs) {
+			return old.feed
+		}
+	}
+	return newFeed(m.def.Name, needs, descs)
+}
+
+// secrets finds the operands that belong to agents that show their values to known users only. The
+// values come to us as to a known user and must not go to others. What counts is the operand itself,
+// however many definitions lie between it and the metric that is served.
+func (b *blueprint) secrets(defs []Definition, catalog derived.Catalog) map[pdu.PMID]bool {
+	found := make(map[pdu.PMID]bool)
+	for _, d := range defs {
+		for name := range d.Names {
+			if !b.isSecret(name) {
+				continue
+			}
+			if desc, err := catalog.Desc(name); err == nil {
+				found[desc.PMID] = true
+			}
+		}
+	}
+	return found
+}
+
+func (b *blueprint) isSecret(name string) bool {
+	return slices.ContainsFunc(b.protected, func(node string) bool {
+		return name == node || strings.HasPrefix(name, node+".")
+	})
+}
+
+func (b *blueprint) isProtected(m *derived.Metric) bool {
+	return slices.ContainsFunc(m.Needs().Operands, func(id pdu.PMID) bool { return b.secret[id] })
+}
+
+// retire keeps the descriptors of identities that a change of metadata has ended.
+func (b *blueprint) retire(s *service) {
+	if b.before == nil {
+		return
+	}
+	for id, desc := range b.before.retired {
+		s.retired[id] = desc
+	}
+	for id, old := range b.before.byID {
+		if now := b.ids.metrics[old.def.Name]; old.described && now.PMID != id && s.byID[id] == nil {
+			s.retired[id] = old.desc
+		}
+	}
+}
+
+// name makes the name space and the instances of definitionInDom. Metrics that are not bound can be
+// looked up but are not shown to those who look around. A name cannot be a metric and a node above
+// others: of names that clash those that are served already stay, then the older ones.
+func (s *service) name(b *blueprint) {
+	metrics := slices.Clone(s.metrics)
+	slices.SortStableFunc(metrics, func(x, y *metric) int {
+		return cmp.Or(cmp.Compare(b.newcomer(x), b.newcomer(y)), cmp.Compare(x.inst, y.inst))
+	})
+	entries := controlEntries(b.ids.domain)
+	for _, m := range metrics {
+		hidden := !m.described || s.bound && m.derived == nil
+		entries = append(entries, pmda.Entry{Name: m.fullName(), PMID: m.id, Hidden: hidden})
+	}
+	var err error
+	s.names, err = pmda.NewNamespace(Root, entries)
+	for _, refused := range nameErrors(err) {
+		if m := s.find(refused.Name); m != nil {
+			m.derived, m.feed, m.described = nil, nil, false
+			m.state, m.problem, m.reported = stateFailed, refused.Error(), false
+		}
+	}
+	for _, m := range s.metrics {
+		s.instances = append(s.instances, pdu.Instance{ID: m.inst, Name: m.def.Name})
+	}
+}
+
+// newcomer is 0 for a metric that is served already, 1 for any other.
+func (b *blueprint) newcomer(m *metric) int {
+	if b.before != nil {
+		if old := b.before.find(m.fullName()); old != nil && old.derived != nil {
+			return 0
+		}
+	}
+	return 1
+}
+
+// nameErrors takes the error of NewNamespace apart.
+func nameErrors(err error) []*pmda.NameError {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	var all []*pmda.NameError
+	for _, one := range joined.Unwrap() {
+		if refused, ok := errors.AsType[*pmda.NameError](one); ok {
+			all = append(all, refused)
+		}
+	}
+	return all
+}
+
+// find returns a metric by its full name.
+func (s *service) find(name string) *metric {
+	short, ok := strings.CutPrefix(name, Root+".")
+	if !ok {
+		return nil
+	}
+	i, ok := slices.BinarySearchFunc(s.metrics, short, func(m *metric, name string) int { return cmp.Compare(m.def.Name, name) })
+	if !ok {
+		return nil
+	}
+	return s.metrics[i]
+}
+
+// under calls yield for all metrics at or below a node.
+func (s *service) under(name string, yield func(*metric) bool) {
+	short := strings.TrimPrefix(strings.TrimPrefix(name, Root), ".")
+	i, _ := slices.BinarySearchFunc(s.metrics, short, func(m *metric, name string) int { return cmp.Compare(m.def.Name, name) })
+	for _, m := range s.metrics[i:] {
+		rest, ok := strings.CutPrefix(m.def.Name, short)
+		if !ok {
+			return
+		}
+		if (short == "" || rest == "" || rest[0] == '.') && !yield(m) {
+			return
+		}
+	}
+}
+
+// sameNames reports whether two services show the same names with the same identities.
+func (s *service) sameNames(t *service) bool {
+	if t == nil {
+		return false
+	}
+	a, errA := s.names.Traverse(0, Root)
+	b, errB := t.names.Traverse(0, Root)
+	if errA != nil || errB != nil || !slices.Equal(a, b) {
+		return false
+	}
+	for _, name := range a {
+		x, errX := s.names.Lookup(0, name)
+		y, errY := t.names.Lookup(0, name)
+		if errX != nil || errY != nil || x != y {
+			return false
+		}
+	}
+	return true
+}

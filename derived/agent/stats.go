@@ -1,0 +1,41 @@
+package agent
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// stats is what the agent counts about itself. All fields may be read at any time.
+type stats struct {
+	requests        atomic.Uint64
+	longest         atomic.Int64 // longest time from a request's arrival to its reply, ns
+	values          atomic.Uint64
+	evaluations     atomic.Uint64
+	stale           atomic.Uint64 // metrics answered PM_ERR_AGAIN because no sample was young enough
+	oldest          atomic.Int64  // greatest age of a served sample, ns
+	upstreamFetches atomic.Uint64
+	upstreamMetrics atomic.Uint64
+	upstreamErrors  atomic.Uint64
+	upstreamLongest atomic.Int64 // ns
+	connected       atomic.Bool
+	reloads         atomic.Uint64
+	reloadTook      atomic.Int64 // ns
+}
+
+// raise makes v the value of m if it is larger.
+func raise(m *atomic.Int64, v int64) {
+	for {
+		old := m.Load()
+		if v <= old || m.CompareAndSwap(old, v) {
+			return
+		}
+	}
+}
+
+func (s *stats) replied(took time.Duration) {
+	s.requests.Add(1)
+	raise(&s.longest, int64(took))
+}
+
+func (s *stats) upstreamTook(took time.Duration) { raise(&s.upstreamLongest, int64(took)) }
+func (s *stats) served(age time.Duration)        { raise(&s.oldest, int64(age)) }

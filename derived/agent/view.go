@@ -1,0 +1,215 @@
+package agent
+
+import (
+	"hash/maphash"
+	"time"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+const (
+	// minStep is how far apart two fetches of a context must be for the later one to be a step of
+	// its history: one pmlogger fetches a metric of two groups twice within a millisecond.
+	minStep = 10 * time.Millisecond
+
+	// maxViews bounds how many contexts have a history. Beyond it the one that was idle longest
+	// starts anew.
+	maxViews = 4096
+
+	// maxEntries bounds the metrics in all these histories together, some 60 bytes each.
+	maxEntries = 1 << 20
+
+	// youngEnough is the age up to which a sample may always be served.
+	youngEnough = time.Second
+
+	// missedAge is the age of a sample from which it was not made for the fetch it is served to.
+	missedAge = 4 * lead
+
+	// warmEnough is how old the previous value of a context's first fetch may be.
+	warmEnough = time.Minute
+)
+
+// viewKey is a client context and what it fetches together. A context that fetches two lists of
+// metrics, as a pmlogger with two groups does, is two clients to us.
+type viewKey struct {
+	client  pmda.Client
+	context pdu.ContextID
+	list    uint64 // hash of the PMIDs
+}
+
+// view is what one context has seen. It belongs to the request loop.
+type view struct {
+	key     viewKey
+	service *service
+	entries []entry // one for each PMID of the list, in order
+	feeds   []*feed // of all entries that have one
+	plan    plan
+	used    time.Time
+}
+
+// entry is one metric of a view.
+type entry struct {
+	id     pdu.PMID
+	metric *metric // nil: none of ours
+	feed   *feed
+	seen   []*sample // those that the context was served from, newest first
+	stale  bool      // nothing young enough this time
+	missed bool      // what was foretold for this fetch did not come
+}
+
+// views are all contexts that fetch.
+type views struct {
+	seed     maphash.Seed
+	entries  int    // of all views
+	dropped  uint64 // contexts that had to start anew to make room
+	byKey    map[viewKey]*view
+	ofClient map[pmda.Client]map[viewKey]struct{}
+}
+
+func newViews() *views {
+	return &views{
+		seed: maphash.MakeSeed(), byKey: make(map[viewKey]*view),
+		ofClient: make(map[pmda.Client]map[viewKey]struct{}),
+	}
+}
+
+// of returns the view of a request, up to date with the service.
+func (vs *views) of(s *service, req *pmda.FetchRequest, end func(*view)) *view {
+	key := viewKey{req.Client, req.Context, vs.hash(req.PMIDs)}
+	v := vs.byKey[key]
+	if v == nil {
+		for len(vs.byKey) >= maxViews || len(vs.byKey) > 0 && vs.entries+len(req.PMIDs) > maxEntries {
+			vs.evict(end)
+		}
+		vs.entries += len(req.PMIDs)
+		v = &view{key: key, entries: make([]entry, len(req.PMIDs)), plan: plan{index: -1}}
+		for i, id := range req.PMIDs {
+			v.entries[i].id = id
+		}
+		vs.byKey[key] = v
+		if vs.ofClient[key.client] == nil {
+			vs.ofClient[key.client] = make(map[viewKey]struct{})
+		}
+		vs.ofClient[key.client][key] = struct{}{}
+	}
+	v.used = req.Arrived
+	v.follow(s)
+	return v
+}
+
+func (vs *views) hash(ids []pdu.PMID) uint64 {
+	var h maphash.Hash
+	h.SetSeed(vs.seed)
+	for _, id := range ids {
+		maphash.WriteComparable(&h, id)
+	}
+	return h.Sum64()
+}
+
+// follow brings a view to a new service. The history of a metric goes on if its feed does.
+func (v *view) follow(s *service) {
+	if v.service == s {
+		return
+	}
+	v.service = s
+	v.feeds = nil
+	for i := range v.entries {
+		e := &v.entries[i]
+		e.metric = s.byID[e.id]
+		var f *feed
+		if e.metric != nil {
+			f = e.metric.feed
+		}
+		if f != e.feed {
+			e.feed, e.seen = f, nil
+		}
+		if f != nil {
+			v.feeds = append(v.feeds, f)
+		}
+	}
+}
+
+// evict ends the view that was idle longest; there is one.
+func (vs *views) evict(end func(*view)) {
+	var oldest *view
+	for _, v := range vs.byKey {
+		if oldest == nil || v.used.Before(oldest.used) {
+			oldest = v
+		}
+	}
+	vs.dropped++
+	vs.remove(oldest, end)
+}
+
+func (vs *views) remove(v *view, end func(*view)) {
+	end(v)
+	vs.entries -= len(v.entries)
+	delete(vs.byKey, v.key)
+	delete(vs.ofClient[v.key.client], v.key)
+	if len(vs.ofClient[v.key.client]) == 0 {
+		delete(vs.ofClient, v.key.client)
+	}
+}
+
+// end forgets all contexts of a client that has gone.
+func (vs *views) end(c pmda.Client, end func(*view)) {
+	for key := range vs.ofClient[c] {
+		vs.remove(vs.byKey[key], end)
+	}
+}
+
+// patience is how old a sample may be for this fetch: 1 s, or 1.5 times the context's interval, which
+// before the second fetch is taken to be the time since the first.
+func (v *view) patience(now time.Time) time.Duration {
+	interval := v.plan.typical()
+	if interval == 0 && !v.plan.last.IsZero() {
+		interval = now.Sub(v.plan.last)
+	}
+	return max(youngEnough, interval+interval/2)
+}
+
+// advance makes the newest sample of the feed part of the entry's history. The sampler's lock is
+// held. Without history only the newest sample counts; warm lets a context that fetches for the
+// first time continue from what the feed has sampled before.
+func (e *entry) advance(now time.Time, patience time.Duration, warm bool) {
+	cur := e.feed.newest()
+	e.stale = cur == nil || now.Sub(cur.taken) > patience
+	e.missed = e.stale || len(e.seen) > 0 && cur == e.seen[0] || now.Sub(cur.taken) > missedAge
+	if e.stale {
+		return
+	}
+	depth := e.feed.needs.History + 1
+	switch {
+	case depth == 1:
+		e.seen = append(e.seen[:0], cur)
+	case len(e.seen) == 0 || cur.at.Before(e.seen[0].at): // new, or the collector's clock was set back
+		e.seen = append(e.seen[:0], cur)
+		if warm {
+			e.warm(cur, depth)
+		}
+	case cur != e.seen[0] && cur.at.Sub(e.seen[0].at) >= minStep:
+		if len(e.seen) < depth {
+			e.seen = append(e.seen, nil)
+		}
+		copy(e.seen[1:], e.seen)
+		e.seen[0] = cur
+	}
+}
+
+// warm continues a history with older samples of the feed: such as are far enough apart for a rate to
+// mean something, or, where a history has just begun, the oldest there is.
+func (e *entry) warm(cur *sample, depth int) {
+	last := cur
+	for i, s := range e.feed.samples[1:] {
+		if len(e.seen) == depth || cur.at.Sub(s.at) > time.Duration(depth)*warmEnough {
+			return
+		}
+		gap := last.at.Sub(s.at)
+		oldest := i == len(e.feed.samples)-2 && len(e.seen) == 1
+		if gap >= anchorGap/2 || oldest && gap >= minStep {
+			e.seen = append(e.seen, s)
+			last = s
+		}
+	}
+}

@@ -1,0 +1,415 @@
+package agent
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	logtest "github.com/sirupsen/logrus/hooks/test"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi"
+)
+
+// bench is an agent without any goroutine: the test is its request loop, its sampler and its clock.
+type bench struct {
+	tb    testing.TB
+	agent *Agent
+	site  *site
+	now   time.Time
+	maker *sampleMaker
+}
+
+func newBench(t *testing.T, c Config, change ...func(*Options)) *bench {
+	t.Helper()
+	b := &bench{tb: t, site: newSite(t), now: time.Unix(1_000_000, 0)}
+	log, _ := logtest.NewNullLogger()
+	o := Options{
+		Domain: testDomain, Load: func() Config { return Config{} }, FirstFetch: true, Log: log,
+		Now: func() time.Time { return b.now },
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	b.agent = New(o)
+	b.maker = newSampleMaker(&b.agent.names)
+	b.serve(c)
+	return b
+}
+
+func (b *bench) serve(c Config) {
+	b.tb.Helper()
+	b.agent.service.Store(b.site.serve(c))
+}
+
+func (b *bench) metric(name string) *metric { return b.site.metric(name) }
+
+// pass lets time go by.
+func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
+
+// sample makes a sample of up.count with the value n, taken now, for metrics.
+func (b *bench) sample(n uint64, metrics ...string) *sample { return b.sampleAt(b.now, n, metrics...) }
+
+// sampleAt does the same by a clock of pmcd's that differs from ours.
+func (b *bench) sampleAt(at time.Time, n uint64, metrics ...string) *sample {
+	b.tb.Helper()
+	set := pdu.ValueSet{PMID: countID, Format: pdu.Block, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, n)}}
+	descs := map[pdu.PMID]pdu.Desc{countID: b.site.catalog["up.count"].desc}
+	s := b.maker.make(&pmapi.Result{Time: at, Sets: []pdu.ValueSet{set}}, b.now, descs, func(pdu.InDom) {})
+	for _, name := range metrics {
+		b.metric(name).feed.push(s)
+	}
+	return s
+}
+
+// fetch fetches metrics by name as a client and context.
+func (b *bench) fetch(c pmda.Client, ctx pdu.ContextID, names ...string) []pdu.ValueSet {
+	b.tb.Helper()
+	req := pmda.FetchRequest{Client: c, Context: ctx, Profile: &pdu.Profile{}, Arrived: b.now}
+	for _, name := range names {
+		req.PMIDs = append(req.PMIDs, b.metric(name).id)
+	}
+	return b.fetchRequest(&req)
+}
+
+func (b *bench) fetchRequest(req *pmda.FetchRequest) []pdu.ValueSet {
+	b.tb.Helper()
+	var w pdu.ResultWriter
+	require.NoError(b.tb, b.agent.Fetch(req, &w))
+	require.Equal(b.tb, len(req.PMIDs), w.Len())
+	var res pdu.Result
+	require.NoError(b.tb, res.Decode(w.Append(nil, 0, 0)[pdu.HeaderSize:]))
+	return res.Sets
+}
+
+// number is the value of the first set, as text: "12", "no value" or an error.
+func number(m *metric, set pdu.ValueSet) string {
+	switch {
+	case set.Code < 0:
+		return set.Code.Error()
+	case len(set.Values) == 0:
+		return "no value"
+	}
+	return fmt.Sprint(m.desc.Type.Float64(set.Values[0].Bits))
+}
+
+// value fetches one metric.
+func (b *bench) value(c pmda.Client, ctx pdu.ContextID, name string) string {
+	b.tb.Helper()
+	return number(b.metric(name), b.fetch(c, ctx, name)[0])
+}
+
+func withoutWarmStart(o *Options) { o.FirstFetch = false }
+
+// delta() is the change since the client's own previous fetch, whatever others do.
+func TestEachContextHasItsOwnHistory(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
+	b.sample(100, "d")
+	for name, row := range map[string]struct {
+		client  pmda.Client
+		context pdu.ContextID
+	}{"fast": {1, 0}, "slow": {2, 0}, "another context of the slow one": {2, 1}} {
+		assert.Equal(t, "no value", b.value(row.client, row.context, "d"), name)
+	}
+	for i := range 10 {
+		b.pass(time.Second)
+		b.sample(100+uint64(i+1)*7, "d")
+		assert.Equal(t, "7", b.value(1, 0, "d"))
+	}
+	assert.Equal(t, "70", b.value(2, 0, "d"))
+	b.pass(time.Second)
+	b.sample(177, "d")
+	assert.Equal(t, "7", b.value(1, 0, "d"))
+	assert.Equal(t, "7", b.value(2, 0, "d"))
+	assert.Equal(t, "77", b.value(2, 1, "d"))
+}
+
+func TestRateDividesBySampleTimes(t *testing.T) {
+	b := newBench(t, conf("r = rate(up.count)"), withoutWarmStart)
+	at := time.Unix(5_000_000, 0) // pmcd's clock, not ours
+	b.sampleAt(at, 100, "r")
+	assert.Equal(t, "no value", b.value(1, 0, "r"))
+	b.pass(time.Second)
+	b.sampleAt(at.Add(4*time.Second), 120, "r")
+	assert.Equal(t, "5", b.value(1, 0, "r"))
+}
+
+// A pmlogger with two groups fetches two lists of metrics in one context.
+func TestTwoListsOfOneContext(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
+	both := func() string { return number(b.metric("d"), b.fetch(1, 0, "c", "d")[1]) }
+	b.sample(100, "c", "d")
+	assert.Equal(t, "no value", b.value(1, 0, "d"))
+	assert.Equal(t, "no value", both())
+	for i := range 5 {
+		b.pass(time.Second)
+		b.sample(101+uint64(i), "c", "d")
+		assert.Equal(t, "1", b.value(1, 0, "d"))
+	}
+	assert.Equal(t, "5", both())
+	assert.Len(t, b.agent.views.byKey, 2)
+}
+
+func TestHistoryEndsWithTheClient(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
+	b.sample(100, "d")
+	b.fetch(1, 0, "d")
+	b.fetch(1, 1, "d")
+	b.fetch(2, 0, "d")
+	b.pass(time.Second)
+	b.sample(110, "d")
+	b.agent.EndContext(1)
+	assert.Len(t, b.agent.views.byKey, 1)
+	assert.Len(t, b.agent.schedule.plans, 1)
+	assert.Equal(t, "no value", b.value(1, 0, "d"), "the successor has the same numbers")
+	assert.Equal(t, "10", b.value(2, 0, "d"))
+	b.agent.EndContext(1)
+	b.agent.EndContext(2)
+	b.agent.EndContext(77) // a client that never asked for anything
+	assert.Empty(t, b.agent.views.byKey)
+	assert.Empty(t, b.agent.views.ofClient)
+	assert.Empty(t, b.agent.schedule.plans)
+	assert.Zero(t, b.agent.views.entries)
+}
+
+// Fetches that are closer than minStep are one step of the history.
+func TestFetchesThatComeTogether(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
+	b.sample(100, "d")
+	b.value(1, 0, "d")
+	b.pass(time.Second)
+	b.sample(110, "d")
+	assert.Equal(t, "10", b.value(1, 0, "d"))
+	assert.Equal(t, "10", b.value(1, 0, "d"), "of the same sample")
+	b.pass(minStep - 1)
+	b.sample(111, "d")
+	assert.Equal(t, "10", b.value(1, 0, "d"), "of a sample that is as good as the same")
+	b.pass(1)
+	b.sample(112, "d")
+	assert.Equal(t, "2", b.value(1, 0, "d"))
+}
+
+func TestClockOfTheCollectorIsSetBack(t *testing.T) {
+	b := newBench(t, conf("r = rate(up.count)"), withoutWarmStart)
+	at := time.Unix(5_000_000, 0)
+	b.sampleAt(at, 100, "r")
+	b.value(1, 0, "r")
+	b.pass(time.Second)
+	b.sampleAt(at.Add(-time.Hour), 110, "r")
+	assert.Equal(t, "no value", b.value(1, 0, "r"))
+	b.pass(time.Second)
+	b.sampleAt(at.Add(-time.Hour+time.Second), 120, "r")
+	assert.Equal(t, "10", b.value(1, 0, "r"), "history starts anew")
+}
+
+// The first fetch of a context can continue from what was sampled before it came.
+func TestFirstFetch(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		warm  bool
+		ago   []time.Duration // when up.count was sampled before, oldest first; 100, 101 …
+		value string
+	}{
+		{"warm", true, []time.Duration{10 * time.Second}, "1"},
+		{"from the nearest that is far enough", true, []time.Duration{10 * time.Second, 5 * time.Second}, "1"},
+		{"not from one just before", true, []time.Duration{10 * time.Second, 5 * time.Second, 100 * ms}, "2"},
+		{"only one just before", true, []time.Duration{100 * ms}, "1"},
+		{"only one that is as good as the same", true, []time.Duration{minStep - 1}, "no value"},
+		{"too long ago", true, []time.Duration{3 * time.Minute}, "no value"},
+		{"nothing before", true, nil, "no value"},
+		{"as libpcp", false, []time.Duration{10 * time.Second}, "no value"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := newBench(t, conf("d = delta(up.count)"), func(o *Options) { o.FirstFetch = row.warm })
+			now := b.now
+			for i, ago := range row.ago {
+				b.now = now.Add(-ago)
+				b.sample(100+uint64(i), "d")
+			}
+			b.now = now
+			b.sample(100+uint64(len(row.ago)), "d")
+			assert.Equal(t, row.value, b.value(1, 0, "d"))
+		})
+	}
+}
+
+func TestNestedDeltas(t *testing.T) {
+	b := newBench(t, conf("dd = delta(delta(up.count))"), withoutWarmStart)
+	for _, row := range []struct {
+		count uint64
+		want  string
+	}{{100, "no value"}, {110, "no value"}, {125, "5"}, {150, "10"}} {
+		b.pass(time.Second)
+		b.sample(row.count, "dd")
+		assert.Equal(t, row.want, b.value(1, 0, "dd"))
+	}
+}
+
+// A sample must be young enough for the client that asks.
+func TestStaleSamples(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		interval time.Duration // of the client's fetches before; 0: none
+		age      time.Duration // of the sample
+		served   bool
+	}{
+		{"no sample", 0, -1, false},
+		{"first fetch, 1 s", 0, time.Second, true},
+		{"first fetch, older", 0, time.Second + 1, false},
+		{"fast client", 100 * ms, time.Second, true},
+		{"fast client, older", 100 * ms, time.Second + 1, false},
+		{"slow client", 10 * time.Second, 15 * time.Second, true},
+		{"slow client, older", 10 * time.Second, 15*time.Second + 1, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := newBench(t, conf("c = up.count"))
+			if row.interval > 0 {
+				for range 4 {
+					b.pass(row.interval)
+					b.sample(1, "c")
+					require.Equal(t, "1", b.value(1, 0, "c"))
+				}
+			}
+			b.pass(row.interval)
+			now := b.now
+			if row.age >= 0 {
+				b.now = now.Add(-row.age)
+				b.sample(42, "c")
+			}
+			b.now = now
+			stale := b.agent.stats.stale.Load()
+			if row.served {
+				assert.Equal(t, "42", b.value(1, 0, "c"))
+				assert.Equal(t, stale, b.agent.stats.stale.Load())
+				assert.EqualValues(t, row.age, b.agent.stats.oldest.Load())
+			} else {
+				assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "c"))
+				assert.Equal(t, stale+1, b.agent.stats.stale.Load())
+			}
+		})
+	}
+}
+
+// History goes on after a gap in which there was nothing to serve.
+func TestHistoryOutlivesAGap(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
+	for range 3 {
+		b.pass(time.Second)
+		b.sample(100, "d")
+		b.value(1, 0, "d")
+	}
+	b.pass(time.Minute)
+	assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "d"))
+	b.sample(160, "d")
+	assert.Equal(t, "60", b.value(1, 0, "d"))
+}
+
+func TestReloadKeepsHistory(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)", "gone = up.load"), withoutWarmStart)
+	b.sample(100, "d")
+	gone := b.metric("gone").id
+	req := func() *pmda.FetchRequest {
+		return &pmda.FetchRequest{
+			Client: 1, Profile: &pdu.Profile{}, Arrived: b.now, PMIDs: []pdu.PMID{b.metric("d").id, gone},
+		}
+	}
+	b.fetchRequest(req())
+	b.pass(time.Second)
+	b.serve(conf("d = delta(up.count)", "new = up.load"))
+	b.sample(107, "d")
+	sets := b.fetchRequest(req())
+	assert.Equal(t, "7", number(b.metric("d"), sets[0]))
+	assert.Equal(t, pdu.ErrPMID, sets[1].Code)
+
+	b.serve(conf("d = delta(up.count) * 2"))
+	b.pass(time.Second)
+	b.sample(110, "d")
+	assert.Equal(t, "6", number(b.metric("d"), b.fetchRequest(req())[0]), "another expression over the same samples")
+
+	b.serve(conf("d = delta(up.count + up.count) + sum(up.bin)"))
+	assert.Equal(t, pdu.ErrAgain, b.fetchRequest(req())[0].Code, "another operand: nothing is known of it yet")
+}
+
+// The same metric may stand in a list twice.
+func TestMetricTwiceInAList(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
+	b.sample(100, "d")
+	b.fetch(1, 0, "d", "d")
+	b.pass(time.Second)
+	b.sample(105, "d")
+	for _, set := range b.fetch(1, 0, "d", "d") {
+		assert.Equal(t, "5", number(b.metric("d"), set))
+	}
+}
+
+func TestViewsAreBounded(t *testing.T) {
+	t.Run("in number", func(t *testing.T) {
+		b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
+		b.sample(100, "d")
+		for i := range maxViews {
+			b.pass(time.Nanosecond)
+			b.fetch(pmda.Client(i), 0, "d")
+		}
+		b.pass(time.Second)
+		b.sample(110, "d")
+		assert.Equal(t, "10", b.value(0, 0, "d"), "the oldest is used again")
+		b.pass(time.Nanosecond)
+		b.fetch(pmda.Client(maxViews), 0, "d") // one too many
+		assert.Len(t, b.agent.views.byKey, maxViews)
+		assert.EqualValues(t, 1, b.agent.views.dropped)
+		assert.Equal(t, "10", b.value(2, 0, "d"))
+		assert.Equal(t, "no value", b.value(1, 0, "d"), "it was idle longest")
+		assert.Len(t, b.agent.views.ofClient, maxViews)
+		assert.LessOrEqual(t, len(b.agent.schedule.plans), maxPlans)
+	})
+	t.Run("in metrics", func(t *testing.T) {
+		b := newBench(t, conf("d = up.count"))
+		req := &pmda.FetchRequest{Profile: &pdu.Profile{}, PMIDs: make([]pdu.PMID, maxEntries/4)}
+		for i := range 6 {
+			b.pass(time.Second)
+			req.Arrived, req.Client = b.now, pmda.Client(i)
+			var w pdu.ResultWriter
+			require.NoError(t, b.agent.Fetch(req, &w))
+			assert.LessOrEqual(t, b.agent.views.entries, maxEntries)
+		}
+		assert.Len(t, b.agent.views.byKey, 4)
+		req.PMIDs = make([]pdu.PMID, maxEntries+1)
+		var w pdu.ResultWriter
+		require.NoError(t, b.agent.Fetch(req, &w))
+		assert.Len(t, b.agent.views.byKey, 1, "a list larger than the bound has the whole room")
+		assert.Equal(t, len(req.PMIDs), w.Len())
+		b.pass(time.Second)
+		b.fetch(1, 0, "d")
+		assert.Len(t, b.agent.views.byKey, 1)
+		assert.Equal(t, 1, b.agent.views.entries)
+	})
+}
+
+// Contexts that are served from the same samples share the work.
+func TestEvaluationsAreShared(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
+	for i := range 3 {
+		b.pass(time.Second)
+		b.sample(100+uint64(i), "d", "c")
+		for c := range pmda.Client(50) {
+			b.fetch(c, 0, "d", "c")
+		}
+	}
+	assert.EqualValues(t, 3, b.agent.stats.evaluations.Load())
+	assert.EqualValues(t, 50*5, b.agent.stats.values.Load())
+	assert.LessOrEqual(t, len(b.agent.moments), maxMoments)
+}
+
+func TestMomentsAreBounded(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
+	for i := range 100 {
+		b.pass(time.Second)
+		b.sample(uint64(i), "d")
+		b.fetch(1, 0, "d")
+	}
+	assert.LessOrEqual(t, len(b.agent.moments), maxMoments)
+	assert.Equal(t, "1", b.value(1, 0, "d"))
+}
