@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+)
+
+// childMark in the environment makes the test binary the program.
+const childMark = "PMDADERIVED_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childMark) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// daemonProcess is the program behind the pipes of a pmcd, with directories of its own.
+type daemonProcess struct {
+	t      *testing.T
+	dir    string
+	cmd    *exec.Cmd
+	to     io.WriteCloser
+	from   io.ReadCloser
+	reader *pdu.Reader
+	writer *pdu.Writer
+}
+
+// command is the program with an environment of its own, in a folder that has a definition file.
+func command(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), childMark+"=1", "PCP_VAR_DIR="+dir, "PCP_SYSCONF_DIR="+dir, "PCP_RUN_DIR="+dir,
+		"PCP_LOG_DIR="+dir, "GORACE=atexit_sleep_ms=0")
+	return cmd
+}
+
+func startDaemon(t *testing.T, dir string, args ...string) *daemonProcess {
+	t.Helper()
+	// As the user who runs the tests, root or not: the folder is that user's.
+	args = append([]string{"-U", "root", "-l", filepath.Join(dir, "derived.log"), "--state", filepath.Join(dir, "state"), "-c", filepath.Join(dir, "conf")}, args...)
+	p := &daemonProcess{t: t, dir: dir, cmd: command(t, dir, args...)}
+	var err error
+	p.to, err = p.cmd.StdinPipe()
+	require.NoError(t, err)
+	p.from, err = p.cmd.StdoutPipe()
+	require.NoError(t, err)
+	stderr, err := os.Create(filepath.Join(dir, "stderr"))
+	require.NoError(t, err)
+	defer stderr.Close()
+	p.cmd.Stderr = stderr
+	p.reader, p.writer = pdu.NewReader(p.from, pdu.ClientLimit), pdu.NewWriter(p.to)
+	require.NoError(t, p.cmd.Start())
+	return p
+}
+
+// next reads a PDU; anything else on the pipe fails the test.
+func (p *daemonProcess) next() pdu.Message {
+	p.t.Helper()
+	f, err := p.reader.Next()
+	require.NoError(p.t, err, "%s", p.log())
+	m, err := pdu.Decode(f)
+	require.NoError(p.t, err)
+	return m
+}
+
+func (p *daemonProcess) request(m pdu.Message) pdu.Message {
+	p.t.Helper()
+	require.NoError(p.t, p.writer.Write(m, 0))
+	return p.next()
+}
+
+func (p *daemonProcess) handshake() *pdu.Creds {
+	p.t.Helper()
+	creds := p.next().(*pdu.Creds)
+	require.NoError(p.t, p.writer.Write(&pdu.Creds{Version: pdu.ProtocolVersion}, 0))
+	return creds
+}
+
+// known reports whether a name can be looked up.
+func (p *daemonProcess) known(name string) bool {
+	p.t.Helper()
+	_, ok := p.request(&pdu.PMNSNames{Names: []string{name}}).(*pdu.PMNSIDs)
+	return ok
+}
+
+// end waits for the exit and checks that nothing more was written to the pipe.
+func (p *daemonProcess) end() (status int) {
+	p.t.Helper()
+	rest, err := io.ReadAll(p.from)
+	require.NoError(p.t, err)
+	assert.Empty(p.t, rest)
+	_ = p.cmd.Wait()
+	return p.cmd.ProcessState.ExitCode()
+}
+
+func (p *daemonProcess) log() string {
+	text, _ := os.ReadFile(filepath.Join(p.dir, "derived.log"))
+	return string(text) + p.stderr()
+}
+
+func (p *daemonProcess) stderr() string {
+	text, _ := os.ReadFile(filepath.Join(p.dir, "stderr"))
+	return string(text)
+}
+
+// folder has one definition file.
+func folder(t *testing.T, definitions string) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte(definitions), 0o644))
+	return dir
+}
+
+func TestDaemonEndsWithThePipe(t *testing.T) {
+	dir := folder(t, "a = 42\n")
+	started := time.Now()
+	p := startDaemon(t, dir, "-d", "77")
+	creds := p.handshake()
+	assert.Less(t, time.Since(started), 2*time.Second, "pmcd waits 3 s at most and serves nobody meanwhile")
+	assert.EqualValues(t, pdu.ProtocolVersion, creds.Version)
+	assert.NotZero(t, creds.Features&pdu.FeatureAuth)
+	id := p.request(&pdu.PMNSNames{Names: []string{"derived.a"}}).(*pdu.PMNSIDs).PMIDs[0]
+	assert.Equal(t, 77, id.Domain())
+	sets := p.request(&pdu.Fetch{PMIDs: []pdu.PMID{id}}).(*pdu.Result).Sets
+	assert.Equal(t, pdu.ErrAgain, sets[0].Code, "no pmcd has been asked yet")
+	require.NoError(t, p.to.Close())
+	assert.Equal(t, exitOK, p.end(), p.log())
+	assert.Empty(t, p.stderr(), "all goes to the log")
+	assert.Contains(t, p.log(), "Log for pmdaderived on ")
+	assert.Contains(t, p.log(), "pmcd closed the pipe, ended")
+	assert.FileExists(t, filepath.Join(dir, "state"))
+}
+
+func TestDaemonRemembersIdentities(t *testing.T) {
+	dir := folder(t, "a = 42\nb = 43\n")
+	ask := func() pdu.PMID {
+		p := startDaemon(t, dir)
+		p.handshake()
+		id := p.request(&pdu.PMNSNames{Names: []string{"derived.b"}}).(*pdu.PMNSIDs).PMIDs[0]
+		require.NoError(t, p.to.Close())
+		assert.Equal(t, exitOK, p.end(), p.log())
+		return id
+	}
+	id := ask()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("new = 1\nb = 43\n"), 0o644))
+	assert.Equal(t, id, ask())
+	assert.FileExists(t, filepath.Join(dir, "derived.log.prev"), "the log of the run before")
+}
+
+func TestDaemonEndsBySignal(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			p := startDaemon(t, folder(t, "a = 42\n"))
+			p.handshake()
+			assert.True(t, p.known("derived.a"))
+			require.NoError(t, p.cmd.Process.Signal(sig))
+			assert.Equal(t, exitOK, p.end(), p.log())
+			assert.Contains(t, p.log(), "told to end, ended")
+		})
+	}
+}
+
+func TestDaemonReloadsBySignal(t *testing.T) {
+	dir := folder(t, "a = 42\n")
+	p := startDaemon(t, dir)
+	p.handshake()
+	assert.False(t, p.known("derived.b"))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("a = 42\nb = 43\n"), 0o644))
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
+	deadline := time.Now().Add(10 * time.Second)
+	for !p.known("derived.b") {
+		require.True(t, time.Now().Before(deadline), p.log())
+		time.Sleep(time.Millisecond)
+	}
+	assert.True(t, p.known("derived.a"))
+	require.NoError(t, p.to.Close())
+	assert.Equal(t, exitOK, p.end())
+}
+
+// A configuration that is wrong costs what is wrong in it.
+func TestDaemonWithBrokenConfiguration(t *testing.T) {
+	dir := folder(t, "a = 42\nb = 1 + * 2\nc = 43\n")
+	p := startDaemon(t, dir, "-c", filepath.Join(dir, "conf")+":"+filepath.Join(dir, "nosuch"))
+	p.handshake()
+	assert.True(t, p.known("derived.a"))
+	assert.True(t, p.known("derived.c"))
+	assert.False(t, p.known("derived.b"))
+	require.NoError(t, p.to.Close())
+	assert.Equal(t, exitOK, p.end())
+	assert.Contains(t, p.log(), filepath.Join(dir, "conf")+":2:9: ")
+	assert.Contains(t, p.log(), filepath.Join(dir, "nosuch"))
+}
+
+// pmcd that dies between two words is an error, and no reason to stay.
+func TestDaemonWithBrokenPipe(t *testing.T) {
+	p := startDaemon(t, folder(t, "a = 42\n"))
+	p.handshake()
+	_, err := p.to.Write([]byte{0, 0, 0, 99})
+	require.NoError(t, err)
+	require.NoError(t, p.to.Close())
+	assert.Equal(t, exitFailure, p.end())
+	assert.Contains(t, p.log(), "unexpected EOF")
+
+	p = startDaemon(t, folder(t, "a = 42\n"))
+	p.handshake()
+	require.NoError(t, p.from.Close())
+	require.NoError(t, p.writer.Write(&pdu.PMNSTraverse{Name: "derived"}, 0))
+	_ = p.cmd.Wait()
+	assert.Equal(t, exitFailure, p.cmd.ProcessState.ExitCode())
+	assert.Contains(t, p.log(), "broken pipe")
+}
+
+// A person who starts the daemon by hand is told what it is. /dev/null is a character device as a
+// terminal is.
+func TestDaemonAtATerminal(t *testing.T) {
+	cmd := command(t, t.TempDir())
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.Error(t, cmd.Run())
+	assert.Equal(t, exitUsage, cmd.ProcessState.ExitCode())
+	assert.Empty(t, stdout.String())
+	assert.Contains(t, stderr.String(), "is started by pmcd")
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/config"
+	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi"
+)
+
+// Defaults of options.
+const (
+	defaultDomain   = 510
+	defaultInterval = 10 * time.Second
+	defaultPoll     = 5 * time.Minute
+)
+
+// options is the command line.
+type options struct {
+	standard   pmda.Options
+	group      string
+	paths      []string // nil: the default ones
+	conf       config.PCPConf
+	pmcd       string
+	state      string
+	interval   time.Duration
+	firstFetch bool
+	poll       time.Duration
+	protected  []string
+	logLevel   logrus.Level
+	version    bool
+
+	set pmda.OptionSet
+}
+
+// parseOptions reads the command line of the daemon. There are options even when there is an error.
+func parseOptions(args []string, conf config.PCPConf, getenv func(string) string) (*options, error) {
+	o := &options{
+		standard: pmda.Options{
+			Domain:  defaultDomain,
+			LogFile: filepath.Join(conf.LogDir, "pmcd", "derived.log"),
+			User:    conf.User,
+		},
+		group:      conf.Group,
+		conf:       conf,
+		pmcd:       defaultPMCD(conf, getenv),
+		state:      filepath.Join(conf.VarDir, "config", "pmda", "derived.identities"),
+		interval:   defaultInterval,
+		firstFetch: true,
+		poll:       defaultPoll,
+		protected:  []string{"proc", "hotproc", "systemd"},
+		logLevel:   logrus.InfoLevel,
+	}
+	o.set = pmda.OptionSet{Program: program, Options: append(pmda.StandardOptions(&o.standard), o.own()...)}
+	operands, err := o.set.Parse(args)
+	switch {
+	case err != nil:
+		return o, err
+	case len(operands) > 0:
+		return o, fmt.Errorf("unexpected argument %q", operands[0])
+	}
+	if o.standard.User != conf.User {
+		o.group = "" // the account's own
+	}
+	if len(o.standard.Debug) > 0 {
+		o.logLevel = max(o.logLevel, logrus.DebugLevel)
+	}
+	return o, nil
+}
+
+func (o *options) own() []pmda.Option {
+	return []pmda.Option{
+		{
+			Short: 'c', Long: "config", Arg: "PATHS", Set: o.setPaths,
+			Help: "read definitions from the files and directories in this list, separated by colons",
+		},
+		{Long: "pmcd", Arg: "SPEC", Set: o.setPMCD, Help: "take the operands from the pmcd at this address"},
+		{
+			Long: "interval", Arg: "TIME", Set: duration(&o.interval, 0),
+			Help: "how often to sample metrics with delta() or rate() that nobody asks for; 0: never",
+		},
+		{
+			Long: "first-fetch", Arg: "WORD", Set: o.setFirstFetch,
+			Help: "whether the first fetch of a client has values of delta() and rate(): warm or none",
+		},
+		{Long: "state", Arg: "FILE", Set: func(arg string) error { o.state = arg; return nil }, Help: "remember metric identifiers in FILE"},
+		{Long: "poll", Arg: "TIME", Set: duration(&o.poll, time.Millisecond), Help: "how often to look for missing operands"},
+		{Long: "protect", Arg: "NAMES", Set: o.setProtected, Help: "subtrees whose values only known users may see, separated by commas"},
+		{Long: "log-level", Arg: "LEVEL", Set: o.setLogLevel, Help: "error, warn, info, debug"},
+		{Short: 'V', Long: "version", Set: func(string) error { o.version = true; return nil }, Help: "print the version"},
+	}
+}
+
+func (o *options) usage(w io.Writer) error { return o.set.Usage(w) }
+
+func (o *options) setPaths(arg string) error {
+	o.paths = config.SplitPaths(arg)
+	if o.paths == nil {
+		o.paths = []string{} // none at all, not the default ones
+	}
+	return nil
+}
+
+func (o *options) setPMCD(arg string) error {
+	if _, _, err := pmapi.ParseAddress(arg); err != nil {
+		return err
+	}
+	o.pmcd = arg
+	return nil
+}
+
+func (o *options) setFirstFetch(arg string) error {
+	switch arg {
+	case "warm":
+		o.firstFetch = true
+	case "none":
+		o.firstFetch = false
+	default:
+		return fmt.Errorf("%q: want warm or none", arg)
+	}
+	return nil
+}
+
+func (o *options) setProtected(arg string) error {
+	o.protected = nil
+	for name := range strings.SplitSeq(arg, ",") {
+		if name != "" {
+			o.protected = append(o.protected, name)
+		}
+	}
+	return nil
+}
+
+func (o *options) setLogLevel(arg string) error {
+	level, err := logrus.ParseLevel(arg)
+	if err != nil {
+		return fmt.Errorf("%q: want error, warn, info or debug", arg)
+	}
+	o.logLevel = level
+	return nil
+}
+
+// duration reads "10s", "500ms" or a plain number of seconds.
+func duration(d *time.Duration, least time.Duration) func(string) error {
+	return func(arg string) error {
+		text := arg
+		if strings.Trim(text, "0123456789.") == "" {
+			text += "s"
+		}
+		v, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("%q is not a time such as 10s or 500ms", arg)
+		}
+		if v < least {
+			return fmt.Errorf("%q is shorter than %s", arg, least)
+		}
+		*d = v
+		return nil
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/config"
+	"pmdaderived/pmda"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var testConf = config.PCPConf{
+	VarDir: "/v", SysconfDir: "/s", RunDir: "/r", LogDir: "/l", TmpDir: "/t", User: "pcp", Group: "pcpgroup",
+}
+
+func environment(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	o, err := parseOptions(nil, testConf, environment())
+	require.NoError(t, err)
+	assert.Equal(t, 510, o.standard.Domain)
+	assert.Equal(t, "/l/pmcd/derived.log", o.standard.LogFile)
+	assert.Equal(t, "pcp", o.standard.User)
+	assert.Equal(t, "pcpgroup", o.group)
+	assert.Nil(t, o.paths)
+	assert.Equal(t, "unix:/r/pmcd.socket", o.pmcd)
+	assert.Equal(t, "/v/config/pmda/derived.identities", o.state)
+	assert.Equal(t, 10*time.Second, o.interval)
+	assert.True(t, o.firstFetch)
+	assert.Equal(t, 5*time.Minute, o.poll)
+	assert.Equal(t, []string{"proc", "hotproc", "systemd"}, o.protected)
+	assert.Equal(t, logrus.InfoLevel, o.logLevel)
+	assert.False(t, o.version)
+
+	o, err = parseOptions(nil, testConf, environment("PMCD_SOCKET", "/elsewhere"))
+	require.NoError(t, err)
+	assert.Equal(t, "unix:/elsewhere", o.pmcd)
+}
+
+func TestOptions(t *testing.T) {
+	for _, row := range []struct {
+		args []string
+		want func(*options) any
+		is   any
+	}{
+		{[]string{"-d", "7"}, func(o *options) any { return o.standard.Domain }, 7},
+		{[]string{"-l", "/x"}, func(o *options) any { return o.standard.LogFile }, "/x"},
+		{[]string{"--username=root"}, func(o *options) any { return o.standard.User }, "root"},
+		{[]string{"-U", "root"}, func(o *options) any { return o.group }, ""},
+		{[]string{"-U", "pcp"}, func(o *options) any { return o.group }, "pcpgroup"},
+		{[]string{"-c", "/a:/b"}, func(o *options) any { return o.paths }, []string{"/a", "/b"}},
+		{[]string{"--config="}, func(o *options) any { return o.paths }, []string{}},
+		{[]string{"--pmcd", "unix:/x"}, func(o *options) any { return o.pmcd }, "unix:/x"},
+		{[]string{"--interval", "2"}, func(o *options) any { return o.interval }, 2 * time.Second},
+		{[]string{"--interval", "0.5"}, func(o *options) any { return o.interval }, 500 * time.Millisecond},
+		{[]string{"--interval", "250ms"}, func(o *options) any { return o.interval }, 250 * time.Millisecond},
+		{[]string{"--interval=0"}, func(o *options) any { return o.interval }, time.Duration(0)},
+		{[]string{"--poll=1m"}, func(o *options) any { return o.poll }, time.Minute},
+		{[]string{"--first-fetch=none"}, func(o *options) any { return o.firstFetch }, false},
+		{[]string{"--first-fetch=warm"}, func(o *options) any { return o.firstFetch }, true},
+		{[]string{"--state", "/x"}, func(o *options) any { return o.state }, "/x"},
+		{[]string{"--protect", "a,b.c,"}, func(o *options) any { return o.protected }, []string{"a", "b.c"}},
+		{[]string{"--protect", ""}, func(o *options) any { return o.protected }, []string(nil)},
+		{[]string{"--log-level", "warn"}, func(o *options) any { return o.logLevel }, logrus.WarnLevel},
+		{[]string{"-D", "pdu"}, func(o *options) any { return o.logLevel }, logrus.DebugLevel},
+		{[]string{"-p"}, func(o *options) any { return o.standard.Domain }, 510},
+		{[]string{"-V"}, func(o *options) any { return o.version }, true},
+	} {
+		t.Run(filepath.Join(row.args...), func(t *testing.T) {
+			o, err := parseOptions(row.args, testConf, environment())
+			require.NoError(t, err)
+			assert.Equal(t, row.is, row.want(o))
+		})
+	}
+}
+
+func TestOptionsThatMakeNoSense(t *testing.T) {
+	for _, row := range []struct {
+		args   []string
+		reason string
+	}{
+		{[]string{"-d", "511"}, "1..510"},
+		{[]string{"-d"}, "needs an argument"},
+		{[]string{"-i", "1234"}, "pipe"},
+		{[]string{"--interval", "soon"}, "not a time"},
+		{[]string{"--interval", "-1s"}, "shorter than"},
+		{[]string{"--poll", "0"}, "shorter than"},
+		{[]string{"--first-fetch", "maybe"}, "want warm or none"},
+		{[]string{"--log-level", "loud"}, "want error, warn, info or debug"},
+		{[]string{"--pmcd", "pcp://"}, "--pmcd"},
+		{[]string{"--nosuch"}, "unknown option"},
+		{[]string{"file.conf"}, "unexpected argument"},
+	} {
+		t.Run(filepath.Join(row.args...), func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			assert.Equal(t, exitUsage, run(t.Context(), row.args, os.Getenv, &stdout, &stderr))
+			assert.Empty(t, stdout.String())
+			assert.Contains(t, stderr.String(), row.reason)
+			assert.Contains(t, stderr.String(), "pmdaderived: ")
+			assert.Contains(t, stderr.String(), "--help")
+		})
+	}
+	_, err := parseOptions([]string{"-?"}, testConf, environment())
+	require.ErrorIs(t, err, pmda.ErrHelp)
+}
+
+func TestUsage(t *testing.T) {
+	const golden = "testdata/usage.golden"
+	var stdout, stderr bytes.Buffer
+	assert.Equal(t, exitOK, run(t.Context(), []string{"--help"}, environment(), &stdout, &stderr))
+	assert.Empty(t, stderr.String())
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(golden, stdout.Bytes(), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), stdout.String())
+}
+
+func TestVersion(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	assert.Equal(t, exitOK, run(t.Context(), []string{"--version"}, environment(), &stdout, &stderr))
+	assert.Regexp(t, `^pmdaderived \S+\n$`, stdout.String())
+	assert.Empty(t, stderr.String())
+}

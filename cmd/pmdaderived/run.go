@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/config"
+	"pmdaderived/derived/agent"
+	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi"
+)
+
+// Exit codes.
+const (
+	exitOK      = 0
+	exitFailure = 1 // something went wrong
+	exitUsage   = 2 // the command line makes no sense
+)
+
+const program = "pmdaderived"
+
+// run is the whole program; it returns the exit code. Nothing but what a person asked for is
+// written to stdout: for pmcd it is the pipe.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	conf, confErr := config.ReadPCPConf(getenv)
+	o, err := parseOptions(args, conf, getenv)
+	switch {
+	case errors.Is(err, pmda.ErrHelp):
+		if err := o.usage(stdout); err != nil {
+			return exitFailure
+		}
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "%s: %v\nTry \"%s --help\".\n", program, err, program)
+		return exitUsage
+	case o.version:
+		fmt.Fprintf(stdout, "%s %s\n", program, version())
+		return exitOK
+	}
+	if confErr != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", program, confErr)
+	}
+	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
+		fmt.Fprintf(stderr, "%s is started by pmcd, which talks to it over a pipe on standard input and output.\n"+
+			"See %s --help, and the script Install.\n", program, program)
+		return exitUsage
+	}
+	if err := daemon(ctx, o); err != nil {
+		return exitFailure
+	}
+	return exitOK
+}
+
+// daemon is the agent's life, in the order that matters: no rights before anything is opened, the
+// handshake before anything slow. Errors have been logged when it returns.
+func daemon(ctx context.Context, o *options) error {
+	log := newLogger(o)
+	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer cancel()
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	if err := pmda.DropPrivileges(o.standard.User, o.group); err != nil {
+		log.WithError(err).Error("cannot run as an ordinary user")
+		return err
+	}
+	if err := pmda.OpenLog(o.standard.LogFile, program, time.Now()); err != nil {
+		log.WithError(err).Warn("no log file, logging to standard error")
+	}
+	in, out, err := pmda.Stdio()
+	if err != nil {
+		log.WithError(err).Error("cannot use the pipes of pmcd")
+		return err
+	}
+	pmda.IgnoreSIGPIPE()
+	if err := pmda.Greet(out, true); err != nil {
+		log.WithError(err).Error("pmcd does not listen")
+		return err
+	}
+	log.WithFields(logrus.Fields{
+		"version": version(), "domain": o.standard.Domain, "user": os.Getuid(), "config": o.paths, "pmcd": o.pmcd,
+	}).Info("started")
+
+	a := agent.New(agent.Options{
+		Domain:     o.standard.Domain,
+		Version:    version(),
+		Load:       func() agent.Config { return loadDefinitions(o, log) },
+		Dial:       o.dial,
+		StateFile:  o.state,
+		Interval:   o.interval,
+		FirstFetch: o.firstFetch,
+		Poll:       o.poll,
+		Protected:  o.protected,
+		Log:        log,
+	})
+	err = serve(ctx, a, &pmda.Server{Agent: a, Log: log, Greeted: true}, in, out, hup)
+	switch {
+	case err == nil:
+		log.Info("pmcd closed the pipe, ended")
+	case ctx.Err() != nil:
+		log.WithField("reason", err).Info("told to end, ended")
+		err = nil
+	default:
+		log.WithError(err).Error("ended")
+	}
+	return err
+}
+
+// serve runs the request loop and all that goes on beside it until pmcd closes the pipe or ctx ends.
+// Whatever comes from hup makes the agent read its configuration again. When serve returns everything
+// has ended.
+func serve(ctx context.Context, a *agent.Agent, server *pmda.Server, in, out *os.File, hup <-chan os.Signal) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer cancel()
+	tasks.Go(func() { a.Run(ctx) })
+	tasks.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hup:
+				a.Reload()
+			}
+		}
+	})
+	return server.Serve(ctx, in, out)
+}
+
+// newLogger makes a logger that follows standard error, wherever OpenLog takes that.
+func newLogger(o *options) *logrus.Logger {
+	log := logrus.New()
+	log.SetOutput(os.Stderr)
+	log.SetLevel(o.logLevel)
+	log.SetFormatter(&logrus.TextFormatter{DisableColors: true, FullTimestamp: true})
+	return log
+}
+
+// version is that of the module, or of the commit, that the program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "devel-" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "devel"
+}
+
+// dial connects to the pmcd that has the operands.
+func (o *options) dial(ctx context.Context) (*pmapi.Conn, error) {
+	network, address, err := pmapi.ParseAddress(o.pmcd)
+	if err != nil {
+		return nil, err
+	}
+	return pmapi.Dial(ctx, network, address)
+}
+
+// defaultPMCD is the unix socket of the pmcd that this host runs, and probably started us.
+func defaultPMCD(conf config.PCPConf, getenv func(string) string) string {
+	if socket := getenv("PMCD_SOCKET"); socket != "" {
+		return "unix:" + socket
+	}
+	return "unix:" + filepath.Join(conf.RunDir, "pmcd.socket")
+}
