@@ -1,0 +1,109 @@
+# Everything that is done to this tree, by people and by .ci/run. `make` alone lists it.
+
+GO ?= go
+T ?= 30s
+DESTDIR ?=
+
+# Program that `install` installs. A packager's own build: make install BINARY=path.
+BINARY ?= bin/pmdaderived
+
+PCP_CONF ?= /etc/pcp.conf
+pcp = $(or $(shell sed -n 's/^$(1)=//p' $(PCP_CONF) 2>/dev/null),$(2))
+
+# The race detector needs a C compiler, the rest does not.
+RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
+PACKAGES = $(shell $(GO) list ./... | grep -v '/test\(/\|$$\)')
+SCRIPTS = Install Remove .ci/run scripts/install-pcp scripts/demo
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the daemon: bin/pmdaderived, static
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/pmdaderived ./cmd/pmdaderived
+
+bin/private-pmcd: FORCE
+	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./test/pmcdtest/cmd/private-pmcd
+
+.PHONY: FORCE
+FORCE:
+
+.PHONY: pcp
+pcp: ## install PCP if it is missing (Debian, as root)
+	@scripts/install-pcp
+
+.PHONY: demo
+demo: pcp build bin/private-pmcd ## show derived metrics live, on a pmcd of its own
+	@BINARY=bin/pmdaderived scripts/demo
+
+.PHONY: test
+test: pcp ## run every test, against a real pmcd too
+	$(GO) test $(RACE) $(GOTESTFLAGS) -skip '^TestInstall' ./...
+	@$(MAKE) --no-print-directory check-install
+
+.PHONY: unit
+unit: ## run the tests that need no PCP (seconds)
+	$(GO) test $(GOTESTFLAGS) $(PACKAGES)
+
+.PHONY: check
+check: ## look at the source: format, vet, staticcheck, layers, shell syntax, go.mod
+	@unformatted=$$($(GO) tool gofumpt -l .); [ -z "$$unformatted" ] || \
+		{ echo "not formatted (go tool gofumpt -w): $$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) test -run '^TestLayering' ./test
+	@for script in $(SCRIPTS); do sh -n $$script || exit 1; done
+	$(GO) mod tidy -diff
+
+.PHONY: lint
+lint: ## run golangci-lint (the version that .golangci.yml names; fetched if need be)
+	@wanted=$$(sed -n 's/^# golangci-lint v//p' .golangci.yml); \
+	if golangci-lint version 2>/dev/null | grep -q "version $$wanted "; then golangci-lint run; \
+	else $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$$wanted run; fi
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for T each: make fuzz T=30s
+	@for package in $$($(GO) list ./...); do \
+		targets=$$($(GO) test -list '^Fuzz' $$package) || { echo "$$targets"; exit 1; }; \
+		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
+			echo "== $$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(T) $$package || exit 1; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## run every benchmark
+	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)
+
+.PHONY: cover
+cover: pcp ## which statements the tests reach: cover.out, and a summary
+	$(GO) test -coverprofile cover.out -coverpkg ./pdu/...,./pmda/...,./derived/...,./config/...,./cmd/... ./...
+	$(GO) tool cover -func cover.out | tail -n 1
+
+.PHONY: check-install
+check-install: pcp ## test pmns, help, domain.h, Install and Remove (as root)
+	PMDADERIVED_INSTALL_HERE=1 $(GO) test $(GOTESTFLAGS) -run '^TestInstall' ./test
+
+# Where PCP keeps things; the second value is Debian's, for a build host without PCP.
+pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived
+site_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)/pmdaderived
+bin_dir = $(DESTDIR)$(call pcp,PCP_BIN_DIR,/usr/bin)
+man_dir = $(DESTDIR)$(call pcp,PCP_MAN_DIR,/usr/share/man)/man1
+
+.PHONY: install
+install: $(if $(filter bin/pmdaderived,$(BINARY)),build) ## put the files where Install expects them (DESTDIR=)
+	install -d -m 755 $(pmda_dir) $(site_dir) $(bin_dir)
+	install -m 755 $(BINARY) $(pmda_dir)/pmdaderived.new
+	mv -f $(pmda_dir)/pmdaderived.new $(pmda_dir)/pmdaderived
+	install -m 755 Install Remove $(pmda_dir)
+	install -m 644 pmns root domain.h help $(pmda_dir)
+	ln -sf $(patsubst $(DESTDIR)%,%,$(pmda_dir))/pmdaderived $(bin_dir)/pmdaderived
+	$(if $(wildcard docs/pmdaderived.1),install -D -m 644 docs/pmdaderived.1 $(man_dir)/pmdaderived.1)
+	@[ -n "$(DESTDIR)" ] || echo "next: $(pmda_dir)/Install"
+
+.PHONY: uninstall
+uninstall: ## take away what install has put there; definitions stay (run Remove before)
+	rm -rf $(pmda_dir)
+	rm -f $(bin_dir)/pmdaderived $(man_dir)/pmdaderived.1
+	-rmdir $(site_dir) 2>/dev/null

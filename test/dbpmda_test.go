@@ -1,0 +1,101 @@
+package test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/test/pmcdtest"
+)
+
+var update = flag.Bool("update", false, "write golden files instead of comparing with them")
+
+const (
+	dbpmdaDir  = "testdata/dbpmda"
+	dbpmdaPMNS = "root { derived\t510:*:* }\n"
+)
+
+// dbpmda has every kind of request that the tool knows sent to the agent and returns what it shows.
+// warm are metrics that have values then; "" is for none.
+func dbpmda(t *testing.T, pmcd, warm string) string {
+	t.Helper()
+	work := worldReadableDir(t)
+	program, err := build(work)
+	require.NoError(t, err)
+	conf, err := os.ReadFile(filepath.Join(dbpmdaDir, "site.conf"))
+	require.NoError(t, err)
+	requests, err := os.ReadFile(filepath.Join(dbpmdaDir, "requests"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(work, "site.conf"), conf, 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(work, "root"), []byte(dbpmdaPMNS), 0o644))
+	open := fmt.Sprintf("open pipe %s -d 510 -c site.conf --pmcd %s --state state -l derived.log -U root\n", program, pmcd)
+
+	script := open + string(requests)
+	if warm != "" {
+		// dbpmda cannot wait for a value. The first fetch makes the agent expect another one at the usual
+		// intervals and have samples ready for them.
+		script = open + "wait 2\ngetdesc off\nfetch " + warm + "\nwait 1\n" + string(requests)
+	}
+	cmd := exec.Command("dbpmda", "-n", "root", "-f", "-i", "-e")
+	cmd.Dir = work
+	cmd.Stdin = strings.NewReader(script)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	_, answers, ok := strings.Cut(string(out), "dbpmda> namespace root\n")
+	require.True(t, ok, "%s", out)
+	return answers
+}
+
+// shown takes out of dbpmda's output what differs from run to run.
+func shown(output string) string {
+	for _, variable := range []struct{ pattern, constant string }{
+		{`\S*/pmdaderived\b`, "pmdaderived"},
+		{`unix:\S+`, "unix:SOCKET"},
+		{`\(pid: \d+\)`, "(pid: N)"},
+		{`from 0x[0-9a-f]+ timestamp: \S+ \S+`, "from ADDRESS timestamp: TIME"},
+		{`Timer: \d+\.\d+ msec`, "Timer: N msec"},
+		{`(?m) +$`, ""},
+	} {
+		output = regexp.MustCompile(variable.pattern).ReplaceAllString(output, variable.constant)
+	}
+	return output
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join(dbpmdaDir, name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	if got == string(want) {
+		return
+	}
+	wanted, line := strings.Split(string(want), "\n"), 0
+	for line < len(wanted) && strings.HasPrefix(got, wanted[line]+"\n") {
+		got = strings.TrimPrefix(got, wanted[line]+"\n")
+		line++
+	}
+	differs, _, _ := strings.Cut(got, "\n")
+	assert.Fail(t, "dbpmda shows something else", "%s:%d: %s", path, line+1, differs)
+}
+
+// Every request that dbpmda knows is answered, with and without a pmcd that has the operands.
+func TestDbpmda(t *testing.T) {
+	t.Run("alone", func(t *testing.T) {
+		golden(t, "alone.golden", shown(dbpmda(t, "unix:/no/such/socket", "")))
+	})
+	t.Run("beside pmcd", func(t *testing.T) {
+		p := pmcdtest.Start(t, pmcdtest.Config{})
+		golden(t, "beside.golden", shown(dbpmda(t, "unix:"+p.Socket, "derived.site.total derived.site.bins")))
+	})
+}

@@ -1,0 +1,333 @@
+package test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/test/pmcdtest"
+)
+
+const domain = 510
+
+// pollInterval is the pause between two attempts of the command poll.
+const pollInterval = 20 * time.Millisecond
+
+// TestScripts runs scripts/*.txtar. README.md documents the commands that are added to testscript's.
+func TestScripts(t *testing.T) {
+	work := worldReadableDir(t)
+	h := &harness{build: sync.OnceValues(func() (string, error) { return build(work) })}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "scripts",
+		WorkdirRoot:         work,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               h.setup,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"pmcd":         h.pmcd,
+			"pmcd-stop":    h.stop,
+			"pmcd-restart": h.restart,
+			"signal":       h.signal,
+			"poll":         h.poll,
+			"pmcd-log":     h.log,
+		},
+		Condition: func(condition string) (bool, error) {
+			if condition == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", condition)
+		},
+	})
+}
+
+// worldReadableDir makes a folder that the user pmcd runs as can read; t.TempDir is for us alone.
+func worldReadableDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "pmdaderived-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
+// build makes the daemon as `make build` does and returns its path.
+func build(dir string) (string, error) {
+	program := filepath.Join(dir, "pmdaderived")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/pmdaderived")
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build ./cmd/pmdaderived: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// harness is shared by all scripts.
+type harness struct {
+	build func() (string, error) // path of the daemon, built at the first call
+}
+
+// running holds one script's pmcd.
+type running struct {
+	pmcd *pmcdtest.PMCD
+}
+
+type runningKey struct{}
+
+func (h *harness) setup(env *testscript.Env) error {
+	r := &running{}
+	env.Values[runningKey{}] = r
+	fail, ok := env.T().(interface{ Errorf(string, ...any) })
+	if !ok {
+		return errors.New("testscript runs without *testing.T")
+	}
+	env.Defer(func() {
+		if r.pmcd == nil {
+			return
+		}
+		if err := r.pmcd.Stop(); err != nil {
+			fail.Errorf("private pmcd: %v\n%s", err, r.pmcd.Log())
+		}
+		if err := r.pmcd.Remove(); err != nil {
+			fail.Errorf("private pmcd: %v", err)
+		}
+	})
+	// testscript keeps the folder for us alone; the agent reads its files as another user.
+	return filepath.WalkDir(env.WorkDir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			err = os.Chmod(path, 0o755)
+		}
+		return err
+	})
+}
+
+// current returns the script's pmcd; without one the script fails.
+func current(ts *testscript.TestScript) *pmcdtest.PMCD {
+	p := ts.Value(runningKey{}).(*running).pmcd
+	if p == nil {
+		ts.Fatalf("no pmcd: use the command pmcd first")
+	}
+	return p
+}
+
+func plain(ts *testscript.TestScript, neg bool) {
+	if neg {
+		ts.Fatalf("this command cannot be negated")
+	}
+}
+
+// check fails the script, with the logs of pmcd and its agents, if err is an error.
+func check(ts *testscript.TestScript, p *pmcdtest.PMCD, err error) {
+	if err != nil {
+		ts.Logf("%s", p.Log())
+		ts.Fatalf("%v", err)
+	}
+}
+
+// pmcd [-only-stock] [-access FILE] [-pmcd OPTION]... [AGENT OPTION]...
+func (h *harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg)
+	r := ts.Value(runningKey{}).(*running)
+	if r.pmcd != nil {
+		ts.Fatalf("a script has one pmcd")
+	}
+	var cfg pmcdtest.Config
+	stock := false
+	for ; len(args) > 0; args = args[1:] {
+		if args[0] == "-only-stock" {
+			stock = true
+			continue
+		}
+		if args[0] != "-access" && args[0] != "-pmcd" {
+			break
+		}
+		if len(args) < 2 {
+			ts.Fatalf("%s needs a value", args[0])
+		}
+		if args[0] == "-access" {
+			cfg.Access = ts.ReadFile(args[1])
+		} else {
+			cfg.Flags = append(cfg.Flags, args[1])
+		}
+		args = args[1:]
+	}
+	if !stock {
+		program, err := h.build()
+		ts.Check(err)
+		cfg.Agents = []pmcdtest.Agent{{
+			Name:    "derived",
+			Domain:  domain,
+			Command: slices.Concat([]string{program, "-d", fmt.Sprint(domain)}, args),
+		}}
+	}
+	p, err := pmcdtest.Launch(cfg)
+	ts.Check(err)
+	r.pmcd = p
+	for _, variable := range p.Env() {
+		name, value, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, "PCP_") || strings.HasPrefix(name, "PMCD_") || name == "PATH" {
+			ts.Setenv(name, value)
+		}
+	}
+	ts.Setenv("PMCD_DIR", p.Dir)
+}
+
+// pmcd-stop
+func (h *harness) stop(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg)
+	p := current(ts)
+	check(ts, p, p.Stop())
+}
+
+// pmcd-restart
+func (h *harness) restart(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg)
+	p := current(ts)
+	check(ts, p, p.Restart())
+}
+
+var signals = map[string]syscall.Signal{
+	"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "INT": syscall.SIGINT,
+	"USR1": syscall.SIGUSR1, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
+}
+
+// signal NAME [PROGRAM]
+func (h *harness) signal(ts *testscript.TestScript, neg bool, args []string) {
+	plain(ts, neg)
+	if len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: signal NAME [PROGRAM]")
+	}
+	sig, ok := signals[args[0]]
+	if !ok {
+		ts.Fatalf("no signal %s", args[0])
+	}
+	p := current(ts)
+	program := "pmdaderived"
+	if len(args) == 2 {
+		program = args[1]
+	}
+	if program == "pmcd" {
+		check(ts, p, p.Signal(sig))
+		return
+	}
+	i := slices.IndexFunc(p.Processes(), func(process pmcdtest.Process) bool { return process.Name == program })
+	if i < 0 {
+		check(ts, p, fmt.Errorf("%s is not among %v", program, p.Processes()))
+	}
+	check(ts, p, syscall.Kill(p.Processes()[i].Pid, sig))
+}
+
+// pmcd-log [-count=N] PATTERN, and its negation
+func (h *harness) log(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: [!] pmcd-log PATTERN")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	log := current(ts).Log()
+	if pattern.MatchString(log) == neg {
+		ts.Fatalf("match of %s in the logs: want %v\n%s", args[0], !neg, log)
+	}
+}
+
+// poll LIMIT [-stdout PATTERN]... [-stderr PATTERN]... PROGRAM [ARGUMENT]..., and its negation
+func (h *harness) poll(ts *testscript.TestScript, neg bool, args []string) {
+	p := current(ts)
+	attempt, err := parsePoll(args)
+	ts.Check(err)
+	attempt.succeeds = !neg
+	deadline := time.Now().Add(attempt.limit)
+	for {
+		stdout, stderr, problem := attempt.run(p, ts.MkAbs("."))
+		if problem == nil {
+			// cat puts the output where the commands stdout and stderr look.
+			seen := ts.MkAbs(".poll")
+			ts.Check(os.WriteFile(seen, stdout, 0o644))
+			ts.Check(ts.Exec("cat", seen))
+			return
+		}
+		if time.Now().After(deadline) {
+			check(ts, p, fmt.Errorf("after %v still: %w\n[stdout]\n%s\n[stderr]\n%s", attempt.limit, problem, stdout, stderr))
+		}
+		time.Sleep(pollInterval)
+	}
+}
+
+// attempt is what poll repeats.
+type attempt struct {
+	limit          time.Duration
+	stdout, stderr []*regexp.Regexp
+	command        []string
+	succeeds       bool
+}
+
+func parsePoll(args []string) (attempt, error) {
+	const usage = "usage: [!] poll LIMIT [-stdout PATTERN]... [-stderr PATTERN]... PROGRAM [ARGUMENT]..."
+	if len(args) == 0 {
+		return attempt{}, errors.New(usage)
+	}
+	limit, err := time.ParseDuration(args[0])
+	if err != nil {
+		return attempt{}, err
+	}
+	a := attempt{limit: limit}
+	for args = args[1:]; len(args) > 2 && (args[0] == "-stdout" || args[0] == "-stderr"); args = args[2:] {
+		pattern, err := regexp.Compile("(?m)" + args[1])
+		if err != nil {
+			return attempt{}, err
+		}
+		if args[0] == "-stdout" {
+			a.stdout = append(a.stdout, pattern)
+		} else {
+			a.stderr = append(a.stderr, pattern)
+		}
+	}
+	if len(args) == 0 {
+		return attempt{}, errors.New(usage)
+	}
+	a.command = args
+	return a, nil
+}
+
+// run runs the command once and says what is not yet as it should be.
+func (a attempt) run(p *pmcdtest.PMCD, dir string) (stdout, stderr []byte, problem error) {
+	ctx, cancel := context.WithTimeout(context.Background(), a.limit)
+	defer cancel()
+	cmd := p.Command(ctx, a.command[0], a.command[1:]...)
+	cmd.Dir = dir
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	switch {
+	case a.succeeds && err != nil:
+		problem = err
+	case !a.succeeds && err == nil:
+		problem = errors.New("the command succeeds")
+	}
+	for _, pattern := range a.stdout {
+		if !pattern.Match(out.Bytes()) {
+			problem = errors.Join(problem, fmt.Errorf("no match for %s in stdout", pattern))
+		}
+	}
+	for _, pattern := range a.stderr {
+		if !pattern.Match(errs.Bytes()) {
+			problem = errors.Join(problem, fmt.Errorf("no match for %s in stderr", pattern))
+		}
+	}
+	return out.Bytes(), errs.Bytes(), problem
+}

@@ -1,0 +1,389 @@
+package test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/test/pmcdtest"
+)
+
+// appeared is the line in which pmdaproc.sh sums up, when there is nothing to complain about.
+var appeared = regexp.MustCompile(`(?m)^Check derived metrics have appeared \.\.\. [1-9][0-9]* metrics and [1-9][0-9]* values$`)
+
+// machine is the host that the agent is installed on.
+type machine struct {
+	t                             *testing.T
+	control                       string // pmcd.conf
+	pmns, pmda, site, rc, account string
+}
+
+func TestInstall(t *testing.T) {
+	if onCopy(t) {
+		return
+	}
+	m := newMachine(t)
+	m.startPMCD()
+	control, names := m.controlLines(), m.read(filepath.Join(m.pmns, "root"))
+
+	require.NoError(t, os.MkdirAll(m.site, 0o755))
+	m.write(filepath.Join(m.site, "install-test.conf"), "installtest.load = 2 * kernel.all.load\n")
+
+	m.makeInstall()
+	out, exit := m.run(filepath.Join(m.pmda, "Install"))
+	require.Zero(t, exit, out)
+	assert.Regexp(t, appeared, out)
+	m.requireServed()
+	assert.Equal(t, []string{m.account}, m.agents(), "one process, and not root's")
+	assert.NotEqual(t, names, m.read(filepath.Join(m.pmns, "root")))
+	assert.Len(t, m.controlLines(), len(control)+1)
+
+	out, exit = m.run(filepath.Join(m.pmda, "Install"))
+	require.Zero(t, exit, "again: %s", out)
+	assert.Regexp(t, appeared, out)
+	m.requireServed()
+	assert.Len(t, m.agents(), 1, "the second replaces the first")
+	assert.Len(t, m.controlLines(), len(control)+1)
+
+	for _, turn := range []string{"first", "again"} {
+		out, exit = m.run(filepath.Join(m.pmda, "Remove"))
+		require.Zero(t, exit, "%s: %s", turn, out)
+		assert.Contains(t, out, "Check derived metrics have gone away ... OK", turn)
+		_, exit = m.run("pminfo", "derived")
+		assert.NotZero(t, exit, turn)
+		assert.Empty(t, m.agents(), turn)
+		assert.Equal(t, control, m.controlLines(), turn)
+		assert.Equal(t, names, m.read(filepath.Join(m.pmns, "root")), turn)
+		assert.NoFileExists(t, filepath.Join(m.pmns, "derived"), turn)
+	}
+}
+
+// Where pmcd was never started there is no name space yet and Install makes it. Otherwise it starts
+// a pmcd that does not run.
+func TestInstallBeforeFirstStart(t *testing.T) {
+	if onCopy(t) {
+		return
+	}
+	m := newMachine(t)
+	m.stopPMCD()
+	require.NoError(t, os.RemoveAll(filepath.Join(m.pmns, "root")))
+	m.makeInstall()
+	out, exit := m.run(filepath.Join(m.pmda, "Install"))
+	require.Zero(t, exit, out)
+	assert.Regexp(t, appeared, out)
+	m.requireServed()
+}
+
+// Install tells by its exit status whether the agent works.
+func TestInstallFails(t *testing.T) {
+	if onCopy(t) {
+		return
+	}
+	m := newMachine(t)
+	m.startPMCD()
+	for _, row := range []struct {
+		name    string
+		program string // contents; empty: no program
+		want    string
+	}{
+		{"no program", "", `run "make install" first`},
+		{"program ends at once", "#!/bin/sh\nexit 3\n", "Error: pmcd has no working derived agent"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m.makeInstall()
+			program := filepath.Join(m.pmda, "pmdaderived")
+			require.NoError(t, os.Remove(program))
+			if row.program != "" {
+				require.NoError(t, os.WriteFile(program, []byte(row.program), 0o755))
+			}
+			out, exit := m.run(filepath.Join(m.pmda, "Install"))
+			assert.Equal(t, 1, exit, out)
+			assert.Contains(t, out, row.want)
+			out, exit = m.run(filepath.Join(m.pmda, "Remove"))
+			assert.Zero(t, exit, out)
+		})
+	}
+}
+
+func TestInstallUnderDESTDIR(t *testing.T) {
+	root := t.TempDir()
+	program := filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.WriteFile(program, []byte("a program"), 0o755))
+	out, err := exec.Command("make", "-C", "..", "install", "DESTDIR="+root, "BINARY="+program).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	pmdas, err := pcpVariable("PCP_PMDAS_DIR")
+	require.NoError(t, err)
+	etc, err := pcpVariable("PCP_SYSCONF_DIR")
+	require.NoError(t, err)
+	for name, mode := range map[string]os.FileMode{
+		"Install": 0o755, "Remove": 0o755, "pmdaderived": 0o755,
+		"pmns": 0o644, "root": 0o644, "domain.h": 0o644, "help": 0o644,
+	} {
+		info, err := os.Stat(filepath.Join(root, pmdas, "derived", name))
+		require.NoError(t, err)
+		assert.Equal(t, mode, info.Mode(), name)
+	}
+	assert.DirExists(t, filepath.Join(root, etc, "pmdaderived"))
+
+	out, err = exec.Command("make", "-C", "..", "uninstall", "DESTDIR="+root).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	err = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		assert.True(t, entry.IsDir(), "%s is left", path)
+		return err
+	})
+	require.NoError(t, err)
+}
+
+// The files that say which numbers and names are ours agree.
+func TestInstallFiles(t *testing.T) {
+	domainFile, err := os.ReadFile("../domain.h")
+	require.NoError(t, err)
+	assert.Regexp(t, `(?m)^#define DERIVED 510$`, string(domainFile))
+
+	out, err := exec.Command("pminfo", "-m", "-n", "../root", "derived").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Equal(t, "derived PMID: 510.*.*\n", string(out))
+}
+
+// help has the texts that the agent serves, no more and no less.
+func TestInstallHelp(t *testing.T) {
+	program, err := build(worldReadableDir(t))
+	require.NoError(t, err)
+	p := pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{
+		{Name: "derived", Domain: domain, Command: []string{program, "-d", "510"}},
+	}})
+	file, err := os.ReadFile("../help")
+	require.NoError(t, err)
+	entries := parseHelp(t, string(file))
+
+	served, _, exit := p.Run(t, "pminfo", "derived.control")
+	require.Zero(t, exit)
+	var documented []string
+	for name := range entries {
+		if name != "DERIVED.0" {
+			documented = append(documented, name)
+		}
+	}
+	assert.ElementsMatch(t, strings.Fields(served), documented)
+
+	for name, entry := range entries {
+		t.Run(name, func(t *testing.T) {
+			args := []string{name}
+			if serial, ok := strings.CutPrefix(name, "DERIVED."); ok {
+				args = []string{"-I", "510." + serial}
+			}
+			long := entry.long
+			if long == "" {
+				long = entry.short
+			}
+			short, _, exit := p.Run(t, append([]string{"pminfo", "-t"}, args...)...)
+			require.Zero(t, exit)
+			assert.Contains(t, short, "["+entry.short+"]")
+			full, _, exit := p.Run(t, append([]string{"pminfo", "-T"}, args...)...)
+			require.Zero(t, exit)
+			assert.Contains(t, full, "Help:\n"+long+"\n")
+		})
+	}
+}
+
+type helpEntry struct{ short, long string }
+
+// parseHelp reads the format of newhelp(1).
+func parseHelp(t *testing.T, text string) map[string]helpEntry {
+	t.Helper()
+	entries := make(map[string]helpEntry)
+	for _, part := range strings.Split("\n"+text, "\n@ ")[1:] {
+		head, long, _ := strings.Cut(part, "\n")
+		name, short, ok := strings.Cut(head, " ")
+		require.True(t, ok, "%q", head)
+		require.NotContains(t, entries, name, "twice")
+		require.Equal(t, strings.TrimSpace(short), short, name)
+		entries[name] = helpEntry{short: short, long: strings.TrimSpace(long)}
+	}
+	return entries
+}
+
+// newMachine describes the machine and puts everything back when the test ends, as far as the test
+// changes it.
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	variable := func(name string) string {
+		value, err := pcpVariable(name)
+		require.NoError(t, err)
+		return value
+	}
+	m := &machine{
+		t:       t,
+		control: variable("PCP_PMCDCONF_PATH"),
+		pmns:    filepath.Join(variable("PCP_VAR_DIR"), "pmns"),
+		pmda:    filepath.Join(variable("PCP_PMDAS_DIR"), "derived"),
+		site:    filepath.Join(variable("PCP_SYSCONF_DIR"), "pmdaderived"),
+		rc:      filepath.Join(variable("PCP_RC_DIR"), "pmcd"),
+		account: variable("PCP_USER"),
+	}
+	if os.Getenv(stageVariable) == stageInside {
+		m.run("make", "-C", "..", "uninstall") // of what this machine may have
+		require.NoError(t, os.RemoveAll(m.site))
+		return m
+	}
+	require.NoDirExists(t, m.pmda, "the agent is installed on this machine, which is left alone")
+	require.NoDirExists(t, m.site, "there are definitions on this machine, which are left alone")
+	running := m.running()
+	files := m.snapshot()
+	t.Cleanup(func() {
+		m.run(filepath.Join(m.pmda, "Remove"))
+		m.run("make", "-C", "..", "uninstall")
+		assert.NoError(t, os.RemoveAll(m.site))
+		m.stopPMCD()
+		m.restore(files)
+		if running {
+			m.startPMCD()
+		}
+	})
+	return m
+}
+
+// snapshot reads the control file and all files of the name space.
+func (m *machine) snapshot() map[string]string {
+	m.t.Helper()
+	files := map[string]string{m.control: m.read(m.control)}
+	entries, err := os.ReadDir(m.pmns)
+	require.NoError(m.t, err)
+	for _, entry := range entries {
+		if entry.Type().IsRegular() {
+			path := filepath.Join(m.pmns, entry.Name())
+			files[path] = m.read(path)
+		}
+	}
+	return files
+}
+
+func (m *machine) restore(files map[string]string) {
+	m.t.Helper()
+	for path := range m.snapshot() {
+		if _, ok := files[path]; !ok {
+			assert.NoError(m.t, os.Remove(path))
+		}
+	}
+	for path, text := range files {
+		m.write(path, text)
+	}
+}
+
+// makeInstall puts our files where Install expects them.
+func (m *machine) makeInstall() {
+	m.t.Helper()
+	program, err := build(worldReadableDir(m.t))
+	require.NoError(m.t, err)
+	out, exit := m.run("make", "-C", "..", "install", "BINARY="+program)
+	require.Zero(m.t, exit, out)
+}
+
+func (m *machine) running() bool {
+	_, exit := m.run("pminfo", "-v", "pmcd.version")
+	return exit == 0
+}
+
+func (m *machine) startPMCD() {
+	m.t.Helper()
+	if !m.running() {
+		out, exit := m.run(m.rc, "start")
+		require.Zero(m.t, exit, out)
+		require.Eventually(m.t, m.running, 30*time.Second, 50*time.Millisecond)
+	}
+}
+
+func (m *machine) stopPMCD() {
+	m.t.Helper()
+	if m.running() {
+		out, exit := m.run(m.rc, "stop")
+		require.Zero(m.t, exit, out)
+	}
+}
+
+// requireServed demands that clients get the agent's own metrics and that of the definition.
+func (m *machine) requireServed() {
+	m.t.Helper()
+	out, exit := m.run("pminfo", "-f", "pmcd.agent.status")
+	require.Zero(m.t, exit, out)
+	require.Contains(m.t, out, `inst [510 or "derived"] value 0`)
+	out, exit = m.run("pminfo", "-f", "derived.control.version")
+	require.Zero(m.t, exit, out)
+	require.Contains(m.t, out, "value ")
+	if _, err := os.Stat(filepath.Join(m.site, "install-test.conf")); errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	require.EventuallyWithT(m.t, func(c *assert.CollectT) {
+		out, _ := m.run("pminfo", "-f", "derived.installtest.load")
+		assert.Contains(c, out, `inst [1 or "1 minute"] value `)
+	}, 30*time.Second, 100*time.Millisecond)
+}
+
+// agents returns the owner of each running process of the agent.
+func (m *machine) agents() []string {
+	m.t.Helper()
+	out, err := exec.Command("ps", "-C", "pmdaderived", "-o", "user=,stat=").Output()
+	var none *exec.ExitError // ps finds no such process
+	if !errors.As(err, &none) {
+		require.NoError(m.t, err)
+	}
+	var owners []string
+	for line := range strings.Lines(string(out)) {
+		if fields := strings.Fields(line); len(fields) == 2 && !strings.HasPrefix(fields[1], "Z") {
+			owners = append(owners, fields[0])
+		}
+	}
+	return owners
+}
+
+// controlLines returns the lines of pmcd.conf, sorted: pmdaproc.sh does not keep their order.
+func (m *machine) controlLines() []string {
+	m.t.Helper()
+	var lines []string
+	for line := range strings.Lines(m.read(m.control)) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func (m *machine) read(path string) string {
+	m.t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(m.t, err)
+	return string(text)
+}
+
+func (m *machine) write(path, text string) {
+	m.t.Helper()
+	require.NoError(m.t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// run runs a command to its end and returns all it has printed and its exit status. PCP's scripts
+// start pmcd without a service manager.
+func (m *machine) run(name string, args ...string) (output string, exit int) {
+	m.t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), "PCPQA_SYSTEMD=no")
+	out, err := cmd.CombinedOutput()
+	var status *exec.ExitError
+	if !errors.As(err, &status) && !errors.Is(err, os.ErrNotExist) {
+		require.NoError(m.t, err)
+	}
+	if err != nil && status == nil {
+		return err.Error(), 127
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}

@@ -1,0 +1,307 @@
+package test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+	"pmdaderived/test/pmcdtest"
+)
+
+// slowest is the time in which every request has to be answered, whatever pmcd is doing.
+const slowest = 50 * time.Millisecond
+
+// hangVariable makes the test program a small agent whose fetches hang for 4 s while the file that the
+// variable names exists.
+const hangVariable = "PMDADERIVED_TEST_HANG"
+
+func TestMain(m *testing.M) {
+	if file := os.Getenv(hangVariable); file != "" {
+		runHanging(file)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// hanging is an agent with one metric.
+type hanging struct{ file string }
+
+const hangTime = 4 * time.Second
+
+func (h hanging) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
+	if id.Item() != 0 || id.Cluster() != 0 {
+		return pdu.Desc{}, pdu.ErrPMID
+	}
+	return pdu.Desc{PMID: id, Type: pdu.TypeU32, InDom: pdu.NoInDom, Sem: pdu.SemInstant}, nil
+}
+
+func (h hanging) Instances(pmda.Client, pdu.InDom) ([]pdu.Instance, error) { return nil, pdu.ErrInDom }
+
+func (h hanging) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
+	if _, err := os.Stat(h.file); err == nil {
+		time.Sleep(hangTime)
+	}
+	for _, id := range req.PMIDs {
+		w.Numbers(id, pdu.TypeU32, nil, []uint64{1})
+	}
+	return nil
+}
+
+func runHanging(file string) {
+	in, out, err := pmda.Stdio()
+	if err != nil {
+		logrus.Fatal(err)
+	}
+	pmda.IgnoreSIGPIPE()
+	if err := (&pmda.Server{Agent: hanging{file}}).Serve(context.Background(), in, out); err != nil {
+		logrus.Fatal(err)
+	}
+}
+
+// probe talks to the agent as its pmcd, so that the time of every request can be seen from outside
+// while the pmcd that has the operands is stopped, killed and started again.
+type probe struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	in      *pdu.Reader
+	out     *pdu.Writer
+	longest time.Duration
+	kind    pdu.Kind // of the request that took longest
+	count   int
+	echo    *echo
+}
+
+// echo is a process that answers at once and does nothing else: cat. What it needs longest is what
+// the machine, shared and busy as it may be, adds to the time of any answer.
+type echo struct {
+	in      *os.File
+	out     *os.File
+	longest time.Duration
+}
+
+func startEcho(t *testing.T) *echo {
+	t.Helper()
+	stdin, in, err := os.Pipe()
+	require.NoError(t, err)
+	out, stdout, err := os.Pipe()
+	require.NoError(t, err)
+	cmd := exec.Command("cat")
+	cmd.Stdin, cmd.Stdout = stdin, stdout
+	require.NoError(t, cmd.Start())
+	require.NoError(t, stdin.Close())
+	require.NoError(t, stdout.Close())
+	t.Cleanup(func() {
+		assert.NoError(t, in.Close())
+		assert.NoError(t, cmd.Wait())
+		assert.NoError(t, out.Close())
+	})
+	return &echo{in: in, out: out}
+}
+
+func (e *echo) ask(t *testing.T) {
+	t.Helper()
+	var b [1]byte
+	start := time.Now()
+	_, err := e.in.Write(b[:])
+	require.NoError(t, err)
+	_, err = e.out.Read(b[:])
+	require.NoError(t, err)
+	e.longest = max(e.longest, time.Since(start))
+}
+
+func startProbe(t *testing.T, program string, options ...string) *probe {
+	t.Helper()
+	requests, toAgent, err := os.Pipe()
+	require.NoError(t, err)
+	fromAgent, replies, err := os.Pipe()
+	require.NoError(t, err)
+	p := &probe{t: t, echo: startEcho(t), cmd: exec.Command(program, options...), in: pdu.NewReader(fromAgent, pdu.AgentLimit), out: pdu.NewWriter(toAgent)}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = requests, replies, os.Stderr
+	require.NoError(t, p.cmd.Start())
+	require.NoError(t, requests.Close())
+	require.NoError(t, replies.Close())
+	t.Cleanup(func() {
+		assert.NoError(t, toAgent.Close())
+		assert.NoError(t, p.cmd.Wait(), "the agent ends well at the end of its input")
+		assert.NoError(t, fromAgent.Close())
+	})
+	f, err := p.in.Next()
+	require.NoError(t, err)
+	require.Equal(t, pdu.KindCreds, f.Kind)
+	require.NoError(t, p.out.Write(&pdu.Creds{Version: 2, Features: pdu.FeatureAuth}, 1))
+	return p
+}
+
+// ask sends a request and returns the reply; the time counts.
+func (p *probe) ask(m pdu.Message) pdu.Message {
+	p.t.Helper()
+	start := time.Now()
+	require.NoError(p.t, p.out.Write(m, 0))
+	f, err := p.in.Next()
+	require.NoError(p.t, err)
+	took := time.Since(start)
+	p.count++
+	p.echo.ask(p.t)
+	if took > p.longest {
+		p.longest, p.kind = took, m.Kind()
+	}
+	reply, err := pdu.Decode(f)
+	require.NoError(p.t, err)
+	return reply
+}
+
+// pmid looks a name up until it is there.
+func (p *probe) pmid(name string) pdu.PMID {
+	p.t.Helper()
+	var id pdu.PMID
+	require.Eventually(p.t, func() bool {
+		ids, ok := p.ask(&pdu.PMNSNames{Names: []string{name}}).(*pdu.PMNSIDs)
+		if ok {
+			id = ids.PMIDs[0]
+		}
+		return ok
+	}, 20*time.Second, 10*time.Millisecond, name)
+	return id
+}
+
+// round asks for everything once, as tools do, and returns the value set of the metric.
+func (p *probe) round(name string, id pdu.PMID) pdu.ValueSet {
+	p.t.Helper()
+	p.ask(&pdu.PMNSTraverse{Name: "derived"})
+	p.ask(&pdu.PMNSNames{Names: []string{name}})
+	p.ask(&pdu.DescReq{PMID: id})
+	p.ask(&pdu.TextReq{Ident: uint32(id), Type: pdu.TextPMID | pdu.TextOneLine})
+	p.ask(&pdu.LabelReq{Ident: uint32(id), Type: pdu.LabelItem})
+	result, ok := p.ask(&pdu.Fetch{PMIDs: []pdu.PMID{id}}).(*pdu.Result)
+	require.True(p.t, ok)
+	require.Len(p.t, result.Sets, 1)
+	return result.Sets[0]
+}
+
+// during asks without pause for as long as f runs.
+func (p *probe) during(name string, id pdu.PMID, f func() error) {
+	p.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	for {
+		select {
+		case err := <-done:
+			require.NoError(p.t, err)
+			return
+		default:
+			p.round(name, id)
+		}
+	}
+}
+
+// until asks without pause until the metric has a value.
+func (p *probe) until(name string, id pdu.PMID) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		set := p.round(name, id)
+		return len(set.Values) > 0
+	}, 30*time.Second, time.Millisecond, "%s has a value again", name)
+}
+
+// Whatever happens to the operands, the agent answers at once: an agent that hangs, a pmcd that stands
+// still, is killed and comes back.
+func TestNoRequestWaits(t *testing.T) {
+	work := worldReadableDir(t)
+	program, err := build(work)
+	require.NoError(t, err)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	hanger := filepath.Join(work, "hanger")
+	copyProgram(t, self, hanger)
+	hang := filepath.Join(work, "hang")
+	upstream := pmcdtest.Start(t, pmcdtest.Config{
+		Agents: []pmcdtest.Agent{{Name: "hanging", Domain: 400, Command: []string{hanger}, PMNS: "hanging {\n\tvalue 400:0:0\n}\n"}},
+		Env:    []string{hangVariable + "=" + hang},
+	})
+	conf := filepath.Join(work, "derived.conf")
+	require.NoError(t, os.WriteFile(conf, []byte("slow = hanging.value + 1\nquick = sample.long.one + sum(sample.bin)\n"), 0o644))
+
+	p := startProbe(t, program, "-d", "510", "-c", conf, "--pmcd", "unix:"+upstream.Socket,
+		"--state", filepath.Join(work, "state"), "-l", filepath.Join(work, "derived.log"), "-U", "root")
+	quick, slow := p.pmid("derived.quick"), p.pmid("derived.slow")
+	p.until("derived.quick", quick)
+	p.until("derived.slow", slow)
+
+	t.Run("operand's agent hangs for 4 s", func(t *testing.T) {
+		require.NoError(t, os.WriteFile(hang, nil, 0o644))
+		p.round("derived.slow", slow) // starts the sample that hangs
+		start := time.Now()
+		p.during("derived.quick", quick, func() error {
+			// Another client of the same pmcd shows how long that stands still.
+			if err := until(10*time.Second, func() bool { return stands(upstream.Socket) }); err != nil {
+				return err
+			}
+			if err := os.Remove(hang); err != nil {
+				return err
+			}
+			return until(20*time.Second, func() bool { return !stands(upstream.Socket) })
+		})
+		t.Logf("pmcd stood still; %v until it served again", time.Since(start).Round(time.Millisecond))
+		p.until("derived.quick", quick)
+		p.until("derived.slow", slow)
+	})
+	t.Run("pmcd is stopped for 1 s", func(t *testing.T) {
+		require.NoError(t, upstream.Signal(syscall.SIGSTOP))
+		p.during("derived.quick", quick, func() error { time.Sleep(time.Second); return upstream.Signal(syscall.SIGCONT) })
+		p.until("derived.quick", quick)
+	})
+	t.Run("pmcd is killed and started again", func(t *testing.T) {
+		p.during("derived.quick", quick, upstream.Kill)
+		p.during("derived.quick", quick, upstream.Restart)
+		p.until("derived.quick", quick)
+		p.until("derived.slow", slow)
+	})
+	t.Logf("%d requests; the longest took %v (%s), the longest echo of the same machine %v",
+		p.count, p.longest, p.kind, p.echo.longest)
+	assert.Less(t, p.longest, slowest+p.echo.longest)
+}
+
+// stands reports whether a pmcd does not greet a new client within 0.2 s.
+func stands(socket string) bool {
+	c, err := net.DialTimeout("unix", socket, 200*time.Millisecond)
+	if err != nil {
+		return true
+	}
+	defer c.Close()
+	if err := c.SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+		return true
+	}
+	_, err = c.Read(make([]byte, 1))
+	return err != nil
+}
+
+// until polls a condition.
+func until(limit time.Duration, holds func() bool) error {
+	deadline := time.Now().Add(limit)
+	for !holds() {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("not within %v", limit)
+		}
+		time.Sleep(pollInterval)
+	}
+	return nil
+}
+
+func copyProgram(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(to, text, 0o755))
+}

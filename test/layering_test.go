@@ -1,0 +1,158 @@
+package test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "pmdaderived"
+
+// layer says what the package may import. Packages are separated by blanks; those of this module are
+// named without it. What is not listed is forbidden.
+type layer struct {
+	ours    string // of this module
+	modules string // third-party
+	never   string // of the standard library, where the layer's purpose forbids it
+}
+
+const (
+	logging   = "github.com/sirupsen/logrus"
+	watching  = "github.com/fsnotify/fsnotify"
+	unixCalls = "golang.org/x/sys/unix"
+	exporting = "github.com/performancecopilot/speed/v4"
+	// pure code neither talks to the world nor to the log.
+	pure = "os os/exec os/signal net net/http log log/slog"
+)
+
+// layers is the architecture; docs/architecture.md draws it. A new package or a new edge is a
+// decision: it is made here, in the same commit.
+var layers = map[string]layer{
+	"pdu":            {never: pure},
+	"pmda":           {ours: "pdu", modules: logging + " " + unixCalls},
+	"pmda/pmdatest":  {ours: "pdu pmda"},
+	"pmda/pmapi":     {ours: "pdu"},
+	"derived/syntax": {never: pure},
+	"derived/ere":    {never: pure},
+	"derived":        {ours: "derived/ere derived/syntax pdu", never: pure},
+	"derived/agent":  {ours: "derived pdu pmda pmda/pmapi", modules: logging + " " + exporting},
+	"config":         {modules: logging + " " + watching},
+	"cmd/pmdaderived": {
+		ours:    "config derived derived/agent pdu pmda pmda/pmapi",
+		modules: logging + " " + unixCalls,
+	},
+
+	"pmda/pmapi/pmapitest":           {ours: "pdu"},
+	"test":                           {},
+	"test/pmcdtest":                  {},
+	"test/pmcdtest/cmd/private-pmcd": {ours: "test/pmcdtest"},
+}
+
+// testModules is what tests may import besides what their package may.
+var testModules = []string{
+	"github.com/stretchr/testify/assert",
+	"github.com/stretchr/testify/require",
+	"github.com/sirupsen/logrus/hooks/test",
+	"github.com/rogpeppe/go-internal/testscript",
+	logging, unixCalls,
+}
+
+// listed is the part of `go list -json` that is used here.
+type listed struct {
+	ImportPath                         string
+	Standard                           bool
+	Imports, TestImports, XTestImports []string
+}
+
+func goList(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var packages []listed
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return packages
+		}
+		require.NoError(t, err)
+		packages = append(packages, p)
+	}
+}
+
+// standard holds for packages of Go's own library: the first element of their path has no dot.
+func standard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".") && first != module
+}
+
+// offences returns what a package with these imports does against its layer.
+func offences(imports []string, l layer) []string {
+	var found []string
+	for _, path := range imports {
+		own, ours := strings.CutPrefix(path, module+"/")
+		switch {
+		case ours && !slices.Contains(strings.Fields(l.ours), own):
+			found = append(found, own)
+		case standard(path) && slices.Contains(strings.Fields(l.never), path):
+			found = append(found, path)
+		case !ours && !standard(path) && !slices.Contains(strings.Fields(l.modules), path):
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+func TestLayering(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, p := range goList(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		seen[name] = true
+		t.Run(name, func(t *testing.T) {
+			l, ok := layers[name]
+			require.True(t, ok, "this package has no place in the table of layers")
+			assert.Empty(t, offences(p.Imports, l), "imports that its layer does not allow")
+
+			for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+				if !standard(path) && !strings.HasPrefix(path, module+"/") {
+					assert.Contains(t, testModules, path, "tests use few tools")
+				}
+			}
+		})
+	}
+	for name := range layers {
+		assert.True(t, seen[name], "the table of layers names %s, which does not exist", name)
+	}
+}
+
+// The test above would pass with a broken rule; this one shows that each rule bites.
+func TestLayeringRules(t *testing.T) {
+	middle := layer{ours: "pdu", modules: logging, never: "net"}
+	for _, row := range []struct {
+		name string
+		path string
+		bad  bool
+	}{
+		{"allowed package", module + "/pdu", false},
+		{"other package", module + "/config", true},
+		{"allowed module", logging, false},
+		{"package below an allowed module", logging + "/hooks/test", true},
+		{"other module", "example.org/x", true},
+		{"standard library", "encoding/json", false},
+		{"forbidden part of the standard library", "net", true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			assert.Equal(t, row.bad, len(offences([]string{row.path}, middle)) > 0)
+		})
+	}
+}

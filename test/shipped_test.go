@@ -1,0 +1,120 @@
+package test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/test/pmcdtest"
+)
+
+// shippedDir is where PCP keeps its own definitions, in a private pmcd's PCP_VAR_DIR.
+const shippedDir = "var/config/derived"
+
+// startServing runs a private pmcd with our agent and waits until the agent has looked up its operands.
+func startServing(t *testing.T, options ...string) *pmcdtest.PMCD {
+	t.Helper()
+	program, err := build(worldReadableDir(t))
+	require.NoError(t, err)
+	p := pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{{
+		Name: "derived", Domain: domain, Command: append([]string{program, "-d", "510"}, options...),
+	}}})
+	require.Eventually(t, func() bool {
+		out, _, _ := p.Run(t, "pmprobe", "-v", "derived.control.bound")
+		return regexp.MustCompile(`^derived.control.bound 1 [1-9]`).MatchString(out)
+	}, 20*time.Second, 20*time.Millisecond, "the agent binds its definitions")
+	return p
+}
+
+// definedNames returns the names that PCP's own definition files define.
+func definedNames(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	definition := regexp.MustCompile(`(?m)^([a-z][a-z0-9_.]*) = `)
+	var names []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, match := range definition.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, match[1])
+		}
+	}
+	require.NotEmpty(t, names)
+	return names
+}
+
+// described cuts the output of pminfo -d or -f into what it says of each metric.
+func described(output string) map[string]string {
+	metrics := make(map[string]string)
+	for part := range strings.SplitSeq(strings.TrimSpace(output), "\n\n") {
+		name, about, _ := strings.Cut(strings.TrimSpace(part), "\n")
+		metrics[strings.TrimPrefix(name, "derived.")] = about
+	}
+	return metrics
+}
+
+// The definitions that PCP ships are served out of the box, each that stock pminfo can bind itself,
+// with the same metadata.
+func TestShippedDefinitionsAreServed(t *testing.T) {
+	p := startServing(t)
+	dir := filepath.Join(p.Dir, shippedDir)
+	names := definedNames(t, dir)
+
+	served, _, exit := p.Run(t, "pminfo", "-d", "derived")
+	require.Zero(t, exit)
+	ours := described(served)
+	bound := 0
+	for _, name := range names {
+		stock, _, exit := p.Run(t, "pminfo", "-c", dir, "-d", name)
+		if exit != 0 {
+			assert.NotContains(t, ours, name, "stock pminfo cannot bind it")
+			continue
+		}
+		bound++
+		assert.Equal(t, described(stock)[name], ours[name], name)
+	}
+	t.Logf("%d definitions, %d bound by stock pminfo and by us", len(names), bound)
+	assert.Greater(t, bound, 30, "what PCP's files define over the linux and proc agents")
+
+	_, logged, _ := p.Run(t, "sh", "-c", "cat $PCP_LOG_DIR/pmcd/derived.log >&2")
+	assert.NotContains(t, logged, "level=error")
+}
+
+// Metrics without counters have the values that a client computes itself in the same fetch, for the
+// same instances. The client runs as the user that the agent runs as: the proc agent shows each user
+// other processes.
+func TestShippedDefinitionsAgreeInValues(t *testing.T) {
+	p := startServing(t)
+	dir := filepath.Join(p.Dir, shippedDir)
+	for _, name := range []string{"proc.hog.mem", "proc.io.total_bytes", "proc.psinfo.age"} {
+		t.Run(name, func(t *testing.T) {
+			// Processes come, go and grow between our sample and the client's own fetch, a fraction
+			// of a millisecond later: now and then one differs.
+			var stock, ours string
+			require.Eventually(t, func() bool {
+				both, _, exit := p.Run(t, append(asAgent(), "pminfo", "-c", dir, "-f", name, "derived."+name)...)
+				require.Zero(t, exit)
+				stock, ours, _ = strings.Cut(both, "\nderived."+name+"\n")
+				_, stock, _ = strings.Cut(strings.TrimSpace(stock), "\n")
+				stock, ours = strings.TrimSpace(stock), strings.TrimSpace(ours)
+				return stock != "" && stock == ours
+			}, 20*time.Second, time.Millisecond)
+			assert.Contains(t, ours, "inst [")
+		})
+	}
+}
+
+// asAgent is the beginning of a command line that runs a program as the user that agents run as.
+func asAgent() []string {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return []string{"runuser", "-u", "pcp", "--"}
+}
