@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/test/conformance"
 )
 
 // corpusCase is what libpcp 6.0.3 answers for a path list; testdata/corpus holds the files.
@@ -69,8 +71,9 @@ func TestCorpus(t *testing.T) {
 	cases := corpusCases(t)
 	assert.Len(t, cases, 41)
 	t.Chdir(corpusCopy(t))
+	tally := conformance.NewTally("in-process")
 	for _, c := range cases {
-		t.Run(c.ID, func(t *testing.T) {
+		good := t.Run(c.ID, func(t *testing.T) {
 			loaded := Load(SplitPaths(c.Path), corpusAccept)
 
 			var names []string
@@ -99,7 +102,10 @@ func TestCorpus(t *testing.T) {
 				assert.Equal(t, string(metric.Help), help(loaded, name))
 			}
 		})
+		_, different := wanted[c.ID]
+		tally.Count("config", different, !good)
 	}
+	tally.Report(t)
 	for id := range wanted {
 		assert.True(t, slices.ContainsFunc(cases, func(c corpusCase) bool { return c.ID == id }), "no case %s", id)
 	}

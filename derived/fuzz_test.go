@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"pmdaderived/pdu"
+	"pmdaderived/test/conformance"
 )
 
 // FuzzPipeline takes texts from parsing to values: nothing panics, steps are in proportion to the text,
@@ -21,7 +22,7 @@ func FuzzPipeline(f *testing.F) {
 		f.Add(e.example, uint64(2))
 	}
 	names := strings.NewReplacer("sample.", "", "long.bin", "bin", "ulong.bin", "bin.u", "double.bin", "bin.d", "string.bin", "bin.string")
-	for i, c := range readCorpus(f) {
+	for i, c := range conformance.ReadCorpus(f, "testdata/corpus") {
 		if i%7 == 0 {
 			f.Add(names.Replace(c.Expr), uint64(i))
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/pdu"
+	"pmdaderived/test/conformance"
 )
 
 // The answers of pmConvScale(3), 6.0.3.
@@ -25,6 +26,7 @@ func TestConverterTable(t *testing.T) {
 	f, err := os.Open("testdata/corpus/unitstables/conv.jsonl")
 	require.NoError(t, err)
 	defer f.Close()
+	tally := conformance.NewTally("in-process")
 	rows := 0
 	for lines := bufio.NewScanner(f); lines.Scan(); rows++ {
 		var row struct {
@@ -38,20 +40,23 @@ func TestConverterTable(t *testing.T) {
 		to, _, err := pdu.ParseUnits(row.To)
 		require.NoError(t, err)
 		c, ok := NewConverter(from, to)
-		if wanted, different := differences[key]; different {
+		wanted, different := differences[key]
+		if different {
 			row.Result, row.Error = wanted, nil
 			delete(differences, key)
 		}
 		if row.Error != nil {
-			assert.False(t, ok, key)
+			tally.Count("unitstables", false, !assert.False(t, ok, key))
 			continue
 		}
 		require.True(t, ok, key)
 		typ := typeOf(row.Type)
 		column := []uint64{scanNumber(t, typ, row.Value)}
 		c.convert(typ, column, column)
-		assert.Equal(t, formatNumber(typ, scanNumber(t, typ, row.Result)), formatNumber(typ, column[0]), key)
+		good := assert.Equal(t, formatNumber(typ, scanNumber(t, typ, row.Result)), formatNumber(typ, column[0]), key)
+		tally.Count("unitstables", different, !good)
 	}
+	tally.Report(t)
 	assert.Empty(t, differences, "these are not in the table")
 	assert.Greater(t, rows, 200)
 }

@@ -3,6 +3,7 @@ package pdu
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -47,9 +48,17 @@ func unitsTable(t testing.TB, name string) []unitsRow {
 	return rows
 }
 
+// reportUnits tells `make conformance` how many rows of a table were compared. The form is that of package
+// conformance, which imports this one.
+func reportUnits(t *testing.T, rows, failures int) {
+	t.Attr("conformance", fmt.Sprint("in-process unitstables ", rows, " ", rows-failures, " 0 ", failures))
+}
+
 func TestParseUnitsAnswersAsLibpcp(t *testing.T) {
-	for _, row := range unitsTable(t, "parse.jsonl") {
-		t.Run(strconv.Quote(row.String), func(t *testing.T) {
+	failures := 0
+	rows := unitsTable(t, "parse.jsonl")
+	for _, row := range rows {
+		good := t.Run(strconv.Quote(row.String), func(t *testing.T) {
 			units, multiplier, err := ParseUnits(row.String)
 			if row.Error != "" {
 				assert.EqualError(t, err, row.Error)
@@ -62,7 +71,11 @@ func TestParseUnitsAnswersAsLibpcp(t *testing.T) {
 			assert.Equal(t, want, multiplier)
 			assert.Equal(t, row.Printed, units.String())
 		})
+		if !good {
+			failures++
+		}
 	}
+	reportUnits(t, len(rows), failures)
 }
 
 // Rows beyond the table; libpcp 6.0.3 answers the same except where a row says otherwise.

@@ -9,9 +9,14 @@ import (
 )
 
 func TestUnitsPrintAsLibpcp(t *testing.T) {
-	for _, row := range unitsTable(t, "print.jsonl") {
-		assert.Equal(t, row.Printed, row.units().String(), "%v %v", row.Dim, row.Scale)
+	failures := 0
+	rows := unitsTable(t, "print.jsonl")
+	for _, row := range rows {
+		if !assert.Equal(t, row.Printed, row.units().String(), "%v %v", row.Dim, row.Scale) {
+			failures++
+		}
 	}
+	reportUnits(t, len(rows), failures)
 }
 
 // printsFaithfully excludes the one text that means something else: "count x 10^2" is both

@@ -50,10 +50,12 @@ var layers = map[string]layer{
 		modules: logging + " " + unixCalls,
 	},
 
-	"pmda/pmapi/pmapitest":           {ours: "pdu"},
-	"test":                           {},
-	"test/pmcdtest":                  {},
-	"test/pmcdtest/cmd/private-pmcd": {ours: "test/pmcdtest"},
+	"pmda/pmapi/pmapitest":                   {ours: "pdu"},
+	"test":                                   {},
+	"test/pmcdtest":                          {},
+	"test/conformance":                       {ours: "pdu", modules: "github.com/stretchr/testify/assert github.com/stretchr/testify/require"},
+	"test/conformance/cmd/conformance-table": {ours: "test/conformance"},
+	"test/pmcdtest/cmd/private-pmcd":         {ours: "test/pmcdtest"},
 }
 
 // testModules is what tests may import besides what their package may.

@@ -8,8 +8,14 @@ import (
 	"pmdaderived/derived/agent"
 )
 
-// loadDefinitions reads the definition files and parses what is in them. Problems are logged here.
-func loadDefinitions(o *options, log logrus.FieldLogger) agent.Config {
+// definitions are those of a path list, with what is wrong in its files.
+type definitions struct {
+	config.Loaded
+	all []agent.Definition // one for each of Loaded.Definitions
+}
+
+// readDefinitions reads definition files and parses what is in them. paths is nil for the default ones.
+func readDefinitions(paths []string, conf config.PCPConf) definitions {
 	parsed := make(map[*config.Definition]*derived.Definition)
 	accept := func(d *config.Definition) error {
 		p, err := derived.Parse(d.Name, d.Expr)
@@ -18,26 +24,14 @@ func loadDefinitions(o *options, log logrus.FieldLogger) agent.Config {
 		}
 		return err
 	}
-	var loaded config.Loaded
-	if o.paths == nil {
-		loaded = config.LoadDefault(o.conf, accept)
+	var r definitions
+	if paths == nil {
+		r.Loaded = config.LoadDefault(conf, accept)
 	} else {
-		loaded = config.Load(o.paths, accept)
+		r.Loaded = config.Load(paths, accept)
 	}
-	c := agent.Config{Unread: func(file string) bool { return !loaded.Covers(file) }}
-	for _, p := range loaded.Problems {
-		switch entry := log.WithField("file", p.Pos.File); p.Severity {
-		case config.Error:
-			entry.Error(p.Error())
-			c.Failures = append(c.Failures, agent.Failure{Name: p.Name, Message: p.Error()})
-		case config.Warning:
-			entry.Warn(p.Error())
-		default:
-			entry.Info(p.Error())
-		}
-	}
-	for _, d := range loaded.Definitions {
-		c.Definitions = append(c.Definitions, agent.Definition{
+	for _, d := range r.Definitions {
+		r.all = append(r.all, agent.Definition{
 			Definition: parsed[d],
 			OneLine:    d.OneLine,
 			Help:       d.Help,
@@ -47,6 +41,24 @@ func loadDefinitions(o *options, log logrus.FieldLogger) agent.Config {
 				return msg + "\n" + d.At(offset).String() + "\n" + d.Context(offset)
 			},
 		})
+	}
+	return r
+}
+
+// loadDefinitions reads the definitions for the agent. Problems are logged here.
+func loadDefinitions(o *options, log logrus.FieldLogger) agent.Config {
+	r := readDefinitions(o.paths, o.conf)
+	c := agent.Config{Definitions: r.all, Unread: func(file string) bool { return !r.Covers(file) }}
+	for _, p := range r.Problems {
+		switch entry := log.WithField("file", p.Pos.File); p.Severity {
+		case config.Error:
+			entry.Error(p.Error())
+			c.Failures = append(c.Failures, agent.Failure{Name: p.Name, Message: p.Error()})
+		case config.Warning:
+			entry.Warn(p.Error())
+		default:
+			entry.Info(p.Error())
+		}
 	}
 	return c
 }

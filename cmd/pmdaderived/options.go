@@ -97,7 +97,14 @@ func (o *options) own() []pmda.Option {
 	}
 }
 
-func (o *options) usage(w io.Writer) error { return o.set.Usage(w) }
+func (o *options) usage(w io.Writer) error {
+	err := o.set.Usage(w)
+	fmt.Fprintf(w, "\nSub-commands (%s COMMAND --help tells more):\n", program)
+	for _, c := range subCommands() {
+		fmt.Fprintf(w, "  %-22s%s\n", c.name+" "+c.operands, c.help)
+	}
+	return err
+}
 
 func (o *options) setPaths(arg string) error {
 	o.paths = config.SplitPaths(arg)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -67,26 +66,6 @@ type binder struct {
 	untold   bool   // there is something new to announce
 	trouble  string // the last failure to connect that was logged
 	saveErr  string // likewise to save
-}
-
-// catalog is what pmcd said about the names that the definitions use.
-type catalog map[string]operand
-
-type operand struct {
-	desc pdu.Desc
-	code pdu.Code // < 0: why there is no descriptor
-}
-
-// Desc implements derived.Catalog.
-func (c catalog) Desc(name string) (pdu.Desc, error) {
-	o, ok := c[name]
-	switch {
-	case !ok:
-		return pdu.Desc{}, pdu.ErrName
-	case o.code < 0:
-		return pdu.Desc{}, o.code
-	}
-	return o.desc, nil
 }
 
 // newBinder reads configuration and state, and gives the agent its first service.
@@ -345,11 +324,11 @@ func (b *binder) reread(ctx context.Context, conn *pmapi.Conn) error {
 // it makes do with what was looked up last.
 func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn) error {
 	if conn != nil {
-		catalog, operands, err := lookup(ctx, conn, b.candidates())
+		found, err := LookUp(ctx, conn, b.candidates())
 		if err != nil {
 			return fmt.Errorf("operands: %w", err)
 		}
-		b.catalog, b.operands, b.lastBind = catalog, operands, time.Now()
+		b.catalog, b.operands, b.lastBind = found.names, found.operands, time.Now()
 	}
 	before := b.a.service.Load()
 	svc := b.build(before)
@@ -439,72 +418,15 @@ func (b *binder) keepWarm(svc *service) {
 	}
 }
 
-// lookup asks pmcd for the names that definitions use, and for the descriptors of those it knows.
-// Names below our own root are not asked for: pmcd would ask us.
-func lookup(ctx context.Context, conn *pmapi.Conn, defs []Definition) (catalog, map[pdu.PMID]pdu.Desc, error) {
-	wanted := make(map[string]bool)
-	for _, d := range defs {
-		for name := range d.Names {
-			if name != Root && !strings.HasPrefix(name, Root+".") {
-				wanted[name] = true
-			}
-		}
-	}
-	names := slices.Sorted(maps.Keys(wanted))
-	found, err := conn.LookupNames(ctx, names)
-	if err != nil {
-		return nil, nil, err
-	}
-	ids := make([]pdu.PMID, 0, len(found))
-	for _, f := range found {
-		if f.Code >= 0 {
-			ids = append(ids, f.PMID)
-		}
-	}
-	descs, err := conn.Descs(ctx, ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	known := make(catalog, len(names))
-	operands := make(map[pdu.PMID]pdu.Desc, len(ids))
-	next := 0
-	for i, f := range found {
-		if f.Code < 0 {
-			known[names[i]] = operand{code: f.Code}
-			continue
-		}
-		d := descs[next]
-		next++
-		known[names[i]] = operand{desc: d.Desc, code: d.Code}
-		if d.Code >= 0 {
-			operands[d.Desc.PMID] = d.Desc
-		}
-	}
-	return known, operands, nil
-}
-
 // needsOf gathers the domains whose instance names or members the service needs.
 func needsOf(svc *service) map[pdu.InDom]map[string]bool {
-	needed := make(map[pdu.InDom]map[string]bool)
-	add := func(d pdu.InDom) map[string]bool {
-		if needed[d] == nil {
-			needed[d] = make(map[string]bool)
-		}
-		return needed[d]
-	}
+	var bound []*derived.Metric
 	for _, m := range svc.metrics {
-		if m.derived == nil {
-			continue
-		}
-		needs := m.derived.Needs()
-		for _, d := range slices.Concat(needs.Names, needs.Members) {
-			add(d)
-		}
-		for _, s := range needs.Selectors {
-			add(s.InDom)[s.Name] = true
+		if m.derived != nil {
+			bound = append(bound, m.derived)
 		}
 	}
-	return needed
+	return domainsOf(bound)
 }
 
 func (b *binder) takeDirty() []pdu.InDom {

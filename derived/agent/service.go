@@ -122,8 +122,14 @@ func (b *blueprint) build() *service {
 		for i, d := range defs {
 			m, _ := set.Lookup(d.Name)
 			old, served := b.formerly(d.Name)
+			if !served || old.Text == d.Text || b.catalog == nil {
+				continue
+			}
 			problem := fault(d, m)
-			if problem == "" || !served || old.Text == d.Text || b.catalog == nil {
+			if problem == "" && m.Err != nil { // a misspelt operand is a mistake like any other
+				problem = explain(d, m.Err)
+			}
+			if problem == "" {
 				continue
 			}
 			b.problems[d.Name] = problem

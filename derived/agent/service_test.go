@@ -173,6 +173,7 @@ func TestBrokenDefinitionKeepsTheLastGoodOne(t *testing.T) {
 	for name, broken := range map[string]string{
 		"syntax":    "a = up.load +",
 		"semantics": "a = up.name + 1",
+		"operand":   "a = up.lod * 2",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)

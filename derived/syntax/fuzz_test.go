@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/test/conformance"
 )
 
 // FuzzParse holds for any text: no panic; an error points into the text; a tree lies within it,
 // nests properly, is no higher than allowed, and prints as a text that reads as the same tree.
 func FuzzParse(f *testing.F) {
-	for _, c := range corpus(f) {
+	for _, c := range conformance.ReadCorpus(f, "../testdata/corpus") {
 		f.Add(c.Expr)
 	}
 	for _, seed := range []string{
