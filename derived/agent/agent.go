@@ -85,6 +85,7 @@ type client struct {
 	known   bool // it has a user identifier
 	uid     int
 	fetched time.Time // when its last FETCH came
+	ahead   *plan     // for metrics that it has looked up since; nil: none
 }
 
 // New makes an agent that knows what the configuration and the state file say, and no operands yet.
@@ -202,9 +203,23 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	if err == nil {
 		if m := svc.byID[id]; m != nil {
 			a.interest(c, m)
+			a.lookAhead(c, m)
 		}
 	}
 	return id, err
+}
+
+// lookAhead prepares for a client that does not fetch what it looks up at once.
+func (a *Agent) lookAhead(c pmda.Client, m *metric) {
+	if m.feed == nil {
+		return
+	}
+	who := a.clients[c]
+	if who.ahead == nil {
+		who.ahead = &plan{index: -1, once: true}
+		a.clients[c] = who
+	}
+	a.schedule.ahead(who.ahead, a.options.Now(), m.feed)
 }
 
 // Names implements pmda.Namer.
@@ -282,11 +297,16 @@ func (a *Agent) Attribute(c pmda.Client, attr pdu.Attribute, value string) {
 		return
 	}
 	uid, err := strconv.ParseUint(value, 10, 32)
-	a.clients[c] = client{known: err == nil, uid: int(uid)}
+	who := a.clients[c]
+	who.known, who.uid = err == nil, int(uid)
+	a.clients[c] = who
 }
 
 // EndContext implements pmda.ContextEnder.
 func (a *Agent) EndContext(c pmda.Client) {
+	if who := a.clients[c]; who.ahead != nil {
+		a.schedule.end(who.ahead)
+	}
 	delete(a.clients, c)
 	a.views.end(c, a.endView)
 }

@@ -16,6 +16,10 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	a.advance(v, req)
 	who := a.clients[req.Client]
 	who.fetched = req.Arrived
+	if who.ahead != nil {
+		a.schedule.end(who.ahead)
+		who.ahead = nil
+	}
 	a.clients[req.Client] = who
 	for i := range v.entries {
 		a.serve(svc, req, &v.entries[i], w)

@@ -23,6 +23,12 @@ const (
 	mostPace  = time.Second
 	restless  = time.Minute
 
+	// A client that has looked metrics up and not fetched them aheadPause later is a pmlogger: it
+	// pauses for 20 ms before its first fetch (pmcd-behaviour.md b.4), for which there is to be a
+	// new sample. maxAhead bounds for how many metrics.
+	aheadPause = 15 * time.Millisecond
+	maxAhead   = 1 << 16
+
 	// maxPlans bounds how many contexts are foretold at once.
 	maxPlans = 4096
 )
@@ -47,6 +53,7 @@ type plan struct {
 	rung      int             // of the ladder, while there is no interval
 	at        time.Time       // when to sample next; zero: not at all
 	index     int             // in the heap, -1: not in it
+	once      bool            // only one sample: for a client that has not fetched yet
 }
 
 // typical is the median of the intervals, 0 when there is none yet.
@@ -113,6 +120,9 @@ func (p *plan) climb() {
 // sampled is called when the sample of the time has been asked for.
 func (p *plan) sampled(now time.Time) {
 	switch {
+	case p.once:
+		p.at = time.Time{}
+		return
 	case len(p.intervals) == 0:
 		p.climb()
 		return
@@ -147,6 +157,23 @@ func newSchedule(s *sampler, now func() time.Time, warm time.Duration) *schedule
 func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) {
 	s.mu.Lock()
 	p.fetched(now, feeds)
+	s.place(p)
+	s.mu.Unlock()
+}
+
+// ahead notes in a plan of its own that a client has looked a metric up.
+func (s *schedule) ahead(p *plan, now time.Time, f *feed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(p.feeds) < maxAhead {
+		p.feeds = append(p.feeds, f)
+	}
+	p.at = now.Add(aheadPause)
+	s.place(p)
+}
+
+// place puts a plan where its time belongs and wakes the scheduler if that is due first now.
+func (s *schedule) place(p *plan) {
 	switch {
 	case p.at.IsZero():
 		s.remove(p)
@@ -155,9 +182,7 @@ func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) {
 	case len(s.plans) < maxPlans:
 		heap.Push(&s.plans, p)
 	}
-	first := p.index == 0
-	s.mu.Unlock()
-	if first {
+	if p.index == 0 {
 		signal(s.wake)
 	}
 }

@@ -197,6 +197,31 @@ func TestIrregularContext(t *testing.T) {
 	})
 }
 
+// A client that looks metrics up and does not fetch them at once is sampled for once more, 15 ms after
+// the last look-up, all metrics together.
+func TestPauseBeforeTheFirstFetch(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, s *scheduling) {
+		a, b := &feed{}, &feed{}
+		p := &plan{index: -1, once: true}
+		s.ahead(p, time.Now(), a)
+		s.pass(5 * time.Millisecond)
+		s.ahead(p, time.Now(), b)
+		s.pass(time.Minute)
+		wants := s.wanted()
+		if assert.Len(t, wants, 1) {
+			assert.InDelta(t, 20*time.Millisecond, wants[0].at, float64(lead/2))
+			assert.Equal(t, []*feed{a, b}, wants[0].feeds)
+		}
+
+		fetching := &plan{index: -1, once: true}
+		s.ahead(fetching, time.Now(), a)
+		s.pass(5 * time.Millisecond)
+		s.end(fetching) // it has fetched
+		s.pass(time.Minute)
+		assert.Empty(t, s.wanted())
+	})
+}
+
 // Contexts that are due together share what is asked for.
 func TestCoincidingPlans(t *testing.T) {
 	inBubble(t, 0, func(t *testing.T, s *scheduling) {
