@@ -169,6 +169,7 @@ func (h *harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 	if !stock {
 		program, err := h.build()
 		ts.Check(err)
+		ts.Setenv("PMDADERIVED", program)
 		cfg.Agents = []pmcdtest.Agent{{
 			Name:    "derived",
 			Domain:  domain,

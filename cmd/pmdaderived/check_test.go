@@ -1,0 +1,219 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+)
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+const mistaken = `# syntax, semantics, names and the file itself
+good = kernel.all.load / hinv.ncpu
+syntax = 1 + * 2
+type = 	kernel.uname.nodename * 2
+unknown = no.such.metric + 1
+continued = hinv.ncpu + \
+	disk.dev.total
+nothing here
+user = type + 1
+net.in = 1
+net = 2
+control.version = 3
+good = 2
+`
+
+const mistakenText = `FILE:3:14: syntax error: Arithmetic expression expected to follow PLUS
+syntax = 1 + * 2
+             ^
+FILE:4:9: Semantic error: derived metric type: kernel.uname.nodename * 2: Non-arithmetic type for left operand
+type = 	kernel.uname.nodename * 2
+       	^
+FILE:5:11: Semantic error: derived metric unknown: operand no.such.metric: Unknown operand metric
+unknown = no.such.metric + 1
+          ^
+FILE:6:13: Semantic error: derived metric continued: hinv.ncpu + disk.dev.total: Illegal operator for non-counter and counter
+continued = hinv.ncpu + \
+            ^
+FILE:8:13: missing ` + "``=''" + ` after derived metric name
+nothing here
+            ^
+FILE:9:8: syntax error
+user = type + 1
+       ^
+FILE:11:1: derived metric net: has names below it
+net = 2
+^
+FILE:12:1: derived metric control.version: there already
+control.version = 3
+^
+FILE:13:1: Duplicate global derived metric name (first defined in line 2)
+good = 2
+^
+`
+
+func TestCheck(t *testing.T) {
+	s := newSite(t)
+	path := s.file("site.conf", mistaken)
+	out, errs, exit := s.run("check", path)
+	assert.Equal(t, strings.ReplaceAll(mistakenText, "FILE", path), out)
+	assert.Equal(t, "7 definitions, 9 errors\n", errs)
+	assert.Equal(t, exitFailure, exit)
+
+	byDefault, _, exit := s.run("check")
+	assert.Equal(t, out, strings.TrimPrefix(byDefault, filepath.Join(s.dir, "config/derived")+": note: no such file or directory\n"))
+	assert.Equal(t, exitFailure, exit)
+
+	_, _, exit = s.run("check", s.file("site.conf", "good = kernel.all.load / hinv.ncpu\n"))
+	assert.Equal(t, exitOK, exit)
+}
+
+// Definitions of several files see each other; each mistake is told with its own file, in the order of
+// the files.
+func TestCheckSeveralFiles(t *testing.T) {
+	s := newSite(t)
+	a, b := s.file("a.conf", "a = b + 1\nc = 1 +\n"), s.file("b.conf", "b = kernel.uname.nodename\nd = c\na = 5\n")
+	out, errs, exit := s.run("check", a, b)
+	assert.Equal(t, exitFailure, exit)
+	assert.Equal(t, "3 definitions, 2 errors\n", errs)
+	assert.Equal(t, a+`:2:7: syntax error: Arithmetic expression expected to follow PLUS
+c = 1 +
+      ^
+`+b+`:2:5: Semantic error: derived metric d: operand c: Unknown operand metric
+d = c
+    ^
+`+b+`:3:1: note: replaces the definition at `+a+`:1:1
+a = 5
+^
+`, out)
+}
+
+func TestCheckJSON(t *testing.T) {
+	s := newSite(t)
+	path := s.file("site.conf", mistaken)
+	out, _, exit := s.run("check", "--json", path)
+	assert.Equal(t, exitFailure, exit)
+	var got []map[string]any
+	require.NoError(t, json.Unmarshal([]byte(out), &got))
+	require.Len(t, got, 9)
+	assert.Equal(t, map[string]any{
+		"file": path, "line": 4.0, "column": 9.0, "severity": "error", "metric": "type",
+		"message": "Semantic error: derived metric type: kernel.uname.nodename * 2: Non-arithmetic type for left operand",
+		"excerpt": "type = \tkernel.uname.nodename * 2", "caret": "       \t^",
+	}, got[1])
+
+	out, _, exit = s.run("check", "--json", s.file("site.conf", "good = 1\n"))
+	assert.Equal(t, exitOK, exit)
+	assert.Equal(t, "[]\n", out)
+}
+
+func TestCheckOffline(t *testing.T) {
+	s := newSite(t)
+	path := s.file("site.conf", mistaken)
+	out, errs, exit := s.run("check", "--offline", path)
+	assert.Equal(t, exitFailure, exit)
+	assert.Equal(t, "7 definitions, 6 errors (syntax only)\n", errs)
+	assert.NotContains(t, out, "Semantic error")
+	assert.Contains(t, out, "has names below it")
+	_, _, exit = s.run("check", "--offline", s.file("site.conf", "a = no.such\n"))
+	assert.Equal(t, exitOK, exit)
+}
+
+// Without a pmcd the syntax can be checked all the same; it is an error if that pmcd was asked for.
+func TestCheckWithoutPMCD(t *testing.T) {
+	s := newSite(t)
+	s.pmcd = ""
+	path := s.file("site.conf", "a = no.such\n")
+	out, errs, exit := s.run("check", path)
+	assert.Equal(t, exitOK, exit)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "pmcd unix:/nonexistent/socket: connect: ")
+	assert.Contains(t, errs, "1 definition, 0 errors (syntax only)\n")
+	_, _, exit = s.run("check", "--pmcd", "unix:/nonexistent/socket", path)
+	assert.Equal(t, exitFailure, exit)
+}
+
+func TestCheckOfWhatIsNotThere(t *testing.T) {
+	s := newSite(t)
+	out, _, exit := s.run("check", filepath.Join(s.dir, "nosuch"))
+	assert.Equal(t, filepath.Join(s.dir, "nosuch")+": no such file or directory\n", out)
+	assert.Equal(t, exitFailure, exit)
+}
+
+// The agent would refuse to sample more operands in one go than it tells.
+func TestCheckOfTooManyOperands(t *testing.T) {
+	s := newSite(t)
+	many := make([]string, 4001)
+	s.collector.Update(func() {
+		for i := range many {
+			m := s.collector.Metrics[1]
+			m.Name = "many.m" + strings.Repeat("x", i%40) + string(rune('a'+i%26)) + strings.Repeat("y", i/40)
+			m.Desc.PMID = pdu.NewPMID(61, i/1000, i%1000)
+			s.collector.Metrics = append(s.collector.Metrics, m)
+			many[i] = m.Name
+		}
+	})
+	out, _, exit := s.run("check", s.file("site.conf", "all = "+strings.Join(many, " + ")+"\n"))
+	assert.Equal(t, exitFailure, exit)
+	assert.Contains(t, out, "site.conf:1:7: derived metric all: 4001 operand metrics, 4000 are the most")
+}
+
+func TestSubCommandUsage(t *testing.T) {
+	s := newSite(t)
+	for _, c := range subCommands() {
+		t.Run(c.name, func(t *testing.T) {
+			out, errs, exit := s.run(c.name, "--help")
+			assert.Equal(t, exitOK, exit)
+			assert.Empty(t, errs)
+			assert.Contains(t, out, "Usage: pmdaderived "+c.name+" [options] "+c.operands+"\n")
+
+			out, errs, exit = s.run(c.name, "--nosuch")
+			assert.Equal(t, exitUsage, exit)
+			assert.Empty(t, out)
+			assert.Equal(t, "pmdaderived "+c.name+": unknown option --nosuch\nTry \"pmdaderived "+c.name+" --help\".\n", errs)
+
+			_, _, exit = s.run(c.name, "--pmcd", "pcp://")
+			assert.Equal(t, exitUsage, exit)
+		})
+	}
+}
+
+// brokenWriter is a stdout that nobody reads any more.
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("nobody reads") }
+
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	var errs strings.Builder
+	exit := run(t.Context(), []string{"check", "--help"}, environment(), brokenWriter{}, &errs)
+	assert.Equal(t, exitFailure, exit)
+	assert.Equal(t, "pmdaderived check: nobody reads\n", errs.String())
+}
+
+// A name may be at fault whose expression begins further down.
+func TestCheckOfANameFarFromItsExpression(t *testing.T) {
+	s := newSite(t)
+	path := s.file("site.conf", "net.in = 1\n net = \\\n\t2\n")
+	out, _, exit := s.run("check", path)
+	assert.Equal(t, exitFailure, exit)
+	assert.Equal(t, path+":2:2: derived metric net: has names below it\nnet\n^\n", out)
+}
+
+func TestCaretLine(t *testing.T) {
+	assert.Equal(t, "^", caretLine("", 0))
+	assert.Equal(t, "   ^", caretLine("abcd", 3))
+	assert.Equal(t, " \t ^", caretLine("a\té+b", 4), "as wide as what is above it")
+	assert.Equal(t, "  ^", caretLine("ab", 9))
+}

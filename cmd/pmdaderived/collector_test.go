@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/pmapitest"
+)
+
+// collected is the collector of these tests: name, type, semantics, units, domain and values. Values of a
+// set belong to the instances of its domain, in order.
+const collected = `
+kernel.all.load             FLOAT  instant  .            60.2  1.5 1 0.5
+kernel.all.nprocs           U32    instant  .            .     120
+kernel.all.cpu.user         U64    counter  millisec     .     60000
+kernel.uname.nodename       STRING discrete .            .     moss
+hinv.ncpu                   U32    discrete .            .     2
+mem.physmem                 U64    discrete Kbyte        .     8388608
+mem.util.free               U64    instant  Kbyte        .     2097152
+swap.used                   U64    instant  byte         .     1048576
+disk.dev.total              U64    counter  count        60.1  1000 2000
+disk.dev.total_bytes        U64    counter  Kbyte        60.1  8000 32000
+network.interface.in.bytes  U64    counter  byte         60.3  100 4096 8192
+network.interface.in.drops  U64    counter  count        60.3  0 1 2
+network.interface.out.bytes U64    counter  byte         60.3  100 2048 1024
+network.interface.speed     FLOAT  discrete Mbyte/sec    60.3  0 125 125
+sample.milliseconds         DOUBLE counter  millisec     .     5000
+sample.signed               64     instant  .            .     -5
+sample.big                  U64    instant  .            .     18446744073709551615
+sample.empty                32     instant  .            60.4
+`
+
+func collectedInDoms() map[pdu.InDom]pmapitest.InDom {
+	domain := func(names ...pdu.Instance) pmapitest.InDom { return pmapitest.InDom{Instances: names} }
+	return map[pdu.InDom]pmapitest.InDom{
+		pdu.NewInDom(60, 1): domain(pdu.Instance{ID: 0, Name: "sda"}, pdu.Instance{ID: 1, Name: "sdb"}),
+		pdu.NewInDom(60, 2): domain(pdu.Instance{ID: 1, Name: "1 minute"}, pdu.Instance{ID: 5, Name: "5 minute"}, pdu.Instance{ID: 15, Name: "15 minute"}),
+		pdu.NewInDom(60, 3): domain(pdu.Instance{ID: 1, Name: "lo"}, pdu.Instance{ID: 2, Name: "eth0"}, pdu.Instance{ID: 3, Name: "eth1"}),
+		pdu.NewInDom(60, 4): domain(),
+	}
+}
+
+// startCollector serves the metrics of collected and returns its address, and the collector itself. A metric
+// with values for no instance of its domain has an error.
+func startCollector(t *testing.T) (spec string, c *pmapitest.Collector) {
+	t.Helper()
+	c = &pmapitest.Collector{Features: pmapitest.AllFeatures, Time: time.Unix(1_000_000, 0), InDoms: collectedInDoms()}
+	for i, line := range strings.Split(strings.TrimSpace(collected), "\n") {
+		f := strings.Fields(line)
+		m := pmapitest.Metric{Name: f[0], Desc: pdu.Desc{PMID: pdu.NewPMID(60, 0, i), InDom: pdu.NoInDom}}
+		for typ := pdu.Type32; typ <= pdu.TypeString; typ++ {
+			if typ.String() == f[1] {
+				m.Desc.Type = typ
+			}
+		}
+		for sem := pdu.SemCounter; sem <= pdu.SemDiscrete; sem++ {
+			if sem.String() == f[2] {
+				m.Desc.Sem = sem
+			}
+		}
+		if f[3] != "." {
+			var err error
+			m.Desc.Units, _, err = pdu.ParseUnits(f[3])
+			require.NoError(t, err)
+		}
+		insts := []pdu.Instance{{ID: pdu.NoInst}}
+		if f[4] != "." {
+			d, err := pdu.ParseInDom(f[4])
+			require.NoError(t, err)
+			m.Desc.InDom, insts = d, c.InDoms[d].Instances
+		}
+		require.Len(t, f[5:], len(insts), line)
+		for j, text := range f[5:] {
+			m.Values = append(m.Values, collectedValue(t, m.Desc.Type, insts[j].ID, text))
+		}
+		c.Metrics = append(c.Metrics, m)
+	}
+	return "unix:" + pmapitest.Listen(t, "unix", c.Serve), c
+}
+
+func collectedValue(t *testing.T, typ pdu.Type, id pdu.Inst, text string) pdu.Value {
+	t.Helper()
+	if typ == pdu.TypeString {
+		return pdu.StringValue(id, text)
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	require.NoError(t, err)
+	n, _ := strconv.ParseUint(text, 10, 64)
+	switch typ {
+	case pdu.Type32:
+		return pdu.Int32Value(id, int32(x))
+	case pdu.TypeU32:
+		return pdu.Uint32Value(id, uint32(x))
+	case pdu.Type64:
+		return pdu.Int64Value(id, int64(x))
+	case pdu.TypeU64:
+		return pdu.Uint64Value(id, n)
+	case pdu.TypeFloat:
+		return pdu.FloatValue(id, float32(x))
+	}
+	return pdu.DoubleValue(id, x)
+}
+
+// site is a host as a person sees it who runs the program: directories, and a pmcd.
+type site struct {
+	t         *testing.T
+	dir, pmcd string
+	collector *pmapitest.Collector
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{t: t, dir: t.TempDir()}
+	var spec string
+	spec, s.collector = startCollector(t)
+	s.pmcd = strings.TrimPrefix(spec, "unix:")
+	return s
+}
+
+// file writes a definition file of the site and returns its path.
+func (s *site) file(name, text string) string {
+	s.t.Helper()
+	path := filepath.Join(s.dir, "pmdaderived", name)
+	writeFile(s.t, path, text)
+	return path
+}
+
+// run runs the program.
+func (s *site) run(args ...string) (stdout, stderr string, exit int) {
+	s.t.Helper()
+	var out, errs bytes.Buffer
+	conf := filepath.Join(s.dir, "pcp.conf")
+	writeFile(s.t, conf, "")
+	exit = run(s.t.Context(), args, environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir,
+		"PMCD_SOCKET", cmp.Or(s.pmcd, "/nonexistent/socket")), &out, &errs)
+	return out.String(), errs.String(), exit
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// defaultPause is how far samples of eval are apart.
+const defaultPause = time.Second
+
+// runEval computes metrics from a pmcd's own, without the agent. Where delta() and rate() need earlier
+// samples it takes these first. Exit: 1 if an expression cannot be bound or has an error for a value.
+func runEval(ctx context.Context, t *tool, operands string, args []string) int {
+	samples, pause := 1, defaultPause
+	args, exit, done := t.parse(operands, args,
+		t.pathsOption(), t.pmcdOption(),
+		pmda.Option{
+			Short: 's', Long: "samples", Arg: "NUM", Set: samplesOption(&samples),
+			Help: "how many samples to print; 0: until interrupted",
+		},
+		pmda.Option{Short: 't', Long: "interval", Arg: "TIME", Set: duration(&pause, time.Millisecond), Help: "time between samples"})
+	if done {
+		return exit
+	}
+	if len(args) == 0 {
+		return t.misused(errNothing)
+	}
+	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer cancel()
+	session, subjects, exit := t.open(ctx, args)
+	if session == nil {
+		return exit
+	}
+	defer session.close()
+
+	e := evaluation{tool: t, session: session}
+	var watched []*derived.Metric
+	for _, s := range subjects {
+		m, _ := session.Set().Lookup(s.def.Name)
+		if m.Err != nil {
+			t.showBroken(s, m.Err)
+			e.failed = true
+			continue
+		}
+		e.shown = append(e.shown, shown{s.given, m})
+		watched = append(watched, m)
+	}
+	session.Watch(watched...)
+	if len(watched) > 0 {
+		if err := e.run(ctx, samples, pause); err != nil && !errors.Is(err, context.Canceled) {
+			return t.fail(err)
+		}
+	}
+	if e.failed {
+		return exitFailure
+	}
+	return exitOK
+}
+
+func samplesOption(n *int) func(string) error {
+	return func(arg string) error {
+		v, err := strconv.ParseUint(arg, 10, 31)
+		if err != nil {
+			return fmt.Errorf("%q is not a number of samples", arg)
+		}
+		*n = int(v)
+		return nil
+	}
+}
+
+// evaluation is a run of eval.
+type evaluation struct {
+	*tool
+	session *openSession
+	shown   []shown
+	failed  bool // something has an error
+}
+
+// shown is a metric to print, and what it is called.
+type shown struct {
+	name   string
+	metric *derived.Metric
+}
+
+// run takes samples, a pause apart, and prints them once the history is complete; samples is how many
+// to print, 0 for no end.
+func (e *evaluation) run(ctx context.Context, samples int, pause time.Duration) error {
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for n := -e.session.History(); samples == 0 || n < samples; n++ {
+		if err := e.session.Sample(ctx, time.Now()); err != nil {
+			return err
+		}
+		if n >= 0 {
+			e.print(samples != 1)
+		}
+		if n == samples-1 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+	return nil
+}
+
+// print shows the newest sample as pminfo does, below its time if it is one of several.
+func (e *evaluation) print(several bool) {
+	if several {
+		fmt.Fprintf(e.stdout, "\n%s\n", e.session.Time().Local().Format("15:04:05.000"))
+	}
+	for _, s := range e.shown {
+		fmt.Fprintf(e.stdout, "\n%s\n", oneLine(s.name))
+		v := e.session.Value(s.metric)
+		switch {
+		case v.Code < 0:
+			fmt.Fprintf(e.stdout, "Error: %v\n", v.Code)
+			e.failed = true
+		case v.Len() == 0:
+			fmt.Fprintln(e.stdout, "No value(s) available!")
+		default:
+			e.printValues(e.stdout, s.metric, v)
+		}
+	}
+}
+
+func (e *evaluation) printValues(w io.Writer, m *derived.Metric, v *derived.Vector) {
+	for i := range v.Len() {
+		if v.Insts == nil {
+			fmt.Fprintf(w, "    value %s\n", valueText(v, i))
+			continue
+		}
+		id := v.At(i)
+		name := "???"
+		if known, ok := e.session.InstanceName(m.Desc.InDom, id); ok {
+			name = strconv.Quote(known)
+		}
+		fmt.Fprintf(w, "    inst [%d or %s] value %s\n", id, name, valueText(v, i))
+	}
+}
+
+// valueText is a value as pminfo prints it.
+func valueText(v *derived.Vector, i int) string {
+	switch v.Type {
+	case pdu.TypeFloat:
+		return number(v.Type.Float64(v.Bits[i]), 8)
+	case pdu.TypeDouble:
+		return number(v.Type.Float64(v.Bits[i]), 16)
+	case pdu.TypeString:
+		return `"` + oneLine(string(v.Blobs[i])) + `"`
+	case pdu.TypeAggregate, pdu.TypeAggregateStatic:
+		return aggregateText(v.Blobs[i])
+	}
+	if !v.Type.Numeric() {
+		return fmt.Sprintf("[%s, %d bytes]", v.Type, len(v.Blobs[i]))
+	}
+	if n, ok := v.Type.Int64(v.Bits[i]); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return strconv.FormatUint(v.Bits[i], 10)
+}
+
+// aggregateText is bytes in hexadecimal, behind the text that they are if they are one.
+func aggregateText(blob []byte) string {
+	text := "[" + hex.EncodeToString(blob) + "]"
+	for _, c := range blob {
+		if c < ' ' || c > '~' {
+			return text
+		}
+	}
+	return `"` + string(blob) + `" ` + text
+}
+
+// number writes a number as C's %.*g does.
+func number(x float64, digits int) string {
+	switch {
+	case math.IsInf(x, 0):
+		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(x, 'g', -1, 64), "+"))
+	case math.IsNaN(x):
+		return "nan"
+	}
+	text := strconv.FormatFloat(x, 'e', digits-1, 64)
+	at := strings.IndexByte(text, 'e')
+	exponent, _ := strconv.Atoi(text[at+1:])
+	if exponent >= -4 && exponent < digits {
+		return trimZeros(strconv.FormatFloat(x, 'f', digits-1-exponent, 64))
+	}
+	return trimZeros(text[:at]) + text[at:]
+}
+
+// trimZeros drops the zeros that end a fraction.
+func trimZeros(text string) string {
+	if !strings.Contains(text, ".") {
+		return text
+	}
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
+}

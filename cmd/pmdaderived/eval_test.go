@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+)
+
+func TestEval(t *testing.T) {
+	s := newSite(t)
+	s.file("site.conf", "load = kernel.all.load / hinv.ncpu\nload.max = max(derived.load)\n")
+	for _, row := range []struct{ name, args, want string }{
+		{"constant", "1.5 * 2", "    value 3\n"},
+		{"set", "kernel.all.load * 2", `    inst [1 or "1 minute"] value 3
+    inst [5 or "5 minute"] value 2
+    inst [15 or "15 minute"] value 1
+`},
+		{"aggregate", "sum(disk.dev.total)", "    value 3000\n"},
+		{"definition", "load.max", "    value 0.75\n"},
+		{"definition by its full name", "derived.load", `    inst [1 or "1 minute"] value 0.75
+    inst [5 or "5 minute"] value 0.5
+    inst [15 or "15 minute"] value 0.25
+`},
+		{"expression over a definition", "load.max * 4", "    value 3\n"},
+		{"instance", "disk.dev.total[sdb]", "    inst [1 or \"sdb\"] value 2000\n"},
+		{"no such instance", "disk.dev.total[sdc]", "No value(s) available!\n"},
+		{"pattern", "matchinst(/b/, disk.dev.total)", "    inst [1 or \"sdb\"] value 2000\n"},
+		{"constant for each instance", "mkconst(7, indom=60.1)", "    inst [0 or \"sda\"] value 7\n    inst [1 or \"sdb\"] value 7\n"},
+		{"empty domain", "sample.empty", "No value(s) available!\n"},
+		{"text", "kernel.uname.nodename", "    value \"moss\"\n"},
+		{"signed", "sample.signed", "    value -5\n"},
+		{"largest", "sample.big", "    value 18446744073709551615\n"},
+		{"float", "sum(kernel.all.load) / 7", "    value 0.4285714285714285\n"},
+		{"infinity", "1 / 0.0", "    value inf\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			out, errs, exit := s.run("eval", row.args)
+			assert.Equal(t, exitOK, exit)
+			assert.Empty(t, errs)
+			assert.Equal(t, "\n"+row.args+"\n"+row.want, out)
+		})
+	}
+}
+
+// A metric that answers with an error makes the exit status say so; the others are printed.
+func TestEvalErrors(t *testing.T) {
+	s := newSite(t)
+	s.collector.Update(func() { s.collector.Metrics[0].Code = pdu.ErrAgain })
+	out, _, exit := s.run("eval", "kernel.all.load + 1", "hinv.ncpu")
+	assert.Equal(t, exitFailure, exit)
+	assert.Equal(t, "\nkernel.all.load + 1\nError: Try again. Information not currently available\n\nhinv.ncpu\n    value 2\n", out)
+
+	out, errs, exit := s.run("eval", "--", "-hinv.ncpu")
+	assert.Equal(t, exitOK, exit, errs)
+	assert.Equal(t, "\n-hinv.ncpu\n    value -2\n", out)
+
+	out, errs, exit = s.run("eval", "no.such", "hinv.ncpu")
+	assert.Equal(t, exitFailure, exit)
+	assert.Equal(t, "\nhinv.ncpu\n    value 2\n", out)
+	assert.Contains(t, errs, "Unknown operand metric")
+
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-s", "-1", "1"}, "not a number of samples"},
+		{[]string{"-t", "soon", "1"}, "not a time"},
+		{[]string{"-t", "0", "1"}, "shorter than"},
+		{nil, "name a metric"},
+	} {
+		_, errs, exit := s.run(append([]string{"eval"}, row.args...)...)
+		assert.Equal(t, exitUsage, exit)
+		assert.Contains(t, errs, row.want)
+	}
+}
+
+// ticking makes the collector's clock go, and its counters grow by ten a second.
+func (s *site) ticking() (stop func()) {
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for tick := time.NewTicker(time.Millisecond); ; {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			s.collector.Update(func() {
+				s.collector.Time = s.collector.Time.Add(time.Second)
+				for i := range s.collector.Metrics {
+					if m := &s.collector.Metrics[i]; m.Name == "disk.dev.total" {
+						m.Values = []pdu.Value{
+							pdu.Uint64Value(0, m.Values[0].Bits+10), pdu.Uint64Value(1, m.Values[1].Bits+20),
+						}
+					}
+				}
+			})
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+// A rate has a value in the first sample that is printed: those it needs are taken before.
+func TestEvalTakesTheHistoryFirst(t *testing.T) {
+	s := newSite(t)
+	defer s.ticking()()
+	out, errs, exit := s.run("eval", "-t", "20ms", "rate(disk.dev.total)", "hinv.ncpu")
+	assert.Equal(t, exitOK, exit, errs)
+	assert.Equal(t, `
+rate(disk.dev.total)
+    inst [0 or "sda"] value 10
+    inst [1 or "sdb"] value 20
+
+hinv.ncpu
+    value 2
+`, out)
+}
+
+func TestEvalSamples(t *testing.T) {
+	s := newSite(t)
+	defer s.ticking()()
+	out, errs, exit := s.run("eval", "-s", "3", "-t", "20ms", "sum(rate(disk.dev.total))")
+	assert.Equal(t, exitOK, exit, errs)
+	assert.Regexp(t, regexp.MustCompile(`^(\n\d\d:\d\d:\d\d\.\d{3}\n\nsum\(rate\(disk.dev.total\)\)\n    value 30\n){3}$`), out)
+}
+
+// Without an end it goes on until it is told to stop, which is no failure.
+func TestEvalUntilInterrupted(t *testing.T) {
+	s := newSite(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &cancelling{cancel: cancel}
+	var errs strings.Builder
+	exit := run(ctx, []string{"eval", "-s", "0", "-t", "1ms", "hinv.ncpu"},
+		environment("PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PMCD_SOCKET", s.pmcd), w, &errs)
+	assert.Equal(t, exitOK, exit, errs.String())
+	assert.GreaterOrEqual(t, strings.Count(w.String(), "value 2\n"), 3)
+}
+
+// cancelling ends the run after the third sample.
+type cancelling struct {
+	strings.Builder
+	cancel func()
+}
+
+func (c *cancelling) Write(p []byte) (int, error) {
+	n, err := c.Builder.Write(p)
+	if strings.Count(c.String(), "value 2\n") == 3 {
+		c.cancel()
+	}
+	return n, err
+}
+
+func TestValueText(t *testing.T) {
+	float := func(x float64) *derived.Vector {
+		return &derived.Vector{Type: pdu.TypeDouble, Bits: []uint64{math.Float64bits(x)}}
+	}
+	for _, row := range []struct {
+		v    *derived.Vector
+		want string
+	}{
+		{float(0), "0"},
+		{float(1e15), "1000000000000000"},
+		{float(1e16), "1e+16"},
+		{float(1.5e-7), "1.5e-07"},
+		{float(0.0001), "0.0001"},
+		{float(0.1), "0.1"},
+		{float(-2.5), "-2.5"},
+		{float(math.Inf(1)), "inf"},
+		{float(math.NaN()), "nan"},
+		{&derived.Vector{Type: pdu.TypeFloat, Bits: []uint64{uint64(math.Float32bits(5.12e8))}}, "5.12e+08"},
+		{&derived.Vector{Type: pdu.Type32, Bits: []uint64{1<<32 - 1}}, "-1"},
+		{&derived.Vector{Type: pdu.TypeAggregate, Blobs: [][]byte{{0, 0xff}}}, "[00ff]"},
+		{&derived.Vector{Type: pdu.TypeAggregate, Blobs: [][]byte{[]byte("ab")}}, `"ab" [6162]`},
+		{&derived.Vector{Type: pdu.TypeEvent, Blobs: [][]byte{make([]byte, 8)}}, "[EVENT, 8 bytes]"},
+		{&derived.Vector{Type: pdu.TypeString, Blobs: [][]byte{[]byte("a\x1bb\nc")}}, "\"a\ufffdb c\""},
+	} {
+		t.Run(row.want, func(t *testing.T) {
+			require.Equal(t, row.want, valueText(row.v, 0))
+		})
+	}
+}

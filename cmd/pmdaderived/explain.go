@@ -1,0 +1,191 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/agent"
+	"pmdaderived/pdu"
+)
+
+// runExplain shows for every part of an expression the metadata that it has. Exit: 1 if an expression
+// cannot be bound.
+func runExplain(ctx context.Context, t *tool, operands string, args []string) int {
+	args, exit, done := t.parse(operands, args, t.pathsOption(), t.pmcdOption())
+	if done {
+		return exit
+	}
+	if len(args) == 0 {
+		return t.misused(errNothing)
+	}
+	session, subjects, exit := t.open(ctx, args)
+	if session == nil {
+		return exit
+	}
+	defer session.close()
+	for i, s := range subjects {
+		m, _ := session.Set().Lookup(s.def.Name)
+		if m.Err != nil {
+			t.showBroken(s, m.Err)
+			exit = exitFailure
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(t.stdout)
+		}
+		showHead(t.stdout, s)
+		showTree(t.stdout, m)
+	}
+	return exit
+}
+
+// errNothing is a command line that names no metric.
+var errNothing = errors.New("name a metric, or give an expression")
+
+// openSession is a session with the connection that it has for itself.
+type openSession struct {
+	*agent.Session
+	close func()
+}
+
+// open binds what the operands of the command line stand for. The session is nil if it cannot be; the
+// reason has been told.
+func (t *tool) open(ctx context.Context, args []string) (*openSession, []subject, int) {
+	subjects, defs, err := t.subjects(args)
+	if errors.Is(err, errTold) {
+		return nil, nil, exitFailure
+	}
+	if err != nil {
+		return nil, nil, t.fail(err)
+	}
+	conn, err := t.dial(ctx)
+	if err != nil {
+		return nil, nil, t.fail(err)
+	}
+	session, err := agent.NewSession(ctx, conn, defs)
+	if err != nil {
+		_ = conn.Close()
+		return nil, nil, t.fail(err)
+	}
+	return &openSession{session, func() { _ = conn.Close() }}, subjects, exitOK
+}
+
+// showHead prints the expression and where it comes from.
+func showHead(w io.Writer, s subject) {
+	if s.source == nil {
+		fmt.Fprintf(w, "%s\n\n", oneLine(s.given))
+		return
+	}
+	fmt.Fprintf(w, "%s = %s\n    defined in %s\n\n", s.def.Name, oneLine(s.def.Text), s.source.Pos)
+}
+
+// maxShownDepth is how many levels of a tree are shown.
+const maxShownDepth = 64
+
+// showTree prints the tree of a metric as a table, a line for each part of the expression.
+func showTree(w io.Writer, m *derived.Metric) {
+	rows := [][]string{{"expression", "type", "semantics", "units", "indom", "conversion"}}
+	var more []bool // for each level, whether an operand at that level is still to come
+	for l := range m.Lines {
+		if l.Depth > maxShownDepth {
+			continue
+		}
+		more = append(more[:l.Depth], !l.Last)
+		rows = append(rows, []string{
+			branch(more) + label(l), l.Type.String(), l.Sem.String(), cmp.Or(l.Units.String(), "none"),
+			indomName(l.InDom), conversion(l.Conversion),
+		})
+		if l.Depth == maxShownDepth && len(l.Kids) > 0 {
+			rows = append(rows, []string{branch(append(more, false)) + "...", "", "", "", "", ""})
+		}
+	}
+	printTable(w, rows)
+	if n := m.Needs().History; n > 0 {
+		fmt.Fprintf(w, "\nA value needs %s before it.\n", plural(n, "sample"))
+	}
+}
+
+// branch draws the lines of a tree in front of a node; more tells for each level down to the node's
+// whether there are others to come.
+func branch(more []bool) string {
+	var b strings.Builder
+	for i, m := range more {
+		switch {
+		case i == 0: // the root
+		case i == len(more)-1 && m:
+			b.WriteString("├─ ")
+		case i == len(more)-1:
+			b.WriteString("└─ ")
+		case m:
+			b.WriteString("│  ")
+		default:
+			b.WriteString("   ")
+		}
+	}
+	return b.String()
+}
+
+func label(l derived.Line) string {
+	text := oneLine(l.Title)
+	if l.Name != "" {
+		text = l.Name + " = " + text
+	}
+	if l.Repeated {
+		text += " (as above)"
+	}
+	return text
+}
+
+func indomName(d pdu.InDom) string {
+	if d == pdu.NoInDom {
+		return "singular"
+	}
+	return d.String()
+}
+
+// conversion shows what is done to values before the operator above takes them: "/1048576 *1000".
+func conversion(f derived.Factor) string {
+	var parts []string
+	if f.Trivial() {
+		return ""
+	}
+	if f.Divisor != 1 {
+		parts = append(parts, "/"+factorText(f.Divisor))
+	}
+	if f.Multiplier != 1 {
+		parts = append(parts, "*"+factorText(f.Multiplier))
+	}
+	return strings.Join(parts, " ")
+}
+
+func factorText(f float64) string {
+	const exact = 1 << 53 // beyond it a float64 is no longer every integer
+	if f < exact {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// printTable prints rows with columns as wide as they need to be.
+func printTable(w io.Writer, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, text := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(text))
+		}
+	}
+	for _, row := range rows {
+		var b strings.Builder
+		for i, text := range row {
+			b.WriteString(text + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+2))
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+}

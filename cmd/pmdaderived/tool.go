@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"pmdaderived/config"
+	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi"
+)
+
+// tool is a run of a sub-command. Sub-commands are for people: what was asked for goes to stdout, what
+// went wrong to stderr.
+type tool struct {
+	name           string
+	conf           config.PCPConf
+	stdout, stderr io.Writer
+
+	paths     []string // of definitions; nil: the default ones
+	pmcd      string
+	pmcdGiven bool
+}
+
+// subCommand is one of the words that may come first on the command line.
+type subCommand struct {
+	name, operands, help string
+	run                  func(ctx context.Context, t *tool, operands string, args []string) int
+}
+
+func subCommands() []subCommand {
+	return []subCommand{
+		{"check", "[PATH]...", "look for mistakes in definition files", runCheck},
+		{"explain", "NAME|EXPR...", "show the metadata of every part of an expression", runExplain},
+		{"eval", "NAME|EXPR...", "compute metrics, without the agent", runEval},
+	}
+}
+
+// runSubCommand runs the sub-command that args begin with; ok is false if there is none.
+func runSubCommand(
+	ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer,
+) (exit int, ok bool) {
+	for _, c := range subCommands() {
+		if len(args) == 0 || args[0] != c.name {
+			continue
+		}
+		conf, err := config.ReadPCPConf(getenv)
+		t := &tool{name: c.name, conf: conf, stdout: stdout, stderr: stderr, pmcd: defaultPMCD(conf, getenv)}
+		if err != nil {
+			t.complain(err)
+		}
+		out := &checkedWriter{w: stdout}
+		t.stdout = out
+		exit = c.run(ctx, t, c.operands, args[1:])
+		if out.err != nil && exit == exitOK {
+			t.complain(out.err)
+			exit = exitFailure
+		}
+		return exit, true
+	}
+	return 0, false
+}
+
+// checkedWriter remembers the first error, so that printing need not look at each.
+type checkedWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checkedWriter) Write(p []byte) (int, error) {
+	if c.err == nil {
+		_, c.err = c.w.Write(p)
+	}
+	return len(p), nil
+}
+
+// parse reads the command line of a sub-command. done says that there is nothing else to do.
+func (t *tool) parse(operands string, args []string, options ...pmda.Option) (rest []string, exit int, done bool) {
+	set := pmda.OptionSet{Program: program + " " + t.name, Operands: operands, Options: options}
+	rest, err := set.Parse(args)
+	switch {
+	case errors.Is(err, pmda.ErrHelp):
+		_ = set.Usage(t.stdout) // a checkedWriter
+		return nil, exitOK, true
+	case err != nil:
+		return nil, t.misused(err), true
+	}
+	return rest, exitOK, false
+}
+
+// misused tells about a command line that makes no sense.
+func (t *tool) misused(err error) int {
+	fmt.Fprintf(t.stderr, "%s %s: %v\nTry \"%s %s --help\".\n", program, t.name, err, program, t.name)
+	return exitUsage
+}
+
+func (t *tool) complain(err error) { fmt.Fprintf(t.stderr, "%s %s: %v\n", program, t.name, err) }
+
+func (t *tool) fail(err error) int {
+	t.complain(err)
+	return exitFailure
+}
+
+func (t *tool) pathsOption() pmda.Option {
+	return pmda.Option{
+		Short: 'c', Long: "config", Arg: "PATHS",
+		Help: "take definitions from the files and directories in this list, separated by colons",
+		Set:  func(arg string) error { t.paths = append([]string{}, config.SplitPaths(arg)...); return nil },
+	}
+}
+
+func (t *tool) pmcdOption() pmda.Option {
+	return pmda.Option{
+		Long: "pmcd", Arg: "SPEC", Help: "ask the pmcd at this address",
+		Set: func(arg string) error {
+			_, _, err := pmapi.ParseAddress(arg)
+			t.pmcd, t.pmcdGiven = arg, true
+			return err
+		},
+	}
+}
+
+// dialTimeout is how long a person waits for a pmcd that does not greet.
+const dialTimeout = 10 * time.Second
+
+// dial connects to the pmcd that the command line names, or to this host's.
+func (t *tool) dial(ctx context.Context) (*pmapi.Conn, error) {
+	network, address, err := pmapi.ParseAddress(t.pmcd)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	return pmapi.Dial(ctx, network, address)
+}
+
+// caretLine is a line with a caret to show below text, at a byte of it. It has the tabs of the text, so
+// it fits at any tab width.
+func caretLine(text string, offset int) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case i >= offset:
+		case r == '\t':
+			b.WriteByte('\t')
+		default:
+			b.WriteByte(' ')
+		}
+	}
+	return b.String() + "^"
+}
+
+// oneLine makes a text fit for one line of a terminal, byte for byte where it is ASCII.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t' || unicode.IsPrint(r):
+			return r
+		case unicode.IsSpace(r):
+			return ' '
+		}
+		return unicode.ReplacementChar
+	}, text)
+}

@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+// Session evaluates definitions over one connection to a pmcd, for programs that are not the agent:
+// every Sample is one fetch of all operands, and waits for it. Not for concurrent use.
+//
+//	s, err := agent.NewSession(ctx, conn, defs)
+//	m, _ := s.Set().Lookup("x")           // m.Err: why it cannot be computed
+//	s.Watch(m)
+//	for range s.History() + 1 {           // an interval apart
+//		err = s.Sample(ctx, time.Now())
+//	}
+//	v := s.Value(m)
+type Session struct {
+	conn    *pmapi.Conn
+	catalog *Catalog
+	set     *derived.Set
+	eval    *derived.Evaluation
+
+	names  nameStore
+	needed map[pdu.InDom]map[string]bool // domains whose names matter, with their selectors
+	maker  *sampleMaker
+
+	metrics []*derived.Metric // watched
+	ids     []pdu.PMID        // of their operands
+	history []derived.Sample  // newest first
+	depth   int               // of history at most
+}
+
+// NewSession looks up the operands of definitions and binds them. The connection stays the caller's.
+// A definition that cannot be bound is no error: its metric in the Set has one.
+func NewSession(ctx context.Context, conn *pmapi.Conn, defs []Definition) (*Session, error) {
+	c, err := LookUp(ctx, conn, defs)
+	if err != nil {
+		return nil, fmt.Errorf("operands: %w", err)
+	}
+	s := &Session{conn: conn, catalog: c, set: bind(defs, c)}
+	s.eval = s.set.NewEvaluation()
+	s.maker = newSampleMaker(&s.names)
+	return s, nil
+}
+
+// Set holds the metrics of the session's definitions.
+func (s *Session) Set() *derived.Set { return s.set }
+
+// Watch says which metrics the samples are for; those with an error are passed over. Samples taken
+// before are forgotten.
+func (s *Session) Watch(metrics ...*derived.Metric) {
+	s.metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
+	s.needed = domainsOf(s.metrics)
+	s.history, s.depth = nil, 1
+	ids := make(map[pdu.PMID]bool)
+	for _, m := range s.metrics {
+		needs := m.Needs()
+		for _, id := range needs.Operands {
+			ids[id] = true
+		}
+		s.depth = max(s.depth, needs.History+1)
+		if d := m.Desc.InDom; d != pdu.NoInDom && s.needed[d] == nil {
+			s.needed[d] = make(map[string]bool) // for InstanceName
+		}
+	}
+	s.ids = slices.Sorted(maps.Keys(ids))
+}
+
+// History is how many samples must come before the first one that every metric has a value for.
+func (s *Session) History() int { return s.depth - 1 }
+
+// Sample fetches the operands, and the names of instances where they are new. now is the time of the
+// sample if nothing is fetched, because the metrics are made of constants. After an error of the
+// connection the session is over; after any other the sample before is still the newest.
+func (s *Session) Sample(ctx context.Context, now time.Time) error {
+	stale := make(map[pdu.InDom]bool)
+	for d := range s.needed {
+		stale[d] = s.names.domain(d) == nil
+	}
+	taken := &sample{at: now, taken: now, names: &s.names}
+	if len(s.ids) > 0 {
+		res, err := s.conn.Fetch(ctx, s.ids)
+		if err != nil {
+			return err
+		}
+		taken = s.maker.make(res, now, s.catalog.operands, func(d pdu.InDom) { stale[d] = true })
+	}
+	if err := s.rename(ctx, stale); err != nil {
+		return err
+	}
+	s.history = slices.Insert(s.history, 0, derived.Sample(taken))
+	s.history = s.history[:min(len(s.history), s.depth)]
+	s.eval.Reset(s.history...)
+	return nil
+}
+
+// rename asks for the names of domains that changed. A domain whose owner cannot answer keeps those it
+// had.
+func (s *Session) rename(ctx context.Context, stale map[pdu.InDom]bool) error {
+	now := make(map[pdu.InDom]*domainNames, len(s.needed))
+	if old := s.names.domains.Load(); old != nil {
+		maps.Copy(now, *old)
+	}
+	for d, selectors := range s.needed {
+		if !stale[d] {
+			continue
+		}
+		known, err := names(ctx, s.conn, d, selectors)
+		switch {
+		case err == nil:
+			now[d] = known
+		case s.conn.Err() != nil || ctx.Err() != nil:
+			return fmt.Errorf("instances of %s: %w", d, err)
+		}
+	}
+	s.names.replace(now)
+	return nil
+}
+
+// Time is when pmcd took the newest sample; zero before the first.
+func (s *Session) Time() time.Time {
+	if len(s.history) == 0 {
+		return time.Time{}
+	}
+	return s.history[0].Time()
+}
+
+// Value computes a watched metric from the samples so far. The result is valid until the next Sample.
+func (s *Session) Value(m *derived.Metric) *derived.Vector { return s.eval.Value(m) }
+
+// InstanceName gives the name of an instance of a watched metric, if it is known.
+func (s *Session) InstanceName(d pdu.InDom, id pdu.Inst) (string, bool) {
+	return s.names.table(d).Name(id)
+}

@@ -1,0 +1,145 @@
+package derived
+
+import "pmdaderived/derived/syntax"
+
+// Line is one node of a metric's tree as people are shown it.
+type Line struct {
+	*Node
+	Depth int    // operators between the node and the metric
+	Last  bool   // no other operand of the same operator comes after it
+	Title string // a leaf as it is written; an operator or function with its operands cut short
+	Name  string // of the definition that the node is the whole of, as its user calls it; or ""
+
+	// Conversion is applied to the node's values before the operator above takes them: to the scale
+	// of the other operand, of rescale(), or of rate() over a time.
+	Conversion Factor
+
+	// Repeated says that the operands of the node are those of a node shown before; they are not
+	// shown again.
+	Repeated bool
+}
+
+// Lines calls yield for every node of m's tree, operators before their operands; never if m has an
+// error.
+func (m *Metric) Lines(yield func(Line) bool) {
+	if m.Tree == nil {
+		return
+	}
+	x := explainer{yield: yield, seen: make(map[*Node]bool)}
+	x.node(Line{Node: m.Tree, Last: true, Name: nameOf(m.Definition.Expr, m.Tree)})
+}
+
+type explainer struct {
+	yield func(Line) bool
+	seen  map[*Node]bool // first operands of the nodes shown: definitions share trees
+}
+
+// node yields a line and those below it, and reports whether more are wanted.
+func (x *explainer) node(l Line) bool {
+	l.Title = title(l.Expr)
+	if len(l.Kids) > 0 {
+		l.Repeated = x.seen[l.Kids[0]]
+		x.seen[l.Kids[0]] = true
+	}
+	if !x.yield(l) {
+		return false
+	}
+	if l.Repeated {
+		return true
+	}
+	written := operands(l.Expr)
+	for i, k := range l.Kids {
+		next := Line{
+			Node: k, Depth: l.Depth + 1, Last: i == len(l.Kids)-1,
+			Name: nameOf(written[i], k), Conversion: l.conversion(i),
+		}
+		if !x.node(next) {
+			return false
+		}
+	}
+	return true
+}
+
+// conversion is applied to the values of an operand of n.
+func (n *Node) conversion(operand int) Factor {
+	switch {
+	case n.Factors != nil:
+		return n.Factors[operand]
+	case n.convert != nil:
+		return n.convert.factor()
+	}
+	return One
+}
+
+// nameOf is how a definition is called whose tree took the place of what was written, "" if none.
+func nameOf(written syntax.Expr, n *Node) string {
+	if name, ok := syntax.Unparen(written).(*syntax.Name); ok && n.fromOther {
+		return name.Name
+	}
+	return ""
+}
+
+// operands are the operands of e as they are written, one for each of a node's Kids.
+func operands(e syntax.Expr) []syntax.Expr {
+	switch e := e.(type) {
+	case *syntax.Unary:
+		return []syntax.Expr{e.X}
+	case *syntax.Binary:
+		return []syntax.Expr{e.X, e.Y}
+	case *syntax.Ternary:
+		return []syntax.Expr{e.Guard, e.Then, e.Else}
+	case *syntax.Call:
+		return []syntax.Expr{e.X}
+	case *syntax.Rescale:
+		return []syntax.Expr{e.X}
+	case *syntax.Match:
+		return []syntax.Expr{e.X}
+	case *syntax.Select:
+		return []syntax.Expr{e.X}
+	}
+	return nil
+}
+
+// cut stands for what a title leaves out.
+const cut = "..."
+
+// title is e with its operands cut short.
+func title(e syntax.Expr) string {
+	switch e := e.(type) {
+	case *syntax.Unary:
+		return e.Op.String() + short(e.X)
+	case *syntax.Binary:
+		return short(e.X) + " " + e.Op.String() + " " + short(e.Y)
+	case *syntax.Ternary:
+		return short(e.Guard) + " ? " + short(e.Then) + " : " + short(e.Else)
+	case *syntax.Select:
+		return shortest(e.X) + (&syntax.Select{X: &syntax.Name{}, Instance: e.Instance}).String()
+	}
+	return short(e)
+}
+
+// short is an operand in the title of its operator: leaves as they are written, functions by name.
+func short(e syntax.Expr) string {
+	switch e := syntax.Unparen(e).(type) {
+	case *syntax.Name, *syntax.Number, *syntax.Const, *syntax.NoValue:
+		return e.String()
+	case *syntax.Call:
+		if e.Func == syntax.Defined || e.Func == syntax.Anon {
+			return e.String()
+		}
+		return e.Func.String() + "(" + cut + ")"
+	case *syntax.Rescale:
+		return "rescale(" + cut + `, "` + e.Units + `")`
+	case *syntax.Match:
+		return (&syntax.Match{Negate: e.Negate, Pattern: e.Pattern, X: &syntax.Name{Name: cut}}).String()
+	}
+	return cut
+}
+
+// shortest is the operand of a selection: nothing else but a name can stand there without parentheses.
+func shortest(e syntax.Expr) string {
+	if name, ok := e.(*syntax.Name); ok {
+		return name.Name
+	}
+	return "(" + cut + ")"
+}
