@@ -2,17 +2,24 @@
 
 GO ?= go
 T ?= 30s
+SEED ?= 0
 DESTDIR ?=
 
-# Program that `install` installs. A packager's own build: make install BINARY=path.
+# Program that `install` installs: as it is if it is given (make install BINARY=path), else built first.
 BINARY ?= bin/pmdaderived
+
+# In a tree that git does not trust (another user's) go would fail to stamp programs with the commit.
+VCS := $(if $(shell git rev-parse HEAD 2>/dev/null),,-buildvcs=false)
+ifdef VCS
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) $(VCS)) # for tests that build, too
+endif
 
 PCP_CONF ?= /etc/pcp.conf
 pcp = $(or $(shell sed -n 's/^$(1)=//p' $(PCP_CONF) 2>/dev/null),$(2))
 
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
-PACKAGES = $(shell $(GO) list ./... | grep -v '/test\(/\|$$\)')
+PACKAGES = $(shell $(GO) list $(VCS) ./... | grep -v '/test\(/\|$$\)')
 SCRIPTS = Install Remove .ci/run scripts/install-pcp scripts/demo
 
 .PHONY: help
@@ -39,12 +46,21 @@ demo: pcp build bin/private-pmcd ## show derived metrics live, on a pmcd of its 
 
 .PHONY: test
 test: pcp ## run every test, against a real pmcd too
-	$(GO) test $(RACE) $(GOTESTFLAGS) -skip '^TestInstall' ./...
+	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^TestInstall' ./...
 	@$(MAKE) --no-print-directory check-install
+
+.PHONY: conformance
+conformance: pcp ## compare with libpcp's recorded answers, in process and end to end: a table
+	@$(GO) test -json -count=1 -run '^(TestCorpus|TestConformance|TestConverterTable|TestParseUnitsAnswersAsLibpcp|TestUnitsPrintAsLibpcp)$$' \
+		./pdu ./config ./derived ./derived/syntax ./test ./test/conformance | $(GO) run ./test/conformance/cmd/conformance-table
+
+.PHONY: oracle
+oracle: pcp ## compare random expressions with libpcp itself for T: make oracle T=10m [SEED=n]
+	$(GO) test -count=1 -v -timeout 0 -run '^TestOracle$$' ./test -args -oracle $(T) -oracle-seed $(SEED)
 
 .PHONY: unit
 unit: ## run the tests that need no PCP (seconds)
-	$(GO) test $(GOTESTFLAGS) $(PACKAGES)
+	$(strip $(GO) test $(GOTESTFLAGS)) $(PACKAGES)
 
 .PHONY: check
 check: ## look at the source: format, vet, staticcheck, layers, shell syntax, go.mod
@@ -83,16 +99,17 @@ cover: pcp ## which statements the tests reach: cover.out, and a summary
 
 .PHONY: check-install
 check-install: pcp ## test pmns, help, domain.h, Install and Remove (as root)
-	PMDADERIVED_INSTALL_HERE=1 $(GO) test $(GOTESTFLAGS) -run '^TestInstall' ./test
+	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
 
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived
 site_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)/pmdaderived
 bin_dir = $(DESTDIR)$(call pcp,PCP_BIN_DIR,/usr/bin)
 man_dir = $(DESTDIR)$(call pcp,PCP_MAN_DIR,/usr/share/man)/man1
+pmcd_conf = $(call pcp,PCP_PMCDCONF_PATH,/etc/pcp/pmcd/pmcd.conf)
 
 .PHONY: install
-install: $(if $(filter bin/pmdaderived,$(BINARY)),build) ## put the files where Install expects them (DESTDIR=)
+install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Install expects them (DESTDIR=)
 	install -d -m 755 $(pmda_dir) $(site_dir) $(bin_dir)
 	install -m 755 $(BINARY) $(pmda_dir)/pmdaderived.new
 	mv -f $(pmda_dir)/pmdaderived.new $(pmda_dir)/pmdaderived
@@ -104,6 +121,8 @@ install: $(if $(filter bin/pmdaderived,$(BINARY)),build) ## put the files where 
 
 .PHONY: uninstall
 uninstall: ## take away what install has put there; definitions stay (run Remove before)
+	@[ -n "$(DESTDIR)" ] || ! grep -q '^derived[[:space:]]' $(pmcd_conf) 2>/dev/null || \
+		{ echo "pmcd still runs the agent: run $(pmda_dir)/Remove first"; exit 1; }
 	rm -rf $(pmda_dir)
 	rm -f $(bin_dir)/pmdaderived $(man_dir)/pmdaderived.1
-	-rmdir $(site_dir) 2>/dev/null
+	@rmdir $(site_dir) 2>/dev/null || true

@@ -9,8 +9,9 @@ import (
 // result comes from that of the operand, with which the node given to result starts.
 // Source: language.md 6.2.
 //
-// To add a function: a constant and a word in syntax/ast.go, a row here, a case in compiler.call
-// that says how it is computed, a section in docs/language.md, and rows in the tests of each.
+// To add a function: a constant and its String in syntax/ast.go, the word in syntax/token.go and
+// syntax/grammar.txt, a row here, how it is computed (aggregates: reduce in kernels.go; others:
+// compiler.call), a section in docs/language.md, and rows in the tests of each.
 var builtins = [...]struct { //nolint:gochecknoglobals // a table
 	numeric bool // the operand must be numeric
 	result  func(n *Node)

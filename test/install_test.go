@@ -20,6 +20,9 @@ import (
 // appeared is the line in which pmdaproc.sh sums up, when there is nothing to complain about.
 var appeared = regexp.MustCompile(`(?m)^Check derived metrics have appeared \.\.\. [1-9][0-9]* metrics and [1-9][0-9]* values$`)
 
+// seeLog is a line in which Install names a log.
+var seeLog = regexp.MustCompile(`(?m)^ +see (\S+)$`)
+
 // machine is the host that the agent is installed on.
 type machine struct {
 	t                             *testing.T
@@ -67,20 +70,36 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// Where pmcd was never started there is no name space yet and Install makes it. Otherwise it starts
-// a pmcd that does not run.
-func TestInstallBeforeFirstStart(t *testing.T) {
+// Without a pmcd Install says so at once and changes nothing.
+func TestInstallWithoutPMCD(t *testing.T) {
 	if onCopy(t) {
 		return
 	}
 	m := newMachine(t)
 	m.stopPMCD()
-	require.NoError(t, os.RemoveAll(filepath.Join(m.pmns, "root")))
 	m.makeInstall()
+	before := m.snapshot()
+	start := time.Now()
 	out, exit := m.run(filepath.Join(m.pmda, "Install"))
-	require.Zero(t, exit, out)
-	assert.Regexp(t, appeared, out)
-	m.requireServed()
+	assert.Equal(t, 1, exit, out)
+	assert.Contains(t, out, "Error: pmcd does not run; start it (systemctl start pmcd), then run Install again\n")
+	assert.Less(t, time.Since(start), 10*time.Second)
+	assert.Equal(t, before, m.snapshot())
+	assert.False(t, m.running())
+}
+
+// The program must not go while pmcd still starts it.
+func TestInstallRefusesUninstallBeforeRemove(t *testing.T) {
+	if onCopy(t) {
+		return
+	}
+	m := newMachine(t)
+	m.makeInstall()
+	m.write(m.control, m.read(m.control)+"\nderived\t510\tpipe\tbinary\tno-program\n")
+	out, exit := m.run("make", "-C", "..", "uninstall")
+	assert.NotZero(t, exit, out)
+	assert.Contains(t, out, filepath.Join(m.pmda, "Remove")+" first")
+	assert.FileExists(t, filepath.Join(m.pmda, "pmdaderived"))
 }
 
 // Install tells by its exit status whether the agent works.
@@ -108,6 +127,9 @@ func TestInstallFails(t *testing.T) {
 			out, exit := m.run(filepath.Join(m.pmda, "Install"))
 			assert.Equal(t, 1, exit, out)
 			assert.Contains(t, out, row.want)
+			for _, match := range seeLog.FindAllStringSubmatch(out, -1) {
+				assert.FileExists(t, match[1])
+			}
 			out, exit = m.run(filepath.Join(m.pmda, "Remove"))
 			assert.Zero(t, exit, out)
 		})
@@ -232,7 +254,8 @@ func newMachine(t *testing.T) *machine {
 		account: variable("PCP_USER"),
 	}
 	if os.Getenv(stageVariable) == stageInside {
-		m.run("make", "-C", "..", "uninstall") // of what this machine may have
+		m.run(filepath.Join(m.pmda, "Remove")) // what this machine may have
+		m.run("make", "-C", "..", "uninstall")
 		require.NoError(t, os.RemoveAll(m.site))
 		return m
 	}
