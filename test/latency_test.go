@@ -3,6 +3,7 @@ package test
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -176,6 +177,17 @@ func (p *probe) pmid(name string) pdu.PMID {
 	return id
 }
 
+// ownLongest is derived.control.request_longest: what the agent itself took for the longest request.
+func (p *probe) ownLongest() time.Duration {
+	p.t.Helper()
+	id := p.pmid("derived.control.request_longest")
+	result, ok := p.ask(&pdu.Fetch{PMIDs: []pdu.PMID{id}}).(*pdu.Result)
+	require.True(p.t, ok)
+	require.Len(p.t, result.Sets[0].Values, 1)
+	ms := math.Float64frombits(result.Sets[0].Values[0].Bits)
+	return time.Duration(ms * float64(time.Millisecond))
+}
+
 // round asks for everything once, as tools do, and returns the value set of the metric.
 func (p *probe) round(name string, id pdu.PMID) pdu.ValueSet {
 	p.t.Helper()
@@ -271,6 +283,9 @@ func TestNoRequestWaits(t *testing.T) {
 	t.Logf("%d requests; the longest took %v (%s), the longest echo of the same machine %v",
 		p.count, p.longest, p.kind, p.echo.longest)
 	assert.Less(t, p.longest, slowest+p.echo.longest)
+	own := p.ownLongest()
+	t.Logf("by the agent's own clock, from the arrival of a request to the end of its reply: %v", own)
+	assert.Less(t, own, slowest)
 }
 
 // stands reports whether a pmcd does not greet a new client within 0.2 s.

@@ -1,9 +1,12 @@
 package test
 
 import (
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,4 +120,29 @@ func asAgent() []string {
 		return nil
 	}
 	return []string{"runuser", "-u", "pcp", "--"}
+}
+
+// Rates agree with what a client computes itself from the same counters at the same moments. The samples
+// are some milliseconds apart, and now and then a fetch comes when it was not expected, so it is the median
+// that counts.
+func TestShippedRatesAgree(t *testing.T) {
+	p := startServing(t)
+	for _, name := range []string{"kernel.cpu.util.idle", "kernel.cpu.util.user"} {
+		out, errs, exit := p.Run(t, "pmrep", "-t", "0.5", "-s", "12", "-o", "csv", "-H", "-P", "3", name, "derived."+name)
+		require.Zero(t, exit, errs)
+		var differences []float64
+		for line := range strings.Lines(out) {
+			var stock, ours float64
+			fields := strings.Split(strings.TrimSpace(line), ",")
+			if len(fields) != 3 || fields[1] == "" {
+				continue // a first value is what a client cannot have
+			}
+			_, err := fmt.Sscan(fields[1]+" "+fields[2], &stock, &ours)
+			require.NoError(t, err, line)
+			differences = append(differences, math.Abs(stock-ours))
+		}
+		require.GreaterOrEqual(t, len(differences), 10, out)
+		slices.Sort(differences)
+		assert.Less(t, differences[len(differences)/2], 2.0, "percentage points: %s\n%s", name, out)
+	}
 }

@@ -57,7 +57,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 		protected:  []string{"proc", "hotproc", "systemd"},
 		logLevel:   logrus.InfoLevel,
 	}
-	o.set = pmda.OptionSet{Program: program, Options: append(pmda.StandardOptions(&o.standard), o.own()...)}
+	o.set = pmda.OptionSet{Program: program, Options: append(o.usual(), o.own()...)}
 	operands, err := o.set.Parse(args)
 	switch {
 	case err != nil:
@@ -72,6 +72,20 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 		o.logLevel = max(o.logLevel, logrus.DebugLevel)
 	}
 	return o, nil
+}
+
+// usual are the options of every agent, with what they mean to this one.
+func (o *options) usual() []pmda.Option {
+	all := pmda.StandardOptions(&o.standard)
+	for i := range all {
+		switch all[i].Short {
+		case 'D':
+			all[i].Help = "log every PDU, whatever SPEC says"
+		case 'h':
+			all[i].Help = "taken and not used: help texts are part of the definitions"
+		}
+	}
+	return all
 }
 
 func (o *options) own() []pmda.Option {

@@ -147,7 +147,7 @@ func newLogger(o *options) *logrus.Logger {
 	log := logrus.New()
 	log.SetOutput(os.Stderr)
 	log.SetLevel(o.logLevel)
-	log.SetFormatter(&logrus.TextFormatter{DisableColors: true, FullTimestamp: true})
+	log.SetFormatter(&logrus.TextFormatter{DisableColors: true, FullTimestamp: true, DisableQuote: true})
 	return log
 }
 

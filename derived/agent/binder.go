@@ -181,13 +181,13 @@ func (b *binder) session(ctx context.Context, connected func()) error {
 	readers.Go(func() { b.a.sampler.attach(ctx, conns[:lanes], attached) })
 	<-attached
 
-	connected()
-	b.trouble = ""
-	b.a.stats.connected.Store(true)
-	b.log.WithField("pmcd", conn.Addr()).Info("connected to pmcd")
 	if err := b.rebind(ctx, conn); err != nil {
 		return err
 	}
+	connected() // what cannot even be looked up is tried again ever more slowly
+	b.trouble = ""
+	b.a.stats.connected.Store(true)
+	b.log.WithField("pmcd", conn.Addr()).Info("connected to pmcd")
 	return b.follow(ctx, conn)
 }
 
@@ -373,6 +373,10 @@ func (b *binder) report(before, now *service) {
 	was := make(map[string]*metric, len(before.metrics))
 	for _, m := range before.metrics {
 		was[m.def.Name] = m
+		if now := now.find(m.fullName()); m.described && (now == nil || now.id != m.id) {
+			b.log.WithFields(logrus.Fields{"metric": m.def.Name, "pmid": m.id}).
+				Warn("metric is gone or has become another one; a pmlogger that records it will end when an agent starts")
+		}
 	}
 	for _, m := range now.metrics {
 		if old := was[m.def.Name]; old != nil && old.state == m.state && old.problem == m.problem {

@@ -18,9 +18,10 @@ type feed struct {
 	descs []pdu.Desc // of the operands; immutable
 	needs *derived.Needs
 
-	samples     []*sample // newest first; those after the first are anchorGap apart
-	outstanding int       // fetches on their way that will bring a new one
-	waiting     bool      // wanted when no connection was free
+	samples     []*sample     // newest first; those after the first are anchorGap apart
+	took        time.Duration // by the fetch that brought the newest
+	outstanding int           // fetches on their way that will bring a new one
+	waiting     bool          // wanted when no connection was free
 }
 
 func newFeed(name string, needs *derived.Needs, descs []pdu.Desc) *feed {
@@ -64,6 +65,25 @@ func (f *feed) age(now time.Time) time.Duration {
 		return now.Sub(s.taken)
 	}
 	return never
+}
+
+const (
+	// slow is the time from which a fetch is a burden: pmcd serves nobody meanwhile, and clients show
+	// their interest in a metric several times over.
+	slow = 5 * time.Millisecond
+
+	// restFactor is how many times as long as it took a sample that was slow to take is good enough;
+	// maxRest bounds it.
+	restFactor = 10
+	maxRest    = youngEnough / 2
+)
+
+// rest is how old the newest sample has to be before another one is taken, however many ask.
+func (f *feed) rest() time.Duration {
+	if f.took < slow {
+		return 0
+	}
+	return min(restFactor*f.took, maxRest)
 }
 
 // never is longer than anything.

@@ -33,9 +33,18 @@ func (a *Agent) advance(v *view, req *pmda.FetchRequest) {
 	if len(v.feeds) == 0 {
 		return
 	}
+	a.takeSamples(v, req)
+	a.sampler.want(req.Arrived, minGap, a.wanted...)
+	a.schedule.fetched(&v.plan, req.Arrived, v.feeds)
+}
+
+// takeSamples moves the histories of a view on and leaves in a.wanted the feeds that should have had a
+// newer sample. A panic is contained by the server: the lock must not stay behind.
+func (a *Agent) takeSamples(v *view, req *pmda.FetchRequest) {
 	patience := v.patience(req.Arrived)
 	a.wanted = a.wanted[:0]
 	a.sampler.mu.Lock()
+	defer a.sampler.mu.Unlock()
 	for i := range v.entries {
 		e := &v.entries[i]
 		if e.feed == nil {
@@ -46,9 +55,6 @@ func (a *Agent) advance(v *view, req *pmda.FetchRequest) {
 			a.wanted = append(a.wanted, e.feed)
 		}
 	}
-	a.sampler.mu.Unlock()
-	a.sampler.want(req.Arrived, minGap, a.wanted...)
-	a.schedule.fetched(&v.plan, req.Arrived, v.feeds)
 }
 
 // serve writes the value set of one metric.

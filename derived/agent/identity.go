@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -31,6 +34,33 @@ type identity struct {
 	// Text and Desc are those of the last successful binding; Desc is nil before the first.
 	Text string          `json:"expression,omitempty"`
 	Desc *identifiedDesc `json:"descriptor,omitempty"`
+	// Former are the PMIDs that the name had under other metadata: it gets them back with those.
+	Former []formerIdentity `json:"former,omitempty"`
+}
+
+// formerIdentity is a PMID and what it stands for.
+type formerIdentity struct {
+	PMID pdu.PMID       `json:"pmid"`
+	Desc identifiedDesc `json:"descriptor"`
+}
+
+// become gives the identity other metadata, and the PMID that belongs to those; fresh makes one if
+// there is none yet.
+func (m *identity) become(desc identifiedDesc, fresh func() (pdu.PMID, error)) error {
+	now := formerIdentity{Desc: desc}
+	i := slices.IndexFunc(m.Former, func(f formerIdentity) bool { return f.Desc == desc })
+	if i >= 0 {
+		now = m.Former[i]
+		m.Former = slices.Delete(slices.Clone(m.Former), i, i+1)
+	} else {
+		var err error
+		if now.PMID, err = fresh(); err != nil {
+			return err
+		}
+	}
+	m.Former = append(m.Former, formerIdentity{m.PMID, *m.Desc})
+	m.PMID, m.Desc = now.PMID, &now.Desc
+	return nil
 }
 
 // identifiedDesc is a pmDesc as the file has it.
@@ -84,15 +114,64 @@ func loadIdentities(path string, domain int) (*identities, error) {
 		return ids, nil
 	}
 	err := ids.read()
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
+	var unreadable *fs.PathError
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
 		return ids, nil
+	case errors.As(err, &unreadable): // it may be good: leave it alone, and write nothing over it
+		ids.path = ""
+		return ids, fmt.Errorf("identities: %w", err)
 	}
-	aside := path + ".damaged"
-	if moveErr := os.Rename(path, aside); moveErr != nil {
+	ids.next = ids.rescue()
+	aside, moveErr := setAside(path)
+	if moveErr != nil {
 		ids.path = ""
 		return ids, fmt.Errorf("identities: %w, and moving it away: %w", err, moveErr)
 	}
 	return ids, fmt.Errorf("identities: %w as %s: %w", errDamaged, aside, err)
+}
+
+// setAside moves a file to a name that is not taken yet.
+func setAside(path string) (string, error) {
+	for n := 0; ; n++ {
+		aside := path + ".damaged"
+		if n > 0 {
+			aside += "." + strconv.Itoa(n)
+		}
+		err := os.Link(path, aside)
+		switch {
+		case errors.Is(err, fs.ErrExist) && n < maxAside:
+			continue
+		case err != nil:
+			return aside, err
+		}
+		return aside, os.Remove(path)
+	}
+}
+
+// maxAside is how many damaged files are kept.
+const maxAside = 100
+
+// rescue finds in a damaged file the number from which on no PMID was given out, as far as that can
+// still be seen, so that none comes to stand for something else.
+func (ids *identities) rescue() int {
+	f, err := os.Open(ids.path)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxIdentityBytes))
+	if err != nil {
+		return 0
+	}
+	next := 0
+	for _, found := range regexp.MustCompile(`"(\d+\.\d+\.\d+)"`).FindAllSubmatch(text, -1) {
+		id, err := pdu.ParsePMID(string(found[1]))
+		if n, ok := ids.number(id); err == nil && ok {
+			next = max(next, n+1)
+		}
+	}
+	return next
 }
 
 func (ids *identities) read() error {
@@ -128,6 +207,12 @@ func (ids *identities) read() error {
 			return fmt.Errorf("%s: metrics %s and %s have one identity", ids.path, other, name)
 		}
 		used[m.PMID] = name
+		for _, former := range m.Former {
+			if other, ok := used[former.PMID]; ok {
+				return fmt.Errorf("%s: metrics %s and %s have one identity", ids.path, other, name)
+			}
+			used[former.PMID] = name
+		}
 		if m.Desc == nil {
 			continue
 		}
@@ -185,16 +270,18 @@ func (ids *identities) bound(name, text string, desc pdu.Desc) (pdu.PMID, error)
 	m, now := ids.metrics[name], identify(desc)
 	switch {
 	case m.Desc == nil:
+		m.Desc = now
 	case *m.Desc != *now:
-		if id, err = ids.fresh(); err != nil {
+		if err := m.become(*now, ids.fresh); err != nil {
 			return id, err
 		}
 	case m.Text == text:
 		return id, nil
 	}
-	ids.metrics[name] = identity{PMID: id, Text: text, Desc: now}
+	m.Text = text
+	ids.metrics[name] = m
 	ids.dirty = true
-	return id, nil
+	return m.PMID, nil
 }
 
 // remembered returns the descriptor that a definition had when it was last bound; false if it never

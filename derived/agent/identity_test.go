@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -145,10 +146,16 @@ func TestChangedMetadataGetsANewIdentity(t *testing.T) {
 			ids = load(t, path)
 			third, err := ids.bound("m", "x", testDesc)
 			require.NoError(t, err)
+			assert.Equal(t, first, third, "it is what it was, and has the identity that belongs to that")
 			other, err := ids.named("other")
 			require.NoError(t, err)
-			assert.Len(t, map[pdu.PMID]bool{first: true, second: true, third: true, other: true}, 4,
-				"no identity is given out again, not even after a restart")
+			assert.Len(t, map[pdu.PMID]bool{first: true, second: true, other: true}, 3,
+				"no identity is given to another metric, not even after a restart")
+			require.NoError(t, ids.save())
+
+			fourth, err := load(t, path).bound("m", "y", changed)
+			require.NoError(t, err)
+			assert.Equal(t, second, fourth)
 		})
 	}
 }
@@ -237,28 +244,44 @@ func TestUnusableStateFile(t *testing.T) {
 			assert.Equal(t, row.text, string(aside))
 			assert.NoFileExists(t, path)
 
-			assert.Zero(t, ids.next)
 			assert.Empty(t, ids.metrics)
-			_, err = ids.named("m")
+			id, err := ids.named("m")
 			require.NoError(t, err)
+			assert.NotContains(t, row.text, `"`+id.String()+`"`, "what can still be read is not given out again")
 			require.NoError(t, ids.save())
 			load(t, path)
 		})
 	}
 }
 
-// A folder in the place of the file stands for everything that can be renamed but not read, which
-// root, who may run the tests, can do with every file.
-func TestUnreadableStateFileIsSetAside(t *testing.T) {
+// A file that cannot be read now may be a good one: it stays, and nothing is written over it. A folder in
+// its place stands for all that root, who may run the tests, cannot be refused.
+func TestUnreadableStateFileStays(t *testing.T) {
 	path := stateFile(t)
 	require.NoError(t, os.Mkdir(path, 0o700))
 	ids, err := loadIdentities(path, testDomain)
-	require.ErrorIs(t, err, errDamaged)
-	assert.DirExists(t, path+".damaged")
+	require.Error(t, err)
+	require.NotErrorIs(t, err, errDamaged)
 	_, err = ids.named("m")
 	require.NoError(t, err)
 	require.NoError(t, ids.save())
-	assert.Contains(t, load(t, path).metrics, "m")
+	assert.DirExists(t, path)
+	assert.NoDirExists(t, path+".damaged")
+}
+
+// One damaged file does not take the place of another.
+func TestDamagedStateFilesAreAllKept(t *testing.T) {
+	path := stateFile(t)
+	for _, text := range []string{"first", "second"} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err := loadIdentities(path, testDomain)
+		require.ErrorIs(t, err, errDamaged)
+	}
+	for name, want := range map[string]string{".damaged": "first", ".damaged.1": "second"} {
+		text, err := os.ReadFile(path + name)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text))
+	}
 }
 
 func TestHugeStateFileIsSetAside(t *testing.T) {
@@ -274,7 +297,13 @@ func TestHugeStateFileIsSetAside(t *testing.T) {
 func TestStateFileThatStaysIsNotOverwritten(t *testing.T) {
 	path := stateFile(t)
 	require.NoError(t, os.WriteFile(path, []byte("damaged"), 0o600))
-	require.NoError(t, os.MkdirAll(filepath.Join(path+".damaged", "full"), 0o700)) // a rename to it fails
+	for n := range maxAside + 1 { // every name that it could have is taken
+		aside := path + ".damaged"
+		if n > 0 {
+			aside += "." + strconv.Itoa(n)
+		}
+		require.NoError(t, os.WriteFile(aside, nil, 0o600))
+	}
 	ids, err := loadIdentities(path, testDomain)
 	require.Error(t, err)
 	_, err = ids.named("m")

@@ -14,7 +14,7 @@ import (
 // names, which are those known when they are asked for.
 type sample struct {
 	at     time.Time // by pmcd's clock, for rates
-	taken  time.Time // by ours: when it arrived
+	taken  time.Time // by ours: when it was asked for, so that no value is older than it seems
 	values map[pdu.PMID]*derived.Vector
 	names  *nameStore
 }

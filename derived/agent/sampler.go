@@ -25,6 +25,9 @@ const (
 	// minGap is the age below which a sample is as good as a new one.
 	minGap = 2 * time.Millisecond
 
+	// partRetry is how long shorter fetches are sent once pmcd seems to have refused a long one.
+	partRetry = 10 * time.Minute
+
 	// laneTimeout is how long a fetch may stay unanswered before its connection is given up. pmcd
 	// waits 5 s for each agent that hangs, so this is long.
 	laneTimeout = time.Minute
@@ -48,8 +51,9 @@ type sampler struct {
 	waiting []*feed // wanted, but every lane was busy
 	maker   *sampleMaker
 	marks   map[pdu.PMID]struct{}
-	part    int    // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
-	refused string // the last refusal that was logged
+	part    int       // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
+	shrunk  time.Time // when part was last made less
+	refused string    // the last refusal that was logged
 }
 
 // lane is one connection and what is on its way over it.
@@ -134,7 +138,7 @@ func (s *sampler) want(now time.Time, gap time.Duration, feeds ...*feed) {
 	}
 	added := false
 	for _, f := range feeds {
-		if f == nil || f.waiting || f.outstanding > 0 || len(f.descs) == 0 || f.age(now) < gap {
+		if f == nil || f.waiting || f.outstanding > 0 || len(f.descs) == 0 || f.age(now) < max(gap, f.rest()) {
 			continue
 		}
 		f.waiting = true
@@ -166,6 +170,9 @@ func (s *sampler) load(l *lane) {
 	l.feeds, l.ids = l.feeds[:0], l.ids[:0]
 	clear(l.descs)
 	clear(s.marks)
+	if s.part < maxPart && s.now().Sub(s.shrunk) > partRetry {
+		s.part = maxPart // a pmcd that was ended looks like one that takes no long requests
+	}
 	n := 0
 	for _, f := range s.waiting {
 		if len(l.ids) > 0 && len(l.ids)+len(f.descs) > s.part {
@@ -261,8 +268,9 @@ func (s *sampler) poll(l *lane) {
 	s.refused = ""
 	s.stats.upstreamTook(took)
 	if len(l.feeds) > 0 {
-		made := s.maker.make(res, now, l.descs, s.renamed)
+		made := s.maker.make(res, l.sent, l.descs, s.renamed)
 		for _, f := range l.feeds {
+			f.took = took
 			f.push(made)
 		}
 	}
@@ -286,7 +294,8 @@ func (s *sampler) drop(l *lane) {
 // pmcd still writes.
 func (s *sampler) fail(l *lane, err error) {
 	if errors.Is(err, pmapi.ErrTooLarge) {
-		s.part = min(s.part, len(l.ids)) / 2
+		s.part = min(s.part, max(1, len(l.ids)/2))
+		s.shrunk = s.now()
 		s.log.WithField("metrics", s.part).Warn("pmcd takes no long requests, sending shorter ones")
 	}
 	s.end(l)

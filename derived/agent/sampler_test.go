@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -336,10 +337,42 @@ func TestPMCDThatTakesShortRequests(t *testing.T) {
 	assert.LessOrEqual(t, s.part, limit)
 
 	again := newSampling(t, address, lanes) // as the binder does
-	again.part = s.part
+	again.part, again.shrunk = s.part, s.shrunk
 	again.want(time.Now(), minGap, feeds...)
 	again.sampled(feeds...)
 	assert.Empty(t, again.lostErrors())
+}
+
+// One ended pmcd is not taken for many that refuse, and not for ever.
+func TestFetchesGrowAgain(t *testing.T) {
+	var now atomic.Int64
+	clock := func() time.Time { return time.Unix(0, now.Load()) }
+	log, _ := logtest.NewNullLogger()
+	s := newSampler(log, clock, &stats{}, &nameStore{})
+	for range lanes {
+		conn, err := pmapi.Dial(t.Context(), "unix", newUpstream(t).address)
+		require.NoError(t, err)
+		s.fail(&lane{conn: conn, ids: make([]pdu.PMID, maxPart)}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
+	}
+	assert.Equal(t, maxPart/2, s.part)
+	now.Add(int64(partRetry + time.Second))
+	s.load(&lane{descs: make(map[pdu.PMID]pdu.Desc)})
+	assert.Equal(t, maxPart, s.part)
+}
+
+// A metric whose operands take long is not sampled again for every sign of interest in it.
+func TestSlowFeedsRest(t *testing.T) {
+	u := newUpstream(t)
+	s := newSampling(t, u.address, 1)
+	f := feedOf("f", loadID)
+	s.want(time.Now(), minGap, f)
+	s.sampled(f)
+	s.note(func() { f.took = 40 * time.Millisecond })
+	taken := s.newest(f).taken
+	s.want(taken.Add(399*time.Millisecond), minGap, f)
+	s.note(func() { assert.False(t, f.waiting || f.outstanding > 0, "10 times as long as it took has not passed") })
+	s.want(taken.Add(401*time.Millisecond), minGap, f)
+	eventually(t, "a sample", func() bool { return s.newest(f).taken != taken })
 }
 
 func TestStateChangesAreToldOnce(t *testing.T) {

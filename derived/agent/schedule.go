@@ -13,6 +13,9 @@ const (
 	// more fetches than it makes samples younger (pmcd-behaviour.md c).
 	lead = 5 * time.Millisecond
 
+	// maxLead is the longest lead for a client whose fetches come at unsteady times.
+	maxLead = 25 * time.Millisecond
+
 	// remembered is how many intervals of a context the next one is foretold from.
 	remembered = 8
 
@@ -48,12 +51,15 @@ const ladderEnd = time.Hour
 // fetch and followed by the scheduler.
 type plan struct {
 	feeds     []*feed
-	last      time.Time       // of the last fetch
-	intervals []time.Duration // the last ones, oldest first
-	rung      int             // of the ladder, while there is no interval
-	at        time.Time       // when to sample next; zero: not at all
-	index     int             // in the heap, -1: not in it
-	once      bool            // only one sample: for a client that has not fetched yet
+	last      time.Time                 // of the last fetch
+	intervals []time.Duration           // the last ones, oldest first
+	expected  time.Time                 // of the next fetch; zero: not foretold
+	early     [remembered]time.Duration // how much too early the last fetches came
+	fetches   int
+	rung      int       // of the ladder, while there is no interval
+	at        time.Time // when to sample next; zero: not at all
+	index     int       // in the heap, -1: not in it
+	once      bool      // only one sample: for a client that has not fetched yet
 }
 
 // typical is the median of the intervals, 0 when there is none yet.
@@ -93,15 +99,33 @@ func (p *plan) fetched(now time.Time, feeds []*feed) {
 		}
 		p.intervals = append(p.intervals, now.Sub(p.last))
 	}
-	p.last, p.rung = now, 0
+	p.noteEarly(now)
+	p.last, p.rung, p.expected = now, 0, time.Time{}
 	switch {
 	case len(p.intervals) == 0:
 		p.climb()
 	case p.steady():
-		p.at = now.Add(p.typical() - lead)
+		p.expected = now.Add(p.typical())
+		p.at = p.expected.Add(-p.lead())
 	default:
 		p.at = now.Add(p.pace())
 	}
+}
+
+// noteEarly remembers how much too early a fetch came, unless its context has another interval now.
+func (p *plan) noteEarly(now time.Time) {
+	early := max(0, p.expected.Sub(now)) // 0 if nothing was expected
+	if early > p.typical()/8+lead {
+		early = 0
+	}
+	p.early[p.fetches%remembered] = early
+	p.fetches++
+}
+
+// lead is how long before the expected fetch the sample is asked for: longer than usual for a client
+// that came too early lately, since a late fetch of one that keeps to a grid is followed by an early one.
+func (p *plan) lead() time.Duration {
+	return lead + min(slices.Max(p.early[:]), maxLead-lead, p.typical()/4)
 }
 
 // climb sets the time of the next guess for a context that has fetched once.
@@ -156,9 +180,9 @@ func newSchedule(s *sampler, now func() time.Time, warm time.Duration) *schedule
 // fetched notes a fetch in a plan and wakes the scheduler if that is due first now.
 func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	p.fetched(now, feeds)
 	s.place(p)
-	s.mu.Unlock()
 }
 
 // ahead notes in a plan of its own that a client has looked a metric up.

@@ -157,6 +157,30 @@ func TestPrediction(t *testing.T) {
 	})
 }
 
+// A client that came too early once is expected a little earlier for a while: one that keeps to a grid
+// comes early after it was late.
+func TestLeadFollowsEarlyFetches(t *testing.T) {
+	p := newPlan()
+	now := time.Unix(0, 0)
+	fetch := func(after time.Duration) time.Duration {
+		now = now.Add(after)
+		p.fetched(now, nil)
+		return p.expected.Sub(p.at)
+	}
+	for range 4 {
+		fetch(time.Second)
+	}
+	assert.Equal(t, lead, fetch(time.Second))
+	assert.Equal(t, lead, fetch(1009*ms), "late")
+	assert.Equal(t, 9*ms+lead, fetch(991*ms), "early")
+	for range remembered - 1 {
+		assert.Equal(t, 9*ms+lead, fetch(time.Second))
+	}
+	assert.Equal(t, lead, fetch(time.Second), "long ago")
+	fetch(900 * ms)
+	assert.Equal(t, maxLead, fetch(time.Second), "there is a limit")
+}
+
 // Before there is an interval the usual ones are tried.
 func TestLadder(t *testing.T) {
 	inBubble(t, 0, func(t *testing.T, s *scheduling) {

@@ -335,7 +335,9 @@ func (b *blueprint) retire(s *service) {
 		return
 	}
 	for id, desc := range b.before.retired {
-		s.retired[id] = desc
+		if s.byID[id] == nil { // it may be in service again
+			s.retired[id] = desc
+		}
 	}
 	for id, old := range b.before.byID {
 		if now := b.ids.metrics[old.def.Name]; old.described && now.PMID != id && s.byID[id] == nil {

@@ -23,6 +23,9 @@ const (
 	// youngEnough is the age up to which a sample may always be served.
 	youngEnough = time.Second
 
+	// oldEnough is the age beyond which no sample is served, however seldom its context fetches.
+	oldEnough = 90 * time.Second
+
 	// missedAge is the age of a sample from which it was not made for the fetch it is served to.
 	missedAge = 4 * lead
 
@@ -166,7 +169,7 @@ func (v *view) patience(now time.Time) time.Duration {
 	if interval == 0 && !v.plan.last.IsZero() {
 		interval = now.Sub(v.plan.last)
 	}
-	return max(youngEnough, interval+interval/2)
+	return max(youngEnough, min(interval+interval/2, oldEnough))
 }
 
 // advance makes the newest sample of the feed part of the entry's history. The sampler's lock is
