@@ -35,8 +35,8 @@ func (c *Conn) desc(ctx context.Context, op string, id pdu.PMID) (pdu.Desc, pdu.
 	if err != nil || code < 0 {
 		return none, code, err
 	}
-	if got := reply.Desc.PMID; got != id {
-		return none, 0, c.fail(op, protocolErrorf("descriptor of %v, asked for %v", got, id))
+	if reply.Desc.PMID != id {
+		return none, pdu.ErrIPC, nil // the fault of the metric's agent: pmcd relays what that says
 	}
 	return reply.Desc, 0, nil
 }
@@ -103,21 +103,14 @@ func (c *Conn) descBatch(ctx context.Context, op string, results []DescResult) e
 	case len(reply.Descs) != len(results):
 		return c.fail(op, protocolErrorf("%d descriptors, asked for %d", len(reply.Descs), len(results)))
 	}
-	// A descriptor of another metric is the fault of its agent, unless none fits.
-	fits := 0
 	for i, desc := range reply.Descs {
 		switch desc.PMID {
 		case pdu.NoPMID:
-			fits++
 		case results[i].Desc.PMID:
 			results[i] = DescResult{Desc: desc}
-			fits++
-		default:
+		default: // the fault of its agent: pmcd relays what that says
 			results[i].Code = pdu.ErrIPC
 		}
-	}
-	if fits == 0 {
-		return c.fail(op, protocolErrorf("descriptor of %v, asked for %v", reply.Descs[0].PMID, req.PMIDs[0]))
 	}
 	return nil
 }

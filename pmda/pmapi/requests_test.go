@@ -38,20 +38,6 @@ func TestReplyToAnotherRequest(t *testing.T) {
 			&pdu.PMNSIDs{PMIDs: []pdu.PMID{1, 2, 3}},
 		},
 		{
-			"descriptor of another metric", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.Desc(ctx, longOne)
-				return err
-			},
-			&pdu.DescReply{Desc: oneOfType(longTen)},
-		},
-		{
-			"descriptors of other metrics", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.Descs(ctx, fetch)
-				return err
-			},
-			&pdu.Descs{Descs: []pdu.Desc{oneOfType(longTen), oneOfType(longOne)}},
-		},
-		{
 			"too few descriptors", func(ctx context.Context, c *pmapi.Conn) error {
 				_, err := c.Descs(ctx, fetch)
 				return err
@@ -136,6 +122,13 @@ func TestCarelessAgent(t *testing.T) {
 			&pdu.PMNSNames{Names: []string{"b"}},
 		},
 		{
+			"descriptor of another metric", func(ctx context.Context, c *pmapi.Conn) error {
+				_, err := c.Desc(ctx, longOne)
+				return err
+			},
+			&pdu.DescReply{Desc: oneOfType(longTen)},
+		},
+		{
 			"no instance in place of one", func(ctx context.Context, c *pmapi.Conn) error {
 				_, err := c.InstanceID(ctx, colours, "red")
 				return err
@@ -177,6 +170,20 @@ func TestCarelessAgent(t *testing.T) {
 		assert.Equal(t, longTen, res.Sets[1].PMID)
 		assert.Equal(t, pdu.ErrIPC, res.Sets[1].Code)
 		assert.Empty(t, res.Sets[1].Values)
+	})
+
+	t.Run("descriptors of other metrics", func(t *testing.T) {
+		c := serve(t, func(p *pmapitest.Peer) {
+			p.Expect(pdu.KindDescIDs)
+			p.Send(&pdu.Descs{Descs: []pdu.Desc{oneOfType(longTen), oneOfType(longOne)}})
+			p.WaitClosed()
+		})
+		got, err := c.Descs(t.Context(), []pdu.PMID{longOne, longTen})
+		require.NoError(t, err)
+		assert.Equal(t, []pmapi.DescResult{
+			{Desc: pdu.Desc{PMID: longOne}, Code: pdu.ErrIPC},
+			{Desc: pdu.Desc{PMID: longTen}, Code: pdu.ErrIPC},
+		}, got)
 	})
 
 	t.Run("one descriptor of another metric", func(t *testing.T) {
