@@ -103,6 +103,8 @@ func TestCorpus(t *testing.T) {
 			}
 		})
 		_, different := wanted[c.ID]
+		_, listed := conformance.Wanted("config." + c.ID)
+		assert.Equal(t, listed, different, "%s: the list of package conformance", c.ID)
 		tally.Count("config", different, !good)
 	}
 	tally.Report(t)

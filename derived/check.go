@@ -62,12 +62,26 @@ func (c *checker) check(m *Metric) {
 	c.metric = outer
 }
 
+// first is the error to report of err and those in the other operands of the same operator: libpcp looks
+// up all operands before it judges any operator, so one that is not there comes before a broken rule.
+func (c *checker) first(err *Error, others ...syntax.Expr) *Error {
+	for _, e := range others {
+		if err.Unbound() {
+			break
+		}
+		if _, other := c.expr(e); other != nil && other.Unbound() {
+			err = other
+		}
+	}
+	return err
+}
+
 func (c *checker) fail(at syntax.Expr, rule Rule, what string) *Error {
 	return &Error{Metric: c.metric.Name, What: what, Rule: rule, Span: at.Span()}
 }
 
 // expr returns the typed tree of e. The first rule broken ends it: operands come before the
-// operator, left before right.
+// operator, left before right, and those that are not there before those that break a rule.
 func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	var n *Node
 	var err *Error

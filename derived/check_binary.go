@@ -10,7 +10,7 @@ import (
 func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 	x, err := c.expr(e.X)
 	if err != nil {
-		return nil, err
+		return nil, c.first(err, e.Y)
 	}
 	y, err := c.expr(e.Y)
 	if err != nil {

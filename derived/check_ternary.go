@@ -10,14 +10,14 @@ import (
 func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	guard, err := c.expr(e.Guard)
 	if err != nil {
-		return nil, err
+		return nil, c.first(err, e.Then, e.Else)
 	}
 	if guard.decided {
 		return c.selected(e, guard.value != 0)
 	}
 	x, err := c.expr(e.Then)
 	if err != nil {
-		return nil, err
+		return nil, c.first(err, e.Else)
 	}
 	y, err := c.expr(e.Else)
 	if err != nil {

@@ -1,0 +1,121 @@
+package conformance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Table is the outcome of all runs: set, run, counts.
+type Table struct {
+	runs  []string // in the order in which they were met
+	sets  map[string]map[string]Counts
+	total map[string]Counts
+}
+
+// event is what `go test -json` prints, as far as it is used.
+type event struct {
+	Action, Package, Test, Key, Value, Output string
+}
+
+// ReadTable gathers the tallies from the output of `go test -json`. Whatever failed tests have printed
+// goes to problems; failed tells whether there was one.
+func ReadTable(events io.Reader, problems io.Writer) (t *Table, failed bool, err error) {
+	t = &Table{sets: map[string]map[string]Counts{}, total: map[string]Counts{}}
+	output := map[string][]string{} // of tests that may yet fail
+	for decoder := json.NewDecoder(events); ; {
+		var e event
+		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
+			return t, failed, nil
+		} else if err != nil {
+			return t, failed, err
+		}
+		key := e.Package + " " + e.Test
+		switch e.Action {
+		case "attr":
+			if e.Key != attribute {
+				continue
+			}
+			if err := t.add(e.Value); err != nil {
+				return t, failed, err
+			}
+		case "output", "build-output":
+			output[key] = append(output[key], e.Output)
+		case "fail", "build-fail":
+			failed = true
+			if _, err := io.WriteString(problems, strings.Join(output[key], "")); err != nil {
+				return t, failed, err
+			}
+			delete(output, key)
+		case "pass", "skip":
+			delete(output, key)
+		}
+	}
+}
+
+func (t *Table) add(report string) error {
+	run, set, c, err := parseReport(report)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(t.runs, run) {
+		t.runs = append(t.runs, run)
+		slices.Sort(t.runs)
+		slices.Reverse(t.runs) // in-process before end-to-end
+	}
+	if t.sets[set] == nil {
+		t.sets[set] = map[string]Counts{}
+	}
+	t.sets[set][run] = t.sets[set][run].plus(c)
+	t.total[run] = t.total[run].plus(c)
+	return nil
+}
+
+func (c Counts) plus(d Counts) Counts {
+	return Counts{c.Cases + d.Cases, c.Agree + d.Agree, c.Wanted + d.Wanted, c.Failures + d.Failures}
+}
+
+// Failures is the number of differences that nobody wants.
+func (t *Table) Failures() int {
+	n := 0
+	for _, c := range t.total {
+		n += c.Failures
+	}
+	return n
+}
+
+// Write prints the table: a line for each set, and the totals.
+func (t *Table) Write(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-14s", "")
+	for _, run := range t.runs {
+		fmt.Fprintf(&b, "  %-31s", run)
+	}
+	fmt.Fprintf(&b, "\n%-14s", "set")
+	for range t.runs {
+		fmt.Fprintf(&b, "  %6s %6s %7s %9s", "cases", "agree", "wanted", "failures")
+	}
+	b.WriteByte('\n')
+	line := func(name string, of map[string]Counts) {
+		fmt.Fprintf(&b, "%-14s", name)
+		for _, run := range t.runs {
+			c, ok := of[run]
+			if !ok {
+				fmt.Fprintf(&b, "  %6s %6s %7s %9s", "-", "-", "-", "-")
+				continue
+			}
+			fmt.Fprintf(&b, "  %6d %6d %7d %9d", c.Cases, c.Agree, c.Wanted, c.Failures)
+		}
+		b.WriteByte('\n')
+	}
+	for _, set := range slices.Sorted(maps.Keys(t.sets)) {
+		line(set, t.sets[set])
+	}
+	line("all", t.total)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,406 @@
+package test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/test/conformance"
+	"pmdaderived/test/pmcdtest"
+)
+
+const corpusDir = "../derived/testdata/corpus"
+
+// stations divide the sets of the corpus among private pmcds: a case may store into the sample agent and
+// so needs it for itself. Every other set goes to the first.
+var stations = []string{
+	"",
+	"arith arithedge bool booledge mkconst neg rel reledge rescale ternary",
+	"delta func",
+	"indom inst live",
+	"rate",
+}
+
+// stepping are the cases whose operands step whenever somebody fetches them. The agent may sample
+// them more often than its client fetches, so values are not compared.
+const stepping = "delta.c021 delta.c023 delta.c029 delta.c030"
+
+// TestConformance asks the daemon, under real pmcds, everything in the corpus: each definition over a
+// connection of its own, with the stores, pauses and fetches that libpcp's answer was recorded with.
+func TestConformance(t *testing.T) {
+	program, err := build(worldReadableDir(t))
+	require.NoError(t, err)
+	all := conformance.ReadCorpus(t, corpusDir)
+	different := make([]map[string]string, len(stations))
+	passed := t.Run("stations", func(t *testing.T) {
+		for i, sets := range stations {
+			var cases []*conformance.Case
+			for _, c := range all {
+				at := slices.IndexFunc(stations, func(s string) bool { return slices.Contains(strings.Fields(s), c.Set) })
+				if max(at, 0) == i {
+					cases = append(cases, c)
+				}
+			}
+			t.Run(sets, func(t *testing.T) {
+				t.Parallel()
+				different[i] = openStation(t, program, cases).ask(cases)
+			})
+		}
+	})
+	require.True(t, passed)
+
+	tally := conformance.NewTally("end-to-end")
+	for _, c := range all {
+		for _, found := range different {
+			if text, ok := found[c.Name]; ok {
+				tally.Judge(t, c, text)
+			}
+		}
+	}
+	tally.ReportCorpus(t)
+}
+
+// station is a private pmcd whose agent has loaded some sets of the corpus.
+type station struct {
+	recorder
+	pmcd      *pmcdtest.PMCD
+	texts     map[string]string   // what stands in the files, from the name on, by case
+	log       string              // of the agent, when it had read the files
+	instances map[string]pdu.Inst // of the definitions, by name
+	problems  map[string]string   // derived.control.definition.error, by name
+}
+
+// definitionLine is a definition in cases.conf.
+var definitionLine = regexp.MustCompile(`^dmc\.([a-z0-9.]*?) *=`)
+
+func openStation(t *testing.T, program string, cases []*conformance.Case) *station {
+	s := &station{texts: map[string]string{}}
+	dir := worldReadableDir(t)
+	var files []string
+	for _, c := range cases {
+		file := filepath.Join(dir, c.Set+".conf")
+		if slices.Contains(files, file) {
+			continue
+		}
+		files = append(files, file)
+		text, err := os.ReadFile(filepath.Join(corpusDir, c.Set, "cases.conf"))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, text, 0o644))
+		n := 0
+		for line := range strings.Lines(string(text)) {
+			n++
+			if name := definitionLine.FindStringSubmatch(line); name != nil {
+				s.texts[name[1]] = fmt.Sprintf("%s:%d\n%s", file, n, strings.TrimSuffix(line, "\n"))
+			}
+		}
+	}
+	s.pmcd = pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{{
+		Name: "derived", Domain: domain, Command: []string{
+			program, "-d", strconv.Itoa(domain), "--first-fetch=none", "--interval=0", "-c", strings.Join(files, ":"),
+		},
+	}}})
+	s.recorder = recorder{t: t, ctx: t.Context(), conn: dial(t, s.pmcd)}
+	s.awaitControl("upstream.connected", 1)
+	log, err := os.ReadFile(filepath.Join(s.pmcd.Dir, "log", "pmcd", "derived.log"))
+	require.NoError(t, err)
+	s.log = string(log) + strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n").Replace(string(log)) // quoted or not
+	return s
+}
+
+func dial(t *testing.T, p *pmcdtest.PMCD) *pmapi.Conn {
+	t.Helper()
+	conn, err := pmapi.Dial(t.Context(), "unix", p.Socket)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, conn.Close()) })
+	return conn
+}
+
+// control gives the values of a metric of the agent's own.
+func (s *station) control(name string) []pdu.Value {
+	found, err := s.conn.LookupNames(s.ctx, []string{"derived.control." + name})
+	require.NoError(s.t, err)
+	require.Zero(s.t, found[0].Code)
+	res, err := s.conn.Fetch(s.ctx, []pdu.PMID{found[0].PMID})
+	require.NoError(s.t, err)
+	require.Zero(s.t, res.Sets[0].Code)
+	return res.Sets[0].Values
+}
+
+func (s *station) awaitControl(name string, least uint64) {
+	require.Eventually(s.t, func() bool { return s.control(name)[0].Bits >= least }, 20*time.Second, time.Millisecond,
+		"derived.control.%s reaches %d", name, least)
+}
+
+// prepare brings the sample agent into the state that cases start from, and has the agent look at its
+// operands again: some stores change their descriptors.
+func (s *station) prepare(setup [][]string) {
+	s.reset(setup)
+	before := s.control("reload")[0].Bits
+	s.store([]string{"derived.control.reload", "1"})
+	s.awaitControl("reload", before+1)
+
+	s.problems = s.definitionProblems()
+}
+
+// definitionProblems gives derived.control.definition.error, by name, and notes the instances of the names.
+func (s *station) definitionProblems() map[string]string {
+	values := s.control("definition.error")
+	texts := make(map[pdu.Inst]string, len(values))
+	for _, v := range values {
+		texts[v.Inst] = string(v.Bytes)
+	}
+	instances, err := s.conn.Instances(s.ctx, pdu.NewInDom(domain, 0))
+	require.NoError(s.t, err)
+	problems := make(map[string]string, len(instances))
+	s.instances = make(map[string]pdu.Inst, len(instances))
+	for _, i := range instances {
+		s.instances[i.Name] = i.ID
+		problems[i.Name] = texts[i.ID]
+	}
+	return problems
+}
+
+func (s *station) reset(setup [][]string) {
+	for _, store := range slices.Concat(defaults, setup) {
+		s.store(store)
+	}
+}
+
+// ask returns how the answers differ from those of libpcp, "" where they do not.
+func (s *station) ask(cases []*conformance.Case) map[string]string {
+	bySetup := map[string][]*conformance.Case{}
+	var order []string
+	for _, c := range cases {
+		key := fmt.Sprint(c.Setup)
+		if bySetup[key] == nil {
+			order = append(order, key)
+		}
+		bySetup[key] = append(bySetup[key], c)
+	}
+	different := map[string]string{}
+	for _, key := range order {
+		s.prepare(bySetup[key][0].Setup)
+		for _, c := range bySetup[key] {
+			for range attempts(c) {
+				different[c.Name] = s.compare(c)
+				if c.Stores() {
+					s.reset(c.Setup)
+				}
+				if different[c.Name] == "" {
+					break
+				}
+			}
+		}
+	}
+	return different
+}
+
+// attempts is how often a case may be tried: on a busy machine a sample can be milliseconds older
+// than the fetch that it is served to, which matters to rates.
+func attempts(c *conformance.Case) int {
+	if _, wanted := conformance.Wanted(c.Name); wanted || c.Compare != "per-elapsed" {
+		return 1
+	}
+	return 3
+}
+
+// compare does the steps of a case over a connection of its own.
+func (s *station) compare(c *conformance.Case) string {
+	ctx, cancel := context.WithTimeout(s.ctx, 20*time.Second)
+	defer cancel()
+	conn, err := pmapi.Dial(ctx, "unix", s.pmcd.Socket)
+	require.NoError(s.t, err)
+	defer conn.Close()
+	client := &client{station: s, c: c, ctx: ctx, conn: conn, names: map[pdu.Inst]any{}}
+	found, err := conn.LookupNames(ctx, []string{"derived.dmc." + c.Name})
+	require.NoError(s.t, err)
+	switch {
+	case c.Refused():
+		if found[0].Code == 0 {
+			return "want a syntax error, got none"
+		}
+		return conformance.Different("lookup", pdu.ErrName, found[0].Code) + s.differentRefusal(c)
+	case found[0].Code < 0:
+		return "lookup: " + found[0].Code.Error()
+	}
+	desc, err := conn.Desc(ctx, found[0].PMID)
+	code := pdu.CodeOf(err)
+	problem, _, _ := strings.Cut(s.problems["dmc."+c.Name], "\n")
+	if c.Class == "semantic" || c.Class == "unbound" {
+		different := conformance.Different("descriptor", pdu.ErrBadDerive, code)
+		if code == 0 { // it has been good with other operands, and pmlogger needs its descriptor
+			client.desc = desc
+			answer, _ := client.fetch()
+			different = conformance.Different("fetch", pdu.ErrAgain, answer.Code)
+		}
+		if c.Class == "semantic" {
+			different += conformance.Different("message", c.Message(), problem)
+		}
+		return different
+	}
+	if code < 0 {
+		return "descriptor: " + code.Error() + "\n" + problem
+	}
+	client.desc = desc
+	if c.Class == "crash" {
+		client.fetch()
+		return "\nwant a crash"
+	}
+	return c.DifferentDesc(desc) + client.steps()
+}
+
+// differentRefusal looks for libpcp's message in the agent's log: it has the same text and points to the
+// same column, but names the place as file:line:column.
+func (s *station) differentRefusal(c *conformance.Case) string {
+	place, line, ok := strings.Cut(s.texts[c.Name], "\n")
+	require.True(s.t, ok, "%s is not in the file", c.Name)
+	if c.Class == "config" {
+		return "" // package config compares the messages of its own
+	}
+	_, below, _ := strings.Cut(strings.TrimSuffix(c.Message(), "\n"), "\n")
+	caret, reason, _ := strings.Cut(below, "\n")
+	wanted := fmt.Sprintf("%s:%d: syntax error", place, strings.IndexByte(line, '=')+1+strings.IndexByte(caret, '^')+1)
+	if reason != "" {
+		wanted += ": " + reason
+	}
+	if strings.Contains(s.log, wanted+"\n") {
+		return ""
+	}
+	return "\nthe log lacks " + wanted
+}
+
+// client does the steps of one case.
+type client struct {
+	station *station
+	c       *conformance.Case
+	ctx     context.Context
+	conn    *pmapi.Conn
+	desc    pdu.Desc
+	names   map[pdu.Inst]any
+	last    time.Time // when something was stored or fetched last
+}
+
+// settle is how far apart stores and fetches are: the agent takes fetches of a context that are less
+// than 10 ms apart for one step of its history.
+const settle = 25 * time.Millisecond
+
+func (k *client) steps() string {
+	different := ""
+	fetches := 0
+	var before time.Time
+	for _, step := range k.c.Steps {
+		switch step[0] {
+		case "store":
+			k.station.store(step[1:])
+			k.last = time.Now()
+		case "sleep":
+			seconds, err := strconv.ParseFloat(step[1], 64)
+			require.NoError(k.station.t, err)
+			time.Sleep(time.Duration(seconds * float64(time.Second)))
+		case "fetch":
+			answer, at := k.fetch()
+			elapsed := 0.0
+			if !before.IsZero() {
+				elapsed = at.Sub(before).Seconds()
+			}
+			before = at
+			if !slices.Contains(strings.Fields(stepping), k.c.Name) {
+				different += k.c.DifferentValues(fetches, answer, elapsed)
+			}
+			fetches++
+		}
+	}
+	return different
+}
+
+// fetch fetches the metric, from a sample that is made after all that was done before: a name
+// lookup makes the agent take one. It comes from another client, to which no earlier one is good enough.
+func (k *client) fetch() (conformance.Answer, time.Time) {
+	t := k.station.t
+	time.Sleep(time.Until(k.last.Add(settle)))
+	k.sample()
+	if k.appearing() { // the agent learns from a sample that there are new instances, and asks for their names
+		time.Sleep(settle)
+		k.sample()
+	}
+	res, err := k.conn.Fetch(k.ctx, []pdu.PMID{k.desc.PMID})
+	require.NoError(t, err)
+	k.last = time.Now()
+	at, set := res.Time, res.Sets[0]
+	answer := conformance.Answer{Code: set.Code}
+	for _, v := range set.Values {
+		answer.Values = append(answer.Values, conformance.Value{
+			Inst: v.Inst, Text: conformance.Text(k.desc.Type, v.Bits, bytes.Clone(v.Bytes)),
+		})
+	}
+	for i := range answer.Values { // lookups reuse the memory of the result
+		answer.Values[i].Name = k.name(answer.Values[i].Inst)
+	}
+	return answer, at
+}
+
+// sample has the agent sample the operands, and waits for what was stored before to be in a sample.
+func (k *client) sample() {
+	_, err := k.station.conn.LookupNames(k.ctx, []string{"derived.dmc." + k.c.Name})
+	require.NoError(k.station.t, err)
+	if !k.c.Stores() {
+		return
+	}
+	const patience = 5 * time.Second
+	require.Eventually(k.station.t, func() bool {
+		age, ok := k.station.age(k.c.Name)
+		return ok && age < time.Since(k.last)
+	}, patience, 2*time.Millisecond, "%s is sampled after a store", k.c.Name)
+}
+
+// age is how old the newest sample for a case is.
+func (s *station) age(name string) (time.Duration, bool) {
+	for _, v := range s.control("definition.age") {
+		if s.instances["dmc."+name] == v.Inst {
+			return time.Duration(math.Float64frombits(v.Bits) * float64(time.Millisecond)), true
+		}
+	}
+	return 0, false
+}
+
+// appearing reports whether instances come and go in the case.
+func (k *client) appearing() bool {
+	return slices.ContainsFunc(k.c.Steps, func(step []string) bool {
+		return step[0] == "store" && step[1] == "sample.many.count"
+	})
+}
+
+// name gives the name of an instance as it was when it was first seen, nil if it has none.
+func (k *client) name(id pdu.Inst) any {
+	if k.desc.InDom == pdu.NoInDom {
+		return nil
+	}
+	if len(k.names) == 0 {
+		if instances, err := k.conn.Instances(k.ctx, k.desc.InDom); err == nil {
+			for _, i := range instances {
+				k.names[i.ID] = i.Name
+			}
+		}
+	}
+	if _, known := k.names[id]; !known {
+		k.names[id] = nil
+		if name, err := k.conn.InstanceName(k.ctx, k.desc.InDom, id); err == nil {
+			k.names[id] = name
+		}
+	}
+	return k.names[id]
+}

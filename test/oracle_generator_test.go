@@ -1,0 +1,158 @@
+package test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// operands of random expressions: metrics of the sample agent that do not move by themselves. They
+// have all types, the three semantics, several dimensions and scales, and instance domains of which
+// some metrics have all instances, others some or none.
+var (
+	singular = []string{
+		"sample.long.one", "sample.long.ten", "sample.long.million", "sample.ulong.one", "sample.ulong.hundred",
+		"sample.longlong.ten", "sample.longlong.million", "sample.ulonglong.one", "sample.ulonglong.hundred",
+		"sample.float.one", "sample.float.ten", "sample.float.million", "sample.double.one", "sample.double.hundred",
+		"sample.double.write_me", "sample.long.write_me", "sample.bigid", "sample.load", "sample.error_code",
+		"sample.write_me", "sample.controller.mirage", "sample.dodgey.control", "sample.many.count",
+		"sample.ulong.count.base", "sample.ulong.count.deca", "sample.ulong.count.kilo", "sample.ulong.count.mega",
+		"sample.secret.foo.two", "sample.dynamic.meta.metric", "sample.updown.control.step",
+	}
+	sets = []string{
+		"sample.bin", "sample.bucket", "sample.long.bin", "sample.ulong.bin", "sample.longlong.bin",
+		"sample.float.bin", "sample.double.bin", "sample.long.bin_ctr", "sample.ulong.bin_ctr",
+		"sample.longlong.bin_ctr", "sample.float.bin_ctr", "sample.double.bin_ctr",
+	}
+	otherSets = []string{"sample.many.int", "sample.hordes.one", "sample.hordes.two"}
+	sparse    = []string{"sample.part_bin", "sample.bad.novalues", "sample.darkness", "sample.noinst", "sample.needprofile", "sample.bad.fetch.again"}
+	texts     = []string{"sample.string.hullo", "sample.string.bin", "sample.aggregate.hullo", "sample.secret.bar"}
+	absent    = []string{"sample.no.such", "sample.long", "sample.bad.unknown", "nosuch"}
+)
+
+// generator makes random expressions. The same seed makes the same ones.
+type generator struct{ *rand.Rand }
+
+func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
+
+func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
+
+func (g *generator) operand() string {
+	switch n := g.IntN(100); {
+	case n < 45:
+		return pick(g, singular...)
+	case n < 85:
+		return pick(g, sets...)
+	case n < 90:
+		return pick(g, otherSets...)
+	case n < 95:
+		return pick(g, sparse...)
+	case n < 98:
+		return pick(g, texts...)
+	}
+	return pick(g, absent...)
+}
+
+func (g *generator) units() string {
+	return pick(g, "byte", "Kbyte", "Mbyte", "sec", "millisec", "min", "count", "count x 10^3", "byte / sec", "Kbyte / min",
+		"count / sec", "/ sec", "byte^2", "Mbyte / count", "none", "", "fortnight")
+}
+
+func (g *generator) number() string {
+	return pick(g, "0", "1", "2", "3", "7", "10", "100", "255", "65536", "1000000", "2147483648", "4294967295",
+		"0.5", "1.5", "2.0", "3.14159", "100.25", ".5", "5.", "1000000.0")
+}
+
+func (g *generator) constant() string {
+	if g.chance(60) {
+		return g.number()
+	}
+	text := "mkconst(" + g.number()
+	tags := 0
+	if g.chance(60) {
+		text += ", type=" + pick(g, "32", "U32", "64", "u64", "float", "DOUBLE")
+		tags++
+	}
+	if g.chance(50) {
+		text += ", semantics=" + pick(g, "counter", "instant", "discrete")
+		tags++
+	}
+	if g.chance(40) || tags == 0 {
+		text += fmt.Sprintf(", units=%q", g.units())
+	}
+	return text + ")"
+}
+
+func (g *generator) leaf() string {
+	if g.chance(30) {
+		return g.constant()
+	}
+	return g.operand()
+}
+
+// expr makes an expression of at most the given depth.
+func (g *generator) expr(depth int) string {
+	if depth <= 0 || g.chance(12) {
+		return g.leaf()
+	}
+	switch n := g.IntN(100); {
+	case n < 50:
+		return g.side(depth) + " " + g.binary() + " " + g.side(depth)
+	case n < 57:
+		return "-" + g.side(depth)
+	case n < 61:
+		return "!" + g.side(depth)
+	case n < 71:
+		return g.side(depth) + " ? " + g.side(depth) + " : " + g.side(depth)
+	case n < 81:
+		return pick(g, "avg", "count", "max", "min", "sum", "sum", "max") + "(" + g.operand() + ")"
+	case n < 84:
+		return pick(g, "delta", "rate", "instant", "instant", "instant") + "(" + g.operand() + ")"
+	case n < 88:
+		return "rescale(" + g.expr(depth-1) + ", \"" + g.units() + "\")"
+	case n < 91:
+		return "matchinst(" + pick(g, "", "!") + pick(g, "/bin-[1-4]/", "/^bin/", "/0$/", "/(1|9)00/", "/./", "/none/") + ", " + g.expr(depth-1) + ")"
+	case n < 93:
+		return "scalar(" + pick(g, append(singular, sets...)...) + ")"
+	case n < 95:
+		return "defined(" + g.operand() + ")"
+	case n < 98:
+		return pick(g, sets...) + "[" + pick(g, "bin-100", "bin-500", "bin-900", "nosuch") + "]"
+	}
+	return "instant(" + pick(g, sets...) + ")"
+}
+
+// side is an operand of an operator; without parentheses precedence decides what it becomes.
+func (g *generator) side(depth int) string {
+	text := g.expr(depth - 1)
+	if g.chance(50) && strings.ContainsAny(text, " ") {
+		return "(" + text + ")"
+	}
+	return text
+}
+
+func (g *generator) binary() string {
+	switch n := g.IntN(100); {
+	case n < 65:
+		return pick(g, "+", "-", "*", "/")
+	case n < 88:
+		return pick(g, "<", "<=", "==", ">=", ">", "!=")
+	}
+	return pick(g, "&&", "||")
+}
+
+// damage makes a likely syntax error out of an expression.
+func (g *generator) damage(text string) string {
+	pieces := strings.Fields(strings.NewReplacer("(", " ( ", ")", " ) ", ",", " , ", "?", " ? ", ":", " : ").Replace(text))
+	at := g.IntN(len(pieces))
+	switch g.IntN(3) {
+	case 0:
+		pieces = append(pieces[:at:at], pieces[at+1:]...)
+	case 1:
+		pieces = append(pieces[:at:at], append([]string{pick(g, "+", ")", "(", ",", "?", "sum(", "1.5", "$", "&", "=", "[x]", "!", "units")}, pieces[at:]...)...)
+	default:
+		to := g.IntN(len(pieces))
+		pieces[at], pieces[to] = pieces[to], pieces[at]
+	}
+	return strings.NewReplacer(" (", "(", "( ", "(", " )", ")").Replace(strings.Join(pieces, " "))
+}

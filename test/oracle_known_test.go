@@ -1,0 +1,336 @@
+package test
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// expression is a random expression as the predicates below look at it.
+type expression struct {
+	text    string
+	tree    syntax.Expr // nil: a syntax error
+	problem string      // why our checker refuses it; "" if it does not
+	catalog derived.CatalogMap
+}
+
+func newExpression(text string, catalog derived.CatalogMap) *expression {
+	x := &expression{text: text, catalog: catalog}
+	def, err := derived.Parse("x", text)
+	if err != nil {
+		return x
+	}
+	x.tree = def.Expr
+	if m := derived.NewSet([]*derived.Definition{def}, catalog, "").Metrics()[0]; m.Err != nil {
+		x.problem = m.Err.Error()
+	}
+	return x
+}
+
+// desc gives the metadata of a part of the expression.
+func (x *expression) desc(e syntax.Expr) (pdu.Desc, bool) {
+	m := derived.NewSet([]*derived.Definition{{Name: "x", Text: x.text, Expr: e}}, x.catalog, "").Metrics()[0]
+	return m.Desc, m.Err == nil
+}
+
+// has reports whether the predicate holds for a node of the tree.
+func (x *expression) has(holds func(syntax.Expr) bool) bool {
+	found := false
+	if x.tree != nil {
+		syntax.Walk(x.tree, func(e syntax.Expr) bool {
+			found = found || holds(e)
+			return !found
+		})
+	}
+	return found
+}
+
+// size is the number of nodes.
+func (x *expression) size() int {
+	n := 0
+	x.has(func(syntax.Expr) bool { n++; return false })
+	return n
+}
+
+// binary reports whether the predicate holds for a binary operator with good operands.
+func (x *expression) binary(holds func(e *syntax.Binary, left, right pdu.Desc) bool) bool {
+	return x.has(func(e syntax.Expr) bool {
+		b, ok := e.(*syntax.Binary)
+		if !ok {
+			return false
+		}
+		left, okLeft := x.desc(b.X)
+		right, okRight := x.desc(b.Y)
+		return okLeft && okRight && holds(b, left, right)
+	})
+}
+
+func relational(op syntax.Op) bool { return op >= syntax.Lt && op <= syntax.Neq }
+func boolean(op syntax.Op) bool    { return op == syntax.And || op == syntax.Or }
+func arithmetic(op syntax.Op) bool { return op >= syntax.Add && op <= syntax.Div }
+
+func constant(e syntax.Expr) bool {
+	switch syntax.Unparen(e).(type) {
+	case *syntax.Number, *syntax.Const:
+		return true
+	}
+	return false
+}
+
+// axis is one dimension of both operands.
+type axis struct {
+	left, right           int // powers
+	leftScale, rightScale int
+	step                  float64 // bits in a step of scale, about
+}
+
+func (a axis) converted() bool { return a.left != 0 && a.right != 0 && a.leftScale != a.rightScale }
+
+func axes(x, y pdu.Units) []axis {
+	return []axis{
+		{int(x.Space), int(y.Space), int(x.SpaceScale), int(y.SpaceScale), 10},
+		{int(x.Time), int(y.Time), int(x.TimeScale), int(y.TimeScale), 10},
+		{int(x.Count), int(y.Count), int(x.CountScale), int(y.CountScale), 3.33},
+	}
+}
+
+func converted(x, y pdu.Units, also func(axis) bool) bool {
+	return slices.ContainsFunc(axes(x, y), func(a axis) bool { return a.converted() && also(a) })
+}
+
+// factorBits is how many bits the conversion from one to the other multiplies or divides by, about.
+func factorBits(x, y pdu.Units) float64 {
+	bits := 0.0
+	for _, a := range axes(x, y) {
+		if a.converted() {
+			bits += a.step * math.Abs(float64(a.leftScale-a.rightScale))
+		}
+	}
+	return bits
+}
+
+// decided reports whether a guard is known when the definition is bound, whatever its operands are.
+func decided(e syntax.Expr) bool {
+	switch e := syntax.Unparen(e).(type) {
+	case *syntax.Number, *syntax.Const:
+		return true
+	case *syntax.Call:
+		return e.Func == syntax.Defined
+	case *syntax.Unary:
+		return e.Op == syntax.Not && decided(e.X)
+	case *syntax.Binary:
+		return boolean(e.Op) && (decided(e.X) || decided(e.Y))
+	}
+	return false
+}
+
+// patchy reports whether an expression may lack values, be in error, or lack instances of its domain.
+func patchy(e syntax.Expr) bool {
+	found := false
+	syntax.Walk(e, func(e syntax.Expr) bool {
+		switch e := e.(type) {
+		case *syntax.Name:
+			found = found || slices.Contains(sparse, e.Name)
+		case *syntax.Call:
+			found = found || e.Func == syntax.Delta || e.Func == syntax.Rate
+		case *syntax.Select, *syntax.Match:
+			found = true
+		}
+		return true
+	})
+	return found
+}
+
+func (x *expression) ternary(holds func(*syntax.Ternary) bool) bool {
+	return x.has(func(e syntax.Expr) bool {
+		t, ok := e.(*syntax.Ternary)
+		return ok && holds(t)
+	})
+}
+
+// aggregate is a function that libpcp 6.0.3 gives to a bare name only.
+var bareName = regexp.MustCompile(`\b(avg|count|max|min|sum|delta|rate|instant|anon)\( *([A-Za-z][A-Za-z0-9_.]*)? *(.)?`)
+
+// known are the wanted differences that a random expression can run into, by their ids in package
+// conformance. Each predicate tells whether the expression might.
+var known = []struct {
+	id  string
+	may func(*expression) bool
+}{
+	{"Q-NOT-TYPE", func(x *expression) bool {
+		return x.has(func(e syntax.Expr) bool {
+			u, ok := e.(*syntax.Unary)
+			if !ok || u.Op != syntax.Not {
+				return false
+			}
+			d, good := x.desc(u.X)
+			return good && (d.Type != pdu.TypeU32 || d.Sem == pdu.SemCounter || d.Units != pdu.Units{})
+		})
+	}},
+	{"Q-REL-SEM", func(x *expression) bool {
+		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
+			return !arithmetic(e.Op) && (left.Sem == pdu.SemCounter || right.Sem == pdu.SemCounter)
+		})
+	}},
+	{"Q-MUL-SEM", func(x *expression) bool {
+		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
+			chosen, other := left, right // libpcp takes the semantics of the left one, unless that is a constant
+			if constant(e.X) {
+				chosen, other = right, left
+			}
+			return (e.Op == syntax.Mul || e.Op == syntax.Div) && chosen.Sem != pdu.SemCounter && other.Sem == pdu.SemCounter
+		})
+	}},
+	{"Q-REL-SCALE", func(x *expression) bool {
+		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
+			return relational(e.Op) && converted(left.Units, right.Units, func(axis) bool { return true })
+		})
+	}},
+	{"Q-REL-CONST", func(x *expression) bool {
+		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
+			return relational(e.Op) && (constant(e.X) || constant(e.Y)) &&
+				left.Type != pdu.TypeU32 && right.Type != pdu.TypeU32
+		})
+	}},
+	{"Q-CONST-LEFT", func(x *expression) bool {
+		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
+			return arithmetic(e.Op) && constant(e.X) && left.Units != pdu.Units{}
+		})
+	}},
+	{"Q-SCALE-SIGN", func(x *expression) bool {
+		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
+			return arithmetic(e.Op) && converted(left.Units, right.Units, func(a axis) bool { return a.left*a.right < 0 })
+		})
+	}},
+	{"Q-SCALE-POWER", func(x *expression) bool {
+		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
+			return arithmetic(e.Op) && converted(left.Units, right.Units, func(a axis) bool {
+				return max(a.left, -a.left, a.right, -a.right) > 1
+			})
+		})
+	}},
+	{"Q-SCALE-OVERFLOW", func(x *expression) bool {
+		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
+			return arithmetic(e.Op) && factorBits(left.Units, right.Units) > 30
+		}) || x.has(func(e syntax.Expr) bool {
+			r, ok := e.(*syntax.Rescale)
+			if !ok {
+				return false
+			}
+			d, good := x.desc(r.X)
+			to, _, err := pdu.ParseUnits(r.Units)
+			_, plain := syntax.Unparen(r.X).(*syntax.Name)
+			huge := !plain && (d.Type == pdu.Type64 || d.Type == pdu.TypeU64) // the value may be near the limit
+			return good && err == nil && (factorBits(d.Units, to) > 30 || huge)
+		})
+	}},
+	{"Q-DIM-RANGE", func(x *expression) bool { return strings.Contains(x.problem, derived.RuleDimensionRange.String()) }},
+	{"Q-TERN-GUARD", func(x *expression) bool {
+		return strings.Contains(x.problem, " ? ") && strings.Contains(x.problem, derived.RuleTernaryGuardInDom.String())
+	}},
+	{"Q-TERN-POS", func(x *expression) bool {
+		return x.ternary(func(t *syntax.Ternary) bool { return patchy(t) })
+	}},
+	{"Q-TERN-BOTH", func(x *expression) bool {
+		return x.ternary(func(t *syntax.Ternary) bool { return patchy(t.Then) || patchy(t.Else) })
+	}},
+	{"Q-TERN-LAZY", func(x *expression) bool {
+		return x.ternary(func(t *syntax.Ternary) bool { return decided(t.Guard) }) || x.has(func(e syntax.Expr) bool {
+			b, ok := e.(*syntax.Binary)
+			return ok && boolean(b.Op) && decided(b.X)
+		})
+	}},
+	{"Q-AGGR-EMPTY", func(x *expression) bool {
+		return x.has(func(e syntax.Expr) bool {
+			c, ok := e.(*syntax.Call)
+			return ok && (c.Func == syntax.Max || c.Func == syntax.Min || c.Func == syntax.Avg) && patchy(c.X)
+		})
+	}},
+	{"avg", func(x *expression) bool {
+		return x.has(func(e syntax.Expr) bool {
+			c, ok := e.(*syntax.Call)
+			if !ok || c.Func != syntax.Avg {
+				return false
+			}
+			d, good := x.desc(c.X)
+			return good && d.InDom != pdu.NoInDom
+		})
+	}},
+	{"Q-7X", func(x *expression) bool { return x.callsExpression("delta rate instant") }},
+	{"expressions in aggregates", func(x *expression) bool { return x.callsExpression("avg count max min sum") }},
+
+	// What follows crashes libpcp, or leaves its memory in disorder: it is not even asked.
+	{"Q-SCALAR-EMPTY", func(x *expression) bool {
+		return x.has(func(e syntax.Expr) bool {
+			c, ok := e.(*syntax.Call)
+			return ok && c.Func == syntax.Scalar && patchy(c.X)
+		})
+	}},
+	{"Q-INST-PAREN", func(x *expression) bool {
+		return x.has(func(e syntax.Expr) bool {
+			s, ok := e.(*syntax.Select)
+			if !ok {
+				return false
+			}
+			_, paren := s.X.(*syntax.Paren)
+			return paren
+		})
+	}},
+	{"Q-STRING", func(x *expression) bool {
+		return x.has(func(e syntax.Expr) bool {
+			switch e := e.(type) {
+			case *syntax.Match, *syntax.Ternary:
+				return x.textual(e)
+			case *syntax.Unary:
+				return e.Op == syntax.Not && x.textual(e)
+			}
+			return false
+		})
+	}},
+	{"Q-MATCH-SLASH", func(x *expression) bool {
+		_, after, ok := strings.Cut(x.text, "matchinst")
+		return ok && (x.tree == nil || strings.Count(after, "/") != 2*strings.Count(x.text, "matchinst"))
+	}},
+}
+
+// unaskable are the differences that harm the process that libpcp runs in.
+const unaskable = "Q-SCALAR-EMPTY Q-INST-PAREN Q-STRING Q-MATCH-SLASH"
+
+// callsExpression reports whether one of the functions stands before something other than a name.
+func (x *expression) callsExpression(functions string) bool {
+	for _, call := range bareName.FindAllStringSubmatch(x.text, -1) {
+		if slices.Contains(strings.Fields(functions), call[1]) && (call[2] == "" || call[3] != ")") {
+			return true
+		}
+	}
+	return false
+}
+
+// textual reports whether a part of the expression names a metric that is no number.
+func (x *expression) textual(e syntax.Expr) bool {
+	found := false
+	syntax.Walk(e, func(e syntax.Expr) bool {
+		if n, ok := e.(*syntax.Name); ok {
+			d, known := x.catalog[n.Name]
+			found = found || known && !d.Type.Numeric()
+		}
+		return true
+	})
+	return found
+}
+
+// explanations are the ids of all wanted differences that the expression might run into.
+func (x *expression) explanations() []string {
+	var ids []string
+	for _, k := range known {
+		if k.may(x) {
+			ids = append(ids, k.id)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,372 @@
+package test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+	"pmdaderived/test/conformance"
+	"pmdaderived/test/pmcdtest"
+)
+
+var (
+	oracleTime  = flag.Duration("oracle", 0, "how long TestOracle compares random expressions; 0: -oracle-count of them")
+	oracleCount = flag.Int("oracle-count", 300, "how many random expressions TestOracle compares")
+	oracleSeed  = flag.Uint64("oracle-seed", 0, "seed of TestOracle; 0: a random one, which it prints")
+)
+
+const (
+	oracleBatch = 60
+
+	// maxExpression is the length of the longest random expression, in bytes.
+	maxExpression = 1000
+
+	// oracleLife is how many expressions one pmcd serves: the agent never forgets a name.
+	oracleLife = 6000
+)
+
+// outcome is what somebody makes of a definition, in libpcp's words.
+type outcome struct {
+	Class   string // ok, syntax, semantic, unbound, crash
+	Message string // of a syntax error with its caret
+	Shown   string // descriptor and values, as pminfo prints them
+}
+
+// TestOracle asks libpcp itself, in pminfo, and the daemon on the same pmcd what they make of random
+// expressions. They have to agree except where a wanted difference may explain it.
+func TestOracle(t *testing.T) {
+	seed := *oracleSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("repeat with -args -oracle-seed %d", seed)
+	program, err := build(worldReadableDir(t))
+	require.NoError(t, err)
+	run := &oracleRun{
+		t: t, program: program, gen: &generator{rand.New(rand.NewPCG(seed, 0))},
+		classes: map[string]int{}, explanations: map[string]int{},
+	}
+	run.open()
+	end := time.Now().Add(*oracleTime)
+	for more := func() bool {
+		if *oracleTime > 0 {
+			return time.Now().Before(end)
+		}
+		return run.asked < *oracleCount
+	}; more(); {
+		n := oracleBatch
+		if *oracleTime == 0 {
+			n = min(n, *oracleCount-run.asked)
+		}
+		run.batch(n)
+	}
+	t.Logf("seed %d: %s", seed, run.summary())
+	assert.Zero(t, run.unexplained, "differences that nothing explains")
+	assert.Greater(t, run.classes["ok"], run.asked/3, "expressions that are good")
+	assert.NotZero(t, run.classes["semantic"])
+	assert.NotZero(t, run.classes["syntax"])
+}
+
+type oracleRun struct {
+	t       *testing.T
+	program string
+	gen     *generator
+	station *station
+	file    string
+	catalog derived.CatalogMap
+	served  int // by this station
+	batches int
+
+	asked        int
+	classes      map[string]int // libpcp's answers
+	unexplained  int            // differences
+	explained    int            // differences that a wanted one may explain
+	explanations map[string]int // how often each came into question
+	clean        int            // expressions that might differ but do not
+}
+
+// open starts a pmcd, in place of the one before.
+func (r *oracleRun) open() {
+	if r.station != nil {
+		require.NoError(r.t, r.station.pmcd.Stop())
+	}
+	r.file = filepath.Join(worldReadableDir(r.t), "oracle.conf")
+	require.NoError(r.t, os.WriteFile(r.file, nil, 0o644))
+	s := &station{pmcd: pmcdtest.Start(r.t, pmcdtest.Config{
+		Agents: []pmcdtest.Agent{{Name: "derived", Domain: domain, Command: []string{
+			r.program, "-d", strconv.Itoa(domain), "--first-fetch=none", "--interval=0", "-c", r.file,
+		}}},
+		Env: []string{"PCP_DERIVED_CONFIG="},
+	})}
+	s.recorder = recorder{t: r.t, ctx: context.WithoutCancel(r.t.Context()), conn: dial(r.t, s.pmcd)}
+	s.awaitControl("upstream.connected", 1)
+	r.station, r.served = s, 0
+	r.catalog = derived.CatalogMap{}
+	for _, name := range slices.Concat(singular, sets, otherSets, sparse, texts) {
+		desc, code := s.desc(name)
+		require.Zero(r.t, code, name)
+		r.catalog[name] = desc
+	}
+}
+
+// expressions makes n texts, most of them good, small and large ones. Those that would harm libpcp are
+// left out, and most of those that may differ.
+func (r *oracleRun) expressions(n int) []*expression {
+	made := make([]*expression, n)
+	for i := range made {
+		depth := 1 + r.gen.IntN(4)
+		wrong, damaged, may := r.gen.chance(25), r.gen.chance(8), r.gen.chance(10)
+		for made[i] == nil {
+			text := r.gen.expr(depth)
+			if damaged {
+				text = r.gen.damage(text)
+			}
+			x := newExpression(text, r.catalog)
+			good := x.tree != nil && x.problem == ""
+			if text == "" || len(text) > maxExpression || good == wrong && !damaged || good && x.size() < 2*depth {
+				continue
+			}
+			ids := x.explanations()
+			if len(ids) == 0 || may && !slices.ContainsFunc(ids, harmful) {
+				made[i] = x
+			}
+		}
+	}
+	return made
+}
+
+func harmful(id string) bool { return slices.Contains(strings.Fields(unaskable), id) }
+
+// batch compares n expressions.
+func (r *oracleRun) batch(n int) {
+	if r.served >= oracleLife {
+		r.open()
+	}
+	r.batches++
+	all := r.expressions(n)
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("orc.b%d.c%d", r.batches, i)
+	}
+	stock := r.stock(names, all)
+	ours := r.ours(names, all)
+	for i, x := range all {
+		r.asked++
+		r.served++
+		r.classes[stock[names[i]].Class]++
+		ids := x.explanations()
+		same := stock[names[i]] == ours[names[i]]
+		switch {
+		case same && len(ids) == 0:
+		case same:
+			r.clean++
+		case len(ids) > 0:
+			r.explained++
+			for _, id := range ids {
+				r.explanations[id]++
+			}
+		default:
+			r.unexplained++
+			r.t.Logf("%s\n  libpcp: %+v\n  ours:   %+v", x.text, stock[names[i]], ours[names[i]])
+		}
+	}
+}
+
+func (r *oracleRun) summary() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d expressions: %d differ unexplained, %d differ as wanted, %d might have differed so but do not",
+		r.asked, r.unexplained, r.explained, r.clean)
+	list := func(what string, counts map[string]int) {
+		fmt.Fprintf(&b, "\n%s:", what)
+		for _, key := range slices.Sorted(maps.Keys(counts)) {
+			fmt.Fprintf(&b, "\n  %-26s %d", key, counts[key])
+		}
+	}
+	list("libpcp says", r.classes)
+	list("the wanted differences that came into question", r.explanations)
+	return b.String()
+}
+
+func (r *oracleRun) write(file string, names []string, all []*expression) {
+	var b strings.Builder
+	for i, x := range all {
+		fmt.Fprintf(&b, "%s = %s\n", names[i], x.text)
+	}
+	require.NoError(r.t, os.WriteFile(file, []byte(b.String()), 0o644))
+}
+
+var (
+	stockSyntax   = regexp.MustCompile(`(?m)^\[[^\n]*\] Error: pmRegisterDerived\((\S+), \.\.\.\) syntax error\n`)
+	stockSemantic = regexp.MustCompile(`(?m)^Semantic error: derived metric (\S+): .*$`)
+)
+
+// stock asks libpcp. If it crashes, the culprit is looked for by halves.
+func (r *oracleRun) stock(names []string, all []*expression) map[string]outcome {
+	file := r.file + ".stock"
+	r.write(file, names, all)
+	stdout, stderr, ok := r.pminfo(append([]string{"-c", file}, names...))
+	if !ok {
+		if len(all) == 1 {
+			return map[string]outcome{names[0]: {Class: "crash"}}
+		}
+		half := len(all) / 2
+		answers := r.stock(names[:half], all[:half])
+		maps.Copy(answers, r.stock(names[half:], all[half:]))
+		return answers
+	}
+	answers := map[string]outcome{}
+	for _, name := range names {
+		answers[name] = outcome{Class: "unbound"}
+	}
+	for name, shown := range described(stdout) {
+		answers[name] = outcome{Class: "ok", Shown: shown}
+	}
+	for _, m := range stockSemantic.FindAllStringSubmatch(stderr, -1) {
+		answers[m[1]] = outcome{Class: "semantic", Message: m[0]}
+	}
+	for _, m := range stockSyntax.FindAllStringSubmatchIndex(stderr, -1) {
+		lines := strings.SplitN(stderr[m[1]:], "\n", 4)
+		message := strings.Join(lines[:2], "\n")
+		if reason := lines[2]; !strings.HasPrefix(reason, "[") && !stockNext.MatchString(reason) {
+			message += "\n" + reason
+		}
+		answers[stderr[m[2]:m[3]]] = outcome{Class: "syntax", Message: message}
+	}
+	return answers
+}
+
+// stockNext is a line that begins something new, below a syntax error without a reason.
+var stockNext = regexp.MustCompile(`^$|^Error: |^Semantic error: |^pminfo`)
+
+// pminfo prints descriptors and values; ok is false if it was ended by a signal.
+func (r *oracleRun) pminfo(args []string) (stdout, stderr string, ok bool) {
+	ctx, cancel := context.WithTimeout(r.station.ctx, time.Minute)
+	defer cancel()
+	var out, errs strings.Builder
+	cmd := r.station.pmcd.Command(ctx, "pminfo", append([]string{"-d", "-f"}, args...)...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	require.NoError(r.t, ctx.Err())
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		require.NoError(r.t, err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.Exited()
+}
+
+// ours asks the daemon.
+func (r *oracleRun) ours(names []string, all []*expression) map[string]outcome {
+	r.write(r.file, names, all)
+	s := r.station
+	before := s.control("reload")[0].Bits
+	s.store([]string{"derived.control.reload", "1"})
+	s.awaitControl("reload", before+1)
+	problems := s.definitionProblems()
+
+	var served []string
+	for _, name := range names {
+		if problem, loaded := problems[name]; loaded && problem == "" {
+			served = append(served, "derived."+name)
+		}
+	}
+	stdout, _, ok := r.pminfo(served)
+	require.True(r.t, ok)
+	shown := described(stdout)
+	answers := map[string]outcome{}
+	for i, name := range names {
+		problem, loaded := problems[name]
+		problem, _, _ = strings.Cut(problem, "\n")
+		switch {
+		case !loaded:
+			answers[name] = outcome{Class: "syntax", Message: syntaxMessage(all[i].text)}
+		case problem == "":
+			answers[name] = outcome{Class: "ok", Shown: shown[name]}
+		case strings.Contains(problem, derived.RuleUnknownOperand.String()),
+			strings.Contains(problem, derived.RuleOperandMetadata.String()):
+			answers[name] = outcome{Class: "unbound"}
+		default:
+			answers[name] = outcome{Class: "semantic", Message: problem}
+		}
+	}
+	return answers
+}
+
+// syntaxMessage shows a syntax error as libpcp does: the text behind the "=", the caret, the reason.
+func syntaxMessage(text string) string {
+	_, err := derived.Parse("x", " "+text)
+	fault, ok := err.(*derived.SyntaxError)
+	if !ok {
+		return fmt.Sprint("no syntax error: ", err)
+	}
+	message := syntax.Caret(" "+text, fault.Offset())
+	if fault.Err.Msg != "" {
+		message += "\n" + fault.Err.Msg
+	}
+	return message
+}
+
+// Every explanation has to be one of the wanted differences.
+func TestOracleExplanations(t *testing.T) {
+	var ids []string
+	for _, d := range conformance.Differences() {
+		ids = append(ids, d.ID)
+	}
+	for _, k := range known {
+		assert.Contains(t, ids, k.id)
+	}
+}
+
+// A predicate that never held would explain nothing, one that always did everything.
+func TestOraclePredicates(t *testing.T) {
+	catalog := derived.CatalogMap{
+		"sample.long.one":     {Type: pdu.Type32, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
+		"sample.long.ten":     {Type: pdu.Type32, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
+		"sample.bin":          {Type: pdu.Type32, InDom: pdu.NewInDom(29, 2), Sem: pdu.SemInstant},
+		"sample.long.bin_ctr": {Type: pdu.Type32, InDom: pdu.NewInDom(29, 2), Sem: pdu.SemCounter, Units: pdu.Units{Space: 1, SpaceScale: 1}},
+		"sample.part_bin":     {Type: pdu.Type32, InDom: pdu.NewInDom(29, 2), Sem: pdu.SemInstant},
+		"sample.string.hullo": {Type: pdu.TypeString, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
+	}
+	for _, row := range []struct{ id, yes, no string }{
+		{"Q-NOT-TYPE", "!sample.bin", "!(sample.bin > 1)"},
+		{"Q-REL-SEM", "1 < sample.long.bin_ctr", "1 < sample.bin"},
+		{"Q-MUL-SEM", "sample.long.one * sample.long.bin_ctr", "2 * sample.long.bin_ctr"},
+		{"Q-REL-SCALE", "sample.long.bin_ctr > mkconst(1, units=byte)", "sample.long.bin_ctr > mkconst(1, units=Kbyte)"},
+		{"Q-REL-CONST", "sample.long.bin_ctr > 1.5", "sample.long.bin_ctr > 1"},
+		{"Q-CONST-LEFT", "mkconst(1, units=byte) * sample.bin", "sample.bin * mkconst(1, units=byte)"},
+		{"Q-SCALE-SIGN", "instant(sample.long.bin_ctr) * mkconst(1, units=\"/ byte\")", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte\")"},
+		{"Q-SCALE-POWER", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte^2\")", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte\")"},
+		{"Q-SCALE-OVERFLOW", "instant(sample.long.bin_ctr) * mkconst(1, units=\"Pbyte\")", "instant(sample.long.bin_ctr) * mkconst(1, units=\"Gbyte\")"},
+		{"Q-SCALE-OVERFLOW", "rescale(mkconst(1, units=byte) - mkconst(2, type=u64, units=byte), \"Kbyte\")", "rescale(mkconst(1, units=byte) - mkconst(2, units=byte), \"Kbyte\")"},
+		{"Q-DIM-RANGE", "mkconst(1, units=\"byte^5\") * mkconst(1, units=\"byte^5\")", "mkconst(1, units=\"byte^3\") * mkconst(1, units=\"byte^4\")"},
+		{"Q-TERN-POS", "sample.bin > 1 ? sample.bin : sample.part_bin", "sample.bin > 1 ? sample.bin : sample.bin"},
+		{"Q-TERN-BOTH", "sample.bin > 1 ? sample.bin : sample.part_bin", "sample.bin > 1 ? sample.bin : sample.bin"},
+		{"Q-TERN-LAZY", "1 && sample.long.one ? 1 : 2", "sample.long.one > 1 ? 1 : 2"},
+		{"Q-AGGR-EMPTY", "max(sample.part_bin)", "sum(sample.part_bin)"},
+		{"avg", "avg(sample.bin)", "avg(sample.long.one)"},
+		{"Q-7X", "delta(sample.bin + 1)", "delta( sample.bin ) + 1"},
+		{"expressions in aggregates", "sum((sample.bin))", "sum(sample.bin)"},
+		{"Q-SCALAR-EMPTY", "scalar(sample.part_bin)", "scalar(sample.bin)"},
+		{"Q-INST-PAREN", "(sample.bin)[bin-100]", "sample.bin[bin-100]"},
+		{"Q-STRING", "matchinst(/x/, sample.string.hullo)", "matchinst(/x/, sample.bin)"},
+		{"Q-MATCH-SLASH", "matchinst(/x/, sample.bin / 2)", "matchinst(/x/, sample.bin)"},
+	} {
+		assert.Contains(t, newExpression(row.yes, catalog).explanations(), row.id, row.yes)
+		assert.NotContains(t, newExpression(row.no, catalog).explanations(), row.id, row.no)
+	}
+}
