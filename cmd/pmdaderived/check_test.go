@@ -131,6 +131,16 @@ func TestCheckOffline(t *testing.T) {
 	assert.Equal(t, exitOK, exit)
 }
 
+// Control lines are for libpcp: they are read, and said to have no effect.
+func TestCheckOfControlLines(t *testing.T) {
+	s := newSite(t)
+	path := s.file("site.conf", "#control novalue=on\na = 1\n")
+	out, _, exit := s.run("check", "--offline", path)
+	assert.Equal(t, path+":1:10: note: control option novalue is for clients that compute derived metrics themselves "+
+		"and has no effect here\n#control novalue=on\n         ^\n", out)
+	assert.Equal(t, exitOK, exit)
+}
+
 // Without a pmcd the syntax can be checked all the same; it is an error if that pmcd was asked for.
 func TestCheckWithoutPMCD(t *testing.T) {
 	s := newSite(t)

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/config"
@@ -13,6 +16,8 @@ type definitions struct {
 	config.Loaded
 	all []agent.Definition // one for each of Loaded.Definitions
 }
+
+const control = "#control "
 
 // readDefinitions reads definition files and parses what is in them. paths is nil for the default ones.
 func readDefinitions(paths []string, conf config.PCPConf) definitions {
@@ -29,6 +34,13 @@ func readDefinitions(paths []string, conf config.PCPConf) definitions {
 		r.Loaded = config.LoadDefault(conf, accept)
 	} else {
 		r.Loaded = config.Load(paths, accept)
+	}
+	for _, c := range r.Controls {
+		r.Problems = append(r.Problems, &config.Problem{
+			Pos: c.Pos, Severity: config.Note,
+			Msg:  fmt.Sprintf("control option %s is for clients that compute derived metrics themselves and has no effect here", c.Option),
+			Line: control + c.Option + "=" + c.Value, Caret: strings.Repeat(" ", len(control)) + "^",
+		})
 	}
 	for _, d := range r.Definitions {
 		r.all = append(r.all, agent.Definition{

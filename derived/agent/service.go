@@ -272,7 +272,7 @@ func (b *blueprint) metric(set *derived.Set, d Definition) (*metric, error) {
 		case b.catalog == nil:
 			m.state = stateWaiting
 		case wrong != "":
-			m.state = stateFailed
+			m.state, m.described = stateFailed, false
 		default:
 			m.state, wrong = stateUnbound, explain(d, bound.Err)
 		}
