@@ -2,6 +2,7 @@ package derived
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -10,6 +11,9 @@ import (
 	"pmdaderived/pdu"
 	"pmdaderived/test/conformance"
 )
+
+// maxFuzzAlloc is what a text of up to 4 KiB may make us allocate on its way to values, in bytes.
+const maxFuzzAlloc = 256 << 20
 
 // FuzzPipeline takes texts from parsing to values: nothing panics, steps are in proportion to the text,
 // and what comes out is what the descriptor says. Lines are definitions m0, m1, … that may use each
@@ -35,6 +39,7 @@ func FuzzPipeline(f *testing.F) {
 		if len(text) > 4096 {
 			return
 		}
+		before := allocated()
 		var defs []*Definition
 		for line := range strings.SplitSeq(text, "\n") {
 			if d, err := Parse("m"+string(rune('0'+len(defs)%10)), line); err == nil {
@@ -58,5 +63,13 @@ func FuzzPipeline(f *testing.F) {
 				}
 			}
 		}
+		assert.Less(t, allocated()-before, uint64(maxFuzzAlloc))
 	})
+}
+
+// allocated is what the process has allocated so far, in bytes.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }
