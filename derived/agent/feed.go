@@ -70,7 +70,7 @@ func (f *feed) age(now time.Time) time.Duration {
 const (
 	// slow is the time from which a fetch is a burden: pmcd serves nobody meanwhile, and clients show
 	// their interest in a metric several times over.
-	slow = 5 * time.Millisecond
+	slow = 25 * time.Millisecond
 
 	// restFactor is how many times as long as it took a sample that was slow to take is good enough;
 	// maxRest bounds it.
