@@ -208,6 +208,9 @@ func (ids *identities) read() error {
 		}
 		used[m.PMID] = name
 		for _, former := range m.Former {
+			if n, ok := ids.number(former.PMID); !ok || n >= f.Next {
+				return fmt.Errorf("%s: metric %s: identity %s was never given out", ids.path, name, former.PMID)
+			}
 			if other, ok := used[former.PMID]; ok {
 				return fmt.Errorf("%s: metrics %s and %s have one identity", ids.path, other, name)
 			}

@@ -387,6 +387,8 @@ func FuzzStateFile(f *testing.F) {
 		`"descriptor":{"type":5,"semantics":3,"indom":"60.1","units":"00000000"}}}}`))
 	f.Add([]byte(`{"version":1,"domain":510,"next":1,"metrics":null}`))
 	f.Add([]byte(`{"version":1,"domain":510,"next":1,"metrics":{"a":{"pmid":2139095040}}}`))
+	f.Add([]byte(`{"version":1,"domain":510,"next":2,"metrics":{"a":{"pmid":"510.1.0","former":[{"pmid":"510.1.1",` +
+		`"descriptor":{"type":5,"semantics":3,"indom":"60.1","units":"00000000"}}]}}}`))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text []byte) {
 		path := filepath.Join(dir, "state")
@@ -395,6 +397,7 @@ func FuzzStateFile(f *testing.F) {
 		if err != nil {
 			require.ErrorIs(t, err, errDamaged)
 			require.Empty(t, ids.metrics)
+			require.NoError(t, os.Remove(path+".damaged"))
 		}
 		for name, m := range ids.metrics {
 			n, ok := ids.number(m.PMID)
