@@ -2,6 +2,7 @@ package test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -264,7 +265,7 @@ func (r *oracleRun) pminfo(args []string) (stdout, stderr string, ok bool) {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	require.NoError(r.t, ctx.Err())
-	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+	if exited := new(*exec.ExitError); err != nil && !errors.As(err, exited) {
 		require.NoError(r.t, err)
 	}
 	return out.String(), errs.String(), cmd.ProcessState.Exited()
@@ -310,8 +311,8 @@ func (r *oracleRun) ours(names []string, all []*expression) map[string]outcome {
 // syntaxMessage shows a syntax error as libpcp does: the text behind the "=", the caret, the reason.
 func syntaxMessage(text string) string {
 	_, err := derived.Parse("x", " "+text)
-	fault, ok := err.(*derived.SyntaxError)
-	if !ok {
+	var fault *derived.SyntaxError
+	if !errors.As(err, &fault) {
 		return fmt.Sprint("no syntax error: ", err)
 	}
 	message := syntax.Caret(" "+text, fault.Offset())
