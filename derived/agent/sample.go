@@ -130,7 +130,7 @@ func (m *sampleMaker) instances(set *pdu.ValueSet, d pdu.InDom, changed func(pdu
 	return made
 }
 
-// forget drops the sets of metrics and domains that are no longer sampled.
+// forget drops all sets: the next samples may be those of another collector.
 func (m *sampleMaker) forget() {
 	clear(m.byInDom)
 	clear(m.byMetric)
