@@ -126,7 +126,7 @@ func signal(c chan struct{}) {
 }
 
 // Desc implements pmda.Agent.
-func (a *Agent) Desc(c pmda.Client, id pdu.PMID) (pdu.Desc, error) {
+func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 	svc := a.service.Load()
 	if c := a.control(id); c != nil {
 		return c.desc(id), nil
@@ -138,7 +138,7 @@ func (a *Agent) Desc(c pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 		}
 		return pdu.Desc{}, pdu.ErrPMID
 	}
-	a.interest(c, m)
+	a.interest(m, minGap)
 	if !m.described {
 		return pdu.Desc{}, m.code()
 	}
@@ -154,7 +154,7 @@ func (a *Agent) Instances(_ pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
 }
 
 // Text implements pmda.Texter.
-func (a *Agent) Text(c pmda.Client, ident uint32, t pdu.TextType) (string, error) {
+func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error) {
 	short := t&pdu.TextOneLine != 0
 	if t&pdu.TextInDom != 0 {
 		switch {
@@ -176,7 +176,7 @@ func (a *Agent) Text(c pmda.Client, ident uint32, t pdu.TextType) (string, error
 	if m == nil {
 		return "", pdu.ErrPMID
 	}
-	a.interest(c, m)
+	a.interest(m, minGap)
 	return m.text(short), nil
 }
 
@@ -202,7 +202,7 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	id, err := svc.names.Lookup(c, name)
 	if err == nil {
 		if m := svc.byID[id]; m != nil {
-			a.interest(c, m)
+			a.interest(m, a.gap(c))
 			a.lookAhead(c, m)
 		}
 	}
@@ -226,7 +226,7 @@ func (a *Agent) lookAhead(c pmda.Client, m *metric) {
 func (a *Agent) Names(c pmda.Client, id pdu.PMID) ([]string, error) {
 	svc := a.service.Load()
 	if m := svc.byID[id]; m != nil {
-		a.interest(c, m)
+		a.interest(m, minGap)
 	}
 	return svc.names.Names(c, id)
 }
@@ -246,27 +246,26 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 		}
 	}
 	a.sampler.drain()
-	now := a.options.Now()
-	a.sampler.want(now, a.gap(c, now), feeds...)
+	a.sampler.want(a.options.Now(), a.gap(c), feeds...)
 	return svc.names.Traverse(c, name)
 }
 
 // interest is shown by a request for metadata: most clients fetch the metric next. The request for
 // its operands is written before our reply is, and pmcd gets to it before the client's own fetch.
-func (a *Agent) interest(c pmda.Client, m *metric) {
+// A sample younger than gap will do.
+func (a *Agent) interest(m *metric, gap time.Duration) {
 	if m.derived == nil {
 		signal(a.binder.missed)
 		return
 	}
 	a.sampler.drain()
-	now := a.options.Now()
-	a.sampler.want(now, a.gap(c, now), m.feed)
+	a.sampler.want(a.options.Now(), gap, m.feed)
 }
 
-// gap is the age up to which a sample is new to a client that shows interest: minGap, but what was
+// gap is the age up to which a sample is new to a client that looks names up: minGap, but what was
 // sampled before its last fetch is not new, since it may have stored something meanwhile.
-func (a *Agent) gap(c pmda.Client, now time.Time) time.Duration {
-	return min(minGap, now.Sub(a.clients[c].fetched))
+func (a *Agent) gap(c pmda.Client) time.Duration {
+	return min(minGap, a.options.Now().Sub(a.clients[c].fetched))
 }
 
 // Store implements pmda.Storer: a value for derived.control.reload makes us read the configuration.
