@@ -242,7 +242,7 @@ func (s *station) compare(c *conformance.Case) string {
 	problem, _, _ := strings.Cut(s.problems["dmc."+c.Name], "\n")
 	if c.Class == "semantic" || c.Class == "unbound" {
 		different := conformance.Different("descriptor", pdu.ErrBadDerive, code)
-		if code == 0 { // it has been good with other operands, and pmlogger needs its descriptor
+		if code == 0 && c.Class == "unbound" { // it was good with other operands, and pmlogger needs its descriptor
 			client.desc = desc
 			answer, _ := client.fetch()
 			different = conformance.Different("fetch", pdu.ErrAgain, answer.Code)

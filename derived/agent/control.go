@@ -108,7 +108,7 @@ func makeControls() []control {
 		{
 			item: 10, name: "sample.stale", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
 			short:  "number of times that a metric was not served because its sample was too old",
-			long:   "The client was told to try again. A sample is too old after 1 second, or 1.5 times the interval at\nwhich the client fetches.",
+			long:   "The client was told to try again. A sample is too old after 1 second, or 1.5 times the interval at\nwhich the client fetches, 90 seconds at most.",
 			number: func(a *Agent, _ *service) uint64 { return a.stats.stale.Load() },
 		},
 		{
