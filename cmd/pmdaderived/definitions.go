@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -60,12 +61,17 @@ func readDefinitions(paths []string, conf config.PCPConf) definitions {
 // loadDefinitions reads the definitions for the agent. Problems are logged here.
 func loadDefinitions(o *options, log logrus.FieldLogger) agent.Config {
 	r := readDefinitions(o.paths, o.conf)
-	c := agent.Config{Definitions: r.all, Unread: func(file string) bool { return !r.Covers(file) }}
+	c := agent.Config{
+		Definitions: r.all, Files: r.files(), Read: time.Now(),
+		Unread: func(file string) bool { return !r.Covers(file) },
+	}
 	for _, p := range r.Problems {
 		switch entry := log.WithField("file", p.Pos.File); p.Severity {
 		case config.Error:
 			entry.Error(p.Error())
-			c.Failures = append(c.Failures, agent.Failure{Name: p.Name, Message: p.Error()})
+			c.Failures = append(c.Failures, agent.Failure{
+				Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Message: p.Error(),
+			})
 		case config.Warning:
 			entry.Warn(p.Error())
 		default:
@@ -73,4 +79,32 @@ func loadDefinitions(o *options, log logrus.FieldLogger) agent.Config {
 		}
 	}
 	return c
+}
+
+// files says what became of each file.
+func (r *definitions) files() []agent.File {
+	files := make([]agent.File, 0, len(r.Sources))
+	at := make(map[string]int, len(r.Sources))
+	for _, s := range r.Sources {
+		f := agent.File{Path: s.Path, Modified: s.ModTime}
+		switch {
+		case s.Err != nil:
+			f.Error = s.Err.Error()
+		case s.Incomplete:
+			f.Error = "not read to its end"
+		}
+		at[s.Path] = len(files)
+		files = append(files, f)
+	}
+	for _, d := range r.Definitions {
+		if i, ok := at[d.Pos.File]; ok {
+			files[i].Definitions++
+		}
+	}
+	for _, p := range r.Problems {
+		if i, ok := at[p.Pos.File]; ok && p.Severity == config.Error && p.Path == "" {
+			files[i].Failed++
+		}
+	}
+	return files
 }

@@ -105,6 +105,7 @@ func daemon(ctx context.Context, o *options) error {
 		FirstFetch: o.firstFetch,
 		Poll:       o.poll,
 		Protected:  o.protected,
+		Debug:      func(on bool) { log.SetLevel(debugLevel(o.logLevel, on)) },
 		Log:        log,
 	})
 	err = serve(ctx, a, &pmda.Server{Agent: a, Log: log, Greeted: true}, in, out, hup)
@@ -149,6 +150,14 @@ func newLogger(o *options) *logrus.Logger {
 	log.SetLevel(o.logLevel)
 	log.SetFormatter(&logrus.TextFormatter{DisableColors: true, FullTimestamp: true, DisableQuote: true})
 	return log
+}
+
+// debugLevel is the level at which to log when somebody wants to see everything, or no more.
+func debugLevel(usual logrus.Level, on bool) logrus.Level {
+	if on {
+		return max(usual, logrus.DebugLevel)
+	}
+	return usual
 }
 
 // version is that of the module, or of the commit, that the program was built from.

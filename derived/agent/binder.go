@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -55,6 +56,8 @@ type binder struct {
 	slots   chan int      // where pmcd has put a connection of ours
 	better  chan struct{} // a lower slot has fallen free
 
+	doubt atomic.Bool // a change of names may have been missed
+
 	mu    sync.Mutex
 	dirty map[pdu.InDom]bool // guarded by mu
 
@@ -81,6 +84,7 @@ func newBinder(a *Agent) *binder {
 	}
 	a.sampler.lost = b.onLost
 	a.sampler.news = b.onNews
+	a.sampler.echoed = func() { b.doubt.Store(true) }
 	a.sampler.renamed = b.onRenamed
 	var err error
 	if b.ids, err = loadIdentities(a.options.StateFile, a.options.Domain); err != nil {
@@ -96,6 +100,9 @@ func newBinder(a *Agent) *binder {
 
 func (b *binder) load() {
 	b.config = b.a.options.Load()
+	if b.config.Read.IsZero() {
+		b.config.Read = b.a.options.Now()
+	}
 	b.a.failures.Store(int64(len(b.config.Failures)))
 }
 
@@ -259,7 +266,7 @@ func (b *binder) follow(ctx context.Context, conn *pmapi.Conn, readers *sync.Wai
 				err = b.rebind(ctx, conn)
 			}
 		case <-poll:
-			if b.unbound() {
+			if b.doubt.Swap(false) || b.unbound() {
 				err = b.rebind(ctx, conn)
 			} else {
 				err = b.refreshNames(ctx, conn, b.takeDirty()) // those that could not be had
@@ -355,11 +362,19 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn) error {
 	b.forgetNames()
 	b.keepWarm(svc)
 	if !svc.sameNames(before) {
-		b.a.changes.Or(uint32(pdu.ChangeNames))
-		b.untold = true
+		b.tell(pdu.ChangeNames)
+	}
+	if !svc.sameLabels(before) {
+		b.tell(pdu.ChangeLabels)
 	}
 	b.report(before, svc)
 	return nil
+}
+
+// tell has a change announced.
+func (b *binder) tell(change pdu.Change) {
+	b.a.changes.Or(uint32(change))
+	b.untold = true
 }
 
 // candidates are the definitions that may come to be served: the configured ones, and those served now,
