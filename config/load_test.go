@@ -13,12 +13,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inTree makes the files in a new folder, which only the owner can write, and goes there. A name
-// that ends in / is a folder, a content that begins with -> a symbolic link.
+// inTree makes the files as newTree does, and goes there.
 func inTree(t *testing.T, files map[string]string) {
 	t.Helper()
-	t.Chdir(t.TempDir())
+	t.Chdir(newTree(t, files).dir)
+}
+
+// newTree makes the files in a new folder, which only the owner can write. A name that ends in / is a
+// folder, a content that begins with -> a symbolic link.
+func newTree(t *testing.T, files map[string]string) tree {
+	t.Helper()
+	d := tree{t: t, dir: t.TempDir()}
 	for name, content := range files {
+		name = d.dir + "/" + name
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		if target, ok := strings.CutPrefix(content, "->"); ok {
 			require.NoError(t, os.Symlink(target, name))
@@ -26,7 +33,8 @@ func inTree(t *testing.T, files map[string]string) {
 			require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 		}
 	}
-	lockDown(t, ".")
+	lockDown(t, d.dir)
+	return d
 }
 
 // places writes definitions as "file:name=expr" and problems as "place severity: message".

@@ -177,7 +177,7 @@ func TestDaemonEndsBySignal(t *testing.T) {
 
 func TestDaemonReloadsBySignal(t *testing.T) {
 	dir := folder(t, "a = 42\n")
-	p := startDaemon(t, dir)
+	p := startDaemon(t, dir, "--watch=off")
 	p.handshake()
 	assert.False(t, p.known("derived.b"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("a = 42\nb = 43\n"), 0o644))
