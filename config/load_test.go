@@ -179,7 +179,9 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			inTree(t, row.files)
-			assert.Equal(t, row.want, places(Load(row.paths, nil)))
+			loaded := Load(row.paths, nil)
+			assert.Equal(t, row.want, places(loaded))
+			assert.Equal(t, loaded.state().digest, scan(row.paths).digest, "else the watcher would never be content")
 		})
 	}
 }
@@ -207,7 +209,9 @@ func TestLoadJudgesWhoCanWrite(t *testing.T) {
 			for path, mode := range row.mode {
 				require.NoError(t, os.Chmod(path, mode))
 			}
-			assert.Equal(t, row.want, places(Load([]string{"d"}, nil)))
+			loaded := Load([]string{"d"}, nil)
+			assert.Equal(t, row.want, places(loaded))
+			assert.Equal(t, loaded.state().digest, scan([]string{"d"}).digest)
 		})
 	}
 }
