@@ -691,3 +691,36 @@ func TestWatchPollsWhenLimitsAreExhausted(t *testing.T) {
 		})
 	}
 }
+
+// A directory on the way to the files may be one that can be passed and not listed. The one that they
+// are in is another matter.
+func TestWatchNeedsNotListWhatItPasses(t *testing.T) {
+	for _, row := range []struct {
+		dir   string
+		blind bool
+	}{
+		{"d", false},
+		{"d/e", true},
+	} {
+		t.Run(row.dir, func(t *testing.T) {
+			d := newTree(t, map[string]string{"d/e/f": "a = 1\n"})
+			dir, err := filepath.EvalSymlinks(d.path(row.dir))
+			require.NoError(t, err)
+			synctest.Test(t, func(t *testing.T) {
+				s := newWatching(t, d.path("d/e/f"))
+				f := &fake{add: func(path string) error {
+					if path == dir {
+						return syscall.EACCES
+					}
+					return nil
+				}}
+				s.open = f.open
+				s.start()
+				s.after(time.Minute)
+				s.stop()
+				require.Len(t, s.said(), 1)
+				assert.Equal(t, row.blind, s.said()[0] != notified)
+			})
+		})
+	}
+}
