@@ -138,10 +138,11 @@ func (w *Watcher) look(rest time.Duration, changed func()) time.Duration {
 		return poll
 	}
 
-	if w.held.IsZero() {
+	first := w.held.IsZero()
+	if first {
 		w.held = now
-		w.candidate, w.seen = files, now
-	} else if files.digest != w.candidate.digest {
+	}
+	if first || files.digest != w.candidate.digest {
 		w.candidate, w.seen = files, now
 	}
 	if halfWritten(served, files) {
