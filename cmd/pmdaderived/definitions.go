@@ -58,26 +58,59 @@ func readDefinitions(paths []string, conf config.PCPConf) definitions {
 	return r
 }
 
-// loadDefinitions reads the definitions for the agent. Problems are logged here.
-func loadDefinitions(o *options, log logrus.FieldLogger) agent.Config {
-	r := readDefinitions(o.paths, o.conf)
+// source reads the definitions for the agent, again and again. It belongs to the agent, which never
+// loads twice at a time.
+type source struct {
+	options *options
+	watcher *config.Watcher
+	log     logrus.FieldLogger
+	last    agent.Config
+	told    map[string]bool // the problems of last
+}
+
+func newSource(o *options, log logrus.FieldLogger) *source {
+	paths := o.paths
+	if paths == nil {
+		paths = config.DefaultPaths(o.conf)
+	}
+	return &source{options: o, log: log, watcher: config.NewWatcher(config.WatchOptions{
+		Paths: paths, Poll: o.watchPoll, PollOnly: o.watch == watchPoll, Log: log,
+	})}
+}
+
+// load returns what the files say now, or once more what they said before while they are being written.
+// Problems are logged when they are new.
+func (s *source) load() agent.Config {
+	r := readDefinitions(s.options.paths, s.options.conf)
+	if !s.watcher.Took(&r.Loaded) {
+		return s.last
+	}
 	c := agent.Config{
 		Definitions: r.all, Files: r.files(), Read: time.Now(),
 		Unread: func(file string) bool { return !r.Covers(file) },
 	}
+	told := make(map[string]bool, len(r.Problems))
 	for _, p := range r.Problems {
-		switch entry := log.WithField("file", p.Pos.File); p.Severity {
-		case config.Error:
-			entry.Error(p.Error())
+		text := p.Error()
+		if p.Severity == config.Error {
 			c.Failures = append(c.Failures, agent.Failure{
-				Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Message: p.Error(),
+				Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Message: text,
 			})
+		}
+		told[text] = true
+		if s.told[text] {
+			continue
+		}
+		switch entry := s.log.WithField("file", p.Pos.File); p.Severity {
+		case config.Error:
+			entry.Error(text)
 		case config.Warning:
-			entry.Warn(p.Error())
+			entry.Warn(text)
 		default:
-			entry.Info(p.Error())
+			entry.Info(text)
 		}
 	}
+	s.last, s.told = c, told
 	return c
 }
 

@@ -249,7 +249,8 @@ func (b *binder) follow(ctx context.Context, conn *pmapi.Conn, readers *sync.Wai
 	announce := time.NewTimer(0)
 	defer announce.Stop()
 	retry := announceRetry
-	move := time.NewTimer(0)
+	soon, move := stopped(), stopped()
+	defer soon.Stop()
 	defer move.Stop()
 	for {
 		var err error
@@ -260,7 +261,9 @@ func (b *binder) follow(ctx context.Context, conn *pmapi.Conn, readers *sync.Wai
 		case <-b.reload:
 			err = b.reread(ctx, conn)
 		case <-b.changed:
-			err = b.rebindSoon(ctx, conn)
+			soon.Reset(max(0, rebindGap-time.Since(b.lastBind))) // agents come in crowds
+		case <-soon.C:
+			err = b.rebind(ctx, conn)
 		case <-b.missed:
 			if b.unbound() && time.Since(b.lastBind) > missedGap {
 				err = b.rebind(ctx, conn)
@@ -306,18 +309,11 @@ func (b *binder) unbound() bool {
 	return svc.good < len(svc.metrics)
 }
 
-// rebindSoon looks up everything again, but not too often: agents come in crowds.
-func (b *binder) rebindSoon(ctx context.Context, conn *pmapi.Conn) error {
-	timer := time.NewTimer(rebindGap - time.Since(b.lastBind))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case err := <-b.lost:
-		return err
-	case <-timer.C:
-	}
-	return b.rebind(ctx, conn)
+// stopped makes a timer that has yet to be set.
+func stopped() *time.Timer {
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	return timer
 }
 
 // reread reads the configuration and serves it; conn is nil while there is no connection.
@@ -409,10 +405,13 @@ func (b *binder) report(before, now *service) {
 			continue
 		}
 		entry := b.log.WithFields(logrus.Fields{"metric": m.def.Name, "state": m.state})
-		switch m.state {
-		case stateFailed, stateKept:
+		switch { // whoever has read the configuration has logged what is wrong with it
+		case m.state == stateKept && m.reported:
+			entry.Warn("definition is served as it was before")
+		case m.state == stateFailed && m.reported:
+		case m.state == stateFailed, m.state == stateKept:
 			entry.Error(m.problem)
-		case stateUnbound:
+		case m.state == stateUnbound:
 			entry.Debug(m.problem)
 		}
 	}
