@@ -453,7 +453,7 @@ func TestWatchWaitsForQuiet(t *testing.T) {
 
 func TestWatchDoesNotWaitForEver(t *testing.T) {
 	inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
-		for i := range int(11 * delayLimit / (2 * quiet)) { // 2.75 times as long as is waited for quiet
+		for i := range int(11 * delayLimit / (2 * quiet)) { // for 2.75 s
 			d.put("d/f", "a = "+strconv.Itoa(100+i)+"\nb = 2\n")
 			f.touched(d, "d/f")
 			s.after(quiet / 2)
