@@ -202,7 +202,7 @@ func BenchmarkResultWriterNumbers(b *testing.B) {
 					for i := range values / each {
 						w.Numbers(PMID(i), t, insts, bits)
 					}
-					out = w.Append(out[:0], 0, 0)
+					out = w.Frame(0, 0)
 				}
 				b.SetBytes(int64(len(out)))
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(values/each*each), "ns/value")
@@ -244,5 +244,24 @@ func BenchmarkFetchDecode(b *testing.B) {
 		if err := f.Decode(frame[HeaderSize:]); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func BenchmarkResultWriterNumber(b *testing.B) {
+	const values = 10_000
+	for _, t := range []Type{Type32, TypeFloat, TypeDouble} {
+		b.Run(t.String(), func(b *testing.B) {
+			_, bits := column(values)
+			var w ResultWriter
+			b.ReportAllocs()
+			for b.Loop() {
+				w.Reset()
+				for i, x := range bits {
+					w.Number(PMID(i), t, x)
+				}
+				w.Frame(0, 0)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/values, "ns/value")
+		})
 	}
 }
