@@ -123,7 +123,7 @@ func daemon(ctx context.Context, o *options) error {
 // serve runs the request loop and all that goes on beside it until pmcd closes the pipe or ctx ends.
 // Whatever comes from hup makes the agent read its configuration again. When serve returns everything
 // has ended.
-func serve(ctx context.Context, a *agent.Agent, server *pmda.Server, in, out *os.File, hup <-chan os.Signal) error {
+func serve(ctx context.Context, a *agent.Agent, server *pmda.Server, in io.Reader, out io.Writer, hup <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
