@@ -149,6 +149,7 @@ func (s *session) onProfile(body []byte) {
 		s.complain(pdu.KindProfile, "pdu cannot be decoded", err)
 		return
 	}
+	s.spare.Sort()
 	s.profile, s.spare = s.spare, s.profile
 }
 
