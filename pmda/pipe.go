@@ -20,6 +20,7 @@ import (
 type pipe struct {
 	fd    int
 	other int // flags that open the other end
+	room  int // bytes that the pipe holds; what is known of it
 	pace  pace
 
 	ended   atomic.Bool // Read and Write fail from now on
@@ -32,7 +33,7 @@ var errInterrupted = errors.New("interrupted")
 // newPipe makes a pipe of the end fd, which it takes over. It fails if the other end cannot be
 // opened: the system has no /proc, or the pipe belongs to another user.
 func newPipe(fd, other int) (*pipe, error) {
-	p := &pipe{fd: fd, other: other}
+	p := &pipe{fd: fd, other: other, room: pipeSize}
 	end, err := p.openOther()
 	if err != nil {
 		return nil, err
@@ -78,22 +79,44 @@ func (p *pipe) Read(b []byte) (int, error) {
 
 // Write blocks until everything is in the pipe.
 func (p *pipe) Write(b []byte) (int, error) {
+	if len(b) > p.room {
+		p.widen(len(b))
+	}
 	p.writing.Store(true)
 	defer p.writing.Store(false)
-	for done := 0; ; {
-		if p.ended.Load() {
-			return done, errInterrupted
-		}
+	for done := 0; !p.ended.Load(); {
 		n, err := unix.Write(p.fd, b[done:])
-		if errors.Is(err, unix.EINTR) {
+		switch {
+		case errors.Is(err, unix.EINTR):
 			continue
-		}
-		if err != nil {
+		case err != nil:
 			return done, os.NewSyscallError("write", err)
 		}
-		if done += n; done == len(b) {
+		// What interrupt has read is not on its way to anybody.
+		if done += n; done == len(b) && !p.ended.Load() {
 			return done, nil
 		}
+	}
+	return 0, errInterrupted
+}
+
+// Sizes of a pipe in bytes: what it holds at first, and what one that is not root may make of it
+// (/proc/sys/fs/pipe-max-size).
+const (
+	pipeSize    = 64 << 10
+	maxPipeSize = 1 << 20
+)
+
+// widen lets the pipe hold n bytes, or as many as it can. A reply that does not fit costs a turn of
+// both processes for each pipeful. If the system refuses it stays as it is.
+func (p *pipe) widen(n int) {
+	size := pipeSize
+	for size < min(n, maxPipeSize) {
+		size *= 2
+	}
+	if size > p.room {
+		_, _ = unix.FcntlInt(uintptr(p.fd), unix.F_SETPIPE_SZ, size)
+		p.room = size
 	}
 }
 

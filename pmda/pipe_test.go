@@ -93,6 +93,9 @@ func TestPipeWritesMoreThanThePipeHolds(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, within(t, done))
 	assert.Equal(t, big, got)
+	size, err := unix.FcntlInt(uintptr(out.fd), unix.F_GETPIPE_SZ, 0)
+	require.NoError(t, err)
+	assert.Equal(t, 1<<20, size, "now it holds as much")
 }
 
 func TestPipeInterruptsARead(t *testing.T) {
@@ -130,22 +133,25 @@ func TestPipeInterruptsARead(t *testing.T) {
 }
 
 func TestPipeInterruptsAWrite(t *testing.T) {
-	p, _ := writePipe(t)
-	done := make(chan error, 1)
-	go func() {
-		_, err := p.Write(make([]byte, 1<<20))
-		if err == nil {
-			_, err = p.Write([]byte{1})
-		}
-		done <- err
-	}()
-	select {
-	case <-done:
-		require.FailNow(t, "it does not block")
-	case <-time.After(20 * time.Millisecond):
+	for name, size := range map[string]int{"little is missing": maxPipeSize + 1, "much is missing": 8 * maxPipeSize} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := writePipe(t)
+			done := make(chan error, 1)
+			go func() {
+				_, err := p.Write(make([]byte, size))
+				done <- err
+			}()
+			select {
+			case <-done:
+				require.FailNow(t, "it does not block")
+			case <-time.After(20 * time.Millisecond):
+			}
+			require.NoError(t, p.interrupt())
+			require.Equal(t, errInterrupted, within(t, done))
+			_, err := p.Write([]byte{1})
+			require.Equal(t, errInterrupted, err, "and later")
+		})
 	}
-	require.NoError(t, p.interrupt())
-	require.Equal(t, errInterrupted, within(t, done))
 }
 
 // What cannot be interrupted is not taken.
@@ -160,7 +166,7 @@ func TestNotAPipe(t *testing.T) {
 
 // The context ends Serve on the pipes of Stdio wherever it waits.
 func TestContextEndsServeOnPipes(t *testing.T) {
-	fetch := (&pdu.Fetch{PMIDs: make([]pdu.PMID, 5000)}).Append(nil, 0)
+	fetch := (&pdu.Fetch{PMIDs: make([]pdu.PMID, 40_000)}).Append(nil, 0) // for a reply larger than a pipe
 	for name, stream := range map[string][]byte{
 		"for a request":                     nil,
 		"for the rest of a request":         fetch[:100],
