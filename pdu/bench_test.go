@@ -78,6 +78,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	descs := (&Descs{Descs: make([]Desc, 50)}).Append(nil, 0)[HeaderSize:]
 	ids := (&DescIDs{PMIDs: make([]PMID, 50)}).Append(nil, 0)[HeaderSize:]
 	p := wideProfile()
+	var places []int
 	type step struct {
 		name string
 		run  func() error
@@ -93,6 +94,10 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 			if s := p.Selects(NewInDom(60, 19)); !s.Includes(50) || s.Includes(500) {
 				return ErrGeneric
 			}
+			return nil
+		}},
+		{"AppendSelected", func() error {
+			places = p.Selects(NewInDom(60, 19)).AppendSelected(places[:0], insts)
 			return nil
 		}},
 		{"ResultWriter", func() error {
@@ -202,7 +207,7 @@ func BenchmarkResultWriterNumbers(b *testing.B) {
 					for i := range values / each {
 						w.Numbers(PMID(i), t, insts, bits)
 					}
-					out = w.Append(out[:0], 0, 0)
+					out = w.Frame(0, 0)
 				}
 				b.SetBytes(int64(len(out)))
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(values/each*each), "ns/value")
@@ -224,7 +229,7 @@ func BenchmarkProfile(b *testing.B) {
 			}
 		}
 	})
-	b.Run("Selects", func(b *testing.B) {
+	b.Run("Includes", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			sel := p.Selects(NewInDom(60, 19))
@@ -233,10 +238,18 @@ func BenchmarkProfile(b *testing.B) {
 			}
 		}
 	})
+	b.Run("AppendSelected", func(b *testing.B) {
+		insts, _ := column(1000)
+		var dst []int
+		b.ReportAllocs()
+		for b.Loop() {
+			dst = p.Selects(NewInDom(60, 19)).AppendSelected(dst[:0], insts)
+		}
+	})
 }
 
 func BenchmarkFetchDecode(b *testing.B) {
-	frame := (&Fetch{PMIDs: make([]PMID, 4000)}).Append(nil, 0)
+	frame := (&Fetch{PMIDs: make([]PMID, 10_000)}).Append(nil, 0)
 	var f Fetch
 	b.ReportAllocs()
 	b.SetBytes(int64(len(frame)))
@@ -244,5 +257,24 @@ func BenchmarkFetchDecode(b *testing.B) {
 		if err := f.Decode(frame[HeaderSize:]); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func BenchmarkResultWriterNumber(b *testing.B) {
+	const values = 10_000
+	for _, t := range []Type{Type32, TypeFloat, TypeDouble} {
+		b.Run(t.String(), func(b *testing.B) {
+			_, bits := column(values)
+			var w ResultWriter
+			b.ReportAllocs()
+			for b.Loop() {
+				w.Reset()
+				for i, x := range bits {
+					w.Number(PMID(i), t, x)
+				}
+				w.Frame(0, 0)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/values, "ns/value")
+		})
 	}
 }

@@ -84,7 +84,11 @@ func (c *cursor) pmids(ids []PMID, n int) []PMID {
 	b := c.take(4*n, "pmid[]")
 	ids = resized(ids, len(b)/4)
 	for i := range ids {
-		ids[i] = PMID(binary.BigEndian.Uint32(b[4*i:]))
+		if len(b) < 4 {
+			break // never: this spares the read its check
+		}
+		ids[i] = PMID(binary.BigEndian.Uint32(b))
+		b = b[4:]
 	}
 	return ids
 }

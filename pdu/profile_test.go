@@ -2,6 +2,7 @@ package pdu
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -104,6 +105,43 @@ func TestSelectionAgreesWithProfile(t *testing.T) {
 			}
 		}
 		require.Equal(t, before, p.Append(nil, 0), "asking changes nothing")
+
+		insts := make([]Inst, rnd.IntN(20))
+		for i := range insts {
+			insts[i] = Inst(rnd.IntN(12) - 1)
+		}
+		if rnd.IntN(2) == 0 {
+			slices.Sort(insts)
+		}
+		var sorted Profile
+		require.NoError(t, sorted.Decode(before[HeaderSize:]))
+		sorted.Sort()
+		for d := range InDom(3) {
+			list := []int{-7}
+			for i, inst := range insts {
+				if p.Includes(d, inst) {
+					list = append(list, i)
+				}
+			}
+			require.Equal(t, list, p.Selects(d).AppendSelected([]int{-7}, insts), "%v of %v", &p, insts)
+			require.Equal(t, list, sorted.Selects(d).AppendSelected([]int{-7}, insts), "%v of %v", &sorted, insts)
+		}
+	}
+}
+
+// What has been sorted is sorted again when it is decoded anew.
+func TestProfileSortedTwice(t *testing.T) {
+	var p Profile
+	for _, insts := range [][]Inst{{5, 3, 9}, {8, 2, 1}} {
+		frame := (&Profile{InDoms: []ProfileInDom{{1, Exclude, insts}}}).Append(nil, 0)
+		require.NoError(t, p.Decode(frame[HeaderSize:]))
+		for range 2 {
+			for _, inst := range insts {
+				require.True(t, p.Selects(1).Includes(inst))
+			}
+			require.False(t, p.Selects(1).Includes(4))
+			p.Sort()
+		}
 	}
 }
 

@@ -121,12 +121,15 @@ func (m *HighResResult) String() string {
 	return l.String()
 }
 
+// appendSets appends sets and blocks to the PDU that begins at byte start of dst.
 func appendSets(dst []byte, start int, sets []ValueSet) []byte {
 	var w ResultWriter
+	head := len(dst) - start
+	w.reset(head, head)
 	for i := range sets {
 		w.Set(&sets[i])
 	}
-	return w.appendSets(dst, start)
+	return append(dst, w.finish()[head:]...)
 }
 
 // valueArena holds the values of all sets of one decoded result.

@@ -1,29 +1,62 @@
 package pdu
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // ResultWriter builds the RESULT with which an agent answers a FETCH, one value set after the
 // other, in the order of the FETCH, without a Value in between. The zero value is ready; Reset and
 // use it again: then it allocates nothing.
 //
-// Value sets and value blocks are collected in two buffers; an index of a block counts from the
-// first block until Append knows where that will be.
+// Value sets and value blocks are written to the places in the frame where they belong. Blocks
+// follow the last set, and a set names its blocks by their place, so a writer has to know
+// beforehand how long the sets will be: it assumes what [ResultWriter.Expect] says, or else what they
+// were in the result before. Where that is wrong, [ResultWriter.Frame] moves the blocks and corrects
+// their places, which makes the result several times as expensive.
 type ResultWriter struct {
-	sets   []byte
-	blocks []byte
+	buf    []byte // all of it is usable space
+	head   int    // where the value sets begin
+	sets   int    // where they end
+	base   int    // buf[base:blocks] are the value blocks
+	blocks int
+	assume int // what the places that have been written take for the end of the sets
 	n      int // value sets
 	keep   retention
 }
 
+const (
+	// resultHead is where the value sets of a RESULT begin.
+	resultHead = HeaderSize + 12
+
+	noInst = 0xffffffff // NoInst on the wire
+)
+
 // Reset empties the writer.
 func (w *ResultWriter) Reset() {
-	if w.keep.excess(cap(w.sets)+cap(w.blocks), len(w.sets)+len(w.blocks)) {
-		w.sets, w.blocks = nil, nil
+	sets := w.sets
+	if w.keep.excess(len(w.buf), w.sets+w.blocks-w.base) {
+		w.buf = nil
 	}
-	w.sets, w.blocks, w.n = w.sets[:0], w.blocks[:0], 0
+	w.reset(resultHead, sets)
+}
+
+// Expect says how long the value sets of the result will be: what SetsSize said of one like it. It
+// is called after Reset and only changes how much work the result is.
+func (w *ResultWriter) Expect(setsSize int) {
+	if w.n == 0 {
+		w.reset(resultHead, resultHead+setsSize&^3)
+	}
+}
+
+// SetsSize returns the length in bytes of the value sets so far, without their value blocks.
+func (w *ResultWriter) SetsSize() int { return max(w.sets-w.head, 0) }
+
+// reset makes room for value sets that begin at head and probably end at end.
+func (w *ResultWriter) reset(head, end int) {
+	end = max(head, end)
+	if end > len(w.buf) {
+		w.buf = make([]byte, max(end+end/2, minBuffer))
+	}
+	w.head, w.sets, w.n = head, head, 0
+	w.base, w.blocks, w.assume = end, end, end
 }
 
 // Len returns the number of value sets so far.
@@ -35,51 +68,98 @@ func (w *ResultWriter) Fail(id PMID, code Code) {
 	if code > 0 {
 		code = ErrGeneric
 	}
-	w.sets = appendU32(w.sets, uint32(id))
-	w.sets = appendI32(w.sets, int32(code))
-	w.n++
+	set, _, _ := w.add(emptySetHead, 0)
+	binary.BigEndian.PutUint64(set, uint64(id)<<32|uint64(uint32(code)))
+}
+
+// Number adds the value of a singular metric; bits are as in Value.Bits. A type that is not numeric
+// goes out as ErrType. It does what Numbers does without instances, at half the cost.
+func (w *ResultWriter) Number(id PMID, t Type, bits uint64) {
+	const size = setHead + valueSize
+	switch t {
+	case Type32, TypeU32:
+		if w.sets+size > w.base {
+			w.makeRoom(size, 0)
+		}
+		set := w.buf[w.sets:][:size]
+		binary.BigEndian.PutUint64(set, uint64(id)<<32|1)
+		binary.BigEndian.PutUint64(set[8:], uint64(InSitu)<<32|noInst)
+		binary.BigEndian.PutUint32(set[16:], uint32(bits))
+		w.sets += size
+		w.n++
+	case Type64, TypeU64, TypeDouble:
+		const blockSize = blockHead + 8
+		if w.sets+size > w.base || w.blocks+blockSize > len(w.buf) {
+			w.makeRoom(size, blockSize)
+		}
+		set, block := w.buf[w.sets:][:size], w.buf[w.blocks:][:blockSize]
+		binary.BigEndian.PutUint64(set, uint64(id)<<32|1)
+		binary.BigEndian.PutUint64(set[8:], uint64(Block)<<32|noInst)
+		binary.BigEndian.PutUint32(set[16:], w.place())
+		binary.BigEndian.PutUint32(block, uint32(t)<<24|blockSize)
+		binary.BigEndian.PutUint64(block[blockHead:], bits)
+		w.sets += size
+		w.blocks += blockSize
+		w.n++
+	default:
+		w.numbers(id, t, []Inst{NoInst}, []uint64{bits})
+	}
 }
 
 // Numbers adds the values of a numeric metric; bits are as in Value.Bits. insts has the instance of
 // each; for a singular metric it is nil and bits has one value. No bits means no values. A type
 // that is not numeric goes out as ErrType, lists of different lengths as ErrGeneric.
 func (w *ResultWriter) Numbers(id PMID, t Type, insts []Inst, bits []uint64) {
-	var singular [1]Inst
-	insts, code := instances(&singular, insts, len(bits))
+	switch {
+	case insts == nil && len(bits) == 1:
+		w.Number(id, t, bits[0])
+	case t.Numeric() && len(insts) != len(bits):
+		w.Fail(id, ErrGeneric)
+	default:
+		w.numbers(id, t, insts, bits)
+	}
+}
+
+// numbers is Numbers for lists of one length.
+func (w *ResultWriter) numbers(id PMID, t Type, insts []Inst, bits []uint64) {
 	switch {
 	case !t.Numeric():
 		w.Fail(id, ErrType)
-	case code != 0 || len(bits) == 0:
-		w.Fail(id, code)
+	case len(bits) == 0:
+		w.Fail(id, 0)
 	case t == Type32 || t == TypeU32:
-		sets := w.begin(id, InSitu, len(bits))
+		values, _, _ := w.set(id, InSitu, len(bits), 0)
 		for i, inst := range insts {
-			binary.BigEndian.PutUint32(sets[valueSize*i:], uint32(inst))
-			binary.BigEndian.PutUint32(sets[valueSize*i+4:], uint32(bits[i]))
+			if len(values) < valueSize {
+				break // never: this spares the stores their checks, here and below
+			}
+			binary.BigEndian.PutUint64(values, uint64(inst)<<32|uint64(uint32(bits[i])))
+			values = values[valueSize:]
 		}
 	case t == TypeFloat:
 		const size = blockHead + 4
-		sets := w.begin(id, Block, len(bits))
-		index := uint32(len(w.blocks) / 4)
-		blocks := w.grow(size * len(bits))
+		values, blocks, place := w.set(id, Block, len(bits), size*len(bits))
 		for i, inst := range insts {
-			binary.BigEndian.PutUint32(sets[valueSize*i:], uint32(inst))
-			binary.BigEndian.PutUint32(sets[valueSize*i+4:], index)
-			binary.BigEndian.PutUint32(blocks[size*i:], uint32(t)<<24|size)
-			binary.BigEndian.PutUint32(blocks[size*i+4:], uint32(bits[i]))
-			index += size / 4
+			if len(values) < valueSize || len(blocks) < size {
+				break
+			}
+			binary.BigEndian.PutUint64(values, uint64(inst)<<32|uint64(place))
+			binary.BigEndian.PutUint64(blocks, uint64(t)<<56|size<<32|uint64(uint32(bits[i])))
+			values, blocks = values[valueSize:], blocks[size:]
+			place += size / 4
 		}
 	default:
 		const size = blockHead + 8
-		sets := w.begin(id, Block, len(bits))
-		index := uint32(len(w.blocks) / 4)
-		blocks := w.grow(size * len(bits))
+		values, blocks, place := w.set(id, Block, len(bits), size*len(bits))
 		for i, inst := range insts {
-			binary.BigEndian.PutUint32(sets[valueSize*i:], uint32(inst))
-			binary.BigEndian.PutUint32(sets[valueSize*i+4:], index)
-			binary.BigEndian.PutUint32(blocks[size*i:], uint32(t)<<24|size)
-			binary.BigEndian.PutUint64(blocks[size*i+4:], bits[i])
-			index += size / 4
+			if len(values) < valueSize || len(blocks) < size {
+				break
+			}
+			binary.BigEndian.PutUint64(values, uint64(inst)<<32|uint64(place))
+			binary.BigEndian.PutUint32(blocks, uint32(t)<<24|size)
+			binary.BigEndian.PutUint64(blocks[blockHead:], bits[i])
+			values, blocks = values[valueSize:], blocks[size:]
+			place += size / 4
 		}
 	}
 }
@@ -91,10 +171,12 @@ func (w *ResultWriter) Numbers(id PMID, t Type, insts []Inst, bits []uint64) {
 func (w *ResultWriter) Strings(id PMID, t Type, insts []Inst, blobs [][]byte) {
 	var singular [1]Inst
 	insts, code := instances(&singular, insts, len(blobs))
+	size := 0
 	for _, blob := range blobs {
 		if len(blob) > maxBlob(t) {
 			code = ErrTooBig
 		}
+		size += blobSize(t, blob)
 	}
 	switch {
 	case t.Numeric():
@@ -102,11 +184,13 @@ func (w *ResultWriter) Strings(id PMID, t Type, insts []Inst, blobs [][]byte) {
 	case code != 0 || len(blobs) == 0:
 		w.Fail(id, code)
 	default:
-		sets := w.begin(id, stockFormat(t), len(blobs))
+		values, blocks, place := w.set(id, stockFormat(t), len(blobs), size)
 		for i, blob := range blobs {
-			binary.BigEndian.PutUint32(sets[valueSize*i:], uint32(insts[i]))
-			binary.BigEndian.PutUint32(sets[valueSize*i+4:], uint32(len(w.blocks)/4))
-			w.blob(t, blob)
+			binary.BigEndian.PutUint32(values[valueSize*i:], uint32(insts[i]))
+			binary.BigEndian.PutUint32(values[valueSize*i+4:], place)
+			size := putBlob(blocks, t, blob)
+			blocks = blocks[size:]
+			place += uint32(size / 4)
 		}
 	}
 }
@@ -117,6 +201,7 @@ func (w *ResultWriter) Set(vs *ValueSet) {
 	if format < InSitu || format > StaticBlock {
 		format = Block
 	}
+	size := 0
 	for i := range vs.Values {
 		v := &vs.Values[i]
 		if format == InSitu {
@@ -125,21 +210,27 @@ func (w *ResultWriter) Set(vs *ValueSet) {
 		if len(v.Bytes) > maxBlob(v.Type) {
 			code = ErrTooBig
 		}
+		size += blockSize(v)
 	}
 	if code < 0 || len(vs.Values) == 0 {
 		w.Fail(vs.PMID, code)
 		return
 	}
-	sets := w.begin(vs.PMID, format, len(vs.Values))
+	if format == InSitu {
+		size = 0
+	}
+	values, blocks, place := w.set(vs.PMID, format, len(vs.Values), size)
 	for i := range vs.Values {
 		v := &vs.Values[i]
 		word := uint32(v.Bits)
 		if format != InSitu {
-			word = uint32(len(w.blocks) / 4)
-			w.block(v)
+			word = place
+			size := putBlock(blocks, v)
+			blocks = blocks[size:]
+			place += uint32(size / 4)
 		}
-		binary.BigEndian.PutUint32(sets[valueSize*i:], uint32(v.Inst))
-		binary.BigEndian.PutUint32(sets[valueSize*i+4:], word)
+		binary.BigEndian.PutUint32(values[valueSize*i:], uint32(v.Inst))
+		binary.BigEndian.PutUint32(values[valueSize*i+4:], word)
 	}
 }
 
@@ -148,56 +239,66 @@ func (w *ResultWriter) Truncate(n int) {
 	if n >= w.n {
 		return
 	}
-	off := 0
+	all := w.buf[:w.sets]
+	w.sets, w.n = w.head, n
 	for range n {
-		off += setSize(w.sets[off:])
+		w.sets += setSize(all[w.sets:])
 	}
-	for tail := w.sets[off:]; len(tail) > 0; tail = tail[setSize(tail):] {
+	for tail := all[w.sets:]; len(tail) > 0; tail = tail[setSize(tail):] {
 		if numval, format := setShape(tail); numval > 0 && format != InSitu {
-			w.blocks = w.blocks[:4*binary.BigEndian.Uint32(tail[setHead+4:])]
+			first := 4 * int(binary.BigEndian.Uint32(tail[setHead+4:]))
+			w.blocks = w.base + first - w.assume
 			break
 		}
 	}
-	w.sets, w.n = w.sets[:off], n
 }
 
-// Append appends the whole RESULT. change tells pmcd what has changed since the last one; pmcd
-// knows ChangeLabels and ChangeNames from an agent.
+// Frame completes the RESULT and returns it, valid until the writer is used again. change tells pmcd what
+// has changed since the last one; pmcd knows ChangeLabels and ChangeNames from an agent.
+func (w *ResultWriter) Frame(from int32, change Change) []byte {
+	frame := w.finish()
+	head := frame[:resultHead]
+	binary.BigEndian.PutUint32(head, uint32(len(frame)))
+	binary.BigEndian.PutUint32(head[4:], uint32(KindResult))
+	binary.BigEndian.PutUint32(head[8:], uint32(from))
+	binary.BigEndian.PutUint32(head[12:], uint32(change))
+	binary.BigEndian.PutUint32(head[16:], 0)
+	binary.BigEndian.PutUint32(head[20:], uint32(w.n))
+	return frame
+}
+
+// Append appends what Frame returns.
 func (w *ResultWriter) Append(dst []byte, from int32, change Change) []byte {
-	start := len(dst)
-	dst = slices.Grow(dst, HeaderSize+12+len(w.sets)+len(w.blocks))
-	dst = appendHeader(dst, KindResult, from)
-	dst = appendU32(dst, uint32(change))
-	dst = appendI32(dst, 0)
-	dst = appendI32(dst, int32(w.n))
-	dst = w.appendSets(dst, start)
-	return endFrame(dst, start)
+	return append(dst, w.Frame(from, change)...)
 }
 
-// appendSets appends sets and blocks to the PDU that begins at byte start of dst.
-func (w *ResultWriter) appendSets(dst []byte, start int) []byte {
-	at := len(dst)
-	dst = append(dst, w.sets...)
-	if len(w.blocks) == 0 {
-		return dst
+// finish brings blocks and places together and returns the frame, its head not filled in.
+func (w *ResultWriter) finish() []byte {
+	if w.n == 0 {
+		w.makeRoom(0, 0)
 	}
-	end := len(dst)
-	dst = append(dst, w.blocks...)
-	sets, base := dst[at:end], uint32((end-start)/4)
-	for len(sets) > 0 {
+	if w.base < w.blocks && w.sets != w.assume {
+		w.relocate(uint32((w.sets - w.assume) / 4))
+	}
+	if w.base != w.sets {
+		w.blocks = w.sets + copy(w.buf[w.sets:], w.buf[w.base:w.blocks])
+	}
+	w.base, w.assume = w.sets, w.sets
+	return w.buf[:w.blocks]
+}
+
+// relocate adds words to the places of all blocks.
+func (w *ResultWriter) relocate(words uint32) {
+	for sets := w.buf[w.head:w.sets]; len(sets) > 0; {
 		numval, format := setShape(sets)
 		size := setSize(sets)
 		if numval > 0 && format != InSitu {
-			values := sets[setHead:size]
-			for len(values) >= valueSize {
-				index := binary.BigEndian.Uint32(values[4:])
-				binary.BigEndian.PutUint32(values[4:], base+index)
-				values = values[valueSize:]
+			for values := sets[setHead:size]; len(values) >= valueSize; values = values[valueSize:] {
+				binary.BigEndian.PutUint32(values[4:], words+binary.BigEndian.Uint32(values[4:]))
 			}
 		}
 		sets = sets[size:]
 	}
-	return dst
 }
 
 // setShape returns the number of values of an encoded set, and their format if there are any.
@@ -217,53 +318,99 @@ func setSize(set []byte) int {
 	return emptySetHead
 }
 
-// begin adds the head of a set and returns the space for its n values.
-func (w *ResultWriter) begin(id PMID, format ValueFormat, n int) []byte {
-	at, size := len(w.sets), setHead+valueSize*n
-	w.sets = slices.Grow(w.sets, size)[:at+size]
-	w.n++
-	set := w.sets[at:]
-	binary.BigEndian.PutUint32(set, uint32(id))
-	binary.BigEndian.PutUint32(set[4:], uint32(n))
+// set adds the head of a set of n values, n above 0, and returns the space for these and for their
+// blocks, and the place of the first block in words.
+func (w *ResultWriter) set(id PMID, format ValueFormat, n, blocksSize int) (values, blocks []byte, place uint32) {
+	set, blocks, place := w.add(setHead+valueSize*n, blocksSize)
+	binary.BigEndian.PutUint64(set, uint64(id)<<32|uint64(n))
 	binary.BigEndian.PutUint32(set[8:], uint32(format))
-	return set[setHead:]
+	return set[setHead:], blocks, place
 }
 
-// grow adds n bytes to the blocks and returns them.
-func (w *ResultWriter) grow(n int) []byte {
-	at := len(w.blocks)
-	w.blocks = slices.Grow(w.blocks, n)[:at+n]
-	return w.blocks[at:]
+// add adds a set of setSize bytes and blocks of blocksSize bytes and returns both, and the place of
+// the first block in words.
+func (w *ResultWriter) add(setSize, blocksSize int) (set, blocks []byte, place uint32) {
+	if w.sets+setSize > w.base || w.blocks+blocksSize > len(w.buf) {
+		w.makeRoom(setSize, blocksSize)
+	}
+	set = w.buf[w.sets : w.sets+setSize]
+	blocks = w.buf[w.blocks : w.blocks+blocksSize]
+	place = w.place()
+	w.sets += setSize
+	w.blocks += blocksSize
+	w.n++
+	return set, blocks, place
 }
 
-// block adds the value block of v.
-func (w *ResultWriter) block(v *Value) {
-	size := v.Type.size()
-	head := uint32(v.Type)<<24 | uint32(blockHead+size)
-	switch {
-	case size == 0:
-		w.blob(v.Type, v.Bytes)
-	case size == 8:
-		w.blocks = appendU64(appendU32(w.blocks, head), v.Bits)
-	case v.Type == TypeFloat:
-		w.blocks = appendU32(appendU32(w.blocks, head), uint32(v.Bits))
-	default: // not swapped, as Decode reads it
-		w.blocks = binary.LittleEndian.AppendUint32(appendU32(w.blocks, head), uint32(v.Bits))
+// place returns the place of the next block in words.
+func (w *ResultWriter) place() uint32 { return uint32(w.assume+w.blocks-w.base) / 4 }
+
+// makeRoom makes room for at least a set of setSize bytes and blocks of blocksSize bytes. Places
+// that have been written stay as they are.
+func (w *ResultWriter) makeRoom(setSize, blocksSize int) {
+	if w.head == 0 {
+		w.reset(resultHead, 0)
+	}
+	base, blocks := w.base, w.blocks-w.base
+	if need := w.sets + setSize; need > base {
+		base = need + (need/2)&^3
+	}
+	buf := w.buf
+	if need := base + blocks + blocksSize; need > len(buf) {
+		buf = make([]byte, need+need/2)
+		copy(buf, w.buf[:w.sets])
+	}
+	copy(buf[base:], w.buf[w.base:w.blocks])
+	w.buf, w.base, w.blocks = buf, base, base+blocks
+	if blocks == 0 {
+		w.assume = base
 	}
 }
 
-// blob adds the value block of a value that is not numeric.
-func (w *ResultWriter) blob(t Type, body []byte) {
-	length := blockHead + len(body)
+// blockSize returns the size of the value block of v with its padding.
+func blockSize(v *Value) int {
+	if size := v.Type.size(); size > 0 {
+		return blockHead + size
+	}
+	return blobSize(v.Type, v.Bytes)
+}
+
+// putBlock writes the value block of v and returns its size.
+func putBlock(dst []byte, v *Value) int {
+	size := v.Type.size()
+	if size == 0 {
+		return putBlob(dst, v.Type, v.Bytes)
+	}
+	binary.BigEndian.PutUint32(dst, uint32(v.Type)<<24|uint32(blockHead+size))
+	switch {
+	case size == 8:
+		binary.BigEndian.PutUint64(dst[blockHead:], v.Bits)
+	case v.Type == TypeFloat:
+		binary.BigEndian.PutUint32(dst[blockHead:], uint32(v.Bits))
+	default: // not swapped, as Decode reads it
+		binary.LittleEndian.PutUint32(dst[blockHead:], uint32(v.Bits))
+	}
+	return blockHead + size
+}
+
+// blobSize returns the size of the value block of a value that is not numeric, with its padding.
+func blobSize(t Type, body []byte) int {
+	size := blockHead + len(body)
 	if t == TypeString {
+		size++
+	}
+	return pad4(size)
+}
+
+// putBlob writes the value block of a value that is not numeric and returns its size.
+func putBlob(dst []byte, t Type, body []byte) int {
+	length := blockHead + copy(dst[blockHead:], body)
+	if t == TypeString {
+		dst[length] = 0
 		length++
 	}
-	w.blocks = appendU32(w.blocks, uint32(t)<<24|uint32(length))
-	w.blocks = append(w.blocks, body...)
-	if t == TypeString {
-		w.blocks = append(w.blocks, 0)
-	}
-	w.blocks = append(w.blocks, padding[:pad4(length)-length]...)
+	binary.BigEndian.PutUint32(dst, uint32(t)<<24|uint32(length))
+	return length + copy(dst[length:pad4(length)], padding)
 }
 
 // maxBlob returns the largest body, in bytes, of a value that is not numeric.

@@ -46,11 +46,46 @@ func TestResultWriterEqualsResult(t *testing.T) {
 		require.Equal(t, want, w.Append([]byte("head"), 7, ChangeNames))
 		require.Equal(t, want, w.Append([]byte("head"), 7, ChangeNames), "a second time")
 
+		size := w.SetsSize()
+
 		w.Reset()
+		w.Expect(size)
 		for i := range sets {
 			w.Set(&sets[i])
 		}
-		require.Equal(t, want, w.Append([]byte("head"), 7, ChangeNames))
+		require.Equal(t, want[len("head"):], w.Frame(7, ChangeNames))
+		require.Equal(t, size, w.SetsSize())
+	}
+}
+
+// What the writer expects, and what it was used for before, is no part of what it writes.
+func TestResultWriterExpectsWrong(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	for range 500 {
+		var w ResultWriter
+		if rnd.IntN(2) == 0 {
+			w.Strings(1, TypeString, nil, [][]byte{make([]byte, rnd.IntN(9000))})
+			w.Frame(0, 0)
+			w.Reset()
+		}
+		if rnd.IntN(2) == 0 {
+			w.Expect(rnd.IntN(3000))
+		}
+		sets := randomSets(rnd, rnd.IntN(40))
+		half := rnd.IntN(len(sets) + 1)
+		for i := range sets[:half] {
+			write(&w, &sets[i])
+		}
+		if rnd.IntN(2) == 0 {
+			require.Equal(t, (&Result{Sets: sets[:half]}).Append(nil, 0), w.Frame(0, 0))
+		}
+		if half > 0 {
+			w.Expect(1) // too late: no effect
+		}
+		for i := range sets[half:] {
+			write(&w, &sets[half+i])
+		}
+		require.Equal(t, (&Result{Sets: sets}).Append(nil, 0), w.Frame(0, 0))
 	}
 }
 
@@ -106,6 +141,19 @@ func TestResultWriterCases(t *testing.T) {
 		{"two numbers without instances", func(w *ResultWriter) { w.Numbers(9, Type64, nil, []uint64{1, 2}) }, ValueSet{Code: ErrGeneric}},
 		{"one number too few", func(w *ResultWriter) { w.Numbers(9, Type64, []Inst{1, 2}, []uint64{1}) }, ValueSet{Code: ErrGeneric}},
 		{"numbers of a text", func(w *ResultWriter) { w.Numbers(9, TypeString, nil, []uint64{1}) }, ValueSet{Code: ErrType}},
+		{
+			"number", func(w *ResultWriter) { w.Number(9, Type64, 1<<40) },
+			ValueSet{Format: Block, Values: []Value{Int64Value(NoInst, 1<<40)}},
+		},
+		{
+			"number of 32 bits", func(w *ResultWriter) { w.Number(9, Type32, ^uint64(0)) },
+			ValueSet{Values: []Value{{Inst: NoInst, Type: TypeUnknown, Bits: 0xffffffff}}},
+		},
+		{
+			"number FLOAT", func(w *ResultWriter) { w.Number(9, TypeFloat, 5) },
+			ValueSet{Format: Block, Values: []Value{{Inst: NoInst, Type: TypeFloat, Bits: 5}}},
+		},
+		{"number of a text", func(w *ResultWriter) { w.Number(9, TypeString, 5) }, ValueSet{Code: ErrType}},
 		{"numbers of no type", func(w *ResultWriter) { w.Numbers(9, TypeNoSupport, nil, []uint64{1}) }, ValueSet{Code: ErrType}},
 		{
 			"singular text", func(w *ResultWriter) { w.Strings(9, TypeString, nil, [][]byte{[]byte("x")}) },
@@ -146,5 +194,5 @@ func TestResultWriterGivesBackAfterAnOutlier(t *testing.T) {
 		w.Reset()
 		w.Numbers(1, Type64, nil, []uint64{1})
 	}
-	assert.LessOrEqual(t, cap(w.sets)+cap(w.blocks), retainedBytes)
+	assert.LessOrEqual(t, len(w.buf), retainedBytes)
 }

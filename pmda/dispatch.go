@@ -122,7 +122,9 @@ func (s *session) onFetch(c Client, body []byte, arrived time.Time) []byte {
 		Profile: s.profile,
 		Arrived: arrived,
 	}
+	size := s.sizes.of(c, s.fetch.Context, len(ids))
 	s.result.Reset()
+	s.result.Expect(*size)
 	if err := s.agent.Fetch(&s.request, &s.result); err != nil {
 		return s.refuse(pdu.KindFetch, err)
 	}
@@ -138,7 +140,8 @@ func (s *session) onFetch(c Client, body []byte, arrived time.Time) []byte {
 	if s.notifier != nil {
 		change = s.notifier.Changes() & (pdu.ChangeLabels | pdu.ChangeNames)
 	}
-	return s.reply.set(s.result.Append(s.reply.empty(), 0, change))
+	*size = s.result.SetsSize()
+	return s.result.Frame(0, change)
 }
 
 func (s *session) onProfile(body []byte) {
@@ -146,6 +149,7 @@ func (s *session) onProfile(body []byte) {
 		s.complain(pdu.KindProfile, "pdu cannot be decoded", err)
 		return
 	}
+	s.spare.Sort()
 	s.profile, s.spare = s.spare, s.profile
 }
 

@@ -32,19 +32,20 @@ func (e *NameError) Error() string { return fmt.Sprintf("metric name %q: %s", e.
 // proportion to the answer. To change names, build a new one. Returned slices are part of the
 // Namespace and only to be read.
 type Namespace struct {
-	nodes map[string]*node
-	names map[pdu.PMID][]string
-
 	// leaves holds the names of all leaves, the visible ones first, in the order of a traversal.
 	// Every subtree is a stretch of it.
 	leaves []string
+	ids    []pdu.PMID // of leaves
+	inner  []node
+
+	nodes map[string]int32      // index in leaves, or -1-index in inner
+	byID  map[pdu.PMID]int32    // index in leaves
+	also  map[pdu.PMID][]string // all names of metrics that have several
 }
 
-// node is a name that exists: a leaf or an inner node.
+// node is an inner node.
 type node struct {
-	leaf       bool
-	pmid       pdu.PMID // of a leaf
-	begin, end int      // its visible leaves in Namespace.leaves; a hidden leaf has itself
+	begin, end int32 // its visible leaves in Namespace.leaves
 	children   []Child
 }
 
@@ -57,31 +58,29 @@ type node struct {
 // in any case.
 func NewNamespace(root string, entries []Entry) (*Namespace, error) {
 	n := &Namespace{
-		nodes: make(map[string]*node, 2*len(entries)),
-		names: make(map[pdu.PMID][]string, len(entries)),
+		leaves: make([]string, 0, len(entries)),
+		ids:    make([]pdu.PMID, 0, len(entries)),
+		nodes:  make(map[string]int32, len(entries)),
+		byID:   make(map[pdu.PMID]int32, len(entries)),
 	}
-	n.nodes[root] = &node{}
+	n.addInner(root)
 	for above := range prefixes(root) {
-		n.nodes[above] = &node{}
+		n.addInner(above)
 	}
 	var refused []error
-	var visible, hidden []string
-	for _, e := range entries {
+	good := make([]int, 0, len(entries))
+	for i, e := range entries {
 		if reason := n.add(root, e); reason != "" {
 			refused = append(refused, &NameError{Name: e.Name, Reason: reason})
 			continue
 		}
-		if e.Hidden {
-			hidden = append(hidden, e.Name)
-		} else {
-			visible = append(visible, e.Name)
-		}
+		good = append(good, i)
 	}
-	n.index(root, visible, hidden)
+	n.index(root, entries, good)
 	return n, errors.Join(refused...)
 }
 
-// add makes the nodes of an entry, or says why not.
+// add makes the nodes of an entry, or says why not. The place of its leaf comes later.
 func (n *Namespace) add(root string, e Entry) (reason string) {
 	switch {
 	case !validName(e.Name):
@@ -91,54 +90,105 @@ func (n *Namespace) add(root string, e Entry) (reason string) {
 	case root != "" && !strings.HasPrefix(e.Name, root+"."):
 		return fmt.Sprintf("not below %q", root)
 	}
-	if old := n.nodes[e.Name]; old != nil {
-		if old.leaf {
+	if old, ok := n.nodes[e.Name]; ok {
+		if old >= 0 {
 			return "there already"
 		}
 		return "has names below it"
 	}
 	for above := range prefixes(e.Name) {
-		if old := n.nodes[above]; old != nil && old.leaf {
-			return fmt.Sprintf("below the metric %q", above)
+		if old, ok := n.nodes[above]; ok {
+			if old >= 0 {
+				return fmt.Sprintf("below the metric %q", above)
+			}
+			break // and so are those above it
 		}
 	}
-	n.nodes[e.Name] = &node{leaf: true, pmid: e.PMID}
+	n.nodes[e.Name] = 0
 	for above := range prefixes(e.Name) {
-		if n.nodes[above] == nil {
-			n.nodes[above] = &node{}
+		if !n.addInner(above) {
+			break
 		}
 	}
-	n.names[e.PMID] = append(n.names[e.PMID], e.Name)
 	return ""
 }
 
-// index orders the leaves and tells every node its stretch and its children. The dot is less than
-// every other character of a name, so that plain string order keeps subtrees together.
-func (n *Namespace) index(root string, visible, hidden []string) {
-	slices.Sort(visible)
-	n.leaves = slices.Concat(visible, hidden)
-	for i, leaf := range n.leaves {
-		at := n.nodes[leaf]
-		at.begin, at.end = i, i+1
+// addInner makes an inner node unless it is there.
+func (n *Namespace) addInner(name string) bool {
+	if _, ok := n.nodes[name]; ok {
+		return false
 	}
-	for i, leaf := range visible {
-		below := leaf
-		for above := range prefixes(leaf) {
-			at := n.nodes[above]
-			if at.begin == at.end {
-				at.begin = i
-			}
-			at.end = i + 1
-			at.addChild(above, below, below != leaf)
-			below = above
+	n.nodes[name] = int32(-1 - len(n.inner))
+	n.inner = append(n.inner, node{})
+	return true
+}
+
+// index orders the leaves, which are the good ones of entries, and tells every inner node its
+// stretch and its children. The dot is less than every other character of a name, so that plain
+// string order keeps subtrees together.
+func (n *Namespace) index(root string, entries []Entry, good []int) {
+	sorted := slices.Clone(good)
+	slices.SortFunc(sorted, func(a, b int) int {
+		if a, b := &entries[a], &entries[b]; a.Hidden == b.Hidden {
+			return strings.Compare(a.Name, b.Name)
+		}
+		if entries[b].Hidden {
+			return -1
+		}
+		return 1
+	})
+	for i, at := range sorted {
+		e := &entries[at]
+		n.leaves = append(n.leaves, e.Name)
+		n.ids = append(n.ids, e.PMID)
+		n.nodes[e.Name] = int32(i)
+		if !e.Hidden {
+			n.show(int32(i))
 		}
 	}
 	below := root
 	for above := range prefixes(root) {
-		n.nodes[above].addChild(above, below, true)
+		n.at(above).addChild(above, below, true)
+		below = above
+	}
+	for _, at := range good {
+		n.identify(&entries[at])
+	}
+}
+
+// show makes a leaf a part of all nodes above it. Leaves come in order.
+func (n *Namespace) show(leaf int32) {
+	name := n.leaves[leaf]
+	below := name
+	for above := range prefixes(name) {
+		at := n.at(above)
+		if at.begin == at.end {
+			at.begin = leaf
+		}
+		at.end = leaf + 1
+		at.addChild(above, below, below != name)
 		below = above
 	}
 }
+
+// identify notes the name of a metric, which may have others. Entries come as they were given.
+func (n *Namespace) identify(e *Entry) {
+	first, ok := n.byID[e.PMID]
+	if !ok {
+		n.byID[e.PMID] = n.nodes[e.Name]
+		return
+	}
+	if n.also == nil {
+		n.also = make(map[pdu.PMID][]string)
+	}
+	if n.also[e.PMID] == nil {
+		n.also[e.PMID] = []string{n.leaves[first]}
+	}
+	n.also[e.PMID] = append(n.also[e.PMID], e.Name)
+}
+
+// at returns an inner node that exists.
+func (n *Namespace) at(name string) *node { return &n.inner[-1-n.nodes[name]] }
 
 // addChild notes the node "below" as a child of the one above it, once: children come in order.
 func (at *node) addChild(above, below string, nonLeaf bool) {
@@ -150,42 +200,52 @@ func (at *node) addChild(above, below string, nonLeaf bool) {
 
 // Lookup finds the metric of a leaf, hidden or not.
 func (n *Namespace) Lookup(_ Client, name string) (pdu.PMID, error) {
-	switch at := n.nodes[name]; {
-	case at == nil:
+	switch at, ok := n.nodes[name]; {
+	case !ok:
 		return pdu.NoPMID, pdu.ErrName
-	case !at.leaf:
+	case at < 0:
 		return pdu.NoPMID, pdu.ErrNonLeaf
 	default:
-		return at.pmid, nil
+		return n.ids[at], nil
 	}
 }
 
 // Names returns all names of a metric, in the order of the entries.
 func (n *Namespace) Names(_ Client, id pdu.PMID) ([]string, error) {
-	names := n.names[id]
-	if names == nil {
+	if names := n.also[id]; names != nil {
+		return slices.Clip(names), nil
+	}
+	at, ok := n.byID[id]
+	if !ok {
 		return nil, pdu.ErrPMID
 	}
-	return slices.Clip(names), nil
+	return n.leaves[at : at+1 : at+1], nil
 }
 
 // Children appends to dst the visible nodes directly below name, in alphabetical order.
 func (n *Namespace) Children(_ Client, name string, dst []Child) ([]Child, error) {
-	at := n.nodes[name]
-	if at == nil {
+	switch at, ok := n.nodes[name]; {
+	case !ok:
 		return dst, pdu.ErrName
+	case at >= 0:
+		return dst, nil
+	default:
+		return append(dst, n.inner[-1-at].children...), nil
 	}
-	return append(dst, at.children...), nil
 }
 
 // Traverse returns the visible leaves at or below name, in the order of a traversal. A leaf that
 // is asked for by its own name is its own traversal, hidden or not.
 func (n *Namespace) Traverse(_ Client, name string) ([]string, error) {
-	at := n.nodes[name]
-	if at == nil {
+	at, ok := n.nodes[name]
+	if !ok {
 		return nil, pdu.ErrName
 	}
-	return n.leaves[at.begin:at.end:at.end], nil
+	begin, end := at, at+1
+	if at < 0 {
+		begin, end = n.inner[-1-at].begin, n.inner[-1-at].end
+	}
+	return n.leaves[begin:end:end], nil
 }
 
 // Len returns the number of names, hidden ones included.

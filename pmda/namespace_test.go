@@ -365,16 +365,3 @@ func TestNamespaceLendsItsListsOnly(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"r.a", "r.b", "r.c", "r.d"}, names)
 }
-
-func BenchmarkNewNamespace(b *testing.B) {
-	var entries []pmda.Entry
-	for i := range 5000 {
-		entries = append(entries, pmda.Entry{Name: fmt.Sprintf("derived.group%d.metric%d", i%100, i), PMID: pdu.PMID(i)})
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := pmda.NewNamespace("derived", entries); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

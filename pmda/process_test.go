@@ -63,6 +63,15 @@ func child(role, arg string) error {
 			defer cancel()
 		}
 		return (&pmda.Server{Agent: newFull(), Greeted: true}).Serve(ctx, in, out)
+	case "streams":
+		if arg != "" {
+			if err := pmda.DropPrivileges(arg, ""); err != nil {
+				return err
+			}
+		}
+		in, out, err := pmda.Stdio()
+		fmt.Fprintf(os.Stderr, "%T %T", in, out)
+		return err
 	case "write":
 		if arg == "ignore" {
 			pmda.IgnoreSIGPIPE()
@@ -232,6 +241,26 @@ func TestAgentProcessIsInterrupted(t *testing.T) {
 	require.ErrorAs(t, cmd.Wait(), &exit)
 	assert.Equal(t, 3, exit.ExitCode())
 	assert.Contains(t, stderr.String(), context.DeadlineExceeded.Error())
+}
+
+// Pipes block in plain system calls, also those that root made for an agent that is not root any more;
+// anything else is an ordinary file.
+func TestStdio(t *testing.T) {
+	t.Run("pipes", func(t *testing.T) {
+		for _, account := range []string{"", "nobody"} {
+			cmd, stderr := childCommand(t, "streams", account)
+			_, err := cmd.StdinPipe()
+			require.NoError(t, err)
+			_, err = cmd.Output()
+			require.NoError(t, err, stderr.String())
+			assert.Equal(t, "*pmda.pipe *pmda.pipe", stderr.String(), "as %q", account)
+		}
+	})
+	t.Run("files", func(t *testing.T) {
+		cmd, stderr := childCommand(t, "streams", "")
+		require.NoError(t, cmd.Run(), stderr.String())
+		assert.Equal(t, "*os.File *os.File", stderr.String())
+	})
 }
 
 // Without IgnoreSIGPIPE the same program dies of the signal, which shows that the test tests.

@@ -36,7 +36,7 @@ type Server struct {
 //     instead, because CREDS came too late), when the stream breaks (io.ErrUnexpectedEOF,
 //     *pdu.FrameError) or when a reply cannot be written (EPIPE: pmcd has given the agent up);
 //   - the cause of ctx when that ends first. A reply that is being written then has a second to
-//     get out. Streams with deadlines (files from [Stdio], connections) are interrupted at
+//     get out. Streams from [Stdio] and those with deadlines (connections) are interrupted at
 //     once, other ones are closed if they are io.Closers, and the rest is looked at when their
 //     Read returns. in and out are of no use afterwards.
 //
@@ -79,6 +79,7 @@ type session struct {
 	fetch    pdu.Fetch
 	request  FetchRequest
 	result   pdu.ResultWriter
+	sizes    resultSizes
 	store    pdu.Result
 	children []Child
 	reply    replyBuffer

@@ -3,6 +3,7 @@ package pmda
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 
@@ -10,14 +11,17 @@ import (
 )
 
 // Stdio takes the two pipes that pmcd has opened away from file descriptors 0 and 1 and returns
-// them, ready for [Server.Serve]: a read can be interrupted, and children do not inherit them. In
-// their place come /dev/null and a second standard error, so that a stray print ends up in the
-// log and not between two PDUs. It is called once, after [OpenLog].
-func Stdio() (in, out *os.File, err error) {
-	if in, err = takeOver(unix.Stdin, "pipe from pmcd"); err != nil {
+// them, ready for [Server.Serve]: the context of Serve can interrupt them, and children do not
+// inherit them. In their place come /dev/null and a second standard error, so that a stray print ends
+// up in the log and not between two PDUs. It is called once, after [DropPrivileges] and [OpenLog].
+//
+// Reading and writing are plain system calls that block. Where these could not be interrupted, on a
+// pipe of another user or a socket, it is Go's poller that waits, which costs some µs per request.
+func Stdio() (in io.ReadCloser, out io.WriteCloser, err error) {
+	if in, err = takeOver(unix.Stdin, "pipe from pmcd", unix.O_WRONLY); err != nil {
 		return nil, nil, err
 	}
-	if out, err = takeOver(unix.Stdout, "pipe to pmcd"); err != nil {
+	if out, err = takeOver(unix.Stdout, "pipe to pmcd", unix.O_RDONLY); err != nil {
 		in.Close()
 		return nil, nil, err
 	}
@@ -29,19 +33,23 @@ func Stdio() (in, out *os.File, err error) {
 	return in, out, nil
 }
 
-// takeOver duplicates a standard descriptor to a number above them. Pipes and sockets become
-// non-blocking, which makes Go wait for them in its poller and deadlines work; the other end
-// does not notice. A terminal or a file is shared with other processes and left alone.
-func takeOver(fd int, name string) (*os.File, error) {
+// takeOver duplicates a standard descriptor to a number above them; other are the flags that open
+// the other end of a pipe. A terminal or a file is shared with other processes and left as it is.
+func takeOver(fd int, name string, other int) (io.ReadWriteCloser, error) {
 	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(dup, &st); err == nil {
-		if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFIFO || kind == unix.S_IFSOCK {
-			err := unix.SetNonblock(dup, true)
-			if err != nil {
+		kind := st.Mode & unix.S_IFMT
+		if kind == unix.S_IFIFO {
+			if p, err := newPipe(dup, other); err == nil {
+				return p, nil
+			}
+		}
+		if kind == unix.S_IFIFO || kind == unix.S_IFSOCK {
+			if err := unix.SetNonblock(dup, true); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, errors.Join(err, unix.Close(dup)))
 			}
 		}

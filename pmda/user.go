@@ -6,11 +6,14 @@ import (
 	"os/user"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // DropPrivileges gives up root for good: supplementary groups, group and user of the whole process
 // become those of the account username. groupname, if not empty, takes the place of the account's
-// own group. It does nothing when the process is not root, whoever it is then.
+// own group. It does nothing when the process is not root, whoever it is then. Pipes on standard input
+// and output are given to the account: [Stdio] has to open them.
 //
 // It is called before anything else is opened: pmcd may start an agent as root, and what root can
 // read, an agent would serve to everybody.
@@ -26,6 +29,9 @@ func DropPrivileges(username, groupname string) error {
 	if err != nil {
 		return fmt.Errorf("run as %s: %w", username, err)
 	}
+	for fd := range 2 {
+		givePipe(fd, ids)
+	}
 	if err := syscall.Setgroups(ids.groups); err != nil {
 		return fmt.Errorf("run as %s: supplementary groups %v: %w", username, ids.groups, err)
 	}
@@ -36,6 +42,14 @@ func DropPrivileges(username, groupname string) error {
 		return fmt.Errorf("run as %s: user %d: %w", username, ids.uid, err)
 	}
 	return nil
+}
+
+// givePipe makes a pipe belong to ids. It matters to nobody else, and if it fails only Stdio is slower.
+func givePipe(fd int, ids identity) {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO {
+		_ = unix.Fchown(fd, ids.uid, ids.gid)
+	}
 }
 
 // identity is what a process runs as.

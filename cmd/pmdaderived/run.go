@@ -109,11 +109,11 @@ func daemon(ctx context.Context, o *options) error {
 		Debug:      func(on bool) { log.SetLevel(debugLevel(o.logLevel, on)) },
 		Log:        log,
 	})
-	watch := func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) }
-	if o.watch == watchOff {
-		watch = func(context.Context) {}
+	beside := []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
+	if o.watch != watchOff {
+		beside = append(beside, func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) })
 	}
-	err = serve(ctx, a, &pmda.Server{Agent: a, Log: log, Greeted: true}, in, out, hup, watch)
+	err = serve(ctx, &pmda.Server{Agent: a, Log: log, Greeted: true}, in, out, beside...)
 	switch {
 	case err == nil:
 		log.Info("pmcd closed the pipe, ended")
@@ -127,26 +127,30 @@ func daemon(ctx context.Context, o *options) error {
 }
 
 // serve runs the request loop and all that goes on beside it until pmcd closes the pipe or ctx ends.
-// Whatever comes from hup makes the agent read its configuration again, and watch runs until its context
-// ends. When serve returns everything has ended.
-func serve(ctx context.Context, a *agent.Agent, server *pmda.Server, in, out *os.File, hup <-chan os.Signal, watch func(context.Context)) error {
+// When it returns everything has ended.
+func serve(
+	ctx context.Context, server *pmda.Server, in io.Reader, out io.Writer, beside ...func(context.Context),
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer cancel()
-	tasks.Go(func() { a.Run(ctx) })
-	tasks.Go(func() { watch(ctx) })
-	tasks.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-hup:
-				a.Reload()
-			}
-		}
-	})
+	for _, task := range beside {
+		tasks.Go(func() { task(ctx) })
+	}
 	return server.Serve(ctx, in, out)
+}
+
+// forward calls reload for every signal until ctx ends.
+func forward(ctx context.Context, signals <-chan os.Signal, reload func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+			reload()
+		}
+	}
 }
 
 // newLogger makes a logger that follows standard error, wherever OpenLog takes that.

@@ -81,6 +81,8 @@ type Agent struct {
 	constant []*sample // without values, for metrics made of constants
 	history  []derived.Sample
 	ages     ages
+	values   uint64 // served in this fetch
+	selected []int
 	wanted   []*feed
 	insts    []pdu.Inst
 	bits     []uint64

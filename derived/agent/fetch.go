@@ -26,6 +26,8 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 		a.serve(svc, req, &v.entries[i], w)
 	}
 	a.noteAges(req.Arrived)
+	a.stats.values.Add(a.values)
+	a.values = 0
 	return nil
 }
 
@@ -119,35 +121,31 @@ func (a *Agent) write(m *metric, v *derived.Vector, req *pmda.FetchRequest, w *p
 		w.Fail(m.id, v.Code)
 		return
 	}
+	m.feed.fetched, m.feed.values = req.Arrived, v.Len()
 	insts, bits, blobs := v.Insts.IDs(), v.Bits, v.Blobs
 	if sel := req.Profile.Selects(m.desc.InDom); !sel.All() {
 		insts, bits, blobs = a.filter(v, sel)
 	}
-	n := len(bits)
-	if !m.desc.Type.Numeric() {
-		n = len(blobs)
-	}
-	a.stats.values.Add(uint64(n))
-	m.feed.fetched, m.feed.values = req.Arrived, v.Len()
-	switch {
+	switch n := max(len(bits), len(blobs)); {
 	case n == 0:
 		w.Fail(m.id, 0)
-	case m.desc.Type.Numeric():
-		w.Numbers(m.id, m.desc.Type, insts, bits)
-	default:
+	case len(blobs) > 0:
 		w.Strings(m.id, m.desc.Type, insts, blobs)
+	case v.Insts == nil:
+		w.Number(m.id, m.desc.Type, bits[0])
+	default:
+		w.Numbers(m.id, m.desc.Type, insts, bits)
 	}
+	a.values += uint64(max(len(bits), len(blobs)))
 }
 
 // filter copies the selected values into scratch space.
 func (a *Agent) filter(v *derived.Vector, sel pdu.Selection) ([]pdu.Inst, []uint64, [][]byte) {
 	a.insts, a.bits, a.blobs = a.insts[:0], a.bits[:0], a.blobs[:0]
-	for i := range v.Len() {
-		id := v.At(i)
-		if !sel.Includes(id) {
-			continue
-		}
-		a.insts = append(a.insts, id)
+	ids := v.Insts.IDs()
+	a.selected = sel.AppendSelected(a.selected[:0], ids)
+	for _, i := range a.selected {
+		a.insts = append(a.insts, ids[i])
 		if v.Type.Numeric() {
 			a.bits = append(a.bits, v.Bits[i])
 		} else {
