@@ -43,10 +43,14 @@ var layers = map[string]layer{
 	"derived/syntax": {never: pure},
 	"derived/ere":    {never: pure},
 	"derived":        {ours: "derived/ere derived/syntax pdu", never: pure},
-	"derived/agent":  {ours: "derived pdu pmda pmda/pmapi", modules: logging + " " + exporting},
-	"config":         {modules: logging + " " + watching},
+	"derived/agent":  {ours: "derived pdu pmda pmda/pmapi", modules: logging},
+	"derived/agent/mmv": {
+		ours:    "derived/agent",
+		modules: logging + " " + exporting + " " + unixCalls,
+	},
+	"config": {modules: logging + " " + watching},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent pdu pmda pmda/pmapi",
+		ours:    "config derived derived/agent derived/agent/mmv pdu pmda pmda/pmapi",
 		modules: logging + " " + unixCalls,
 	},
 

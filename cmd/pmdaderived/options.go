@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/config"
+	"pmdaderived/derived/agent/mmv"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
 )
@@ -33,6 +34,7 @@ type options struct {
 	firstFetch bool
 	poll       time.Duration
 	protected  []string
+	mmv        string // name of our MMV file; "": none
 	logLevel   logrus.Level
 	version    bool
 
@@ -55,6 +57,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 		firstFetch: true,
 		poll:       defaultPoll,
 		protected:  []string{"proc", "hotproc", "systemd"},
+		mmv:        program,
 		logLevel:   logrus.InfoLevel,
 	}
 	o.set = pmda.OptionSet{Program: program, Options: append(o.usual(), o.own()...)}
@@ -106,6 +109,10 @@ func (o *options) own() []pmda.Option {
 		{Long: "state", Arg: "FILE", Set: func(arg string) error { o.state = arg; return nil }, Help: "remember metric identifiers in FILE"},
 		{Long: "poll", Arg: "TIME", Set: duration(&o.poll, time.Millisecond), Help: "how often to look for missing operands"},
 		{Long: "protect", Arg: "NAMES", Set: o.setProtected, Help: "subtrees whose values only known users may see, separated by commas"},
+		{
+			Long: "mmv", Arg: "NAME", Set: o.setMMV,
+			Help: "export figures of the agent as mmv.NAME, through PCP's agent for memory-mapped values; off: do not",
+		},
 		{Long: "log-level", Arg: "LEVEL", Set: o.setLogLevel, Help: "error, warn, info, debug"},
 		{Short: 'V', Long: "version", Set: func(string) error { o.version = true; return nil }, Help: "print the version"},
 	}
@@ -156,6 +163,15 @@ func (o *options) setProtected(arg string) error {
 		}
 	}
 	return nil
+}
+
+func (o *options) setMMV(arg string) error {
+	if arg == "off" {
+		o.mmv = ""
+		return nil
+	}
+	o.mmv = arg
+	return mmv.CheckName(arg)
 }
 
 func (o *options) setLogLevel(arg string) error {

@@ -17,6 +17,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/mmv"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
 )
@@ -107,7 +108,17 @@ func daemon(ctx context.Context, o *options) error {
 		Protected:  o.protected,
 		Log:        log,
 	})
-	err = serve(ctx, a, &pmda.Server{Agent: a, Log: log, Greeted: true}, in, out, hup)
+	beside := []func(context.Context){a.Run}
+	if o.mmv != "" {
+		beside = append(beside, mmv.New(mmv.Options{
+			Dir:     filepath.Join(o.conf.TmpDir, "mmv"),
+			Name:    o.mmv,
+			Version: version(),
+			Figures: a.Figures,
+			Log:     log,
+		}).Run)
+	}
+	err = serve(ctx, a, &pmda.Server{Agent: a, Log: log, Greeted: true}, beside, in, out, hup)
 	switch {
 	case err == nil:
 		log.Info("pmcd closed the pipe, ended")
@@ -123,12 +134,16 @@ func daemon(ctx context.Context, o *options) error {
 // serve runs the request loop and all that goes on beside it until pmcd closes the pipe or ctx ends.
 // Whatever comes from hup makes the agent read its configuration again. When serve returns everything
 // has ended.
-func serve(ctx context.Context, a *agent.Agent, server *pmda.Server, in, out *os.File, hup <-chan os.Signal) error {
+func serve(ctx context.Context, a *agent.Agent, server *pmda.Server, beside []func(context.Context),
+	in, out *os.File, hup <-chan os.Signal,
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer cancel()
-	tasks.Go(func() { a.Run(ctx) })
+	for _, run := range beside {
+		tasks.Go(func() { run(ctx) })
+	}
 	tasks.Go(func() {
 		for {
 			select {
