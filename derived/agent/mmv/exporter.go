@@ -48,7 +48,7 @@ type Exporter struct {
 	bounds  []float64 // of the buckets, milliseconds
 
 	moment   moment
-	process  *processReader
+	process  func(*process)
 	request  window
 	age      window
 	upstream window
@@ -74,7 +74,7 @@ func New(o Options) *Exporter {
 		log:     o.Log.WithField("file", filepath.Join(o.Dir, o.Name)),
 		metrics: table(),
 		bounds:  bucketBounds(buckets),
-		process: newProcessReader(),
+		process: newProcessReader().read,
 		moment:  moment{version: o.Version, started: time.Now(), pid: os.Getpid()},
 	}
 	e.create = func(m *moment) (sink, error) {
@@ -147,7 +147,7 @@ func (e *Exporter) update(now time.Time) error {
 func (e *Exporter) observe(now time.Time) {
 	m := &e.moment
 	e.options.Figures(&m.figures)
-	e.process.read(&m.process)
+	e.process(&m.process)
 	for _, h := range []struct {
 		window  *window
 		total   *agent.Buckets

@@ -39,7 +39,7 @@ var errInUse = errors.New("another process exports under this name")
 
 // create makes the file dir/name with the values of the moment and puts it into place. Whatever was
 // left there by a process that is gone is replaced.
-func create(dir, name string, all []metric, buckets []string, m *moment) (f *file, err error) {
+func create(dir, name string, all []metric, buckets []string, m *moment) (*file, error) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return nil, errors.New("speed writes for little-endian machines only")
 	}
@@ -60,26 +60,30 @@ func create(dir, name string, all []metric, buckets []string, m *moment) (f *fil
 	if err != nil {
 		return nil, err
 	}
-	f = &file{path: path, client: client}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(hidden) // it may not exist
-			f.release()
-		}
-	}()
-	if err := f.register(all, buckets, m); err != nil {
+	f := &file{path: path, client: client}
+	if err := f.make(hidden, all, buckets, m); err != nil {
+		_ = os.Remove(hidden) // it may not exist
+		f.release()
 		return nil, err
 	}
-	if err := client.Start(); err != nil {
-		return nil, err
+	return f, nil
+}
+
+// make writes the file at hidden and moves it into place.
+func (f *file) make(hidden string, all []metric, buckets []string, m *moment) error {
+	if err := f.register(all, buckets, m); err != nil {
+		return err
+	}
+	if err := f.client.Start(); err != nil {
+		return err
 	}
 	if err := f.lock(hidden); err != nil {
-		return nil, err
+		return err
 	}
 	if err := sortFile(f.locked, f.size, all); err != nil {
-		return nil, err
+		return err
 	}
-	return f, os.Rename(hidden, path)
+	return os.Rename(hidden, f.path)
 }
 
 // check refuses what speed would damage the file with.
