@@ -68,8 +68,11 @@ func table() []metric {
 			func(m *moment) uint64 { return uint64(m.figures.Bound) }),
 		gauge(12, "failed", "number of definitions and files that are in error",
 			func(m *moment) uint64 { return uint64(m.figures.Failed) }),
-		counter(13, "reload", "number of times the configuration was read again",
-			func(m *moment) uint64 { return m.figures.Reloads }),
+		{
+			item: 13, name: "reload", typ: speed.Uint32Type, units: speed.OneUnit,
+			short:  "number of times the configuration was read again",
+			number: func(m *moment) uint64 { return m.figures.Reloads },
+		},
 		millisec(14, "reload_time", "time that it took to read the configuration and to look up its operands, the last time", "",
 			func(m *moment) float64 { return inMillisec(m.figures.ReloadTime) }),
 

@@ -5,6 +5,8 @@ import (
 	"reflect"
 
 	"github.com/performancecopilot/speed/v4"
+
+	_ "pmdaderived/derived/agent/mmv/quiet" // before speed
 )
 
 // speed lets nobody choose where the file is and which numbers things have: it takes the place from
