@@ -17,9 +17,7 @@ const (
 	empty    = "/dev/null"
 )
 
-// An assignment to a blank variable, and not a function init: there is nothing to call twice.
-//
-//nolint:gochecknoglobals // the only thing that happens early enough
+// No call from main would be early enough.
 var _ = hush(usual)
 
 // hush sets PCP_CONF if it is not set and there is no file at path.
