@@ -19,7 +19,7 @@
 // daemon of that name, which is left alone until it ends. The file is removed at the end.
 //
 // speed writes the file. What we do about its faults is in file.go and
-// docs/decisions/0004-wrap-speed.md.
+// docs/decisions/0006-wrap-speed.md.
 //
 // Sources: mmv(5), pmdammv(1).
 package mmv
