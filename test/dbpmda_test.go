@@ -36,7 +36,7 @@ func dbpmda(t *testing.T, pmcd, warm string) string {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(work, "site.conf"), conf, 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(work, "root"), []byte(dbpmdaPMNS), 0o644))
-	open := fmt.Sprintf("open pipe %s -d 510 -c site.conf --pmcd %s --state state -l derived.log -U root\n", program, pmcd)
+	open := fmt.Sprintf("open pipe %s -d 510 -c site.conf --pmcd %s --state state -l derived.log -U root --mmv off\n", program, pmcd)
 
 	script := open + string(requests)
 	if warm != "" {

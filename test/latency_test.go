@@ -128,6 +128,7 @@ func startProbe(t *testing.T, program string, options ...string) *probe {
 	require.NoError(t, err)
 	fromAgent, replies, err := os.Pipe()
 	require.NoError(t, err)
+	options = append(options, "--mmv=off") // the directory is that of the machine
 	p := &probe{t: t, echo: startEcho(t), cmd: exec.Command(program, options...), in: pdu.NewReader(fromAgent, pdu.AgentLimit), out: pdu.NewWriter(toAgent)}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = requests, replies, os.Stderr
 	require.NoError(t, p.cmd.Start())

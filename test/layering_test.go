@@ -43,10 +43,15 @@ var layers = map[string]layer{
 	"derived/syntax": {never: pure},
 	"derived/ere":    {never: pure},
 	"derived":        {ours: "derived/ere derived/syntax pdu", never: pure},
-	"derived/agent":  {ours: "derived pdu pmda pmda/pmapi", modules: logging + " " + exporting},
-	"config":         {modules: logging + " " + watching},
+	"derived/agent":  {ours: "derived pdu pmda pmda/pmapi", modules: logging},
+	"derived/agent/mmv": {
+		ours:    "derived/agent derived/agent/mmv/quiet",
+		modules: logging + " " + exporting + " " + unixCalls,
+	},
+	"derived/agent/mmv/quiet": {never: pure},
+	"config":                  {modules: logging + " " + watching},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent pdu pmda pmda/pmapi",
+		ours:    "config derived derived/agent derived/agent/mmv pdu pmda pmda/pmapi",
 		modules: logging + " " + unixCalls,
 	},
 
@@ -64,7 +69,8 @@ var testModules = []string{
 	"github.com/stretchr/testify/require",
 	"github.com/sirupsen/logrus/hooks/test",
 	"github.com/rogpeppe/go-internal/testscript",
-	logging, watching, unixCalls,
+	exporting + "/mmvdump",
+	logging, watching, unixCalls, exporting,
 }
 
 // listed is the part of `go list -json` that is used here.

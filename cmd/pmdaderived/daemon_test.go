@@ -48,7 +48,7 @@ func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(os.Environ(), childMark+"=1", "PCP_VAR_DIR="+dir, "PCP_SYSCONF_DIR="+dir, "PCP_RUN_DIR="+dir,
-		"PCP_LOG_DIR="+dir, "GORACE=atexit_sleep_ms=0")
+		"PCP_LOG_DIR="+dir, "PCP_TMP_DIR="+dir, "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 

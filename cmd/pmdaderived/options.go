@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/config"
+	"pmdaderived/derived/agent/mmv"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
 )
@@ -44,6 +45,7 @@ type options struct {
 	watch      string
 	watchPoll  time.Duration
 	protected  []string
+	mmv        string // name of our MMV file; "": none
 	logLevel   logrus.Level
 	version    bool
 
@@ -68,6 +70,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 		watch:      watchAuto,
 		watchPoll:  defaultWatchPoll,
 		protected:  []string{"proc", "hotproc", "systemd"},
+		mmv:        program,
 		logLevel:   logrus.InfoLevel,
 	}
 	o.set = pmda.OptionSet{Program: program, Options: append(o.usual(), o.own()...)}
@@ -127,6 +130,10 @@ func (o *options) own() []pmda.Option {
 			Help: "how often to look at files whose changes the kernel does not tell of",
 		},
 		{Long: "protect", Arg: "NAMES", Set: o.setProtected, Help: "subtrees whose values only known users may see, separated by commas"},
+		{
+			Long: "mmv", Arg: "NAME", Set: o.setMMV,
+			Help: "export figures of the agent as mmv.NAME, through PCP's agent for memory-mapped values; off: do not",
+		},
 		{Long: "log-level", Arg: "LEVEL", Set: o.setLogLevel, Help: "error, warn, info, debug"},
 		{Short: 'V', Long: "version", Set: func(string) error { o.version = true; return nil }, Help: "print the version"},
 	}
@@ -186,6 +193,15 @@ func (o *options) setProtected(arg string) error {
 		}
 	}
 	return nil
+}
+
+func (o *options) setMMV(arg string) error {
+	if arg == "off" {
+		o.mmv = ""
+		return nil
+	}
+	o.mmv = arg
+	return mmv.CheckName(arg)
 }
 
 func (o *options) setLogLevel(arg string) error {

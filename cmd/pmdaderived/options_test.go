@@ -49,6 +49,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "auto", o.watch)
 	assert.Equal(t, 10*time.Second, o.watchPoll)
 	assert.Equal(t, []string{"proc", "hotproc", "systemd"}, o.protected)
+	assert.Equal(t, "pmdaderived", o.mmv)
 	assert.Equal(t, logrus.InfoLevel, o.logLevel)
 	assert.False(t, o.version)
 
@@ -84,6 +85,8 @@ func TestOptions(t *testing.T) {
 		{[]string{"--state", "/x"}, func(o *options) any { return o.state }, "/x"},
 		{[]string{"--protect", "a,b.c,"}, func(o *options) any { return o.protected }, []string{"a", "b.c"}},
 		{[]string{"--protect", ""}, func(o *options) any { return o.protected }, []string(nil)},
+		{[]string{"--mmv", "other"}, func(o *options) any { return o.mmv }, "other"},
+		{[]string{"--mmv=off"}, func(o *options) any { return o.mmv }, ""},
 		{[]string{"--log-level", "warn"}, func(o *options) any { return o.logLevel }, logrus.WarnLevel},
 		{[]string{"-D", "pdu"}, func(o *options) any { return o.logLevel }, logrus.DebugLevel},
 		{[]string{"-p"}, func(o *options) any { return o.standard.Domain }, 510},
@@ -111,6 +114,8 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		{[]string{"--watch", "always"}, "want auto, poll or off"},
 		{[]string{"--watch-poll", "0"}, "shorter than"},
 		{[]string{"--first-fetch", "maybe"}, "want warm or none"},
+		{[]string{"--mmv", "a.b"}, "want a letter"},
+		{[]string{"--mmv="}, "want a letter"},
 		{[]string{"--log-level", "loud"}, "want error, warn, info or debug"},
 		{[]string{"--pmcd", "pcp://"}, "--pmcd"},
 		{[]string{"--nosuch"}, "unknown option"},

@@ -17,6 +17,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/mmv"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
 )
@@ -112,6 +113,15 @@ func daemon(ctx context.Context, o *options) error {
 	beside := []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
 	if o.watch != watchOff {
 		beside = append(beside, func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) })
+	}
+	if o.mmv != "" {
+		beside = append(beside, mmv.New(mmv.Options{
+			Dir:     filepath.Join(o.conf.TmpDir, "mmv"),
+			Name:    o.mmv,
+			Version: version(),
+			Figures: a.Figures,
+			Log:     log,
+		}).Run)
 	}
 	err = serve(ctx, &pmda.Server{Agent: a, Log: log, Greeted: true}, in, out, beside...)
 	switch {

@@ -1,0 +1,256 @@
+package mmv
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/performancecopilot/speed/v4"
+	"golang.org/x/sys/unix"
+)
+
+// Limits of the format, version 1, without the NUL that ends a text.
+const (
+	maxName = speed.MaxV1NameLength
+	maxText = speed.StringLength - 1
+	maxItem = 1<<speed.PCPMetricItemBitLength - 1
+)
+
+// file is an MMV file that speed writes. One goroutine uses it.
+//
+// speed v4.0.0 checks nothing: a text that is too long goes over into the next one, two metrics may
+// have one number, a value that is set after Stop ends the process, and what panics while a file is
+// started does so in goroutines that nobody can recover. Hence check, before anything is written.
+type file struct {
+	path   string
+	client *speed.PCPClient
+	locked *os.File // the file once more, with our lock on it
+	size   int64
+	set    []func(number uint64) error // by slot
+}
+
+// errInUse means that another process exports under the same name.
+var errInUse = errors.New("another process exports under this name")
+
+// create makes the file dir/name with the values of the moment and puts it into place. Whatever was
+// left there by a process that is gone is replaced.
+func create(dir, name string, all []metric, buckets []string, m *moment) (*file, error) {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		return nil, errors.New("speed writes for little-endian machines only")
+	}
+	if err := check(all, buckets, m); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(dir); err != nil {
+		return nil, err // speed would make it
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory", dir)
+	}
+	path := filepath.Join(dir, name)
+	if err := unused(path); err != nil {
+		return nil, err
+	}
+	hidden := filepath.Join(dir, fmt.Sprintf(".%s.%d", name, os.Getpid()))
+	client, err := newClient(name, hidden)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{path: path, client: client}
+	if err := f.make(hidden, all, buckets, m); err != nil {
+		_ = os.Remove(hidden) // it may not exist
+		f.release()
+		return nil, err
+	}
+	return f, nil
+}
+
+// make writes the file at hidden and moves it into place.
+func (f *file) make(hidden string, all []metric, buckets []string, m *moment) error {
+	if err := f.register(all, buckets, m); err != nil {
+		return err
+	}
+	if err := f.client.Start(); err != nil {
+		return err
+	}
+	if err := f.lock(hidden); err != nil {
+		return err
+	}
+	if err := sortFile(f.locked, f.size, all); err != nil {
+		return err
+	}
+	return os.Rename(hidden, f.path)
+}
+
+// check refuses what speed would damage the file with.
+func check(all []metric, buckets []string, m *moment) error {
+	items, names := make(map[uint32]bool), make(map[string]bool)
+	for _, m := range all {
+		switch {
+		case m.name == "" || len(m.name) > maxName || names[m.name]:
+			return fmt.Errorf("metric %q: the name is empty, too long or not the only one", m.name)
+		case m.item < 1 || m.item > maxItem || items[m.item]:
+			return fmt.Errorf("metric %s: item %d is out of range or not the only one", m.name, m.item)
+		case len(m.short) > maxText || len(m.long) > maxText:
+			return fmt.Errorf("metric %s: a help text is longer than %d bytes", m.name, maxText)
+		}
+		items[m.item], names[m.name] = true, true
+	}
+	instances := make(map[string]bool)
+	for _, name := range buckets {
+		if name == "" || len(name) > maxName || instances[name] {
+			return fmt.Errorf("instance %q: the name is empty, too long or not the only one", name)
+		}
+		instances[name] = true
+	}
+	for _, metric := range all {
+		if metric.text != nil && len(metric.text(m)) > maxText {
+			return fmt.Errorf("metric %s: the value is longer than %d bytes", metric.name, maxText)
+		}
+	}
+	return nil
+}
+
+// unused says whether a file may be replaced: there is none, or its owner is gone.
+func unused(path string) error {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // should it be a named pipe
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return errInUse
+		}
+		return fmt.Errorf("lock %s: %w", path, err)
+	}
+	return nil
+}
+
+// register tells speed of all metrics, with the values of the moment.
+func (f *file) register(all []metric, buckets []string, m *moment) error {
+	domain, err := newDomain(buckets)
+	if err != nil {
+		return err
+	}
+	add := func(m *metric, made speed.Metric, err error) error {
+		if err == nil {
+			err = setPrivate(reflect.ValueOf(made), "id", m.item)
+		}
+		if err == nil {
+			err = f.client.Register(made)
+		}
+		if err != nil {
+			return fmt.Errorf("metric %s: %w", m.name, err)
+		}
+		return nil
+	}
+	for i := range all {
+		metric := &all[i]
+		if metric.spread != nil {
+			counts := metric.spread(m)
+			values := make(speed.Instances, len(buckets))
+			for j, name := range buckets {
+				values[name] = boxed(metric.typ, counts[j])
+			}
+			vector, err := speed.NewPCPInstanceMetric(values, metric.name, domain, metric.typ, metric.sem, metric.units, metric.short, metric.long)
+			if err := add(metric, vector, err); err != nil {
+				return err
+			}
+			for _, name := range buckets {
+				f.set = append(f.set, func(number uint64) error {
+					return vector.SetInstance(boxed(metric.typ, number), name)
+				})
+			}
+			continue
+		}
+		var value any
+		if metric.text != nil {
+			value = metric.text(m)
+		} else {
+			value = boxed(metric.typ, metric.number(m))
+		}
+		single, err := speed.NewPCPSingletonMetric(value, metric.name, metric.typ, metric.sem, metric.units, metric.short, metric.long)
+		if err := add(metric, single, err); err != nil {
+			return err
+		}
+		if metric.number != nil {
+			f.set = append(f.set, func(number uint64) error { return single.Set(boxed(metric.typ, number)) })
+		}
+	}
+	return nil
+}
+
+// boxed is a number as speed wants it.
+func boxed(t speed.MetricType, number uint64) any {
+	switch t {
+	case speed.Uint32Type:
+		return uint32(number)
+	case speed.DoubleType:
+		return math.Float64frombits(number)
+	}
+	return number
+}
+
+// lock takes the lock that others look for.
+func (f *file) lock(path string) error {
+	locked, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	f.locked = locked
+	if err := unix.Flock(int(locked.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("lock %s: %w", path, err)
+	}
+	info, err := locked.Stat()
+	if err != nil {
+		return err
+	}
+	f.size = info.Size()
+	return nil
+}
+
+// write sets the number of a slot. It is not called after close.
+func (f *file) write(slot int, number uint64) error { return f.set[slot](number) }
+
+// errLost means that somebody has taken the file away.
+var errLost = errors.New("the file was removed or cut short")
+
+// intact returns errLost if the file is no longer in its place, or shorter, when to write to the
+// mapping would be a SIGBUS.
+func (f *file) intact() error {
+	info, err := f.locked.Stat()
+	if err != nil {
+		return err
+	}
+	inPlace, err := os.Lstat(f.path)
+	if err != nil || !os.SameFile(info, inPlace) || info.Size() < f.size {
+		return errLost
+	}
+	return nil
+}
+
+// close removes the file, unless it is no longer ours, and gives up the mapping.
+func (f *file) close() error {
+	var err error
+	if f.intact() == nil {
+		err = os.Remove(f.path)
+	}
+	f.release()
+	return err
+}
+
+// release gives up what the process holds of the file.
+func (f *file) release() {
+	_ = f.client.Stop() // it is an error to stop what has not been started, and there is nobody to tell
+	if f.locked != nil {
+		f.locked.Close()
+	}
+}
