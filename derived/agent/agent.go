@@ -74,6 +74,7 @@ type Agent struct {
 	clock    uint64    // counts evaluations asked for
 	constant []*sample // without values, for metrics made of constants
 	history  []derived.Sample
+	ages     ages
 	wanted   []*feed
 	insts    []pdu.Inst
 	bits     []uint64
@@ -96,8 +97,9 @@ func New(o Options) *Agent {
 	}
 	a := &Agent{
 		options: o, log: o.Log,
-		views: newViews(), clients: make(map[pmda.Client]client),
+		clients: make(map[pmda.Client]client),
 	}
+	a.views = newViews(&a.stats)
 	a.constant = []*sample{{at: o.Now(), taken: o.Now(), names: &a.names}}
 	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
 	a.schedule = newSchedule(a.sampler, o.Now, o.Interval)
@@ -147,23 +149,25 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 
 // Instances implements pmda.Agent. The domains of operands are their own agents' business.
 func (a *Agent) Instances(_ pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
-	if d != definitionInDom(a.options.Domain) {
+	own := a.inDom(d)
+	if own == nil {
 		return nil, pdu.ErrInDom
 	}
-	return a.service.Load().instances, nil
+	return own.instances(a.service.Load()), nil
 }
 
 // Text implements pmda.Texter.
 func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error) {
 	short := t&pdu.TextOneLine != 0
 	if t&pdu.TextInDom != 0 {
+		own := a.inDom(pdu.InDom(ident))
 		switch {
-		case pdu.InDom(ident) != definitionInDom(a.options.Domain):
+		case own == nil:
 			return "", pdu.ErrText
 		case short:
-			return "definitions of derived metrics", nil
+			return own.short, nil
 		}
-		return "One instance for each definition in the configuration files.", nil
+		return own.long, nil
 	}
 	id := pdu.PMID(ident)
 	if c := a.control(id); c != nil {

@@ -189,6 +189,15 @@ func TestControlMetrics(t *testing.T) {
 	for _, name := range []string{"sample.stale", "reload_time"} {
 		assert.GreaterOrEqual(t, number(name), 0.0, name)
 	}
+	for _, name := range []string{"request_time", "upstream.time", "sample.age.first"} {
+		values := h.fetch(h.id("derived.control." + name))[0].Values
+		require.Len(t, values, numBuckets, name)
+		total := uint64(0)
+		for _, v := range values {
+			total += v.Bits
+		}
+		assert.Positive(t, total, name)
+	}
 	assert.Equal(t, "1.2.3", string(h.fetch(h.id("derived.control.version"))[0].Values[0].Bytes))
 
 	each := func(name string) map[string]string {

@@ -15,11 +15,14 @@ const controlCluster = 0
 // controlReload is the item of the metric that a store of makes us read the configuration again.
 const controlReload = 0
 
-// definitionSerial is the serial of the instance domain with one instance for each definition.
-const definitionSerial = 0
+// The serials of our own instance domains.
+const (
+	definitionSerial = 0 // one instance for each definition
+	bucketSerial     = 1 // one for each bucket of a histogram
+)
 
 // control is one metric about the agent itself: a singular one has a number or a text, one over the
-// definitions a value for each.
+// definitions a value for each, a histogram one for each bucket.
 type control struct {
 	item  int
 	name  string // below derived.control
@@ -32,6 +35,7 @@ type control struct {
 	number func(a *Agent, s *service) uint64 // as in derived.Vector.Bits; nil: not a number
 	text   func(a *Agent) string
 	each   func(a *Agent, m *metric, now time.Time) (string, uint64)
+	spread func(a *Agent, sum *Buckets)
 }
 
 // controls is the table of derived.control.*, by item. The file help at the top of the source tree
@@ -98,7 +102,7 @@ func makeControls() []control {
 			item: 8, name: "contexts", typ: pdu.TypeU32, sem: pdu.SemInstant, units: count,
 			short:  "number of client contexts with a history",
 			long:   "A context that fetches several lists of metrics counts once for each list.",
-			number: func(a *Agent, _ *service) uint64 { return uint64(len(a.views.byKey)) },
+			number: func(a *Agent, _ *service) uint64 { return uint64(a.stats.contexts.Load()) },
 		},
 		{
 			item: 9, name: "sample.oldest", typ: pdu.TypeDouble, sem: pdu.SemInstant, units: millisec,
@@ -150,7 +154,7 @@ func makeControls() []control {
 			item: 18, name: "contexts_dropped", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
 			short:  "number of client contexts whose history was dropped to make room for others",
 			long:   "It is bounded how many contexts have a history. Those idle longest are dropped, and start anew\nwith their next fetch.",
-			number: func(a *Agent, _ *service) uint64 { return a.views.dropped },
+			number: func(a *Agent, _ *service) uint64 { return a.stats.contextsDropped.Load() },
 		},
 		{
 			item: 20, name: "definition.state", typ: pdu.TypeString, sem: pdu.SemDiscrete, units: none,
@@ -185,8 +189,50 @@ func makeControls() []control {
 				return "", noAge
 			},
 		},
+		{
+			item: 30, name: "request_time", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of requests by the time that they took",
+			long:   spreadText + "From the arrival of a request to the end of its reply.",
+			spread: func(a *Agent, sum *Buckets) { a.stats.requestTime.add(sum) },
+		},
+		{
+			item: 31, name: "upstream.time", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of fetches that the agent has sent to pmcd, by the time until their answer",
+			long:   spreadText + "While pmcd works on such a fetch it serves nobody else.",
+			spread: func(a *Agent, sum *Buckets) { a.stats.upstreamTime.add(sum) },
+		},
+		{
+			item: 32, name: "sample.age.first", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of metrics served to first fetches by the age of their sample",
+			long:   spreadText + ageText + "These are the first fetches of a list of metrics by each context.",
+			spread: func(a *Agent, sum *Buckets) { a.stats.ages[firstFetch].add(sum) },
+		},
+		{
+			item: 33, name: "sample.age.second", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of metrics served to second fetches by the age of their sample",
+			long:   spreadText + ageText + "The second fetch of a context comes after an interval that is not known yet.",
+			spread: func(a *Agent, sum *Buckets) { a.stats.ages[secondFetch].add(sum) },
+		},
+		{
+			item: 34, name: "sample.age.regular", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of metrics served to foretold fetches by the age of their sample",
+			long:   spreadText + ageText + "These are the third and later fetches of contexts that fetch at regular intervals.",
+			spread: func(a *Agent, sum *Buckets) { a.stats.ages[regularFetch].add(sum) },
+		},
+		{
+			item: 35, name: "sample.age.irregular", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of metrics served to other fetches by the age of their sample",
+			long:   spreadText + ageText + "These are the third and later fetches of contexts that fetch at times of no pattern.",
+			spread: func(a *Agent, sum *Buckets) { a.stats.ages[irregularFetch].add(sum) },
+		},
 	}
 }
+
+const (
+	spreadText = "Each instance counts those that are longer than the bound of the instance before and at most as\n" +
+		"long as its own, which is its name, in milliseconds. "
+	ageText = "The age is from the moment at which the agent asked for\nthe sample to the arrival of the request. "
+)
 
 func truth(b bool) uint64 {
 	if b {
@@ -220,13 +266,50 @@ func (c *control) fullName() string { return Root + ".control." + c.name }
 
 func (c *control) desc(id pdu.PMID) pdu.Desc {
 	d := pdu.Desc{PMID: id, Type: c.typ, InDom: pdu.NoInDom, Sem: c.sem, Units: c.units}
-	if c.each != nil {
+	switch {
+	case c.each != nil:
 		d.InDom = definitionInDom(id.Domain())
+	case c.spread != nil:
+		d.InDom = bucketInDom(id.Domain())
 	}
 	return d
 }
 
 func definitionInDom(domain int) pdu.InDom { return pdu.NewInDom(domain, definitionSerial) }
+func bucketInDom(domain int) pdu.InDom     { return pdu.NewInDom(domain, bucketSerial) }
+
+// ownInDom describes one of our own instance domains.
+type ownInDom struct {
+	id          pdu.InDom
+	short, long string
+	instances   func(*service) []pdu.Instance
+}
+
+// inDom finds one of our own instance domains; nil if it is none.
+func (a *Agent) inDom(d pdu.InDom) *ownInDom {
+	switch d {
+	case definitionInDom(a.options.Domain):
+		return &ownInDom{
+			d, "definitions of derived metrics", "One instance for each definition in the configuration files.",
+			func(s *service) []pdu.Instance { return s.instances },
+		}
+	case bucketInDom(a.options.Domain):
+		return &ownInDom{
+			d, "classes of durations", "Each is named after the longest duration in it, in milliseconds.",
+			func(*service) []pdu.Instance { return bucketInstances() },
+		}
+	}
+	return nil
+}
+
+func bucketInstances() []pdu.Instance {
+	names := BucketNames()
+	all := make([]pdu.Instance, len(names))
+	for i, name := range names {
+		all[i] = pdu.Instance{ID: pdu.Inst(i), Name: name}
+	}
+	return all
+}
 
 // fetch writes the value set of a control metric.
 func (c *control) fetch(a *Agent, s *service, req *pmda.FetchRequest, id pdu.PMID, w *pdu.ResultWriter) {
@@ -239,6 +322,9 @@ func (c *control) fetch(a *Agent, s *service, req *pmda.FetchRequest, id pdu.PMI
 	case c.text != nil:
 		a.blobs = append(a.blobs, []byte(c.text(a)))
 		w.Strings(id, c.typ, nil, a.blobs)
+		return
+	case c.spread != nil:
+		c.fetchSpread(a, req, id, w)
 		return
 	}
 	sel := req.Profile.Selects(definitionInDom(id.Domain()))
@@ -264,6 +350,23 @@ func (c *control) fetch(a *Agent, s *service, req *pmda.FetchRequest, id pdu.PMI
 	default:
 		w.Numbers(id, c.typ, a.insts, a.bits)
 	}
+}
+
+// fetchSpread writes the value set of a histogram.
+func (c *control) fetchSpread(a *Agent, req *pmda.FetchRequest, id pdu.PMID, w *pdu.ResultWriter) {
+	var sum Buckets
+	c.spread(a, &sum)
+	sel := req.Profile.Selects(bucketInDom(id.Domain()))
+	for i, n := range sum {
+		if sel.Includes(pdu.Inst(i)) {
+			a.insts, a.bits = append(a.insts, pdu.Inst(i)), append(a.bits, n)
+		}
+	}
+	if len(a.insts) == 0 {
+		w.Fail(id, 0)
+		return
+	}
+	w.Numbers(id, c.typ, a.insts, a.bits)
 }
 
 // failed counts the definitions that are wrong, those aside that are among Config.Failures.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"time"
 
 	"pmdaderived/derived"
 	"pmdaderived/pdu"
@@ -24,6 +25,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	for i := range v.entries {
 		a.serve(svc, req, &v.entries[i], w)
 	}
+	a.noteAges(req.Arrived)
 	return nil
 }
 
@@ -33,6 +35,7 @@ func (a *Agent) advance(v *view, req *pmda.FetchRequest) {
 	if len(v.feeds) == 0 {
 		return
 	}
+	a.ages.kind = v.plan.kind()
 	a.takeSamples(v, req)
 	a.sampler.want(req.Arrived, minGap, a.wanted...)
 	a.schedule.fetched(&v.plan, req.Arrived, v.feeds)
@@ -73,9 +76,28 @@ func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.Res
 		a.stats.stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
 	default:
-		a.stats.served(req.Arrived.Sub(e.seen[0].taken))
+		if taken := e.seen[0].taken; taken != a.ages.taken {
+			a.noteAges(req.Arrived)
+			a.ages.taken = taken
+		}
+		a.ages.metrics++
 		a.write(m, a.evaluate(svc, e.seen, m.derived), req.Profile, w)
 	}
+}
+
+// ages counts the metrics of one fetch that are served from samples of the same moment.
+type ages struct {
+	kind    fetchKind
+	taken   time.Time
+	metrics uint64
+}
+
+// noteAges records how old the sample is that the last metrics were served from.
+func (a *Agent) noteAges(now time.Time) {
+	if a.ages.metrics > 0 {
+		a.stats.served(a.ages.kind, now.Sub(a.ages.taken), a.ages.metrics)
+	}
+	a.ages.metrics = 0
 }
 
 // serveOther answers for what is not a definition.

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -11,39 +13,49 @@ import (
 	"pmdaderived/pdu"
 )
 
-// helpTexts reads a file in the format of newhelp(1): "@ name one line", then the full text.
-func helpTexts(t *testing.T, path string) (texts map[string][2]string, order []string) {
-	t.Helper()
-	file, err := os.ReadFile(path)
-	require.NoError(t, err)
-	texts = make(map[string][2]string)
-	for entry := range strings.SplitSeq("\n"+string(file), "\n@ ") {
-		head, body, _ := strings.Cut(entry, "\n")
-		name, oneLine, ok := strings.Cut(head, " ")
-		if !ok || strings.HasPrefix(entry, "\n#") || strings.HasPrefix(entry, "#") {
-			continue // comments in front of the first entry
-		}
-		assert.NotContains(t, texts, name)
-		texts[name] = [2]string{oneLine, strings.TrimSpace(body)}
-		order = append(order, name)
-	}
-	return texts, order
-}
+var update = flag.Bool("update", false, "write the file help at the top of the source tree")
+
+const helpHeader = `#
+# Help texts of the agent's own metrics, in the format of newhelp(1).
+#
+# The daemon serves these texts by itself: this copy is for people and for tools that read help
+# files. A test compares the two. Definitions bring their own texts.
+#
+`
 
 // The help file of the source tree says what the agent says.
 func TestHelpFile(t *testing.T) {
-	texts, order := helpTexts(t, "../../help")
-	var want []string
-	for _, c := range controls {
-		want = append(want, c.fullName())
-		assert.Equal(t, [2]string{c.short, c.long}, texts[c.fullName()], c.fullName())
+	var want strings.Builder
+	want.WriteString(helpHeader)
+	entry := func(name, short, long string) {
+		assert.NotContains(t, short, "\n", name)
+		fmt.Fprintf(&want, "\n@ %s %s\n", name, short)
+		if long != "" {
+			fmt.Fprintln(&want, long)
+		}
 	}
-	assert.Equal(t, append(want, "DERIVED.0"), order)
-
 	a := &Agent{options: Options{Domain: testDomain}}
-	short, err := a.Text(0, uint32(definitionInDom(testDomain)), pdu.TextInDom|pdu.TextOneLine)
+	for _, c := range controls {
+		entry(c.fullName(), c.short, c.long)
+	}
+	for serial := 0; ; serial++ {
+		own := a.inDom(pdu.NewInDom(testDomain, serial))
+		if own == nil {
+			break
+		}
+		entry(fmt.Sprintf("DERIVED.%d", serial), own.short, own.long)
+		short, err := a.Text(0, uint32(own.id), pdu.TextInDom|pdu.TextOneLine)
+		require.NoError(t, err)
+		assert.Equal(t, own.short, short)
+		long, err := a.Text(0, uint32(own.id), pdu.TextInDom|pdu.TextHelp)
+		require.NoError(t, err)
+		assert.Equal(t, own.long, long)
+	}
+	const path = "../../help"
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(want.String()), 0o644))
+	}
+	got, err := os.ReadFile(path)
 	require.NoError(t, err)
-	long, err := a.Text(0, uint32(definitionInDom(testDomain)), pdu.TextInDom|pdu.TextHelp)
-	require.NoError(t, err)
-	assert.Equal(t, [2]string{short, long}, texts["DERIVED.0"])
+	assert.Equal(t, want.String(), string(got), "go test ./derived/agent -run TestHelpFile -update writes it")
 }

@@ -85,6 +85,19 @@ func (p *plan) steady() bool {
 	return 2*n > len(p.intervals)
 }
 
+// kind is what the fetch that is there now is to the context.
+func (p *plan) kind() fetchKind {
+	switch {
+	case p.fetches == 0:
+		return firstFetch
+	case p.fetches == 1:
+		return secondFetch
+	case p.expected.IsZero():
+		return irregularFetch
+	}
+	return regularFetch
+}
+
 // pace is how often to sample for a context that cannot be foretold.
 func (p *plan) pace() time.Duration {
 	return min(max(p.intervals[len(p.intervals)-1]/4, leastPace), mostPace)

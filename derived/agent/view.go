@@ -63,16 +63,16 @@ type entry struct {
 
 // views are all contexts that fetch.
 type views struct {
+	stats    *stats
 	seed     maphash.Seed
-	entries  int    // of all views
-	dropped  uint64 // contexts that had to start anew to make room
+	entries  int // of all views
 	byKey    map[viewKey]*view
 	ofClient map[pmda.Client]map[viewKey]struct{}
 }
 
-func newViews() *views {
+func newViews(st *stats) *views {
 	return &views{
-		seed: maphash.MakeSeed(), byKey: make(map[viewKey]*view),
+		stats: st, seed: maphash.MakeSeed(), byKey: make(map[viewKey]*view),
 		ofClient: make(map[pmda.Client]map[viewKey]struct{}),
 	}
 }
@@ -91,6 +91,7 @@ func (vs *views) of(s *service, req *pmda.FetchRequest, end func(*view)) *view {
 			v.entries[i].id = id
 		}
 		vs.byKey[key] = v
+		vs.stats.contexts.Add(1)
 		if vs.ofClient[key.client] == nil {
 			vs.ofClient[key.client] = make(map[viewKey]struct{})
 		}
@@ -141,13 +142,14 @@ func (vs *views) evict(end func(*view)) {
 			oldest = v
 		}
 	}
-	vs.dropped++
+	vs.stats.contextsDropped.Add(1)
 	vs.remove(oldest, end)
 }
 
 func (vs *views) remove(v *view, end func(*view)) {
 	end(v)
 	vs.entries -= len(v.entries)
+	vs.stats.contexts.Add(-1)
 	delete(vs.byKey, v.key)
 	delete(vs.ofClient[v.key.client], v.key)
 	if len(vs.ofClient[v.key.client]) == 0 {

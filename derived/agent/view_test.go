@@ -293,6 +293,41 @@ func TestStaleSamples(t *testing.T) {
 	}
 }
 
+// The age of every sample that is served is counted by what the fetch was to its context.
+func TestAgesByKindOfFetch(t *testing.T) {
+	b := newBench(t, conf("c = up.count", "d = 2 * up.count"))
+	sum := func() (all [fetchKinds]uint64) {
+		for kind := range all {
+			var buckets Buckets
+			b.agent.stats.ages[kind].add(&buckets)
+			for i, n := range buckets {
+				require.True(t, n == 0 || BucketNames()[i] == "4", "age of %v", BucketNames()[i])
+				all[kind] += n
+			}
+		}
+		return all
+	}
+	for _, row := range []struct {
+		after time.Duration
+		want  [fetchKinds]uint64 // first, second, regular, irregular
+	}{
+		{time.Second, [fetchKinds]uint64{2, 0, 0, 0}},
+		{time.Second, [fetchKinds]uint64{2, 2, 0, 0}},
+		{time.Second, [fetchKinds]uint64{2, 2, 2, 0}},
+		{5 * time.Second, [fetchKinds]uint64{2, 2, 4, 0}}, // foretold, though it came late
+		{9 * time.Second, [fetchKinds]uint64{2, 2, 6, 0}},
+		{3 * time.Second, [fetchKinds]uint64{2, 2, 6, 2}},
+	} {
+		b.pass(row.after)
+		b.sample(1, "c")
+		b.sample(1, "d")
+		b.pass(4 * ms)
+		b.fetch(1, 0, "c", "d")
+		b.pass(-4 * ms)
+		assert.Equal(t, row.want, sum())
+	}
+}
+
 // History goes on after a gap in which there was nothing to serve.
 func TestHistoryOutlivesAGap(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
@@ -359,7 +394,7 @@ func TestViewsAreBounded(t *testing.T) {
 		b.pass(time.Nanosecond)
 		b.fetch(pmda.Client(maxViews), 0, "d") // one too many
 		assert.Len(t, b.agent.views.byKey, maxViews)
-		assert.EqualValues(t, 1, b.agent.views.dropped)
+		assert.EqualValues(t, 1, b.agent.stats.contextsDropped.Load())
 		assert.Equal(t, "10", b.value(2, 0, "d"))
 		assert.Equal(t, "no value", b.value(1, 0, "d"), "it was idle longest")
 		assert.Len(t, b.agent.views.ofClient, maxViews)
