@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"pmdaderived/pdu"
 )
 
 const (
@@ -23,7 +25,7 @@ func (b *bench) awaitValue(ctx context.Context, host, name string) error {
 		if err != nil || found[0].Code < 0 {
 			return false, nil
 		}
-		res, err := c.Fetch(ctx, ids(found[0].PMID))
+		res, err := c.Fetch(ctx, []pdu.PMID{found[0].PMID})
 		if err != nil {
 			return false, err
 		}

@@ -43,8 +43,10 @@ func figureNames() []string {
 }
 
 // figures reads them: one lookup and one fetch of metrics that have no operands, over a connection of its own.
-func (b *bench) figures(ctx context.Context) (f figures, err error) {
-	c, err := dial(ctx, b.host())
+func (b *bench) figures(ctx context.Context) (figures, error) { return readFigures(ctx, b.host()) }
+
+func readFigures(ctx context.Context, host string) (f figures, err error) {
+	c, err := dial(ctx, host)
 	if err != nil {
 		return f, err
 	}

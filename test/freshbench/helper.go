@@ -51,9 +51,9 @@ func serve(a pmda.Agent) error {
 	return (&pmda.Server{Agent: a}).Serve(context.Background(), in, out)
 }
 
-// openShared opens a file that an agent adds lines to and others read, whoever they are.
+// openShared opens a file that an agent adds lines to and others read. It exists, for agents are not always the same user.
 func openShared(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 }
 
 func parsePositive(what, text string) (int, error) {

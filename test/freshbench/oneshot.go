@@ -158,8 +158,11 @@ func (b *bench) load(ctx context.Context, clients int) (what string, stop func()
 			return 0, err
 		}
 		lines, err := t.wait()
-		if err != nil || len(lines) != 2 {
-			return 0, fmt.Errorf("busy clients: %d lines, %w", len(lines), err)
+		switch {
+		case err != nil:
+			return 0, err
+		case len(lines) != 2:
+			return 0, fmt.Errorf("busy clients: %d lines", len(lines))
 		}
 		fetches, err := strconv.ParseUint(lines[1].text, 10, 64)
 		return float64(fetches) / took, err

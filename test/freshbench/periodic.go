@@ -31,14 +31,15 @@ func periodic(ctx context.Context, b *bench) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	until := "-T" + strconv.FormatFloat(length.Seconds(), 'f', -1, 64) + "s"
+	// samples is how often a tool fetches, the first time included: at the end of its time pmval does not show its last value.
+	samples := func(interval time.Duration) string { return fmt.Sprintf("-s%d", length/interval+1) }
 	archive := b.file("archive")
 	var tools []*tool
 	for _, args := range [][]string{
-		{"pmval", "-t1", until, "derived.now"},
-		{"pmval", "-t0.1", until, "derived.now"},
-		{"pmrep", "-ocsv", "-r", "-t2", until, "derived.now"},
-		{"pmlogger", "-c", b.file("logger.conf"), "-l", b.file("logger.log"), until, archive},
+		{"pmval", "-t1", samples(time.Second), "derived.now"},
+		{"pmval", "-t0.1", samples(time.Second / 10), "derived.now"},
+		{"pmrep", "-ocsv", "-r", "-t2", samples(2 * time.Second), "derived.now"},
+		{"pmlogger", "-c", b.file("logger.conf"), "-l", b.file("logger.log"), "-T" + seconds(length), archive},
 	} {
 		t, err := start(ctx, b.pmcd, nil, args...)
 		if err != nil {
@@ -85,7 +86,7 @@ func thirdOn(all []time.Duration) []time.Duration { return all[min(2, len(all)):
 // periodicRows tells what became of the tools: by the daemon, by the lines of pmval and pmrep, by how many values
 // there were in all, and by the records of pmlogger.
 func periodicRows(f figures, lines durations, shown int, records durations) []Row {
-	const what = "pmval -t 1, -t 0.1, pmrep -t 2, pmlogger 1 s, 10 s"
+	const what = "periodic tools"
 	all := f.ages[regularFetch].plus(f.ages[irregularFetch])
 	measured, target, ok := judge(all, later())
 	rows := []Row{{
@@ -116,6 +117,9 @@ func periodicRows(f figures, lines durations, shown int, records durations) []Ro
 		OK: perFetch <= mostUpstream, Timed: true,
 	})
 }
+
+// seconds writes a duration as tools take it.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s" }
 
 // lastNumber finds the value at the end of a line of pmval or pmrep.
 func lastNumber(text string) (uint64, bool) {

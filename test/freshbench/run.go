@@ -109,10 +109,19 @@ type bench struct {
 	options Options
 	dir     string // readable for everybody
 	pmcd    *pmcdtest.PMCD
+
+	// Of pmcds that have ended:
+	longest  time.Duration // request of their daemons
+	timeouts []string      // lines of their logs
 }
 
+// keptContexts is how many clients keep a context and fetch at their own times, each its own metric: those of one
+// metric would keep it fresh for each other.
+const keptContexts = 8
+
 // definitions are what the daemon serves.
-const definitions = `now = clock.now
+func definitions() string {
+	text := `now = clock.now
 seldom = clock.now
 counter = clock.ticks
 step = delta(clock.ticks)
@@ -120,6 +129,11 @@ rate.ticks = rate(clock.ticks)
 rate.swing = rate(clock.swing)
 slow = slow.value
 `
+	for i := range keptContexts {
+		text += fmt.Sprintf("kept.k%d = clock.now\n", i)
+	}
+	return text
+}
 
 func newBench(o Options) (b *bench, err error) {
 	if o.Log == nil {
@@ -151,8 +165,17 @@ func (b *bench) prepare() error {
 			return err
 		}
 	}
-	if err := os.WriteFile(b.file("derived.conf"), []byte(definitions), 0o644); err != nil {
+	if err := os.WriteFile(b.file("derived.conf"), []byte(definitions()), 0o644); err != nil {
 		return err
+	}
+	// Agents that are started again are no longer root.
+	for _, name := range []string{"arrivals", "naps"} {
+		if err := os.WriteFile(b.file(name), nil, 0o644); err != nil {
+			return err
+		}
+		if err := os.Chmod(b.file(name), 0o666); err != nil {
+			return err
+		}
 	}
 	p, err := pmcdtest.Launch(pmcdtest.Config{Agents: []pmcdtest.Agent{
 		{Name: "clock", Domain: clockDomain, PMNS: clockPMNS, Command: []string{b.file("helper"), clockHelper, b.file("arrivals")}},
