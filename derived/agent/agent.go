@@ -66,6 +66,7 @@ type Agent struct {
 	sampler  *sampler
 	schedule *schedule
 	binder   *binder
+	self     string // our process identifier, as pmcd tells it of its clients
 
 	// What follows belongs to the request loop.
 	views    *views
@@ -85,6 +86,7 @@ type Agent struct {
 type client struct {
 	known   bool // it has a user identifier
 	uid     int
+	since   time.Time // when it was heard of first
 	fetched time.Time // when its last FETCH came
 	ahead   *plan     // for metrics that it has looked up since; nil: none
 }
@@ -96,7 +98,7 @@ func New(o Options) *Agent {
 		o.Now = time.Now
 	}
 	a := &Agent{
-		options: o, log: o.Log,
+		options: o, log: o.Log, self: strconv.Itoa(os.Getpid()),
 		clients: make(map[pmda.Client]client),
 	}
 	a.views = newViews(&a.stats)
@@ -140,7 +142,7 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 		}
 		return pdu.Desc{}, pdu.ErrPMID
 	}
-	a.interest(m, minGap)
+	a.interest(m, metadata)
 	if !m.described {
 		return pdu.Desc{}, m.code()
 	}
@@ -180,7 +182,7 @@ func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error
 	if m == nil {
 		return "", pdu.ErrPMID
 	}
-	a.interest(m, minGap)
+	a.interest(m, metadata)
 	return m.text(short), nil
 }
 
@@ -206,7 +208,7 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	id, err := svc.names.Lookup(c, name)
 	if err == nil {
 		if m := svc.byID[id]; m != nil {
-			a.interest(m, a.gap(c))
+			a.interest(m, a.lookup(c))
 			a.lookAhead(c, m)
 		}
 	}
@@ -218,7 +220,7 @@ func (a *Agent) lookAhead(c pmda.Client, m *metric) {
 	if m.feed == nil {
 		return
 	}
-	who := a.clients[c]
+	who := a.client(c, a.options.Now())
 	if who.ahead == nil {
 		who.ahead = &plan{index: -1, once: true}
 		a.clients[c] = who
@@ -230,7 +232,7 @@ func (a *Agent) lookAhead(c pmda.Client, m *metric) {
 func (a *Agent) Names(c pmda.Client, id pdu.PMID) ([]string, error) {
 	svc := a.service.Load()
 	if m := svc.byID[id]; m != nil {
-		a.interest(m, minGap)
+		a.interest(m, metadata)
 	}
 	return svc.names.Names(c, id)
 }
@@ -250,26 +252,45 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 		}
 	}
 	a.sampler.drain()
-	a.sampler.want(a.options.Now(), a.gap(c), feeds...)
+	a.sampler.want(a.options.Now(), a.lookup(c), feeds...)
 	return svc.names.Traverse(c, name)
 }
 
 // interest is shown by a request for metadata: most clients fetch the metric next. The request for
 // its operands is written before our reply is, and pmcd gets to it before the client's own fetch.
-// A sample younger than gap will do.
-func (a *Agent) interest(m *metric, gap time.Duration) {
+func (a *Agent) interest(m *metric, n need) {
 	if m.derived == nil {
 		signal(a.binder.missed)
 		return
 	}
 	a.sampler.drain()
-	a.sampler.want(a.options.Now(), gap, m.feed)
+	a.sampler.want(a.options.Now(), n, m.feed)
 }
 
-// gap is the age up to which a sample is new to a client that looks names up: minGap, but what was
-// sampled before its last fetch is not new, since it may have stored something meanwhile.
-func (a *Agent) gap(c pmda.Client) time.Duration {
-	return min(minGap, a.options.Now().Sub(a.clients[c].fetched))
+// metadata is what a client needs that asks about a metric it knows.
+//
+//nolint:gochecknoglobals // a constant
+var metadata = need{gap: minGap, burst: true}
+
+// lookup is what a client needs that looks names up: what was sampled before it connected, or before
+// its last fetch, is not new to it, since it may have changed something meanwhile.
+func (a *Agent) lookup(c pmda.Client) need {
+	who := a.client(c, a.options.Now())
+	n := need{gap: minGap, after: who.since, burst: true}
+	if who.fetched.After(n.after) {
+		n.after = who.fetched
+	}
+	return n
+}
+
+// client returns what is known of a client, who may be new.
+func (a *Agent) client(c pmda.Client, now time.Time) client {
+	who, ok := a.clients[c]
+	if !ok {
+		who.since = now
+		a.clients[c] = who
+	}
+	return who
 }
 
 // Store implements pmda.Storer: a value for derived.control.reload makes us read the configuration.
@@ -296,12 +317,16 @@ func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 
 // Attribute implements pmda.AttributeWatcher.
 func (a *Agent) Attribute(c pmda.Client, attr pdu.Attribute, value string) {
-	if attr != pdu.AttrUserID {
-		return
+	who := a.client(c, a.options.Now())
+	switch attr {
+	case pdu.AttrUserID:
+		uid, err := strconv.ParseUint(value, 10, 32)
+		who.known, who.uid = err == nil, int(uid)
+	case pdu.AttrProcessID:
+		if value == a.self {
+			a.binder.place(int(c))
+		}
 	}
-	uid, err := strconv.ParseUint(value, 10, 32)
-	who := a.clients[c]
-	who.known, who.uid = err == nil, int(uid)
 	a.clients[c] = who
 }
 
@@ -312,6 +337,7 @@ func (a *Agent) EndContext(c pmda.Client) {
 	}
 	delete(a.clients, c)
 	a.views.end(c, a.endView)
+	a.binder.freed(int(c))
 }
 
 func (a *Agent) endView(v *view) { a.schedule.end(&v.plan) }
@@ -344,7 +370,7 @@ func (a *Agent) sampleAge(m *metric, now time.Time) int64 {
 	if m.feed.newest() == nil {
 		return -1
 	}
-	return int64(m.feed.age(now))
+	return int64(now.Sub(m.feed.newest().taken))
 }
 
 func double(f float64) uint64 { return math.Float64bits(f) }

@@ -176,13 +176,13 @@ func TestControlMetrics(t *testing.T) {
 	}
 	for name, want := range map[string]float64{
 		"definitions": 12, "bound": 10, "failed": 1, "reload": 0, "upstream.connected": 1, "upstream.errors": 0,
-		"contexts_dropped": 0,
+		"contexts_dropped": 0, "upstream.slow_agents": 0,
 	} {
 		assert.InDelta(t, want, number(name), 0, name)
 	}
 	for _, name := range []string{
 		"requests", "request_longest", "values", "evaluations", "contexts", "sample.oldest", "upstream.fetches",
-		"upstream.metrics", "upstream.longest",
+		"upstream.metrics", "upstream.longest", "upstream.busy",
 	} {
 		assert.Positive(t, number(name), name)
 	}
@@ -659,7 +659,7 @@ func TestKeptWarm(t *testing.T) {
 	u := newUpstream(t)
 	u.onRequest(func(_ int, f pdu.Frame) bool {
 		if f.Kind == pdu.KindHighResFetch {
-			u.tick(time.Second, nil)
+			u.Update(func() { u.Time = time.Now() })
 		}
 		return true
 	})

@@ -42,11 +42,11 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 	a.service.Store(svc)
 
 	at := time.Unix(1_000_000, 0)
-	maker := newSampleMaker(&a.names)
+	maker := newSampleMaker(&a.names, at)
 	made := make([]*sample, samples)
 	for i := range made {
 		at = at.Add(time.Second)
-		made[i] = maker.make(&pmapi.Result{Time: at, Sets: sets}, at, operands, func(pdu.InDom) {})
+		made[i] = maker.make(&pmapi.Result{Time: at, Sets: sets}, at, at, operands, func(pdu.InDom) {})
 	}
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
 	for _, m := range svc.metrics {

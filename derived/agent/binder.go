@@ -52,6 +52,8 @@ type binder struct {
 	changed chan struct{} // pmcd announced other agents or names
 	lost    chan error    // a sampler connection failed
 	stale   chan struct{} // instances changed in domains of dirty
+	slots   chan int      // where pmcd has put a connection of ours
+	better  chan struct{} // a lower slot has fallen free
 
 	mu    sync.Mutex
 	dirty map[pdu.InDom]bool // guarded by mu
@@ -74,6 +76,7 @@ func newBinder(a *Agent) *binder {
 		a: a, log: a.log,
 		reload: make(chan struct{}, 1), missed: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 		lost: make(chan error, lanes), stale: make(chan struct{}, 1),
+		slots: make(chan int, lanes+1), better: make(chan struct{}, 1),
 		dirty: make(map[pdu.InDom]bool),
 	}
 	a.sampler.lost = b.onLost
@@ -165,11 +168,11 @@ func (b *binder) pause(ctx context.Context, d time.Duration) {
 func (b *binder) session(ctx context.Context, connected func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	conns, err := b.connect(ctx)
+	links, err := b.connect(ctx)
 	if err != nil {
 		return err
 	}
-	conn := conns[lanes]
+	conn := links[lanes].conn
 	defer conn.Close() //nolint:errcheck // nothing is lost with it
 	var readers sync.WaitGroup
 	defer readers.Wait()
@@ -177,9 +180,7 @@ func (b *binder) session(ctx context.Context, connected func()) error {
 	for len(b.lost) > 0 {
 		<-b.lost
 	}
-	attached := make(chan struct{})
-	readers.Go(func() { b.a.sampler.attach(ctx, conns[:lanes], attached) })
-	<-attached
+	b.a.sampler.attach(ctx, &readers, links[:lanes]...)
 
 	if err := b.rebind(ctx, conn); err != nil {
 		return err
@@ -188,20 +189,20 @@ func (b *binder) session(ctx context.Context, connected func()) error {
 	b.trouble = ""
 	b.a.stats.connected.Store(true)
 	b.log.WithField("pmcd", conn.Addr()).Info("connected to pmcd")
-	return b.follow(ctx, conn)
+	return b.follow(ctx, conn, &readers)
 }
 
 // connect dials; the configuration can be read again meanwhile.
-func (b *binder) connect(ctx context.Context) (conns []*pmapi.Conn, err error) {
+func (b *binder) connect(ctx context.Context) (links []link, err error) {
 	dialled := make(chan struct{})
 	go func() {
 		defer close(dialled)
-		conns, err = b.dial(ctx)
+		links, err = b.dial(ctx)
 	}()
 	for {
 		select {
 		case <-dialled:
-			return conns, err
+			return links, err
 		case <-b.reload:
 			_ = b.reread(ctx, nil) // there is no connection that could fail
 		}
@@ -209,25 +210,29 @@ func (b *binder) connect(ctx context.Context) (conns []*pmapi.Conn, err error) {
 }
 
 // dial makes the sampler's connections first, for low slots in pmcd's table, then the binder's.
-func (b *binder) dial(ctx context.Context) ([]*pmapi.Conn, error) {
+func (b *binder) dial(ctx context.Context) ([]link, error) {
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
-	conns := make([]*pmapi.Conn, 0, lanes+1)
+	links := make([]link, 0, lanes+1)
+	patience := slotPatience
 	for range lanes + 1 {
-		c, err := b.a.options.Dial(ctx)
+		c, err := b.link(ctx, patience)
 		if err != nil {
-			for _, made := range conns {
-				err = errors.Join(err, made.Close())
+			for _, made := range links {
+				err = errors.Join(err, made.conn.Close())
 			}
 			return nil, err
 		}
-		conns = append(conns, c)
+		if c.slot == unknownSlot {
+			patience = 0 // it is not this pmcd that we serve, or it tells no slots
+		}
+		links = append(links, c)
 	}
-	return conns, nil
+	return links, nil
 }
 
 // follow does what becomes necessary while the connections last.
-func (b *binder) follow(ctx context.Context, conn *pmapi.Conn) error {
+func (b *binder) follow(ctx context.Context, conn *pmapi.Conn, readers *sync.WaitGroup) error {
 	var poll <-chan time.Time
 	if b.a.options.Poll > 0 {
 		ticker := time.NewTicker(b.a.options.Poll)
@@ -237,6 +242,8 @@ func (b *binder) follow(ctx context.Context, conn *pmapi.Conn) error {
 	announce := time.NewTimer(0)
 	defer announce.Stop()
 	retry := announceRetry
+	move := time.NewTimer(0)
+	defer move.Stop()
 	for {
 		var err error
 		select {
@@ -259,6 +266,10 @@ func (b *binder) follow(ctx context.Context, conn *pmapi.Conn) error {
 			}
 		case <-b.stale:
 			err = b.refreshNames(ctx, conn, b.takeDirty())
+		case <-b.better:
+			move.Reset(moveGap)
+		case <-move.C:
+			b.moveDown(ctx, readers)
 		case <-announce.C:
 			if b.a.changes.Load() != 0 && retry <= announceLast {
 				if b.announce() {
@@ -418,7 +429,7 @@ func (b *binder) keepWarm(svc *service) {
 	}
 	if b.a.options.Interval > 0 {
 		b.a.schedule.keepWarm(warm)
-		b.a.sampler.want(b.a.options.Now(), b.a.options.Interval, warm...)
+		b.a.sampler.want(b.a.options.Now(), need{gap: b.a.options.Interval}, warm...)
 	}
 }
 

@@ -157,6 +157,14 @@ func makeControls() []control {
 			number: func(a *Agent, _ *service) uint64 { return a.stats.contextsDropped.Load() },
 		},
 		{
+			item: 19, name: "upstream.slow_agents", typ: pdu.TypeU32, sem: pdu.SemInstant, units: count,
+			short: "number of agents that are sampled seldom because they are slow",
+			long: "An agent that twice in a row held pmcd up for 100 milliseconds or more is asked so seldom that its\n" +
+				"answers take a tenth of pmcd's time at most. Metrics computed from its own may have no value young\n" +
+				"enough to be served meanwhile. The agent's log names it.",
+			number: func(a *Agent, _ *service) uint64 { return uint64(a.stats.slowAgents.Load()) },
+		},
+		{
 			item: 20, name: "definition.state", typ: pdu.TypeString, sem: pdu.SemDiscrete, units: none,
 			short: "what becomes of each definition: bound, kept, unbound, failed or waiting",
 			long: "bound    it is served\nkept     its new text is wrong; it is served as it was before\n" +
@@ -188,6 +196,12 @@ func makeControls() []control {
 				}
 				return "", noAge
 			},
+		},
+		{
+			item: 29, name: "upstream.busy", typ: pdu.TypeDouble, sem: pdu.SemCounter, units: millisec,
+			short:  "time that pmcd has taken for fetches of the agent",
+			long:   "Other requests that pmcd served before it came to these fetches are included.",
+			number: func(a *Agent, _ *service) uint64 { return ms(a.stats.upstreamBusy.Load()) },
 		},
 		{
 			item: 30, name: "request_time", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,

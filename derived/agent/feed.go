@@ -14,18 +14,18 @@ const anchorGap = time.Second
 
 // feed is the latest samples for one metric. The sampler's lock guards all that changes.
 type feed struct {
-	name  string
-	descs []pdu.Desc // of the operands; immutable
-	needs *derived.Needs
+	name   string
+	descs  []pdu.Desc // of the operands; immutable
+	needs  *derived.Needs
+	agents []int // domains of the operands; immutable
 
-	samples     []*sample     // newest first; those after the first are anchorGap apart
-	took        time.Duration // by the fetch that brought the newest
-	outstanding int           // fetches on their way that will bring a new one
-	waiting     bool          // wanted when no connection was free
+	samples     []*sample // newest first; those after the first are anchorGap apart
+	outstanding int       // fetches on their way that will bring a new one
+	waiting     bool      // wanted when no connection was free
 }
 
 func newFeed(name string, needs *derived.Needs, descs []pdu.Desc) *feed {
-	return &feed{name: name, needs: needs, descs: descs}
+	return &feed{name: name, needs: needs, descs: descs, agents: agentsOf(descs)}
 }
 
 // serves reports whether the feed can go on for a metric with these needs: it fetches the same.
@@ -39,7 +39,7 @@ func (f *feed) push(s *sample) {
 		f.samples = append(f.samples[:0], s)
 		return
 	}
-	if len(f.samples) > 1 && f.samples[0].at.Sub(f.samples[1].at) < anchorGap && s.at.After(f.samples[1].at) {
+	if len(f.samples) > 1 && f.samples[0].taken.Sub(f.samples[1].taken) < anchorGap {
 		f.samples[0] = s
 		return
 	}
@@ -59,32 +59,29 @@ func (f *feed) newest() *sample {
 	return f.samples[0]
 }
 
-// age is how old the latest sample is; very old if there is none.
-func (f *feed) age(now time.Time) time.Duration {
-	if s := f.newest(); s != nil {
-		return now.Sub(s.taken)
+// fresh reports whether the newest sample is new enough.
+func (f *feed) fresh(now time.Time, n need) bool {
+	s := f.newest()
+	if s == nil || s.taken.Before(n.after) {
+		return false
 	}
-	return never
+	took := s.arrived.Sub(s.taken)
+	return now.Sub(s.taken) < n.gap || n.burst && now.Sub(s.arrived) < max(n.gap, took/burstShare)
 }
 
-const (
-	// slow is the time from which a fetch is a burden: pmcd serves nobody meanwhile, and clients show
-	// their interest in a metric several times over.
-	slow = 25 * time.Millisecond
+// burstShare is which part of the time that a sample took the pauses between the requests of one client
+// may take that are all about the same sample.
+const burstShare = 10
 
-	// restFactor is how many times as long as it took a sample that was slow to take is good enough;
-	// maxRest bounds it.
-	restFactor = 10
-	maxRest    = youngEnough / 2
-)
-
-// rest is how old the newest sample has to be before another one is taken, however many ask.
-func (f *feed) rest() time.Duration {
-	if f.took < slow {
-		return 0
+// values is how many values a sample will have.
+func (f *feed) values() int {
+	s := f.newest()
+	if s == nil {
+		return len(f.descs)
 	}
-	return min(restFactor*f.took, maxRest)
+	n := 0
+	for _, d := range f.descs {
+		n += s.Values(d.PMID).Len()
+	}
+	return n
 }
-
-// never is longer than anything.
-const never = time.Duration(1<<63 - 1)

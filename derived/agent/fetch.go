@@ -15,7 +15,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	a.sampler.drain()
 	v := a.views.of(svc, req, a.endView)
 	a.advance(v, req)
-	who := a.clients[req.Client]
+	who := a.client(req.Client, req.Arrived)
 	who.fetched = req.Arrived
 	if who.ahead != nil {
 		a.schedule.end(who.ahead)
@@ -37,7 +37,7 @@ func (a *Agent) advance(v *view, req *pmda.FetchRequest) {
 	}
 	a.ages.kind = v.plan.kind()
 	a.takeSamples(v, req)
-	a.sampler.want(req.Arrived, minGap, a.wanted...)
+	a.sampler.want(req.Arrived, need{gap: minGap}, a.wanted...)
 	a.schedule.fetched(&v.plan, req.Arrived, v.feeds)
 }
 

@@ -20,6 +20,8 @@ type Figures struct {
 	UpstreamErrors  uint64
 	UpstreamTime    Buckets
 	UpstreamLongest time.Duration
+	UpstreamBusy    time.Duration // in all
+	SlowAgents      int           // sampled seldom
 
 	Contexts        int
 	ContextsDropped uint64
@@ -40,6 +42,7 @@ func (a *Agent) Figures(f *Figures) {
 		Connected:       s.connected.Load(),
 		UpstreamFetches: s.upstreamFetches.Load(), UpstreamMetrics: s.upstreamMetrics.Load(),
 		UpstreamErrors: s.upstreamErrors.Load(), UpstreamLongest: time.Duration(s.upstreamLongest.Load()),
+		UpstreamBusy: time.Duration(s.upstreamBusy.Load()), SlowAgents: int(s.slowAgents.Load()),
 		Contexts: int(s.contexts.Load()), ContextsDropped: s.contextsDropped.Load(),
 		Definitions: len(svc.metrics), Bound: svc.good, Failed: svc.failed() + int(a.failures.Load()),
 		Reloads: s.reloads.Load(), ReloadTime: time.Duration(s.reloadTook.Load()),

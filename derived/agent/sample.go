@@ -13,10 +13,12 @@ import (
 // sample is one upstream fetch: the values of some operands at one moment. Immutable, but for the
 // names, which are those known when they are asked for.
 type sample struct {
-	at     time.Time // by pmcd's clock, for rates
-	taken  time.Time // by ours: when it was asked for, so that no value is older than it seems
-	values map[pdu.PMID]*derived.Vector
-	names  *nameStore
+	at      time.Time // by pmcd's clock, for rates
+	taken   time.Time // by ours: when it was asked for, so that no value is older than it seems
+	arrived time.Time // by ours
+	clock   clockOffset
+	values  map[pdu.PMID]*derived.Vector
+	names   *nameStore
 }
 
 func (s *sample) Time() time.Time { return s.at }
@@ -31,18 +33,37 @@ func (s *sample) Values(id pdu.PMID) *derived.Vector {
 func (s *sample) Names(d pdu.InDom) *derived.NameTable { return s.names.table(d) }
 func (s *sample) Members(d pdu.InDom) *derived.InstSet { return s.names.members(d) }
 
+// clockOffset is by how much pmcd's clock is ahead of ours, which nobody sets: it is between the two.
+type clockOffset struct{ least, most time.Duration }
+
+const (
+	// maxDrift is by how much pmcd's clock may run faster or slower than ours: one part in maxDrift.
+	maxDrift = 1000
+
+	// clockNoise is the difference below which a clock has not been set.
+	clockNoise = 50 * time.Millisecond
+)
+
+// continues reports whether a sample is from the same run of pmcd's clock as an older one, so that the
+// time between them is that between their time stamps.
+func (s *sample) continues(old *sample) bool {
+	slack := clockNoise + s.taken.Sub(old.taken).Abs()/maxDrift
+	return s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
+}
+
 // sampleMaker turns results into samples. It remembers the instance sets of the last samples so that
 // equal ones are the same *derived.InstSet, which is what evaluation is fast with.
 type sampleMaker struct {
 	names    *nameStore
+	start    time.Time // by our clock; the offsets of pmcd's are since then
 	byInDom  map[pdu.InDom]*derived.InstSet
 	byMetric map[pdu.PMID]*derived.InstSet
 	scratch  []pdu.Inst
 }
 
-func newSampleMaker(names *nameStore) *sampleMaker {
+func newSampleMaker(names *nameStore, start time.Time) *sampleMaker {
 	return &sampleMaker{
-		names:   names,
+		names: names, start: start,
 		byInDom: make(map[pdu.InDom]*derived.InstSet), byMetric: make(map[pdu.PMID]*derived.InstSet),
 	}
 }
@@ -50,9 +71,11 @@ func newSampleMaker(names *nameStore) *sampleMaker {
 // make copies what it needs out of res. descs has the descriptor of every metric asked for. changed
 // is called for every domain whose instances are not those of the sample before.
 func (m *sampleMaker) make(
-	res *pmapi.Result, taken time.Time, descs map[pdu.PMID]pdu.Desc, changed func(pdu.InDom),
+	res *pmapi.Result, taken, arrived time.Time, descs map[pdu.PMID]pdu.Desc, changed func(pdu.InDom),
 ) *sample {
-	s := &sample{at: res.Time, taken: taken, names: m.names, values: make(map[pdu.PMID]*derived.Vector, len(res.Sets))}
+	s := &sample{at: res.Time, taken: taken, arrived: arrived, names: m.names, values: make(map[pdu.PMID]*derived.Vector, len(res.Sets))}
+	clock := res.Time.Sub(m.start)
+	s.clock = clockOffset{clock - arrived.Sub(m.start), clock - taken.Sub(m.start)}
 	total := 0
 	for i := range res.Sets {
 		total += len(res.Sets[i].Values)

@@ -15,12 +15,16 @@ import (
 
 const (
 	// lanes is how many sampler connections there are. Several, because each has one request at a
-	// time: a second one behind it would be answered a round of pmcd later (pmcd-behaviour.md b.2).
-	lanes = 4
+	// time: a second one behind it would be answered a round of pmcd later (pmcd-behaviour.md b.2). The
+	// last one is for slow agents.
+	lanes = 5
 
 	// maxPart is how many operands one upstream fetch has at most: pmcd serves nobody else while
 	// it works on one.
 	maxPart = 4000
+
+	// maxPartValues is likewise for their values, as far as those of one metric need not be parted.
+	maxPartValues = 10000
 
 	// minGap is the age below which a sample is as good as a new one.
 	minGap = 2 * time.Millisecond
@@ -49,6 +53,9 @@ type sampler struct {
 	mu      sync.Mutex
 	lanes   []*lane // guarded by mu, as all below; those of lower slots in pmcd's table first
 	waiting []*feed // wanted, but every lane was busy
+	apart   []*feed // likewise, with operands of slow agents
+	burdens burdens
+	arrived time.Time // when the last answer came
 	maker   *sampleMaker
 	marks   map[pdu.PMID]struct{}
 	part    int       // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
@@ -56,54 +63,68 @@ type sampler struct {
 	refused string    // the last refusal that was logged
 }
 
-// lane is one connection and what is on its way over it.
-type lane struct {
-	conn  *pmapi.Conn
-	busy  bool
-	feeds []*feed
-	ids   []pdu.PMID
-	descs map[pdu.PMID]pdu.Desc
-	sent  time.Time
-	dead  bool
-	echo  pdu.Change // changes that we have announced and that pmcd has yet to repeat here
-}
-
 func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *nameStore) *sampler {
 	return &sampler{
 		log: log, now: now, stats: st,
 		lost: func(error) {}, news: func(pdu.Change) {}, renamed: func(pdu.InDom) {},
-		maker: newSampleMaker(names), marks: make(map[pdu.PMID]struct{}), part: maxPart,
+		maker: newSampleMaker(names, now()), marks: make(map[pdu.PMID]struct{}), part: maxPart, burdens: make(burdens),
 	}
 }
 
-// attach gives the sampler its connections, closes ready when they can be used, and reads from them
-// until ctx ends, a connection fails or detach is called. It returns when all readers have.
-func (s *sampler) attach(ctx context.Context, conns []*pmapi.Conn, ready chan<- struct{}) {
-	var readers sync.WaitGroup
+// link is a connection to pmcd and its place in pmcd's table of clients: unknownSlot if that is not known.
+type link struct {
+	conn *pmapi.Conn
+	slot int
+}
+
+const unknownSlot = 1 << 30
+
+// attach gives the sampler connections. readers read from them until ctx ends, a connection fails or
+// detach is called.
+func (s *sampler) attach(ctx context.Context, readers *sync.WaitGroup, links ...link) {
 	s.mu.Lock()
-	s.lanes = nil
-	for _, c := range conns {
-		l := &lane{conn: c, descs: make(map[pdu.PMID]pdu.Desc)}
+	defer s.mu.Unlock()
+	for _, c := range links {
+		l := &lane{link: c, descs: make(map[pdu.PMID]pdu.Desc)}
 		s.lanes = append(s.lanes, l)
 		readers.Go(func() { s.read(ctx, l) })
 	}
-	s.mu.Unlock()
-	close(ready)
-	readers.Wait()
+	slices.SortStableFunc(s.lanes, func(x, y *lane) int { return x.slot - y.slot })
+}
+
+// retire gives up the connection with the highest slot as soon as nothing is under way on it.
+func (s *sampler) retire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := len(s.lanes) - 1
+	l := s.lanes[last]
+	l.leaving = true
+	if !l.busy {
+		s.end(l)
+	}
+}
+
+// worst returns the highest slot of a connection, 0 if none is known.
+func (s *sampler) worst() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.lanes); n > 0 && s.lanes[n-1].slot != unknownSlot {
+		return s.lanes[n-1].slot
+	}
+	return 0
 }
 
 // detach gives all connections up. What they had under way is forgotten.
 func (s *sampler) detach() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.lanes {
-		s.end(l)
+	for len(s.lanes) > 0 {
+		s.end(s.lanes[0])
 	}
-	s.lanes = nil
-	for _, f := range s.waiting {
+	for _, f := range slices.Concat(s.waiting, s.apart) {
 		f.waiting = false
 	}
-	s.waiting = nil
+	s.waiting, s.apart = nil, nil
 	s.maker.forget()
 }
 
@@ -128,9 +149,16 @@ func (s *sampler) read(ctx context.Context, l *lane) {
 	}
 }
 
-// want asks for a new sample of each feed that has no fresh one and none on its way. What cannot be
-// sent now, because all lanes are busy, goes out when one is free.
-func (s *sampler) want(now time.Time, gap time.Duration, feeds ...*feed) {
+// need is how new a sample has to be.
+type need struct {
+	gap   time.Duration // it is new enough if it is younger than that
+	after time.Time     // it is not if it was taken before
+	burst bool          // it is also if its answer is as young: one who asks for names asks several times in a row
+}
+
+// want asks for a new sample of each feed that has none that is new enough and none on its way. What
+// cannot be sent now, because all lanes are busy, goes out when one is free.
+func (s *sampler) want(now time.Time, n need, feeds ...*feed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.lanes) == 0 {
@@ -138,11 +166,16 @@ func (s *sampler) want(now time.Time, gap time.Duration, feeds ...*feed) {
 	}
 	added := false
 	for _, f := range feeds {
-		if f == nil || f.waiting || f.outstanding > 0 || len(f.descs) == 0 || f.age(now) < max(gap, f.rest()) {
+		if f == nil || f.waiting || f.outstanding > 0 || len(f.descs) == 0 || f.fresh(now, n) ||
+			s.burdens.resting(f.agents, now) {
 			continue
 		}
 		f.waiting = true
-		s.waiting = append(s.waiting, f)
+		if s.burdens.of(f.agents) == nil {
+			s.waiting = append(s.waiting, f)
+		} else {
+			s.apart = append(s.apart, f)
+		}
 		added = true
 	}
 	if added {
@@ -150,47 +183,80 @@ func (s *sampler) want(now time.Time, gap time.Duration, feeds ...*feed) {
 	}
 }
 
-// send puts what is waiting on free lanes.
+// send puts what is waiting on free lanes. The last lane is for slow agents alone, unless there is no
+// other.
 func (s *sampler) send(now time.Time) {
-	for _, l := range s.lanes {
-		if len(s.waiting) == 0 {
-			return
-		}
-		if l.dead || l.busy {
+	for i := 0; i < len(s.lanes); i++ {
+		l := s.lanes[i]
+		if l.busy || l.leaving {
 			continue
 		}
-		s.load(l)
+		last := i == len(s.lanes)-1
+		switch {
+		case last && len(s.apart) > 0:
+			s.apart = s.loadApart(l, s.apart)
+			s.burdens.begin(l.agents)
+		case len(s.waiting) > 0 && (!last || i == 0):
+			s.waiting = s.load(l, s.waiting)
+		default:
+			continue
+		}
 		s.start(l, now)
+		if l.dead {
+			i-- // it is not among the lanes any more
+		}
 	}
 }
 
-// load moves waiting feeds onto a free lane until it has as many operands as one fetch may have. The
-// operands of one feed are never parted: they have one time stamp.
-func (s *sampler) load(l *lane) {
-	l.feeds, l.ids = l.feeds[:0], l.ids[:0]
-	clear(l.descs)
-	clear(s.marks)
+// load moves waiting feeds onto a free lane until it has as much as one fetch may have, and returns
+// the rest. The operands of one feed are never parted: they have one time stamp.
+func (s *sampler) load(l *lane, waiting []*feed) []*feed {
+	s.empty(l)
 	if s.part < maxPart && s.now().Sub(s.shrunk) > partRetry {
 		s.part = maxPart // a pmcd that was ended looks like one that takes no long requests
 	}
-	n := 0
-	for _, f := range s.waiting {
-		if len(l.ids) > 0 && len(l.ids)+len(f.descs) > s.part {
-			break
+	for n, f := range waiting {
+		if len(l.ids) > 0 && (len(l.ids)+len(f.descs) > s.part || l.values+f.values() > maxPartValues) {
+			return slices.Delete(waiting, 0, n)
 		}
-		for _, d := range f.descs {
-			if _, ok := s.marks[d.PMID]; !ok {
-				s.marks[d.PMID] = struct{}{}
-				l.ids = append(l.ids, d.PMID)
-				l.descs[d.PMID] = d
-			}
-		}
-		f.waiting = false
-		f.outstanding++
-		l.feeds = append(l.feeds, f)
-		n++
+		s.put(l, f)
 	}
-	s.waiting = slices.Delete(s.waiting, 0, n)
+	return waiting[:0]
+}
+
+// loadApart is load for feeds of slow agents: one fetch has those of the same agents, so that it shows
+// which are slow.
+func (s *sampler) loadApart(l *lane, waiting []*feed) []*feed {
+	s.empty(l)
+	slow := s.burdens.of(waiting[0].agents)
+	return slices.DeleteFunc(waiting, func(f *feed) bool {
+		if len(l.ids) > 0 && (len(l.ids)+len(f.descs) > s.part || !slices.Equal(slow, s.burdens.of(f.agents))) {
+			return false
+		}
+		s.put(l, f)
+		l.agents = slow
+		return true
+	})
+}
+
+func (s *sampler) empty(l *lane) {
+	l.feeds, l.ids, l.agents, l.values = l.feeds[:0], l.ids[:0], nil, 0
+	clear(l.descs)
+	clear(s.marks)
+}
+
+func (s *sampler) put(l *lane, f *feed) {
+	for _, d := range f.descs {
+		if _, ok := s.marks[d.PMID]; !ok {
+			s.marks[d.PMID] = struct{}{}
+			l.ids = append(l.ids, d.PMID)
+			l.descs[d.PMID] = d
+		}
+	}
+	f.waiting = false
+	f.outstanding++
+	l.feeds = append(l.feeds, f)
+	l.values += f.values()
 }
 
 func (s *sampler) start(l *lane, now time.Time) {
@@ -208,11 +274,11 @@ func (s *sampler) announce(own pdu.PMID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.lanes {
-		if l.dead || l.busy {
+		if l.busy || l.leaving {
 			continue
 		}
-		l.feeds, l.ids = l.feeds[:0], append(l.ids[:0], own)
-		clear(l.descs)
+		s.empty(l)
+		l.ids = append(l.ids, own)
 		s.start(l, s.now())
 		return !l.dead
 	}
@@ -233,9 +299,12 @@ func (s *sampler) expect(change pdu.Change) {
 func (s *sampler) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.lanes {
-		if l.busy && !l.dead {
+	for i := 0; i < len(s.lanes); i++ {
+		if l := s.lanes[i]; l.busy {
 			s.poll(l)
+			if l.dead {
+				i--
+			}
 		}
 	}
 }
@@ -254,23 +323,30 @@ func (s *sampler) poll(l *lane) {
 		return
 	}
 	now := s.now()
-	took := now.Sub(l.sent)
 	if err != nil { // pmcd refuses, but the connection is good
 		if text := err.Error(); text != s.refused {
 			s.refused = text
 			s.log.WithError(err).WithField("metrics", len(l.ids)).Warn("upstream fetch refused")
 		}
 		s.stats.upstreamErrors.Add(1)
-		s.drop(l)
-		s.send(now)
-		return
+	} else {
+		s.take(l, res, now)
 	}
+	s.drop(l)
+	if l.leaving {
+		s.end(l)
+	}
+	s.send(now)
+}
+
+// take makes a lane's answer a sample.
+func (s *sampler) take(l *lane, res *pmapi.Result, now time.Time) {
 	s.refused = ""
-	s.stats.upstreamTook(took)
+	s.stats.upstreamTook(now.Sub(l.sent))
+	s.charge(l, res, now)
 	if len(l.feeds) > 0 {
-		made := s.maker.make(res, l.sent, l.descs, s.renamed)
+		made := s.maker.make(res, l.sent, now, l.descs, s.renamed)
 		for _, f := range l.feeds {
-			f.took = took
 			f.push(made)
 		}
 	}
@@ -278,8 +354,43 @@ func (s *sampler) poll(l *lane) {
 		s.news(news)
 	}
 	l.echo &^= res.Changes
-	s.drop(l)
-	s.send(now)
+}
+
+// charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time,
+// so what it took before another answer of ours was for that.
+func (s *sampler) charge(l *lane, res *pmapi.Result, now time.Time) {
+	from := l.sent
+	if s.arrived.After(from) {
+		from = s.arrived
+	}
+	s.arrived = now
+	took := now.Sub(from)
+	s.stats.upstreamBusy.Add(int64(took))
+	if took < burdensome && len(s.burdens) == 0 {
+		return
+	}
+	agents := l.agents
+	if agents == nil {
+		for i := range res.Sets {
+			agents = append(agents, res.Sets[i].PMID.Domain())
+		}
+		slices.Sort(agents)
+		agents = slices.Compact(agents)
+	}
+	silent := func(domain int) bool {
+		return !slices.ContainsFunc(res.Sets, func(set pdu.ValueSet) bool {
+			return set.PMID.Domain() == domain && set.Code >= 0
+		})
+	}
+	s.burdens.end(agents, took, now, silent, func(domain int, slow bool) {
+		entry := s.log.WithFields(logrus.Fields{"domain": domain, "duration": took})
+		if slow {
+			entry.Warn("agent is slow, sampled seldom")
+		} else {
+			entry.Info("agent is no longer slow")
+		}
+	})
+	s.stats.slowAgents.Store(int64(s.burdens.slow()))
 }
 
 // drop forgets what a lane had under way.
@@ -303,9 +414,11 @@ func (s *sampler) fail(l *lane, err error) {
 	s.lost(err)
 }
 
+// end closes a lane and takes it away.
 func (s *sampler) end(l *lane) {
 	s.drop(l)
 	l.dead = true
+	s.lanes = slices.DeleteFunc(s.lanes, func(x *lane) bool { return x == l })
 	if err := l.conn.Close(); err != nil {
 		s.log.WithError(err).Debug("sampler connection does not close")
 	}
@@ -318,8 +431,8 @@ var errOverdue = errors.New("no answer from pmcd")
 func (s *sampler) check(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.lanes {
-		if l.busy && !l.dead && now.Sub(l.sent) > laneTimeout {
+	for _, l := range slices.Clone(s.lanes) {
+		if l.busy && now.Sub(l.sent) > laneTimeout {
 			s.fail(l, errOverdue)
 		}
 	}

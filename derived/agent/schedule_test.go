@@ -33,11 +33,11 @@ func inBubble(t *testing.T, warm time.Duration, test func(t *testing.T, s *sched
 		s := &scheduling{start: time.Now(), schedule: &schedule{
 			now: time.Now, warm: warm, wake: make(chan struct{}, 1), check: func(time.Time) {},
 		}}
-		s.want = func(now time.Time, gap time.Duration, feeds ...*feed) {
+		s.want = func(now time.Time, n need, feeds ...*feed) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if len(feeds) > 0 {
-				s.wants = append(s.wants, want{now.Sub(s.start), gap, slices.Clone(feeds)})
+				s.wants = append(s.wants, want{now.Sub(s.start), n.gap, slices.Clone(feeds)})
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -84,55 +84,6 @@ func (s *scheduling) planned() int {
 	return len(s.plans)
 }
 
-func newPlan() *plan { return &plan{index: -1} }
-
-const ms = time.Millisecond
-
-func TestTypicalInterval(t *testing.T) {
-	for _, row := range []struct {
-		name      string
-		intervals []time.Duration
-		typical   time.Duration
-		steady    bool
-	}{
-		{"none", nil, 0, false},
-		{"one", []time.Duration{1000 * ms}, 1000 * ms, true},
-		{"regular", []time.Duration{1000 * ms, 1003 * ms, 998 * ms}, 1000 * ms, true},
-		{"one late", []time.Duration{100 * ms, 100 * ms, 300 * ms, 100 * ms}, 100 * ms, true},
-		{"fast and uneven", []time.Duration{10 * ms, 14 * ms, 8 * ms}, 10 * ms, true},
-		{"two that differ", []time.Duration{100 * ms, 5000 * ms}, 5000 * ms, false},
-		{"by hand", []time.Duration{700 * ms, 2000 * ms, 9000 * ms, 400 * ms, 60000 * ms}, 2000 * ms, false},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			p := newPlan()
-			now := time.Unix(0, 0)
-			p.fetched(now, nil)
-			for _, d := range row.intervals {
-				now = now.Add(d)
-				p.fetched(now, nil)
-			}
-			assert.Equal(t, row.typical, p.typical())
-			assert.Equal(t, row.steady, p.steady())
-		})
-	}
-	t.Run("the last eight count", func(t *testing.T) {
-		p := newPlan()
-		now := time.Unix(0, 0)
-		p.fetched(now, nil)
-		for i := range 20 {
-			d := 1000 * ms
-			if i >= 12 {
-				d = 500 * ms
-			}
-			now = now.Add(d)
-			p.fetched(now, nil)
-		}
-		assert.Len(t, p.intervals, remembered)
-		assert.Equal(t, 500*ms, p.typical())
-		assert.Equal(t, now.Add(500*ms-lead), p.at)
-	})
-}
-
 // A sample is asked for shortly before the fetch that will need it.
 func TestPrediction(t *testing.T) {
 	inBubble(t, 0, func(t *testing.T, s *scheduling) {
@@ -155,30 +106,6 @@ func TestPrediction(t *testing.T) {
 		assert.Less(t, len(s.taken()), 61)
 		assert.Zero(t, s.planned(), "a context that does not come back is not sampled for")
 	})
-}
-
-// A client that came too early once is expected a little earlier for a while: one that keeps to a grid
-// comes early after it was late.
-func TestLeadFollowsEarlyFetches(t *testing.T) {
-	p := newPlan()
-	now := time.Unix(0, 0)
-	fetch := func(after time.Duration) time.Duration {
-		now = now.Add(after)
-		p.fetched(now, nil)
-		return p.expected.Sub(p.at)
-	}
-	for range 4 {
-		fetch(time.Second)
-	}
-	assert.Equal(t, lead, fetch(time.Second))
-	assert.Equal(t, lead, fetch(1009*ms), "late")
-	assert.Equal(t, 9*ms+lead, fetch(991*ms), "early")
-	for range remembered - 1 {
-		assert.Equal(t, 9*ms+lead, fetch(time.Second))
-	}
-	assert.Equal(t, lead, fetch(time.Second), "long ago")
-	fetch(900 * ms)
-	assert.Equal(t, maxLead, fetch(time.Second), "there is a limit")
 }
 
 // Before there is an interval the usual ones are tried.
@@ -337,7 +264,7 @@ func TestOverdueLanesAreFoundWhenIdle(t *testing.T) {
 		var checks int
 		s := &schedule{
 			now: time.Now, wake: make(chan struct{}, 1), check: func(time.Time) { checks++ },
-			want: func(time.Time, time.Duration, ...*feed) {},
+			want: func(time.Time, need, ...*feed) {},
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		go s.run(ctx)

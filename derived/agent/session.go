@@ -47,7 +47,7 @@ func NewSession(ctx context.Context, conn *pmapi.Conn, defs []Definition) (*Sess
 	}
 	s := &Session{conn: conn, catalog: c, set: bind(defs, c)}
 	s.eval = s.set.NewEvaluation()
-	s.maker = newSampleMaker(&s.names)
+	s.maker = newSampleMaker(&s.names, time.Now())
 	return s, nil
 }
 
@@ -91,7 +91,7 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		taken = s.maker.make(res, now, s.catalog.operands, func(d pdu.InDom) { stale[d] = true })
+		taken = s.maker.make(res, now, now, s.catalog.operands, func(d pdu.InDom) { stale[d] = true })
 	}
 	if err := s.rename(ctx, stale); err != nil {
 		return err

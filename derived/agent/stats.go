@@ -22,6 +22,8 @@ type stats struct {
 	upstreamErrors  atomic.Uint64
 	upstreamLongest atomic.Int64 // ns
 	upstreamTime    histogram
+	upstreamBusy    atomic.Int64 // ns
+	slowAgents      atomic.Int64
 	connected       atomic.Bool
 	reloads         atomic.Uint64
 	reloadTook      atomic.Int64 // ns

@@ -188,7 +188,7 @@ func (e *entry) advance(now time.Time, patience time.Duration, warm bool) {
 	switch {
 	case depth == 1:
 		e.seen = append(e.seen[:0], cur)
-	case len(e.seen) == 0 || cur.at.Before(e.seen[0].at): // new, or the collector's clock was set back
+	case len(e.seen) == 0 || !cur.continues(e.seen[0]): // new, or pmcd's clock was set
 		e.seen = append(e.seen[:0], cur)
 		if warm {
 			e.warm(cur, depth)
@@ -207,7 +207,7 @@ func (e *entry) advance(now time.Time, patience time.Duration, warm bool) {
 func (e *entry) warm(cur *sample, depth int) {
 	last := cur
 	for i, s := range e.feed.samples[1:] {
-		if len(e.seen) == depth || cur.at.Sub(s.at) > time.Duration(depth)*warmEnough {
+		if len(e.seen) == depth || !cur.continues(s) || cur.at.Sub(s.at) > time.Duration(depth)*warmEnough {
 			return
 		}
 		gap := last.at.Sub(s.at)

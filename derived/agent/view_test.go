@@ -21,6 +21,7 @@ type bench struct {
 	site  *site
 	now   time.Time
 	maker *sampleMaker
+	took  time.Duration // by each sample
 }
 
 func newBench(t *testing.T, c Config, change ...func(*Options)) *bench {
@@ -35,7 +36,7 @@ func newBench(t *testing.T, c Config, change ...func(*Options)) *bench {
 		f(&o)
 	}
 	b.agent = New(o)
-	b.maker = newSampleMaker(&b.agent.names)
+	b.maker = newSampleMaker(&b.agent.names, b.now)
 	b.serve(c)
 	return b
 }
@@ -58,7 +59,7 @@ func (b *bench) sampleAt(at time.Time, n uint64, metrics ...string) *sample {
 	b.tb.Helper()
 	set := pdu.ValueSet{PMID: countID, Format: pdu.Block, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, n)}}
 	descs := map[pdu.PMID]pdu.Desc{countID: b.site.catalog["up.count"].desc}
-	s := b.maker.make(&pmapi.Result{Time: at, Sets: []pdu.ValueSet{set}}, b.now, descs, func(pdu.InDom) {})
+	s := b.maker.make(&pmapi.Result{Time: at, Sets: []pdu.ValueSet{set}}, b.now.Add(-b.took), b.now, descs, func(pdu.InDom) {})
 	for _, name := range metrics {
 		b.metric(name).feed.push(s)
 	}
@@ -132,9 +133,45 @@ func TestRateDividesBySampleTimes(t *testing.T) {
 	at := time.Unix(5_000_000, 0) // pmcd's clock, not ours
 	b.sampleAt(at, 100, "r")
 	assert.Equal(t, "no value", b.value(1, 0, "r"))
-	b.pass(time.Second)
-	b.sampleAt(at.Add(4*time.Second), 120, "r")
-	assert.Equal(t, "5", b.value(1, 0, "r"))
+	b.pass(4 * time.Second)
+	b.sampleAt(at.Add(4*time.Second+clockNoise), 140, "r")
+	assert.Equal(t, "9.876543209876544", b.value(1, 0, "r"))
+}
+
+// When pmcd's clock is set a time stamp says nothing about the time since the one before.
+func TestClockThatIsSet(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		pass time.Duration // really
+		step time.Duration // what the clock shows more
+		took time.Duration // by each fetch
+		want string        // rate
+	}{
+		{"not set", time.Second, 0, 0, "10"},
+		{"a bit", time.Second, clockNoise, 0, "9.523809523809524"},
+		{"forward", time.Second, clockNoise + 2*ms, 0, "no value"},
+		{"back", time.Second, -clockNoise - 2*ms, 0, "no value"},
+		{"an hour forward", time.Second, time.Hour, 0, "no value"},
+		{"an hour back", time.Second, -time.Hour, 0, "no value"},
+		{"drift", 1000 * time.Second, time.Second, 0, "0.00999000999000999"},
+		{"within the time of the fetch", time.Second, time.Second, 950 * ms, "5"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := newBench(t, conf("r = rate(up.count)"))
+			at := time.Unix(5_000_000, 0)
+			b.took = row.took
+			b.sampleAt(at, 100, "r")
+			assert.Equal(t, "no value", b.value(1, 0, "r"))
+			b.pass(row.pass)
+			b.sampleAt(at.Add(row.pass+row.step), 110, "r")
+			assert.Equal(t, row.want, b.value(1, 0, "r"))
+			if row.want == "no value" {
+				b.pass(time.Second)
+				b.sampleAt(at.Add(row.pass+row.step+time.Second), 130, "r")
+				assert.Equal(t, "20", b.value(1, 0, "r"), "goes on from there")
+			}
+		})
+	}
 }
 
 // A pmlogger with two groups fetches two lists of metrics in one context.

@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+const second = time.Second
+
+// Agents are slow when several fetches in a row were, and get a tenth of pmcd's time then.
+func TestBurdens(t *testing.T) {
+	type fetch struct {
+		agents []int
+		took   time.Duration
+		silent bool
+	}
+	one, both := []int{1}, []int{1, 2}
+	for _, row := range []struct {
+		name    string
+		fetches []fetch
+		apart   []int         // suspects afterwards
+		rest    time.Duration // of agent 1; 0: none
+	}{
+		{"quick", []fetch{{both, burdensome - 1, false}}, nil, 0},
+		{"slow once", []fetch{{both, burdensome, false}}, both, 0},
+		{"slow once, then quick", []fetch{{both, second, false}, {one, 0, false}}, []int{2}, 0},
+		{"slow once, then silent", []fetch{{both, second, false}, {one, 0, true}}, both, 0},
+		{"slow twice", []fetch{{one, second, false}, {one, 3 * second, false}}, one, 36 * second},
+		{"slow again after a rest", []fetch{{one, second, false}, {one, 3 * second, false}, {one, 2 * second, false}}, one, 18 * second},
+		{"slow after silence", []fetch{{one, 5 * second, false}, {one, 0, true}, {one, 5 * second, false}}, one, 90 * second},
+		{"two that share", []fetch{{both, second, false}, {both, second, false}}, both, 36 * second},
+		{"slow, then quick", []fetch{{one, second, false}, {one, second, false}, {one, ms, false}}, nil, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := make(burdens)
+			now := time.Now()
+			slow := map[int]bool{}
+			for _, f := range row.fetches {
+				b.begin(f.agents)
+				now = now.Add(f.took)
+				b.end(f.agents, f.took, now, func(int) bool { return f.silent }, func(d int, is bool) { slow[d] = is })
+			}
+			assert.Equal(t, row.apart, b.of([]int{1, 2, 3}))
+			assert.Equal(t, row.rest > 0, slow[1])
+			if row.rest > 0 {
+				assert.True(t, b.resting([]int{1, 3}, now.Add(row.rest-1)))
+				assert.Positive(t, b.slow())
+			} else {
+				assert.Zero(t, b.slow())
+			}
+			assert.False(t, b.resting([]int{1, 3}, now.Add(row.rest)))
+		})
+	}
+}
+
+// A slow agent is found among others that were asked in the same fetch, and then left alone.
+func TestSlowAgentIsSampledApart(t *testing.T) {
+	quickID, slowID := loadID, procID
+	u := newUpstream(t)
+	s := newSampling(t, u.address, 0)
+	var clock atomic.Int64
+	start := time.Now()
+	s.now = func() time.Time { return start.Add(time.Duration(clock.Load())) }
+	u.onRequest(func(_ int, f pdu.Frame) bool {
+		var req pdu.HighResFetch
+		if f.Kind == pdu.KindHighResFetch && req.Decode(f.Body) == nil && slices.Contains(req.PMIDs, slowID) {
+			clock.Add(int64(second))
+		}
+		return true
+	})
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.address), 0}, link{dialUnix(t, u.address), 1})
+	feedFor := func(name string, ids ...pdu.PMID) *feed {
+		f := feedOf(name, ids...)
+		for i := range f.descs {
+			if f.descs[i].PMID == slowID {
+				f.descs[i].Type, f.descs[i].InDom = pdu.TypeU64, procDom
+			}
+		}
+		return f
+	}
+	quick, slow, mixed := feedFor("quick", quickID), feedFor("slow", slowID), feedFor("mixed", quickID, slowID)
+	fetched := func(feeds ...*feed) [][]pdu.PMID {
+		t.Helper()
+		before := len(u.fetched())
+		s.want(s.now(), need{}, feeds...)
+		eventually(t, "nothing under way", func() bool { return s.idle(feeds...) })
+		return u.fetched()[before:]
+	}
+	assert.Equal(t, [][]pdu.PMID{{quickID, slowID}}, fetched(quick, slow, mixed), "nobody knows yet")
+	assert.Equal(t, [][]pdu.PMID{{quickID}, {slowID}}, fetched(quick, slow), "either may be to blame")
+	assert.Equal(t, [][]pdu.PMID{{quickID}}, fetched(quick, slow, mixed), "left alone, whoever asks")
+	assert.EqualValues(t, 1, s.stats.slowAgents.Load())
+	require1(t, s.log.AllEntries())
+	clock.Add(int64(18*second) - 1)
+	assert.Empty(t, fetched(slow))
+	clock.Add(1)
+	assert.Equal(t, [][]pdu.PMID{{slowID, quickID}}, fetched(slow, mixed), "after nine times as long as it took")
+	assert.Empty(t, fetched(slow))
+	u.onRequest(func(int, pdu.Frame) bool { return true })
+	clock.Add(int64(9 * second))
+	assert.Len(t, fetched(slow), 1)
+	assert.Equal(t, [][]pdu.PMID{{slowID}}, fetched(slow), "quick now")
+	assert.Zero(t, s.stats.slowAgents.Load())
+	assert.Len(t, s.log.AllEntries(), 2)
+}
+
+// What a fetch has to wait for another one of ours is not its fault.
+func TestFetchBehindASlowOne(t *testing.T) {
+	s := newSampling(t, newUpstream(t).address, 0)
+	now := time.Now()
+	l := &lane{sent: now}
+	set := func(d int) *pmapi.Result { return &pmapi.Result{Sets: []pdu.ValueSet{{PMID: pdu.NewPMID(d, 0, 0)}}} }
+	s.charge(l, set(1), now.Add(4*second))
+	s.charge(l, set(2), now.Add(4*second+burdensome-1))
+	assert.Equal(t, []int{1}, s.burdens.of([]int{1, 2}))
+}

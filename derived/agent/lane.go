@@ -1,0 +1,23 @@
+package agent
+
+import (
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// lane is one connection and what is on its way over it. The sampler's lock guards all of it.
+type lane struct {
+	link
+
+	busy    bool
+	leaving bool // to be ended as soon as it is not busy
+	dead    bool // closed, and not among the sampler's lanes any more
+	feeds   []*feed
+	ids     []pdu.PMID
+	descs   map[pdu.PMID]pdu.Desc
+	values  int   // that are to be expected
+	agents  []int // domains of slow agents that the fetch is for; nil: of none that is known to be slow
+	sent    time.Time
+	echo    pdu.Change // changes that we have announced and that pmcd has yet to repeat here
+}

@@ -1,0 +1,223 @@
+package agent
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// lead is how long before an expected fetch its sample is asked for. A shorter one misses
+	// more fetches than it makes samples younger (pmcd-behaviour.md c).
+	lead = 5 * time.Millisecond
+
+	// maxLead is the longest lead for a client whose fetches come at unsteady times.
+	maxLead = 25 * time.Millisecond
+
+	// remembered is how many intervals of a context the next one is foretold from.
+	remembered = 8
+
+	// memory is over how many fetches the errors of a forecast are smoothed.
+	memory = 4
+
+	// A context that did not fetch when it was expected, or that nothing can be expected of, is
+	// sampled for until restless after its last fetch: four times in its last interval, but
+	// not closer than leastPace nor further apart than mostPace.
+	leastPace = 100 * time.Millisecond
+	mostPace  = time.Second
+	restless  = time.Minute
+)
+
+// ladder is when a context may fetch for the second time: the usual intervals. After the last one
+// it goes on at that pace until ladderEnd.
+//
+//nolint:gochecknoglobals // a table
+var ladder = [...]time.Duration{
+	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second,
+	5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute,
+}
+
+const ladderEnd = time.Hour
+
+// plan is when one client will fetch its metrics again. It is made by the request loop at each
+// fetch and followed by the scheduler.
+type plan struct {
+	feeds     []*feed
+	last      time.Time                 // of the last fetch
+	intervals []time.Duration           // the last ones, oldest first
+	pace      forecast                  // of a client that waits for an interval after each fetch
+	grid      forecast                  // of one that fetches at multiples of it, late now and then
+	expected  time.Time                 // the better one; zero: nothing is foretold
+	early     [remembered]time.Duration // how much too early the last fetches came
+	fetches   int
+	rung      int       // of the ladder, while there is no interval
+	at        time.Time // when to sample next; zero: not at all
+	index     int       // in the heap, -1: not in it
+	once      bool      // only one sample: for a client that has not fetched yet
+}
+
+// typical is the median of the intervals, 0 when there is none yet.
+func (p *plan) typical() time.Duration {
+	if len(p.intervals) == 0 {
+		return 0
+	}
+	var sorted [remembered]time.Duration
+	n := copy(sorted[:], p.intervals)
+	slices.Sort(sorted[:n])
+	return sorted[n/2]
+}
+
+// steady reports whether the next interval can be foretold: most are about the typical one.
+func (p *plan) steady() bool {
+	t := p.typical()
+	n := 0
+	for _, i := range p.intervals {
+		if alike(i, t) {
+			n++
+		}
+	}
+	return 2*n > len(p.intervals)
+}
+
+// kind is what the fetch that is there now is to the context.
+func (p *plan) kind() fetchKind {
+	switch {
+	case p.fetches == 0:
+		return firstFetch
+	case p.fetches == 1:
+		return secondFetch
+	case p.expected.IsZero():
+		return irregularFetch
+	}
+	return regularFetch
+}
+
+// unsteadyPace is how often to sample for a context that cannot be foretold.
+func (p *plan) unsteadyPace() time.Duration {
+	return min(max(p.intervals[len(p.intervals)-1]/4, leastPace), mostPace)
+}
+
+// fetched notes a fetch and sets the time of the next sample.
+func (p *plan) fetched(now time.Time, feeds []*feed) {
+	p.feeds = feeds
+	if !p.last.IsZero() {
+		p.learn(now.Sub(p.last))
+	}
+	p.noteEarly(now)
+	p.pace.note(now, p.typical())
+	p.grid.note(now, p.typical())
+	p.last, p.rung, p.expected = now, 0, time.Time{}
+	switch {
+	case len(p.intervals) == 0:
+		p.climb()
+	case p.steady():
+		p.foretell(now)
+		p.at = p.expected.Add(-p.lead())
+	default:
+		p.at = now.Add(p.unsteadyPace())
+	}
+}
+
+// learn takes another interval into account. Two that agree and differ from those before are new ones:
+// the others are forgotten.
+func (p *plan) learn(interval time.Duration) {
+	if n := len(p.intervals); n > 1 {
+		last, old := p.intervals[n-1], p.typical()
+		if alike(interval, last) && !alike(interval, old) && !alike(last, old) {
+			p.intervals = append(p.intervals[:0], last)
+			p.pace, p.grid, p.early = forecast{}, forecast{}, [remembered]time.Duration{}
+		}
+	}
+	if len(p.intervals) == remembered {
+		p.intervals = append(p.intervals[:0], p.intervals[1:]...)
+	}
+	p.intervals = append(p.intervals, interval)
+}
+
+// alike reports whether an interval is about as long as another.
+func alike(i, of time.Duration) bool { return (i - of).Abs() <= of/8+lead }
+
+// foretell says when the next fetch is to be expected after one now.
+func (p *plan) foretell(now time.Time) {
+	interval := p.typical()
+	p.pace.next = now.Add(interval)
+	p.grid.next = now.Add(p.phase(interval) + interval)
+	p.expected = p.pace.next
+	if p.grid.off < p.pace.off {
+		p.expected = p.grid.next
+	}
+}
+
+// phase is how far the last fetch is from where the fetches before it suggest, by their median.
+func (p *plan) phase(interval time.Duration) time.Duration {
+	var offsets [remembered + 1]time.Duration // of each fetch from multiples of the interval before now
+	n, before := 1, time.Duration(0)
+	for i := len(p.intervals) - 1; i >= 0; i-- {
+		before += interval - p.intervals[i]
+		offsets[n] = before
+		n++
+	}
+	slices.Sort(offsets[:n])
+	return offsets[n/2]
+}
+
+// forecast is one way to foretell a fetch, and how well that went lately.
+type forecast struct {
+	next time.Time     // zero: none
+	off  time.Duration // by how much it was wrong, smoothed
+}
+
+// note compares the forecast with the fetch that has come. One that is not about it is no error.
+func (f *forecast) note(now time.Time, interval time.Duration) {
+	if off := now.Sub(f.next).Abs(); !f.next.IsZero() && off < interval/2 {
+		f.off += (off - f.off) / memory
+	}
+	f.next = time.Time{}
+}
+
+// noteEarly remembers how much too early a fetch came, unless its context has another interval now.
+func (p *plan) noteEarly(now time.Time) {
+	early := max(0, p.expected.Sub(now)) // 0 if nothing was expected
+	if early > p.typical()/8+lead {
+		early = 0
+	}
+	p.early[p.fetches%remembered] = early
+	p.fetches++
+}
+
+// lead is how long before the expected fetch the sample is asked for: longer than usual for a client
+// that came too early lately, since a late fetch of one that keeps to a grid is followed by an early one.
+func (p *plan) lead() time.Duration {
+	return lead + min(slices.Max(p.early[:]), maxLead-lead, p.typical()/4)
+}
+
+// climb sets the time of the next guess for a context that has fetched once.
+func (p *plan) climb() {
+	after := ladder[len(ladder)-1] * time.Duration(p.rung-len(ladder)+2)
+	if p.rung < len(ladder) {
+		after = ladder[p.rung]
+	}
+	p.rung++
+	p.at = time.Time{}
+	if after <= ladderEnd {
+		p.at = p.last.Add(after - lead)
+	}
+}
+
+// sampled is called when the sample of the time has been asked for.
+func (p *plan) sampled(now time.Time) {
+	switch {
+	case p.once:
+		p.at = time.Time{}
+		return
+	case len(p.intervals) == 0:
+		p.climb()
+		return
+	case p.steady():
+		p.at = now.Add(mostPace)
+	default:
+		p.at = now.Add(p.unsteadyPace())
+	}
+	if p.at.After(p.last.Add(restless)) {
+		p.at = time.Time{} // until the fetch comes
+	}
+}

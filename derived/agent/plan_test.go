@@ -1,0 +1,141 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+const ms = time.Millisecond
+
+func newPlan() *plan { return &plan{index: -1} }
+
+func TestTypicalInterval(t *testing.T) {
+	for _, row := range []struct {
+		name      string
+		intervals []time.Duration
+		typical   time.Duration
+		steady    bool
+	}{
+		{"none", nil, 0, false},
+		{"one", []time.Duration{1000 * ms}, 1000 * ms, true},
+		{"regular", []time.Duration{1000 * ms, 1003 * ms, 998 * ms}, 1000 * ms, true},
+		{"one late", []time.Duration{100 * ms, 100 * ms, 300 * ms, 100 * ms}, 100 * ms, true},
+		{"fast and uneven", []time.Duration{10 * ms, 14 * ms, 8 * ms}, 10 * ms, true},
+		{"two that differ", []time.Duration{100 * ms, 5000 * ms}, 5000 * ms, false},
+		{"by hand", []time.Duration{700 * ms, 2000 * ms, 9000 * ms, 400 * ms, 60000 * ms}, 2000 * ms, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := newPlan()
+			now := time.Unix(0, 0)
+			p.fetched(now, nil)
+			for _, d := range row.intervals {
+				now = now.Add(d)
+				p.fetched(now, nil)
+			}
+			assert.Equal(t, row.typical, p.typical())
+			assert.Equal(t, row.steady, p.steady())
+		})
+	}
+	t.Run("the last eight count", func(t *testing.T) {
+		p := newPlan()
+		now := time.Unix(0, 0)
+		p.fetched(now, nil)
+		for i := range 20 {
+			d := 1000 * ms
+			if i >= 12 {
+				d = 500 * ms
+			}
+			now = now.Add(d)
+			p.fetched(now, nil)
+		}
+		assert.Len(t, p.intervals, remembered)
+		assert.Equal(t, 500*ms, p.typical())
+		assert.Equal(t, now.Add(500*ms-lead), p.at)
+	})
+}
+
+// A client that came too early once is expected a little earlier for a while: one that keeps to a grid
+// comes early after it was late.
+func TestLeadFollowsEarlyFetches(t *testing.T) {
+	p := newPlan()
+	now := time.Unix(0, 0)
+	fetch := func(after time.Duration) time.Duration {
+		now = now.Add(after)
+		p.fetched(now, nil)
+		return p.expected.Sub(p.at)
+	}
+	for range 4 {
+		fetch(time.Second)
+	}
+	assert.Equal(t, lead, fetch(time.Second))
+	assert.Equal(t, lead, fetch(1009*ms), "late")
+	assert.Equal(t, 9*ms+lead, fetch(991*ms), "early")
+	for range remembered - 1 {
+		assert.Equal(t, 9*ms+lead, fetch(time.Second))
+	}
+	assert.Equal(t, lead, fetch(time.Second), "long ago")
+	fetch(900 * ms)
+	assert.Equal(t, maxLead, fetch(time.Second), "there is a limit")
+}
+
+// One client fetches at multiples of its interval, however late it was before; another waits as long after each
+// fetch. What the next fetch is foretold from is what was right lately.
+func TestGridAndPace(t *testing.T) {
+	const late = 40 * ms
+	for _, row := range []struct {
+		name string
+		grid bool
+	}{{"on a grid", true}, {"with pauses", false}} {
+		t.Run(row.name, func(t *testing.T) {
+			p := newPlan()
+			now := time.Unix(0, 0)
+			p.fetched(now, nil)
+			wrong := 0
+			for i := range 40 {
+				next := now.Add(time.Second)
+				if i%5 == 4 { // one in five is late
+					next = next.Add(late)
+				} else if i > 0 && i%5 == 0 && row.grid {
+					next = next.Add(-late)
+				}
+				if i > 10 && i%5 != 4 && p.expected.Sub(next).Abs() > ms {
+					wrong++
+				}
+				p.fetched(next, nil)
+				now = next
+			}
+			assert.Zero(t, wrong)
+		})
+	}
+}
+
+// A client whose interval changes is foretold again after two fetches.
+func TestNewInterval(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		from, to time.Duration
+	}{
+		{"shorter", 10 * time.Second, time.Second},
+		{"longer", time.Second, 10 * time.Second},
+		{"much shorter", time.Hour, 10 * ms},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := newPlan()
+			now := time.Unix(0, 0)
+			p.fetched(now, nil)
+			for range remembered {
+				now = now.Add(row.from)
+				p.fetched(now, nil)
+			}
+			now = now.Add(row.to)
+			p.fetched(now, nil)
+			assert.Equal(t, row.from, p.typical(), "it may have been only this one")
+			now = now.Add(row.to)
+			p.fetched(now, nil)
+			assert.Equal(t, row.to, p.typical())
+			assert.Equal(t, now.Add(row.to), p.expected)
+		})
+	}
+}
