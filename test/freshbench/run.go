@@ -58,25 +58,26 @@ func Full(periodic time.Duration, source string) Plan {
 	}
 }
 
-// measurement is one part of a run, with a pmcd of its own or the common one.
+// measurement is one part of a run.
 type measurement struct {
-	name string
-	run  func(context.Context, *bench) ([]Row, error)
+	name  string
+	quiet bool // the machine has next to nothing to do, so that its own delays are of interest
+	run   func(context.Context, *bench) ([]Row, error)
 }
 
 func measurements() []measurement {
 	return []measurement{
-		{"oneshot", oneShots},
-		{"periodic", periodic},
-		{"irregular", irregular},
-		{"coincide", coincide},
-		{"rate", rates},
-		{"sums", sums},
-		{"warm", warm},
-		{"slow", slowOperand},
-		{"idle", idle},
-		{"conformance", conformanceCases},
-		{"requests", requests}, // last: about the run as a whole
+		{"oneshot", false, oneShots},
+		{"periodic", true, periodic},
+		{"irregular", true, irregular},
+		{"coincide", true, coincide},
+		{"rate", true, rates},
+		{"sums", false, sums},
+		{"warm", false, warm},
+		{"slow", true, slowOperand},
+		{"idle", false, idle},
+		{"conformance", false, conformanceCases},
+		{"requests", false, requests}, // last: about the run as a whole
 	}
 }
 
@@ -218,9 +219,14 @@ func (b *bench) run(ctx context.Context) (*Table, error) {
 			continue
 		}
 		b.logf("== %s", m.name)
+		stop := watchMachine()
 		rows, err := m.run(ctx, b)
+		late := stop()
 		if err != nil {
 			return &t, fmt.Errorf("%s: %w", m.name, err)
+		}
+		if m.quiet && len(rows) > 0 {
+			rows = append(rows, machineRow(m.name, late))
 		}
 		for _, r := range rows {
 			b.logf("%s: %s (%s) %s", r.What, r.Measured, r.Target, r.verdict())
