@@ -5,6 +5,8 @@
 //	                   ▲
 //	                 Accept: the caller's parser judges each expression as its line is read
 //
+//	paths ──Watcher──► what was loaded last is not what the files hold now
+//
 // A path list names files and directories, as $PCP_DERIVED_CONFIG does; [DefaultPaths] gives the
 // list to use when none is given. Nothing stops a load: what is wrong becomes a [Problem] with
 // file, line and column, and all the rest is loaded.
@@ -37,7 +39,13 @@
 //   - a path that cannot be read does not end the load
 //   - files that everybody can write are refused
 //
-// The package knows nothing of expressions, starts no goroutine and writes no log.
+// # Changes
 //
-// Source: pmLoadDerivedConfig(3), spec language.md 5 and 8.1.
+// A [Watcher] has the kernel tell of changes in every directory on the way to the files, looks at the
+// files when there was a change, now and then anyway, and often where the kernel cannot tell. It
+// compares contents, and leaves files time that look half-written. docs/configuration.md has the rules.
+//
+// The package knows nothing of expressions. Only a Watcher starts goroutines and writes a log.
+//
+// Source: pmLoadDerivedConfig(3), inotify(7), spec language.md 5 and 8.1.
 package config

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -53,6 +52,7 @@ func (l *Loaded) Covers(file string) bool {
 // loader collects what the files of a load hold.
 type loader struct {
 	accept     Accept
+	scanning   bool // files are read and not understood
 	out        Loaded
 	names      map[string]*entry
 	generation int // of the file being read, from 1
@@ -198,14 +198,12 @@ func (l *loader) file(path string, info os.FileInfo) {
 		l.unread(path, Error, err)
 		return
 	}
-	complete := l.read(path, string(text))
-	l.out.Sources = append(l.out.Sources, Source{
-		Path:       path,
-		Size:       int64(len(text)),
-		ModTime:    info.ModTime(),
-		Sum:        sha256.Sum256(text),
-		Incomplete: !complete,
-	})
+	source := newSource(path, text)
+	source.ModTime = info.ModTime()
+	if !l.scanning {
+		source.Incomplete = !l.read(path, string(text))
+	}
+	l.out.Sources = append(l.out.Sources, source)
 }
 
 // content reads a file within the limits.

@@ -13,12 +13,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inTree makes the files in a new folder, which only the owner can write, and goes there. A name
-// that ends in / is a folder, a content that begins with -> a symbolic link.
+// inTree makes the files as newTree does, and goes there.
 func inTree(t *testing.T, files map[string]string) {
 	t.Helper()
-	t.Chdir(t.TempDir())
+	t.Chdir(newTree(t, files).dir)
+}
+
+// newTree makes the files in a new folder, which only the owner can write. A name that ends in / is a
+// folder, a content that begins with -> a symbolic link.
+func newTree(t *testing.T, files map[string]string) tree {
+	t.Helper()
+	d := tree{t: t, dir: t.TempDir()}
 	for name, content := range files {
+		name = d.dir + "/" + name
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		if target, ok := strings.CutPrefix(content, "->"); ok {
 			require.NoError(t, os.Symlink(target, name))
@@ -26,7 +33,8 @@ func inTree(t *testing.T, files map[string]string) {
 			require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 		}
 	}
-	lockDown(t, ".")
+	lockDown(t, d.dir)
+	return d
 }
 
 // places writes definitions as "file:name=expr" and problems as "place severity: message".
@@ -171,7 +179,9 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			inTree(t, row.files)
-			assert.Equal(t, row.want, places(Load(row.paths, nil)))
+			loaded := Load(row.paths, nil)
+			assert.Equal(t, row.want, places(loaded))
+			assert.Equal(t, loaded.state().digest, scan(row.paths).digest, "else the watcher would never be content")
 		})
 	}
 }
@@ -199,7 +209,9 @@ func TestLoadJudgesWhoCanWrite(t *testing.T) {
 			for path, mode := range row.mode {
 				require.NoError(t, os.Chmod(path, mode))
 			}
-			assert.Equal(t, row.want, places(Load([]string{"d"}, nil)))
+			loaded := Load([]string{"d"}, nil)
+			assert.Equal(t, row.want, places(loaded))
+			assert.Equal(t, loaded.state().digest, scan([]string{"d"}).digest)
 		})
 	}
 }

@@ -31,6 +31,17 @@ type Source struct {
 	// limit or a quoted text that never ends: definitions further down were not seen.
 	Err        error
 	Incomplete bool
+
+	openEnd bool // the last line has no newline, or there is no line at all
+}
+
+func newSource(path string, text []byte) Source {
+	return Source{
+		Path:    path,
+		Size:    int64(len(text)),
+		Sum:     sha256.Sum256(text),
+		openEnd: len(text) == 0 || text[len(text)-1] != '\n',
+	}
 }
 
 // Accept judges an expression when its line has been read. A definition that it returns an error

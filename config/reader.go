@@ -1,7 +1,6 @@
 package config
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +10,7 @@ import (
 // Read reads the text of one file. The name of the file only serves positions and messages.
 func Read(file string, text []byte, accept Accept) Loaded {
 	l := newLoader(accept)
-	source := Source{Path: file, Size: int64(len(text)), Sum: sha256.Sum256(text)}
+	source := newSource(file, text)
 	source.Incomplete = !l.read(file, string(text))
 	l.out.Sources = append(l.out.Sources, source)
 	return l.finish()

@@ -139,7 +139,7 @@ func check(ts *testscript.TestScript, p *pmcdtest.PMCD, err error) {
 	}
 }
 
-// pmcd [-only-stock] [-access FILE] [-pmcd OPTION]... [AGENT OPTION]...
+// pmcd [-only-stock] [-access FILE] [-pmcd OPTION]... [-through PROGRAM] [AGENT OPTION]...
 func (h *harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg)
 	r := ts.Value(runningKey{}).(*running)
@@ -148,21 +148,25 @@ func (h *harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var cfg pmcdtest.Config
 	stock := false
+	var through []string
 	for ; len(args) > 0; args = args[1:] {
 		if args[0] == "-only-stock" {
 			stock = true
 			continue
 		}
-		if args[0] != "-access" && args[0] != "-pmcd" {
+		if !slices.Contains([]string{"-access", "-pmcd", "-through"}, args[0]) {
 			break
 		}
 		if len(args) < 2 {
 			ts.Fatalf("%s needs a value", args[0])
 		}
-		if args[0] == "-access" {
+		switch args[0] {
+		case "-access":
 			cfg.Access = ts.ReadFile(args[1])
-		} else {
+		case "-pmcd":
 			cfg.Flags = append(cfg.Flags, args[1])
+		default:
+			through = []string{args[1]}
 		}
 		args = args[1:]
 	}
@@ -173,7 +177,7 @@ func (h *harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 		cfg.Agents = []pmcdtest.Agent{{
 			Name:    "derived",
 			Domain:  domain,
-			Command: slices.Concat([]string{program, "-d", fmt.Sprint(domain)}, args),
+			Command: slices.Concat(through, []string{program, "-d", fmt.Sprint(domain)}, args),
 		}}
 	}
 	p, err := pmcdtest.Launch(cfg)

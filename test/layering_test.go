@@ -66,7 +66,7 @@ var testModules = []string{
 	"github.com/stretchr/testify/require",
 	"github.com/sirupsen/logrus/hooks/test",
 	"github.com/rogpeppe/go-internal/testscript",
-	logging, unixCalls,
+	logging, watching, unixCalls,
 }
 
 // listed is the part of `go list -json` that is used here.

@@ -7,13 +7,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent"
 	"pmdaderived/pdu"
 )
 
@@ -177,7 +180,7 @@ func TestDaemonEndsBySignal(t *testing.T) {
 
 func TestDaemonReloadsBySignal(t *testing.T) {
 	dir := folder(t, "a = 42\n")
-	p := startDaemon(t, dir)
+	p := startDaemon(t, dir, "--watch=off")
 	p.handshake()
 	assert.False(t, p.known("derived.b"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("a = 42\nb = 43\n"), 0o644))
@@ -190,6 +193,62 @@ func TestDaemonReloadsBySignal(t *testing.T) {
 	assert.True(t, p.known("derived.a"))
 	require.NoError(t, p.to.Close())
 	assert.Equal(t, exitOK, p.end())
+}
+
+// Without a signal. What is wrong with the files and was before is not said again.
+func TestDaemonReloadsByItself(t *testing.T) {
+	for _, watch := range []string{"auto", "poll"} {
+		t.Run(watch, func(t *testing.T) {
+			dir := folder(t, "a = 42\nbroken = 1 +\n")
+			p := startDaemon(t, dir, "--watch="+watch, "--watch-poll=100ms")
+			p.handshake()
+			assert.False(t, p.known("derived.b"))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("a = 42\nbroken = 1 +\nb = 43\nworse = 2 *\n"), 0o644))
+			deadline := time.Now().Add(10 * time.Second)
+			for !p.known("derived.b") {
+				require.True(t, time.Now().Before(deadline), p.log())
+				time.Sleep(time.Millisecond)
+			}
+			require.NoError(t, p.to.Close())
+			assert.Equal(t, exitOK, p.end())
+			assert.Equal(t, 1, strings.Count(p.log(), "conf:2:12: "), p.log())
+			assert.Equal(t, 1, strings.Count(p.log(), "conf:4:11: "), p.log())
+		})
+	}
+}
+
+// Between the moment when a change is noticed and the one when it is read the files may change again,
+// perhaps halfway: then the agent keeps what it has until that is over.
+func TestSourceKeepsWhatItHasWhileFilesChange(t *testing.T) {
+	dir := folder(t, "a = 1\n")
+	path := filepath.Join(dir, "conf")
+	o, err := parseOptions([]string{"-c", path, "--watch=poll", "--watch-poll=100ms"}, testConf, environment())
+	require.NoError(t, err)
+	log, _ := logtest.NewNullLogger()
+	s := newSource(o, log)
+	names := func(c agent.Config) (all []string) {
+		for _, d := range c.Definitions {
+			all = append(all, d.Name)
+		}
+		return all
+	}
+	require.Equal(t, []string{"a"}, names(s.load()))
+	require.NoError(t, os.WriteFile(path, []byte("a = 1\nb = 2\n"), 0o644))
+
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var loaded [][]string
+	s.watcher.Run(ctx, func() {
+		if len(loaded) == 0 {
+			require.NoError(t, os.WriteFile(path, nil, 0o644))
+			loaded = append(loaded, names(s.load()))
+			require.NoError(t, os.WriteFile(path, []byte("a = 1\nc = 3\n"), 0o644))
+			return
+		}
+		loaded = append(loaded, names(s.load()))
+		cancel()
+	})
+	assert.Equal(t, [][]string{{"a"}, {"a", "c"}}, loaded)
 }
 
 // A configuration that is wrong costs what is wrong in it.

@@ -19,6 +19,15 @@ const (
 	defaultDomain   = 510
 	defaultInterval = 10 * time.Second
 	defaultPoll     = 5 * time.Minute
+
+	defaultWatchPoll = 10 * time.Second
+)
+
+// How changes of definition files are noticed.
+const (
+	watchAuto = "auto"
+	watchPoll = "poll"
+	watchOff  = "off"
 )
 
 // options is the command line.
@@ -32,6 +41,8 @@ type options struct {
 	interval   time.Duration
 	firstFetch bool
 	poll       time.Duration
+	watch      string
+	watchPoll  time.Duration
 	protected  []string
 	logLevel   logrus.Level
 	version    bool
@@ -54,6 +65,8 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 		interval:   defaultInterval,
 		firstFetch: true,
 		poll:       defaultPoll,
+		watch:      watchAuto,
+		watchPoll:  defaultWatchPoll,
 		protected:  []string{"proc", "hotproc", "systemd"},
 		logLevel:   logrus.InfoLevel,
 	}
@@ -105,6 +118,14 @@ func (o *options) own() []pmda.Option {
 		},
 		{Long: "state", Arg: "FILE", Set: func(arg string) error { o.state = arg; return nil }, Help: "remember metric identifiers in FILE"},
 		{Long: "poll", Arg: "TIME", Set: duration(&o.poll, time.Millisecond), Help: "how often to look for missing operands"},
+		{
+			Long: "watch", Arg: "WORD", Set: o.setWatch,
+			Help: "how to notice changed files: auto, poll (only look at them again and again), off",
+		},
+		{
+			Long: "watch-poll", Arg: "TIME", Set: duration(&o.watchPoll, 100*time.Millisecond),
+			Help: "how often to look at files whose changes the kernel does not tell of",
+		},
 		{Long: "protect", Arg: "NAMES", Set: o.setProtected, Help: "subtrees whose values only known users may see, separated by commas"},
 		{Long: "log-level", Arg: "LEVEL", Set: o.setLogLevel, Help: "error, warn, info, debug"},
 		{Short: 'V', Long: "version", Set: func(string) error { o.version = true; return nil }, Help: "print the version"},
@@ -146,6 +167,15 @@ func (o *options) setFirstFetch(arg string) error {
 		return fmt.Errorf("%q: want warm or none", arg)
 	}
 	return nil
+}
+
+func (o *options) setWatch(arg string) error {
+	switch arg {
+	case watchAuto, watchPoll, watchOff:
+		o.watch = arg
+		return nil
+	}
+	return fmt.Errorf("%q: want auto, poll or off", arg)
 }
 
 func (o *options) setProtected(arg string) error {

@@ -46,6 +46,8 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, 10*time.Second, o.interval)
 	assert.True(t, o.firstFetch)
 	assert.Equal(t, 5*time.Minute, o.poll)
+	assert.Equal(t, "auto", o.watch)
+	assert.Equal(t, 10*time.Second, o.watchPoll)
 	assert.Equal(t, []string{"proc", "hotproc", "systemd"}, o.protected)
 	assert.Equal(t, logrus.InfoLevel, o.logLevel)
 	assert.False(t, o.version)
@@ -74,6 +76,9 @@ func TestOptions(t *testing.T) {
 		{[]string{"--interval", "250ms"}, func(o *options) any { return o.interval }, 250 * time.Millisecond},
 		{[]string{"--interval=0"}, func(o *options) any { return o.interval }, time.Duration(0)},
 		{[]string{"--poll=1m"}, func(o *options) any { return o.poll }, time.Minute},
+		{[]string{"--watch=off"}, func(o *options) any { return o.watch }, "off"},
+		{[]string{"--watch", "poll"}, func(o *options) any { return o.watch }, "poll"},
+		{[]string{"--watch-poll=1"}, func(o *options) any { return o.watchPoll }, time.Second},
 		{[]string{"--first-fetch=none"}, func(o *options) any { return o.firstFetch }, false},
 		{[]string{"--first-fetch=warm"}, func(o *options) any { return o.firstFetch }, true},
 		{[]string{"--state", "/x"}, func(o *options) any { return o.state }, "/x"},
@@ -103,6 +108,8 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		{[]string{"--interval", "soon"}, "not a time"},
 		{[]string{"--interval", "-1s"}, "shorter than"},
 		{[]string{"--poll", "0"}, "shorter than"},
+		{[]string{"--watch", "always"}, "want auto, poll or off"},
+		{[]string{"--watch-poll", "0"}, "shorter than"},
 		{[]string{"--first-fetch", "maybe"}, "want warm or none"},
 		{[]string{"--log-level", "loud"}, "want error, warn, info or debug"},
 		{[]string{"--pmcd", "pcp://"}, "--pmcd"},

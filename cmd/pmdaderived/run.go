@@ -95,19 +95,25 @@ func daemon(ctx context.Context, o *options) error {
 		"version": version(), "domain": o.standard.Domain, "user": os.Getuid(), "config": o.paths, "pmcd": o.pmcd,
 	}).Info("started")
 
+	files := newSource(o, log)
 	a := agent.New(agent.Options{
 		Domain:     o.standard.Domain,
 		Version:    version(),
-		Load:       func() agent.Config { return loadDefinitions(o, log) },
+		Load:       files.load,
 		Dial:       o.dial,
 		StateFile:  o.state,
 		Interval:   o.interval,
 		FirstFetch: o.firstFetch,
 		Poll:       o.poll,
 		Protected:  o.protected,
+		Debug:      func(on bool) { log.SetLevel(debugLevel(o.logLevel, on)) },
 		Log:        log,
 	})
-	err = serve(ctx, a, &pmda.Server{Agent: a, Log: log, Greeted: true}, in, out, hup)
+	watch := func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) }
+	if o.watch == watchOff {
+		watch = func(context.Context) {}
+	}
+	err = serve(ctx, a, &pmda.Server{Agent: a, Log: log, Greeted: true}, in, out, hup, watch)
 	switch {
 	case err == nil:
 		log.Info("pmcd closed the pipe, ended")
@@ -121,14 +127,15 @@ func daemon(ctx context.Context, o *options) error {
 }
 
 // serve runs the request loop and all that goes on beside it until pmcd closes the pipe or ctx ends.
-// Whatever comes from hup makes the agent read its configuration again. When serve returns everything
-// has ended.
-func serve(ctx context.Context, a *agent.Agent, server *pmda.Server, in, out *os.File, hup <-chan os.Signal) error {
+// Whatever comes from hup makes the agent read its configuration again, and watch runs until its context
+// ends. When serve returns everything has ended.
+func serve(ctx context.Context, a *agent.Agent, server *pmda.Server, in, out *os.File, hup <-chan os.Signal, watch func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer cancel()
 	tasks.Go(func() { a.Run(ctx) })
+	tasks.Go(func() { watch(ctx) })
 	tasks.Go(func() {
 		for {
 			select {
@@ -149,6 +156,14 @@ func newLogger(o *options) *logrus.Logger {
 	log.SetLevel(o.logLevel)
 	log.SetFormatter(&logrus.TextFormatter{DisableColors: true, FullTimestamp: true, DisableQuote: true})
 	return log
+}
+
+// debugLevel is the level at which to log when somebody wants to see everything, or no more.
+func debugLevel(usual logrus.Level, on bool) logrus.Level {
+	if on {
+		return max(usual, logrus.DebugLevel)
+	}
+	return usual
 }
 
 // version is that of the module, or of the commit, that the program was built from.

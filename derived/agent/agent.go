@@ -49,29 +49,34 @@ type Options struct {
 	// computed from them are served to contexts with a user identifier only.
 	Protected []string
 
+	// Debug makes the log more or less detailed, because somebody has stored that. Nil: nothing does.
+	Debug func(on bool)
+
 	Log logrus.FieldLogger
 	Now func() time.Time // nil: time.Now
 }
 
-// Agent serves derived metrics: it implements pmda.Agent and all of its optional interfaces but
-// labels. Its handlers run on one goroutine, that of pmda.Server.Serve; Run has to run beside it.
+// Agent serves derived metrics: it implements pmda.Agent and all of its optional interfaces. Its
+// handlers run on one goroutine, that of pmda.Server.Serve; Run has to run beside it.
 type Agent struct {
-	options  Options
-	log      logrus.FieldLogger
-	stats    stats
-	service  atomic.Pointer[service]
-	failures atomic.Int64 // definitions and files that could not be read at all
-	changes  atomic.Uint32
-	names    nameStore
-	sampler  *sampler
-	schedule *schedule
-	binder   *binder
-	self     string // our process identifier, as pmcd tells it of its clients
+	options      Options
+	log          logrus.FieldLogger
+	stats        stats
+	service      atomic.Pointer[service]
+	failures     atomic.Int64 // definitions and files that could not be read at all
+	changes      atomic.Uint32
+	names        nameStore
+	sampler      *sampler
+	schedule     *schedule
+	binder       *binder
+	domainLabels []pdu.LabelSet
+	self         string // our process identifier, as pmcd tells it of its clients
 
 	// What follows belongs to the request loop.
 	views    *views
 	clients  map[pmda.Client]client
 	moments  []*moment
+	debug    bool
 	clock    uint64    // counts evaluations asked for
 	constant []*sample // without values, for metrics made of constants
 	history  []derived.Sample
@@ -97,8 +102,11 @@ func New(o Options) *Agent {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Debug == nil {
+		o.Debug = func(bool) {}
+	}
 	a := &Agent{
-		options: o, log: o.Log, self: strconv.Itoa(os.Getpid()),
+		options: o, log: o.Log, domainLabels: domainLabels(), self: strconv.Itoa(os.Getpid()),
 		clients: make(map[pmda.Client]client),
 	}
 	a.views = newViews(&a.stats)
@@ -293,24 +301,41 @@ func (a *Agent) client(c pmda.Client, now time.Time) client {
 	return who
 }
 
-// Store implements pmda.Storer: a value for derived.control.reload makes us read the configuration.
+// Store implements pmda.Storer: a value for derived.control.reload makes us read the configuration, one
+// for derived.control.debug says whether the log has everything in it.
 func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
-	for _, set := range sets {
-		control := a.control(set.PMID)
-		switch {
-		case control == nil && a.service.Load().byID[set.PMID] == nil:
-			return pdu.ErrPMID
-		case control == nil || control.item != controlReload:
-			return pdu.ErrPermission
-		case len(set.Values) != 1:
-			return pdu.ErrBadStore
+	for i := range sets {
+		if err := a.checkStore(&sets[i]); err != nil {
+			return err
 		}
 	}
 	if who := a.clients[c]; !who.known || who.uid != 0 && who.uid != os.Getuid() {
 		return pdu.ErrPermission
 	}
-	if len(sets) > 0 {
-		a.Reload()
+	for i := range sets {
+		switch a.control(sets[i].PMID).item {
+		case controlReload:
+			a.Reload()
+		case controlDebug:
+			a.debug = sets[i].Values[0].Bits != 0
+			a.options.Debug(a.debug)
+		}
+	}
+	return nil
+}
+
+// checkStore says why a value cannot be stored, whoever wants that.
+func (a *Agent) checkStore(set *pdu.ValueSet) error {
+	control := a.control(set.PMID)
+	switch {
+	case control == nil && a.service.Load().byID[set.PMID] == nil:
+		return pdu.ErrPMID
+	case control == nil || control.item != controlReload && control.item != controlDebug:
+		return pdu.ErrPermission
+	case len(set.Values) != 1:
+		return pdu.ErrBadStore
+	case control.item == controlDebug && set.Values[0].Bits > 1:
+		return pdu.ErrBadStore
 	}
 	return nil
 }
@@ -357,8 +382,8 @@ func (a *Agent) Before(pmda.Client, pdu.Kind, time.Time) {}
 // Replied implements pmda.Observer.
 func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) { a.stats.replied(took) }
 
-// noAge marks a definition without a sample.
-const noAge = ^uint64(0)
+// noNumber marks what has no value.
+const noNumber = ^uint64(0)
 
 // sampleAge is the age of a definition's newest sample in ns, -1 if there is none.
 func (a *Agent) sampleAge(m *metric, now time.Time) int64 {

@@ -161,7 +161,6 @@ func TestInstances(t *testing.T) {
 	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: definitionInDom(testDomain), Inst: pdu.NoInst}))
 	assert.Equal(t, []pdu.Instance{{ID: 0, Name: "a"}, {ID: 1, Name: "b"}}, reply.Instances)
 	assert.Equal(t, pdu.ErrInDom, h.pmcd.Refused(&pdu.InstanceReq{InDom: binDom, Inst: pdu.NoInst}), "its owner's business")
-	assert.Empty(t, pmdatest.As[*pdu.Labels](h.pmcd, h.pmcd.Request(&pdu.LabelReq{Ident: testDomain, Type: pdu.LabelDomain})).Sets)
 }
 
 func TestControlMetrics(t *testing.T) {
@@ -219,6 +218,9 @@ func TestControlMetrics(t *testing.T) {
 	assert.Equal(t, h.id("derived.who").String(), each("pmid")["who"])
 	assert.Contains(t, each("age"), "load.percent")
 	assert.NotContains(t, each("age"), "missing", "it has no sample")
+	assert.Contains(t, each("evaluated"), "load.percent")
+	assert.Contains(t, each("values"), "load.percent")
+	assert.NotContains(t, each("values"), "who", "nobody has fetched it")
 }
 
 func TestProfiles(t *testing.T) {
@@ -309,6 +311,90 @@ func TestStores(t *testing.T) {
 	before := h.agent.stats.reloads.Load()
 	assert.Zero(t, h.pmcd.Refused(&pdu.Result{}))
 	assert.Equal(t, before, h.agent.stats.reloads.Load(), "nothing was stored")
+}
+
+// Whoever may store may also make the log more detailed.
+func TestDebugIsStored(t *testing.T) {
+	var debug []bool
+	h := start(t, nil, conf("c = 1"), noUpstream, func(o *Options) { o.Debug = func(on bool) { debug = append(debug, on) } })
+	id := h.id("derived.control.debug")
+	store := func(v uint32) pdu.Code {
+		return h.pmcd.Refused(&pdu.Result{Sets: []pdu.ValueSet{{PMID: id, Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, v)}}}})
+	}
+	assert.Equal(t, pdu.ErrPermission, store(1), "nobody knows who that is")
+	h.pmcd.Send(&pdu.Attr{Attr: pdu.AttrUserID, Value: "0"}, 0)
+	assert.Equal(t, pdu.ErrBadStore, store(2))
+	for _, v := range []uint32{1, 0} {
+		assert.Zero(t, store(v))
+		assert.EqualValues(t, v, h.fetch(id)[0].Values[0].Bits)
+	}
+	assert.Equal(t, []bool{true, false}, debug)
+}
+
+// A metric says which file defines it. That it comes from another one is announced.
+func TestLabels(t *testing.T) {
+	h := start(t, newUpstream(t), confFile("/etc/one.conf", "a = up.load", "b = up.load")).bound()
+	a := h.id("derived.a")
+	labels := func(ident uint32, kind pdu.LabelType) []pdu.LabelSet {
+		return labelSets(h, ident, kind)
+	}
+	set := require1(t, labels(uint32(a), pdu.LabelItem))
+	assert.JSONEq(t, `{"derived.file":"/etc/one.conf"}`, set.JSON)
+	assert.Equal(t, pdu.LabelFlags(pdu.LabelItem)|pdu.LabelOptional|pdu.LabelCompound, set.Labels[0].Flags,
+		"it does not identify the metric")
+	assert.JSONEq(t, `{"agent":"derived"}`, require1(t, labels(testDomain, pdu.LabelDomain)).JSON)
+	for _, kind := range []pdu.LabelType{pdu.LabelCluster, pdu.LabelInDom, pdu.LabelInstances} {
+		assert.Empty(t, labels(uint32(a), kind))
+	}
+	assert.Empty(t, labels(uint32(h.id("derived.control.reload")), pdu.LabelItem))
+
+	h.fetch(a) // takes along what has been announced since the start
+	h.reload(confFile("/etc/one.conf", "a = up.load", "b = 2 * up.load"))
+	assert.Zero(t, h.agent.changes.Load(), "nothing that clients know has changed")
+	h.reload(Config{Definitions: append(confFile("/etc/two.conf", "a = up.load").Definitions, conf("b = up.load").Definitions...)})
+	assert.JSONEq(t, `{"derived.file":"/etc/two.conf"}`, require1(t, labels(uint32(a), pdu.LabelItem)).JSON)
+	assert.Equal(t, a, h.id("derived.a"))
+	r := pmdatest.As[*pdu.Result](h.pmcd, h.pmcd.Request(&pdu.Fetch{PMIDs: []pdu.PMID{a}}))
+	assert.EqualValues(t, pdu.ChangeLabels, r.Sec)
+}
+
+func labelSets(h *harness, ident uint32, kind pdu.LabelType) []pdu.LabelSet {
+	h.tb.Helper()
+	return pmdatest.As[*pdu.Labels](h.pmcd, h.pmcd.Request(&pdu.LabelReq{Ident: ident, Type: kind})).Sets
+}
+
+// What became of each file can be seen.
+func TestFileStatus(t *testing.T) {
+	read := time.Unix(1_700_000_000, 0)
+	good := File{Path: "/etc/a.conf", Definitions: 2, Modified: time.Unix(1_600_000_000, 0)}
+	bad := File{Path: "/etc/b.conf", Definitions: 1, Failed: 1, Modified: time.Unix(1_600_000_001, 0)}
+	gone := File{Path: "/etc/c.conf", Error: "open /etc/c.conf: permission denied"}
+	c := conf("a = up.load")
+	c.Files, c.Read = []File{good, bad, gone}, read
+	h := start(t, newUpstream(t), c).bound()
+	dom := fileInDom(testDomain)
+	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: dom, Inst: pdu.NoInst}))
+	assert.Equal(t, []pdu.Instance{{ID: 0, Name: good.Path}, {ID: 1, Name: bad.Path}, {ID: 2, Name: gone.Path}}, reply.Instances)
+	values := func(name string) (all []any) {
+		for _, v := range h.fetch(h.id("derived.control.file." + name))[0].Values {
+			if v.Type.Numeric() || v.Bytes == nil {
+				all = append(all, v.Bits)
+			} else {
+				all = append(all, string(v.Bytes))
+			}
+		}
+		return all
+	}
+	assert.Equal(t, []any{"read", "failed", "unread"}, values("state"))
+	assert.Equal(t, []any{"", "", gone.Error}, values("error"))
+	assert.Equal(t, []any{uint64(2), uint64(1), uint64(0)}, values("definitions"))
+	assert.Equal(t, []any{uint64(0), uint64(1), uint64(0)}, values("failed"))
+	assert.Equal(t, []any{uint64(1_600_000_000), uint64(1_600_000_001)}, values("modified"))
+	assert.Equal(t, []any{uint64(1_700_000_000), uint64(1_700_000_000), uint64(1_700_000_000)}, values("read"))
+	c.Files = []File{gone, {Path: "/etc/new.conf"}}
+	h.reload(c)
+	reply = pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: dom, Inst: pdu.NoInst}))
+	assert.Equal(t, []pdu.Instance{{ID: 2, Name: gone.Path}, {ID: 3, Name: "/etc/new.conf"}}, reply.Instances, "a number stays a file's")
 }
 
 func TestProtectedMetrics(t *testing.T) {

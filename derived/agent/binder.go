@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -55,6 +56,8 @@ type binder struct {
 	slots   chan int      // where pmcd has put a connection of ours
 	better  chan struct{} // a lower slot has fallen free
 
+	doubt atomic.Bool // a change of names may have been missed
+
 	mu    sync.Mutex
 	dirty map[pdu.InDom]bool // guarded by mu
 
@@ -81,6 +84,7 @@ func newBinder(a *Agent) *binder {
 	}
 	a.sampler.lost = b.onLost
 	a.sampler.news = b.onNews
+	a.sampler.echoed = func() { b.doubt.Store(true) }
 	a.sampler.renamed = b.onRenamed
 	var err error
 	if b.ids, err = loadIdentities(a.options.StateFile, a.options.Domain); err != nil {
@@ -96,6 +100,9 @@ func newBinder(a *Agent) *binder {
 
 func (b *binder) load() {
 	b.config = b.a.options.Load()
+	if b.config.Read.IsZero() {
+		b.config.Read = b.a.options.Now()
+	}
 	b.a.failures.Store(int64(len(b.config.Failures)))
 }
 
@@ -242,7 +249,8 @@ func (b *binder) follow(ctx context.Context, conn *pmapi.Conn, readers *sync.Wai
 	announce := time.NewTimer(0)
 	defer announce.Stop()
 	retry := announceRetry
-	move := time.NewTimer(0)
+	soon, move := stopped(), stopped()
+	defer soon.Stop()
 	defer move.Stop()
 	for {
 		var err error
@@ -253,13 +261,15 @@ func (b *binder) follow(ctx context.Context, conn *pmapi.Conn, readers *sync.Wai
 		case <-b.reload:
 			err = b.reread(ctx, conn)
 		case <-b.changed:
-			err = b.rebindSoon(ctx, conn)
+			soon.Reset(max(0, rebindGap-time.Since(b.lastBind))) // agents come in crowds
+		case <-soon.C:
+			err = b.rebind(ctx, conn)
 		case <-b.missed:
 			if b.unbound() && time.Since(b.lastBind) > missedGap {
 				err = b.rebind(ctx, conn)
 			}
 		case <-poll:
-			if b.unbound() {
+			if b.doubt.Swap(false) || b.unbound() {
 				err = b.rebind(ctx, conn)
 			} else {
 				err = b.refreshNames(ctx, conn, b.takeDirty()) // those that could not be had
@@ -299,18 +309,11 @@ func (b *binder) unbound() bool {
 	return svc.good < len(svc.metrics)
 }
 
-// rebindSoon looks up everything again, but not too often: agents come in crowds.
-func (b *binder) rebindSoon(ctx context.Context, conn *pmapi.Conn) error {
-	timer := time.NewTimer(rebindGap - time.Since(b.lastBind))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case err := <-b.lost:
-		return err
-	case <-timer.C:
-	}
-	return b.rebind(ctx, conn)
+// stopped makes a timer that has yet to be set.
+func stopped() *time.Timer {
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	return timer
 }
 
 // reread reads the configuration and serves it; conn is nil while there is no connection.
@@ -355,11 +358,19 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn) error {
 	b.forgetNames()
 	b.keepWarm(svc)
 	if !svc.sameNames(before) {
-		b.a.changes.Or(uint32(pdu.ChangeNames))
-		b.untold = true
+		b.tell(pdu.ChangeNames)
+	}
+	if !svc.sameLabels(before) {
+		b.tell(pdu.ChangeLabels)
 	}
 	b.report(before, svc)
 	return nil
+}
+
+// tell has a change announced.
+func (b *binder) tell(change pdu.Change) {
+	b.a.changes.Or(uint32(change))
+	b.untold = true
 }
 
 // candidates are the definitions that may come to be served: the configured ones, and those served now,
@@ -394,10 +405,13 @@ func (b *binder) report(before, now *service) {
 			continue
 		}
 		entry := b.log.WithFields(logrus.Fields{"metric": m.def.Name, "state": m.state})
-		switch m.state {
-		case stateFailed, stateKept:
+		switch { // whoever has read the configuration has logged what is wrong with it
+		case m.state == stateKept && m.reported:
+			entry.Warn("definition is served as it was before")
+		case m.state == stateFailed && m.reported:
+		case m.state == stateFailed, m.state == stateKept:
 			entry.Error(m.problem)
-		case stateUnbound:
+		case m.state == stateUnbound:
 			entry.Debug(m.problem)
 		}
 	}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"pmdaderived/pdu"
@@ -12,17 +11,14 @@ import (
 // controlCluster is the cluster of our own metrics.
 const controlCluster = 0
 
-// controlReload is the item of the metric that a store of makes us read the configuration again.
-const controlReload = 0
-
-// The serials of our own instance domains.
+// The items of the metrics that can be stored.
 const (
-	definitionSerial = 0 // one instance for each definition
-	bucketSerial     = 1 // one for each bucket of a histogram
+	controlReload = 0
+	controlDebug  = 40
 )
 
 // control is one metric about the agent itself: a singular one has a number or a text, one over the
-// definitions a value for each, a histogram one for each bucket.
+// definitions or files a value for each, a histogram one for each bucket.
 type control struct {
 	item  int
 	name  string // below derived.control
@@ -35,218 +31,9 @@ type control struct {
 	number func(a *Agent, s *service) uint64 // as in derived.Vector.Bits; nil: not a number
 	text   func(a *Agent) string
 	each   func(a *Agent, m *metric, now time.Time) (string, uint64)
+	file   func(s *service, f *file) (string, uint64)
 	spread func(a *Agent, sum *Buckets)
 }
-
-// controls is the table of derived.control.*, by item. The file help at the top of the source tree
-// repeats the texts for tools that read help files; a test compares them.
-//
-//nolint:gochecknoglobals // a table
-var controls = makeControls()
-
-func makeControls() []control {
-	count := pdu.Units{Count: 1}
-	millisec := pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec}
-	none := pdu.Units{}
-	ms := func(ns int64) uint64 { return double(float64(ns) / 1e6) }
-	return []control{
-		{
-			item: controlReload, name: "reload", typ: pdu.TypeU32, sem: pdu.SemDiscrete, units: count,
-			short:  "number of times the configuration was read again; store anything to do so now",
-			long:   "Storing any value makes the agent read its configuration files again. Only root and the user\nthat the agent runs as may do so.",
-			number: func(a *Agent, _ *service) uint64 { return a.stats.reloads.Load() },
-		},
-		{
-			item: 1, name: "definitions", typ: pdu.TypeU32, sem: pdu.SemInstant, units: count,
-			short:  "number of definitions in the configuration files",
-			long:   "Definitions that can be read, whether or not they can be computed on this host.",
-			number: func(_ *Agent, s *service) uint64 { return uint64(len(s.metrics)) },
-		},
-		{
-			item: 2, name: "bound", typ: pdu.TypeU32, sem: pdu.SemInstant, units: count,
-			short:  "number of definitions that are served",
-			long:   "Definitions whose operands all exist and fit together.",
-			number: func(_ *Agent, s *service) uint64 { return uint64(s.good) },
-		},
-		{
-			item: 3, name: "failed", typ: pdu.TypeU32, sem: pdu.SemInstant, units: count,
-			short: "number of definitions and files that are in error",
-			long: "Definitions that cannot be read or that break a rule of the language, and files that cannot be\n" +
-				"read. Definitions of which an operand is missing on this host are not among them.\n" +
-				"See derived.control.definition.error and the agent's log.",
-			number: func(a *Agent, s *service) uint64 { return uint64(s.failed() + int(a.failures.Load())) },
-		},
-		{
-			item: 4, name: "requests", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of requests from pmcd that were answered",
-			number: func(a *Agent, _ *service) uint64 { return a.stats.requests.Load() },
-		},
-		{
-			item: 5, name: "request_longest", typ: pdu.TypeDouble, sem: pdu.SemInstant, units: millisec,
-			short:  "longest time that a request has taken",
-			long:   "From the arrival of a request to the end of its reply, since the agent was started. pmcd serves\nnobody during this time.",
-			number: func(a *Agent, _ *service) uint64 { return ms(a.stats.longest.Load()) },
-		},
-		{
-			item: 6, name: "values", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of values of derived metrics that were served",
-			number: func(a *Agent, _ *service) uint64 { return a.stats.values.Load() },
-		},
-		{
-			item: 7, name: "evaluations", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of moments for which metrics were computed",
-			long:   "Clients that are served from the same samples share one.",
-			number: func(a *Agent, _ *service) uint64 { return a.stats.evaluations.Load() },
-		},
-		{
-			item: 8, name: "contexts", typ: pdu.TypeU32, sem: pdu.SemInstant, units: count,
-			short:  "number of client contexts with a history",
-			long:   "A context that fetches several lists of metrics counts once for each list.",
-			number: func(a *Agent, _ *service) uint64 { return uint64(a.stats.contexts.Load()) },
-		},
-		{
-			item: 9, name: "sample.oldest", typ: pdu.TypeDouble, sem: pdu.SemInstant, units: millisec,
-			short:  "greatest age of a sample that was served",
-			number: func(a *Agent, _ *service) uint64 { return ms(a.stats.oldest.Load()) },
-		},
-		{
-			item: 10, name: "sample.stale", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of times that a metric was not served because its sample was too old",
-			long:   "The client was told to try again. A sample is too old after 1 second, or 1.5 times the interval at\nwhich the client fetches, 90 seconds at most.",
-			number: func(a *Agent, _ *service) uint64 { return a.stats.stale.Load() },
-		},
-		{
-			item: 11, name: "upstream.connected", typ: pdu.TypeU32, sem: pdu.SemInstant, units: none,
-			short:  "whether the agent is connected to the pmcd that it samples (1) or not (0)",
-			number: func(a *Agent, _ *service) uint64 { return truth(a.stats.connected.Load()) },
-		},
-		{
-			item: 12, name: "upstream.fetches", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of fetches that the agent has sent to pmcd",
-			number: func(a *Agent, _ *service) uint64 { return a.stats.upstreamFetches.Load() },
-		},
-		{
-			item: 13, name: "upstream.metrics", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of operands in the fetches that the agent has sent to pmcd",
-			number: func(a *Agent, _ *service) uint64 { return a.stats.upstreamMetrics.Load() },
-		},
-		{
-			item: 14, name: "upstream.errors", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of fetches that pmcd refused and connections that failed",
-			number: func(a *Agent, _ *service) uint64 { return a.stats.upstreamErrors.Load() },
-		},
-		{
-			item: 15, name: "upstream.longest", typ: pdu.TypeDouble, sem: pdu.SemInstant, units: millisec,
-			short:  "longest time that pmcd has taken for a fetch of the agent",
-			number: func(a *Agent, _ *service) uint64 { return ms(a.stats.upstreamLongest.Load()) },
-		},
-		{
-			item: 16, name: "reload_time", typ: pdu.TypeDouble, sem: pdu.SemInstant, units: millisec,
-			short:  "time that it took to read the configuration and to look up its operands, the last time",
-			number: func(a *Agent, _ *service) uint64 { return ms(a.stats.reloadTook.Load()) },
-		},
-		{
-			item: 17, name: "version", typ: pdu.TypeString, sem: pdu.SemDiscrete, units: none,
-			short: "version of the agent",
-			text:  func(a *Agent) string { return a.options.Version },
-		},
-		{
-			item: 18, name: "contexts_dropped", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of client contexts whose history was dropped to make room for others",
-			long:   "It is bounded how many contexts have a history. Those idle longest are dropped, and start anew\nwith their next fetch.",
-			number: func(a *Agent, _ *service) uint64 { return a.stats.contextsDropped.Load() },
-		},
-		{
-			item: 19, name: "upstream.slow_agents", typ: pdu.TypeU32, sem: pdu.SemInstant, units: count,
-			short: "number of agents that are sampled seldom because they are slow",
-			long: "An agent that twice in a row held pmcd up for 100 milliseconds or more is asked so seldom that its\n" +
-				"answers take a tenth of pmcd's time at most. Metrics computed from its own may have no value young\n" +
-				"enough to be served meanwhile. The agent's log names it.",
-			number: func(a *Agent, _ *service) uint64 { return uint64(a.stats.slowAgents.Load()) },
-		},
-		{
-			item: 20, name: "definition.state", typ: pdu.TypeString, sem: pdu.SemDiscrete, units: none,
-			short: "what becomes of each definition: bound, kept, unbound, failed or waiting",
-			long: "bound    it is served\nkept     its new text is wrong; it is served as it was before\n" +
-				"unbound  a metric that it uses does not exist on this host, so far\nfailed   it is wrong\n" +
-				"waiting  the metrics that it uses have not been looked up yet",
-			each: func(_ *Agent, m *metric, _ time.Time) (string, uint64) { return m.state, 0 },
-		},
-		{
-			item: 21, name: "definition.error", typ: pdu.TypeString, sem: pdu.SemDiscrete, units: none,
-			short: "why a definition is not served as it is written; empty if it is",
-			each:  func(_ *Agent, m *metric, _ time.Time) (string, uint64) { return m.problem, 0 },
-		},
-		{
-			item: 22, name: "definition.expression", typ: pdu.TypeString, sem: pdu.SemDiscrete, units: none,
-			short: "expression of each definition",
-			each:  func(_ *Agent, m *metric, _ time.Time) (string, uint64) { return strings.TrimSpace(m.def.Text), 0 },
-		},
-		{
-			item: 23, name: "definition.pmid", typ: pdu.TypeString, sem: pdu.SemDiscrete, units: none,
-			short: "metric identifier of each definition",
-			each:  func(_ *Agent, m *metric, _ time.Time) (string, uint64) { return m.id.String(), 0 },
-		},
-		{
-			item: 24, name: "definition.age", typ: pdu.TypeDouble, sem: pdu.SemInstant, units: millisec,
-			short: "age of the newest sample for each definition that has one",
-			each: func(a *Agent, m *metric, now time.Time) (string, uint64) {
-				if age := a.sampleAge(m, now); age >= 0 {
-					return "", ms(age)
-				}
-				return "", noAge
-			},
-		},
-		{
-			item: 29, name: "upstream.busy", typ: pdu.TypeDouble, sem: pdu.SemCounter, units: millisec,
-			short:  "time that pmcd has taken for fetches of the agent",
-			long:   "Other requests that pmcd served before it came to these fetches are included.",
-			number: func(a *Agent, _ *service) uint64 { return ms(a.stats.upstreamBusy.Load()) },
-		},
-		{
-			item: 30, name: "request_time", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of requests by the time that they took",
-			long:   spreadText + "From the arrival of a request to the end of its reply.",
-			spread: func(a *Agent, sum *Buckets) { a.stats.requestTime.add(sum) },
-		},
-		{
-			item: 31, name: "upstream.time", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of fetches that the agent has sent to pmcd, by the time until their answer",
-			long:   spreadText + "While pmcd works on such a fetch it serves nobody else.",
-			spread: func(a *Agent, sum *Buckets) { a.stats.upstreamTime.add(sum) },
-		},
-		{
-			item: 32, name: "sample.age.first", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of metrics served to first fetches by the age of their sample",
-			long:   spreadText + ageText + "These are the first fetches of a list of metrics by each context.",
-			spread: func(a *Agent, sum *Buckets) { a.stats.ages[firstFetch].add(sum) },
-		},
-		{
-			item: 33, name: "sample.age.second", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of metrics served to second fetches by the age of their sample",
-			long:   spreadText + ageText + "The second fetch of a context comes after an interval that is not known yet.",
-			spread: func(a *Agent, sum *Buckets) { a.stats.ages[secondFetch].add(sum) },
-		},
-		{
-			item: 34, name: "sample.age.regular", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of metrics served to foretold fetches by the age of their sample",
-			long:   spreadText + ageText + "These are the third and later fetches of contexts that fetch at regular intervals.",
-			spread: func(a *Agent, sum *Buckets) { a.stats.ages[regularFetch].add(sum) },
-		},
-		{
-			item: 35, name: "sample.age.irregular", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of metrics served to other fetches by the age of their sample",
-			long:   spreadText + ageText + "These are the third and later fetches of contexts that fetch at times of no pattern.",
-			spread: func(a *Agent, sum *Buckets) { a.stats.ages[irregularFetch].add(sum) },
-		},
-	}
-}
-
-const (
-	spreadText = "Each instance counts those that are longer than the bound of the instance before and at most as\n" +
-		"long as its own, which is its name, in milliseconds. "
-	ageText = "The age is from the moment at which the agent asked for\nthe sample to the arrival of the request. "
-)
 
 func truth(b bool) uint64 {
 	if b {
@@ -285,44 +72,10 @@ func (c *control) desc(id pdu.PMID) pdu.Desc {
 		d.InDom = definitionInDom(id.Domain())
 	case c.spread != nil:
 		d.InDom = bucketInDom(id.Domain())
+	case c.file != nil:
+		d.InDom = fileInDom(id.Domain())
 	}
 	return d
-}
-
-func definitionInDom(domain int) pdu.InDom { return pdu.NewInDom(domain, definitionSerial) }
-func bucketInDom(domain int) pdu.InDom     { return pdu.NewInDom(domain, bucketSerial) }
-
-// ownInDom describes one of our own instance domains.
-type ownInDom struct {
-	id          pdu.InDom
-	short, long string
-	instances   func(*service) []pdu.Instance
-}
-
-// inDom finds one of our own instance domains; nil if it is none.
-func (a *Agent) inDom(d pdu.InDom) *ownInDom {
-	switch d {
-	case definitionInDom(a.options.Domain):
-		return &ownInDom{
-			d, "definitions of derived metrics", "One instance for each definition in the configuration files.",
-			func(s *service) []pdu.Instance { return s.instances },
-		}
-	case bucketInDom(a.options.Domain):
-		return &ownInDom{
-			d, "classes of durations", "Each is named after the longest duration in it, in milliseconds.",
-			func(*service) []pdu.Instance { return bucketInstances() },
-		}
-	}
-	return nil
-}
-
-func bucketInstances() []pdu.Instance {
-	names := BucketNames()
-	all := make([]pdu.Instance, len(names))
-	for i, name := range names {
-		all[i] = pdu.Instance{ID: pdu.Inst(i), Name: name}
-	}
-	return all
 }
 
 // fetch writes the value set of a control metric.
@@ -341,20 +94,32 @@ func (c *control) fetch(a *Agent, s *service, req *pmda.FetchRequest, id pdu.PMI
 		c.fetchSpread(a, req, id, w)
 		return
 	}
-	sel := req.Profile.Selects(definitionInDom(id.Domain()))
-	for _, m := range s.metrics {
-		if !sel.Includes(m.inst) {
-			continue
-		}
-		text, number := c.each(a, m, req.Arrived)
-		if c.typ == pdu.TypeString {
+	sel := req.Profile.Selects(c.desc(id).InDom)
+	add := func(inst pdu.Inst, text string, number uint64) {
+		switch {
+		case c.typ == pdu.TypeString:
 			a.blobs = append(a.blobs, []byte(text))
-		} else if number == noAge {
-			continue
-		} else {
+		case number == noNumber:
+			return
+		default:
 			a.bits = append(a.bits, number)
 		}
-		a.insts = append(a.insts, m.inst)
+		a.insts = append(a.insts, inst)
+	}
+	if c.file != nil {
+		for i := range s.files {
+			if f := &s.files[i]; sel.Includes(f.inst) {
+				text, number := c.file(s, f)
+				add(f.inst, text, number)
+			}
+		}
+	} else {
+		for _, m := range s.metrics {
+			if sel.Includes(m.inst) {
+				text, number := c.each(a, m, req.Arrived)
+				add(m.inst, text, number)
+			}
+		}
 	}
 	switch {
 	case len(a.insts) == 0:
@@ -392,4 +157,14 @@ func (s *service) failed() int {
 		}
 	}
 	return n
+}
+
+func (f *file) state() string {
+	switch {
+	case f.Error != "":
+		return "unread"
+	case f.Failed > 0:
+		return "failed"
+	}
+	return "read"
 }

@@ -22,6 +22,10 @@ type feed struct {
 	samples     []*sample // newest first; those after the first are anchorGap apart
 	outstanding int       // fetches on their way that will bring a new one
 	waiting     bool      // wanted when no connection was free
+
+	// These belong to the request loop.
+	fetched time.Time // when the metric was served last; zero: never
+	values  int       // that it had then, for all instances
 }
 
 func newFeed(name string, needs *derived.Needs, descs []pdu.Desc) *feed {
@@ -73,8 +77,8 @@ func (f *feed) fresh(now time.Time, n need) bool {
 // may take that are all about the same sample.
 const burstShare = 10
 
-// values is how many values a sample will have.
-func (f *feed) values() int {
+// size is how many values a sample will have.
+func (f *feed) size() int {
 	s := f.newest()
 	if s == nil {
 		return len(f.descs)

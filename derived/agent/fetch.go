@@ -71,7 +71,7 @@ func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.Res
 	case m.protected && !a.clients[req.Client].known:
 		w.Fail(e.id, pdu.ErrPermission)
 	case len(e.feed.descs) == 0: // made of constants alone
-		a.write(m, a.evaluate(svc, a.constant, m.derived), req.Profile, w)
+		a.write(m, a.evaluate(svc, a.constant, m.derived), req, w)
 	case e.stale:
 		a.stats.stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
@@ -81,7 +81,7 @@ func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.Res
 			a.ages.taken = taken
 		}
 		a.ages.metrics++
-		a.write(m, a.evaluate(svc, e.seen, m.derived), req.Profile, w)
+		a.write(m, a.evaluate(svc, e.seen, m.derived), req, w)
 	}
 }
 
@@ -114,13 +114,13 @@ func (a *Agent) serveOther(svc *service, req *pmda.FetchRequest, id pdu.PMID, w 
 }
 
 // write puts the values that the profile selects into the reply.
-func (a *Agent) write(m *metric, v *derived.Vector, profile *pdu.Profile, w *pdu.ResultWriter) {
+func (a *Agent) write(m *metric, v *derived.Vector, req *pmda.FetchRequest, w *pdu.ResultWriter) {
 	if v.Code < 0 {
 		w.Fail(m.id, v.Code)
 		return
 	}
 	insts, bits, blobs := v.Insts.IDs(), v.Bits, v.Blobs
-	if sel := profile.Selects(m.desc.InDom); !sel.All() {
+	if sel := req.Profile.Selects(m.desc.InDom); !sel.All() {
 		insts, bits, blobs = a.filter(v, sel)
 	}
 	n := len(bits)
@@ -128,6 +128,7 @@ func (a *Agent) write(m *metric, v *derived.Vector, profile *pdu.Profile, w *pdu
 		n = len(blobs)
 	}
 	a.stats.values.Add(uint64(n))
+	m.feed.fetched, m.feed.values = req.Arrived, v.Len()
 	switch {
 	case n == 0:
 		w.Fail(m.id, 0)

@@ -90,6 +90,7 @@ type identities struct {
 	domain  int
 	next    int // number of PMIDs given out, retired ones included
 	metrics map[string]identity
+	files   map[string]pdu.Inst // instances of fileInDom
 	dirty   bool
 }
 
@@ -99,6 +100,7 @@ type identityFile struct {
 	Domain  int                 `json:"domain"`
 	Next    int                 `json:"next"`
 	Metrics map[string]identity `json:"metrics"`
+	Files   map[string]pdu.Inst `json:"files,omitempty"`
 }
 
 // errDamaged says that the state file cannot be used and has been set aside.
@@ -109,7 +111,9 @@ var errDamaged = errors.New("state file set aside")
 // an empty one too, and an error that wraps errDamaged and says where the file has been put. A file
 // that cannot be put aside is never written over: the map is not persistent then.
 func loadIdentities(path string, domain int) (*identities, error) {
-	ids := &identities{path: path, domain: domain, metrics: make(map[string]identity)}
+	ids := &identities{
+		path: path, domain: domain, metrics: make(map[string]identity), files: make(map[string]pdu.Inst),
+	}
 	if path == "" {
 		return ids, nil
 	}
@@ -223,9 +227,19 @@ func (ids *identities) read() error {
 			return fmt.Errorf("%s: metric %s: %w", ids.path, name, err)
 		}
 	}
+	numbers := make(map[pdu.Inst]string, len(f.Files))
+	for path, n := range f.Files {
+		if other, ok := numbers[n]; ok || n < 0 {
+			return fmt.Errorf("%s: files %s and %s have one number", ids.path, other, path)
+		}
+		numbers[n] = path
+	}
 	ids.next = f.Next
 	if f.Metrics != nil {
 		ids.metrics = f.Metrics
+	}
+	if f.Files != nil {
+		ids.files = f.Files
 	}
 	return nil
 }
@@ -261,6 +275,26 @@ func (ids *identities) named(name string) (pdu.PMID, error) {
 		ids.metrics[name] = identity{PMID: id}
 	}
 	return id, err
+}
+
+// maxFiles bounds the files that are remembered. Beyond it they are numbered anew.
+const maxFiles = 10000
+
+// file returns the number of a file, a new one if it has none yet.
+func (ids *identities) file(path string) pdu.Inst {
+	n, ok := ids.files[path]
+	if ok {
+		return n
+	}
+	if len(ids.files) >= maxFiles {
+		clear(ids.files)
+	}
+	for _, used := range ids.files {
+		n = max(n, used+1)
+	}
+	ids.files[path] = n
+	ids.dirty = true
+	return n
 }
 
 // bound notes what a name now stands for and returns its PMID: a new one if the metadata is not
@@ -305,7 +339,7 @@ func (ids *identities) save() error {
 		return nil
 	}
 	text, err := json.MarshalIndent(identityFile{
-		Version: identityVersion, Domain: ids.domain, Next: ids.next, Metrics: ids.metrics,
+		Version: identityVersion, Domain: ids.domain, Next: ids.next, Metrics: ids.metrics, Files: ids.files,
 	}, "", "\t")
 	if err != nil {
 		return fmt.Errorf("identities: %w", err)

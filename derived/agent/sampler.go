@@ -45,9 +45,10 @@ type sampler struct {
 	stats *stats
 
 	// lost is told once about each lane that fails, news about state changes that pmcd announces,
-	// renamed about domains whose instances are not what they were.
+	// echoed when it repeats one that we have announced, renamed about domains whose instances are not what they were.
 	lost    func(error)
 	news    func(pdu.Change)
+	echoed  func()
 	renamed func(pdu.InDom)
 
 	mu      sync.Mutex
@@ -66,7 +67,7 @@ type sampler struct {
 func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *nameStore) *sampler {
 	return &sampler{
 		log: log, now: now, stats: st,
-		lost: func(error) {}, news: func(pdu.Change) {}, renamed: func(pdu.InDom) {},
+		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {},
 		maker: newSampleMaker(names, now()), marks: make(map[pdu.PMID]struct{}), part: maxPart, burdens: make(burdens),
 	}
 }
@@ -216,7 +217,7 @@ func (s *sampler) load(l *lane, waiting []*feed) []*feed {
 		s.part = maxPart // a pmcd that was ended looks like one that takes no long requests
 	}
 	for n, f := range waiting {
-		if len(l.ids) > 0 && (len(l.ids)+len(f.descs) > s.part || l.values+f.values() > maxPartValues) {
+		if len(l.ids) > 0 && (len(l.ids)+len(f.descs) > s.part || l.values+f.size() > maxPartValues) {
 			return slices.Delete(waiting, 0, n)
 		}
 		s.put(l, f)
@@ -256,7 +257,7 @@ func (s *sampler) put(l *lane, f *feed) {
 	f.waiting = false
 	f.outstanding++
 	l.feeds = append(l.feeds, f)
-	l.values += f.values()
+	l.values += f.size()
 }
 
 func (s *sampler) start(l *lane, now time.Time) {
@@ -352,6 +353,9 @@ func (s *sampler) take(l *lane, res *pmapi.Result, now time.Time) {
 	}
 	if news := res.Changes &^ l.echo; news != 0 {
 		s.news(news)
+	}
+	if res.Changes&l.echo != 0 {
+		s.echoed() // somebody else's change may hide behind ours
 	}
 	l.echo &^= res.Changes
 }

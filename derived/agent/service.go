@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -32,13 +33,27 @@ type Definition struct {
 // Failure is a definition that cannot be read.
 type Failure struct {
 	Name    string // of the definition; "": the problem is the file's
+	Text    string // the expression, as far as it is known
+	File    string
+	Line    int
 	Message string
+}
+
+// File is a file of definitions, or a place where there should be one.
+type File struct {
+	Path        string
+	Definitions int       // that could be read
+	Failed      int       // that could not
+	Modified    time.Time // zero: not known
+	Error       string    // why it was not read, or not to its end; "": it was
 }
 
 // Config is all definitions as they are configured now.
 type Config struct {
 	Definitions []Definition
 	Failures    []Failure
+	Files       []File
+	Read        time.Time // when
 
 	// Unread reports whether a file could not be read, or not to its end. What it defined before stays
 	// in service. Nil: everything was read.
@@ -57,6 +72,17 @@ type service struct {
 
 	instances []pdu.Instance // of definitionInDom
 	sources   map[string]Definition
+
+	files         []file
+	fileInstances []pdu.Instance            // of fileInDom
+	read          time.Time                 // when the files were
+	labels        map[string][]pdu.LabelSet // of all metrics that a file defines, by its path
+}
+
+// file is a file of definitions as derived.control.file.* shows it.
+type file struct {
+	File
+	inst pdu.Inst
 }
 
 // metric is one definition as it is served.
@@ -72,6 +98,7 @@ type metric struct {
 	state     string
 	problem   string // why it is not served, or served as it was
 	reported  bool   // the problem is one of Config.Failures
+	absent    bool   // it could never be read and has no name, only a status
 }
 
 // The states of a definition, as derived.control.definition.state shows them.
@@ -104,9 +131,10 @@ type blueprint struct {
 	log       logrus.FieldLogger
 
 	// What follows is made by build.
-	problems map[string]string // of definitions that are not those of the configuration, by name
-	reported map[string]bool   // names whose problem is one of Config.Failures
-	secret   map[pdu.PMID]bool // the protected operands
+	problems   map[string]string // of definitions that are not those of the configuration, by name
+	unreadable []Failure         // of names that are not served
+	reported   map[string]bool   // names whose problem is one of Config.Failures
+	secret     map[pdu.PMID]bool // the protected operands
 }
 
 // build makes a service. Definitions that became wrong while they are served stay as they were.
@@ -198,6 +226,8 @@ func (b *blueprint) definitions() []Definition {
 	for _, f := range b.config.Failures {
 		if old, served := b.formerly(f.Name); served {
 			keep(old, f.Message)
+		} else if f.Name != "" {
+			b.unreadable = append(b.unreadable, f)
 		}
 	}
 	if b.before == nil || b.config.Unread == nil {
@@ -238,6 +268,8 @@ func (b *blueprint) assemble(set *derived.Set, defs []Definition) *service {
 			s.sources[d.Name] = d // unbound for now
 		}
 	}
+	b.addUnreadable(s)
+	b.addFiles(s)
 	b.retire(s)
 	slices.SortFunc(s.metrics, func(x, y *metric) int { return cmp.Compare(x.def.Name, y.def.Name) })
 	s.name(b)
@@ -247,6 +279,39 @@ func (b *blueprint) assemble(set *derived.Set, defs []Definition) *service {
 		}
 	}
 	return s
+}
+
+// addUnreadable adds definitions that have never been right, for their status.
+func (b *blueprint) addUnreadable(s *service) {
+	for _, f := range b.unreadable {
+		id, err := b.ids.named(f.Name)
+		if err != nil || s.byID[id] != nil { // it has been read elsewhere
+			continue
+		}
+		m := &metric{
+			def: Definition{Definition: &derived.Definition{Name: f.Name, Text: f.Text}, File: f.File, Line: f.Line},
+			id:  id, state: stateFailed, problem: f.Message, reported: true, absent: true,
+		}
+		if n, ok := b.ids.number(id); ok {
+			m.inst = pdu.Inst(n)
+		}
+		s.metrics = append(s.metrics, m)
+	}
+}
+
+// addFiles adds what is to be said about the files.
+func (b *blueprint) addFiles(s *service) {
+	s.read, s.labels = b.config.Read, make(map[string][]pdu.LabelSet)
+	for _, f := range b.config.Files {
+		inst := b.ids.file(f.Path)
+		s.files = append(s.files, file{f, inst})
+		s.fileInstances = append(s.fileInstances, pdu.Instance{ID: inst, Name: f.Path})
+	}
+	for _, m := range s.metrics {
+		if _, ok := s.labels[m.def.File]; !ok {
+			s.labels[m.def.File] = fileLabels(m.def.File, b.log)
+		}
+	}
 }
 
 // metric makes one metric of a set.
@@ -356,6 +421,9 @@ func (s *service) name(b *blueprint) {
 	})
 	entries := controlEntries(b.ids.domain)
 	for _, m := range metrics {
+		if m.absent {
+			continue
+		}
 		hidden := !m.described || s.bound && m.derived == nil
 		entries = append(entries, pmda.Entry{Name: m.fullName(), PMID: m.id, Hidden: hidden})
 	}
@@ -439,6 +507,16 @@ func (s *service) sameNames(t *service) bool {
 		x, errX := s.names.Lookup(0, name)
 		y, errY := t.names.Lookup(0, name)
 		if errX != nil || errY != nil || x != y {
+			return false
+		}
+	}
+	return true
+}
+
+// sameLabels reports whether all metrics of both services have the same labels.
+func (s *service) sameLabels(t *service) bool {
+	for id, m := range s.byID {
+		if old := t.byID[id]; old != nil && old.def.File != m.def.File {
 			return false
 		}
 	}

@@ -204,8 +204,13 @@ func TestBrokenDefinitionKeepsTheLastGoodOne(t *testing.T) {
 func TestBrokenDefinitionThatWasNeverServed(t *testing.T) {
 	s := newSite(t)
 	svc := s.serve(conf("a = up.load +", "b = up.name + 1", "c = up.load"))
-	assert.Nil(t, svc.find("derived.a"))
+	assert.Equal(t, stateFailed, s.metric("a").state)
+	assert.Contains(t, s.metric("a").problem, "syntax error")
+	_, err := svc.names.Lookup(0, "derived.a")
+	require.ErrorIs(t, err, pdu.ErrName, "only its status is there")
+	assert.Nil(t, svc.byID[s.metric("a").id])
 	assert.Equal(t, stateFailed, s.metric("b").state)
+	assert.Equal(t, 1, svc.failed(), "a is among the failures of the configuration")
 	assert.Equal(t, stateBound, s.metric("c").state)
 	svc = s.serve(conf("b = -up.name", "c = up.load"))
 	assert.Equal(t, stateFailed, s.metric("b").state, "there is nothing good to go back to")
@@ -515,7 +520,7 @@ func TestControlsAreInOrder(t *testing.T) {
 		names[c.name], items[c.item] = true, true
 		assert.NotEmpty(t, c.short, c.name)
 		n := 0
-		for _, has := range []bool{c.number != nil, c.text != nil, c.each != nil, c.spread != nil} {
+		for _, has := range []bool{c.number != nil, c.text != nil, c.each != nil, c.spread != nil, c.file != nil} {
 			if has {
 				n++
 			}

@@ -1,0 +1,71 @@
+package config
+
+import (
+	"crypto/sha256"
+	"errors"
+	"hash"
+	"io"
+	"io/fs"
+)
+
+// state is what the files of a path list held at one moment, as far as it makes a difference to Load.
+type state struct {
+	digest  [sha256.Size]byte // of all that follows and of the problems with files as a whole
+	sources map[string]Source // by Path
+}
+
+// scan finds the state that Load would see now.
+func scan(paths []string) state {
+	l := newLoader(nil)
+	l.scanning = true
+	for _, path := range paths {
+		l.path(path, Error)
+	}
+	return l.out.state()
+}
+
+func (l *Loaded) state() state {
+	s := state{sources: make(map[string]Source, len(l.Sources))}
+	h := sha256.New()
+	for _, source := range l.Sources {
+		s.sources[source.Path] = source
+		write(h, source.Path)
+		if source.Err != nil {
+			write(h, source.Err.Error())
+		}
+		h.Write(source.Sum[:])
+	}
+	for _, p := range l.Problems {
+		if p.Path != "" {
+			write(h, p.Path)
+			write(h, p.Msg)
+		}
+	}
+	h.Sum(s.digest[:0])
+	return s
+}
+
+func write(h hash.Hash, text string) {
+	_, _ = io.WriteString(h, text+"\x00") // a hash takes everything
+}
+
+// halfWritten reports whether now may be a moment in the middle of a change from before: a file that
+// is gone or has become shorter may be one that is written anew, one whose last line has no end may
+// not have come to its end.
+func halfWritten(before, now state) bool {
+	for path, was := range before.sources {
+		if was.Err != nil || was.Size == 0 {
+			continue
+		}
+		is, there := now.sources[path]
+		if !there || errors.Is(is.Err, fs.ErrNotExist) || is.Err == nil && is.Size < was.Size {
+			return true
+		}
+	}
+	for path, is := range now.sources {
+		if is.Err == nil && is.openEnd && before.sources[path].Sum != is.Sum {
+			return true
+		}
+	}
+	return false
+}

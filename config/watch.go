@@ -1,0 +1,223 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+)
+
+const (
+	// A change is looked at when nothing has happened for quiet, at the latest delayLimit after the
+	// first event: a deployment is many events, and an endless stream of them must not hide anything.
+	quiet      = 25 * time.Millisecond
+	delayLimit = time.Second
+
+	// What looks half-written is believed when it has stayed the same for settled, at the latest
+	// after patience.
+	settled  = 750 * time.Millisecond
+	patience = 10 * time.Second
+
+	// safetyNet is how often the files are looked at where the kernel tells of changes: there are
+	// changes that it does not tell of, such as a file system mounted over a directory.
+	safetyNet = 5 * time.Minute
+
+	// maxRounds is how often directories are searched for others that have come up meanwhile.
+	maxRounds = 5
+)
+
+// WatchOptions are what a Watcher is made with.
+type WatchOptions struct {
+	Paths []string // as Load takes them
+
+	// Poll is how often files are looked at whose changes the kernel does not tell of: those on network
+	// file systems, and all when its limits are exhausted. PollOnly treats all files as such.
+	Poll     time.Duration
+	PollOnly bool
+
+	Log logrus.FieldLogger
+}
+
+// Watcher notices that what a path list holds is not what was loaded last.
+type Watcher struct {
+	options WatchOptions
+	open    func() (feed, error)
+	remote  func(dir string) bool
+	news    chan struct{} // something has happened
+
+	mu      sync.Mutex
+	served  state  // what was loaded last; guarded by mu
+	pending *state // what changed was called for and Took not yet; guarded by mu
+
+	// What follows belongs to Run.
+	notifier  *notifier
+	candidate state     // seen last, and not announced yet
+	seen      time.Time // when candidate was first seen
+	held      time.Time // since when there is something to announce; zero: there is nothing
+	reported  bool      // blind has been logged
+	blind     string    // why polls are short; "": they are not
+}
+
+// NewWatcher makes a watcher. It opens nothing before Run.
+func NewWatcher(o WatchOptions) *Watcher {
+	return &Watcher{options: o, open: openFeed, remote: remote, news: make(chan struct{}, 1)}
+}
+
+// Took tells the watcher what has just been loaded, whether because of a change or for another reason.
+// It reports whether to use it: false means that a change was announced and the files have changed
+// again since, perhaps halfway. Then the load is better thrown away; the change is announced again when
+// it is over. It may be called from any goroutine.
+func (w *Watcher) Took(l *Loaded) bool {
+	now := l.state()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	announced := w.pending
+	w.pending = nil
+	if announced != nil && announced.digest != now.digest {
+		w.tell()
+		return false
+	}
+	w.served = now
+	return true
+}
+
+// tell makes Run look soon; it does not wait.
+func (w *Watcher) tell() {
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
+// Run calls changed whenever the content of the files, or who can write them, is not what Took was told
+// last, until ctx ends. changed must not wait; it is not called again for the same content before Took.
+//
+// Looking costs a read of all files: once for each burst of events that concern them, and at each poll.
+func (w *Watcher) Run(ctx context.Context, changed func()) {
+	defer w.closeNotifier()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var since time.Time // the first event since the last look; zero: none
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.news:
+			now := time.Now()
+			if since.IsZero() {
+				since = now
+			}
+			timer.Reset(min(quiet, since.Add(delayLimit).Sub(now)))
+		case <-timer.C:
+			rest := time.Duration(0)
+			if since.IsZero() { // no silence has been waited for
+				rest = quiet
+			}
+			since = time.Time{}
+			timer.Reset(w.look(rest, changed))
+		}
+	}
+}
+
+// look compares the files with what was loaded, announces a change that has stayed the same for rest,
+// and returns when to look again if nothing happens.
+func (w *Watcher) look(rest time.Duration, changed func()) time.Duration {
+	poll := w.follow()
+	now, files := time.Now(), scan(w.options.Paths)
+
+	w.mu.Lock()
+	served, pending := w.served, w.pending
+	if files.digest == served.digest {
+		w.pending = nil
+	}
+	w.mu.Unlock()
+	if files.digest == served.digest || pending != nil && files.digest == pending.digest {
+		w.held = time.Time{}
+		return poll
+	}
+
+	first := w.held.IsZero()
+	if first {
+		w.held = now
+	}
+	if first || files.digest != w.candidate.digest {
+		w.candidate, w.seen = files, now
+	}
+	if halfWritten(served, files) {
+		rest = settled
+	}
+	if age := now.Sub(w.seen); age < rest && now.Sub(w.held) < patience {
+		return min(rest-age, poll)
+	}
+	w.held = time.Time{}
+	w.mu.Lock()
+	w.pending = &files
+	w.mu.Unlock()
+	changed()
+	return poll
+}
+
+// follow has the kernel tell of changes as far as it can, and returns how often to look besides.
+func (w *Watcher) follow() time.Duration {
+	slow := max(safetyNet, w.options.Poll)
+	if w.options.PollOnly {
+		return w.options.Poll
+	}
+	if w.notifier != nil && w.notifier.broken() {
+		w.closeNotifier()
+	}
+	if w.notifier == nil {
+		f, err := w.open()
+		if err != nil {
+			w.setBlind(err.Error(), logrus.WarnLevel)
+			return w.options.Poll
+		}
+		w.notifier = newNotifier(f, w.tell)
+	}
+
+	var all placeSet
+	var err error
+	for fresh, round := true, 0; fresh; round++ {
+		if round == maxRounds {
+			w.tell() // directories come and go faster than we look
+			break
+		}
+		all = trace(w.options.Paths)
+		fresh, err = w.notifier.watch(all)
+	}
+	if err != nil {
+		w.setBlind(err.Error(), logrus.WarnLevel)
+		return w.options.Poll
+	}
+	for _, dir := range all.dirs() {
+		if all[dir].end && w.remote(dir) {
+			w.setBlind(fmt.Sprintf("%s is on a file system that others can change unnoticed", dir), logrus.InfoLevel)
+			return w.options.Poll
+		}
+	}
+	w.setBlind("", logrus.InfoLevel)
+	return slow
+}
+
+// setBlind logs why files have to be looked at often, when that changes.
+func (w *Watcher) setBlind(reason string, level logrus.Level) {
+	if w.reported && reason == w.blind {
+		return
+	}
+	w.reported, w.blind = true, reason
+	if reason == "" {
+		w.options.Log.Info("changes of definition files are notified")
+		return
+	}
+	entry := w.options.Log.WithFields(logrus.Fields{"reason": reason, "interval": w.options.Poll})
+	entry.Log(level, "not all changes of definition files are notified, looking at them again and again")
+}
+
+func (w *Watcher) closeNotifier() {
+	if w.notifier != nil {
+		w.notifier.close()
+		w.notifier = nil
+	}
+}

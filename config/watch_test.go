@@ -1,0 +1,726 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// watching is a watcher at work, and what it has noticed. Every change is loaded at once.
+type watching struct {
+	*Watcher
+	t     *testing.T
+	paths []string
+	log   *logtest.Hook
+	stop  func()
+
+	mu     sync.Mutex
+	loads  int // guarded by mu
+	served string
+}
+
+// newWatching makes a watcher of a path list that has been loaded.
+func newWatching(t *testing.T, paths ...string) *watching {
+	t.Helper()
+	log, hook := logtest.NewNullLogger()
+	log.SetLevel(logrus.DebugLevel)
+	s := &watching{t: t, paths: paths, log: hook}
+	s.Watcher = NewWatcher(WatchOptions{Paths: paths, Poll: 50 * time.Millisecond, Log: log})
+	s.remote = func(string) bool { return false } // whatever the tests run on
+	require.True(t, s.load())
+	s.loads = 0
+	return s
+}
+
+func (s *watching) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Run(ctx, func() { s.load() })
+	}()
+	s.stop = func() { cancel(); <-done }
+	s.t.Cleanup(s.stop)
+}
+
+// load is what the agent does when it is told of a change.
+func (s *watching) load() bool {
+	loaded := Load(s.paths, nil)
+	if !s.Took(&loaded) {
+		return false
+	}
+	var names []string
+	for _, d := range loaded.Definitions {
+		names = append(names, d.Name+"="+d.Expr)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loads++
+	s.served = strings.Join(names, " ")
+	return true
+}
+
+func (s *watching) now() (loads int, served string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loads, s.served
+}
+
+// await waits until this is served and returns how many loads that took.
+func (s *watching) await(want string) int {
+	s.t.Helper()
+	return s.awaitThat(func(served string) bool { return served == want })
+}
+
+func (s *watching) awaitThat(good func(served string) bool) int {
+	s.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		loads, served := s.now()
+		if good(served) {
+			return loads
+		}
+		require.True(s.t, time.Now().Before(deadline), "served: %q", served)
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// tree is a folder of files, named by their paths below it.
+type tree struct {
+	t   *testing.T
+	dir string
+}
+
+func (d tree) path(name string) string { return filepath.Join(d.dir, name) }
+
+func (d tree) put(name, text string) {
+	d.t.Helper()
+	d.mkdir(filepath.Dir(name))
+	require.NoError(d.t, os.WriteFile(d.path(name), []byte(text), 0o600))
+}
+
+func (d tree) add(name, text string) {
+	d.t.Helper()
+	f, err := os.OpenFile(d.path(name), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(d.t, err)
+	_, err = f.WriteString(text)
+	require.NoError(d.t, errors.Join(err, f.Close()))
+}
+
+func (d tree) mkdir(name string) {
+	d.t.Helper()
+	require.NoError(d.t, os.MkdirAll(d.path(name), 0o755))
+}
+
+func (d tree) remove(name string) {
+	d.t.Helper()
+	_, err := os.Lstat(d.path(name))
+	require.NoError(d.t, err)
+	require.NoError(d.t, os.RemoveAll(d.path(name)))
+}
+
+func (d tree) rename(from, to string) {
+	d.t.Helper()
+	require.NoError(d.t, os.Rename(d.path(from), d.path(to)))
+}
+
+func (d tree) link(target, name string) {
+	d.t.Helper()
+	require.NoError(d.t, os.Symlink(target, d.path(name)))
+}
+
+func (d tree) chmod(name string, mode fs.FileMode) {
+	d.t.Helper()
+	require.NoError(d.t, os.Chmod(d.path(name), mode))
+}
+
+func (d tree) age(name string) {
+	d.t.Helper()
+	require.NoError(d.t, os.Chtimes(d.path(name), time.Time{}, time.Unix(1, 0)))
+}
+
+// Each way in which files change, with the kernel's own notifications: seen at once, and once.
+func TestWatchNotices(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		files  map[string]string
+		path   string // "": d
+		change func(d tree)
+		want   string
+	}{
+		{"a file renamed over another", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
+			d.put("d/f~", "a = 2\n")
+			d.rename("d/f~", "d/f")
+		}, "a=2"},
+		{"a file truncated and written", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
+			d.put("d/f", "a = 2\n")
+		}, "a=2"},
+		{"a file of the list truncated and written", map[string]string{"d/f": "a = 1\n"}, "d/f", func(d tree) {
+			d.put("d/f", "a = 2\n")
+		}, "a=2"},
+		{"a file of the list renamed over", map[string]string{"d/f": "a = 1\n"}, "d/f", func(d tree) {
+			d.put("d/g", "a = 2\n")
+			d.rename("d/g", "d/f")
+		}, "a=2"},
+		{"a file appended to", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
+			d.add("d/f", "b = 2\n")
+		}, "a=1 b=2"},
+		{"a file created", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
+			d.put("d/g", "b = 2\n")
+		}, "a=1 b=2"},
+		{"a file deleted", map[string]string{"d/f": "a = 1\n", "d/g": "b = 2\n"}, "", func(d tree) {
+			d.remove("d/g")
+		}, "a=1"},
+		{"a file created and another deleted", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
+			d.put("d/g", "a = 2\n")
+			d.remove("d/f")
+		}, "a=2"},
+		{"a file deleted and made anew", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
+			d.remove("d/f")
+			d.put("d/f", "a = 2\n")
+		}, "a=2"},
+		{"a file that was missing", map[string]string{"d/": ""}, "d/f", func(d tree) {
+			d.put("d/f", "a = 1\n")
+		}, "a=1"},
+		{"a path of which nothing existed", map[string]string{"x/": ""}, "d/e/f/g", func(d tree) {
+			d.put("d/e/f/g", "a = 1\n")
+		}, "a=1"},
+		{"a file in a new directory", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
+			d.put("d/e/g/h", "b = 2\n")
+		}, "b=2 a=1"},
+		{"a directory removed and recreated", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
+			d.remove("d")
+			d.put("d/f", "a = 2\n")
+		}, "a=2"},
+		{"several levels removed and recreated", map[string]string{"d/e/f/g": "a = 1\n"}, "d/e/f", func(d tree) {
+			d.remove("d")
+			d.put("d/e/f/g", "a = 2\n")
+		}, "a=2"},
+		{"a directory put in the place of another", map[string]string{"d/f": "a = 1\n", "new/f": "a = 2\n"}, "", func(d tree) {
+			d.rename("d", "old")
+			d.rename("new", "d")
+		}, "a=2"},
+		{"a directory further up replaced", map[string]string{"d/e/f/g": "a = 1\n", "new/e/f/g": "a = 2\n"}, "d/e/f", func(d tree) {
+			d.rename("d", "old")
+			d.rename("new", "d")
+		}, "a=2"},
+		{"a directory moved away", map[string]string{"d/e/f": "a = 1\n", "d/f": "b = 2\n"}, "", func(d tree) {
+			d.rename("d/e", "e")
+		}, "b=2"},
+		{
+			"Kubernetes swaps its link",
+			map[string]string{"d/..1/f": "a = 1\n", "d/..data": "->..1", "d/f": "->..data/f"},
+			"", func(d tree) {
+				d.put("d/..2/f", "a = 2\n")
+				d.link("..2", "d/..data_tmp")
+				d.rename("d/..data_tmp", "d/..data")
+				d.remove("d/..1")
+			}, "a=2",
+		},
+		{"a link to a directory is turned", map[string]string{"1/f": "a = 1\n", "2/f": "a = 2\n", "d": "->1"}, "", func(d tree) {
+			d.link("2", "tmp")
+			d.rename("tmp", "d")
+		}, "a=2"},
+		{"the target of a link changes", map[string]string{"x/y/f": "a = 1\n", "d/f": "->../x/y/f"}, "", func(d tree) {
+			d.put("x/y/f", "a = 2\n")
+		}, "a=2"},
+		{"the target of a link to a link to a directory changes", map[string]string{"x/y/f": "a = 1\n", "l": "->x/y", "d/l": "->../l"}, "", func(d tree) {
+			d.put("x/y/g", "b = 2\n")
+		}, "a=1 b=2"},
+		{"a link that led nowhere", map[string]string{"d/f": "->../x/f"}, "", func(d tree) {
+			d.put("x/f", "a = 1\n")
+		}, "a=1"},
+		{"files that everybody can write any more", map[string]string{"d/f": "a = 1\n", "d/g": "b = 2\n"}, "", func(d tree) {
+			d.chmod("d/f", 0o666)
+		}, "b=2"},
+		{"a last line without end", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
+			d.put("d/f", "a = 22")
+		}, "a=22"},
+		{"a file emptied", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
+			d.put("d/f", "")
+		}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			d := newTree(t, row.files)
+			paths := []string{d.path("d")}
+			if row.path != "" {
+				paths[0] = d.path(row.path)
+			}
+			s := newWatching(t, paths...)
+			s.watched()
+			row.change(d)
+			assert.Equal(t, 1, s.await(row.want))
+
+			// And what comes next is noticed as well.
+			next := row.path
+			if info, err := os.Stat(paths[0]); err != nil || info.IsDir() {
+				next = filepath.Join(row.path, "next")
+			}
+			if row.path == "" {
+				next = "d/next"
+			}
+			d.put(next, "next = 1\n")
+			s.awaitThat(func(served string) bool { return strings.Contains(served, "next=1") })
+			assert.Equal(t, []string{notified}, s.said())
+		})
+	}
+}
+
+// notified is what the watcher says when it has nothing to complain of.
+const notified = "changes of definition files are notified"
+
+// said returns what was logged.
+func (s *watching) said() []string {
+	var messages []string
+	for _, e := range s.log.AllEntries() {
+		messages = append(messages, e.Message)
+	}
+	return messages
+}
+
+// watched starts the watcher and waits until the kernel tells it of changes.
+func (s *watching) watched() {
+	s.t.Helper()
+	s.start()
+	s.awaitThat(func(string) bool { return len(s.said()) > 0 })
+}
+
+// What makes no difference to Load is not announced.
+func TestWatchIgnores(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		change func(d tree)
+	}{
+		{"the same content again", func(d tree) { d.put("d/f", "a = 1\n") }},
+		{"the same content in a new file", func(d tree) {
+			d.put("d/g", "a = 1\n")
+			d.rename("d/g", "d/f")
+		}},
+		{"a new time", func(d tree) { d.age("d/f") }},
+		{"what editors leave behind", func(d tree) {
+			d.put("d/.f.swp", "b = 2\n")
+			d.put("d/f~", "b = 2\n")
+			d.put("d/#f#", "b = 2\n")
+			d.put("d/..f", "b = 2\n")
+			d.link("nobody@host.1", "d/.#f")
+		}},
+		{"what vim does to find out where it may write", func(d tree) {
+			d.put("d/4913", "")
+			d.remove("d/4913")
+		}},
+		{"an empty directory", func(d tree) { d.mkdir("d/e/f") }},
+		{"files elsewhere", func(d tree) { d.put("f", "b = 2\n") }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			d := newTree(t, map[string]string{"d/f": "a = 1\n"})
+			s := newWatching(t, d.path("d"))
+			s.watched()
+			row.change(d)
+			time.Sleep(3 * quiet / 2) // for a look to take place
+			d.put("d/end", "end = 1\n")
+			assert.Equal(t, 1, s.await("end=1 a=1"), "only the file that ends the test")
+		})
+	}
+}
+
+// Without notifications the same changes are seen a poll later.
+func TestWatchPolls(t *testing.T) {
+	d := newTree(t, map[string]string{"d/f": "a = 1\n"})
+	s := newWatching(t, d.path("d"))
+	s.options.PollOnly = true
+	s.open = func() (feed, error) { panic("not asked for") }
+	s.start()
+	d.put("d/f", "a = 2\n")
+	s.await("a=2")
+	d.remove("d")
+	s.await("")
+	d.put("d/e/f", "a = 3\n")
+	s.await("a=3")
+	assert.Empty(t, s.log.AllEntries())
+}
+
+// fake is a kernel whose events the test makes.
+type fake struct {
+	add func(dir string) error // nil: all is well
+
+	mu     sync.Mutex
+	events chan fsnotify.Event // guarded by mu
+	errors chan error          // likewise
+}
+
+func (f *fake) open() (feed, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events, f.errors = make(chan fsnotify.Event), make(chan error)
+	return feed{kernel: f, events: f.events, errors: f.errors}, nil
+}
+
+func (f *fake) Add(dir string) error {
+	if f.add == nil {
+		return nil
+	}
+	return f.add(dir)
+}
+
+func (f *fake) Remove(string) error { return nil }
+
+func (f *fake) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.events != nil {
+		close(f.events)
+		close(f.errors)
+		f.events, f.errors = nil, nil
+	}
+	return nil
+}
+
+func (f *fake) tell(e fsnotify.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events <- e
+}
+
+func (f *fake) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.errors <- err
+}
+
+// touched tells of a write to a file.
+func (f *fake) touched(d tree, name string) {
+	d.t.Helper()
+	dir, err := filepath.EvalSymlinks(d.dir)
+	require.NoError(d.t, err)
+	f.tell(fsnotify.Event{Name: filepath.Join(dir, name), Op: fsnotify.Write})
+}
+
+// inBubble runs a test with a clock of its own and a fake kernel, in a folder with d/f.
+func inBubble(t *testing.T, test func(t *testing.T, d tree, s *watching, f *fake)) {
+	t.Helper()
+	d := newTree(t, map[string]string{"d/f": "a = 1\nb = 2\n"})
+	synctest.Test(t, func(t *testing.T) {
+		s := newWatching(t, d.path("d"))
+		s.options.Poll = 10 * time.Second
+		f := &fake{}
+		s.open = f.open
+		s.start()
+		synctest.Wait()
+		test(t, d, s, f)
+		s.stop()
+	})
+}
+
+// after lets time pass and returns what is served then.
+func (s *watching) after(d time.Duration) string {
+	time.Sleep(d)
+	synctest.Wait()
+	_, served := s.now()
+	return served
+}
+
+const aBit = time.Millisecond
+
+func TestWatchWaitsForQuiet(t *testing.T) {
+	inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
+		for i := range 5 {
+			d.put("d/f", "a = 1"+strconv.Itoa(i)+"\nb = 2\n")
+			f.touched(d, "d/f")
+			assert.Equal(t, "a=1 b=2", s.after(quiet-aBit), "event %d", i)
+		}
+		assert.Equal(t, "a=14 b=2", s.after(aBit))
+		loads, _ := s.now()
+		assert.Equal(t, 1, loads)
+	})
+}
+
+func TestWatchDoesNotWaitForEver(t *testing.T) {
+	inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
+		for i := range int(11 * delayLimit / (2 * quiet)) { // for 2.75 s
+			d.put("d/f", "a = "+strconv.Itoa(100+i)+"\nb = 2\n")
+			f.touched(d, "d/f")
+			s.after(quiet / 2)
+		}
+		loads, _ := s.now()
+		assert.Equal(t, 2, loads)
+		assert.Equal(t, "a=319 b=2", s.after(quiet))
+	})
+}
+
+// A change whose reload is under way is announced once.
+func TestWatchAnnouncesOnce(t *testing.T) {
+	d := newTree(t, map[string]string{"d/f": "a = 1\n"})
+	synctest.Test(t, func(t *testing.T) {
+		s := newWatching(t, d.path("d"))
+		f := &fake{}
+		s.open = f.open
+		announced := 0
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.Run(ctx, func() { announced++ })
+		}()
+		synctest.Wait()
+		d.put("d/f", "a = 2\n")
+		for range 3 {
+			f.touched(d, "d/f")
+			s.after(time.Second)
+			assert.Equal(t, 1, announced)
+		}
+		d.put("d/f", "a = 3\n")
+		f.touched(d, "d/f")
+		s.after(quiet)
+		assert.Equal(t, 2, announced, "another content is another change")
+
+		d.put("d/f", "a = 4\n") // just before it is loaded
+		assert.False(t, s.load())
+		_, served := s.now()
+		assert.Equal(t, "a=1", served)
+		s.after(quiet)
+		assert.Equal(t, 3, announced)
+		assert.True(t, s.load())
+
+		d.put("d/f", "a = 5\n")
+		assert.True(t, s.load(), "asked for by somebody else")
+		f.touched(d, "d/f")
+		s.after(time.Hour)
+		assert.Equal(t, 3, announced)
+		cancel()
+		<-done
+	})
+}
+
+// A change that comes between the first load and the first look is not lost.
+func TestWatchComparesWithWhatWasLoaded(t *testing.T) {
+	d := newTree(t, map[string]string{"d/f": "a = 1\n"})
+	synctest.Test(t, func(t *testing.T) {
+		s := newWatching(t, d.path("d"))
+		s.open = (&fake{}).open
+		d.put("d/f", "a = 2\n")
+		s.start()
+		assert.Equal(t, "a=2", s.after(quiet))
+		s.stop()
+	})
+}
+
+func TestWatchLeavesHalfWrittenFilesTime(t *testing.T) {
+	t.Run("truncated and written later", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
+			d.put("d/f", "")
+			f.touched(d, "d/f")
+			assert.Equal(t, "a=1 b=2", s.after(quiet+settled-aBit))
+			d.put("d/f", "a = 10\nb = 2\n")
+			f.touched(d, "d/f")
+			assert.Equal(t, "a=10 b=2", s.after(quiet))
+			loads, _ := s.now()
+			assert.Equal(t, 1, loads)
+		})
+	})
+	t.Run("written line by line", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
+			for _, text := range []string{"", "a", "a = 3\n", "a = 3\nb =", "a = 3\nb = 45"} {
+				d.put("d/f", text)
+				f.touched(d, "d/f")
+				assert.Equal(t, "a=1 b=2", s.after(settled-aBit))
+			}
+			d.put("d/f", "a = 3\nb = 45\n")
+			f.touched(d, "d/f")
+			assert.Equal(t, "a=3 b=45", s.after(quiet))
+		})
+	})
+	t.Run("deleted and made again", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
+			d.remove("d/f")
+			f.touched(d, "d/f")
+			assert.Equal(t, "a=1 b=2", s.after(settled-aBit))
+			d.put("d/f", "a = 3\nb = 2\n")
+			f.touched(d, "d/f")
+			assert.Equal(t, "a=3 b=2", s.after(quiet))
+		})
+	})
+	t.Run("meant", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
+			d.put("d/f", "")
+			f.touched(d, "d/f")
+			assert.Empty(t, s.after(quiet+settled))
+		})
+	})
+	t.Run("but not for ever", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
+			started := time.Now()
+			for i := 0; ; i++ {
+				require.Less(t, time.Since(started), patience+2*quiet)
+				d.put("d/f", "a="+strconv.Itoa(i)) // shorter, and another one every time
+				f.touched(d, "d/f")
+				if s.after(quiet) != "a=1 b=2" {
+					break
+				}
+			}
+			assert.GreaterOrEqual(t, time.Since(started), patience)
+		})
+	})
+}
+
+// Whatever lost events were about is looked at.
+func TestWatchSurvivesOverflow(t *testing.T) {
+	inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
+		d.put("d/f", "a = 3\nb = 2\n")
+		f.fail(fsnotify.ErrEventOverflow)
+		assert.Equal(t, "a=3 b=2", s.after(quiet))
+		assert.Equal(t, []string{notified}, s.said())
+	})
+}
+
+func TestWatchSurvivesTheEndOfNotifications(t *testing.T) {
+	inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
+		d.put("d/f", "a = 3\nb = 2\n")
+		require.NoError(t, f.Close())
+		assert.Equal(t, "a=3 b=2", s.after(quiet))
+		d.put("d/f", "a = 4\nb = 2\n")
+		f.touched(d, "d/f")
+		assert.Equal(t, "a=4 b=2", s.after(quiet))
+	})
+}
+
+// There are changes that the kernel says nothing of.
+func TestWatchPollsWhereItIsNotified(t *testing.T) {
+	inBubble(t, func(t *testing.T, d tree, s *watching, _ *fake) {
+		d.put("d/f", "a = 3\nb = 2\n")
+		assert.Equal(t, "a=1 b=2", s.after(safetyNet-aBit))
+		assert.Equal(t, "a=3 b=2", s.after(aBit+quiet))
+	})
+}
+
+func TestWatchPollsOftenWhereOthersWrite(t *testing.T) {
+	d := newTree(t, map[string]string{"d/f": "a = 1\n", "e/f": ""})
+	synctest.Test(t, func(t *testing.T) {
+		s := newWatching(t, d.path("d"), d.path("e/f"))
+		s.options.Poll = 10 * time.Second
+		s.open = (&fake{}).open
+		s.remote = func(dir string) bool { return filepath.Base(dir) == "e" }
+		s.start()
+		synctest.Wait()
+		d.put("d/f", "a = 3\n")
+		assert.Equal(t, "a=3", s.after(10*time.Second+quiet))
+		s.after(time.Minute)
+		s.stop()
+		require.Len(t, s.log.AllEntries(), 1)
+		assert.Equal(t, logrus.InfoLevel, s.log.LastEntry().Level)
+		assert.Contains(t, s.log.LastEntry().Data["reason"], "/e is on a file system")
+	})
+}
+
+// With its limits exhausted the kernel tells of nothing, or not of everything, until others give back
+// what they have.
+func TestWatchPollsWhenLimitsAreExhausted(t *testing.T) {
+	for _, row := range []struct {
+		name           string
+		instances, add error
+		reason         string
+	}{
+		{"of instances", syscall.EMFILE, nil, "too many open files"},
+		{"of watches", nil, syscall.ENOSPC, "no space left on device"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			d := newTree(t, map[string]string{"d/f": "a = 1\n"})
+			synctest.Test(t, func(t *testing.T) {
+				s := newWatching(t, d.path("d"))
+				s.options.Poll = 10 * time.Second
+				f := &fake{}
+				var mu sync.Mutex
+				exhausted := true
+				fail := func(err error) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if exhausted {
+						return err
+					}
+					return nil
+				}
+				s.open = func() (feed, error) {
+					if err := fail(row.instances); err != nil {
+						return feed{}, err
+					}
+					return f.open()
+				}
+				f.add = func(dir string) error {
+					if filepath.Base(dir) == "d" {
+						return fail(row.add)
+					}
+					return nil
+				}
+				s.start()
+				synctest.Wait()
+				d.put("d/f", "a = 2\n")
+				assert.Equal(t, "a=2", s.after(10*time.Second+quiet))
+				s.after(time.Minute)
+				require.Len(t, s.log.AllEntries(), 1, "said once")
+				assert.Equal(t, logrus.WarnLevel, s.log.LastEntry().Level)
+				assert.Contains(t, s.log.LastEntry().Data["reason"], row.reason)
+
+				mu.Lock()
+				exhausted = false
+				mu.Unlock()
+				s.after(10 * time.Second)
+				require.Len(t, s.log.AllEntries(), 2)
+				assert.Equal(t, notified, s.log.LastEntry().Message)
+				d.put("d/f", "a = 3\n")
+				f.touched(d, "d/f")
+				assert.Equal(t, "a=3", s.after(quiet))
+				s.stop()
+			})
+		})
+	}
+}
+
+// A directory on the way to the files may be one that can be passed and not listed. The one that they
+// are in is another matter.
+func TestWatchNeedsNotListWhatItPasses(t *testing.T) {
+	for _, row := range []struct {
+		dir   string
+		blind bool
+	}{
+		{"d", false},
+		{"d/e", true},
+	} {
+		t.Run(row.dir, func(t *testing.T) {
+			d := newTree(t, map[string]string{"d/e/f": "a = 1\n"})
+			dir, err := filepath.EvalSymlinks(d.path(row.dir))
+			require.NoError(t, err)
+			synctest.Test(t, func(t *testing.T) {
+				s := newWatching(t, d.path("d/e/f"))
+				f := &fake{add: func(path string) error {
+					if path == dir {
+						return syscall.EACCES
+					}
+					return nil
+				}}
+				s.open = f.open
+				s.start()
+				s.after(time.Minute)
+				s.stop()
+				require.Len(t, s.said(), 1)
+				assert.Equal(t, row.blind, s.said()[0] != notified)
+			})
+		})
+	}
+}
