@@ -50,8 +50,7 @@ func TestShortRun(t *testing.T) {
 			assert.True(t, r.OK, "%s: %s, wanted %s", r.What, r.Measured, r.Target)
 		}
 	}
-	measured := len(table.Rows)
-	assert.Equal(t, 37, measured, "rows of the table")
+	assert.Len(t, table.Rows, 41)
 	if t.Failed() {
 		t.Log(log.String())
 	}

@@ -40,7 +40,7 @@ func rates(ctx context.Context, b *bench) ([]Row, error) {
 		return nil, err
 	}
 	var rows []Row
-	for i, counter := range []string{"even", "swinging"} {
+	for i, counter := range []string{"an even", "a swinging"} {
 		var errors []float64
 		for _, l := range lines {
 			cells, ok := numbers(l.text)
@@ -69,10 +69,7 @@ func numbers(text string) (cells [maxCells]float64, ok [maxCells]bool) {
 }
 
 func rateRows(counter string, wanted int, errors []float64) []Row {
-	what := fmt.Sprintf("rate() of an %s counter against libpcp's", counter)
-	if counter != "even" {
-		what = fmt.Sprintf("rate() of a %s counter against libpcp's", counter)
-	}
+	what := fmt.Sprintf("rate() of %s counter against libpcp's", counter)
 	size := make([]float64, len(errors))
 	for i, e := range errors {
 		size[i] = math.Abs(e)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"pmdaderived/test/pmcdtest"
@@ -110,6 +111,8 @@ type bench struct {
 	options Options
 	dir     string // readable for everybody
 	pmcd    *pmcdtest.PMCD
+
+	machine func() durations // how late sleeps of the whole run ended; it ends the watch
 
 	// Of pmcds that have ended:
 	longest  time.Duration // request of their daemons
@@ -213,6 +216,8 @@ func (b *bench) run(ctx context.Context) (*Table, error) {
 	if err := b.awaitValue(ctx, b.host(), "derived.now"); err != nil {
 		return nil, err
 	}
+	b.machine = sync.OnceValue(watchMachine())
+	defer b.machine()
 	var t Table
 	for _, m := range measurements() {
 		if len(b.options.Only) > 0 && !slices.Contains(b.options.Only, m.name) {
