@@ -92,6 +92,12 @@ fuzz: ## run every fuzz target for T each: make fuzz T=30s
 bench: ## run every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)
 
+# T stands for something else unless it is given here.
+.PHONY: bench-fresh
+bench-fresh: pcp build ## measure how fresh values are: a table (13 min): make bench-fresh [T=3m] [ONLY=periodic,idle]
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/fresh-bench ./test/freshbench/cmd/fresh-bench
+	@bin/fresh-bench -daemon bin/pmdaderived -t $(if $(filter file,$(origin T)),3m,$(T)) $(if $(ONLY),-only $(ONLY)) $(if $(V),-v)
+
 .PHONY: cover
 cover: pcp ## which statements the tests reach: cover.out, and a summary
 	$(GO) test -coverprofile cover.out -coverpkg ./pdu/...,./pmda/...,./derived/...,./config/...,./cmd/... ./...

@@ -30,7 +30,11 @@ const hangVariable = "PMDADERIVED_TEST_HANG"
 
 func TestMain(m *testing.M) {
 	if file := os.Getenv(hangVariable); file != "" {
-		runHanging(file)
+		runAgent(hanging{file})
+		return
+	}
+	if file := os.Getenv(hugeVariable); file != "" {
+		runAgent(newHuge(file))
 		return
 	}
 	os.Exit(m.Run())
@@ -60,13 +64,13 @@ func (h hanging) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	return nil
 }
 
-func runHanging(file string) {
+func runAgent(a pmda.Agent) {
 	in, out, err := pmda.Stdio()
 	if err != nil {
 		logrus.Fatal(err)
 	}
 	pmda.IgnoreSIGPIPE()
-	if err := (&pmda.Server{Agent: hanging{file}}).Serve(context.Background(), in, out); err != nil {
+	if err := (&pmda.Server{Agent: a}).Serve(context.Background(), in, out); err != nil {
 		logrus.Fatal(err)
 	}
 }

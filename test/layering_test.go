@@ -60,6 +60,8 @@ var layers = map[string]layer{
 	"test/pmcdtest":                          {},
 	"test/conformance":                       {ours: "pdu", modules: "github.com/stretchr/testify/assert github.com/stretchr/testify/require"},
 	"test/conformance/cmd/conformance-table": {ours: "test/conformance"},
+	"test/freshbench":                        {ours: "pdu pmda pmda/pmapi test/pmcdtest"},
+	"test/freshbench/cmd/fresh-bench":        {ours: "test/freshbench"},
 	"test/pmcdtest/cmd/private-pmcd":         {ours: "test/pmcdtest"},
 }
 

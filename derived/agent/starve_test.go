@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/pmapitest"
+)
+
+// pmcd writes to its clients without a time limit: what one of them does not read stops it for everybody. While the
+// request loop is held up, here by a pmcd that does not take its reply, samples of a megabyte each still are
+// read as they come, and no more than one for each connection is ever on its way.
+func TestRepliesAreReadWhileTheRequestLoopStands(t *testing.T) {
+	const (
+		instances = 50_000
+		replySize = instances * 20 // bytes at least: number and index of each instance, header and body of its value
+		enough    = 16             // replies; the buffers of all sockets together hold a tenth of that
+	)
+	var (
+		bigID  = pdu.NewPMID(60, 2, 1)
+		bigDom = pdu.NewInDom(60, 2)
+		values = make([]pdu.Value, instances)
+	)
+	for i := range values {
+		values[i] = pdu.Uint64Value(pdu.Inst(i), uint64(i))
+	}
+	up := newUpstream(t)
+	up.Update(func() {
+		up.Metrics = append(up.Metrics, pmapitest.Metric{
+			Name: "up.big", Values: values,
+			Desc: pdu.Desc{PMID: bigID, Type: pdu.TypeU64, InDom: bigDom, Sem: pdu.SemCounter, Units: pdu.Units{Count: 1}},
+		})
+	})
+	h := start(t, up, conf("big = up.big", "step = delta(up.big)"), func(o *Options) {
+		o.Interval = 20 * time.Millisecond // of samples for step, whoever asks
+	}).bound()
+	big := h.id("derived.big")
+	require.Len(t, h.value(big), instances)
+
+	// Three replies of a megabyte do not fit into the pipe, so the request loop stands in the first one.
+	for range 3 {
+		h.pmcd.Send(&pdu.Fetch{PMIDs: []pdu.PMID{big}}, 0)
+	}
+	var mu sync.Mutex
+	outstanding, most := map[int]int{}, 0
+	replies, bytes := 0, 0
+	up.onRequest(func(conn int, f pdu.Frame) bool {
+		if f.Kind == pdu.KindHighResFetch {
+			mu.Lock()
+			outstanding[conn]++
+			most = max(most, outstanding[conn])
+			mu.Unlock()
+		}
+		return true
+	})
+	up.onReply(func(conn int, f pdu.Frame) bool {
+		if f.Kind == pdu.KindHighResResult && len(f.Body) >= replySize {
+			mu.Lock()
+			outstanding[conn] = max(0, outstanding[conn]-1) // it may have been asked for before we looked
+			replies++
+			bytes += len(f.Body)
+			mu.Unlock()
+		}
+		return true
+	})
+	standing := h.agent.stats.requests.Load()
+	require.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return replies > enough
+	}, time.Minute, time.Millisecond, "samples come although no request is served")
+	// A reply counts a moment after it has been read, so the one before these may count only now.
+	assert.LessOrEqual(t, h.agent.stats.requests.Load(), standing+1, "the request loop stands")
+	mu.Lock()
+	assert.LessOrEqual(t, most, 1, "fetches on their way over one connection")
+	t.Logf("%d replies, %d MB read while the request loop stood", replies, bytes>>20)
+	mu.Unlock()
+
+	for range 3 { // it goes on where it stood
+		result := h.pmcd.Expect(pdu.KindResult).(*pdu.Result)
+		assert.Len(t, result.Sets[0].Values, instances)
+	}
+}
