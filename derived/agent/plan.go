@@ -10,6 +10,9 @@ const (
 	// more fetches than it makes samples younger (pmcd-behaviour.md c).
 	lead = 5 * time.Millisecond
 
+	// firstLead is how long before each usual interval an additional sample is asked for.
+	firstLead = 40 * time.Millisecond
+
 	// maxLead is the longest lead for a client whose fetches come at unsteady times.
 	maxLead = 25 * time.Millisecond
 
@@ -190,16 +193,21 @@ func (p *plan) lead() time.Duration {
 	return lead + min(slices.Max(p.early[:]), maxLead-lead, p.typical()/4)
 }
 
-// climb sets the time of the next guess for a context that has fetched once.
+// climb sets the time of the next guess for a context that has fetched once. There are two for each rung,
+// since a first fetch that was late is followed by a second one that comes early.
 func (p *plan) climb() {
-	after := ladder[len(ladder)-1] * time.Duration(p.rung-len(ladder)+2)
-	if p.rung < len(ladder) {
-		after = ladder[p.rung]
+	rung, before := p.rung/2, firstLead
+	if p.rung%2 > 0 {
+		before = lead
+	}
+	after := ladder[len(ladder)-1] * time.Duration(rung-len(ladder)+2)
+	if rung < len(ladder) {
+		after = ladder[rung]
 	}
 	p.rung++
 	p.at = time.Time{}
 	if after <= ladderEnd {
-		p.at = p.last.Add(after - lead)
+		p.at = p.last.Add(after - before)
 	}
 }
 

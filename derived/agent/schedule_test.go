@@ -116,10 +116,10 @@ func TestLadder(t *testing.T) {
 		got := s.taken()
 		var want []time.Duration
 		for _, d := range ladder {
-			want = append(want, d-lead)
+			want = append(want, d-firstLead, d-lead)
 		}
 		for d := 2 * time.Minute; d <= ladderEnd; d += time.Minute {
-			want = append(want, d-lead)
+			want = append(want, d-firstLead, d-lead)
 		}
 		assert.Equal(t, want, got)
 		assert.Zero(t, s.planned())
