@@ -76,8 +76,11 @@ func (e *Evaluation) takeOver(i int32, c *cell, operand int32, n int) {
 
 // release gives the register of an operand back once the only step that takes it is computed.
 func (e *Evaluation) release(operand int32) {
+	if e.set.program.kept[operand] {
+		return
+	}
 	s := &e.slots[operand]
-	if s.cell == 0 || e.set.program.kept[operand] {
+	if s.cell == 0 {
 		return
 	}
 	if c := e.cellOf(s); c.bits != nil {

@@ -28,8 +28,9 @@ type checker struct {
 	results []result // of each metric of the set
 	metric  *Metric  // being checked
 	chain   []*Metric
-	nodes   []Node  // free
-	kids    []*Node // free
+	checked int // so many results there are
+	nodes   arena[Node]
+	kids    arena[*Node]
 }
 
 // result is what came of the check of a definition: a tree or an error.
@@ -63,32 +64,56 @@ func (c *checker) check(m *Metric) *result {
 	r.tree, r.err = c.expr(m.Definition.Expr)
 	c.chain = c.chain[:len(c.chain)-1]
 	r.state = checked
+	c.checked++
 	c.metric = outer
 	return r
 }
 
-// slab is how many nodes are allocated together: trees of many definitions are made and let go at once.
-const slab = 64
+// alone checks m, hands its tree to use, and then forgets the tree: no other definition uses it.
+func (c *checker) alone(m *Metric, use func(*result)) {
+	before, nodes, kids := c.checked, c.nodes.used, c.kids.used
+	r := c.check(m)
+	use(r)
+	r.tree = nil
+	if c.checked == before+1 { // no tree of another definition was made on the way
+		c.nodes.used, c.kids.used = nodes, kids
+	}
+}
+
+// arena is the memory of trees. Most of them are needed no longer than it takes to compile them: what
+// comes after a mark can be used again.
+type arena[T any] struct {
+	chunks [][]T
+	used   mark
+}
+
+// mark is a place in an arena: so many chunks are full, and so many items of the next one are used.
+type mark struct{ chunk, item int }
+
+// take returns n items that are next to each other, not cleared.
+func (a *arena[T]) take(n int) []T {
+	const usual = 64 // items
+	if len(a.chunks) > a.used.chunk && len(a.chunks[a.used.chunk]) < a.used.item+n {
+		a.used = mark{chunk: a.used.chunk + 1}
+	}
+	if len(a.chunks) == a.used.chunk {
+		a.chunks = append(a.chunks, make([]T, max(usual, n)))
+	}
+	from := a.used.item
+	a.used.item += n
+	return a.chunks[a.used.chunk][from:a.used.item:a.used.item]
+}
 
 // node returns a copy of n that lasts.
 func (c *checker) node(n Node) *Node {
-	if len(c.nodes) == 0 {
-		c.nodes = make([]Node, slab)
-	}
-	made := &c.nodes[0]
-	c.nodes = c.nodes[1:]
+	made := &c.nodes.take(1)[0]
 	*made = n
 	return made
 }
 
 // operands returns a list that lasts.
 func (c *checker) operands(kids ...*Node) []*Node {
-	n := len(kids)
-	if len(c.kids) < n {
-		c.kids = make([]*Node, slab)
-	}
-	made := c.kids[:n:n]
-	c.kids = c.kids[n:]
+	made := c.kids.take(len(kids))
 	copy(made, kids)
 	return made
 }

@@ -53,7 +53,7 @@ func noValue(e syntax.Expr) bool {
 // like is n with the metadata of another node.
 func like(n, other *Node) *Node {
 	made := *n
-	made.step = 0
+	made.step, made.older = 0, nil
 	made.Type, made.Sem, made.Units, made.InDom = other.Type, other.Sem, other.Units, other.InDom
 	return &made
 }

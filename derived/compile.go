@@ -15,28 +15,21 @@ type compiler struct {
 	needs     []*Needs // of each step
 	users     []uint8  // how often each is taken from or is a metric; 2 stands for more
 	known     stepTable
-	older     map[treeAt]int32
 	patternOf map[string]int32
 	textOf    map[string]int32
 	factorOf  map[Factor]int32
 	unitsOf   map[[2]pdu.Units]int32
 }
 
-// treeAt is a subtree evaluated some samples ago.
-type treeAt struct {
-	node *Node
-	age  uint8
-}
-
-func newCompiler(definitions int) *compiler {
-	const usual = 3 // steps of a definition
+// newCompiler makes a compiler for about n steps.
+func newCompiler(n int) *compiler {
 	c := &compiler{
-		program: &program{steps: make([]step, 0, usual*definitions)},
-		needs:   make([]*Needs, 0, usual*definitions), users: make([]uint8, 0, usual*definitions),
-		older: make(map[treeAt]int32), patternOf: make(map[string]int32), textOf: make(map[string]int32),
+		program: &program{steps: make([]step, 0, n)},
+		needs:   make([]*Needs, 0, n), users: make([]uint8, 0, n),
+		patternOf: make(map[string]int32), textOf: make(map[string]int32),
 		factorOf: make(map[Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
 	}
-	c.known.grow(2 * usual * definitions)
+	c.known.grow(n)
 	return c
 }
 
@@ -54,10 +47,11 @@ const many = 2
 // finish gives the program away.
 func (c *compiler) finish() *program {
 	p := c.program
-	p.steps = slices.Clip(p.steps)
+	p.steps = slices.Clone(p.steps)
 	p.kept = make([]bool, len(p.steps))
 	for i := range p.steps {
-		p.kept[i] = c.users[i] >= many
+		s := &p.steps[i]
+		p.kept[i] = c.users[i] >= many || s.op == opOperand || !s.set
 	}
 	return p
 }
@@ -110,21 +104,17 @@ func (c *compiler) fold(s *step) (uint64, bool) {
 
 // tree returns the step that computes n, as it was age samples ago.
 func (c *compiler) tree(n *Node, age uint8) int32 {
-	if age == 0 {
-		if n.step == 0 {
-			n.step = c.node(n, 0) + 1
+	known := &n.step
+	if age > 0 {
+		if n.older == nil {
+			n.older = &olderSteps{}
 		}
-		return n.step - 1
+		known = &n.older[age-1]
 	}
-	key := treeAt{n, age}
-	if i, ok := c.older[key]; ok {
-		return i
+	if *known == 0 {
+		*known = c.node(n, age) + 1
 	}
-	i := c.node(n, age)
-	if len(n.Kids) > 0 {
-		c.older[key] = i
-	}
-	return i
+	return *known - 1
 }
 
 func (c *compiler) node(n *Node, age uint8) int32 {

@@ -208,20 +208,29 @@ func (e *Evaluation) binary(i int32, s *step, c *cell) {
 	if done {
 		return
 	}
-	var x, y column
-	n := 1
-	switch {
-	case s.setA && s.setB:
-		x, y, n = c.aligned(a, b)
-	case s.setA:
-		c.v.Insts, n = a.Insts, len(a.Bits)
-		x, y = column{bits: a.Bits}, column{bits: b.Bits, single: true}
-	case s.setB:
-		c.v.Insts, n = b.Insts, len(b.Bits)
-		x, y = column{bits: a.Bits, single: true}, column{bits: b.Bits}
-	default:
-		s.binary()(e.numbers(i, c, 1), a.Bits[:1], b.Bits[:1])
+	if s.setA != s.setB || a.Insts != b.Insts {
+		e.paired(i, s, c, a, b)
 		return
+	}
+	c.v.Insts = a.Insts
+	n := len(a.Bits)
+	if e.takeOver(i, c, s.a, n); len(c.bits) != n {
+		e.takeOver(i, c, s.b, n)
+	}
+	s.binary()(e.numbers(i, c, n), a.Bits, b.Bits)
+}
+
+// paired is binary for operands that are not lists of the same instances.
+func (e *Evaluation) paired(i int32, s *step, c *cell, a, b *Vector) {
+	x, y := column{bits: a.Bits, single: !s.setA}, column{bits: b.Bits, single: !s.setB}
+	n := len(a.Bits)
+	switch {
+	case y.single:
+		c.v.Insts = a.Insts
+	case x.single:
+		c.v.Insts, n = b.Insts, len(b.Bits)
+	default:
+		x, y, n = c.aligned(a, b)
 	}
 	if x.plain() {
 		e.takeOver(i, c, s.a, n)
@@ -253,80 +262,106 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 }
 
 func (e *Evaluation) delta(i int32, s *step, c *cell) {
-	if x, y, n := e.changed(s, c); n > 0 {
+	a, b, ok := e.changed(s, c)
+	switch {
+	case !ok:
+	case a.Insts == b.Insts:
+		c.v.Insts = a.Insts
+		difference(s.from)(e.numbers(i, c, len(a.Bits)), a.Bits, b.Bits)
+	default:
+		x, y, n := c.aligned(a, b)
 		e.blocks().apply(difference(s.from), e.numbers(i, c, n), &x, &y)
 	}
 }
 
-// changed lines up n values of now and of the sample before, of instances that have both. An error
-// now is the result; an error before just means that there is nothing to compare with.
-func (e *Evaluation) changed(s *step, c *cell) (now, before column, n int) {
-	a, b := e.step(s.a), e.step(s.b)
+// changed gives the values of now and of the sample before. An error now is the result; an error
+// before just means that there is nothing to compare with.
+func (e *Evaluation) changed(s *step, c *cell) (now, before *Vector, ok bool) {
+	now, before = e.step(s.a), e.step(s.b)
 	switch {
-	case a.Code < 0:
-		c.v.Code = a.Code
-		return now, before, 0
-	case e.sample(s.age+1) == nil || b.Code < 0 || len(a.Bits) == 0 || len(b.Bits) == 0:
-		return now, before, 0
-	case !s.set:
-		return column{bits: a.Bits[:1]}, column{bits: b.Bits[:1]}, 1
+	case now.Code < 0:
+		c.v.Code = now.Code
+		return nil, nil, false
+	case e.sample(s.age+1) == nil || before.Code < 0 || len(now.Bits) == 0 || len(before.Bits) == 0:
+		return nil, nil, false
 	}
-	return c.aligned(a, b)
+	return now, before, true
 }
 
 // rate divides the change by the seconds between the samples. A counter that went backwards has
 // been reset: its instance has no value this time.
 func (e *Evaluation) rate(i int32, s *step, c *cell) {
-	x, y, n := e.changed(s, c)
-	if n == 0 {
+	a, b, ok := e.changed(s, c)
+	if !ok {
 		return
 	}
-	seconds := e.history[s.age].Time().Sub(e.history[s.age+1].Time()).Seconds()
-	if seconds <= 0 {
-		c.v.Insts = nil
+	r := rates{s: s, c: c, seconds: e.history[s.age].Time().Sub(e.history[s.age+1].Time()).Seconds()}
+	switch {
+	case r.seconds <= 0:
 		return
-	}
-	out := e.numbers(i, c, n)
-	scratch := e.blocks()
-	x.begin(&scratch[0], n)
-	y.begin(&scratch[1], n)
-	kept := 0
-	for from := 0; from < n; from += block {
-		size := min(block, n-from)
-		now, before := x.part(&scratch[0], from, size), y.part(&scratch[1], from, size)
-		rates := out[from : from+size]
-		reset := change(s.from, rates, now, before) && s.counter
-		divideAll(rates, seconds)
-		if kept == from && !reset {
-			kept += size
-			continue
+	case a.Insts == b.Insts:
+		c.v.Insts = a.Insts
+		r.out = e.numbers(i, c, len(a.Bits))
+		for from := 0; from < len(r.out); from += block {
+			to := min(from+block, len(r.out))
+			r.add(a.Bits[from:to], b.Bits[from:to])
 		}
-		kept = c.withoutResets(s, kept, from, rates, now, before)
+	default:
+		x, y, n := c.aligned(a, b)
+		r.out = e.numbers(i, c, n)
+		scratch := e.blocks()
+		for from := 0; from < n; from += block {
+			size := min(block, n-from)
+			r.add(x.part(&scratch[0], from, size), y.part(&scratch[1], from, size))
+		}
 	}
-	if kept < n && s.set {
+	if r.kept < r.from && s.set {
 		c.v.Insts = c.more().instances()
 	}
-	c.v.Bits = out[:kept]
+	c.v.Bits = r.out[:r.kept]
 }
 
-// withoutResets moves the rates of a block that begins at from to those kept before, except those of
-// counters that have been reset, and notes the instances that are left.
-func (c *cell) withoutResets(s *step, kept, from int, rates, now, before []uint64) int {
-	m := c.more()
-	if kept == from && s.set {
-		m.ids = append(m.ids[:0], c.v.Insts.ids[:from]...)
+// rates is a rate being computed, a block at a time.
+type rates struct {
+	s       *step
+	c       *cell
+	seconds float64
+	out     []uint64
+	from    int // where the next block begins
+	kept    int // rates so far
+}
+
+// add computes the rates of the next block.
+func (r *rates) add(now, before []uint64) {
+	out := r.out[r.from : r.from+len(now)]
+	reset := change(r.s.from, out, now, before) && r.s.counter
+	divideAll(out, r.seconds)
+	if r.kept == r.from && !reset {
+		r.kept += len(out)
+	} else {
+		r.withoutResets(out, now, before)
 	}
-	for i, v := range rates {
-		if backwards(s.from, now[i], before[i]) {
+	r.from += len(out)
+}
+
+// withoutResets moves the rates of a block to those kept before, except those of counters that have
+// been reset, and notes the instances that are left.
+func (r *rates) withoutResets(out, now, before []uint64) {
+	ids := r.c.v.Insts.IDs()
+	m := r.c.more()
+	if r.kept == r.from && r.s.set {
+		m.ids = append(m.ids[:0], ids[:r.from]...)
+	}
+	for i, v := range out {
+		if backwards(r.s.from, now[i], before[i]) {
 			continue
 		}
-		c.v.Bits[kept] = v
-		kept++
-		if s.set {
-			m.ids = append(m.ids, c.v.Insts.ids[from+i])
+		r.out[r.kept] = v
+		r.kept++
+		if r.s.set {
+			m.ids = append(m.ids, ids[r.from+i])
 		}
 	}
-	return kept
 }
 
 // pick makes the value at a position of a the only one of the result.

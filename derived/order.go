@@ -5,13 +5,13 @@ import "strings"
 // inOrder lists metrics, and those their definitions name, so that each comes after those its
 // definition names, as far as they do not name each other in a circle. Checked in this order,
 // definitions do not depend on the order in which they are written, and long chains of them are not
-// walked by recursion.
-func (s *Set) inOrder(metrics []*Metric) []*Metric {
+// walked by recursion. used tells of each metric of the set whether one of these definitions names it.
+func (s *Set) inOrder(metrics []*Metric) (order []*Metric, used []bool) {
 	type visit struct {
 		metric *Metric
 		next   []*Metric // named by it and not looked at yet
 	}
-	order := make([]*Metric, 0, len(metrics))
+	order, used = make([]*Metric, 0, len(metrics)), make([]bool, len(s.metrics))
 	seen := make([]bool, len(s.metrics))
 	var path []visit
 	enter := func(m *Metric) {
@@ -36,10 +36,11 @@ func (s *Set) inOrder(metrics []*Metric) []*Metric {
 			}
 			next := top.next[0]
 			top.next = top.next[1:]
+			used[next.index] = true
 			enter(next)
 		}
 	}
-	return order
+	return order, used
 }
 
 // named returns the metrics whose names m's definition contains.

@@ -51,21 +51,34 @@ func NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
 		s.metrics = append(s.metrics, m)
 		s.names.add(m)
 	}
-	check := newChecker(s)
-	for _, m := range s.inOrder(s.metrics) {
-		check.check(m)
+	s.program = s.compile()
+	return s
+}
+
+// compile checks all metrics and makes their program.
+func (s *Set) compile() *program {
+	length := 0
+	for _, m := range s.metrics {
+		length += len(m.Definition.Text)
 	}
-	compile := newCompiler(len(s.metrics))
-	for i, m := range s.metrics {
-		r := &check.results[i]
+	const usual = 10 // characters of an expression for each step
+	check, compile := newChecker(s), newCompiler(length/usual)
+	finish := func(m *Metric, r *result) {
 		if m.Err = r.err; m.Err != nil {
-			continue
+			return
 		}
 		m.Desc = pdu.Desc{PMID: pdu.NoPMID, Type: r.tree.Type, InDom: r.tree.InDom, Sem: r.tree.Sem, Units: r.tree.Units}
 		compile.metric(m, r.tree)
 	}
-	s.program = compile.finish()
-	return s
+	order, used := s.inOrder(s.metrics)
+	for _, m := range order {
+		if used[m.index] {
+			finish(m, check.check(m))
+			continue
+		}
+		check.alone(m, func(r *result) { finish(m, r) })
+	}
+	return compile.finish()
 }
 
 // Metrics returns all metrics, in the order of the definitions; read-only.
@@ -84,7 +97,8 @@ func (m *Metric) Needs() *Needs { return &m.needs }
 // memory than all the rest.
 func (m *Metric) tree() *Node {
 	check := newChecker(m.set)
-	for _, other := range m.set.inOrder([]*Metric{m}) {
+	order, _ := m.set.inOrder([]*Metric{m})
+	for _, other := range order {
 		check.check(other)
 	}
 	return check.results[m.index].tree

@@ -76,7 +76,7 @@ func (s step) holding(value uint64) step {
 // program is the steps of all metrics of a Set. Every step comes after those that it takes from.
 type program struct {
 	steps      []step
-	kept       []bool // whether others than one step take the result of each, which has to stay then
+	kept       []bool // of each step: the result stays where it is, because not just one step takes it or it is one number
 	patterns   []*ere.Regexp
 	converters []*Converter
 	factors    []Factor
