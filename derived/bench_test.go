@@ -224,8 +224,11 @@ func BenchmarkScalars(b *testing.B) {
 			cat, defs := simpleDefinitions(b, n)
 			set := NewSet(defs, cat, "derived")
 			now := &moment{at: time.Unix(1, 0), values: map[pdu.PMID]*Vector{}}
-			for _, d := range cat {
-				now.values[d.PMID] = &Vector{Type: d.Type, Bits: []uint64{uint64(d.PMID)}}
+			vectors, bits := make([]Vector, 2*n), make([]uint64, 2*n) // next to each other, as in a sample
+			for i := range vectors {
+				d := cat["operand.of.m"+strconv.Itoa(i)]
+				vectors[i] = Vector{Type: d.Type, Bits: bits[i : i+1 : i+1]}
+				now.values[d.PMID] = &vectors[i]
 			}
 			eval := set.NewEvaluation()
 			b.ReportAllocs()
@@ -258,40 +261,42 @@ func simpleDefinitions(tb testing.TB, n int) (CatalogMap, []*Definition) {
 }
 
 // BenchmarkMatch matches the names of 10,000 instances, of which none was seen before, or one in ten
-// is new.
+// is new. It includes the table of names, as it is made when instances change.
 func BenchmarkMatch(b *testing.B) {
-	const n = 10_000
+	const n, rounds = 10_000, 20
 	for _, pattern := range []string{"[13579]$", "^0+[0-9]*1.*process-(1|2|3|4)", `^0*(.)-process-\\1`} {
-		for _, fresh := range []int{10, 1} {
-			b.Run(fmt.Sprintf("%s/new=%d%%", pattern, 100/fresh), func(b *testing.B) {
+		for _, row := range []struct {
+			name  string
+			every int // which instance is new
+		}{{"first seen", 1}, {"one in ten new", 10}} {
+			b.Run(pattern+"/"+row.name, func(b *testing.B) {
 				set, m := only(b, fmt.Sprintf("matchinst(/%s/, x)", pattern), benchCatalog())
 				require.Nil(b, m.Err)
-				const rounds = 20
-				var all []*moment
-				for r := range rounds {
-					names := make(map[pdu.Inst]string, n)
-					ids := make([]pdu.Inst, n)
-					for i := range ids {
+				var all [rounds][]pdu.Instance
+				for round := range all {
+					for i := range n {
 						id := i
-						if (i+r)%fresh == 0 {
-							id += n * (1 + r%19)
+						if (i+round)%row.every == 0 {
+							id += n * (1 + round)
 						}
-						ids[i] = pdu.Inst(id)
-						names[ids[i]] = fmt.Sprintf("%06d-process-%d", id, id%97)
+						name := fmt.Sprintf("%06d-process-%d", id, id%97)
+						all[round] = append(all[round], pdu.Instance{ID: pdu.Inst(id), Name: name})
 					}
-					v := &Vector{Type: pdu.TypeDouble, Insts: NewInstSet(ids), Bits: make([]uint64, n)}
-					all = append(all, &moment{
-						values: map[pdu.PMID]*Vector{m.Needs().Operands[0]: v},
-						names:  map[pdu.InDom]*NameTable{binInDom: NewNameTable(names, nil)},
-					})
 				}
+				v := &Vector{Type: pdu.TypeDouble, Bits: make([]uint64, n)}
+				now := &moment{values: map[pdu.PMID]*Vector{m.Needs().Operands[0]: v}, names: map[pdu.InDom]*NameTable{}}
 				eval := set.NewEvaluation()
-				at := 0
+				round := 0
 				b.ReportAllocs()
 				for b.Loop() {
-					eval.Reset(all[at%rounds])
+					names, ids := make(map[pdu.Inst]string, n), make([]pdu.Inst, n)
+					for i, inst := range all[round%rounds] {
+						names[inst.ID], ids[i] = inst.Name, inst.ID
+					}
+					now.names[binInDom], v.Insts = NewNameTable(names, nil), NewInstSet(ids)
+					eval.Reset(now)
 					eval.Value(m)
-					at++
+					round++
 				}
 			})
 		}

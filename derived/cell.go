@@ -13,20 +13,20 @@ type slot struct {
 	cell  int32  // of the step, plus 1; 0: it never needed one
 }
 
-// cell is the result of a step that is not an operand's vector as it is, with its memory.
+// cell is the result of a step that is not an operand's vector as it is.
 type cell struct {
 	v      Vector
 	single [1]uint64 // the only number
-	bits   []uint64  // room for more; of a step whose result is not kept, a register
-	join   *join     // of the operands' sets, the last one
-	from   *InstSet  // the first of these sets
-	rest   *rest     // nil: not needed yet
+	*rest            // nil: not needed yet
 }
 
-// rest is memory that few steps need.
+// rest is the memory of a cell for more than one number, and what is kept for the next time.
 type rest struct {
+	bits  []uint64 // of a step whose result is not kept a register, nil between two evaluations
 	blobs [][]byte
 	ids   []pdu.Inst
+	join  *join    // of the operands' sets, the last one
+	from  *InstSet // the first of these sets
 	made  *InstSet // the last set that instances made
 	match match
 }
@@ -48,10 +48,11 @@ func (e *Evaluation) cellOf(s *slot) *cell {
 
 // numbers makes room for n numbers in the result of step i, a register if only one step takes it.
 func (e *Evaluation) numbers(i int32, c *cell, n int) []uint64 {
-	switch {
-	case n == 1:
+	if n == 1 {
 		c.v.Bits = c.single[:]
 		return c.v.Bits
+	}
+	switch c.more(); {
 	case e.set.program.kept[i]:
 		c.bits = fit(c.bits, n)
 	case len(c.bits) != n: // else it was taken over
@@ -63,15 +64,17 @@ func (e *Evaluation) numbers(i int32, c *cell, n int) []uint64 {
 
 // takeOver makes the register of an operand that of step i, which may then compute in place. The
 // operand's numbers, a column of n, stay valid.
-func (e *Evaluation) takeOver(i int32, c *cell, operand int32, n int) {
+func (e *Evaluation) takeOver(i int32, c *cell, operand int32, n int) (done bool) {
 	program := e.set.program
 	s := &e.slots[operand]
 	if n <= 1 || program.kept[i] || program.kept[operand] || s.cell == 0 {
-		return
+		return false
 	}
-	if from := e.cellOf(s); len(from.bits) == n {
-		c.bits, from.bits = from.bits, nil
+	if from := e.cellOf(s); from.rest != nil && len(from.bits) == n {
+		c.more().bits, from.bits = from.bits, nil
+		return true
 	}
+	return false
 }
 
 // release gives the register of an operand back once the only step that takes it is computed.
@@ -83,7 +86,7 @@ func (e *Evaluation) release(operand int32) {
 	if s.cell == 0 {
 		return
 	}
-	if c := e.cellOf(s); c.bits != nil {
+	if c := e.cellOf(s); c.rest != nil && c.bits != nil {
 		e.registers.put(c.bits)
 		c.bits = nil
 	}
@@ -105,7 +108,7 @@ func (c *cell) aligned(a, b *Vector) (x, y column, n int) {
 		c.v.Insts = a.Insts
 		return x, y, len(a.Bits)
 	}
-	if c.from != a.Insts || c.join == nil || c.join.other != b.Insts.token() {
+	if c.more().from != a.Insts || c.join == nil || c.join.other != b.Insts.token() {
 		c.from, c.join = a.Insts, a.Insts.with(b.Insts)
 	}
 	x.places, y.places = c.join.left, c.join.right

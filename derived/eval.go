@@ -214,7 +214,7 @@ func (e *Evaluation) binary(i int32, s *step, c *cell) {
 	}
 	c.v.Insts = a.Insts
 	n := len(a.Bits)
-	if e.takeOver(i, c, s.a, n); len(c.bits) != n {
+	if !e.takeOver(i, c, s.a, n) {
 		e.takeOver(i, c, s.b, n)
 	}
 	s.binary()(e.numbers(i, c, n), a.Bits, b.Bits)
@@ -232,10 +232,8 @@ func (e *Evaluation) paired(i int32, s *step, c *cell, a, b *Vector) {
 	default:
 		x, y, n = c.aligned(a, b)
 	}
-	if x.plain() {
-		e.takeOver(i, c, s.a, n)
-	}
-	if y.plain() && len(c.bits) != n {
+	taken := x.plain() && e.takeOver(i, c, s.a, n)
+	if !taken && y.plain() {
 		e.takeOver(i, c, s.b, n)
 	}
 	e.blocks().apply(s.binary(), e.numbers(i, c, n), &x, &y)

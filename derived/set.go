@@ -21,7 +21,7 @@ type Set struct {
 type Metric struct {
 	Name       string
 	Definition *Definition
-	Err        *Error   // why it cannot be used; everything below is then unset
+	Err        *Error   // why it cannot be used; Desc and Needs are then empty
 	Desc       pdu.Desc // its PMID is pdu.NoPMID: identity is the business of whoever serves it
 
 	set   *Set

@@ -46,7 +46,7 @@ func Check(pattern string) error {
 
 func newEngine(p *program) engine {
 	if p.backrefs {
-		return newSearch(p)
+		return newFiltered(p)
 	}
 	return newAutomaton(p)
 }
