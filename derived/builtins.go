@@ -10,7 +10,7 @@ import (
 // Source: language.md 6.2.
 //
 // To add a function: a constant and its String in syntax/ast.go, the word in syntax/token.go and
-// syntax/grammar.txt, a row here, how it is computed (aggregates: reduce in kernels.go; others:
+// syntax/grammar.txt, a row here, how it is computed (aggregates: reduce.go; others:
 // compiler.call), a section in docs/language.md, and rows in the tests of each.
 var builtins = [...]struct { //nolint:gochecknoglobals // a table
 	numeric bool // the operand must be numeric

@@ -22,14 +22,22 @@ const maxChain = syntax.MaxDepth
 // maxHistory bounds how many earlier samples a metric may need.
 const maxHistory = 8
 
-// checker binds the definitions of a Set to a Catalog and derives their metadata.
+// checker binds the definitions of a Set to its Catalog and derives their metadata.
 type checker struct {
-	cat    Catalog
-	prefix string // with its dot, or empty
-	set    *Set
-	states map[*Metric]state
-	metric *Metric // being checked
-	chain  []*Metric
+	set     *Set
+	results []result // of each metric of the set
+	metric  *Metric  // being checked
+	chain   []*Metric
+	checked int // so many results there are
+	nodes   arena[Node]
+	kids    arena[*Node]
+}
+
+// result is what came of the check of a definition: a tree or an error.
+type result struct {
+	state state
+	tree  *Node
+	err   *Error
 }
 
 // state is how far the check of a definition has come.
@@ -41,25 +49,73 @@ const (
 	checked
 )
 
-// check fills in m's tree and descriptor, or its error. Definitions that m uses are checked first.
-func (c *checker) check(m *Metric) {
-	if c.states[m] == checked {
-		return
+func newChecker(s *Set) *checker { return &checker{set: s, results: make([]result, len(s.metrics))} }
+
+// check makes the result of m. Definitions that m uses are checked first.
+func (c *checker) check(m *Metric) *result {
+	r := &c.results[m.index]
+	if r.state == checked {
+		return r
 	}
 	outer := c.metric
 	c.metric = m
-	c.states[m] = checking
+	r.state = checking
 	c.chain = append(c.chain, m)
-	tree, err := c.expr(m.Definition.Expr)
-	if err != nil {
-		m.Err = err
-	} else {
-		m.Tree = tree
-		m.Desc = pdu.Desc{PMID: pdu.NoPMID, Type: tree.Type, InDom: tree.InDom, Sem: tree.Sem, Units: tree.Units}
-	}
+	r.tree, r.err = c.expr(m.Definition.Expr)
 	c.chain = c.chain[:len(c.chain)-1]
-	c.states[m] = checked
+	r.state = checked
+	c.checked++
 	c.metric = outer
+	return r
+}
+
+// alone checks m, hands its tree to use, and then forgets the tree: no other definition uses it.
+func (c *checker) alone(m *Metric, use func(*result)) {
+	before, nodes, kids := c.checked, c.nodes.used, c.kids.used
+	r := c.check(m)
+	use(r)
+	r.tree = nil
+	if c.checked == before+1 { // no tree of another definition was made on the way
+		c.nodes.used, c.kids.used = nodes, kids
+	}
+}
+
+// arena is the memory of trees. Most of them are needed no longer than it takes to compile them: what
+// comes after a mark can be used again.
+type arena[T any] struct {
+	chunks [][]T
+	used   mark
+}
+
+// mark is a place in an arena: so many chunks are full, and so many items of the next one are used.
+type mark struct{ chunk, item int }
+
+// take returns n items that are next to each other, not cleared.
+func (a *arena[T]) take(n int) []T {
+	const usual = 64 // items
+	if len(a.chunks) > a.used.chunk && len(a.chunks[a.used.chunk]) < a.used.item+n {
+		a.used = mark{chunk: a.used.chunk + 1}
+	}
+	if len(a.chunks) == a.used.chunk {
+		a.chunks = append(a.chunks, make([]T, max(usual, n)))
+	}
+	from := a.used.item
+	a.used.item += n
+	return a.chunks[a.used.chunk][from:a.used.item:a.used.item]
+}
+
+// node returns a copy of n that lasts.
+func (c *checker) node(n Node) *Node {
+	made := &c.nodes.take(1)[0]
+	*made = n
+	return made
+}
+
+// operands returns a list that lasts.
+func (c *checker) operands(kids ...*Node) []*Node {
+	made := c.kids.take(len(kids))
+	copy(made, kids)
+	return made
 }
 
 // first is the error to report of err and those in the other operands of the same operator: libpcp looks
@@ -91,7 +147,7 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	case *syntax.Name:
 		return c.name(e)
 	case *syntax.Number:
-		return number(e), nil
+		return c.node(number(e)), nil
 	case *syntax.Const:
 		return c.constant(e)
 	case *syntax.NoValue:
@@ -150,22 +206,22 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	case other != nil:
 		return c.other(e, other)
 	}
-	return &Node{
+	return c.node(Node{
 		Expr: e, Type: desc.Type, Sem: desc.Sem, Units: desc.Units, InDom: desc.InDom,
 		operand: desc.PMID, height: 1,
-	}, nil
+	}), nil
 }
 
 // lookup finds a name among the collector's metrics and then among the definitions.
 func (c *checker) lookup(name string) (pdu.Desc, *Metric, error) {
 	err := error(pdu.ErrName)
-	if _, own := c.own(name); !own {
+	if _, own := c.set.own(name); !own {
 		var desc pdu.Desc
-		if desc, err = c.cat.Desc(name); !unknown(err) {
+		if desc, err = c.set.catalog.Desc(name); !unknown(err) {
 			return desc, nil, err
 		}
 	}
-	if other := c.definition(name); other != nil {
+	if other := c.set.definition(name); other != nil {
 		return pdu.Desc{}, other, nil
 	}
 	return pdu.Desc{}, nil, err
@@ -176,21 +232,21 @@ func unknown(err error) bool { return errors.Is(err, pdu.ErrName) || errors.Is(e
 
 // other is the use of another definition: its tree takes the place of the name.
 func (c *checker) other(e *syntax.Name, other *Metric) (*Node, *Error) {
-	switch {
-	case c.states[other] == checking:
+	switch state := c.results[other.index].state; {
+	case state == checking:
 		fault := c.fail(e, RuleCycle, "operand "+e.Name)
 		fault.Detail = c.cycle(other)
 		return nil, fault
-	case c.states[other] == unchecked && len(c.chain) >= maxChain:
+	case state == unchecked && len(c.chain) >= maxChain:
 		return nil, c.fail(e, RuleTooDeep, "operand "+e.Name)
 	}
-	c.check(other)
-	if other.Err != nil {
-		return nil, c.broken(e, other.Err)
+	r := c.check(other)
+	if r.err != nil {
+		return nil, c.broken(e, r.err)
 	}
-	n := *other.Tree
+	n := c.node(*r.tree)
 	n.fromOther = true
-	return &n, nil
+	return n, nil
 }
 
 // broken is the use of a definition that has an error. What is told is where it began, not every
@@ -226,8 +282,8 @@ func (c *checker) cycle(start *Metric) string {
 	return b.String()
 }
 
-func number(e *syntax.Number) *Node {
-	n := &Node{
+func number(e *syntax.Number) Node {
+	n := Node{
 		Expr: e, Type: pdu.TypeU32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom,
 		value: uint64(e.Int), decided: true, height: 1,
 	}
@@ -292,7 +348,7 @@ func indomNamed(s string) pdu.InDom {
 }
 
 func (c *checker) constant(e *syntax.Const) (*Node, *Error) {
-	n := number(e.Number)
+	n := c.node(number(e.Number))
 	n.Expr = e
 	if err := c.tagged(n, e.Tags); err != nil {
 		return nil, err
@@ -323,7 +379,7 @@ func (c *checker) constant(e *syntax.Const) (*Node, *Error) {
 }
 
 func (c *checker) noValue(e *syntax.NoValue) (*Node, *Error) {
-	n := &Node{Expr: e, Type: pdu.Type32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, empty: true, height: 1}
+	n := c.node(Node{Expr: e, Type: pdu.Type32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, empty: true, height: 1})
 	return n, c.tagged(n, e.Tags)
 }
 
@@ -332,7 +388,7 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{Expr: e, Type: x.Type, Units: x.Units, InDom: x.InDom, Sem: pdu.SemInstant, Kids: []*Node{x}}
+	n := c.node(Node{Expr: e, Type: x.Type, Units: x.Units, InDom: x.InDom, Sem: pdu.SemInstant, Kids: c.operands(x)})
 	if e.Op == syntax.Not {
 		if !x.Type.Numeric() {
 			return nil, c.fail(e, RuleNotType, "! "+shown(e.X))
@@ -361,7 +417,7 @@ func (c *checker) pass(e, operand syntax.Expr) (*Node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Node{Expr: e, Type: x.Type, Sem: x.Sem, Units: x.Units, InDom: x.InDom, Kids: []*Node{x}}, nil
+	return c.node(Node{Expr: e, Type: x.Type, Sem: x.Sem, Units: x.Units, InDom: x.InDom, Kids: c.operands(x)}), nil
 }
 
 func (c *checker) call(e *syntax.Call) (*Node, *Error) {
@@ -401,7 +457,7 @@ func called(e *syntax.Call) string {
 // defined is 1 if there is such a metric, among the collector's or the definitions that are good,
 // else 0; decided here and constant afterwards.
 func (c *checker) defined(e *syntax.Call) (*Node, *Error) {
-	n := &Node{Expr: e, Type: pdu.TypeU32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, decided: true}
+	n := c.node(Node{Expr: e, Type: pdu.TypeU32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, decided: true})
 	name := syntax.Unparen(e.X).(*syntax.Name)
 	_, other, err := c.lookup(name.Name)
 	switch {

@@ -32,10 +32,10 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	if rule := ternaryOperands(x, y); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.Then)+" : "+shown(e.Else))
 	}
-	n := &Node{
+	n := c.node(Node{
 		Expr: e, Type: x.Type, Sem: x.Sem, Units: x.Units, InDom: x.InDom,
-		Kids: []*Node{guard, x, y},
-	}
+		Kids: c.operands(guard, x, y),
+	})
 	if n.InDom == pdu.NoInDom {
 		n.InDom = y.InDom
 	}
@@ -53,6 +53,7 @@ func noValue(e syntax.Expr) bool {
 // like is n with the metadata of another node.
 func like(n, other *Node) *Node {
 	made := *n
+	made.step, made.older = 0, nil
 	made.Type, made.Sem, made.Units, made.InDom = other.Type, other.Sem, other.Units, other.InDom
 	return &made
 }

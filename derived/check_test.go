@@ -111,7 +111,7 @@ func TestCatalogue(t *testing.T) {
 			assert.Equal(t, rule, m.Err.Rule, m.Err.Error())
 			assert.Equal(t, "it", m.Err.Metric)
 			assert.Contains(t, m.Err.Error(), ": "+rule.String())
-			assert.Nil(t, m.Tree)
+			assert.Empty(t, drawn(m))
 			assert.Equal(t, pdu.Desc{}, m.Desc)
 			span := m.Err.Span
 			assert.Less(t, span.Start, span.End, "an error says where")

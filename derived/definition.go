@@ -33,7 +33,7 @@ func (e *SyntaxError) Unwrap() error { return e.Err }
 
 // Parse reads the expression of a definition. An error is a *SyntaxError.
 func Parse(name, text string) (*Definition, error) {
-	expr, err := syntax.Parse(text, syntax.Literals{Units: checkUnits, Pattern: checkPattern})
+	expr, err := syntax.Parse(text, syntax.Literals{Units: checkUnits, Pattern: ere.Check})
 	var fault *syntax.Error
 	switch {
 	case errors.As(err, &fault):
@@ -73,10 +73,5 @@ func (d *Definition) Names(yield func(name string) bool) {
 
 func checkUnits(text string) error {
 	_, _, err := pdu.ParseUnits(text)
-	return err
-}
-
-func checkPattern(pattern string) error {
-	_, err := ere.Compile(pattern)
 	return err
 }

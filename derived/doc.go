@@ -12,7 +12,7 @@
 // An [Evaluation] computes metrics from a [Sample], one moment of all operands, and from the older
 // samples that delta() and rate() need. It is a pure function of these samples: whose history they
 // are is the caller's business. Values are columns ([Vector]) over shared lists of instances
-// ([InstSet]); in the steady state nothing is allocated.
+// ([InstSet]); in the steady state nothing is allocated. docs/performance.md tells what things cost.
 //
 // The package does no I/O, reads no clock, keeps no history and writes no log.
 //

@@ -1,42 +1,28 @@
 package derived
 
 import (
-	"math"
-	"slices"
-
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
 
 // Evaluation computes metrics of a Set from one sample and the history that came before it. What
-// metrics share is computed once. Not safe for concurrent use; meant to be kept and Reset, as it
-// owns the memory of all results.
+// metrics share is computed once, and nothing that is not asked for. Not safe for concurrent use; meant
+// to be kept and Reset, as it owns the memory of all results.
 type Evaluation struct {
 	set     *Set
 	history []Sample // newest first
 	round   uint32
-	cells   []cell // of the program's steps
-}
+	slots   []slot   // of the program's steps
+	chunks  [][]cell // of the slots that have one
+	cells   int
 
-// cell is the result of one step, and what is kept for the next time it is computed.
-type cell struct {
-	round uint32 // in which v was computed
-	v     Vector
-
-	bits  []uint64 // memory for v and for operands brought into line
-	left  []uint64
-	right []uint64
-	blobs [][]byte
-	ids   []pdu.Inst
-
-	join  join
-	match match
-	made  *InstSet // the last set that instances made
+	registers registers
+	scratch   *blocks // nil: not needed yet
 }
 
 // NewEvaluation makes an evaluation without samples; every metric has no values yet.
 func (s *Set) NewEvaluation() *Evaluation {
-	return &Evaluation{set: s, round: 1, cells: make([]cell, len(s.program.steps))}
+	return &Evaluation{set: s, round: 1, slots: make([]slot, len(s.program.steps))}
 }
 
 // Set is the set that e evaluates.
@@ -48,7 +34,13 @@ func (e *Evaluation) Set() *Set { return e.set }
 func (e *Evaluation) Reset(history ...Sample) {
 	clear(e.history)
 	e.history = append(e.history[:0], history...)
-	e.round++
+	e.registers.rest()
+	if e.round++; e.round == 0 { // results of 2³² rounds ago would count again
+		for i := range e.slots {
+			e.slots[i].round = 0
+		}
+		e.round = 1
+	}
 }
 
 // Value computes a metric. The result is valid until the next Reset. A metric with an error has
@@ -61,7 +53,7 @@ func (e *Evaluation) Value(m *Metric) *Vector {
 }
 
 // sample returns the sample of an age, nil if there is none so old.
-func (e *Evaluation) sample(age uint16) Sample {
+func (e *Evaluation) sample(age uint8) Sample {
 	if int(age) >= len(e.history) {
 		return nil
 	}
@@ -69,99 +61,117 @@ func (e *Evaluation) sample(age uint16) Sample {
 }
 
 func (e *Evaluation) step(i int32) *Vector {
-	c := &e.cells[i]
-	if c.round == e.round {
-		return &c.v
+	slot := &e.slots[i]
+	if slot.round == e.round {
+		return slot.v
 	}
-	c.round = e.round
+	slot.round = e.round
 	s := &e.set.program.steps[i]
+	if s.op == opOperand {
+		if v := e.operand(s); v != nil {
+			slot.v = v
+			return v
+		}
+	}
+	c := e.cellOf(slot)
+	slot.v = &c.v
 	c.v = Vector{Type: s.typ}
 	switch s.op {
 	case opOperand:
-		e.operand(s, c)
+		e.odd(s, c)
 	case opConst:
-		c.v.Bits = append(c.bits[:0], s.value)
-		c.bits = c.v.Bits
+		c.single[0] = s.value()
+		c.v.Bits = c.single[:]
 	case opConstSet:
-		e.constSet(s, c)
+		e.constSet(i, s, c)
 	case opNothing:
 	case opConvert, opScale, opRescale, opTruth, opNot, opNegate:
-		a := e.step(s.a)
-		if a.Code < 0 {
-			c.v.Code = a.Code
-			break
-		}
-		c.v.Insts = a.Insts
-		e.set.program.number(s, c.numbers(len(a.Bits)), a.Bits, nil)
+		e.unary(i, s, c)
 	case opArith, opCompare, opBool:
-		e.binary(s, c)
+		e.binary(i, s, c)
+		e.release(s.b)
 	case opAggregate:
 		e.aggregate(s, c)
 	case opCount:
 		if e.sample(s.age) != nil {
-			c.numbers(1)[0] = uint64(e.step(s.a).Len()) // 0 for an error
+			c.only(uint64(e.step(s.a).Len())) // 0 for an error
 		}
 	case opDelta:
-		e.delta(s, c)
+		e.delta(i, s, c)
+		e.release(s.b)
 	case opRate:
-		e.rate(s, c)
+		e.rate(i, s, c)
+		e.release(s.b)
 	case opScalar:
 		c.pick(e.step(s.a), 0, nil)
 	case opSelect:
 		e.selectOne(s, c)
 	case opMatch:
-		e.matchSome(s, c)
+		e.matchSome(i, s, c)
 	case opTernary:
-		e.ternary(s, c)
+		e.ternary(i, s, c)
+		e.release(s.b)
+		e.release(s.c)
+	}
+	if s.op > opNothing {
+		e.release(s.a)
 	}
 	return &c.v
 }
 
-// numbers makes room for n numbers in v and returns it.
-func (c *cell) numbers(n int) []uint64 {
-	c.bits = grow(c.bits, n)
-	c.v.Bits = c.bits
-	return c.bits
+// only makes a number the only one of the result.
+func (c *cell) only(v uint64) {
+	c.single[0] = v
+	c.v.Bits = c.single[:]
 }
 
-// grow returns a slice of length n that uses the memory of buf if that is enough.
-func grow[T any](buf []T, n int) []T { return slices.Grow(buf[:0], n)[:n] }
+// operand returns the values of a metric if they can be taken as they are, else nil. From here on a
+// result that is a set and has values has Insts, any other has none.
+func (e *Evaluation) operand(s *step) *Vector {
+	sample := e.sample(s.age)
+	if sample == nil {
+		return nil
+	}
+	v := sample.Values(pdu.PMID(s.id))
+	if v.Code < 0 || v.Type != s.typ || s.set != (v.Insts != nil) || v.Len() == 0 || !s.set && v.Len() > 1 {
+		return nil
+	}
+	return v
+}
 
-// operand takes the values of a metric as they are. From here on a result that is a set and has
-// values has Insts, any other has none.
-func (e *Evaluation) operand(s *step, c *cell) {
+// odd takes what is left of values that cannot be taken as they are.
+func (e *Evaluation) odd(s *step, c *cell) {
 	sample := e.sample(s.age)
 	if sample == nil {
 		return
 	}
-	v := sample.Values(s.operand)
+	v := sample.Values(pdu.PMID(s.id))
 	switch {
 	case v.Code < 0:
 		c.v.Code = v.Code
 	case v.Len() == 0:
-	case v.Type != s.typ || s.set && v.Insts == nil:
+	case v.Type != s.typ || s.set:
 		c.v.Code = pdu.ErrType // the metric is no longer what it was when the set was made
-	case s.set:
-		c.v = *v
 	default: // an agent may give a singular value an instance, which means nothing
 		c.pick(v, 0, nil)
 	}
 }
 
-func (e *Evaluation) constSet(s *step, c *cell) {
+func (e *Evaluation) constSet(i int32, s *step, c *cell) {
 	sample := e.sample(s.age)
 	if sample == nil {
 		return
 	}
-	members := sample.Members(s.indom)
+	members := sample.Members(pdu.InDom(s.id))
 	if members == nil {
 		c.v.Code = pdu.ErrAgain
 		return
 	}
 	c.v.Insts = members
-	out := c.numbers(members.Len())
-	for i := range out {
-		out[i] = s.value
+	out := e.numbers(i, c, members.Len())
+	v := s.value()
+	for k := range out {
+		out[k] = v
 	}
 }
 
@@ -181,35 +191,59 @@ func (e *Evaluation) both(s *step, c *cell) (a, b *Vector, done bool) {
 	return a, b, true
 }
 
+func (e *Evaluation) unary(i int32, s *step, c *cell) {
+	a := e.step(s.a)
+	if a.Code < 0 {
+		c.v.Code = a.Code
+		return
+	}
+	c.v.Insts = a.Insts
+	e.takeOver(i, c, s.a, len(a.Bits))
+	e.set.program.unary(s, e.numbers(i, c, len(a.Bits)), a.Bits)
+}
+
 // binary pairs the values of two sets by instance, and a single value with every value of a set.
-func (e *Evaluation) binary(s *step, c *cell) {
+func (e *Evaluation) binary(i int32, s *step, c *cell) {
 	a, b, done := e.both(s, c)
 	if done {
 		return
 	}
-	x, y := a.Bits, b.Bits
-	switch {
-	case s.setA && s.setB:
-		x, y, c.v.Insts = c.aligned(a, b)
-	case s.setA:
-		c.v.Insts = a.Insts
-		y = c.spread(b.Bits[0], len(x))
-	case s.setB:
-		c.v.Insts = b.Insts
-		x = c.spread(a.Bits[0], len(y))
-	default:
-		x, y = x[:1], y[:1]
+	if s.setA != s.setB || a.Insts != b.Insts {
+		e.paired(i, s, c, a, b)
+		return
 	}
-	e.set.program.number(s, c.numbers(len(x)), x, y)
+	c.v.Insts = a.Insts
+	n := len(a.Bits)
+	if !e.takeOver(i, c, s.a, n) {
+		e.takeOver(i, c, s.b, n)
+	}
+	s.binary()(e.numbers(i, c, n), a.Bits, b.Bits)
 }
 
-// spread repeats one number.
-func (c *cell) spread(v uint64, n int) []uint64 {
-	c.left = grow(c.left, n)
-	for i := range c.left {
-		c.left[i] = v
+// paired is binary for operands that are not lists of the same instances.
+func (e *Evaluation) paired(i int32, s *step, c *cell, a, b *Vector) {
+	x, y := column{bits: a.Bits, single: !s.setA}, column{bits: b.Bits, single: !s.setB}
+	n := len(a.Bits)
+	switch {
+	case y.single:
+		c.v.Insts = a.Insts
+	case x.single:
+		c.v.Insts, n = b.Insts, len(b.Bits)
+	default:
+		x, y, n = c.aligned(a, b)
 	}
-	return c.left
+	taken := x.plain() && e.takeOver(i, c, s.a, n)
+	if !taken && y.plain() {
+		e.takeOver(i, c, s.b, n)
+	}
+	e.blocks().apply(s.binary(), e.numbers(i, c, n), &x, &y)
+}
+
+func (e *Evaluation) blocks() *blocks {
+	if e.scratch == nil {
+		e.scratch = &blocks{}
+	}
+	return e.scratch
 }
 
 func (e *Evaluation) aggregate(s *step, c *cell) {
@@ -219,65 +253,113 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 	case a.Code < 0:
 		c.v.Code = a.Code
 	case len(a.Bits) > 0:
-		c.numbers(1)[0] = aggregate(f, s.from, a.Bits)
+		c.only(aggregate(f, s.from, a.Bits))
 	case f == syntax.Sum && e.sample(s.age) != nil:
-		c.numbers(1)[0] = 0
+		c.only(0)
 	}
 }
 
-func (e *Evaluation) delta(s *step, c *cell) {
-	x, y, ok := e.changed(s, c)
-	if ok {
-		delta(s.from, c.numbers(len(x)), x, y)
-	}
-}
-
-// changed lines up the values of now and of the sample before, of instances that have both. An
-// error now is the result; an error before just means that there is nothing to compare with.
-func (e *Evaluation) changed(s *step, c *cell) (now, before []uint64, ok bool) {
-	a, b := e.step(s.a), e.step(s.b)
+func (e *Evaluation) delta(i int32, s *step, c *cell) {
+	a, b, ok := e.changed(s, c)
 	switch {
-	case a.Code < 0:
-		c.v.Code = a.Code
-		return nil, nil, false
-	case e.sample(s.age+1) == nil || b.Code < 0 || len(a.Bits) == 0 || len(b.Bits) == 0:
-		return nil, nil, false
-	case !s.set:
-		return a.Bits[:1], b.Bits[:1], true
+	case !ok:
+	case a.Insts == b.Insts:
+		c.v.Insts = a.Insts
+		difference(s.from)(e.numbers(i, c, len(a.Bits)), a.Bits, b.Bits)
+	default:
+		x, y, n := c.aligned(a, b)
+		e.blocks().apply(difference(s.from), e.numbers(i, c, n), &x, &y)
 	}
-	now, before, c.v.Insts = c.aligned(a, b)
+}
+
+// changed gives the values of now and of the sample before. An error now is the result; an error
+// before just means that there is nothing to compare with.
+func (e *Evaluation) changed(s *step, c *cell) (now, before *Vector, ok bool) {
+	now, before = e.step(s.a), e.step(s.b)
+	switch {
+	case now.Code < 0:
+		c.v.Code = now.Code
+		return nil, nil, false
+	case e.sample(s.age+1) == nil || before.Code < 0 || len(now.Bits) == 0 || len(before.Bits) == 0:
+		return nil, nil, false
+	}
 	return now, before, true
 }
 
 // rate divides the change by the seconds between the samples. A counter that went backwards has
 // been reset: its instance has no value this time.
-func (e *Evaluation) rate(s *step, c *cell) {
-	now, before, ok := e.changed(s, c)
+func (e *Evaluation) rate(i int32, s *step, c *cell) {
+	a, b, ok := e.changed(s, c)
 	if !ok {
 		return
 	}
-	seconds := e.history[s.age].Time().Sub(e.history[s.age+1].Time()).Seconds()
-	if seconds <= 0 {
-		c.v.Insts = nil
+	r := rates{s: s, c: c, seconds: e.history[s.age].Time().Sub(e.history[s.age+1].Time()).Seconds()}
+	switch {
+	case r.seconds <= 0:
 		return
+	case a.Insts == b.Insts:
+		c.v.Insts = a.Insts
+		r.out = e.numbers(i, c, len(a.Bits))
+		for from := 0; from < len(r.out); from += block {
+			to := min(from+block, len(r.out))
+			r.add(a.Bits[from:to], b.Bits[from:to])
+		}
+	default:
+		x, y, n := c.aligned(a, b)
+		r.out = e.numbers(i, c, n)
+		scratch := e.blocks()
+		for from := 0; from < n; from += block {
+			size := min(block, n-from)
+			r.add(x.part(&scratch[0], from, size), y.part(&scratch[1], from, size))
+		}
 	}
-	out := c.numbers(len(now))
-	c.ids = c.ids[:0]
-	kept := 0
-	for i, v := range now {
-		if s.counter && backwards(s.from, v, before[i]) {
+	if r.kept < r.from && s.set {
+		c.v.Insts = c.more().instances()
+	}
+	c.v.Bits = r.out[:r.kept]
+}
+
+// rates is a rate being computed, a block at a time.
+type rates struct {
+	s       *step
+	c       *cell
+	seconds float64
+	out     []uint64
+	from    int // where the next block begins
+	kept    int // rates so far
+}
+
+// add computes the rates of the next block.
+func (r *rates) add(now, before []uint64) {
+	out := r.out[r.from : r.from+len(now)]
+	reset := change(r.s.from, out, now, before) && r.s.counter
+	divideAll(out, r.seconds)
+	if r.kept == r.from && !reset {
+		r.kept += len(out)
+	} else {
+		r.withoutResets(out, now, before)
+	}
+	r.from += len(out)
+}
+
+// withoutResets moves the rates of a block to those kept before, except those of counters that have
+// been reset, and notes the instances that are left.
+func (r *rates) withoutResets(out, now, before []uint64) {
+	ids := r.c.v.Insts.IDs()
+	m := r.c.more()
+	if r.kept == r.from && r.s.set {
+		m.ids = append(m.ids[:0], ids[:r.from]...)
+	}
+	for i, v := range out {
+		if backwards(r.s.from, now[i], before[i]) {
 			continue
 		}
-		out[kept] = math.Float64bits(change(s.from, v, before[i]) / seconds)
-		kept++
-		if s.set {
-			c.ids = append(c.ids, c.v.Insts.ids[i])
+		r.out[r.kept] = v
+		r.kept++
+		if r.s.set {
+			m.ids = append(m.ids, ids[r.from+i])
 		}
 	}
-	if kept < len(now) && s.set {
-		c.v.Insts = c.instances()
-	}
-	c.v.Bits = out[:kept]
 }
 
 // pick makes the value at a position of a the only one of the result.
@@ -287,7 +369,8 @@ func (c *cell) pick(a *Vector, at int, insts *InstSet) {
 		c.v.Code = a.Code
 	case at < 0 || at >= a.Len():
 	case a.Type.Numeric():
-		c.v.Bits, c.v.Insts = a.Bits[at:at+1:at+1], insts
+		c.only(a.Bits[at])
+		c.v.Insts = insts
 	default:
 		c.v.Blobs, c.v.Insts = a.Blobs[at:at+1:at+1], insts
 	}
@@ -303,10 +386,11 @@ func (e *Evaluation) selectOne(s *step, c *cell) {
 	case a.Insts == nil:
 		return
 	}
-	id, ok := e.history[s.age].Names(s.indom).Select(s.text)
+	id, ok := e.history[s.age].Names(pdu.InDom(s.id)).Select(e.set.program.texts[s.b])
 	if !ok {
 		return
 	}
-	c.ids = append(c.ids[:0], id)
-	c.pick(a, a.Insts.Index(id), c.instances())
+	m := c.more()
+	m.ids = append(m.ids[:0], id)
+	c.pick(a, a.Insts.Index(id), m.instances())
 }

@@ -22,11 +22,12 @@ type Line struct {
 // Lines calls yield for every node of m's tree, operators before their operands; never if m has an
 // error.
 func (m *Metric) Lines(yield func(Line) bool) {
-	if m.Tree == nil {
+	if m.Err != nil {
 		return
 	}
 	x := explainer{yield: yield, seen: make(map[*Node]bool)}
-	x.node(Line{Node: m.Tree, Last: true, Name: nameOf(m.Definition.Expr, m.Tree)})
+	tree := m.tree()
+	x.node(Line{Node: tree, Last: true, Name: nameOf(m.Definition.Expr, tree)})
 }
 
 type explainer struct {

@@ -6,82 +6,137 @@ import (
 	"pmdaderived/pdu"
 )
 
-// join says which instances two sets have in common. A cell keeps its last one, which holds as long
-// as samples use the same two sets.
+// join says which instances two sets have in common, in the order of the first. Immutable.
 type join struct {
-	a, b  *InstSet
-	insts *InstSet // those of a that b has too, in a's order
-	all   bool     // all of a: left is not used
-	same  bool     // b is the same list as a: right is not used either
-	left  []int32  // their positions in a
-	right []int32  // their positions in b
+	other *token   // of the second set
+	insts *InstSet // the first set itself if the second has all of it
+
+	left, right places // of these instances in the sets
 }
 
-// aligned returns the numbers of the instances that both vectors have, in the order of the first.
-func (c *cell) aligned(a, b *Vector) (x, y []uint64, insts *InstSet) {
-	if a.Insts == b.Insts {
-		return a.Bits, b.Bits, a.Insts
-	}
-	c.meet(a.Insts, b.Insts)
-	x, y = a.Bits, b.Bits
-	if !c.join.all {
-		c.left = gather(c.left, x, c.join.left)
-		x = c.left
-	}
-	if !c.join.same {
-		c.right = gather(c.right, y, c.join.right)
-		y = c.right
-	}
-	return x, y, c.join.insts
+// places are positions of values in a column; nil at means all of them, in order.
+type places struct {
+	at     []int32
+	rising bool // each is greater than the one before: those of a stretch without a gap need no copying
 }
 
-// meet makes c.join the join of two sets.
-func (c *cell) meet(a, b *InstSet) {
-	j := &c.join
-	if j.a == a && j.b == b {
-		return
-	}
-	*j = join{a: a, b: b, left: j.left[:0], right: j.right[:0]}
-	if slices.Equal(a.ids, b.ids) {
-		j.insts, j.all, j.same = a, true, true
-		return
-	}
-	c.ids = c.ids[:0]
-	for i, id := range a.ids {
-		if at := b.near(id, i); at >= 0 {
-			j.left, j.right = append(j.left, int32(i)), append(j.right, int32(at))
-			c.ids = append(c.ids, id)
+// with returns the join of two sets, the one that was made before if it is among the last few. Safe
+// for concurrent use.
+func (s *InstSet) with(other *InstSet) *join {
+	t := other.token()
+	for i := range s.joins {
+		if j := s.joins[i].Load(); j != nil && j.other == t {
+			return j
 		}
 	}
-	if len(c.ids) == len(a.ids) {
-		j.insts, j.all = a, true
-		return
-	}
-	j.insts = c.instances()
+	j := s.meet(other)
+	j.other = t
+	s.joins[1].Store(s.joins[0].Load())
+	s.joins[0].Store(j)
+	return j
 }
 
-// instances is the set of the instances in c.ids: the set that the cell made last time if they are
-// still the same, so that whoever takes its values sees that nothing has changed.
-func (c *cell) instances() *InstSet {
-	if c.made == nil || !slices.Equal(c.made.ids, c.ids) {
-		c.made = NewInstSet(slices.Clone(c.ids))
+// meet makes the join of two sets.
+func (s *InstSet) meet(other *InstSet) *join {
+	a, b := s.ids, other.ids
+	if slices.Equal(a, b) {
+		return &join{insts: s}
 	}
-	return c.made
+	m := meeting{a: a, b: b}
+	if rising(a) && rising(b) {
+		m.merge()
+	} else {
+		m.look(other)
+	}
+	return m.join(s)
 }
 
-// near is Index for an instance that is probably at the position hint.
-func (s *InstSet) near(id pdu.Inst, hint int) int {
-	if hint < len(s.ids) && s.ids[hint] == id {
-		return hint
+// rising reports whether instances are sorted and distinct.
+func rising(ids []pdu.Inst) bool {
+	for i := 1; i < len(ids); i++ {
+		if ids[i] <= ids[i-1] {
+			return false
+		}
 	}
-	return s.Index(id)
+	return true
 }
 
-// gather copies the elements of src at the given positions.
-func gather[T any](dst, src []T, at []int32) []T {
-	dst = grow(dst, len(at))
-	for i, p := range at {
-		dst[i] = src[p]
+// meeting is a join being made: positions in a and b of the instances that both have.
+type meeting struct {
+	a, b        []pdu.Inst
+	left, right []int32
+}
+
+// merge pairs two sorted lists.
+func (m *meeting) merge() {
+	a, b := m.a, m.b
+	m.left = make([]int32, min(len(a), len(b)))
+	m.right = make([]int32, len(m.left))
+	left, right := m.left, m.right
+	n := 0
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch x, y := a[i], b[j]; {
+		case x == y:
+			left[n], right[n] = int32(i), int32(j)
+			n++
+			i++
+			j++
+		case x < y:
+			i++
+		default:
+			j++
+		}
 	}
-	return dst
+	m.left, m.right = left[:n], right[:n]
+}
+
+// look pairs lists of any order. After a pair the next ones of both are the likeliest.
+func (m *meeting) look(other *InstSet) {
+	m.left, m.right = make([]int32, 0, len(m.a)), make([]int32, 0, len(m.a))
+	var x *index
+	next := 0
+	for i, id := range m.a {
+		at := next
+		if at >= len(m.b) || m.b[at] != id {
+			if x == nil {
+				x = other.indexed()
+			}
+			if at = x.find(m.b, id); at < 0 {
+				continue
+			}
+		}
+		m.left, m.right = append(m.left, int32(i)), append(m.right, int32(at))
+		next = at + 1
+	}
+}
+
+// join is the outcome, for the set that has the instances a.
+func (m *meeting) join(s *InstSet) *join {
+	j := &join{insts: s, left: placesOf(m.left, len(m.a)), right: placesOf(m.right, len(m.b))}
+	if j.left.at != nil {
+		ids := make([]pdu.Inst, len(m.left))
+		for i, at := range m.left {
+			ids[i] = m.a[at]
+		}
+		j.insts = NewInstSet(ids)
+	}
+	return j
+}
+
+// placesOf are positions in a column of n values.
+func placesOf(at []int32, n int) places {
+	p := places{at: at, rising: true}
+	for i := 1; i < len(at); i++ {
+		if at[i] <= at[i-1] {
+			p.rising = false
+			break
+		}
+	}
+	switch {
+	case p.rising && len(at) == n:
+		return places{}
+	case len(at) < cap(at)/2:
+		p.at = slices.Clone(at)
+	}
+	return p
 }

@@ -1,6 +1,10 @@
 package derived
 
-import "strings"
+import (
+	"strings"
+
+	"pmdaderived/pdu"
+)
 
 // match is the instances that a pattern selects from a set under certain names. A cell keeps its
 // last one, which holds while names and instances stay the same.
@@ -13,7 +17,7 @@ type match struct {
 
 // matchSome keeps the instances whose external name, up to its first blank, matches a pattern, or
 // does not match it. An instance without a known name is never kept.
-func (e *Evaluation) matchSome(s *step, c *cell) {
+func (e *Evaluation) matchSome(i int32, s *step, c *cell) {
 	a := e.step(s.a)
 	switch {
 	case a.Code < 0:
@@ -22,25 +26,26 @@ func (e *Evaluation) matchSome(s *step, c *cell) {
 	case a.Insts == nil:
 		return
 	}
-	names := e.history[s.age].Names(s.indom)
-	if c.match.from != a.Insts || c.match.names != names {
-		e.selectSome(s, c, a.Insts, names)
+	names := e.history[s.age].Names(pdu.InDom(s.id))
+	m := c.more()
+	if m.match.from != a.Insts || m.match.names != names {
+		e.selectSome(s, m, a.Insts, names)
 	}
-	c.v.Insts = c.match.insts
+	c.v.Insts = m.match.insts
 	if a.Type.Numeric() {
-		c.bits = gather(c.bits, a.Bits, c.match.at)
-		c.v.Bits = c.bits
+		gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
 		return
 	}
-	c.blobs = gather(c.blobs, a.Blobs, c.match.at)
-	c.v.Blobs = c.blobs
+	m.blobs = fit(m.blobs, len(m.match.at))
+	gather(m.blobs, a.Blobs, m.match.at)
+	c.v.Blobs = m.blobs
 }
 
-// selectSome makes c.match the outcome of a pattern.
-func (e *Evaluation) selectSome(s *step, c *cell, from *InstSet, names *NameTable) {
-	re := e.set.program.patterns[s.table]
-	c.ids = c.ids[:0]
-	c.match = match{from: from, names: names, at: c.match.at[:0]}
+// selectSome makes m.match the outcome of a pattern.
+func (e *Evaluation) selectSome(s *step, m *rest, from *InstSet, names *NameTable) {
+	re := e.set.program.patterns[s.b]
+	m.ids = m.ids[:0]
+	m.match = match{from: from, names: names, at: m.match.at[:0]}
 	for i, id := range from.ids {
 		name, ok := names.Name(id)
 		if !ok {
@@ -48,9 +53,9 @@ func (e *Evaluation) selectSome(s *step, c *cell, from *InstSet, names *NameTabl
 		}
 		name, _, _ = strings.Cut(name, " ")
 		if re.MatchString(name) != s.negate {
-			c.match.at = append(c.match.at, int32(i))
-			c.ids = append(c.ids, id)
+			m.match.at = append(m.match.at, int32(i))
+			m.ids = append(m.ids, id)
 		}
 	}
-	c.match.insts = c.instances()
+	m.match.insts = m.instances()
 }

@@ -34,13 +34,13 @@ func (c *compiler) needsOf(s *step) *Needs {
 	s.takes(func(i int32) { needs = needs.and(c.needs[i]) })
 	switch s.op {
 	case opOperand:
-		return &Needs{Operands: []pdu.PMID{s.operand}}
+		return &Needs{Operands: []pdu.PMID{pdu.PMID(s.id)}}
 	case opConstSet:
-		return &Needs{Members: []pdu.InDom{s.indom}}
+		return &Needs{Members: []pdu.InDom{pdu.InDom(s.id)}}
 	case opMatch:
-		return needs.and(&Needs{Names: []pdu.InDom{s.indom}})
+		return needs.and(&Needs{Names: []pdu.InDom{pdu.InDom(s.id)}})
 	case opSelect:
-		return needs.and(&Needs{Selectors: []Selector{{s.indom, s.text}}})
+		return needs.and(&Needs{Selectors: []Selector{{pdu.InDom(s.id), c.program.texts[s.b]}}})
 	}
 	return needs
 }
@@ -50,6 +50,12 @@ var none Needs //nolint:gochecknoglobals // never changed
 
 // and returns the needs of both: n or m itself if it has them all.
 func (n *Needs) and(m *Needs) *Needs {
+	switch {
+	case n == m || m == &none:
+		return n
+	case n == &none:
+		return m
+	}
 	both := &Needs{
 		Operands:  union(n.Operands, m.Operands, cmp.Compare[pdu.PMID]),
 		Names:     union(n.Names, m.Names, cmp.Compare[pdu.InDom]),

@@ -29,10 +29,15 @@ type Node struct {
 	convert   *Converter // of rescale(), and of rate() over a time
 	decided   bool       // the value is known while checking: a static guard may use it
 	empty     bool       // novalue() or anon(): never a value
-	height    int        // nodes on the longest path to a leaf, itself included
-	history   int        // earlier samples that the value needs
-	fromOther bool       // the root of another definition
+	height    int32      // nodes on the longest path to a leaf, itself included
+	step      int32      // that computes it from the newest sample, plus 1; 0: not compiled yet
+	older     *olderSteps
+	history   uint8 // earlier samples that the value needs
+	fromOther bool  // the root of another definition
 }
+
+// olderSteps are the steps that compute a node from each of the earlier samples, plus 1.
+type olderSteps [maxHistory]int32
 
 // constant reports whether n is a number or an mkconst(), which relations may compare with anything.
 func (n *Node) constant() bool {

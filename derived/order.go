@@ -2,24 +2,30 @@ package derived
 
 import "strings"
 
-// inOrder lists the metrics so that each comes after those its definition names, as far as they do
-// not name each other in a circle. Checked in this order, definitions do not depend on the order in
-// which they are written, and long chains of them are not walked by recursion.
-func (c *checker) inOrder() []*Metric {
+// inOrder lists metrics, and those their definitions name, so that each comes after those its
+// definition names, as far as they do not name each other in a circle. Checked in this order,
+// definitions do not depend on the order in which they are written, and long chains of them are not
+// walked by recursion. used tells of each metric of the set whether one of these definitions names it.
+func (s *Set) inOrder(metrics []*Metric) (order []*Metric, used []bool) {
 	type visit struct {
 		metric *Metric
 		next   []*Metric // named by it and not looked at yet
 	}
-	order := make([]*Metric, 0, len(c.set.metrics))
-	seen := make(map[*Metric]bool, len(c.set.metrics))
+	order, used = make([]*Metric, 0, len(metrics)), make([]bool, len(s.metrics))
+	seen := make([]bool, len(s.metrics))
 	var path []visit
 	enter := func(m *Metric) {
-		if !seen[m] {
-			seen[m] = true
-			path = append(path, visit{m, c.named(m)})
+		if seen[m.index] {
+			return
 		}
+		seen[m.index] = true
+		if next := s.named(m); len(next) > 0 {
+			path = append(path, visit{m, next})
+			return
+		}
+		order = append(order, m)
 	}
-	for _, m := range c.set.metrics {
+	for _, m := range metrics {
 		enter(m)
 		for len(path) > 0 {
 			top := &path[len(path)-1]
@@ -30,17 +36,18 @@ func (c *checker) inOrder() []*Metric {
 			}
 			next := top.next[0]
 			top.next = top.next[1:]
+			used[next.index] = true
 			enter(next)
 		}
 	}
-	return order
+	return order, used
 }
 
 // named returns the metrics whose names m's definition contains.
-func (c *checker) named(m *Metric) []*Metric {
+func (s *Set) named(m *Metric) []*Metric {
 	var found []*Metric
 	for name := range m.Definition.Names {
-		if other := c.definition(name); other != nil {
+		if other := s.definition(name); other != nil {
 			found = append(found, other)
 		}
 	}
@@ -48,18 +55,19 @@ func (c *checker) named(m *Metric) []*Metric {
 }
 
 // definition finds a definition by the name it was given or the one it is served under.
-func (c *checker) definition(name string) *Metric {
-	if own, ok := c.own(name); ok {
+func (s *Set) definition(name string) *Metric {
+	if own, ok := s.own(name); ok {
 		name = own
 	}
-	return c.set.byName[name]
+	m, _ := s.Lookup(name)
+	return m
 }
 
 // own cuts the prefix from a name that is below it. Such a name is never asked of the collector: it
 // would ask us.
-func (c *checker) own(name string) (string, bool) {
-	if c.prefix == "" {
+func (s *Set) own(name string) (string, bool) {
+	if s.prefix == "" {
 		return "", false
 	}
-	return strings.CutPrefix(name, c.prefix)
+	return strings.CutPrefix(name, s.prefix)
 }

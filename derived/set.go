@@ -1,51 +1,84 @@
 package derived
 
-import "pmdaderived/pdu"
+import (
+	"hash/maphash"
+	"math/bits"
+
+	"pmdaderived/pdu"
+)
 
 // Set is all metrics of one configuration, bound to one state of the collector's name space and
 // compiled together. It is immutable; a change of either side means a new Set.
 type Set struct {
 	metrics []*Metric
-	byName  map[string]*Metric
+	names   nameTable
 	program *program
+	catalog Catalog
+	prefix  string // with its dot, or empty
 }
 
 // Metric is a definition bound to a collector: it has either a descriptor or an error. Immutable.
 type Metric struct {
 	Name       string
 	Definition *Definition
-	Err        *Error   // why it cannot be used; everything below is then unset
+	Err        *Error   // why it cannot be used; Desc and Needs are then empty
 	Desc       pdu.Desc // its PMID is pdu.NoPMID: identity is the business of whoever serves it
-	Tree       *Node
 
+	set   *Set
+	index int32 // in the set
 	root  int32 // step that computes it
 	needs Needs
 }
 
 // NewSet checks and compiles definitions, which should have distinct names; of several with one
-// name the last one counts. prefix, if not empty, is the name that the metrics are served below:
-// "derived" lets an expression use the definition a.b as derived.a.b, and keeps such names from
-// being looked up in the catalog.
+// name the last one counts. The set keeps the catalog, whose answers should stay the same. prefix, if
+// not empty, is the name that the metrics are served below: "derived" lets an expression use the
+// definition a.b as derived.a.b, and keeps such names from being looked up in the catalog.
 func NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
-	s := &Set{byName: make(map[string]*Metric, len(defs))}
+	s := &Set{catalog: cat, prefix: prefix, names: newNameTable(len(defs))}
+	if prefix != "" {
+		s.prefix += "."
+	}
+	metrics := make([]Metric, len(defs))
+	s.metrics = make([]*Metric, 0, len(defs))
 	for _, d := range defs {
-		m := &Metric{Name: d.Name, Definition: d}
-		if old := s.byName[d.Name]; old != nil {
-			*old = *m
+		if old, ok := s.Lookup(d.Name); ok {
+			old.Definition = d
 			continue
 		}
-		s.byName[d.Name] = m
+		m := &metrics[len(s.metrics)]
+		*m = Metric{Name: d.Name, Definition: d, set: s, index: int32(len(s.metrics))}
 		s.metrics = append(s.metrics, m)
+		s.names.add(m)
 	}
-	if prefix != "" {
-		prefix += "."
-	}
-	c := &checker{cat: cat, prefix: prefix, set: s, states: make(map[*Metric]state, len(s.metrics))}
-	for _, m := range c.inOrder() {
-		c.check(m)
-	}
-	s.program = compile(s.metrics)
+	s.program = s.compile()
 	return s
+}
+
+// compile checks all metrics and makes their program.
+func (s *Set) compile() *program {
+	length := 0
+	for _, m := range s.metrics {
+		length += len(m.Definition.Text)
+	}
+	const usual = 10 // characters of an expression for each step
+	check, compile := newChecker(s), newCompiler(length/usual)
+	finish := func(m *Metric, r *result) {
+		if m.Err = r.err; m.Err != nil {
+			return
+		}
+		m.Desc = pdu.Desc{PMID: pdu.NoPMID, Type: r.tree.Type, InDom: r.tree.InDom, Sem: r.tree.Sem, Units: r.tree.Units}
+		compile.metric(m, r.tree)
+	}
+	order, used := s.inOrder(s.metrics)
+	for _, m := range order {
+		if used[m.index] {
+			finish(m, check.check(m))
+			continue
+		}
+		check.alone(m, func(r *result) { finish(m, r) })
+	}
+	return compile.finish()
 }
 
 // Metrics returns all metrics, in the order of the definitions; read-only.
@@ -53,9 +86,52 @@ func (s *Set) Metrics() []*Metric { return s.metrics }
 
 // Lookup finds a metric by its definition's name.
 func (s *Set) Lookup(name string) (*Metric, bool) {
-	m, ok := s.byName[name]
-	return m, ok
+	m := s.names.find(s.metrics, name)
+	return m, m != nil
 }
 
 // Needs tells what m must find in a sample; read-only.
 func (m *Metric) Needs() *Needs { return &m.needs }
+
+// tree makes the typed tree of a metric without an error again: it is seldom looked at and takes more
+// memory than all the rest.
+func (m *Metric) tree() *Node {
+	check := newChecker(m.set)
+	order, _ := m.set.inOrder([]*Metric{m})
+	for _, other := range order {
+		check.check(other)
+	}
+	return check.results[m.index].tree
+}
+
+// nameTable finds metrics by name: a hash table with linear probing. Slots hold positions plus 1.
+type nameTable struct {
+	seed  maphash.Seed
+	slots []int32 // a power of two, at most half full
+}
+
+// newNameTable makes a table for n names.
+func newNameTable(n int) nameTable {
+	return nameTable{maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(2*n)))}
+}
+
+func (t *nameTable) hash(name string) int {
+	return int(maphash.String(t.seed, name)) & (len(t.slots) - 1)
+}
+
+func (t *nameTable) add(m *Metric) {
+	at := t.hash(m.Name)
+	for t.slots[at] != 0 {
+		at = (at + 1) & (len(t.slots) - 1)
+	}
+	t.slots[at] = m.index + 1
+}
+
+func (t *nameTable) find(metrics []*Metric, name string) *Metric {
+	for at := t.hash(name); t.slots[at] != 0; at = (at + 1) & (len(t.slots) - 1) {
+		if m := metrics[t.slots[at]-1]; m.Name == name {
+			return m
+		}
+	}
+	return nil
+}

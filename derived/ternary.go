@@ -4,24 +4,24 @@ import "pmdaderived/pdu"
 
 // ternary selects between two operands, for each instance if the guard is a set. Only what is
 // selected matters: the other operand may be an error or have no values.
-func (e *Evaluation) ternary(s *step, c *cell) {
+func (e *Evaluation) ternary(i int32, s *step, c *cell) {
 	guard := e.step(s.a)
 	switch {
 	case guard.Code < 0:
 		c.v.Code = guard.Code
 	case len(guard.Bits) == 0:
 	case s.setA:
-		c.perInstance(guard, e.step(s.b), e.step(s.c))
+		e.perInstance(i, c, guard, e.step(s.b), e.step(s.c))
 	case guard.Bits[0] != 0:
-		c.whole(s, e.step(s.b), e.step(s.c))
+		e.whole(i, s, c, e.step(s.b), e.step(s.c))
 	default:
-		c.whole(s, e.step(s.c), e.step(s.b))
+		e.whole(i, s, c, e.step(s.c), e.step(s.b))
 	}
 }
 
 // whole makes one operand the result. A single value becomes one for each instance of the other
 // operand where the result is a set.
-func (c *cell) whole(s *step, chosen, other *Vector) {
+func (e *Evaluation) whole(i int32, s *step, c *cell, chosen, other *Vector) {
 	switch {
 	case chosen.Code < 0:
 		c.v.Code = chosen.Code
@@ -30,29 +30,44 @@ func (c *cell) whole(s *step, chosen, other *Vector) {
 	case other.Code < 0:
 		c.v.Code = other.Code // the instances to spread the value over are not known
 	case c.v.Type.Numeric():
-		c.v.Insts, c.v.Bits = other.Insts, c.spread(chosen.Bits[0], other.Len())
-	default:
-		c.blobs = grow(c.blobs, other.Len())
-		for i := range c.blobs {
-			c.blobs[i] = chosen.Blobs[0]
+		c.v.Insts = other.Insts
+		out, v := e.numbers(i, c, other.Len()), chosen.Bits[0]
+		for k := range out {
+			out[k] = v
 		}
-		c.v.Insts, c.v.Blobs = other.Insts, c.blobs
+	default:
+		m := c.more()
+		m.blobs = fit(m.blobs, other.Len())
+		for k := range m.blobs {
+			m.blobs[k] = chosen.Blobs[0]
+		}
+		c.v.Insts, c.v.Blobs = other.Insts, m.blobs
 	}
 }
 
 // perInstance lets the guard choose for each of its instances. An instance for which the chosen
 // operand has no value is left out; when none is left, an error that was chosen is the result.
-func (c *cell) perInstance(guard, a, b *Vector) {
+func (e *Evaluation) perInstance(i int32, c *cell, guard, a, b *Vector) {
 	numeric := c.v.Type.Numeric()
-	bits, blobs := grow(c.bits, guard.Len())[:0], c.blobs[:0]
-	c.ids = c.ids[:0]
+	if numeric && a.covers(guard) && b.covers(guard) {
+		c.v.Insts = guard.Insts
+		e.choose(e.numbers(i, c, guard.Len()), guard.Bits, a, b)
+		return
+	}
+	m := c.more()
+	var bits []uint64
+	blobs := m.blobs[:0]
+	if numeric {
+		bits = e.numbers(i, c, guard.Len())
+	}
+	m.ids = m.ids[:0]
 	failed := pdu.Code(0)
-	for i, id := range guard.Insts.ids {
+	for k, id := range guard.Insts.ids {
 		v := b
-		if guard.Bits[i] != 0 {
+		if guard.Bits[k] != 0 {
 			v = a
 		}
-		at := v.find(id, i)
+		at := v.find(id, k)
 		switch {
 		case v.Code < 0:
 			failed = v.Code
@@ -60,26 +75,45 @@ func (c *cell) perInstance(guard, a, b *Vector) {
 		case at < 0:
 			continue
 		case numeric:
-			bits = append(bits, v.Bits[at])
+			bits[len(m.ids)] = v.Bits[at]
 		default:
 			blobs = append(blobs, v.Blobs[at])
 		}
-		c.ids = append(c.ids, id)
+		m.ids = append(m.ids, id)
 	}
-	c.bits, c.blobs = bits, blobs
+	m.blobs = blobs
+	c.v.Bits = nil
 	switch {
-	case len(c.ids) == 0:
+	case len(m.ids) == 0:
 		c.v.Code = failed
 		return
-	case len(c.ids) == guard.Len():
+	case len(m.ids) == guard.Len():
 		c.v.Insts = guard.Insts
 	default:
-		c.v.Insts = c.instances()
+		c.v.Insts = m.instances()
 	}
 	if numeric {
-		c.v.Bits = bits
+		c.v.Bits = bits[:len(m.ids)]
 	} else {
 		c.v.Blobs = blobs
+	}
+}
+
+// covers reports whether v has a value for every instance of guard, at the same places.
+func (v *Vector) covers(guard *Vector) bool {
+	return v.Code >= 0 && v.Len() > 0 && (v.Insts == nil || v.Insts == guard.Insts)
+}
+
+// choose selects between two operands that have all instances of the guard.
+func (e *Evaluation) choose(dst, guard []uint64, a, b *Vector) {
+	x := column{bits: a.Bits, single: a.Insts == nil}
+	y := column{bits: b.Bits, single: b.Insts == nil}
+	scratch := e.blocks()
+	x.begin(&scratch[0], len(dst))
+	y.begin(&scratch[1], len(dst))
+	for from := 0; from < len(dst); from += block {
+		n := min(block, len(dst)-from)
+		choose(dst[from:from+n], guard[from:from+n], x.part(&scratch[0], from, n), y.part(&scratch[1], from, n))
 	}
 }
 

@@ -1,10 +1,6 @@
 package derived
 
-import (
-	"sync/atomic"
-
-	"pmdaderived/pdu"
-)
+import "pmdaderived/pdu"
 
 // Vector is the value of a metric or subexpression at one moment: a code, or a column of values.
 // Immutable while it is shared.
@@ -33,49 +29,6 @@ func (v *Vector) At(i int) pdu.Inst {
 		return pdu.NoInst
 	}
 	return v.Insts.ids[i]
-}
-
-// InstSet is an ordered list of instances, normally distinct. It is immutable and meant to be
-// shared: operators find out by comparing pointers that two operands have the same instances, so
-// whoever makes samples should use one InstSet again while the instances stay the same.
-type InstSet struct {
-	ids   []pdu.Inst
-	index atomic.Pointer[map[pdu.Inst]int32] // position of each instance; made when first needed
-}
-
-// NewInstSet makes a set of the given instances and keeps ids.
-func NewInstSet(ids []pdu.Inst) *InstSet { return &InstSet{ids: ids} }
-
-// IDs returns the instances in order; read-only.
-func (s *InstSet) IDs() []pdu.Inst {
-	if s == nil {
-		return nil
-	}
-	return s.ids
-}
-
-// Len is the number of instances.
-func (s *InstSet) Len() int { return len(s.ids) }
-
-// Index returns the position of an instance, of its first occurrence if there are several, or -1.
-// Safe for concurrent use.
-func (s *InstSet) Index(id pdu.Inst) int {
-	if i, ok := (*s.positions())[id]; ok {
-		return int(i)
-	}
-	return -1
-}
-
-func (s *InstSet) positions() *map[pdu.Inst]int32 {
-	if m := s.index.Load(); m != nil {
-		return m
-	}
-	m := make(map[pdu.Inst]int32, len(s.ids))
-	for i := len(s.ids) - 1; i >= 0; i-- {
-		m[s.ids[i]] = int32(i)
-	}
-	s.index.Store(&m) // two makers at once store equal maps
-	return &m
 }
 
 // NameTable holds what is known of the names of an instance domain. Immutable: when anything

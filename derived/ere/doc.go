@@ -53,8 +53,8 @@
 //
 // Without back-references no pattern takes more time than roughly its instructions times the bytes
 // of the subject. Mostly it is one look into a table for each byte, and no allocation: the table
-// grows as it is used, up to 1 MiB for each pattern. With back-references the work for one subject
-// is cut off at 65,536 steps, and then the subject does not match.
+// grows as it is used, up to 1 MiB for each pattern. With back-references that is how most subjects
+// are refused; the work for one that is left is cut off at 65,536 steps, and then it does not match.
 //
 // Source: POSIX.1-2017 section 9.4, regex(7), and answers of glibc 2.36; testdata/gen/ere.c asks it.
 package ere

@@ -34,6 +34,30 @@ func TestEnginesAgree(t *testing.T) {
 	assert.InDelta(t, 10_000, matches, 5_000, "one answer is too rare for this test to say much")
 }
 
+// What a search is spared would not have matched.
+func TestFilterRefusesNoMatch(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	matches, spared := 0, 0
+	for range 20_000 {
+		pattern := "(" + randomValid(r, 3) + ")" + randomValid(r, 2) + `\1` + randomValid(r, 2)
+		tree, err := parse(pattern)
+		if err != nil {
+			continue // an anchor that would be repeated
+		}
+		p, err := compile(tree)
+		require.NoError(t, err)
+		f, subject := newFiltered(p), randomSubject(r)
+		if newSearch(p).match(subject) {
+			require.True(t, f.match(subject), "pattern %q, subject %q", pattern, subject)
+			matches++
+		} else if !f.loose.match(subject) {
+			spared++
+		}
+	}
+	assert.Greater(t, matches, 2000)
+	assert.Greater(t, spared, 2000)
+}
+
 // A pattern with thousands of states keeps within the cache and is right all the same.
 func TestAutomatonForgets(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))

@@ -34,9 +34,19 @@ func Compile(pattern string) (*Regexp, error) {
 	return &Regexp{pattern: pattern, program: program, engine: newEngine(program)}, nil
 }
 
+// Check says what is wrong with a pattern, as [Compile] does, for less than it takes to match with it.
+func Check(pattern string) error {
+	tree, err := parse(cString(pattern))
+	if err != nil {
+		return err
+	}
+	_, err = compile(tree)
+	return err
+}
+
 func newEngine(p *program) engine {
 	if p.backrefs {
-		return newSearch(p)
+		return newFiltered(p)
 	}
 	return newAutomaton(p)
 }

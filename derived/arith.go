@@ -1,0 +1,125 @@
+package derived
+
+import (
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// arith returns the loop for + - * in any type, and for / in DOUBLE, where 0 divided by anything is 0.
+func arith(op syntax.Op, t pdu.Type) func(dst, a, b []uint64) {
+	switch t {
+	case pdu.TypeDouble:
+		return arithDouble(op)
+	case pdu.TypeFloat:
+		return arithFloat(op)
+	case pdu.Type32, pdu.TypeU32:
+		return arithInteger(op, add[uint32], subtract[uint32], multiply[uint32])
+	}
+	return arithInteger(op, add[uint64], subtract[uint64], multiply[uint64])
+}
+
+func arithInteger(op syntax.Op, plus, minus, times func(dst, a, b []uint64)) func(dst, a, b []uint64) {
+	switch op {
+	case syntax.Add:
+		return plus
+	case syntax.Sub:
+		return minus
+	}
+	return times
+}
+
+func add[T uint32 | uint64](dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = uint64(T(a[i] + b[i]))
+	}
+}
+
+func subtract[T uint32 | uint64](dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = uint64(T(a[i] - b[i]))
+	}
+}
+
+func multiply[T uint32 | uint64](dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = uint64(T(a[i] * b[i]))
+	}
+}
+
+func arithDouble(op syntax.Op) func(dst, a, b []uint64) {
+	switch op {
+	case syntax.Add:
+		return addDouble
+	case syntax.Sub:
+		return subtractDouble
+	case syntax.Mul:
+		return multiplyDouble
+	}
+	return divide
+}
+
+func addDouble(dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = fromDouble(toDouble(a[i]) + toDouble(b[i]))
+	}
+}
+
+func subtractDouble(dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = fromDouble(toDouble(a[i]) - toDouble(b[i]))
+	}
+}
+
+func multiplyDouble(dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = fromDouble(toDouble(a[i]) * toDouble(b[i]))
+	}
+}
+
+func divide(dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		quotient := fromDouble(toDouble(a[i]) / toDouble(b[i]))
+		if a[i]<<1 == 0 { // either zero
+			quotient = 0
+		}
+		dst[i] = quotient
+	}
+}
+
+func arithFloat(op syntax.Op) func(dst, a, b []uint64) {
+	switch op {
+	case syntax.Add:
+		return addFloat
+	case syntax.Sub:
+		return subtractFloat
+	}
+	return multiplyFloat
+}
+
+func addFloat(dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = fromFloat(toFloat(a[i]) + toFloat(b[i]))
+	}
+}
+
+func subtractFloat(dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = fromFloat(toFloat(a[i]) - toFloat(b[i]))
+	}
+}
+
+func multiplyFloat(dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = fromFloat(toFloat(a[i]) * toFloat(b[i]))
+	}
+}

@@ -1,0 +1,139 @@
+package derived
+
+import (
+	"slices"
+
+	"pmdaderived/pdu"
+)
+
+// slot is where the result of a step is found.
+type slot struct {
+	v     *Vector
+	round uint32 // in which v was computed
+	cell  int32  // of the step, plus 1; 0: it never needed one
+}
+
+// cell is the result of a step that is not an operand's vector as it is.
+type cell struct {
+	v      Vector
+	single [1]uint64 // the only number
+	*rest            // nil: not needed yet
+}
+
+// rest is the memory of a cell for more than one number, and what is kept for the next time.
+type rest struct {
+	bits  []uint64 // of a step whose result is not kept a register, nil between two evaluations
+	blobs [][]byte
+	ids   []pdu.Inst
+	join  *join    // of the operands' sets, the last one
+	from  *InstSet // the first of these sets
+	made  *InstSet // the last set that instances made
+	match match
+}
+
+// cellChunk is how many cells are allocated together. They do not move: others point to their vectors.
+const cellChunk = 64
+
+// cellOf returns the cell of a step.
+func (e *Evaluation) cellOf(s *slot) *cell {
+	if s.cell == 0 {
+		if e.cells%cellChunk == 0 {
+			e.chunks = append(e.chunks, make([]cell, min(cellChunk, len(e.slots)-e.cells)))
+		}
+		e.cells++
+		s.cell = int32(e.cells)
+	}
+	return &e.chunks[(s.cell-1)/cellChunk][(s.cell-1)%cellChunk]
+}
+
+// numbers makes room for n numbers in the result of step i, a register if only one step takes it.
+func (e *Evaluation) numbers(i int32, c *cell, n int) []uint64 {
+	if n == 1 {
+		c.v.Bits = c.single[:]
+		return c.v.Bits
+	}
+	switch c.more(); {
+	case e.set.program.kept[i]:
+		c.bits = fit(c.bits, n)
+	case len(c.bits) != n: // else it was taken over
+		c.bits = e.registers.take(n)
+	}
+	c.v.Bits = c.bits[:n]
+	return c.v.Bits
+}
+
+// takeOver makes the register of an operand that of step i, which may then compute in place. The
+// operand's numbers, a column of n, stay valid.
+func (e *Evaluation) takeOver(i int32, c *cell, operand int32, n int) (done bool) {
+	program := e.set.program
+	s := &e.slots[operand]
+	if n <= 1 || program.kept[i] || program.kept[operand] || s.cell == 0 {
+		return false
+	}
+	if from := e.cellOf(s); from.rest != nil && len(from.bits) == n {
+		c.more().bits, from.bits = from.bits, nil
+		return true
+	}
+	return false
+}
+
+// release gives the register of an operand back once the only step that takes it is computed.
+func (e *Evaluation) release(operand int32) {
+	if e.set.program.kept[operand] {
+		return
+	}
+	s := &e.slots[operand]
+	if s.cell == 0 {
+		return
+	}
+	if c := e.cellOf(s); c.rest != nil && c.bits != nil {
+		e.registers.put(c.bits)
+		c.bits = nil
+	}
+}
+
+// more returns the memory that few steps need.
+func (c *cell) more() *rest {
+	if c.rest == nil {
+		c.rest = &rest{}
+	}
+	return c.rest
+}
+
+// aligned returns the numbers of the instances that both vectors have, in the order of the first, and
+// sets these instances. n is how many there are.
+func (c *cell) aligned(a, b *Vector) (x, y column, n int) {
+	x, y = column{bits: a.Bits}, column{bits: b.Bits}
+	if a.Insts == b.Insts {
+		c.v.Insts = a.Insts
+		return x, y, len(a.Bits)
+	}
+	if c.more().from != a.Insts || c.join == nil || c.join.other != b.Insts.token() {
+		c.from, c.join = a.Insts, a.Insts.with(b.Insts)
+	}
+	x.places, y.places = c.join.left, c.join.right
+	c.v.Insts = c.join.insts
+	if c.join.insts != a.Insts {
+		c.v.Insts = c.steady(c.join.insts)
+	}
+	return x, y, c.v.Insts.Len()
+}
+
+// steady is a set, or the set that the step had last time if it is the same, so that whoever takes its
+// values sees that nothing has changed.
+func (c *cell) steady(insts *InstSet) *InstSet {
+	m := c.more()
+	if m.made != insts && (m.made == nil || !slices.Equal(m.made.ids, insts.ids)) {
+		m.made = insts
+	}
+	return m.made
+}
+
+// instances is the set of the instances collected in m.ids: the set that was made last time if they
+// are still the same.
+func (m *rest) instances() *InstSet {
+	if m.made == nil || !slices.Equal(m.made.ids, m.ids) {
+		m.made = NewInstSet(slices.Clone(m.ids))
+	}
+	return m.made
+}

@@ -1,0 +1,106 @@
+package derived
+
+import (
+	"math/bits"
+
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// difference returns the loop that subtracts numbers of type t, into the type that builtins gives
+// their difference.
+func difference(t pdu.Type) func(dst, a, b []uint64) {
+	switch t {
+	case pdu.TypeU64:
+		return subtractUnsigned
+	case pdu.TypeU32: // into 64
+		return subtract[uint64]
+	}
+	return arith(syntax.Sub, t)
+}
+
+// subtractUnsigned gives the exact difference of U64 numbers before it becomes DOUBLE.
+func subtractUnsigned(dst, a, b []uint64) { changeUnsigned(dst, a, b) }
+
+// change is what rate divides by the time: the difference of numbers of type t in double precision,
+// into dst, which must be none of the operands. down reports whether any number went down from b to a.
+func change(t pdu.Type, dst, a, b []uint64) (down bool) {
+	switch t {
+	case pdu.Type32:
+		return changeSigned[int32](dst, a, b)
+	case pdu.Type64:
+		return changeSigned[int64](dst, a, b)
+	case pdu.TypeFloat:
+		return changeFloat(dst, a, b)
+	case pdu.TypeDouble:
+		return changeDouble(dst, a, b)
+	}
+	return changeUnsigned(dst, a, b)
+}
+
+func changeUnsigned(dst, a, b []uint64) (down bool) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	any := uint64(0)
+	for i := range dst {
+		d, borrow := bits.Sub64(a[i], b[i], 0)
+		size := (d ^ -borrow) + borrow // -d if b is the larger
+		dst[i] = fromDouble(float64(size)) | borrow<<63
+		any |= borrow
+	}
+	return any != 0
+}
+
+func changeSigned[T int32 | int64](dst, a, b []uint64) (down bool) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	any := uint64(0)
+	for i := range dst {
+		x, y := T(a[i]), T(b[i])
+		dst[i] = fromDouble(float64(x - y))
+		any |= truth(x < y)
+	}
+	return any != 0
+}
+
+func changeFloat(dst, a, b []uint64) (down bool) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	any := uint64(0)
+	for i := range dst {
+		x, y := toFloat(a[i]), toFloat(b[i])
+		dst[i] = fromDouble(float64(x) - float64(y))
+		any |= truth(x < y)
+	}
+	return any != 0
+}
+
+func changeDouble(dst, a, b []uint64) (down bool) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	any := uint64(0)
+	for i := range dst {
+		x, y := toDouble(a[i]), toDouble(b[i])
+		dst[i] = fromDouble(x - y)
+		any |= truth(x < y)
+	}
+	return any != 0
+}
+
+// divideAll divides a column of DOUBLE by one number.
+func divideAll(dst []uint64, by float64) {
+	for i, v := range dst {
+		dst[i] = fromDouble(toDouble(v) / by)
+	}
+}
+
+// backwards reports whether a number of type t went down from b to a.
+func backwards(t pdu.Type, a, b uint64) bool {
+	switch t {
+	case pdu.Type32:
+		return int32(uint32(a)) < int32(uint32(b))
+	case pdu.Type64:
+		return int64(a) < int64(b)
+	case pdu.TypeFloat:
+		return toFloat(a) < toFloat(b)
+	case pdu.TypeDouble:
+		return toDouble(a) < toDouble(b)
+	}
+	return a < b
+}

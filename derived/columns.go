@@ -1,0 +1,132 @@
+package derived
+
+// block is how many numbers are brought into line at a time, in memory that stays in the cache.
+const block = 512
+
+// blocks is scratch space for the operands of one step.
+type blocks [2][block]uint64
+
+// column is where an operand's numbers come from: those of a vector that are at certain places, or
+// one number again and again.
+type column struct {
+	bits []uint64
+	places
+	single bool // all are bits[0]
+}
+
+// plain reports whether the numbers lie in order as they are.
+func (c *column) plain() bool { return c.at == nil && !c.single }
+
+// begin prepares scratch space for the blocks of a column of n numbers.
+func (c *column) begin(scratch *[block]uint64, n int) {
+	if !c.single {
+		return
+	}
+	v := c.bits[0]
+	fill := scratch[:min(n, block)]
+	for i := range fill {
+		fill[i] = v
+	}
+}
+
+// part returns n numbers from a position on, at most block, if need be in scratch space.
+func (c *column) part(scratch *[block]uint64, from, n int) []uint64 {
+	switch {
+	case c.single:
+		return scratch[:n]
+	case c.at == nil:
+		return c.bits[from : from+n]
+	}
+	at := c.at[from : from+n]
+	if first := int(at[0]); c.rising && int(at[n-1])-first == n-1 {
+		return c.bits[first : first+n]
+	}
+	out := scratch[:n]
+	gather(out, c.bits, at)
+	return out
+}
+
+// gather copies the elements of src at the given positions.
+func gather[T any](dst, src []T, at []int32) {
+	dst = dst[:len(at)]
+	for i, p := range at {
+		dst[i] = src[p]
+	}
+}
+
+// apply computes dst from two columns by a loop over plain ones.
+func (s *blocks) apply(loop func(dst, a, b []uint64), dst []uint64, x, y *column) {
+	if x.plain() && y.plain() {
+		loop(dst, x.bits[:len(dst)], y.bits[:len(dst)])
+		return
+	}
+	x.begin(&s[0], len(dst))
+	y.begin(&s[1], len(dst))
+	for from := 0; from < len(dst); from += block {
+		n := min(block, len(dst)-from)
+		loop(dst[from:from+n], x.part(&s[0], from, n), y.part(&s[1], from, n))
+	}
+}
+
+// fit returns a slice of length n that uses the memory of buf if that is enough and not far too much.
+func fit[T any](buf []T, n int) []T {
+	const small = 1024 // elements: not worth giving back
+	if n > cap(buf) || n > 0 && cap(buf) > max(small, 4*n) {
+		return make([]T, n)
+	}
+	return buf[:n]
+}
+
+// registers are the columns that steps hand to the only step that takes from them.
+type registers struct {
+	free [][]uint64 // few: as many as the deepest expression needs at a time
+	peak int        // the longest column since the last rest
+	idle int        // rounds since then
+}
+
+// take returns room for n numbers.
+func (r *registers) take(n int) []uint64 {
+	r.peak = max(r.peak, n)
+	best := -1
+	for i, buf := range r.free {
+		switch {
+		case best < 0:
+			best = i
+		case cap(r.free[best]) < n:
+			if cap(buf) > cap(r.free[best]) {
+				best = i
+			}
+		case cap(buf) >= n && cap(buf) < cap(r.free[best]):
+			best = i
+		}
+	}
+	if best < 0 {
+		return make([]uint64, n)
+	}
+	buf := r.free[best]
+	last := len(r.free) - 1
+	r.free[best], r.free[last] = r.free[last], nil
+	r.free = r.free[:last]
+	if cap(buf) < n {
+		return make([]uint64, n) // the longest is too short: the list does not grow
+	}
+	return buf[:n]
+}
+
+func (r *registers) put(buf []uint64) { r.free = append(r.free, buf) }
+
+// rest gives back memory that was not needed for some rounds. No register is in use.
+func (r *registers) rest() {
+	const rounds = 64
+	if r.idle++; r.idle < rounds {
+		return
+	}
+	kept := r.free[:0]
+	for _, buf := range r.free {
+		if cap(buf) <= 4*r.peak {
+			kept = append(kept, buf)
+		}
+	}
+	clear(r.free[len(kept):])
+	r.free, r.peak, r.idle = kept, 0, 0
+}

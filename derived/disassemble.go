@@ -1,0 +1,67 @@
+package derived
+
+import (
+	"fmt"
+	"strings"
+
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// Disassemble lists the steps that compute a metric, one a line, operands before operators.
+func (s *Set) Disassemble(m *Metric) string {
+	if m.Err != nil {
+		return ""
+	}
+	var b strings.Builder
+	numbers := map[int32]int{}
+	var down func(int32)
+	down = func(i int32) {
+		if _, ok := numbers[i]; ok {
+			return
+		}
+		s.program.steps[i].takes(down)
+		numbers[i] = len(numbers)
+		fmt.Fprintf(&b, "%d\t%s\n", numbers[i], s.program.print(i, numbers))
+	}
+	down(m.root)
+	return b.String()
+}
+
+func (p *program) print(i int32, numbers map[int32]int) string {
+	s := &p.steps[i]
+	words := []string{stepNames[s.op]}
+	switch s.op {
+	case opOperand:
+		words = append(words, pdu.PMID(s.id).String())
+	case opConst:
+		words = append(words, formatNumber(s.typ, s.value()))
+	case opConstSet:
+		words = append(words, formatNumber(s.typ, s.value()), pdu.InDom(s.id).String())
+	case opArith, opCompare, opBool:
+		words = append(words, syntax.Op(s.syntax).String())
+	case opAggregate:
+		words = append(words, syntax.Func(s.syntax).String())
+	case opScale:
+		words = append(words, fmt.Sprintf("/%g *%g", p.factors[s.b].Divisor, p.factors[s.b].Multiplier))
+	case opRescale:
+		words = append(words, fmt.Sprintf("*%s /%s", p.converters[s.b].num, p.converters[s.b].den))
+	case opSelect:
+		words = append(words, fmt.Sprintf("%q", p.texts[s.b]))
+	case opMatch:
+		not := ""
+		if s.negate {
+			not = "!"
+		}
+		words = append(words, fmt.Sprintf("%s/%s/", not, p.patterns[s.b]))
+	}
+	s.takes(func(k int32) { words = append(words, fmt.Sprintf("%%%d", numbers[k])) })
+	if s.age > 0 {
+		words = append(words, fmt.Sprintf("@-%d", s.age))
+	}
+	words = append(words, "->", s.typ.String())
+	if s.set {
+		words = append(words, "set")
+	}
+	return strings.Join(words, " ")
+}

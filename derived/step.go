@@ -1,0 +1,154 @@
+package derived
+
+import (
+	"math/bits"
+
+	"pmdaderived/derived/ere"
+	"pmdaderived/pdu"
+)
+
+// stepOp is what a step does to the columns it takes.
+type stepOp uint8
+
+const (
+	opOperand   stepOp = iota + 1 // ( -- values of a metric in the sample of the step's age )
+	opConst                       // ( -- one number )
+	opConstSet                    // ( -- the number for every instance of a domain )
+	opNothing                     // ( -- no values )
+	opConvert                     // ( a -- a as another numeric type )
+	opScale                       // ( a -- a as DOUBLE, divided and multiplied )
+	opRescale                     // ( a -- a in other units, same type )
+	opArith                       // ( a b -- a+b … ), all of one type
+	opCompare                     // ( a b -- a<b … as U32 ), both of type from
+	opTruth                       // ( a -- 1 where a is not 0, else 0, as U32 )
+	opBool                        // ( a b -- a&b … ), both truths
+	opNot                         // ( a -- 1-a ), a truth
+	opNegate                      // ( a -- -a )
+	opAggregate                   // ( a -- sum of a … ), one value
+	opCount                       // ( a -- number of values )
+	opDelta                       // ( a b -- a minus b ), b one sample older
+	opRate                        // ( a b -- a minus b per second )
+	opScalar                      // ( a -- its first value )
+	opSelect                      // ( a -- its value for one instance )
+	opMatch                       // ( a -- its values for matching instances )
+	opTernary                     // ( g a b -- a where g is not 0, else b )
+)
+
+//nolint:gochecknoglobals // a table
+var stepNames = [...]string{
+	opOperand: "operand", opConst: "const", opConstSet: "constset", opNothing: "nothing", opConvert: "convert",
+	opScale: "scale", opRescale: "rescale", opArith: "arith", opCompare: "compare", opTruth: "truth", opBool: "bool",
+	opNot: "not", opNegate: "negate", opAggregate: "aggregate", opCount: "count", opDelta: "delta", opRate: "rate",
+	opScalar: "scalar", opSelect: "select", opMatch: "match", opTernary: "ternary",
+}
+
+// step computes one column from others. It is comparable: steps that are equal compute the same,
+// so a program holds each once, whichever definitions it is for. It is small: there are a lot of them.
+type step struct {
+	op      stepOp
+	set     bool     // the metadata gives the result an instance domain
+	setA    bool     // likewise the first operand
+	setB    bool     // likewise the second
+	negate  bool     // of opMatch
+	counter bool     // of opRate: the operand is a counter
+	syntax  uint8    // syntax.Op of opArith, opCompare, opBool; syntax.Func of opAggregate
+	age     uint8    // which sample it looks at, 0 the newest; of opAggregate, opCount: the oldest it must have
+	typ     pdu.Type // of the result
+	from    pdu.Type // of the operands
+
+	// Steps whose results it takes, as many as the operator has operands. Of those without operands a
+	// and b are the halves of a constant; of those with one b is where the program has what else they
+	// need: a factor, converter, instance or pattern.
+	a, b, c int32
+
+	id uint32 // of opOperand the pdu.PMID; of opConstSet, opSelect, opMatch the pdu.InDom
+}
+
+// value is the number of a constant.
+func (s *step) value() uint64 { return uint64(uint32(s.a)) | uint64(uint32(s.b))<<32 }
+
+// holding is s as a constant with a number.
+func (s step) holding(value uint64) step {
+	s.a, s.b = int32(uint32(value)), int32(uint32(value>>32))
+	return s
+}
+
+// program is the steps of all metrics of a Set. Every step comes after those that it takes from.
+type program struct {
+	steps      []step
+	kept       []bool // of each step: the result stays where it is, because not just one step takes it or it is one number
+	patterns   []*ere.Regexp
+	converters []*Converter
+	factors    []Factor
+	texts      []string
+}
+
+// takes calls yield for the steps that s takes from.
+func (s *step) takes(yield func(int32)) {
+	switch s.op {
+	case opOperand, opConst, opConstSet, opNothing:
+	case opTernary:
+		yield(s.a)
+		yield(s.b)
+		yield(s.c)
+	case opArith, opCompare, opBool, opDelta, opRate:
+		yield(s.a)
+		yield(s.b)
+	default:
+		yield(s.a)
+	}
+}
+
+// stepTable finds steps in a list by what they are: a hash table with linear probing. Slots hold
+// positions plus 1.
+type stepTable struct {
+	slots []int32 // a power of two, at most half full
+}
+
+// grow makes room for n steps.
+func (t *stepTable) grow(n int) { t.slots = make([]int32, 1<<bits.Len(uint(2*n+1))) }
+
+func (t *stepTable) find(steps []step, s *step) (int32, bool) {
+	mask := len(t.slots) - 1
+	for at := int(s.hash()) & mask; ; at = (at + 1) & mask {
+		i := t.slots[at] - 1
+		if i < 0 {
+			return 0, false
+		}
+		if steps[i] == *s {
+			return i, true
+		}
+	}
+}
+
+// add takes up the last of the steps, which is not in the table yet.
+func (t *stepTable) add(steps []step) {
+	if 2*len(steps) > len(t.slots) {
+		t.grow(2 * len(steps))
+		for i := range steps {
+			t.put(steps, i)
+		}
+		return
+	}
+	t.put(steps, len(steps)-1)
+}
+
+func (t *stepTable) put(steps []step, i int) {
+	mask := len(t.slots) - 1
+	at := int(steps[i].hash()) & mask
+	for t.slots[at] != 0 {
+		at = (at + 1) & mask
+	}
+	t.slots[at] = int32(i + 1)
+}
+
+// hash mixes what most steps differ in; the rest is left to comparison.
+func (s *step) hash() uint32 {
+	const factor = 0x9e3779b97f4a7c15
+	h := uint64(s.op) | uint64(s.syntax)<<8 | uint64(s.age)<<16 | uint64(uint8(s.typ))<<24 | uint64(s.id)<<32
+	h = (h ^ h>>29) * factor
+	h ^= uint64(uint32(s.a)) | uint64(uint32(s.b))<<32
+	h = (h ^ h>>29) * factor
+	h = (h ^ uint64(uint32(s.c)) ^ h>>29) * factor
+	return uint32(h >> 32)
+}
