@@ -94,7 +94,7 @@ bench: ## run every benchmark
 
 # T stands for something else unless it is given here.
 .PHONY: bench-fresh
-bench-fresh: pcp build ## measure how fresh values are: a table (13 min): make bench-fresh [T=3m] [ONLY=periodic,idle]
+bench-fresh: pcp build ## measure how fresh values are: a table (15 min): make bench-fresh [T=3m] [ONLY=periodic,idle]
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/fresh-bench ./test/freshbench/cmd/fresh-bench
 	@bin/fresh-bench -daemon bin/pmdaderived -t $(if $(filter file,$(origin T)),3m,$(T)) $(if $(ONLY),-only $(ONLY)) $(if $(V),-v)
 

@@ -102,6 +102,8 @@ func Run(ctx context.Context, o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // tools of a measurement that failed may still run
 	table, err := b.run(ctx)
 	return table, errors.Join(err, b.end(err != nil))
 }
