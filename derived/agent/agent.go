@@ -77,7 +77,7 @@ type Agent struct {
 	clients  map[pmda.Client]client
 	moments  []*moment
 	debug    bool
-	clock    uint64    // counts evaluations asked for
+	fetches  uint64    // counts requests
 	constant []*sample // without values, for metrics made of constants
 	history  []derived.Sample
 	ages     ages

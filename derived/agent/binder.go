@@ -435,12 +435,7 @@ func (b *binder) save() {
 
 // keepWarm has the metrics with a history sampled, once now and then at every interval.
 func (b *binder) keepWarm(svc *service) {
-	var warm []*feed
-	for _, m := range svc.metrics {
-		if m.feed != nil && m.feed.needs.History > 0 {
-			warm = append(warm, m.feed)
-		}
-	}
+	warm := b.a.sampler.deepen(svc)
 	if b.a.options.Interval > 0 {
 		b.a.schedule.keepWarm(warm)
 		b.a.sampler.want(b.a.options.Now(), need{gap: b.a.options.Interval}, warm...)

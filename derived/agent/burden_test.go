@@ -73,11 +73,12 @@ func TestSlowAgentIsSampledApart(t *testing.T) {
 		if f.Kind == pdu.KindHighResFetch && req.Decode(f.Body) == nil && slices.Contains(req.PMIDs, slowID) {
 			clock.Add(int64(second))
 		}
+		u.Update(func() { u.Time = s.now() })
 		return true
 	})
 	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.address), 0}, link{dialUnix(t, u.address), 1})
-	feedFor := func(name string, ids ...pdu.PMID) *feed {
-		f := feedOf(name, ids...)
+	feedFor := func(ids ...pdu.PMID) *feed {
+		f := feedOf(ids...)
 		for i := range f.descs {
 			if f.descs[i].PMID == slowID {
 				f.descs[i].Type, f.descs[i].InDom = pdu.TypeU64, procDom
@@ -85,7 +86,7 @@ func TestSlowAgentIsSampledApart(t *testing.T) {
 		}
 		return f
 	}
-	quick, slow, mixed := feedFor("quick", quickID), feedFor("slow", slowID), feedFor("mixed", quickID, slowID)
+	quick, slow, mixed := feedFor(quickID), feedFor(slowID), feedFor(quickID, slowID)
 	fetched := func(feeds ...*feed) [][]pdu.PMID {
 		t.Helper()
 		before := len(u.fetched())
@@ -103,7 +104,10 @@ func TestSlowAgentIsSampledApart(t *testing.T) {
 	clock.Add(1)
 	assert.Equal(t, [][]pdu.PMID{{slowID, quickID}}, fetched(slow, mixed), "after nine times as long as it took")
 	assert.Empty(t, fetched(slow))
-	u.onRequest(func(int, pdu.Frame) bool { return true })
+	u.onRequest(func(int, pdu.Frame) bool {
+		u.Update(func() { u.Time = s.now() })
+		return true
+	})
 	clock.Add(int64(9 * second))
 	assert.Len(t, fetched(slow), 1)
 	assert.Equal(t, [][]pdu.PMID{{slowID}}, fetched(slow), "quick now")
@@ -116,8 +120,23 @@ func TestFetchBehindASlowOne(t *testing.T) {
 	s := newSampling(t, newUpstream(t).address, 0)
 	now := time.Now()
 	l := &lane{sent: now}
-	set := func(d int) *pmapi.Result { return &pmapi.Result{Sets: []pdu.ValueSet{{PMID: pdu.NewPMID(d, 0, 0)}}} }
-	s.charge(l, set(1), now.Add(4*second))
-	s.charge(l, set(2), now.Add(4*second+burdensome-1))
+	result := func(domain int, at time.Duration) *pmapi.Result {
+		return &pmapi.Result{Time: now.Add(at), Sets: []pdu.ValueSet{{PMID: pdu.NewPMID(domain, 0, 0)}}}
+	}
+	arrived := now.Add(4*second + burdensome) // both, since nobody has looked before
+	s.charge(l, result(1, 4*second), arrived)
+	s.charge(l, result(2, 4*second+burdensome-1), arrived)
 	assert.Equal(t, []int{1}, s.burdens.of([]int{1, 2}))
+	s.charge(&lane{sent: arrived}, result(3, -time.Hour), arrived.Add(ms))
+	s.charge(&lane{sent: arrived}, result(4, time.Hour), arrived.Add(ms))
+	assert.Equal(t, []int{1}, s.burdens.of([]int{1, 2, 3, 4}), "pmcd's clock may be set")
+}
+
+// Answers are taken in the order in which pmcd has given them, after those that refuse.
+func TestAnswersInTheOrderOfTime(t *testing.T) {
+	at := func(n int) answer { return answer{res: &pmapi.Result{Time: time.Unix(int64(n), 0)}} }
+	refusal := answer{err: pdu.ErrAgain}
+	answers := []answer{at(3), at(1), refusal, at(2)}
+	slices.SortFunc(answers, answer.before)
+	assert.Equal(t, []answer{refusal, at(1), at(2), at(3)}, answers)
 }

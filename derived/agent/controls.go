@@ -171,10 +171,10 @@ func makeControls() []control {
 			short: "time since each definition was computed for a client",
 			long:  "Definitions that nobody has fetched have no value.",
 			each: func(_ *Agent, m *metric, now time.Time) (string, uint64) {
-				if m.feed == nil || m.feed.fetched.IsZero() {
+				if m.usage.fetched.IsZero() {
 					return "", noNumber
 				}
-				return "", ms(int64(now.Sub(m.feed.fetched)))
+				return "", ms(int64(now.Sub(m.usage.fetched)))
 			},
 		},
 		{
@@ -182,10 +182,10 @@ func makeControls() []control {
 			short: "number of values that each definition had when it was computed for a client the last time",
 			long:  "Definitions that nobody has fetched have no value.",
 			each: func(_ *Agent, m *metric, _ time.Time) (string, uint64) {
-				if m.feed == nil || m.feed.fetched.IsZero() {
+				if m.usage.fetched.IsZero() {
 					return "", noNumber
 				}
-				return "", uint64(m.feed.values)
+				return "", uint64(m.usage.values)
 			},
 		},
 		{
@@ -229,6 +229,12 @@ func makeControls() []control {
 			short:  "number of metrics served to other fetches by the age of their sample",
 			long:   spreadText + ageText + "These are the third and later fetches of contexts that fetch at times of no pattern.",
 			spread: func(a *Agent, sum *Buckets) { a.stats.ages[irregularFetch].add(sum) },
+		},
+		{
+			item: 36, name: "sample.repeated", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of times that a metric had no value because nothing was new since its last fetch",
+			long:   "Metrics with delta() or rate() only: what has changed since is in the value of the next fetch.",
+			number: func(a *Agent, _ *service) uint64 { return a.stats.repeated.Load() },
 		},
 		{
 			item: controlDebug, name: "debug", typ: pdu.TypeU32, sem: pdu.SemDiscrete, units: none,

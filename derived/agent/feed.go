@@ -1,10 +1,9 @@
 package agent
 
 import (
-	"slices"
+	"encoding/binary"
 	"time"
 
-	"pmdaderived/derived"
 	"pmdaderived/pdu"
 )
 
@@ -12,34 +11,33 @@ import (
 // for the first time gets its "previous" value from one of them, and a rate over less would be noise.
 const anchorGap = time.Second
 
-// feed is the latest samples for one metric. The sampler's lock guards all that changes.
+// feed is the latest samples for all metrics that have the same operands: when several are fetched
+// together they are computed from the same moment. The sampler's lock guards all that changes.
 type feed struct {
-	name   string
 	descs  []pdu.Desc // of the operands; immutable
-	needs  *derived.Needs
-	agents []int // domains of the operands; immutable
+	agents []int      // domains of the operands; immutable
 
 	samples     []*sample // newest first; those after the first are anchorGap apart
 	outstanding int       // fetches on their way that will bring a new one
 	waiting     bool      // wanted when no connection was free
 
-	// These belong to the request loop.
-	fetched time.Time // when the metric was served last; zero: never
-	values  int       // that it had then, for all instances
+	history int // how many older samples are needed
 }
 
-func newFeed(name string, needs *derived.Needs, descs []pdu.Desc) *feed {
-	return &feed{name: name, needs: needs, descs: descs, agents: agentsOf(descs)}
-}
+func newFeed(descs []pdu.Desc) *feed { return &feed{descs: descs, agents: agentsOf(descs)} }
 
-// serves reports whether the feed can go on for a metric with these needs: it fetches the same.
-func (f *feed) serves(needs *derived.Needs, descs []pdu.Desc) bool {
-	return slices.Equal(f.descs, descs) && f.needs.History == needs.History
+// operandKey is the same for all metrics with the same operands.
+func operandKey(descs []pdu.Desc) string {
+	key := make([]byte, 0, 4*len(descs))
+	for _, d := range descs {
+		key = binary.BigEndian.AppendUint32(key, uint32(d.PMID))
+	}
+	return string(key)
 }
 
 // push adds a new sample.
 func (f *feed) push(s *sample) {
-	if f.needs.History == 0 {
+	if f.history == 0 {
 		f.samples = append(f.samples[:0], s)
 		return
 	}
@@ -47,7 +45,7 @@ func (f *feed) push(s *sample) {
 		f.samples[0] = s
 		return
 	}
-	keep := f.needs.History + 2
+	keep := f.history + 2
 	if len(f.samples) < keep {
 		f.samples = append(f.samples, nil)
 	}

@@ -12,6 +12,7 @@ import (
 // Fetch implements pmda.Agent.
 func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	svc := a.service.Load()
+	a.fetches++
 	a.sampler.drain()
 	v := a.views.of(svc, req, a.endView)
 	a.advance(v, req)
@@ -77,6 +78,9 @@ func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.Res
 	case e.stale:
 		a.stats.stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
+	case e.same: // a delta would count twice what it counted last time
+		a.stats.repeated.Add(1)
+		w.Fail(e.id, 0)
 	default:
 		if taken := e.seen[0].taken; taken != a.ages.taken {
 			a.noteAges(req.Arrived)
@@ -121,7 +125,7 @@ func (a *Agent) write(m *metric, v *derived.Vector, req *pmda.FetchRequest, w *p
 		w.Fail(m.id, v.Code)
 		return
 	}
-	m.feed.fetched, m.feed.values = req.Arrived, v.Len()
+	m.usage.fetched, m.usage.values = req.Arrived, v.Len()
 	insts, bits, blobs := v.Insts.IDs(), v.Bits, v.Blobs
 	if sel := req.Profile.Selects(m.desc.InDom); !sel.All() {
 		insts, bits, blobs = a.filter(v, sel)
@@ -155,9 +159,13 @@ func (a *Agent) filter(v *derived.Vector, sel pdu.Selection) ([]pdu.Inst, []uint
 	return a.insts, a.bits, a.blobs
 }
 
-// maxMoments is how many evaluations are kept: contexts with the same samples share one, so a
-// hundred clients that fetch together cost one.
-const maxMoments = 16
+// An evaluation may be used by momentFetches further fetches before its memory is used for another one:
+// contexts with the same samples share one, so a hundred clients that fetch together cost one.
+// maxMoments is how many there are at most.
+const (
+	momentFetches = 2
+	maxMoments    = 16
+)
 
 // moment is an evaluation and the samples it was made from.
 type moment struct {
@@ -171,28 +179,28 @@ type moment struct {
 func (a *Agent) evaluate(svc *service, history []*sample, m *derived.Metric) *derived.Vector {
 	depth := m.Needs().History + 1
 	names := a.names.domains.Load()
-	a.clock++
 	if len(a.moments) > 0 && a.moments[0].eval.Set() != svc.set {
 		clear(a.moments) // those of a former service
 		a.moments = a.moments[:0]
 	}
 	var free *moment
-	for _, k := range a.moments {
+	for i, k := range a.moments {
 		if k.names == names && k.covers(history, depth) {
-			k.used = a.clock
+			k.used = a.fetches
+			a.moments[0], a.moments[i] = k, a.moments[0] // most metrics of a fetch have the same samples
 			return k.eval.Value(m)
 		}
 		if free == nil || k.used < free.used {
 			free = k
 		}
 	}
-	if len(a.moments) < maxMoments {
+	if free == nil || free.used+momentFetches >= a.fetches && len(a.moments) < maxMoments {
 		free = &moment{eval: svc.set.NewEvaluation()}
 		a.moments = append(a.moments, free)
 	}
 	a.stats.evaluations.Add(1)
 	free.history = append(free.history[:0], history...)
-	free.names, free.used = names, a.clock
+	free.names, free.used = names, a.fetches
 	a.history = a.history[:0]
 	for _, s := range history {
 		a.history = append(a.history, s)

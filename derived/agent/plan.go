@@ -22,11 +22,12 @@ const (
 	// memory is over how many fetches the errors of a forecast are smoothed.
 	memory = 4
 
-	// A context that did not fetch when it was expected, or that nothing can be expected of, is
-	// sampled for until restless after its last fetch: four times in its last interval, but
-	// not closer than leastPace nor further apart than mostPace.
+	// A context that has not been foretold rightly trusted times in a row is sampled for at other
+	// times, too, until restless after its last fetch: every mostPace, or four times in its last
+	// interval if nothing can be foretold of it, but not closer than leastPace.
+	trusted   = 3
 	leastPace = 100 * time.Millisecond
-	mostPace  = time.Second
+	mostPace  = 800 * time.Millisecond
 	restless  = time.Minute
 )
 
@@ -52,7 +53,9 @@ type plan struct {
 	expected  time.Time                 // the better one; zero: nothing is foretold
 	early     [remembered]time.Duration // how much too early the last fetches came
 	fetches   int
+	right     int       // fetches in a row that came when they were expected
 	rung      int       // of the ladder, while there is no interval
+	due       time.Time // when to sample for the fetch that is expected; zero: for none
 	at        time.Time // when to sample next; zero: not at all
 	index     int       // in the heap, -1: not in it
 	once      bool      // only one sample: for a client that has not fetched yet
@@ -94,30 +97,73 @@ func (p *plan) kind() fetchKind {
 	return regularFetch
 }
 
-// unsteadyPace is how often to sample for a context that cannot be foretold.
-func (p *plan) unsteadyPace() time.Duration {
+// background is how often to sample for a context that may fetch at any time.
+func (p *plan) background() time.Duration {
+	if len(p.intervals) == 0 || p.steady() {
+		return mostPace
+	}
 	return min(max(p.intervals[len(p.intervals)-1]/4, leastPace), mostPace)
 }
 
 // fetched notes a fetch and sets the time of the next sample.
 func (p *plan) fetched(now time.Time, feeds []*feed) {
 	p.feeds = feeds
+	p.judge(now)
 	if !p.last.IsZero() {
 		p.learn(now.Sub(p.last))
 	}
-	p.noteEarly(now)
-	p.pace.note(now, p.typical())
-	p.grid.note(now, p.typical())
-	p.last, p.rung, p.expected = now, 0, time.Time{}
+	p.last, p.rung, p.expected, p.due = now, 0, time.Time{}, time.Time{}
+	p.pace.next, p.grid.next = time.Time{}, time.Time{}
 	switch {
 	case len(p.intervals) == 0:
 		p.climb()
 	case p.steady():
 		p.foretell(now)
-		p.at = p.expected.Add(-p.lead())
-	default:
-		p.at = now.Add(p.unsteadyPace())
+		p.due = p.expected.Add(-p.lead())
 	}
+	p.plan(now)
+}
+
+// plan sets the time of the next sample after a time.
+func (p *plan) plan(after time.Time) {
+	p.at = p.due
+	if p.right >= trusted {
+		if !p.due.IsZero() {
+			return
+		}
+		after = p.expected // if the fetch does not come then, nobody knows when
+	}
+	next := after.Add(p.background())
+	if (p.at.IsZero() || next.Before(p.at)) && !next.After(p.last.Add(restless)) {
+		p.at = next
+	}
+}
+
+// judge compares what was foretold with the fetch that has come.
+func (p *plan) judge(now time.Time) {
+	if !p.expected.IsZero() && alike(now.Sub(p.last), p.expected.Sub(p.last)) {
+		p.right++
+	} else {
+		p.right = 0
+	}
+	interval := p.typical()
+	p.pace.note(now, interval)
+	p.grid.note(now, interval)
+	// A fetch that the better forecast has right is not early, whatever was expected.
+	early := max(0, p.better().next.Sub(now)) // 0 if nothing was expected
+	if early > interval/8+lead {
+		early = 0
+	}
+	p.early[p.fetches%remembered] = early
+	p.fetches++
+}
+
+// better is the forecast that was right lately. Most tools keep to a grid.
+func (p *plan) better() *forecast {
+	if p.pace.off < p.grid.off {
+		return &p.pace
+	}
+	return &p.grid
 }
 
 // learn takes another interval into account. Two that agree and differ from those before are new ones:
@@ -144,10 +190,7 @@ func (p *plan) foretell(now time.Time) {
 	interval := p.typical()
 	p.pace.next = now.Add(interval)
 	p.grid.next = now.Add(p.phase(interval) + interval)
-	p.expected = p.pace.next
-	if p.grid.off < p.pace.off {
-		p.expected = p.grid.next
-	}
+	p.expected = p.better().next
 }
 
 // phase is how far the last fetch is from where the fetches before it suggest, by their median.
@@ -156,6 +199,7 @@ func (p *plan) phase(interval time.Duration) time.Duration {
 	n, before := 1, time.Duration(0)
 	for i := len(p.intervals) - 1; i >= 0; i-- {
 		before += interval - p.intervals[i]
+		before -= before.Round(interval) // a client that was held up leaves moments of its grid out
 		offsets[n] = before
 		n++
 	}
@@ -174,17 +218,6 @@ func (f *forecast) note(now time.Time, interval time.Duration) {
 	if off := now.Sub(f.next).Abs(); !f.next.IsZero() && off < interval/2 {
 		f.off += (off - f.off) / memory
 	}
-	f.next = time.Time{}
-}
-
-// noteEarly remembers how much too early a fetch came, unless its context has another interval now.
-func (p *plan) noteEarly(now time.Time) {
-	early := max(0, p.expected.Sub(now)) // 0 if nothing was expected
-	if early > p.typical()/8+lead {
-		early = 0
-	}
-	p.early[p.fetches%remembered] = early
-	p.fetches++
 }
 
 // lead is how long before the expected fetch the sample is asked for: longer than usual for a client
@@ -205,27 +238,26 @@ func (p *plan) climb() {
 		after = ladder[rung]
 	}
 	p.rung++
-	p.at = time.Time{}
+	p.due = time.Time{}
 	if after <= ladderEnd {
-		p.at = p.last.Add(after - before)
+		p.due = p.last.Add(after - before)
 	}
 }
 
 // sampled is called when the sample of the time has been asked for.
 func (p *plan) sampled(now time.Time) {
-	switch {
-	case p.once:
+	if p.once {
 		p.at = time.Time{}
 		return
-	case len(p.intervals) == 0:
-		p.climb()
-		return
-	case p.steady():
-		p.at = now.Add(mostPace)
-	default:
-		p.at = now.Add(p.unsteadyPace())
 	}
-	if p.at.After(p.last.Add(restless)) {
-		p.at = time.Time{} // until the fetch comes
+	if !p.due.IsZero() && !p.due.After(p.at) {
+		p.due = time.Time{}
+		if len(p.intervals) == 0 {
+			p.climb()
+		}
 	}
+	if p.due.IsZero() && now.After(p.expected) {
+		p.right = 0 // it did not come when it was expected
+	}
+	p.plan(now)
 }

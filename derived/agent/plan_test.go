@@ -56,28 +56,73 @@ func TestTypicalInterval(t *testing.T) {
 	})
 }
 
-// A client that came too early once is expected a little earlier for a while: one that keeps to a grid
-// comes early after it was late.
+// A client that came too early once is expected a little earlier for a while, unless it was early only
+// because it was late before.
 func TestLeadFollowsEarlyFetches(t *testing.T) {
 	p := newPlan()
 	now := time.Unix(0, 0)
 	fetch := func(after time.Duration) time.Duration {
 		now = now.Add(after)
 		p.fetched(now, nil)
-		return p.expected.Sub(p.at)
+		return p.expected.Sub(p.due)
 	}
 	for range 4 {
 		fetch(time.Second)
 	}
 	assert.Equal(t, lead, fetch(time.Second))
 	assert.Equal(t, lead, fetch(1009*ms), "late")
+	assert.Equal(t, lead, fetch(991*ms), "back on its grid")
 	assert.Equal(t, 9*ms+lead, fetch(991*ms), "early")
-	for range remembered - 1 {
+	assert.Equal(t, 9*ms+lead, fetch(1009*ms), "back on its grid")
+	for range remembered - 2 {
 		assert.Equal(t, 9*ms+lead, fetch(time.Second))
 	}
 	assert.Equal(t, lead, fetch(time.Second), "long ago")
 	fetch(900 * ms)
-	assert.Equal(t, maxLead, fetch(time.Second), "there is a limit")
+	assert.Equal(t, maxLead, fetch(1100*ms), "there is a limit")
+}
+
+// A client that was held up goes on where it would have been.
+func TestGridGoesOnAfterAStandstill(t *testing.T) {
+	p := newPlan()
+	now := time.Unix(0, 0)
+	p.fetched(now, nil)
+	for range remembered {
+		now = now.Add(100 * ms)
+		p.fetched(now, nil)
+	}
+	now = now.Add(4030 * ms)
+	p.fetched(now, nil)
+	assert.Equal(t, now.Add(70*ms), p.expected)
+	for range 4 {
+		now = p.expected
+		p.fetched(now, nil)
+		assert.Equal(t, now.Add(100*ms), p.expected)
+	}
+}
+
+// What is not known well is sampled for at other times, too.
+func TestTrust(t *testing.T) {
+	p := newPlan()
+	now := time.Unix(0, 0)
+	p.fetched(now, nil)
+	for i := range trusted + 1 {
+		assert.Equal(t, i > 0, !p.expected.IsZero())
+		for n := 1; n < 12; n++ {
+			assert.LessOrEqual(t, p.at.Sub(now), time.Duration(n)*mostPace, "fetch %d", i)
+			p.sampled(p.at)
+		}
+		now = now.Add(10 * time.Second)
+		p.fetched(now, nil)
+	}
+	assert.Equal(t, now.Add(10*time.Second-lead), p.at, "it was foretold rightly often enough")
+	p.sampled(p.at)
+	assert.Equal(t, now.Add(10*time.Second+mostPace), p.at, "it does not come")
+	p.sampled(p.at)
+	assert.Equal(t, now.Add(10*time.Second+2*mostPace), p.at)
+	now = now.Add(13 * time.Second)
+	p.fetched(now, nil)
+	assert.Equal(t, now.Add(mostPace), p.at, "and has to prove itself again")
 }
 
 // One client fetches at multiples of its interval, however late it was before; another waits as long after each

@@ -56,7 +56,8 @@ type sampler struct {
 	waiting []*feed // wanted, but every lane was busy
 	apart   []*feed // likewise, with operands of slow agents
 	burdens burdens
-	arrived time.Time // when the last answer came
+	answers []answer  // scratch space
+	stamped time.Time // by pmcd, the last answer
 	maker   *sampleMaker
 	marks   map[pdu.PMID]struct{}
 	part    int       // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
@@ -105,6 +106,28 @@ func (s *sampler) retire() {
 	}
 }
 
+// deepen has the feeds of a service keep as many samples as its metrics need, and returns those that keep
+// older ones.
+func (s *sampler) deepen(svc *service) []*feed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range svc.feeds {
+		f.history = 0
+	}
+	for _, m := range svc.metrics {
+		if m.feed != nil {
+			m.feed.history = max(m.feed.history, m.depth)
+		}
+	}
+	var deep []*feed
+	for _, f := range svc.feeds {
+		if f.history > 0 {
+			deep = append(deep, f)
+		}
+	}
+	return deep
+}
+
 // worst returns the highest slot of a connection, 0 if none is known.
 func (s *sampler) worst() int {
 	s.mu.Lock()
@@ -138,7 +161,7 @@ func (s *sampler) read(ctx context.Context, l *lane) {
 		switch {
 		case l.dead:
 		case err == nil:
-			s.poll(l)
+			s.collect(l)
 		case ctx.Err() == nil:
 			s.fail(l, err)
 		}
@@ -300,44 +323,73 @@ func (s *sampler) expect(change pdu.Change) {
 func (s *sampler) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := 0; i < len(s.lanes); i++ {
-		if l := s.lanes[i]; l.busy {
-			s.poll(l)
-			if l.dead {
-				i--
-			}
-		}
-	}
+	s.collect(nil)
 }
 
-// poll takes a lane's answer, if it is there, and makes it a sample.
-func (s *sampler) poll(l *lane) {
-	if l.dead {
+// answer is what pmcd says to the fetch of a lane.
+type answer struct {
+	lane *lane
+	res  *pmapi.Result
+	err  error // pmcd refuses, but the connection is good
+}
+
+// collect takes all answers that are there, in the order in which pmcd has given them, and makes them
+// samples. It looks at readable, too, which nothing need be under way on; nil: no such lane.
+func (s *sampler) collect(readable *lane) {
+	s.answers = s.answers[:0]
+	for i := 0; i < len(s.lanes); i++ {
+		l := s.lanes[i]
+		if !l.busy && l != readable {
+			continue
+		}
+		res, done, err := l.conn.PollFetch()
+		switch {
+		case !done:
+		case err != nil && l.conn.Err() != nil:
+			s.fail(l, err)
+			i-- // it is not among the lanes any more
+		default:
+			s.answers = append(s.answers, answer{l, res, err})
+		}
+	}
+	if len(s.answers) == 0 {
 		return
 	}
-	res, done, err := l.conn.PollFetch()
-	switch {
-	case !done:
-		return
-	case err != nil && l.conn.Err() != nil:
-		s.fail(l, err)
-		return
-	}
+	slices.SortFunc(s.answers, answer.before)
 	now := s.now()
-	if err != nil { // pmcd refuses, but the connection is good
-		if text := err.Error(); text != s.refused {
+	for _, a := range s.answers {
+		s.settle(a, now)
+	}
+	clear(s.answers)
+	s.send(now)
+}
+
+// before compares when pmcd has given answers. Refusals have no time and come first.
+func (a answer) before(b answer) int { return a.time().Compare(b.time()) }
+
+func (a answer) time() time.Time {
+	if a.res == nil {
+		return time.Time{}
+	}
+	return a.res.Time
+}
+
+// settle ends what a lane had under way.
+func (s *sampler) settle(a answer, now time.Time) {
+	l := a.lane
+	if a.err != nil {
+		if text := a.err.Error(); text != s.refused {
 			s.refused = text
-			s.log.WithError(err).WithField("metrics", len(l.ids)).Warn("upstream fetch refused")
+			s.log.WithError(a.err).WithField("metrics", len(l.ids)).Warn("upstream fetch refused")
 		}
 		s.stats.upstreamErrors.Add(1)
 	} else {
-		s.take(l, res, now)
+		s.take(l, a.res, now)
 	}
 	s.drop(l)
 	if l.leaving {
 		s.end(l)
 	}
-	s.send(now)
 }
 
 // take makes a lane's answer a sample.
@@ -360,15 +412,14 @@ func (s *sampler) take(l *lane, res *pmapi.Result, now time.Time) {
 	l.echo &^= res.Changes
 }
 
-// charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time,
-// so what it took before another answer of ours was for that.
+// charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time and
+// stamps each answer when it is complete, so the time before the answer before was for that.
 func (s *sampler) charge(l *lane, res *pmapi.Result, now time.Time) {
-	from := l.sent
-	if s.arrived.After(from) {
-		from = s.arrived
+	took := now.Sub(l.sent)
+	if since := res.Time.Sub(s.stamped); since >= 0 {
+		took = min(took, since)
 	}
-	s.arrived = now
-	took := now.Sub(from)
+	s.stamped = res.Time
 	s.stats.upstreamBusy.Add(int64(took))
 	if took < burdensome && len(s.burdens) == 0 {
 		return

@@ -87,7 +87,7 @@ func (s *sampling) newest(f *feed) *sample {
 func (s *sampling) sampled(feeds ...*feed) {
 	s.tb.Helper()
 	for _, f := range feeds {
-		eventually(s.tb, "sample of "+f.name, func() bool { return s.newest(f) != nil })
+		eventually(s.tb, fmt.Sprint("sample of ", f.descs), func() bool { return s.newest(f) != nil })
 	}
 }
 
@@ -100,12 +100,12 @@ func (s *sampling) idle(feeds ...*feed) bool {
 }
 
 // feedOf makes a feed of metrics without instances.
-func feedOf(name string, ids ...pdu.PMID) *feed {
+func feedOf(ids ...pdu.PMID) *feed {
 	descs := make([]pdu.Desc, len(ids))
 	for i, id := range ids {
 		descs[i] = pdu.Desc{PMID: id, Type: pdu.TypeDouble, InDom: pdu.NoInDom}
 	}
-	return newFeed(name, &derived.Needs{Operands: ids}, descs)
+	return newFeed(descs)
 }
 
 // many makes PMIDs that nobody has values of.
@@ -139,7 +139,7 @@ func TestOneRequestPerLane(t *testing.T) {
 	const lanes = lanes - 1 // the last is for slow agents
 	var feeds []*feed
 	for i := range 2 * lanes {
-		f := feedOf(fmt.Sprintf("f%d", i), pdu.NewPMID(60, 9, i))
+		f := feedOf(pdu.NewPMID(60, 9, i))
 		feeds = append(feeds, f)
 		s.want(time.Now(), need{gap: minGap}, f)
 		s.want(time.Now(), need{gap: minGap}, f) // it is on its way, or waits already
@@ -161,7 +161,7 @@ func TestOneRequestPerLane(t *testing.T) {
 func TestOnlyStaleFeedsAreSampled(t *testing.T) {
 	u := newUpstream(t)
 	s := newSampling(t, u.address, 1)
-	f, constant := feedOf("f", loadID), feedOf("constant")
+	f, constant := feedOf(loadID), feedOf()
 	s.want(time.Now(), need{gap: minGap}, nil, f, constant)
 	s.sampled(f)
 	s.want(time.Now(), need{gap: time.Hour}, f)
@@ -174,7 +174,7 @@ func TestOnlyStaleFeedsAreSampled(t *testing.T) {
 func TestWantWithoutConnections(t *testing.T) {
 	log, _ := logtest.NewNullLogger()
 	s := newSampler(log, time.Now, &stats{}, &nameStore{})
-	f := feedOf("f", loadID)
+	f := feedOf(loadID)
 	s.want(time.Now(), need{gap: minGap}, f)
 	assert.False(t, f.waiting, "nothing would ever send it")
 	assert.False(t, s.announce(loadID))
@@ -199,8 +199,8 @@ func TestPartsOfAFetch(t *testing.T) {
 			u := newUpstream(t)
 			s := newSampling(t, u.address, lanes)
 			var feeds []*feed
-			for i, ids := range row.feeds {
-				feeds = append(feeds, feedOf(fmt.Sprintf("f%d", i), ids...))
+			for _, ids := range row.feeds {
+				feeds = append(feeds, feedOf(ids...))
 			}
 			s.want(time.Now(), need{gap: minGap}, feeds...)
 			s.sampled(feeds...)
@@ -212,7 +212,7 @@ func TestPartsOfAFetch(t *testing.T) {
 			for i, f := range feeds {
 				got := s.newest(f)
 				missing := slices.IndexFunc(row.feeds[i], func(id pdu.PMID) bool { return got.values[id] == nil })
-				assert.Negative(t, missing, "operand without values in the sample of %s", f.name)
+				assert.Negative(t, missing, "operand without values in the sample of feed %d", i)
 			}
 			assert.EqualValues(t, len(row.want), s.stats.upstreamFetches.Load())
 		})
@@ -234,7 +234,7 @@ func TestFetchThatIsRefused(t *testing.T) {
 		p.WaitClosed()
 	})
 	s := newSampling(t, address, 1)
-	f := feedOf("f", loadID)
+	f := feedOf(loadID)
 	for i := range uint64(3) {
 		s.want(time.Now(), need{gap: minGap}, f)
 		eventually(t, "refused", func() bool { return s.stats.upstreamErrors.Load() == i+1 })
@@ -253,7 +253,7 @@ func TestLaneThatFails(t *testing.T) {
 	u := newUpstream(t)
 	u.onRequest(func(_ int, f pdu.Frame) bool { return f.Kind != pdu.KindHighResFetch })
 	s := newSampling(t, u.address, 1)
-	f, next := feedOf("f", loadID), feedOf("next", countID)
+	f, next := feedOf(loadID), feedOf(countID)
 	s.want(time.Now(), need{gap: minGap}, f, next)
 	eventually(t, "lost", func() bool { return len(s.lostErrors()) == 1 })
 	assert.True(t, gone(s.lostErrors()[0]), s.lostErrors()[0])
@@ -280,7 +280,7 @@ func TestDetachForgetsWhatIsUnderWay(t *testing.T) {
 	release := hold(u)
 	defer release()
 	s := newSampling(t, u.address, 1)
-	f, waiting := feedOf("f", loadID), feedOf("waiting", countID)
+	f, waiting := feedOf(loadID), feedOf(countID)
 	s.want(time.Now(), need{gap: minGap}, f)
 	s.want(time.Now(), need{gap: minGap}, waiting)
 	assert.False(t, s.idle(f, waiting))
@@ -297,7 +297,7 @@ func TestOverdueLaneIsGivenUp(t *testing.T) {
 	defer release()
 	s := newSampling(t, u.address, 2)
 	both := slices.Clone(s.lanes)
-	f := feedOf("f", loadID)
+	f := feedOf(loadID)
 	s.want(time.Now(), need{gap: minGap}, f)
 	s.check(time.Now().Add(laneTimeout - time.Second))
 	assert.Empty(t, s.lostErrors())
@@ -333,7 +333,7 @@ func TestPMCDThatTakesShortRequests(t *testing.T) {
 	})
 	var feeds []*feed
 	for i := range 6 {
-		feeds = append(feeds, feedOf(fmt.Sprintf("f%d", i), many(100*(i+1), 1000)...))
+		feeds = append(feeds, feedOf(many(100*(i+1), 1000)...))
 	}
 	s := newSampling(t, address, lanes)
 	s.want(time.Now(), need{gap: minGap}, feeds...)
@@ -388,7 +388,7 @@ func TestFreshSamples(t *testing.T) {
 		{"taken before the client came", quick, 0, need{gap: time.Hour, after: at.Add(1), burst: true}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			f := feedOf("f", loadID)
+			f := feedOf(loadID)
 			now := at
 			if row.sample != nil {
 				f.push(row.sample)
@@ -404,7 +404,7 @@ func TestPartsByValues(t *testing.T) {
 	u := newUpstream(t)
 	s := newSampling(t, u.address, lanes)
 	sampled := func(name string, id pdu.PMID, values int) *feed {
-		f := feedOf(name, id)
+		f := feedOf(id)
 		f.push(&sample{values: map[pdu.PMID]*derived.Vector{id: {Bits: make([]uint64, values)}}})
 		return f
 	}
@@ -424,7 +424,7 @@ func TestLaneInALowerSlot(t *testing.T) {
 	s := newSampling(t, u.address, 0)
 	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.address), 7}, link{dialUnix(t, u.address), unknownSlot})
 	assert.Zero(t, s.worst(), "one is not known")
-	f := feedOf("f", loadID)
+	f := feedOf(loadID)
 	s.want(time.Now(), need{gap: minGap}, f)
 	s.retire()
 	assert.Equal(t, 7, s.worst(), "it was idle and has ended")
@@ -436,7 +436,7 @@ func TestLaneInALowerSlot(t *testing.T) {
 	s.sampled(f)
 	eventually(t, "ended", func() bool { return s.worst() == 3 })
 	assert.Empty(t, s.lostErrors(), "on purpose")
-	g := feedOf("g", countID)
+	g := feedOf(countID)
 	s.want(time.Now(), need{gap: minGap}, g)
 	s.sampled(g)
 }
@@ -444,7 +444,7 @@ func TestLaneInALowerSlot(t *testing.T) {
 func TestStateChangesAreToldOnce(t *testing.T) {
 	u := newUpstream(t)
 	s := newSampling(t, u.address, 1)
-	f := feedOf("f", loadID)
+	f := feedOf(loadID)
 	fetch := func() (told []pdu.Change) {
 		t.Helper()
 		old := s.newest(f)
@@ -493,7 +493,7 @@ func TestSamplerIsSafeForAll(t *testing.T) {
 	s := newSampling(t, u.address, lanes)
 	var feeds []*feed
 	for i := range 20 {
-		feeds = append(feeds, feedOf(fmt.Sprintf("f%d", i), loadID, pdu.NewPMID(60, 5, i)))
+		feeds = append(feeds, feedOf(loadID, pdu.NewPMID(60, 5, i)))
 	}
 	var all sync.WaitGroup
 	for i := range 4 {
@@ -567,7 +567,7 @@ func TestInstanceSetsAreShared(t *testing.T) {
 func TestSampleIsACopy(t *testing.T) {
 	u := newUpstream(t)
 	s := newSampling(t, u.address, 1)
-	f := newFeed("f", &derived.Needs{}, []pdu.Desc{
+	f := newFeed([]pdu.Desc{
 		{PMID: binID, Type: pdu.Type32, InDom: binDom}, {PMID: binTextID, Type: pdu.TypeString, InDom: binDom},
 	})
 	s.want(time.Now(), need{gap: 0}, f)
@@ -630,7 +630,8 @@ func TestFeedKeepsAnchors(t *testing.T) {
 		{"two deep", 2, []int{0, 1000, 2000, 3000, 4000}, []int{4000, 3000, 2000, 1000}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			f := newFeed("f", &derived.Needs{History: row.history}, nil)
+			f := newFeed(nil)
+			f.history = row.history
 			for _, ms := range row.times {
 				f.push(at(ms))
 			}

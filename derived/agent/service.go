@@ -72,6 +72,7 @@ type service struct {
 
 	instances []pdu.Instance // of definitionInDom
 	sources   map[string]Definition
+	feeds     map[string]*feed // of all metrics, by operandKey
 
 	files         []file
 	fileInstances []pdu.Instance            // of fileInDom
@@ -93,12 +94,20 @@ type metric struct {
 	described bool            // desc is what the metric has, or had when last bound
 	derived   *derived.Metric // nil: not bound
 	feed      *feed           // nil: not bound
+	depth     int             // how many older samples it needs
+	usage     *usage          // the same for all services
 	protected bool            // its operands are only for known users
 	inst      pdu.Inst        // in definitionInDom
 	state     string
 	problem   string // why it is not served, or served as it was
 	reported  bool   // the problem is one of Config.Failures
 	absent    bool   // it could never be read and has no name, only a status
+}
+
+// usage is what became of a metric when it was fetched last. It belongs to the request loop.
+type usage struct {
+	fetched time.Time // zero: never
+	values  int       // that it had then, for all instances
 }
 
 // The states of a definition, as derived.control.definition.state shows them.
@@ -135,6 +144,7 @@ type blueprint struct {
 	unreadable []Failure         // of names that are not served
 	reported   map[string]bool   // names whose problem is one of Config.Failures
 	secret     map[pdu.PMID]bool // the protected operands
+	feeds      map[string]*feed  // of the service, by operandKey
 }
 
 // build makes a service. Definitions that became wrong while they are served stay as they were.
@@ -168,7 +178,7 @@ func (b *blueprint) build() *service {
 			set = bind(defs, catalog)
 		}
 	}
-	b.secret = b.secrets(defs, catalog)
+	b.secret, b.feeds = b.secrets(defs, catalog), make(map[string]*feed)
 	return b.assemble(set, defs)
 }
 
@@ -252,7 +262,7 @@ func (b *blueprint) assemble(set *derived.Set, defs []Definition) *service {
 	s := &service{
 		set: set, bound: b.catalog != nil,
 		byID: make(map[pdu.PMID]*metric, len(defs)), retired: make(map[pdu.PMID]pdu.Desc),
-		sources: make(map[string]Definition, len(defs)),
+		sources: make(map[string]Definition, len(defs)), feeds: b.feeds,
 	}
 	for _, d := range defs {
 		m, err := b.metric(set, d)
@@ -290,7 +300,7 @@ func (b *blueprint) addUnreadable(s *service) {
 		}
 		m := &metric{
 			def: Definition{Definition: &derived.Definition{Name: f.Name, Text: f.Text}, File: f.File, Line: f.Line},
-			id:  id, state: stateFailed, problem: f.Message, reported: true, absent: true,
+			id:  id, usage: &usage{}, state: stateFailed, problem: f.Message, reported: true, absent: true,
 		}
 		if n, ok := b.ids.number(id); ok {
 			m.inst = pdu.Inst(n)
@@ -317,7 +327,12 @@ func (b *blueprint) addFiles(s *service) {
 // metric makes one metric of a set.
 func (b *blueprint) metric(set *derived.Set, d Definition) (*metric, error) {
 	bound, _ := set.Lookup(d.Name)
-	m := &metric{def: d, problem: b.problems[d.Name], reported: b.reported[d.Name]}
+	m := &metric{def: d, problem: b.problems[d.Name], reported: b.reported[d.Name], usage: &usage{}}
+	if b.before != nil {
+		if old := b.before.find(m.fullName()); old != nil && old.usage != nil {
+			m.usage = old.usage
+		}
+	}
 	wrong := fault(d, bound)
 	var err error
 	if bound.Err == nil && wrong == "" && b.catalog != nil {
@@ -328,7 +343,7 @@ func (b *blueprint) metric(set *derived.Set, d Definition) (*metric, error) {
 		m.id, err = b.ids.bound(d.Name, d.Text, bound.Desc)
 		m.desc, m.described = bound.Desc, true
 		m.desc.PMID = m.id
-		m.feed = b.feed(m)
+		m.feed, m.depth = b.feed(m), bound.Needs().History
 		m.protected = b.isProtected(bound)
 	} else {
 		m.id, err = b.ids.named(d.Name)
@@ -351,19 +366,23 @@ func (b *blueprint) metric(set *derived.Set, d Definition) (*metric, error) {
 	return m, err
 }
 
-// feed returns the feed of the name if that fetches the right operands, else a new one.
+// feed returns the feed for the operands of a metric: that of the service before, if there is one.
 func (b *blueprint) feed(m *metric) *feed {
 	needs := m.derived.Needs()
 	descs := make([]pdu.Desc, len(needs.Operands))
 	for i, id := range needs.Operands {
 		descs[i] = b.operands[id]
 	}
-	if b.before != nil {
-		if old := b.before.find(m.fullName()); old != nil && old.feed != nil && old.feed.serves(needs, descs) {
-			return old.feed
-		}
+	key := operandKey(descs)
+	f := b.feeds[key]
+	if f == nil && b.before != nil {
+		f = b.before.feeds[key]
 	}
-	return newFeed(m.def.Name, needs, descs)
+	if f == nil || !slices.Equal(f.descs, descs) {
+		f = newFeed(descs)
+	}
+	b.feeds[key] = f
+	return f
 }
 
 // secrets finds the operands that belong to agents that show their values to known users only. The

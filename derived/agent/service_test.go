@@ -279,7 +279,7 @@ func TestFeedsOutliveServices(t *testing.T) {
 		{"another expression over the same", "m = up.load * 2", "m = up.load * 3", true},
 		{"another operand", "m = up.load", "m = up.bin", false},
 		{"one more operand", "m = up.bin", "m = up.bin + up.load", false},
-		{"with a history now", "m = up.load", "m = delta(up.load)", false},
+		{"with a history now", "m = up.load", "m = delta(up.load)", true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newSite(t)

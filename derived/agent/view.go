@@ -10,7 +10,7 @@ import (
 
 const (
 	// minStep is how far apart two fetches of a context must be for the later one to be a step of
-	// its history: one pmlogger fetches a metric of two groups twice within a millisecond.
+	// its history: a client may repeat a fetch at once.
 	minStep = 10 * time.Millisecond
 
 	// maxViews bounds how many contexts have a history. Beyond it the one that was idle longest
@@ -57,7 +57,9 @@ type entry struct {
 	metric *metric // nil: none of ours
 	feed   *feed
 	seen   []*sample // those that the context was served from, newest first
+	moved  time.Time // the fetch for which the first of them was new
 	stale  bool      // nothing young enough this time
+	same   bool      // nothing new since the fetch before
 	missed bool      // what was foretold for this fetch did not come
 }
 
@@ -181,24 +183,28 @@ func (e *entry) advance(now time.Time, patience time.Duration, warm bool) {
 	cur := e.feed.newest()
 	e.stale = cur == nil || now.Sub(cur.taken) > patience
 	e.missed = e.stale || len(e.seen) > 0 && cur == e.seen[0] || now.Sub(cur.taken) > missedAge
+	e.same = false
 	if e.stale {
 		return
 	}
-	depth := e.feed.needs.History + 1
+	depth := e.metric.depth + 1
 	switch {
 	case depth == 1:
 		e.seen = append(e.seen[:0], cur)
 	case len(e.seen) == 0 || !cur.continues(e.seen[0]): // new, or pmcd's clock was set
-		e.seen = append(e.seen[:0], cur)
+		e.seen, e.moved = append(e.seen[:0], cur), now
 		if warm {
 			e.warm(cur, depth)
 		}
-	case cur != e.seen[0] && cur.at.Sub(e.seen[0].at) >= minStep:
+	case now.Sub(e.moved) < minStep: // as good as the same fetch
+	case cur.at.After(e.seen[0].at):
 		if len(e.seen) < depth {
 			e.seen = append(e.seen, nil)
 		}
 		copy(e.seen[1:], e.seen)
-		e.seen[0] = cur
+		e.seen[0], e.moved = cur, now
+	default:
+		e.same = true
 	}
 }
 

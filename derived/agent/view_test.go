@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"math"
+	"math/rand/v2"
 	"fmt"
 	"testing"
 	"time"
@@ -43,7 +45,9 @@ func newBench(t *testing.T, c Config, change ...func(*Options)) *bench {
 
 func (b *bench) serve(c Config) {
 	b.tb.Helper()
-	b.agent.service.Store(b.site.serve(c))
+	svc := b.site.serve(c)
+	b.agent.service.Store(svc)
+	b.agent.sampler.deepen(svc)
 }
 
 func (b *bench) metric(name string) *metric { return b.site.metric(name) }
@@ -328,6 +332,47 @@ func TestStaleSamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What has the same operands is computed from the same samples: delta() adds up to what the counter does.
+func TestMetricsWithTheSameOperandsShareSamples(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)", "c = up.count", "cc = up.load"))
+	assert.Same(t, b.metric("c").feed, b.metric("d").feed)
+	assert.NotSame(t, b.metric("c").feed, b.metric("cc").feed)
+	assert.Equal(t, 1, b.metric("c").feed.history, "d needs it")
+	assert.Zero(t, b.metric("cc").feed.history)
+	b.serve(conf("c = up.count"))
+	assert.Zero(t, b.metric("c").feed.history, "nobody does")
+}
+
+// A fetch that finds nothing new has no delta: it would be counted twice.
+func TestDeltasAddUp(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
+	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
+	count, first, sum, repeated := uint64(1000), uint64(0), uint64(0), 0
+	b.sample(count, "c")
+	for i := range 2000 {
+		b.pass(time.Duration(rng.IntN(200)) * ms)
+		count += rng.Uint64N(100)
+		if rng.IntN(3) > 0 { // or the fetch comes too early for its sample
+			b.sample(count, "c")
+		}
+		sets := b.fetch(1, 0, "d", "c")
+		c := sets[1].Values[0].Bits
+		if i == 0 {
+			first = c
+		}
+		if values := sets[0].Values; len(values) > 0 && i > 0 {
+			sum += uint64(math.Float64frombits(values[0].Bits))
+			assert.Equal(t, c-first, sum)
+		} else {
+			assert.Zero(t, sets[0].Code)
+			repeated++
+		}
+		b.pass(minStep)
+	}
+	assert.Positive(t, repeated)
+	assert.EqualValues(t, repeated-1, b.agent.stats.repeated.Load())
 }
 
 // The age of every sample that is served is counted by what the fetch was to its context.
