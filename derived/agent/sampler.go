@@ -183,6 +183,15 @@ func (s *sampler) want(now time.Time, n need, feeds ...*feed) {
 	}
 }
 
+// awaiting reports whether a first sample of any feed is still on its way.
+func (s *sampler) awaiting(feeds []*feed) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(feeds, func(f *feed) bool {
+		return f.newest() == nil && (f.waiting || f.outstanding > 0)
+	})
+}
+
 // send puts what is waiting on free lanes. The last lane is for slow agents alone, unless there is no
 // other.
 func (s *sampler) send(now time.Time) {
