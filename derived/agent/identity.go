@@ -7,11 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
-	"syscall"
 
 	"pmdaderived/pdu"
 )
@@ -87,6 +85,7 @@ func (d *identifiedDesc) desc(id pdu.PMID) (pdu.Desc, error) {
 // agent runs.
 type identities struct {
 	path    string // "": not persistent
+	disk    disk
 	domain  int
 	next    int // number of PMIDs given out, retired ones included
 	metrics map[string]identity
@@ -104,15 +103,20 @@ type identityFile struct {
 // errDamaged says that the state file cannot be used and has been set aside.
 var errDamaged = errors.New("state file set aside")
 
+func newIdentities(path string, domain int) *identities {
+	return &identities{path: path, disk: osDisk{}, domain: domain, metrics: make(map[string]identity)}
+}
+
 // loadIdentities reads the map from a file. It always returns a usable one: when the file is
 // missing an empty one; when it cannot be read, is damaged, of another domain or from another version
 // an empty one too, and an error that wraps errDamaged and says where the file has been put. A file
 // that cannot be put aside is never written over: the map is not persistent then.
 func loadIdentities(path string, domain int) (*identities, error) {
-	ids := &identities{path: path, domain: domain, metrics: make(map[string]identity)}
+	ids := newIdentities(path, domain)
 	if path == "" {
 		return ids, nil
 	}
+	removeLeftovers(path)
 	err := ids.read()
 	var unreadable *fs.PathError
 	switch {
@@ -310,44 +314,9 @@ func (ids *identities) save() error {
 	if err != nil {
 		return fmt.Errorf("identities: %w", err)
 	}
-	if err := replaceFile(ids.path, append(text, '\n')); err != nil {
+	if err := replaceFile(ids.disk, ids.path, append(text, '\n')); err != nil {
 		return fmt.Errorf("identities: %w", err)
 	}
 	ids.dirty = false
 	return nil
-}
-
-// replaceFile gives the file at path another content. Whatever happens, no temporary file stays.
-func replaceFile(path string, text []byte) error {
-	dir := filepath.Dir(path)
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(text)
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return syncDir(dir)
-}
-
-// syncDir makes a rename last. Where directories cannot be opened or synced it does nothing.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil //nolint:nilerr // the file is in place
-	}
-	if err = d.Sync(); errors.Is(err, syscall.EINVAL) {
-		err = nil
-	}
-	return errors.Join(err, d.Close())
 }
