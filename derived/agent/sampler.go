@@ -353,6 +353,7 @@ func (s *sampler) take(l *lane, res *pmapi.Result, now time.Time) {
 	s.refused = ""
 	s.stats.upstreamTook(now.Sub(l.sent))
 	s.charge(l, res, now)
+	s.separate(l, res.Changes)
 	if len(l.feeds) > 0 {
 		made := s.maker.make(res, l.sent, now, l.descs, s.renamed)
 		for _, f := range l.feeds {
@@ -363,6 +364,23 @@ func (s *sampler) take(l *lane, res *pmapi.Result, now time.Time) {
 		s.news(news)
 	}
 	l.echo &^= res.Changes
+}
+
+// separate begins another epoch of samples if agents have gone or have been started again since the last
+// answer. pmcd tells every lane once, with its next answer.
+func (s *sampler) separate(l *lane, change pdu.Change) {
+	change &= pdu.ChangeDropAgent | pdu.ChangeRestartAgent
+	fresh := change &^ l.told
+	l.told &^= change
+	if fresh == 0 {
+		return
+	}
+	s.maker.epoch++
+	for _, other := range s.lanes {
+		if other != l {
+			other.told |= fresh
+		}
+	}
 }
 
 // charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time,

@@ -515,3 +515,23 @@ func TestIdleViewsLetGoOfFormerServices(t *testing.T) {
 	assert.Same(t, s.metric("a"), again.entries[0].metric)
 	assert.Same(t, was, again.entries[1].feed, "its history goes on")
 }
+
+// What an agent counted before it was started again is not compared with what it counts then.
+func TestAgentThatIsStartedAgain(t *testing.T) {
+	for _, function := range []string{"delta", "rate"} {
+		b := newBench(t, conf("d = "+function+"(up.count)"))
+		b.sample(1000, "d")
+		assert.Equal(t, "no value", b.value(1, 0, "d"))
+		b.pass(time.Second)
+		b.sample(1007, "d")
+		assert.Equal(t, "7", b.value(1, 0, "d"))
+		b.pass(time.Second)
+		b.maker.epoch++
+		b.sample(1009, "d")
+		assert.Equal(t, "no value", b.value(1, 0, "d"), "it would be 2")
+		assert.Equal(t, "no value", b.value(2, 0, "d"), "for a new client, too")
+		b.pass(time.Second)
+		b.sample(1014, "d")
+		assert.Equal(t, "5", b.value(1, 0, "d"))
+	}
+}
