@@ -415,16 +415,14 @@ func (b *binder) domains(what scope) []pdu.InDom {
 // that their clients do not find them without a value.
 func (b *binder) prime(ctx context.Context, svc, before *service) {
 	var feeds []*feed
-	b.a.sampler.mu.Lock()
 	for _, m := range svc.metrics {
-		if m.feed == nil || len(m.feed.descs) == 0 || m.feed.newest() != nil {
+		if m.feed == nil || len(m.feed.descs) == 0 {
 			continue
 		}
 		if old := before.find(m.fullName()); old != nil && old.feed != nil && old.feed != m.feed {
 			feeds = append(feeds, m.feed)
 		}
 	}
-	b.a.sampler.mu.Unlock()
 	if len(feeds) == 0 {
 		return
 	}
