@@ -178,25 +178,40 @@ func (ids *identities) rescue() int {
 	return next
 }
 
+// read takes over what the file says.
 func (ids *identities) read() error {
-	info, err := os.Stat(ids.path)
+	f, err := readIdentityFile(ids.path)
 	if err != nil {
 		return err
+	}
+	return ids.adopt(f)
+}
+
+func readIdentityFile(path string) (*identityFile, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
 	}
 	if info.Size() > maxIdentityBytes {
-		return fmt.Errorf("%s: %d bytes are more than %d", ids.path, info.Size(), maxIdentityBytes)
+		return nil, fmt.Errorf("%s: %d bytes are more than %d", path, info.Size(), maxIdentityBytes)
 	}
-	text, err := os.ReadFile(ids.path)
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var f identityFile
 	if err := json.Unmarshal(text, &f); err != nil {
-		return fmt.Errorf("%s: %w", ids.path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if f.Version != identityVersion {
+		return nil, fmt.Errorf("%s: version %d, want %d", path, f.Version, identityVersion)
+	}
+	return &f, nil
+}
+
+// adopt takes over the metrics of a file if they make sense.
+func (ids *identities) adopt(f *identityFile) error {
 	switch {
-	case f.Version != identityVersion:
-		return fmt.Errorf("%s: version %d, want %d", ids.path, f.Version, identityVersion)
 	case f.Domain != ids.domain:
 		return fmt.Errorf("%s: domain %d, want %d", ids.path, f.Domain, ids.domain)
 	case f.Next < 0 || f.Next > maxIdentities:
