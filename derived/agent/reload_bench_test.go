@@ -115,4 +115,3 @@ func cpu(tb testing.TB) time.Duration {
 	}
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
-
