@@ -3,4 +3,4 @@
 package agent
 
 // defaultReloads is fewer with the race detector, which makes them ten times as slow.
-const defaultReloads = 1_000
+const defaultReloads = 500
