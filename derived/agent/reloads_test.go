@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -303,4 +304,35 @@ func TestReloadPrimesNewOperands(t *testing.T) {
 	h.reload(conf("a = up.load + sum(up.bin)"))
 	set := require1(t, h.fetch(id))
 	require.Equal(t, []pdu.Value{pdu.DoubleValue(pdu.NoInst, 20.5)}, set.Values, "code %d", set.Code)
+}
+
+// While a reload looks names up, and until it is done, the instances that are selected now have their values.
+func TestReloadKeepsSelectorsUntilTheSwap(t *testing.T) {
+	up := newUpstream(t)
+	h := start(t, up, conf("a = up.bin[one]", "b = up.load")).bound()
+	a, b := h.id("derived.a"), h.id("derived.b")
+	require.Len(t, h.value(a), 1)
+	require.Len(t, h.value(b), 1)
+	gate := make(chan struct{})
+	up.onRequest(func(_ int, f pdu.Frame) bool {
+		var fetch pdu.HighResFetch
+		if f.Kind == pdu.KindHighResFetch && fetch.Decode(f.Body) == nil && slices.Contains(fetch.PMIDs, countID) {
+			<-gate // the reload waits for the first sample of b
+		}
+		return true
+	})
+	before := h.agent.stats.reloads.Load()
+	c := conf("a = up.bin[two]", "b = up.load + instant(up.count)")
+	h.config.Store(&c)
+	h.agent.Reload()
+	eventually(t, "the new name is known", func() bool {
+		_, ok := h.agent.names.table(binDom).Select("two")
+		return ok
+	})
+	set := require1(t, h.fetch(a))
+	assert.Len(t, set.Values, 1, "code %d", set.Code)
+	close(gate)
+	eventually(t, "configuration read again", func() bool { return h.agent.stats.reloads.Load() > before })
+	now := require1(t, h.value(a))
+	assert.EqualValues(t, -20, now.TypeOr(pdu.Type32).Float64(now.Bits))
 }
