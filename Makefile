@@ -3,6 +3,7 @@
 GO ?= go
 T ?= 30s
 SEED ?= 0
+N ?= 10000
 DESTDIR ?=
 
 # Program that `install` installs: as it is if it is given (make install BINARY=path), else built first.
@@ -57,6 +58,11 @@ conformance: pcp ## compare with libpcp's recorded answers, in process and end t
 .PHONY: oracle
 oracle: pcp ## compare random expressions with libpcp itself for T: make oracle T=10m [SEED=n]
 	$(GO) test -count=1 -v -timeout 0 -run '^TestOracle$$' ./test -args -oracle $(T) -oracle-seed $(SEED)
+
+.PHONY: reloads
+reloads: pcp ## have the definitions read again N times under load, in process and end to end: make reloads N=10000 [SEED=n]
+	$(GO) test -count=1 -v -timeout 0 -run '^TestReloadsUnderLoad$$' ./derived/agent -args -reloads $(N) -reload-seed $(SEED)
+	$(GO) test -count=1 -v -timeout 0 -run '^TestReloads$$' ./test -args -reloads $(N) -reload-seed $(SEED)
 
 .PHONY: unit
 unit: ## run the tests that need no PCP (seconds)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -11,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
 )
 
@@ -53,6 +57,121 @@ func TestOperandsThatAppearLater(t *testing.T) {
 	probe("derived.late", "1 42")
 	listed, _, _ = p.Run(t, "pminfo", "derived")
 	assert.Contains(t, listed, "derived.late\n")
+}
+
+// An agent that goes takes the values of what is computed from its metrics with it, and nothing else; when
+// it comes back, they are there again. What it counted before is not compared with what it counts then.
+// Nobody tells us, and we are not started again.
+func TestOperandsThatGoAndComeBack(t *testing.T) {
+	work := worldReadableDir(t)
+	program, err := build(work)
+	require.NoError(t, err)
+	conf := filepath.Join(work, "derived.conf")
+	require.NoError(t, os.WriteFile(conf, []byte("value = hanging.value + 41\nsteps = delta(hanging.count)\nother = delta(sample.milliseconds)\n"), 0o644))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	agent := filepath.Join(work, "hanging-agent")
+	copyProgram(t, self, agent)
+	p := pmcdtest.Start(t, pmcdtest.Config{
+		Agents: []pmcdtest.Agent{
+			{Name: "derived", Domain: domain, Command: []string{program, "-d", "510", "-c", conf, "--interval", "0"}},
+			{Name: "hanging", Domain: 400, Command: []string{agent}, PMNS: "hanging {\n\tvalue 400:0:0\n\tcount 400:0:1\n}\n"},
+		},
+		Env: []string{hangVariable + "=" + filepath.Join(work, "never")},
+	})
+	pid := func(name string) int {
+		t.Helper()
+		all := p.Processes()
+		i := slices.IndexFunc(all, func(process pmcdtest.Process) bool { return process.Name == name })
+		require.GreaterOrEqual(t, i, 0, "%s is not among %v", name, all)
+		return all[i].Pid
+	}
+	shows := func(want string, command ...string) {
+		t.Helper()
+		var got string
+		require.Eventually(t, func() bool {
+			got, _, _ = p.Run(t, command...)
+			return regexp.MustCompile(want).MatchString(got)
+		}, 20*time.Second, 20*time.Millisecond, "%v: want %s", command, want)
+	}
+	shows(`^derived.value 1 42\n$`, "pmprobe", "-v", "derived.value")
+	before, _, _ := p.Run(t, "pminfo", "-dm", "derived.value", "derived.steps")
+	daemon := pid("pmdaderived")
+
+	conn, err := pmapi.Dial(t.Context(), "unix", p.Socket)
+	require.NoError(t, err)
+	defer conn.Close()
+	found, err := conn.LookupNames(t.Context(), []string{"derived.steps", "derived.other", "hanging.count"})
+	require.NoError(t, err)
+	steps, other, count := found[0].PMID, found[1].PMID, found[2].PMID
+	// fetch returns the only value of a metric, and whether there is one.
+	fetch := func(id pdu.PMID) (float64, bool) {
+		t.Helper()
+		res, err := conn.Fetch(t.Context(), []pdu.PMID{id})
+		require.NoError(t, err)
+		set := res.Sets[0]
+		if len(set.Values) != 1 {
+			require.NotContains(t, []pdu.Code{pdu.ErrPMID, pdu.ErrName, pdu.ErrBadDerive}, set.Code, "%s", id)
+			return 0, false
+		}
+		return set.Values[0].Type.Float64(set.Values[0].Bits), true
+	}
+	has := func(id pdu.PMID) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			v, ok := fetch(id)
+			if ok {
+				require.Positive(t, v, "%s: it only ever counts up", id)
+			}
+			return ok
+		}, 10*time.Second, 20*time.Millisecond, "%s has no value", id)
+	}
+	has(steps)
+	has(other)
+
+	// It is killed and started again before we have asked for it: at most a fetch is without a value.
+	for range 30 { // or it would have counted to less than it did before
+		_, ok := fetch(count)
+		require.True(t, ok)
+	}
+	has(steps)
+	killed := pid("hanging-agent")
+	require.NoError(t, syscall.Kill(killed, syscall.SIGKILL))
+	_, ok := fetch(count) // pmcd notices
+	require.False(t, ok)
+	require.NoError(t, p.Signal(syscall.SIGHUP))
+	require.Eventually(t, func() bool { _, ok := fetch(count); return ok }, 10*time.Second, 10*time.Millisecond)
+	for range 10 {
+		has(steps)
+		has(other)
+	}
+	require.NotEqual(t, killed, pid("hanging-agent"))
+
+	// It is killed for good.
+	require.NoError(t, os.Remove(agent))
+	require.NoError(t, syscall.Kill(pid("hanging-agent"), syscall.SIGKILL))
+	shows(`"steps"\] value "unbound"\n(.*\n)*.*"value"\] value "unbound"`, "pminfo", "-f", "derived.control.definition.state", "derived.value")
+	listed, _, _ := p.Run(t, "pminfo", "derived")
+	assert.NotContains(t, listed, "derived.value")
+	assert.NotContains(t, listed, "derived.steps")
+	assert.Contains(t, listed, "derived.other")
+	now, _, _ := p.Run(t, "pminfo", "-dm", "derived.value", "derived.steps")
+	assert.Equal(t, before, now, "a pmlogger that records it goes on")
+	probed, _, _ := p.Run(t, "pmprobe", "derived.value")
+	assert.Contains(t, probed, "derived.value "+fmt.Sprint(int(pdu.ErrAgain))+" ")
+	has(other)
+
+	// It is installed again.
+	copyProgram(t, self, agent)
+	require.NoError(t, p.Signal(syscall.SIGHUP))
+	shows(`^derived.value 1 42\n$`, "pmprobe", "-v", "derived.value")
+	shows(`derived.value\n`, "pminfo", "derived")
+	for range 10 {
+		has(steps)
+	}
+	now, _, _ = p.Run(t, "pminfo", "-dm", "derived.value", "derived.steps")
+	assert.Equal(t, before, now)
+	assert.Equal(t, daemon, pid("pmdaderived"), "we have run all the time")
 }
 
 // What pmcd's protected agents tell us as a known user of the host is not told to strangers.

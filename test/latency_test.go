@@ -30,7 +30,7 @@ const hangVariable = "PMDADERIVED_TEST_HANG"
 
 func TestMain(m *testing.M) {
 	if file := os.Getenv(hangVariable); file != "" {
-		runAgent(hanging{file})
+		runAgent(&hanging{file: file})
 		return
 	}
 	if file := os.Getenv(hugeVariable); file != "" {
@@ -40,25 +40,38 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hanging is an agent with one metric.
-type hanging struct{ file string }
+// hanging is an agent with two metrics: one that does not change, and how often it has been fetched.
+type hanging struct {
+	file  string
+	count uint64
+}
 
 const hangTime = 4 * time.Second
 
-func (h hanging) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
-	if id.Item() != 0 || id.Cluster() != 0 {
+func (h *hanging) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
+	switch {
+	case id.Cluster() != 0 || id.Item() > 1:
 		return pdu.Desc{}, pdu.ErrPMID
+	case id.Item() == 1:
+		return pdu.Desc{PMID: id, Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter}, nil
 	}
 	return pdu.Desc{PMID: id, Type: pdu.TypeU32, InDom: pdu.NoInDom, Sem: pdu.SemInstant}, nil
 }
 
-func (h hanging) Instances(pmda.Client, pdu.InDom) ([]pdu.Instance, error) { return nil, pdu.ErrInDom }
+func (h *hanging) Instances(pmda.Client, pdu.InDom) ([]pdu.Instance, error) {
+	return nil, pdu.ErrInDom
+}
 
-func (h hanging) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
+func (h *hanging) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	if _, err := os.Stat(h.file); err == nil {
 		time.Sleep(hangTime)
 	}
 	for _, id := range req.PMIDs {
+		if id.Item() == 1 {
+			h.count++
+			w.Numbers(id, pdu.TypeU64, nil, []uint64{h.count})
+			continue
+		}
 		w.Numbers(id, pdu.TypeU32, nil, []uint64{1})
 	}
 	return nil

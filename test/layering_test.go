@@ -55,6 +55,7 @@ var layers = map[string]layer{
 		modules: logging + " " + unixCalls,
 	},
 
+	"derived/agent/reloadtest":               {ours: "pdu", never: pure},
 	"pmda/pmapi/pmapitest":                   {ours: "pdu"},
 	"test":                                   {},
 	"test/pmcdtest":                          {},

@@ -187,7 +187,7 @@ func TestSubCommandUsage(t *testing.T) {
 			out, errs, exit := s.run(c.name, "--help")
 			assert.Equal(t, exitOK, exit)
 			assert.Empty(t, errs)
-			assert.Contains(t, out, "Usage: pmdaderived "+c.name+" [options] "+c.operands+"\n")
+			assert.Contains(t, out, strings.TrimRight("Usage: pmdaderived "+c.name+" [options] "+c.operands, " ")+"\n")
 
 			out, errs, exit = s.run(c.name, "--nosuch")
 			assert.Equal(t, exitUsage, exit)

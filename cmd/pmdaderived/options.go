@@ -52,6 +52,11 @@ type options struct {
 	set pmda.OptionSet
 }
 
+// defaultState is where metric identifiers are remembered.
+func defaultState(conf config.PCPConf) string {
+	return filepath.Join(conf.VarDir, "config", "pmda", "derived.identities")
+}
+
 // parseOptions reads the command line of the daemon. There are options even when there is an error.
 func parseOptions(args []string, conf config.PCPConf, getenv func(string) string) (*options, error) {
 	o := &options{
@@ -63,7 +68,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 		group:      conf.Group,
 		conf:       conf,
 		pmcd:       defaultPMCD(conf, getenv),
-		state:      filepath.Join(conf.VarDir, "config", "pmda", "derived.identities"),
+		state:      defaultState(conf),
 		interval:   defaultInterval,
 		firstFetch: true,
 		poll:       defaultPoll,

@@ -34,6 +34,11 @@ const (
 	// missedGap is likewise, when somebody asks for a metric that is not bound.
 	missedGap = 2 * time.Second
 
+	// primeTime is how long a definition that is served waits for the first sample of its new operands
+	// before it changes over to them.
+	primeTime = 50 * time.Millisecond
+	primePace = time.Millisecond // of looking whether it has come
+
 	// Announcements are tried again after announceRetry, then slower and slower, and not any more
 	// when that has become longer than announceLast: then pmcd is not asking us, or the pmcd that we
 	// sample is another one. The next fetch of any client carries them all the same.
@@ -189,7 +194,7 @@ func (b *binder) session(ctx context.Context, connected func()) error {
 	}
 	b.a.sampler.attach(ctx, &readers, links[:lanes]...)
 
-	if err := b.rebind(ctx, conn); err != nil {
+	if err := b.rebind(ctx, conn, afresh); err != nil {
 		return err
 	}
 	connected() // what cannot even be looked up is tried again ever more slowly
@@ -263,14 +268,14 @@ func (b *binder) follow(ctx context.Context, conn *pmapi.Conn, readers *sync.Wai
 		case <-b.changed:
 			soon.Reset(max(0, rebindGap-time.Since(b.lastBind))) // agents come in crowds
 		case <-soon.C:
-			err = b.rebind(ctx, conn)
+			err = b.rebind(ctx, conn, afresh)
 		case <-b.missed:
 			if b.unbound() && time.Since(b.lastBind) > missedGap {
-				err = b.rebind(ctx, conn)
+				err = b.rebind(ctx, conn, afresh)
 			}
 		case <-poll:
 			if b.doubt.Swap(false) || b.unbound() {
-				err = b.rebind(ctx, conn)
+				err = b.rebind(ctx, conn, afresh)
 			} else {
 				err = b.refreshNames(ctx, conn, b.takeDirty()) // those that could not be had
 			}
@@ -320,9 +325,9 @@ func stopped() *time.Timer {
 func (b *binder) reread(ctx context.Context, conn *pmapi.Conn) error {
 	start := time.Now()
 	b.load()
-	err := b.rebind(ctx, conn)
+	err := b.rebind(ctx, conn, missing)
 	if err != nil { // what is new is served as far as it can be
-		_ = b.rebind(ctx, nil)
+		_ = b.rebind(ctx, nil, missing)
 	}
 	b.a.stats.reloads.Add(1)
 	b.a.stats.reloadTook.Store(int64(time.Since(start)))
@@ -334,25 +339,33 @@ func (b *binder) reread(ctx context.Context, conn *pmapi.Conn) error {
 	return err
 }
 
+// scope is what to ask pmcd for.
+type scope int
+
+const (
+	afresh  scope = iota // everything: pmcd or its agents may be others
+	missing              // what is not known yet: only the definitions are others
+)
+
 // rebind looks up the operands of all definitions and serves what comes of it. Without a connection
 // it makes do with what was looked up last.
-func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn) error {
+func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn, what scope) error {
 	if conn != nil {
-		found, err := LookUp(ctx, conn, b.candidates())
-		if err != nil {
+		if err := b.lookUp(ctx, conn, what); err != nil {
 			return fmt.Errorf("operands: %w", err)
 		}
-		b.catalog, b.operands, b.lastBind = found.names, found.operands, time.Now()
 	}
 	before := b.a.service.Load()
 	svc := b.build(before)
-	b.needed = needsOf(svc)
+	needed := needsOf(svc)
 	if conn != nil {
-		b.takeDirty()
-		if err := b.refreshNames(ctx, conn, slices.Collect(maps.Keys(b.needed))); err != nil {
+		b.needed = needsOf(svc, before) // what is served now goes on until the swap
+		if err := b.refreshNames(ctx, conn, b.domains(what)); err != nil {
 			return err
 		}
+		b.prime(ctx, svc, before)
 	}
+	b.needed = needed
 	b.save() // before anybody is told a PMID
 	b.a.service.Store(svc)
 	b.forgetNames()
@@ -371,6 +384,80 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn) error {
 func (b *binder) tell(change pdu.Change) {
 	b.a.changes.Or(uint32(change))
 	b.untold = true
+}
+
+// lookUp brings the catalog up to date.
+func (b *binder) lookUp(ctx context.Context, conn *pmapi.Conn, what scope) error {
+	wanted := operandNames(b.candidates())
+	unknown := wanted
+	known := &Catalog{}
+	if what == missing && b.catalog != nil {
+		known = &Catalog{b.catalog, b.operands}
+		unknown = slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
+			o, ok := b.catalog[name]
+			return ok && o.code >= 0
+		})
+	}
+	found, err := lookUp(ctx, conn, unknown)
+	if err != nil {
+		return err
+	}
+	found.keep(known, wanted)
+	b.catalog, b.operands = found.names, found.operands
+	if what == afresh {
+		b.lastBind = time.Now()
+	}
+	return nil
+}
+
+// domains are the needed ones whose names are to be asked for.
+func (b *binder) domains(what scope) []pdu.InDom {
+	if what == afresh {
+		b.takeDirty()
+		return slices.Collect(maps.Keys(b.needed))
+	}
+	var unknown []pdu.InDom
+	for d, selectors := range b.needed {
+		table := b.a.names.table(d)
+		ok := b.a.names.domain(d) != nil
+		for name := range selectors {
+			_, selected := table.Select(name)
+			ok = ok && selected
+		}
+		if !ok {
+			unknown = append(unknown, d)
+		}
+	}
+	return unknown
+}
+
+// prime waits, not for long, for first samples of metrics that are served and have other operands now, so
+// that their clients do not find them without a value.
+func (b *binder) prime(ctx context.Context, svc, before *service) {
+	var feeds []*feed
+	for _, m := range svc.metrics {
+		if m.feed == nil || len(m.feed.descs) == 0 {
+			continue
+		}
+		if old := before.find(m.fullName()); old != nil && old.feed != nil && old.feed != m.feed {
+			feeds = append(feeds, m.feed)
+		}
+	}
+	if len(feeds) == 0 {
+		return
+	}
+	b.a.sampler.want(b.a.options.Now(), need{gap: minGap}, feeds...)
+	ctx, cancel := context.WithTimeout(ctx, primeTime)
+	defer cancel()
+	tick := time.NewTicker(primePace)
+	defer tick.Stop()
+	for b.a.sampler.awaiting(feeds) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // candidates are the definitions that may come to be served: the configured ones, and those served now,
@@ -442,12 +529,14 @@ func (b *binder) keepWarm(svc *service) {
 	}
 }
 
-// needsOf gathers the domains whose instance names or members the service needs.
-func needsOf(svc *service) map[pdu.InDom]map[string]bool {
+// needsOf gathers the domains whose instance names or members services need.
+func needsOf(services ...*service) map[pdu.InDom]map[string]bool {
 	var bound []*derived.Metric
-	for _, m := range svc.metrics {
-		if m.derived != nil {
-			bound = append(bound, m.derived)
+	for _, svc := range services {
+		for _, m := range svc.metrics {
+			if m.derived != nil {
+				bound = append(bound, m.derived)
+			}
 		}
 	}
 	return domainsOf(bound)

@@ -47,6 +47,11 @@ func (c catalog) Desc(name string) (pdu.Desc, error) {
 // Names below [Root] are not asked for: pmcd would ask the agent. An error means that the catalog is not
 // known at all; a metric that does not exist is none.
 func LookUp(ctx context.Context, conn *pmapi.Conn, defs []Definition) (*Catalog, error) {
+	return lookUp(ctx, conn, operandNames(defs))
+}
+
+// operandNames are the names to ask pmcd for, sorted.
+func operandNames(defs []Definition) []string {
 	wanted := make(map[string]bool)
 	for _, d := range defs {
 		for name := range d.Names {
@@ -55,7 +60,14 @@ func LookUp(ctx context.Context, conn *pmapi.Conn, defs []Definition) (*Catalog,
 			}
 		}
 	}
-	names := slices.Sorted(maps.Keys(wanted))
+	return slices.Sorted(maps.Keys(wanted))
+}
+
+func lookUp(ctx context.Context, conn *pmapi.Conn, names []string) (*Catalog, error) {
+	c := &Catalog{names: make(catalog, len(names)), operands: make(map[pdu.PMID]pdu.Desc, len(names))}
+	if len(names) == 0 {
+		return c, nil
+	}
 	found, err := conn.LookupNames(ctx, names)
 	if err != nil {
 		return nil, err
@@ -70,7 +82,6 @@ func LookUp(ctx context.Context, conn *pmapi.Conn, defs []Definition) (*Catalog,
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalog{names: make(catalog, len(names)), operands: make(map[pdu.PMID]pdu.Desc, len(ids))}
 	next := 0
 	for i, f := range found {
 		if f.Code < 0 {
@@ -79,12 +90,28 @@ func LookUp(ctx context.Context, conn *pmapi.Conn, defs []Definition) (*Catalog,
 		}
 		d := descs[next]
 		next++
-		c.names[names[i]] = operand{desc: d.Desc, code: d.Code}
-		if d.Code >= 0 {
-			c.operands[d.Desc.PMID] = d.Desc
-		}
+		c.add(names[i], operand{desc: d.Desc, code: d.Code})
 	}
 	return c, nil
+}
+
+func (c *Catalog) add(name string, o operand) {
+	c.names[name] = o
+	if o.code >= 0 {
+		c.operands[o.desc.PMID] = o.desc
+	}
+}
+
+// keep adds what an older catalog knows of wanted names.
+func (c *Catalog) keep(older *Catalog, wanted []string) {
+	for _, name := range wanted {
+		if _, ok := c.names[name]; ok {
+			continue
+		}
+		if o, ok := older.names[name]; ok {
+			c.add(name, o)
+		}
+	}
 }
 
 // Fault is why the agent would not serve a definition.

@@ -7,11 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
-	"syscall"
 
 	"pmdaderived/pdu"
 )
@@ -87,6 +85,7 @@ func (d *identifiedDesc) desc(id pdu.PMID) (pdu.Desc, error) {
 // agent runs.
 type identities struct {
 	path    string // "": not persistent
+	disk    disk
 	domain  int
 	next    int // number of PMIDs given out, retired ones included
 	metrics map[string]identity
@@ -106,17 +105,22 @@ type identityFile struct {
 // errDamaged says that the state file cannot be used and has been set aside.
 var errDamaged = errors.New("state file set aside")
 
+func newIdentities(path string, domain int) *identities {
+	return &identities{
+		path: path, disk: osDisk{}, domain: domain, metrics: make(map[string]identity), files: make(map[string]pdu.Inst),
+	}
+}
+
 // loadIdentities reads the map from a file. It always returns a usable one: when the file is
 // missing an empty one; when it cannot be read, is damaged, of another domain or from another version
 // an empty one too, and an error that wraps errDamaged and says where the file has been put. A file
 // that cannot be put aside is never written over: the map is not persistent then.
 func loadIdentities(path string, domain int) (*identities, error) {
-	ids := &identities{
-		path: path, domain: domain, metrics: make(map[string]identity), files: make(map[string]pdu.Inst),
-	}
+	ids := newIdentities(path, domain)
 	if path == "" {
 		return ids, nil
 	}
+	removeLeftovers(path)
 	err := ids.read()
 	var unreadable *fs.PathError
 	switch {
@@ -178,25 +182,40 @@ func (ids *identities) rescue() int {
 	return next
 }
 
+// read takes over what the file says.
 func (ids *identities) read() error {
-	info, err := os.Stat(ids.path)
+	f, err := readIdentityFile(ids.path)
 	if err != nil {
 		return err
+	}
+	return ids.adopt(f)
+}
+
+func readIdentityFile(path string) (*identityFile, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
 	}
 	if info.Size() > maxIdentityBytes {
-		return fmt.Errorf("%s: %d bytes are more than %d", ids.path, info.Size(), maxIdentityBytes)
+		return nil, fmt.Errorf("%s: %d bytes are more than %d", path, info.Size(), maxIdentityBytes)
 	}
-	text, err := os.ReadFile(ids.path)
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var f identityFile
 	if err := json.Unmarshal(text, &f); err != nil {
-		return fmt.Errorf("%s: %w", ids.path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if f.Version != identityVersion {
+		return nil, fmt.Errorf("%s: version %d, want %d", path, f.Version, identityVersion)
+	}
+	return &f, nil
+}
+
+// adopt takes over the metrics of a file if they make sense.
+func (ids *identities) adopt(f *identityFile) error {
 	switch {
-	case f.Version != identityVersion:
-		return fmt.Errorf("%s: version %d, want %d", ids.path, f.Version, identityVersion)
 	case f.Domain != ids.domain:
 		return fmt.Errorf("%s: domain %d, want %d", ids.path, f.Domain, ids.domain)
 	case f.Next < 0 || f.Next > maxIdentities:
@@ -344,44 +363,9 @@ func (ids *identities) save() error {
 	if err != nil {
 		return fmt.Errorf("identities: %w", err)
 	}
-	if err := replaceFile(ids.path, append(text, '\n')); err != nil {
+	if err := replaceFile(ids.disk, ids.path, append(text, '\n')); err != nil {
 		return fmt.Errorf("identities: %w", err)
 	}
 	ids.dirty = false
 	return nil
-}
-
-// replaceFile gives the file at path another content. Whatever happens, no temporary file stays.
-func replaceFile(path string, text []byte) error {
-	dir := filepath.Dir(path)
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(text)
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return syncDir(dir)
-}
-
-// syncDir makes a rename last. Where directories cannot be opened or synced it does nothing.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil //nolint:nilerr // the file is in place
-	}
-	if err = d.Sync(); errors.Is(err, syscall.EINVAL) {
-		err = nil
-	}
-	return errors.Join(err, d.Close())
 }

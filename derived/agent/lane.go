@@ -20,4 +20,5 @@ type lane struct {
 	agents  []int // domains of slow agents that the fetch is for; nil: of none that is known to be slow
 	sent    time.Time
 	echo    pdu.Change // changes that we have announced and that pmcd has yet to repeat here
+	told    pdu.Change // changes of agents that another lane has been told first
 }

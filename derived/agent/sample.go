@@ -17,6 +17,7 @@ type sample struct {
 	taken   time.Time // by ours: when it was asked for, so that no value is older than it seems
 	arrived time.Time // by ours
 	clock   clockOffset
+	epoch   int // raised when an agent has gone or has been started again
 	values  map[pdu.PMID]*derived.Vector
 	names   *nameStore
 }
@@ -44,11 +45,12 @@ const (
 	clockNoise = 50 * time.Millisecond
 )
 
-// continues reports whether a sample is from the same run of pmcd's clock as an older one, so that the
-// time between them is that between their time stamps.
+// continues reports whether a sample can be compared with an older one: it is from the same run of pmcd's
+// clock, so that the time between them is that between their time stamps, and no agent, which may be the
+// operand's, has begun to count from zero meanwhile. pmcd does not tell which agent that was.
 func (s *sample) continues(old *sample) bool {
 	slack := clockNoise + s.taken.Sub(old.taken).Abs()/maxDrift
-	return s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
+	return s.epoch == old.epoch && s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
 }
 
 // sampleMaker turns results into samples. It remembers the instance sets of the last samples so that
@@ -56,6 +58,7 @@ func (s *sample) continues(old *sample) bool {
 type sampleMaker struct {
 	names    *nameStore
 	start    time.Time // by our clock; the offsets of pmcd's are since then
+	epoch    int       // of the next sample
 	byInDom  map[pdu.InDom]*derived.InstSet
 	byMetric map[pdu.PMID]*derived.InstSet
 	scratch  []pdu.Inst
@@ -73,7 +76,10 @@ func newSampleMaker(names *nameStore, start time.Time) *sampleMaker {
 func (m *sampleMaker) make(
 	res *pmapi.Result, taken, arrived time.Time, descs map[pdu.PMID]pdu.Desc, changed func(pdu.InDom),
 ) *sample {
-	s := &sample{at: res.Time, taken: taken, arrived: arrived, names: m.names, values: make(map[pdu.PMID]*derived.Vector, len(res.Sets))}
+	s := &sample{
+		at: res.Time, taken: taken, arrived: arrived, epoch: m.epoch, names: m.names,
+		values: make(map[pdu.PMID]*derived.Vector, len(res.Sets)),
+	}
 	clock := res.Time.Sub(m.start)
 	s.clock = clockOffset{clock - arrived.Sub(m.start), clock - taken.Sub(m.start)}
 	total := 0

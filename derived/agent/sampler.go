@@ -86,8 +86,12 @@ const unknownSlot = 1 << 30
 func (s *sampler) attach(ctx context.Context, readers *sync.WaitGroup, links ...link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var told pdu.Change
+	if len(s.lanes) > 0 { // pmcd tells a new client also what has changed before, which others have told
+		told = ^pdu.Change(0)
+	}
 	for _, c := range links {
-		l := &lane{link: c, descs: make(map[pdu.PMID]pdu.Desc)}
+		l := &lane{link: c, descs: make(map[pdu.PMID]pdu.Desc), told: told}
 		s.lanes = append(s.lanes, l)
 		readers.Go(func() { s.read(ctx, l) })
 	}
@@ -205,6 +209,15 @@ func (s *sampler) want(now time.Time, n need, feeds ...*feed) {
 	if added {
 		s.send(now)
 	}
+}
+
+// awaiting reports whether a first sample of any feed is still on its way.
+func (s *sampler) awaiting(feeds []*feed) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(feeds, func(f *feed) bool {
+		return f.newest() == nil && (f.waiting || f.outstanding > 0)
+	})
 }
 
 // send puts what is waiting on free lanes. The last lane is for slow agents alone, unless there is no
@@ -397,19 +410,36 @@ func (s *sampler) take(l *lane, res *pmapi.Result, now time.Time) {
 	s.refused = ""
 	s.stats.upstreamTook(now.Sub(l.sent))
 	s.charge(l, res, now)
+	fresh := s.fresh(l, res.Changes)
 	if len(l.feeds) > 0 {
 		made := s.maker.make(res, l.sent, now, l.descs, s.renamed)
 		for _, f := range l.feeds {
 			f.push(made)
 		}
 	}
-	if news := res.Changes &^ l.echo; news != 0 {
-		s.news(news)
+	if fresh != 0 {
+		s.news(fresh)
 	}
-	if res.Changes&l.echo != 0 {
-		s.echoed() // somebody else's change may hide behind ours
+}
+
+// fresh returns which changes a lane's answer tells that no other has told before: pmcd tells each of
+// its clients once, with its next answer. Nor are those news that are our own.
+func (s *sampler) fresh(l *lane, change pdu.Change) pdu.Change {
+	if change&l.echo != 0 {
+		s.echoed() // somebody else's may hide behind ours
 	}
-	l.echo &^= res.Changes
+	fresh := change &^ l.echo &^ l.told
+	l.echo &^= change
+	l.told &^= change
+	for _, other := range s.lanes {
+		if other != l {
+			other.told |= fresh
+		}
+	}
+	if fresh&(pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
+		s.maker.epoch++ // what was counted before says nothing about what is counted now
+	}
+	return fresh
 }
 
 // charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time and

@@ -644,3 +644,34 @@ func TestFeedKeepsAnchors(t *testing.T) {
 		})
 	}
 }
+
+// Samples from before and after the restart of an agent differ in their epoch. pmcd tells each connection;
+// that is still one restart.
+func TestRestartOfAnAgentBeginsAnEpoch(t *testing.T) {
+	u := newUpstream(t)
+	s := newSampling(t, u.address, 3)
+	// both takes two samples at a time, on two connections, and returns their epochs, which are the same
+	// but for the first that is told.
+	both := func() [2]int {
+		t.Helper()
+		release := hold(u)
+		feeds := []*feed{feedOf(loadID), feedOf(countID)}
+		before := len(u.fetched())
+		for i, f := range feeds {
+			s.want(time.Now(), need{gap: minGap}, f)
+			eventually(t, "a fetch", func() bool { return len(u.fetched()) == before+i+1 })
+		}
+		release()
+		s.sampled(feeds...)
+		return [2]int{s.newest(feeds[0]).epoch, s.newest(feeds[1]).epoch}
+	}
+	assert.Equal(t, [2]int{0, 0}, both())
+	u.Announce(pdu.ChangeNames | pdu.ChangeLabels | pdu.ChangeAddAgent)
+	assert.Equal(t, [2]int{0, 0}, both())
+	for epoch := 1; epoch < 4; epoch++ {
+		u.Announce(pdu.ChangeDropAgent | pdu.ChangeRestartAgent)
+		assert.Contains(t, both(), epoch)
+		assert.Equal(t, [2]int{epoch, epoch}, both())
+		assert.Equal(t, [2]int{epoch, epoch}, both())
+	}
+}

@@ -185,6 +185,13 @@ func (u *upstream) fetched() [][]pdu.PMID {
 	return slices.Clone(u.fetches)
 }
 
+// forget drops what fetched lists.
+func (u *upstream) forget() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.fetches = nil
+}
+
 // relay passes frames on until one end has gone or pass is false, and returns how many.
 func relay(n int, from, to net.Conn, pass func(int, pdu.Frame) bool) (passed int) {
 	in := pdu.NewReader(from, pdu.ClientLimit)

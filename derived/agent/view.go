@@ -2,6 +2,8 @@ package agent
 
 import (
 	"hash/maphash"
+	"maps"
+	"slices"
 	"time"
 
 	"pmdaderived/pdu"
@@ -70,6 +72,9 @@ type views struct {
 	entries  int // of all views
 	byKey    map[viewKey]*view
 	ofClient map[pmda.Client]map[viewKey]struct{}
+
+	service *service // the newest that a view has followed
+	behind  []*view  // those that may still hold an older one
 }
 
 func newViews(st *stats) *views {
@@ -101,7 +106,36 @@ func (vs *views) of(s *service, req *pmda.FetchRequest, end func(*view)) *view {
 	}
 	v.used = req.Arrived
 	v.follow(s)
+	vs.release(s)
 	return v
+}
+
+// releases is how many views one fetch makes let go of a service that has been replaced.
+const releases = 32
+
+// release makes views let go of older services, a few at each fetch: one whose context is idle would
+// keep all definitions of its time in memory.
+func (vs *views) release(s *service) {
+	if vs.service != s {
+		vs.service = s
+		vs.behind = slices.AppendSeq(vs.behind[:0], maps.Values(vs.byKey))
+	}
+	for range min(releases, len(vs.behind)) {
+		last := len(vs.behind) - 1
+		if v := vs.behind[last]; v.service != s {
+			v.release()
+		}
+		vs.behind[last] = nil
+		vs.behind = vs.behind[:last]
+	}
+}
+
+// release lets go of the service. The history stays.
+func (v *view) release() {
+	v.service = nil
+	for i := range v.entries {
+		v.entries[i].metric = nil
+	}
 }
 
 func (vs *views) hash(ids []pdu.PMID) uint64 {

@@ -530,3 +530,53 @@ func TestMomentsAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, len(b.agent.moments), maxMoments)
 	assert.Equal(t, "1", b.value(1, 0, "d"))
 }
+
+// A context that does not fetch any more does not keep the definitions of its time in memory.
+func TestIdleViewsLetGoOfFormerServices(t *testing.T) {
+	s := newSite(t)
+	vs := newViews(&stats{})
+	end := func(*view) {}
+	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
+	ids := []pdu.PMID{s.metric("a").id, s.metric("b").id}
+	fetch := func(svc *service, c pmda.Client) *view {
+		return vs.of(svc, &pmda.FetchRequest{Client: c, PMIDs: ids, Profile: &pdu.Profile{}}, end)
+	}
+	const idle = 3 * releases
+	views := make([]*view, idle)
+	for i := range views {
+		views[i] = fetch(old, pmda.Client(i))
+	}
+	was := views[0].entries[1].feed
+	now := s.serve(conf("a = up.load + 1", "b = delta(up.count)"))
+	for range idle/releases + 1 {
+		fetch(now, idle)
+	}
+	for _, v := range views {
+		assert.Nil(t, v.service)
+		assert.Nil(t, v.entries[0].metric)
+	}
+	again := fetch(now, 0)
+	assert.Same(t, now, again.service)
+	assert.Same(t, s.metric("a"), again.entries[0].metric)
+	assert.Same(t, was, again.entries[1].feed, "its history goes on")
+}
+
+// What an agent counted before it was started again is not compared with what it counts then.
+func TestAgentThatIsStartedAgain(t *testing.T) {
+	for _, function := range []string{"delta", "rate"} {
+		b := newBench(t, conf("d = "+function+"(up.count)"))
+		b.sample(1000, "d")
+		assert.Equal(t, "no value", b.value(1, 0, "d"))
+		b.pass(time.Second)
+		b.sample(1007, "d")
+		assert.Equal(t, "7", b.value(1, 0, "d"))
+		b.pass(time.Second)
+		b.maker.epoch++
+		b.sample(1009, "d")
+		assert.Equal(t, "no value", b.value(1, 0, "d"), "it would be 2")
+		assert.Equal(t, "no value", b.value(2, 0, "d"), "for a new client, too")
+		b.pass(time.Second)
+		b.sample(1014, "d")
+		assert.Equal(t, "5", b.value(1, 0, "d"))
+	}
+}

@@ -70,10 +70,12 @@ type session struct {
 	changes pdu.Change
 }
 
-// Serve serves one client until it is gone.
+// Serve serves one client until it is gone, which may be silent meanwhile. It keeps no record of the
+// requests.
 func (c *Collector) Serve(p *Peer) {
 	p.Challenge(0, c.Features)
 	p.Expect(pdu.KindCreds)
+	p.lasting = true
 	s := &session{Collector: c}
 	c.mu.Lock()
 	if c.peers == nil {

@@ -108,6 +108,10 @@ type Peer struct {
 	nc   net.Conn
 	in   *pdu.Reader
 	seen []Request
+
+	// lasting is for a client that may be silent for as long as it likes, and may ask for ever: what it
+	// sends is not noted.
+	lasting bool
 }
 
 // Request is what a client has sent: its kind and the whole PDU.
@@ -153,7 +157,11 @@ func (p *Peer) AnswerFirst() {
 // Next reads the next request; false when the client has closed the connection.
 func (p *Peer) Next() (pdu.Message, bool) {
 	p.tb.Helper()
-	_ = p.nc.SetReadDeadline(time.Now().Add(patience))
+	limit := time.Now().Add(patience)
+	if p.lasting {
+		limit = time.Time{}
+	}
+	_ = p.nc.SetReadDeadline(limit)
 	f, err := p.in.Next()
 	if err != nil {
 		if !gone(err) {
@@ -165,7 +173,9 @@ func (p *Peer) Next() (pdu.Message, bool) {
 	if err != nil {
 		p.failf("peer: %v", err)
 	}
-	p.seen = append(p.seen, Request{f.Kind, whole(f)})
+	if !p.lasting {
+		p.seen = append(p.seen, Request{f.Kind, whole(f)})
+	}
 	return m, true
 }
 

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"pmdaderived/derived/agent"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// runLogRewrite prints rules for pmlogrewrite(1) that make of the former metrics in archives the present
+// ones, where the metadata of a definition has changed.
+func runLogRewrite(_ context.Context, t *tool, operands string, args []string) int {
+	state, file := defaultState(t.conf), ""
+	rest, exit, done := t.parse(operands, args,
+		pmda.Option{
+			Short: 'o', Long: "output", Arg: "FILE", Set: func(arg string) error { file = arg; return nil },
+			Help: "write to FILE, not to standard output",
+		},
+		pmda.Option{
+			Long: "state", Arg: "FILE", Set: func(arg string) error { state = arg; return nil },
+			Help: "take metric identifiers from FILE, which the agent has written",
+		})
+	switch {
+	case done:
+		return exit
+	case len(rest) > 0:
+		return t.misused(fmt.Errorf("unexpected argument %q", rest[0]))
+	}
+	all, err := agent.Successions(state)
+	if err != nil {
+		return t.fail(err)
+	}
+	var text strings.Builder
+	printRules(&text, all)
+	if file != "" {
+		err = os.WriteFile(file, []byte(text.String()), 0o644)
+	} else {
+		_, err = io.WriteString(t.stdout, text.String())
+	}
+	if err != nil {
+		return t.fail(err)
+	}
+	return exitOK
+}
+
+func printRules(w io.Writer, all []agent.Succession) {
+	fmt.Fprintf(w, "# Rules for pmlogrewrite: derived metrics as they were become what they are now.\n")
+	for _, s := range all {
+		for _, was := range s.Former {
+			fmt.Fprintf(w, "\n# %s\n#   was %s\n#   is  %s\n", s.Name, described(was), described(s.Now))
+			if why := impossible(was, s.Now); why != "" {
+				fmt.Fprintf(w, "# %s. Another name for the former metric lets archives be merged:\n# metric %s { name -> %s_%s }\n",
+					why, was.PMID, s.Name, strings.ReplaceAll(was.PMID.String(), ".", "_"))
+				continue
+			}
+			if narrower(was.Type, s.Now.Type) {
+				fmt.Fprintf(w, "# pmlogrewrite gives up where a value does not fit the type %s.\n", s.Now.Type)
+			}
+			fmt.Fprintf(w, "metric %s { %s }\n", was.PMID, strings.Join(clauses(was, s.Now), " "))
+		}
+	}
+}
+
+// described shows a descriptor in one line.
+func described(d pdu.Desc) string {
+	indom, units := "singular", d.Units.String()
+	if d.InDom != pdu.NoInDom {
+		indom = "instances of " + d.InDom.String()
+	}
+	if units == "" {
+		units = "no units"
+	}
+	return fmt.Sprintf("%s: %s, %s, %s, %s", d.PMID, d.Type, d.Sem, units, indom)
+}
+
+// impossible says why values of one metric cannot be those of another; "": they can.
+func impossible(was, now pdu.Desc) string {
+	switch {
+	case was.Type != now.Type && !(was.Type.Numeric() && now.Type.Numeric()):
+		return "Only numbers can be given another type"
+	case (was.Sem == pdu.SemCounter) != (now.Sem == pdu.SemCounter):
+		return "Values of a counter cannot be made of others, nor others of it"
+	case !was.Units.SameDimension(now.Units):
+		return "The dimension of the units is another one"
+	case was.InDom != now.InDom:
+		return "The instances are others"
+	}
+	return ""
+}
+
+// narrower reports whether a type lacks values that another one has.
+func narrower(from, to pdu.Type) bool {
+	fits := map[pdu.Type][]pdu.Type{
+		pdu.Type32:    {pdu.Type64},
+		pdu.TypeU32:   {pdu.Type64, pdu.TypeU64},
+		pdu.Type64:    {},
+		pdu.TypeU64:   {},
+		pdu.TypeFloat: {},
+	}
+	if from == to || to == pdu.TypeFloat || to == pdu.TypeDouble { // at worst they are rounded
+		return false
+	}
+	for _, wide := range fits[from] {
+		if to == wide {
+			return false
+		}
+	}
+	return true
+}
+
+// clauses are what a rule changes.
+func clauses(was, now pdu.Desc) []string {
+	all := []string{"pmid -> " + now.PMID.String()}
+	if was.Type != now.Type {
+		all = append(all, "type -> "+now.Type.String())
+	}
+	if was.Sem != now.Sem {
+		all = append(all, "sem -> "+strings.ToUpper(now.Sem.String()))
+	}
+	if was.Units != now.Units {
+		all = append(all, "units -> "+ruleUnits(now.Units)+" rescale")
+	}
+	return all
+}
+
+// ruleUnits writes units as rules have them: three dimensions, then three scales.
+func ruleUnits(u pdu.Units) string {
+	scale := func(dim int8, words []string, i int) string {
+		switch {
+		case dim == 0:
+			return "0"
+		case i >= 0 && i < len(words):
+			return words[i]
+		}
+		return strconv.Itoa(i)
+	}
+	return fmt.Sprintf("%d,%d,%d,%s,%s,%s", u.Space, u.Time, u.Count,
+		scale(u.Space, []string{"BYTE", "KBYTE", "MBYTE", "GBYTE", "TBYTE", "PBYTE", "EBYTE"}, int(u.SpaceScale)),
+		scale(u.Time, []string{"NSEC", "USEC", "MSEC", "SEC", "MIN", "HOUR"}, int(u.TimeScale)),
+		scale(u.Count, []string{"ONE"}, int(u.CountScale)))
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package agent
+
+const defaultReloads = 10_000

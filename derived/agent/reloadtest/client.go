@@ -1,0 +1,229 @@
+package reloadtest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// Patience is how long a metric may have no sample after its name has come into service.
+const Patience = time.Second
+
+// Client is one client of the agent, with the metrics that it has looked up. It belongs to one
+// goroutine.
+type Client struct {
+	// Young and Begun count the answers that were good only because the metric was new: no sample
+	// yet, and no previous sample yet.
+	Young, Begun int
+
+	// Values counts the metrics that had values.
+	Values int
+
+	site    *Site
+	rand    *rand.Rand
+	entries []entry
+	from    int // generation that the next fetch must not be older than
+}
+
+// entry is a metric as its client knows it.
+type entry struct {
+	name   string
+	slot   int // -1: it shows the generation
+	desc   pdu.Desc
+	valued int // generation of the last value, -1: none
+}
+
+// NewClient makes a client that knows no metric.
+func (s *Site) NewClient(seed uint64) *Client {
+	return &Client{site: s, rand: rand.New(rand.NewPCG(seed, 1))}
+}
+
+// Choose makes the client forget all metrics and returns the full names of those that it wants to know
+// instead: some that exist and some that do not.
+func (c *Client) Choose() []string {
+	c.entries = c.entries[:0]
+	names := []string{full(first)}
+	for i := range slots {
+		if c.rand.IntN(4) > 0 {
+			names = append(names, full(slotName(i)))
+		}
+	}
+	return append(names, full(third), full(second))
+}
+
+// Found tells the client what the agent answers for a name. Names that it does not know, or has no
+// descriptor for at the moment, are left out.
+func (c *Client) Found(name string, desc pdu.Desc) error {
+	e := entry{name: name, slot: -1, desc: desc, valued: -1}
+	for i := range slots {
+		if name == full(slotName(i)) {
+			e.slot = i
+		}
+	}
+	if err := c.site.learn(e); err != nil {
+		return err
+	}
+	c.entries = append(c.entries, e)
+	return nil
+}
+
+// learn notes what a PMID stands for, which must never change, nor may one thing have two PMIDs. In
+// generation 0 it also learns what metadata the forms have.
+func (s *Site) learn(e entry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := e.desc.PMID
+	now := identity{e.name, anonymous(e.desc)}
+	if e.slot >= 0 && s.latest().number == 0 {
+		f := s.file[e.slot].form
+		if known, ok := s.metadata[f]; ok && known != now.desc {
+			return fmt.Errorf("%s: %+v, and another definition of that form has %+v", e.name, now.desc, known)
+		}
+		s.metadata[f] = now.desc
+	}
+	if was, ok := s.names[id]; ok && was != now {
+		return fmt.Errorf("%s is %+v, and was %+v", id, now, was)
+	}
+	if was, ok := s.ids[now]; ok && was != id {
+		return fmt.Errorf("%+v has the identifier %s, and had %s", now, id, was)
+	}
+	s.names[id], s.ids[now] = now, id
+	return nil
+}
+
+func anonymous(d pdu.Desc) pdu.Desc {
+	d.PMID = pdu.NoPMID
+	return d
+}
+
+// IDs returns what to fetch, and notes what is the oldest generation that may be served from now on.
+func (c *Client) IDs() []pdu.PMID {
+	ids := make([]pdu.PMID, len(c.entries))
+	for i, e := range c.entries {
+		ids[i] = e.desc.PMID
+	}
+	c.from = c.site.Served()
+	return ids
+}
+
+// Check says what is wrong with the answer to a fetch of what IDs returned last; nil: nothing.
+func (c *Client) Check(sets []pdu.ValueSet, now time.Time) error {
+	if len(sets) != len(c.entries) {
+		return fmt.Errorf("%d value sets for %d metrics", len(sets), len(c.entries))
+	}
+	number, err := c.number(sets)
+	if err != nil {
+		return err
+	}
+	s := c.site
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.generation(number)
+	switch {
+	case g == nil:
+		return fmt.Errorf("a generation that is not: %d, the newest is %d", number, s.latest().number)
+	case number < c.from:
+		return fmt.Errorf("generation %d is served again, after %d", number, c.from)
+	}
+	s.seen = max(s.seen, number)
+	var wrong []error
+	for i := range sets {
+		e := &c.entries[i]
+		if sets[i].PMID != e.desc.PMID {
+			wrong = append(wrong, fmt.Errorf("%s: value set of %s instead of %s", e.name, sets[i].PMID, e.desc.PMID))
+			continue
+		}
+		if err := c.judge(e, &sets[i], g, now); err != nil {
+			wrong = append(wrong, fmt.Errorf("generation %d: %s: %w", number, e.name, err))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// number finds the generation that a fetch is of.
+func (c *Client) number(sets []pdu.ValueSet) (int, error) {
+	for i := range sets {
+		if e := &c.entries[i]; e.name == full(first) && sets[i].Code >= 0 && len(sets[i].Values) == 1 {
+			return int(number(&sets[i].Values[0], e.desc.Type)), nil
+		}
+	}
+	return 0, errors.New("no value that shows the generation")
+}
+
+// judge says what is wrong with one metric of a fetch. The site is locked.
+func (c *Client) judge(e *entry, set *pdu.ValueSet, g *generation, now time.Time) error {
+	want, count := g.number, 1
+	v := serving{configured: true, served: true}
+	if e.slot >= 0 {
+		v = g.slots[e.slot]
+		d := v.definition
+		if v.served && !c.site.is(d.form, e.desc) {
+			return gone(set, pdu.ErrPMID)
+		}
+		want = e.slot*unit + d.constant
+		if d.form == nested {
+			want += g.number
+		}
+		if d.form == members {
+			count = c.site.operands.Count
+		}
+	}
+	switch {
+	case !v.served && v.configured:
+		return gone(set, pdu.ErrPMID, pdu.ErrBadDerive)
+	case !v.served:
+		return gone(set, pdu.ErrPMID)
+	case set.Code == pdu.ErrAgain && e.slot >= 0 && c.young(v.since, now):
+		c.Young++
+		return nil
+	case set.Code == 0 && len(set.Values) == 0 && v.definition.form == historic && e.slot >= 0 && (e.valued < 0 || e.valued < v.sampled):
+		c.Begun++
+		return nil
+	case set.Code < 0:
+		return fmt.Errorf("%w", set.Code)
+	case len(set.Values) != count:
+		return fmt.Errorf("%d values, want %d", len(set.Values), count)
+	}
+	for i := range set.Values {
+		if got := number(&set.Values[i], e.desc.Type); got != float64(want) {
+			return fmt.Errorf("value %v, want %d", got, want)
+		}
+	}
+	c.Values++
+	e.valued = g.number
+	return nil
+}
+
+// young reports whether a name is so new in service that it need not have a sample yet.
+func (c *Client) young(since int, now time.Time) bool {
+	g := c.site.generation(since)
+	return g != nil && now.Sub(g.made) < Patience
+}
+
+// is reports whether a metric of a form has a descriptor.
+func (s *Site) is(f form, desc pdu.Desc) bool {
+	desc = anonymous(desc)
+	known, ok := s.metadata[f]
+	return ok && known == desc
+}
+
+// gone says what is wrong with the values of a metric that is not served: there must be none.
+func gone(set *pdu.ValueSet, codes ...pdu.Code) error {
+	for _, code := range codes {
+		if set.Code == code {
+			return nil
+		}
+	}
+	if set.Code == 0 && len(set.Values) == 0 {
+		return nil
+	}
+	return fmt.Errorf("it is not served: %d values, code %d", len(set.Values), set.Code)
+}
+
+// number is a value as a number, exact up to 2^53.
+func number(v *pdu.Value, t pdu.Type) float64 {
+	return v.TypeOr(t).Float64(v.Bits)
+}

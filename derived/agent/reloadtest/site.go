@@ -1,0 +1,331 @@
+package reloadtest
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+const (
+	// slots is how many definitions change, beside those that show the generation.
+	slots = 40
+
+	// unit is the distance between the constants of two slots. Generations are less.
+	unit = 100_000
+
+	// kept is how many generations a site remembers: a fetch is never that late.
+	kept = 256
+
+	// brokenShare is how many edits in a hundred make a definition wrong.
+	brokenShare = 5
+)
+
+// Operands are the metrics of a collector that the definitions use.
+type Operands struct {
+	Number string // singular, not a counter, a number; in service all the time
+	Bins   string // likewise, with the instances of a domain
+	Count  int    // how many instances those are
+	Names  []string
+	Text   string // a string: arithmetic with it is wrong
+}
+
+// form is how a definition is written. Forms differ in their metadata, mostly.
+type form int
+
+const (
+	constant form = iota
+	kilobytes
+	counter
+	nested   // uses the definition that shows the generation
+	sampled  // needs a sample
+	members  // has a value for each instance
+	selected // names an instance
+	summed
+	historic // needs a sample before
+	forms
+)
+
+// fault is what is wrong with a definition.
+type fault int
+
+const (
+	none    fault = iota
+	syntax        // cannot be read
+	meaning       // breaks a rule
+	operand       // uses a metric that does not exist
+	absent        // there is no definition
+)
+
+// definition is what the file has, or what is served, for one slot.
+type definition struct {
+	fault    fault
+	form     form
+	constant int
+	instance int // for selected
+	comment  int
+}
+
+// serving is what an agent has to serve for one slot.
+type serving struct {
+	configured bool // the file defines the name
+	served     bool
+	definition definition
+	since      int // generation from which on the name has been in service
+	sampled    int // generation from which on the same operands have been sampled for it
+}
+
+// generation is what an agent has to serve after one edit.
+type generation struct {
+	number int
+	made   time.Time
+	slots  [slots]serving
+}
+
+// Site is a set of definitions under random edits. Its methods may be called by any number of goroutines.
+type Site struct {
+	operands Operands
+
+	mu          sync.Mutex
+	rand        *rand.Rand
+	file        [slots]definition
+	generations []*generation // the last ones; numbers are consecutive
+	seen        int           // the newest generation that a client was served
+	broken      int
+	names       map[pdu.PMID]identity
+	ids         map[identity]pdu.PMID
+	metadata    map[form]pdu.Desc // without PMID
+}
+
+// identity is what a PMID stands for. The descriptor is without PMID.
+type identity struct {
+	name string
+	desc pdu.Desc
+}
+
+// Names of the definitions that show the generation.
+const (
+	first  = "gen.first"
+	second = "gen.second"
+	third  = "gen.third"
+)
+
+func slotName(i int) string { return fmt.Sprintf("slot%d.m", i) }
+
+// NewSite makes a site with all definitions right, in generation 0.
+func NewSite(seed uint64, o Operands) *Site {
+	s := &Site{
+		operands: o, rand: rand.New(rand.NewPCG(seed, 0)),
+		names: make(map[pdu.PMID]identity), ids: make(map[identity]pdu.PMID), metadata: make(map[form]pdu.Desc),
+	}
+	for i := range s.file {
+		s.file[i] = definition{form: form(i) % forms}
+	}
+	s.publish()
+	return s
+}
+
+// Edit changes something and returns the number of the generation.
+func (s *Site) Edit() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range 1 + s.rand.IntN(3) {
+		s.change(&s.file[s.rand.IntN(slots)], s.latest().number+1)
+	}
+	return s.publish()
+}
+
+// change makes one random edit of a definition.
+func (s *Site) change(d *definition, number int) {
+	switch dice := s.rand.IntN(100); {
+	case dice < brokenShare:
+		d.fault = []fault{syntax, meaning, operand}[s.rand.IntN(3)]
+		s.broken++
+	case d.fault == absent || dice < 40:
+		*d = definition{form: form(s.rand.IntN(int(forms))), constant: number, instance: s.rand.IntN(len(s.operands.Names))}
+	case dice < 60:
+		d.fault = absent
+	case dice < 90:
+		d.fault, d.constant = none, number
+		if d.form == selected {
+			d.instance = s.rand.IntN(len(s.operands.Names))
+		}
+	default:
+		d.comment = number
+	}
+}
+
+// publish works out what an agent that reads the file now has to serve.
+func (s *Site) publish() int {
+	g := &generation{made: time.Now()}
+	var before *generation
+	if len(s.generations) > 0 {
+		before = s.latest()
+		g.number = before.number + 1
+		g.slots = before.slots
+	}
+	for i, d := range s.file {
+		g.slots[i].become(d, g.number)
+	}
+	s.generations = append(s.generations, g)
+	if len(s.generations) > kept {
+		s.generations = slices.Delete(s.generations, 0, 1)
+	}
+	return g.number
+}
+
+// become follows the definition in the file.
+func (v *serving) become(d definition, number int) {
+	v.configured = d.fault != absent
+	switch {
+	case d.fault == absent:
+		v.served = false
+	case d.fault == none:
+		if !v.served {
+			v.since = number
+		}
+		if !v.served || v.definition.form != d.form {
+			v.sampled = number
+		}
+		v.served, v.definition = true, d
+	}
+}
+
+func (s *Site) latest() *generation { return s.generations[len(s.generations)-1] }
+
+// generation finds one by its number; nil if it has not been or is long gone.
+func (s *Site) generation(number int) *generation {
+	i := number - s.generations[0].number
+	if i < 0 || i >= len(s.generations) {
+		return nil
+	}
+	return s.generations[i]
+}
+
+// Generation is the number of the newest generation.
+func (s *Site) Generation() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latest().number
+}
+
+// Served is the newest generation that a client was served.
+func (s *Site) Served() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
+}
+
+// Broken is how many edits have made a definition wrong.
+func (s *Site) Broken() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
+}
+
+// IDs is how many different metric identifiers clients have seen.
+func (s *Site) IDs() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.names)
+}
+
+// Lines is what a definition file has now: definitions and comments. Those that show the generation
+// are at both ends.
+func (s *Site) Lines() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	number := s.latest().number
+	lines := []string{fmt.Sprintf("%s = mkconst(%d, type=u32)", first, number), fmt.Sprintf("%s = derived.%s", second, first)}
+	for i, d := range s.file {
+		if d.comment > 0 {
+			lines = append(lines, fmt.Sprintf("# %d", d.comment))
+		}
+		if d.fault != absent {
+			lines = append(lines, slotName(i)+" = "+s.text(i, d))
+		}
+	}
+	return append(lines, fmt.Sprintf("%s = %s * 0 + %d", third, s.operands.Number, number))
+}
+
+func (s *Site) text(i int, d definition) string {
+	value := i*unit + d.constant
+	switch d.fault {
+	case syntax:
+		return fmt.Sprintf("%d +", value)
+	case meaning:
+		return fmt.Sprintf("%s + %d", s.operands.Text, value)
+	case operand:
+		return fmt.Sprintf("reloadtest.nosuch + %d", value)
+	}
+	switch d.form {
+	case constant:
+		return fmt.Sprintf("mkconst(%d, type=u32)", value)
+	case kilobytes:
+		return fmt.Sprintf("mkconst(%d, type=double, units=Kbyte)", value)
+	case counter:
+		return fmt.Sprintf("mkconst(%d, type=u64, semantics=counter, units=count)", value)
+	case nested:
+		return fmt.Sprintf("%s + %d", first, value)
+	case sampled:
+		return fmt.Sprintf("%s * 0 + %d", s.operands.Number, value)
+	case members:
+		return fmt.Sprintf("%s * 0 + %d", s.operands.Bins, value)
+	case selected:
+		return fmt.Sprintf("%s[%s] * 0 + %d", s.operands.Bins, s.operands.Names[d.instance], value)
+	case summed:
+		return fmt.Sprintf("sum(%s) * 0 + %d", s.operands.Bins, value)
+	default:
+		return fmt.Sprintf("delta(%s) * 0 + %d", s.operands.Number, value)
+	}
+}
+
+// Names returns the full names of all metrics that the newest generation serves, sorted.
+func (s *Site) Names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latest().names()
+}
+
+func (g *generation) names() []string {
+	names := []string{full(first), full(second), full(third)}
+	for i, v := range g.slots {
+		if v.served {
+			names = append(names, full(slotName(i)))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// CheckNames says what is wrong with a list of the names that the agent shows, asked for when from was
+// the newest generation that anybody had been served.
+func (s *Site) CheckNames(names []string, from int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sorted := slices.Sorted(slices.Values(names))
+	for _, g := range s.generations {
+		if g.number >= from && slices.Equal(g.names(), sorted) {
+			return nil
+		}
+	}
+	return fmt.Errorf("these names are those of no generation from %d on: %v", from, sorted)
+}
+
+// Metrics returns the identifiers that clients have seen, by name; of a name with several the last one
+// seen.
+func (s *Site) Metrics() map[pdu.PMID]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make(map[pdu.PMID]string, len(s.names))
+	for id := range maps.Keys(s.names) {
+		all[id] = s.names[id].name
+	}
+	return all
+}
+
+func full(name string) string { return "derived." + name }

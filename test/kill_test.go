@@ -1,0 +1,176 @@
+package test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+)
+
+// killed is the daemon beside a pmcd that is the test, to be killed at any moment.
+type killed struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	in      *pdu.Reader
+	out     *pdu.Writer
+	pipes   []*os.File
+	options []string
+}
+
+// start runs the daemon and greets it.
+func (k *killed) start(program string) {
+	k.t.Helper()
+	requests, toAgent, err := os.Pipe()
+	require.NoError(k.t, err)
+	fromAgent, replies, err := os.Pipe()
+	require.NoError(k.t, err)
+	k.cmd = exec.Command(program, k.options...)
+	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = requests, replies, os.Stderr
+	require.NoError(k.t, k.cmd.Start())
+	require.NoError(k.t, requests.Close())
+	require.NoError(k.t, replies.Close())
+	k.pipes = []*os.File{toAgent, fromAgent}
+	k.in, k.out = pdu.NewReader(fromAgent, pdu.AgentLimit), pdu.NewWriter(toAgent)
+	f, err := k.in.Next()
+	require.NoError(k.t, err)
+	require.Equal(k.t, pdu.KindCreds, f.Kind)
+	require.NoError(k.t, k.out.Write(&pdu.Creds{Version: 2, Features: pdu.FeatureAuth}, 1))
+}
+
+// pmid looks a name up; false if the daemon does not know it, or is not there any more.
+func (k *killed) pmid(name string) (pdu.PMID, bool) {
+	if k.out.Write(&pdu.PMNSNames{Names: []string{name}}, 0) != nil {
+		return pdu.NoPMID, false
+	}
+	f, err := k.in.Next()
+	if err != nil {
+		return pdu.NoPMID, false
+	}
+	reply, err := pdu.Decode(f)
+	require.NoError(k.t, err)
+	ids, ok := reply.(*pdu.PMNSIDs)
+	if !ok {
+		return pdu.NoPMID, false
+	}
+	return ids.PMIDs[0], true
+}
+
+// end waits for a daemon that has been killed.
+func (k *killed) end() {
+	k.t.Helper()
+	for _, p := range k.pipes {
+		require.NoError(k.t, p.Close())
+	}
+	require.ErrorContains(k.t, k.cmd.Wait(), "killed")
+}
+
+// Whenever the daemon is killed while it writes down new identities, it serves every metric under the same
+// PMID when it is started again, and leaves no temporary files behind.
+func TestKilledDaemonKeepsIdentities(t *testing.T) {
+	const (
+		kills  = 200
+		least  = 2 * time.Millisecond  // from the first answer to the end
+		most   = 25 * time.Millisecond // likewise
+		looked = 100                   // of the known metrics, after each start
+	)
+	program, err := build(t.TempDir())
+	require.NoError(t, err)
+	me, err := user.Current()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	file, state := filepath.Join(dir, "derived.conf"), filepath.Join(dir, "state", "identities")
+	require.NoError(t, os.Mkdir(filepath.Dir(state), 0o755))
+	k := &killed{t: t, options: []string{
+		"-d", "510", "-c", file, "--pmcd", "unix:" + filepath.Join(dir, "nobody"), "--state", state,
+		"-l", filepath.Join(dir, "derived.log"), "-U", me.Username,
+	}}
+	dice := rand.New(rand.NewPCG(1, 2))
+	var names []string
+	known := make(map[string]pdu.PMID) // as the daemon has said
+	owners := make(map[pdu.PMID]string)
+	check := func(name string) {
+		id, ok := k.pmid("derived." + name)
+		require.True(t, ok, name)
+		if was, told := known[name]; told {
+			require.Equal(t, was, id, name)
+		}
+		require.Contains(t, []string{"", name}, owners[id], "identity %s", id)
+		known[name], owners[id] = id, name
+	}
+	leftovers, writes := 0, 0
+	for round := range kills + 1 {
+		k.start(program)
+		_, ok := k.pmid("derived.control.reload")
+		require.True(t, ok)
+		require.Empty(t, temporary(t, state), "of the daemon that was killed")
+		for range min(looked, len(names)) {
+			check(names[dice.IntN(len(names))])
+		}
+		if round == kills {
+			for _, name := range names {
+				check(name)
+			}
+		}
+		timer := time.AfterFunc(least+time.Duration(dice.Int64N(int64(most-least))), func() { _ = k.cmd.Process.Kill() })
+		for alive := true; alive; {
+			name := fmt.Sprintf("m%d", len(names))
+			names = append(names, name)
+			rewrite(t, file, names)
+			alive = k.cmd.Process.Signal(syscall.SIGHUP) == nil
+			for found := false; alive && !found; {
+				var id pdu.PMID
+				if id, found = k.pmid("derived." + name); found {
+					known[name], owners[id] = id, name
+					writes++
+				} else {
+					_, alive = k.pmid("derived.control.reload")
+				}
+			}
+		}
+		timer.Stop()
+		k.end()
+		leftovers += len(temporary(t, state))
+	}
+	t.Logf("%d kills, %d identities written one by one, %d kills in the middle of a write", kills+1, writes, leftovers)
+	assert.Positive(t, leftovers, "some kills have to hit a write, or this shows nothing")
+	assert.Len(t, owners, len(known))
+	log, err := os.ReadFile(filepath.Join(dir, "derived.log"))
+	require.NoError(t, err)
+	assert.NotContains(t, string(log), "metric identifiers of former runs are not known")
+}
+
+// temporary lists what else is in the folder of the state.
+func temporary(t *testing.T, state string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(state))
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		if e.Name() != filepath.Base(state) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// rewrite puts a file with these definitions in place.
+func rewrite(t *testing.T, file string, names []string) {
+	t.Helper()
+	var text strings.Builder
+	for i, name := range names {
+		fmt.Fprintf(&text, "%s = %d\n", name, i)
+	}
+	require.NoError(t, os.WriteFile(file+".new", []byte(text.String()), 0o644))
+	require.NoError(t, os.Rename(file+".new", file))
+}
