@@ -13,6 +13,9 @@ const (
 	// firstLead is how long before each usual interval an additional sample is asked for.
 	firstLead = 40 * time.Millisecond
 
+	// unsureLead is the lead for a client that has not been foretold rightly often enough.
+	unsureLead = 8 * time.Millisecond
+
 	// maxLead is the longest lead for a client whose fetches come at unsteady times.
 	maxLead = 25 * time.Millisecond
 
@@ -221,9 +224,13 @@ func (f *forecast) note(now time.Time, interval time.Duration) {
 }
 
 // lead is how long before the expected fetch the sample is asked for: longer than usual for a client
-// that came too early lately, since a late fetch of one that keeps to a grid is followed by an early one.
+// that came too early lately, and for one that is not known well.
 func (p *plan) lead() time.Duration {
-	return lead + min(slices.Max(p.early[:]), maxLead-lead, p.typical()/4)
+	early := slices.Max(p.early[:])
+	if p.right < trusted {
+		early = max(early, unsureLead-lead)
+	}
+	return lead + min(early, maxLead-lead, p.typical()/4)
 }
 
 // climb sets the time of the next guess for a context that has fetched once. There are two for each rung,
