@@ -190,19 +190,38 @@ func alike(i, of time.Duration) bool { return (i - of).Abs() <= of/8+lead }
 
 // foretell says when the next fetch is to be expected after one now.
 func (p *plan) foretell(now time.Time) {
-	interval := p.typical()
-	p.pace.next = now.Add(interval)
-	p.grid.next = now.Add(p.phase(interval) + interval)
+	p.pace.next = now.Add(p.typical())
+	period := p.period()
+	p.grid.next = now.Add(p.phase(period) + period)
 	p.expected = p.better().next
 }
 
+// period is the distance of the moments that a client fetches at, if it keeps to a grid and leaves some of
+// them out when it is held up: the median of what each two fetches say. Late ones hardly move it.
+func (p *plan) period() time.Duration {
+	const pairs = remembered * (remembered + 1) / 2
+	var slopes [pairs]time.Duration
+	typical, n := max(p.typical(), 1), 0
+	for i := range p.intervals {
+		var sum, steps time.Duration
+		for _, interval := range p.intervals[i:] {
+			sum += interval
+			steps += max(1, interval.Round(typical)/typical)
+			slopes[n] = sum / steps
+			n++
+		}
+	}
+	slices.Sort(slopes[:n])
+	return slopes[n/2]
+}
+
 // phase is how far the last fetch is from where the fetches before it suggest, by their median.
-func (p *plan) phase(interval time.Duration) time.Duration {
+func (p *plan) phase(period time.Duration) time.Duration {
 	var offsets [remembered + 1]time.Duration // of each fetch from multiples of the interval before now
 	n, before := 1, time.Duration(0)
 	for i := len(p.intervals) - 1; i >= 0; i-- {
-		before += interval - p.intervals[i]
-		before -= before.Round(interval) // a client that was held up leaves moments of its grid out
+		before += period - p.intervals[i]
+		before -= before.Round(period)
 		offsets[n] = before
 		n++
 	}

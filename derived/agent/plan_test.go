@@ -101,6 +101,16 @@ func TestGridGoesOnAfterAStandstill(t *testing.T) {
 	}
 }
 
+// Fetches at the same moment, or by a clock that goes back, are no reason to fall.
+func TestFetchesWithoutAnInterval(t *testing.T) {
+	p := newPlan()
+	now := time.Unix(0, 0)
+	for i := range 50 {
+		p.fetched(now.Add(-time.Duration(i%3)), nil)
+		p.sampled(now)
+	}
+}
+
 // What is not known well is sampled for at other times, too.
 func TestTrust(t *testing.T) {
 	p := newPlan()
