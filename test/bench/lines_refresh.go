@@ -1,0 +1,298 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// What it costs to have new values: sampling the operands, evaluating, serving once. On the other side
+// stands a client of libpcp that fetches the operands and evaluates itself, or pmie.
+
+// refreshCost is the CPU of the agent in ns for each refresh, over n fetches at a period. Fetches that
+// share a sample count once.
+func (a *arena) refreshCost(f *fetcher, defs []definition, n int, period time.Duration) (float64, error) {
+	if _, err := f.do("fetch 3 %d", period.Microseconds()); err != nil { // until our agent foresees them
+		return 0, err
+	}
+	before, err := a.counters()
+	if err != nil {
+		return 0, err
+	}
+	cpu, err := cpuOf(a.derived)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := f.fetch(n, period, f.want); err != nil {
+		return 0, err
+	}
+	later, err := cpuOf(a.derived)
+	if err != nil {
+		return 0, err
+	}
+	after, err := a.counters()
+	if err != nil {
+		return 0, err
+	}
+	refreshes := (after[ctlOperands] - before[ctlOperands]) / float64(operands(defs))
+	if refreshes < float64(n)/2 {
+		return 0, fmt.Errorf("%d fetches, but only %.1f samples", n, refreshes)
+	}
+	return float64(later-cpu) / refreshes, nil
+}
+
+// clientCost is the CPU of a client in ns for each fetch.
+func clientCost(f *fetcher, n int, period time.Duration) (float64, error) {
+	r, err := f.fetch(n, period, f.want)
+	return float64(r.cpu) / float64(n), err
+}
+
+// refreshAgainstClient compares a refresh with a client of libpcp that has the same definitions.
+func (b *bench) refreshAgainstClient(
+	ctx context.Context, what string, defs []definition, want, n int, period time.Duration,
+) (float64, error) {
+	a, err := b.smallArena(ctx)
+	if err != nil {
+		return 0, err
+	}
+	ours, err := a.fetcher(ctx, "", names("derived.", defs), want)
+	if err != nil {
+		return 0, err
+	}
+	defer a.drop(ours.client)
+	file, err := a.derivedFile("client.conf", defs)
+	if err != nil {
+		return 0, err
+	}
+	theirs, err := a.fetcher(ctx, file, names("", defs), want)
+	if err != nil {
+		return 0, err
+	}
+	defer a.drop(theirs.client)
+	p, err := inTurns(b.Time,
+		func() (float64, error) { return a.refreshCost(ours, defs, n, period) },
+		func() (float64, error) { return clientCost(theirs, n, period) })
+	if err != nil {
+		return 0, err
+	}
+	b.note("%s: %.0f µs against %.0f µs of one libpcp client; quartiles of the ratio %.2f to %.2f, %d turns", what,
+		median(p.ours)/1e3, median(p.theirs)/1e3, quantile(p.ratios, 0.25), quantile(p.ratios, 0.75), len(p.ratios))
+	return p.ratio(), nil
+}
+
+func measureRefreshValues(ctx context.Context, b *bench) ([]float64, error) {
+	ten, err := b.refreshAgainstClient(ctx, "10 metrics of 1,000 instances, a+b", sumsOver(same, 1000, 10), 10_000,
+		8, 40*time.Millisecond)
+	if err != nil {
+		return nil, err
+	}
+	hundred, err := b.refreshAgainstClient(ctx, "1 metric of 100,000 instances, a+b",
+		[]definition{over(familyOf(same, 100_000), 1, "sum", exprSum)}, 100_000, 3, 600*time.Millisecond)
+	if err != nil {
+		return nil, err
+	}
+	_, err = b.refreshAgainstClient(ctx, "1 metric of 10,000 instances, rate(a)",
+		[]definition{over(familyOf(same, 10_000), 0, "rate", exprRate)}, 10_000, 8, 40*time.Millisecond)
+	return []float64{ten, hundred}, err
+}
+
+const pmiePeriod = 50 * time.Millisecond
+
+// pmieCost starts pmie with the sums of n scalars and measures its CPU in ns for each evaluation.
+func (a *arena) pmieCost(ctx context.Context, n int) (float64, error) {
+	rules := ""
+	for i, d := range sums(n) {
+		rules += fmt.Sprintf("rule%d = %s;\n", i, d.expr)
+	}
+	file := a.file("pmie.conf")
+	if err := os.WriteFile(file, []byte(rules), 0o644); err != nil {
+		return 0, err
+	}
+	cmd := a.pmcd.Command(ctx, "pmie", "-f", "-t", "50msec", "-h", "unix:"+a.pmcd.Socket, "-c", file, "-l", a.file("pmie.log"))
+	cmd.Stdout, cmd.Stderr = &a.b.log, &a.b.log
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	defer func() {
+		_ = cmd.Process.Kill() // it runs for ever
+		_ = cmd.Wait()         // its status is our signal
+	}()
+	time.Sleep(300*time.Millisecond + 5*pmiePeriod) // it looks the metrics up first
+	started := time.Now()
+	cpu, err := cpuOf(cmd.Process.Pid)
+	if err != nil {
+		return 0, err
+	}
+	time.Sleep(12 * pmiePeriod)
+	later, err := cpuOf(cmd.Process.Pid)
+	if err != nil {
+		return 0, err
+	}
+	cost := float64(later-cpu) / (float64(time.Since(started)) / float64(pmiePeriod))
+	if cost < 1000 {
+		return 0, errors.New("pmie does nothing")
+	}
+	return cost, nil
+}
+
+func measureRefreshScalars(ctx context.Context, b *bench) ([]float64, error) {
+	const n = 1000
+	a, err := b.smallArena(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defs := sums(n)
+	libpcp, err := b.refreshAgainstClient(ctx, "1,000 scalars", defs, n, 8, 40*time.Millisecond)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := a.fetcher(ctx, "", names("derived.", defs), n)
+	if err != nil {
+		return nil, err
+	}
+	defer a.drop(ours.client)
+	p, err := inTurns(b.Time,
+		func() (float64, error) { return a.refreshCost(ours, defs, 8, 40*time.Millisecond) },
+		func() (float64, error) { return a.pmieCost(ctx, n) })
+	if err != nil {
+		return nil, err
+	}
+	b.note("1,000 scalars: %.0f µs against %.0f µs of pmie", median(p.ours)/1e3, median(p.theirs)/1e3)
+	return []float64{libpcp, p.ratio()}, nil
+}
+
+// measureDefinitions fits a power law to the cost of a refresh of all of n definitions.
+func measureDefinitions(ctx context.Context, b *bench) ([]float64, error) {
+	var x []float64
+	var turns []func() (float64, error)
+	for _, n := range []int{100, 700, 4999} {
+		var a *arena
+		var err error
+		if n == 4999 {
+			a, err = b.thousandsArena(ctx)
+		} else {
+			a, err = b.open(ctx, arenaConfig{definitions: sums(n)})
+		}
+		if err != nil {
+			return nil, err
+		}
+		f, err := a.fetcher(ctx, "", scalars("derived", n), n)
+		if err != nil {
+			return nil, err
+		}
+		defer a.drop(f.client)
+		x = append(x, float64(n))
+		turns = append(turns, func() (float64, error) { return a.refreshCost(f, sums(n), 5, 100*time.Millisecond) })
+	}
+	y, err := b.rounds(turns, minRounds)
+	if err != nil {
+		return nil, err
+	}
+	for i := range x {
+		b.note("%5.0f definitions: %7.0f µs, %.0f ns each", x[i], y[i]/1e3, y[i]/x[i])
+	}
+	return []float64{exponent(x, y)}, nil
+}
+
+// rounds takes all turns in order again and again and returns the median of each.
+func (b *bench) rounds(turns []func() (float64, error), least int) ([]float64, error) {
+	all := make([][]float64, len(turns))
+	started := time.Now()
+	for round := 0; round < least || time.Since(started) < b.Time; round++ {
+		for i, turn := range turns {
+			y, err := turn()
+			if err != nil {
+				return nil, err
+			}
+			all[i] = append(all[i], y)
+		}
+	}
+	medians := make([]float64, len(turns))
+	for i, list := range all {
+		medians[i] = median(list)
+	}
+	return medians, nil
+}
+
+// measureInstances fits a power law to the cost of a refresh of a metric over n instances, and compares it
+// with the cost where all lists are the same. The worst counts.
+func measureInstances(ctx context.Context, b *bench) ([]float64, error) {
+	a, err := b.smallArena(ctx)
+	if err != nil {
+		return nil, err
+	}
+	type kind struct{ mode, kind, expr string }
+	kinds := []kind{
+		{same, "sum", exprSum},
+		{same, "rate", exprRate},
+		{shuffled, "sum", exprSum},
+		{missing, "sum", exprSum},
+		{churning, "sum", exprSum},
+		{churning, "rate", exprRate},
+	}
+	costs := make(map[kind][]float64)
+	var x []float64
+	for _, size := range sizes() {
+		x = append(x, float64(size))
+		n, period := 8, 30*time.Millisecond
+		if size == 100_000 {
+			n, period = 2, 700*time.Millisecond
+		}
+		var turns []func() (float64, error)
+		for _, k := range kinds {
+			i := 0
+			if k.kind == "sum" {
+				i = 1
+			}
+			def := over(familyOf(k.mode, size), i, k.kind, k.expr)
+			f, err := a.anyFetcher(ctx, names("derived.", []definition{def}))
+			if err != nil {
+				return nil, err
+			}
+			turns = append(turns, func() (float64, error) { return a.refreshCost(f, []definition{def}, n, period) })
+		}
+		y, err := b.rounds(turns, 2)
+		if err != nil {
+			return nil, err
+		}
+		for i, k := range kinds {
+			costs[k] = append(costs[k], y[i])
+		}
+		a.dropAll()
+	}
+	var worstExponent, worstRatio float64
+	for _, k := range kinds {
+		e := exponent(x, costs[k])
+		last := len(x) - 1
+		ratio := costs[k][last] / costs[kind{same, k.kind, k.expr}][last]
+		worstExponent, worstRatio = max(worstExponent, e), max(worstRatio, ratio)
+		b.note("%-8s %-5s exponent %.2f, %.1f × the same order at 100,000; µs: %.0f", k.mode, k.kind, e, ratio, thousandths(costs[k]))
+	}
+	return []float64{worstExponent, worstRatio}, nil
+}
+
+func thousandths(list []float64) []float64 {
+	all := make([]float64, len(list))
+	for i, x := range list {
+		all[i] = x / 1e3
+	}
+	return all
+}
+
+// anyFetcher is a fetcher of metrics that have not always the same number of values.
+func (a *arena) anyFetcher(ctx context.Context, names []string) (*fetcher, error) {
+	f, err := a.fetcher(ctx, "", names, anyNumber)
+	return f, err
+}
+
+// dropAll ends all clients but the one for the agent's own metrics.
+func (a *arena) dropAll() {
+	for _, c := range a.clients {
+		if c != a.control {
+			c.close()
+		}
+	}
+	a.clients = []*client{a.control}
+}

@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// quantile of a non-empty list, q from 0 to 1.
+func quantile(list []float64, q float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+}
+
+func median(list []float64) float64 { return quantile(list, 0.5) }
+
+// pair is two costs measured in turns.
+type pair struct {
+	ours, theirs, ratios []float64
+}
+
+func (p *pair) ratio() float64 { return median(p.ratios) }
+
+// minRounds is how often each side is measured at least, however short the time.
+const minRounds = 5
+
+// inTurns measures ours and theirs by turns, the one first that was last before, for about the given time. What
+// disturbs the machine for longer than a turn disturbs both, and the median of the ratios leaves out
+// what was shorter.
+func inTurns(budget time.Duration, ours, theirs func() (float64, error)) (pair, error) {
+	return inTurnsLeast(budget, minRounds, ours, theirs)
+}
+
+// inTurnsLeast is inTurns with another number of rounds to be made at least.
+func inTurnsLeast(budget time.Duration, least int, ours, theirs func() (float64, error)) (pair, error) {
+	var p pair
+	started := time.Now()
+	for round := 0; round < least || time.Since(started) < budget; round++ {
+		first, second := ours, theirs
+		if round%2 == 1 {
+			first, second = theirs, ours
+		}
+		x, err := first()
+		if err != nil {
+			return p, err
+		}
+		y, err := second()
+		if err != nil {
+			return p, err
+		}
+		if round%2 == 1 {
+			x, y = y, x
+		}
+		p.ours = append(p.ours, x)
+		p.theirs = append(p.theirs, y)
+		p.ratios = append(p.ratios, x/y)
+	}
+	return p, nil
+}
+
+// repeat measures for about the given time and returns all figures.
+func repeat(budget time.Duration, measure func() (float64, error)) ([]float64, error) {
+	var all []float64
+	started := time.Now()
+	for len(all) < minRounds || time.Since(started) < budget {
+		x, err := measure()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// exponent is the slope of log y over log x by least squares: 1 is linear, 2 quadratic.
+func exponent(x, y []float64) float64 {
+	var mx, my, sxy, sxx float64
+	n := float64(len(x))
+	for i := range x {
+		mx += math.Log(x[i]) / n
+		my += math.Log(y[i]) / n
+	}
+	for i := range x {
+		dx := math.Log(x[i]) - mx
+		sxy += dx * (math.Log(y[i]) - my)
+		sxx += dx * dx
+	}
+	return sxy / sxx
+}
+
+// solve2 returns the a and b for which a·x + b·y comes closest to z, by least squares.
+func solve2(x, y, z []float64) (a, b float64) {
+	var xx, xy, yy, xz, yz float64
+	for i := range z {
+		xx += x[i] * x[i]
+		xy += x[i] * y[i]
+		yy += y[i] * y[i]
+		xz += x[i] * z[i]
+		yz += y[i] * z[i]
+	}
+	det := xx*yy - xy*xy
+	return (xz*yy - yz*xy) / det, (yz*xx - xz*xy) / det
+}
