@@ -56,6 +56,8 @@ var layers = map[string]layer{
 	"test/conformance":                       {ours: "pdu", modules: "github.com/stretchr/testify/assert github.com/stretchr/testify/require"},
 	"test/conformance/cmd/conformance-table": {ours: "test/conformance"},
 	"test/pmcdtest/cmd/private-pmcd":         {ours: "test/pmcdtest"},
+	"test/bench":                             {ours: "config derived pdu test/pmcdtest", modules: unixCalls},
+	"test/bench/cmd/bench":                   {ours: "test/bench"},
 }
 
 // testModules is what tests may import besides what their package may.

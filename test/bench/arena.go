@@ -36,15 +36,19 @@ type arena struct {
 	profiles string // folder that a profiled agent writes to
 	reports  int    // that it was asked for
 
-	derived, bulk, peer, python int // processes
-	all                         []int
+	derived, bulk, peer int // processes
+	python              []int
+	all                 []int // that work for clients of ours: pmcd and the first two
+
+	bindTook time.Duration // from the start of the agent until all definitions were bound
 }
 
 // arenaConfig says what an arena has besides the source of operands.
 type arenaConfig struct {
 	definitions []definition
 	profiled    bool // the agent writes profiles and memory figures when told
-	peers       bool // the C agent and the Python agent
+	peer        bool // the C agent
+	python      bool // the Python agent
 	env         []string
 }
 
@@ -67,6 +71,9 @@ func controlNames() []string {
 
 // bindTimeout is how long the agent may take to look up its operands.
 const bindTimeout = time.Minute
+
+// bindPoll is how often it is asked whether it has.
+const bindPoll = 10 * time.Millisecond
 
 // arena starts one and waits until all definitions are bound.
 func (b *bench) arena(ctx context.Context, c arenaConfig) (a *arena, err error) {
@@ -108,18 +115,19 @@ func (b *bench) arena(ctx context.Context, c arenaConfig) (a *arena, err error) 
 			},
 		},
 	}
-	if c.peers {
-		config.Agents = append(config.Agents,
-			pmcdtest.Agent{
-				Name: "peer", Domain: peerDomain, PMNS: nameSpace("peer", singular, true),
-				Command: []string{b.path("peer"), "-o", "-d", strconv.Itoa(peerDomain), b.path("layout")},
+	if c.peer {
+		config.Agents = append(config.Agents, pmcdtest.Agent{
+			Name: "peer", Domain: peerDomain, PMNS: nameSpace("peer", singular, true),
+			Command: []string{b.path("peer"), "-o", "-d", strconv.Itoa(peerDomain), b.path("layout")},
+		})
+	}
+	if c.python {
+		config.Agents = append(config.Agents, pmcdtest.Agent{
+			Name: "pyder", Domain: pythonDomain, PMNS: nameSpace("pyder", pythonScalars, false),
+			Command: []string{
+				"/usr/bin/python3", b.path("pmda.py"), strconv.Itoa(pythonDomain), strconv.Itoa(pythonScalars), "unix:",
 			},
-			pmcdtest.Agent{
-				Name: "pyder", Domain: pythonDomain, PMNS: nameSpace("pyder", pythonScalars, false),
-				Command: []string{
-					"/usr/bin/python3", b.path("pmda.py"), strconv.Itoa(pythonDomain), strconv.Itoa(pythonScalars), "unix:",
-				},
-			})
+		})
 	}
 	if a.pmcd, err = pmcdtest.Launch(config); err != nil {
 		return a, err
@@ -136,9 +144,7 @@ func (a *arena) findProcesses() {
 		case "peer":
 			a.peer = p.Pid
 		case "python3":
-			if a.python == 0 { // the first; the other one is its sampler
-				a.python = p.Pid
-			}
+			a.python = append(a.python, p.Pid) // the agent, then its sampler
 		case "pmdaderived", "pmdaderived-pro":
 			a.derived = p.Pid
 		}
@@ -161,11 +167,13 @@ func (a *arena) awaitBound(ctx context.Context, n int) (err error) {
 		case err != nil:
 			return err
 		case int(v[ctlBound]) >= n:
-			return nil
+			age, err := ageOf(a.derived)
+			a.bindTook = age
+			return err
 		case v[ctlFailed] > 0 || time.Now().After(deadline):
 			return fmt.Errorf("%v of %d definitions bound after at most %v\n%s", v[ctlBound], n, bindTimeout, a.pmcd.Log())
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(bindPoll)
 	}
 }
 

@@ -123,7 +123,7 @@ func stallDefinitions() []definition {
 	return all
 }
 
-// smallArena has a thousand scalars, metrics over every family, and the other agents.
+// smallArena has a thousand scalars, metrics over every family, and the C agent.
 func (b *bench) smallArena(ctx context.Context) (_ *arena, err error) {
 	if b.small == nil {
 		defs := sums(1000)
@@ -136,7 +136,7 @@ func (b *bench) smallArena(ctx context.Context) (_ *arena, err error) {
 				defs = append(defs, over(f, 1, "sum", exprSum), over(f, 0, "rate", exprRate))
 			}
 		}
-		b.small, err = b.open(ctx, arenaConfig{definitions: unique(defs), peers: true})
+		b.small, err = b.open(ctx, arenaConfig{definitions: unique(defs), peer: true})
 	}
 	return b.small, err
 }

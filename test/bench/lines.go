@@ -84,7 +84,7 @@ func lines() []line {
 			most: []float64{0.01, 0.01}, measure: measureAllocations,
 		},
 		{
-			what:    "for comparison: Python agent, latency of 1; 1,000 metrics / C agent",
+			what:    "for comparison: Python, latency of 1; 1,000 / C; refresh / ours",
 			measure: measurePython,
 		},
 	}

@@ -17,12 +17,15 @@ func (b *bench) libpcpEvaluation(ctx context.Context, a *arena, kind, expr strin
 	if err != nil {
 		return nil, nil, err
 	}
-	evaluating, err := a.fetcher(ctx, file, []string{def.name}, n)
+	evaluating, err := a.fetcher(ctx, file, []string{def.name}, n, keepMemory)
 	if err != nil {
 		return nil, nil, err
 	}
-	plain, err := a.fetcher(ctx, "", metricsOf("bulk", f, def.operands), def.operands*n)
+	plain, err := a.fetcher(ctx, "", metricsOf("bulk", f, def.operands), def.operands*n, keepMemory)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := plain.join(1, 0); err != nil {
 		return nil, nil, err
 	}
 	drop := func() {
@@ -98,13 +101,16 @@ func measureMatch(_ context.Context, b *bench) ([]float64, error) {
 	return []float64{median(p.ours), median(p.theirs)}, nil
 }
 
+// settle is how long after the last client the agent counts as idle: its memory goes back to the kernel meanwhile.
+const settle = 5 * time.Second
+
 func measureIdle(ctx context.Context, b *bench) ([]float64, error) {
 	a, err := b.smallArena(ctx)
 	if err != nil {
 		return nil, err
 	}
 	a.dropAll()
-	time.Sleep(100 * time.Millisecond) // pmcd tells the agents that the clients have gone
+	time.Sleep(settle)
 	cpu, err := cpuOf(a.derived)
 	if err != nil {
 		return nil, err

@@ -181,7 +181,7 @@ func measureAllocations(ctx context.Context, b *bench) (figures []float64, err e
 			return 0, err
 		}
 		defer a.drop(f.client)
-		if _, err := f.fetch(20, period, want); err != nil {
+		if err := f.join(20, period); err != nil {
 			return 0, err
 		}
 		before, err := a.memory()

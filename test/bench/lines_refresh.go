@@ -14,7 +14,7 @@ import (
 // refreshCost is the CPU of the agent in ns for each refresh, over n fetches at a period. Fetches that
 // share a sample count once.
 func (a *arena) refreshCost(f *fetcher, defs []definition, n int, period time.Duration) (float64, error) {
-	if _, err := f.do("fetch 3 %d", period.Microseconds()); err != nil { // until our agent foresees them
+	if err := f.join(3, period); err != nil {
 		return 0, err
 	}
 	before, err := a.counters()
@@ -37,10 +37,10 @@ func (a *arena) refreshCost(f *fetcher, defs []definition, n int, period time.Du
 		return 0, err
 	}
 	refreshes := (after[ctlOperands] - before[ctlOperands]) / float64(operands(defs))
-	if refreshes < float64(n)/2 {
+	if refreshes < 1 {
 		return 0, fmt.Errorf("%d fetches, but only %.1f samples", n, refreshes)
 	}
-	return float64(later-cpu) / refreshes, nil
+	return float64(later-cpu) / refreshes, f.leave()
 }
 
 // clientCost is the CPU of a client in ns for each fetch.
@@ -163,7 +163,30 @@ func measureRefreshScalars(ctx context.Context, b *bench) ([]float64, error) {
 	return []float64{libpcp, p.ratio()}, nil
 }
 
-// measureDefinitions fits a power law to the cost of a refresh of all of n definitions.
+// pace is the period at which n values are sampled each time: the agent does not often repeat a sample that
+// took long.
+func pace(n int) time.Duration {
+	switch {
+	case n < 4000:
+		return 30 * time.Millisecond
+	case n <= 10_000:
+		return 200 * time.Millisecond
+	}
+	return 600 * time.Millisecond
+}
+
+// turn is how many fetches of n values make a turn.
+func turn(n int) int {
+	switch {
+	case n < 4000:
+		return 10
+	case n <= 10_000:
+		return 4
+	}
+	return 2
+}
+
+// measureDefinitions finds how the cost of a refresh of all of n definitions grows with n.
 func measureDefinitions(ctx context.Context, b *bench) ([]float64, error) {
 	var x []float64
 	var turns []func() (float64, error)
@@ -184,7 +207,7 @@ func measureDefinitions(ctx context.Context, b *bench) ([]float64, error) {
 		}
 		defer a.drop(f.client)
 		x = append(x, float64(n))
-		turns = append(turns, func() (float64, error) { return a.refreshCost(f, sums(n), 5, 100*time.Millisecond) })
+		turns = append(turns, func() (float64, error) { return a.refreshCost(f, sums(n), turn(n), pace(n)) })
 	}
 	y, err := b.rounds(turns, minRounds)
 	if err != nil {
@@ -200,6 +223,9 @@ func measureDefinitions(ctx context.Context, b *bench) ([]float64, error) {
 func (b *bench) rounds(turns []func() (float64, error), least int) ([]float64, error) {
 	all := make([][]float64, len(turns))
 	started := time.Now()
+	if b.Time < time.Second {
+		least = 1
+	}
 	for round := 0; round < least || time.Since(started) < b.Time; round++ {
 		for i, turn := range turns {
 			y, err := turn()
@@ -216,7 +242,7 @@ func (b *bench) rounds(turns []func() (float64, error), least int) ([]float64, e
 	return medians, nil
 }
 
-// measureInstances fits a power law to the cost of a refresh of a metric over n instances, and compares it
+// measureInstances finds how the cost of a refresh of a metric over n instances grows with n, and compares it
 // with the cost where all lists are the same. The worst counts.
 func measureInstances(ctx context.Context, b *bench) ([]float64, error) {
 	a, err := b.smallArena(ctx)
@@ -236,10 +262,6 @@ func measureInstances(ctx context.Context, b *bench) ([]float64, error) {
 	var x []float64
 	for _, size := range sizes() {
 		x = append(x, float64(size))
-		n, period := 8, 30*time.Millisecond
-		if size == 100_000 {
-			n, period = 2, 700*time.Millisecond
-		}
 		var turns []func() (float64, error)
 		for _, k := range kinds {
 			i := 0
@@ -251,9 +273,9 @@ func measureInstances(ctx context.Context, b *bench) ([]float64, error) {
 			if err != nil {
 				return nil, err
 			}
-			turns = append(turns, func() (float64, error) { return a.refreshCost(f, []definition{def}, n, period) })
+			turns = append(turns, func() (float64, error) { return a.refreshCost(f, []definition{def}, turn(size), pace(size)) })
 		}
-		y, err := b.rounds(turns, 2)
+		y, err := b.rounds(turns, 3)
 		if err != nil {
 			return nil, err
 		}

@@ -52,8 +52,10 @@ func (c *crowd) together(format string, args ...any) ([]result, error) {
 // cost is the CPU in ns of everything for each round of fetches. The clients connect for it and leave
 // afterwards, so that nothing is done for them while others are measured.
 func (c *crowd) cost(warm, n int) (float64, error) {
-	if _, err := c.together("contexts 1"); err != nil {
-		return 0, err
+	for _, f := range c.clients { // one by one: pmcd's queue of new connections is short
+		if _, err := f.do("contexts 1"); err != nil {
+			return 0, err
+		}
 	}
 	if _, err := c.together("fetch %d %d", warm, c.period.Microseconds()); err != nil {
 		return 0, err
@@ -159,6 +161,9 @@ func measureStall(ctx context.Context, b *bench) ([]float64, error) {
 		return nil, err
 	}
 	defer a.drop(cause)
+	if err := victim.join(1, 0); err != nil {
+		return nil, err
+	}
 	n := max(stallLeast, int(b.Time/stallPeriod))
 	watch := func() ([]float64, error) {
 		r, err := victim.do("longest %d %d", n, stallPeriod.Microseconds())

@@ -72,32 +72,12 @@ func repeat(budget time.Duration, measure func() (float64, error)) ([]float64, e
 	return all, nil
 }
 
-// exponent is the slope of log y over log x by least squares: 1 is linear, 2 quadratic.
+// exponent is the steepest slope of log y over log x between neighbours: 1 is linear, 2 quadratic. A fit
+// through all points would be flattered by the fixed part of a cost, which hides growth at the small ones.
 func exponent(x, y []float64) float64 {
-	var mx, my, sxy, sxx float64
-	n := float64(len(x))
-	for i := range x {
-		mx += math.Log(x[i]) / n
-		my += math.Log(y[i]) / n
+	steepest := math.Inf(-1)
+	for i := 1; i < len(x); i++ {
+		steepest = max(steepest, math.Log(y[i]/y[i-1])/math.Log(x[i]/x[i-1]))
 	}
-	for i := range x {
-		dx := math.Log(x[i]) - mx
-		sxy += dx * (math.Log(y[i]) - my)
-		sxx += dx * dx
-	}
-	return sxy / sxx
-}
-
-// solve2 returns the a and b for which a·x + b·y comes closest to z, by least squares.
-func solve2(x, y, z []float64) (a, b float64) {
-	var xx, xy, yy, xz, yz float64
-	for i := range z {
-		xx += x[i] * x[i]
-		xy += x[i] * y[i]
-		yy += y[i] * y[i]
-		xz += x[i] * z[i]
-		yz += y[i] * z[i]
-	}
-	det := xx*yy - xy*xy
-	return (xz*yy - yz*xy) / det, (yz*xx - xz*xy) / det
+	return steepest
 }

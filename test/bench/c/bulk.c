@@ -134,11 +134,11 @@ prepare(struct metric *m)
 	}
 }
 
-/* value is that of instance i of a metric; deltas are never 0 and differ between instances. */
+/* value is that of an instance of a metric; deltas are never 0 and differ between instances. */
 static unsigned long long
-value(const struct metric *m, unsigned i)
+value(const struct metric *m, unsigned inst)
 {
-	return (unsigned long long)i * 16 + m->item + 3 + tick * (i % 64 + m->item % 8 + 1);
+	return (unsigned long long)inst * 16 + m->item + 3 + tick * (inst % 64 + m->item % 8 + 1);
 }
 
 static void
@@ -147,7 +147,7 @@ fill(struct metric *m)
 	unsigned n = m->set->numval, from = base(m->family), i;
 
 	for (i = 0; i < n; i++) {
-		unsigned long long v = value(m, m->order ? m->order[i] : i);
+		unsigned long long v = value(m, m->order ? m->order[i] : from + i);
 
 		memcpy(m->blocks + i * BLOCK + PM_VAL_HDR_SIZE, &v, sizeof(v));
 	}

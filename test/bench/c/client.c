@@ -9,6 +9,8 @@
  *	contexts COUNT        fetch in COUNT contexts, one after the other, instead of in one; 0 closes all
  *	fetch COUNT PERIOD    fetch COUNT times: at every multiple of PERIOD microseconds on the clock, 0:
  *	                      without a pause
+ *	watch PID COUNT       fetch without a pause; what is reported is the CPU time of process PID for
+ *	                      each fetch, median and so on, and quarter, of which a quarter are less
  *	lookup COUNT          look the names up one by one, COUNT times in all
  *	traverse NAME COUNT PERIOD	walk through the metrics below NAME
  *	longest COUNT PERIOD  fetch without a pause; the longest fetch of each of COUNT periods, one a line
@@ -107,8 +109,8 @@ end(void)
 	qsort(took, ntook, sizeof(*took), ascending);
 	printf("ok cpu=%lld n=%d values=%lld errors=%lld code=%d", cpu, ntook, values, errors, lasterror);
 	if (ntook > 0)
-		printf(" wall=%lld median=%lld least=%lld p99=%lld most=%lld", sum, took[ntook / 2], took[0],
-			took[(ntook * 99LL) / 100], took[ntook - 1]);
+		printf(" wall=%lld median=%lld least=%lld quarter=%lld p99=%lld most=%lld", sum, took[ntook / 2],
+			took[0], took[ntook / 4], took[(ntook * 99LL) / 100], took[ntook - 1]);
 	printf("\n");
 }
 
@@ -226,6 +228,31 @@ fetch_often(int n, ns period)
 		pause_until_due(period);
 		if ((sts = fetch()) < 0)
 			return sts;
+	}
+	return 0;
+}
+
+static int
+watch(pid_t pid, int n)
+{
+	clockid_t clock;
+	ns before;
+	int sts;
+
+	if (clock_getcpuclockid(pid, &clock) != 0)
+		return -ESRCH;
+	begin();
+	before = clock_ns(clock);
+	for (; n > 0; n--) {
+		int done = ntook;
+		ns after;
+
+		if ((sts = fetch()) < 0)
+			return sts;
+		after = clock_ns(clock);
+		ntook = done;
+		note(after - before);
+		before = after;
 	}
 	return 0;
 }
@@ -393,6 +420,8 @@ obey(char *line)
 		begin(), sts = open_contexts(a);
 	else if (sscanf(line, "fetch %lld %lld", &a, &b) == 2)
 		sts = fetch_often(a, b * 1000);
+	else if (sscanf(line, "watch %lld %lld", &a, &b) == 2)
+		sts = watch(a, b);
 	else if (sscanf(line, "lookup %lld", &a) == 1)
 		sts = lookup(a);
 	else if (sscanf(line, "traverse %255s %lld %lld", name, &a, &b) == 3)
