@@ -86,6 +86,14 @@ func (b *bench) note(format string, args ...any) {
 	b.notes = append(b.notes, fmt.Sprintf(format, args...))
 }
 
+// few is how many turns are made at least where a turn takes seconds.
+func (b *bench) few() int {
+	if b.Time < time.Second {
+		return 1
+	}
+	return 3
+}
+
 // open starts an arena that lives until the end of the run.
 func (b *bench) open(ctx context.Context, c arenaConfig) (*arena, error) {
 	a, err := b.arena(ctx, c)
@@ -96,7 +104,7 @@ func (b *bench) open(ctx context.Context, c arenaConfig) (*arena, error) {
 	return a, nil
 }
 
-// Families by mode and size.
+// familyOf finds a family.
 func familyOf(mode string, size int) family {
 	for _, f := range families() {
 		if f.mode == mode && f.size == size {
@@ -106,7 +114,7 @@ func familyOf(mode string, size int) family {
 	return family{}
 }
 
-// Definitions that several lines use.
+// sumsOver is n sums over a family.
 func sumsOver(mode string, size, n int) []definition {
 	var all []definition
 	for i := range n {
@@ -115,6 +123,7 @@ func sumsOver(mode string, size, n int) []definition {
 	return all
 }
 
+// stallDefinitions is the refresh that others wait for: 100,000 values.
 func stallDefinitions() []definition {
 	var all []definition
 	for i := range stallParts {

@@ -33,6 +33,7 @@ func TestExponentIsTheSteepestSlope(t *testing.T) {
 func TestQuantile(t *testing.T) {
 	list := []float64{9, 1, 5, 3, 7}
 	assert.Equal(t, 5.0, median(list))
+	assert.Equal(t, 4.0, median(list[1:]))
 	assert.Equal(t, 1.0, quantile(list, 0))
 	assert.Equal(t, 9.0, quantile(list, 0.99))
 	assert.Equal(t, []float64{9, 1, 5, 3, 7}, list, "the list stays as it was")

@@ -115,7 +115,7 @@ func (b *bench) wholeSystem(ctx context.Context, defs []definition, want int) ([
 			return nil, err
 		}
 		// With contexts of its own the client binds its metrics again; that is not counted.
-		p, err := inTurnsLeast(b.Time, 2,
+		p, err := inTurnsLeast(b.Time, b.few(),
 			func() (float64, error) { return ours.cost(4, 4) },
 			func() (float64, error) { return theirs.cost(2, 4) })
 		ours.close()

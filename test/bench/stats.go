@@ -12,7 +12,12 @@ func quantile(list []float64, q float64) float64 {
 	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
 }
 
-func median(list []float64) float64 { return quantile(list, 0.5) }
+// median is the mean of the two in the middle where the length is even.
+func median(list []float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
 
 // pair is two costs measured in turns.
 type pair struct {

@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	o := bench.Options{Out: os.Stdout, Progress: os.Stderr} //nolint:forbidigo // the table is for people
+	o := bench.Options{Out: os.Stdout, Progress: os.Stderr}
 	var quick, strict bool
 	flag.DurationVar(&o.Time, "t", 5*time.Second, "how long each comparison is repeated")
 	flag.BoolVar(&quick, "quick", false, "as short as makes sense: a minute or two in all")
