@@ -177,6 +177,33 @@ func (a *arena) awaitBound(ctx context.Context, n int) (err error) {
 	}
 }
 
+// settle lets happen what happens once after a start: pmcd tells each of the agent's connections with its first
+// answer that there are new agents, and the agent looks its operands up again a second later.
+func (a *arena) settle(ctx context.Context, defs []definition) error {
+	c, err := a.newClient(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer a.drop(c)
+	if _, err := c.names(names("derived.", defs[:min(len(defs), 16)])); err != nil { // at once, so on all connections
+		return err
+	}
+	const gap, quiet = 1300 * time.Millisecond, 200 * time.Millisecond
+	time.Sleep(gap)
+	for range 50 {
+		before, err := cpuOf(a.derived)
+		if err != nil {
+			return err
+		}
+		time.Sleep(quiet)
+		after, err := cpuOf(a.derived)
+		if err != nil || after-before < quiet/100 {
+			return err
+		}
+	}
+	return errors.New("the agent does not come to rest")
+}
+
 // counters are the agent's own metrics, in the order of controlNames.
 func (a *arena) counters() ([]float64, error) {
 	r, err := a.control.do("values")

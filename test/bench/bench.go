@@ -101,7 +101,7 @@ func (b *bench) open(ctx context.Context, c arenaConfig) (*arena, error) {
 		return nil, err
 	}
 	b.opened = append(b.opened, a)
-	return a, nil
+	return a, a.settle(ctx, c.definitions)
 }
 
 // familyOf finds a family.

@@ -111,15 +111,27 @@ func measureIdle(ctx context.Context, b *bench) ([]float64, error) {
 	}
 	a.dropAll()
 	time.Sleep(settle)
-	cpu, err := cpuOf(a.derived)
-	if err != nil {
-		return nil, err
+	n := 10
+	if b.Time < time.Second {
+		n = 2
 	}
-	started := time.Now()
-	time.Sleep(max(b.Time, 2*time.Second))
-	later, err := cpuOf(a.derived)
-	if err != nil {
-		return nil, err
+	var each []float64 // ms for each second
+	sum := 0.0
+	for range n {
+		cpu, err := cpuOf(a.derived)
+		if err != nil {
+			return nil, err
+		}
+		started := time.Now()
+		time.Sleep(time.Second)
+		later, err := cpuOf(a.derived)
+		if err != nil {
+			return nil, err
+		}
+		ms := float64(later-cpu) / 1e6 / time.Since(started).Seconds()
+		each = append(each, ms)
+		sum += ms / float64(n)
 	}
-	return []float64{float64(later-cpu) / 1e6 / time.Since(started).Seconds()}, nil
+	b.note("ms in each second: %.3f", each)
+	return []float64{sum}, nil
 }

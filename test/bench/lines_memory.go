@@ -175,6 +175,9 @@ func measureAllocations(ctx context.Context, b *bench) (figures []float64, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, a.close()) }()
+	if err := a.settle(ctx, defs); err != nil {
+		return nil, err
+	}
 	count := func(defs []definition, want int) (float64, error) {
 		const n, period = 20, 40 * time.Millisecond
 		f, err := a.fetcher(ctx, "", names("derived.", defs), want)

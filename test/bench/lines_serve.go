@@ -177,6 +177,9 @@ func measurePython(ctx context.Context, b *bench) (figures []float64, err error)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, a.close()) }()
+	if err := a.settle(ctx, sums(n)); err != nil {
+		return nil, err
+	}
 	for _, n := range []int{1, n} {
 		ratio, err := b.compareLatency(ctx, a, fmt.Sprintf("%d metrics, Python", n), scalars("pyder", n), scalars("peer", n), n, 0)
 		if err != nil {

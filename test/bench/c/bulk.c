@@ -172,6 +172,7 @@ fast_fetch(int n, pmID *pmids, pmResult **reply, pmdaExt *ext)
 		room = n;
 	}
 	tick++;
+	memset(&result->timestamp, 0, sizeof(result->timestamp));	/* pmcd would take it for announcements */
 	result->numpmid = n;
 	for (i = 0; i < n; i++) {
 		struct metric *m = find(pmids[i]);
