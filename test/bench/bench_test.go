@@ -113,7 +113,7 @@ func TestLines(t *testing.T) {
 			assert.NotNil(t, l.measure)
 			assert.Less(t, len([]rune(l.what)), widthWhat)
 			assert.Less(t, len([]rune(l.target)), widthTarget)
-			assert.LessOrEqual(t, len([]rune(l.limit)), widthLimit)
+			assert.Less(t, len([]rune(l.limit)), widthLimit)
 			assert.Equal(t, len(l.most) > 0, l.target != "")
 		})
 	}

@@ -166,9 +166,6 @@ func (r *result) check(want int) error {
 	return nil
 }
 
-// pid is the client's process.
-func (c *client) pid() int { return c.cmd.Process.Pid }
-
 // close ends the client and waits for it.
 func (c *client) close() {
 	if c.in == nil {

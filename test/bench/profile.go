@@ -12,18 +12,18 @@ import (
 
 // load is what a client does while the agent is profiled.
 type load struct {
-	what   string
-	defs   []definition
-	values int
-	period time.Duration
+	name, what string
+	defs       []definition
+	values     int
+	period     time.Duration
 }
 
-func loads() map[string]load {
-	return map[string]load{
-		"few":       {"10 singular metrics every 20 ms", sums(10), 10, 20 * time.Millisecond},
-		"scalars":   {"1,000 singular metrics every 40 ms", sums(1000), 1000, 40 * time.Millisecond},
-		"instances": {"10 metrics of 1,000 instances every 40 ms", sumsOver(same, 1000, 10), 10_000, 40 * time.Millisecond},
-		"hot":       {"10 singular metrics without a pause", sums(10), 10, 0},
+func loads() []load {
+	return []load{
+		{"few", "10 singular metrics every 20 ms", sums(10), 10, 20 * time.Millisecond},
+		{"hot", "10 singular metrics without a pause", sums(10), 10, 0},
+		{"scalars", "1,000 singular metrics every 40 ms", sums(1000), 1000, 40 * time.Millisecond},
+		{"instances", "10 metrics of 1,000 instances every 40 ms", sumsOver(same, 1000, 10), 10_000, 40 * time.Millisecond},
 	}
 }
 
@@ -38,9 +38,9 @@ func Profile(ctx context.Context, o Options, dir string) (err error) {
 	if err := b.prepare(); err != nil {
 		return err
 	}
-	for name, l := range loads() {
-		if err := b.profile(ctx, filepath.Join(dir, name), l); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+	for _, l := range loads() {
+		if err := b.profile(ctx, filepath.Join(dir, l.name), l); err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
 		}
 	}
 	return nil
