@@ -146,19 +146,35 @@ func (a *arena) pmieCost(ctx context.Context, n int) (float64, error) {
 		later, err := cpuOf(cmd.Process.Pid)
 		return float64(later-cpu) / (float64(time.Since(started)) / float64(pmiePeriod)), err
 	}
-	// It looks the metrics up first, which takes much more CPU and no one knows how long.
+	// It looks the metrics up first, which takes much more CPU and no one knows how long. Then it fetches.
+	c, err := a.newClient(ctx, "")
+	if err != nil {
+		return 0, err
+	}
+	defer a.drop(c)
+	if _, err := c.names([]string{"pmcd.pdu_in.highres_fetch", "pmcd.pdu_in.fetch"}); err != nil {
+		return 0, err
+	}
 	last := math.Inf(1)
 	for range 100 {
-		cost, err := perPeriod(4)
+		if _, err := perPeriod(4); err != nil {
+			return 0, err
+		}
+		r, err := c.do("values")
 		if err != nil {
 			return 0, err
 		}
-		if cost > 1000 && math.Abs(cost-last) < last/10 {
+		fetches, err := numbers(r.lines)
+		if err != nil || len(fetches) != 2 {
+			return 0, fmt.Errorf("fetches of pmcd: %q", r.lines)
+		}
+		now := fetches[0] + fetches[1]
+		if now-last > 3 { // 4 of pmie, one is ours
 			return perPeriod(12)
 		}
-		last = cost
+		last = now
 	}
-	return 0, errors.New("pmie does not come to a steady state")
+	return 0, errors.New("pmie does not fetch")
 }
 
 func measureRefreshScalars(ctx context.Context, b *bench) ([]float64, error) {
