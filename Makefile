@@ -73,6 +73,7 @@ check: ## look at the source: format, vet, staticcheck, layers, shell syntax, go
 	@unformatted=$$($(GO) tool gofumpt -l .); [ -z "$$unformatted" ] || \
 		{ echo "not formatted (go tool gofumpt -w): $$unformatted"; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet -tags profile ./cmd/pmdaderived
 	$(GO) tool staticcheck ./...
 	$(GO) test -run '^TestLayering' ./test
 	@for script in $(SCRIPTS); do sh -n $$script || exit 1; done
@@ -94,9 +95,50 @@ fuzz: ## run every fuzz target for T each: make fuzz T=30s
 		done; \
 	done
 
+# What the benchmark measures and is measured with.
+BENCH_PROGRAMS = bin/bench/bulk bin/bench/client bin/bench/pmda.py bin/bench/pmdaderived bin/bench/pmdaderived-profiled
+BENCH_CFLAGS = -O2 -Wall -Wextra
+
+bin/bench/bulk: test/bench/c/bulk.c
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_CFLAGS) -o $@ $< -lpcp_pmda -lpcp
+
+bin/bench/client: test/bench/c/client.c
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_CFLAGS) -o $@ $< -lpcp
+
+bin/bench/pmda.py: test/bench/pmda.py
+	@mkdir -p $(@D)
+	@cp $< $@
+
+bin/bench/pmdaderived: FORCE
+	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/pmdaderived
+
+bin/bench/pmdaderived-profiled: FORCE
+	@CGO_ENABLED=0 $(GO) build -trimpath -tags profile -o $@ ./cmd/pmdaderived
+
+bin/bench/bench: FORCE
+	@$(GO) build -trimpath -o $@ ./test/bench/cmd/bench
+
+.PHONY: bench-programs
+bench-programs: # in a make of its own: it may not look for a compiler before that is installed
+	@scripts/install-pcp -bench
+	@$(MAKE) -s --no-print-directory $(BENCH_PROGRAMS) bin/bench/bench
+
+# A T that is given is the time for each comparison.
+BENCH_TIME = $(if $(filter file,$(origin T)),,-t $(T))
+
 .PHONY: bench
-bench: ## run every benchmark
-	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)
+bench: bench-programs ## measure beside C, libpcp, pmie and Python: make bench [T=5s] [BENCHFLAGS='-quick -strict -v']
+	@bin/bench/bench $(BENCH_TIME) $(BENCHFLAGS) bin/bench
+
+.PHONY: bench-go
+bench-go: ## run every Go benchmark; with BENCHFLAGS=-count=10 the output is for benchstat
+	$(strip $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS)) $(PACKAGES)
+
+.PHONY: profile
+profile: bench-programs ## profile the agent under load into bin/profile: make profile [T=5s]
+	@bin/bench/bench $(BENCH_TIME) -profile bin/profile bin/bench
 
 # T stands for something else unless it is given here.
 .PHONY: bench-fresh

@@ -64,6 +64,8 @@ var layers = map[string]layer{
 	"test/freshbench":                        {ours: "pdu pmda pmda/pmapi test/pmcdtest"},
 	"test/freshbench/cmd/fresh-bench":        {ours: "test/freshbench"},
 	"test/pmcdtest/cmd/private-pmcd":         {ours: "test/pmcdtest"},
+	"test/bench":                             {ours: "config derived pdu test/pmcdtest", modules: unixCalls},
+	"test/bench/cmd/bench":                   {ours: "test/bench"},
 }
 
 // testModules is what tests may import besides what their package may.

@@ -1,9 +1,9 @@
 package agent
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
-	"fmt"
 	"testing"
 	"time"
 
