@@ -22,13 +22,10 @@ func Stdio() (in io.ReadCloser, out io.WriteCloser, err error) {
 		return nil, nil, err
 	}
 	if out, err = takeOver(unix.Stdout, "pipe to pmcd", unix.O_RDONLY); err != nil {
-		in.Close()
-		return nil, nil, err
+		return nil, nil, errors.Join(err, in.Close())
 	}
 	if err := plug(); err != nil {
-		in.Close()
-		out.Close()
-		return nil, nil, err
+		return nil, nil, errors.Join(err, in.Close(), out.Close())
 	}
 	return in, out, nil
 }

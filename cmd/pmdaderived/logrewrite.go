@@ -82,7 +82,7 @@ func described(d pdu.Desc) string {
 // impossible says why values of one metric cannot be those of another; "": they can.
 func impossible(was, now pdu.Desc) string {
 	switch {
-	case was.Type != now.Type && !(was.Type.Numeric() && now.Type.Numeric()):
+	case was.Type != now.Type && (!was.Type.Numeric() || !now.Type.Numeric()):
 		return "Only numbers can be given another type"
 	case (was.Sem == pdu.SemCounter) != (now.Sem == pdu.SemCounter):
 		return "Values of a counter cannot be made of others, nor others of it"

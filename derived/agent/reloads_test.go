@@ -24,7 +24,6 @@ import (
 	"pmdaderived/pmda/pmdatest"
 )
 
-//nolint:gochecknoglobals // flags
 var (
 	reloadCount = flag.Int("reloads", defaultReloads, "how often TestReloadsUnderLoad has the configuration read again")
 	reloadSeed  = flag.Uint64("reload-seed", 1, "what its edits begin with")

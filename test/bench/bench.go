@@ -114,11 +114,11 @@ func familyOf(mode string, size int) family {
 	return family{}
 }
 
-// sumsOver is n sums over a family.
-func sumsOver(mode string, size, n int) []definition {
+// sumsOver is n sums over a family in the same order.
+func sumsOver(size, n int) []definition {
 	var all []definition
 	for i := range n {
-		all = append(all, over(familyOf(mode, size), i, "sum", exprSum))
+		all = append(all, over(familyOf(same, size), i, "sum", exprSum))
 	}
 	return all
 }
@@ -136,9 +136,9 @@ func stallDefinitions() []definition {
 func (b *bench) smallArena(ctx context.Context) (_ *arena, err error) {
 	if b.small == nil {
 		defs := sums(1000)
-		defs = append(defs, sumsOver(same, 10, 100)...)
-		defs = append(defs, sumsOver(same, 1000, 10)...)
-		defs = append(defs, sumsOver(same, 10_000, 1)...)
+		defs = append(defs, sumsOver(10, 100)...)
+		defs = append(defs, sumsOver(1000, 10)...)
+		defs = append(defs, sumsOver(10_000, 1)...)
 		defs = append(defs, stallDefinitions()...)
 		for _, f := range families() {
 			if f.size >= 100 {

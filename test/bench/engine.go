@@ -107,7 +107,7 @@ func (e *engine) evaluate(expr string) (func() (float64, error), error) {
 			eval.Reset(e.history...)
 			v := eval.Value(m)
 			if v.Code != 0 || v.Len() == 0 {
-				return 0, fmt.Errorf("%s has no values: %v", expr, v.Code)
+				return 0, fmt.Errorf("%s has no values: %w", expr, v.Code)
 			}
 			values += v.Len()
 			if took := threadCPU() - started; took > slice {

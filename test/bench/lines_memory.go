@@ -168,8 +168,8 @@ func measureMemoryDefinitions(ctx context.Context, b *bench) (figures []float64,
 
 // measureAllocations counts the allocations of the agent for each fetch with its refresh.
 func measureAllocations(ctx context.Context, b *bench) (figures []float64, err error) {
-	defs := append(sums(1000), sumsOver(same, 10, 1)...)
-	defs = append(defs, sumsOver(same, 10_000, 1)...)
+	defs := append(sums(1000), sumsOver(10, 1)...)
+	defs = append(defs, sumsOver(10_000, 1)...)
 	a, err := b.profiledArena(ctx, defs)
 	if err != nil {
 		return nil, err
@@ -212,10 +212,10 @@ func measureAllocations(ctx context.Context, b *bench) (figures []float64, err e
 	if scalar[1], err = count(sums(1000), 1000); err != nil {
 		return nil, err
 	}
-	if instanced[0], err = count(sumsOver(same, 10, 1), 10); err != nil {
+	if instanced[0], err = count(sumsOver(10, 1), 10); err != nil {
 		return nil, err
 	}
-	if instanced[1], err = count(sumsOver(same, 10_000, 1), 10_000); err != nil {
+	if instanced[1], err = count(sumsOver(10_000, 1), 10_000); err != nil {
 		return nil, err
 	}
 	b.note("for each fetch with a new sample: %.1f for 10 scalars, %.1f for 1,000; %.1f for 10 instances, %.1f for 10,000",

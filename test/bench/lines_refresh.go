@@ -100,7 +100,7 @@ func (b *bench) refreshAgainstClient(
 }
 
 func measureRefreshValues(ctx context.Context, b *bench) ([]float64, error) {
-	ten, err := b.refreshAgainstClient(ctx, "10 metrics of 1,000 instances, a+b", sumsOver(same, 1000, 10), 10_000,
+	ten, err := b.refreshAgainstClient(ctx, "10 metrics of 1,000 instances, a+b", sumsOver(1000, 10), 10_000,
 		8, 40*time.Millisecond)
 	if err != nil {
 		return nil, err

@@ -149,7 +149,7 @@ func measureManyValues(ctx context.Context, b *bench) ([]float64, error) {
 		return nil, err
 	}
 	f := familyOf(same, 1000)
-	wide, peers := names("derived.", sumsOver(same, 1000, 10)), metricsOf("peer", f, 10)
+	wide, peers := names("derived.", sumsOver(1000, 10)), metricsOf("peer", f, 10)
 	var figures []float64
 	for _, period := range []time.Duration{servePeriod, 0} {
 		one, err := b.compareLatency(ctx, a, fmt.Sprintf("1,000 metrics, period %v", period),
@@ -238,7 +238,7 @@ func measureServing(ctx context.Context, b *bench) ([]float64, error) {
 		}, nil
 	}
 	defer a.dropAll()
-	ours, err := perValue(names("derived.", sumsOver(same, few, metrics)), names("derived.", sumsOver(same, many, metrics)), a.derived)
+	ours, err := perValue(names("derived.", sumsOver(few, metrics)), names("derived.", sumsOver(many, metrics)), a.derived)
 	if err != nil {
 		return nil, err
 	}

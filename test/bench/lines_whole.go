@@ -135,7 +135,7 @@ func measureWholeScalars(ctx context.Context, b *bench) ([]float64, error) {
 }
 
 func measureWholeInstances(ctx context.Context, b *bench) ([]float64, error) {
-	return b.wholeSystem(ctx, sumsOver(same, 10, 100), 1000)
+	return b.wholeSystem(ctx, sumsOver(10, 100), 1000)
 }
 
 // The refresh that others wait for: stallParts metrics of 10,000 instances.

@@ -19,7 +19,7 @@ func (b *bench) awaitValue(ctx context.Context, host, name string) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer c.Close() //nolint:errcheck // nothing is lost with it
 	return await(ctx, name+" has a value", func() (bool, error) {
 		found, err := c.LookupNames(ctx, []string{name})
 		if err != nil || found[0].Code < 0 {

@@ -50,7 +50,7 @@ func readFigures(ctx context.Context, host string) (f figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	defer c.Close()
+	defer c.Close() //nolint:errcheck // nothing is lost with it
 	ids, err := lookUp(ctx, c, figureNames()...)
 	if err != nil {
 		return f, err

@@ -52,7 +52,7 @@ func (b *bench) traffic(ctx context.Context) (t traffic, err error) {
 	if err != nil {
 		return t, err
 	}
-	defer c.Close()
+	defer c.Close() //nolint:errcheck // nothing is lost with it
 	ids, err := lookUp(ctx, c, "derived.control.upstream.fetches", "pmcd.pdu_in.total")
 	if err != nil {
 		return t, err
@@ -63,7 +63,7 @@ func (b *bench) traffic(ctx context.Context) (t traffic, err error) {
 	}
 	for i, n := range []*uint64{&t.fetches, &t.pdus} {
 		if set := &res.Sets[i]; len(set.Values) != 1 {
-			return t, fmt.Errorf("metric %s: %d values, code %d", ids[i], len(set.Values), set.Code)
+			return t, fmt.Errorf("metric %s: %d values, %w", ids[i], len(set.Values), set.Code)
 		}
 		*n = res.Sets[i].Values[0].Bits
 	}

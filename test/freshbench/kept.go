@@ -76,7 +76,7 @@ func (b *bench) keptClients(ctx context.Context, length time.Duration, next func
 		if err != nil {
 			return nil, err
 		}
-		defer k.conn.Close()
+		defer k.conn.Close() //nolint:errcheck // nothing is lost with it
 		clients[i] = k
 	}
 	all, problems := make([][]taken, keptContexts), make([]error, keptContexts)

@@ -32,7 +32,7 @@ func slowOperand(ctx context.Context, b *bench) (rows []Row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer beside.conn.Close()
+	defer beside.conn.Close() //nolint:errcheck // nothing is lost with it
 	if err := os.WriteFile(b.file("trigger"), nil, 0o644); err != nil {
 		return nil, err
 	}

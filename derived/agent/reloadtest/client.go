@@ -220,7 +220,7 @@ func gone(set *pdu.ValueSet, codes ...pdu.Code) error {
 	if set.Code == 0 && len(set.Values) == 0 {
 		return nil
 	}
-	return fmt.Errorf("it is not served: %d values, code %d", len(set.Values), set.Code)
+	return fmt.Errorf("it is not served: %d values, %w", len(set.Values), set.Code)
 }
 
 // number is a value as a number, exact up to 2^53.

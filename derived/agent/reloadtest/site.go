@@ -181,10 +181,10 @@ func (s *Site) publish() int {
 // become follows the definition in the file.
 func (v *serving) become(d definition, number int) {
 	v.configured = d.fault != absent
-	switch {
-	case d.fault == absent:
+	switch d.fault {
+	case absent:
 		v.served = false
-	case d.fault == none:
+	case none:
 		if !v.served {
 			v.since = number
 		}
