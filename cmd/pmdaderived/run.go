@@ -110,7 +110,7 @@ func daemon(ctx context.Context, o *options) error {
 		Debug:      func(on bool) { log.SetLevel(debugLevel(o.logLevel, on)) },
 		Log:        log,
 	})
-	beside := []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
+	beside := []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Refresh) }}
 	if o.watch != watchOff {
 		beside = append(beside, func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) })
 	}
@@ -151,14 +151,14 @@ func serve(
 	return server.Serve(ctx, in, out)
 }
 
-// forward calls reload for every signal until ctx ends.
-func forward(ctx context.Context, signals <-chan os.Signal, reload func()) {
+// forward calls refresh for every signal until ctx ends.
+func forward(ctx context.Context, signals <-chan os.Signal, refresh func()) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-signals:
-			reload()
+			refresh()
 		}
 	}
 }

@@ -128,8 +128,16 @@ func (a *Agent) Run(ctx context.Context) {
 	tasks.Wait()
 }
 
-// Reload asks for the configuration to be read again; it does not wait.
+// Reload asks for the configuration to be read again, because it has changed; it does not wait. What is
+// known of operands is not looked up again.
 func (a *Agent) Reload() { signal(a.binder.reload) }
+
+// Refresh asks for the configuration to be read and for all operands to be looked up again, because
+// somebody wants that; it does not wait.
+func (a *Agent) Refresh() {
+	a.binder.whole.Store(true)
+	signal(a.binder.reload)
+}
 
 // signal makes a channel of capacity one ready, if it is not.
 func signal(c chan struct{}) {
@@ -317,7 +325,7 @@ func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 	for i := range sets {
 		switch a.control(sets[i].PMID).item {
 		case controlReload:
-			a.Reload()
+			a.Refresh()
 		case controlDebug:
 			a.debug = sets[i].Values[0].Bits != 0
 			a.options.Debug(a.debug)

@@ -61,6 +61,7 @@ type binder struct {
 	slots   chan int      // where pmcd has put a connection of ours
 	better  chan struct{} // a lower slot has fallen free
 
+	whole atomic.Bool // the next reload is for operands, too
 	doubt atomic.Bool // a change of names may have been missed
 
 	mu    sync.Mutex
@@ -325,7 +326,11 @@ func stopped() *time.Timer {
 func (b *binder) reread(ctx context.Context, conn *pmapi.Conn) error {
 	start := time.Now()
 	b.load()
-	err := b.rebind(ctx, conn, missing)
+	what := missing
+	if b.whole.Swap(false) {
+		what = afresh
+	}
+	err := b.rebind(ctx, conn, what)
 	if err != nil { // what is new is served as far as it can be
 		_ = b.rebind(ctx, nil, missing)
 	}

@@ -295,6 +295,23 @@ func TestReloadAsksOnlyWhatIsNew(t *testing.T) {
 	assert.NotContains(t, text, "up.load")
 }
 
+// Whoever asks for it has all operands looked up again: their metadata may have changed, which nobody announces.
+func TestRefreshLooksOperandsUpAgain(t *testing.T) {
+	up := newUpstream(t)
+	h := start(t, up, conf("a = up.load", "b = delta(up.load)")).bound()
+	was := h.id("derived.a")
+	up.Update(func() { up.Metrics[0].Desc.Units = pdu.Units{Space: 1} })
+	h.reload(conf("a = up.load"))
+	assert.Equal(t, was, h.id("derived.a"), "nobody knows")
+	before := h.agent.stats.reloads.Load()
+	h.agent.Refresh()
+	eventually(t, "configuration read again", func() bool { return h.agent.stats.reloads.Load() > before })
+	now := h.id("derived.a")
+	assert.NotEqual(t, was, now, "another metric")
+	desc := pmdatest.As[*pdu.DescReply](h.pmcd, h.pmcd.Request(&pdu.DescReq{PMID: now})).Desc
+	assert.Equal(t, pdu.Units{Space: 1}, desc.Units)
+}
+
 // A definition that is served has a value at once when its operands are others.
 func TestReloadPrimesNewOperands(t *testing.T) {
 	h := start(t, newUpstream(t), conf("a = up.load")).bound()
