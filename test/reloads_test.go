@@ -249,15 +249,18 @@ func TestReloads(t *testing.T) {
 		assert.NoError(t, err)
 	}
 
-	fetches, values, young, begun := 0, 0, 0, 0
+	fetches, values, young, begun, repeated, histories := 0, 0, 0, 0, 0, 0
 	for _, r := range readers {
 		fetches, values = fetches+r.count, values+r.client.Values
 		young, begun = young+r.client.Young, begun+r.client.Begun
+		repeated, histories = repeated+r.client.Repeated, histories+r.client.Histories
 	}
 	t.Logf("%d reloads in %.1f s, %d definitions made wrong; from signal to value %.1f ms on average, %.1f at most",
 		reloads, took.Seconds(), site.Broken(), total.Seconds()*1e3/float64(reloads), longest.Seconds()*1e3)
 	t.Logf("%d clients: %d fetches, %d values, %d metric identifiers", clients, fetches, values, site.IDs())
-	t.Logf("no value yet: %d of new metrics, %d of new histories; failed fetches: %d", young, begun, len(failed))
+	assert.Greater(t, histories, repeated, "metrics with a history have values most of the time")
+	t.Logf("no value yet: %d of new metrics, %d of new histories, %d of %d for want of a newer sample; failed fetches: %d",
+		young, begun, repeated, repeated+histories, len(failed))
 	t.Logf("after a fifth and at the end: threads %d %d, open files %d %d, memory %d %d KiB",
 		early.threads, late.threads, early.files, late.files, early.memory, late.memory)
 	assert.LessOrEqual(t, late.threads, early.threads+moreThreads, "threads")

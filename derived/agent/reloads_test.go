@@ -237,15 +237,18 @@ func (r *reloads) sampled() bool {
 }
 
 func (r *reloads) report(took time.Duration, early, late footprint) {
-	values, young, begun := 0, 0, 0
+	values, young, begun, repeated, histories := 0, 0, 0, 0, 0
 	for _, c := range r.clients {
 		values, young, begun = values+c.Values, young+c.Young, begun+c.Begun
+		repeated, histories = repeated+c.Repeated, histories+c.Histories
 	}
+	assert.Greater(r.tb, histories, repeated, "metrics with a history have values most of the time")
 	n := r.agent.stats.reloads.Load()
 	r.tb.Logf("%d reloads in %.1f s, %.2f ms each, %d definitions made wrong", n, took.Seconds(), r.reloading.Seconds()*1e3/float64(n), r.site.Broken())
 	r.tb.Logf("%d clients: %d fetches, %d values, %d listings, %d metric identifiers, longest request %.1f ms",
 		len(r.clients), r.fetches, values, r.listed, r.site.IDs(), float64(r.longest)/1e6)
-	r.tb.Logf("no value yet: %d of new metrics, %d of new histories; failed fetches: 0", young, begun)
+	r.tb.Logf("no value yet: %d of new metrics, %d of new histories, %d of %d for want of a newer sample; failed fetches: 0",
+		young, begun, repeated, repeated+histories)
 	r.tb.Logf("after a tenth and at the end: goroutines %d %d, open files %d %d, heap %d %d KiB",
 		early.goroutines, late.goroutines, early.files, late.files, early.heap>>10, late.heap>>10)
 }

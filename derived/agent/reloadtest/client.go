@@ -19,8 +19,11 @@ type Client struct {
 	// yet, and no previous sample yet.
 	Young, Begun int
 
-	// Values counts the metrics that had values.
-	Values int
+	// Repeated counts metrics with a history without a value because there was no newer sample.
+	Repeated int
+
+	// Values counts the metrics that had values, Histories those of them with a history.
+	Values, Histories int
 
 	site    *Site
 	rand    *rand.Rand
@@ -179,8 +182,12 @@ func (c *Client) judge(e *entry, set *pdu.ValueSet, g *generation, now time.Time
 	case set.Code == pdu.ErrAgain && e.slot >= 0 && c.young(v.since, now):
 		c.Young++
 		return nil
-	case set.Code == 0 && len(set.Values) == 0 && v.definition.form == historic && e.slot >= 0 && (e.valued < 0 || e.valued < v.sampled):
-		c.Begun++
+	case set.Code == 0 && len(set.Values) == 0 && v.definition.form == historic && e.slot >= 0:
+		if e.valued < 0 || e.valued < v.sampled {
+			c.Begun++
+		} else {
+			c.Repeated++
+		}
 		return nil
 	case set.Code < 0:
 		return fmt.Errorf("%w", set.Code)
@@ -193,6 +200,9 @@ func (c *Client) judge(e *entry, set *pdu.ValueSet, g *generation, now time.Time
 		}
 	}
 	c.Values++
+	if e.slot >= 0 && v.definition.form == historic {
+		c.Histories++
+	}
 	e.valued = g.number
 	return nil
 }
