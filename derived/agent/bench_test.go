@@ -19,12 +19,14 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 	tb.Helper()
 	names := catalog{}
 	operands := make(map[pdu.PMID]pdu.Desc, n)
+	var descs []pdu.Desc
 	var lines []string
 	var sets []pdu.ValueSet
 	for i := range n {
 		d := pdu.Desc{PMID: pdu.NewPMID(60, i>>10, i&1023), Type: pdu.TypeU64, InDom: binDom, Sem: pdu.SemCounter}
 		names[fmt.Sprintf("up.m%d", i)] = operand{desc: d}
 		operands[d.PMID] = d
+		descs = append(descs, d)
 		sets = append(sets, valuesOf(d.PMID, 1, 2, 3, 4))
 		function := "rate"
 		if i%2 == 0 {
@@ -43,10 +45,10 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 
 	at := time.Unix(1_000_000, 0)
 	maker := newSampleMaker(&a.names, at)
-	made := make([]*sample, samples)
+	made, asked := make([]*sample, samples), newOperandList(descs...)
 	for i := range made {
 		at = at.Add(time.Second)
-		made[i] = maker.make(&pmapi.Result{Time: at, Sets: sets}, at, at, operands, func(pdu.InDom) {})
+		made[i] = maker.make(&pmapi.Result{Time: at, Sets: sets}, at, at, asked, func(pdu.InDom) {})
 	}
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
 	for _, m := range svc.metrics {

@@ -18,18 +18,21 @@ type sample struct {
 	arrived time.Time // by ours
 	clock   clockOffset
 	epoch   int // raised when an agent has gone or has been started again
-	values  map[pdu.PMID]*derived.Vector
+	layout  *derived.Layout
+	vectors []derived.Vector
 	names   *nameStore
 }
 
 func (s *sample) Time() time.Time { return s.at }
 
 func (s *sample) Values(id pdu.PMID) *derived.Vector {
-	if v := s.values[id]; v != nil {
-		return v
+	if at, ok := s.layout.Find(id); ok {
+		return &s.vectors[at]
 	}
 	return &derived.Vector{Code: pdu.ErrAgain}
 }
+
+func (s *sample) Vectors() (*derived.Layout, []derived.Vector) { return s.layout, s.vectors }
 
 func (s *sample) Names(d pdu.InDom) *derived.NameTable { return s.names.table(d) }
 func (s *sample) Members(d pdu.InDom) *derived.InstSet { return s.names.members(d) }
@@ -71,14 +74,13 @@ func newSampleMaker(names *nameStore, start time.Time) *sampleMaker {
 	}
 }
 
-// make copies what it needs out of res. descs has the descriptor of every metric asked for. changed
-// is called for every domain whose instances are not those of the sample before.
+// make copies what it needs out of res, the answer to a fetch of the operands asked for. changed is called for every domain whose instances are not those of the sample before.
 func (m *sampleMaker) make(
-	res *pmapi.Result, taken, arrived time.Time, descs map[pdu.PMID]pdu.Desc, changed func(pdu.InDom),
+	res *pmapi.Result, taken, arrived time.Time, asked *operandList, changed func(pdu.InDom),
 ) *sample {
 	s := &sample{
 		at: res.Time, taken: taken, arrived: arrived, epoch: m.epoch, names: m.names,
-		values: make(map[pdu.PMID]*derived.Vector, len(res.Sets)),
+		layout: asked.layout, vectors: make([]derived.Vector, len(res.Sets)),
 	}
 	clock := res.Time.Sub(m.start)
 	s.clock = clockOffset{clock - arrived.Sub(m.start), clock - taken.Sub(m.start)}
@@ -86,13 +88,10 @@ func (m *sampleMaker) make(
 	for i := range res.Sets {
 		total += len(res.Sets[i].Values)
 	}
-	vectors := make([]derived.Vector, len(res.Sets))
 	bits := make([]uint64, 0, total)
 	for i := range res.Sets {
 		set := &res.Sets[i]
-		v := &vectors[i]
-		s.values[set.PMID] = v
-		desc := descs[set.PMID]
+		v, desc := &s.vectors[i], asked.descs[i]
 		v.Type = desc.Type
 		if set.Code < 0 {
 			v.Code = set.Code
