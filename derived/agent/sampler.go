@@ -328,7 +328,7 @@ func (s *sampler) drain() {
 // answer is what pmcd says to the fetch of a lane.
 type answer struct {
 	lane *lane
-	res  *pmapi.Result
+	res  *pmapi.Columns
 	err  error // pmcd refuses, but the connection is good
 }
 
@@ -341,7 +341,7 @@ func (s *sampler) collect(readable *lane) {
 		if !l.busy && l != readable {
 			continue
 		}
-		res, done, err := l.conn.PollFetch()
+		res, done, err := l.conn.PollColumns()
 		switch {
 		case !done:
 		case err != nil && l.conn.Err() != nil:
@@ -392,7 +392,7 @@ func (s *sampler) settle(a answer, now time.Time) {
 }
 
 // take makes a lane's answer a sample.
-func (s *sampler) take(l *lane, res *pmapi.Result, now time.Time) {
+func (s *sampler) take(l *lane, res *pmapi.Columns, now time.Time) {
 	s.refused = ""
 	s.stats.upstreamTook(now.Sub(l.sent))
 	s.charge(l, res, now)
@@ -427,7 +427,7 @@ func (s *sampler) fresh(l *lane, change pdu.Change) pdu.Change {
 
 // charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time and
 // stamps each answer when it is complete, so the time before the answer before was for that.
-func (s *sampler) charge(l *lane, res *pmapi.Result, now time.Time) {
+func (s *sampler) charge(l *lane, res *pmapi.Columns, now time.Time) {
 	took := now.Sub(l.sent)
 	if since := res.Time.Sub(s.stamped); since >= 0 {
 		took = min(took, since)
@@ -446,7 +446,7 @@ func (s *sampler) charge(l *lane, res *pmapi.Result, now time.Time) {
 		agents = slices.Compact(agents)
 	}
 	silent := func(domain int) bool {
-		return !slices.ContainsFunc(res.Sets, func(set pdu.ValueSet) bool {
+		return !slices.ContainsFunc(res.Sets, func(set pdu.Column) bool {
 			return set.PMID.Domain() == domain && set.Code >= 0
 		})
 	}

@@ -516,8 +516,12 @@ func TestSamplerIsSafeForAll(t *testing.T) {
 }
 
 // result is an upstream answer with the given values.
-func result(at time.Time, sets ...pdu.ValueSet) *pmapi.Result {
-	return &pmapi.Result{Time: at, Sets: sets}
+func result(tb testing.TB, at time.Time, sets ...pdu.ValueSet) *pmapi.Columns {
+	tb.Helper()
+	message := pdu.HighResResult{Sec: at.Unix(), Nsec: int64(at.Nanosecond()), Sets: sets}
+	var c pdu.Columns
+	require.NoError(tb, c.Decode(pdu.Frame{Kind: message.Kind(), Body: message.Append(nil, 0)[pdu.HeaderSize:]}))
+	return &pmapi.Columns{Time: c.Time, Sets: c.Sets}
 }
 
 func valuesOf(id pdu.PMID, insts ...pdu.Inst) pdu.ValueSet {
@@ -542,7 +546,7 @@ func TestInstanceSetsAreShared(t *testing.T) {
 	var changed []pdu.InDom
 	take := func(sets ...pdu.ValueSet) *sample {
 		changed = nil
-		return m.make(result(time.Unix(1, 0), sets...), time.Now(), time.Now(), asked, func(d pdu.InDom) { changed = append(changed, d) })
+		return m.make(result(t, time.Unix(1, 0), sets...), time.Now(), time.Now(), asked, func(d pdu.InDom) { changed = append(changed, d) })
 	}
 	first := take(valuesOf(a, 1, 2), valuesOf(b, 1, 2), valuesOf(other, 1, 2))
 	assert.Equal(t, []pdu.InDom{binDom, otherDom}, changed)
@@ -610,7 +614,7 @@ func TestSampleValues(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.set.PMID, row.desc.PMID = id, id
-			s := newSampleMaker(&nameStore{}, time.Now()).make(result(time.Unix(1, 0), row.set), time.Now(), time.Now(), newOperandList(row.desc), func(pdu.InDom) {})
+			s := newSampleMaker(&nameStore{}, time.Now()).make(result(t, time.Unix(1, 0), row.set), time.Now(), time.Now(), newOperandList(row.desc), func(pdu.InDom) {})
 			assert.Equal(t, row.code, s.Values(id).Code)
 			assert.ElementsMatch(t, row.bits, s.Values(id).Bits)
 			assert.Equal(t, pdu.ErrAgain, s.Values(id+1).Code, "not sampled")

@@ -91,7 +91,7 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 	}
 	taken := &sample{at: now, taken: now, names: &s.names}
 	if len(s.asked.ids) > 0 {
-		res, err := s.conn.Fetch(ctx, s.asked.ids)
+		res, err := s.conn.FetchColumns(ctx, s.asked.ids)
 		if err != nil {
 			return err
 		}

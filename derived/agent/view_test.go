@@ -13,7 +13,6 @@ import (
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
-	"pmdaderived/pmda/pmapi"
 )
 
 // bench is an agent without any goroutine: the test is its request loop, its sampler and its clock.
@@ -63,7 +62,7 @@ func (b *bench) sampleAt(at time.Time, n uint64, metrics ...string) *sample {
 	b.tb.Helper()
 	set := pdu.ValueSet{PMID: countID, Format: pdu.Block, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, n)}}
 	asked := newOperandList(b.site.catalog["up.count"].desc)
-	s := b.maker.make(&pmapi.Result{Time: at, Sets: []pdu.ValueSet{set}}, b.now.Add(-b.took), b.now, asked, func(pdu.InDom) {})
+	s := b.maker.make(result(b.tb, at, set), b.now.Add(-b.took), b.now, asked, func(pdu.InDom) {})
 	for _, name := range metrics {
 		b.metric(name).feed.push(s)
 	}
