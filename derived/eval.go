@@ -10,7 +10,9 @@ import (
 // to be kept and Reset, as it owns the memory of all results.
 type Evaluation struct {
 	set     *Set
-	history []Sample // newest first
+	history []Sample   // newest first
+	lists   []arranged // of the history, as far as its samples have them
+	places  []place    // of the program's operands, nil: not needed yet
 	round   uint32
 	slots   []slot   // of the program's steps
 	chunks  [][]cell // of the slots that have one
@@ -33,7 +35,11 @@ func (e *Evaluation) Set() *Set { return e.set }
 // Value become invalid.
 func (e *Evaluation) Reset(history ...Sample) {
 	clear(e.history)
-	e.history = append(e.history[:0], history...)
+	clear(e.lists)
+	e.history, e.lists = append(e.history[:0], history...), e.lists[:0]
+	for _, s := range history {
+		e.lists = append(e.lists, arrangedOf(s))
+	}
 	e.registers.rest()
 	if e.round++; e.round == 0 { // results of 2³² rounds ago would count again
 		for i := range e.slots {
@@ -128,12 +134,8 @@ func (c *cell) only(v uint64) {
 // operand returns the values of a metric if they can be taken as they are, else nil. From here on a
 // result that is a set and has values has Insts, any other has none.
 func (e *Evaluation) operand(s *step) *Vector {
-	sample := e.sample(s.age)
-	if sample == nil {
-		return nil
-	}
-	v := sample.Values(pdu.PMID(s.id))
-	if v.Code < 0 || v.Type != s.typ || s.set != (v.Insts != nil) || v.Len() == 0 || !s.set && v.Len() > 1 {
+	v := e.values(s)
+	if v == nil || v.Code < 0 || v.Type != s.typ || s.set != (v.Insts != nil) || v.Len() == 0 || !s.set && v.Len() > 1 {
 		return nil
 	}
 	return v
@@ -141,12 +143,9 @@ func (e *Evaluation) operand(s *step) *Vector {
 
 // odd takes what is left of values that cannot be taken as they are.
 func (e *Evaluation) odd(s *step, c *cell) {
-	sample := e.sample(s.age)
-	if sample == nil {
-		return
-	}
-	v := sample.Values(pdu.PMID(s.id))
+	v := e.values(s)
 	switch {
+	case v == nil:
 	case v.Code < 0:
 		c.v.Code = v.Code
 	case v.Len() == 0:

@@ -6,7 +6,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Sample is one moment of the operands, all of one fetch. Immutable.
+// Sample is one moment of the operands, all of one fetch. Immutable. Many operands are found faster in one
+// that is [Arranged].
 type Sample interface {
 	// Time is when the collector took the values.
 	Time() time.Time

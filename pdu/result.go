@@ -90,17 +90,24 @@ func (m *HighResResult) Kind() Kind { return KindHighResResult }
 // Decode reads the body of a HIGHRES_RESULT.
 func (m *HighResResult) Decode(body []byte) (err error) {
 	c := cursor{kind: KindHighResResult, body: body}
-	n := int(c.i32("numpmid"))
-	m.Sec = c.i64("sec")
-	m.Nsec = c.i64("nsec")
+	var n int
+	n, m.Sec, m.Nsec = c.highResHead()
+	m.Sets, err = m.arena.decode(&c, n, m.Sets)
+	return err
+}
+
+// highResHead reads what is in front of the n value sets of a HIGHRES_RESULT.
+func (c *cursor) highResHead() (n int, sec, nsec int64) {
+	n = int(c.i32("numpmid"))
+	sec = c.i64("sec")
+	nsec = c.i64("nsec")
 	switch {
 	case n < 0 || n > c.left()/emptySetHead:
 		c.fail(0, "numpmid", strconv.Itoa(n)+" items do not fit "+strconv.Itoa(c.left())+" bytes")
-	case m.Nsec < 0 || m.Nsec >= 1e9:
+	case nsec < 0 || nsec >= 1e9:
 		c.fail(c.off-8, "nsec", "not a fraction of a second")
 	}
-	m.Sets, err = m.arena.decode(&c, n, m.Sets)
-	return err
+	return n, sec, nsec
 }
 
 // Append appends the PDU. A set whose value is larger than MaxBlockBody goes out as ErrTooBig.

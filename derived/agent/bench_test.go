@@ -19,12 +19,14 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 	tb.Helper()
 	names := catalog{}
 	operands := make(map[pdu.PMID]pdu.Desc, n)
+	var descs []pdu.Desc
 	var lines []string
 	var sets []pdu.ValueSet
 	for i := range n {
 		d := pdu.Desc{PMID: pdu.NewPMID(60, i>>10, i&1023), Type: pdu.TypeU64, InDom: binDom, Sem: pdu.SemCounter}
 		names[fmt.Sprintf("up.m%d", i)] = operand{desc: d}
 		operands[d.PMID] = d
+		descs = append(descs, d)
 		sets = append(sets, valuesOf(d.PMID, 1, 2, 3, 4))
 		function := "rate"
 		if i%2 == 0 {
@@ -43,10 +45,10 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 
 	at := time.Unix(1_000_000, 0)
 	maker := newSampleMaker(&a.names, at)
-	made := make([]*sample, samples)
+	made, asked := make([]*sample, samples), newOperandList(descs...)
 	for i := range made {
 		at = at.Add(time.Second)
-		made[i] = maker.make(&pmapi.Result{Time: at, Sets: sets}, at, at, operands, func(pdu.InDom) {})
+		made[i] = maker.make(result(tb, at, sets...), at, at, asked, func(pdu.InDom) {})
 	}
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
 	for _, m := range svc.metrics {
@@ -88,6 +90,91 @@ func BenchmarkFetch(b *testing.B) {
 	for _, n := range []int{1, 10, 1000} {
 		b.Run(fmt.Sprintf("metrics=%d", n), func(b *testing.B) {
 			next := steady(b, n, 1000)
+			for range 3 * maxMoments {
+				next()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				next()
+			}
+		})
+	}
+}
+
+// refreshing is an agent whose every call of next is one refresh, from the bytes of pmcd's answer to those of
+// our reply: n metrics, each the sum of two operands with a number of instances; 0: singular.
+func refreshing(tb testing.TB, n, instances int) (next func()) {
+	tb.Helper()
+	names, operands := catalog{}, make(map[pdu.PMID]pdu.Desc, 2*n)
+	insts, d := []pdu.Inst{pdu.NoInst}, pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter}
+	if instances > 0 {
+		d.InDom, insts = binDom, make([]pdu.Inst, instances)
+		for i := range insts {
+			insts[i] = pdu.Inst(i)
+		}
+	}
+	lines, answer := make([]string, n), pdu.HighResResult{Sets: make([]pdu.ValueSet, 0, 2*n)}
+	for i := range n {
+		for k := range 2 {
+			d.PMID = pdu.NewPMID(60, (2*i+k)>>10, (2*i+k)&1023)
+			names[fmt.Sprintf("up.m%d_%d", i, k)] = operand{desc: d}
+			operands[d.PMID] = d
+			answer.Sets = append(answer.Sets, valuesOf(d.PMID, insts...))
+		}
+		lines[i] = fmt.Sprintf("m%d = up.m%d_0 + up.m%d_1", i, i, i)
+	}
+	ids, err := loadIdentities("", testDomain)
+	require.NoError(tb, err)
+	log, _ := logtest.NewNullLogger()
+	a := New(Options{Domain: testDomain, Load: func() Config { return Config{} }, Log: log})
+	b := blueprint{config: conf(lines...), catalog: names, operands: operands, ids: ids}
+	svc := b.build()
+	require.Equal(tb, n, svc.good)
+	a.service.Store(svc)
+	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
+	var feeds []*feed
+	for _, m := range svc.metrics {
+		req.PMIDs, feeds = append(req.PMIDs, m.id), append(feeds, m.feed)
+	}
+	frame := pdu.Frame{Kind: answer.Kind(), Body: answer.Append(nil, 0)[pdu.HeaderSize:]}
+	var columns pdu.Columns
+	var lists operandLists
+	var w pdu.ResultWriter
+	maker, now := newSampleMaker(&a.names, time.Unix(1_000_000, 0)), time.Unix(1_000_000, 0)
+	return func() {
+		now = now.Add(time.Second)
+		asked := lists.all(feeds)
+		if err := columns.Decode(frame); err != nil {
+			panic(err)
+		}
+		asked.give(maker.make(&pmapi.Columns{Time: now, Sets: columns.Sets}, now, now, asked, func(pdu.InDom) {}))
+		req.Arrived = now
+		w.Reset()
+		if err := a.Fetch(&req, &w); err != nil || w.Len() != n {
+			panic("wrong answer")
+		}
+	}
+}
+
+// What a refresh allocates is its sample: the numbers, a list of vectors and the sample itself, however many
+// metrics there are.
+func TestRefreshAllocatesTheSample(t *testing.T) {
+	for _, instances := range []int{0, 100} {
+		next := refreshing(t, 100, instances)
+		for range 3 * maxMoments {
+			next()
+		}
+		require.LessOrEqual(t, testing.AllocsPerRun(200, next), 3.0, "%d instances", instances)
+	}
+}
+
+func BenchmarkRefresh(b *testing.B) {
+	for _, row := range []struct {
+		name               string
+		metrics, instances int
+	}{{"scalars=1000", 1000, 0}, {"instances=10x1000", 10, 1000}} {
+		b.Run(row.name, func(b *testing.B) {
+			next := refreshing(b, row.metrics, row.instances)
 			for range 3 * maxMoments {
 				next()
 			}

@@ -120,8 +120,8 @@ func TestFetchBehindASlowOne(t *testing.T) {
 	s := newSampling(t, newUpstream(t).address, 0)
 	now := time.Now()
 	l := &lane{sent: now}
-	result := func(domain int, at time.Duration) *pmapi.Result {
-		return &pmapi.Result{Time: now.Add(at), Sets: []pdu.ValueSet{{PMID: pdu.NewPMID(domain, 0, 0)}}}
+	result := func(domain int, at time.Duration) *pmapi.Columns {
+		return &pmapi.Columns{Time: now.Add(at), Sets: []pdu.Column{{PMID: pdu.NewPMID(domain, 0, 0)}}}
 	}
 	arrived := now.Add(4*second + burdensome) // both, since nobody has looked before
 	s.charge(l, result(1, 4*second), arrived)
@@ -134,7 +134,7 @@ func TestFetchBehindASlowOne(t *testing.T) {
 
 // Answers are taken in the order in which pmcd has given them, after those that refuse.
 func TestAnswersInTheOrderOfTime(t *testing.T) {
-	at := func(n int) answer { return answer{res: &pmapi.Result{Time: time.Unix(int64(n), 0)}} }
+	at := func(n int) answer { return answer{res: &pmapi.Columns{Time: time.Unix(int64(n), 0)}} }
 	refusal := answer{err: pdu.ErrAgain}
 	answers := []answer{at(3), at(1), refusal, at(2)}
 	slices.SortFunc(answers, answer.before)

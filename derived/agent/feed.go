@@ -18,6 +18,7 @@ type feed struct {
 	agents []int      // domains of the operands; immutable
 
 	samples     []*sample // newest first; those after the first are anchorGap apart
+	values      int       // of the first one
 	outstanding int       // fetches on their way that will bring a new one
 	waiting     bool      // wanted when no connection was free
 
@@ -77,13 +78,8 @@ const burstShare = 10
 
 // size is how many values a sample will have.
 func (f *feed) size() int {
-	s := f.newest()
-	if s == nil {
+	if f.newest() == nil {
 		return len(f.descs)
 	}
-	n := 0
-	for _, d := range f.descs {
-		n += s.Values(d.PMID).Len()
-	}
-	return n
+	return f.values
 }

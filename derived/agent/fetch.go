@@ -171,6 +171,7 @@ const (
 type moment struct {
 	eval    *derived.Evaluation
 	history []*sample
+	layout  *derived.Layout // of the newest one
 	names   *map[pdu.InDom]*domainNames
 	used    uint64
 }
@@ -190,7 +191,7 @@ func (a *Agent) evaluate(svc *service, history []*sample, m *derived.Metric) *de
 			a.moments[0], a.moments[i] = k, a.moments[0] // most metrics of a fetch have the same samples
 			return k.eval.Value(m)
 		}
-		if free == nil || k.used < free.used {
+		if free == nil || a.better(k, free, history) {
 			free = k
 		}
 	}
@@ -200,13 +201,24 @@ func (a *Agent) evaluate(svc *service, history []*sample, m *derived.Metric) *de
 	}
 	a.stats.evaluations.Add(1)
 	free.history = append(free.history[:0], history...)
-	free.names, free.used = names, a.fetches
+	free.layout, free.names, free.used = history[0].layout, names, a.fetches
 	a.history = a.history[:0]
 	for _, s := range history {
 		a.history = append(a.history, s)
 	}
 	free.eval.Reset(a.history...)
 	return free.eval.Value(m)
+}
+
+// better reports whether the memory of k should be used again rather than that of another moment: it was not
+// used for longer, or, of two that nobody is expected to ask for any more, it is for the same operands,
+// whose places are known.
+func (a *Agent) better(k, other *moment, history []*sample) bool {
+	if k.used+momentFetches >= a.fetches || other.used+momentFetches >= a.fetches {
+		return k.used < other.used
+	}
+	knows, otherKnows := k.layout == history[0].layout, other.layout == history[0].layout
+	return knows && !otherKnows || knows == otherKnows && k.used < other.used
 }
 
 // covers reports whether the moment was made from the same samples, as far back as the depth.

@@ -14,10 +14,8 @@ type lane struct {
 	leaving bool // to be ended as soon as it is not busy
 	dead    bool // closed, and not among the sampler's lanes any more
 	feeds   []*feed
-	ids     []pdu.PMID
-	descs   map[pdu.PMID]pdu.Desc
-	values  int   // that are to be expected
-	agents  []int // domains of slow agents that the fetch is for; nil: of none that is known to be slow
+	asked   *operandList // what the fetch is for
+	agents  []int        // domains of slow agents that the fetch is for; nil: of none that is known to be slow
 	sent    time.Time
 	echo    pdu.Change // changes that we have announced and that pmcd has yet to repeat here
 	told    pdu.Change // changes of agents that another lane has been told first

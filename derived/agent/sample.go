@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -18,18 +19,21 @@ type sample struct {
 	arrived time.Time // by ours
 	clock   clockOffset
 	epoch   int // raised when an agent has gone or has been started again
-	values  map[pdu.PMID]*derived.Vector
+	layout  *derived.Layout
+	vectors []derived.Vector
 	names   *nameStore
 }
 
 func (s *sample) Time() time.Time { return s.at }
 
 func (s *sample) Values(id pdu.PMID) *derived.Vector {
-	if v := s.values[id]; v != nil {
-		return v
+	if at, ok := s.layout.Find(id); ok {
+		return &s.vectors[at]
 	}
 	return &derived.Vector{Code: pdu.ErrAgain}
 }
+
+func (s *sample) Vectors() (*derived.Layout, []derived.Vector) { return s.layout, s.vectors }
 
 func (s *sample) Names(d pdu.InDom) *derived.NameTable { return s.names.table(d) }
 func (s *sample) Members(d pdu.InDom) *derived.InstSet { return s.names.members(d) }
@@ -53,7 +57,7 @@ func (s *sample) continues(old *sample) bool {
 	return s.epoch == old.epoch && s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
 }
 
-// sampleMaker turns results into samples. It remembers the instance sets of the last samples so that
+// sampleMaker makes samples of results. It remembers the instance sets of the last samples so that
 // equal ones are the same *derived.InstSet, which is what evaluation is fast with.
 type sampleMaker struct {
 	names    *nameStore
@@ -61,7 +65,6 @@ type sampleMaker struct {
 	epoch    int       // of the next sample
 	byInDom  map[pdu.InDom]*derived.InstSet
 	byMetric map[pdu.PMID]*derived.InstSet
-	scratch  []pdu.Inst
 }
 
 func newSampleMaker(names *nameStore, start time.Time) *sampleMaker {
@@ -71,92 +74,81 @@ func newSampleMaker(names *nameStore, start time.Time) *sampleMaker {
 	}
 }
 
-// make copies what it needs out of res. descs has the descriptor of every metric asked for. changed
-// is called for every domain whose instances are not those of the sample before.
+// make makes res, the answer to a fetch of the operands asked for, a sample. Of what belongs to the
+// connection it copies what it needs. changed is called for every domain whose instances are not those of
+// the sample before.
 func (m *sampleMaker) make(
-	res *pmapi.Result, taken, arrived time.Time, descs map[pdu.PMID]pdu.Desc, changed func(pdu.InDom),
+	res *pmapi.Columns, taken, arrived time.Time, asked *operandList, changed func(pdu.InDom),
 ) *sample {
 	s := &sample{
 		at: res.Time, taken: taken, arrived: arrived, epoch: m.epoch, names: m.names,
-		values: make(map[pdu.PMID]*derived.Vector, len(res.Sets)),
+		layout: asked.layout, vectors: make([]derived.Vector, len(res.Sets)),
 	}
 	clock := res.Time.Sub(m.start)
 	s.clock = clockOffset{clock - arrived.Sub(m.start), clock - taken.Sub(m.start)}
-	total := 0
 	for i := range res.Sets {
-		total += len(res.Sets[i].Values)
-	}
-	vectors := make([]derived.Vector, len(res.Sets))
-	bits := make([]uint64, 0, total)
-	for i := range res.Sets {
-		set := &res.Sets[i]
-		v := &vectors[i]
-		s.values[set.PMID] = v
-		desc := descs[set.PMID]
+		set, v, desc := &res.Sets[i], &s.vectors[i], &asked.descs[i]
 		v.Type = desc.Type
-		if set.Code < 0 {
+		switch {
+		case set.Code < 0:
 			v.Code = set.Code
-			continue
-		}
-		if !fits(set.Values, desc.Type) {
+		case len(set.Insts) > 0 && !fits(set.Type, desc.Type):
 			v.Code = pdu.ErrType
-			continue
-		}
-		v.Insts = m.instances(set, desc.InDom, changed)
-		if desc.Type.Numeric() {
-			start := len(bits)
-			for j := range set.Values {
-				bits = append(bits, set.Values[j].Bits)
+		default:
+			v.Insts = m.instances(set, desc.InDom, changed)
+			v.Bits = set.Bits
+			if len(set.Blobs) > 0 {
+				v.Blobs = make([][]byte, len(set.Blobs))
+				for j, blob := range set.Blobs {
+					v.Blobs[j] = bytes.Clone(blob)
+				}
 			}
-			v.Bits = bits[start:len(bits):len(bits)]
-			continue
-		}
-		v.Blobs = make([][]byte, len(set.Values))
-		for j := range set.Values {
-			v.Blobs[j] = slices.Clone(set.Values[j].Bytes)
 		}
 	}
 	return s
 }
 
-// fits reports whether values can be read as the descriptor says: their agent may have changed its
-// mind since.
-func fits(values []pdu.Value, t pdu.Type) bool {
-	for i := range values {
-		switch v := &values[i]; {
-		case v.Type == t:
-		case v.Type == pdu.TypeUnknown && (t == pdu.Type32 || t == pdu.TypeU32 || t == pdu.TypeFloat): // in situ
-		case integer(v.Type) && integer(t) && wide(v.Type) == wide(t): // careless about the sign
-		case !v.Type.Numeric() && !t.Numeric() && v.Type != pdu.TypeUnknown:
-		default:
-			return false
-		}
+// fits reports whether values of a type can be read as the descriptor says: their agent may have changed
+// its mind since.
+func fits(values, t pdu.Type) bool {
+	switch {
+	case values == t:
+		return true
+	case values == pdu.TypeUnknown: // in situ
+		return t == pdu.Type32 || t == pdu.TypeU32 || t == pdu.TypeFloat
+	case integer(values) && integer(t): // careless about the sign
+		return wide(values) == wide(t)
 	}
-	return true
+	return !values.Numeric() && !t.Numeric() && values != pdu.TypeNoSupport
 }
 
 func integer(t pdu.Type) bool { return t >= pdu.Type32 && t <= pdu.TypeU64 }
 func wide(t pdu.Type) bool    { return t == pdu.Type64 || t == pdu.TypeU64 }
 
-// instances returns the set of a metric's instances, nil for a singular one.
-func (m *sampleMaker) instances(set *pdu.ValueSet, d pdu.InDom, changed func(pdu.InDom)) *derived.InstSet {
-	if d == pdu.NoInDom && (len(set.Values) == 0 || len(set.Values) == 1 && set.Values[0].Inst == pdu.NoInst) {
+// instances returns the set of a metric's instances, nil for a singular one. The connection learns the
+// list of a set that is known, so that it finds it by itself the next time.
+func (m *sampleMaker) instances(set *pdu.Column, d pdu.InDom, changed func(pdu.InDom)) *derived.InstSet {
+	ids := set.Insts
+	if d == pdu.NoInDom && (len(ids) == 0 || len(ids) == 1 && ids[0] == pdu.NoInst) {
 		return nil
 	}
-	m.scratch = m.scratch[:0]
-	for i := range set.Values {
-		m.scratch = append(m.scratch, set.Values[i].Inst)
+	for _, known := range [...]*derived.InstSet{m.byInDom[d], m.byMetric[set.PMID]} {
+		if known != nil && sameList(known.IDs(), ids) {
+			if len(ids) > 0 {
+				set.Insts = known.IDs()
+			}
+			return known
+		}
 	}
-	if known := m.byInDom[d]; known != nil && slices.Equal(known.IDs(), m.scratch) {
-		return known
-	}
-	if known := m.byMetric[set.PMID]; known != nil && slices.Equal(known.IDs(), m.scratch) {
-		return known
-	}
-	made := derived.NewInstSet(slices.Clone(m.scratch))
+	made := derived.NewInstSet(ids)
 	m.byInDom[d], m.byMetric[set.PMID] = made, made
 	changed(d)
 	return made
+}
+
+// sameList is slices.Equal, which looks at every instance even if it is one list.
+func sameList(x, y []pdu.Inst) bool {
+	return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0] || slices.Equal(x, y))
 }
 
 // forget drops all sets: the next samples may be those of another collector.

@@ -59,7 +59,7 @@ type sampler struct {
 	answers []answer  // scratch space
 	stamped time.Time // by pmcd, the last answer
 	maker   *sampleMaker
-	marks   map[pdu.PMID]struct{}
+	lists   operandLists
 	part    int       // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
 	shrunk  time.Time // when part was last made less
 	refused string    // the last refusal that was logged
@@ -69,7 +69,7 @@ func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *
 	return &sampler{
 		log: log, now: now, stats: st,
 		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {},
-		maker: newSampleMaker(names, now()), marks: make(map[pdu.PMID]struct{}), part: maxPart, burdens: make(burdens),
+		maker: newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
 	}
 }
 
@@ -91,7 +91,7 @@ func (s *sampler) attach(ctx context.Context, readers *sync.WaitGroup, links ...
 		told = ^pdu.Change(0)
 	}
 	for _, c := range links {
-		l := &lane{link: c, descs: make(map[pdu.PMID]pdu.Desc), told: told}
+		l := &lane{link: c, told: told}
 		s.lanes = append(s.lanes, l)
 		readers.Go(func() { s.read(ctx, l) })
 	}
@@ -115,6 +115,7 @@ func (s *sampler) retire() {
 func (s *sampler) deepen(svc *service) []*feed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.lists.forget()
 	for _, f := range svc.feeds {
 		f.history = 0
 	}
@@ -246,61 +247,47 @@ func (s *sampler) send(now time.Time) {
 }
 
 // load moves waiting feeds onto a free lane until it has as much as one fetch may have, and returns
-// the rest. The operands of one feed are never parted: they have one time stamp.
+// the rest.
 func (s *sampler) load(l *lane, waiting []*feed) []*feed {
-	s.empty(l)
 	if s.part < maxPart && s.now().Sub(s.shrunk) > partRetry {
 		s.part = maxPart // a pmcd that was ended looks like one that takes no long requests
 	}
-	for n, f := range waiting {
-		if len(l.ids) > 0 && (len(l.ids)+len(f.descs) > s.part || l.values+f.size() > maxPartValues) {
-			return slices.Delete(waiting, 0, n)
-		}
-		s.put(l, f)
-	}
-	return waiting[:0]
+	s.put(l, s.lists.fill(waiting, s.part), nil)
+	return slices.Delete(waiting, 0, len(l.feeds))
 }
 
 // loadApart is load for feeds of slow agents: one fetch has those of the same agents, so that it shows
 // which are slow.
 func (s *sampler) loadApart(l *lane, waiting []*feed) []*feed {
-	s.empty(l)
 	slow := s.burdens.of(waiting[0].agents)
-	return slices.DeleteFunc(waiting, func(f *feed) bool {
-		if len(l.ids) > 0 && (len(l.ids)+len(f.descs) > s.part || !slices.Equal(slow, s.burdens.of(f.agents))) {
+	var taken []*feed
+	metrics := 0
+	waiting = slices.DeleteFunc(waiting, func(f *feed) bool {
+		if len(taken) > 0 && (metrics+len(f.descs) > s.part || !slices.Equal(slow, s.burdens.of(f.agents))) {
 			return false
 		}
-		s.put(l, f)
-		l.agents = slow
+		metrics += len(f.descs)
+		taken = append(taken, f)
 		return true
 	})
+	s.put(l, s.lists.all(taken), slow)
+	return waiting
 }
 
-func (s *sampler) empty(l *lane) {
-	l.feeds, l.ids, l.agents, l.values = l.feeds[:0], l.ids[:0], nil, 0
-	clear(l.descs)
-	clear(s.marks)
-}
-
-func (s *sampler) put(l *lane, f *feed) {
-	for _, d := range f.descs {
-		if _, ok := s.marks[d.PMID]; !ok {
-			s.marks[d.PMID] = struct{}{}
-			l.ids = append(l.ids, d.PMID)
-			l.descs[d.PMID] = d
-		}
+// put loads operands onto a free lane.
+func (s *sampler) put(l *lane, asked *operandList, slow []int) {
+	l.asked, l.feeds, l.agents = asked, asked.feeds, slow
+	for _, f := range l.feeds {
+		f.waiting = false
+		f.outstanding++
 	}
-	f.waiting = false
-	f.outstanding++
-	l.feeds = append(l.feeds, f)
-	l.values += f.size()
 }
 
 func (s *sampler) start(l *lane, now time.Time) {
 	l.busy, l.sent = true, now
 	s.stats.upstreamFetches.Add(1)
-	s.stats.upstreamMetrics.Add(uint64(len(l.ids)))
-	if err := l.conn.StartFetch(l.ids); err != nil {
+	s.stats.upstreamMetrics.Add(uint64(len(l.asked.ids)))
+	if err := l.conn.StartFetch(l.asked.ids); err != nil {
 		s.fail(l, err)
 	}
 }
@@ -314,8 +301,7 @@ func (s *sampler) announce(own pdu.PMID) bool {
 		if l.busy || l.leaving {
 			continue
 		}
-		s.empty(l)
-		l.ids = append(l.ids, own)
+		s.put(l, newOperandList(pdu.Desc{PMID: own}), nil)
 		s.start(l, s.now())
 		return !l.dead
 	}
@@ -342,7 +328,7 @@ func (s *sampler) drain() {
 // answer is what pmcd says to the fetch of a lane.
 type answer struct {
 	lane *lane
-	res  *pmapi.Result
+	res  *pmapi.Columns
 	err  error // pmcd refuses, but the connection is good
 }
 
@@ -355,7 +341,7 @@ func (s *sampler) collect(readable *lane) {
 		if !l.busy && l != readable {
 			continue
 		}
-		res, done, err := l.conn.PollFetch()
+		res, done, err := l.conn.PollColumns()
 		switch {
 		case !done:
 		case err != nil && l.conn.Err() != nil:
@@ -393,7 +379,7 @@ func (s *sampler) settle(a answer, now time.Time) {
 	if a.err != nil {
 		if text := a.err.Error(); text != s.refused {
 			s.refused = text
-			s.log.WithError(a.err).WithField("metrics", len(l.ids)).Warn("upstream fetch refused")
+			s.log.WithError(a.err).WithField("metrics", len(l.asked.ids)).Warn("upstream fetch refused")
 		}
 		s.stats.upstreamErrors.Add(1)
 	} else {
@@ -406,16 +392,13 @@ func (s *sampler) settle(a answer, now time.Time) {
 }
 
 // take makes a lane's answer a sample.
-func (s *sampler) take(l *lane, res *pmapi.Result, now time.Time) {
+func (s *sampler) take(l *lane, res *pmapi.Columns, now time.Time) {
 	s.refused = ""
 	s.stats.upstreamTook(now.Sub(l.sent))
 	s.charge(l, res, now)
 	fresh := s.fresh(l, res.Changes)
 	if len(l.feeds) > 0 {
-		made := s.maker.make(res, l.sent, now, l.descs, s.renamed)
-		for _, f := range l.feeds {
-			f.push(made)
-		}
+		l.asked.give(s.maker.make(res, l.sent, now, l.asked, s.renamed))
 	}
 	if fresh != 0 {
 		s.news(fresh)
@@ -444,7 +427,7 @@ func (s *sampler) fresh(l *lane, change pdu.Change) pdu.Change {
 
 // charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time and
 // stamps each answer when it is complete, so the time before the answer before was for that.
-func (s *sampler) charge(l *lane, res *pmapi.Result, now time.Time) {
+func (s *sampler) charge(l *lane, res *pmapi.Columns, now time.Time) {
 	took := now.Sub(l.sent)
 	if since := res.Time.Sub(s.stamped); since >= 0 {
 		took = min(took, since)
@@ -463,7 +446,7 @@ func (s *sampler) charge(l *lane, res *pmapi.Result, now time.Time) {
 		agents = slices.Compact(agents)
 	}
 	silent := func(domain int) bool {
-		return !slices.ContainsFunc(res.Sets, func(set pdu.ValueSet) bool {
+		return !slices.ContainsFunc(res.Sets, func(set pdu.Column) bool {
 			return set.PMID.Domain() == domain && set.Code >= 0
 		})
 	}
@@ -483,14 +466,14 @@ func (s *sampler) drop(l *lane) {
 	for _, f := range l.feeds {
 		f.outstanding--
 	}
-	l.feeds, l.busy = l.feeds[:0], false
+	l.feeds, l.busy = nil, false
 }
 
 // fail gives a lane up because of an error. Its connection is closed at once: nobody would read what
 // pmcd still writes.
 func (s *sampler) fail(l *lane, err error) {
 	if errors.Is(err, pmapi.ErrTooLarge) {
-		s.part = min(s.part, max(1, len(l.ids)/2))
+		s.part = min(s.part, max(1, len(l.asked.ids)/2))
 		s.shrunk = s.now()
 		s.log.WithField("metrics", s.part).Warn("pmcd takes no long requests, sending shorter ones")
 	}

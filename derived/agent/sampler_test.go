@@ -211,7 +211,10 @@ func TestPartsOfAFetch(t *testing.T) {
 			assert.ElementsMatch(t, row.want, sizes)
 			for i, f := range feeds {
 				got := s.newest(f)
-				missing := slices.IndexFunc(row.feeds[i], func(id pdu.PMID) bool { return got.values[id] == nil })
+				missing := slices.IndexFunc(row.feeds[i], func(id pdu.PMID) bool {
+					_, ok := got.layout.Find(id)
+					return !ok
+				})
 				assert.Negative(t, missing, "operand without values in the sample of feed %d", i)
 			}
 			assert.EqualValues(t, len(row.want), s.stats.upstreamFetches.Load())
@@ -356,11 +359,11 @@ func TestFetchesGrowAgain(t *testing.T) {
 	s := newSampler(log, clock, &stats{}, &nameStore{})
 	for range lanes {
 		conn := dialUnix(t, newUpstream(t).address)
-		s.fail(&lane{link: link{conn: conn}, ids: make([]pdu.PMID, maxPart)}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
+		s.fail(&lane{link: link{conn: conn}, asked: &operandList{ids: make([]pdu.PMID, maxPart)}}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
 	}
 	assert.Equal(t, maxPart/2, s.part)
 	now.Add(int64(partRetry + time.Second))
-	s.load(&lane{descs: make(map[pdu.PMID]pdu.Desc)}, nil)
+	s.load(&lane{}, nil)
 	assert.Equal(t, maxPart, s.part)
 }
 
@@ -405,7 +408,8 @@ func TestPartsByValues(t *testing.T) {
 	s := newSampling(t, u.address, lanes)
 	sampled := func(name string, id pdu.PMID, values int) *feed {
 		f := feedOf(id)
-		f.push(&sample{values: map[pdu.PMID]*derived.Vector{id: {Bits: make([]uint64, values)}}})
+		list := (&operandLists{}).all([]*feed{f})
+		list.give(&sample{layout: list.layout, vectors: []derived.Vector{{Bits: make([]uint64, values)}}})
 		return f
 	}
 	a := sampled("a", pdu.NewPMID(60, 1, 1), maxPartValues/2)
@@ -512,8 +516,12 @@ func TestSamplerIsSafeForAll(t *testing.T) {
 }
 
 // result is an upstream answer with the given values.
-func result(at time.Time, sets ...pdu.ValueSet) *pmapi.Result {
-	return &pmapi.Result{Time: at, Sets: sets}
+func result(tb testing.TB, at time.Time, sets ...pdu.ValueSet) *pmapi.Columns {
+	tb.Helper()
+	message := pdu.HighResResult{Sec: at.Unix(), Nsec: int64(at.Nanosecond()), Sets: sets}
+	var c pdu.Columns
+	require.NoError(tb, c.Decode(pdu.Frame{Kind: message.Kind(), Body: message.Append(nil, 0)[pdu.HeaderSize:]}))
+	return &pmapi.Columns{Time: c.Time, Sets: c.Sets}
 }
 
 func valuesOf(id pdu.PMID, insts ...pdu.Inst) pdu.ValueSet {
@@ -528,17 +536,17 @@ func valuesOf(id pdu.PMID, insts ...pdu.Inst) pdu.ValueSet {
 func TestInstanceSetsAreShared(t *testing.T) {
 	a, b, other := pdu.NewPMID(60, 1, 1), pdu.NewPMID(60, 1, 2), pdu.NewPMID(60, 2, 1)
 	otherDom := pdu.NewInDom(60, 2)
-	descs := map[pdu.PMID]pdu.Desc{
-		a:     {PMID: a, Type: pdu.TypeU64, InDom: binDom},
-		b:     {PMID: b, Type: pdu.TypeU64, InDom: binDom},
-		other: {PMID: other, Type: pdu.TypeU64, InDom: otherDom},
-	}
+	asked := newOperandList(
+		pdu.Desc{PMID: a, Type: pdu.TypeU64, InDom: binDom},
+		pdu.Desc{PMID: b, Type: pdu.TypeU64, InDom: binDom},
+		pdu.Desc{PMID: other, Type: pdu.TypeU64, InDom: otherDom},
+	)
 	var names nameStore
 	m := newSampleMaker(&names, time.Now())
 	var changed []pdu.InDom
 	take := func(sets ...pdu.ValueSet) *sample {
 		changed = nil
-		return m.make(result(time.Unix(1, 0), sets...), time.Now(), time.Now(), descs, func(d pdu.InDom) { changed = append(changed, d) })
+		return m.make(result(t, time.Unix(1, 0), sets...), time.Now(), time.Now(), asked, func(d pdu.InDom) { changed = append(changed, d) })
 	}
 	first := take(valuesOf(a, 1, 2), valuesOf(b, 1, 2), valuesOf(other, 1, 2))
 	assert.Equal(t, []pdu.InDom{binDom, otherDom}, changed)
@@ -605,8 +613,8 @@ func TestSampleValues(t *testing.T) {
 		{"a string for a number", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.StringValue(pdu.NoInst, "7")}}, pdu.ErrType, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			row.set.PMID = id
-			s := newSampleMaker(&nameStore{}, time.Now()).make(result(time.Unix(1, 0), row.set), time.Now(), time.Now(), map[pdu.PMID]pdu.Desc{id: row.desc}, func(pdu.InDom) {})
+			row.set.PMID, row.desc.PMID = id, id
+			s := newSampleMaker(&nameStore{}, time.Now()).make(result(t, time.Unix(1, 0), row.set), time.Now(), time.Now(), newOperandList(row.desc), func(pdu.InDom) {})
 			assert.Equal(t, row.code, s.Values(id).Code)
 			assert.ElementsMatch(t, row.bits, s.Values(id).Bits)
 			assert.Equal(t, pdu.ErrAgain, s.Values(id+1).Code, "not sampled")
@@ -674,4 +682,39 @@ func TestRestartOfAnAgentBeginsAnEpoch(t *testing.T) {
 		assert.Equal(t, [2]int{epoch, epoch}, both())
 		assert.Equal(t, [2]int{epoch, epoch}, both())
 	}
+}
+
+// What one fetch asks for is found out once for the same feeds, and again when they have become another
+// fetch's worth.
+func TestOperandLists(t *testing.T) {
+	a, b, c := pdu.NewPMID(60, 1, 1), pdu.NewPMID(60, 1, 2), pdu.NewPMID(60, 1, 3)
+	ab, bc := feedOf(a, b), feedOf(b, c)
+	feeds := []*feed{ab, bc}
+	var lists operandLists
+	both := lists.fill(feeds, maxPart)
+	assert.Equal(t, feeds, both.feeds)
+	assert.Equal(t, []pdu.PMID{a, b, c}, both.ids, "each once")
+	assert.Equal(t, []int32{0, 1, 1, 2}, both.places)
+	assert.Same(t, both, lists.fill(feeds, maxPart))
+
+	one := lists.fill(feeds, 2)
+	assert.Equal(t, feeds[:1], one.feeds, "three operands are too many")
+	assert.Same(t, one, lists.fill(feeds, 2))
+	assert.Same(t, one, lists.fill(feeds[:1], maxPart))
+	assert.Same(t, both, lists.fill(feeds, maxPart), "room for another one")
+
+	large := &sample{vectors: make([]derived.Vector, 3)}
+	large.vectors[1].Bits = make([]uint64, maxPartValues)
+	both.give(large)
+	assert.Same(t, large, bc.newest())
+	assert.Equal(t, maxPartValues, bc.size())
+	assert.Equal(t, []*feed{ab}, lists.fill(feeds, maxPart).feeds, "too many values for one fetch")
+	assert.Same(t, both, lists.all(feeds), "unless they belong together")
+
+	lists.forget()
+	assert.NotSame(t, both, lists.all(feeds))
+	for i := range 3 * maxLists {
+		lists.all([]*feed{feedOf(pdu.NewPMID(60, 2, i))})
+	}
+	assert.Len(t, lists.known, maxLists)
 }

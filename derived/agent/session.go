@@ -33,7 +33,7 @@ type Session struct {
 	maker  *sampleMaker
 
 	metrics []*derived.Metric // watched
-	ids     []pdu.PMID        // of their operands
+	asked   *operandList      // for them
 	history []derived.Sample  // newest first
 	depth   int               // of history at most
 }
@@ -47,7 +47,7 @@ func NewSession(ctx context.Context, conn *pmapi.Conn, defs []Definition) (*Sess
 	}
 	s := &Session{conn: conn, catalog: c, set: bind(defs, c)}
 	s.eval = s.set.NewEvaluation()
-	s.maker = newSampleMaker(&s.names, time.Now())
+	s.maker, s.asked = newSampleMaker(&s.names, time.Now()), newOperandList()
 	return s, nil
 }
 
@@ -71,7 +71,11 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 			s.needed[d] = make(map[string]bool) // for InstanceName
 		}
 	}
-	s.ids = slices.Sorted(maps.Keys(ids))
+	var descs []pdu.Desc
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		descs = append(descs, s.catalog.operands[id])
+	}
+	s.asked = newOperandList(descs...)
 }
 
 // History is how many samples must come before the first one that every metric has a value for.
@@ -86,12 +90,12 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 		stale[d] = s.names.domain(d) == nil
 	}
 	taken := &sample{at: now, taken: now, names: &s.names}
-	if len(s.ids) > 0 {
-		res, err := s.conn.Fetch(ctx, s.ids)
+	if len(s.asked.ids) > 0 {
+		res, err := s.conn.FetchColumns(ctx, s.asked.ids)
 		if err != nil {
 			return err
 		}
-		taken = s.maker.make(res, now, now, s.catalog.operands, func(d pdu.InDom) { stale[d] = true })
+		taken = s.maker.make(res, now, now, s.asked, func(d pdu.InDom) { stale[d] = true })
 	}
 	if err := s.rename(ctx, stale); err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
-	"pmdaderived/pmda/pmapi"
 )
 
 // bench is an agent without any goroutine: the test is its request loop, its sampler and its clock.
@@ -62,8 +61,8 @@ func (b *bench) sample(n uint64, metrics ...string) *sample { return b.sampleAt(
 func (b *bench) sampleAt(at time.Time, n uint64, metrics ...string) *sample {
 	b.tb.Helper()
 	set := pdu.ValueSet{PMID: countID, Format: pdu.Block, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, n)}}
-	descs := map[pdu.PMID]pdu.Desc{countID: b.site.catalog["up.count"].desc}
-	s := b.maker.make(&pmapi.Result{Time: at, Sets: []pdu.ValueSet{set}}, b.now.Add(-b.took), b.now, descs, func(pdu.InDom) {})
+	asked := newOperandList(b.site.catalog["up.count"].desc)
+	s := b.maker.make(result(b.tb, at, set), b.now.Add(-b.took), b.now, asked, func(pdu.InDom) {})
 	for _, name := range metrics {
 		b.metric(name).feed.push(s)
 	}

@@ -33,6 +33,7 @@ type Result struct {
 // fetchState is the part of a Conn that a fetch uses, kept for the next one.
 type fetchState struct {
 	changes pdu.Change // announced in front of this answer
+	columns bool       // the answer is to be made columns
 
 	req   pdu.HighResFetch
 	reply pdu.HighResResult
@@ -41,6 +42,9 @@ type fetchState struct {
 	// The same for a pmcd without the high-resolution PDUs.
 	oldReq   pdu.Fetch
 	oldReply pdu.Result
+
+	cols    pdu.Columns
+	colsRes Columns
 }
 
 // Fetch gives the values of up to [MaxFetch] metrics at one moment, of the instances that the
@@ -97,6 +101,9 @@ func (c *Conn) fetchRequest(op string, ids []pdu.PMID) (pdu.Message, error) {
 // in front of the answer; otherwise the answer or why there is none is returned.
 func (c *Conn) fetched(op string, f pdu.Frame) (res *Result, done bool, err error) {
 	s := &c.fetch
+	if s.columns {
+		return c.fetchedColumns(op, f)
+	}
 	var moment time.Time
 	var sets []pdu.ValueSet
 	switch {

@@ -57,6 +57,23 @@ func (a *arena) memory() (memory, error) {
 	return memory{}, errors.New("the agent does not tell its memory")
 }
 
+// warm fetches n values of a metric until they come twice in a row, some seven times. A rate has no value where
+// no sample is newer than that of the fetch before, so every fetch, also the first of a command, keeps its distance.
+func warm(c *client, n int) error {
+	period := pace(n)
+	if _, err := c.do("fetch 5 %d", period.Microseconds()); err != nil {
+		return err
+	}
+	var err error
+	for range attempts {
+		time.Sleep(period)
+		if _, err = c.fetch(2, period, n); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // bytesPerValue is the memory that one more value takes once a metric has been fetched a few times: in
 // the agent, and in a client of libpcp.
 func (b *bench) bytesPerValue(ctx context.Context, kind, expr string) (ours float64, err error) {
@@ -78,11 +95,7 @@ func (b *bench) bytesPerValue(ctx context.Context, kind, expr string) (ours floa
 	if _, err := c.names(names("derived.", []definition{def})); err != nil {
 		return 0, err
 	}
-	const period = 300 * time.Millisecond
-	if _, err := c.do("fetch 5 %d", period.Microseconds()); err != nil {
-		return 0, err
-	}
-	if _, err := c.fetch(2, period, n); err != nil {
+	if err := warm(c, n); err != nil {
 		return 0, err
 	}
 	after, err := a.memory()

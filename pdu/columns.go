@@ -1,0 +1,232 @@
+package pdu
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// Columns is the values of a RESULT or HIGHRES_RESULT as columns, for receivers that have to do with many
+// numbers. What it says is what Decode of these types says, errors included; it is made without a Value for
+// each number.
+type Columns struct {
+	Time time.Time
+	Sets []Column
+
+	blobs  [][]byte
+	single []Inst // the list of a singular metric
+	keep   retention
+}
+
+// Column is the answer for one metric: a Code below zero, or values (perhaps none), one for each of Insts.
+type Column struct {
+	PMID PMID
+	Code Code // < 0: why there are no values; otherwise 0
+
+	// Type is the type of all values: TypeUnknown for those that travelled in situ, which the
+	// descriptor tells, and TypeNoSupport for values of different types, of which nothing else is given.
+	Type Type
+
+	// Insts is never changed. While the instances stay the same from one Decode to the next, or are those
+	// of the set before, it is the same array: the one that is found here at the time of the Decode, so a receiver
+	// may put an equal list in its place. It may keep it and must not change it.
+	Insts []Inst
+	last  []Inst // those of the last time that there were any
+
+	// Bits holds numbers as Value.Bits does. The memory is new with each Decode and the receiver's.
+	Bits []uint64
+
+	// Blobs holds values that are not numeric as Value.Bytes does; borrowed from the frame, the list by the
+	// next Decode.
+	Blobs [][]byte
+}
+
+// Decode reads the body of a RESULT or HIGHRES_RESULT. Columns that were decoded before are lost, but for the
+// Bits. After an error the Sets mean nothing.
+func (m *Columns) Decode(f Frame) error {
+	c := cursor{kind: f.Kind, body: f.Body}
+	n := m.head(&c)
+	if c.err == nil {
+		m.sets(&c, n)
+	}
+	if err := c.done(); err != nil {
+		m.Sets = m.Sets[:0]
+		return err
+	}
+	return nil
+}
+
+// head reads what is in front of the sets, and returns how many there are.
+func (m *Columns) head(c *cursor) int {
+	if c.kind == KindHighResResult {
+		n, sec, nsec := c.highResHead()
+		m.Time = time.Unix(sec, nsec)
+		return n
+	}
+	if c.kind != KindResult {
+		c.fail(0, "type", c.kind.String()+" holds no values")
+		return 0
+	}
+	sec, usec := c.i32("sec"), c.i32("usec")
+	m.Time = time.Unix(int64(sec), int64(usec)*int64(time.Microsecond))
+	return c.count("numpmid", 0, emptySetHead)
+}
+
+func (m *Columns) sets(c *cursor, n int) {
+	total, end := c.scanSets(n)
+	if c.err != nil {
+		return
+	}
+	const columnMemory, blobMemory = 112, 24 // bytes
+	if m.single == nil {
+		m.single = []Inst{NoInst}
+	}
+	if m.keep.excess(cap(m.Sets)*columnMemory+cap(m.blobs)*blobMemory, n*columnMemory+len(m.blobs)*blobMemory) {
+		m.Sets, m.blobs = nil, nil
+	}
+	if old := len(m.Sets); n > old {
+		m.Sets = resized(m.Sets, n)
+		clear(m.Sets[old:])
+	}
+	clear(m.Sets[n:]) // lets go of their lists
+	m.Sets = m.Sets[:n]
+	clear(m.blobs)
+	m.blobs = m.blobs[:0]
+	numbers := make([]uint64, total)
+	b := blocks{cursor: c, begin: c.off, end: end, next: end, ordered: true}
+	var before []Inst // of the set before
+	for i := range m.Sets {
+		c.item = i
+		set := &m.Sets[i]
+		p := c.body[c.off:]
+		count := int(int32(binary.BigEndian.Uint32(p[4:])))
+		set.PMID, set.Code, set.Type = PMID(binary.BigEndian.Uint32(p)), 0, TypeUnknown
+		if set.Insts != nil {
+			set.last = set.Insts
+		}
+		set.Insts, set.Bits, set.Blobs = nil, nil, nil
+		if count <= 0 {
+			set.Code = Code(count)
+			c.off += emptySetHead
+			continue
+		}
+		format := ValueFormat(binary.BigEndian.Uint32(p[8:]))
+		c.off += setHead
+		heads := c.body[c.off : c.off+count*valueSize]
+		if count == 1 && Inst(binary.BigEndian.Uint32(heads)) == NoInst {
+			set.Insts = m.single
+		} else {
+			set.Insts = instancesOf(heads, set.last, before)
+			before = set.Insts
+		}
+		set.Bits, numbers = numbers[:count:count], numbers[count:]
+		switch {
+		case format == InSitu:
+			for j := range set.Bits {
+				set.Bits[j] = uint64(binary.BigEndian.Uint32(heads[valueSize*j+4:]))
+			}
+			c.off += len(heads)
+		case b.regular(set, heads):
+			c.off += len(heads)
+		default:
+			m.each(&b, set)
+			if c.err != nil {
+				return
+			}
+		}
+	}
+	b.check()
+	c.off = len(c.body)
+}
+
+// each reads values of any kind, one by one.
+func (m *Columns) each(b *blocks, set *Column) {
+	start := len(m.blobs)
+	mixed := false
+	for j := range set.Bits {
+		var v Value
+		if !b.value(&v) {
+			return
+		}
+		if j == 0 {
+			set.Type = v.Type
+		}
+		mixed = mixed || v.Type != set.Type
+		if v.Type.Numeric() {
+			set.Bits[j] = v.Bits
+		} else {
+			m.blobs = append(m.blobs, v.Bytes)
+		}
+	}
+	switch {
+	case mixed:
+		set.Type, set.Bits = TypeNoSupport, nil
+	case !set.Type.Numeric():
+		set.Bits, set.Blobs = nil, m.blobs[start:len(m.blobs):len(m.blobs)]
+	}
+}
+
+// regularBlock is the size of a value block with a 64-bit number.
+const regularBlock = blockHead + 8
+
+// regular reads 64-bit numbers whose blocks follow each other in the order of the values, which is what stock
+// senders write. It reports whether it was so; otherwise nothing has been read.
+func (b *blocks) regular(set *Column, heads []byte) bool {
+	n := len(set.Bits)
+	if !b.ordered || len(b.body)-b.next < n*regularBlock || (b.next+HeaderSize)%4 != 0 {
+		return false
+	}
+	data := b.body[b.next : b.next+n*regularBlock]
+	head := binary.BigEndian.Uint32(data)
+	t := Type(head >> 24)
+	if t.size() != 8 || head&0xffffff != regularBlock {
+		return false
+	}
+	index := uint32((b.next + HeaderSize) / 4)
+	wrong := uint32(0) // a bit is set where anything is not as expected
+	for j := range set.Bits {
+		d, h := (*[regularBlock]byte)(data), (*[valueSize]byte)(heads)
+		data, heads = data[regularBlock:], heads[valueSize:]
+		wrong |= binary.BigEndian.Uint32(d[:]) ^ head | binary.BigEndian.Uint32(h[4:]) ^ index
+		set.Bits[j] = binary.BigEndian.Uint64(d[blockHead:])
+		index += regularBlock / 4
+	}
+	if wrong != 0 {
+		return false
+	}
+	set.Type = t
+	b.n += n
+	b.next += n * regularBlock
+	return true
+}
+
+// instancesOf returns the instances of values: one of the known lists if they are the same.
+func instancesOf(heads []byte, known ...[]Inst) []Inst {
+	n := len(heads) / valueSize
+	for _, list := range known {
+		if len(list) == n && sameInstances(heads, list) {
+			return list
+		}
+	}
+	list := make([]Inst, n)
+	for j := range list {
+		list[j] = Inst(binary.BigEndian.Uint32(heads[valueSize*j:]))
+	}
+	return list
+}
+
+func sameInstances(heads []byte, list []Inst) bool {
+	const step = 64 // instances that are compared before it is looked whether all are the same
+	for len(list) > 0 {
+		part := list[:min(step, len(list))]
+		p := heads[:valueSize*len(part)]
+		differ := uint32(0)
+		for j, inst := range part {
+			differ |= binary.BigEndian.Uint32(p[valueSize*j:]) ^ uint32(inst)
+		}
+		if differ != 0 {
+			return false
+		}
+		list, heads = list[len(part):], heads[len(p):]
+	}
+	return true
+}

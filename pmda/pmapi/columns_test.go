@@ -1,0 +1,115 @@
+package pmapi_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/pmda/pmapi/pmapitest"
+)
+
+// Columns are the values of a fetch, whichever way it was asked for.
+func TestColumns(t *testing.T) {
+	ids := []pdu.PMID{longOne, longTen}
+	answer := &pdu.HighResResult{Sec: 5, Nsec: 7, Sets: []pdu.ValueSet{
+		{PMID: longOne, Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 1)}}, {PMID: longTen, Code: pdu.ErrAgain},
+	}}
+	serving := func(t *testing.T) *pmapi.Conn {
+		return serve(t, func(p *pmapitest.Peer) {
+			p.Expect(pdu.KindHighResFetch)
+			p.Send(&pdu.Error{Code: pdu.Code(pdu.ChangeAddAgent)})
+			p.Send(answer)
+			p.Expect(pdu.KindHighResFetch)
+			p.Send(answer)
+			p.WaitClosed()
+		})
+	}
+	check := func(t *testing.T, c *pmapi.Conn, res *pmapi.Columns) {
+		t.Helper()
+		assert.Equal(t, time.Unix(5, 7), res.Time)
+		assert.Equal(t, pdu.ChangeAddAgent, res.Changes)
+		require.Len(t, res.Sets, 2)
+		assert.Equal(t, []uint64{1}, res.Sets[0].Bits)
+		assert.Equal(t, []pdu.Inst{pdu.NoInst}, res.Sets[0].Insts)
+		assert.Equal(t, pdu.ErrAgain, res.Sets[1].Code)
+		values, err := c.Fetch(t.Context(), ids)
+		require.NoError(t, err, "the next fetch may be of the other kind")
+		assert.Len(t, values.Sets[0].Values, 1)
+		assert.Zero(t, values.Changes)
+	}
+	t.Run("waiting", func(t *testing.T) {
+		c := serving(t)
+		res, err := c.FetchColumns(t.Context(), ids)
+		require.NoError(t, err)
+		check(t, c, res)
+	})
+	t.Run("polling", func(t *testing.T) {
+		c := serving(t)
+		require.NoError(t, c.StartFetch(ids))
+		for {
+			res, done, err := c.PollColumns()
+			require.NoError(t, err)
+			if done {
+				check(t, c, res)
+				return
+			}
+			require.Nil(t, res)
+			require.NoError(t, c.WaitReadable(t.Context()))
+		}
+	})
+}
+
+// What is wrong with an answer is found in columns, too.
+func TestWrongColumns(t *testing.T) {
+	one, ten := pdu.ValueSet{PMID: longOne}, pdu.ValueSet{PMID: longTen}
+	ids := []pdu.PMID{longOne, longTen}
+	for _, row := range []struct {
+		name  string
+		reply pdu.Message
+	}{
+		{"values of fewer metrics", &pdu.HighResResult{Sets: []pdu.ValueSet{one}}},
+		{"values of more metrics", &pdu.HighResResult{Sets: []pdu.ValueSet{one, ten, ten}}},
+		{"values of other metrics", &pdu.HighResResult{Sets: []pdu.ValueSet{ten, one}}},
+		{"values in the old form", &pdu.Result{Sets: []pdu.ValueSet{one, ten}}},
+		{"descriptors", &pdu.Descs{}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := serve(t, func(p *pmapitest.Peer) {
+				_, ok := p.Next()
+				require.True(t, ok)
+				p.Send(row.reply)
+				p.WaitClosed()
+			})
+			_, err := c.FetchColumns(t.Context(), ids)
+			requireBroken(t, c, err, pdu.ErrIPC)
+		})
+	}
+
+	t.Run("one value set of another metric", func(t *testing.T) {
+		c := serve(t, func(p *pmapitest.Peer) {
+			p.Expect(pdu.KindHighResFetch)
+			p.Send(&pdu.HighResResult{Sets: []pdu.ValueSet{one, one}})
+			p.WaitClosed()
+		})
+		res, err := c.FetchColumns(t.Context(), ids)
+		require.NoError(t, err)
+		assert.Zero(t, res.Sets[0].Code)
+		assert.Equal(t, longTen, res.Sets[1].PMID)
+		assert.Equal(t, pdu.ErrIPC, res.Sets[1].Code)
+	})
+
+	t.Run("a refusal", func(t *testing.T) {
+		c := serve(t, func(p *pmapitest.Peer) {
+			p.Expect(pdu.KindHighResFetch)
+			p.Send(&pdu.Error{Code: pdu.ErrPermission})
+			p.WaitClosed()
+		})
+		_, err := c.FetchColumns(t.Context(), ids)
+		require.ErrorIs(t, err, pdu.ErrPermission)
+		assert.NoError(t, c.Err())
+	})
+}
