@@ -22,15 +22,28 @@ const control = "#control "
 
 // readDefinitions reads definition files and parses what is in them. paths is nil for the default ones.
 func readDefinitions(paths []string, conf config.PCPConf) definitions {
-	parsed := make(map[*config.Definition]*derived.Definition)
-	accept := func(d *config.Definition) error {
-		p, err := derived.Parse(d.Name, d.Expr)
-		if err == nil {
-			parsed[d] = p
-		}
-		return err
+	return readAgain(paths, conf, nil)
+}
+
+// readAgain reads definition files and parses what is new in them since before was read. Nothing parsed holds
+// on to the text of a file, since most of it outlives many of them.
+func readAgain(paths []string, conf config.PCPConf, before []agent.Definition) definitions {
+	known := make(map[string]*derived.Definition, len(before))
+	for _, d := range before {
+		known[d.Name] = d.Definition
 	}
 	var r definitions
+	accept := func(d *config.Definition) error {
+		p := known[d.Name]
+		if p == nil || p.Text != d.Expr {
+			var err error
+			if p, err = derived.Parse(strings.Clone(d.Name), strings.Clone(d.Expr)); err != nil {
+				return err
+			}
+		}
+		known[p.Name] = p
+		return nil
+	}
 	if paths == nil {
 		r.Loaded = config.LoadDefault(conf, accept)
 	} else {
@@ -43,9 +56,10 @@ func readDefinitions(paths []string, conf config.PCPConf) definitions {
 			Line: control + c.Option + "=" + c.Value, Caret: strings.Repeat(" ", len(control)) + "^",
 		})
 	}
+	r.all = make([]agent.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {
 		r.all = append(r.all, agent.Definition{
-			Definition: parsed[d],
+			Definition: known[d.Name], // the last that was taken
 			OneLine:    d.OneLine,
 			Help:       d.Help,
 			File:       d.Pos.File,
@@ -81,7 +95,7 @@ func newSource(o *options, log logrus.FieldLogger) *source {
 // load returns what the files say now, or once more what they said before while they are being written.
 // Problems are logged when they are new.
 func (s *source) load() agent.Config {
-	r := readDefinitions(s.options.paths, s.options.conf)
+	r := readAgain(s.options.paths, s.options.conf, s.last.Definitions)
 	if !s.watcher.Took(&r.Loaded) {
 		return s.last
 	}
