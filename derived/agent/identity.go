@@ -84,13 +84,14 @@ func (d *identifiedDesc) desc(id pdu.PMID) (pdu.Desc, error) {
 // identities is the persistent map from names to PMIDs. It has one owner, the binder, once the
 // agent runs.
 type identities struct {
-	path    string // "": not persistent
-	disk    disk
-	domain  int
-	next    int // number of PMIDs given out, retired ones included
-	metrics map[string]identity
-	files   map[string]pdu.Inst // instances of fileInDom
-	dirty   bool
+	path     string // "": not persistent
+	disk     disk
+	domain   int
+	next     int // number of PMIDs given out, retired ones included
+	metrics  map[string]identity
+	files    map[string]pdu.Inst // instances of fileInDom
+	dirty    bool                // something is not saved
+	promised bool                // something that must be before anybody is told: a PMID and what it stands for, the number of a file
 }
 
 // identityFile is the form on disk.
@@ -280,7 +281,7 @@ func (ids *identities) fresh() (pdu.PMID, error) {
 	}
 	id := pdu.NewPMID(ids.domain, firstCluster+ids.next/itemsPerGroup, ids.next%itemsPerGroup)
 	ids.next++
-	ids.dirty = true
+	ids.dirty, ids.promised = true, true
 	return id, nil
 }
 
@@ -312,7 +313,7 @@ func (ids *identities) file(path string) pdu.Inst {
 		n = max(n, used+1)
 	}
 	ids.files[path] = n
-	ids.dirty = true
+	ids.dirty, ids.promised = true, true
 	return n
 }
 
@@ -326,11 +327,12 @@ func (ids *identities) bound(name, text string, desc pdu.Desc) (pdu.PMID, error)
 	m, now := ids.metrics[name], identify(desc)
 	switch {
 	case m.Desc == nil:
-		m.Desc = now
+		m.Desc, ids.promised = now, true
 	case *m.Desc != *now:
 		if err := m.become(*now, ids.fresh); err != nil {
 			return id, err
 		}
+		ids.promised = true
 	case m.Text == text:
 		return id, nil
 	}
@@ -366,6 +368,6 @@ func (ids *identities) save() error {
 	if err := replaceFile(ids.disk, ids.path, append(text, '\n')); err != nil {
 		return fmt.Errorf("identities: %w", err)
 	}
-	ids.dirty = false
+	ids.dirty, ids.promised = false, false
 	return nil
 }
