@@ -66,19 +66,29 @@ type identifiedDesc struct {
 	Type  pdu.Type      `json:"type"`
 	Sem   pdu.Semantics `json:"semantics"`
 	InDom pdu.InDom     `json:"indom"`
-	Units string        `json:"units"` // wire form, hexadecimal
+	Units wireUnits     `json:"units"`
 }
 
-func identify(d pdu.Desc) *identifiedDesc {
-	return &identifiedDesc{Type: d.Type, Sem: d.Sem, InDom: d.InDom, Units: fmt.Sprintf("%08x", d.Units.Wire())}
+func identify(d pdu.Desc) identifiedDesc {
+	return identifiedDesc{Type: d.Type, Sem: d.Sem, InDom: d.InDom, Units: wireUnits(d.Units.Wire())}
 }
 
-func (d *identifiedDesc) desc(id pdu.PMID) (pdu.Desc, error) {
-	w, err := strconv.ParseUint(d.Units, 16, 32)
+func (d *identifiedDesc) desc(id pdu.PMID) pdu.Desc {
+	return pdu.Desc{PMID: id, Type: d.Type, Sem: d.Sem, InDom: d.InDom, Units: pdu.UnitsFromWire(uint32(d.Units))}
+}
+
+// wireUnits are units in their wire form, in the file hexadecimal.
+type wireUnits uint32
+
+func (u wireUnits) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%08x", uint32(u)), nil }
+
+func (u *wireUnits) UnmarshalText(text []byte) error {
+	w, err := strconv.ParseUint(string(text), 16, 32)
 	if err != nil {
-		return pdu.Desc{}, fmt.Errorf("units %q: %w", d.Units, err)
+		return fmt.Errorf("units %q: %w", text, err)
 	}
-	return pdu.Desc{PMID: id, Type: d.Type, Sem: d.Sem, InDom: d.InDom, Units: pdu.UnitsFromWire(uint32(w))}, nil
+	*u = wireUnits(w)
+	return nil
 }
 
 // identities is the persistent map from names to PMIDs. It has one owner, the binder, once the
@@ -240,12 +250,6 @@ func (ids *identities) adopt(f *identityFile) error {
 			}
 			used[former.PMID] = name
 		}
-		if m.Desc == nil {
-			continue
-		}
-		if _, err := m.Desc.desc(m.PMID); err != nil {
-			return fmt.Errorf("%s: metric %s: %w", ids.path, name, err)
-		}
 	}
 	numbers := make(map[pdu.Inst]string, len(f.Files))
 	for path, n := range f.Files {
@@ -327,9 +331,10 @@ func (ids *identities) bound(name, text string, desc pdu.Desc) (pdu.PMID, error)
 	m, now := ids.metrics[name], identify(desc)
 	switch {
 	case m.Desc == nil:
-		m.Desc, ids.promised = now, true
-	case *m.Desc != *now:
-		if err := m.become(*now, ids.fresh); err != nil {
+		own := now // not in the way of those that have not changed
+		m.Desc, ids.promised = &own, true
+	case *m.Desc != now:
+		if err := m.become(now, ids.fresh); err != nil {
 			return id, err
 		}
 		ids.promised = true
@@ -349,8 +354,7 @@ func (ids *identities) remembered(name, text string) (pdu.Desc, bool) {
 	if !ok || m.Desc == nil || m.Text != text {
 		return pdu.Desc{}, false
 	}
-	desc, err := m.Desc.desc(m.PMID)
-	return desc, err == nil
+	return m.Desc.desc(m.PMID), true
 }
 
 // save writes the map if it has changed. The file is whole at every instant: a new one is written,
