@@ -71,8 +71,7 @@ type service struct {
 	bound   bool // the operands have been looked up
 	good    int  // metrics that are bound
 
-	instances []pdu.Instance   // of definitionInDom
-	feeds     map[string]*feed // of all metrics, by operandKey
+	feeds []*feed // of all metrics, each once
 
 	files         []file
 	fileInstances []pdu.Instance            // of fileInDom
@@ -146,7 +145,9 @@ type blueprint struct {
 	unreadable []Failure          // of names that are not served
 	reported   map[string]bool    // names whose problem is one of Config.Failures
 	secret     map[pdu.PMID]bool  // the protected operands
-	feeds      map[string]*feed   // of the service, by operandKey
+	feeds      []*feed            // of the service
+	used       map[*feed]bool     // those
+	byKey      map[string]*feed   // and those of the service before, by operandKey; nil: not needed yet
 }
 
 // build makes a service. Definitions that became wrong while they are served stay as they were.
@@ -186,7 +187,7 @@ func (b *blueprint) build() *service {
 			set = bind(defs, catalog)
 		}
 	}
-	b.secret, b.feeds = b.secrets(defs, catalog), make(map[string]*feed)
+	b.secret, b.used = b.secrets(defs, catalog), make(map[*feed]bool, len(defs))
 	return b.assemble(set, defs)
 }
 
@@ -290,7 +291,7 @@ func (b *blueprint) assemble(set *derived.Set, defs []*Definition) *service {
 	s := &service{
 		set: set, bound: b.catalog != nil,
 		byID: make(map[pdu.PMID]*metric, len(defs)), retired: make(map[pdu.PMID]pdu.Desc),
-		feeds: b.feeds, metrics: make([]*metric, 0, len(defs)),
+		metrics: make([]*metric, 0, len(defs)),
 	}
 	for _, d := range defs {
 		m, err := b.metric(set, d)
@@ -303,6 +304,7 @@ func (b *blueprint) assemble(set *derived.Set, defs []*Definition) *service {
 		old := b.formerly(d.Name)
 		m.source = m.derived != nil || old != nil && old.Text == d.Text // then it is unbound for now
 	}
+	s.feeds = b.feeds
 	b.addUnreadable(s)
 	b.addFiles(s)
 	b.retire(s)
@@ -353,7 +355,8 @@ func (b *blueprint) addFiles(s *service) {
 func (b *blueprint) metric(set *derived.Set, d *Definition) (*metric, error) {
 	bound, _ := set.Lookup(d.Name)
 	m := &metric{def: d, problem: b.problems[d.Name], reported: b.reported[d.Name]}
-	if old := b.old[d.Name]; old != nil {
+	old := b.old[d.Name]
+	if old != nil {
 		m.usage = old.usage
 	}
 	if m.usage == nil {
@@ -369,7 +372,7 @@ func (b *blueprint) metric(set *derived.Set, d *Definition) (*metric, error) {
 		m.id, err = b.ids.bound(d.Name, d.Text, bound.Desc)
 		m.desc, m.described = bound.Desc, true
 		m.desc.PMID = m.id
-		m.feed, m.depth = b.feed(m), bound.Needs().History
+		m.feed, m.depth = b.feed(m, old), bound.Needs().History
 		m.protected = b.isProtected(bound)
 	} else {
 		m.id, err = b.ids.named(d.Name)
@@ -393,22 +396,52 @@ func (b *blueprint) metric(set *derived.Set, d *Definition) (*metric, error) {
 }
 
 // feed returns the feed for the operands of a metric: that of the service before, if there is one.
-func (b *blueprint) feed(m *metric) *feed {
-	needs := m.derived.Needs()
-	descs := make([]pdu.Desc, len(needs.Operands))
-	for i, id := range needs.Operands {
-		descs[i] = b.operands[id]
+func (b *blueprint) feed(m, old *metric) *feed {
+	operands := m.derived.Needs().Operands
+	f := b.continued(old, operands)
+	if f == nil {
+		descs := make([]pdu.Desc, len(operands))
+		for i, id := range operands {
+			descs[i] = b.operands[id]
+		}
+		if b.byKey == nil {
+			b.byKey = b.formerFeeds()
+		}
+		key := operandKey(descs)
+		if f = b.byKey[key]; f == nil || !slices.Equal(f.descs, descs) {
+			f = newFeed(descs)
+			b.byKey[key] = f
+		}
 	}
-	key := operandKey(descs)
-	f := b.feeds[key]
-	if f == nil && b.before != nil {
-		f = b.before.feeds[key]
+	if !b.used[f] {
+		b.used[f] = true
+		b.feeds = append(b.feeds, f)
 	}
-	if f == nil || !slices.Equal(f.descs, descs) {
-		f = newFeed(descs)
-	}
-	b.feeds[key] = f
 	return f
+}
+
+// continued returns the feed that a metric had if it is for these operands; nil if it is not.
+func (b *blueprint) continued(old *metric, operands []pdu.PMID) *feed {
+	if old == nil || old.feed == nil || len(old.feed.descs) != len(operands) {
+		return nil
+	}
+	for i, id := range operands {
+		if desc := &old.feed.descs[i]; desc.PMID != id || *desc != b.operands[id] {
+			return nil
+		}
+	}
+	return old.feed
+}
+
+// formerFeeds are those of the service before, by operandKey.
+func (b *blueprint) formerFeeds() map[string]*feed {
+	byKey := make(map[string]*feed)
+	if b.before != nil {
+		for _, f := range b.before.feeds {
+			byKey[operandKey(f.descs)] = f
+		}
+	}
+	return byKey
 }
 
 // secrets finds the operands that belong to agents that show their values to known users only. The
@@ -463,13 +496,10 @@ func (b *blueprint) retire(s *service) {
 	}
 }
 
-// name makes the name space and the instances of definitionInDom. Metrics that are not bound can be
+// name makes the name space. Metrics that are not bound can be
 // looked up but are not shown to those who look around. A name cannot be a metric and a node above
 // others: of names that clash those that are served already stay, then the older ones.
 func (s *service) name(b *blueprint) {
-	for _, m := range s.metrics {
-		s.instances = append(s.instances, pdu.Instance{ID: m.inst, Name: m.def.Name})
-	}
 	if s.namedAs(b.before) {
 		s.names = b.before.names
 		return
@@ -525,6 +555,15 @@ func nameErrors(err error) []*pmda.NameError {
 		if refused, ok := errors.AsType[*pmda.NameError](one); ok {
 			all = append(all, refused)
 		}
+	}
+	return all
+}
+
+// instances are those of definitionInDom.
+func (s *service) instances() []pdu.Instance {
+	all := make([]pdu.Instance, len(s.metrics))
+	for i, m := range s.metrics {
+		all[i] = pdu.Instance{ID: m.inst, Name: m.def.Name}
 	}
 	return all
 }
