@@ -58,14 +58,15 @@ func readAgain(paths []string, conf config.PCPConf, before []agent.Definition) d
 	}
 	r.all = make([]agent.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {
+		parsed, place := known[d.Name], d.Place() // the last that was taken
 		r.all = append(r.all, agent.Definition{
-			Definition: known[d.Name], // the last that was taken
+			Definition: parsed,
 			OneLine:    d.OneLine,
 			Help:       d.Help,
 			File:       d.Pos.File,
 			Line:       d.Pos.Line,
 			Explain: func(offset int, msg string) string {
-				return msg + "\n" + d.At(offset).String() + "\n" + d.Context(offset)
+				return msg + "\n" + place.At(parsed.Text, offset).String() + "\n" + place.Context(parsed.Text, offset)
 			},
 		})
 	}
@@ -99,9 +100,10 @@ func (s *source) load() agent.Config {
 	if !s.watcher.Took(&r.Loaded) {
 		return s.last
 	}
+	read := config.Loaded{Sources: r.Sources} // the rest is not needed for long
 	c := agent.Config{
 		Definitions: r.all, Files: r.files(), Read: time.Now(),
-		Unread: func(file string) bool { return !r.Covers(file) },
+		Unread: func(file string) bool { return !read.Covers(file) },
 	}
 	told := make(map[string]bool, len(r.Problems))
 	for _, p := range r.Problems {
