@@ -38,6 +38,8 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 		if text, ok = r.quoted(l, name, valueAt); !ok {
 			return
 		}
+	} else {
+		text = strings.Clone(text) // a piece of the file would keep all of it in memory
 	}
 
 	entry := r.names[name]

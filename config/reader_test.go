@@ -283,6 +283,20 @@ func TestDefinitionPositions(t *testing.T) {
 	assert.Equal(t, " y\n  ^", d.Context(7))
 }
 
+// What is left of a definition for messages says the same as the definition.
+func TestPlace(t *testing.T) {
+	for _, text := range []string{
+		"x = 1 + 2", "\t x\t=\t1 + 2 \t", "# c\r\nx=1\r\n", "x = 1 + \\\n 2", "x \\\n = 1", "x = \\\n1",
+		"a = 1\na(oneline) = 'y' x = 3\nx = 3",
+	} {
+		d := find(t, Read("f", []byte(text), nil), "x")
+		for offset := -1; offset < len(d.Expr)+2; offset++ {
+			assert.Equal(t, d.At(offset), d.Place().At(d.Expr, offset), "%q at %d", text, offset)
+			assert.Equal(t, d.Context(offset), d.Place().Context(d.Expr, offset), "%q at %d", text, offset)
+		}
+	}
+}
+
 func TestProblemText(t *testing.T) {
 	loaded := Read("f", []byte("\tä b\tc = 1 \n"), nil)
 	require.Len(t, loaded.Problems, 1)

@@ -251,6 +251,32 @@ func TestSourceKeepsWhatItHasWhileFilesChange(t *testing.T) {
 	assert.Equal(t, [][]string{{"a"}, {"a", "c"}}, loaded)
 }
 
+// What was parsed once stays, wherever it moves to and whatever becomes of the rest.
+func TestSourceParsesOnlyWhatIsNew(t *testing.T) {
+	dir := folder(t, "")
+	path := filepath.Join(dir, "conf")
+	o, err := parseOptions([]string{"-c", path}, testConf, environment())
+	require.NoError(t, err)
+	log, _ := logtest.NewNullLogger()
+	s := newSource(o, log)
+	load := func(text string) map[string]agent.Definition {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		byName := make(map[string]agent.Definition)
+		for _, d := range s.load().Definitions {
+			byName[d.Name] = d
+		}
+		return byName
+	}
+	old := load("same = x + 1\nchanged = 1\nbroken = 1\n")
+	now := load("\nbroken = +\nchanged = 2\nsame =   x + 1\n")
+	assert.Same(t, old["same"].Definition, now["same"].Definition)
+	assert.Equal(t, 4, now["same"].Line)
+	assert.Equal(t, path+":4:12", strings.Split(now["same"].Explain(2, "here"), "\n")[1])
+	assert.Equal(t, "2", now["changed"].Text)
+	assert.NotContains(t, now, "broken")
+	assert.Equal(t, "1", load("broken = 1\n")["broken"].Text)
+}
+
 // A configuration that is wrong costs what is wrong in it.
 func TestDaemonWithBrokenConfiguration(t *testing.T) {
 	dir := folder(t, "a = 42\nb = 1 + * 2\nc = 43\n")

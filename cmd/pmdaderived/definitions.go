@@ -22,15 +22,28 @@ const control = "#control "
 
 // readDefinitions reads definition files and parses what is in them. paths is nil for the default ones.
 func readDefinitions(paths []string, conf config.PCPConf) definitions {
-	parsed := make(map[*config.Definition]*derived.Definition)
-	accept := func(d *config.Definition) error {
-		p, err := derived.Parse(d.Name, d.Expr)
-		if err == nil {
-			parsed[d] = p
-		}
-		return err
+	return readAgain(paths, conf, nil)
+}
+
+// readAgain reads definition files and parses what is new in them since before was read. Nothing parsed holds
+// on to the text of a file, since most of it outlives many of them.
+func readAgain(paths []string, conf config.PCPConf, before []agent.Definition) definitions {
+	known := make(map[string]*derived.Definition, len(before))
+	for _, d := range before {
+		known[d.Name] = d.Definition
 	}
 	var r definitions
+	accept := func(d *config.Definition) error {
+		p := known[d.Name]
+		if p == nil || p.Text != d.Expr {
+			var err error
+			if p, err = derived.Parse(strings.Clone(d.Name), strings.Clone(d.Expr)); err != nil {
+				return err
+			}
+		}
+		known[p.Name] = p
+		return nil
+	}
 	if paths == nil {
 		r.Loaded = config.LoadDefault(conf, accept)
 	} else {
@@ -43,15 +56,17 @@ func readDefinitions(paths []string, conf config.PCPConf) definitions {
 			Line: control + c.Option + "=" + c.Value, Caret: strings.Repeat(" ", len(control)) + "^",
 		})
 	}
+	r.all = make([]agent.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {
+		parsed, place := known[d.Name], d.Place() // the last that was taken
 		r.all = append(r.all, agent.Definition{
-			Definition: parsed[d],
+			Definition: parsed,
 			OneLine:    d.OneLine,
 			Help:       d.Help,
 			File:       d.Pos.File,
 			Line:       d.Pos.Line,
 			Explain: func(offset int, msg string) string {
-				return msg + "\n" + d.At(offset).String() + "\n" + d.Context(offset)
+				return msg + "\n" + place.At(parsed.Text, offset).String() + "\n" + place.Context(parsed.Text, offset)
 			},
 		})
 	}
@@ -81,13 +96,14 @@ func newSource(o *options, log logrus.FieldLogger) *source {
 // load returns what the files say now, or once more what they said before while they are being written.
 // Problems are logged when they are new.
 func (s *source) load() agent.Config {
-	r := readDefinitions(s.options.paths, s.options.conf)
+	r := readAgain(s.options.paths, s.options.conf, s.last.Definitions)
 	if !s.watcher.Took(&r.Loaded) {
 		return s.last
 	}
+	read := config.Loaded{Sources: r.Sources} // the rest is not needed for long
 	c := agent.Config{
 		Definitions: r.all, Files: r.files(), Read: time.Now(),
-		Unread: func(file string) bool { return !r.Covers(file) },
+		Unread: func(file string) bool { return !read.Covers(file) },
 	}
 	told := make(map[string]bool, len(r.Problems))
 	for _, p := range r.Problems {

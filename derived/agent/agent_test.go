@@ -203,8 +203,8 @@ func TestControlMetrics(t *testing.T) {
 		texts := map[string]string{}
 		svc := h.agent.service.Load()
 		for _, v := range h.fetch(h.id("derived.control.definition." + name))[0].Values {
-			i := slices.IndexFunc(svc.instances, func(in pdu.Instance) bool { return in.ID == v.Inst })
-			texts[svc.instances[i].Name] = string(v.Bytes)
+			i := slices.IndexFunc(svc.instances(), func(in pdu.Instance) bool { return in.ID == v.Inst })
+			texts[svc.instances()[i].Name] = string(v.Bytes)
 		}
 		return texts
 	}

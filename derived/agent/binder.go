@@ -371,7 +371,9 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn, what scope) error
 		b.prime(ctx, svc, before)
 	}
 	b.needed = needed
-	b.save() // before anybody is told a PMID
+	if b.ids.promised { // something that has to be saved before anybody is told
+		b.save()
+	}
 	b.a.service.Store(svc)
 	b.forgetNames()
 	b.keepWarm(svc)
@@ -382,6 +384,7 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn, what scope) error
 		b.tell(pdu.ChangeLabels)
 	}
 	b.report(before, svc)
+	b.save()
 	return nil
 }
 
@@ -393,26 +396,51 @@ func (b *binder) tell(change pdu.Change) {
 
 // lookUp brings the catalog up to date.
 func (b *binder) lookUp(ctx context.Context, conn *pmapi.Conn, what scope) error {
-	wanted := operandNames(b.candidates())
-	unknown := wanted
-	known := &Catalog{}
-	if what == missing && b.catalog != nil {
-		known = &Catalog{b.catalog, b.operands}
-		unknown = slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
-			o, ok := b.catalog[name]
-			return ok && o.code >= 0
-		})
-	}
+	candidates := b.candidates()
+	known := what == missing && b.catalog != nil
+	unknown, all := operandNames(candidates, func(name string) bool {
+		o, ok := b.catalog[name]
+		return !known || !ok || o.code < 0
+	})
 	found, err := lookUp(ctx, conn, unknown)
 	if err != nil {
 		return err
 	}
-	found.keep(known, wanted)
-	b.catalog, b.operands = found.names, found.operands
-	if what == afresh {
+	if !known {
+		b.catalog, b.operands = found.names, found.operands
 		b.lastBind = time.Now()
+		return nil
+	}
+	b.learn(found)
+	if len(b.catalog) > 2*all { // most of it is for definitions that are gone
+		b.forget(candidates)
 	}
 	return nil
+}
+
+// learn adds to what is known of operands. What is known is shared, so it is replaced.
+func (b *binder) learn(found *Catalog) {
+	if len(found.names) == 0 {
+		return
+	}
+	c := &Catalog{maps.Clone(b.catalog), maps.Clone(b.operands)}
+	for name, o := range found.names {
+		c.add(name, o)
+	}
+	b.catalog, b.operands = c.names, c.operands
+}
+
+// forget drops operands that no definition uses.
+func (b *binder) forget(defs []*Definition) {
+	used, _ := operandNames(defs, func(name string) bool {
+		_, ok := b.catalog[name]
+		return ok
+	})
+	c := &Catalog{make(catalog, len(used)), make(map[pdu.PMID]pdu.Desc, len(used))}
+	for _, name := range used {
+		c.add(name, b.catalog[name])
+	}
+	b.catalog, b.operands = c.names, c.operands
 }
 
 // domains are the needed ones whose names are to be asked for.
@@ -440,11 +468,11 @@ func (b *binder) domains(what scope) []pdu.InDom {
 // that their clients do not find them without a value.
 func (b *binder) prime(ctx context.Context, svc, before *service) {
 	var feeds []*feed
-	for _, m := range svc.metrics {
+	for m, old := range func(yield func(m, old *metric) bool) { svc.pairs(before, yield) } {
 		if m.feed == nil || len(m.feed.descs) == 0 {
 			continue
 		}
-		if old := before.find(m.fullName()); old != nil && old.feed != nil && old.feed != m.feed {
+		if old != nil && old.feed != nil && old.feed != m.feed {
 			feeds = append(feeds, m.feed)
 		}
 	}
@@ -467,8 +495,18 @@ func (b *binder) prime(ctx context.Context, svc, before *service) {
 
 // candidates are the definitions that may come to be served: the configured ones, and those served now,
 // which stay where their successors turn out to be wrong.
-func (b *binder) candidates() []Definition {
-	return slices.AppendSeq(slices.Clone(b.config.Definitions), maps.Values(b.a.service.Load().sources))
+func (b *binder) candidates() []*Definition {
+	all := pointers(b.config.Definitions)
+	configured := make(map[*derived.Definition]bool, len(all))
+	for _, d := range all {
+		configured[d.Definition] = true
+	}
+	for _, m := range b.a.service.Load().metrics {
+		if m.source && !configured[m.def.Definition] {
+			all = append(all, m.def)
+		}
+	}
+	return all
 }
 
 func (b *binder) build(before *service) *service {
@@ -484,16 +522,14 @@ func (b *binder) build(before *service) *service {
 
 // report logs definitions whose fate has changed.
 func (b *binder) report(before, now *service) {
-	was := make(map[string]*metric, len(before.metrics))
-	for _, m := range before.metrics {
-		was[m.def.Name] = m
-		if now := now.find(m.fullName()); m.described && (now == nil || now.id != m.id) {
+	for m, now := range func(yield func(m, now *metric) bool) { before.pairs(now, yield) } {
+		if m.described && (now == nil || now.id != m.id) {
 			b.log.WithFields(logrus.Fields{"metric": m.def.Name, "pmid": m.id}).
 				Warn("metric is gone or has become another one; a pmlogger that records it will end when an agent starts")
 		}
 	}
-	for _, m := range now.metrics {
-		if old := was[m.def.Name]; old != nil && old.state == m.state && old.problem == m.problem {
+	for m, old := range func(yield func(m, old *metric) bool) { now.pairs(before, yield) } {
+		if old != nil && old.state == m.state && old.problem == m.problem {
 			continue
 		}
 		entry := b.log.WithFields(logrus.Fields{"metric": m.def.Name, "state": m.state})
@@ -536,15 +572,15 @@ func (b *binder) keepWarm(svc *service) {
 
 // needsOf gathers the domains whose instance names or members services need.
 func needsOf(services ...*service) map[pdu.InDom]map[string]bool {
-	var bound []*derived.Metric
-	for _, svc := range services {
-		for _, m := range svc.metrics {
-			if m.derived != nil {
-				bound = append(bound, m.derived)
+	return domainsOf(func(yield func(*derived.Metric) bool) {
+		for _, svc := range services {
+			for _, m := range svc.metrics {
+				if m.derived != nil && !yield(m.derived) {
+					return
+				}
 			}
 		}
-	}
-	return domainsOf(bound)
+	})
 }
 
 func (b *binder) takeDirty() []pdu.InDom {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
+	"iter"
 	"slices"
 	"strings"
 
@@ -47,20 +47,26 @@ func (c catalog) Desc(name string) (pdu.Desc, error) {
 // Names below [Root] are not asked for: pmcd would ask the agent. An error means that the catalog is not
 // known at all; a metric that does not exist is none.
 func LookUp(ctx context.Context, conn *pmapi.Conn, defs []Definition) (*Catalog, error) {
-	return lookUp(ctx, conn, operandNames(defs))
+	names, _ := operandNames(pointers(defs), func(string) bool { return true })
+	return lookUp(ctx, conn, names)
 }
 
-// operandNames are the names to ask pmcd for, sorted.
-func operandNames(defs []Definition) []string {
-	wanted := make(map[string]bool)
+// operandNames are the names to ask pmcd for that are wanted, sorted and without repetition, and how
+// many there are of all, with repetition.
+func operandNames(defs []*Definition, wanted func(name string) bool) (names []string, all int) {
 	for _, d := range defs {
 		for name := range d.Names {
-			if name != Root && !strings.HasPrefix(name, Root+".") {
-				wanted[name] = true
+			if rest, ours := strings.CutPrefix(name, Root); ours && (rest == "" || rest[0] == '.') {
+				continue
+			}
+			all++
+			if wanted(name) {
+				names = append(names, name)
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(wanted))
+	slices.Sort(names)
+	return slices.Compact(names), all
 }
 
 func lookUp(ctx context.Context, conn *pmapi.Conn, names []string) (*Catalog, error) {
@@ -102,18 +108,6 @@ func (c *Catalog) add(name string, o operand) {
 	}
 }
 
-// keep adds what an older catalog knows of wanted names.
-func (c *Catalog) keep(older *Catalog, wanted []string) {
-	for _, name := range wanted {
-		if _, ok := c.names[name]; ok {
-			continue
-		}
-		if o, ok := older.names[name]; ok {
-			c.add(name, o)
-		}
-	}
-}
-
 // Fault is why the agent would not serve a definition.
 type Fault struct {
 	Definition Definition
@@ -132,14 +126,14 @@ func Check(defs []Definition, c *Catalog) []Fault {
 	}
 	faults := nameFaults(defs, order)
 	if c != nil {
-		set := bind(defs, c)
-		for _, d := range defs {
+		set := bind(pointers(defs), c)
+		for _, d := range pointers(defs) {
 			m, _ := set.Lookup(d.Name)
 			switch {
 			case m.Err != nil:
-				faults = append(faults, Fault{Definition: d, Offset: m.Err.Offset(), Message: m.Err.Error(), Err: m.Err})
+				faults = append(faults, Fault{Definition: *d, Offset: m.Err.Offset(), Message: m.Err.Error(), Err: m.Err})
 			case fault(d, m) != "":
-				faults = append(faults, Fault{Definition: d, Message: fault(d, m)})
+				faults = append(faults, Fault{Definition: *d, Message: fault(d, m)})
 			}
 		}
 	}
@@ -171,7 +165,7 @@ func nameFaults(defs []Definition, order map[string]int) []Fault {
 }
 
 // domainsOf gathers the instance domains whose names or members metrics need, with their selectors.
-func domainsOf(metrics []*derived.Metric) map[pdu.InDom]map[string]bool {
+func domainsOf(metrics iter.Seq[*derived.Metric]) map[pdu.InDom]map[string]bool {
 	needed := make(map[pdu.InDom]map[string]bool)
 	add := func(d pdu.InDom) map[string]bool {
 		if needed[d] == nil {
@@ -179,8 +173,11 @@ func domainsOf(metrics []*derived.Metric) map[pdu.InDom]map[string]bool {
 		}
 		return needed[d]
 	}
-	for _, m := range metrics {
+	for m := range metrics {
 		needs := m.Needs()
+		if len(needs.Names)+len(needs.Members)+len(needs.Selectors) == 0 {
+			continue // most
+		}
 		for _, d := range slices.Concat(needs.Names, needs.Members) {
 			add(d)
 		}

@@ -66,31 +66,42 @@ type identifiedDesc struct {
 	Type  pdu.Type      `json:"type"`
 	Sem   pdu.Semantics `json:"semantics"`
 	InDom pdu.InDom     `json:"indom"`
-	Units string        `json:"units"` // wire form, hexadecimal
+	Units wireUnits     `json:"units"`
 }
 
-func identify(d pdu.Desc) *identifiedDesc {
-	return &identifiedDesc{Type: d.Type, Sem: d.Sem, InDom: d.InDom, Units: fmt.Sprintf("%08x", d.Units.Wire())}
+func identify(d pdu.Desc) identifiedDesc {
+	return identifiedDesc{Type: d.Type, Sem: d.Sem, InDom: d.InDom, Units: wireUnits(d.Units.Wire())}
 }
 
-func (d *identifiedDesc) desc(id pdu.PMID) (pdu.Desc, error) {
-	w, err := strconv.ParseUint(d.Units, 16, 32)
+func (d *identifiedDesc) desc(id pdu.PMID) pdu.Desc {
+	return pdu.Desc{PMID: id, Type: d.Type, Sem: d.Sem, InDom: d.InDom, Units: pdu.UnitsFromWire(uint32(d.Units))}
+}
+
+// wireUnits are units in their wire form, in the file hexadecimal.
+type wireUnits uint32
+
+func (u wireUnits) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%08x", uint32(u)), nil }
+
+func (u *wireUnits) UnmarshalText(text []byte) error {
+	w, err := strconv.ParseUint(string(text), 16, 32)
 	if err != nil {
-		return pdu.Desc{}, fmt.Errorf("units %q: %w", d.Units, err)
+		return fmt.Errorf("units %q: %w", text, err)
 	}
-	return pdu.Desc{PMID: id, Type: d.Type, Sem: d.Sem, InDom: d.InDom, Units: pdu.UnitsFromWire(uint32(w))}, nil
+	*u = wireUnits(w)
+	return nil
 }
 
 // identities is the persistent map from names to PMIDs. It has one owner, the binder, once the
 // agent runs.
 type identities struct {
-	path    string // "": not persistent
-	disk    disk
-	domain  int
-	next    int // number of PMIDs given out, retired ones included
-	metrics map[string]identity
-	files   map[string]pdu.Inst // instances of fileInDom
-	dirty   bool
+	path     string // "": not persistent
+	disk     disk
+	domain   int
+	next     int // number of PMIDs given out, retired ones included
+	metrics  map[string]identity
+	files    map[string]pdu.Inst // instances of fileInDom
+	dirty    bool                // something is not saved
+	promised bool                // something that must be before anybody is told: a PMID and what it stands for, the number of a file
 }
 
 // identityFile is the form on disk.
@@ -239,12 +250,6 @@ func (ids *identities) adopt(f *identityFile) error {
 			}
 			used[former.PMID] = name
 		}
-		if m.Desc == nil {
-			continue
-		}
-		if _, err := m.Desc.desc(m.PMID); err != nil {
-			return fmt.Errorf("%s: metric %s: %w", ids.path, name, err)
-		}
 	}
 	numbers := make(map[pdu.Inst]string, len(f.Files))
 	for path, n := range f.Files {
@@ -280,7 +285,7 @@ func (ids *identities) fresh() (pdu.PMID, error) {
 	}
 	id := pdu.NewPMID(ids.domain, firstCluster+ids.next/itemsPerGroup, ids.next%itemsPerGroup)
 	ids.next++
-	ids.dirty = true
+	ids.dirty, ids.promised = true, true
 	return id, nil
 }
 
@@ -312,7 +317,7 @@ func (ids *identities) file(path string) pdu.Inst {
 		n = max(n, used+1)
 	}
 	ids.files[path] = n
-	ids.dirty = true
+	ids.dirty, ids.promised = true, true
 	return n
 }
 
@@ -326,11 +331,13 @@ func (ids *identities) bound(name, text string, desc pdu.Desc) (pdu.PMID, error)
 	m, now := ids.metrics[name], identify(desc)
 	switch {
 	case m.Desc == nil:
-		m.Desc = now
-	case *m.Desc != *now:
-		if err := m.become(*now, ids.fresh); err != nil {
+		own := now // not in the way of those that have not changed
+		m.Desc, ids.promised = &own, true
+	case *m.Desc != now:
+		if err := m.become(now, ids.fresh); err != nil {
 			return id, err
 		}
+		ids.promised = true
 	case m.Text == text:
 		return id, nil
 	}
@@ -347,8 +354,7 @@ func (ids *identities) remembered(name, text string) (pdu.Desc, bool) {
 	if !ok || m.Desc == nil || m.Text != text {
 		return pdu.Desc{}, false
 	}
-	desc, err := m.Desc.desc(m.PMID)
-	return desc, err == nil
+	return m.Desc.desc(m.PMID), true
 }
 
 // save writes the map if it has changed. The file is whole at every instant: a new one is written,
@@ -366,6 +372,6 @@ func (ids *identities) save() error {
 	if err := replaceFile(ids.disk, ids.path, append(text, '\n')); err != nil {
 		return fmt.Errorf("identities: %w", err)
 	}
-	ids.dirty = false
+	ids.dirty, ids.promised = false, false
 	return nil
 }

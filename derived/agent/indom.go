@@ -27,7 +27,7 @@ func (a *Agent) inDom(d pdu.InDom) *ownInDom {
 	case definitionInDom(a.options.Domain):
 		return &ownInDom{
 			d, "definitions of derived metrics", "One instance for each definition in the configuration files.",
-			func(s *service) []pdu.Instance { return s.instances },
+			(*service).instances,
 		}
 	case bucketInDom(a.options.Domain):
 		return &ownInDom{

@@ -67,12 +67,11 @@ type service struct {
 	byID    map[pdu.PMID]*metric
 	retired map[pdu.PMID]pdu.Desc // identities given up while the process lives
 	names   *pmda.Namespace
+	refused bool // names clash: not all metrics have theirs
 	bound   bool // the operands have been looked up
 	good    int  // metrics that are bound
 
-	instances []pdu.Instance // of definitionInDom
-	sources   map[string]Definition
-	feeds     map[string]*feed // of all metrics, by operandKey
+	feeds []*feed // of all metrics, each once
 
 	files         []file
 	fileInstances []pdu.Instance            // of fileInDom
@@ -88,7 +87,8 @@ type file struct {
 
 // metric is one definition as it is served.
 type metric struct {
-	def       Definition
+	def       *Definition
+	source    bool // def has been bound to operands and is served again when a new one turns out to be wrong
 	id        pdu.PMID
 	desc      pdu.Desc
 	described bool            // desc is what the metric has, or had when last bound
@@ -140,15 +140,24 @@ type blueprint struct {
 	log       logrus.FieldLogger
 
 	// What follows is made by build.
-	problems   map[string]string // of definitions that are not those of the configuration, by name
-	unreadable []Failure         // of names that are not served
-	reported   map[string]bool   // names whose problem is one of Config.Failures
-	secret     map[pdu.PMID]bool // the protected operands
-	feeds      map[string]*feed  // of the service, by operandKey
+	old        map[string]*metric // of the service before, by name
+	problems   map[string]string  // of definitions that are not those of the configuration, by name
+	unreadable []Failure          // of names that are not served
+	reported   map[string]bool    // names whose problem is one of Config.Failures
+	secret     map[pdu.PMID]bool  // the protected operands
+	feeds      []*feed            // of the service
+	used       map[*feed]bool     // those
+	byKey      map[string]*feed   // and those of the service before, by operandKey; nil: not needed yet
 }
 
 // build makes a service. Definitions that became wrong while they are served stay as they were.
 func (b *blueprint) build() *service {
+	if b.before != nil {
+		b.old = make(map[string]*metric, len(b.before.metrics))
+		for _, m := range b.before.metrics {
+			b.old[m.def.Name] = m
+		}
+	}
 	defs := b.definitions()
 	catalog := b.catalog
 	if catalog == nil {
@@ -159,8 +168,8 @@ func (b *blueprint) build() *service {
 		again = false
 		for i, d := range defs {
 			m, _ := set.Lookup(d.Name)
-			old, served := b.formerly(d.Name)
-			if !served || old.Text == d.Text || b.catalog == nil {
+			old := b.formerly(d.Name)
+			if old == nil || old.Text == d.Text || b.catalog == nil {
 				continue
 			}
 			problem := fault(d, m)
@@ -171,19 +180,19 @@ func (b *blueprint) build() *service {
 				continue
 			}
 			b.problems[d.Name] = problem
-			defs[i] = old
+			defs[i] = old.alone()
 			again = true
 		}
 		if again {
 			set = bind(defs, catalog)
 		}
 	}
-	b.secret, b.feeds = b.secrets(defs, catalog), make(map[string]*feed)
+	b.secret, b.used = b.secrets(defs, catalog), make(map[*feed]bool, len(defs))
 	return b.assemble(set, defs)
 }
 
 // fault is what is wrong with a definition, "" if that is nothing or only that operands are missing.
-func fault(d Definition, m *derived.Metric) string {
+func fault(d *Definition, m *derived.Metric) string {
 	switch {
 	case m.Err == nil && len(m.Needs().Operands) > maxPart:
 		return fmt.Sprintf("derived metric %s: %d operand metrics, %d are the most that are sampled together",
@@ -194,7 +203,7 @@ func fault(d Definition, m *derived.Metric) string {
 	return explain(d, m.Err)
 }
 
-func bind(defs []Definition, catalog derived.Catalog) *derived.Set {
+func bind(defs []*Definition, catalog derived.Catalog) *derived.Set {
 	plain := make([]*derived.Definition, len(defs))
 	for i, d := range defs {
 		plain[i] = d.Definition
@@ -202,22 +211,30 @@ func bind(defs []Definition, catalog derived.Catalog) *derived.Set {
 	return derived.NewSet(plain, catalog, Root)
 }
 
-// formerly returns the definition of a name that is served now.
-func (b *blueprint) formerly(name string) (Definition, bool) {
-	if b.before == nil {
-		return Definition{}, false
+// pointers returns where the definitions are.
+func pointers(defs []Definition) []*Definition {
+	all := make([]*Definition, len(defs))
+	for i := range defs {
+		all[i] = &defs[i]
 	}
-	d, ok := b.before.sources[name]
-	return d, ok
+	return all
+}
+
+// formerly returns the definition of a name that is served now; nil if there is none.
+func (b *blueprint) formerly(name string) *Definition {
+	if old := b.old[name]; old != nil && old.source {
+		return old.def
+	}
+	return nil
 }
 
 // definitions returns those to serve, each name once: what the configuration has, of several with one
 // name the last, and for names that it fails to define what is served already.
-func (b *blueprint) definitions() []Definition {
+func (b *blueprint) definitions() []*Definition {
 	b.problems, b.reported = make(map[string]string), make(map[string]bool)
-	var defs []Definition
+	defs := make([]*Definition, 0, len(b.config.Definitions))
 	at := make(map[string]int, len(b.config.Definitions))
-	for _, d := range b.config.Definitions {
+	for _, d := range pointers(b.config.Definitions) {
 		if i, ok := at[d.Name]; ok {
 			defs[i] = d
 			continue
@@ -225,16 +242,16 @@ func (b *blueprint) definitions() []Definition {
 		at[d.Name] = len(defs)
 		defs = append(defs, d)
 	}
-	keep := func(d Definition, problem string) {
+	keep := func(d *Definition, problem string) {
 		if _, ok := at[d.Name]; ok {
 			return
 		}
 		at[d.Name] = len(defs)
-		defs = append(defs, d)
+		defs = append(defs, d.alone())
 		b.problems[d.Name], b.reported[d.Name] = problem, true
 	}
 	for _, f := range b.config.Failures {
-		if old, served := b.formerly(f.Name); served {
+		if old := b.formerly(f.Name); old != nil {
 			keep(old, f.Message)
 		} else if f.Name != "" {
 			b.unreadable = append(b.unreadable, f)
@@ -243,26 +260,38 @@ func (b *blueprint) definitions() []Definition {
 	if b.before == nil || b.config.Unread == nil {
 		return defs
 	}
+	unread := make(map[string]bool)
 	for _, m := range b.before.metrics {
-		if b.config.Unread(m.def.File) {
+		is, known := unread[m.def.File]
+		if !known {
+			is = b.config.Unread(m.def.File)
+			unread[m.def.File] = is
+		}
+		if is {
 			keep(m.def, m.def.File+" could not be read")
 		}
 	}
 	return defs
 }
 
-func explain(d Definition, err *derived.Error) string {
+// alone returns a copy: one that is kept must not keep all others of its configuration in memory.
+func (d *Definition) alone() *Definition {
+	own := *d
+	return &own
+}
+
+func explain(d *Definition, err *derived.Error) string {
 	if d.Explain == nil {
 		return err.Error()
 	}
 	return d.Explain(err.Offset(), err.Error())
 }
 
-func (b *blueprint) assemble(set *derived.Set, defs []Definition) *service {
+func (b *blueprint) assemble(set *derived.Set, defs []*Definition) *service {
 	s := &service{
 		set: set, bound: b.catalog != nil,
 		byID: make(map[pdu.PMID]*metric, len(defs)), retired: make(map[pdu.PMID]pdu.Desc),
-		sources: make(map[string]Definition, len(defs)), feeds: b.feeds,
+		metrics: make([]*metric, 0, len(defs)),
 	}
 	for _, d := range defs {
 		m, err := b.metric(set, d)
@@ -272,12 +301,10 @@ func (b *blueprint) assemble(set *derived.Set, defs []Definition) *service {
 		}
 		s.metrics = append(s.metrics, m)
 		s.byID[m.id] = m
-		if m.derived != nil {
-			s.sources[d.Name] = d
-		} else if old, ok := b.formerly(d.Name); ok && old.Text == d.Text {
-			s.sources[d.Name] = d // unbound for now
-		}
+		old := b.formerly(d.Name)
+		m.source = m.derived != nil || old != nil && old.Text == d.Text // then it is unbound for now
 	}
+	s.feeds = b.feeds
 	b.addUnreadable(s)
 	b.addFiles(s)
 	b.retire(s)
@@ -299,7 +326,7 @@ func (b *blueprint) addUnreadable(s *service) {
 			continue
 		}
 		m := &metric{
-			def: Definition{Definition: &derived.Definition{Name: f.Name, Text: f.Text}, File: f.File, Line: f.Line},
+			def: &Definition{Definition: &derived.Definition{Name: f.Name, Text: f.Text}, File: f.File, Line: f.Line},
 			id:  id, usage: &usage{}, state: stateFailed, problem: f.Message, reported: true, absent: true,
 		}
 		if n, ok := b.ids.number(id); ok {
@@ -325,13 +352,15 @@ func (b *blueprint) addFiles(s *service) {
 }
 
 // metric makes one metric of a set.
-func (b *blueprint) metric(set *derived.Set, d Definition) (*metric, error) {
+func (b *blueprint) metric(set *derived.Set, d *Definition) (*metric, error) {
 	bound, _ := set.Lookup(d.Name)
-	m := &metric{def: d, problem: b.problems[d.Name], reported: b.reported[d.Name], usage: &usage{}}
-	if b.before != nil {
-		if old := b.before.find(m.fullName()); old != nil && old.usage != nil {
-			m.usage = old.usage
-		}
+	m := &metric{def: d, problem: b.problems[d.Name], reported: b.reported[d.Name]}
+	old := b.old[d.Name]
+	if old != nil {
+		m.usage = old.usage
+	}
+	if m.usage == nil {
+		m.usage = &usage{}
 	}
 	wrong := fault(d, bound)
 	var err error
@@ -343,7 +372,7 @@ func (b *blueprint) metric(set *derived.Set, d Definition) (*metric, error) {
 		m.id, err = b.ids.bound(d.Name, d.Text, bound.Desc)
 		m.desc, m.described = bound.Desc, true
 		m.desc.PMID = m.id
-		m.feed, m.depth = b.feed(m), bound.Needs().History
+		m.feed, m.depth = b.feed(m, old), bound.Needs().History
 		m.protected = b.isProtected(bound)
 	} else {
 		m.id, err = b.ids.named(d.Name)
@@ -367,29 +396,62 @@ func (b *blueprint) metric(set *derived.Set, d Definition) (*metric, error) {
 }
 
 // feed returns the feed for the operands of a metric: that of the service before, if there is one.
-func (b *blueprint) feed(m *metric) *feed {
-	needs := m.derived.Needs()
-	descs := make([]pdu.Desc, len(needs.Operands))
-	for i, id := range needs.Operands {
-		descs[i] = b.operands[id]
+func (b *blueprint) feed(m, old *metric) *feed {
+	operands := m.derived.Needs().Operands
+	f := b.continued(old, operands)
+	if f == nil {
+		descs := make([]pdu.Desc, len(operands))
+		for i, id := range operands {
+			descs[i] = b.operands[id]
+		}
+		if b.byKey == nil {
+			b.byKey = b.formerFeeds()
+		}
+		key := operandKey(descs)
+		if f = b.byKey[key]; f == nil || !slices.Equal(f.descs, descs) {
+			f = newFeed(descs)
+			b.byKey[key] = f
+		}
 	}
-	key := operandKey(descs)
-	f := b.feeds[key]
-	if f == nil && b.before != nil {
-		f = b.before.feeds[key]
+	if !b.used[f] {
+		b.used[f] = true
+		b.feeds = append(b.feeds, f)
 	}
-	if f == nil || !slices.Equal(f.descs, descs) {
-		f = newFeed(descs)
-	}
-	b.feeds[key] = f
 	return f
+}
+
+// continued returns the feed that a metric had if it is for these operands; nil if it is not.
+func (b *blueprint) continued(old *metric, operands []pdu.PMID) *feed {
+	if old == nil || old.feed == nil || len(old.feed.descs) != len(operands) {
+		return nil
+	}
+	for i, id := range operands {
+		if desc := &old.feed.descs[i]; desc.PMID != id || *desc != b.operands[id] {
+			return nil
+		}
+	}
+	return old.feed
+}
+
+// formerFeeds are those of the service before, by operandKey.
+func (b *blueprint) formerFeeds() map[string]*feed {
+	byKey := make(map[string]*feed)
+	if b.before != nil {
+		for _, f := range b.before.feeds {
+			byKey[operandKey(f.descs)] = f
+		}
+	}
+	return byKey
 }
 
 // secrets finds the operands that belong to agents that show their values to known users only. The
 // values come to us as to a known user and must not go to others. What counts is the operand itself,
 // however many definitions lie between it and the metric that is served.
-func (b *blueprint) secrets(defs []Definition, catalog derived.Catalog) map[pdu.PMID]bool {
+func (b *blueprint) secrets(defs []*Definition, catalog derived.Catalog) map[pdu.PMID]bool {
 	found := make(map[pdu.PMID]bool)
+	if len(b.protected) == 0 {
+		return found
+	}
 	for _, d := range defs {
 		for name := range d.Names {
 			if !b.isSecret(name) {
@@ -405,7 +467,8 @@ func (b *blueprint) secrets(defs []Definition, catalog derived.Catalog) map[pdu.
 
 func (b *blueprint) isSecret(name string) bool {
 	return slices.ContainsFunc(b.protected, func(node string) bool {
-		return name == node || strings.HasPrefix(name, node+".")
+		rest, ok := strings.CutPrefix(name, node)
+		return ok && (rest == "" || rest[0] == '.')
 	})
 }
 
@@ -424,49 +487,61 @@ func (b *blueprint) retire(s *service) {
 		}
 	}
 	for id, old := range b.before.byID {
-		if now := b.ids.metrics[old.def.Name]; old.described && now.PMID != id && s.byID[id] == nil {
+		if !old.described || s.byID[id] != nil {
+			continue
+		}
+		if b.ids.metrics[old.def.Name].PMID != id {
 			s.retired[id] = old.desc
 		}
 	}
 }
 
-// name makes the name space and the instances of definitionInDom. Metrics that are not bound can be
+// name makes the name space. Metrics that are not bound can be
 // looked up but are not shown to those who look around. A name cannot be a metric and a node above
 // others: of names that clash those that are served already stay, then the older ones.
 func (s *service) name(b *blueprint) {
-	metrics := slices.Clone(s.metrics)
-	slices.SortStableFunc(metrics, func(x, y *metric) int {
-		return cmp.Or(cmp.Compare(b.newcomer(x), b.newcomer(y)), cmp.Compare(x.inst, y.inst))
-	})
-	entries := controlEntries(b.ids.domain)
-	for _, m := range metrics {
-		if m.absent {
-			continue
+	if s.namedAs(b.before) {
+		s.names = b.before.names
+		return
+	}
+	served, others := make([]*metric, 0, len(s.metrics)), make([]*metric, 0, len(s.metrics))
+	for _, m := range s.metrics {
+		if old := b.old[m.def.Name]; old != nil && old.derived != nil {
+			served = append(served, m)
+		} else {
+			others = append(others, m)
 		}
-		hidden := !m.described || s.bound && m.derived == nil
-		entries = append(entries, pmda.Entry{Name: m.fullName(), PMID: m.id, Hidden: hidden})
+	}
+	byAge := func(x, y *metric) int { return cmp.Compare(x.inst, y.inst) }
+	slices.SortStableFunc(served, byAge)
+	slices.SortStableFunc(others, byAge)
+	entries := slices.Grow(controlEntries(b.ids.domain), len(s.metrics))
+	for _, metrics := range [][]*metric{served, others} {
+		for _, m := range metrics {
+			if !m.absent {
+				entries = append(entries, pmda.Entry{Name: m.fullName(), PMID: m.id, Hidden: s.hides(m)})
+			}
+		}
 	}
 	var err error
 	s.names, err = pmda.NewNamespace(Root, entries)
+	s.refused = err != nil
 	for _, refused := range nameErrors(err) {
 		if m := s.find(refused.Name); m != nil {
 			m.derived, m.feed, m.described = nil, nil, false
 			m.state, m.problem, m.reported = stateFailed, refused.Error(), false
 		}
 	}
-	for _, m := range s.metrics {
-		s.instances = append(s.instances, pdu.Instance{ID: m.inst, Name: m.def.Name})
-	}
 }
 
-// newcomer is 0 for a metric that is served already, 1 for any other.
-func (b *blueprint) newcomer(m *metric) int {
-	if b.before != nil {
-		if old := b.before.find(m.fullName()); old != nil && old.derived != nil {
-			return 0
-		}
-	}
-	return 1
+// hides reports whether a metric is not shown to those who look around.
+func (s *service) hides(m *metric) bool { return !m.described || s.bound && m.derived == nil }
+
+// namedAs reports whether a service has the name space that this one will have.
+func (s *service) namedAs(before *service) bool {
+	return before != nil && !before.refused && slices.EqualFunc(s.metrics, before.metrics, func(m, old *metric) bool {
+		return m.id == old.id && m.absent == old.absent && s.hides(m) == before.hides(old) && m.def.Name == old.def.Name
+	})
 }
 
 // nameErrors takes the error of NewNamespace apart.
@@ -480,6 +555,15 @@ func nameErrors(err error) []*pmda.NameError {
 		if refused, ok := errors.AsType[*pmda.NameError](one); ok {
 			all = append(all, refused)
 		}
+	}
+	return all
+}
+
+// instances are those of definitionInDom.
+func (s *service) instances() []pdu.Instance {
+	all := make([]pdu.Instance, len(s.metrics))
+	for i, m := range s.metrics {
+		all[i] = pdu.Instance{ID: m.inst, Name: m.def.Name}
 	}
 	return all
 }
@@ -512,10 +596,27 @@ func (s *service) under(name string, yield func(*metric) bool) {
 	}
 }
 
+// pairs calls yield for every metric with that of the same name in another service, nil if there is none.
+func (s *service) pairs(other *service, yield func(m, same *metric) bool) {
+	rest := other.metrics
+	for _, m := range s.metrics {
+		for len(rest) > 0 && rest[0].def.Name < m.def.Name {
+			rest = rest[1:]
+		}
+		var same *metric
+		if len(rest) > 0 && rest[0].def.Name == m.def.Name {
+			same = rest[0]
+		}
+		if !yield(m, same) {
+			return
+		}
+	}
+}
+
 // sameNames reports whether two services show the same names with the same identities.
 func (s *service) sameNames(t *service) bool {
-	if t == nil {
-		return false
+	if t == nil || s.names == t.names {
+		return t != nil
 	}
 	a, errA := s.names.Traverse(0, Root)
 	b, errB := t.names.Traverse(0, Root)
@@ -534,8 +635,8 @@ func (s *service) sameNames(t *service) bool {
 
 // sameLabels reports whether all metrics of both services have the same labels.
 func (s *service) sameLabels(t *service) bool {
-	for id, m := range s.byID {
-		if old := t.byID[id]; old != nil && old.def.File != m.def.File {
+	for m, old := range func(yield func(m, old *metric) bool) { s.pairs(t, yield) } {
+		if old != nil && old.id == m.id && !m.absent && !old.absent && old.def.File != m.def.File {
 			return false
 		}
 	}

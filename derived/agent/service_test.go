@@ -102,7 +102,7 @@ func TestStatesOfADefinition(t *testing.T) {
 			id, err := svc.names.Lookup(0, "derived.m")
 			require.NoError(t, err, "its name can always be looked up")
 			assert.Equal(t, m.id, id)
-			assert.Equal(t, []pdu.Instance{{ID: m.inst, Name: "m"}}, svc.instances)
+			assert.Equal(t, []pdu.Instance{{ID: m.inst, Name: "m"}}, svc.instances())
 			if row.state != stateBound {
 				assert.Equal(t, row.fetched, m.code())
 			}
@@ -370,7 +370,7 @@ func TestDuplicateNames(t *testing.T) {
 	svc := s.serve(conf("a = up.load", "b = up.load", "a = up.count"))
 	assert.Equal(t, []string{"a", "b"}, shown(t, svc))
 	require.Len(t, svc.metrics, 2)
-	require.Len(t, svc.instances, 2)
+	require.Len(t, svc.instances(), 2)
 	assert.Equal(t, "up.count", s.metric("a").def.Text, "the last one counts")
 }
 

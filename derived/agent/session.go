@@ -45,7 +45,7 @@ func NewSession(ctx context.Context, conn *pmapi.Conn, defs []Definition) (*Sess
 	if err != nil {
 		return nil, fmt.Errorf("operands: %w", err)
 	}
-	s := &Session{conn: conn, catalog: c, set: bind(defs, c)}
+	s := &Session{conn: conn, catalog: c, set: bind(pointers(defs), c)}
 	s.eval = s.set.NewEvaluation()
 	s.maker, s.asked = newSampleMaker(&s.names, time.Now()), newOperandList()
 	return s, nil
@@ -58,7 +58,7 @@ func (s *Session) Set() *derived.Set { return s.set }
 // before are forgotten.
 func (s *Session) Watch(metrics ...*derived.Metric) {
 	s.metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
-	s.needed = domainsOf(s.metrics)
+	s.needed = domainsOf(slices.Values(s.metrics))
 	s.history, s.depth = nil, 1
 	ids := make(map[pdu.PMID]bool)
 	for _, m := range s.metrics {

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -32,16 +31,9 @@ func Successions(stateFile string) ([]Succession, error) {
 		if m.Desc == nil || len(m.Former) == 0 {
 			continue
 		}
-		s := Succession{Name: Root + "." + name}
-		if s.Now, err = m.Desc.desc(m.PMID); err != nil {
-			return nil, fmt.Errorf("%s: metric %s: %w", stateFile, name, err)
-		}
+		s := Succession{Name: Root + "." + name, Now: m.Desc.desc(m.PMID)}
 		for _, was := range m.Former {
-			d, err := was.Desc.desc(was.PMID)
-			if err != nil {
-				return nil, fmt.Errorf("%s: metric %s: %w", stateFile, name, err)
-			}
-			s.Former = append(s.Former, d)
+			s.Former = append(s.Former, was.Desc.desc(was.PMID))
 		}
 		all = append(all, s)
 	}
