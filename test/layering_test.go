@@ -37,9 +37,10 @@ const (
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
 	"pdu":            {never: pure},
-	"pmda":           {ours: "pdu", modules: logging + " " + unixCalls},
+	"pmda":           {ours: "pdu pmda/nonblock", modules: logging + " " + unixCalls},
+	"pmda/nonblock":  {never: pure},
 	"pmda/pmdatest":  {ours: "pdu pmda"},
-	"pmda/pmapi":     {ours: "pdu"},
+	"pmda/pmapi":     {ours: "pdu pmda/nonblock"},
 	"derived/syntax": {never: pure},
 	"derived/ere":    {never: pure},
 	"derived":        {ours: "derived/ere derived/syntax pdu", never: pure},

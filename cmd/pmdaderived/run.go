@@ -120,6 +120,7 @@ func daemon(ctx context.Context, o *options) error {
 			Name:    o.mmv,
 			Version: version(),
 			Figures: a.Figures,
+			Next:    a.NextRequest,
 			Log:     log,
 		}).Run)
 	}

@@ -70,6 +70,7 @@ type Agent struct {
 	schedule     *schedule
 	binder       *binder
 	domainLabels []pdu.LabelSet
+	next         *alarm // for the next request
 	self         string // our process identifier, as pmcd tells it of its clients
 
 	// What follows belongs to the request loop.
@@ -111,7 +112,7 @@ func New(o Options) *Agent {
 		options: o, log: o.Log, domainLabels: domainLabels(), self: strconv.Itoa(os.Getpid()),
 		clients: make(map[pmda.Client]client),
 	}
-	a.views = newViews(&a.stats)
+	a.views, a.next = newViews(&a.stats), newAlarm()
 	a.constant = []*sample{{at: o.Now(), taken: o.Now(), names: &a.names}}
 	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
 	a.schedule = newSchedule(a.sampler, o.Now, o.Interval)
@@ -390,7 +391,14 @@ func (a *Agent) Changes() pdu.Change {
 func (a *Agent) Before(pmda.Client, pdu.Kind, time.Time) {}
 
 // Replied implements pmda.Observer.
-func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) { a.stats.replied(took) }
+func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) {
+	a.stats.replied(took)
+	a.next.ring()
+}
+
+// NextRequest returns a channel that becomes ready when the next request has been answered and counted. It
+// may be called at any time, by one goroutine, and makes what it returned before useless.
+func (a *Agent) NextRequest() <-chan struct{} { return a.next.arm() }
 
 // noNumber marks what has no value.
 const noNumber = ^uint64(0)

@@ -39,14 +39,22 @@ func (a *Agent) advance(v *view, req *pmda.FetchRequest) {
 		return
 	}
 	a.ages.kind = v.plan.kind()
-	a.takeSamples(v, req)
-	a.sampler.want(req.Arrived, need{gap: minGap}, a.wanted...)
+	history := a.takeSamples(v, req)
+	wanted, gap := a.wanted, minGap
+	if v.plan.quick() { // each fetch asks for the sample of the next one
+		wanted = v.feeds
+		if !history { // none is missed when it has become no older than for other clients
+			gap = lead
+		}
+	}
+	a.sampler.want(req.Arrived, need{gap: gap}, wanted...)
 	a.schedule.fetched(&v.plan, req.Arrived, v.feeds)
 }
 
 // takeSamples moves the histories of a view on and leaves in a.wanted the feeds that should have had a
-// newer sample. A panic is contained by the server: the lock must not stay behind.
-func (a *Agent) takeSamples(v *view, req *pmda.FetchRequest) {
+// newer sample. It reports whether a metric needs older samples, too. A panic is contained by the server:
+// the lock must not stay behind.
+func (a *Agent) takeSamples(v *view, req *pmda.FetchRequest) (history bool) {
 	patience := v.patience(req.Arrived)
 	a.wanted = a.wanted[:0]
 	a.sampler.mu.Lock()
@@ -56,11 +64,13 @@ func (a *Agent) takeSamples(v *view, req *pmda.FetchRequest) {
 		if e.feed == nil {
 			continue
 		}
+		history = history || e.metric.depth > 0
 		e.advance(req.Arrived, patience, a.options.FirstFetch)
 		if e.missed {
 			a.wanted = append(a.wanted, e.feed)
 		}
 	}
+	return history
 }
 
 // serve writes the value set of one metric.

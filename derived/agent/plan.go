@@ -122,10 +122,16 @@ func (p *plan) fetched(now time.Time, feeds []*feed) {
 		p.climb()
 	case p.steady():
 		p.foretell(now)
-		p.due = p.expected.Add(-p.lead())
+		if !p.quick() {
+			p.due = p.expected.Add(-p.lead())
+		}
 	}
 	p.plan(now)
 }
+
+// quick reports whether a client fetches so often that the time to sample for its next fetch is while this
+// one is served. Nothing has to be waited for then, and nobody woken.
+func (p *plan) quick() bool { return len(p.intervals) > 0 && p.typical() <= lead }
 
 // plan sets the time of the next sample after a time.
 func (p *plan) plan(after time.Time) {
@@ -250,6 +256,15 @@ func (p *plan) lead() time.Duration {
 		early = max(early, unsureLead-lead)
 	}
 	return lead + min(early, maxLead-lead, p.typical()/4)
+}
+
+// afterNext is when to sample for the fetch after the one that is expected, if that comes in time: a little
+// earlier, so that the plan made then is due. Zero: nobody knows.
+func (p *plan) afterNext() time.Time {
+	if p.right < trusted || p.expected.IsZero() || p.quick() {
+		return time.Time{}
+	}
+	return p.expected.Add(p.typical() - p.lead() - slack/2)
 }
 
 // climb sets the time of the next guess for a context that has fetched once. There are two for each rung,

@@ -16,6 +16,10 @@ const (
 
 	// maxPlans bounds how many contexts are foretold at once.
 	maxPlans = 4096
+
+	// slack is how much later than planned a sample may be asked for. Waking the scheduler costs more than
+	// a small fetch.
+	slack = lead / 4
 )
 
 // schedule follows the plans of all contexts and keeps metrics with a history warm.
@@ -27,8 +31,10 @@ type schedule struct {
 	wake  chan struct{}
 
 	mu    sync.Mutex
-	plans plans   // guarded by mu, as below
-	keep  []*feed // to be kept warm
+	plans plans     // guarded by mu, as below
+	next  time.Time // when run looks again, unless it is woken
+	keep  []*feed   // to be kept warm
+	due   []*feed   // scratch space of run
 }
 
 func newSchedule(s *sampler, now func() time.Time, warm time.Duration) *schedule {
@@ -64,7 +70,8 @@ func (s *schedule) place(p *plan) {
 	case len(s.plans) < maxPlans:
 		heap.Push(&s.plans, p)
 	}
-	if p.index == 0 {
+	if p.index == 0 && p.at.Before(s.next.Add(-slack)) {
+		s.next = p.at
 		signal(s.wake)
 	}
 }
@@ -117,12 +124,15 @@ func (s *schedule) run(ctx context.Context) {
 
 // follow samples for the plans that are due and returns how long nothing is.
 func (s *schedule) follow(now, nextWarm time.Time) time.Duration {
-	var due []*feed
 	s.mu.Lock()
+	due, again := s.due[:0], time.Time{}
 	for len(s.plans) > 0 && !s.plans[0].at.After(now.Add(lead/2)) { // one fetch for those due together
 		p := s.plans[0]
 		due = append(due, p.feeds...)
 		p.sampled(now)
+		if after := p.afterNext(); !after.IsZero() && (again.IsZero() || after.Before(again)) {
+			again = after
+		}
 		if p.at.IsZero() {
 			heap.Pop(&s.plans)
 		} else {
@@ -133,12 +143,18 @@ func (s *schedule) follow(now, nextWarm time.Time) time.Duration {
 	if len(s.plans) > 0 {
 		next = min(next, s.plans[0].at.Sub(now))
 	}
-	s.mu.Unlock()
+	if !again.IsZero() { // by then there will be a plan for it, which need not wake anybody
+		next = min(next, again.Sub(now))
+	}
 	if s.warm > 0 {
 		next = min(next, nextWarm.Sub(now))
 	}
+	next = max(next, 0)
+	s.next, s.due = now.Add(next), due
+	s.mu.Unlock()
 	s.want(now, need{gap: minGap}, due...)
-	return max(next, 0)
+	clear(due)
+	return next
 }
 
 // idleCheck is how often the scheduler looks after the lanes when nothing is due.

@@ -108,6 +108,48 @@ func TestPrediction(t *testing.T) {
 	})
 }
 
+// Fetches that come when they are expected wake the scheduler only to sample for them; those of a client
+// that hardly pauses never do.
+func TestFetchesDoNotWakeTheScheduler(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		interval time.Duration
+		samples  int // in a hundred fetches
+	}{
+		{"twice a second", time.Second / 2, 100},
+		{"every 20 ms", 20 * time.Millisecond, 100},
+		{"at once", 40 * time.Microsecond, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inBubble(t, 0, func(t *testing.T, s *scheduling) {
+				looks := 0 // guarded by s.mu
+				s.check = func(time.Time) {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					looks++
+				}
+				p, f := newPlan(), feedOf(loadID)
+				for range 3 * remembered {
+					s.fetch(p, f)
+					s.pass(row.interval)
+				}
+				s.taken()
+				s.mu.Lock()
+				looks = 0
+				s.mu.Unlock()
+				for range 100 {
+					s.fetch(p, f)
+					s.pass(row.interval)
+				}
+				assert.Len(t, s.taken(), row.samples)
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				assert.LessOrEqual(t, looks, row.samples+1)
+			})
+		})
+	}
+}
+
 // Before there is an interval the usual ones are tried.
 func TestLadder(t *testing.T) {
 	inBubble(t, 0, func(t *testing.T, s *scheduling) {

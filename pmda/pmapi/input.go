@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/nonblock"
 )
 
 // input is the reading end of a connection.
@@ -61,13 +62,7 @@ func (in *input) receiveNow() (f pdu.Frame, ok bool, err error) {
 // readSocket reads once what the socket holds. RawConn.Read would not do: it waits for the lock
 // that WaitReadable holds.
 func (in *input) readSocket(fd uintptr) {
-	for {
-		in.n, in.err = syscall.Read(int(fd), in.frames.Buffer())
-		if !errors.Is(in.err, syscall.EINTR) {
-			break
-		}
-	}
-	in.n = max(in.n, 0)
+	in.n, in.err = nonblock.Read(int(fd), in.frames.Buffer())
 }
 
 // midFrame tells the end of the stream inside a PDU from the one between two.

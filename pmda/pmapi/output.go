@@ -5,6 +5,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"pmdaderived/pmda/nonblock"
 )
 
 // startTimeout is how long StartFetch waits for room in the buffer of the socket. A request is far
@@ -57,11 +59,5 @@ func (o *output) Write(p []byte) (int, error) {
 
 // writeSocket writes once what the socket takes.
 func (o *output) writeSocket(fd uintptr) {
-	for {
-		o.n, o.err = syscall.Write(int(fd), o.data)
-		if !errors.Is(o.err, syscall.EINTR) {
-			break
-		}
-	}
-	o.n = max(o.n, 0)
+	o.n, o.err = nonblock.Write(int(fd), o.data)
 }

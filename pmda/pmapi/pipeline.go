@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
-	"syscall"
 	"time"
 
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/nonblock"
 )
 
 // StartFetch sends a fetch and does not wait for the answer, which [Conn.PollFetch] takes.
@@ -95,12 +95,4 @@ func (c *Conn) WaitReadable(ctx context.Context) error {
 
 // readable looks at the socket without reading from it. It must look before it lets RawConn.Read
 // sleep: the runtime reports a change of the socket only once, perhaps before the sleep began.
-func readable(fd uintptr) bool {
-	var b [1]byte
-	for {
-		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		if err != syscall.EINTR {
-			return err != syscall.EAGAIN
-		}
-	}
-}
+func readable(fd uintptr) bool { return nonblock.Arrived(int(fd)) }

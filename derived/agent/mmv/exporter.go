@@ -15,8 +15,14 @@ import (
 	"pmdaderived/derived/agent"
 )
 
-// interval is the time between two looks at the figures.
-const interval = time.Second
+const (
+	// interval is the time between two looks at the figures.
+	interval = time.Second
+
+	// After restAfter looks without a request there is none until the next request, or for rest.
+	restAfter = 2
+	rest      = 10 * time.Second
+)
 
 // Options are what an [Exporter] is made from. Dir, Name, Figures and Log are needed.
 type Options struct {
@@ -25,7 +31,11 @@ type Options struct {
 	Version string               // of the agent, at most 255 bytes
 	Figures func(*agent.Figures) // [agent.Agent.Figures]; called about once a second
 	Log     logrus.FieldLogger
-	Tick    <-chan time.Time // when to look at the figures; nil: every second
+	Tick    <-chan time.Time // when to look at the figures; nil: every second, seldom while there are no requests
+
+	// Next returns a channel that becomes ready at the next request: [agent.Agent.NextRequest]. Nil: the
+	// figures are looked at every second all the time.
+	Next func() <-chan struct{}
 }
 
 var goodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,62}$`)
@@ -90,19 +100,42 @@ func New(o Options) *Exporter {
 // Run makes the file, keeps it up to date until ctx ends, and removes it. When there can be no file it
 // logs why and returns; it is called once.
 func (e *Exporter) Run(ctx context.Context) {
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
 	tick := e.options.Tick
 	if tick == nil {
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
-		tick = ticker.C
+		tick = timer.C
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a mapping whose file has become shorter
 	defer e.end()
-	for now := time.Now(); ; {
+	for now, quiet := time.Now(), 0; ; {
+		var next <-chan struct{}
+		if quiet >= restAfter && e.options.Next != nil {
+			next = e.options.Next() // before the look, which sees what came until then
+		}
+		requests := e.moment.figures.Requests
 		if err := guard(func() error { return e.update(now) }); err != nil {
 			e.log.WithError(err).Warn("no metrics below mmv")
 			return
 		}
+		quiet++
+		if e.moment.figures.Requests != requests {
+			next, quiet = nil, 0
+		}
+		pause := interval
+		if next != nil {
+			pause = rest
+		}
+		timer.Reset(pause)
+		select {
+		case <-ctx.Done():
+			return
+		case now = <-tick:
+			continue
+		case <-next:
+		}
+		quiet = 0
+		timer.Reset(interval) // one look for the request and what follows it
 		select {
 		case <-ctx.Done():
 			return

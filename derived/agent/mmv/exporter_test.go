@@ -151,6 +151,37 @@ func TestRun(t *testing.T) {
 	})
 }
 
+// Without requests it looks seldom, and within a second again from the next one on.
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		next, looks := make(chan struct{}, 1), 0
+		b.options.Figures = func(f *agent.Figures) { looks++; b.figures.read(f) }
+		b.options.Next = func() <-chan struct{} { return next }
+		look := func(during time.Duration) int {
+			before := looks
+			time.Sleep(during)
+			synctest.Wait()
+			return looks - before
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { b.Run(ctx); close(ended) }()
+		assert.Equal(t, 1+restAfter+9, look(100*time.Second))
+		b.figures.change(func(f *agent.Figures) { f.Requests++ })
+		next <- struct{}{}
+		assert.Equal(t, 1, look(interval+time.Millisecond))
+		assert.EqualValues(t, 1, b.sinks[0].numbers[slot(t, "requests")])
+		assert.Equal(t, restAfter+1, look(12*time.Second))
+
+		b.figures.change(func(f *agent.Figures) { f.Requests++ }) // that nobody has told of
+		look(rest)
+		assert.EqualValues(t, 2, b.sinks[0].numbers[slot(t, "requests")])
+		cancel()
+		<-ended
+	})
+}
+
 func TestTick(t *testing.T) {
 	b := newBench()
 	tick := make(chan time.Time)

@@ -1,0 +1,69 @@
+// Package nonblock makes system calls on descriptors with O_NONBLOCK without telling Go's scheduler.
+//
+// The scheduler prepares for a call that blocks: it wakes its monitor thread, if that sleeps, which then looks
+// some sixty times in the next milliseconds whether the call has returned. After a pause that costs several
+// times what a small request does. A call that cannot block needs none of it. Waiting is for Go's poller, as always.
+//
+// What these calls are given must not block: neither a file, nor a terminal, nor a descriptor without O_NONBLOCK.
+// A collection of garbage may have to wait until they return, so no call should copy more than about a MiB.
+//
+// docs/decisions/0007-calls-that-cannot-block.md has the figures.
+package nonblock
+
+import (
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// Read is read(2). At the end of the stream n is 0 and err nil; where nothing has arrived err is EAGAIN.
+func Read(fd int, b []byte) (n int, err error) {
+	return transfer(syscall.SYS_READ, fd, b)
+}
+
+// Write is write(2). It writes what there is room for; if there is none, err is EAGAIN.
+func Write(fd int, b []byte) (n int, err error) {
+	return transfer(syscall.SYS_WRITE, fd, b)
+}
+
+func transfer(call uintptr, fd int, b []byte) (int, error) {
+	for {
+		n, _, errno := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+		switch errno {
+		case 0:
+			return int(n), nil
+		case syscall.EINTR:
+		default:
+			return 0, errno
+		}
+	}
+}
+
+// Arrived reports whether a socket has something to be read: bytes, the end of the stream or an error. It
+// reads nothing.
+func Arrived(socket int) bool {
+	var b [1]byte
+	for {
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(socket), uintptr(unsafe.Pointer(&b)), 1,
+			syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
+		if errno != syscall.EINTR {
+			return errno != syscall.EAGAIN
+		}
+	}
+}
+
+// pollIn is POLLIN of poll(2).
+const pollIn = 1
+
+// Await waits until there is something to read, at most for d, or until the scheduler wants the thread: it
+// interrupts it with a signal. Other goroutines may have to wait as long, so d should be less than a millisecond.
+func Await(fd int, d time.Duration) {
+	poll := struct {
+		fd              int32
+		events, revents int16
+	}{fd: int32(fd), events: pollIn}
+	timeout := syscall.NsecToTimespec(int64(d))
+	// Whatever it returns, the next Read tells.
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&poll)), 1,
+		uintptr(unsafe.Pointer(&timeout)), 0, 0, 0)
+}
