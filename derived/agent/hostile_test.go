@@ -16,6 +16,7 @@ import (
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmdatest"
 )
 
@@ -77,7 +78,18 @@ func survive(t *testing.T, what exchange, attack attack) {
 		return true, attack.then == goesOn
 	})
 	t.Cleanup(end)
-	h := start(t, up, conf("a = up.load", "b = up.bin[two]", "c = up.bin"), func(o *Options) { o.Poll = 50 * time.Millisecond })
+	var h *harness
+	started := make(chan struct{})
+	h = start(t, up, conf("a = up.load", "b = up.bin[two]", "c = up.bin"), func(o *Options) {
+		o.Poll = 50 * time.Millisecond
+		o.Dial = func(ctx context.Context) (*pmapi.Conn, error) {
+			c, err := up.dial(ctx)
+			<-started
+			h.agent.binder.place(1) // or it waits for that
+			return c, err
+		}
+	})
+	close(started)
 	h.pmcd.Timeout = 2 * time.Second // of pmcd's 5
 	ids := []pdu.PMID{h.id("derived.a"), h.id("derived.b"), h.id("derived.c")}
 	want := [][]pdu.Value{
