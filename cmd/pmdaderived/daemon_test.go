@@ -310,6 +310,46 @@ func TestDaemonWithBrokenPipe(t *testing.T) {
 	assert.Contains(t, p.log(), "broken pipe")
 }
 
+// Whatever pmcd sends, at whatever moment: the daemon ends soon and says why, or it goes on and answers.
+func TestDaemonWithHostilePMCD(t *testing.T) {
+	creds := (&pdu.Creds{Version: pdu.ProtocolVersion}).Append(nil, 0)
+	ask := (&pdu.PMNSTraverse{Name: "derived"}).Append(nil, 0)
+	after := func(more ...byte) []byte { return append(bytes.Clone(creds), more...) }
+	for _, row := range []struct {
+		name string
+		sent []byte
+		log  string
+	}{
+		{"nothing", nil, "EOF"},
+		{"half of the handshake", creds[:len(creds)-3], "unexpected EOF"},
+		{"a request before the handshake", ask, "instead of CREDS"},
+		{"another version", (&pdu.Creds{Version: 1}).Append(nil, 0), "pmcd closed the pipe"},
+		{"another protocol", []byte("GET / HTTP/1.1\r\n\r\n"), "exceeds the limit"},
+		{"a length of nothing", after(0, 0, 0, 0, 0, 0, 0x70, 1, 0, 0, 0, 0), "shorter than its header"},
+		{"a length below zero", after(0xff, 0xff, 0xff, 0xff, 0, 0, 0x70, 1, 0, 0, 0, 0), "shorter than its header"},
+		{"a length without end", after(0x7f, 0xff, 0xff, 0xff, 0, 0, 0x70, 1, 0, 0, 0, 0), "exceeds the limit"},
+		{"half of a request", after(ask[:len(ask)-1]...), "unexpected EOF"},
+		{"an unknown request", after(0, 0, 0, 12, 0, 0, 0x7f, 0xff, 0, 0, 0, 0), "is not a PDU"},
+		{"an empty request", after(0, 0, 0, 12, 0, 0, 0x70, 3, 0, 0, 0, 0), "pdu cannot be decoded"},
+		{"a flood that nobody waits for", after(bytes.Repeat((&pdu.Profile{}).Append(nil, 0), 10000)...), "pmcd closed the pipe"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := startDaemon(t, folder(t, "a = 42\n"))
+			p.next()
+			_, err := p.to.Write(row.sent)
+			if err == nil { // it may have ended before it has read all
+				require.NoError(t, p.to.Close())
+			}
+			_, err = io.Copy(io.Discard, p.from)
+			require.NoError(t, err)
+			_ = p.cmd.Wait()
+			assert.Contains(t, []int{exitOK, exitFailure}, p.cmd.ProcessState.ExitCode(), p.log())
+			assert.Contains(t, p.log(), row.log)
+			assert.NotContains(t, p.log(), "goroutine ", "nothing has panicked")
+		})
+	}
+}
+
 // A person who starts the daemon by hand is told what it is. /dev/null is a character device as a
 // terminal is.
 func TestDaemonAtATerminal(t *testing.T) {

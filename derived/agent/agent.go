@@ -302,10 +302,19 @@ func (a *Agent) lookup(c pmda.Client) need {
 	return n
 }
 
+// maxClients bounds how many clients are remembered. pmcd has fewer, by far: one for each descriptor.
+const maxClients = 1 << 16
+
 // client returns what is known of a client, who may be new.
 func (a *Agent) client(c pmda.Client, now time.Time) client {
 	who, ok := a.clients[c]
 	if !ok {
+		for other := range a.clients {
+			if len(a.clients) < maxClients {
+				break
+			}
+			a.EndContext(other) // any: nobody has that many
+		}
 		who.since = now
 		a.clients[c] = who
 	}

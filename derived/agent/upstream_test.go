@@ -40,7 +40,8 @@ type upstream struct {
 	mu      sync.Mutex
 	watch   func(conn int, f pdu.Frame) bool // of requests; false: the client is cut off
 	replies func(conn int, f pdu.Frame) bool // of replies, likewise
-	conns   []net.Conn                       // of clients
+	attack  func(conn int, f pdu.Frame, to net.Conn) (met, goOn bool)
+	conns   []net.Conn // of clients
 	closed  bool
 	fetches [][]pdu.PMID // PMIDs of all fetches so far
 }
@@ -112,7 +113,7 @@ func newUpstream(tb testing.TB) *upstream {
 				_ = back.Close()
 			})
 			relays.Go(func() {
-				relay(n, back, front, u.reply)
+				u.relayReplies(n, back, front)
 				_ = front.Close()
 			})
 			if closed {
@@ -178,6 +179,24 @@ func (u *upstream) reply(n int, f pdu.Frame) bool {
 	return replies == nil || replies(n, f)
 }
 
+// onAttack sets what is done to replies instead of passing them on: attack reports whether it has dealt
+// with a reply, and if so whether the connection goes on.
+func (u *upstream) onAttack(attack func(conn int, f pdu.Frame, to net.Conn) (met, goOn bool)) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.attack = attack
+}
+
+func (u *upstream) attacked(n int, f pdu.Frame, to net.Conn) (met, goOn bool) {
+	u.mu.Lock()
+	attack := u.attack
+	u.mu.Unlock()
+	if attack == nil {
+		return false, true
+	}
+	return attack(n, f, to)
+}
+
 // fetched lists what has been fetched so far.
 func (u *upstream) fetched() [][]pdu.PMID {
 	u.mu.Lock()
@@ -204,6 +223,24 @@ func relay(n int, from, to net.Conn, pass func(int, pdu.Frame) bool) (passed int
 			return passed
 		}
 		passed++
+	}
+}
+
+// relayReplies is relay for what the collector answers, which may be attacked.
+func (u *upstream) relayReplies(n int, from, to net.Conn) {
+	in := pdu.NewReader(from, pdu.ClientLimit)
+	for {
+		f, err := in.Next()
+		if err != nil || !u.reply(n, f) {
+			return
+		}
+		met, goOn := u.attacked(n, f, to)
+		if !met {
+			_, err = to.Write(encoded(f))
+		}
+		if err != nil || !goOn {
+			return
+		}
 	}
 }
 

@@ -1,0 +1,437 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi"
+)
+
+// machine is an agent whose every step is chosen by a test: what clients do, what pmcd does, when samples
+// come and when definitions change. It knows from the documentation alone what each fetch must say.
+type machine struct {
+	*bench
+	warm bool // a first fetch may continue from older samples
+
+	generation int
+	count      uint64        // what up.count says
+	ahead      time.Duration // of pmcd's clock, ours behind it
+	bins       int           // bit i: up.bin has the instance i
+	asked      *taken        // on its way
+	newest     *taken        // that has arrived
+	arrived    []*taken      // all of them
+	ids        map[string]pdu.PMID
+	seen       map[string]*recollection
+}
+
+// taken is a sample as the model sees it.
+type taken struct {
+	count     uint64
+	bins      int
+	at, taken time.Time
+	ahead     time.Duration
+	epoch     int
+}
+
+func (s *taken) continues(old *taken) bool { return s.epoch == old.epoch && s.ahead == old.ahead }
+
+// recollection is what one context has seen of up.count.
+type recollection struct {
+	client    pmda.Client
+	cur, prev *taken
+	moved     time.Time
+}
+
+// deed is one step: what, and how much of it.
+type deed struct{ what, much byte }
+
+const (
+	doFetch = iota
+	doEnd
+	doPass
+	doCount
+	doSample
+	doAsk
+	doArrive
+	doReload
+	doRestart
+	doDisconnect
+	doSetClock
+	doLook
+	doBins
+	deeds
+)
+
+func (d deed) String() string {
+	return fmt.Sprintf("%s %d", [deeds]string{
+		"fetch", "end", "pass", "count", "sample", "ask", "arrive", "reload", "restart", "disconnect", "set clock", "look", "bins",
+	}[d.what%deeds], d.much)
+}
+
+// pauses are what time may do at once, around all that the agent measures time by.
+//
+//nolint:gochecknoglobals // a constant
+var pauses = [...]time.Duration{
+	0, time.Millisecond, minStep - 1, minStep, 50 * ms, 200 * ms, time.Second, time.Second + 1, 3 * time.Second, 10 * time.Second, 100 * time.Second,
+}
+
+// play does all deeds with a new agent and returns what is wrong.
+func play(t *testing.T, warm bool, all []deed) error {
+	t.Helper()
+	m := &machine{
+		bench: newBench(t, Config{}, func(o *Options) { o.FirstFetch = warm }),
+		warm:  warm, count: 1000, bins: 0b111,
+		ids: make(map[string]pdu.PMID), seen: make(map[string]*recollection),
+	}
+	m.reload(0)
+	for i, d := range all {
+		if err := m.do(d); err != nil {
+			return fmt.Errorf("step %d, %s: %w", i, d, err)
+		}
+	}
+	return nil
+}
+
+func (m *machine) do(d deed) error {
+	switch d.what % deeds {
+	case doFetch:
+		return m.fetchAll(pmda.Client(d.much%4), pdu.ContextID(d.much>>2%2), d.much>>3%4)
+	case doEnd:
+		c := pmda.Client(d.much % 4)
+		m.agent.EndContext(c)
+		for key, seen := range m.seen {
+			if seen.client == c {
+				delete(m.seen, key)
+			}
+		}
+		if _, ok := m.agent.clients[c]; ok || len(m.agent.views.ofClient[c]) > 0 {
+			return errors.New("the client is remembered")
+		}
+	case doPass:
+		m.pass(pauses[int(d.much)%len(pauses)])
+	case doCount:
+		m.count += uint64(d.much) << (d.much % 8)
+	case doSample:
+		m.ask()
+		m.arrive()
+	case doAsk:
+		m.ask()
+	case doArrive:
+		m.arrive()
+	case doReload:
+		m.reload(d.much)
+	case doRestart: // what was answered before has arrived before: pmcd does one thing after the other
+		m.arrive()
+		m.count = uint64(d.much)
+		m.maker.epoch++
+	case doDisconnect:
+		m.asked = nil
+		m.maker.forget()
+	case doSetClock:
+		m.ahead = time.Duration(int8(d.much)) * time.Hour //nolint:gosec // wraps on purpose
+	case doLook:
+		return m.look(d.much)
+	case doBins:
+		m.bins = int(d.much % 8)
+	}
+	return nil
+}
+
+// reload serves another generation of definitions. c, v and mix are always there, r and d come and go.
+func (m *machine) reload(variant byte) {
+	m.generation++
+	lines := []string{
+		fmt.Sprint("first = ", m.generation),
+		"c = up.count",
+		fmt.Sprint("v = 0 * instant(up.count) + ", m.generation),
+		"mix = up.bin - instant(up.count)",
+		"bin = up.bin",
+		fmt.Sprint("last = ", m.generation),
+	}
+	if variant%4 != 1 {
+		lines = append(lines, "d = delta(up.count)")
+	}
+	if variant%4 != 2 {
+		lines = append(lines, "r = rate(up.count)")
+	}
+	if variant&4 != 0 {
+		slices.Reverse(lines)
+	}
+	if variant&8 != 0 {
+		lines = append(lines, "broken = 1 +", "unbound = no.such")
+	}
+	m.serve(conf(lines...))
+	for _, line := range lines {
+		name, _, _ := strings.Cut(line, " = ")
+		if found := m.site.before.find(Root + "." + name); found != nil {
+			m.ids[name] = found.id
+		}
+	}
+}
+
+func (m *machine) ask() {
+	if m.asked == nil {
+		m.asked = &taken{count: m.count, bins: m.bins, at: m.now.Add(m.ahead), taken: m.now, ahead: m.ahead}
+	}
+}
+
+// arrive makes what was asked for a sample, for all feeds. A pmcd that takes too long is given up.
+func (m *machine) arrive() {
+	s := m.asked
+	m.asked = nil
+	if s == nil || m.now.Sub(s.taken) > laneTimeout {
+		return
+	}
+	s.epoch = m.maker.epoch
+	count := pdu.ValueSet{PMID: countID, Format: pdu.Block, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, s.count)}}
+	bins := pdu.ValueSet{PMID: binID, Format: pdu.InSitu}
+	for i := range 3 {
+		if s.bins>>i&1 != 0 {
+			bins.Values = append(bins.Values, pdu.Int32Value(pdu.Inst(i+1), int32(s.count)+int32(i+1))) //nolint:gosec // small
+		}
+	}
+	descs := map[pdu.PMID]pdu.Desc{countID: m.site.catalog["up.count"].desc, binID: m.site.catalog["up.bin"].desc}
+	made := m.maker.make(&pmapi.Result{Time: s.at, Sets: []pdu.ValueSet{count, bins}}, s.taken, m.now, descs, func(pdu.InDom) {})
+	for _, f := range m.site.before.feeds {
+		f.push(made)
+	}
+	m.newest = s
+	m.arrived = append(m.arrived, s)
+}
+
+// fetchLists are what clients fetch together.
+//
+//nolint:gochecknoglobals // a constant
+var fetchLists = [4]string{"first c d r v mix last", "last d v first", "d", "mix r bin c"}
+
+// fetchAll fetches one list and compares the answer with the model.
+func (m *machine) fetchAll(client pmda.Client, ctx pdu.ContextID, list byte) error {
+	names := strings.Fields(fetchLists[list%4])
+	names = slices.DeleteFunc(names, func(name string) bool { return m.ids[name] == 0 })
+	req := pmda.FetchRequest{Client: client, Context: ctx, Profile: &pdu.Profile{}, Arrived: m.now}
+	for _, name := range names {
+		req.PMIDs = append(req.PMIDs, m.ids[name])
+	}
+	sets := m.fetchRequest(&req)
+	for i, name := range names {
+		key := fmt.Sprint(client, ctx, req.PMIDs, name)
+		if err := m.judge(client, key, name, sets[i]); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) error {
+	served := m.site.before.byID[set.PMID]
+	if served == nil {
+		delete(m.seen, key)
+		if len(set.Values) > 0 {
+			return errors.New("a value of what is not defined any more")
+		}
+		return nil
+	}
+	if name == "first" || name == "last" {
+		return m.is(served, set, float64(m.generation))
+	}
+	stale := m.newest == nil || m.now.Sub(m.newest.taken) > youngEnough
+	switch {
+	case set.Code == pdu.ErrAgain && stale:
+		return nil
+	case set.Code < 0:
+		return set.Code
+	case m.newest == nil || m.now.Sub(m.newest.taken) > oldEnough:
+		return errors.New("a value without a sample that is young enough")
+	}
+	switch name {
+	case "c":
+		return m.is(served, set, float64(m.newest.count))
+	case "v":
+		return m.is(served, set, float64(m.generation))
+	case "mix", "bin":
+		return m.judgeBins(served, name, set)
+	}
+	return m.judgeChange(client, key, name, served, set)
+}
+
+func (m *machine) judgeBins(served *metric, name string, set pdu.ValueSet) error {
+	bins := 0
+	for _, v := range set.Values {
+		if v.Inst < 1 || v.Inst > 3 || bins>>(v.Inst-1)&1 != 0 {
+			return fmt.Errorf("instance %d", v.Inst)
+		}
+		bins |= 1 << (v.Inst - 1)
+		want := float64(v.Inst)
+		if name == "bin" {
+			want += float64(m.newest.count)
+		}
+		if got := v.TypeOr(served.desc.Type).Float64(v.Bits); got != want {
+			return fmt.Errorf("instance %d is %v instead of %v", v.Inst, got, want)
+		}
+	}
+	if bins != m.newest.bins {
+		return fmt.Errorf("instances %03b instead of %03b", bins, m.newest.bins)
+	}
+	return nil
+}
+
+// judgeChange is the model of delta() and rate(): pmRegisterDerived(3), for each context on its own.
+func (m *machine) judgeChange(client pmda.Client, key, name string, served *metric, set pdu.ValueSet) error {
+	seen := m.seen[key]
+	if seen == nil {
+		seen = &recollection{client: client}
+		m.seen[key] = seen
+	}
+	n := m.newest
+	switch {
+	case seen.cur == nil || !n.continues(seen.cur):
+		seen.cur, seen.prev, seen.moved = n, nil, m.now
+		if m.warm && len(set.Values) > 0 {
+			return m.continued(seen, name, served, set)
+		}
+	case m.now.Sub(seen.moved) < minStep:
+	case n.at.After(seen.cur.at):
+		seen.cur, seen.prev, seen.moved = n, seen.cur, m.now
+	default:
+		return m.none(set)
+	}
+	if seen.prev == nil {
+		return m.none(set)
+	}
+	return m.is(served, set, change(name, seen.cur, seen.prev))
+}
+
+// continued finds the older sample that a first value was computed from.
+func (m *machine) continued(seen *recollection, name string, served *metric, set pdu.ValueSet) error {
+	for _, old := range slices.Backward(m.arrived) {
+		if seen.cur.continues(old) && seen.cur.at.Sub(old.at) >= minStep && m.is(served, set, change(name, seen.cur, old)) == nil {
+			seen.prev = old
+			return nil
+		}
+	}
+	return errors.New("a change since a sample that never was")
+}
+
+// change is how much up.count has grown, for rate in a second.
+func change(name string, cur, prev *taken) float64 {
+	grown := float64(cur.count - prev.count)
+	if name == "r" {
+		return grown / cur.at.Sub(prev.at).Seconds()
+	}
+	return grown
+}
+
+func (m *machine) none(set pdu.ValueSet) error {
+	if len(set.Values) > 0 {
+		return fmt.Errorf("%v instead of no value", set.Values)
+	}
+	return nil
+}
+
+func (m *machine) is(served *metric, set pdu.ValueSet, want float64) error {
+	if len(set.Values) != 1 {
+		return fmt.Errorf("%d values, code %d, instead of %v", len(set.Values), set.Code, want)
+	}
+	v := set.Values[0]
+	got := v.TypeOr(served.desc.Type).Float64(v.Bits)
+	if v.Inst != pdu.NoInst || math.Abs(got-want) > 1e-9*math.Abs(want) {
+		return fmt.Errorf("%v instead of %v", got, want)
+	}
+	return nil
+}
+
+// look fetches a control metric and checks that each of its instances has a name.
+func (m *machine) look(item byte) error {
+	all := m.agent.service.Load()
+	id := pdu.NewPMID(testDomain, controlCluster, int(item))
+	desc, err := m.agent.Desc(0, id)
+	if err != nil || desc.InDom == pdu.NoInDom {
+		return nil
+	}
+	sets := m.fetchRequest(&pmda.FetchRequest{Client: 9, Profile: &pdu.Profile{}, PMIDs: []pdu.PMID{id}, Arrived: m.now})
+	named, err := m.agent.Instances(0, desc.InDom)
+	if err != nil {
+		return err
+	}
+	for _, v := range sets[0].Values {
+		i := slices.IndexFunc(named, func(in pdu.Instance) bool { return in.ID == v.Inst })
+		if i < 0 || named[i].Name == "" {
+			return fmt.Errorf("instance %d of %s has no name, of %d definitions", v.Inst, id, len(all.metrics))
+		}
+	}
+	return nil
+}
+
+// shrunk leaves out all deeds that a failure does not need.
+func shrunk(t *testing.T, warm bool, all []deed) []deed {
+	t.Helper()
+	for size := len(all) / 2; size > 0; size /= 2 {
+		for at := 0; at+size <= len(all); {
+			less := slices.Concat(all[:at], all[at+size:])
+			if play(t, warm, less) != nil {
+				all = less
+			} else {
+				at += size
+			}
+		}
+	}
+	return all
+}
+
+// check plays and, where something is wrong, says how little it takes.
+func check(t *testing.T, warm bool, all []deed) {
+	t.Helper()
+	if play(t, warm, all) == nil {
+		return
+	}
+	all = shrunk(t, warm, all)
+	lines := make([]string, len(all))
+	for i, d := range all {
+		lines[i] = d.String()
+	}
+	require.NoError(t, play(t, warm, all), "older samples used: %v\n%s", warm, strings.Join(lines, "\n"))
+}
+
+// Whatever clients, pmcd and the administrator do in whatever order: no fetch mixes definitions of two
+// times, no metric mixes samples, no delta or rate is wrong, and no instance of ours is without a name.
+func TestMachine(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test
+		all := make([]deed, 200)
+		for i := range all {
+			d := deed{byte(rng.IntN(deeds)), byte(rng.Uint32())}
+			if rng.IntN(2) == 0 { // what happens most
+				d.what = [...]byte{doFetch, doPass, doSample, doCount}[rng.IntN(4)]
+			}
+			all[i] = d
+		}
+		check(t, seed%2 == 0, all)
+	}
+}
+
+// FuzzMachine is TestMachine with steps that the fuzzer thinks of.
+func FuzzMachine(f *testing.F) {
+	f.Add(false, []byte{doSample, 0, doFetch, 0, doPass, 6, doCount, 7, doSample, 0, doFetch, 0})
+	f.Add(true, []byte{doSample, 0, doPass, 8, doCount, 9, doSample, 0, doFetch, 0, doReload, 1, doFetch, 0, doReload, 0, doFetch, 0})
+	f.Add(false, []byte{doSample, 0, doFetch, 8, doRestart, 3, doPass, 4, doSample, 0, doFetch, 8, doPass, 4, doCount, 1, doSample, 0, doFetch, 8})
+	f.Add(true, []byte{doAsk, 0, doPass, 5, doSetClock, 255, doArrive, 0, doFetch, 1, doSample, 0, doPass, 3, doFetch, 1, doEnd, 1, doFetch, 1})
+	f.Add(false, []byte{doSample, 0, doFetch, 16, doReload, 1, doFetch, 16, doPass, 5, doCount, 9, doSample, 0, doReload, 0, doFetch, 16})
+	f.Add(false, []byte{doReload, 15, doLook, 4, doBins, 5, doSample, 0, doFetch, 24, doDisconnect, 0, doPass, 10, doFetch, 24})
+	f.Fuzz(func(t *testing.T, warm bool, steps []byte) {
+		var all []deed
+		for steps = steps[:min(len(steps), 2000)]; len(steps) > 1; steps = steps[2:] {
+			all = append(all, deed{steps[0], steps[1]})
+		}
+		check(t, warm, all)
+	})
+}
