@@ -53,6 +53,10 @@ func (s *sample) continues(old *sample) bool {
 	return s.epoch == old.epoch && s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
 }
 
+// maxInstances is how many instances an operand may have. One that has more has no values, but a code: what
+// is computed from it takes too much memory, in every sample that is kept.
+const maxInstances = 1_000_000
+
 // sampleMaker turns results into samples. It remembers the instance sets of the last samples so that
 // equal ones are the same *derived.InstSet, which is what evaluation is fast with.
 type sampleMaker struct {
@@ -62,12 +66,16 @@ type sampleMaker struct {
 	byInDom  map[pdu.InDom]*derived.InstSet
 	byMetric map[pdu.PMID]*derived.InstSet
 	scratch  []pdu.Inst
+
+	// tooBig is told about every operand that has more than maxInstances values.
+	tooBig func(id pdu.PMID, values int)
 }
 
 func newSampleMaker(names *nameStore, start time.Time) *sampleMaker {
 	return &sampleMaker{
 		names: names, start: start,
 		byInDom: make(map[pdu.InDom]*derived.InstSet), byMetric: make(map[pdu.PMID]*derived.InstSet),
+		tooBig: func(pdu.PMID, int) {},
 	}
 }
 
@@ -84,7 +92,9 @@ func (m *sampleMaker) make(
 	s.clock = clockOffset{clock - arrived.Sub(m.start), clock - taken.Sub(m.start)}
 	total := 0
 	for i := range res.Sets {
-		total += len(res.Sets[i].Values)
+		if n := len(res.Sets[i].Values); n <= maxInstances {
+			total += n
+		}
 	}
 	vectors := make([]derived.Vector, len(res.Sets))
 	bits := make([]uint64, 0, total)
@@ -96,6 +106,11 @@ func (m *sampleMaker) make(
 		v.Type = desc.Type
 		if set.Code < 0 {
 			v.Code = set.Code
+			continue
+		}
+		if len(set.Values) > maxInstances {
+			v.Code = pdu.ErrTooBig
+			m.tooBig(set.PMID, len(set.Values))
 			continue
 		}
 		if !fits(set.Values, desc.Type) {
