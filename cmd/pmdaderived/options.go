@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,6 +48,7 @@ type options struct {
 	protected  []string
 	mmv        string // name of our MMV file; "": none
 	logLevel   logrus.Level
+	logLimit   int64 // bytes an hour; 0: none
 	version    bool
 
 	set pmda.OptionSet
@@ -77,6 +79,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 		protected:  []string{"proc", "hotproc", "systemd"},
 		mmv:        program,
 		logLevel:   logrus.InfoLevel,
+		logLimit:   defaultLogLimit,
 	}
 	o.set = pmda.OptionSet{Program: program, Options: append(o.usual(), o.own()...)}
 	operands, err := o.set.Parse(args)
@@ -140,6 +143,10 @@ func (o *options) own() []pmda.Option {
 			Help: "export figures of the agent as mmv.NAME, through PCP's agent for memory-mapped values; off: do not",
 		},
 		{Long: "log-level", Arg: "LEVEL", Set: o.setLogLevel, Help: "error, warn, info, debug"},
+		{
+			Long: "log-limit", Arg: "SIZE", Set: size(&o.logLimit),
+			Help: "how many bytes of log are written in an hour, in bytes or with K, M or G; 0: all",
+		},
 		{Short: 'V', Long: "version", Set: func(string) error { o.version = true; return nil }, Help: "print the version"},
 	}
 }
@@ -233,6 +240,24 @@ func duration(d *time.Duration, least time.Duration) func(string) error {
 			return fmt.Errorf("%q is shorter than %s", arg, least)
 		}
 		*d = v
+		return nil
+	}
+}
+
+// size reads a number of bytes: "4096", "64K", "16M", "1G".
+func size(n *int64) func(string) error {
+	return func(arg string) error {
+		digits, shift := arg, 0
+		if i := len(arg) - 1; i > 0 {
+			if unit := strings.IndexByte("KMG", arg[i]); unit >= 0 {
+				digits, shift = arg[:i], 10*(unit+1)
+			}
+		}
+		v, err := strconv.ParseInt(digits, 10, 32)
+		if err != nil || v < 0 {
+			return fmt.Errorf("%q is not a size such as 65536, 64K or 16M", arg)
+		}
+		*n = v << shift
 		return nil
 	}
 }

@@ -52,6 +52,10 @@ type Options struct {
 	// Debug makes the log more or less detailed, because somebody has stored that. Nil: nothing does.
 	Debug func(on bool)
 
+	// LeftOut is how many messages the log has left out to stay within its limit. It may be called at any
+	// time. Nil: none.
+	LeftOut func() uint64
+
 	Log logrus.FieldLogger
 	Now func() time.Time // nil: time.Now
 }
@@ -107,6 +111,9 @@ func New(o Options) *Agent {
 	}
 	if o.Debug == nil {
 		o.Debug = func(bool) {}
+	}
+	if o.LeftOut == nil {
+		o.LeftOut = func() uint64 { return 0 }
 	}
 	a := &Agent{
 		options: o, log: o.Log, domainLabels: domainLabels(), self: strconv.Itoa(os.Getpid()),

@@ -842,3 +842,22 @@ func TestNamesThatCannotBeHad(t *testing.T) {
 	eventually(t, "names", func() bool { return h.agent.names.domain(binDom) != nil })
 	assert.Len(t, h.value(id), 2)
 }
+
+// Identities that cannot be written down are as soon as they can, without anybody asking.
+func TestIdentitiesAreSavedLater(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "missing", "state")
+	h := start(t, newUpstream(t), conf("a = up.load"), func(o *Options) { o.StateFile = state }).bound()
+	h.value(h.id("derived.a"))
+	require.NoError(t, os.Mkdir(filepath.Dir(state), 0o755))
+	eventually(t, "identities saved", func() bool { _, err := os.Stat(state); return err == nil })
+	text, err := os.ReadFile(state)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), `"a"`)
+	complaints := 0
+	for _, e := range h.log.AllEntries() {
+		if strings.HasPrefix(e.Message, "metric identifiers cannot be saved") {
+			complaints++
+		}
+	}
+	assert.Equal(t, 1, complaints, "said once")
+}

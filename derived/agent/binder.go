@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -44,6 +45,10 @@ const (
 	// sample is another one. The next fetch of any client carries them all the same.
 	announceRetry = 20 * time.Millisecond
 	announceLast  = 10 * time.Second
+
+	// saveRetry is how soon identities are written again that could not be, because the disk is full
+	// or nobody may write there.
+	saveRetry = time.Second
 )
 
 // binder is the goroutine that talks to pmcd about anything but values: it connects, looks up the
@@ -258,11 +263,18 @@ func (b *binder) follow(ctx context.Context, conn *pmapi.Conn, readers *sync.Wai
 	soon, move := stopped(), stopped()
 	defer soon.Stop()
 	defer move.Stop()
+	var unsaved <-chan time.Time
 	for {
+		if b.saveErr != "" && unsaved == nil {
+			unsaved = time.After(saveRetry)
+		}
 		var err error
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-unsaved:
+			unsaved = nil
+			b.save()
 		case err = <-b.lost:
 		case <-b.reload:
 			err = b.reread(ctx, conn)
@@ -554,9 +566,15 @@ func (b *binder) save() {
 	text := ""
 	if err := b.ids.save(); err != nil {
 		text = err.Error()
+		if cause, ok := errors.AsType[syscall.Errno](err); ok {
+			text = cause.Error() // a temporary file has another name each time
+		}
 		if text != b.saveErr {
 			b.log.WithError(err).Error("metric identifiers cannot be saved and may change at the next start")
 		}
+	}
+	if text == "" && b.saveErr != "" {
+		b.log.Info("metric identifiers are saved again")
 	}
 	b.saveErr = text
 }

@@ -282,6 +282,12 @@ func makeControls() []control {
 			long:  "In seconds since 1970-01-01 00:00:00 UTC.",
 			file:  func(s *service, _ *file) (string, uint64) { return "", uint64(s.read.Unix()) },
 		},
+		{
+			item: 47, name: "log_left_out", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
+			short:  "number of messages that the agent's log has left out",
+			long:   "The log grows by so many bytes an hour at most (--log-limit), and says where messages are missing.",
+			number: func(a *Agent, _ *service) uint64 { return a.options.LeftOut() },
+		},
 	}
 }
 

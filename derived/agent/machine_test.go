@@ -14,7 +14,6 @@ import (
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
-	"pmdaderived/pmda/pmapi"
 )
 
 // machine is an agent whose every step is chosen by a test: what clients do, what pmcd does, when samples
@@ -200,8 +199,8 @@ func (m *machine) arrive() {
 			bins.Values = append(bins.Values, pdu.Int32Value(pdu.Inst(i+1), int32(s.count)+int32(i+1))) //nolint:gosec // small
 		}
 	}
-	descs := map[pdu.PMID]pdu.Desc{countID: m.site.catalog["up.count"].desc, binID: m.site.catalog["up.bin"].desc}
-	made := m.maker.make(&pmapi.Result{Time: s.at, Sets: []pdu.ValueSet{count, bins}}, s.taken, m.now, descs, func(pdu.InDom) {})
+	asked := newOperandList(m.site.catalog["up.count"].desc, m.site.catalog["up.bin"].desc)
+	made := m.maker.make(result(m.tb, s.at, count, bins), s.taken, m.now, asked, func(pdu.InDom) {})
 	for _, f := range m.site.before.feeds {
 		f.push(made)
 	}

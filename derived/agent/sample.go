@@ -57,6 +57,10 @@ func (s *sample) continues(old *sample) bool {
 	return s.epoch == old.epoch && s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
 }
 
+// maxInstances is how many instances an operand may have. One that has more has no values, but a code: what
+// is computed from it takes too much memory, in every sample that is kept.
+const maxInstances = 1_000_000
+
 // sampleMaker makes samples of results. It remembers the instance sets of the last samples so that
 // equal ones are the same *derived.InstSet, which is what evaluation is fast with.
 type sampleMaker struct {
@@ -65,12 +69,16 @@ type sampleMaker struct {
 	epoch    int       // of the next sample
 	byInDom  map[pdu.InDom]*derived.InstSet
 	byMetric map[pdu.PMID]*derived.InstSet
+
+	// tooBig is told about every operand that has more than maxInstances values.
+	tooBig func(id pdu.PMID, values int)
 }
 
 func newSampleMaker(names *nameStore, start time.Time) *sampleMaker {
 	return &sampleMaker{
 		names: names, start: start,
 		byInDom: make(map[pdu.InDom]*derived.InstSet), byMetric: make(map[pdu.PMID]*derived.InstSet),
+		tooBig: func(pdu.PMID, int) {},
 	}
 }
 
@@ -92,6 +100,9 @@ func (m *sampleMaker) make(
 		switch {
 		case set.Code < 0:
 			v.Code = set.Code
+		case len(set.Insts) > maxInstances:
+			v.Code = pdu.ErrTooBig
+			m.tooBig(set.PMID, len(set.Insts))
 		case len(set.Insts) > 0 && !fits(set.Type, desc.Type):
 			v.Code = pdu.ErrType
 		default:

@@ -60,17 +60,31 @@ type sampler struct {
 	stamped time.Time // by pmcd, the last answer
 	maker   *sampleMaker
 	lists   operandLists
-	part    int       // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
-	shrunk  time.Time // when part was last made less
-	refused string    // the last refusal that was logged
+	part    int                   // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
+	shrunk  time.Time             // when part was last made less
+	refused string                // the last refusal that was logged
+	huge    map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
 }
 
 func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *nameStore) *sampler {
-	return &sampler{
+	s := &sampler{
 		log: log, now: now, stats: st,
 		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {},
 		maker: newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
+		huge: make(map[pdu.PMID]struct{}),
 	}
+	s.maker.tooBig = s.onTooBig
+	return s
+}
+
+// onTooBig logs, once for each, that an operand has too many instances.
+func (s *sampler) onTooBig(id pdu.PMID, values int) {
+	if _, told := s.huge[id]; told {
+		return
+	}
+	s.huge[id] = struct{}{}
+	s.log.WithFields(logrus.Fields{"pmid": id, "instances": values, "limit": maxInstances}).
+		Warn("operand has too many instances, what is computed from it has no values")
 }
 
 // link is a connection to pmcd and its place in pmcd's table of clients: unknownSlot if that is not known.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -717,4 +718,35 @@ func TestOperandLists(t *testing.T) {
 		lists.all([]*feed{feedOf(pdu.NewPMID(60, 2, i))})
 	}
 	assert.Len(t, lists.known, maxLists)
+}
+
+// An operand with more instances than can be kept has a code and no values. The others are not
+// concerned, and the log says so once.
+func TestTooManyInstances(t *testing.T) {
+	huge, small := pdu.NewPMID(60, 0, 1), pdu.NewPMID(60, 0, 2)
+	asked := newOperandList(
+		pdu.Desc{PMID: huge, Type: pdu.TypeU64, InDom: binDom}, pdu.Desc{PMID: small, Type: pdu.TypeU64, InDom: pdu.NoInDom})
+	many := pdu.ValueSet{PMID: huge, Values: make([]pdu.Value, maxInstances+1)}
+	for i := range many.Values {
+		many.Values[i] = pdu.Uint64Value(pdu.Inst(i), 1)
+	}
+	one := pdu.ValueSet{PMID: small, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 7)}}
+	log, hook := logtest.NewNullLogger()
+	s := newSampler(log, time.Now, &stats{}, &nameStore{})
+	take := func() *sample {
+		return s.maker.make(result(t, time.Unix(1, 0), many, one), time.Now(), time.Now(), asked, func(pdu.InDom) {})
+	}
+	for range 2 {
+		made := take()
+		assert.Equal(t, pdu.ErrTooBig, made.Values(huge).Code)
+		assert.Zero(t, made.Values(huge).Len())
+		assert.Equal(t, []uint64{7}, made.Values(small).Bits)
+	}
+	require.Len(t, hook.AllEntries(), 1)
+	assert.Equal(t, logrus.Fields{"pmid": huge, "instances": maxInstances + 1, "limit": maxInstances}, hook.LastEntry().Data)
+
+	many.Values = many.Values[:maxInstances]
+	made := take()
+	assert.Zero(t, made.Values(huge).Code)
+	assert.Equal(t, maxInstances, made.Values(huge).Len(), "as many as may be")
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -67,6 +68,7 @@ type Exporter struct {
 	numbers []uint64 // of the moment, by slot
 	written []uint64 // what sink has
 	waiting bool     // for another process to end, which has been logged
+	trouble string   // why there can be no file at the moment, which has been logged
 }
 
 // sink is where values go to: a [file], and in tests something that fails.
@@ -97,8 +99,8 @@ func New(o Options) *Exporter {
 	return e
 }
 
-// Run makes the file, keeps it up to date until ctx ends, and removes it. When there can be no file it
-// logs why and returns; it is called once.
+// Run makes the file, keeps it up to date until ctx ends, and removes it. While the system lets it make no
+// file it tries again at every look. When anything else goes wrong it logs what and returns; it is called once.
 func (e *Exporter) Run(ctx context.Context) {
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
@@ -197,7 +199,8 @@ func (e *Exporter) observe(now time.Time) {
 	e.numbers = appendNumbers(e.numbers[:0], e.metrics, m)
 }
 
-// begin makes the file. While another process has one of that name it waits for the next tick.
+// begin makes the file. While another process has one of that name, or the system lets us make none, it
+// waits for the next tick.
 func (e *Exporter) begin() error {
 	made, err := e.create(&e.moment)
 	switch {
@@ -207,12 +210,28 @@ func (e *Exporter) begin() error {
 			e.log.WithError(err).Warn("no metrics below mmv until it ends")
 		}
 		return nil
+	case refused(err):
+		if text := err.Error(); text != e.trouble {
+			e.trouble = text
+			e.log.WithError(err).Warn("no metrics below mmv")
+		}
+		return nil
 	case err != nil:
 		return err
 	}
-	e.sink, e.waiting = made, false
+	if e.trouble != "" {
+		e.log.Info("metrics below mmv can be had again")
+	}
+	e.sink, e.waiting, e.trouble = made, false, ""
 	e.written = append(e.written[:0], e.numbers...)
 	return nil
+}
+
+// refused reports whether the system is why a file cannot be made: a full disk, no right to write, too few
+// descriptors. That passes.
+func refused(err error) bool {
+	_, ok := errors.AsType[syscall.Errno](err)
+	return ok
 }
 
 // end removes the file.

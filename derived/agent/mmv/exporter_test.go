@@ -3,10 +3,12 @@ package mmv
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -204,7 +206,7 @@ func TestFailuresTurnItOff(t *testing.T) {
 		onWrite func() error
 		want    string
 	}{
-		{"no file", errors.New("read-only file system"), nil, "read-only file system"},
+		{"no file", errors.New("metric has no name"), nil, "metric has no name"},
 		{"error", nil, func() error { return errors.New("disk on fire") }, "disk on fire"},
 		{"panic", nil, func() error { panic("speed has a bug") }, "speed has a bug"},
 	} {
@@ -238,6 +240,20 @@ func TestWaitsForAnotherProcess(t *testing.T) {
 	b.refuse = nil
 	require.NoError(t, b.update(time.Unix(2, 0)))
 	assert.Len(t, b.sinks, 1)
+}
+
+// What the system refuses today it may allow tomorrow.
+func TestTriesAgain(t *testing.T) {
+	b := newBench()
+	for _, refusal := range []syscall.Errno{syscall.ENOSPC, syscall.ENOSPC, syscall.EACCES, syscall.EMFILE, syscall.EMFILE} {
+		b.refuse = &fs.PathError{Op: "open", Path: "/nowhere/ours", Err: refusal}
+		require.NoError(t, b.update(time.Unix(1, 0)))
+	}
+	b.refuse = nil
+	require.NoError(t, b.update(time.Unix(2, 0)))
+	assert.Len(t, b.sinks, 1)
+	const no = "warning: no metrics below mmv"
+	assert.Equal(t, []string{no, no, no, "info: metrics below mmv can be had again"}, b.lines(), "once for each reason")
 }
 
 func TestFileThatIsLostIsMadeAgain(t *testing.T) {

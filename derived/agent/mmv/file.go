@@ -51,6 +51,9 @@ func create(dir, name string, all []metric, buckets []string, m *moment) (*file,
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a directory", dir)
 	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil { // before anything that costs more
+		return nil, &fs.PathError{Op: "access", Path: dir, Err: err}
+	}
 	path := filepath.Join(dir, name)
 	if err := unused(path); err != nil {
 		return nil, err
