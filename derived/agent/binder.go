@@ -557,7 +557,7 @@ func (b *binder) report(before, now *service) {
 	}
 	if now.bound && (before.good != now.good || len(before.metrics) != len(now.metrics) || !before.bound) {
 		b.log.WithFields(logrus.Fields{
-			"definitions": len(now.metrics), "bound": now.good, "failed": now.failed(),
+			"definitions": len(now.metrics), "bound": now.good, "failed": now.failed() + len(b.config.Failures),
 		}).Info("definitions bound")
 	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -23,6 +24,7 @@ const (
 type burdens map[int]*burden
 
 type burden struct {
+	asked   bool          // a fetch is on its way
 	strikes int           // long fetches in a row
 	debt    time.Duration // what those took that no rest has followed
 	ended   time.Time     // the last of them
@@ -40,24 +42,44 @@ func (b burdens) of(domains []int) []int {
 	return found
 }
 
-// resting reports whether one of the domains has cost pmcd so much that it is left alone for now.
+// resting reports whether one of the domains has cost pmcd so much that it is left alone for now: until a rest
+// has been taken for what it took last, which while it is asked nobody knows.
 func (b burdens) resting(domains []int, now time.Time) bool {
 	for _, d := range domains {
 		x := b[d]
-		if x != nil && x.strikes > 1 && now.Sub(x.ended) < shareOfPMCD*x.debt*time.Duration(len(b)) {
+		if x != nil && x.strikes > 1 && (x.asked || now.Sub(x.ended) < shareOfPMCD*x.debt*time.Duration(b.slow())) {
 			return true
 		}
 	}
 	return false
 }
 
-// begin notes that domains are fetched: what they owed is paid.
+// begin notes that domains are asked: what they owed is paid.
 func (b burdens) begin(domains []int) {
 	for _, d := range domains {
-		if x := b[d]; x != nil && x.strikes > 1 {
+		x := b[d]
+		if x == nil {
+			continue
+		}
+		x.asked = true
+		if x.strikes > 1 {
 			x.debt = 0
 		}
 	}
+}
+
+// answered notes that nothing is on its way any more, whatever came of it.
+func (b burdens) answered(domains []int) {
+	for _, d := range domains {
+		if x := b[d]; x != nil {
+			x.asked = false
+		}
+	}
+}
+
+// keep forgets all domains but those that are in use.
+func (b burdens) keep(used map[int]bool) {
+	maps.DeleteFunc(b, func(domain int, _ *burden) bool { return !used[domain] })
 }
 
 // end notes how long a fetch of some domains took, and calls changed for those that are left alone from

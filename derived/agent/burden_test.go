@@ -46,6 +46,10 @@ func TestBurdens(t *testing.T) {
 				b.begin(f.agents)
 				now = now.Add(f.took)
 				b.end(f.agents, f.took, now, func(int) bool { return f.silent }, func(d int, is bool) { slow[d] = is })
+				if slow[1] {
+					assert.True(t, b.resting([]int{1}, now.Add(time.Hour)), "nobody knows how long it will take")
+				}
+				b.answered(f.agents)
 			}
 			assert.Equal(t, row.apart, b.of([]int{1, 2, 3}))
 			assert.Equal(t, row.rest > 0, slow[1])
@@ -119,7 +123,8 @@ func TestSlowAgentIsSampledApart(t *testing.T) {
 func TestFetchBehindASlowOne(t *testing.T) {
 	s := newSampling(t, newUpstream(t).address, 0)
 	now := time.Now()
-	l := &lane{sent: now}
+	feeds := []*feed{{}}
+	l := &lane{sent: now, feeds: feeds}
 	result := func(domain int, at time.Duration) *pmapi.Columns {
 		return &pmapi.Columns{Time: now.Add(at), Sets: []pdu.Column{{PMID: pdu.NewPMID(domain, 0, 0)}}}
 	}
@@ -127,8 +132,8 @@ func TestFetchBehindASlowOne(t *testing.T) {
 	s.charge(l, result(1, 4*second), arrived)
 	s.charge(l, result(2, 4*second+burdensome-1), arrived)
 	assert.Equal(t, []int{1}, s.burdens.of([]int{1, 2}))
-	s.charge(&lane{sent: arrived}, result(3, -time.Hour), arrived.Add(ms))
-	s.charge(&lane{sent: arrived}, result(4, time.Hour), arrived.Add(ms))
+	s.charge(&lane{sent: arrived, feeds: feeds}, result(3, -time.Hour), arrived.Add(ms))
+	s.charge(&lane{sent: arrived, feeds: feeds}, result(4, time.Hour), arrived.Add(ms))
 	assert.Equal(t, []int{1}, s.burdens.of([]int{1, 2, 3, 4}), "pmcd's clock may be set")
 }
 
@@ -139,4 +144,56 @@ func TestAnswersInTheOrderOfTime(t *testing.T) {
 	answers := []answer{at(3), at(1), refusal, at(2)}
 	slices.SortFunc(answers, answer.before)
 	assert.Equal(t, []answer{refusal, at(1), at(2), at(3)}, answers)
+}
+
+// Two metrics of one slow agent that are wanted by turns, each while the other is under way, get no more of pmcd's
+// time than one.
+func TestSlowAgentRestsWhateverIsWanted(t *testing.T) {
+	other := pdu.NewPMID(procID.Domain(), 0, 2)
+	u := newUpstream(t)
+	s := newSampling(t, u.address, 0)
+	var clock atomic.Int64
+	start := time.Now()
+	s.now = func() time.Time { return start.Add(time.Duration(clock.Load())) }
+	gate := make(chan struct{}, 2)
+	u.onRequest(func(_ int, f pdu.Frame) bool {
+		if f.Kind == pdu.KindHighResFetch {
+			<-gate
+			clock.Add(int64(4 * second))
+		}
+		u.Update(func() { u.Time = s.now() })
+		return true
+	})
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.address), 0}, link{dialUnix(t, u.address), 1})
+	a, b := feedOf(procID), feedOf(other)
+	a.descs[0].Type, a.descs[0].InDom = pdu.TypeU64, procDom
+	gate <- struct{}{}
+	gate <- struct{}{}
+	for range 2 { // slow twice
+		s.want(s.now(), need{}, a)
+		eventually(t, "nothing under way", func() bool { return s.idle(a) })
+	}
+	clock.Add(int64(time.Hour))
+	s.want(s.now(), need{}, a)
+	s.want(s.now(), need{}, b)
+	gate <- struct{}{}
+	eventually(t, "nothing under way", func() bool { return s.idle(a, b) })
+	s.want(s.now(), need{}, b)
+	s.want(s.now(), need{}, a)
+	assert.True(t, s.idle(a, b))
+	assert.Len(t, u.fetched(), 3)
+}
+
+// What the agent announces itself makes nobody a suspect, and what nobody uses any more is forgotten.
+func TestOnlyOperandsAreBurdens(t *testing.T) {
+	s := newSampling(t, newUpstream(t).address, 0)
+	now := time.Now()
+	own := &pmapi.Columns{Time: now, Sets: []pdu.Column{{PMID: pdu.NewPMID(testDomain, 0, 0)}}}
+	s.charge(&lane{sent: now.Add(-second)}, own, now)
+	assert.Empty(t, s.burdens)
+	s.burdens[7], s.burdens[60] = &burden{strikes: 2}, &burden{strikes: 2}
+	s.deepen(&service{feeds: []*feed{feedOf(loadID)}})
+	assert.Nil(t, s.burdens.of([]int{7}))
+	assert.NotNil(t, s.burdens.of([]int{60}))
+	assert.EqualValues(t, 1, s.stats.slowAgents.Load())
 }

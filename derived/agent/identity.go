@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -100,17 +101,19 @@ type identities struct {
 	next     int // number of PMIDs given out, retired ones included
 	metrics  map[string]identity
 	files    map[string]pdu.Inst // instances of fileInDom
+	nextFile pdu.Inst            // the next of those
 	dirty    bool                // something is not saved
 	promised bool                // something that must be before anybody is told: a PMID and what it stands for, the number of a file
 }
 
 // identityFile is the form on disk.
 type identityFile struct {
-	Version int                 `json:"version"`
-	Domain  int                 `json:"domain"`
-	Next    int                 `json:"next"`
-	Metrics map[string]identity `json:"metrics"`
-	Files   map[string]pdu.Inst `json:"files,omitempty"`
+	Version  int                 `json:"version"`
+	Domain   int                 `json:"domain"`
+	Next     int                 `json:"next"`
+	Metrics  map[string]identity `json:"metrics"`
+	Files    map[string]pdu.Inst `json:"files,omitempty"`
+	NextFile pdu.Inst            `json:"nextFile,omitempty"`
 }
 
 // errDamaged says that the state file cannot be used and has been set aside.
@@ -258,7 +261,10 @@ func (ids *identities) adopt(f *identityFile) error {
 		}
 		numbers[n] = path
 	}
-	ids.next = f.Next
+	for _, n := range f.Files {
+		f.NextFile = max(f.NextFile, n+1)
+	}
+	ids.next, ids.nextFile = f.Next, f.NextFile
 	if f.Metrics != nil {
 		ids.metrics = f.Metrics
 	}
@@ -301,23 +307,31 @@ func (ids *identities) named(name string) (pdu.PMID, error) {
 	return id, err
 }
 
-// maxFiles bounds the files that are remembered. Beyond it they are numbered anew.
+// maxFiles is how many files are remembered besides those that there are.
 const maxFiles = 10000
 
-// file returns the number of a file, a new one if it has none yet.
+// keepFiles forgets files that are not there any more, if they are many.
+func (ids *identities) keepFiles(files []File) {
+	if len(ids.files) < len(files)+maxFiles {
+		return
+	}
+	now := make(map[string]bool, len(files))
+	for _, f := range files {
+		now[f.Path] = true
+	}
+	maps.DeleteFunc(ids.files, func(path string, _ pdu.Inst) bool { return !now[path] })
+	ids.dirty = true
+}
+
+// file returns the number of a file, a new one if it has none yet. Numbers are never used again.
 func (ids *identities) file(path string) pdu.Inst {
 	n, ok := ids.files[path]
-	if ok {
-		return n
+	if !ok {
+		n = ids.nextFile
+		ids.nextFile++
+		ids.files[path] = n
+		ids.dirty, ids.promised = true, true
 	}
-	if len(ids.files) >= maxFiles {
-		clear(ids.files)
-	}
-	for _, used := range ids.files {
-		n = max(n, used+1)
-	}
-	ids.files[path] = n
-	ids.dirty, ids.promised = true, true
 	return n
 }
 
@@ -364,7 +378,7 @@ func (ids *identities) save() error {
 		return nil
 	}
 	text, err := json.MarshalIndent(identityFile{
-		Version: identityVersion, Domain: ids.domain, Next: ids.next, Metrics: ids.metrics, Files: ids.files,
+		Version: identityVersion, Domain: ids.domain, Next: ids.next, Metrics: ids.metrics, Files: ids.files, NextFile: ids.nextFile,
 	}, "", "\t")
 	if err != nil {
 		return fmt.Errorf("identities: %w", err)

@@ -414,3 +414,24 @@ func FuzzStateFile(f *testing.F) {
 		}
 	})
 }
+
+// Files that have gone are forgotten, if they are many, but never one that there is, and no number is used twice.
+func TestNumbersOfFiles(t *testing.T) {
+	ids := newIdentities("", testDomain)
+	given := make(map[pdu.Inst]bool)
+	var files []File
+	for i := range 3 * maxFiles {
+		files = append(files, File{Path: strconv.Itoa(i)})
+		if i%1000 == 999 {
+			now := files[i-999:]
+			ids.keepFiles(now)
+			for _, f := range now {
+				n := ids.file(f.Path)
+				assert.False(t, given[n])
+				given[n] = true
+				assert.Equal(t, n, ids.file(f.Path))
+			}
+		}
+	}
+	assert.LessOrEqual(t, len(ids.files), maxFiles+2000)
+}

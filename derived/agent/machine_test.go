@@ -48,7 +48,6 @@ func (s *taken) continues(old *taken) bool { return s.epoch == old.epoch && s.ah
 type recollection struct {
 	client    pmda.Client
 	cur, prev *taken
-	moved     time.Time
 }
 
 // deed is one step: what, and how much of it.
@@ -294,13 +293,12 @@ func (m *machine) judgeChange(client pmda.Client, key, name string, served *metr
 	n := m.newest
 	switch {
 	case seen.cur == nil || !n.continues(seen.cur):
-		seen.cur, seen.prev, seen.moved = n, nil, m.now
+		seen.cur, seen.prev = n, nil
 		if m.warm && len(set.Values) > 0 {
 			return m.continued(seen, name, served, set)
 		}
-	case m.now.Sub(seen.moved) < minStep:
 	case n.at.After(seen.cur.at):
-		seen.cur, seen.prev, seen.moved = n, seen.cur, m.now
+		seen.cur, seen.prev = n, seen.cur
 	default:
 		return m.none(set)
 	}

@@ -166,6 +166,7 @@ func sameList(x, y []pdu.Inst) bool {
 func (m *sampleMaker) forget() {
 	clear(m.byInDom)
 	clear(m.byMetric)
+	m.epoch++ // nobody tells what has been started again meanwhile
 }
 
 // nameStore holds what is known of the instance domains whose names or members matter to an

@@ -100,24 +100,23 @@ const unknownSlot = 1 << 30
 func (s *sampler) attach(ctx context.Context, readers *sync.WaitGroup, links ...link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var told pdu.Change
-	if len(s.lanes) > 0 { // pmcd tells a new client also what has changed before, which others have told
-		told = ^pdu.Change(0)
-	}
 	for _, c := range links {
-		l := &lane{link: c, told: told}
+		l := &lane{link: c}
 		s.lanes = append(s.lanes, l)
 		readers.Go(func() { s.read(ctx, l) })
 	}
 	slices.SortStableFunc(s.lanes, func(x, y *lane) int { return x.slot - y.slot })
 }
 
-// retire gives up the connection with the highest slot as soon as nothing is under way on it.
-func (s *sampler) retire() {
+// retire gives up the connection in a slot as soon as nothing is under way on it, if there is another one.
+func (s *sampler) retire(slot int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := len(s.lanes) - 1
-	l := s.lanes[last]
+	i := slices.IndexFunc(s.lanes, func(l *lane) bool { return l.slot == slot && !l.leaving })
+	if i < 0 || len(s.lanes) == 1 { // others have failed meanwhile
+		return
+	}
+	l := s.lanes[i]
 	l.leaving = true
 	if !l.busy {
 		s.end(l)
@@ -139,11 +138,17 @@ func (s *sampler) deepen(svc *service) []*feed {
 		}
 	}
 	var deep []*feed
+	agents := make(map[int]bool)
 	for _, f := range svc.feeds {
 		if f.history > 0 {
 			deep = append(deep, f)
 		}
+		for _, domain := range f.agents {
+			agents[domain] = true
+		}
 	}
+	s.burdens.keep(agents)
+	s.stats.slowAgents.Store(int64(s.burdens.slow()))
 	return deep
 }
 
@@ -238,6 +243,13 @@ func (s *sampler) awaiting(feeds []*feed) bool {
 // send puts what is waiting on free lanes. The last lane is for slow agents alone, unless there is no
 // other.
 func (s *sampler) send(now time.Time) {
+	s.apart = slices.DeleteFunc(s.apart, func(f *feed) bool { // it has turned out to be slow meanwhile
+		if !s.burdens.resting(f.agents, now) {
+			return false
+		}
+		f.waiting = false
+		return true
+	})
 	for i := 0; i < len(s.lanes); i++ {
 		l := s.lanes[i]
 		if l.busy || l.leaving {
@@ -448,7 +460,7 @@ func (s *sampler) charge(l *lane, res *pmapi.Columns, now time.Time) {
 	}
 	s.stamped = res.Time
 	s.stats.upstreamBusy.Add(int64(took))
-	if took < burdensome && len(s.burdens) == 0 {
+	if took < burdensome && len(s.burdens) == 0 || len(l.feeds) == 0 {
 		return
 	}
 	agents := l.agents
@@ -480,7 +492,8 @@ func (s *sampler) drop(l *lane) {
 	for _, f := range l.feeds {
 		f.outstanding--
 	}
-	l.feeds, l.busy = nil, false
+	s.burdens.answered(l.agents)
+	l.feeds, l.agents, l.busy = nil, nil, false
 }
 
 // fail gives a lane up because of an error. Its connection is closed at once: nobody would read what
@@ -501,6 +514,9 @@ func (s *sampler) end(l *lane) {
 	s.drop(l)
 	l.dead = true
 	s.lanes = slices.DeleteFunc(s.lanes, func(x *lane) bool { return x == l })
+	for _, other := range s.lanes {
+		other.told = 0 // what it would have told next, others tell
+	}
 	if err := l.conn.Close(); err != nil {
 		s.log.WithError(err).Debug("sampler connection does not close")
 	}

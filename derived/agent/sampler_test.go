@@ -431,10 +431,13 @@ func TestLaneInALowerSlot(t *testing.T) {
 	assert.Zero(t, s.worst(), "one is not known")
 	f := feedOf(loadID)
 	s.want(time.Now(), need{gap: minGap}, f)
-	s.retire()
+	s.retire(unknownSlot)
 	assert.Equal(t, 7, s.worst(), "it was idle and has ended")
+	s.retire(7)
+	s.retire(8)
+	assert.Len(t, s.lanes, 1, "the last one stays")
 	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.address), 3})
-	s.retire()
+	s.retire(7)
 	assert.Len(t, s.lanes, 2, "its answer has yet to come")
 	assert.Equal(t, 3, s.lanes[0].slot, "in the order of slots")
 	release()
@@ -749,4 +752,47 @@ func TestTooManyInstances(t *testing.T) {
 	made := take()
 	assert.Zero(t, made.Values(huge).Code)
 	assert.Equal(t, maxInstances, made.Values(huge).Len(), "as many as may be")
+}
+
+// A connection that was moved to a lower slot is told what happens like any other.
+func TestMovedLaneTellsChanges(t *testing.T) {
+	u := newUpstream(t)
+	s := newSampling(t, u.address, 0)
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.address), 5}, link{dialUnix(t, u.address), 6})
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.address), 1})
+	s.retire(6)
+	f := feedOf(loadID)
+	fetch := func() (told []pdu.Change) {
+		t.Helper()
+		old := s.newest(f)
+		s.want(time.Now().Add(time.Hour), need{gap: 0}, f)
+		eventually(t, "a sample", func() bool { return s.newest(f) != old })
+		s.note(func() { told, s.changes = s.changes, nil })
+		return told
+	}
+	assert.Empty(t, fetch())
+	u.Announce(pdu.ChangeRestartAgent)
+	assert.Equal(t, []pdu.Change{pdu.ChangeRestartAgent}, fetch())
+	assert.Equal(t, 1, s.newest(f).epoch)
+}
+
+// Nobody tells what happened to agents while there was no connection.
+func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
+	u := newUpstream(t)
+	s := newSampling(t, u.address, 2)
+	f := feedOf(loadID)
+	s.want(time.Now(), need{gap: minGap}, f)
+	s.sampled(f)
+	old := s.newest(f)
+	s.detach()
+	<-s.ended
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.address), 5})
+	s.want(time.Now(), need{after: time.Now()}, f)
+	eventually(t, "a sample", func() bool { return s.newest(f) != old })
+	assert.False(t, s.newest(f).continues(old))
+	s.retire(5)
+	assert.Len(t, s.lanes, 1)
+	s.detach()
+	s.retire(5) // nothing is left
+	s.readers.Wait()
 }

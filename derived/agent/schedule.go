@@ -53,7 +53,7 @@ func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) {
 func (s *schedule) ahead(p *plan, now time.Time, f *feed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(p.feeds) < maxAhead {
+	if n := len(p.feeds); n < maxAhead && (n == 0 || p.feeds[n-1] != f) {
 		p.feeds = append(p.feeds, f)
 	}
 	p.at = now.Add(aheadPause)
@@ -129,6 +129,9 @@ func (s *schedule) follow(now, nextWarm time.Time) time.Duration {
 	for len(s.plans) > 0 && !s.plans[0].at.After(now.Add(lead/2)) { // one fetch for those due together
 		p := s.plans[0]
 		due = append(due, p.feeds...)
+		if p.once {
+			p.feeds = p.feeds[:0] // what is looked up next is another matter
+		}
 		p.sampled(now)
 		if after := p.afterNext(); !after.IsZero() && (again.IsZero() || after.Before(again)) {
 			again = after

@@ -324,3 +324,22 @@ func TestOverdueLanesAreFoundWhenIdle(t *testing.T) {
 		cancel()
 	})
 }
+
+// What was looked up before, and was not fetched, is nobody's business any more.
+func TestLookAheadForgets(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, s *scheduling) {
+		a, b := &feed{}, &feed{}
+		p := &plan{index: -1, once: true}
+		for range 3 {
+			s.ahead(p, time.Now(), a)
+		}
+		s.pass(time.Minute)
+		s.ahead(p, time.Now(), b)
+		s.pass(time.Minute)
+		wants := s.wanted()
+		if assert.Len(t, wants, 2) {
+			assert.Equal(t, []*feed{a}, wants[0].feeds)
+			assert.Equal(t, []*feed{b}, wants[1].feeds)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -142,7 +143,7 @@ type blueprint struct {
 	// What follows is made by build.
 	old        map[string]*metric // of the service before, by name
 	problems   map[string]string  // of definitions that are not those of the configuration, by name
-	unreadable []Failure          // of names that are not served
+	unreadable map[string]Failure // by names that are not served
 	reported   map[string]bool    // names whose problem is one of Config.Failures
 	secret     map[pdu.PMID]bool  // the protected operands
 	feeds      []*feed            // of the service
@@ -232,6 +233,7 @@ func (b *blueprint) formerly(name string) *Definition {
 // name the last, and for names that it fails to define what is served already.
 func (b *blueprint) definitions() []*Definition {
 	b.problems, b.reported = make(map[string]string), make(map[string]bool)
+	b.unreadable = make(map[string]Failure)
 	defs := make([]*Definition, 0, len(b.config.Definitions))
 	at := make(map[string]int, len(b.config.Definitions))
 	for _, d := range pointers(b.config.Definitions) {
@@ -254,7 +256,7 @@ func (b *blueprint) definitions() []*Definition {
 		if old := b.formerly(f.Name); old != nil {
 			keep(old, f.Message)
 		} else if f.Name != "" {
-			b.unreadable = append(b.unreadable, f)
+			b.addFailure(f)
 		}
 	}
 	if b.before == nil || b.config.Unread == nil {
@@ -267,11 +269,19 @@ func (b *blueprint) definitions() []*Definition {
 			is = b.config.Unread(m.def.File)
 			unread[m.def.File] = is
 		}
-		if is {
+		switch {
+		case is && m.absent: // there is nothing to serve, but its mistake has not gone
+			b.addFailure(Failure{Name: m.def.Name, Text: m.def.Text, File: m.def.File, Line: m.def.Line, Message: m.problem})
+		case is:
 			keep(m.def, m.def.File+" could not be read")
 		}
 	}
 	return defs
+}
+
+// addFailure notes what is wrong with a name that is not served; of several mistakes the last one counts.
+func (b *blueprint) addFailure(f Failure) {
+	b.unreadable[f.Name] = f
 }
 
 // alone returns a copy: one that is kept must not keep all others of its configuration in memory.
@@ -320,7 +330,8 @@ func (b *blueprint) assemble(set *derived.Set, defs []*Definition) *service {
 
 // addUnreadable adds definitions that have never been right, for their status.
 func (b *blueprint) addUnreadable(s *service) {
-	for _, f := range b.unreadable {
+	for _, name := range slices.Sorted(maps.Keys(b.unreadable)) { // identities are given out in this order
+		f := b.unreadable[name]
 		id, err := b.ids.named(f.Name)
 		if err != nil || s.byID[id] != nil { // it has been read elsewhere
 			continue
@@ -339,6 +350,7 @@ func (b *blueprint) addUnreadable(s *service) {
 // addFiles adds what is to be said about the files.
 func (b *blueprint) addFiles(s *service) {
 	s.read, s.labels = b.config.Read, make(map[string][]pdu.LabelSet)
+	b.ids.keepFiles(b.config.Files)
 	for _, f := range b.config.Files {
 		inst := b.ids.file(f.Path)
 		s.files = append(s.files, file{f, inst})
@@ -528,7 +540,7 @@ func (s *service) name(b *blueprint) {
 	s.refused = err != nil
 	for _, refused := range nameErrors(err) {
 		if m := s.find(refused.Name); m != nil {
-			m.derived, m.feed, m.described = nil, nil, false
+			m.derived, m.feed, m.described, m.source = nil, nil, false, false
 			m.state, m.problem, m.reported = stateFailed, refused.Error(), false
 		}
 	}

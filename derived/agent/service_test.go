@@ -532,3 +532,17 @@ func TestControlsAreInOrder(t *testing.T) {
 	_, err := pmda.NewNamespace(Root, controlEntries(testDomain))
 	require.NoError(t, err)
 }
+
+// The status of a definition that could never be read outlives the file's becoming unreadable.
+func TestUnreadableDefinitionInAnUnreadableFile(t *testing.T) {
+	s := newSite(t)
+	s.serve(Config{Failures: []Failure{
+		{Name: "bad", Text: "1 +", File: "f", Line: 1, Message: "the first"},
+		{Name: "bad", Text: "1 -", File: "f", Line: 2, Message: "the last"},
+	}})
+	require1(t, s.before.instances())
+	assert.Equal(t, "the last", s.metric("bad").problem)
+	s.serve(Config{Unread: func(string) bool { return true }})
+	assert.Equal(t, stateFailed, s.metric("bad").state)
+	assert.Equal(t, "the last", s.metric("bad").problem)
+}

@@ -75,7 +75,7 @@ func (b *binder) moveDown(ctx context.Context, readers *sync.WaitGroup) {
 		}
 	default:
 		b.a.sampler.attach(ctx, readers, made)
-		b.a.sampler.retire()
+		b.a.sampler.retire(worst)
 		signal(b.better) // there may be another
 	}
 }

@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// minStep is how far apart two fetches of a context must be for the later one to be a step of
-	// its history: a client may repeat a fetch at once.
+	// minStep is how much older the sample must be at least that a first rate or delta is computed from.
 	minStep = 10 * time.Millisecond
 
 	// maxViews bounds how many contexts have a history. Beyond it the one that was idle longest
@@ -59,7 +58,6 @@ type entry struct {
 	metric *metric // nil: none of ours
 	feed   *feed
 	seen   []*sample // those that the context was served from, newest first
-	moved  time.Time // the fetch for which the first of them was new
 	stale  bool      // nothing young enough this time
 	same   bool      // nothing new since the fetch before
 	missed bool      // what was foretold for this fetch did not come
@@ -226,17 +224,16 @@ func (e *entry) advance(now time.Time, patience time.Duration, warm bool) {
 	case depth == 1:
 		e.seen = append(e.seen[:0], cur)
 	case len(e.seen) == 0 || !cur.continues(e.seen[0]): // new, or pmcd's clock was set
-		e.seen, e.moved = append(e.seen[:0], cur), now
+		e.seen = append(e.seen[:0], cur)
 		if warm {
 			e.warm(cur, depth)
 		}
-	case now.Sub(e.moved) < minStep: // as good as the same fetch
 	case cur.at.After(e.seen[0].at):
 		if len(e.seen) < depth {
 			e.seen = append(e.seen, nil)
 		}
 		copy(e.seen[1:], e.seen)
-		e.seen[0], e.moved = cur, now
+		e.seen[0] = cur
 	default:
 		e.same = true
 	}
