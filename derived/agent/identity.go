@@ -363,9 +363,8 @@ func (ids *identities) save() error {
 	if !ids.dirty || ids.path == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(identityFile{
-		Version: identityVersion, Domain: ids.domain, Next: ids.next, Metrics: ids.metrics, Files: ids.files,
-	}, "", "\t")
+	file := identityFile{Version: identityVersion, Domain: ids.domain, Next: ids.next, Metrics: ids.metrics, Files: ids.files}
+	text, err := file.text()
 	if err != nil {
 		return fmt.Errorf("identities: %w", err)
 	}
