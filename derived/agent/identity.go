@@ -377,9 +377,11 @@ func (ids *identities) save() error {
 	if !ids.dirty || ids.path == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(identityFile{
-		Version: identityVersion, Domain: ids.domain, Next: ids.next, Metrics: ids.metrics, Files: ids.files, NextFile: ids.nextFile,
-	}, "", "\t")
+	file := identityFile{
+		Version: identityVersion, Domain: ids.domain, Next: ids.next, Metrics: ids.metrics,
+		Files: ids.files, NextFile: ids.nextFile,
+	}
+	text, err := file.text()
 	if err != nil {
 		return fmt.Errorf("identities: %w", err)
 	}

@@ -193,6 +193,30 @@ func TestIdentitiesRunOut(t *testing.T) {
 	assert.Equal(t, last, id)
 }
 
+// The file is what package json would write: older agents, and people, read it.
+func TestIdentityFileText(t *testing.T) {
+	desc, other := identify(testDesc), identify(pdu.Desc{InDom: pdu.NoInDom, Type: pdu.TypeString, Sem: pdu.SemDiscrete})
+	for name, f := range map[string]identityFile{
+		"nothing": {Metrics: map[string]identity{}},
+		"no files": {Version: 1, Domain: 510, Next: 3, Metrics: map[string]identity{
+			"a": {PMID: pdu.NewPMID(510, 1, 2)},
+		}},
+		"everything": {Version: 1, Domain: 510, Next: 4000, Files: map[string]pdu.Inst{"/b": 0, "/ä \"\x00\xff": 7}, Metrics: map[string]identity{
+			"b.c": {PMID: pdu.NewPMID(510, 3, 1023), Text: "x > 1 && y < 2 ? 'a\\' : \"\t\u2028\"", Desc: &desc},
+			"b":   {PMID: pdu.NewPMID(510, 1, 0), Text: "x ", Desc: &other, Former: []formerIdentity{{pdu.NewPMID(510, 1, 1), desc}, {pdu.NoPMID, other}}},
+			"a":   {PMID: pdu.NoPMID, Text: "\x7f", Former: []formerIdentity{}},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, err := json.MarshalIndent(f, "", "\t")
+			require.NoError(t, err)
+			got, err := f.text()
+			require.NoError(t, err)
+			assert.Equal(t, string(want), string(got))
+		})
+	}
+}
+
 // A state file that cannot be used is set aside, never written over and never fatal.
 func TestUnusableStateFile(t *testing.T) {
 	good := func(change func(*identityFile)) string {
