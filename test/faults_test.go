@@ -318,12 +318,14 @@ func TestFaultReadOnlyDirectories(t *testing.T) {
 	f.revive("pmdaderived", daemon)
 	f.recovers("all is served", f.sound)
 	assert.Equal(t, before, f.identity("derived.value"))
+	now := float64(f.pid("pmdaderived"))
+	require.NotEqual(t, now, f.number("mmv.pmdaderived.pid"), "it cannot export")
 
 	for dir, mode := range map[string]os.FileMode{filepath.Dir(f.state): 0o777, figures: 0o777, logs: info.Mode().Perm()} {
 		require.NoError(t, os.Chmod(dir, mode))
 	}
 	f.recovers("identities are saved", func() bool { return strings.Contains(f.saved(), `"late"`) })
-	f.recovers("figures are exported", func() bool { return f.has("mmv.pmdaderived.pid") })
+	f.recovers("figures are exported", func() bool { return f.number("mmv.pmdaderived.pid") == now })
 	require.True(t, f.sound())
 }
 
