@@ -6,12 +6,15 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"slices"
+	"syscall"
 )
 
 // state is what the files of a path list held at one moment, as far as it makes a difference to Load.
 type state struct {
 	digest  [sha256.Size]byte // of all that follows and of the problems with files as a whole
 	sources map[string]Source // by Path
+	passing bool              // something could not be read for a reason that goes away without a trace
 }
 
 // scan finds the state that Load would see now.
@@ -32,6 +35,7 @@ func (l *Loaded) state() state {
 		write(h, source.Path)
 		if source.Err != nil {
 			write(h, source.Err.Error())
+			s.passing = s.passing || passing(source.Err)
 		}
 		h.Write(source.Sum[:])
 	}
@@ -47,6 +51,13 @@ func (l *Loaded) state() state {
 
 func write(h hash.Hash, text string) {
 	_, _ = io.WriteString(h, text+"\x00") // a hash takes everything
+}
+
+// passing reports whether an attempt to read failed because the system was short of something. When it no longer is, no
+// event tells.
+func passing(err error) bool {
+	errno, ok := errors.AsType[syscall.Errno](err)
+	return ok && slices.Contains([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO}, errno)
 }
 
 // halfWritten reports whether now may be a moment in the middle of a change from before: a file that

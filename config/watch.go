@@ -24,6 +24,9 @@ const (
 	// changes that it does not tell of, such as a file system mounted over a directory.
 	safetyNet = 5 * time.Minute
 
+	// unreadAgain is how soon files are looked at again that could not be read for a reason that passes.
+	unreadAgain = time.Second
+
 	// maxRounds is how often directories are searched for others that have come up meanwhile.
 	maxRounds = 5
 )
@@ -80,6 +83,9 @@ func (w *Watcher) Took(l *Loaded) bool {
 		return false
 	}
 	w.served = now
+	if now.passing {
+		w.tell()
+	}
 	return true
 }
 
@@ -126,6 +132,9 @@ func (w *Watcher) Run(ctx context.Context, changed func()) {
 func (w *Watcher) look(rest time.Duration, changed func()) time.Duration {
 	poll := w.follow()
 	now, files := time.Now(), scan(w.options.Paths)
+	if files.passing {
+		poll = min(poll, unreadAgain)
+	}
 
 	w.mu.Lock()
 	served, pending := w.served, w.pending

@@ -724,3 +724,24 @@ func TestWatchNeedsNotListWhatItPasses(t *testing.T) {
 		})
 	}
 }
+
+// Only what passes without a trace makes the watcher look again soon.
+func TestPassing(t *testing.T) {
+	for _, row := range []struct {
+		err  error
+		want bool
+	}{
+		{&fs.PathError{Op: "open", Path: "/x", Err: syscall.EMFILE}, true},
+		{&fs.PathError{Op: "open", Path: "/x", Err: syscall.ENFILE}, true},
+		{&fs.PathError{Op: "read", Path: "/x", Err: syscall.EIO}, true},
+		{syscall.ENOMEM, true},
+		{&fs.PathError{Op: "open", Path: "/x", Err: syscall.ENOENT}, false}, // inotify tells
+		{&fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES}, false}, // likewise
+		{errTooLarge, false},
+	} {
+		t.Run(row.err.Error(), func(t *testing.T) {
+			l := &Loaded{Sources: []Source{{Path: "/a"}, {Path: "/x", Err: row.err}}}
+			assert.Equal(t, row.want, l.state().passing)
+		})
+	}
+}
