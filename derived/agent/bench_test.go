@@ -103,7 +103,7 @@ func BenchmarkFetch(b *testing.B) {
 
 // refreshing is an agent whose every call of next is one refresh, from the bytes of pmcd's answer to those of
 // our reply: n metrics, each the sum of two operands with a number of instances; 0: singular.
-func refreshing(tb testing.TB, n, instances int) (next func()) {
+func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 	tb.Helper()
 	names, operands := catalog{}, make(map[pdu.PMID]pdu.Desc, 2*n)
 	insts, d := []pdu.Inst{pdu.NoInst}, pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter}
@@ -126,7 +126,7 @@ func refreshing(tb testing.TB, n, instances int) (next func()) {
 	ids, err := loadIdentities("", testDomain)
 	require.NoError(tb, err)
 	log, _ := logtest.NewNullLogger()
-	a := New(Options{Domain: testDomain, Load: func() Config { return Config{} }, Log: log})
+	a = New(Options{Domain: testDomain, Load: func() Config { return Config{} }, Log: log})
 	b := blueprint{config: conf(lines...), catalog: names, operands: operands, ids: ids}
 	svc := b.build()
 	require.Equal(tb, n, svc.good)
@@ -141,7 +141,7 @@ func refreshing(tb testing.TB, n, instances int) (next func()) {
 	var lists operandLists
 	var w pdu.ResultWriter
 	maker, now := newSampleMaker(&a.names, time.Unix(1_000_000, 0)), time.Unix(1_000_000, 0)
-	return func() {
+	return a, func() {
 		now = now.Add(time.Second)
 		asked := lists.all(feeds)
 		if err := columns.Decode(frame); err != nil {
@@ -160,12 +160,21 @@ func refreshing(tb testing.TB, n, instances int) (next func()) {
 // metrics there are.
 func TestRefreshAllocatesTheSample(t *testing.T) {
 	for _, instances := range []int{0, 100} {
-		next := refreshing(t, 100, instances)
+		_, next := refreshing(t, 100, instances)
 		for range 3 * maxMoments {
 			next()
 		}
 		require.LessOrEqual(t, testing.AllocsPerRun(200, next), 3.0, "%d instances", instances)
 	}
+}
+
+// One client needs the memory of one evaluation: nobody asks for a sample that has been replaced.
+func TestReplacedSamplesAreLetGo(t *testing.T) {
+	a, next := refreshing(t, 3, 10)
+	for range 10 {
+		next()
+	}
+	require.Len(t, a.moments, 1)
 }
 
 func BenchmarkRefresh(b *testing.B) {
@@ -174,7 +183,7 @@ func BenchmarkRefresh(b *testing.B) {
 		metrics, instances int
 	}{{"scalars=1000", 1000, 0}, {"instances=10x1000", 10, 1000}} {
 		b.Run(row.name, func(b *testing.B) {
-			next := refreshing(b, row.metrics, row.instances)
+			_, next := refreshing(b, row.metrics, row.instances)
 			for range 3 * maxMoments {
 				next()
 			}

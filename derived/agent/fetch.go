@@ -169,8 +169,9 @@ func (a *Agent) filter(v *derived.Vector, sel pdu.Selection) ([]pdu.Inst, []uint
 	return a.insts, a.bits, a.blobs
 }
 
-// An evaluation may be used by momentFetches further fetches before its memory is used for another one:
-// contexts with the same samples share one, so a hundred clients that fetch together cost one.
+// An evaluation may be used by momentFetches further fetches before its memory is used for another one, unless
+// its samples have been replaced: contexts with the same samples share one, so a hundred clients that
+// fetch together cost one.
 // maxMoments is how many there are at most.
 const (
 	momentFetches = 2
@@ -205,7 +206,7 @@ func (a *Agent) evaluate(svc *service, history []*sample, m *derived.Metric) *de
 			free = k
 		}
 	}
-	if free == nil || free.used+momentFetches >= a.fetches && len(a.moments) < maxMoments {
+	if free == nil || !a.over(free, history) && len(a.moments) < maxMoments {
 		free = &moment{eval: svc.set.NewEvaluation()}
 		a.moments = append(a.moments, free)
 	}
@@ -224,11 +225,20 @@ func (a *Agent) evaluate(svc *service, history []*sample, m *derived.Metric) *de
 // used for longer, or, of two that nobody is expected to ask for any more, it is for the same operands,
 // whose places are known.
 func (a *Agent) better(k, other *moment, history []*sample) bool {
-	if k.used+momentFetches >= a.fetches || other.used+momentFetches >= a.fetches {
-		return k.used < other.used
+	if over := a.over(k, history); !over || !a.over(other, history) {
+		return over || !a.over(other, history) && k.used < other.used
 	}
 	knows, otherKnows := k.layout == history[0].layout, other.layout == history[0].layout
 	return knows && !otherKnows || knows == otherKnows && k.used < other.used
+}
+
+// over reports whether nobody is expected to ask for the moment any more: for some fetches nobody has, or there
+// is a newer sample of the same operands, which everybody gets from now on.
+func (a *Agent) over(k *moment, history []*sample) bool {
+	if k.used+momentFetches < a.fetches {
+		return true
+	}
+	return k.used < a.fetches && k.layout == history[0].layout && k.history[0].taken.Before(history[0].taken)
 }
 
 // covers reports whether the moment was made from the same samples, as far back as the depth.
