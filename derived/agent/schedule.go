@@ -161,7 +161,7 @@ func (s *schedule) follow(now, nextWarm time.Time) time.Duration {
 }
 
 // idleCheck is how often the scheduler looks after the lanes when nothing is due.
-const idleCheck = 10 * time.Second
+const idleCheck = 30 * time.Second
 
 // plans is a heap by time.
 type plans []*plan

@@ -12,7 +12,6 @@ package nonblock
 
 import (
 	"syscall"
-	"time"
 	"unsafe"
 )
 
@@ -50,20 +49,4 @@ func Arrived(socket int) bool {
 			return errno != syscall.EAGAIN
 		}
 	}
-}
-
-// pollIn is POLLIN of poll(2).
-const pollIn = 1
-
-// Await waits until there is something to read, at most for d, or until the scheduler wants the thread: it
-// interrupts it with a signal. Other goroutines may have to wait as long, so d should be less than a millisecond.
-func Await(fd int, d time.Duration) {
-	poll := struct {
-		fd              int32
-		events, revents int16
-	}{fd: int32(fd), events: pollIn}
-	timeout := syscall.NsecToTimespec(int64(d))
-	// Whatever it returns, the next Read tells.
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&poll)), 1,
-		uintptr(unsafe.Pointer(&timeout)), 0, 0, 0)
 }

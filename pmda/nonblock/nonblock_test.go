@@ -3,7 +3,6 @@ package nonblock
 import (
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -61,25 +60,11 @@ func TestEndOfTheStream(t *testing.T) {
 	assert.True(t, Arrived(-1), "a read tells what is wrong")
 }
 
-func TestAwait(t *testing.T) {
-	ours, theirs := pair(t)
-	const long, short = time.Minute, time.Millisecond
-	begin := time.Now()
-	Await(ours, short)
-	assert.Less(t, time.Since(begin), long, "nothing has arrived")
-
-	_, err := Write(theirs, []byte{1})
-	require.NoError(t, err)
-	Await(ours, long)
-	assert.Less(t, time.Since(begin), long, "something has")
-}
-
 func TestNothingIsAllocated(t *testing.T) {
 	ours, theirs := pair(t)
 	b := make([]byte, 1)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		_, _ = Write(theirs, b)
-		Await(ours, time.Second)
 		_ = Arrived(ours)
 		_, _ = Read(ours, b)
 		_, _ = Read(ours, b)

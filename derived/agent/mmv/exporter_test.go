@@ -169,12 +169,12 @@ func TestRest(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { b.Run(ctx); close(ended) }()
-		assert.Equal(t, 1+restAfter+9, look(100*time.Second))
+		assert.Equal(t, 1+restAfter+3, look(restAfter*interval+3*rest+interval/2))
 		b.figures.change(func(f *agent.Figures) { f.Requests++ })
 		next <- struct{}{}
 		assert.Equal(t, 1, look(interval+time.Millisecond))
 		assert.EqualValues(t, 1, b.sinks[0].numbers[slot(t, "requests")])
-		assert.Equal(t, restAfter+1, look(12*time.Second))
+		assert.Equal(t, restAfter+1, look(restAfter*interval+rest))
 
 		b.figures.change(func(f *agent.Figures) { f.Requests++ }) // that nobody has told of
 		look(rest)
