@@ -85,6 +85,12 @@ lint: ## run golangci-lint (the version that .golangci.yml names; fetched if nee
 	if golangci-lint version 2>/dev/null | grep -q "version $$wanted "; then golangci-lint run; \
 	else $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$$wanted run; fi
 
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
+
+.PHONY: vulns
+vulns: ## look for known vulnerabilities in what is called (fetches a tool and Go's database of them)
+	$(GO) run $(GOVULNCHECK) ./...
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for T each: make fuzz T=30s
 	@for package in $$($(GO) list ./...); do \

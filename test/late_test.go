@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -174,16 +175,45 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 	assert.Equal(t, daemon, pid("pmdaderived"), "we have run all the time")
 }
 
-// What pmcd's protected agents tell us as a known user of the host is not told to strangers.
+// What pmcd's protected agents tell us as a known user of the host is not told to strangers, in whatever form:
+// not by an aggregate, a condition, another definition, or the figures about the definition.
 func TestProtectedOperands(t *testing.T) {
 	work := worldReadableDir(t)
 	conf := filepath.Join(work, "derived.conf")
-	require.NoError(t, os.WriteFile(conf, []byte("open = sample.long.one\nprivate = count(proc.psinfo.pid)\n"), 0o644))
+	private := map[string]string{
+		"raw":       "proc.memory.vmsize",
+		"count":     "count(proc.psinfo.pid)",
+		"sum":       "sum(proc.memory.rss)",
+		"rate":      "rate(proc.schedstat.cpu_time)",
+		"string":    "proc.psinfo.cmd",
+		"condition": "sum(proc.memory.rss) > 0 ? sample.long.one : sample.long.ten",
+		"nested":    "raw + raw",
+		"full":      "derived.count",
+		"some":      `matchinst(/1/, proc.memory.rss)`,
+	}
+	text := "open = sample.long.one\nknown = defined(proc.nprocs) ? sample.long.one : sample.long.ten\n"
+	for name, expr := range private {
+		text += name + " = " + expr + "\n"
+	}
+	require.NoError(t, os.WriteFile(conf, []byte(text), 0o644))
 	p := startServing(t, "-c", conf)
-
-	local, _, _ := p.Run(t, "pminfo", "-h", "unix:"+p.Socket, "-f", "derived.private")
-	assert.Regexp(t, `value [1-9]`, local)
-	remote, _, _ := p.Run(t, "pminfo", "-h", fmt.Sprintf("127.0.0.1:%d", p.Port), "-f", "derived.private", "derived.open")
-	assert.Contains(t, remote, "derived.private\nError: No permission to perform requested operation")
-	assert.Contains(t, remote, "derived.open\n    value 1")
+	local, stranger := "unix:"+p.Socket, fmt.Sprintf("127.0.0.1:%d", p.Port)
+	for name, expr := range private {
+		metric := "derived." + name
+		require.Eventually(t, func() bool {
+			got, _, _ := p.Run(t, "pminfo", "-h", local, "-f", metric)
+			return strings.Contains(got, "value ")
+		}, 10*time.Second, 20*time.Millisecond, "%s = %s, for a user of this host", name, expr)
+		for range 2 { // the first fetch of a context, and one that a sample is there for
+			got, _, _ := p.Run(t, "pminfo", "-h", stranger, "-f", metric)
+			assert.Contains(t, got, metric+"\nError: No permission to perform requested operation", expr)
+			assert.NotContains(t, got, "value ", expr)
+		}
+	}
+	got, _, _ := p.Run(t, "pminfo", "-h", stranger, "-f", "derived.open", "derived.known")
+	assert.Contains(t, got, "derived.open\n    value 1")
+	assert.Contains(t, got, "derived.known\n    value 1", "names are not secret")
+	printed, refused, status := p.Run(t, "pmstore", "-h", stranger, "derived.control.reload", "1")
+	assert.NotZero(t, status)
+	assert.Contains(t, printed+refused, "No permission")
 }

@@ -149,6 +149,31 @@ func TestLayering(t *testing.T) {
 	}
 }
 
+// Text from definition files is turned into programs by packages that cannot open, start or call
+// anything: the table says what they may import. Nor can the daemon as a whole, with every module that is
+// linked into it, start programs or load code.
+func TestDefinitionsReachNothing(t *testing.T) {
+	for _, name := range []string{"derived", "derived/syntax", "derived/ere", "pdu"} {
+		for _, forbidden := range strings.Fields(pure) {
+			assert.Contains(t, strings.Fields(layers[name].never), forbidden, name)
+		}
+		for _, ours := range strings.Fields(layers[name].ours) {
+			assert.Equal(t, pure, layers[ours].never, "%s, below %s", ours, name)
+		}
+		assert.Empty(t, layers[name].modules, name)
+	}
+	cmd := exec.Command("go", "list", "-deps", "./cmd/pmdaderived")
+	cmd.Dir = ".."
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0") // as it is shipped
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	deps := strings.Fields(string(out))
+	require.Contains(t, deps, module+"/derived")
+	for _, forbidden := range []string{"os/exec", "plugin", "net/http", "net/rpc", "text/template", "runtime/cgo"} {
+		assert.NotContains(t, deps, forbidden)
+	}
+}
+
 // The test above would pass with a broken rule; this one shows that each rule bites.
 func TestLayeringRules(t *testing.T) {
 	middle := layer{ours: "pdu", modules: logging, never: "net"}

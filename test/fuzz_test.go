@@ -1,0 +1,32 @@
+package test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Every fuzz target that docs/security.md lists exists.
+func TestFuzzTargetsInDocument(t *testing.T) {
+	targets := regexp.MustCompile(`(?m)^func (Fuzz\w+)\(f \*testing\.F\)`)
+	var all []string
+	require.NoError(t, filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range targets.FindAllStringSubmatch(string(text), -1) {
+			all = append(all, found[1])
+		}
+		return err
+	}))
+	document, err := os.ReadFile("../docs/security.md")
+	require.NoError(t, err)
+	table := regexp.MustCompile(`(?s)\n## Fuzz targets\n(.*?)\n## `).FindStringSubmatch(string(document))
+	require.NotNil(t, table)
+	assert.Subset(t, all, regexp.MustCompile(`Fuzz\w+`).FindAllString(table[1], -1))
+}
