@@ -77,8 +77,6 @@ func (d deed) String() string {
 }
 
 // pauses are what time may do at once, around all that the agent measures time by.
-//
-//nolint:gochecknoglobals // a constant
 var pauses = [...]time.Duration{
 	0, time.Millisecond, minStep - 1, minStep, 50 * ms, 200 * ms, time.Second, time.Second + 1, 3 * time.Second, 10 * time.Second, 100 * time.Second,
 }
@@ -208,8 +206,6 @@ func (m *machine) arrive() {
 }
 
 // fetchLists are what clients fetch together.
-//
-//nolint:gochecknoglobals // a constant
 var fetchLists = [4]string{"first c d r v mix last", "last d v first", "d", "mix r bin c"}
 
 // fetchAll fetches one list and compares the answer with the model.
@@ -337,7 +333,7 @@ func (m *machine) none(set pdu.ValueSet) error {
 
 func (m *machine) is(served *metric, set pdu.ValueSet, want float64) error {
 	if len(set.Values) != 1 {
-		return fmt.Errorf("%d values, code %d, instead of %v", len(set.Values), set.Code, want)
+		return fmt.Errorf("%d values, %w, instead of %v", len(set.Values), set.Code, want)
 	}
 	v := set.Values[0]
 	got := v.TypeOr(served.desc.Type).Float64(v.Bits)
