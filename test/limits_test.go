@@ -31,6 +31,7 @@ var limitName = regexp.MustCompile(`^[mM]ax[A-Z]|[a-z]Limit$`)
 var noLimits = map[string]string{
 	"agent.maxLead":       "a time: how early a sample is asked for",
 	"agent.maxDrift":      "a tolerance of clocks",
+	"agent.maxLists":      "lists of operands that need not be made again",
 	"agent.maxMoments":    "evaluations whose memory is used again",
 	"config.maxRounds":    "attempts before events are waited for",
 	"config.delayLimit":   "a time: how long changes are gathered",

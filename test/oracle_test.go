@@ -294,7 +294,7 @@ func (r *oracleRun) ours(names []string, all []*expression) map[string]outcome {
 		problem, loaded := problems[name]
 		problem, _, _ = strings.Cut(problem, "\n")
 		switch {
-		case !loaded:
+		case !loaded, strings.Contains(problem, ": syntax error: "):
 			answers[name] = outcome{Class: "syntax", Message: syntaxMessage(all[i].text)}
 		case problem == "":
 			answers[name] = outcome{Class: "ok", Shown: shown[name]}

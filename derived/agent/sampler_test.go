@@ -147,11 +147,13 @@ func TestOneRequestPerLane(t *testing.T) {
 	}
 	eventually(t, "a fetch on every lane", func() bool { return len(u.fetched()) == lanes })
 	assert.EqualValues(t, lanes, s.stats.upstreamFetches.Load())
+	s.sampler.mu.Lock()
 	assert.Len(t, s.waiting, lanes, "the others wait")
 	for i, f := range feeds {
 		assert.Equal(t, i >= lanes, f.waiting)
 		assert.Equal(t, i < lanes, f.outstanding == 1)
 	}
+	s.sampler.mu.Unlock()
 	release()
 	s.sampled(feeds...)
 	eventually(t, "nothing under way", func() bool { return s.idle(feeds...) })

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -157,24 +158,25 @@ func TestRun(t *testing.T) {
 func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()
-		next, looks := make(chan struct{}, 1), 0
-		b.options.Figures = func(f *agent.Figures) { looks++; b.figures.read(f) }
+		next := make(chan struct{}, 1)
+		var looks atomic.Int64
+		b.options.Figures = func(f *agent.Figures) { looks.Add(1); b.figures.read(f) }
 		b.options.Next = func() <-chan struct{} { return next }
-		look := func(during time.Duration) int {
-			before := looks
+		look := func(during time.Duration) int64 {
+			before := looks.Load()
 			time.Sleep(during)
 			synctest.Wait()
-			return looks - before
+			return looks.Load() - before
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { b.Run(ctx); close(ended) }()
-		assert.Equal(t, 1+restAfter+3, look(restAfter*interval+3*rest+interval/2))
+		assert.EqualValues(t, 1+restAfter+3, look(restAfter*interval+3*rest+interval/2))
 		b.figures.change(func(f *agent.Figures) { f.Requests++ })
 		next <- struct{}{}
-		assert.Equal(t, 1, look(interval+time.Millisecond))
+		assert.EqualValues(t, 1, look(interval+time.Millisecond))
 		assert.EqualValues(t, 1, b.sinks[0].numbers[slot(t, "requests")])
-		assert.Equal(t, restAfter+1, look(restAfter*interval+rest))
+		assert.EqualValues(t, restAfter+1, look(restAfter*interval+rest))
 
 		b.figures.change(func(f *agent.Figures) { f.Requests++ }) // that nobody has told of
 		look(rest)
