@@ -22,6 +22,10 @@ type Client struct {
 	// Values counts the metrics that had values.
 	Values int
 
+	// Pauses says that fetches are more than 10 ms apart. Then a metric with a history has no values
+	// when there is no new sample.
+	Pauses bool
+
 	site    *Site
 	rand    *rand.Rand
 	entries []entry
@@ -179,7 +183,7 @@ func (c *Client) judge(e *entry, set *pdu.ValueSet, g *generation, now time.Time
 	case set.Code == pdu.ErrAgain && e.slot >= 0 && c.young(v.since, now):
 		c.Young++
 		return nil
-	case set.Code == 0 && len(set.Values) == 0 && v.definition.form == historic && e.slot >= 0 && (e.valued < 0 || e.valued < v.sampled):
+	case set.Code == 0 && len(set.Values) == 0 && v.definition.form == historic && e.slot >= 0 && (c.Pauses || e.valued < 0 || e.valued < v.sampled):
 		c.Begun++
 		return nil
 	case set.Code < 0:

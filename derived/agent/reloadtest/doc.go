@@ -23,7 +23,8 @@
 //   - one whose name is not defined is PM_ERR_PMID, or without values if it had gone before its name;
 //   - one whose definition was wrong from the start is PM_ERR_BADDERIVE;
 //   - PM_ERR_AGAIN, no sample yet, is good for [Patience] after its name came into service and at no other time,
-//     and no values, no previous sample yet, is good for a metric with a history until its first value.
+//     and no values, no previous sample yet, is good for a metric with a history until its first value,
+//     and at any time for a client with [Client.Pauses].
 //
 // Anything else is a failed fetch. An identifier that comes to stand for another name or for other
 // metadata than it ever did before is one, too.
