@@ -39,6 +39,7 @@ type judge struct {
 type past struct {
 	last  uint64 // time of the sample of the last fetch that had one; ns
 	joint uint64 // where the next step has to begin; 0: not known
+	asked time.Time
 }
 
 func newJudge(s *scene, who string) *judge {
@@ -114,6 +115,10 @@ func (j *judge) moment(t *track, sets []pdu.ValueSet, answered time.Time, excuse
 		p = new(past)
 		j.past[t.name] = p
 	}
+	if j.weather.bad(p.asked, answered, agentGone) { // counters of an agent that is started again begin anew
+		p.joint = 0
+	}
+	p.asked = answered
 	at, ok := first(&sets[0])
 	if !ok {
 		p.joint = 0
