@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,12 @@ type tool struct {
 	ends  bool                     // it ends by itself
 	pause time.Duration            // before it is started again
 	line  func(text string) string // what is wrong with a line; "": nothing
+
+	starts int
 }
+
+// startMark stands in an argument for how often the tool was started.
+const startMark = "@"
 
 // patience is how long a tool may take to end when it is told to.
 const patience = 5 * time.Second
@@ -55,7 +61,12 @@ func (t *tool) run(ctx context.Context) {
 }
 
 func (t *tool) once(ctx context.Context) error {
-	cmd := t.pmcd.Command(ctx, t.args[0], t.args[1:]...)
+	t.starts++
+	args := slices.Clone(t.args)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], startMark, strconv.Itoa(t.starts))
+	}
+	cmd := t.pmcd.Command(ctx, args[0], args[1:]...)
 	cmd.Env = append(cmd.Env, "PYTHONUNBUFFERED=1", "TZ=UTC")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = patience
@@ -164,8 +175,8 @@ func memberLine(x *metric) func(string) string {
 	}
 }
 
-// loggerArchive is where the logger of a number writes.
-func (r *run) loggerArchive(n int) string { return r.file(fmt.Sprintf("archive%d", n)) }
+// loggerArchive is where the logger of a number writes, each time to another archive.
+func (r *run) loggerArchive(n int) string { return r.file(fmt.Sprintf("archive%d-%s", n, startMark)) }
 
 // tools are the stock programs of a run.
 func (r *run) tools() (all []*tool, err error) {
@@ -199,9 +210,13 @@ func (r *run) archives(ctx context.Context) (records int) {
 	for _, x := range exact {
 		names = append(names, x.name)
 	}
-	for i := range r.options.Plan.Tools {
+	archives, err := filepath.Glob(r.file("archive*.meta"))
+	if err != nil {
+		r.tally.problem(failedTool, "%v", err)
+	}
+	for _, archive := range archives {
 		t := &tool{scene: r.scene, pmcd: r.pmcd, line: csvLine(exact, &records), args: append([]string{
-			"pmrep", "-a", r.loggerArchive(i), "-u", "-ocsv", "-r",
+			"pmrep", "-a", strings.TrimSuffix(archive, ".meta"), "-u", "-ocsv", "-r",
 		}, names...)}
 		if err := t.once(ctx); err != nil {
 			r.tally.problem(failedTool, "pmrep of an archive: %v", err)
