@@ -49,7 +49,7 @@ func (c *client) run(ctx context.Context) {
 
 // failed counts a connection that ended. When pmcd goes away is known only from what it takes along.
 func (s *scene) failed(who string, since time.Time, err error) {
-	if s.weather.bad(since, time.Now(), pmcdGone) {
+	if s.weather.bad(since, time.Now(), pmcdGone, pmcdTold) {
 		s.tally.excused.Add(1)
 		return
 	}
@@ -176,7 +176,7 @@ type reader struct {
 func (r *reader) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		begin := time.Now()
-		if r.weather.bad(begin, begin, pmcdGone) { // what package reloadtest asks for is meant for a pmcd that stays
+		if r.weather.bad(begin, begin, pmcdGone, pmcdTold) { // what package reloadtest asks for is meant for a pmcd that stays
 			sleep(ctx, redial)
 			continue
 		}
@@ -227,7 +227,7 @@ func (r *reader) life(ctx context.Context) error {
 		answered := time.Now()
 		err = r.client.Check(res.Sets, answered)
 		switch {
-		case r.weather.bad(sent, answered, pmcdGone):
+		case r.weather.bad(sent, answered, pmcdGone, pmcdTold):
 			return err
 		case err != nil:
 			r.tally.problem(wrongValue, "%s: %v", r.name, err)

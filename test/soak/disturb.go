@@ -96,6 +96,13 @@ func (r *run) killAgent(ctx context.Context) error {
 		return err
 	}
 	sleep(ctx, down)
+	resume, err := r.editor.calm(ctx)
+	defer resume()
+	if err != nil {
+		return err
+	}
+	told := r.weather.begins(pmcdTold)
+	defer told()
 	if err := r.pmcd.Signal(syscall.SIGHUP); err != nil {
 		return err
 	}
@@ -123,10 +130,18 @@ func (r *run) keepLog() {
 	if err != nil {
 		r.tally.problem(failedCall, "%v", err)
 	}
-	r.complaints = append(r.complaints, complaints(string(text))...)
+	dropped := droppedWhenTold()
+	r.dropped += len(dropped.FindAllIndex(text, -1))
+	r.complaints = append(r.complaints, complaints(string(dropped.ReplaceAll(text, nil)))...)
 	if own, err := os.ReadFile(r.pmcd.LogFile[:len(r.pmcd.LogFile)-len("pmcd.log")] + "derived.log"); err == nil {
 		r.panics += strings.Count(string(own), "panic")
 	}
+}
+
+// droppedWhenTold matches how pmcd drops the daemon because a SIGHUP interrupts the wait for its reply, which can
+// happen to every agent.
+func droppedWhenTold() *regexp.Regexp {
+	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+\n[^\n]*\n\npmcd RESTARTED`)
 }
 
 // complaints are the lines of pmcd's log about what agents and clients did wrong, except about wave, which we kill,

@@ -68,7 +68,7 @@ func (j *judge) check(sets []pdu.ValueSet, sent, answered time.Time) {
 			return
 		}
 	}
-	excused := j.weather.bad(sent, answered, agentGone, pmcdGone)
+	excused := j.weather.bad(sent, answered, agentGone, pmcdGone, pmcdTold)
 	moments := make(map[string]moment)
 	for i := range sets {
 		switch c := &j.list[i]; {

@@ -94,6 +94,7 @@ type run struct {
 
 	complaints []string // of pmcd
 	panics     int
+	dropped    int // times that pmcd dropped the daemon for a SIGHUP that it got itself
 	series     []figures
 	worst      time.Duration // request of any process
 }
@@ -353,7 +354,7 @@ func (r *run) watch(ctx context.Context) {
 		asked := time.Now()
 		f, err := r.figures(ctx)
 		if err != nil {
-			if ctx.Err() == nil && !r.weather.bad(asked, time.Now(), pmcdGone) {
+			if ctx.Err() == nil && !r.weather.bad(asked, time.Now(), pmcdGone, pmcdTold) {
 				r.tally.problem(failedCall, "figures: %v", err)
 			}
 			continue

@@ -171,3 +171,9 @@ Cleanup "derived" agent (dom 510): protocol failure for fd=14, exit(0)
 `
 	assert.Equal(t, []string{`Cleanup "derived" agent (dom 510): protocol failure for fd=14, exit(0)`}, complaints(log))
 }
+
+func TestDroppedWhenTold(t *testing.T) {
+	const dropped = "Cleanup \"derived\" agent (dom 510): protocol failure for fd=15\n"
+	assert.True(t, droppedWhenTold().MatchString(dropped+"[Sat] pmcd(7) Info: \n\npmcd RESTARTED at Sat"))
+	assert.False(t, droppedWhenTold().MatchString(dropped+"[Sat] pmcd(7) Info: CleanupAgent ...\n"))
+}

@@ -51,7 +51,7 @@ func (t *tool) run(ctx context.Context) {
 		}
 		switch {
 		case err == nil:
-		case t.weather.bad(begin, time.Now(), pmcdGone, agentGone):
+		case t.weather.bad(begin, time.Now(), pmcdGone, agentGone, pmcdTold):
 			t.tally.excused.Add(1)
 		default:
 			t.tally.problem(failedTool, "%s: %v", t.args[0], err)

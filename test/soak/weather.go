@@ -14,6 +14,7 @@ type cause int
 const (
 	agentGone cause = iota // wave does not run
 	pmcdGone               // pmcd does not run
+	pmcdTold               // pmcd has got a SIGHUP: it may drop an agent that it is waiting for
 )
 
 // spell is a time in which something was disturbed; end is zero while it lasts.
