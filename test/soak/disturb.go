@@ -85,6 +85,13 @@ func (r *run) restart(ctx context.Context) error {
 
 // killAgent ends wave as a crash would, and has pmcd start it again.
 func (r *run) killAgent(ctx context.Context) error {
+	resume, err := r.editor.calm(ctx)
+	defer resume()
+	if err != nil {
+		return err
+	}
+	told := r.weather.begins(pmcdTold)
+	defer told()
 	pid, ok := r.wavePid()
 	if !ok {
 		return fmt.Errorf("%s does not run", waveName)
@@ -96,13 +103,6 @@ func (r *run) killAgent(ctx context.Context) error {
 		return err
 	}
 	sleep(ctx, down)
-	resume, err := r.editor.calm(ctx)
-	defer resume()
-	if err != nil {
-		return err
-	}
-	told := r.weather.begins(pmcdTold)
-	defer told()
 	if err := r.pmcd.Signal(syscall.SIGHUP); err != nil {
 		return err
 	}
@@ -138,10 +138,9 @@ func (r *run) keepLog() {
 	}
 }
 
-// droppedWhenTold matches how pmcd drops the daemon because a SIGHUP interrupts the wait for its reply, which can
-// happen to every agent.
+// droppedWhenTold matches how pmcd drops the daemon beside a kill of another agent or a SIGHUP.
 func droppedWhenTold() *regexp.Regexp {
-	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+\n[^\n]*\n\npmcd RESTARTED`)
+	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+\n`)
 }
 
 // complaints are the lines of pmcd's log about what agents and clients did wrong, except about wave, which we kill,

@@ -14,7 +14,7 @@ type cause int
 const (
 	agentGone cause = iota // wave does not run
 	pmcdGone               // pmcd does not run
-	pmcdTold               // pmcd has got a SIGHUP: it may drop an agent that it is waiting for
+	pmcdTold               // an agent dies or pmcd gets a SIGHUP: it may drop another agent
 )
 
 // spell is a time in which something was disturbed; end is zero while it lasts.
