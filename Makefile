@@ -152,6 +152,11 @@ bench-fresh: pcp build ## measure how fresh values are: a table (15 min): make b
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/fresh-bench ./test/freshbench/cmd/fresh-bench
 	@bin/fresh-bench -daemon bin/pmdaderived -t $(if $(filter file,$(origin T)),3m,$(T)) $(if $(ONLY),-only $(ONLY)) $(if $(V),-v)
 
+.PHONY: soak
+soak: pcp build ## everything at once for T, every value checked: make soak [T=10m] [SEED=n]
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/soak ./test/soak/cmd/soak
+	@bin/soak -daemon bin/pmdaderived -t $(if $(filter file,$(origin T)),10m,$(T)) $(if $(filter file,$(origin SEED)),,-seed $(SEED))
+
 .PHONY: cover
 cover: pcp ## which statements the tests reach: cover.out, and a summary
 	$(GO) test -coverprofile cover.out -coverpkg ./pdu/...,./pmda/...,./derived/...,./config/...,./cmd/... ./...

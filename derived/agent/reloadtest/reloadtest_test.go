@@ -172,6 +172,15 @@ func TestDeletedMetricMayHaveNoValue(t *testing.T) {
 	require.ErrorContains(t, c.Check(before, time.Now()), "it is not served")
 }
 
+func TestRepairLeavesNothingWrong(t *testing.T) {
+	s, _ := newServer(t)
+	require.Equal(t, s.site.Generation()+1, s.site.Repair())
+	for i, v := range s.site.latest().slots {
+		assert.Equal(t, v.configured, v.served, "slot %d", i)
+		assert.Contains(t, []fault{none, absent}, s.site.file[i].fault, "slot %d", i)
+	}
+}
+
 func TestIdentifiersStayWhatTheyAre(t *testing.T) {
 	s, c := newServer(t)
 	d := s.desc(3, 3)

@@ -139,6 +139,19 @@ func (s *Site) Edit() int {
 	return s.publish()
 }
 
+// Repair makes all definitions right that are there and returns the number of the generation. From then until
+// the next edit an agent that is started anew serves the same as one that has seen all edits.
+func (s *Site) Repair() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.file {
+		if d := &s.file[i]; d.fault != absent {
+			d.fault = none
+		}
+	}
+	return s.publish()
+}
+
 // change makes one random edit of a definition.
 func (s *Site) change(d *definition, number int) {
 	switch dice := s.rand.IntN(100); {

@@ -1,0 +1,178 @@
+package soak
+
+import (
+	"math"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+const (
+	// mostApart is how far the time between two samples may be from that between the moments at which
+	// wave was asked for them: pmcd may have been busy with other agents in between.
+	mostApart = 0.5 // seconds
+
+	// oldest is how old a sample, and how long a step may be.
+	oldest = 90 * time.Second
+)
+
+// chosen is a metric as its client has looked it up: one of the model, or one of a track.
+type chosen struct {
+	name   string
+	id     pdu.PMID
+	typ    pdu.Type
+	metric *metric // nil: of a track
+	track  *track
+	role   role
+}
+
+// judge follows one list of metrics of one context. Those of the tracks come first, of each track all together.
+type judge struct {
+	tally   *tally
+	weather *weather
+	who     string
+	list    []chosen
+	past    map[string]*past // by track
+}
+
+// past is what a context has seen of a track.
+type past struct {
+	last  uint64 // time of the sample of the last fetch that had one; ns
+	joint uint64 // where the next step has to begin; 0: not known
+	asked time.Time
+}
+
+func newJudge(s *scene, who string) *judge {
+	return &judge{tally: s.tally, weather: s.weather, who: who, past: make(map[string]*past)}
+}
+
+// ids is what to fetch.
+func (j *judge) ids() []pdu.PMID {
+	ids := make([]pdu.PMID, len(j.list))
+	for i := range j.list {
+		ids[i] = j.list[i].id
+	}
+	return ids
+}
+
+// check judges a fetch that was sent and answered at these times.
+func (j *judge) check(sets []pdu.ValueSet, sent, answered time.Time) {
+	j.tally.fetches.Add(1)
+	if len(sets) != len(j.list) {
+		j.tally.problem(wrongValue, "%s: %d value sets for %d metrics", j.who, len(sets), len(j.list))
+		return
+	}
+	for i := range sets {
+		if sets[i].PMID != j.list[i].id {
+			j.tally.problem(wrongValue, "%s: %s instead of %s", j.who, sets[i].PMID, j.list[i].id)
+			return
+		}
+	}
+	excused := j.weather.bad(sent, answered, agentGone, pmcdGone, pmcdTold)
+	moments := make(map[string]moment)
+	for i := range sets {
+		switch c := &j.list[i]; {
+		case c.metric != nil:
+			m, ok := moments[c.metric.form.track]
+			j.metric(c, &sets[i], m, ok, excused)
+		case c.role == atRole:
+			if m, ok := j.moment(c.track, sets[i:i+len(c.track.roles())], answered, excused); ok {
+				moments[c.track.name] = m
+			}
+		}
+	}
+}
+
+// metric judges the values of one metric of the model. Without a moment its track has no values.
+func (j *judge) metric(c *chosen, set *pdu.ValueSet, m moment, ok, excused bool) {
+	x := c.metric
+	switch {
+	case len(set.Values) > 0 && !ok:
+		j.tally.problem(wrongValue, "%s: %s has values, and its track has none", j.who, x.name)
+	case len(set.Values) > 0:
+		j.tally.values.Add(int64(len(set.Values)))
+		if problem := x.wrong(m, c.typ, set.Values); problem != "" {
+			j.tally.problem(wrongValue, "%s at %d since %d: %s: %s", j.who, m.at, m.before, x.name, problem)
+		}
+	case ok && x.form.historic && m.before == 0:
+	default:
+		j.missing(excused, "%s at %d since %d: no value of %s: %v", j.who, m.at, m.before, x.name, set.Code)
+	}
+}
+
+func (j *judge) missing(excused bool, format string, args ...any) {
+	if excused {
+		j.tally.excused.Add(1)
+		return
+	}
+	j.tally.problem(missingValue, format, args...)
+}
+
+// moment finds out what the values of a track are of, and whether its step joins the one before.
+func (j *judge) moment(t *track, sets []pdu.ValueSet, answered time.Time, excused bool) (m moment, ok bool) {
+	p := j.past[t.name]
+	if p == nil {
+		p = new(past)
+		j.past[t.name] = p
+	}
+	if j.weather.bad(p.asked, answered, agentGone) { // counters of an agent that is started again begin anew
+		p.joint = 0
+	}
+	p.asked = answered
+	at, ok := first(&sets[0])
+	if !ok {
+		p.joint = 0
+		j.missing(excused, "%s: no value of %s: %v", j.who, t.metric(atRole), sets[0].Code)
+		return m, false
+	}
+	m.at = t.when(at, uint64(answered.UnixNano()))
+	known, repeated := p.last != 0, m.at == p.last
+	switch age := answered.Sub(time.Unix(0, int64(m.at))); {
+	case m.at < p.last:
+		j.tally.problem(wrongValue, "%s: %s: the sample of %d is served after that of %d", j.who, t.name, m.at, p.last)
+	case age < 0 || age > oldest:
+		j.tally.problem(wrongValue, "%s: %s: the sample is %v old", j.who, t.name, age)
+	}
+	p.last = m.at
+	if !t.historic {
+		return m, true
+	}
+	step, stepped := first(&sets[1])
+	pace, paced := first(&sets[2])
+	switch {
+	case stepped != paced:
+		j.tally.problem(wrongValue, "%s: only one of step and pace of %s has a value", j.who, t.name)
+	case stepped:
+		j.step(t, p, &m, math.Float64frombits(step)*t.unit, math.Float64frombits(pace)*t.unit)
+	case !repeated:
+		if known {
+			j.missing(excused, "%s at %d: no value of %s: %v", j.who, m.at, t.metric(stepRole), sets[1].Code)
+		}
+		p.joint = m.at
+	}
+	return m, true
+}
+
+// step judges a step in ns, and a pace in ns a second.
+func (j *judge) step(t *track, p *past, m *moment, step, pace float64) {
+	if step <= 0 || step > float64(oldest) || pace <= 0 {
+		j.tally.problem(wrongValue, "%s at %d: %s: a step of %v, a pace of %v", j.who, m.at, t.name, step, pace)
+		return
+	}
+	m.before, m.took = m.at-uint64(step), step/pace
+	if p.joint != 0 && m.before != p.joint {
+		j.tally.problem(wrongValue, "%s at %d: the step of %s is since %d, and has to be since %d", j.who, m.at, t.name, m.before, p.joint)
+	}
+	if apart := math.Abs(m.took - step/1e9); apart > mostApart {
+		j.tally.problem(wrongValue, "%s at %d: %s: %v s between samples, %v s between what is in them", j.who, m.at, t.name, m.took, step/1e9)
+	}
+	p.joint = m.at
+}
+
+// first is the bits of the value of a singular metric, or of the first instance, which is always there.
+func first(set *pdu.ValueSet) (bits uint64, ok bool) {
+	if set.Code < 0 || len(set.Values) == 0 {
+		return 0, false
+	}
+	return set.Values[0].Bits, true
+}

@@ -1,0 +1,172 @@
+package soak
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pmdaderived/pdu"
+)
+
+// moment is what a client knows of the values of one track: when they were taken, and since when deltas and rates are.
+type moment struct {
+	at     uint64  // ns since the Epoch
+	before uint64  // likewise; 0: there is no history
+	took   float64 // seconds by which rates were divided
+}
+
+// cell is one value of a metric.
+type cell struct {
+	inst  pdu.Inst
+	value float64
+}
+
+// form is a way to write a definition that differs from others of its form in one number.
+type form struct {
+	name     string
+	text     string // with %d for the number
+	track    string // whose operands are those of the definition
+	float    bool   // its values are FLOAT, exact to 24 bits
+	historic bool   // it needs a sample before
+	cells    func(m moment, k float64) []cell
+}
+
+func forms() []form {
+	return []form{
+		{name: "linear", track: "phase", text: "wave.phase + %d", cells: single(func(m moment, k float64) float64 { return float64(phase(m.at)) + k })},
+		{name: "nested", track: "phase", text: "derived.track.phase.at * %d", cells: single(func(m moment, k float64) float64 { return float64(phase(m.at)) * k })},
+		{name: "ratio", track: "both", text: "wave.phase / (wave.slope + %d)", cells: single(func(m moment, k float64) float64 {
+			return float64(phase(m.at)) / (float64(slope(m.at)) + k)
+		})},
+		{name: "choice", track: "both", text: "(wave.phase < 500000000 ? wave.phase : wave.slope) + %d", cells: single(func(m moment, k float64) float64 {
+			if p := phase(m.at); p < phaseLength/2 {
+				return float64(p) + k
+			}
+			return float64(slope(m.at)) + k
+		})},
+		{name: "scaled", track: "size", text: `rescale(wave.size, "Kbyte") * %d`, cells: single(func(m moment, k float64) float64 {
+			return math.Round(float64(size(m.at))/1024) * k
+		})},
+		{name: "member", track: "member", text: "wave.member * %d", cells: each(allMembers, member)},
+		{name: "burst", track: "burst", text: "wave.burst * %d", cells: each(burstMembers, member)},
+		{name: "selected", track: "member", text: "wave.member[m3] + %d", cells: func(m moment, k float64) []cell {
+			return []cell{{3, float64(member(m.at, 3)) + k}}
+		}},
+		{name: "sum", track: "member", text: "sum(wave.member) + %d", cells: single(func(m moment, k float64) float64 { return total(m.at) + k })},
+		{name: "average", track: "member", float: true, text: "avg(wave.member) * %d", cells: single(func(m moment, k float64) float64 {
+			return total(m.at) / members * k
+		})},
+		{name: "passed", track: "nanos", text: "delta(wave.nanos) * %d", historic: true, cells: single(func(m moment, k float64) float64 {
+			return float64(m.at-m.before) * k
+		})},
+		{name: "grown", track: "load", text: "delta(wave.load) * %d", historic: true, cells: grown(allMembers, func(moment) float64 { return 1 })},
+		{name: "surge", track: "surge", text: "delta(wave.surge) * %d", historic: true, cells: grown(burstMembers, func(moment) float64 { return 1 })},
+		{name: "rate", track: "load", text: "rate(wave.load) * %d", historic: true, cells: grown(allMembers, func(m moment) float64 { return m.took })},
+		{name: "total", track: "load", text: "sum(rate(wave.load)) * %d", historic: true, cells: single(func(m moment, k float64) float64 {
+			sum := 0.0
+			for _, inst := range allMembers(m.at) {
+				sum += float64(load(m.at, inst)-load(m.before, inst)) / m.took
+			}
+			return sum * k
+		})},
+	}
+}
+
+func single(f func(m moment, k float64) float64) func(moment, float64) []cell {
+	return func(m moment, k float64) []cell { return []cell{{pdu.NoInst, f(m, k)}} }
+}
+
+func each(insts func(uint64) []pdu.Inst, value func(uint64, pdu.Inst) uint64) func(moment, float64) []cell {
+	return func(m moment, k float64) (all []cell) {
+		for _, inst := range insts(m.at) {
+			all = append(all, cell{inst, float64(value(m.at, inst)) * k})
+		}
+		return all
+	}
+}
+
+// grown is by how much load has grown, of the instances that were there before, too.
+func grown(insts func(uint64) []pdu.Inst, divisor func(moment) float64) func(moment, float64) []cell {
+	return func(m moment, k float64) (all []cell) {
+		was := insts(m.before)
+		for _, inst := range insts(m.at) {
+			if slices.Contains(was, inst) {
+				all = append(all, cell{inst, float64(load(m.at, inst)-load(m.before, inst)) / divisor(m) * k})
+			}
+		}
+		return all
+	}
+}
+
+func total(at uint64) float64 {
+	var sum uint64
+	for _, inst := range allMembers(at) {
+		sum += member(at, inst)
+	}
+	return float64(sum)
+}
+
+// metric is a definition of the model.
+type metric struct {
+	name string // in full
+	form *form
+	k    int
+}
+
+// model is the definitions that do not change, and what their values are.
+type model struct{ metrics []metric }
+
+func newModel(definitions int) *model {
+	all, m := forms(), &model{}
+	for k := range definitions {
+		f := &all[k%len(all)]
+		m.metrics = append(m.metrics, metric{fmt.Sprintf("derived.%s.n%d", f.name, k+1), f, k + 1})
+	}
+	return m
+}
+
+// file is the definition file of the model.
+func (m *model) file() string {
+	var b strings.Builder
+	for _, t := range tracks() {
+		for _, r := range t.roles() {
+			fmt.Fprintf(&b, "%s = %s\n", strings.TrimPrefix(t.metric(r), "derived."), t.text(r))
+		}
+	}
+	for _, x := range m.metrics {
+		fmt.Fprintf(&b, "%s = "+x.form.text+"\n", strings.TrimPrefix(x.name, "derived."), x.k)
+	}
+	return b.String()
+}
+
+// wrong says what is wrong with the values of a metric; "": nothing.
+func (x *metric) wrong(at moment, t pdu.Type, values []pdu.Value) string {
+	if x.form.historic && at.before == 0 {
+		return fmt.Sprintf("%d values, and the step of its track has none", len(values))
+	}
+	want := x.form.cells(at, float64(x.k))
+	if len(want) != len(values) {
+		return fmt.Sprintf("%d values, want %d", len(values), len(want))
+	}
+	for i := range values {
+		v := &values[i]
+		j := slices.IndexFunc(want, func(c cell) bool { return c.inst == v.Inst })
+		if j < 0 {
+			return fmt.Sprintf("instance %d is not there at that time", v.Inst)
+		}
+		if got := v.TypeOr(t).Float64(v.Bits); !equal(got, want[j].value, x.form.float) {
+			return fmt.Sprintf("instance %d: %v, want %v", v.Inst, got, want[j].value)
+		}
+	}
+	return ""
+}
+
+// equal allows for rounding.
+func equal(a, b float64, float bool) bool {
+	slack := 1e-9
+	if float {
+		slack = 1e-6
+	}
+	return math.Abs(a-b) <= slack*max(1, math.Abs(a), math.Abs(b))
+}

@@ -1,0 +1,370 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pmdaderived/derived/agent/reloadtest"
+	"pmdaderived/test/pmcdtest"
+)
+
+const derivedDomain = 510
+
+// The shares of the run between which one process of the daemon is watched for growth.
+const (
+	settled = 0.2
+	halves  = 0.9
+)
+
+// Options are what a run is made with.
+type Options struct {
+	Daemon string // path of pmdaderived
+	Helper string // path of a program that calls [Helper]; "": this one
+	Seed   uint64
+	Plan   Plan
+	Log    io.Writer // a line for each interval, and the first problems; nil: nothing is written
+}
+
+// Plan says how much of everything there is.
+type Plan struct {
+	Length      time.Duration
+	Interval    time.Duration // between two lines
+	Definitions int           // beside the 43 that are edited
+
+	Periodic     int // clients at intervals of 0.1 to 10 s
+	Irregular    int // clients with pauses of 0.05 to 20 s
+	Reconnecting int // clients that connect anew after a few fetches
+	Wide         int // clients that fetch all definitions of the model
+	Readers      int // clients of the definitions that are edited
+	Tools        int // of each: pminfo, pmval, pmrep, pmlogger
+
+	Edit     time.Duration // pause between two edits
+	Kills    int           // of wave
+	Restarts int           // of pmcd
+
+	Crowd  int           // connections at once; each is two contexts
+	Visits int           // connects and disconnects in a row
+	Return time.Duration // how long memory may take to be returned
+}
+
+// Full is the plan of `make soak`: 50 clients, of which 12 are stock programs.
+func Full(length time.Duration) Plan {
+	return Plan{
+		Length: length, Interval: max(time.Second, length/60), Definitions: 1943,
+		Periodic: 16, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3,
+		Edit: time.Second, Kills: max(2, int(length/(45*time.Second))), Restarts: 4,
+		Crowd: 900, Visits: 10_000, Return: 5 * time.Minute,
+	}
+}
+
+// Short is the plan of a test.
+func Short() Plan {
+	return Plan{
+		Length: 10 * time.Second, Interval: time.Second, Definitions: 150,
+		Periodic: 4, Irregular: 2, Reconnecting: 2, Wide: 1, Readers: 2, Tools: 1,
+		Edit: 200 * time.Millisecond, Kills: 1, Restarts: 1,
+		Crowd: 40, Visits: 100, Return: time.Second,
+	}
+}
+
+// clients is how many there are at the same time.
+func (p Plan) clients() int {
+	return p.Periodic + p.Irregular + p.Reconnecting + p.Wide + p.Readers + 4*p.Tools
+}
+
+// run is a run.
+type run struct {
+	*scene
+	options Options
+	dir     string // readable for everybody
+	pmcd    *pmcdtest.PMCD
+	editor  *editor
+	begin   time.Time
+	clients atomic.Uint64 // that have got a source of random numbers
+
+	complaints []string // of pmcd
+	panics     int
+	dropped    int // times that pmcd dropped the daemon for a SIGHUP that it got itself
+	series     []figures
+	worst      time.Duration // request of any process
+}
+
+// Run makes a run on a private pmcd that ends with it. A table can come with an error.
+func Run(ctx context.Context, o Options) (table *Table, err error) {
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	if o.Helper == "" {
+		if o.Helper, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
+	// pmcd and its agents are another user, who may not be able to look into a home directory.
+	dir, err := os.MkdirTemp("/tmp", "soak-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r := &run{options: o, dir: dir, scene: &scene{
+		model: newModel(o.Plan.Definitions), tally: &tally{log: o.Log}, weather: &weather{},
+	}}
+	if err := r.launch(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			fmt.Fprintf(o.Log, "%s\n", r.pmcd.Log())
+		}
+		err = errors.Join(err, r.pmcd.Stop(), r.pmcd.Remove())
+	}()
+	return r.whole(ctx)
+}
+
+func (r *run) file(name string) string { return filepath.Join(r.dir, name) }
+
+func (r *run) random() *rand.Rand { return rand.New(rand.NewPCG(r.options.Seed, r.clients.Add(1))) }
+
+func (r *run) launch() error {
+	if err := os.Chmod(r.dir, 0o755); err != nil {
+		return err
+	}
+	for from, to := range map[string]string{r.options.Daemon: r.file("pmdaderived"), r.options.Helper: r.file(waveName)} {
+		if err := copyProgram(from, to); err != nil {
+			return err
+		}
+	}
+	conf := r.file("conf")
+	if err := os.Mkdir(conf, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(conf, "model.conf"), []byte(r.model.file()), 0o644); err != nil {
+		return err
+	}
+	r.editor = &editor{
+		scene: r.scene, site: reloadtest.NewSite(r.options.Seed, siteOperands()), file: filepath.Join(conf, "site.conf"), pause: r.options.Plan.Edit,
+	}
+	if err := r.editor.write(); err != nil {
+		return err
+	}
+	p, err := pmcdtest.Launch(pmcdtest.Config{Agents: []pmcdtest.Agent{
+		{Name: "wave", Domain: waveDomain, PMNS: wavePMNS, Command: []string{r.file(waveName), waveHelper}},
+		{Name: "derived", Domain: derivedDomain, Command: []string{r.file("pmdaderived"), "-d", strconv.Itoa(derivedDomain), "-c", conf}},
+	}})
+	if err != nil {
+		return err
+	}
+	r.pmcd, r.socket = p, p.Socket
+	return nil
+}
+
+func copyProgram(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o755)
+}
+
+// definitions is how many are served before anything is edited.
+func (r *run) definitions() int {
+	n := len(r.model.metrics) + len(r.editor.site.Names())
+	for _, t := range tracks() {
+		n += len(t.roles())
+	}
+	return n
+}
+
+// whole is a run from when pmcd serves to the verdict.
+func (r *run) whole(ctx context.Context) (*Table, error) {
+	if err := r.ready(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.learn(ctx); err != nil {
+		return nil, err
+	}
+	before, err := r.quiet(ctx, figures{})
+	if err != nil {
+		return nil, err
+	}
+	r.begin = time.Now()
+	r.tally.tell("%d definitions, %d clients\n%s", before.bound, r.options.Plan.clients(), heading)
+	if err := r.everything(ctx); err != nil {
+		return nil, err
+	}
+	after, err := r.quiet(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	records := r.archives(ctx)
+	crowds, err := r.crowds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	last, err := r.figures(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.worst = max(r.worst, last.longest)
+	r.keepLog()
+	for _, line := range r.complaints {
+		r.tally.tell("pmcd: %s", line)
+	}
+	if len(r.complaints) > 0 {
+		r.tally.tell("%s", r.pmcd.Log())
+	}
+	return &Table{append(r.verdict(before, after, records), crowds...)}, nil
+}
+
+// ready waits until all definitions are served.
+func (r *run) ready(ctx context.Context) error {
+	var f figures
+	var err error
+	want := r.definitions()
+	for begin := time.Now(); time.Since(begin) < 2*soon; {
+		if f, err = r.figures(ctx); err == nil && f.bound == want {
+			return nil
+		}
+		if !sleep(ctx, 100*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%d definitions are served and %d have failed, want %d", f.bound, f.failed, want)
+}
+
+// learn has readers see generation 0 of the site, which shows what metadata there are.
+func (r *run) learn(ctx context.Context) error {
+	for i := range uint64(8) {
+		c := &reader{scene: r.scene, name: "first reader", client: r.editor.site.NewClient(1000 + i), pause: time.Millisecond}
+		if err := c.life(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quietTime is how long the daemon may take to let go of what clients have left.
+const quietTime = 15 * time.Second
+
+// ownContexts is how many of the contexts with a history may be the daemon's own: it tells pmcd of changes
+// by fetching a metric of its own.
+const ownContexts = 4
+
+// quiet is what the daemon holds without clients; it waits until that is no more than before.
+func (r *run) quiet(ctx context.Context, before figures) (f figures, err error) {
+	for begin := time.Now(); ; {
+		if !sleep(ctx, 2*mmvAge) {
+			return f, ctx.Err()
+		}
+		if f, err = r.figures(ctx); err != nil {
+			return f, err
+		}
+		r.worst = max(r.worst, f.longest)
+		if f.contexts <= ownContexts && (before.pid == 0 || f.goroutines <= before.goroutines && f.files <= before.files) ||
+			time.Since(begin) > quietTime {
+			return f, nil
+		}
+	}
+}
+
+// everything runs the clients, the edits and the disturbances at the same time.
+func (r *run) everything(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx) // a deadline would fail calls before it is seen to be over
+	defer cancel()
+	defer time.AfterFunc(r.options.Plan.Length, cancel).Stop()
+	tools, err := r.tools()
+	if err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	for _, c := range r.everyClient() {
+		running.Go(func() { c(ctx) })
+	}
+	for _, t := range tools {
+		running.Go(func() { t.run(ctx) })
+	}
+	running.Go(func() { r.editor.run(ctx) })
+	running.Go(func() { r.disturb(ctx) })
+	r.watch(ctx)
+	running.Wait()
+	return nil
+}
+
+func (r *run) everyClient() (all []func(context.Context)) {
+	p := r.options.Plan
+	add := func(name string, metrics, fetches int, pause func(*rand.Rand) func() time.Duration) {
+		random := r.random()
+		c := &client{scene: r.scene, name: name, rand: random, metrics: metrics, pause: pause(random), fetches: fetches}
+		all = append(all, c.run)
+	}
+	for i := range p.Periodic {
+		share := float64(i) / float64(max(1, p.Periodic-1))
+		interval := time.Duration(float64(100*time.Millisecond) * math.Pow(100, share))
+		add(fmt.Sprintf("client every %v", interval.Round(10*time.Millisecond)), 5+10*i, 0,
+			func(*rand.Rand) func() time.Duration { return regular(interval) })
+	}
+	for i := range p.Irregular {
+		add(fmt.Sprintf("irregular client %d", i), 10+5*i, 0,
+			func(r *rand.Rand) func() time.Duration { return anyPause(r, 50*time.Millisecond, 20*time.Second) })
+	}
+	for i := range p.Reconnecting {
+		add(fmt.Sprintf("reconnecting client %d", i), 5, 1+2*i,
+			func(r *rand.Rand) func() time.Duration { return anyPause(r, 50*time.Millisecond, time.Second) })
+	}
+	for i := range p.Wide {
+		add(fmt.Sprintf("wide client %d", i), p.Definitions, 0,
+			func(*rand.Rand) func() time.Duration { return regular(time.Duration(2+3*i) * time.Second) })
+	}
+	for i := range p.Readers {
+		site := r.editor.site.NewClient(uint64(i))
+		c := &reader{
+			scene: r.scene, name: fmt.Sprintf("reader %d", i), client: site,
+			pause: time.Duration(20+30*i) * time.Millisecond,
+		}
+		all = append(all, c.run)
+	}
+	return all
+}
+
+// watch prints a line at each interval until ctx ends.
+func (r *run) watch(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	told := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		asked := time.Now()
+		f, err := r.figures(ctx)
+		if err != nil {
+			if ctx.Err() == nil && !r.weather.bad(asked, time.Now(), pmcdGone, pmcdTold) {
+				r.tally.problem(failedCall, "figures: %v", err)
+			}
+			continue
+		}
+		r.series = append(r.series, f)
+		r.worst = max(r.worst, f.longest)
+		if time.Since(told) >= r.options.Plan.Interval-tickSlack {
+			told = time.Now()
+			r.tally.tell("%s", r.intervalLine(f))
+		}
+	}
+}
+
+// tickSlack is how much earlier than the interval a tick may come.
+const tickSlack = 100 * time.Millisecond

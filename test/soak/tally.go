@@ -1,0 +1,59 @@
+package soak
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+)
+
+// mostTold is how many problems of a kind are written to the log.
+const mostTold = 20
+
+// kind is a kind of problem.
+type kind int
+
+const (
+	wrongValue   kind = iota
+	missingValue      // without a cause
+	failedCall        // an error from pmcd, or a lost connection, without a cause
+	failedTool
+	kinds
+)
+
+func (k kind) String() string {
+	return [...]string{"wrong value", "missing value", "failed call", "failed tool"}[k]
+}
+
+// tally counts what clients see. Its methods may be called by any number of goroutines.
+type tally struct {
+	fetches, values, lines, connects atomic.Int64
+	excused                          atomic.Int64 // metrics without a value, and calls that failed, with a cause
+	problems                         [kinds]atomic.Int64
+
+	mu  sync.Mutex // guards log
+	log io.Writer
+}
+
+// problem counts one and tells it, unless there have been many.
+func (t *tally) problem(k kind, format string, args ...any) {
+	if t.problems[k].Add(1) > mostTold {
+		return
+	}
+	t.tell("%s: %s", k, fmt.Sprintf(format, args...))
+}
+
+// tell writes a line to the log.
+func (t *tally) tell(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.log, format+"\n", args...)
+}
+
+// bad is how many problems there have been.
+func (t *tally) bad() (n int64) {
+	for i := range t.problems {
+		n += t.problems[i].Load()
+	}
+	return n
+}

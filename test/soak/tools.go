@@ -1,0 +1,226 @@
+package soak
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"pmdaderived/pdu"
+	"pmdaderived/test/pmcdtest"
+)
+
+// latest is how old the value that a tool shows may be when its line has come.
+const latest = 15 * time.Second
+
+// tool is a stock program that is a client, started again whenever it has ended.
+type tool struct {
+	*scene
+	pmcd  *pmcdtest.PMCD
+	args  []string
+	ends  bool                     // it ends by itself
+	pause time.Duration            // before it is started again
+	line  func(text string) string // what is wrong with a line; "": nothing
+
+	starts int
+}
+
+// startMark stands in an argument for how often the tool was started.
+const startMark = "@"
+
+// patience is how long a tool may take to end when it is told to.
+const patience = 5 * time.Second
+
+// run goes on until ctx ends.
+func (t *tool) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		begin := time.Now()
+		err := t.once(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil && !t.ends {
+			err = errors.New("it ended")
+		}
+		switch {
+		case err == nil:
+		case t.weather.bad(begin, time.Now(), pmcdGone, agentGone, pmcdTold):
+			t.tally.excused.Add(1)
+		default:
+			t.tally.problem(failedTool, "%s: %v", t.args[0], err)
+		}
+		sleep(ctx, t.pause)
+	}
+}
+
+func (t *tool) once(ctx context.Context) error {
+	t.starts++
+	args := slices.Clone(t.args)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], startMark, strconv.Itoa(t.starts))
+	}
+	cmd := t.pmcd.Command(ctx, args[0], args[1:]...)
+	cmd.Env = append(cmd.Env, "PYTHONUNBUFFERED=1", "TZ=UTC")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = patience
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		t.tally.lines.Add(1)
+		if problem := t.line(lines.Text()); problem != "" {
+			t.tally.problem(wrongValue, "%s: %s: %s", t.args[0], problem, lines.Text())
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("%w %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return nil
+}
+
+// phaseName is what tools print beside metrics of the same track.
+const phaseName = "derived.track.phase.at"
+
+// exact are definitions of that track whose values tools print without rounding.
+func (m *model) exact() (all []*metric) {
+	for i := range m.metrics {
+		if x := &m.metrics[i]; x.form.track == "phase" && len(all) < 4 {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// csvLine judges what pmrep prints for phaseName and then these metrics: a time, and cells. records counts the lines with values.
+func csvLine(metrics []*metric, records *int) func(string) string {
+	return func(text string) string {
+		cells := strings.Split(text, ",")
+		if len(cells) != 2+len(metrics) || cells[1] == "" || strings.HasPrefix(text, "Time") {
+			return ""
+		}
+		at, err := strconv.ParseUint(cells[1], 10, 64)
+		if err != nil {
+			return err.Error()
+		}
+		*records++
+		for i, x := range metrics {
+			if cells[2+i] == "" {
+				continue
+			}
+			got, err := strconv.ParseFloat(cells[2+i], 64)
+			if err != nil {
+				return err.Error()
+			}
+			if problem := x.wrong(moment{at: at * 1000}, pdu.TypeDouble, []pdu.Value{pdu.DoubleValue(pdu.NoInst, got)}); problem != "" {
+				return x.name + ": " + problem
+			}
+		}
+		return ""
+	}
+}
+
+// risingLine judges what pmval prints for derived.at: it never goes back, and is of about now.
+func risingLine() func(string) string {
+	var last uint64
+	return func(text string) string {
+		words := strings.Fields(text)
+		if len(words) == 0 {
+			return ""
+		}
+		at, err := strconv.ParseUint(words[len(words)-1], 10, 64)
+		if err != nil || at < 1e18 { // a heading
+			return ""
+		}
+		if age := time.Since(time.Unix(0, int64(at))); age < 0 || age > latest {
+			return fmt.Sprintf("it is %v old", age)
+		}
+		if at < last {
+			return fmt.Sprintf("it comes after %d", last)
+		}
+		last = at
+		return ""
+	}
+}
+
+// memberLine judges what pminfo prints for a metric of the form member: its instances are of one moment.
+func memberLine(x *metric) func(string) string {
+	first := 0.0
+	return func(text string) string {
+		var inst int
+		var name string
+		var value float64
+		if _, err := fmt.Sscanf(strings.TrimSpace(text), "inst [%d or %s value %g", &inst, &name, &value); err != nil {
+			return ""
+		}
+		if inst == 0 {
+			first = value
+		}
+		if want := first + float64(1000*inst*x.k); !equal(value, want, false) {
+			return fmt.Sprintf("want %v", want)
+		}
+		return ""
+	}
+}
+
+// loggerArchive is where the logger of a number writes, each time to another archive.
+func (r *run) loggerArchive(n int) string { return r.file(fmt.Sprintf("archive%d-%s", n, startMark)) }
+
+// tools are the stock programs of a run.
+func (r *run) tools() (all []*tool, err error) {
+	exact := r.model.exact()
+	names := []string{phaseName}
+	for _, x := range exact {
+		names = append(names, x.name)
+	}
+	add := func(ends bool, pause time.Duration, line func(string) string, args ...string) {
+		all = append(all, &tool{scene: r.scene, pmcd: r.pmcd, args: args, ends: ends, pause: pause, line: line})
+	}
+	member := &r.model.metrics[slices.IndexFunc(r.model.metrics, func(x metric) bool { return x.form.name == "member" })]
+	for i := range r.options.Plan.Tools {
+		add(true, time.Duration(i+1)*400*time.Millisecond, memberLine(member), "pminfo", "-f", member.name)
+		add(false, redial, risingLine(), "pmval", "-t", fmt.Sprint(0.3*float64(i+1)), atName)
+		add(false, redial, csvLine(exact, new(int)), append([]string{"pmrep", "-ocsv", "-r", "-t", fmt.Sprint(i + 1)}, names...)...)
+		config := r.file(fmt.Sprintf("logger%d.conf", i))
+		text := fmt.Sprintf("log mandatory on %d sec { %s %s derived.surge }\n", i+1, strings.Join(names, " "), atName)
+		if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+			return nil, err
+		}
+		add(false, redial, func(string) string { return "" }, "pmlogger", "-c", config, "-l", r.loggerArchive(i)+".log", r.loggerArchive(i))
+	}
+	return all, nil
+}
+
+// archives judges what the loggers have written.
+func (r *run) archives(ctx context.Context) (records int) {
+	exact := r.model.exact()
+	names := []string{phaseName}
+	for _, x := range exact {
+		names = append(names, x.name)
+	}
+	archives, err := filepath.Glob(r.file("archive*.meta"))
+	if err != nil {
+		r.tally.problem(failedTool, "%v", err)
+	}
+	for _, archive := range archives {
+		t := &tool{scene: r.scene, pmcd: r.pmcd, line: csvLine(exact, &records), args: append([]string{
+			"pmrep", "-a", strings.TrimSuffix(archive, ".meta"), "-u", "-ocsv", "-r",
+		}, names...)}
+		if err := t.once(ctx); err != nil {
+			r.tally.problem(failedTool, "pmrep of an archive: %v", err)
+		}
+	}
+	return records
+}

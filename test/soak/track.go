@@ -1,0 +1,76 @@
+package soak
+
+// track is metrics whose values tell the time at which the operands of some definitions were sampled. The daemon
+// serves metrics that have the same operands from the same sample, others perhaps from one that is newer.
+type track struct {
+	name     string
+	operands string // an expression, all of U64
+	historic bool   // definitions want to know since when deltas and rates are
+	unit     float64
+	when     func(value, ref uint64) uint64 // the time in ns, from a value of about ref
+}
+
+// role is what a metric of a track tells.
+type role int
+
+const (
+	atRole   role = iota // when: the value of the operand
+	stepRole             // since when: how much it has grown
+	paceRole             // in which time: how fast
+)
+
+// tracks are in the order in which they are fetched.
+func tracks() []track {
+	nanos := func(v, _ uint64) uint64 { return v }
+	micros := func(v, _ uint64) uint64 { return v * 1e3 }
+	inPhase := func(v, ref uint64) uint64 { return nearest(v, ref/1e3, phaseLength) * 1e3 }
+	return []track{
+		{name: "nanos", operands: "wave.nanos", historic: true, unit: 1, when: nanos},
+		{name: "load", operands: "wave.load", historic: true, unit: 1e3, when: micros},
+		{name: "surge", operands: "wave.surge", historic: true, unit: 1e3, when: micros},
+		{name: "phase", operands: "wave.phase", when: inPhase},
+		{name: "both", operands: "wave.phase + 0 * wave.slope", when: inPhase},
+		{name: "member", operands: "wave.member", when: inPhase},
+		{name: "burst", operands: "wave.burst", when: inPhase},
+		{name: "size", operands: "wave.size", when: func(v, ref uint64) uint64 { return nearest(v, ref/1e6, 1<<30) * 1e6 }},
+	}
+}
+
+// nearest is the number closest to ref that leaves the remainder v.
+func nearest(v, ref, modulus uint64) uint64 {
+	n := ref - ref%modulus + v
+	switch {
+	case n > ref+modulus/2:
+		return n - modulus
+	case n+modulus/2 < ref:
+		return n + modulus
+	}
+	return n
+}
+
+// atName is the time of day in ns.
+const atName = "derived.track.nanos.at"
+
+// roles are in the order in which they are fetched.
+func (t *track) roles() []role {
+	if t.historic {
+		return []role{atRole, stepRole, paceRole}
+	}
+	return []role{atRole}
+}
+
+// metric is the name of the metric of a role.
+func (t *track) metric(r role) string {
+	return "derived.track." + t.name + [...]string{".at", ".step", ".pace"}[r]
+}
+
+// text is its definition.
+func (t *track) text(r role) string {
+	switch r {
+	case stepRole:
+		return "delta(" + t.operands + ")"
+	case paceRole:
+		return "rate(" + t.operands + ")"
+	}
+	return t.operands
+}

@@ -1,0 +1,89 @@
+package soak
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// mostRequest is how long any request may take.
+	mostRequest = 50 * time.Millisecond
+
+	// mostGrowth is how much more memory may be held in the second half than in the first.
+	mostGrowth = 0.05
+)
+
+// verdict is what has to hold after a run.
+func (r *run) verdict(before, after figures, records int) []Row {
+	t, p := r.tally, r.options.Plan
+	none := func(what string, n int64) Row {
+		return Row{What: what, Found: fmt.Sprint(n), Wanted: "0", OK: n == 0}
+	}
+	some := func(what string, n int64) Row {
+		return Row{What: what, Found: fmt.Sprint(n), Wanted: "> 0", OK: n > 0}
+	}
+	missing := none("values missing without a cause", t.problems[missingValue].Load())
+	missing.Timed = true
+	rows := []Row{
+		some("definitions served", int64(before.bound)),
+		some("clients at the same time", int64(p.clients())),
+		some("fetches checked", t.fetches.Load()),
+		some("values checked", t.values.Load()),
+		some("lines of stock tools checked", t.lines.Load()),
+		some("records in pmlogger's archives checked", int64(records)),
+		some("edits served", r.editor.count()),
+		{What: "operand agent killed", Found: fmt.Sprint(r.weather.count(agentGone)), Wanted: fmt.Sprint(p.Kills), OK: r.weather.count(agentGone) == p.Kills},
+		{What: "pmcd restarted", Found: fmt.Sprint(r.weather.count(pmcdGone)), Wanted: fmt.Sprint(p.Restarts), OK: r.weather.count(pmcdGone) == p.Restarts},
+		none("wrong values", t.problems[wrongValue].Load()),
+		missing,
+		none("calls that failed without a cause", t.problems[failedCall].Load()),
+		none("tools that failed without a cause", t.problems[failedTool].Load()),
+		{What: "daemon dropped by pmcd", Found: fmt.Sprint(r.dropped), Wanted: "0", OK: r.dropped == 0, Timed: true},
+		none("complaints in pmcd's log", int64(len(r.complaints))),
+		none("panics in the daemon's log", int64(r.panics)),
+		{
+			What: "worst request", Found: fmt.Sprintf("%.1f ms", r.worst.Seconds()*1e3), Wanted: fmt.Sprintf("≤ %d ms", mostRequest.Milliseconds()),
+			OK: r.worst <= mostRequest, Timed: true,
+		},
+		r.growth(),
+		same("goroutines before and after", before.goroutines, after.goroutines),
+		same("descriptors before and after", before.files, after.files),
+	}
+	return rows
+}
+
+func same(what string, before, after int) Row {
+	return Row{What: what, Found: fmt.Sprintf("%d and %d", before, after), Wanted: "equal", OK: before == after}
+}
+
+// growth compares the memory of one process in the two halves of the time that it was watched.
+func (r *run) growth() Row {
+	row := Row{What: "memory, means of the first and the second half", Wanted: fmt.Sprintf("within %.0f %%", mostGrowth*100), Timed: true}
+	length := float64(r.options.Plan.Length)
+	var sums [2]float64
+	var counts [2]int
+	pid := 0
+	for _, f := range r.series {
+		share := (float64(f.at.Sub(r.begin))/length - settled) / (halves - settled)
+		if share < 0 || share >= 1 {
+			continue
+		}
+		if pid != 0 && f.pid != pid {
+			row.Found = "not of one process"
+			return row
+		}
+		pid = f.pid
+		half := int(share * 2)
+		sums[half] += megabytes(f.resident)
+		counts[half]++
+	}
+	if counts[0] == 0 || counts[1] == 0 {
+		row.Found = "not measured"
+		return row
+	}
+	first, second := sums[0]/float64(counts[0]), sums[1]/float64(counts[1])
+	grown := second/first - 1
+	row.Found = fmt.Sprintf("%.1f and %.1f MB, %+.1f %%", first, second, grown*100)
+	row.OK = grown <= mostGrowth
+	return row
+}
