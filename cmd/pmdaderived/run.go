@@ -111,7 +111,7 @@ func daemon(ctx context.Context, o *options) error {
 		LeftOut:    volume.leftOut.Load,
 		Log:        log,
 	})
-	beside := []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Refresh) }}
+	beside := []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
 	if o.watch != watchOff {
 		beside = append(beside, func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) })
 	}
@@ -153,14 +153,14 @@ func serve(
 	return server.Serve(ctx, in, out)
 }
 
-// forward calls refresh for every signal until ctx ends.
-func forward(ctx context.Context, signals <-chan os.Signal, refresh func()) {
+// forward calls reload for every signal until ctx ends.
+func forward(ctx context.Context, signals <-chan os.Signal, reload func()) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-signals:
-			refresh()
+			reload()
 		}
 	}
 }

@@ -338,16 +338,15 @@ func stopped() *time.Timer {
 func (b *binder) reread(ctx context.Context, conn *pmapi.Conn) error {
 	start := time.Now()
 	b.load()
-	what := missing
-	if b.whole.Swap(false) {
-		what = afresh
-	}
-	err := b.rebind(ctx, conn, what)
+	err := b.rebind(ctx, conn, missing)
 	if err != nil { // what is new is served as far as it can be
 		_ = b.rebind(ctx, nil, missing)
 	}
-	b.a.stats.reloads.Add(1)
 	b.a.stats.reloadTook.Store(int64(time.Since(start)))
+	if b.whole.Swap(false) && err == nil { // what the files say is served by now: this takes longer
+		err = b.rebind(ctx, conn, afresh)
+	}
+	b.a.stats.reloads.Add(1)
 	svc := b.a.service.Load()
 	b.log.WithFields(logrus.Fields{
 		"definitions": len(svc.metrics), "bound": svc.good, "failed": svc.failed() + len(b.config.Failures),

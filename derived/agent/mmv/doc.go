@@ -8,7 +8,7 @@
 //	e.Run(ctx) // until ctx ends
 //
 // Nothing here can hold up or end the agent: the one goroutine in [Exporter.Run] reads atomic counters, once a
-// second and every five seconds while nobody asks the agent anything, writes those that have changed, and turns off
+// second and every eight seconds while nobody asks the agent anything, writes those that have changed, and turns off
 // for good, with one line in the log, when something goes wrong that a later attempt would not change. It never
 // makes the directory, and never waits for anybody.
 //
