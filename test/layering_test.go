@@ -65,7 +65,7 @@ var layers = map[string]layer{
 	"test/freshbench":                        {ours: "pdu pmda pmda/pmapi test/pmcdtest"},
 	"test/freshbench/cmd/fresh-bench":        {ours: "test/freshbench"},
 	"test/pmcdtest/cmd/private-pmcd":         {ours: "test/pmcdtest"},
-	"test/bench":                             {ours: "config derived pdu test/pmcdtest", modules: unixCalls},
+	"test/bench":                             {ours: "config derived derived/agent pdu test/pmcdtest", modules: unixCalls},
 	"test/soak":                              {ours: "derived/agent/reloadtest pdu pmda pmda/pmapi test/pmcdtest"},
 	"test/soak/cmd/soak":                     {ours: "test/soak"},
 	"test/bench/cmd/bench":                   {ours: "test/bench"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os/exec"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived/agent"
 )
 
 func TestExponentIsTheSteepestSlope(t *testing.T) {
@@ -203,4 +206,19 @@ func TestCPUClock(t *testing.T) {
 	age, err := ageOf(1)
 	require.NoError(t, err)
 	assert.Positive(t, age)
+}
+
+// The longest request since a reading is the highest bucket that has grown.
+func TestLongestSince(t *testing.T) {
+	names := agent.BucketNames()
+	before, after := map[string]uint64{}, map[string]uint64{}
+	for _, name := range names {
+		before[name], after[name] = 1, 1
+	}
+	assert.Zero(t, longestSince(before, after))
+	after["0.5"]++
+	after["3"]++
+	assert.InDelta(t, 3, longestSince(before, after), 0)
+	after["inf"]++
+	assert.True(t, math.IsInf(longestSince(before, after), 1))
 }

@@ -48,7 +48,7 @@ func lines() []line {
 			most: []float64{15, 0.75, 50}, measure: measureThousands,
 		},
 		{
-			what: "reload of 5,000, one changed: until seen; longest fetch", unit: "ms", target: "≤ 100; ≤ 5",
+			what: "reload of 5,000, one changed: until seen; longest request", unit: "ms", target: "≤ 100; ≤ 5",
 			most: []float64{100, 5}, measure: measureReload,
 		},
 		{
