@@ -192,7 +192,7 @@ func TestInstallHelp(t *testing.T) {
 	require.Zero(t, exit)
 	var documented []string
 	for name := range entries {
-		if name != "DERIVED.0" {
+		if !strings.HasPrefix(name, "DERIVED.") { // of an instance domain
 			documented = append(documented, name)
 		}
 	}
