@@ -385,6 +385,7 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn, what scope) error
 	if b.ids.promised { // something that has to be saved before anybody is told
 		b.save()
 	}
+	svc.spare.Store(svc.set.NewEvaluation()) // so that no request waits for it
 	b.a.service.Store(svc)
 	b.forgetNames()
 	b.keepWarm(svc)

@@ -207,7 +207,11 @@ func (a *Agent) evaluate(svc *service, history []*sample, m *derived.Metric) *de
 		}
 	}
 	if free == nil || !a.over(free, history) && len(a.moments) < maxMoments {
-		free = &moment{eval: svc.set.NewEvaluation()}
+		eval := svc.spare.Swap(nil)
+		if eval == nil {
+			eval = svc.set.NewEvaluation()
+		}
+		free = &moment{eval: eval}
 		a.moments = append(a.moments, free)
 	}
 	a.stats.evaluations.Add(1)

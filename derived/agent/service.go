@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -64,7 +65,8 @@ type Config struct {
 // service is everything served at one time. Immutable, except that feeds take new samples.
 type service struct {
 	set     *derived.Set
-	metrics []*metric // in the order of their full names
+	spare   atomic.Pointer[derived.Evaluation] // made beforehand, for the first fetch
+	metrics []*metric                          // in the order of their full names
 	byID    map[pdu.PMID]*metric
 	retired map[pdu.PMID]pdu.Desc // identities given up while the process lives
 	names   *pmda.Namespace
