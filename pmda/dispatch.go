@@ -136,12 +136,12 @@ func (s *session) onFetch(c Client, body []byte, arrived time.Time) []byte {
 		}
 		s.result.Truncate(len(ids))
 	}
-	var change pdu.Change
-	if s.notifier != nil {
-		change = s.notifier.Changes() & (pdu.ChangeLabels | pdu.ChangeNames)
-	}
 	*size = s.result.SetsSize()
-	return s.result.Frame(0, change)
+	frame := s.result.Frame(0, 0)
+	if s.notifier == nil || len(frame) > s.maxReply { // what is refused tells nobody of changes
+		return frame
+	}
+	return s.result.Frame(0, s.notifier.Changes()&(pdu.ChangeLabels|pdu.ChangeNames))
 }
 
 func (s *session) onProfile(body []byte) {

@@ -108,6 +108,37 @@ func TestReplyTooBig(t *testing.T) {
 	}
 }
 
+// changing has changes to announce until it is asked for them.
+type changing struct {
+	*numbers
+	news pdu.Change
+}
+
+func (c *changing) Changes() pdu.Change {
+	news := c.news
+	c.news = 0
+	return news
+}
+
+// Changes are announced by a reply that goes out, not by one that is refused.
+func TestRefusedReplyTakesNoChanges(t *testing.T) {
+	a := &changing{newNumbers(), pdu.ChangeNames}
+	fetch := func(maxReply int) []byte {
+		var out bytes.Buffer
+		s := newSession(&Server{Agent: a}, nil, &out)
+		s.maxReply = maxReply
+		frame := (&pdu.Fetch{PMIDs: make([]pdu.PMID, 10)}).Append(nil, 0)
+		require.NoError(t, s.serve(pdu.Frame{Kind: pdu.KindFetch, Body: frame[pdu.HeaderSize:]}))
+		return out.Bytes()
+	}
+	assert.Equal(t, (&pdu.Error{Code: pdu.ErrTooBig}).Append(nil, 0), fetch(100))
+	assert.Equal(t, pdu.ChangeNames, a.news)
+	var r pdu.Result
+	require.NoError(t, r.Decode(fetch(10000)[pdu.HeaderSize:]))
+	assert.EqualValues(t, pdu.ChangeNames, r.Sec)
+	assert.Zero(t, a.news)
+}
+
 // The same complaint is logged once in ten minutes and says how often it was not.
 func TestComplaintsAreLoggedOnChange(t *testing.T) {
 	log, hook := logtest.NewNullLogger()

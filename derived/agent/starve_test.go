@@ -83,8 +83,11 @@ func TestRepliesAreReadWhileTheRequestLoopStands(t *testing.T) {
 
 	for range 3 { // it goes on where it stood
 		result := h.pmcd.Expect(pdu.KindResult).(*pdu.Result)
-		if set := result.Sets[0]; set.Code != pdu.ErrAgain { // this pmcd may be slow enough to be left alone
-			assert.Len(t, set.Values, instances)
+		set := result.Sets[0]
+		if set.Code == pdu.ErrAgain { // nothing but a pmcd so slow that it is left alone excuses that
+			assert.Positive(t, h.agent.stats.slowAgents.Load())
+			continue
 		}
+		assert.Len(t, set.Values, instances)
 	}
 }

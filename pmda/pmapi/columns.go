@@ -49,7 +49,7 @@ func (c *Conn) fetchedColumns(op string, f pdu.Frame) (res *Result, done bool, e
 		return c.notFetched(op, f)
 	}
 	if err = s.cols.Decode(f); err == nil {
-		err = matchColumns(s.cols.Sets, s.req.PMIDs)
+		err = match(s.cols.Sets, s.req.PMIDs, columnMetric, failColumn)
 	}
 	if err != nil {
 		return nil, true, c.fail(op, err)
@@ -61,27 +61,8 @@ func (c *Conn) fetchedColumns(op string, f pdu.Frame) (res *Result, done bool, e
 	return &s.res, true, nil
 }
 
-// matchColumns is match for columns.
-func matchColumns(sets []pdu.Column, ids []pdu.PMID) error {
-	if len(sets) != len(ids) {
-		return protocolErrorf("values of %d metrics, asked for %d", len(sets), len(ids))
-	}
-	fits := 0
-	for i := range sets {
-		if sets[i].PMID == ids[i] {
-			fits++
-		}
-	}
-	if fits == 0 {
-		return protocolErrorf("values of %v, asked for %v", sets[0].PMID, ids[0])
-	}
-	if fits == len(ids) {
-		return nil
-	}
-	for i := range sets {
-		if sets[i].PMID != ids[i] {
-			sets[i] = pdu.Column{PMID: ids[i], Code: pdu.ErrIPC, Type: pdu.TypeUnknown}
-		}
-	}
-	return nil
+func columnMetric(c *pdu.Column) pdu.PMID { return c.PMID }
+
+func failColumn(c *pdu.Column, id pdu.PMID) {
+	*c = pdu.Column{PMID: id, Code: pdu.ErrIPC, Type: pdu.TypeUnknown}
 }

@@ -118,7 +118,7 @@ func (c *Conn) fetched(op string, f pdu.Frame) (res *Result, done bool, err erro
 		return c.notFetched(op, f)
 	}
 	if err == nil {
-		err = match(sets, s.req.PMIDs)
+		err = match(sets, s.req.PMIDs, setMetric, failSet)
 	}
 	if err != nil {
 		return nil, true, c.fail(op, err)
@@ -147,29 +147,32 @@ func (c *Conn) notFetched(op string, f pdu.Frame) (res *Result, done bool, err e
 	return nil, true, c.fail(op, err)
 }
 
-// match pairs value sets with the metrics asked for. pmcd pairs what agents send by position and
-// does not look, so a set for another metric is the fault of one agent and fails that metric alone;
-// but if no set fits, the answer is not ours.
-func match(sets []pdu.ValueSet, ids []pdu.PMID) error {
+// match pairs value sets, in whatever form, with the metrics asked for. pmcd pairs what agents send by
+// position and does not look, so a set for another metric is the fault of one agent and fails that metric
+// alone; but if no set fits, the answer is not ours.
+func match[S any](sets []S, ids []pdu.PMID, metric func(*S) pdu.PMID, fail func(*S, pdu.PMID)) error {
 	if len(sets) != len(ids) {
 		return protocolErrorf("values of %d metrics, asked for %d", len(sets), len(ids))
 	}
 	fits := 0
 	for i := range sets {
-		if sets[i].PMID == ids[i] {
+		if metric(&sets[i]) == ids[i] {
 			fits++
 		}
 	}
 	if fits == 0 {
-		return protocolErrorf("values of %v, asked for %v", sets[0].PMID, ids[0])
-	}
-	if fits == len(ids) {
-		return nil
+		return protocolErrorf("values of %v, asked for %v", metric(&sets[0]), ids[0])
 	}
 	for i := range sets {
-		if sets[i].PMID != ids[i] {
-			sets[i] = pdu.ValueSet{PMID: ids[i], Code: pdu.ErrIPC, Values: sets[i].Values[:0]}
+		if fits < len(ids) && metric(&sets[i]) != ids[i] {
+			fail(&sets[i], ids[i])
 		}
 	}
 	return nil
+}
+
+func setMetric(s *pdu.ValueSet) pdu.PMID { return s.PMID }
+
+func failSet(s *pdu.ValueSet, id pdu.PMID) {
+	*s = pdu.ValueSet{PMID: id, Code: pdu.ErrIPC, Values: s.Values[:0]}
 }
