@@ -175,6 +175,10 @@ func (p *PMCD) start() error {
 // awaitGreeting returns nil when pmcd has sent the first bytes of its greeting to a new client.
 func awaitGreeting(network, address string, deadline time.Time) error {
 	conn, err := net.DialTimeout(network, address, time.Until(deadline))
+	for errors.Is(err, syscall.EAGAIN) && time.Now().Before(deadline) { // other clients fill pmcd's queue
+		time.Sleep(pollInterval)
+		conn, err = net.DialTimeout(network, address, time.Until(deadline))
+	}
 	if err != nil {
 		return err
 	}
