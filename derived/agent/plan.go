@@ -32,6 +32,9 @@ const (
 	leastPace = 100 * time.Millisecond
 	mostPace  = 800 * time.Millisecond
 	restless  = time.Minute
+
+	// A fetch that comes within backlog after pmcd stood still was held up by that.
+	backlog = 20 * time.Millisecond
 )
 
 // ladder is when a context may fetch for the second time: the usual intervals. After the last one
@@ -49,7 +52,8 @@ const ladderEnd = time.Hour
 // fetch and followed by the scheduler.
 type plan struct {
 	feeds     []*feed
-	last      time.Time                 // of the last fetch
+	stood     standstill                // the last one
+	last      time.Time                 // of the last fetch; when it would have come if it was held up
 	intervals []time.Duration           // the last ones, oldest first
 	pace      forecast                  // of a client that waits for an interval after each fetch
 	grid      forecast                  // of one that fetches at multiples of it, late now and then
@@ -62,6 +66,19 @@ type plan struct {
 	at        time.Time // when to sample next; zero: not at all
 	index     int       // in the heap, -1: not in it
 	once      bool      // only one sample: for a client that has not fetched yet
+}
+
+// standstill is a time during which pmcd served nobody.
+type standstill struct{ from, to time.Time }
+
+// explains reports whether a client that fetches now and last did so at a time would have come earlier: pmcd
+// stood still for most of the time in between, until a moment ago.
+func (s standstill) explains(last, now time.Time) bool {
+	from := s.from
+	if from.Before(last) {
+		from = last
+	}
+	return now.Sub(s.to) <= backlog && 2*s.to.Sub(from) > now.Sub(last)
 }
 
 // typical is the median of the intervals, 0 when there is none yet.
@@ -111,11 +128,17 @@ func (p *plan) background() time.Duration {
 // fetched notes a fetch and sets the time of the next sample.
 func (p *plan) fetched(now time.Time, feeds []*feed) {
 	p.feeds = feeds
-	p.judge(now)
-	if !p.last.IsZero() {
+	last := now
+	switch {
+	case p.last.IsZero():
+		p.judge(now)
+	case p.stood.explains(p.last, now):
+		last = p.resume(now)
+	default:
+		p.judge(now)
 		p.learn(now.Sub(p.last))
 	}
-	p.last, p.rung, p.expected, p.due = now, 0, time.Time{}, time.Time{}
+	p.last, p.rung, p.expected, p.due = last, 0, time.Time{}, time.Time{}
 	p.pace.next, p.grid.next = time.Time{}, time.Time{}
 	switch {
 	case len(p.intervals) == 0:
@@ -167,9 +190,24 @@ func (p *plan) judge(now time.Time) {
 	p.fetches++
 }
 
-// better is the forecast that was right lately. Most tools keep to a grid.
+// resume notes a fetch that was held up, which says nothing of the client's interval, and returns when it would
+// have come: at the last moment of the grid, if that is known.
+func (p *plan) resume(now time.Time) time.Time {
+	p.early[p.fetches%remembered] = 0
+	p.fetches++
+	period := p.period()
+	if !p.steady() || period <= 0 {
+		return now
+	}
+	phase := p.phase(period)
+	p.remember(period + phase) // whatever multiple of the period it was
+	grid := p.last.Add(phase)
+	return grid.Add(now.Sub(grid).Truncate(period))
+}
+
+// better is the forecast that was right lately. Most tools keep to a grid: what can hardly be told apart is one.
 func (p *plan) better() *forecast {
-	if p.pace.off < p.grid.off {
+	if p.pace.off+slack < p.grid.off {
 		return &p.pace
 	}
 	return &p.grid
@@ -185,6 +223,10 @@ func (p *plan) learn(interval time.Duration) {
 			p.pace, p.grid, p.early = forecast{}, forecast{}, [remembered]time.Duration{}
 		}
 	}
+	p.remember(interval)
+}
+
+func (p *plan) remember(interval time.Duration) {
 	if len(p.intervals) == remembered {
 		p.intervals = append(p.intervals[:0], p.intervals[1:]...)
 	}
@@ -198,7 +240,7 @@ func alike(i, of time.Duration) bool { return (i - of).Abs() <= of/8+lead }
 func (p *plan) foretell(now time.Time) {
 	p.pace.next = now.Add(p.typical())
 	period := p.period()
-	p.grid.next = now.Add(p.phase(period) + period)
+	p.grid.next = p.last.Add(p.phase(period) + period)
 	p.expected = p.better().next
 }
 
