@@ -26,10 +26,10 @@ const (
 	memory = 4
 
 	// A context that has not been foretold rightly trusted times in a row is sampled for at other
-	// times, too, until restless after its last fetch: every mostPace, or four times in its last
-	// interval if nothing can be foretold of it, but not closer than leastPace.
+	// times, too, until restless after its last fetch: every mostPace, or if nothing can be foretold of it
+	// four times in its last interval, or in that since if it is longer, but not closer than leastPace.
 	trusted   = 3
-	leastPace = 100 * time.Millisecond
+	leastPace = 50 * time.Millisecond
 	mostPace  = 800 * time.Millisecond
 	restless  = time.Minute
 
@@ -92,7 +92,8 @@ func (p *plan) typical() time.Duration {
 	return sorted[n/2]
 }
 
-// steady reports whether the next interval can be foretold: most are about the typical one.
+// steady reports whether the next fetch can be foretold: most intervals are about the typical one, or most fetches
+// came about when a grid wants them.
 func (p *plan) steady() bool {
 	t := p.typical()
 	n := 0
@@ -101,7 +102,24 @@ func (p *plan) steady() bool {
 			n++
 		}
 	}
-	return 2*n > len(p.intervals)
+	return 2*n > len(p.intervals) || p.onGrid()
+}
+
+// onGrid reports whether most fetches came about when a grid wants them: a client that is held up often has
+// one interval that is too long and one that is too short each time.
+func (p *plan) onGrid() bool {
+	period := p.period()
+	if period <= 0 || len(p.intervals) < remembered/2 { // of few fetches most are about somewhere
+		return false
+	}
+	offsets, n := p.offsets(period)
+	median, near := offsets[n/2], 0
+	for _, o := range offsets[:n] {
+		if alike(period+o-median, period) {
+			near++
+		}
+	}
+	return 3*near >= 2*n // of fetches at any time, some are near a grid by chance
 }
 
 // kind is what the fetch that is there now is to the context.
@@ -117,12 +135,13 @@ func (p *plan) kind() fetchKind {
 	return regularFetch
 }
 
-// background is how often to sample for a context that may fetch at any time.
-func (p *plan) background() time.Duration {
+// background is how long after a time to sample again for a context that may fetch at any time.
+func (p *plan) background(after time.Time) time.Duration {
 	if len(p.intervals) == 0 || p.steady() {
 		return mostPace
 	}
-	return min(max(p.intervals[len(p.intervals)-1]/4, leastPace), mostPace)
+	silent := max(p.intervals[len(p.intervals)-1], after.Sub(p.last))
+	return min(max(silent/4, leastPace), mostPace)
 }
 
 // fetched notes a fetch and sets the time of the next sample.
@@ -165,7 +184,7 @@ func (p *plan) plan(after time.Time) {
 		}
 		after = p.expected // if the fetch does not come then, nobody knows when
 	}
-	next := after.Add(p.background())
+	next := after.Add(p.background(after))
 	if (p.at.IsZero() || next.Before(p.at)) && !next.After(p.last.Add(restless)) {
 		p.at = next
 	}
@@ -265,8 +284,14 @@ func (p *plan) period() time.Duration {
 
 // phase is how far the last fetch is from where the fetches before it suggest, by their median.
 func (p *plan) phase(period time.Duration) time.Duration {
-	var offsets [remembered + 1]time.Duration // of each fetch from multiples of the interval before now
-	n, before := 1, time.Duration(0)
+	offsets, n := p.offsets(period)
+	return offsets[n/2]
+}
+
+// offsets are the n distances of the fetches from multiples of a period before the last one, in ascending order.
+func (p *plan) offsets(period time.Duration) (offsets [remembered + 1]time.Duration, n int) {
+	n = 1 // the last fetch itself
+	before := time.Duration(0)
 	for i := len(p.intervals) - 1; i >= 0; i-- {
 		before += period - p.intervals[i]
 		before -= before.Round(period)
@@ -274,7 +299,7 @@ func (p *plan) phase(period time.Duration) time.Duration {
 		n++
 	}
 	slices.Sort(offsets[:n])
-	return offsets[n/2]
+	return offsets, n
 }
 
 // forecast is one way to foretell a fetch, and how well that went lately.

@@ -24,6 +24,9 @@ func TestTypicalInterval(t *testing.T) {
 		{"one late", []time.Duration{100 * ms, 100 * ms, 300 * ms, 100 * ms}, 100 * ms, true},
 		{"fast and uneven", []time.Duration{10 * ms, 14 * ms, 8 * ms}, 10 * ms, true},
 		{"two that differ", []time.Duration{100 * ms, 5000 * ms}, 5000 * ms, false},
+		{"held up often", []time.Duration{
+			100 * ms, 92 * ms, 138 * ms, 70 * ms, 130 * ms, 75 * ms, 127 * ms, 68 * ms,
+		}, 100 * ms, true},
 		{"by hand", []time.Duration{700 * ms, 2000 * ms, 9000 * ms, 400 * ms, 60000 * ms}, 2000 * ms, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
