@@ -81,10 +81,14 @@ func (s standstill) explains(last, now time.Time) bool {
 	return now.Sub(s.to) <= backlog && 2*s.to.Sub(from) > now.Sub(last)
 }
 
-// typical is the median of the intervals, 0 when there is none yet.
+// typical is the median of the intervals, 0 when there is none yet. Of two it is the last: the first may have
+// begun with a fetch that was late.
 func (p *plan) typical() time.Duration {
-	if len(p.intervals) == 0 {
+	switch n := len(p.intervals); n {
+	case 0:
 		return 0
+	case 2:
+		return p.intervals[1]
 	}
 	var sorted [remembered]time.Duration
 	n := copy(sorted[:], p.intervals)
@@ -93,7 +97,7 @@ func (p *plan) typical() time.Duration {
 }
 
 // steady reports whether the next fetch can be foretold: most intervals are about the typical one, or most fetches
-// came about when a grid wants them.
+// came about when a grid wants them. Of two intervals nobody can tell: the last may be it.
 func (p *plan) steady() bool {
 	t := p.typical()
 	n := 0
@@ -102,7 +106,7 @@ func (p *plan) steady() bool {
 			n++
 		}
 	}
-	return 2*n > len(p.intervals) || p.onGrid()
+	return 2*n > len(p.intervals) || len(p.intervals) == 2 || p.onGrid()
 }
 
 // onGrid reports whether most fetches came about when a grid wants them: a client that is held up often has
@@ -266,6 +270,9 @@ func (p *plan) foretell(now time.Time) {
 // period is the distance of the moments that a client fetches at, if it keeps to a grid and leaves some of
 // them out when it is held up: the median of what each two fetches say. Late ones hardly move it.
 func (p *plan) period() time.Duration {
+	if len(p.intervals) == 2 && !alike(p.intervals[0], p.intervals[1]) {
+		return p.intervals[1]
+	}
 	const pairs = remembered * (remembered + 1) / 2
 	var slopes [pairs]time.Duration
 	typical, n := max(p.typical(), 1), 0

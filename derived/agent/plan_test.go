@@ -23,7 +23,9 @@ func TestTypicalInterval(t *testing.T) {
 		{"regular", []time.Duration{1000 * ms, 1003 * ms, 998 * ms}, 1000 * ms, true},
 		{"one late", []time.Duration{100 * ms, 100 * ms, 300 * ms, 100 * ms}, 100 * ms, true},
 		{"fast and uneven", []time.Duration{10 * ms, 14 * ms, 8 * ms}, 10 * ms, true},
-		{"two that differ", []time.Duration{100 * ms, 5000 * ms}, 5000 * ms, false},
+		{"two that differ", []time.Duration{100 * ms, 5000 * ms}, 5000 * ms, true},
+		{"two, one of a late fetch", []time.Duration{100 * ms, 70 * ms}, 70 * ms, true},
+		{"three that differ", []time.Duration{100 * ms, 5000 * ms, 900 * ms}, 900 * ms, false},
 		{"held up often", []time.Duration{
 			100 * ms, 92 * ms, 138 * ms, 70 * ms, 130 * ms, 75 * ms, 127 * ms, 68 * ms,
 		}, 100 * ms, true},
