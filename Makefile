@@ -169,6 +169,7 @@ check-install: pcp ## test pmns, help, domain.h, Install and Remove (as root)
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived
 site_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)/pmdaderived
+shipped_dir = $(DESTDIR)$(call pcp,PCP_VAR_DIR,/var/lib/pcp)/config/pmdaderived
 bin_dir = $(DESTDIR)$(call pcp,PCP_BIN_DIR,/usr/bin)
 man_dir = $(DESTDIR)$(call pcp,PCP_MAN_DIR,/usr/share/man)/man1
 pmcd_conf = $(call pcp,PCP_PMCDCONF_PATH,/etc/pcp/pmcd/pmcd.conf)
@@ -181,6 +182,8 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 	install -m 755 Install Remove $(pmda_dir)
 	install -m 644 pmns root domain.h help $(pmda_dir)
 	ln -sf $(patsubst $(DESTDIR)%,%,$(pmda_dir))/pmdaderived $(bin_dir)/pmdaderived
+	rm -f $(shipped_dir)/*.conf
+	install -D -m 644 -t $(shipped_dir) conf/*.conf
 	$(if $(wildcard docs/pmdaderived.1),install -D -m 644 docs/pmdaderived.1 $(man_dir)/pmdaderived.1)
 	@[ -n "$(DESTDIR)" ] || echo "next: $(pmda_dir)/Install"
 
@@ -188,6 +191,6 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 uninstall: ## take away what install has put there; definitions stay (run Remove before)
 	@[ -n "$(DESTDIR)" ] || ! grep -q '^derived[[:space:]]' $(pmcd_conf) 2>/dev/null || \
 		{ echo "pmcd still runs the agent: run $(pmda_dir)/Remove first"; exit 1; }
-	rm -rf $(pmda_dir)
+	rm -rf $(pmda_dir) $(shipped_dir)
 	rm -f $(bin_dir)/pmdaderived $(man_dir)/pmdaderived.1
 	@rmdir $(site_dir) 2>/dev/null || true

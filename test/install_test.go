@@ -147,6 +147,8 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 	require.NoError(t, err)
 	etc, err := pcpVariable("PCP_SYSCONF_DIR")
 	require.NoError(t, err)
+	vars, err := pcpVariable("PCP_VAR_DIR")
+	require.NoError(t, err)
 	for name, mode := range map[string]os.FileMode{
 		"Install": 0o755, "Remove": 0o755, "pmdaderived": 0o755,
 		"pmns": 0o644, "root": 0o644, "domain.h": 0o644, "help": 0o644,
@@ -156,6 +158,7 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 		assert.Equal(t, mode, info.Mode(), name)
 	}
 	assert.DirExists(t, filepath.Join(root, etc, "pmdaderived"))
+	requireSameFiles(t, "../conf/*.conf", filepath.Join(root, vars, "config/pmdaderived"))
 
 	out, err = exec.Command("make", "-C", "..", "uninstall", "DESTDIR="+root).CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -164,6 +167,28 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
+}
+
+// requireSameFiles demands that a directory has the files of a pattern, readable for everybody, and no others.
+func requireSameFiles(t *testing.T, pattern, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, len(files))
+	for _, file := range files {
+		want, err := os.ReadFile(file)
+		require.NoError(t, err)
+		path := filepath.Join(dir, filepath.Base(file))
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), string(got), file)
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o644), info.Mode(), file)
+	}
 }
 
 // The files that say which numbers and names are ours agree.
