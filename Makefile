@@ -79,6 +79,7 @@ check: ## look at the source: format, vet, staticcheck, layers, shell syntax, go
 		{ echo "not formatted (go tool gofumpt -w): $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags profile ./cmd/pmdaderived
+	$(GO) vet -tags rpm ./test
 	$(GO) tool staticcheck ./...
 	$(GO) test -run '^TestLayering' ./test
 	@for script in $(SCRIPTS); do sh -n $$script || exit 1; done
@@ -168,8 +169,13 @@ cover: pcp ## which statements the tests reach: cover.out, and a summary
 	$(GO) tool cover -func cover.out | tail -n 1
 
 .PHONY: check-install
-check-install: pcp ## test pmns, help, domain.h, Install and Remove (as root)
+check-install: pcp ## test pmns, help, domain.h, Install, Remove and the Debian package (as root)
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
+
+.PHONY: check-rpm
+check-rpm: ## test the RPM package with rpm, on a copy of this machine (as root; installs rpm)
+	@scripts/install-pcp -rpm
+	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
 
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived
