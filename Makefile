@@ -21,7 +21,7 @@ pcp = $(or $(shell sed -n 's/^$(1)=//p' $(PCP_CONF) 2>/dev/null),$(2))
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 PACKAGES = $(shell $(GO) list $(VCS) ./... | grep -v '/test\(/\|$$\)')
-SCRIPTS = Install Remove .ci/run $(wildcard scripts/*) packaging/build $(wildcard packaging/*install packaging/*remove)
+SCRIPTS = Install Remove pmda/examples/dice/Install pmda/examples/dice/Remove .ci/run $(wildcard scripts/*) packaging/build $(wildcard packaging/*install packaging/*remove)
 
 .PHONY: help
 help: ## list the targets

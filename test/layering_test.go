@@ -36,15 +36,16 @@ const (
 // layers is the architecture; docs/architecture.md draws it. A new package or a new edge is a
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
-	"pdu":            {never: pure},
-	"pmda":           {ours: "pdu", modules: logging + " " + unixCalls},
-	"pmda/nonblock":  {never: pure},
-	"pmda/pmdatest":  {ours: "pdu pmda"},
-	"pmda/pmapi":     {ours: "pdu pmda/nonblock"},
-	"derived/syntax": {never: pure},
-	"derived/ere":    {never: pure},
-	"derived":        {ours: "derived/ere derived/syntax pdu", never: pure},
-	"derived/agent":  {ours: "derived pdu pmda pmda/pmapi", modules: logging},
+	"pdu":                {never: pure},
+	"pmda":               {ours: "pdu", modules: logging + " " + unixCalls},
+	"pmda/nonblock":      {never: pure},
+	"pmda/pmdatest":      {ours: "pdu pmda"},
+	"pmda/pmapi":         {ours: "pdu pmda/nonblock"},
+	"pmda/examples/dice": {ours: "pdu pmda", modules: logging},
+	"derived/syntax":     {never: pure},
+	"derived/ere":        {never: pure},
+	"derived":            {ours: "derived/ere derived/syntax pdu", never: pure},
+	"derived/agent":      {ours: "derived pdu pmda pmda/pmapi", modules: logging},
 	"derived/agent/mmv": {
 		ours:    "derived/agent derived/agent/mmv/quiet",
 		modules: logging + " " + exporting + " " + unixCalls,
