@@ -36,62 +36,89 @@ func TestTest(t *testing.T) {
 		out, errs string
 	}{
 		{
-			"passed", map[string]string{"x.conf": definitions, "x.test": goodTest}, "x.test",
+			"passed",
+			map[string]string{"x.conf": definitions, "x.test": goodTest},
+			"x.test",
 			exitOK, "", "1 test, 0 failed\n",
 		},
 		{
-			"failed", map[string]string{"x.conf": definitions, "x.test": badTest}, "x.test",
+			"failed",
+			map[string]string{"x.conf": definitions, "x.test": badTest},
+			"x.test",
 			exitFailure, "FAIL  x.test:5: bad\n      x.test:7:9: expect x\n              expected  got\n          0s  3         2\n", "2 tests, 1 failed\n",
 		},
 		{
-			"verbose", map[string]string{"x.conf": definitions, "x.test": goodTest}, "-v x.test",
+			"verbose",
+			map[string]string{"x.conf": definitions, "x.test": goodTest},
+			"-v x.test",
 			exitOK, "ok    x.test:2: good\n", "1 test, 0 failed\n",
 		},
 		{
-			"chosen", map[string]string{"x.conf": definitions, "x.test": badTest}, "-v --run ^go+d x.test",
+			"chosen",
+			map[string]string{"x.conf": definitions, "x.test": badTest},
+			"-v --run ^go+d x.test",
 			exitOK, "ok    x.test:2: good\n", "1 test, 0 failed\n",
 		},
 		{
-			"directory", map[string]string{"d/x.conf": definitions, "d/x.test": goodTest, "d/e/x.conf": definitions, "d/e/x.test": badTest}, "--verbose --run good d",
+			"directory",
+			map[string]string{"d/x.conf": definitions, "d/x.test": goodTest, "d/e/x.conf": definitions, "d/e/x.test": badTest},
+			"--verbose --run good d",
 			exitOK, "ok    d/e/x.test:2: good\nok    d/x.test:2: good\n", "2 tests, 0 failed\n",
 		},
 		{
-			"definitions that are named", map[string]string{"a/1": "x = a\n", "a/2": definitions, "t/x.test": "definitions ../a/1 ../a/2\n" + goodTest}, "t/x.test",
+			"definitions that are named",
+			map[string]string{"a/1": "x = a\n", "a/2": definitions, "t/x.test": "definitions ../a/1 ../a/2\n" + goodTest},
+			"t/x.test",
 			exitOK, "", "1 test, 0 failed\n",
 		},
 		{
-			"definitions of a directory", map[string]string{"x.conf": definitions, "x.test": "definitions .\n" + goodTest}, "x.test",
+			"definitions of a directory",
+			map[string]string{"x.conf": definitions, "x.test": "definitions .\n" + goodTest},
+			"x.test",
 			exitOK, "", "1 test, 0 failed\n",
 		},
 		{
-			"coverage", map[string]string{"x.conf": definitions, "x.test": goodTest}, "--coverage x.test",
+			"coverage",
+			map[string]string{"x.conf": definitions, "x.test": goodTest},
+			"--coverage x.test",
 			exitOK, "x.conf: 1 of 2 definitions (50.0 %) tested\n    x.conf:2:1: y\n", "1 test, 0 failed\n",
 		},
 		{
-			"coverage of a directory", map[string]string{"d/x.conf": definitions, "d/z.conf": "z = 1\n", "d/x.test": goodTest}, "--coverage d",
+			"coverage of a directory",
+			map[string]string{"d/x.conf": definitions, "d/z.conf": "z = 1\n", "d/x.test": goodTest},
+			"--coverage d",
 			exitOK, "d/x.conf: 1 of 2 definitions (50.0 %) tested\n    d/x.conf:2:1: y\n" +
 				"d/z.conf: 0 of 1 definition (0.0 %) tested\n    d/z.conf:1:1: z\nall: 1 of 3 definitions (33.3 %) tested\n", "1 test, 0 failed\n",
 		},
 		{
 			"coverage of a definition that is replaced",
-			map[string]string{"a": "x = a\n", "b": "x = a + 1\n", "x.test": "definitions a b\n" + goodTest}, "--coverage x.test",
+			map[string]string{"a": "x = a\n", "b": "x = a + 1\n", "x.test": "definitions a b\n" + goodTest},
+			"--coverage x.test",
 			exitOK, "a: 0 of 1 definition (0.0 %) tested\n    a:1:1: x\nb: 1 of 1 definition (100.0 %) tested\nall: 1 of 2 definitions (50.0 %) tested\n",
 			"1 test, 0 failed\n",
 		},
 		{
-			"enough coverage", map[string]string{"x.conf": definitions, "x.test": goodTest}, "--min-coverage=50 x.test",
+			"enough coverage",
+			map[string]string{"x.conf": definitions, "x.test": goodTest},
+			"--min-coverage=50 x.test",
 			exitOK, "x.conf: 1 of 2 definitions (50.0 %) tested\n    x.conf:2:1: y\n", "1 test, 0 failed\n",
 		},
 		{
-			"too little coverage", map[string]string{"x.conf": definitions, "x.test": goodTest}, "--min-coverage=50.1 x.test",
+			"too little coverage",
+			map[string]string{"x.conf": definitions, "x.test": goodTest},
+			"--min-coverage=50.1 x.test",
 			exitFailure, "x.conf: 1 of 2 definitions (50.0 %) tested\n    x.conf:2:1: y\nless than 50.1 %\n", "1 test, 0 failed\n",
 		},
 		{
-			"a mistake in the definitions", map[string]string{"x.conf": "x = a + 1\ny = 2 +\n", "x.test": goodTest}, "-v x.test",
+			"a mistake in the definitions",
+			map[string]string{"x.conf": "x = a + 1\ny = 2 +\n", "x.test": goodTest},
+			"-v x.test",
 			exitFailure, "x.conf:2:7: syntax error: Arithmetic expression expected to follow PLUS\ny = 2 +\n      ^\nok    x.test:2: good\n", "1 test, 0 failed\n",
 		},
 		{
-			"a mistake in the definition", map[string]string{"x.conf": "x = a +\n", "x.test": goodTest}, "x.test",
+			"a mistake in the definition",
+			map[string]string{"x.conf": "x = a +\n", "x.test": goodTest},
+			"x.test",
 			exitFailure, `x.conf:1:7: syntax error: Arithmetic expression expected to follow PLUS
 x = a +
       ^
@@ -103,7 +130,9 @@ FAIL  x.test:2: good
 `, "1 test, 1 failed\n",
 		},
 		{
-			"a definition that does not fit", map[string]string{"x.conf": "x = a + \\\n b\n", "x.test": goodTest}, "x.test",
+			"a definition that does not fit",
+			map[string]string{"x.conf": "x = a + \\\n b\n", "x.test": goodTest},
+			"x.test",
 			exitFailure, `FAIL  x.test:2: good
       x.test:4:9: expect x
           x.conf:2:2: Semantic error: derived metric x: operand b: Unknown operand metric
@@ -112,17 +141,23 @@ FAIL  x.test:2: good
 `, "1 test, 1 failed\n",
 		},
 		{
-			"a definition that is gone", map[string]string{"x.conf": "y = 1\n", "x.test": goodTest}, "x.test",
+			"a definition that is gone",
+			map[string]string{"x.conf": "y = 1\n", "x.test": goodTest},
+			"x.test",
 			exitFailure, "FAIL  x.test:2: good\n      x.test:4:9: expect x\n          no definition of that name\n", "1 test, 1 failed\n",
 		},
 		{
-			"a mistake in the tests", map[string]string{"x.conf": definitions, "x.test": "nonsense\n given\n", "y.conf": definitions, "y.test": badTest}, ".",
+			"a mistake in the tests",
+			map[string]string{"x.conf": definitions, "x.test": "nonsense\n given\n", "y.conf": definitions, "y.test": badTest},
+			".",
 			exitUsage, "FAIL  y.test:5: bad\n      y.test:7:9: expect x\n              expected  got\n          0s  3         2\n",
 			"x.test:1:1: nonsense: no statement; there are definitions, interval, metric, indom and test, and in a test given, expect, metadata, error, " +
 				"without, times, interval, metric and indom\nnonsense\n^\nx.test:2:2: no test to belong to: what is indented stands below one\n given\n ^\n2 tests, 1 failed\n",
 		},
 		{
-			"no definitions", map[string]string{"x.test": goodTest}, "x.test",
+			"no definitions",
+			map[string]string{"x.test": goodTest},
+			"x.test",
 			exitUsage, "", "x.test: definitions to test: stat x.conf: no such file or directory\n0 tests, 0 failed\n",
 		},
 		{"no file", nil, "x.test", exitUsage, "", "stat x.test: no such file or directory\n0 tests, 0 failed\n"},
