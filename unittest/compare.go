@@ -29,8 +29,11 @@ func (it *item) accepts(sample int, v *derived.Vector, i int) bool {
 	case number:
 		return v.Type.Numeric() && it.close(sample, v.Type, v.Bits[i])
 	case special:
+		if !v.Type.Numeric() {
+			return false
+		}
 		got := v.Type.Float64(v.Bits[i])
-		return v.Type.Numeric() && (got == it.float || math.IsNaN(got) && math.IsNaN(it.float))
+		return got == it.float || math.IsNaN(got) && math.IsNaN(it.float)
 	case text:
 		return v.Type == pdu.TypeString && bytes.Equal(v.Blobs[i], it.bytes)
 	case blob:

@@ -29,7 +29,7 @@ func (p *parser) complete(t *Test) {
 	p.judgeGiven(t)
 	p.distinct(t.given)
 	p.distinct(t.expect)
-	if len(t.expect)+len(t.descs)+len(t.faults) == 0 {
+	if len(t.expect)+len(t.descs)+len(t.faults)+len(p.problems) == 0 {
 		p.report(place{line: t.Pos.Line, column: t.Pos.Column, source: "test " + t.Name}, "nothing is expected of this test")
 	}
 }

@@ -134,7 +134,7 @@ func (p *parser) begin(keyword token, words []token) {
 		return
 	}
 	title := words[0]
-	if !p.utf8(title) {
+	if !p.utf8(title) || !p.end(words[1:]) {
 		return
 	}
 	p.test.Name = title.text

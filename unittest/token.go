@@ -40,8 +40,9 @@ func (p *parser) lines(text string) []statement {
 		if !more {
 			s = statement{indented: line != "" && strings.IndexByte(blanks, line[0]) >= 0}
 		}
-		s.words = append(s.words, p.words(line, place{line: number, source: source})...)
-		if more = continued; !more && len(s.words) > 0 {
+		words, comment := p.words(line, place{line: number, source: source})
+		s.words = append(s.words, words...)
+		if more = continued && !comment; !more && len(s.words) > 0 {
 			all = append(all, s)
 		}
 	}
@@ -51,18 +52,19 @@ func (p *parser) lines(text string) []statement {
 	return all
 }
 
-// words cuts a line into tokens.
-func (p *parser) words(line string, at place) []token {
-	var all []token
+// words cuts a line into tokens; comment says that it ends in one.
+func (p *parser) words(line string, at place) (all []token, comment bool) {
 	title := false // the rest of the line is a text
 	for i := 0; ; {
 		i += len(line[i:]) - len(strings.TrimLeft(line[i:], blanks))
 		at.column = i + 1
-		if i == len(line) || line[i] == '#' && !title {
-			return all
-		}
-		if title {
-			return append(all, token{strings.TrimRight(line[i:], blanks), at})
+		switch {
+		case i == len(line):
+			return all, false
+		case title:
+			return append(all, token{strings.TrimRight(line[i:], blanks), at}), false
+		case line[i] == '#':
+			return all, true
 		}
 		end := i
 		for end < len(line) && strings.IndexByte(blanks, line[end]) < 0 {
@@ -75,7 +77,7 @@ func (p *parser) words(line string, at place) []token {
 			if n < 0 {
 				at.column = end
 				p.report(at, "missing "+string(rune(closing)))
-				return all
+				return all, false
 			}
 			end += n
 		}
