@@ -143,11 +143,14 @@ func isolateFiles(scratch string) error {
 		return fmt.Errorf("mount %s: %w", scratch, err)
 	}
 	for i, name := range []string{
-		"PCP_SYSCONF_DIR", "PCP_VAR_DIR", "PCP_LOG_DIR", "PCP_BIN_DIR", "PCP_MAN_DIR",
+		"PCP_SYSCONF_DIR", "PCP_VAR_DIR", "PCP_LOG_DIR", "PCP_BIN_DIR", "PCP_SHARE_DIR", "PCP_MAN_DIR",
 	} {
 		folder, err := pcpVariable(name)
 		if err != nil {
 			return err
+		}
+		if name == "PCP_SHARE_DIR" {
+			folder = filepath.Dir(folder) // completions are beside it
 		}
 		upper := filepath.Join(scratch, "upper"+strconv.Itoa(i))
 		work := filepath.Join(scratch, "work"+strconv.Itoa(i))
