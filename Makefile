@@ -21,7 +21,7 @@ pcp = $(or $(shell sed -n 's/^$(1)=//p' $(PCP_CONF) 2>/dev/null),$(2))
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 PACKAGES = $(shell $(GO) list $(VCS) ./... | grep -v '/test\(/\|$$\)')
-SCRIPTS = Install Remove Upgrade .ci/run scripts/install-pcp scripts/demo
+SCRIPTS = Install Remove Upgrade .ci/run scripts/install-pcp scripts/demo scripts/check-desktop
 
 .PHONY: help
 help: ## list the targets
@@ -165,6 +165,11 @@ cover: pcp ## which statements the tests reach: cover.out, and a summary
 .PHONY: check-install
 check-install: pcp ## test pmns, help, domain.h, Install and Remove (as root)
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
+
+.PHONY: check-desktop
+check-desktop: build bin/private-pmcd ## show pmchart's views on a display that nobody sees: pictures in bin/desktop (installs pcp-gui, xvfb)
+	@scripts/install-pcp -desktop
+	@BINARY=bin/pmdaderived scripts/check-desktop bin/desktop
 
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived
