@@ -25,8 +25,9 @@ func DefaultPaths(conf PCPConf) []string {
 	}
 }
 
-// ignored reports whether a file in a directory is one that nobody put there on purpose: what
-// editors, package managers and NFS leave behind, and Kubernetes' ..data. Because later files
+// ignored reports whether a file in a directory has no definitions: tests of definitions, which lie
+// beside them, and what nobody put there on purpose: what editors, package managers and NFS leave
+// behind, and Kubernetes' ..data. Because later files
 // replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden
 // files are read, as libpcp does.
 func ignored(name string) bool {
@@ -39,7 +40,7 @@ func ignored(name string) bool {
 		return true
 	}
 	for _, pattern := range [...]string{
-		".*.sw?", "*.dpkg-*", "*.ucf-*", "*.rpmnew", "*.rpmorig", "*.rpmsave",
+		"*.test", ".*.sw?", "*.dpkg-*", "*.ucf-*", "*.rpmnew", "*.rpmorig", "*.rpmsave",
 	} {
 		if match, _ := filepath.Match(pattern, name); match {
 			return true
