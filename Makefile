@@ -51,7 +51,8 @@ demo: pcp build bin/private-pmcd ## show derived metrics live, on a pmcd of its 
 	@BINARY=bin/pmdaderived scripts/demo
 
 .PHONY: test
-test: pcp ## run every test, against a real pmcd too
+test: ## run every test, against a real pmcd too (installs PCP and what looks at the manual page)
+	@scripts/install-pcp -test
 	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^TestInstall' ./...
 	@$(MAKE) --no-print-directory check-install
 
