@@ -47,8 +47,8 @@ demo: pcp build bin/private-pmcd ## show derived metrics live, on a pmcd of its 
 
 .PHONY: test
 test: pcp ## run every test, against a real pmcd too
-	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^TestInstall' ./...
-	@$(MAKE) --no-print-directory check-install
+	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
+	@$(MAKE) --no-print-directory check-install check-fleet
 
 .PHONY: conformance
 conformance: pcp ## compare with libpcp's recorded answers, in process and end to end: a table
@@ -165,6 +165,11 @@ cover: pcp ## which statements the tests reach: cover.out, and a summary
 .PHONY: check-install
 check-install: pcp ## test pmns, help, domain.h, Install and Remove (as root)
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
+
+.PHONY: check-fleet
+check-fleet: ## test three hosts, pmproxy and Redis, and print the values of them all (installs redis-tools if need be)
+	@scripts/install-pcp -fleet
+	$(strip $(GO) test -count=1 -v $(filter-out -count=1 -v,$(GOTESTFLAGS))) -run '^TestFleet' ./test/fleet
 
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived
