@@ -53,8 +53,8 @@ demo: pcp build bin/private-pmcd ## show derived metrics live, on a pmcd of its 
 .PHONY: test
 test: ## run every test, against a real pmcd too (installs PCP and what looks at the manual page)
 	@scripts/install-pcp -test
-	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^TestInstall' ./...
-	@$(MAKE) --no-print-directory check-install
+	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
+	@$(MAKE) --no-print-directory check-install check-fleet
 
 .PHONY: conformance
 conformance: pcp ## compare with libpcp's recorded answers, in process and end to end: a table
@@ -182,6 +182,11 @@ check-rpm: ## test the RPM package with rpm, on a copy of this machine (as root;
 check-desktop: build bin/private-pmcd ## show pmchart's views on a display that nobody sees: pictures in bin/desktop (installs pcp-gui, xvfb)
 	@scripts/install-pcp -desktop
 	@BINARY=bin/pmdaderived scripts/check-desktop bin/desktop
+
+.PHONY: check-fleet
+check-fleet: ## test three hosts, pmproxy and Redis, and print the values of them all (installs redis-tools if need be)
+	@scripts/install-pcp -fleet
+	$(strip $(GO) test -count=1 -v $(filter-out -count=1 -v,$(GOTESTFLAGS))) -run '^TestFleet' ./test/fleet
 
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived

@@ -61,6 +61,7 @@ var layers = map[string]layer{
 	"derived/agent/reloadtest":               {ours: "pdu", never: pure},
 	"pmda/pmapi/pmapitest":                   {ours: "pdu"},
 	"test":                                   {},
+	"test/fleet":                             {},
 	"test/pmcdtest":                          {},
 	"test/conformance":                       {ours: "pdu", modules: "github.com/stretchr/testify/assert github.com/stretchr/testify/require"},
 	"test/conformance/cmd/conformance-table": {ours: "test/conformance"},
