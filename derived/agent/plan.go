@@ -51,6 +51,7 @@ type plan struct {
 	feeds     []*feed
 	last      time.Time                 // of the last fetch
 	intervals []time.Duration           // the last ones, oldest first
+	median    time.Duration             // of these
 	pace      forecast                  // of a client that waits for an interval after each fetch
 	grid      forecast                  // of one that fetches at multiples of it, late now and then
 	expected  time.Time                 // the better one; zero: nothing is foretold
@@ -65,15 +66,7 @@ type plan struct {
 }
 
 // typical is the median of the intervals, 0 when there is none yet.
-func (p *plan) typical() time.Duration {
-	if len(p.intervals) == 0 {
-		return 0
-	}
-	var sorted [remembered]time.Duration
-	n := copy(sorted[:], p.intervals)
-	slices.Sort(sorted[:n])
-	return sorted[n/2]
-}
+func (p *plan) typical() time.Duration { return p.median }
 
 // steady reports whether the next interval can be foretold: most are about the typical one.
 func (p *plan) steady() bool {
@@ -189,6 +182,10 @@ func (p *plan) learn(interval time.Duration) {
 		p.intervals = append(p.intervals[:0], p.intervals[1:]...)
 	}
 	p.intervals = append(p.intervals, interval)
+	var sorted [remembered]time.Duration
+	n := copy(sorted[:], p.intervals)
+	slices.Sort(sorted[:n])
+	p.median = sorted[n/2]
 }
 
 // alike reports whether an interval is about as long as another.
@@ -197,6 +194,10 @@ func alike(i, of time.Duration) bool { return (i - of).Abs() <= of/8+lead }
 // foretell says when the next fetch is to be expected after one now.
 func (p *plan) foretell(now time.Time) {
 	p.pace.next = now.Add(p.typical())
+	if p.quick() { // no sample is planned for it, and it is not to wait for what would tell when
+		p.expected = p.pace.next
+		return
+	}
 	period := p.period()
 	p.grid.next = now.Add(p.phase(period) + period)
 	p.expected = p.better().next
