@@ -55,6 +55,7 @@ type plan struct {
 	stood     standstill                // the last one
 	last      time.Time                 // of the last fetch; when it would have come if it was held up
 	intervals []time.Duration           // the last ones, oldest first
+	median    time.Duration             // of these; see typical
 	pace      forecast                  // of a client that waits for an interval after each fetch
 	grid      forecast                  // of one that fetches at multiples of it, late now and then
 	expected  time.Time                 // the better one; zero: nothing is foretold
@@ -83,18 +84,7 @@ func (s standstill) explains(last, now time.Time) bool {
 
 // typical is the median of the intervals, 0 when there is none yet. Of two it is the last: the first may have
 // begun with a fetch that was late.
-func (p *plan) typical() time.Duration {
-	switch n := len(p.intervals); n {
-	case 0:
-		return 0
-	case 2:
-		return p.intervals[1]
-	}
-	var sorted [remembered]time.Duration
-	n := copy(sorted[:], p.intervals)
-	slices.Sort(sorted[:n])
-	return sorted[n/2]
-}
+func (p *plan) typical() time.Duration { return p.median }
 
 // steady reports whether the next fetch can be foretold: most intervals are about the typical one, or most fetches
 // came about when a grid wants them. Of two intervals nobody can tell: the last may be it.
@@ -254,6 +244,14 @@ func (p *plan) remember(interval time.Duration) {
 		p.intervals = append(p.intervals[:0], p.intervals[1:]...)
 	}
 	p.intervals = append(p.intervals, interval)
+	if len(p.intervals) == 2 {
+		p.median = interval
+		return
+	}
+	var sorted [remembered]time.Duration
+	n := copy(sorted[:], p.intervals)
+	slices.Sort(sorted[:n])
+	p.median = sorted[n/2]
 }
 
 // alike reports whether an interval is about as long as another.
@@ -262,6 +260,10 @@ func alike(i, of time.Duration) bool { return (i - of).Abs() <= of/8+lead }
 // foretell says when the next fetch is to be expected after one now.
 func (p *plan) foretell(now time.Time) {
 	p.pace.next = now.Add(p.typical())
+	if p.quick() { // no sample is planned for it, and it is not to wait for what would tell when
+		p.expected = p.pace.next
+		return
+	}
 	period := p.period()
 	p.grid.next = p.last.Add(p.phase(period) + period)
 	p.expected = p.better().next
