@@ -47,8 +47,8 @@
 //     included.
 //
 // The package also has what the main program of every agent needs: the usual options
-// ([StandardOptions]), a log file ([OpenLog]), an ordinary user ([DropPrivileges]), a scheduler that
-// costs little ([QuietMonitor]) and a name space ([Namespace]). Package pmdatest tests an agent without pmcd.
+// ([StandardOptions]), a log file ([OpenLog]), an ordinary user ([DropPrivileges]) and a name space
+// ([Namespace]). Package pmdatest tests an agent without pmcd.
 //
 // Sources: spec pdu.md 1, 2, 4, 6; pmcd-behaviour.md a, d, e, h. Man pages pmcd(1), PMDA(3),
 // pmdaGetOptions(3).

@@ -15,8 +15,8 @@ import (
 // own group. It does nothing when the process is not root, whoever it is then. Pipes on standard input
 // and output are given to the account: [Stdio] has to open them.
 //
-// It is called before anything else is opened, and after [QuietMonitor]: pmcd may start an agent as root, and what
-// root can read, an agent would serve to everybody.
+// It is called before anything else is opened: pmcd may start an agent as root, and what root can
+// read, an agent would serve to everybody.
 func DropPrivileges(username, groupname string) error {
 	if os.Geteuid() != 0 {
 		return nil

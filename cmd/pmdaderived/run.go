@@ -75,7 +75,6 @@ func daemon(ctx context.Context, o *options) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	quietErr := pmda.QuietMonitor()
 	if err := pmda.DropPrivileges(o.standard.User, o.group); err != nil {
 		log.WithError(err).Error("cannot run as an ordinary user")
 		return err
@@ -92,9 +91,6 @@ func daemon(ctx context.Context, o *options) error {
 	if err := pmda.Greet(out, true); err != nil {
 		log.WithError(err).Error("pmcd does not listen")
 		return err
-	}
-	if quietErr != nil {
-		log.WithError(quietErr).Debug("scheduler's monitor stays as it is")
 	}
 	log.WithFields(logrus.Fields{
 		"version": version(), "domain": o.standard.Domain, "user": os.Getuid(), "config": o.paths, "pmcd": o.pmcd,
