@@ -168,6 +168,7 @@ func (s *session) serve(f pdu.Frame) error {
 	if err := s.out.WriteFrame(frame); err != nil {
 		return fmt.Errorf("reply to %s of client %d: %w", f.Kind, client, err)
 	}
+	s.result.Release()
 	if s.observer != nil {
 		s.replied(client, f.Kind, arrived)
 	}
