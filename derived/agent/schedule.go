@@ -41,12 +41,17 @@ func newSchedule(s *sampler, now func() time.Time, warm time.Duration) *schedule
 	return &schedule{want: s.want, check: s.check, now: now, warm: warm, wake: make(chan struct{}, 1)}
 }
 
-// fetched notes a fetch in a plan and wakes the scheduler if that is due first now.
-func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) {
+// fetched notes a fetch in a plan and wakes the scheduler if that is due first now. It returns when a sample
+// will be ready for the next fetch before that comes, zero if that is not known.
+func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) (expected time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.fetched(now, feeds)
 	s.place(p)
+	if p.right < trusted || p.quick() {
+		return time.Time{}
+	}
+	return p.expected
 }
 
 // ahead notes in a plan of its own that a client has looked a metric up.

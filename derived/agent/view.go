@@ -50,6 +50,12 @@ type view struct {
 	feeds   []*feed // of all entries that have one
 	plan    plan
 	used    time.Time
+
+	expected time.Time // when it will fetch next, if that is foretold and nothing is computed for it yet
+	place    int       // among those that are foretold
+
+	ready *readyReply // to its next fetch; nil: none
+	size  int         // of the value sets of the last one, in bytes
 }
 
 // entry is one metric of a view.
@@ -131,8 +137,16 @@ func (vs *views) release(s *service) {
 // release lets go of the service. The history stays.
 func (v *view) release() {
 	v.service = nil
+	v.outdate()
 	for i := range v.entries {
 		v.entries[i].metric = nil
+	}
+}
+
+// outdate makes the ready reply, if there is one, that of a former service.
+func (v *view) outdate() {
+	if v.ready != nil {
+		v.ready.former = true
 	}
 }
 
@@ -151,6 +165,7 @@ func (v *view) follow(s *service) {
 		return
 	}
 	v.service = s
+	v.outdate()
 	v.feeds = nil
 	for i := range v.entries {
 		e := &v.entries[i]
