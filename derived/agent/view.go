@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -153,8 +154,14 @@ func (v *view) outdate() {
 func (vs *views) hash(ids []pdu.PMID) uint64 {
 	var h maphash.Hash
 	h.SetSeed(vs.seed)
-	for _, id := range ids {
-		maphash.WriteComparable(&h, id)
+	var some [128]byte
+	for len(ids) > 0 {
+		n := min(len(ids), len(some)/4)
+		for i, id := range ids[:n] {
+			binary.LittleEndian.PutUint32(some[4*i:], uint32(id))
+		}
+		_, _ = h.Write(some[:4*n]) // it never fails
+		ids = ids[n:]
 	}
 	return h.Sum64()
 }
