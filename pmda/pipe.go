@@ -15,7 +15,7 @@ import (
 )
 
 // pipe is one end of a pipe. While requests follow each other at once its system calls block, with nothing of
-// Go's poller between pmcd and the request loop; otherwise the poller waits (docs/decisions/0009). A call that
+// Go's poller between pmcd and the request loop; otherwise the poller waits (docs/decisions/0008). A call that
 // blocks cannot be interrupted from outside, and closing the descriptor does not end it. But on Linux the other
 // end of a pipe can be opened once more: a byte written there wakes a reader, and reading there makes room for a
 // writer. docs/decisions/0004 has the alternatives and what they cost.

@@ -49,11 +49,13 @@ type sampler struct {
 	stats *stats
 
 	// lost is told once about each lane that fails, news about state changes that pmcd announces,
-	// echoed when it repeats one that we have announced, renamed about domains whose instances are not what they were.
+	// echoed when it repeats one that we have announced, renamed about domains whose instances are not what they were,
+	// stood when it served nobody for some time.
 	lost    func(error)
 	news    func(pdu.Change)
 	echoed  func()
 	renamed func(pdu.InDom)
+	stood   func(standstill)
 
 	mu      sync.Mutex
 	lanes   []*lane // guarded by mu, as all below; those of lower slots in pmcd's table first
@@ -75,7 +77,7 @@ type sampler struct {
 func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *nameStore) *sampler {
 	s := &sampler{
 		log: log, now: now, stats: st,
-		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {},
+		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {}, stood: func(standstill) {},
 		maker: newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
 		huge: make(map[pdu.PMID]struct{}),
 	}
@@ -495,6 +497,9 @@ func (s *sampler) charge(l *lane, res *pmapi.Columns, now time.Time) {
 	}
 	s.stamped = res.Time
 	s.stats.upstreamBusy.Add(int64(took))
+	if took >= burdensome {
+		s.stood(standstill{now.Add(-took), now})
+	}
 	if took < burdensome && len(s.burdens) == 0 || len(l.feeds) == 0 {
 		return
 	}
