@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -108,6 +109,45 @@ func TestCheckSilenced(t *testing.T) {
 				assert.Contains(t, out, row.want)
 			}
 			assert.LessOrEqual(t, strings.Count(out, "always-zero]"), 20)
+		})
+	}
+}
+
+// So has what is wrong with files and directories as a whole.
+func TestCodesOfFiles(t *testing.T) {
+	s := newSite(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a/1": "a = 1\na(oneline) = b\n", "b/1": "a = 2\na(oneline) = b\n", "c/1": "a(oneline) = c\n",
+		"many/1": strings.Repeat("no\n", config.MaxProblems+1), "writable/1": "d = 1\n",
+	} {
+		writeFile(t, filepath.Join(dir, name), text)
+	}
+	require.NoError(t, os.Chmod(filepath.Join(dir, "writable/1"), 0o664))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "linked"), 0o755))
+	require.NoError(t, os.Symlink(".", filepath.Join(dir, "linked/again")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "pipes"), 0o755))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipes/1"), 0o600))
+	for _, row := range []struct{ paths, code, severity string }{
+		{"a b", "replaced-definition", "note"},
+		{"a c", "replaced-text", "note"},
+		{"many", "more-problems", "note"},
+		{"writable", "group-writable", "warning"},
+		{"linked", "linked-directory", "warning"},
+		{"pipes", "not-regular", "note"},
+	} {
+		t.Run(row.code, func(t *testing.T) {
+			args := []string{"check", "--offline", "--ignore=same-expression"}
+			for path := range strings.FieldsSeq(row.paths) {
+				args = append(args, filepath.Join(dir, path))
+			}
+			out, _, _ := s.run(args...)
+			assert.Regexp(t, "(?m): "+row.severity+": .* \\["+row.code+"\\]$", out)
+			out, _, _ = s.run(append(args, "--ignore="+row.code)...)
+			assert.NotContains(t, out, row.code)
+			out, _, exit := s.run(append(args, "--werror="+row.code)...)
+			assert.Regexp(t, "(?m): error: .* \\["+row.code+"\\]$", out)
+			assert.Equal(t, exitFailure, exit)
 		})
 	}
 }

@@ -164,7 +164,7 @@ func (l *linter) binary(e *syntax.Binary) {
 	case e.Op == syntax.Mul && (zero(e.X) || zero(e.Y)), e.Op == syntax.Div && zero(e.X):
 		l.warn(AlwaysZero, start(e), clip(e)+" is always 0")
 	}
-	if e.Op != syntax.Add && e.Op != syntax.Mul && !(x && y) && l.equal(e.X, e.Y) {
+	if e.Op != syntax.Add && e.Op != syntax.Mul && (!x || !y) && l.equal(e.X, e.Y) {
 		l.warn(SameOperands, e.OpPos, "both sides of "+e.Op.String()+" are the same")
 	}
 }
