@@ -47,6 +47,7 @@ var layers = map[string]layer{
 	"derived/syntax":     {never: pure},
 	"derived/ere":        {never: pure},
 	"derived":            {ours: "derived/ere derived/syntax pdu", never: pure},
+	"derived/lint":       {ours: "derived derived/syntax pdu", never: pure},
 	"derived/agent":      {ours: "derived pdu pmda pmda/nonblock pmda/pmapi", modules: logging},
 	"derived/agent/mmv": {
 		ours:    "derived/agent derived/agent/mmv/quiet",
@@ -56,7 +57,7 @@ var layers = map[string]layer{
 	"config":                  {modules: logging + " " + watching},
 	"unittest":                {ours: "config derived pdu", never: pure},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/mmv pdu pmda pmda/pmapi unittest",
+		ours:    "config derived derived/agent derived/agent/mmv derived/lint derived/syntax pdu pmda pmda/pmapi unittest",
 		modules: logging + " " + unixCalls,
 	},
 
