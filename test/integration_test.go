@@ -223,7 +223,7 @@ func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 	assert.Equal(t, []string{"poll"}, complete(program, "--watch", "=", "po"))
 	assert.Equal(t, []string{"warm"}, complete(program, "--first-fetch", "=", "w"))
 	assert.Empty(t, complete(program, "--poll", "=", ""))
-	assert.Equal(t, []string{confDir + "/host-cpu.conf"}, complete(program, "check", confDir+"/host-c"))
-	assert.Equal(t, []string{"../examples:" + confDir + "/host-cpu.conf"}, complete(program, "-c", "../examples:"+confDir+"/host-c"))
+	assert.Equal(t, []string{confDir + "/host-cpu.conf"}, complete(program, "check", confDir+"/host-cpu.c"))
+	assert.Equal(t, []string{"../examples:" + confDir + "/host-cpu.conf"}, complete(program, "-c", "../examples:"+confDir+"/host-cpu.c"))
 	assert.Equal(t, []string{"kernel.all.load"}, complete(program, "explain", "kernel.all.lo"))
 }
