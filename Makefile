@@ -21,7 +21,7 @@ pcp = $(or $(shell sed -n 's/^$(1)=//p' $(PCP_CONF) 2>/dev/null),$(2))
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 PACKAGES = $(shell $(GO) list $(VCS) ./... | grep -v '/test\(/\|$$\)')
-SCRIPTS = Install Remove Upgrade .ci/run scripts/install-pcp scripts/demo scripts/check-desktop
+SCRIPTS = Install Remove Upgrade .ci/run scripts/install-pcp scripts/demo scripts/check-desktop scripts/check-dashboards
 
 .PHONY: help
 help: ## list the targets
@@ -166,6 +166,14 @@ cover: pcp ## which statements the tests reach: cover.out, and a summary
 check-install: pcp ## test pmns, help, domain.h, Install and Remove (as root)
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
 
+.PHONY: dashboards
+dashboards: ## write the Grafana dashboards anew
+	@$(GO) run ./dashboards/cmd/make-dashboards dashboards
+
+.PHONY: check-dashboards
+check-dashboards: ## have Grafana's own types check the dashboards (npm and its registry)
+	@scripts/check-dashboards
+
 .PHONY: check-desktop
 check-desktop: build bin/private-pmcd ## show pmchart's views on a display that nobody sees: pictures in bin/desktop (installs pcp-gui, xvfb)
 	@scripts/install-pcp -desktop
@@ -197,6 +205,7 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 	install -D -m 644 -t $(config_dir)/pmieconf/derived integration/pmieconf/*
 	install -D -m 644 -t $(config_dir)/pmchart integration/pmchart/*
 	install -D -m 644 -t $(pmrep_dir) integration/pmrep/derived.conf
+	install -D -m 644 -t $(share_dir)/pmdaderived/dashboards dashboards/*.json
 	install -D -m 644 integration/completion/pmdaderived.bash $(share_dir)/bash-completion/completions/pmdaderived
 	install -D -m 644 -t $(share_dir)/zsh/site-functions integration/completion/_pmdaderived
 	$(if $(wildcard docs/pmdaderived.1),install -D -m 644 docs/pmdaderived.1 $(man_dir)/pmdaderived.1)
@@ -206,7 +215,7 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 uninstall: ## take away what install has put there; definitions stay (run Remove before)
 	@[ -n "$(DESTDIR)" ] || ! grep -q '^derived[[:space:]]' $(pmcd_conf) 2>/dev/null || \
 		{ echo "pmcd still runs the agent: run $(pmda_dir)/Remove first"; exit 1; }
-	rm -rf $(pmda_dir) $(own_config)
+	rm -rf $(pmda_dir) $(own_config) $(share_dir)/pmdaderived
 	rm -f $(patsubst integration/pmchart/%,$(config_dir)/pmchart/%,$(wildcard integration/pmchart/*)) $(pmrep_dir)/derived.conf
 	rm -f $(share_dir)/bash-completion/completions/pmdaderived $(share_dir)/zsh/site-functions/_pmdaderived
 	rm -f $(bin_dir)/pmdaderived $(man_dir)/pmdaderived.1

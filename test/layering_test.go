@@ -52,6 +52,8 @@ var layers = map[string]layer{
 	"derived/agent/mmv/quiet": {never: pure},
 	"config":                  {modules: logging + " " + watching},
 	"unittest":                {ours: "config derived pdu", never: pure},
+	"dashboards":                     {never: pure},
+	"dashboards/cmd/make-dashboards": {ours: "dashboards"},
 	"cmd/pmdaderived": {
 		ours:    "config derived derived/agent derived/agent/mmv pdu pmda pmda/pmapi unittest",
 		modules: logging + " " + unixCalls,
