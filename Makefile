@@ -21,7 +21,7 @@ pcp = $(or $(shell sed -n 's/^$(1)=//p' $(PCP_CONF) 2>/dev/null),$(2))
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 PACKAGES = $(shell $(GO) list $(VCS) ./... | grep -v '/test\(/\|$$\)')
-SCRIPTS = Install Remove Upgrade .ci/run scripts/install-pcp scripts/demo scripts/check-desktop scripts/check-dashboards
+SCRIPTS = Install Remove Upgrade .ci/run scripts/install-pcp scripts/demo scripts/check-desktop scripts/check-dashboards scripts/picture
 
 .PHONY: help
 help: ## list the targets
@@ -169,6 +169,11 @@ check-install: pcp ## test pmns, help, domain.h, Install and Remove (as root)
 .PHONY: dashboards
 dashboards: ## write the Grafana dashboards anew
 	@$(GO) run ./dashboards/cmd/make-dashboards dashboards
+
+.PHONY: picture
+picture: $(if $(RECORD),pcp build bin/private-pmcd) ## draw the picture of the README: make picture [RECORD=yes: from a new archive]
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/draw-picture ./dashboards/cmd/draw-picture
+	@BINARY=bin/pmdaderived scripts/picture $(if $(RECORD),record)
 
 .PHONY: check-dashboards
 check-dashboards: ## have Grafana's own types check the dashboards (npm and its registry)

@@ -54,6 +54,8 @@ var layers = map[string]layer{
 	"unittest":                {ours: "config derived pdu", never: pure},
 	"dashboards":                     {never: pure},
 	"dashboards/cmd/make-dashboards": {ours: "dashboards"},
+	"dashboards/picture":             {never: pure},
+	"dashboards/cmd/draw-picture":    {ours: "dashboards/picture"},
 	"cmd/pmdaderived": {
 		ours:    "config derived derived/agent derived/agent/mmv pdu pmda pmda/pmapi unittest",
 		modules: logging + " " + unixCalls,
