@@ -12,7 +12,7 @@ func Sources() []Source {
 	return []Source{
 		{Name: "vector", Plugin: "performancecopilot-vector-datasource", live: true},
 		{Name: "valkey", Plugin: "performancecopilot-valkey-datasource"},
-		{Name: "redis", Plugin: "performancecopilot-redis-datasource"}, // before grafana-pcp 5.3
+		{Name: "redis", Plugin: "performancecopilot-redis-datasource"},
 	}
 }
 
