@@ -44,6 +44,7 @@ var layers = map[string]layer{
 	"derived/syntax": {never: pure},
 	"derived/ere":    {never: pure},
 	"derived":        {ours: "derived/ere derived/syntax pdu", never: pure},
+	"derived/lint":   {ours: "derived derived/syntax pdu", never: pure},
 	"derived/agent":  {ours: "derived pdu pmda pmda/pmapi", modules: logging},
 	"derived/agent/mmv": {
 		ours:    "derived/agent derived/agent/mmv/quiet",
@@ -57,7 +58,7 @@ var layers = map[string]layer{
 	"dashboards/picture":             {never: pure},
 	"dashboards/cmd/draw-picture":    {ours: "dashboards/picture"},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/mmv pdu pmda pmda/pmapi unittest",
+		ours:    "config derived derived/agent derived/agent/mmv derived/lint pdu pmda pmda/pmapi unittest",
 		modules: logging + " " + unixCalls,
 	},
 
