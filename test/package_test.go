@@ -24,17 +24,17 @@ const (
 	presentVersion = "1.0.0"
 )
 
-// makePackages makes the packages of a version in a folder.
+// makePackages makes the packages of a version in a folder of a folder.
 func makePackages(t *testing.T, dir, version string) {
 	t.Helper()
-	out, err := exec.Command("make", "-C", "..", "packages", "VERSION="+version, "PACKAGES_DIR="+dir).CombinedOutput()
+	out, err := exec.Command("make", "-C", "..", "packages", "VERSION="+version, "PACKAGES_DIR="+filepath.Join(dir, version)).CombinedOutput()
 	require.NoError(t, err, "make packages: %s", out)
 }
 
-// packageOf returns the one package of a version in a folder.
+// packageOf returns the one package of a version that makePackages has made.
 func packageOf(t *testing.T, dir, version, suffix string) string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, "pmdaderived?"+version+"-1*"+suffix))
+	found, err := filepath.Glob(filepath.Join(dir, version, "pmdaderived?"+version+"-1*"+suffix))
 	require.NoError(t, err)
 	require.Len(t, found, 1, "packages of version %s", version)
 	return found[0]
@@ -252,7 +252,7 @@ func TestInstallPackageContents(t *testing.T) {
 	t.Parallel()
 	first, second := t.TempDir(), t.TempDir()
 	makePackages(t, first, presentVersion)
-	root := filepath.Join(first, "root")
+	root := filepath.Join(first, presentVersion, "root")
 
 	out, err := exec.Command("dpkg-deb", "--fsys-tarfile", packageOf(t, first, presentVersion, ".deb")).Output()
 	require.NoError(t, err)
@@ -283,6 +283,11 @@ func TestInstallPackageContents(t *testing.T) {
 		"/usr/share/doc/pmdaderived/docs/language.md",
 	} {
 		assert.Contains(t, packed, name)
+	}
+	licences, err := os.ReadFile(filepath.Join(root, "usr/share/doc/pmdaderived/copyright"))
+	require.NoError(t, err)
+	for _, module := range []string{"LESSER GENERAL PUBLIC", "==== github.com/sirupsen/logrus v", "==== golang.org/x/sys v"} {
+		assert.Contains(t, string(licences), module)
 	}
 	listed, err := exec.Command("dpkg-deb", "-I", packageOf(t, first, presentVersion, ".deb"), "conffiles").Output()
 	if len(conffiles) > 0 {
