@@ -27,7 +27,13 @@ const (
 // makePackages makes the packages of a version in a folder of a folder.
 func makePackages(t *testing.T, dir, version string) {
 	t.Helper()
-	out, err := exec.Command("make", "-C", "..", "packages", "VERSION="+version, "PACKAGES_DIR="+filepath.Join(dir, version)).CombinedOutput()
+	makePackagesWith(t, "022", dir, version)
+}
+
+func makePackagesWith(t *testing.T, umask, dir, version string) {
+	t.Helper()
+	out, err := exec.Command("sh", "-c", "umask "+umask+" && exec make -C .. packages \"$@\"", "sh",
+		"VERSION="+version, "PACKAGES_DIR="+filepath.Join(dir, version)).CombinedOutput()
 	require.NoError(t, err, "make packages: %s", out)
 }
 
@@ -303,7 +309,7 @@ func TestInstallPackageContents(t *testing.T) {
 		assert.Equal(t, want, strings.TrimSpace(string(out)), field)
 	}
 
-	makePackages(t, second, presentVersion)
+	makePackagesWith(t, "077", second, presentVersion)
 	for _, suffix := range []string{".deb", ".rpm"} {
 		a, err := os.ReadFile(packageOf(t, first, presentVersion, suffix))
 		require.NoError(t, err)
