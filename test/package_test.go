@@ -325,7 +325,7 @@ func TestInstallPackageNeedsTool(t *testing.T) {
 	dir := t.TempDir()
 	out, err := exec.Command("make", "-C", "..", "packages", "VERSION=1", "PACKAGES_DIR="+dir, "NFPM=false").CombinedOutput()
 	require.Error(t, err)
-	assert.Contains(t, string(out), "where it has not been fetched yet it needs a Go module proxy")
+	assert.Contains(t, string(out), "it comes through a Go module proxy, which has to be reachable")
 }
 
 // scripts/version prints versions that sort as the history does.
