@@ -30,7 +30,7 @@ help: ## list the targets
 # What `pmdaderived --version` prints and packages are called; and the time of all files in them.
 VERSION ?= $(shell scripts/version)
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y CHANGELOG.md))
-BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)'
+BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(strip $(LDFLAGS) -X main.release=$(VERSION))'
 
 .PHONY: build
 build: ## build the daemon: bin/pmdaderived, static
@@ -250,10 +250,11 @@ MAINTAINER = pmdaderived authors <pmdaderived@invalid>
 
 # PCP_CONF: a package has the paths of PCP's packages, wherever it is made.
 .PHONY: packages
+packages: LDFLAGS = -s -w # traces have names and lines even so
 packages: ## make bin/packages/*.deb and *.rpm (fetches a tool): make packages [VERSION=1.2.0] [GOARCH=arm64]
-	@rm -rf $(PACKAGES_DIR)/root $(PACKAGES_DIR)/program
+	@rm -rf $(PACKAGES_DIR)/root $(PACKAGES_DIR)/program $(PACKAGES_DIR)/pmdaderived[_-]*
 	$(BUILD) -o $(PACKAGES_DIR)/program/pmdaderived ./cmd/pmdaderived
 	@$(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(PACKAGES_DIR))/root PCP_CONF=/dev/null \
 		BINARY=$(PACKAGES_DIR)/program/pmdaderived
 	@STAGE=$(abspath $(PACKAGES_DIR))/root OUT=$(PACKAGES_DIR) VERSION='$(VERSION)' ARCH=$(or $(GOARCH),$(shell $(GO) env GOARCH)) \
-		MAINTAINER='$(MAINTAINER)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) NFPM='$(NFPM)' packaging/build
+		MAINTAINER='$(MAINTAINER)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) GO='$(GO)' NFPM='$(NFPM)' packaging/build
