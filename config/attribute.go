@@ -54,7 +54,7 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 		given, at = &entry.definition.Help, &entry.help
 	default:
 		r.report(l, attrAt, &Problem{
-			Msg:  fmt.Sprintf("attribute (%s) is unknown for metric (%s)", clip(attr), name),
+			Msg:  fmt.Sprintf("attribute (%s) is unknown for metric (%s)", Clip(attr), name),
 			Name: name,
 		})
 		return
@@ -102,7 +102,7 @@ func (r *reader) quoted(l line, name string, offset int) (string, bool) {
 	if extra := rest.skipBlanks(0); extra < len(rest.text) {
 		r.report(rest, extra, &Problem{
 			Severity: Warning,
-			Msg:      fmt.Sprintf("extra text (%s) after attribute value will be ignored", clip(rest.text[extra:])),
+			Msg:      fmt.Sprintf("extra text (%s) after attribute value will be ignored", Clip(rest.text[extra:])),
 			Name:     name,
 		})
 	}

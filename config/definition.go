@@ -28,7 +28,7 @@ func (d *Definition) At(offset int) Position {
 // that byte. There is no newline at the end.
 func (d *Definition) Context(offset int) string {
 	part, column := d.locate(offset)
-	source, caret := excerpt(part.source, column)
+	source, caret := Excerpt(part.source, column)
 	return source + "\n" + caret
 }
 

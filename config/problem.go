@@ -60,9 +60,9 @@ func (p *Problem) Error() string {
 // Unwrap returns Err.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// excerpt makes a source line and a column of it, counted in bytes from 1, fit for a terminal.
-// The caret line has the tabs of the source line, so it fits at any tab width.
-func excerpt(source string, column int) (line, caret string) {
+// Excerpt makes a source line and a column of it, counted in bytes from 1, fit for a terminal, as in
+// [Problem]. The caret line has the tabs of the source line, so it fits at any tab width.
+func Excerpt(source string, column int) (line, caret string) {
 	const cut = "…"
 	at := max(0, min(column-1, len(source)))
 	from, to := 0, len(source)
@@ -93,8 +93,8 @@ func excerpt(source string, column int) (line, caret string) {
 	return shown.String(), below.String() + "^"
 }
 
-// clip makes a text that a message quotes fit for a terminal.
-func clip(s string) string {
+// Clip makes a text that a message quotes fit for a terminal.
+func Clip(s string) string {
 	if len(s) > maxShown {
 		s = s[:maxShown] + "…"
 	}

@@ -65,7 +65,7 @@ func (r *reader) statement(l line) {
 		return
 	}
 	if !legalName(name) {
-		r.report(l, start, &Problem{Msg: "illegal derived metric name (" + clip(name) + ")"})
+		r.report(l, start, &Problem{Msg: "illegal derived metric name (" + Clip(name) + ")"})
 		return
 	}
 	if paren >= 0 {
@@ -222,6 +222,6 @@ func (r *reader) problem(at part, column int, p *Problem) {
 		p = &Problem{Severity: Note, Msg: fmt.Sprintf("more than %d problems; no more of this file are shown", MaxProblems-1)}
 	}
 	p.Pos = Position{File: r.file, Line: at.number, Column: column}
-	p.Line, p.Caret = excerpt(at.source, column)
+	p.Line, p.Caret = Excerpt(at.source, column)
 	r.out.Problems = append(r.out.Problems, p)
 }

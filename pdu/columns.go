@@ -55,6 +55,9 @@ func (m *Columns) Decode(f Frame) error {
 	return nil
 }
 
+// Borrows reports whether there are Blobs, which are borrowed from the frame.
+func (m *Columns) Borrows() bool { return len(m.blobs) > 0 }
+
 // head reads what is in front of the sets, and returns how many there are.
 func (m *Columns) head(c *cursor) int {
 	if c.kind == KindHighResResult {

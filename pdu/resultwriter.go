@@ -20,6 +20,8 @@ type ResultWriter struct {
 	assume int // what the places that have been written take for the end of the sets
 	n      int // value sets
 	keep   retention
+	large  spare
+	last   int // length of the last result that was released
 }
 
 const (
@@ -53,10 +55,33 @@ func (w *ResultWriter) SetsSize() int { return max(w.sets-w.head, 0) }
 func (w *ResultWriter) reset(head, end int) {
 	end = max(head, end)
 	if end > len(w.buf) {
-		w.buf = make([]byte, max(end+end/2, minBuffer))
+		w.buf = w.memory(max(end, w.last))
 	}
 	w.head, w.sets, w.n = head, head, 0
 	w.base, w.blocks, w.assume = end, end, end
+}
+
+// memory returns n bytes and some more.
+func (w *ResultWriter) memory(n int) []byte {
+	if n > retainedBytes {
+		if kept := w.large.take(n); kept != nil {
+			return kept
+		}
+		if n == w.last { // there will be as much again
+			return make([]byte, n)
+		}
+	}
+	return make([]byte, max(n+n/2, minBuffer))
+}
+
+// Release tells that the last result is used no more: it has been sent. After a large one that lets the memory go, if
+// no other large one follows soon; nothing else needs it.
+func (w *ResultWriter) Release() {
+	if len(w.buf) > retainedBytes {
+		w.last = w.blocks
+		w.large.put(w.buf)
+		w.buf = nil
+	}
 }
 
 // Len returns the number of value sets so far.
@@ -357,7 +382,7 @@ func (w *ResultWriter) makeRoom(setSize, blocksSize int) {
 	}
 	buf := w.buf
 	if need := base + blocks + blocksSize; need > len(buf) {
-		buf = make([]byte, need+need/2)
+		buf = w.memory(need)
 		copy(buf, w.buf[:w.sets])
 	}
 	copy(buf[base:], w.buf[w.base:w.blocks])

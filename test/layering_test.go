@@ -52,8 +52,9 @@ var layers = map[string]layer{
 	},
 	"derived/agent/mmv/quiet": {never: pure},
 	"config":                  {modules: logging + " " + watching},
+	"unittest":                {ours: "config derived pdu", never: pure},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/mmv pdu pmda pmda/pmapi",
+		ours:    "config derived derived/agent derived/agent/mmv pdu pmda pmda/pmapi unittest",
 		modules: logging + " " + unixCalls,
 	},
 

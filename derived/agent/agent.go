@@ -123,6 +123,7 @@ func New(o Options) *Agent {
 	a.constant = []*sample{{at: o.Now(), taken: o.Now(), names: &a.names}}
 	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
 	a.schedule = newSchedule(a.sampler, o.Now, o.Interval)
+	a.sampler.stood = a.schedule.interrupted
 	a.binder = newBinder(a)
 	return a
 }

@@ -23,8 +23,12 @@ const (
 	// it works on one.
 	maxPart = 4000
 
-	// maxPartValues is likewise for their values, as far as those of one metric need not be parted.
+	// maxPartValues is likewise for their values, as far as those of one metric need not be parted. No more than that are
+	// on their way over all connections together: pmcd serves them one after the other before anybody else.
 	maxPartValues = 10000
+
+	// fewValues need not wait for that: they are what somebody asks for who is about to fetch.
+	fewValues = 100
 
 	// minGap is the age below which a sample is as good as a new one.
 	minGap = 2 * time.Millisecond
@@ -45,16 +49,20 @@ type sampler struct {
 	stats *stats
 
 	// lost is told once about each lane that fails, news about state changes that pmcd announces,
-	// echoed when it repeats one that we have announced, renamed about domains whose instances are not what they were.
+	// echoed when it repeats one that we have announced, renamed about domains whose instances are not what they were,
+	// stood when it served nobody for some time.
 	lost    func(error)
 	news    func(pdu.Change)
 	echoed  func()
 	renamed func(pdu.InDom)
+	stood   func(standstill)
 
 	mu      sync.Mutex
 	lanes   []*lane // guarded by mu, as all below; those of lower slots in pmcd's table first
-	waiting []*feed // wanted, but every lane was busy
+	few     []*feed // wanted, but every lane was busy; with few values
+	waiting []*feed // likewise, with more values
 	apart   []*feed // likewise, with operands of slow agents
+	under   int     // values on their way that were not few
 	burdens burdens
 	answers []answer  // scratch space
 	stamped time.Time // by pmcd, the last answer
@@ -69,7 +77,7 @@ type sampler struct {
 func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *nameStore) *sampler {
 	s := &sampler{
 		log: log, now: now, stats: st,
-		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {},
+		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {}, stood: func(standstill) {},
 		maker: newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
 		huge: make(map[pdu.PMID]struct{}),
 	}
@@ -169,10 +177,10 @@ func (s *sampler) detach() {
 	for len(s.lanes) > 0 {
 		s.end(s.lanes[0])
 	}
-	for _, f := range slices.Concat(s.waiting, s.apart) {
+	for _, f := range slices.Concat(s.few, s.waiting, s.apart) {
 		f.waiting = false
 	}
-	s.waiting, s.apart = nil, nil
+	s.few, s.waiting, s.apart = nil, nil, nil
 	s.maker.forget()
 }
 
@@ -212,7 +220,7 @@ func (s *sampler) want(now time.Time, n need, feeds ...*feed) {
 	if len(s.lanes) == 0 {
 		return
 	}
-	added := false
+	added, values, before := false, 0, len(s.waiting)
 	for _, f := range feeds {
 		if f == nil || f.waiting || f.outstanding > 0 || len(f.descs) == 0 || f.fresh(now, n) ||
 			s.burdens.resting(f.agents, now) {
@@ -221,10 +229,15 @@ func (s *sampler) want(now time.Time, n need, feeds ...*feed) {
 		f.waiting = true
 		if s.burdens.of(f.agents) == nil {
 			s.waiting = append(s.waiting, f)
+			values += f.size()
 		} else {
 			s.apart = append(s.apart, f)
 		}
 		added = true
+	}
+	if values <= fewValues {
+		s.few = append(s.few, s.waiting[before:]...)
+		s.waiting = slices.Delete(s.waiting, before, len(s.waiting))
 	}
 	if added {
 		s.send(now)
@@ -250,18 +263,23 @@ func (s *sampler) send(now time.Time) {
 		f.waiting = false
 		return true
 	})
+	full := false
 	for i := 0; i < len(s.lanes); i++ {
 		l := s.lanes[i]
 		if l.busy || l.leaving {
 			continue
 		}
 		last := i == len(s.lanes)-1
-		switch {
+		switch forAll := !last || i == 0; {
 		case last && len(s.apart) > 0:
 			s.apart = s.loadApart(l, s.apart)
 			s.burdens.begin(l.agents)
-		case len(s.waiting) > 0 && (!last || i == 0):
-			s.waiting = s.load(l, s.waiting)
+		case len(s.few) > 0 && forAll:
+			s.few = s.load(l, s.few)
+		case len(s.waiting) > 0 && forAll && !full:
+			if full = !s.loadPart(l); full {
+				continue
+			}
 		default:
 			continue
 		}
@@ -272,14 +290,33 @@ func (s *sampler) send(now time.Time) {
 	}
 }
 
-// load moves waiting feeds onto a free lane until it has as much as one fetch may have, and returns
+// load moves feeds with few values onto a free lane until it has as much as one fetch may have, and returns
 // the rest.
-func (s *sampler) load(l *lane, waiting []*feed) []*feed {
+func (s *sampler) load(l *lane, few []*feed) []*feed {
+	s.put(l, s.fill(few), nil)
+	return slices.Delete(few, 0, len(l.feeds))
+}
+
+// loadPart is load for those with more values, unless too many are on their way.
+func (s *sampler) loadPart(l *lane) bool {
+	asked := s.fill(s.waiting)
+	values := asked.size()
+	if s.under > 0 && s.under+values > maxPartValues {
+		return false
+	}
+	s.put(l, asked, nil)
+	s.waiting = slices.Delete(s.waiting, 0, len(l.feeds))
+	l.values = values
+	s.under += values
+	return true
+}
+
+// fill returns the list of what of the waiting feeds one fetch may be for.
+func (s *sampler) fill(waiting []*feed) *operandList {
 	if s.part < maxPart && s.now().Sub(s.shrunk) > partRetry {
 		s.part = maxPart // a pmcd that was ended looks like one that takes no long requests
 	}
-	s.put(l, s.lists.fill(waiting, s.part), nil)
-	return slices.Delete(waiting, 0, len(l.feeds))
+	return s.lists.fill(waiting, s.part)
 }
 
 // loadApart is load for feeds of slow agents: one fetch has those of the same agents, so that it shows
@@ -460,6 +497,9 @@ func (s *sampler) charge(l *lane, res *pmapi.Columns, now time.Time) {
 	}
 	s.stamped = res.Time
 	s.stats.upstreamBusy.Add(int64(took))
+	if took >= burdensome {
+		s.stood(standstill{now.Add(-took), now})
+	}
 	if took < burdensome && len(s.burdens) == 0 || len(l.feeds) == 0 {
 		return
 	}
@@ -492,8 +532,9 @@ func (s *sampler) drop(l *lane) {
 	for _, f := range l.feeds {
 		f.outstanding--
 	}
+	s.under -= l.values
 	s.burdens.answered(l.agents)
-	l.feeds, l.agents, l.busy = nil, nil, false
+	l.feeds, l.agents, l.values, l.busy = nil, nil, 0, false
 }
 
 // fail gives a lane up because of an error. Its connection is closed at once: nobody would read what

@@ -35,16 +35,25 @@ type schedule struct {
 	next  time.Time // when run looks again, unless it is woken
 	keep  []*feed   // to be kept warm
 	due   []*feed   // scratch space of run
+	stood standstill
 }
 
 func newSchedule(s *sampler, now func() time.Time, warm time.Duration) *schedule {
 	return &schedule{want: s.want, check: s.check, now: now, warm: warm, wake: make(chan struct{}, 1)}
 }
 
+// interrupted notes that pmcd served nobody for some time.
+func (s *schedule) interrupted(by standstill) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stood = by
+}
+
 // fetched notes a fetch in a plan and wakes the scheduler if that is due first now.
 func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	p.stood = s.stood
 	p.fetched(now, feeds)
 	s.place(p)
 }

@@ -50,3 +50,25 @@ func Arrived(socket int) bool {
 		}
 	}
 }
+
+// Arm has an epoll instance tell once that fd, which it knows, has something to be read.
+func Arm(epoll, fd int) error {
+	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLONESHOT, Fd: int32(fd)}
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, uintptr(epoll), syscall.EPOLL_CTL_MOD, uintptr(fd),
+		uintptr(unsafe.Pointer(&event)), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// Fired reports whether an epoll instance has something to tell, and takes one such thing from it.
+func Fired(epoll int) bool {
+	var event syscall.EpollEvent
+	for {
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&event)), 1, 0, 0, 0)
+		if errno != syscall.EINTR {
+			return errno == 0 && n > 0
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -39,6 +40,9 @@ func Profile(ctx context.Context, o Options, dir string) (err error) {
 		return err
 	}
 	for _, l := range loads() {
+		if !strings.Contains(l.what, o.Only) {
+			continue
+		}
 		if err := b.profile(ctx, filepath.Join(dir, l.name), l); err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
 		}
