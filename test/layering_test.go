@@ -37,7 +37,7 @@ const (
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
 	"pdu":                {never: pure},
-	"pmda":               {ours: "pdu", modules: logging + " " + unixCalls},
+	"pmda":               {ours: "pdu pmda/nonblock", modules: logging + " " + unixCalls},
 	"pmda/nonblock":      {never: pure},
 	"pmda/pmdatest":      {ours: "pdu pmda"},
 	"pmda/pmapi":         {ours: "pdu pmda/nonblock"},
