@@ -87,6 +87,10 @@ func (w *ResultWriter) Release() {
 // Len returns the number of value sets so far.
 func (w *ResultWriter) Len() int { return w.n }
 
+// Exchange exchanges what two writers hold, so that a result that was made before can be sent by w. Nothing is
+// copied.
+func (w *ResultWriter) Exchange(other *ResultWriter) { *w, *other = *other, *w }
+
 // Fail adds a set without values: because of code, or, if code is 0, because there are none now.
 // A code above 0 is none and goes out as ErrGeneric.
 func (w *ResultWriter) Fail(id PMID, code Code) {

@@ -28,7 +28,7 @@ type schedule struct {
 	check func(now time.Time)                         // as sampler.check
 	now   func() time.Time
 	warm  time.Duration // how often; 0: never
-	wake  chan struct{}
+	nap   nap
 
 	mu    sync.Mutex
 	plans plans     // guarded by mu, as below
@@ -39,7 +39,7 @@ type schedule struct {
 }
 
 func newSchedule(s *sampler, now func() time.Time, warm time.Duration) *schedule {
-	return &schedule{want: s.want, check: s.check, now: now, warm: warm, wake: make(chan struct{}, 1)}
+	return &schedule{want: s.want, check: s.check, now: now, warm: warm, nap: newNap()}
 }
 
 // interrupted notes that pmcd served nobody for some time.
@@ -49,13 +49,18 @@ func (s *schedule) interrupted(by standstill) {
 	s.stood = by
 }
 
-// fetched notes a fetch in a plan and wakes the scheduler if that is due first now.
-func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) {
+// fetched notes a fetch in a plan and wakes the scheduler if that is due first now. It returns when a sample
+// will be ready for the next fetch before that comes, zero if that is not known.
+func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) (expected time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.stood = s.stood
 	p.fetched(now, feeds)
 	s.place(p)
+	if p.right < trusted || p.quick() {
+		return time.Time{}
+	}
+	return p.expected
 }
 
 // ahead notes in a plan of its own that a client has looked a metric up.
@@ -81,7 +86,7 @@ func (s *schedule) place(p *plan) {
 	}
 	if p.index == 0 && p.at.Before(s.next.Add(-slack)) {
 		s.next = p.at
-		signal(s.wake)
+		s.nap.rouse()
 	}
 }
 
@@ -107,16 +112,10 @@ func (s *schedule) keepWarm(feeds []*feed) {
 
 // run samples when a plan is due and, every warm interval, what is to be kept warm, until ctx ends.
 func (s *schedule) run(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	stop := context.AfterFunc(ctx, s.nap.rouse)
+	defer stop()
 	nextWarm := s.now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.wake:
-		case <-timer.C:
-		}
+	for ctx.Err() == nil {
 		now := s.now()
 		if s.warm > 0 && !now.Before(nextWarm) {
 			nextWarm = now.Add(s.warm)
@@ -127,7 +126,7 @@ func (s *schedule) run(ctx context.Context) {
 			s.want(now, need{gap: s.warm / 10}, keep...)
 		}
 		s.check(now)
-		timer.Reset(s.follow(now, nextWarm))
+		s.nap.sleep(s.follow(now, nextWarm))
 	}
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -50,6 +51,12 @@ type view struct {
 	feeds   []*feed // of all entries that have one
 	plan    plan
 	used    time.Time
+
+	expected time.Time // when it will fetch next, if that is foretold and nothing is computed for it yet
+	place    int       // among those that are foretold
+
+	ready *readyReply // to its next fetch; nil: none
+	size  int         // of the value sets of the last one, in bytes
 }
 
 // entry is one metric of a view.
@@ -131,16 +138,30 @@ func (vs *views) release(s *service) {
 // release lets go of the service. The history stays.
 func (v *view) release() {
 	v.service = nil
+	v.outdate()
 	for i := range v.entries {
 		v.entries[i].metric = nil
+	}
+}
+
+// outdate makes the ready reply, if there is one, that of a former service.
+func (v *view) outdate() {
+	if v.ready != nil {
+		v.ready.former = true
 	}
 }
 
 func (vs *views) hash(ids []pdu.PMID) uint64 {
 	var h maphash.Hash
 	h.SetSeed(vs.seed)
-	for _, id := range ids {
-		maphash.WriteComparable(&h, id)
+	var some [128]byte
+	for len(ids) > 0 {
+		n := min(len(ids), len(some)/4)
+		for i, id := range ids[:n] {
+			binary.LittleEndian.PutUint32(some[4*i:], uint32(id))
+		}
+		_, _ = h.Write(some[:4*n]) // it never fails
+		ids = ids[n:]
 	}
 	return h.Sum64()
 }
@@ -151,6 +172,7 @@ func (v *view) follow(s *service) {
 		return
 	}
 	v.service = s
+	v.outdate()
 	v.feeds = nil
 	for i := range v.entries {
 		e := &v.entries[i]

@@ -66,6 +66,7 @@ func (b *bench) sampleAt(at time.Time, n uint64, metrics ...string) *sample {
 	for _, name := range metrics {
 		b.metric(name).feed.push(s)
 	}
+	b.agent.sampler.given++
 	return s
 }
 

@@ -13,6 +13,8 @@ package nonblock
 import (
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // Read is read(2). At the end of the stream n is 0 and err nil; where nothing has arrived err is EAGAIN.
@@ -71,4 +73,9 @@ func Fired(epoll int) bool {
 			return errno == 0 && n > 0
 		}
 	}
+}
+
+// settime is timerfd_settime(2). It fails only for what is no timer.
+func settime(fd int, spec *unix.ItimerSpec) {
+	syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(fd), 0, uintptr(unsafe.Pointer(spec)), 0, 0, 0)
 }
