@@ -46,6 +46,7 @@ func (a *Agent) advance(v *view, req *pmda.FetchRequest) {
 	}
 	a.ages.kind = v.plan.kind()
 	history := a.takeSamples(v, req)
+	a.views.bound(v, a.endView)
 	wanted, gap := a.wanted, minGap
 	if v.plan.quick() { // each fetch asks for the sample of the next one
 		wanted = v.feeds
@@ -71,7 +72,7 @@ func (a *Agent) takeSamples(v *view, req *pmda.FetchRequest) (history bool) {
 			continue
 		}
 		history = history || e.metric.depth > 0
-		e.advance(req.Arrived, patience, a.options.FirstFetch)
+		e.advance(req.Arrived, patience, a.options.FirstFetch, &a.views.held)
 		if e.missed {
 			a.wanted = append(a.wanted, e.feed)
 		}
