@@ -55,7 +55,7 @@ func (p *pipe) takeBack() (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer unix.Close(end)
+	defer unix.Close(end) //nolint:errcheck // it was only read from
 	for scratch := make([]byte, pipeSize); ; {
 		some, err := unix.Read(end, scratch)
 		switch {

@@ -145,6 +145,17 @@ func shape(output string) string {
 	return regexp.MustCompile(`-?\b[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?\b`).ReplaceAllString(strings.TrimSpace(output), "N")
 }
 
+// siteTest is a test of the definition in README.md.
+const siteTest = `metric kernel.all.load FLOAT instant 60.2
+metric hinv.ncpu U32 discrete
+indom 60.2 1:"1 minute" 5:"5 minute" 15:"15 minute"
+
+test load of a CPU
+    given kernel.all.load 3
+    given hinv.ncpu 4
+    expect host.load.per_cpu 0.75
+`
+
 // The examples of the documents work, in order, on a host with the agent; where their output is shown, it is like
 // that but for the numbers. Those of docs/language.md are run by its own test, with values of their own.
 func TestDocumentExamples(t *testing.T) {
@@ -162,6 +173,8 @@ func TestDocumentExamples(t *testing.T) {
 	for _, folder := range []string{dir, site} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "site.conf"), []byte(definition[1]+"\n"), 0o644))
 	}
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "site.test"), []byte(siteTest), 0o644))
 
 	all := map[string][]example{"pmdaderived.1": manualExamples(readDocument(t, "../docs/pmdaderived.1"))}
 	for _, path := range []string{"../README.md", "../docs/packages.md", "../docs/configuration.md", "../docs/mmv.md", "../docs/reference.md"} {
