@@ -32,7 +32,7 @@ func loads() []load {
 // time and heap in folders of dir, one for each.
 func Profile(ctx context.Context, o Options, dir string) (err error) {
 	b := &bench{Options: o}
-	if b.dir, err = os.MkdirTemp("", "pmdaderived-bench"); err != nil {
+	if b.dir, err = os.MkdirTemp(workParent, "pmdaderived-bench"); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
