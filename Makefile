@@ -30,7 +30,7 @@ help: ## list the targets
 # What `pmdaderived --version` prints and packages are called; and the time of all files in them.
 VERSION ?= $(shell scripts/version)
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y CHANGELOG.md))
-BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)'
+BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(strip $(LDFLAGS) -X main.release=$(VERSION))'
 
 .PHONY: build
 build: ## build the daemon: bin/pmdaderived, static
@@ -178,6 +178,19 @@ check-rpm: ## test the RPM package with rpm, on a copy of this machine (as root;
 	@scripts/install-pcp -rpm
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
 
+.PHONY: dashboards
+dashboards: ## write the Grafana dashboards anew
+	@$(GO) run ./dashboards/cmd/make-dashboards dashboards
+
+.PHONY: picture
+picture: $(if $(RECORD),pcp build bin/private-pmcd) ## draw the picture of the README: make picture [RECORD=yes: from a new archive]
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/draw-picture ./dashboards/cmd/draw-picture
+	@BINARY=bin/pmdaderived scripts/picture $(if $(RECORD),record)
+
+.PHONY: check-dashboards
+check-dashboards: ## have Grafana's own types check the dashboards (npm and its registry)
+	@scripts/check-dashboards
+
 .PHONY: check-desktop
 check-desktop: build bin/private-pmcd ## show pmchart's views on a display that nobody sees: pictures in bin/desktop (installs pcp-gui, xvfb)
 	@scripts/install-pcp -desktop
@@ -214,6 +227,7 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 	install -D -m 644 -t $(config_dir)/pmieconf/derived integration/pmieconf/*
 	install -D -m 644 -t $(config_dir)/pmchart integration/pmchart/*
 	install -D -m 644 -t $(pmrep_dir) integration/pmrep/derived.conf
+	install -D -m 644 -t $(share_dir)/pmdaderived/dashboards dashboards/*.json
 	install -D -m 644 integration/completion/pmdaderived.bash $(share_dir)/bash-completion/completions/pmdaderived
 	install -D -m 644 -t $(share_dir)/zsh/site-functions integration/completion/_pmdaderived
 	$(if $(wildcard docs/pmdaderived.1),install -D -m 644 docs/pmdaderived.1 $(man_dir)/pmdaderived.1)
@@ -223,7 +237,7 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 uninstall: ## take away what install has put there; definitions stay (run Remove before)
 	@[ -n "$(DESTDIR)" ] || ! grep -q '^derived[[:space:]]' $(pmcd_conf) 2>/dev/null || \
 		{ echo "pmcd still runs the agent: run $(pmda_dir)/Remove first"; exit 1; }
-	rm -rf $(pmda_dir) $(own_config)
+	rm -rf $(pmda_dir) $(own_config) $(share_dir)/pmdaderived
 	rm -f $(patsubst integration/pmchart/%,$(config_dir)/pmchart/%,$(wildcard integration/pmchart/*)) $(pmrep_dir)/derived.conf
 	rm -f $(share_dir)/bash-completion/completions/pmdaderived $(share_dir)/zsh/site-functions/_pmdaderived
 	rm -f $(bin_dir)/pmdaderived $(man_dir)/pmdaderived.1
@@ -236,10 +250,11 @@ MAINTAINER = pmdaderived authors <pmdaderived@invalid>
 
 # PCP_CONF: a package has the paths of PCP's packages, wherever it is made.
 .PHONY: packages
+packages: LDFLAGS = -s -w # traces have names and lines even so
 packages: ## make bin/packages/*.deb and *.rpm (fetches a tool): make packages [VERSION=1.2.0] [GOARCH=arm64]
-	@rm -rf $(PACKAGES_DIR)/root $(PACKAGES_DIR)/program
+	@rm -rf $(PACKAGES_DIR)/root $(PACKAGES_DIR)/program $(PACKAGES_DIR)/pmdaderived[_-]*
 	$(BUILD) -o $(PACKAGES_DIR)/program/pmdaderived ./cmd/pmdaderived
 	@$(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(PACKAGES_DIR))/root PCP_CONF=/dev/null \
 		BINARY=$(PACKAGES_DIR)/program/pmdaderived
 	@STAGE=$(abspath $(PACKAGES_DIR))/root OUT=$(PACKAGES_DIR) VERSION='$(VERSION)' ARCH=$(or $(GOARCH),$(shell $(GO) env GOARCH)) \
-		MAINTAINER='$(MAINTAINER)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) NFPM='$(NFPM)' packaging/build
+		MAINTAINER='$(MAINTAINER)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) GO='$(GO)' NFPM='$(NFPM)' packaging/build

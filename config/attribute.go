@@ -74,7 +74,7 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 		}
 	}
 	if *given != nil && **given != text {
-		r.report(l, attrAt, &Problem{Severity: Note, Msg: "replaces the text at " + at.pos.String(), Name: name})
+		r.report(l, attrAt, &Problem{Severity: Note, Code: "replaced-text", Msg: "replaces the text at " + at.pos.String(), Name: name})
 	}
 	*given = &text
 	*at = origin{generation: r.generation, pos: r.position(l, attrAt)}
@@ -102,6 +102,7 @@ func (r *reader) quoted(l line, name string, offset int) (string, bool) {
 	if extra := rest.skipBlanks(0); extra < len(rest.text) {
 		r.report(rest, extra, &Problem{
 			Severity: Warning,
+			Code:     "extra-text",
 			Msg:      fmt.Sprintf("extra text (%s) after attribute value will be ignored", Clip(rest.text[extra:])),
 			Name:     name,
 		})

@@ -14,6 +14,10 @@ type Definition struct {
 	// without a help text of its own shows its one-line text instead.
 	OneLine, Help *string
 
+	// Ignored are the codes of problems that the author has silenced, in a comment right above the definition:
+	// "# pmdaderived:ignore CODE…".
+	Ignored []string
+
 	line line // Expr is its end
 }
 

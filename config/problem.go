@@ -43,6 +43,7 @@ type Problem struct {
 	// UTF-8 are replaced, and of a very long line only the part around the caret is there.
 	Line, Caret string
 
+	Code string // kind of warning or note, "" for some errors; it stays what it is: people silence them by it
 	Name string // of the definition concerned, if any
 	Path string // of the file or directory that was not read, if that is the problem
 	Err  error  // the reason behind Msg, if there is one: what Accept returned, an *fs.PathError

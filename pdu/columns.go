@@ -189,7 +189,7 @@ func (b *blocks) regular(set *Column, heads []byte) bool {
 	for j := range set.Bits {
 		d, h := (*[regularBlock]byte)(data), (*[valueSize]byte)(heads)
 		data, heads = data[regularBlock:], heads[valueSize:]
-		wrong |= binary.BigEndian.Uint32(d[:]) ^ head | binary.BigEndian.Uint32(h[4:]) ^ index
+		wrong |= (binary.BigEndian.Uint32(d[:]) ^ head) | (binary.BigEndian.Uint32(h[4:]) ^ index)
 		set.Bits[j] = binary.BigEndian.Uint64(d[blockHead:])
 		index += regularBlock / 4
 	}

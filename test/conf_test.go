@@ -69,6 +69,27 @@ func TestConf(t *testing.T) {
 		assert.Empty(t, out)
 	})
 
+	t.Run("unit tests cover all and pass", func(t *testing.T) {
+		out, errs, exit := p.Run(t, program, "test", "--min-coverage=100", confDir)
+		assert.Zero(t, exit, "%s%s", out, errs)
+	})
+
+	// Somebody takes a percentage for a share.
+	t.Run("unit tests fail readably", func(t *testing.T) {
+		broken := t.TempDir()
+		require.NoError(t, os.CopyFS(broken, os.DirFS(confDir)))
+		path := filepath.Join(broken, "host-memory.conf")
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		mistaken := strings.Replace(string(text), "host.mem.used = 100 * ", "host.mem.used = ", 1)
+		require.NotEqual(t, string(text), mistaken)
+		require.NoError(t, os.WriteFile(path, []byte(mistaken), 0o644))
+		out, _, exit := p.Run(t, program, "test", broken)
+		assert.Equal(t, 1, exit)
+		assert.Regexp(t, `(?m)^FAIL .*/host-memory\.test:\d+: a quarter of the memory is in use, then all$`, out)
+		assert.Regexp(t, `(?m)^ +0s +25 +0\.25$`, out)
+	})
+
 	descs, _, exit := p.Run(t, "pminfo", "-d", "derived.host")
 	require.Zero(t, exit)
 	served := described(descs)

@@ -194,6 +194,30 @@ func TestDocumentExamples(t *testing.T) {
 	}
 }
 
+// A newcomer's first look at a definition of their own, as CONTRIBUTING.md has it.
+func TestDocumentFirstHour(t *testing.T) {
+	line := regexp.MustCompile(`(?m)^ +(echo .*bin/private-pmcd .*)$`).FindStringSubmatch(readDocument(t, "../CONTRIBUTING.md"))
+	require.NotNil(t, line)
+	dir := worldReadableDir(t)
+	bin := filepath.Join(dir, "bin")
+	require.NoError(t, os.Mkdir(bin, 0o755))
+	_, err := build(bin)
+	require.NoError(t, err)
+	out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "private-pmcd"), "./pmcdtest/cmd/private-pmcd").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../examples")))
+
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // a second is not enough on every machine
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "sh", "-c", line[1])
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		require.NoError(c, err, "%s", out)
+		assert.Regexp(c, `(?m)^derived\.host\.load\.per_cpu\n    inst \[1 or "1 minute"\] value `, string(out))
+	}, time.Minute, 100*time.Millisecond)
+}
+
 // runExample runs a line of a shell in a folder that has the program, and returns what it prints.
 func runExample(t *testing.T, p *pmcdtest.PMCD, dir, command string) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -198,6 +198,7 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 		"../integration/pmieconf/*":  filepath.Join(vars, "config/pmieconf/derived"),
 		"../integration/pmchart/*":   filepath.Join(vars, "config/pmchart"),
 		"../integration/pmrep/*":     filepath.Join(etc, "pmrep"),
+		"../dashboards/*.json":       "/usr/share/pmdaderived/dashboards",
 	} {
 		requireSameFiles(t, pattern, filepath.Join(root, dir))
 	}

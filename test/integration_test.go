@@ -1,6 +1,7 @@
 package test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +21,7 @@ import (
 const integrationDir = "../integration"
 
 // derivedName finds names of our metrics in files of any format.
-var derivedName = regexp.MustCompile(`\bderived(\.[a-z][a-z0-9_]*)+`)
+var derivedName = regexp.MustCompile(`\b(derived|mmv\.pmdaderived)(\.[a-z][a-z0-9_]*)+`)
 
 // copyIntegration copies a tool's folder to where the user that PCP's tools run as can read it.
 func copyIntegration(t *testing.T, tool, to string) {
@@ -43,10 +44,11 @@ func TestIntegration(t *testing.T) {
 	require.NoError(t, os.Chmod(work, 0o777)) // pmie and pmlogger become another user
 
 	t.Run("every metric exists", func(t *testing.T) {
-		out, _, exit := p.Run(t, "pminfo", "derived")
+		out, _, exit := p.Run(t, "pminfo", "derived", "mmv.pmdaderived")
 		require.Zero(t, exit)
 		served := strings.Fields(out)
-		for _, file := range integrationFiles(t, "pmlogconf/*", "pmrep/*", "pmchart/*", "pmieconf/*") {
+		files := integrationFiles(t, "pmlogconf/*", "pmrep/*", "pmchart/*", "pmieconf/*", "../dashboards/*.json")
+		for _, file := range files {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
 			for _, name := range derivedName.FindAllString(string(text), -1) {
@@ -59,6 +61,7 @@ func TestIntegration(t *testing.T) {
 			}
 		}
 	})
+	t.Run("dashboards show metrics in their units", func(t *testing.T) { testDashboards(t, p) })
 	t.Run("pmlogconf and pmlogger", func(t *testing.T) { testPmlogconf(t, p, work) })
 	t.Run("pmrep", func(t *testing.T) { testPmrep(t, p) })
 	t.Run("pmieconf and pmie", func(t *testing.T) { testPmieconf(t, p, work) })
@@ -75,6 +78,55 @@ func integrationFiles(t *testing.T, patterns ...string) []string {
 		files = append(files, found...)
 	}
 	return files
+}
+
+// grafanaUnits says which unit of Grafana fits units of PCP; counters are shown as rates.
+var grafanaUnits = map[string][]string{
+	"none":             {"percent", "none", "short"},
+	"count":            {"short"},
+	"count / sec":      {"iops", "pps", "cps"},
+	"byte":             {"bytes"},
+	"Kbyte":            {"kbytes"},
+	"Kbyte / count":    {"kbytes"},
+	"byte / sec":       {"binBps"},
+	"Kbyte / sec":      {"KiBs"},
+	"millisec":         {"ms"},
+	"millisec / count": {"ms"},
+}
+
+func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
+	out, _, exit := p.Run(t, "pminfo", "-d", "derived", "mmv.pmdaderived")
+	require.Zero(t, exit)
+	descs := make(map[string]string)
+	for part := range strings.SplitSeq(strings.TrimSpace(out), "\n\n") {
+		name, about, _ := strings.Cut(strings.TrimSpace(part), "\n")
+		descs[name] = about
+	}
+	for _, file := range integrationFiles(t, "../dashboards/*-vector.json") {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var board struct {
+			Panels []struct {
+				Title       string
+				Targets     []struct{ Expr string }
+				FieldConfig struct{ Defaults struct{ Unit string } }
+			}
+		}
+		require.NoError(t, json.Unmarshal(text, &board))
+		for _, panel := range board.Panels {
+			for _, target := range panel.Targets {
+				about := descs[target.Expr]
+				require.NotEmpty(t, about, target.Expr)
+				match := regexp.MustCompile(`Semantics: (\w+) +Units: (.*)`).FindStringSubmatch(about)
+				require.NotNil(t, match, about)
+				units := match[2]
+				if match[1] == "counter" {
+					units += " / sec"
+				}
+				assert.Contains(t, grafanaUnits[units], panel.FieldConfig.Defaults.Unit, "%s: %s has %s", panel.Title, target.Expr, units)
+			}
+		}
+	}
 }
 
 // testPmlogconf has a configuration for pmlogger made by probing, and logs with it.
@@ -223,7 +275,7 @@ func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 	assert.Equal(t, []string{"poll"}, complete(program, "--watch", "=", "po"))
 	assert.Equal(t, []string{"warm"}, complete(program, "--first-fetch", "=", "w"))
 	assert.Empty(t, complete(program, "--poll", "=", ""))
-	assert.Equal(t, []string{confDir + "/host-cpu.conf"}, complete(program, "check", confDir+"/host-c"))
-	assert.Equal(t, []string{"../examples:" + confDir + "/host-cpu.conf"}, complete(program, "-c", "../examples:"+confDir+"/host-c"))
+	assert.Equal(t, []string{confDir + "/host-cpu.conf"}, complete(program, "check", confDir+"/host-cpu.c"))
+	assert.Equal(t, []string{"../examples:" + confDir + "/host-cpu.conf"}, complete(program, "-c", "../examples:"+confDir+"/host-cpu.c"))
 	assert.Equal(t, []string{"kernel.all.load"}, complete(program, "explain", "kernel.all.lo"))
 }

@@ -146,7 +146,8 @@ func isolateFiles(scratch string) error {
 	if err := unix.Mount("tmpfs", scratch, "tmpfs", 0, "mode=755"); err != nil {
 		return fmt.Errorf("mount %s: %w", scratch, err)
 	}
-	folders := []string{"/etc", "/usr", "/var/lib", "/var/log", "/var/cache"}
+	// No larger ones: what is mounted inside them would be hidden, Go perhaps, or /etc/hosts.
+	folders := []string{"/usr/share", "/var/lib/dpkg", "/var/log", "/var/cache"}
 	for _, name := range []string{
 		"PCP_SYSCONF_DIR", "PCP_VAR_DIR", "PCP_LOG_DIR", "PCP_BIN_DIR", "PCP_MAN_DIR",
 	} {

@@ -24,17 +24,23 @@ const (
 	presentVersion = "1.0.0"
 )
 
-// makePackages makes the packages of a version in a folder.
+// makePackages makes the packages of a version in a folder of a folder.
 func makePackages(t *testing.T, dir, version string) {
 	t.Helper()
-	out, err := exec.Command("make", "-C", "..", "packages", "VERSION="+version, "PACKAGES_DIR="+dir).CombinedOutput()
+	makePackagesWith(t, "022", dir, version)
+}
+
+func makePackagesWith(t *testing.T, umask, dir, version string) {
+	t.Helper()
+	out, err := exec.Command("sh", "-c", "umask "+umask+" && exec make -C .. packages \"$@\"", "sh",
+		"VERSION="+version, "PACKAGES_DIR="+filepath.Join(dir, version)).CombinedOutput()
 	require.NoError(t, err, "make packages: %s", out)
 }
 
-// packageOf returns the one package of a version in a folder.
+// packageOf returns the one package of a version that makePackages has made.
 func packageOf(t *testing.T, dir, version, suffix string) string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, "pmdaderived?"+version+"-1*"+suffix))
+	found, err := filepath.Glob(filepath.Join(dir, version, "pmdaderived?"+version+"-1*"+suffix))
 	require.NoError(t, err)
 	require.Len(t, found, 1, "packages of version %s", version)
 	return found[0]
@@ -252,7 +258,7 @@ func TestInstallPackageContents(t *testing.T) {
 	t.Parallel()
 	first, second := t.TempDir(), t.TempDir()
 	makePackages(t, first, presentVersion)
-	root := filepath.Join(first, "root")
+	root := filepath.Join(first, presentVersion, "root")
 
 	out, err := exec.Command("dpkg-deb", "--fsys-tarfile", packageOf(t, first, presentVersion, ".deb")).Output()
 	require.NoError(t, err)
@@ -284,6 +290,11 @@ func TestInstallPackageContents(t *testing.T) {
 	} {
 		assert.Contains(t, packed, name)
 	}
+	licences, err := os.ReadFile(filepath.Join(root, "usr/share/doc/pmdaderived/copyright"))
+	require.NoError(t, err)
+	for _, module := range []string{"LESSER GENERAL PUBLIC", "==== github.com/sirupsen/logrus v", "==== golang.org/x/sys v"} {
+		assert.Contains(t, string(licences), module)
+	}
 	listed, err := exec.Command("dpkg-deb", "-I", packageOf(t, first, presentVersion, ".deb"), "conffiles").Output()
 	if len(conffiles) > 0 {
 		require.NoError(t, err)
@@ -298,7 +309,7 @@ func TestInstallPackageContents(t *testing.T) {
 		assert.Equal(t, want, strings.TrimSpace(string(out)), field)
 	}
 
-	makePackages(t, second, presentVersion)
+	makePackagesWith(t, "077", second, presentVersion)
 	for _, suffix := range []string{".deb", ".rpm"} {
 		a, err := os.ReadFile(packageOf(t, first, presentVersion, suffix))
 		require.NoError(t, err)
@@ -314,7 +325,7 @@ func TestInstallPackageNeedsTool(t *testing.T) {
 	dir := t.TempDir()
 	out, err := exec.Command("make", "-C", "..", "packages", "VERSION=1", "PACKAGES_DIR="+dir, "NFPM=false").CombinedOutput()
 	require.Error(t, err)
-	assert.Contains(t, string(out), "where it has not been fetched yet it needs a Go module proxy")
+	assert.Contains(t, string(out), "it comes through a Go module proxy, which has to be reachable")
 }
 
 // scripts/version prints versions that sort as the history does.

@@ -225,7 +225,7 @@ func (r *definitions) explain(result *unittest.Result) {
 	for i := range result.Failures {
 		f := &result.Failures[i]
 		name := short(f.Metric)
-		if f.Err == unittest.ErrNoDefinition {
+		if errors.Is(f.Err, unittest.ErrNoDefinition) {
 			if p := r.problem(name); p != nil {
 				f.Err = p
 			}

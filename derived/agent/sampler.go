@@ -57,6 +57,8 @@ type sampler struct {
 	renamed func(pdu.InDom)
 	stood   func(standstill)
 
+	arrived func() // samples have come that no handler has waited for; the lock is not held
+
 	mu      sync.Mutex
 	lanes   []*lane // guarded by mu, as all below; those of lower slots in pmcd's table first
 	few     []*feed // wanted, but every lane was busy; with few values
@@ -67,6 +69,7 @@ type sampler struct {
 	answers []answer  // scratch space
 	stamped time.Time // by pmcd, the last answer
 	maker   *sampleMaker
+	given   uint64 // samples
 	lists   operandLists
 	part    int                   // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
 	shrunk  time.Time             // when part was last made less
@@ -78,7 +81,8 @@ func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *
 	s := &sampler{
 		log: log, now: now, stats: st,
 		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {}, stood: func(standstill) {},
-		maker: newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
+		arrived: func() {},
+		maker:   newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
 		huge: make(map[pdu.PMID]struct{}),
 	}
 	s.maker.tooBig = s.onTooBig
@@ -189,16 +193,20 @@ func (s *sampler) detach() {
 func (s *sampler) read(ctx context.Context, l *lane) {
 	for {
 		err := l.conn.WaitReadable(ctx)
+		arrived := false
 		s.mu.Lock()
 		switch {
 		case l.dead:
 		case err == nil:
-			s.collect(l)
+			arrived = s.collect(l)
 		case ctx.Err() == nil:
 			s.fail(l, err)
 		}
 		dead := l.dead
 		s.mu.Unlock()
+		if arrived {
+			s.arrived()
+		}
 		if dead || err != nil {
 			return
 		}
@@ -382,10 +390,12 @@ func (s *sampler) expect(change pdu.Change) {
 
 // drain takes all answers that are there. When pmcd has forwarded a FETCH to us, the answers to what
 // it served before are complete in our sockets, so a handler that drains sees them all.
-func (s *sampler) drain() {
+// It returns how many answers have become samples so far.
+func (s *sampler) drain() (given uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.collect(nil)
+	return s.given
 }
 
 // answer is what pmcd says to the fetch of a lane.
@@ -396,8 +406,9 @@ type answer struct {
 }
 
 // collect takes all answers that are there, in the order in which pmcd has given them, and makes them
-// samples. It looks at readable, too, which nothing need be under way on; nil: no such lane.
-func (s *sampler) collect(readable *lane) {
+// samples. It looks at readable, too, which nothing need be under way on; nil: no such lane. It reports whether
+// there were any.
+func (s *sampler) collect(readable *lane) bool {
 	s.answers = s.answers[:0]
 	for i := 0; i < len(s.lanes); i++ {
 		l := s.lanes[i]
@@ -415,7 +426,7 @@ func (s *sampler) collect(readable *lane) {
 		}
 	}
 	if len(s.answers) == 0 {
-		return
+		return false
 	}
 	slices.SortFunc(s.answers, answer.before)
 	now := s.now()
@@ -424,6 +435,7 @@ func (s *sampler) collect(readable *lane) {
 	}
 	clear(s.answers)
 	s.send(now)
+	return true
 }
 
 // before compares when pmcd has given answers. Refusals have no time and come first.
@@ -462,6 +474,7 @@ func (s *sampler) take(l *lane, res *pmapi.Columns, now time.Time) {
 	fresh := s.fresh(l, res.Changes)
 	if len(l.feeds) > 0 {
 		l.asked.give(s.maker.make(res, l.sent, now, l.asked, s.renamed))
+		s.given++
 	}
 	if fresh != 0 {
 		s.news(fresh)

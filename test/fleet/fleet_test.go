@@ -31,7 +31,7 @@ func startSite(t *testing.T, hosts []*host) *site {
 		c.makeDir(t, filepath.Join("log/pmlogger", h.name))
 	}
 	s.proxy = startProxy(t, c, s.redis)
-	conf := c.write(t, "pmlogger.conf", "log mandatory on 1 second { derived.fleet }\n")
+	conf := c.write(t, "pmlogger.conf", "log mandatory on 1 second { derived.fleet derived.host.load }\n")
 	for _, h := range hosts {
 		dir := filepath.Join(c.dir, "log", "pmlogger", h.name)
 		log := filepath.Join(dir, "pmlogger.log")
@@ -120,6 +120,16 @@ func TestFleet(t *testing.T) {
 		}
 	})
 
+	t.Run("the definitions that come with the agent", func(t *testing.T) {
+		for _, h := range hosts {
+			require.EventuallyWithT(t, func(c *assert.CollectT) {
+				load := s.series(t, expression("derived.host.load.per_cpu", h)+"[samples:1]")
+				assert.Equal(c, 3, strings.Count(load, "] "), "values for three instances: %s", load)
+			}, recordLimit, 200*time.Millisecond)
+			assert.NotEmpty(t, s.openMetrics(t, h, "derived.host.saturation"), h.name)
+		}
+	})
+
 	t.Run("metadata is the same everywhere", func(t *testing.T) {
 		level := webMetric{Name: "derived.fleet.level", PMID: "510.1.0", Type: "u32", Sem: "instant", Units: "count / sec", OneLine: "level of the host"}
 		for _, h := range hosts {
@@ -144,7 +154,8 @@ func TestFleet(t *testing.T) {
 				stdout, _, _ := h.pmcd.Run(t, "pmprobe", "-v", "derived.fleet.added")
 				assert.Equal(c, fmt.Sprintf("derived.fleet.added 1 %d\n", 100*h.level), stdout)
 			}, 10*time.Second, 100*time.Millisecond, h.name)
-			assert.Equal(t, "510.1.4", s.metrics(t, h)["derived.fleet.added"].PMID, "the same as everywhere")
+			assert.Equal(t, s.metrics(t, hosts[0])["derived.fleet.added"].PMID, s.metrics(t, h)["derived.fleet.added"].PMID,
+				"the same identifier everywhere")
 		}
 	})
 

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,10 +62,11 @@ func (h *host) want() values {
 // address is where pmcd listens, as PCP's tools take it.
 func (h *host) address() string { return fmt.Sprintf("127.0.0.1:%d", h.pmcd.Port) }
 
-// programs are what the hosts run.
-type programs struct{ agent, dice, definitions string }
+// programs are what the hosts run, and what they read: the folder has a copy of the definitions that come with
+// the agent and fleet.conf.
+type programs struct{ agent, dice, folder, definitions string }
 
-// build makes the programs and the file of definitions in a folder that the user pcp can read.
+// build makes the programs and the files of definitions in a folder that the user pcp can read.
 func build(t *testing.T) programs {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "fleet-")
@@ -74,8 +76,10 @@ func build(t *testing.T) programs {
 	p := programs{
 		agent:       filepath.Join(dir, "pmdaderived"),
 		dice:        filepath.Join(dir, "pmdadice"),
-		definitions: filepath.Join(dir, "fleet.conf"),
+		folder:      filepath.Join(dir, "definitions"),
+		definitions: filepath.Join(dir, "definitions", "fleet.conf"),
 	}
+	require.NoError(t, os.CopyFS(p.folder, os.DirFS("../../conf")))
 	for program, source := range map[string]string{p.agent: "./cmd/pmdaderived", p.dice: "./pmda/examples/dice"} {
 		cmd := exec.Command("go", "build", "-trimpath", "-o", program, source)
 		cmd.Dir = "../.."
@@ -93,7 +97,7 @@ func (h *host) start(t *testing.T, p programs) {
 	cfg := pmcdtest.Config{
 		HostName: h.name,
 		Labels:   fmt.Sprintf(`{"site":%q}`, h.site),
-		Agents:   []pmcdtest.Agent{{Name: "derived", Domain: 510, Command: []string{p.agent, "-d", "510", "-c", p.definitions}}},
+		Agents:   []pmcdtest.Agent{{Name: "derived", Domain: 510, Command: []string{p.agent, "-d", "510", "-c", p.folder}}},
 	}
 	if h.dice {
 		cfg.Agents = append(cfg.Agents, pmcdtest.Agent{Name: "dice", Domain: 400, Command: []string{p.dice, "-d", "400"}})
@@ -101,12 +105,11 @@ func (h *host) start(t *testing.T, p programs) {
 	h.pmcd = pmcdtest.Start(t, cfg)
 	_, stderr, exit := h.pmcd.Run(t, "pmstore", "sample.write_me", strconv.Itoa(h.level))
 	require.Zero(t, exit, stderr)
-	bound := 3
-	if h.dice {
-		bound = 4
-	}
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		stdout, _, _ := h.pmcd.Run(t, "pmprobe", "-v", "derived.control.bound")
-		assert.Equal(c, fmt.Sprintf("derived.control.bound 1 %d\n", bound), stdout)
+		for metric := range h.want() {
+			metric, _, _ = strings.Cut(metric, "[")
+			stdout, _, _ := h.pmcd.Run(t, "pmprobe", metric)
+			assert.Regexp(c, `^\S+ [1-9]`, stdout)
+		}
 	}, startTimeout, 100*time.Millisecond)
 }

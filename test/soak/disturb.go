@@ -86,9 +86,18 @@ func (r *run) restart(ctx context.Context) error {
 	r.tally.tell("pmcd is restarted")
 	gone := r.weather.begins(pmcdGone)
 	defer gone()
+	before, err := r.drops()
+	if err != nil {
+		return err
+	}
 	if err := r.pmcd.Stop(); err != nil {
 		return err
 	}
+	after, err := r.drops() // SIGTERM interrupts pmcd as SIGHUP does
+	if err != nil {
+		return err
+	}
+	r.excused += after - before
 	r.keepLog()
 	r.revivals, r.revived = 0, time.Time{}
 	return r.pmcd.Restart()
@@ -127,11 +136,16 @@ func (r *run) killAndTell(ctx context.Context) error {
 		return err
 	}
 	r.back = max(r.back, time.Since(at))
-	text, err := os.ReadFile(r.pmcd.LogFile)
-	n := len(drops().FindAllIndex(text, -1)) - r.excused
-	r.excused += n
-	r.dropped += n
+	n, err := r.drops()
+	r.dropped += n - r.excused
+	r.excused = n
 	return err
+}
+
+// drops is how often pmcd has dropped the daemon since it was started.
+func (r *run) drops() (int, error) {
+	text, err := os.ReadFile(r.pmcd.LogFile)
+	return len(dropLine().FindAllIndex(text, -1)), err
 }
 
 // killed kills wave and waits until there is another one.
@@ -216,7 +230,7 @@ func (r *run) keepLog() {
 		r.tally.problem(failedCall, "%v", err)
 	}
 	for range r.excused {
-		if at := drops().FindIndex(text); at != nil {
+		if at := dropLine().FindIndex(text); at != nil {
 			text = slices.Delete(text, at[0], at[1])
 		}
 	}
@@ -227,8 +241,8 @@ func (r *run) keepLog() {
 	}
 }
 
-// drops matches how pmcd says that it has dropped the daemon: docs/reliability.md has the reason.
-func drops() *regexp.Regexp {
+// dropLine matches how pmcd says that it has dropped the daemon: docs/reliability.md has the reason.
+func dropLine() *regexp.Regexp {
 	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+\n`)
 }
 

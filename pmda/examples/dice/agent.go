@@ -25,7 +25,6 @@ type agent struct {
 	start   time.Time
 	random  func(n uint32) uint32 // 0 to n-1
 	metrics []metric              // by item
-	labels  []pdu.LabelSet        // of the domain
 	sides   uint32
 	dice    []die // by instance
 
@@ -61,11 +60,6 @@ func newAgent(domain int, start time.Time, random func(n uint32) uint32) (*agent
 	if a.Namespace, err = pmda.NewNamespace(root, entries); err != nil {
 		return nil, err
 	}
-	own, err := pdu.NewLabelSet(pdu.NoInst, pdu.LabelDomain, map[string]any{"agent": root})
-	if err != nil {
-		return nil, err
-	}
-	a.labels = []pdu.LabelSet{own}
 	return a, nil
 }
 
@@ -196,8 +190,12 @@ func (a *agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error
 
 // Labels implements pmda.Labeler: one label for the whole domain, as agents usually have.
 func (a *agent) Labels(_ pmda.Client, _ uint32, t pdu.LabelType, _ *pdu.Profile) ([]pdu.LabelSet, error) {
-	if t == pdu.LabelDomain {
-		return a.labels, nil
+	if t != pdu.LabelDomain {
+		return nil, nil
 	}
-	return nil, nil
+	own, err := pdu.NewLabelSet(pdu.NoInst, pdu.LabelDomain, map[string]any{"agent": root})
+	if err != nil {
+		return nil, err
+	}
+	return []pdu.LabelSet{own}, nil
 }
