@@ -7,14 +7,14 @@ import (
 	"pmdaderived/pmda/nonblock"
 )
 
-// nap is how the scheduler sleeps.
+// nap is how the scheduler sleeps. One goroutine may wait; the rest is for all.
 type nap interface {
-	// sleep returns after d, or after a rouse since it returned last. One goroutine may sleep.
-	sleep(d time.Duration)
-	rouse()
+	set(d time.Duration) // when wait returns: after d from now, and not when it was set to before
+	wait()
+	end() // wait returns at once, from now on
 }
 
-// newNap returns one on a timer of the kernel.
+// newNap returns one on a timer of the kernel, which is not set.
 func newNap() nap {
 	timer, err := nonblock.NewTimer()
 	if err != nil { // the other costs more, and that is all
@@ -25,37 +25,43 @@ func newNap() nap {
 
 // goNap is a nap on a timer of Go.
 type goNap struct {
-	timer  *time.Timer
-	roused chan struct{} // capacity 1
+	timer *time.Timer
+	ended chan struct{} // capacity 1
 }
 
-func newGoNap() *goNap { return &goNap{time.NewTimer(0), make(chan struct{}, 1)} }
+func newGoNap() *goNap {
+	n := &goNap{time.NewTimer(time.Hour), make(chan struct{}, 1)}
+	n.timer.Stop()
+	return n
+}
 
-func (n *goNap) sleep(d time.Duration) {
-	n.timer.Reset(d)
+func (n *goNap) set(d time.Duration) { n.timer.Reset(d) }
+
+func (n *goNap) wait() {
 	select {
-	case <-n.roused:
+	case <-n.ended:
+		n.end() // for the next
 	case <-n.timer.C:
 	}
 }
 
-func (n *goNap) rouse() { signal(n.roused) }
+func (n *goNap) end() { signal(n.ended) }
 
 // kernelNap is a nap on a timer of the kernel, which wakes as few threads as can be.
 type kernelNap struct {
-	timer  *nonblock.Timer
-	roused atomic.Bool
+	timer *nonblock.Timer
+	ended atomic.Bool
 }
 
-func (n *kernelNap) sleep(d time.Duration) {
-	n.timer.Set(d)
-	if !n.roused.Load() { // else perhaps before Set, which has undone it
+func (n *kernelNap) set(d time.Duration) { n.timer.Set(d) }
+
+func (n *kernelNap) wait() {
+	if !n.ended.Load() { // else perhaps before the timer was set, which has undone it
 		n.timer.Wait()
 	}
-	n.roused.Store(false)
 }
 
-func (n *kernelNap) rouse() {
-	n.roused.Store(true)
+func (n *kernelNap) end() {
+	n.ended.Store(true)
 	n.timer.Set(0)
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,54 +14,53 @@ func TestNap(t *testing.T) {
 	require.IsType(t, &kernelNap{}, kernel)
 	for name, n := range map[string]nap{"kernel": kernel, "go": newGoNap()} {
 		t.Run(name, func(t *testing.T) {
-			began := time.Now()
-			n.sleep(20 * time.Millisecond)
-			assert.GreaterOrEqual(t, time.Since(began), 20*time.Millisecond)
-			n.rouse()
-			n.rouse()
-			n.sleep(time.Hour)
-			began = time.Now()
-			n.sleep(20 * time.Millisecond)
-			assert.GreaterOrEqual(t, time.Since(began), 20*time.Millisecond, "roused once")
-			n.sleep(0)
-			n.sleep(-time.Second)
-		})
-	}
-}
-
-// No rouse is lost, whenever it comes.
-func TestNapIsRoused(t *testing.T) {
-	n := newNap()
-	var rousers sync.WaitGroup
-	done := make(chan struct{})
-	wake := make(chan struct{})
-	for range 2 {
-		rousers.Go(func() {
-			for range wake {
-				n.rouse()
+			waits := func(set ...time.Duration) time.Duration {
+				t.Helper()
+				began, done := time.Now(), make(chan struct{})
+				n.set(set[0])
+				go func() {
+					n.wait()
+					close(done)
+				}()
+				for _, d := range set[1:] {
+					time.Sleep(time.Millisecond)
+					n.set(d)
+				}
+				select {
+				case <-done:
+				case <-time.After(20 * time.Second):
+					require.FailNow(t, "still waiting")
+				}
+				return time.Since(began)
 			}
+			const some = 20 * time.Millisecond
+			assert.GreaterOrEqual(t, waits(some), some)
+			assert.GreaterOrEqual(t, waits(time.Hour, some), some, "it was moved to come earlier")
+			n.set(some)
+			assert.GreaterOrEqual(t, waits(2*some), 2*some, "and later")
+			waits(0)
+			waits(-time.Second)
+			n.set(0)
+			time.Sleep(some)
+			assert.GreaterOrEqual(t, waits(some), some, "what nobody has waited for is forgotten")
+
+			n.set(time.Hour)
+			go func() {
+				time.Sleep(some / 4)
+				n.end()
+			}()
+			n.wait()
+			n.set(time.Hour)
+			n.wait()
 		})
 	}
-	go func() {
-		defer close(done)
-		for range 2000 {
-			wake <- struct{}{}
-			n.sleep(time.Hour)
-		}
-	}()
-	select {
-	case <-done:
-	case <-time.After(20 * time.Second):
-		require.FailNow(t, "a rouse was lost")
-	}
-	close(wake)
-	rousers.Wait()
 }
 
 func TestGoNapOnAnyClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		newGoNap().sleep(time.Hour)
+		began, n := time.Now(), newGoNap()
+		n.set(time.Hour)
+		n.wait()
 		assert.Equal(t, time.Hour, time.Since(began))
 	})
 }

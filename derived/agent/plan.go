@@ -334,15 +334,6 @@ func (p *plan) lead() time.Duration {
 	return lead + min(early, maxLead-lead, p.typical()/4)
 }
 
-// afterNext is when to sample for the fetch after the one that is expected, if that comes in time: a little
-// earlier, so that the plan made then is due. Zero: nobody knows.
-func (p *plan) afterNext() time.Time {
-	if p.right < trusted || p.expected.IsZero() || p.quick() {
-		return time.Time{}
-	}
-	return p.expected.Add(p.typical() - p.lead() - slack/2)
-}
-
 // climb sets the time of the next guess for a context that has fetched once. There are two for each rung,
 // since a first fetch that was late is followed by a second one that comes early.
 func (p *plan) climb() {

@@ -160,18 +160,27 @@ func measureMemoryValues(ctx context.Context, b *bench) ([]float64, error) {
 	return figures, nil
 }
 
+// heapWith is the heap in bytes with definitions, once the agent has nothing to do any more.
+func (b *bench) heapWith(ctx context.Context, defs []definition) (heap float64, err error) {
+	a, err := b.profiledArena(ctx, defs)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, a.close()) }()
+	if len(defs) > 0 {
+		if err := a.settle(ctx, defs); err != nil {
+			return 0, err
+		}
+	}
+	return a.heapBetween()
+}
+
 func measureMemoryDefinitions(ctx context.Context, b *bench) (figures []float64, err error) {
 	heap := make(map[int]float64)
 	for _, n := range []int{0, 5000} {
-		a, err := b.profiledArena(ctx, sums(n))
-		if err != nil {
+		if heap[n], err = b.heapWith(ctx, sums(n)); err != nil {
 			return nil, err
 		}
-		m, err := a.memory()
-		if err = errors.Join(err, a.close()); err != nil {
-			return nil, err
-		}
-		heap[n] = float64(m.HeapAlloc)
 	}
 	bare, err := b.arena(ctx, arenaConfig{})
 	if err != nil {
