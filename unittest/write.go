@@ -139,7 +139,7 @@ func (p *writer) head(r *Recording) {
 		for _, i := range d.Instances {
 			fmt.Fprintf(p, " %d:%s", i.ID, quote(i.Name))
 		}
-		p.WriteByte('\n')
+		fmt.Fprintln(p)
 	}
 }
 

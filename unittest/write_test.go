@@ -55,7 +55,7 @@ func TestRecording(t *testing.T) {
 			{Name: "d.rate", Desc: rate, Values: rates},
 			{Name: "d.none", Desc: total, Values: []*derived.Vector{{}, {}, {}}},
 			{Name: "d.bad", Err: fault},
-			{Name: "d.unknown", Err: fmt.Errorf("Semantic error: derived metric d.unknown: operand nosuch: Unknown operand metric")}, //nolint:staticcheck,revive // libpcp's words
+			{Name: "d.unknown", Err: fmt.Errorf("Semantic error: derived metric d.unknown: operand nosuch: Unknown operand metric")},
 		},
 	}
 	r.Derived[3].Values[1] = numbers(pdu.TypeDouble, two, math.Float64bits(10/1.000000007), math.Float64bits(0))

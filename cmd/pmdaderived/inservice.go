@@ -237,21 +237,33 @@ func (t *tool) showOperands(ctx context.Context, conn *pmapi.Conn, w *report, su
 	if err != nil {
 		return err
 	}
+	var ids []pdu.PMID
+	for _, f := range found {
+		if f.Code == 0 {
+			ids = append(ids, f.PMID)
+		}
+	}
+	var amounts []string
+	if len(ids) > 0 {
+		res, err := conn.Fetch(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, set := range res.Sets {
+			amounts = append(amounts, amount(set.Code, len(set.Values)))
+		}
+	}
 	suggester := newSuggester(conn)
 	head := "operands"
 	for i, name := range names {
-		text := ""
-		if found[i].Code < 0 {
+		var text string
+		if found[i].Code == 0 {
+			text, amounts = amounts[0], amounts[1:]
+		} else {
 			text = "there is no such metric on this host"
 			if meant := suggester.of(ctx, name); meant != "" {
 				text += ", but " + meant
 			}
-		} else {
-			res, err := conn.Fetch(ctx, []pdu.PMID{found[i].PMID})
-			if err != nil {
-				return err
-			}
-			text = amount(res.Sets[0].Code, len(res.Sets[0].Values))
 		}
 		w.line(head, name+"  "+text)
 		head = ""

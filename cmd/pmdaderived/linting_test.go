@@ -77,6 +77,11 @@ func TestCheckWarnings(t *testing.T) {
 			assert.Equal(t, row.exit, exit)
 		})
 	}
+	missing := s.file("other.conf", "c = no.such.metric\n")
+	_, errs, exit := s.run("check", "--ignore=unknown-operand", "--werror", missing)
+	assert.Equal(t, exitOK, exit, errs)
+	_, errs, exit = s.run("check", "--werror=unknown-operand", missing)
+	assert.Equal(t, exitFailure, exit, errs)
 	for _, option := range []string{"--werror=nonsense", "--ignore=always-zero,nonsense", "--ignore="} {
 		_, errs, exit := s.run("check", option, path)
 		assert.Equal(t, exitUsage, exit)
@@ -99,6 +104,8 @@ func TestCheckSilenced(t *testing.T) {
 		{"an unknown code", "# pmdaderived:ignore always-0\na = 1\n", "unknown-code"},
 		{"nothing", "# pmdaderived:ignore\na = 1\n", "ignored-nothing"},
 		{"no error", "# pmdaderived:ignore always-zero\na = 0 * \n", "syntax error"},
+		{"an operand of other hosts", "# pmdaderived:ignore unknown-operand\na = no.such.metric\n", ""},
+		{"no other error", "# pmdaderived:ignore unknown-operand\na = 1 + kernel.uname.nodename\n", "Semantic error"},
 		{"the limit", "a = " + strings.Repeat("0 * hinv.ncpu + ", 30) + "1\n", "always-zero"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -34,9 +34,14 @@ func fileCodes() []string {
 	}
 }
 
-// warningCodes are all codes of warnings and notes: what can be silenced, or made an error.
+// unboundCodes are those of errors that say more about this host than about the definition: it is served where there are the
+// metrics that it uses.
+func unboundCodes() []string { return []string{codeUnknown, codeUnavailable} }
+
+// warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
+// silenced, or made an error.
 func warningCodes() []string {
-	codes := fileCodes()
+	codes := append(fileCodes(), unboundCodes()...)
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}
@@ -97,15 +102,12 @@ func (t *treatment) apply(problems []*config.Problem, defs map[string]*config.De
 	t.promoted = map[*config.Problem]bool{}
 	for _, p := range problems {
 		code := codeOf(p)
-		if p.Severity == config.Error {
-			kept = append(kept, p)
-			continue
-		}
+		fixed := p.Severity == config.Error && !slices.Contains(unboundCodes(), code)
 		d := defs[p.Name]
-		if t.ignored[code] || d != nil && slices.Contains(d.Ignored, code) {
+		if !fixed && (t.ignored[code] || d != nil && slices.Contains(d.Ignored, code)) {
 			continue
 		}
-		if t.errors[code] || t.allErrors && p.Severity == config.Warning {
+		if p.Severity != config.Error && t.errors[code] || t.allErrors && p.Severity == config.Warning {
 			made := *p
 			made.Severity, made.Code = config.Error, code
 			p = &made

@@ -159,12 +159,7 @@ func (r *testRun) file(path string) {
 	if !ok {
 		return
 	}
-	tested := f.Tested()
-	for _, d := range read.Definitions {
-		if tested[d.Name] {
-			r.tested[d.Pos.File][d.Name] = true
-		}
-	}
+	byName := read.byName()
 	defs := make([]*derived.Definition, len(read.all))
 	for i, d := range read.all {
 		defs[i] = d.Definition
@@ -179,6 +174,11 @@ func (r *testRun) file(path string) {
 		result := runner.Run(test)
 		took := time.Since(start)
 		read.explain(&result)
+		for name := range test.Tested {
+			if d := byName[name]; d != nil {
+				r.tested[d.Pos.File][name] = true
+			}
+		}
 		suite.Results, suite.Took = append(suite.Results, result), append(suite.Took, took)
 		r.tell(result)
 	}
