@@ -8,6 +8,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent"
 	"pmdaderived/derived/lint"
 	"pmdaderived/pmda"
 )
@@ -16,6 +17,9 @@ import (
 const (
 	codeControlOption = "control-option"
 	codeNoCode        = "unknown-code"
+
+	codeNeverServed = "never-served"
+	codeOperandGone = "operand-gone"
 
 	codeSyntax      = "syntax-error"
 	codeSemantics   = "semantic-error"
@@ -41,7 +45,7 @@ func unboundCodes() []string { return []string{codeUnknown, codeUnavailable} }
 // warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
 // silenced, or made an error.
 func warningCodes() []string {
-	codes := append(fileCodes(), unboundCodes()...)
+	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}
@@ -132,6 +136,28 @@ func unknownCodes(defs []*config.Definition) []*config.Problem {
 		}
 	}
 	return found
+}
+
+// remembered adds to the error of a definition for want of an operand what the agent of this host remembers of it; nil
+// if it knows nothing.
+func remembered(p *config.Problem, text string, memory map[string]agent.Remembered) *config.Problem {
+	known, ok := memory[p.Name]
+	if !ok || codeOf(p) != codeUnknown {
+		return nil
+	}
+	more := *p
+	more.Err = nil
+	switch {
+	case !known.Bound:
+		more.Severity, more.Code = config.Warning, codeNeverServed
+		more.Msg = "the agent of this host has never been able to serve " + p.Name
+	case known.Text == text:
+		more.Severity, more.Code = config.Note, codeOperandGone
+		more.Msg = p.Name + " has been served on this host: the agent of an operand may be missing"
+	default:
+		return nil
+	}
+	return &more
 }
 
 // problemAt is a problem of a definition at a byte of its expression; -1: at its name.
