@@ -31,7 +31,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 			Help: "print the problems as a JSON array",
 		},
 		pmda.Option{
-			Long: "werror", Arg: "CODES", May: true, Help: "make warnings errors: all, or those with the codes in this list",
+			Long: "werror", Arg: "CODES", Optional: true, Help: "make warnings errors: all, or those with the codes in this list",
 			Set: func(arg string) error {
 				if arg == "" {
 					treat.allErrors = true
