@@ -21,15 +21,20 @@ pcp = $(or $(shell sed -n 's/^$(1)=//p' $(PCP_CONF) 2>/dev/null),$(2))
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 PACKAGES = $(shell $(GO) list $(VCS) ./... | grep -v '/test\(/\|$$\)')
-SCRIPTS = Install Remove Upgrade .ci/run scripts/install-pcp scripts/demo scripts/check-desktop scripts/check-dashboards scripts/picture
+SCRIPTS = Install Remove Upgrade .ci/run $(wildcard scripts/*) packaging/build $(wildcard packaging/*install packaging/*remove)
 
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# What `pmdaderived --version` prints and packages are called; and the time of all files in them.
+VERSION ?= $(shell scripts/version)
+SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y CHANGELOG.md))
+BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(strip $(LDFLAGS) -X main.release=$(VERSION))'
+
 .PHONY: build
 build: ## build the daemon: bin/pmdaderived, static
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/pmdaderived ./cmd/pmdaderived
+	$(BUILD) -o bin/pmdaderived ./cmd/pmdaderived
 
 bin/private-pmcd: FORCE
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./test/pmcdtest/cmd/private-pmcd
@@ -46,7 +51,8 @@ demo: pcp build bin/private-pmcd ## show derived metrics live, on a pmcd of its 
 	@BINARY=bin/pmdaderived scripts/demo
 
 .PHONY: test
-test: pcp ## run every test, against a real pmcd too
+test: ## run every test, against a real pmcd too (installs PCP and what looks at the manual page)
+	@scripts/install-pcp -test
 	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^TestInstall' ./...
 	@$(MAKE) --no-print-directory check-install
 
@@ -74,6 +80,7 @@ check: ## look at the source: format, vet, staticcheck, layers, shell syntax, go
 		{ echo "not formatted (go tool gofumpt -w): $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags profile ./cmd/pmdaderived
+	$(GO) vet -tags rpm ./test
 	$(GO) tool staticcheck ./...
 	$(GO) test -run '^TestLayering' ./test
 	@for script in $(SCRIPTS); do sh -n $$script || exit 1; done
@@ -163,7 +170,7 @@ cover: pcp ## which statements the tests reach: cover.out, and a summary
 	$(GO) tool cover -func cover.out | tail -n 1
 
 .PHONY: check-install
-check-install: pcp ## test pmns, help, domain.h, Install and Remove (as root)
+check-install: pcp ## test pmns, help, domain.h, Install, Remove and the Debian package (as root)
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
 
 .PHONY: dashboards
@@ -183,6 +190,11 @@ check-dashboards: ## have Grafana's own types check the dashboards (npm and its 
 check-desktop: build bin/private-pmcd ## show pmchart's views on a display that nobody sees: pictures in bin/desktop (installs pcp-gui, xvfb)
 	@scripts/install-pcp -desktop
 	@BINARY=bin/pmdaderived scripts/check-desktop bin/desktop
+
+.PHONY: check-rpm
+check-rpm: ## test the RPM package with rpm, on a copy of this machine (as root; installs rpm)
+	@scripts/install-pcp -rpm
+	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
 
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived
@@ -225,3 +237,19 @@ uninstall: ## take away what install has put there; definitions stay (run Remove
 	rm -f $(share_dir)/bash-completion/completions/pmdaderived $(share_dir)/zsh/site-functions/_pmdaderived
 	rm -f $(bin_dir)/pmdaderived $(man_dir)/pmdaderived.1
 	@rmdir $(site_dir) 2>/dev/null || true
+
+# nfpm makes packages of both kinds. From 2.46 on it needs modules that not every proxy has.
+NFPM = env -u GOARCH -u GOOS $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
+PACKAGES_DIR = bin/packages
+MAINTAINER = pmdaderived authors <pmdaderived@invalid>
+
+# PCP_CONF: a package has the paths of PCP's packages, wherever it is made.
+.PHONY: packages
+packages: LDFLAGS = -s -w # traces have names and lines even so
+packages: ## make bin/packages/*.deb and *.rpm (fetches a tool): make packages [VERSION=1.2.0] [GOARCH=arm64]
+	@rm -rf $(PACKAGES_DIR)/root $(PACKAGES_DIR)/program $(PACKAGES_DIR)/pmdaderived[_-]*
+	$(BUILD) -o $(PACKAGES_DIR)/program/pmdaderived ./cmd/pmdaderived
+	@$(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(PACKAGES_DIR))/root PCP_CONF=/dev/null \
+		BINARY=$(PACKAGES_DIR)/program/pmdaderived
+	@STAGE=$(abspath $(PACKAGES_DIR))/root OUT=$(PACKAGES_DIR) VERSION='$(VERSION)' ARCH=$(or $(GOARCH),$(shell $(GO) env GOARCH)) \
+		MAINTAINER='$(MAINTAINER)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) GO='$(GO)' NFPM='$(NFPM)' packaging/build

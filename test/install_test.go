@@ -28,6 +28,7 @@ type machine struct {
 	t                             *testing.T
 	control                       string // pmcd.conf
 	pmns, pmda, site, rc, account string
+	logs                          string
 }
 
 func TestInstall(t *testing.T) {
@@ -321,6 +322,7 @@ func newMachine(t *testing.T) *machine {
 		site:    filepath.Join(variable("PCP_SYSCONF_DIR"), "pmdaderived"),
 		rc:      filepath.Join(variable("PCP_RC_DIR"), "pmcd"),
 		account: variable("PCP_USER"),
+		logs:    variable("PCP_LOG_DIR"),
 	}
 	if os.Getenv(stageVariable) == stageInside {
 		m.run(filepath.Join(m.pmda, "Remove")) // what this machine may have
