@@ -21,7 +21,7 @@ pcp = $(or $(shell sed -n 's/^$(1)=//p' $(PCP_CONF) 2>/dev/null),$(2))
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 PACKAGES = $(shell $(GO) list $(VCS) ./... | grep -v '/test\(/\|$$\)')
-SCRIPTS = Install Remove .ci/run $(wildcard scripts/*) packaging/build $(wildcard packaging/*install packaging/*remove)
+SCRIPTS = Install Remove Upgrade .ci/run $(wildcard scripts/*) packaging/build $(wildcard packaging/*install packaging/*remove)
 
 .PHONY: help
 help: ## list the targets
@@ -178,11 +178,34 @@ check-rpm: ## test the RPM package with rpm, on a copy of this machine (as root;
 	@scripts/install-pcp -rpm
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
 
+.PHONY: dashboards
+dashboards: ## write the Grafana dashboards anew
+	@$(GO) run ./dashboards/cmd/make-dashboards dashboards
+
+.PHONY: picture
+picture: $(if $(RECORD),pcp build bin/private-pmcd) ## draw the picture of the README: make picture [RECORD=yes: from a new archive]
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/draw-picture ./dashboards/cmd/draw-picture
+	@BINARY=bin/pmdaderived scripts/picture $(if $(RECORD),record)
+
+.PHONY: check-dashboards
+check-dashboards: ## have Grafana's own types check the dashboards (npm and its registry)
+	@scripts/check-dashboards
+
+.PHONY: check-desktop
+check-desktop: build bin/private-pmcd ## show pmchart's views on a display that nobody sees: pictures in bin/desktop (installs pcp-gui, xvfb)
+	@scripts/install-pcp -desktop
+	@BINARY=bin/pmdaderived scripts/check-desktop bin/desktop
+
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived
 site_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)/pmdaderived
+config_dir = $(DESTDIR)$(call pcp,PCP_VAR_DIR,/var/lib/pcp)/config
+pmrep_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)/pmrep
+share_dir = $(DESTDIR)/usr/share
 bin_dir = $(DESTDIR)$(call pcp,PCP_BIN_DIR,/usr/bin)
 man_dir = $(DESTDIR)$(call pcp,PCP_MAN_DIR,/usr/share/man)/man1
+# Directories of PCP_VAR_DIR/config that have nothing but files of ours.
+own_config = $(addprefix $(config_dir)/,pmdaderived pmlogconf/derived pmieconf/derived)
 pmcd_conf = $(call pcp,PCP_PMCDCONF_PATH,/etc/pcp/pmcd/pmcd.conf)
 
 .PHONY: install
@@ -190,9 +213,18 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 	install -d -m 755 $(pmda_dir) $(site_dir) $(bin_dir)
 	install -m 755 $(BINARY) $(pmda_dir)/pmdaderived.new
 	mv -f $(pmda_dir)/pmdaderived.new $(pmda_dir)/pmdaderived
-	install -m 755 Install Remove $(pmda_dir)
+	install -m 755 Install Remove Upgrade $(pmda_dir)
 	install -m 644 pmns root domain.h help $(pmda_dir)
 	ln -sf $(patsubst $(DESTDIR)%,%,$(pmda_dir))/pmdaderived $(bin_dir)/pmdaderived
+	rm -rf $(own_config)
+	install -D -m 644 -t $(config_dir)/pmdaderived conf/*.conf
+	install -D -m 644 -t $(config_dir)/pmlogconf/derived integration/pmlogconf/*
+	install -D -m 644 -t $(config_dir)/pmieconf/derived integration/pmieconf/*
+	install -D -m 644 -t $(config_dir)/pmchart integration/pmchart/*
+	install -D -m 644 -t $(pmrep_dir) integration/pmrep/derived.conf
+	install -D -m 644 -t $(share_dir)/pmdaderived/dashboards dashboards/*.json
+	install -D -m 644 integration/completion/pmdaderived.bash $(share_dir)/bash-completion/completions/pmdaderived
+	install -D -m 644 -t $(share_dir)/zsh/site-functions integration/completion/_pmdaderived
 	$(if $(wildcard docs/pmdaderived.1),install -D -m 644 docs/pmdaderived.1 $(man_dir)/pmdaderived.1)
 	@[ -n "$(DESTDIR)" ] || echo "next: $(pmda_dir)/Install"
 
@@ -200,7 +232,9 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 uninstall: ## take away what install has put there; definitions stay (run Remove before)
 	@[ -n "$(DESTDIR)" ] || ! grep -q '^derived[[:space:]]' $(pmcd_conf) 2>/dev/null || \
 		{ echo "pmcd still runs the agent: run $(pmda_dir)/Remove first"; exit 1; }
-	rm -rf $(pmda_dir)
+	rm -rf $(pmda_dir) $(own_config) $(share_dir)/pmdaderived
+	rm -f $(patsubst integration/pmchart/%,$(config_dir)/pmchart/%,$(wildcard integration/pmchart/*)) $(pmrep_dir)/derived.conf
+	rm -f $(share_dir)/bash-completion/completions/pmdaderived $(share_dir)/zsh/site-functions/_pmdaderived
 	rm -f $(bin_dir)/pmdaderived $(man_dir)/pmdaderived.1
 	@rmdir $(site_dir) 2>/dev/null || true
 

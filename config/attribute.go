@@ -54,7 +54,7 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 		given, at = &entry.definition.Help, &entry.help
 	default:
 		r.report(l, attrAt, &Problem{
-			Msg:  fmt.Sprintf("attribute (%s) is unknown for metric (%s)", clip(attr), name),
+			Msg:  fmt.Sprintf("attribute (%s) is unknown for metric (%s)", Clip(attr), name),
 			Name: name,
 		})
 		return
@@ -74,7 +74,7 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 		}
 	}
 	if *given != nil && **given != text {
-		r.report(l, attrAt, &Problem{Severity: Note, Msg: "replaces the text at " + at.pos.String(), Name: name})
+		r.report(l, attrAt, &Problem{Severity: Note, Code: "replaced-text", Msg: "replaces the text at " + at.pos.String(), Name: name})
 	}
 	*given = &text
 	*at = origin{generation: r.generation, pos: r.position(l, attrAt)}
@@ -102,7 +102,8 @@ func (r *reader) quoted(l line, name string, offset int) (string, bool) {
 	if extra := rest.skipBlanks(0); extra < len(rest.text) {
 		r.report(rest, extra, &Problem{
 			Severity: Warning,
-			Msg:      fmt.Sprintf("extra text (%s) after attribute value will be ignored", clip(rest.text[extra:])),
+			Code:     "extra-text",
+			Msg:      fmt.Sprintf("extra text (%s) after attribute value will be ignored", Clip(rest.text[extra:])),
 			Name:     name,
 		})
 	}

@@ -14,6 +14,10 @@ type Definition struct {
 	// without a help text of its own shows its one-line text instead.
 	OneLine, Help *string
 
+	// Ignored are the codes of problems that the author has silenced, in a comment right above the definition:
+	// "# pmdaderived:ignore CODE…".
+	Ignored []string
+
 	line line // Expr is its end
 }
 
@@ -28,7 +32,7 @@ func (d *Definition) At(offset int) Position {
 // that byte. There is no newline at the end.
 func (d *Definition) Context(offset int) string {
 	part, column := d.locate(offset)
-	source, caret := excerpt(part.source, column)
+	source, caret := Excerpt(part.source, column)
 	return source + "\n" + caret
 }
 

@@ -17,6 +17,7 @@
 //	definition = NAME "=" expression
 //	attribute  = NAME "(" "oneline" | "helptext" ")" "=" text
 //	control    = "#control" OPTION "=" VALUE
+//	silenced   = "# pmdaderived:ignore" CODE…
 //
 // A comment has its # in the first column. The first = of a line separates; blanks around a name
 // and before an expression mean nothing. A backslash at the end of a line joins it with the next

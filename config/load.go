@@ -131,7 +131,7 @@ var (
 func (l *loader) directory(path string, info os.FileInfo, above []os.FileInfo) {
 	for _, dir := range above {
 		if os.SameFile(dir, info) {
-			l.problem(path, Warning, errLinkedCycle)
+			l.problem(path, Warning, "linked-directory", errLinkedCycle)
 			return
 		}
 	}
@@ -167,7 +167,7 @@ func (l *loader) directory(path string, info os.FileInfo, above []os.FileInfo) {
 		case info.Mode().IsRegular():
 			l.file(name, info)
 		default:
-			l.problem(name, Note, errNotRegular)
+			l.problem(name, Note, "not-regular", errNotRegular)
 		}
 	}
 }
@@ -234,7 +234,7 @@ func (l *loader) trusted(path string, info os.FileInfo) bool {
 		return false
 	}
 	if mode&0o020 != 0 {
-		l.problem(path, Warning, fmt.Errorf("its group can write it (mode %04o)", mode))
+		l.problem(path, Warning, "group-writable", fmt.Errorf("its group can write it (mode %04o)", mode))
 	}
 	return true
 }
@@ -242,11 +242,11 @@ func (l *loader) trusted(path string, info os.FileInfo) bool {
 // unread reports a file or directory that was not read.
 func (l *loader) unread(path string, severity Severity, err error) {
 	l.out.Sources = append(l.out.Sources, Source{Path: path, Err: err})
-	l.problem(path, severity, err)
+	l.problem(path, severity, "unread", err)
 }
 
 // problem reports a file or directory as a whole.
-func (l *loader) problem(path string, severity Severity, err error) {
+func (l *loader) problem(path string, severity Severity, code string, err error) {
 	reason := err
 	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 		reason = pathError.Err // the path is in front already
@@ -254,6 +254,7 @@ func (l *loader) problem(path string, severity Severity, err error) {
 	l.out.Problems = append(l.out.Problems, &Problem{
 		Pos:      Position{File: path},
 		Severity: severity,
+		Code:     code,
 		Msg:      reason.Error(),
 		Path:     path,
 		Err:      err,

@@ -136,10 +136,16 @@ func TestLoad(t *testing.T) {
 			[]string{"d/a a=1"},
 		},
 		{
-			"left-overs named in the list are not",
-			map[string]string{"a~": "a = 1"},
-			[]string{"a~"},
-			[]string{"a~ a=1"},
+			"tests of definitions are none",
+			map[string]string{"d/a.conf": "a = 1", "d/a.test": "test a", "d/e/b.test": "test b"},
+			[]string{"d"},
+			[]string{"d/a.conf a=1"},
+		},
+		{
+			"left-overs and tests named in the list are not",
+			map[string]string{"a~": "a = 1", "a.test": "b = 1"},
+			[]string{"a~", "a.test"},
+			[]string{"a~ a=1", "a.test b=1"},
 		},
 		{
 			"symbolic links are followed",
@@ -362,6 +368,7 @@ func TestLoadDefault(t *testing.T) {
 	assert.Equal(t, []string{
 		"etc/pmdaderived/site.conf a=1",
 		"var/config/derived note: no such file or directory",
+		"var/config/pmdaderived note: no such file or directory",
 	}, places(LoadDefault(conf, nil)))
 	assert.Equal(t, places(LoadDefault(conf, nil))[:1], places(Load(DefaultPaths(conf), nil))[:1])
 }

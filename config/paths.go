@@ -15,16 +15,19 @@ func SplitPaths(list string) []string {
 }
 
 // DefaultPaths returns the path list that is used when none is given: the definitions that PCP
-// ships, which its own clients load by default too, then the site's own.
+// ships, which its own clients load by default too, those that come with the agent, then the site's
+// own. The agent's have a directory of their own: clients could not read all of them.
 func DefaultPaths(conf PCPConf) []string {
 	return []string{
 		filepath.Join(conf.VarDir, "config", "derived"),
+		filepath.Join(conf.VarDir, "config", "pmdaderived"),
 		filepath.Join(conf.SysconfDir, "pmdaderived"),
 	}
 }
 
-// ignored reports whether a file in a directory is one that nobody put there on purpose: what
-// editors, package managers and NFS leave behind, and Kubernetes' ..data. Because later files
+// ignored reports whether a file in a directory has no definitions: tests of definitions, which lie
+// beside them, and what nobody put there on purpose: what editors, package managers and NFS leave
+// behind, and Kubernetes' ..data. Because later files
 // replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden
 // files are read, as libpcp does.
 func ignored(name string) bool {
@@ -37,7 +40,7 @@ func ignored(name string) bool {
 		return true
 	}
 	for _, pattern := range [...]string{
-		".*.sw?", "*.dpkg-*", "*.ucf-*", "*.rpmnew", "*.rpmorig", "*.rpmsave",
+		"*.test", ".*.sw?", "*.dpkg-*", "*.ucf-*", "*.rpmnew", "*.rpmorig", "*.rpmsave",
 	} {
 		if match, _ := filepath.Match(pattern, name); match {
 			return true

@@ -34,7 +34,7 @@ func (p Place) Context(expr string, offset int) string {
 	if p.joined != nil {
 		return p.joined.Context(offset)
 	}
-	source, caret := excerpt(p.before+expr, p.column(expr, offset))
+	source, caret := Excerpt(p.before+expr, p.column(expr, offset))
 	return source + "\n" + caret
 }
 

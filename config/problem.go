@@ -43,6 +43,7 @@ type Problem struct {
 	// UTF-8 are replaced, and of a very long line only the part around the caret is there.
 	Line, Caret string
 
+	Code string // kind of warning or note, "" for some errors; it stays what it is: people silence them by it
 	Name string // of the definition concerned, if any
 	Path string // of the file or directory that was not read, if that is the problem
 	Err  error  // the reason behind Msg, if there is one: what Accept returned, an *fs.PathError
@@ -60,9 +61,9 @@ func (p *Problem) Error() string {
 // Unwrap returns Err.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// excerpt makes a source line and a column of it, counted in bytes from 1, fit for a terminal.
-// The caret line has the tabs of the source line, so it fits at any tab width.
-func excerpt(source string, column int) (line, caret string) {
+// Excerpt makes a source line and a column of it, counted in bytes from 1, fit for a terminal, as in
+// [Problem]. The caret line has the tabs of the source line, so it fits at any tab width.
+func Excerpt(source string, column int) (line, caret string) {
 	const cut = "…"
 	at := max(0, min(column-1, len(source)))
 	from, to := 0, len(source)
@@ -93,8 +94,8 @@ func excerpt(source string, column int) (line, caret string) {
 	return shown.String(), below.String() + "^"
 }
 
-// clip makes a text that a message quotes fit for a terminal.
-func clip(s string) string {
+// Clip makes a text that a message quotes fit for a terminal.
+func Clip(s string) string {
 	if len(s) > maxShown {
 		s = s[:maxShown] + "…"
 	}

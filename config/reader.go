@@ -23,6 +23,7 @@ type reader struct {
 	scan     scanner
 	problems int
 	complete bool
+	ignored  []string // codes that the comments right above name
 }
 
 // read reads the text of a file and reports whether it got to the end.
@@ -41,6 +42,8 @@ func (r *reader) statement(l line) {
 		r.comment(l)
 		return
 	}
+	ignored := r.ignored
+	r.ignored = nil
 	start := l.skipBlanks(0)
 	if start == len(l.text) {
 		return
@@ -65,17 +68,17 @@ func (r *reader) statement(l line) {
 		return
 	}
 	if !legalName(name) {
-		r.report(l, start, &Problem{Msg: "illegal derived metric name (" + clip(name) + ")"})
+		r.report(l, start, &Problem{Msg: "illegal derived metric name (" + Clip(name) + ")"})
 		return
 	}
 	if paren >= 0 {
 		r.attribute(l, name, start, paren, equals)
 	} else {
-		r.definition(l, name, start, equals)
+		r.definition(l, name, start, equals, ignored)
 	}
 }
 
-func (r *reader) definition(l line, name string, start, equals int) {
+func (r *reader) definition(l line, name string, start, equals int, ignored []string) {
 	raw := l.text[equals+1:]
 	expr := strings.TrimLeft(raw, blanks)
 	if expr == "" {
@@ -90,7 +93,7 @@ func (r *reader) definition(l line, name string, start, equals int) {
 			return
 		}
 	}
-	d := &Definition{Name: name, Pos: r.position(l, start), Raw: raw, Expr: expr, line: l}
+	d := &Definition{Name: name, Pos: r.position(l, start), Raw: raw, Expr: expr, Ignored: ignored, line: l}
 
 	old := r.names[name]
 	if old != nil && old.generation == r.generation {
@@ -117,6 +120,7 @@ func (r *reader) definition(l line, name string, start, equals int) {
 	if old != nil && (old.definition.Pos != d.Pos || old.definition.Expr != d.Expr) {
 		r.report(l, start, &Problem{
 			Severity: Note,
+			Code:     "replaced-definition",
 			Msg:      "replaces the definition at " + old.definition.Pos.String(),
 			Name:     name,
 		})
@@ -152,18 +156,29 @@ func checkText(text string) (offset int, p *Problem) {
 			continue
 		}
 		if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
-			return i, &Problem{Severity: Warning, Msg: "invalid UTF-8"}
+			return i, &Problem{Severity: Warning, Code: "invalid-text", Msg: "invalid UTF-8"}
 		}
 	}
 	return 0, nil
 }
 
-const controlWord = "#control"
+const (
+	controlWord = "#control"
+	ignoreWord  = "pmdaderived:ignore"
+)
 
 // comment reads a line that begins with #.
 func (r *reader) comment(l line) {
 	if len(l.parts) > 1 {
-		r.report(l, l.parts[1].at, &Problem{Severity: Note, Msg: "comment continues here, its line ends in a backslash"})
+		r.report(l, l.parts[1].at, &Problem{Severity: Note, Code: "continued-comment", Msg: "comment continues here, its line ends in a backslash"})
+	}
+	codes, ok := strings.CutPrefix(strings.TrimLeft(l.text[1:], blanks), ignoreWord)
+	if ok && (codes == "" || strings.IndexByte(blanks, codes[0]) >= 0) {
+		if strings.Trim(codes, blanks) == "" {
+			r.report(l, len(l.text), &Problem{Severity: Note, Code: "ignored-nothing", Msg: "code to ignore missing"})
+		}
+		r.ignored = append(r.ignored, strings.FieldsFunc(strings.Clone(codes), func(c rune) bool { return c == ',' || strings.ContainsRune(blanks, c) })...)
+		return
 	}
 	rest, ok := strings.CutPrefix(l.text, controlWord)
 	if !ok || rest == "" || strings.IndexByte(blanks, rest[0]) < 0 {
@@ -174,7 +189,7 @@ func (r *reader) comment(l line) {
 	option = strings.Trim(option, blanks)
 	value = strings.Trim(value, blanks)
 	if !ok || option == "" || strings.ContainsAny(option, blanks) || l.tooLong {
-		r.report(l, at, &Problem{Severity: Note, Msg: "control line without option=value is taken as a comment"})
+		r.report(l, at, &Problem{Severity: Note, Code: "control-line", Msg: "control line without option=value is taken as a comment"})
 		return
 	}
 	r.out.Controls = append(r.out.Controls, Control{Option: option, Value: value, Pos: r.position(l, at)})
@@ -219,9 +234,9 @@ func (r *reader) problem(at part, column int, p *Problem) {
 		return
 	}
 	if r.problems == MaxProblems {
-		p = &Problem{Severity: Note, Msg: fmt.Sprintf("more than %d problems; no more of this file are shown", MaxProblems-1)}
+		p = &Problem{Severity: Note, Code: "more-problems", Msg: fmt.Sprintf("more than %d problems; no more of this file are shown", MaxProblems-1)}
 	}
 	p.Pos = Position{File: r.file, Line: at.number, Column: column}
-	p.Line, p.Caret = excerpt(at.source, column)
+	p.Line, p.Caret = Excerpt(at.source, column)
 	r.out.Problems = append(r.out.Problems, p)
 }

@@ -340,7 +340,7 @@ func TestExcerpt(t *testing.T) {
 		{"end of a long line", long, 10001, "…" + long[10000-maxShown:], " " + strings.Repeat(" ", maxShown) + "^"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			line, caret := excerpt(row.source, row.column)
+			line, caret := Excerpt(row.source, row.column)
 			assert.Equal(t, row.line, line)
 			assert.Equal(t, row.caret, caret)
 		})

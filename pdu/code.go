@@ -134,6 +134,19 @@ func (c Code) Name() string {
 	return itoa(c)
 }
 
+// ParseCode reads a symbol, "PM_ERR_IPC".
+func ParseCode(s string) (Code, error) {
+	for c := ErrGeneric; c >= ErrPMDANotReady; c-- {
+		if name, _ := c.describe(); name != "" && name == s {
+			return c, nil
+		}
+	}
+	if name, _ := ErrNYI.describe(); name == s {
+		return ErrNYI, nil
+	}
+	return 0, fmt.Errorf("error code %q: want a symbol such as PM_ERR_AGAIN", s)
+}
+
 // CodeOf returns the Code that err wraps, or the negated errno, or else ErrGeneric; 0 for nil.
 func CodeOf(err error) Code {
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Numbers, symbols and texts as pmerr(1) of PCP 6.0.3 prints them; ErrArg is of 6.0.4.
@@ -91,7 +92,14 @@ func TestCodes(t *testing.T) {
 			assert.Equal(t, tt.number, int32(tt.code))
 			assert.Equal(t, tt.name, tt.code.Name())
 			assert.EqualError(t, tt.code, tt.text)
+			parsed, err := ParseCode(tt.name)
+			require.NoError(t, err)
+			assert.Equal(t, tt.code, parsed)
 		})
+	}
+	for _, name := range []string{"", "PM_ERR", "PM_ERR_NOSUCH", "pm_err_again", "-12389"} {
+		_, err := ParseCode(name)
+		assert.EqualError(t, err, fmt.Sprintf("error code %q: want a symbol such as PM_ERR_AGAIN", name))
 	}
 }
 

@@ -16,10 +16,11 @@ type Option struct {
 	Short byte   // 0: none
 	Long  string // "": none
 	Arg   string // what its argument is called in the usage text; "": it takes none
+	May   bool   // the argument may be left out: it is attached (--name=ARG) or there is none
 	Help  string // "": it works, but the usage text is silent about it
 
 	// Set takes the option, in the order of the command line and as often as it is given. arg is ""
-	// for an option without argument.
+	// for an option without one.
 	Set func(arg string) error
 }
 
@@ -66,6 +67,7 @@ func (s *OptionSet) parseLong(arg string, next []string) (rest []string, err err
 	switch {
 	case o.Arg == "" && attached:
 		return nil, fmt.Errorf("option --%s takes no argument", o.Long)
+	case o.May && !attached:
 	case o.Arg != "" && !attached && len(next) == 0:
 		return nil, fmt.Errorf("option --%s needs an argument: %s", o.Long, o.Arg)
 	case o.Arg != "" && !attached:
@@ -120,6 +122,9 @@ func (s *OptionSet) parseShort(cluster string, next []string) (rest []string, er
 		}
 		if attached := cluster[i+1:]; attached != "" {
 			return next, o.take(flag, attached)
+		}
+		if o.May {
+			return next, o.take(flag, "")
 		}
 		if len(next) == 0 {
 			return nil, fmt.Errorf("option %s needs an argument: %s", flag, o.Arg)
@@ -181,14 +186,22 @@ func (s *OptionSet) Usage(w io.Writer) error {
 	return err
 }
 
-// forms shows how the option may be written: "-d NUM, --domain=NUM".
+// forms shows how the option may be written: "-d NUM, --domain=NUM", "--werror[=CODES]".
 func (o *Option) forms() string {
+	short, long := "", ""
+	switch {
+	case o.Arg == "":
+	case o.May:
+		short, long = "["+o.Arg+"]", "[="+o.Arg+"]"
+	default:
+		short, long = " "+o.Arg, "="+o.Arg
+	}
 	var forms []string
 	if o.Short != 0 {
-		forms = append(forms, strings.TrimRight("-"+string(o.Short)+" "+o.Arg, " "))
+		forms = append(forms, "-"+string(o.Short)+short)
 	}
 	if o.Long != "" {
-		forms = append(forms, strings.TrimRight("--"+o.Long+"="+o.Arg, "="))
+		forms = append(forms, "--"+o.Long+long)
 	}
 	return strings.Join(forms, ", ")
 }

@@ -21,7 +21,8 @@ import (
 
 // limited are the packages whose limits docs/limits.md lists.
 var limited = []string{
-	"cmd/pmdaderived", "config", "derived", "derived/agent", "derived/agent/mmv", "derived/ere", "derived/syntax", "pdu", "pmda", "pmda/pmapi",
+	"cmd/pmdaderived", "config", "derived", "derived/agent", "derived/agent/mmv", "derived/ere", "derived/lint", "derived/syntax", "pdu", "pmda", "pmda/pmapi",
+	"unittest",
 }
 
 // limitName is what limits are called.

@@ -6,25 +6,43 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"pmdaderived/config"
+	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/lint"
 	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi"
 )
 
 // runCheck looks for mistakes in definition files: what cannot be read, what is no expression and,
-// where a pmcd can be asked, what does not fit its metrics. Exit: 1 if there is an error.
+// where a pmcd can be asked, what does not fit its metrics; and for what is probably not meant. Exit: 1 if there
+// is an error.
 func runCheck(ctx context.Context, t *tool, operands string, args []string) int {
 	var offline, asJSON bool
+	var treat treatment
 	paths, exit, done := t.parse(operands, args,
 		pmda.Option{
 			Long: "offline", Set: func(string) error { offline = true; return nil },
-			Help: "ask no pmcd: look at the syntax only",
+			Help: "ask no pmcd: look at the texts only",
 		},
 		pmda.Option{
 			Long: "json", Set: func(string) error { asJSON = true; return nil },
-			Help: "print the mistakes as a JSON array",
+			Help: "print the problems as a JSON array",
+		},
+		pmda.Option{
+			Long: "werror", Arg: "CODES", May: true, Help: "make warnings errors: all, or those with the codes in this list",
+			Set: func(arg string) error {
+				if arg == "" {
+					treat.allErrors = true
+					return nil
+				}
+				return codes(arg, &treat.errors)
+			},
+		},
+		pmda.Option{
+			Long: "ignore", Arg: "CODES", Set: func(arg string) error { return codes(arg, &treat.ignored) },
+			Help: "be silent about warnings and notes with the codes in this list",
 		},
 		t.pmcdOption())
 	if done {
@@ -35,71 +53,113 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 	}
 
 	read := readDefinitions(t.paths, t.conf)
-	var catalog *agent.Catalog
+	var h *host
 	if !offline && len(read.all) > 0 {
 		var err error
-		if catalog, err = t.lookUp(ctx, read.all); err != nil {
+		if h, err = t.lookUp(ctx, read.all); err != nil {
 			if t.pmcdGiven {
 				exit = exitFailure
 			}
 			t.complain(err)
 		}
+		defer h.close()
 	}
-	problems := problemsOf(&read, catalog)
+	problems := treat.apply(read.problems(ctx, h), read.byName())
 	if asJSON {
 		t.printJSON(problems)
 	} else {
-		t.printProblems(problems)
+		t.printProblems(problems, treat.promoted)
 	}
 	errors := count(problems, config.Error)
-	t.summarize(len(read.all), errors, count(problems, config.Warning), catalog == nil)
+	t.summarize(len(read.all), errors, count(problems, config.Warning), h == nil)
 	if errors > 0 {
 		return exitFailure
 	}
 	return exit
 }
 
-// lookUp asks pmcd about the operands of definitions.
-func (t *tool) lookUp(ctx context.Context, defs []agent.Definition) (*agent.Catalog, error) {
+// host is what a pmcd has said about definitions, and can still be asked.
+type host struct {
+	conn    *pmapi.Conn
+	catalog *agent.Catalog
+}
+
+func (c *host) close() {
+	if c != nil {
+		_ = c.conn.Close() // nothing is lost with it
+	}
+}
+
+// lookUp asks pmcd about the operands of definitions, and about metrics that are called as they are.
+func (t *tool) lookUp(ctx context.Context, defs []agent.Definition) (*host, error) {
 	conn, err := t.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() //nolint:errcheck // nothing is lost with it
-	return agent.LookUp(ctx, conn, defs)
+	names := make([]string, len(defs))
+	for i, d := range defs {
+		names[i] = d.Name
+	}
+	c, err := agent.LookUp(ctx, conn, defs, names...)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return &host{conn, c}, nil
 }
 
-// problemsOf gives all that is wrong with definitions, in the order of the files and their lines.
-func problemsOf(read *definitions, catalog *agent.Catalog) []*config.Problem {
-	byName := make(map[string]*config.Definition, len(read.Definitions))
-	for _, d := range read.Definitions {
-		byName[d.Name] = d
+func (r *definitions) byName() map[string]*config.Definition {
+	all := make(map[string]*config.Definition, len(r.Definitions))
+	for _, d := range r.Definitions {
+		all[d.Name] = d
 	}
-	problems := slices.Clone(read.Problems)
-	for _, f := range agent.Check(read.all, catalog) {
-		problems = append(problems, problemOf(byName[f.Definition.Name], f))
+	return all
+}
+
+// problems gives all that is wrong with definitions, and what is probably not meant, in the order of the files and
+// their lines. h may be nil.
+func (r *definitions) problems(ctx context.Context, h *host) []*config.Problem {
+	byName := r.byName()
+	all := slices.Concat(r.Problems, unknownCodes(r.Definitions))
+	o := lint.Options{Root: agent.Root}
+	var catalog *agent.Catalog
+	if h != nil {
+		catalog = h.catalog
+		suggester := newSuggester(h.conn)
+		o.Catalog, o.Suggest = catalog, func(name string) string { return suggester.of(ctx, name) }
 	}
-	order := make(map[string]int, len(read.Sources))
-	for i, s := range read.Sources {
+	for _, f := range agent.Check(r.all, catalog) {
+		all = append(all, problemOf(byName[f.Definition.Name], f))
+	}
+	defs := make([]*derived.Definition, len(r.all))
+	for i, d := range r.all {
+		defs[i] = d.Definition
+	}
+	for _, w := range lint.Check(defs, o) {
+		p := problemAt(byName[w.Definition.Name], w.Offset)
+		p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
+		if w.Code == lint.AbsentOperand {
+			p.Severity = config.Note
+		}
+		all = append(all, p)
+	}
+	order := make(map[string]int, len(r.Sources))
+	for i, s := range r.Sources {
 		order[s.Path] = i
 	}
-	slices.SortStableFunc(problems, func(x, y *config.Problem) int {
+	slices.SortStableFunc(all, func(x, y *config.Problem) int {
 		return cmp.Or(cmp.Compare(order[x.Pos.File], order[y.Pos.File]),
 			cmp.Compare(x.Pos.Line, y.Pos.Line), cmp.Compare(x.Pos.Column, y.Pos.Column))
 	})
-	return problems
+	return all
 }
 
 // problemOf places a fault in the file.
 func problemOf(d *config.Definition, f agent.Fault) *config.Problem {
-	p := &config.Problem{Msg: f.Message, Name: d.Name, Err: f.Err, Pos: d.At(f.Offset)}
-	p.Line, p.Caret, _ = strings.Cut(d.Context(f.Offset), "\n")
-	if f.Offset < 0 {
-		if d.Pos.Line != p.Pos.Line { // the expression begins on a line below
-			p.Line = d.Name
-		}
-		p.Pos = d.Pos
-		p.Caret = caretLine(p.Line, strings.Index(p.Line, d.Name))
+	p := problemAt(d, f.Offset)
+	p.Msg, p.Err = f.Message, f.Err
+	if f.Err == nil {
+		p.Code = codeUnusable
 	}
 	return p
 }
@@ -114,13 +174,13 @@ func count(problems []*config.Problem, s config.Severity) int {
 	return n
 }
 
-// printProblems prints "file:line:column: message" and below it the line and a caret. What is no error
-// says so.
-func (t *tool) printProblems(problems []*config.Problem) {
+// printProblems prints "file:line:column: message" and below it the line and a caret. What is no error, or has become
+// one, says so, with its code.
+func (t *tool) printProblems(problems []*config.Problem, promoted map[*config.Problem]bool) {
 	for _, p := range problems {
 		shown := *p
-		if p.Severity != config.Error {
-			shown.Msg = p.Severity.String() + ": " + p.Msg
+		if p.Severity != config.Error || promoted[p] {
+			shown.Msg = p.Severity.String() + ": " + p.Msg + " [" + codeOf(p) + "]"
 		}
 		fmt.Fprintln(t.stdout, shown.Error())
 	}
@@ -129,22 +189,23 @@ func (t *tool) printProblems(problems []*config.Problem) {
 // reported is a problem as --json prints it. Lines and columns count from 1, columns in bytes; a line of
 // 0 means the file as a whole.
 type reported struct {
-	File     string          `json:"file"`
-	Line     int             `json:"line"`
-	Column   int             `json:"column"`
-	Severity config.Severity `json:"severity"`
-	Metric   string          `json:"metric"`
-	Message  string          `json:"message"`
-	Excerpt  string          `json:"excerpt"`
-	Caret    string          `json:"caret"`
+	File       string          `json:"file"`
+	Line       int             `json:"line"`
+	Column     int             `json:"column"`
+	Severity   config.Severity `json:"severity"`
+	Code       string          `json:"code"`
+	Message    string          `json:"message"`
+	Definition string          `json:"definition"`
+	Excerpt    string          `json:"excerpt"`
+	Caret      string          `json:"caret"`
 }
 
 func (t *tool) printJSON(problems []*config.Problem) {
 	list := make([]reported, len(problems))
 	for i, p := range problems {
 		list[i] = reported{
-			File: p.Pos.File, Line: p.Pos.Line, Column: p.Pos.Column, Severity: p.Severity,
-			Metric: p.Name, Message: p.Msg, Excerpt: p.Line, Caret: p.Caret,
+			File: p.Pos.File, Line: p.Pos.Line, Column: p.Pos.Column, Severity: p.Severity, Code: codeOf(p),
+			Message: p.Msg, Definition: p.Name, Excerpt: p.Line, Caret: p.Caret,
 		}
 	}
 	encoder := json.NewEncoder(t.stdout)

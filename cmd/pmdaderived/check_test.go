@@ -73,7 +73,8 @@ func TestCheck(t *testing.T) {
 	assert.Equal(t, exitFailure, exit)
 
 	byDefault, _, exit := s.run("check")
-	assert.Equal(t, out, strings.TrimPrefix(byDefault, filepath.Join(s.dir, "config/derived")+": note: no such file or directory\n"))
+	const missing = ": note: no such file or directory [unread]\n"
+	assert.Equal(t, filepath.Join(s.dir, "config/derived")+missing+filepath.Join(s.dir, "config/pmdaderived")+missing+out, byDefault)
 	assert.Equal(t, exitFailure, exit)
 
 	_, _, exit = s.run("check", s.file("site.conf", "good = kernel.all.load / hinv.ncpu\n"))
@@ -94,7 +95,7 @@ c = 1 +
 `+b+`:2:5: Semantic error: derived metric d: operand c: Unknown operand metric
 d = c
     ^
-`+b+`:3:1: note: replaces the definition at `+a+`:1:1
+`+b+`:3:1: note: replaces the definition at `+a+`:1:1 [replaced-definition]
 a = 5
 ^
 `, out)
@@ -109,7 +110,7 @@ func TestCheckJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	require.Len(t, got, 9)
 	assert.Equal(t, map[string]any{
-		"file": path, "line": 4.0, "column": 9.0, "severity": "error", "metric": "type",
+		"file": path, "line": 4.0, "column": 9.0, "severity": "error", "code": "semantic-error", "definition": "type",
 		"message": "Semantic error: derived metric type: kernel.uname.nodename * 2: Non-arithmetic type for left operand",
 		"excerpt": "type = \tkernel.uname.nodename * 2", "caret": "       \t^",
 	}, got[1])
@@ -137,7 +138,7 @@ func TestCheckOfControlLines(t *testing.T) {
 	path := s.file("site.conf", "#control novalue=on\na = 1\n")
 	out, _, exit := s.run("check", "--offline", path)
 	assert.Equal(t, path+":1:10: note: control option novalue is for clients that compute derived metrics themselves "+
-		"and has no effect here\n#control novalue=on\n         ^\n", out)
+		"and has no effect here [control-option]\n#control novalue=on\n         ^\n", out)
 	assert.Equal(t, exitOK, exit)
 }
 

@@ -51,7 +51,7 @@ func readAgain(paths []string, conf config.PCPConf, before []agent.Definition) d
 	}
 	for _, c := range r.Controls {
 		r.Problems = append(r.Problems, &config.Problem{
-			Pos: c.Pos, Severity: config.Note,
+			Pos: c.Pos, Severity: config.Note, Code: codeControlOption,
 			Msg:  fmt.Sprintf("control option %s is for clients that compute derived metrics themselves and has no effect here", c.Option),
 			Line: control + c.Option + "=" + c.Value, Caret: strings.Repeat(" ", len(control)) + "^",
 		})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,10 +14,11 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
 )
 
-// runExplain shows for every part of an expression the metadata that it has. Exit: 1 if an expression
-// cannot be bound.
+// runExplain shows for every part of an expression the metadata that it has, and how a definition is doing in the
+// agent. Exit: 1 if an expression cannot be bound.
 func runExplain(ctx context.Context, t *tool, operands string, args []string) int {
 	args, exit, done := t.parse(operands, args, t.pathsOption(), t.pmcdOption())
 	if done {
@@ -30,18 +32,31 @@ func runExplain(ctx context.Context, t *tool, operands string, args []string) in
 		return exit
 	}
 	defer session.close()
-	for i, s := range subjects {
-		m, _ := session.Set().Lookup(s.def.Name)
-		if m.Err != nil {
+	service, err := serving(ctx, session.conn)
+	switch {
+	case err != nil:
+		return t.fail(err)
+	case service == nil && slices.ContainsFunc(subjects, func(s subject) bool { return s.source != nil }):
+		t.complain(errors.New("this pmcd has no agent for derived metrics"))
+	}
+	shown := false
+	for _, s := range subjects {
+		switch m, _ := session.Set().Lookup(s.def.Name); {
+		case m.Err == nil:
+			if shown {
+				fmt.Fprintln(t.stdout)
+			}
+			showHead(t.stdout, s)
+			showTree(t.stdout, m)
+			shown = true
+		case s.source == nil && service.row(s) != nil: // of files that only the agent reads
+		default:
 			t.showBroken(s, m.Err)
 			exit = exitFailure
-			continue
 		}
-		if i > 0 {
-			fmt.Fprintln(t.stdout)
+		if err := t.showService(ctx, session.conn, service, s, session.defs); err != nil {
+			return t.fail(err)
 		}
-		showHead(t.stdout, s)
-		showTree(t.stdout, m)
 	}
 	return exit
 }
@@ -52,8 +67,11 @@ var errNothing = errors.New("name a metric, or give an expression")
 // openSession is a session with the connection that it has for itself.
 type openSession struct {
 	*agent.Session
-	close func()
+	conn *pmapi.Conn
+	defs []agent.Definition
 }
+
+func (s *openSession) close() { _ = s.conn.Close() } // nothing is lost with it
 
 // open binds what the operands of the command line stand for. The session is nil if it cannot be; the
 // reason has been told.
@@ -74,7 +92,7 @@ func (t *tool) open(ctx context.Context, args []string) (*openSession, []subject
 		_ = conn.Close()
 		return nil, nil, t.fail(err)
 	}
-	return &openSession{session, func() { _ = conn.Close() }}, subjects, exitOK
+	return &openSession{session, conn, defs}, subjects, exitOK
 }
 
 // showHead prints the expression and where it comes from.

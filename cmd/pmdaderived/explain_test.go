@@ -160,7 +160,7 @@ no.such
 typo = 1 +
          ^
 `, exitFailure},
-		{"a definition's semantics", []string{"derived.wrong"}, path +
+		{"a definition's semantics", []string{"derived.wrong"}, "pmdaderived explain: this pmcd has no agent for derived metrics\n" + path +
 			`:3:9: Semantic error: derived metric wrong: good + disk.dev.total: Illegal operator for non-counter and counter
 wrong = good + disk.dev.total
         ^

@@ -37,6 +37,7 @@ func subCommands() []subCommand {
 		{"check", "[PATH]...", "look for mistakes in definition files", runCheck},
 		{"explain", "NAME|EXPR...", "show the metadata of every part of an expression", runExplain},
 		{"eval", "NAME|EXPR...", "compute metrics, without the agent", runEval},
+		{"test", "FILE|DIR...", "run unit tests of definitions", runTest},
 		{"logrewrite", "", "print rules that bring archives up to date", runLogRewrite},
 	}
 }

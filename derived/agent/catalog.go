@@ -43,12 +43,14 @@ func (c catalog) Desc(name string) (pdu.Desc, error) {
 	return o.desc, nil
 }
 
-// LookUp asks pmcd for the names that definitions use, and for the descriptors of those it knows.
+// LookUp asks pmcd for the names that definitions use, and for more, and for the descriptors of those it knows.
 // Names below [Root] are not asked for: pmcd would ask the agent. An error means that the catalog is not
 // known at all; a metric that does not exist is none.
-func LookUp(ctx context.Context, conn *pmapi.Conn, defs []Definition) (*Catalog, error) {
+func LookUp(ctx context.Context, conn *pmapi.Conn, defs []Definition, more ...string) (*Catalog, error) {
 	names, _ := operandNames(pointers(defs), func(string) bool { return true })
-	return lookUp(ctx, conn, names)
+	names = append(names, more...)
+	slices.Sort(names)
+	return lookUp(ctx, conn, slices.Compact(names))
 }
 
 // operandNames are the names to ask pmcd for that are wanted, sorted and without repetition, and how

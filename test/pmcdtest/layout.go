@@ -91,7 +91,7 @@ func buildTree(dir string, conf pcpConf, own owner) error {
 	for _, name := range []string{
 		"run", "log", "log/pmcd", "log/pmlogger", "log/pmie", "log/pmproxy",
 		"tmp", "tmp/mmv", "tmp/pmlogger", "tmp/pmie", "tmp/pmproxy",
-		"var", "var/pmns", "var/config", "var/config/pmda", "etc", "etc/pmdaderived",
+		"var", "var/pmns", "var/config", "var/config/pmda", "var/config/pmdaderived", "etc", "etc/pmdaderived",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.Mkdir(path, 0o755); err != nil {
@@ -108,7 +108,7 @@ func buildTree(dir string, conf pcpConf, own owner) error {
 		except   []string
 	}{
 		{conf["PCP_VAR_DIR"], "var", []string{"pmns", "config", "tmp"}},
-		{filepath.Join(conf["PCP_VAR_DIR"], "config"), "var/config", []string{"pmda"}},
+		{filepath.Join(conf["PCP_VAR_DIR"], "config"), "var/config", []string{"pmda", "pmdaderived"}},
 		{conf["PCP_SYSCONF_DIR"], "etc", []string{"pmdaderived"}},
 	} {
 		if err := linkAll(farm.from, filepath.Join(dir, farm.to), farm.except); err != nil {

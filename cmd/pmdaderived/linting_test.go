@@ -1,0 +1,216 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/config"
+	"pmdaderived/derived"
+	"pmdaderived/derived/lint"
+	"pmdaderived/pdu"
+)
+
+// docs/linting.md has every code: as a heading of level four, below which the first block provokes the warning and the
+// others give none at all, or in the table of those about files.
+func TestLintingPage(t *testing.T) {
+	const page = "../../docs/linting.md"
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, code := range warningCodes() {
+		assert.Contains(t, string(text), "`"+code+"`")
+	}
+	explained := map[string]bool{}
+	for i, p := range partsOf(t, page) {
+		if p.heading == "" {
+			continue
+		}
+		explained[p.heading] = true
+		require.GreaterOrEqual(t, len(p.blocks), 2, p.heading)
+		for j, block := range p.blocks {
+			t.Run(fmt.Sprintf("%d.%d %s", i, j, p.heading), func(t *testing.T) {
+				s := newSite(t)
+				path := filepath.Join(t.TempDir(), "lint.conf")
+				writeFile(t, path, block)
+				out, errs, _ := s.run("check", path)
+				if j == 0 {
+					assert.Contains(t, out, "["+p.heading+"]\n")
+				} else {
+					assert.Empty(t, out, errs)
+				}
+			})
+		}
+	}
+	for _, code := range lint.Codes() {
+		assert.True(t, explained[string(code)], code)
+	}
+}
+
+func TestCheckWarnings(t *testing.T) {
+	s := newSite(t)
+	path := s.file("site.conf", "a = 2 * hinv.ncpu\n# pmdaderived:ignore not-precedence, rescale-rounds\nb = hinv.ncpu * 2\n")
+	const warning = "same-expression"
+	shown := path + ":3:5: warning: the same expression as that of a [same-expression]\nb = hinv.ncpu * 2\n    ^\n"
+	asError := path + ":3:5: error: the same expression as that of a [same-expression]\nb = hinv.ncpu * 2\n    ^\n"
+	for _, row := range []struct {
+		name, args, out, errs string
+		exit                  int
+	}{
+		{"told", "", shown, "2 definitions, 0 errors, 1 warning\n", exitOK},
+		{"offline", "--offline", shown, "2 definitions, 0 errors, 1 warning (syntax only)\n", exitOK},
+		{"an error", "--werror", asError, "2 definitions, 1 error\n", exitFailure},
+		{"that one an error", "--werror=" + warning, asError, "2 definitions, 1 error\n", exitFailure},
+		{"another one an error", "--werror=always-zero,compare-scale", shown, "2 definitions, 0 errors, 1 warning\n", exitOK},
+		{"ignored", "--ignore always-zero," + warning, "", "2 definitions, 0 errors\n", exitOK},
+		{"ignored all the same", "--werror --ignore=" + warning, "", "2 definitions, 0 errors\n", exitOK},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			out, errs, exit := s.run(append(append([]string{"check"}, strings.Fields(row.args)...), path)...)
+			assert.Equal(t, row.out, out)
+			assert.Equal(t, row.errs, errs)
+			assert.Equal(t, row.exit, exit)
+		})
+	}
+	for _, option := range []string{"--werror=nonsense", "--ignore=always-zero,nonsense", "--ignore="} {
+		_, errs, exit := s.run("check", option, path)
+		assert.Equal(t, exitUsage, exit)
+		assert.Contains(t, errs, "is no code; there are absent-operand, always-zero, chained-comparison, ")
+	}
+}
+
+// A comment silences what is said of the definition below, and of no other.
+func TestCheckSilenced(t *testing.T) {
+	s := newSite(t)
+	for _, row := range []struct{ name, text, want string }{
+		{"silenced", "# pmdaderived:ignore always-zero\na = 0 * hinv.ncpu\n", ""},
+		{"among other comments", "# pmdaderived:ignore always-zero\n# because\na = 0 * hinv.ncpu\n", ""},
+		{"two lines", "#pmdaderived:ignore always-zero\n#\tpmdaderived:ignore not-precedence\na = 0 * !hinv.ncpu > 1\n", ""},
+		{"several", "# pmdaderived:ignore always-zero not-precedence,shadowed-name\na = 0 * !hinv.ncpu > 1\n", ""},
+		{"another one", "# pmdaderived:ignore not-precedence\na = 0 * hinv.ncpu\n", "always-zero"},
+		{"further up", "# pmdaderived:ignore always-zero\n\na = 0 * hinv.ncpu\n", "always-zero"},
+		{"another definition", "# pmdaderived:ignore always-zero\nb = 1\na = 0 * hinv.ncpu\n", "always-zero"},
+		{"no code", "# pmdaderived:ignored always-zero\na = 0 * hinv.ncpu\n", "always-zero"},
+		{"an unknown code", "# pmdaderived:ignore always-0\na = 1\n", "unknown-code"},
+		{"nothing", "# pmdaderived:ignore\na = 1\n", "ignored-nothing"},
+		{"no error", "# pmdaderived:ignore always-zero\na = 0 * \n", "syntax error"},
+		{"the limit", "a = " + strings.Repeat("0 * hinv.ncpu + ", 30) + "1\n", "always-zero"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			out, errs, _ := s.run("check", s.file("site.conf", row.text))
+			if row.want == "" {
+				assert.Empty(t, out, errs)
+			} else {
+				assert.Contains(t, out, row.want)
+			}
+			assert.LessOrEqual(t, strings.Count(out, "always-zero]"), 20)
+		})
+	}
+}
+
+// So has what is wrong with files and directories as a whole.
+func TestCodesOfFiles(t *testing.T) {
+	s := newSite(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a/1": "a = 1\na(oneline) = b\n", "b/1": "a = 2\na(oneline) = b\n", "c/1": "a(oneline) = c\n",
+		"many/1": strings.Repeat("no\n", config.MaxProblems+1), "writable/1": "d = 1\n",
+	} {
+		writeFile(t, filepath.Join(dir, name), text)
+	}
+	require.NoError(t, os.Chmod(filepath.Join(dir, "writable/1"), 0o664))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "linked"), 0o755))
+	require.NoError(t, os.Symlink(".", filepath.Join(dir, "linked/again")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "pipes"), 0o755))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipes/1"), 0o600))
+	for _, row := range []struct{ paths, code, severity string }{
+		{"a b", "replaced-definition", "note"},
+		{"a c", "replaced-text", "note"},
+		{"many", "more-problems", "note"},
+		{"writable", "group-writable", "warning"},
+		{"linked", "linked-directory", "warning"},
+		{"pipes", "not-regular", "note"},
+	} {
+		t.Run(row.code, func(t *testing.T) {
+			args := []string{"check", "--offline", "--ignore=same-expression"}
+			for path := range strings.FieldsSeq(row.paths) {
+				args = append(args, filepath.Join(dir, path))
+			}
+			out, _, _ := s.run(args...)
+			assert.Regexp(t, "(?m): "+row.severity+": .* \\["+row.code+"\\]$", out)
+			out, _, _ = s.run(append(args, "--ignore="+row.code)...)
+			assert.NotContains(t, out, row.code)
+			out, _, exit := s.run(append(args, "--werror="+row.code)...)
+			assert.Regexp(t, "(?m): error: .* \\["+row.code+"\\]$", out)
+			assert.Equal(t, exitFailure, exit)
+		})
+	}
+}
+
+// Every problem has a code, whoever found it.
+func TestCodes(t *testing.T) {
+	s := newSite(t)
+	for _, row := range []struct{ code, text string }{
+		{codeSyntax, "a = 1 +\n"},
+		{codeSemantics, "a = 1 + kernel.uname.nodename\n"},
+		{codeUnknown, "a = no.such.metric\n"},
+		{codeUnknown, "b = no.such.metric\na = b\n"},
+		{codeName, "a.b = 1\na = 2\n"},
+		{codeLine, "a\n"},
+		{"continued-comment", "# a \\\nb\n"},
+		{"control-option", "#control a=b\n"},
+		{"control-line", "#control a\n"},
+		{"extra-text", "a = 1\na(oneline) = 'b' c\n"},
+		{"invalid-text", "a = 1\na(oneline) = \xff\n"},
+		{"unread", ""},
+	} {
+		t.Run(row.code, func(t *testing.T) {
+			path := s.file("site.conf", row.text)
+			if row.text == "" {
+				path = filepath.Join(s.dir, "nosuch")
+			}
+			out, _, _ := s.run("check", "--json", path)
+			assert.Contains(t, out, `"code": "`+row.code+`"`)
+		})
+	}
+	assert.Equal(t, codeUnavailable, codeOf(&config.Problem{Err: unavailable(t)}))
+}
+
+// unavailable is the error of a definition whose operand is there and cannot be described.
+func unavailable(t *testing.T) error {
+	t.Helper()
+	d, err := derived.Parse("a", "x")
+	require.NoError(t, err)
+	return derived.NewSet([]*derived.Definition{d}, refusing{}, "").Metrics()[0].Err
+}
+
+type refusing struct{}
+
+func (refusing) Desc(string) (pdu.Desc, error) { return pdu.Desc{}, pdu.ErrAppVersion }
+
+func TestDistance(t *testing.T) {
+	for _, row := range []struct {
+		x, y string
+		want int
+	}{
+		{"", "", 0},
+		{"load", "load", 0},
+		{"laod", "load", 1},
+		{"lod", "load", 1},
+		{"loads", "load", 1},
+		{"lead", "load", 1},
+		{"lao", "load", 2},
+		{"abcd", "badc", 2},
+		{"free", "used", 3},
+		{"free", "swap", 4},
+		{"a", "abcdef", 4},
+	} {
+		assert.Equal(t, row.want, distance(row.x, row.y, 3), "%s %s", row.x, row.y)
+		assert.Equal(t, row.want, distance(row.y, row.x, 3), "%s %s", row.y, row.x)
+	}
+}

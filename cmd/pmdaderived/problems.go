@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pmdaderived/config"
+	"pmdaderived/derived"
+	"pmdaderived/derived/lint"
+	"pmdaderived/pmda"
+)
+
+// Codes of problems besides those of package lint. They stay what they are.
+const (
+	codeControlOption = "control-option"
+	codeNoCode        = "unknown-code"
+
+	codeSyntax      = "syntax-error"
+	codeSemantics   = "semantic-error"
+	codeUnknown     = "unknown-operand"
+	codeUnavailable = "operand-unavailable"
+	codeName        = "name-conflict"
+	codeLine        = "malformed-line"
+	codeUnusable    = "unusable"
+)
+
+// fileCodes are those of warnings and notes about files, which package config gives.
+func fileCodes() []string {
+	return []string{
+		"replaced-definition", "replaced-text", "extra-text", "invalid-text", "continued-comment", "control-line", codeControlOption,
+		"ignored-nothing", codeNoCode, "more-problems", "group-writable", "linked-directory", "not-regular", "unread",
+	}
+}
+
+// warningCodes are all codes of warnings and notes: what can be silenced, or made an error.
+func warningCodes() []string {
+	codes := fileCodes()
+	for _, c := range lint.Codes() {
+		codes = append(codes, string(c))
+	}
+	slices.Sort(codes)
+	return codes
+}
+
+// codeOf is the code of a problem, whatever found it.
+func codeOf(p *config.Problem) string {
+	var fault *derived.Error
+	var syntaxError *derived.SyntaxError
+	var name *pmda.NameError
+	switch {
+	case p.Code != "":
+		return p.Code
+	case errors.As(p.Err, &syntaxError):
+		return codeSyntax
+	case errors.As(p.Err, &fault):
+		switch {
+		case !fault.Unbound():
+			return codeSemantics
+		case fault.Rule == derived.RuleOperandMetadata:
+			return codeUnavailable
+		}
+		return codeUnknown
+	case errors.As(p.Err, &name):
+		return codeName
+	}
+	return codeLine
+}
+
+// treatment is what becomes of warnings and notes.
+type treatment struct {
+	ignored   map[string]bool
+	errors    map[string]bool // by code
+	allErrors bool            // every warning
+	promoted  map[*config.Problem]bool
+}
+
+// codes reads a list of codes, separated by commas.
+func codes(arg string, into *map[string]bool) error {
+	known := warningCodes()
+	for code := range strings.SplitSeq(arg, ",") {
+		if !slices.Contains(known, code) {
+			return fmt.Errorf("%q is no code; there are %s", code, strings.Join(known, ", "))
+		}
+		if *into == nil {
+			*into = map[string]bool{}
+		}
+		(*into)[code] = true
+	}
+	return nil
+}
+
+// apply drops what is ignored and makes errors of what is to be one.
+func (t *treatment) apply(problems []*config.Problem, defs map[string]*config.Definition) []*config.Problem {
+	var kept []*config.Problem
+	t.promoted = map[*config.Problem]bool{}
+	for _, p := range problems {
+		code := codeOf(p)
+		if p.Severity == config.Error {
+			kept = append(kept, p)
+			continue
+		}
+		d := defs[p.Name]
+		if t.ignored[code] || d != nil && slices.Contains(d.Ignored, code) {
+			continue
+		}
+		if t.errors[code] || t.allErrors && p.Severity == config.Warning {
+			made := *p
+			made.Severity, made.Code = config.Error, code
+			p = &made
+			t.promoted[p] = true
+		}
+		kept = append(kept, p)
+	}
+	return kept
+}
+
+// unknownCodes finds comments that silence what there is not.
+func unknownCodes(defs []*config.Definition) []*config.Problem {
+	known := warningCodes()
+	var found []*config.Problem
+	for _, d := range defs {
+		for _, code := range d.Ignored {
+			if !slices.Contains(known, code) {
+				p := problemAt(d, -1)
+				p.Severity, p.Code, p.Msg = config.Warning, codeNoCode, fmt.Sprintf("the comment above ignores %q, which is no code", code)
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// problemAt is a problem of a definition at a byte of its expression; -1: at its name.
+func problemAt(d *config.Definition, offset int) *config.Problem {
+	p := &config.Problem{Name: d.Name, Pos: d.At(offset)}
+	p.Line, p.Caret, _ = strings.Cut(d.Context(offset), "\n")
+	if offset < 0 {
+		if d.Pos.Line != p.Pos.Line { // the expression begins on a line below
+			p.Line = d.Name
+		}
+		p.Pos = d.Pos
+		p.Caret = caretLine(p.Line, strings.Index(p.Line, d.Name))
+	}
+	return p
+}

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pmdaderived/config"
+	"pmdaderived/derived"
+	"pmdaderived/derived/agent"
+	"pmdaderived/pmda"
+	"pmdaderived/unittest"
+)
+
+// runTest runs unit tests of definitions. Exit: 1 if one fails, or too little is tested; 2 if a file cannot be used.
+func runTest(_ context.Context, t *tool, operands string, args []string) int {
+	r := testRun{tool: t}
+	paths, exit, done := t.parse(operands, args,
+		pmda.Option{Short: 'v', Long: "verbose", Set: func(string) error { r.verbose = true; return nil }, Help: "name the tests that pass, too"},
+		pmda.Option{
+			Long: "run", Arg: "PATTERN", Set: func(arg string) (err error) { r.wanted, err = regexp.Compile(arg); return err },
+			Help: "run only the tests whose titles match this regular expression",
+		},
+		pmda.Option{
+			Long: "junit", Arg: "FILE", Set: func(arg string) error { r.junit = arg; return nil },
+			Help: "write a report in JUnit's XML to FILE",
+		},
+		pmda.Option{
+			Long: "coverage", Set: func(string) error { r.coverage = true; return nil },
+			Help: "say which definitions no test looks at",
+		},
+		pmda.Option{
+			Long: "min-coverage", Arg: "PERCENT", Set: r.setLeast,
+			Help: "fail if tests look at less than so many of the definitions",
+		})
+	if done {
+		return exit
+	}
+	if len(paths) == 0 {
+		return t.misused(errors.New("name files with tests, or directories"))
+	}
+	r.tested, r.counted = map[string]map[string]bool{}, map[string]bool{}
+	for _, path := range paths {
+		r.path(path)
+	}
+	return r.finish()
+}
+
+// testRun is a run of the sub-command test.
+type testRun struct {
+	*tool
+	verbose, coverage bool
+	wanted            *regexp.Regexp // nil: every test
+	junit             string
+	least             float64 // percent
+
+	suites         []unittest.Suite
+	passed, failed int
+	broken         bool                       // a file could not be used
+	mistaken       bool                       // a definition file has a mistake
+	tested         map[string]map[string]bool // names that are tested, by definition file
+	counted        map[string]bool            // definition files that count for the coverage
+	files          []string                   // these, in order
+}
+
+func (r *testRun) setLeast(arg string) error {
+	v, err := strconv.ParseFloat(arg, 64)
+	if err != nil || v < 0 || v > 100 {
+		return fmt.Errorf("%q is no percentage from 0 to 100", arg)
+	}
+	r.coverage, r.least = true, v
+	return nil
+}
+
+// unusable tells that something cannot be used.
+func (r *testRun) unusable(file string, err error) {
+	r.broken = true
+	fmt.Fprintln(r.stderr, err)
+	r.suites = append(r.suites, unittest.Suite{File: file, Broken: err.Error()})
+}
+
+// path runs the tests of a file, or of all files below a directory.
+func (r *testRun) path(path string) {
+	info, err := os.Stat(path)
+	if err != nil {
+		r.unusable(path, err)
+		return
+	}
+	if !info.IsDir() {
+		r.file(path)
+		return
+	}
+	for _, s := range config.Load([]string{path}, nil).Sources {
+		if s.Err == nil {
+			r.count(s.Path)
+		}
+	}
+	found := false
+	err = filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && filepath.Ext(name) == unittest.Extension {
+			found = true
+			r.file(name)
+		}
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s: no file with tests: their names end in %s", path, unittest.Extension)
+	}
+	if err != nil {
+		r.unusable(path, err)
+	}
+}
+
+// count makes a file of definitions one that counts for the coverage.
+func (r *testRun) count(file string) {
+	if !r.counted[file] {
+		r.counted[file] = true
+		r.tested[file] = map[string]bool{}
+		r.files = append(r.files, file)
+	}
+}
+
+// file runs the tests of a file.
+func (r *testRun) file(path string) {
+	text, err := readLimited(path)
+	if err != nil {
+		r.unusable(path, err)
+		return
+	}
+	f, problems := unittest.Parse(path, text)
+	if len(problems) > 0 {
+		errs := make([]error, len(problems))
+		for i, p := range problems {
+			errs[i] = p
+		}
+		r.unusable(path, errors.Join(errs...))
+		return
+	}
+	read, ok := r.definitions(f)
+	if !ok {
+		return
+	}
+	tested := f.Tested()
+	for _, d := range read.Definitions {
+		if tested[d.Name] {
+			r.tested[d.Pos.File][d.Name] = true
+		}
+	}
+	defs := make([]*derived.Definition, len(read.all))
+	for i, d := range read.all {
+		defs[i] = d.Definition
+	}
+	runner := unittest.NewRunner(defs)
+	suite := unittest.Suite{File: path}
+	for _, test := range f.Tests {
+		if r.wanted != nil && !r.wanted.MatchString(test.Name) {
+			continue
+		}
+		start := time.Now()
+		result := runner.Run(test)
+		took := time.Since(start)
+		read.explain(&result)
+		suite.Results, suite.Took = append(suite.Results, result), append(suite.Took, took)
+		r.tell(result)
+	}
+	r.suites = append(r.suites, suite)
+}
+
+// readLimited reads a file of the size that definition files may have.
+func readLimited(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, config.MaxFileSize+1))
+	if err == nil && len(text) > config.MaxFileSize {
+		err = fmt.Errorf("%s: larger than %d bytes", path, config.MaxFileSize)
+	}
+	return text, err
+}
+
+// definitions reads the definitions that a file is to test, by default those of the file of the same name with
+// another ending. Mistakes in them make the run fail; the others are tested.
+func (r *testRun) definitions(f *unittest.File) (definitions, bool) {
+	names := f.Definitions
+	if names == nil {
+		names = []string{strings.TrimSuffix(filepath.Base(f.Path), unittest.Extension) + ".conf"}
+	}
+	paths := make([]string, len(names))
+	for i, name := range names {
+		paths[i] = name
+		if !filepath.IsAbs(name) {
+			paths[i] = filepath.Join(filepath.Dir(f.Path), name)
+		}
+		if _, err := os.Stat(paths[i]); err != nil {
+			r.unusable(f.Path, fmt.Errorf("%s: definitions to test: %w", f.Path, err))
+			return definitions{}, false
+		}
+	}
+	read := readDefinitions(paths, r.conf)
+	for _, p := range read.Problems {
+		if p.Severity == config.Error {
+			r.mistaken = true
+			fmt.Fprintln(r.stdout, p)
+		}
+	}
+	for _, s := range read.Sources {
+		r.count(s.Path)
+	}
+	return read, true
+}
+
+// explain adds to failures what is known of definitions that cannot be used: their place and the line.
+func (r *definitions) explain(result *unittest.Result) {
+	for i := range result.Failures {
+		f := &result.Failures[i]
+		name := short(f.Metric)
+		if errors.Is(f.Err, unittest.ErrNoDefinition) {
+			if p := r.problem(name); p != nil {
+				f.Err = p
+			}
+			continue
+		}
+		fault, ok := errors.AsType[*derived.Error](f.Err)
+		if !ok {
+			continue
+		}
+		at := slices.IndexFunc(r.Definitions, func(d *config.Definition) bool { return d.Name == name })
+		f.Err = problemOf(r.Definitions[at], agent.Fault{Offset: fault.Offset(), Message: fault.Error(), Err: fault})
+	}
+}
+
+// tell prints what came of a test.
+func (r *testRun) tell(result unittest.Result) {
+	word := "ok"
+	if len(result.Failures) > 0 {
+		word = "FAIL"
+		r.failed++
+	} else {
+		r.passed++
+	}
+	if word == "FAIL" || r.verbose {
+		fmt.Fprintf(r.stdout, "%-4s  %s:%d: %s\n", word, result.Test.Pos.File, result.Test.Pos.Line, result.Test.Name)
+	}
+	for line := range strings.Lines(result.String()) {
+		fmt.Fprint(r.stdout, "      ", line)
+	}
+}
+
+// finish reports on the whole run.
+func (r *testRun) finish() int {
+	exit := exitOK
+	if r.coverage && !r.cover() {
+		exit = exitFailure
+	}
+	fmt.Fprintf(r.stderr, "%s, %d failed\n", plural(r.passed+r.failed, "test"), r.failed)
+	if r.failed > 0 || r.mistaken {
+		exit = exitFailure
+	}
+	if r.junit != "" {
+		if err := r.writeJUnit(); err != nil {
+			r.complain(err)
+			exit = exitFailure
+		}
+	}
+	if r.broken {
+		return exitUsage
+	}
+	return exit
+}
+
+func (r *testRun) writeJUnit() error {
+	f, err := os.Create(r.junit)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unittest.WriteJUnit(f, r.suites), f.Close())
+}
+
+// cover prints which definitions are not tested; false if they are too many.
+func (r *testRun) cover() bool {
+	all, tested := 0, 0
+	for _, file := range r.files {
+		for _, c := range unittest.Cover(config.Load([]string{file}, nil).Definitions, r.tested[file]) {
+			all, tested = all+c.All, tested+c.All-len(c.Untested)
+			fmt.Fprintf(r.stdout, "%s: %s tested\n", c.File, share(c.All-len(c.Untested), c.All))
+			for _, d := range c.Untested {
+				fmt.Fprintf(r.stdout, "    %s: %s\n", d.Pos, d.Name)
+			}
+		}
+	}
+	if len(r.files) != 1 {
+		fmt.Fprintf(r.stdout, "all: %s tested\n", share(tested, all))
+	}
+	if all > 0 && 100*float64(tested) < r.least*float64(all) {
+		fmt.Fprintf(r.stdout, "less than %g %%\n", r.least)
+		return false
+	}
+	return true
+}
+
+// share is a part of a whole, in numbers and in percent.
+func share(part, whole int) string {
+	percent := 100.0
+	if whole > 0 {
+		percent = 100 * float64(part) / float64(whole)
+	}
+	return fmt.Sprintf("%d of %s (%.1f %%)", part, plural(whole, "definition"), percent)
+}

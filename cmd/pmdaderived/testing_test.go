@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// blockPattern is an indented block of a page, behind the paragraph before it.
+var blockPattern = regexp.MustCompile("(?m)^(.*)\n\n((?:    .*\n|\n)+)")
+
+// The example of docs/testing.md: blocks are files, named at the end of the paragraph above, or sessions, which print
+// exactly what follows.
+func TestTestingPage(t *testing.T) {
+	text, err := os.ReadFile("../../docs/testing.md")
+	require.NoError(t, err)
+	s := newSite(t)
+	t.Chdir(t.TempDir())
+	files, sessions := 0, 0
+	named := regexp.MustCompile("`([a-z]+\\.(?:conf|test))`[^`]*$")
+	for _, match := range blockPattern.FindAllStringSubmatch(string(text), -1) {
+		block := strings.TrimRight(strings.ReplaceAll("\n"+match[2], "\n    ", "\n")[1:], "\n") + "\n"
+		if command, ok := strings.CutPrefix(block, "$ pmdaderived "); ok {
+			sessions++
+			command, want, _ := strings.Cut(command, "\n")
+			out, errs, exit := s.run(words(command)...)
+			assert.Equal(t, want, out+errs)
+			assert.Equal(t, strings.Contains(want, "FAIL"), exit == exitFailure)
+			continue
+		}
+		if name := named.FindStringSubmatch(match[1]); name != nil {
+			files++
+			writeFile(t, filepath.Join(".", name[1]), block)
+		}
+	}
+	assert.Equal(t, 3, files)
+	assert.Equal(t, 2, sessions)
+}

@@ -1,0 +1,312 @@
+package lint
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// Warning is something in a definition that is probably not meant.
+type Warning struct {
+	Definition *derived.Definition
+	Code       Code
+	Offset     int // in the definition's text, in bytes; -1: the name is meant
+	Message    string
+}
+
+// Options say what is known besides the definitions.
+type Options struct {
+	// Catalog is the collector's metrics: what the definitions use, and what is called as they are. nil:
+	// only the text is looked at.
+	Catalog derived.Catalog
+
+	// Root is the subtree that definitions are served in: in expressions they may have it in front.
+	Root string
+
+	// Suggest returns the metric that a name was perhaps meant to be, "" for none. May be nil.
+	Suggest func(name string) string
+}
+
+// Check looks at definitions of distinct names. Warnings are in the order of the definitions and of
+// their texts.
+func Check(defs []*derived.Definition, o Options) []Warning {
+	l := &linter{Options: o, byName: make(map[string]*derived.Definition, len(defs)), shapes: newShapes(), same: map[int]*derived.Definition{}}
+	for _, d := range defs {
+		l.byName[d.Name] = d
+	}
+	var set *derived.Set
+	if o.Catalog != nil {
+		set = derived.NewSet(defs, o.Catalog, o.Root)
+	}
+	for _, d := range defs {
+		from := len(l.found)
+		l.definition(d)
+		if set != nil {
+			m, _ := set.Lookup(d.Name)
+			l.metric(m)
+		}
+		slices.SortStableFunc(l.found[from:], func(x, y Warning) int { return cmp.Compare(x.Offset, y.Offset) })
+	}
+	return l.found
+}
+
+// linter looks at definitions.
+type linter struct {
+	Options
+	byName map[string]*derived.Definition
+	shapes *shapes
+	same   map[int]*derived.Definition // by shape
+	found  []Warning
+
+	current  *derived.Definition
+	warnings int                  // about it
+	constant map[syntax.Expr]bool // what is known of its parts
+}
+
+// maxWarnings is how many warnings about one definition are told.
+const maxWarnings = 20
+
+// warn adds a warning; once for each place.
+func (l *linter) warn(code Code, offset int, message string) {
+	for i := len(l.found) - 1; i >= 0 && l.found[i].Definition == l.current; i-- {
+		if l.found[i].Code == code && l.found[i].Offset == offset {
+			return
+		}
+	}
+	if l.warnings++; l.warnings <= maxWarnings {
+		l.found = append(l.found, Warning{Definition: l.current, Code: code, Offset: offset, Message: message})
+	}
+}
+
+// silent reports whether no warning about the current definition would be told any more.
+func (l *linter) silent() bool { return l.warnings >= maxWarnings }
+
+// definition looks at the text of a definition.
+func (l *linter) definition(d *derived.Definition) {
+	l.current, l.warnings, l.constant = d, 0, map[syntax.Expr]bool{}
+	clear(l.shapes.known)
+	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
+		switch e := e.(type) {
+		case *syntax.Unary:
+			l.unary(e)
+		case *syntax.Binary:
+			l.binary(e)
+		case *syntax.Ternary:
+			l.ternary(e)
+		case *syntax.Call:
+			l.call(e)
+		}
+		return !l.silent()
+	})
+	constant := l.fixed(d.Expr)
+	if constant && l.warnings == 0 && !literal(d.Expr) {
+		l.warn(ConstantExpr, start(d.Expr), "uses no metric: its value never changes")
+	}
+	if constant {
+		return
+	}
+	shape := l.shapes.of(d.Expr, l.plain)
+	if first := l.same[shape]; first != nil {
+		l.warn(SameExpression, start(d.Expr), "the same expression as that of "+first.Name)
+		return
+	}
+	l.same[shape] = d
+}
+
+// plain is a name as it is without the subtree in front.
+func (l *linter) plain(name string) string {
+	if rest, ok := strings.CutPrefix(name, l.Root+"."); ok && l.Root != "" && l.byName[rest] != nil {
+		return rest
+	}
+	return name
+}
+
+func start(e syntax.Expr) int { return e.Span().Start }
+
+// behind is the place of the first character behind an expression that is no blank.
+func (l *linter) behind(e syntax.Expr) int {
+	at := e.Span().End
+	for at < len(l.current.Text) && strings.IndexByte(" \t\n\v\f\r", l.current.Text[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
+func (l *linter) unary(e *syntax.Unary) {
+	if _, ok := e.X.(*syntax.Binary); ok && e.Op == syntax.Not {
+		l.warn(NotPrecedence, start(e), "! takes all of "+clip(e.X)+": write parentheses around what it is to take")
+	}
+}
+
+func (l *linter) binary(e *syntax.Binary) {
+	left, _ := e.X.(*syntax.Binary)
+	switch {
+	case left != nil && boolean(e.Op) && boolean(left.Op) && left.Op != e.Op:
+		l.warn(MixedAndOr, e.OpPos, "&& and || bind alike, from left to right: this is ("+clip(e.X)+") "+e.Op.String()+" "+clip(e.Y))
+	case left != nil && relation(e.Op) && relation(left.Op):
+		l.warn(ChainedComparison, e.OpPos, "compares the outcome of "+clip(e.X)+", which is 1 or 0, with "+clip(e.Y))
+	}
+	x, y := l.fixed(e.X), l.fixed(e.Y)
+	switch {
+	case boolean(e.Op) && x:
+		l.warn(ConstantCondition, start(e.X), clip(e.X)+" never changes")
+	case boolean(e.Op) && y:
+		l.warn(ConstantCondition, start(e.Y), clip(e.Y)+" never changes")
+	case relation(e.Op) && x && y:
+		l.warn(ConstantCondition, start(e), clip(e)+" never changes")
+	case e.Op == syntax.Div && zero(e.Y):
+		l.warn(DivisionByZero, e.OpPos, "divides by zero, which gives infinity, or 0 for 0")
+	case e.Op == syntax.Mul && (zero(e.X) || zero(e.Y)), e.Op == syntax.Div && zero(e.X):
+		l.warn(AlwaysZero, start(e), clip(e)+" is always 0")
+	}
+	if e.Op != syntax.Add && e.Op != syntax.Mul && (!x || !y) && l.equal(e.X, e.Y) {
+		l.warn(SameOperands, e.OpPos, "both sides of "+e.Op.String()+" are the same")
+	}
+}
+
+func (l *linter) equal(x, y syntax.Expr) bool {
+	return l.shapes.of(x, l.plain) == l.shapes.of(y, l.plain)
+}
+
+func (l *linter) ternary(e *syntax.Ternary) {
+	const advice = "?: chains to the left; write parentheses around the inner one"
+	if _, ok := e.Guard.(*syntax.Ternary); ok {
+		l.warn(NestedTernary, l.behind(e.Guard), "what is left of this ? is all of its condition: "+advice)
+	}
+	if _, ok := e.Then.(*syntax.Ternary); ok {
+		l.warn(NestedTernary, start(e.Then), advice)
+	}
+	if l.fixed(e.Guard) {
+		l.warn(ConstantCondition, start(e.Guard), clip(e.Guard)+" never changes")
+	}
+	if l.equal(e.Then, e.Else) {
+		l.warn(SameOperands, l.behind(e.Then), "both operands of ?: are the same")
+	}
+	l.guard(e, e.Then, true)
+	l.guard(e, e.Else, false)
+	if !l.fixed(e.Then) || !l.fixed(e.Else) {
+		l.guards(e)
+	}
+}
+
+// guard looks for metrics in the operand that is selected just when they do not exist.
+func (l *linter) guard(e *syntax.Ternary, operand syntax.Expr, truth bool) {
+	for _, absent := range implied(e.Guard, truth, false) {
+		syntax.Walk(operand, func(x syntax.Expr) bool {
+			name, ok := x.(*syntax.Name)
+			if ok && l.plain(name.Name) == l.plain(absent.Name) {
+				l.warn(ReversedGuard, start(name), name.Name+" is used where it does not exist: the operands are the wrong way round")
+			}
+			call, ok := x.(*syntax.Call)
+			return !ok || call.Func != syntax.Defined
+		})
+	}
+}
+
+// guards looks for defined() in a condition that protects nothing.
+func (l *linter) guards(e *syntax.Ternary) {
+	for _, name := range slices.Concat(implied(e.Guard, true, true), implied(e.Guard, false, true)) {
+		if !l.uses(l.current.Expr, l.plain(name.Name), map[string]bool{}) {
+			l.warn(UnusedGuard, start(name), name.Name+" is not used: its existence decides about other metrics")
+		}
+	}
+}
+
+// implied are the arguments of defined() in a condition that must exist, or must not, for it to be true, or false.
+func implied(e syntax.Expr, truth, exist bool) []*syntax.Name {
+	switch e := syntax.Unparen(e).(type) {
+	case *syntax.Unary:
+		if e.Op == syntax.Not {
+			return implied(e.X, !truth, exist)
+		}
+	case *syntax.Binary:
+		if e.Op == syntax.And && truth || e.Op == syntax.Or && !truth {
+			return slices.Concat(implied(e.X, truth, exist), implied(e.Y, truth, exist))
+		}
+	case *syntax.Call:
+		if e.Func == syntax.Defined && truth == exist {
+			return []*syntax.Name{syntax.Unparen(e.X).(*syntax.Name)}
+		}
+	}
+	return nil
+}
+
+// uses reports whether an expression, or a definition that it uses, has a metric as an operand.
+func (l *linter) uses(e syntax.Expr, metric string, seen map[string]bool) bool {
+	found := false
+	syntax.Walk(e, func(x syntax.Expr) bool {
+		switch x := x.(type) {
+		case *syntax.Name:
+			name := l.plain(x.Name)
+			found = found || name == metric
+			if other := l.byName[name]; !found && other != nil && !seen[name] {
+				seen[name] = true
+				found = l.uses(other.Expr, metric, seen)
+			}
+		case *syntax.Call:
+			return !found && x.Func != syntax.Defined
+		}
+		return !found
+	})
+	return found
+}
+
+// call looks at functions of functions, for which the text says enough.
+func (l *linter) call(e *syntax.Call) {
+	inner, ok := syntax.Unparen(e.X).(*syntax.Call)
+	if !ok {
+		return
+	}
+	switch inner.Func {
+	case syntax.Instant, syntax.Delta, syntax.Rate:
+	default:
+		return
+	}
+	switch e.Func {
+	case syntax.Delta, syntax.Rate:
+		l.changeOf(e, "the result of "+inner.Func.String()+"()")
+	case syntax.Instant:
+		l.warn(InstantOfNoCount, start(e), "instant() of the result of "+inner.Func.String()+"() changes nothing")
+	}
+}
+
+func (l *linter) changeOf(e *syntax.Call, what string) {
+	l.warn(ChangeOfNoCount, start(e), e.Func.String()+"() of "+what+", which is no counter")
+}
+
+// names looks for operands that do not exist.
+func (l *linter) names(d *derived.Definition, bound bool) {
+	seen := map[string]bool{}
+	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
+		call, ok := e.(*syntax.Call)
+		if ok && call.Func == syntax.Anon {
+			return false
+		}
+		name, ok := e.(*syntax.Name)
+		if !ok || seen[name.Name] || l.byName[l.plain(name.Name)] != nil || l.exists(name.Name) {
+			return true
+		}
+		seen[name.Name] = true
+		if l.Suggest != nil {
+			if meant := l.Suggest(name.Name); meant != "" {
+				l.warn(MisspeltOperand, start(e), "there is no "+name.Name+" on this host, but "+meant)
+				return true
+			}
+		}
+		if bound {
+			l.warn(AbsentOperand, start(e), "there is no "+name.Name+" on this host: what is for hosts that have it is not used")
+		}
+		return true
+	})
+}
+
+// exists reports whether the collector has a metric. What it cannot say counts as existing.
+func (l *linter) exists(name string) bool {
+	_, err := l.Catalog.Desc(name)
+	return !errors.Is(err, pdu.ErrName) && !errors.Is(err, pdu.ErrNonLeaf)
+}

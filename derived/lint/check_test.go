@@ -1,0 +1,228 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+)
+
+// host is the collector of these tests.
+func host() derived.CatalogMap {
+	disks := pdu.NewInDom(60, 1)
+	catalog := derived.CatalogMap{}
+	add := func(name string, t pdu.Type, sem pdu.Semantics, d pdu.InDom, u pdu.Units) {
+		catalog[name] = pdu.Desc{PMID: pdu.NewPMID(60, 0, len(catalog)), Type: t, Sem: sem, InDom: d, Units: u}
+	}
+	kbyte := pdu.Units{Space: 1, SpaceScale: pdu.SpaceKbyte}
+	add("ncpu", pdu.TypeU32, pdu.SemDiscrete, pdu.NoInDom, pdu.Units{})
+	add("procs", pdu.TypeU32, pdu.SemInstant, pdu.NoInDom, pdu.Units{Count: 1})
+	add("free", pdu.TypeU64, pdu.SemInstant, pdu.NoInDom, kbyte)
+	add("swap", pdu.TypeU64, pdu.SemInstant, pdu.NoInDom, pdu.Units{Space: 1})
+	add("signed", pdu.Type64, pdu.SemInstant, pdu.NoInDom, kbyte)
+	add("speed", pdu.TypeDouble, pdu.SemDiscrete, pdu.NoInDom, kbyte)
+	add("single", pdu.TypeFloat, pdu.SemInstant, pdu.NoInDom, kbyte)
+	add("total", pdu.TypeU64, pdu.SemCounter, disks, pdu.Units{Count: 1})
+	add("busy", pdu.TypeU32, pdu.SemCounter, disks, pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec})
+	add("node", pdu.TypeString, pdu.SemDiscrete, pdu.NoInDom, pdu.Units{})
+	return catalog
+}
+
+// checked gives the warnings about definitions, one a line as "name = expression", as "name:offset code". Without a
+// collector only the text counts.
+func checked(t *testing.T, text string, catalog derived.Catalog) []string {
+	t.Helper()
+	var found []string
+	for _, w := range Check(defined(t, text), Options{Catalog: catalog, Root: "derived"}) {
+		found = append(found, fmt.Sprintf("%s:%d %s", w.Definition.Name, w.Offset, w.Code))
+		assert.NotEmpty(t, w.Message)
+	}
+	return found
+}
+
+func defined(t *testing.T, text string) []*derived.Definition {
+	t.Helper()
+	var defs []*derived.Definition
+	for line := range strings.Lines(text) {
+		name, expr, ok := strings.Cut(strings.TrimSpace(line), " = ")
+		require.True(t, ok)
+		d, err := derived.Parse(name, expr)
+		require.NoError(t, err)
+		defs = append(defs, d)
+	}
+	return defs
+}
+
+// What is suspicious, and beside it what is not.
+func TestCheck(t *testing.T) {
+	for _, row := range []struct {
+		name, text string
+		want       string // of offline and online
+		online     string // more of online
+	}{
+		{"chain of conditions", "x = ncpu > 8 ? 2 : ncpu > 4 ? 1 : 0", "x:24 nested-ternary", ""},
+		{"longer chain", "x = ncpu ? 3 : ncpu > 4 ? 2 : ncpu > 2 ? 1 : 0", "x:20 nested-ternary x:35 nested-ternary", ""},
+		{"condition in the middle", "x = ncpu ? procs ? 1 : 2 : 3", "x:7 nested-ternary", ""},
+		{"conditions in parentheses", "x = ncpu > 8 ? 2 : (ncpu > 4 ? (procs ? 3 : 1) : 0)", "", ""},
+
+		{"and after or", "x = ncpu || procs && procs > 1", "x:14 mixed-and-or", ""},
+		{"or after and", "x = ncpu && procs || procs > 1", "x:14 mixed-and-or", ""},
+		{"or in parentheses", "x = (ncpu || procs) && procs > 1 && (ncpu > 1 || procs < 5)", "", ""},
+
+		{"two comparisons", "x = 1 < ncpu < 8", "x:9 chained-comparison", ""},
+		{"outcome that is compared on purpose", "x = (1 < ncpu) != (ncpu > 8)", "", ""},
+
+		{"not of a comparison", "x = !ncpu > 8", "x:0 not-precedence", ""},
+		{"not of a sum", "x = procs && !ncpu + 1", "x:9 not-precedence", ""},
+		{"not of parentheses", "x = !(ncpu > 8) && !ncpu", "", ""},
+
+		{"difference", "x = free - free", "x:5 same-operands", ""},
+		{"quotient", "x = (free + swap) / (swap + free)", "x:14 same-operands", ""},
+		{"comparison", "x = rate(total) == (rate(total))", "x:12 same-operands", ""},
+		{"served name", "y = free\nx = y - derived.y", "x:2 same-operands", ""},
+		{"or", "x = ncpu || ncpu", "x:5 same-operands", ""},
+		{"branches", "x = ncpu ? free : free", "x:12 same-operands", ""},
+		{"sum, square", "x = free + free\ny = ncpu * ncpu", "", ""},
+		{"what differs", "x = free - swap\ny = ncpu[a] / ncpu[b]\nz = rescale(free, \"byte\") - rescale(free, \"Kbyte\")\n" +
+			"a = matchinst(/a/, total) - matchinst(!/a/, total)\nb = -free - free\nc = max(total) - min(total)", "", ""},
+
+		{"same text", "x = 2 * free\ny = 2 * free", "y:0 same-expression", ""},
+		{"in another order", "x = ncpu * (free + swap)\ny = (swap + (free)) * ncpu", "y:0 same-expression", ""},
+		{
+			"comparison from the other side", "x = free < swap\ny = swap > free\nz = swap <= free\na = free >= swap",
+			"y:0 same-expression a:0 same-expression", "x:5 compare-scale y:5 compare-scale z:5 compare-scale a:5 compare-scale",
+		},
+		{"numbers as written", "x = free * 1.50\ny = 01.5 * free", "y:0 same-expression", ""},
+		{"names with the subtree", "x = free\ny = 2 * x\nz = 2 * derived.x", "z:0 same-expression", ""},
+		{"what is no other order", "x = free - swap\ny = swap - free\nz = free / swap\na = swap / free", "", ""},
+		{"types of numbers", "x = free * 2\ny = free * 2.0", "", ""},
+		{"two names of a number", "x = 5\ny = 5", "", ""},
+		{"other instance, other units", "x = total[a]\ny = total[b]\nz = mkconst(1, meta=free)\na = mkconst(1, meta=swap)", "", ""},
+
+		{"condition that is a number", "x = 1 > 0 ? ncpu : procs", "x:0 constant-condition", ""},
+		{"and with a number", "x = ncpu && 1", "x:8 constant-condition", ""},
+		{"number and", "x = 0 || ncpu", "x:0 constant-condition", ""},
+		{
+			"below zero", "x = free < 0\ny = ncpu >= 0\nz = 0 > procs\na = 0 <= free",
+			"", "x:0 constant-condition y:0 constant-condition z:0 constant-condition a:0 constant-condition",
+		},
+		{"zero and signed", "x = signed < 0\ny = free > 0\nz = 0 < swap\na = free == 0\nb = free - swap >= 0", "", ""},
+		{"depends on the host", "x = defined(free) ? free : swap", "", ""},
+
+		{"computed constant", "x = 2 * 3", "x:0 constant-expression", ""},
+		{"rescaled constant", "x = rescale(mkconst(1, units=Mbyte), \"byte\")", "x:0 constant-expression", ""},
+		{"constants", "x = 6\ny = -6\nz = mkconst(6, units=byte)\na = -(mkconst(6, units=byte))\nb = mkconst(1, meta=free)\nc = mkconst(1, indom=60.1) * 2", "", ""},
+
+		{"times zero", "x = 0 * free\ny = free * -0.0", "x:0 always-zero y:0 always-zero", ""},
+		{"zero divided", "x = mkconst(0, type=u64) / free", "x:0 always-zero", ""},
+		{"plus zero", "x = 0 + ncpu", "", ""},
+		{"divided by zero", "x = free / (0)", "x:5 division-by-zero", ""},
+		{"divided by one", "x = free / 1", "", ""},
+
+		{"guard of nothing", "x = defined(ncpu) ? free : swap", "x:8 unused-guard", ""},
+		{"guard of one of two", "x = defined(ncpu) && defined(free) ? free : swap", "x:8 unused-guard", ""},
+		{"guard of itself", "x = defined(free) ? free : 0\ny = !defined(free) ? 0 : free", "", ""},
+		{"guard of what another definition uses", "x = free / 2\ny = x / 2\nz = defined(free) ? y : swap", "", ""},
+		{"guard of a definition", "y = free / 2\nz = defined(derived.y) ? y : swap", "", ""},
+		{"whether there is one", "x = defined(free) ? 1 : 0\ny = defined(free)", "", ""},
+
+		{"wrong way round", "x = defined(free) ? swap : free", "x:23 reversed-guard", ""},
+		{"wrong way round, not", "x = !defined(free) ? free / 2 : swap", "x:17 reversed-guard", ""},
+		{"wrong way round, one of two", "x = !(defined(free) || defined(swap)) ? free : swap / 2", "x:36 reversed-guard", ""},
+		{"wrong way round, or", "x = defined(free) || defined(swap) ? ncpu : free + swap", "x:40 reversed-guard x:47 reversed-guard", ""},
+		{"asked again", "x = defined(free) ? free : (defined(free) ? ncpu : swap)", "", ""},
+
+		{"scales", "x = swap > free", "", "x:5 compare-scale"},
+		{"constant with units", "x = swap > mkconst(1, units=Gbyte)\ny = free > 1024\nz = free > 2 * 512", "", ""},
+		{"one scale", "x = swap > rescale(free, \"byte\")\ny = swap - free", "", ""},
+		{"units", "x = free > ncpu\ny = free > mkconst(1, units=sec)", "", "x:5 compare-units y:5 compare-units"},
+		{"none and a count", "x = procs > ncpu", "", ""},
+
+		{"rate of a level", "x = rate(free)\ny = delta(free)", "", "x:0 change-of-non-counter y:0 change-of-non-counter"},
+		{"rate of instant", "x = rate(instant(total))", "x:0 change-of-non-counter", ""},
+		{"change of a change", "x = delta(delta(total))", "x:0 change-of-non-counter", ""},
+		{"rate of a definition", "y = free\nx = rate(y)", "", "x:0 change-of-non-counter"},
+		{"rate of a counter", "x = rate(total)\ny = delta(sum(total))\nz = rate(busy + busy)", "", ""},
+		{"instant of a level", "x = instant(free)", "", "x:0 instant-of-non-counter"},
+		{"instant of a rate", "x = instant(rate(total))", "x:0 instant-of-non-counter", ""},
+		{"instant of a counter", "x = instant(total)", "", ""},
+
+		{"rounded", "x = rescale(free, \"Mbyte\")\ny = rescale(signed, \"Gbyte\") + rescale(free, \"byte\")", "", "x:0 rescale-rounds y:0 rescale-rounds"},
+		{"not rounded", "x = rescale(1.0 * free, \"Mbyte\")\ny = rescale(free, \"byte\")\nz = rescale(speed, \"Mbyte\")\na = rescale(single, \"Mbyte\")\nb = rescale(free, \"Kbyte\")", "", ""},
+
+		{"name of a metric", "free = swap / 2", "", "free:-1 shadowed-name"},
+		{"name above a metric", "free.half = swap / 2", "", ""},
+
+		{"absent", "x = defined(nosuch) ? nosuch : free", "", "x:8 absent-operand"},
+		{"absent and served", "x = defined(derived.nosuch) ? derived.nosuch : free", "", "x:8 absent-operand"},
+		{"absent, which is an error", "x = nosuch", "", ""},
+		{"type of anon", "x = anon(PM_TYPE_U32)", "", ""},
+
+		{"in another definition", "x = swap > free\ny = x + 1", "", "x:5 compare-scale"},
+		{"in a definition that is wrong", "x = free + ncpu * (node - 0 * ncpu)", "x:22 always-zero", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			offline := checked(t, row.text, nil)
+			assert.Equal(t, row.want, strings.Join(offline, " "))
+			online := checked(t, row.text, host())
+			assert.ElementsMatch(t, append(strings.Fields(pairs(row.want)), strings.Fields(pairs(row.online))...), fieldsOf(online))
+		})
+	}
+}
+
+// pairs makes one word of a place and its code.
+func pairs(text string) string {
+	words := strings.Fields(text)
+	for i := 0; i+1 < len(words); i += 2 {
+		words[i/2] = words[i] + "/" + words[i+1]
+	}
+	return strings.Join(words[:len(words)/2], " ")
+}
+
+func fieldsOf(found []string) []string {
+	all := make([]string, len(found))
+	for i, f := range found {
+		all[i] = strings.ReplaceAll(f, " ", "/")
+	}
+	return all
+}
+
+// A name that is almost that of a metric is told with it, whether it is guarded or not.
+func TestSuggestions(t *testing.T) {
+	o := Options{Catalog: host(), Root: "derived", Suggest: func(name string) string {
+		if name == "fre" {
+			return "free"
+		}
+		return ""
+	}}
+	var got []string
+	for _, w := range Check(defined(t, "x = fre + swap\ny = defined(fre) ? fre : swap\nz = nosuch + 1"), o) {
+		got = append(got, w.Definition.Name+" "+w.Message)
+	}
+	assert.Equal(t, []string{"x there is no fre on this host, but free", "y there is no fre on this host, but free"}, got)
+}
+
+// Nobody has to read a thousand warnings about one definition, or to wait for them.
+func TestLargeDefinitions(t *testing.T) {
+	start := time.Now()
+	deep := strings.Repeat("(ncpu && ", 3000) + "procs" + strings.Repeat(")", 3000)
+	wide := "ncpu" + strings.Repeat(" || procs && ncpu", 20_000)
+	guards := "defined(free) ? " + deep + " : 0"
+	found := checked(t, "deep = "+deep+"\nwide = "+wide+"\nguards = "+guards, host())
+	assert.Len(t, found, maxWarnings+1)
+	assert.Less(t, time.Since(start), 30*time.Second)
+}
+
+func TestCodesAreDistinct(t *testing.T) {
+	seen := map[Code]bool{}
+	for _, c := range Codes() {
+		assert.False(t, seen[c], c)
+		seen[c] = true
+	}
+}

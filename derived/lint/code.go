@@ -1,0 +1,38 @@
+package lint
+
+// Code is a kind of warning.
+type Code string
+
+// The codes. Those of the first group need the text only.
+const (
+	NestedTernary     Code = "nested-ternary"
+	MixedAndOr        Code = "mixed-and-or"
+	ChainedComparison Code = "chained-comparison"
+	NotPrecedence     Code = "not-precedence"
+	SameOperands      Code = "same-operands"
+	SameExpression    Code = "same-expression"
+	ConstantCondition Code = "constant-condition"
+	ConstantExpr      Code = "constant-expression"
+	AlwaysZero        Code = "always-zero"
+	DivisionByZero    Code = "division-by-zero"
+	UnusedGuard       Code = "unused-guard"
+	ReversedGuard     Code = "reversed-guard"
+
+	CompareScale     Code = "compare-scale"
+	CompareUnits     Code = "compare-units"
+	ChangeOfNoCount  Code = "change-of-non-counter"
+	InstantOfNoCount Code = "instant-of-non-counter"
+	RescaleRounds    Code = "rescale-rounds"
+	ShadowedName     Code = "shadowed-name"
+	AbsentOperand    Code = "absent-operand"
+	MisspeltOperand  Code = "misspelt-operand"
+)
+
+// Codes returns all codes, in the order in which they are documented.
+func Codes() []Code {
+	return []Code{
+		NestedTernary, MixedAndOr, ChainedComparison, NotPrecedence, SameOperands, SameExpression, ConstantCondition,
+		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard,
+		CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName, AbsentOperand, MisspeltOperand,
+	}
+}

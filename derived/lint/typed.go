@@ -1,0 +1,111 @@
+package lint
+
+import (
+	"cmp"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// metric looks at a definition that is bound to the collector's metrics.
+func (l *linter) metric(m *derived.Metric) {
+	l.names(m.Definition, m.Err == nil)
+	if l.exists(m.Name) {
+		l.warn(ShadowedName, -1, "there is a metric "+m.Name+" on this host: other definitions that use the name mean that one")
+	}
+	var path []derived.Line // from the root to the line
+	foreign := -1           // depth from which on the lines are those of another definition
+	for line := range m.Lines {
+		if foreign >= 0 && line.Depth > foreign {
+			continue
+		}
+		foreign = -1
+		if line.Name != "" {
+			foreign = line.Depth
+		}
+		path = append(path[:line.Depth], line)
+		if line.Depth > 0 {
+			l.converted(path[line.Depth-1], line)
+		}
+		if foreign >= 0 {
+			continue
+		}
+		switch e := line.Expr.(type) {
+		case *syntax.Binary:
+			if relation(e.Op) {
+				l.comparison(e, line.Kids)
+			}
+		case *syntax.Call:
+			l.function(e, line.Kids)
+		}
+	}
+}
+
+// function looks at what a function is applied to.
+func (l *linter) function(e *syntax.Call, kids []*derived.Node) {
+	if len(kids) == 0 || kids[0].Sem == pdu.SemCounter {
+		return
+	}
+	what := clip(e.X) + " (" + kids[0].Sem.String() + ")"
+	switch e.Func {
+	case syntax.Delta, syntax.Rate:
+		l.changeOf(e, what)
+	case syntax.Instant:
+		l.warn(InstantOfNoCount, start(e), "instant() of "+what+" changes nothing")
+	}
+}
+
+// comparison looks at the operands of a comparison.
+func (l *linter) comparison(e *syntax.Binary, kids []*derived.Node) {
+	if len(kids) != 2 {
+		return
+	}
+	x, y := kids[0], kids[1]
+	switch {
+	case x.Units.SameDimension(y.Units):
+		if x.Units != y.Units && !l.fixed(e.X) && !l.fixed(e.Y) {
+			l.warn(CompareScale, e.OpPos, "compares "+units(x)+" with "+units(y)+": one is converted")
+		}
+	case l.bare(e.X, x), l.bare(e.Y, y), justNumber(x.Units) && justNumber(y.Units):
+	default:
+		l.warn(CompareUnits, e.OpPos, "compares "+units(x)+" with "+units(y))
+	}
+	op := e.Op
+	if zero(e.X) && unsigned(y) { // 0 < x is x > 0
+		op = mirrored(op)
+	} else if !zero(e.Y) || !unsigned(x) {
+		return
+	}
+	switch op {
+	case syntax.Lt:
+		l.warn(ConstantCondition, start(e), clip(e)+" is never true: unsigned values are not below 0")
+	case syntax.Geq:
+		l.warn(ConstantCondition, start(e), clip(e)+" is always true: unsigned values are not below 0")
+	}
+}
+
+// bare reports whether an operand is a number without units, which means whatever it is compared with.
+func (l *linter) bare(e syntax.Expr, n *derived.Node) bool {
+	return n.Units.Dimensionless() && l.fixed(e)
+}
+
+func justNumber(u pdu.Units) bool {
+	return u.Space == 0 && u.Time == 0 && (u.Count == 0 || u.Count == 1)
+}
+
+func unsigned(n *derived.Node) bool { return n.Type == pdu.TypeU32 || n.Type == pdu.TypeU64 }
+
+func units(n *derived.Node) string { return cmp.Or(n.Units.String(), "a plain number") }
+
+// converted looks at the conversion of an operand.
+func (l *linter) converted(above, line derived.Line) {
+	e, ok := above.Expr.(*syntax.Rescale)
+	if !ok || line.Conversion.Divisor <= line.Conversion.Multiplier {
+		return
+	}
+	switch line.Type {
+	case pdu.Type32, pdu.TypeU32, pdu.Type64, pdu.TypeU64:
+		l.warn(RescaleRounds, start(e), "rounds to whole "+cmp.Or(above.Units.String(), "numbers")+", as "+line.Type.String()+" has no fractions: multiply by 1.0 to keep them")
+	}
+}

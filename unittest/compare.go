@@ -1,0 +1,94 @@
+package unittest
+
+import (
+	"bytes"
+	"encoding/hex"
+	"math"
+	"math/big"
+	"strconv"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+)
+
+// What arithmetic may lose: computed values differ from decimal ones by so much of their size.
+const (
+	doubleError = 1e-9
+	floatError  = 1e-6
+)
+
+// accepts reports whether value i of a vector, -1 for none, is the one that an item means in a sample.
+func (it *item) accepts(sample int, v *derived.Vector, i int) bool {
+	if v.Code < 0 || it.kind == code {
+		return it.kind == code && v.Code == it.code
+	}
+	if i < 0 || i >= v.Len() {
+		return it.kind == none
+	}
+	switch it.kind {
+	case number:
+		return v.Type.Numeric() && it.close(sample, v.Type, v.Bits[i])
+	case special:
+		if !v.Type.Numeric() {
+			return false
+		}
+		got := v.Type.Float64(v.Bits[i])
+		return got == it.float || math.IsNaN(got) && math.IsNaN(it.float)
+	case text:
+		return v.Type == pdu.TypeString && bytes.Equal(v.Blobs[i], it.bytes)
+	case blob:
+		return !v.Type.Numeric() && v.Type != pdu.TypeString && bytes.Equal(v.Blobs[i], it.bytes)
+	}
+	return false
+}
+
+// close reports whether a number is the expected one, give or take the tolerance.
+func (it *item) close(sample int, t pdu.Type, b uint64) bool {
+	want, got, tolerance := it.value(sample), new(big.Rat), it.tolerance
+	switch t {
+	case pdu.TypeFloat, pdu.TypeDouble:
+		f := t.Float64(b)
+		if got.SetFloat64(f) == nil {
+			return false // no finite number
+		}
+		if tolerance == nil {
+			tolerance = new(big.Rat).SetFloat64(doubleError)
+			if t == pdu.TypeFloat {
+				tolerance.SetFloat64(floatError)
+			}
+			tolerance.Mul(tolerance, new(big.Rat).Abs(want))
+		}
+	case pdu.TypeU64:
+		got.SetUint64(b)
+	default:
+		n, _ := t.Int64(b)
+		got.SetInt64(n)
+	}
+	off := got.Sub(got, want)
+	if tolerance == nil {
+		return off.Sign() == 0
+	}
+	return off.Abs(off).Cmp(tolerance) <= 0
+}
+
+// valueText is value i of a vector as it is written in a file.
+func valueText(v *derived.Vector, i int) string {
+	switch {
+	case v.Code < 0:
+		return v.Code.Name()
+	case i < 0 || i >= v.Len():
+		return "_"
+	case v.Type == pdu.TypeFloat:
+		return floatText(v.Type.Float64(v.Bits[i]), 32)
+	case v.Type == pdu.TypeDouble:
+		return floatText(v.Type.Float64(v.Bits[i]), 64)
+	case v.Type == pdu.TypeString:
+		return strconv.Quote(string(v.Blobs[i]))
+	case !v.Type.Numeric():
+		return "[" + hex.EncodeToString(v.Blobs[i]) + "]"
+	}
+	if n, ok := v.Type.Int64(v.Bits[i]); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return strconv.FormatUint(v.Bits[i], 10)
+}

@@ -1,0 +1,208 @@
+package unittest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// complete works out what can be known only when all of a test, and of its file, has been read: which
+// samples there are, and what each series says of them.
+func (p *parser) complete(t *Test) {
+	problems := len(p.problems)
+	for _, s := range slices.Concat(t.given, t.expect) {
+		p.place(t, s)
+	}
+	if t.times != nil {
+		t.samples = len(t.times)
+	}
+	t.samples = max(t.samples, 1)
+	if len(p.problems) > problems {
+		return
+	}
+	for _, s := range slices.Concat(t.given, t.expect) {
+		p.fill(t, s)
+	}
+	p.judgeGiven(t)
+	p.distinct(t.given)
+	p.distinct(t.expect)
+	if len(t.expect)+len(t.descs)+len(t.faults)+len(p.problems) == 0 {
+		p.report(place{line: t.Pos.Line, column: t.Pos.Column, source: "test " + t.Name}, "nothing is expected of this test")
+	}
+}
+
+// place works out where the items of a series begin, and how many samples there are at least.
+func (p *parser) place(t *Test, s *series) {
+	next := 0
+	for i := range s.items {
+		it := &s.items[i]
+		if it.when != nil {
+			sample, ok := t.sample(*it.when)
+			switch {
+			case !ok:
+				p.report(it.at, "there is no sample at "+timeText(*it.when))
+				return
+			case sample < next:
+				p.report(it.at, timeText(*it.when)+" is before the end of what comes before it")
+				return
+			}
+			next = sample
+		}
+		it.from = next
+		next += max(it.count, 1)
+		it.to = next
+		if next > maxSamples {
+			p.report(it.at, fmt.Sprintf("more than %d samples", maxSamples))
+			return
+		}
+	}
+	t.samples = max(t.samples, next)
+}
+
+// sample is the number of the sample that is taken at a time.
+func (t *Test) sample(at time.Duration) (int, bool) {
+	if t.times != nil {
+		return slices.BinarySearch(t.times, at)
+	}
+	return int(min(at/t.interval, maxSamples)), at%t.interval == 0
+}
+
+// fill makes items without an end go on as far as they can, and looks for gaps.
+func (p *parser) fill(t *Test, s *series) {
+	for i := range s.items {
+		it := &s.items[i]
+		if it.count != endless {
+			continue
+		}
+		it.to = t.samples
+		if i+1 < len(s.items) {
+			it.to = s.items[i+1].from
+		}
+	}
+	last := s.items[len(s.items)-1]
+	switch {
+	case last.to > t.samples:
+		p.report(last.at, fmt.Sprintf("%s, and %s", plural(last.to, "value"), samplesText(t)))
+	case !s.fetches && last.to < t.samples:
+		p.report(last.at, fmt.Sprintf("%s, and %s: end with ... if the last one goes on", plural(last.to, "value"), samplesText(t)))
+	}
+}
+
+func samplesText(t *Test) string { return "the test has " + plural(t.samples, "sample") }
+
+// judgeGiven looks whether the values of metrics are such as the metrics have.
+func (p *parser) judgeGiven(t *Test) {
+	for _, s := range t.given {
+		o := t.operand(s.name)
+		switch {
+		case o == nil:
+			p.report(s.at, s.name+" needs a line metric with its type and semantics")
+			continue
+		case o.code < 0:
+			p.report(s.at, s.name+" has no descriptor, and so no values")
+			continue
+		case s.instance && !p.instance(t, o.desc.InDom, s):
+			continue
+		}
+		next := 0
+		for i := range s.items {
+			it := &s.items[i]
+			if it.from > next {
+				break
+			}
+			next = it.to
+			p.judge(o, s, it)
+		}
+		if next < t.samples {
+			p.report(s.at, "no value is given for "+timeText(t.at(next)))
+		}
+	}
+}
+
+// instance reports whether the instance of a series exists.
+func (p *parser) instance(t *Test, d pdu.InDom, s *series) bool {
+	if d == pdu.NoInDom {
+		p.report(s.at, s.name+" is singular: it has no instances")
+		return false
+	}
+	known := t.indom(d)
+	if known == nil {
+		p.report(s.at, fmt.Sprintf("%s needs a line indom %s with its instances", s.name, d))
+		return false
+	}
+	if _, ok := known.byName[s.inst]; !ok {
+		p.report(s.at, fmt.Sprintf("instance %q is not in the line indom %s", s.inst, d))
+		return false
+	}
+	return true
+}
+
+// judge looks whether a metric can have a value.
+func (p *parser) judge(o *operand, s *series, it *item) {
+	t := o.desc.Type
+	wrong := func(what string) {
+		p.report(it.at, fmt.Sprintf("%s is %s, its values are %s", s.name, t, what))
+	}
+	switch it.kind {
+	case any_:
+		p.report(it.at, "* is for expectations: give a value, or _ for none")
+	case code:
+		if s.instance {
+			p.report(it.at, "an error is that of the metric, not of one instance: give it in a line of "+s.name)
+		}
+	case number:
+		if !t.Numeric() {
+			wrong("no numbers")
+			return
+		}
+		if it.tolerance != nil {
+			p.report(it.at, "a tolerance is for expectations")
+			return
+		}
+		for _, sample := range []int{it.from, it.to - 1} {
+			if _, err := bits(t, it.value(sample)); err != nil {
+				p.report(it.at, err.Error())
+				return
+			}
+		}
+	case special:
+		if t != pdu.TypeFloat && t != pdu.TypeDouble {
+			wrong("whole numbers")
+		}
+	case text:
+		if t != pdu.TypeString {
+			wrong("no texts")
+		}
+	case blob:
+		if t.Numeric() || t == pdu.TypeString {
+			wrong("no bytes")
+		}
+	case none:
+	}
+}
+
+// distinct looks for series that are there twice.
+func (p *parser) distinct(all []*series) {
+	type target struct {
+		name, inst string
+		instance   bool
+	}
+	seen := make(map[target]int)
+	for _, s := range all {
+		key := target{short(s.name), s.inst, s.instance}
+		if line := seen[key]; line > 0 {
+			p.report(s.at, fmt.Sprintf("there are values already, in line %d", line))
+		}
+		seen[key] = s.at.line
+	}
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}

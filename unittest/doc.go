@@ -1,0 +1,29 @@
+// Package unittest runs unit tests of definitions: a test gives the metrics of a collector and their
+// values over time, and says what the definitions make of them.
+//
+//	text ──Parse──► File{Definitions, Tests} ──Run──► []Result ──► text, JUnit
+//	                                            ▲
+//	                                      definitions, by package derived
+//
+// What is tested is the engine that the agent runs: definitions are bound to the metrics of the test
+// and evaluated with the history of one client, which fetches at every sample. Nothing but the values
+// is made up.
+//
+// # Files
+//
+// One statement a line. What is indented belongs to the test above it. A # begins a comment, a
+// backslash at the end of a line continues it.
+//
+//	file     = { "definitions" PATH… | "interval" TIME | metric | indom | "test" TITLE { part } }
+//	metric   = "metric" NAME ( TYPE SEMANTICS [ UNITS ] [ INDOM ] | PM_ERR_x )
+//	indom    = "indom" INDOM { [ NUMBER ":" ] NAME }
+//	part     = "interval" TIME | "times" TIME… | metric | indom | "without" NAME…
+//	         | "given" NAME [ "[" INSTANCE "]" ] VALUES
+//	         | "expect" NAME [ "[" INSTANCE "]" ] VALUES
+//	         | "metadata" NAME TYPE SEMANTICS [ UNITS ] [ INDOM ]
+//	         | "error" NAME [ TEXT ]
+//	VALUES   = { [ "@" TIME ] value [ "x" COUNT | "..." ] }
+//	value    = NUMBER [ ( "+" | "-" ) STEP ] [ "~" TOLERANCE ] | "text" | [hex] | PM_ERR_x | "_" | "*"
+//
+// docs/testing.md explains them.
+package unittest

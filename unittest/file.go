@@ -1,0 +1,132 @@
+package unittest
+
+import (
+	"time"
+
+	"pmdaderived/config"
+	"pmdaderived/pdu"
+)
+
+// Extension ends the names of files with tests.
+const Extension = ".test"
+
+// defaultInterval is the time between samples where a file says nothing.
+const defaultInterval = time.Second
+
+// File is what stands in a file of tests. Immutable.
+type File struct {
+	Path        string
+	Definitions []string // files and directories to test, as written: relative to the file's directory
+	Tests       []*Test
+}
+
+// Test is a collector with its values over time, and what definitions are to make of them. Immutable.
+type Test struct {
+	Name string
+	Pos  config.Position
+
+	interval time.Duration
+	times    []time.Duration // of the samples; nil: an interval apart
+	samples  int
+
+	shared *declared // by the file
+	own    *declared
+	given  []*series
+	expect []*series
+	descs  []metadata
+	faults []fault
+}
+
+// declared is what is known of the collector's metrics.
+type declared struct {
+	metrics map[string]*operand
+	order   []*operand // as they stand in the file
+	indoms  map[pdu.InDom]*indom
+}
+
+func newDeclared() *declared {
+	return &declared{metrics: map[string]*operand{}, indoms: map[pdu.InDom]*indom{}}
+}
+
+// operand is a metric of the collector.
+type operand struct {
+	name    string
+	desc    pdu.Desc
+	code    pdu.Code // < 0: why its descriptor cannot be had
+	missing bool     // there is none of that name
+	at      place
+}
+
+// indom is an instance domain of the collector. Its instances are in the order of the file.
+type indom struct {
+	instances []pdu.Instance
+	byName    map[string]pdu.Inst
+	at        place
+}
+
+// metadata is what the descriptor of a definition is to be.
+type metadata struct {
+	name string
+	desc pdu.Desc
+	at   place
+}
+
+// fault is a definition that is to fail, with what its message has in it.
+type fault struct {
+	name, text string
+	at         place
+}
+
+// operand finds a metric, nil if the test has none of that name.
+func (t *Test) operand(name string) *operand {
+	o, ok := t.own.metrics[name]
+	if !ok {
+		o = t.shared.metrics[name]
+	}
+	if o == nil || o.missing {
+		return nil
+	}
+	return o
+}
+
+// indom finds an instance domain, nil if its instances are not declared.
+func (t *Test) indom(d pdu.InDom) *indom {
+	if own, ok := t.own.indoms[d]; ok {
+		return own
+	}
+	return t.shared.indoms[d]
+}
+
+// at is the time of a sample since the first moment of the test.
+func (t *Test) at(sample int) time.Duration {
+	if t.times != nil {
+		return t.times[sample]
+	}
+	return time.Duration(sample) * t.interval
+}
+
+// Desc implements [derived.Catalog].
+func (t *Test) Desc(name string) (pdu.Desc, error) {
+	switch o := t.operand(name); {
+	case o == nil:
+		return pdu.Desc{}, pdu.ErrName
+	case o.code < 0:
+		return pdu.Desc{}, o.code
+	default:
+		return o.desc, nil
+	}
+}
+
+// Tested are the names of definitions whose values, or errors, the tests of a file look at.
+func (f *File) Tested() map[string]bool {
+	names := map[string]bool{}
+	for _, t := range f.Tests {
+		for _, s := range t.expect {
+			names[short(s.name)] = true
+		}
+		for _, e := range t.faults {
+			names[short(e.name)] = true
+		}
+	}
+	return names
+}

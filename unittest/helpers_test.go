@@ -1,0 +1,59 @@
+package unittest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/config"
+	"pmdaderived/derived"
+)
+
+// host is the collector of these tests.
+const host = `
+metric ncpu     U32    discrete
+metric physmem  U64    discrete Kbyte
+metric free     U64    instant  Kbyte
+metric total    U64    counter  count 60.1
+metric reads    U32    counter  count 60.1
+metric load     FLOAT  instant        60.2
+metric temp     DOUBLE instant
+metric low      32     instant
+metric wide     64     instant
+metric node     STRING discrete
+metric blob     AGGREGATE instant
+metric gone     PM_ERR_APPVERSION
+indom 60.1 sda sdb "md 0"
+indom 60.2 1:"1 minute" 5:"5 minute" 15:"15 minute"
+`
+
+// parsed reads a file that is known to be good.
+func parsed(tb testing.TB, text string) *File {
+	tb.Helper()
+	f, problems := Parse("x.test", []byte(text))
+	require.Empty(tb, problems)
+	return f
+}
+
+// defined parses definitions, one a line.
+func defined(tb testing.TB, text string) []*derived.Definition {
+	tb.Helper()
+	var defs []*derived.Definition
+	read := config.Read("x.conf", []byte(text), func(d *config.Definition) error {
+		p, err := derived.Parse(d.Name, d.Expr)
+		defs = append(defs, p)
+		return err
+	})
+	require.Empty(tb, read.Problems)
+	return defs
+}
+
+// outcome runs the only test of a file and gives its failures without the file's name.
+func outcome(tb testing.TB, definitions, file string) string {
+	tb.Helper()
+	f := parsed(tb, file)
+	require.Len(tb, f.Tests, 1)
+	text := NewRunner(defined(tb, definitions)).Run(f.Tests[0]).String()
+	return strings.ReplaceAll(text, "x.test:", "")
+}

@@ -1,0 +1,96 @@
+package unittest
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Suite is the results of a file, for a report.
+type Suite struct {
+	File    string
+	Results []Result
+	Took    []time.Duration // of each result
+	Broken  string          // why the file could not be used, "" if it could
+}
+
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Time     string      `xml:"time,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Class   string        `xml:"classname,attr"`
+	Name    string        `xml:"name,attr"`
+	File    string        `xml:"file,attr"`
+	Line    int           `xml:"line,attr,omitempty"`
+	Time    string        `xml:"time,attr"`
+	Failure *junitMessage `xml:"failure,omitempty"`
+	Error   *junitMessage `xml:"error,omitempty"`
+}
+
+type junitMessage struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// WriteJUnit writes a report in the form that continuous integration servers read: a test suite for each
+// file, a test case for each test. A file that cannot be used is a test case with an error.
+func WriteJUnit(w io.Writer, suites []Suite) error {
+	var all junitSuites
+	for i := range suites {
+		s := suites[i].junit()
+		all.Tests, all.Failures, all.Errors = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors
+		all.Suites = append(all.Suites, s)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	encoder := xml.NewEncoder(w)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func (s *Suite) junit() junitSuite {
+	out := junitSuite{Name: s.File}
+	if s.Broken != "" {
+		first, _, _ := strings.Cut(s.Broken, "\n")
+		out.Tests, out.Errors, out.Time = 1, 1, seconds(0)
+		out.Cases = []junitCase{{
+			Class: s.File, Name: "the file itself", File: s.File, Time: out.Time, Error: &junitMessage{first, s.Broken},
+		}}
+		return out
+	}
+	var all time.Duration
+	for i, r := range s.Results {
+		all += s.Took[i]
+		c := junitCase{Class: s.File, Name: r.Test.Name, File: s.File, Line: r.Test.Pos.Line, Time: seconds(s.Took[i])}
+		if len(r.Failures) > 0 {
+			out.Failures++
+			c.Failure = &junitMessage{r.Failures[0].Msg, r.String()}
+		}
+		out.Cases = append(out.Cases, c)
+	}
+	out.Tests, out.Time = len(s.Results), seconds(all)
+	return out
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }

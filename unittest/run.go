@@ -1,0 +1,305 @@
+package unittest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pmdaderived/config"
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+)
+
+// root is the subtree that definitions are served in: derived.x is x.
+const root = "derived"
+
+// shownRows is how many differences of one expectation are told.
+const shownRows = 20
+
+// Result is what came of a test.
+type Result struct {
+	Test     *Test
+	Failures []Failure // none: passed
+}
+
+// Failure is an expectation that did not come true.
+type Failure struct {
+	Pos    config.Position // of the expectation
+	Metric string          // as the test calls it
+	Msg    string          // what was expected, in a few words
+
+	// Err is why the definition cannot be used, a *derived.Error, if that is the reason; ErrNoDefinition if
+	// there is none.
+	Err error
+
+	Rows []Row // what differs
+	More int   // so many more differ
+	Same int   // so many do not
+}
+
+// ErrNoDefinition says that the files to test have no definition of a name.
+var ErrNoDefinition = errors.New("no definition of that name")
+
+// Row is a value, or a piece of metadata, that is not as expected.
+type Row struct {
+	What      string // of metadata: "type"; of a value: its time
+	Instance  string // "" where there is none
+	Want, Got string
+}
+
+// Runner runs tests of the same definitions.
+type Runner struct {
+	defs []*derived.Definition
+	last *derived.Set // that of the metrics that a file declares for all of its tests
+	of   *declared
+}
+
+// NewRunner makes a runner for definitions of distinct names. Names that expressions use are those of a
+// test's metrics, then those of the definitions.
+func NewRunner(defs []*derived.Definition) *Runner { return &Runner{defs: defs} }
+
+// set binds the definitions to the metrics of a test.
+func (r *Runner) set(t *Test) *derived.Set {
+	if len(t.own.metrics) > 0 {
+		return derived.NewSet(r.defs, t, root)
+	}
+	if r.of != t.shared {
+		r.last, r.of = derived.NewSet(r.defs, t, root), t.shared
+	}
+	return r.last
+}
+
+// Run runs a test.
+func (r *Runner) Run(t *Test) Result {
+	u := &run{test: t, set: r.set(t)}
+	for _, m := range t.descs {
+		u.metadata(m)
+	}
+	for _, f := range t.faults {
+		u.fault(f)
+	}
+	u.values()
+	slices.SortStableFunc(u.failures, func(x, y Failure) int { return cmp.Compare(x.Pos.Line, y.Pos.Line) })
+	return Result{Test: t, Failures: u.failures}
+}
+
+// run is a test that runs.
+type run struct {
+	test     *Test
+	set      *derived.Set
+	failures []Failure
+}
+
+func (u *run) position(at place) config.Position { return at.position(u.test.Pos.File) }
+
+func short(name string) string { return strings.TrimPrefix(name, root+".") }
+
+// metric finds the metric of an expectation. Where it cannot be used, that is a failure.
+func (u *run) metric(name string, at place, what string) *derived.Metric {
+	m, ok := u.set.Lookup(short(name))
+	switch f := (Failure{Pos: u.position(at), Metric: name, Msg: what}); {
+	case !ok:
+		f.Err = ErrNoDefinition
+		u.failures = append(u.failures, f)
+		return nil
+	case m.Err != nil:
+		f.Err = m.Err
+		u.failures = append(u.failures, f)
+		return nil
+	}
+	return m
+}
+
+// metadata compares the descriptor of a definition.
+func (u *run) metadata(want metadata) {
+	m := u.metric(want.name, want.at, "metadata "+want.name)
+	if m == nil {
+		return
+	}
+	f := Failure{Pos: u.position(want.at), Metric: want.name, Msg: "metadata " + want.name}
+	compare := func(what, want, got string) {
+		if want == got {
+			f.Same++
+		} else {
+			f.Rows = append(f.Rows, Row{What: what, Want: want, Got: got})
+		}
+	}
+	w, g := want.desc, m.Desc
+	compare("type", w.Type.String(), g.Type.String())
+	compare("semantics", w.Sem.String(), g.Sem.String())
+	compare("units", unitsText(w.Units), unitsText(g.Units))
+	compare("indom", indomText(w.InDom), indomText(g.InDom))
+	if len(f.Rows) > 0 {
+		u.failures = append(u.failures, f)
+	}
+}
+
+func unitsText(u pdu.Units) string { return cmp.Or(u.String(), "none") }
+
+func indomText(d pdu.InDom) string {
+	if d == pdu.NoInDom {
+		return "singular"
+	}
+	return d.String()
+}
+
+// fault looks whether a definition fails as expected.
+func (u *run) fault(want fault) {
+	f := Failure{Pos: u.position(want.at), Metric: want.name, Msg: "error " + want.name}
+	m, ok := u.set.Lookup(short(want.name))
+	switch {
+	case !ok:
+		f.Err = ErrNoDefinition
+	case m.Err == nil:
+		f.Rows = []Row{{What: "error", Want: cmp.Or(want.text, "any"), Got: "none"}}
+	case !strings.Contains(m.Err.Error(), want.text):
+		f.Rows = []Row{{What: "error", Want: want.text, Got: m.Err.Error()}}
+	default:
+		return
+	}
+	u.failures = append(u.failures, f)
+}
+
+// expectation is all that a test says of the values of a metric.
+type expectation struct {
+	metric  *derived.Metric
+	whole   *series // nil: none
+	byInst  map[string]*series
+	reports map[*series]*Failure
+	first   *series // takes the blame for instances that nothing is said of
+}
+
+// values evaluates what is expected, sample by sample, as the agent does for one client.
+func (u *run) values() {
+	all := u.expectations()
+	if len(all) == 0 {
+		return
+	}
+	depth := 1
+	for _, e := range all {
+		depth = max(depth, 1+e.metric.Needs().History)
+	}
+	c := newCollector(u.test)
+	eval := u.set.NewEvaluation()
+	var history []derived.Sample // newest first
+	for n := range u.test.samples {
+		history = slices.Insert(history, 0, derived.Sample(c.sample(n)))
+		history = history[:min(len(history), depth)]
+		eval.Reset(history...)
+		for _, e := range all {
+			e.look(u.test, n, eval.Value(e.metric))
+		}
+	}
+	for _, e := range all {
+		for _, s := range u.test.expect {
+			if f := e.reports[s]; f != nil && len(f.Rows) > 0 {
+				u.failures = append(u.failures, *f)
+			}
+		}
+	}
+}
+
+// expectations gathers the expectations of each metric that can be used.
+func (u *run) expectations() []*expectation {
+	var all []*expectation
+	known := map[string]*expectation{}
+	for _, s := range u.test.expect {
+		what := "expect " + s.name
+		if s.instance {
+			what += "[" + s.inst + "]"
+		}
+		name := short(s.name)
+		e, ok := known[name]
+		if !ok {
+			if m := u.metric(s.name, s.at, what); m != nil {
+				e = &expectation{metric: m, byInst: map[string]*series{}, reports: map[*series]*Failure{}, first: s}
+				all = append(all, e)
+			}
+			known[name] = e
+		}
+		if e == nil {
+			continue
+		}
+		f := &Failure{Pos: u.position(s.at), Metric: s.name, Msg: what}
+		e.reports[s] = f
+		if s.instance {
+			u.named(e, s, f)
+			e.byInst[s.inst] = s
+		} else {
+			e.whole = s
+		}
+	}
+	return all
+}
+
+// named looks whether an expected instance can be there.
+func (u *run) named(e *expectation, s *series, f *Failure) {
+	d := e.metric.Desc.InDom
+	row := Row{What: "instance", Want: s.inst}
+	if d == pdu.NoInDom {
+		row.Got = "none: " + s.name + " is singular"
+	} else if known := u.test.indom(d); known == nil {
+		row.Got = fmt.Sprintf("none: there is no line indom %s", d)
+	} else if _, ok := known.byName[s.inst]; !ok {
+		row.Got = fmt.Sprintf("none of that name in the line indom %s", d)
+	} else {
+		return
+	}
+	f.Rows = append(f.Rows, row)
+}
+
+// look compares the values of a sample with what is expected.
+func (e *expectation) look(t *Test, n int, got *derived.Vector) {
+	whole, want := e.whole, e.whole.item(n)
+	if e.metric.Desc.InDom == pdu.NoInDom {
+		e.tell(t, whole, want, n, "", got, 0)
+		return
+	}
+	known := t.indom(e.metric.Desc.InDom)
+	if got.Code < 0 || known == nil || want != nil && want.kind == code {
+		e.tell(t, whole, want, n, "", got, -1)
+		if known == nil || got.Code >= 0 {
+			return
+		}
+		if want != nil && want.kind == code {
+			got = &derived.Vector{} // as expected, or told
+		}
+		whole, want = nil, nil
+	}
+	for _, instance := range known.instances {
+		at := -1
+		if got.Insts != nil {
+			at = got.Insts.Index(instance.ID)
+		}
+		switch own := e.byInst[instance.Name]; {
+		case own != nil:
+			e.tell(t, own, own.item(n), n, instance.Name, got, at)
+		case whole != nil:
+			e.tell(t, whole, want, n, instance.Name, got, at)
+		case at >= 0:
+			e.tell(t, e.first, &item{kind: none}, n, instance.Name, got, at)
+		}
+	}
+}
+
+// tell notes whether value i of a vector, -1 for none or for all, is as an item of a series wants it.
+func (e *expectation) tell(t *Test, s *series, want *item, n int, instance string, got *derived.Vector, i int) {
+	if want == nil || want.kind == any_ {
+		return
+	}
+	f := e.reports[s]
+	switch {
+	case want.accepts(n, got, i):
+		f.Same++
+	case len(f.Rows) >= shownRows:
+		f.More++
+	default:
+		row := Row{What: timeText(t.at(n)), Instance: instance, Want: want.text(n), Got: valueText(got, i)}
+		if i < 0 && instance == "" && got.Len() > 0 {
+			row.Got = plural(got.Len(), "value")
+		}
+		f.Rows = append(f.Rows, row)
+	}
+}

@@ -1,0 +1,282 @@
+package unittest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/config"
+)
+
+// Definitions behave as with the agent: each row is a file that passes.
+func TestPasses(t *testing.T) {
+	for _, row := range []struct{ name, definition, test string }{
+		{"a single number", "x = free / physmem", "given physmem 1000...\n given free 250 500\n expect x 0.25 0.5"},
+		{"served name", "x = ncpu", "given ncpu 4\n expect derived.x 4"},
+		{"rates begin with the second sample", "x = rate(total)", "interval 10s\n given total[sda] 0+100x4\n expect x[sda] _ 10x3"},
+		{"rates know the times", "x = rate(total)", "times 0 10 30 31\n given total[sda] 0+100x4\n expect x[sda] _ 10 5 100"},
+		{"a change since the sample before", "x = delta(total)", "given total[sda] 5 7 7 107\n expect x[sda] _ 2 0 100"},
+		{"change of a change", "x = delta(delta(free))", "given free 0 1 3 6\n expect x _ _ 1 1"},
+		{"a counter that wraps", "x = rate(reads)", "given reads[sda] 4294967295 4 14\n expect x[sda] _ _ 10"},
+		{"a counter that starts again", "x = rate(total)", "given total[sda] 100 10 20\n expect x[sda] _ _ 10"},
+		{"instances come and go", "x = rate(total)", "given total[sda] 0+1x4\n given total[sdb] _ 0 1 _\n expect x[sda] _ 1x3\n expect x[sdb] _ _ 1 _"},
+		{"instances are joined by name", "x = total + reads", "given total 1...\n given reads[sdb] 5\n expect x[sdb] 6"},
+		{"all instances alike", "x = total", "given total 1 2\n given total[md 0] _ 7\n expect x 1 2\n expect x[md 0] _ 7"},
+		{"selected instance", "x = load[5 minute]", "given load 1\n given load[5 minute] 2\n expect x[5 minute] 2"},
+		{"pattern", "x = count(matchinst(/^sd/, total))", "given total 1\n expect x 2"},
+		{"negated pattern", "x = matchinst(!/^sd/, total)", "given total 1\n expect x[md 0] 1"},
+		{"aggregates of nothing", "x = sum(total)\ny = max(total)", "given total _\n expect x 0\n expect y _"},
+		{"scalar", "x = scalar(total[sdb])", "given total[sdb] 7\n expect x 7"},
+		{"an error is passed on", "x = ncpu + 1", "given ncpu 1 PM_ERR_AGAIN 3\n expect x 2 PM_ERR_AGAIN 4"},
+		{"an error of a set", "x = total", "given total[sda] 1 2\n given total[sdb] 3 4\n given total _ PM_ERR_PMDANOTREADY\n" +
+			" expect x[sda] 1 _\n expect x[sdb] 3 _\n expect x _ PM_ERR_PMDANOTREADY"},
+		{"not given", "x = ncpu", "expect x _"},
+		{"not given, a set", "x = total", "expect x _"},
+		{"text", "x = node", `given node "moss" _` + "\n" + ` expect x "moss" _`},
+		{"bytes", "x = blob", "given blob [00ff]\n expect x [00ff]"},
+		{"infinity", "x = ncpu / 0\ny = temp", "given ncpu 1\n given temp nan\n expect x inf\n expect y nan"},
+		{"infinities given", "x = temp\ny = load", "given temp inf -inf\n given load -inf...\n expect x inf -inf\n expect y -inf..."},
+		{"extreme numbers", "x = low\ny = wide\nz = physmem", "given low -2147483648 2147483647\n given wide -9223372036854775808 9223372036854775807\n" +
+			" given physmem 0 18446744073709551615\n expect x -2147483648 2147483647\n expect y -9223372036854775808 9223372036854775807\n expect z 0 18446744073709551615"},
+		{"what a float loses", "x = load", "given load 0.1\n expect x 0.1"},
+		{"what a double loses", "x = temp * 3", "given temp 0.1\n expect x 0.3"},
+		{"tolerance", "x = 100 * temp / 3", "given temp 1\n expect x 33.3~0.1"},
+		{"tolerance of whole numbers", "x = ncpu", "given ncpu 5\n expect x 4~1"},
+		{"anything", "x = total", "given total 1 2\n expect x *...\n expect x[sda] 1 *"},
+		{"samples that nobody looks at", "x = ncpu", "interval 5\n given ncpu 0+1x9\n expect x @20s 4 @30s 6"},
+		{"no such metric", "x = defined(free) ? free : novalue(type=u64)", "without free\n expect x _"},
+		{"metric of the test alone", "x = extra", "metric extra 32 instant\n given extra 1\n expect x 1"},
+		{"metric of the test instead", "x = ncpu", "metric ncpu STRING instant\n given ncpu \"1\"\n expect x \"1\""},
+		{"instances of the test instead", "x = total", "indom 60.1 vda\n given total[vda] 1\n expect x[vda] 1"},
+		{"metadata", "x = rate(total)", "metadata x DOUBLE instant count / sec 60.1"},
+		{"metadata of a single number", "x = free", "metadata x U64 instant Kbyte singular\n metadata derived.x u64 INSTANT Kbyte"},
+		{"any error", "x = nosuch", "error x"},
+		{"error", "x = total + free", "error x \"Illegal operator for counter and non-counter\""},
+		{"no descriptor", "x = gone", "error x \"Metadata for operand metric not available\""},
+		{"constant over a domain", "x = mkconst(1, indom=60.1)", "expect x 1"},
+		{"members are those with values", "x = mkconst(1, indom=60.1)", "given total[sda] 1 1\n given reads[sdb] 1 _\n expect x[sda] 1 1\n expect x[sdb] 1 _"},
+		{"other definitions", "x = y + 1\ny = ncpu", "given ncpu 1\n expect x 2"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			assert.Empty(t, outcome(t, row.definition+"\n", host+"test a\n "+row.test+"\n"))
+		})
+	}
+}
+
+// Expectations that do not come true are told with what differs. Line 17 is the first of the test.
+func TestFails(t *testing.T) {
+	for _, row := range []struct{ name, definition, test, want string }{
+		{"wrong value", "x = ncpu", "given ncpu 1 2 3\n expect x 1 5 3", `18:9: expect x
+        expected  got
+    1s  5         2
+    2 more as expected
+`},
+		{"of instances", "x = total", "given total[sda] 1 2\n given total[md 0] 3 4\n expect x[sda] 1 _\n expect x[md 0] 5 6", `19:9: expect x[sda]
+        instance  expected  got
+    1s  sda       _         2
+    1 more as expected
+20:9: expect x[md 0]
+        instance  expected  got
+    0s  md 0      5         3
+    1s  md 0      6         4
+`},
+		{"missing value", "x = total[sdb]", "given total[sda] 1\n expect x[sdb] 1", `18:9: expect x[sdb]
+        instance  expected  got
+    0s  sdb       1         _
+`},
+		{"instance that nobody expects", "x = total", "given total 1\n expect x[sda] 1", `18:9: expect x[sda]
+        instance  expected  got
+    0s  sdb       _         1
+    0s  md 0      _         1
+    1 more as expected
+`},
+		{"error instead of a value", "x = ncpu", "given ncpu PM_ERR_AGAIN\n expect x 1", `18:9: expect x
+        expected  got
+    0s  1         PM_ERR_AGAIN
+`},
+		{"error instead of none", "x = ncpu", "given ncpu PM_ERR_AGAIN\n expect x _", `18:9: expect x
+        expected  got
+    0s  _         PM_ERR_AGAIN
+`},
+		{"value instead of an error", "x = ncpu", "given ncpu 3\n expect x PM_ERR_AGAIN", `18:9: expect x
+        expected      got
+    0s  PM_ERR_AGAIN  3
+`},
+		{"values instead of an error", "x = total", "given total 3\n expect x PM_ERR_AGAIN", `18:9: expect x
+        expected      got
+    0s  PM_ERR_AGAIN  3 values
+`},
+		{"another error", "x = total", "given total PM_ERR_VALUE\n expect x PM_ERR_AGAIN", `18:9: expect x
+        expected      got
+    0s  PM_ERR_AGAIN  PM_ERR_VALUE
+`},
+		{"error of a set, told once", "x = total", "given total PM_ERR_VALUE\n expect x 1", `18:9: expect x
+        expected  got
+    0s  1         PM_ERR_VALUE
+`},
+		{"error of a set whose instances are expected", "x = total", "given total PM_ERR_VALUE\n expect x *\n expect x[sda] 5", `19:9: expect x[sda]
+        instance  expected  got
+    0s  sda       5         PM_ERR_VALUE
+`},
+		{"value where an error is expected, too", "x = total", "given total PM_ERR_VALUE\n expect x PM_ERR_VALUE\n expect x[sda] 5", `19:9: expect x[sda]
+        instance  expected  got
+    0s  sda       5         _
+`},
+		{"outside of the tolerance", "x = 100 * temp / 3", "given temp 1\n expect x 33.3~0.01", `18:9: expect x
+        expected   got
+    0s  33.3~0.01  33.333333333333336
+`},
+		{"not that close", "x = temp", "given temp 1.00000001\n expect x 1", `18:9: expect x
+        expected  got
+    0s  1         1.00000001
+`},
+		{"text", "x = node", `given node "a b"` + "\n" + ` expect x "a"`, `18:9: expect x
+        expected  got
+    0s  "a"       "a b"
+`},
+		{"text instead of a number", "x = node", "given node \"1\" \"1\" \"1\"\n expect x 1 [31] inf", `18:9: expect x
+        expected  got
+    0s  1         "1"
+    1s  [31]      "1"
+    2s  inf       "1"
+`},
+		{"bytes", "x = blob", "given blob [00]\n expect x \"0\"", `18:9: expect x
+        expected  got
+    0s  "0"       [00]
+`},
+		{"number instead of a text", "x = load\ny = wide", "given load 0.1...\n given wide -1 1\n expect x \"a\" nan\n expect y inf [00]", `19:9: expect x
+        instance   expected  got
+    0s  1 minute   "a"       0.1
+    0s  5 minute   "a"       0.1
+    0s  15 minute  "a"       0.1
+    1s  1 minute   nan       0.1
+    1s  5 minute   nan       0.1
+    1s  15 minute  nan       0.1
+20:9: expect y
+        expected  got
+    0s  inf       -1
+    1s  [00]      1
+`},
+		{"infinite", "x = temp", "given temp inf nan\n expect x 5 -inf", `18:9: expect x
+        expected  got
+    0s  5         inf
+    1s  -inf      nan
+`},
+		{"large", "x = physmem", "given physmem 18446744073709551615\n expect x 18446744073709551614", `18:9: expect x
+        expected              got
+    0s  18446744073709551614  18446744073709551615
+`},
+		{"very many", "x = ncpu", "given ncpu 0+1x30\n expect x 1+1x30", `18:9: expect x
+         expected  got
+    0s   1         0
+    1s   2         1
+    2s   3         2
+    3s   4         3
+    4s   5         4
+    5s   6         5
+    6s   7         6
+    7s   8         7
+    8s   9         8
+    9s   10        9
+    10s  11        10
+    11s  12        11
+    12s  13        12
+    13s  14        13
+    14s  15        14
+    15s  16        15
+    16s  17        16
+    17s  18        17
+    18s  19        18
+    19s  20        19
+    10 more differ, 0 do not
+`},
+		{"metadata", "x = rate(total)", "metadata x U64 instant Kbyte", `17:11: metadata x
+           expected  got
+    type   U64       DOUBLE
+    units  Kbyte     count / sec
+    indom  singular  60.1
+    1 more as expected
+`},
+		{"semantics", "x = free", "metadata x U64 counter Kbyte singular", `17:11: metadata x
+               expected  got
+    semantics  counter   instant
+    3 more as expected
+`},
+		{"instance of a single number", "x = ncpu", "given ncpu 1\n expect x[sda] 1", `18:9: expect x[sda]
+              expected  got
+    instance  sda       none: x is singular
+`},
+		{"instance that does not exist", "x = total", "given total _\n expect x[sdc] 1", `18:9: expect x[sdc]
+              expected  got
+    instance  sdc       none of that name in the line indom 60.1
+`},
+		{"domain that does not exist", "x = mkconst(1, indom=60.7)", "expect x[a] 1\n expect x 1", `17:9: expect x[a]
+              expected  got
+    instance  a         none: there is no line indom 60.7
+18:9: expect x
+        expected  got
+    0s  1         PM_ERR_AGAIN
+`},
+		{"not failed", "x = ncpu", "error x \"Illegal\"\n error derived.x", `17:8: error x
+           expected  got
+    error  Illegal   none
+18:8: error derived.x
+           expected  got
+    error  any       none
+`},
+		{"another fault", "x = nosuch", "error x \"Illegal\"", `17:8: error x
+           expected  got
+    error  Illegal   Semantic error: derived metric x: operand nosuch: Unknown operand metric
+`},
+		{"no definition", "y = 1", "expect x 1\n metadata x 32 instant\n error x", `17:9: expect x
+    no definition of that name
+18:11: metadata x
+    no definition of that name
+19:8: error x
+    no definition of that name
+`},
+		{"unusable", "x = nosuch", "expect x 1\n expect x[a] 1\n metadata x 32 instant", `17:9: expect x
+    Semantic error: derived metric x: operand nosuch: Unknown operand metric
+19:11: metadata x
+    Semantic error: derived metric x: operand nosuch: Unknown operand metric
+`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			assert.Equal(t, row.want, outcome(t, row.definition+"\n", host+"test a\n "+row.test+"\n"))
+		})
+	}
+}
+
+// Tests do not see each other: what one of them declares is its own.
+func TestTestsAreApart(t *testing.T) {
+	f := parsed(t, host+`
+test without
+    without free
+    expect x 0
+test with
+    given free 5
+    expect x 5
+test with another type
+    metric free STRING instant
+    given free "a"
+    error x "Different types"
+`)
+	r := NewRunner(defined(t, "x = defined(free) ? free : 0\n"))
+	for _, test := range f.Tests[:2] {
+		assert.Empty(t, r.Run(test).String())
+		assert.Empty(t, r.Run(test).String(), "again")
+	}
+	assert.Equal(t, "x.test:26:11: error x\n           expected         got\n    error  Different types  none\n", r.Run(f.Tests[2]).String())
+}
+
+func TestCover(t *testing.T) {
+	defs := config.Read("x.conf", []byte("a = 1\nb = 2\nc = 3\n"), nil).Definitions
+	all := Cover(defs, map[string]bool{"b": true, "other": true})
+	require.Len(t, all, 1)
+	assert.Equal(t, "x.conf", all[0].File)
+	assert.Equal(t, 3, all[0].All)
+	require.Len(t, all[0].Untested, 2)
+	assert.Equal(t, "a", all[0].Untested[0].Name)
+	assert.Equal(t, "c", all[0].Untested[1].Name)
+}

@@ -1,0 +1,313 @@
+package unittest
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// maxSamples is how many samples a test may have.
+const maxSamples = 1_000_000
+
+// endless is the count of an item that goes on until the next one, or to the end of the test.
+const endless = -1
+
+// kind is what an item says about a sample.
+type kind uint8
+
+const (
+	none    kind = iota // no value
+	any_                // whatever it is; of expectations only
+	number              //
+	special             // an infinity, or not a number
+	text
+	blob
+	code // an error in place of values
+)
+
+// item is a value that holds for one or more samples.
+type item struct {
+	kind      kind
+	num, step *big.Rat // of number; step may be nil
+	tolerance *big.Rat // nil: what rounding makes
+	float     float64  // of special
+	bytes     []byte   // of text and blob
+	code      pdu.Code
+	count     int
+
+	at   place
+	when *time.Duration // nil: right after the item before
+
+	from, to int // samples that it holds for, once the test is complete
+}
+
+// series is the values of a metric, or of one of its instances, over the samples of a test.
+type series struct {
+	name     string
+	inst     string
+	instance bool // inst counts: otherwise the series is that of the metric as a whole
+	items    []item
+	at       place // of the metric's name
+	fetches  bool  // some item says when it is
+}
+
+// item returns the item that holds for a sample, nil if there is none.
+func (s *series) item(sample int) *item {
+	if s == nil {
+		return nil
+	}
+	lo, hi := 0, len(s.items)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if s.items[mid].to <= sample {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == len(s.items) || s.items[lo].from > sample {
+		return nil
+	}
+	return &s.items[lo]
+}
+
+// value is the number that an item means in a sample.
+func (it *item) value(sample int) *big.Rat {
+	if it.step == nil || sample == it.from {
+		return it.num
+	}
+	v := new(big.Rat).SetInt64(int64(sample - it.from))
+	return v.Add(v.Mul(v, it.step), it.num)
+}
+
+const (
+	digits  = `(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?`
+	repeats = `(?:x([0-9]+)|(\.\.\.))?`
+)
+
+var (
+	numberForm  = regexp.MustCompile(`^([-+]?` + digits + `)([-+]` + digits + `)?(?:~(` + digits + `))?$`)
+	specialForm = regexp.MustCompile(`^(?i)([-+]?inf|nan)$`)
+	codeForm    = regexp.MustCompile(`^PM_ERR_[A-Z0-9]+$`)
+	suffixForm  = regexp.MustCompile(`^(.*?)` + repeats + `$`)
+)
+
+// maxNumber is how long a number may be.
+const maxNumber = 400
+
+// values reads the values of a series.
+func (p *parser) values(words []token, s *series) bool {
+	var when *time.Duration
+	for _, w := range words {
+		switch {
+		case w.text == "..." && when == nil && len(s.items) > 0 && s.items[len(s.items)-1].count == 1:
+			s.items[len(s.items)-1].count = endless
+			continue
+		case w.text[0] == '@':
+			t, err := parseTime(w.text[1:])
+			if err != nil {
+				p.report(w.at.right(1), err.Error())
+				return false
+			}
+			when, s.fetches = &t, true
+			continue
+		}
+		it := item{at: w.at, when: when, count: 1}
+		when = nil
+		if msg := it.parse(w.text); msg != "" {
+			p.report(w.at, msg)
+			return false
+		}
+		if last := len(s.items) - 1; it.when == nil && last >= 0 && s.items[last].count == endless {
+			p.report(w.at, "nothing can come after ... but a value with its time: @10s")
+			return false
+		}
+		s.items = append(s.items, it)
+	}
+	if when != nil || len(s.items) == 0 {
+		at := words[len(words)-1]
+		p.report(at.at.right(len(at.text)), "value missing")
+		return false
+	}
+	return true
+}
+
+// parse reads a value with what says how often; msg says what is wrong.
+func (it *item) parse(word string) (msg string) {
+	body, suffix := word, ""
+	if closing, ok := closings[word[0]]; ok {
+		n := 1 + enclosed(word[1:], closing)
+		body, suffix = word[:n], word[n:]
+	} else if m := suffixForm.FindStringSubmatch(word); m != nil {
+		body, suffix = m[1], word[len(m[1]):]
+	}
+	switch {
+	case suffix == "...":
+		it.count = endless
+	case suffix != "":
+		n, err := strconv.Atoi(strings.TrimPrefix(suffix, "x"))
+		if err != nil || suffix[0] != 'x' || n < 1 || n > maxSamples {
+			return fmt.Sprintf("%s: want x and a number of samples from 1 to %d, or ...", suffix, maxSamples)
+		}
+		it.count = n
+	}
+	return it.body(body)
+}
+
+func (it *item) body(body string) (msg string) {
+	switch {
+	case body == "_":
+		it.kind = none
+	case body == "*":
+		it.kind = any_
+	case strings.HasPrefix(body, `"`):
+		it.kind, it.bytes = text, []byte(unescaped(body[1:len(body)-1]))
+	case strings.HasPrefix(body, `[`):
+		b, err := hex.DecodeString(body[1 : len(body)-1])
+		if err != nil {
+			return body + ": want hexadecimal digits in the brackets"
+		}
+		it.kind, it.bytes = blob, b
+	case codeForm.MatchString(body):
+		c, err := pdu.ParseCode(body)
+		if err != nil {
+			return body + ": no error of PCP"
+		}
+		it.kind, it.code = code, c
+	case specialForm.MatchString(body):
+		it.kind = special
+		it.float, _ = strconv.ParseFloat(body, 64)
+	default:
+		m := numberForm.FindStringSubmatch(body)
+		if m == nil || len(body) > maxNumber {
+			return body + `: want a number such as 5 or 0+10x5, a text in quotes, _ for none, or PM_ERR_AGAIN`
+		}
+		it.kind = number
+		it.num, _ = new(big.Rat).SetString(m[1])
+		if m[2] != "" {
+			it.step, _ = new(big.Rat).SetString(m[2])
+		}
+		if m[3] != "" {
+			it.tolerance, _ = new(big.Rat).SetString(m[3])
+		}
+	}
+	return ""
+}
+
+// bits gives a number as values of a type hold it; an error if the type does not hold it.
+func bits(t pdu.Type, v *big.Rat) (uint64, error) {
+	switch t {
+	case pdu.TypeFloat:
+		f, _ := v.Float32()
+		return uint64(math.Float32bits(f)), nil
+	case pdu.TypeDouble:
+		f, _ := v.Float64()
+		return math.Float64bits(f), nil
+	}
+	if !v.IsInt() {
+		return 0, fmt.Errorf("%s is no whole number and %s holds no other", decimal(v), t)
+	}
+	n := v.Num()
+	least, most := rangeOf(t)
+	if n.Cmp(least) < 0 || n.Cmp(most) > 0 {
+		return 0, fmt.Errorf("%s does not fit into %s", n, t)
+	}
+	if n.Sign() < 0 {
+		n = new(big.Int).Add(n, new(big.Int).Lsh(big.NewInt(1), 64))
+	}
+	b := n.Uint64()
+	if t == pdu.Type32 {
+		b &= math.MaxUint32
+	}
+	return b, nil
+}
+
+// rangeOf gives the least and the largest number of a type of whole numbers.
+func rangeOf(t pdu.Type) (least, most *big.Int) {
+	switch t {
+	case pdu.Type32:
+		return big.NewInt(math.MinInt32), big.NewInt(math.MaxInt32)
+	case pdu.TypeU32:
+		return new(big.Int), big.NewInt(math.MaxUint32)
+	case pdu.Type64:
+		return big.NewInt(math.MinInt64), big.NewInt(math.MaxInt64)
+	}
+	return new(big.Int), new(big.Int).SetUint64(math.MaxUint64)
+}
+
+// decimal writes a number as people do.
+func decimal(v *big.Rat) string {
+	if v.IsInt() {
+		return v.Num().String()
+	}
+	f, _ := v.Float64()
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// text is an item as messages show it: its value in a sample.
+func (it *item) text(sample int) string {
+	switch it.kind {
+	case none:
+		return "_"
+	case any_:
+		return "*"
+	case special:
+		return floatText(it.float, 64)
+	case text:
+		return strconv.Quote(string(it.bytes))
+	case blob:
+		return "[" + hex.EncodeToString(it.bytes) + "]"
+	case code:
+		return it.code.Name()
+	}
+	shown := decimal(it.value(sample))
+	if it.tolerance != nil {
+		shown += "~" + decimal(it.tolerance)
+	}
+	return shown
+}
+
+// floatText is a floating point number as it is written in a file.
+func floatText(f float64, size int) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	case math.IsNaN(f):
+		return "nan"
+	}
+	return strconv.FormatFloat(f, 'g', -1, size)
+}
+
+// parseTime reads "10s", "5m" or a plain number of seconds.
+func parseTime(text string) (time.Duration, error) {
+	given := text
+	if strings.Trim(text, "0123456789.") == "" {
+		text += "s"
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is not a time such as 10s, 5m or 0", given)
+	}
+	return d, nil
+}
+
+// timeText writes a time without what says nothing: "1m30s", "10m", "0s".
+func timeText(d time.Duration) string {
+	shown := d.String()
+	for _, unit := range []string{"m0s", "h0m"} {
+		if short, ok := strings.CutSuffix(shown, unit); ok {
+			shown = short + unit[:1]
+		}
+	}
+	return cmp.Or(shown, "0s")
+}

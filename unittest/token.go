@@ -1,0 +1,152 @@
+package unittest
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"pmdaderived/config"
+)
+
+// token is a word of a line. What stands in quotes or brackets is part of it, blanks included.
+type token struct {
+	text string // as it is written
+	at   place
+}
+
+// place is where something stands in a file.
+type place struct {
+	line   int    // from 1
+	column int    // in bytes, from 1
+	source string // the line
+}
+
+// statement is a line with its continuations.
+type statement struct {
+	words    []token
+	indented bool
+}
+
+const blanks = " \t\v\f\r"
+
+// lines cuts the text of a file into statements. Lines of blanks and comments are none.
+func (p *parser) lines(text string) []statement {
+	var all []statement
+	var s statement
+	number, more := 0, false
+	for raw := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		number++
+		source := strings.TrimRight(strings.TrimSuffix(raw, "\n"), "\r")
+		line, continued := strings.CutSuffix(source, `\`)
+		if !more {
+			s = statement{indented: line != "" && strings.IndexByte(blanks, line[0]) >= 0}
+		}
+		words, comment := p.words(line, place{line: number, source: source})
+		s.words = append(s.words, words...)
+		if more = continued && !comment; !more && len(s.words) > 0 {
+			all = append(all, s)
+		}
+	}
+	if more && len(s.words) > 0 {
+		all = append(all, s)
+	}
+	return all
+}
+
+// words cuts a line into tokens; comment says that it ends in one.
+func (p *parser) words(line string, at place) (all []token, comment bool) {
+	title := false // the rest of the line is a text
+	for i := 0; ; {
+		i += len(line[i:]) - len(strings.TrimLeft(line[i:], blanks))
+		at.column = i + 1
+		switch {
+		case i == len(line):
+			return all, false
+		case title:
+			return append(all, token{strings.TrimRight(line[i:], blanks), at}), false
+		case line[i] == '#':
+			return all, true
+		}
+		end := i
+		for end < len(line) && strings.IndexByte(blanks, line[end]) < 0 {
+			closing, ok := closings[line[end]]
+			end++
+			if !ok {
+				continue
+			}
+			n := enclosed(line[end:], closing)
+			if n < 0 {
+				at.column = end
+				p.report(at, "missing "+string(rune(closing)))
+				return all, false
+			}
+			end += n
+		}
+		all = append(all, token{line[i:end], at})
+		title = len(all) == 1 && all[0].text == "test"
+		i = end
+	}
+}
+
+// closings are the ends of what may hold blanks.
+var closings = map[byte]byte{'"': '"', '[': ']'} //nolint:gochecknoglobals // a table
+
+// enclosed is the length of text up to and with its first closing byte that no backslash precedes; -1 if
+// there is none.
+func enclosed(text string, closing byte) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case closing:
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// unescaped is text without the backslashes: \x stands for x.
+func unescaped(text string) string {
+	if strings.IndexByte(text, '\\') < 0 {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// unquoted is what a word means that may stand in quotes. Behind the last quote there must be nothing.
+func (p *parser) unquoted(t token) (string, bool) {
+	if !strings.HasPrefix(t.text, `"`) {
+		return t.text, p.utf8(t)
+	}
+	n := enclosed(t.text[1:], '"')
+	if n+1 != len(t.text) {
+		p.report(t.at.right(n+1), "unexpected text after the quote")
+		return "", false
+	}
+	return unescaped(t.text[1:n]), p.utf8(t)
+}
+
+func (p *parser) utf8(t token) bool {
+	ok := utf8.ValidString(t.text) && strings.IndexByte(t.text, 0) < 0
+	if !ok {
+		p.report(t.at, "no text: invalid UTF-8 or a NUL byte")
+	}
+	return ok
+}
+
+// right is the place n bytes further on in the line.
+func (at place) right(n int) place {
+	at.column += n
+	return at
+}
+
+// position is the place in a file.
+func (at place) position(file string) config.Position {
+	return config.Position{File: file, Line: at.line, Column: at.column}
+}
