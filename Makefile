@@ -173,11 +173,6 @@ cover: pcp ## which statements the tests reach: cover.out, and a summary
 check-install: pcp ## test pmns, help, domain.h, Install, Remove and the Debian package (as root)
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
 
-.PHONY: check-rpm
-check-rpm: ## test the RPM package with rpm, on a copy of this machine (as root; installs rpm)
-	@scripts/install-pcp -rpm
-	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
-
 .PHONY: dashboards
 dashboards: ## write the Grafana dashboards anew
 	@$(GO) run ./dashboards/cmd/make-dashboards dashboards
@@ -195,6 +190,11 @@ check-dashboards: ## have Grafana's own types check the dashboards (npm and its 
 check-desktop: build bin/private-pmcd ## show pmchart's views on a display that nobody sees: pictures in bin/desktop (installs pcp-gui, xvfb)
 	@scripts/install-pcp -desktop
 	@BINARY=bin/pmdaderived scripts/check-desktop bin/desktop
+
+.PHONY: check-rpm
+check-rpm: ## test the RPM package with rpm, on a copy of this machine (as root; installs rpm)
+	@scripts/install-pcp -rpm
+	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
 
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived

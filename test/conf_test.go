@@ -69,6 +69,20 @@ func TestConf(t *testing.T) {
 		assert.Empty(t, out)
 	})
 
+	t.Run("a site gives names other meanings as the documentation does", func(t *testing.T) {
+		page, err := os.ReadFile("../docs/host.md")
+		require.NoError(t, err)
+		examples := regexp.MustCompile(`(?m)^    (host\..*\n)`).FindAllStringSubmatch(string(page), -1)
+		require.NotEmpty(t, examples)
+		site := filepath.Join(t.TempDir(), "site.conf")
+		for _, example := range examples {
+			require.NoError(t, os.WriteFile(site, []byte(example[1]), 0o644))
+			out, errs, exit := p.Run(t, program, "check", confDir, site)
+			assert.Zero(t, exit, "%s%s", out, errs)
+			assert.Contains(t, out, "replaces the definition at ", example[1])
+		}
+	})
+
 	t.Run("unit tests cover all and pass", func(t *testing.T) {
 		out, errs, exit := p.Run(t, program, "test", "--min-coverage=100", confDir)
 		assert.Zero(t, exit, "%s%s", out, errs)

@@ -35,31 +35,38 @@ func TestDraw(t *testing.T) {
 		want  []string // paths
 	}{
 		{
-			"lines", "Time,a,b\n10,0,100\n12,50,100\n14,100,0\n", Chart{Max: 100, Curves: two},
+			"lines", "Time,a,b\n10,0,100\n12,50,100\n14,100,0\n",
+			Chart{Max: 100, Curves: two},
 			[]string{"M44.0,194.0L250.0,123.0L456.0,52.0", "M44.0,52.0L250.0,52.0L456.0,194.0"},
 		},
 		{
-			"a gap interrupts a line", "Time,a,b\n1,0,0\n2,,0\n3,0,0\n4,0,0\n", Chart{Max: 1, Curves: two},
+			"a gap interrupts a line", "Time,a,b\n1,0,0\n2,,0\n3,0,0\n4,0,0\n",
+			Chart{Max: 1, Curves: two},
 			[]string{"M44.0,194.0M318.7,194.0L456.0,194.0"},
 		},
 		{
-			"values beyond the axis stay on the chart", "Time,a,b\n1,-5,7\n2,0,0\n", Chart{Max: 1, Curves: two},
+			"values beyond the axis stay on the chart", "Time,a,b\n1,-5,7\n2,0,0\n",
+			Chart{Max: 1, Curves: two},
 			[]string{"M44.0,194.0L456.0,194.0", "M44.0,52.0L456.0,194.0"},
 		},
 		{
-			"areas on top of each other", "Time,a,b\n1,50,50\n2,0,50\n", Chart{Max: 100, Stacked: true, Curves: two},
+			"areas on top of each other", "Time,a,b\n1,50,50\n2,0,50\n",
+			Chart{Max: 100, Stacked: true, Curves: two},
 			[]string{"M44.0,123.0L456.0,194.0L456.0,194.0L44.0,194.0Z", "M44.0,52.0L456.0,123.0L456.0,194.0L44.0,123.0Z"},
 		},
 		{
-			"rows without values at the beginning are left out", "Time,a,b\n1,,\n2,0,1\n3,1,0\n", Chart{Max: 1, Curves: two},
+			"rows without values at the beginning are left out", "Time,a,b\n1,,\n2,0,1\n3,1,0\n",
+			Chart{Max: 1, Curves: two},
 			[]string{"M44.0,194.0L456.0,52.0"},
 		},
 		{
-			"the axis fits the largest value", "Time,a,b\n1,0,3\n2,5,0\n", Chart{Curves: two},
+			"the axis fits the largest value", "Time,a,b\n1,0,3\n2,5,0\n",
+			Chart{Curves: two},
 			[]string{"M44.0,194.0L456.0,52.0", "M44.0,108.8L456.0,194.0"},
 		},
 		{
-			"nothing but zeros", "Time,a,b\n1,0,0\n2,0,0\n", Chart{Curves: two},
+			"nothing but zeros", "Time,a,b\n1,0,0\n2,0,0\n",
+			Chart{Curves: two},
 			[]string{"M44.0,194.0L456.0,194.0"},
 		},
 	} {

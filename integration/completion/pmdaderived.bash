@@ -10,6 +10,7 @@ _pmdaderived_options() {
 			long = $i ~ /^--/
 			if (!long && $i !~ /,$/ && $(i + 1) ~ /,$/) i++ # -c PATHS,
 			if (!long) { o = substr($0, 3, 2); if (o != "-?") print o; continue }
+			sub(/\[=.*/, "", $i) # a value that may be left out
 			sub(/=.*/, "=", $i)
 			print $i
 		}
