@@ -240,24 +240,28 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	id, err := svc.names.Lookup(c, name)
 	if err == nil {
 		if m := svc.byID[id]; m != nil {
-			a.interest(m, a.lookup(c))
-			a.lookAhead(c, m)
+			n := a.lookup(c)
+			if a.lookAhead(c, m) {
+				n.gap = againGap
+			}
+			a.interest(m, n)
 		}
 	}
 	return id, err
 }
 
-// lookAhead prepares for a client that does not fetch what it looks up at once.
-func (a *Agent) lookAhead(c pmda.Client, m *metric) {
+// lookAhead prepares for a client that does not fetch what it looks up at once. It reports whether the client has
+// looked up the same before and not fetched since.
+func (a *Agent) lookAhead(c pmda.Client, m *metric) (again bool) {
 	if m.feed == nil {
-		return
+		return false
 	}
 	who := a.client(c, a.options.Now())
 	if who.ahead == nil {
 		who.ahead = &plan{index: -1, once: true}
 		a.clients[c] = who
 	}
-	a.schedule.ahead(who.ahead, a.options.Now(), m.feed)
+	return a.schedule.ahead(who.ahead, a.options.Now(), m.feed)
 }
 
 // Names implements pmda.Namer.

@@ -3,6 +3,7 @@ package agent
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,6 +14,11 @@ const (
 	// new sample. maxAhead bounds for how many metrics.
 	aheadPause = 15 * time.Millisecond
 	maxAhead   = 1 << 16
+
+	// A client that looks up again what it looked up among the last again names is content with a sample
+	// that is againGap old.
+	again    = 16
+	againGap = 10 * time.Millisecond
 
 	// maxPlans bounds how many contexts are foretold at once.
 	maxPlans = 4096
@@ -65,15 +71,17 @@ func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) (expected time
 	return p.expected
 }
 
-// ahead notes in a plan of its own that a client has looked a metric up.
-func (s *schedule) ahead(p *plan, now time.Time, f *feed) {
+// ahead notes in a plan of its own that a client has looked a metric up, and reports whether it did so before.
+func (s *schedule) ahead(p *plan, now time.Time, f *feed) (before bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before = slices.Contains(p.feeds[max(0, len(p.feeds)-again):], f)
 	if n := len(p.feeds); n < maxAhead && (n == 0 || p.feeds[n-1] != f) {
 		p.feeds = append(p.feeds, f)
 	}
 	p.at = now.Add(aheadPause)
 	s.place(p)
+	return before
 }
 
 // place puts a plan where its time belongs, and moves the time at which run looks again if that is another one now.
