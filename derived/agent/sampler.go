@@ -28,7 +28,7 @@ const (
 	maxPartValues = 10000
 
 	// fewValues need not wait for that: they are what somebody asks for who is about to fetch.
-	fewValues = 100
+	fewValues = 1000
 
 	// minGap is the age below which a sample is as good as a new one.
 	minGap = 2 * time.Millisecond

@@ -53,6 +53,16 @@ func Arrived(socket int) bool {
 	}
 }
 
+// Unread is how many bytes a pipe holds, whichever end it is asked of.
+func Unread(pipe int) (n int, err error) {
+	var bytes int32
+	_, _, errno := syscall.RawSyscall(syscall.SYS_IOCTL, uintptr(pipe), unix.TIOCINQ, uintptr(unsafe.Pointer(&bytes)))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(bytes), nil
+}
+
 // Arm has an epoll instance tell once that fd, which it knows, has something to be read.
 func Arm(epoll, fd int) error {
 	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLONESHOT, Fd: int32(fd)}

@@ -60,6 +60,24 @@ func TestEndOfTheStream(t *testing.T) {
 	assert.True(t, Arrived(-1), "a read tells what is wrong")
 }
 
+func TestUnread(t *testing.T) {
+	var ends [2]int
+	require.NoError(t, syscall.Pipe2(ends[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK))
+	defer syscall.Close(ends[0])
+	defer syscall.Close(ends[1])
+	for _, want := range []int{0, 5, 10} {
+		for _, end := range ends {
+			n, err := Unread(end)
+			require.NoError(t, err)
+			assert.Equal(t, want, n)
+		}
+		_, err := Write(ends[1], []byte("bytes"))
+		require.NoError(t, err)
+	}
+	_, err := Unread(-1)
+	require.Equal(t, syscall.EBADF, err)
+}
+
 // Armed once, an epoll instance tells once, also of what is there already.
 func TestArmed(t *testing.T) {
 	ours, theirs := pair(t)
