@@ -55,7 +55,7 @@ func (p *pipe) takeBack() (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer unix.Close(end)
+	defer func() { err = errors.Join(err, os.NewSyscallError("close", unix.Close(end))) }()
 	for scratch := make([]byte, pipeSize); ; {
 		some, err := unix.Read(end, scratch)
 		switch {
