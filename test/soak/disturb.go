@@ -198,7 +198,7 @@ func (r *run) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // nothing is lost with it
 	found, err := conn.LookupNames(ctx, []string{atName})
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func (s *scene) figures(ctx context.Context) (f figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // nothing is lost with it
 	longest := 0
 	numbers := []struct {
 		name string
