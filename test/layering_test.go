@@ -52,7 +52,7 @@ var layers = map[string]layer{
 	},
 	"derived/agent/mmv/quiet": {never: pure},
 	"config":                  {modules: logging + " " + watching},
-	"unittest":                {ours: "config derived pdu", never: pure},
+	"unittest":                {ours: "config derived derived/syntax pdu", never: pure},
 	"cmd/pmdaderived": {
 		ours:    "config derived derived/agent derived/agent/mmv derived/lint pdu pmda pmda/pmapi unittest",
 		modules: logging + " " + unixCalls,
