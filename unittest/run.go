@@ -49,7 +49,7 @@ type Row struct {
 	Want, Got string
 }
 
-// Runner runs tests of the same definitions.
+// Runner runs tests of the same definitions, one at a time.
 type Runner struct {
 	defs       []*derived.Definition
 	conditions map[string][]watched // by the name of the definition
