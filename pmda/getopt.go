@@ -13,11 +13,11 @@ var ErrHelp = errors.New("help requested")
 
 // Option is one option of a command line. It has a short form, a long one or both.
 type Option struct {
-	Short byte   // 0: none
-	Long  string // "": none
-	Arg   string // what its argument is called in the usage text; "": it takes none
-	May   bool   // the argument may be left out: it is attached (--name=ARG) or there is none
-	Help  string // "": it works, but the usage text is silent about it
+	Short    byte   // 0: none
+	Long     string // "": none
+	Arg      string // what its argument is called in the usage text; "": it takes none
+	Optional bool   // the argument may be left out: it is attached (--name=ARG) or there is none
+	Help     string // "": it works, but the usage text is silent about it
 
 	// Set takes the option, in the order of the command line and as often as it is given. arg is ""
 	// for an option without one.
@@ -67,7 +67,7 @@ func (s *OptionSet) parseLong(arg string, next []string) (rest []string, err err
 	switch {
 	case o.Arg == "" && attached:
 		return nil, fmt.Errorf("option --%s takes no argument", o.Long)
-	case o.May && !attached:
+	case o.Optional && !attached:
 	case o.Arg != "" && !attached && len(next) == 0:
 		return nil, fmt.Errorf("option --%s needs an argument: %s", o.Long, o.Arg)
 	case o.Arg != "" && !attached:
@@ -123,7 +123,7 @@ func (s *OptionSet) parseShort(cluster string, next []string) (rest []string, er
 		if attached := cluster[i+1:]; attached != "" {
 			return next, o.take(flag, attached)
 		}
-		if o.May {
+		if o.Optional {
 			return next, o.take(flag, "")
 		}
 		if len(next) == 0 {
@@ -191,7 +191,7 @@ func (o *Option) forms() string {
 	short, long := "", ""
 	switch {
 	case o.Arg == "":
-	case o.May:
+	case o.Optional:
 		short, long = "["+o.Arg+"]", "[="+o.Arg+"]"
 	default:
 		short, long = " "+o.Arg, "="+o.Arg

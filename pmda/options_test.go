@@ -183,3 +183,39 @@ func FuzzOptions(f *testing.F) {
 		require.Equal(t, args, again)
 	})
 }
+
+// An argument that may be left out is attached, as with getopt_long.
+func TestOptionalArgument(t *testing.T) {
+	for _, row := range []struct {
+		args, want string
+		operands   []string
+	}{
+		{"--strict", "(all)", nil},
+		{"--strict=a,b", "a,b", nil},
+		{"--strict a", "(all)", []string{"a"}},
+		{"--str", "(all)", nil},
+		{"-s", "(all)", nil},
+		{"-sa", "a", nil},
+		{"-s a", "(all)", []string{"a"}},
+		{"-s -s b", "(all)(all)", []string{"b"}},
+	} {
+		got := ""
+		set := pmda.OptionSet{Program: "toy", Options: []pmda.Option{{
+			Short: 's', Long: "strict", Arg: "WHAT", Optional: true, Help: "be strict",
+			Set: func(arg string) error {
+				if arg == "" {
+					arg = "(all)"
+				}
+				got += arg
+				return nil
+			},
+		}}}
+		operands, err := set.Parse(strings.Fields(row.args))
+		require.NoError(t, err)
+		assert.Equal(t, row.want, got, row.args)
+		assert.Equal(t, row.operands, operands, row.args)
+		var b strings.Builder
+		require.NoError(t, set.Usage(&b))
+		assert.Contains(t, b.String(), "  -s[WHAT], --strict[=WHAT]\n")
+	}
+}

@@ -117,16 +117,17 @@ func (t *Test) Desc(name string) (pdu.Desc, error) {
 	}
 }
 
-// Tested are the names of definitions whose values, or errors, the tests of a file look at.
-func (f *File) Tested() map[string]bool {
-	names := map[string]bool{}
-	for _, t := range f.Tests {
-		for _, s := range t.expect {
-			names[short(s.name)] = true
-		}
-		for _, e := range t.faults {
-			names[short(e.name)] = true
+// Tested calls yield for the names of definitions whose values, or errors, a test looks at. A name may come
+// repeatedly.
+func (t *Test) Tested(yield func(name string) bool) {
+	for _, s := range t.expect {
+		if !yield(short(s.name)) {
+			return
 		}
 	}
-	return names
+	for _, e := range t.faults {
+		if !yield(short(e.name)) {
+			return
+		}
+	}
 }

@@ -31,7 +31,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 			Help: "print the problems as a JSON array",
 		},
 		pmda.Option{
-			Long: "werror", Arg: "CODES", May: true, Help: "make warnings errors: all, or those with the codes in this list",
+			Long: "werror", Arg: "CODES", Optional: true, Help: "make warnings errors: all, or those with the codes in this list",
 			Set: func(arg string) error {
 				if arg == "" {
 					treat.allErrors = true
@@ -82,6 +82,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 type host struct {
 	conn    *pmapi.Conn
 	catalog *agent.Catalog
+	memory  map[string]agent.Remembered // of the agent of this host; nil: not known
 }
 
 func (c *host) close() {
@@ -105,7 +106,11 @@ func (t *tool) lookUp(ctx context.Context, defs []agent.Definition) (*host, erro
 		_ = conn.Close()
 		return nil, err
 	}
-	return &host{conn, c}, nil
+	h := &host{conn: conn, catalog: c}
+	if !t.pmcdGiven { // else it may be that of another host
+		h.memory, _ = agent.ReadRemembered(defaultState(t.conf)) // nice to have
+	}
+	return h, nil
 }
 
 func (r *definitions) byName() map[string]*config.Definition {
@@ -129,7 +134,13 @@ func (r *definitions) problems(ctx context.Context, h *host) []*config.Problem {
 		o.Catalog, o.Suggest = catalog, func(name string) string { return suggester.of(ctx, name) }
 	}
 	for _, f := range agent.Check(r.all, catalog) {
-		all = append(all, problemOf(byName[f.Definition.Name], f))
+		p := problemOf(byName[f.Definition.Name], f)
+		all = append(all, p)
+		if h != nil {
+			if more := remembered(p, f.Definition.Text, h.memory); more != nil {
+				all = append(all, more)
+			}
+		}
 	}
 	defs := make([]*derived.Definition, len(r.all))
 	for i, d := range r.all {

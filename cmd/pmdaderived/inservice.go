@@ -11,7 +11,6 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
-	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -238,21 +237,33 @@ func (t *tool) showOperands(ctx context.Context, conn *pmapi.Conn, w *report, su
 	if err != nil {
 		return err
 	}
+	var ids []pdu.PMID
+	for _, f := range found {
+		if f.Code == 0 {
+			ids = append(ids, f.PMID)
+		}
+	}
+	var amounts []string
+	if len(ids) > 0 {
+		res, err := conn.Fetch(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, set := range res.Sets {
+			amounts = append(amounts, amount(set.Code, len(set.Values)))
+		}
+	}
 	suggester := newSuggester(conn)
 	head := "operands"
 	for i, name := range names {
-		text := ""
-		if found[i].Code < 0 {
+		var text string
+		if found[i].Code == 0 {
+			text, amounts = amounts[0], amounts[1:]
+		} else {
 			text = "there is no such metric on this host"
 			if meant := suggester.of(ctx, name); meant != "" {
 				text += ", but " + meant
 			}
-		} else {
-			res, err := conn.Fetch(ctx, []pdu.PMID{found[i].PMID})
-			if err != nil {
-				return err
-			}
-			text = amount(res.Sets[0].Code, len(res.Sets[0].Values))
 		}
 		w.line(head, name+"  "+text)
 		head = ""
@@ -285,20 +296,20 @@ const maxParts = 200
 // showEnd evaluates the parts of an expression that need one sample only, and prints those that have no values although
 // their operands do.
 func (t *tool) showEnd(ctx context.Context, conn *pmapi.Conn, w *report, subject subject, defs []agent.Definition) error {
-	parts := partsOfExpr(subject.def.Definition)
+	parts := subject.def.Parts(maxParts)
 	for _, p := range parts {
-		defs = append(defs, agent.Definition{Definition: p.def})
+		defs = append(defs, agent.Definition{Definition: p.Definition})
 	}
 	session, err := agent.NewSession(ctx, conn, defs)
 	if err != nil {
 		return err
 	}
+	metrics := make([]*derived.Metric, len(parts)) // nil: no value that could be had at once
 	var watched []*derived.Metric
-	metrics := make(map[syntax.Expr]*derived.Metric, len(parts))
-	for _, p := range parts {
-		if m, ok := session.Set().Lookup(p.def.Name); ok && m.Err == nil && m.Needs().History == 0 {
+	for i, p := range parts {
+		if m, ok := session.Set().Lookup(p.Name); ok && m.Err == nil && m.Needs().History == 0 {
+			metrics[i] = m
 			watched = append(watched, m)
-			metrics[p.expr] = m
 		}
 	}
 	if len(watched) == 0 {
@@ -308,70 +319,14 @@ func (t *tool) showEnd(ctx context.Context, conn *pmapi.Conn, w *report, subject
 	if err := session.Sample(ctx, time.Now()); err != nil {
 		return err
 	}
+	has := func(i int) bool { return metrics[i] != nil && session.Value(metrics[i]).Len() > 0 }
 	head := "values end at"
-	for _, p := range parts {
-		m := metrics[p.expr]
-		if m == nil || session.Value(m).Len() > 0 {
+	for i, p := range parts {
+		if metrics[i] == nil || has(i) || len(p.Operands) == 0 || slices.ContainsFunc(p.Operands, func(k int) bool { return !has(k) }) {
 			continue
 		}
-		fed := len(p.kids) > 0
-		for _, k := range p.kids {
-			known := metrics[k]
-			fed = fed && known != nil && session.Value(known).Len() > 0
-		}
-		if fed {
-			w.line(head, oneLine(p.expr.String()))
-			head = ""
-		}
-	}
-	return nil
-}
-
-// exprPart is a part of an expression, as a definition of its own.
-type exprPart struct {
-	expr syntax.Expr
-	kids []syntax.Expr
-	def  *derived.Definition
-}
-
-// partsOfExpr gives the parts of an expression that can have values, from left to right.
-func partsOfExpr(d *derived.Definition) []exprPart {
-	var parts []exprPart
-	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
-		if call, ok := e.(*syntax.Call); ok && (call.Func == syntax.Defined || call.Func == syntax.Anon) {
-			return false
-		}
-		switch e.(type) {
-		case *syntax.Paren:
-			return true
-		case *syntax.NoValue:
-			return false
-		}
-		if len(parts) == maxParts {
-			return false
-		}
-		name := fmt.Sprintf("(%d)", len(parts)) // nobody else's, and in no expression
-		parts = append(parts, exprPart{expr: e, kids: operandsOf(e), def: &derived.Definition{Name: name, Text: d.Text, Expr: e}})
-		return true
-	})
-	return parts
-}
-
-// operandsOf are the operands of an expression that have to have values for it to have some.
-func operandsOf(e syntax.Expr) []syntax.Expr {
-	switch e := e.(type) {
-	case *syntax.Unary:
-		return []syntax.Expr{syntax.Unparen(e.X)}
-	case *syntax.Binary:
-		return []syntax.Expr{syntax.Unparen(e.X), syntax.Unparen(e.Y)}
-	case *syntax.Call:
-		return []syntax.Expr{syntax.Unparen(e.X)}
-	case *syntax.Rescale:
-		return []syntax.Expr{syntax.Unparen(e.X)}
-	case *syntax.Match:
-		return []syntax.Expr{syntax.Unparen(e.X)}
-	case *syntax.Select:
-		return []syntax.Expr{syntax.Unparen(e.X)}
+		w.line(head, oneLine(p.Expr.String()))
+		head = ""
 	}
 	return nil
 }

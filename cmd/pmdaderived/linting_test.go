@@ -77,6 +77,11 @@ func TestCheckWarnings(t *testing.T) {
 			assert.Equal(t, row.exit, exit)
 		})
 	}
+	missing := s.file("other.conf", "c = no.such.metric\n")
+	_, errs, exit := s.run("check", "--ignore=unknown-operand", "--werror", missing)
+	assert.Equal(t, exitOK, exit, errs)
+	_, errs, exit = s.run("check", "--werror=unknown-operand", missing)
+	assert.Equal(t, exitFailure, exit, errs)
 	for _, option := range []string{"--werror=nonsense", "--ignore=always-zero,nonsense", "--ignore="} {
 		_, errs, exit := s.run("check", option, path)
 		assert.Equal(t, exitUsage, exit)
@@ -99,6 +104,8 @@ func TestCheckSilenced(t *testing.T) {
 		{"an unknown code", "# pmdaderived:ignore always-0\na = 1\n", "unknown-code"},
 		{"nothing", "# pmdaderived:ignore\na = 1\n", "ignored-nothing"},
 		{"no error", "# pmdaderived:ignore always-zero\na = 0 * \n", "syntax error"},
+		{"an operand of other hosts", "# pmdaderived:ignore unknown-operand\na = no.such.metric\n", ""},
+		{"no other error", "# pmdaderived:ignore unknown-operand\na = 1 + kernel.uname.nodename\n", "Semantic error"},
 		{"the limit", "a = " + strings.Repeat("0 * hinv.ncpu + ", 30) + "1\n", "always-zero"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -192,6 +199,24 @@ func unavailable(t *testing.T) error {
 type refusing struct{}
 
 func (refusing) Desc(string) (pdu.Desc, error) { return pdu.Desc{}, pdu.ErrAppVersion }
+
+// What the agent remembers tells a missing agent from a metric that never was.
+func TestCheckRemembers(t *testing.T) {
+	s := newSite(t)
+	writeFile(t, defaultState(config.PCPConf{VarDir: s.dir}), `{"version": 1, "domain": 510, "next": 3, "metrics": {
+		"never": {"pmid": "510.1.0"},
+		"gone": {"pmid": "510.1.1", "expression": "no.such.metric", "descriptor": {"type": 1, "semantics": 4, "units": "00000000", "indom": "PM_INDOM_NULL"}},
+		"edited": {"pmid": "510.1.2", "expression": "1", "descriptor": {"type": 1, "semantics": 4, "units": "00000000", "indom": "PM_INDOM_NULL"}}
+	}}`)
+	path := s.file("site.conf", "never = no.such.metric\ngone = no.such.metric\nedited = no.such.metric\nnew = no.such.metric\n")
+	out, errs, exit := s.run("check", "--ignore=unknown-operand,same-expression", path)
+	assert.Equal(t, exitOK, exit, errs)
+	assert.Equal(t, path+":1:9: warning: the agent of this host has never been able to serve never [never-served]\nnever = no.such.metric\n        ^\n"+
+		path+":2:8: note: gone has been served on this host: the agent of an operand may be missing [operand-gone]\ngone = no.such.metric\n       ^\n", out)
+
+	out, _, _ = s.run("check", "--pmcd=unix:"+s.pmcd, "--ignore=unknown-operand,same-expression", path)
+	assert.Empty(t, out, "the pmcd of another host, perhaps")
+}
 
 func TestDistance(t *testing.T) {
 	for _, row := range []struct {

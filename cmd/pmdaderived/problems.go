@@ -8,6 +8,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent"
 	"pmdaderived/derived/lint"
 	"pmdaderived/pmda"
 )
@@ -16,6 +17,9 @@ import (
 const (
 	codeControlOption = "control-option"
 	codeNoCode        = "unknown-code"
+
+	codeNeverServed = "never-served"
+	codeOperandGone = "operand-gone"
 
 	codeSyntax      = "syntax-error"
 	codeSemantics   = "semantic-error"
@@ -34,9 +38,14 @@ func fileCodes() []string {
 	}
 }
 
-// warningCodes are all codes of warnings and notes: what can be silenced, or made an error.
+// unboundCodes are those of errors that say more about this host than about the definition: it is served where there are the
+// metrics that it uses.
+func unboundCodes() []string { return []string{codeUnknown, codeUnavailable} }
+
+// warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
+// silenced, or made an error.
 func warningCodes() []string {
-	codes := fileCodes()
+	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}
@@ -97,15 +106,12 @@ func (t *treatment) apply(problems []*config.Problem, defs map[string]*config.De
 	t.promoted = map[*config.Problem]bool{}
 	for _, p := range problems {
 		code := codeOf(p)
-		if p.Severity == config.Error {
-			kept = append(kept, p)
-			continue
-		}
+		fixed := p.Severity == config.Error && !slices.Contains(unboundCodes(), code)
 		d := defs[p.Name]
-		if t.ignored[code] || d != nil && slices.Contains(d.Ignored, code) {
+		if !fixed && (t.ignored[code] || d != nil && slices.Contains(d.Ignored, code)) {
 			continue
 		}
-		if t.errors[code] || t.allErrors && p.Severity == config.Warning {
+		if p.Severity != config.Error && t.errors[code] || t.allErrors && p.Severity == config.Warning {
 			made := *p
 			made.Severity, made.Code = config.Error, code
 			p = &made
@@ -130,6 +136,28 @@ func unknownCodes(defs []*config.Definition) []*config.Problem {
 		}
 	}
 	return found
+}
+
+// remembered adds to the error of a definition for want of an operand what the agent of this host remembers of it; nil
+// if it knows nothing.
+func remembered(p *config.Problem, text string, memory map[string]agent.Remembered) *config.Problem {
+	known, ok := memory[p.Name]
+	if !ok || codeOf(p) != codeUnknown {
+		return nil
+	}
+	more := *p
+	more.Err = nil
+	switch {
+	case !known.Bound:
+		more.Severity, more.Code = config.Warning, codeNeverServed
+		more.Msg = "the agent of this host has never been able to serve " + p.Name
+	case known.Text == text:
+		more.Severity, more.Code = config.Note, codeOperandGone
+		more.Msg = p.Name + " has been served on this host: the agent of an operand may be missing"
+	default:
+		return nil
+	}
+	return &more
 }
 
 // problemAt is a problem of a definition at a byte of its expression; -1: at its name.

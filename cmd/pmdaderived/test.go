@@ -22,8 +22,9 @@ import (
 )
 
 // runTest runs unit tests of definitions. Exit: 1 if one fails, or too little is tested; 2 if a file cannot be used.
-func runTest(_ context.Context, t *tool, operands string, args []string) int {
+func runTest(ctx context.Context, t *tool, operands string, args []string) int {
 	r := testRun{tool: t}
+	recorded := recorder{tool: t, pause: defaultPause}
 	paths, exit, done := t.parse(operands, args,
 		pmda.Option{Short: 'v', Long: "verbose", Set: func(string) error { r.verbose = true; return nil }, Help: "name the tests that pass, too"},
 		pmda.Option{
@@ -41,12 +42,21 @@ func runTest(_ context.Context, t *tool, operands string, args []string) int {
 		pmda.Option{
 			Long: "min-coverage", Arg: "PERCENT", Set: r.setLeast,
 			Help: "fail if tests look at less than so many of the definitions",
-		})
+		},
+		pmda.Option{
+			Long: "record", Arg: "NUM", Set: samplesOption(&recorded.samples),
+			Help: "print a test of files with definitions, made from so many samples of a pmcd's metrics",
+		},
+		pmda.Option{Short: 't', Long: "interval", Arg: "TIME", Set: duration(&recorded.pause, time.Millisecond), Help: "time between the samples"},
+		t.pmcdOption())
 	if done {
 		return exit
 	}
 	if len(paths) == 0 {
 		return t.misused(errors.New("name files with tests, or directories"))
+	}
+	if recorded.samples > 0 {
+		return recorded.record(ctx, paths)
 	}
 	r.tested, r.counted = map[string]map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
@@ -149,12 +159,7 @@ func (r *testRun) file(path string) {
 	if !ok {
 		return
 	}
-	tested := f.Tested()
-	for _, d := range read.Definitions {
-		if tested[d.Name] {
-			r.tested[d.Pos.File][d.Name] = true
-		}
-	}
+	byName := read.byName()
 	defs := make([]*derived.Definition, len(read.all))
 	for i, d := range read.all {
 		defs[i] = d.Definition
@@ -169,6 +174,11 @@ func (r *testRun) file(path string) {
 		result := runner.Run(test)
 		took := time.Since(start)
 		read.explain(&result)
+		for name := range test.Tested {
+			if d := byName[name]; d != nil {
+				r.tested[d.Pos.File][name] = true
+			}
+		}
 		suite.Results, suite.Took = append(suite.Results, result), append(suite.Took, took)
 		r.tell(result)
 	}

@@ -98,6 +98,12 @@ func TestTest(t *testing.T) {
 			"1 test, 0 failed\n",
 		},
 		{
+			"coverage of the tests that run",
+			map[string]string{"x.conf": "x = a + 1\n", "x.test": goodTest},
+			"--run=bad --coverage x.test",
+			exitOK, "x.conf: 0 of 1 definition (0.0 %) tested\n    x.conf:1:1: x\n", "0 tests, 0 failed\n",
+		},
+		{
 			"enough coverage",
 			map[string]string{"x.conf": definitions, "x.test": goodTest},
 			"--min-coverage=50 x.test",
@@ -196,4 +202,11 @@ func TestTestReport(t *testing.T) {
 	_, errs, exit := s.run("test", "--junit", "no/such/report.xml", "--run=good", "x.test")
 	assert.Equal(t, exitFailure, exit)
 	assert.Equal(t, "1 test, 0 failed\npmdaderived test: open no/such/report.xml: no such file or directory\n", errs)
+}
+
+// The examples are tested, all of them.
+func TestExamples(t *testing.T) {
+	s := newSite(t)
+	out, errs, exit := s.run("test", "--min-coverage=100", "../../examples")
+	assert.Equal(t, exitOK, exit, out+errs)
 }

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"pmdaderived/config"
+	"pmdaderived/derived"
+	"pmdaderived/derived/agent"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/unittest"
+)
+
+// recorder writes down what a pmcd's metrics and the definitions of files have, as a test.
+type recorder struct {
+	*tool
+	samples int
+	pause   time.Duration
+
+	conn    *pmapi.Conn
+	session *agent.Session
+	catalog *agent.Catalog
+	defs    []agent.Definition
+	names   []string // of the metrics that the definitions use
+	out     unittest.Recording
+	seen    map[pdu.InDom]map[pdu.Inst]bool
+	first   time.Time
+}
+
+// record prints a test that repeats what the definitions of the files do now.
+func (r *recorder) record(ctx context.Context, paths []string) int {
+	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer cancel()
+	read := readDefinitions(paths, r.conf)
+	for _, p := range read.Problems {
+		if p.Severity == config.Error {
+			return r.fail(p)
+		}
+	}
+	r.defs = read.all
+	var err error
+	if r.conn, err = r.dial(ctx); err != nil {
+		return r.fail(err)
+	}
+	defer r.conn.Close() //nolint:errcheck // nothing is lost with it
+	if err := r.run(ctx); err != nil {
+		return r.fail(err)
+	}
+	var text bytes.Buffer
+	fmt.Fprintln(&text, "# Recorded by pmdaderived test --record: what is expected is what there was.")
+	if beside := strings.TrimSuffix(paths[0], ".conf"); len(paths) > 1 || beside == paths[0] {
+		fmt.Fprintf(&text, "definitions %s\n\n", strings.Join(quoted(paths), " "))
+	} else {
+		fmt.Fprintf(&text, "# Beside the definitions it is called %s.\n\n", filepath.Base(beside)+unittest.Extension)
+	}
+	_, _ = r.out.WriteTo(&text) // in memory
+	if _, err := r.stdout.Write(text.Bytes()); err != nil {
+		return r.fail(err)
+	}
+	return r.repeat(text.Bytes())
+}
+
+func quoted(words []string) []string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(w) + `"`
+	}
+	return all
+}
+
+// alias is a definition that is nothing but a metric, to see what an operand has.
+func alias(name string) (agent.Definition, error) {
+	d, err := derived.Parse("("+name+")", name)
+	return agent.Definition{Definition: d}, err
+}
+
+// run takes the samples.
+func (r *recorder) run(ctx context.Context) error {
+	var err error
+	if r.catalog, err = agent.LookUp(ctx, r.conn, r.defs); err != nil {
+		return err
+	}
+	all := slices.Clone(r.defs)
+	used := map[string]bool{}
+	for _, d := range r.defs {
+		for name := range d.Names {
+			if _, err := r.catalog.Desc(name); used[name] || errors.Is(err, pdu.ErrName) || errors.Is(err, pdu.ErrNonLeaf) {
+				continue
+			}
+			used[name] = true
+			a, err := alias(name)
+			if err != nil {
+				return err
+			}
+			all = append(all, a)
+		}
+	}
+	r.names = slices.Sorted(maps.Keys(used))
+	if r.session, err = agent.NewSession(ctx, r.conn, all); err != nil {
+		return err
+	}
+	r.prepare()
+	r.session.Watch(r.session.Set().Metrics()...)
+	ticker := time.NewTicker(r.pause)
+	defer ticker.Stop()
+	for n := range r.samples {
+		if n > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-ticker.C:
+			}
+		}
+		if err := r.session.Sample(ctx, time.Now()); err != nil {
+			return err
+		}
+		r.take()
+	}
+	r.instances()
+	r.out.Title = "recorded " + r.session.Time().UTC().Format(time.RFC3339)
+	return nil
+}
+
+// prepare makes an entry for each metric and definition.
+func (r *recorder) prepare() {
+	for _, name := range r.names {
+		desc, err := r.catalog.Desc(name)
+		m := unittest.RecordedMetric{Name: name, Desc: desc}
+		if err != nil {
+			m.Code = pdu.CodeOf(err)
+		}
+		if writable(desc) {
+			r.out.Metrics = append(r.out.Metrics, m)
+		}
+	}
+	for _, d := range r.defs {
+		m, _ := r.session.Set().Lookup(d.Name)
+		made := unittest.RecordedDefinition{Name: d.Name, Desc: m.Desc}
+		if m.Err != nil {
+			made.Err = m.Err
+		}
+		if writable(m.Desc) {
+			r.out.Derived = append(r.out.Derived, made)
+		}
+	}
+	r.seen = map[pdu.InDom]map[pdu.Inst]bool{}
+}
+
+// writable reports whether there is a way to write the values of a metric: there is none for events.
+func writable(d pdu.Desc) bool { return d.Type <= pdu.TypeAggregateStatic }
+
+// take copies the values of a sample.
+func (r *recorder) take() {
+	if len(r.out.Times) == 0 {
+		r.first = r.session.Time()
+	}
+	r.out.Times = append(r.out.Times, r.session.Time().Sub(r.first))
+	value := func(name string, d pdu.InDom) *derived.Vector {
+		m, _ := r.session.Set().Lookup(name)
+		v := *r.session.Value(m)
+		v.Bits, v.Blobs = slices.Clone(v.Bits), slices.Clone(v.Blobs)
+		if v.Insts != nil {
+			v.Insts = derived.NewInstSet(slices.Clone(v.Insts.IDs()))
+		}
+		if d != pdu.NoInDom && r.seen[d] == nil {
+			r.seen[d] = map[pdu.Inst]bool{}
+		}
+		for _, id := range v.Insts.IDs() {
+			r.seen[d][id] = true
+		}
+		return &v
+	}
+	for i := range r.out.Metrics {
+		if m := &r.out.Metrics[i]; m.Code == 0 {
+			m.Values = append(m.Values, value("("+m.Name+")", m.Desc.InDom))
+		}
+	}
+	for i := range r.out.Derived {
+		if d := &r.out.Derived[i]; d.Err == nil {
+			d.Values = append(d.Values, value(d.Name, d.Desc.InDom))
+		}
+	}
+}
+
+// instances names the instances that were seen.
+func (r *recorder) instances() {
+	for d, ids := range r.seen {
+		made := unittest.RecordedInDom{InDom: d}
+		for id := range ids {
+			name, ok := r.session.InstanceName(d, id)
+			if !ok {
+				name = fmt.Sprintf("instance %d", id) // nobody knows it any more
+			}
+			made.Instances = append(made.Instances, pdu.Instance{ID: id, Name: name})
+		}
+		slices.SortFunc(made.Instances, func(x, y pdu.Instance) int { return cmp.Compare(x.ID, y.ID) })
+		r.out.InDoms = append(r.out.InDoms, made)
+	}
+	slices.SortFunc(r.out.InDoms, func(x, y unittest.RecordedInDom) int { return cmp.Compare(x.InDom, y.InDom) })
+}
+
+// repeat runs what was recorded, and tells if it cannot be repeated.
+func (r *recorder) repeat(text []byte) int {
+	f, problems := unittest.Parse("recorded", text)
+	if len(problems) > 0 {
+		return r.fail(problems[0])
+	}
+	defs := make([]*derived.Definition, len(r.defs))
+	for i, d := range r.defs {
+		defs[i] = d.Definition
+	}
+	if failed := unittest.NewRunner(defs).Run(f.Tests[0]).String(); failed != "" {
+		return r.fail(fmt.Errorf("what was recorded cannot be repeated:\n%s", failed))
+	}
+	return exitOK
+}

@@ -1,0 +1,50 @@
+package derived
+
+import (
+	"fmt"
+
+	"pmdaderived/derived/syntax"
+)
+
+// Part is a part of a definition's expression, as a definition of its own.
+type Part struct {
+	*Definition // its name is in no expression; Text is that of the whole
+
+	// Operands are the parts, by their index, without whose values this one has none. A part of which all
+	// operands have values and that has none is where values come to an end.
+	Operands []int
+}
+
+// Parts gives the parts of the expression that can have values, at most so many, operators before their operands.
+func (d *Definition) Parts(most int) []Part {
+	var parts []Part
+	at := map[syntax.Expr]int{}
+	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
+		switch e := e.(type) {
+		case *syntax.Paren:
+			return true
+		case *syntax.NoValue:
+			return false
+		case *syntax.Call:
+			if e.Func == syntax.Defined || e.Func == syntax.Anon {
+				return false
+			}
+		}
+		if len(parts) < most {
+			at[e] = len(parts)
+			parts = append(parts, Part{Definition: &Definition{Name: fmt.Sprintf("(%d)", len(parts)), Text: d.Text, Expr: e}})
+		}
+		return len(parts) < most
+	})
+	for i := range parts {
+		if _, ok := parts[i].Expr.(*syntax.Ternary); ok {
+			continue // what it does not select need not have any
+		}
+		for _, x := range operands(parts[i].Expr) {
+			if k, ok := at[syntax.Unparen(x)]; ok {
+				parts[i].Operands = append(parts[i].Operands, k)
+			}
+		}
+	}
+	return parts
+}

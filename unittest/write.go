@@ -1,0 +1,222 @@
+package unittest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+)
+
+// Recording is what a collector had at some moments, and what definitions made of it.
+type Recording struct {
+	Title   string
+	Times   []time.Duration // since the first moment, ascending
+	InDoms  []RecordedInDom
+	Metrics []RecordedMetric
+	Derived []RecordedDefinition
+}
+
+// RecordedInDom is an instance domain with all instances that were seen.
+type RecordedInDom struct {
+	InDom     pdu.InDom
+	Instances []pdu.Instance
+}
+
+// RecordedMetric is a metric of the collector.
+type RecordedMetric struct {
+	Name   string
+	Desc   pdu.Desc
+	Code   pdu.Code          // < 0: why it has no descriptor
+	Values []*derived.Vector // one for each moment; without a descriptor none
+}
+
+// RecordedDefinition is a definition.
+type RecordedDefinition struct {
+	Name   string
+	Desc   pdu.Desc
+	Err    error             // why it cannot be used; Desc and Values are then empty
+	Values []*derived.Vector // one for each moment
+}
+
+// WriteTo writes a file with one test: given what the metrics had, the definitions are to do the same again.
+func (r *Recording) WriteTo(w io.Writer) (int64, error) {
+	counted := &counter{w: w}
+	p := &writer{Writer: bufio.NewWriter(counted), names: map[pdu.InDom][]pdu.Instance{}}
+	for _, d := range r.InDoms {
+		p.names[d.InDom] = d.Instances
+	}
+	p.head(r)
+	fmt.Fprintf(p, "\ntest %s\n", r.Title)
+	times := make([]string, len(r.Times))
+	for i, t := range r.Times {
+		times[i] = timeText(t)
+	}
+	p.line("times", strings.Join(times, " "))
+	for _, m := range r.Metrics {
+		if m.Code == 0 {
+			p.values("given  ", m.Name, m.Desc.InDom, m.Values)
+		}
+	}
+	for _, d := range r.Derived {
+		if d.Err != nil {
+			p.line("error  "+d.Name, quote(reason(d.Err)))
+			continue
+		}
+		p.values("expect ", d.Name, d.Desc.InDom, d.Values)
+		p.line("metadata "+d.Name, descText(d.Desc))
+	}
+	p.body()
+	err := p.Flush()
+	return counted.n, err
+}
+
+// reason is the part of an error of a definition that says why.
+func reason(err error) string {
+	text := err.Error()
+	if _, why, ok := strings.Cut(text, "derived metric "); ok {
+		if _, why, ok = strings.Cut(why, ": "); ok {
+			return why
+		}
+	}
+	return text
+}
+
+// counter counts what is written.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// writer writes a file.
+type writer struct {
+	*bufio.Writer // keeps the first error
+	names         map[pdu.InDom][]pdu.Instance
+	lines         [][2]string // of the test, in two columns
+}
+
+func (p *writer) line(head, text string) { p.lines = append(p.lines, [2]string{head, text}) }
+
+// body writes the lines of the test.
+func (p *writer) body() {
+	const most = 60 // characters of the first column
+	width := 0
+	for _, l := range p.lines {
+		width = max(width, min(utf8.RuneCountInString(l[0]), most))
+	}
+	for _, l := range p.lines {
+		fmt.Fprintf(p, "    %-*s  %s\n", width, l[0], l[1])
+	}
+}
+
+// head writes the metrics and their domains.
+func (p *writer) head(r *Recording) {
+	width := 0
+	for _, m := range r.Metrics {
+		width = max(width, len(m.Name))
+	}
+	for _, m := range r.Metrics {
+		text := descText(m.Desc)
+		if m.Code < 0 {
+			text = m.Code.Name()
+		}
+		fmt.Fprintf(p, "metric %-*s  %s\n", width, m.Name, text)
+	}
+	for _, d := range r.InDoms {
+		fmt.Fprintf(p, "indom  %s", d.InDom)
+		for _, i := range d.Instances {
+			fmt.Fprintf(p, " %d:%s", i.ID, quote(i.Name))
+		}
+		fmt.Fprintln(p)
+	}
+}
+
+func descText(d pdu.Desc) string {
+	return d.Type.String() + " " + d.Sem.String() + " " + unitsText(d.Units) + " " + indomText(d.InDom)
+}
+
+// quote writes a text so that it is read as one word.
+func quote(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(text) + `"`
+}
+
+// values writes the values of a metric: a line for each of its instances that has any, and one for errors.
+func (p *writer) values(keyword, name string, d pdu.InDom, values []*derived.Vector) {
+	one := func(target string, word func(v *derived.Vector) string) {
+		words := make([]string, len(values))
+		for i, v := range values {
+			words[i] = word(v)
+		}
+		p.line(keyword+target, compact(words))
+	}
+	if d == pdu.NoInDom {
+		one(name, func(v *derived.Vector) string { return recorded(v, 0) })
+		return
+	}
+	written := false
+	for _, instance := range p.names[d] {
+		at := func(v *derived.Vector) int {
+			if v.Code < 0 || v.Insts == nil {
+				return -1
+			}
+			return v.Insts.Index(instance.ID)
+		}
+		if slices.ContainsFunc(values, func(v *derived.Vector) bool { return at(v) >= 0 }) {
+			written = true
+			one(name+"["+strings.NewReplacer(`\`, `\\`, `]`, `\]`).Replace(instance.Name)+"]", func(v *derived.Vector) string {
+				return recorded(v, at(v))
+			})
+		}
+	}
+	if !written || slices.ContainsFunc(values, func(v *derived.Vector) bool { return v.Code < 0 }) {
+		one(name, func(v *derived.Vector) string {
+			if v.Code < 0 {
+				return v.Code.Name()
+			}
+			return "_"
+		})
+	}
+}
+
+// recorded is a value as it is written. An instance of a metric with an error has none.
+func recorded(v *derived.Vector, i int) string {
+	switch {
+	case v.Code < 0 && i < 0:
+		return "_"
+	case v.Code == 0 && i >= 0 && i < v.Len() && v.Type == pdu.TypeString:
+		return quote(string(v.Blobs[i]))
+	}
+	return valueText(v, i)
+}
+
+// compact joins words, those that are repeated with their number.
+func compact(words []string) string {
+	var b strings.Builder
+	for i := 0; i < len(words); {
+		n := 1
+		for i+n < len(words) && words[i+n] == words[i] {
+			n++
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(words[i])
+		if n > 1 {
+			b.WriteString("x" + strconv.Itoa(n))
+		}
+		i += n
+	}
+	return b.String()
+}
