@@ -163,6 +163,15 @@ func TestDocumentExamples(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "site.conf"), []byte(definition[1]+"\n"), 0o644))
 	}
 
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "site.test"), []byte(`metric kernel.all.load  FLOAT instant none 60.2
+metric hinv.ncpu        U32 discrete
+indom  60.2  "1 minute"
+test a load of 1 on two CPUs
+    given  kernel.all.load     1
+    given  hinv.ncpu           2
+    expect host.load.per_cpu   0.5
+`), 0o644))
+
 	all := map[string][]example{"pmdaderived.1": manualExamples(readDocument(t, "../docs/pmdaderived.1"))}
 	for _, path := range []string{"../README.md", "../docs/packages.md", "../docs/configuration.md", "../docs/mmv.md", "../docs/reference.md"} {
 		if found := examples(readDocument(t, path)); len(found) > 0 {
