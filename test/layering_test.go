@@ -52,7 +52,7 @@ var layers = map[string]layer{
 	},
 	"derived/agent/mmv/quiet":        {never: pure},
 	"config":                         {modules: logging + " " + watching},
-	"unittest":                       {ours: "config derived pdu", never: pure},
+	"unittest":                       {ours: "config derived derived/syntax pdu", never: pure},
 	"dashboards":                     {never: pure},
 	"dashboards/cmd/make-dashboards": {ours: "dashboards"},
 	"dashboards/picture":             {never: pure},

@@ -49,16 +49,25 @@ type Row struct {
 	Want, Got string
 }
 
-// Runner runs tests of the same definitions.
+// Runner runs tests of the same definitions, one at a time.
 type Runner struct {
-	defs []*derived.Definition
-	last *derived.Set // that of the metrics that a file declares for all of its tests
-	of   *declared
+	defs       []*derived.Definition
+	conditions map[string][]watched // by the name of the definition
+	last       *derived.Set         // that of the metrics that a file declares for all of its tests
+	of         *declared
 }
 
 // NewRunner makes a runner for definitions of distinct names. Names that expressions use are those of a
 // test's metrics, then those of the definitions.
-func NewRunner(defs []*derived.Definition) *Runner { return &Runner{defs: defs} }
+func NewRunner(defs []*derived.Definition) *Runner {
+	r := &Runner{defs: slices.Clone(defs), conditions: conditions(defs)}
+	for _, d := range defs {
+		for _, w := range r.conditions[d.Name] {
+			r.defs = append(r.defs, w.guard)
+		}
+	}
+	return r
+}
 
 // set binds the definitions to the metrics of a test.
 func (r *Runner) set(t *Test) *derived.Set {
@@ -73,7 +82,7 @@ func (r *Runner) set(t *Test) *derived.Set {
 
 // Run runs a test.
 func (r *Runner) Run(t *Test) Result {
-	u := &run{test: t, set: r.set(t)}
+	u := &run{test: t, set: r.set(t), conditions: r.conditions}
 	for _, m := range t.descs {
 		u.metadata(m)
 	}
@@ -87,9 +96,10 @@ func (r *Runner) Run(t *Test) Result {
 
 // run is a test that runs.
 type run struct {
-	test     *Test
-	set      *derived.Set
-	failures []Failure
+	test       *Test
+	set        *derived.Set
+	conditions map[string][]watched
+	failures   []Failure
 }
 
 func (u *run) position(at place) config.Position { return at.position(u.test.Pos.File) }
@@ -180,6 +190,11 @@ func (u *run) values() {
 	depth := 1
 	for _, e := range all {
 		depth = max(depth, 1+e.metric.Needs().History)
+		for _, w := range u.conditions[e.metric.Name] {
+			if m, ok := u.set.Lookup(w.guard.Name); ok && m.Err == nil {
+				depth = max(depth, 1+m.Needs().History)
+			}
+		}
 	}
 	c := newCollector(u.test)
 	eval := u.set.NewEvaluation()
@@ -190,6 +205,9 @@ func (u *run) values() {
 		eval.Reset(history...)
 		for _, e := range all {
 			e.look(u.test, n, eval.Value(e.metric))
+			for i := range u.conditions[e.metric.Name] {
+				u.conditions[e.metric.Name][i].see(u.set, eval)
+			}
 		}
 	}
 	for _, e := range all {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func runTest(ctx context.Context, t *tool, operands string, args []string) int {
 	if recorded.samples > 0 {
 		return recorded.record(ctx, paths)
 	}
-	r.tested, r.counted = map[string]map[string]bool{}, map[string]bool{}
+	r.tested, r.counted, r.conditions = map[string]map[string]bool{}, map[string]bool{}, map[config.Position]*unittest.Condition{}
 	for _, path := range paths {
 		r.path(path)
 	}
@@ -79,7 +80,8 @@ type testRun struct {
 	mistaken       bool                       // a definition file has a mistake
 	tested         map[string]map[string]bool // names that are tested, by definition file
 	counted        map[string]bool            // definition files that count for the coverage
-	files          []string                   // these, in order
+	conditions     map[config.Position]*unittest.Condition
+	files          []string // these, in order
 }
 
 func (r *testRun) setLeast(arg string) error {
@@ -98,7 +100,7 @@ func (r *testRun) unusable(file string, err error) {
 	r.suites = append(r.suites, unittest.Suite{File: file, Broken: err.Error()})
 }
 
-// path runs the tests of a file, or of all files below a directory.
+// path runs the tests of a file, of those that lie beside definitions, or of all files below a directory.
 func (r *testRun) path(path string) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -106,6 +108,10 @@ func (r *testRun) path(path string) {
 		return
 	}
 	if !info.IsDir() {
+		beside := strings.TrimSuffix(path, filepath.Ext(path)) + unittest.Extension
+		if _, err := os.Stat(beside); err == nil {
+			path = beside // named by its definitions
+		}
 		r.file(path)
 		return
 	}
@@ -183,6 +189,14 @@ func (r *testRun) file(path string) {
 		r.tell(result)
 	}
 	r.suites = append(r.suites, suite)
+	for _, d := range read.Definitions {
+		for _, c := range runner.Conditions(d.Name) {
+			if known := r.conditions[d.At(c.Offset)]; known != nil { // from other tests
+				c.True, c.False = c.True || known.True, c.False || known.False
+			}
+			r.conditions[d.At(c.Offset)] = c
+		}
+	}
 }
 
 // readLimited reads a file of the size that definition files may have.
@@ -307,6 +321,7 @@ func (r *testRun) cover() bool {
 			for _, d := range c.Untested {
 				fmt.Fprintf(r.stdout, "    %s: %s\n", d.Pos, d.Name)
 			}
+			r.showConditions(file)
 		}
 	}
 	if len(r.files) != 1 {
@@ -317,6 +332,23 @@ func (r *testRun) cover() bool {
 		return false
 	}
 	return true
+}
+
+// showConditions prints which conditions of tested definitions have always been the same.
+func (r *testRun) showConditions(file string) {
+	var places []config.Position
+	for at, c := range r.conditions {
+		if at.File == file && r.tested[file][c.Definition.Name] && c.String() != "" {
+			places = append(places, at)
+		}
+	}
+	slices.SortFunc(places, func(x, y config.Position) int {
+		return cmp.Or(cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column))
+	})
+	for _, at := range places {
+		c := r.conditions[at]
+		fmt.Fprintf(r.stdout, "    %s: %s: the condition %s\n", at, c.Definition.Name, c)
+	}
 }
 
 // share is a part of a whole, in numbers and in percent.

@@ -66,6 +66,12 @@ func TestTest(t *testing.T) {
 			exitOK, "ok    d/e/x.test:2: good\nok    d/x.test:2: good\n", "2 tests, 0 failed\n",
 		},
 		{
+			"named by the definitions",
+			map[string]string{"d/x.conf": definitions, "d/x.test": goodTest},
+			"-v d/x.conf",
+			exitOK, "ok    d/x.test:2: good\n", "1 test, 0 failed\n",
+		},
+		{
 			"definitions that are named",
 			map[string]string{"a/1": "x = a\n", "a/2": definitions, "t/x.test": "definitions ../a/1 ../a/2\n" + goodTest},
 			"t/x.test",
@@ -102,6 +108,16 @@ func TestTest(t *testing.T) {
 			map[string]string{"x.conf": "x = a + 1\n", "x.test": goodTest},
 			"--run=bad --coverage x.test",
 			exitOK, "x.conf: 0 of 1 definition (0.0 %) tested\n    x.conf:1:1: x\n", "0 tests, 0 failed\n",
+		},
+		{
+			"conditions, of two files with tests",
+			map[string]string{
+				"x.conf": "x = a > 1 ? 1 : (a > 5 ? 2 : (a < 0 ? 3 : 4))\ny = a ? 1 : 2\n", "x.test": "metric a 32 instant\ntest big\n given a 9\n expect x 1\n",
+				"y.test": "definitions x.conf\nmetric a 32 instant\ntest small\n given a 0\n expect x 4\n",
+			},
+			"--coverage x.test y.test",
+			exitOK, "x.conf: 1 of 2 definitions (50.0 %) tested\n    x.conf:2:1: y\n    x.conf:1:31: x: the condition is true in no test\n",
+			"2 tests, 0 failed\n",
 		},
 		{
 			"enough coverage",
