@@ -254,7 +254,10 @@ func (t *tool) showOperands(ctx context.Context, conn *pmapi.Conn, w *report, su
 		}
 	}
 	suggester := newSuggester(conn)
-	head := "operands"
+	head, width := "operands", 0
+	for _, name := range names {
+		width = max(width, len(name))
+	}
 	for i, name := range names {
 		var text string
 		if found[i].Code == 0 {
@@ -265,7 +268,7 @@ func (t *tool) showOperands(ctx context.Context, conn *pmapi.Conn, w *report, su
 				text += ", but " + meant
 			}
 		}
-		w.line(head, name+"  "+text)
+		w.line(head, fmt.Sprintf("%-*s  %s", width, name, text))
 		head = ""
 	}
 	return t.showEnd(ctx, conn, w, subject, defs)
