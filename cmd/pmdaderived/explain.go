@@ -35,7 +35,7 @@ func runExplain(ctx context.Context, t *tool, operands string, args []string) in
 	service, err := serving(ctx, session.conn)
 	switch {
 	case err != nil:
-		return t.fail(err)
+		exit = t.fail(err) // the rest does not need the agent
 	case service == nil && slices.ContainsFunc(subjects, func(s subject) bool { return s.source != nil }):
 		t.complain(errors.New("this pmcd has no agent for derived metrics"))
 	}
@@ -55,7 +55,7 @@ func runExplain(ctx context.Context, t *tool, operands string, args []string) in
 			exit = exitFailure
 		}
 		if err := t.showService(ctx, session.conn, service, s, session.defs); err != nil {
-			return t.fail(err)
+			exit = t.fail(err)
 		}
 	}
 	return exit

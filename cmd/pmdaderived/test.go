@@ -98,7 +98,7 @@ func (r *testRun) unusable(file string, err error) {
 	r.suites = append(r.suites, unittest.Suite{File: file, Broken: err.Error()})
 }
 
-// path runs the tests of a file, or of all files below a directory.
+// path runs the tests of a file, of those that lie beside definitions, or of all files below a directory.
 func (r *testRun) path(path string) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -106,6 +106,10 @@ func (r *testRun) path(path string) {
 		return
 	}
 	if !info.IsDir() {
+		beside := strings.TrimSuffix(path, filepath.Ext(path)) + unittest.Extension
+		if _, err := os.Stat(beside); err == nil {
+			path = beside // named by its definitions
+		}
 		r.file(path)
 		return
 	}
