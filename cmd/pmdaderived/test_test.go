@@ -66,7 +66,9 @@ func TestTest(t *testing.T) {
 			exitOK, "ok    d/e/x.test:2: good\nok    d/x.test:2: good\n", "2 tests, 0 failed\n",
 		},
 		{
-			"named by the definitions", map[string]string{"d/x.conf": definitions, "d/x.test": goodTest}, "-v d/x.conf",
+			"named by the definitions",
+			map[string]string{"d/x.conf": definitions, "d/x.test": goodTest},
+			"-v d/x.conf",
 			exitOK, "ok    d/x.test:2: good\n", "1 test, 0 failed\n",
 		},
 		{
