@@ -21,7 +21,7 @@ import (
 func documents(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for _, pattern := range []string{"../*.md", "../docs/*.md", "../docs/decisions/*.md", "*.md", "*/*.md"} {
+	for _, pattern := range []string{"../*.md", "../docs/*.md", "../docs/decisions/*.md", "../*/README.md", "*.md", "*/*.md"} {
 		names, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		found = append(found, names...)
@@ -157,23 +157,16 @@ func TestDocumentExamples(t *testing.T) {
 	site := filepath.Join(p.Dir, "etc", "pmdaderived")
 
 	readme := readDocument(t, "../README.md")
-	definition := regexp.MustCompile(`(?m)^    (host\.\S+ = .*)$`).FindStringSubmatch(readme)
+	definition := regexp.MustCompile(`(?m)^    (site\.\S+ = .*)$`).FindStringSubmatch(readme)
 	require.NotNil(t, definition, "README.md defines a metric")
 	for _, folder := range []string{dir, site} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "site.conf"), []byte(definition[1]+"\n"), 0o644))
 	}
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "site.test"), []byte(`metric kernel.all.load  FLOAT instant none 60.2
-metric hinv.ncpu        U32 discrete
-indom  60.2  "1 minute"
-test a load of 1 on two CPUs
-    given  kernel.all.load     1
-    given  hinv.ncpu           2
-    expect host.load.per_cpu   0.5
-`), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "site.test"), []byte(siteTest), 0o644))
 
 	all := map[string][]example{"pmdaderived.1": manualExamples(readDocument(t, "../docs/pmdaderived.1"))}
-	for _, path := range []string{"../README.md", "../docs/packages.md", "../docs/configuration.md", "../docs/mmv.md", "../docs/reference.md"} {
+	for _, path := range []string{"../README.md", "../docs/packages.md", "../docs/configuration.md", "../docs/mmv.md", "../docs/host.md", "../docs/linting.md"} {
 		if found := examples(readDocument(t, path)); len(found) > 0 {
 			all[filepath.Base(path)] = found
 		}
@@ -226,6 +219,16 @@ func TestDocumentFirstHour(t *testing.T) {
 		assert.Regexp(c, `(?m)^derived\.host\.load\.per_cpu\n    inst \[1 or "1 minute"\] value `, string(out))
 	}, time.Minute, 100*time.Millisecond)
 }
+
+// siteTest is a test of the definition of README.md.
+const siteTest = `metric kernel.all.load FLOAT instant none 60.2
+metric hinv.ncpu U32 discrete
+indom 60.2 1:"1 minute"
+test half
+    given kernel.all.load 1
+    given hinv.ncpu 2
+    expect site.load.per_cpu 0.5
+`
 
 // runExample runs a line of a shell in a folder that has the program, and returns what it prints.
 func runExample(t *testing.T, p *pmcdtest.PMCD, dir, command string) (string, error) {

@@ -91,10 +91,23 @@ func (m *machine) testPackage(t *testing.T, former, present string) {
 	m.write(site, "installtest.load = 2 * kernel.all.load\n")
 	m.requireServed()
 	pmid := m.pmid("derived.installtest.load")
+	conffiles := m.conffiles()
+	require.NotEmpty(t, conffiles)
+	for _, path := range conffiles {
+		m.write(path, m.read(path)+"# what the site has changed\n")
+	}
+	requireKept := func() {
+		t.Helper()
+		assert.FileExists(t, site)
+		for _, path := range conffiles {
+			assert.Contains(t, m.read(path), "# what the site has changed\n")
+		}
+	}
 
 	m.dpkg("-i", present)
 	m.requireServed()
 	m.requireVersion(presentVersion)
+	requireKept()
 	m.requireUnmarked()
 	assert.Len(t, m.agents(), 1, "the second replaces the first")
 	assert.Len(t, m.controlLines(), len(control)+1)
@@ -106,11 +119,12 @@ func (m *machine) testPackage(t *testing.T, former, present string) {
 	assert.Empty(t, m.agents())
 	assert.Equal(t, control, m.controlLines())
 	assert.NoDirExists(t, m.pmda)
-	assert.FileExists(t, site)
 	assert.FileExists(t, m.identities())
+	requireKept()
 
 	m.dpkg("-i", present)
 	m.requireServed()
+	requireKept()
 	assert.Equal(t, pmid, m.pmid("derived.installtest.load"), "after removal and installation")
 
 	packed := m.packed()
@@ -219,6 +233,20 @@ func (m *machine) packed() []string {
 	return found
 }
 
+// conffiles returns the files of the package that dpkg leaves as the site has changed them.
+func (m *machine) conffiles() []string {
+	m.t.Helper()
+	out, exit := m.run("dpkg-query", "-W", "-f", "${Conffiles}", "pmdaderived")
+	require.Zero(m.t, exit, out)
+	var found []string
+	for line := range strings.Lines(out) {
+		if fields := strings.Fields(line); len(fields) == 2 {
+			found = append(found, fields[0])
+		}
+	}
+	return found
+}
+
 // files returns the paths of all files and folders of PCP, except for those in which it keeps a record
 // of its work.
 func (m *machine) files() []string {
@@ -296,9 +324,7 @@ func TestInstallPackageContents(t *testing.T) {
 		assert.Contains(t, string(licences), module)
 	}
 	listed, err := exec.Command("dpkg-deb", "-I", packageOf(t, first, presentVersion, ".deb"), "conffiles").Output()
-	if len(conffiles) > 0 {
-		require.NoError(t, err)
-	}
+	require.NoError(t, err)
 	assert.ElementsMatch(t, conffiles, strings.Fields(string(listed)), "what the site may change")
 
 	for field, want := range map[string]string{
