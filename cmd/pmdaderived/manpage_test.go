@@ -88,8 +88,9 @@ func TestManualPageSubCommands(t *testing.T) {
 	}
 	synopses := make(map[string]string)
 	for _, synopsis := range strings.Split(sections["SYNOPSIS"], "\n.B pmdaderived ")[1:] {
-		name, rest, _ := strings.Cut(synopsis, "\n")
-		synopses[name] = strings.ReplaceAll(rest, "[ ", "[")
+		line, rest, _ := strings.Cut(synopsis, "\n")
+		name, more, _ := strings.Cut(line, " ") // a sub-command may have several ways to use it
+		synopses[name] += strings.ReplaceAll("["+more+"\n"+rest, "[ ", "[")
 	}
 	long := regexp.MustCompile(`--[a-z][a-z-]+`)
 	either := regexp.MustCompile(`(^|[ \[])(--?[a-zA-Z][a-z-]*)`)
