@@ -21,15 +21,20 @@ pcp = $(or $(shell sed -n 's/^$(1)=//p' $(PCP_CONF) 2>/dev/null),$(2))
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 PACKAGES = $(shell $(GO) list $(VCS) ./... | grep -v '/test\(/\|$$\)')
-SCRIPTS = Install Remove .ci/run scripts/install-pcp scripts/demo
+SCRIPTS = Install Remove Upgrade pmda/examples/dice/Install pmda/examples/dice/Remove .ci/run $(wildcard scripts/*) packaging/build $(wildcard packaging/*install packaging/*remove)
 
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# What `pmdaderived --version` prints and packages are called; and the time of all files in them.
+VERSION ?= $(shell scripts/version)
+SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y CHANGELOG.md))
+BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(strip $(LDFLAGS) -X main.release=$(VERSION))'
+
 .PHONY: build
 build: ## build the daemon: bin/pmdaderived, static
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/pmdaderived ./cmd/pmdaderived
+	$(BUILD) -o bin/pmdaderived ./cmd/pmdaderived
 
 bin/private-pmcd: FORCE
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./test/pmcdtest/cmd/private-pmcd
@@ -46,9 +51,10 @@ demo: pcp build bin/private-pmcd ## show derived metrics live, on a pmcd of its 
 	@BINARY=bin/pmdaderived scripts/demo
 
 .PHONY: test
-test: pcp ## run every test, against a real pmcd too
-	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^TestInstall' ./...
-	@$(MAKE) --no-print-directory check-install
+test: ## run every test, against a real pmcd too (installs PCP and what looks at the manual page)
+	@scripts/install-pcp -test
+	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
+	@$(MAKE) --no-print-directory check-install check-fleet
 
 .PHONY: conformance
 conformance: pcp ## compare with libpcp's recorded answers, in process and end to end: a table
@@ -74,6 +80,7 @@ check: ## look at the source: format, vet, staticcheck, layers, shell syntax, go
 		{ echo "not formatted (go tool gofumpt -w): $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags profile ./cmd/pmdaderived
+	$(GO) vet -tags rpm ./test
 	$(GO) tool staticcheck ./...
 	$(GO) test -run '^TestLayering' ./test
 	@for script in $(SCRIPTS); do sh -n $$script || exit 1; done
@@ -163,14 +170,47 @@ cover: pcp ## which statements the tests reach: cover.out, and a summary
 	$(GO) tool cover -func cover.out | tail -n 1
 
 .PHONY: check-install
-check-install: pcp ## test pmns, help, domain.h, Install and Remove (as root)
+check-install: pcp ## test pmns, help, domain.h, Install, Remove and the Debian package (as root)
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
+
+.PHONY: check-rpm
+check-rpm: ## test the RPM package with rpm, on a copy of this machine (as root; installs rpm)
+	@scripts/install-pcp -rpm
+	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
+
+.PHONY: dashboards
+dashboards: ## write the Grafana dashboards anew
+	@$(GO) run ./dashboards/cmd/make-dashboards dashboards
+
+.PHONY: picture
+picture: $(if $(RECORD),pcp build bin/private-pmcd) ## draw the picture of the README: make picture [RECORD=yes: from a new archive]
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/draw-picture ./dashboards/cmd/draw-picture
+	@BINARY=bin/pmdaderived scripts/picture $(if $(RECORD),record)
+
+.PHONY: check-dashboards
+check-dashboards: ## have Grafana's own types check the dashboards (npm and its registry)
+	@scripts/check-dashboards
+
+.PHONY: check-desktop
+check-desktop: build bin/private-pmcd ## show pmchart's views on a display that nobody sees: pictures in bin/desktop (installs pcp-gui, xvfb)
+	@scripts/install-pcp -desktop
+	@BINARY=bin/pmdaderived scripts/check-desktop bin/desktop
+
+.PHONY: check-fleet
+check-fleet: ## test three hosts, pmproxy and Redis, and print the values of them all (installs redis-tools if need be)
+	@scripts/install-pcp -fleet
+	$(strip $(GO) test -count=1 -v $(filter-out -count=1 -v,$(GOTESTFLAGS))) -run '^TestFleet' ./test/fleet
 
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived
 site_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)/pmdaderived
+config_dir = $(DESTDIR)$(call pcp,PCP_VAR_DIR,/var/lib/pcp)/config
+pmrep_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)/pmrep
+share_dir = $(DESTDIR)/usr/share
 bin_dir = $(DESTDIR)$(call pcp,PCP_BIN_DIR,/usr/bin)
 man_dir = $(DESTDIR)$(call pcp,PCP_MAN_DIR,/usr/share/man)/man1
+# Directories of PCP_VAR_DIR/config that have nothing but files of ours.
+own_config = $(addprefix $(config_dir)/,pmdaderived pmlogconf/derived pmieconf/derived)
 pmcd_conf = $(call pcp,PCP_PMCDCONF_PATH,/etc/pcp/pmcd/pmcd.conf)
 
 .PHONY: install
@@ -178,9 +218,18 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 	install -d -m 755 $(pmda_dir) $(site_dir) $(bin_dir)
 	install -m 755 $(BINARY) $(pmda_dir)/pmdaderived.new
 	mv -f $(pmda_dir)/pmdaderived.new $(pmda_dir)/pmdaderived
-	install -m 755 Install Remove $(pmda_dir)
+	install -m 755 Install Remove Upgrade $(pmda_dir)
 	install -m 644 pmns root domain.h help $(pmda_dir)
 	ln -sf $(patsubst $(DESTDIR)%,%,$(pmda_dir))/pmdaderived $(bin_dir)/pmdaderived
+	rm -rf $(own_config)
+	install -D -m 644 -t $(config_dir)/pmdaderived conf/*.conf
+	install -D -m 644 -t $(config_dir)/pmlogconf/derived integration/pmlogconf/*
+	install -D -m 644 -t $(config_dir)/pmieconf/derived integration/pmieconf/*
+	install -D -m 644 -t $(config_dir)/pmchart integration/pmchart/*
+	install -D -m 644 -t $(pmrep_dir) integration/pmrep/derived.conf
+	install -D -m 644 -t $(share_dir)/pmdaderived/dashboards dashboards/*.json
+	install -D -m 644 integration/completion/pmdaderived.bash $(share_dir)/bash-completion/completions/pmdaderived
+	install -D -m 644 -t $(share_dir)/zsh/site-functions integration/completion/_pmdaderived
 	$(if $(wildcard docs/pmdaderived.1),install -D -m 644 docs/pmdaderived.1 $(man_dir)/pmdaderived.1)
 	@[ -n "$(DESTDIR)" ] || echo "next: $(pmda_dir)/Install"
 
@@ -188,6 +237,24 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 uninstall: ## take away what install has put there; definitions stay (run Remove before)
 	@[ -n "$(DESTDIR)" ] || ! grep -q '^derived[[:space:]]' $(pmcd_conf) 2>/dev/null || \
 		{ echo "pmcd still runs the agent: run $(pmda_dir)/Remove first"; exit 1; }
-	rm -rf $(pmda_dir)
+	rm -rf $(pmda_dir) $(own_config) $(share_dir)/pmdaderived
+	rm -f $(patsubst integration/pmchart/%,$(config_dir)/pmchart/%,$(wildcard integration/pmchart/*)) $(pmrep_dir)/derived.conf
+	rm -f $(share_dir)/bash-completion/completions/pmdaderived $(share_dir)/zsh/site-functions/_pmdaderived
 	rm -f $(bin_dir)/pmdaderived $(man_dir)/pmdaderived.1
 	@rmdir $(site_dir) 2>/dev/null || true
+
+# nfpm makes packages of both kinds. From 2.46 on it needs modules that not every proxy has.
+NFPM = env -u GOARCH -u GOOS $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
+PACKAGES_DIR = bin/packages
+MAINTAINER = pmdaderived authors <pmdaderived@invalid>
+
+# PCP_CONF: a package has the paths of PCP's packages, wherever it is made.
+.PHONY: packages
+packages: LDFLAGS = -s -w # traces have names and lines even so
+packages: ## make bin/packages/*.deb and *.rpm (fetches a tool): make packages [VERSION=1.2.0] [GOARCH=arm64]
+	@rm -rf $(PACKAGES_DIR)/root $(PACKAGES_DIR)/program $(PACKAGES_DIR)/pmdaderived[_-]*
+	$(BUILD) -o $(PACKAGES_DIR)/program/pmdaderived ./cmd/pmdaderived
+	@$(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(PACKAGES_DIR))/root PCP_CONF=/dev/null \
+		BINARY=$(PACKAGES_DIR)/program/pmdaderived
+	@STAGE=$(abspath $(PACKAGES_DIR))/root OUT=$(PACKAGES_DIR) VERSION='$(VERSION)' ARCH=$(or $(GOARCH),$(shell $(GO) env GOARCH)) \
+		MAINTAINER='$(MAINTAINER)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) GO='$(GO)' NFPM='$(NFPM)' packaging/build

@@ -368,6 +368,7 @@ func TestLoadDefault(t *testing.T) {
 	assert.Equal(t, []string{
 		"etc/pmdaderived/site.conf a=1",
 		"var/config/derived note: no such file or directory",
+		"var/config/pmdaderived note: no such file or directory",
 	}, places(LoadDefault(conf, nil)))
 	assert.Equal(t, places(LoadDefault(conf, nil))[:1], places(Load(DefaultPaths(conf), nil))[:1])
 }

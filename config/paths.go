@@ -15,10 +15,12 @@ func SplitPaths(list string) []string {
 }
 
 // DefaultPaths returns the path list that is used when none is given: the definitions that PCP
-// ships, which its own clients load by default too, then the site's own.
+// ships, which its own clients load by default too, those that come with the agent, then the site's
+// own. The agent's have a directory of their own: clients could not read all of them.
 func DefaultPaths(conf PCPConf) []string {
 	return []string{
 		filepath.Join(conf.VarDir, "config", "derived"),
+		filepath.Join(conf.VarDir, "config", "pmdaderived"),
 		filepath.Join(conf.SysconfDir, "pmdaderived"),
 	}
 }

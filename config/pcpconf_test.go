@@ -77,6 +77,6 @@ PCP_TMP_DIR="`
 
 func TestDefaultPaths(t *testing.T) {
 	assert.Equal(t,
-		[]string{"/v/config/derived", "/s/pmdaderived"},
+		[]string{"/v/config/derived", "/v/config/pmdaderived", "/s/pmdaderived"},
 		DefaultPaths(PCPConf{VarDir: "/v", SysconfDir: "/s"}))
 }

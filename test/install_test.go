@@ -28,6 +28,7 @@ type machine struct {
 	t                             *testing.T
 	control                       string // pmcd.conf
 	pmns, pmda, site, rc, account string
+	logs                          string
 }
 
 func TestInstall(t *testing.T) {
@@ -47,6 +48,7 @@ func TestInstall(t *testing.T) {
 	assert.Regexp(t, appeared, out)
 	m.requireServed()
 	assert.Equal(t, []string{m.account}, m.agents(), "one process, and not root's")
+	assert.True(t, m.numbered(), "the number is taken")
 	assert.NotEqual(t, names, m.read(filepath.Join(m.pmns, "root")))
 	assert.Len(t, m.controlLines(), len(control)+1)
 
@@ -67,6 +69,7 @@ func TestInstall(t *testing.T) {
 		assert.Equal(t, control, m.controlLines(), turn)
 		assert.Equal(t, names, m.read(filepath.Join(m.pmns, "root")), turn)
 		assert.NoFileExists(t, filepath.Join(m.pmns, "derived"), turn)
+		assert.False(t, m.numbered(), turn)
 	}
 }
 
@@ -86,6 +89,37 @@ func TestInstallWithoutPMCD(t *testing.T) {
 	assert.Less(t, time.Since(start), 10*time.Second)
 	assert.Equal(t, before, m.snapshot())
 	assert.False(t, m.running())
+}
+
+// Upgrade, which pmcd's start script runs, repairs what updates of PCP break, and nothing else.
+func TestInstallUpgrade(t *testing.T) {
+	if onCopy(t) {
+		return
+	}
+	m := newMachine(t)
+	m.startPMCD()
+	m.makeInstall()
+	upgrade := func() {
+		t.Helper()
+		out, exit := m.run(filepath.Join(m.pmda, "Upgrade"))
+		require.Zero(t, exit, out)
+		assert.Empty(t, out)
+	}
+	before := m.snapshot()
+	upgrade()
+	assert.Equal(t, before, m.snapshot(), "not in pmcd.conf")
+
+	out, exit := m.run(filepath.Join(m.pmda, "Install"))
+	require.Zero(t, exit, out)
+	installed := m.snapshot()
+	upgrade()
+	assert.Equal(t, installed, m.snapshot(), "nothing to do")
+
+	require.NoError(t, os.Remove(filepath.Join(m.pmns, "stdpmid.derived")))
+	m.write(m.control, strings.ReplaceAll(m.read(m.control), m.pmda, "/former/pmdas/derived"))
+	require.NotEqual(t, installed, m.snapshot())
+	upgrade()
+	assert.Equal(t, installed, m.snapshot())
 }
 
 // The program must not go while pmcd still starts it.
@@ -147,8 +181,10 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 	require.NoError(t, err)
 	etc, err := pcpVariable("PCP_SYSCONF_DIR")
 	require.NoError(t, err)
+	vars, err := pcpVariable("PCP_VAR_DIR")
+	require.NoError(t, err)
 	for name, mode := range map[string]os.FileMode{
-		"Install": 0o755, "Remove": 0o755, "pmdaderived": 0o755,
+		"Install": 0o755, "Remove": 0o755, "Upgrade": 0o755, "pmdaderived": 0o755,
 		"pmns": 0o644, "root": 0o644, "domain.h": 0o644, "help": 0o644,
 	} {
 		info, err := os.Stat(filepath.Join(root, pmdas, "derived", name))
@@ -156,6 +192,18 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 		assert.Equal(t, mode, info.Mode(), name)
 	}
 	assert.DirExists(t, filepath.Join(root, etc, "pmdaderived"))
+	for pattern, dir := range map[string]string{
+		"../conf/*.conf":             filepath.Join(vars, "config/pmdaderived"),
+		"../integration/pmlogconf/*": filepath.Join(vars, "config/pmlogconf/derived"),
+		"../integration/pmieconf/*":  filepath.Join(vars, "config/pmieconf/derived"),
+		"../integration/pmchart/*":   filepath.Join(vars, "config/pmchart"),
+		"../integration/pmrep/*":     filepath.Join(etc, "pmrep"),
+		"../dashboards/*.json":       "/usr/share/pmdaderived/dashboards",
+	} {
+		requireSameFiles(t, pattern, filepath.Join(root, dir))
+	}
+	assert.FileExists(t, filepath.Join(root, "usr/share/bash-completion/completions/pmdaderived"))
+	assert.FileExists(t, filepath.Join(root, "usr/share/zsh/site-functions/_pmdaderived"))
 
 	out, err = exec.Command("make", "-C", "..", "uninstall", "DESTDIR="+root).CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -164,6 +212,28 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
+}
+
+// requireSameFiles demands that a directory has the files of a pattern, readable for everybody, and no others.
+func requireSameFiles(t *testing.T, pattern, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, len(files))
+	for _, file := range files {
+		want, err := os.ReadFile(file)
+		require.NoError(t, err)
+		path := filepath.Join(dir, filepath.Base(file))
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), string(got), file)
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o644), info.Mode(), file)
+	}
 }
 
 // The files that say which numbers and names are ours agree.
@@ -252,6 +322,7 @@ func newMachine(t *testing.T) *machine {
 		site:    filepath.Join(variable("PCP_SYSCONF_DIR"), "pmdaderived"),
 		rc:      filepath.Join(variable("PCP_RC_DIR"), "pmcd"),
 		account: variable("PCP_USER"),
+		logs:    variable("PCP_LOG_DIR"),
 	}
 	if os.Getenv(stageVariable) == stageInside {
 		m.run(filepath.Join(m.pmda, "Remove")) // what this machine may have
@@ -367,6 +438,12 @@ func (m *machine) agents() []string {
 		}
 	}
 	return owners
+}
+
+// numbered reports whether the list of domain numbers has ours.
+func (m *machine) numbered() bool {
+	m.t.Helper()
+	return strings.Contains(m.read(filepath.Join(m.pmns, "stdpmid")), "#define DERIVED\t510\n")
 }
 
 // controlLines returns the lines of pmcd.conf, sorted: pmdaproc.sh does not keep their order.

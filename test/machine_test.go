@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,9 +35,10 @@ const (
 	hereVariable = "PMDADERIVED_INSTALL_HERE"
 )
 
-// onCopy runs the calling test again on a copy of the machine and returns false if we are in there.
-// Without the right to make namespaces it returns false, too, if the machine itself may be used, and otherwise skips the test.
-func onCopy(t *testing.T) (ranElsewhere bool) {
+// onCopy runs the calling test again on a copy of the machine, with more variables in its environment, and
+// returns false if we are in there. Without the right to make namespaces it returns false, too, if the
+// machine itself may be used, and otherwise skips the test.
+func onCopy(t *testing.T, environment ...string) (ranElsewhere bool) {
 	t.Helper()
 	switch os.Getenv(stageVariable) {
 	case stageInside:
@@ -63,6 +65,7 @@ func onCopy(t *testing.T) (ranElsewhere bool) {
 
 	cmd := namespaced("/proc/self/exe", "-test.v", "-test.run", "^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), stageVariable+"="+stageSetUp, scratchVariable+"="+worldReadableDir(t))
+	cmd.Env = append(cmd.Env, environment...)
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
 	require.NoError(t, err, "in the copy of the machine")
@@ -131,7 +134,8 @@ func runInside() (status int, err error) {
 	}
 }
 
-// isolateFiles puts writable copies, kept in memory, over the folders that Install, Remove, pmcd and `make install` write to.
+// isolateFiles puts writable copies, kept in memory, over the folders that Install, Remove, pmcd, `make install`
+// and dpkg write to.
 func isolateFiles(scratch string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -142,13 +146,20 @@ func isolateFiles(scratch string) error {
 	if err := unix.Mount("tmpfs", scratch, "tmpfs", 0, "mode=755"); err != nil {
 		return fmt.Errorf("mount %s: %w", scratch, err)
 	}
-	for i, name := range []string{
+	// No larger ones: what is mounted inside them would be hidden, Go perhaps, or /etc/hosts.
+	folders := []string{"/usr/share", "/var/lib/dpkg", "/var/log", "/var/cache"}
+	for _, name := range []string{
 		"PCP_SYSCONF_DIR", "PCP_VAR_DIR", "PCP_LOG_DIR", "PCP_BIN_DIR", "PCP_MAN_DIR",
 	} {
 		folder, err := pcpVariable(name)
 		if err != nil {
 			return err
 		}
+		if !slices.ContainsFunc(folders, func(outer string) bool { return strings.HasPrefix(folder, outer+"/") }) {
+			folders = append(folders, folder)
+		}
+	}
+	for i, folder := range folders {
 		upper := filepath.Join(scratch, "upper"+strconv.Itoa(i))
 		work := filepath.Join(scratch, "work"+strconv.Itoa(i))
 		for _, dir := range []string{upper, work} {

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,43 +11,132 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The manual page has its sections in order, and every option, sub-command and metric of the agent.
-func TestManualPage(t *testing.T) {
+// manualPage returns the text of the manual page with plain minus signs, by section.
+func manualPage(t *testing.T) (names []string, sections map[string]string) {
+	t.Helper()
 	text, err := os.ReadFile("../../docs/pmdaderived.1")
 	require.NoError(t, err)
 	page := strings.ReplaceAll(string(text), `\-`, "-")
-
-	var sections []string
-	for _, match := range regexp.MustCompile(`(?m)^\.SH (.*)$`).FindAllStringSubmatch(page, -1) {
-		sections = append(sections, match[1])
+	sections = make(map[string]string)
+	for _, part := range strings.Split(page, "\n.SH ")[1:] {
+		name, body, _ := strings.Cut(part, "\n")
+		name = strings.Trim(name, `"`)
+		names = append(names, name)
+		sections[name] = "\n" + body
 	}
+	return names, sections
+}
+
+// helpOption is an option as --help prints it.
+type helpOption struct{ short, long, meaning string } // "-c", "--config", "read …"
+
+var helpLine = regexp.MustCompile(`^  (?:(-.)(?: \S+)?, )?(--[a-z-]+)(?:=\S+)?\s*(.*)$`)
+
+// helpOptions returns the options that --help prints after the words of a command line.
+func helpOptions(t *testing.T, words ...string) []helpOption {
+	t.Helper()
+	out, _, exit := newSite(t).run(append(words, "--help")...)
+	require.Zero(t, exit)
+	var options []helpOption
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		if match := helpLine.FindStringSubmatch(line); match != nil {
+			options = append(options, helpOption{match[1], match[2], match[3]})
+		} else if n := len(options); n > 0 && strings.HasPrefix(line, "       ") {
+			options[n-1].meaning += strings.TrimSpace(line)
+		}
+	}
+	require.NotEmpty(t, options)
+	return options
+}
+
+// The manual page has the sections of PCP's, in order.
+func TestManualPageSections(t *testing.T) {
+	names, _ := manualPage(t)
 	assert.Equal(t, []string{
-		"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "SUB-COMMANDS", "FILES", "METRICS", "DIAGNOSTICS", "ENVIRONMENT", "SEE ALSO",
-	}, sections)
+		"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "SUB-COMMANDS", "EXAMPLES", "INSTALLATION", "FILES", "METRICS",
+		"PCP ENVIRONMENT", "DEBUGGING OPTIONS", "EXIT STATUS", "DIAGNOSTICS", "NOTES", "SEE ALSO",
+	}, names)
+}
 
-	o, err := parseOptions(nil, testConf, environment())
-	require.NoError(t, err)
-	for _, option := range o.set.Options {
-		if option.Help != "" {
-			assert.Regexp(t, `\\fB--`+option.Long+`\\fR`, page)
+// Every option of the agent is in the manual page, with both its names, and no other is.
+func TestManualPageOptions(t *testing.T) {
+	_, sections := manualPage(t)
+	var want []string
+	for _, o := range helpOptions(t) {
+		name := `\fB` + o.long + `\fR`
+		if o.short != "" {
+			name = `\fB` + o.short + `\fR ` + name
 		}
+		want = append(want, name)
 	}
-	s := newSite(t)
+	argument := regexp.MustCompile(`[ =]\\fI[a-z]+\\fR|,`)
+	var found []string
+	for _, match := range regexp.MustCompile(`\n\.TP\n(\\fB-.*)`).FindAllStringSubmatch(sections["OPTIONS"], -1) {
+		found = append(found, argument.ReplaceAllString(match[1], ""))
+	}
+	assert.ElementsMatch(t, want, found)
+}
+
+// Every sub-command is in the manual page with its options and no others, in the synopsis too.
+func TestManualPageSubCommands(t *testing.T) {
+	_, sections := manualPage(t)
+	entries := make(map[string]string) // by sub-command
+	for _, entry := range strings.Split(sections["SUB-COMMANDS"], "\n.TP\n\\fB")[1:] {
+		name, _, _ := strings.Cut(entry, `\fR`)
+		entries[name] = entry
+	}
+	synopses := make(map[string]string)
+	for _, synopsis := range strings.Split(sections["SYNOPSIS"], "\n.B pmdaderived ")[1:] {
+		name, rest, _ := strings.Cut(synopsis, "\n")
+		synopses[name] = strings.ReplaceAll(rest, "[ ", "[")
+	}
+	long := regexp.MustCompile(`--[a-z][a-z-]+`)
+	either := regexp.MustCompile(`(^|[ \[])(--?[a-zA-Z][a-z-]*)`)
 	for _, c := range subCommands() {
-		assert.Contains(t, page, `\fB`+c.name+`\fR`)
-		usage, _, _ := s.run(c.name, "--help")
-		options := regexp.MustCompile(`--[a-z]+`).FindAllString(usage, -1)
-		require.NotEmpty(t, options)
-		for _, option := range options {
-			assert.Contains(t, page, option, "%s %s", c.name, option)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			options := helpOptions(t, c.name)
+			var names []string
+			for _, o := range options {
+				names = append(names, o.short, o.long)
+				if o.long == "--help" {
+					continue
+				}
+				entry := entries[c.name]
+				assert.True(t, strings.Contains(entry, o.long) || o.short != "" && strings.Contains(entry, `[\fB`+o.short+`\fR`),
+					"without %s", o.long)
+				synopsis := synopses[c.name]
+				assert.True(t, o.short != "" && strings.Contains(synopsis, "["+o.short) || strings.Contains(synopsis, "["+o.long),
+					"synopsis without %s", o.long)
+			}
+			for _, found := range long.FindAllString(entries[c.name], -1) {
+				assert.Contains(t, names, found)
+			}
+			for _, found := range either.FindAllStringSubmatch(synopses[c.name], -1) {
+				assert.Contains(t, names, found[2], "synopsis")
+			}
+			delete(entries, c.name)
+			delete(synopses, c.name)
+		})
 	}
+	assert.Empty(t, entries, "no such sub-commands")
+	assert.Empty(t, synopses, "no such sub-commands")
+}
 
+// Every metric of the agent is in the manual page, and no other is.
+func TestManualPageMetrics(t *testing.T) {
+	_, sections := manualPage(t)
 	help, err := os.ReadFile("../../help")
 	require.NoError(t, err)
-	metrics := regexp.MustCompile(`(?m)^@ (derived\.\S+)`).FindAllStringSubmatch(string(help), -1)
-	require.NotEmpty(t, metrics)
-	for _, match := range metrics {
-		assert.Contains(t, page, match[1])
+	var want []string
+	for _, match := range regexp.MustCompile(`(?m)^@ (derived\.\S+)`).FindAllStringSubmatch(string(help), -1) {
+		want = append(want, match[1])
 	}
+	var found []string
+	for _, match := range regexp.MustCompile(`\n\.TP\n(.*derived\.control.*)`).FindAllStringSubmatch(sections["METRICS"], -1) {
+		found = append(found, regexp.MustCompile(`derived\.control\.[a-z_.]+`).FindAllString(match[1], -1)...)
+	}
+	slices.Sort(want)
+	slices.Sort(found)
+	assert.Equal(t, want, found)
 }

@@ -192,8 +192,14 @@ func debugLevel(usual logrus.Level, on bool) logrus.Level {
 	return usual
 }
 
-// version is that of the module, or of the commit, that the program was built from.
+// release is the version that the Makefile gives the program: scripts/version.
+var release string //nolint:gochecknoglobals // the linker sets it
+
+// version is that of the release, or else of the module or the commit that the program was built from.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -16,9 +16,10 @@
 //	run/               PCP_RUN_DIR: pmcd.socket, pmcd.pid
 //	log/pmcd/          PCP_LOG_DIR/pmcd: pmcd.log, the agents' logs; pmcd's working directory
 //	tmp/               PCP_TMP_DIR: mmv/ and the tools' status files
-//	var/               PCP_VAR_DIR: pmns/root is the name space in use, config/pmda/ starts empty,
-//	                   the rest are links to the machine's own
-//	etc/               PCP_SYSCONF_DIR: pmdaderived/ starts empty, the rest are links
+//	var/               PCP_VAR_DIR: pmns/root is the name space in use, config/pmda/ and
+//	                   config/pmdaderived/ start empty, the rest are links to the machine's own
+//	etc/               PCP_SYSCONF_DIR: pmdaderived/ starts empty, labels/ is the caller's if there are any
+//	                   ([Config].Labels), the rest are links
 //
 // Several can run at once; the machine's own pmcd is neither needed nor touched.
 //

@@ -1,0 +1,78 @@
+# bash completion for pmdaderived(1)
+#
+# Sub-commands and options are those that `pmdaderived --help` and `pmdaderived COMMAND --help` list,
+# so there is nothing here to keep up to date but the words that an option takes.
+
+# _pmdaderived_options prints the options of a usage message, one a line; one that takes a value with a = at its end.
+_pmdaderived_options() {
+	"$@" --help 2>/dev/null | awk '/^  -/ {
+		for (i = 1; i <= NF && $i ~ /^-/; i++) {
+			long = $i ~ /^--/
+			if (!long && $i !~ /,$/ && $(i + 1) ~ /,$/) i++ # -c PATHS,
+			if (!long) { o = substr($0, 3, 2); if (o != "-?") print o; continue }
+			sub(/\[=.*/, "", $i) # a value that may be left out
+			sub(/=.*/, "=", $i)
+			print $i
+		}
+	}'
+}
+
+_pmdaderived_commands() {
+	"$1" --help 2>/dev/null | awk '/^Sub-commands/ { on = 1; next } on && /^  [a-z]/ { print $1 }'
+}
+
+_pmdaderived() {
+	local program=$1 cur=${COMP_WORDS[COMP_CWORD]} option= command= words=
+	COMPREPLY=()
+
+	if [ "$COMP_CWORD" -gt 1 ] && [[ ${COMP_WORDS[1]} != -* ]]; then
+		command=${COMP_WORDS[1]}
+	fi
+
+	# A = is a word of its own: --watch = po
+	if [ "$cur" = = ]; then
+		option=${COMP_WORDS[COMP_CWORD - 1]}
+		cur=
+	elif [ "${COMP_WORDS[COMP_CWORD - 1]}" = = ]; then
+		option=${COMP_WORDS[COMP_CWORD - 2]}
+	elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == -[!-] ]]; then
+		option=${COMP_WORDS[COMP_CWORD - 1]}
+	fi
+	case "$command $option" in
+	*' --watch') words='auto poll off' ;;
+	*' --first-fetch') words='warm none' ;;
+	*' --log-level') words='error warn info debug' ;;
+	*' --mmv') words='pmdaderived off' ;;
+	*' -U' | *' --username') COMPREPLY=($(compgen -u -- "$cur")) && return ;;
+	*' --pmcd') COMPREPLY=($(compgen -A hostname -- "$cur")) && return ;;
+	*' -c' | *' --config' | *' --state' | *' -l' | *' --log' | *' -h' | *' --helptext' | *' -o' | *' --output' | *' --junit')
+		compopt -o filenames
+		local head=
+		[[ $cur == *:* ]] && head=${cur%:*}:
+		COMPREPLY=($(compgen -P "$head" -f -- "${cur#"$head"}"))
+		return
+		;;
+	*' --'*) return ;; # a value that only the user knows
+	esac
+	if [ -z "$words" ] && [[ $cur == -* ]]; then
+		words=$(_pmdaderived_options "$program" $command)
+		COMPREPLY=($(compgen -W "$words" -- "$cur"))
+		if [[ ${COMPREPLY[*]} == --*= ]]; then
+			compopt -o nospace
+		fi
+		return
+	fi
+	if [ -z "$words" ] && [ "$COMP_CWORD" -eq 1 ]; then
+		words=$(_pmdaderived_commands "$program")
+	fi
+	if [ -n "$words" ]; then
+		COMPREPLY=($(compgen -W "$words" -- "$cur"))
+		return
+	fi
+	case $command in
+	explain | eval) COMPREPLY=($(compgen -W "$(pminfo 2>/dev/null)" -- "$cur")) ;;
+	?*) compopt -o filenames && COMPREPLY=($(compgen -f -- "$cur")) ;;
+	esac
+}
+
+complete -F _pmdaderived pmdaderived

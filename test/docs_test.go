@@ -1,0 +1,261 @@
+package test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/test/pmcdtest"
+)
+
+// documents returns the paths of all documents, from this folder.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"../*.md", "../docs/*.md", "../docs/decisions/*.md", "../*/README.md", "*.md", "*/*.md"} {
+		names, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		found = append(found, names...)
+	}
+	require.Greater(t, len(found), 15)
+	return found
+}
+
+func readDocument(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// anchors returns the places in a document that a link can name, as GitHub does.
+func anchors(document string) []string {
+	var found []string
+	for line := range strings.Lines(document) {
+		if title := strings.TrimLeft(line, "#"); title != line && strings.HasPrefix(title, " ") {
+			title = regexp.MustCompile(`[^\pL\pN _-]`).ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
+			found = append(found, strings.ReplaceAll(title, " ", "-"))
+		}
+	}
+	return found
+}
+
+// Every link between documents leads somewhere.
+func TestDocumentLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, path := range documents(t) {
+		for _, match := range link.FindAllStringSubmatch(readDocument(t, path), -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			file, anchor, _ := strings.Cut(match[1], "#")
+			target := path
+			if file != "" {
+				target = filepath.Join(filepath.Dir(path), file)
+			}
+			if _, err := os.Stat(target); !assert.NoError(t, err, "%s: %s", path, match[1]) || anchor == "" {
+				continue
+			}
+			assert.Contains(t, anchors(readDocument(t, target)), anchor, "%s: %s", path, match[1])
+		}
+	}
+}
+
+// docs/README.md has all that is in docs.
+func TestDocumentIndex(t *testing.T) {
+	index := readDocument(t, "../docs/README.md")
+	entries, err := os.ReadDir("../docs")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		if name := entry.Name(); name != "README.md" && name != "img" {
+			assert.Contains(t, index, "]("+name+")")
+		}
+	}
+	assert.Less(t, strings.Count(readDocument(t, "../README.md"), "\n"), 130, "README.md is for those who have little time")
+}
+
+// Every target of make that a document names exists.
+func TestDocumentTargets(t *testing.T) {
+	makefile := readDocument(t, "../Makefile")
+	target := regexp.MustCompile("(?m)(?:^    |`)make ([a-z][a-z-]*)")
+	for _, path := range documents(t) {
+		for _, match := range target.FindAllStringSubmatch(readDocument(t, path), -1) {
+			assert.Regexp(t, `(?m)^`+match[1]+`:`, makefile, "%s: make %s", path, match[1])
+		}
+	}
+}
+
+// example is a command of a document with what it prints, if that is shown.
+type example struct{ command, output string }
+
+// exampleStart is how the lines of documents begin that the test runs. Commands of other programs need the machine,
+// or the source.
+var exampleStart = regexp.MustCompile(`^(?:\$ )?((?:echo|pmdaderived|pminfo|pmprobe|pmrep|pmval) .*)$`)
+
+// comment is what stands behind a command.
+var comment = regexp.MustCompile(` +# .*$`)
+
+// findsFault is a command that has something to complain about where PCP ships definitions for what a host has not.
+var findsFault = regexp.MustCompile(`^pmdaderived check$`)
+
+// examples returns the commands in the indented blocks of a document. Output can follow a command
+// that begins with "$ ".
+func examples(document string) []example {
+	var found []example
+	open := false // lines belong to the output of the last command
+	for line := range strings.Lines(document) {
+		text, indented := strings.CutPrefix(strings.TrimRight(line, "\n"), "    ")
+		switch {
+		case !indented && text != "":
+			open = false
+		case exampleStart.MatchString(text):
+			command := comment.ReplaceAllString(exampleStart.FindStringSubmatch(text)[1], "")
+			found = append(found, example{command: command})
+			open = strings.HasPrefix(text, "$ ")
+		case open:
+			found[len(found)-1].output += text + "\n"
+		}
+	}
+	for i := range found {
+		found[i].output = strings.TrimSpace(found[i].output)
+	}
+	return found
+}
+
+// manualExamples returns the commands of the manual page: lines between .nf and .fi that begin with "$ ".
+func manualExamples(page string) []example {
+	var found []example
+	for _, match := range regexp.MustCompile(`(?m)^\$ \\fB(.*)\\fR$`).FindAllStringSubmatch(page, -1) {
+		found = append(found, example{command: strings.ReplaceAll(match[1], `\-`, "-")})
+	}
+	return found
+}
+
+// shape is an output without what differs from host to host and from run to run.
+func shape(output string) string {
+	return regexp.MustCompile(`-?\b[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?\b`).ReplaceAllString(strings.TrimSpace(output), "N")
+}
+
+// The examples of the documents work, in order, on a host with the agent; where their output is shown, it is like
+// that but for the numbers. Those of docs/language.md are run by its own test, with values of their own.
+func TestDocumentExamples(t *testing.T) {
+	dir := worldReadableDir(t)
+	program, err := build(dir)
+	require.NoError(t, err)
+	p := pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{
+		{Name: "derived", Domain: domain, Command: []string{program, "-d", "510"}},
+	}})
+	site := filepath.Join(p.Dir, "etc", "pmdaderived")
+
+	readme := readDocument(t, "../README.md")
+	definition := regexp.MustCompile(`(?m)^    (site\.\S+ = .*)$`).FindStringSubmatch(readme)
+	require.NotNil(t, definition, "README.md defines a metric")
+	for _, folder := range []string{dir, site} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "site.conf"), []byte(definition[1]+"\n"), 0o644))
+	}
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "site.test"), []byte(siteTest), 0o644))
+
+	all := map[string][]example{"pmdaderived.1": manualExamples(readDocument(t, "../docs/pmdaderived.1"))}
+	for _, path := range []string{"../README.md", "../docs/packages.md", "../docs/configuration.md", "../docs/mmv.md", "../docs/host.md", "../docs/linting.md"} {
+		if found := examples(readDocument(t, path)); len(found) > 0 {
+			all[filepath.Base(path)] = found
+		}
+	}
+	require.Greater(t, len(all["README.md"]), 8)
+	require.Greater(t, len(all["pmdaderived.1"]), 4)
+
+	for document, list := range all {
+		for _, e := range list {
+			t.Run(document+"/"+e.command, func(t *testing.T) {
+				// What goes on until it is interrupted ends after one line.
+				command := regexp.MustCompile(`^(pmrep|pmval) `).ReplaceAllString(e.command, "$1 -s 1 ")
+				command = strings.ReplaceAll(command, "/etc/pcp/pmdaderived", site)
+				require.EventuallyWithT(t, func(c *assert.CollectT) { // a definition is served within two seconds
+					out, err := runExample(t, p, dir, command)
+					if !findsFault.MatchString(command) {
+						require.NoError(c, err, out)
+					}
+					if e.output != "" {
+						assert.Equal(c, shape(e.output), shape(out))
+					} else if !strings.HasPrefix(command, "echo ") {
+						assert.NotEmpty(c, strings.TrimSpace(out))
+					}
+				}, 20*time.Second, 200*time.Millisecond)
+			})
+		}
+	}
+}
+
+// A newcomer's first look at a definition of their own, as CONTRIBUTING.md has it.
+func TestDocumentFirstHour(t *testing.T) {
+	line := regexp.MustCompile(`(?m)^ +(echo .*bin/private-pmcd .*)$`).FindStringSubmatch(readDocument(t, "../CONTRIBUTING.md"))
+	require.NotNil(t, line)
+	dir := worldReadableDir(t)
+	bin := filepath.Join(dir, "bin")
+	require.NoError(t, os.Mkdir(bin, 0o755))
+	_, err := build(bin)
+	require.NoError(t, err)
+	out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "private-pmcd"), "./pmcdtest/cmd/private-pmcd").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../examples")))
+
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // a second is not enough on every machine
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "sh", "-c", line[1])
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		require.NoError(c, err, "%s", out)
+		assert.Regexp(c, `(?m)^derived\.host\.load\.per_cpu\n    inst \[1 or "1 minute"\] value `, string(out))
+	}, time.Minute, 100*time.Millisecond)
+}
+
+// siteTest is a test of the definition of README.md.
+const siteTest = `metric kernel.all.load FLOAT instant none 60.2
+metric hinv.ncpu U32 discrete
+indom 60.2 1:"1 minute"
+test half
+    given kernel.all.load 1
+    given hinv.ncpu 2
+    expect site.load.per_cpu 0.5
+`
+
+// runExample runs a line of a shell in a folder that has the program, and returns what it prints.
+func runExample(t *testing.T, p *pmcdtest.PMCD, dir, command string) (string, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.Dir = dir
+	cmd.Env = p.Env()
+	for i, variable := range cmd.Env {
+		if path, ok := strings.CutPrefix(variable, "PATH="); ok {
+			cmd.Env[i] = "PATH=" + dir + ":" + path
+		}
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// What the tests of documents look for is found, and differences are seen.
+func TestDocumentTestsLook(t *testing.T) {
+	assert.Equal(t, []example{
+		{command: "pminfo -f a", output: "a\n    value 1"},
+		{command: "pmdaderived check"},
+		{command: "pminfo b"},
+	}, examples("text\n\n    a = b\n\n    $ pminfo -f a\n\n    a\n        value 1\n\ntext\n\n    pmdaderived check # all\n    pminfo b\n    other\n"))
+	assert.Equal(t, shape(`inst [1 or "1 minute"] value 0.17e-05`), shape(`inst [1 or "1 minute"] value 12`))
+	assert.NotEqual(t, shape("value 1"), shape("values 1"))
+	assert.Equal(t, []string{"a-title", "b--c"}, anchors("# A `title`\n#no\n## B & c\n"))
+}

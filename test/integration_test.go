@@ -1,0 +1,281 @@
+package test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/test/pmcdtest"
+)
+
+// integrationDir has what stock tools read: a folder for each tool.
+const integrationDir = "../integration"
+
+// derivedName finds names of our metrics in files of any format.
+var derivedName = regexp.MustCompile(`\b(derived|mmv\.pmdaderived)(\.[a-z][a-z0-9_]*)+`)
+
+// copyIntegration copies a tool's folder to where the user that PCP's tools run as can read it.
+func copyIntegration(t *testing.T, tool, to string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(to, 0o755))
+	entries, err := os.ReadDir(filepath.Join(integrationDir, tool))
+	require.NoError(t, err)
+	require.NotEmpty(t, entries)
+	for _, entry := range entries {
+		text, err := os.ReadFile(filepath.Join(integrationDir, tool, entry.Name()))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(to, entry.Name()), text, 0o644))
+	}
+}
+
+// What stock tools read from us works with them.
+func TestIntegration(t *testing.T) {
+	p, program := startWithConf(t)
+	work := worldReadableDir(t)
+	require.NoError(t, os.Chmod(work, 0o777)) // pmie and pmlogger become another user
+
+	t.Run("every metric exists", func(t *testing.T) {
+		out, _, exit := p.Run(t, "pminfo", "derived", "mmv.pmdaderived")
+		require.Zero(t, exit)
+		served := strings.Fields(out)
+		files := integrationFiles(t, "pmlogconf/*", "pmrep/*", "pmchart/*", "pmieconf/*", "../dashboards/*.json")
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, name := range derivedName.FindAllString(string(text), -1) {
+				if strings.HasPrefix(file, integrationDir+"/pmieconf/") && name == "derived."+filepath.Base(file) {
+					continue // a rule's own name
+				}
+				assert.True(t, slices.ContainsFunc(served, func(metric string) bool {
+					return metric == name || strings.HasPrefix(metric, name+".")
+				}), "%s names %s", file, name)
+			}
+		}
+	})
+	t.Run("dashboards show metrics in their units", func(t *testing.T) { testDashboards(t, p) })
+	t.Run("pmlogconf and pmlogger", func(t *testing.T) { testPmlogconf(t, p, work) })
+	t.Run("pmrep", func(t *testing.T) { testPmrep(t, p) })
+	t.Run("pmieconf and pmie", func(t *testing.T) { testPmieconf(t, p, work) })
+	t.Run("bash completion", func(t *testing.T) { testBashCompletion(t, p, program) })
+}
+
+func integrationFiles(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	var files []string
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(filepath.Join(integrationDir, pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, found, pattern)
+		files = append(files, found...)
+	}
+	return files
+}
+
+// grafanaUnits says which unit of Grafana fits units of PCP; counters are shown as rates.
+var grafanaUnits = map[string][]string{
+	"none":             {"percent", "none", "short"},
+	"count":            {"short"},
+	"count / sec":      {"iops", "pps", "cps"},
+	"byte":             {"bytes"},
+	"Kbyte":            {"kbytes"},
+	"Kbyte / count":    {"kbytes"},
+	"byte / sec":       {"binBps"},
+	"Kbyte / sec":      {"KiBs"},
+	"millisec":         {"ms"},
+	"millisec / count": {"ms"},
+}
+
+func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
+	out, _, exit := p.Run(t, "pminfo", "-d", "derived", "mmv.pmdaderived")
+	require.Zero(t, exit)
+	descs := make(map[string]string)
+	for part := range strings.SplitSeq(strings.TrimSpace(out), "\n\n") {
+		name, about, _ := strings.Cut(strings.TrimSpace(part), "\n")
+		descs[name] = about
+	}
+	for _, file := range integrationFiles(t, "../dashboards/*-vector.json") {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var board struct {
+			Panels []struct {
+				Title       string
+				Targets     []struct{ Expr string }
+				FieldConfig struct{ Defaults struct{ Unit string } }
+			}
+		}
+		require.NoError(t, json.Unmarshal(text, &board))
+		for _, panel := range board.Panels {
+			for _, target := range panel.Targets {
+				about := descs[target.Expr]
+				require.NotEmpty(t, about, target.Expr)
+				match := regexp.MustCompile(`Semantics: (\w+) +Units: (.*)`).FindStringSubmatch(about)
+				require.NotNil(t, match, about)
+				units := match[2]
+				if match[1] == "counter" {
+					units += " / sec"
+				}
+				assert.Contains(t, grafanaUnits[units], panel.FieldConfig.Defaults.Unit, "%s: %s has %s", panel.Title, target.Expr, units)
+			}
+		}
+	}
+}
+
+// testPmlogconf has a configuration for pmlogger made by probing, and logs with it.
+func testPmlogconf(t *testing.T, p *pmcdtest.PMCD, work string) {
+	groups := filepath.Join(work, "groups")
+	copyIntegration(t, "pmlogconf", filepath.Join(groups, "derived"))
+	conf := filepath.Join(work, "pmlogger.conf")
+	out, errs, exit := p.Run(t, "pmlogconf", "-c", "-d", groups, conf)
+	require.Zero(t, exit, "%s%s", out, errs)
+	text, err := os.ReadFile(conf)
+	require.NoError(t, err)
+	for group, state := range map[string]string{"host": "y", "agent": "y", "definitions": "n"} {
+		assert.Contains(t, string(text), "#+ derived/"+group+":"+state+":", "included: %s", text)
+	}
+
+	archive := filepath.Join(work, "archive")
+	_, errs, exit = p.Run(t, "pmlogger", "-c", conf, "-t", "0.5", "-s", "3", "-l", archive+".log", archive)
+	require.Zero(t, exit, errs)
+	logged, errs, exit := p.Run(t, "pminfo", "-a", archive, "derived")
+	require.Zero(t, exit, errs)
+	live, _, exit := p.Run(t, "pminfo", "derived.host")
+	require.Zero(t, exit)
+	assert.Subset(t, strings.Fields(logged), strings.Fields(live))
+	assert.Contains(t, logged, "derived.control.upstream.time\n")
+	assert.NotContains(t, logged, "derived.control.definition.")
+
+	// Without the agent there is nothing to log.
+	stock := pmcdtest.Start(t, pmcdtest.Config{})
+	without := filepath.Join(work, "without.conf")
+	out, errs, exit = stock.Run(t, "pmlogconf", "-c", "-d", groups, without)
+	require.Zero(t, exit, "%s%s", out, errs)
+	text, err = os.ReadFile(without)
+	require.NoError(t, err)
+	assert.NotRegexp(t, `derived/\w+:[yn]:`, string(text))
+}
+
+func testPmrep(t *testing.T, p *pmcdtest.PMCD) {
+	file := filepath.Join(integrationDir, "pmrep/derived.conf")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	sets := regexp.MustCompile(`(?m)^\[(\S+)\]$`).FindAllStringSubmatch(string(text), -1)
+	require.Len(t, sets, 4)
+	for _, set := range sets {
+		t.Run(set[1], func(t *testing.T) {
+			out, errs, exit := p.Run(t, "pmrep", "-c", file, ":"+set[1], "-s", "2", "-t", "0.5")
+			require.Zero(t, exit, errs)
+			assert.Empty(t, errs)
+			lines := strings.Split(strings.TrimSpace(out), "\n")
+			last := strings.Fields(lines[len(lines)-1])
+			require.Greater(t, len(last), 5, out)
+			for _, value := range last[2:] { // the first is the time, the second may be a name
+				assert.Regexp(t, `^[0-9.]+$`, value, out)
+			}
+		})
+	}
+}
+
+// testPmieconf enables all rules and has them evaluated, on a host whose site gives a score another meaning.
+func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
+	rules := filepath.Join(work, "rules")
+	copyIntegration(t, "pmieconf", filepath.Join(rules, "derived"))
+	conf := filepath.Join(work, "pmie.conf")
+	path := rules + ":" + filepath.Join(p.Dir, "var/config/pmieconf/global")
+	pmieconf := func(command ...string) string {
+		out, errs, exit := p.Run(t, append([]string{"pmieconf", "-f", conf, "-r", path}, command...)...)
+		require.Zero(t, exit, "%v: %s%s", command, out, errs)
+		return out
+	}
+	for _, rule := range integrationFiles(t, "pmieconf/*") {
+		assert.Contains(t, pmieconf("rules", "disabled"), " derived."+filepath.Base(rule)+" ", "not on by itself")
+	}
+	pmieconf("enable", "derived")
+	out, errs, exit := p.Run(t, "pmie", "-C", "-c", conf)
+	require.Zero(t, exit)
+	assert.Empty(t, out+errs)
+
+	site := filepath.Join(p.Dir, "etc/pmdaderived/site.conf")
+	require.NoError(t, os.WriteFile(site, []byte("host.saturation.demand = mkconst(0.95, type=double, semantics=instant)\n"), 0o644))
+	require.Eventually(t, func() bool {
+		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.saturation.demand")
+		return strings.Contains(out, "value 0.95\n")
+	}, 20*time.Second, 50*time.Millisecond)
+
+	pmieconf("modify", "derived", "delta", "0.5 sec")
+	pmieconf("modify", "derived.space", "threshold", "0")
+	pmieconf("modify", "global", "syslog_action", "no")
+	pmieconf("modify", "global", "user_action", "yes")
+	out, errs, exit = p.Run(t, "pmie", "-v", "-f", "-T", "3sec", "-c", conf)
+	require.Zero(t, exit, errs)
+	assert.Contains(t, out, "derived.demand: true\n")
+	assert.Contains(t, out, "derived.space: true\n")
+	assert.Contains(t, out, "derived.definitions: false\n")
+	assert.Contains(t, out, "derived.stale: false\n")
+	assert.Regexp(t, `(?m)^Work waits for a saturated resource 0.95score@\S+$`, out+errs)
+	assert.Regexp(t, `(?m)^File system nearly full, or nearly out of inodes [0-9.]+%used\[/dev/\S+\]@\S+`, out+errs)
+}
+
+// testBashCompletion has bash complete options and sub-commands and compares them with --help.
+func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
+	complete := func(words ...string) []string {
+		t.Helper()
+		cmd := p.Command(t.Context(), "bash", append([]string{"-c", `
+			. "$0/completion/pmdaderived.bash"
+			compopt() { :; } # only works while bash completes
+			COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+			_pmdaderived "$1" && printf '%s\n' "${COMPREPLY[@]}"`, integrationDir}, words...)...)
+		out, err := cmd.Output()
+		require.NoError(t, err, "%v", words)
+		return strings.Fields(string(out))
+	}
+	usage := func(command ...string) string {
+		t.Helper()
+		out, err := exec.Command(program, append(command, "--help")...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	options := func(usage string) []string {
+		var names []string
+		for _, match := range regexp.MustCompile(`(?m)^  (?:(-\w)(?: [A-Z]+)?, |-\?, )?(--[a-z-]+=?)`).FindAllStringSubmatch(usage, -1) {
+			if match[1] != "" {
+				names = append(names, match[1])
+			}
+			names = append(names, match[2])
+		}
+		return names
+	}
+
+	top := usage()
+	var commands []string
+	_, list, _ := strings.Cut(top, "\nSub-commands")
+	for _, match := range regexp.MustCompile(`(?m)^  ([a-z]+) `).FindAllStringSubmatch(list, -1) {
+		commands = append(commands, match[1])
+	}
+	require.Contains(t, commands, "check")
+	assert.ElementsMatch(t, commands, complete(program, ""))
+	require.Contains(t, options(top), "--watch-poll=")
+	assert.ElementsMatch(t, options(top), complete(program, "-"))
+	for _, command := range commands {
+		offered := complete(program, command, "-")
+		require.Contains(t, offered, "--help")
+		assert.ElementsMatch(t, options(usage(command)), offered, command)
+	}
+
+	assert.Equal(t, []string{"--log=", "--log-level=", "--log-limit="}, complete(program, "--log"))
+	assert.Equal(t, []string{"auto", "poll", "off"}, complete(program, "--watch", "="))
+	assert.Equal(t, []string{"poll"}, complete(program, "--watch", "=", "po"))
+	assert.Equal(t, []string{"warm"}, complete(program, "--first-fetch", "=", "w"))
+	assert.Empty(t, complete(program, "--poll", "=", ""))
+	assert.Equal(t, []string{confDir + "/host-cpu.conf"}, complete(program, "check", confDir+"/host-cpu.c"))
+	assert.Equal(t, []string{"../examples:" + confDir + "/host-cpu.conf"}, complete(program, "-c", "../examples:"+confDir+"/host-cpu.c"))
+	assert.Equal(t, []string{"kernel.all.load"}, complete(program, "explain", "kernel.all.lo"))
+}

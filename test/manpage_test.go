@@ -1,0 +1,39 @@
+package test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The manual page is formatted without a warning, by groff as man(1) calls it and by mandoc.
+func TestManualPageFormats(t *testing.T) {
+	const page = "../docs/pmdaderived.1"
+	for _, row := range []struct {
+		name    string
+		command []string
+	}{
+		{"groff", []string{"groff", "-man", "-ww", "-z", "-Tutf8", page}},
+		{"mandoc", []string{"mandoc", "-T", "lint", "-W", "warning", page}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := exec.LookPath(row.command[0])
+			require.NoError(t, err, "scripts/install-pcp -test installs it")
+			out, _ := exec.Command(row.command[0], row.command[1:]...).CombinedOutput()
+			var warnings []string
+			for line := range strings.Lines(string(out)) {
+				// In place of a date PCP's pages have the word PCP.
+				if !strings.HasSuffix(line, "cannot parse date, using it verbatim: TH PCP\n") {
+					warnings = append(warnings, line)
+				}
+			}
+			assert.Empty(t, warnings)
+		})
+	}
+	out, err := exec.Command("groff", "-man", "-Tutf8", page).Output()
+	require.NoError(t, err)
+	assert.Greater(t, strings.Count(string(out), "\n"), 200, "it is formatted at all")
+}

@@ -1,0 +1,403 @@
+package test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// packagesVariable tells the test on the copy of the machine, which has no network, where the packages are.
+const packagesVariable = "PMDADERIVED_PACKAGES"
+
+// The versions that are installed one after the other.
+const (
+	formerVersion  = "1.0.0~rc1"
+	presentVersion = "1.0.0"
+)
+
+// makePackages makes the packages of a version in a folder of a folder.
+func makePackages(t *testing.T, dir, version string) {
+	t.Helper()
+	makePackagesWith(t, "022", dir, version)
+}
+
+func makePackagesWith(t *testing.T, umask, dir, version string) {
+	t.Helper()
+	out, err := exec.Command("sh", "-c", "umask "+umask+" && exec make -C .. packages \"$@\"", "sh",
+		"VERSION="+version, "PACKAGES_DIR="+filepath.Join(dir, version)).CombinedOutput()
+	require.NoError(t, err, "make packages: %s", out)
+}
+
+// packageOf returns the one package of a version that makePackages has made.
+func packageOf(t *testing.T, dir, version, suffix string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, version, "pmdaderived?"+version+"-1*"+suffix))
+	require.NoError(t, err)
+	require.Len(t, found, 1, "packages of version %s", version)
+	return found[0]
+}
+
+// The Debian package goes into pmcd, replaces a former version, and leaves.
+func TestInstallPackage(t *testing.T) {
+	dir := os.Getenv(packagesVariable)
+	if os.Getenv(stageVariable) == "" {
+		dir = worldReadableDir(t)
+		makePackages(t, dir, formerVersion)
+		makePackages(t, dir, presentVersion)
+	}
+	if onCopy(t, packagesVariable+"="+dir) {
+		return
+	}
+	m := newMachine(t)
+	t.Cleanup(func() { m.run("dpkg", "-P", "pmdaderived") }) // before what newMachine puts back
+	former, present := packageOf(t, dir, formerVersion, ".deb"), packageOf(t, dir, presentVersion, ".deb")
+	m.startPMCD()
+	t.Run("into a running pmcd", func(t *testing.T) { m.testPackage(t, former, present) })
+	t.Run("without a pmcd", func(t *testing.T) { m.testPackageWithoutPMCD(t, former, present) })
+	t.Run("where Install fails", func(t *testing.T) { m.testPackageFails(t, present) })
+}
+
+// dpkg runs dpkg, which must succeed and ask nothing.
+func (m *machine) dpkg(args ...string) (output string) {
+	m.t.Helper()
+	out, exit := m.run("dpkg", args...)
+	require.Zero(m.t, exit, out)
+	return out
+}
+
+func (m *machine) testPackage(t *testing.T, former, present string) {
+	control, files := m.controlLines(), m.files()
+	site := filepath.Join(m.site, "install-test.conf")
+
+	m.dpkg("-i", former)
+	m.requireServed()
+	m.requireVersion(formerVersion)
+	m.requireUnmarked()
+	assert.Equal(t, []string{m.account}, m.agents(), "one process, and not root's")
+	out, _ := m.run("dpkg", "--verify", "pmdaderived")
+	for line := range strings.Lines(out) { // machines may be set up to do without documents
+		assert.Contains(t, line, "/usr/share/", "not as packed")
+	}
+
+	m.write(site, "installtest.load = 2 * kernel.all.load\n")
+	m.requireServed()
+	pmid := m.pmid("derived.installtest.load")
+	conffiles := m.conffiles()
+	require.NotEmpty(t, conffiles)
+	for _, path := range conffiles {
+		m.write(path, m.read(path)+"# what the site has changed\n")
+	}
+	requireKept := func() {
+		t.Helper()
+		assert.FileExists(t, site)
+		for _, path := range conffiles {
+			assert.Contains(t, m.read(path), "# what the site has changed\n")
+		}
+	}
+
+	m.dpkg("-i", present)
+	m.requireServed()
+	m.requireVersion(presentVersion)
+	requireKept()
+	m.requireUnmarked()
+	assert.Len(t, m.agents(), 1, "the second replaces the first")
+	assert.Len(t, m.controlLines(), len(control)+1)
+	assert.Equal(t, pmid, m.pmid("derived.installtest.load"), "after an upgrade")
+
+	m.dpkg("-r", "pmdaderived")
+	_, exit := m.run("pminfo", "derived")
+	assert.NotZero(t, exit)
+	assert.Empty(t, m.agents())
+	assert.Equal(t, control, m.controlLines())
+	assert.NoDirExists(t, m.pmda)
+	assert.FileExists(t, m.identities())
+	requireKept()
+
+	m.dpkg("-i", present)
+	m.requireServed()
+	requireKept()
+	assert.Equal(t, pmid, m.pmid("derived.installtest.load"), "after removal and installation")
+
+	packed := m.packed()
+	m.dpkg("-P", "pmdaderived")
+	assert.Equal(t, control, m.controlLines())
+	m.requireNoTrace(files, packed)
+	assert.True(t, m.running())
+}
+
+// The next start of pmcd does what the installation could not. What somebody has taken out of pmcd stays out.
+func (m *machine) testPackageWithoutPMCD(t *testing.T, former, present string) {
+	control, files := m.controlLines(), m.files()
+	m.stopPMCD()
+	m.dpkg("-i", former)
+	assert.FileExists(t, filepath.Join(m.pmda, ".NeedInstall"))
+	assert.Equal(t, control, m.controlLines())
+
+	m.startPMCD()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		_, exit := m.run("pminfo", "-f", "derived.control.version")
+		assert.Zero(c, exit)
+		assert.Empty(c, m.marks())
+	}, time.Minute, 250*time.Millisecond, "pmcd runs Install by itself")
+
+	out, exit := m.run(filepath.Join(m.pmda, "Remove"))
+	require.Zero(t, exit, out)
+	m.dpkg("-i", present)
+	assert.Equal(t, control, m.controlLines(), "an upgrade does not put it in again")
+
+	out, exit = m.run(filepath.Join(m.pmda, "Install"))
+	require.Zero(t, exit, out)
+	m.stopPMCD()
+	packed := m.packed()
+	m.dpkg("-P", "pmdaderived")
+	assert.Equal(t, control, m.controlLines())
+	m.startPMCD()
+	m.requireNoTrace(files, packed)
+}
+
+// The package is installed, and what Install says is there to read.
+func (m *machine) testPackageFails(t *testing.T, present string) {
+	share, err := pcpVariable("PCP_SHARE_DIR")
+	require.NoError(t, err)
+	script := filepath.Join(share, "lib", "pmdaproc.sh")
+	text := m.read(script)
+	m.write(script, "echo 'no pmdaproc.sh today'\nexit 1\n")
+	out := m.dpkg("-i", present)
+	m.write(script, text)
+	assert.Contains(t, out, "no pmdaproc.sh today\n")
+	assert.Contains(t, out, "the next start of pmcd tries again, or run "+filepath.Join(m.pmda, "Install"))
+	assert.FileExists(t, filepath.Join(m.pmda, ".NeedInstall"))
+
+	m.dpkg("-i", present)
+	m.requireVersion(presentVersion)
+	m.requireUnmarked()
+	m.dpkg("-P", "pmdaderived")
+}
+
+// requireVersion demands that the agent and the program are of a version.
+func (m *machine) requireVersion(version string) {
+	m.t.Helper()
+	out, _ := m.run("pminfo", "-f", "derived.control.version")
+	require.Contains(m.t, out, `value "`+version+`"`)
+	out, _ = m.run("pmdaderived", "--version")
+	require.Equal(m.t, "pmdaderived "+version+"\n", out)
+	out, _ = m.run("dpkg-query", "-W", "-f", "${Version} ${Status}", "pmdaderived")
+	require.Equal(m.t, version+"-1 install ok installed", out)
+}
+
+func (m *machine) pmid(metric string) string {
+	m.t.Helper()
+	out, exit := m.run("pminfo", "-m", metric)
+	require.Zero(m.t, exit, out)
+	return out
+}
+
+// identities is the file that remembers metric identifiers.
+func (m *machine) identities() string {
+	return filepath.Join(filepath.Dir(m.pmns), "config", "pmda", "derived.identities")
+}
+
+// marks returns the files that have pmcd's start run our Install.
+func (m *machine) marks() []string {
+	m.t.Helper()
+	found, err := filepath.Glob(filepath.Join(m.pmda, ".Need*"))
+	require.NoError(m.t, err)
+	return found
+}
+
+func (m *machine) requireUnmarked() {
+	m.t.Helper()
+	require.Empty(m.t, m.marks())
+}
+
+// packed returns the paths of the files of the package that is installed.
+func (m *machine) packed() []string {
+	m.t.Helper()
+	var found []string
+	for name := range strings.Lines(m.dpkg("-L", "pmdaderived")) {
+		name = strings.TrimSpace(name)
+		if info, err := os.Lstat(name); err == nil && !info.IsDir() {
+			found = append(found, name)
+		}
+	}
+	require.NotEmpty(m.t, found)
+	return found
+}
+
+// conffiles returns the files of the package that dpkg leaves as the site has changed them.
+func (m *machine) conffiles() []string {
+	m.t.Helper()
+	out, exit := m.run("dpkg-query", "-W", "-f", "${Conffiles}", "pmdaderived")
+	require.Zero(m.t, exit, out)
+	var found []string
+	for line := range strings.Lines(out) {
+		if fields := strings.Fields(line); len(fields) == 2 {
+			found = append(found, fields[0])
+		}
+	}
+	return found
+}
+
+// files returns the paths of all files and folders of PCP, except for those in which it keeps a record
+// of its work.
+func (m *machine) files() []string {
+	m.t.Helper()
+	var found []string
+	for _, root := range []string{filepath.Dir(m.site), filepath.Dir(m.pmns), m.logs} {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			switch dir, name := filepath.Split(path); {
+			case os.IsNotExist(err): // a temporary file
+				return nil
+			case name == "testsuite": // large, and PCP's own
+				return fs.SkipDir
+			case dir == m.pmns+"/", strings.HasPrefix(name, "NOTICES"), dir == m.logs+"/pmcd/" && !strings.Contains(name, "derived"):
+			case dir == filepath.Dir(m.identities())+"/" && !strings.Contains(name, "derived"): // numbers of instances
+			default:
+				found = append(found, path)
+			}
+			return err
+		})
+		require.NoError(m.t, err)
+	}
+	return found
+}
+
+// requireNoTrace demands that there are no files of PCP but those of before, and none of a package.
+func (m *machine) requireNoTrace(before, packed []string) {
+	m.t.Helper()
+	left := slices.DeleteFunc(m.files(), func(path string) bool { return slices.Contains(before, path) })
+	assert.Empty(m.t, left)
+	for _, path := range packed {
+		assert.NoFileExists(m.t, path)
+	}
+}
+
+// The packages hold what `make install` installs, and the same bytes whenever they are made.
+func TestInstallPackageContents(t *testing.T) {
+	t.Parallel()
+	first, second := t.TempDir(), t.TempDir()
+	makePackages(t, first, presentVersion)
+	root := filepath.Join(first, presentVersion, "root")
+
+	out, err := exec.Command("dpkg-deb", "--fsys-tarfile", packageOf(t, first, presentVersion, ".deb")).Output()
+	require.NoError(t, err)
+	listing := exec.Command("tar", "-t")
+	listing.Stdin = strings.NewReader(string(out))
+	names, err := listing.Output()
+	require.NoError(t, err)
+	var packed []string
+	for name := range strings.Lines(string(names)) {
+		if name = strings.TrimSpace(name); !strings.HasSuffix(name, "/") {
+			packed = append(packed, strings.TrimPrefix(name, "."))
+		}
+	}
+	var staged, conffiles []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			staged = append(staged, strings.TrimPrefix(path, root))
+			if name := strings.TrimPrefix(path, root); strings.HasPrefix(name, "/etc/") {
+				conffiles = append(conffiles, name)
+			}
+		}
+		return err
+	}))
+	assert.ElementsMatch(t, staged, packed)
+	for _, name := range []string{
+		"/var/lib/pcp/pmdas/derived/pmdaderived", "/var/lib/pcp/pmdas/derived/Install", "/usr/bin/pmdaderived",
+		"/usr/share/man/man1/pmdaderived.1.gz", "/usr/share/doc/pmdaderived/copyright",
+		"/usr/share/doc/pmdaderived/docs/language.md",
+	} {
+		assert.Contains(t, packed, name)
+	}
+	licences, err := os.ReadFile(filepath.Join(root, "usr/share/doc/pmdaderived/copyright"))
+	require.NoError(t, err)
+	for _, module := range []string{"LESSER GENERAL PUBLIC", "==== github.com/sirupsen/logrus v", "==== golang.org/x/sys v"} {
+		assert.Contains(t, string(licences), module)
+	}
+	listed, err := exec.Command("dpkg-deb", "-I", packageOf(t, first, presentVersion, ".deb"), "conffiles").Output()
+	require.NoError(t, err)
+	assert.ElementsMatch(t, conffiles, strings.Fields(string(listed)), "what the site may change")
+
+	for field, want := range map[string]string{
+		"Package": "pmdaderived", "Version": presentVersion + "-1", "Depends": "pcp (>= 6)", "Architecture": runtime.GOARCH,
+	} {
+		out, err := exec.Command("dpkg-deb", "-f", packageOf(t, first, presentVersion, ".deb"), field).Output()
+		require.NoError(t, err)
+		assert.Equal(t, want, strings.TrimSpace(string(out)), field)
+	}
+
+	makePackagesWith(t, "077", second, presentVersion)
+	for _, suffix := range []string{".deb", ".rpm"} {
+		a, err := os.ReadFile(packageOf(t, first, presentVersion, suffix))
+		require.NoError(t, err)
+		b, err := os.ReadFile(packageOf(t, second, presentVersion, suffix))
+		require.NoError(t, err)
+		assert.True(t, string(a) == string(b), "two builds differ: %s", suffix)
+	}
+}
+
+// Without the tool that makes packages the message says what is missing.
+func TestInstallPackageNeedsTool(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out, err := exec.Command("make", "-C", "..", "packages", "VERSION=1", "PACKAGES_DIR="+dir, "NFPM=false").CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(out), "it comes through a Go module proxy, which has to be reachable")
+}
+
+// scripts/version prints versions that sort as the history does.
+func TestInstallVersion(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	run := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@invalid", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@invalid")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s %v: %s", name, args, out)
+		return strings.TrimSpace(string(out))
+	}
+	text, err := os.ReadFile("../scripts/version")
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "scripts"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "scripts", "version"), text, 0o755))
+	version := func() string { return run("scripts/version") }
+	commit := func() { run("git", "commit", "-q", "--allow-empty", "-m", "x") }
+
+	assert.Equal(t, "0.0.0", version(), "no git")
+	run("git", "init", "-q")
+	run("git", "add", ".")
+	commit()
+	untagged := version()
+	assert.Regexp(t, `^0\.0\.0\+1\.g[0-9a-f]{12}$`, untagged)
+	run("git", "tag", "v1.2.0-rc1")
+	candidate := version()
+	assert.Equal(t, "1.2.0~rc1", candidate)
+	commit()
+	run("git", "tag", "v1.2.0")
+	release := version()
+	assert.Equal(t, "1.2.0", release)
+	commit()
+	commit()
+	later := version()
+	assert.Regexp(t, `^1\.2\.0\+2\.g[0-9a-f]{12}$`, later)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "scripts", "version"), append(text, '\n'), 0o755))
+	assert.Equal(t, later+".dirty", version())
+	run("git", "tag", "v1.2.1")
+
+	versions := []string{untagged, candidate, release, later, "1.2.1"}
+	for i := 1; i < len(versions); i++ {
+		run("dpkg", "--compare-versions", versions[i-1], "lt", versions[i])
+	}
+}
