@@ -61,7 +61,7 @@ var layers = map[string]layer{
 	"dashboards/picture":             {never: pure},
 	"dashboards/cmd/draw-picture":    {ours: "dashboards/picture"},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/mmv derived/lint derived/syntax pdu pmda pmda/pmapi unittest",
+		ours:    "config derived derived/agent derived/agent/mmv derived/lint pdu pmda pmda/pmapi unittest",
 		modules: logging + " " + unixCalls,
 	},
 
