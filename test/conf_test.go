@@ -30,16 +30,22 @@ func startWithConf(t *testing.T) (p *pmcdtest.PMCD, program string) {
 	p = pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{{
 		Name: "derived", Domain: domain, Command: []string{program, "-d", "510"},
 	}}})
-	for _, file := range confFiles(t, "*.conf") {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(p.Dir, "var/config/pmdaderived", filepath.Base(file)), text, 0o644))
-	}
+	copyConf(t, p)
 	require.Eventually(t, func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.saturation.worst", "derived.host.disk.queue", "derived.host.net.in")
 		return strings.Count(out, "value ") >= 3
 	}, 20*time.Second, 50*time.Millisecond, "the agent reads %s", confDir)
 	return p, program
+}
+
+// copyConf puts the definitions that come with the agent where `make install` puts them.
+func copyConf(t *testing.T, p *pmcdtest.PMCD) {
+	t.Helper()
+	for _, file := range confFiles(t, "*.conf") {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(p.Dir, "var/config/pmdaderived", filepath.Base(file)), text, 0o644))
+	}
 }
 
 func confFiles(t *testing.T, pattern string) []string {

@@ -154,6 +154,10 @@ func TestDocumentExamples(t *testing.T) {
 	p := pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{
 		{Name: "derived", Domain: domain, Command: []string{program, "-d", "510"}},
 	}})
+	copyConf(t, p)
+	sets := filepath.Join(p.Dir, "etc", "pmrep") // a link to the machine's
+	require.NoError(t, os.Remove(sets))
+	copyIntegration(t, "pmrep", sets)
 	site := filepath.Join(p.Dir, "etc", "pmdaderived")
 
 	readme := readDocument(t, "../README.md")
