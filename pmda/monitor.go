@@ -24,8 +24,8 @@ const (
 // a pause it naps for 20 µs, some fifty times and ever longer, to find system calls that block; for an agent that
 // costs several times what the request does. The kernel may now add some ms to each nap.
 //
-// Only root may do that, so it is called before [DropPrivileges]. An agent that is not root, or that sees no
-// /proc, gets an error and is none the worse.
+// That takes CAP_SYS_NICE, which root has outside containers, so it is called before [DropPrivileges]. An agent
+// without it, or one that sees no /proc, gets an error and is none the worse.
 //
 // A goroutine that computes is interrupted after 15 ms instead of 10, and where all processors
 // are in system calls others wait 5 ms for one, not some µs. That there are two at least is seen to here, since the
