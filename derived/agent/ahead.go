@@ -49,6 +49,12 @@ type readyReply struct {
 	former  bool // made of a service that has been replaced
 }
 
+// settle waits until what is being served or computed has ended. No request handler may call it.
+func (h *ahead) settle() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+}
+
 // expect notes when the next fetch of a view will come. Zero: nobody knows.
 func (h *ahead) expect(v *view, expected time.Time) {
 	switch known := !v.expected.IsZero(); {

@@ -387,6 +387,7 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn, what scope) error
 	}
 	svc.spare.Store(svc.set.NewEvaluation()) // so that no request waits for it
 	b.a.service.Store(svc)
+	b.a.ahead.settle() // a fetch from the service before still needs its names
 	b.forgetNames()
 	b.keepWarm(svc)
 	if !svc.sameNames(before) {

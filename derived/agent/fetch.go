@@ -11,9 +11,9 @@ import (
 
 // Fetch implements pmda.Agent.
 func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
-	svc := a.service.Load()
 	a.ahead.mu.Lock()
 	defer a.ahead.mu.Unlock()
+	svc := a.service.Load() // not before: names that only an older one needs may be forgotten meanwhile
 	a.catchUp()
 	a.fetches++
 	given := a.sampler.drain()
