@@ -665,8 +665,8 @@ func TestUpstreamThatClosesAtEveryPoint(t *testing.T) {
 			for _, m := range svc.metrics {
 				if m.feed != nil {
 					h.agent.sampler.mu.Lock()
-					assert.LessOrEqual(t, m.feed.outstanding, 1)
-					assert.GreaterOrEqual(t, m.feed.outstanding, 0)
+					assert.LessOrEqual(t, int(m.feed.outstanding), 1)
+					assert.GreaterOrEqual(t, int(m.feed.outstanding), 0)
 					h.agent.sampler.mu.Unlock()
 				}
 			}

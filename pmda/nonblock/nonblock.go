@@ -87,5 +87,5 @@ func Fired(epoll int) bool {
 
 // settime is timerfd_settime(2). It fails only for what is no timer.
 func settime(fd int, spec *unix.ItimerSpec) {
-	syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(fd), 0, uintptr(unsafe.Pointer(spec)), 0, 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(fd), 0, uintptr(unsafe.Pointer(spec)), 0, 0, 0)
 }
