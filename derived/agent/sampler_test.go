@@ -266,7 +266,7 @@ func TestLaneThatFails(t *testing.T) {
 	assert.True(t, s.idle(f, next))
 	<-s.ended // the reader has gone too
 	s.want(time.Now(), need{gap: minGap}, f)
-	assert.Equal(t, 0, f.outstanding, "no lane is left to send it on")
+	assert.Zero(t, f.outstanding, "no lane is left to send it on")
 	s.detach()
 	assert.Len(t, s.lostErrors(), 1, "told once")
 	assert.False(t, f.waiting)
