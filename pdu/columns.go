@@ -23,7 +23,7 @@ type Column struct {
 	Code Code // < 0: why there are no values; otherwise 0
 
 	// Type is the type of all values: TypeUnknown for those that travelled in situ, which the
-	// descriptor tells, and TypeNoSupport for values of different types, of which nothing else is given.
+	// descriptor tells, and TypeNoSupport for values of different types or of none, of which nothing else is given.
 	Type Type
 
 	// Insts is never changed. While the instances stay the same from one Decode to the next, or are those
@@ -161,7 +161,7 @@ func (m *Columns) each(b *blocks, set *Column) {
 		}
 	}
 	switch {
-	case mixed:
+	case mixed || set.Type == TypeNoSupport:
 		set.Type, set.Bits = TypeNoSupport, nil
 	case !set.Type.Numeric():
 		set.Bits, set.Blobs = nil, m.blobs[start:len(m.blobs):len(m.blobs)]

@@ -27,7 +27,7 @@ func columnsOf(sets []ValueSet) []Column {
 				col.Blobs = append(col.Blobs, v.Bytes)
 			}
 		}
-		if mixed {
+		if mixed || col.Type == TypeNoSupport {
 			col.Type, col.Bits, col.Blobs = TypeNoSupport, nil, nil
 		}
 		all = append(all, col)

@@ -260,6 +260,9 @@ func (b *blocks) value(v *Value) bool {
 		b.fail(int(at), "vset[].vlen", fmt.Sprintf("%d bytes, %d left", length, len(p)))
 		return false
 	}
+	if t == TypeUnknown { // or it would seem to have travelled in situ; as a byte it is TypeNoSupport, too
+		t = TypeNoSupport
+	}
 	*v = Value{Inst: Inst(binary.BigEndian.Uint32(body[off:])), Type: t}
 	data := p[blockHead:length:length]
 	switch t {

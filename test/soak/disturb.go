@@ -105,11 +105,14 @@ func (r *run) restart(ctx context.Context) error {
 
 // kill ends wave as a crash would, and pmcd starts it again when it notices.
 func (r *run) kill(ctx context.Context) error {
-	for time.Since(r.revived) < patient {
-		sleep(ctx, time.Second)
+	for {
 		if err := r.noteRevivals(); err != nil {
 			return err
 		}
+		if time.Since(r.revived) >= patient {
+			break
+		}
+		sleep(ctx, time.Second)
 	}
 	return r.killed(ctx, func() error { return nil })
 }
