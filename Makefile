@@ -21,7 +21,7 @@ pcp = $(or $(shell sed -n 's/^$(1)=//p' $(PCP_CONF) 2>/dev/null),$(2))
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 PACKAGES = $(shell $(GO) list $(VCS) ./... | grep -v '/test\(/\|$$\)')
-SCRIPTS = Install Remove Upgrade .ci/run $(wildcard scripts/*) packaging/build $(wildcard packaging/*install packaging/*remove)
+SCRIPTS = Install Remove Upgrade pmda/examples/dice/Install pmda/examples/dice/Remove .ci/run $(wildcard scripts/*) packaging/build $(wildcard packaging/*install packaging/*remove)
 
 .PHONY: help
 help: ## list the targets
@@ -53,8 +53,8 @@ demo: pcp build bin/private-pmcd ## show derived metrics live, on a pmcd of its 
 .PHONY: test
 test: ## run every test, against a real pmcd too (installs PCP and what looks at the manual page)
 	@scripts/install-pcp -test
-	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^TestInstall' ./...
-	@$(MAKE) --no-print-directory check-install
+	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
+	@$(MAKE) --no-print-directory check-install check-fleet
 
 .PHONY: conformance
 conformance: pcp ## compare with libpcp's recorded answers, in process and end to end: a table
@@ -173,6 +173,11 @@ cover: pcp ## which statements the tests reach: cover.out, and a summary
 check-install: pcp ## test pmns, help, domain.h, Install, Remove and the Debian package (as root)
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
 
+.PHONY: check-rpm
+check-rpm: ## test the RPM package with rpm, on a copy of this machine (as root; installs rpm)
+	@scripts/install-pcp -rpm
+	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
+
 .PHONY: dashboards
 dashboards: ## write the Grafana dashboards anew
 	@$(GO) run ./dashboards/cmd/make-dashboards dashboards
@@ -191,10 +196,10 @@ check-desktop: build bin/private-pmcd ## show pmchart's views on a display that 
 	@scripts/install-pcp -desktop
 	@BINARY=bin/pmdaderived scripts/check-desktop bin/desktop
 
-.PHONY: check-rpm
-check-rpm: ## test the RPM package with rpm, on a copy of this machine (as root; installs rpm)
-	@scripts/install-pcp -rpm
-	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
+.PHONY: check-fleet
+check-fleet: ## test three hosts, pmproxy and Redis, and print the values of them all (installs redis-tools if need be)
+	@scripts/install-pcp -fleet
+	$(strip $(GO) test -count=1 -v $(filter-out -count=1 -v,$(GOTESTFLAGS))) -run '^TestFleet' ./test/fleet
 
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived

@@ -63,18 +63,24 @@ func (e *Evaluation) numbers(i int32, c *cell, n int) []uint64 {
 }
 
 // takeOver makes the register of an operand that of step i, which may then compute in place. The
-// operand's numbers, a column of n, stay valid.
+// operand's numbers, a column of n, stay valid. What step i had for a column that is kept becomes a register, of
+// about the same length.
 func (e *Evaluation) takeOver(i int32, c *cell, operand int32, n int) (done bool) {
 	program := e.set.program
 	s := &e.slots[operand]
-	if n <= 1 || program.kept[i] || program.kept[operand] || s.cell == 0 {
+	if n <= 1 || program.kept[operand] || s.cell == 0 {
 		return false
 	}
-	if from := e.cellOf(s); from.rest != nil && len(from.bits) == n {
-		c.more().bits, from.bits = from.bits, nil
-		return true
+	from := e.cellOf(s)
+	if from.rest == nil || len(from.bits) != n || program.kept[i] && cap(from.bits) > 2*n {
+		return false
 	}
-	return false
+	m := c.more()
+	if m.bits != nil {
+		e.registers.put(m.bits)
+	}
+	m.bits, from.bits = from.bits, nil
+	return true
 }
 
 // release gives the register of an operand back once the only step that takes it is computed.

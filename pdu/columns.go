@@ -55,6 +55,9 @@ func (m *Columns) Decode(f Frame) error {
 	return nil
 }
 
+// Borrows reports whether there are Blobs, which are borrowed from the frame.
+func (m *Columns) Borrows() bool { return len(m.blobs) > 0 }
+
 // head reads what is in front of the sets, and returns how many there are.
 func (m *Columns) head(c *cursor) int {
 	if c.kind == KindHighResResult {
@@ -186,7 +189,7 @@ func (b *blocks) regular(set *Column, heads []byte) bool {
 	for j := range set.Bits {
 		d, h := (*[regularBlock]byte)(data), (*[valueSize]byte)(heads)
 		data, heads = data[regularBlock:], heads[valueSize:]
-		wrong |= binary.BigEndian.Uint32(d[:]) ^ head | binary.BigEndian.Uint32(h[4:]) ^ index
+		wrong |= (binary.BigEndian.Uint32(d[:]) ^ head) | (binary.BigEndian.Uint32(h[4:]) ^ index)
 		set.Bits[j] = binary.BigEndian.Uint64(d[blockHead:])
 		index += regularBlock / 4
 	}

@@ -3,6 +3,15 @@
 // for frames, and the words they are made of: PMID, InDom, Units, Desc, Value, Code.
 // It knows no goroutines, no policy and no logging. PCP 6.0.3 and 7.x are covered.
 //
+// # Words
+//
+// A metric has a name such as kernel.all.load, a [PMID], which is its number in three parts (the domain, one for
+// each agent, cluster and item), and a [Desc]: the type of its values, their semantics (a counter that only grows, a value
+// of the moment, one that hardly changes), their [Units] and its instance domain. A metric that has one value is
+// singular, and its instance domain is [NoInDom]; the others have a [Value] for each [Instance], which has a number
+// within its [InDom] and a name. What a fetch returns for a metric is a [ValueSet]: values, or the [Code] that says why
+// there are none. Names form a tree, the PMNS. The collector that clients connect to is pmcd; agents (PMDAs) own the metrics.
+//
 // # Frames
 //
 // Both directions of both connections carry PDUs, one after the other, all integers big-endian:

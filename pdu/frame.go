@@ -46,13 +46,17 @@ type Splitter struct {
 	keep   retention
 	shrink bool // give buf back when it is empty
 	err    error
+
+	small   []byte // buf before a large message
+	large   spare
+	largest int // length of the last large message
 }
 
 // NewSplitter returns a Splitter for frames of at most limit bytes, header included.
 func NewSplitter(limit int) *Splitter { return &Splitter{limit: limit} }
 
 // Buffer returns space to read into, never empty. It invalidates the bodies of earlier frames. The
-// space is at most as large as what has arrived of the frame under way, or a few KiB.
+// space is at most as large as what has arrived of the frame under way or as a frame before, or a few KiB.
 func (s *Splitter) Buffer() []byte {
 	if s.r == s.w {
 		s.r, s.w = 0, 0
@@ -65,15 +69,43 @@ func (s *Splitter) Buffer() []byte {
 		s.r = 0
 	}
 	if s.w == len(s.buf) {
-		size := 2 * len(s.buf)
-		if s.need > 0 {
-			size = min(size, s.need)
-		}
-		grown := make([]byte, max(size, minBuffer))
+		grown := s.grown()
 		copy(grown, s.buf[:s.w])
+		if len(grown) > retainedBytes && len(s.buf) <= retainedBytes {
+			s.small = s.buf
+		}
 		s.buf = grown
 	}
 	return s.buf[s.w:]
+}
+
+// grown returns a larger buffer. A peer has to send as much as it claims, unless it has done so before.
+func (s *Splitter) grown() []byte {
+	if s.need > retainedBytes {
+		if kept := s.large.take(s.need); kept != nil {
+			return kept
+		}
+		if s.need <= s.largest {
+			return make([]byte, s.need)
+		}
+	}
+	size := 2 * len(s.buf)
+	if s.need > 0 {
+		size = min(size, s.need)
+	}
+	return make([]byte, max(size, minBuffer))
+}
+
+// Release tells that the bodies of all frames so far are used no more. After a large one that lets the memory go, if no
+// other large one follows soon; nothing else needs it.
+func (s *Splitter) Release() {
+	if len(s.buf) <= retainedBytes || s.r != s.w {
+		return
+	}
+	s.largest = s.w
+	s.large.put(s.buf)
+	s.buf, s.small = s.small, nil
+	s.r, s.w, s.shrink = 0, 0, false
 }
 
 // Advance takes over the first n bytes of the last Buffer.

@@ -12,6 +12,12 @@ import "encoding/binary"
 // were in the result before. Where that is wrong, [ResultWriter.Frame] moves the blocks and corrects
 // their places, which makes the result several times as expensive.
 type ResultWriter struct {
+	result
+	large spare
+}
+
+// result is what a writer holds.
+type result struct {
 	buf    []byte // all of it is usable space
 	head   int    // where the value sets begin
 	sets   int    // where they end
@@ -20,6 +26,7 @@ type ResultWriter struct {
 	assume int // what the places that have been written take for the end of the sets
 	n      int // value sets
 	keep   retention
+	last   int // length of the last result that was released
 }
 
 const (
@@ -53,14 +60,41 @@ func (w *ResultWriter) SetsSize() int { return max(w.sets-w.head, 0) }
 func (w *ResultWriter) reset(head, end int) {
 	end = max(head, end)
 	if end > len(w.buf) {
-		w.buf = make([]byte, max(end+end/2, minBuffer))
+		w.buf = w.memory(max(end, w.last))
 	}
 	w.head, w.sets, w.n = head, head, 0
 	w.base, w.blocks, w.assume = end, end, end
 }
 
+// memory returns n bytes and some more.
+func (w *ResultWriter) memory(n int) []byte {
+	if n > retainedBytes {
+		if kept := w.large.take(n); kept != nil {
+			return kept
+		}
+		if n == w.last { // there will be as much again
+			return make([]byte, n)
+		}
+	}
+	return make([]byte, max(n+n/2, minBuffer))
+}
+
+// Release tells that the last result is used no more: it has been sent. After a large one that lets the memory go, if
+// no other large one follows soon; nothing else needs it.
+func (w *ResultWriter) Release() {
+	if len(w.buf) > retainedBytes {
+		w.last = w.blocks
+		w.large.put(w.buf)
+		w.buf = nil
+	}
+}
+
 // Len returns the number of value sets so far.
 func (w *ResultWriter) Len() int { return w.n }
+
+// Exchange exchanges what two writers hold, so that a result that was made before can be sent by w. Nothing is
+// copied.
+func (w *ResultWriter) Exchange(other *ResultWriter) { w.result, other.result = other.result, w.result }
 
 // Fail adds a set without values: because of code, or, if code is 0, because there are none now.
 // A code above 0 is none and goes out as ErrGeneric.
@@ -357,7 +391,7 @@ func (w *ResultWriter) makeRoom(setSize, blocksSize int) {
 	}
 	buf := w.buf
 	if need := base + blocks + blocksSize; need > len(buf) {
-		buf = make([]byte, need+need/2)
+		buf = w.memory(need)
 		copy(buf, w.buf[:w.sets])
 	}
 	copy(buf[base:], w.buf[w.base:w.blocks])

@@ -1,7 +1,9 @@
 package pmda_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -31,9 +33,10 @@ func (d dice) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	return nil
 }
 
-// A main function would run the agent on the pipes that pmcd gives it:
+// A main function would run the agent on the pipes that pmcd gives it; pmda/examples/dice is a whole program:
 //
-//	err := (&pmda.Server{Agent: dice{4}}).Serve(ctx, os.Stdin, os.Stdout)
+//	in, out, err := pmda.Stdio()
+//	err = (&pmda.Server{Agent: dice{4}}).Serve(ctx, in, out)
 //
 // Here a scripted pmcd asks it for its metric and for one that it does not have.
 func Example() {
@@ -52,4 +55,102 @@ func Example() {
 	// 250.0.0 4
 	// 250.0.1 Unknown or illegal metric identifier
 	// <nil>
+}
+
+// loaded is a dice that people may turn: an agent has what it has methods for.
+type loaded struct{ dice }
+
+// Store implements pmda.Storer.
+func (l *loaded) Store(_ pmda.Client, sets []pdu.ValueSet) error {
+	for _, set := range sets {
+		switch {
+		case set.PMID != pdu.NewPMID(250, 0, 0):
+			return pdu.ErrPMID
+		case len(set.Values) != 1 || set.Values[0].Bits < 1 || set.Values[0].Bits > 6:
+			return pdu.ErrBadStore
+		}
+		l.eyes = set.Values[0].Bits
+	}
+	return nil
+}
+
+func ExampleStorer() {
+	pmcd := pmdatest.Start(pmdatest.Example{}, &loaded{dice{eyes: 4}})
+	pmcd.Handshake()
+	id := pdu.NewPMID(250, 0, 0)
+	for _, eyes := range []uint32{6, 7} {
+		fmt.Println(eyes, pmcd.Refused(&pdu.Result{Sets: []pdu.ValueSet{
+			{PMID: id, Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, eyes)}},
+		}}).Name())
+	}
+	reply := pmcd.Request(&pdu.Fetch{PMIDs: []pdu.PMID{id}})
+	fmt.Println(pmdatest.As[*pdu.Result](pmcd, reply).Sets[0].Values[0].Bits)
+	fmt.Println(pmcd.Close())
+	// Output:
+	// 6 0
+	// 7 PM_ERR_BADSTORE
+	// 6
+	// <nil>
+}
+
+// An agent embeds a name space and so serves its subtree.
+func ExampleNewNamespace() {
+	names, err := pmda.NewNamespace("dice", []pmda.Entry{
+		{Name: "dice.red.eyes", PMID: pdu.NewPMID(250, 0, 0)},
+		{Name: "dice.red.throws", PMID: pdu.NewPMID(250, 0, 1)},
+		{Name: "dice.secret", PMID: pdu.NewPMID(250, 0, 2), Hidden: true},
+		{Name: "coins.head", PMID: pdu.NewPMID(250, 0, 3)},
+	})
+	fmt.Println(err) // the rest is good
+	fmt.Println(names.Traverse(0, "dice"))
+	fmt.Println(names.Children(0, "dice", nil))
+	fmt.Println(names.Lookup(0, "dice.secret"))
+	_, err = names.Lookup(0, "dice.red")
+	fmt.Println(errors.Is(err, pdu.ErrNonLeaf))
+	// Output:
+	// metric name "coins.head": not below "dice"
+	// [dice.red.eyes dice.red.throws] <nil>
+	// [{red true}] <nil>
+	// 250.0.2 <nil>
+	// true
+}
+
+// The options of every agent, and one of its own.
+func ExampleOptionSet() {
+	options := pmda.Options{Domain: 250, User: "pcp"}
+	sides := "6"
+	set := pmda.OptionSet{Program: "pmdadice", Options: append(pmda.StandardOptions(&options), pmda.Option{
+		Short: 's', Long: "sides", Arg: "N", Help: "number of sides",
+		Set: func(arg string) error {
+			sides = arg
+			return nil
+		},
+	})}
+	_, err := set.Parse([]string{"-d400", "--sides=20", "-U", "nobody"})
+	fmt.Println(options.Domain, sides, options.User, err)
+	_, err = set.Parse([]string{"-d", "512"})
+	fmt.Println(err)
+	_, err = set.Parse([]string{"--help"})
+	fmt.Println(errors.Is(err, pmda.ErrHelp))
+	if err := set.Usage(os.Stdout); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 400 20 nobody <nil>
+	// option -d: domain "512": want a number in 1..510
+	// true
+	// Usage: pmdadice [options]
+	//
+	// Options:
+	//   -D SPEC, --debug=SPEC
+	//                         debug options, separated by commas
+	//   -d NUM, --domain=NUM  domain number of the agent
+	//   -h FILE, --helptext=FILE
+	//                         take the help texts from FILE
+	//   -l FILE, --log=FILE   write the log to FILE
+	//   -p, --pipe            talk to pmcd over a pipe (the only way)
+	//   -U USER, --username=USER
+	//                         run as USER when started by root
+	//   -s N, --sides=N       number of sides
+	//   -?, --help            show this usage message and exit
 }

@@ -10,17 +10,20 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pmdaderived/pmda/nonblock"
 )
 
-// pipe is one end of a pipe whose system calls block, with nothing of Go's poller between pmcd and
-// the request loop. A call that blocks cannot be interrupted from outside, and closing the descriptor
-// does not end it. But on Linux the other end of a pipe can be opened once more: a byte written
-// there wakes a reader, and reading there makes room for a writer. docs/decisions/0004 has the
-// alternatives and what they cost.
+// pipe is one end of a pipe. While requests follow each other at once its system calls block, with nothing of
+// Go's poller between pmcd and the request loop; otherwise the poller waits (docs/decisions/0008). A call that
+// blocks cannot be interrupted from outside, and closing the descriptor does not end it. But on Linux the other
+// end of a pipe can be opened once more: a byte written there wakes a reader, and reading there makes room for a
+// writer. docs/decisions/0004 has the alternatives and what they cost.
 type pipe struct {
 	fd    int
-	other int // flags that open the other end
-	room  int // bytes that the pipe holds; what is known of it
+	other int   // flags that open the other end
+	room  int   // bytes that the pipe holds; what is known of it
+	lull  *lull // of an end to read from
 	pace  pace
 
 	ended   atomic.Bool // Read and Write fail from now on
@@ -38,7 +41,11 @@ func newPipe(fd, other int) (*pipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(unix.Close(end), unix.SetNonblock(fd, false)); err != nil {
+	err = errors.Join(unix.Close(end), unix.SetNonblock(fd, true))
+	if err == nil && other == unix.O_WRONLY {
+		p.lull, err = newLull(fd)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -58,26 +65,47 @@ func (p *pipe) openOther() (fd int, err error) {
 // Read blocks until something has arrived.
 func (p *pipe) Read(b []byte) (int, error) {
 	for !p.ended.Load() {
-		n, err := unix.Read(p.fd, b)
+		n, err := p.read(b)
 		switch {
 		case p.ended.Load(): // n may be the byte of interrupt
-		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
 			continue
 		case err != nil:
 			return 0, os.NewSyscallError("read", err)
 		case n == 0 && len(b) > 0:
 			return 0, io.EOF
 		default:
-			if p.pace.due(time.Now()) {
-				runtime.Gosched()
-			}
-			return n, nil
+			return n, p.keepPace(time.Now())
 		}
 	}
 	return 0, errInterrupted
 }
 
-// Write blocks until everything is in the pipe.
+// read waits for something to read, in the way that the pace of the requests asks for.
+func (p *pipe) read(b []byte) (int, error) {
+	if p.pace.busy() {
+		return unix.Read(p.fd, b)
+	}
+	if err := p.lull.wait(); err != nil {
+		return 0, err
+	}
+	return nonblock.Read(p.fd, b)
+}
+
+// keepPace is called for each request.
+func (p *pipe) keepPace(now time.Time) error {
+	busy := p.pace.busy()
+	if p.pace.due(now) {
+		runtime.Gosched()
+	}
+	if p.pace.busy() == busy {
+		return nil
+	}
+	return os.NewSyscallError("fcntl", unix.SetNonblock(p.fd, busy))
+}
+
+// Write blocks until everything is in the pipe. As a rule there is room at once: pmcd has read the reply before
+// it sends the next request.
 func (p *pipe) Write(b []byte) (int, error) {
 	if len(b) > p.room {
 		p.widen(len(b))
@@ -85,9 +113,13 @@ func (p *pipe) Write(b []byte) (int, error) {
 	p.writing.Store(true)
 	defer p.writing.Store(false)
 	for done := 0; !p.ended.Load(); {
-		n, err := unix.Write(p.fd, b[done:])
+		n, err := nonblock.Write(p.fd, b[done:])
 		switch {
-		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			room := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLOUT}}
+			if _, err := unix.Poll(room, -1); err != nil && !errors.Is(err, unix.EINTR) {
+				return done, os.NewSyscallError("poll", err)
+			}
 			continue
 		case err != nil:
 			return done, os.NewSyscallError("write", err)
@@ -147,7 +179,11 @@ func (p *pipe) interrupt() error {
 // Close closes the descriptor. Nobody may be in Read or Write.
 func (p *pipe) Close() error {
 	p.ended.Store(true)
-	return os.NewSyscallError("close", unix.Close(p.fd))
+	var err error
+	if p.lull != nil {
+		err = p.lull.close()
+	}
+	return errors.Join(err, os.NewSyscallError("close", unix.Close(p.fd)))
 }
 
 // pace keeps the scheduler of Go from mistaking a goroutine that only ever blocks in system calls for one that
@@ -157,6 +193,7 @@ func (p *pipe) Close() error {
 // then is left alone.
 type pace struct {
 	last    time.Time // of the calls of due
+	row     int       // of requests without a pause
 	yielded time.Time // or the first call after a pause
 }
 
@@ -167,10 +204,21 @@ const (
 	paceYield = 4 * time.Millisecond
 )
 
+// busyRow is how many requests without a pause make it worth while to block in read(2) and not in the poller.
+const busyRow = 32
+
+// busy reports whether a request is expected at once.
+func (p *pace) busy() bool { return p.row >= busyRow }
+
 // due is called for each request and reports whether the goroutine should yield before it.
 func (p *pace) due(now time.Time) bool {
 	paused := now.Sub(p.last) > pacePause
 	p.last = now
+	if paused {
+		p.row = 0
+	} else if p.row < busyRow {
+		p.row++
+	}
 	yield := !paused && now.Sub(p.yielded) > paceYield
 	if paused || yield {
 		p.yielded = now

@@ -192,6 +192,45 @@ func TestContextEndsServeOnPipes(t *testing.T) {
 	}
 }
 
+// A stream that is slow at first, then busy, then slow again is waited for in both ways.
+func TestPipeAtEveryPace(t *testing.T) {
+	in, pmcd := readPipe(t)
+	b := make([]byte, 10)
+	ask := func() {
+		t.Helper()
+		_, err := pmcd.WriteString("request")
+		require.NoError(t, err)
+		n, err := in.Read(b)
+		require.NoError(t, err)
+		require.Equal(t, "request", string(b[:n]))
+	}
+	blocks := func() bool {
+		t.Helper()
+		flags, err := unix.FcntlInt(uintptr(in.fd), unix.F_GETFL, 0)
+		require.NoError(t, err)
+		return flags&unix.O_NONBLOCK == 0
+	}
+	for range 2 {
+		require.False(t, blocks())
+		for deadline := time.Now().Add(patience); !blocks(); ask() {
+			require.True(t, time.Now().Before(deadline))
+		}
+		require.True(t, in.pace.busy())
+		done := make(chan error, 1)
+		go func() { // it has begun to block
+			_, err := in.Read(b)
+			done <- err
+		}()
+		time.Sleep(2 * pacePause)
+		_, err := pmcd.WriteString("late")
+		require.NoError(t, err)
+		require.NoError(t, within(t, done))
+	}
+	require.NoError(t, pmcd.Close())
+	_, err := in.Read(b)
+	require.Equal(t, io.EOF, err)
+}
+
 // Yielding is for those who are busy: about every 5 ms among many requests, never after a pause.
 func TestPace(t *testing.T) {
 	var p pace
@@ -206,8 +245,10 @@ func TestPace(t *testing.T) {
 		return count
 	}
 	assert.Zero(t, yields(100, time.Second), "one request per second")
+	assert.False(t, p.busy())
 	assert.Zero(t, yields(3, time.Millisecond), "a tool that asks three times")
 	assert.Zero(t, yields(100, time.Second))
 	assert.InDelta(t, 24, yields(100_000, time.Microsecond), 1, "100 ms of requests")
+	assert.True(t, p.busy())
 	assert.InDelta(t, 20, yields(100, time.Millisecond), 5)
 }

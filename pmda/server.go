@@ -34,7 +34,8 @@ type Server struct {
 //   - nil when pmcd closes the pipe between two PDUs, which is how every agent ends;
 //   - an error wrapping the cause when the handshake does not succeed (io.EOF: pmcd closed the pipe
 //     instead, because CREDS came too late), when the stream breaks (io.ErrUnexpectedEOF,
-//     *pdu.FrameError) or when a reply cannot be written (EPIPE: pmcd has given the agent up);
+//     *pdu.FrameError), when a reply cannot be written (EPIPE: pmcd has given the agent up), or when pmcd
+//     goes on after it has read only the begin of a reply;
 //   - the cause of ctx when that ends first. A reply that is being written then has a second to
 //     get out. Streams from [Stdio] and those with deadlines (connections) are interrupted at
 //     once, other ones are closed if they are io.Closers, and the rest is looked at when their
@@ -70,11 +71,13 @@ type session struct {
 	now        func() time.Time
 	complaints complaints
 
-	in      *pdu.Reader
-	out     *pdu.Writer
-	rawOut  io.Writer // for CREDS
-	profile *pdu.Profile
-	spare   *pdu.Profile // the next profile is decoded here, so that a bad one changes nothing
+	in        *pdu.Reader
+	out       *pdu.Writer
+	rawOut    io.Writer // for CREDS
+	leftovers leftovers // nil: out does not tell
+	replySize int       // bytes of the last one
+	profile   *pdu.Profile
+	spare     *pdu.Profile // the next profile is decoded here, so that a bad one changes nothing
 
 	fetch    pdu.Fetch
 	request  FetchRequest
@@ -99,6 +102,7 @@ func newSession(s *Server, in io.Reader, out io.Writer) *session {
 
 		maxReply: pdu.MaxPDU,
 	}
+	ss.leftovers, _ = out.(leftovers)
 	ss.storer, _ = s.Agent.(Storer)
 	ss.texter, _ = s.Agent.(Texter)
 	ss.labeler, _ = s.Agent.(Labeler)
@@ -133,6 +137,9 @@ func (s *session) run(ctx context.Context, greet bool) error {
 		if err != nil {
 			return fmt.Errorf("pipe from pmcd: %w", err)
 		}
+		if err := s.keepInStep(f.Kind); err != nil {
+			return err
+		}
 		if err := s.serve(f); err != nil {
 			return err
 		}
@@ -157,9 +164,11 @@ func (s *session) serve(f pdu.Frame) error {
 	if debugEnabled(s.log) {
 		s.log.WithField("trace", traceReply(frame)).Debug("pdu sent")
 	}
+	s.replySize = len(frame)
 	if err := s.out.WriteFrame(frame); err != nil {
 		return fmt.Errorf("reply to %s of client %d: %w", f.Kind, client, err)
 	}
+	s.result.Release()
 	if s.observer != nil {
 		s.replied(client, f.Kind, arrived)
 	}

@@ -77,7 +77,10 @@ type Agent struct {
 	next         *alarm // for the next request
 	self         string // our process identifier, as pmcd tells it of its clients
 
-	// What follows belongs to the request loop.
+	ahead ahead
+
+	// What follows belongs to the request loop; views and what evaluations are made of also to those who compute
+	// ahead, and a.ahead.mu guards it.
 	views    *views
 	clients  map[pmda.Client]client
 	moments  []*moment
@@ -86,6 +89,7 @@ type Agent struct {
 	constant []*sample // without values, for metrics made of constants
 	history  []derived.Sample
 	ages     ages
+	answered answered
 	values   uint64 // served in this fetch
 	selected []int
 	wanted   []*feed
@@ -122,7 +126,9 @@ func New(o Options) *Agent {
 	a.views, a.next = newViews(&a.stats), newAlarm()
 	a.constant = []*sample{{at: o.Now(), taken: o.Now(), names: &a.names}}
 	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
+	a.sampler.arrived, a.ahead.least = a.prepare, minReady
 	a.schedule = newSchedule(a.sampler, o.Now, o.Interval)
+	a.sampler.stood = a.schedule.interrupted
 	a.binder = newBinder(a)
 	return a
 }
@@ -234,24 +240,28 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	id, err := svc.names.Lookup(c, name)
 	if err == nil {
 		if m := svc.byID[id]; m != nil {
-			a.interest(m, a.lookup(c))
-			a.lookAhead(c, m)
+			n := a.lookup(c)
+			if a.lookAhead(c, m) {
+				n.gap = againGap
+			}
+			a.interest(m, n)
 		}
 	}
 	return id, err
 }
 
-// lookAhead prepares for a client that does not fetch what it looks up at once.
-func (a *Agent) lookAhead(c pmda.Client, m *metric) {
+// lookAhead prepares for a client that does not fetch what it looks up at once. It reports whether the client has
+// looked up the same before and not fetched since.
+func (a *Agent) lookAhead(c pmda.Client, m *metric) (again bool) {
 	if m.feed == nil {
-		return
+		return false
 	}
 	who := a.client(c, a.options.Now())
 	if who.ahead == nil {
 		who.ahead = &plan{index: -1, once: true}
 		a.clients[c] = who
 	}
-	a.schedule.ahead(who.ahead, a.options.Now(), m.feed)
+	return a.schedule.ahead(who.ahead, a.options.Now(), m.feed)
 }
 
 // Names implements pmda.Namer.
@@ -388,11 +398,17 @@ func (a *Agent) EndContext(c pmda.Client) {
 		a.schedule.end(who.ahead)
 	}
 	delete(a.clients, c)
+	a.ahead.mu.Lock()
+	a.catchUp()
 	a.views.end(c, a.endView)
+	a.ahead.mu.Unlock()
 	a.binder.freed(int(c))
 }
 
-func (a *Agent) endView(v *view) { a.schedule.end(&v.plan) }
+func (a *Agent) endView(v *view) {
+	a.schedule.end(&v.plan)
+	a.ahead.end(v)
+}
 
 // Changes implements pmda.Notifier.
 func (a *Agent) Changes() pdu.Change {
@@ -408,6 +424,11 @@ func (a *Agent) Before(pmda.Client, pdu.Kind, time.Time) {}
 
 // Replied implements pmda.Observer.
 func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) {
+	if a.answered.view != nil {
+		a.ahead.mu.Lock()
+		a.catchUp()
+		a.ahead.mu.Unlock()
+	}
 	a.stats.replied(took)
 	a.next.ring()
 }

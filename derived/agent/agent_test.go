@@ -339,8 +339,8 @@ func TestLabels(t *testing.T) {
 		return labelSets(h, ident, kind)
 	}
 	set := require1(t, labels(uint32(a), pdu.LabelItem))
-	assert.JSONEq(t, `{"derived.file":"/etc/one.conf"}`, set.JSON)
-	assert.Equal(t, pdu.LabelFlags(pdu.LabelItem)|pdu.LabelOptional|pdu.LabelCompound, set.Labels[0].Flags,
+	assert.JSONEq(t, `{"derived_file":"/etc/one.conf"}`, set.JSON)
+	assert.Equal(t, pdu.LabelFlags(pdu.LabelItem)|pdu.LabelOptional, set.Labels[0].Flags,
 		"it does not identify the metric")
 	assert.JSONEq(t, `{"agent":"derived"}`, require1(t, labels(testDomain, pdu.LabelDomain)).JSON)
 	for _, kind := range []pdu.LabelType{pdu.LabelCluster, pdu.LabelInDom, pdu.LabelInstances} {
@@ -352,7 +352,7 @@ func TestLabels(t *testing.T) {
 	h.reload(confFile("/etc/one.conf", "a = up.load", "b = 2 * up.load"))
 	assert.Zero(t, h.agent.changes.Load(), "nothing that clients know has changed")
 	h.reload(Config{Definitions: append(confFile("/etc/two.conf", "a = up.load").Definitions, conf("b = up.load").Definitions...)})
-	assert.JSONEq(t, `{"derived.file":"/etc/two.conf"}`, require1(t, labels(uint32(a), pdu.LabelItem)).JSON)
+	assert.JSONEq(t, `{"derived_file":"/etc/two.conf"}`, require1(t, labels(uint32(a), pdu.LabelItem)).JSON)
 	assert.Equal(t, a, h.id("derived.a"))
 	r := pmdatest.As[*pdu.Result](h.pmcd, h.pmcd.Request(&pdu.Fetch{PMIDs: []pdu.PMID{a}}))
 	assert.EqualValues(t, pdu.ChangeLabels, r.Sec)

@@ -12,10 +12,12 @@ import (
 // Fetch implements pmda.Agent.
 func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	svc := a.service.Load()
+	a.ahead.mu.Lock()
+	defer a.ahead.mu.Unlock()
+	a.catchUp()
 	a.fetches++
-	a.sampler.drain()
+	given := a.sampler.drain()
 	v := a.views.of(svc, req, a.endView)
-	a.advance(v, req)
 	who := a.client(req.Client, req.Arrived)
 	who.fetched = req.Arrived
 	if who.ahead != nil {
@@ -23,6 +25,10 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 		who.ahead = nil
 	}
 	a.clients[req.Client] = who
+	if a.answer(v, req, given, w) {
+		return nil
+	}
+	a.advance(v, req)
 	for i := range v.entries {
 		a.serve(svc, req, &v.entries[i], w)
 	}
@@ -40,6 +46,7 @@ func (a *Agent) advance(v *view, req *pmda.FetchRequest) {
 	}
 	a.ages.kind = v.plan.kind()
 	history := a.takeSamples(v, req)
+	a.views.bound(v, a.endView)
 	wanted, gap := a.wanted, minGap
 	if v.plan.quick() { // each fetch asks for the sample of the next one
 		wanted = v.feeds
@@ -48,7 +55,7 @@ func (a *Agent) advance(v *view, req *pmda.FetchRequest) {
 		}
 	}
 	a.sampler.want(req.Arrived, need{gap: gap}, wanted...)
-	a.schedule.fetched(&v.plan, req.Arrived, v.feeds)
+	a.ahead.expect(v, a.schedule.fetched(&v.plan, req.Arrived, v.feeds))
 }
 
 // takeSamples moves the histories of a view on and leaves in a.wanted the feeds that should have had a
@@ -65,7 +72,7 @@ func (a *Agent) takeSamples(v *view, req *pmda.FetchRequest) (history bool) {
 			continue
 		}
 		history = history || e.metric.depth > 0
-		e.advance(req.Arrived, patience, a.options.FirstFetch)
+		e.advance(req.Arrived, patience, a.options.FirstFetch, &a.views.held)
 		if e.missed {
 			a.wanted = append(a.wanted, e.feed)
 		}
@@ -92,11 +99,7 @@ func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.Res
 		a.stats.repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
-		if taken := e.seen[0].taken; taken != a.ages.taken {
-			a.noteAges(req.Arrived)
-			a.ages.taken = taken
-		}
-		a.ages.metrics++
+		a.countAge(e.seen[0].taken, req.Arrived)
 		a.write(m, a.evaluate(svc, e.seen, m.derived), req, w)
 	}
 }
@@ -106,6 +109,15 @@ type ages struct {
 	kind    fetchKind
 	taken   time.Time
 	metrics uint64
+}
+
+// countAge counts a metric that is served from a sample of that moment.
+func (a *Agent) countAge(taken, now time.Time) {
+	if taken != a.ages.taken {
+		a.noteAges(now)
+		a.ages.taken = taken
+	}
+	a.ages.metrics++
 }
 
 // noteAges records how old the sample is that the last metrics were served from.
@@ -140,17 +152,22 @@ func (a *Agent) write(m *metric, v *derived.Vector, req *pmda.FetchRequest, w *p
 	if sel := req.Profile.Selects(m.desc.InDom); !sel.All() {
 		insts, bits, blobs = a.filter(v, sel)
 	}
-	switch n := max(len(bits), len(blobs)); {
-	case n == 0:
-		w.Fail(m.id, 0)
+	put(w, m, insts, bits, blobs)
+	a.values += uint64(max(len(bits), len(blobs)))
+}
+
+// put writes values of a metric; insts is nil for those of a singular one.
+func put(w *pdu.ResultWriter, m *metric, insts []pdu.Inst, bits []uint64, blobs [][]byte) {
+	switch {
 	case len(blobs) > 0:
 		w.Strings(m.id, m.desc.Type, insts, blobs)
-	case v.Insts == nil:
+	case len(bits) == 0:
+		w.Fail(m.id, 0)
+	case insts == nil:
 		w.Number(m.id, m.desc.Type, bits[0])
 	default:
 		w.Numbers(m.id, m.desc.Type, insts, bits)
 	}
-	a.values += uint64(max(len(bits), len(blobs)))
 }
 
 // filter copies the selected values into scratch space.

@@ -33,10 +33,11 @@ func domainLabels() []pdu.LabelSet {
 	return []pdu.LabelSet{set}
 }
 
-// fileLabels makes the label derived.file. It does not identify a metric: that stays the same when its
-// definition moves to another file.
+// fileLabels makes the label derived_file. It does not identify a metric: that stays the same when its
+// definition moves to another file. Its name has no dot: pmproxy writes names of labels into OpenMetrics as
+// they are, and one that Prometheus cannot read costs it the metrics of the whole host.
 func fileLabels(path string, log logrus.FieldLogger) []pdu.LabelSet {
-	set, err := pdu.NewLabelSet(pdu.NoInst, pdu.LabelItem, map[string]any{Root: map[string]any{"file": path}})
+	set, err := pdu.NewLabelSet(pdu.NoInst, pdu.LabelItem, map[string]any{Root + "_file": path})
 	if err != nil {
 		log.WithError(err).WithField("file", path).Warn("metrics of this file have no label")
 		return nil

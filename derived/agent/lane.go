@@ -16,6 +16,7 @@ type lane struct {
 	feeds   []*feed
 	asked   *operandList // what the fetch is for
 	agents  []int        // domains of slow agents that the fetch is for; nil: of none that is known to be slow
+	values  int          // of a fetch for more than a few
 	sent    time.Time
 	echo    pdu.Change // changes that we have announced and that pmcd has yet to repeat here
 	told    pdu.Change // changes of agents that another lane has been told first

@@ -67,12 +67,13 @@ const (
 	doSetClock
 	doLook
 	doBins
+	doForesee
 	deeds
 )
 
 func (d deed) String() string {
 	return fmt.Sprintf("%s %d", [deeds]string{
-		"fetch", "end", "pass", "count", "sample", "ask", "arrive", "reload", "restart", "disconnect", "set clock", "look", "bins",
+		"fetch", "end", "pass", "count", "sample", "ask", "arrive", "reload", "restart", "disconnect", "set clock", "look", "bins", "foresee",
 	}[d.what%deeds], d.much)
 }
 
@@ -89,6 +90,7 @@ func play(t *testing.T, warm bool, all []deed) error {
 		warm:  warm, count: 1000, bins: 0b111,
 		ids: make(map[string]pdu.PMID), seen: make(map[string]*recollection),
 	}
+	m.agent.ahead.least = 0
 	m.reload(0)
 	for i, d := range all {
 		if err := m.do(d); err != nil {
@@ -139,6 +141,11 @@ func (m *machine) do(d deed) error {
 		return m.look(d.much)
 	case doBins:
 		m.bins = int(d.much % 8)
+	case doForesee:
+		if d.much%2 == 0 { // or the next request comes first
+			m.agent.Replied(0, pdu.KindFetch, 0)
+		}
+		m.foresee()
 	}
 	return nil
 }
@@ -201,6 +208,7 @@ func (m *machine) arrive() {
 	for _, f := range m.site.before.feeds {
 		f.push(made)
 	}
+	m.agent.sampler.given++
 	m.newest = s
 	m.arrived = append(m.arrived, s)
 }
@@ -420,6 +428,7 @@ func FuzzMachine(f *testing.F) {
 	f.Add(true, []byte{doAsk, 0, doPass, 5, doSetClock, 255, doArrive, 0, doFetch, 1, doSample, 0, doPass, 3, doFetch, 1, doEnd, 1, doFetch, 1})
 	f.Add(false, []byte{doSample, 0, doFetch, 16, doReload, 1, doFetch, 16, doPass, 5, doCount, 9, doSample, 0, doReload, 0, doFetch, 16})
 	f.Add(false, []byte{doReload, 15, doLook, 4, doBins, 5, doSample, 0, doFetch, 24, doDisconnect, 0, doPass, 10, doFetch, 24})
+	f.Add(true, []byte{doSample, 0, doFetch, 0, doPass, 5, doSample, 0, doForesee, 0, doFetch, 0, doForesee, 1, doReload, 2, doFetch, 0})
 	f.Fuzz(func(t *testing.T, warm bool, steps []byte) {
 		var all []deed
 		for steps = steps[:min(len(steps), 2000)]; len(steps) > 1; steps = steps[2:] {

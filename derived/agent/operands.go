@@ -118,16 +118,22 @@ func (o *operandLists) make(feeds []*feed, part, values int) *operandList {
 	return l
 }
 
+// size is how many values a sample will have.
+func (l *operandList) size() int {
+	values := 0
+	for _, f := range l.feeds {
+		values += f.size()
+	}
+	return values
+}
+
 // full reports whether l is still what make would make of the waiting feeds.
 func (l *operandList) full(waiting []*feed, part int) bool {
 	n := len(l.feeds)
 	if n == 0 || n > len(waiting) || !slices.Equal(l.feeds, waiting[:n]) {
 		return false
 	}
-	values := 0
-	for _, f := range l.feeds {
-		values += f.size()
-	}
+	values := l.size()
 	if n > 1 && (len(l.ids) > part || values > maxPartValues) {
 		return false
 	}

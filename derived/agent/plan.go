@@ -26,12 +26,15 @@ const (
 	memory = 4
 
 	// A context that has not been foretold rightly trusted times in a row is sampled for at other
-	// times, too, until restless after its last fetch: every mostPace, or four times in its last
-	// interval if nothing can be foretold of it, but not closer than leastPace.
+	// times, too, until restless after its last fetch: every mostPace, or if nothing can be foretold of it
+	// four times in its last interval, or in that since if it is longer, but not closer than leastPace.
 	trusted   = 3
-	leastPace = 100 * time.Millisecond
+	leastPace = 50 * time.Millisecond
 	mostPace  = 800 * time.Millisecond
 	restless  = time.Minute
+
+	// A fetch that comes within backlog after pmcd stood still was held up by that.
+	backlog = 20 * time.Millisecond
 )
 
 // ladder is when a context may fetch for the second time: the usual intervals. After the last one
@@ -49,8 +52,10 @@ const ladderEnd = time.Hour
 // fetch and followed by the scheduler.
 type plan struct {
 	feeds     []*feed
-	last      time.Time                 // of the last fetch
+	stood     standstill                // the last one
+	last      time.Time                 // of the last fetch; when it would have come if it was held up
 	intervals []time.Duration           // the last ones, oldest first
+	median    time.Duration             // of these; see typical
 	pace      forecast                  // of a client that waits for an interval after each fetch
 	grid      forecast                  // of one that fetches at multiples of it, late now and then
 	expected  time.Time                 // the better one; zero: nothing is foretold
@@ -64,18 +69,25 @@ type plan struct {
 	once      bool      // only one sample: for a client that has not fetched yet
 }
 
-// typical is the median of the intervals, 0 when there is none yet.
-func (p *plan) typical() time.Duration {
-	if len(p.intervals) == 0 {
-		return 0
+// standstill is a time during which pmcd served nobody.
+type standstill struct{ from, to time.Time }
+
+// explains reports whether a client that fetches now and last did so at a time would have come earlier: pmcd
+// stood still for most of the time in between, until a moment ago.
+func (s standstill) explains(last, now time.Time) bool {
+	from := s.from
+	if from.Before(last) {
+		from = last
 	}
-	var sorted [remembered]time.Duration
-	n := copy(sorted[:], p.intervals)
-	slices.Sort(sorted[:n])
-	return sorted[n/2]
+	return now.Sub(s.to) <= backlog && 2*s.to.Sub(from) > now.Sub(last)
 }
 
-// steady reports whether the next interval can be foretold: most are about the typical one.
+// typical is the median of the intervals, 0 when there is none yet. Of two it is the last: the first may have
+// begun with a fetch that was late.
+func (p *plan) typical() time.Duration { return p.median }
+
+// steady reports whether the next fetch can be foretold: most intervals are about the typical one, or most fetches
+// came about when a grid wants them. Of two intervals nobody can tell: the last may be it.
 func (p *plan) steady() bool {
 	t := p.typical()
 	n := 0
@@ -84,7 +96,24 @@ func (p *plan) steady() bool {
 			n++
 		}
 	}
-	return 2*n > len(p.intervals)
+	return 2*n > len(p.intervals) || len(p.intervals) == 2 || p.onGrid()
+}
+
+// onGrid reports whether most fetches came about when a grid wants them: a client that is held up often has
+// one interval that is too long and one that is too short each time.
+func (p *plan) onGrid() bool {
+	period := p.period()
+	if period <= 0 || len(p.intervals) < remembered/2 { // of few fetches most are about somewhere
+		return false
+	}
+	offsets, n := p.offsets(period)
+	median, near := offsets[n/2], 0
+	for _, o := range offsets[:n] {
+		if alike(period+o-median, period) {
+			near++
+		}
+	}
+	return 3*near >= 2*n // of fetches at any time, some are near a grid by chance
 }
 
 // kind is what the fetch that is there now is to the context.
@@ -100,22 +129,29 @@ func (p *plan) kind() fetchKind {
 	return regularFetch
 }
 
-// background is how often to sample for a context that may fetch at any time.
-func (p *plan) background() time.Duration {
+// background is how long after a time to sample again for a context that may fetch at any time.
+func (p *plan) background(after time.Time) time.Duration {
 	if len(p.intervals) == 0 || p.steady() {
 		return mostPace
 	}
-	return min(max(p.intervals[len(p.intervals)-1]/4, leastPace), mostPace)
+	silent := max(p.intervals[len(p.intervals)-1], after.Sub(p.last))
+	return min(max(silent/4, leastPace), mostPace)
 }
 
 // fetched notes a fetch and sets the time of the next sample.
 func (p *plan) fetched(now time.Time, feeds []*feed) {
 	p.feeds = feeds
-	p.judge(now)
-	if !p.last.IsZero() {
+	last := now
+	switch {
+	case p.last.IsZero():
+		p.judge(now)
+	case p.stood.explains(p.last, now):
+		last = p.resume(now)
+	default:
+		p.judge(now)
 		p.learn(now.Sub(p.last))
 	}
-	p.last, p.rung, p.expected, p.due = now, 0, time.Time{}, time.Time{}
+	p.last, p.rung, p.expected, p.due = last, 0, time.Time{}, time.Time{}
 	p.pace.next, p.grid.next = time.Time{}, time.Time{}
 	switch {
 	case len(p.intervals) == 0:
@@ -142,7 +178,7 @@ func (p *plan) plan(after time.Time) {
 		}
 		after = p.expected // if the fetch does not come then, nobody knows when
 	}
-	next := after.Add(p.background())
+	next := after.Add(p.background(after))
 	if (p.at.IsZero() || next.Before(p.at)) && !next.After(p.last.Add(restless)) {
 		p.at = next
 	}
@@ -167,9 +203,24 @@ func (p *plan) judge(now time.Time) {
 	p.fetches++
 }
 
-// better is the forecast that was right lately. Most tools keep to a grid.
+// resume notes a fetch that was held up, which says nothing of the client's interval, and returns when it would
+// have come: at the last moment of the grid, if that is known.
+func (p *plan) resume(now time.Time) time.Time {
+	p.early[p.fetches%remembered] = 0
+	p.fetches++
+	period := p.period()
+	if !p.steady() || period <= 0 {
+		return now
+	}
+	phase := p.phase(period)
+	p.remember(period + phase) // whatever multiple of the period it was
+	grid := p.last.Add(phase)
+	return grid.Add(now.Sub(grid).Truncate(period))
+}
+
+// better is the forecast that was right lately. Most tools keep to a grid: what can hardly be told apart is one.
 func (p *plan) better() *forecast {
-	if p.pace.off < p.grid.off {
+	if p.pace.off+slack < p.grid.off {
 		return &p.pace
 	}
 	return &p.grid
@@ -185,10 +236,22 @@ func (p *plan) learn(interval time.Duration) {
 			p.pace, p.grid, p.early = forecast{}, forecast{}, [remembered]time.Duration{}
 		}
 	}
+	p.remember(interval)
+}
+
+func (p *plan) remember(interval time.Duration) {
 	if len(p.intervals) == remembered {
 		p.intervals = append(p.intervals[:0], p.intervals[1:]...)
 	}
 	p.intervals = append(p.intervals, interval)
+	if len(p.intervals) == 2 {
+		p.median = interval
+		return
+	}
+	var sorted [remembered]time.Duration
+	n := copy(sorted[:], p.intervals)
+	slices.Sort(sorted[:n])
+	p.median = sorted[n/2]
 }
 
 // alike reports whether an interval is about as long as another.
@@ -197,14 +260,21 @@ func alike(i, of time.Duration) bool { return (i - of).Abs() <= of/8+lead }
 // foretell says when the next fetch is to be expected after one now.
 func (p *plan) foretell(now time.Time) {
 	p.pace.next = now.Add(p.typical())
+	if p.quick() { // no sample is planned for it, and it is not to wait for what would tell when
+		p.expected = p.pace.next
+		return
+	}
 	period := p.period()
-	p.grid.next = now.Add(p.phase(period) + period)
+	p.grid.next = p.last.Add(p.phase(period) + period)
 	p.expected = p.better().next
 }
 
 // period is the distance of the moments that a client fetches at, if it keeps to a grid and leaves some of
 // them out when it is held up: the median of what each two fetches say. Late ones hardly move it.
 func (p *plan) period() time.Duration {
+	if len(p.intervals) == 2 && !alike(p.intervals[0], p.intervals[1]) {
+		return p.intervals[1]
+	}
 	const pairs = remembered * (remembered + 1) / 2
 	var slopes [pairs]time.Duration
 	typical, n := max(p.typical(), 1), 0
@@ -223,8 +293,14 @@ func (p *plan) period() time.Duration {
 
 // phase is how far the last fetch is from where the fetches before it suggest, by their median.
 func (p *plan) phase(period time.Duration) time.Duration {
-	var offsets [remembered + 1]time.Duration // of each fetch from multiples of the interval before now
-	n, before := 1, time.Duration(0)
+	offsets, n := p.offsets(period)
+	return offsets[n/2]
+}
+
+// offsets are the n distances of the fetches from multiples of a period before the last one, in ascending order.
+func (p *plan) offsets(period time.Duration) (offsets [remembered + 1]time.Duration, n int) {
+	n = 1 // the last fetch itself
+	before := time.Duration(0)
 	for i := len(p.intervals) - 1; i >= 0; i-- {
 		before += period - p.intervals[i]
 		before -= before.Round(period)
@@ -232,7 +308,7 @@ func (p *plan) phase(period time.Duration) time.Duration {
 		n++
 	}
 	slices.Sort(offsets[:n])
-	return offsets[n/2]
+	return offsets, n
 }
 
 // forecast is one way to foretell a fetch, and how well that went lately.
@@ -256,15 +332,6 @@ func (p *plan) lead() time.Duration {
 		early = max(early, unsureLead-lead)
 	}
 	return lead + min(early, maxLead-lead, p.typical()/4)
-}
-
-// afterNext is when to sample for the fetch after the one that is expected, if that comes in time: a little
-// earlier, so that the plan made then is due. Zero: nobody knows.
-func (p *plan) afterNext() time.Time {
-	if p.right < trusted || p.expected.IsZero() || p.quick() {
-		return time.Time{}
-	}
-	return p.expected.Add(p.typical() - p.lead() - slack/2)
 }
 
 // climb sets the time of the next guess for a context that has fetched once. There are two for each rung,

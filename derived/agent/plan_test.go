@@ -23,7 +23,12 @@ func TestTypicalInterval(t *testing.T) {
 		{"regular", []time.Duration{1000 * ms, 1003 * ms, 998 * ms}, 1000 * ms, true},
 		{"one late", []time.Duration{100 * ms, 100 * ms, 300 * ms, 100 * ms}, 100 * ms, true},
 		{"fast and uneven", []time.Duration{10 * ms, 14 * ms, 8 * ms}, 10 * ms, true},
-		{"two that differ", []time.Duration{100 * ms, 5000 * ms}, 5000 * ms, false},
+		{"two that differ", []time.Duration{100 * ms, 5000 * ms}, 5000 * ms, true},
+		{"two, one of a late fetch", []time.Duration{100 * ms, 70 * ms}, 70 * ms, true},
+		{"three that differ", []time.Duration{100 * ms, 5000 * ms, 900 * ms}, 900 * ms, false},
+		{"held up often", []time.Duration{
+			100 * ms, 92 * ms, 138 * ms, 70 * ms, 130 * ms, 75 * ms, 127 * ms, 68 * ms,
+		}, 100 * ms, true},
 		{"by hand", []time.Duration{700 * ms, 2000 * ms, 9000 * ms, 400 * ms, 60000 * ms}, 2000 * ms, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -98,6 +103,69 @@ func TestGridGoesOnAfterAStandstill(t *testing.T) {
 		now = p.expected
 		p.fetched(now, nil)
 		assert.Equal(t, now.Add(100*ms), p.expected)
+	}
+}
+
+// Nothing is learned from the time that pmcd stood still, once or twice: neither by a client whose interval is not
+// known, nor about one that is.
+func TestHeldUp(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		fetches int           // before
+		after   time.Duration // pmcd stood still, after the last of them
+		held    []time.Duration
+		typical time.Duration
+		next    time.Duration // expected after the last that was held up; 0: not known
+	}{
+		{"after the first fetch", 1, 10 * ms, []time.Duration{4010 * ms}, 0, 0},
+		{"after the first fetch, twice", 1, 10 * ms, []time.Duration{4010 * ms, 4002 * ms}, 0, 0},
+		{"after the third fetch", 3, 10 * ms, []time.Duration{4030 * ms}, 100 * ms, 70 * ms},
+		{"after many fetches, twice", 9, 10 * ms, []time.Duration{4030 * ms, 4020 * ms}, 100 * ms, 50 * ms},
+		{"a long time before", 9, 10 * ms, []time.Duration{4040*ms + backlog}, 100 * ms, 60*ms - backlog},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := newPlan()
+			now := time.Unix(0, 0)
+			p.fetched(now, nil)
+			for range row.fetches - 1 {
+				now = now.Add(100 * ms)
+				p.fetched(now, nil)
+			}
+			for _, interval := range row.held {
+				p.stood = standstill{now.Add(row.after), now.Add(interval - ms)}
+				now = now.Add(interval)
+				p.fetched(now, nil)
+			}
+			assert.Equal(t, row.typical, p.typical())
+			if row.next == 0 {
+				assert.Zero(t, p.expected)
+				assert.Equal(t, now.Add(ladder[0]-firstLead), p.at, "as after a first fetch")
+				return
+			}
+			assert.Equal(t, now.Add(row.next), p.expected)
+		})
+	}
+}
+
+func TestWhatAStandstillExplains(t *testing.T) {
+	at := func(d time.Duration) time.Time { return time.Unix(0, 0).Add(d) }
+	for _, row := range []struct {
+		name      string
+		from, to  time.Duration
+		last, now time.Duration
+		explains  bool
+	}{
+		{"all of the time", 0, 4000 * ms, 0, 4000 * ms, true},
+		{"begun before", -3000 * ms, 1000 * ms, 0, 1001 * ms, true},
+		{"noted after the fetch arrived", 0, 4001 * ms, 0, 4000 * ms, true},
+		{"a small part of a long interval", 9800 * ms, 10000 * ms, 0, 10000 * ms, false},
+		{"a backlog", 0, 4000 * ms, 0, 4000*ms + backlog, true},
+		{"over long ago", 0, 4000 * ms, 0, 4001*ms + backlog, false},
+		{"before the last fetch", 0, 4000 * ms, 4001 * ms, 4002 * ms, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			assert.Equal(t, row.explains, standstill{at(row.from), at(row.to)}.explains(at(row.last), at(row.now)))
+		})
 	}
 }
 

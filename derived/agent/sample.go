@@ -22,6 +22,8 @@ type sample struct {
 	layout  *derived.Layout
 	vectors []derived.Vector
 	names   *nameStore
+	size    int // bytes of its values
+	holders int // metrics of contexts whose history it is part of; the request loop counts
 }
 
 func (s *sample) Time() time.Time { return s.at }
@@ -56,6 +58,9 @@ func (s *sample) continues(old *sample) bool {
 	slack := clockNoise + s.taken.Sub(old.taken).Abs()/maxDrift
 	return s.epoch == old.epoch && s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
 }
+
+// Bytes that a sample needs for an operand, a number, and a value that is none, beside its own bytes.
+const vectorMemory, numberMemory, blobMemory = 64, 8, 24
 
 // maxInstances is how many instances an operand may have. One that has more has no values, but a code: what
 // is computed from it takes too much memory, in every sample that is kept.
@@ -112,10 +117,13 @@ func (m *sampleMaker) make(
 				v.Blobs = make([][]byte, len(set.Blobs))
 				for j, blob := range set.Blobs {
 					v.Blobs[j] = bytes.Clone(blob)
+					s.size += len(blob)
 				}
 			}
+			s.size += numberMemory*len(v.Bits) + blobMemory*len(v.Blobs)
 		}
 	}
+	s.size += vectorMemory * len(s.vectors)
 	return s
 }
 

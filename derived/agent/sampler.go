@@ -23,8 +23,12 @@ const (
 	// it works on one.
 	maxPart = 4000
 
-	// maxPartValues is likewise for their values, as far as those of one metric need not be parted.
+	// maxPartValues is likewise for their values, as far as those of one metric need not be parted. No more than that are
+	// on their way over all connections together: pmcd serves them one after the other before anybody else.
 	maxPartValues = 10000
+
+	// fewValues need not wait for that: they are what somebody asks for who is about to fetch.
+	fewValues = 1000
 
 	// minGap is the age below which a sample is as good as a new one.
 	minGap = 2 * time.Millisecond
@@ -45,20 +49,27 @@ type sampler struct {
 	stats *stats
 
 	// lost is told once about each lane that fails, news about state changes that pmcd announces,
-	// echoed when it repeats one that we have announced, renamed about domains whose instances are not what they were.
+	// echoed when it repeats one that we have announced, renamed about domains whose instances are not what they were,
+	// stood when it served nobody for some time.
 	lost    func(error)
 	news    func(pdu.Change)
 	echoed  func()
 	renamed func(pdu.InDom)
+	stood   func(standstill)
+
+	arrived func() // samples have come that no handler has waited for; the lock is not held
 
 	mu      sync.Mutex
 	lanes   []*lane // guarded by mu, as all below; those of lower slots in pmcd's table first
-	waiting []*feed // wanted, but every lane was busy
+	few     []*feed // wanted, but every lane was busy; with few values
+	waiting []*feed // likewise, with more values
 	apart   []*feed // likewise, with operands of slow agents
+	under   int     // values on their way that were not few
 	burdens burdens
 	answers []answer  // scratch space
 	stamped time.Time // by pmcd, the last answer
 	maker   *sampleMaker
+	given   uint64 // samples
 	lists   operandLists
 	part    int                   // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
 	shrunk  time.Time             // when part was last made less
@@ -69,8 +80,9 @@ type sampler struct {
 func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *nameStore) *sampler {
 	s := &sampler{
 		log: log, now: now, stats: st,
-		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {},
-		maker: newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
+		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {}, stood: func(standstill) {},
+		arrived: func() {},
+		maker:   newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
 		huge: make(map[pdu.PMID]struct{}),
 	}
 	s.maker.tooBig = s.onTooBig
@@ -169,10 +181,10 @@ func (s *sampler) detach() {
 	for len(s.lanes) > 0 {
 		s.end(s.lanes[0])
 	}
-	for _, f := range slices.Concat(s.waiting, s.apart) {
+	for _, f := range slices.Concat(s.few, s.waiting, s.apart) {
 		f.waiting = false
 	}
-	s.waiting, s.apart = nil, nil
+	s.few, s.waiting, s.apart = nil, nil, nil
 	s.maker.forget()
 }
 
@@ -181,16 +193,20 @@ func (s *sampler) detach() {
 func (s *sampler) read(ctx context.Context, l *lane) {
 	for {
 		err := l.conn.WaitReadable(ctx)
+		arrived := false
 		s.mu.Lock()
 		switch {
 		case l.dead:
 		case err == nil:
-			s.collect(l)
+			arrived = s.collect(l)
 		case ctx.Err() == nil:
 			s.fail(l, err)
 		}
 		dead := l.dead
 		s.mu.Unlock()
+		if arrived {
+			s.arrived()
+		}
 		if dead || err != nil {
 			return
 		}
@@ -212,7 +228,7 @@ func (s *sampler) want(now time.Time, n need, feeds ...*feed) {
 	if len(s.lanes) == 0 {
 		return
 	}
-	added := false
+	added, values, before := false, 0, len(s.waiting)
 	for _, f := range feeds {
 		if f == nil || f.waiting || f.outstanding > 0 || len(f.descs) == 0 || f.fresh(now, n) ||
 			s.burdens.resting(f.agents, now) {
@@ -221,10 +237,15 @@ func (s *sampler) want(now time.Time, n need, feeds ...*feed) {
 		f.waiting = true
 		if s.burdens.of(f.agents) == nil {
 			s.waiting = append(s.waiting, f)
+			values += f.size()
 		} else {
 			s.apart = append(s.apart, f)
 		}
 		added = true
+	}
+	if values <= fewValues {
+		s.few = append(s.few, s.waiting[before:]...)
+		s.waiting = slices.Delete(s.waiting, before, len(s.waiting))
 	}
 	if added {
 		s.send(now)
@@ -250,18 +271,23 @@ func (s *sampler) send(now time.Time) {
 		f.waiting = false
 		return true
 	})
+	full := false
 	for i := 0; i < len(s.lanes); i++ {
 		l := s.lanes[i]
 		if l.busy || l.leaving {
 			continue
 		}
 		last := i == len(s.lanes)-1
-		switch {
+		switch forAll := !last || i == 0; {
 		case last && len(s.apart) > 0:
 			s.apart = s.loadApart(l, s.apart)
 			s.burdens.begin(l.agents)
-		case len(s.waiting) > 0 && (!last || i == 0):
-			s.waiting = s.load(l, s.waiting)
+		case len(s.few) > 0 && forAll:
+			s.few = s.load(l, s.few)
+		case len(s.waiting) > 0 && forAll && !full:
+			if full = !s.loadPart(l); full {
+				continue
+			}
 		default:
 			continue
 		}
@@ -272,14 +298,33 @@ func (s *sampler) send(now time.Time) {
 	}
 }
 
-// load moves waiting feeds onto a free lane until it has as much as one fetch may have, and returns
+// load moves feeds with few values onto a free lane until it has as much as one fetch may have, and returns
 // the rest.
-func (s *sampler) load(l *lane, waiting []*feed) []*feed {
+func (s *sampler) load(l *lane, few []*feed) []*feed {
+	s.put(l, s.fill(few), nil)
+	return slices.Delete(few, 0, len(l.feeds))
+}
+
+// loadPart is load for those with more values, unless too many are on their way.
+func (s *sampler) loadPart(l *lane) bool {
+	asked := s.fill(s.waiting)
+	values := asked.size()
+	if s.under > 0 && s.under+values > maxPartValues {
+		return false
+	}
+	s.put(l, asked, nil)
+	s.waiting = slices.Delete(s.waiting, 0, len(l.feeds))
+	l.values = values
+	s.under += values
+	return true
+}
+
+// fill returns the list of what of the waiting feeds one fetch may be for.
+func (s *sampler) fill(waiting []*feed) *operandList {
 	if s.part < maxPart && s.now().Sub(s.shrunk) > partRetry {
 		s.part = maxPart // a pmcd that was ended looks like one that takes no long requests
 	}
-	s.put(l, s.lists.fill(waiting, s.part), nil)
-	return slices.Delete(waiting, 0, len(l.feeds))
+	return s.lists.fill(waiting, s.part)
 }
 
 // loadApart is load for feeds of slow agents: one fetch has those of the same agents, so that it shows
@@ -345,10 +390,12 @@ func (s *sampler) expect(change pdu.Change) {
 
 // drain takes all answers that are there. When pmcd has forwarded a FETCH to us, the answers to what
 // it served before are complete in our sockets, so a handler that drains sees them all.
-func (s *sampler) drain() {
+// It returns how many answers have become samples so far.
+func (s *sampler) drain() (given uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.collect(nil)
+	return s.given
 }
 
 // answer is what pmcd says to the fetch of a lane.
@@ -359,8 +406,9 @@ type answer struct {
 }
 
 // collect takes all answers that are there, in the order in which pmcd has given them, and makes them
-// samples. It looks at readable, too, which nothing need be under way on; nil: no such lane.
-func (s *sampler) collect(readable *lane) {
+// samples. It looks at readable, too, which nothing need be under way on; nil: no such lane. It reports whether
+// there were any.
+func (s *sampler) collect(readable *lane) bool {
 	s.answers = s.answers[:0]
 	for i := 0; i < len(s.lanes); i++ {
 		l := s.lanes[i]
@@ -378,7 +426,7 @@ func (s *sampler) collect(readable *lane) {
 		}
 	}
 	if len(s.answers) == 0 {
-		return
+		return false
 	}
 	slices.SortFunc(s.answers, answer.before)
 	now := s.now()
@@ -387,6 +435,7 @@ func (s *sampler) collect(readable *lane) {
 	}
 	clear(s.answers)
 	s.send(now)
+	return true
 }
 
 // before compares when pmcd has given answers. Refusals have no time and come first.
@@ -425,6 +474,7 @@ func (s *sampler) take(l *lane, res *pmapi.Columns, now time.Time) {
 	fresh := s.fresh(l, res.Changes)
 	if len(l.feeds) > 0 {
 		l.asked.give(s.maker.make(res, l.sent, now, l.asked, s.renamed))
+		s.given++
 	}
 	if fresh != 0 {
 		s.news(fresh)
@@ -460,6 +510,9 @@ func (s *sampler) charge(l *lane, res *pmapi.Columns, now time.Time) {
 	}
 	s.stamped = res.Time
 	s.stats.upstreamBusy.Add(int64(took))
+	if took >= burdensome {
+		s.stood(standstill{now.Add(-took), now})
+	}
 	if took < burdensome && len(s.burdens) == 0 || len(l.feeds) == 0 {
 		return
 	}
@@ -492,8 +545,9 @@ func (s *sampler) drop(l *lane) {
 	for _, f := range l.feeds {
 		f.outstanding--
 	}
+	s.under -= l.values
 	s.burdens.answered(l.agents)
-	l.feeds, l.agents, l.busy = nil, nil, false
+	l.feeds, l.agents, l.values, l.busy = nil, nil, 0, false
 }
 
 // fail gives a lane up because of an error. Its connection is closed at once: nobody would read what

@@ -97,7 +97,7 @@ func (s *sampling) idle(feeds ...*feed) bool {
 	s.sampler.mu.Lock()
 	defer s.sampler.mu.Unlock()
 	return !slices.ContainsFunc(feeds, func(f *feed) bool { return f.outstanding != 0 || f.waiting }) &&
-		len(s.waiting)+len(s.apart) == 0
+		len(s.few)+len(s.waiting)+len(s.apart)+s.under == 0
 }
 
 // feedOf makes a feed of metrics without instances.
@@ -148,7 +148,7 @@ func TestOneRequestPerLane(t *testing.T) {
 	eventually(t, "a fetch on every lane", func() bool { return len(u.fetched()) == lanes })
 	assert.EqualValues(t, lanes, s.stats.upstreamFetches.Load())
 	s.sampler.mu.Lock()
-	assert.Len(t, s.waiting, lanes, "the others wait")
+	assert.Len(t, s.few, lanes, "the others wait")
 	for i, f := range feeds {
 		assert.Equal(t, i >= lanes, f.waiting)
 		assert.Equal(t, i < lanes, f.outstanding == 1)
@@ -421,6 +421,43 @@ func TestPartsByValues(t *testing.T) {
 	s.want(time.Now(), need{}, a, b, c)
 	eventually(t, "both parts", func() bool { return len(u.fetched()) == 2 })
 	assert.ElementsMatch(t, [][]pdu.PMID{{a.descs[0].PMID, b.descs[0].PMID}, {c.descs[0].PMID}}, u.fetched())
+}
+
+// Fetches with many values wait for each other, those with few for none of them.
+func TestPartsFollowEachOther(t *testing.T) {
+	u := newUpstream(t)
+	s := newSampling(t, u.address, lanes)
+	sampled := func(item, values int) *feed {
+		f := feedOf(pdu.NewPMID(60, 1, item))
+		list := (&operandLists{}).all([]*feed{f})
+		list.give(&sample{layout: list.layout, vectors: []derived.Vector{{Bits: make([]uint64, values)}}})
+		return f
+	}
+	var big []*feed
+	for i := range 3 {
+		big = append(big, sampled(i, maxPartValues-1))
+	}
+	one, half, few := sampled(10, fewValues), sampled(11, fewValues+1), sampled(12, 1)
+	release := hold(u)
+	s.want(time.Now(), need{}, big...)
+	s.want(time.Now(), need{}, one)
+	s.want(time.Now(), need{}, half)
+	s.want(time.Now(), need{}, few)
+	eventually(t, "what need not wait", func() bool { return len(u.fetched()) == 3 })
+	asked := func(feeds ...*feed) (all [][]pdu.PMID) {
+		for _, f := range feeds {
+			all = append(all, []pdu.PMID{f.descs[0].PMID})
+		}
+		return all
+	}
+	assert.ElementsMatch(t, asked(big[0], one, few), u.fetched())
+	s.mu.Lock()
+	assert.Equal(t, []*feed{big[1], big[2], half}, s.waiting)
+	assert.Equal(t, maxPartValues-1, s.under)
+	s.mu.Unlock()
+	release()
+	eventually(t, "the rest", func() bool { return s.idle(append(big, one, half, few)...) })
+	assert.ElementsMatch(t, asked(big[0], big[1], big[2], one, half, few), u.fetched())
 }
 
 // A lane is taken out of use for a better one, what is under way on it first.

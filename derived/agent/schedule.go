@@ -3,6 +3,7 @@ package agent
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,12 +15,18 @@ const (
 	aheadPause = 15 * time.Millisecond
 	maxAhead   = 1 << 16
 
+	// A client that looks up again what it looked up among the last again names is content with a sample
+	// that is againGap old.
+	again    = 16
+	againGap = 10 * time.Millisecond
+
 	// maxPlans bounds how many contexts are foretold at once.
 	maxPlans = 4096
 
-	// slack is how much later than planned a sample may be asked for. Waking the scheduler costs more than
-	// a small fetch.
-	slack = lead / 4
+	// slack is how much later than planned a sample may be asked for, and moreSlack how much earlier the scheduler
+	// may look: to set its timer takes a system call, to wake it for nothing some twenty times as much.
+	slack     = lead / 4
+	moreSlack = lead
 )
 
 // schedule follows the plans of all contexts and keeps metrics with a history warm.
@@ -28,39 +35,56 @@ type schedule struct {
 	check func(now time.Time)                         // as sampler.check
 	now   func() time.Time
 	warm  time.Duration // how often; 0: never
-	wake  chan struct{}
+	nap   nap
 
-	mu    sync.Mutex
-	plans plans     // guarded by mu, as below
-	next  time.Time // when run looks again, unless it is woken
-	keep  []*feed   // to be kept warm
-	due   []*feed   // scratch space of run
+	mu     sync.Mutex
+	plans  plans     // guarded by mu, as below
+	next   time.Time // when run looks again
+	latest time.Time // when it looks again if no plan is due; zero: it does not run yet
+	keep   []*feed   // to be kept warm
+	due    []*feed   // scratch space of run
+	stood  standstill
 }
 
 func newSchedule(s *sampler, now func() time.Time, warm time.Duration) *schedule {
-	return &schedule{want: s.want, check: s.check, now: now, warm: warm, wake: make(chan struct{}, 1)}
+	return &schedule{want: s.want, check: s.check, now: now, warm: warm, nap: newNap()}
 }
 
-// fetched notes a fetch in a plan and wakes the scheduler if that is due first now.
-func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) {
+// interrupted notes that pmcd served nobody for some time.
+func (s *schedule) interrupted(by standstill) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.stood = by
+}
+
+// fetched notes a fetch in a plan and moves the scheduler's timer if need be. It returns when a sample
+// will be ready for the next fetch before that comes, zero if that is not known.
+func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) (expected time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.stood = s.stood
 	p.fetched(now, feeds)
 	s.place(p)
+	if p.right < trusted || p.quick() {
+		return time.Time{}
+	}
+	return p.expected
 }
 
-// ahead notes in a plan of its own that a client has looked a metric up.
-func (s *schedule) ahead(p *plan, now time.Time, f *feed) {
+// ahead notes in a plan of its own that a client has looked a metric up, and reports whether it did so before.
+func (s *schedule) ahead(p *plan, now time.Time, f *feed) (before bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before = slices.Contains(p.feeds[max(0, len(p.feeds)-again):], f)
 	if n := len(p.feeds); n < maxAhead && (n == 0 || p.feeds[n-1] != f) {
 		p.feeds = append(p.feeds, f)
 	}
 	p.at = now.Add(aheadPause)
 	s.place(p)
+	return before
 }
 
-// place puts a plan where its time belongs and wakes the scheduler if that is due first now.
+// place puts a plan where its time belongs, and moves the time at which run looks again if that is another one now.
 func (s *schedule) place(p *plan) {
 	switch {
 	case p.at.IsZero():
@@ -70,9 +94,13 @@ func (s *schedule) place(p *plan) {
 	case len(s.plans) < maxPlans:
 		heap.Push(&s.plans, p)
 	}
-	if p.index == 0 && p.at.Before(s.next.Add(-slack)) {
-		s.next = p.at
-		signal(s.wake)
+	next := s.latest
+	if len(s.plans) > 0 && s.plans[0].at.Before(next) {
+		next = s.plans[0].at
+	}
+	if moved := next.Sub(s.next); moved < -slack || moved > moreSlack {
+		s.next = next
+		s.nap.set(next.Sub(s.now()))
 	}
 }
 
@@ -98,16 +126,10 @@ func (s *schedule) keepWarm(feeds []*feed) {
 
 // run samples when a plan is due and, every warm interval, what is to be kept warm, until ctx ends.
 func (s *schedule) run(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	stop := context.AfterFunc(ctx, s.nap.end)
+	defer stop()
 	nextWarm := s.now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.wake:
-		case <-timer.C:
-		}
+	for ctx.Err() == nil {
 		now := s.now()
 		if s.warm > 0 && !now.Before(nextWarm) {
 			nextWarm = now.Add(s.warm)
@@ -118,14 +140,15 @@ func (s *schedule) run(ctx context.Context) {
 			s.want(now, need{gap: s.warm / 10}, keep...)
 		}
 		s.check(now)
-		timer.Reset(s.follow(now, nextWarm))
+		s.follow(now, nextWarm)
+		s.nap.wait()
 	}
 }
 
-// follow samples for the plans that are due and returns how long nothing is.
-func (s *schedule) follow(now, nextWarm time.Time) time.Duration {
+// follow samples for the plans that are due and sets the time at which run looks again.
+func (s *schedule) follow(now, nextWarm time.Time) {
 	s.mu.Lock()
-	due, again := s.due[:0], time.Time{}
+	due := s.due[:0]
 	for len(s.plans) > 0 && !s.plans[0].at.After(now.Add(lead/2)) { // one fetch for those due together
 		p := s.plans[0]
 		due = append(due, p.feeds...)
@@ -133,31 +156,24 @@ func (s *schedule) follow(now, nextWarm time.Time) time.Duration {
 			p.feeds = p.feeds[:0] // what is looked up next is another matter
 		}
 		p.sampled(now)
-		if after := p.afterNext(); !after.IsZero() && (again.IsZero() || after.Before(again)) {
-			again = after
-		}
 		if p.at.IsZero() {
 			heap.Pop(&s.plans)
 		} else {
 			heap.Fix(&s.plans, 0)
 		}
 	}
-	next := idleCheck
-	if len(s.plans) > 0 {
-		next = min(next, s.plans[0].at.Sub(now))
+	s.latest = now.Add(idleCheck)
+	if s.warm > 0 && nextWarm.Before(s.latest) {
+		s.latest = nextWarm
 	}
-	if !again.IsZero() { // by then there will be a plan for it, which need not wake anybody
-		next = min(next, again.Sub(now))
+	s.next, s.due = s.latest, due
+	if len(s.plans) > 0 && s.plans[0].at.Before(s.next) {
+		s.next = s.plans[0].at
 	}
-	if s.warm > 0 {
-		next = min(next, nextWarm.Sub(now))
-	}
-	next = max(next, 0)
-	s.next, s.due = now.Add(next), due
+	s.nap.set(s.next.Sub(now))
 	s.mu.Unlock()
 	s.want(now, need{gap: minGap}, due...)
 	clear(due)
-	return next
 }
 
 // idleCheck is how often the scheduler looks after the lanes when nothing is due.

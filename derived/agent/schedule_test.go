@@ -33,7 +33,7 @@ type scheduling struct {
 // inBubble runs a test with a schedule that runs, on a clock that jumps.
 func inBubble(t *testing.T, warm time.Duration, test func(t *testing.T, s *scheduling)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &scheduling{start: time.Now(), schedule: &schedule{now: time.Now, warm: warm, wake: make(chan struct{}, 1)}}
+		s := &scheduling{start: time.Now(), schedule: &schedule{now: time.Now, warm: warm, nap: newGoNap()}}
 		s.check = func(time.Time) { s.looks.Add(1) }
 		s.want = func(now time.Time, n need, feeds ...*feed) {
 			s.mu.Lock()
@@ -181,9 +181,10 @@ func TestIrregularContext(t *testing.T) {
 		start := time.Since(s.start)
 		s.pass(2 * time.Minute)
 		got := s.taken()
-		assert.Equal(t, start+leastPace, got[0], "a fourth of 400 ms")
+		assert.Equal(t, start+100*ms, got[0], "a fourth of 400 ms")
 		for i := range got[1:] {
-			assert.Equal(t, leastPace, got[i+1]-got[i])
+			since := max(400*ms, got[i]-start)
+			assert.Equal(t, min(since/4, mostPace), got[i+1]-got[i], "a fourth of %v", since)
 		}
 		assert.LessOrEqual(t, got[len(got)-1], start+restless)
 		assert.Greater(t, got[len(got)-1], start+restless-time.Second)
@@ -305,7 +306,7 @@ func TestOverdueLanesAreFoundWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var checks int
 		s := &schedule{
-			now: time.Now, wake: make(chan struct{}, 1), check: func(time.Time) { checks++ },
+			now: time.Now, nap: newGoNap(), check: func(time.Time) { checks++ },
 			want: func(time.Time, need, ...*feed) {},
 		}
 		ctx, cancel := context.WithCancel(t.Context())

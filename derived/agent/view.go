@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -20,6 +21,9 @@ const (
 
 	// maxEntries bounds the metrics in all these histories together, some 60 bytes each.
 	maxEntries = 1 << 20
+
+	// maxHeld bounds the bytes of the samples that these histories hold, which contexts that fetch at the same time share.
+	maxHeld = 1 << 30
 
 	// youngEnough is the age up to which a sample may always be served.
 	youngEnough = time.Second
@@ -50,6 +54,12 @@ type view struct {
 	feeds   []*feed // of all entries that have one
 	plan    plan
 	used    time.Time
+
+	expected time.Time // when it will fetch next, if that is foretold and nothing is computed for it yet
+	place    int       // among those that are foretold
+
+	ready *readyReply // to its next fetch; nil: none
+	size  int         // of the value sets of the last one, in bytes
 }
 
 // entry is one metric of a view.
@@ -68,6 +78,7 @@ type views struct {
 	stats    *stats
 	seed     maphash.Seed
 	entries  int // of all views
+	held     holdings
 	byKey    map[viewKey]*view
 	ofClient map[pmda.Client]map[viewKey]struct{}
 
@@ -88,7 +99,7 @@ func (vs *views) of(s *service, req *pmda.FetchRequest, end func(*view)) *view {
 	v := vs.byKey[key]
 	if v == nil {
 		for len(vs.byKey) >= maxViews || len(vs.byKey) > 0 && vs.entries+len(req.PMIDs) > maxEntries {
-			vs.evict(end)
+			vs.evict(nil, end)
 		}
 		vs.entries += len(req.PMIDs)
 		v = &view{key: key, entries: make([]entry, len(req.PMIDs)), plan: plan{index: -1}}
@@ -103,9 +114,33 @@ func (vs *views) of(s *service, req *pmda.FetchRequest, end func(*view)) *view {
 		vs.ofClient[key.client][key] = struct{}{}
 	}
 	v.used = req.Arrived
-	v.follow(s)
+	v.follow(s, &vs.held)
 	vs.release(s)
 	return v
+}
+
+// bound makes those start anew that were idle longest while all together hold too much, but for one.
+func (vs *views) bound(but *view, end func(*view)) {
+	for vs.held.bytes > maxHeld && len(vs.byKey) > 1 {
+		vs.evict(but, end)
+	}
+}
+
+// holdings counts the bytes of all samples that are part of a history.
+type holdings struct{ bytes int }
+
+func (h *holdings) add(s *sample) {
+	if s.holders++; s.holders == 1 {
+		h.bytes += s.size
+	}
+}
+
+func (h *holdings) drop(all ...*sample) {
+	for _, s := range all {
+		if s.holders--; s.holders == 0 {
+			h.bytes -= s.size
+		}
+	}
 }
 
 // releases is how many views one fetch makes let go of a service that has been replaced.
@@ -131,26 +166,41 @@ func (vs *views) release(s *service) {
 // release lets go of the service. The history stays.
 func (v *view) release() {
 	v.service = nil
+	v.outdate()
 	for i := range v.entries {
 		v.entries[i].metric = nil
+	}
+}
+
+// outdate makes the ready reply, if there is one, that of a former service.
+func (v *view) outdate() {
+	if v.ready != nil {
+		v.ready.former = true
 	}
 }
 
 func (vs *views) hash(ids []pdu.PMID) uint64 {
 	var h maphash.Hash
 	h.SetSeed(vs.seed)
-	for _, id := range ids {
-		maphash.WriteComparable(&h, id)
+	var some [128]byte
+	for len(ids) > 0 {
+		n := min(len(ids), len(some)/4)
+		for i, id := range ids[:n] {
+			binary.LittleEndian.PutUint32(some[4*i:], uint32(id))
+		}
+		_, _ = h.Write(some[:4*n]) // it never fails
+		ids = ids[n:]
 	}
 	return h.Sum64()
 }
 
 // follow brings a view to a new service. The history of a metric goes on if its feed does.
-func (v *view) follow(s *service) {
+func (v *view) follow(s *service, h *holdings) {
 	if v.service == s {
 		return
 	}
 	v.service = s
+	v.outdate()
 	v.feeds = nil
 	for i := range v.entries {
 		e := &v.entries[i]
@@ -160,6 +210,7 @@ func (v *view) follow(s *service) {
 			f = e.metric.feed
 		}
 		if f != e.feed {
+			h.drop(e.seen...)
 			e.feed, e.seen = f, nil
 		}
 		if f != nil {
@@ -168,11 +219,11 @@ func (v *view) follow(s *service) {
 	}
 }
 
-// evict ends the view that was idle longest; there is one.
-func (vs *views) evict(end func(*view)) {
+// evict ends the view that was idle longest, but for one; there is another.
+func (vs *views) evict(but *view, end func(*view)) {
 	var oldest *view
 	for _, v := range vs.byKey {
-		if oldest == nil || v.used.Before(oldest.used) {
+		if v != but && (oldest == nil || v.used.Before(oldest.used)) {
 			oldest = v
 		}
 	}
@@ -182,6 +233,9 @@ func (vs *views) evict(end func(*view)) {
 
 func (vs *views) remove(v *view, end func(*view)) {
 	end(v)
+	for i := range v.entries {
+		vs.held.drop(v.entries[i].seen...)
+	}
 	vs.entries -= len(v.entries)
 	vs.stats.contexts.Add(-1)
 	delete(vs.byKey, v.key)
@@ -211,7 +265,7 @@ func (v *view) patience(now time.Time) time.Duration {
 // advance makes the newest sample of the feed part of the entry's history. The sampler's lock is
 // held. Without history only the newest sample counts; warm lets a context that fetches for the
 // first time continue from what the feed has sampled before.
-func (e *entry) advance(now time.Time, patience time.Duration, warm bool) {
+func (e *entry) advance(now time.Time, patience time.Duration, warm bool, h *holdings) {
 	cur := e.feed.newest()
 	e.stale = cur == nil || now.Sub(cur.taken) > patience
 	e.missed = e.stale || len(e.seen) > 0 && cur == e.seen[0] || now.Sub(cur.taken) > missedAge
@@ -222,16 +276,21 @@ func (e *entry) advance(now time.Time, patience time.Duration, warm bool) {
 	depth := e.metric.depth + 1
 	switch {
 	case depth == 1:
-		e.seen = append(e.seen[:0], cur)
+		if len(e.seen) != 1 || e.seen[0] != cur {
+			e.begin(cur, h)
+		}
 	case len(e.seen) == 0 || !cur.continues(e.seen[0]): // new, or pmcd's clock was set
-		e.seen = append(e.seen[:0], cur)
+		e.begin(cur, h)
 		if warm {
-			e.warm(cur, depth)
+			e.warm(cur, depth, h)
 		}
 	case cur.at.After(e.seen[0].at):
 		if len(e.seen) < depth {
 			e.seen = append(e.seen, nil)
+		} else {
+			h.drop(e.seen[len(e.seen)-1])
 		}
+		h.add(cur)
 		copy(e.seen[1:], e.seen)
 		e.seen[0] = cur
 	default:
@@ -239,9 +298,16 @@ func (e *entry) advance(now time.Time, patience time.Duration, warm bool) {
 	}
 }
 
+// begin begins the history of a metric anew.
+func (e *entry) begin(cur *sample, h *holdings) {
+	h.add(cur)
+	h.drop(e.seen...)
+	e.seen = append(e.seen[:0], cur)
+}
+
 // warm continues a history with older samples of the feed: such as are far enough apart for a rate to
 // mean something, or, where a history has just begun, the oldest there is.
-func (e *entry) warm(cur *sample, depth int) {
+func (e *entry) warm(cur *sample, depth int, h *holdings) {
 	last := cur
 	for i, s := range e.feed.samples[1:] {
 		if len(e.seen) == depth || !cur.continues(s) || cur.at.Sub(s.at) > time.Duration(depth)*warmEnough {
@@ -251,6 +317,7 @@ func (e *entry) warm(cur *sample, depth int) {
 		oldest := i == len(e.feed.samples)-2 && len(e.seen) == 1
 		if gap >= anchorGap/2 || oldest && gap >= minStep {
 			e.seen = append(e.seen, s)
+			h.add(s)
 			last = s
 		}
 	}

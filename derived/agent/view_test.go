@@ -66,6 +66,7 @@ func (b *bench) sampleAt(at time.Time, n uint64, metrics ...string) *sample {
 	for _, name := range metrics {
 		b.metric(name).feed.push(s)
 	}
+	b.agent.sampler.given++
 	return s
 }
 
@@ -500,6 +501,31 @@ func TestViewsAreBounded(t *testing.T) {
 		b.fetch(1, 0, "d")
 		assert.Len(t, b.agent.views.byKey, 1)
 		assert.Equal(t, 1, b.agent.views.entries)
+	})
+	t.Run("in bytes", func(t *testing.T) {
+		b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
+		large := func(value uint64) {
+			b.pass(time.Second)
+			b.sample(value, "d", "c")
+			b.metric("d").feed.newest().size = maxHeld / 4
+		}
+		large(100)
+		for c := range pmda.Client(4) {
+			b.fetch(c, 0, "d", "c")
+		}
+		assert.Equal(t, maxHeld/4, b.agent.views.held.bytes, "it is one sample")
+		for c := range pmda.Client(4) {
+			large(101 + uint64(c))
+			b.fetch(c, 0, "d", "c")
+		}
+		assert.LessOrEqual(t, b.agent.views.held.bytes, maxHeld)
+		assert.EqualValues(t, 1, b.agent.stats.contextsDropped.Load())
+		large(110)
+		assert.Equal(t, "7", number(b.metric("d"), b.fetch(2, 0, "d", "c")[0]), "the history of those that are left goes on")
+		for c := range pmda.Client(4) {
+			b.agent.EndContext(c)
+		}
+		assert.Zero(t, b.agent.views.held.bytes)
 	})
 }
 

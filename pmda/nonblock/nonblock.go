@@ -13,6 +13,8 @@ package nonblock
 import (
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // Read is read(2). At the end of the stream n is 0 and err nil; where nothing has arrived err is EAGAIN.
@@ -49,4 +51,41 @@ func Arrived(socket int) bool {
 			return errno != syscall.EAGAIN
 		}
 	}
+}
+
+// Unread is how many bytes a pipe holds, whichever end it is asked of.
+func Unread(pipe int) (n int, err error) {
+	var bytes int32
+	_, _, errno := syscall.RawSyscall(syscall.SYS_IOCTL, uintptr(pipe), unix.TIOCINQ, uintptr(unsafe.Pointer(&bytes)))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(bytes), nil
+}
+
+// Arm has an epoll instance tell once that fd, which it knows, has something to be read.
+func Arm(epoll, fd int) error {
+	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLONESHOT, Fd: int32(fd)}
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, uintptr(epoll), syscall.EPOLL_CTL_MOD, uintptr(fd),
+		uintptr(unsafe.Pointer(&event)), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// Fired reports whether an epoll instance has something to tell, and takes one such thing from it.
+func Fired(epoll int) bool {
+	var event syscall.EpollEvent
+	for {
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&event)), 1, 0, 0, 0)
+		if errno != syscall.EINTR {
+			return errno == 0 && n > 0
+		}
+	}
+}
+
+// settime is timerfd_settime(2). It fails only for what is no timer.
+func settime(fd int, spec *unix.ItimerSpec) {
+	syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(fd), 0, uintptr(unsafe.Pointer(spec)), 0, 0, 0)
 }

@@ -60,6 +60,50 @@ func TestEndOfTheStream(t *testing.T) {
 	assert.True(t, Arrived(-1), "a read tells what is wrong")
 }
 
+func TestUnread(t *testing.T) {
+	var ends [2]int
+	require.NoError(t, syscall.Pipe2(ends[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK))
+	defer syscall.Close(ends[0])
+	defer syscall.Close(ends[1])
+	for _, want := range []int{0, 5, 10} {
+		for _, end := range ends {
+			n, err := Unread(end)
+			require.NoError(t, err)
+			assert.Equal(t, want, n)
+		}
+		_, err := Write(ends[1], []byte("bytes"))
+		require.NoError(t, err)
+	}
+	_, err := Unread(-1)
+	require.Equal(t, syscall.EBADF, err)
+}
+
+// Armed once, an epoll instance tells once, also of what is there already.
+func TestArmed(t *testing.T) {
+	ours, theirs := pair(t)
+	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Close(epoll) })
+	require.Equal(t, syscall.ENOENT, Arm(epoll, ours), "it does not know the socket")
+	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLONESHOT, Fd: int32(ours)}
+	require.NoError(t, syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, ours, &event))
+	assert.False(t, Fired(epoll))
+
+	_, err = Write(theirs, []byte("request"))
+	require.NoError(t, err)
+	assert.True(t, Fired(epoll))
+	assert.False(t, Fired(epoll), "it has told")
+	require.NoError(t, Arm(epoll, ours))
+	assert.True(t, Fired(epoll))
+
+	_, err = Read(ours, make([]byte, 10))
+	require.NoError(t, err)
+	require.NoError(t, Arm(epoll, ours))
+	assert.False(t, Fired(epoll), "nothing to read")
+	require.NoError(t, syscall.Shutdown(theirs, syscall.SHUT_WR))
+	assert.True(t, Fired(epoll), "the end of the stream")
+}
+
 func TestNothingIsAllocated(t *testing.T) {
 	ours, theirs := pair(t)
 	b := make([]byte, 1)

@@ -56,6 +56,9 @@ func (c *Conn) fetchedColumns(op string, f pdu.Frame) (res *Result, done bool, e
 	}
 	c.profileSent = false
 	c.settle(op)
+	if !s.cols.Borrows() {
+		c.input.frames.Release()
+	}
 	s.colsRes = Columns{Time: s.cols.Time, Sets: s.cols.Sets, Changes: s.changes}
 	s.res = Result{}
 	return &s.res, true, nil

@@ -6,6 +6,10 @@
 //	names, err := c.LookupNames(ctx, []string{"kernel.all.load"})
 //	res, err := c.Fetch(ctx, []pdu.PMID{names[0].PMID})
 //
+// Everything is asked for by number: LookupNames gives the PMID of a name, Desc the type that its values are
+// read with, Instances the names of the instances that values are of, Fetch the values. What the words mean
+// is in the documentation of package pdu.
+//
 // # One request at a time
 //
 // A [Conn] has one request in flight. It may be used by one goroutine at a time; the methods that

@@ -20,6 +20,10 @@ type Options struct {
 	Progress io.Writer     // what is being measured
 }
 
+// workParent is where a run has its folder. The agent watches the folders above its definitions, and wakes up
+// whenever anybody writes to a file in one of them, as many do in /tmp.
+const workParent = "/var/tmp"
+
 // bench is one run.
 type bench struct {
 	Options
@@ -37,7 +41,7 @@ type bench struct {
 // could not be measured is one.
 func Run(ctx context.Context, o Options) (missed int, err error) {
 	b := &bench{Options: o}
-	if b.dir, err = os.MkdirTemp("", "pmdaderived-bench"); err != nil {
+	if b.dir, err = os.MkdirTemp(workParent, "pmdaderived-bench"); err != nil {
 		return 0, err
 	}
 	defer func() {

@@ -57,6 +57,22 @@ func (a *arena) memory() (memory, error) {
 	return memory{}, errors.New("the agent does not tell its memory")
 }
 
+// heapBetween is the heap in use after a collection, in bytes, where nothing happens just then: the median of
+// some reports, since a message on its way is in memory, too.
+func (a *arena) heapBetween() (float64, error) {
+	const reports, gap = 5, 100 * time.Millisecond
+	var all []float64
+	for range reports {
+		m, err := a.memory()
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, float64(m.HeapAlloc))
+		time.Sleep(gap)
+	}
+	return median(all), nil
+}
+
 // warm fetches n values of a metric until they come twice in a row, some seven times. A rate has no value where
 // no sample is newer than that of the fetch before, so every fetch, also the first of a command, keeps its distance.
 func warm(c *client, n int) error {
@@ -84,7 +100,7 @@ func (b *bench) bytesPerValue(ctx context.Context, kind, expr string) (ours floa
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, a.close()) }()
-	before, err := a.memory()
+	before, err := a.heapBetween()
 	if err != nil {
 		return 0, err
 	}
@@ -98,7 +114,7 @@ func (b *bench) bytesPerValue(ctx context.Context, kind, expr string) (ours floa
 	if err := warm(c, n); err != nil {
 		return 0, err
 	}
-	after, err := a.memory()
+	after, err := a.heapBetween()
 	if err != nil {
 		return 0, err
 	}
@@ -125,7 +141,7 @@ func (b *bench) bytesPerValue(ctx context.Context, kind, expr string) (ours floa
 	if err != nil {
 		return 0, err
 	}
-	ours = (float64(after.HeapAlloc) - float64(before.HeapAlloc)) / n
+	ours = (after - before) / n
 	b.note("%s: %.0f bytes a value; a client of libpcp: %.0f", kind, ours, float64(full.memory-empty.memory)/n)
 	return ours, nil
 }
@@ -144,18 +160,27 @@ func measureMemoryValues(ctx context.Context, b *bench) ([]float64, error) {
 	return figures, nil
 }
 
+// heapWith is the heap in bytes with definitions, once the agent has nothing to do any more.
+func (b *bench) heapWith(ctx context.Context, defs []definition) (heap float64, err error) {
+	a, err := b.profiledArena(ctx, defs)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, a.close()) }()
+	if len(defs) > 0 {
+		if err := a.settle(ctx, defs); err != nil {
+			return 0, err
+		}
+	}
+	return a.heapBetween()
+}
+
 func measureMemoryDefinitions(ctx context.Context, b *bench) (figures []float64, err error) {
 	heap := make(map[int]float64)
 	for _, n := range []int{0, 5000} {
-		a, err := b.profiledArena(ctx, sums(n))
-		if err != nil {
+		if heap[n], err = b.heapWith(ctx, sums(n)); err != nil {
 			return nil, err
 		}
-		m, err := a.memory()
-		if err = errors.Join(err, a.close()); err != nil {
-			return nil, err
-		}
-		heap[n] = float64(m.HeapAlloc)
 	}
 	bare, err := b.arena(ctx, arenaConfig{})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -31,7 +32,7 @@ func loads() []load {
 // time and heap in folders of dir, one for each.
 func Profile(ctx context.Context, o Options, dir string) (err error) {
 	b := &bench{Options: o}
-	if b.dir, err = os.MkdirTemp("", "pmdaderived-bench"); err != nil {
+	if b.dir, err = os.MkdirTemp(workParent, "pmdaderived-bench"); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
@@ -39,6 +40,9 @@ func Profile(ctx context.Context, o Options, dir string) (err error) {
 		return err
 	}
 	for _, l := range loads() {
+		if !strings.Contains(l.what, o.Only) {
+			continue
+		}
 		if err := b.profile(ctx, filepath.Join(dir, l.name), l); err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
 		}

@@ -15,6 +15,12 @@ type Config struct {
 	// Access is the text below [access] in pmcd.conf. Empty: as shipped, everybody on this machine
 	// may do everything, others may not store.
 	Access string
+	// HostName is what pmcd and its agents take for the name of the host; empty: this machine's. It is in the
+	// label hostname where we may make a UTS namespace, as root may outside most containers, and in
+	// pmcd.hostname everywhere.
+	HostName string
+	// Labels are the labels of the host as a JSON object, besides those that pmcd makes itself; empty: as on this machine.
+	Labels string
 	Flags  []string // further pmcd options, for example "-t", "1"; pmcd is a daemon, so no "-f"
 	Env    []string // further "NAME=value" for pmcd, its agents and the tools; the last of a name counts
 }

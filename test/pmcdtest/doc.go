@@ -18,7 +18,8 @@
 //	tmp/               PCP_TMP_DIR: mmv/ and the tools' status files
 //	var/               PCP_VAR_DIR: pmns/root is the name space in use, config/pmda/ and
 //	                   config/pmdaderived/ start empty, the rest are links to the machine's own
-//	etc/               PCP_SYSCONF_DIR: pmdaderived/ starts empty, the rest are links
+//	etc/               PCP_SYSCONF_DIR: pmdaderived/ starts empty, labels/ is the caller's if there are any
+//	                   ([Config].Labels), the rest are links
 //
 // Several can run at once; the machine's own pmcd is neither needed nor touched.
 //

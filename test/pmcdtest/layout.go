@@ -87,7 +87,7 @@ func reachable(path string) bool {
 }
 
 // buildTree makes the folders and links below dir that doc.go lists.
-func buildTree(dir string, conf pcpConf, own owner) error {
+func buildTree(dir string, cfg Config, conf pcpConf, own owner) error {
 	for _, name := range []string{
 		"run", "log", "log/pmcd", "log/pmlogger", "log/pmie", "log/pmproxy",
 		"tmp", "tmp/mmv", "tmp/pmlogger", "tmp/pmie", "tmp/pmproxy",
@@ -103,13 +103,24 @@ func buildTree(dir string, conf pcpConf, own owner) error {
 			}
 		}
 	}
+	ownConf := []string{"pmdaderived"}
+	if cfg.Labels != "" {
+		ownConf = append(ownConf, "labels")
+		labels := filepath.Join(dir, "etc", "labels")
+		if err := os.Mkdir(labels, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(labels, "host"), []byte(cfg.Labels), 0o644); err != nil {
+			return err
+		}
+	}
 	for _, farm := range []struct {
 		from, to string
 		except   []string
 	}{
 		{conf["PCP_VAR_DIR"], "var", []string{"pmns", "config", "tmp"}},
 		{filepath.Join(conf["PCP_VAR_DIR"], "config"), "var/config", []string{"pmda", "pmdaderived"}},
-		{conf["PCP_SYSCONF_DIR"], "etc", []string{"pmdaderived"}},
+		{conf["PCP_SYSCONF_DIR"], "etc", ownConf},
 	} {
 		if err := linkAll(farm.from, filepath.Join(dir, farm.to), farm.except); err != nil {
 			return err

@@ -107,7 +107,7 @@ func (p *PMCD) prepare() (err error) {
 	if p.Port, err = freePort(); err != nil {
 		return err
 	}
-	if err := buildTree(p.Dir, p.conf, p.own); err != nil {
+	if err := buildTree(p.Dir, p.cfg, p.conf, p.own); err != nil {
 		return err
 	}
 	if err := writeControlFile(p.controlFile(), p.cfg, p.conf, p.own); err != nil {
@@ -146,11 +146,18 @@ func (p *PMCD) start() error {
 		"-x", filepath.Join(p.Dir, "log", "pmcd", "fatal.log"),
 		"-s", p.Socket, "-i", "127.0.0.1", "-p", strconv.Itoa(p.Port),
 	}
+	if p.cfg.HostName != "" {
+		args = append(args, "-H", p.cfg.HostName)
+	}
 	cmd := exec.Command(filepath.Join(p.conf["PCP_BINADM_DIR"], "pmcd"), append(args, p.cfg.Flags...)...)
 	cmd.Dir = filepath.Dir(p.LogFile)
 	cmd.Env = append(p.agentEnv(), "PMCD_ROOT_AGENT=0")
 	deadline := time.Now().Add(startTimeout)
-	d, err := startDaemon(cmd, p.LogFile, deadline)
+	var d *daemon
+	err := onHost(p.cfg.HostName, func() (err error) {
+		d, err = startDaemon(cmd, p.LogFile, deadline)
+		return err
+	})
 	if err != nil {
 		return err
 	}

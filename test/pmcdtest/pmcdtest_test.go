@@ -168,6 +168,22 @@ func TestAccess(t *testing.T) {
 	})
 }
 
+func TestHost(t *testing.T) {
+	p := pmcdtest.Start(t, pmcdtest.Config{HostName: "north.example", Labels: `{"site":"north"}`})
+	stdout, _, _ := p.Run(t, "pmprobe", "-v", "pmcd.hostname")
+	assert.Equal(t, "pmcd.hostname 1 \"north.example\"\n", stdout)
+	stdout, _, _ = p.Run(t, "pminfo", "-l", "sample.long.one")
+	assert.Contains(t, stdout, `"site":"north"`)
+	if exec.Command("unshare", "--uts", "true").Run() == nil {
+		assert.Contains(t, stdout, `"hostname":"north.example"`)
+		stdout, _, _ = p.Run(t, "pmprobe", "-v", "kernel.uname.nodename")
+		assert.Equal(t, "kernel.uname.nodename 1 \"north.example\"\n", stdout)
+	}
+	here, err := os.Hostname()
+	require.NoError(t, err)
+	assert.NotEqual(t, "north.example", here, "the machine keeps its name")
+}
+
 func TestLife(t *testing.T) {
 	pid := func(t *testing.T, p *pmcdtest.PMCD) string {
 		t.Helper()

@@ -62,7 +62,7 @@ func (c *client) life(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // nothing is lost with it
 	c.tally.connects.Add(1)
 	j := newJudge(c.scene, c.name)
 	if j.list, err = c.lookUp(ctx, conn, c.choose()); err != nil {
@@ -196,7 +196,7 @@ func (r *reader) life(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // nothing is lost with it
 	r.tally.connects.Add(1)
 	names := r.client.Choose()
 	found, err := conn.LookupNames(ctx, names)

@@ -1,6 +1,8 @@
 package soak
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -10,12 +12,16 @@ import (
 	"syscall"
 	"time"
 
+	"pmdaderived/pdu"
 	"pmdaderived/test/pmcdtest"
 )
 
 const (
 	// down is how long wave is dead before pmcd is told to start it again.
 	down = time.Second
+
+	// patient is how long pmcd lets pass before it starts agents again by itself once more.
+	patient = 61 * time.Second
 
 	// soon is how soon what has been started must be there.
 	soon = 15 * time.Second
@@ -29,27 +35,31 @@ type event struct {
 	what  func(context.Context) error
 }
 
-// events are in order. pmcd is restarted at the begin and at the end, so that in between one process can
-// be seen to need no more memory than before.
+// events are in order. What may give the daemon another process is at the begin and at the end, so that in
+// between one process can be seen to need no more memory than before.
 func (r *run) events() []event {
 	var all []event
 	p := r.options.Plan
+	slots := max(p.Restarts, p.Hangups-1) + 1
+	early := func(i int, shift float64) float64 { return settled * (float64(i) + shift) / float64(slots) }
 	for i := range p.Restarts {
-		share := settled * float64(i+1) / float64(p.Restarts+1)
+		share := early(i, 1)
 		if i == p.Restarts-1 && i > 0 {
 			share = (1 + halves) / 2
 		}
 		all = append(all, event{share, r.restart})
 	}
-	for i := range p.Kills {
-		all = append(all, event{settled/2 + (halves-settled/2)*(float64(i)+0.5)/float64(p.Kills), r.killAgent})
-	}
-	slices.SortFunc(all, func(a, b event) int {
-		if a.share < b.share {
-			return -1
+	for i := range p.Hangups {
+		share := early(i, 0.5)
+		if i == p.Hangups-1 {
+			share = (1 + 3*halves) / 4
 		}
-		return 1
-	})
+		all = append(all, event{share, r.killAndTell})
+	}
+	for i := range p.Kills {
+		all = append(all, event{settled + (halves-settled)*(float64(i)+0.5)/float64(p.Kills), r.kill})
+	}
+	slices.SortFunc(all, func(a, b event) int { return cmp.Compare(a.share, b.share) })
 	return all
 }
 
@@ -76,15 +86,36 @@ func (r *run) restart(ctx context.Context) error {
 	r.tally.tell("pmcd is restarted")
 	gone := r.weather.begins(pmcdGone)
 	defer gone()
+	before, err := r.drops()
+	if err != nil {
+		return err
+	}
 	if err := r.pmcd.Stop(); err != nil {
 		return err
 	}
+	after, err := r.drops() // SIGTERM interrupts pmcd as SIGHUP does
+	if err != nil {
+		return err
+	}
+	r.excused += after - before
 	r.keepLog()
+	r.revivals, r.revived = 0, time.Time{}
 	return r.pmcd.Restart()
 }
 
-// killAgent ends wave as a crash would, and has pmcd start it again.
-func (r *run) killAgent(ctx context.Context) error {
+// kill ends wave as a crash would, and pmcd starts it again when it notices.
+func (r *run) kill(ctx context.Context) error {
+	for time.Since(r.revived) < patient {
+		sleep(ctx, time.Second)
+		if err := r.noteRevivals(); err != nil {
+			return err
+		}
+	}
+	return r.killed(ctx, func() error { return nil })
+}
+
+// killAndTell ends wave, and has pmcd start it again with a SIGHUP.
+func (r *run) killAndTell(ctx context.Context) error {
 	resume, err := r.editor.calm(ctx)
 	defer resume()
 	if err != nil {
@@ -92,6 +123,33 @@ func (r *run) killAgent(ctx context.Context) error {
 	}
 	told := r.weather.begins(pmcdTold)
 	defer told()
+	var at time.Time
+	err = r.killed(ctx, func() error {
+		sleep(ctx, down)
+		at = time.Now()
+		return r.pmcd.Signal(syscall.SIGHUP)
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.served(ctx); err != nil {
+		return err
+	}
+	r.back = max(r.back, time.Since(at))
+	n, err := r.drops()
+	r.dropped += n - r.excused
+	r.excused = n
+	return err
+}
+
+// drops is how often pmcd has dropped the daemon since it was started.
+func (r *run) drops() (int, error) {
+	text, err := os.ReadFile(r.pmcd.LogFile)
+	return len(dropLine().FindAllIndex(text, -1)), err
+}
+
+// killed kills wave and waits until there is another one.
+func (r *run) killed(ctx context.Context, then func() error) error {
 	pid, ok := r.wavePid()
 	if !ok {
 		return fmt.Errorf("%s does not run", waveName)
@@ -102,16 +160,57 @@ func (r *run) killAgent(ctx context.Context) error {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return err
 	}
-	sleep(ctx, down)
-	if err := r.pmcd.Signal(syscall.SIGHUP); err != nil {
+	if err := then(); err != nil {
 		return err
 	}
 	for begin := time.Now(); time.Since(begin) < soon; sleep(ctx, 10*time.Millisecond) {
 		if now, ok := r.wavePid(); ok && now != pid {
-			return nil
+			return r.noteRevivals()
 		}
 	}
 	return fmt.Errorf("%s is not started again", waveName)
+}
+
+// noteRevivals notes when pmcd last looked by itself whether agents must be started again, by its log. It does that, too,
+// a minute after a drop that a SIGHUP has repaired.
+func (r *run) noteRevivals() error {
+	text, err := os.ReadFile(r.pmcd.LogFile)
+	if n := bytes.Count(text, []byte("Auto-restarting agents")); n != r.revivals {
+		r.revivals, r.revived = n, time.Now()
+	}
+	return err
+}
+
+// served waits until the value of an operand is served.
+func (r *run) served(ctx context.Context) error {
+	var err error
+	for begin := time.Now(); time.Since(begin) < soon; sleep(ctx, 10*time.Millisecond) {
+		if err = r.probe(ctx); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("not served: %w", err)
+}
+
+// probe is nil if it is.
+func (r *run) probe(ctx context.Context) error {
+	conn, err := r.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // nothing is lost with it
+	found, err := conn.LookupNames(ctx, []string{atName})
+	if err != nil {
+		return err
+	}
+	res, err := conn.Fetch(ctx, []pdu.PMID{found[0].PMID})
+	switch {
+	case err != nil:
+		return err
+	case len(res.Sets) != 1 || len(res.Sets[0].Values) != 1:
+		return fmt.Errorf("no value of %s: %v", atName, res.Sets)
+	}
+	return nil
 }
 
 // wavePid may be called only by who restarts pmcd.
@@ -130,16 +229,20 @@ func (r *run) keepLog() {
 	if err != nil {
 		r.tally.problem(failedCall, "%v", err)
 	}
-	dropped := droppedWhenTold()
-	r.dropped += len(dropped.FindAllIndex(text, -1))
-	r.complaints = append(r.complaints, complaints(string(dropped.ReplaceAll(text, nil)))...)
+	for range r.excused {
+		if at := dropLine().FindIndex(text); at != nil {
+			text = slices.Delete(text, at[0], at[1])
+		}
+	}
+	r.excused = 0
+	r.complaints = append(r.complaints, complaints(string(text))...)
 	if own, err := os.ReadFile(r.pmcd.LogFile[:len(r.pmcd.LogFile)-len("pmcd.log")] + "derived.log"); err == nil {
 		r.panics += strings.Count(string(own), "panic")
 	}
 }
 
-// droppedWhenTold matches how pmcd drops the daemon beside a kill of another agent or a SIGHUP.
-func droppedWhenTold() *regexp.Regexp {
+// dropLine matches how pmcd says that it has dropped the daemon: docs/reliability.md has the reason.
+func dropLine() *regexp.Regexp {
 	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+\n`)
 }
 

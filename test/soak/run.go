@@ -49,7 +49,8 @@ type Plan struct {
 	Tools        int // of each: pminfo, pmval, pmrep, pmlogger
 
 	Edit     time.Duration // pause between two edits
-	Kills    int           // of wave
+	Kills    int           // of wave, which pmcd starts again by itself; 61 s apart at least
+	Hangups  int           // the same, but a SIGHUP tells pmcd to
 	Restarts int           // of pmcd
 
 	Crowd  int           // connections at once; each is two contexts
@@ -62,7 +63,7 @@ func Full(length time.Duration) Plan {
 	return Plan{
 		Length: length, Interval: max(time.Second, length/60), Definitions: 1943,
 		Periodic: 16, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3,
-		Edit: time.Second, Kills: max(2, int(length/(45*time.Second))), Restarts: 4,
+		Edit: time.Second, Kills: max(1, int(float64(length)*(halves-settled)/float64(65*time.Second))-1), Hangups: 5, Restarts: 4,
 		Crowd: 900, Visits: 10_000, Return: 5 * time.Minute,
 	}
 }
@@ -72,7 +73,7 @@ func Short() Plan {
 	return Plan{
 		Length: 10 * time.Second, Interval: time.Second, Definitions: 150,
 		Periodic: 4, Irregular: 2, Reconnecting: 2, Wide: 1, Readers: 2, Tools: 1,
-		Edit: 200 * time.Millisecond, Kills: 1, Restarts: 1,
+		Edit: 200 * time.Millisecond, Kills: 1, Hangups: 1, Restarts: 1,
 		Crowd: 40, Visits: 100, Return: time.Second,
 	}
 }
@@ -92,9 +93,14 @@ type run struct {
 	begin   time.Time
 	clients atomic.Uint64 // that have got a source of random numbers
 
+	revivals int           // how often this pmcd has started agents again by itself
+	revived  time.Time     // when it last did
+	excused  int           // drops that are in pmcd's log and have been counted
+	dropped  int           // times that pmcd dropped the daemon for a SIGHUP
+	back     time.Duration // the longest from a SIGHUP until the daemon served again
+
 	complaints []string // of pmcd
 	panics     int
-	dropped    int // times that pmcd dropped the daemon for a SIGHUP that it got itself
 	series     []figures
 	worst      time.Duration // request of any process
 }

@@ -172,7 +172,7 @@ Cleanup "derived" agent (dom 510): protocol failure for fd=14, exit(0)
 	assert.Equal(t, []string{`Cleanup "derived" agent (dom 510): protocol failure for fd=14, exit(0)`}, complaints(log))
 }
 
-func TestDroppedWhenTold(t *testing.T) {
-	assert.True(t, droppedWhenTold().MatchString("Cleanup \"derived\" agent (dom 510): protocol failure for fd=15\n"))
-	assert.False(t, droppedWhenTold().MatchString("Cleanup \"derived\" agent (dom 510): terminated, exit(0)\n"))
+func TestDropLine(t *testing.T) {
+	assert.True(t, dropLine().MatchString("Cleanup \"derived\" agent (dom 510): protocol failure for fd=15\n"))
+	assert.False(t, dropLine().MatchString("Cleanup \"derived\" agent (dom 510): terminated, exit(0)\n"))
 }

@@ -14,7 +14,7 @@ type cause int
 const (
 	agentGone cause = iota // wave does not run
 	pmcdGone               // pmcd does not run
-	pmcdTold               // an agent dies or pmcd gets a SIGHUP: it may drop another agent
+	pmcdTold               // pmcd gets a SIGHUP: it drops the agent whose reply it is waiting for
 )
 
 // spell is a time in which something was disturbed; end is zero while it lasts.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
+	"strings"
 
 	"github.com/performancecopilot/speed/v4"
 	"golang.org/x/sys/unix"
@@ -58,7 +60,8 @@ func create(dir, name string, all []metric, buckets []string, m *moment) (*file,
 	if err := unused(path); err != nil {
 		return nil, err
 	}
-	hidden := filepath.Join(dir, fmt.Sprintf(".%s.%d", name, os.Getpid()))
+	removeOrphans(dir, name)
+	hidden := filepath.Join(dir, hiddenPrefix(name)+strconv.Itoa(os.Getpid()))
 	client, err := newClient(name, hidden)
 	if err != nil {
 		return nil, err
@@ -135,6 +138,28 @@ func unused(path string) error {
 		return fmt.Errorf("lock %s: %w", path, err)
 	}
 	return nil
+}
+
+// hiddenPrefix is what the number of the process that makes a file follows, in its name until it is in place.
+func hiddenPrefix(name string) string { return "." + name + "." }
+
+// removeOrphans removes the hidden files of processes that were killed while they made them. What cannot be removed is
+// left to the next time.
+func removeOrphans(dir, name string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		number, ours := strings.CutPrefix(e.Name(), hiddenPrefix(name))
+		pid, err := strconv.Atoi(number)
+		if !ours || err != nil || pid <= 0 || !e.Type().IsRegular() || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			continue
+		}
+		if path := filepath.Join(dir, e.Name()); unused(path) == nil {
+			_ = os.Remove(path)
+		}
+	}
 }
 
 // register tells speed of all metrics, with the values of the moment.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime/debug"
@@ -192,6 +193,33 @@ func TestFileOfAnother(t *testing.T) {
 		require.NoError(t, f.close())
 		assert.FileExists(t, f.path)
 	})
+}
+
+// A process that was killed between making its file and moving it into place leaves nothing for good.
+func TestOrphansAreRemoved(t *testing.T) {
+	ended := exec.Command("true")
+	require.NoError(t, ended.Run())
+	dead, alive := ended.Process.Pid, os.Getppid()
+	dir := t.TempDir()
+	for _, row := range []struct {
+		name string
+		kept bool
+	}{
+		{fmt.Sprintf(".ours.%d", dead), false},
+		{fmt.Sprintf(".ours.%d", alive), true},
+		{fmt.Sprintf(".theirs.%d", dead), true},
+		{fmt.Sprintf(".ours.%d~", dead), true},
+		{".ours.-1", true},
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, row.name), nil, 0o644))
+		t.Run(row.name, func(t *testing.T) {
+			f, err := createIn(dir)
+			require.NoError(t, err)
+			require.NoError(t, f.close())
+			_, err = os.Stat(filepath.Join(dir, row.name))
+			assert.Equal(t, row.kept, err == nil)
+		})
+	}
 }
 
 func TestNoFile(t *testing.T) {

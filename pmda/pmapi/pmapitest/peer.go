@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
 
 	"pmdaderived/pdu"
@@ -25,7 +24,7 @@ const patience = 10 * time.Second
 // Listen opens a server on network "unix" or "tcp" and runs script for each connection, in a
 // goroutine of its own. The connection is closed when the script returns. At the end of the test the
 // scripts find the connections closed by their clients and are waited for.
-func Listen(tb testing.TB, network string, script func(p *Peer)) (address string) {
+func Listen(tb TB, network string, script func(p *Peer)) (address string) {
 	tb.Helper()
 	switch network {
 	case "tcp":
@@ -33,7 +32,7 @@ func Listen(tb testing.TB, network string, script func(p *Peer)) (address string
 	case "unix": // the path of a socket has to be short
 		dir, err := os.MkdirTemp("", "pmapi")
 		if err != nil {
-			tb.Fatal(err)
+			tb.Fatalf("%v", err)
 		}
 		tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 		address = filepath.Join(dir, "pmcd.socket")
@@ -42,7 +41,7 @@ func Listen(tb testing.TB, network string, script func(p *Peer)) (address string
 	}
 	l, err := net.Listen(network, address)
 	if err != nil {
-		tb.Fatal(err)
+		tb.Fatalf("%v", err)
 	}
 	s := &server{tb: tb, script: script}
 	s.wait.Add(1)
@@ -53,7 +52,7 @@ func Listen(tb testing.TB, network string, script func(p *Peer)) (address string
 
 // server owns the goroutines of one Listen.
 type server struct {
-	tb     testing.TB
+	tb     TB
 	script func(p *Peer)
 	wait   sync.WaitGroup
 
@@ -104,7 +103,7 @@ func (s *server) close(l net.Listener) {
 // Peer is pmcd's end of one connection. Its methods end the script, with an error of the test, when
 // the client does something else than expected.
 type Peer struct {
-	tb   testing.TB
+	tb   TB
 	nc   net.Conn
 	in   *pdu.Reader
 	seen []Request

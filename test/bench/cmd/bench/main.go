@@ -26,7 +26,7 @@ func main() {
 	flag.DurationVar(&o.Time, "t", 5*time.Second, "how long each comparison is repeated")
 	flag.BoolVar(&quick, "quick", false, "as short as makes sense: a minute or two in all")
 	flag.BoolVar(&strict, "strict", false, "exit with 1 if a line misses its target")
-	flag.StringVar(&o.Only, "only", "", "measure only the lines whose name contains this `text`")
+	flag.StringVar(&o.Only, "only", "", "measure only the lines, or profile only the loads, whose name contains this `text`")
 	flag.BoolVar(&o.Verbose, "v", false, "print what the figures are made of")
 	profile := flag.String("profile", "", "profile the agent under load instead; leave the profiles in this `folder`")
 	flag.Parse()

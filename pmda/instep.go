@@ -1,0 +1,72 @@
+package pmda
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/nonblock"
+)
+
+// Requests and replies have no numbers: pmcd takes what it reads for the reply to what it has asked last. When a
+// signal interrupts pmcd 6.0 in a fetch it goes on without the reply that it was waiting for, and takes that for the
+// reply to its next request, and so on: clients get the values of other metrics, and names the identifiers
+// of others. An agent cannot see what pmcd reads, but what is still in the pipe: if there is something
+// when the next PDU has come, then pmcd has gone on without it.
+
+// leftovers is a stream of replies that tells what pmcd has not read.
+type leftovers interface {
+	// unread is how many bytes are still in the pipe.
+	unread() (int, error)
+	// takeBack reads them and returns how many there were.
+	takeBack() (int, error)
+}
+
+// errOutOfStep says that pmcd would take our replies for those to other requests.
+var errOutOfStep = errors.New("pmcd has gone on without a reply")
+
+// keepInStep is called for each PDU before it is answered. A reply that pmcd has left whole is taken back, and
+// all is as if it had been read. Otherwise pmcd has begun to read it, and nothing can be saved.
+func (s *session) keepInStep(k pdu.Kind) error {
+	if s.leftovers == nil {
+		return nil
+	}
+	if n, err := s.leftovers.unread(); n == 0 || err != nil { // whoever writes next will know
+		return nil
+	}
+	switch n, err := s.leftovers.takeBack(); {
+	case err != nil:
+		return fmt.Errorf("%w: %w", errOutOfStep, err)
+	case n != s.replySize:
+		return fmt.Errorf("%w: of %d bytes %d were left", errOutOfStep, s.replySize, n)
+	}
+	s.log.WithField("next", k).Warn("pmcd has gone on without a reply, which is taken back")
+	return nil
+}
+
+// unread implements leftovers.
+func (p *pipe) unread() (int, error) { return nonblock.Unread(p.fd) }
+
+// takeBack implements leftovers.
+func (p *pipe) takeBack() (n int, err error) {
+	end, err := p.openOther()
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(end) //nolint:errcheck // it was only read from
+	for scratch := make([]byte, pipeSize); ; {
+		some, err := unix.Read(end, scratch)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN) || err == nil && some == 0:
+			return n, nil
+		case err != nil:
+			return n, os.NewSyscallError("read", err)
+		default:
+			n += some
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package fleet
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// recordLimit is how long it may take until every host's values are in Redis: pmlogger records each second.
+const recordLimit = 60 * time.Second
+
+// startSite runs the loggers of the hosts, Redis and pmproxy.
+func startSite(t *testing.T, hosts []*host) *site {
+	t.Helper()
+	c := newCentral(t, hosts[0].pmcd.Env())
+	s := &site{central: c, pmseries: c.program(t, "pmseries")}
+	s.redis = startRedis(t, c)
+	// pmproxy follows archives only in folders that it has found: of several that appear at the same moment
+	// it may miss some.
+	for _, h := range hosts {
+		c.makeDir(t, filepath.Join("log/pmlogger", h.name))
+	}
+	s.proxy = startProxy(t, c, s.redis)
+	conf := c.write(t, "pmlogger.conf", "log mandatory on 1 second { derived.fleet derived.host.load }\n")
+	for _, h := range hosts {
+		dir := filepath.Join(c.dir, "log", "pmlogger", h.name)
+		log := filepath.Join(dir, "pmlogger.log")
+		h.logger = c.start(t, log, c.program(t, "pmlogger"), "-h", h.address(), "-c", conf, "-l", log, filepath.Join(dir, "fleet"))
+	}
+	return s
+}
+
+// ways are all that the values of the fleet can be asked for.
+func ways() []struct {
+	name string
+	ask  func(*testing.T, *site, *host) values
+} {
+	return []struct {
+		name string
+		ask  func(*testing.T, *site, *host) values
+	}{
+		{"pmseries", byPMSeries},
+		{"/series", bySeries},
+		{"/pmapi", byPMAPI},
+		{"/metrics", byOpenMetrics},
+	}
+}
+
+// Derived metrics of several hosts go through PCP's distributed half as any others do.
+func TestFleet(t *testing.T) {
+	hosts := fleetHosts()
+	p := build(t)
+	for _, h := range hosts {
+		h.start(t, p)
+	}
+	s := startSite(t, hosts)
+	for _, h := range hosts {
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			for metric := range h.want() {
+				metric, _, _ = strings.Cut(metric, "[")
+				assert.Contains(c, s.series(t, expression(metric, h)+"[samples:2]"), "] ", "two samples of %s of %s", metric, h.name)
+			}
+		}, recordLimit, 200*time.Millisecond)
+	}
+
+	found := make(map[string]values) // by way and host
+	for _, way := range ways() {
+		t.Run(strings.TrimPrefix(way.name, "/"), func(t *testing.T) {
+			for _, h := range hosts {
+				got := way.ask(t, s, h)
+				found[way.name+h.name] = got
+				want := h.want()
+				assert.ElementsMatch(t, slices.Collect(maps.Keys(want)), slices.Collect(maps.Keys(got)), h.name)
+				for metric, value := range want {
+					tolerance := 0.0
+					if metric == "derived.fleet.clock" {
+						tolerance = 0.5 // it is measured
+					}
+					assert.InDelta(t, value, got[metric], tolerance, "%s of %s", metric, h.name)
+				}
+			}
+		})
+	}
+	t.Logf("values of the fleet, by the way they were asked for\n%s", table(hosts, found))
+
+	t.Run("one query for all hosts", func(t *testing.T) {
+		answer := getJSON[[]struct{ Series, Value string }](t, s, "/series/query", "expr", "derived.fleet.level[samples:1]")
+		var got []string
+		for _, v := range answer {
+			got = append(got, v.Value)
+		}
+		assert.ElementsMatch(t, []string{"10", "20", "30"}, got)
+		answer = getJSON[[]struct{ Series, Value string }](t, s, "/series/query", "expr", "derived.fleet.sides[samples:1]")
+		assert.Len(t, answer, 2, "one host has no dice")
+	})
+
+	t.Run("labels tell hosts apart", func(t *testing.T) {
+		sites := strings.FieldsFunc(strings.TrimSpace(s.series(t, "-v", "site")), func(r rune) bool { return strings.ContainsRune(`:, "`, r) })
+		assert.ElementsMatch(t, []string{"site", "north", "south", "west"}, sites)
+		for _, h := range hosts {
+			level := s.metrics(t, h)["derived.fleet.level"]
+			assert.Equal(t, h.site, level.Labels["site"])
+			assert.Equal(t, "derived", level.Labels["agent"])
+			hostname, ok := level.Labels["hostname"].(string)
+			require.True(t, ok, level.Labels)
+			assert.Contains(t, s.series(t, "-v", "hostname"), hostname)
+			assert.Contains(t, s.series(t, fmt.Sprintf(`derived.fleet.level{site==%q && hostname==%q}`, h.site, hostname)), level.Series,
+				"recorded and live values are the same series")
+			assert.Contains(t, s.series(t, "-l", level.Series), fmt.Sprintf(`"site":%q`, h.site))
+		}
+	})
+
+	t.Run("the definitions that come with the agent", func(t *testing.T) {
+		for _, h := range hosts {
+			require.EventuallyWithT(t, func(c *assert.CollectT) {
+				load := s.series(t, expression("derived.host.load.per_cpu", h)+"[samples:1]")
+				assert.Equal(c, 3, strings.Count(load, "] "), "values for three instances: %s", load)
+			}, recordLimit, 200*time.Millisecond)
+			assert.NotEmpty(t, s.openMetrics(t, h, "derived.host.saturation"), h.name)
+		}
+	})
+
+	t.Run("metadata is the same everywhere", func(t *testing.T) {
+		level := webMetric{Name: "derived.fleet.level", PMID: "510.1.0", Type: "u32", Sem: "instant", Units: "count / sec", OneLine: "level of the host"}
+		for _, h := range hosts {
+			got := s.metrics(t, h)["derived.fleet.level"]
+			got.Series, got.Labels, got.InDom = "", nil, ""
+			assert.Equal(t, level, got, h.name)
+		}
+	})
+
+	t.Run("Prometheus can read all of it", func(t *testing.T) {
+		for _, h := range hosts {
+			assert.NotEmpty(t, s.openMetrics(t, h, "derived"))
+		}
+	})
+
+	t.Run("a definition for all hosts", func(t *testing.T) {
+		next := p.definitions + ".new~" // no definition file by its name
+		require.NoError(t, os.WriteFile(next, []byte(definitions+"fleet.added = sample.write_me * 100\n"), 0o644))
+		require.NoError(t, os.Rename(next, p.definitions))
+		for _, h := range hosts {
+			require.EventuallyWithT(t, func(c *assert.CollectT) {
+				stdout, _, _ := h.pmcd.Run(t, "pmprobe", "-v", "derived.fleet.added")
+				assert.Equal(c, fmt.Sprintf("derived.fleet.added 1 %d\n", 100*h.level), stdout)
+			}, 10*time.Second, 100*time.Millisecond, h.name)
+			assert.Equal(t, s.metrics(t, hosts[0])["derived.fleet.added"].PMID, s.metrics(t, h)["derived.fleet.added"].PMID,
+				"the same identifier everywhere")
+		}
+	})
+
+	t.Run("the loggers record it", func(t *testing.T) {
+		for _, h := range hosts {
+			require.EventuallyWithT(t, func(c *assert.CollectT) {
+				got := s.series(t, expression("derived.fleet.added", h)+"[samples:1]")
+				assert.Contains(c, got, fmt.Sprintf("] %d\n", 100*h.level))
+			}, recordLimit, 200*time.Millisecond, h.name)
+		}
+	})
+
+	// pmseries 6.0.3 takes no labels of the context out of an archive but the name of the host.
+	t.Run("an archive is loaded afterwards", func(t *testing.T) {
+		later := *s
+		later.redis = startRedis(t, s.central)
+		for _, h := range hosts {
+			h.logger.end(t)
+			archive := filepath.Join(s.dir, "log", "pmlogger", h.name, "fleet")
+			later.series(t, "--load", fmt.Sprintf("{source.path: %q}", archive))
+			got := later.series(t, fmt.Sprintf("derived.fleet.level{hostname==%q}[samples:1]", h.name))
+			assert.Contains(t, got, fmt.Sprintf("] %d\n", 10*h.level), h.name)
+		}
+	})
+}
+
+// table puts the answers side by side.
+func table(hosts []*host, found map[string]values) string {
+	var text bytes.Buffer
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "host\tmetric")
+	for _, way := range ways() {
+		fmt.Fprint(w, "\t", way.name)
+	}
+	fmt.Fprintln(w)
+	for _, h := range hosts {
+		for _, metric := range slices.Sorted(maps.Keys(h.want())) {
+			fmt.Fprint(w, h.name, "\t", metric)
+			for _, way := range ways() {
+				value, ok := found[way.name+h.name][metric]
+				if !ok {
+					fmt.Fprint(w, "\t-")
+					continue
+				}
+				fmt.Fprintf(w, "\t%.4g", value)
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	w.Flush()
+	return text.String()
+}

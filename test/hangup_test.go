@@ -1,0 +1,160 @@
+package test
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/test/pmcdtest"
+)
+
+// A SIGHUP that comes while pmcd 6.0 waits for an agent's reply interrupts that. If pmcd has asked for anything but values
+// it drops the agent. In a fetch it goes on without the reply, drops the agent if the reply has come by the time
+// it looks after its agents, and otherwise takes it for the reply to its next request. The tests here show that it is so
+// with an agent of PCP's own, written in C with libpcp_pmda, and what is lost when it is ours: nothing but
+// the time until pmcd has started it again.
+
+// stockMetric is of PCP's agent sample, which pmcd runs as a process, like ours.
+const stockMetric = "sample.long.one"
+
+// drops is how often pmcd has dropped an agent, by its log.
+func (f *faulty) drops(agent string) int {
+	f.t.Helper()
+	text, err := os.ReadFile(f.p.LogFile)
+	require.NoError(f.t, err)
+	return len(regexp.MustCompile(`Cleanup "`+agent+`" agent \(dom \d+\): protocol failure`).FindAllIndex(text, -1))
+}
+
+// hangup tells pmcd to look after its agents.
+func (f *faulty) hangup() { require.NoError(f.t, f.p.Signal(syscall.SIGHUP)) }
+
+// While pmcd waits for anything but values: it drops the agent, whichever it is, and starts it again; the same
+// metrics are there as before.
+func TestFaultHangupInALookup(t *testing.T) {
+	for _, row := range []struct {
+		agent, program string
+		ask            func(ctx context.Context, conn *pmapi.Conn, id pdu.PMID) error
+		metric         string
+	}{
+		{"sample", "pmdasample", askDesc, stockMetric}, // its names are pmcd's to know
+		{"derived", "pmdaderived", askName, "derived.value"},
+	} {
+		t.Run(row.agent, func(t *testing.T) {
+			f := startFaulty(t, pmcdtest.Config{}, nil)
+			conn, id := f.dial(), f.identity(row.metric)
+			old, asked := f.stop(row.program), make(chan error, 1)
+			go func() { asked <- row.ask(t.Context(), conn, id) }()
+			f.hangUpUntil(asked)
+			assert.Positive(t, f.drops(row.agent))
+			require.NoError(t, syscall.Kill(old, syscall.SIGCONT))
+			f.revive(row.program, old)
+			f.recovers("all is well", func() bool { return f.sound() && f.has(stockMetric) })
+			assert.Equal(t, id, f.identity(row.metric))
+			f.recovers("the one that was dropped has ended", func() bool {
+				return !slices.ContainsFunc(f.p.Processes(), func(p pmcdtest.Process) bool { return p.Pid == old })
+			})
+		})
+	}
+}
+
+func askDesc(ctx context.Context, conn *pmapi.Conn, id pdu.PMID) error {
+	_, err := conn.Desc(ctx, id)
+	return err
+}
+
+func askName(ctx context.Context, conn *pmapi.Conn, _ pdu.PMID) error {
+	_, err := conn.LookupNames(ctx, []string{"derived.value"})
+	return err
+}
+
+// While it waits for values: it goes on, and would take the reply for that to its next request. We take it back as soon
+// as something shows us that pmcd has gone on: a client that connects.
+func TestFaultHangupInAFetch(t *testing.T) {
+	f := startFaulty(t, pmcdtest.Config{}, nil)
+	id, other := f.identity("derived.value"), f.identity("derived.other")
+	takenBack := func() bool { return strings.Contains(f.p.Log(), "taken back") }
+	const attempts = 5 // pmcd may look after its agents when the reply has come, and drop us
+	for range attempts {
+		conn, old, asked := f.dial(), f.stop("pmdaderived"), make(chan error, 1)
+		go func() {
+			_, err := conn.Fetch(t.Context(), []pdu.PMID{id})
+			asked <- err
+		}()
+		f.hangUpUntil(asked)
+		require.NoError(t, syscall.Kill(old, syscall.SIGCONT))
+		next := f.dial()
+		if until(time.Second, takenBack) != nil {
+			f.hangup()
+			f.recovers("all is well", f.sound)
+			continue
+		}
+		res, err := next.Fetch(t.Context(), []pdu.PMID{other})
+		require.NoError(t, err)
+		require.Equal(t, other, res.Sets[0].PMID)
+		for range 100 {
+			require.Contains(t, []float64{42, -1}, f.number("derived.value"), "right, or none as there has been no sample for so long")
+			require.Contains(t, []float64{4500, -1}, f.number("derived.other"))
+		}
+		f.recovers("all is well", f.sound)
+		assert.Equal(t, old, f.pid("pmdaderived"))
+		return
+	}
+	t.Fatal("no reply was taken back")
+}
+
+// PCP's agent lets it: the next fetch, of another metric, gets that reply. No version of pmcd has to do this, so it is only told.
+func TestFaultHangupOfAnother(t *testing.T) {
+	f := startFaulty(t, pmcdtest.Config{}, nil)
+	conn, id, other := f.dial(), f.identity(stockMetric), f.identity("sample.bin")
+	old, asked := f.stop("pmdasample"), make(chan error, 1)
+	go func() {
+		_, err := conn.Fetch(t.Context(), []pdu.PMID{id})
+		asked <- err
+	}()
+	f.hangUpUntil(asked)
+	require.NoError(t, syscall.Kill(old, syscall.SIGCONT))
+	time.Sleep(pollInterval) // it replies
+	_, err := f.dial().Fetch(t.Context(), []pdu.PMID{other})
+	t.Logf("the next fetch: %v", err)
+	f.revive("pmdasample", old)
+	f.recovers("all is well", func() bool { return f.sound() && f.has(stockMetric) })
+}
+
+// dial connects a client that lives as long as the test.
+func (f *faulty) dial() *pmapi.Conn {
+	f.t.Helper()
+	conn, err := pmapi.Dial(f.t.Context(), "unix", f.p.Socket)
+	require.NoError(f.t, err)
+	f.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// stop lets a program stand still; it goes on when the test ends at the latest.
+func (f *faulty) stop(program string) (pid int) {
+	f.t.Helper()
+	pid = f.pid(program)
+	f.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	require.NoError(f.t, syscall.Kill(pid, syscall.SIGSTOP))
+	return pid
+}
+
+// hangUpUntil sends SIGHUPs until a request to an agent that stands still has been answered, with an error or without values.
+func (f *faulty) hangUpUntil(asked <-chan error) {
+	f.t.Helper()
+	begin := time.Now()
+	require.NoError(f.t, until(wellAgain, func() bool {
+		f.hangup()
+		return until(5*pollInterval, func() bool { return len(asked) > 0 }) == nil
+	}))
+	f.t.Logf("pmcd gives up after %v; without a SIGHUP it waits for 5 s", time.Since(begin).Round(time.Millisecond))
+}
