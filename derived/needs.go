@@ -10,11 +10,16 @@ import (
 // Needs is what a sample must hold for a metric to be computed from it. Every list is sorted and
 // without repetition. Metrics share lists.
 type Needs struct {
-	Operands  []pdu.PMID  // values
+	Operands []pdu.PMID // values
+	History  int        // earlier samples, 0 without delta() and rate()
+	*Lookups
+}
+
+// Lookups is what must be known of instance domains. Few metrics need any: all others share one.
+type Lookups struct {
 	Names     []pdu.InDom // external names of the instances, for matchinst()
 	Members   []pdu.InDom // list of instances, for constants over a domain
 	Selectors []Selector  // instances that a name stands for
-	History   int         // earlier samples, 0 without delta() and rate()
 }
 
 // Selector is an instance by name: x[name].
@@ -34,19 +39,19 @@ func (c *compiler) needsOf(s *step) *Needs {
 	s.takes(func(i int32) { needs = needs.and(c.needs[i]) })
 	switch s.op {
 	case opOperand:
-		return &Needs{Operands: []pdu.PMID{pdu.PMID(s.id)}}
+		return &Needs{Operands: []pdu.PMID{pdu.PMID(s.id)}, Lookups: none.Lookups}
 	case opConstSet:
-		return &Needs{Members: []pdu.InDom{pdu.InDom(s.id)}}
+		return &Needs{Lookups: &Lookups{Members: []pdu.InDom{pdu.InDom(s.id)}}}
 	case opMatch:
-		return needs.and(&Needs{Names: []pdu.InDom{pdu.InDom(s.id)}})
+		return needs.and(&Needs{Lookups: &Lookups{Names: []pdu.InDom{pdu.InDom(s.id)}}})
 	case opSelect:
-		return needs.and(&Needs{Selectors: []Selector{{pdu.InDom(s.id), c.program.texts[s.b]}}})
+		return needs.and(&Needs{Lookups: &Lookups{Selectors: []Selector{{pdu.InDom(s.id), c.program.texts[s.b]}}}})
 	}
 	return needs
 }
 
 // none is the needs of a constant.
-var none Needs //nolint:gochecknoglobals // never changed
+var none = Needs{Lookups: &Lookups{}} //nolint:gochecknoglobals // never changed
 
 // and returns the needs of both: n or m itself if it has them all.
 func (n *Needs) and(m *Needs) *Needs {
@@ -57,10 +62,8 @@ func (n *Needs) and(m *Needs) *Needs {
 		return m
 	}
 	both := &Needs{
-		Operands:  union(n.Operands, m.Operands, cmp.Compare[pdu.PMID]),
-		Names:     union(n.Names, m.Names, cmp.Compare[pdu.InDom]),
-		Members:   union(n.Members, m.Members, cmp.Compare[pdu.InDom]),
-		Selectors: union(n.Selectors, m.Selectors, Selector.compare),
+		Operands: union(n.Operands, m.Operands, cmp.Compare[pdu.PMID]),
+		Lookups:  n.Lookups.and(m.Lookups),
 	}
 	switch both.size() {
 	case n.size():
@@ -71,9 +74,24 @@ func (n *Needs) and(m *Needs) *Needs {
 	return both
 }
 
-func (n *Needs) size() int {
-	return len(n.Operands) + len(n.Names) + len(n.Members) + len(n.Selectors)
+func (n *Needs) size() int { return len(n.Operands) + n.Lookups.size() }
+
+// and returns the lookups of both: l or m itself if it has them all.
+func (l *Lookups) and(m *Lookups) *Lookups {
+	switch {
+	case l == m || m.size() == 0:
+		return l
+	case l.size() == 0:
+		return m
+	}
+	return &Lookups{
+		Names:     union(l.Names, m.Names, cmp.Compare[pdu.InDom]),
+		Members:   union(l.Members, m.Members, cmp.Compare[pdu.InDom]),
+		Selectors: union(l.Selectors, m.Selectors, Selector.compare),
+	}
 }
+
+func (l *Lookups) size() int { return len(l.Names) + len(l.Members) + len(l.Selectors) }
 
 // union merges two sorted lists; it returns the longer one if that has everything.
 func union[T comparable](a, b []T, compare func(T, T) int) []T {

@@ -47,7 +47,7 @@ func NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
 			continue
 		}
 		m := &metrics[len(s.metrics)]
-		*m = Metric{Name: d.Name, Definition: d, set: s, index: int32(len(s.metrics))}
+		*m = Metric{Name: d.Name, Definition: d, set: s, index: int32(len(s.metrics)), needs: none}
 		s.metrics = append(s.metrics, m)
 		s.names.add(m)
 	}

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pmdaderived/pdu"
-	"pmdaderived/pmda/nonblock"
 )
 
 // Requests and replies have no numbers: pmcd takes what it reads for the reply to what it has asked last. When a
@@ -48,7 +47,7 @@ func (s *session) keepInStep(k pdu.Kind) error {
 }
 
 // unread implements leftovers.
-func (p *pipe) unread() (int, error) { return nonblock.Unread(p.fd) }
+func (p *pipe) unread() (int, error) { return unix.IoctlGetInt(p.fd, unix.TIOCINQ) }
 
 // takeBack implements leftovers.
 func (p *pipe) takeBack() (n int, err error) {
@@ -56,7 +55,7 @@ func (p *pipe) takeBack() (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer unix.Close(end) //nolint:errcheck // it was only read from
+	defer func() { err = errors.Join(err, os.NewSyscallError("close", unix.Close(end))) }()
 	for scratch := make([]byte, pipeSize); ; {
 		some, err := unix.Read(end, scratch)
 		switch {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"pmdaderived/pdu"
@@ -19,13 +20,19 @@ type feed struct {
 
 	samples     []*sample // newest first; those after the first are anchorGap apart
 	values      int       // of the first one
-	outstanding int       // fetches on their way that will bring a new one
+	outstanding int32     // fetches on their way that will bring a new one
 	waiting     bool      // wanted when no connection was free
 
 	history int // how many older samples are needed
 }
 
-func newFeed(descs []pdu.Desc) *feed { return &feed{descs: descs, agents: agentsOf(descs)} }
+// newFeed makes a feed; agents are those of a feed like it, nil if there is none.
+func newFeed(descs []pdu.Desc, agents []int) *feed {
+	if own := agentsOf(descs); !slices.Equal(own, agents) {
+		agents = own
+	}
+	return &feed{descs: descs, agents: agents}
+}
 
 // operandKey is the same for all metrics with the same operands.
 func operandKey(descs []pdu.Desc) string {

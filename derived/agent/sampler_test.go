@@ -106,7 +106,7 @@ func feedOf(ids ...pdu.PMID) *feed {
 	for i, id := range ids {
 		descs[i] = pdu.Desc{PMID: id, Type: pdu.TypeDouble, InDom: pdu.NoInDom}
 	}
-	return newFeed(descs)
+	return newFeed(descs, nil)
 }
 
 // many makes PMIDs that nobody has values of.
@@ -620,7 +620,7 @@ func TestSampleIsACopy(t *testing.T) {
 	s := newSampling(t, u.address, 1)
 	f := newFeed([]pdu.Desc{
 		{PMID: binID, Type: pdu.Type32, InDom: binDom}, {PMID: binTextID, Type: pdu.TypeString, InDom: binDom},
-	})
+	}, nil)
 	s.want(time.Now(), need{gap: 0}, f)
 	s.sampled(f)
 	old := s.newest(f)
@@ -681,7 +681,7 @@ func TestFeedKeepsAnchors(t *testing.T) {
 		{"two deep", 2, []int{0, 1000, 2000, 3000, 4000}, []int{4000, 3000, 2000, 1000}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			f := newFeed(nil)
+			f := newFeed(nil, nil)
 			f.history = row.history
 			for _, ms := range row.times {
 				f.push(at(ms))

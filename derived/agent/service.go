@@ -423,7 +423,11 @@ func (b *blueprint) feed(m, old *metric) *feed {
 		}
 		key := operandKey(descs)
 		if f = b.byKey[key]; f == nil || !slices.Equal(f.descs, descs) {
-			f = newFeed(descs)
+			var like []int
+			if n := len(b.feeds); n > 0 {
+				like = b.feeds[n-1].agents
+			}
+			f = newFeed(descs, like)
 			b.byKey[key] = f
 		}
 	}

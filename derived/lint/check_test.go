@@ -212,7 +212,7 @@ func TestSuggestions(t *testing.T) {
 func TestLargeDefinitions(t *testing.T) {
 	start := time.Now()
 	deep := strings.Repeat("(ncpu && ", 3000) + "procs" + strings.Repeat(")", 3000)
-	wide := "ncpu" + strings.Repeat(" || procs && ncpu", 4_000)
+	wide := "ncpu" + strings.Repeat(" || procs && ncpu", 4000)
 	guards := "defined(free) ? " + deep + " : 0"
 	found := checked(t, "deep = "+deep+"\nwide = "+wide+"\nguards = "+guards, host())
 	assert.Len(t, found, maxWarnings+1)

@@ -229,6 +229,8 @@ func (r *reader) life(ctx context.Context) error {
 		switch {
 		case r.weather.bad(sent, answered, pmcdGone, pmcdTold):
 			return err
+		case onlyMissing(err):
+			r.tally.problem(missingValue, "%s: %v", r.name, err)
 		case err != nil:
 			r.tally.problem(wrongValue, "%s: %v", r.name, err)
 		default:
@@ -239,4 +241,10 @@ func (r *reader) life(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// onlyMissing reports whether all that is wrong with a fetch is that there have been no samples in time.
+func onlyMissing(err error) bool {
+	all, ok := err.(interface{ Unwrap() []error })
+	return ok && !slices.ContainsFunc(all.Unwrap(), func(err error) bool { return !errors.Is(err, pdu.ErrAgain) })
 }

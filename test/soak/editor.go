@@ -75,7 +75,7 @@ func (e *editor) served(ctx context.Context, generation int) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // nothing is lost with it
 	found, err := conn.LookupNames(ctx, []string{"derived.gen.first"})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ type figures struct {
 	contexts            int // with a history
 	longest             time.Duration
 	requests, evaluated uint64
+	ran, waited         time.Duration // of all threads: on a processor, and for one
 }
 
 // figures asks pmcd; those of mmv are a second old at most.
@@ -30,7 +32,7 @@ func (s *scene) figures(ctx context.Context) (f figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // nothing is lost with it
 	longest := 0
 	numbers := []struct {
 		name string
@@ -97,8 +99,31 @@ func (f *figures) readProcess() error {
 		}
 	}
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", f.pid))
+	if err != nil {
+		return err
+	}
 	f.files = len(files)
-	return err
+	return f.readSchedule()
+}
+
+// readSchedule sums up what the kernel's scheduler knows of the threads.
+func (f *figures) readSchedule() error {
+	all, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", f.pid))
+	if err != nil {
+		return err
+	}
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended
+		}
+		var ran, waited time.Duration // ns
+		if _, err := fmt.Sscan(string(text), &ran, &waited); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		f.ran, f.waited = f.ran+ran, f.waited+waited
+	}
+	return nil
 }
 
 // heading stands above what the run prints at each interval.

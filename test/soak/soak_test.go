@@ -2,6 +2,8 @@ package soak
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -175,4 +177,20 @@ Cleanup "derived" agent (dom 510): protocol failure for fd=14, exit(0)
 func TestDropLine(t *testing.T) {
 	assert.True(t, dropLine().MatchString("Cleanup \"derived\" agent (dom 510): protocol failure for fd=15\n"))
 	assert.False(t, dropLine().MatchString("Cleanup \"derived\" agent (dom 510): terminated, exit(0)\n"))
+}
+
+func TestOnlyMissing(t *testing.T) {
+	late := fmt.Errorf("derived.a: %w", pdu.ErrAgain)
+	for _, row := range []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"nothing", nil, false},
+		{"no samples", errors.Join(late, late), true},
+		{"a wrong value, too", errors.Join(late, errors.New("derived.b: 1, want 2")), false},
+		{"no generation", errors.New("no value that shows the generation"), false},
+	} {
+		assert.Equal(t, row.want, onlyMissing(row.err), row.name)
+	}
 }

@@ -53,6 +53,7 @@ func (r *run) verdict(before, after figures, records int) []Row {
 			What: "worst request", Found: fmt.Sprintf("%.1f ms", r.worst.Seconds()*1e3), Wanted: fmt.Sprintf("≤ %d ms", mostRequest.Milliseconds()),
 			OK: r.worst <= mostRequest, Timed: true,
 		},
+		r.busy(),
 		r.growth(),
 		same("goroutines before and after", before.goroutines, after.goroutines),
 		same("descriptors before and after", before.files, after.files),
@@ -66,6 +67,15 @@ func times(what string, n, wanted int) Row {
 
 func same(what string, before, after int) Row {
 	return Row{What: what, Found: fmt.Sprintf("%d and %d", before, after), Wanted: "equal", OK: before == after}
+}
+
+// busy tells how busy the machine was: what a process waits for a processor is part of how long its requests take.
+func (r *run) busy() Row {
+	row := Row{What: "the last process ran, and waited for a processor", Found: "not measured", Wanted: "to judge the times by", OK: true}
+	if n := len(r.series); n > 0 {
+		row.Found = fmt.Sprintf("%.1f and %.1f s", r.series[n-1].ran.Seconds(), r.series[n-1].waited.Seconds())
+	}
+	return row
 }
 
 // growth compares the memory of one process in the two halves of the time that it was watched.
