@@ -26,7 +26,10 @@ func TestLookedUpAgain(t *testing.T) {
 
 	b.pass(aheadPause)
 	b.agent.schedule.follow(b.now, b.now)
-	assert.Equal(t, []bool{false, true}, again("c", "c"), "they have been sampled for the client")
+	assert.Equal(t, []bool{true}, again("c"), "it is still sampled for the client")
+	b.pass(undecided)
+	b.agent.schedule.follow(b.now, b.now)
+	assert.Equal(t, []bool{false, true}, again("c", "c"), "the client had lost interest")
 }
 
 // Over the pipe: after the first lookup of two, pmcd is asked once for some of them, not every two milliseconds.

@@ -66,7 +66,7 @@ type plan struct {
 	due       time.Time // when to sample for the fetch that is expected; zero: for none
 	at        time.Time // when to sample next; zero: not at all
 	index     int       // in the heap, -1: not in it
-	once      bool      // only one sample: for a client that has not fetched yet
+	once      bool      // for a client that has looked up and not fetched yet; last is when
 }
 
 // standstill is a time during which pmcd served nobody.
@@ -355,7 +355,10 @@ func (p *plan) climb() {
 // sampled is called when the sample of the time has been asked for.
 func (p *plan) sampled(now time.Time) {
 	if p.once {
-		p.at = time.Time{}
+		p.at = now.Add(mostPace)
+		if p.at.After(p.last.Add(undecided)) {
+			p.at, p.feeds = time.Time{}, p.feeds[:0] // what is looked up next is another matter
+		}
 		return
 	}
 	if !p.due.IsZero() && !p.due.After(p.at) {

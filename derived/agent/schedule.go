@@ -15,6 +15,9 @@ const (
 	aheadPause = 15 * time.Millisecond
 	maxAhead   = 1 << 16
 
+	// undecided is for how long there are new samples for one that takes longer, as pmchart does on a busy host.
+	undecided = 10 * time.Second
+
 	// A client that looks up again what it looked up among the last again names is content with a sample
 	// that is againGap old.
 	again    = 16
@@ -79,7 +82,7 @@ func (s *schedule) ahead(p *plan, now time.Time, f *feed) (before bool) {
 	if n := len(p.feeds); n < maxAhead && (n == 0 || p.feeds[n-1] != f) {
 		p.feeds = append(p.feeds, f)
 	}
-	p.at = now.Add(aheadPause)
+	p.last, p.at = now, now.Add(aheadPause)
 	s.place(p)
 	return before
 }
@@ -152,9 +155,6 @@ func (s *schedule) follow(now, nextWarm time.Time) {
 	for len(s.plans) > 0 && !s.plans[0].at.After(now.Add(lead/2)) { // one fetch for those due together
 		p := s.plans[0]
 		due = append(due, p.feeds...)
-		if p.once {
-			p.feeds = p.feeds[:0] // what is looked up next is another matter
-		}
 		p.sampled(now)
 		if p.at.IsZero() {
 			heap.Pop(&s.plans)
