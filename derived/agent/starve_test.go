@@ -13,13 +13,13 @@ import (
 )
 
 // pmcd writes to its clients without a time limit: what one of them does not read stops it for everybody. While the
-// request loop is held up, here by a pmcd that does not take its reply, samples of a megabyte each still are
+// request loop is held up, here by a pmcd that does not take its reply, samples of nearly half a megabyte still are
 // read as they come, and no more than one for each connection is ever on its way.
 func TestRepliesAreReadWhileTheRequestLoopStands(t *testing.T) {
 	const (
-		instances = 50_000
+		instances = 20_000
 		replySize = instances * 20 // bytes at least: number and index of each instance, header and body of its value
-		enough    = 16             // replies; the buffers of all sockets together hold a tenth of that
+		enough    = 40             // replies; the buffers of all sockets together hold a tenth of that
 	)
 	var (
 		bigID  = pdu.NewPMID(60, 2, 1)
@@ -42,7 +42,7 @@ func TestRepliesAreReadWhileTheRequestLoopStands(t *testing.T) {
 	big := h.id("derived.big")
 	require.Len(t, h.value(big), instances)
 
-	// Three replies of a megabyte do not fit into the pipe, so the request loop stands in the first one.
+	// Three replies as large do not fit into the pipe, so the request loop stands in the first one.
 	for range 3 {
 		h.pmcd.Send(&pdu.Fetch{PMIDs: []pdu.PMID{big}}, 0)
 	}
