@@ -82,6 +82,7 @@ type Agent struct {
 	// What follows belongs to the request loop; views and what evaluations are made of also to those who compute
 	// ahead, and a.ahead.mu guards it.
 	views    *views
+	crowd    crowd
 	clients  map[pmda.Client]client
 	moments  []*moment
 	debug    bool
@@ -123,7 +124,7 @@ func New(o Options) *Agent {
 		options: o, log: o.Log, domainLabels: domainLabels(), self: strconv.Itoa(os.Getpid()),
 		clients: make(map[pmda.Client]client),
 	}
-	a.views, a.next = newViews(&a.stats), newAlarm()
+	a.views, a.crowd, a.next = newViews(&a.stats), newCrowd(), newAlarm()
 	a.constant = []*sample{{at: o.Now(), taken: o.Now(), names: &a.names}}
 	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
 	a.sampler.arrived, a.ahead.least = a.prepare, minReady
@@ -139,6 +140,7 @@ func (a *Agent) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { a.schedule.run(ctx) })
 	tasks.Go(func() { a.binder.run(ctx) })
+	tasks.Go(func() { a.crowd.clear(ctx, releaseMemory) })
 	tasks.Wait()
 }
 
@@ -400,7 +402,9 @@ func (a *Agent) EndContext(c pmda.Client) {
 	delete(a.clients, c)
 	a.ahead.mu.Lock()
 	a.catchUp()
+	views := len(a.views.byKey)
 	a.views.end(c, a.endView)
+	a.crowd.count(views, len(a.views.byKey))
 	a.ahead.mu.Unlock()
 	a.binder.freed(int(c))
 }
