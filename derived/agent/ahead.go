@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxAheadValues bounds how many values of operands are computed from ahead at once: a request that comes
-	// meanwhile waits for that, and so does what pmcd writes next on the connection.
+	// maxAheadValues bounds how many values of operands are computed from ahead at once, for all contexts together: a
+	// request that comes meanwhile waits for that, and so does what pmcd writes next on the connection.
 	maxAheadValues = 20_000
 
 	// maxForetold bounds for how many contexts is computed ahead. Those that have the same samples share what
@@ -108,7 +108,7 @@ func (a *Agent) prepare() {
 		return
 	}
 	defer a.ahead.mu.Unlock()
-	now := a.options.Now()
+	now, left := a.options.Now(), maxAheadValues
 	for i := len(a.ahead.foretold) - 1; i >= 0; i-- {
 		v := a.ahead.foretold[i]
 		due := v.expected.Sub(now)
@@ -120,7 +120,8 @@ func (a *Agent) prepare() {
 			if !arrived {
 				continue
 			}
-			if values <= maxAheadValues {
+			if values <= left {
+				left -= values
 				a.compute(v, values, given)
 			}
 		}

@@ -157,6 +157,38 @@ func TestReadyRepliesAreBounded(t *testing.T) {
 	}
 }
 
+// A request waits for what is being computed ahead. Together that is not more for many contexts than for one.
+func TestComputedAheadIsBounded(t *testing.T) {
+	b := newBench(t, conf("c = up.count", "d = delta(up.count)"))
+	const contexts = 5
+	b.sample(1, "c", "d")
+	for c := range pmda.Client(contexts) {
+		b.fetch(c, 0, "c", "d")
+	}
+	b.pass(time.Second)
+	b.sample(2, "c", "d")
+	b.agent.ahead.least = 0
+	ready := func() (n int) {
+		b.foresee()
+		for _, v := range b.agent.views.byKey {
+			if v.ready != nil {
+				n++
+			}
+			b.agent.ahead.giveBack(v)
+		}
+		return n
+	}
+	f := b.metric("c").feed
+	assert.Equal(t, contexts, ready(), "a few values each")
+	const share = maxAheadValues / contexts / 2 // of each of two metrics
+	f.values = share
+	assert.Equal(t, contexts, ready(), "as many as may be")
+	f.values = share + 1
+	assert.Equal(t, contexts-1, ready())
+	f.values = maxAheadValues + 1
+	assert.Zero(t, ready())
+}
+
 // A fetch in the steady state allocates nothing, whether or not it was foretold.
 func TestForetoldFetchDoesNotAllocate(t *testing.T) {
 	b := regular(t, conf("c = up.count", "d = delta(up.count)"), "c", "d")

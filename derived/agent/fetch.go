@@ -11,6 +11,13 @@ import (
 
 // Fetch implements pmda.Agent.
 func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
+	who := a.client(req.Client, req.Arrived) // may end another one, which takes the lock
+	who.fetched = req.Arrived
+	if who.ahead != nil {
+		a.schedule.end(who.ahead)
+		who.ahead = nil
+	}
+	a.clients[req.Client] = who
 	a.ahead.mu.Lock()
 	defer a.ahead.mu.Unlock()
 	svc := a.service.Load() // not before: names that only an older one needs may be forgotten meanwhile
@@ -18,13 +25,6 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	a.fetches++
 	given := a.sampler.drain()
 	v := a.views.of(svc, req, a.endView)
-	who := a.client(req.Client, req.Arrived)
-	who.fetched = req.Arrived
-	if who.ahead != nil {
-		a.schedule.end(who.ahead)
-		who.ahead = nil
-	}
-	a.clients[req.Client] = who
 	if a.answer(v, req, given, w) {
 		return nil
 	}

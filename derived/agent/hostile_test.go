@@ -231,4 +231,7 @@ func TestClientsAreBounded(t *testing.T) {
 	assert.Len(t, b.agent.clients, maxClients)
 	newest := b.agent.clients[2*maxClients-1]
 	assert.True(t, newest.known)
+
+	b.fetch(2*maxClients, 0, "c")
+	assert.Len(t, b.agent.clients, maxClients, "whatever it asks for first")
 }
