@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/nonblock"
 )
 
 // Requests and replies have no numbers: pmcd takes what it reads for the reply to what it has asked last. When a
@@ -47,7 +48,7 @@ func (s *session) keepInStep(k pdu.Kind) error {
 }
 
 // unread implements leftovers.
-func (p *pipe) unread() (int, error) { return unix.IoctlGetInt(p.fd, unix.TIOCINQ) }
+func (p *pipe) unread() (int, error) { return nonblock.Unread(p.fd) }
 
 // takeBack implements leftovers.
 func (p *pipe) takeBack() (n int, err error) {
