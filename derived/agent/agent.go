@@ -242,21 +242,17 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	id, err := svc.names.Lookup(c, name)
 	if err == nil {
 		if m := svc.byID[id]; m != nil {
-			n := a.lookup(c)
-			if a.lookAhead(c, m) {
-				n.gap = againGap
-			}
-			a.interest(m, n)
+			a.interest(m, a.lookup(c), a.lookAhead(c, m)...)
 		}
 	}
 	return id, err
 }
 
-// lookAhead prepares for a client that does not fetch what it looks up at once. It reports whether the client has
-// looked up the same before and not fetched since.
-func (a *Agent) lookAhead(c pmda.Client, m *metric) (again bool) {
+// lookAhead prepares for a client that does not fetch what it looks up at once. If the client has looked up the
+// same before and not fetched since, it returns the feeds of all that the client looked up just before.
+func (a *Agent) lookAhead(c pmda.Client, m *metric) (again []*feed) {
 	if m.feed == nil {
-		return false
+		return nil
 	}
 	who := a.client(c, a.options.Now())
 	if who.ahead == nil {
@@ -296,13 +292,22 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 
 // interest is shown by a request for metadata: most clients fetch the metric next. The request for
 // its operands is written before our reply is, and pmcd gets to it before the client's own fetch.
-func (a *Agent) interest(m *metric, n need) {
+// A client that looks the same feeds up again is content with an older sample, and has those of all with one request.
+func (a *Agent) interest(m *metric, n need, again ...*feed) {
 	if m.derived == nil {
 		signal(a.binder.missed)
 		return
 	}
+	now := a.options.Now()
 	a.sampler.drain()
-	a.sampler.want(a.options.Now(), n, m.feed)
+	if len(again) == 0 {
+		a.sampler.want(now, n, m.feed)
+		return
+	}
+	if n.gap = againGap; a.sampler.stale(now, n, m.feed) {
+		n.gap = againGap / 2
+		a.sampler.want(now, n, again...)
+	}
 }
 
 // metadata is what a client needs that asks about a metric it knows.

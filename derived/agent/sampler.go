@@ -252,6 +252,13 @@ func (s *sampler) want(now time.Time, n need, feeds ...*feed) {
 	}
 }
 
+// stale reports whether a feed has no sample that is new enough.
+func (s *sampler) stale(now time.Time, n need, f *feed) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !f.fresh(now, n)
+}
+
 // awaiting reports whether a first sample of any feed is still on its way.
 func (s *sampler) awaiting(feeds []*feed) bool {
 	s.mu.Lock()

@@ -74,11 +74,14 @@ func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) (expected time
 	return p.expected
 }
 
-// ahead notes in a plan of its own that a client has looked a metric up, and reports whether it did so before.
-func (s *schedule) ahead(p *plan, now time.Time, f *feed) (before bool) {
+// ahead notes in a plan of its own that a client has looked a metric up. If it did so before, ahead returns what
+// the client looked up last, which nobody may change.
+func (s *schedule) ahead(p *plan, now time.Time, f *feed) (before []*feed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before = slices.Contains(p.feeds[max(0, len(p.feeds)-again):], f)
+	if last := p.feeds[max(0, len(p.feeds)-again):]; slices.Contains(last, f) {
+		before = last
+	}
 	if n := len(p.feeds); n < maxAhead && (n == 0 || p.feeds[n-1] != f) {
 		p.feeds = append(p.feeds, f)
 	}

@@ -22,7 +22,7 @@ const (
 
 	// After restAfter looks without a request there is none until the next request, or for rest.
 	restAfter = 2
-	rest      = 8 * time.Second
+	rest      = 30 * time.Second
 )
 
 // Options are what an [Exporter] is made from. Dir, Name, Figures and Log are needed.
