@@ -132,6 +132,9 @@ func daemon(ctx context.Context, o *options) error {
 	case ctx.Err() != nil:
 		log.WithField("reason", err).Info("told to end, ended")
 		err = nil
+	case errors.Is(err, syscall.EPIPE): // it was ended, or has given us up, which its own log tells
+		log.WithField("reason", err).Warn("pmcd closed the pipe without reading a reply, ended")
+		err = nil
 	default:
 		log.WithError(err).Error("ended")
 	}

@@ -82,7 +82,7 @@ type Agent struct {
 	// What follows belongs to the request loop; views and what evaluations are made of also to those who compute
 	// ahead, and a.ahead.mu guards it.
 	views    *views
-	crowd    crowd
+	crowd    *crowd
 	clients  map[pmda.Client]client
 	moments  []*moment
 	debug    bool
@@ -407,10 +407,9 @@ func (a *Agent) EndContext(c pmda.Client) {
 	delete(a.clients, c)
 	a.ahead.mu.Lock()
 	a.catchUp()
-	views := len(a.views.byKey)
 	a.views.end(c, a.endView)
-	a.crowd.count(views, len(a.views.byKey))
 	a.ahead.mu.Unlock()
+	a.crowd.left(len(a.clients))
 	a.binder.freed(int(c))
 }
 

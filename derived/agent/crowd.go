@@ -3,33 +3,36 @@ package agent
 import (
 	"context"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 )
 
 const (
-	// manyViews is how many contexts with a history are worth giving memory back for when they have gone.
-	manyViews = 256
+	// manyContexts is how many contexts are worth giving memory back for when they have gone.
+	manyContexts = 256
 
-	// dispersal is how long after most contexts have gone memory is given back: those that still
+	// dispersal is for how long none must have gone before memory is given back: those that still
 	// go would need it.
 	dispersal = 2 * time.Second
 )
 
-// crowd tells when most of many contexts have gone. Without many requests there is hardly any garbage, so Go's
-// collector and what returns its memory to the kernel have nothing to do for as long as nobody comes.
+// crowd tells when many contexts have gone, which came together or one after the other. Without many requests there
+// is hardly any garbage, so Go's collector and what returns its memory to the kernel have nothing to do for as long
+// as nobody comes.
 type crowd struct {
-	most int           // contexts since the last time
-	gone chan struct{} // ready when three of four have gone
+	gone  int // since the last time
+	ended atomic.Uint64
+	ready chan struct{} // when many have gone
 }
 
-func newCrowd() crowd { return crowd{gone: make(chan struct{}, 1)} }
+func newCrowd() *crowd { return &crowd{ready: make(chan struct{}, 1)} }
 
-// count is told how many contexts there are, before and after one ends.
-func (c *crowd) count(before, after int) {
-	c.most = max(c.most, before)
-	if c.most >= manyViews && after <= c.most/4 {
-		c.most = after
-		signal(c.gone)
+// left is told that a context has ended, and how many there still are. Many have gone when three of four have.
+func (c *crowd) left(remain int) {
+	c.ended.Add(1)
+	if c.gone++; c.gone >= manyContexts && remain <= c.gone/3 {
+		c.gone = 0
+		signal(c.ready)
 	}
 }
 
@@ -38,13 +41,20 @@ func (c *crowd) clear(ctx context.Context, release func()) {
 	pause := time.NewTimer(dispersal)
 	pause.Stop()
 	defer pause.Stop()
+	var ended uint64
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.gone:
+		case <-c.ready:
+			ended = c.ended.Load()
 			pause.Reset(dispersal)
 		case <-pause.C:
+			if now := c.ended.Load(); now != ended {
+				ended = now
+				pause.Reset(dispersal)
+				continue
+			}
 			release()
 		}
 	}

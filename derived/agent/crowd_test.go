@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,12 +17,14 @@ func TestCrowd(t *testing.T) {
 		contexts []int // one after the other
 		released int64
 	}{
-		{"a few", []int{0, manyViews - 1, 0}, 0},
-		{"many that stay", []int{0, 4 * manyViews, manyViews + 1}, 0},
-		{"many that go", []int{0, manyViews, 0}, 1},
-		{"most of many", []int{0, 4 * manyViews, manyViews}, 1},
-		{"some come back at once", []int{0, manyViews, 0, 10, 0}, 1},
-		{"and again", []int{0, manyViews, 0, manyViews, 0}, 1},
+		{"a few", []int{0, manyContexts - 1, 0}, 0},
+		{"many that stay", []int{0, 4 * manyContexts, manyContexts + 1}, 0},
+		{"many that go", []int{0, manyContexts, 0}, 1},
+		{"most of many", []int{0, 4 * manyContexts, manyContexts}, 1},
+		{"some come back at once", []int{0, manyContexts, 0, 10, 0}, 1},
+		{"and again", []int{0, manyContexts, 0, manyContexts, 0}, 1},
+		{"one at a time", slices.Repeat([]int{1, 0}, manyContexts), 1},
+		{"not so many", slices.Repeat([]int{1, 0}, manyContexts-1), 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -30,7 +33,7 @@ func TestCrowd(t *testing.T) {
 				go c.clear(ctx, func() { released.Add(1) })
 				for i := 1; i < len(row.contexts); i++ {
 					for n := row.contexts[i-1]; n > row.contexts[i]; n-- {
-						c.count(n, n-1)
+						c.left(n - 1)
 					}
 					synctest.Wait()
 				}
@@ -45,4 +48,23 @@ func TestCrowd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// As long as contexts end, nothing is given back that the next one would need.
+func TestCrowdThatKeepsGoing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, released := newCrowd(), atomic.Int64{}
+		ctx, cancel := context.WithCancel(t.Context())
+		go c.clear(ctx, func() { released.Add(1) })
+		for range 2 * manyContexts {
+			c.left(0)
+			time.Sleep(dispersal / 2)
+		}
+		assert.Zero(t, released.Load())
+		time.Sleep(2 * dispersal)
+		synctest.Wait()
+		assert.EqualValues(t, 1, released.Load())
+		cancel()
+		synctest.Wait()
+	})
 }
