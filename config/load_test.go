@@ -130,7 +130,8 @@ func TestLoad(t *testing.T) {
 			map[string]string{
 				"d/a": "a = 1", "d/a~": "bad", "d/.a.swp": "bad", "d/.a.swo": "bad", "d/#a#": "bad",
 				"d/.#a": "->nobody@host.1234", "d/..data/a": "bad", "d/.nfs0001": "bad",
-				"d/a.dpkg-old": "bad", "d/a.ucf-dist": "bad", "d/a.rpmnew": "bad", "d/a.rpmorig": "bad", "d/a.rpmsave": "bad",
+				"d/.ansible_tmpwu_y34uga": "bad",
+				"d/a.dpkg-old":            "bad", "d/a.ucf-dist": "bad", "d/a.rpmnew": "bad", "d/a.rpmorig": "bad", "d/a.rpmsave": "bad",
 			},
 			[]string{"d"},
 			[]string{"d/a a=1"},

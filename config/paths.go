@@ -27,7 +27,7 @@ func DefaultPaths(conf PCPConf) []string {
 
 // ignored reports whether a file in a directory has no definitions: tests of definitions, which lie
 // beside them, and what nobody put there on purpose: what editors, package managers and NFS leave
-// behind, and Kubernetes' ..data. Because later files
+// behind, Kubernetes' ..data, and what Ansible renames when it is written. Because later files
 // replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden
 // files are read, as libpcp does.
 func ignored(name string) bool {
@@ -35,6 +35,7 @@ func ignored(name string) bool {
 	case strings.HasPrefix(name, ".."),
 		strings.HasPrefix(name, ".#"),
 		strings.HasPrefix(name, ".nfs"),
+		strings.HasPrefix(name, ".ansible_tmp"),
 		strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#"),
 		strings.HasSuffix(name, "~"):
 		return true

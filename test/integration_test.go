@@ -108,7 +108,7 @@ func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
 		var board struct {
 			Panels []struct {
 				Title       string
-				Targets     []struct{ Expr string }
+				Targets     []struct{ Expr, LegendFormat string }
 				FieldConfig struct{ Defaults struct{ Unit string } }
 			}
 		}
@@ -123,6 +123,8 @@ func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
 				if match[1] == "counter" {
 					units += " / sec"
 				}
+				assert.Equal(t, !strings.Contains(about, "InDom: PM_INDOM_NULL"), strings.Contains(target.LegendFormat, "$instance"),
+					"%s: the legend of %s has the instance if there are any", panel.Title, target.Expr)
 				assert.Contains(t, grafanaUnits[units], panel.FieldConfig.Defaults.Unit, "%s: %s has %s", panel.Title, target.Expr, units)
 			}
 		}

@@ -1,0 +1,217 @@
+package fleet
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// shown are the metrics that Grafana's dashboards need, as pmlogger takes them.
+const shown = "derived.host derived.control mmv.pmdaderived"
+
+// dashboard is a file for Grafana: what its data source is asked for.
+type dashboard struct {
+	file   string
+	source string // vector, valkey or redis
+
+	Templating struct {
+		List []struct{ Name, Type, Query string }
+	}
+	Panels []struct {
+		Title   string
+		Targets []struct{ Expr string }
+	}
+}
+
+// dashboardFiles reads the dashboards of some data sources of grafana-pcp.
+func dashboardFiles(t *testing.T, sources ...string) []dashboard {
+	t.Helper()
+	var found []dashboard
+	for _, source := range sources {
+		files, err := filepath.Glob("../../dashboards/*-" + source + ".json")
+		require.NoError(t, err)
+		require.NotEmpty(t, files, source)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			board := dashboard{file: filepath.Base(file), source: source}
+			require.NoError(t, json.Unmarshal(text, &board), file)
+			found = append(found, board)
+		}
+	}
+	return found
+}
+
+// queries returns what the panels ask for, with the panels' titles.
+func (d dashboard) queries() map[string]string {
+	found := make(map[string]string)
+	for _, panel := range d.Panels {
+		for _, target := range panel.Targets {
+			found[target.Expr] = panel.Title
+		}
+	}
+	return found
+}
+
+// testDashboards asks pmproxy what the data sources of grafana-pcp ask it for the panels of each dashboard: what
+// has values for pmrep has them in Grafana.
+func testDashboards(t *testing.T, s *site, h *host) {
+	live, recorded := make(map[string]int), make(map[string]int) // number of values of each metric
+	for _, board := range dashboardFiles(t, "vector") {
+		names := slices.Sorted(maps.Keys(board.queries()))
+		valued := haveValues(t, h, names)
+		require.Greater(t, len(valued), len(names)/2, "most metrics have values on any machine")
+		maps.Copy(live, byVector(t, s, h, names, valued))
+	}
+	for _, board := range dashboardFiles(t, "valkey", "redis") {
+		selected := h.hostName(t, s)
+		assert.Contains(t, board.choices(t, s)["host"], selected, board.file)
+		for query, title := range board.queries() {
+			expr := strings.ReplaceAll(query, "$host", selected)
+			assert.NotContains(t, expr, "$", "%s: %s", board.file, title)
+			name, _, _ := strings.Cut(expr, "{")
+			require.Contains(t, live, name, "%s: %s is not shown live", board.file, title)
+			if live[name] == 0 {
+				continue
+			}
+			require.EventuallyWithT(t, func(c *assert.CollectT) {
+				recorded[name] = byHistory(t, s, expr)
+				assert.NotZero(c, recorded[name], "%s: %s: no value for %s", board.file, title, expr)
+			}, recordLimit, 200*time.Millisecond)
+		}
+	}
+	t.Logf("numbers of values of %s for Grafana\n%s", h.name, dashboardTable(live, recorded))
+}
+
+// haveValues returns the metrics that have values for pmrep.
+func haveValues(t *testing.T, h *host, metrics []string) []string {
+	t.Helper()
+	out, errs, exit := h.pmcd.Run(t, append([]string{"pmrep", "-t", "0.5", "-s", "3", "-o", "csv", "-r"}, metrics...)...)
+	require.Zero(t, exit, errs)
+	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+	require.NoError(t, err, out)
+	require.Len(t, rows, 4, out)
+	found := make(map[string]bool)
+	for i, column := range rows[0][1:] {
+		metric, _, _ := strings.Cut(column, "-")
+		if rows[3][i+1] != "" {
+			found[metric] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// byVector asks for metrics as the data source PCP Vector does, all at once, in a context that it keeps, until
+// those that have values have them there. It returns the number of values of each.
+func byVector(t *testing.T, s *site, h *host, metrics, valued []string) map[string]int {
+	t.Helper()
+	names := strings.Join(metrics, ",")
+	context := strconv.Itoa(getJSON[struct{ Context int }](t, s, "/pmapi/context", "hostspec", h.address(), "polltimeout", "30").Context)
+	described := getJSON[struct{ Metrics []webMetric }](t, s, "/pmapi/metric", "context", context, "names", names).Metrics
+	assert.Len(t, described, len(metrics))
+	found := make(map[string]int)
+	for _, metric := range metrics {
+		found[metric] = 0
+	}
+	// Rates come with the second fetch.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		for _, set := range getJSON[struct {
+			Values []struct {
+				Name      string
+				Instances []json.RawMessage
+			}
+		}](t, s, "/pmapi/fetch", "context", context, "names", names).Values {
+			found[set.Name] = max(found[set.Name], len(set.Instances))
+		}
+		for _, metric := range valued {
+			assert.NotZero(c, found[metric], metric)
+		}
+	}, startTimeout, 500*time.Millisecond)
+	return found
+}
+
+var labelValues = regexp.MustCompile(`^label_values\((\w+)\)$`)
+
+// choices asks what the user can choose for the variables of a dashboard.
+func (d dashboard) choices(t *testing.T, s *site) map[string][]string {
+	t.Helper()
+	found := make(map[string][]string)
+	for _, variable := range d.Templating.List {
+		if variable.Type != "query" {
+			continue
+		}
+		match := labelValues.FindStringSubmatch(variable.Query)
+		require.NotNil(t, match, "%s: %s", d.file, variable.Query)
+		found[variable.Name] = getJSON[map[string][]string](t, s, "/series/labels", "names", match[1])[match[1]]
+	}
+	return found
+}
+
+// hostName is the name of the host in labels.
+func (h *host) hostName(t *testing.T, s *site) string {
+	t.Helper()
+	name, ok := s.metrics(t, h)["derived.fleet.level"].Labels["hostname"].(string)
+	require.True(t, ok, h.name)
+	return name
+}
+
+// byHistory asks for the last minutes of an expression as the data sources PCP Valkey and PCP Redis do, and
+// returns the number of series or instances that have values.
+func byHistory(t *testing.T, s *site, expr string) int {
+	t.Helper()
+	ids := getJSON[[]string](t, s, "/series/query", "expr", expr)
+	if len(ids) == 0 {
+		return 0
+	}
+	series := strings.Join(ids, ",")
+	for _, about := range getJSON[[]struct{ Series, Name string }](t, s, "/series/metrics", "series", series) {
+		assert.NotEmpty(t, about.Name, about.Series)
+	}
+	withInstances := make(map[string]bool)
+	for _, desc := range getJSON[[]struct{ Series, Indom string }](t, s, "/series/descs", "series", series) {
+		withInstances[desc.Series] = desc.Indom != "none"
+	}
+	assert.Len(t, withInstances, len(ids), expr)
+	names := make(map[string]string)
+	for _, inst := range getJSON[[]struct{ Instance, Name string }](t, s, "/series/instances", "series", series) {
+		names[inst.Instance] = inst.Name
+	}
+	now := time.Now()
+	found := make(map[string]bool)
+	for _, v := range getJSON[[]struct{ Series, Instance, Value string }](t, s, "/series/values", "series", series,
+		"start", strconv.FormatInt(now.Add(-5*time.Minute).Unix(), 10), "finish", strconv.FormatInt(now.Add(time.Minute).Unix(), 10),
+		"interval", "1") {
+		_, err := strconv.ParseFloat(v.Value, 64)
+		assert.NoError(t, err, expr)
+		if withInstances[v.Series] {
+			assert.NotEmpty(t, names[v.Instance], "%s: an instance without a name", expr)
+		}
+		found[v.Series+v.Instance] = true
+	}
+	return len(found)
+}
+
+func dashboardTable(live, recorded map[string]int) string {
+	var text bytes.Buffer
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "metric\tPCP Vector\tPCP Valkey, Redis")
+	for _, name := range slices.Sorted(maps.Keys(live)) {
+		fmt.Fprintf(w, "%s\t%d\t%d\n", name, live[name], recorded[name])
+	}
+	w.Flush()
+	return text.String()
+}
