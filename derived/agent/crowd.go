@@ -11,9 +11,10 @@ const (
 	// manyContexts is how many contexts are worth giving memory back for when they have gone.
 	manyContexts = 256
 
-	// dispersal is for how long none must have gone before memory is given back: those that still
-	// go would need it.
-	dispersal = 2 * time.Second
+	// dispersal is for how long hardly any must have gone before memory is given back: those that still
+	// go would need it. There may always be stragglers, such as a script that asks every second.
+	dispersal  = 2 * time.Second
+	stragglers = 16
 )
 
 // crowd tells when many contexts have gone, which came together or one after the other. Without many requests there
@@ -50,7 +51,7 @@ func (c *crowd) clear(ctx context.Context, release func()) {
 			ended = c.ended.Load()
 			pause.Reset(dispersal)
 		case <-pause.C:
-			if now := c.ended.Load(); now != ended {
+			if now := c.ended.Load(); now-ended > stragglers {
 				ended = now
 				pause.Reset(dispersal)
 				continue

@@ -50,20 +50,23 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// As long as contexts end, nothing is given back that the next one would need.
+// As long as contexts go in numbers, nothing is given back that the next ones would need.
 func TestCrowdThatKeepsGoing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, released := newCrowd(), atomic.Int64{}
 		ctx, cancel := context.WithCancel(t.Context())
 		go c.clear(ctx, func() { released.Add(1) })
-		for range 2 * manyContexts {
-			c.left(0)
-			time.Sleep(dispersal / 2)
+		goEvery := func(pause time.Duration, n int) {
+			for range n {
+				c.left(0)
+				time.Sleep(pause)
+			}
 		}
+		goEvery(dispersal/(2*stragglers), 2*manyContexts)
 		assert.Zero(t, released.Load())
-		time.Sleep(2 * dispersal)
+		goEvery(dispersal/2, 5)
 		synctest.Wait()
-		assert.EqualValues(t, 1, released.Load())
+		assert.EqualValues(t, 1, released.Load(), "one every second")
 		cancel()
 		synctest.Wait()
 	})
