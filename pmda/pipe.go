@@ -20,11 +20,11 @@ import (
 // end of a pipe can be opened once more: a byte written there wakes a reader, and reading there makes room for a
 // writer. docs/decisions/0004 has the alternatives and what they cost.
 type pipe struct {
-	fd    int
-	other int   // flags that open the other end
-	room  int   // bytes that the pipe holds; what is known of it
-	lull  *lull // of an end to read from
-	pace  pace
+	fd     int
+	other  int              // flags that open the other end
+	room   int              // bytes that the pipe holds; what is known of it
+	waiter *nonblock.Waiter // of an end to read from
+	pace   pace
 
 	ended   atomic.Bool // Read and Write fail from now on
 	writing atomic.Bool
@@ -43,7 +43,7 @@ func newPipe(fd, other int) (*pipe, error) {
 	}
 	err = errors.Join(unix.Close(end), unix.SetNonblock(fd, true))
 	if err == nil && other == unix.O_WRONLY {
-		p.lull, err = newLull(fd)
+		p.waiter, err = nonblock.NewWaiter(fd)
 	}
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (p *pipe) read(b []byte) (int, error) {
 	if p.pace.busy() {
 		return unix.Read(p.fd, b)
 	}
-	if err := p.lull.wait(); err != nil {
+	if err := p.waiter.WaitReadable(); err != nil {
 		return 0, err
 	}
 	return nonblock.Read(p.fd, b)
@@ -180,8 +180,8 @@ func (p *pipe) interrupt() error {
 func (p *pipe) Close() error {
 	p.ended.Store(true)
 	var err error
-	if p.lull != nil {
-		err = p.lull.close()
+	if p.waiter != nil {
+		err = p.waiter.Close()
 	}
 	return errors.Join(err, os.NewSyscallError("close", unix.Close(p.fd)))
 }

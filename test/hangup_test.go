@@ -2,7 +2,9 @@ package test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -145,7 +147,20 @@ func (f *faulty) stop(program string) (pid int) {
 	pid = f.pid(program)
 	f.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 	require.NoError(f.t, syscall.Kill(pid, syscall.SIGSTOP))
+	require.NoError(f.t, until(wellAgain, func() bool { return stopped(f.t, pid) }))
 	return pid
+}
+
+// stopped reports whether all threads of a process stand still: a signal needs a moment, in which one of them may answer.
+func stopped(t *testing.T, pid int) bool {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	require.NoError(t, err)
+	require.NotEmpty(t, threads)
+	return !slices.ContainsFunc(threads, func(path string) bool {
+		stat, err := os.ReadFile(path)
+		return err == nil && !strings.Contains(string(stat), ") T ")
+	})
 }
 
 // hangUpUntil sends SIGHUPs until a request to an agent that stands still has been answered, with an error or without values.

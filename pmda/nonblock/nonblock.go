@@ -11,7 +11,10 @@
 package nonblock
 
 import (
+	"errors"
+	"os"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -40,19 +43,6 @@ func transfer(call uintptr, fd int, b []byte) (int, error) {
 	}
 }
 
-// Arrived reports whether a socket has something to be read: bytes, the end of the stream or an error. It
-// reads nothing.
-func Arrived(socket int) bool {
-	var b [1]byte
-	for {
-		_, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(socket), uintptr(unsafe.Pointer(&b)), 1,
-			syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
-		if errno != syscall.EINTR {
-			return errno != syscall.EAGAIN
-		}
-	}
-}
-
 // Unread is how many bytes a pipe holds, whichever end it is asked of.
 func Unread(pipe int) (n int, err error) {
 	var bytes int32
@@ -63,24 +53,17 @@ func Unread(pipe int) (n int, err error) {
 	return int(bytes), nil
 }
 
-// Arm has an epoll instance tell once that fd, which it knows, has something to be read.
-func Arm(epoll, fd int) error {
-	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLONESHOT, Fd: int32(fd)}
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, uintptr(epoll), syscall.EPOLL_CTL_MOD, uintptr(fd),
-		uintptr(unsafe.Pointer(&event)), 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
-}
-
-// Fired reports whether an epoll instance has something to tell, and takes one such thing from it.
-func Fired(epoll int) bool {
-	var event syscall.EpollEvent
-	for {
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&event)), 1, 0, 0, 0)
-		if errno != syscall.EINTR {
-			return errno == 0 && n > 0
+// Room waits until there is room to write, or for d: then the error is os.ErrDeadlineExceeded. It does tell the
+// scheduler.
+func Room(fd int, d time.Duration) error {
+	room := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	for end := time.Now().Add(d); ; d = time.Until(end) {
+		n, err := unix.Poll(room, int(max(d, 0).Round(time.Millisecond).Milliseconds()))
+		switch {
+		case err == nil && n == 0:
+			return os.ErrDeadlineExceeded
+		case !errors.Is(err, unix.EINTR):
+			return os.NewSyscallError("poll", err)
 		}
 	}
 }

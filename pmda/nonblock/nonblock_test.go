@@ -1,8 +1,10 @@
 package nonblock
 
 import (
+	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,16 +27,13 @@ func TestReadAndWrite(t *testing.T) {
 	b := make([]byte, 10)
 	_, err := Read(ours, b)
 	require.Equal(t, syscall.EAGAIN, err)
-	assert.False(t, Arrived(ours))
 
 	n, err := Write(theirs, []byte("reply"))
 	require.NoError(t, err)
 	assert.Equal(t, 5, n)
-	assert.True(t, Arrived(ours))
 	n, err = Read(ours, b)
 	require.NoError(t, err)
 	assert.Equal(t, "reply", string(b[:n]))
-	assert.False(t, Arrived(ours))
 
 	n, err = Read(ours, nil)
 	require.NoError(t, err)
@@ -50,14 +49,12 @@ func TestReadAndWrite(t *testing.T) {
 func TestEndOfTheStream(t *testing.T) {
 	ours, theirs := pair(t)
 	require.NoError(t, syscall.Shutdown(theirs, syscall.SHUT_WR))
-	assert.True(t, Arrived(ours))
 	n, err := Read(ours, make([]byte, 1))
 	require.NoError(t, err)
 	assert.Zero(t, n)
 
 	_, err = Read(-1, make([]byte, 1))
 	require.Equal(t, syscall.EBADF, err)
-	assert.True(t, Arrived(-1), "a read tells what is wrong")
 }
 
 func TestUnread(t *testing.T) {
@@ -78,30 +75,24 @@ func TestUnread(t *testing.T) {
 	require.Equal(t, syscall.EBADF, err)
 }
 
-// Armed once, an epoll instance tells once, also of what is there already.
-func TestArmed(t *testing.T) {
+func TestRoom(t *testing.T) {
 	ours, theirs := pair(t)
-	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	require.NoError(t, Room(ours, 0), "an empty socket has room")
+	_, err := Write(ours, make([]byte, 8<<20))
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = syscall.Close(epoll) })
-	require.Equal(t, syscall.ENOENT, Arm(epoll, ours), "it does not know the socket")
-	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLONESHOT, Fd: int32(ours)}
-	require.NoError(t, syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, ours, &event))
-	assert.False(t, Fired(epoll))
+	began := time.Now()
+	require.ErrorIs(t, Room(ours, 20*time.Millisecond), os.ErrDeadlineExceeded)
+	assert.GreaterOrEqual(t, time.Since(began), 20*time.Millisecond)
+	require.ErrorIs(t, Room(ours, -time.Second), os.ErrDeadlineExceeded)
 
-	_, err = Write(theirs, []byte("request"))
-	require.NoError(t, err)
-	assert.True(t, Fired(epoll))
-	assert.False(t, Fired(epoll), "it has told")
-	require.NoError(t, Arm(epoll, ours))
-	assert.True(t, Fired(epoll))
-
-	_, err = Read(ours, make([]byte, 10))
-	require.NoError(t, err)
-	require.NoError(t, Arm(epoll, ours))
-	assert.False(t, Fired(epoll), "nothing to read")
-	require.NoError(t, syscall.Shutdown(theirs, syscall.SHUT_WR))
-	assert.True(t, Fired(epoll), "the end of the stream")
+	done := make(chan error)
+	go func() { done <- Room(ours, time.Minute) }()
+	for b := make([]byte, 1<<20); err == nil; {
+		_, err = Read(theirs, b)
+	}
+	require.NoError(t, <-done)
+	require.NoError(t, syscall.Shutdown(theirs, syscall.SHUT_RD))
+	require.NoError(t, Room(ours, 0), "a write tells what is wrong")
 }
 
 func TestNothingIsAllocated(t *testing.T) {
@@ -109,7 +100,6 @@ func TestNothingIsAllocated(t *testing.T) {
 	b := make([]byte, 1)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		_, _ = Write(theirs, b)
-		_ = Arrived(ours)
 		_, _ = Read(ours, b)
 		_, _ = Read(ours, b)
 	}))

@@ -4,7 +4,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"pmdaderived/pdu"
@@ -12,8 +11,7 @@ import (
 
 // Conn is a connection to a pmcd. See the package comment for who may call what when.
 type Conn struct {
-	nc       net.Conn
-	raw      syscall.RawConn
+	socket   *socket
 	addr     string
 	timeout  time.Duration
 	features pdu.Features
@@ -57,7 +55,7 @@ func (c *Conn) Close() error {
 	}
 	c.err = c.opError("close", net.ErrClosed)
 	c.outstanding.Store(false)
-	return c.nc.Close()
+	return c.socket.Close()
 }
 
 // TakeChanges returns the changes that pmcd has announced since the last call: agents come and
@@ -78,7 +76,7 @@ func (c *Conn) fail(op string, err error) error {
 	c.outstanding.Store(false)
 	if c.err == nil {
 		c.err = c.opError(op, err)
-		_ = c.nc.Close()
+		_ = c.socket.Close()
 	}
 	return c.err
 }

@@ -12,7 +12,7 @@ func (c *Conn) arm(ctx context.Context) (disarm func()) {
 	if !ok {
 		deadline = time.Now().Add(c.timeout)
 	}
-	return interruptible(ctx, deadline, c.nc.SetDeadline)
+	return interruptible(ctx, deadline, c.socket.SetDeadline)
 }
 
 // interruptible sets a deadline that the end of the context brings forward, until disarm is called.

@@ -56,7 +56,6 @@ func Dial(ctx context.Context, network, address string, opts ...Option) (*Conn, 
 	}
 	c, err := newConn(nc, addr, o)
 	if err != nil {
-		_ = nc.Close()
 		return nil, &OpError{Op: "connect", Addr: addr, Err: err}
 	}
 	if err := c.handshake(ctx); err != nil {
@@ -100,24 +99,17 @@ func isTimeout(err error) bool {
 }
 
 func newConn(nc net.Conn, addr string, o options) (*Conn, error) {
-	sc, ok := nc.(syscall.Conn)
-	if !ok {
-		return nil, fmt.Errorf("no socket: %T", nc)
-	}
-	raw, err := sc.SyscallConn()
+	s, err := newSocket(nc)
 	if err != nil {
 		return nil, err
 	}
 	c := &Conn{
-		nc:      nc,
-		raw:     raw,
+		socket:  s,
 		addr:    addr,
 		timeout: o.timeout,
-		input:   input{nc: nc, raw: raw, frames: pdu.NewSplitter(o.limit)},
-		output:  output{nc: nc, raw: raw},
+		input:   input{socket: s, frames: pdu.NewSplitter(o.limit)},
+		output:  output{socket: s},
 	}
-	c.input.readNow = c.input.readSocket
-	c.output.writeNow = c.output.writeSocket
 	c.out = pdu.NewWriter(&c.output)
 	return c, nil
 }

@@ -3,23 +3,15 @@ package pmapi
 import (
 	"errors"
 	"io"
-	"net"
 	"syscall"
 
 	"pmdaderived/pdu"
-	"pmdaderived/pmda/nonblock"
 )
 
 // input is the reading end of a connection.
 type input struct {
-	nc     net.Conn
-	raw    syscall.RawConn
+	socket *socket
 	frames *pdu.Splitter
-
-	// readNow is readSocket as a value, made once; the others are its results.
-	readNow func(fd uintptr)
-	n       int
-	err     error
 }
 
 // receive reads up to the end of the next frame, which is valid until the next call.
@@ -29,7 +21,7 @@ func (in *input) receive() (pdu.Frame, error) {
 		if ok || err != nil {
 			return f, err
 		}
-		n, err := in.nc.Read(in.frames.Buffer())
+		n, err := in.socket.Read(in.frames.Buffer())
 		in.frames.Advance(n)
 		if n == 0 && err != nil {
 			return pdu.Frame{}, in.midFrame(err)
@@ -43,26 +35,16 @@ func (in *input) receiveNow() (f pdu.Frame, ok bool, err error) {
 		if f, ok, err = in.frames.Next(); ok || err != nil {
 			return f, ok, err
 		}
-		if err := in.raw.Control(in.readNow); err != nil {
-			return f, false, err
-		}
-		in.frames.Advance(in.n)
+		n, err := in.socket.readNow(in.frames.Buffer())
+		in.frames.Advance(n)
 		switch {
-		case in.n > 0:
-		case in.err == nil:
-			return f, false, in.midFrame(io.EOF)
-		case errors.Is(in.err, syscall.EAGAIN):
+		case err == nil:
+		case errors.Is(err, syscall.EAGAIN):
 			return f, false, nil
 		default:
-			return f, false, in.err
+			return f, false, in.midFrame(err)
 		}
 	}
-}
-
-// readSocket reads once what the socket holds. RawConn.Read would not do: it waits for the lock
-// that WaitReadable holds.
-func (in *input) readSocket(fd uintptr) {
-	in.n, in.err = nonblock.Read(int(fd), in.frames.Buffer())
 }
 
 // midFrame tells the end of the stream inside a PDU from the one between two.

@@ -42,6 +42,13 @@ func TestNothingLeaks(t *testing.T) {
 			_, err := pmapi.Dial(t.Context(), "unix", address)
 			require.Error(t, err)
 		},
+		"closed while waiting": func(t *testing.T) {
+			c := serve(t, func(p *pmapitest.Peer) { p.WaitClosed() })
+			result := make(chan error)
+			go func() { result <- c.WaitReadable(context.Background()) }()
+			require.NoError(t, c.Close())
+			require.Error(t, <-result)
+		},
 		"wait cancelled": func(t *testing.T) {
 			c := serve(t, func(p *pmapitest.Peer) { p.WaitClosed() })
 			ctx, cancel := context.WithCancel(t.Context())

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"pmdaderived/pdu"
-	"pmdaderived/pmda/nonblock"
 )
 
 // StartFetch sends a fetch and does not wait for the answer, which [Conn.PollFetch] takes.
@@ -79,8 +78,8 @@ func (c *Conn) WaitReadable(ctx context.Context) error {
 	if err := interrupted(ctx); err != nil {
 		return c.opError(op, err)
 	}
-	disarm := interruptible(ctx, time.Time{}, c.nc.SetReadDeadline)
-	err := c.raw.Read(readable)
+	disarm := interruptible(ctx, time.Time{}, c.socket.SetDeadline)
+	err := c.socket.waitReadable()
 	disarm()
 	switch {
 	case err == nil:
@@ -92,7 +91,3 @@ func (c *Conn) WaitReadable(ctx context.Context) error {
 	}
 	return c.opError(op, err)
 }
-
-// readable looks at the socket without reading from it. It must look before it lets RawConn.Read
-// sleep: the runtime reports a change of the socket only once, perhaps before the sleep began.
-func readable(fd uintptr) bool { return nonblock.Arrived(int(fd)) }
