@@ -64,6 +64,7 @@ func TestInstallPackage(t *testing.T) {
 	t.Run("into a running pmcd", func(t *testing.T) { m.testPackage(t, former, present) })
 	t.Run("without a pmcd", func(t *testing.T) { m.testPackageWithoutPMCD(t, former, present) })
 	t.Run("where Install fails", func(t *testing.T) { m.testPackageFails(t, present) })
+	t.Run("never configured", func(t *testing.T) { m.testPackageUnpacked(t, present) })
 }
 
 // dpkg runs dpkg, which must succeed and ask nothing.
@@ -181,6 +182,25 @@ func (m *machine) testPackageFails(t *testing.T, present string) {
 	m.requireVersion(presentVersion)
 	m.requireUnmarked()
 	m.dpkg("-P", "pmdaderived")
+}
+
+// What was unpacked and never configured, as on a machine without PCP, goes without a trace, too: also what a start
+// of pmcd has left when it could not run Install.
+func (m *machine) testPackageUnpacked(t *testing.T, present string) {
+	files, mark := m.files(), filepath.Join(m.pmda, ".NeedInstall")
+
+	m.dpkg("--unpack", present)
+	require.FileExists(t, mark)
+	packed := m.packed()
+	m.dpkg("-P", "pmdaderived")
+	m.requireNoTrace(files, packed)
+
+	m.dpkg("--unpack", present)
+	require.NoError(t, os.Rename(mark, mark+".failed"))
+	m.dpkg("-r", "pmdaderived")
+	assert.NoDirExists(t, m.pmda)
+	m.dpkg("-P", "pmdaderived")
+	m.requireNoTrace(files, packed)
 }
 
 // requireVersion demands that the agent and the program are of a version.
