@@ -49,11 +49,13 @@ func anchors(document string) []string {
 	return found
 }
 
+// documentLink is a link of a document.
+var documentLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
 // Every link between documents leads somewhere.
 func TestDocumentLinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	for _, path := range documents(t) {
-		for _, match := range link.FindAllStringSubmatch(readDocument(t, path), -1) {
+		for _, match := range documentLink.FindAllStringSubmatch(readDocument(t, path), -1) {
 			if strings.Contains(match[1], "://") {
 				continue
 			}

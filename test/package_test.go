@@ -338,6 +338,7 @@ func TestInstallPackageContents(t *testing.T) {
 	} {
 		assert.Contains(t, packed, name)
 	}
+	requireLinks(t, filepath.Join(root, "usr/share/doc/pmdaderived"))
 	licences, err := os.ReadFile(filepath.Join(root, "usr/share/doc/pmdaderived/copyright"))
 	require.NoError(t, err)
 	for _, module := range []string{"LESSER GENERAL PUBLIC", "==== github.com/sirupsen/logrus v", "==== golang.org/x/sys v"} {
@@ -363,6 +364,26 @@ func TestInstallPackageContents(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, string(a) == string(b), "two builds differ: %s", suffix)
 	}
+}
+
+// requireLinks demands that the links of all documents in a folder lead to what is there.
+func requireLinks(t *testing.T, folder string) {
+	t.Helper()
+	links := 0
+	require.NoError(t, filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		for _, match := range documentLink.FindAllStringSubmatch(readDocument(t, path), -1) {
+			if file, _, _ := strings.Cut(match[1], "#"); file != "" && !strings.Contains(match[1], "://") {
+				_, err := os.Stat(filepath.Join(filepath.Dir(path), file))
+				assert.NoError(t, err, "%s: %s", path, match[1])
+				links++
+			}
+		}
+		return nil
+	}))
+	assert.Greater(t, links, 50)
 }
 
 // Without the tool that makes packages the message says what is missing.
