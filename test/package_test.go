@@ -203,6 +203,16 @@ func (m *machine) testPackageUnpacked(t *testing.T, present string) {
 	m.requireNoTrace(files, packed)
 }
 
+// A package whose pcp was made to go before it can go, too.
+func TestInstallPackageRemovalWithoutPCP(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("sh", "../packaging/preremove", "remove")
+	cmd.Env = append(os.Environ(), "PCP_DIR="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Empty(t, string(out))
+}
+
 // requireVersion demands that the agent and the program are of a version.
 func (m *machine) requireVersion(version string) {
 	m.t.Helper()
