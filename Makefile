@@ -27,16 +27,21 @@ SCRIPTS = Install Remove Upgrade pmda/examples/dice/Install pmda/examples/dice/R
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# First prerequisite of all that needs Go: who has none hears of it before PCP is installed.
+.PHONY: go
+go:
+	@GO='$(GO)' scripts/check-go
+
 # What `pmdaderived --version` prints and packages are called; and the time of all files in them.
 VERSION ?= $(shell scripts/version)
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y CHANGELOG.md))
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(strip $(LDFLAGS) -X main.release=$(VERSION))'
 
 .PHONY: build
-build: ## build the daemon: bin/pmdaderived, static
+build: go ## build the daemon: bin/pmdaderived, static
 	$(BUILD) -o bin/pmdaderived ./cmd/pmdaderived
 
-bin/private-pmcd: FORCE
+bin/private-pmcd: go FORCE
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./test/pmcdtest/cmd/private-pmcd
 
 .PHONY: FORCE
@@ -46,36 +51,40 @@ FORCE:
 pcp: ## install PCP if it is missing (Debian, as root)
 	@scripts/install-pcp
 
+.PHONY: pcp-demo
+pcp-demo:
+	@scripts/install-pcp -demo
+
 .PHONY: demo
-demo: pcp build bin/private-pmcd ## show derived metrics live, on a pmcd of its own
+demo: go pcp-demo build bin/private-pmcd ## show derived metrics live, on a pmcd of its own
 	@BINARY=bin/pmdaderived scripts/demo
 
 .PHONY: test
-test: ## run every test, against a real pmcd too (installs PCP and what looks at the manual page)
+test: go ## run every test, against a real pmcd too (installs PCP and what looks at the manual page)
 	@scripts/install-pcp -test
 	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
 	@$(MAKE) --no-print-directory check-install check-fleet
 
 .PHONY: conformance
-conformance: pcp ## compare with libpcp's recorded answers, in process and end to end: a table
+conformance: go pcp ## compare with libpcp's recorded answers, in process and end to end: a table
 	@$(GO) test -json -count=1 -run '^(TestCorpus|TestConformance|TestDocumentListsDifferences|TestConverterTable|TestParseUnitsAnswersAsLibpcp|TestUnitsPrintAsLibpcp)$$' \
 		./pdu ./config ./derived ./derived/syntax ./test ./test/conformance | $(GO) run ./test/conformance/cmd/conformance-table
 
 .PHONY: oracle
-oracle: pcp ## compare random expressions with libpcp itself for T: make oracle T=10m [SEED=n]
+oracle: go pcp ## compare random expressions with libpcp itself for T: make oracle T=10m [SEED=n]
 	$(GO) test -count=1 -v -timeout 0 -run '^TestOracle$$' ./test -args -oracle $(T) -oracle-seed $(SEED)
 
 .PHONY: reloads
-reloads: pcp ## have the definitions read again N times under load, in process and end to end: make reloads N=10000 [SEED=n]
+reloads: go pcp ## have the definitions read again N times under load, in process and end to end: make reloads N=10000 [SEED=n]
 	$(GO) test -count=1 -v -timeout 0 -run '^TestReloadsUnderLoad$$' ./derived/agent -args -reloads $(N) -reload-seed $(SEED)
 	$(GO) test -count=1 -v -timeout 0 -run '^TestReloads$$' ./test -args -reloads $(N) -reload-seed $(SEED)
 
 .PHONY: unit
-unit: ## run the tests that need no PCP (seconds)
+unit: go ## run the tests that need no PCP (seconds)
 	$(strip $(GO) test $(GOTESTFLAGS)) $(PACKAGES)
 
 .PHONY: check
-check: ## look at the source: format, vet, staticcheck, layers, shell syntax, go.mod
+check: go ## look at the source: format, vet, staticcheck, layers, shell syntax, go.mod
 	@unformatted=$$($(GO) tool gofumpt -l .); [ -z "$$unformatted" ] || \
 		{ echo "not formatted (go tool gofumpt -w): $$unformatted"; exit 1; }
 	$(GO) vet ./...
@@ -87,7 +96,7 @@ check: ## look at the source: format, vet, staticcheck, layers, shell syntax, go
 	$(GO) mod tidy -diff
 
 .PHONY: lint
-lint: ## run golangci-lint (the version that .golangci.yml names; fetched if need be)
+lint: go ## run golangci-lint (the version that .golangci.yml names; fetched if need be)
 	@wanted=$$(sed -n 's/^# golangci-lint v//p' .golangci.yml); \
 	if golangci-lint version 2>/dev/null | grep -q "version $$wanted "; then golangci-lint run; \
 	else $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$$wanted run; fi
@@ -95,11 +104,11 @@ lint: ## run golangci-lint (the version that .golangci.yml names; fetched if nee
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
 .PHONY: vulns
-vulns: ## look for known vulnerabilities in what is called (fetches a tool and Go's database of them)
+vulns: go ## look for known vulnerabilities in what is called (fetches a tool and Go's database of them)
 	$(GO) run $(GOVULNCHECK) ./...
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for T each: make fuzz T=30s
+fuzz: go ## run every fuzz target for T each: make fuzz T=30s
 	@for package in $$($(GO) list ./...); do \
 		targets=$$($(GO) test -list '^Fuzz' $$package) || { echo "$$targets"; exit 1; }; \
 		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
@@ -134,7 +143,7 @@ bin/bench/bench: FORCE
 	@$(GO) build -trimpath -o $@ ./test/bench/cmd/bench
 
 .PHONY: bench-programs
-bench-programs: # in a make of its own: it may not look for a compiler before that is installed
+bench-programs: go # in a make of its own: it may not look for a compiler before that is installed
 	@scripts/install-pcp -bench
 	@$(MAKE) -s --no-print-directory $(BENCH_PROGRAMS) bin/bench/bench
 
@@ -146,7 +155,7 @@ bench: bench-programs ## measure beside C, libpcp, pmie and Python: make bench [
 	@bin/bench/bench $(BENCH_TIME) $(BENCHFLAGS) bin/bench
 
 .PHONY: bench-go
-bench-go: ## run every Go benchmark; with BENCHFLAGS=-count=10 the output is for benchstat
+bench-go: go ## run every Go benchmark; with BENCHFLAGS=-count=10 the output is for benchstat
 	$(strip $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS)) $(PACKAGES)
 
 .PHONY: profile
@@ -155,37 +164,38 @@ profile: bench-programs ## profile the agent under load into bin/profile: make p
 
 # T stands for something else unless it is given here.
 .PHONY: bench-fresh
-bench-fresh: pcp build ## measure how fresh values are: a table (15 min): make bench-fresh [T=3m] [ONLY=periodic,idle]
+bench-fresh: go pcp build ## measure how fresh values are: a table (15 min): make bench-fresh [T=3m] [ONLY=periodic,idle]
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/fresh-bench ./test/freshbench/cmd/fresh-bench
 	@bin/fresh-bench -daemon bin/pmdaderived -t $(if $(filter file,$(origin T)),3m,$(T)) $(if $(ONLY),-only $(ONLY)) $(if $(V),-v)
 
 .PHONY: soak
-soak: pcp build ## everything at once for T, every value checked: make soak [T=10m] [SEED=n]
+soak: go pcp build ## everything at once for T, every value checked: make soak [T=10m] [SEED=n]
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/soak ./test/soak/cmd/soak
 	@bin/soak -daemon bin/pmdaderived -t $(if $(filter file,$(origin T)),10m,$(T)) $(if $(filter file,$(origin SEED)),,-seed $(SEED))
 
 .PHONY: cover
-cover: pcp ## which statements the tests reach: cover.out, and a summary
+cover: go pcp ## which statements the tests reach: cover.out, and a summary
 	$(GO) test -coverprofile cover.out -coverpkg ./pdu/...,./pmda/...,./derived/...,./config/...,./cmd/... ./...
 	$(GO) tool cover -func cover.out | tail -n 1
 
 .PHONY: check-install
-check-install: pcp ## test pmns, help, domain.h, Install, Remove and the Debian package (as root)
+check-install: go pcp ## test pmns, help, domain.h, Install, Remove and the Debian package (as root)
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
 
 .PHONY: check-rpm
-check-rpm: ## test the RPM package with rpm, on a copy of this machine (as root; installs rpm)
+check-rpm: go ## test the RPM package with rpm, on a copy of this machine (as root; installs rpm)
 	@scripts/install-pcp -rpm
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
 
 .PHONY: dashboards
-dashboards: ## write the Grafana dashboards anew
+dashboards: go ## write the Grafana dashboards anew
 	@$(GO) run ./dashboards/cmd/make-dashboards dashboards
 
 .PHONY: picture
-picture: $(if $(RECORD),pcp build bin/private-pmcd) ## draw the picture of the README: make picture [RECORD=yes: from a new archive]
+picture: PICTURE_DIR = $(if $(RECORD),bin/picture,docs/img)
+picture: go $(if $(RECORD),pcp-demo build bin/private-pmcd) ## draw the README's picture, or one of this machine (a minute): make picture RECORD=yes
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/draw-picture ./dashboards/cmd/draw-picture
-	@BINARY=bin/pmdaderived scripts/picture $(if $(RECORD),record)
+	@BINARY=bin/pmdaderived scripts/picture $(if $(RECORD),-record) $(PICTURE_DIR)
 
 .PHONY: check-dashboards
 check-dashboards: ## have Grafana's own types check the dashboards (npm and its registry)
@@ -197,7 +207,7 @@ check-desktop: build bin/private-pmcd ## show pmchart's views on a display that 
 	@BINARY=bin/pmdaderived scripts/check-desktop bin/desktop
 
 .PHONY: check-fleet
-check-fleet: ## test three hosts, pmproxy and Redis, and print the values of them all (installs redis-tools if need be)
+check-fleet: go ## test three hosts, pmproxy and Redis, and print the values of them all (installs redis-tools if need be)
 	@scripts/install-pcp -fleet
 	$(strip $(GO) test -count=1 -v $(filter-out -count=1 -v,$(GOTESTFLAGS))) -run '^TestFleet' ./test/fleet
 
@@ -209,6 +219,10 @@ pmrep_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)/pmrep
 share_dir = $(DESTDIR)/usr/share
 bin_dir = $(DESTDIR)$(call pcp,PCP_BIN_DIR,/usr/bin)
 man_dir = $(DESTDIR)$(call pcp,PCP_MAN_DIR,/usr/share/man)/man1
+# What the agent and the site have made.
+kept = $(site_dir) $(addprefix $(config_dir)/pmda/,derived.identities* .derived.identities.*) \
+	$(addprefix $(DESTDIR)$(call pcp,PCP_LOG_DIR,/var/log/pcp)/pmcd/,derived.log derived.log.prev) \
+	$(DESTDIR)$(call pcp,PCP_TMP_DIR,/var/lib/pcp/tmp)/mmv/pmdaderived
 # Directories of PCP_VAR_DIR/config that have nothing but files of ours.
 own_config = $(addprefix $(config_dir)/,pmdaderived pmlogconf/derived pmieconf/derived)
 pmcd_conf = $(call pcp,PCP_PMCDCONF_PATH,/etc/pcp/pmcd/pmcd.conf)
@@ -234,7 +248,7 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 	@[ -n "$(DESTDIR)" ] || echo "next: $(pmda_dir)/Install"
 
 .PHONY: uninstall
-uninstall: ## take away what install has put there; definitions stay (run Remove before)
+uninstall: ## take away what install has put there (run Remove before), and with PURGE=yes definitions, metric identifiers and logs
 	@[ -n "$(DESTDIR)" ] || ! grep -q '^derived[[:space:]]' $(pmcd_conf) 2>/dev/null || \
 		{ echo "pmcd still runs the agent: run $(pmda_dir)/Remove first"; exit 1; }
 	rm -rf $(pmda_dir) $(own_config) $(share_dir)/pmdaderived
@@ -242,6 +256,11 @@ uninstall: ## take away what install has put there; definitions stay (run Remove
 	rm -f $(share_dir)/bash-completion/completions/pmdaderived $(share_dir)/zsh/site-functions/_pmdaderived
 	rm -f $(bin_dir)/pmdaderived $(man_dir)/pmdaderived.1
 	@rmdir $(site_dir) 2>/dev/null || true
+	@kept=$$(ls -d $(kept) 2>/dev/null) || true; \
+	if [ -n "$(filter yes,$(PURGE))" ]; then rm -rf $$kept; \
+	elif [ -n "$$kept" ]; then \
+		printf '%s\n' 'definitions, metric identifiers and logs are left; make uninstall PURGE=yes removes these, too:' $$kept; \
+	fi
 
 # nfpm makes packages of both kinds. From 2.46 on it needs modules that not every proxy has.
 NFPM = env -u GOARCH -u GOOS $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
@@ -251,7 +270,7 @@ MAINTAINER = pmdaderived authors <pmdaderived@invalid>
 # PCP_CONF: a package has the paths of PCP's packages, wherever it is made.
 .PHONY: packages
 packages: LDFLAGS = -s -w # traces have names and lines even so
-packages: ## make bin/packages/*.deb and *.rpm (fetches a tool): make packages [VERSION=1.2.0] [GOARCH=arm64]
+packages: go ## make bin/packages/*.deb and *.rpm (fetches a tool, two minutes the first time): make packages [VERSION=1.2.0] [GOARCH=arm64]
 	@rm -rf $(PACKAGES_DIR)/root $(PACKAGES_DIR)/program $(PACKAGES_DIR)/pmdaderived[_-]*
 	$(BUILD) -o $(PACKAGES_DIR)/program/pmdaderived ./cmd/pmdaderived
 	@$(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(PACKAGES_DIR))/root PCP_CONF=/dev/null \

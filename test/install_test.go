@@ -37,7 +37,7 @@ func TestInstall(t *testing.T) {
 	}
 	m := newMachine(t)
 	m.startPMCD()
-	control, names := m.controlLines(), m.read(filepath.Join(m.pmns, "root"))
+	control, names, files := m.controlLines(), m.read(filepath.Join(m.pmns, "root")), m.files()
 
 	require.NoError(t, os.MkdirAll(m.site, 0o755))
 	m.write(filepath.Join(m.site, "install-test.conf"), "installtest.load = 2 * kernel.all.load\n")
@@ -71,6 +71,22 @@ func TestInstall(t *testing.T) {
 		assert.NoFileExists(t, filepath.Join(m.pmns, "derived"), turn)
 		assert.False(t, m.numbered(), turn)
 	}
+
+	left := []string{m.site, m.identities(), filepath.Join(m.logs, "pmcd", "derived.log")}
+	out, exit = m.run("make", "-C", "..", "uninstall")
+	require.Zero(t, exit, out)
+	assert.NoDirExists(t, m.pmda)
+	for _, path := range left {
+		_, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Contains(t, out, "\n"+path+"\n")
+	}
+	assert.Contains(t, out, "make uninstall PURGE=yes removes these, too:\n")
+
+	out, exit = m.run("make", "-C", "..", "uninstall", "PURGE=yes")
+	require.Zero(t, exit, out)
+	assert.NotContains(t, out, "PURGE")
+	m.requireNoTrace(files, left)
 }
 
 // Without a pmcd Install says so at once and changes nothing.

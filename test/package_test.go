@@ -64,6 +64,7 @@ func TestInstallPackage(t *testing.T) {
 	t.Run("into a running pmcd", func(t *testing.T) { m.testPackage(t, former, present) })
 	t.Run("without a pmcd", func(t *testing.T) { m.testPackageWithoutPMCD(t, former, present) })
 	t.Run("where Install fails", func(t *testing.T) { m.testPackageFails(t, present) })
+	t.Run("never configured", func(t *testing.T) { m.testPackageUnpacked(t, present) })
 }
 
 // dpkg runs dpkg, which must succeed and ask nothing.
@@ -181,6 +182,35 @@ func (m *machine) testPackageFails(t *testing.T, present string) {
 	m.requireVersion(presentVersion)
 	m.requireUnmarked()
 	m.dpkg("-P", "pmdaderived")
+}
+
+// What was unpacked and never configured, as on a machine without PCP, goes without a trace, too: also what a start
+// of pmcd has left when it could not run Install.
+func (m *machine) testPackageUnpacked(t *testing.T, present string) {
+	files, mark := m.files(), filepath.Join(m.pmda, ".NeedInstall")
+
+	m.dpkg("--unpack", present)
+	require.FileExists(t, mark)
+	packed := m.packed()
+	m.dpkg("-P", "pmdaderived")
+	m.requireNoTrace(files, packed)
+
+	m.dpkg("--unpack", present)
+	require.NoError(t, os.Rename(mark, mark+".failed"))
+	m.dpkg("-r", "pmdaderived")
+	assert.NoDirExists(t, m.pmda)
+	m.dpkg("-P", "pmdaderived")
+	m.requireNoTrace(files, packed)
+}
+
+// A package whose pcp was made to go before it can go, too.
+func TestInstallPackageRemovalWithoutPCP(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("sh", "../packaging/preremove", "remove")
+	cmd.Env = append(os.Environ(), "PCP_DIR="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Empty(t, string(out))
 }
 
 // requireVersion demands that the agent and the program are of a version.
@@ -318,6 +348,7 @@ func TestInstallPackageContents(t *testing.T) {
 	} {
 		assert.Contains(t, packed, name)
 	}
+	requireLinks(t, filepath.Join(root, "usr/share/doc/pmdaderived"))
 	licences, err := os.ReadFile(filepath.Join(root, "usr/share/doc/pmdaderived/copyright"))
 	require.NoError(t, err)
 	for _, module := range []string{"LESSER GENERAL PUBLIC", "==== github.com/sirupsen/logrus v", "==== golang.org/x/sys v"} {
@@ -343,6 +374,26 @@ func TestInstallPackageContents(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, string(a) == string(b), "two builds differ: %s", suffix)
 	}
+}
+
+// requireLinks demands that the links of all documents in a folder lead to what is there.
+func requireLinks(t *testing.T, folder string) {
+	t.Helper()
+	links := 0
+	require.NoError(t, filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		for _, match := range documentLink.FindAllStringSubmatch(readDocument(t, path), -1) {
+			if file, _, _ := strings.Cut(match[1], "#"); file != "" && !strings.Contains(match[1], "://") {
+				_, err := os.Stat(filepath.Join(filepath.Dir(path), file))
+				assert.NoError(t, err, "%s: %s", path, match[1])
+				links++
+			}
+		}
+		return nil
+	}))
+	assert.Greater(t, links, 50)
 }
 
 // Without the tool that makes packages the message says what is missing.

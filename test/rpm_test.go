@@ -61,6 +61,7 @@ func TestInstallRPM(t *testing.T) {
 	assert.Len(t, m.agents(), 1)
 	assert.Empty(t, rpm("-V", "--nodeps", "pmdaderived"))
 
+	m.write(filepath.Join(m.pmda, ".NeedInstall.failed"), "")
 	rpm("--force-debian", "-e", "pmdaderived")
 	assert.Equal(t, control, m.controlLines())
 	assert.Empty(t, m.agents())

@@ -1,0 +1,148 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Who has no Go, or one that is too old, hears of it.
+func TestCheckGo(t *testing.T) {
+	t.Parallel()
+	wanted := regexp.MustCompile(`(?m)^go (1\.[0-9]+)`).FindStringSubmatch(readDocument(t, "../go.mod"))
+	require.NotNil(t, wanted)
+	for _, row := range []struct {
+		name, script, want string // a script that is go; what is said, if it will not do
+	}{
+		{"none", "", "there is no command "},
+		{"this one", "echo go" + wanted[1] + ".8", ""},
+		{"a candidate", "echo go" + wanted[1] + "rc1", ""},
+		{"the next", "echo go1.99.1", ""},
+		{"a later one, of its own making", "echo 'devel go1.99-0123456789 Sun Jan  1 00:00:00 2034 +0000'", ""},
+		{"Debian 12", "echo go1.19.8", " is go1.19.8."},
+		{"one that cannot read go.mod", "[ $PWD = / ] && echo go1.19.8", " is go1.19.8."},
+		{"one that may not fetch another", "[ $PWD = / ] && echo go1.22.2", " is go1.22.2."},
+		{"one of other people", "echo gccgo", " is gccgo."},
+		{"broken", "exit 1", " env` fails."},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			program := filepath.Join(t.TempDir(), "go")
+			if row.script != "" {
+				require.NoError(t, os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\n%s\n", row.script), 0o755))
+			}
+			cmd := exec.Command("../scripts/check-go")
+			cmd.Env = append(os.Environ(), "GO="+program)
+			out, err := cmd.CombinedOutput()
+			if row.want == "" {
+				require.NoError(t, err, "%s", out)
+				assert.Empty(t, string(out))
+				return
+			}
+			require.Error(t, err)
+			assert.True(t, strings.HasPrefix(string(out), "Go "+wanted[1]+" or later is needed, and "), "%s", out)
+			assert.Contains(t, string(out), row.want)
+			assert.Contains(t, string(out), "\nhttps://go.dev/dl has it.")
+		})
+	}
+}
+
+// Every target that calls Go looks for it first of all: before PCP is installed.
+func TestMakeChecksGoFirst(t *testing.T) {
+	t.Parallel()
+	needless := []string{"help", "pcp", "uninstall", "check-dashboards"}
+	var checked []string
+	for _, match := range regexp.MustCompile(`(?m)^([a-z-]+):.* ## `).FindAllStringSubmatch(readDocument(t, "../Makefile"), -1) {
+		out, err := exec.Command("make", "-s", "-n", "-C", "..", match[1]).Output()
+		require.NoError(t, err, match[1])
+		if first, _, _ := strings.Cut(string(out), "\n"); strings.HasSuffix(first, " scripts/check-go") {
+			checked = append(checked, match[1])
+		} else {
+			assert.Contains(t, needless, match[1], "begins with %s", first)
+		}
+	}
+	assert.Greater(t, len(checked), 20)
+
+	out, err := exec.Command("make", "-s", "-n", "-C", "..", "install", "BINARY=a-program", "GO=/no/go").Output()
+	require.NoError(t, err)
+	assert.NotContains(t, string(out), "check-go")
+}
+
+// What users draw is not the picture of the README, which git knows.
+func TestMakePicture(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "scripts/picture docs/img\n"},
+		{[]string{"RECORD=yes"}, "scripts/picture -record bin/picture\n"},
+		{[]string{"RECORD=yes", "PICTURE_DIR=docs/img"}, "scripts/picture -record docs/img\n"},
+	} {
+		out, err := exec.Command("make", append([]string{"-s", "-n", "-C", "..", "picture"}, row.args...)...).Output()
+		require.NoError(t, err)
+		assert.Regexp(t, regexp.QuoteMeta(row.want)+"$", strings.ReplaceAll(string(out), "  ", " "))
+	}
+}
+
+// Packages that are installed are not installed again because a file of theirs has gone: somebody may want it so.
+func TestInstallPCP(t *testing.T) {
+	if onCopy(t) {
+		return
+	}
+	pmdas, err := pcpVariable("PCP_PMDAS_DIR")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	called := filepath.Join(dir, "called")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "apt-get"), fmt.Appendf(nil, "#!/bin/sh\necho \"$*\" >>%s\nexit 1\n", called), 0o755))
+	run := func(args ...string) (string, error) {
+		cmd := exec.Command("../scripts/install-pcp", args...)
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	move := func(path string) { // of the copy of the machine, or back at the end
+		require.NoError(t, os.Rename(path, path+".away"))
+		t.Cleanup(func() { assert.NoError(t, os.Rename(path+".away", path)) })
+	}
+	out, err := run()
+	require.NoError(t, err, out)
+
+	sample := filepath.Join(pmdas, "sample", "pmdasample")
+	move(sample)
+	out, err = run("-demo")
+	require.NoError(t, err, "the demo does without: %s", out)
+	out, err = run()
+	require.Error(t, err)
+	assert.Contains(t, out, "installed (pcp), but these are missing:\n"+sample+"\n")
+	assert.NoFileExists(t, called)
+
+	proc := filepath.Join(pmdas, "proc", "pmdaproc")
+	move(proc)
+	out, err = run("-demo")
+	require.Error(t, err)
+	assert.Contains(t, out, "\n"+proc+"\n")
+	assert.NoFileExists(t, called)
+
+	for states, want := range map[string]string{
+		"pcp) echo installed ;; mandoc) echo config-files ;; *) exit 1 ;;":             " groff-base mandoc",
+		"pcp) echo half-configured ;; mandoc) echo installed ;; *) echo installed ;; ": " pcp",
+	} {
+		script := "#!/bin/sh\nfor package; do :; done\ncase $package in " + states + " esac\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "dpkg-query"), []byte(script), 0o755))
+		out, err = run("-test")
+		require.Error(t, err)
+		assert.Contains(t, out, "apt-get cannot install"+want+";")
+		for line := range strings.Lines(readDocument(t, called)) {
+			assert.Regexp(t, ` update$| install --no-install-recommends( --reinstall)?`+want+"$", strings.TrimSpace(line))
+		}
+		require.NoError(t, os.Remove(called))
+	}
+}
