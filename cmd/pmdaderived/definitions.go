@@ -25,9 +25,26 @@ func readDefinitions(paths []string, conf config.PCPConf) definitions {
 	return readAgain(paths, conf, nil)
 }
 
-// readAgain reads definition files and parses what is new in them since before was read. Nothing parsed holds
-// on to the text of a file, since most of it outlives many of them.
+// readAs reads the definition files of a path list; called says what files and directories are called in it.
+func readAs(paths []string, called func(path string) string) definitions {
+	return parseAll(nil, func(accept config.Accept) config.Loaded {
+		return config.Loading{Accept: accept, Called: called}.Load(paths)
+	})
+}
+
+// readAgain reads definition files and parses what is new in them since before was read.
 func readAgain(paths []string, conf config.PCPConf, before []agent.Definition) definitions {
+	return parseAll(before, func(accept config.Accept) config.Loaded {
+		if paths == nil {
+			return config.LoadDefault(conf, accept)
+		}
+		return config.Load(paths, accept)
+	})
+}
+
+// parseAll parses what load reads, except what has been parsed before. Nothing parsed holds
+// on to the text of a file, since most of it outlives many of them.
+func parseAll(before []agent.Definition, load func(config.Accept) config.Loaded) definitions {
 	known := make(map[string]*derived.Definition, len(before))
 	for _, d := range before {
 		known[d.Name] = d.Definition
@@ -44,11 +61,7 @@ func readAgain(paths []string, conf config.PCPConf, before []agent.Definition) d
 		known[p.Name] = p
 		return nil
 	}
-	if paths == nil {
-		r.Loaded = config.LoadDefault(conf, accept)
-	} else {
-		r.Loaded = config.Load(paths, accept)
-	}
+	r.Loaded = load(accept)
 	for _, c := range r.Controls {
 		r.Problems = append(r.Problems, &config.Problem{
 			Pos: c.Pos, Severity: config.Note, Code: codeControlOption,
