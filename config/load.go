@@ -68,7 +68,7 @@ func (l *Loaded) Covers(file string) bool {
 type loader struct {
 	accept     Accept
 	called     func(path string) string // may be nil
-	scanning   bool // files are read and not understood
+	scanning   bool                     // files are read and not understood
 	out        Loaded
 	names      map[string]*entry
 	generation int // of the file being read, from 1

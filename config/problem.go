@@ -51,7 +51,7 @@ type Problem struct {
 	// the problem.
 	Replaced Position
 
-	Err  error  // the reason behind Msg, if there is one: what Accept returned, an *fs.PathError
+	Err error // the reason behind Msg, if there is one: what Accept returned, an *fs.PathError
 }
 
 // Error gives "file:line:column: message" and, if there is one, the source line with its caret.
