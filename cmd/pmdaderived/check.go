@@ -70,7 +70,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 		}
 		defer h.close()
 	}
-	problems := treat.apply(read.problems(ctx, h, all), read.byName())
+	problems := treat.apply(append(read.problems(ctx, h, all), read.closed(t.conf)...), read.byName())
 	if asJSON {
 		t.printJSON(problems)
 	} else {

@@ -146,6 +146,24 @@ func TestCheckAmongOtherFiles(t *testing.T) {
 	}
 }
 
+// What we can read is of no use if the agent cannot.
+func TestCheckUnreadableForTheAgent(t *testing.T) {
+	s := newSite(t)
+	s.user = "nobody" // a directory for tests is ours alone
+	path := s.file("a.conf", "a = 1\n")
+	s.file("b.conf", "b = 2\n")
+	for at, args := range map[string][]string{filepath.Dir(path): {"check", "--ignore=unread"}, path: {"check", path}} {
+		out, errs, exit := s.run(args...)
+		assert.Equal(t, at+": warning: the agent cannot read it: user nobody has no permission for "+filepath.Dir(s.dir)+" [unreadable-for-agent]\n", out)
+		assert.Contains(t, errs, "0 errors, 1 warning\n")
+		assert.Equal(t, exitOK, exit)
+	}
+	draft := filepath.Join(s.dir, "draft.conf")
+	writeFile(t, draft, "a = 1\n")
+	out, errs, _ := s.run("check", draft)
+	assert.Empty(t, out, errs)
+}
+
 // That a host lacks the metrics of shipped definitions is nobody's mistake.
 func TestCheckShipped(t *testing.T) {
 	s := newSite(t)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -14,6 +16,7 @@ type checked struct {
 	definitions
 	files    map[string]bool      // those that it is asked about, and directories that could not be read; nil: all
 	drafts   bool                 // the agent reads none of them
+	around   []string             // what the agent reads
 	shipped  map[string]bool      // files that the site has not written
 	modified map[string]time.Time // by file
 }
@@ -26,6 +29,7 @@ func (t *tool) readChecked(operands []string, offline bool) checked {
 	if around == nil {
 		around = config.DefaultPaths(t.conf)
 	}
+	c.around = around
 	names := map[string]string{} // of the files asked about, by their real paths
 	called := func(path string) string {
 		name, ok := names[realPath(path)]
@@ -138,4 +142,39 @@ func (c *checked) size() int {
 		}
 	}
 	return n
+}
+
+// closed finds files that we could read and the agent cannot, and directories of them, each obstacle once.
+func (c *checked) closed(conf config.PCPConf) []*config.Problem {
+	account, err := config.LookUpAccount(conf)
+	if c.drafts || err != nil {
+		return nil
+	}
+	var found []*config.Problem
+	told := map[string]bool{}
+	var paths []string
+	if c.files == nil {
+		for _, path := range c.around {
+			if _, err := os.Stat(path); err == nil {
+				paths = append(paths, path)
+			}
+		}
+	}
+	for _, s := range c.Sources {
+		if s.Err == nil && (c.files == nil || c.files[s.Path]) {
+			paths = append(paths, s.Path)
+		}
+	}
+	for _, path := range paths {
+		at := account.Obstacle(path)
+		if at == "" || told[at] {
+			continue
+		}
+		told[at] = true
+		found = append(found, &config.Problem{
+			Pos: config.Position{File: path}, Severity: config.Warning, Code: codeClosed,
+			Msg: fmt.Sprintf("the agent cannot read it: user %s has no permission for %s", conf.User, at),
+		})
+	}
+	return found
 }

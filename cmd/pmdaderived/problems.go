@@ -22,6 +22,7 @@ const (
 
 	codeReplaced = "replaced-definition"
 	codeWaiting  = "shipped-unbound"
+	codeClosed   = "unreadable-for-agent"
 
 	codeNeverServed = "never-served"
 	codeOperandGone = "operand-gone"
@@ -50,7 +51,7 @@ func unboundCodes() []string { return []string{codeUnknown, codeUnavailable} }
 // warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
 // silenced, or made an error.
 func warningCodes() []string {
-	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting})
+	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeClosed})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}
