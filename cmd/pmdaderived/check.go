@@ -131,7 +131,7 @@ func (r *definitions) byName() map[string]*config.Definition {
 // their lines. h may be nil. Shipped definitions that wait for metrics are told one by one if all is true.
 func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Problem {
 	byName := c.byName()
-	found := slices.Concat(c.Problems, unknownCodes(c.Definitions))
+	found := slices.Concat(c.Problems, c.advice(), unknownCodes(c.Definitions))
 	o := lint.Options{Root: agent.Root}
 	var catalog *agent.Catalog
 	if h != nil {

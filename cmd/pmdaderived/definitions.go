@@ -15,7 +15,8 @@ import (
 // definitions are those of a path list, with what is wrong in its files.
 type definitions struct {
 	config.Loaded
-	all []agent.Definition // one for each of Loaded.Definitions
+	all      []agent.Definition       // one for each of Loaded.Definitions
+	unclosed map[config.Position]bool // of errors that may come from a parenthesis which is not closed
 }
 
 const control = "#control "
@@ -55,6 +56,7 @@ func parseAll(before []agent.Definition, load func(config.Accept) config.Loaded)
 		if p == nil || p.Text != d.Expr {
 			var err error
 			if p, err = derived.Parse(strings.Clone(d.Name), strings.Clone(d.Expr)); err != nil {
+				r.noteUnclosed(d, err)
 				return err
 			}
 		}

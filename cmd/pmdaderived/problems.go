@@ -22,6 +22,7 @@ const (
 
 	codeReplaced = "replaced-definition"
 	codeWaiting  = "shipped-unbound"
+	codeUnclosed = "open-parenthesis"
 	codeClosed   = "unreadable-for-agent"
 
 	codeNeverServed = "never-served"
@@ -51,7 +52,7 @@ func unboundCodes() []string { return []string{codeUnknown, codeUnavailable} }
 // warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
 // silenced, or made an error.
 func warningCodes() []string {
-	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeClosed})
+	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeClosed, codeUnclosed})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}
