@@ -60,11 +60,11 @@ func (a Account) Obstacle(path string) string {
 	if at := a.above(full); at != "" {
 		return at
 	}
-	if real, err := filepath.EvalSymlinks(full); err == nil && real != full {
-		if at := a.above(real); at != "" {
+	if resolved, err := filepath.EvalSymlinks(full); err == nil && resolved != full {
+		if at := a.above(resolved); at != "" {
 			return at
 		}
-		full = real
+		full = resolved
 	}
 	info, err := os.Stat(full)
 	switch {
