@@ -74,7 +74,9 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 		}
 	}
 	if *given != nil && **given != text {
-		r.report(l, attrAt, &Problem{Severity: Note, Code: "replaced-text", Msg: "replaces the text at " + at.pos.String(), Name: name})
+		r.report(l, attrAt, &Problem{
+			Severity: Note, Code: "replaced-text", Msg: "replaces the text at " + at.pos.String(), Name: name, Replaced: at.pos,
+		})
 	}
 	*given = &text
 	*at = origin{generation: r.generation, pos: r.position(l, attrAt)}

@@ -35,8 +35,8 @@
 //   - a NUL byte is an error; to libpcp it ends the line
 //   - a name defined again by a later file replaces the earlier definition; libpcp keeps the
 //     first of all. Within one file the first stays here too.
-//   - directories are read in the order of their names, without what editors and package managers
-//     leave behind
+//   - directories are read in the order of their names, without copies (*.bak) and what editors and
+//     package managers leave behind
 //   - a path that cannot be read does not end the load
 //   - files that everybody can write are refused
 //

@@ -11,6 +11,25 @@ import (
 	"syscall"
 )
 
+// Loading says how path lists are read, beyond Load.
+type Loading struct {
+	// Accept judges each expression.
+	Accept Accept
+
+	// Called returns what a file or directory is called in all that is loaded, by its path. nil: its path.
+	Called func(path string) string
+}
+
+// Load is [Load] this way.
+func (o Loading) Load(paths []string) Loaded {
+	l := newLoader(o.Accept)
+	l.called = o.Called
+	for _, path := range paths {
+		l.path(path, Error)
+	}
+	return l.finish()
+}
+
 // Load reads the files of a path list in order, directories with all files below them. A name that
 // a later file defines again means the later definition; so does a text. Paths that cannot be read
 // are reported and the rest is loaded.
@@ -18,11 +37,7 @@ import (
 // Who can write a file decides what the collector serves, so a file or directory that everybody
 // can write is refused, and one that its group can write is reported.
 func Load(paths []string, accept Accept) Loaded {
-	l := newLoader(accept)
-	for _, path := range paths {
-		l.path(path, Error)
-	}
-	return l.finish()
+	return Loading{Accept: accept}.Load(paths)
 }
 
 // LoadDefault loads the DefaultPaths of a host. One that does not exist is nothing to worry about.
@@ -52,7 +67,8 @@ func (l *Loaded) Covers(file string) bool {
 // loader collects what the files of a load hold.
 type loader struct {
 	accept     Accept
-	scanning   bool // files are read and not understood
+	called     func(path string) string // may be nil
+	scanning   bool                     // files are read and not understood
 	out        Loaded
 	names      map[string]*entry
 	generation int // of the file being read, from 1
@@ -74,6 +90,14 @@ type origin struct {
 
 func newLoader(accept Accept) *loader {
 	return &loader{accept: accept, names: map[string]*entry{}}
+}
+
+// name is what a file or directory is called.
+func (l *loader) name(path string) string {
+	if l.called == nil {
+		return path
+	}
+	return l.called(path)
 }
 
 // add makes d what its name means.
@@ -198,6 +222,7 @@ func (l *loader) file(path string, info os.FileInfo) {
 		l.unread(path, Error, err)
 		return
 	}
+	path = l.name(path)
 	source := newSource(path, text)
 	source.ModTime = info.ModTime()
 	if !l.scanning {
@@ -241,7 +266,7 @@ func (l *loader) trusted(path string, info os.FileInfo) bool {
 
 // unread reports a file or directory that was not read.
 func (l *loader) unread(path string, severity Severity, err error) {
-	l.out.Sources = append(l.out.Sources, Source{Path: path, Err: err})
+	l.out.Sources = append(l.out.Sources, Source{Path: l.name(path), Err: err})
 	l.problem(path, severity, "unread", err)
 }
 
@@ -251,6 +276,7 @@ func (l *loader) problem(path string, severity Severity, code string, err error)
 	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 		reason = pathError.Err // the path is in front already
 	}
+	path = l.name(path)
 	l.out.Problems = append(l.out.Problems, &Problem{
 		Pos:      Position{File: path},
 		Severity: severity,

@@ -131,7 +131,9 @@ func TestLoad(t *testing.T) {
 				"d/a": "a = 1", "d/a~": "bad", "d/.a.swp": "bad", "d/.a.swo": "bad", "d/#a#": "bad",
 				"d/.#a": "->nobody@host.1234", "d/..data/a": "bad", "d/.nfs0001": "bad",
 				"d/.ansible_tmpwu_y34uga": "bad",
-				"d/a.dpkg-old":            "bad", "d/a.ucf-dist": "bad", "d/a.rpmnew": "bad", "d/a.rpmorig": "bad", "d/a.rpmsave": "bad",
+				"d/.a.bak":                "bad", "d/a.conf.bak": "bad", "d/a.orig": "bad", "d/a.old": "bad",
+				"d/a.rej": "bad", "d/a.save": "bad", "d/a.swp": "bad", "d/a.tmp": "bad", "d/old.d.bak/a": "bad",
+				"d/a.dpkg-old": "bad", "d/a.ucf-dist": "bad", "d/a.rpmnew": "bad", "d/a.rpmorig": "bad", "d/a.rpmsave": "bad",
 			},
 			[]string{"d"},
 			[]string{"d/a a=1"},
@@ -144,9 +146,9 @@ func TestLoad(t *testing.T) {
 		},
 		{
 			"left-overs and tests named in the list are not",
-			map[string]string{"a~": "a = 1", "a.test": "b = 1"},
-			[]string{"a~", "a.test"},
-			[]string{"a~ a=1", "a.test b=1"},
+			map[string]string{"a~": "a = 1", "a.test": "b = 1", ".c.bak": "c = 1"},
+			[]string{"a~", "a.test", ".c.bak"},
+			[]string{"a~ a=1", "a.test b=1", ".c.bak c=1"},
 		},
 		{
 			"symbolic links are followed",

@@ -25,9 +25,21 @@ func DefaultPaths(conf PCPConf) []string {
 	}
 }
 
+// Shipped reports whether a file found by the default path list is one of those that PCP or the agent ship, not
+// the site's own.
+func Shipped(conf PCPConf, file string) bool {
+	paths := DefaultPaths(conf)
+	for _, dir := range paths[:len(paths)-1] {
+		if strings.HasPrefix(file, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 // ignored reports whether a file in a directory has no definitions: tests of definitions, which lie
-// beside them, and what nobody put there on purpose: what editors, package managers and NFS leave
-// behind, Kubernetes' ..data, and what Ansible renames when it is written. Because later files
+// beside them, copies that people keep, and what nobody put there on purpose: what editors, package
+// managers and NFS leave behind, Kubernetes' ..data, and what Ansible renames when it is written. Because later files
 // replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden
 // files are read, as libpcp does.
 func ignored(name string) bool {
@@ -36,12 +48,12 @@ func ignored(name string) bool {
 		strings.HasPrefix(name, ".#"),
 		strings.HasPrefix(name, ".nfs"),
 		strings.HasPrefix(name, ".ansible_tmp"),
-		strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#"),
-		strings.HasSuffix(name, "~"):
+		strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#"):
 		return true
 	}
 	for _, pattern := range [...]string{
-		"*.test", ".*.sw?", "*.dpkg-*", "*.ucf-*", "*.rpmnew", "*.rpmorig", "*.rpmsave",
+		"*.test", "*~", ".*.sw?", "*.bak", "*.orig", "*.old", "*.rej", "*.save", "*.swp", "*.tmp",
+		"*.dpkg-*", "*.ucf-*", "*.rpmnew", "*.rpmorig", "*.rpmsave",
 	} {
 		if match, _ := filepath.Match(pattern, name); match {
 			return true

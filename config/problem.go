@@ -46,7 +46,12 @@ type Problem struct {
 	Code string // kind of warning or note, "" for some errors; it stays what it is: people silence them by it
 	Name string // of the definition concerned, if any
 	Path string // of the file or directory that was not read, if that is the problem
-	Err  error  // the reason behind Msg, if there is one: what Accept returned, an *fs.PathError
+
+	// Replaced is the place of what the definition or text at Pos takes the place of; its File is empty if that is not
+	// the problem.
+	Replaced Position
+
+	Err error // the reason behind Msg, if there is one: what Accept returned, an *fs.PathError
 }
 
 // Error gives "file:line:column: message" and, if there is one, the source line with its caret.

@@ -123,6 +123,7 @@ func (r *reader) definition(l line, name string, start, equals int, ignored []st
 			Code:     "replaced-definition",
 			Msg:      "replaces the definition at " + old.definition.Pos.String(),
 			Name:     name,
+			Replaced: old.definition.Pos,
 		})
 	}
 	r.add(d)

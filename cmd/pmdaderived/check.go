@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
@@ -19,9 +20,17 @@ import (
 // where a pmcd can be asked, what does not fit its metrics; and for what is probably not meant. Exit: 1 if there
 // is an error.
 func runCheck(ctx context.Context, t *tool, operands string, args []string) int {
-	var offline, asJSON bool
+	var offline, asJSON, all bool
 	var treat treatment
 	paths, exit, done := t.parse(operands, args,
+		pmda.Option{
+			Short: 'c', Long: "config", Arg: "PATHS", Set: t.setPaths,
+			Help: "the agent reads this list of files and directories, separated by colons",
+		},
+		pmda.Option{
+			Long: "all", Set: func(string) error { all = true; return nil },
+			Help: "show each definition of PCP or the agent that waits for metrics",
+		},
 		pmda.Option{
 			Long: "offline", Set: func(string) error { offline = true; return nil },
 			Help: "ask no pmcd: look at the texts only",
@@ -48,11 +57,8 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 	if done {
 		return exit
 	}
-	if len(paths) > 0 {
-		t.paths = paths
-	}
 
-	read := readDefinitions(t.paths, t.conf)
+	read := t.readChecked(paths, offline)
 	var h *host
 	if !offline && len(read.all) > 0 {
 		var err error
@@ -64,14 +70,14 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 		}
 		defer h.close()
 	}
-	problems := treat.apply(read.problems(ctx, h), read.byName())
+	problems := treat.apply(append(read.problems(ctx, h, all), read.closed(t.conf)...), read.byName())
 	if asJSON {
 		t.printJSON(problems)
 	} else {
 		t.printProblems(problems, treat.promoted)
 	}
 	errors := count(problems, config.Error)
-	t.summarize(len(read.all), errors, count(problems, config.Warning), h == nil)
+	t.summarize(read.size(), errors, count(problems, config.Warning), h == nil)
 	if errors > 0 {
 		return exitFailure
 	}
@@ -121,11 +127,11 @@ func (r *definitions) byName() map[string]*config.Definition {
 	return all
 }
 
-// problems gives all that is wrong with definitions, and what is probably not meant, in the order of the files and
-// their lines. h may be nil.
-func (r *definitions) problems(ctx context.Context, h *host) []*config.Problem {
-	byName := r.byName()
-	all := slices.Concat(r.Problems, unknownCodes(r.Definitions))
+// problems gives all that is wrong with the files asked about, and what is probably not meant, in the order of the files and
+// their lines. h may be nil. Shipped definitions that wait for metrics are told one by one if all is true.
+func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Problem {
+	byName := c.byName()
+	found := slices.Concat(c.Problems, c.advice(), unknownCodes(c.Definitions))
 	o := lint.Options{Root: agent.Root}
 	var catalog *agent.Catalog
 	if h != nil {
@@ -133,36 +139,86 @@ func (r *definitions) problems(ctx context.Context, h *host) []*config.Problem {
 		suggester := newSuggester(h.conn)
 		o.Catalog, o.Suggest = catalog, func(name string) string { return suggester.of(ctx, name) }
 	}
-	for _, f := range agent.Check(r.all, catalog) {
-		p := problemOf(byName[f.Definition.Name], f)
-		all = append(all, p)
-		if h != nil {
-			if more := remembered(p, f.Definition.Text, h.memory); more != nil {
-				all = append(all, more)
+	waiting := map[string][]agent.Definition{}
+	for _, f := range agent.Check(c.all, catalog) {
+		d := byName[f.Definition.Name]
+		p := problemOf(d, f)
+		file := p.Pos.File
+		absent := codeOf(p) == codeUnknown
+		switch {
+		case absent && c.shipped[file] && !all:
+			if !slices.Contains(d.Ignored, codeUnknown) {
+				waiting[file] = append(waiting[file], f.Definition)
+			}
+			continue
+		case absent && c.shipped[file]:
+			p.Severity, p.Code = config.Note, codeUnknown
+		}
+		found = append(found, p)
+		if h != nil && absent {
+			if more := remembered(p, f.Definition.Text, h.memory, time.Since(c.modified[file])); more != nil {
+				found = append(found, more)
 			}
 		}
 	}
-	defs := make([]*derived.Definition, len(r.all))
-	for i, d := range r.all {
+	for file, defs := range waiting {
+		found = append(found, waitingProblem(file, defs, missing(defs, byName, catalog)))
+	}
+	defs := make([]*derived.Definition, len(c.all))
+	for i, d := range c.all {
 		defs[i] = d.Definition
 	}
 	for _, w := range lint.Check(defs, o) {
-		p := problemAt(byName[w.Definition.Name], w.Offset)
-		p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
-		if w.Code == lint.AbsentOperand {
-			p.Severity = config.Note
+		if p := c.warning(w, byName, all); p != nil {
+			found = append(found, p)
 		}
-		all = append(all, p)
 	}
-	order := make(map[string]int, len(r.Sources))
-	for i, s := range r.Sources {
+	found = slices.DeleteFunc(found, func(p *config.Problem) bool { return !c.asked(p) })
+	for i, p := range found {
+		if p.Code == codeReplaced && !c.shipped[p.Pos.File] && !c.shipped[p.Replaced.File] {
+			graver := *p
+			graver.Severity = config.Warning
+			found[i] = &graver
+		}
+	}
+	order := make(map[string]int, len(c.Sources))
+	for i, s := range c.Sources {
 		order[s.Path] = i
 	}
-	slices.SortStableFunc(all, func(x, y *config.Problem) int {
+	slices.SortStableFunc(found, func(x, y *config.Problem) int {
 		return cmp.Or(cmp.Compare(order[x.Pos.File], order[y.Pos.File]),
 			cmp.Compare(x.Pos.Line, y.Pos.Line), cmp.Compare(x.Pos.Column, y.Pos.Column))
 	})
-	return all
+	return found
+}
+
+// warning is a warning with its place and severity; nil if it is none about files that the site has not written.
+func (c *checked) warning(w lint.Warning, byName map[string]*config.Definition, all bool) *config.Problem {
+	p := problemAt(byName[w.Definition.Name], w.Offset)
+	p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
+	shipped := c.shipped[p.Pos.File]
+	switch w.Code {
+	case lint.AbsentOperand:
+		p.Severity = config.Note
+		if shipped && !all {
+			return nil
+		}
+	case lint.MisspeltOperand:
+		if shipped && !all {
+			return nil
+		}
+		if shipped {
+			p.Severity = config.Note
+		}
+	case lint.SameExpression:
+		if shipped {
+			return nil
+		}
+		if c.shipped[byName[w.Other.Name].Pos.File] {
+			p.Severity = config.Note
+		}
+	}
+	return p
 }
 
 // problemOf places a fault in the file.

@@ -88,17 +88,117 @@ func TestCheckSeveralFiles(t *testing.T) {
 	a, b := s.file("a.conf", "a = b + 1\nc = 1 +\n"), s.file("b.conf", "b = kernel.uname.nodename\nd = c\na = 5\n")
 	out, errs, exit := s.run("check", a, b)
 	assert.Equal(t, exitFailure, exit)
-	assert.Equal(t, "3 definitions, 2 errors\n", errs)
+	assert.Equal(t, "3 definitions, 2 errors, 1 warning\n", errs)
 	assert.Equal(t, a+`:2:7: syntax error: Arithmetic expression expected to follow PLUS
 c = 1 +
       ^
 `+b+`:2:5: Semantic error: derived metric d: operand c: Unknown operand metric
 d = c
     ^
-`+b+`:3:1: note: replaces the definition at `+a+`:1:1 [replaced-definition]
+`+b+`:3:1: warning: replaces the definition at `+a+`:1:1 [replaced-definition]
 a = 5
 ^
 `, out)
+}
+
+// A file that the agent reads is checked among the others that it reads, and only what is wrong with it is told.
+func TestCheckAmongOtherFiles(t *testing.T) {
+	s := newSite(t)
+	s.file("early.conf", "early = 1 +\nper.cpu = kernel.all.load / hinv.ncpu\ntwin = 3 * hinv.ncpu\nmine.old = 1\n")
+	s.file("zlate.conf", "late = kernel.all.nprocs\nlate.below = 1\nmine.taken = 2\n")
+	const uses = "mine.r = derived.per.cpu * 2\nmine.s = per.cpu * 3 + late\n"
+	path := s.file("mine.conf", uses)
+	writeFile(t, filepath.Join(s.dir, "draft/mine.conf"), uses+"late.x = 1\nper = 2\n")
+	draft := filepath.Join(s.dir, "draft/mine.conf")
+	link := filepath.Join(s.dir, "link.conf")
+	require.NoError(t, os.Symlink(path, link))
+	for _, row := range []struct {
+		name, text string
+		args       []string
+		want       string
+		errs       string
+	}{
+		{"all is well", uses, []string{path}, "", "2 definitions, 0 errors\n"},
+		{"by another name", uses, []string{link}, "", "2 definitions, 0 errors\n"},
+		{"its directory", uses, []string{filepath.Dir(path)}, "early.conf:1:11: syntax error", ""},
+		{"it takes a place", "mine.old = 5\n", []string{path}, "PATH:1:1: warning: replaces the definition at DIR/early.conf:4:1 [replaced-definition]", ""},
+		{"its place is taken", "mine.taken = 5\n", []string{path}, "DIR/zlate.conf:3:1: warning: replaces the definition at PATH:1:1 [replaced-definition]", ""},
+		{"in conflict", "per = 2\n", []string{path}, "PATH:1:1: derived metric per: has names below it", ""},
+		{"the same", "same = 3 * hinv.ncpu\n", []string{path}, "PATH:1:8: warning: the same expression as that of twin [same-expression]", ""},
+		{"a mistake", "mine = per.cup\n", []string{path}, "PATH:1:8: Semantic error: derived metric mine: operand per.cup: Unknown operand metric", ""},
+		{"elsewhere", uses, []string{draft}, "draft/mine.conf:4:1: derived metric per: has names below it", "4 definitions, 2 errors\n"},
+		{"elsewhere, alone", uses, []string{"-c", "", draft}, "operand derived.per.cpu: Unknown operand metric", "4 definitions, 2 errors\n"},
+		{"elsewhere, offline", uses, []string{"--offline", draft}, "", "4 definitions, 0 errors (syntax only)\n"},
+		{"another configuration", uses, []string{"-c", filepath.Dir(path), link}, "", "2 definitions, 0 errors\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s.file("mine.conf", row.text)
+			out, errs, _ := s.run(append([]string{"check"}, row.args...)...)
+			if row.want == "" {
+				assert.Empty(t, out)
+			}
+			assert.Contains(t, out, strings.NewReplacer("PATH", path, "DIR", filepath.Dir(path)).Replace(row.want))
+			if row.errs != "" {
+				assert.Equal(t, row.errs, errs)
+			}
+			assert.NotContains(t, out, "misspelt-operand")
+		})
+	}
+}
+
+// What we can read is of no use if the agent cannot.
+func TestCheckUnreadableForTheAgent(t *testing.T) {
+	s := newSite(t)
+	s.user = "nobody" // a directory for tests is ours alone
+	path := s.file("a.conf", "a = 1\n")
+	s.file("b.conf", "b = 2\n")
+	for at, args := range map[string][]string{filepath.Dir(path): {"check", "--ignore=unread"}, path: {"check", path}} {
+		out, errs, exit := s.run(args...)
+		assert.Equal(t, at+": warning: the agent cannot read it: user nobody has no permission for "+filepath.Dir(s.dir)+" [unreadable-for-agent]\n", out)
+		assert.Contains(t, errs, "0 errors, 1 warning\n")
+		assert.Equal(t, exitOK, exit)
+	}
+	draft := filepath.Join(s.dir, "draft.conf")
+	writeFile(t, draft, "a = 1\n")
+	out, errs, _ := s.run("check", draft)
+	assert.Empty(t, out, errs)
+}
+
+// That a host lacks the metrics of shipped definitions is nobody's mistake.
+func TestCheckShipped(t *testing.T) {
+	s := newSite(t)
+	shipped := filepath.Join(s.dir, "config/derived/mssql.conf")
+	ours := filepath.Join(s.dir, "config/pmdaderived/host.conf")
+	writeFile(t, shipped, "mssql.a = mssql.buffer.hits + 1\nmssql.b = mssql.a * 2\nmssql.c = mssql.page.hits\none.a = disk.dev.totals\n")
+	writeFile(t, ours, "host.a = defined(no.such) ? no.such : 2 * hinv.ncpu\nhost.b = 3 * hinv.ncpu\nhost.c = hinv.ncpu * 3\n")
+	summary := shipped + ": note: 4 definitions wait for metrics that this host does not have (disk.…, mssql.…) [shipped-unbound]\n"
+	out, errs, exit := s.run("check", "--ignore=unread")
+	assert.Equal(t, summary, out)
+	assert.Equal(t, "7 definitions, 0 errors\n", errs)
+	assert.Equal(t, exitOK, exit)
+	t.Chdir(filepath.Dir(shipped))
+	out, _, _ = s.run("check", "mssql.conf")
+	assert.Equal(t, filepath.Base(summary[:len(shipped)])+summary[len(shipped):], out)
+
+	out, errs, exit = s.run("check", "--ignore=unread", "--all")
+	assert.Contains(t, out, shipped+":1:11: note: Semantic error: derived metric mssql.a: operand mssql.buffer.hits: Unknown operand metric [unknown-operand]\n")
+	assert.Contains(t, out, "[misspelt-operand]\n")
+	assert.Contains(t, out, "[absent-operand]\n")
+	assert.NotContains(t, out, "warning")
+	assert.Equal(t, exitOK, exit, errs)
+
+	path := s.file("site.conf", "a = mssql.buffer.hits\nb = 3 * hinv.ncpu\n")
+	out, _, exit = s.run("check", path)
+	assert.Contains(t, out, path+":1:5: Semantic error: ")
+	assert.Contains(t, out, path+":2:5: note: the same expression as that of host.b [same-expression]\n")
+	assert.Equal(t, exitFailure, exit)
+	require.NoError(t, os.Remove(path))
+
+	writeFile(t, shipped, "mssql.a = mssql.buffer.hits + 1\nbad = 2 * kernel.uname.nodename\n")
+	out, _, exit = s.run("check", "--ignore=unread")
+	assert.Contains(t, out, shipped+": note: 1 definition waits for metrics that this host does not have (mssql.buffer.hits) [shipped-unbound]\n")
+	assert.Contains(t, out, shipped+":2:7: Semantic error: ")
+	assert.Equal(t, exitFailure, exit)
 }
 
 func TestCheckJSON(t *testing.T) {

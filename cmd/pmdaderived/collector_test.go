@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -113,6 +114,7 @@ func collectedValue(t *testing.T, typ pdu.Type, id pdu.Inst, text string) pdu.Va
 type site struct {
 	t         *testing.T
 	dir, pmcd string
+	user      string // of the agent; "": ours
 	collector *pmapitest.Collector
 }
 
@@ -139,7 +141,9 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 	var out, errs bytes.Buffer
 	conf := filepath.Join(s.dir, "pcp.conf")
 	writeFile(s.t, conf, "")
-	exit = run(s.t.Context(), args, environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir,
+	me, err := user.Current()
+	require.NoError(s.t, err)
+	exit = run(s.t.Context(), args, environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_USER", cmp.Or(s.user, me.Username),
 		"PMCD_SOCKET", cmp.Or(s.pmcd, "/nonexistent/socket")), &out, &errs)
 	return out.String(), errs.String(), exit
 }

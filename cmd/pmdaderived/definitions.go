@@ -15,7 +15,8 @@ import (
 // definitions are those of a path list, with what is wrong in its files.
 type definitions struct {
 	config.Loaded
-	all []agent.Definition // one for each of Loaded.Definitions
+	all      []agent.Definition       // one for each of Loaded.Definitions
+	unclosed map[config.Position]bool // of errors that may come from a parenthesis which is not closed
 }
 
 const control = "#control "
@@ -25,9 +26,26 @@ func readDefinitions(paths []string, conf config.PCPConf) definitions {
 	return readAgain(paths, conf, nil)
 }
 
-// readAgain reads definition files and parses what is new in them since before was read. Nothing parsed holds
-// on to the text of a file, since most of it outlives many of them.
+// readAs reads the definition files of a path list; called says what files and directories are called in it.
+func readAs(paths []string, called func(path string) string) definitions {
+	return parseAll(nil, func(accept config.Accept) config.Loaded {
+		return config.Loading{Accept: accept, Called: called}.Load(paths)
+	})
+}
+
+// readAgain reads definition files and parses what is new in them since before was read.
 func readAgain(paths []string, conf config.PCPConf, before []agent.Definition) definitions {
+	return parseAll(before, func(accept config.Accept) config.Loaded {
+		if paths == nil {
+			return config.LoadDefault(conf, accept)
+		}
+		return config.Load(paths, accept)
+	})
+}
+
+// parseAll parses what load reads, except what has been parsed before. Nothing parsed holds
+// on to the text of a file, since most of it outlives many of them.
+func parseAll(before []agent.Definition, load func(config.Accept) config.Loaded) definitions {
 	known := make(map[string]*derived.Definition, len(before))
 	for _, d := range before {
 		known[d.Name] = d.Definition
@@ -38,17 +56,14 @@ func readAgain(paths []string, conf config.PCPConf, before []agent.Definition) d
 		if p == nil || p.Text != d.Expr {
 			var err error
 			if p, err = derived.Parse(strings.Clone(d.Name), strings.Clone(d.Expr)); err != nil {
+				r.noteUnclosed(d, err)
 				return err
 			}
 		}
 		known[p.Name] = p
 		return nil
 	}
-	if paths == nil {
-		r.Loaded = config.LoadDefault(conf, accept)
-	} else {
-		r.Loaded = config.Load(paths, accept)
-	}
+	r.Loaded = load(accept)
 	for _, c := range r.Controls {
 		r.Problems = append(r.Problems, &config.Problem{
 			Pos: c.Pos, Severity: config.Note, Code: codeControlOption,

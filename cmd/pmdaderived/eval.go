@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -45,6 +46,9 @@ func runEval(ctx context.Context, t *tool, operands string, args []string) int {
 		return exit
 	}
 	defer session.close()
+	if slices.ContainsFunc(subjects, func(s subject) bool { return s.broken != nil }) {
+		return exitFailure
+	}
 
 	e := evaluation{tool: t, session: session}
 	var watched []*derived.Metric
@@ -52,6 +56,9 @@ func runEval(ctx context.Context, t *tool, operands string, args []string) int {
 		m, _ := session.Set().Lookup(s.def.Name)
 		if m.Err != nil {
 			t.showBroken(s, m.Err)
+			if err := t.showNear(ctx, session, s); err != nil {
+				return t.fail(err)
+			}
 			e.failed = true
 			continue
 		}

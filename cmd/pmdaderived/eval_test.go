@@ -189,3 +189,13 @@ func TestValueText(t *testing.T) {
 		})
 	}
 }
+
+func TestEvalSuggests(t *testing.T) {
+	s := newSite(t)
+	s.file("site.conf", "x = kernel.all.laod\n")
+	for _, what := range []string{"x", "kernel.all.laod + 1"} {
+		_, errs, exit := s.run("eval", what)
+		assert.Equal(t, exitFailure, exit)
+		assert.Contains(t, errs, "pmdaderived eval: there is no kernel.all.laod on this host, but kernel.all.load\n")
+	}
+}

@@ -41,7 +41,9 @@ func runExplain(ctx context.Context, t *tool, operands string, args []string) in
 	}
 	shown := false
 	for _, s := range subjects {
-		switch m, _ := session.Set().Lookup(s.def.Name); {
+		switch m := session.metric(s); {
+		case s.broken != nil: // told
+			exit = exitFailure
 		case m.Err == nil:
 			if shown {
 				fmt.Fprintln(t.stdout)
@@ -51,8 +53,14 @@ func runExplain(ctx context.Context, t *tool, operands string, args []string) in
 			shown = true
 		case s.source == nil && service.row(s) != nil: // of files that only the agent reads
 		default:
-			t.showBroken(s, m.Err)
 			exit = exitFailure
+			t.showBroken(s, m.Err)
+			if s.source != nil && service != nil {
+				break // the operands are listed below
+			}
+			if err := t.showNear(ctx, session, s); err != nil {
+				exit = t.fail(err)
+			}
 		}
 		if err := t.showService(ctx, session.conn, service, s, session.defs); err != nil {
 			exit = t.fail(err)
@@ -69,6 +77,15 @@ type openSession struct {
 	*agent.Session
 	conn *pmapi.Conn
 	defs []agent.Definition
+}
+
+// metric is what a subject is bound to, nil if it could not be read.
+func (s *openSession) metric(of subject) *derived.Metric {
+	if of.broken != nil {
+		return nil
+	}
+	m, _ := s.Set().Lookup(of.def.Name)
+	return m
 }
 
 func (s *openSession) close() { _ = s.conn.Close() } // nothing is lost with it

@@ -178,9 +178,38 @@ wrong = good + disk.dev.total
 			assert.Equal(t, row.errs, errs)
 		})
 	}
+	_, errs, exit := s.run("explain", "sum(kernel.all.laod)")
+	assert.Equal(t, exitFailure, exit)
+	assert.Contains(t, errs, "pmdaderived explain: there is no kernel.all.laod on this host, but kernel.all.load\n")
+	_, errs, _ = s.run("explain", "mem.fere + mem.phsymem") // the other one is like none
+	assert.Contains(t, errs, "there is no mem.phsymem on this host, but mem.physmem\n")
+	assert.Equal(t, 1, strings.Count(errs, "there is no "))
 	out, _, exit := s.run("explain", "no.such", "good")
 	assert.Equal(t, exitFailure, exit)
 	assert.Contains(t, out, "good = 1\n", "what is good is shown all the same")
+}
+
+// A line without = gives no name; who asks for the first word of it may have meant it.
+func TestExplainABrokenLine(t *testing.T) {
+	s := newSite(t)
+	path := s.file("site.conf", "my.load kernel.all.load\nmy-load = 1\nfine = 1\n")
+	for _, sub := range []string{"explain", "eval"} {
+		for _, row := range []struct{ given, want string }{
+			{"my.load", path + ":1:24: missing"},
+			{"derived.my.load", path + ":1:24: missing"},
+			{"my-load", path + ":2:1: illegal derived metric name (my-load)"},
+			{"kernel.all.load", ""},
+			{"my.lo", ""},
+		} {
+			_, errs, exit := s.run(sub, row.given)
+			if row.want == "" {
+				assert.NotContains(t, errs, "this line may be meant", row.given)
+				continue
+			}
+			assert.Equal(t, exitFailure, exit)
+			assert.Contains(t, errs, "pmdaderived "+sub+": this line may be meant to define "+row.given+":\n"+row.want)
+		}
+	}
 }
 
 // A tree may be higher than a terminal is wide, and definitions may double with each level.

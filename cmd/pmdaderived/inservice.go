@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,8 @@ import (
 
 // inService is what the agent that a pmcd has says of its definitions.
 type inService struct {
-	rows map[string]*served // by the name of the definition
+	rows   map[string]*served // by the name of the definition
+	unread map[string]string  // why files and directories were not read, or not to their end, by path
 }
 
 // served is a definition as the agent has it.
@@ -70,7 +72,53 @@ func serving(ctx context.Context, conn *pmapi.Conn) (*inService, error) {
 			}
 		}
 	}
-	return s, nil
+	return s, s.askFiles(ctx, conn)
+}
+
+// askFiles asks the agent which files it could not read.
+func (s *inService) askFiles(ctx context.Context, conn *pmapi.Conn) error {
+	found, err := conn.LookupNames(ctx, []string{agent.Root + ".control.file.error"})
+	if err != nil || found[0].Code < 0 {
+		return err
+	}
+	desc, err := conn.Desc(ctx, found[0].PMID)
+	if err != nil {
+		return err
+	}
+	instances, err := conn.Instances(ctx, desc.InDom)
+	if err != nil {
+		return err
+	}
+	res, err := conn.Fetch(ctx, []pdu.PMID{found[0].PMID})
+	if err != nil {
+		return err
+	}
+	paths := make(map[pdu.Inst]string, len(instances))
+	for _, i := range instances {
+		paths[i.ID] = i.Name
+	}
+	s.unread = map[string]string{}
+	for _, v := range res.Sets[0].Values {
+		if text := strings.TrimRight(string(v.Bytes), "\x00"); text != "" {
+			s.unread[paths[v.Inst]] = text
+		}
+	}
+	return nil
+}
+
+// reason is why the agent could not read a file, or a directory that it is in; empty if it could, or does not try.
+func (s *inService) reason(file string) string {
+	if full, err := filepath.Abs(file); err == nil {
+		file = full
+	}
+	for path := file; ; path = filepath.Dir(path) {
+		if text := s.unread[path]; text != "" {
+			return text
+		}
+		if path == filepath.Dir(path) {
+			return ""
+		}
+	}
 }
 
 func (s *served) set(column string, v pdu.Value) {
@@ -106,7 +154,11 @@ func (t *tool) showService(ctx context.Context, conn *pmapi.Conn, service *inSer
 	w := &report{w: t.stdout}
 	fmt.Fprintln(t.stdout)
 	if row == nil {
-		fmt.Fprintln(t.stdout, name+" is not in the agent: it reads other files, or has not read this one yet.")
+		why := "it reads other files, or has not read this one yet."
+		if reason := service.reason(subject.source.Pos.File); reason != "" {
+			why = "it could not read the file: " + reason
+		}
+		fmt.Fprintln(t.stdout, name+" is not in the agent: "+why)
 		return t.showOperands(ctx, conn, w, subject, all)
 	}
 	fmt.Fprintln(t.stdout, name+" in the agent:")
@@ -114,6 +166,11 @@ func (t *tool) showService(ctx context.Context, conn *pmapi.Conn, service *inSer
 	w.line("metric", agent.Root+"."+name+", "+row.pmid)
 	if err := t.showValue(ctx, conn, w, name); err != nil {
 		return err
+	}
+	if file := subject.file(); file != "" {
+		if reason := service.reason(file); reason != "" {
+			w.line("unread", reason)
+		}
 	}
 	row.show(w, subject)
 	if subject.source == nil {
@@ -128,6 +185,17 @@ func (s *inService) row(of subject) *served {
 		return nil
 	}
 	return s.rows[of.name()]
+}
+
+// file is the file that defines it, as far as it is known here; empty if it is not.
+func (s subject) file() string {
+	switch {
+	case s.source != nil:
+		return s.source.Pos.File
+	case s.broken != nil:
+		return s.broken.Pos.File
+	}
+	return ""
 }
 
 // name is that of the definition that a subject is, or would be.
@@ -172,6 +240,9 @@ func (s *served) show(w *report, subject subject) {
 	}
 	if subject.source != nil && s.expression != "" && s.expression != strings.TrimSpace(subject.def.Text) {
 		w.line("other text", s.expression)
+	}
+	if subject.broken != nil && s.state == "kept" {
+		w.line("expression", s.expression)
 	}
 	switch {
 	case s.age >= 0:
@@ -219,20 +290,7 @@ func amount(code pdu.Code, values int) string {
 // its expression values come to an end.
 func (t *tool) showOperands(ctx context.Context, conn *pmapi.Conn, w *report, subject subject, all []agent.Definition) error {
 	defs := usedBy(subject, all)
-	own := make(map[string]bool, len(defs))
-	for _, d := range defs {
-		own[d.Name] = true
-	}
-	var names []string
-	for _, d := range defs {
-		for name := range d.Names {
-			if !own[short(name)] {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	names := foreign(defs)
 	found, err := conn.LookupNames(ctx, names)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -136,7 +137,7 @@ func TestCodesOfFiles(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "pipes"), 0o755))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipes/1"), 0o600))
 	for _, row := range []struct{ paths, code, severity string }{
-		{"a b", "replaced-definition", "note"},
+		{"a b", "replaced-definition", "warning"},
 		{"a c", "replaced-text", "note"},
 		{"many", "more-problems", "note"},
 		{"writable", "group-writable", "warning"},
@@ -209,7 +210,13 @@ func TestCheckRemembers(t *testing.T) {
 		"edited": {"pmid": "510.1.2", "expression": "1", "descriptor": {"type": 1, "semantics": 4, "units": "00000000", "indom": "PM_INDOM_NULL"}}
 	}}`)
 	path := s.file("site.conf", "never = no.such.metric\ngone = no.such.metric\nedited = no.such.metric\nnew = no.such.metric\n")
-	out, errs, exit := s.run("check", "--ignore=unknown-operand,same-expression", path)
+	out, errs, exit := s.run("check", "--ignore=unknown-operand,same-expression,operand-gone", path)
+	assert.Equal(t, exitOK, exit, errs)
+	assert.Empty(t, out, "the agent has had no time")
+
+	past := time.Now().Add(-2 * longEnough)
+	require.NoError(t, os.Chtimes(path, past, past))
+	out, errs, exit = s.run("check", "--ignore=unknown-operand,same-expression", path)
 	assert.Equal(t, exitOK, exit, errs)
 	assert.Equal(t, path+":1:9: warning: the agent of this host has never been able to serve never [never-served]\nnever = no.such.metric\n        ^\n"+
 		path+":2:8: note: gone has been served on this host: the agent of an operand may be missing [operand-gone]\ngone = no.such.metric\n       ^\n", out)

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
 	"pmdaderived/derived/lint"
+	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
 
@@ -17,6 +19,11 @@ import (
 const (
 	codeControlOption = "control-option"
 	codeNoCode        = "unknown-code"
+
+	codeReplaced = "replaced-definition"
+	codeWaiting  = "shipped-unbound"
+	codeUnclosed = "open-parenthesis"
+	codeClosed   = "unreadable-for-agent"
 
 	codeNeverServed = "never-served"
 	codeOperandGone = "operand-gone"
@@ -33,7 +40,7 @@ const (
 // fileCodes are those of warnings and notes about files, which package config gives.
 func fileCodes() []string {
 	return []string{
-		"replaced-definition", "replaced-text", "extra-text", "invalid-text", "continued-comment", "control-line", codeControlOption,
+		codeReplaced, "replaced-text", "extra-text", "invalid-text", "continued-comment", "control-line", codeControlOption,
 		"ignored-nothing", codeNoCode, "more-problems", "group-writable", "linked-directory", "not-regular", "unread",
 	}
 }
@@ -45,7 +52,7 @@ func unboundCodes() []string { return []string{codeUnknown, codeUnavailable} }
 // warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
 // silenced, or made an error.
 func warningCodes() []string {
-	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone})
+	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeClosed, codeUnclosed})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}
@@ -138,16 +145,21 @@ func unknownCodes(defs []*config.Definition) []*config.Problem {
 	return found
 }
 
+// longEnough is how old a file is before it says something that the agent could never serve a definition in it.
+const longEnough = 10 * time.Minute
+
 // remembered adds to the error of a definition for want of an operand what the agent of this host remembers of it; nil
-// if it knows nothing.
-func remembered(p *config.Problem, text string, memory map[string]agent.Remembered) *config.Problem {
+// if it knows nothing. age is that of the file.
+func remembered(p *config.Problem, text string, memory map[string]agent.Remembered, age time.Duration) *config.Problem {
 	known, ok := memory[p.Name]
-	if !ok || codeOf(p) != codeUnknown {
+	if !ok {
 		return nil
 	}
 	more := *p
 	more.Err = nil
 	switch {
+	case !known.Bound && age < longEnough:
+		return nil
 	case !known.Bound:
 		more.Severity, more.Code = config.Warning, codeNeverServed
 		more.Msg = "the agent of this host has never been able to serve " + p.Name
@@ -158,6 +170,54 @@ func remembered(p *config.Problem, text string, memory map[string]agent.Remember
 		return nil
 	}
 	return &more
+}
+
+// waitingProblem says of a file that definitions of it are not served for want of metrics.
+func waitingProblem(file string, defs []agent.Definition, metrics []string) *config.Problem {
+	verb := "wait"
+	if len(defs) == 1 {
+		verb = "waits"
+	}
+	text := fmt.Sprintf("%s %s for metrics that this host does not have", plural(len(defs), "definition"), verb)
+	if len(metrics) > 0 {
+		text += " (" + metricsText(metrics) + ")"
+	}
+	return &config.Problem{Pos: config.Position{File: file}, Severity: config.Note, Code: codeWaiting, Msg: text}
+}
+
+// metricsText is a metric, or the beginnings of the names of several.
+func metricsText(metrics []string) string {
+	const most = 4
+	if len(metrics) == 1 {
+		return metrics[0]
+	}
+	var roots []string
+	for _, m := range metrics {
+		root, _, _ := strings.Cut(m, ".")
+		roots = append(roots, root+".…")
+	}
+	roots = slices.Compact(roots)
+	if len(roots) > most {
+		roots = append(roots[:most], "…")
+	}
+	return strings.Join(roots, ", ")
+}
+
+// missing are the metrics that definitions use and the collector does not have, sorted.
+func missing(defs []agent.Definition, byName map[string]*config.Definition, catalog *agent.Catalog) []string {
+	var metrics []string
+	for _, d := range defs {
+		for name := range d.Names {
+			if byName[short(name)] != nil {
+				continue
+			}
+			if _, err := catalog.Desc(name); errors.Is(err, pdu.ErrName) || errors.Is(err, pdu.ErrNonLeaf) {
+				metrics = append(metrics, name)
+			}
+		}
+	}
+	slices.Sort(metrics)
+	return slices.Compact(metrics)
 }
 
 // problemAt is a problem of a definition at a byte of its expression; -1: at its name.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,13 +18,15 @@ type subject struct {
 	given  string // as written
 	def    agent.Definition
 	source *config.Definition // nil: the command line
+	broken *config.Problem    // why the definition could not be read; then there is nothing else
+	meant  *config.Problem    // of a line that may have been meant to define it
 }
 
 // errTold says that somebody has been told already.
 var errTold = errors.New("told")
 
 // subjects finds out what operands stand for, and gives them with all definitions that they use.
-// Mistakes have been told when it returns errTold.
+// Mistakes have been told: those of expressions when it returns errTold, and those of definitions.
 func (t *tool) subjects(args []string) ([]subject, []agent.Definition, error) {
 	read := readDefinitions(t.paths, t.conf)
 	byName := make(map[string]int, len(read.all))
@@ -41,13 +44,15 @@ func (t *tool) subjects(args []string) ([]subject, []agent.Definition, error) {
 			s.def, s.source = read.all[at], read.Definitions[at]
 		case broken != nil:
 			fmt.Fprintln(t.stderr, broken)
-			err = errTold
+			s.broken = broken
 		default:
+			s.meant = read.unnamed(arg)
 			// The name can be nobody else's, and in no expression.
 			var parsed *derived.Definition
 			var fault error
 			if parsed, fault = derived.Parse("("+arg+")", arg); fault != nil {
 				t.showFault(arg, fault)
+				t.showMeant(s)
 				err = errTold
 			}
 			s.def.Definition = parsed
@@ -74,6 +79,27 @@ func (r *definitions) problem(name string) *config.Problem {
 	return r.Problems[i]
 }
 
+// unnamed is what is wrong with a line that begins with a name and does not define it, nil if there is none.
+func (r *definitions) unnamed(name string) *config.Problem {
+	for _, p := range r.Problems {
+		if p.Severity != config.Error || p.Name != "" || p.Pos.Line == 0 {
+			continue
+		}
+		words := strings.FieldsFunc(p.Line, func(c rune) bool { return strings.ContainsRune(" \t=(", c) })
+		if len(words) > 0 && (words[0] == name || words[0] == short(name)) {
+			return p
+		}
+	}
+	return nil
+}
+
+// showMeant tells of a line that may have been meant.
+func (t *tool) showMeant(s subject) {
+	if s.meant != nil {
+		t.complain(fmt.Errorf("this line may be meant to define %s:\n%w", s.given, s.meant))
+	}
+}
+
 // used gives the definitions of the subjects and those that they use, directly or not.
 func (r *definitions) used(byName map[string]int, subjects []subject) []agent.Definition {
 	var defs []agent.Definition
@@ -85,7 +111,9 @@ func (r *definitions) used(byName map[string]int, subjects []subject) []agent.De
 		}
 	}
 	for _, s := range subjects {
-		add(s.def)
+		if s.broken == nil {
+			add(s.def)
+		}
 	}
 	for next := 0; next < len(defs); next++ {
 		for name := range defs[next].Names {
@@ -119,6 +147,47 @@ func (t *tool) showBroken(s subject, fault *derived.Error) {
 		return
 	}
 	t.showFault(s.given, &nameless{fault})
+	t.showMeant(s)
+}
+
+// showNear tells which metrics may be meant where a subject uses some that there are not.
+func (t *tool) showNear(ctx context.Context, session *openSession, s subject) error {
+	names := foreign(usedBy(s, session.defs))
+	if len(names) == 0 {
+		return nil
+	}
+	found, err := session.conn.LookupNames(ctx, names)
+	if err != nil {
+		return err
+	}
+	suggester := newSuggester(session.conn)
+	for i, name := range names {
+		if found[i].Code == 0 {
+			continue
+		}
+		if meant := suggester.of(ctx, name); meant != "" {
+			t.complain(fmt.Errorf("there is no %s on this host, but %s", name, meant))
+		}
+	}
+	return nil
+}
+
+// foreign are the metrics that definitions use and none of them defines, sorted.
+func foreign(defs []agent.Definition) []string {
+	own := make(map[string]bool, len(defs))
+	for _, d := range defs {
+		own[d.Name] = true
+	}
+	var names []string
+	for _, d := range defs {
+		for name := range d.Names {
+			if !own[short(name)] {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // nameless is the error of an expression that has no name.

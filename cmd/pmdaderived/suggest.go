@@ -19,7 +19,7 @@ func newSuggester(conn *pmapi.Conn) *suggester {
 	return &suggester{conn: conn, children: map[string][]pmapi.Child{}}
 }
 
-// of gives the metric with the most similar name, "" if none is similar: component by component, each may differ
+// of gives the metric with the most similar name, "" if none is similar, or there is one of that very name: component by component, each may differ
 // in few letters.
 func (s *suggester) of(ctx context.Context, name string) string {
 	prefix := ""
@@ -42,6 +42,9 @@ func (s *suggester) of(ctx context.Context, name string) string {
 			return ""
 		}
 		prefix = strings.TrimPrefix(prefix+"."+best, ".")
+	}
+	if prefix == name {
+		return ""
 	}
 	return prefix
 }

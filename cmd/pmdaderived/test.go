@@ -96,8 +96,17 @@ func (r *testRun) setLeast(arg string) error {
 // unusable tells that something cannot be used.
 func (r *testRun) unusable(file string, err error) {
 	r.broken = true
-	fmt.Fprintln(r.stderr, err)
-	r.suites = append(r.suites, unittest.Suite{File: file, Broken: err.Error()})
+	text := withoutCall(err)
+	fmt.Fprintln(r.stderr, text)
+	r.suites = append(r.suites, unittest.Suite{File: file, Broken: text})
+}
+
+// withoutCall is an error without the name of the system call in it.
+func withoutCall(err error) string {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return strings.Replace(err.Error(), failed.Error(), failed.Path+": "+failed.Err.Error(), 1)
+	}
+	return err.Error()
 }
 
 // path runs the tests of a file, of those that lie beside definitions, or of all files below a directory.

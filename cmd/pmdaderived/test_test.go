@@ -180,9 +180,9 @@ FAIL  x.test:2: good
 			"no definitions",
 			map[string]string{"x.test": goodTest},
 			"x.test",
-			exitUsage, "", "x.test: definitions to test: stat x.conf: no such file or directory\n0 tests, 0 failed\n",
+			exitUsage, "", "x.test: definitions to test: x.conf: no such file or directory\n0 tests, 0 failed\n",
 		},
-		{"no file", nil, "x.test", exitUsage, "", "stat x.test: no such file or directory\n0 tests, 0 failed\n"},
+		{"no file", nil, "x.test", exitUsage, "", "x.test: no such file or directory\n0 tests, 0 failed\n"},
 		{"no tests", map[string]string{"d/x.conf": definitions}, "d", exitUsage, "", "d: no file with tests: their names end in .test\n0 tests, 0 failed\n"},
 		{"nothing", nil, "", exitUsage, "", "pmdaderived test: name files with tests, or directories\nTry \"pmdaderived test --help\".\n"},
 		{

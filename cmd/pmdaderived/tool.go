@@ -111,8 +111,14 @@ func (t *tool) pathsOption() pmda.Option {
 	return pmda.Option{
 		Short: 'c', Long: "config", Arg: "PATHS",
 		Help: "take definitions from the files and directories in this list, separated by colons",
-		Set:  func(arg string) error { t.paths = append([]string{}, config.SplitPaths(arg)...); return nil },
+		Set:  t.setPaths,
 	}
+}
+
+// setPaths takes a path list; an empty one is none at all, not the default one.
+func (t *tool) setPaths(arg string) error {
+	t.paths = append([]string{}, config.SplitPaths(arg)...)
+	return nil
 }
 
 func (t *tool) pmcdOption() pmda.Option {

@@ -17,6 +17,7 @@ type Warning struct {
 	Code       Code
 	Offset     int // in the definition's text, in bytes; -1: the name is meant
 	Message    string
+	Other      *derived.Definition // that it is compared with, if there is one
 }
 
 // Options say what is known besides the definitions.
@@ -113,6 +114,9 @@ func (l *linter) definition(d *derived.Definition) {
 	shape := l.shapes.of(d.Expr, l.plain)
 	if first := l.same[shape]; first != nil {
 		l.warn(SameExpression, start(d.Expr), "the same expression as that of "+first.Name)
+		if last := len(l.found) - 1; last >= 0 && l.found[last].Code == SameExpression {
+			l.found[last].Other = first
+		}
 		return
 	}
 	l.same[shape] = d
@@ -293,7 +297,7 @@ func (l *linter) names(d *derived.Definition, bound bool) {
 		}
 		seen[name.Name] = true
 		if l.Suggest != nil {
-			if meant := l.Suggest(name.Name); meant != "" {
+			if meant := l.Suggest(name.Name); meant != "" && meant != name.Name {
 				l.warn(MisspeltOperand, start(e), "there is no "+name.Name+" on this host, but "+meant)
 				return true
 			}
