@@ -12,9 +12,14 @@ const (
 	manyContexts = 256
 
 	// dispersal is for how long hardly any must have gone before memory is given back: those that still
-	// go would need it. There may always be stragglers, such as a script that asks every second.
+	// go would need it. There may always be stragglers, such as a script that asks every second. After patience
+	// it is given back all the same.
 	dispersal  = 2 * time.Second
 	stragglers = 16
+	patience   = time.Minute
+
+	// respite is the least time between two times: where clients come and go all day there is no crowd.
+	respite = time.Minute
 )
 
 // crowd tells when many contexts have gone, which came together or one after the other. Without many requests there
@@ -42,20 +47,28 @@ func (c *crowd) clear(ctx context.Context, release func()) {
 	pause := time.NewTimer(dispersal)
 	pause.Stop()
 	defer pause.Stop()
-	var ended uint64
+	var (
+		waiting  bool
+		since    time.Time // waiting
+		ended    uint64    // when the timer was set
+		released time.Time // zero: never
+	)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.ready:
-			ended = c.ended.Load()
-			pause.Reset(dispersal)
-		case <-pause.C:
-			if now := c.ended.Load(); now-ended > stragglers {
-				ended = now
+			if !waiting {
+				waiting, since, ended = true, time.Now(), c.ended.Load()
+				pause.Reset(max(dispersal, released.Add(respite).Sub(since)))
+			}
+		case now := <-pause.C:
+			if n := c.ended.Load(); n-ended > stragglers && now.Sub(since) < patience {
+				ended = n
 				pause.Reset(dispersal)
 				continue
 			}
+			waiting, released = false, now
 			release()
 		}
 	}

@@ -50,23 +50,30 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// As long as contexts go in numbers, nothing is given back that the next ones would need.
+// As long as contexts go in numbers nothing is given back that the next ones would need, but not for ever.
 func TestCrowdThatKeepsGoing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, released := newCrowd(), atomic.Int64{}
 		ctx, cancel := context.WithCancel(t.Context())
 		go c.clear(ctx, func() { released.Add(1) })
-		goEvery := func(pause time.Duration, n int) {
-			for range n {
+		const pause = dispersal / (2 * stragglers)
+		goFor := func(d, pause time.Duration) (times int64) {
+			before := released.Load()
+			for range d / pause {
 				c.left(0)
 				time.Sleep(pause)
 			}
+			synctest.Wait()
+			return released.Load() - before
 		}
-		goEvery(dispersal/(2*stragglers), 2*manyContexts)
-		assert.Zero(t, released.Load())
-		goEvery(dispersal/2, 5)
+		begin := manyContexts * pause
+		assert.Zero(t, goFor(begin+patience-dispersal, pause))
+		assert.EqualValues(t, 1, goFor(2*dispersal, pause), "they have not come to an end in time")
+		assert.InDelta(t, 15, goFor(20*time.Minute, pause), 5, "once a minute at most, every two minutes at least")
+		assert.NotZero(t, goFor(2*respite, dispersal/2), "one every second: the others have gone")
+		time.Sleep(respite)
 		synctest.Wait()
-		assert.EqualValues(t, 1, released.Load(), "one every second")
+		assert.Zero(t, goFor(respite, respite), "nobody any more")
 		cancel()
 		synctest.Wait()
 	})
