@@ -455,10 +455,10 @@ func (a *Agent) sampleAge(m *metric, now time.Time) int64 {
 	}
 	a.sampler.mu.Lock()
 	defer a.sampler.mu.Unlock()
-	if m.feed.newest() == nil {
+	if m.feed.taken.IsZero() {
 		return -1
 	}
-	return int64(now.Sub(m.feed.newest().taken))
+	return int64(now.Sub(m.feed.taken))
 }
 
 func double(f float64) uint64 { return math.Float64bits(f) }

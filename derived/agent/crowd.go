@@ -20,6 +20,9 @@ const (
 
 	// respite is the least time between two times: where clients come and go all day there is no crowd.
 	respite = time.Minute
+
+	// settling is when what only the crowd has asked for is too old to be kept: then memory is given back once more.
+	settling = oldEnough + 2*forgetGap
 )
 
 // crowd tells when many contexts have gone, which came together or one after the other. Without many requests there
@@ -63,12 +66,15 @@ func (c *crowd) clear(ctx context.Context, release func()) {
 				pause.Reset(max(dispersal, released.Add(respite).Sub(since)))
 			}
 		case now := <-pause.C:
-			if n := c.ended.Load(); n-ended > stragglers && now.Sub(since) < patience {
+			if n := c.ended.Load(); waiting && n-ended > stragglers && now.Sub(since) < patience {
 				ended = n
 				pause.Reset(dispersal)
 				continue
 			}
-			waiting, released = false, now
+			if waiting {
+				waiting, released = false, now
+				pause.Reset(settling)
+			}
 			release()
 		}
 	}

@@ -19,7 +19,8 @@ type feed struct {
 	agents []int      // domains of the operands; immutable
 
 	samples     []*sample // newest first; those after the first are anchorGap apart
-	values      int       // of the first one
+	values      int       // of the last one that was taken
+	taken       time.Time // the last one
 	outstanding int32     // fetches on their way that will bring a new one
 	waiting     bool      // wanted when no connection was free
 
@@ -45,6 +46,7 @@ func operandKey(descs []pdu.Desc) string {
 
 // push adds a new sample.
 func (f *feed) push(s *sample) {
+	f.taken = s.taken
 	if f.history == 0 {
 		f.samples = append(f.samples[:0], s)
 		return
@@ -59,6 +61,16 @@ func (f *feed) push(s *sample) {
 	}
 	copy(f.samples[1:], f.samples)
 	f.samples[0] = s
+}
+
+// forget lets go of samples that are older than a moment.
+func (f *feed) forget(moment time.Time) {
+	n := len(f.samples)
+	for n > 0 && f.samples[n-1].taken.Before(moment) {
+		n--
+	}
+	clear(f.samples[n:])
+	f.samples = f.samples[:n]
 }
 
 // newest returns the latest sample, nil if there is none.
@@ -85,7 +97,7 @@ const burstShare = 10
 
 // size is how many values a sample will have.
 func (f *feed) size() int {
-	if f.newest() == nil {
+	if f.newest() == nil && f.taken.IsZero() {
 		return len(f.descs)
 	}
 	return f.values

@@ -36,6 +36,9 @@ const (
 	// partRetry is how long shorter fetches are sent once pmcd seems to have refused a long one.
 	partRetry = 10 * time.Minute
 
+	// forgetGap is how often samples are forgotten.
+	forgetGap = 30 * time.Second
+
 	// laneTimeout is how long a fetch may stay unanswered before its connection is given up. pmcd
 	// waits 5 s for each agent that hangs, so this is long.
 	laneTimeout = time.Minute
@@ -71,6 +74,8 @@ type sampler struct {
 	maker   *sampleMaker
 	given   uint64 // samples
 	lists   operandLists
+	feeds   []*feed               // of the definitions that are served
+	cleared time.Time             // when samples were last forgotten
 	part    int                   // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
 	shrunk  time.Time             // when part was last made less
 	refused string                // the last refusal that was logged
@@ -141,6 +146,7 @@ func (s *sampler) deepen(svc *service) []*feed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lists.forget()
+	s.feeds = svc.feeds
 	for _, f := range svc.feeds {
 		f.history = 0
 	}
@@ -586,10 +592,17 @@ func (s *sampler) end(l *lane) {
 // errOverdue says that pmcd has not answered a fetch for laneTimeout.
 var errOverdue = errors.New("no answer from pmcd")
 
-// check gives up lanes whose answer is long overdue.
+// check gives up lanes whose answer is long overdue, and now and then samples that are too old to be served. Each
+// of these keeps the values of all metrics that were fetched with it.
 func (s *sampler) check(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if now.Sub(s.cleared) >= forgetGap {
+		s.cleared = now
+		for _, f := range s.feeds {
+			f.forget(now.Add(-oldEnough))
+		}
+	}
 	for _, l := range slices.Clone(s.lanes) {
 		if l.busy && now.Sub(l.sent) > laneTimeout {
 			s.fail(l, errOverdue)

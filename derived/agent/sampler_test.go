@@ -835,3 +835,26 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 	s.retire(5) // nothing is left
 	s.readers.Wait()
 }
+
+// Samples that are too old to be served are let go of, and how many values there were, and when, is still known.
+func TestForgetsOldSamples(t *testing.T) {
+	begin := time.Unix(1_000_000, 0)
+	at := func(d time.Duration) *sample { return &sample{taken: begin.Add(d)} }
+	f := &feed{descs: make([]pdu.Desc, 2), history: 3}
+	assert.Equal(t, 2, f.size(), "one for each operand, as far as anybody knows")
+	for i := range 4 {
+		f.push(at(time.Duration(i) * time.Minute))
+	}
+	f.values = 1000
+	s := newSampler(logrus.New(), func() time.Time { return begin }, &stats{}, nil)
+	s.feeds = []*feed{f, {}}
+	s.check(begin.Add(3 * time.Minute))
+	assert.Equal(t, []*sample{at(3 * time.Minute), at(2 * time.Minute)}, f.samples)
+	s.check(begin.Add(3*time.Minute + forgetGap - 1))
+	s.check(begin.Add(3*time.Minute + oldEnough))
+	assert.Equal(t, []*sample{at(3 * time.Minute)}, f.samples)
+	s.check(begin.Add(time.Hour))
+	assert.Empty(t, f.samples)
+	assert.Equal(t, 1000, f.size())
+	assert.Equal(t, begin.Add(3*time.Minute), f.taken)
+}
