@@ -17,8 +17,8 @@ import (
 //
 // Who can write a file decides what the collector serves, so a file or directory that everybody
 // can write is refused, and one that its group can write is reported.
-func Load(paths []string, accept Accept) Loaded {
-	l := newLoader(accept)
+func Load(paths []string, accept Accept, opts ...Option) Loaded {
+	l := newLoader(accept, opts...)
 	for _, path := range paths {
 		l.path(path, Error)
 	}
@@ -26,8 +26,8 @@ func Load(paths []string, accept Accept) Loaded {
 }
 
 // LoadDefault loads the DefaultPaths of a host. One that does not exist is nothing to worry about.
-func LoadDefault(conf PCPConf, accept Accept) Loaded {
-	l := newLoader(accept)
+func LoadDefault(conf PCPConf, accept Accept, opts ...Option) Loaded {
+	l := newLoader(accept, opts...)
 	for _, path := range DefaultPaths(conf) {
 		l.path(path, Note)
 	}
@@ -52,6 +52,7 @@ func (l *Loaded) Covers(file string) bool {
 // loader collects what the files of a load hold.
 type loader struct {
 	accept     Accept
+	most       int  // definitions
 	scanning   bool // files are read and not understood
 	out        Loaded
 	names      map[string]*entry
@@ -72,8 +73,18 @@ type origin struct {
 	pos        Position
 }
 
-func newLoader(accept Accept) *loader {
-	return &loader{accept: accept, names: map[string]*entry{}}
+// Option changes how files are loaded.
+type Option func(*loader)
+
+// WithDefinitions sets how many definitions a load reads at most, instead of [MaxDefinitions].
+func WithDefinitions(most int) Option { return func(l *loader) { l.most = most } }
+
+func newLoader(accept Accept, opts ...Option) *loader {
+	l := &loader{accept: accept, most: MaxDefinitions, names: map[string]*entry{}}
+	for _, set := range opts {
+		set(l)
+	}
+	return l
 }
 
 // add makes d what its name means.

@@ -21,6 +21,7 @@ import (
 func runCheck(ctx context.Context, t *tool, operands string, args []string) int {
 	var offline, asJSON bool
 	var treat treatment
+	limits := defaultLimits()
 	paths, exit, done := t.parse(operands, args,
 		pmda.Option{
 			Long: "offline", Set: func(string) error { offline = true; return nil },
@@ -44,6 +45,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 			Long: "ignore", Arg: "CODES", Set: func(arg string) error { return codes(arg, &treat.ignored) },
 			Help: "be silent about warnings and notes with the codes in this list",
 		},
+		limitOption(&limits),
 		t.pmcdOption())
 	if done {
 		return exit
@@ -52,7 +54,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 		t.paths = paths
 	}
 
-	read := readDefinitions(t.paths, t.conf)
+	read := readAgain(t.paths, t.conf, limits, nil)
 	var h *host
 	if !offline && len(read.all) > 0 {
 		var err error
@@ -64,7 +66,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 		}
 		defer h.close()
 	}
-	problems := treat.apply(read.problems(ctx, h), read.byName())
+	problems := treat.apply(read.problems(ctx, h, limits), read.byName())
 	if asJSON {
 		t.printJSON(problems)
 	} else {
@@ -123,7 +125,7 @@ func (r *definitions) byName() map[string]*config.Definition {
 
 // problems gives all that is wrong with definitions, and what is probably not meant, in the order of the files and
 // their lines. h may be nil.
-func (r *definitions) problems(ctx context.Context, h *host) []*config.Problem {
+func (r *definitions) problems(ctx context.Context, h *host, limits agent.Limits) []*config.Problem {
 	byName := r.byName()
 	all := slices.Concat(r.Problems, unknownCodes(r.Definitions))
 	o := lint.Options{Root: agent.Root}
@@ -133,7 +135,7 @@ func (r *definitions) problems(ctx context.Context, h *host) []*config.Problem {
 		suggester := newSuggester(h.conn)
 		o.Catalog, o.Suggest = catalog, func(name string) string { return suggester.of(ctx, name) }
 	}
-	for _, f := range agent.Check(r.all, catalog) {
+	for _, f := range agent.Check(r.all, catalog, limits) {
 		p := problemOf(byName[f.Definition.Name], f)
 		all = append(all, p)
 		if h != nil {

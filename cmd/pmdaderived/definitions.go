@@ -20,14 +20,15 @@ type definitions struct {
 
 const control = "#control "
 
-// readDefinitions reads definition files and parses what is in them. paths is nil for the default ones.
+// readDefinitions reads definition files and parses what is in them, within the usual limits. paths is nil for the
+// default ones.
 func readDefinitions(paths []string, conf config.PCPConf) definitions {
-	return readAgain(paths, conf, nil)
+	return readAgain(paths, conf, defaultLimits(), nil)
 }
 
 // readAgain reads definition files and parses what is new in them since before was read. Nothing parsed holds
 // on to the text of a file, since most of it outlives many of them.
-func readAgain(paths []string, conf config.PCPConf, before []agent.Definition) definitions {
+func readAgain(paths []string, conf config.PCPConf, limits agent.Limits, before []agent.Definition) definitions {
 	known := make(map[string]*derived.Definition, len(before))
 	for _, d := range before {
 		known[d.Name] = d.Definition
@@ -37,17 +38,18 @@ func readAgain(paths []string, conf config.PCPConf, before []agent.Definition) d
 		p := known[d.Name]
 		if p == nil || p.Text != d.Expr {
 			var err error
-			if p, err = derived.Parse(strings.Clone(d.Name), strings.Clone(d.Expr)); err != nil {
+			if p, err = derived.ParseWithin(strings.Clone(d.Name), strings.Clone(d.Expr), ofExpressions(limits)); err != nil {
 				return err
 			}
 		}
 		known[p.Name] = p
 		return nil
 	}
+	most := config.WithDefinitions(int(limits.Definitions))
 	if paths == nil {
-		r.Loaded = config.LoadDefault(conf, accept)
+		r.Loaded = config.LoadDefault(conf, accept, most)
 	} else {
-		r.Loaded = config.Load(paths, accept)
+		r.Loaded = config.Load(paths, accept, most)
 	}
 	for _, c := range r.Controls {
 		r.Problems = append(r.Problems, &config.Problem{
@@ -96,7 +98,7 @@ func newSource(o *options, log logrus.FieldLogger) *source {
 // load returns what the files say now, or once more what they said before while they are being written.
 // Problems are logged when they are new.
 func (s *source) load() agent.Config {
-	r := readAgain(s.options.paths, s.options.conf, s.last.Definitions)
+	r := readAgain(s.options.paths, s.options.conf, s.options.limits, s.last.Definitions)
 	if !s.watcher.Took(&r.Loaded) {
 		return s.last
 	}

@@ -115,6 +115,7 @@ func (b *binder) load() {
 		b.config.Read = b.a.options.Now()
 	}
 	b.a.failures.Store(int64(len(b.config.Failures)))
+	b.a.stats.noteDefinitions(b.config.Definitions)
 }
 
 // onLost, onNews and onRenamed are called under the sampler's lock and must not wait.
@@ -233,8 +234,12 @@ func (b *binder) dial(ctx context.Context) ([]link, error) {
 	defer cancel()
 	links := make([]link, 0, lanes+1)
 	patience := slotPatience
-	for range lanes + 1 {
-		c, err := b.link(ctx, patience)
+	for i := range lanes + 1 {
+		var opts []pmapi.Option
+		if i < lanes {
+			opts = b.sampling()
+		}
+		c, err := b.link(ctx, patience, opts...)
 		if err != nil {
 			for _, made := range links {
 				err = errors.Join(err, made.conn.Close())
@@ -525,12 +530,14 @@ func (b *binder) candidates() []*Definition {
 func (b *binder) build(before *service) *service {
 	p := blueprint{
 		config: b.config, operands: b.operands, before: before, ids: b.ids,
-		protected: b.a.options.Protected, log: b.log,
+		protected: b.a.options.Protected, log: b.log, limits: b.a.options.Limits,
 	}
 	if b.catalog != nil {
 		p.catalog = b.catalog
 	}
-	return p.build()
+	svc := p.build()
+	raise(&b.a.stats.operands, int64(p.met))
+	return svc
 }
 
 // report logs definitions whose fate has changed.

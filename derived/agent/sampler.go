@@ -70,6 +70,7 @@ type sampler struct {
 	stamped time.Time // by pmcd, the last answer
 	maker   *sampleMaker
 	given   uint64 // samples
+	longest int    // bytes of an answer, so far
 	lists   operandLists
 	part    int                   // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
 	shrunk  time.Time             // when part was last made less
@@ -95,8 +96,15 @@ func (s *sampler) onTooBig(id pdu.PMID, values int) {
 		return
 	}
 	s.huge[id] = struct{}{}
-	s.log.WithFields(logrus.Fields{"pmid": id, "instances": values, "limit": maxInstances}).
+	s.log.WithFields(logrus.Fields{"pmid": id, "instances": values, "limit": s.maker.most}).
 		Warn("operand has too many instances, what is computed from it has no values")
+}
+
+// met is how many instances an operand has had at most, and how many bytes an answer.
+func (s *sampler) met() (instances, answer int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.maker.met, s.longest
 }
 
 // link is a connection to pmcd and its place in pmcd's table of clients: unknownSlot if that is not known.
@@ -476,6 +484,7 @@ func (s *sampler) settle(a answer, now time.Time) {
 // take makes a lane's answer a sample.
 func (s *sampler) take(l *lane, res *pmapi.Columns, now time.Time) {
 	s.refused = ""
+	s.longest = max(s.longest, res.Size)
 	s.stats.upstreamTook(now.Sub(l.sent))
 	s.charge(l, res, now)
 	fresh := s.fresh(l, res.Changes)
