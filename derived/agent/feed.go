@@ -22,6 +22,8 @@ type feed struct {
 	values      int       // of the first one
 	outstanding int32     // fetches on their way that will bring a new one
 	waiting     bool      // wanted when no connection was free
+	struck      time.Time // when the answer for its operands was too long
+	over        time.Time // since when it rests for that
 
 	history int // how many older samples are needed
 }

@@ -50,12 +50,13 @@ type sampler struct {
 
 	// lost is told once about each lane that fails, news about state changes that pmcd announces,
 	// echoed when it repeats one that we have announced, renamed about domains whose instances are not what they were,
-	// stood when it served nobody for some time.
+	// stood when it served nobody for some time, worn when a lane was given up that the others do without.
 	lost    func(error)
 	news    func(pdu.Change)
 	echoed  func()
 	renamed func(pdu.InDom)
 	stood   func(standstill)
+	worn    func()
 
 	arrived func() // samples have come that no handler has waited for; the lock is not held
 
@@ -72,8 +73,9 @@ type sampler struct {
 	given   uint64 // samples
 	longest int    // bytes of an answer, so far
 	lists   operandLists
-	part    int                   // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
-	shrunk  time.Time             // when part was last made less
+	part    int       // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
+	shrunk  time.Time // when part was last made less
+	over    oversize
 	refused string                // the last refusal that was logged
 	huge    map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
 }
@@ -82,8 +84,8 @@ func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *
 	s := &sampler{
 		log: log, now: now, stats: st,
 		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {}, stood: func(standstill) {},
-		arrived: func() {},
-		maker:   newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
+		worn: func() {}, arrived: func() {}, over: newOversize(),
+		maker: newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
 		huge: make(map[pdu.PMID]struct{}),
 	}
 	s.maker.tooBig = s.onTooBig
@@ -126,6 +128,7 @@ func (s *sampler) attach(ctx context.Context, readers *sync.WaitGroup, links ...
 		readers.Go(func() { s.read(ctx, l) })
 	}
 	slices.SortStableFunc(s.lanes, func(x, y *lane) int { return x.slot - y.slot })
+	s.send(s.now()) // what waits for one that was given up
 }
 
 // retire gives up the connection in a slot as soon as nothing is under way on it, if there is another one.
@@ -189,10 +192,10 @@ func (s *sampler) detach() {
 	for len(s.lanes) > 0 {
 		s.end(s.lanes[0])
 	}
-	for _, f := range slices.Concat(s.few, s.waiting, s.apart) {
+	for _, f := range slices.Concat(s.few, s.waiting, s.apart, s.over.suspect) {
 		f.waiting = false
 	}
-	s.few, s.waiting, s.apart = nil, nil, nil
+	s.few, s.waiting, s.apart, s.over.suspect, s.over.probes = nil, nil, nil, nil, nil
 	s.maker.forget()
 }
 
@@ -239,7 +242,7 @@ func (s *sampler) want(now time.Time, n need, feeds ...*feed) {
 	added, values, before := false, 0, len(s.waiting)
 	for _, f := range feeds {
 		if f == nil || f.waiting || f.outstanding > 0 || len(f.descs) == 0 || f.fresh(now, n) ||
-			s.burdens.resting(f.agents, now) {
+			s.burdens.resting(f.agents, now) || s.excused(f, now) {
 			continue
 		}
 		f.waiting = true
@@ -297,6 +300,8 @@ func (s *sampler) send(now time.Time) {
 		case last && len(s.apart) > 0:
 			s.apart = s.loadApart(l, s.apart)
 			s.burdens.begin(l.agents)
+		case len(s.over.probes) > 0 && forAll:
+			s.probe(l)
 		case len(s.few) > 0 && forAll:
 			s.few = s.load(l, s.few)
 		case len(s.waiting) > 0 && forAll && !full:
@@ -337,7 +342,7 @@ func (s *sampler) loadPart(l *lane) bool {
 // fill returns the list of what of the waiting feeds one fetch may be for.
 func (s *sampler) fill(waiting []*feed) *operandList {
 	if s.part < maxPart && s.now().Sub(s.shrunk) > partRetry {
-		s.part = maxPart // a pmcd that was ended looks like one that takes no long requests
+		s.part, s.over.before = maxPart, 0 // a pmcd that was ended looks like one that takes no long requests
 	}
 	return s.lists.fill(waiting, s.part)
 }
@@ -440,9 +445,10 @@ func (s *sampler) collect(readable *lane) bool {
 			s.answers = append(s.answers, answer{l, res, err})
 		}
 	}
-	if len(s.answers) == 0 {
+	if len(s.answers) == 0 && !s.over.again {
 		return false
 	}
+	s.over.again = false
 	slices.SortFunc(s.answers, answer.before)
 	now := s.now()
 	for _, a := range s.answers {
@@ -450,7 +456,7 @@ func (s *sampler) collect(readable *lane) bool {
 	}
 	clear(s.answers)
 	s.send(now)
-	return true
+	return len(s.answers) > 0
 }
 
 // before compares when pmcd has given answers. Refusals have no time and come first.
@@ -476,6 +482,7 @@ func (s *sampler) settle(a answer, now time.Time) {
 		s.take(l, a.res, now)
 	}
 	s.drop(l)
+	s.convict(s.log, now)
 	if l.leaving {
 		s.end(l)
 	}
@@ -563,12 +570,19 @@ func (s *sampler) drop(l *lane) {
 	}
 	s.under -= l.values
 	s.burdens.answered(l.agents)
+	if l.probe {
+		s.over.probing--
+		l.probe = false
+	}
 	l.feeds, l.agents, l.values, l.busy = nil, nil, 0, false
 }
 
 // fail gives a lane up because of an error. Its connection is closed at once: nobody would read what
 // pmcd still writes.
 func (s *sampler) fail(l *lane, err error) {
+	if s.overflow(l, err) {
+		return
+	}
 	if errors.Is(err, pmapi.ErrTooLarge) {
 		s.part = min(s.part, max(1, len(l.asked.ids)/2))
 		s.shrunk = s.now()

@@ -65,6 +65,20 @@ func (b *binder) link(ctx context.Context, patience time.Duration, opts ...pmapi
 	return link{c, unknownSlot}, nil
 }
 
+// refill makes sampler connections in place of those that were given up.
+func (b *binder) refill(ctx context.Context, readers *sync.WaitGroup) error {
+	dialling, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	for b.a.sampler.connections() < lanes {
+		made, err := b.link(dialling, slotPatience, b.sampling()...)
+		if err != nil {
+			return err
+		}
+		b.a.sampler.attach(ctx, readers, made)
+	}
+	return nil
+}
+
 // moveDown makes the sampler connection with the highest slot anew, if there is a lower one for it.
 func (b *binder) moveDown(ctx context.Context, readers *sync.WaitGroup) {
 	worst := b.a.sampler.worst()
