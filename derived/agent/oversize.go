@@ -21,6 +21,7 @@ type oversize struct {
 	struck  map[pdu.PMID]time.Time // when the answer for an operand alone was too long
 	resting map[pdu.PMID]time.Time // since when operands rest
 	told    map[pdu.PMID]struct{}  // operands of which that is logged
+	hold    bool                   // nothing is asked for: the last lane is spared until there are others
 	probes  []pdu.Desc             // operands to ask for one at a time
 	probing int                    // probes on their way
 	suspect []*feed                // those that the probes are for
@@ -60,6 +61,7 @@ func (s *sampler) overflow(l *lane, err error) bool {
 		s.requeue(asked.feeds...)
 	}
 	s.convict(entry, now)
+	s.over.hold = len(s.lanes) == 1
 	if len(s.lanes) == 0 {
 		s.lost(err)
 	} else {

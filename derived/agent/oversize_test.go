@@ -96,6 +96,37 @@ func TestAnswersTooLongTogether(t *testing.T) {
 	})
 }
 
+// One operand among very many is found while the others are served, and no connection but the sampler's is made again.
+func TestOperandTooLongAmongMany(t *testing.T) {
+	const all = 500
+	up := newUpstream(t)
+	var lines []string
+	for i := range all {
+		up.addText(fmt.Sprintf("up.text%d", i), i, 3)
+		lines = append(lines, fmt.Sprintf("t%d = up.text%d", i, i))
+	}
+	const wrong = 321
+	up.tick(0, map[pdu.PMID][]pdu.Value{pdu.NewPMID(60, 9, wrong): {pdu.StringValue(pdu.NoInst, strings.Repeat("x", 200_000))}})
+	h := start(t, up, conf(lines...), func(o *Options) { o.Limits.Answer = 100_000 }).bound()
+	var ids []pdu.PMID
+	for _, m := range h.agent.service.Load().metrics {
+		ids = append(ids, m.id)
+	}
+	eventually(t, "values", func() bool {
+		values := 0
+		for _, set := range h.fetch(ids...) {
+			values += len(set.Values)
+		}
+		return values == all-1 && h.newest(fmt.Sprint("t", wrong)) != nil
+	})
+	assert.Equal(t, 1, h.count(tooLongAlone))
+	assert.Equal(t, 1, h.count(tooLongTogether))
+	assert.Equal(t, 1, h.count(served))
+	h.agent.sampler.mu.Lock()
+	defer h.agent.sampler.mu.Unlock()
+	assert.Equal(t, maxPart, h.agent.sampler.part)
+}
+
 // An operand whose answer alone is too long rests, whether it is alone or not, and the others are served.
 func TestOperandTooLong(t *testing.T) {
 	up := newUpstream(t)

@@ -128,6 +128,7 @@ func (s *sampler) attach(ctx context.Context, readers *sync.WaitGroup, links ...
 		readers.Go(func() { s.read(ctx, l) })
 	}
 	slices.SortStableFunc(s.lanes, func(x, y *lane) int { return x.slot - y.slot })
+	s.over.hold = false
 	s.send(s.now()) // what waits for one that was given up
 }
 
@@ -195,6 +196,7 @@ func (s *sampler) detach() {
 	for _, f := range slices.Concat(s.few, s.waiting, s.apart, s.over.suspect) {
 		f.waiting = false
 	}
+	s.over.hold = false
 	s.few, s.waiting, s.apart, s.over.suspect, s.over.probes = nil, nil, nil, nil, nil
 	s.maker.forget()
 }
@@ -282,6 +284,9 @@ func (s *sampler) awaiting(feeds []*feed) bool {
 // send puts what is waiting on free lanes. The last lane is for slow agents alone, unless there is no
 // other.
 func (s *sampler) send(now time.Time) {
+	if s.over.hold {
+		return
+	}
 	s.apart = slices.DeleteFunc(s.apart, func(f *feed) bool { // it has turned out to be slow meanwhile
 		if !s.burdens.resting(f.agents, now) {
 			return false

@@ -69,10 +69,14 @@ func (b *binder) link(ctx context.Context, patience time.Duration, opts ...pmapi
 func (b *binder) refill(ctx context.Context, readers *sync.WaitGroup) error {
 	dialling, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
+	patience := slotPatience
 	for b.a.sampler.connections() < lanes {
-		made, err := b.link(dialling, slotPatience, b.sampling()...)
+		made, err := b.link(dialling, patience, b.sampling()...)
 		if err != nil {
 			return err
+		}
+		if made.slot == unknownSlot {
+			patience = 0
 		}
 		b.a.sampler.attach(ctx, readers, made)
 	}
