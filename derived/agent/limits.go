@@ -5,7 +5,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Limits bound what an Agent takes. What exceeds one fails alone. 0 stands for the default.
+// Limits bound what an Agent takes. What exceeds one fails alone. 0 stands for the default, of Definitions and Log for
+// one that is not known.
 type Limits struct {
 	Definitions int64 // of all files
 	Expression  int64 // bytes of a definition's expression
@@ -20,8 +21,8 @@ type Limits struct {
 	Log int64 // bytes in an hour
 }
 
-// DefaultLimits are the limits without anybody's wish. Those of the number of definitions and of the log are
-// theirs who read and write these: the agent only shows them, and those of expressions.
+// DefaultLimits are the limits that nobody has changed. Those of definitions and of the log are not among them: whoever
+// reads definitions and writes the log keeps to these, and to those of expressions, and the agent only shows them.
 func DefaultLimits() Limits {
 	expression := derived.DefaultLimits()
 	return Limits{

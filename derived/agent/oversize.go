@@ -90,7 +90,7 @@ func (s *sampler) strike(asked *operandList, entry logrus.FieldLogger, now time.
 }
 
 // suspect has the operands of a feed asked for one at a time, if the answer for all of them is too long twice
-// in a row.
+// in a row. Those of a slow agent are not: that would cost pmcd too much.
 func (s *sampler) suspect(f *feed, now time.Time) {
 	if now.Sub(f.struck) > laneTimeout {
 		f.struck = now
@@ -99,6 +99,9 @@ func (s *sampler) suspect(f *feed, now time.Time) {
 	}
 	f.waiting = true
 	s.over.suspect = append(s.over.suspect, f)
+	if s.burdens.of(f.agents) != nil {
+		return
+	}
 	for _, d := range f.descs {
 		if !slices.Contains(s.over.probes, d) {
 			s.over.probes = append(s.over.probes, d)

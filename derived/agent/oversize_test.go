@@ -202,6 +202,24 @@ func TestLieAboutLength(t *testing.T) {
 	}
 }
 
+// A slow agent is not asked for each of its operands: they rest together.
+func TestSlowAgentIsNotProbed(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		s := newSampling(t, newUpstream(t).address, 0)
+		now := time.Now()
+		if slow {
+			s.burdens[loadID.Domain()] = &burden{strikes: 2}
+		}
+		f := feedOf(loadID, countID)
+		s.suspect(f, now)
+		assert.Empty(t, s.over.suspect, "once may be a lie")
+		s.suspect(f, now)
+		assert.Equal(t, slow, len(s.over.probes) == 0)
+		s.convict(s.sampler.log, now)
+		assert.Equal(t, slow, f.newest() != nil)
+	}
+}
+
 // What rests is tried again some time later.
 func TestRestEnds(t *testing.T) {
 	var now atomic.Int64
