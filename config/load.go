@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,12 +19,14 @@ type Loading struct {
 
 	// Called returns what a file or directory is called in all that is loaded, by its path. nil: its path.
 	Called func(path string) string
+
+	// Definitions is how many are read at most. 0: [MaxDefinitions].
+	Definitions int
 }
 
 // Load is [Load] this way.
 func (o Loading) Load(paths []string) Loaded {
-	l := newLoader(o.Accept)
-	l.called = o.Called
+	l := newLoader(o)
 	for _, path := range paths {
 		l.path(path, Error)
 	}
@@ -36,13 +39,13 @@ func (o Loading) Load(paths []string) Loaded {
 //
 // Who can write a file decides what the collector serves, so a file or directory that everybody
 // can write is refused, and one that its group can write is reported.
-func Load(paths []string, accept Accept) Loaded {
-	return Loading{Accept: accept}.Load(paths)
+func Load(paths []string, accept Accept, opts ...Option) Loaded {
+	return loading(accept, opts).Load(paths)
 }
 
 // LoadDefault loads the DefaultPaths of a host. One that does not exist is nothing to worry about.
-func LoadDefault(conf PCPConf, accept Accept) Loaded {
-	l := newLoader(accept)
+func LoadDefault(conf PCPConf, accept Accept, opts ...Option) Loaded {
+	l := newLoader(loading(accept, opts))
 	for _, path := range DefaultPaths(conf) {
 		l.path(path, Note)
 	}
@@ -68,6 +71,7 @@ func (l *Loaded) Covers(file string) bool {
 type loader struct {
 	accept     Accept
 	called     func(path string) string // may be nil
+	most       int                      // definitions
 	scanning   bool                     // files are read and not understood
 	out        Loaded
 	names      map[string]*entry
@@ -88,8 +92,24 @@ type origin struct {
 	pos        Position
 }
 
-func newLoader(accept Accept) *loader {
-	return &loader{accept: accept, names: map[string]*entry{}}
+// Option changes how files are loaded.
+type Option func(*Loading)
+
+// WithDefinitions sets how many definitions a load reads at most, instead of [MaxDefinitions].
+func WithDefinitions(most int) Option { return func(o *Loading) { o.Definitions = most } }
+
+func loading(accept Accept, opts []Option) Loading {
+	o := Loading{Accept: accept}
+	for _, set := range opts {
+		set(&o)
+	}
+	return o
+}
+
+func newLoader(o Loading) *loader {
+	return &loader{
+		accept: o.Accept, called: o.Called, most: cmp.Or(o.Definitions, MaxDefinitions), names: map[string]*entry{},
+	}
 }
 
 // name is what a file or directory is called.

@@ -49,6 +49,19 @@ func places(l Loaded) []string {
 	return s
 }
 
+// What a load with a limit of its own does not read, it says; other files go on defining what is there already.
+func TestLoadSoManyDefinitions(t *testing.T) {
+	inTree(t, map[string]string{"a": "a = 1\nb = 1\nc = 1\nd = 1\n", "b": "b = 2\n"})
+	loaded := Load([]string{"a", "b"}, nil, WithDefinitions(2))
+	assert.Equal(t, []string{
+		"a a=1", "b b=2",
+		"a:3:1 error: more than 2 definitions; the rest of the file is not read",
+		"b:1:1 note: replaces the definition at a:2:1",
+	}, places(loaded))
+	assert.False(t, loaded.Covers("a"))
+	assert.True(t, loaded.Covers("b"))
+}
+
 func TestLoad(t *testing.T) {
 	for _, row := range []struct {
 		name  string

@@ -9,7 +9,7 @@ import (
 
 // Read reads the text of one file. The name of the file only serves positions and messages.
 func Read(file string, text []byte, accept Accept) Loaded {
-	l := newLoader(accept)
+	l := newLoader(Loading{Accept: accept})
 	source := newSource(file, text)
 	source.Incomplete = !l.read(file, string(text))
 	l.out.Sources = append(l.out.Sources, source)
@@ -103,10 +103,10 @@ func (r *reader) definition(l line, name string, start, equals int, ignored []st
 		})
 		return
 	}
-	if old == nil && len(r.names) >= MaxDefinitions {
+	if old == nil && len(r.names) >= r.most {
 		r.complete = false
 		r.report(l, start, &Problem{
-			Msg:  fmt.Sprintf("more than %d definitions; the rest of the file is not read", MaxDefinitions),
+			Msg:  fmt.Sprintf("more than %d definitions; the rest of the file is not read", r.most),
 			Name: name,
 		})
 		return

@@ -19,7 +19,7 @@ type state struct {
 
 // scan finds the state that Load would see now.
 func scan(paths []string) state {
-	l := newLoader(nil)
+	l := newLoader(Loading{})
 	l.scanning = true
 	for _, path := range paths {
 		l.path(path, Error)

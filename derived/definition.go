@@ -31,9 +31,21 @@ func (e *SyntaxError) Offset() int { return e.Err.Offset }
 
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
+// Limits bound an expression. What is 0 is as in [DefaultLimits], and no limit can be higher.
+type Limits struct {
+	Text  int // bytes
+	Depth int // nodes on a path from the root of the tree to a leaf
+}
+
+// DefaultLimits are those of [Parse].
+func DefaultLimits() Limits { return Limits{Text: syntax.MaxText, Depth: syntax.MaxDepth} }
+
 // Parse reads the expression of a definition. An error is a *SyntaxError.
-func Parse(name, text string) (*Definition, error) {
-	expr, err := syntax.Parse(text, syntax.Literals{Units: checkUnits, Pattern: ere.Check})
+func Parse(name, text string) (*Definition, error) { return ParseWithin(name, text, DefaultLimits()) }
+
+// ParseWithin is [Parse] with limits of one's own.
+func ParseWithin(name, text string, limits Limits) (*Definition, error) {
+	expr, err := syntax.ParseWithin(text, syntax.Literals{Units: checkUnits, Pattern: ere.Check}, syntax.Limits(limits))
 	var fault *syntax.Error
 	switch {
 	case errors.As(err, &fault):
@@ -43,6 +55,9 @@ func Parse(name, text string) (*Definition, error) {
 	}
 	return &Definition{Name: name, Text: text, Expr: expr}, nil
 }
+
+// Depth returns the largest number of nodes on a path from the root of the tree to a leaf.
+func (d *Definition) Depth() int { return syntax.Depth(d.Expr) }
 
 // Names calls yield for every metric that the definition names, in the order of the text: operands,
 // arguments of defined() and metrics whose metadata a constant takes. A name may come repeatedly.

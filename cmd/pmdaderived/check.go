@@ -22,6 +22,7 @@ import (
 func runCheck(ctx context.Context, t *tool, operands string, args []string) int {
 	var offline, asJSON, all bool
 	var treat treatment
+	limits := defaultLimits()
 	paths, exit, done := t.parse(operands, args,
 		pmda.Option{
 			Short: 'c', Long: "config", Arg: "PATHS", Set: t.setPaths,
@@ -53,12 +54,13 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 			Long: "ignore", Arg: "CODES", Set: func(arg string) error { return codes(arg, &treat.ignored) },
 			Help: "be silent about warnings and notes with the codes in this list",
 		},
+		limitOption(&limits),
 		t.pmcdOption())
 	if done {
 		return exit
 	}
 
-	read := t.readChecked(paths, offline)
+	read := t.readChecked(paths, offline, limits)
 	var h *host
 	if !offline && len(read.all) > 0 {
 		var err error
@@ -70,7 +72,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 		}
 		defer h.close()
 	}
-	problems := treat.apply(append(read.problems(ctx, h, all), read.closed(t.conf)...), read.byName())
+	problems := treat.apply(append(read.problems(ctx, h, limits, all), read.closed(t.conf)...), read.byName())
 	if asJSON {
 		t.printJSON(problems)
 	} else {
@@ -129,7 +131,7 @@ func (r *definitions) byName() map[string]*config.Definition {
 
 // problems gives all that is wrong with the files asked about, and what is probably not meant, in the order of the files and
 // their lines. h may be nil. Shipped definitions that wait for metrics are told one by one if all is true.
-func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Problem {
+func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, all bool) []*config.Problem {
 	byName := c.byName()
 	found := slices.Concat(c.Problems, c.advice(), unknownCodes(c.Definitions))
 	o := lint.Options{Root: agent.Root}
@@ -140,7 +142,7 @@ func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Pro
 		o.Catalog, o.Suggest = catalog, func(name string) string { return suggester.of(ctx, name) }
 	}
 	waiting := map[string][]agent.Definition{}
-	for _, f := range agent.Check(c.all, catalog) {
+	for _, f := range agent.Check(c.all, catalog, limits) {
 		d := byName[f.Definition.Name]
 		p := problemOf(d, f)
 		file := p.Pos.File

@@ -23,7 +23,7 @@ type checked struct {
 
 // readChecked reads the files and directories that operands name, all that the agent reads if there are none. A file that the agent
 // reads is read in its place among the others; for other files the agent's give what they use and do not define.
-func (t *tool) readChecked(operands []string, offline bool) checked {
+func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits) checked {
 	c := checked{shipped: map[string]bool{}, modified: map[string]time.Time{}}
 	around := t.paths
 	if around == nil {
@@ -40,14 +40,14 @@ func (t *tool) readChecked(operands []string, offline bool) checked {
 		return name
 	}
 	if len(operands) == 0 {
-		c.definitions = readDefinitions(t.paths, t.conf)
+		c.definitions = readAgain(t.paths, t.conf, limits, nil)
 	} else {
 		outside := c.sort(operands, around, names)
 		c.drafts = len(outside) == len(operands)
 		if c.drafts && offline {
 			around = nil // the outcome is to be the same on every host
 		}
-		c.definitions = readAs(slices.Concat(around, outside), called)
+		c.definitions = readAs(slices.Concat(around, outside), limits, called)
 		if c.drafts {
 			c.dropUnused()
 		}

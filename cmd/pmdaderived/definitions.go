@@ -21,31 +21,33 @@ type definitions struct {
 
 const control = "#control "
 
-// readDefinitions reads definition files and parses what is in them. paths is nil for the default ones.
+// readDefinitions reads definition files and parses what is in them, within the usual limits. paths is nil for the
+// default ones.
 func readDefinitions(paths []string, conf config.PCPConf) definitions {
-	return readAgain(paths, conf, nil)
+	return readAgain(paths, conf, defaultLimits(), nil)
 }
 
 // readAs reads the definition files of a path list; called says what files and directories are called in it.
-func readAs(paths []string, called func(path string) string) definitions {
-	return parseAll(nil, func(accept config.Accept) config.Loaded {
-		return config.Loading{Accept: accept, Called: called}.Load(paths)
+func readAs(paths []string, limits agent.Limits, called func(path string) string) definitions {
+	return parseAll(nil, limits, func(o config.Loading) config.Loaded {
+		o.Called = called
+		return o.Load(paths)
 	})
 }
 
 // readAgain reads definition files and parses what is new in them since before was read.
-func readAgain(paths []string, conf config.PCPConf, before []agent.Definition) definitions {
-	return parseAll(before, func(accept config.Accept) config.Loaded {
+func readAgain(paths []string, conf config.PCPConf, limits agent.Limits, before []agent.Definition) definitions {
+	return parseAll(before, limits, func(o config.Loading) config.Loaded {
 		if paths == nil {
-			return config.LoadDefault(conf, accept)
+			return config.LoadDefault(conf, o.Accept, config.WithDefinitions(o.Definitions))
 		}
-		return config.Load(paths, accept)
+		return o.Load(paths)
 	})
 }
 
 // parseAll parses what load reads, except what has been parsed before. Nothing parsed holds
 // on to the text of a file, since most of it outlives many of them.
-func parseAll(before []agent.Definition, load func(config.Accept) config.Loaded) definitions {
+func parseAll(before []agent.Definition, limits agent.Limits, load func(config.Loading) config.Loaded) definitions {
 	known := make(map[string]*derived.Definition, len(before))
 	for _, d := range before {
 		known[d.Name] = d.Definition
@@ -55,7 +57,7 @@ func parseAll(before []agent.Definition, load func(config.Accept) config.Loaded)
 		p := known[d.Name]
 		if p == nil || p.Text != d.Expr {
 			var err error
-			if p, err = derived.Parse(strings.Clone(d.Name), strings.Clone(d.Expr)); err != nil {
+			if p, err = derived.ParseWithin(strings.Clone(d.Name), strings.Clone(d.Expr), ofExpressions(limits)); err != nil {
 				r.noteUnclosed(d, err)
 				return err
 			}
@@ -63,7 +65,7 @@ func parseAll(before []agent.Definition, load func(config.Accept) config.Loaded)
 		known[p.Name] = p
 		return nil
 	}
-	r.Loaded = load(accept)
+	r.Loaded = load(config.Loading{Accept: accept, Definitions: int(limits.Definitions)})
 	for _, c := range r.Controls {
 		r.Problems = append(r.Problems, &config.Problem{
 			Pos: c.Pos, Severity: config.Note, Code: codeControlOption,
@@ -111,7 +113,7 @@ func newSource(o *options, log logrus.FieldLogger) *source {
 // load returns what the files say now, or once more what they said before while they are being written.
 // Problems are logged when they are new.
 func (s *source) load() agent.Config {
-	r := readAgain(s.options.paths, s.options.conf, s.last.Definitions)
+	r := readAgain(s.options.paths, s.options.conf, s.options.limits, s.last.Definitions)
 	if !s.watcher.Took(&r.Loaded) {
 		return s.last
 	}

@@ -28,12 +28,19 @@ type logVolume struct {
 	unlimited func() bool
 	notice    func(now time.Time, text string, fields logrus.Fields) []byte
 
-	leftOut atomic.Uint64 // messages, in all
+	leftOut atomic.Uint64        // messages, in all
+	level   atomic.Pointer[fill] // of the last message; nil: there was none
 
 	mu     sync.Mutex
 	room   int64     // guarded by mu, as below: bytes
 	filled time.Time // when room was reckoned
 	gap    uint64    // messages left out since the last that was written
+}
+
+// fill is how many bytes counted towards the limit at a moment.
+type fill struct {
+	at    time.Time
+	bytes int64
 }
 
 // newLogVolume makes a writer with all its room. notice makes the text of a message of its own.
@@ -70,13 +77,28 @@ func (v *logVolume) Write(message []byte) (int, error) {
 		return len(message), nil
 	}
 	v.room -= size
+	v.level.Store(&fill{now, v.limit - v.room})
 	return v.out.Write(message)
+}
+
+// used is how many bytes count towards the limit now. It does not wait.
+func (v *logVolume) used() int64 {
+	last := v.level.Load()
+	if last == nil {
+		return 0
+	}
+	return max(last.bytes-v.gained(last.at, v.now()), 0)
+}
+
+// gained is how many bytes have become free between two moments.
+func (v *logVolume) gained(from, to time.Time) int64 {
+	passed := min(max(to.Sub(from), 0), time.Hour)
+	return int64(float64(v.limit) * passed.Hours())
 }
 
 // refill adds what has become free since the last time.
 func (v *logVolume) refill(now time.Time) {
-	passed := min(max(now.Sub(v.filled), 0), time.Hour)
-	free := int64(float64(v.limit) * passed.Hours())
+	free := v.gained(v.filled, now)
 	if free > 0 || now.Before(v.filled) {
 		v.room, v.filled = min(v.room+free, v.limit), now
 	}

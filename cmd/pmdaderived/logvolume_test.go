@@ -60,6 +60,20 @@ func TestLogVolume(t *testing.T) {
 	assert.EqualValues(t, 7, v.leftOut.Load(), "in all")
 }
 
+// What counts towards the limit now can be seen, and becomes less by itself.
+func TestLogVolumeUsed(t *testing.T) {
+	v := newVolume(640)
+	assert.Zero(t, v.used())
+	v.log(t, 32)
+	assert.EqualValues(t, 320, v.used())
+	v.clock = v.clock.Add(time.Hour / 4)
+	assert.EqualValues(t, 160, v.used())
+	v.log(t, 100)
+	assert.EqualValues(t, 640, v.used(), "what is left out does not count")
+	v.clock = v.clock.Add(2 * time.Hour)
+	assert.Zero(t, v.used())
+}
+
 func TestLogVolumeKeepsTimeThatIsSet(t *testing.T) {
 	v := newVolume(640)
 	v.log(t, 100)

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/config"
+	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/mmv"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -48,7 +48,7 @@ type options struct {
 	protected  []string
 	mmv        string // name of our MMV file; "": none
 	logLevel   logrus.Level
-	logLimit   int64 // bytes an hour; 0: none
+	limits     agent.Limits
 	version    bool
 
 	set pmda.OptionSet
@@ -79,7 +79,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 		protected:  []string{"proc", "hotproc", "systemd"},
 		mmv:        program,
 		logLevel:   logrus.InfoLevel,
-		logLimit:   defaultLogLimit,
+		limits:     defaultLimits(),
 	}
 	o.set = pmda.OptionSet{Program: program, Options: append(o.usual(), o.own()...)}
 	operands, err := o.set.Parse(args)
@@ -144,9 +144,10 @@ func (o *options) own() []pmda.Option {
 		},
 		{Long: "log-level", Arg: "LEVEL", Set: o.setLogLevel, Help: "error, warn, info, debug"},
 		{
-			Long: "log-limit", Arg: "SIZE", Set: size(&o.logLimit),
+			Long: "log-limit", Arg: "SIZE", Set: size(&o.limits.Log),
 			Help: "how many bytes of log are written in an hour, in bytes or with K, M or G; 0: all",
 		},
+		limitOption(&o.limits),
 		{Short: 'V', Long: "version", Set: func(string) error { o.version = true; return nil }, Help: "print the version"},
 	}
 }
@@ -247,17 +248,11 @@ func duration(d *time.Duration, least time.Duration) func(string) error {
 // size reads a number of bytes: "4096", "64K", "16M", "1G".
 func size(n *int64) func(string) error {
 	return func(arg string) error {
-		digits, shift := arg, 0
-		if i := len(arg) - 1; i > 0 {
-			if unit := strings.IndexByte("KMG", arg[i]); unit >= 0 {
-				digits, shift = arg[:i], 10*(unit+1)
-			}
-		}
-		v, err := strconv.ParseInt(digits, 10, 32)
-		if err != nil || v < 0 {
+		v, err := parseSize(arg)
+		if err != nil {
 			return fmt.Errorf("%q is not a size such as 65536, 64K or 16M", arg)
 		}
-		*n = v << shift
+		*n = v
 		return nil
 	}
 }

@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 // daemon is the agent's life, in the order that matters: no rights before anything is opened, the
 // handshake before anything slow. Errors have been logged when it returns.
 func daemon(ctx context.Context, o *options) error {
-	log, volume := newLogger(os.Stderr, o.logLevel, o.logLimit)
+	log, volume := newLogger(os.Stderr, o.logLevel, o.limits.Log)
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 	hup := make(chan os.Signal, 1)
@@ -109,6 +109,8 @@ func daemon(ctx context.Context, o *options) error {
 		Protected:  o.protected,
 		Debug:      func(on bool) { log.SetLevel(debugLevel(o.logLevel, on)) },
 		LeftOut:    volume.leftOut.Load,
+		LogUsed:    volume.used,
+		Limits:     o.limits,
 		Log:        log,
 	})
 	beside := []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
@@ -219,12 +221,12 @@ func version() string {
 }
 
 // dial connects to the pmcd that has the operands.
-func (o *options) dial(ctx context.Context) (*pmapi.Conn, error) {
+func (o *options) dial(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
 	network, address, err := pmapi.ParseAddress(o.pmcd)
 	if err != nil {
 		return nil, err
 	}
-	return pmapi.Dial(ctx, network, address)
+	return pmapi.Dial(ctx, network, address, opts...)
 }
 
 // defaultPMCD is the unix socket of the pmcd that this host runs, and probably started us.

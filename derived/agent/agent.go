@@ -27,8 +27,8 @@ type Options struct {
 	// again at each reload, never twice at a time.
 	Load func() Config
 
-	// Dial connects to the pmcd whose metrics are the operands.
-	Dial func(ctx context.Context) (*pmapi.Conn, error)
+	// Dial connects to the pmcd whose metrics are the operands, with the options that it is given.
+	Dial func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error)
 
 	// StateFile remembers the identities of the metrics. "": they are not remembered.
 	StateFile string
@@ -55,6 +55,12 @@ type Options struct {
 	// LeftOut is how many messages the log has left out to stay within its limit. It may be called at any
 	// time. Nil: none.
 	LeftOut func() uint64
+
+	// LogUsed is how many bytes of the log count towards its limit now. It may be called at any time and does
+	// not wait. Nil: not known.
+	LogUsed func() int64
+
+	Limits Limits
 
 	Log logrus.FieldLogger
 	Now func() time.Time // nil: time.Now
@@ -120,13 +126,18 @@ func New(o Options) *Agent {
 	if o.LeftOut == nil {
 		o.LeftOut = func() uint64 { return 0 }
 	}
+	if o.LogUsed == nil {
+		o.LogUsed = func() int64 { return -1 }
+	}
+	o.Limits = o.Limits.complete()
 	a := &Agent{
 		options: o, log: o.Log, domainLabels: domainLabels(), self: strconv.Itoa(os.Getpid()),
 		clients: make(map[pmda.Client]client),
 	}
-	a.views, a.crowd, a.next = newViews(&a.stats), newCrowd(), newAlarm()
+	a.views, a.crowd, a.next = newViews(&a.stats, o.Limits), newCrowd(), newAlarm()
 	a.constant = []*sample{{at: o.Now(), taken: o.Now(), names: &a.names}}
 	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
+	a.sampler.maker.most = int(o.Limits.Instances)
 	a.sampler.arrived, a.ahead.least = a.prepare, minReady
 	a.schedule = newSchedule(a.sampler, o.Now, o.Interval)
 	a.sampler.stood = a.schedule.interrupted

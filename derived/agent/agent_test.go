@@ -34,7 +34,7 @@ func site1() Config {
 
 // noUpstream makes all attempts to connect fail.
 func noUpstream(o *Options) {
-	o.Dial = func(context.Context) (*pmapi.Conn, error) { return nil, errors.New("no pmcd") }
+	o.Dial = func(context.Context, ...pmapi.Option) (*pmapi.Conn, error) { return nil, errors.New("no pmcd") }
 }
 
 func protectProc(o *Options) { o.Protected = []string{"proc"} }
@@ -593,12 +593,12 @@ func TestRequestsNeverWaitForUpstream(t *testing.T) {
 			})
 		}, true, nil},
 		{"refuses", nil, false, func(o *Options) {
-			o.Dial = func(context.Context) (*pmapi.Conn, error) {
+			o.Dial = func(context.Context, ...pmapi.Option) (*pmapi.Conn, error) {
 				return nil, fmt.Errorf("connect: %w", pdu.ErrPermission)
 			}
 		}},
 		{"hangs in dial", nil, false, func(o *Options) {
-			o.Dial = func(ctx context.Context) (*pmapi.Conn, error) {
+			o.Dial = func(ctx context.Context, _ ...pmapi.Option) (*pmapi.Conn, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
@@ -695,7 +695,7 @@ func TestReconnect(t *testing.T) {
 func TestAbsentUpstreamIsLoggedOnce(t *testing.T) {
 	var dials atomic.Int64
 	h := start(t, nil, conf("a = up.load"), func(o *Options) {
-		o.Dial = func(context.Context) (*pmapi.Conn, error) {
+		o.Dial = func(context.Context, ...pmapi.Option) (*pmapi.Conn, error) {
 			dials.Add(1)
 			return nil, errors.New("no pmcd")
 		}

@@ -65,6 +65,7 @@ type binder struct {
 	stale   chan struct{} // instances changed in domains of dirty
 	slots   chan int      // where pmcd has put a connection of ours
 	better  chan struct{} // a lower slot has fallen free
+	worn    chan struct{} // a sampler connection was given up that the others do without
 
 	whole atomic.Bool // the next reload is for operands, too
 	doubt atomic.Bool // a change of names may have been missed
@@ -90,13 +91,14 @@ func newBinder(a *Agent) *binder {
 		a: a, log: a.log,
 		reload: make(chan struct{}, 1), missed: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 		lost: make(chan error, lanes), stale: make(chan struct{}, 1),
-		slots: make(chan int, lanes+1), better: make(chan struct{}, 1),
+		slots: make(chan int, lanes+1), better: make(chan struct{}, 1), worn: make(chan struct{}, 1),
 		dirty: make(map[pdu.InDom]bool),
 	}
 	a.sampler.lost = b.onLost
 	a.sampler.news = b.onNews
 	a.sampler.echoed = func() { b.doubt.Store(true) }
 	a.sampler.renamed = b.onRenamed
+	a.sampler.worn = func() { signal(b.worn) }
 	var err error
 	if b.ids, err = loadIdentities(a.options.StateFile, a.options.Domain); err != nil {
 		b.log.WithError(err).Error("metric identifiers of former runs are not known")
@@ -115,6 +117,7 @@ func (b *binder) load() {
 		b.config.Read = b.a.options.Now()
 	}
 	b.a.failures.Store(int64(len(b.config.Failures)))
+	b.a.stats.noteDefinitions(b.config.Definitions)
 }
 
 // onLost, onNews and onRenamed are called under the sampler's lock and must not wait.
@@ -233,8 +236,12 @@ func (b *binder) dial(ctx context.Context) ([]link, error) {
 	defer cancel()
 	links := make([]link, 0, lanes+1)
 	patience := slotPatience
-	for range lanes + 1 {
-		c, err := b.link(ctx, patience)
+	for i := range lanes + 1 {
+		var opts []pmapi.Option
+		if i < lanes {
+			opts = b.sampling()
+		}
+		c, err := b.link(ctx, patience, opts...)
 		if err != nil {
 			for _, made := range links {
 				err = errors.Join(err, made.conn.Close())
@@ -294,6 +301,8 @@ func (b *binder) follow(ctx context.Context, conn *pmapi.Conn, readers *sync.Wai
 			}
 		case <-b.stale:
 			err = b.refreshNames(ctx, conn, b.takeDirty())
+		case <-b.worn:
+			err = b.refill(ctx, readers)
 		case <-b.better:
 			move.Reset(moveGap)
 		case <-move.C:
@@ -338,6 +347,7 @@ func stopped() *time.Timer {
 func (b *binder) reread(ctx context.Context, conn *pmapi.Conn) error {
 	start := time.Now()
 	b.load()
+	b.a.sampler.forgive(b.a.service.Load().feeds)
 	err := b.rebind(ctx, conn, missing)
 	if err != nil { // what is new is served as far as it can be
 		_ = b.rebind(ctx, nil, missing)
@@ -525,12 +535,14 @@ func (b *binder) candidates() []*Definition {
 func (b *binder) build(before *service) *service {
 	p := blueprint{
 		config: b.config, operands: b.operands, before: before, ids: b.ids,
-		protected: b.a.options.Protected, log: b.log,
+		protected: b.a.options.Protected, log: b.log, limits: b.a.options.Limits,
 	}
 	if b.catalog != nil {
 		p.catalog = b.catalog
 	}
-	return p.build()
+	svc := p.build()
+	raise(&b.a.stats.operands, int64(p.met))
+	return svc
 }
 
 // report logs definitions whose fate has changed.

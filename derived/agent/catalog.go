@@ -120,8 +120,9 @@ type Fault struct {
 
 // Check gives what the agent would find wrong with definitions of distinct names beside the collector
 // that the catalog describes, in the order of the definitions. Without a catalog (nil) only names are
-// checked.
-func Check(defs []Definition, c *Catalog) []Fault {
+// checked. Of the limits that of operands counts.
+func Check(defs []Definition, c *Catalog, limits Limits) []Fault {
+	limits = limits.complete()
 	order := make(map[string]int, len(defs))
 	for i, d := range defs {
 		order[d.Name] = i
@@ -134,8 +135,8 @@ func Check(defs []Definition, c *Catalog) []Fault {
 			switch {
 			case m.Err != nil:
 				faults = append(faults, Fault{Definition: *d, Offset: m.Err.Offset(), Message: m.Err.Error(), Err: m.Err})
-			case fault(d, m) != "":
-				faults = append(faults, Fault{Definition: *d, Message: fault(d, m)})
+			case fault(d, m, limits) != "":
+				faults = append(faults, Fault{Definition: *d, Message: fault(d, m, limits)})
 			}
 		}
 	}

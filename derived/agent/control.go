@@ -18,7 +18,7 @@ const (
 )
 
 // control is one metric about the agent itself: a singular one has a number or a text, one over the
-// definitions or files a value for each, a histogram one for each bucket.
+// definitions, files or limits a value for each, a histogram one for each bucket.
 type control struct {
 	item  int
 	name  string // below derived.control
@@ -32,6 +32,7 @@ type control struct {
 	text   func(a *Agent) string
 	each   func(a *Agent, m *metric, now time.Time) (string, uint64)
 	file   func(s *service, f *file) (string, uint64)
+	limit  func(a *Agent, s *service, l *limitMetric) uint64
 	spread func(a *Agent, sum *Buckets)
 }
 
@@ -74,6 +75,8 @@ func (c *control) desc(id pdu.PMID) pdu.Desc {
 		d.InDom = bucketInDom(id.Domain())
 	case c.file != nil:
 		d.InDom = fileInDom(id.Domain())
+	case c.limit != nil:
+		d.InDom = limitInDom(id.Domain())
 	}
 	return d
 }
@@ -106,14 +109,21 @@ func (c *control) fetch(a *Agent, s *service, req *pmda.FetchRequest, id pdu.PMI
 		}
 		a.insts = append(a.insts, inst)
 	}
-	if c.file != nil {
+	switch {
+	case c.file != nil:
 		for i := range s.files {
 			if f := &s.files[i]; sel.Includes(f.inst) {
 				text, number := c.file(s, f)
 				add(f.inst, text, number)
 			}
 		}
-	} else {
+	case c.limit != nil:
+		for i := range limitMetrics {
+			if inst := pdu.Inst(i); sel.Includes(inst) {
+				add(inst, "", c.limit(a, s, &limitMetrics[i]))
+			}
+		}
+	default:
 		for _, m := range s.metrics {
 			if sel.Includes(m.inst) {
 				text, number := c.each(a, m, req.Arrived)

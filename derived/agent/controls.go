@@ -288,11 +288,29 @@ func makeControls() []control {
 			long:   "The log grows by so many bytes an hour at most (--log-limit), and says where messages are missing.",
 			number: func(a *Agent, _ *service) uint64 { return a.options.LeftOut() },
 		},
+		{
+			item: 48, name: "limit.max", typ: pdu.TypeU64, sem: pdu.SemDiscrete, units: none,
+			short: "what each limit of the agent allows",
+			long: limitText + "What exceeds a limit fails alone. The options --limit and, for the log, --log-limit set them.\n" +
+				"A log without a limit has no value.",
+			limit: func(a *Agent, _ *service, l *limitMetric) uint64 { return l.max(a) },
+		},
+		{
+			item: 49, name: "limit.used", typ: pdu.TypeU64, sem: pdu.SemInstant, units: none,
+			short: "how much of each limit of the agent is used",
+			long: limitText + "Of definitions, contexts and samples it is what there is now, of the log what counts towards\n" +
+				"its limit now: that shrinks by the limit in an hour. Of the others it is the largest that has been\n" +
+				"met since the agent was started. Expressions that are too long or too deep and answers that are\n" +
+				"too long are not counted, definitions with too many operands and operands with too many\n" +
+				"instances are. A log without a limit has no value.",
+			limit: func(a *Agent, s *service, l *limitMetric) uint64 { return l.used(a, s) },
+		},
 	}
 }
 
 const (
 	spreadText = "Each instance counts those that are longer than the bound of the instance before and at most as\n" +
 		"long as its own, which is its name, in milliseconds. "
-	ageText = "The age is from the moment at which the agent asked for\nthe sample to the arrival of the request. "
+	limitText = "The unit differs: expression, samples, answer and log are in bytes, the others are counts.\n"
+	ageText   = "The age is from the moment at which the agent asked for\nthe sample to the arrival of the request. "
 )

@@ -23,6 +23,8 @@ type feed struct {
 	taken       time.Time // the last one
 	outstanding int32     // fetches on their way that will bring a new one
 	waiting     bool      // wanted when no connection was free
+	struck      time.Time // when the answer for its operands was too long
+	over        time.Time // since when it rests for that
 
 	history int // how many older samples are needed
 }

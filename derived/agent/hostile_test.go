@@ -82,8 +82,8 @@ func survive(t *testing.T, what exchange, attack attack) {
 	started := make(chan struct{})
 	h = start(t, up, conf("a = up.load", "b = up.bin[two]", "c = up.bin"), func(o *Options) {
 		o.Poll = 50 * time.Millisecond
-		o.Dial = func(ctx context.Context) (*pmapi.Conn, error) {
-			c, err := up.dial(ctx)
+		o.Dial = func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
+			c, err := up.dial(ctx, opts...)
 			<-started
 			h.agent.binder.place(1) // or it waits for that
 			return c, err

@@ -7,12 +7,14 @@ const (
 	definitionSerial = 0 // one instance for each definition
 	bucketSerial     = 1 // one for each bucket of a histogram
 	fileSerial       = 2 // one for each file of definitions
+	limitSerial      = 3 // one for each limit
 )
 
 func definitionInDom(domain int) pdu.InDom { return pdu.NewInDom(domain, definitionSerial) }
 func bucketInDom(domain int) pdu.InDom     { return pdu.NewInDom(domain, bucketSerial) }
 
-func fileInDom(domain int) pdu.InDom { return pdu.NewInDom(domain, fileSerial) }
+func fileInDom(domain int) pdu.InDom  { return pdu.NewInDom(domain, fileSerial) }
+func limitInDom(domain int) pdu.InDom { return pdu.NewInDom(domain, limitSerial) }
 
 // ownInDom describes one of our own instance domains.
 type ownInDom struct {
@@ -39,8 +41,21 @@ func (a *Agent) inDom(d pdu.InDom) *ownInDom {
 			d, "files of definitions", "One instance for each, and for places where there should be one.",
 			func(s *service) []pdu.Instance { return s.fileInstances },
 		}
+	case limitInDom(a.options.Domain):
+		return &ownInDom{
+			d, "limits of the agent", "One instance for each limit that an option sets.",
+			func(*service) []pdu.Instance { return limitInstances() },
+		}
 	}
 	return nil
+}
+
+func limitInstances() []pdu.Instance {
+	all := make([]pdu.Instance, len(limitMetrics))
+	for i := range limitMetrics {
+		all[i] = pdu.Instance{ID: pdu.Inst(i), Name: limitMetrics[i].name}
+	}
+	return all
 }
 
 func bucketInstances() []pdu.Instance {

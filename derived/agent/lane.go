@@ -12,6 +12,7 @@ type lane struct {
 
 	busy    bool
 	leaving bool // to be ended as soon as it is not busy
+	probe   bool // it is asked whether the answer for one operand is too long
 	dead    bool // closed, and not among the sampler's lanes any more
 	feeds   []*feed
 	asked   *operandList // what the fetch is for

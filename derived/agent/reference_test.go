@@ -18,6 +18,7 @@ func TestReference(t *testing.T) {
 	const path = "../../docs/reference.md"
 	each := map[pdu.InDom]string{
 		pdu.NoInDom: "", definitionInDom(testDomain): "definition", bucketInDom(testDomain): "class of durations", fileInDom(testDomain): "file",
+		limitInDom(testDomain): "limit",
 	}
 	var want strings.Builder
 	for _, c := range controls {

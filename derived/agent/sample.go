@@ -62,8 +62,8 @@ func (s *sample) continues(old *sample) bool {
 // Bytes that a sample needs for an operand, a number, and a value that is none, beside its own bytes.
 const vectorMemory, numberMemory, blobMemory = 64, 8, 24
 
-// maxInstances is how many instances an operand may have. One that has more has no values, but a code: what
-// is computed from it takes too much memory, in every sample that is kept.
+// maxInstances is how many instances an operand may have, unless Limits.Instances says otherwise. One that has more has
+// no values, but a code: what is computed from it takes too much memory, in every sample that is kept.
 const maxInstances = 1_000_000
 
 // sampleMaker makes samples of results. It remembers the instance sets of the last samples so that
@@ -74,8 +74,10 @@ type sampleMaker struct {
 	epoch    int       // of the next sample
 	byInDom  map[pdu.InDom]*derived.InstSet
 	byMetric map[pdu.PMID]*derived.InstSet
+	most     int // instances of an operand
+	met      int // the most so far
 
-	// tooBig is told about every operand that has more than maxInstances values.
+	// tooBig is told about every operand that has more than the most values.
 	tooBig func(id pdu.PMID, values int)
 }
 
@@ -83,7 +85,7 @@ func newSampleMaker(names *nameStore, start time.Time) *sampleMaker {
 	return &sampleMaker{
 		names: names, start: start,
 		byInDom: make(map[pdu.InDom]*derived.InstSet), byMetric: make(map[pdu.PMID]*derived.InstSet),
-		tooBig: func(pdu.PMID, int) {},
+		most: maxInstances, tooBig: func(pdu.PMID, int) {},
 	}
 }
 
@@ -102,10 +104,11 @@ func (m *sampleMaker) make(
 	for i := range res.Sets {
 		set, v, desc := &res.Sets[i], &s.vectors[i], &asked.descs[i]
 		v.Type = desc.Type
+		m.met = max(m.met, len(set.Insts))
 		switch {
 		case set.Code < 0:
 			v.Code = set.Code
-		case len(set.Insts) > maxInstances:
+		case len(set.Insts) > m.most:
 			v.Code = pdu.ErrTooBig
 			m.tooBig(set.PMID, len(set.Insts))
 		case len(set.Insts) > 0 && !fits(set.Type, desc.Type):

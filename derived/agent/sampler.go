@@ -53,12 +53,13 @@ type sampler struct {
 
 	// lost is told once about each lane that fails, news about state changes that pmcd announces,
 	// echoed when it repeats one that we have announced, renamed about domains whose instances are not what they were,
-	// stood when it served nobody for some time.
+	// stood when it served nobody for some time, worn when a lane was given up that the others do without.
 	lost    func(error)
 	news    func(pdu.Change)
 	echoed  func()
 	renamed func(pdu.InDom)
 	stood   func(standstill)
+	worn    func()
 
 	arrived func() // samples have come that no handler has waited for; the lock is not held
 
@@ -73,11 +74,13 @@ type sampler struct {
 	stamped time.Time // by pmcd, the last answer
 	maker   *sampleMaker
 	given   uint64 // samples
+	longest int    // bytes of an answer, so far
 	lists   operandLists
-	feeds   []*feed               // of the definitions that are served
-	cleared time.Time             // when samples were last forgotten
-	part    int                   // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
-	shrunk  time.Time             // when part was last made less
+	feeds   []*feed   // of the definitions that are served
+	cleared time.Time // when samples were last forgotten
+	part    int       // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
+	shrunk  time.Time // when part was last made less
+	over    oversize
 	refused string                // the last refusal that was logged
 	huge    map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
 }
@@ -86,8 +89,8 @@ func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *
 	s := &sampler{
 		log: log, now: now, stats: st,
 		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {}, stood: func(standstill) {},
-		arrived: func() {},
-		maker:   newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
+		worn: func() {}, arrived: func() {}, over: newOversize(),
+		maker: newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
 		huge: make(map[pdu.PMID]struct{}),
 	}
 	s.maker.tooBig = s.onTooBig
@@ -100,8 +103,15 @@ func (s *sampler) onTooBig(id pdu.PMID, values int) {
 		return
 	}
 	s.huge[id] = struct{}{}
-	s.log.WithFields(logrus.Fields{"pmid": id, "instances": values, "limit": maxInstances}).
+	s.log.WithFields(logrus.Fields{"pmid": id, "instances": values, "limit": s.maker.most}).
 		Warn("operand has too many instances, what is computed from it has no values")
+}
+
+// met is how many instances an operand has had at most, and how many bytes an answer.
+func (s *sampler) met() (instances, answer int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.maker.met, s.longest
 }
 
 // link is a connection to pmcd and its place in pmcd's table of clients: unknownSlot if that is not known.
@@ -123,6 +133,8 @@ func (s *sampler) attach(ctx context.Context, readers *sync.WaitGroup, links ...
 		readers.Go(func() { s.read(ctx, l) })
 	}
 	slices.SortStableFunc(s.lanes, func(x, y *lane) int { return x.slot - y.slot })
+	s.over.hold = false
+	s.send(s.now()) // what waits for one that was given up
 }
 
 // retire gives up the connection in a slot as soon as nothing is under way on it, if there is another one.
@@ -187,10 +199,11 @@ func (s *sampler) detach() {
 	for len(s.lanes) > 0 {
 		s.end(s.lanes[0])
 	}
-	for _, f := range slices.Concat(s.few, s.waiting, s.apart) {
+	for _, f := range slices.Concat(s.few, s.waiting, s.apart, s.over.suspect) {
 		f.waiting = false
 	}
-	s.few, s.waiting, s.apart = nil, nil, nil
+	s.over.hold = false
+	s.few, s.waiting, s.apart, s.over.suspect, s.over.probes = nil, nil, nil, nil, nil
 	s.maker.forget()
 }
 
@@ -237,7 +250,7 @@ func (s *sampler) want(now time.Time, n need, feeds ...*feed) {
 	added, values, before := false, 0, len(s.waiting)
 	for _, f := range feeds {
 		if f == nil || f.waiting || f.outstanding > 0 || len(f.descs) == 0 || f.fresh(now, n) ||
-			s.burdens.resting(f.agents, now) {
+			s.burdens.resting(f.agents, now) || s.excused(f, now) {
 			continue
 		}
 		f.waiting = true
@@ -277,6 +290,9 @@ func (s *sampler) awaiting(feeds []*feed) bool {
 // send puts what is waiting on free lanes. The last lane is for slow agents alone, unless there is no
 // other.
 func (s *sampler) send(now time.Time) {
+	if s.over.hold {
+		return
+	}
 	s.apart = slices.DeleteFunc(s.apart, func(f *feed) bool { // it has turned out to be slow meanwhile
 		if !s.burdens.resting(f.agents, now) {
 			return false
@@ -295,6 +311,8 @@ func (s *sampler) send(now time.Time) {
 		case last && len(s.apart) > 0:
 			s.apart = s.loadApart(l, s.apart)
 			s.burdens.begin(l.agents)
+		case len(s.over.probes) > 0 && forAll:
+			s.probe(l)
 		case len(s.few) > 0 && forAll:
 			s.few = s.load(l, s.few)
 		case len(s.waiting) > 0 && forAll && !full:
@@ -335,7 +353,7 @@ func (s *sampler) loadPart(l *lane) bool {
 // fill returns the list of what of the waiting feeds one fetch may be for.
 func (s *sampler) fill(waiting []*feed) *operandList {
 	if s.part < maxPart && s.now().Sub(s.shrunk) > partRetry {
-		s.part = maxPart // a pmcd that was ended looks like one that takes no long requests
+		s.part, s.over.before = maxPart, 0 // a pmcd that was ended looks like one that takes no long requests
 	}
 	return s.lists.fill(waiting, s.part)
 }
@@ -438,9 +456,10 @@ func (s *sampler) collect(readable *lane) bool {
 			s.answers = append(s.answers, answer{l, res, err})
 		}
 	}
-	if len(s.answers) == 0 {
+	if len(s.answers) == 0 && !s.over.again {
 		return false
 	}
+	s.over.again = false
 	slices.SortFunc(s.answers, answer.before)
 	now := s.now()
 	for _, a := range s.answers {
@@ -448,7 +467,7 @@ func (s *sampler) collect(readable *lane) bool {
 	}
 	clear(s.answers)
 	s.send(now)
-	return true
+	return len(s.answers) > 0
 }
 
 // before compares when pmcd has given answers. Refusals have no time and come first.
@@ -474,6 +493,7 @@ func (s *sampler) settle(a answer, now time.Time) {
 		s.take(l, a.res, now)
 	}
 	s.drop(l)
+	s.convict(s.log, now)
 	if l.leaving {
 		s.end(l)
 	}
@@ -482,6 +502,7 @@ func (s *sampler) settle(a answer, now time.Time) {
 // take makes a lane's answer a sample.
 func (s *sampler) take(l *lane, res *pmapi.Columns, now time.Time) {
 	s.refused = ""
+	s.longest = max(s.longest, res.Size)
 	s.stats.upstreamTook(now.Sub(l.sent))
 	s.charge(l, res, now)
 	fresh := s.fresh(l, res.Changes)
@@ -560,12 +581,19 @@ func (s *sampler) drop(l *lane) {
 	}
 	s.under -= l.values
 	s.burdens.answered(l.agents)
+	if l.probe {
+		s.over.probing--
+		l.probe = false
+	}
 	l.feeds, l.agents, l.values, l.busy = nil, nil, 0, false
 }
 
 // fail gives a lane up because of an error. Its connection is closed at once: nobody would read what
 // pmcd still writes.
 func (s *sampler) fail(l *lane, err error) {
+	if s.overflow(l, err) {
+		return
+	}
 	if errors.Is(err, pmapi.ErrTooLarge) {
 		s.part = min(s.part, max(1, len(l.asked.ids)/2))
 		s.shrunk = s.now()

@@ -141,8 +141,10 @@ type blueprint struct {
 	ids       *identities
 	protected []string // names of operands, or of nodes above them, that only known users may see
 	log       logrus.FieldLogger
+	limits    Limits
 
 	// What follows is made by build.
+	met        int                // most operands of a definition
 	old        map[string]*metric // of the service before, by name
 	problems   map[string]string  // of definitions that are not those of the configuration, by name
 	unreadable map[string]Failure // by names that are not served
@@ -155,6 +157,7 @@ type blueprint struct {
 
 // build makes a service. Definitions that became wrong while they are served stay as they were.
 func (b *blueprint) build() *service {
+	b.limits = b.limits.complete()
 	if b.before != nil {
 		b.old = make(map[string]*metric, len(b.before.metrics))
 		for _, m := range b.before.metrics {
@@ -175,7 +178,7 @@ func (b *blueprint) build() *service {
 			if old == nil || old.Text == d.Text || b.catalog == nil {
 				continue
 			}
-			problem := fault(d, m)
+			problem := fault(d, m, b.limits)
 			if problem == "" && m.Err != nil { // a misspelt operand is a mistake like any other
 				problem = explain(d, m.Err)
 			}
@@ -195,11 +198,11 @@ func (b *blueprint) build() *service {
 }
 
 // fault is what is wrong with a definition, "" if that is nothing or only that operands are missing.
-func fault(d *Definition, m *derived.Metric) string {
+func fault(d *Definition, m *derived.Metric, limits Limits) string {
 	switch {
-	case m.Err == nil && len(m.Needs().Operands) > maxPart:
+	case m.Err == nil && int64(len(m.Needs().Operands)) > limits.Operands:
 		return fmt.Sprintf("derived metric %s: %d operand metrics, %d are the most that are sampled together",
-			d.Name, len(m.Needs().Operands), maxPart)
+			d.Name, len(m.Needs().Operands), limits.Operands)
 	case m.Err == nil || m.Err.Unbound():
 		return ""
 	}
@@ -376,7 +379,10 @@ func (b *blueprint) metric(set *derived.Set, d *Definition) (*metric, error) {
 	if m.usage == nil {
 		m.usage = &usage{}
 	}
-	wrong := fault(d, bound)
+	if bound.Err == nil {
+		b.met = max(b.met, len(bound.Needs().Operands))
+	}
+	wrong := fault(d, bound, b.limits)
 	var err error
 	if bound.Err == nil && wrong == "" && b.catalog != nil {
 		m.derived, m.state = bound, stateBound

@@ -520,7 +520,7 @@ func TestControlsAreInOrder(t *testing.T) {
 		names[c.name], items[c.item] = true, true
 		assert.NotEmpty(t, c.short, c.name)
 		n := 0
-		for _, has := range []bool{c.number != nil, c.text != nil, c.each != nil, c.spread != nil, c.file != nil} {
+		for _, has := range []bool{c.number != nil, c.text != nil, c.each != nil, c.spread != nil, c.file != nil, c.limit != nil} {
 			if has {
 				n++
 			}

@@ -71,14 +71,14 @@ func TestCheckDefinitions(t *testing.T) {
 		{"net", -1, "derived metric net: has names below it"},
 		{"control", -1, "derived metric control: has names below it"},
 	}
-	assert.Equal(t, names, rows(Check(defs, nil)))
+	assert.Equal(t, names, rows(Check(defs, nil, Limits{})))
 	assert.Equal(t, []row{
 		{"bad", 0, "Semantic error: derived metric bad: 1 + up.name: Non-arithmetic type for right operand"},
 		names[0],
 		{"net", 0, "Semantic error: derived metric net: operand no.such: Unknown operand metric"},
 		names[1],
-	}, rows(Check(defs, c)))
-	assert.Empty(t, Check(nil, c))
+	}, rows(Check(defs, c, Limits{})))
+	assert.Empty(t, Check(nil, c, Limits{}))
 }
 
 func newSession(t *testing.T, u *upstream, lines ...string) *Session {

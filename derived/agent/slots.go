@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"pmdaderived/pmda/pmapi"
 )
 
 // pmcd serves its clients in the order of their slots in its table, so that a request of ours comes
@@ -37,12 +39,18 @@ func (b *binder) freed(slot int) {
 	}
 }
 
+// sampling is how the sampler's connections differ from that of the binder, which asks for what the agent cannot
+// do without.
+func (b *binder) sampling() []pmapi.Option {
+	return []pmapi.Option{pmapi.WithLimit(int(b.a.options.Limits.Answer))}
+}
+
 // link connects to pmcd and finds out the slot, if pmcd tells it soon enough.
-func (b *binder) link(ctx context.Context, patience time.Duration) (link, error) {
+func (b *binder) link(ctx context.Context, patience time.Duration, opts ...pmapi.Option) (link, error) {
 	for len(b.slots) > 0 {
 		<-b.slots
 	}
-	c, err := b.a.options.Dial(ctx)
+	c, err := b.a.options.Dial(ctx, opts...)
 	if err != nil {
 		return link{}, err
 	}
@@ -57,6 +65,24 @@ func (b *binder) link(ctx context.Context, patience time.Duration) (link, error)
 	return link{c, unknownSlot}, nil
 }
 
+// refill makes sampler connections in place of those that were given up.
+func (b *binder) refill(ctx context.Context, readers *sync.WaitGroup) error {
+	dialling, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	patience := slotPatience
+	for b.a.sampler.connections() < lanes {
+		made, err := b.link(dialling, patience, b.sampling()...)
+		if err != nil {
+			return err
+		}
+		if made.slot == unknownSlot {
+			patience = 0
+		}
+		b.a.sampler.attach(ctx, readers, made)
+	}
+	return nil
+}
+
 // moveDown makes the sampler connection with the highest slot anew, if there is a lower one for it.
 func (b *binder) moveDown(ctx context.Context, readers *sync.WaitGroup) {
 	worst := b.a.sampler.worst()
@@ -65,7 +91,7 @@ func (b *binder) moveDown(ctx context.Context, readers *sync.WaitGroup) {
 	}
 	dialling, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
-	made, err := b.link(dialling, slotPatience)
+	made, err := b.link(dialling, slotPatience, b.sampling()...)
 	switch {
 	case err != nil:
 		b.log.WithError(err).Debug("no connection in a lower slot")

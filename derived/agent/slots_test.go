@@ -23,10 +23,10 @@ type table struct {
 	dials int
 }
 
-func (s *table) dial(ctx context.Context) (*pmapi.Conn, error) {
+func (s *table) dial(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
 	a := <-s.agent
 	s.agent <- a
-	c, err := s.up.dial(ctx)
+	c, err := s.up.dial(ctx, opts...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dials++

@@ -26,6 +26,9 @@ type stats struct {
 	upstreamBusy    atomic.Int64 // ns
 	slowAgents      atomic.Int64
 	connected       atomic.Bool
+	expression      atomic.Int64 // bytes of the longest
+	depth           atomic.Int64 // of the deepest
+	operands        atomic.Int64 // of the definition with most
 	reloads         atomic.Uint64
 	reloadTook      atomic.Int64 // ns
 }

@@ -133,8 +133,8 @@ func newUpstream(tb testing.TB) *upstream {
 }
 
 // dial is an Options.Dial.
-func (u *upstream) dial(ctx context.Context) (*pmapi.Conn, error) {
-	return pmapi.Dial(ctx, "unix", u.address)
+func (u *upstream) dial(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
+	return pmapi.Dial(ctx, "unix", u.address, opts...)
 }
 
 // hangUp ends all connections.

@@ -15,14 +15,15 @@ const (
 	// minStep is how much older the sample must be at least that a first rate or delta is computed from.
 	minStep = 10 * time.Millisecond
 
-	// maxViews bounds how many contexts have a history. Beyond it the one that was idle longest
-	// starts anew.
+	// maxViews bounds how many contexts have a history, unless Limits.Contexts says otherwise. Beyond it the one
+	// that was idle longest starts anew.
 	maxViews = 4096
 
 	// maxEntries bounds the metrics in all these histories together, some 60 bytes each.
 	maxEntries = 1 << 20
 
-	// maxHeld bounds the bytes of the samples that these histories hold, which contexts that fetch at the same time share.
+	// maxHeld bounds the bytes of the samples that these histories hold, which contexts that fetch at the same time share,
+	// unless Limits.Samples says otherwise.
 	maxHeld = 1 << 30
 
 	// youngEnough is the age up to which a sample may always be served.
@@ -76,6 +77,7 @@ type entry struct {
 // views are all contexts that fetch.
 type views struct {
 	stats    *stats
+	limits   Limits
 	seed     maphash.Seed
 	entries  int // of all views
 	held     holdings
@@ -86,9 +88,9 @@ type views struct {
 	behind  []*view  // those that may still hold an older one
 }
 
-func newViews(st *stats) *views {
+func newViews(st *stats, limits Limits) *views {
 	return &views{
-		stats: st, seed: maphash.MakeSeed(), byKey: make(map[viewKey]*view),
+		stats: st, limits: limits, seed: maphash.MakeSeed(), byKey: make(map[viewKey]*view),
 		ofClient: make(map[pmda.Client]map[viewKey]struct{}),
 	}
 }
@@ -98,7 +100,7 @@ func (vs *views) of(s *service, req *pmda.FetchRequest, end func(*view)) *view {
 	key := viewKey{req.Client, req.Context, vs.hash(req.PMIDs)}
 	v := vs.byKey[key]
 	if v == nil {
-		for len(vs.byKey) >= maxViews || len(vs.byKey) > 0 && vs.entries+len(req.PMIDs) > maxEntries {
+		for int64(len(vs.byKey)) >= vs.limits.Contexts || len(vs.byKey) > 0 && vs.entries+len(req.PMIDs) > maxEntries {
 			vs.evict(nil, end)
 		}
 		vs.entries += len(req.PMIDs)
@@ -121,7 +123,7 @@ func (vs *views) of(s *service, req *pmda.FetchRequest, end func(*view)) *view {
 
 // bound makes those start anew that were idle longest while all together hold too much, but for one.
 func (vs *views) bound(but *view, end func(*view)) {
-	for vs.held.bytes > maxHeld && len(vs.byKey) > 1 {
+	for int64(vs.held.bytes) > vs.limits.Samples && len(vs.byKey) > 1 {
 		vs.evict(but, end)
 	}
 }

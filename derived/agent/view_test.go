@@ -559,7 +559,7 @@ func TestMomentsAreBounded(t *testing.T) {
 // A context that does not fetch any more does not keep the definitions of its time in memory.
 func TestIdleViewsLetGoOfFormerServices(t *testing.T) {
 	s := newSite(t)
-	vs := newViews(&stats{})
+	vs := newViews(&stats{}, DefaultLimits())
 	end := func(*view) {}
 	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
 	ids := []pdu.PMID{s.metric("a").id, s.metric("b").id}

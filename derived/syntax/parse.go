@@ -24,15 +24,38 @@ type Literals struct {
 	Pattern func(ere string) error  // of matchinst: regcomp(3) with REG_EXTENDED
 }
 
+// Limits are lower than MaxText and MaxDepth where somebody wants that. What is 0 or higher is MaxText or MaxDepth.
+type Limits struct {
+	Text  int // bytes
+	Depth int
+}
+
+// within returns the limits that are in force.
+func (l Limits) within() Limits { return Limits{within(l.Text, MaxText), within(l.Depth, MaxDepth)} }
+
+func within(limit, most int) int {
+	if limit <= 0 || limit > most {
+		return most
+	}
+	return limit
+}
+
 // Parse reads one definition: the text after the "=". It takes time linear in its length. The error
 // is an *Error. The tree refers to text and keeps it alive.
-func Parse(text string, lits Literals) (Expr, error) {
-	if len(text) > MaxText {
-		return nil, &Error{Offset: MaxText, Msg: fmt.Sprintf("Expression longer than %d bytes", MaxText)}
+func Parse(text string, lits Literals) (Expr, error) { return ParseWithin(text, lits, Limits{}) }
+
+// ParseWithin is [Parse] with limits of one's own.
+func ParseWithin(text string, lits Literals, limits Limits) (Expr, error) {
+	limits = limits.within()
+	if len(text) > limits.Text {
+		return nil, &Error{Offset: limits.Text, Msg: fmt.Sprintf("Expression longer than %d bytes", limits.Text)}
 	}
-	p := parser{scan: scanner{text: text}, lits: lits}
+	p := parser{scan: scanner{text: text}, lits: lits, deepest: limits.Depth}
 	return p.definition()
 }
+
+// Depth returns the largest number of nodes on a path from the root of a tree to a leaf.
+func Depth(e Expr) int { return e.depth() }
 
 // parser has one method per production of grammar.txt; operators go by binding power. Each method
 // begins at the first token of its production and ends after the last one.
@@ -45,6 +68,7 @@ type parser struct {
 	first int   // where the first token of the text begins
 
 	open     []construct // what waits for its rest, innermost last
+	deepest  int         // the limit of the depth
 	depth    int         // calls of expr in progress
 	argument bool        // the name about to be read begins the argument of a function
 	loose    []*NoValue  // read, and not yet an operand of a ternary
@@ -101,14 +125,14 @@ func (p *parser) node(start int, operands ...Expr) (node, error) {
 	for _, e := range operands {
 		n.height = max(n.height, e.depth()+1)
 	}
-	if n.height > MaxDepth {
-		return node{}, tooDeep(start)
+	if n.height > p.deepest {
+		return node{}, p.tooDeep(start)
 	}
 	return n, nil
 }
 
-func tooDeep(offset int) *Error {
-	return &Error{Offset: offset, Msg: fmt.Sprintf("Expression more than %d levels deep", MaxDepth)}
+func (p *parser) tooDeep(offset int) *Error {
+	return &Error{Offset: offset, Msg: fmt.Sprintf("Expression more than %d levels deep", p.deepest)}
 }
 
 // definition = expr .
@@ -150,8 +174,8 @@ func (p *parser) expr(least int) (Expr, error) {
 	// Every call yields a node below that of the call around it: calls nest no deeper than the tree.
 	p.depth++
 	defer func() { p.depth-- }()
-	if p.depth > MaxDepth {
-		return nil, tooDeep(p.tok.at.Start)
+	if p.depth > p.deepest {
+		return nil, p.tooDeep(p.tok.at.Start)
 	}
 
 	x, err := p.operand()
@@ -182,7 +206,7 @@ func (p *parser) binary(x Expr) (Expr, error) {
 	p.finish()
 	n, err := p.node(x.Span().Start, x, y)
 	if err != nil {
-		return nil, tooDeep(pos)
+		return nil, p.tooDeep(pos)
 	}
 	return &Binary{node: n, Op: op, OpPos: pos, X: x, Y: y}, nil
 }
@@ -219,7 +243,7 @@ func (p *parser) ternary(guard Expr) (Expr, error) {
 	p.finish()
 	n, err := p.node(guard.Span().Start, guard, then, otherwise)
 	if err != nil {
-		return nil, tooDeep(pos)
+		return nil, p.tooDeep(pos)
 	}
 	return &Ternary{node: n, Guard: guard, Then: then, Else: otherwise}, nil
 }

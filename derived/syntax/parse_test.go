@@ -405,6 +405,30 @@ func TestBounds(t *testing.T) {
 		_, err := Parse(wide(MaxText)+" ", Literals{})
 		assert.Equal(t, &Error{Offset: MaxText, Msg: "Expression longer than 1048576 bytes"}, fault(t, err))
 	})
+	t.Run("limits of one's own", func(t *testing.T) {
+		for _, row := range []struct {
+			name, text string
+			limits     Limits
+			want       string
+		}{
+			{"as long as may be", "a + b", Limits{Text: 5}, ""},
+			{"longer", "a + b ", Limits{Text: 5}, "Expression longer than 5 bytes"},
+			{"as deep as may be", "a + b + c", Limits{Depth: 3}, ""},
+			{"deeper", "a + b + c + d", Limits{Depth: 3}, "Expression more than 3 levels deep"},
+			{"deeper in parentheses", "(((a)))", Limits{Depth: 3}, "Expression more than 3 levels deep"},
+			{"no higher than the highest", strings.Repeat("a+", MaxDepth) + "a", Limits{Depth: 2 * MaxDepth}, tooDeep},
+		} {
+			e, err := ParseWithin(row.text, Literals{}, row.limits)
+			if row.want != "" {
+				assert.Equal(t, row.want, fault(t, err).Msg, row.name)
+				continue
+			}
+			require.NoError(t, err, row.name)
+			if row.limits.Depth > 0 {
+				assert.Equal(t, row.limits.Depth, Depth(e), row.name)
+			}
+		}
+	})
 }
 
 // parse reads a text that has to be good.

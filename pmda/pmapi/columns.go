@@ -14,6 +14,7 @@ type Columns struct {
 	Time    time.Time
 	Sets    []pdu.Column
 	Changes pdu.Change
+	Size    int // of the answer, in bytes
 }
 
 // FetchColumns is [Conn.Fetch] with the values in columns.
@@ -59,7 +60,7 @@ func (c *Conn) fetchedColumns(op string, f pdu.Frame) (res *Result, done bool, e
 	if !s.cols.Borrows() {
 		c.input.frames.Release()
 	}
-	s.colsRes = Columns{Time: s.cols.Time, Sets: s.cols.Sets, Changes: s.changes}
+	s.colsRes = Columns{Time: s.cols.Time, Sets: s.cols.Sets, Changes: s.changes, Size: pdu.HeaderSize + len(f.Body)}
 	s.res = Result{}
 	return &s.res, true, nil
 }

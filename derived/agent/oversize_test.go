@@ -1,0 +1,239 @@
+package agent
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/pmapitest"
+)
+
+// smallAnswers lets the agent take answers of 2000 bytes at most.
+func smallAnswers(o *Options) { o.Limits.Answer = 2000 }
+
+// addText gives an upstream a metric whose only value is a string.
+func (u *upstream) addText(name string, item, bytes int) pdu.PMID {
+	id := pdu.NewPMID(60, 9, item)
+	u.Update(func() {
+		u.Metrics = append(u.Metrics, pmapitest.Metric{
+			Name:   name,
+			Desc:   pdu.Desc{PMID: id, Type: pdu.TypeString, InDom: pdu.NoInDom, Sem: pdu.SemDiscrete},
+			Values: []pdu.Value{pdu.StringValue(pdu.NoInst, strings.Repeat("x", bytes))},
+		})
+	})
+	return id
+}
+
+// newest returns the newest sample of a definition; nil: none.
+func (h *harness) newest(name string) *sample {
+	for _, m := range h.agent.service.Load().metrics {
+		if m.def.Name == name && m.feed != nil {
+			h.agent.sampler.mu.Lock()
+			defer h.agent.sampler.mu.Unlock()
+			return m.feed.newest()
+		}
+	}
+	return nil
+}
+
+// count is how often a message has been logged.
+func (h *harness) count(message string) int {
+	n := 0
+	for _, e := range h.log.AllEntries() {
+		if e.Message == message {
+			n++
+		}
+	}
+	return n
+}
+
+const (
+	tooLongTogether = "answer of pmcd is too long, asking for fewer metrics at once"
+	tooLongAlone    = "operand has too long an answer, what is computed from it has no values"
+	tooLongForOne   = "operands of a metric have too long an answer together, it has no values"
+	served          = "connected to pmcd"
+)
+
+// What does not fit into one answer is asked for with several.
+func TestAnswersTooLongTogether(t *testing.T) {
+	up := newUpstream(t)
+	var lines []string
+	for i := range 40 {
+		up.addText(fmt.Sprintf("up.text%d", i), i, 300)
+		lines = append(lines, fmt.Sprintf("t%d = up.text%d", i, i))
+	}
+	h := start(t, up, conf(lines...), smallAnswers).bound()
+	ids := make([]pdu.PMID, len(lines))
+	for i := range ids {
+		ids[i] = h.id(fmt.Sprintf("derived.t%d", i))
+	}
+	eventually(t, "all values", func() bool {
+		for _, set := range h.fetch(ids...) {
+			if len(set.Values) != 1 {
+				return false
+			}
+		}
+		return true
+	})
+	assert.LessOrEqual(t, h.count(tooLongTogether), 1)
+	assert.Zero(t, h.count(tooLongAlone)+h.count(tooLongForOne))
+	assert.Equal(t, 1, h.count(served), "the connections that are left do meanwhile")
+	eventually(t, "it has learnt how much it may ask for", func() bool {
+		failed := h.agent.stats.upstreamErrors.Load()
+		for range 3 {
+			h.fetch(ids...)
+			time.Sleep(2 * minGap) // each asks for new samples
+		}
+		return failed > 0 && failed == h.agent.stats.upstreamErrors.Load() && h.agent.sampler.connections() == lanes
+	})
+}
+
+// One operand among very many is found while the others are served, and no connection but the sampler's is made again.
+func TestOperandTooLongAmongMany(t *testing.T) {
+	const all = 500
+	up := newUpstream(t)
+	var lines []string
+	for i := range all {
+		up.addText(fmt.Sprintf("up.text%d", i), i, 3)
+		lines = append(lines, fmt.Sprintf("t%d = up.text%d", i, i))
+	}
+	const wrong = 321
+	up.tick(0, map[pdu.PMID][]pdu.Value{pdu.NewPMID(60, 9, wrong): {pdu.StringValue(pdu.NoInst, strings.Repeat("x", 200_000))}})
+	h := start(t, up, conf(lines...), func(o *Options) { o.Limits.Answer = 100_000 }).bound()
+	var ids []pdu.PMID
+	for _, m := range h.agent.service.Load().metrics {
+		ids = append(ids, m.id)
+	}
+	eventually(t, "values", func() bool {
+		values := 0
+		for _, set := range h.fetch(ids...) {
+			values += len(set.Values)
+		}
+		return values == all-1 && h.newest(fmt.Sprint("t", wrong)) != nil
+	})
+	assert.Equal(t, 1, h.count(tooLongAlone))
+	assert.Equal(t, 1, h.count(tooLongTogether))
+	assert.Equal(t, 1, h.count(served))
+	h.agent.sampler.mu.Lock()
+	defer h.agent.sampler.mu.Unlock()
+	assert.Equal(t, maxPart, h.agent.sampler.part)
+}
+
+// An operand whose answer alone is too long rests, whether it is alone or not, and the others are served.
+func TestOperandTooLong(t *testing.T) {
+	up := newUpstream(t)
+	huge := up.addText("up.huge", 1, 5000)
+	h := start(t, up, conf("load = up.load", "huge = up.huge", "both = defined(up.huge) ? up.huge : up.name", "count = up.count"), smallAnswers).bound()
+	load, count, alone, both := h.id("derived.load"), h.id("derived.count"), h.id("derived.huge"), h.id("derived.both")
+	eventually(t, "samples", func() bool {
+		h.fetch(load, alone, both, count)
+		return h.newest("huge") != nil && h.newest("both") != nil && h.newest("load") != nil && h.newest("count") != nil
+	})
+	assert.Equal(t, pdu.ErrTooBig, h.newest("huge").Values(huge).Code)
+	assert.Equal(t, pdu.ErrTooBig, h.newest("both").Values(huge).Code)
+	eventually(t, "values of the others", func() bool {
+		sets := h.fetch(load, alone, both, count)
+		assert.Empty(t, sets[1].Values)
+		assert.Empty(t, sets[2].Values)
+		return len(sets[0].Values) == 1 && len(sets[3].Values) == 1
+	})
+	assert.Equal(t, 1, h.count(tooLongAlone))
+	assert.Equal(t, huge, h.logged(tooLongAlone).Data["pmid"])
+	assert.Equal(t, 2000, h.logged(tooLongAlone).Data["limit"])
+	assert.Equal(t, 1, h.count(served))
+	h.agent.sampler.mu.Lock()
+	assert.Equal(t, maxPart, h.agent.sampler.part, "the others are asked for together")
+	h.agent.sampler.mu.Unlock()
+	failed := h.agent.stats.upstreamErrors.Load()
+	for range 5 {
+		h.fetch(load, alone, both, count)
+		time.Sleep(2 * minGap) // each asks for new samples
+	}
+	assert.Equal(t, failed, h.agent.stats.upstreamErrors.Load(), "it is left alone")
+
+	up.tick(time.Second, map[pdu.PMID][]pdu.Value{huge: {pdu.StringValue(pdu.NoInst, "short")}})
+	h.reload(conf("load = up.load", "huge = up.huge", "count = up.count"))
+	assert.Equal(t, "short", strings.TrimRight(string(h.value(alone)[0].Bytes), "\x00"), "a reload has it asked for again")
+}
+
+// A metric whose operands fit alone and not together has no values; those that use one of them have.
+func TestMetricTooLong(t *testing.T) {
+	up := newUpstream(t)
+	x, y := up.addText("up.x", 1, 1500), up.addText("up.y", 2, 1500)
+	h := start(t, up, conf("x = up.x", "y = up.y", "either = defined(up.load) && up.load > 0 ? up.x : up.y"), smallAnswers).bound()
+	ids := []pdu.PMID{h.id("derived.x"), h.id("derived.y"), h.id("derived.either")}
+	eventually(t, "values of the others", func() bool {
+		sets := h.fetch(ids...)
+		assert.Empty(t, sets[2].Values)
+		return len(sets[0].Values) == 1 && len(sets[1].Values) == 1 && h.newest("either") != nil
+	})
+	assert.Equal(t, pdu.ErrTooBig, h.newest("either").Values(x).Code)
+	assert.Equal(t, pdu.ErrTooBig, h.newest("either").Values(y).Code)
+	assert.Zero(t, h.count(tooLongAlone))
+	assert.Equal(t, 1, h.count(tooLongForOne))
+	assert.Equal(t, 1, h.count(served))
+}
+
+// One header that lies makes nothing rest.
+func TestLieAboutLength(t *testing.T) {
+	up := newUpstream(t)
+	var lied atomic.Bool
+	up.onAttack(func(_ int, f pdu.Frame, to net.Conn) (met, goOn bool) {
+		if f.Kind != pdu.KindHighResResult || lied.Swap(true) {
+			return false, true
+		}
+		_, _ = to.Write([]byte{0x7f, 0, 0, 0, 0, 0, byte(f.Kind >> 8), byte(f.Kind), 0, 0, 0, 0})
+		return true, true
+	})
+	h := start(t, up, conf("load = up.load", "both = up.load * up.count")).bound()
+	require.NotEmpty(t, h.value(h.id("derived.load")))
+	require.NotEmpty(t, h.value(h.id("derived.both")))
+	assert.True(t, lied.Load())
+	for _, e := range h.log.AllEntries() {
+		assert.Greater(t, e.Level, logrus.WarnLevel, e.Message)
+	}
+}
+
+// A slow agent is not asked for each of its operands: they rest together.
+func TestSlowAgentIsNotProbed(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		s := newSampling(t, newUpstream(t).address, 0)
+		now := time.Now()
+		if slow {
+			s.burdens[loadID.Domain()] = &burden{strikes: 2}
+		}
+		f := feedOf(loadID, countID)
+		s.suspect(f, now)
+		assert.Empty(t, s.over.suspect, "once may be a lie")
+		s.suspect(f, now)
+		assert.Equal(t, slow, len(s.over.probes) == 0)
+		s.convict(s.sampler.log, now)
+		assert.Equal(t, slow, f.newest() != nil)
+	}
+}
+
+// What rests is tried again some time later.
+func TestRestEnds(t *testing.T) {
+	var now atomic.Int64
+	clock := func() time.Time { return time.Unix(1_000_000, now.Load()) }
+	s := newSampling(t, newUpstream(t).address, 0)
+	s.now = clock
+	f, whole := feedOf(loadID), feedOf(countID)
+	s.over.resting[loadID], whole.over = clock(), clock()
+	for _, rests := range []bool{true, false} {
+		for _, f := range []*feed{f, whole} {
+			assert.Equal(t, rests, s.excused(f, clock()))
+			require.NotNil(t, f.newest())
+		}
+		now.Add(int64(partRetry + time.Second))
+	}
+	assert.Empty(t, s.over.resting)
+}
