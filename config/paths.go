@@ -37,12 +37,12 @@ func Shipped(conf PCPConf, file string) bool {
 	return false
 }
 
-// ignored reports whether a file in a directory has no definitions: tests of definitions, which lie
-// beside them, copies that people keep, and what nobody put there on purpose: what editors, package
-// managers and NFS leave behind, Kubernetes' ..data, and what Ansible renames when it is written. Because later files
-// replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden
-// files are read, as libpcp does.
-func ignored(name string) bool {
+// Ignored reports whether a file or directory in a directory is left out because of its name, without definitions: tests
+// of definitions, which lie beside them, copies that people keep, and what nobody put there on purpose: what editors,
+// package managers and NFS leave behind, Kubernetes' ..data, and what Ansible renames when it is written. Because later
+// files replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden files are read, as
+// libpcp does.
+func Ignored(name string) bool {
 	switch {
 	case strings.HasPrefix(name, ".."),
 		strings.HasPrefix(name, ".#"),
