@@ -200,11 +200,21 @@ func TestCheckLeftOut(t *testing.T) {
 	require.NoError(t, os.Symlink(copied, link))
 	linked := filepath.Join(filepath.Dir(a), "linked.bak")
 	require.NoError(t, os.Symlink(elsewhere, linked))
+	alias := filepath.Join(s.dir, "alias")
+	require.NoError(t, os.Symlink(filepath.Dir(a), alias))
+	writeFile(t, filepath.Join(s.dir, "far/.x.swp"), "x = 7 * hinv.ncpu\n")
+	below := filepath.Join(filepath.Dir(a), "near/.x.swp")
+	require.NoError(t, os.Symlink(filepath.Join(s.dir, "far"), filepath.Dir(below)))
 	for _, row := range []struct{ name, operand, want string }{
 		{"what it reads", a, ""},
 		{"a copy", copied, copied + ": warning: the agent does not read it: names like disk.save are left out [unread-by-agent]\n"},
 		{"by another name", link, link + ": warning: the agent does not read it: names like disk.save are left out [unread-by-agent]\n"},
 		{"a link", linked, linked + ": warning: the agent does not read it: names like linked.bak are left out [unread-by-agent]\n"},
+		{
+			"a link, in its directory by another name", alias + "/linked.bak",
+			alias + "/linked.bak: warning: the agent does not read it: names like linked.bak are left out [unread-by-agent]\n",
+		},
+		{"in a linked directory", below, below + ": warning: the agent does not read it: names like .x.swp are left out [unread-by-agent]\n"},
 		{"in a copy", within, within + ": warning: the agent does not read it: names like old.bak are left out [unread-by-agent]\n"},
 		{
 			"in a directory that is refused", refused,

@@ -81,7 +81,7 @@ func (c *checked) sort(operands, around []string, names map[string]string) (outs
 	for _, operand := range operands {
 		named := config.Load([]string{operand}, nil)
 		c.noteIgnored(named.Ignored)
-		known := len(named.Sources) > 0
+		known := len(named.Sources) > 0 // and the agent reads all of them
 		if !known {
 			add(operand)
 		}

@@ -64,7 +64,9 @@ func (r *reading) refused(path string) string {
 	return ""
 }
 
-func ignoredText(name string) string { return fmt.Sprintf("the agent does not read it: names like %s are left out", name) }
+func ignoredText(name string) string {
+	return fmt.Sprintf("the agent does not read it: names like %s are left out", name)
+}
 
 // leftOut tells of a file that the agent does not read.
 func leftOut(path string, severity config.Severity, text string) *config.Problem {
