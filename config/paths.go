@@ -25,8 +25,8 @@ func DefaultPaths(conf PCPConf) []string {
 	}
 }
 
-// Shipped reports whether a file found by the default path list is one of those that PCP or the agent ship, not
-// the site's own.
+// Shipped reports whether a file found by the default path list is where PCP and the agent have theirs. A site may have put
+// its own there, too.
 func Shipped(conf PCPConf, file string) bool {
 	paths := DefaultPaths(conf)
 	for _, dir := range paths[:len(paths)-1] {

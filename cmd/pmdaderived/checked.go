@@ -139,7 +139,8 @@ func (c *checked) ofFiles() []*config.Problem {
 		told[subject{realPath(p.Path), p.Code}] = true
 	}
 	var found []*config.Problem
-	slices.SortStableFunc(c.more, func(x, y *config.Problem) int { return cmp.Compare(x.Severity, y.Severity) }) // the gravest first
+	graver := func(x, y *config.Problem) int { return cmp.Compare(x.Severity, y.Severity) }
+	slices.SortStableFunc(c.more, graver)
 	for _, p := range c.more {
 		if at := (subject{realPath(p.Path), p.Code}); !told[at] {
 			told[at] = true
@@ -195,8 +196,8 @@ func (c *checked) asked(p *config.Problem) bool {
 	return c.files[p.Pos.File] || c.files[p.Replaced.File]
 }
 
-// lenient reports whether a file is one of those for many hosts, and not asked about by its name: that metrics are missing is
-// no mistake there.
+// lenient reports whether a file is one of those for many hosts, and not asked about by its name: that metrics are
+// missing is no mistake there.
 func (c *checked) lenient(file string) bool { return c.shipped[file] && !c.direct[file] }
 
 // size is how many definitions the files have that are asked about.
