@@ -227,8 +227,13 @@ kept = $(site_dir) $(addprefix $(config_dir)/pmda/,derived.identities* .derived.
 own_config = $(addprefix $(config_dir)/,pmdaderived pmlogconf/derived pmieconf/derived)
 pmcd_conf = $(call pcp,PCP_PMCDCONF_PATH,/etc/pcp/pmcd/pmcd.conf)
 
+# Lists and recipes split at blanks: something else than what is below DESTDIR would be removed.
+check_destdir = $(if $(word 2,.$(DESTDIR).),$(error DESTDIR must not have blanks: "$(DESTDIR)"))
+check_purge = $(if $(filter-out yes,$(PURGE)),$(error PURGE is yes or is not given: "$(PURGE)"))
+
 .PHONY: install
 install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Install expects them (DESTDIR=)
+	@$(check_destdir)
 	install -d -m 755 $(pmda_dir) $(site_dir) $(bin_dir)
 	install -m 755 $(BINARY) $(pmda_dir)/pmdaderived.new
 	mv -f $(pmda_dir)/pmdaderived.new $(pmda_dir)/pmdaderived
@@ -249,6 +254,7 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 
 .PHONY: uninstall
 uninstall: ## take away what install has put there (run Remove before), and with PURGE=yes definitions, metric identifiers and logs
+	@$(check_destdir)$(check_purge)
 	@[ -n "$(DESTDIR)" ] || ! grep -q '^derived[[:space:]]' $(pmcd_conf) 2>/dev/null || \
 		{ echo "pmcd still runs the agent: run $(pmda_dir)/Remove first"; exit 1; }
 	rm -rf $(pmda_dir) $(own_config) $(share_dir)/pmdaderived

@@ -196,10 +196,13 @@ func (l *loader) directory(path string, info os.FileInfo, above []os.FileInfo) {
 			l.unread(path, Error, errTooMany)
 			return
 		}
-		if ignored(e.Name()) {
+		name := filepath.Join(path, e.Name())
+		if Ignored(e.Name()) {
+			if e.Type().IsRegular() && len(l.out.Ignored) < MaxFiles {
+				l.out.Ignored = append(l.out.Ignored, name)
+			}
 			continue
 		}
-		name := filepath.Join(path, e.Name())
 		info, err := os.Stat(name)
 		switch {
 		case err != nil:

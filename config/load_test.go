@@ -208,6 +208,13 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+func TestLoadNamesWhatItIgnores(t *testing.T) {
+	inTree(t, map[string]string{
+		"d/a": "a = 1", "d/a.save": "bad", "d/e/b.test": "bad", "d/f.bak/c": "bad", "d/g~": "->a", "h.old": "h = 1",
+	})
+	assert.Equal(t, []string{"d/a.save", "d/e/b.test"}, Load([]string{"d", "h.old"}, nil).Ignored)
+}
+
 func TestLoadJudgesWhoCanWrite(t *testing.T) {
 	for _, row := range []struct {
 		name string

@@ -25,8 +25,8 @@ func DefaultPaths(conf PCPConf) []string {
 	}
 }
 
-// Shipped reports whether a file found by the default path list is one of those that PCP or the agent ship, not
-// the site's own.
+// Shipped reports whether a file found by the default path list is where PCP and the agent have theirs. A site may have put
+// its own there, too.
 func Shipped(conf PCPConf, file string) bool {
 	paths := DefaultPaths(conf)
 	for _, dir := range paths[:len(paths)-1] {
@@ -37,12 +37,12 @@ func Shipped(conf PCPConf, file string) bool {
 	return false
 }
 
-// ignored reports whether a file in a directory has no definitions: tests of definitions, which lie
-// beside them, copies that people keep, and what nobody put there on purpose: what editors, package
-// managers and NFS leave behind, Kubernetes' ..data, and what Ansible renames when it is written. Because later files
-// replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden
-// files are read, as libpcp does.
-func ignored(name string) bool {
+// Ignored reports whether a file or directory in a directory is left out because of its name, without definitions: tests
+// of definitions, which lie beside them, copies that people keep, and what nobody put there on purpose: what editors,
+// package managers and NFS leave behind, Kubernetes' ..data, and what Ansible renames when it is written. Because later
+// files replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden files are read, as
+// libpcp does.
+func Ignored(name string) bool {
 	switch {
 	case strings.HasPrefix(name, ".."),
 		strings.HasPrefix(name, ".#"),

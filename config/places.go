@@ -26,7 +26,7 @@ type place struct {
 
 // concerns reports whether a change of an entry can change what the path list means.
 func (p *place) concerns(name string) bool {
-	return p.names[name] || p.whole && !ignored(name)
+	return p.names[name] || p.whole && !Ignored(name)
 }
 
 // placeSet holds directories by their path, in which no component is a symbolic link. A directory that
@@ -140,7 +140,7 @@ func (t *tracer) directory(dir string, depth int) {
 	}
 	for _, e := range entries {
 		isDir, isLink := e.IsDir(), e.Type()&fs.ModeSymlink != 0
-		if ignored(e.Name()) || !isDir && !isLink {
+		if Ignored(e.Name()) || !isDir && !isLink {
 			continue
 		}
 		if t.entries++; t.entries > MaxFiles {

@@ -75,6 +75,39 @@ func TestMakeChecksGoFirst(t *testing.T) {
 	assert.NotContains(t, string(out), "check-go")
 }
 
+// Rules that would take apart what belongs together, or take a no for a yes, run nothing.
+func TestMakeRefuses(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, target, directory string
+		args                    []string
+		want                    string // "": taken
+	}{
+		{"a directory", "install", "/stage", nil, ""},
+		{"blanks", "install", "/stage one", nil, "DESTDIR must not have blanks"},
+		{"a blank at the end", "install", "/stage ", nil, "DESTDIR must not have blanks"},
+		{"removal", "uninstall", "/stage", nil, ""},
+		{"removal, blanks", "uninstall", "/stage one", []string{"PURGE=yes"}, "DESTDIR must not have blanks"},
+		{"purge", "uninstall", "/stage", []string{"PURGE=yes"}, ""},
+		{"no purge", "uninstall", "/stage", []string{"PURGE=no"}, `PURGE is yes or is not given: "no"`},
+		{"half a purge", "uninstall", "/stage", []string{"PURGE=yes please"}, `PURGE is yes or is not given: "yes please"`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"-s", "-n", "-C", "..", row.target, "BINARY=a-program", "DESTDIR=" + row.directory}, row.args...)
+			out, err := exec.Command("make", args...).CombinedOutput()
+			if row.want == "" {
+				require.NoError(t, err, "%s", out)
+				assert.Contains(t, string(out), row.directory+"/")
+				return
+			}
+			require.Error(t, err)
+			assert.Contains(t, string(out), row.want)
+			assert.NotContains(t, string(out), "pmdaderived/")
+		})
+	}
+}
+
 // What users draw is not the picture of the README, which git knows.
 func TestMakePicture(t *testing.T) {
 	t.Parallel()

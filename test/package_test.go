@@ -213,6 +213,68 @@ func TestInstallPackageRemovalWithoutPCP(t *testing.T) {
 	assert.Empty(t, string(out))
 }
 
+// An agent that was installed by hand after the package had been removed is not the package's to take away.
+func TestInstallPackageBesideAnother(t *testing.T) {
+	t.Parallel()
+	const mark = "pmdas/derived/.NeedInstall"
+	state := []string{
+		"etc/pmdaderived/site.conf", "var/config/pmda/derived.identities", "var/config/pmda/.derived.identities.1",
+		"log/pmcd/derived.log", "tmp/mmv/pmdaderived",
+	}
+	for _, row := range []struct {
+		name, argument string
+		install        bool // there is an Install
+		gone, kept     []string
+	}{
+		{"purge", "purge", false, append(state, mark), nil},
+		{"removal", "remove", false, []string{mark}, state},
+		{"an installation that fails", "abort-install", false, []string{mark}, state},
+		{"purge, another agent", "purge", true, nil, append(state, mark)},
+		{"removal, another agent", "remove", true, nil, append(state, mark)},
+		{"an installation that fails, another agent", "abort-install", true, []string{mark}, state},
+		{"upgrade", "upgrade", true, nil, append(state, mark)},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write := func(name, text string) {
+				path := filepath.Join(dir, name)
+				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+			}
+			for _, name := range append(row.gone, row.kept...) {
+				write(name, "")
+			}
+			if row.install {
+				write("pmdas/derived/Install", "")
+			}
+			conf := ""
+			for name, value := range map[string]string{
+				"PCP_PMDAS_DIR": "pmdas", "PCP_SYSCONF_DIR": "etc", "PCP_VAR_DIR": "var", "PCP_LOG_DIR": "log", "PCP_TMP_DIR": "tmp",
+			} {
+				conf += name + "=" + filepath.Join(dir, value) + "\n"
+			}
+			write("pcp.conf", conf)
+			cmd := exec.Command("sh", "../packaging/postremove", row.argument)
+			cmd.Env = append(os.Environ(), "PCP_CONF="+filepath.Join(dir, "pcp.conf"))
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			assert.Empty(t, string(out))
+			for _, name := range row.gone {
+				assert.NoFileExists(t, filepath.Join(dir, name))
+			}
+			for _, name := range row.kept {
+				assert.FileExists(t, filepath.Join(dir, name))
+			}
+			if row.install {
+				assert.FileExists(t, filepath.Join(dir, "pmdas/derived/Install"))
+			} else if len(row.gone) > 0 {
+				assert.NoDirExists(t, filepath.Join(dir, "pmdas/derived"))
+			}
+		})
+	}
+}
+
 // requireVersion demands that the agent and the program are of a version.
 func (m *machine) requireVersion(version string) {
 	m.t.Helper()

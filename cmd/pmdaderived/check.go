@@ -133,7 +133,7 @@ func (r *definitions) byName() map[string]*config.Definition {
 // their lines. h may be nil. Shipped definitions that wait for metrics are told one by one if all is true.
 func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, all bool) []*config.Problem {
 	byName := c.byName()
-	found := slices.Concat(c.Problems, c.advice(), unknownCodes(c.Definitions))
+	found := slices.Concat(c.Problems, c.ofFiles(), c.advice(), unknownCodes(c.Definitions))
 	o := lint.Options{Root: agent.Root}
 	var catalog *agent.Catalog
 	if h != nil {
@@ -148,12 +148,12 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 		file := p.Pos.File
 		absent := codeOf(p) == codeUnknown
 		switch {
-		case absent && c.shipped[file] && !all:
+		case absent && c.lenient(file) && !all:
 			if !slices.Contains(d.Ignored, codeUnknown) {
 				waiting[file] = append(waiting[file], f.Definition)
 			}
 			continue
-		case absent && c.shipped[file]:
+		case absent && c.lenient(file):
 			p.Severity, p.Code = config.Note, codeUnknown
 		}
 		found = append(found, p)
@@ -198,22 +198,19 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 func (c *checked) warning(w lint.Warning, byName map[string]*config.Definition, all bool) *config.Problem {
 	p := problemAt(byName[w.Definition.Name], w.Offset)
 	p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
-	shipped := c.shipped[p.Pos.File]
+	lenient := c.lenient(p.Pos.File)
 	switch w.Code {
 	case lint.AbsentOperand:
 		p.Severity = config.Note
-		if shipped && !all {
+		if lenient && !all {
 			return nil
 		}
 	case lint.MisspeltOperand:
-		if shipped && !all {
-			return nil
-		}
-		if shipped {
+		if lenient {
 			p.Severity = config.Note
 		}
 	case lint.SameExpression:
-		if shipped {
+		if lenient {
 			return nil
 		}
 		if c.shipped[byName[w.Other.Name].Pos.File] {

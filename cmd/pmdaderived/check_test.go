@@ -3,14 +3,17 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/config"
 	"pmdaderived/pdu"
 )
 
@@ -149,12 +152,13 @@ func TestCheckAmongOtherFiles(t *testing.T) {
 // What we can read is of no use if the agent cannot.
 func TestCheckUnreadableForTheAgent(t *testing.T) {
 	s := newSite(t)
-	s.user = "nobody" // a directory for tests is ours alone
+	s.user = "nobody"
+	closed := firstClosed(t, s.dir) // a directory for tests is ours alone
 	path := s.file("a.conf", "a = 1\n")
 	s.file("b.conf", "b = 2\n")
 	for at, args := range map[string][]string{filepath.Dir(path): {"check", "--ignore=unread"}, path: {"check", path}} {
 		out, errs, exit := s.run(args...)
-		assert.Equal(t, at+": warning: the agent cannot read it: user nobody has no permission for "+filepath.Dir(s.dir)+" [unreadable-for-agent]\n", out)
+		assert.Equal(t, at+": warning: the agent cannot read it: user nobody has no permission for "+closed+" [unreadable-for-agent]\n", out)
 		assert.Contains(t, errs, "0 errors, 1 warning\n")
 		assert.Equal(t, exitOK, exit)
 	}
@@ -164,6 +168,136 @@ func TestCheckUnreadableForTheAgent(t *testing.T) {
 	assert.Empty(t, out, errs)
 }
 
+// firstClosed is the first directory on the way to a path that others cannot search.
+func firstClosed(t *testing.T, path string) string {
+	t.Helper()
+	for i := range path + "/" {
+		if i > 0 && i < len(path) && path[i] != '/' {
+			continue
+		}
+		dir := path[:max(i, 1)]
+		info, err := os.Stat(dir)
+		require.NoError(t, err)
+		if info.Mode()&1 == 0 {
+			return dir
+		}
+	}
+	require.Fail(t, "everybody can search", path)
+	return ""
+}
+
+// What we can read is of no use if the agent leaves it out.
+func TestCheckLeftOut(t *testing.T) {
+	s := newSite(t)
+	a, copied := s.file("a.conf", "a = 2 * hinv.ncpu\n"), s.file("disk.save", "a = 3 * hinv.ncpu\n")
+	within := s.file("old.bak/b.conf", "b = 4 * hinv.ncpu\n")
+	refused := s.file("open/c.conf", "c = 5 * hinv.ncpu\n")
+	require.NoError(t, os.Chmod(filepath.Dir(refused), 0o777))
+	s.file("a.test", "")
+	s.file(".a.conf.swp", "")
+	elsewhere, link := filepath.Join(s.dir, "elsewhere/disk.save"), filepath.Join(s.dir, "link.conf")
+	writeFile(t, elsewhere, "d = 6 * hinv.ncpu\n")
+	require.NoError(t, os.Symlink(copied, link))
+	linked := filepath.Join(filepath.Dir(a), "linked.bak")
+	require.NoError(t, os.Symlink(elsewhere, linked))
+	alias := filepath.Join(s.dir, "alias")
+	require.NoError(t, os.Symlink(filepath.Dir(a), alias))
+	writeFile(t, filepath.Join(s.dir, "far/.x.swp"), "x = 7 * hinv.ncpu\n")
+	below := filepath.Join(filepath.Dir(a), "near/.x.swp")
+	require.NoError(t, os.Symlink(filepath.Join(s.dir, "far"), filepath.Dir(below)))
+	for _, row := range []struct{ name, operand, want string }{
+		{"what it reads", a, ""},
+		{"a copy", copied, copied + ": warning: the agent does not read it: names like disk.save are left out [unread-by-agent]\n"},
+		{"by another name", link, link + ": warning: the agent does not read it: names like disk.save are left out [unread-by-agent]\n"},
+		{"a link", linked, linked + ": warning: the agent does not read it: names like linked.bak are left out [unread-by-agent]\n"},
+		{
+			"a link, in its directory by another name", alias + "/linked.bak",
+			alias + "/linked.bak: warning: the agent does not read it: names like linked.bak are left out [unread-by-agent]\n",
+		},
+		{"in a linked directory", below, below + ": warning: the agent does not read it: names like .x.swp are left out [unread-by-agent]\n"},
+		{"in a copy", within, within + ": warning: the agent does not read it: names like old.bak are left out [unread-by-agent]\n"},
+		{
+			"in a directory that is refused", refused,
+			refused + ": warning: the agent does not read it: " + filepath.Dir(refused) + ": everybody can write it (mode 0777) [unread-by-agent]\n",
+		},
+		{"a draft", elsewhere, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			out, errs, exit := s.run("check", row.operand)
+			assert.Equal(t, row.want, out)
+			assert.Contains(t, errs, "1 definition, 0 errors")
+			assert.Equal(t, exitOK, exit)
+		})
+	}
+	require.NoError(t, os.Chmod(filepath.Dir(refused), 0o755))
+	for _, args := range [][]string{{"check", "--ignore=unread"}, {"check", filepath.Dir(a)}} {
+		out, errs, exit := s.run(args...)
+		assert.Equal(t, copied+": note: the agent does not read it: names like disk.save are left out [unread-by-agent]\n", out)
+		assert.Equal(t, "2 definitions, 0 errors\n", errs)
+		assert.Equal(t, exitOK, exit)
+	}
+	out, _, _ := s.run("check", filepath.Dir(a), copied)
+	assert.Contains(t, out, copied+": warning: the agent does not read it", "it is named")
+	assert.NotContains(t, out, "note: the agent does not read it")
+}
+
+// Where we may not look the agent may.
+func TestLeftOutUnknown(t *testing.T) {
+	dir := t.TempDir()
+	r := newReading([]string{dir})
+	r.loaded.Sources = append(r.loaded.Sources, config.Source{
+		Path: filepath.Join(dir, "d"), Err: &fs.PathError{Op: "open", Path: "d", Err: syscall.EACCES},
+	})
+	assert.Equal(t, "whether the agent reads it cannot be told: "+filepath.Join(dir, "d")+": permission denied", r.unread(filepath.Join(dir, "d/a.conf")))
+	assert.Empty(t, r.unread(filepath.Join(dir, "da.conf")))
+}
+
+// A directory may have files that are deployed and files that are not: each is read once.
+func TestCheckPartlyDeployed(t *testing.T) {
+	s := newSite(t)
+	s.file("early.conf", "early = 7 * hinv.ncpu\n")
+	source := filepath.Join(s.dir, "srv")
+	writeFile(t, filepath.Join(source, "a.conf"), "a = 2 * hinv.ncpu\nbad = 1 +\n")
+	writeFile(t, filepath.Join(source, "b.conf"), "b = a * 3\nworse = 2 +\nearly = 8 * hinv.ncpu\n")
+	require.NoError(t, os.Symlink(filepath.Join(source, "a.conf"), filepath.Join(s.dir, "pmdaderived/a.conf")))
+	require.NoError(t, os.Chmod(source, 0o775))
+	for _, operands := range [][]string{
+		{source},
+		{source, filepath.Join(source, "b.conf")},
+		{source, filepath.Join(s.dir, "pmdaderived/a.conf")},
+	} {
+		out, errs, exit := s.run(append([]string{"check"}, operands...)...)
+		for _, text := range []string{"a.conf:2:", "b.conf:2:", source + ": warning: its group can write it"} {
+			assert.Equal(t, 1, strings.Count(out, text), "%s in %s", text, out)
+		}
+		assert.Equal(t, "3 definitions, 2 errors, 1 warning\n", errs, out)
+		assert.Equal(t, exitFailure, exit)
+	}
+}
+
+// A draft that is checked with a file of the agent is a draft all the same.
+func TestCheckDraftWithAnother(t *testing.T) {
+	s := newSite(t)
+	s.file("early.conf", "early = 7 * hinv.ncpu\n")
+	a := s.file("a.conf", "a = 2 * hinv.ncpu\n")
+	draft := filepath.Join(s.dir, "draft/mine.conf")
+	writeFile(t, draft, "early = 8 * hinv.ncpu\n")
+	require.NoError(t, os.Chmod(filepath.Dir(s.dir), 0o755)) // testing makes it for us alone
+	require.NoError(t, os.Chmod(filepath.Dir(draft), 0o700))
+	s.user = "nobody"
+	out, errs, _ := s.run("check", "--ignore=unread", draft, a)
+	assert.NotContains(t, out, "replaced-definition", errs)
+	assert.NotContains(t, out, filepath.Dir(draft))
+
+	writeFile(t, draft, "a = 8 * hinv.ncpu\n")
+	out, errs, _ = s.run("check", draft, a)
+	assert.Contains(t, out, draft+":1:1: warning: replaces the definition at "+a+":1:1 [replaced-definition]", errs)
+	s.file("a.conf", "first = 2 * hinv.ncpu\n")
+	s.file("zlate.conf", "first = 3 * hinv.ncpu\n")
+	out, errs, _ = s.run("check", draft, a)
+	assert.Contains(t, out, "zlate.conf:1:1: warning: replaces the definition at "+a+":1:1 [replaced-definition]", errs)
+}
+
 // That a host lacks the metrics of shipped definitions is nobody's mistake.
 func TestCheckShipped(t *testing.T) {
 	s := newSite(t)
@@ -171,16 +305,25 @@ func TestCheckShipped(t *testing.T) {
 	ours := filepath.Join(s.dir, "config/pmdaderived/host.conf")
 	writeFile(t, shipped, "mssql.a = mssql.buffer.hits + 1\nmssql.b = mssql.a * 2\nmssql.c = mssql.page.hits\none.a = disk.dev.totals\n")
 	writeFile(t, ours, "host.a = defined(no.such) ? no.such : 2 * hinv.ncpu\nhost.b = 3 * hinv.ncpu\nhost.c = hinv.ncpu * 3\n")
-	summary := shipped + ": note: 4 definitions wait for metrics that this host does not have (disk.…, mssql.…) [shipped-unbound]\n"
-	out, errs, exit := s.run("check", "--ignore=unread")
-	assert.Equal(t, summary, out)
-	assert.Equal(t, "7 definitions, 0 errors\n", errs)
-	assert.Equal(t, exitOK, exit)
+	summary := shipped + ": note: 4 definitions wait for metrics that this host does not have (disk.…, mssql.…) [shipped-unbound]\n" +
+		shipped + ":4:9: note: there is no disk.dev.totals on this host, but disk.dev.total [misspelt-operand]\none.a = disk.dev.totals\n        ^\n"
+	for _, args := range [][]string{{"check", "--ignore=unread"}, {"check", filepath.Dir(shipped), filepath.Dir(ours)}} {
+		out, errs, exit := s.run(args...)
+		assert.Equal(t, summary, out, "%v", args)
+		assert.Equal(t, "7 definitions, 0 errors\n", errs)
+		assert.Equal(t, exitOK, exit)
+	}
 	t.Chdir(filepath.Dir(shipped))
-	out, _, _ = s.run("check", "mssql.conf")
-	assert.Equal(t, filepath.Base(summary[:len(shipped)])+summary[len(shipped):], out)
+	for _, args := range [][]string{{"check", "mssql.conf"}, {"check", "mssql.conf", filepath.Dir(shipped)}} {
+		out, errs, exit := s.run(args...)
+		assert.Contains(t, out, "mssql.conf:1:11: Semantic error: derived metric mssql.a: operand mssql.buffer.hits: Unknown operand metric\n")
+		assert.Contains(t, out, "mssql.conf:4:9: warning: there is no disk.dev.totals on this host, but disk.dev.total [misspelt-operand]\n")
+		assert.NotContains(t, out, "shipped-unbound", "the file is named")
+		assert.Equal(t, "4 definitions, 4 errors, 1 warning\n", errs)
+		assert.Equal(t, exitFailure, exit)
+	}
 
-	out, errs, exit = s.run("check", "--ignore=unread", "--all")
+	out, errs, exit := s.run("check", "--ignore=unread", "--all")
 	assert.Contains(t, out, shipped+":1:11: note: Semantic error: derived metric mssql.a: operand mssql.buffer.hits: Unknown operand metric [unknown-operand]\n")
 	assert.Contains(t, out, "[misspelt-operand]\n")
 	assert.Contains(t, out, "[absent-operand]\n")

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"pmdaderived/config"
@@ -15,10 +17,12 @@ import (
 type checked struct {
 	definitions
 	files    map[string]bool      // those that it is asked about, and directories that could not be read; nil: all
-	drafts   bool                 // the agent reads none of them
+	direct   map[string]bool      // files that operands name themselves
+	drafts   map[string]bool      // files asked about that the agent does not read
 	around   []string             // what the agent reads
-	shipped  map[string]bool      // files that the site has not written
+	shipped  map[string]bool      // files where PCP and the agent have theirs
 	modified map[string]time.Time // by file
+	more     []*config.Problem    // of files and directories as a whole, besides those in Loaded
 }
 
 // readChecked reads the files and directories that operands name, all that the agent reads if there are none. A file that the agent
@@ -41,14 +45,14 @@ func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits)
 	}
 	if len(operands) == 0 {
 		c.definitions = readAgain(t.paths, t.conf, limits, nil)
+		c.noteIgnored(c.Ignored)
 	} else {
-		outside := c.sort(operands, around, names)
-		c.drafts = len(outside) == len(operands)
-		if c.drafts && offline {
+		outside, alone := c.sort(operands, around, names)
+		if alone && offline {
 			around = nil // the outcome is to be the same on every host
 		}
 		c.definitions = readAs(slices.Concat(around, outside), limits, called)
-		if c.drafts {
+		if alone {
 			c.dropUnused()
 		}
 	}
@@ -61,30 +65,89 @@ func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits)
 	return c
 }
 
-// sort finds the files that operands name, and gives the operands with files that the agent does not read.
-func (c *checked) sort(operands, around []string, names map[string]string) (outside []string) {
-	c.files = map[string]bool{}
-	read := map[string]bool{}
-	for _, s := range config.Load(around, nil).Sources {
-		read[realPath(s.Path)] = true
+// sort finds the files that operands name, and gives the paths of those that the agent does not read. alone: it reads
+// none of them.
+func (c *checked) sort(operands, around []string, names map[string]string) (outside []string, alone bool) {
+	c.files, c.direct, c.drafts = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	alone = true
+	agents := newReading(around)
+	seen, direct := map[string]bool{}, map[string]bool{}
+	add := func(path string) {
+		if real := realPath(path); !seen[real] {
+			seen[real] = true
+			outside = append(outside, path)
+		}
 	}
 	for _, operand := range operands {
 		named := config.Load([]string{operand}, nil)
-		known := len(named.Sources) > 0
+		c.noteIgnored(named.Ignored)
+		known := len(named.Sources) > 0 // and the agent reads all of them
+		if !known {
+			add(operand)
+		}
 		for _, s := range named.Sources {
-			known = known && read[realPath(s.Path)]
-			c.files[s.Path], names[realPath(s.Path)] = true, s.Path
+			real := realPath(s.Path)
+			c.files[s.Path], names[real] = true, s.Path
+			if s.Path == operand {
+				direct[real] = true
+			}
+			if agents.read[real] {
+				alone = false
+				continue
+			}
+			known = false
+			c.drafts[s.Path] = true
+			add(s.Path)
+			if why := agents.unread(s.Path); s.Err == nil && why != "" {
+				c.more = append(c.more, leftOut(s.Path, config.Warning, why))
+			}
 		}
 		for _, p := range named.Problems {
 			if p.Path != "" {
 				c.files[p.Path], names[realPath(p.Path)] = true, p.Path
+				if !known {
+					c.more = append(c.more, p)
+				}
 			}
 		}
-		if !known {
-			outside = append(outside, operand)
+	}
+	for real := range direct {
+		c.direct[names[real]] = true
+	}
+	return outside, alone
+}
+
+// noteIgnored notes files whose definitions the agent would read if they had other names.
+func (c *checked) noteIgnored(paths []string) {
+	for _, path := range paths {
+		name := filepath.Base(path)
+		if strings.HasPrefix(name, ".") || filepath.Ext(name) == ".test" {
+			continue // of programs, which know what they do; tests have a command of their own
+		}
+		if c.files != nil {
+			c.files[path] = true
+		}
+		c.more = append(c.more, leftOut(path, config.Note, ignoredText(name)))
+	}
+}
+
+// ofFiles gives the problems of files and directories as a whole that are not in Loaded, each once.
+func (c *checked) ofFiles() []*config.Problem {
+	type subject struct{ path, code string }
+	told := map[subject]bool{}
+	for _, p := range c.Problems {
+		told[subject{realPath(p.Path), p.Code}] = true
+	}
+	var found []*config.Problem
+	graver := func(x, y *config.Problem) int { return cmp.Compare(x.Severity, y.Severity) }
+	slices.SortStableFunc(c.more, graver)
+	for _, p := range c.more {
+		if at := (subject{realPath(p.Path), p.Code}); !told[at] {
+			told[at] = true
+			found = append(found, p)
 		}
 	}
-	return outside
+	return found
 }
 
 // realPath is what a path is without links, as far as it can be said.
@@ -127,11 +190,15 @@ func (c *checked) asked(p *config.Problem) bool {
 		return true
 	case p.Replaced.File == "":
 		return c.files[p.Pos.File]
-	case c.drafts:
+	case c.drafts[p.Pos.File]:
 		return c.files[p.Pos.File] && c.files[p.Replaced.File]
 	}
 	return c.files[p.Pos.File] || c.files[p.Replaced.File]
 }
+
+// lenient reports whether a file is one of those for many hosts, and not asked about by its name: that metrics are
+// missing is no mistake there.
+func (c *checked) lenient(file string) bool { return c.shipped[file] && !c.direct[file] }
 
 // size is how many definitions the files have that are asked about.
 func (c *checked) size() int {
@@ -147,7 +214,7 @@ func (c *checked) size() int {
 // closed finds files that we could read and the agent cannot, and directories of them, each obstacle once.
 func (c *checked) closed(conf config.PCPConf) []*config.Problem {
 	account, err := config.LookUpAccount(conf)
-	if c.drafts || err != nil {
+	if err != nil {
 		return nil
 	}
 	var found []*config.Problem
@@ -161,7 +228,7 @@ func (c *checked) closed(conf config.PCPConf) []*config.Problem {
 		}
 	}
 	for _, s := range c.Sources {
-		if s.Err == nil && (c.files == nil || c.files[s.Path]) {
+		if s.Err == nil && (c.files == nil || c.files[s.Path] && !c.drafts[s.Path]) {
 			paths = append(paths, s.Path)
 		}
 	}

@@ -24,6 +24,7 @@ const (
 	codeWaiting  = "shipped-unbound"
 	codeUnclosed = "open-parenthesis"
 	codeClosed   = "unreadable-for-agent"
+	codeLeftOut  = "unread-by-agent"
 
 	codeNeverServed = "never-served"
 	codeOperandGone = "operand-gone"
@@ -52,7 +53,7 @@ func unboundCodes() []string { return []string{codeUnknown, codeUnavailable} }
 // warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
 // silenced, or made an error.
 func warningCodes() []string {
-	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeClosed, codeUnclosed})
+	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeClosed, codeLeftOut, codeUnclosed})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}

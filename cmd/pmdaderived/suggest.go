@@ -19,8 +19,8 @@ func newSuggester(conn *pmapi.Conn) *suggester {
 	return &suggester{conn: conn, children: map[string][]pmapi.Child{}}
 }
 
-// of gives the metric with the most similar name, "" if none is similar, or there is one of that very name: component by component, each may differ
-// in few letters.
+// of gives the metric with the most similar name: each component may differ in few letters. It is "" if none is similar,
+// or if there is one of that very name.
 func (s *suggester) of(ctx context.Context, name string) string {
 	prefix := ""
 	parts := strings.Split(name, ".")

@@ -550,7 +550,7 @@ func (b *binder) report(before, now *service) {
 	for m, now := range func(yield func(m, now *metric) bool) { before.pairs(now, yield) } {
 		if m.described && (now == nil || now.id != m.id) {
 			b.log.WithFields(logrus.Fields{"metric": m.def.Name, "pmid": m.id}).
-				Warn("metric is gone or has become another one: a pmlogger that records it goes on without its values, and exits, to be started again by systemd or pmlogger_check, when pmcd starts an agent next")
+				Warn("metric is gone or has become another one: a pmlogger that records it goes on without its values, and exits when pmcd starts an agent next; systemd or pmlogger_check starts it again")
 		}
 	}
 	for m, old := range func(yield func(m, old *metric) bool) { now.pairs(before, yield) } {

@@ -2,9 +2,10 @@
 //
 // The scheduler prepares for a call that blocks: it wakes its monitor thread, if that sleeps, which then looks
 // some sixty times in the next milliseconds whether the call has returned. After a pause that costs several
-// times what a small request does. A call that cannot block needs none of it. Waiting is for Go's poller, as always.
+// times what a small request does. A call that cannot block needs none of it. Those that wait do tell it: a Waiter waits
+// in Go's poller, and Room blocks a thread in poll(2), for as long as it is told at most.
 //
-// What these calls are given must not block: neither a file, nor a terminal, nor a descriptor without O_NONBLOCK.
+// What the other calls are given must not block: neither a file, nor a terminal, nor a descriptor without O_NONBLOCK.
 // A collection of garbage may have to wait until they return, so no call should copy more than about a MiB.
 //
 // docs/decisions/0007-calls-that-cannot-block.md has the figures.
@@ -53,8 +54,8 @@ func Unread(pipe int) (n int, err error) {
 	return int(bytes), nil
 }
 
-// Room waits until there is room to write, or for d: then the error is os.ErrDeadlineExceeded. It does tell the
-// scheduler.
+// Room waits until there is room to write, or for d: then the error is os.ErrDeadlineExceeded. A thread is blocked
+// meanwhile.
 func Room(fd int, d time.Duration) error {
 	room := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 	for end := time.Now().Add(d); ; d = time.Until(end) {

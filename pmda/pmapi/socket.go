@@ -146,7 +146,8 @@ func (s *socket) awaitRoom(d time.Duration) error {
 // waitReadable waits until there is something to read, or for the deadline.
 func (s *socket) waitReadable() error { return s.waiter.WaitReadable() }
 
-// SetDeadline says when Read, Write and waitReadable give up with os.ErrDeadlineExceeded; the zero time is never.
+// SetDeadline says when Read, Write and waitReadable give up waiting, with os.ErrDeadlineExceeded; the zero time is never.
+// A Read that finds something and a Write that finds room need not wait: they succeed after the deadline, too.
 func (s *socket) SetDeadline(t time.Time) error { return s.waiter.SetDeadline(t) }
 
 // Close ends the calls under way. More than once is no error.
