@@ -348,7 +348,8 @@ func TestLabels(t *testing.T) {
 	}
 	assert.Empty(t, labels(uint32(h.id("derived.control.reload")), pdu.LabelItem))
 
-	h.fetch(a) // takes along what has been announced since the start
+	eventually(t, "what the first look at operands has changed", func() bool { return h.agent.changes.Load() != 0 })
+	h.fetch(a) // takes it along
 	h.reload(confFile("/etc/one.conf", "a = up.load", "b = 2 * up.load"))
 	assert.Zero(t, h.agent.changes.Load(), "nothing that clients know has changed")
 	h.reload(Config{Definitions: append(confFile("/etc/two.conf", "a = up.load").Definitions, conf("b = up.load").Definitions...)})
