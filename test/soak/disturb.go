@@ -244,9 +244,9 @@ func (r *run) keepLog() {
 	}
 }
 
-// dropLine matches how pmcd says that it has dropped the daemon: docs/reliability.md has the reason.
+// dropLine matches how pmcd says that it has dropped the daemon, which may have ended by then: docs/reliability.md has the reason.
 func dropLine() *regexp.Regexp {
-	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+\n`)
+	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+(, exit\(0\))?\n`)
 }
 
 // complaints are the lines of pmcd's log about what agents and clients did wrong, except about wave, which we kill,

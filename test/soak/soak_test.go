@@ -176,6 +176,8 @@ Cleanup "derived" agent (dom 510): protocol failure for fd=14, exit(0)
 
 func TestDropLine(t *testing.T) {
 	assert.True(t, dropLine().MatchString("Cleanup \"derived\" agent (dom 510): protocol failure for fd=15\n"))
+	assert.True(t, dropLine().MatchString("Cleanup \"derived\" agent (dom 510): protocol failure for fd=15, exit(0)\n"), "pmcd was ending")
+	assert.False(t, dropLine().MatchString("Cleanup \"derived\" agent (dom 510): protocol failure for fd=15, exit(1)\n"))
 	assert.False(t, dropLine().MatchString("Cleanup \"derived\" agent (dom 510): terminated, exit(0)\n"))
 }
 
