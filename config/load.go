@@ -12,7 +12,20 @@ import (
 	"syscall"
 )
 
-// Loading says how path lists are read, beyond Load.
+// Load reads the files of a path list in order, directories with all files below them. A name that
+// a later file defines again means the later definition; so does a text. Paths that cannot be read
+// are reported and the rest is loaded.
+//
+// Who can write a file decides what the collector serves, so a file or directory that everybody
+// can write is refused, and one that its group can write is reported.
+func Load(paths []string, accept Accept) Loaded { return Loading{Accept: accept}.Load(paths) }
+
+// LoadDefault loads the DefaultPaths of a host. One that does not exist is nothing to worry about.
+func LoadDefault(conf PCPConf, accept Accept) Loaded {
+	return Loading{Accept: accept}.LoadDefault(conf)
+}
+
+// Loading says how path lists are read, beyond [Load] and [LoadDefault].
 type Loading struct {
 	// Accept judges each expression.
 	Accept Accept
@@ -25,29 +38,16 @@ type Loading struct {
 }
 
 // Load is [Load] this way.
-func (o Loading) Load(paths []string) Loaded {
+func (o Loading) Load(paths []string) Loaded { return o.load(paths, Error) }
+
+// LoadDefault is [LoadDefault] this way.
+func (o Loading) LoadDefault(conf PCPConf) Loaded { return o.load(DefaultPaths(conf), Note) }
+
+// load reads a path list; absent is how grave it is that a path does not exist.
+func (o Loading) load(paths []string, absent Severity) Loaded {
 	l := newLoader(o)
 	for _, path := range paths {
-		l.path(path, Error)
-	}
-	return l.finish()
-}
-
-// Load reads the files of a path list in order, directories with all files below them. A name that
-// a later file defines again means the later definition; so does a text. Paths that cannot be read
-// are reported and the rest is loaded.
-//
-// Who can write a file decides what the collector serves, so a file or directory that everybody
-// can write is refused, and one that its group can write is reported.
-func Load(paths []string, accept Accept, opts ...Option) Loaded {
-	return loading(accept, opts).Load(paths)
-}
-
-// LoadDefault loads the DefaultPaths of a host. One that does not exist is nothing to worry about.
-func LoadDefault(conf PCPConf, accept Accept, opts ...Option) Loaded {
-	l := newLoader(loading(accept, opts))
-	for _, path := range DefaultPaths(conf) {
-		l.path(path, Note)
+		l.path(path, absent)
 	}
 	return l.finish()
 }
@@ -90,20 +90,6 @@ type entry struct {
 type origin struct {
 	generation int
 	pos        Position
-}
-
-// Option changes how files are loaded.
-type Option func(*Loading)
-
-// WithDefinitions sets how many definitions a load reads at most, instead of [MaxDefinitions].
-func WithDefinitions(most int) Option { return func(o *Loading) { o.Definitions = most } }
-
-func loading(accept Accept, opts []Option) Loading {
-	o := Loading{Accept: accept}
-	for _, set := range opts {
-		set(&o)
-	}
-	return o
 }
 
 func newLoader(o Loading) *loader {

@@ -52,7 +52,7 @@ func places(l Loaded) []string {
 // What a load with a limit of its own does not read, it says; other files go on defining what is there already.
 func TestLoadSoManyDefinitions(t *testing.T) {
 	inTree(t, map[string]string{"a": "a = 1\nb = 1\nc = 1\nd = 1\n", "b": "b = 2\n"})
-	loaded := Load([]string{"a", "b"}, nil, WithDefinitions(2))
+	loaded := Loading{Definitions: 2}.Load([]string{"a", "b"})
 	assert.Equal(t, []string{
 		"a a=1", "b b=2",
 		"a:3:1 error: more than 2 definitions; the rest of the file is not read",

@@ -155,9 +155,7 @@ func realPath(path string) string {
 	if path == "" {
 		return ""
 	}
-	if full, err := filepath.Abs(path); err == nil {
-		path = full
-	}
+	path = absolute(path)
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		path = resolved
 	}

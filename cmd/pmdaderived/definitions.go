@@ -39,7 +39,7 @@ func readAs(paths []string, limits agent.Limits, called func(path string) string
 func readAgain(paths []string, conf config.PCPConf, limits agent.Limits, before []agent.Definition) definitions {
 	return parseAll(before, limits, func(o config.Loading) config.Loaded {
 		if paths == nil {
-			return config.LoadDefault(conf, o.Accept, config.WithDefinitions(o.Definitions))
+			return o.LoadDefault(conf)
 		}
 		return o.Load(paths)
 	})

@@ -108,10 +108,7 @@ func (s *inService) askFiles(ctx context.Context, conn *pmapi.Conn) error {
 
 // reason is why the agent could not read a file, or a directory that it is in; empty if it could, or does not try.
 func (s *inService) reason(file string) string {
-	if full, err := filepath.Abs(file); err == nil {
-		file = full
-	}
-	for path := file; ; path = filepath.Dir(path) {
+	for path := absolute(file); ; path = filepath.Dir(path) {
 		if text := s.unread[path]; text != "" {
 			return text
 		}

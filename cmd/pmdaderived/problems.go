@@ -206,19 +206,13 @@ func metricsText(metrics []string) string {
 
 // missing are the metrics that definitions use and the collector does not have, sorted.
 func missing(defs []agent.Definition, byName map[string]*config.Definition, catalog *agent.Catalog) []string {
-	var metrics []string
-	for _, d := range defs {
-		for name := range d.Names {
-			if byName[short(name)] != nil {
-				continue
-			}
-			if _, err := catalog.Desc(name); errors.Is(err, pdu.ErrName) || errors.Is(err, pdu.ErrNonLeaf) {
-				metrics = append(metrics, name)
-			}
+	return slices.DeleteFunc(foreign(defs), func(name string) bool {
+		if byName[short(name)] != nil {
+			return true
 		}
-	}
-	slices.Sort(metrics)
-	return slices.Compact(metrics)
+		_, err := catalog.Desc(name)
+		return !errors.Is(err, pdu.ErrName) && !errors.Is(err, pdu.ErrNonLeaf)
+	})
 }
 
 // problemAt is a problem of a definition at a byte of its expression; -1: at its name.

@@ -99,7 +99,7 @@ const burstShare = 10
 
 // size is how many values a sample will have.
 func (f *feed) size() int {
-	if f.newest() == nil && f.taken.IsZero() {
+	if f.taken.IsZero() {
 		return len(f.descs)
 	}
 	return f.values

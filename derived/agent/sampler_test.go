@@ -412,7 +412,7 @@ func TestPartsByValues(t *testing.T) {
 	sampled := func(name string, id pdu.PMID, values int) *feed {
 		f := feedOf(id)
 		list := (&operandLists{}).all([]*feed{f})
-		list.give(&sample{layout: list.layout, vectors: []derived.Vector{{Bits: make([]uint64, values)}}})
+		list.give(&sample{taken: time.Unix(1, 0), layout: list.layout, vectors: []derived.Vector{{Bits: make([]uint64, values)}}})
 		return f
 	}
 	a := sampled("a", pdu.NewPMID(60, 1, 1), maxPartValues/2)
@@ -430,7 +430,7 @@ func TestPartsFollowEachOther(t *testing.T) {
 	sampled := func(item, values int) *feed {
 		f := feedOf(pdu.NewPMID(60, 1, item))
 		list := (&operandLists{}).all([]*feed{f})
-		list.give(&sample{layout: list.layout, vectors: []derived.Vector{{Bits: make([]uint64, values)}}})
+		list.give(&sample{taken: time.Unix(1, 0), layout: list.layout, vectors: []derived.Vector{{Bits: make([]uint64, values)}}})
 		return f
 	}
 	var big []*feed
@@ -746,7 +746,7 @@ func TestOperandLists(t *testing.T) {
 	assert.Same(t, one, lists.fill(feeds[:1], maxPart))
 	assert.Same(t, both, lists.fill(feeds, maxPart), "room for another one")
 
-	large := &sample{vectors: make([]derived.Vector, 3)}
+	large := &sample{taken: time.Unix(1, 0), vectors: make([]derived.Vector, 3)}
 	large.vectors[1].Bits = make([]uint64, maxPartValues)
 	both.give(large)
 	assert.Same(t, large, bc.newest())

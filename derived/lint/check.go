@@ -17,7 +17,7 @@ type Warning struct {
 	Code       Code
 	Offset     int // in the definition's text, in bytes; -1: the name is meant
 	Message    string
-	Other      *derived.Definition // that it is compared with, if there is one
+	Other      *derived.Definition // of SameExpression: the one before
 }
 
 // Options say what is known besides the definitions.
@@ -29,7 +29,7 @@ type Options struct {
 	// Root is the subtree that definitions are served in: in expressions they may have it in front.
 	Root string
 
-	// Suggest returns the metric that a name was perhaps meant to be, "" for none. May be nil.
+	// Suggest returns another metric that a name was perhaps meant to be, "" for none. May be nil.
 	Suggest func(name string) string
 }
 
@@ -74,13 +74,18 @@ const maxWarnings = 20
 
 // warn adds a warning; once for each place.
 func (l *linter) warn(code Code, offset int, message string) {
-	for i := len(l.found) - 1; i >= 0 && l.found[i].Definition == l.current; i-- {
-		if l.found[i].Code == code && l.found[i].Offset == offset {
+	l.add(Warning{Definition: l.current, Code: code, Offset: offset, Message: message})
+}
+
+// add is warn with all of a warning.
+func (l *linter) add(w Warning) {
+	for i := len(l.found) - 1; i >= 0 && l.found[i].Definition == w.Definition; i-- {
+		if l.found[i].Code == w.Code && l.found[i].Offset == w.Offset {
 			return
 		}
 	}
 	if l.warnings++; l.warnings <= maxWarnings {
-		l.found = append(l.found, Warning{Definition: l.current, Code: code, Offset: offset, Message: message})
+		l.found = append(l.found, w)
 	}
 }
 
@@ -113,10 +118,10 @@ func (l *linter) definition(d *derived.Definition) {
 	}
 	shape := l.shapes.of(d.Expr, l.plain)
 	if first := l.same[shape]; first != nil {
-		l.warn(SameExpression, start(d.Expr), "the same expression as that of "+first.Name)
-		if last := len(l.found) - 1; last >= 0 && l.found[last].Code == SameExpression {
-			l.found[last].Other = first
-		}
+		l.add(Warning{
+			Definition: d, Code: SameExpression, Offset: start(d.Expr),
+			Message: "the same expression as that of " + first.Name, Other: first,
+		})
 		return
 	}
 	l.same[shape] = d
@@ -297,7 +302,7 @@ func (l *linter) names(d *derived.Definition, bound bool) {
 		}
 		seen[name.Name] = true
 		if l.Suggest != nil {
-			if meant := l.Suggest(name.Name); meant != "" && meant != name.Name {
+			if meant := l.Suggest(name.Name); meant != "" {
 				l.warn(MisspeltOperand, start(e), "there is no "+name.Name+" on this host, but "+meant)
 				return true
 			}
