@@ -262,24 +262,33 @@ func (r *run) learn(ctx context.Context) error {
 }
 
 // quietTime is how long the daemon may take to let go of what clients have left.
-const quietTime = 15 * time.Second
+const quietTime = 20 * time.Second
 
 // ownContexts is how many of the contexts with a history may be the daemon's own: it tells pmcd of changes
 // by fetching a metric of its own.
 const ownContexts = 4
 
-// quiet is what the daemon holds without clients; it waits until that is no more than before.
+// steady is how many readings in a row have to be the same: a daemon that has just found its pmcd, or a
+// better connection to it, has one of them too many or too few for a moment.
+const steady = 3
+
+// quiet is what the daemon holds without clients; it waits until that stays the same and is no more than before.
 func (r *run) quiet(ctx context.Context, before figures) (f figures, err error) {
+	same := 0
 	for begin := time.Now(); ; {
 		if !sleep(ctx, 2*mmvAge) {
 			return f, ctx.Err()
 		}
+		last := f
 		if f, err = r.figures(ctx); err != nil {
 			return f, err
 		}
 		r.worst = max(r.worst, f.longest)
-		if f.contexts <= ownContexts && (before.pid == 0 || f.goroutines <= before.goroutines && f.files <= before.files) ||
-			time.Since(begin) > quietTime {
+		if same++; f.goroutines != last.goroutines || f.files != last.files {
+			same = 1
+		}
+		less := f.contexts <= ownContexts && (before.pid == 0 || f.goroutines <= before.goroutines && f.files <= before.files)
+		if less && same >= steady || time.Since(begin) > quietTime {
 			return f, nil
 		}
 	}
