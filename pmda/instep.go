@@ -21,29 +21,41 @@ import (
 type leftovers interface {
 	// unread is how many bytes are still in the pipe.
 	unread() (int, error)
-	// takeBack reads them and returns how many there were.
-	takeBack() (int, error)
+	// takeBack reads them.
+	takeBack() ([]byte, error)
+	// giveBack writes what was taken back.
+	giveBack([]byte) error
 }
 
 // errOutOfStep says that pmcd would take our replies for those to other requests.
 var errOutOfStep = errors.New("pmcd has gone on without a reply")
 
 // keepInStep is called for each PDU before it is answered. A reply that pmcd has left whole is taken back, and
-// all is as if it had been read. Otherwise pmcd has begun to read it, and nothing can be saved.
+// all is as if it had been read. One that pmcd has begun to read meanwhile is, to pmcd, the reply to the next
+// request that gets one: that must get no other, or all that follow would be taken for those to others.
 func (s *session) keepInStep(k pdu.Kind) error {
-	if s.leftovers == nil {
+	if s.leftovers == nil || s.answered {
 		return nil
 	}
 	if n, err := s.leftovers.unread(); n == 0 || err != nil { // whoever writes next will know
 		return nil
 	}
-	switch n, err := s.leftovers.takeBack(); {
+	left, err := s.leftovers.takeBack()
+	entry := s.log.WithField("next", k)
+	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errOutOfStep, err)
-	case n != s.replySize:
-		return fmt.Errorf("%w: of %d bytes %d were left", errOutOfStep, s.replySize, n)
+	case len(left) > s.replySize:
+		return fmt.Errorf("%w: of %d bytes %d were left", errOutOfStep, s.replySize, len(left))
+	case len(left) == s.replySize:
+		entry.Warn("pmcd has gone on without a reply, which is taken back")
+		return nil
 	}
-	s.log.WithField("next", k).Warn("pmcd has gone on without a reply, which is taken back")
+	if err := s.leftovers.giveBack(left); err != nil {
+		return fmt.Errorf("%w: %w", errOutOfStep, err)
+	}
+	s.answered = true
+	entry.Warn("pmcd takes a reply for that to its next request, which gets no other")
 	return nil
 }
 
@@ -51,10 +63,10 @@ func (s *session) keepInStep(k pdu.Kind) error {
 func (p *pipe) unread() (int, error) { return nonblock.Unread(p.fd) }
 
 // takeBack implements leftovers.
-func (p *pipe) takeBack() (n int, err error) {
+func (p *pipe) takeBack() (left []byte, err error) {
 	end, err := p.openOther()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.NewSyscallError("close", unix.Close(end))) }()
 	for scratch := make([]byte, pipeSize); ; {
@@ -62,11 +74,17 @@ func (p *pipe) takeBack() (n int, err error) {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EAGAIN) || err == nil && some == 0:
-			return n, nil
+			return left, nil
 		case err != nil:
-			return n, os.NewSyscallError("read", err)
+			return left, os.NewSyscallError("read", err)
 		default:
-			n += some
+			left = append(left, scratch[:some]...)
 		}
 	}
+}
+
+// giveBack implements leftovers.
+func (p *pipe) giveBack(left []byte) error {
+	_, err := p.Write(left)
+	return err
 }

@@ -1,7 +1,9 @@
 package pmda
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -17,22 +19,27 @@ type interrupted struct {
 	t    *testing.T
 	to   *pdu.Writer
 	from interface{ Read([]byte) (int, error) }
+	out  io.Writer // the agent's end
 	done chan error
 	log  *logtest.Hook
-	size int // of the reply
 }
 
-func newInterrupted(t *testing.T) *interrupted {
+// newInterrupted starts it; reads, if there is one, is what it does when the agent has just seen that the reply is there still.
+func newInterrupted(t *testing.T, reads func(p *interrupted, n int)) *interrupted {
 	t.Helper()
 	in, to := readPipe(t)
 	out, from := writePipe(t)
 	log, hook := logtest.NewNullLogger()
 	ctx, cancel := context.WithCancel(t.Context())
-	p := &interrupted{t: t, to: pdu.NewWriter(to), from: from, done: make(chan error, 1), log: hook}
+	p := &interrupted{t: t, to: pdu.NewWriter(to), from: from, out: out, done: make(chan error, 1), log: hook}
+	var stream io.Writer = out
+	if reads != nil {
+		stream = quick{out, func(n int) { reads(p, n) }}
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		p.done <- (&Server{Agent: newNumbers(), Greeted: true, Log: log}).Serve(ctx, in, out)
+		p.done <- (&Server{Agent: newNumbers(), Greeted: true, Log: log}).Serve(ctx, in, stream)
 	}()
 	t.Cleanup(func() { // before the descriptors are closed
 		cancel()
@@ -43,7 +50,6 @@ func newInterrupted(t *testing.T) *interrupted {
 	p.send(&pdu.Fetch{PMIDs: []pdu.PMID{1}})
 	require.Eventually(t, func() bool {
 		n, err := out.unread()
-		p.size = n
 		return err == nil && n > 0
 	}, patience, time.Millisecond)
 	return p
@@ -63,7 +69,7 @@ func TestReplyThatPMCDLeaves(t *testing.T) {
 		"a client's end":  {&pdu.Error{Code: pdu.ErrNotConn}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newInterrupted(t)
+			p := newInterrupted(t, nil)
 			for _, m := range between {
 				p.send(m)
 			}
@@ -89,10 +95,67 @@ func TestReplyThatPMCDLeaves(t *testing.T) {
 	}
 }
 
-// Where pmcd has read the begin, it would wait for the rest: the agent ends, and pmcd notices at once.
-func TestReplyThatPMCDReadsInPart(t *testing.T) {
-	p := newInterrupted(t)
-	_, err := p.from.Read(make([]byte, 12))
+// quick is a pipe whose reader reads just when it has been seen that something is there.
+type quick struct {
+	*pipe
+	reads func(n int)
+}
+
+func (q quick) unread() (int, error) {
+	n, err := q.pipe.unread()
+	if n > 0 {
+		q.reads(n)
+	}
+	return n, err
+}
+
+// A reply that pmcd is reading for one to its next request becomes that, and those after it are their own.
+func TestReplyThatPMCDReadsForAnother(t *testing.T) {
+	for name, row := range map[string]struct {
+		begun   bool // pmcd has the header only when the rest is taken back
+		between []pdu.Message
+	}{
+		"read":                       {},
+		"begun":                      {begun: true},
+		"read, behind a profile":     {between: []pdu.Message{&pdu.Profile{Default: pdu.Include}}},
+		"begun, behind a profile":    {begun: true, between: []pdu.Message{&pdu.Profile{Default: pdu.Include}}},
+		"begun, behind two profiles": {begun: true, between: []pdu.Message{&pdu.Profile{Default: pdu.Include}, &pdu.Profile{Default: pdu.Include}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var taken []byte
+			p := newInterrupted(t, func(p *interrupted, n int) {
+				if row.begun {
+					n = pdu.HeaderSize
+				}
+				taken = make([]byte, n)
+				_, err := io.ReadFull(p.from, taken)
+				assert.NoError(t, err)
+			})
+			for _, m := range row.between {
+				p.send(m)
+			}
+			p.send(&pdu.Fetch{PMIDs: []pdu.PMID{2, 3}})
+			require.Eventually(t, func() bool { return len(p.log.AllEntries()) == 1 }, patience, time.Millisecond)
+			assert.Contains(t, p.log.LastEntry().Message, "gets no other")
+			reader := pdu.NewReader(io.MultiReader(bytes.NewReader(taken), p.from), pdu.ClientLimit)
+			for i := range 3 {
+				f, err := reader.Next()
+				require.NoError(t, err)
+				m, err := pdu.Decode(f)
+				require.NoError(t, err)
+				require.IsType(t, &pdu.Result{}, m)
+				require.Equal(t, []pdu.PMID{1, 4, 5}[i], m.(*pdu.Result).Sets[0].PMID)
+				p.send(&pdu.Fetch{PMIDs: []pdu.PMID{[]pdu.PMID{4, 5, 6}[i]}})
+			}
+			assert.Len(t, p.log.AllEntries(), 1)
+		})
+	}
+}
+
+// More than the last reply is in the pipe: nobody knows what pmcd takes it for. The agent ends, and pmcd notices at once.
+func TestRepliesThatNobodyKnows(t *testing.T) {
+	p := newInterrupted(t, nil)
+	_, err := p.out.Write(make([]byte, 20))
 	require.NoError(t, err)
 	p.send(&pdu.Profile{Default: pdu.Include})
 	err = within(t, p.done)

@@ -76,6 +76,7 @@ type session struct {
 	rawOut    io.Writer // for CREDS
 	leftovers leftovers // nil: out does not tell
 	replySize int       // bytes of the last one
+	answered  bool      // the next request that gets a reply has had one, as pmcd sees it
 	profile   *pdu.Profile
 	spare     *pdu.Profile // the next profile is decoded here, so that a bad one changes nothing
 
@@ -159,6 +160,11 @@ func (s *session) serve(f pdu.Frame) error {
 	}
 	frame := s.answer(client, f, arrived)
 	if frame == nil {
+		return nil
+	}
+	if s.answered {
+		s.answered = false
+		s.result.Release()
 		return nil
 	}
 	if debugEnabled(s.log) {

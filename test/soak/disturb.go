@@ -26,7 +26,11 @@ const (
 	// soon is how soon what has been started must be there.
 	soon = 15 * time.Second
 
-	waveName = "soak-wave" // the program; 15 bytes at most
+	// left is after how long pmcd is told again to start the daemon: it may drop it only when it has done so with others.
+	left = 300 * time.Millisecond
+
+	waveName   = "soak-wave" // the program; 15 bytes at most
+	daemonName = "pmdaderived"
 )
 
 // event is something that happens to the run.
@@ -153,7 +157,7 @@ func (r *run) drops() (int, error) {
 
 // killed kills wave and waits until there is another one.
 func (r *run) killed(ctx context.Context, then func() error) error {
-	pid, ok := r.wavePid()
+	pid, ok := r.pid(waveName)
 	if !ok {
 		return fmt.Errorf("%s does not run", waveName)
 	}
@@ -167,7 +171,7 @@ func (r *run) killed(ctx context.Context, then func() error) error {
 		return err
 	}
 	for begin := time.Now(); time.Since(begin) < soon; sleep(ctx, 10*time.Millisecond) {
-		if now, ok := r.wavePid(); ok && now != pid {
+		if now, ok := r.pid(waveName); ok && now != pid {
 			return r.noteRevivals()
 		}
 	}
@@ -184,12 +188,26 @@ func (r *run) noteRevivals() error {
 	return err
 }
 
-// served waits until the value of an operand is served.
+// served waits until the value of an operand is served. As an administrator would, it tells pmcd again to start the
+// daemon if pmcd leaves it so.
 func (r *run) served(ctx context.Context) error {
 	var err error
+	var gone time.Time
 	for begin := time.Now(); time.Since(begin) < soon; sleep(ctx, 10*time.Millisecond) {
 		if err = r.probe(ctx); err == nil {
 			return nil
+		}
+		switch _, runs := r.pid(daemonName); {
+		case runs:
+			gone = time.Time{}
+		case gone.IsZero():
+			gone = time.Now()
+		case time.Since(gone) > left:
+			gone = time.Time{}
+			r.retold++
+			if err := r.pmcd.Signal(syscall.SIGHUP); err != nil {
+				return err
+			}
 		}
 	}
 	return fmt.Errorf("not served: %w", err)
@@ -216,10 +234,10 @@ func (r *run) probe(ctx context.Context) error {
 	return nil
 }
 
-// wavePid may be called only by who restarts pmcd.
-func (r *run) wavePid() (pid int, ok bool) {
+// pid is the process of a program that pmcd has started. It may be called only by who restarts pmcd.
+func (r *run) pid(program string) (pid int, ok bool) {
 	all := r.pmcd.Processes()
-	i := slices.IndexFunc(all, func(p pmcdtest.Process) bool { return p.Name == waveName })
+	i := slices.IndexFunc(all, func(p pmcdtest.Process) bool { return p.Name == program })
 	if i < 0 {
 		return 0, false
 	}

@@ -97,6 +97,7 @@ type run struct {
 	revived  time.Time     // when it last did
 	excused  int           // drops that are in pmcd's log and have been counted
 	dropped  int           // times that pmcd dropped the daemon for a SIGHUP
+	retold   int           // times that it left it so and needed another one
 	back     time.Duration // the longest from a SIGHUP until the daemon served again
 
 	complaints []string // of pmcd
@@ -144,7 +145,7 @@ func (r *run) launch() error {
 	if err := os.Chmod(r.dir, 0o755); err != nil {
 		return err
 	}
-	for from, to := range map[string]string{r.options.Daemon: r.file("pmdaderived"), r.options.Helper: r.file(waveName)} {
+	for from, to := range map[string]string{r.options.Daemon: r.file(daemonName), r.options.Helper: r.file(waveName)} {
 		if err := copyProgram(from, to); err != nil {
 			return err
 		}
@@ -164,7 +165,7 @@ func (r *run) launch() error {
 	}
 	p, err := pmcdtest.Launch(pmcdtest.Config{Agents: []pmcdtest.Agent{
 		{Name: "wave", Domain: waveDomain, PMNS: wavePMNS, Command: []string{r.file(waveName), waveHelper}},
-		{Name: "derived", Domain: derivedDomain, Command: []string{r.file("pmdaderived"), "-d", strconv.Itoa(derivedDomain), "-c", conf}},
+		{Name: "derived", Domain: derivedDomain, Command: []string{r.file(daemonName), "-d", strconv.Itoa(derivedDomain), "-c", conf}},
 	}})
 	if err != nil {
 		return err

@@ -44,6 +44,10 @@ func (r *run) verdict(before, after figures, records int) []Row {
 			OK: r.dropped <= p.Hangups,
 		},
 		{
+			What: "left so, until the next SIGHUP", Found: fmt.Sprint(r.retold), Wanted: fmt.Sprintf("≤ %d", p.Hangups),
+			OK: r.retold <= p.Hangups,
+		},
+		{
 			What: "longest from a SIGHUP until all is served", Found: fmt.Sprintf("%.2f s", r.back.Seconds()),
 			Wanted: fmt.Sprintf("≤ %.0f s", Grace.Seconds()), OK: r.back <= Grace, Timed: true,
 		},
