@@ -40,6 +40,10 @@ type Limits struct {
 // DefaultLimits are those of [Parse].
 func DefaultLimits() Limits { return Limits{Text: syntax.MaxText, Depth: syntax.MaxDepth} }
 
+// FunctionNames returns the words that are functions where a parenthesis follows, but for anon, which only PCP
+// itself writes.
+func FunctionNames() []string { return syntax.FunctionNames() }
+
 // Parse reads the expression of a definition. An error is a *SyntaxError.
 func Parse(name, text string) (*Definition, error) { return ParseWithin(name, text, DefaultLimits()) }
 

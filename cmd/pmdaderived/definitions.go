@@ -15,8 +15,8 @@ import (
 // definitions are those of a path list, with what is wrong in its files.
 type definitions struct {
 	config.Loaded
-	all      []agent.Definition       // one for each of Loaded.Definitions
-	unclosed map[config.Position]bool // of errors that may come from a parenthesis which is not closed
+	all     []agent.Definition         // one for each of Loaded.Definitions
+	advised map[config.Position]advice // of errors
 }
 
 const control = "#control "
@@ -58,7 +58,7 @@ func parseAll(before []agent.Definition, limits agent.Limits, load func(config.L
 		if p == nil || p.Text != d.Expr {
 			var err error
 			if p, err = derived.ParseWithin(strings.Clone(d.Name), strings.Clone(d.Expr), ofExpressions(limits)); err != nil {
-				r.noteUnclosed(d, err)
+				r.advise(d, err)
 				return err
 			}
 		}

@@ -159,15 +159,17 @@ func (t *tool) showService(ctx context.Context, conn *pmapi.Conn, service *inSer
 		return t.showOperands(ctx, conn, w, subject, all)
 	}
 	fmt.Fprintln(t.stdout, name+" in the agent:")
-	w.line("state", row.state+": "+meaning(row.state))
+	unread := ""
+	if file := subject.file(); file != "" {
+		unread = service.reason(file)
+	}
+	w.line("state", row.state+": "+meaning(row.state, unread != ""))
 	w.line("metric", agent.Root+"."+name+", "+row.pmid)
 	if err := t.showValue(ctx, conn, w, name); err != nil {
 		return err
 	}
-	if file := subject.file(); file != "" {
-		if reason := service.reason(file); reason != "" {
-			w.line("unread", reason)
-		}
+	if unread != "" {
+		w.line("unread", unread)
 	}
 	row.show(w, subject)
 	if subject.source == nil {
@@ -203,8 +205,14 @@ func (s subject) name() string {
 	return s.def.Name
 }
 
-// meaning says what a state of a definition means.
-func meaning(state string) string {
+// meaning says what a state of a definition means, whose file the agent may be unable to read.
+func meaning(state string, unread bool) string {
+	switch {
+	case unread && (state == "bound" || state == "kept"):
+		return "it is served as it was before its file could not be read"
+	case unread:
+		return "its file cannot be read, and what it said before is not served"
+	}
 	switch state {
 	case "bound":
 		return "it is served"

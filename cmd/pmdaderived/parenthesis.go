@@ -1,16 +1,14 @@
 package main
 
-import (
-	"errors"
-	"strings"
+import "strings"
 
-	"pmdaderived/config"
-)
+// blanks are what may stand between the parts of an expression.
+const blanks = " \t\r\n\v\f"
 
 // forgotten reports whether a syntax error at an offset may come from a parenthesis that is not closed: the
 // expression has come to its end.
 func forgotten(expr string, offset int) bool {
-	end := len(strings.TrimRight(expr, " \t\r\n\v\f"))
+	end := len(strings.TrimRight(expr, blanks))
 	return offset >= end-1 && unclosed(expr)
 }
 
@@ -40,38 +38,9 @@ func unclosed(expr string) bool {
 				}
 			}
 		}
-		if strings.IndexByte(" \t\r\n\v\f", c) < 0 {
+		if strings.IndexByte(blanks, c) < 0 {
 			last = c
 		}
 	}
 	return depth > 0
-}
-
-// noteUnclosed remembers the place of an error that may come from a parenthesis which is not closed.
-func (r *definitions) noteUnclosed(d *config.Definition, err error) {
-	at, ok := errors.AsType[interface {
-		error
-		Offset() int
-	}](err)
-	if !ok || !forgotten(d.Expr, at.Offset()) {
-		return
-	}
-	if r.unclosed == nil {
-		r.unclosed = map[config.Position]bool{}
-	}
-	r.unclosed[d.At(at.Offset())] = true
-}
-
-// advice are notes below errors that may come from parentheses which are not closed.
-func (r *definitions) advice() []*config.Problem {
-	var found []*config.Problem
-	for _, p := range r.Problems {
-		if p.Severity == config.Error && p.Err != nil && r.unclosed[p.Pos] {
-			note := *p
-			note.Severity, note.Code, note.Err = config.Note, codeUnclosed, nil
-			note.Msg = "a parenthesis is not closed?"
-			found = append(found, &note)
-		}
-	}
-	return found
 }

@@ -26,6 +26,8 @@ const (
 	codeClosed   = "unreadable-for-agent"
 	codeLeftOut  = "unread-by-agent"
 
+	codeNoFunction = "unknown-function"
+
 	codeNeverServed = "never-served"
 	codeOperandGone = "operand-gone"
 
@@ -53,7 +55,7 @@ func unboundCodes() []string { return []string{codeUnknown, codeUnavailable} }
 // warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
 // silenced, or made an error.
 func warningCodes() []string {
-	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeClosed, codeLeftOut, codeUnclosed})
+	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeClosed, codeLeftOut, codeUnclosed, codeNoFunction})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}

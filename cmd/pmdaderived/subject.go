@@ -39,6 +39,9 @@ func (t *tool) subjects(args []string) ([]subject, []agent.Definition, error) {
 		name := short(arg)
 		s := subject{given: arg}
 		at, ok := byName[name]
+		if !ok { // served as derived.derived.…
+			at, ok = byName[arg]
+		}
 		switch broken := read.problem(name); {
 		case ok:
 			s.def, s.source = read.all[at], read.Definitions[at]

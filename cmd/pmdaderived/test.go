@@ -60,6 +60,7 @@ func runTest(ctx context.Context, t *tool, operands string, args []string) int {
 		return recorded.record(ctx, paths)
 	}
 	r.tested, r.counted, r.conditions = map[string]map[string]bool{}, map[string]bool{}, map[config.Position]*unittest.Condition{}
+	r.told = map[string]bool{}
 	for _, path := range paths {
 		r.path(path)
 	}
@@ -81,7 +82,8 @@ type testRun struct {
 	tested         map[string]map[string]bool // names that are tested, by definition file
 	counted        map[string]bool            // definition files that count for the coverage
 	conditions     map[config.Position]*unittest.Condition
-	files          []string // these, in order
+	told           map[string]bool // mistakes in definitions
+	files          []string        // these, in order
 }
 
 func (r *testRun) setLeast(arg string) error {
@@ -118,10 +120,14 @@ func (r *testRun) path(path string) {
 	}
 	if !info.IsDir() {
 		beside := strings.TrimSuffix(path, filepath.Ext(path)) + unittest.Extension
-		if _, err := os.Stat(beside); err == nil {
-			path = beside // named by its definitions
+		switch _, err := os.Stat(beside); {
+		case err == nil:
+			r.file(beside) // named by its definitions
+		case filepath.Ext(path) == unittest.Extension:
+			r.file(path)
+		default:
+			r.unusable(path, fmt.Errorf("%s: there are no tests beside it: no %s, which `pmdaderived test --record 1 %s` prints", path, beside, path))
 		}
-		r.file(path)
 		return
 	}
 	for _, s := range config.Load([]string{path}, nil).Sources {
@@ -241,10 +247,11 @@ func (r *testRun) definitions(f *unittest.File) (definitions, bool) {
 		}
 	}
 	read := readDefinitions(paths, r.conf)
-	for _, p := range read.Problems {
-		if p.Severity == config.Error {
-			r.mistaken = true
-			fmt.Fprintln(r.stdout, p)
+	for _, p := range slices.Concat(read.Problems, read.advice()) {
+		r.mistaken = r.mistaken || p.Severity == config.Error
+		if text := p.Error(); (p.Severity == config.Error || p.Code == codeUnclosed || p.Code == codeNoFunction) && !r.told[text] {
+			r.told[text] = true
+			fmt.Fprintln(r.stdout, text)
 		}
 	}
 	for _, s := range read.Sources {

@@ -152,6 +152,24 @@ FAIL  x.test:2: good
 `, "1 test, 1 failed\n",
 		},
 		{
+			"a mistake that several tests meet",
+			map[string]string{"x.conf": "x = a + 1\ny = rat(a)\n", "x.test": goodTest, "z.test": "definitions x.conf\n" + goodTest},
+			".",
+			exitFailure, `x.conf:2:9: syntax error: Unexpected '('
+y = rat(a)
+        ^
+x.conf:2:9: there is no function rat; is rate meant?
+y = rat(a)
+        ^
+`, "2 tests, 0 failed\n",
+		},
+		{
+			"definitions without tests",
+			map[string]string{"x.conf": definitions},
+			"x.conf",
+			exitUsage, "", "x.conf: there are no tests beside it: no x.test, which `pmdaderived test --record 1 x.conf` prints\n0 tests, 0 failed\n",
+		},
+		{
 			"a definition that does not fit",
 			map[string]string{"x.conf": "x = a + \\\n b\n", "x.test": goodTest},
 			"x.test",

@@ -51,6 +51,7 @@ func Check(defs []*derived.Definition, o Options) []Warning {
 			m, _ := set.Lookup(d.Name)
 			l.metric(m)
 		}
+		l.name(d)
 		slices.SortStableFunc(l.found[from:], func(x, y Warning) int { return cmp.Compare(x.Offset, y.Offset) })
 	}
 	return l.found
@@ -125,6 +126,13 @@ func (l *linter) definition(d *derived.Definition) {
 		return
 	}
 	l.same[shape] = d
+}
+
+// name looks at what a definition is called.
+func (l *linter) name(d *derived.Definition) {
+	if l.Root != "" && strings.HasPrefix(d.Name, l.Root+".") {
+		l.warn(DoubledRoot, -1, "is served as "+l.Root+"."+d.Name+": leave out "+l.Root+". here")
+	}
 }
 
 // plain is a name as it is without the subtree in front.

@@ -133,6 +133,8 @@ func TestCheck(t *testing.T) {
 		{"whether there is one", "x = defined(free) ? 1 : 0\ny = defined(free)", "", ""},
 
 		{"wrong way round", "x = defined(free) ? swap : free", "x:23 reversed-guard", ""},
+		{"the root twice", "derived.x = free / 2", "derived.x:-1 doubled-root", ""},
+		{"the root as a beginning", "derivedx.y = free / 2", "", ""},
 		{"wrong way round, not", "x = !defined(free) ? free / 2 : swap", "x:17 reversed-guard", ""},
 		{"wrong way round, one of two", "x = !(defined(free) || defined(swap)) ? free : swap / 2", "x:36 reversed-guard", ""},
 		{"wrong way round, or", "x = defined(free) || defined(swap) ? ncpu : free + swap", "x:40 reversed-guard x:47 reversed-guard", ""},

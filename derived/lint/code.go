@@ -17,6 +17,7 @@ const (
 	DivisionByZero    Code = "division-by-zero"
 	UnusedGuard       Code = "unused-guard"
 	ReversedGuard     Code = "reversed-guard"
+	DoubledRoot       Code = "doubled-root"
 
 	CompareScale     Code = "compare-scale"
 	CompareUnits     Code = "compare-units"
@@ -32,7 +33,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		NestedTernary, MixedAndOr, ChainedComparison, NotPrecedence, SameOperands, SameExpression, ConstantCondition,
-		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard,
+		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot,
 		CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName, AbsentOperand, MisspeltOperand,
 	}
 }

@@ -77,6 +77,16 @@ func word(name string) (kind, Func) {
 	return tokName, 0
 }
 
+// FunctionNames returns the words that are functions where a parenthesis follows, but for anon, which only PCP
+// itself writes.
+func FunctionNames() []string {
+	var names []string
+	for f := Avg; f < Anon; f++ {
+		names = append(names, f.String())
+	}
+	return append(names, "matchinst", "mkconst", "novalue", "rescale")
+}
+
 // follows reports whether the token may stand right after a metric that is an operand.
 func (t token) follows() bool {
 	switch t.kind {

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestFunctionMeant(t *testing.T) {
+	for _, row := range []struct{ expr, want string }{
+		{"rat(", "there is no function rat; is rate meant?"},
+		{"100 * RATE(", "there is no function RATE; is rate meant?"},
+		{"a + matchinstance(", "there is no function matchinstance; is matchinst meant?"},
+		{"rate (", "rate is a function only if its parenthesis follows at once"},
+		{"rate \n\t(", "rate is a function only if its parenthesis follows at once"},
+		{"log(", "there is no function log; there are avg, count, max, min, sum, delta, rate, instant, scalar, defined, matchinst, mkconst, novalue, rescale"},
+		{"x(", "there is no function x; there are avg, count, max, min, sum, delta, rate, instant, scalar, defined, matchinst, mkconst, novalue, rescale"},
+		{"(", ""},
+		{"a + (", ""},
+		{"2(", ""},
+		{"\"s\"(", ""},
+		{"rat", ""},
+		{"", ""},
+	} {
+		assert.Equal(t, row.want, functionMeant(row.expr, len(row.expr)), row.expr)
+		assert.Equal(t, row.want, functionMeant(row.expr+" b)", len(row.expr)), row.expr)
+	}
+	assert.Empty(t, functionMeant("a", -1))
+	assert.Empty(t, functionMeant("a", 7))
+}
+
+func TestCheckFunctionMeant(t *testing.T) {
+	s := newSite(t)
+	out, _, exit := s.run("check", s.file("site.conf", "a = 1 + rat(kernel.all.load)\n"))
+	assert.Equal(t, exitFailure, exit)
+	assert.Contains(t, out, "syntax error: Unexpected '('\n")
+	assert.Contains(t, out, ": note: there is no function rat; is rate meant? [unknown-function]\n")
+}
