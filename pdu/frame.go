@@ -185,6 +185,9 @@ func (r *Reader) Next() (Frame, error) {
 	}
 }
 
+// Pending returns the number of bytes that have been read from the stream behind the last frame.
+func (r *Reader) Pending() int { return r.s.Pending() }
+
 // Writer writes PDUs to a stream, each with one Write. One goroutine at a time.
 type Writer struct {
 	w    io.Writer

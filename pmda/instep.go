@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -14,8 +15,8 @@ import (
 // Requests and replies have no numbers: pmcd takes what it reads for the reply to what it has asked last. When a
 // signal interrupts pmcd 6.0 in a fetch it goes on without the reply that it was waiting for, and takes that for the
 // reply to its next request, and so on: clients get the values of other metrics, and names the identifiers
-// of others. An agent cannot see what pmcd reads, but what is still in the pipe: if there is something
-// when the next PDU has come, then pmcd has gone on without it.
+// of others. An agent cannot see what pmcd reads, but what is in the pipes: if the next PDU is there when a reply is
+// ready, or a reply still when the next PDU has come, then pmcd has gone on without it.
 
 // leftovers is a stream of replies that tells what pmcd has not read.
 type leftovers interface {
@@ -59,7 +60,25 @@ func (s *session) keepInStep(k pdu.Kind) error {
 	return nil
 }
 
-// unread implements leftovers.
+// slow is how long an answer takes at least if pmcd goes on without it meanwhile: it has its agents and clients to look after.
+const slow = 100 * time.Microsecond
+
+// overtaken reports whether pmcd has sent something since the request that a reply is ready for.
+func (s *session) overtaken(arrived time.Time) bool {
+	if s.leftovers == nil {
+		return false
+	}
+	if s.in.Pending() > 0 {
+		return true
+	}
+	if s.requests == nil || s.now().Sub(arrived) < slow {
+		return false
+	}
+	n, err := s.requests.unread()
+	return n > 0 && err == nil
+}
+
+// unread implements leftovers; at the end to read from, it is how many bytes have arrived.
 func (p *pipe) unread() (int, error) { return nonblock.Unread(p.fd) }
 
 // takeBack implements leftovers.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,28 +19,31 @@ import (
 type interrupted struct {
 	t    *testing.T
 	to   *pdu.Writer
+	raw  io.Writer
 	from interface{ Read([]byte) (int, error) }
-	out  io.Writer // the agent's end
+	out  *pipe // the agent's end
 	done chan error
 	log  *logtest.Hook
 }
 
-// newInterrupted starts it; reads, if there is one, is what it does when the agent has just seen that the reply is there still.
-func newInterrupted(t *testing.T, reads func(p *interrupted, n int)) *interrupted {
+// newPMCD starts one that has greeted an agent; reads, if there is one, is what it does when the agent has just seen
+// that a reply is there still.
+func newPMCD(t *testing.T, s *Server, reads func(p *interrupted, n int)) *interrupted {
 	t.Helper()
 	in, to := readPipe(t)
 	out, from := writePipe(t)
 	log, hook := logtest.NewNullLogger()
 	ctx, cancel := context.WithCancel(t.Context())
-	p := &interrupted{t: t, to: pdu.NewWriter(to), from: from, out: out, done: make(chan error, 1), log: hook}
+	p := &interrupted{t: t, to: pdu.NewWriter(to), raw: to, from: from, out: out, done: make(chan error, 1), log: hook}
 	var stream io.Writer = out
 	if reads != nil {
 		stream = quick{out, func(n int) { reads(p, n) }}
 	}
+	s.Greeted, s.Log = true, log
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		p.done <- (&Server{Agent: newNumbers(), Greeted: true, Log: log}).Serve(ctx, in, stream)
+		p.done <- s.Serve(ctx, in, stream)
 	}()
 	t.Cleanup(func() { // before the descriptors are closed
 		cancel()
@@ -47,9 +51,16 @@ func newInterrupted(t *testing.T, reads func(p *interrupted, n int)) *interrupte
 	})
 	p.send(&pdu.Creds{Version: pdu.ProtocolVersion})
 	p.send(&pdu.Profile{Default: pdu.Include})
+	return p
+}
+
+// newInterrupted is one that has sent the fetch.
+func newInterrupted(t *testing.T, reads func(p *interrupted, n int)) *interrupted {
+	t.Helper()
+	p := newPMCD(t, &Server{Agent: newNumbers()}, reads)
 	p.send(&pdu.Fetch{PMIDs: []pdu.PMID{1}})
 	require.Eventually(t, func() bool {
-		n, err := out.unread()
+		n, err := p.out.unread()
 		return err == nil && n > 0
 	}, patience, time.Millisecond)
 	return p
@@ -78,21 +89,76 @@ func TestReplyThatPMCDLeaves(t *testing.T) {
 			assert.Contains(t, p.log.LastEntry().Message, "taken back")
 			reader := pdu.NewReader(p.from, pdu.ClientLimit)
 			for _, ids := range [][]pdu.PMID{{2, 3}, {4}} {
-				f, err := reader.Next()
-				require.NoError(t, err)
-				m, err := pdu.Decode(f)
-				require.NoError(t, err)
-				require.IsType(t, &pdu.Result{}, m)
-				var got []pdu.PMID
-				for _, set := range m.(*pdu.Result).Sets {
-					got = append(got, set.PMID)
-				}
-				require.Equal(t, ids, got)
+				require.Equal(t, ids, fetched(t, reader))
 				p.send(&pdu.Fetch{PMIDs: []pdu.PMID{4}})
 			}
 			assert.Len(t, p.log.AllEntries(), 1)
 		})
 	}
+}
+
+// waiting is an agent whose values come when they may.
+type waiting struct {
+	*numbers
+	begun, may chan struct{}
+}
+
+func (w *waiting) Fetch(req *FetchRequest, to *pdu.ResultWriter) error {
+	w.begun <- struct{}{}
+	<-w.may
+	return w.numbers.Fetch(req, to)
+}
+
+// A reply that is ready when pmcd has asked for something else already is not sent.
+func TestReplyThatComesTooLate(t *testing.T) {
+	one, other := &pdu.Fetch{PMIDs: []pdu.PMID{1}}, &pdu.Fetch{PMIDs: []pdu.PMID{2, 3}}
+	t.Run("a slow agent", func(t *testing.T) {
+		w := &waiting{newNumbers(), make(chan struct{}), make(chan struct{})}
+		var clock atomic.Int64
+		p := newPMCD(t, &Server{Agent: w, Now: func() time.Time { return time.Unix(0, clock.Add(int64(slow))) }}, nil)
+		p.send(one)
+		<-w.begun
+		p.send(other)
+		w.may <- struct{}{}
+		<-w.begun
+		w.may <- struct{}{}
+		requireTooLate(t, p, func() {
+			<-w.begun
+			w.may <- struct{}{}
+		})
+	})
+	t.Run("both at once", func(t *testing.T) {
+		p := newPMCD(t, &Server{Agent: newNumbers()}, nil)
+		_, err := p.raw.Write(other.Append(one.Append(nil, 0), 0))
+		require.NoError(t, err)
+		requireTooLate(t, p, func() {})
+	})
+}
+
+// requireTooLate takes the reply to the second request, and to a third one while serve runs.
+func requireTooLate(t *testing.T, p *interrupted, serve func()) {
+	t.Helper()
+	reader := pdu.NewReader(p.from, pdu.ClientLimit)
+	require.Equal(t, []pdu.PMID{2, 3}, fetched(t, reader))
+	p.send(&pdu.Fetch{PMIDs: []pdu.PMID{4}})
+	serve()
+	require.Equal(t, []pdu.PMID{4}, fetched(t, reader))
+	require.Len(t, p.log.AllEntries(), 1)
+	assert.Contains(t, p.log.LastEntry().Message, "is not sent")
+}
+
+// fetched are the metrics of the next reply, which is to a fetch.
+func fetched(t *testing.T, r *pdu.Reader) (ids []pdu.PMID) {
+	t.Helper()
+	f, err := r.Next()
+	require.NoError(t, err)
+	m, err := pdu.Decode(f)
+	require.NoError(t, err)
+	require.IsType(t, &pdu.Result{}, m)
+	for _, set := range m.(*pdu.Result).Sets {
+		ids = append(ids, set.PMID)
+	}
+	return ids
 }
 
 // quick is a pipe whose reader reads just when it has been seen that something is there.
@@ -139,12 +205,7 @@ func TestReplyThatPMCDReadsForAnother(t *testing.T) {
 			assert.Contains(t, p.log.LastEntry().Message, "gets no other")
 			reader := pdu.NewReader(io.MultiReader(bytes.NewReader(taken), p.from), pdu.ClientLimit)
 			for i := range 3 {
-				f, err := reader.Next()
-				require.NoError(t, err)
-				m, err := pdu.Decode(f)
-				require.NoError(t, err)
-				require.IsType(t, &pdu.Result{}, m)
-				require.Equal(t, []pdu.PMID{1, 4, 5}[i], m.(*pdu.Result).Sets[0].PMID)
+				require.Equal(t, []pdu.PMID{[]pdu.PMID{1, 4, 5}[i]}, fetched(t, reader))
 				p.send(&pdu.Fetch{PMIDs: []pdu.PMID{[]pdu.PMID{4, 5, 6}[i]}})
 			}
 			assert.Len(t, p.log.AllEntries(), 1)

@@ -75,8 +75,9 @@ type session struct {
 	out       *pdu.Writer
 	rawOut    io.Writer // for CREDS
 	leftovers leftovers // nil: out does not tell
-	replySize int       // bytes of the last one
-	answered  bool      // the next request that gets a reply has had one, as pmcd sees it
+	requests  interface{ unread() (int, error) }
+	replySize int  // bytes of the last one
+	answered  bool // the next request that gets a reply has had one, as pmcd sees it
 	profile   *pdu.Profile
 	spare     *pdu.Profile // the next profile is decoded here, so that a bad one changes nothing
 
@@ -104,6 +105,7 @@ func newSession(s *Server, in io.Reader, out io.Writer) *session {
 		maxReply: pdu.MaxPDU,
 	}
 	ss.leftovers, _ = out.(leftovers)
+	ss.requests, _ = in.(interface{ unread() (int, error) })
 	ss.storer, _ = s.Agent.(Storer)
 	ss.texter, _ = s.Agent.(Texter)
 	ss.labeler, _ = s.Agent.(Labeler)
@@ -162,8 +164,13 @@ func (s *session) serve(f pdu.Frame) error {
 	if frame == nil {
 		return nil
 	}
-	if s.answered {
+	switch {
+	case s.answered:
 		s.answered = false
+		s.result.Release()
+		return nil
+	case s.overtaken(arrived):
+		s.log.WithField("request", f.Kind).Warn("pmcd has gone on without a reply, which is not sent")
 		s.result.Release()
 		return nil
 	}
