@@ -247,17 +247,27 @@ func (r *testRun) definitions(f *unittest.File) (definitions, bool) {
 		}
 	}
 	read := readDefinitions(paths, r.conf)
-	for _, p := range slices.Concat(read.Problems, read.advice()) {
-		r.mistaken = r.mistaken || p.Severity == config.Error
-		if text := p.Error(); (p.Severity == config.Error || p.Code == codeUnclosed || p.Code == codeNoFunction) && !r.told[text] {
-			r.told[text] = true
-			fmt.Fprintln(r.stdout, text)
+	for _, p := range read.Problems {
+		if p.Severity == config.Error {
+			r.mistaken = true
+			r.tellOnce(p)
 		}
+	}
+	for _, p := range read.advice() {
+		r.tellOnce(p)
 	}
 	for _, s := range read.Sources {
 		r.count(s.Path)
 	}
 	return read, true
+}
+
+// tellOnce prints what is wrong with definitions, which several files may test.
+func (r *testRun) tellOnce(p *config.Problem) {
+	if text := p.Error(); !r.told[text] {
+		r.told[text] = true
+		fmt.Fprintln(r.stdout, text)
+	}
 }
 
 // explain adds to failures what is known of definitions that cannot be used: their place and the line.
