@@ -80,8 +80,9 @@ type Agent struct {
 	schedule     *schedule
 	binder       *binder
 	domainLabels []pdu.LabelSet
-	next         *alarm // for the next request
-	self         string // our process identifier, as pmcd tells it of its clients
+	next         *alarm    // for the next request
+	tidied       time.Time // when the scheduler last looked for moments to forget
+	self         string    // our process identifier, as pmcd tells it of its clients
 
 	ahead ahead
 
@@ -140,6 +141,7 @@ func New(o Options) *Agent {
 	a.sampler.maker.most = int(o.Limits.Instances)
 	a.sampler.arrived, a.ahead.least = a.prepare, minReady
 	a.schedule = newSchedule(a.sampler, o.Now, o.Interval)
+	a.schedule.check = a.check
 	a.sampler.stood = a.schedule.interrupted
 	a.binder = newBinder(a)
 	return a
@@ -153,6 +155,17 @@ func (a *Agent) Run(ctx context.Context) {
 	tasks.Go(func() { a.binder.run(ctx) })
 	tasks.Go(func() { a.crowd.clear(ctx, releaseMemory) })
 	tasks.Wait()
+}
+
+// check looks after what only time shows: answers that are overdue, and what has become too old to be served.
+func (a *Agent) check(now time.Time) {
+	a.sampler.check(now)
+	if now.Sub(a.tidied) < forgetGap || !a.ahead.mu.TryLock() { // no request waits for this
+		return
+	}
+	defer a.ahead.mu.Unlock()
+	a.tidied = now
+	a.forgetMoments(now.Add(-oldEnough))
 }
 
 // Reload asks for the configuration to be read again, because it has changed; it does not wait. What is
@@ -419,8 +432,11 @@ func (a *Agent) EndContext(c pmda.Client) {
 	a.ahead.mu.Lock()
 	a.catchUp()
 	a.views.end(c, a.endView)
+	if a.crowd.left(len(a.clients)) {
+		a.clients = shrunken(a.clients)
+		a.views.shrink()
+	}
 	a.ahead.mu.Unlock()
-	a.crowd.left(len(a.clients))
 	a.binder.freed(int(c))
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"maps"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -36,13 +37,15 @@ type crowd struct {
 
 func newCrowd() *crowd { return &crowd{ready: make(chan struct{}, 1)} }
 
-// left is told that a context has ended, and how many there still are. Many have gone when three of four have.
-func (c *crowd) left(remain int) {
+// left is told that a context has ended, and how many there still are. It reports whether many have gone: three of four.
+func (c *crowd) left(remain int) bool {
 	c.ended.Add(1)
-	if c.gone++; c.gone >= manyContexts && remain <= c.gone/3 {
-		c.gone = 0
-		signal(c.ready)
+	if c.gone++; c.gone < manyContexts || remain > c.gone/3 {
+		return false
 	}
+	c.gone = 0
+	signal(c.ready)
+	return true
 }
 
 // clear calls release after each crowd, until ctx ends.
@@ -82,3 +85,10 @@ func (c *crowd) clear(ctx context.Context, release func()) {
 
 // releaseMemory gives the kernel back what is not in use. It takes some milliseconds, during which requests go on.
 func releaseMemory() { debug.FreeOSMemory() }
+
+// shrunken returns a map with what is in m: one keeps the memory of all that was ever in it.
+func shrunken[K comparable, V any](m map[K]V) map[K]V {
+	fresh := make(map[K]V, len(m))
+	maps.Copy(fresh, m)
+	return fresh
+}

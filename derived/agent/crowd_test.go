@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -9,6 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
 )
 
 func TestCrowd(t *testing.T) {
@@ -48,6 +52,34 @@ func TestCrowd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Those who stay when a crowd has gone do not notice: what is known of them, and their histories, go on.
+func TestCrowdLeavesTheOthersAlone(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
+	const stays = pmda.Client(10 * manyContexts)
+	b.agent.Attribute(stays, pdu.AttrUserID, "7")
+	b.sample(100, "d", "c")
+	b.value(stays, 0, "d")
+	for c := range pmda.Client(2 * manyContexts) {
+		b.fetch(c, 0, "d")
+		b.fetch(c, 1, "c")
+	}
+	assert.Len(t, b.agent.views.byKey, 4*manyContexts+1)
+	b.pass(time.Second)
+	b.sample(107, "d", "c")
+	before := b.agent.clients
+	for c := range pmda.Client(2 * manyContexts) {
+		b.agent.EndContext(c)
+	}
+	assert.NotEqual(t, reflect.ValueOf(before).Pointer(), reflect.ValueOf(b.agent.clients).Pointer(), "the map is a smaller one")
+	assert.Len(t, b.agent.views.byKey, 1)
+	assert.Len(t, b.agent.views.ofClient, 1)
+	assert.Equal(t, 7, b.agent.clients[stays].uid)
+	assert.Equal(t, "7", b.value(stays, 0, "d"))
+	b.agent.EndContext(stays)
+	assert.Empty(t, b.agent.clients)
+	assert.Empty(t, b.agent.views.byKey)
 }
 
 // As long as contexts go in numbers nothing is given back that the next ones would need, but not for ever.

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"slices"
 	"time"
 
 	"pmdaderived/derived"
@@ -184,88 +183,4 @@ func (a *Agent) filter(v *derived.Vector, sel pdu.Selection) ([]pdu.Inst, []uint
 		}
 	}
 	return a.insts, a.bits, a.blobs
-}
-
-// An evaluation may be used by momentFetches further fetches before its memory is used for another one, unless
-// its samples have been replaced: contexts with the same samples share one, so a hundred clients that
-// fetch together cost one.
-// maxMoments is how many there are at most.
-const (
-	momentFetches = 2
-	maxMoments    = 16
-)
-
-// moment is an evaluation and the samples it was made from.
-type moment struct {
-	eval    *derived.Evaluation
-	history []*sample
-	layout  *derived.Layout // of the newest one
-	names   *map[pdu.InDom]*domainNames
-	used    uint64
-}
-
-// evaluate computes a metric from a history, newest first.
-func (a *Agent) evaluate(svc *service, history []*sample, m *derived.Metric) *derived.Vector {
-	depth := m.Needs().History + 1
-	names := a.names.domains.Load()
-	if len(a.moments) > 0 && a.moments[0].eval.Set() != svc.set {
-		clear(a.moments) // those of a former service
-		a.moments = a.moments[:0]
-	}
-	var free *moment
-	for i, k := range a.moments {
-		if k.names == names && k.covers(history, depth) {
-			k.used = a.fetches
-			a.moments[0], a.moments[i] = k, a.moments[0] // most metrics of a fetch have the same samples
-			return k.eval.Value(m)
-		}
-		if free == nil || a.better(k, free, history) {
-			free = k
-		}
-	}
-	if free == nil || !a.over(free, history) && len(a.moments) < maxMoments {
-		eval := svc.spare.Swap(nil)
-		if eval == nil {
-			eval = svc.set.NewEvaluation()
-		}
-		free = &moment{eval: eval}
-		a.moments = append(a.moments, free)
-	}
-	a.stats.evaluations.Add(1)
-	free.history = append(free.history[:0], history...)
-	free.layout, free.names, free.used = history[0].layout, names, a.fetches
-	a.history = a.history[:0]
-	for _, s := range history {
-		a.history = append(a.history, s)
-	}
-	free.eval.Reset(a.history...)
-	return free.eval.Value(m)
-}
-
-// better reports whether the memory of k should be used again rather than that of another moment: it was not
-// used for longer, or, of two that nobody is expected to ask for any more, it is for the same operands,
-// whose places are known.
-func (a *Agent) better(k, other *moment, history []*sample) bool {
-	if over := a.over(k, history); !over || !a.over(other, history) {
-		return over || !a.over(other, history) && k.used < other.used
-	}
-	knows, otherKnows := k.layout == history[0].layout, other.layout == history[0].layout
-	return knows && !otherKnows || knows == otherKnows && k.used < other.used
-}
-
-// over reports whether nobody is expected to ask for the moment any more: for some fetches nobody has, or there
-// is a newer sample of the same operands, which everybody gets from now on.
-func (a *Agent) over(k *moment, history []*sample) bool {
-	if k.used+momentFetches < a.fetches {
-		return true
-	}
-	return k.used < a.fetches && k.layout == history[0].layout && k.history[0].taken.Before(history[0].taken)
-}
-
-// covers reports whether the moment was made from the same samples, as far back as the depth.
-func (k *moment) covers(history []*sample, depth int) bool {
-	if len(history) < depth { // the moment must not know more either
-		return slices.Equal(k.history, history)
-	}
-	return len(k.history) >= depth && slices.Equal(k.history[:depth], history[:depth])
 }

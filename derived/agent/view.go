@@ -254,6 +254,11 @@ func (vs *views) end(c pmda.Client, end func(*view)) {
 	}
 }
 
+// shrink gives back the memory of views that have gone.
+func (vs *views) shrink() {
+	vs.byKey, vs.ofClient = shrunken(vs.byKey), shrunken(vs.ofClient)
+}
+
 // patience is how old a sample may be for this fetch: 1 s, or 1.5 times the context's interval, which
 // before the second fetch is taken to be the time since the first.
 func (v *view) patience(now time.Time) time.Duration {

@@ -529,33 +529,6 @@ func TestViewsAreBounded(t *testing.T) {
 	})
 }
 
-// Contexts that are served from the same samples share the work.
-func TestEvaluationsAreShared(t *testing.T) {
-	b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
-	for i := range 3 {
-		b.pass(time.Second)
-		b.sample(100+uint64(i), "d", "c")
-		for c := range pmda.Client(50) {
-			b.fetch(c, 0, "d", "c")
-		}
-	}
-	assert.EqualValues(t, 3, b.agent.stats.evaluations.Load())
-	assert.EqualValues(t, 50*5, b.agent.stats.values.Load())
-	assert.LessOrEqual(t, len(b.agent.moments), maxMoments)
-}
-
-func TestMomentsAreBounded(t *testing.T) {
-	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
-	for i := range 100 {
-		b.pass(time.Second)
-		b.sample(uint64(i), "d")
-		if v := b.value(1, 0, "d"); i > 0 {
-			assert.Equal(t, "1", v)
-		}
-	}
-	assert.LessOrEqual(t, len(b.agent.moments), momentFetches+2)
-}
-
 // A context that does not fetch any more does not keep the definitions of its time in memory.
 func TestIdleViewsLetGoOfFormerServices(t *testing.T) {
 	s := newSite(t)

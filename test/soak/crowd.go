@@ -88,15 +88,35 @@ func (r *run) returns(ctx context.Context, before figures) (after figures, err e
 	}
 }
 
+// routine has one client fetch everything a few times and returns what the daemon holds then. One that pmcd has just
+// started does not hold yet what it takes to serve anybody.
+func (r *run) routine(ctx context.Context) (f figures, err error) {
+	conn, err := r.dial(ctx)
+	if err != nil {
+		return f, err
+	}
+	c := &client{scene: r.scene, name: "routine", rand: r.random(), metrics: len(r.model.metrics)}
+	for range 3 {
+		if err := c.fetchOnce(ctx, conn); err != nil {
+			return f, errors.Join(err, conn.Close())
+		}
+		sleep(ctx, mmvAge)
+	}
+	if err := conn.Close(); err != nil {
+		return f, err
+	}
+	return r.quiet(ctx, f)
+}
+
 // crowds is the rows about the two.
 func (r *run) crowds(ctx context.Context) ([]Row, error) {
 	p := r.options.Plan
 	if p.Crowd == 0 {
 		return nil, nil
 	}
-	before, err := r.figures(ctx)
+	before, err := r.routine(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("routine: %w", err)
 	}
 	contexts, err := r.crowd(ctx)
 	if err != nil {
