@@ -68,12 +68,13 @@ const (
 	doLook
 	doBins
 	doForesee
+	doCheck
 	deeds
 )
 
 func (d deed) String() string {
 	return fmt.Sprintf("%s %d", [deeds]string{
-		"fetch", "end", "pass", "count", "sample", "ask", "arrive", "reload", "restart", "disconnect", "set clock", "look", "bins", "foresee",
+		"fetch", "end", "pass", "count", "sample", "ask", "arrive", "reload", "restart", "disconnect", "set clock", "look", "bins", "foresee", "check",
 	}[d.what%deeds], d.much)
 }
 
@@ -106,6 +107,9 @@ func (m *machine) do(d deed) error {
 		return m.fetchAll(pmda.Client(d.much%4), pdu.ContextID(d.much>>2%2), d.much>>3%4)
 	case doEnd:
 		c := pmda.Client(d.much % 4)
+		if d.much&8 != 0 { // the last of a crowd
+			m.agent.crowd.gone = manyContexts + 3*len(m.agent.clients)
+		}
 		m.agent.EndContext(c)
 		for key, seen := range m.seen {
 			if seen.client == c {
@@ -146,6 +150,8 @@ func (m *machine) do(d deed) error {
 			m.agent.Replied(0, pdu.KindFetch, 0)
 		}
 		m.foresee()
+	case doCheck:
+		m.agent.check(m.now)
 	}
 	return nil
 }
