@@ -13,6 +13,10 @@ const (
 	// A busy pmcd may take as long to come to a fetch (pmcd-behaviour.md b.3), hence no less.
 	burdensome = 100 * time.Millisecond
 
+	// hiccup is for how long something else may hold pmcd, an agent or the whole machine up: fetches that end within
+	// it show no more than the first of them.
+	hiccup = time.Second
+
 	// shareOfPMCD is how many times as long as their fetches took slow agents are left alone: they
 	// get at most a tenth of pmcd's time, all of them together.
 	shareOfPMCD = 9
@@ -20,13 +24,15 @@ const (
 
 // burdens knows the agents that are slow, by their domains. One long fetch makes an agent a suspect:
 // pmcd may have been held up by somebody else. From then on it is asked apart from others, which shows
-// whose fault it was, and from the second time in a row on so seldom that pmcd can bear it.
+// whose fault it was, and from the second time in a row on so seldom that pmcd can bear it. What lasts no longer than a
+// hiccup is one time.
 type burdens map[int]*burden
 
 type burden struct {
 	asked   bool          // a fetch is on its way
 	strikes int           // long fetches in a row
-	debt    time.Duration // what those took that no rest has followed
+	struck  time.Time     // when the last one that counts ended
+	debt    time.Duration // what long fetches took that no rest has followed
 	ended   time.Time     // the last of them
 }
 
@@ -96,9 +102,13 @@ func (b burdens) end(
 				x = &burden{}
 				b[d] = x
 			}
-			x.strikes++
 			x.debt += took
 			x.ended = now
+			if x.strikes > 0 && now.Sub(x.struck) < hiccup {
+				continue
+			}
+			x.strikes++
+			x.struck = now
 			if x.strikes == 2 {
 				changed(d, true)
 			}
