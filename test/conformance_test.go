@@ -381,7 +381,7 @@ func (k *client) sample() {
 	if _, sampled := k.station.age(k.c.Name); !sampled || k.last.IsZero() && !k.c.Stores() {
 		return // a constant, or nothing has happened yet that a sample could have missed
 	}
-	const patience = 30 * time.Second
+	const patience = 30 * time.Second // an agent rests nine times as long as its long fetches took, a second or two
 	require.Eventually(t, func() bool {
 		age, ok := k.station.age(k.c.Name)
 		if ok && age < time.Since(k.last) {

@@ -113,6 +113,7 @@ type echo struct {
 	in      *os.File
 	out     *os.File
 	longest time.Duration
+	slow    int // answers that took longer than slowest
 }
 
 func startEcho(t *testing.T) *echo {
@@ -142,7 +143,11 @@ func (e *echo) ask(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.out.Read(b[:])
 	require.NoError(t, err)
-	e.longest = max(e.longest, time.Since(start))
+	took := time.Since(start)
+	e.longest = max(e.longest, took)
+	if took > slowest {
+		e.slow++
+	}
 }
 
 func startProbe(t *testing.T, program string, options ...string) *probe {
@@ -307,14 +312,15 @@ func TestNoRequestWaits(t *testing.T) {
 		p.until("derived.quick", quick)
 		p.until("derived.slow", slow)
 	})
-	t.Logf("%d requests, %d slow; the longest took %v (%s), the longest echo of the same machine %v",
-		p.count, p.slow, p.longest, p.kind, p.echo.longest)
 	own := p.ownLongest()
+	t.Logf("%d requests, %d slow; the longest took %v (%s); of as many echoes of the same machine %d were slow, the longest took %v",
+		p.count, p.slow, p.longest, p.kind, p.echo.slow, p.echo.longest)
 	t.Logf("by the agent's own clock, from the arrival of a request to the end of its reply: %v", own)
 	assert.Less(t, own, slowest)
 	// Seen from outside there is also the time in which a busy machine runs neither the agent nor this test.
+	const unlucky = 5
 	assert.Less(t, p.longest, stop/2+p.echo.longest, "none waits for pmcd")
-	assert.LessOrEqual(t, p.slow, p.count/1000)
+	assert.LessOrEqual(t, p.slow, p.echo.slow+unlucky)
 }
 
 // stands reports whether a pmcd does not greet a new client within 0.2 s.

@@ -87,7 +87,7 @@ type Agent struct {
 	ahead ahead
 
 	// What follows belongs to the request loop; views and what evaluations are made of also to those who compute
-	// ahead, and a.ahead.mu guards it.
+	// ahead and forget what is old, and a.ahead.mu guards it.
 	views    *views
 	crowd    *crowd
 	clients  map[pmda.Client]client
@@ -160,12 +160,13 @@ func (a *Agent) Run(ctx context.Context) {
 // check looks after what only time shows: answers that are overdue, and what has become too old to be served.
 func (a *Agent) check(now time.Time) {
 	a.sampler.check(now)
-	if now.Sub(a.tidied) < forgetGap || !a.ahead.mu.TryLock() { // no request waits for this
+	if now.Sub(a.tidied) < forgetGap || !a.ahead.mu.TryLock() { // a request is served first
 		return
 	}
 	defer a.ahead.mu.Unlock()
 	a.tidied = now
 	a.forgetMoments(now.Add(-oldEnough))
+	a.ahead.trim()
 }
 
 // Reload asks for the configuration to be read again, because it has changed; it does not wait. What is

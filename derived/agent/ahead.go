@@ -101,6 +101,14 @@ func (h *ahead) giveBack(v *view) {
 	}
 }
 
+// trim gives back memory for replies that nobody is foretold for.
+func (h *ahead) trim() {
+	if len(h.foretold) == 0 {
+		h.made -= len(h.spare)
+		h.spare = nil
+	}
+}
+
 // prepare computes what is foretold, as far as its samples have arrived. It does nothing while a fetch is served,
 // which does not wait for it then.
 func (a *Agent) prepare() {

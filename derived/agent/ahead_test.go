@@ -155,6 +155,13 @@ func TestReadyRepliesAreBounded(t *testing.T) {
 			assert.Nil(t, s, "a sample is not kept in memory")
 		}
 	}
+	b.agent.ahead.expect(&view{}, b.now)
+	b.agent.ahead.trim()
+	assert.Len(t, b.agent.ahead.spare, maxReady, "somebody is foretold")
+	b.agent.ahead.foretold = nil
+	b.agent.check(b.now)
+	assert.Empty(t, b.agent.ahead.spare)
+	assert.Zero(t, b.agent.ahead.made)
 }
 
 // A request waits for what is being computed ahead. Together that is not more for many contexts than for one.

@@ -13,9 +13,13 @@ const (
 	// A busy pmcd may take as long to come to a fetch (pmcd-behaviour.md b.3), hence no less.
 	burdensome = 100 * time.Millisecond
 
-	// hiccup is for how long something else may hold pmcd, an agent or the whole machine up: fetches that end within
-	// it show no more than the first of them.
+	// hiccup is for how long something else may hold up pmcd, an agent or the machine: long fetches that end
+	// within it, from the end of the first one on, count as one.
 	hiccup = time.Second
+
+	// doubt is for how long a quick fetch does not clear an agent that had several long ones within a hiccup: it may
+	// have slow metrics and quick ones.
+	doubt = 10 * hiccup
 
 	// shareOfPMCD is how many times as long as their fetches took slow agents are left alone: they
 	// get at most a tenth of pmcd's time, all of them together.
@@ -24,14 +28,14 @@ const (
 
 // burdens knows the agents that are slow, by their domains. One long fetch makes an agent a suspect:
 // pmcd may have been held up by somebody else. From then on it is asked apart from others, which shows
-// whose fault it was, and from the second time in a row on so seldom that pmcd can bear it. What lasts no longer than a
-// hiccup is one time.
+// whose fault it was, and from the second time in a row on, a hiccup later, so seldom that pmcd can bear it.
 type burdens map[int]*burden
 
 type burden struct {
 	asked   bool          // a fetch is on its way
-	strikes int           // long fetches in a row
-	struck  time.Time     // when the last one that counts ended
+	long    int           // long fetches since it is known
+	strikes int           // times in a row that fetches were long; a hiccup is one
+	struck  time.Time     // when the first fetch of the last one ended
 	debt    time.Duration // what long fetches took that no rest has followed
 	ended   time.Time     // the last of them
 }
@@ -102,6 +106,7 @@ func (b burdens) end(
 				x = &burden{}
 				b[d] = x
 			}
+			x.long++
 			x.debt += took
 			x.ended = now
 			if x.strikes > 0 && now.Sub(x.struck) < hiccup {
@@ -112,7 +117,9 @@ func (b burdens) end(
 			if x.strikes == 2 {
 				changed(d, true)
 			}
-		case x != nil && !silent(d):
+		case x == nil || silent(d):
+		case x.strikes == 1 && x.long > 1 && now.Sub(x.struck) < doubt:
+		default:
 			delete(b, d)
 			if x.strikes > 1 {
 				changed(d, false)

@@ -38,7 +38,13 @@ func TestBurdens(t *testing.T) {
 		{"a hiccup", []fetch{{one, burdensome, false}, {one, hiccup - 1, false}}, one, 0},
 		{"several in one", []fetch{{one, second, false}, {one, second / 2, false}, {one, second/2 - 1, false}}, one, 0},
 		{"too long for one", []fetch{{one, second, false}, {one, second / 2, false}, {one, second / 2, false}}, one, 18 * second},
-		{"a hiccup, then quick", []fetch{{one, second, false}, {one, second / 2, false}, {one, 0, false}}, nil, 0},
+		{"one, then quick", []fetch{{one, second, false}, {one, 0, false}}, nil, 0},
+		{"several in one, then quick", []fetch{{one, second, false}, {one, second / 2, false}, {one, 0, false}}, one, 0},
+		{
+			"quick now and then",
+			[]fetch{{one, second, false}, {one, second / 2, false}, {one, second / 4, false}, {one, 0, false}, {one, second / 4, false}},
+			one, 18 * second,
+		},
 		{"two that share", []fetch{{both, second, false}, {both, second, false}}, both, 36 * second},
 		{"slow, then quick", []fetch{{one, second, false}, {one, second, false}, {one, ms, false}}, nil, 0},
 	} {
@@ -65,6 +71,40 @@ func TestBurdens(t *testing.T) {
 			}
 			assert.False(t, b.resting([]int{1, 3}, now.Add(row.rest)))
 		})
+	}
+}
+
+// In the long run an agent that is slow gets a tenth of pmcd's time, also one that is quick now and then.
+func TestShareOfPMCD(t *testing.T) {
+	for _, row := range []struct {
+		took  []time.Duration // by turns
+		every time.Duration
+	}{
+		{[]time.Duration{200 * ms}, 0},
+		{[]time.Duration{500 * ms}, second},
+		{[]time.Duration{4 * second}, second},
+		{[]time.Duration{400 * ms, 400 * ms, ms}, 100 * ms},
+		{[]time.Duration{300 * ms, 300 * ms, 300 * ms, ms}, 200 * ms},
+		{[]time.Duration{450 * ms, 450 * ms, ms}, 500 * ms},
+		{[]time.Duration{300 * ms, 300 * ms, 300 * ms, 300 * ms, ms}, 333 * ms},
+	} {
+		b, agent := make(burdens), []int{1}
+		begin := time.Now()
+		now, n, busy := begin, 0, time.Duration(0)
+		for now.Sub(begin) < time.Hour {
+			if b.resting(agent, now) {
+				now = now.Add(max(row.every, ms))
+				continue
+			}
+			took := row.took[n%len(row.took)]
+			n++
+			b.begin(agent)
+			now, busy = now.Add(took), busy+took
+			b.end(agent, took, now, func(int) bool { return false }, func(int, bool) {})
+			b.answered(agent)
+			now = now.Add(max(0, row.every-took))
+		}
+		assert.InDelta(t, 0.1, float64(busy)/float64(now.Sub(begin)), 0.01, "%v every %v", row.took, row.every)
 	}
 }
 

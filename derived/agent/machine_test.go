@@ -435,6 +435,7 @@ func FuzzMachine(f *testing.F) {
 	f.Add(false, []byte{doSample, 0, doFetch, 16, doReload, 1, doFetch, 16, doPass, 5, doCount, 9, doSample, 0, doReload, 0, doFetch, 16})
 	f.Add(false, []byte{doReload, 15, doLook, 4, doBins, 5, doSample, 0, doFetch, 24, doDisconnect, 0, doPass, 10, doFetch, 24})
 	f.Add(true, []byte{doSample, 0, doFetch, 0, doPass, 5, doSample, 0, doForesee, 0, doFetch, 0, doForesee, 1, doReload, 2, doFetch, 0})
+	f.Add(true, []byte{doSample, 0, doFetch, 0, doPass, 10, doCheck, 0, doFetch, 0, doSample, 0, doFetch, 0, doEnd, 8, doFetch, 0})
 	f.Fuzz(func(t *testing.T, warm bool, steps []byte) {
 		var all []deed
 		for steps = steps[:min(len(steps), 2000)]; len(steps) > 1; steps = steps[2:] {

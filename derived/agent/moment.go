@@ -20,7 +20,7 @@ const (
 // moment is an evaluation and the samples it was made from.
 type moment struct {
 	eval    *derived.Evaluation
-	history []*sample
+	history []*sample       // newest first; empty: nothing is computed
 	layout  *derived.Layout // of the newest one
 	names   *map[pdu.InDom]*domainNames
 	used    uint64
@@ -61,6 +61,7 @@ func (a *Agent) evaluate(svc *service, history []*sample, m *derived.Metric) *de
 		a.history = append(a.history, s)
 	}
 	free.eval.Reset(a.history...)
+	clear(a.history) // they are not kept for longer than the moment
 	return free.eval.Value(m)
 }
 
@@ -78,7 +79,7 @@ func (a *Agent) better(k, other *moment, history []*sample) bool {
 // over reports whether nobody is expected to ask for the moment any more: for some fetches nobody has, or there
 // is a newer sample of the same operands, which everybody gets from now on.
 func (a *Agent) over(k *moment, history []*sample) bool {
-	if k.used+momentFetches < a.fetches {
+	if len(k.history) == 0 || k.used+momentFetches < a.fetches {
 		return true
 	}
 	return k.used < a.fetches && k.layout == history[0].layout && k.history[0].taken.Before(history[0].taken)
@@ -93,13 +94,25 @@ func (k *moment) covers(history []*sample, depth int) bool {
 }
 
 // forgetMoments drops those that nobody can be served from any more, since their samples are older than oldest: each holds
-// what all metrics need that were computed in it. Of the one used last the memory is kept for whoever comes next.
+// what all metrics need that were computed in it. The memory of one is kept, but not its samples, for whoever comes next.
 func (a *Agent) forgetMoments(oldest time.Time) {
-	last := uint64(0)
-	for _, k := range a.moments {
-		last = max(last, k.used)
-	}
+	var spare *moment
 	a.moments = slices.DeleteFunc(a.moments, func(k *moment) bool {
-		return k.used < last && k.history[0] != a.constant[0] && k.history[0].taken.Before(oldest)
+		old := len(k.history) == 0 || k.history[0] != a.constant[0] && k.history[0].taken.Before(oldest)
+		if old && (spare == nil || k.used > spare.used) {
+			spare = k
+		}
+		return old
 	})
+	if spare != nil {
+		spare.rest()
+		a.moments = append(a.moments, spare)
+	}
+}
+
+// rest lets go of the samples.
+func (k *moment) rest() {
+	clear(k.history)
+	k.history, k.layout = k.history[:0], nil
+	k.eval.Reset()
 }

@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"pmdaderived/pmda"
 )
@@ -63,9 +65,17 @@ func TestMomentsAreForgotten(t *testing.T) {
 	assert.Len(t, b.agent.moments, many, "a request is being served")
 	b.agent.ahead.mu.Unlock()
 	b.agent.check(b.now)
-	assert.Len(t, b.agent.moments, 2, "the last one used, and that of constants")
+	require.Len(t, b.agent.moments, 2, "memory for one, and that of constants")
+	assert.Same(t, b.agent.constant[0], b.agent.moments[0].history[0])
+	assert.Empty(t, b.agent.moments[1].history)
+	kept := b.agent.moments[1].eval
+	b.pass(forgetGap)
+	b.agent.check(b.now)
+	assert.Len(t, b.agent.moments, 2, "and again")
 
 	b.sample(1000, "d", "c")
 	assert.Equal(t, "1000", b.value(1, 0, "c"))
+	require.Len(t, b.agent.moments, 2)
+	assert.True(t, slices.ContainsFunc(b.agent.moments, func(k *moment) bool { return k.eval == kept }), "its memory was used")
 	assert.Equal(t, "1", b.value(1, 0, "one"))
 }

@@ -35,7 +35,7 @@ const (
 // schedule follows the plans of all contexts and keeps metrics with a history warm.
 type schedule struct {
 	want  func(now time.Time, n need, feeds ...*feed) // as sampler.want
-	check func(now time.Time)                         // as sampler.check
+	check func(now time.Time)                         // looks after what only time shows
 	now   func() time.Time
 	warm  time.Duration // how often; 0: never
 	nap   nap
@@ -179,7 +179,7 @@ func (s *schedule) follow(now, nextWarm time.Time) {
 	clear(due)
 }
 
-// idleCheck is how often the scheduler looks after the lanes when nothing is due.
+// idleCheck is how often the scheduler calls check when nothing is due.
 const idleCheck = 30 * time.Second
 
 // plans is a heap by time.

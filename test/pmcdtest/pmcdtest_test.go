@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -301,7 +302,7 @@ func TestWatchdog(t *testing.T) {
 		_, err := os.Stat(dir)
 		return os.IsNotExist(err)
 	}, 10*time.Second, 5*time.Millisecond, "the folder goes")
-	assert.NotContains(t, livingSessions(t), pid, "pmcd and its agents go")
+	assert.Eventually(t, func() bool { return !slices.Contains(livingSessions(t), pid) }, 10*time.Second, 5*time.Millisecond, "pmcd and its agents go")
 }
 
 // Root runs the first tests again as somebody without any rights.
