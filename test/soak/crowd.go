@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"pmdaderived/pmda/pmapi"
@@ -88,23 +89,17 @@ func (r *run) returns(ctx context.Context, before figures) (after figures, err e
 	}
 }
 
-// routine has one client fetch everything a few times and returns what the daemon holds after that, at the least: one
-// that pmcd has just started does not hold yet what it takes to serve anybody.
+// routine has the clients of the run do their work once more, without disturbances, and returns what the daemon holds after that,
+// at the least: one that pmcd has just started again does not hold yet what it takes to serve them.
 func (r *run) routine(ctx context.Context) (least figures, err error) {
-	conn, err := r.dial(ctx)
-	if err != nil {
-		return least, err
+	working, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer time.AfterFunc(r.options.Plan.Routine, cancel).Stop()
+	var running sync.WaitGroup
+	for _, c := range r.everyClient() {
+		running.Go(func() { c(working) })
 	}
-	c := &client{scene: r.scene, name: "routine", rand: r.random(), metrics: len(r.model.metrics)}
-	for range 3 {
-		if err := c.fetchOnce(ctx, conn); err != nil {
-			return least, errors.Join(err, conn.Close())
-		}
-		sleep(ctx, mmvAge)
-	}
-	if err := conn.Close(); err != nil {
-		return least, err
-	}
+	running.Wait()
 	for begin := time.Now(); ; {
 		f, err := r.figures(ctx)
 		if err != nil {

@@ -53,9 +53,10 @@ type Plan struct {
 	Hangups  int           // the same, but a SIGHUP tells pmcd to
 	Restarts int           // of pmcd
 
-	Crowd  int           // connections at once; each is two contexts
-	Visits int           // connects and disconnects in a row
-	Return time.Duration // how long memory may take to be returned
+	Routine time.Duration // how long clients work before the crowd comes
+	Crowd   int           // connections at once; each is two contexts
+	Visits  int           // connects and disconnects in a row
+	Return  time.Duration // how long memory may take to be returned
 }
 
 // Full is the plan of `make soak`: 50 clients, of which 12 are stock programs.
@@ -64,7 +65,7 @@ func Full(length time.Duration) Plan {
 		Length: length, Interval: max(time.Second, length/60), Definitions: 1943,
 		Periodic: 16, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3,
 		Edit: time.Second, Kills: max(1, int(float64(length)*(halves-settled)/float64(65*time.Second))-1), Hangups: 5, Restarts: 4,
-		Crowd: 900, Visits: 10_000, Return: 5 * time.Minute,
+		Routine: time.Minute, Crowd: 900, Visits: 10_000, Return: 5 * time.Minute,
 	}
 }
 
@@ -74,7 +75,7 @@ func Short() Plan {
 		Length: 10 * time.Second, Interval: time.Second, Definitions: 150,
 		Periodic: 4, Irregular: 2, Reconnecting: 2, Wide: 1, Readers: 2, Tools: 1,
 		Edit: 200 * time.Millisecond, Kills: 1, Hangups: 1, Restarts: 1,
-		Crowd: 40, Visits: 100, Return: time.Second,
+		Routine: time.Second, Crowd: 40, Visits: 100, Return: time.Second,
 	}
 }
 
