@@ -75,7 +75,7 @@ func Short() Plan {
 		Length: 10 * time.Second, Interval: time.Second, Definitions: 150,
 		Periodic: 4, Irregular: 2, Reconnecting: 2, Wide: 1, Readers: 2, Tools: 1,
 		Edit: 200 * time.Millisecond, Kills: 1, Hangups: 1, Restarts: 1,
-		Routine: time.Second, Crowd: 40, Visits: 100, Return: time.Second,
+		Routine: time.Second, Crowd: 40, Visits: 100, Return: 4 * time.Second,
 	}
 }
 

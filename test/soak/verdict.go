@@ -58,6 +58,7 @@ func (r *run) verdict(before, after figures, records int) []Row {
 			OK: r.worst <= mostRequest, Timed: true,
 		},
 		r.busy(),
+		r.held(),
 		r.growth(),
 		same("goroutines before and after", before.goroutines, after.goroutines),
 		same("descriptors before and after", before.files, after.files),
@@ -78,6 +79,21 @@ func (r *run) busy() Row {
 	row := Row{What: "the last process ran, and waited for a processor", Found: "not measured", Wanted: "to judge the times by", OK: true}
 	if n := len(r.series); n > 0 {
 		row.Found = fmt.Sprintf("%.1f and %.1f s", r.series[n-1].ran.Seconds(), r.series[n-1].waited.Seconds())
+	}
+	return row
+}
+
+// held tells the same of the time, a second or so, in which the worst of all requests fell.
+func (r *run) held() Row {
+	row := Row{What: "the same while it had the worst request", Found: "not measured", Wanted: "to judge the times by", OK: true}
+	var worst time.Duration
+	for i := 1; i < len(r.series); i++ {
+		before, f := r.series[i-1], r.series[i]
+		if f.pid == before.pid && f.longest > before.longest && f.longest > worst {
+			worst = f.longest
+			row.Found = fmt.Sprintf("%.0f and %.0f ms at %.0f s",
+				(f.ran-before.ran).Seconds()*1e3, (f.waited-before.waited).Seconds()*1e3, f.at.Sub(r.begin).Seconds())
+		}
 	}
 	return row
 }
