@@ -21,13 +21,8 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-const (
-	// slowest is the time in which every request has to be answered, whatever pmcd is doing.
-	slowest = 50 * time.Millisecond
-
-	// stop is for how long pmcd is stopped, the shortest time that it stands still here.
-	stop = time.Second
-)
+// slowest is the time in which every request has to be answered, whatever pmcd is doing.
+const slowest = 50 * time.Millisecond
 
 // hangVariable makes the test program a small agent whose fetches hang for 4 s while the file that the
 // variable names exists.
@@ -301,6 +296,7 @@ func TestNoRequestWaits(t *testing.T) {
 		p.until("derived.quick", quick)
 		p.until("derived.slow", slow)
 	})
+	const stop = time.Second // the shortest time that pmcd stands still here
 	t.Run("pmcd is stopped for 1 s", func(t *testing.T) {
 		require.NoError(t, upstream.Signal(syscall.SIGSTOP))
 		p.during("derived.quick", quick, func() error { time.Sleep(stop); return upstream.Signal(syscall.SIGCONT) })

@@ -140,8 +140,7 @@ func New(o Options) *Agent {
 	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
 	a.sampler.maker.most = int(o.Limits.Instances)
 	a.sampler.arrived, a.ahead.least = a.prepare, minReady
-	a.schedule = newSchedule(a.sampler, o.Now, o.Interval)
-	a.schedule.check = a.check
+	a.schedule = newSchedule(a.sampler, a.check, o.Now, o.Interval)
 	a.sampler.stood = a.schedule.interrupted
 	a.binder = newBinder(a)
 	return a

@@ -49,8 +49,8 @@ type schedule struct {
 	stood  standstill
 }
 
-func newSchedule(s *sampler, now func() time.Time, warm time.Duration) *schedule {
-	return &schedule{want: s.want, check: s.check, now: now, warm: warm, nap: newNap()}
+func newSchedule(s *sampler, check func(now time.Time), now func() time.Time, warm time.Duration) *schedule {
+	return &schedule{want: s.want, check: check, now: now, warm: warm, nap: newNap()}
 }
 
 // interrupted notes that pmcd served nobody for some time.
