@@ -455,7 +455,7 @@ func (a *Agent) Changes() pdu.Change {
 }
 
 // Before implements pmda.Observer.
-func (a *Agent) Before(pmda.Client, pdu.Kind, time.Time) {}
+func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) { a.sampler.lulls.end(arrived) }
 
 // Replied implements pmda.Observer.
 func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) {

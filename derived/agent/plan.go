@@ -72,6 +72,17 @@ type plan struct {
 // standstill is a time during which pmcd served nobody.
 type standstill struct{ from, to time.Time }
 
+// within is how much of it lies between two moments; not positive: nothing does.
+func (s standstill) within(from, to time.Time) time.Duration {
+	if s.from.After(from) {
+		from = s.from
+	}
+	if s.to.Before(to) {
+		to = s.to
+	}
+	return to.Sub(from)
+}
+
 // explains reports whether a client that fetches now and last did so at a time would have come earlier: pmcd
 // stood still for most of the time in between, until a moment ago.
 func (s standstill) explains(last, now time.Time) bool {
