@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -70,7 +71,7 @@ func (r *run) events() []event {
 // disturb goes through the events until ctx ends. What is begun is ended.
 func (r *run) disturb(ctx context.Context) {
 	for _, e := range r.events() {
-		at := r.begin.Add(time.Duration(e.share * float64(r.options.Plan.Length)))
+		at := r.tally.begin.Add(time.Duration(e.share * float64(r.options.Plan.Length)))
 		if !sleep(ctx, time.Until(at)) {
 			return
 		}
@@ -257,9 +258,22 @@ func (r *run) keepLog() {
 	}
 	r.excused = 0
 	r.complaints = append(r.complaints, complaints(string(text))...)
-	if own, err := os.ReadFile(r.pmcd.LogFile[:len(r.pmcd.LogFile)-len("pmcd.log")] + "derived.log"); err == nil {
+	if own, err := os.ReadFile(filepath.Join(filepath.Dir(r.pmcd.LogFile), "derived.log")); err == nil {
 		r.panics += strings.Count(string(own), "panic")
+		r.warnings = append(r.warnings, warnings(string(own))...)
 	}
+}
+
+// warnings are the lines of the daemon's log about what it is not content with, except definitions: many edits are mistakes.
+func warnings(log string) (found []string) {
+	about := regexp.MustCompile(` level=(warning|error) `)
+	not := regexp.MustCompile(`derived metric | metric=`)
+	for line := range strings.Lines(log) {
+		if about.MatchString(line) && !not.MatchString(line) {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found
 }
 
 // dropLine matches how pmcd says that it has dropped the daemon, which may have ended by then: docs/reliability.md has the reason.

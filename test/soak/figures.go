@@ -132,7 +132,7 @@ const heading = "   time    fetches     values  wrong missing  calls tools excus
 func (r *run) intervalLine(f figures) string {
 	t := r.tally
 	return fmt.Sprintf("%7.0f %10d %10d %6d %7d %6d %5d %7d %7d %5.1f M %5.1f M %10d %7d %5d %8d %9.1f",
-		time.Since(r.begin).Seconds(), t.fetches.Load(), t.values.Load(), t.problems[wrongValue].Load(), t.problems[missingValue].Load(),
+		time.Since(t.begin).Seconds(), t.fetches.Load(), t.values.Load(), t.problems[wrongValue].Load(), t.problems[missingValue].Load(),
 		t.problems[failedCall].Load(), t.problems[failedTool].Load(), t.excused.Load(), r.editor.count(),
 		float64(f.resident)/1e6, float64(f.heap)/1e6, f.goroutines, f.threads, f.files, f.contexts, f.longest.Seconds()*1e3)
 }

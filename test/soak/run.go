@@ -59,6 +59,9 @@ type Plan struct {
 	Return  time.Duration // how long memory may take to be returned
 }
 
+// Least is the least length of a full plan: pmcd starts an agent again by itself once a minute.
+const Least = 2 * time.Minute
+
 // Full is the plan of `make soak`: 50 clients, of which 12 are stock programs.
 func Full(length time.Duration) Plan {
 	return Plan{
@@ -91,7 +94,6 @@ type run struct {
 	dir     string // readable for everybody
 	pmcd    *pmcdtest.PMCD
 	editor  *editor
-	begin   time.Time
 	clients atomic.Uint64 // that have got a source of random numbers
 
 	revivals int           // how often this pmcd has started agents again by itself
@@ -102,6 +104,7 @@ type run struct {
 	back     time.Duration // the longest from a SIGHUP until the daemon served again
 
 	complaints []string // of pmcd
+	warnings   []string // of the daemon
 	panics     int
 	series     []figures
 	worst      time.Duration // request of any process
@@ -204,7 +207,7 @@ func (r *run) whole(ctx context.Context) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.begin = time.Now()
+	r.tally.begin = time.Now()
 	r.tally.tell("%d definitions, %d clients\n%s", before.bound, r.options.Plan.clients(), heading)
 	if err := r.everything(ctx); err != nil {
 		return nil, err
@@ -230,7 +233,13 @@ func (r *run) whole(ctx context.Context) (*Table, error) {
 	if len(r.complaints) > 0 {
 		r.tally.tell("%s", r.pmcd.Log())
 	}
-	return &Table{append(r.verdict(before, after, records), crowds...)}, nil
+	table := &Table{append(r.verdict(before, after, records), crowds...)}
+	if !table.OK() {
+		for _, line := range r.warnings {
+			r.tally.tell("daemon: %s", line)
+		}
+	}
+	return table, nil
 }
 
 // ready waits until all definitions are served.

@@ -174,6 +174,17 @@ Cleanup "derived" agent (dom 510): protocol failure for fd=14, exit(0)
 	assert.Equal(t, []string{`Cleanup "derived" agent (dom 510): protocol failure for fd=14, exit(0)`}, complaints(log))
 }
 
+func TestWarnings(t *testing.T) {
+	const log = `Log for pmdaderived on vm started Sun Nov 22 04:10:41 2026
+
+time=2026-11-22T04:10:41Z level=info msg=started domain=510
+time=2026-11-22T04:10:42Z level=error msg=Semantic error: derived metric slot29.m: a + b: Non-arithmetic type for left operand
+time=2026-11-22T04:10:43Z level=warning msg=metric is gone or has become another one metric=slot1.m pmid=510.2.936
+time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampled seldom domain=401 duration=120ms
+`
+	assert.Equal(t, []string{`time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampled seldom domain=401 duration=120ms`}, warnings(log))
+}
+
 func TestDropLine(t *testing.T) {
 	assert.True(t, dropLine().MatchString("Cleanup \"derived\" agent (dom 510): protocol failure for fd=15\n"))
 	assert.True(t, dropLine().MatchString("Cleanup \"derived\" agent (dom 510): protocol failure for fd=15, exit(0)\n"), "pmcd was ending")

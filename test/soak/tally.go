@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // mostTold is how many problems of a kind are written to the log.
@@ -27,6 +28,8 @@ func (k kind) String() string {
 
 // tally counts what clients see. Its methods may be called by any number of goroutines.
 type tally struct {
+	begin time.Time // of the clients; set before there are any
+
 	fetches, values, lines, connects atomic.Int64
 	excused                          atomic.Int64 // metrics without a value, and calls that failed, with a cause
 	problems                         [kinds]atomic.Int64
@@ -40,7 +43,7 @@ func (t *tally) problem(k kind, format string, args ...any) {
 	if t.problems[k].Add(1) > mostTold {
 		return
 	}
-	t.tell("%s: %s", k, fmt.Sprintf(format, args...))
+	t.tell("%s after %.1f s: %s", k, time.Since(t.begin).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // tell writes a line to the log.

@@ -92,7 +92,7 @@ func (r *run) held() Row {
 		if f.pid == before.pid && f.longest > before.longest && f.longest > worst {
 			worst = f.longest
 			row.Found = fmt.Sprintf("%.0f and %.0f ms at %.0f s",
-				(f.ran-before.ran).Seconds()*1e3, (f.waited-before.waited).Seconds()*1e3, f.at.Sub(r.begin).Seconds())
+				(f.ran-before.ran).Seconds()*1e3, (f.waited-before.waited).Seconds()*1e3, f.at.Sub(r.tally.begin).Seconds())
 		}
 	}
 	return row
@@ -106,7 +106,7 @@ func (r *run) growth() Row {
 	var counts [2]int
 	pid := 0
 	for _, f := range r.series {
-		share := (float64(f.at.Sub(r.begin))/length - settled) / (halves - settled)
+		share := (float64(f.at.Sub(r.tally.begin))/length - settled) / (halves - settled)
 		if share < 0 || share >= 1 {
 			continue
 		}

@@ -38,8 +38,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	if flags.NArg() > 0 || *length <= 0 {
+	switch {
+	case flags.NArg() > 0:
 		fmt.Fprintln(stderr, "soak: wrong arguments, see -help")
+		return 2
+	case !*short && *length < soak.Least:
+		fmt.Fprintf(stderr, "soak: -t %v: the disturbances need %v at least\n", *length, soak.Least)
 		return 2
 	}
 	if o.Plan = soak.Full(*length); *short {
