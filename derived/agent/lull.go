@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// lulls knows when pmcd last asked us for nothing for a long time. It does one thing at a time, so while it works
-// on a fetch of operands no request of its clients comes to us, and what it takes for the fetch lies between two of them.
-// Many clients that look up many names keep it from a fetch for as long as a slow agent does. Methods may be called by
-// any number of goroutines.
+// lulls remembers when pmcd sent us no request for long. pmcd does one thing at a time: while it works on a fetch of
+// operands no request of its clients comes to us, so what it takes for the fetch lies between two of them. Many clients that
+// look up many names keep it from a fetch for as long as a slow agent does. Methods may be called by any number of goroutines.
 type lulls struct {
 	mu    sync.Mutex
 	asked time.Time  // last; guarded by mu, as below
-	long  standstill // the last lull that was burdensome
+	long  standstill // the last lull that was burdensome, but for the present one
 }
 
-// end notes that pmcd has asked for something.
+// end notes that a request has come.
 func (l *lulls) end(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -25,14 +24,14 @@ func (l *lulls) end(now time.Time) {
 	l.asked = now
 }
 
-// longest returns the longest time between two moments in which pmcd did not ask for anything, 0 if that is not burdensome.
-// The second moment is now.
-func (l *lulls) longest(from, now time.Time) time.Duration {
+// most is what pmcd can have taken at most for a fetch that was sent at a time and is answered now: of the last two lulls that were
+// burdensome what lies in between, 0 if that is not burdensome.
+func (l *lulls) most(sent, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	longest := max(l.long.within(from, now), standstill{l.asked, now}.within(from, now))
-	if longest < burdensome {
+	most := max(l.long.within(sent, now), standstill{l.asked, now}.within(sent, now))
+	if most < burdensome {
 		return 0
 	}
-	return longest
+	return most
 }

@@ -13,10 +13,10 @@ import (
 func TestLulls(t *testing.T) {
 	const long = burdensome
 	for _, row := range []struct {
-		name     string
-		asked    []time.Duration // when pmcd asked for something
-		from, to time.Duration
-		want     time.Duration
+		name      string
+		asked     []time.Duration // when pmcd asked for something
+		sent, now time.Duration
+		want      time.Duration
 	}{
 		{"never asked", nil, 0, 3 * long, 3 * long},
 		{"asked before", []time.Duration{0}, long, 3 * long, 2 * long},
@@ -27,6 +27,7 @@ func TestLulls(t *testing.T) {
 		{"since it asked", []time.Duration{0, long}, 0, 9 * long, 8 * long},
 		{"a longer one before the last", []time.Duration{0, 3 * long, 3*long + 1}, 0, 4 * long, 3 * long},
 		{"asked since", []time.Duration{0, 3 * long, 3*long + 1}, 0, 3 * long, 3 * long},
+		{"of two long ones the last", []time.Duration{0, 3 * long, 4 * long}, 0, 5 * long, long},
 		{"short", []time.Duration{0}, long, 2*long - 1, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -35,7 +36,7 @@ func TestLulls(t *testing.T) {
 			for _, at := range row.asked {
 				l.end(begin.Add(at))
 			}
-			assert.Equal(t, row.want, l.longest(begin.Add(row.from), begin.Add(row.to)))
+			assert.Equal(t, row.want, l.most(begin.Add(row.sent), begin.Add(row.now)))
 		})
 	}
 }
@@ -83,4 +84,21 @@ func TestLookupsAreNobodysFault(t *testing.T) {
 	assert.Equal(t, f.agents, slow())
 	fetch()
 	assert.EqualValues(t, 1, s.stats.slowAgents.Load())
+}
+
+// Whatever pmcd asks for ends a lull, also what gets no reply.
+func TestRequestsEndLulls(t *testing.T) {
+	h := start(t, newUpstream(t), conf("x = 1"))
+	last := func() time.Time {
+		l := &h.agent.sampler.lulls
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.asked
+	}
+	begin := time.Now()
+	h.pmcd.Request(&pdu.PMNSNames{Names: []string{"derived.x"}})
+	first := last()
+	assert.False(t, first.Before(begin))
+	h.pmcd.Send(&pdu.Profile{}, 0)
+	eventually(t, "the profile has come", func() bool { return last().After(first) })
 }

@@ -69,7 +69,7 @@ type plan struct {
 	once      bool      // for a client that has looked up and not fetched yet; last is when
 }
 
-// standstill is a time during which pmcd served nobody.
+// standstill is a time during which pmcd served nobody, or at least not us.
 type standstill struct{ from, to time.Time }
 
 // within is how much of it lies between two moments; not positive: nothing does.

@@ -537,8 +537,8 @@ func (s *sampler) fresh(l *lane, change pdu.Change) pdu.Change {
 }
 
 // charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time and
-// stamps each answer when it is complete, so the time before the answer before was for that. The time in which
-// it asked us for something was for its clients.
+// stamps each answer when it is complete, so the time before the answer before was for that. Nor does it
+// ask us for anything while it works on a fetch.
 func (s *sampler) charge(l *lane, res *pmapi.Columns, now time.Time) {
 	took := now.Sub(l.sent)
 	if since := res.Time.Sub(s.stamped); since >= 0 {
@@ -548,7 +548,7 @@ func (s *sampler) charge(l *lane, res *pmapi.Columns, now time.Time) {
 	s.stats.upstreamBusy.Add(int64(took))
 	if took >= burdensome {
 		s.stood(standstill{now.Add(-took), now})
-		took = s.lulls.longest(now.Add(-took), now)
+		took = min(took, s.lulls.most(l.sent, now))
 	}
 	if took < burdensome && len(s.burdens) == 0 || len(l.feeds) == 0 {
 		return

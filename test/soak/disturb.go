@@ -145,6 +145,9 @@ func (r *run) killAndTell(ctx context.Context) error {
 	}
 	r.back = max(r.back, time.Since(at))
 	n, err := r.drops()
+	if n > r.excused {
+		r.keepOwnLog("derived.log.prev")
+	}
 	r.dropped += n - r.excused
 	r.excused = n
 	return err
@@ -258,7 +261,12 @@ func (r *run) keepLog() {
 	}
 	r.excused = 0
 	r.complaints = append(r.complaints, complaints(string(text))...)
-	if own, err := os.ReadFile(filepath.Join(filepath.Dir(r.pmcd.LogFile), "derived.log")); err == nil {
+	r.keepOwnLog("derived.log")
+}
+
+// keepOwnLog takes out of a log of the daemon what is to be told. One that is started anew keeps the log before as derived.log.prev.
+func (r *run) keepOwnLog(name string) {
+	if own, err := os.ReadFile(filepath.Join(filepath.Dir(r.pmcd.LogFile), name)); err == nil {
 		r.panics += strings.Count(string(own), "panic")
 		r.warnings = append(r.warnings, warnings(string(own))...)
 	}

@@ -127,7 +127,7 @@ func Run(ctx context.Context, o Options) (table *Table, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r := &run{options: o, dir: dir, scene: &scene{
-		model: newModel(o.Plan.Definitions), tally: &tally{log: o.Log}, weather: &weather{},
+		model: newModel(o.Plan.Definitions), tally: &tally{begin: time.Now(), log: o.Log}, weather: &weather{},
 	}}
 	if err := r.launch(); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (k kind) String() string {
 
 // tally counts what clients see. Its methods may be called by any number of goroutines.
 type tally struct {
-	begin time.Time // of the clients; set before there are any
+	begin time.Time // of the clients
 
 	fetches, values, lines, connects atomic.Int64
 	excused                          atomic.Int64 // metrics without a value, and calls that failed, with a cause
