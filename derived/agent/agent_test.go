@@ -165,6 +165,7 @@ func TestInstances(t *testing.T) {
 
 func TestControlMetrics(t *testing.T) {
 	h := start(t, newUpstream(t), site1()).bound()
+	eventually(t, "connected, which is told once all is bound", h.agent.stats.connected.Load)
 	h.value(h.id("derived.load.percent"))
 	h.pmcd.Client = 7
 	h.fetch(h.id("derived.load.percent"))
