@@ -86,11 +86,7 @@ func (s standstill) within(from, to time.Time) time.Duration {
 // explains reports whether a client that fetches now and last did so at a time would have come earlier: pmcd
 // stood still for most of the time in between, until a moment ago.
 func (s standstill) explains(last, now time.Time) bool {
-	from := s.from
-	if from.Before(last) {
-		from = last
-	}
-	return now.Sub(s.to) <= backlog && 2*s.to.Sub(from) > now.Sub(last)
+	return now.Sub(s.to) <= backlog && 2*s.within(last, now) > now.Sub(last)
 }
 
 // typical is the median of the intervals, 0 when there is none yet. Of two it is the last: the first may have
