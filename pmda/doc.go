@@ -27,7 +27,7 @@
 //	…
 //	pmda.IgnoreSIGPIPE()                             // a lost pmcd is an error, not a death
 //	err = pmda.Greet(out, true)                      // before anything slow
-//	…                                                // load state: requests wait in the pipe
+//	…                                                // OpenLog, load state: requests wait in the pipe
 //	err = (&pmda.Server{Agent: a, Greeted: true}).Serve(ctx, in, out)
 //
 // # What the server takes care of

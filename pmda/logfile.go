@@ -16,8 +16,10 @@ import (
 // with the line that PCP's logs begin with. Anything else that is at path, such as /dev/null
 // or a named pipe, is written to as it is.
 //
-// It is called after [DropPrivileges], so that the file belongs to the user who writes it. On an
-// error standard error is unchanged.
+// It is called after [DropPrivileges], so that the file belongs to the user who writes it, and best after
+// [Greet]: an agent that was slow to start, and which pmcd has replaced since, then leaves the log of its
+// successor alone. Standard output goes along where it is standard error, as [Stdio] leaves it. On an error
+// both stay as they are.
 func OpenLog(path, program string, now time.Time) error {
 	f, err := openLogFile(path)
 	if err != nil {
@@ -27,10 +29,22 @@ func OpenLog(path, program string, now time.Time) error {
 	if err := writeLogHead(f, program, now); err != nil {
 		return fmt.Errorf("log: %w", err)
 	}
-	if err := unix.Dup2(int(f.Fd()), int(os.Stderr.Fd())); err != nil {
+	along := sameFile(unix.Stdout, unix.Stderr)
+	if err := unix.Dup2(int(f.Fd()), unix.Stderr); err != nil {
 		return fmt.Errorf("log %s: redirect standard error: %w", path, err)
 	}
+	if along {
+		if err := unix.Dup2(unix.Stderr, unix.Stdout); err != nil {
+			return fmt.Errorf("log %s: redirect standard output: %w", path, err)
+		}
+	}
 	return nil
+}
+
+// sameFile reports whether two descriptors are of one file. One that is closed is of none.
+func sameFile(a, b int) bool {
+	var x, y unix.Stat_t
+	return unix.Fstat(a, &x) == nil && unix.Fstat(b, &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
 }
 
 func openLogFile(path string) (*os.File, error) {

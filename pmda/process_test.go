@@ -24,6 +24,9 @@ import (
 // to be.
 const childRole = "PMDA_TEST_CHILD"
 
+// childLog is the log of a child whose argument is something else.
+const childLog = "PMDA_TEST_LOG"
+
 func TestMain(m *testing.M) {
 	if role := os.Getenv(childRole); role != "" {
 		if err := child(role, os.Getenv(childRole+"_ARG")); err != nil {
@@ -43,6 +46,17 @@ func child(role, arg string) error {
 		}
 		fmt.Fprintln(os.Stderr, "a message")
 		panic("a disaster")
+	case "printer":
+		if arg != "" {
+			if _, _, err := pmda.Stdio(); err != nil {
+				return err
+			}
+		}
+		if err := pmda.OpenLog(os.Getenv(childLog), "toy", time.Now()); err != nil {
+			return err
+		}
+		fmt.Println("a stray print")
+		return nil
 	case "agent":
 		pmda.IgnoreSIGPIPE()
 		in, out, err := pmda.Stdio()
@@ -131,6 +145,28 @@ func TestOpenLog(t *testing.T) {
 	prev, err := os.ReadFile(path + ".prev")
 	require.NoError(t, err)
 	assert.Equal(t, "yesterday", string(prev))
+}
+
+// Standard output is left alone, unless Stdio has made it a second standard error.
+func TestOpenLogWithStandardOutput(t *testing.T) {
+	for _, tt := range []struct{ name, arg, stdout, log string }{
+		{name: "the pipe to pmcd", stdout: "a stray print\n"},
+		{name: "after Stdio", arg: "stdio", log: "a stray print\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "toy.log")
+			cmd, stderr := childCommand(t, "printer", tt.arg)
+			cmd.Env = append(cmd.Env, childLog+"="+path)
+			stdout, err := cmd.Output()
+			require.NoError(t, err)
+			assert.Equal(t, tt.stdout, string(stdout))
+			assert.Empty(t, stderr.String())
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			_, printed, _ := strings.Cut(string(text), "\n\n")
+			assert.Equal(t, tt.log, printed)
+		})
+	}
 }
 
 // The file before the last one makes room.

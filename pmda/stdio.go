@@ -13,7 +13,7 @@ import (
 // Stdio takes the two pipes that pmcd has opened away from file descriptors 0 and 1 and returns
 // them, ready for [Server.Serve]: the context of Serve can interrupt them, and children do not
 // inherit them. In their place come /dev/null and a second standard error, so that a stray print ends
-// up in the log and not between two PDUs. It is called once, after [DropPrivileges] and [OpenLog].
+// up in the log and not between two PDUs. It is called once, after [DropPrivileges].
 //
 // Reading and writing are plain system calls that block. Where these could not be interrupted, on a
 // pipe of another user or a socket, it is Go's poller that waits, which costs some µs per request.

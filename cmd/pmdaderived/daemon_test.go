@@ -129,6 +129,31 @@ func folder(t *testing.T, definitions string) string {
 	return dir
 }
 
+// A daemon that pmcd does not wait for any more ends at once, and leaves the log to the one that has come in its place.
+func TestDaemonThatNobodyAwaits(t *testing.T) {
+	dir := folder(t, "a = 42\n")
+	log := filepath.Join(dir, "derived.log")
+	require.NoError(t, os.WriteFile(log, []byte("of the successor\n"), 0o644))
+	cmd := command(t, dir, "-U", "root", "-l", log, "-c", filepath.Join(dir, "conf"))
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	defer in.Close()
+	from, to, err := os.Pipe()
+	require.NoError(t, err)
+	defer to.Close()
+	require.NoError(t, from.Close())
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = to, &stderr
+	var exit *exec.ExitError
+	require.ErrorAs(t, cmd.Run(), &exit)
+	assert.Equal(t, exitFailure, exit.ExitCode())
+	assert.Regexp(t, `level=error msg=pmcd does not listen error=.*broken pipe`, stderr.String())
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	assert.Equal(t, "of the successor\n", string(text))
+	assert.NoFileExists(t, log+".prev")
+}
+
 func TestDaemonEndsWithThePipe(t *testing.T) {
 	dir := folder(t, "a = 42\n")
 	started := time.Now()

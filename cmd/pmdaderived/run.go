@@ -79,9 +79,6 @@ func daemon(ctx context.Context, o *options) error {
 		log.WithError(err).Error("cannot run as an ordinary user")
 		return err
 	}
-	if err := pmda.OpenLog(o.standard.LogFile, program, time.Now()); err != nil {
-		log.WithError(err).Warn("no log file, logging to standard error")
-	}
 	in, out, err := pmda.Stdio()
 	if err != nil {
 		log.WithError(err).Error("cannot use the pipes of pmcd")
@@ -91,6 +88,9 @@ func daemon(ctx context.Context, o *options) error {
 	if err := pmda.Greet(out, true); err != nil {
 		log.WithError(err).Error("pmcd does not listen")
 		return err
+	}
+	if err := pmda.OpenLog(o.standard.LogFile, program, time.Now()); err != nil {
+		log.WithError(err).Warn("no log file, logging to standard error")
 	}
 	log.WithFields(logrus.Fields{
 		"version": version(), "domain": o.standard.Domain, "user": os.Getuid(), "config": o.paths, "pmcd": o.pmcd,

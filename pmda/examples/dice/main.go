@@ -74,9 +74,6 @@ func serve(ctx context.Context, options pmda.Options, log *logrus.Logger) error 
 	if err := pmda.DropPrivileges(options.User, ""); err != nil {
 		return err
 	}
-	if err := pmda.OpenLog(options.LogFile, program, time.Now()); err != nil {
-		log.WithError(err).Warn("no log file, logging to standard error")
-	}
 	in, out, err := pmda.Stdio()
 	if err != nil {
 		return err
@@ -84,6 +81,9 @@ func serve(ctx context.Context, options pmda.Options, log *logrus.Logger) error 
 	pmda.IgnoreSIGPIPE()
 	if err := pmda.Greet(out, false); err != nil {
 		return err
+	}
+	if err := pmda.OpenLog(options.LogFile, program, time.Now()); err != nil {
+		log.WithError(err).Warn("no log file, logging to standard error")
 	}
 	// What an agent has to prepare comes here: requests wait in the pipe.
 	agent, err := newAgent(options.Domain, time.Now(), rand.Uint32N)
