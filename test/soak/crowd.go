@@ -56,9 +56,9 @@ func (c *client) fetchOnce(ctx context.Context, conn *pmapi.Conn) error {
 }
 
 // visits connects, fetches and disconnects again and again, without a pause.
-func (r *run) visits(ctx context.Context) error {
+func (r *run) visits(ctx context.Context, times int) error {
 	c := &client{scene: r.scene, name: "visitor", rand: r.random(), metrics: 3}
-	for i := range r.options.Plan.Visits {
+	for i := range times {
 		conn, err := r.dial(ctx)
 		if err != nil {
 			return fmt.Errorf("visit %d: %w", i, err)
@@ -137,7 +137,7 @@ func (r *run) crowds(ctx context.Context) ([]Row, error) {
 		least = afterCrowd
 	}
 	begin := time.Now()
-	if err := r.visits(ctx); err != nil {
+	if err := r.visits(ctx, p.Visits); err != nil {
 		return nil, err
 	}
 	took := time.Since(begin)

@@ -19,6 +19,7 @@ type figures struct {
 	threads, files      int
 	resident, heap      int // bytes
 	goroutines          int
+	collections         int // of garbage
 	bound, failed       int
 	contexts            int // with a history
 	longest             time.Duration
@@ -40,6 +41,7 @@ func (s *scene) figures(ctx context.Context) (f figures, err error) {
 	}{
 		{"pid", func(x float64) { f.pid = int(x) }},
 		{"goroutines", func(x float64) { f.goroutines = int(x) }},
+		{"gc.cycles", func(x float64) { f.collections = int(x) }},
 		{"memory.heap", func(x float64) { f.heap = int(x) }},
 		{"bound", func(x float64) { f.bound = int(x) }},
 		{"failed", func(x float64) { f.failed = int(x) }},

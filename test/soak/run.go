@@ -203,6 +203,9 @@ func (r *run) whole(ctx context.Context) (*Table, error) {
 	if err := r.learn(ctx); err != nil {
 		return nil, err
 	}
+	if err := r.warm(ctx); err != nil {
+		return nil, err
+	}
 	before, err := r.quiet(ctx, figures{})
 	if err != nil {
 		return nil, err
@@ -272,12 +275,29 @@ func (r *run) learn(ctx context.Context) error {
 	return nil
 }
 
+// warm has clients come and go until the daemon has collected garbage once. From then on Go's runtime has two goroutines
+// more, and /etc/pcp.conf is closed, which speed leaves to the collector.
+func (r *run) warm(ctx context.Context) error {
+	for begin := time.Now(); ; {
+		f, err := r.figures(ctx)
+		if err != nil || f.collections > 0 {
+			return err
+		}
+		if time.Since(begin) > quietTime {
+			return fmt.Errorf("no garbage collection in %v", quietTime)
+		}
+		if err := r.visits(ctx, 50); err != nil {
+			return err
+		}
+	}
+}
+
 // quietTime is how long the daemon may take to let go of what clients have left.
 const quietTime = 20 * time.Second
 
 // ownContexts is how many of the contexts with a history may be the daemon's own: it tells pmcd of changes
-// by fetching a metric of its own.
-const ownContexts = 4
+// by fetching a metric of its own, over whichever of the five connections that it samples with is free.
+const ownContexts = 5
 
 // steady is how many readings in a row have to be the same: a daemon that has just found its pmcd, or a
 // better connection to it, has one of them too many or too few for a moment.
