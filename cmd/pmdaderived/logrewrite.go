@@ -51,6 +51,7 @@ func runLogRewrite(_ context.Context, t *tool, operands string, args []string) i
 
 func printRules(w io.Writer, all []agent.Succession) {
 	fmt.Fprintf(w, "# Rules for pmlogrewrite: derived metrics as they were become what they are now.\n")
+	fmt.Fprintf(w, "global { }\n") // changes nothing; pmlogrewrite refuses a file without any rule
 	for _, s := range all {
 		for _, was := range s.Former {
 			fmt.Fprintf(w, "\n# %s\n#   was %s\n#   is  %s\n", s.Name, described(was), described(s.Now))

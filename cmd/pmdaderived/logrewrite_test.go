@@ -74,5 +74,5 @@ func TestLogRewriteWithoutState(t *testing.T) {
 	assert.Contains(t, stderr, "not a directory")
 	stdout, _, exit = s.run("logrewrite", "--state", state)
 	assert.Equal(t, exitOK, exit)
-	assert.Equal(t, "# Rules for pmlogrewrite: derived metrics as they were become what they are now.\n", stdout)
+	assert.Equal(t, "# Rules for pmlogrewrite: derived metrics as they were become what they are now.\nglobal { }\n", stdout)
 }
