@@ -87,7 +87,11 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 	case err != nil:
 		return o, err
 	case len(operands) > 0:
-		return o, fmt.Errorf("unexpected argument %q", operands[0])
+		var words []string
+		for _, c := range subCommands() {
+			words = append(words, c.name)
+		}
+		return o, fmt.Errorf("unexpected argument %q; the sub-commands are %s", operands[0], strings.Join(words, ", "))
 	}
 	if o.standard.User != conf.User {
 		o.group = "" // the account's own

@@ -128,7 +128,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		{[]string{"--log-limit", "M"}, "not a size"},
 		{[]string{"--pmcd", "pcp://"}, "--pmcd"},
 		{[]string{"--nosuch"}, "unknown option"},
-		{[]string{"file.conf"}, "unexpected argument"},
+		{[]string{"chek", "file.conf"}, `unexpected argument "chek"; the sub-commands are check, explain, eval, test, logrewrite`},
 	} {
 		t.Run(filepath.Join(row.args...), func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

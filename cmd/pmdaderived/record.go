@@ -38,6 +38,14 @@ type recorder struct {
 	first   time.Time
 }
 
+// setSamples is told how many samples to take: of none there is nothing to record.
+func (r *recorder) setSamples(arg string) error {
+	if err := samplesOption(&r.samples)(arg); err == nil && r.samples > 0 {
+		return nil
+	}
+	return fmt.Errorf("%q is not a number of samples, 1 or more", arg)
+}
+
 // record prints a test that repeats what the definitions of the files do now.
 func (r *recorder) record(ctx context.Context, paths []string) int {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)

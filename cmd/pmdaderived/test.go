@@ -45,7 +45,7 @@ func runTest(ctx context.Context, t *tool, operands string, args []string) int {
 			Help: "fail if tests look at less than so many of the definitions",
 		},
 		pmda.Option{
-			Long: "record", Arg: "NUM", Set: samplesOption(&recorded.samples),
+			Long: "record", Arg: "NUM", Set: recorded.setSamples,
 			Help: "print a test of files with definitions, made from so many samples of a pmcd's metrics",
 		},
 		pmda.Option{Short: 't', Long: "interval", Arg: "TIME", Set: duration(&recorded.pause, time.Millisecond), Help: "time between the samples"},
@@ -315,6 +315,10 @@ func (r *testRun) finish() int {
 	}
 	fmt.Fprintf(r.stderr, "%s, %d failed\n", plural(r.passed+r.failed, "test"), r.failed)
 	if r.failed > 0 || r.mistaken {
+		exit = exitFailure
+	}
+	if r.wanted != nil && r.passed+r.failed == 0 && !r.broken {
+		r.complain(fmt.Errorf("the title of no test matches %q", r.wanted))
 		exit = exitFailure
 	}
 	if r.junit != "" {

@@ -107,7 +107,8 @@ func TestTest(t *testing.T) {
 			"coverage of the tests that run",
 			map[string]string{"x.conf": "x = a + 1\n", "x.test": goodTest},
 			"--run=bad --coverage x.test",
-			exitOK, "x.conf: 0 of 1 definition (0.0 %) tested\n    x.conf:1:1: x\n", "0 tests, 0 failed\n",
+			exitFailure, "x.conf: 0 of 1 definition (0.0 %) tested\n    x.conf:1:1: x\n",
+			"0 tests, 0 failed\npmdaderived test: the title of no test matches \"bad\"\n",
 		},
 		{
 			"conditions, of two files with tests",
@@ -206,6 +207,10 @@ y = rat(a)
 		{
 			"no percentage", nil, "--min-coverage=101 x", exitUsage, "",
 			"pmdaderived test: option --min-coverage: \"101\" is no percentage from 0 to 100\nTry \"pmdaderived test --help\".\n",
+		},
+		{
+			"nothing to record", nil, "--record=0 x", exitUsage, "",
+			"pmdaderived test: option --record: \"0\" is not a number of samples, 1 or more\nTry \"pmdaderived test --help\".\n",
 		},
 		{
 			"no pattern", nil, "--run=( x", exitUsage, "",
