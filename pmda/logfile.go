@@ -18,8 +18,8 @@ import (
 //
 // It is called after [DropPrivileges], so that the file belongs to the user who writes it, and best after
 // [Greet]: an agent that was slow to start, and which pmcd has replaced since, then leaves the log of its
-// successor alone. Standard output goes along where it is standard error, as [Stdio] leaves it. On an error
-// both stay as they are.
+// successor alone. Standard output goes along where it is standard error, as [Stdio] leaves it. When the file
+// cannot be opened or written both stay as they are.
 func OpenLog(path, program string, now time.Time) error {
 	f, err := openLogFile(path)
 	if err != nil {

@@ -168,8 +168,8 @@ func (f *faulty) recovers(what string, holds func() bool) {
 	f.t.Logf("%s after %v", what, time.Since(start).Round(time.Millisecond))
 }
 
-// revive has pmcd start a program again that has ended, or that it has given up. It does by itself, but
-// only once a minute, and a SIGHUP in the middle of that makes it fail.
+// revive has pmcd start a program again that has ended, or that it has given up. It does by itself, when it is
+// asked for anything, but only once a minute, and a SIGHUP in the middle of that makes it fail.
 func (f *faulty) revive(name string, old int) {
 	f.t.Helper()
 	again := func() bool {

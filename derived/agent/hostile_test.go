@@ -191,7 +191,7 @@ func TestHostilePMCD(t *testing.T) {
 
 // Every word of every PDU may be a lie. There is one answer to each request all the same, and it is to
 // that request.
-func TestEveryWordIsALie(t *testing.T) {
+func TestHostileWords(t *testing.T) {
 	b := newBench(t, conf("a = up.load"))
 	id := b.metric("a").id
 	creds := (&pdu.Creds{Version: pdu.ProtocolVersion}).Append(nil, 0)
