@@ -150,6 +150,7 @@ func isolateFiles(scratch string) error {
 	folders := []string{"/usr/share", "/var/lib/dpkg", "/var/log", "/var/cache"}
 	for _, name := range []string{
 		"PCP_SYSCONF_DIR", "PCP_VAR_DIR", "PCP_LOG_DIR", "PCP_BIN_DIR", "PCP_MAN_DIR",
+		"PCP_LIBADM_DIR", // links in PCP_SHARE_DIR lead there
 	} {
 		folder, err := pcpVariable(name)
 		if err != nil {
@@ -178,6 +179,14 @@ func isolateFiles(scratch string) error {
 		}
 	}
 	return nil
+}
+
+// requireCopied demands that a file, whatever links lead to it, is not the machine's own.
+func requireCopied(t *testing.T, path string) {
+	t.Helper()
+	var fs unix.Statfs_t
+	require.NoError(t, unix.Statfs(path, &fs))
+	require.EqualValues(t, unix.OVERLAYFS_SUPER_MAGIC, fs.Type, "%s is not in a folder that isolateFiles copies", path)
 }
 
 // loopbackUp makes localhost reachable in a new network namespace.

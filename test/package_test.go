@@ -171,6 +171,10 @@ func (m *machine) testPackageFails(t *testing.T, present string) {
 	require.NoError(t, err)
 	script := filepath.Join(share, "lib", "pmdaproc.sh")
 	text := m.read(script)
+	if os.Getenv(stageVariable) != "" {
+		requireCopied(t, script)
+	}
+	t.Cleanup(func() { m.write(script, text) })
 	m.write(script, "echo 'no pmdaproc.sh today'\nexit 1\n")
 	out := m.dpkg("-i", present)
 	m.write(script, text)
