@@ -180,6 +180,13 @@ func TestWhatWakes(t *testing.T) {
 	ofSocket() // there is room from the beginning
 	assert.False(t, ofWaiter())
 
+	looks, told, look := 0, make(chan struct{}), w.readable
+	w.readable = func(epoll uintptr) bool {
+		if looks++; looks == 2 {
+			<-told // or it might take the event before the test has seen it
+		}
+		return look(epoll)
+	}
 	result := asleep(t, w, w.WaitReadable)
 	write(t, ours, 5)
 	read(t, theirs)
@@ -187,6 +194,7 @@ func TestWhatWakes(t *testing.T) {
 	assert.True(t, ofSocket(), "that would have woken us")
 	write(t, theirs, 5)
 	assert.True(t, ofWaiter(), "the answer")
+	close(told)
 	require.NoError(t, soon(t, result))
 	read(t, ours)
 
