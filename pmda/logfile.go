@@ -29,7 +29,7 @@ func OpenLog(path, program string, now time.Time) error {
 	if err := writeLogHead(f, program, now); err != nil {
 		return fmt.Errorf("log: %w", err)
 	}
-	along := sameFile(unix.Stdout, unix.Stderr)
+	along := outputIsError()
 	if err := unix.Dup2(int(f.Fd()), unix.Stderr); err != nil {
 		return fmt.Errorf("log %s: redirect standard error: %w", path, err)
 	}
@@ -41,10 +41,11 @@ func OpenLog(path, program string, now time.Time) error {
 	return nil
 }
 
-// sameFile reports whether two descriptors are of one file. One that is closed is of none.
-func sameFile(a, b int) bool {
-	var x, y unix.Stat_t
-	return unix.Fstat(a, &x) == nil && unix.Fstat(b, &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
+// outputIsError reports whether standard output and standard error are one file. One that is closed is none.
+func outputIsError() bool {
+	output, outputErr := os.Stdout.Stat()
+	stderr, stderrErr := os.Stderr.Stat()
+	return outputErr == nil && stderrErr == nil && os.SameFile(output, stderr)
 }
 
 func openLogFile(path string) (*os.File, error) {
