@@ -140,6 +140,7 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 		catalog = h.catalog
 		suggester := newSuggester(h.conn)
 		o.Catalog, o.Suggest = catalog, func(name string) string { return suggester.of(ctx, name) }
+		o.Host = newMoment(ctx, h.conn, &c.definitions)
 	}
 	waiting := map[string][]agent.Definition{}
 	for _, f := range agent.Check(c.all, catalog, limits) {
@@ -202,6 +203,13 @@ func (c *checked) warning(w lint.Warning, byName map[string]*config.Definition, 
 	switch w.Code {
 	case lint.AbsentOperand:
 		p.Severity = config.Note
+		if lenient && !all {
+			return nil
+		}
+	case lint.AbsentInstance, lint.MatchesNothing, lint.UnsignedDiff, lint.ZeroDivisor: // on this host, or just now
+		if lenient {
+			p.Severity = config.Note
+		}
 		if lenient && !all {
 			return nil
 		}

@@ -330,6 +330,18 @@ func TestCheckShipped(t *testing.T) {
 	assert.NotContains(t, out, "warning")
 	assert.Equal(t, exitOK, exit, errs)
 
+	writeFile(t, ours, "host.a = disk.dev.total[sdz]\nhost.b = sum(matchinst(/pmcd/, proc.memory.rss))\nhost.c = hinv.ncpu - kernel.all.nprocs\n"+
+		"host.d = 5 / sample.empty\nhost.e = 1 / (sample.signed + 5)\n")
+	out, errs, _ = s.run("check", filepath.Dir(ours))
+	assert.Empty(t, out, "it is for many hosts: %s", errs)
+	out, errs, _ = s.run("check", "--all", filepath.Dir(ours))
+	for _, code := range []string{"absent-instance", "matches-nothing", "unsigned-difference", "zero-divisor"} {
+		assert.Regexp(t, `: note: .* \[`+code+`\]\n`, out, errs)
+	}
+	_, errs, _ = s.run("check", ours)
+	assert.Equal(t, "5 definitions, 0 errors, 4 warnings\n", errs)
+	writeFile(t, ours, "host.b = 3 * hinv.ncpu\n")
+
 	path := s.file("site.conf", "a = mssql.buffer.hits\nb = 3 * hinv.ncpu\n")
 	out, _, exit = s.run("check", path)
 	assert.Contains(t, out, path+":1:5: Semantic error: ")

@@ -37,6 +37,7 @@ sample.milliseconds         DOUBLE counter  millisec     .     5000
 sample.signed               64     instant  .            .     -5
 sample.big                  U64    instant  .            .     18446744073709551615
 sample.empty                32     instant  .            60.4
+proc.memory.rss             U64    instant  Kbyte        60.5  4096 1024
 `
 
 func collectedInDoms() map[pdu.InDom]pmapitest.InDom {
@@ -46,6 +47,7 @@ func collectedInDoms() map[pdu.InDom]pmapitest.InDom {
 		pdu.NewInDom(60, 2): domain(pdu.Instance{ID: 1, Name: "1 minute"}, pdu.Instance{ID: 5, Name: "5 minute"}, pdu.Instance{ID: 15, Name: "15 minute"}),
 		pdu.NewInDom(60, 3): domain(pdu.Instance{ID: 1, Name: "lo"}, pdu.Instance{ID: 2, Name: "eth0"}, pdu.Instance{ID: 3, Name: "eth1"}),
 		pdu.NewInDom(60, 4): domain(),
+		pdu.NewInDom(60, 5): domain(pdu.Instance{ID: 1, Name: "000001 /sbin/init"}, pdu.Instance{ID: 812, Name: "000812 /usr/libexec/pcp/bin/pmcd -A"}),
 	}
 }
 

@@ -86,7 +86,7 @@ func TestCheckWarnings(t *testing.T) {
 	for _, option := range []string{"--werror=nonsense", "--ignore=always-zero,nonsense", "--ignore="} {
 		_, errs, exit := s.run("check", option, path)
 		assert.Equal(t, exitUsage, exit)
-		assert.Contains(t, errs, "is no code; there are absent-operand, always-zero, chained-comparison, ")
+		assert.Contains(t, errs, "is no code; there are absent-instance, absent-operand, always-zero, chained-comparison, ")
 	}
 }
 

@@ -29,8 +29,25 @@ type Options struct {
 	// Root is the subtree that definitions are served in: in expressions they may have it in front.
 	Root string
 
+	// Host is asked about the moment. nil: it is not known.
+	Host Host
+
 	// Suggest returns another metric that a name was perhaps meant to be, "" for none. May be nil.
 	Suggest func(name string) string
+}
+
+// Host is what a collector says of the moment, as far as it can be asked.
+type Host interface {
+	// Instances are the external names of a domain's instances; nil if they are not known.
+	Instances(d pdu.InDom) []string
+
+	// HasInstance reports whether a name selects an instance, which need not be its whole name. What is
+	// not known counts as existing.
+	HasInstance(d pdu.InDom, name string) bool
+
+	// Holds reports whether an expression has a value other than 0 now, in one instance at least. One that needs
+	// more than one sample has none.
+	Holds(expr string) bool
 }
 
 // Check looks at definitions of distinct names. Warnings are in the order of the definitions and of
@@ -68,7 +85,12 @@ type linter struct {
 	current  *derived.Definition
 	warnings int                  // about it
 	constant map[syntax.Expr]bool // what is known of its parts
+	looked   int                  // parts that contains has looked at
+	held     int                  // questions about the moment
 }
+
+// maxLooked is how many parts of expressions are looked at for one definition, again and again perhaps.
+const maxLooked = 2_000_000
 
 // maxWarnings is how many warnings about one definition are told.
 const maxWarnings = 20
@@ -95,7 +117,7 @@ func (l *linter) silent() bool { return l.warnings >= maxWarnings }
 
 // definition looks at the text of a definition.
 func (l *linter) definition(d *derived.Definition) {
-	l.current, l.warnings, l.constant = d, 0, map[syntax.Expr]bool{}
+	l.current, l.warnings, l.constant, l.looked, l.held = d, 0, map[syntax.Expr]bool{}, 0, 0
 	clear(l.shapes.known)
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
 		switch e := e.(type) {
@@ -181,9 +203,16 @@ func (l *linter) binary(e *syntax.Binary) {
 	case e.Op == syntax.Mul && (zero(e.X) || zero(e.Y)), e.Op == syntax.Div && zero(e.X):
 		l.warn(AlwaysZero, start(e), clip(e)+" is always 0")
 	}
-	if e.Op != syntax.Add && e.Op != syntax.Mul && (!x || !y) && l.equal(e.X, e.Y) {
+	if e.Op != syntax.Add && e.Op != syntax.Mul && (!x || !y) && !guardTwice(e) && l.equal(e.X, e.Y) {
 		l.warn(SameOperands, e.OpPos, "both sides of "+e.Op.String()+" are the same")
 	}
+}
+
+// guardTwice reports whether an operator joins two defined(): one that is written twice changes nothing.
+func guardTwice(e *syntax.Binary) bool {
+	x, _ := syntax.Unparen(e.X).(*syntax.Call)
+	y, _ := syntax.Unparen(e.Y).(*syntax.Call)
+	return x != nil && y != nil && x.Func == syntax.Defined && y.Func == syntax.Defined
 }
 
 func (l *linter) equal(x, y syntax.Expr) bool {
@@ -191,12 +220,8 @@ func (l *linter) equal(x, y syntax.Expr) bool {
 }
 
 func (l *linter) ternary(e *syntax.Ternary) {
-	const advice = "?: chains to the left; write parentheses around the inner one"
 	if _, ok := e.Guard.(*syntax.Ternary); ok {
-		l.warn(NestedTernary, l.behind(e.Guard), "what is left of this ? is all of its condition: "+advice)
-	}
-	if _, ok := e.Then.(*syntax.Ternary); ok {
-		l.warn(NestedTernary, start(e.Then), advice)
+		l.warn(NestedTernary, l.behind(e.Guard), "what is left of this ? is all of its condition: ?: chains to the left; write parentheses around the inner one")
 	}
 	if l.fixed(e.Guard) {
 		l.warn(ConstantCondition, start(e.Guard), clip(e.Guard)+" never changes")
@@ -225,10 +250,15 @@ func (l *linter) guard(e *syntax.Ternary, operand syntax.Expr, truth bool) {
 	}
 }
 
-// guards looks for defined() in a condition that protects nothing.
+// guards looks for defined() in a condition that protects nothing. One metric may stand for those beside it, which come
+// from the same agent.
 func (l *linter) guards(e *syntax.Ternary) {
 	for _, name := range slices.Concat(implied(e.Guard, true, true), implied(e.Guard, false, true)) {
-		if !l.uses(l.current.Expr, l.plain(name.Name), map[string]bool{}) {
+		metric := l.plain(name.Name)
+		beside := metric[:strings.LastIndexByte(metric, '.')+1]
+		if !l.uses(l.current.Expr, func(used string) bool {
+			return used == metric || beside != "" && strings.HasPrefix(used, beside)
+		}) {
 			l.warn(UnusedGuard, start(name), name.Name+" is not used: its existence decides about other metrics")
 		}
 	}
@@ -253,20 +283,31 @@ func implied(e syntax.Expr, truth, exist bool) []*syntax.Name {
 	return nil
 }
 
-// uses reports whether an expression, or a definition that it uses, has a metric as an operand.
-func (l *linter) uses(e syntax.Expr, metric string, seen map[string]bool) bool {
+// uses reports whether an expression, or a definition that it uses, has an operand with a name such as is wanted.
+func (l *linter) uses(e syntax.Expr, wanted func(name string) bool) bool {
+	return l.contains(e, map[string]bool{}, func(x syntax.Expr) bool {
+		name, ok := x.(*syntax.Name)
+		return ok && wanted(l.plain(name.Name))
+	})
+}
+
+// contains reports whether an expression, or a definition that it uses, has a part such as is wanted, arguments of defined()
+// aside. seen are definitions that need not be looked at any more. In a definition so large that this takes long it says yes,
+// which makes no warning.
+func (l *linter) contains(e syntax.Expr, seen map[string]bool, wanted func(syntax.Expr) bool) bool {
 	found := false
 	syntax.Walk(e, func(x syntax.Expr) bool {
-		switch x := x.(type) {
-		case *syntax.Name:
-			name := l.plain(x.Name)
-			found = found || name == metric
-			if other := l.byName[name]; !found && other != nil && !seen[name] {
-				seen[name] = true
-				found = l.uses(other.Expr, metric, seen)
+		if call, ok := x.(*syntax.Call); found || ok && call.Func == syntax.Defined {
+			return false
+		}
+		l.looked++
+		found = wanted(x) || l.looked > maxLooked
+		if name, ok := x.(*syntax.Name); ok && !found {
+			plain := l.plain(name.Name)
+			if other := l.byName[plain]; other != nil && !seen[plain] {
+				seen[plain] = true
+				found = l.contains(other.Expr, seen, wanted)
 			}
-		case *syntax.Call:
-			return !found && x.Func != syntax.Defined
 		}
 		return !found
 	})

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,14 @@ func host() derived.CatalogMap {
 	add("single", pdu.TypeFloat, pdu.SemInstant, pdu.NoInDom, kbyte)
 	add("total", pdu.TypeU64, pdu.SemCounter, disks, pdu.Units{Count: 1})
 	add("busy", pdu.TypeU32, pdu.SemCounter, disks, pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec})
+	for _, name := range []string{"disk.read", "disk.write", "disk.raw.read", "diskless.write", "mem.all", "mem.free", "swap.all"} {
+		add(name, pdu.TypeU64, pdu.SemInstant, pdu.NoInDom, kbyte)
+	}
+	add("rss", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 2), kbyte)
+	add("gone", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 3), kbyte)
+	add("unknown", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 4), kbyte)
+	add("one", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 5), kbyte)
+	add("five", pdu.TypeU64, pdu.SemInstant, pdu.NewInDom(60, 6), kbyte)
 	add("node", pdu.TypeString, pdu.SemDiscrete, pdu.NoInDom, pdu.Units{})
 	return catalog
 }
@@ -68,7 +77,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{"chain of conditions", "x = ncpu > 8 ? 2 : ncpu > 4 ? 1 : 0", "x:24 nested-ternary", ""},
 		{"longer chain", "x = ncpu ? 3 : ncpu > 4 ? 2 : ncpu > 2 ? 1 : 0", "x:20 nested-ternary x:35 nested-ternary", ""},
-		{"condition in the middle", "x = ncpu ? procs ? 1 : 2 : 3", "x:7 nested-ternary", ""},
+		{"condition in the middle", "x = ncpu ? procs ? 1 : 2 : 3", "", ""},
 		{"conditions in parentheses", "x = ncpu > 8 ? 2 : (ncpu > 4 ? (procs ? 3 : 1) : 0)", "", ""},
 
 		{"and after or", "x = ncpu || procs && procs > 1", "x:14 mixed-and-or", ""},
@@ -130,6 +139,9 @@ func TestCheck(t *testing.T) {
 		{"guard of itself", "x = defined(free) ? free : 0\ny = !defined(free) ? 0 : free", "", ""},
 		{"guard of what another definition uses", "x = free / 2\ny = x / 2\nz = defined(free) ? y : swap", "", ""},
 		{"guard of a definition", "y = free / 2\nz = defined(derived.y) ? y : swap", "", ""},
+		{"guard for what is beside it", "x = defined(disk.read) ? disk.write + disk.raw.read : free", "", ""},
+		{"guard for what is elsewhere", "x = defined(disk.read) ? diskless.write + free : free / 2", "x:8 unused-guard", ""},
+		{"guard twice", "x = defined(free) && defined(free) ? free : 0", "", ""},
 		{"whether there is one", "x = defined(free) ? 1 : 0\ny = defined(free)", "", ""},
 
 		{"wrong way round", "x = defined(free) ? swap : free", "x:23 reversed-guard", ""},
@@ -208,6 +220,125 @@ func TestSuggestions(t *testing.T) {
 		got = append(got, w.Definition.Name+" "+w.Message)
 	}
 	assert.Equal(t, []string{"x there is no fre on this host, but free", "y there is no fre on this host, but free"}, got)
+}
+
+// moment is a host with two disks, three processes and no members of another domain. Expressions hold that it lists.
+type moment []string
+
+func (moment) Instances(d pdu.InDom) []string {
+	return map[pdu.InDom][]string{
+		pdu.NewInDom(60, 1): {"sda", "sdb"}, pdu.NewInDom(60, 2): {"0001 /sbin/init", "0020 /bin/pmcd -f", "0021 pmcd"}, pdu.NewInDom(60, 3): {},
+		pdu.NewInDom(60, 5): {"one"}, pdu.NewInDom(60, 6): {"a", "b", "c", "d", "e"},
+	}[d]
+}
+
+func (m moment) HasInstance(d pdu.InDom, name string) bool {
+	return slices.ContainsFunc(m.Instances(d), func(whole string) bool { return name == whole || strings.HasPrefix(whole, name+" ") })
+}
+
+func (m moment) Holds(expr string) bool { return slices.Contains(m, expr) }
+
+// What depends on what the host has, and on how it is just now.
+func TestMoment(t *testing.T) {
+	for _, row := range []struct {
+		name, text string
+		holds      moment
+		want       string
+	}{
+		{"an instance", "x = total[sda]\ny = rss[0020]\nz = rss[0001 /sbin/init]\na = (total + total)[sdb]", nil, ""},
+		{"no such instance", "x = total[sdz]", nil, "x:5 absent-instance: this host has no instance sdz of total: there are sda, sdb"},
+		{"of an expression", "x = 2 * (total + total)[sdz]", nil, "x:19 absent-instance: this host has no instance sdz of (total + total): there are sda, sdb"},
+		{"quotes", "x = total[\"sda\"]\ny = total['sdb']", nil, `x:5 absent-instance: this host has no instance "sda" of total: write [sda], as quotes are taken for a part of the name` +
+			"\ny:5 absent-instance: this host has no instance 'sdb' of total: write [sdb], as quotes are taken for a part of the name"},
+		{"quotes around nothing that is there", "x = total[\"sdz\"]", nil, `x:5 absent-instance: this host has no instance "sdz" of total: there are sda, sdb`},
+		{"no instances", "x = gone[a]", nil, "x:4 absent-instance: this host has no instance a of gone: there are none"},
+		{"one instance, many", "x = one[two]\ny = five[two]", nil, "x:3 absent-instance: this host has no instance two of one: there is one\n" +
+			"y:4 absent-instance: this host has no instance two of five: there are 5, such as a, b, c, d"},
+		{"instances that are not known", "x = unknown[a]\ny = matchinst(/a/, unknown)", nil, ""},
+		{"a singular metric", "x = free[a]", nil, ""},
+
+		{"a pattern", "x = matchinst(/^sd[ab]$/, total)\ny = matchinst(!/sda/, total)", nil, ""},
+		{"a pattern of nothing", "x = matchinst(/^nvme/, total)", nil, "x:10 matches-nothing: this pattern matches no instance of total: there are sda, sdb"},
+		{"of all, which are left out", "x = matchinst(!/sd/, total)", nil, "x:11 matches-nothing: this pattern matches all instances of total, and none is left: there are sda, sdb"},
+		{
+			"behind the first blank", "x = sum(matchinst(/pmcd/, rss))", nil,
+			`x:14 matches-nothing: this pattern matches no instance of rss: names are matched up to their first blank only, "0020 /bin/pmcd -f" as "0020"`,
+		},
+		{"before the first blank", "x = sum(matchinst(/^00/, rss))\ny = sum(matchinst(!/pmcd/, rss))", nil, ""},
+		{"nothing to match", "x = matchinst(/a/, gone)", nil, ""},
+
+		{
+			"below zero now", "x = ncpu - procs",
+			moment{"(ncpu) < (procs)"},
+			"x:5 unsigned-difference: ncpu - procs has no sign (type U32): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
+		},
+		{
+			"of a subtree, below zero now", "x = mem.free - mem.all",
+			moment{"(mem.free) < (mem.all)"},
+			"x:9 unsigned-difference: mem.free - mem.all has no sign (type U64): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
+		},
+		{
+			"a number, below zero now", "x = 100 - procs",
+			moment{"(100) < (procs)"},
+			"x:4 unsigned-difference: 100 - procs has no sign (type U32): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
+		},
+		{
+			"of two subtrees", "x = mem.all - swap.all", nil,
+			"x:8 unsigned-difference: mem.all - swap.all has no sign (type U64): below zero it is a huge number. To have values below zero, multiply one side by 1.0",
+		},
+		{
+			"through a definition", "y = mem.all / 2\nz = 2 * swap.all\nx = mem.all - z", nil,
+			"x:8 unsigned-difference: mem.all - z has no sign (type U64): below zero it is a huge number. To have values below zero, multiply one side by 1.0",
+		},
+		{"a part of a whole", "x = mem.all - mem.free\ny = mem.free\nz = mem.all - y\na = max(total) - min(total)", nil, ""},
+		{"a number", "x = 100 - procs\ny = procs - 1", nil, ""},
+		{"that has a sign", "x = 1.0 * mem.all - swap.all", nil, ""},
+		{"in two scales, a DOUBLE", "x = free - swap", nil, ""},
+		{"guarded", "x = mem.all > swap.all ? mem.all - swap.all : 0 * mem.all + mem.free", moment{"(mem.all) < (swap.all)"}, "x:42 always-zero"},
+		{
+			"guarded by what exists", "x = defined(mem.all) ? mem.all - swap.all : free", nil,
+			"x:27 unsigned-difference: mem.all - swap.all has no sign (type U64): below zero it is a huge number. To have values below zero, multiply one side by 1.0",
+		},
+
+		{
+			"per change", "x = 100 / delta(total)\ny = free / sum(rate(total))", nil,
+			"x:4 zero-divisor: divides by delta(total), which is 0 when nothing has changed: the result is not finite then, and not served. Select another one with ?:" +
+				"\ny:5 zero-divisor: divides by sum(rate(total)), which is 0 when nothing has changed: the result is not finite then, and not served. Select another one with ?:",
+		},
+		{
+			"per change by another name", "y = 100 * rate(total)\nx = 2 * (free / derived.y)", nil,
+			"x:10 zero-divisor: divides by derived.y, which is 0 when nothing has changed: the result is not finite then, and not served. Select another one with ?:",
+		},
+		{"two changes, 0 for 0", "x = delta(busy) / delta(total)\ny = rate(total)\nz = y / delta(total)", nil, ""},
+		{"never 0", "x = 100 / (delta(total) + 1)\ny = 100 / ncpu\nz = free / swap", nil, ""},
+		{
+			"0 now", "x = free / procs",
+			moment{"(procs) == 0 && (free) != 0"},
+			"x:5 zero-divisor: divides by procs, which is 0 now: the result is not finite then, and not served. Select another one with ?:",
+		},
+		{
+			"a number by 0 now", "x = -sum(1 / instant(total))",
+			moment{"(instant(total)) == 0"},
+			"x:7 zero-divisor: divides by instant(total), which is 0 now: the result is not finite then, and not served. Select another one with ?:",
+		},
+		{"guarded change", "x = delta(total) == 0 ? 0.0 / 1 : 100 / delta(total)", nil, "x:20 always-zero"},
+		{"guarded now", "x = procs ? free / procs : free", moment{"(procs) == 0 && (free) != 0"}, ""},
+		{"what is finite", "x = free / procs > 2\ny = !(free / procs)\nz = count(free / procs)\na = 2 / (free / procs)\n" +
+			"b = ncpu && free / procs\nc = free / procs ? 1 : 2\nd = 0 / procs", moment{"(procs) == 0 && (free) != 0"}, "d:0 always-zero"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var found []string
+			for _, w := range Check(defined(t, row.text), Options{Catalog: host(), Root: "derived", Host: row.holds}) {
+				text := fmt.Sprintf("%s:%d %s", w.Definition.Name, w.Offset, w.Code)
+				switch w.Code {
+				case UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing:
+					text += ": " + w.Message
+				}
+				found = append(found, text)
+			}
+			assert.Equal(t, row.want, strings.Join(found, "\n"))
+		})
+	}
 }
 
 // Nobody has to read a thousand warnings about one definition, or to wait for them.

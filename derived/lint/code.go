@@ -27,6 +27,11 @@ const (
 	ShadowedName     Code = "shadowed-name"
 	AbsentOperand    Code = "absent-operand"
 	MisspeltOperand  Code = "misspelt-operand"
+
+	UnsignedDiff   Code = "unsigned-difference"
+	ZeroDivisor    Code = "zero-divisor"
+	AbsentInstance Code = "absent-instance"
+	MatchesNothing Code = "matches-nothing"
 )
 
 // Codes returns all codes, in the order in which they are documented.
@@ -35,5 +40,6 @@ func Codes() []Code {
 		NestedTernary, MixedAndOr, ChainedComparison, NotPrecedence, SameOperands, SameExpression, ConstantCondition,
 		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot,
 		CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName, AbsentOperand, MisspeltOperand,
+		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing,
 	}
 }

@@ -56,9 +56,11 @@ func zero(e syntax.Expr) bool {
 }
 
 // clip is an expression for a message, cut short if it is long.
-func clip(e syntax.Expr) string {
+func clip(e syntax.Expr) string { return short(e.String()) }
+
+// short is a text for a message, without its end if it is long.
+func short(text string) string {
 	const most = 40 // characters
-	text := e.String()
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}

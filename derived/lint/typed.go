@@ -33,9 +33,18 @@ func (l *linter) metric(m *derived.Metric) {
 		}
 		switch e := line.Expr.(type) {
 		case *syntax.Binary:
-			if relation(e.Op) {
+			switch {
+			case relation(e.Op):
 				l.comparison(e, line.Kids)
+			case e.Op == syntax.Sub:
+				l.difference(e, line.Node, path)
+			case e.Op == syntax.Div:
+				l.quotient(e, path)
 			}
+		case *syntax.Select:
+			l.selected(e, line.Kids)
+		case *syntax.Match:
+			l.matched(e, line.Kids)
 		case *syntax.Call:
 			l.function(e, line.Kids)
 		}

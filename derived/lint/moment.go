@@ -1,0 +1,229 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/ere"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// difference looks at a subtraction whose result has no sign. It is suspicious if it is below zero now, or if its sides
+// come from different subtrees: within one it is most often a whole less a part of it.
+func (l *linter) difference(e *syntax.Binary, n *derived.Node, path []derived.Line) {
+	if !unsigned(n) || l.fixed(e) || l.guarded(e, path) {
+		return
+	}
+	const advice = " To have values below zero, multiply one side by 1.0"
+	below := ""
+	switch {
+	case l.holds(func() string { return "(" + e.X.String() + ") < (" + e.Y.String() + ")" }):
+		below = "it is below zero now, which gives a huge number."
+	case !l.fixed(e.X) && !l.fixed(e.Y) && !l.related(e.X, e.Y):
+		below = "below zero it is a huge number."
+	default:
+		return
+	}
+	l.warn(UnsignedDiff, e.OpPos, clip(e)+" has no sign (type "+n.Type.String()+"): "+below+advice)
+}
+
+// quotient looks at a division that can give infinity: where the divisor is 0 and what is divided is not.
+func (l *linter) quotient(e *syntax.Binary, path []derived.Line) {
+	if l.fixed(e.Y) || zero(e.X) || !reaches(path) || l.guarded(e.Y, path) {
+		return
+	}
+	const advice = ": the result is not finite then, and not served. Select another one with ?:"
+	if l.change(e.Y) && !l.contains(e.X, map[string]bool{}, isChange) {
+		l.warn(ZeroDivisor, e.OpPos, "divides by "+clip(e.Y)+", which is 0 when nothing has changed"+advice)
+		return
+	}
+	if l.holds(func() string {
+		condition := "(" + e.Y.String() + ") == 0"
+		if !l.fixed(e.X) {
+			condition += " && (" + e.X.String() + ") != 0"
+		}
+		return condition
+	}) {
+		l.warn(ZeroDivisor, e.OpPos, "divides by "+clip(e.Y)+", which is 0 now"+advice)
+	}
+}
+
+// selected looks for an instance that there is not.
+func (l *linter) selected(e *syntax.Select, kids []*derived.Node) {
+	names := l.instances(kids)
+	if names == nil || l.Host.HasInstance(kids[0].InDom, e.Instance) {
+		return
+	}
+	text := "this host has no instance " + e.Instance + " of " + clip(e.X)
+	bare := strings.Trim(e.Instance, `"'`)
+	switch {
+	case bare != e.Instance && bare != "" && l.Host.HasInstance(kids[0].InDom, bare):
+		text += ": write [" + bare + "], as quotes are taken for a part of the name"
+	default:
+		text += ": " + listed(names)
+	}
+	l.warn(AbsentInstance, e.InstanceSpan.Start, text)
+}
+
+// matched looks for a pattern that leaves no instance.
+func (l *linter) matched(e *syntax.Match, kids []*derived.Node) {
+	names := l.instances(kids)
+	re, err := ere.Compile(e.Pattern)
+	if len(names) == 0 || err != nil {
+		return
+	}
+	heads := make([]string, len(names))
+	longer := "" // a name that would be kept if all of it were looked at
+	for i, name := range names {
+		heads[i], _, _ = strings.Cut(name, " ")
+		if re.MatchString(heads[i]) != e.Negate {
+			return
+		}
+		if longer == "" && re.MatchString(name) != e.Negate {
+			longer = name
+		}
+	}
+	text := "this pattern matches no instance of " + clip(e.X) + ": "
+	switch {
+	case e.Negate:
+		text = "this pattern matches all instances of " + clip(e.X) + ", and none is left: " + listed(heads)
+	case longer != "":
+		head, _, _ := strings.Cut(longer, " ")
+		text += fmt.Sprintf("names are matched up to their first blank only, %q as %q", short(longer), head)
+	default:
+		text += listed(heads)
+	}
+	l.warn(MatchesNothing, e.PatternSpan.Start, text)
+}
+
+// instances are those of an operand's domain; nil if they are not known, or it has no domain.
+func (l *linter) instances(kids []*derived.Node) []string {
+	if l.Host == nil || len(kids) == 0 || kids[0].InDom == pdu.NoInDom {
+		return nil
+	}
+	return l.Host.Instances(kids[0].InDom)
+}
+
+// maxHeld is how many questions about the moment are asked for one definition: each is a fetch.
+const maxHeld = 20
+
+// holds asks whether an expression is true now.
+func (l *linter) holds(expr func() string) bool {
+	if l.Host == nil || l.held == maxHeld {
+		return false
+	}
+	l.held++
+	return l.Host.Holds(expr())
+}
+
+// guarded reports whether an expression stands where a condition has looked at one of its metrics.
+func (l *linter) guarded(e syntax.Expr, path []derived.Line) bool {
+	for _, above := range path[:len(path)-1] {
+		ternary, ok := above.Expr.(*syntax.Ternary)
+		if ok && l.share(ternary.Guard, e, func(metric string) string { return metric }) {
+			return true
+		}
+	}
+	return false
+}
+
+// related reports whether two expressions use metrics of one subtree.
+func (l *linter) related(x, y syntax.Expr) bool {
+	return l.share(x, y, func(metric string) string { root, _, _ := strings.Cut(metric, "."); return root })
+}
+
+// share reports whether two expressions use metrics that are the same to some view.
+func (l *linter) share(x, y syntax.Expr, view func(metric string) string) bool {
+	known := map[string]bool{}
+	l.uses(x, func(name string) bool {
+		if l.byName[name] == nil {
+			known[view(name)] = true
+		}
+		return false
+	})
+	return l.uses(y, func(name string) bool { return l.byName[name] == nil && known[view(name)] })
+}
+
+// reaches reports whether infinity, as the value of the last line, is that of the metric or has a part in it.
+func reaches(path []derived.Line) bool {
+	for i, above := range path[:len(path)-1] {
+		first := above.Kids[0] == path[i+1].Node
+		switch e := above.Expr.(type) {
+		case *syntax.Unary:
+			if e.Op == syntax.Not {
+				return false
+			}
+		case *syntax.Binary:
+			if relation(e.Op) || boolean(e.Op) || e.Op == syntax.Div && !first {
+				return false
+			}
+		case *syntax.Ternary:
+			if first {
+				return false
+			}
+		case *syntax.Call:
+			if e.Func == syntax.Count {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// change reports whether an expression is 0 when no counter has moved.
+func (l *linter) change(e syntax.Expr) bool {
+	switch e := syntax.Unparen(e).(type) {
+	case *syntax.Name:
+		other := l.byName[l.plain(e.Name)]
+		return other != nil && l.change(other.Expr)
+	case *syntax.Unary:
+		return e.Op == syntax.Neg && l.change(e.X)
+	case *syntax.Binary:
+		switch e.Op {
+		case syntax.Add:
+			return l.change(e.X) && l.change(e.Y)
+		case syntax.Mul:
+			return l.change(e.X) || l.change(e.Y)
+		case syntax.Div:
+			return l.change(e.X)
+		}
+	case *syntax.Call:
+		return isChange(e) || e.Func != syntax.Count && e.Func != syntax.Defined && l.change(e.X)
+	case *syntax.Rescale:
+		return l.change(e.X)
+	case *syntax.Match:
+		return l.change(e.X)
+	case *syntax.Select:
+		return l.change(e.X)
+	}
+	return false
+}
+
+func isChange(e syntax.Expr) bool {
+	call, ok := e.(*syntax.Call)
+	return ok && (call.Func == syntax.Delta || call.Func == syntax.Rate)
+}
+
+// listed tells what instances there are, of many the first.
+func listed(names []string) string {
+	const most = 4
+	switch {
+	case len(names) == 0:
+		return "there are none"
+	case len(names) == 1:
+		return "there is " + short(names[0])
+	case len(names) > most:
+		return fmt.Sprintf("there are %d, such as %s", len(names), listing(names[:most]))
+	}
+	return "there are " + listing(names)
+}
+
+func listing(names []string) string {
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = short(name)
+	}
+	return strings.Join(shown, ", ")
+}

@@ -1,0 +1,66 @@
+package test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/test/pmcdtest"
+)
+
+// What PCP and the agent ship is right, whatever PCP is installed: no warning, even where the files are named.
+func TestCheckOfShippedFiles(t *testing.T) {
+	program, err := build(worldReadableDir(t))
+	require.NoError(t, err)
+	p := pmcdtest.Start(t, pmcdtest.Config{})
+	stock, err := filepath.Glob(filepath.Join(p.Dir, shippedDir, "*.conf"))
+	require.NoError(t, err)
+	require.NotEmpty(t, stock)
+	ours, err := filepath.Glob("../conf/*.conf")
+	require.NoError(t, err)
+	require.NotEmpty(t, ours)
+	for _, files := range [][]string{stock, ours, {"../examples/host.conf"}} {
+		// Which metrics and interfaces a host has is not the files' doing.
+		args := append([]string{program, "check", "--werror", "--ignore=unknown-operand,absent-operand,matches-nothing"}, files...)
+		out, errs, exit := p.Run(t, args...)
+		assert.Zero(t, exit, errs)
+		assert.Empty(t, out)
+	}
+}
+
+// What people get wrong first, against the metrics of a real host.
+func TestCheckOfFirstMistakes(t *testing.T) {
+	program, err := build(worldReadableDir(t))
+	require.NoError(t, err)
+	p := pmcdtest.Start(t, pmcdtest.Config{})
+	path := filepath.Join(t.TempDir(), "site.conf")
+	for _, row := range []struct{ expr, want string }{
+		{`kernel.all.load["1 minute"]`, `write \[1 minute\], .* \[absent-instance\]`},
+		{"kernel.all.load[2 minute]", `there are 1 minute, 5 minute, 15 minute \[absent-instance\]`},
+		{"sum(matchinst(/pmcd/, proc.memory.rss))", `up to their first blank only, .* \[matches-nothing\]`},
+		{"matchinst(/^week/, kernel.all.load)", `there are 1, 5, 15 \[matches-nothing\]`},
+		{"hinv.ncpu - kernel.all.nprocs", `below zero now.* \[unsigned-difference\]`},
+		{"mem.util.free / rate(disk.all.total)", `is 0 when nothing has changed.* \[zero-divisor\]`},
+		{"hinv.ncpu / (sample.long.one - 1)", `is 0 now.* \[zero-divisor\]`},
+		{"kernel.all.load[1 minute] / 2", ""},
+		{"kernel.all.load[1] * 3", ""},
+		{"mem.physmem - mem.util.free", ""},
+		{"delta(disk.all.read_bytes) / delta(disk.all.read)", ""},
+		{"matchinst(/^15/, kernel.all.load)", ""},
+	} {
+		t.Run(row.expr, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(path, []byte("site.x = "+row.expr+"\n"), 0o644))
+			out, errs, exit := p.Run(t, program, "check", path)
+			assert.Zero(t, exit, errs)
+			if row.want == "" {
+				assert.Empty(t, out)
+			} else {
+				assert.Regexp(t, regexp.MustCompile(": warning: .*"+row.want), out)
+			}
+		})
+	}
+}
