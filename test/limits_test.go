@@ -46,7 +46,7 @@ var noLimits = map[string]string{
 	"syntax.maxDomain":     "width of a field",
 	"syntax.maxSerial":     "width of a field",
 	"pmda.maxPipeSize":     "what the kernel allows: longer replies take turns",
-	"pmapi.maxNameBatch":   "requests are parted: more takes more of them",
+	"pmapi.maxLookup":      "requests are parted: more takes more of them",
 	"pmapi.maxDescBatch":   "requests are parted: more takes more of them",
 	"main.maxShownDepth":   "indentation of explain",
 	"ere.maxCache":         "memory that is used again",

@@ -66,6 +66,7 @@ type binder struct {
 	slots   chan int      // where pmcd has put a connection of ours
 	better  chan struct{} // a lower slot has fallen free
 	worn    chan struct{} // a sampler connection was given up that the others do without
+	narrow  chan struct{} // pmcd takes fewer operands in a fetch than a definition has
 
 	whole atomic.Bool // the next reload is for operands, too
 	doubt atomic.Bool // a change of names may have been missed
@@ -91,7 +92,7 @@ func newBinder(a *Agent) *binder {
 		a: a, log: a.log,
 		reload: make(chan struct{}, 1), missed: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 		lost: make(chan error, lanes), stale: make(chan struct{}, 1),
-		slots: make(chan int, lanes+1), better: make(chan struct{}, 1), worn: make(chan struct{}, 1),
+		slots: make(chan int, lanes+1), better: make(chan struct{}, 1), worn: make(chan struct{}, 1), narrow: make(chan struct{}, 1),
 		dirty: make(map[pdu.InDom]bool),
 	}
 	a.sampler.lost = b.onLost
@@ -99,6 +100,7 @@ func newBinder(a *Agent) *binder {
 	a.sampler.echoed = func() { b.doubt.Store(true) }
 	a.sampler.renamed = b.onRenamed
 	a.sampler.worn = func() { signal(b.worn) }
+	a.sampler.narrowed = func() { signal(b.narrow) }
 	var err error
 	if b.ids, err = loadIdentities(a.options.StateFile, a.options.Domain); err != nil {
 		b.log.WithError(err).Error("metric identifiers of former runs are not known")
@@ -303,6 +305,8 @@ func (b *binder) follow(ctx context.Context, conn *pmapi.Conn, readers *sync.Wai
 			err = b.refreshNames(ctx, conn, b.takeDirty())
 		case <-b.worn:
 			err = b.refill(ctx, readers)
+		case <-b.narrow:
+			err = b.rebind(ctx, conn, missing)
 		case <-b.better:
 			move.Reset(moveGap)
 		case <-move.C:
@@ -537,6 +541,7 @@ func (b *binder) build(before *service) *service {
 		config: b.config, operands: b.operands, before: before, ids: b.ids,
 		protected: b.a.options.Protected, log: b.log, limits: b.a.options.Limits,
 	}
+	p.limits.taken = int64(b.a.sampler.takes())
 	if b.catalog != nil {
 		p.catalog = b.catalog
 	}

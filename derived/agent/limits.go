@@ -19,6 +19,8 @@ type Limits struct {
 	Answer    int64 // bytes of a PDU from pmcd to the sampler
 
 	Log int64 // bytes in an hour
+
+	taken int64 // operands of a definition that pmcd takes in one fetch; 0: all
 }
 
 // DefaultLimits are the limits that nobody has changed. Those of definitions and of the log are not among them: whoever

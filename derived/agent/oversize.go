@@ -136,7 +136,7 @@ func (s *sampler) condemn(id pdu.PMID, entry logrus.FieldLogger, why string) {
 		entry.WithField("pmid", id).Warn(why)
 	}
 	if s.over.before > 0 {
-		s.part, s.over.before = s.over.before, 0
+		s.part, s.over.before = min(s.over.before, s.ceiling), 0
 	}
 }
 

@@ -33,7 +33,8 @@ const (
 	// minGap is the age below which a sample is as good as a new one.
 	minGap = 2 * time.Millisecond
 
-	// partRetry is how long shorter fetches are sent once pmcd seems to have refused a long one.
+	// partRetry is how long shorter fetches are sent once pmcd has closed a connection over a long one: it may have
+	// ended just then.
 	partRetry = 10 * time.Minute
 
 	// forgetGap is how often samples are forgotten.
@@ -53,13 +54,16 @@ type sampler struct {
 
 	// lost is told once about each lane that fails, news about state changes that pmcd announces,
 	// echoed when it repeats one that we have announced, renamed about domains whose instances are not what they were,
-	// stood when it served nobody for some time, worn when a lane was given up that the others do without.
+	// stood when it served nobody for some time, worn when a lane was given up that the others do without,
+	// narrowed when pmcd takes fewer operands in a fetch than a metric has.
 	lost    func(error)
 	news    func(pdu.Change)
 	echoed  func()
 	renamed func(pdu.InDom)
 	stood   func(standstill)
 	worn    func()
+
+	narrowed func()
 
 	arrived func() // samples have come that no handler has waited for; the lock is not held
 
@@ -79,8 +83,11 @@ type sampler struct {
 	lists   operandLists
 	feeds   []*feed   // of the definitions that are served
 	cleared time.Time // when samples were last forgotten
-	part    int       // operands in one fetch; less than maxPart when pmcd takes only shorter PDUs
+	part    int       // operands in one fetch; less than maxPart when pmcd takes only shorter ones
 	shrunk  time.Time // when part was last made less
+	doubted bool      // pmcd has closed a connection over a long fetch
+	ceiling int       // what part grows back to: less than maxPart when pmcd certainly takes only shorter fetches
+	most    int       // operands of one metric that pmcd takes in a fetch, as far as it has refused any
 	over    oversize
 	refused string                // the last refusal that was logged
 	huge    map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
@@ -90,8 +97,8 @@ func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *
 	s := &sampler{
 		log: log, now: now, stats: st,
 		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {}, stood: func(standstill) {},
-		worn: func() {}, arrived: func() {}, over: newOversize(),
-		maker: newSampleMaker(names, now()), part: maxPart, burdens: make(burdens),
+		worn: func() {}, narrowed: func() {}, arrived: func() {}, over: newOversize(),
+		maker: newSampleMaker(names, now()), part: maxPart, ceiling: maxPart, most: maxPart, burdens: make(burdens),
 		huge: make(map[pdu.PMID]struct{}),
 	}
 	s.maker.tooBig = s.onTooBig
@@ -353,8 +360,8 @@ func (s *sampler) loadPart(l *lane) bool {
 
 // fill returns the list of what of the waiting feeds one fetch may be for.
 func (s *sampler) fill(waiting []*feed) *operandList {
-	if s.part < maxPart && s.now().Sub(s.shrunk) > partRetry {
-		s.part, s.over.before = maxPart, 0 // a pmcd that was ended looks like one that takes no long requests
+	if s.part < s.ceiling && s.now().Sub(s.shrunk) > partRetry {
+		s.part, s.over.before = s.ceiling, 0
 	}
 	return s.lists.fill(waiting, s.part)
 }
@@ -483,20 +490,30 @@ func (a answer) time() time.Time {
 
 // settle ends what a lane had under way.
 func (s *sampler) settle(a answer, now time.Time) {
-	l := a.lane
-	if a.err != nil {
-		if text := a.err.Error(); text != s.refused {
-			s.refused = text
-			s.log.WithError(a.err).WithField("metrics", len(l.asked.ids)).Warn("upstream fetch refused")
-		}
-		s.stats.upstreamErrors.Add(1)
-	} else {
+	l, asked := a.lane, a.lane.asked
+	if a.err == nil {
 		s.take(l, a.res, now)
 	}
 	s.drop(l)
+	if a.err != nil {
+		s.deny(asked, a.err, now)
+	}
 	s.convict(s.log, now)
 	if l.leaving {
 		s.end(l)
+	}
+}
+
+// deny is told that pmcd refuses a fetch.
+func (s *sampler) deny(asked *operandList, err error, now time.Time) {
+	s.stats.upstreamErrors.Add(1)
+	if errors.Is(err, pdu.ErrTooBig) && len(asked.ids) > 1 {
+		s.shorten(asked, true, now)
+		return
+	}
+	if text := err.Error(); text != s.refused {
+		s.refused = text
+		s.log.WithError(err).WithField("metrics", len(asked.ids)).Warn("upstream fetch refused")
 	}
 }
 
@@ -598,13 +615,50 @@ func (s *sampler) fail(l *lane, err error) {
 		return
 	}
 	if errors.Is(err, pmapi.ErrTooLarge) {
-		s.part = min(s.part, max(1, len(l.asked.ids)/2))
-		s.shrunk = s.now()
-		s.log.WithField("metrics", s.part).Warn("pmcd takes no long requests, sending shorter ones")
+		s.suspectLong(l.asked, s.now())
 	}
 	s.end(l)
 	s.stats.upstreamErrors.Add(1)
 	s.lost(err)
+}
+
+// suspectLong is told that pmcd has closed a connection over a long fetch. It may have ended just then; the second
+// time it has not.
+func (s *sampler) suspectLong(asked *operandList, now time.Time) {
+	sure := s.doubted && len(asked.ids) <= s.part
+	if len(asked.feeds) == 1 {
+		f := asked.feeds[0]
+		sure = now.Sub(f.struck) <= partRetry
+		f.struck = now
+	}
+	s.doubted = true
+	s.shorten(asked, sure, now)
+}
+
+// shorten has shorter fetches sent than one that pmcd has refused: how many operands it takes (pmcd -M), or how
+// many bytes (-L), it does not tell. sure says that this was the reason: it is as long as this pmcd runs, and we do.
+func (s *sampler) shorten(asked *operandList, sure bool, now time.Time) {
+	n := len(asked.ids)
+	switch {
+	case len(asked.feeds) != 1:
+		s.part, s.shrunk = min(s.part, max(1, n/2)), now
+		if sure {
+			s.ceiling = s.part
+		}
+		s.log.WithField("metrics", s.part).Warn("pmcd takes no long requests, sending shorter ones")
+		s.requeue(asked.feeds...)
+	case sure && n <= s.most:
+		s.most = n - 1
+		s.log.WithField("metrics", n).Warn("pmcd takes fewer metrics in a request than a definition has")
+		s.narrowed()
+	}
+}
+
+// takes is how many operands of one metric pmcd takes at most, as far as is known.
+func (s *sampler) takes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most
 }
 
 // end closes a lane and takes it away.

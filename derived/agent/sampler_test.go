@@ -386,6 +386,52 @@ func TestFetchesGrowAgain(t *testing.T) {
 	now.Add(int64(partRetry + time.Second))
 	s.load(&lane{}, nil)
 	assert.Equal(t, maxPart, s.part)
+
+	again := &lane{link: link{conn: dialUnix(t, newUpstream(t).address)}, asked: &operandList{ids: make([]pdu.PMID, maxPart)}}
+	s.fail(again, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
+	now.Add(int64(partRetry + time.Second))
+	s.load(&lane{}, nil)
+	assert.Equal(t, maxPart/2, s.part, "the second time it had not ended just then")
+}
+
+// A pmcd may take fetches of fewer metrics than usual, and says so with an error: other fetches are shorter, and
+// what cannot be parted is reported.
+func TestPMCDThatTakesFewMetrics(t *testing.T) {
+	const limit = 250
+	address := pmapitest.Listen(t, "unix", func(p *pmapitest.Peer) {
+		p.Greet(pmapitest.AllFeatures)
+		for {
+			m, ok := p.Next()
+			if !ok {
+				return
+			}
+			ids := m.(*pdu.HighResFetch).PMIDs
+			if len(ids) > limit {
+				p.Fail(pdu.ErrTooBig)
+				continue
+			}
+			sets := make([]pdu.ValueSet, len(ids))
+			for i, id := range ids {
+				sets[i].PMID = id
+			}
+			p.Send(&pdu.HighResResult{Sets: sets})
+		}
+	})
+	var fitting []*feed
+	for i := range 5 {
+		fitting = append(fitting, feedOf(many(i+1, 50*(i+1))...))
+	}
+	long, longer := feedOf(many(6, limit+1)...), feedOf(many(7, 2*limit)...)
+	s := newSampling(t, address, lanes)
+	narrowed := make(chan int, 8)
+	s.narrowed = func() { narrowed <- s.most } // under the lock
+	s.want(time.Now(), need{gap: minGap}, append(fitting, longer, long)...)
+	s.sampled(fitting...)
+	eventually(t, "both are refused alone", func() bool { return s.takes() == limit })
+	assert.Contains(t, []int{limit, 2*limit - 1}, <-narrowed)
+	assert.Empty(t, s.lostErrors())
+	part, _ := s.longest()
+	assert.LessOrEqual(t, part, limit)
 }
 
 // What a sample is good for depends on who asks, and when.

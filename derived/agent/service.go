@@ -203,6 +203,9 @@ func fault(d *Definition, m *derived.Metric, limits Limits) string {
 	case m.Err == nil && int64(len(m.Needs().Operands)) > limits.Operands:
 		return fmt.Sprintf("derived metric %s: %d operand metrics, %d are the most that are sampled together",
 			d.Name, len(m.Needs().Operands), limits.Operands)
+	case m.Err == nil && limits.taken > 0 && int64(len(m.Needs().Operands)) > limits.taken:
+		return fmt.Sprintf("derived metric %s: pmcd takes no request for %d operand metrics (see its options -M and -L)",
+			d.Name, len(m.Needs().Operands))
 	case m.Err == nil || m.Err.Unbound():
 		return ""
 	}

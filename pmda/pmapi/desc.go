@@ -8,7 +8,7 @@ import (
 
 // maxDescBatch is the number of descriptors asked for in one PDU. pmcd asks the agents for each of
 // them and serves nobody else meanwhile.
-const maxDescBatch = 1024
+const maxDescBatch = (maxLookup - pdu.HeaderSize - 8) / 4
 
 // DescResult is the descriptor of a metric, or why there is none.
 type DescResult struct {

@@ -35,7 +35,7 @@ var ErrTooLarge = errors.New("the request may be too large for pmcd")
 
 // suspiciousRequest is the length in bytes from which a request may be the reason for the end of
 // the connection. pmcd's default limit is 65,536, an administrator may have set a lower one.
-const suspiciousRequest = 8 << 10
+const suspiciousRequest = 1 << 10
 
 // protocolError says what pmcd sent that cannot be the answer. It is an ErrIPC.
 type protocolError struct{ reason string }

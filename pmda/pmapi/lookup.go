@@ -7,15 +7,17 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Bytes of a PMNS_NAMES PDU of a lookup. pmcd's limit is twice maxNameBatch, but it serves nobody
-// else while it works on one.
-const (
-	maxNameBatch = 32 << 10
-	namesHead    = pdu.HeaderSize + 12
-	nameHead     = 4 // in front of each name
+// maxLookup is the length in bytes of a request for names or descriptors. It is far below pmcd's usual limit, which an
+// administrator may have lowered (pmcd -L): nobody waits longer for that, and pmcd serves others in between.
+const maxLookup = 4000
 
-	// maxName is the length of the longest name that is asked for.
-	maxName = maxNameBatch - namesHead - nameHead
+// Bytes of a PMNS_NAMES PDU of a lookup.
+const (
+	namesHead = pdu.HeaderSize + 12
+	nameHead  = 4 // in front of each name
+
+	// maxName is the length of the longest name that is asked for, alone.
+	maxName = 32<<10 - namesHead - nameHead
 )
 
 // NameResult is what a name stands for.
@@ -47,7 +49,7 @@ func (c *Conn) LookupNames(ctx context.Context, names []string) ([]NameResult, e
 			continue
 		}
 		add := nameHead + padded(len(name))
-		if size+add > maxNameBatch {
+		if size+add > maxLookup && len(batch) > 0 {
 			if err := flush(); err != nil {
 				return nil, err
 			}

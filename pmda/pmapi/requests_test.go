@@ -285,13 +285,35 @@ func TestLookupNamesInBatches(t *testing.T) {
 	assert.Equal(t, want, got)
 	require.NoError(t, c.Close())
 	lengths := <-sizes
-	require.Len(t, lengths, 3)
 	for i, n := range lengths {
-		assert.LessOrEqual(t, n, 32<<10)
+		assert.LessOrEqual(t, n, shortRequest)
 		if i < len(lengths)-1 {
-			assert.Greater(t, n, 32<<10-64, "not much is left unused")
+			assert.Greater(t, n, shortRequest-64, "not much is left unused")
 		}
 	}
+}
+
+// A name that is longer than these requests is asked for alone.
+func TestLookupOfALongName(t *testing.T) {
+	names := []string{"a", strings.Repeat("b", 2*shortRequest), "c"}
+	asked := make(chan []int, 1)
+	c := serve(t, func(p *pmapitest.Peer) {
+		var counts []int
+		for {
+			req, ok := p.Next()
+			if !ok {
+				break
+			}
+			n := len(req.(*pdu.PMNSNames).Names)
+			counts = append(counts, n)
+			p.Send(&pdu.PMNSIDs{Status: int32(n), PMIDs: make([]pdu.PMID, n)})
+		}
+		asked <- counts
+	})
+	_, err := c.LookupNames(t.Context(), names)
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	assert.Equal(t, []int{1, 1, 1}, <-asked)
 }
 
 // A failure between two PDUs of one call leaves no half results.
@@ -394,6 +416,9 @@ func TestDescsMissing(t *testing.T) {
 	}, got)
 }
 
+// shortRequest is how many bytes requests for names and descriptors have at most: a pmcd with -L 4096 takes them.
+const shortRequest = 4000
+
 func TestDescsInBatches(t *testing.T) {
 	const n = 2500
 	ids := make([]pdu.PMID, n)
@@ -423,7 +448,7 @@ func TestDescsInBatches(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
 	require.NoError(t, c.Close())
-	assert.Equal(t, []int{1024, 1024, 452}, <-counts)
+	assert.Equal(t, []int{995, 995, 510}, <-counts, "%d bytes are requests of %d", 12+8+4*995, shortRequest)
 }
 
 func TestDescsOfOneRefused(t *testing.T) {

@@ -1,0 +1,156 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/test/pmcdtest"
+)
+
+// crowdedSite makes what a pmcd that takes only short requests is tried with: for each of many metrics of PCP's own agents
+// a definition, all of which the daemon samples together once now and then, one with 80 of them, one with 150 and one
+// with all, which count instances, so units do not matter.
+func crowdedSite(t *testing.T, p *pmcdtest.PMCD, dir string, metrics int) (conf string, narrow []string) {
+	t.Helper()
+	c := dial(t, p)
+	names, err := c.Traverse(t.Context(), "")
+	require.NoError(t, err)
+	slices.Sort(names)
+	found, err := c.LookupNames(t.Context(), names)
+	require.NoError(t, err)
+	var operands []string
+	for i, f := range found {
+		desc, err := c.Desc(t.Context(), f.PMID)
+		if err == nil && desc.Type.Numeric() && len(operands) < metrics {
+			operands = append(operands, names[i])
+		}
+	}
+	require.Len(t, operands, metrics)
+	var text strings.Builder
+	for i, name := range operands {
+		fmt.Fprintf(&text, "narrow%d = delta(%s)\n", i, name)
+		narrow = append(narrow, fmt.Sprintf("derived.narrow%d", i))
+	}
+	for name, n := range map[string]int{"medium": 80, "wide": 150, "whole": metrics} {
+		fmt.Fprintf(&text, "%s = count(%s)\n", name, strings.Join(operands[:n], ") + count("))
+	}
+	conf = filepath.Join(dir, "site.conf")
+	require.NoError(t, os.WriteFile(conf, []byte(text.String()), 0o644))
+	return conf, narrow
+}
+
+// startCrowded starts a pmcd with an option and its value, as far as this version has it, and the daemon with the definitions.
+func startCrowded(t *testing.T, metrics int, option, value string) (p *pmcdtest.PMCD, narrow []string, limited bool) {
+	t.Helper()
+	dir := worldReadableDir(t)
+	program, err := build(dir)
+	require.NoError(t, err)
+	plain := pmcdtest.Start(t, pmcdtest.Config{})
+	conf, narrow := crowdedSite(t, plain, dir, metrics)
+	cfg := pmcdtest.Config{
+		Agents: []pmcdtest.Agent{{Name: "derived", Domain: domain, Command: []string{program, "-d", fmt.Sprint(domain), "-c", conf}}},
+	}
+	usage, _ := plain.Command(t.Context(), "pmcd", "--help").CombinedOutput() // ends with 1
+	if limited = strings.Contains(string(usage), "\n  "+option+" "); limited {
+		cfg.Flags = []string{option, value}
+	}
+	return pmcdtest.Start(t, cfg), narrow, limited
+}
+
+// problemOf is derived.control.definition.error of a definition.
+func problemOf(t *testing.T, p *pmcdtest.PMCD, definition string) string {
+	t.Helper()
+	out, err := p.Command(t.Context(), "pminfo", "-f", "derived.control.definition.error").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	found := regexp.MustCompile(`or "` + definition + `"\] value "(.*)"`).FindSubmatch(out)
+	require.NotNil(t, found, "%s", out)
+	return string(found[1])
+}
+
+// codes are what metrics answer with, each fetch being short: 0 is a value or that there is none.
+func codes(t *testing.T, c *pmapi.Conn, names []string) map[string]pdu.Code {
+	t.Helper()
+	answers := make(map[string]pdu.Code)
+	for names := range slices.Chunk(names, 50) {
+		found, err := c.LookupNames(t.Context(), names)
+		require.NoError(t, err)
+		ids := make([]pdu.PMID, len(found))
+		for i, f := range found {
+			ids[i] = f.PMID
+		}
+		res, err := c.Fetch(t.Context(), ids)
+		require.NoError(t, err)
+		for i, set := range res.Sets {
+			answers[names[i]] = min(set.Code, found[i].Code)
+		}
+	}
+	return answers
+}
+
+// awaitValues waits until all metrics have answers.
+func awaitValues(t *testing.T, p *pmcdtest.PMCD, names []string) {
+	t.Helper()
+	c := dial(t, p)
+	var bad []string
+	err := until(time.Minute, func() bool {
+		bad = nil
+		for name, code := range codes(t, c, names) {
+			if code < 0 {
+				bad = append(bad, fmt.Sprint(name, ": ", code))
+			}
+		}
+		return len(bad) == 0
+	})
+	slices.Sort(bad)
+	require.NoError(t, err, "%v", bad)
+}
+
+// awaitProblem waits until a definition is in error because pmcd takes no fetch for all its operands.
+func awaitProblem(t *testing.T, p *pmcdtest.PMCD, definition string, operands int) {
+	t.Helper()
+	c := dial(t, p)
+	problem := ""
+	require.NoError(t, until(time.Minute, func() bool {
+		codes(t, c, []string{"derived." + definition})
+		problem = problemOf(t, p, definition)
+		return problem != ""
+	}))
+	assert.Equal(t, fmt.Sprintf("derived metric %s: pmcd takes no request for %d operand metrics (see its options -M and -L)",
+		definition, operands), problem)
+}
+
+// pmcd -L: the longest request that a client may send. With 4096 bytes a fetch has 1017 metrics at most. What one
+// definition needs cannot be parted: if that is more, this definition is in error, and says why.
+func TestPMCDTakesShortRequests(t *testing.T) {
+	p, narrow, limited := startCrowded(t, 1100, "-L", "4096")
+	require.True(t, limited)
+	served := append(narrow, "derived.medium", "derived.wide")
+	awaitValues(t, p, served)
+	awaitProblem(t, p, "whole", 1100)
+	awaitValues(t, p, served)
+}
+
+// pmcd -M: the most metrics in a fetch, likewise, since PCP 7. An older pmcd takes all.
+func TestPMCDTakesFewMetrics(t *testing.T) {
+	p, narrow, limited := startCrowded(t, 250, "-M", "100")
+	served := append(narrow, "derived.medium")
+	if !limited {
+		awaitValues(t, p, append(served, "derived.wide", "derived.whole"))
+		return
+	}
+	awaitValues(t, p, served)
+	awaitProblem(t, p, "wide", 150)
+	awaitProblem(t, p, "whole", 250)
+	awaitValues(t, p, served)
+}
