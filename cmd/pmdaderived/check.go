@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pmdaderived/config"
@@ -30,7 +31,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 		},
 		pmda.Option{
 			Long: "all", Set: func(string) error { all = true; return nil },
-			Help: "show each definition of PCP or the agent that waits for metrics",
+			Help: "show all: more than 100 messages about a file, each definition of PCP or the agent that waits for metrics",
 		},
 		pmda.Option{
 			Long: "offline", Set: func(string) error { offline = true; return nil },
@@ -60,10 +61,14 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 		return exit
 	}
 
+	paths, remove, err := t.spool(paths)
+	if err != nil {
+		return t.fail(err)
+	}
+	defer remove()
 	read := t.readChecked(paths, offline, limits)
 	var h *host
 	if !offline && len(read.all) > 0 {
-		var err error
 		if h, err = t.lookUp(ctx, read.all); err != nil {
 			if t.pmcdGiven {
 				exit = exitFailure
@@ -76,7 +81,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 	if asJSON {
 		t.printJSON(problems)
 	} else {
-		t.printProblems(problems, treat.promoted)
+		t.printProblems(problems, treat.promoted, all)
 	}
 	errors := count(problems, config.Error)
 	t.summarize(read.size(), errors, count(problems, config.Warning), h == nil)
@@ -250,8 +255,26 @@ func count(problems []*config.Problem, s config.Severity) int {
 
 // printProblems prints "file:line:column: message" and below it the line and a caret. What is no error, or has become
 // one, says so, with its code.
-func (t *tool) printProblems(problems []*config.Problem, promoted map[*config.Problem]bool) {
-	for _, p := range problems {
+//
+// Of a file with very many the first are printed, unless all are wanted, and how many more there are. Problems of a file stand
+// together.
+func (t *tool) printProblems(problems []*config.Problem, promoted map[*config.Problem]bool, all bool) {
+	const most = 100
+	var left []*config.Problem
+	printed := 0
+	for i, p := range problems {
+		if i == 0 || p.Pos.File != problems[i-1].Pos.File {
+			printed = 0
+		}
+		last := i == len(problems)-1 || problems[i+1].Pos.File != p.Pos.File
+		if printed++; printed > most && !all {
+			left = append(left, p)
+			if last {
+				fmt.Fprintf(t.stdout, "%s: %s; --all shows them\n", p.Pos.File, kinds(left))
+				left = nil
+			}
+			continue
+		}
 		shown := *p
 		if p.Severity != config.Error || promoted[p] {
 			shown.Msg = p.Severity.String() + ": " + p.Msg + " [" + codeOf(p) + "]"
@@ -298,6 +321,17 @@ func (t *tool) summarize(definitions, errors, warnings int, syntaxOnly bool) {
 		text += " (syntax only)"
 	}
 	fmt.Fprintln(t.stderr, text)
+}
+
+// kinds says how many problems of each severity there are more.
+func kinds(problems []*config.Problem) string {
+	var kinds []string
+	for _, s := range []config.Severity{config.Error, config.Warning, config.Note} {
+		if n := count(problems, s); n > 0 {
+			kinds = append(kinds, plural(n, s.String()))
+		}
+	}
+	return "and " + strings.Join(kinds, ", ") + " more"
 }
 
 func plural(n int, what string) string {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
 )
 
 func writeFile(t *testing.T, path, text string) {
@@ -72,7 +74,7 @@ func TestCheck(t *testing.T) {
 	path := s.file("site.conf", mistaken)
 	out, errs, exit := s.run("check", path)
 	assert.Equal(t, strings.ReplaceAll(mistakenText, "FILE", path), out)
-	assert.Equal(t, "7 definitions, 9 errors\n", errs)
+	assert.Equal(t, "9 definitions, 9 errors\n", errs)
 	assert.Equal(t, exitFailure, exit)
 
 	byDefault, _, exit := s.run("check")
@@ -91,7 +93,7 @@ func TestCheckSeveralFiles(t *testing.T) {
 	a, b := s.file("a.conf", "a = b + 1\nc = 1 +\n"), s.file("b.conf", "b = kernel.uname.nodename\nd = c\na = 5\n")
 	out, errs, exit := s.run("check", a, b)
 	assert.Equal(t, exitFailure, exit)
-	assert.Equal(t, "3 definitions, 2 errors, 1 warning\n", errs)
+	assert.Equal(t, "4 definitions, 2 errors, 1 warning\n", errs)
 	assert.Equal(t, a+`:2:7: syntax error: Arithmetic expression expected to follow PLUS
 c = 1 +
       ^
@@ -270,7 +272,7 @@ func TestCheckPartlyDeployed(t *testing.T) {
 		for _, text := range []string{"a.conf:2:", "b.conf:2:", source + ": warning: its group can write it"} {
 			assert.Equal(t, 1, strings.Count(out, text), "%s in %s", text, out)
 		}
-		assert.Equal(t, "3 definitions, 2 errors, 1 warning\n", errs, out)
+		assert.Equal(t, "5 definitions, 2 errors, 1 warning\n", errs, out)
 		assert.Equal(t, exitFailure, exit)
 	}
 }
@@ -380,7 +382,7 @@ func TestCheckOffline(t *testing.T) {
 	path := s.file("site.conf", mistaken)
 	out, errs, exit := s.run("check", "--offline", path)
 	assert.Equal(t, exitFailure, exit)
-	assert.Equal(t, "7 definitions, 6 errors (syntax only)\n", errs)
+	assert.Equal(t, "9 definitions, 6 errors (syntax only)\n", errs)
 	assert.NotContains(t, out, "Semantic error")
 	assert.Contains(t, out, "has names below it")
 	_, _, exit = s.run("check", "--offline", s.file("site.conf", "a = no.such\n"))
@@ -405,8 +407,9 @@ func TestCheckWithoutPMCD(t *testing.T) {
 	out, errs, exit := s.run("check", path)
 	assert.Equal(t, exitOK, exit)
 	assert.Empty(t, out)
-	assert.Contains(t, errs, "pmcd unix:/nonexistent/socket: connect: ")
-	assert.Contains(t, errs, "1 definition, 0 errors (syntax only)\n")
+	const reason = "pmdaderived check: pmcd does not run: nothing listens at unix:/nonexistent/socket. " +
+		"Start it (systemctl start pmcd), or name another one with --pmcd\n"
+	assert.Equal(t, reason+"1 definition, 0 errors (syntax only)\n", errs)
 	_, _, exit = s.run("check", "--pmcd", "unix:/nonexistent/socket", path)
 	assert.Equal(t, exitFailure, exit)
 }
@@ -463,7 +466,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("nobody re
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	var errs strings.Builder
-	exit := run(t.Context(), []string{"check", "--help"}, environment(), brokenWriter{}, &errs)
+	exit := run(t.Context(), []string{"check", "--help"}, environment(), nil, brokenWriter{}, &errs)
 	assert.Equal(t, exitFailure, exit)
 	assert.Equal(t, "pmdaderived check: nobody reads\n", errs.String())
 }
@@ -482,4 +485,81 @@ func TestCaretLine(t *testing.T) {
 	assert.Equal(t, "   ^", caretLine("abcd", 3))
 	assert.Equal(t, " \t ^", caretLine("a\té+b", 4), "as wide as what is above it")
 	assert.Equal(t, "  ^", caretLine("ab", 9))
+}
+
+// What cannot be reached is told in words of PCP, by every command that connects.
+func TestUnreachable(t *testing.T) {
+	s := newSite(t)
+	s.pmcd = ""
+	path := s.file("site.conf", "a = hinv.ncpu\n")
+	for _, command := range [][]string{{"check", path}, {"explain", "a"}, {"eval", "a"}, {"test", "--record", "1", path}} {
+		_, errs, _ := s.run(command...)
+		assert.Contains(t, errs, "pmdaderived "+command[0]+": pmcd does not run: nothing listens at unix:/nonexistent/socket.", command)
+		assert.NotContains(t, errs, "dial ")
+	}
+	for _, row := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"refused", refusal(syscall.ECONNREFUSED), "pmcd does not run: nothing listens at host:1. Start it (systemctl start pmcd), or name another one with --pmcd"},
+		{"closed", refusal(syscall.EACCES), "you have no permission for the socket of pmcd at host:1"},
+		{"silent", refusal(pdu.ErrTimeout), "pmcd at host:1 does not answer"},
+		{"no host", refusal(&net.DNSError{Err: "no such host", Name: "host", IsNotFound: true}), "there is no host host"},
+		{"refuses us", refusal(pdu.ErrPermission), "pmcd host:1: connect: No permission to perform requested operation"},
+	} {
+		t.Run(row.name, func(t *testing.T) { assert.EqualError(t, unreachable(row.err), row.want) })
+	}
+}
+
+// refusal is the error of a connection that was not made.
+func refusal(reason error) error {
+	if _, ok := reason.(pdu.Code); !ok {
+		reason = &net.OpError{Op: "dial", Net: "tcp", Err: reason}
+	}
+	return &pmapi.OpError{Op: "connect", Addr: "host:1", Err: reason}
+}
+
+// Standard input is a file like any other, and is called -.
+func TestCheckStandardInput(t *testing.T) {
+	s := newSite(t)
+	other := s.file("site.conf", "other = 2 * hinv.ncpu\n")
+	s.stdin = "a = other * 2\nb = 1 +\nc = no.such.metric\nother = 3 * hinv.ncpu\n"
+	t.Setenv("TMPDIR", s.dir)
+	out, errs, exit := s.run("check", "-")
+	assert.Equal(t, "-:2:7: syntax error: Arithmetic expression expected to follow PLUS\nb = 1 +\n      ^\n"+
+		"-:3:5: Semantic error: derived metric c: operand no.such.metric: Unknown operand metric\nc = no.such.metric\n    ^\n", out)
+	assert.Equal(t, "4 definitions, 2 errors\n", errs)
+	assert.Equal(t, exitFailure, exit)
+	out, _, _ = s.run("check", "--json", "--offline", "-")
+	assert.Contains(t, out, `"file": "-",`)
+	out, errs, _ = s.run("check", "-", other)
+	assert.Contains(t, out, "-:4:1: warning: replaces the definition at "+other+":1:1 [replaced-definition]\n")
+	assert.Equal(t, "4 definitions, 2 errors, 1 warning\n", errs)
+	s.stdin = ""
+	_, errs, exit = s.run("check", "-")
+	assert.Equal(t, "0 definitions, 0 errors\n", errs)
+	assert.Equal(t, exitOK, exit)
+	left, err := filepath.Glob(filepath.Join(s.dir, "pmdaderived-*"))
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+// Nobody reads a thousand messages: the first of each file are printed, and how many more there are.
+func TestCheckManyProblems(t *testing.T) {
+	s := newSite(t)
+	many := strings.Repeat("no\n", 99) + "a = 1 +\nb = 2 +\nc = 0 * hinv.ncpu\nd = 0 * kernel.all.nprocs\n"
+	first, second := s.file("a.conf", many+"#control x\n"), s.file("b.conf", strings.Repeat("no\n", 100))
+	out, errs, exit := s.run("check", first, second)
+	assert.Equal(t, 200, strings.Count(out, "\n  ^\n")+strings.Count(out, "\n      ^\n"))
+	assert.Contains(t, out, first+":100:7: syntax error")
+	assert.Contains(t, out, "\n"+first+": and 1 error, 2 warnings, 1 note more; --all shows them\n"+second+":1:3: ")
+	assert.NotContains(t, out, second+": and")
+	assert.Equal(t, "4 definitions, 201 errors, 2 warnings\n", errs)
+	assert.Equal(t, exitFailure, exit)
+	out, _, _ = s.run("check", "--all", first)
+	assert.NotContains(t, out, "--all")
+	assert.Contains(t, out, first+":103:5: warning: ")
+	out, _, _ = s.run("check", "--json", first)
+	assert.Equal(t, 104, strings.Count(out, `"line":`))
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,7 +49,7 @@ func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits)
 		c.definitions = readAgain(t.paths, t.conf, limits, nil)
 		c.noteIgnored(c.Ignored)
 	} else {
-		outside, alone := c.sort(operands, around, names)
+		outside, alone := c.sort(operands, around, names, t.spooled)
 		if alone && offline {
 			around = nil // the outcome is to be the same on every host
 		}
@@ -65,9 +67,40 @@ func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits)
 	return c
 }
 
+// standardInput is the operand for what comes from there, and what it is called in messages.
+const standardInput = "-"
+
+// spool makes a file of standard input if operands ask for it, and gives the operands with its path in place. remove removes
+// the file.
+func (t *tool) spool(operands []string) (paths []string, remove func(), err error) {
+	remove = func() {}
+	at := slices.Index(operands, standardInput)
+	if at < 0 {
+		return operands, remove, nil
+	}
+	f, err := os.CreateTemp("", "pmdaderived-*.conf")
+	if err != nil {
+		return nil, remove, err
+	}
+	remove = func() { _ = os.Remove(f.Name()) }
+	_, err = io.Copy(f, io.LimitReader(t.stdin, config.MaxFileSize+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		remove()
+		return nil, func() {}, fmt.Errorf("standard input: %w", err)
+	}
+	t.spooled = f.Name()
+	paths = slices.Clone(operands)
+	for i, operand := range paths {
+		if operand == standardInput {
+			paths[i] = t.spooled
+		}
+	}
+	return paths, remove, nil
+}
+
 // sort finds the files that operands name, and gives the paths of those that the agent does not read. alone: it reads
-// none of them.
-func (c *checked) sort(operands, around []string, names map[string]string) (outside []string, alone bool) {
+// none of them. spooled is the file that standard input was written to.
+func (c *checked) sort(operands, around []string, names map[string]string, spooled string) (outside []string, alone bool) {
 	c.files, c.direct, c.drafts = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	alone = true
 	agents := newReading(around)
@@ -86,8 +119,11 @@ func (c *checked) sort(operands, around []string, names map[string]string) (outs
 			add(operand)
 		}
 		for _, s := range named.Sources {
-			real := realPath(s.Path)
-			c.files[s.Path], names[real] = true, s.Path
+			real, shown := realPath(s.Path), s.Path
+			if s.Path == spooled {
+				shown = standardInput
+			}
+			c.files[shown], names[real] = true, shown
 			if s.Path == operand {
 				direct[real] = true
 			}
@@ -96,7 +132,7 @@ func (c *checked) sort(operands, around []string, names map[string]string) (outs
 				continue
 			}
 			known = false
-			c.drafts[s.Path] = true
+			c.drafts[shown] = true
 			add(s.Path)
 			if why := agents.unread(s.Path); s.Err == nil && why != "" {
 				c.more = append(c.more, leftOut(s.Path, config.Warning, why))
@@ -198,9 +234,14 @@ func (c *checked) asked(p *config.Problem) bool {
 // missing is no mistake there.
 func (c *checked) lenient(file string) bool { return c.shipped[file] && !c.direct[file] }
 
-// size is how many definitions the files have that are asked about.
+// size is how many definitions the files have that are asked about, those that are no expression included.
 func (c *checked) size() int {
 	n := 0
+	for _, p := range c.Problems {
+		if p.Severity == config.Error && codeOf(p) == codeSyntax && c.asked(p) {
+			n++
+		}
+	}
 	for _, d := range c.all {
 		if c.files == nil || c.files[d.File] {
 			n++

@@ -116,6 +116,7 @@ func collectedValue(t *testing.T, typ pdu.Type, id pdu.Inst, text string) pdu.Va
 type site struct {
 	t         *testing.T
 	dir, pmcd string
+	stdin     string
 	user      string // of the agent; "": ours
 	collector *pmapitest.Collector
 }
@@ -146,6 +147,6 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 	me, err := user.Current()
 	require.NoError(s.t, err)
 	exit = run(s.t.Context(), args, environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_USER", cmp.Or(s.user, me.Username),
-		"PMCD_SOCKET", cmp.Or(s.pmcd, "/nonexistent/socket")), &out, &errs)
+		"PMCD_SOCKET", cmp.Or(s.pmcd, "/nonexistent/socket")), strings.NewReader(s.stdin), &out, &errs)
 	return out.String(), errs.String(), exit
 }

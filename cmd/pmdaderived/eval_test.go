@@ -141,7 +141,7 @@ func TestEvalUntilInterrupted(t *testing.T) {
 	w := &cancelling{cancel: cancel}
 	var errs strings.Builder
 	exit := run(ctx, []string{"eval", "-s", "0", "-t", "1ms", "hinv.ncpu"},
-		environment("PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PMCD_SOCKET", s.pmcd), w, &errs)
+		environment("PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PMCD_SOCKET", s.pmcd), nil, w, &errs)
 	assert.Equal(t, exitOK, exit, errs.String())
 	assert.GreaterOrEqual(t, strings.Count(w.String(), "value 2\n"), 3)
 }

@@ -166,7 +166,7 @@ wrong = good + disk.dev.total
         ^
 `, exitFailure},
 		{"nothing", nil, "pmdaderived explain: name a metric, or give an expression\nTry \"pmdaderived explain --help\".\n", exitUsage},
-		{"no pmcd", []string{"--pmcd", "unix:/nonexistent/socket", "1"}, "pmdaderived explain: pmcd unix:/nonexistent/socket: connect: ", exitFailure},
+		{"no pmcd", []string{"--pmcd", "unix:/nonexistent/socket", "1"}, "pmdaderived explain: pmcd does not run: nothing listens at unix:/nonexistent/socket.", exitFailure},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			out, errs, exit := s.run(append([]string{"explain"}, row.args...)...)

@@ -73,7 +73,7 @@ func TestLimitsThatMakeNoSense(t *testing.T) {
 		t.Run(row.arg, func(t *testing.T) {
 			for _, command := range [][]string{nil, {"check"}} {
 				var stdout, stderr bytes.Buffer
-				exit := run(context.Background(), append(command, "--limit", row.arg), os.Getenv, &stdout, &stderr)
+				exit := run(context.Background(), append(command, "--limit", row.arg), os.Getenv, nil, &stdout, &stderr)
 				assert.Equal(t, exitUsage, exit)
 				assert.Empty(t, stdout.String())
 				assert.Contains(t, stderr.String(), "--limit: "+row.reason)

@@ -145,7 +145,7 @@ func TestCodesOfFiles(t *testing.T) {
 		{"pipes", "not-regular", "note"},
 	} {
 		t.Run(row.code, func(t *testing.T) {
-			args := []string{"check", "--offline", "--ignore=same-expression"}
+			args := []string{"check", "--offline", "--all", "--ignore=same-expression"}
 			for path := range strings.FieldsSeq(row.paths) {
 				args = append(args, filepath.Join(dir, path))
 			}

@@ -132,7 +132,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 	} {
 		t.Run(filepath.Join(row.args...), func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			assert.Equal(t, exitUsage, run(t.Context(), row.args, os.Getenv, &stdout, &stderr))
+			assert.Equal(t, exitUsage, run(t.Context(), row.args, os.Getenv, nil, &stdout, &stderr))
 			assert.Empty(t, stdout.String())
 			assert.Contains(t, stderr.String(), row.reason)
 			assert.Contains(t, stderr.String(), "pmdaderived: ")
@@ -146,7 +146,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 func TestUsage(t *testing.T) {
 	const golden = "testdata/usage.golden"
 	var stdout, stderr bytes.Buffer
-	assert.Equal(t, exitOK, run(t.Context(), []string{"--help"}, environment(), &stdout, &stderr))
+	assert.Equal(t, exitOK, run(t.Context(), []string{"--help"}, environment(), nil, &stdout, &stderr))
 	assert.Empty(t, stderr.String())
 	if *update {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
@@ -159,7 +159,7 @@ func TestUsage(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	assert.Equal(t, exitOK, run(t.Context(), []string{"--version"}, environment(), &stdout, &stderr))
+	assert.Equal(t, exitOK, run(t.Context(), []string{"--version"}, environment(), nil, &stdout, &stderr))
 	assert.Regexp(t, `^pmdaderived \S+\n$`, stdout.String())
 	assert.Empty(t, stderr.String())
 }

@@ -33,8 +33,8 @@ const program = "pmdaderived"
 
 // run is the whole program: the agent, or the sub-command that args begin with. It returns the exit
 // code. Nothing but what a person asked for is written to stdout: for pmcd it is the pipe.
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	if exit, ok := runSubCommand(ctx, args, getenv, stdout, stderr); ok {
+func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if exit, ok := runSubCommand(ctx, args, getenv, stdin, stdout, stderr); ok {
 		return exit
 	}
 	conf, confErr := config.ReadPCPConf(getenv)

@@ -347,17 +347,21 @@ func (r *testRun) cover() bool {
 	for _, file := range r.files {
 		for _, c := range unittest.Cover(config.Load([]string{file}, nil).Definitions, r.tested[file]) {
 			all, tested = all+c.All, tested+c.All-len(c.Untested)
-			fmt.Fprintf(r.stdout, "%s: %s tested\n", c.File, share(c.All-len(c.Untested), c.All))
+			fmt.Fprintf(r.stdout, "%s: %s\n", c.File, share(c.All-len(c.Untested), c.All))
 			for _, d := range c.Untested {
 				fmt.Fprintf(r.stdout, "    %s: %s\n", d.Pos, d.Name)
 			}
 			r.showConditions(file)
 		}
 	}
-	if len(r.files) != 1 {
-		fmt.Fprintf(r.stdout, "all: %s tested\n", share(tested, all))
+	if all == 0 {
+		fmt.Fprintln(r.stdout, "there are no definitions to test")
+		return r.least == 0
 	}
-	if all > 0 && 100*float64(tested) < r.least*float64(all) {
+	if len(r.files) != 1 {
+		fmt.Fprintf(r.stdout, "all: %s\n", share(tested, all))
+	}
+	if 100*float64(tested) < r.least*float64(all) {
 		fmt.Fprintf(r.stdout, "less than %g %%\n", r.least)
 		return false
 	}
@@ -381,11 +385,7 @@ func (r *testRun) showConditions(file string) {
 	}
 }
 
-// share is a part of a whole, in numbers and in percent.
+// share is how many of so many definitions are tested, in numbers and in percent.
 func share(part, whole int) string {
-	percent := 100.0
-	if whole > 0 {
-		percent = 100 * float64(part) / float64(whole)
-	}
-	return fmt.Sprintf("%d of %s (%.1f %%)", part, plural(whole, "definition"), percent)
+	return fmt.Sprintf("%d of %s (%.1f %%) tested", part, plural(whole, "definition"), 100*float64(part)/float64(whole))
 }

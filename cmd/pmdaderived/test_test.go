@@ -133,6 +133,18 @@ func TestTest(t *testing.T) {
 			exitFailure, "x.conf: 1 of 2 definitions (50.0 %) tested\n    x.conf:2:1: y\nless than 50.1 %\n", "1 test, 0 failed\n",
 		},
 		{
+			"no definitions",
+			map[string]string{"x.conf": "# later\n", "x.test": "metric a 32 instant\ntest t\n given a 1\n expect a 1\n"},
+			"--coverage x.test",
+			exitFailure, "FAIL  x.test:2: t\n      x.test:4:9: expect a\n          no definition of that name\nthere are no definitions to test\n", "1 test, 1 failed\n",
+		},
+		{
+			"no definitions, of which a part must be tested",
+			map[string]string{"d/x.conf": "", "d/x.test": "metric a 32 instant\n"},
+			"--min-coverage=1 d",
+			exitFailure, "there are no definitions to test\n", "0 tests, 0 failed\n",
+		},
+		{
 			"a mistake in the definitions",
 			map[string]string{"x.conf": "x = a + 1\ny = 2 +\n", "x.test": goodTest},
 			"-v x.test",

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
 	"pmdaderived/config"
+	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
 )
@@ -19,11 +22,13 @@ import (
 type tool struct {
 	name           string
 	conf           config.PCPConf
+	stdin          io.Reader
 	stdout, stderr io.Writer
 
 	paths     []string // of definitions; nil: the default ones
 	pmcd      string
 	pmcdGiven bool
+	spooled   string // file with what came from standard input
 }
 
 // subCommand is one of the words that may come first on the command line.
@@ -44,14 +49,14 @@ func subCommands() []subCommand {
 
 // runSubCommand runs the sub-command that args begin with; ok is false if there is none.
 func runSubCommand(
-	ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer,
+	ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer,
 ) (exit int, ok bool) {
 	for _, c := range subCommands() {
 		if len(args) == 0 || args[0] != c.name {
 			continue
 		}
 		conf, err := config.ReadPCPConf(getenv)
-		t := &tool{name: c.name, conf: conf, stdout: stdout, stderr: stderr, pmcd: defaultPMCD(conf, getenv)}
+		t := &tool{name: c.name, conf: conf, stdin: stdin, stdout: stdout, stderr: stderr, pmcd: defaultPMCD(conf, getenv)}
 		if err != nil {
 			t.complain(err)
 		}
@@ -143,7 +148,31 @@ func (t *tool) dial(ctx context.Context) (*pmapi.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	return pmapi.Dial(ctx, network, address)
+	conn, err := pmapi.Dial(ctx, network, address)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	return conn, nil
+}
+
+// unreachable says of a connection that was not made what a person can do about it.
+func unreachable(err error) error {
+	at := ""
+	if failed, ok := errors.AsType[*pmapi.OpError](err); ok {
+		at = failed.Addr
+	}
+	var unknown *net.DNSError
+	switch {
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		return fmt.Errorf("there is no host %s", unknown.Name)
+	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("pmcd does not run: nothing listens at %s. Start it (systemctl start pmcd), or name another one with --pmcd", at)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("you have no permission for the socket of pmcd at %s", at)
+	case errors.Is(err, pdu.ErrTimeout):
+		return fmt.Errorf("pmcd at %s does not answer", at)
+	}
+	return err
 }
 
 // caretLine is a line with a caret to show below text, at a byte of it. It has the tabs of the text, so
