@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +17,7 @@ type PCPConf struct {
 	RunDir     string // PCP_RUN_DIR: pmcd's socket
 	LogDir     string // PCP_LOG_DIR
 	TmpDir     string // PCP_TMP_DIR: MMV files
+	PMCDConf   string // PCP_PMCDCONF_PATH: the file with pmcd's agents
 	User       string // PCP_USER: the account of daemons
 	Group      string // PCP_GROUP
 }
@@ -38,6 +40,7 @@ func ReadPCPConf(getenv func(string) string) (PCPConf, error) {
 		{"PCP_RUN_DIR", &conf.RunDir, "/run/pcp"},
 		{"PCP_LOG_DIR", &conf.LogDir, "/var/log/pcp"},
 		{"PCP_TMP_DIR", &conf.TmpDir, "/var/lib/pcp/tmp"},
+		{"PCP_PMCDCONF_PATH", &conf.PMCDConf, "/etc/pcp/pmcd/pmcd.conf"},
 		{"PCP_USER", &conf.User, "pcp"},
 		{"PCP_GROUP", &conf.Group, "pcp"},
 	}
@@ -53,6 +56,29 @@ func ReadPCPConf(getenv func(string) string) (PCPConf, error) {
 		}
 	}
 	return conf, err
+}
+
+// NotReady reports whether the line of pmcd.conf for the agent of a domain has the word notready. With it pmcd
+// forwards no request before the agent has sent PM_ERR_PMDAREADY. A file that cannot be read has no such line.
+//
+// Source: pmcd(1).
+func (c PCPConf) NotReady(domain int) bool {
+	f, err := os.Open(c.PMCDConf)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxFileSize))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line) // NAME DOMAIN pipe binary [notready] COMMAND
+		if len(words) > 4 && words[1] == strconv.Itoa(domain) && words[2] == "pipe" && words[4] == "notready" {
+			return true
+		}
+	}
+	return false
 }
 
 // readPCPConfFile reads the file, or /etc/pcp.conf for "".

@@ -31,7 +31,7 @@ PCP_TMP_DIR="`
 			map[string]string{"PCP_CONF": "pcp.conf"},
 			PCPConf{
 				VarDir: "/file/var", SysconfDir: "/file/with blank", RunDir: "/file/run",
-				LogDir: "/var/log/pcp", TmpDir: `"`, User: "last", Group: "pcp",
+				LogDir: "/var/log/pcp", TmpDir: `"`, PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "last", Group: "pcp",
 			},
 			nil,
 		},
@@ -39,11 +39,11 @@ PCP_TMP_DIR="`
 			"environment before file",
 			map[string]string{
 				"PCP_CONF": "pcp.conf", "PCP_VAR_DIR": "/env/var", "PCP_SYSCONF_DIR": "/env/etc", "PCP_RUN_DIR": "/env/run",
-				"PCP_LOG_DIR": "/env/log", "PCP_TMP_DIR": "/env/tmp", "PCP_USER": "u", "PCP_GROUP": "g",
+				"PCP_LOG_DIR": "/env/log", "PCP_TMP_DIR": "/env/tmp", "PCP_PMCDCONF_PATH": "/env/conf", "PCP_USER": "u", "PCP_GROUP": "g",
 			},
 			PCPConf{
 				VarDir: "/env/var", SysconfDir: "/env/etc", RunDir: "/env/run",
-				LogDir: "/env/log", TmpDir: "/env/tmp", User: "u", Group: "g",
+				LogDir: "/env/log", TmpDir: "/env/tmp", PMCDConf: "/env/conf", User: "u", Group: "g",
 			},
 			nil,
 		},
@@ -52,7 +52,7 @@ PCP_TMP_DIR="`
 			map[string]string{"PCP_CONF": "nothing", "PCP_VAR_DIR": "/env/var"},
 			PCPConf{
 				VarDir: "/env/var", SysconfDir: "/etc/pcp", RunDir: "/run/pcp",
-				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", User: "pcp", Group: "pcp",
+				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "pcp", Group: "pcp",
 			},
 			fs.ErrNotExist,
 		},
@@ -61,7 +61,7 @@ PCP_TMP_DIR="`
 			map[string]string{"PCP_CONF": "."},
 			PCPConf{
 				VarDir: "/var/lib/pcp", SysconfDir: "/etc/pcp", RunDir: "/run/pcp",
-				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", User: "pcp", Group: "pcp",
+				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "pcp", Group: "pcp",
 			},
 			syscall.EISDIR,
 		},
@@ -79,4 +79,20 @@ func TestDefaultPaths(t *testing.T) {
 	assert.Equal(t,
 		[]string{"/v/config/derived", "/v/config/pmdaderived", "/s/pmdaderived"},
 		DefaultPaths(PCPConf{VarDir: "/v", SysconfDir: "/s"}))
+}
+
+// The word stands behind the protocol in the line of the domain.
+func TestNotReady(t *testing.T) {
+	inTree(t, map[string]string{"pmcd.conf": `# derived 7 pipe binary notready /x
+derived	510	pipe	binary 		/opt/pmdaderived -d 510
+late	511	pipe	binary notready	/opt/late
+other 509 pipe binary /opt/other notready
+sock 508 socket inet 4321 notready
+`})
+	conf := PCPConf{PMCDConf: "pmcd.conf"}
+	assert.True(t, conf.NotReady(511))
+	for _, domain := range []int{7, 508, 509, 510, 512} {
+		assert.False(t, conf.NotReady(domain), "%d", domain)
+	}
+	assert.False(t, PCPConf{PMCDConf: "nothing"}.NotReady(511))
 }

@@ -139,7 +139,7 @@ func check(ts *testscript.TestScript, p *pmcdtest.PMCD, err error) {
 	}
 }
 
-// pmcd [-only-stock] [-access FILE] [-pmcd OPTION]... [-through PROGRAM] [AGENT OPTION]...
+// pmcd [-only-stock] [-notready] [-access FILE] [-pmcd OPTION]... [-through PROGRAM] [AGENT OPTION]...
 func (h *harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg)
 	r := ts.Value(runningKey{}).(*running)
@@ -147,11 +147,15 @@ func (h *harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("a script has one pmcd")
 	}
 	var cfg pmcdtest.Config
-	stock := false
+	stock, notReady := false, false
 	var through []string
 	for ; len(args) > 0; args = args[1:] {
 		if args[0] == "-only-stock" {
 			stock = true
+			continue
+		}
+		if args[0] == "-notready" {
+			notReady = true
 			continue
 		}
 		if !slices.Contains([]string{"-access", "-pmcd", "-through"}, args[0]) {
@@ -175,9 +179,10 @@ func (h *harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		ts.Setenv("PMDADERIVED", program)
 		cfg.Agents = []pmcdtest.Agent{{
-			Name:    "derived",
-			Domain:  domain,
-			Command: slices.Concat(through, []string{program, "-d", fmt.Sprint(domain)}, args),
+			Name:     "derived",
+			Domain:   domain,
+			NotReady: notReady,
+			Command:  slices.Concat(through, []string{program, "-d", fmt.Sprint(domain)}, args),
 		}}
 	}
 	p, err := pmcdtest.Launch(cfg)

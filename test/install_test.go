@@ -136,6 +136,12 @@ func TestInstallUpgrade(t *testing.T) {
 	require.NotEqual(t, installed, m.snapshot())
 	upgrade()
 	assert.Equal(t, installed, m.snapshot())
+
+	// A word that an administrator has added is not taken for the program.
+	wordy := regexp.MustCompile(`(?m)^(derived\t.*binary)`).ReplaceAllString(m.read(m.control), "$1 notready")
+	m.write(m.control, strings.ReplaceAll(wordy, m.pmda, "/former/pmdas/derived"))
+	upgrade()
+	assert.Equal(t, wordy, m.read(m.control))
 }
 
 // The program must not go while pmcd still starts it.

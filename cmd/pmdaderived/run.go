@@ -95,6 +95,11 @@ func daemon(ctx context.Context, o *options) error {
 	log.WithFields(logrus.Fields{
 		"version": version(), "domain": o.standard.Domain, "user": os.Getuid(), "config": o.paths, "pmcd": o.pmcd,
 	}).Info("started")
+	if o.conf.NotReady(o.standard.Domain) {
+		err := errors.New("pmcd asks nothing of an agent whose line has the word notready; remove it and send SIGHUP to pmcd")
+		log.WithError(err).WithField("file", o.conf.PMCDConf).Error("ended")
+		return err
+	}
 
 	files := newSource(o, log)
 	a := agent.New(agent.Options{

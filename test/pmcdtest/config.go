@@ -31,6 +31,7 @@ type Agent struct {
 	Domain int    // 1 to 510, not one of the stock agents' domains
 	// Command is the absolute path of the program and its arguments. pmcd runs it without a shell.
 	Command []string
+	NotReady bool // pmcd waits for the agent's word that it is ready
 	// PMNS is the agent's part of the name space. Empty: one dynamic subtree, `NAME NAME:*:*`. Without braces: lines
 	// of the root section. With braces: sections, the first of them called Name.
 	// The macro NAME (in capitals) stands for Domain.
@@ -79,7 +80,11 @@ func (a Agent) line() string {
 	for i, word := range a.Command {
 		quoted[i] = `"` + strings.ReplaceAll(word, `"`, `\"`) + `"`
 	}
-	return fmt.Sprintf("%s %d pipe binary %s\n", a.Name, a.Domain, strings.Join(quoted, " "))
+	protocol := "binary"
+	if a.NotReady {
+		protocol += " notready"
+	}
+	return fmt.Sprintf("%s %d pipe %s %s\n", a.Name, a.Domain, protocol, strings.Join(quoted, " "))
 }
 
 // pmns is a complete name space that holds only this agent.
