@@ -5,28 +5,37 @@ import (
 	"strings"
 
 	"pmdaderived/config"
+	"pmdaderived/derived"
 )
 
 // advice is what a mistake may come from.
 type advice struct{ code, text string }
 
+// adviceOn says what the error of an expression may come from; empty if that is not known.
+func adviceOn(expr string, err error) advice {
+	at, ok := errors.AsType[*derived.SyntaxError](err)
+	if !ok {
+		return advice{}
+	}
+	if text := functionMeant(expr, at.Offset()); text != "" && strings.HasSuffix(err.Error(), "Unexpected '('") {
+		return advice{codeNoFunction, text}
+	}
+	if text := hintOf(expr, at.Offset()); text != "" {
+		return advice{codeHint, text}
+	}
+	if forgotten(expr, at.Offset()) {
+		return advice{codeUnclosed, "a parenthesis is not closed?"}
+	}
+	return advice{}
+}
+
 // advise remembers what the error that an expression has may come from.
 func (r *definitions) advise(d *config.Definition, err error) {
-	at, ok := errors.AsType[interface {
-		error
-		Offset() int
-	}](err)
-	if !ok {
+	a := adviceOn(d.Expr, err)
+	if a.text == "" {
 		return
 	}
-	a := advice{codeNoFunction, functionMeant(d.Expr, at.Offset())}
-	switch {
-	case a.text != "" && strings.HasSuffix(err.Error(), "Unexpected '('"):
-	case forgotten(d.Expr, at.Offset()):
-		a = advice{codeUnclosed, "a parenthesis is not closed?"}
-	default:
-		return
-	}
+	at, _ := errors.AsType[*derived.SyntaxError](err)
 	if r.advised == nil {
 		r.advised = map[config.Position]advice{}
 	}

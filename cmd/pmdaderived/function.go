@@ -27,11 +27,20 @@ func functionMeant(expr string, offset int) string {
 	if slices.Contains(names, word) {
 		return word + " is a function only if its parenthesis follows at once"
 	}
+	lower := strings.ToLower(word)
 	best, least := "", len(word)
 	for _, name := range names {
-		if n := distance(strings.ToLower(word), name, len(name)/2); n <= len(name)/2 && n < least {
+		most := 1 + len(name)/6 // slips; more makes another word
+		n := distance(lower, name, most)
+		if strings.HasPrefix(lower, name) { // maximum, matchinstance
+			n = min(n, most)
+		}
+		if n <= most && n < least {
 			best, least = name, n
 		}
+	}
+	if lower == "average" || lower == "mean" {
+		best = "avg"
 	}
 	if best == "" {
 		return "there is no function " + word + "; there are " + strings.Join(names, ", ")

@@ -27,6 +27,7 @@ const (
 	codeLeftOut  = "unread-by-agent"
 
 	codeNoFunction = "unknown-function"
+	codeHint       = "syntax-hint"
 
 	codeNeverServed = "never-served"
 	codeOperandGone = "operand-gone"
@@ -55,7 +56,7 @@ func unboundCodes() []string { return []string{codeUnknown, codeUnavailable} }
 // warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
 // silenced, or made an error.
 func warningCodes() []string {
-	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeClosed, codeLeftOut, codeUnclosed, codeNoFunction})
+	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeClosed, codeLeftOut, codeUnclosed, codeNoFunction, codeHint})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}

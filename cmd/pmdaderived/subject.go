@@ -47,6 +47,9 @@ func (t *tool) subjects(args []string) ([]subject, []agent.Definition, error) {
 			s.def, s.source = read.all[at], read.Definitions[at]
 		case broken != nil:
 			fmt.Fprintln(t.stderr, broken)
+			if a, ok := read.advised[broken.Pos]; ok {
+				t.complain(errors.New(a.text))
+			}
 			s.broken = broken
 		default:
 			s.meant = read.unnamed(arg)
@@ -139,6 +142,9 @@ func (t *tool) showFault(text string, fault error) {
 	}
 	text = oneLine(text)
 	t.complain(fmt.Errorf("%w\n%s\n%s", fault, text, caretLine(text, min(offset, max(0, len(text)-1)))))
+	if a := adviceOn(text, fault); a.text != "" {
+		t.complain(errors.New(a.text))
+	}
 }
 
 // showBroken tells why a subject cannot be computed.
