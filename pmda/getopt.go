@@ -31,6 +31,7 @@ type Option struct {
 type OptionSet struct {
 	Program  string // as the usage text calls it
 	Operands string // what follows "[options]" in the usage text, if anything
+	Intro    string // lines between that and the options, if any
 	Options  []Option
 }
 
@@ -169,7 +170,7 @@ const helpColumn = 24
 func (s *OptionSet) Usage(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: %s", strings.TrimRight(s.Program+" [options] "+s.Operands, " "))
-	b.WriteString("\n\nOptions:\n")
+	b.WriteString("\n" + s.Intro + "\nOptions:\n")
 	for _, o := range append(s.Options[:len(s.Options):len(s.Options)], helpOption()) {
 		if o.Help == "" {
 			continue

@@ -280,4 +280,5 @@ func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 	assert.Equal(t, []string{confDir + "/host-cpu.conf"}, complete(program, "check", confDir+"/host-cpu.c"))
 	assert.Equal(t, []string{"../examples:" + confDir + "/host-cpu.conf"}, complete(program, "-c", "../examples:"+confDir+"/host-cpu.c"))
 	assert.Equal(t, []string{"kernel.all.load"}, complete(program, "explain", "kernel.all.lo"))
+	assert.ElementsMatch(t, commands, complete(program, "help", ""))
 }

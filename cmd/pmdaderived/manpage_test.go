@@ -96,6 +96,8 @@ func TestManualPageSubCommands(t *testing.T) {
 	either := regexp.MustCompile(`(^|[ \[])(--?[a-zA-Z][a-z-]*)`)
 	for _, c := range subCommands() {
 		t.Run(c.name, func(t *testing.T) {
+			assert.Contains(t, entries, c.name)
+			assert.Contains(t, synopses, c.name)
 			options := helpOptions(t, c.name)
 			var names []string
 			for _, o := range options {

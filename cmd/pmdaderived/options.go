@@ -87,11 +87,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 	case err != nil:
 		return o, err
 	case len(operands) > 0:
-		var words []string
-		for _, c := range subCommands() {
-			words = append(words, c.name)
-		}
-		return o, fmt.Errorf("unexpected argument %q; the sub-commands are %s", operands[0], strings.Join(words, ", "))
+		return o, fmt.Errorf("unexpected argument %q; the sub-commands are %s", operands[0], commandNames())
 	}
 	if o.standard.User != conf.User {
 		o.group = "" // the account's own
@@ -157,12 +153,12 @@ func (o *options) own() []pmda.Option {
 }
 
 func (o *options) usage(w io.Writer) error {
-	err := o.set.Usage(w)
-	fmt.Fprintf(w, "\nSub-commands (%s COMMAND --help tells more):\n", program)
+	o.set.Intro = fmt.Sprintf("       %s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND tells more):\n", program)
 	for _, c := range subCommands() {
-		fmt.Fprintf(w, "  %-22s%s\n", c.name+" "+c.operands, c.help)
+		o.set.Intro += fmt.Sprintf("  %-22s%s\n", c.name+" "+c.operands, c.help)
 	}
-	return err
+	o.set.Intro += "\nWithout a sub-command it is the agent, which pmcd starts with these options.\n"
+	return o.set.Usage(w)
 }
 
 func (o *options) setPaths(arg string) error {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,7 +129,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		{[]string{"--log-limit", "M"}, "not a size"},
 		{[]string{"--pmcd", "pcp://"}, "--pmcd"},
 		{[]string{"--nosuch"}, "unknown option"},
-		{[]string{"chek", "file.conf"}, `unexpected argument "chek"; the sub-commands are check, explain, eval, test, logrewrite`},
+		{[]string{"chek", "file.conf"}, `unexpected argument "chek"; the sub-commands are check, explain, eval, test, logrewrite, help`},
 	} {
 		t.Run(filepath.Join(row.args...), func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
@@ -162,4 +163,28 @@ func TestVersion(t *testing.T) {
 	assert.Equal(t, exitOK, run(t.Context(), []string{"--version"}, environment(), nil, &stdout, &stderr))
 	assert.Regexp(t, `^pmdaderived \S+\n$`, stdout.String())
 	assert.Empty(t, stderr.String())
+}
+
+// help says the same as --help, of the program and of each sub-command.
+func TestHelp(t *testing.T) {
+	s := newSite(t)
+	for _, command := range append(subCommands(), subCommand{}) {
+		words := strings.Fields(command.name)
+		want, _, _ := s.run(append(words, "--help")...)
+		got, errs, exit := s.run(append([]string{"help"}, words...)...)
+		assert.Equal(t, exitOK, exit)
+		assert.Empty(t, errs)
+		assert.Equal(t, want, got)
+		assert.Contains(t, got, "Usage: "+strings.TrimSpace(program+" "+command.name)+" [options]")
+		assert.Contains(t, strings.ToLower(got), command.help)
+	}
+	for _, row := range []struct{ args, want string }{
+		{"help chek", "pmdaderived help: there is no sub-command \"chek\"; there are check, explain, eval, test, logrewrite, help\n"},
+		{"help check eval", "pmdaderived help: unexpected argument \"eval\"\n"},
+	} {
+		out, errs, exit := s.run(strings.Fields(row.args)...)
+		assert.Equal(t, exitUsage, exit)
+		assert.Empty(t, out)
+		assert.Equal(t, row.want+"Try \"pmdaderived help --help\".\n", errs)
+	}
 }

@@ -150,7 +150,7 @@ func TestReferenceEnvironment(t *testing.T) {
 		delete(used, name)
 		if is, ok := map[string]string{
 			"PCP_VAR_DIR": usual.VarDir, "PCP_SYSCONF_DIR": usual.SysconfDir, "PCP_RUN_DIR": usual.RunDir,
-			"PCP_LOG_DIR": usual.LogDir, "PCP_TMP_DIR": usual.TmpDir, "PCP_USER": usual.User, "PCP_GROUP": usual.Group,
+			"PCP_LOG_DIR": usual.LogDir, "PCP_TMP_DIR": usual.TmpDir, "PCP_PMCDCONF_PATH": usual.PMCDConf, "PCP_USER": usual.User, "PCP_GROUP": usual.Group,
 		}[name]; ok {
 			assert.Equal(t, is, value, name)
 		}

@@ -20,7 +20,7 @@ import (
 // tool is a run of a sub-command. Sub-commands are for people: what was asked for goes to stdout, what
 // went wrong to stderr.
 type tool struct {
-	name           string
+	name, help     string // of the sub-command
 	conf           config.PCPConf
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -44,6 +44,7 @@ func subCommands() []subCommand {
 		{"eval", "NAME|EXPR...", "compute metrics, without the agent", runEval},
 		{"test", "FILE|DIR...", "run unit tests of definitions", runTest},
 		{"logrewrite", "", "print rules that bring archives up to date", runLogRewrite},
+		{"help", "[COMMAND]", "show what a sub-command does and takes, or this", runHelp},
 	}
 }
 
@@ -56,7 +57,7 @@ func runSubCommand(
 			continue
 		}
 		conf, err := config.ReadPCPConf(getenv)
-		t := &tool{name: c.name, conf: conf, stdin: stdin, stdout: stdout, stderr: stderr, pmcd: defaultPMCD(conf, getenv)}
+		t := &tool{name: c.name, help: c.help, conf: conf, stdin: stdin, stdout: stdout, stderr: stderr, pmcd: defaultPMCD(conf, getenv)}
 		if err != nil {
 			t.complain(err)
 		}
@@ -70,6 +71,38 @@ func runSubCommand(
 		return exit, true
 	}
 	return 0, false
+}
+
+// runHelp prints the usage text of a sub-command, or of the program.
+func runHelp(ctx context.Context, t *tool, operands string, args []string) int {
+	args, exit, done := t.parse(operands, args)
+	switch {
+	case done:
+		return exit
+	case len(args) == 0:
+		o, _ := parseOptions(nil, t.conf, func(string) string { return "" })
+		_ = o.usage(t.stdout) // a checkedWriter
+		return exitOK
+	case len(args) > 1:
+		return t.misused(fmt.Errorf("unexpected argument %q", args[1]))
+	}
+	for _, c := range subCommands() {
+		if c.name == args[0] {
+			of := *t
+			of.name, of.help = c.name, c.help
+			return c.run(ctx, &of, c.operands, []string{"--help"})
+		}
+	}
+	return t.misused(fmt.Errorf("there is no sub-command %q; there are %s", args[0], commandNames()))
+}
+
+// commandNames lists the sub-commands for a message.
+func commandNames() string {
+	var names []string
+	for _, c := range subCommands() {
+		names = append(names, c.name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // checkedWriter remembers the first error, so that printing need not look at each.
@@ -87,7 +120,8 @@ func (c *checkedWriter) Write(p []byte) (int, error) {
 
 // parse reads the command line of a sub-command. done says that there is nothing else to do.
 func (t *tool) parse(operands string, args []string, options ...pmda.Option) (rest []string, exit int, done bool) {
-	set := pmda.OptionSet{Program: program + " " + t.name, Operands: operands, Options: options}
+	does := strings.ToUpper(t.help[:1]) + t.help[1:]
+	set := pmda.OptionSet{Program: program + " " + t.name, Operands: operands, Intro: "\n" + does + ".\n", Options: options}
 	rest, err := set.Parse(args)
 	switch {
 	case errors.Is(err, pmda.ErrHelp):

@@ -71,6 +71,7 @@ _pmdaderived() {
 		return
 	fi
 	case $command in
+	help) COMPREPLY=($(compgen -W "$(_pmdaderived_commands "$program")" -- "$cur")) ;;
 	explain | eval) COMPREPLY=($(compgen -W "$(pminfo 2>/dev/null)" -- "$cur")) ;;
 	?*) compopt -o filenames && COMPREPLY=($(compgen -f -- "$cur")) ;;
 	esac
