@@ -134,7 +134,7 @@ func TestLibraryInAnotherModule(t *testing.T) {
 	}
 	run("build", "-o", "pmdadice", ".")
 	assert.FileExists(t, filepath.Join(dir, "pmdadice"))
-	assert.Contains(t, run("list", "-m", "all"), module+" v0.0.0 => "+repository)
+	assert.Contains(t, run("list", "-m", module), module+" v0.0.0 => "+repository)
 }
 
 // documentedModule returns the commands of docs/library.md that tell another module about this one.

@@ -34,7 +34,7 @@ func TestLoggerControl(t *testing.T) {
 
 	control := filepath.Join(worldReadableDir(t), "control")
 	require.NoError(t, os.WriteFile(control, []byte("$version=1.1\n"+line[1]+"\n"), 0o644))
-	out, errs, _ := p.Run(t, "pmlogger_check", "-N", "-V", "-C", "-c", control)
+	out, errs, _ := p.Run(t, "pmlogger_check", "-N", "-V", "-c", control)
 	out += errs
 	assert.Contains(t, out, "pmlogger -h db1.example.org")
 	assert.Contains(t, out, " -c "+line[2]+" ")
