@@ -54,7 +54,8 @@ func onCopy(t *testing.T, environment ...string) (ranElsewhere bool) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can install an agent")
 	}
-	if err := namespaced("/bin/true").Run(); err != nil {
+	// In a chroot the root may be no mount, and its mounts not our own.
+	if err := namespaced("mount", "--make-rprivate", "/").Run(); err != nil {
 		if os.Getenv(hereVariable) == "" {
 			t.Skipf("namespaces: %v; %s=1 allows the test to use this machine's own pmcd", err, hereVariable)
 		}
