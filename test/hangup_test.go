@@ -79,10 +79,17 @@ func askName(ctx context.Context, conn *pmapi.Conn, _ pdu.PMID) error {
 	return err
 }
 
-// While it waits for values: it goes on, and would take the reply for that to its next request. We take it back as soon
-// as something shows us that pmcd has gone on: a client that connects.
+// While it waits for values: pmcd 6.0 goes on, and would take the reply for that to its next request. We take it back as soon
+// as something shows us that pmcd has gone on: a client that connects. Later ones wait on: the reply is to the fetch.
 func TestFaultHangupInAFetch(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
+	sets, ok := f.fetch("pmcd.version")
+	require.True(t, ok)
+	if version := string(sets[0].Values[0].Bytes); !strings.HasPrefix(version, "6.0.") {
+		t.Logf("pmcd %s", version)
+		f.hangUpInAFetch()
+		return
+	}
 	id, other := f.identity("derived.value"), f.identity("derived.other")
 	takenBack := func() bool { return strings.Contains(f.p.Log(), "taken back") }
 	const attempts = 5 // pmcd may look after its agents when the reply has come, and drop us
@@ -112,6 +119,33 @@ func TestFaultHangupInAFetch(t *testing.T) {
 		return
 	}
 	t.Fatal("no reply was taken back")
+}
+
+// hangUpInAFetch sends SIGHUPs to a pmcd that they do not interrupt, in a fetch from an agent that stands still for a while.
+func (f *faulty) hangUpInAFetch() {
+	f.t.Helper()
+	conn, id, old := f.dial(), f.identity("derived.other"), f.stop("pmdaderived")
+	type answer struct {
+		res *pmapi.Result
+		err error
+	}
+	asked := make(chan answer, 1)
+	go func() {
+		res, err := conn.Fetch(f.t.Context(), []pdu.PMID{id})
+		asked <- answer{res, err}
+	}()
+	for range 10 { // for a fifth of the time that pmcd waits for an agent
+		f.hangup()
+		require.Error(f.t, until(100*time.Millisecond, func() bool { return len(asked) > 0 }), "it waits on")
+	}
+	require.NoError(f.t, syscall.Kill(old, syscall.SIGCONT))
+	a := <-asked
+	require.NoError(f.t, a.err)
+	require.Len(f.t, a.res.Sets, 1)
+	require.Equal(f.t, id, a.res.Sets[0].PMID)
+	f.recovers("all is well", f.sound)
+	assert.Equal(f.t, old, f.pid("pmdaderived"))
+	assert.Zero(f.t, f.drops("derived"))
 }
 
 // PCP's agent lets it: the next fetch, of another metric, gets that reply. No version of pmcd has to do this, so it is only told.
