@@ -290,10 +290,10 @@ func dropLine() *regexp.Regexp {
 }
 
 // complaints are the lines of pmcd's log about what agents and clients did wrong, except about wave, which we kill,
-// and about agents that ended when they were told to.
+// about agents that ended when they were told to, and about a host that does not know its own name.
 func complaints(log string) (found []string) {
 	about := regexp.MustCompile(`(?i)error|warning|protocol|time-?d? ?out|cleanup|ipc|unexpected|illegal|refus|bad|broken|reset`)
-	not := regexp.MustCompile(`wave|active agent dom|client connection from|CleanupAgent \.\.\.|terminated, exit\(0\)`)
+	not := regexp.MustCompile(`wave|active agent dom|client connection from|__pmGetAddrInfo|CleanupAgent \.\.\.|terminated, exit\(0\)`)
 	for line := range strings.Lines(log) {
 		if about.MatchString(line) && !not.MatchString(line) {
 			found = append(found, strings.TrimSpace(line))

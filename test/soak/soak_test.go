@@ -165,7 +165,8 @@ func TestWeather(t *testing.T) {
 }
 
 func TestComplaints(t *testing.T) {
-	const log = `[Sat] pmcd(1) Info: CleanupAgent ...
+	const log = `[Sat] pmcd(1) Error: __pmGetAddrInfo(north): No route to host
+[Sat] pmcd(1) Info: CleanupAgent ...
 Cleanup "derived" agent (dom 510): terminated, exit(0)
 Cleanup "wave" agent (dom 401): protocol failure for fd=14, exit(255)
 active agent dom   pid  in out ver protocol parameters
