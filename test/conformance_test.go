@@ -207,6 +207,13 @@ func (s *station) ask(cases []*conformance.Case) map[string]string {
 		}
 		bySetup[key] = append(bySetup[key], c)
 	}
+	if controlIsString(s.t, s.conn) {
+		for _, c := range cases {
+			if c.Expr == sampleControl {
+				c.Type, (*c.Fetches[0].Values)[0][2] = pdu.TypeString.String(), ""
+			}
+		}
+	}
 	different := map[string]string{}
 	for _, key := range order {
 		s.prepare(bySetup[key][0].Setup)

@@ -107,7 +107,10 @@ func haveValues(t *testing.T, h *host, metrics []string) []string {
 	require.Len(t, rows, 4, out)
 	found := make(map[string]bool)
 	for i, column := range rows[0][1:] {
-		metric, _, _ := strings.Cut(column, "-")
+		metric := column
+		if instance := strings.IndexAny(column, "-["); instance >= 0 { // [ from PCP 7 on
+			metric = column[:instance]
+		}
 		if rows[3][i+1] != "" {
 			found[metric] = true
 		}
