@@ -227,7 +227,8 @@ config_dir = $(DESTDIR)$(call pcp,PCP_VAR_DIR,/var/lib/pcp)/config
 pmrep_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)/pmrep
 share_dir = $(DESTDIR)/usr/share
 bin_dir = $(DESTDIR)$(call pcp,PCP_BIN_DIR,/usr/bin)
-man_dir = $(DESTDIR)$(call pcp,PCP_MAN_DIR,/usr/share/man)/man1
+man_dir = $(DESTDIR)$(call pcp,PCP_MAN_DIR,/usr/share/man)
+man_page = $(man_dir)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 # What the agent and the site have made.
 kept = $(site_dir) $(addprefix $(config_dir)/pmda/,derived.identities* .derived.identities.*) \
 	$(addprefix $(DESTDIR)$(call pcp,PCP_LOG_DIR,/var/log/pcp)/pmcd/,derived.log derived.log.prev) \
@@ -258,7 +259,7 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 	install -D -m 644 -t $(share_dir)/pmdaderived/dashboards dashboards/*.json
 	install -D -m 644 integration/completion/pmdaderived.bash $(share_dir)/bash-completion/completions/pmdaderived
 	install -D -m 644 -t $(share_dir)/zsh/site-functions integration/completion/_pmdaderived
-	$(if $(wildcard docs/pmdaderived.1),install -D -m 644 docs/pmdaderived.1 $(man_dir)/pmdaderived.1)
+	$(foreach page,$(wildcard docs/*.[1-9]),install -D -m 644 $(page) $(call man_page,$(page)) &&) true
 	@[ -n "$(DESTDIR)" ] || echo "next: $(pmda_dir)/Install"
 
 .PHONY: uninstall
@@ -269,7 +270,7 @@ uninstall: ## take away what install has put there (run Remove before), and with
 	rm -rf $(pmda_dir) $(own_config) $(share_dir)/pmdaderived
 	rm -f $(patsubst integration/pmchart/%,$(config_dir)/pmchart/%,$(wildcard integration/pmchart/*)) $(pmrep_dir)/derived.conf
 	rm -f $(share_dir)/bash-completion/completions/pmdaderived $(share_dir)/zsh/site-functions/_pmdaderived
-	rm -f $(bin_dir)/pmdaderived $(man_dir)/pmdaderived.1
+	rm -f $(bin_dir)/pmdaderived $(foreach page,pmdaderived.1 pmdaderived.5,$(call man_page,$(page)))
 	@rmdir $(site_dir) 2>/dev/null || true
 	@kept=$$(ls -d $(kept) 2>/dev/null) || true; \
 	if [ -z "$$kept" ]; then :; \

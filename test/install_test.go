@@ -224,6 +224,9 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 	} {
 		requireSameFiles(t, pattern, filepath.Join(root, dir))
 	}
+	for _, page := range []string{"man1/pmdaderived.1", "man5/pmdaderived.5"} {
+		assert.FileExists(t, filepath.Join(root, "usr/share/man", page))
+	}
 	assert.FileExists(t, filepath.Join(root, "usr/share/bash-completion/completions/pmdaderived"))
 	assert.FileExists(t, filepath.Join(root, "usr/share/zsh/site-functions/_pmdaderived"))
 

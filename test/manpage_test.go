@@ -2,6 +2,7 @@ package test
 
 import (
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,9 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The manual page is formatted without a warning, by groff as man(1) calls it and by mandoc.
+// The manual pages are formatted without a warning, by groff as man(1) calls it and by mandoc.
 func TestManualPageFormats(t *testing.T) {
-	const page = "../docs/pmdaderived.1"
+	for _, page := range []string{"../docs/pmdaderived.1", "../docs/pmdaderived.5"} {
+		t.Run(filepath.Ext(page), func(t *testing.T) { testFormats(t, page) })
+	}
+}
+
+func testFormats(t *testing.T, page string) {
 	for _, row := range []struct {
 		name    string
 		command []string

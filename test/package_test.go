@@ -409,7 +409,7 @@ func TestInstallPackageContents(t *testing.T) {
 	assert.ElementsMatch(t, staged, packed)
 	for _, name := range []string{
 		"/var/lib/pcp/pmdas/derived/pmdaderived", "/var/lib/pcp/pmdas/derived/Install", "/usr/bin/pmdaderived",
-		"/usr/share/man/man1/pmdaderived.1.gz", "/usr/share/doc/pmdaderived/copyright",
+		"/usr/share/man/man1/pmdaderived.1.gz", "/usr/share/man/man5/pmdaderived.5.gz", "/usr/share/doc/pmdaderived/copyright",
 		"/usr/share/doc/pmdaderived/docs/language.md",
 	} {
 		assert.Contains(t, packed, name)

@@ -30,7 +30,7 @@ type Agent struct {
 	Name   string // as in pmcd.conf; also the root of its metrics unless PMNS says otherwise
 	Domain int    // 1 to 510, not one of the stock agents' domains
 	// Command is the absolute path of the program and its arguments. pmcd runs it without a shell.
-	Command []string
+	Command  []string
 	NotReady bool // pmcd waits for the agent's word that it is ready
 	// PMNS is the agent's part of the name space. Empty: one dynamic subtree, `NAME NAME:*:*`. Without braces: lines
 	// of the root section. With braces: sections, the first of them called Name.

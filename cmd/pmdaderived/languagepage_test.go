@@ -1,0 +1,116 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// languageManual returns the manual page of the language: as a reader sees it, without its macros and fonts, by
+// section; and the definitions between .nf and .fi.
+func languageManual(t *testing.T) (names []string, sections map[string]string, examples []string) {
+	t.Helper()
+	source, err := os.ReadFile("../../docs/pmdaderived.5")
+	require.NoError(t, err)
+	text := string(source)
+	text = regexp.MustCompile(`\\f[BIR]`).ReplaceAllString(text, "")
+	text = strings.NewReplacer(`\-`, "-", `\e`, `\`, `\~`, " ", `\(aq`, "'").Replace(text)
+	for _, match := range regexp.MustCompile(`(?s)\n\.nf\n(.*?)\.fi\n`).FindAllStringSubmatch(text, -1) {
+		examples = append(examples, match[1])
+	}
+	sections = make(map[string]string)
+	for _, part := range strings.Split(text, "\n.SH ")[1:] {
+		name, body, _ := strings.Cut(part, "\n")
+		name = strings.Trim(name, `"`)
+		names = append(names, name)
+		var seen strings.Builder
+		for line := range strings.Lines(body) {
+			if macro, arguments, ok := strings.Cut(line, " "); ok && regexp.MustCompile(`^\.[BIR]{1,2}$`).MatchString(macro) {
+				line = joined(arguments)
+			}
+			seen.WriteString(line)
+		}
+		sections[name] = "\n" + seen.String()
+	}
+	return names, sections, examples
+}
+
+// joined is what .BR and its like print: their arguments without blanks between them.
+func joined(arguments string) string {
+	var words strings.Builder
+	for _, match := range regexp.MustCompile(`"((?:[^"]|"")*)"|(\S+)`).FindAllStringSubmatch(arguments, -1) {
+		words.WriteString(strings.ReplaceAll(match[1], `""`, `"`) + match[2])
+	}
+	return words.String() + "\n"
+}
+
+// The page has what a definition can consist of: every function, operator, tag, type, semantics, unit and attribute.
+func TestLanguageManualIsComplete(t *testing.T) {
+	names, sections, _ := languageManual(t)
+	assert.Equal(t, []string{
+		"NAME", "DESCRIPTION", "FILE FORMAT", "OPERANDS", "OPERATORS", "FUNCTIONS", "METADATA", "VALUES", "EXAMPLES",
+		"DIFFERENCES FROM pmRegisterDerived(3)", "FILES", "PCP ENVIRONMENT", "DIAGNOSTICS", "SEE ALSO",
+	}, names)
+
+	entry := func(section, begin string) {
+		t.Helper()
+		assert.Regexp(t, `\n\.TP\n(.*[ ,])?`+regexp.QuoteMeta(begin), sections[section], "%s in %s", begin, section)
+	}
+	for _, word := range syntax.FunctionNames() {
+		entry("FUNCTIONS", word+"(")
+	}
+	for op := syntax.Add; op <= syntax.Or; op++ {
+		entry("OPERATORS", op.String())
+	}
+	for _, operator := range []string{syntax.Neg.String() + "x", syntax.Not.String() + "x", "x[instance]", "guard ? x : y"} {
+		entry("OPERATORS", operator)
+	}
+	for _, line := range []string{"name = expression", "name(oneline) = text", "name(helptext) = text", "#", "#control", "# pmdaderived:ignore"} {
+		entry("FILE FORMAT", line)
+	}
+	grammar, err := os.ReadFile("../../derived/syntax/grammar.txt")
+	require.NoError(t, err)
+	tags := regexp.MustCompile(`(?m)^ +(?:tag +=|\|) "([a-z]+)" +"="`).FindAllStringSubmatch(string(grammar), -1)
+	require.Len(t, tags, 5)
+	for _, tag := range tags {
+		entry("OPERANDS", tag[1])
+	}
+	for _, word := range []string{"32", "U32", "64", "U64", "FLOAT", "DOUBLE", "counter", "instant", "discrete", "null"} {
+		assert.Regexp(t, `(?m)^`+word+`[,. ]?$`, sections["OPERANDS"])
+	}
+	for _, unit := range unitWords() {
+		assert.Regexp(t, `(?m)^`+regexp.QuoteMeta(unit)+`[,.;]?$`, sections["METADATA"], "units")
+	}
+}
+
+// unitWords are the units of every dimension, as they are printed.
+func unitWords() []string {
+	var words []string
+	for scale := pdu.SpaceByte; scale <= pdu.SpaceEbyte; scale++ {
+		words = append(words, pdu.Units{Space: 1, SpaceScale: scale}.String())
+	}
+	for scale := pdu.TimeNanosec; scale <= pdu.TimeHour; scale++ {
+		words = append(words, pdu.Units{Time: 1, TimeScale: scale}.String())
+	}
+	return append(words, pdu.Units{Count: 1}.String(), pdu.Units{Count: 1, CountScale: 3}.String())
+}
+
+// The examples are definitions with which nothing is wrong.
+func TestLanguageManualExamples(t *testing.T) {
+	s := newSite(t)
+	_, _, examples := languageManual(t)
+	require.Greater(t, len(examples), 4)
+	path := s.file("manual.conf", strings.Join(examples, ""))
+	out, errs, exit := s.run("check", "--ignore=absent-operand", filepath.Dir(path))
+	assert.Equal(t, exitOK, exit)
+	assert.Regexp(t, `(?m)^10 definitions, 0 errors$`, out+errs)
+	assert.NotContains(t, out, path)
+}
