@@ -75,6 +75,9 @@ func legal(op syntax.Op, x, y *Node) Rule {
 			return RuleLeftDimension
 		}
 	}
+	if rule := legalExtra(op, x.Units, y.Units); rule != 0 {
+		return rule
+	}
 	if x.InDom != pdu.NoInDom && y.InDom != pdu.NoInDom && x.InDom != y.InDom {
 		return RuleInDom
 	}
@@ -122,7 +125,23 @@ func legalDimensions(op syntax.Op, x, y *Node) bool {
 	return alike || x.Type == pdu.TypeU32 || y.Type == pdu.TypeU32 || x.constant() || y.constant()
 }
 
-func justCount(u pdu.Units) bool { return u.Space == 0 && u.Time == 0 && u.Count == 1 }
+func justCount(u pdu.Units) bool { return u.SameDimension(pdu.Units{Count: 1}) }
+
+// legalExtra returns the rule that two operands break that both have an extra unit, 0 if none: nothing is
+// converted to another scale by itself, and units hold one of them at most.
+func legalExtra(op syntax.Op, x, y pdu.Units) Rule {
+	switch {
+	case x.Extra == pdu.ExtraNone || y.Extra == pdu.ExtraNone:
+		return 0
+	case op == syntax.Mul:
+		return RuleExtraProduct
+	case x.SameExtra(y):
+		return 0
+	case op == syntax.Div:
+		return RuleExtraQuotient
+	}
+	return RuleExtraScale
+}
 
 // combinedSemantics gives the semantics of a result: what is computed from a counter by arithmetic
 // is a counter, and a relation or boolean never is.
@@ -169,9 +188,6 @@ func (n *Node) arithmeticUnits(op syntax.Op, x, y *Node) bool {
 		n.Units, ok = product(ux, uy, sign)
 	case x.Units.SameDimension(y.Units):
 		n.Units, _ = n.widen(x, y)
-		if x.Units.Extra != y.Units.Extra {
-			n.Units.Extra = 0
-		}
 	case x.constant(): // none and a count: those of the left operand, unless it is a constant
 		n.Units = y.Units
 	default:

@@ -96,6 +96,8 @@ func ternaryOperands(x, y *Node) Rule {
 		return RuleTernaryTime
 	case ax[axisCount] != ay[axisCount]:
 		return RuleTernaryCount
+	case !x.Units.SameExtra(y.Units):
+		return RuleTernaryExtra
 	}
 	return 0
 }

@@ -187,7 +187,8 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step) int32 {
 		if n.convert == nil {
 			return rate
 		}
-		return c.scale(rate, n.convert.factor())
+		factor, _ := n.convert.factor()
+		return c.scale(rate, factor)
 	}
 	return c.add(step{op: opAggregate, typ: n.Type, from: x.Type, syntax: uint8(e.Func), a: s.a, age: age + x.history})
 }

@@ -152,6 +152,12 @@ func (r *recording) compare(t *testing.T, c *conformance.Case) string {
 	s := r.byKey[situationKey(c.Setup, c.Steps)]
 	require.NotNil(t, s, "%s: the recording lacks its operands", c.Name)
 	cat := recordedCatalog{r, s}
+	return differentMetric(t, c, def, cat, cat.samples(t, c.Fetches), r.names)
+}
+
+// differentMetric returns how a definition that has no syntax error answers otherwise than libpcp did. The
+// samples are those of its fetches, oldest first.
+func differentMetric(t *testing.T, c *conformance.Case, def *Definition, cat Catalog, samples []Sample, names map[pdu.InDom]*NameTable) string {
 	set := NewSet([]*Definition{def}, cat, "derived")
 	m := set.Metrics()[0]
 
@@ -173,10 +179,10 @@ func (r *recording) compare(t *testing.T, c *conformance.Case) string {
 	}
 	eval := set.NewEvaluation()
 	var history []Sample
-	for i, sample := range cat.samples(t, c.Fetches) {
+	for i, sample := range samples {
 		history = slices.Insert(history, 0, sample)
 		eval.Reset(history...)
-		answer := r.answer(m, eval.Value(m))
+		answer := answerOf(m, eval.Value(m), names)
 		if c.Class == "crash" {
 			found += fmt.Sprintf("fetch %d: want a crash, got %v", i, answer)
 			continue
@@ -204,7 +210,7 @@ func differentSyntax(t *testing.T, c *conformance.Case, text string, err error) 
 	return conformance.Different("message", c.Message(), shown)
 }
 
-func (r *recording) answer(m *Metric, v *Vector) conformance.Answer {
+func answerOf(m *Metric, v *Vector, names map[pdu.InDom]*NameTable) conformance.Answer {
 	a := conformance.Answer{Code: v.Code}
 	for i := range v.Len() {
 		one := conformance.Value{Inst: v.At(i)}
@@ -213,7 +219,7 @@ func (r *recording) answer(m *Metric, v *Vector) conformance.Answer {
 		} else {
 			one.Text = conformance.Text(v.Type, 0, v.Blobs[i])
 		}
-		if name, ok := r.names[m.Desc.InDom].Name(one.Inst); ok {
+		if name, ok := names[m.Desc.InDom].Name(one.Inst); ok {
 			one.Name = name
 		}
 		a.Values = append(a.Values, one)

@@ -45,7 +45,11 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 	case opScale:
 		words = append(words, fmt.Sprintf("/%g *%g", p.factors[s.b].Divisor, p.factors[s.b].Multiplier))
 	case opRescale:
-		words = append(words, fmt.Sprintf("*%s /%s", p.converters[s.b].num, p.converters[s.b].den))
+		c := p.converters[s.b]
+		words = append(words, fmt.Sprintf("*%s /%s", c.num, c.den))
+		if x := c.extra; x != nil {
+			words = append(words, fmt.Sprintf("-%g *%g /%g +%g", x.before, x.multiplier, x.divisor, x.after))
+		}
 	case opSelect:
 		words = append(words, fmt.Sprintf("%q", p.texts[s.b]))
 	case opMatch:

@@ -40,6 +40,10 @@ const (
 	RuleTernaryUnknown
 	RuleNotType
 	RuleConstantType
+	RuleExtraScale
+	RuleExtraProduct
+	RuleExtraQuotient
+	RuleTernaryExtra
 	RuleDimensionRange
 	RuleCycle
 	RuleBrokenOperand
@@ -79,6 +83,10 @@ var catalogue = [...]struct{ reason, example string }{
 	RuleTernaryUnknown:    {"Unknown metric for ternary expression", "defined(nosuch.metric) ? 1 : nosuch.metric"},
 	RuleNotType:           {"Non-arithmetic operand for boolean negation", "!string"},
 	RuleConstantType:      {"Incompatible constant and type of metric", "mkconst(1.5, meta=long.one)"},
+	RuleExtraScale:        {"Operands have incompatible extra units or scale", "volt + millivolt"},
+	RuleExtraProduct:      {"Extra units not allowed for both operands of *", "volt * volt"},
+	RuleExtraQuotient:     {"Different extra units not allowed for both operands of /", "volt / millivolt"},
+	RuleTernaryExtra:      {"Different units or scale (extra) for ternary operands", "long.one ? volt : millivolt"},
 	RuleDimensionRange:    {"Dimension out of range", "byte7 * byte7"},
 	RuleCycle:             {"Definition depends on itself", "cycle.a + 1"},
 	RuleBrokenOperand:     {"Definition of operand metric failed", "broken.definition + 1"},

@@ -11,8 +11,10 @@ type Line struct {
 	Name  string // of the definition that the node is the whole of, as its user calls it; or ""
 
 	// Conversion is applied to the node's values before the operator above takes them: to the scale
-	// of the other operand, of rescale(), or of rate() over a time.
+	// of the other operand, of rescale(), or of rate() over a time. Offset is added then: temperatures
+	// have it.
 	Conversion Factor
+	Offset     float64
 
 	// Repeated says that the operands of the node are those of a node shown before; they are not
 	// shown again.
@@ -52,8 +54,9 @@ func (x *explainer) node(l Line) bool {
 	for i, k := range l.Kids {
 		next := Line{
 			Node: k, Depth: l.Depth + 1, Last: i == len(l.Kids)-1,
-			Name: nameOf(written[i], k), Conversion: l.conversion(i),
+			Name: nameOf(written[i], k),
 		}
+		next.Conversion, next.Offset = l.conversion(i)
 		if !x.node(next) {
 			return false
 		}
@@ -61,15 +64,15 @@ func (x *explainer) node(l Line) bool {
 	return true
 }
 
-// conversion is applied to the values of an operand of n.
-func (n *Node) conversion(operand int) Factor {
+// conversion is applied to the values of an operand of n, and then the offset is added.
+func (n *Node) conversion(operand int) (f Factor, offset float64) {
 	switch {
 	case n.Factors != nil:
-		return n.Factors[operand]
+		return n.Factors[operand], 0
 	case n.convert != nil:
 		return n.convert.factor()
 	}
-	return One
+	return One, 0
 }
 
 // nameOf is how a definition is called whose tree took the place of what was written, "" if none.

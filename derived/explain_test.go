@@ -30,6 +30,8 @@ func TestLines(t *testing.T) {
 		{"twice", "twice = sum2 * derived.sum2\n sum2 = byte + kbyte\n  byte /1024 *1\n  kbyte\n derived.sum2 = byte + kbyte again\n"},
 		{"chosen * 2", "chosen * 2\n chosen = byte + kbyte\n  byte /1024 *1\n  kbyte\n 2\n"},
 		{"1 ? sum2 : no.such", "byte + kbyte\n byte /1024 *1\n kbyte\n"},
+		{`rescale(volt, "voltage (uV)")`, "rescale(..., \"voltage (uV)\")\n volt /1 *1e+06\n"},
+		{`rescale(volt / volt * mkconst(50.0, units="temperature (F)"), "temperature (C)")`, "rescale(..., \"temperature (C)\")\n ... * mkconst(50.0, units=\"temperature (F)\") /9 *5 -17.7778\n  volt / volt\n   volt\n   volt\n  mkconst(50.0, units=\"temperature (F)\")\n"},
 		{"nosuch", ""},
 	} {
 		t.Run(row.expr, func(t *testing.T) {
@@ -51,6 +53,9 @@ func drawn(m *Metric) string {
 		b.WriteString(l.Title)
 		if !l.Conversion.Trivial() {
 			fmt.Fprintf(&b, " /%g *%g", l.Conversion.Divisor, l.Conversion.Multiplier)
+		}
+		if l.Offset != 0 {
+			fmt.Fprintf(&b, " %+.6g", l.Offset)
 		}
 		if l.Repeated {
 			b.WriteString(" again")

@@ -70,7 +70,8 @@ func ratio(axis, small, large int) *big.Int {
 // widen brings two operands to common scales: on every axis where both have a dimension the
 // operand with the smaller scale is to be converted to the larger one. It returns the factors for
 // both and the units of each after conversion. The dimension that counts is the operand's own, and
-// a scale is applied once for each power of it. Unknown time scales are left as they are.
+// a scale is applied once for each power of it. Unknown time scales are left as they are, and so are the scales
+// of extra units.
 func widen(x, y pdu.Units) (fx, fy Factor, ux, uy pdu.Units) {
 	ax, ay := axesOf(x), axesOf(y)
 	fx, fy = One, One
@@ -98,12 +99,14 @@ func widen(x, y pdu.Units) (fx, fy Factor, ux, uy pdu.Units) {
 		small.scale = large.scale
 	}
 	ux, uy = unitsOf(ax), unitsOf(ay)
-	ux.Extra, uy.Extra = x.Extra, y.Extra
+	ux.Extra, ux.ExtraScale = x.Extra, x.ExtraScale
+	uy.Extra, uy.ExtraScale = y.Extra, y.ExtraScale
 	return fx, fy, ux, uy
 }
 
 // product gives the units of x*y, or of x/y if sign is -1, for operands that widen has brought to
-// common scales; false when a dimension leaves the range that units can hold.
+// common scales; false when a dimension leaves the range that units can hold. Two that both have an extra
+// unit have the same one, and are divided.
 func product(x, y pdu.Units, sign int) (pdu.Units, bool) {
 	ax, ay := axesOf(x), axesOf(y)
 	var out [axes]axis
@@ -123,22 +126,96 @@ func product(x, y pdu.Units, sign int) (pdu.Units, bool) {
 	}
 	u := unitsOf(out)
 	switch {
-	case y.Extra == 0:
-		u.Extra = x.Extra
-	case x.Extra == 0 && sign > 0:
-		u.Extra = y.Extra
-	}
+	case y.Extra == pdu.ExtraNone:
+		u.Extra, u.ExtraScale = x.Extra, x.ExtraScale
+	case x.Extra == pdu.ExtraNone:
+		u.Extra, u.ExtraScale = pdu.ExtraUnit(sign)*y.Extra, y.ExtraScale
+	} // a quotient of equal ones has none
 	return u, true
 }
 
 // Converter changes values from one scale to another, as pmConvScale(3) does, but exactly at any
-// power and size. Source: language.md 9.3.
+// power and size, extra units excepted: those are converted afterwards, in double precision, and cut to the
+// type. Source: language.md 9.3, PCP 7.2.2 for extra units.
 type Converter struct {
 	num, den *big.Int // value * num / den
 	// The same, for numbers that fit; den is 0 otherwise.
 	smallNum, smallDen int64
 	float              float64 // num / den as pmConvScale computes it
 	single             float32
+
+	extra *extraScale // nil if that stays
+}
+
+// extraScale converts a value to another scale of an extra unit: (value - before) * multiplier / divisor + after.
+type extraScale struct{ before, multiplier, divisor, after float64 }
+
+// newExtraScale makes the conversion between different scales of an extra unit; false when the unit or a scale is
+// one that PCP 7.2 does not know, or below the line.
+func newExtraScale(from, to pdu.Units) (*extraScale, bool) {
+	if from.Extra < 0 || from.Extra.ScaleName(from.ExtraScale) == "" || to.Extra.ScaleName(to.ExtraScale) == "" {
+		return nil, false
+	}
+	c := &extraScale{multiplier: 1, divisor: 1}
+	if from.Extra != pdu.ExtraTemperature { // each scale is a thousandth of the one before
+		c.multiplier = math.Pow10(3 * max(0, int(to.ExtraScale)-int(from.ExtraScale)))
+		c.divisor = math.Pow10(3 * max(0, int(from.ExtraScale)-int(to.ExtraScale)))
+		return c, true
+	}
+	zero := map[uint8]float64{pdu.TemperatureFahrenheit: 32, pdu.TemperatureKelvin: 273.15}
+	c.before, c.after = zero[from.ExtraScale], zero[to.ExtraScale]
+	switch pdu.TemperatureFahrenheit {
+	case from.ExtraScale:
+		c.multiplier, c.divisor = 5, 9
+	case to.ExtraScale:
+		c.multiplier, c.divisor = 9, 5
+	}
+	return c, true
+}
+
+func (c *extraScale) of(v float64) float64 { return (v-c.before)*c.multiplier/c.divisor + c.after }
+
+// convert changes a column of numbers of type t.
+func (c *extraScale) convert(t pdu.Type, column []uint64) {
+	for i, b := range column {
+		switch t {
+		case pdu.TypeFloat:
+			column[i] = fromFloat(float32(c.of(float64(toFloat(b)))))
+		case pdu.TypeDouble:
+			column[i] = fromDouble(c.of(toDouble(b)))
+		case pdu.TypeU64:
+			column[i] = cutUnsigned(c.of(float64(b)))
+		case pdu.Type64:
+			column[i] = uint64(cut64(c.of(float64(int64(b)))))
+		case pdu.Type32:
+			column[i] = uint64(uint32(cut32(c.of(float64(int32(uint32(b)))))))
+		default: // U32: through signed 64 bits, then cut
+			column[i] = uint64(uint32(cut64(c.of(float64(b)))))
+		}
+	}
+}
+
+// cut32, cut64 and cutUnsigned drop what is behind the point. What does not fit becomes the number that
+// libpcp's conversion gives on x86-64.
+func cut32(v float64) int32 {
+	if v = math.Trunc(v); v >= math.MinInt32 && v <= math.MaxInt32 {
+		return int32(v)
+	}
+	return math.MinInt32
+}
+
+func cut64(v float64) int64 {
+	if v >= math.MinInt64 && v < -math.MinInt64 {
+		return int64(v)
+	}
+	return math.MinInt64
+}
+
+func cutUnsigned(v float64) uint64 {
+	if v < -math.MinInt64 {
+		return uint64(cut64(v))
+	}
+	return uint64(cut64(v+math.MinInt64)) ^ 1<<63
 }
 
 // NewConverter makes a converter between units of the same dimension, where none and count¹ count
@@ -182,14 +259,25 @@ func NewConverter(from, to pdu.Units) (*Converter, bool) {
 	d, _ := new(big.Float).SetInt(den).Float64()
 	c.float = n / d
 	c.single = float32(n) / float32(d)
+	if !from.SameExtra(to) {
+		var ok bool
+		if c.extra, ok = newExtraScale(from, to); !ok {
+			return nil, false
+		}
+	}
 	return c, true
 }
 
-// factor gives the conversion as a Factor for values in double precision.
-func (c *Converter) factor() Factor {
-	d, _ := new(big.Float).SetInt(c.den).Float64()
-	n, _ := new(big.Float).SetInt(c.num).Float64()
-	return Factor{Divisor: d, Multiplier: n}
+// factor gives the conversion as a Factor for values in double precision, and what is added then.
+func (c *Converter) factor() (f Factor, offset float64) {
+	f.Divisor, _ = new(big.Float).SetInt(c.den).Float64()
+	f.Multiplier, _ = new(big.Float).SetInt(c.num).Float64()
+	if x := c.extra; x != nil {
+		f.Divisor *= x.divisor
+		f.Multiplier *= x.multiplier
+		offset = x.after - x.before*x.multiplier/x.divisor
+	}
+	return f, offset
 }
 
 func countIfNone(u pdu.Units) pdu.Units {
@@ -202,6 +290,13 @@ func countIfNone(u pdu.Units) pdu.Units {
 // convert changes a column of numbers of type t from src into dst. Integers are rounded half up
 // (half a unit is added before a division that cuts toward zero) and cut to the type.
 func (c *Converter) convert(t pdu.Type, dst, src []uint64) {
+	c.scale(t, dst, src)
+	if c.extra != nil {
+		c.extra.convert(t, dst[:len(src)])
+	}
+}
+
+func (c *Converter) scale(t pdu.Type, dst, src []uint64) {
 	switch t {
 	case pdu.TypeFloat:
 		for i, b := range src {

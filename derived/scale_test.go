@@ -69,6 +69,11 @@ func TestConverterRefuses(t *testing.T) {
 		{"not like count²", "", "count^2"},
 		{"a time scale without length", "time-7", "sec"},
 		{"a time scale without length, above", "sec", "time-7"},
+		{"other extra unit", "voltage (V)", "current (A)"},
+		{"none is not like an extra unit", "", "voltage (V)"},
+		{"count is not like an extra unit", "count", "voltage (V)"},
+		{"other side of the line", "voltage (V)", "/ voltage (V)"},
+		{"below the line", "/ voltage (V)", "/ voltage (mV)"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			from, _, err := pdu.ParseUnits(row.from)
@@ -78,29 +83,6 @@ func TestConverterRefuses(t *testing.T) {
 			_, ok := NewConverter(from, to)
 			assert.False(t, ok)
 		})
-	}
-}
-
-// The fourth axis of PCP 7.2 has no rules here: it is kept where there is no doubt.
-func TestExtraUnits(t *testing.T) {
-	x, y := pdu.Units{Space: 1, Extra: 0x11}, pdu.Units{Space: 1}
-	u, ok := product(x, y, 1)
-	require.True(t, ok)
-	assert.Equal(t, pdu.Units{Space: 2, Extra: 0x11}, u)
-	u, _ = product(y, x, 1)
-	assert.Equal(t, pdu.Units{Space: 2, Extra: 0x11}, u)
-	u, _ = product(y, x, -1)
-	assert.Equal(t, pdu.Units{}, u)
-	u, _ = product(x, x, 1)
-	assert.Equal(t, pdu.Units{Space: 2}, u)
-
-	cat := CatalogMap{
-		"x": {Units: x, InDom: pdu.NoInDom, Sem: pdu.SemInstant}, "y": {Units: y, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
-	}
-	for expr, want := range map[string]uint8{"x + x": 0x11, "x + y": 0, "x > y": 0, "-x": 0x11} {
-		_, m := only(t, expr, cat)
-		require.Nil(t, m.Err)
-		assert.Equal(t, want, m.Desc.Units.Extra, expr)
 	}
 }
 

@@ -206,7 +206,7 @@ func (d *dumper) desc(prefix string, desc Desc) {
 	d.i32(prefix+"sem", int32(desc.Sem))
 	d.add(4, "units", prefix+"units", fmt.Sprintf(
 		"dimSpace=%d dimTime=%d dimCount=%d scaleSpace=%d scaleTime=%d scaleCount=%d low8=%d",
-		u.Space, u.Time, u.Count, u.SpaceScale, u.TimeScale, u.CountScale, u.Extra))
+		u.Space, u.Time, u.Count, u.SpaceScale, u.TimeScale, u.CountScale, uint8(u.Wire())))
 }
 
 func (d *dumper) names(m *PMNSNames) {

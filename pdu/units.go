@@ -10,9 +10,8 @@ type Units struct {
 	TimeScale  TimeScale
 	CountScale int8 // power of ten, -8..7
 
-	// Extra is the low byte of the wire form: a fourth axis since PCP 7.2.0, unused before.
-	// It is carried along and otherwise ignored.
-	Extra uint8
+	Extra      ExtraUnit
+	ExtraScale uint8 // 1..7; what it means depends on the unit
 }
 
 // SpaceScale is a power of 1024 bytes: 0 byte, 1 Kbyte … 8 Ybyte; 15 at most on the wire.
@@ -44,31 +43,71 @@ const (
 	TimeHour
 )
 
-// UnitsFromWire unpacks the 32-bit form that DESC carries.
+// ExtraUnit is what a value is in beside space, time and count, since PCP 7.2.0; it has no powers. Its
+// opposite is below the line: -ExtraVoltage is "/ voltage". -16..15 on the wire.
+type ExtraUnit int8
+
+// The extra units.
+const (
+	ExtraNone ExtraUnit = iota
+	ExtraTemperature
+	ExtraVoltage
+	ExtraCurrent
+	ExtraPower
+)
+
+// The scales of the extra units.
+const (
+	TemperatureCelsius    uint8 = 1
+	TemperatureFahrenheit uint8 = 2
+	TemperatureKelvin     uint8 = 3
+
+	VoltageVolt      uint8 = 1
+	VoltageMillivolt uint8 = 2
+	VoltageMicrovolt uint8 = 3
+
+	CurrentAmpere      uint8 = 1
+	CurrentMilliampere uint8 = 2
+	CurrentMicroampere uint8 = 3
+
+	PowerKilowatt  uint8 = 1
+	PowerWatt      uint8 = 2
+	PowerMilliwatt uint8 = 3
+	PowerMicrowatt uint8 = 4
+)
+
+// UnitsFromWire unpacks the 32-bit form that DESC carries. Before PCP 7.2.0 the low byte was unused and zero.
 func UnitsFromWire(w uint32) Units {
 	signed := func(shift uint) int8 { return int8(w>>shift&0xf<<4) >> 4 }
-	return Units{
+	u := Units{
 		Space:      signed(28),
 		Time:       signed(24),
 		Count:      signed(20),
 		SpaceScale: SpaceScale(w >> 16 & 0xf),
 		TimeScale:  TimeScale(w >> 12 & 0xf),
 		CountScale: signed(8),
-		Extra:      uint8(w),
+		Extra:      ExtraUnit(int8(w) >> 3),
 	}
+	if u.Extra != ExtraNone {
+		u.ExtraScale = uint8(w & 7)
+	}
+	return u
 }
 
 // Wire packs the units into the 32-bit form that DESC carries.
 func (u Units) Wire() uint32 {
 	return uint32(u.Space&0xf)<<28 | uint32(u.Time&0xf)<<24 | uint32(u.Count&0xf)<<20 |
 		uint32(u.SpaceScale&0xf)<<16 | uint32(u.TimeScale&0xf)<<12 | uint32(u.CountScale&0xf)<<8 |
-		uint32(u.Extra)
+		uint32(u.Extra&0x1f)<<3 | uint32(u.ExtraScale&7)
 }
 
-// Dimensionless reports whether all dimensions are zero.
-func (u Units) Dimensionless() bool { return u.Space == 0 && u.Time == 0 && u.Count == 0 }
+// Dimensionless reports whether all dimensions are zero and there is no extra unit.
+func (u Units) Dimensionless() bool { return u.SameDimension(Units{}) }
 
 // SameDimension reports whether u and v differ in scale at most.
 func (u Units) SameDimension(v Units) bool {
-	return u.Space == v.Space && u.Time == v.Time && u.Count == v.Count
+	return u.Space == v.Space && u.Time == v.Time && u.Count == v.Count && u.Extra == v.Extra
 }
+
+// SameExtra reports whether u and v have the same extra unit in the same scale, or none.
+func (u Units) SameExtra(v Units) bool { return u.Extra == v.Extra && u.ExtraScale == v.ExtraScale }

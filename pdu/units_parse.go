@@ -15,8 +15,10 @@ const (
 )
 
 var (
-	errUnitsWord    = errors.New("unrecognized or duplicate base unit")
-	errUnitsLiteral = errors.New("invalid floating point literal")
+	errUnitsWord     = errors.New("unrecognized or duplicate base unit")
+	errUnitsLiteral  = errors.New("invalid floating point literal")
+	errUnitsExtra    = errors.New("multiple extra units not allowed")
+	errUnitsExtraTwo = errors.New("extra units cannot appear in both dividend and divisor")
 )
 
 // ParseUnits reads units as people write them: "Kbyte / sec", "10 MB", "count x 10^3 / ms", "".
@@ -24,6 +26,7 @@ var (
 //	units = part , [ "/" , part ]      above and below the line; either may be empty
 //	part  = { blank | number | unit }  each axis at most once, in any order
 //	unit  = keyword , [ "^" , power ]  no blanks inside; power -8..15
+//	      | extra , " (" , scale , ")"  "voltage (mV)": one in all, without a power
 //
 // The case of letters means nothing. The multiplier turns an amount in the written units into one
 // in the returned units by division: with "10 sec" it is 0.1. An axis on both sides of the line
@@ -32,7 +35,8 @@ var (
 //
 // The error is one of pmParseUnitsStr's own reasons, without a prefix, because messages of
 // mkconst() and rescale() quote it. A time scale above hour on both sides has no length that
-// could be cancelled; libpcp 6.0.3 aborts there, ParseUnits reports it.
+// could be cancelled; libpcp 6.0.3 aborts there, ParseUnits reports it. What is not a unit behind an extra
+// unit is reported, too; libpcp 7.2.2 never returns there.
 //
 // Source: pmParseUnitsStr(3), spec language.md 9.1.
 func ParseUnits(s string) (Units, float64, error) {
@@ -52,6 +56,8 @@ func ParseUnits(s string) (Units, float64, error) {
 // numbers. A power of zero means that the axis is unused, whatever its scale.
 type unitsPart struct {
 	space, time, count unitsAxis
+	extra              ExtraUnit
+	extraScale         uint8
 	product            float64
 }
 
@@ -71,9 +77,9 @@ func parseUnitsPart(s string) (unitsPart, error) {
 			part.product *= value
 			s = s[n:]
 		default:
-			rest, ok := part.unit(s)
-			if !ok {
-				return part, errUnitsWord
+			rest, err := part.unit(s)
+			if err != nil {
+				return part, err
 			}
 			s = rest
 		}
@@ -82,7 +88,23 @@ func parseUnitsPart(s string) (unitsPart, error) {
 }
 
 // unit reads one unit at the start of s and returns what follows it.
-func (p *unitsPart) unit(s string) (rest string, ok bool) {
+func (p *unitsPart) unit(s string) (rest string, err error) {
+	if extra, scale, rest, ok := cutExtra(s); ok {
+		if p.extra != ExtraNone {
+			return "", errUnitsExtra
+		}
+		p.extra, p.extraScale = extra, scale
+		return rest, nil
+	}
+	rest, ok := p.powered(s)
+	if !ok {
+		return "", errUnitsWord
+	}
+	return rest, nil
+}
+
+// powered reads one unit of space, time or count.
+func (p *unitsPart) powered(s string) (rest string, ok bool) {
 	word, rest := cutWord(s)
 	word = lowerASCII(word)
 	if word == "count" && len(rest) >= len(timesTen) && lowerASCII(rest[:len(timesTen)]) == timesTen {
@@ -226,6 +248,14 @@ func divideUnits(above, below unitsPart) (Units, float64, error) {
 			return Units{}, 0, fmt.Errorf("%s dimension out of bounds", axis.name)
 		}
 		*axis.dim = int8(dim)
+	}
+	switch {
+	case above.extra != ExtraNone && below.extra != ExtraNone:
+		return Units{}, 0, errUnitsExtraTwo
+	case above.extra != ExtraNone:
+		u.Extra, u.ExtraScale = above.extra, above.extraScale
+	default:
+		u.Extra, u.ExtraScale = -below.extra, below.extraScale
 	}
 
 	multiplier := below.product / above.product

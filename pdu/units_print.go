@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// String prints the units as pminfo -d does: "Kbyte / sec", "count x 10^3", "/ hour^2", and ""
-// for none. ParseUnits reads it back unchanged, with two exceptions that come from libpcp: a count
+// String prints the units as pminfo -d does: "Kbyte / sec", "count x 10^3", "/ hour^2", "voltage (mV)",
+// and "" for none. ParseUnits reads it back unchanged, with two exceptions that come from libpcp: a count
 // scale without a dimension ("x 10^3") is no text for ParseUnits, and "count x 10" squared prints
 // as "count x 10^2", which means hundreds. Source: pmUnitsStr(3), spec language.md 9.2.
 func (u Units) String() string {
@@ -18,7 +18,7 @@ func (u Units) String() string {
 	}
 	var b strings.Builder
 	u.appendSide(&b, 1)
-	if u.Space < 0 || u.Time < 0 || u.Count < 0 {
+	if u.Space < 0 || u.Time < 0 || u.Count < 0 || u.Extra < 0 {
 		if b.Len() > 0 {
 			b.WriteByte(' ')
 		}
@@ -34,6 +34,7 @@ func (u Units) appendSide(b *strings.Builder, sign int) {
 		dim  int
 		name string
 	}{
+		{min(1, sign*int(u.Extra)), extraName(u.Extra, u.ExtraScale)},
 		{sign * int(u.Space), u.SpaceScale.String()},
 		{sign * int(u.Time), u.TimeScale.String()},
 		{sign * int(u.Count), countName(u.CountScale)},

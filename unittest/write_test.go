@@ -30,6 +30,8 @@ func TestRecording(t *testing.T) {
 	total := pdu.Desc{Type: pdu.TypeU64, Sem: pdu.SemCounter, InDom: disks, Units: pdu.Units{Count: 1, CountScale: 3}}
 	rate := pdu.Desc{Type: pdu.TypeDouble, Sem: pdu.SemInstant, InDom: disks, Units: pdu.Units{Count: 1, CountScale: 3, Time: -1, TimeScale: pdu.TimeSec}}
 	single := func(t pdu.Type) pdu.Desc { return pdu.Desc{Type: t, Sem: pdu.SemInstant, InDom: pdu.NoInDom} }
+	celsius := single(pdu.TypeDouble)
+	celsius.Units = pdu.Units{Time: -1, TimeScale: pdu.TimeMin, Extra: pdu.ExtraTemperature, ExtraScale: pdu.TemperatureCelsius}
 	_, fault := derived.Parse("x", "1 +")
 	rates := []*derived.Vector{
 		{Type: pdu.TypeDouble}, numbers(pdu.TypeDouble, two, math.Float64bits(10), math.Float64bits(0.5)), refused,
@@ -42,7 +44,7 @@ func TestRecording(t *testing.T) {
 				numbers(pdu.TypeU64, set, 1, 2, math.MaxUint64-100), numbers(pdu.TypeU64, two, math.MaxUint64-90, 1), refused,
 			}},
 			{Name: "node", Desc: single(pdu.TypeString), Values: []*derived.Vector{text(`"moss\ #x`), text(""), {Type: pdu.TypeString}}},
-			{Name: "temp", Desc: single(pdu.TypeDouble), Values: []*derived.Vector{double(1.0 / 3), double(math.Inf(-1)), double(-5e-300)}},
+			{Name: "temp", Desc: celsius, Values: []*derived.Vector{double(1.0 / 3), double(math.Inf(-1)), double(-5e-300)}},
 			{Name: "gone", Code: pdu.ErrAppVersion},
 			{Name: "none", Desc: total, Values: []*derived.Vector{{}, {}, {}}},
 		},
@@ -51,7 +53,7 @@ func TestRecording(t *testing.T) {
 				numbers(pdu.TypeU64, set, 1, 2, math.MaxUint64-100), numbers(pdu.TypeU64, two, math.MaxUint64-90, 1), refused,
 			}},
 			{Name: "d.name", Desc: single(pdu.TypeString), Values: []*derived.Vector{text(`"moss\ #x`), text(""), {Type: pdu.TypeString}}},
-			{Name: "d.temp", Desc: single(pdu.TypeDouble), Values: []*derived.Vector{double(2.0 / 3), double(math.Inf(-1)), double(-1e-299)}},
+			{Name: "d.temp", Desc: celsius, Values: []*derived.Vector{double(2.0 / 3), double(math.Inf(-1)), double(-1e-299)}},
 			{Name: "d.rate", Desc: rate, Values: rates},
 			{Name: "d.none", Desc: total, Values: []*derived.Vector{{}, {}, {}}},
 			{Name: "d.bad", Err: fault},
@@ -66,7 +68,7 @@ func TestRecording(t *testing.T) {
 	written := b.String()
 	assert.Equal(t, `metric total  U64 counter count x 10^3 60.1
 metric node   STRING instant none singular
-metric temp   DOUBLE instant none singular
+metric temp   DOUBLE instant temperature (C) / min singular
 metric gone   PM_ERR_APPVERSION
 metric none   U64 counter count x 10^3 60.1
 indom  60.1 3:"a \"b\" # [c]\\" 7:"5:x" 9:"é" 11:"never"
@@ -88,7 +90,7 @@ test recorded # now
     expect d.name                   "\"moss\\ #x" "" _
     metadata d.name                 STRING instant none singular
     expect d.temp                   0.6666666666666666 -inf -1e-299
-    metadata d.temp                 DOUBLE instant none singular
+    metadata d.temp                 DOUBLE instant temperature (C) / min singular
     expect d.rate[a "b" # [c\]\\]   _ 0 _
     expect d.rate[é]                _ 9.999999930000001 _
     expect d.rate                   _x2 PM_ERR_PERMISSION

@@ -135,7 +135,7 @@ func showTree(w io.Writer, m *derived.Metric) {
 		more = append(more[:l.Depth], !l.Last)
 		rows = append(rows, []string{
 			branch(more) + label(l), l.Type.String(), l.Sem.String(), cmp.Or(l.Units.String(), "none"),
-			indomName(l.InDom), conversion(l.Conversion),
+			indomName(l.InDom), conversion(l.Conversion, l.Offset),
 		})
 		if l.Depth == maxShownDepth && len(l.Kids) > 0 {
 			rows = append(rows, []string{branch(append(more, false)) + "...", "", "", "", "", ""})
@@ -185,17 +185,18 @@ func indomName(d pdu.InDom) string {
 	return d.String()
 }
 
-// conversion shows what is done to values before the operator above takes them: "/1048576 *1000".
-func conversion(f derived.Factor) string {
+// conversion shows what is done to values before the operator above takes them: "/1048576 *1000",
+// "/5 *9 +32".
+func conversion(f derived.Factor, offset float64) string {
 	var parts []string
-	if f.Trivial() {
-		return ""
-	}
-	if f.Divisor != 1 {
+	if !f.Trivial() && f.Divisor != 1 {
 		parts = append(parts, "/"+factorText(f.Divisor))
 	}
-	if f.Multiplier != 1 {
+	if !f.Trivial() && f.Multiplier != 1 {
 		parts = append(parts, "*"+factorText(f.Multiplier))
+	}
+	if offset != 0 {
+		parts = append(parts, fmt.Sprintf("%+.6g", offset))
 	}
 	return strings.Join(parts, " ")
 }

@@ -247,15 +247,19 @@ func TestExplainWithPaths(t *testing.T) {
 
 func TestConversionText(t *testing.T) {
 	for _, row := range []struct {
-		f    derived.Factor
-		want string
+		f      derived.Factor
+		offset float64
+		want   string
 	}{
-		{derived.One, ""},
-		{derived.Factor{}, ""},
-		{derived.Factor{Divisor: 1048576, Multiplier: 1000}, "/1048576 *1000"},
-		{derived.Factor{Divisor: 1, Multiplier: 60}, "*60"},
-		{derived.Factor{Divisor: 1 << 60, Multiplier: 1}, "/1.152921504606847e+18"},
+		{derived.One, 0, ""},
+		{derived.Factor{}, 0, ""},
+		{derived.Factor{Divisor: 1048576, Multiplier: 1000}, 0, "/1048576 *1000"},
+		{derived.Factor{Divisor: 1, Multiplier: 60}, 0, "*60"},
+		{derived.Factor{Divisor: 1 << 60, Multiplier: 1}, 0, "/1.152921504606847e+18"},
+		{derived.Factor{Divisor: 5, Multiplier: 9}, 32, "/5 *9 +32"},
+		{derived.Factor{Divisor: 9, Multiplier: 5}, -160.0 / 9, "/9 *5 -17.7778"},
+		{derived.One, -273.15, "-273.15"},
 	} {
-		assert.Equal(t, row.want, conversion(row.f))
+		assert.Equal(t, row.want, conversion(row.f, row.offset))
 	}
 }

@@ -100,7 +100,7 @@ func (l *linter) bare(e syntax.Expr, n *derived.Node) bool {
 }
 
 func justNumber(u pdu.Units) bool {
-	return u.Space == 0 && u.Time == 0 && (u.Count == 0 || u.Count == 1)
+	return u.Dimensionless() || u.SameDimension(pdu.Units{Count: 1})
 }
 
 func unsigned(n *derived.Node) bool { return n.Type == pdu.TypeU32 || n.Type == pdu.TypeU64 }

@@ -73,7 +73,7 @@ func (c *Case) DifferentDesc(got pdu.Desc) string {
 	u := got.Units
 	return Different("type", c.Type, got.Type.String()) + Different("semantics", c.Sem, got.Sem.String()) +
 		Different("indom", indom, got.InDom.String()) +
-		Different("dimension", c.Dim, [3]int8{u.Space, u.Time, u.Count}) +
+		Different("units", c.Units, u.String()) + Different("dimension", c.Dim, [3]int8{u.Space, u.Time, u.Count}) +
 		Different("scale", c.Scale, [3]int8{int8(u.SpaceScale), int8(u.TimeScale), u.CountScale})
 }
 

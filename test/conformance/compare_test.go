@@ -78,7 +78,7 @@ func TestDifferentValues(t *testing.T) {
 
 func TestDifferentDesc(t *testing.T) {
 	indom := "29.2"
-	c := &Case{Type: "32", Sem: "instant", InDom: &indom, Dim: [3]int8{1, -1, 0}, Scale: [3]int8{1, 3, 0}}
+	c := &Case{Type: "32", Sem: "instant", InDom: &indom, Units: "Kbyte / sec", Dim: [3]int8{1, -1, 0}, Scale: [3]int8{1, 3, 0}}
 	good := pdu.Desc{
 		Type: pdu.Type32, Sem: pdu.SemInstant, InDom: pdu.NewInDom(29, 2),
 		Units: pdu.Units{Space: 1, SpaceScale: 1, Time: -1, TimeScale: pdu.TimeSec},
@@ -90,6 +90,7 @@ func TestDifferentDesc(t *testing.T) {
 		func(d *pdu.Desc) { d.InDom = pdu.NoInDom },
 		func(d *pdu.Desc) { d.Units.Space = 2 },
 		func(d *pdu.Desc) { d.Units.TimeScale = pdu.TimeMillisec },
+		func(d *pdu.Desc) { d.Units.Extra, d.Units.ExtraScale = pdu.ExtraVoltage, pdu.VoltageVolt },
 	} {
 		other := good
 		change(&other)

@@ -25,6 +25,7 @@ type Case struct {
 	Class        string     // ok, syntax, config, semantic, unbound, crash
 	Compare      string     // how to compare values: exact, per-elapsed, live, none
 	Type, Sem    string
+	Units        string // as pmUnitsStr prints them
 	Dim, Scale   [3]int8
 	InDom        *string
 	Fetches      []Fetch
@@ -45,24 +46,31 @@ func ReadCorpus(tb testing.TB, dir string) []*Case {
 	require.NoError(tb, err)
 	var all []*Case
 	for _, file := range files {
-		folder := filepath.Dir(file)
-		if filepath.Base(folder) == "config" {
+		if filepath.Base(filepath.Dir(file)) == "config" {
 			continue // whole files, which package config reads
 		}
-		f, err := os.Open(file)
-		require.NoError(tb, err)
-		lines := bufio.NewScanner(f)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			c := &Case{Set: filepath.Base(folder)}
-			require.NoError(tb, json.Unmarshal(lines.Bytes(), c), "%s", lines.Text())
-			c.Name = strings.TrimPrefix(c.Name, "dmc.")
-			all = append(all, c)
-		}
-		require.NoError(tb, lines.Err())
-		require.NoError(tb, f.Close())
+		all = append(all, ReadSet(tb, file)...)
 	}
 	require.Greater(tb, len(all), 1500, "the corpus is not where it was")
+	return all
+}
+
+// ReadSet reads the definitions of one file.
+func ReadSet(tb testing.TB, file string) []*Case {
+	tb.Helper()
+	f, err := os.Open(file)
+	require.NoError(tb, err)
+	defer f.Close()
+	var all []*Case
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		c := &Case{Set: filepath.Base(filepath.Dir(file))}
+		require.NoError(tb, json.Unmarshal(lines.Bytes(), c), "%s", lines.Text())
+		c.Name = strings.TrimPrefix(c.Name, "dmc.")
+		all = append(all, c)
+	}
+	require.NoError(tb, lines.Err())
 	return all
 }
 
