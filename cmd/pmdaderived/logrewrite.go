@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -89,10 +90,17 @@ func impossible(was, now pdu.Desc) string {
 		return "Values of a counter cannot be made of others, nor others of it"
 	case !was.Units.SameDimension(now.Units):
 		return "The dimension of the units is another one"
+	case !convertible(was.Units, now.Units):
+		return "There is no conversion to these units"
 	case was.InDom != now.InDom:
 		return "The instances are others"
 	}
 	return ""
+}
+
+func convertible(from, to pdu.Units) bool {
+	_, ok := derived.NewConverter(from, to)
+	return ok
 }
 
 // narrower reports whether a type lacks values that another one has.
@@ -124,8 +132,12 @@ func clauses(was, now pdu.Desc) []string {
 	if was.Sem != now.Sem {
 		all = append(all, "sem -> "+strings.ToUpper(now.Sem.String()))
 	}
-	if was.Units != now.Units {
-		all = append(all, "units -> "+ruleUnits(now.Units)+" rescale")
+	switch u := now.Units; {
+	case !was.Units.SameExtra(u): // pmlogrewrite has the word since it has such units; "units" keeps them
+		scale := u.Extra.ScaleName(u.ExtraScale)
+		all = append(all, "extraunits -> "+ruleUnits(u)+","+strings.ToUpper(u.Extra.Name()+","+scale)+" rescale")
+	case was.Units != u:
+		all = append(all, "units -> "+ruleUnits(u)+" rescale")
 	}
 	return all
 }

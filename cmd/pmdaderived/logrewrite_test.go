@@ -46,6 +46,30 @@ func TestRewritingRules(t *testing.T) {
 	}
 }
 
+func TestRewritingRulesOfExtraUnits(t *testing.T) {
+	units := func(text string) pdu.Units {
+		u, _, err := pdu.ParseUnits(text)
+		require.NoError(t, err)
+		return u
+	}
+	for _, row := range []struct{ was, now, want string }{
+		{"voltage (V)", "voltage (mV)", "{ pmid -> 510.1.1 extraunits -> 0,0,0,0,0,0,VOLTAGE,MV rescale }"},
+		{"power (W) sec", "power (kW) hour", "{ pmid -> 510.1.1 extraunits -> 0,1,0,0,HOUR,0,POWER,KW rescale }"},
+		{"temperature (F)", "temperature (K)", "{ pmid -> 510.1.1 extraunits -> 0,0,0,0,0,0,TEMPERATURE,K rescale }"},
+		{"sec / current (A)", "min / current (A)", "{ pmid -> 510.1.1 units -> 0,1,0,0,MIN,0 rescale }"},
+		{"sec / current (A)", "sec / current (mA)", "# There is no conversion to these units."},
+		{"voltage (V)", "current (A)", "# The dimension of the units is another one."},
+		{"voltage (V)", "", "# The dimension of the units is another one."},
+	} {
+		was := pdu.Desc{PMID: pdu.NewPMID(510, 1, 0), Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant, Units: units(row.was)}
+		now := was
+		now.PMID, now.Units = pdu.NewPMID(510, 1, 1), units(row.now)
+		var b strings.Builder
+		printRules(&b, []agent.Succession{{Name: "derived.m", Now: now, Former: []pdu.Desc{was}}})
+		assert.Contains(t, b.String(), row.want)
+	}
+}
+
 func TestRuleUnits(t *testing.T) {
 	for want, u := range map[string]pdu.Units{
 		"0,0,0,0,0,0":           {},
