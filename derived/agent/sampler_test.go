@@ -333,10 +333,10 @@ func TestOverdueLaneIsGivenUp(t *testing.T) {
 	assert.Len(t, s.lostErrors(), 1)
 }
 
-// A pmcd may take only PDUs that are shorter than usual, and says so by closing the connection.
-func TestPMCDThatTakesShortRequests(t *testing.T) {
-	const limit = 2500
-	address := pmapitest.Listen(t, "unix", func(p *pmapitest.Peer) {
+// listenWithLimit is a pmcd that answers fetches of so many metrics and refuses longer ones; after that it may go on.
+func listenWithLimit(t *testing.T, limit int, refuse func(*pmapitest.Peer) (goOn bool)) (address string) {
+	t.Helper()
+	return pmapitest.Listen(t, "unix", func(p *pmapitest.Peer) {
 		p.Greet(pmapitest.AllFeatures)
 		for {
 			m, ok := p.Next()
@@ -345,7 +345,10 @@ func TestPMCDThatTakesShortRequests(t *testing.T) {
 			}
 			ids := m.(*pdu.HighResFetch).PMIDs
 			if len(ids) > limit {
-				return
+				if !refuse(p) {
+					return
+				}
+				continue
 			}
 			sets := make([]pdu.ValueSet, len(ids))
 			for i, id := range ids {
@@ -354,6 +357,12 @@ func TestPMCDThatTakesShortRequests(t *testing.T) {
 			p.Send(&pdu.HighResResult{Sets: sets})
 		}
 	})
+}
+
+// A pmcd may take only PDUs that are shorter than usual, and says so by closing the connection.
+func TestPMCDThatTakesShortRequests(t *testing.T) {
+	const limit = 2500
+	address := listenWithLimit(t, limit, func(*pmapitest.Peer) bool { return false })
 	var feeds []*feed
 	for i := range 6 {
 		feeds = append(feeds, feedOf(many(100*(i+1), 1000)...))
@@ -398,24 +407,9 @@ func TestFetchesGrowAgain(t *testing.T) {
 // what cannot be parted is reported.
 func TestPMCDThatTakesFewMetrics(t *testing.T) {
 	const limit = 250
-	address := pmapitest.Listen(t, "unix", func(p *pmapitest.Peer) {
-		p.Greet(pmapitest.AllFeatures)
-		for {
-			m, ok := p.Next()
-			if !ok {
-				return
-			}
-			ids := m.(*pdu.HighResFetch).PMIDs
-			if len(ids) > limit {
-				p.Fail(pdu.ErrTooBig)
-				continue
-			}
-			sets := make([]pdu.ValueSet, len(ids))
-			for i, id := range ids {
-				sets[i].PMID = id
-			}
-			p.Send(&pdu.HighResResult{Sets: sets})
-		}
+	address := listenWithLimit(t, limit, func(p *pmapitest.Peer) bool {
+		p.Fail(pdu.ErrTooBig)
+		return true
 	})
 	var fitting []*feed
 	for i := range 5 {
