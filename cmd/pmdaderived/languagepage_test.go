@@ -34,7 +34,7 @@ func languageManual(t *testing.T) (names []string, sections map[string]string, e
 		var seen strings.Builder
 		for line := range strings.Lines(body) {
 			if macro, arguments, ok := strings.Cut(line, " "); ok && regexp.MustCompile(`^\.[BIR]{1,2}$`).MatchString(macro) {
-				line = joined(arguments)
+				line = joined(arguments, len(macro) == len(".B"))
 			}
 			seen.WriteString(line)
 		}
@@ -43,13 +43,16 @@ func languageManual(t *testing.T) (names []string, sections map[string]string, e
 	return names, sections, examples
 }
 
-// joined is what .BR and its like print: their arguments without blanks between them.
-func joined(arguments string) string {
-	var words strings.Builder
+// joined is what .B and its like print: their arguments, with blanks between them if there is one font.
+func joined(arguments string, oneFont bool) string {
+	var words []string
 	for _, match := range regexp.MustCompile(`"((?:[^"]|"")*)"|(\S+)`).FindAllStringSubmatch(arguments, -1) {
-		words.WriteString(strings.ReplaceAll(match[1], `""`, `"`) + match[2])
+		words = append(words, strings.ReplaceAll(match[1], `""`, `"`)+match[2])
 	}
-	return words.String() + "\n"
+	if oneFont {
+		return strings.Join(words, " ") + "\n"
+	}
+	return strings.Join(words, "") + "\n"
 }
 
 // The page has what a definition can consist of: every function, operator, tag, type, semantics, unit and attribute.
@@ -99,6 +102,14 @@ func unitWords() []string {
 	}
 	for scale := pdu.TimeNanosec; scale <= pdu.TimeHour; scale++ {
 		words = append(words, pdu.Units{Time: 1, TimeScale: scale}.String())
+	}
+	for extra := pdu.ExtraTemperature; extra <= pdu.ExtraPower; extra++ {
+		for scale := range uint8(8) {
+			word := pdu.Units{Extra: extra, ExtraScale: scale}.String()
+			if units, _, err := pdu.ParseUnits(word); err == nil && units.ExtraScale == scale {
+				words = append(words, word)
+			}
+		}
 	}
 	return append(words, pdu.Units{Count: 1}.String(), pdu.Units{Count: 1, CountScale: 3}.String())
 }
