@@ -188,7 +188,8 @@ check-install: go root test-install ## test pmns, help, domain.h, Install, Remov
 
 # Without root the tests of the text alone.
 .PHONY: test-install
-test-install: go pcp
+test-install: go
+	@scripts/install-pcp -fleet # pmseries needs a server
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
 
 .PHONY: check-rpm
@@ -282,7 +283,8 @@ uninstall: ## take away what install has put there (run Remove before), and with
 # nfpm makes packages of both kinds. From 2.46 on it needs modules that not every proxy has.
 NFPM = env -u GOARCH -u GOOS $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0
 PACKAGES_DIR = bin/packages
-MAINTAINER = pmdaderived authors <pmdaderived@invalid>
+# Who publishes packages gives an address of their own: make packages MAINTAINER='NAME <ADDRESS>'.
+MAINTAINER ?= pmdaderived authors
 
 # PCP_CONF: a package has the paths of PCP's packages, wherever it is made.
 .PHONY: packages

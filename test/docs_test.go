@@ -3,10 +3,12 @@ package test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +105,9 @@ type example struct{ command, output string }
 // or the source.
 var exampleStart = regexp.MustCompile(`^(?:\$ )?((?:echo|pmdaderived|pminfo|pmprobe|pmrep|pmval) .*)$`)
 
+// ofArchive is a command of README.md that TestInstallRecord runs.
+var ofArchive = regexp.MustCompile(`\$archive`)
+
 // comment is what stands behind a command.
 var comment = regexp.MustCompile(` +# .*$`)
 
@@ -119,7 +124,7 @@ func examples(document string) []example {
 		switch {
 		case !indented && text != "":
 			open = false
-		case exampleStart.MatchString(text):
+		case exampleStart.MatchString(text) && !ofArchive.MatchString(text):
 			command := comment.ReplaceAllString(exampleStart.FindStringSubmatch(text)[1], "")
 			found = append(found, example{command: command})
 			open = strings.HasPrefix(text, "$ ")
@@ -201,6 +206,22 @@ func TestDocumentExamples(t *testing.T) {
 	requirePasted(t, p, dir, site)
 }
 
+// The first values of README.md have as many digits as pminfo prints of a metric of type float, which load averages are.
+func TestDocumentFirstValues(t *testing.T) {
+	var values []string
+	for _, e := range examples(readDocument(t, "../README.md")) {
+		for _, match := range regexp.MustCompile(`(?m) value (\S+)$`).FindAllStringSubmatch(e.output, -1) {
+			values = append(values, match[1])
+		}
+	}
+	require.Len(t, values, 3)
+	for _, value := range values {
+		number, err := strconv.ParseFloat(value, 32)
+		require.NoError(t, err)
+		assert.Equal(t, fmt.Sprintf("%.8g", number), value)
+	}
+}
+
 // The first definition of README.md is served when its lines are pasted: the last of them has values.
 func requirePasted(t *testing.T, p *pmcdtest.PMCD, dir, site string) {
 	t.Helper()
@@ -233,15 +254,26 @@ func TestDocumentFirstHour(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../examples")))
 
-	require.EventuallyWithT(t, func(c *assert.CollectT) { // a second is not enough on every machine
+	try := func() (string, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "sh", "-c", line[1])
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
-		require.NoError(c, err, "%s", out)
-		assert.Regexp(c, `(?m)^derived\.host\.load\.per_cpu\n    inst \[1 or "1 minute"\] value `, string(out))
+		return string(out), err
+	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // a second is not enough on every machine
+		out, err := try()
+		require.NoError(c, err, out)
+		assert.Regexp(c, `(?m)^derived\.site\.load\.per_cpu\n    inst \[1 or "1 minute"\] value `, out)
 	}, time.Minute, 100*time.Millisecond)
+
+	if os.Geteuid() == 0 { // the agent becomes another user
+		require.NoError(t, os.Chmod(dir, 0o700))
+		out, err := try()
+		require.Error(t, err)
+		assert.Contains(t, out, filepath.Join(dir, "examples")+": permission denied", "the agent's log")
+	}
 }
 
 // runExample runs a line of a shell in a folder that has the program, and returns what it prints.

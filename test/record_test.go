@@ -1,0 +1,86 @@
+package test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// section returns what stands in a document below a title.
+func section(t *testing.T, document, title string) string {
+	t.Helper()
+	_, text, found := strings.Cut(document, "\n## "+title+"\n")
+	require.True(t, found, title)
+	text, _, _ = strings.Cut(text, "\n## ")
+	return text
+}
+
+// A site's definition is in the archive of the machine's own pmlogger for every tool, once the commands of README.md
+// have been given: those that install, define and record.
+func TestInstallRecord(t *testing.T) {
+	server, err := exec.LookPath("redis-check-rdb") // see test/fleet
+	require.NoError(t, err, "scripts/install-pcp -fleet installs it")
+	if onCopy(t) {
+		return
+	}
+	m := newMachine(t)
+	logger := filepath.Join(filepath.Dir(m.rc), "pmlogger")
+	t.Cleanup(func() { m.run(logger, "stop") })
+	settings, err := pcpVariable("PCP_SYSCONFIG_DIR")
+	require.NoError(t, err)
+	m.write(filepath.Join(settings, "pmlogger"), "PMLOGGER_INTERVAL=1\n") // for a minute
+	m.startPMCD()
+	out, exit := m.run(logger, "restart") // it runs before the agent is there
+	require.Zero(t, exit, out)
+
+	m.makeInstall()
+	out, exit = m.run(filepath.Join(m.pmda, "Install"))
+	require.Zero(t, exit, out)
+	startKeyServer(t, server)
+
+	readme := readDocument(t, "../README.md")
+	command := regexp.MustCompile(`(?m)^    ([a-z].*)$`)
+	define := command.FindAllStringSubmatch(regexp.MustCompile(`(?m)^    echo 'site\.cpu.*$`).FindString(readme), -1)
+	require.Len(t, define, 1)
+	record := command.FindAllStringSubmatch(section(t, readme, "Record them"), -1)
+	require.Greater(t, len(record), 4)
+
+	variables := "export PCP_PYTHON_PROG=/usr/bin/python3\n" // a machine may have another one that knows no PCP
+	for _, match := range append(define, record...) {
+		line := strings.ReplaceAll(comment.ReplaceAllString(match[1], ""), "systemctl restart pmlogger", logger+" restart")
+		if strings.HasPrefix(line, "archive=") {
+			variables += line + "\n"
+			continue
+		}
+		t.Run(strings.Fields(line)[0], func(t *testing.T) {
+			require.EventuallyWithT(t, func(c *assert.CollectT) {
+				out, exit := m.run("sh", "-c", variables+line)
+				assert.Zero(c, exit, out)
+				if strings.Contains(line, "spare") && !strings.HasPrefix(line, "echo 'site") {
+					assert.Regexp(c, `(?m) -?[0-9]+\.[0-9]\S*( [0-9a-f]{40})?$`, out) // pmseries names the series, too
+				}
+			}, time.Minute, time.Second)
+		})
+	}
+}
+
+// startKeyServer runs a server for pmseries where that looks for one. Only the copy of the machine has none there.
+func startKeyServer(t *testing.T, program string) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "redis-server")
+	require.NoError(t, os.Symlink(program, path))
+	server := exec.Command(path, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		assert.NoError(t, server.Process.Kill())
+		_ = server.Wait() // killed
+	})
+}
