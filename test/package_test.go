@@ -131,6 +131,8 @@ func (m *machine) testPackage(t *testing.T, former, present string) {
 	packed := m.packed()
 	m.dpkg("-P", "pmdaderived")
 	assert.Equal(t, control, m.controlLines())
+	assert.FileExists(t, site, "definitions are the site's")
+	require.NoError(t, os.RemoveAll(m.site))
 	m.requireNoTrace(files, packed)
 	assert.True(t, m.running())
 }
@@ -221,8 +223,9 @@ func TestInstallPackageRemovalWithoutPCP(t *testing.T) {
 func TestInstallPackageBesideAnother(t *testing.T) {
 	t.Parallel()
 	const mark = "pmdas/derived/.NeedInstall"
+	const site = "etc/pmdaderived/site.conf"
 	state := []string{
-		"etc/pmdaderived/site.conf", "var/config/pmda/derived.identities", "var/config/pmda/.derived.identities.1",
+		"var/config/pmda/derived.identities", "var/config/pmda/.derived.identities.1",
 		"log/pmcd/derived.log", "tmp/mmv/pmdaderived",
 	}
 	for _, row := range []struct {
@@ -230,10 +233,10 @@ func TestInstallPackageBesideAnother(t *testing.T) {
 		install        bool // there is an Install
 		gone, kept     []string
 	}{
-		{"purge", "purge", false, append(state, mark), nil},
-		{"removal", "remove", false, []string{mark}, state},
-		{"an installation that fails", "abort-install", false, []string{mark}, state},
-		{"purge, another agent", "purge", true, nil, append(state, mark)},
+		{"purge", "purge", false, append(state, mark), []string{site}},
+		{"removal", "remove", false, []string{mark}, append(state, site)},
+		{"an installation that fails", "abort-install", false, []string{mark}, append(state, site)},
+		{"purge, another agent", "purge", true, nil, append(state, mark, site)},
 		{"removal, another agent", "remove", true, nil, append(state, mark)},
 		{"an installation that fails, another agent", "abort-install", true, []string{mark}, state},
 		{"upgrade", "upgrade", true, nil, append(state, mark)},
@@ -406,7 +409,7 @@ func TestInstallPackageContents(t *testing.T) {
 		}
 		return err
 	}))
-	assert.ElementsMatch(t, staged, packed)
+	assert.ElementsMatch(t, append(staged, "/usr/share/doc/pmdaderived/changelog.Debian.gz"), packed)
 	for _, name := range []string{
 		"/var/lib/pcp/pmdas/derived/pmdaderived", "/var/lib/pcp/pmdas/derived/Install", "/usr/bin/pmdaderived",
 		"/usr/share/man/man1/pmdaderived.1.gz", "/usr/share/man/man5/pmdaderived.5.gz", "/usr/share/doc/pmdaderived/copyright",
@@ -426,6 +429,7 @@ func TestInstallPackageContents(t *testing.T) {
 
 	for field, want := range map[string]string{
 		"Package": "pmdaderived", "Version": presentVersion + "-1", "Depends": "pcp (>= 6)", "Architecture": runtime.GOARCH,
+		"Homepage": "https://pcp.io", "Maintainer": "pmdaderived authors",
 	} {
 		out, err := exec.Command("dpkg-deb", "-f", packageOf(t, first, presentVersion, ".deb"), field).Output()
 		require.NoError(t, err)

@@ -36,6 +36,8 @@ func TestInstallRPM(t *testing.T) {
 	assert.Contains(t, rpm("-q", "--requires", "-p", present), "pcp >= 6\n")
 	assert.Equal(t, "pmdaderived "+presentVersion+"-1 localhost\n",
 		rpm("-q", "--qf", "%{NAME} %{VERSION}-%{RELEASE} %{BUILDHOST}\n", "-p", present))
+	assert.Equal(t, "https://pcp.io pmdaderived authors\n", rpm("-q", "--qf", "%{URL} %{PACKAGER}\n", "-p", present))
+	assert.Regexp(t, `(?s)^\* .* pmdaderived authors - `+presentVersion+`-1\n- see CHANGELOG\.md `, rpm("-q", "--changelog", "-p", present))
 	var staged []string
 	for line := range strings.Lines(rpm("-q", "-l", "-p", present)) {
 		staged = append(staged, strings.TrimSpace(line))
