@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -148,6 +149,15 @@ func TestFleet(t *testing.T) {
 	t.Run("Prometheus can read all of it", func(t *testing.T) {
 		for _, h := range hosts {
 			assert.NotEmpty(t, s.openMetrics(t, h, "derived"))
+		}
+		page, err := os.ReadFile("../../docs/scale.md")
+		require.NoError(t, err)
+		names := regexp.MustCompile(`/metrics\?hostspec=\S+&names=([^']+)`).FindSubmatch(page)
+		require.NotNil(t, names)
+		example := s.openMetrics(t, hosts[0], string(names[1]))
+		assert.NotEmpty(t, example)
+		for _, one := range example {
+			assert.NotContains(t, one.name, "derived_control", "the agent's own figures are not asked for")
 		}
 	})
 
