@@ -165,17 +165,20 @@ func TestInstallFails(t *testing.T) {
 	}
 	m := newMachine(t)
 	m.startPMCD()
+	program := filepath.Join(m.pmda, "pmdaderived")
+	const notWorking = "Error: pmcd has no working derived agent\n"
 	for _, row := range []struct {
 		name    string
 		program string // contents; empty: no program
 		want    string
 	}{
 		{"no program", "", `run "make install" first`},
-		{"program ends at once", "#!/bin/sh\nexit 3\n", "Error: pmcd has no working derived agent"},
+		{"program that logs why it ends", "#!/bin/sh\necho no luck >>" + m.logs + "/pmcd/derived.log\nexit 3\n", notWorking + "       see " + m.logs + "/pmcd/derived.log\n       | no luck\n"},
+		{"program that says why it ends", "#!/bin/sh\necho $0: no luck >&2\nexit 3\n", "\n       | " + program + ": no luck\n"},
+		{"program that cannot be started", "#!/no/such/shell\n", "error starting " + program + ": No such file or directory\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m.makeInstall()
-			program := filepath.Join(m.pmda, "pmdaderived")
 			require.NoError(t, os.Remove(program))
 			if row.program != "" {
 				require.NoError(t, os.WriteFile(program, []byte(row.program), 0o755))
@@ -190,6 +193,27 @@ func TestInstallFails(t *testing.T) {
 			assert.Zero(t, exit, out)
 		})
 	}
+}
+
+// Where pmcd has given up root when it starts the agent, Install names the folder that user pcp cannot enter.
+func TestInstallBelowClosedFolder(t *testing.T) {
+	if onCopy(t) {
+		return
+	}
+	m := newMachine(t)
+	m.stopPMCD()
+	m.write(m.control, regexp.MustCompile(`(?m)^root\s.*\n`).ReplaceAllString(m.read(m.control), ""))
+	m.startPMCD()
+	m.makeInstall()
+	program := filepath.Join(m.pmda, "pmdaderived")
+	closed := filepath.Join(m.pmda, "closed")
+	require.NoError(t, os.Mkdir(closed, 0o700))
+	require.NoError(t, os.Rename(program, filepath.Join(closed, "pmdaderived")))
+	require.NoError(t, os.Symlink(filepath.Join(closed, "pmdaderived"), program))
+	out, exit := m.run(filepath.Join(m.pmda, "Install"))
+	assert.Equal(t, 1, exit, out)
+	assert.Contains(t, out, "error starting "+program+": Permission denied\n")
+	assert.Contains(t, out, "       user "+m.account+" may not enter "+closed+"\n")
 }
 
 func TestInstallUnderDESTDIR(t *testing.T) {

@@ -108,6 +108,30 @@ func TestMakeRefuses(t *testing.T) {
 	}
 }
 
+// Who sees no values in the demo sees why.
+func TestDemoTellsWhy(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("make", "-s", "-C", "..", "bin/private-pmcd").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, row := range []struct{ name, program, want string }{
+		{"it says why it ends", "#!/bin/sh\necho $0: no luck >&2\nexit 3\n", `(?m)^/tmp/pmdaderived-demo\.\w+/pmdaderived: no luck$`},
+		{"it cannot be started", "#!/no/such/shell\n", `(?m)^pmcd: error starting /tmp/pmdaderived-demo\.\w+/pmdaderived: No such file or directory$`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			program := filepath.Join(t.TempDir(), "program")
+			require.NoError(t, os.WriteFile(program, []byte(row.program), 0o755))
+			cmd := exec.Command("scripts/demo")
+			cmd.Dir = ".."
+			cmd.Env = append(os.Environ(), "BINARY="+program)
+			out, err := cmd.CombinedOutput()
+			require.Error(t, err, "%s", out)
+			assert.Contains(t, string(out), "demo: derived.kernel.cpu.util.user has no value\n")
+			assert.Regexp(t, row.want, string(out))
+		})
+	}
+}
+
 // What users draw is not the picture of the README, which git knows.
 func TestMakePicture(t *testing.T) {
 	t.Parallel()

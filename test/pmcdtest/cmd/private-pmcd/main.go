@@ -6,7 +6,8 @@
 // owner of the dynamic subtree NAME. In the command's environment stock tools use it without being told. It ends with the command.
 //
 // The exit status is the command's; 128+N if signal N ended it; 125 if pmcd could not be started or
-// ended, 126 if the command could not be started, 2 for wrong usage.
+// ended, 126 if the command could not be started, 2 for wrong usage. If it is not 0, the logs of the agents
+// given with -agent are printed.
 package main
 
 import (
@@ -59,8 +60,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	exit := runCommand(p, command, signals, stdin, stdout, stderr)
 	err = p.Stop()
-	if verbose || err != nil {
+	switch agents := p.AgentLog(); {
+	case verbose || err != nil:
 		fmt.Fprint(stderr, p.Log())
+	case exit != 0 && agents != "":
+		fmt.Fprintf(stderr, "private-pmcd: %s: exit status %d; the agents' logs:\n%s", command[0], exit, agents)
 	}
 	if err = errors.Join(err, p.Remove()); err != nil {
 		fmt.Fprintf(stderr, "private-pmcd: %v\n", err)
