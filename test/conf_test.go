@@ -90,6 +90,12 @@ func TestConf(t *testing.T) {
 		}
 	})
 
+	t.Run("examples do not replace them", func(t *testing.T) {
+		for _, name := range definedNames(t, "../examples") {
+			assert.NotContains(t, names, name)
+		}
+	})
+
 	t.Run("unit tests cover all and pass", func(t *testing.T) {
 		out, errs, exit := p.Run(t, program, "test", "--min-coverage=100", confDir)
 		assert.Zero(t, exit, "%s%s", out, errs)
