@@ -84,7 +84,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 		t.printProblems(problems, treat.promoted, all)
 	}
 	errors := count(problems, config.Error)
-	t.summarize(read.size(), errors, count(problems, config.Warning), h == nil)
+	t.summarize(read.size(), errors, count(problems, config.Warning), h == nil && len(read.all) > 0)
 	if errors > 0 {
 		return exitFailure
 	}
@@ -317,7 +317,7 @@ func (t *tool) summarize(definitions, errors, warnings int, syntaxOnly bool) {
 	if warnings > 0 {
 		text += ", " + plural(warnings, "warning")
 	}
-	if syntaxOnly && definitions > 0 {
+	if syntaxOnly {
 		text += " (syntax only)"
 	}
 	fmt.Fprintln(t.stderr, text)

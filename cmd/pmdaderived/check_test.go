@@ -557,6 +557,8 @@ func TestCheckManyProblems(t *testing.T) {
 	assert.NotContains(t, out, second+": and")
 	assert.Equal(t, "4 definitions, 201 errors, 2 warnings\n", errs)
 	assert.Equal(t, exitFailure, exit)
+	_, errs, _ = s.run("check", s.file("c.conf", "a = 1 +\n"))
+	assert.Equal(t, "1 definition, 1 error\n", errs, "there was nothing to ask pmcd")
 	out, _, _ = s.run("check", "--all", first)
 	assert.NotContains(t, out, "--all")
 	assert.Contains(t, out, first+":103:5: warning: ")

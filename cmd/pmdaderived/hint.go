@@ -48,6 +48,8 @@ func signHint(before, after string) string {
 		return "write == to compare"
 	case after[0] == '&', after[0] == '|':
 		return "write " + after[:1] + after[:1]
+	case after[0] == '[' && strings.HasSuffix(before, ")"):
+		return "write parentheses around that of which an instance is selected: (…)[…]"
 	case after[0] == '>' && strings.HasSuffix(before, "<"):
 		return "write != in place of <>"
 	}

@@ -30,6 +30,8 @@ func TestHints(t *testing.T) {
 		{"hinv.ncpu;", "a definition ends at the end of its line: leave out ;"},
 		{"hinv.ncpu = 4", "write == to compare"},
 		{"hinv.ncpu <> 2", "write != in place of <>"},
+		{"rate(kernel.percpu.cpu.user)[cpu0]", "write parentheses around that of which an instance is selected: (…)[…]"},
+		{"5[cpu0]", ""},
 		{"hinv.ncpu & 1", "write &&"},
 		{"hinv.ncpu | 1", "write ||"},
 		{"round(hinv.ncpu) # x", ""},

@@ -98,7 +98,7 @@ func TestCheck(t *testing.T) {
 		{"or", "x = ncpu || ncpu", "x:5 same-operands", ""},
 		{"branches", "x = ncpu ? free : free", "x:12 same-operands", ""},
 		{"sum, square", "x = free + free\ny = ncpu * ncpu", "", ""},
-		{"what differs", "x = free - swap\ny = ncpu[a] / ncpu[b]\nz = rescale(free, \"byte\") - rescale(free, \"Kbyte\")\n" +
+		{"what differs", "x = free - swap\ny = instant(total[a]) / instant(total[b])\nz = rescale(free, \"byte\") - rescale(free, \"Kbyte\")\n" +
 			"a = matchinst(/a/, total) - matchinst(!/a/, total)\nb = -free - free\nc = max(total) - min(total)", "", ""},
 
 		{"same text", "x = 2 * free\ny = 2 * free", "y:0 same-expression", ""},
@@ -255,7 +255,8 @@ func TestMoment(t *testing.T) {
 		{"one instance, many", "x = one[two]\ny = five[two]", nil, "x:3 absent-instance: this host has no instance two of one: there is one\n" +
 			"y:4 absent-instance: this host has no instance two of five: there are 5, such as a, b, c, d"},
 		{"instances that are not known", "x = unknown[a]\ny = matchinst(/a/, unknown)", nil, ""},
-		{"a singular metric", "x = free[a]", nil, ""},
+		{"a singular metric", "x = free[a]\ny = 2 * matchinst(!/a/, free)", nil, "x:4 absent-instance: free is singular: it has no instances, and no value here\n" +
+			"y:15 matches-nothing: free is singular: it has no instances, and no value here"},
 
 		{"a pattern", "x = matchinst(/^sd[ab]$/, total)\ny = matchinst(!/sda/, total)", nil, ""},
 		{"a pattern of nothing", "x = matchinst(/^nvme/, total)", nil, "x:10 matches-nothing: this pattern matches no instance of total: there are sda, sdb"},

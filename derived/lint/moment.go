@@ -52,6 +52,9 @@ func (l *linter) quotient(e *syntax.Binary, path []derived.Line) {
 
 // selected looks for an instance that there is not.
 func (l *linter) selected(e *syntax.Select, kids []*derived.Node) {
+	if singular(kids) {
+		l.warn(AbsentInstance, e.InstanceSpan.Start, clip(e.X)+" is singular: it has no instances, and no value here")
+	}
 	names := l.instances(kids)
 	if names == nil || l.Host.HasInstance(kids[0].InDom, e.Instance) {
 		return
@@ -69,6 +72,9 @@ func (l *linter) selected(e *syntax.Select, kids []*derived.Node) {
 
 // matched looks for a pattern that leaves no instance.
 func (l *linter) matched(e *syntax.Match, kids []*derived.Node) {
+	if singular(kids) {
+		l.warn(MatchesNothing, e.PatternSpan.Start, clip(e.X)+" is singular: it has no instances, and no value here")
+	}
 	names := l.instances(kids)
 	re, err := ere.Compile(e.Pattern)
 	if len(names) == 0 || err != nil {
@@ -98,9 +104,12 @@ func (l *linter) matched(e *syntax.Match, kids []*derived.Node) {
 	l.warn(MatchesNothing, e.PatternSpan.Start, text)
 }
 
+// singular reports whether an operand has one value, without an instance.
+func singular(kids []*derived.Node) bool { return len(kids) > 0 && kids[0].InDom == pdu.NoInDom }
+
 // instances are those of an operand's domain; nil if they are not known, or it has no domain.
 func (l *linter) instances(kids []*derived.Node) []string {
-	if l.Host == nil || len(kids) == 0 || kids[0].InDom == pdu.NoInDom {
+	if l.Host == nil || len(kids) == 0 || singular(kids) {
 		return nil
 	}
 	return l.Host.Instances(kids[0].InDom)
