@@ -28,16 +28,30 @@ var (
 	sparse    = []string{"sample.part_bin", "sample.bad.novalues", "sample.darkness", "sample.noinst", "sample.needprofile", "sample.bad.fetch.again"}
 	texts     = []string{"sample.string.hullo", "sample.string.bin", "sample.aggregate.hullo", "sample.secret.bar"}
 	absent    = []string{"sample.no.such", "sample.long", "sample.bad.unknown", "nosuch"}
+
+	// extraUnits are metrics that there are since PCP 7.2.
+	extraUnits = []string{
+		"sample.voltage.volt", "sample.voltage.millivolt", "sample.voltage.microvolt", "sample.temperature.celsius",
+		"sample.temperature.fahrenheit", "sample.temperature.kelvin", "sample.current.amp", "sample.current.milliamp",
+		"sample.power.kilowatt", "sample.power.watt", "sample.power.microwatt",
+	}
 )
 
-// generator makes random expressions. The same seed makes the same ones.
-type generator struct{ *rand.Rand }
+// generator makes random expressions. The same seed makes the same ones, on a pmcd of the same version.
+type generator struct {
+	*rand.Rand
+
+	extra bool // with extra units
+}
 
 func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
 
 func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
 func (g *generator) operand() string {
+	if g.extra && g.chance(20) {
+		return pick(g, extraUnits...)
+	}
 	switch n := g.IntN(100); {
 	case n < 45:
 		return pick(g, singular...)
@@ -54,6 +68,11 @@ func (g *generator) operand() string {
 }
 
 func (g *generator) units() string {
+	if g.extra && g.chance(50) { // no other word stands behind one: libpcp 7.2.2 never returns from some
+		return pick(g, "voltage (V)", "voltage (mV)", "voltage (uV)", "temperature (C)", "temperature (F)", "temperature (K)",
+			"current (A)", "current (uA)", "power (kW)", "power (W)", "power (mW)", "/ voltage (V)", "sec / power (W)",
+			"voltage (mV) / sec", "Kbyte voltage (V)", "VOLTAGE (MV)", "2 power (W)", "voltage", "voltage (V) power (W)")
+	}
 	return pick(g, "byte", "Kbyte", "Mbyte", "sec", "millisec", "min", "count", "count x 10^3", "byte / sec", "Kbyte / min",
 		"count / sec", "/ sec", "byte^2", "Mbyte / count", "none", "", "fortnight")
 }

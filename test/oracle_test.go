@@ -61,7 +61,7 @@ func TestOracle(t *testing.T) {
 	program, err := build(worldReadableDir(t))
 	require.NoError(t, err)
 	run := &oracleRun{
-		t: t, program: program, gen: &generator{rand.New(rand.NewPCG(seed, 0))},
+		t: t, program: program, gen: &generator{Rand: rand.New(rand.NewPCG(seed, 0))},
 		classes: map[string]int{}, explanations: map[string]int{},
 	}
 	run.open()
@@ -124,6 +124,12 @@ func (r *oracleRun) open() {
 		desc, code := s.desc(name)
 		require.Zero(r.t, code, name)
 		r.catalog[name] = desc
+	}
+	for _, name := range extraUnits {
+		if desc, code := s.desc(name); code == 0 {
+			r.catalog[name] = desc
+			r.gen.extra = true
+		}
 	}
 }
 
