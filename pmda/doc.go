@@ -47,7 +47,7 @@
 //     included.
 //
 // The package also has what the main program of every agent needs: the usual options
-// ([StandardOptions]), a log file ([OpenLog]), an ordinary user ([DropPrivileges]) and a name space
+// ([StandardOptions]), a log file ([GiveLog], [OpenLog]), an ordinary user ([DropPrivileges]) and a name space
 // ([Namespace]). Package pmdatest tests an agent without pmcd.
 //
 // Sources: spec pdu.md 1, 2, 4, 6; pmcd-behaviour.md a, d, e, h. Man pages pmcd(1), PMDA(3),

@@ -3,8 +3,10 @@ package pmda
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +17,9 @@ import (
 // An existing file is kept as path.prev, replacing the one before; the new one (mode 0644) begins
 // with the line that PCP's logs begin with. Anything else that is at path, such as /dev/null
 // or a named pipe, is written to as it is.
+//
+// In a directory where the process can make no files, its own at path and path.prev are used: the text moves from the one
+// to the other ([GiveLog] makes them).
 //
 // It is called after [DropPrivileges], so that the file belongs to the user who writes it, and best after
 // [Greet]: an agent that was slow to start, and which pmcd has replaced since, then leaves the log of its
@@ -55,7 +60,11 @@ func openLogFile(path string) (*os.File, error) {
 	case err != nil:
 		return nil, err
 	case info.Mode().IsRegular(), info.Mode().Type() == fs.ModeSymlink:
-		if err := os.Rename(path, path+".prev"); err != nil {
+		err := os.Rename(path, path+".prev")
+		if errors.Is(err, fs.ErrPermission) && info.Mode().IsRegular() {
+			return emptyLogFile(path)
+		}
+		if err != nil {
 			return nil, err
 		}
 	default:
@@ -63,6 +72,62 @@ func openLogFile(path string) (*os.File, error) {
 	}
 	// O_EXCL: whoever can write to the directory cannot choose what we write to.
 	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// emptyLogFile opens the file at path after it has moved its text to path.prev.
+func emptyLogFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := moveText(f, path+".prev"); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func moveText(f *os.File, to string) error {
+	former, err := os.OpenFile(to, os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(former, f); err != nil {
+		return errors.Join(err, former.Close())
+	}
+	return errors.Join(former.Close(), f.Truncate(0))
+}
+
+// GiveLog makes the files that [OpenLog] needs where the account cannot make them itself: root owns the folder
+// of agents' logs from PCP 6.3 on. It is called before [DropPrivileges], with the same account. It does nothing when
+// the process is not root, for files that exist, and in a directory that somebody else than root can write to: who can
+// could have root make a file elsewhere.
+func GiveLog(path, username, groupname string) error {
+	var dir unix.Stat_t
+	if os.Geteuid() != 0 || unix.Stat(filepath.Dir(path), &dir) != nil || dir.Uid != 0 || dir.Mode&0o022 != 0 {
+		return nil // OpenLog says what is wrong, if anything is
+	}
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
+	ids, err := lookupIdentity(username, groupname)
+	if err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	for _, name := range []string{path, path + ".prev"} {
+		if err := giveFile(name, ids); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("log: %w", err)
+		}
+	}
+	return nil
+}
+
+// giveFile makes an empty file that belongs to ids.
+func giveFile(name string, ids identity) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chown(ids.uid, ids.gid), f.Close())
 }
 
 func writeLogHead(f *os.File, program string, now time.Time) error {

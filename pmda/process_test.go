@@ -46,6 +46,18 @@ func child(role, arg string) error {
 		}
 		fmt.Fprintln(os.Stderr, "a message")
 		panic("a disaster")
+	case "given log":
+		if err := pmda.GiveLog(arg, "nobody", ""); err != nil {
+			return err
+		}
+		if err := pmda.DropPrivileges("nobody", ""); err != nil {
+			return err
+		}
+		if err := pmda.OpenLog(arg, "toy", time.Now()); err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "a message of", os.Getpid())
+		return nil
 	case "printer":
 		if arg != "" {
 			if _, _, err := pmda.Stdio(); err != nil {
@@ -182,6 +194,33 @@ func TestOpenLogAgain(t *testing.T) {
 	prev, err := os.ReadFile(path + ".prev")
 	require.NoError(t, err)
 	assert.Equal(t, "old", string(prev))
+}
+
+// Where only root can make files it makes them for the account, which moves the text from one to the other.
+func TestOpenLogInAFolderOfRoot(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "toy.log")
+	if os.Geteuid() == 0 {
+		require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // t.TempDir is two folders, of which others may enter neither
+		require.NoError(t, os.Chmod(dir, 0o755))
+	} else { // as if root had
+		require.NoError(t, os.WriteFile(path, nil, 0o644))
+		require.NoError(t, os.WriteFile(path+".prev", nil, 0o644))
+		require.NoError(t, os.Chmod(dir, 0o555))
+		t.Cleanup(func() { assert.NoError(t, os.Chmod(dir, 0o755)) })
+	}
+	for range 3 {
+		cmd, stderr := childCommand(t, "given log", path)
+		require.NoError(t, cmd.Run(), stderr.String())
+	}
+	now, err := os.ReadFile(path)
+	require.NoError(t, err)
+	before, err := os.ReadFile(path + ".prev")
+	require.NoError(t, err)
+	for _, text := range []string{string(now), string(before)} {
+		assert.Regexp(t, `^Log for toy on \S+ started .*\n\na message of [0-9]+\n$`, text)
+	}
+	assert.NotEqual(t, string(now), string(before))
 }
 
 // A link is moved aside, what it points to is not touched.

@@ -21,11 +21,7 @@ func DropPrivileges(username, groupname string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	account, err := user.Lookup(username)
-	if err != nil {
-		return fmt.Errorf("run as %s: %w", username, err)
-	}
-	ids, err := identityOf(account, groupname)
+	ids, err := lookupIdentity(username, groupname)
 	if err != nil {
 		return fmt.Errorf("run as %s: %w", username, err)
 	}
@@ -56,6 +52,14 @@ func givePipe(fd int, ids identity) {
 type identity struct {
 	uid, gid int
 	groups   []int
+}
+
+func lookupIdentity(username, groupname string) (identity, error) {
+	account, err := user.Lookup(username)
+	if err != nil {
+		return identity{}, err
+	}
+	return identityOf(account, groupname)
 }
 
 func identityOf(account *user.User, groupname string) (identity, error) {

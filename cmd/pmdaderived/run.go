@@ -75,6 +75,9 @@ func daemon(ctx context.Context, o *options) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
+	if err := pmda.GiveLog(o.standard.LogFile, o.standard.User, o.group); err != nil {
+		log.WithError(err).Warn("cannot make a log file")
+	}
 	if err := pmda.DropPrivileges(o.standard.User, o.group); err != nil {
 		log.WithError(err).Error("cannot run as an ordinary user")
 		return err

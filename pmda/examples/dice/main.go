@@ -71,6 +71,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func serve(ctx context.Context, options pmda.Options, log *logrus.Logger) error {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
+	if err := pmda.GiveLog(options.LogFile, options.User, ""); err != nil {
+		return err
+	}
 	if err := pmda.DropPrivileges(options.User, ""); err != nil {
 		return err
 	}
