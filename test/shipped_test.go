@@ -128,21 +128,32 @@ func asAgent() []string {
 func TestShippedRatesAgree(t *testing.T) {
 	p := startServing(t)
 	for _, name := range []string{"kernel.cpu.util.idle", "kernel.cpu.util.user"} {
-		out, errs, exit := p.Run(t, "pmrep", "-t", "0.5", "-s", "12", "-o", "csv", "-H", "-P", "3", name, "derived."+name)
-		require.Zero(t, exit, errs)
 		var differences []float64
-		for line := range strings.Lines(out) {
-			var stock, ours float64
-			fields := strings.Split(strings.TrimSpace(line), ",")
-			if len(fields) != 3 || fields[1] == "" {
-				continue // a first value is what a client cannot have
-			}
-			_, err := fmt.Sscan(fields[1]+" "+fields[2], &stock, &ours)
-			require.NoError(t, err, line)
-			differences = append(differences, math.Abs(stock-ours))
+		shown := ""
+		for attempt := 0; len(differences) < 10 && attempt < 5; attempt++ {
+			out, errs, exit := p.Run(t, "pmrep", "-t", "0.5", "-s", "12", "-o", "csv", "-H", "-P", "3", name, "derived."+name)
+			require.Zero(t, exit, errs)
+			shown += out
+			differences = append(differences, rateDifferences(t, out)...)
 		}
-		require.GreaterOrEqual(t, len(differences), 10, out)
+		require.GreaterOrEqual(t, len(differences), 10, shown)
 		slices.Sort(differences)
-		assert.Less(t, differences[len(differences)/2], 2.0, "percentage points: %s\n%s", name, out)
+		assert.Less(t, differences[len(differences)/2], 2.0, "percentage points: %s\n%s", name, shown)
 	}
+}
+
+// rateDifferences reads two columns of pmrep -o csv.
+func rateDifferences(t *testing.T, out string) (differences []float64) {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		var stock, ours float64
+		fields := strings.Split(strings.TrimSpace(line), ",")
+		if len(fields) != 3 || fields[1] == "" || fields[2] == "" {
+			continue // a client cannot have a first value, and a busy agent may have no newer sample
+		}
+		_, err := fmt.Sscan(fields[1]+" "+fields[2], &stock, &ours)
+		require.NoError(t, err, line)
+		differences = append(differences, math.Abs(stock-ours))
+	}
+	return differences
 }
