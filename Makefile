@@ -66,6 +66,17 @@ test: go ## run every test, against a real pmcd too (installs PCP and what looks
 	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
 	@$(MAKE) --no-print-directory test-install check-fleet
 
+.PHONY: suite
+suite: go ## run make demo and make test on a new machine of another Debian suite (as root; 10 min): make suite SUITE=sid
+	@GO='$(GO)' scripts/suite $(SUITE)
+
+SUITES = bookworm trixie sid
+
+.PHONY: suites
+suites: go ## the same in all suites that are supported, one after the other
+	@failed=; for suite in $(SUITES); do GO='$(GO)' scripts/suite $$suite || failed="$$failed $$suite"; done; \
+	[ -z "$$failed" ] || { echo "not well:$$failed"; exit 1; }
+
 .PHONY: conformance
 conformance: go pcp ## compare with libpcp's recorded answers, in process and end to end: a table
 	@$(GO) test -json -count=1 -run '^(TestCorpus|TestConformance|TestDocumentListsDifferences|TestConverterTable|TestExtraUnits|TestParseUnitsAnswersAsLibpcp|TestUnitsPrintAsLibpcp)$$' \
