@@ -229,6 +229,9 @@ func TestConverterIsExact(t *testing.T) {
 // randomUnits makes two units of the same dimension.
 func randomUnits(r *rand.Rand) (from, to pdu.Units) {
 	from = pdu.Units{Space: int8(r.IntN(5) - 2), Time: int8(r.IntN(3) - 1), Count: int8(r.IntN(3) - 1)}
+	if r.IntN(4) == 0 {
+		from.Extra, from.ExtraScale = pdu.ExtraUnit(r.IntN(9)-4), 1
+	}
 	to = from
 	for _, u := range []*pdu.Units{&from, &to} {
 		if u.Space != 0 {

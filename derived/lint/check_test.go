@@ -168,6 +168,7 @@ func TestCheck(t *testing.T) {
 		{"instant of a counter", "x = instant(total)", "", ""},
 
 		{"rounded", "x = rescale(free, \"Mbyte\")\ny = rescale(signed, \"Gbyte\") + rescale(free, \"byte\")", "", "x:0 rescale-rounds y:0 rescale-rounds"},
+		{"rounded temperature", "x = rescale(ncpu * mkconst(1, units=\"temperature (C)\"), \"temperature (K)\")", "", "x:0 rescale-rounds"},
 		{"not rounded", "x = rescale(1.0 * free, \"Mbyte\")\ny = rescale(free, \"byte\")\nz = rescale(speed, \"Mbyte\")\na = rescale(single, \"Mbyte\")\nb = rescale(free, \"Kbyte\")", "", ""},
 
 		{"name of a metric", "free = swap / 2", "", "free:-1 shadowed-name"},

@@ -110,7 +110,7 @@ func units(n *derived.Node) string { return cmp.Or(n.Units.String(), "a plain nu
 // converted looks at the conversion of an operand.
 func (l *linter) converted(above, line derived.Line) {
 	e, ok := above.Expr.(*syntax.Rescale)
-	if !ok || line.Conversion.Divisor <= line.Conversion.Multiplier {
+	if !ok || line.Conversion.Divisor <= line.Conversion.Multiplier && line.Offset == 0 {
 		return
 	}
 	switch line.Type {
