@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -20,6 +21,11 @@ type PCPConf struct {
 	PMCDConf   string // PCP_PMCDCONF_PATH: the file with pmcd's agents
 	User       string // PCP_USER: the account of daemons
 	Group      string // PCP_GROUP
+
+	// InDomConfig is the file that says which instance domains are equivalent: $PCP_INDOM_CONFIG, else
+	// pcp/indom.conf below PCP_ETC_DIR. It need not exist. Source: __pmEquivInDom(3), where the latter has
+	// another name than the one that PCP 7.2.2 reads.
+	InDomConfig string
 }
 
 // pcpConfFile is read unless $PCP_CONF names another file.
@@ -30,6 +36,7 @@ const pcpConfFile = "/etc/pcp.conf"
 // /etc/pcp.conf and need not exist. An error is about the file; the values are usable even then.
 func ReadPCPConf(getenv func(string) string) (PCPConf, error) {
 	var conf PCPConf
+	var etc string
 	variables := [...]struct {
 		name  string
 		value *string
@@ -43,6 +50,7 @@ func ReadPCPConf(getenv func(string) string) (PCPConf, error) {
 		{"PCP_PMCDCONF_PATH", &conf.PMCDConf, "/etc/pcp/pmcd/pmcd.conf"},
 		{"PCP_USER", &conf.User, "pcp"},
 		{"PCP_GROUP", &conf.Group, "pcp"},
+		{"PCP_ETC_DIR", &etc, "/etc"},
 	}
 
 	values, err := readPCPConfFile(getenv("PCP_CONF"))
@@ -54,6 +62,9 @@ func ReadPCPConf(getenv func(string) string) (PCPConf, error) {
 		if value := getenv(v.name); value != "" {
 			*v.value = value
 		}
+	}
+	if conf.InDomConfig = getenv("PCP_INDOM_CONFIG"); conf.InDomConfig == "" {
+		conf.InDomConfig = filepath.Join(etc, "pcp", "indom.conf")
 	}
 	return conf, err
 }

@@ -31,7 +31,7 @@ PCP_TMP_DIR="`
 			map[string]string{"PCP_CONF": "pcp.conf"},
 			PCPConf{
 				VarDir: "/file/var", SysconfDir: "/file/with blank", RunDir: "/file/run",
-				LogDir: "/var/log/pcp", TmpDir: `"`, PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "last", Group: "pcp",
+				LogDir: "/var/log/pcp", TmpDir: `"`, PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "last", Group: "pcp", InDomConfig: "/etc/pcp/indom.conf",
 			},
 			nil,
 		},
@@ -39,20 +39,20 @@ PCP_TMP_DIR="`
 			"environment before file",
 			map[string]string{
 				"PCP_CONF": "pcp.conf", "PCP_VAR_DIR": "/env/var", "PCP_SYSCONF_DIR": "/env/etc", "PCP_RUN_DIR": "/env/run",
-				"PCP_LOG_DIR": "/env/log", "PCP_TMP_DIR": "/env/tmp", "PCP_PMCDCONF_PATH": "/env/conf", "PCP_USER": "u", "PCP_GROUP": "g",
+				"PCP_LOG_DIR": "/env/log", "PCP_TMP_DIR": "/env/tmp", "PCP_PMCDCONF_PATH": "/env/conf", "PCP_USER": "u", "PCP_GROUP": "g", "PCP_INDOM_CONFIG": "/env/indom",
 			},
 			PCPConf{
 				VarDir: "/env/var", SysconfDir: "/env/etc", RunDir: "/env/run",
-				LogDir: "/env/log", TmpDir: "/env/tmp", PMCDConf: "/env/conf", User: "u", Group: "g",
+				LogDir: "/env/log", TmpDir: "/env/tmp", PMCDConf: "/env/conf", User: "u", Group: "g", InDomConfig: "/env/indom",
 			},
 			nil,
 		},
 		{
 			"a file that is not there",
-			map[string]string{"PCP_CONF": "nothing", "PCP_VAR_DIR": "/env/var"},
+			map[string]string{"PCP_CONF": "nothing", "PCP_VAR_DIR": "/env/var", "PCP_ETC_DIR": "/env/etc"},
 			PCPConf{
 				VarDir: "/env/var", SysconfDir: "/etc/pcp", RunDir: "/run/pcp",
-				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "pcp", Group: "pcp",
+				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "pcp", Group: "pcp", InDomConfig: "/env/etc/pcp/indom.conf",
 			},
 			fs.ErrNotExist,
 		},
@@ -61,7 +61,7 @@ PCP_TMP_DIR="`
 			map[string]string{"PCP_CONF": "."},
 			PCPConf{
 				VarDir: "/var/lib/pcp", SysconfDir: "/etc/pcp", RunDir: "/run/pcp",
-				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "pcp", Group: "pcp",
+				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "pcp", Group: "pcp", InDomConfig: "/etc/pcp/indom.conf",
 			},
 			syscall.EISDIR,
 		},

@@ -197,6 +197,8 @@ func (c *checker) grown(n *Node) (*Node, *Error) {
 func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	desc, other, err := c.lookup(e.Name)
 	switch {
+	case unknown(err) && c.set.language.NoValue:
+		return c.node(nothing(e)), nil
 	case unknown(err):
 		return nil, c.fail(e, RuleUnknownOperand, "operand "+e.Name)
 	case err != nil:
@@ -368,19 +370,21 @@ func (c *checker) constant(e *syntax.Const) (*Node, *Error) {
 	}
 	switch n.Type { // 32-bit and 64-bit integers hold the digits' low bits as they are
 	case pdu.TypeFloat:
-		n.value, n.decided = fromFloat(float32(e.Number.Int)), false
+		n.value = fromFloat(float32(e.Number.Int))
 	case pdu.TypeDouble:
-		n.value, n.decided = math.Float64bits(float64(e.Number.Int)), false
-	}
-	if n.InDom != pdu.NoInDom {
-		n.decided = false
+		n.value = math.Float64bits(float64(e.Number.Int))
 	}
 	return n, nil
 }
 
 func (c *checker) noValue(e *syntax.NoValue) (*Node, *Error) {
-	n := c.node(Node{Expr: e, Type: pdu.Type32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, empty: true, height: 1})
+	n := c.node(nothing(e))
 	return n, c.tagged(n, e.Tags)
+}
+
+// nothing is a novalue() without tags.
+func nothing(e syntax.Expr) Node {
+	return Node{Expr: e, Type: pdu.Type32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, empty: true, height: 1}
 }
 
 func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {

@@ -19,7 +19,7 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 		}
 		return nil, err
 	}
-	if rule := legal(e.Op, x, y); rule != 0 {
+	if rule := c.legal(e.Op, x, y); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.X)+" "+e.Op.String()+" "+shown(e.Y))
 	}
 	n := c.node(Node{Expr: e, Sem: combinedSemantics(e.Op, x, y), InDom: x.InDom, Kids: c.operands(x, y)})
@@ -54,7 +54,7 @@ func arithmetic(op syntax.Op) bool {
 func boolean(op syntax.Op) bool { return op == syntax.And || op == syntax.Or }
 
 // legal returns the first rule that the operands break, 0 if none.
-func legal(op syntax.Op, x, y *Node) Rule {
+func (c *checker) legal(op syntax.Op, x, y *Node) Rule {
 	xc, yc := x.Sem == pdu.SemCounter, y.Sem == pdu.SemCounter
 	if rule := legalSemantics(op, xc, yc); rule != 0 {
 		return rule
@@ -78,10 +78,15 @@ func legal(op syntax.Op, x, y *Node) Rule {
 	if rule := legalExtra(op, x.Units, y.Units); rule != 0 {
 		return rule
 	}
-	if x.InDom != pdu.NoInDom && y.InDom != pdu.NoInDom && x.InDom != y.InDom {
+	if x.InDom != pdu.NoInDom && y.InDom != pdu.NoInDom && !c.equivalent(x, y) {
 		return RuleInDom
 	}
 	return 0
+}
+
+// equivalent reports whether the instances of two nodes have the same numbers. Source: __pmEquivInDom(3).
+func (c *checker) equivalent(x, y *Node) bool {
+	return c.set.language.InDoms.Equivalent(x.InDom, y.InDom)
 }
 
 // legalSemantics holds the table of language.md 6.4; relations and booleans use the values of the

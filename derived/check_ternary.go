@@ -17,16 +17,16 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	}
 	x, err := c.expr(e.Then)
 	if err != nil {
-		return nil, c.first(err, e.Else)
+		return nil, ofTernary(c.first(err, e.Else))
 	}
 	y, err := c.expr(e.Else)
 	if err != nil {
-		return nil, err
+		return nil, ofTernary(err)
 	}
-	switch { // the syntax lets at most one of them be novalue()
-	case noValue(e.Then):
+	switch {
+	case noValue(x):
 		x = like(x, y)
-	case noValue(e.Else):
+	case noValue(y):
 		y = like(y, x)
 	}
 	if rule := ternaryOperands(x, y); rule != 0 {
@@ -39,15 +39,27 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	if n.InDom == pdu.NoInDom {
 		n.InDom = y.InDom
 	}
-	if rule := ternaryGuard(guard, n); rule != 0 {
+	if rule := c.ternaryGuard(guard, n); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.Guard)+" ? "+shown(e.Then)+" : "+shown(e.Else))
 	}
 	return c.grown(n)
 }
 
-func noValue(e syntax.Expr) bool {
-	_, ok := e.(*syntax.NoValue)
-	return ok
+// noValue reports whether an operand is novalue(), or a metric that is not there and stands for it.
+func noValue(n *Node) bool {
+	switch n.Expr.(type) {
+	case *syntax.NoValue, *syntax.Name:
+		return n.empty
+	}
+	return false
+}
+
+// ofTernary words the error of an operand of a ternary as PCP 7 does.
+func ofTernary(err *Error) *Error {
+	if err.Rule == RuleUnknownOperand {
+		err.Rule = RuleTernaryUnknown
+	}
+	return err
 }
 
 // like is n with the metadata of another node.
@@ -58,24 +70,16 @@ func like(n, other *Node) *Node {
 	return &made
 }
 
-// selected is a ternary whose guard is decided. The metadata of a novalue() is that of the other
-// operand, where that can be had.
+// selected is a ternary whose guard is decided. The other operand does not matter: a novalue() has the
+// metadata of its own tags.
 func (c *checker) selected(e *syntax.Ternary, first bool) (*Node, *Error) {
-	chosen, other := e.Else, e.Then
+	chosen := e.Else
 	if first {
-		chosen, other = e.Then, e.Else
+		chosen = e.Then
 	}
 	n, err := c.expr(chosen)
 	if err != nil {
-		if err.Rule == RuleUnknownOperand {
-			err.Rule = RuleTernaryUnknown
-		}
-		return nil, err
-	}
-	if noValue(chosen) {
-		if x, err := c.expr(other); err == nil {
-			n = like(n, x)
-		}
+		return nil, ofTernary(err)
 	}
 	return n, nil
 }
@@ -103,14 +107,16 @@ func ternaryOperands(x, y *Node) Rule {
 }
 
 // ternaryGuard returns the rule that a guard breaks, given the ternary that it is to decide.
-func ternaryGuard(guard, n *Node) Rule {
+func (c *checker) ternaryGuard(guard, n *Node) Rule {
 	switch {
 	case !guard.Type.Numeric():
 		return RuleTernaryGuardType
-	case guard.InDom == pdu.NoInDom || guard.InDom == n.InDom:
+	case guard.InDom == pdu.NoInDom:
 		return 0
 	case n.InDom == pdu.NoInDom:
 		return RuleTernaryGuardSet
+	case c.equivalent(guard, n):
+		return 0
 	}
 	return RuleTernaryGuardInDom
 }

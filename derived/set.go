@@ -15,6 +15,8 @@ type Set struct {
 	program *program
 	catalog Catalog
 	prefix  string // with its dot, or empty
+
+	language Language
 }
 
 // Metric is a definition bound to a collector: it has either a descriptor or an error. Immutable.
@@ -35,7 +37,12 @@ type Metric struct {
 // not empty, is the name that the metrics are served below: "derived" lets an expression use the
 // definition a.b as derived.a.b, and keeps such names from being looked up in the catalog.
 func NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
-	s := &Set{catalog: cat, prefix: prefix, names: newNameTable(len(defs))}
+	return Language{}.NewSet(defs, cat, prefix)
+}
+
+// NewSet is [NewSet] where the site has configured the language.
+func (l Language) NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
+	s := &Set{catalog: cat, prefix: prefix, language: l, names: newNameTable(len(defs))}
 	if prefix != "" {
 		s.prefix += "."
 	}

@@ -51,6 +51,8 @@ type Row struct {
 
 // Runner runs tests of the same definitions, one at a time.
 type Runner struct {
+	Language derived.Language // as the site has configured it
+
 	defs       []*derived.Definition
 	conditions map[string][]watched // by the name of the definition
 	last       *derived.Set         // that of the metrics that a file declares for all of its tests
@@ -72,10 +74,10 @@ func NewRunner(defs []*derived.Definition) *Runner {
 // set binds the definitions to the metrics of a test.
 func (r *Runner) set(t *Test) *derived.Set {
 	if len(t.own.metrics) > 0 {
-		return derived.NewSet(r.defs, t, root)
+		return r.Language.NewSet(r.defs, t, root)
 	}
 	if r.of != t.shared {
-		r.last, r.of = derived.NewSet(r.defs, t, root), t.shared
+		r.last, r.of = r.Language.NewSet(r.defs, t, root), t.shared
 	}
 	return r.last
 }

@@ -139,7 +139,7 @@ func (r *definitions) byName() map[string]*config.Definition {
 func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, all bool) []*config.Problem {
 	byName := c.byName()
 	found := slices.Concat(c.Problems, c.ofFiles(), c.advice(), unknownCodes(c.Definitions))
-	o := lint.Options{Root: agent.Root}
+	o := lint.Options{Root: agent.Root, Language: c.language}
 	var catalog *agent.Catalog
 	if h != nil {
 		catalog = h.catalog
@@ -148,7 +148,7 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 		o.Host = newMoment(ctx, h.conn, &c.definitions)
 	}
 	waiting := map[string][]agent.Definition{}
-	for _, f := range agent.Check(c.all, catalog, limits) {
+	for _, f := range agent.Check(c.all, catalog, c.language, limits) {
 		d := byName[f.Definition.Name]
 		p := problemOf(d, f)
 		file := p.Pos.File

@@ -389,7 +389,7 @@ func TestCheckOffline(t *testing.T) {
 	assert.Equal(t, exitOK, exit)
 }
 
-// Control lines are for libpcp: they are read, and said to have no effect.
+// The control line that says what definitions mean has effect, the last one of several; the others are for libpcp.
 func TestCheckOfControlLines(t *testing.T) {
 	s := newSite(t)
 	path := s.file("site.conf", "#control novalue=on\na = 1\n")
@@ -397,6 +397,50 @@ func TestCheckOfControlLines(t *testing.T) {
 	assert.Equal(t, path+":1:10: note: control option novalue is for clients that compute derived metrics themselves "+
 		"and has no effect here [control-option]\n#control novalue=on\n         ^\n", out)
 	assert.Equal(t, exitOK, exit)
+
+	path = s.file("site.conf", "#control option_novalue=2\na = 1\n")
+	out, _, _ = s.run("check", "--offline", path)
+	assert.Contains(t, out, `:1:10: warning: "2" is not a valid value of control option option_novalue: want 0 or 1 [control-option]`)
+	for text, want := range map[string]int{
+		"a = no.such + 1\n":                            exitFailure,
+		"a = no.such + 1\n#control Option_NoValue=1\n": exitOK,
+		"#control option_novalue=1\na = no.such + 1\n#control option_novalue=0\n": exitFailure,
+	} {
+		out, _, exit = s.run("check", s.file("site.conf", text))
+		assert.Equal(t, want, exit, text+out)
+	}
+}
+
+// Instance domains are taken as one where PCP's configuration says so, by every command; a mistake in it is told.
+func TestEquivalentInDoms(t *testing.T) {
+	s := newSite(t)
+	path := s.file("site.conf", "a = disk.dev.total + network.interface.in.drops\n")
+	tests := s.file("site.test", `
+metric disk.dev.total             U64 counter count 60.1
+metric network.interface.in.drops U64 counter count 60.3
+test metadata
+    metadata a U64 counter count 60.1
+`)
+	maps := filepath.Join(s.dir, "pcp", "indom.conf")
+	for _, tt := range []struct {
+		text, want string
+		exit       int
+	}{
+		{"60.1 60.2\n", "Operands should have the same instance domain", exitFailure},
+		{"60.1 60.3\n", "", exitOK},
+		{"60.1 60.3\n60.x\n", maps + ": no instance domains are taken as equivalent: line 2: instance domain \"60.x\"", exitFailure},
+	} {
+		writeFile(t, maps, tt.text)
+		out, errs, exit := s.run("check")
+		assert.Equal(t, tt.exit, exit, "%s%s", out, errs)
+		assert.Contains(t, out, tt.want)
+		out, errs, exit = s.run("eval", "a")
+		assert.Equal(t, tt.exit, exit, "%s%s", out, errs)
+		out, errs, exit = s.run("explain", "-c", path, "a")
+		assert.Equal(t, tt.exit, exit, "%s%s", out, errs)
+		out, errs, exit = s.run("test", tests)
+		assert.Equal(t, tt.exit, exit, "%s%s", out, errs)
+	}
 }
 
 // Without a pmcd the syntax can be checked all the same; it is an error if that pmcd was asked for.

@@ -53,7 +53,7 @@ func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits)
 		if alone && offline {
 			around = nil // the outcome is to be the same on every host
 		}
-		c.definitions = readAs(slices.Concat(around, outside), limits, called)
+		c.definitions = readAs(slices.Concat(around, outside), t.conf, limits, called)
 		if alone {
 			c.dropUnused()
 		}

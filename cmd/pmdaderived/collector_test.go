@@ -146,7 +146,7 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 	writeFile(s.t, conf, "")
 	me, err := user.Current()
 	require.NoError(s.t, err)
-	exit = run(s.t.Context(), args, environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_USER", cmp.Or(s.user, me.Username),
+	exit = run(s.t.Context(), args, environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir, "PCP_USER", cmp.Or(s.user, me.Username),
 		"PMCD_SOCKET", cmp.Or(s.pmcd, "/nonexistent/socket")), strings.NewReader(s.stdin), &out, &errs)
 	return out.String(), errs.String(), exit
 }

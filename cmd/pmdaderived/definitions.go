@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -15,11 +17,15 @@ import (
 // definitions are those of a path list, with what is wrong in its files.
 type definitions struct {
 	config.Loaded
-	all     []agent.Definition         // one for each of Loaded.Definitions
-	advised map[config.Position]advice // of errors
+	all      []agent.Definition         // one for each of Loaded.Definitions
+	advised  map[config.Position]advice // of errors
+	language derived.Language
 }
 
-const control = "#control "
+const (
+	control       = "#control "
+	optionNoValue = "option_novalue" // that of libpcp's options that says what a definition means
+)
 
 // readDefinitions reads definition files and parses what is in them, within the usual limits. paths is nil for the
 // default ones.
@@ -28,8 +34,8 @@ func readDefinitions(paths []string, conf config.PCPConf) definitions {
 }
 
 // readAs reads the definition files of a path list; called says what files and directories are called in it.
-func readAs(paths []string, limits agent.Limits, called func(path string) string) definitions {
-	return parseAll(nil, limits, func(o config.Loading) config.Loaded {
+func readAs(paths []string, conf config.PCPConf, limits agent.Limits, called func(path string) string) definitions {
+	return parseAll(nil, conf, limits, func(o config.Loading) config.Loaded {
 		o.Called = called
 		return o.Load(paths)
 	})
@@ -37,7 +43,7 @@ func readAs(paths []string, limits agent.Limits, called func(path string) string
 
 // readAgain reads definition files and parses what is new in them since before was read.
 func readAgain(paths []string, conf config.PCPConf, limits agent.Limits, before []agent.Definition) definitions {
-	return parseAll(before, limits, func(o config.Loading) config.Loaded {
+	return parseAll(before, conf, limits, func(o config.Loading) config.Loaded {
 		if paths == nil {
 			return o.LoadDefault(conf)
 		}
@@ -47,7 +53,9 @@ func readAgain(paths []string, conf config.PCPConf, limits agent.Limits, before 
 
 // parseAll parses what load reads, except what has been parsed before. Nothing parsed holds
 // on to the text of a file, since most of it outlives many of them.
-func parseAll(before []agent.Definition, limits agent.Limits, load func(config.Loading) config.Loaded) definitions {
+func parseAll(
+	before []agent.Definition, conf config.PCPConf, limits agent.Limits, load func(config.Loading) config.Loaded,
+) definitions {
 	known := make(map[string]*derived.Definition, len(before))
 	for _, d := range before {
 		known[d.Name] = d.Definition
@@ -66,13 +74,7 @@ func parseAll(before []agent.Definition, limits agent.Limits, load func(config.L
 		return nil
 	}
 	r.Loaded = load(config.Loading{Accept: accept, Definitions: int(limits.Definitions)})
-	for _, c := range r.Controls {
-		r.Problems = append(r.Problems, &config.Problem{
-			Pos: c.Pos, Severity: config.Note, Code: codeControlOption,
-			Msg:  fmt.Sprintf("control option %s is for clients that compute derived metrics themselves and has no effect here", c.Option),
-			Line: control + c.Option + "=" + c.Value, Caret: strings.Repeat(" ", len(control)) + "^",
-		})
-	}
+	r.configure(conf.InDomConfig)
 	r.all = make([]agent.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {
 		parsed, place := known[d.Name], d.Place() // the last that was taken
@@ -88,6 +90,37 @@ func parseAll(before []agent.Definition, limits agent.Limits, load func(config.L
 		})
 	}
 	return r
+}
+
+// configure finds out what the site has configured about the language: the last control line of an option counts, and
+// inDoms is the file of equivalent instance domains.
+func (r *definitions) configure(inDoms string) {
+	for _, c := range r.Controls {
+		p := &config.Problem{
+			Pos: c.Pos, Severity: config.Note, Code: codeControlOption,
+			Line: control + c.Option + "=" + c.Value, Caret: strings.Repeat(" ", len(control)) + "^",
+		}
+		switch {
+		case !strings.EqualFold(c.Option, optionNoValue):
+			p.Msg = fmt.Sprintf("control option %s is for clients that compute derived metrics themselves and has no effect here", c.Option)
+		case c.Value == "0" || c.Value == "1":
+			r.language.NoValue = c.Value == "1"
+			continue
+		default:
+			p.Severity, p.Msg = config.Warning, fmt.Sprintf("%q is not a valid value of control option %s: want 0 or 1", c.Value, c.Option)
+		}
+		r.Problems = append(r.Problems, p)
+	}
+	text, err := readLimited(inDoms)
+	if err == nil {
+		r.language.InDoms, err = derived.ParseInDomMaps(string(text))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.Problems = append(r.Problems, &config.Problem{
+			Pos: config.Position{File: inDoms}, Severity: config.Error, Code: "unread", Path: inDoms, Err: err,
+			Msg: fmt.Sprintf("no instance domains are taken as equivalent: %v", err),
+		})
+	}
 }
 
 // source reads the definitions for the agent, again and again. It belongs to the agent, which never
@@ -119,7 +152,7 @@ func (s *source) load() agent.Config {
 	}
 	read := config.Loaded{Sources: r.Sources} // the rest is not needed for long
 	c := agent.Config{
-		Definitions: r.all, Files: r.files(), Read: time.Now(),
+		Definitions: r.all, Files: r.files(), Language: r.language, Read: time.Now(),
 		Unread: func(file string) bool { return !read.Covers(file) },
 	}
 	told := make(map[string]bool, len(r.Problems))

@@ -104,7 +104,7 @@ func (t *tool) open(ctx context.Context, args []string) (*openSession, []subject
 	if err != nil {
 		return nil, nil, t.fail(err)
 	}
-	session, err := agent.NewSession(ctx, conn, defs)
+	session, err := agent.NewSession(ctx, conn, defs, t.language)
 	if err != nil {
 		_ = conn.Close()
 		return nil, nil, t.fail(err)

@@ -366,7 +366,7 @@ func (t *tool) showEnd(ctx context.Context, conn *pmapi.Conn, w *report, subject
 	for _, p := range parts {
 		defs = append(defs, agent.Definition{Definition: p.Definition})
 	}
-	session, err := agent.NewSession(ctx, conn, defs)
+	session, err := agent.NewSession(ctx, conn, defs, t.language)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (m *moment) Holds(expr string) bool {
 		return false
 	}
 	m.asked++
-	s, err := agent.NewSession(m.ctx, m.conn, m.read.used(m.byName, []subject{{def: agent.Definition{Definition: d}}}))
+	s, err := agent.NewSession(m.ctx, m.conn, m.read.used(m.byName, []subject{{def: agent.Definition{Definition: d}}}), m.read.language)
 	if err != nil {
 		return false
 	}

@@ -56,7 +56,7 @@ func (r *recorder) record(ctx context.Context, paths []string) int {
 			return r.fail(p)
 		}
 	}
-	r.defs = read.all
+	r.defs, r.language = read.all, read.language
 	var err error
 	if r.conn, err = r.dial(ctx); err != nil {
 		return r.fail(err)
@@ -115,7 +115,7 @@ func (r *recorder) run(ctx context.Context) error {
 		}
 	}
 	r.names = slices.Sorted(maps.Keys(used))
-	if r.session, err = agent.NewSession(ctx, r.conn, all); err != nil {
+	if r.session, err = agent.NewSession(ctx, r.conn, all, r.language); err != nil {
 		return err
 	}
 	r.prepare()
@@ -228,7 +228,9 @@ func (r *recorder) repeat(text []byte) int {
 	for i, d := range r.defs {
 		defs[i] = d.Definition
 	}
-	if failed := unittest.NewRunner(defs).Run(f.Tests[0]).String(); failed != "" {
+	runner := unittest.NewRunner(defs)
+	runner.Language = r.language
+	if failed := runner.Run(f.Tests[0]).String(); failed != "" {
 		return r.fail(fmt.Errorf("what was recorded cannot be repeated:\n%s", failed))
 	}
 	return exitOK

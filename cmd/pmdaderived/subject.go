@@ -29,6 +29,7 @@ var errTold = errors.New("told")
 // Mistakes have been told: those of expressions when it returns errTold, and those of definitions.
 func (t *tool) subjects(args []string) ([]subject, []agent.Definition, error) {
 	read := readDefinitions(t.paths, t.conf)
+	t.language = read.language
 	byName := make(map[string]int, len(read.all))
 	for i, d := range read.all {
 		byName[d.Name] = i

@@ -186,6 +186,7 @@ func (r *testRun) file(path string) {
 		defs[i] = d.Definition
 	}
 	runner := unittest.NewRunner(defs)
+	runner.Language = read.language
 	suite := unittest.Suite{File: path}
 	for _, test := range f.Tests {
 		if r.wanted != nil && !r.wanted.MatchString(test.Name) {

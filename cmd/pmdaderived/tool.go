@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"pmdaderived/config"
+	"pmdaderived/derived"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -25,7 +26,8 @@ type tool struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	paths     []string // of definitions; nil: the default ones
+	paths     []string         // of definitions; nil: the default ones
+	language  derived.Language // of the definitions that were read
 	pmcd      string
 	pmcdGiven bool
 	spooled   string // file with what came from standard input

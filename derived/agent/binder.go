@@ -335,9 +335,10 @@ func (b *binder) announce() bool {
 	return b.a.sampler.announce(pdu.NewPMID(b.a.options.Domain, controlCluster, controlReload))
 }
 
+// unbound reports whether metrics that are not there now may change what is served when they appear.
 func (b *binder) unbound() bool {
 	svc := b.a.service.Load()
-	return svc.good < len(svc.metrics)
+	return svc.good < len(svc.metrics) || b.config.Language.NoValue
 }
 
 // stopped makes a timer that has yet to be set.

@@ -121,7 +121,7 @@ type Fault struct {
 // Check gives what the agent would find wrong with definitions of distinct names beside the collector
 // that the catalog describes, in the order of the definitions. Without a catalog (nil) only names are
 // checked. Of the limits that of operands counts.
-func Check(defs []Definition, c *Catalog, limits Limits) []Fault {
+func Check(defs []Definition, c *Catalog, language derived.Language, limits Limits) []Fault {
 	limits = limits.complete()
 	order := make(map[string]int, len(defs))
 	for i, d := range defs {
@@ -129,7 +129,7 @@ func Check(defs []Definition, c *Catalog, limits Limits) []Fault {
 	}
 	faults := nameFaults(defs, order)
 	if c != nil {
-		set := bind(pointers(defs), c)
+		set := bind(pointers(defs), c, language)
 		for _, d := range pointers(defs) {
 			m, _ := set.Lookup(d.Name)
 			switch {

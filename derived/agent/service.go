@@ -57,6 +57,8 @@ type Config struct {
 	Files       []File
 	Read        time.Time // when
 
+	Language derived.Language // as the site has configured it
+
 	// Unread reports whether a file could not be read, or not to its end. What it defined before stays
 	// in service. Nil: everything was read.
 	Unread func(file string) bool
@@ -169,7 +171,7 @@ func (b *blueprint) build() *service {
 	if catalog == nil {
 		catalog = derived.CatalogMap{}
 	}
-	set := bind(defs, catalog)
+	set := bind(defs, catalog, b.config.Language)
 	for again := true; again; { // an old definition that comes back may mend others, or break them
 		again = false
 		for i, d := range defs {
@@ -190,7 +192,7 @@ func (b *blueprint) build() *service {
 			again = true
 		}
 		if again {
-			set = bind(defs, catalog)
+			set = bind(defs, catalog, b.config.Language)
 		}
 	}
 	b.secret, b.used = b.secrets(defs, catalog), make(map[*feed]bool, len(defs))
@@ -212,12 +214,12 @@ func fault(d *Definition, m *derived.Metric, limits Limits) string {
 	return explain(d, m.Err)
 }
 
-func bind(defs []*Definition, catalog derived.Catalog) *derived.Set {
+func bind(defs []*Definition, catalog derived.Catalog, language derived.Language) *derived.Set {
 	plain := make([]*derived.Definition, len(defs))
 	for i, d := range defs {
 		plain[i] = d.Definition
 	}
-	return derived.NewSet(plain, catalog, Root)
+	return language.NewSet(plain, catalog, Root)
 }
 
 // pointers returns where the definitions are.

@@ -15,7 +15,7 @@ import (
 // Session evaluates definitions over one connection to a pmcd, for programs that are not the agent:
 // every Sample is one fetch of all operands, and waits for it. Not for concurrent use.
 //
-//	s, err := agent.NewSession(ctx, conn, defs)
+//	s, err := agent.NewSession(ctx, conn, defs, derived.Language{})
 //	m, _ := s.Set().Lookup("x")           // m.Err: why it cannot be computed
 //	s.Watch(m)
 //	for range s.History() + 1 {           // an interval apart
@@ -40,12 +40,12 @@ type Session struct {
 
 // NewSession looks up the operands of definitions and binds them. The connection stays the caller's.
 // A definition that cannot be bound is no error: its metric in the Set has one.
-func NewSession(ctx context.Context, conn *pmapi.Conn, defs []Definition) (*Session, error) {
+func NewSession(ctx context.Context, conn *pmapi.Conn, defs []Definition, language derived.Language) (*Session, error) {
 	c, err := LookUp(ctx, conn, defs)
 	if err != nil {
 		return nil, fmt.Errorf("operands: %w", err)
 	}
-	s := &Session{conn: conn, catalog: c, set: bind(pointers(defs), c)}
+	s := &Session{conn: conn, catalog: c, set: bind(pointers(defs), c, language)}
 	s.eval = s.set.NewEvaluation()
 	s.maker, s.asked = newSampleMaker(&s.names, time.Now()), newOperandList()
 	return s, nil

@@ -71,19 +71,19 @@ func TestCheckDefinitions(t *testing.T) {
 		{"net", -1, "derived metric net: has names below it"},
 		{"control", -1, "derived metric control: has names below it"},
 	}
-	assert.Equal(t, names, rows(Check(defs, nil, Limits{})))
+	assert.Equal(t, names, rows(Check(defs, nil, derived.Language{}, Limits{})))
 	assert.Equal(t, []row{
 		{"bad", 0, "Semantic error: derived metric bad: 1 + up.name: Non-arithmetic type for right operand"},
 		names[0],
 		{"net", 0, "Semantic error: derived metric net: operand no.such: Unknown operand metric"},
 		names[1],
-	}, rows(Check(defs, c, Limits{})))
-	assert.Empty(t, Check(nil, c, Limits{}))
+	}, rows(Check(defs, c, derived.Language{}, Limits{})))
+	assert.Empty(t, Check(nil, c, derived.Language{}, Limits{}))
 }
 
 func newSession(t *testing.T, u *upstream, lines ...string) *Session {
 	t.Helper()
-	s, err := NewSession(t.Context(), dialled(t, u), conf(lines...).Definitions)
+	s, err := NewSession(t.Context(), dialled(t, u), conf(lines...).Definitions, derived.Language{})
 	require.NoError(t, err)
 	s.Watch(s.Set().Metrics()...)
 	return s
@@ -183,7 +183,7 @@ func TestSessionThatLosesItsConnection(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := NewSession(ctx, dialled(t, newUpstream(t)), conf("a = up.load").Definitions)
+	_, err := NewSession(ctx, dialled(t, newUpstream(t)), conf("a = up.load").Definitions, derived.Language{})
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorContains(t, err, "operands: ")
 }

@@ -26,6 +26,8 @@ type Options struct {
 	// only the text is looked at.
 	Catalog derived.Catalog
 
+	Language derived.Language // as the site has configured it
+
 	// Root is the subtree that definitions are served in: in expressions they may have it in front.
 	Root string
 
@@ -59,7 +61,7 @@ func Check(defs []*derived.Definition, o Options) []Warning {
 	}
 	var set *derived.Set
 	if o.Catalog != nil {
-		set = derived.NewSet(defs, o.Catalog, o.Root)
+		set = o.Language.NewSet(defs, o.Catalog, o.Root)
 	}
 	for _, d := range defs {
 		from := len(l.found)

@@ -58,7 +58,8 @@ type Const struct {
 }
 
 // NoValue is the operand of a ternary that stands for "no value". It is the Then or the Else of a
-// Ternary, never both, never inside parentheses, and nowhere else. Language of PCP 7.
+// Ternary, never both, never inside parentheses, and nowhere else. Language of PCP 7. As the Else it ends
+// the ternary: an operator behind it has the whole ternary as its operand.
 //
 //	novalue()   novalue(type=double, units="Kbyte")
 type NoValue struct {

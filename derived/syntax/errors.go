@@ -69,6 +69,8 @@ const (
 	opPattern                         // matchinst( … the pattern
 	opFilter                          // matchinst(/re/ … ,
 	opMatch                           // matchinst(/re/, … )
+	opMkconst                         // mkconst( with a key of PCP 7: its tags … )
+	opNoValue                         // novalue( tags … )
 	opFunc                            // plus a Func: its word … )
 )
 
@@ -91,6 +93,10 @@ func (c construct) message() string {
 		return ", <expr>) expected to follow matchinst(<filter>"
 	case opMatch:
 		return "<expr>) expected to follow matchinst(<filter>,"
+	case opMkconst:
+		return "metadata keyword expected to follow mkconst(type"
+	case opNoValue:
+		return "metadata keyword expected to follow novalue("
 	case opFunc + construct(Scalar):
 		return "<expr> expected to follow scalar("
 	}

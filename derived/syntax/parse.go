@@ -71,7 +71,6 @@ type parser struct {
 	deepest  int         // the limit of the depth
 	depth    int         // calls of expr in progress
 	argument bool        // the name about to be read begins the argument of a function
-	loose    []*NoValue  // read, and not yet an operand of a ternary
 }
 
 // advance goes on to the next token.
@@ -162,10 +161,6 @@ func (p *parser) definition() (Expr, error) {
 	default:
 		return nil, p.refuse()
 	}
-	if len(p.loose) > 0 {
-		const misplaced = "novalue() can only be one of the two operands of a ternary"
-		return nil, &Error{Offset: p.loose[0].at.Start, Msg: misplaced}
-	}
 	return e, nil
 }
 
@@ -211,34 +206,33 @@ func (p *parser) binary(x Expr) (Expr, error) {
 	return &Binary{node: n, Op: op, OpPos: pos, X: x, Y: y}, nil
 }
 
-// ternary = guard "?" expr ":" expr, where the last one is no bare ternary: chains fold to the left.
+// ternary = guard "?" ( expr ":" ( expr | novalue ) | novalue ":" expr ), where the last expr is no bare
+// ternary: chains fold to the left. A novalue() is the whole operand: what follows it goes on after the ternary.
 func (p *parser) ternary(guard Expr) (Expr, error) {
 	pos := p.tok.at.Start
 	p.begin(opQuest)
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	then, err := p.expr(powerTernary)
+	then, none, err := p.selectable(powerTernary)
 	if err != nil {
 		return nil, err
-	}
-	_, none := then.(*NoValue)
-	if none {
-		p.loose = p.loose[:len(p.loose)-1]
 	}
 	if p.tok.kind != tokColon {
 		return nil, p.refuse()
 	}
-	p.change(opColon)
+	if !none {
+		p.change(opColon)
+	}
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	otherwise, err := p.expr(powerTernary + 1)
+	if none && p.tok.kind == tokNoValue {
+		return nil, p.fail("novalue() can only be one of the two operands of a ternary")
+	}
+	otherwise, _, err := p.selectable(powerTernary + 1)
 	if err != nil {
 		return nil, err
-	}
-	if _, ok := otherwise.(*NoValue); ok && !none {
-		p.loose = p.loose[:len(p.loose)-1]
 	}
 	p.finish()
 	n, err := p.node(guard.Span().Start, guard, then, otherwise)
@@ -246,6 +240,16 @@ func (p *parser) ternary(guard Expr) (Expr, error) {
 		return nil, p.tooDeep(pos)
 	}
 	return &Ternary{node: n, Guard: guard, Then: then, Else: otherwise}, nil
+}
+
+// selectable reads an operand of a ternary; none says that it is a novalue().
+func (p *parser) selectable(least int) (e Expr, none bool, err error) {
+	if p.tok.kind == tokNoValue {
+		e, err = p.novalue()
+		return e, true, err
+	}
+	e, err = p.expr(least)
+	return e, false, err
 }
 
 // operand = prefix | name | number | paren | function .
@@ -267,8 +271,6 @@ func (p *parser) operand() (Expr, error) {
 		return p.call()
 	case tokMkconst:
 		return p.mkconst()
-	case tokNoValue:
-		return p.novalue()
 	case tokRescale:
 		return p.rescale()
 	case tokMatch:
@@ -442,7 +444,8 @@ func (p *parser) mkconst() (Expr, error) {
 	if err := p.expect(tokComma); err != nil {
 		return nil, err
 	}
-	tags, err := p.tags()
+	waiting := len(p.open)
+	tags, err := p.tags(opMkconst)
 	if err != nil {
 		return nil, err
 	}
@@ -454,6 +457,7 @@ func (p *parser) mkconst() (Expr, error) {
 	if err := p.expect(tokRParen); err != nil {
 		return nil, err
 	}
+	p.open = p.open[:waiting]
 	n, err := p.node(start, num)
 	if err != nil {
 		return nil, err
@@ -464,22 +468,23 @@ func (p *parser) mkconst() (Expr, error) {
 // novalue = NOVALUE [ tags ] ")" .
 func (p *parser) novalue() (Expr, error) {
 	start := p.tok.at.Start
+	p.begin(opNoValue)
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
 	x := &NoValue{}
 	if p.tok.kind != tokRParen {
 		var err error
-		if x.Tags, err = p.tags(); err != nil {
+		if x.Tags, err = p.tags(opNoValue); err != nil {
 			return nil, err
 		}
 	}
 	if err := p.expect(tokRParen); err != nil {
 		return nil, err
 	}
+	p.finish()
 	var err error
 	x.node, err = p.node(start)
-	p.loose = append(p.loose, x)
 	return x, err
 }
 

@@ -126,7 +126,7 @@ func TestCanonical(t *testing.T) {
 	same(`mkconst(1, meta="disk.dev.read", units=byte)`)
 	same("mkconst(1, meta=meta)")
 	same("mkconst(1, indom=60.1)")
-	same(`mkconst(1, indom="511.4194303")`)
+	same(`mkconst(1, indom="510.4194303")`)
 	same("mkconst(1, indom=NULL)")
 
 	// novalue
@@ -135,6 +135,12 @@ func TestCanonical(t *testing.T) {
 	same("defined(a) ? a : novalue(type=u64, semantics=counter, units=Kbyte, indom=157.2)")
 	same("a ? b : novalue() ? c : novalue()")
 	same("a ? (b ? novalue() : c) : novalue()")
+	same("a ? b : novalue() * 100 + c")
+	same("(a ? b : novalue() + 1) * 2")
+	same("a + b ? c : novalue() > 2 && d ? e : f")
+	same("a ? b ? c : novalue() * 2 : d")
+	same("a ? b : (c ? d : novalue() * 2)")
+	same("2 * (a ? b : novalue())")
 }
 
 // TestBindingPowers spells out what belongs together: language.md 3.2.

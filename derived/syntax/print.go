@@ -26,8 +26,9 @@ type printer struct{ strings.Builder }
 
 // place is what surrounds a node in the text, as far as it decides about parentheses.
 type place struct {
-	least int // power the node needs to be read here as one operand
-	next  int // power of the operator that follows the node's last character, 0 if none does
+	least  int  // power the node needs to be read here as one operand
+	next   int  // power of the operator that follows the node's last character, 0 if none does
+	inside bool // of an expression in which no ternary can stand, or not at its beginning
 }
 
 // binds reports whether a node of that power, or prefix operator, stands in the place unharmed.
@@ -37,11 +38,16 @@ func (at place) binds(e Expr) bool {
 		return at.next < e.Op.power()
 	case *Binary:
 		return at.least <= e.Op.power()
-	case *Ternary:
-		return at.least <= powerTernary
+	case *Ternary: // a novalue() ends it, whatever follows
+		return at.least <= powerTernary || !at.inside && isNoValue(e.Else)
 	default:
 		return true
 	}
+}
+
+func isNoValue(e Expr) bool {
+	_, ok := e.(*NoValue)
+	return ok
 }
 
 func (p *printer) expr(e Expr, at place) {
@@ -66,18 +72,18 @@ func (p *printer) expr(e Expr, at place) {
 		p.WriteByte(')')
 	case *Unary:
 		p.WriteString(e.Op.String())
-		p.expr(e.X, place{least: e.Op.power(), next: at.next})
+		p.expr(e.X, place{least: e.Op.power(), next: at.next, inside: true})
 	case *Binary:
 		power := e.Op.power()
-		p.expr(e.X, place{least: power, next: power})
+		p.expr(e.X, place{least: power, next: power, inside: at.inside})
 		p.between(e.Op.String())
-		p.expr(e.Y, place{least: power + 1, next: at.next})
+		p.expr(e.Y, place{least: power + 1, next: at.next, inside: true})
 	case *Ternary:
-		p.expr(e.Guard, place{least: powerTernary, next: powerTernary})
+		p.expr(e.Guard, place{least: powerTernary, next: powerTernary, inside: at.inside})
 		p.between("?")
 		p.expr(e.Then, place{})
 		p.between(":")
-		p.expr(e.Else, place{least: powerTernary + 1, next: at.next})
+		p.expr(e.Else, place{least: powerTernary + 1, next: at.next, inside: true})
 	case *Call:
 		p.WriteString(e.Func.String())
 		p.parens(e.X)

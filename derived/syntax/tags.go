@@ -5,16 +5,22 @@ import (
 	"strings"
 )
 
-// Ranges of the two halves of an instance domain identifier, whose wire form has 9 and 22 bits.
+// Ranges of the two halves of an instance domain identifier, whose wire form has 9 and 22 bits. The largest domain
+// is that of derived metrics, which have no instance domains of their own.
 const (
-	maxDomain = 1<<9 - 1
+	maxDomain = 1<<9 - 2
 	maxSerial = 1<<22 - 1
 )
 
 // tags = tag { "," tag } .
-func (p *parser) tags() ([]Tag, error) {
+//
+// A key of PCP 7 begins the construct inside, unless it is begun already: only then PCP has a message for what does not fit.
+func (p *parser) tags(inside construct) ([]Tag, error) {
 	var tags []Tag
 	for {
+		if p.newKey() && (len(p.open) == 0 || p.open[len(p.open)-1] != inside) {
+			p.begin(inside)
+		}
 		t, err := p.tag()
 		if err != nil {
 			return nil, err
@@ -34,7 +40,7 @@ func (p *parser) tags() ([]Tag, error) {
 // Only here are meta and indom keys: PCP 6.0.3 has neither, so metrics may be called that.
 func (p *parser) tag() (Tag, error) {
 	t := Tag{Key: p.tok.text}
-	if p.tok.kind != tokKey && (p.tok.kind != tokName || t.Key != "meta" && t.Key != "indom") {
+	if p.tok.kind != tokKey && !p.newKey() {
 		return Tag{}, p.refuse()
 	}
 	if err := p.advance(); err != nil {
@@ -61,6 +67,11 @@ func (p *parser) tag() (Tag, error) {
 	return t, p.advance()
 }
 
+// newKey reports whether the current token is a key that PCP 7 introduced.
+func (p *parser) newKey() bool {
+	return p.tok.kind == tokName && (p.tok.text == "meta" || p.tok.text == "indom")
+}
+
 // judge refuses a tag, being the current token, whose value is none for its key.
 func (p *parser) judge(t Tag) error {
 	good := false
@@ -75,9 +86,15 @@ func (p *parser) judge(t Tag) error {
 	case "units":
 		return p.judgeUnits(t.Value)
 	case "meta":
-		good = isMetric(t.Value)
+		if !isMetric(t.Value) {
+			return p.refuse()
+		}
+		good = true
 	case "indom":
-		good = isInDom(t.Value)
+		if !isInDom(t.Value) {
+			return p.fail("Illegal indom: '" + t.Value + "'")
+		}
+		good = true
 	}
 	if !good {
 		return p.fail(unrecognized(t.Key, t.Value))

@@ -1,0 +1,89 @@
+package derived
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pmdaderived/pdu"
+)
+
+// Language is what a site has configured about the meaning of definitions. The zero value is PCP's defaults.
+type Language struct {
+	// NoValue makes an operand that is not in the name space stand for novalue(). Source: pmSetDerivedControl(3),
+	// PCP_DERIVED_OPTION_NOVALUE.
+	NoValue bool
+
+	InDoms *InDomMaps // instance domains that are equivalent; nil: none are
+}
+
+// InDomMaps tells which instance domains have the same instances, though they belong to different agents. The
+// zero value knows none. Immutable. Source: __pmEquivInDom(3).
+type InDomMaps struct {
+	maps [][]inDomPattern
+}
+
+// inDomPattern is an instance domain, or all those of its agent.
+type inDomPattern struct {
+	pdu.InDom
+	all bool
+}
+
+// ParseInDomMaps reads an instance domain configuration file: each line is a list of instance domains that are
+// equivalent, "29.2 30.2", where "29.*" stands for all of domain 29. Lines that begin with a "#" are
+// comments. One mistake makes the file useless, as for PCP; the error tells its line.
+func ParseInDomMaps(text string) (*InDomMaps, error) {
+	m := &InDomMaps{}
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0][0] == '#' {
+			continue
+		}
+		var same []inDomPattern
+		for _, field := range fields {
+			p, err := parseInDomPattern(field)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", number, err)
+			}
+			same = append(same, p)
+		}
+		m.maps = append(m.maps, same)
+	}
+	return m, nil
+}
+
+func parseInDomPattern(text string) (inDomPattern, error) {
+	domain, all := strings.CutSuffix(text, ".*")
+	if all {
+		text = domain + ".0"
+	}
+	d, err := pdu.ParseInDom(text)
+	return inDomPattern{d, all}, err
+}
+
+func (p inDomPattern) matches(d pdu.InDom) bool {
+	return p.InDom == d || p.all && p.Domain() == d.Domain()
+}
+
+// Equivalent reports whether a and b are one instance domain, or stand in one line of the configuration.
+func (m *InDomMaps) Equivalent(a, b pdu.InDom) bool {
+	if a == b || m == nil {
+		return a == b
+	}
+	return slices.ContainsFunc(m.maps, func(same []inDomPattern) bool {
+		holds := func(d pdu.InDom) bool {
+			return slices.ContainsFunc(same, func(p inDomPattern) bool { return p.matches(d) })
+		}
+		return holds(a) && holds(b)
+	})
+}
+
+// Equal reports whether two configurations say the same.
+func (l Language) Equal(other Language) bool {
+	return l.NoValue == other.NoValue && slices.EqualFunc(l.InDoms.all(), other.InDoms.all(), slices.Equal)
+}
+
+func (m *InDomMaps) all() [][]inDomPattern { return cmp.Or(m, &InDomMaps{}).maps }
