@@ -277,6 +277,12 @@ func (r *oracleRun) pminfo(args []string) (stdout, stderr string, ok bool) {
 	return out.String(), errs.String(), cmd.ProcessState.Exited()
 }
 
+// unboundRules are those of operands that are not there, about which libpcp 6 says nothing.
+var unboundRules = []derived.Rule{derived.RuleUnknownOperand, derived.RuleOperandMetadata, derived.RuleTernaryUnknown}
+
+// oursSyntax is the first line of a syntax error: its place, and the reason if there is one.
+var oursSyntax = regexp.MustCompile(`:\d+:\d+: syntax error(: |$)`)
+
 // ours asks the daemon.
 func (r *oracleRun) ours(names []string, all []*expression) map[string]outcome {
 	r.write(r.file, names, all)
@@ -300,12 +306,11 @@ func (r *oracleRun) ours(names []string, all []*expression) map[string]outcome {
 		problem, loaded := problems[name]
 		problem, _, _ = strings.Cut(problem, "\n")
 		switch {
-		case !loaded, strings.Contains(problem, ": syntax error: "):
+		case !loaded, oursSyntax.MatchString(problem):
 			answers[name] = outcome{Class: "syntax", Message: syntaxMessage(all[i].text)}
 		case problem == "":
 			answers[name] = outcome{Class: "ok", Shown: shown[name]}
-		case strings.Contains(problem, derived.RuleUnknownOperand.String()),
-			strings.Contains(problem, derived.RuleOperandMetadata.String()):
+		case slices.ContainsFunc(unboundRules, func(r derived.Rule) bool { return strings.Contains(problem, r.String()) }):
 			answers[name] = outcome{Class: "unbound"}
 		default:
 			answers[name] = outcome{Class: "semantic", Message: problem}
