@@ -19,8 +19,8 @@ const maxHeight = 2 * syntax.MaxDepth
 // maxChain bounds how many definitions that name each other in a circle are followed in a row.
 const maxChain = syntax.MaxDepth
 
-// maxHistory bounds how many earlier samples a metric may need.
-const maxHistory = 8
+// MaxHistory bounds how many earlier samples a metric may need.
+const MaxHistory = 8
 
 // checker binds the definitions of a Set to its Catalog and derives their metadata.
 type checker struct {
@@ -186,7 +186,7 @@ func (c *checker) grown(n *Node) (*Node, *Error) {
 	switch {
 	case n.height > maxHeight:
 		return nil, c.fail(n.Expr, RuleTooDeep, "operand "+shown(n.Expr))
-	case n.history > maxHistory:
+	case n.history > MaxHistory:
 		return nil, c.fail(n.Expr, RuleHistory, "operand "+shown(n.Expr))
 	}
 	return n, nil

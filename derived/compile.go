@@ -171,7 +171,7 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step) int32 {
 	x, age := n.Kids[0], s.age
 	s.a = c.tree(x, age)
 	if (e.Func == syntax.Delta || e.Func == syntax.Rate) && len(c.needs[s.a].Operands) == 0 {
-		return c.unchanged(n, s)
+		return c.add(step{op: opUnchanged, typ: n.Type, set: s.set, age: age, a: s.a})
 	}
 	switch e.Func {
 	case syntax.Instant:
@@ -194,14 +194,6 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step) int32 {
 		return c.scale(rate, factor)
 	}
 	return c.add(step{op: opAggregate, typ: n.Type, from: x.Type, syntax: uint8(e.Func), a: s.a, age: age + x.history})
-}
-
-// unchanged is delta() and rate() of what no metric decides: x less x, whenever it is asked for.
-func (c *compiler) unchanged(n *Node, s step) int32 {
-	x := c.convert(s.a, n.Type)
-	return c.add(step{
-		op: opArith, syntax: uint8(syntax.Sub), typ: n.Type, from: n.Type, set: s.set, setA: s.set, setB: s.set, a: x, b: x,
-	})
 }
 
 // binary brings the operands to a common scale and type and then applies the operator.

@@ -108,6 +108,8 @@ func (e *Evaluation) step(i int32) *Vector {
 	case opRate:
 		e.rate(i, s, c)
 		e.release(s.b)
+	case opUnchanged:
+		e.unchanged(i, s, c)
 	case opScalar:
 		c.pick(e.step(s.a), 0, nil)
 	case opSelect:
@@ -268,6 +270,18 @@ func (e *Evaluation) delta(i int32, s *step, c *cell) {
 	default:
 		x, y, n := c.aligned(a, b)
 		e.blocks().apply(difference(s.from), e.numbers(i, c, n), &x, &y)
+	}
+}
+
+// unchanged is 0 for each value once there is an earlier sample.
+func (e *Evaluation) unchanged(i int32, s *step, c *cell) {
+	a := e.step(s.a)
+	switch {
+	case a.Code < 0:
+		c.v.Code = a.Code
+	case e.sample(s.age+1) != nil:
+		c.v.Insts = a.Insts
+		clear(e.numbers(i, c, len(a.Bits)))
 	}
 }
 

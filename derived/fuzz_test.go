@@ -47,7 +47,7 @@ func FuzzPipeline(f *testing.F) {
 			}
 		}
 		set := NewSet(defs, cat, "derived")
-		assert.LessOrEqual(t, len(set.program.steps), (maxHistory+1)*(4*len(text)+4))
+		assert.LessOrEqual(t, len(set.program.steps), (MaxHistory+1)*(4*len(text)+4))
 		samples := randomMoments(rand.New(rand.NewPCG(seed, 1)), cat, 3)
 		eval := set.NewEvaluation()
 		for i := range samples {

@@ -37,7 +37,7 @@ type Node struct {
 }
 
 // olderSteps are the steps that compute a node from each of the earlier samples, plus 1.
-type olderSteps [maxHistory]int32
+type olderSteps [MaxHistory]int32
 
 // constant reports whether n is a number or an mkconst(), which relations may compare with anything.
 func (n *Node) constant() bool {

@@ -28,6 +28,7 @@ const (
 	opCount                       // ( a -- number of values )
 	opDelta                       // ( a b -- a minus b ), b one sample older
 	opRate                        // ( a b -- a minus b per second )
+	opUnchanged                   // ( a -- 0 for each value ), delta() and rate() of what no metric decides
 	opScalar                      // ( a -- its first value )
 	opSelect                      // ( a -- its value for one instance )
 	opMatch                       // ( a -- its values for matching instances )
@@ -38,7 +39,7 @@ const (
 var stepNames = [...]string{
 	opOperand: "operand", opConst: "const", opConstSet: "constset", opNothing: "nothing", opConvert: "convert",
 	opScale: "scale", opRescale: "rescale", opArith: "arith", opCompare: "compare", opTruth: "truth", opBool: "bool",
-	opNot: "not", opNegate: "negate", opAggregate: "aggregate", opCount: "count", opDelta: "delta", opRate: "rate",
+	opNot: "not", opNegate: "negate", opAggregate: "aggregate", opCount: "count", opDelta: "delta", opRate: "rate", opUnchanged: "unchanged",
 	opScalar: "scalar", opSelect: "select", opMatch: "match", opTernary: "ternary",
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -136,7 +137,7 @@ func New(o Options) *Agent {
 		clients: make(map[pmda.Client]client),
 	}
 	a.views, a.crowd, a.next = newViews(&a.stats, o.Limits), newCrowd(), newAlarm()
-	a.constant = []*sample{{at: o.Now(), taken: o.Now(), names: &a.names}}
+	a.constant = slices.Repeat([]*sample{{at: o.Now(), taken: o.Now(), names: &a.names}}, 1+derived.MaxHistory)
 	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
 	a.sampler.maker.most = int(o.Limits.Instances)
 	a.sampler.arrived, a.ahead.least = a.prepare, minReady

@@ -90,7 +90,7 @@ func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.Res
 	case m.protected && !a.clients[req.Client].known:
 		w.Fail(e.id, pdu.ErrPermission)
 	case len(e.feed.descs) == 0: // made of constants alone
-		a.write(m, a.evaluate(svc, a.constant, m.derived), req, w)
+		a.write(m, a.evaluate(svc, a.constants(e), m.derived), req, w)
 	case e.stale:
 		a.stats.stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
@@ -101,6 +101,16 @@ func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.Res
 		a.countAge(e.seen[0].taken, req.Arrived)
 		a.write(m, a.evaluate(svc, e.seen, m.derived), req, w)
 	}
+}
+
+// constants is the history of a metric made of constants alone: the same sample for ever.
+func (a *Agent) constants(e *entry) []*sample {
+	first := !e.asked
+	e.asked = true
+	if first && !a.options.FirstFetch {
+		return a.constant[:1]
+	}
+	return a.constant
 }
 
 // ages counts the metrics of one fetch that are served from samples of the same moment.

@@ -72,6 +72,7 @@ type entry struct {
 	stale  bool      // nothing young enough this time
 	same   bool      // nothing new since the fetch before
 	missed bool      // what was foretold for this fetch did not come
+	asked  bool      // of a metric made of constants alone: this is not the first fetch
 }
 
 // views are all contexts that fetch.

@@ -578,3 +578,22 @@ func TestAgentThatIsStartedAgain(t *testing.T) {
 		assert.Equal(t, "5", b.value(1, 0, "d"))
 	}
 }
+
+// What no metric decides does not change: delta() and rate() of it are 0, as for libpcp from the second fetch on.
+func TestChangeOfConstants(t *testing.T) {
+	for _, warm := range []bool{true, false} {
+		h := start(t, newUpstream(t), conf("d = delta(12345)", "r = rate(mkconst(5, semantics=counter))"),
+			func(o *Options) { o.FirstFetch = warm }).bound()
+		d, r := h.id("derived.d"), h.id("derived.r")
+		for n := range 3 {
+			sets := h.fetch(d, r)
+			if n == 0 && !warm {
+				assert.Empty(t, sets[0].Values)
+				assert.Empty(t, sets[1].Values)
+				continue
+			}
+			assert.Equal(t, []pdu.Value{pdu.Int64Value(pdu.NoInst, 0)}, sets[0].Values)
+			assert.Equal(t, []pdu.Value{pdu.DoubleValue(pdu.NoInst, 0)}, sets[1].Values)
+		}
+	}
+}
