@@ -76,7 +76,7 @@ func TestLanguageManualIsComplete(t *testing.T) {
 	for _, operator := range []string{syntax.Neg.String() + "x", syntax.Not.String() + "x", "x[instance]", "guard ? x : y"} {
 		entry("OPERATORS", operator)
 	}
-	for _, line := range []string{"name = expression", "name(oneline) = text", "name(helptext) = text", "#", "#control", "# pmdaderived:ignore"} {
+	for _, line := range []string{"name = expression", "name(oneline) = text", "name(helptext) = text", "#", "#control option_novalue=1", "# pmdaderived:ignore"} {
 		entry("FILE FORMAT", line)
 	}
 	grammar, err := os.ReadFile("../../derived/syntax/grammar.txt")
