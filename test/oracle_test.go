@@ -246,6 +246,9 @@ func (r *oracleRun) stock(names []string, all []*expression) map[string]outcome 
 		answers[name] = outcome{Class: "ok", Shown: shown}
 	}
 	for _, m := range stockSemantic.FindAllStringSubmatch(stderr, -1) {
+		if unbound(m[0]) { // PCP 7 says so
+			continue
+		}
 		answers[m[1]] = outcome{Class: "semantic", Message: m[0]}
 	}
 	for _, m := range stockSyntax.FindAllStringSubmatchIndex(stderr, -1) {
@@ -280,6 +283,10 @@ func (r *oracleRun) pminfo(args []string) (stdout, stderr string, ok bool) {
 // unboundRules are those of operands that are not there, about which libpcp 6 says nothing.
 var unboundRules = []derived.Rule{derived.RuleUnknownOperand, derived.RuleOperandMetadata, derived.RuleTernaryUnknown}
 
+func unbound(message string) bool {
+	return slices.ContainsFunc(unboundRules, func(r derived.Rule) bool { return strings.Contains(message, r.String()) })
+}
+
 // oursSyntax is the first line of a syntax error: its place, and the reason if there is one.
 var oursSyntax = regexp.MustCompile(`:\d+:\d+: syntax error(: |$)`)
 
@@ -310,7 +317,7 @@ func (r *oracleRun) ours(names []string, all []*expression) map[string]outcome {
 			answers[name] = outcome{Class: "syntax", Message: syntaxMessage(all[i].text)}
 		case problem == "":
 			answers[name] = outcome{Class: "ok", Shown: shown[name]}
-		case slices.ContainsFunc(unboundRules, func(r derived.Rule) bool { return strings.Contains(problem, r.String()) }):
+		case unbound(problem):
 			answers[name] = outcome{Class: "unbound"}
 		default:
 			answers[name] = outcome{Class: "semantic", Message: problem}
