@@ -178,10 +178,12 @@ func (c *checker) grown(n *Node) (*Node, *Error) {
 	for _, k := range n.Kids {
 		n.height = max(n.height, k.height)
 		n.history = max(n.history, k.history)
+		n.adds = n.adds || k.adds
 	}
 	n.height++
 	if call, ok := n.Expr.(*syntax.Call); ok && (call.Func == syntax.Delta || call.Func == syntax.Rate) {
 		n.history++
+		n.adds = call.Func == syntax.Delta
 	}
 	switch {
 	case n.height > maxHeight:

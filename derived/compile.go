@@ -37,7 +37,7 @@ func newCompiler(n int) *compiler {
 func (c *compiler) metric(m *Metric, tree *Node) {
 	m.root = c.tree(tree, 0)
 	m.needs = *c.needs[m.root]
-	m.needs.History = int(tree.history)
+	m.needs.History, m.needs.Adds = int(tree.history), tree.adds
 	c.users[m.root] = many
 }
 

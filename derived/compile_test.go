@@ -82,7 +82,7 @@ func TestNeeds(t *testing.T) {
 			Lookups:  &Lookups{Selectors: []Selector{{binInDom, "a"}, {binInDom, "b"}}},
 		},
 		"members": {Operands: []pdu.PMID{id("other")}, Lookups: &Lookups{Members: []pdu.InDom{otherInDom}}},
-		"history": {Operands: []pdu.PMID{id("bin"), id("bin.u")}, History: 2},
+		"history": {Operands: []pdu.PMID{id("bin"), id("bin.u")}, History: 2, Adds: true},
 		"nested": {
 			Operands: []pdu.PMID{id("bin"), id("bin.d")},
 			Lookups:  &Lookups{Names: []pdu.InDom{binInDom}, Selectors: []Selector{{binInDom, "c"}}},

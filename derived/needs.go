@@ -12,6 +12,7 @@ import (
 type Needs struct {
 	Operands []pdu.PMID // values
 	History  int        // earlier samples, 0 without delta() and rate()
+	Adds     bool       // there is a delta() that is not within a rate(): the values of successive samples add up
 	*Lookups
 }
 

@@ -33,6 +33,7 @@ type Node struct {
 	step      int32      // that computes it from the newest sample, plus 1; 0: not compiled yet
 	older     *olderSteps
 	history   uint8 // earlier samples that the value needs
+	adds      bool  // with a delta() that is not within a rate()
 	fromOther bool  // the root of another definition
 }
 

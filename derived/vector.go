@@ -23,6 +23,49 @@ func (v *Vector) Len() int {
 	return len(v.Blobs)
 }
 
+// Finite reports whether no number is infinite or NaN.
+func (v *Vector) Finite() bool {
+	if v.Type != pdu.TypeFloat && v.Type != pdu.TypeDouble {
+		return true
+	}
+	for _, b := range v.Bits {
+		if !Finite(v.Type, b) {
+			return false
+		}
+	}
+	return true
+}
+
+// OnlyFinite returns v without the numbers that are not finite.
+func (v *Vector) OnlyFinite() *Vector {
+	if v.Finite() {
+		return v
+	}
+	only := &Vector{Type: v.Type}
+	var ids []pdu.Inst
+	for i, b := range v.Bits {
+		if Finite(v.Type, b) {
+			only.Bits, ids = append(only.Bits, b), append(ids, v.At(i))
+		}
+	}
+	if v.Insts != nil {
+		only.Insts = NewInstSet(ids)
+	}
+	return only
+}
+
+// Finite reports whether a number of a type, as in Vector.Bits, is neither infinite nor NaN.
+func Finite(t pdu.Type, bits uint64) bool {
+	const single, double = 0xff << 23, 0x7ff << 52 // exponents of those that are not
+	switch t {
+	case pdu.TypeFloat:
+		return bits&single != single
+	case pdu.TypeDouble:
+		return bits&double != double
+	}
+	return true
+}
+
 // At returns the instance of value i, pdu.NoInst for a singular one.
 func (v *Vector) At(i int) pdu.Inst {
 	if v.Insts == nil {

@@ -127,7 +127,7 @@ func openStation(t *testing.T, program string, cases []*conformance.Case) *stati
 	}
 	s.pmcd = pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{{
 		Name: "derived", Domain: domain, Command: []string{
-			program, "-d", strconv.Itoa(domain), "--first-fetch=none", "--interval=0", "--watch=off", "-c", strings.Join(files, ":"),
+			program, "-d", strconv.Itoa(domain), "--interval=0", "--non-finite=serve", "--watch=off", "-c", strings.Join(files, ":"),
 		},
 	}}})
 	s.recorder = recorder{t: t, ctx: t.Context(), conn: dial(t, s.pmcd)}

@@ -112,7 +112,7 @@ func (r *oracleRun) open() {
 	require.NoError(r.t, os.WriteFile(r.file, nil, 0o644))
 	s := &station{pmcd: pmcdtest.Start(r.t, pmcdtest.Config{
 		Agents: []pmcdtest.Agent{{Name: "derived", Domain: domain, Command: []string{
-			r.program, "-d", strconv.Itoa(domain), "--first-fetch=none", "--interval=0", "--watch=off", "-c", r.file,
+			r.program, "-d", strconv.Itoa(domain), "--interval=0", "--non-finite=serve", "--watch=off", "-c", r.file,
 		}}},
 		Env: []string{"PCP_DERIVED_CONFIG="},
 	})}

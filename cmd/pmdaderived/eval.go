@@ -25,9 +25,9 @@ const defaultPause = time.Second
 // runEval computes metrics from a pmcd's own, without the agent. Where delta() and rate() need earlier
 // samples it takes these first. Exit: 1 if an expression cannot be bound or has an error for a value.
 func runEval(ctx context.Context, t *tool, operands string, args []string) int {
-	samples, pause := 1, defaultPause
+	samples, pause, nonFinite := 1, defaultPause, false
 	args, exit, done := t.parse(operands, args,
-		t.pathsOption(), t.pmcdOption(),
+		t.pathsOption(), t.pmcdOption(), nonFiniteOption(&nonFinite),
 		pmda.Option{
 			Short: 's', Long: "samples", Arg: "NUM", Set: samplesOption(&samples),
 			Help: "how many samples to print; 0: until interrupted",
@@ -50,7 +50,7 @@ func runEval(ctx context.Context, t *tool, operands string, args []string) int {
 		return exitFailure
 	}
 
-	e := evaluation{tool: t, session: session}
+	e := evaluation{tool: t, session: session, nonFinite: nonFinite}
 	var watched []*derived.Metric
 	for _, s := range subjects {
 		m, _ := session.Set().Lookup(s.def.Name)
@@ -94,6 +94,8 @@ type evaluation struct {
 	session *openSession
 	shown   []shown
 	failed  bool // something has an error
+
+	nonFinite bool // such values are shown
 }
 
 // shown is a metric to print, and what it is called.
@@ -134,6 +136,9 @@ func (e *evaluation) print(several bool) {
 	for _, s := range e.shown {
 		fmt.Fprintf(e.stdout, "\n%s\n", oneLine(s.name))
 		v := e.session.Value(s.metric)
+		if !e.nonFinite {
+			v = v.OnlyFinite() // as the agent serves it
+		}
 		switch {
 		case v.Code < 0:
 			fmt.Fprintf(e.stdout, "Error: %v\n", v.Code)

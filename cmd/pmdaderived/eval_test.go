@@ -40,7 +40,8 @@ func TestEval(t *testing.T) {
 		{"signed", "sample.signed", "    value -5\n"},
 		{"largest", "sample.big", "    value 18446744073709551615\n"},
 		{"float", "sum(kernel.all.load) / 7", "    value 0.4285714285714285\n"},
-		{"infinity", "1 / 0.0", "    value inf\n"},
+		{"infinity", "1 / 0.0", "No value(s) available!\n"},
+		{"an instance that is infinite", "kernel.all.load / (kernel.all.load - 0.5)", "    inst [1 or \"1 minute\"] value 1.5\n    inst [5 or \"5 minute\"] value 2\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			out, errs, exit := s.run("eval", row.args)
@@ -48,6 +49,16 @@ func TestEval(t *testing.T) {
 			assert.Empty(t, errs)
 			assert.Equal(t, "\n"+row.args+"\n"+row.want, out)
 		})
+	}
+}
+
+// Values that are not finite are shown as an agent with the same option serves them.
+func TestEvalNonFinite(t *testing.T) {
+	s := newSite(t)
+	out, errs, exit := s.run("eval", "--non-finite=serve", "1 / 0.0", "1 / 0.0 - 1 / 0.0", "kernel.all.load / (kernel.all.load - 0.5)")
+	assert.Equal(t, exitOK, exit, errs)
+	for _, want := range []string{"\n    value inf\n", "\n    value nan\n", "\n    inst [15 or \"15 minute\"] value inf\n"} {
+		assert.Contains(t, out, want)
 	}
 }
 

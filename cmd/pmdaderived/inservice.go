@@ -360,7 +360,7 @@ func usedBy(subject subject, all []agent.Definition) []agent.Definition {
 const maxParts = 200
 
 // showEnd evaluates the parts of an expression that need one sample only, and prints those that have no values although
-// their operands do.
+// their operands do, and those that have values that are not finite, which the agent leaves out, although their operands have none.
 func (t *tool) showEnd(ctx context.Context, conn *pmapi.Conn, w *report, subject subject, defs []agent.Definition) error {
 	parts := subject.def.Parts(maxParts)
 	for _, p := range parts {
@@ -393,6 +393,14 @@ func (t *tool) showEnd(ctx context.Context, conn *pmapi.Conn, w *report, subject
 		}
 		w.line(head, oneLine(p.Expr.String()))
 		head = ""
+	}
+	infinite := func(i int) bool { return metrics[i] != nil && !session.Value(metrics[i]).Finite() }
+	head = "not finite"
+	for i, p := range parts {
+		if infinite(i) && !slices.ContainsFunc(p.Operands, infinite) {
+			w.line(head, oneLine(p.Expr.String()))
+			head = ""
+		}
 	}
 	return nil
 }

@@ -34,22 +34,23 @@ const (
 
 // options is the command line.
 type options struct {
-	standard   pmda.Options
-	group      string
-	paths      []string // nil: the default ones
-	conf       config.PCPConf
-	pmcd       string
-	state      string
-	interval   time.Duration
-	firstFetch bool
-	poll       time.Duration
-	watch      string
-	watchPoll  time.Duration
-	protected  []string
-	mmv        string // name of our MMV file; "": none
-	logLevel   logrus.Level
-	limits     agent.Limits
-	version    bool
+	standard  pmda.Options
+	group     string
+	paths     []string // nil: the default ones
+	conf      config.PCPConf
+	pmcd      string
+	state     string
+	interval  time.Duration
+	cold      bool // first fetches have no values of delta() and rate()
+	nonFinite bool // served
+	poll      time.Duration
+	watch     string
+	watchPoll time.Duration
+	protected []string
+	mmv       string // name of our MMV file; "": none
+	logLevel  logrus.Level
+	limits    agent.Limits
+	version   bool
 
 	set pmda.OptionSet
 }
@@ -67,22 +68,24 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 			LogFile: filepath.Join(conf.LogDir, "pmcd", "derived.log"),
 			User:    conf.User,
 		},
-		group:      conf.Group,
-		conf:       conf,
-		pmcd:       defaultPMCD(conf, getenv),
-		state:      defaultState(conf),
-		interval:   defaultInterval,
-		firstFetch: true,
-		poll:       defaultPoll,
-		watch:      watchAuto,
-		watchPoll:  defaultWatchPoll,
-		protected:  []string{"proc", "hotproc", "systemd"},
-		mmv:        program,
-		logLevel:   logrus.InfoLevel,
-		limits:     defaultLimits(),
+		group:     conf.Group,
+		conf:      conf,
+		pmcd:      defaultPMCD(conf, getenv),
+		state:     defaultState(conf),
+		interval:  defaultInterval,
+		poll:      defaultPoll,
+		watch:     watchAuto,
+		watchPoll: defaultWatchPoll,
+		protected: []string{"proc", "hotproc", "systemd"},
+		mmv:       program,
+		logLevel:  logrus.InfoLevel,
+		limits:    defaultLimits(),
 	}
 	o.set = pmda.OptionSet{Program: program, Options: append(o.usual(), o.own()...)}
 	operands, err := o.set.Parse(args)
+	if o.cold {
+		o.interval = 0
+	}
 	switch {
 	case err != nil:
 		return o, err
@@ -121,12 +124,13 @@ func (o *options) own() []pmda.Option {
 		{Long: "pmcd", Arg: "SPEC", Set: o.setPMCD, Help: "take the operands from the pmcd at this address"},
 		{
 			Long: "interval", Arg: "TIME", Set: duration(&o.interval, 0),
-			Help: "how often to sample metrics with delta() or rate() that nobody asks for; 0: never",
+			Help: "what delta() and rate() cover at least in the first fetch of a client; 0: they have no values then",
 		},
 		{
 			Long: "first-fetch", Arg: "WORD", Set: o.setFirstFetch,
 			Help: "whether the first fetch of a client has values of delta() and rate(): warm or none",
 		},
+		nonFiniteOption(&o.nonFinite),
 		{Long: "state", Arg: "FILE", Set: func(arg string) error { o.state = arg; return nil }, Help: "remember metric identifiers in FILE"},
 		{Long: "poll", Arg: "TIME", Set: duration(&o.poll, time.Millisecond), Help: "how often to look for missing operands"},
 		{
@@ -180,13 +184,26 @@ func (o *options) setPMCD(arg string) error {
 func (o *options) setFirstFetch(arg string) error {
 	switch arg {
 	case "warm":
-		o.firstFetch = true
+		o.cold = false
 	case "none":
-		o.firstFetch = false
+		o.cold = true
 	default:
 		return fmt.Errorf("%q: want warm or none", arg)
 	}
 	return nil
+}
+
+// nonFiniteOption is --non-finite, of the daemon and of eval.
+func nonFiniteOption(serve *bool) pmda.Option {
+	set := func(arg string) error {
+		switch arg {
+		case "drop", "serve":
+			*serve = arg == "serve"
+			return nil
+		}
+		return fmt.Errorf("%q: want drop or serve", arg)
+	}
+	return pmda.Option{Long: "non-finite", Arg: "WORD", Set: set, Help: "values that are infinite or not a number: drop or serve"}
 }
 
 func (o *options) setWatch(arg string) error {

@@ -45,7 +45,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "unix:/r/pmcd.socket", o.pmcd)
 	assert.Equal(t, "/v/config/pmda/derived.identities", o.state)
 	assert.Equal(t, 10*time.Second, o.interval)
-	assert.True(t, o.firstFetch)
+	assert.False(t, o.nonFinite)
 	assert.Equal(t, 5*time.Minute, o.poll)
 	assert.Equal(t, "auto", o.watch)
 	assert.Equal(t, 10*time.Second, o.watchPoll)
@@ -81,8 +81,11 @@ func TestOptions(t *testing.T) {
 		{[]string{"--watch=off"}, func(o *options) any { return o.watch }, "off"},
 		{[]string{"--watch", "poll"}, func(o *options) any { return o.watch }, "poll"},
 		{[]string{"--watch-poll=1"}, func(o *options) any { return o.watchPoll }, time.Second},
-		{[]string{"--first-fetch=none"}, func(o *options) any { return o.firstFetch }, false},
-		{[]string{"--first-fetch=warm"}, func(o *options) any { return o.firstFetch }, true},
+		{[]string{"--first-fetch=none"}, func(o *options) any { return o.interval }, time.Duration(0)},
+		{[]string{"--first-fetch=none", "--interval=5"}, func(o *options) any { return o.interval }, time.Duration(0)},
+		{[]string{"--first-fetch=none", "--first-fetch=warm"}, func(o *options) any { return o.interval }, 10 * time.Second},
+		{[]string{"--non-finite=serve"}, func(o *options) any { return o.nonFinite }, true},
+		{[]string{"--non-finite=serve", "--non-finite=drop"}, func(o *options) any { return o.nonFinite }, false},
 		{[]string{"--state", "/x"}, func(o *options) any { return o.state }, "/x"},
 		{[]string{"--protect", "a,b.c,"}, func(o *options) any { return o.protected }, []string{"a", "b.c"}},
 		{[]string{"--protect", ""}, func(o *options) any { return o.protected }, []string(nil)},
@@ -121,6 +124,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		{[]string{"--watch", "always"}, "want auto, poll or off"},
 		{[]string{"--watch-poll", "0"}, "shorter than"},
 		{[]string{"--first-fetch", "maybe"}, "want warm or none"},
+		{[]string{"--non-finite", "inf"}, "want drop or serve"},
 		{[]string{"--mmv", "a.b"}, "want a letter"},
 		{[]string{"--mmv="}, "want a letter"},
 		{[]string{"--log-level", "loud"}, "want error, warn, info or debug"},

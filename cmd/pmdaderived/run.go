@@ -106,20 +106,20 @@ func daemon(ctx context.Context, o *options) error {
 
 	files := newSource(o, log)
 	a := agent.New(agent.Options{
-		Domain:     o.standard.Domain,
-		Version:    version(),
-		Load:       files.load,
-		Dial:       o.dial,
-		StateFile:  o.state,
-		Interval:   o.interval,
-		FirstFetch: o.firstFetch,
-		Poll:       o.poll,
-		Protected:  o.protected,
-		Debug:      func(on bool) { log.SetLevel(debugLevel(o.logLevel, on)) },
-		LeftOut:    volume.leftOut.Load,
-		LogUsed:    volume.used,
-		Limits:     o.limits,
-		Log:        log,
+		Domain:    o.standard.Domain,
+		Version:   version(),
+		Load:      files.load,
+		Dial:      o.dial,
+		StateFile: o.state,
+		Interval:  o.interval,
+		NonFinite: o.nonFinite,
+		Poll:      o.poll,
+		Protected: o.protected,
+		Debug:     func(on bool) { log.SetLevel(debugLevel(o.logLevel, on)) },
+		LeftOut:   volume.leftOut.Load,
+		LogUsed:   volume.used,
+		Limits:    o.limits,
+		Log:       log,
 	})
 	beside := []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
 	if o.watch != watchOff {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/sirupsen/logrus"
 
@@ -34,13 +35,13 @@ type Options struct {
 	// StateFile remembers the identities of the metrics. "": they are not remembered.
 	StateFile string
 
-	// Interval is how often metrics with delta() or rate() are sampled when nobody asks, so that
-	// the very first fetch of a client has something to compare with. 0: never.
+	// Interval is the time that delta() and rate() cover at least in the first fetch of a context: metrics with a
+	// history are sampled twice in it, whoever asks, so that they cover half as much more at most. 0: they are not
+	// sampled, and a context has no value of delta() and rate() before its second fetch, as with libpcp.
 	Interval time.Duration
 
-	// FirstFetch lets the first fetch of a context use such older samples. Without it a context
-	// has no value of delta() and rate() before its second fetch, as with libpcp.
-	FirstFetch bool
+	// NonFinite serves values that are infinite or not a number, as libpcp does. Without it they are left out.
+	NonFinite bool
 
 	// Poll is how often operands that are missing are looked for although nothing announced them.
 	// 0: never.
@@ -139,9 +140,9 @@ func New(o Options) *Agent {
 	a.views, a.crowd, a.next = newViews(&a.stats, o.Limits), newCrowd(), newAlarm()
 	a.constant = slices.Repeat([]*sample{{at: o.Now(), taken: o.Now(), names: &a.names}}, 1+derived.MaxHistory)
 	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
-	a.sampler.maker.most = int(o.Limits.Instances)
+	a.sampler.maker.most, a.sampler.window = int(o.Limits.Instances), o.Interval
 	a.sampler.arrived, a.ahead.least = a.prepare, minReady
-	a.schedule = newSchedule(a.sampler, a.check, o.Now, o.Interval)
+	a.schedule = newSchedule(a.sampler, a.check, o.Now, o.Interval/perWindow)
 	a.sampler.stood = a.schedule.interrupted
 	a.binder = newBinder(a)
 	return a
@@ -247,7 +248,7 @@ func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error
 
 // text is the definition's own, or shows the expression and where it stands.
 func (m *metric) text(short bool) string {
-	def := m.def.Name + " = " + strings.TrimSpace(m.def.Text)
+	def := plain(m.def.Name + " = " + strings.TrimSpace(m.def.Text))
 	switch {
 	case short && m.def.OneLine != nil:
 		return *m.def.OneLine
@@ -258,7 +259,19 @@ func (m *metric) text(short bool) string {
 	case m.def.OneLine != nil:
 		def = *m.def.OneLine + "\n\n" + def
 	}
-	return def + "\n\nDefined in " + m.def.File + ", line " + strconv.Itoa(m.def.Line) + "."
+	return def + "\n\nDefined in " + plain(m.def.File) + ", line " + strconv.Itoa(m.def.Line) + "."
+}
+
+// plain is a line that pmproxy can write into a page for Prometheus, where it escapes nothing: control characters become
+// blanks, and a backslash, as in patterns, is written as a word.
+func plain(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	return strings.ReplaceAll(text, `\`, "<backslash>")
 }
 
 // Lookup implements pmda.Namer.

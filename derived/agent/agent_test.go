@@ -127,7 +127,8 @@ func TestNameSpace(t *testing.T) {
 }
 
 func TestTexts(t *testing.T) {
-	c := conf("plain = up.load  ", "short = up.load", "long = up.load", "both = up.load")
+	c := conf("plain = up.load  ", "short = up.load", "long = up.load", "both = up.load",
+		"pattern = matchinst(/t\\.\t\xffo$/, up.bin)")
 	one, more := "the load", "All about the load."
 	c.Definitions[1].OneLine = &one
 	c.Definitions[2].Help = &more
@@ -141,6 +142,10 @@ func TestTexts(t *testing.T) {
 		{"short", "the load", "the load\n\nshort = up.load\n\nDefined in test.conf, line 2."},
 		{"long", "long = up.load", "All about the load."},
 		{"both", "the load", "All about the load."},
+		{
+			"pattern", "pattern = matchinst(/t<backslash>. ?o$/, up.bin)", // what pmproxy writes for Prometheus as it is
+			"pattern = matchinst(/t<backslash>. ?o$/, up.bin)\n\nDefined in test.conf, line 5.",
+		},
 		{"control.version", "version of the agent", "version of the agent"},
 	} {
 		id := uint32(h.id("derived." + row.name))

@@ -146,7 +146,7 @@ func (a *Agent) arrived(v *view) (values int, given uint64, ok bool) {
 	for i := range v.entries {
 		var s *sample
 		if f := v.entries[i].feed; f != nil && len(f.descs) > 0 {
-			s = f.newest()
+			s = f.latest
 			if s == nil || v.expected.Sub(s.taken) > maxLead+lead || !s.taken.After(v.used) {
 				return 0, 0, false
 			}
@@ -184,7 +184,7 @@ func (a *Agent) compute(v *view, values int, given uint64) {
 	for i, s := range a.ahead.newest {
 		e := &v.entries[i]
 		value := a.foresee(svc, e, s)
-		whole = whole && value != nil && r.add(e.metric, value, s)
+		whole = whole && value != nil && a.servable(value) && r.add(e.metric, value, s)
 	}
 	clear(a.ahead.newest)
 	clear(a.ahead.next)

@@ -404,7 +404,7 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn, what scope) error
 	b.a.service.Store(svc)
 	b.a.ahead.settle() // a fetch from the service before still needs its names
 	b.forgetNames()
-	b.keepWarm(svc)
+	b.a.schedule.keepWarm(b.a.sampler.deepen(svc))
 	if !svc.sameNames(before) {
 		b.tell(pdu.ChangeNames)
 	}
@@ -596,15 +596,6 @@ func (b *binder) save() {
 		b.log.Info("metric identifiers are saved again")
 	}
 	b.saveErr = text
-}
-
-// keepWarm has the metrics with a history sampled, once now and then at every interval.
-func (b *binder) keepWarm(svc *service) {
-	warm := b.a.sampler.deepen(svc)
-	if b.a.options.Interval > 0 {
-		b.a.schedule.keepWarm(warm)
-		b.a.sampler.want(b.a.options.Now(), need{gap: b.a.options.Interval}, warm...)
-	}
 }
 
 // needsOf gathers the domains whose instance names or members services need.

@@ -8,17 +8,15 @@ import (
 	"pmdaderived/pdu"
 )
 
-// anchorGap is how far apart the older samples of a feed are kept at least. A context that fetches
-// for the first time gets its "previous" value from one of them, and a rate over less would be noise.
-const anchorGap = time.Second
-
 // feed is the latest samples for all metrics that have the same operands: when several are fetched
 // together they are computed from the same moment. The sampler's lock guards all that changes.
 type feed struct {
 	descs  []pdu.Desc // of the operands; immutable
 	agents []int      // domains of the operands; immutable
 
-	samples     []*sample // newest first; those after the first are anchorGap apart
+	latest      *sample   // nil: none, or it is too old to be served
+	kept        []*sample // by the keep-warm, newest first; see entry.warm
+	keep        bool      // the next one is to be kept
 	values      int       // of the last one that was taken
 	taken       time.Time // the last one
 	outstanding int32     // fetches on their way that will bring a new one
@@ -48,44 +46,59 @@ func operandKey(descs []pdu.Desc) string {
 
 // push adds a new sample.
 func (f *feed) push(s *sample) {
-	f.taken = s.taken
-	if f.history == 0 {
-		f.samples = append(f.samples[:0], s)
-		return
+	f.taken, f.latest = s.taken, s
+	if f.keep {
+		f.retain()
 	}
-	if len(f.samples) > 1 && f.samples[0].taken.Sub(f.samples[1].taken) < anchorGap {
-		f.samples[0] = s
-		return
-	}
-	keep := f.history + 2
-	if len(f.samples) < keep {
-		f.samples = append(f.samples, nil)
-	}
-	copy(f.samples[1:], f.samples)
-	f.samples[0] = s
 }
 
-// forget lets go of samples that are older than a moment.
-func (f *feed) forget(moment time.Time) {
-	n := len(f.samples)
-	for n > 0 && f.samples[n-1].taken.Before(moment) {
+// perWindow is how often the keep-warm samples in the time that a first rate or delta is to cover at least.
+const perWindow = 2
+
+// retain keeps the latest sample for first fetches. As many are kept as it takes for one of them to be a window
+// older than the newest, for each step of the history, and one more, because no two are exactly as far apart as they should be.
+func (f *feed) retain() {
+	f.keep = false
+	if len(f.kept) > 0 && f.kept[0] == f.latest {
+		return
+	}
+	if most := perWindow*f.history + 2; len(f.kept) < most {
+		f.kept = append(f.kept, nil)
+	}
+	copy(f.kept[1:], f.kept)
+	f.kept[0] = f.latest
+}
+
+// keptIn is how many samples of an epoch are kept.
+func (f *feed) keptIn(epoch int) (n int) {
+	for n < len(f.kept) && f.kept[n].epoch == epoch {
+		n++
+	}
+	return n
+}
+
+// forget lets go of samples that were taken before a moment, and of kept ones that were before another.
+func (f *feed) forget(moment, kept time.Time) {
+	if f.latest != nil && f.latest.taken.Before(moment) {
+		f.latest = nil
+	}
+	n := len(f.kept)
+	for n > 0 && f.kept[n-1].taken.Before(kept) {
 		n--
 	}
-	clear(f.samples[n:])
-	f.samples = f.samples[:n]
+	f.trim(n)
 }
 
-// newest returns the latest sample, nil if there is none.
-func (f *feed) newest() *sample {
-	if len(f.samples) == 0 {
-		return nil
-	}
-	return f.samples[0]
+// trim lets go of all kept samples but the n newest.
+func (f *feed) trim(n int) {
+	n = min(n, len(f.kept))
+	clear(f.kept[n:])
+	f.kept = f.kept[:n]
 }
 
 // fresh reports whether the newest sample is new enough.
 func (f *feed) fresh(now time.Time, n need) bool {
-	s := f.newest()
+	s := f.latest
 	if s == nil || s.taken.Before(n.after) {
 		return false
 	}

@@ -71,7 +71,7 @@ func (a *Agent) takeSamples(v *view, req *pmda.FetchRequest) (history bool) {
 			continue
 		}
 		history = history || e.metric.depth > 0
-		e.advance(req.Arrived, patience, a.options.FirstFetch, &a.views.held)
+		e.advance(req.Arrived, patience, a.options.Interval, &a.views.held)
 		if e.missed {
 			a.wanted = append(a.wanted, e.feed)
 		}
@@ -94,10 +94,13 @@ func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.Res
 	case e.stale:
 		a.stats.stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
-	case e.same: // a delta would count twice what it counted last time
+	case e.same && m.derived.Needs().Adds: // it would count twice what it counted last time
 		a.stats.repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
+		if e.same {
+			a.stats.repeated.Add(1)
+		}
 		a.countAge(e.seen[0].taken, req.Arrived)
 		a.write(m, a.evaluate(svc, e.seen, m.derived), req, w)
 	}
@@ -107,7 +110,7 @@ func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.Res
 func (a *Agent) constants(e *entry) []*sample {
 	first := !e.asked
 	e.asked = true
-	if first && !a.options.FirstFetch {
+	if first && a.options.Interval == 0 {
 		return a.constant[:1]
 	}
 	return a.constant
@@ -161,6 +164,9 @@ func (a *Agent) write(m *metric, v *derived.Vector, req *pmda.FetchRequest, w *p
 	if sel := req.Profile.Selects(m.desc.InDom); !sel.All() {
 		insts, bits, blobs = a.filter(v, sel)
 	}
+	if !a.servable(v) {
+		insts, bits = a.finite(v.Type, insts, bits)
+	}
 	put(w, m, insts, bits, blobs)
 	a.values += uint64(max(len(bits), len(blobs)))
 }
@@ -177,6 +183,27 @@ func put(w *pdu.ResultWriter, m *metric, insts []pdu.Inst, bits []uint64, blobs 
 	default:
 		w.Numbers(m.id, m.desc.Type, insts, bits)
 	}
+}
+
+// servable reports whether all values may be served.
+func (a *Agent) servable(v *derived.Vector) bool { return a.options.NonFinite || v.Finite() }
+
+// finite copies the values that are finite into scratch space, where they may be already.
+func (a *Agent) finite(t pdu.Type, insts []pdu.Inst, bits []uint64) ([]pdu.Inst, []uint64) {
+	a.insts, a.bits = a.insts[:0], a.bits[:0]
+	for i, b := range bits {
+		if !derived.Finite(t, b) {
+			continue
+		}
+		a.bits = append(a.bits, b)
+		if insts != nil {
+			a.insts = append(a.insts, insts[i])
+		}
+	}
+	if insts == nil {
+		return nil, a.bits
+	}
+	return a.insts, a.bits
 }
 
 // filter copies the selected values into scratch space.

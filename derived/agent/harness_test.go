@@ -55,7 +55,7 @@ func start(tb testing.TB, up *upstream, c Config, change ...func(*Options)) *har
 	h.log = hook
 	o := Options{
 		Domain: testDomain, Version: "1.2.3", Load: func() Config { return *h.config.Load() },
-		FirstFetch: true, Poll: time.Hour, Log: quiet(log),
+		Poll: time.Hour, Log: quiet(log),
 	}
 	if up != nil {
 		o.Dial = up.dial

@@ -113,7 +113,7 @@ func TestLoweredLimits(t *testing.T) {
 		for c := range pmda.Client(3) {
 			b.pass(time.Second)
 			b.sample(100+uint64(c), "d")
-			b.metric("d").feed.newest().size = 400
+			b.metric("d").feed.latest.size = 400
 			b.fetch(c, 0, "d")
 		}
 		assert.EqualValues(t, 1, b.agent.stats.contextsDropped.Load())

@@ -28,10 +28,10 @@ func TestLookedUpAgain(t *testing.T) {
 	assert.Equal(t, []bool{false, true}, again("c", "c"), "what was sampled before the fetch is not new")
 
 	b.pass(aheadPause)
-	b.agent.schedule.follow(b.now, b.now)
+	b.agent.schedule.follow(b.now)
 	assert.Equal(t, []bool{true}, again("c"), "it is still sampled for the client")
 	b.pass(undecided)
-	b.agent.schedule.follow(b.now, b.now)
+	b.agent.schedule.follow(b.now)
 	assert.Equal(t, []bool{false, true}, again("c", "c"), "the client had lost interest")
 }
 

@@ -20,7 +20,8 @@ import (
 // come and when definitions change. It knows from the documentation alone what each fetch must say.
 type machine struct {
 	*bench
-	warm bool // a first fetch may continue from older samples
+	window time.Duration // of a first fetch; 0: it has none
+	warmed time.Time     // when samples to be kept were last asked for
 
 	generation int
 	count      uint64        // what up.count says
@@ -28,7 +29,8 @@ type machine struct {
 	bins       int           // bit i: up.bin has the instance i
 	asked      *taken        // on its way
 	newest     *taken        // that has arrived
-	arrived    []*taken      // all of them
+	kept       []*taken      // for first fetches, all of them
+	keep       bool          // the next one that arrives
 	ids        map[string]pdu.PMID
 	seen       map[string]*recollection
 }
@@ -69,12 +71,13 @@ const (
 	doBins
 	doForesee
 	doCheck
+	doWarm
 	deeds
 )
 
 func (d deed) String() string {
 	return fmt.Sprintf("%s %d", [deeds]string{
-		"fetch", "end", "pass", "count", "sample", "ask", "arrive", "reload", "restart", "disconnect", "set clock", "look", "bins", "foresee", "check",
+		"fetch", "end", "pass", "count", "sample", "ask", "arrive", "reload", "restart", "disconnect", "set clock", "look", "bins", "foresee", "check", "warm",
 	}[d.what%deeds], d.much)
 }
 
@@ -86,9 +89,13 @@ var pauses = [...]time.Duration{
 // play does all deeds with a new agent and returns what is wrong.
 func play(t *testing.T, warm bool, all []deed) error {
 	t.Helper()
+	var window time.Duration
+	if warm {
+		window = 4 * time.Second
+	}
 	m := &machine{
-		bench: newBench(t, Config{}, func(o *Options) { o.FirstFetch = warm }),
-		warm:  warm, count: 1000, bins: 0b111,
+		bench:  newBench(t, Config{}, func(o *Options) { o.Interval = window }),
+		window: window, count: 1000, bins: 0b111,
 		ids: make(map[string]pdu.PMID), seen: make(map[string]*recollection),
 	}
 	m.agent.ahead.least = 0
@@ -152,8 +159,25 @@ func (m *machine) do(d deed) error {
 		m.foresee()
 	case doCheck:
 		m.agent.check(m.now)
+	case doWarm:
+		m.keepWarm()
 	}
 	return nil
+}
+
+// keepWarm asks for a sample to be kept, if it is time for that.
+func (m *machine) keepWarm() {
+	if m.window == 0 || m.now.Sub(m.warmed) < m.window/perWindow {
+		return
+	}
+	m.warmed = m.now
+	m.agent.sampler.keep(m.now, math.MaxInt, m.agent.sampler.deepen(m.site.before)...)
+	if m.newest != nil && m.now.Sub(m.newest.taken) < minGap {
+		m.kept = append(m.kept, m.newest)
+		return
+	}
+	m.keep = true
+	m.ask()
 }
 
 // reload serves another generation of definitions. c, v and mix are always there, r and d come and go.
@@ -216,7 +240,9 @@ func (m *machine) arrive() {
 	}
 	m.agent.sampler.given++
 	m.newest = s
-	m.arrived = append(m.arrived, s)
+	if m.keep {
+		m.keep, m.kept = false, append(m.kept, s)
+	}
 }
 
 // fetchLists are what clients fetch together.
@@ -303,13 +329,10 @@ func (m *machine) judgeChange(client pmda.Client, key, name string, served *metr
 	n := m.newest
 	switch {
 	case seen.cur == nil || !n.continues(seen.cur):
-		seen.cur, seen.prev = n, nil
-		if m.warm && len(set.Values) > 0 {
-			return m.continued(seen, name, served, set)
-		}
+		seen.cur, seen.prev = n, m.older(n)
 	case n.at.After(seen.cur.at):
 		seen.cur, seen.prev = n, seen.cur
-	default:
+	case name == "d": // what it counts it has counted
 		return m.none(set)
 	}
 	if seen.prev == nil {
@@ -318,15 +341,17 @@ func (m *machine) judgeChange(client pmda.Client, key, name string, served *metr
 	return m.is(served, set, change(name, seen.cur, seen.prev))
 }
 
-// continued finds the older sample that a first value was computed from.
-func (m *machine) continued(seen *recollection, name string, served *metric, set pdu.ValueSet) error {
-	for _, old := range slices.Backward(m.arrived) {
-		if seen.cur.continues(old) && seen.cur.at.Sub(old.at) >= minStep && m.is(served, set, change(name, seen.cur, old)) == nil {
-			seen.prev = old
-			return nil
+// older is the sample that a first value after one is computed from, nil if there is none: the youngest of those kept that
+// is a window older, or, where none is, the oldest.
+func (m *machine) older(cur *taken) (older *taken) {
+	for _, s := range m.kept {
+		switch gap := cur.at.Sub(s.at); {
+		case !cur.continues(s) || gap < minStep || gap > time.Minute || m.window == 0:
+		case gap >= m.window || older == nil:
+			older = s
 		}
 	}
-	return errors.New("a change since a sample that never was")
+	return older
 }
 
 // change is how much up.count has grown, for rate in a second.

@@ -38,7 +38,7 @@ func (h *harness) newest(name string) *sample {
 		if m.def.Name == name && m.feed != nil {
 			h.agent.sampler.mu.Lock()
 			defer h.agent.sampler.mu.Unlock()
-			return m.feed.newest()
+			return m.feed.latest
 		}
 	}
 	return nil
@@ -223,7 +223,7 @@ func TestSlowAgentIsNotProbed(t *testing.T) {
 		s.suspect(f, now)
 		assert.Equal(t, slow, len(s.over.probes) == 0)
 		s.convict(s.sampler.log, now)
-		assert.Equal(t, slow, f.newest() != nil)
+		assert.Equal(t, slow, f.latest != nil)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestRestEnds(t *testing.T) {
 	for _, rests := range []bool{true, false} {
 		for _, f := range []*feed{f, whole} {
 			assert.Equal(t, rests, s.excused(f, clock()))
-			require.NotNil(t, f.newest())
+			require.NotNil(t, f.latest)
 		}
 		now.Add(int64(partRetry + time.Second))
 	}

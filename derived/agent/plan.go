@@ -161,7 +161,7 @@ func (p *plan) fetched(now time.Time, feeds []*feed) {
 	p.last, p.rung, p.expected, p.due = last, 0, time.Time{}, time.Time{}
 	p.pace.next, p.grid.next = time.Time{}, time.Time{}
 	switch {
-	case len(p.intervals) == 0:
+	case p.unknown():
 		p.climb()
 	case p.steady():
 		p.foretell(now)
@@ -171,6 +171,10 @@ func (p *plan) fetched(now time.Time, feeds []*feed) {
 	}
 	p.plan(now)
 }
+
+// unknown reports whether nothing can be said of the next fetch: a second one at once may have been because the first
+// brought no value, after which pmval asks again.
+func (p *plan) unknown() bool { return len(p.intervals) == 0 || len(p.intervals) == 1 && p.quick() }
 
 // quick reports whether a client fetches so often that the time to sample for its next fetch is while this
 // one is served. Nothing has to be waited for then, and nobody woken.
@@ -370,7 +374,7 @@ func (p *plan) sampled(now time.Time) {
 	}
 	if !p.due.IsZero() && !p.due.After(p.at) {
 		p.due = time.Time{}
-		if len(p.intervals) == 0 {
+		if p.unknown() {
 			p.climb()
 		}
 	}

@@ -65,6 +65,8 @@ type sampler struct {
 
 	narrowed func()
 
+	window time.Duration // that a first rate or delta covers at least; see entry.warm
+
 	arrived func() // samples have come that no handler has waited for; the lock is not held
 
 	mu      sync.Mutex
@@ -180,6 +182,9 @@ func (s *sampler) deepen(svc *service) []*feed {
 	for _, f := range svc.feeds {
 		if f.history > 0 {
 			deep = append(deep, f)
+		} else {
+			f.keep = false
+			f.trim(0)
 		}
 		for _, domain := range f.agents {
 			agents[domain] = true
@@ -252,6 +257,31 @@ type need struct {
 func (s *sampler) want(now time.Time, n need, feeds ...*feed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.ask(now, n, feeds...)
+}
+
+// keep asks for a new sample, to be kept, of each feed that has fewer than some kept ones. That of an agent that rests
+// is the next one, whoever asks for it.
+func (s *sampler) keep(now time.Time, fewer int, feeds ...*feed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wanted := make([]*feed, 0, len(feeds))
+	n := need{gap: minGap}
+	for _, f := range feeds {
+		switch {
+		case f.keptIn(s.maker.epoch) >= fewer:
+		case f.fresh(now, n):
+			f.retain()
+		default:
+			f.keep = true
+			wanted = append(wanted, f)
+		}
+	}
+	s.ask(now, n, wanted...)
+}
+
+// ask is want for who has the lock.
+func (s *sampler) ask(now time.Time, n need, feeds ...*feed) {
 	if len(s.lanes) == 0 {
 		return
 	}
@@ -291,7 +321,7 @@ func (s *sampler) awaiting(feeds []*feed) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(feeds, func(f *feed) bool {
-		return f.newest() == nil && (f.waiting || f.outstanding > 0)
+		return f.latest == nil && (f.waiting || f.outstanding > 0)
 	})
 }
 
@@ -685,7 +715,7 @@ func (s *sampler) check(now time.Time) {
 	if now.Sub(s.cleared) >= forgetGap {
 		s.cleared = now
 		for _, f := range s.feeds {
-			f.forget(now.Add(-oldEnough))
+			f.forget(now.Add(-oldEnough), now.Add(-oldEnough-time.Duration(f.history)*reach(s.window)))
 		}
 	}
 	for _, l := range slices.Clone(s.lanes) {

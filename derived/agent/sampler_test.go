@@ -81,7 +81,7 @@ func (s *sampling) lostErrors() (errs []error) {
 func (s *sampling) newest(f *feed) *sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return f.newest()
+	return f.latest
 }
 
 // slots are those of the lanes, in their order.
@@ -188,7 +188,7 @@ func TestOnlyStaleFeedsAreSampled(t *testing.T) {
 	assert.Len(t, u.fetched(), 1, "fresh enough")
 	s.want(time.Now().Add(2*time.Hour), need{gap: time.Hour}, f)
 	eventually(t, "a second fetch", func() bool { return len(u.fetched()) == 2 })
-	assert.Nil(t, constant.newest())
+	assert.Nil(t, constant.latest)
 }
 
 func TestWantWithoutConnections(t *testing.T) {
@@ -722,35 +722,61 @@ func TestSampleValues(t *testing.T) {
 	}
 }
 
-// Older samples are kept as far apart as makes a rate worth something.
-func TestFeedKeepsAnchors(t *testing.T) {
+// Samples for first fetches are kept when somebody wants that, each once, and no more of them than are needed.
+func TestFeedKeepsSamples(t *testing.T) {
 	at := func(ms int) *sample { return &sample{at: time.UnixMilli(int64(ms)), taken: time.UnixMilli(int64(ms))} }
 	for _, row := range []struct {
 		name    string
 		history int
-		times   []int
+		times   []int // negative: to be kept
 		want    []int // newest first
 	}{
-		{"no history", 0, []int{0, 1000, 2000}, []int{2000}},
-		{"close together", 1, []int{0, 10, 20, 30}, []int{30, 0}},
-		{"far apart", 1, []int{0, 5000, 10000, 15000}, []int{15000, 10000, 5000}},
-		{"mixed", 1, []int{0, 10, 1500, 1600, 1700}, []int{1700, 1500, 0}},
-		{"two deep", 2, []int{0, 1000, 2000, 3000, 4000}, []int{4000, 3000, 2000, 1000}},
+		{"nobody wants it", 1, []int{0, 1000, 2000}, nil},
+		{"among others", 1, []int{1000, -2000, 3000, 4000, -5000, 6000}, []int{5000, 2000}},
+		{"the newest ones", 1, []int{-1, -2, -3, -4, -5, -6}, []int{6, 5, 4, 3}},
+		{"two deep", 2, []int{-1, -2, -3, -4, -5, -6, -7}, []int{7, 6, 5, 4, 3, 2}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := newFeed(nil, nil)
 			f.history = row.history
 			for _, ms := range row.times {
-				f.push(at(ms))
+				f.keep = ms < 0
+				f.push(at(max(ms, -ms)))
+				if ms < 0 {
+					f.retain()
+				}
 			}
 			var got []int
-			for _, s := range f.samples {
+			for _, s := range f.kept {
 				got = append(got, int(s.at.UnixMilli()))
 			}
 			assert.Equal(t, row.want, got)
-			assert.LessOrEqual(t, len(f.samples), row.history+2)
 		})
 	}
+}
+
+// The sample of an agent that rests, or that is on its way, is kept when it comes; one that is new is kept at once.
+func TestSamplesToBeKept(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	s := newSampler(logrus.New(), func() time.Time { return now }, &stats{}, nil)
+	coming, fresh, enough := feedOf(loadID), feedOf(countID), feedOf(binID)
+	coming.outstanding = 1
+	for _, f := range []*feed{coming, fresh, enough} {
+		f.history = 1
+		f.push(&sample{taken: now.Add(-time.Second)})
+	}
+	enough.retain()
+	fresh.push(&sample{taken: now})
+	s.keep(now, 1, coming, fresh, enough)
+	assert.Empty(t, coming.kept)
+	assert.Equal(t, []*sample{fresh.latest}, fresh.kept)
+	assert.Len(t, enough.kept, 1)
+	coming.push(&sample{taken: now.Add(-time.Millisecond)})
+	assert.Equal(t, []*sample{coming.latest}, coming.kept)
+	coming.push(&sample{taken: now})
+	enough.push(&sample{taken: now})
+	assert.Len(t, coming.kept, 1)
+	assert.Len(t, enough.kept, 1)
 }
 
 // Samples from before and after the restart of an agent differ in their epoch. pmcd tells each connection;
@@ -806,7 +832,7 @@ func TestOperandLists(t *testing.T) {
 	large := &sample{taken: time.Unix(1, 0), vectors: make([]derived.Vector, 3)}
 	large.vectors[1].Bits = make([]uint64, maxPartValues)
 	both.give(large)
-	assert.Same(t, large, bc.newest())
+	assert.Same(t, large, bc.latest)
 	assert.Equal(t, maxPartValues, bc.size())
 	assert.Equal(t, []*feed{ab}, lists.fill(feeds, maxPart).feeds, "too many values for one fetch")
 	assert.Same(t, both, lists.all(feeds), "unless they belong together")
@@ -897,21 +923,35 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 func TestForgetsOldSamples(t *testing.T) {
 	begin := time.Unix(1_000_000, 0)
 	at := func(d time.Duration) *sample { return &sample{taken: begin.Add(d)} }
-	f := &feed{descs: make([]pdu.Desc, 2), history: 3}
+	f := &feed{descs: make([]pdu.Desc, 2), history: 1}
 	assert.Equal(t, 2, f.size(), "one for each operand, as far as anybody knows")
 	for i := range 4 {
 		f.push(at(time.Duration(i) * time.Minute))
+		f.retain()
 	}
 	f.values = 1000
 	s := newSampler(logrus.New(), func() time.Time { return begin }, &stats{}, nil)
+	s.window = 40 * time.Second
 	s.feeds = []*feed{f, {}}
-	s.check(begin.Add(3 * time.Minute))
-	assert.Equal(t, []*sample{at(3 * time.Minute), at(2 * time.Minute)}, f.samples)
-	s.check(begin.Add(3*time.Minute + forgetGap - 1))
-	s.check(begin.Add(3*time.Minute + oldEnough))
-	assert.Equal(t, []*sample{at(3 * time.Minute)}, f.samples)
+	kept := func() (all []time.Duration) {
+		for _, k := range f.kept {
+			all = append(all, k.taken.Sub(begin))
+		}
+		return all
+	}
+	reached := oldEnough + 80*time.Second // from the oldest that is served
+	s.check(begin.Add(reached))
+	assert.Len(t, kept(), 4)
+	s.check(begin.Add(reached + time.Minute))
+	assert.Equal(t, []time.Duration{3 * time.Minute, 2 * time.Minute, time.Minute}, kept())
+	assert.Equal(t, at(3*time.Minute), f.latest)
+	s.check(begin.Add(reached + time.Minute + forgetGap - 1))
+	assert.Len(t, kept(), 3)
+	s.check(begin.Add(3*time.Minute + oldEnough + forgetGap))
+	assert.Nil(t, f.latest)
+	assert.NotEmpty(t, kept())
 	s.check(begin.Add(time.Hour))
-	assert.Empty(t, f.samples)
+	assert.Empty(t, kept())
 	assert.Equal(t, 1000, f.size())
 	assert.Equal(t, begin.Add(3*time.Minute), f.taken)
 }

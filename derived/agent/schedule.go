@@ -3,6 +3,7 @@ package agent
 import (
 	"container/heap"
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +27,9 @@ const (
 	// maxPlans bounds how many contexts are foretold at once.
 	maxPlans = 4096
 
+	// warmAgain is how soon after its first sample a feed that is kept warm has another one.
+	warmAgain = 100 * time.Millisecond
+
 	// slack is how much later than planned a sample may be asked for, and moreSlack how much earlier the scheduler
 	// may look: to set its timer takes a system call, to wake it for nothing some twenty times as much.
 	slack     = lead / 4
@@ -34,10 +38,11 @@ const (
 
 // schedule follows the plans of all contexts and keeps metrics with a history warm.
 type schedule struct {
-	want  func(now time.Time, n need, feeds ...*feed) // as sampler.want
-	check func(now time.Time)                         // looks after what only time shows
+	want  func(now time.Time, n need, feeds ...*feed)    // as sampler.want
+	save  func(now time.Time, fewer int, feeds ...*feed) // as sampler.keep
+	check func(now time.Time)                            // looks after what only time shows
 	now   func() time.Time
-	warm  time.Duration // how often; 0: never
+	warm  time.Duration // how often to sample for first fetches; 0: never
 	nap   nap
 
 	mu     sync.Mutex
@@ -45,12 +50,14 @@ type schedule struct {
 	next   time.Time // when run looks again
 	latest time.Time // when it looks again if no plan is due; zero: it does not run yet
 	keep   []*feed   // to be kept warm
+	tick   time.Time // when to sample these next
+	again  time.Time // when to sample those of them that have been sampled only once for that; zero: all have been
 	due    []*feed   // scratch space of run
 	stood  standstill
 }
 
 func newSchedule(s *sampler, check func(now time.Time), now func() time.Time, warm time.Duration) *schedule {
-	return &schedule{want: s.want, check: check, now: now, warm: warm, nap: newNap()}
+	return &schedule{want: s.want, save: s.keep, check: check, now: now, warm: warm, nap: newNap()}
 }
 
 // interrupted notes that pmcd served nobody for some time.
@@ -123,36 +130,53 @@ func (s *schedule) remove(p *plan) {
 	}
 }
 
-// keepWarm sets the feeds that are sampled at every interval, whoever asks.
+// keepWarm sets the feeds that are sampled at every interval, whoever asks. Those that never were are sampled now and
+// again soon after: contexts that have fetched them from an agent before us, or another, find a value at once.
 func (s *schedule) keepWarm(feeds []*feed) {
+	if s.warm == 0 {
+		return
+	}
+	now := s.now()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keep = feeds
+	s.keep, s.again = feeds, now.Add(warmAgain)
+	if s.again.Before(s.next) {
+		s.next = s.again
+		s.nap.set(warmAgain)
+	}
+	s.mu.Unlock()
+	s.save(now, 1, feeds...)
 }
 
 // run samples when a plan is due and, every warm interval, what is to be kept warm, until ctx ends.
 func (s *schedule) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, s.nap.end)
 	defer stop()
-	nextWarm := s.now()
 	for ctx.Err() == nil {
 		now := s.now()
-		if s.warm > 0 && !now.Before(nextWarm) {
-			nextWarm = now.Add(s.warm)
-			s.mu.Lock()
-			keep := s.keep
-			s.mu.Unlock()
-			// A sample that somebody has just asked for is as good, up to a tenth of the interval.
-			s.want(now, need{gap: s.warm / 10}, keep...)
-		}
+		s.retain(now)
 		s.check(now)
-		s.follow(now, nextWarm)
+		s.follow(now)
 		s.nap.wait()
 	}
 }
 
+// retain samples what is to be kept warm if it is time for that.
+func (s *schedule) retain(now time.Time) {
+	s.mu.Lock()
+	keep, fewer := s.keep, 0 // than which a feed must have kept to be sampled
+	switch {
+	case s.warm == 0:
+	case !now.Before(s.tick):
+		s.tick, fewer = now.Add(s.warm), math.MaxInt
+	case !s.again.IsZero() && !now.Before(s.again):
+		s.again, fewer = time.Time{}, 2
+	}
+	s.mu.Unlock()
+	s.save(now, fewer, keep...)
+}
+
 // follow samples for the plans that are due and sets the time at which run looks again.
-func (s *schedule) follow(now, nextWarm time.Time) {
+func (s *schedule) follow(now time.Time) {
 	s.mu.Lock()
 	due := s.due[:0]
 	for len(s.plans) > 0 && !s.plans[0].at.After(now.Add(lead/2)) { // one fetch for those due together
@@ -166,8 +190,11 @@ func (s *schedule) follow(now, nextWarm time.Time) {
 		}
 	}
 	s.latest = now.Add(idleCheck)
-	if s.warm > 0 && nextWarm.Before(s.latest) {
-		s.latest = nextWarm
+	if s.warm > 0 && s.tick.Before(s.latest) {
+		s.latest = s.tick
+	}
+	if !s.again.IsZero() && s.again.Before(s.latest) {
+		s.latest = s.again
 	}
 	s.next, s.due = s.latest, due
 	if len(s.plans) > 0 && s.plans[0].at.Before(s.next) {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // want is what a schedule has asked for.
@@ -17,6 +19,12 @@ type want struct {
 	at    time.Duration // since the start
 	gap   time.Duration
 	feeds []*feed
+}
+
+// kept is when samples were to be kept of feeds that have fewer of them.
+type kept struct {
+	at    time.Duration // since the start
+	fewer int
 }
 
 // scheduling is a schedule whose wishes are noted. It lives in a synctest bubble.
@@ -27,7 +35,8 @@ type scheduling struct {
 	looks atomic.Int64 // after the lanes
 
 	mu    sync.Mutex
-	wants []want // guarded by mu
+	wants []want // guarded by mu, as saved
+	saved []kept
 }
 
 // inBubble runs a test with a schedule that runs, on a clock that jumps.
@@ -40,6 +49,13 @@ func inBubble(t *testing.T, warm time.Duration, test func(t *testing.T, s *sched
 			defer s.mu.Unlock()
 			if len(feeds) > 0 {
 				s.wants = append(s.wants, want{now.Sub(s.start), n.gap, slices.Clone(feeds)})
+			}
+		}
+		s.save = func(now time.Time, fewer int, feeds ...*feed) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if len(feeds) > 0 && fewer > 0 {
+				s.saved = append(s.saved, kept{now.Sub(s.start), fewer})
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -69,6 +85,15 @@ func (s *scheduling) wanted() []want {
 	wants := s.wants
 	s.wants = nil
 	return wants
+}
+
+// kept returns when samples were to be kept since the last call.
+func (s *scheduling) kept() []kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	saved := s.saved
+	s.saved = nil
+	return saved
 }
 
 // taken returns when something was wanted since the last call.
@@ -165,6 +190,24 @@ func TestLadder(t *testing.T) {
 		}
 		assert.Len(t, slices.DeleteFunc(got, func(at time.Duration) bool { return at < restless }), 2*59)
 		assert.Zero(t, s.planned())
+	})
+}
+
+// pmval fetches again at once when it has got no value: that says nothing of when it fetches next.
+func TestFetchAgainAtOnce(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, s *scheduling) {
+		p, f := newPlan(), feedOf(loadID)
+		s.fetch(p, f)
+		s.pass(time.Millisecond)
+		s.fetch(p, f)
+		for range 5 {
+			s.taken()
+			s.pass(time.Second / 2)
+			at := s.taken()
+			require.NotEmpty(t, at)
+			assert.LessOrEqual(t, time.Since(s.start)-at[len(at)-1], lead+moreSlack, "a new sample")
+			s.fetch(p, f)
+		}
 	})
 }
 
@@ -283,13 +326,16 @@ func TestKeepWarm(t *testing.T) {
 		f := feedOf(loadID)
 		s.keepWarm([]*feed{f})
 		s.pass(35 * time.Second)
-		got := s.wanted()
-		assert.Len(t, got, 3)
-		for i, w := range got {
-			assert.Equal(t, time.Duration(i+1)*10*time.Second, w.at)
-			assert.Equal(t, time.Second, w.gap, "one that somebody has asked for is as good")
-			assert.Equal(t, []*feed{f}, w.feeds)
-		}
+		assert.Equal(t, []kept{
+			{time.Second, 1},
+			{time.Second + warmAgain, 2},
+			{10 * time.Second, math.MaxInt},
+			{20 * time.Second, math.MaxInt},
+			{30 * time.Second, math.MaxInt},
+		}, s.kept())
+		s.keepWarm([]*feed{f})
+		s.pass(warmAgain)
+		assert.Equal(t, []kept{{36 * time.Second, 1}, {36*time.Second + warmAgain, 2}}, s.kept(), "of those that were never sampled")
 		s.keepWarm(nil)
 		s.pass(time.Minute)
 		assert.Empty(t, s.taken())
@@ -302,6 +348,7 @@ func TestNothingIsSampledForNobody(t *testing.T) {
 		s.keepWarm([]*feed{feedOf(loadID)})
 		s.pass(24 * time.Hour)
 		assert.Empty(t, s.taken())
+		assert.Empty(t, s.kept())
 	})
 }
 
@@ -311,7 +358,7 @@ func TestOverdueLanesAreFoundWhenIdle(t *testing.T) {
 		var checks int
 		s := &schedule{
 			now: time.Now, nap: newGoNap(), check: func(time.Time) { checks++ },
-			want: func(time.Time, need, ...*feed) {},
+			want: func(time.Time, need, ...*feed) {}, save: func(time.Time, int, ...*feed) {},
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		go s.run(ctx)

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// minStep is how much older the sample must be at least that a first rate or delta is computed from.
+	// minStep is how much older the sample must be at least that a first rate or delta is computed from, where none
+	// is as old as it should be.
 	minStep = 10 * time.Millisecond
 
 	// maxViews bounds how many contexts have a history, unless Limits.Contexts says otherwise. Beyond it the one
@@ -35,7 +36,7 @@ const (
 	// missedAge is the age of a sample from which it was not made for the fetch it is served to.
 	missedAge = 4 * lead
 
-	// warmEnough is how old the previous value of a context's first fetch may be.
+	// warmEnough is how old the previous value of a context's first fetch may be, if windows are not longer.
 	warmEnough = time.Minute
 )
 
@@ -270,11 +271,15 @@ func (v *view) patience(now time.Time) time.Duration {
 	return max(youngEnough, min(interval+interval/2, oldEnough))
 }
 
+// reach is how far the previous value of a first fetch may be from it: windows are covered up to half as often again, and
+// an agent that rests may take longer.
+func reach(window time.Duration) time.Duration { return max(warmEnough, 2*window) }
+
 // advance makes the newest sample of the feed part of the entry's history. The sampler's lock is
-// held. Without history only the newest sample counts; warm lets a context that fetches for the
-// first time continue from what the feed has sampled before.
-func (e *entry) advance(now time.Time, patience time.Duration, warm bool, h *holdings) {
-	cur := e.feed.newest()
+// held. Without history only the newest sample counts; a context that fetches for the first time continues from
+// what the feed has kept, if there is a window.
+func (e *entry) advance(now time.Time, patience, window time.Duration, h *holdings) {
+	cur := e.feed.latest
 	e.stale = cur == nil || now.Sub(cur.taken) > patience
 	e.missed = e.stale || len(e.seen) > 0 && cur == e.seen[0] || now.Sub(cur.taken) > missedAge
 	e.same = false
@@ -289,8 +294,8 @@ func (e *entry) advance(now time.Time, patience time.Duration, warm bool, h *hol
 		}
 	case len(e.seen) == 0 || !cur.continues(e.seen[0]): // new, or pmcd's clock was set
 		e.begin(cur, h)
-		if warm {
-			e.warm(cur, depth, h)
+		if window > 0 {
+			e.warm(cur, depth, window, h)
 		}
 	case cur.at.After(e.seen[0].at):
 		if len(e.seen) < depth {
@@ -313,20 +318,27 @@ func (e *entry) begin(cur *sample, h *holdings) {
 	e.seen = append(e.seen[:0], cur)
 }
 
-// warm continues a history with older samples of the feed: such as are far enough apart for a rate to
-// mean something, or, where a history has just begun, the oldest there is.
-func (e *entry) warm(cur *sample, depth int, h *holdings) {
+// warm continues a history with samples that the feed has kept: each the youngest that is a window older than the
+// one after it. Where a history has just begun and there is none so old, right after a start, it is the oldest there is.
+func (e *entry) warm(cur *sample, depth int, window time.Duration, h *holdings) {
+	var oldest *sample
 	last := cur
-	for i, s := range e.feed.samples[1:] {
-		if len(e.seen) == depth || !cur.continues(s) || cur.at.Sub(s.at) > time.Duration(depth)*warmEnough {
-			return
-		}
+	for _, s := range e.feed.kept {
 		gap := last.at.Sub(s.at)
-		oldest := i == len(e.feed.samples)-2 && len(e.seen) == 1
-		if gap >= anchorGap/2 || oldest && gap >= minStep {
+		if len(e.seen) == depth || !cur.continues(s) || gap > reach(window) {
+			break
+		}
+		if gap >= minStep {
+			oldest = s
+		}
+		if gap >= window {
 			e.seen = append(e.seen, s)
 			h.add(s)
 			last = s
 		}
+	}
+	if len(e.seen) == 1 && depth > 1 && oldest != nil {
+		e.seen = append(e.seen, oldest)
+		h.add(oldest)
 	}
 }

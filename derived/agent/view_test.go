@@ -30,7 +30,7 @@ func newBench(t *testing.T, c Config, change ...func(*Options)) *bench {
 	b := &bench{tb: t, site: newSite(t), now: time.Unix(1_000_000, 0)}
 	log, _ := logtest.NewNullLogger()
 	o := Options{
-		Domain: testDomain, Load: func() Config { return Config{} }, FirstFetch: true, Log: log,
+		Domain: testDomain, Load: func() Config { return Config{} }, Interval: 10 * time.Second, Log: log,
 		Now: func() time.Time { return b.now },
 	}
 	for _, f := range change {
@@ -107,7 +107,7 @@ func (b *bench) value(c pmda.Client, ctx pdu.ContextID, name string) string {
 	return number(b.metric(name), b.fetch(c, ctx, name)[0])
 }
 
-func withoutWarmStart(o *Options) { o.FirstFetch = false }
+func withoutWarmStart(o *Options) { o.Interval = 0 }
 
 // delta() is the change since the client's own previous fetch, whatever others do.
 func TestEachContextHasItsOwnHistory(t *testing.T) {
@@ -246,35 +246,128 @@ func TestClockOfTheCollectorIsSetBack(t *testing.T) {
 	assert.Equal(t, "10", b.value(1, 0, "r"), "history starts anew")
 }
 
-// The first fetch of a context can continue from what was sampled before it came.
+// The first fetch of a context continues from what was sampled for that before it came, whatever else was sampled.
 func TestFirstFetch(t *testing.T) {
+	const s = time.Second
 	for _, row := range []struct {
-		name  string
-		warm  bool
-		ago   []time.Duration // when up.count was sampled before, oldest first; 100, 101 …
-		value string
+		name   string
+		window time.Duration
+		kept   []time.Duration // how long ago samples were taken that are kept, oldest first; 100, 101 …
+		others []time.Duration // likewise for other clients
+		value  string
+		covers time.Duration
 	}{
-		{"warm", true, []time.Duration{10 * time.Second}, "1"},
-		{"from the nearest that is far enough", true, []time.Duration{10 * time.Second, 5 * time.Second}, "1"},
-		{"not from one just before", true, []time.Duration{10 * time.Second, 5 * time.Second, 100 * ms}, "2"},
-		{"only one just before", true, []time.Duration{100 * ms}, "1"},
-		{"only one that is as good as the same", true, []time.Duration{minStep - 1}, "no value"},
-		{"too long ago", true, []time.Duration{3 * time.Minute}, "no value"},
-		{"nothing before", true, nil, "no value"},
-		{"as libpcp", false, []time.Duration{10 * time.Second}, "no value"},
+		{"in between", 10 * s, []time.Duration{17 * s, 12 * s, 7 * s, 2 * s}, nil, "3", 12 * s},
+		{"just long enough ago", 10 * s, []time.Duration{15 * s, 10 * s, 5 * s, 0}, nil, "2", 10 * s},
+		{"just not long enough ago", 10 * s, []time.Duration{15*s - 1, 10*s - 1, 5*s - 1}, nil, "3", 15*s - 1},
+		{
+			"whatever others do", 10 * s,
+			[]time.Duration{14 * s, 9 * s, 4 * s},
+			[]time.Duration{13 * s, 12 * s, 11 * s, 10500 * ms, 10 * s, 3 * s, 2 * s, s},
+			"11", 14 * s,
+		},
+		{"another window", 2 * s, []time.Duration{3500 * ms, 2500 * ms, 1500 * ms}, nil, "2", 2500 * ms},
+		{"right after a start", 10 * s, []time.Duration{5 * s, 4900 * ms, 100 * ms}, nil, "3", 5 * s},
+		{"a moment after a start", 10 * s, []time.Duration{minStep}, nil, "1", minStep},
+		{"too soon after a start", 10 * s, []time.Duration{minStep - 1}, nil, "no value", 0},
+		{"an agent that rests", 10 * s, []time.Duration{65 * s, 36 * s}, nil, "1", 36 * s},
+		{"too long ago", 10 * s, []time.Duration{61 * s}, nil, "no value", 0},
+		{"not too long ago", 40 * s, []time.Duration{61 * s}, nil, "1", 61 * s},
+		{"nothing kept", 10 * s, nil, []time.Duration{12 * s, 10 * s}, "no value", 0},
+		{"as libpcp", 0, nil, []time.Duration{12 * s, 10 * s}, "no value", 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			b := newBench(t, conf("d = delta(up.count)"), func(o *Options) { o.FirstFetch = row.warm })
-			now := b.now
-			for i, ago := range row.ago {
+			b := newBench(t, conf("d = delta(up.count)", "r = rate(up.count)"), func(o *Options) { o.Interval = row.window })
+			now, n := b.now, uint64(100)
+			take := func(ago time.Duration, kept bool) {
 				b.now = now.Add(-ago)
-				b.sample(100+uint64(i), "d")
+				b.metric("d").feed.keep = kept
+				b.sample(n, "d")
+				n++
+			}
+			for kept, others := row.kept, row.others; len(kept)+len(others) > 0; {
+				if len(others) == 0 || len(kept) > 0 && kept[0] > others[0] {
+					take(kept[0], true)
+					kept = kept[1:]
+				} else {
+					take(others[0], false)
+					others = others[1:]
+				}
+			}
+			if len(row.kept) == 0 || row.kept[len(row.kept)-1] > 0 {
+				take(0, false)
 			}
 			b.now = now
-			b.sample(100+uint64(len(row.ago)), "d")
 			assert.Equal(t, row.value, b.value(1, 0, "d"))
+			rate := b.value(2, 0, "r")
+			if row.covers == 0 {
+				assert.Equal(t, "no value", rate)
+				return
+			}
+			var change float64
+			_, err := fmt.Sscan(row.value, &change)
+			require.NoError(t, err)
+			assert.Equal(t, fmt.Sprint(change/row.covers.Seconds()), rate)
 		})
 	}
+}
+
+// A change of a change needs two windows.
+func TestFirstFetchOfNestedDeltas(t *testing.T) {
+	b := newBench(t, conf("dd = delta(delta(up.count))"), func(o *Options) { o.Interval = 2 * time.Second })
+	for _, row := range []struct {
+		count uint64
+		want  string
+	}{{100, "no value"}, {110, "no value"}, {130, "no value"}, {170, "no value"}, {200, "40"}, {300, "70"}} {
+		b.metric("dd").feed.keep = true
+		b.sample(row.count, "dd")
+		assert.Equal(t, row.want, b.value(pmda.Client(row.count), 0, "dd"), row.count)
+		b.pass(time.Second)
+	}
+}
+
+// Without a newer sample a rate is what it was, for as long as a value may be served, and a delta has none: it would count
+// twice what it has counted.
+func TestNoNewerSample(t *testing.T) {
+	b := newBench(t, Config{}, withoutWarmStart)
+	var lines, names, want, again []string
+	for _, row := range []struct{ name, expr, value, again string }{
+		{"plain", "up.count", "130", "130"},
+		{"rate", "rate(up.count)", "30", "30"},
+		{"more", "2 * rate(up.count)", "60", "60"},
+		{"nested", "derived.rate / 3", "10", "10"},
+		{"delta", "delta(up.count)", "30", "no value"},
+		{"mixed", "rate(up.count) * delta(up.count)", "900", "no value"},
+		{"part", "derived.delta * derived.rate", "900", "no value"},
+		{"rate_of_delta", "rate(delta(up.count))", "20", "20"},
+		{"delta_of_rate", "delta(rate(up.count))", "20", "no value"},
+	} {
+		lines, names = append(lines, row.name+" = "+row.expr), append(names, row.name)
+		want, again = append(want, row.value), append(again, row.again)
+	}
+	b.serve(conf(lines...))
+	values := func() (got []string) {
+		for i, set := range b.fetch(1, 0, names...) {
+			got = append(got, number(b.metric(names[i]), set))
+		}
+		return got
+	}
+	for _, n := range []uint64{90, 100} {
+		b.sample(n, "plain")
+		values()
+		b.pass(time.Second)
+	}
+	b.sample(130, "plain")
+	require.Equal(t, want, values())
+	assert.Equal(t, again, values())
+	b.pass(youngEnough)
+	assert.Equal(t, again, values())
+	b.pass(oldEnough)
+	for i, value := range values() {
+		assert.Equal(t, pdu.ErrAgain.Error(), value, names[i])
+	}
+	b.sample(150, "plain")
+	assert.Equal(t, "20", values()[4], "delta: what happened meanwhile")
 }
 
 func TestNestedDeltas(t *testing.T) {
@@ -507,7 +600,7 @@ func TestViewsAreBounded(t *testing.T) {
 		large := func(value uint64) {
 			b.pass(time.Second)
 			b.sample(value, "d", "c")
-			b.metric("d").feed.newest().size = maxHeld / 4
+			b.metric("d").feed.latest.size = maxHeld / 4
 		}
 		large(100)
 		for c := range pmda.Client(4) {
@@ -581,13 +674,13 @@ func TestAgentThatIsStartedAgain(t *testing.T) {
 
 // What no metric decides does not change: delta() and rate() of it are 0, as for libpcp from the second fetch on.
 func TestChangeOfConstants(t *testing.T) {
-	for _, warm := range []bool{true, false} {
+	for _, interval := range []time.Duration{0, 10 * time.Second} {
 		h := start(t, newUpstream(t), conf("d = delta(12345)", "r = rate(mkconst(5, semantics=counter))"),
-			func(o *Options) { o.FirstFetch = warm }).bound()
+			func(o *Options) { o.Interval = interval }).bound()
 		d, r := h.id("derived.d"), h.id("derived.r")
 		for n := range 3 {
 			sets := h.fetch(d, r)
-			if n == 0 && !warm {
+			if n == 0 && interval == 0 {
 				assert.Empty(t, sets[0].Values)
 				assert.Empty(t, sets[1].Values)
 				continue

@@ -41,6 +41,7 @@ _pmdaderived() {
 	case "$command $option" in
 	*' --watch') words='auto poll off' ;;
 	*' --first-fetch') words='warm none' ;;
+	*' --non-finite') words='drop serve' ;;
 	*' --limit') words='definitions= expression= depth= operands= instances= contexts= samples= answer=' ;;
 	*' --log-level') words='error warn info debug' ;;
 	*' --mmv') words='pmdaderived off' ;;

@@ -15,7 +15,7 @@ import (
 // how many there are, how many agree with libpcp, differ as is wanted, and fail.
 const Attribute = "several-fetches"
 
-// conformanceCases runs the conformance test, whose daemons have --first-fetch=none.
+// conformanceCases runs the conformance test, whose daemons have --interval=0.
 func conformanceCases(ctx context.Context, b *bench) ([]Row, error) {
 	if b.options.Plan.Conformance == "" {
 		return nil, nil
@@ -44,7 +44,7 @@ func conformanceCases(ctx context.Context, b *bench) ([]Row, error) {
 				return nil, fmt.Errorf("attribute %q: %w", event.Value, err)
 			}
 			return []Row{{
-				What:     "corpus cases with several fetches, --first-fetch=none",
+				What:     "corpus cases with several fetches, --interval=0",
 				Measured: fmt.Sprintf("%d of %d as libpcp, %d differ as is wanted", agree, cases, wanted), Target: "no other",
 				OK: failures == 0 && agree+wanted == cases && cases > 0,
 			}}, nil

@@ -140,6 +140,7 @@ func (j *judge) moment(t *track, sets []pdu.ValueSet, answered time.Time, excuse
 	step, stepped := first(&sets[1])
 	pace, paced := first(&sets[2])
 	switch {
+	case repeated && paced && !stepped: // the pace is what it was
 	case stepped != paced:
 		j.tally.problem(wrongValue, "%s: only one of step and pace of %s has a value", j.who, t.name)
 	case stepped:
