@@ -1,6 +1,7 @@
 package test
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 
@@ -10,17 +11,22 @@ import (
 	"pmdaderived/test/conformance"
 )
 
+// extraOperand is a metric of the sample agent that only PCP 7.2 has.
+var extraOperand = regexp.MustCompile(`sample\.(voltage|current|power|temperature)\b`)
+
 // TestExtraUnits asks libpcp itself and the daemon, on the same pmcd, what they make of definitions with voltages,
-// currents, powers and temperatures. PCP has them since 7.2: package derived compares with the answers that it gave.
+// currents, powers and temperatures. PCP has them since 7.2: package derived compares with the answers that it gave. On an
+// older one libpcp takes no such unit, and the daemon is asked alone: constants can have them all the same.
 func TestExtraUnits(t *testing.T) {
 	program, err := build(worldReadableDir(t))
 	require.NoError(t, err)
 	run := &oracleRun{t: t, program: program, gen: &generator{}}
 	run.open()
-	if !run.gen.extra {
-		t.Skip("this PCP is older than 7.2")
-	}
 	cases := conformance.ReadSet(t, "../derived/testdata/extraunits/expected.jsonl")
+	if !run.gen.extra {
+		cases = slices.DeleteFunc(cases, func(c *conformance.Case) bool { return extraOperand.MatchString(c.Expr) })
+	}
+	require.Greater(t, len(cases), 26)
 	tally := conformance.NewTally("end-to-end")
 	for chunk := range slices.Chunk(cases, oracleBatch) {
 		var names []string
@@ -29,11 +35,20 @@ func TestExtraUnits(t *testing.T) {
 			names = append(names, c.Name)
 			all = append(all, newExpression(c.Expr, run.catalog))
 		}
-		stock, ours := run.stock(names, all), run.ours(names, all)
+		ours := run.ours(names, all)
+		if !run.gen.extra {
+			for _, c := range chunk {
+				assert.Equal(t, c.Class, ours[c.Name].Class, "%s: %s", c.Name, c.Expr)
+			}
+			continue
+		}
+		stock := run.stock(names, all)
 		for _, c := range chunk {
 			tally.Judge(t, c, conformance.Different("answer", stock[c.Name], ours[c.Name]))
 			assert.Equal(t, c.Class, stock[c.Name].Class, "%s: as it was recorded", c.Name)
 		}
 	}
-	tally.Report(t)
+	if run.gen.extra {
+		tally.Report(t)
+	}
 }
