@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pmdaderived/test/pmcdtest"
 )
@@ -214,6 +215,37 @@ func TestInstallBelowClosedFolder(t *testing.T) {
 	assert.Equal(t, 1, exit, out)
 	assert.Contains(t, out, "error starting "+program+": Permission denied\n")
 	assert.Contains(t, out, "       user "+m.account+" may not enter "+closed+"\n")
+}
+
+// Where programs below /var do not run, Install fails until the commands of docs/packages.md have been given.
+func TestInstallNoexec(t *testing.T) {
+	if onCopy(t) {
+		return
+	}
+	m := newMachine(t)
+	m.startPMCD()
+	onCopy := os.Getenv(stageVariable) == stageInside // the only place to mount something
+	if onCopy {
+		require.NoError(t, os.MkdirAll(m.pmda, 0o755))
+		require.NoError(t, unix.Mount("tmpfs", m.pmda, "tmpfs", unix.MS_NOEXEC, "mode=755"))
+	}
+	program, err := build(worldReadableDir(t))
+	require.NoError(t, err)
+	install := filepath.Join(m.pmda, "Install")
+	out, exit := m.run("make", "-C", "..", "install", "BINARY="+program)
+	require.Zero(t, exit, out)
+	if onCopy {
+		out, exit = m.run("sh", install)
+		assert.Equal(t, 1, exit, out)
+		assert.Contains(t, out, "/pmdaderived cannot be run; if "+filepath.Dir(m.pmda)+" is mounted with noexec")
+	}
+
+	commands := regexp.MustCompile(`(?m)^    (mv /var/\S+pmdaderived .*\n.*\n.*Install)$`).FindStringSubmatch(readDocument(t, "../docs/packages.md"))
+	require.NotNil(t, commands)
+	bin := worldReadableDir(t)
+	out, exit = m.run("sh", "-ec", strings.ReplaceAll(commands[1], "/usr/local/bin", bin))
+	require.Zero(t, exit, out)
+	m.requireServed()
 }
 
 func TestInstallUnderDESTDIR(t *testing.T) {
