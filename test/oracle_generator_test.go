@@ -41,7 +41,8 @@ var (
 type generator struct {
 	*rand.Rand
 
-	extra bool // with extra units
+	extra   bool // with extra units
+	novalue bool // with novalue()
 }
 
 func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
@@ -122,6 +123,9 @@ func (g *generator) expr(depth int) string {
 	case n < 61:
 		return "!" + g.side(depth)
 	case n < 71:
+		if g.novalue && g.chance(30) {
+			return g.withNoValue(depth)
+		}
 		return g.side(depth) + " ? " + g.side(depth) + " : " + g.side(depth)
 	case n < 81:
 		return pick(g, "avg", "count", "max", "min", "sum", "sum", "max") + "(" + g.operand() + ")"
@@ -139,6 +143,20 @@ func (g *generator) expr(depth int) string {
 		return pick(g, sets...) + "[" + pick(g, "bin-100", "bin-500", "bin-900", "nosuch") + "]"
 	}
 	return "instant(" + pick(g, sets...) + ")"
+}
+
+// withNoValue is a ternary with a novalue() and most often a guard that is known beforehand.
+func (g *generator) withNoValue(depth int) string {
+	guard := pick(g, "0", "1", "!1", "defined("+g.operand()+")", "!defined("+g.operand()+")", "1 && defined(nosuch)", "mkconst(1, type=float)")
+	if g.chance(10) {
+		guard = g.side(depth)
+	}
+	none := "novalue(" + pick(g, "", "type=double", "type=32, semantics=counter", `units="Kbyte"`, "meta=sample.byte_rate", "meta=nosuch",
+		"indom=29.2", `indom="511.0"`, "type=float, meta=sample.bin") + ")"
+	if g.chance(50) {
+		return guard + " ? " + none + " : " + g.side(depth)
+	}
+	return guard + " ? " + g.side(depth) + " : " + none
 }
 
 // side is an operand of an operator; without parentheses precedence decides what it becomes.

@@ -156,12 +156,15 @@ func (x *expression) ternary(holds func(*syntax.Ternary) bool) bool {
 // aggregate is a function that libpcp 6.0.3 gives to a bare name only.
 var bareName = regexp.MustCompile(`\b(avg|count|max|min|sum|delta|rate|instant|anon)\( *([A-Za-z][A-Za-z0-9_.]*)? *(.)?`)
 
-// known are the wanted differences that a random expression can run into, by their ids in package
-// conformance. Each predicate tells whether the expression might.
-var known = []struct {
+// explanation is a wanted difference, and whether an expression might run into it.
+type explanation struct {
 	id  string
 	may func(*expression) bool
-}{
+}
+
+// known are the wanted differences that a random expression can run into, by their ids in package
+// conformance. Each predicate tells whether the expression might.
+var known = []explanation{
 	{"Q-NOT-TYPE", func(x *expression) bool {
 		return x.has(func(e syntax.Expr) bool {
 			u, ok := e.(*syntax.Unary)
@@ -299,7 +302,7 @@ var known = []struct {
 }
 
 // unaskable are the differences that harm the process that libpcp runs in.
-const unaskable = "Q-SCALAR-EMPTY Q-INST-PAREN Q-STRING Q-MATCH-SLASH"
+const unaskable = "Q-SCALAR-EMPTY Q-INST-PAREN Q-STRING Q-MATCH-SLASH Q-NOVALUE"
 
 // callsExpression reports whether one of the functions stands before something other than a name.
 func (x *expression) callsExpression(functions string) bool {
@@ -324,13 +327,40 @@ func (x *expression) textual(e syntax.Expr) bool {
 	return found
 }
 
-// explanations are the ids of all wanted differences that the expression might run into.
-func (x *expression) explanations() []string {
+// explanations are the ids of all wanted differences that the expression might run into; seven: beside libpcp 7.
+func (x *expression) explanations(seven bool) []string {
 	var ids []string
 	for _, k := range known {
 		if k.may(x) {
 			ids = append(ids, k.id)
 		}
 	}
+	if !seven {
+		return ids
+	}
+	for _, k := range knownSeven {
+		if k.may(x) {
+			ids = append(ids, k.id)
+		}
+	}
 	return ids
 }
+
+// knownSeven are those that there are beside libpcp 7 only.
+var knownSeven = []explanation{
+	{"messages of PCP 7", func(x *expression) bool { return x.tree == nil && newWording.MatchString(x.text) }},
+	{"Q-NOVALUE", func(x *expression) bool {
+		return x.ternary(func(t *syntax.Ternary) bool {
+			_, first := t.Then.(*syntax.NoValue)
+			_, second := t.Else.(*syntax.NoValue)
+			return (first || second) && !decided(t.Guard)
+		})
+	}},
+	{"missing operands of a ternary", func(x *expression) bool {
+		unbound := semantic(x.problem).Class == "unbound"
+		return unbound && x.ternary(func(*syntax.Ternary) bool { return true })
+	}},
+}
+
+// newWording begins what PCP 7 has other messages for than PCP 6.
+var newWording = regexp.MustCompile(`\b(mkconst|delta|rate)\(`)

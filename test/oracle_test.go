@@ -91,6 +91,8 @@ type oracleRun struct {
 	gen     *generator
 	station *station
 	file    string
+	named   bool // the libpcp that is asked tells which operand is not there
+	seven   bool // and has the language of PCP 7
 	catalog derived.CatalogMap
 	served  int // by this station
 	batches int
@@ -131,6 +133,10 @@ func (r *oracleRun) open() {
 			r.gen.extra = true
 		}
 	}
+	names := []string{"orc.named", "orc.seven"}
+	answers := r.stock(names, []*expression{{text: "nosuch + 1"}, {text: "1 ? 1 : novalue()"}})
+	r.named, r.seven = answers[names[0]].Message != "", answers[names[1]].Class == "ok"
+	r.gen.novalue = r.seven
 }
 
 // expressions makes n texts, most of them good, small and large ones. Those that would harm libpcp are
@@ -150,7 +156,7 @@ func (r *oracleRun) expressions(n int) []*expression {
 			if text == "" || len(text) > maxExpression || good == wrong && !damaged || good && x.size() < 2*depth {
 				continue
 			}
-			ids := x.explanations()
+			ids := x.explanations(r.seven)
 			if len(ids) == 0 || may && !slices.ContainsFunc(ids, harmful) {
 				made[i] = x
 			}
@@ -178,7 +184,7 @@ func (r *oracleRun) batch(n int) {
 		r.asked++
 		r.served++
 		r.classes[stock[names[i]].Class]++
-		ids := x.explanations()
+		ids := x.explanations(r.seven)
 		same := stock[names[i]] == ours[names[i]]
 		switch {
 		case same && len(ids) == 0:
@@ -246,10 +252,7 @@ func (r *oracleRun) stock(names []string, all []*expression) map[string]outcome 
 		answers[name] = outcome{Class: "ok", Shown: shown}
 	}
 	for _, m := range stockSemantic.FindAllStringSubmatch(stderr, -1) {
-		if unbound(m[0]) { // PCP 7 says so
-			continue
-		}
-		answers[m[1]] = outcome{Class: "semantic", Message: m[0]}
+		answers[m[1]] = semantic(m[0])
 	}
 	for _, m := range stockSyntax.FindAllStringSubmatchIndex(stderr, -1) {
 		lines := strings.SplitN(stderr[m[1]:], "\n", 4)
@@ -280,12 +283,19 @@ func (r *oracleRun) pminfo(args []string) (stdout, stderr string, ok bool) {
 	return out.String(), errs.String(), cmd.ProcessState.Exited()
 }
 
-// unboundRules are those of operands that are not there, about which libpcp 6 says nothing.
-var unboundRules = []derived.Rule{derived.RuleUnknownOperand, derived.RuleOperandMetadata, derived.RuleTernaryUnknown}
-
-func unbound(message string) bool {
-	return slices.ContainsFunc(unboundRules, func(r derived.Rule) bool { return strings.Contains(message, r.String()) })
+// semantic is the outcome of a message: an operand that is not there is a class of its own.
+func semantic(message string) outcome {
+	message, _, _ = strings.Cut(message, " (") // the reason that we add to a descriptor that cannot be had
+	for _, r := range unboundRules {
+		if strings.HasSuffix(message, ": "+r.String()) {
+			return outcome{Class: "unbound", Message: message}
+		}
+	}
+	return outcome{Class: "semantic", Message: message}
 }
+
+// unboundRules are those of operands that are not there.
+var unboundRules = []derived.Rule{derived.RuleUnknownOperand, derived.RuleOperandMetadata, derived.RuleTernaryUnknown}
 
 // oursSyntax is the first line of a syntax error: its place, and the reason if there is one.
 var oursSyntax = regexp.MustCompile(`:\d+:\d+: syntax error(: |$)`)
@@ -317,10 +327,11 @@ func (r *oracleRun) ours(names []string, all []*expression) map[string]outcome {
 			answers[name] = outcome{Class: "syntax", Message: syntaxMessage(all[i].text)}
 		case problem == "":
 			answers[name] = outcome{Class: "ok", Shown: shown[name]}
-		case unbound(problem):
-			answers[name] = outcome{Class: "unbound"}
 		default:
-			answers[name] = outcome{Class: "semantic", Message: problem}
+			answers[name] = semantic(problem)
+			if answers[name].Class == "unbound" && !r.named {
+				answers[name] = outcome{Class: "unbound"}
+			}
 		}
 	}
 	return answers
@@ -343,10 +354,10 @@ func syntaxMessage(text string) string {
 // Every explanation has to be one of the wanted differences.
 func TestOracleExplanations(t *testing.T) {
 	var ids []string
-	for _, d := range conformance.Differences() {
+	for _, d := range slices.Concat(conformance.Differences(), conformance.DifferencesSeven()) {
 		ids = append(ids, d.ID)
 	}
-	for _, k := range known {
+	for _, k := range slices.Concat(known, knownSeven) {
 		assert.Contains(t, ids, k.id)
 	}
 }
@@ -361,31 +372,38 @@ func TestOraclePredicates(t *testing.T) {
 		"sample.part_bin":     {Type: pdu.Type32, InDom: pdu.NewInDom(29, 2), Sem: pdu.SemInstant},
 		"sample.string.hullo": {Type: pdu.TypeString, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
 	}
-	for _, row := range []struct{ id, yes, no string }{
-		{"Q-NOT-TYPE", "!sample.bin", "!(sample.bin > 1)"},
-		{"Q-REL-SEM", "1 < sample.long.bin_ctr", "1 < sample.bin"},
-		{"Q-MUL-SEM", "sample.long.one * sample.long.bin_ctr", "2 * sample.long.bin_ctr"},
-		{"Q-REL-SCALE", "sample.long.bin_ctr > mkconst(1, units=byte)", "sample.long.bin_ctr > mkconst(1, units=Kbyte)"},
-		{"Q-REL-CONST", "sample.long.bin_ctr > 1.5", "sample.long.bin_ctr > 1"},
-		{"Q-CONST-LEFT", "mkconst(1, units=byte) * sample.bin", "sample.bin * mkconst(1, units=byte)"},
-		{"Q-SCALE-SIGN", "instant(sample.long.bin_ctr) * mkconst(1, units=\"/ byte\")", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte\")"},
-		{"Q-SCALE-POWER", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte^2\")", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte\")"},
-		{"Q-SCALE-OVERFLOW", "instant(sample.long.bin_ctr) * mkconst(1, units=\"Pbyte\")", "instant(sample.long.bin_ctr) * mkconst(1, units=\"Gbyte\")"},
-		{"Q-SCALE-OVERFLOW", "rescale(mkconst(1, units=byte) - mkconst(2, type=u64, units=byte), \"Kbyte\")", "rescale(mkconst(1, units=byte) - mkconst(2, units=byte), \"Kbyte\")"},
-		{"Q-DIM-RANGE", "mkconst(1, units=\"byte^5\") * mkconst(1, units=\"byte^5\")", "mkconst(1, units=\"byte^3\") * mkconst(1, units=\"byte^4\")"},
-		{"Q-TERN-POS", "sample.bin > 1 ? sample.bin : sample.part_bin", "sample.bin > 1 ? sample.bin : sample.bin"},
-		{"Q-TERN-BOTH", "sample.bin > 1 ? sample.bin : sample.part_bin", "sample.bin > 1 ? sample.bin : sample.bin"},
-		{"Q-TERN-LAZY", "1 && sample.long.one ? 1 : 2", "sample.long.one > 1 ? 1 : 2"},
-		{"Q-AGGR-EMPTY", "max(sample.part_bin)", "sum(sample.part_bin)"},
-		{"avg", "avg(sample.bin)", "avg(sample.long.one)"},
-		{"Q-7X", "delta(sample.bin + 1)", "delta( sample.bin ) + 1"},
-		{"expressions in aggregates", "sum((sample.bin))", "sum(sample.bin)"},
-		{"Q-SCALAR-EMPTY", "scalar(sample.part_bin)", "scalar(sample.bin)"},
-		{"Q-INST-PAREN", "(sample.bin)[bin-100]", "sample.bin[bin-100]"},
-		{"Q-STRING", "matchinst(/x/, sample.string.hullo)", "matchinst(/x/, sample.bin)"},
-		{"Q-MATCH-SLASH", "matchinst(/x/, sample.bin / 2)", "matchinst(/x/, sample.bin)"},
+	for _, row := range []struct {
+		id, yes, no string
+		seven       bool
+	}{
+		{"Q-NOT-TYPE", "!sample.bin", "!(sample.bin > 1)", false},
+		{"Q-REL-SEM", "1 < sample.long.bin_ctr", "1 < sample.bin", false},
+		{"Q-MUL-SEM", "sample.long.one * sample.long.bin_ctr", "2 * sample.long.bin_ctr", false},
+		{"Q-REL-SCALE", "sample.long.bin_ctr > mkconst(1, units=byte)", "sample.long.bin_ctr > mkconst(1, units=Kbyte)", false},
+		{"Q-REL-CONST", "sample.long.bin_ctr > 1.5", "sample.long.bin_ctr > 1", false},
+		{"Q-CONST-LEFT", "mkconst(1, units=byte) * sample.bin", "sample.bin * mkconst(1, units=byte)", false},
+		{"Q-SCALE-SIGN", "instant(sample.long.bin_ctr) * mkconst(1, units=\"/ byte\")", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte\")", false},
+		{"Q-SCALE-POWER", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte^2\")", "instant(sample.long.bin_ctr) * mkconst(1, units=\"byte\")", false},
+		{"Q-SCALE-OVERFLOW", "instant(sample.long.bin_ctr) * mkconst(1, units=\"Pbyte\")", "instant(sample.long.bin_ctr) * mkconst(1, units=\"Gbyte\")", false},
+		{"Q-SCALE-OVERFLOW", "rescale(mkconst(1, units=byte) - mkconst(2, type=u64, units=byte), \"Kbyte\")", "rescale(mkconst(1, units=byte) - mkconst(2, units=byte), \"Kbyte\")", false},
+		{"Q-DIM-RANGE", "mkconst(1, units=\"byte^5\") * mkconst(1, units=\"byte^5\")", "mkconst(1, units=\"byte^3\") * mkconst(1, units=\"byte^4\")", false},
+		{"Q-TERN-POS", "sample.bin > 1 ? sample.bin : sample.part_bin", "sample.bin > 1 ? sample.bin : sample.bin", false},
+		{"Q-TERN-BOTH", "sample.bin > 1 ? sample.bin : sample.part_bin", "sample.bin > 1 ? sample.bin : sample.bin", false},
+		{"Q-TERN-LAZY", "1 && sample.long.one ? 1 : 2", "sample.long.one > 1 ? 1 : 2", false},
+		{"Q-AGGR-EMPTY", "max(sample.part_bin)", "sum(sample.part_bin)", false},
+		{"avg", "avg(sample.bin)", "avg(sample.long.one)", false},
+		{"Q-7X", "delta(sample.bin + 1)", "delta( sample.bin ) + 1", false},
+		{"expressions in aggregates", "sum((sample.bin))", "sum(sample.bin)", false},
+		{"Q-SCALAR-EMPTY", "scalar(sample.part_bin)", "scalar(sample.bin)", false},
+		{"Q-INST-PAREN", "(sample.bin)[bin-100]", "sample.bin[bin-100]", false},
+		{"Q-STRING", "matchinst(/x/, sample.string.hullo)", "matchinst(/x/, sample.bin)", false},
+		{"Q-MATCH-SLASH", "matchinst(/x/, sample.bin / 2)", "matchinst(/x/, sample.bin)", false},
+		{"Q-NOVALUE", "sample.bin ? novalue() : sample.bin", "1 ? novalue() : sample.bin", true},
+		{"messages of PCP 7", "mkconst(1)", "mkconst(1, type=32)", true},
+		{"messages of PCP 7", "delta(sample.bin", "scalar(sample.bin", true},
+		{"missing operands of a ternary", "nosuch ? 1 : 2", "nosuch + 1", true},
 	} {
-		assert.Contains(t, newExpression(row.yes, catalog).explanations(), row.id, row.yes)
-		assert.NotContains(t, newExpression(row.no, catalog).explanations(), row.id, row.no)
+		assert.Contains(t, newExpression(row.yes, catalog).explanations(row.seven), row.id, row.yes)
+		assert.NotContains(t, newExpression(row.no, catalog).explanations(row.seven), row.id, row.no)
 	}
 }

@@ -12,7 +12,7 @@ type Difference struct {
 	Ours    string // what we do
 	Why     string
 	Example string // a definition, and both answers
-	Cases   string // of the corpus, separated by blanks
+	Cases   string // of the corpus of libpcp 6.0.3, separated by blanks
 }
 
 // Differences is the whole list; any other difference is a bug. docs/conformance.md shows it, and a
@@ -290,6 +290,61 @@ func Differences() []Difference {
 			Why:     "one mistake must not take away other definitions",
 			Example: "`/no/such:/etc/pcp/pmdaderived`: nothing, the second",
 			Cases:   `config.path-colon1`,
+		},
+	}
+}
+
+// DifferencesSeven are those that there are only beside libpcp of PCP 7.2, whose language is ours. They have no cases.
+func DifferencesSeven() []Difference {
+	return []Difference{
+		{
+			ID:      "messages of PCP 7",
+			Libpcp:  "other messages for mkconst(), delta() and rate() than 6.0.3 has",
+			Ours:    "those of 6.0.3, but for what is new in PCP 7: novalue(), `meta`, `indom`",
+			Why:     "one of the two has to be followed",
+			Example: "`mkconst(1)`: `metadata keyword expected to follow mkconst(type`, no reason",
+		},
+		{
+			ID:      "missing operands of a ternary",
+			Libpcp:  "goes on with metadata that are not there, and tells what comes of it",
+			Ours:    "tells which operand is missing",
+			Why:     "that is the reason",
+			Example: "`no.such ? 1 : 2`: `Non-scalar ternary guard with scalar expressions`, `operand no.such: Unknown operand metric`",
+		},
+		{
+			ID:      "Q-NOVALUE",
+			Libpcp:  "a novalue() beside a guard that is decided at each fetch keeps the instance domain of its tags, and may crash the process or show what was in memory; two of them are taken",
+			Ours:    "it has the metadata of the other operand; two are refused",
+			Why:     "man page",
+			Example: "`sample.bin > 300 ? sample.bin : novalue()`: nine values of which some were in memory, six",
+		},
+		{
+			ID:      "constants of another type",
+			Libpcp:  "mkconst() of a number with a point cuts it to the whole type of the metric that `meta` names, and crashes where that is a string",
+			Ours:    "semantic error `Incompatible constant and type of metric`",
+			Why:     "it is refused with `type=32`, too",
+			Example: "`mkconst(1.5, meta=sample.bin)`: 1 for each instance, refused",
+		},
+		{
+			ID:      "names between quotes",
+			Libpcp:  "`meta` takes a bare name only",
+			Ours:    "and one between quotes, as the other keys",
+			Why:     "man page",
+			Example: "`mkconst(1, meta=\"sample.bin\")`: syntax error, 1 for each instance",
+		},
+		{
+			ID:      "meta and indom as names",
+			Libpcp:  "are reserved words",
+			Ours:    "are keys only inside mkconst() and novalue()",
+			Why:     "6.0.3 takes metrics with these names",
+			Example: "`meta + 1`: syntax error, the metric called meta and 1",
+		},
+		{
+			ID:      "the end of indom.conf",
+			Libpcp:  "a last line that ends in a blank, or without a newline, is lost",
+			Ours:    "it counts",
+			Why:     "a line is a line",
+			Example: "`29.2 30.2` without a newline: nothing, equivalent",
 		},
 	}
 }

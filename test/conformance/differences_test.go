@@ -15,9 +15,14 @@ const document = "../../docs/conformance.md"
 
 var update = flag.Bool("update", false, "write the table of differences into docs/conformance.md")
 
-// The document shows the list as it is.
+// The document shows the lists as they are.
 func TestDocumentListsDifferences(t *testing.T) {
-	const begin, end = "<!-- differences -->\n", "<!-- end of differences -->\n"
+	testListed(t, Differences(), "<!-- differences -->\n", "<!-- end of differences -->\n")
+	testListed(t, DifferencesSeven(), "<!-- differences from PCP 7 -->\n", "<!-- end of differences from PCP 7 -->\n")
+}
+
+func testListed(t *testing.T, list []Difference, begin, end string) {
+	t.Helper()
 	text, err := os.ReadFile(document)
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(text), begin)
@@ -25,10 +30,10 @@ func TestDocumentListsDifferences(t *testing.T) {
 	shown, after, ok := strings.Cut(rest, end)
 	require.True(t, ok)
 	if *update {
-		shown = markdown(Differences())
+		shown = markdown(list)
 		require.NoError(t, os.WriteFile(document, []byte(before+begin+shown+end+after), 0o644))
 	}
-	assert.Equal(t, markdown(Differences()), shown, "write it again: go test ./test/conformance -update")
+	assert.Equal(t, markdown(list), shown, "write it again: go test ./test/conformance -update")
 }
 
 func markdown(list []Difference) string {
