@@ -349,6 +349,12 @@ func (x *expression) explanations(seven bool) []string {
 // knownSeven are those that there are beside libpcp 7 only.
 var knownSeven = []explanation{
 	{"messages of PCP 7", func(x *expression) bool { return x.tree == nil && newWording.MatchString(x.text) }},
+	{"meta and indom as names", func(x *expression) bool {
+		return x.tree == nil && newKeys.MatchString(x.text) || x.has(func(e syntax.Expr) bool {
+			n, ok := e.(*syntax.Name)
+			return ok && newKeys.MatchString(n.Name) && !strings.Contains(n.Name, ".")
+		})
+	}},
 	{"Q-NOVALUE", func(x *expression) bool {
 		return x.ternary(func(t *syntax.Ternary) bool {
 			_, first := t.Then.(*syntax.NoValue)
@@ -361,6 +367,9 @@ var knownSeven = []explanation{
 		return unbound && x.ternary(func(*syntax.Ternary) bool { return true })
 	}},
 }
+
+// newKeys are the words that PCP 7 reserves and PCP 6 does not.
+var newKeys = regexp.MustCompile(`\b(meta|indom)\b`)
 
 // newWording begins what PCP 7 has other messages for than PCP 6.
 var newWording = regexp.MustCompile(`\b(mkconst|delta|rate)\(`)

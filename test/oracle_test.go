@@ -398,6 +398,7 @@ func TestOraclePredicates(t *testing.T) {
 		{"Q-INST-PAREN", "(sample.bin)[bin-100]", "sample.bin[bin-100]", false},
 		{"Q-STRING", "matchinst(/x/, sample.string.hullo)", "matchinst(/x/, sample.bin)", false},
 		{"Q-MATCH-SLASH", "matchinst(/x/, sample.bin / 2)", "matchinst(/x/, sample.bin)", false},
+		{"meta and indom as names", "meta + 1", "sample.meta + 1", true},
 		{"Q-NOVALUE", "sample.bin ? novalue() : sample.bin", "1 ? novalue() : sample.bin", true},
 		{"messages of PCP 7", "mkconst(1)", "mkconst(1, type=32)", true},
 		{"messages of PCP 7", "delta(sample.bin", "scalar(sample.bin", true},
