@@ -212,11 +212,11 @@ func (c *checked) warning(w lint.Warning, byName map[string]*config.Definition, 
 			return nil
 		}
 	case lint.AbsentInstance, lint.MatchesNothing, lint.UnsignedDiff, lint.ZeroDivisor: // on this host, or just now
-		if lenient {
-			p.Severity = config.Note
-		}
-		if lenient && !all {
+		switch {
+		case lenient && !all:
 			return nil
+		case lenient:
+			p.Severity = config.Note
 		}
 	case lint.MisspeltOperand:
 		if lenient {
