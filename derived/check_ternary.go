@@ -24,9 +24,9 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 		return nil, ofTernary(err)
 	}
 	switch {
-	case noValue(x):
+	case noValue(e.Then, x):
 		x = like(x, y)
-	case noValue(y):
+	case noValue(e.Else, y):
 		y = like(y, x)
 	}
 	if rule := ternaryOperands(x, y); rule != 0 {
@@ -46,8 +46,8 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 }
 
 // noValue reports whether an operand is novalue(), or a metric that is not there and stands for it.
-func noValue(n *Node) bool {
-	switch n.Expr.(type) {
+func noValue(e syntax.Expr, n *Node) bool {
+	switch e.(type) {
 	case *syntax.NoValue, *syntax.Name:
 		return n.empty
 	}

@@ -12,7 +12,7 @@ type Difference struct {
 	Ours    string // what we do
 	Why     string
 	Example string // a definition, and both answers
-	Cases   string // of the corpus of libpcp 6.0.3, separated by blanks
+	Cases   string // of the corpus, separated by blanks
 }
 
 // Differences is the whole list; any other difference is a bug. docs/conformance.md shows it, and a
@@ -294,7 +294,7 @@ func Differences() []Difference {
 	}
 }
 
-// DifferencesSeven are those that there are only beside libpcp of PCP 7.2, whose language is ours. They have no cases.
+// DifferencesSeven are those that there are only beside libpcp of PCP 7.2, whose language is ours. Their cases are those of derived/testdata/novalue.
 func DifferencesSeven() []Difference {
 	return []Difference{
 		{
@@ -303,6 +303,9 @@ func DifferencesSeven() []Difference {
 			Ours:    "those of 6.0.3, but for what is new in PCP 7: novalue(), `meta`, `indom`",
 			Why:     "one of the two has to be followed",
 			Example: "`mkconst(1)`: `metadata keyword expected to follow mkconst(type`, no reason",
+			Cases: `
+				novalue.c073 novalue.c074 novalue.c075 novalue.c076 novalue.c077 novalue.c082 novalue.c109 novalue.c110 novalue.c111 novalue.c112 novalue.c113 novalue.c114
+				novalue.c115 novalue.c116 novalue.c123 novalue.c124 novalue.c128 novalue.c129 novalue.c145`,
 		},
 		{
 			ID:      "missing operands of a ternary",
@@ -310,6 +313,8 @@ func DifferencesSeven() []Difference {
 			Ours:    "tells which operand is missing",
 			Why:     "that is the reason",
 			Example: "`no.such ? 1 : 2`: `Non-scalar ternary guard with scalar expressions`, `operand no.such: Unknown operand metric`",
+			Cases: `
+				novalue.c176 novalue.c187 novalue.c188 novalue.c189 novalue.c190 novalue.c191 novalue.c194 novalue.c195`,
 		},
 		{
 			ID:      "Q-NOVALUE",
@@ -317,6 +322,8 @@ func DifferencesSeven() []Difference {
 			Ours:    "it has the metadata of the other operand; two are refused",
 			Why:     "man page",
 			Example: "`sample.bin > 300 ? sample.bin : novalue()`: nine values of which some were in memory, six",
+			Cases: `
+				novalue.c041 novalue.c165`,
 		},
 		{
 			ID:      "constants of another type",
@@ -324,6 +331,8 @@ func DifferencesSeven() []Difference {
 			Ours:    "semantic error `Incompatible constant and type of metric`",
 			Why:     "it is refused with `type=32`, too",
 			Example: "`mkconst(1.5, meta=sample.bin)`: 1 for each instance, refused",
+			Cases: `
+				novalue.c066`,
 		},
 		{
 			ID:      "names between quotes",
@@ -331,6 +340,8 @@ func DifferencesSeven() []Difference {
 			Ours:    "and one between quotes, as the other keys",
 			Why:     "man page",
 			Example: "`mkconst(1, meta=\"sample.bin\")`: syntax error, 1 for each instance",
+			Cases: `
+				novalue.c134`,
 		},
 		{
 			ID:      "meta and indom as names",

@@ -25,9 +25,14 @@ type Tally struct {
 }
 
 // NewTally starts a tally. run names it and is a word: the table has a group of columns for it.
-func NewTally(run string) *Tally {
+func NewTally(run string) *Tally { return newTally(run, Differences()) }
+
+// NewTallySeven is [NewTally] for a run over answers of libpcp 7.2.
+func NewTallySeven(run string) *Tally { return newTally(run, DifferencesSeven()) }
+
+func newTally(run string, list []Difference) *Tally {
 	t := &Tally{run: run, sets: map[string]*Counts{}, seen: map[string]bool{}, why: map[string]string{}}
-	for _, d := range Differences() {
+	for _, d := range list {
 		for name := range strings.FieldsSeq(d.Cases) {
 			t.why[name] = d.ID
 		}
