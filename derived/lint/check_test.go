@@ -279,6 +279,12 @@ func TestMoment(t *testing.T) {
 			moment{"(mem.free) < (mem.all)"},
 			"x:9 unsigned-difference: mem.free - mem.all has no sign (type U64): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
 		},
+		{"of a subtree, below zero in an instance", "x = rss - rss * 2", moment{"(rss) < (rss * 2)"}, ""},
+		{
+			"of a subtree, below zero in all", "x = rss - rss * 2",
+			moment{"sum(rss) < sum(rss * 2)"},
+			"x:4 unsigned-difference: rss - rss * 2 has no sign (type U64): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
+		},
 		{
 			"a number, below zero now", "x = 100 - procs",
 			moment{"(100) < (procs)"},

@@ -17,11 +17,17 @@ func (l *linter) difference(e *syntax.Binary, n *derived.Node, path []derived.Li
 		return
 	}
 	const advice = " To have values below zero, multiply one side by 1.0"
+	written := l.fixed(e.X) || l.fixed(e.Y)
+	related := !written && l.related(e.X, e.Y)
+	each := ""
+	if related && n.InDom != pdu.NoInDom {
+		each = "sum" // in some instance a part may be ahead of its whole
+	}
 	below := ""
 	switch {
-	case l.holds(func() string { return "(" + e.X.String() + ") < (" + e.Y.String() + ")" }):
+	case l.holds(func() string { return each + "(" + e.X.String() + ") < " + each + "(" + e.Y.String() + ")" }):
 		below = "it is below zero now, which gives a huge number."
-	case !l.fixed(e.X) && !l.fixed(e.Y) && !l.related(e.X, e.Y):
+	case !written && !related:
 		below = "below zero it is a huge number."
 	default:
 		return
