@@ -51,7 +51,7 @@ func Agent() Board {
 			{"Freshness", []panel{
 				{title: "Age of values", note: lastMinute, kind: lines, unit: unitMillisec, metrics: percentiles("sample.age")},
 				{
-					title: "Not served", note: "Too old; or nothing new for delta() and rate(); or the history dropped to make room.",
+					title: "Not served", note: "Too old; or nothing new for delta(); or the history dropped to make room.",
 					kind: lines, unit: unitPerSec,
 					metrics: []curve{
 						{m + "sample.stale", "too old"}, {c + "sample.repeated", "nothing new"}, {m + "contexts_dropped", "history dropped"},

@@ -232,8 +232,8 @@ func makeControls() []control {
 		},
 		{
 			item: 36, name: "sample.repeated", typ: pdu.TypeU64, sem: pdu.SemCounter, units: count,
-			short:  "number of times that a metric with a history was fetched when nothing was new since its last fetch",
-			long:   "A metric with rate() had its former value then, one with delta() none: what has changed is in that of the next fetch.",
+			short:  "number of times that a metric had no value because nothing was new since its last fetch",
+			long:   "Metrics with delta() only: what has changed since is in the value of the next fetch. Without delta(), rate() has its former value.",
 			number: func(a *Agent, _ *service) uint64 { return a.stats.repeated.Load() },
 		},
 		{

@@ -98,9 +98,6 @@ func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.Res
 		a.stats.repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
-		if e.same {
-			a.stats.repeated.Add(1)
-		}
 		a.countAge(e.seen[0].taken, req.Arrived)
 		a.write(m, a.evaluate(svc, e.seen, m.derived), req, w)
 	}

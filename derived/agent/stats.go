@@ -13,7 +13,7 @@ type stats struct {
 	values          atomic.Uint64
 	evaluations     atomic.Uint64
 	stale           atomic.Uint64 // metrics answered PM_ERR_AGAIN because no sample was young enough
-	repeated        atomic.Uint64 // metrics with a history whose sample was not new
+	repeated        atomic.Uint64 // metrics without a value because their sample was not new
 	oldest          atomic.Int64  // greatest age of a served sample, ns
 	ages            [fetchKinds]histogram
 	contexts        atomic.Int64
