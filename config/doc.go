@@ -48,5 +48,5 @@
 //
 // The package knows nothing of expressions. Only a Watcher starts goroutines and writes a log.
 //
-// Source: pmLoadDerivedConfig(3), inotify(7), spec language.md 5 and 8.1.
+// Source: pmLoadDerivedConfig(3), inotify(7), docs/language-rules.md 5 and 8.1.
 package config

@@ -7,7 +7,7 @@ import (
 
 // builtins is the table of functions of one operand: what they take, and how the metadata of the
 // result comes from that of the operand, with which the node given to result starts.
-// Source: language.md 6.2.
+// Source: docs/language-rules.md 6.2.
 //
 // To add a function: a constant and its String in syntax/ast.go, the word in syntax/token.go and
 // syntax/grammar.txt, a row here, how it is computed (aggregates: reduce.go; others:

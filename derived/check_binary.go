@@ -5,7 +5,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// binary checks an operator and derives the metadata of its result. Source: language.md 6.3-6.9,
+// binary checks an operator and derives the metadata of its result. Source: docs/language-rules.md 6.3-6.9,
 // 6.11 for the order of the checks.
 func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 	x, err := c.expr(e.X)
@@ -89,7 +89,7 @@ func (c *checker) equivalent(x, y *Node) bool {
 	return c.set.language.InDoms.Equivalent(x.InDom, y.InDom)
 }
 
-// legalSemantics holds the table of language.md 6.4; relations and booleans use the values of the
+// legalSemantics holds the table of docs/language-rules.md 6.4; relations and booleans use the values of the
 // moment and may have counters.
 func legalSemantics(op syntax.Op, xc, yc bool) Rule {
 	switch op {
@@ -115,7 +115,7 @@ func legalSemantics(op syntax.Op, xc, yc bool) Rule {
 	return 0
 }
 
-// legalDimensions holds the table of language.md 6.6.
+// legalDimensions holds the table of docs/language-rules.md 6.6.
 func legalDimensions(op syntax.Op, x, y *Node) bool {
 	alike := x.Units.SameDimension(y.Units) ||
 		x.Units.Dimensionless() && justCount(y.Units) || justCount(x.Units) && y.Units.Dimensionless()

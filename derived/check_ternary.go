@@ -6,7 +6,7 @@ import (
 )
 
 // ternary checks guard ? a : b. A guard that is known already selects one operand now; only that
-// one is looked at, and takes the place of the whole. Source: language.md 6.10, 7.9.
+// one is looked at, and takes the place of the whole. Source: docs/language-rules.md 6.10, 7.9.
 func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	guard, err := c.expr(e.Guard)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Factor converts values to another scale of the same dimension: value / Divisor * Multiplier, in
-// double precision. The zero value and One leave values alone. Source: language.md 6.8.
+// double precision. The zero value and One leave values alone. Source: docs/language-rules.md 6.8.
 type Factor struct{ Divisor, Multiplier float64 }
 
 // One is the factor that changes nothing.
@@ -136,7 +136,7 @@ func product(x, y pdu.Units, sign int) (pdu.Units, bool) {
 
 // Converter changes values from one scale to another, as pmConvScale(3) does, but exactly at any
 // power and size, extra units excepted: those are converted afterwards, in double precision, and cut to the
-// type. Source: language.md 9.3, PCP 7.2.2 for extra units.
+// type. Source: docs/language-rules.md 9.3, PCP 7.2.2 for extra units.
 type Converter struct {
 	num, den *big.Int // value * num / den
 	// The same, for numbers that fit; den is 0 otherwise.

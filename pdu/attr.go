@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Attribute names what is known of a client. Source: spec pdu.md 2.15.
+// Attribute names what is known of a client. Source: docs/protocol.md 2.15.
 type Attribute int32
 
 // The attributes. An agent gets user, group and process id and the container.
@@ -81,7 +81,7 @@ func (a Attribute) secret() bool { return a == AttrSASL || a == AttrPassword }
 //	Sent    pmcd → agent if its CREDS asked for it, never answered; client ↔ pmcd in the handshake
 //	Body    attribute; value, not padded
 //	Errors  a value above MaxAttrValue, or MaxSASLValue
-//	Source  spec pdu.md 2.15, 4.4, 5.4
+//	Source  docs/protocol.md 2.15, 4.4, 5.4
 type Attr struct {
 	Attr  Attribute
 	Value string // a copy; may hold any bytes

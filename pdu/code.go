@@ -9,7 +9,7 @@ import (
 
 // Code is a PMAPI error code (PM_ERR_*, -12345 and below) or a negated errno. It is an error
 // whose text is that of pmErrStr(3) in PCP 6.0.3. Zero is success; above zero it is no error but
-// a state change (Change). Source: spec pdu.md 3.9.
+// a state change (Change). Source: docs/protocol.md 3.9.
 type Code int32
 
 // The codes of the PMAPI. Codes about archives occur here for their texts only.
@@ -162,7 +162,7 @@ func CodeOf(err error) Code {
 }
 
 // Change is a set of state changes that pmcd tells its clients about before a RESULT
-// (PMCD_*_CHANGE). An agent sets ChangeLabels and ChangeNames only. Source: spec pdu.md 4.6, 5.7.
+// (PMCD_*_CHANGE). An agent sets ChangeLabels and ChangeNames only. Source: docs/protocol.md 4.6, 5.7.
 type Change uint32
 
 // The changes.

@@ -10,7 +10,7 @@ import (
 const ProtocolVersion = 2
 
 // Features is a set of things that pmcd offers in its challenge and that a client, or an agent,
-// asks for in CREDS. Source: spec pdu.md 5.2, 4.2.
+// asks for in CREDS. Source: docs/protocol.md 5.2, 4.2.
 type Features uint16
 
 // The features. FeatureLabels, FeatureHighRes and FeatureDescs say which requests pmcd knows; they
@@ -63,7 +63,7 @@ func bitNames(bits uint32, names ...string) string {
 //	Body    n, n × (type, version, features); everybody sends one, of type CVERSION
 //	        from in the header is a process id
 //	Errors  n outside 1..1024
-//	Source  spec pdu.md 2.2, 4.2, 5.1
+//	Source  docs/protocol.md 2.2, 4.2, 5.1
 type Creds struct {
 	Version  uint8 // ProtocolVersion; 0 if no credential names one
 	Features Features

@@ -12,7 +12,7 @@ import (
 // follows. It unwraps to ErrIPC.
 type DecodeError struct {
 	Kind   Kind
-	Field  string // name of the field in spec pdu.md, with indexes: "name[3].namelen"
+	Field  string // name of the field in docs/protocol.md, with indexes: "name[3].namelen"
 	Offset int    // of the field, in bytes from the start of the PDU
 	Reason string
 }

@@ -2,7 +2,7 @@ package pdu
 
 import "strconv"
 
-// Type is the type of a metric's values (PM_TYPE_*). Source: spec pdu.md 3.4.
+// Type is the type of a metric's values (PM_TYPE_*). Source: docs/protocol.md 3.4.
 type Type int32
 
 // The metric types.
@@ -58,7 +58,7 @@ func (t Type) String() string {
 	return "Type(" + strconv.Itoa(int(t)) + ")"
 }
 
-// Semantics says how values of a metric relate over time (PM_SEM_*). Source: spec pdu.md 3.5.
+// Semantics says how values of a metric relate over time (PM_SEM_*). Source: docs/protocol.md 3.5.
 type Semantics int32
 
 // The semantics; 2 is retired.

@@ -6,14 +6,14 @@ import "encoding/binary"
 //
 //	Sent    client → pmcd → agent; answered by DESC
 //	Body    PMID
-//	Source  spec pdu.md 2.7
+//	Source  docs/protocol.md 2.7
 type DescReq struct{ PMID PMID }
 
 // DescReply is a descriptor (DESC).
 //
 //	Sent    agent → pmcd → client
 //	Body    PMID, type, instance domain, semantics, units
-//	Source  spec pdu.md 2.7
+//	Source  docs/protocol.md 2.7
 type DescReply struct{ Desc Desc }
 
 // DescIDs asks for the descriptors of many metrics.
@@ -21,7 +21,7 @@ type DescReply struct{ Desc Desc }
 //	Sent    client → pmcd if it offers FeatureDescs; answered by DESCS
 //	Body    -1, n, n × PMID
 //	Errors  n below 1, another first word
-//	Source  spec pdu.md 2.8
+//	Source  docs/protocol.md 2.8
 type DescIDs struct{ PMIDs []PMID }
 
 // Descs is one descriptor for each metric of a DescIDs, in its order. One with NoPMID stands for a
@@ -30,7 +30,7 @@ type DescIDs struct{ PMIDs []PMID }
 //	Sent    pmcd → client
 //	Body    n, n × descriptor as in DESC
 //	Errors  n below 1
-//	Source  spec pdu.md 2.8
+//	Source  docs/protocol.md 2.8
 type Descs struct{ Descs []Desc }
 
 // descSize is the size of a descriptor in bytes.

@@ -63,7 +63,7 @@
 //
 // # Sources
 //
-// The layouts follow the project's protocol description (spec pdu.md, sections named at the types),
+// The layouts follow docs/protocol.md (sections are named at the types),
 // which was measured on running PCP 6.0.3 and 7.2.1 programs; names are those of PMAPI(3) and
 // PMDA(3).
 package pdu

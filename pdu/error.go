@@ -6,7 +6,7 @@ package pdu
 //	        before a RESULT: code above zero, a Change; pmcd → agent: ErrNotConn, the client is gone
 //	Body    code; in the extended form also the challenge
 //	Errors  any length but 16 and 20
-//	Source  spec pdu.md 2.1, 5.1, 5.7
+//	Source  docs/protocol.md 2.1, 5.1, 5.7
 type Error struct {
 	Code Code
 

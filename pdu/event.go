@@ -12,7 +12,7 @@ import (
 //	Body    n, n × (seconds, micro- or nanoseconds, flags, m, m × parameter)
 //	        parameter  PMID, type, length (3 bytes), value, pad
 //	Errors  counts or lengths that cannot be; the pad of the very last parameter may be missing
-//	Source  spec pdu.md 2.4.4
+//	Source  docs/protocol.md 2.4.4
 //
 // After Decode, the parameters share an array of the Events, which the next Decode reuses.
 type Events struct {

@@ -7,7 +7,7 @@ import "encoding/binary"
 //	Sent    client → pmcd → agent; answered by RESULT
 //	Body    context, 8 unused bytes, n, n × PMID
 //	Errors  n below 1
-//	Source  spec pdu.md 2.6
+//	Source  docs/protocol.md 2.6
 type Fetch struct {
 	Context ContextID
 	PMIDs   []PMID // at least one; may repeat
@@ -16,7 +16,7 @@ type Fetch struct {
 // HighResFetch is a Fetch that asks for a time stamp in nanoseconds.
 //
 //	Sent    client → pmcd if it offers FeatureHighRes; answered by HIGHRES_RESULT
-//	Source  spec pdu.md 2.6
+//	Source  docs/protocol.md 2.6
 type HighResFetch struct {
 	Context ContextID
 	PMIDs   []PMID // at least one; may repeat

@@ -6,7 +6,7 @@ package pdu
 //	Sent    client → pmcd → agent; answered by INSTANCE
 //	Body    instance domain, 8 unused bytes, instance, length, name, pad
 //	Errors  length below 0 or beyond the end; the pad may be missing
-//	Source  spec pdu.md 2.9
+//	Source  docs/protocol.md 2.9
 type InstanceReq struct {
 	InDom InDom
 	Inst  Inst
@@ -19,7 +19,7 @@ type InstanceReq struct {
 //	Sent    agent → pmcd → client
 //	Body    instance domain, n, n × (instance, length, name, pad)
 //	Errors  n or a length that cannot be; the last pad may be missing
-//	Source  spec pdu.md 2.10
+//	Source  docs/protocol.md 2.10
 type InstanceReply struct {
 	InDom InDom
 

@@ -2,7 +2,7 @@ package pdu
 
 import "strconv"
 
-// Kind is the type word of a PDU header. Source: spec pdu.md 2.
+// Kind is the type word of a PDU header. Source: docs/protocol.md 2.
 type Kind uint32
 
 // The kinds. 0x700b is retired; nobody sends KindControlReq.

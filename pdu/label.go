@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// LabelType says what labels belong to; a request has exactly one bit. Source: spec pdu.md 2.16.
+// LabelType says what labels belong to; a request has exactly one bit. Source: docs/protocol.md 2.16.
 type LabelType uint32
 
 // The label types.
@@ -35,7 +35,7 @@ func (t LabelType) MarshalText() ([]byte, error) { return []byte(t.String()), ni
 //
 //	Sent    client → pmcd → agent; answered by LABEL
 //	Body    ident, type
-//	Source  spec pdu.md 2.16
+//	Source  docs/protocol.md 2.16
 type LabelReq struct {
 	// Ident is, by Type: anything (CONTEXT), the domain number (DOMAIN; do not check), an InDom
 	// (INDOM, INSTANCES), a PMID of the cluster (CLUSTER), a PMID (ITEM).
@@ -52,7 +52,7 @@ type LabelReq struct {
 //	        labels × (offset and length of the name, flags, offset and length of the value));
 //	        the texts, end to end
 //	Errors  counts, offsets or lengths that cannot be; up to three bytes of pad may follow
-//	Source  spec pdu.md 2.17
+//	Source  docs/protocol.md 2.17
 type Labels struct {
 	Ident uint32
 	Type  LabelType

@@ -1,6 +1,6 @@
 package pdu
 
-// Sizes of frames in bytes, header included. Source: spec pdu.md 1.2.
+// Sizes of frames in bytes, header included. Source: docs/protocol.md 1.2.
 const (
 	// HeaderSize is the size of a header, and the smallest PDU.
 	HeaderSize = 12
@@ -19,7 +19,7 @@ const (
 	MaxPDU = 1<<31 - 1 - 1024
 )
 
-// Sizes inside PDUs, in bytes unless said otherwise. Source: spec pdu.md 2, 7.
+// Sizes inside PDUs, in bytes unless said otherwise. Source: docs/protocol.md 2, 7.
 const (
 	// MaxBlockBody is the largest body of a value block: vlen has 24 bits and counts 4 more.
 	MaxBlockBody = 1<<24 - 1 - blockHead

@@ -8,7 +8,7 @@ import (
 )
 
 // PMID identifies a metric: a domain of 9 bits (the agent), a cluster of 12 bits and an item of
-// 10 bits. It prints as "domain.cluster.item". Source: spec pdu.md 3.1.
+// 10 bits. It prints as "domain.cluster.item". Source: docs/protocol.md 3.1.
 type PMID uint32
 
 // NoPMID (PM_ID_NULL) stands for "no metric": an unresolved name, a missing descriptor.
@@ -80,7 +80,7 @@ func ParsePMID(s string) (PMID, error) {
 }
 
 // InDom identifies an instance domain: a domain of 9 bits and a serial of 22 bits. It prints as
-// "domain.serial". Source: spec pdu.md 3.2.
+// "domain.serial". Source: docs/protocol.md 3.2.
 type InDom uint32
 
 // NoInDom (PM_INDOM_NULL) is the instance domain of a singular metric.

@@ -9,7 +9,7 @@ import "strconv"
 //	        PMNS_CHILD (the next component only), to PMNS_TRAVERSE (full names of leaves)
 //	Body    sum of (length+1), number of statuses, n; n × ([status,] length, name, pad)
 //	Errors  counts or lengths that cannot be; the last pad may be missing
-//	Source  spec pdu.md 2.12
+//	Source  docs/protocol.md 2.12
 type PMNSNames struct {
 	// Names has copies, which share one piece of memory: strings.Clone what outlives the rest.
 	Names []string
@@ -35,7 +35,7 @@ const (
 //	        agent → pmcd → client: answer to PMNS_NAMES
 //	Body    status, n, n × PMID
 //	Errors  n below 1
-//	Source  spec pdu.md 2.13
+//	Source  docs/protocol.md 2.13
 type PMNSIDs struct {
 	// Status is 0 in a question, the number of resolved names in pmcd's answer, and 0 or a
 	// code in an agent's.
@@ -48,7 +48,7 @@ type PMNSIDs struct {
 //	Sent    client → pmcd → agent; answered by PMNS_NAMES
 //	Body    1 with statuses, 0 without; length, name, pad
 //	Errors  a length that cannot be; the pad may be missing
-//	Source  spec pdu.md 2.14
+//	Source  docs/protocol.md 2.14
 type PMNSChild struct {
 	WithStatus bool
 	Name       string // a copy; the root is ""
@@ -59,7 +59,7 @@ type PMNSChild struct {
 //	Sent    client → pmcd → agent; answered by PMNS_NAMES
 //	Body    0; length, name, pad
 //	Errors  a length that cannot be; the pad may be missing
-//	Source  spec pdu.md 2.14
+//	Source  docs/protocol.md 2.14
 type PMNSTraverse struct{ Name string }
 
 // Kind returns KindPMNSNames.

@@ -13,7 +13,7 @@ import (
 //	Body    context, default state, n, pad; n × (instance domain, state, m, pad); then the n lists
 //	        of instances, end to end
 //	Errors  a context below 0, lying counts; the first pad may be missing if n is 0 (7.x)
-//	Source  spec pdu.md 2.5, 4.5
+//	Source  docs/protocol.md 2.5, 4.5
 //
 // The zero value selects all instances of all domains. After Decode, the lists share an array of
 // the Profile, which the next Decode reuses.

@@ -16,7 +16,7 @@ import (
 //	        word         the value (format InSitu) or the index of its block
 //	        value block  type, length (3 bytes), body, pad
 //	Errors  counts or indexes that cannot be; blocks that do not fill the rest, one for each value
-//	Source  spec pdu.md 2.3, 2.4
+//	Source  docs/protocol.md 2.3, 2.4
 //
 // After Decode, the values share an array of the Result, which the next Decode reuses, and the
 // Bytes of values are borrowed from the frame.
@@ -34,7 +34,7 @@ type Result struct {
 //	Sent    pmcd → client: answer to HIGHRES_FETCH
 //	Body    n, seconds (8 bytes), nanoseconds (8 bytes); the rest as in RESULT
 //	Errors  as in RESULT; nanoseconds outside 0..999999999
-//	Source  spec pdu.md 2.3, 2.4
+//	Source  docs/protocol.md 2.3, 2.4
 type HighResResult struct {
 	Sec, Nsec int64 // time of the fetch
 	Sets      []ValueSet

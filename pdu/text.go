@@ -1,7 +1,7 @@
 package pdu
 
 // TextType says which text is wanted, and of what: TextOneLine or TextHelp, TextPMID or TextInDom.
-// Source: spec pdu.md 2.11.
+// Source: docs/protocol.md 2.11.
 type TextType uint32
 
 // The bits of a TextType.
@@ -21,7 +21,7 @@ func (t TextType) String() string {
 //
 //	Sent    client → pmcd → agent; answered by TEXT
 //	Body    PMID or instance domain, type
-//	Source  spec pdu.md 2.11
+//	Source  docs/protocol.md 2.11
 type TextReq struct {
 	Ident uint32 // PMID or InDom, as Type says
 	Type  TextType
@@ -32,7 +32,7 @@ type TextReq struct {
 //	Sent    agent → pmcd → client
 //	Body    ident, length, text without NUL, pad
 //	Errors  a length that cannot be; the pad may be missing
-//	Source  spec pdu.md 2.11
+//	Source  docs/protocol.md 2.11
 type Text struct {
 	Ident uint32 // to be ignored: stock agents send it in the byte order of their host
 	Text  string // a copy; any bytes, by custom UTF-8

@@ -2,7 +2,7 @@ package pdu
 
 // Units are the dimension and scale of a value (pmUnits). The zero value means "none".
 // Comparable. The scale of an axis means nothing, and is kept zero, where its dimension is zero.
-// Source: spec pdu.md 3.3, pmLookupDesc(3).
+// Source: docs/protocol.md 3.3, pmLookupDesc(3).
 type Units struct {
 	Space, Time, Count int8 // dimensions, -8..7
 

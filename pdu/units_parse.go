@@ -38,7 +38,7 @@ var (
 // could be cancelled; libpcp 6.0.3 aborts there, ParseUnits reports it. What is not a unit behind an extra
 // unit is reported, too; libpcp 7.2.2 never returns there.
 //
-// Source: pmParseUnitsStr(3), spec language.md 9.1.
+// Source: pmParseUnitsStr(3), docs/language-rules.md 9.1.
 func ParseUnits(s string) (Units, float64, error) {
 	upper, lower, _ := strings.Cut(s, "/")
 	above, err := parseUnitsPart(upper)

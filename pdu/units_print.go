@@ -8,7 +8,7 @@ import (
 // String prints the units as pminfo -d does: "Kbyte / sec", "count x 10^3", "/ hour^2", "voltage (mV)",
 // and "" for none. ParseUnits reads it back unchanged, with two exceptions that come from libpcp: a count
 // scale without a dimension ("x 10^3") is no text for ParseUnits, and "count x 10" squared prints
-// as "count x 10^2", which means hundreds. Source: pmUnitsStr(3), spec language.md 9.2.
+// as "count x 10^2", which means hundreds. Source: pmUnitsStr(3), docs/language-rules.md 9.2.
 func (u Units) String() string {
 	if u.Dimensionless() {
 		if u.CountScale == 0 {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Value is one value of a metric as it travels in a RESULT. Source: spec pdu.md 2.4.
+// Value is one value of a metric as it travels in a RESULT. Source: docs/protocol.md 2.4.
 type Value struct {
 	Inst Inst // NoInst for a singular metric
 

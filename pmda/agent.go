@@ -9,7 +9,7 @@ import (
 // Client is the number that pmcd gives to one of its clients (the "from" of a PDU, the "context"
 // of libpcp_pmda). Numbers start at 0 and are used again as soon as a client has gone: whatever is
 // kept for a number must die in [ContextEnder.EndContext]. A connection is not a user, and requests
-// may come from a client that no attribute ever described. Source: spec pdu.md 4.4.
+// may come from a client that no attribute ever described. Source: docs/protocol.md 4.4.
 type Client int32
 
 // Agent is what the author of a PMDA writes. A [Server] calls its methods one at a time, from the
@@ -81,7 +81,7 @@ type Labeler interface {
 
 // Namer serves a dynamic subtree of the PMNS (a line "root D:*:*" in a PMNS file). Names are full
 // names, beginning with the root's. Without it no name and no PMID is known. A [Namespace] is a
-// ready-made one. Source: spec pdu.md 6.5, pmcd-behaviour.md e.
+// ready-made one. Source: docs/protocol.md 6.5, docs/pmcd.md e.
 type Namer interface {
 	// Lookup finds the metric of a leaf; [pdu.ErrNonLeaf] for an inner node, the root included;
 	// [pdu.ErrName] for anything else.

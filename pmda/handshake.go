@@ -13,7 +13,7 @@ import (
 // started the agent, serving nobody meanwhile, and an agent that is late is not tried again. So
 // it is the first thing a program does that has anything slow to prepare; [Server.Greeted] is then
 // set. attributes asks pmcd to tell the attributes of its clients, as an [AttributeWatcher] wants.
-// Source: spec pdu.md 4.2.
+// Source: docs/protocol.md 4.2.
 func Greet(out io.Writer, attributes bool) error {
 	creds := pdu.Creds{Version: pdu.ProtocolVersion}
 	if attributes {

@@ -264,7 +264,7 @@ func prefixes(name string) func(yield func(string) bool) {
 }
 
 // validName reports whether name is a metric name: components of letters, digits and underscores
-// that begin with a letter, separated by dots. Source: spec pdu.md 3.6.
+// that begin with a letter, separated by dots. Source: docs/protocol.md 3.6.
 func validName(name string) bool {
 	for component := range strings.SplitSeq(name, ".") {
 		if component == "" || !isLetter(component[0]) {

@@ -9,7 +9,7 @@ import (
 // replyCode picks the code that goes into an ERROR in place of a reply. Some codes must never be
 // there: PM_ERR_IPC, PM_ERR_TIMEOUT and -EPIPE make pmcd drop the agent; the not-ready pair switches
 // pmcd's idea of the agent; a code ≥ 0 is a state change or a success. They reach an agent all
-// the same, as errors of the places it got its values from. Source: spec pdu.md 6.1, 6.2, 4.7.
+// the same, as errors of the places it got its values from. Source: docs/protocol.md 6.1, 6.2, 4.7.
 func replyCode(err error) pdu.Code {
 	switch code := pdu.CodeOf(err); {
 	case code == pdu.ErrPMDANotReady:

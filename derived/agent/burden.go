@@ -10,7 +10,7 @@ import (
 
 const (
 	// burdensome is the time from which a fetch is a burden to pmcd, which serves nobody meanwhile.
-	// A busy pmcd may take as long to come to a fetch (pmcd-behaviour.md b.3), hence no less.
+	// A busy pmcd may take as long to come to a fetch (docs/pmcd.md b.3), hence no less.
 	burdensome = 100 * time.Millisecond
 
 	// hiccup is for how long something else may hold up pmcd, an agent or the machine: long fetches that end

@@ -7,7 +7,7 @@ import (
 
 const (
 	// lead is how long before an expected fetch its sample is asked for. A shorter one misses
-	// more fetches than it makes samples younger (pmcd-behaviour.md c).
+	// more fetches than it makes samples younger (docs/pmcd.md c).
 	lead = 5 * time.Millisecond
 
 	// firstLead is how long before each usual interval an additional sample is asked for.

@@ -15,7 +15,7 @@ import (
 
 const (
 	// lanes is how many sampler connections there are. Several, because each has one request at a
-	// time: a second one behind it would be answered a round of pmcd later (pmcd-behaviour.md b.2). The
+	// time: a second one behind it would be answered a round of pmcd later (docs/pmcd.md b.2). The
 	// last one is for slow agents.
 	lanes = 5
 

@@ -11,7 +11,7 @@ import (
 
 const (
 	// A client that has looked metrics up and not fetched them aheadPause later is a pmlogger: it
-	// pauses for 20 ms before its first fetch (pmcd-behaviour.md b.4), for which there is to be a
+	// pauses for 20 ms before its first fetch (docs/pmcd.md b.4), for which there is to be a
 	// new sample. maxAhead bounds for how many metrics.
 	aheadPause = 15 * time.Millisecond
 	maxAhead   = 1 << 16

@@ -11,7 +11,7 @@ import (
 // pmcd serves its clients in the order of their slots in its table, so that a request of ours comes
 // before that of a client who has asked us something just before, if our slot is the lower one. A new
 // connection gets the lowest slot that is free. Over a unix socket pmcd tells its agents the
-// process identifier of each client, ours too (pmcd-behaviour.md b.6).
+// process identifier of each client, ours too (docs/pmcd.md b.6).
 
 const (
 	// slotPatience is how long to wait for pmcd to tell the slot of a new connection: it has done so

@@ -32,5 +32,5 @@
 // some are odd. Only text that libpcp would refuse because it lacks one of the features above or
 // of PCP 7 may be refused with another message, or at another place.
 //
-// Source: pmRegisterDerived(3), spec language.md sections 2, 3 and 8.1.
+// Source: pmRegisterDerived(3), docs/language-rules.md sections 2, 3 and 8.1.
 package syntax

@@ -143,7 +143,7 @@ func TestCanonical(t *testing.T) {
 	same("2 * (a ? b : novalue())")
 }
 
-// TestBindingPowers spells out what belongs together: language.md 3.2.
+// TestBindingPowers spells out what belongs together: docs/language-rules.md 3.2.
 func TestBindingPowers(t *testing.T) {
 	for _, tt := range []struct{ text, meaning string }{
 		// the man page's examples, as libpcp reads them

@@ -39,5 +39,5 @@
 // metrics). Name and descriptor lookups are split well below, also because pmcd serves nobody else
 // meanwhile. Reconnecting, caching and retrying are the caller's.
 //
-// Sources: PMAPI(3), PCPIntro(1), spec pdu.md 5 to 7, spec pmcd-behaviour.md b, h, i, l.
+// Sources: PMAPI(3), PCPIntro(1), docs/protocol.md 5 to 7, docs/pmcd.md b, h, i, l.
 package pmapi

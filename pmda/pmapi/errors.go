@@ -85,7 +85,7 @@ func closedByPeer(err error) bool {
 }
 
 // refusesClient tells the codes by which pmcd refuses a client or its profile. pmcd sends them
-// without having been asked, so that one reply too many may be on its way. Source: spec pdu.md 5.1.
+// without having been asked, so that one reply too many may be on its way. Source: docs/protocol.md 5.1.
 func refusesClient(code pdu.Code) bool {
 	switch code {
 	case pdu.ErrPermission, pdu.ErrIPC, pdu.ErrNotConn, -pdu.Code(syscall.EAGAIN), -pdu.Code(syscall.EOPNOTSUPP):

@@ -12,7 +12,7 @@ import (
 // pmcd does not answer. If it refuses the profile, which it does only to a client that may not
 // fetch at all, the next call fails with its code and the connection with it.
 //
-// Source: pmAddProfile(3), spec pdu.md 2.5, 5.9.
+// Source: pmAddProfile(3), docs/protocol.md 2.5, 5.9.
 func (c *Conn) SetProfile(ctx context.Context, p *pdu.Profile) error {
 	const op = "profile"
 	if err := c.ready(op); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // checkReply checks what pmcd and its clients expect of a reply: its kind, that it repeats what it
-// has to repeat, and that an ERROR does not make pmcd drop the agent. Source: spec pdu.md 6.1, 6.2.
+// has to repeat, and that an ERROR does not make pmcd drop the agent. Source: docs/protocol.md 6.1, 6.2.
 func checkReply(request, reply pdu.Message) error {
 	if e, ok := reply.(*pdu.Error); ok {
 		return checkError(request, e)

@@ -7,7 +7,7 @@ import (
 
 // Difference is something that we answer otherwise than libpcp 6.0.3 on purpose.
 type Difference struct {
-	ID      string // Q-…: spec language.md section 10; others are named here first
+	ID      string // Q-…: docs/language-rules.md section 10; others are named here first
 	Libpcp  string // what it does
 	Ours    string // what we do
 	Why     string

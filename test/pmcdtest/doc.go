@@ -36,5 +36,5 @@
 // error if one had to be killed. If the program that started pmcd dies first, without any
 // clean-up, a watchdog process ends pmcd and removes the folder.
 //
-// Sources: pmcd(1), PCPIntro(1), pcp.conf(5); spec/pmcd-behaviour.md h, j.
+// Sources: pmcd(1), PCPIntro(1), pcp.conf(5); docs/pmcd.md h, j.
 package pmcdtest
