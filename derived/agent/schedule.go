@@ -172,7 +172,9 @@ func (s *schedule) retain(now time.Time) {
 		s.again, fewer = time.Time{}, 2
 	}
 	s.mu.Unlock()
-	s.save(now, fewer, keep...)
+	if fewer > 0 {
+		s.save(now, fewer, keep...)
+	}
 }
 
 // follow samples for the plans that are due and sets the time at which run looks again.
