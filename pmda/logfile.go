@@ -99,12 +99,20 @@ func moveText(f *os.File, to string) error {
 
 // GiveLog makes the files that [OpenLog] needs where the account cannot make them itself: root owns the folder
 // of agents' logs from PCP 6.3 on. It is called before [DropPrivileges], with the same account. It does nothing when
-// the process is not root, for files that exist, and in a directory that somebody else than root can write to: who can
-// could have root make a file elsewhere.
+// the process is not root, for files that exist, and in a folder that somebody else than root can write to or has put
+// a link in the place of: who can could have root make a file elsewhere.
 func GiveLog(path, username, groupname string) error {
-	var dir unix.Stat_t
-	if os.Geteuid() != 0 || unix.Stat(filepath.Dir(path), &dir) != nil || dir.Uid != 0 || dir.Mode&0o022 != 0 {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	dir, err := os.OpenFile(filepath.Dir(path), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
 		return nil // OpenLog says what is wrong, if anything is
+	}
+	defer dir.Close()
+	var stat unix.Stat_t
+	if unix.Fstat(int(dir.Fd()), &stat) != nil || stat.Uid != 0 || stat.Mode&0o022 != 0 {
+		return nil
 	}
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil
@@ -113,20 +121,21 @@ func GiveLog(path, username, groupname string) error {
 	if err != nil {
 		return fmt.Errorf("log: %w", err)
 	}
-	for _, name := range []string{path, path + ".prev"} {
-		if err := giveFile(name, ids); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("log: %w", err)
+	for _, name := range []string{filepath.Base(path), filepath.Base(path) + ".prev"} {
+		if err := giveFile(dir, name, ids); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("log: %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
 // giveFile makes an empty file that belongs to ids.
-func giveFile(name string, ids identity) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+func giveFile(dir *os.File, name string, ids identity) error {
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return err
 	}
+	f := os.NewFile(uintptr(fd), name)
 	return errors.Join(f.Chown(ids.uid, ids.gid), f.Close())
 }
 

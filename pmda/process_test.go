@@ -223,6 +223,20 @@ func TestOpenLogInAFolderOfRoot(t *testing.T) {
 	assert.NotEqual(t, string(now), string(before))
 }
 
+// Whoever can put a link in the place of the folder does not have root make files where it leads.
+func TestOpenLogInAFolderBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	folder, link := filepath.Join(dir, "folder"), filepath.Join(dir, "link")
+	require.NoError(t, os.Mkdir(folder, 0o555))
+	require.NoError(t, os.Symlink(folder, link))
+	cmd, _ := childCommand(t, "given log", filepath.Join(link, "toy.log"))
+	require.Error(t, cmd.Run())
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+}
+
 // A link is moved aside, what it points to is not touched.
 func TestOpenLogOverLink(t *testing.T) {
 	dir := t.TempDir()
