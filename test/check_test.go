@@ -9,6 +9,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/config"
+	"pmdaderived/derived"
+	"pmdaderived/derived/agent"
+	"pmdaderived/derived/lint"
+	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
 )
 
@@ -27,13 +32,37 @@ func TestCheckOfShippedFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, examples)
 	for _, files := range [][]string{stock, ours, examples} {
-		// Which metrics and interfaces a host has is not the files' doing, nor who may write this tree.
-		const ignored = "unknown-operand,absent-operand,matches-nothing,group-writable"
+		// Which metrics and interfaces a host has is not the files' doing, nor which values just now, nor who may
+		// write this tree.
+		const ignored = "unknown-operand,absent-operand,absent-instance,matches-nothing,unsigned-difference,zero-divisor,group-writable"
 		args := append([]string{program, "check", "--werror", "--ignore=" + ignored}, files...)
 		out, errs, exit := p.Run(t, args...)
 		assert.Zero(t, exit, errs)
 		assert.Empty(t, out)
+		for _, w := range lintAtNoMoment(t, p, files) {
+			assert.Equal(t, lint.AbsentOperand, w.Code, "%s = %s: %s", w.Definition.Name, w.Definition.Text, w.Message)
+		}
 	}
+}
+
+// lintAtNoMoment gives the warnings about definition files that do not depend on the values and instances which a host
+// has just now, only on its metrics.
+func lintAtNoMoment(t *testing.T, p *pmcdtest.PMCD, files []string) []lint.Warning {
+	t.Helper()
+	conn, err := pmapi.Dial(t.Context(), "unix", p.Socket)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, conn.Close()) }()
+	var defs []*derived.Definition
+	var operands []agent.Definition
+	for _, d := range config.Load(files, nil).Definitions {
+		parsed, err := derived.Parse(d.Name, d.Expr)
+		require.NoError(t, err)
+		defs, operands = append(defs, parsed), append(operands, agent.Definition{Definition: parsed})
+	}
+	require.NotEmpty(t, defs)
+	catalog, err := agent.LookUp(t.Context(), conn, operands)
+	require.NoError(t, err)
+	return lint.Check(defs, lint.Options{Catalog: catalog, Root: agent.Root})
 }
 
 // What people get wrong first, against the metrics of a real host.
