@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -159,6 +160,30 @@ func TestFleet(t *testing.T) {
 		for _, one := range example {
 			assert.NotContains(t, one.name, "derived_control", "the agent's own figures are not asked for")
 		}
+	})
+
+	t.Run("what Prometheus refuses is not on the page", func(t *testing.T) {
+		const names = "derived.fleet,derived.page"
+		want := slices.Collect(maps.Keys(hosts[0].want()))
+		for bin := 100; bin <= 900; bin += 100 {
+			if bin <= 200 {
+				want = append(want, fmt.Sprintf("derived.page.matched[bin-%d]", bin))
+			}
+			if bin != 200 { // the divisor is 0
+				want = append(want, fmt.Sprintf("derived.page.quotient[bin-%d]", bin))
+			}
+		}
+		found := make(values)
+		for _, one := range s.openMetrics(t, hosts[0], names) {
+			found.put(t, strings.ReplaceAll(one.name, "_", "."), one.labels["instname"], one.value)
+		}
+		assert.ElementsMatch(t, want, slices.Collect(maps.Keys(found)))
+		for metric, value := range found {
+			assert.False(t, math.IsInf(value, 0) || math.IsNaN(value), "%s: %v", metric, value)
+		}
+		page := string(s.get(t, "/metrics", "hostspec", hosts[0].address(), "names", names))
+		assert.Regexp(t, `(?m)^# HELP derived_page_matched .*matchinst\(/\^bin`, page, "the text that the agent has made")
+		assert.NotContains(t, page, `\`)
 	})
 
 	t.Run("a definition for all hosts", func(t *testing.T) {

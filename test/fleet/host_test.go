@@ -25,6 +25,9 @@ fleet.clock = rate(sample.milliseconds)
 fleet.clock(oneline) = milliseconds in a millisecond
 fleet.sides = dice.sides * 2
 fleet.sides(oneline) = sides of two dice
+page.quotient = sample.bin / (sample.bin - 200)
+page.infinite = 1 / (sample.long.one - 1)
+page.matched = matchinst(/^bin.[12]00|a\\.b/, sample.bin)
 `
 
 // values are the values of metrics: by the name of a singular one, by name[instance] of others.
