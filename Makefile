@@ -296,6 +296,8 @@ NFPM = env -u GOARCH -u GOOS $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2
 PACKAGES_DIR = bin/packages
 # Who publishes packages gives an address of their own: make packages MAINTAINER='NAME <ADDRESS>'.
 MAINTAINER ?= pmdaderived authors
+# Likewise the address of the project: make packages URL=https://…. This one is that of the project that this extends.
+URL = https://pcp.io
 
 # PCP_CONF: a package has the paths of PCP's packages, wherever it is made.
 .PHONY: packages
@@ -306,4 +308,4 @@ packages: go ## make bin/packages/*.deb and *.rpm (fetches a tool, two minutes t
 	@$(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(PACKAGES_DIR))/root PCP_CONF=/dev/null \
 		BINARY=$(PACKAGES_DIR)/program/pmdaderived
 	@STAGE=$(abspath $(PACKAGES_DIR))/root OUT=$(PACKAGES_DIR) VERSION='$(VERSION)' ARCH=$(or $(GOARCH),$(shell $(GO) env GOARCH)) \
-		MAINTAINER='$(MAINTAINER)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) GO='$(GO)' NFPM='$(NFPM)' packaging/build
+		MAINTAINER='$(MAINTAINER)' URL='$(URL)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) GO='$(GO)' NFPM='$(NFPM)' packaging/build
