@@ -74,8 +74,8 @@ SUITES = bookworm trixie sid
 
 .PHONY: suites
 suites: go ## the same in all suites that are supported, one after the other
-	@failed=; for suite in $(SUITES); do GO='$(GO)' scripts/suite $$suite || failed="$$failed $$suite"; done; \
-	[ -z "$$failed" ] || { echo "not well:$$failed"; exit 1; }
+	@failed=; for suite in $(SUITES); do GO='$(GO)' scripts/suite $$suite || failed="$$failed $$suite (exit status $$?)"; done; \
+	[ -z "$$failed" ] || { echo "not well:$$failed; scripts/suite says what that means"; exit 1; }
 
 .PHONY: conformance
 conformance: go pcp ## compare with libpcp's recorded answers, in process and end to end: a table
