@@ -23,6 +23,7 @@ type feed struct {
 	waiting     bool      // wanted when no connection was free
 	struck      time.Time // when the answer for its operands was too long
 	over        time.Time // since when it rests for that
+	doubted     time.Time // when pmcd closed a connection over a fetch for it alone
 
 	history int // how many older samples are needed
 }

@@ -9,6 +9,7 @@ import (
 // lane is one connection and what is on its way over it. The sampler's lock guards all of it.
 type lane struct {
 	link
+	made time.Time
 
 	busy    bool
 	leaving bool // to be ended as soon as it is not busy

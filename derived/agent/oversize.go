@@ -136,7 +136,7 @@ func (s *sampler) condemn(id pdu.PMID, entry logrus.FieldLogger, why string) {
 		entry.WithField("pmid", id).Warn(why)
 	}
 	if s.over.before > 0 {
-		s.part, s.over.before = min(s.over.before, s.ceiling), 0
+		s.part, s.over.before = min(s.over.before, s.ceiling()), 0
 	}
 }
 
@@ -187,7 +187,8 @@ func (s *sampler) probe(l *lane) {
 	s.over.probing++
 }
 
-// forgive has everything asked for again: what is asked for may be something else now.
+// forgive has everything asked for again: what is asked for may be something else now. Limits of pmcd's that it has
+// not told are tried again, too.
 func (s *sampler) forgive(feeds []*feed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,8 +196,9 @@ func (s *sampler) forgive(feeds []*feed) {
 	clear(s.over.struck)
 	clear(s.over.told)
 	for _, f := range feeds {
-		f.over, f.struck = time.Time{}, time.Time{}
+		f.over, f.struck, f.doubted = time.Time{}, time.Time{}, time.Time{}
 	}
+	s.guessed, s.doubted = noFetchLimit(), time.Time{}
 }
 
 // connections is how many there are.

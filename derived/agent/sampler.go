@@ -37,6 +37,10 @@ const (
 	// ended just then.
 	partRetry = 10 * time.Minute
 
+	// doubtful is within what time pmcd closes another connection if it was not by chance: longer fetches are
+	// sent again in between.
+	doubtful = 2 * partRetry
+
 	// forgetGap is how often samples are forgotten.
 	forgetGap = 30 * time.Second
 
@@ -83,13 +87,14 @@ type sampler struct {
 	given   uint64 // samples
 	longest int    // bytes of an answer, so far
 	lists   operandLists
-	feeds   []*feed   // of the definitions that are served
-	cleared time.Time // when samples were last forgotten
-	part    int       // operands in one fetch; less than maxPart when pmcd takes only shorter ones
-	shrunk  time.Time // when part was last made less
-	doubted bool      // pmcd has closed a connection over a long fetch
-	ceiling int       // what part grows back to: less than maxPart when pmcd certainly takes only shorter fetches
-	most    int       // operands of one metric that pmcd takes in a fetch, as far as it has refused any
+	feeds   []*feed    // of the definitions that are served
+	cleared time.Time  // when samples were last forgotten
+	part    int        // operands in one fetch; less than maxPart when pmcd takes only shorter ones
+	shrunk  time.Time  // when part was last made less
+	told    fetchLimit // by pmcd's refusals
+	guessed fetchLimit // from connections that pmcd has closed
+	doubted time.Time  // when it last closed one over a fetch for several feeds
+	proven  int        // operands in the longest fetch that it has answered since all were made
 	over    oversize
 	refused string                // the last refusal that was logged
 	huge    map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
@@ -100,7 +105,7 @@ func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *
 		log: log, now: now, stats: st,
 		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {}, stood: func(standstill) {},
 		worn: func() {}, narrowed: func() {}, arrived: func() {}, over: newOversize(),
-		maker: newSampleMaker(names, now()), part: maxPart, ceiling: maxPart, most: maxPart, burdens: make(burdens),
+		maker: newSampleMaker(names, now()), part: maxPart, told: noFetchLimit(), guessed: noFetchLimit(), burdens: make(burdens),
 		huge: make(map[pdu.PMID]struct{}),
 	}
 	s.maker.tooBig = s.onTooBig
@@ -138,7 +143,7 @@ func (s *sampler) attach(ctx context.Context, readers *sync.WaitGroup, links ...
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range links {
-		l := &lane{link: c}
+		l := &lane{link: c, made: s.now()}
 		s.lanes = append(s.lanes, l)
 		readers.Go(func() { s.read(ctx, l) })
 	}
@@ -215,7 +220,7 @@ func (s *sampler) detach() {
 	for _, f := range slices.Concat(s.few, s.waiting, s.apart, s.over.suspect) {
 		f.waiting = false
 	}
-	s.over.hold = false
+	s.over.hold, s.proven = false, 0
 	s.few, s.waiting, s.apart, s.over.suspect, s.over.probes = nil, nil, nil, nil, nil
 	s.maker.forget()
 }
@@ -390,8 +395,8 @@ func (s *sampler) loadPart(l *lane) bool {
 
 // fill returns the list of what of the waiting feeds one fetch may be for.
 func (s *sampler) fill(waiting []*feed) *operandList {
-	if s.part < s.ceiling && s.now().Sub(s.shrunk) > partRetry {
-		s.part, s.over.before = s.ceiling, 0
+	if ceiling := s.ceiling(); s.part < ceiling && s.now().Sub(s.shrunk) > partRetry {
+		s.part, s.over.before = ceiling, 0
 	}
 	return s.lists.fill(waiting, s.part)
 }
@@ -538,7 +543,10 @@ func (s *sampler) settle(a answer, now time.Time) {
 func (s *sampler) deny(asked *operandList, err error, now time.Time) {
 	s.stats.upstreamErrors.Add(1)
 	if errors.Is(err, pdu.ErrTooBig) && len(asked.ids) > 1 {
-		s.shorten(asked, true, now)
+		s.shorten(asked, &s.told, now)
+		if len(asked.feeds) > 1 {
+			s.requeue(asked.feeds...)
+		}
 		return
 	}
 	if text := err.Error(); text != s.refused {
@@ -551,6 +559,7 @@ func (s *sampler) deny(asked *operandList, err error, now time.Time) {
 func (s *sampler) take(l *lane, res *pmapi.Columns, now time.Time) {
 	s.refused = ""
 	s.longest = max(s.longest, res.Size)
+	s.proven = max(s.proven, len(l.asked.ids))
 	s.stats.upstreamTook(now.Sub(l.sent))
 	s.charge(l, res, now)
 	fresh := s.fresh(l, res.Changes)
@@ -645,40 +654,60 @@ func (s *sampler) fail(l *lane, err error) {
 		return
 	}
 	if errors.Is(err, pmapi.ErrTooLarge) {
-		s.suspectLong(l.asked, s.now())
+		s.suspectLong(l, s.now())
 	}
 	s.end(l)
 	s.stats.upstreamErrors.Add(1)
 	s.lost(err)
 }
 
-// suspectLong is told that pmcd has closed a connection over a long fetch. It may have ended just then; the second
-// time it has not.
-func (s *sampler) suspectLong(asked *operandList, now time.Time) {
-	sure := s.doubted && len(asked.ids) <= s.part
-	if len(asked.feeds) == 1 {
-		f := asked.feeds[0]
-		sure = now.Sub(f.struck) <= partRetry
-		f.struck = now
+// suspectLong is told that pmcd has closed a connection over a long fetch. It may have ended just then, with all its
+// connections; it has not if that happens on a later one, too, and it has answered no fetch as long since. What was
+// under way is not sent again: all connections are made again.
+func (s *sampler) suspectLong(l *lane, now time.Time) {
+	doubted := &s.doubted
+	if len(l.asked.feeds) == 1 {
+		doubted = &l.asked.feeds[0].doubted
 	}
-	s.doubted = true
-	s.shorten(asked, sure, now)
+	var limit *fetchLimit
+	if l.made.After(*doubted) && now.Sub(*doubted) <= doubtful && len(l.asked.ids) > s.proven {
+		limit = &s.guessed
+	}
+	*doubted = now
+	s.shorten(l.asked, limit, now)
 }
 
+// fetchLimit is how many operands a fetch has at most because pmcd takes no more, or maxPart.
+type fetchLimit struct {
+	together int // of several feeds
+	alone    int // of one metric: they cannot be parted
+}
+
+func noFetchLimit() fetchLimit { return fetchLimit{maxPart, maxPart} }
+
+// ceiling is what part grows back to.
+func (s *sampler) ceiling() int { return min(s.told.together, s.guessed.together) }
+
+// most is how many operands of one metric pmcd takes in a fetch, as far as it has refused any.
+func (s *sampler) most() int { return min(s.told.alone, s.guessed.alone) }
+
 // shorten has shorter fetches sent than one that pmcd has refused: how many operands it takes (pmcd -M), or how
-// many bytes (-L), it does not tell. sure says that this was the reason: it is as long as this pmcd runs, and we do.
-func (s *sampler) shorten(asked *operandList, sure bool, now time.Time) {
+// many bytes (-L), it does not tell. limit is what that changes for as long as this pmcd runs, and we do; nil: there
+// may have been another reason.
+func (s *sampler) shorten(asked *operandList, limit *fetchLimit, now time.Time) {
 	n := len(asked.ids)
 	switch {
 	case len(asked.feeds) != 1:
 		s.part, s.shrunk = min(s.part, max(1, n/2)), now
-		if sure {
-			s.ceiling = s.part
+		entry := s.log.WithField("metrics", s.part)
+		if limit == nil {
+			entry.Debug("pmcd may take no long requests, sending shorter ones")
+			return
 		}
-		s.log.WithField("metrics", s.part).Warn("pmcd takes no long requests, sending shorter ones")
-		s.requeue(asked.feeds...)
-	case sure && n <= s.most:
-		s.most = n - 1
+		limit.together = s.part
+		entry.Warn("pmcd takes no long requests, sending shorter ones")
+	case limit != nil && n <= s.most():
+		limit.alone = n - 1
 		s.log.WithField("metrics", n).Warn("pmcd takes fewer metrics in a request than a definition has")
 		s.narrowed()
 	}
@@ -688,7 +717,7 @@ func (s *sampler) shorten(asked *operandList, sure bool, now time.Time) {
 func (s *sampler) takes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.most
+	return s.most()
 }
 
 // end closes a lane and takes it away.

@@ -396,7 +396,7 @@ func TestFetchesGrowAgain(t *testing.T) {
 	s.load(&lane{}, nil)
 	assert.Equal(t, maxPart, s.part)
 
-	again := &lane{link: link{conn: dialUnix(t, newUpstream(t).address)}, asked: &operandList{ids: make([]pdu.PMID, maxPart)}}
+	again := &lane{link: link{conn: dialUnix(t, newUpstream(t).address)}, made: clock(), asked: &operandList{ids: make([]pdu.PMID, maxPart)}}
 	s.fail(again, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
 	now.Add(int64(partRetry + time.Second))
 	s.load(&lane{}, nil)
@@ -418,7 +418,7 @@ func TestPMCDThatTakesFewMetrics(t *testing.T) {
 	long, longer := feedOf(many(6, limit+1)...), feedOf(many(7, 2*limit)...)
 	s := newSampling(t, address, lanes)
 	narrowed := make(chan int, 8)
-	s.narrowed = func() { narrowed <- s.most } // under the lock
+	s.narrowed = func() { narrowed <- s.most() } // under the lock
 	s.want(time.Now(), need{gap: minGap}, append(fitting, longer, long)...)
 	s.sampled(fitting...)
 	eventually(t, "both are refused alone", func() bool { return s.takes() == limit })
@@ -954,4 +954,125 @@ func TestForgetsOldSamples(t *testing.T) {
 	assert.Empty(t, kept())
 	assert.Equal(t, 1000, f.size())
 	assert.Equal(t, begin.Add(3*time.Minute), f.taken)
+}
+
+// losing is a sampler whose connections pmcd closes over fetches.
+type losing struct {
+	*sampling
+	address string
+	passed  atomic.Int64
+}
+
+func newLosing(t *testing.T) *losing {
+	s := &losing{address: listenWithLimit(t, maxPart, func(*pmapitest.Peer) bool { return false })}
+	s.sampling = newSampling(t, s.address, 0)
+	<-s.ended
+	t.Cleanup(func() {
+		s.detach()
+		s.readers.Wait()
+	})
+	begin := time.Now()
+	s.now = func() time.Time { return begin.Add(time.Duration(s.passed.Add(1))) }
+	s.connect()
+	return s
+}
+
+func (s *losing) pass(d time.Duration) { s.passed.Add(int64(d)) }
+
+// connect makes new connections instead of those that are left, as the binder does.
+func (s *losing) connect() {
+	s.detach()
+	for slot := range lanes {
+		s.attach(context.Background(), &s.readers, link{dialUnix(s.tb, s.address), slot})
+	}
+}
+
+// lose has pmcd close connections at once, each over a fetch of some feeds.
+func (s *losing) lose(fetches ...[]*feed) {
+	defer s.connect()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, feeds := range fetches {
+		l := s.lanes[0]
+		s.put(l, s.lists.all(feeds), nil)
+		l.busy, l.sent = true, s.now()
+		s.fail(l, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
+	}
+}
+
+// answered has pmcd answer a fetch.
+func (s *losing) answered(f *feed) {
+	s.want(s.now(), need{gap: minGap}, f)
+	s.sampled(f)
+}
+
+// recovered returns how many operands a fetch has at most when nothing has failed for some time.
+func (s *losing) recovered() int {
+	s.pass(partRetry + time.Second)
+	s.load(&lane{}, nil)
+	part, _ := s.longest()
+	return part
+}
+
+// pmcd may have ended just then: that is no limit of its, whatever it ended in.
+func TestLossesThatAreNoLimit(t *testing.T) {
+	long := []*feed{feedOf(many(1, 1000)...), feedOf(many(2, 1000)...)}
+	short := []*feed{feedOf(many(3, 200)...), feedOf(many(4, 200)...)}
+	for name, happens := range map[string]func(s *losing, one *feed){
+		"several at once": func(s *losing, one *feed) {
+			s.lose(long, short, []*feed{one}, []*feed{one})
+		},
+		"a short one follows days later": func(s *losing, _ *feed) {
+			s.lose(long)
+			s.pass(3 * 24 * time.Hour)
+			s.lose(short)
+		},
+		"pmcd has answered as long a one": func(s *losing, one *feed) {
+			s.lose([]*feed{one}, short)
+			s.answered(one)
+			s.lose([]*feed{one}, short)
+		},
+		"the answer for it was too long": func(s *losing, one *feed) {
+			s.suspect(one, s.now())
+			s.lose([]*feed{one})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newLosing(t)
+			happens(s, feedOf(many(5, 500)...))
+			assert.Equal(t, maxPart, s.takes())
+			assert.Equal(t, maxPart, s.recovered())
+			for _, e := range s.log.AllEntries() {
+				assert.Greater(t, e.Level, logrus.WarnLevel, e.Message)
+			}
+		})
+	}
+}
+
+// What pmcd has not said, but was taken for its limit, is tried again when the configuration is read again.
+func TestReloadForgivesSuspectedLimits(t *testing.T) {
+	s := newLosing(t)
+	one, several := feedOf(many(5, 500)...), []*feed{feedOf(many(1, 1000)...), feedOf(many(2, 1000)...)}
+	s.lose([]*feed{one})
+	s.lose([]*feed{one})
+	assert.Equal(t, 499, s.takes())
+	s.lose(several)
+	s.lose(several)
+	assert.Equal(t, 1000, s.recovered())
+
+	s.forgive(append(several, one))
+	assert.Equal(t, maxPart, s.takes())
+	assert.Equal(t, maxPart, s.recovered())
+	s.lose([]*feed{one})
+	s.lose(several)
+	assert.Equal(t, maxPart, s.takes(), "it is as if it were the first time")
+	assert.Equal(t, maxPart, s.recovered(), "likewise")
+
+	s.mu.Lock()
+	s.deny(s.lists.all([]*feed{one}), pdu.ErrTooBig, s.now())
+	s.deny(s.lists.all(several), pdu.ErrTooBig, s.now())
+	s.mu.Unlock()
+	s.forgive(append(several, one))
+	assert.Equal(t, 499, s.takes(), "pmcd has said so")
+	assert.Equal(t, 1000, s.recovered(), "likewise")
 }
