@@ -54,9 +54,8 @@ func TestFaultHangupInALookup(t *testing.T) {
 		t.Run(row.agent, func(t *testing.T) {
 			f := startFaulty(t, pmcdtest.Config{}, nil)
 			conn, id := f.dial(), f.identity(row.metric)
-			old, asked := f.stop(row.program), make(chan error, 1)
-			go func() { asked <- row.ask(t.Context(), conn, id) }()
-			f.hangUpUntil(asked)
+			old := f.stop(row.program)
+			f.hangUpUntil(f.ask(func(ctx context.Context) error { return row.ask(ctx, conn, id) }))
 			assert.Positive(t, f.drops(row.agent))
 			require.NoError(t, syscall.Kill(old, syscall.SIGCONT))
 			f.revive(row.program, old)
@@ -83,10 +82,7 @@ func askName(ctx context.Context, conn *pmapi.Conn, _ pdu.PMID) error {
 // as something shows us that pmcd has gone on: a client that connects. Later ones wait on: the reply is to the fetch.
 func TestFaultHangupInAFetch(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
-	sets, ok := f.fetch("pmcd.version")
-	require.True(t, ok)
-	if version := string(sets[0].Values[0].Bytes); !strings.HasPrefix(version, "6.0.") {
-		t.Logf("pmcd %s", version)
+	if !isPMCD60(t, f.p) {
 		f.hangUpInAFetch()
 		return
 	}
@@ -94,12 +90,11 @@ func TestFaultHangupInAFetch(t *testing.T) {
 	takenBack := func() bool { return strings.Contains(f.p.Log(), "taken back") }
 	const attempts = 5 // pmcd may look after its agents when the reply has come, and drop us
 	for range attempts {
-		conn, old, asked := f.dial(), f.stop("pmdaderived"), make(chan error, 1)
-		go func() {
-			_, err := conn.Fetch(t.Context(), []pdu.PMID{id})
-			asked <- err
-		}()
-		f.hangUpUntil(asked)
+		conn, old := f.dial(), f.stop("pmdaderived")
+		f.hangUpUntil(f.ask(func(ctx context.Context) error {
+			_, err := conn.Fetch(ctx, []pdu.PMID{id})
+			return err
+		}))
 		require.NoError(t, syscall.Kill(old, syscall.SIGCONT))
 		next := f.dial()
 		if until(time.Second, takenBack) != nil {
@@ -125,24 +120,19 @@ func TestFaultHangupInAFetch(t *testing.T) {
 func (f *faulty) hangUpInAFetch() {
 	f.t.Helper()
 	conn, id, old := f.dial(), f.identity("derived.other"), f.stop("pmdaderived")
-	type answer struct {
-		res *pmapi.Result
-		err error
-	}
-	asked := make(chan answer, 1)
-	go func() {
-		res, err := conn.Fetch(f.t.Context(), []pdu.PMID{id})
-		asked <- answer{res, err}
-	}()
-	for range 10 { // for a fifth of the time that pmcd waits for an agent
+	var res *pmapi.Result
+	asked := f.ask(func(ctx context.Context) (err error) {
+		res, err = conn.Fetch(ctx, []pdu.PMID{id})
+		return err
+	})
+	for range 3 { // on a busy machine this, too, is over before pmcd gives the agent up, which takes 5 s
 		f.hangup()
 		require.Error(f.t, until(100*time.Millisecond, func() bool { return len(asked) > 0 }), "it waits on")
 	}
 	require.NoError(f.t, syscall.Kill(old, syscall.SIGCONT))
-	a := <-asked
-	require.NoError(f.t, a.err)
-	require.Len(f.t, a.res.Sets, 1)
-	require.Equal(f.t, id, a.res.Sets[0].PMID)
+	require.NoError(f.t, <-asked)
+	require.Len(f.t, res.Sets, 1)
+	require.Equal(f.t, id, res.Sets[0].PMID)
 	f.recovers("all is well", f.sound)
 	assert.Equal(f.t, old, f.pid("pmdaderived"))
 	assert.Zero(f.t, f.drops("derived"))
@@ -152,12 +142,11 @@ func (f *faulty) hangUpInAFetch() {
 func TestFaultHangupOfAnother(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
 	conn, id, other := f.dial(), f.identity(stockMetric), f.identity("sample.bin")
-	old, asked := f.stop("pmdasample"), make(chan error, 1)
-	go func() {
-		_, err := conn.Fetch(t.Context(), []pdu.PMID{id})
-		asked <- err
-	}()
-	f.hangUpUntil(asked)
+	old := f.stop("pmdasample")
+	f.hangUpUntil(f.ask(func(ctx context.Context) error {
+		_, err := conn.Fetch(ctx, []pdu.PMID{id})
+		return err
+	}))
 	require.NoError(t, syscall.Kill(old, syscall.SIGCONT))
 	time.Sleep(pollInterval) // it replies
 	_, err := f.dial().Fetch(t.Context(), []pdu.PMID{other})
@@ -173,6 +162,17 @@ func (f *faulty) dial() *pmapi.Conn {
 	require.NoError(f.t, err)
 	f.t.Cleanup(func() { _ = conn.Close() })
 	return conn
+}
+
+// ask makes a request beside the test, which waits for its end.
+func (f *faulty) ask(request func(ctx context.Context) error) <-chan error {
+	asked, ended := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		asked <- request(f.t.Context())
+	}()
+	f.t.Cleanup(func() { <-ended }) // the context has ended by then
+	return asked
 }
 
 // stop lets a program stand still; it goes on when the test ends at the latest.
