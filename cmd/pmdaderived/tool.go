@@ -198,17 +198,42 @@ func unreachable(err error) error {
 		at = failed.Addr
 	}
 	var unknown *net.DNSError
+	text := ""
 	switch {
 	case errors.As(err, &unknown) && unknown.IsNotFound:
-		return fmt.Errorf("there is no host %s", unknown.Name)
+		text = fmt.Sprintf("there is no host %s", unknown.Name)
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("pmcd does not run: nothing listens at %s. Start it (systemctl start pmcd), or name another one with --pmcd", at)
+		start := "Start it on that host"
+		if onThisHost(at) {
+			start = "Start it (systemctl start pmcd)"
+		}
+		text = fmt.Sprintf("pmcd does not run: nothing listens at %s. %s, or name another one with --pmcd", at, start)
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("you have no permission for the socket of pmcd at %s", at)
+		text = fmt.Sprintf("you have no permission for the socket of pmcd at %s", at)
 	case errors.Is(err, pdu.ErrTimeout):
-		return fmt.Errorf("pmcd at %s does not answer", at)
+		text = fmt.Sprintf("pmcd at %s does not answer", at)
+	default:
+		return err
 	}
-	return err
+	return &unreachableError{text, err}
+}
+
+// unreachableError says in words for a person what the system says in its own.
+type unreachableError struct {
+	text string
+	err  error
+}
+
+func (e *unreachableError) Error() string { return e.text }
+func (e *unreachableError) Unwrap() error { return e.err }
+
+// onThisHost reports whether an address, as in [pmapi.OpError], is a socket of this host or a loopback address.
+func onThisHost(at string) bool {
+	if strings.HasPrefix(at, "unix:/") || strings.HasPrefix(at, pmapi.NetworkLocal+":/") {
+		return true
+	}
+	host, _, err := net.SplitHostPort(at)
+	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
 // caretLine is a line with a caret to show below text, at a byte of it. It has the tabs of the text, so
