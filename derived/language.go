@@ -1,7 +1,6 @@
 package derived
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,10 +79,3 @@ func (m *InDomMaps) Equivalent(a, b pdu.InDom) bool {
 		return holds(a) && holds(b)
 	})
 }
-
-// Equal reports whether two configurations say the same.
-func (l Language) Equal(other Language) bool {
-	return l.NoValue == other.NoValue && slices.EqualFunc(l.InDoms.all(), other.InDoms.all(), slices.Equal)
-}
-
-func (m *InDomMaps) all() [][]inDomPattern { return cmp.Or(m, &InDomMaps{}).maps }
