@@ -401,13 +401,16 @@ func TestCheckOfControlLines(t *testing.T) {
 	path = s.file("site.conf", "#control option_novalue=2\na = 1\n")
 	out, _, _ = s.run("check", "--offline", path)
 	assert.Contains(t, out, `:1:10: warning: "2" is not a valid value of control option option_novalue: want 0 or 1 [control-option]`)
-	for text, want := range map[string]int{
-		"a = no.such + 1\n":                            exitFailure,
-		"a = no.such + 1\n#control Option_NoValue=1\n": exitOK,
-		"#control option_novalue=1\na = no.such + 1\n#control option_novalue=0\n": exitFailure,
+	for _, row := range []struct {
+		want int
+		text string
+	}{
+		{exitFailure, "a = no.such + 1\n"},
+		{exitOK, "a = no.such + 1\n#control Option_NoValue=1\n"},
+		{exitFailure, "#control option_novalue=1\na = no.such + 1\n#control option_novalue=0\n"},
 	} {
-		out, _, exit = s.run("check", s.file("site.conf", text))
-		assert.Equal(t, want, exit, text+out)
+		out, _, exit = s.run("check", s.file("site.conf", row.text))
+		assert.Equal(t, row.want, exit, row.text+out)
 	}
 }
 
