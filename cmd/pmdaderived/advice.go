@@ -20,7 +20,7 @@ func adviceOn(expr string, err error) advice {
 	if text := functionMeant(expr, at.Offset()); text != "" && strings.HasSuffix(err.Error(), "Unexpected '('") {
 		return advice{codeNoFunction, text}
 	}
-	if text := hintOf(expr, at.Offset()); text != "" {
+	if text := at.Err.Hint(expr); text != "" {
 		return advice{codeHint, text}
 	}
 	if forgotten(expr, at.Offset()) {

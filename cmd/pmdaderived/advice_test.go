@@ -42,3 +42,24 @@ func TestCheckFunctionMeant(t *testing.T) {
 	assert.Contains(t, out, "syntax error: Unexpected '('\n")
 	assert.Contains(t, out, ": note: there is no function rat; is rate meant? [unknown-function]\n")
 }
+
+// The hint stands below the mistake, wherever that is told.
+func TestHintsAreShown(t *testing.T) {
+	s := newSite(t)
+	path := s.file("site.conf", "a = mem.util.free > 10GB\n")
+	out, errs, exit := s.run("check", path)
+	assert.Equal(t, exitFailure, exit)
+	assert.Equal(t, path+":1:23: syntax error\na = mem.util.free > 10GB\n                      ^\n"+
+		path+":1:23: note: a number has no units: write mkconst(10, units=Gbyte) [syntax-hint]\na = mem.util.free > 10GB\n                      ^\n", out, errs)
+	_, errs, exit = s.run("eval", "a")
+	assert.Equal(t, exitFailure, exit)
+	assert.Equal(t, path+":1:23: syntax error\na = mem.util.free > 10GB\n                      ^\n"+
+		"pmdaderived eval: a number has no units: write mkconst(10, units=Gbyte)\n", errs)
+	_, errs, _ = s.run("explain", "hinv.ncpu and 1")
+	assert.Contains(t, errs, "          ^\npmdaderived explain: write && in place of and\n")
+}
+
+// An operand that is not there is no syntax error, and has no advice.
+func TestNoAdvice(t *testing.T) {
+	assert.Empty(t, adviceOn("no.such", unavailable(t)).text)
+}

@@ -145,7 +145,7 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 		catalog = h.catalog
 		suggester := newSuggester(h.conn)
 		o.Catalog, o.Suggest = catalog, func(name string) string { return suggester.of(ctx, name) }
-		o.Host = newMoment(ctx, h.conn, &c.definitions)
+		o.Host = newLintHost(ctx, h.conn, &c.definitions)
 	}
 	waiting := map[string][]agent.Definition{}
 	for _, f := range agent.Check(c.all, catalog, c.language, limits) {

@@ -31,14 +31,14 @@ type Options struct {
 	// Root is the subtree that definitions are served in: in expressions they may have it in front.
 	Root string
 
-	// Host is asked about the moment. nil: it is not known.
+	// Host is asked about the host as it is now. nil: that is not known.
 	Host Host
 
 	// Suggest returns another metric that a name was perhaps meant to be, "" for none. May be nil.
 	Suggest func(name string) string
 }
 
-// Host is what a collector says of the moment, as far as it can be asked.
+// Host is what a collector says of its host as it is now, as far as it can be asked.
 type Host interface {
 	// Instances are the external names of a domain's instances; nil if they are not known.
 	Instances(d pdu.InDom) []string
@@ -88,7 +88,7 @@ type linter struct {
 	warnings int                  // about it
 	constant map[syntax.Expr]bool // what is known of its parts
 	looked   int                  // parts that contains has looked at
-	held     int                  // questions about the moment
+	held     int                  // questions about the host
 }
 
 // maxLooked is how many parts of expressions are looked at for one definition, again and again perhaps.

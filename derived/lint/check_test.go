@@ -223,27 +223,27 @@ func TestSuggestions(t *testing.T) {
 	assert.Equal(t, []string{"x there is no fre on this host, but free", "y there is no fre on this host, but free"}, got)
 }
 
-// moment is a host with two disks, three processes and no members of another domain. Expressions hold that it lists.
-type moment []string
+// fakeHost is a host with two disks, three processes and no members of another domain. Expressions hold that it lists.
+type fakeHost []string
 
-func (moment) Instances(d pdu.InDom) []string {
+func (fakeHost) Instances(d pdu.InDom) []string {
 	return map[pdu.InDom][]string{
 		pdu.NewInDom(60, 1): {"sda", "sdb"}, pdu.NewInDom(60, 2): {"0001 /sbin/init", "0020 /bin/pmcd -f", "0021 pmcd"}, pdu.NewInDom(60, 3): {},
 		pdu.NewInDom(60, 5): {"one"}, pdu.NewInDom(60, 6): {"a", "b", "c", "d", "e"},
 	}[d]
 }
 
-func (m moment) HasInstance(d pdu.InDom, name string) bool {
-	return slices.ContainsFunc(m.Instances(d), func(whole string) bool { return name == whole || strings.HasPrefix(whole, name+" ") })
+func (h fakeHost) HasInstance(d pdu.InDom, name string) bool {
+	return slices.ContainsFunc(h.Instances(d), func(whole string) bool { return name == whole || strings.HasPrefix(whole, name+" ") })
 }
 
-func (m moment) Holds(expr string) bool { return slices.Contains(m, expr) }
+func (h fakeHost) Holds(expr string) bool { return slices.Contains(h, expr) }
 
 // What depends on what the host has, and on how it is just now.
-func TestMoment(t *testing.T) {
+func TestHost(t *testing.T) {
 	for _, row := range []struct {
 		name, text string
-		holds      moment
+		holds      fakeHost
 		want       string
 	}{
 		{"an instance", "x = total[sda]\ny = rss[0020]\nz = rss[0001 /sbin/init]\na = (total + total)[sdb]", nil, ""},
@@ -271,23 +271,23 @@ func TestMoment(t *testing.T) {
 
 		{
 			"below zero now", "x = ncpu - procs",
-			moment{"(ncpu) < (procs)"},
+			fakeHost{"(ncpu) < (procs)"},
 			"x:5 unsigned-difference: ncpu - procs has no sign (type U32): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
 		},
 		{
 			"of a subtree, below zero now", "x = mem.free - mem.all",
-			moment{"(mem.free) < (mem.all)"},
+			fakeHost{"(mem.free) < (mem.all)"},
 			"x:9 unsigned-difference: mem.free - mem.all has no sign (type U64): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
 		},
-		{"of a subtree, below zero in an instance", "x = rss - rss * 2", moment{"(rss) < (rss * 2)"}, ""},
+		{"of a subtree, below zero in an instance", "x = rss - rss * 2", fakeHost{"(rss) < (rss * 2)"}, ""},
 		{
 			"of a subtree, below zero in all", "x = rss - rss * 2",
-			moment{"sum(rss) < sum(rss * 2)"},
+			fakeHost{"sum(rss) < sum(rss * 2)"},
 			"x:4 unsigned-difference: rss - rss * 2 has no sign (type U64): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
 		},
 		{
 			"a number, below zero now", "x = 100 - procs",
-			moment{"(100) < (procs)"},
+			fakeHost{"(100) < (procs)"},
 			"x:4 unsigned-difference: 100 - procs has no sign (type U32): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
 		},
 		{
@@ -302,7 +302,7 @@ func TestMoment(t *testing.T) {
 		{"a number", "x = 100 - procs\ny = procs - 1", nil, ""},
 		{"that has a sign", "x = 1.0 * mem.all - swap.all", nil, ""},
 		{"in two scales, a DOUBLE", "x = free - swap", nil, ""},
-		{"guarded", "x = mem.all > swap.all ? mem.all - swap.all : 0 * mem.all + mem.free", moment{"(mem.all) < (swap.all)"}, "x:42 always-zero"},
+		{"guarded", "x = mem.all > swap.all ? mem.all - swap.all : 0 * mem.all + mem.free", fakeHost{"(mem.all) < (swap.all)"}, "x:42 always-zero"},
 		{
 			"guarded by what exists", "x = defined(mem.all) ? mem.all - swap.all : free", nil,
 			"x:27 unsigned-difference: mem.all - swap.all has no sign (type U64): below zero it is a huge number. To have values below zero, multiply one side by 1.0",
@@ -321,18 +321,18 @@ func TestMoment(t *testing.T) {
 		{"never 0", "x = 100 / (delta(total) + 1)\ny = 100 / ncpu\nz = free / swap", nil, ""},
 		{
 			"0 now", "x = free / procs",
-			moment{"(procs) == 0 && (free) != 0"},
+			fakeHost{"(procs) == 0 && (free) != 0"},
 			"x:5 zero-divisor: divides by procs, which is 0 now: the result is not finite then, and not served. Select another one with ?:",
 		},
 		{
 			"a number by 0 now", "x = -sum(1 / instant(total))",
-			moment{"(instant(total)) == 0"},
+			fakeHost{"(instant(total)) == 0"},
 			"x:7 zero-divisor: divides by instant(total), which is 0 now: the result is not finite then, and not served. Select another one with ?:",
 		},
 		{"guarded change", "x = delta(total) == 0 ? 0.0 / 1 : 100 / delta(total)", nil, "x:20 always-zero"},
-		{"guarded now", "x = procs ? free / procs : free", moment{"(procs) == 0 && (free) != 0"}, ""},
+		{"guarded now", "x = procs ? free / procs : free", fakeHost{"(procs) == 0 && (free) != 0"}, ""},
 		{"what is finite", "x = free / procs > 2\ny = !(free / procs)\nz = count(free / procs)\na = 2 / (free / procs)\n" +
-			"b = ncpu && free / procs\nc = free / procs ? 1 : 2\nd = 0 / procs", moment{"(procs) == 0 && (free) != 0"}, "d:0 always-zero"},
+			"b = ncpu && free / procs\nc = free / procs ? 1 : 2\nd = 0 / procs", fakeHost{"(procs) == 0 && (free) != 0"}, "d:0 always-zero"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var found []string

@@ -1,11 +1,10 @@
-package main
+package syntax
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"pmdaderived/derived"
+	"github.com/stretchr/testify/require"
 )
 
 // What people write who know other languages, and what it is here.
@@ -43,29 +42,10 @@ func TestHints(t *testing.T) {
 		{"", ""},
 	} {
 		t.Run(row.expr, func(t *testing.T) {
-			_, err := derived.Parse("x", row.expr)
-			got := adviceOn(row.expr, err)
-			if got.code != codeHint {
-				got.text = ""
-			}
-			assert.Equal(t, row.want, got.text, err)
+			var fault *Error
+			_, err := Parse(row.expr, Literals{})
+			require.ErrorAs(t, err, &fault)
+			assert.Equal(t, row.want, fault.Hint(row.expr), err)
 		})
 	}
-	assert.Empty(t, adviceOn("no.such", unavailable(t)).text, "it is an expression")
-}
-
-// The hint stands below the mistake, wherever that is told.
-func TestHintsAreShown(t *testing.T) {
-	s := newSite(t)
-	path := s.file("site.conf", "a = mem.util.free > 10GB\n")
-	out, errs, exit := s.run("check", path)
-	assert.Equal(t, exitFailure, exit)
-	assert.Equal(t, path+":1:23: syntax error\na = mem.util.free > 10GB\n                      ^\n"+
-		path+":1:23: note: a number has no units: write mkconst(10, units=Gbyte) [syntax-hint]\na = mem.util.free > 10GB\n                      ^\n", out, errs)
-	_, errs, exit = s.run("eval", "a")
-	assert.Equal(t, exitFailure, exit)
-	assert.Equal(t, path+":1:23: syntax error\na = mem.util.free > 10GB\n                      ^\n"+
-		"pmdaderived eval: a number has no units: write mkconst(10, units=Gbyte)\n", errs)
-	_, errs, _ = s.run("explain", "hinv.ncpu and 1")
-	assert.Contains(t, errs, "          ^\npmdaderived explain: write && in place of and\n")
 }

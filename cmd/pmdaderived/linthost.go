@@ -12,8 +12,8 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// moment asks a pmcd what package lint wants to know of the moment, a [lint.Host]. What pmcd does not tell is not known.
-type moment struct {
+// lintHost asks a pmcd what package lint wants to know of a host, as a [lint.Host]. What pmcd does not tell is not known.
+type lintHost struct {
 	ctx       context.Context //nolint:containedctx // of one run of check
 	conn      *pmapi.Conn
 	read      *definitions
@@ -25,43 +25,43 @@ type moment struct {
 // maxAsked is how many expressions are computed in a run: each is a fetch.
 const maxAsked = 200
 
-func newMoment(ctx context.Context, conn *pmapi.Conn, read *definitions) *moment {
-	m := &moment{ctx: ctx, conn: conn, read: read, byName: make(map[string]int, len(read.all)), instances: map[pdu.InDom][]string{}}
+func newLintHost(ctx context.Context, conn *pmapi.Conn, read *definitions) *lintHost {
+	h := &lintHost{ctx: ctx, conn: conn, read: read, byName: make(map[string]int, len(read.all)), instances: map[pdu.InDom][]string{}}
 	for i, d := range read.all {
-		m.byName[d.Name] = i
+		h.byName[d.Name] = i
 	}
-	return m
+	return h
 }
 
 // Instances implements lint.Host.
-func (m *moment) Instances(d pdu.InDom) []string {
-	names, ok := m.instances[d]
+func (h *lintHost) Instances(d pdu.InDom) []string {
+	names, ok := h.instances[d]
 	if !ok {
-		if all, err := m.conn.Instances(m.ctx, d); err == nil {
+		if all, err := h.conn.Instances(h.ctx, d); err == nil {
 			names = make([]string, len(all))
 			for i, instance := range all {
 				names[i] = instance.Name
 			}
 		}
-		m.instances[d] = names
+		h.instances[d] = names
 	}
 	return names
 }
 
 // HasInstance implements lint.Host.
-func (m *moment) HasInstance(d pdu.InDom, name string) bool {
-	_, err := m.conn.InstanceID(m.ctx, d, name)
+func (h *lintHost) HasInstance(d pdu.InDom, name string) bool {
+	_, err := h.conn.InstanceID(h.ctx, d, name)
 	return !errors.Is(err, pdu.ErrInst)
 }
 
 // Holds implements lint.Host.
-func (m *moment) Holds(expr string) bool {
+func (h *lintHost) Holds(expr string) bool {
 	d, err := derived.Parse("("+expr+")", expr)
-	if err != nil || m.asked == maxAsked {
+	if err != nil || h.asked == maxAsked {
 		return false
 	}
-	m.asked++
-	s, err := agent.NewSession(m.ctx, m.conn, m.read.used(m.byName, []subject{{def: agent.Definition{Definition: d}}}), m.read.language)
+	h.asked++
+	s, err := agent.NewSession(h.ctx, h.conn, h.read.used(h.byName, []subject{{def: agent.Definition{Definition: d}}}), h.read.language)
 	if err != nil {
 		return false
 	}
@@ -70,7 +70,7 @@ func (m *moment) Holds(expr string) bool {
 		return false
 	}
 	s.Watch(metric)
-	if err := s.Sample(m.ctx, time.Now()); err != nil {
+	if err := s.Sample(h.ctx, time.Now()); err != nil {
 		return false
 	}
 	v := s.Value(metric)

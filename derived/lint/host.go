@@ -121,7 +121,7 @@ func (l *linter) instances(kids []*derived.Node) []string {
 	return l.Host.Instances(kids[0].InDom)
 }
 
-// maxHeld is how many questions about the moment are asked for one definition: each is a fetch.
+// maxHeld is how many questions about the host are asked for one definition: each is a fetch.
 const maxHeld = 20
 
 // holds asks whether an expression is true now.

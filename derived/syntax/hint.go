@@ -1,4 +1,4 @@
-package main
+package syntax
 
 import (
 	"math"
@@ -7,12 +7,15 @@ import (
 	"strings"
 )
 
-// hintOf says what is probably meant where an expression has a syntax error; empty if that is not known.
-func hintOf(expr string, offset int) string {
-	if offset < 0 || offset >= len(expr) {
+// blanks are what may stand between the parts of an expression.
+const blanks = " \t\r\n\v\f"
+
+// Hint says what is probably meant where the error of a text is, for who knows other languages; "" if that is not known.
+func (e *Error) Hint(text string) string {
+	if e.Offset < 0 || e.Offset >= len(text) {
 		return ""
 	}
-	before, after := expr[:offset], expr[offset:]
+	before, after := text[:e.Offset], text[e.Offset:]
 	if text := signHint(before, after); text != "" {
 		return text
 	}
