@@ -48,7 +48,7 @@ var layers = map[string]layer{
 	"derived/ere":        {never: pure},
 	"derived":            {ours: "derived/ere derived/syntax pdu", never: pure},
 	"derived/lint":       {ours: "derived derived/ere derived/syntax pdu", never: pure},
-	"derived/agent":      {ours: "derived pdu pmda pmda/nonblock pmda/pmapi", modules: logging},
+	"derived/agent":      {ours: "derived pdu pmda pmda/pmapi", modules: logging},
 	"derived/agent/mmv": {
 		ours:    "derived/agent derived/agent/mmv/quiet",
 		modules: logging + " " + exporting + " " + unixCalls,

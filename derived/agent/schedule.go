@@ -31,7 +31,7 @@ const (
 	warmAgain = 100 * time.Millisecond
 
 	// slack is how much later than planned a sample may be asked for, and moreSlack how much earlier the scheduler
-	// may look: to set its timer takes a system call, to wake it for nothing some twenty times as much.
+	// may look: to set its timer may take a system call, to wake it for nothing some twenty times as much.
 	slack     = lead / 4
 	moreSlack = lead
 )
@@ -43,7 +43,7 @@ type schedule struct {
 	check func(now time.Time)                            // looks after what only time shows
 	now   func() time.Time
 	warm  time.Duration // how often to sample for first fetches; 0: never
-	nap   nap
+	timer *time.Timer   // for next
 
 	mu     sync.Mutex
 	plans  plans     // guarded by mu, as below
@@ -57,7 +57,7 @@ type schedule struct {
 }
 
 func newSchedule(s *sampler, check func(now time.Time), now func() time.Time, warm time.Duration) *schedule {
-	return &schedule{want: s.want, save: s.keep, check: check, now: now, warm: warm, nap: newNap()}
+	return &schedule{want: s.want, save: s.keep, check: check, now: now, warm: warm, timer: time.NewTimer(idleCheck)}
 }
 
 // interrupted notes that pmcd served nobody for some time.
@@ -113,7 +113,7 @@ func (s *schedule) place(p *plan) {
 	}
 	if moved := next.Sub(s.next); moved < -slack || moved > moreSlack {
 		s.next = next
-		s.nap.set(next.Sub(s.now()))
+		s.timer.Reset(next.Sub(s.now()))
 	}
 }
 
@@ -141,7 +141,7 @@ func (s *schedule) keepWarm(feeds []*feed) {
 	s.keep, s.again = feeds, now.Add(warmAgain)
 	if s.again.Before(s.next) {
 		s.next = s.again
-		s.nap.set(warmAgain)
+		s.timer.Reset(warmAgain)
 	}
 	s.mu.Unlock()
 	s.save(now, 1, feeds...)
@@ -149,14 +149,17 @@ func (s *schedule) keepWarm(feeds []*feed) {
 
 // run samples when a plan is due and, every warm interval, what is to be kept warm, until ctx ends.
 func (s *schedule) run(ctx context.Context) {
-	stop := context.AfterFunc(ctx, s.nap.end)
-	defer stop()
-	for ctx.Err() == nil {
+	defer s.timer.Stop()
+	for {
 		now := s.now()
 		s.retain(now)
 		s.check(now)
 		s.follow(now)
-		s.nap.wait()
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.timer.C:
+		}
 	}
 }
 
@@ -202,7 +205,7 @@ func (s *schedule) follow(now time.Time) {
 	if len(s.plans) > 0 && s.plans[0].at.Before(s.next) {
 		s.next = s.plans[0].at
 	}
-	s.nap.set(s.next.Sub(now))
+	s.timer.Reset(s.next.Sub(now))
 	s.mu.Unlock()
 	s.want(now, need{gap: minGap}, due...)
 	clear(due)

@@ -42,7 +42,7 @@ type scheduling struct {
 // inBubble runs a test with a schedule that runs, on a clock that jumps.
 func inBubble(t *testing.T, warm time.Duration, test func(t *testing.T, s *scheduling)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &scheduling{start: time.Now(), schedule: &schedule{now: time.Now, warm: warm, nap: newGoNap()}}
+		s := &scheduling{start: time.Now(), schedule: &schedule{now: time.Now, warm: warm, timer: time.NewTimer(idleCheck)}}
 		s.check = func(time.Time) { s.looks.Add(1) }
 		s.want = func(now time.Time, n need, feeds ...*feed) {
 			s.mu.Lock()
@@ -361,7 +361,7 @@ func TestOverdueLanesAreFoundWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var checks int
 		s := &schedule{
-			now: time.Now, nap: newGoNap(), check: func(time.Time) { checks++ },
+			now: time.Now, timer: time.NewTimer(idleCheck), check: func(time.Time) { checks++ },
 			want: func(time.Time, need, ...*feed) {}, save: func(time.Time, int, ...*feed) {},
 		}
 		ctx, cancel := context.WithCancel(t.Context())

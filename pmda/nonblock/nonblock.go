@@ -68,8 +68,3 @@ func Room(fd int, d time.Duration) error {
 		}
 	}
 }
-
-// settime is timerfd_settime(2). It fails only for what is no timer.
-func settime(fd int, spec *unix.ItimerSpec) {
-	_, _, _ = syscall.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(fd), 0, uintptr(unsafe.Pointer(spec)), 0, 0, 0)
-}
