@@ -208,16 +208,6 @@ check-rpm: go root ## test the RPM package with rpm, on a copy of this machine (
 	@scripts/install-pcp -rpm
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
 
-.PHONY: dashboards
-dashboards: go ## write the Grafana dashboards anew
-	@$(GO) run ./dashboards/cmd/make-dashboards dashboards
-
-.PHONY: picture
-picture: PICTURE_DIR = $(if $(RECORD),bin/picture,docs/img)
-picture: go $(if $(RECORD),pcp-demo build bin/private-pmcd) ## draw the README's picture, or one of this machine (a minute): make picture RECORD=yes
-	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/draw-picture ./dashboards/cmd/draw-picture
-	@BINARY=bin/pmdaderived scripts/picture $(if $(RECORD),-record) $(PICTURE_DIR)
-
 .PHONY: check-dashboards
 check-dashboards: ## have Grafana's own types check the dashboards (npm and its registry)
 	@scripts/check-dashboards
@@ -268,7 +258,7 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 	install -D -m 644 -t $(config_dir)/pmieconf/derived integration/pmieconf/*
 	install -D -m 644 -t $(config_dir)/pmchart integration/pmchart/*
 	install -D -m 644 -t $(pmrep_dir) integration/pmrep/derived.conf
-	install -D -m 644 -t $(share_dir)/pmdaderived/dashboards dashboards/*.json
+	install -D -m 644 -t $(share_dir)/pmdaderived/dashboards integration/grafana/*.json
 	install -D -m 644 integration/completion/pmdaderived.bash $(share_dir)/bash-completion/completions/pmdaderived
 	install -D -m 644 -t $(share_dir)/zsh/site-functions integration/completion/_pmdaderived
 	$(foreach page,$(wildcard docs/*.[1-9]),install -D -m 644 $(page) $(call man_page,$(page)) &&) true

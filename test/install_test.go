@@ -271,12 +271,12 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 	}
 	assert.DirExists(t, filepath.Join(root, etc, "pmdaderived"))
 	for pattern, dir := range map[string]string{
-		"../conf/*.conf":             filepath.Join(vars, "config/pmdaderived"),
-		"../integration/pmlogconf/*": filepath.Join(vars, "config/pmlogconf/derived"),
-		"../integration/pmieconf/*":  filepath.Join(vars, "config/pmieconf/derived"),
-		"../integration/pmchart/*":   filepath.Join(vars, "config/pmchart"),
-		"../integration/pmrep/*":     filepath.Join(etc, "pmrep"),
-		"../dashboards/*.json":       "/usr/share/pmdaderived/dashboards",
+		"../conf/*.conf":                filepath.Join(vars, "config/pmdaderived"),
+		"../integration/pmlogconf/*":    filepath.Join(vars, "config/pmlogconf/derived"),
+		"../integration/pmieconf/*":     filepath.Join(vars, "config/pmieconf/derived"),
+		"../integration/pmchart/*":      filepath.Join(vars, "config/pmchart"),
+		"../integration/pmrep/*":        filepath.Join(etc, "pmrep"),
+		"../integration/grafana/*.json": "/usr/share/pmdaderived/dashboards",
 	} {
 		requireSameFiles(t, pattern, filepath.Join(root, dir))
 	}

@@ -47,7 +47,7 @@ func TestIntegration(t *testing.T) {
 		out, _, exit := p.Run(t, "pminfo", "derived", "mmv.pmdaderived")
 		require.Zero(t, exit)
 		served := strings.Fields(out)
-		files := integrationFiles(t, "pmlogconf/*", "pmrep/*", "pmchart/*", "pmieconf/*", "../dashboards/*.json")
+		files := integrationFiles(t, "pmlogconf/*", "pmrep/*", "pmchart/*", "pmieconf/*", "grafana/*.json")
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
@@ -105,17 +105,9 @@ func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
 		name, about, _ := strings.Cut(strings.TrimSpace(part), "\n")
 		descs[name] = about
 	}
-	for _, file := range integrationFiles(t, "../dashboards/*-vector.json") {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		var board struct {
-			Panels []struct {
-				Title       string
-				Targets     []struct{ Expr, LegendFormat string }
-				FieldConfig struct{ Defaults struct{ Unit string } }
-			}
-		}
-		require.NoError(t, json.Unmarshal(text, &board))
+	for _, file := range integrationFiles(t, "grafana/*-vector.json") {
+		var board grafanaBoard
+		require.NoError(t, json.Unmarshal([]byte(readDocument(t, file)), &board))
 		for _, panel := range board.Panels {
 			for _, target := range panel.Targets {
 				about := descs[target.Expr]

@@ -132,23 +132,6 @@ func TestDemoTellsWhy(t *testing.T) {
 	}
 }
 
-// What users draw is not the picture of the README, which git knows.
-func TestMakePicture(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		args []string
-		want string
-	}{
-		{nil, "scripts/picture docs/img\n"},
-		{[]string{"RECORD=yes"}, "scripts/picture -record bin/picture\n"},
-		{[]string{"RECORD=yes", "PICTURE_DIR=docs/img"}, "scripts/picture -record docs/img\n"},
-	} {
-		out, err := exec.Command("make", append([]string{"-s", "-n", "-C", "..", "picture"}, row.args...)...).Output()
-		require.NoError(t, err)
-		assert.Regexp(t, regexp.QuoteMeta(row.want)+"$", strings.ReplaceAll(string(out), "  ", " "))
-	}
-}
-
 // Packages that are installed are not installed again because a file of theirs has gone: somebody may want it so.
 func TestInstallPCP(t *testing.T) {
 	if onCopy(t) {

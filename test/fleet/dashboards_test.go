@@ -42,7 +42,7 @@ func dashboardFiles(t *testing.T, sources ...string) []dashboard {
 	t.Helper()
 	var found []dashboard
 	for _, source := range sources {
-		files, err := filepath.Glob("../../dashboards/*-" + source + ".json")
+		files, err := filepath.Glob("../../integration/grafana/*-" + source + ".json")
 		require.NoError(t, err)
 		require.NotEmpty(t, files, source)
 		for _, file := range files {

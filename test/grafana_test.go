@@ -1,0 +1,150 @@
+package test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// grafanaPanel is what the tests look at in a panel of a dashboard.
+type grafanaPanel struct {
+	ID          int
+	Type, Title string
+	GridPos     struct{ X, Y, W, H int } // of a grid that is 24 wide
+	Datasource  struct{ Type, UID string }
+	Targets     []struct{ RefID, Expr, LegendFormat string }
+	FieldConfig struct {
+		Defaults struct {
+			Unit       string
+			Thresholds struct{ Steps []struct{ Value *float64 } } // the first has no value
+		}
+	}
+}
+
+// grafanaBoard is what the tests look at in a dashboard.
+type grafanaBoard struct {
+	UID, Title, Description string
+	SchemaVersion           int
+	Templating              struct {
+		List []struct{ Name, Type, Query string }
+	}
+	Panels []grafanaPanel
+}
+
+// grafanaSources is what the queries of each data source of grafana-pcp add to the name of a metric.
+var grafanaSources = map[string]string{"vector": "", "valkey": `{hostname == "$host"}`, "redis": `{hostname == "$host"}`}
+
+// Every dashboard is there for each data source, has what Grafana demands or would silently draw wrongly, and shows
+// metrics that exist.
+func TestGrafana(t *testing.T) {
+	served := documentedMetrics(t)
+	files, err := filepath.Glob(filepath.Join(integrationDir, "grafana/*.json"))
+	require.NoError(t, err)
+	require.Len(t, files, 2*len(grafanaSources))
+	panels, uids, shown := make(map[string][]grafanaPanel), make(map[string]bool), make(map[string]bool)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			match := regexp.MustCompile(`pcp-derived-(\w+)-(\w+)\.json$`).FindStringSubmatch(file)
+			require.NotNil(t, match)
+			plugin := "performancecopilot-" + match[2] + "-datasource"
+			text := readDocument(t, file)
+			var board grafanaBoard
+			require.NoError(t, json.Unmarshal([]byte(text), &board))
+			assert.Equal(t, "pcp-derived-"+match[1]+"-"+match[2], board.UID)
+			assert.False(t, uids[board.UID], "identifiers differ")
+			uids[board.UID] = true
+			assert.NotEmpty(t, board.Title+board.Description)
+			assert.Equal(t, 39, board.SchemaVersion)
+
+			variables := map[string]bool{"instance": true} // of grafana-pcp, in legends
+			for _, v := range board.Templating.List {
+				variables[v.Name] = true
+				assert.True(t, v.Type != "datasource" || v.Query == plugin, v.Query)
+			}
+			for _, used := range regexp.MustCompile(`\$\{?(\w+)`).FindAllStringSubmatch(text, -1) {
+				assert.True(t, variables[used[1]], used[0])
+			}
+
+			for i := range board.Panels {
+				p := &board.Panels[i]
+				assert.Equal(t, i+1, p.ID)
+				if p.Type != "row" {
+					assert.Equal(t, plugin, p.Datasource.Type, p.Title)
+				}
+				p.Datasource.Type = "" // the rest is the same for all sources
+				for j := range p.Targets {
+					name, ok := strings.CutSuffix(p.Targets[j].Expr, grafanaSources[match[2]])
+					assert.True(t, ok, p.Targets[j].Expr)
+					assert.Contains(t, served, name, p.Title)
+					shown[name], p.Targets[j].Expr = true, name
+				}
+			}
+			if panels[match[1]] == nil {
+				panels[match[1]] = board.Panels
+				testGrafanaPanels(t, board.Panels)
+			}
+			assert.Equal(t, panels[match[1]], board.Panels, "all sources have the same panels")
+		})
+	}
+	for name := range served {
+		if strings.HasPrefix(name, "derived.host.") { // some are for others only
+			assert.Equal(t, !strings.Contains(name, ".time."), shown[name], name)
+		}
+	}
+}
+
+func testGrafanaPanels(t *testing.T, panels []grafanaPanel) {
+	t.Helper()
+	taken := make(map[[2]int]bool)
+	for _, p := range panels {
+		assert.Contains(t, []string{"row", "timeseries", "bargauge", "stat"}, p.Type, p.Title)
+		assert.NotEmpty(t, p.Title)
+		pos := p.GridPos
+		assert.LessOrEqual(t, pos.X+pos.W, 24, p.Title)
+		require.Positive(t, pos.W*pos.H, p.Title)
+		for i := range pos.W * pos.H {
+			cell := [2]int{pos.X + i%pos.W, pos.Y + i/pos.W}
+			assert.False(t, taken[cell], "%s is over another panel", p.Title)
+			taken[cell] = true
+		}
+		assert.Equal(t, p.Type == "row", len(p.Targets) == 0, p.Title)
+		for i, step := range p.FieldConfig.Defaults.Thresholds.Steps {
+			if i > 1 {
+				assert.Greater(t, *step.Value, *p.FieldConfig.Defaults.Thresholds.Steps[i-1].Value, p.Title)
+			}
+			assert.Equal(t, i == 0, step.Value == nil, p.Title)
+		}
+		seen := make(map[string]bool)
+		for _, target := range p.Targets {
+			assert.Regexp(t, `^[A-Z]$`, target.RefID)
+			assert.NotEmpty(t, target.LegendFormat, p.Title)
+			assert.False(t, seen[target.RefID] || seen[target.LegendFormat], "%s: %s twice", p.Title, target.LegendFormat)
+			seen[target.RefID], seen[target.LegendFormat] = true, true
+		}
+	}
+}
+
+// documentedMetrics are those that come with the agent: its own, which tests hold the documents to, and conf.
+func documentedMetrics(t *testing.T) map[string]bool {
+	t.Helper()
+	names := make(map[string]bool)
+	add := func(prefix, text, pattern string) {
+		for _, match := range regexp.MustCompile(`(?m)`+pattern).FindAllStringSubmatch(text, -1) {
+			names[prefix+match[1]] = true
+		}
+	}
+	add("", readDocument(t, "../docs/reference.md"), "^\\| `(derived\\.control\\.[a-z_.]+)` ")
+	add("mmv.pmdaderived.", readDocument(t, "../docs/mmv.md"), "^\\| `([a-z0-9_.]+)(?:\\[\\])?` ")
+	files, err := filepath.Glob("../conf/*.conf")
+	require.NoError(t, err)
+	for _, file := range files {
+		add("derived.", readDocument(t, file), `^(host\.[a-z_.]+) = `)
+	}
+	require.Greater(t, len(names), 100)
+	return names
+}
