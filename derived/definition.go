@@ -16,7 +16,10 @@ type Definition struct {
 }
 
 // SyntaxError says why a text is no expression.
-type SyntaxError struct{ Err *syntax.Error }
+type SyntaxError struct {
+	Err  *syntax.Error
+	Hint syntax.Hint // what it may come from; zero: that is not known
+}
 
 // Error gives the reason, in the words of pmRegisterDerived(3) where it has any.
 func (e *SyntaxError) Error() string {
@@ -40,10 +43,6 @@ type Limits struct {
 // DefaultLimits are those of [Parse].
 func DefaultLimits() Limits { return Limits{Text: syntax.MaxText, Depth: syntax.MaxDepth} }
 
-// FunctionNames returns the words that are functions where a parenthesis follows, but for anon, which only PCP
-// itself writes.
-func FunctionNames() []string { return syntax.FunctionNames() }
-
 // Parse reads the expression of a definition. An error is a *SyntaxError.
 func Parse(name, text string) (*Definition, error) { return ParseWithin(name, text, DefaultLimits()) }
 
@@ -53,7 +52,7 @@ func ParseWithin(name, text string, limits Limits) (*Definition, error) {
 	var fault *syntax.Error
 	switch {
 	case errors.As(err, &fault):
-		return nil, &SyntaxError{fault}
+		return nil, &SyntaxError{fault, fault.Hint(text)}
 	case err != nil:
 		return nil, err
 	}

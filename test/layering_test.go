@@ -57,7 +57,7 @@ var layers = map[string]layer{
 	"config":                  {modules: logging + " " + watching},
 	"unittest":                {ours: "config derived derived/syntax pdu", never: pure},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/mmv derived/lint pdu pmda pmda/pmapi unittest",
+		ours:    "config derived derived/agent derived/agent/mmv derived/lint derived/syntax pdu pmda pmda/pmapi unittest",
 		modules: logging + " " + unixCalls,
 	},
 

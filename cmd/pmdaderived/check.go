@@ -138,7 +138,7 @@ func (r *definitions) byName() map[string]*config.Definition {
 // their lines. h may be nil. Shipped definitions that wait for metrics are told one by one if all is true.
 func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, all bool) []*config.Problem {
 	byName := c.byName()
-	found := slices.Concat(c.Problems, c.ofFiles(), c.advice(), unknownCodes(c.Definitions))
+	found := slices.Concat(c.Problems, c.ofFiles(), c.hints(), unknownCodes(c.Definitions))
 	o := lint.Options{Root: agent.Root, Language: c.language}
 	var catalog *agent.Catalog
 	if h != nil {

@@ -17,8 +17,7 @@ import (
 // definitions are those of a path list, with what is wrong in its files.
 type definitions struct {
 	config.Loaded
-	all      []agent.Definition         // one for each of Loaded.Definitions
-	advised  map[config.Position]advice // of errors
+	all      []agent.Definition // one for each of Loaded.Definitions
 	language derived.Language
 }
 
@@ -66,7 +65,6 @@ func parseAll(
 		if p == nil || p.Text != d.Expr {
 			var err error
 			if p, err = derived.ParseWithin(strings.Clone(d.Name), strings.Clone(d.Expr), ofExpressions(limits)); err != nil {
-				r.advise(d, err)
 				return err
 			}
 		}

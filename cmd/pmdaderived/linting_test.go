@@ -224,25 +224,3 @@ func TestCheckRemembers(t *testing.T) {
 	out, _, _ = s.run("check", "--pmcd=unix:"+s.pmcd, "--ignore=unknown-operand,same-expression", path)
 	assert.Empty(t, out, "the pmcd of another host, perhaps")
 }
-
-func TestDistance(t *testing.T) {
-	for _, row := range []struct {
-		x, y string
-		want int
-	}{
-		{"", "", 0},
-		{"load", "load", 0},
-		{"laod", "load", 1},
-		{"lod", "load", 1},
-		{"loads", "load", 1},
-		{"lead", "load", 1},
-		{"lao", "load", 2},
-		{"abcd", "badc", 2},
-		{"free", "used", 3},
-		{"free", "swap", 4},
-		{"a", "abcdef", 4},
-	} {
-		assert.Equal(t, row.want, distance(row.x, row.y, 3), "%s %s", row.x, row.y)
-		assert.Equal(t, row.want, distance(row.y, row.x, 3), "%s %s", row.y, row.x)
-	}
-}

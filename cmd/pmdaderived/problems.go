@@ -11,6 +11,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
 	"pmdaderived/derived/lint"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -86,6 +87,28 @@ func codeOf(p *config.Problem) string {
 		return codeName
 	}
 	return codeLine
+}
+
+// hints are notes below syntax errors: what they may come from.
+func (r *definitions) hints() []*config.Problem {
+	var found []*config.Problem
+	for _, p := range r.Problems {
+		fault, ok := errors.AsType[*derived.SyntaxError](p.Err)
+		if !ok || fault.Hint.Text == "" {
+			continue
+		}
+		note := *p
+		note.Severity, note.Code, note.Msg, note.Err = config.Note, codeHint, fault.Hint.Text, nil
+		switch fault.Hint.Kind {
+		case syntax.HintFunction:
+			note.Code = codeNoFunction
+		case syntax.HintParenthesis:
+			note.Code = codeUnclosed
+		case syntax.HintLanguage:
+		}
+		found = append(found, &note)
+	}
+	return found
 }
 
 // treatment is what becomes of warnings and notes.

@@ -48,9 +48,7 @@ func (t *tool) subjects(args []string) ([]subject, []agent.Definition, error) {
 			s.def, s.source = read.all[at], read.Definitions[at]
 		case broken != nil:
 			fmt.Fprintln(t.stderr, broken)
-			if a, ok := read.advised[broken.Pos]; ok {
-				t.complain(errors.New(a.text))
-			}
+			t.showHint(broken)
 			s.broken = broken
 		default:
 			s.meant = read.unnamed(arg)
@@ -143,8 +141,13 @@ func (t *tool) showFault(text string, fault error) {
 	}
 	text = oneLine(text)
 	t.complain(fmt.Errorf("%w\n%s\n%s", fault, text, caretLine(text, min(offset, max(0, len(text)-1)))))
-	if a := adviceOn(text, fault); a.text != "" {
-		t.complain(errors.New(a.text))
+	t.showHint(fault)
+}
+
+// showHint tells what a syntax error may come from.
+func (t *tool) showHint(fault error) {
+	if err, ok := errors.AsType[*derived.SyntaxError](fault); ok && err.Hint.Text != "" {
+		t.complain(errors.New(err.Hint.Text))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -34,7 +35,7 @@ func (s *suggester) of(ctx context.Context, name string) string {
 			if c.Leaf != (i == len(parts)-1) {
 				continue
 			}
-			if n := distance(part, c.Name, least); n < least || n == least && best == "" {
+			if n := syntax.Slips(part, c.Name, least); n < least || n == least && best == "" {
 				best, least = c.Name, n
 			}
 		}
@@ -59,33 +60,4 @@ func (s *suggester) below(ctx context.Context, name string) ([]pmapi.Child, erro
 	}
 	s.children[name] = children
 	return children, nil
-}
-
-// distance is how many letters must be put in, left out or exchanged to make one word of another, two neighbours
-// that have changed places counting as one; most+1 if it is more than most.
-func distance(x, y string, most int) int {
-	if len(x)-len(y) > most || len(y)-len(x) > most {
-		return most + 1
-	}
-	var before, above []int
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(x) {
-		before, above = above, row
-		row = make([]int, len(y)+1)
-		row[0] = i + 1
-		for j := range len(y) {
-			cost := 1
-			if x[i] == y[j] {
-				cost = 0
-			}
-			row[j+1] = min(above[j]+cost, above[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-	}
-	return min(row[len(y)], most+1)
 }

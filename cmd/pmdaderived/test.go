@@ -254,7 +254,7 @@ func (r *testRun) definitions(f *unittest.File) (definitions, bool) {
 			r.tellOnce(p)
 		}
 	}
-	for _, p := range read.advice() {
+	for _, p := range read.hints() {
 		r.tellOnce(p)
 	}
 	for _, s := range read.Sources {

@@ -9,6 +9,8 @@ import (
 type Error struct {
 	Offset int    // of the byte the caret points at; at the end of the text, that of its last byte
 	Msg    string // empty where PCP has nothing to say either
+
+	call bool // a parenthesis before Offset follows an operand
 }
 
 // Error gives the message and the offset; callers that know the file show Msg and a Caret instead.

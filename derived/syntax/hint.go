@@ -3,28 +3,61 @@ package syntax
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // blanks are what may stand between the parts of an expression.
 const blanks = " \t\r\n\v\f"
 
-// Hint says what is probably meant where the error of a text is, for who knows other languages; "" if that is not known.
-func (e *Error) Hint(text string) string {
-	if e.Offset < 0 || e.Offset >= len(text) {
+// HintKind tells hints apart.
+type HintKind uint8
+
+const (
+	HintLanguage    HintKind = iota + 1 // how to write here what is written otherwise elsewhere
+	HintFunction                        // which function is meant
+	HintParenthesis                     // that one may not be closed
+)
+
+// Hint is what a syntax error may come from; the zero Hint: that is not known.
+type Hint struct {
+	Kind HintKind
+	Text string
+}
+
+// Hint says what the error of a text may come from.
+func (e *Error) Hint(text string) Hint {
+	if before, ok := strings.CutSuffix(text[:min(e.Offset, len(text))], "("); ok && e.call {
+		if hint := functionHint(strings.TrimRight(before, blanks)); hint != "" {
+			return Hint{HintFunction, hint}
+		}
+	}
+	if hint := languageHint(text, e.Offset); hint != "" {
+		return Hint{HintLanguage, hint}
+	}
+	if e.Offset >= len(strings.TrimRight(text, blanks))-1 && unclosed(text) {
+		return Hint{HintParenthesis, "a parenthesis is not closed?"}
+	}
+	return Hint{}
+}
+
+// languageHint says what is probably meant at an offset, for who knows other languages; "" if that is not known.
+func languageHint(text string, offset int) string {
+	if offset >= len(text) {
 		return ""
 	}
-	before, after := text[:e.Offset], text[e.Offset:]
-	if text := signHint(before, after); text != "" {
-		return text
+	before, after := text[:offset], text[offset:]
+	if hint := signHint(before, after); hint != "" {
+		return hint
 	}
 	word := leadingWord.FindString(after)
-	if text := numberHint(strings.TrimRight(before, blanks), after, word); text != "" {
-		return text
+	if hint := numberHint(strings.TrimRight(before, blanks), after, word); hint != "" {
+		return hint
 	}
-	if text := operatorHint(word); text != "" {
-		return text
+	if hint := operatorHint(word); hint != "" {
+		return hint
 	}
 	if last := trailingWord.FindString(strings.TrimRight(before, blanks)); strings.EqualFold(last, "not") {
 		return operatorHint(last)
@@ -123,4 +156,84 @@ func operatorHint(word string) string {
 		}
 	}
 	return ""
+}
+
+// functionHint says which function the word that a text ends with may stand for; "" if it ends with none.
+func functionHint(text string) string {
+	word := text[strings.LastIndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII || !isNameByte(byte(r)) })+1:]
+	if word == "" || isDigit(word[0]) {
+		return ""
+	}
+	names := FunctionNames()
+	if slices.Contains(names, word) {
+		return word + " is a function only if its parenthesis follows at once"
+	}
+	lower := strings.ToLower(word)
+	best, least := "", len(word)
+	for _, name := range names {
+		most := 1 + len(name)/6 // slips; more makes another word
+		n := Slips(lower, name, most)
+		if strings.HasPrefix(lower, name) { // maximum, matchinstance
+			n = min(n, most)
+		}
+		if n <= most && n < least {
+			best, least = name, n
+		}
+	}
+	if lower == "average" || lower == "mean" {
+		best = Avg.String()
+	}
+	if best == "" {
+		return "there is no function " + word + "; there are " + strings.Join(names, ", ")
+	}
+	return "there is no function " + word + "; is " + best + " meant?"
+}
+
+// Slips is how many letters must be put in, left out or exchanged to make one word of another, two neighbours
+// that have changed places counting as one; most+1 if it is more than most.
+func Slips(x, y string, most int) int {
+	if len(x)-len(y) > most || len(y)-len(x) > most {
+		return most + 1
+	}
+	var before, above []int
+	row := make([]int, len(y)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(x) {
+		before, above = above, row
+		row = make([]int, len(y)+1)
+		row[0] = i + 1
+		for j := range len(y) {
+			cost := 1
+			if x[i] == y[j] {
+				cost = 0
+			}
+			row[j+1] = min(above[j]+cost, above[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return min(row[len(y)], most+1)
+}
+
+// unclosed reports whether more parentheses are opened than closed in the tokens of a text.
+func unclosed(text string) bool {
+	s := scanner{text: text}
+	depth, pattern := 0, false
+	for {
+		tok, err := s.next(pattern)
+		if err != nil || tok.kind == tokEnd {
+			return depth > 0
+		}
+		opens := text[tok.at.End-1] == '(' // or a word with its parenthesis
+		switch {
+		case opens:
+			depth++
+		case tok.kind == tokRParen:
+			depth--
+		}
+		pattern = opens || tok.kind == tokNot
+	}
 }

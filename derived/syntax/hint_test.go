@@ -9,6 +9,7 @@ import (
 
 // What people write who know other languages, and what it is here.
 func TestHints(t *testing.T) {
+	const unknown = "; there are avg, count, max, min, sum, delta, rate, instant, scalar, defined, matchinst, mkconst, novalue, rescale"
 	for _, row := range []struct{ expr, want string }{
 		{"mem.util.free > 10GB", "a number has no units: write mkconst(10, units=Gbyte)"},
 		{"mem.util.free > 1.5 kB", "a number has no units: write mkconst(1.5, units=Kbyte)"},
@@ -33,19 +34,74 @@ func TestHints(t *testing.T) {
 		{"5[cpu0]", ""},
 		{"hinv.ncpu & 1", "write &&"},
 		{"hinv.ncpu | 1", "write ||"},
-		{"round(hinv.ncpu) # x", ""},
 		{"cpu2 GB", ""},
 		{"hinv.ncpu and1", ""},
 		{"2 apples", ""},
 		{"hinv.ncpu hinv.ncpu", ""},
 		{"1 +", ""},
 		{"", ""},
+		{"no.such@", ""},
+		{"5()", ""},
+
+		{"rat(b)", "function: there is no function rat; is rate meant?"},
+		{"100 * RATE(b)", "function: there is no function RATE; is rate meant?"},
+		{"a + matchinstance(b)", "function: there is no function matchinstance; is matchinst meant?"},
+		{"average(b)", "function: there is no function average; is avg meant?"},
+		{"maximum(b)", "function: there is no function maximum; is max meant?"},
+		{"cuont(b)", "function: there is no function cuont; is count meant?"},
+		{"cuont( ", "function: there is no function cuont; is count meant?"},
+		{"log(hinv.ncpu) # x", "function: there is no function log" + unknown},
+		{"mod(b)", "function: there is no function mod" + unknown},
+		{"x(b)", "function: there is no function x" + unknown},
+		{"rate (b)", "function: rate is a function only if its parenthesis follows at once"},
+		{"rate \n\t(b)", "function: rate is a function only if its parenthesis follows at once"},
+
+		{"(a + 1", "parenthesis: a parenthesis is not closed?"},
+		{"(a + 1  ", "parenthesis: a parenthesis is not closed?"},
+		{"(a + \n 1", "parenthesis: a parenthesis is not closed?"},
+		{"a + 1)", ""},
+		{"(a + )", ""},
+		{"* (a", ""},
+		{"rate(a", "parenthesis: a parenthesis is not closed?"},
+		{`rescale((a, "(b)")`, ""},
+		{`rescale(a, "(") +`, ""},
+		{`rescale(a, ")"`, "parenthesis: a parenthesis is not closed?"},
+		{"matchinst(/a\\/(/, b) +", ""},
+		{"matchinst( ! /)/, b", "parenthesis: a parenthesis is not closed?"},
+		{"(a / b) / (c", "parenthesis: a parenthesis is not closed?"},
+		{"a[b(c] +", ""},
+		{"(a[b)c]", "parenthesis: a parenthesis is not closed?"},
 	} {
 		t.Run(row.expr, func(t *testing.T) {
 			var fault *Error
 			_, err := Parse(row.expr, Literals{})
 			require.ErrorAs(t, err, &fault)
-			assert.Equal(t, row.want, fault.Hint(row.expr), err)
+			hint := fault.Hint(row.expr)
+			kind := map[HintKind]string{HintFunction: "function: ", HintParenthesis: "parenthesis: "}[hint.Kind]
+			assert.Equal(t, row.want, kind+hint.Text, err)
+			assert.Equal(t, hint.Text == "", hint.Kind == 0)
 		})
+	}
+}
+
+func TestSlips(t *testing.T) {
+	for _, row := range []struct {
+		x, y string
+		want int
+	}{
+		{"", "", 0},
+		{"load", "load", 0},
+		{"laod", "load", 1},
+		{"lod", "load", 1},
+		{"loads", "load", 1},
+		{"lead", "load", 1},
+		{"lao", "load", 2},
+		{"abcd", "badc", 2},
+		{"free", "used", 3},
+		{"free", "swap", 4},
+		{"a", "abcdef", 4},
+	} {
+		assert.Equal(t, row.want, Slips(row.x, row.y, 3), "%s %s", row.x, row.y)
+		assert.Equal(t, row.want, Slips(row.y, row.x, 3), "%s %s", row.y, row.x)
 	}
 }

@@ -110,11 +110,13 @@ func (p *parser) fail(msg string) *Error { return &Error{Offset: p.tok.at.Start,
 
 // swallow is the error of PCP for a token it only finds wrong after reading the one behind it.
 func (p *parser) swallow(what string) error {
-	text := p.scan.text[p.tok.at.Start:p.tok.at.End]
+	found := p.tok
 	if err := p.advance(); err != nil {
 		return err
 	}
-	return p.fail(what + " '" + text + "'")
+	e := p.fail(what + " '" + p.scan.text[found.at.Start:found.at.End] + "'")
+	e.call = found.kind == tokLParen
+	return e
 }
 
 // node makes the common part of a node that begins at start, ends before the current token and has
