@@ -38,17 +38,18 @@ const (
 // layers is the architecture; docs/architecture.md draws it. A new package or a new edge is a
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
-	"pdu":                {never: pure},
-	"pmda":               {ours: "pdu pmda/nonblock", modules: logging + " " + unixCalls},
-	"pmda/nonblock":      {modules: unixCalls, never: talking},
-	"pmda/pmdatest":      {ours: "pdu pmda"},
-	"pmda/pmapi":         {ours: "pdu pmda/nonblock"},
-	"pmda/examples/dice": {ours: "pdu pmda", modules: logging},
-	"derived/syntax":     {never: pure},
-	"derived/ere":        {never: pure},
-	"derived":            {ours: "derived/ere derived/syntax pdu", never: pure},
-	"derived/lint":       {ours: "derived derived/ere derived/syntax pdu", never: pure},
-	"derived/agent":      {ours: "derived pdu pmda pmda/pmapi", modules: logging},
+	"pdu":                   {never: pure},
+	"pmda":                  {ours: "pdu pmda/nonblock", modules: logging + " " + unixCalls},
+	"pmda/nonblock":         {modules: unixCalls, never: talking},
+	"pmda/pmdatest":         {ours: "pdu pmda"},
+	"pmda/pmapi":            {ours: "pdu pmda/nonblock"},
+	"pmda/examples/dice":    {ours: "pdu pmda", modules: logging},
+	"derived/syntax":        {never: pure},
+	"derived/ere":           {never: pure},
+	"derived":               {ours: "derived/ere derived/syntax pdu", never: pure},
+	"derived/lint":          {ours: "derived derived/ere derived/syntax pdu", never: pure},
+	"derived/agent":         {ours: "derived derived/agent/operand pdu pmda pmda/pmapi", modules: logging},
+	"derived/agent/operand": {ours: "derived pdu pmda/pmapi", never: pure},
 	"derived/agent/mmv": {
 		ours:    "derived/agent derived/agent/mmv/quiet",
 		modules: logging + " " + exporting + " " + unixCalls,
@@ -57,7 +58,7 @@ var layers = map[string]layer{
 	"config":                  {modules: logging + " " + watching},
 	"unittest":                {ours: "config derived derived/syntax pdu", never: pure},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/mmv derived/lint derived/syntax pdu pmda pmda/pmapi unittest",
+		ours:    "config derived derived/agent derived/agent/mmv derived/agent/operand derived/lint derived/syntax pdu pmda pmda/pmapi unittest",
 		modules: logging + " " + unixCalls,
 	},
 

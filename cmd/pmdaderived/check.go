@@ -12,6 +12,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/lint"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -94,7 +95,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 // host is what a pmcd has said about definitions, and can still be asked.
 type host struct {
 	conn    *pmapi.Conn
-	catalog *agent.Catalog
+	catalog *operand.Catalog
 	memory  map[string]agent.Remembered // of the agent of this host; nil: not known
 }
 
@@ -140,7 +141,7 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 	byName := c.byName()
 	found := slices.Concat(c.Problems, c.ofFiles(), c.hints(), unknownCodes(c.Definitions))
 	o := lint.Options{Root: agent.Root, Language: c.language}
-	var catalog *agent.Catalog
+	var catalog *operand.Catalog
 	if h != nil {
 		catalog = h.catalog
 		suggester := newSuggester(h.conn)

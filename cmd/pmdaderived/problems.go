@@ -10,6 +10,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/lint"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
@@ -231,7 +232,7 @@ func metricsText(metrics []string) string {
 }
 
 // missing are the metrics that definitions use and the collector does not have, sorted.
-func missing(defs []agent.Definition, byName map[string]*config.Definition, catalog *agent.Catalog) []string {
+func missing(defs []agent.Definition, byName map[string]*config.Definition, catalog *operand.Catalog) []string {
 	return slices.DeleteFunc(foreign(defs), func(name string) bool {
 		if byName[short(name)] != nil {
 			return true

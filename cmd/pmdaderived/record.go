@@ -17,6 +17,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/unittest"
@@ -30,7 +31,7 @@ type recorder struct {
 
 	conn    *pmapi.Conn
 	session *agent.Session
-	catalog *agent.Catalog
+	catalog *operand.Catalog
 	defs    []agent.Definition
 	names   []string // of the metrics that the definitions use
 	out     unittest.Recording

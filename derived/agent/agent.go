@@ -15,6 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -77,7 +78,7 @@ type Agent struct {
 	service      atomic.Pointer[service]
 	failures     atomic.Int64 // definitions and files that could not be read at all
 	changes      atomic.Uint32
-	names        nameStore
+	names        operand.Names
 	sampler      *sampler
 	schedule     *schedule
 	binder       *binder
@@ -95,8 +96,8 @@ type Agent struct {
 	clients  map[pmda.Client]client
 	moments  []*moment
 	debug    bool
-	fetches  uint64    // counts requests
-	constant []*sample // without values, for metrics made of constants
+	fetches  uint64            // counts requests
+	constant []*operand.Sample // without values, for metrics made of constants
 	history  []derived.Sample
 	ages     ages
 	answered answered
@@ -138,9 +139,9 @@ func New(o Options) *Agent {
 		clients: make(map[pmda.Client]client),
 	}
 	a.views, a.crowd, a.next = newViews(&a.stats, o.Limits), newCrowd(), newAlarm()
-	a.constant = slices.Repeat([]*sample{{at: o.Now(), taken: o.Now(), names: &a.names}}, 1+derived.MaxHistory)
+	a.constant = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
 	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
-	a.sampler.maker.most, a.sampler.window = int(o.Limits.Instances), o.Interval
+	a.sampler.maker.Most, a.sampler.window = int(o.Limits.Instances), o.Interval
 	a.sampler.arrived, a.ahead.least = a.prepare, minReady
 	a.schedule = newSchedule(a.sampler, a.check, o.Now, o.Interval/perWindow)
 	a.sampler.stood = a.schedule.interrupted

@@ -832,9 +832,9 @@ func TestEverythingAtOnce(t *testing.T) {
 // The names of a domain are kept as long as an expression needs them.
 func TestNamesThatAreNotNeededAnyMore(t *testing.T) {
 	h := start(t, newUpstream(t), conf(`t = matchinst(/^t/, up.bin)`)).bound()
-	assert.NotNil(t, h.agent.names.domain(binDom))
+	assert.True(t, h.agent.names.Knows(binDom))
 	h.reload(conf("t = up.bin"))
-	assert.Nil(t, h.agent.names.domain(binDom))
+	assert.False(t, h.agent.names.Knows(binDom))
 }
 
 // Names that could not be had are asked for again, although nothing announces them.
@@ -844,9 +844,9 @@ func TestNamesThatCannotBeHad(t *testing.T) {
 	delete(u.InDoms, binDom)
 	h := start(t, u, conf(`t = matchinst(/^t/, up.bin)`), func(o *Options) { o.Poll = 5 * time.Millisecond }).bound()
 	id := h.id("derived.t")
-	assert.Nil(t, h.agent.names.domain(binDom))
+	assert.False(t, h.agent.names.Knows(binDom))
 	u.Update(func() { u.InDoms[binDom] = bins })
-	eventually(t, "names", func() bool { return h.agent.names.domain(binDom) != nil })
+	eventually(t, "names", func() bool { return h.agent.names.Knows(binDom) })
 	assert.Len(t, h.value(id), 2)
 }
 

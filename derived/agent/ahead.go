@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -33,16 +34,16 @@ type ahead struct {
 	least    int // values of operands from which a reply is made
 	made     int // replies, in views or spare
 	spare    []*readyReply
-	newest   []*sample // scratch space, like next
-	next     []*sample
+	newest   []*operand.Sample // scratch space, like next
+	next     []*operand.Sample
 }
 
 // readyReply is what a fetch will be answered with that is served from these samples.
 type readyReply struct {
 	sets    pdu.ResultWriter
-	samples []*sample // of each entry of the view; nil: made of constants alone
-	given   uint64    // as sampler.given
-	names   *map[pdu.InDom]*domainNames
+	samples []*operand.Sample // of each entry of the view; nil: made of constants alone
+	given   uint64            // as sampler.given
+	names   *operand.NameSet
 	oldest  time.Time   // when the oldest of the samples was taken
 	indoms  []pdu.InDom // of all values
 	values  uint64
@@ -144,10 +145,10 @@ func (a *Agent) arrived(v *view) (values int, given uint64, ok bool) {
 	defer a.sampler.mu.Unlock()
 	a.ahead.newest = a.ahead.newest[:0]
 	for i := range v.entries {
-		var s *sample
+		var s *operand.Sample
 		if f := v.entries[i].feed; f != nil && len(f.descs) > 0 {
 			s = f.latest
-			if s == nil || v.expected.Sub(s.taken) > maxLead+lead || !s.taken.After(v.used) {
+			if s == nil || v.expected.Sub(s.Taken) > maxLead+lead || !s.Taken.After(v.used) {
 				return 0, 0, false
 			}
 			values += f.values
@@ -178,7 +179,7 @@ func (a *Agent) compute(v *view, values int, given uint64) {
 	}
 	whole := r != nil
 	if whole {
-		r.begin(v, given, a.names.domains.Load())
+		r.begin(v, given, a.names.Now())
 	}
 	a.fetches++
 	for i, s := range a.ahead.newest {
@@ -199,7 +200,7 @@ func (a *Agent) compute(v *view, values int, given uint64) {
 }
 
 // foresee computes the value of an entry that will be served from s. Nil: the fetch shows what becomes of it.
-func (a *Agent) foresee(svc *service, e *entry, s *sample) *derived.Vector {
+func (a *Agent) foresee(svc *service, e *entry, s *operand.Sample) *derived.Vector {
 	m := e.metric
 	switch {
 	case m == nil || m.derived == nil || m.protected || e.feed == nil:
@@ -215,19 +216,19 @@ func (a *Agent) foresee(svc *service, e *entry, s *sample) *derived.Vector {
 
 // next appends to dst what the history of the entry will be after a fetch that is served from s: nothing if it
 // does not simply go on.
-func (e *entry) next(dst []*sample, s *sample) []*sample {
+func (e *entry) next(dst []*operand.Sample, s *operand.Sample) []*operand.Sample {
 	depth := e.metric.depth + 1
 	switch {
 	case depth == 1:
 		return append(dst, s)
-	case len(e.seen) > 0 && s.continues(e.seen[0]) && s.at.After(e.seen[0].at):
+	case len(e.seen) > 0 && s.Continues(e.seen[0]) && s.At.After(e.seen[0].At):
 		return append(append(dst, s), e.seen[:min(len(e.seen), depth-1)]...)
 	}
 	return dst
 }
 
 // begin starts a reply.
-func (r *readyReply) begin(v *view, given uint64, names *map[pdu.InDom]*domainNames) {
+func (r *readyReply) begin(v *view, given uint64, names *operand.NameSet) {
 	r.sets.Reset()
 	r.sets.Expect(v.size)
 	r.samples, r.indoms = r.samples[:0], r.indoms[:0]
@@ -235,15 +236,15 @@ func (r *readyReply) begin(v *view, given uint64, names *map[pdu.InDom]*domainNa
 }
 
 // add adds the value set of a metric. False: it is no ordinary one.
-func (r *readyReply) add(m *metric, v *derived.Vector, s *sample) bool {
+func (r *readyReply) add(m *metric, v *derived.Vector, s *operand.Sample) bool {
 	if v.Code < 0 {
 		return false
 	}
 	if d := m.desc.InDom; d != pdu.NoInDom && !slices.Contains(r.indoms, d) {
 		r.indoms = append(r.indoms, d)
 	}
-	if s != nil && (r.oldest.IsZero() || s.taken.Before(r.oldest)) {
-		r.oldest = s.taken
+	if s != nil && (r.oldest.IsZero() || s.Taken.Before(r.oldest)) {
+		r.oldest = s.Taken
 	}
 	r.samples = append(r.samples, s)
 	r.values += uint64(v.Len())
@@ -264,7 +265,7 @@ func (a *Agent) answer(v *view, req *pmda.FetchRequest, given uint64, w *pdu.Res
 	switch {
 	case r == nil:
 		return false
-	case r.former, r.given != given, r.names != a.names.domains.Load(), req.Arrived.Sub(r.oldest) > missedAge,
+	case r.former, r.given != given, r.names != a.names.Now(), req.Arrived.Sub(r.oldest) > missedAge,
 		slices.ContainsFunc(r.indoms, func(d pdu.InDom) bool { sel := req.Profile.Selects(d); return !sel.All() }):
 		a.ahead.giveBack(v)
 		return false
@@ -291,7 +292,7 @@ func (a *Agent) catchUp() {
 		e.stale, e.same, e.missed = false, false, false
 		a.ahead.next = e.next(a.ahead.next[:0], s)
 		e.seen = append(e.seen[:0], a.ahead.next...)
-		a.countAge(s.taken, arrived)
+		a.countAge(s.Taken, arrived)
 	}
 	a.noteAges(arrived)
 	clear(a.ahead.next)

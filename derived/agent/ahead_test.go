@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -119,7 +120,7 @@ func TestReadyReplyAndProfiles(t *testing.T) {
 		}
 		asked := newOperandList(b.site.catalog["up.bin"].desc)
 		asked.feeds, asked.places = []*feed{b.metric("b").feed}, []int32{0}
-		asked.give(b.maker.make(result(t, b.now, set), b.now, b.now, asked, func(pdu.InDom) {}))
+		asked.give(sampleOf(b.maker, result(t, b.now, set), b.now, b.now, asked))
 		b.agent.sampler.given++
 		b.foresee()
 		req.Arrived, req.Profile = b.now, profile
@@ -199,12 +200,12 @@ func TestComputedAheadIsBounded(t *testing.T) {
 // A fetch in the steady state allocates nothing, whether or not it was foretold.
 func TestForetoldFetchDoesNotAllocate(t *testing.T) {
 	b := regular(t, conf("c = up.count", "d = delta(up.count)"), "c", "d")
-	samples := make([]*sample, 200)
+	samples := make([]*operand.Sample, 200)
 	for i := range samples {
 		b.pass(time.Second)
 		samples[i] = b.sample(uint64(i))
 	}
-	b.now = samples[0].taken.Add(-time.Second)
+	b.now = samples[0].Taken.Add(-time.Second)
 	req := pmda.FetchRequest{Client: 1, Profile: &pdu.Profile{}, PMIDs: []pdu.PMID{b.metric("c").id, b.metric("d").id}}
 	var w pdu.ResultWriter
 	i, ready := 0, 0

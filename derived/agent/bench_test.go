@@ -8,6 +8,7 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -24,7 +25,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 	var sets []pdu.ValueSet
 	for i := range n {
 		d := pdu.Desc{PMID: pdu.NewPMID(60, i>>10, i&1023), Type: pdu.TypeU64, InDom: binDom, Sem: pdu.SemCounter}
-		names[fmt.Sprintf("up.m%d", i)] = operand{desc: d}
+		names[fmt.Sprintf("up.m%d", i)] = known{desc: d}
 		operands[d.PMID] = d
 		descs = append(descs, d)
 		sets = append(sets, valuesOf(d.PMID, 1, 2, 3, 4))
@@ -44,11 +45,11 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 	a.service.Store(svc)
 
 	at := time.Unix(1_000_000, 0)
-	maker := newSampleMaker(&a.names, at)
-	made, asked := make([]*sample, samples), newOperandList(descs...)
+	maker := operand.NewMaker(&a.names, at)
+	made, asked := make([]*operand.Sample, samples), newOperandList(descs...)
 	for i := range made {
 		at = at.Add(time.Second)
-		made[i] = maker.make(result(tb, at, sets...), at, at, asked, func(pdu.InDom) {})
+		made[i] = sampleOf(maker, result(tb, at, sets...), at, at, asked)
 	}
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
 	for _, m := range svc.metrics {
@@ -62,7 +63,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 		if i%samples == 0 { // time starts again: samples are not used twice
 			for k, old := range made {
 				moved := *old
-				moved.at, moved.taken = old.at.Add(time.Duration(samples)*time.Second), old.taken.Add(time.Duration(samples)*time.Second)
+				moved.At, moved.Taken = old.At.Add(time.Duration(samples)*time.Second), old.Taken.Add(time.Duration(samples)*time.Second)
 				made[k] = &moved
 			}
 		}
@@ -70,7 +71,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 			m.feed.push(s)
 		}
 		w.Reset()
-		req.Arrived = s.taken
+		req.Arrived = s.Taken
 		if err := a.Fetch(&req, &w); err != nil || w.Len() != n {
 			panic("wrong answer")
 		}
@@ -117,7 +118,7 @@ func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 	for i := range n {
 		for k := range 2 {
 			d.PMID = pdu.NewPMID(60, (2*i+k)>>10, (2*i+k)&1023)
-			names[fmt.Sprintf("up.m%d_%d", i, k)] = operand{desc: d}
+			names[fmt.Sprintf("up.m%d_%d", i, k)] = known{desc: d}
 			operands[d.PMID] = d
 			answer.Sets = append(answer.Sets, valuesOf(d.PMID, insts...))
 		}
@@ -140,14 +141,14 @@ func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 	var columns pdu.Columns
 	var lists operandLists
 	var w pdu.ResultWriter
-	maker, now := newSampleMaker(&a.names, time.Unix(1_000_000, 0)), time.Unix(1_000_000, 0)
+	maker, now := operand.NewMaker(&a.names, time.Unix(1_000_000, 0)), time.Unix(1_000_000, 0)
 	return a, func() {
 		now = now.Add(time.Second)
 		asked := lists.all(feeds)
 		if err := columns.Decode(frame); err != nil {
 			panic(err)
 		}
-		asked.give(maker.make(&pmapi.Columns{Time: now, Sets: columns.Sets}, now, now, asked, func(pdu.InDom) {}))
+		asked.give(sampleOf(maker, &pmapi.Columns{Time: now, Sets: columns.Sets}, now, now, asked))
 		req.Arrived = now
 		w.Reset()
 		if err := a.Fetch(&req, &w); err != nil || w.Len() != n {

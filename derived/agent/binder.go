@@ -14,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -77,9 +78,8 @@ type binder struct {
 	// What follows belongs to the goroutine.
 	config   Config
 	ids      *identities
-	catalog  catalog // nil: nothing looked up yet
-	operands map[pdu.PMID]pdu.Desc
-	needed   map[pdu.InDom]map[string]bool // domains whose names matter, with their selectors
+	catalog  *operand.Catalog // nil: nothing looked up yet
+	needed   operand.Domains  // domains whose names matter, with their selectors
 	lastBind time.Time
 	untold   bool   // there is something new to announce
 	trouble  string // the last failure to connect that was logged
@@ -403,7 +403,7 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn, what scope) error
 	svc.spare.Store(svc.set.NewEvaluation()) // so that no request waits for it
 	b.a.service.Store(svc)
 	b.a.ahead.settle() // a fetch from the service before still needs its names
-	b.forgetNames()
+	b.a.names.Forget(needed)
 	b.a.schedule.keepWarm(b.a.sampler.deepen(svc))
 	if !svc.sameNames(before) {
 		b.tell(pdu.ChangeNames)
@@ -424,51 +424,29 @@ func (b *binder) tell(change pdu.Change) {
 
 // lookUp brings the catalog up to date.
 func (b *binder) lookUp(ctx context.Context, conn *pmapi.Conn, what scope) error {
-	candidates := b.candidates()
+	candidates := textsOf(b.candidates())
 	known := what == missing && b.catalog != nil
-	unknown, all := operandNames(candidates, func(name string) bool {
-		o, ok := b.catalog[name]
-		return !known || !ok || o.code < 0
+	unknown, all := operand.NamesIn(candidates, Root, func(name string) bool {
+		if !known {
+			return true
+		}
+		_, err := b.catalog.Desc(name)
+		return err != nil
 	})
-	found, err := lookUp(ctx, conn, unknown)
-	if err != nil {
+	found, err := operand.LookUp(ctx, conn, unknown)
+	switch {
+	case err != nil:
 		return err
-	}
-	if !known {
-		b.catalog, b.operands = found.names, found.operands
-		b.lastBind = time.Now()
+	case !known:
+		b.catalog, b.lastBind = found, time.Now()
 		return nil
 	}
-	b.learn(found)
-	if len(b.catalog) > 2*all { // most of it is for definitions that are gone
-		b.forget(candidates)
+	b.catalog = b.catalog.With(found)
+	if b.catalog.Len() > 2*all { // most of it is for definitions that are gone
+		used, _ := operand.NamesIn(candidates, Root, func(string) bool { return true })
+		b.catalog = b.catalog.Only(used)
 	}
 	return nil
-}
-
-// learn adds to what is known of operands. What is known is shared, so it is replaced.
-func (b *binder) learn(found *Catalog) {
-	if len(found.names) == 0 {
-		return
-	}
-	c := &Catalog{maps.Clone(b.catalog), maps.Clone(b.operands)}
-	for name, o := range found.names {
-		c.add(name, o)
-	}
-	b.catalog, b.operands = c.names, c.operands
-}
-
-// forget drops operands that no definition uses.
-func (b *binder) forget(defs []*Definition) {
-	used, _ := operandNames(defs, func(name string) bool {
-		_, ok := b.catalog[name]
-		return ok
-	})
-	c := &Catalog{make(catalog, len(used)), make(map[pdu.PMID]pdu.Desc, len(used))}
-	for _, name := range used {
-		c.add(name, b.catalog[name])
-	}
-	b.catalog, b.operands = c.names, c.operands
 }
 
 // domains are the needed ones whose names are to be asked for.
@@ -477,19 +455,7 @@ func (b *binder) domains(what scope) []pdu.InDom {
 		b.takeDirty()
 		return slices.Collect(maps.Keys(b.needed))
 	}
-	var unknown []pdu.InDom
-	for d, selectors := range b.needed {
-		table := b.a.names.table(d)
-		ok := b.a.names.domain(d) != nil
-		for name := range selectors {
-			_, selected := table.Select(name)
-			ok = ok && selected
-		}
-		if !ok {
-			unknown = append(unknown, d)
-		}
-	}
-	return unknown
+	return b.a.names.Lacking(b.needed)
 }
 
 // prime waits, not for long, for first samples of metrics that are served and have other operands now, so
@@ -539,12 +505,12 @@ func (b *binder) candidates() []*Definition {
 
 func (b *binder) build(before *service) *service {
 	p := blueprint{
-		config: b.config, operands: b.operands, before: before, ids: b.ids,
+		config: b.config, before: before, ids: b.ids,
 		protected: b.a.options.Protected, log: b.log, limits: b.a.options.Limits,
 	}
 	p.limits.taken = int64(b.a.sampler.takes())
 	if b.catalog != nil {
-		p.catalog = b.catalog
+		p.catalog, p.operands = b.catalog, b.catalog.Descs()
 	}
 	svc := p.build()
 	raise(&b.a.stats.operands, int64(p.met))
@@ -599,8 +565,8 @@ func (b *binder) save() {
 }
 
 // needsOf gathers the domains whose instance names or members services need.
-func needsOf(services ...*service) map[pdu.InDom]map[string]bool {
-	return domainsOf(func(yield func(*derived.Metric) bool) {
+func needsOf(services ...*service) operand.Domains {
+	return operand.DomainsOf(func(yield func(*derived.Metric) bool) {
 		for _, svc := range services {
 			for _, m := range svc.metrics {
 				if m.derived != nil && !yield(m.derived) {
@@ -620,68 +586,12 @@ func (b *binder) takeDirty() []pdu.InDom {
 }
 
 // refreshNames asks the owners of instance domains for their instances, and what the selectors of our
-// expressions mean to them. Domains that no expression needs the names of are passed over; one whose
-// owner cannot answer keeps the names it had.
+// expressions mean to them.
 func (b *binder) refreshNames(ctx context.Context, conn *pmapi.Conn, domains []pdu.InDom) error {
-	now := make(map[pdu.InDom]*domainNames, len(b.needed))
-	if old := b.a.names.domains.Load(); old != nil {
-		maps.Copy(now, *old)
+	refused, err := b.a.names.Refresh(ctx, conn, b.needed, domains)
+	for d, err := range refused {
+		b.log.WithError(err).WithField("indom", d).Debug("instances cannot be had")
+		b.soil(d) // for the next poll
 	}
-	for _, d := range domains {
-		selectors := b.needed[d]
-		if selectors == nil {
-			continue
-		}
-		known, err := names(ctx, conn, d, selectors)
-		if err != nil {
-			if conn.Err() != nil {
-				return fmt.Errorf("instances of %s: %w", d, err)
-			}
-			b.log.WithError(err).WithField("indom", d).Debug("instances cannot be had")
-			b.soil(d) // for the next poll
-			continue
-		}
-		now[d] = known
-	}
-	b.a.names.replace(now)
-	return nil
-}
-
-// forgetNames drops the domains that no expression needs the names of any more.
-func (b *binder) forgetNames() {
-	now := make(map[pdu.InDom]*domainNames, len(b.needed))
-	if old := b.a.names.domains.Load(); old != nil {
-		for d, known := range *old {
-			if b.needed[d] != nil {
-				now[d] = known
-			}
-		}
-		if len(now) < len(*old) {
-			b.a.names.replace(now)
-		}
-	}
-}
-
-func names(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, selectors map[string]bool) (*domainNames, error) {
-	instances, err := conn.Instances(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	table := make(map[pdu.Inst]string, len(instances))
-	members := make([]pdu.Inst, len(instances))
-	for i, inst := range instances {
-		table[inst.ID] = inst.Name
-		members[i] = inst.ID
-	}
-	selected := make(map[string]pdu.Inst, len(selectors))
-	for name := range selectors {
-		id, err := conn.InstanceID(ctx, d, name)
-		switch {
-		case err == nil:
-			selected[name] = id
-		case conn.Err() != nil:
-			return nil, err
-		}
-	}
-	return &domainNames{derived.NewNameTable(table, selected), derived.NewInstSet(members)}, nil
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 )
 
@@ -14,16 +15,16 @@ type feed struct {
 	descs  []pdu.Desc // of the operands; immutable
 	agents []int      // domains of the operands; immutable
 
-	latest      *sample   // nil: none, or it is too old to be served
-	kept        []*sample // by the keep-warm, newest first; see entry.warm
-	keep        bool      // the next one is to be kept
-	values      int       // of the last one that was taken
-	taken       time.Time // the last one
-	outstanding int32     // fetches on their way that will bring a new one
-	waiting     bool      // wanted when no connection was free
-	struck      time.Time // when the answer for its operands was too long
-	over        time.Time // since when it rests for that
-	doubted     time.Time // when pmcd closed a connection over a fetch for it alone
+	latest      *operand.Sample   // nil: none, or it is too old to be served
+	kept        []*operand.Sample // by the keep-warm, newest first; see entry.warm
+	keep        bool              // the next one is to be kept
+	values      int               // of the last one that was taken
+	taken       time.Time         // the last one
+	outstanding int32             // fetches on their way that will bring a new one
+	waiting     bool              // wanted when no connection was free
+	struck      time.Time         // when the answer for its operands was too long
+	over        time.Time         // since when it rests for that
+	doubted     time.Time         // when pmcd closed a connection over a fetch for it alone
 
 	history int // how many older samples are needed
 }
@@ -46,8 +47,8 @@ func operandKey(descs []pdu.Desc) string {
 }
 
 // push adds a new sample.
-func (f *feed) push(s *sample) {
-	f.taken, f.latest = s.taken, s
+func (f *feed) push(s *operand.Sample) {
+	f.taken, f.latest = s.Taken, s
 	if f.keep {
 		f.retain()
 	}
@@ -72,7 +73,7 @@ func (f *feed) retain() {
 
 // keptIn is how many samples of an epoch are kept.
 func (f *feed) keptIn(epoch int) (n int) {
-	for n < len(f.kept) && f.kept[n].epoch == epoch {
+	for n < len(f.kept) && f.kept[n].Epoch() == epoch {
 		n++
 	}
 	return n
@@ -80,11 +81,11 @@ func (f *feed) keptIn(epoch int) (n int) {
 
 // forget lets go of samples that were taken before a moment, and of kept ones that were before another.
 func (f *feed) forget(moment, kept time.Time) {
-	if f.latest != nil && f.latest.taken.Before(moment) {
+	if f.latest != nil && f.latest.Taken.Before(moment) {
 		f.latest = nil
 	}
 	n := len(f.kept)
-	for n > 0 && f.kept[n-1].taken.Before(kept) {
+	for n > 0 && f.kept[n-1].Taken.Before(kept) {
 		n--
 	}
 	f.trim(n)
@@ -100,11 +101,11 @@ func (f *feed) trim(n int) {
 // fresh reports whether the newest sample is new enough.
 func (f *feed) fresh(now time.Time, n need) bool {
 	s := f.latest
-	if s == nil || s.taken.Before(n.after) {
+	if s == nil || s.Taken.Before(n.after) {
 		return false
 	}
-	took := s.arrived.Sub(s.taken)
-	return now.Sub(s.taken) < n.gap || n.burst && now.Sub(s.arrived) < max(n.gap, took/burstShare)
+	took := s.Arrived.Sub(s.Taken)
+	return now.Sub(s.Taken) < n.gap || n.burst && now.Sub(s.Arrived) < max(n.gap, took/burstShare)
 }
 
 // burstShare is which part of the time that a sample took the pauses between the requests of one client

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -98,13 +99,13 @@ func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.Res
 		a.stats.repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
-		a.countAge(e.seen[0].taken, req.Arrived)
+		a.countAge(e.seen[0].Taken, req.Arrived)
 		a.write(m, a.evaluate(svc, e.seen, m.derived), req, w)
 	}
 }
 
 // constants is the history of a metric made of constants alone: the same sample for ever.
-func (a *Agent) constants(e *entry) []*sample {
+func (a *Agent) constants(e *entry) []*operand.Sample {
 	first := !e.asked
 	e.asked = true
 	if first && a.options.Interval == 0 {

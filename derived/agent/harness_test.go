@@ -13,8 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmdatest"
 )
 
@@ -137,4 +139,30 @@ func require1[T any](tb testing.TB, list []T) T {
 	tb.Helper()
 	require.Len(tb, list, 1)
 	return list[0]
+}
+
+// catalog is what a collector has, by name.
+type catalog map[string]known
+
+type known struct {
+	desc pdu.Desc
+	code pdu.Code // < 0: why there is no descriptor
+}
+
+// Desc implements derived.Catalog.
+func (c catalog) Desc(name string) (pdu.Desc, error) {
+	k, ok := c[name]
+	switch {
+	case !ok:
+		return pdu.Desc{}, pdu.ErrName
+	case k.code < 0:
+		return pdu.Desc{}, k.code
+	}
+	return k.desc, nil
+}
+
+// sampleOf is what a maker makes of an answer.
+func sampleOf(m *operand.Maker, res *pmapi.Columns, taken, arrived time.Time, asked *operandList) *operand.Sample {
+	s, _ := m.Make(res, taken, arrived, asked.List)
+	return s
 }

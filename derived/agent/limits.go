@@ -2,6 +2,7 @@ package agent
 
 import (
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 )
 
@@ -29,7 +30,7 @@ func DefaultLimits() Limits {
 	expression := derived.DefaultLimits()
 	return Limits{
 		Expression: int64(expression.Text), Depth: int64(expression.Depth),
-		Operands: maxPart, Instances: maxInstances, Contexts: maxViews, Samples: maxHeld, Answer: pdu.ClientLimit,
+		Operands: maxPart, Instances: operand.MaxInstances, Contexts: maxViews, Samples: maxHeld, Answer: pdu.ClientLimit,
 	}
 }
 

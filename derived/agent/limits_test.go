@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmdatest"
@@ -61,7 +62,7 @@ func TestUsualLimits(t *testing.T) {
 	h := start(t, newUpstream(t), conf("load = up.load")).bound()
 	limits := h.limits("max")
 	assert.Equal(t, map[string]uint64{
-		"expression": 1 << 20, "depth": 10_000, "operands": maxPart, "instances": maxInstances, "contexts": maxViews,
+		"expression": 1 << 20, "depth": 10_000, "operands": maxPart, "instances": operand.MaxInstances, "contexts": maxViews,
 		"samples": maxHeld, "answer": pdu.ClientLimit,
 	}, limits)
 	assert.NotContains(t, h.limits("used"), "log")
@@ -113,7 +114,7 @@ func TestLoweredLimits(t *testing.T) {
 		for c := range pmda.Client(3) {
 			b.pass(time.Second)
 			b.sample(100+uint64(c), "d")
-			b.metric("d").feed.latest.size = 400
+			b.metric("d").feed.latest.Size = 400
 			b.fetch(c, 0, "d")
 		}
 		assert.EqualValues(t, 1, b.agent.stats.contextsDropped.Load())

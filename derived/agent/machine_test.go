@@ -142,10 +142,10 @@ func (m *machine) do(d deed) error {
 	case doRestart: // what was answered before has arrived before: pmcd does one thing after the other
 		m.arrive()
 		m.count = uint64(d.much)
-		m.maker.epoch++
+		m.maker.BeginEpoch()
 	case doDisconnect:
 		m.asked = nil
-		m.maker.forget()
+		m.maker.Forget()
 	case doSetClock:
 		m.ahead = time.Duration(int8(d.much)) * time.Hour //nolint:gosec // wraps on purpose
 	case doLook:
@@ -225,7 +225,7 @@ func (m *machine) arrive() {
 	if s == nil || m.now.Sub(s.taken) > laneTimeout {
 		return
 	}
-	s.epoch = m.maker.epoch
+	s.epoch = m.maker.Epoch()
 	count := pdu.ValueSet{PMID: countID, Format: pdu.Block, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, s.count)}}
 	bins := pdu.ValueSet{PMID: binID, Format: pdu.InSitu}
 	for i := range 3 {
@@ -234,7 +234,7 @@ func (m *machine) arrive() {
 		}
 	}
 	asked := newOperandList(m.site.catalog["up.count"].desc, m.site.catalog["up.bin"].desc)
-	made := m.maker.make(result(m.tb, s.at, count, bins), s.taken, m.now, asked, func(pdu.InDom) {})
+	made := sampleOf(m.maker, result(m.tb, s.at, count, bins), s.taken, m.now, asked)
 	for _, f := range m.site.before.feeds {
 		f.push(made)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/pdu"
+	"pmdaderived/derived/agent/operand"
 )
 
 // An evaluation may be used by momentFetches further fetches before its memory is used for another one, unless
@@ -20,16 +20,16 @@ const (
 // moment is an evaluation and the samples it was made from.
 type moment struct {
 	eval    *derived.Evaluation
-	history []*sample       // newest first; empty: nothing is computed
-	layout  *derived.Layout // of the newest one
-	names   *map[pdu.InDom]*domainNames
+	history []*operand.Sample // newest first; empty: nothing is computed
+	layout  *derived.Layout   // of the newest one
+	names   *operand.NameSet
 	used    uint64
 }
 
 // evaluate computes a metric from a history, newest first.
-func (a *Agent) evaluate(svc *service, history []*sample, m *derived.Metric) *derived.Vector {
+func (a *Agent) evaluate(svc *service, history []*operand.Sample, m *derived.Metric) *derived.Vector {
 	depth := m.Needs().History + 1
-	names := a.names.domains.Load()
+	names := a.names.Now()
 	if len(a.moments) > 0 && a.moments[0].eval.Set() != svc.set {
 		clear(a.moments) // those of a former service
 		a.moments = a.moments[:0]
@@ -55,7 +55,7 @@ func (a *Agent) evaluate(svc *service, history []*sample, m *derived.Metric) *de
 	}
 	a.stats.evaluations.Add(1)
 	free.history = append(free.history[:0], history...)
-	free.layout, free.names, free.used = history[0].layout, names, a.fetches
+	free.layout, free.names, free.used = layoutOf(history[0]), names, a.fetches
 	a.history = a.history[:0]
 	for _, s := range history {
 		a.history = append(a.history, s)
@@ -68,25 +68,25 @@ func (a *Agent) evaluate(svc *service, history []*sample, m *derived.Metric) *de
 // better reports whether the memory of k should be used again rather than that of another moment: it was not
 // used for longer, or, of two that nobody is expected to ask for any more, it is for the same operands,
 // whose places are known.
-func (a *Agent) better(k, other *moment, history []*sample) bool {
+func (a *Agent) better(k, other *moment, history []*operand.Sample) bool {
 	if over := a.over(k, history); !over || !a.over(other, history) {
 		return over || !a.over(other, history) && k.used < other.used
 	}
-	knows, otherKnows := k.layout == history[0].layout, other.layout == history[0].layout
+	knows, otherKnows := k.layout == layoutOf(history[0]), other.layout == layoutOf(history[0])
 	return knows && !otherKnows || knows == otherKnows && k.used < other.used
 }
 
 // over reports whether nobody is expected to ask for the moment any more: for some fetches nobody has, or there
 // is a newer sample of the same operands, which everybody gets from now on.
-func (a *Agent) over(k *moment, history []*sample) bool {
+func (a *Agent) over(k *moment, history []*operand.Sample) bool {
 	if len(k.history) == 0 || k.used+momentFetches < a.fetches {
 		return true
 	}
-	return k.used < a.fetches && k.layout == history[0].layout && k.history[0].taken.Before(history[0].taken)
+	return k.used < a.fetches && k.layout == layoutOf(history[0]) && k.history[0].Taken.Before(history[0].Taken)
 }
 
 // covers reports whether the moment was made from the same samples, as far back as the depth.
-func (k *moment) covers(history []*sample, depth int) bool {
+func (k *moment) covers(history []*operand.Sample, depth int) bool {
 	if len(history) < depth { // the moment must not know more either
 		return slices.Equal(k.history, history)
 	}
@@ -98,7 +98,7 @@ func (k *moment) covers(history []*sample, depth int) bool {
 func (a *Agent) forgetMoments(oldest time.Time) {
 	var spare *moment
 	a.moments = slices.DeleteFunc(a.moments, func(k *moment) bool {
-		old := len(k.history) == 0 || k.history[0] != a.constant[0] && k.history[0].taken.Before(oldest)
+		old := len(k.history) == 0 || k.history[0] != a.constant[0] && k.history[0].Taken.Before(oldest)
 		if old && (spare == nil || k.used > spare.used) {
 			spare = k
 		}
@@ -115,4 +115,9 @@ func (k *moment) rest() {
 	clear(k.history)
 	k.history, k.layout = k.history[:0], nil
 	k.eval.Reset()
+}
+
+func layoutOf(s *operand.Sample) *derived.Layout {
+	layout, _ := s.Vectors()
+	return layout
 }

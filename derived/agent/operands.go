@@ -3,36 +3,30 @@ package agent
 import (
 	"slices"
 
-	"pmdaderived/derived"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 )
 
 // operandList is the operands of some feeds, as one fetch asks for them. Immutable.
 type operandList struct {
+	*operand.List
 	feeds  []*feed
-	ids    []pdu.PMID // each once
-	descs  []pdu.Desc // of the ids
-	layout *derived.Layout
-	places []int32 // of the operands of each feed in turn, in ids
+	places []int32 // of the operands of each feed in turn, in the list
 }
 
 // newOperandList makes a list that is for no feed; the metrics are distinct.
 func newOperandList(descs ...pdu.Desc) *operandList {
-	l := &operandList{ids: make([]pdu.PMID, len(descs)), descs: descs}
-	for i, d := range descs {
-		l.ids[i] = d.PMID
-	}
-	l.layout = derived.NewLayout(l.ids)
-	return l
+	return &operandList{List: operand.NewList(descs...)}
 }
 
 // give hands the sample of all operands to the feeds.
-func (l *operandList) give(s *sample) {
+func (l *operandList) give(s *operand.Sample) {
 	places := l.places
+	_, vectors := s.Vectors()
 	for _, f := range l.feeds {
 		n := 0
 		for _, at := range places[:len(f.descs)] {
-			n += s.vectors[at].Len()
+			n += vectors[at].Len()
 		}
 		places = places[len(f.descs):]
 		f.push(s)
@@ -97,24 +91,25 @@ func (o *operandLists) make(feeds []*feed, part, values int) *operandList {
 	}
 	clear(o.marks)
 	l := &operandList{}
+	var descs []pdu.Desc
 	total := 0
 	for i, f := range feeds {
 		total += f.size()
-		if i > 0 && (len(l.ids)+len(f.descs) > part || total > values) {
+		if i > 0 && (len(descs)+len(f.descs) > part || total > values) {
 			break
 		}
 		l.feeds = append(l.feeds, f)
 		for _, d := range f.descs {
 			at, ok := o.marks[d.PMID]
 			if !ok {
-				at = int32(len(l.ids))
+				at = int32(len(descs))
 				o.marks[d.PMID] = at
-				l.ids, l.descs = append(l.ids, d.PMID), append(l.descs, d)
+				descs = append(descs, d)
 			}
 			l.places = append(l.places, at)
 		}
 	}
-	l.layout = derived.NewLayout(l.ids)
+	l.List = operand.NewList(descs...)
 	return l
 }
 
@@ -134,8 +129,8 @@ func (l *operandList) full(waiting []*feed, part int) bool {
 		return false
 	}
 	values := l.size()
-	if n > 1 && (len(l.ids) > part || values > maxPartValues) {
+	if n > 1 && (len(l.IDs) > part || values > maxPartValues) {
 		return false
 	}
-	return n == len(waiting) || len(l.ids)+len(waiting[n].descs) > part || values+waiting[n].size() > maxPartValues
+	return n == len(waiting) || len(l.IDs)+len(waiting[n].descs) > part || values+waiting[n].size() > maxPartValues
 }

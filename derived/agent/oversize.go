@@ -7,7 +7,6 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"pmdaderived/derived"
 	"pmdaderived/pdu"
 )
 
@@ -48,16 +47,16 @@ func (s *sampler) overflow(l *lane, err error) bool {
 	s.stats.upstreamErrors.Add(1)
 	s.end(l)
 	switch {
-	case len(asked.ids) == 1:
+	case len(asked.IDs) == 1:
 		s.strike(asked, entry, now)
 	case len(asked.feeds) == 1:
 		s.suspect(asked.feeds[0], now)
 	default:
 		if s.over.before == 0 {
 			s.over.before = s.part
-			entry.WithField("metrics", len(asked.ids)).Warn("answer of pmcd is too long, asking for fewer metrics at once")
+			entry.WithField("metrics", len(asked.IDs)).Warn("answer of pmcd is too long, asking for fewer metrics at once")
 		}
-		s.part, s.shrunk = min(s.part, max(1, len(asked.ids)/2)), now
+		s.part, s.shrunk = min(s.part, max(1, len(asked.IDs)/2)), now
 		s.requeue(asked.feeds...)
 	}
 	s.convict(entry, now)
@@ -72,11 +71,11 @@ func (s *sampler) overflow(l *lane, err error) bool {
 
 // strike notes that the answer for one operand is too long. The second time in a row it comes to rest.
 func (s *sampler) strike(asked *operandList, entry logrus.FieldLogger, now time.Time) {
-	id := asked.ids[0]
+	id := asked.IDs[0]
 	if first, ok := s.over.struck[id]; !ok || now.Sub(first) > laneTimeout {
 		s.over.struck[id] = now
 		if len(asked.feeds) == 0 {
-			s.over.probes = append(s.over.probes, asked.descs[0])
+			s.over.probes = append(s.over.probes, asked.Descs[0])
 		}
 		s.requeue(asked.feeds...)
 		return
@@ -156,7 +155,7 @@ func (s *sampler) excused(f *feed, now time.Time) bool {
 		}
 	}
 	if rests {
-		f.push(s.maker.without(f.descs, now))
+		f.push(s.maker.Refused(f.descs, pdu.ErrTooBig, now))
 		f.values = 0
 		s.given++
 	}
@@ -206,17 +205,4 @@ func (s *sampler) connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.lanes)
-}
-
-// without makes a sample for operands whose answer is too long.
-func (m *sampleMaker) without(descs []pdu.Desc, now time.Time) *sample {
-	asked := newOperandList(descs...)
-	s := &sample{
-		at: now, taken: now, arrived: now, epoch: m.epoch, names: m.names,
-		layout: asked.layout, vectors: make([]derived.Vector, len(descs)), size: vectorMemory * len(descs),
-	}
-	for i, d := range descs {
-		s.vectors[i] = derived.Vector{Type: d.Type, Code: pdu.ErrTooBig}
-	}
-	return s
 }

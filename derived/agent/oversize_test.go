@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
@@ -33,7 +34,7 @@ func (u *upstream) addText(name string, item, bytes int) pdu.PMID {
 }
 
 // newest returns the newest sample of a definition; nil: none.
-func (h *harness) newest(name string) *sample {
+func (h *harness) newest(name string) *operand.Sample {
 	for _, m := range h.agent.service.Load().metrics {
 		if m.def.Name == name && m.feed != nil {
 			h.agent.sampler.mu.Lock()

@@ -345,7 +345,7 @@ func TestReloadKeepsSelectorsUntilTheSwap(t *testing.T) {
 	h.config.Store(&c)
 	h.agent.Reload()
 	eventually(t, "the new name is known", func() bool {
-		_, ok := h.agent.names.table(binDom).Select("two")
+		_, ok := h.agent.names.Table(binDom).Select("two")
 		return ok
 	})
 	set := require1(t, h.fetch(a))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -83,7 +84,7 @@ type sampler struct {
 	lulls   lulls     // has a lock of its own
 	answers []answer  // scratch space
 	stamped time.Time // by pmcd, the last answer
-	maker   *sampleMaker
+	maker   *operand.Maker
 	given   uint64 // samples
 	longest int    // bytes of an answer, so far
 	lists   operandLists
@@ -100,15 +101,14 @@ type sampler struct {
 	huge    map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
 }
 
-func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *nameStore) *sampler {
+func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *operand.Names) *sampler {
 	s := &sampler{
 		log: log, now: now, stats: st,
 		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {}, stood: func(standstill) {},
 		worn: func() {}, narrowed: func() {}, arrived: func() {}, over: newOversize(),
-		maker: newSampleMaker(names, now()), part: maxPart, told: noFetchLimit(), guessed: noFetchLimit(), burdens: make(burdens),
+		maker: operand.NewMaker(names, now()), part: maxPart, told: noFetchLimit(), guessed: noFetchLimit(), burdens: make(burdens),
 		huge: make(map[pdu.PMID]struct{}),
 	}
-	s.maker.tooBig = s.onTooBig
 	return s
 }
 
@@ -118,7 +118,7 @@ func (s *sampler) onTooBig(id pdu.PMID, values int) {
 		return
 	}
 	s.huge[id] = struct{}{}
-	s.log.WithFields(logrus.Fields{"pmid": id, "instances": values, "limit": s.maker.most}).
+	s.log.WithFields(logrus.Fields{"pmid": id, "instances": values, "limit": s.maker.Most}).
 		Warn("operand has too many instances, what is computed from it has no values")
 }
 
@@ -126,7 +126,7 @@ func (s *sampler) onTooBig(id pdu.PMID, values int) {
 func (s *sampler) met() (instances, answer int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.maker.met, s.longest
+	return s.maker.Met, s.longest
 }
 
 // link is a connection to pmcd and its place in pmcd's table of clients: unknownSlot if that is not known.
@@ -222,7 +222,7 @@ func (s *sampler) detach() {
 	}
 	s.over.hold, s.proven = false, 0
 	s.few, s.waiting, s.apart, s.over.suspect, s.over.probes = nil, nil, nil, nil, nil
-	s.maker.forget()
+	s.maker.Forget()
 }
 
 // read empties a lane's socket, waiting for nothing else: what pmcd writes and nobody reads stops
@@ -274,7 +274,7 @@ func (s *sampler) keep(now time.Time, fewer int, feeds ...*feed) {
 	n := need{gap: minGap}
 	for _, f := range feeds {
 		switch {
-		case f.keptIn(s.maker.epoch) >= fewer:
+		case f.keptIn(s.maker.Epoch()) >= fewer:
 		case f.fresh(now, n):
 			f.retain()
 		default:
@@ -431,8 +431,8 @@ func (s *sampler) put(l *lane, asked *operandList, slow []int) {
 func (s *sampler) start(l *lane, now time.Time) {
 	l.busy, l.sent = true, now
 	s.stats.upstreamFetches.Add(1)
-	s.stats.upstreamMetrics.Add(uint64(len(l.asked.ids)))
-	if err := l.conn.StartFetch(l.asked.ids); err != nil {
+	s.stats.upstreamMetrics.Add(uint64(len(l.asked.IDs)))
+	if err := l.conn.StartFetch(l.asked.IDs); err != nil {
 		s.fail(l, err)
 	}
 }
@@ -542,7 +542,7 @@ func (s *sampler) settle(a answer, now time.Time) {
 // deny is told that pmcd refuses a fetch.
 func (s *sampler) deny(asked *operandList, err error, now time.Time) {
 	s.stats.upstreamErrors.Add(1)
-	if errors.Is(err, pdu.ErrTooBig) && len(asked.ids) > 1 {
+	if errors.Is(err, pdu.ErrTooBig) && len(asked.IDs) > 1 {
 		s.shorten(asked, &s.told, now)
 		if len(asked.feeds) > 1 {
 			s.requeue(asked.feeds...)
@@ -551,7 +551,7 @@ func (s *sampler) deny(asked *operandList, err error, now time.Time) {
 	}
 	if text := err.Error(); text != s.refused {
 		s.refused = text
-		s.log.WithError(err).WithField("metrics", len(asked.ids)).Warn("upstream fetch refused")
+		s.log.WithError(err).WithField("metrics", len(asked.IDs)).Warn("upstream fetch refused")
 	}
 }
 
@@ -559,17 +559,29 @@ func (s *sampler) deny(asked *operandList, err error, now time.Time) {
 func (s *sampler) take(l *lane, res *pmapi.Columns, now time.Time) {
 	s.refused = ""
 	s.longest = max(s.longest, res.Size)
-	s.proven = max(s.proven, len(l.asked.ids))
+	s.proven = max(s.proven, len(l.asked.IDs))
 	s.stats.upstreamTook(now.Sub(l.sent))
 	s.charge(l, res, now)
 	fresh := s.fresh(l, res.Changes)
 	if len(l.feeds) > 0 {
-		l.asked.give(s.maker.make(res, l.sent, now, l.asked, s.renamed))
+		l.asked.give(s.make(res, l.sent, now, l.asked))
 		s.given++
 	}
 	if fresh != 0 {
 		s.news(fresh)
 	}
+}
+
+// make makes a sample of an answer and tells what is noticed.
+func (s *sampler) make(res *pmapi.Columns, taken, arrived time.Time, asked *operandList) *operand.Sample {
+	made, noticed := s.maker.Make(res, taken, arrived, asked.List)
+	for _, d := range noticed.Changed {
+		s.renamed(d)
+	}
+	for _, set := range noticed.Excess {
+		s.onTooBig(set.PMID, len(set.Insts))
+	}
+	return made
 }
 
 // fresh returns which changes a lane's answer tells that no other has told before: pmcd tells each of
@@ -587,7 +599,7 @@ func (s *sampler) fresh(l *lane, change pdu.Change) pdu.Change {
 		}
 	}
 	if fresh&(pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
-		s.maker.epoch++ // what was counted before says nothing about what is counted now
+		s.maker.BeginEpoch() // what was counted before says nothing about what is counted now
 	}
 	return fresh
 }
@@ -670,7 +682,7 @@ func (s *sampler) suspectLong(l *lane, now time.Time) {
 		doubted = &l.asked.feeds[0].doubted
 	}
 	var limit *fetchLimit
-	if l.made.After(*doubted) && now.Sub(*doubted) <= doubtful && len(l.asked.ids) > s.proven {
+	if l.made.After(*doubted) && now.Sub(*doubted) <= doubtful && len(l.asked.IDs) > s.proven {
 		limit = &s.guessed
 	}
 	*doubted = now
@@ -695,7 +707,7 @@ func (s *sampler) most() int { return min(s.told.alone, s.guessed.alone) }
 // many bytes (-L), it does not tell. limit is what that changes for as long as this pmcd runs, and we do; nil: there
 // may have been another reason.
 func (s *sampler) shorten(asked *operandList, limit *fetchLimit, now time.Time) {
-	n := len(asked.ids)
+	n := len(asked.IDs)
 	switch {
 	case len(asked.feeds) != 1:
 		s.part, s.shrunk = min(s.part, max(1, n/2)), now

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/derived"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -25,7 +25,7 @@ type sampling struct {
 	*sampler
 	tb    testing.TB
 	stats stats
-	names nameStore
+	names operand.Names
 	log   *logtest.Hook
 
 	noted   sync.Mutex // guards the next three; mu is the sampler's
@@ -78,7 +78,7 @@ func (s *sampling) lostErrors() (errs []error) {
 }
 
 // newest returns the latest sample of a feed.
-func (s *sampling) newest(f *feed) *sample {
+func (s *sampling) newest(f *feed) *operand.Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return f.latest
@@ -193,7 +193,7 @@ func TestOnlyStaleFeedsAreSampled(t *testing.T) {
 
 func TestWantWithoutConnections(t *testing.T) {
 	log, _ := logtest.NewNullLogger()
-	s := newSampler(log, time.Now, &stats{}, &nameStore{})
+	s := newSampler(log, time.Now, &stats{}, &operand.Names{})
 	f := feedOf(loadID)
 	s.want(time.Now(), need{gap: minGap}, f)
 	assert.False(t, f.waiting, "nothing would ever send it")
@@ -232,8 +232,7 @@ func TestPartsOfAFetch(t *testing.T) {
 			for i, f := range feeds {
 				got := s.newest(f)
 				missing := slices.IndexFunc(row.feeds[i], func(id pdu.PMID) bool {
-					_, ok := got.layout.Find(id)
-					return !ok
+					return got.Values(id).Code == pdu.ErrAgain
 				})
 				assert.Negative(t, missing, "operand without values in the sample of feed %d", i)
 			}
@@ -386,17 +385,17 @@ func TestFetchesGrowAgain(t *testing.T) {
 	var now atomic.Int64
 	clock := func() time.Time { return time.Unix(0, now.Load()) }
 	log, _ := logtest.NewNullLogger()
-	s := newSampler(log, clock, &stats{}, &nameStore{})
+	s := newSampler(log, clock, &stats{}, &operand.Names{})
 	for range lanes {
 		conn := dialUnix(t, newUpstream(t).address)
-		s.fail(&lane{link: link{conn: conn}, asked: &operandList{ids: make([]pdu.PMID, maxPart)}}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
+		s.fail(&lane{link: link{conn: conn}, asked: &operandList{List: &operand.List{IDs: make([]pdu.PMID, maxPart)}}}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
 	}
 	assert.Equal(t, maxPart/2, s.part)
 	now.Add(int64(partRetry + time.Second))
 	s.load(&lane{}, nil)
 	assert.Equal(t, maxPart, s.part)
 
-	again := &lane{link: link{conn: dialUnix(t, newUpstream(t).address)}, made: clock(), asked: &operandList{ids: make([]pdu.PMID, maxPart)}}
+	again := &lane{link: link{conn: dialUnix(t, newUpstream(t).address)}, made: clock(), asked: &operandList{List: &operand.List{IDs: make([]pdu.PMID, maxPart)}}}
 	s.fail(again, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
 	now.Add(int64(partRetry + time.Second))
 	s.load(&lane{}, nil)
@@ -431,11 +430,11 @@ func TestPMCDThatTakesFewMetrics(t *testing.T) {
 // What a sample is good for depends on who asks, and when.
 func TestFreshSamples(t *testing.T) {
 	at := time.Now()
-	quick := &sample{taken: at, arrived: at.Add(ms)}
-	long := &sample{taken: at, arrived: at.Add(time.Second)}
+	quick := &operand.Sample{Taken: at, Arrived: at.Add(ms)}
+	long := &operand.Sample{Taken: at, Arrived: at.Add(time.Second)}
 	for _, row := range []struct {
 		name   string
-		sample *sample
+		sample *operand.Sample
 		after  time.Duration // the arrival
 		need   need
 		fresh  bool
@@ -456,7 +455,7 @@ func TestFreshSamples(t *testing.T) {
 			now := at
 			if row.sample != nil {
 				f.push(row.sample)
-				now = row.sample.arrived.Add(row.after)
+				now = row.sample.Arrived.Add(row.after)
 			}
 			assert.Equal(t, row.fresh, f.fresh(now, row.need))
 		})
@@ -469,8 +468,7 @@ func TestPartsByValues(t *testing.T) {
 	s := newSampling(t, u.address, lanes)
 	sampled := func(name string, id pdu.PMID, values int) *feed {
 		f := feedOf(id)
-		list := (&operandLists{}).all([]*feed{f})
-		list.give(&sample{taken: time.Unix(1, 0), layout: list.layout, vectors: []derived.Vector{{Bits: make([]uint64, values)}}})
+		f.taken, f.values = time.Unix(1, 0), values
 		return f
 	}
 	a := sampled("a", pdu.NewPMID(60, 1, 1), maxPartValues/2)
@@ -487,8 +485,7 @@ func TestPartsFollowEachOther(t *testing.T) {
 	s := newSampling(t, u.address, lanes)
 	sampled := func(item, values int) *feed {
 		f := feedOf(pdu.NewPMID(60, 1, item))
-		list := (&operandLists{}).all([]*feed{f})
-		list.give(&sample{taken: time.Unix(1, 0), layout: list.layout, vectors: []derived.Vector{{Bits: make([]uint64, values)}}})
+		f.taken, f.values = time.Unix(1, 0), values
 		return f
 	}
 	var big []*feed
@@ -632,45 +629,6 @@ func valuesOf(id pdu.PMID, insts ...pdu.Inst) pdu.ValueSet {
 	return set
 }
 
-// Evaluation is fast as long as equal instance sets are the same set.
-func TestInstanceSetsAreShared(t *testing.T) {
-	a, b, other := pdu.NewPMID(60, 1, 1), pdu.NewPMID(60, 1, 2), pdu.NewPMID(60, 2, 1)
-	otherDom := pdu.NewInDom(60, 2)
-	asked := newOperandList(
-		pdu.Desc{PMID: a, Type: pdu.TypeU64, InDom: binDom},
-		pdu.Desc{PMID: b, Type: pdu.TypeU64, InDom: binDom},
-		pdu.Desc{PMID: other, Type: pdu.TypeU64, InDom: otherDom},
-	)
-	var names nameStore
-	m := newSampleMaker(&names, time.Now())
-	var changed []pdu.InDom
-	take := func(sets ...pdu.ValueSet) *sample {
-		changed = nil
-		return m.make(result(t, time.Unix(1, 0), sets...), time.Now(), time.Now(), asked, func(d pdu.InDom) { changed = append(changed, d) })
-	}
-	first := take(valuesOf(a, 1, 2), valuesOf(b, 1, 2), valuesOf(other, 1, 2))
-	assert.Equal(t, []pdu.InDom{binDom, otherDom}, changed)
-	assert.Same(t, first.Values(a).Insts, first.Values(b).Insts, "of one domain")
-	assert.Equal(t, []pdu.Inst{1, 2}, first.Values(a).Insts.IDs())
-	assert.Equal(t, []uint64{10, 20}, first.Values(a).Bits)
-
-	second := take(valuesOf(a, 1, 2), valuesOf(b, 1, 2), valuesOf(other, 1, 2))
-	assert.Empty(t, changed)
-	assert.Same(t, first.Values(a).Insts, second.Values(b).Insts)
-	assert.Same(t, first.Values(other).Insts, second.Values(other).Insts)
-
-	third := take(valuesOf(a, 1, 2), valuesOf(b, 2), valuesOf(other, 2, 1))
-	assert.Equal(t, []pdu.InDom{binDom, otherDom}, changed, "fewer ones, another order")
-	assert.Same(t, first.Values(a).Insts, third.Values(a).Insts)
-	fourth := take(valuesOf(a, 1, 2), valuesOf(b, 2), valuesOf(other, 2, 1))
-	assert.Empty(t, changed, "metrics of a domain may differ for good")
-	assert.Same(t, third.Values(a).Insts, fourth.Values(a).Insts)
-	assert.Same(t, third.Values(b).Insts, fourth.Values(b).Insts)
-
-	m.forget()
-	assert.NotSame(t, fourth.Values(a).Insts, take(valuesOf(a, 1, 2)).Values(a).Insts)
-}
-
 // A sample owns all that it holds: the answer it was made from is overwritten by the next.
 func TestSampleIsACopy(t *testing.T) {
 	u := newUpstream(t)
@@ -694,37 +652,9 @@ func TestSampleIsACopy(t *testing.T) {
 	s.note(func() { assert.Equal(t, []pdu.InDom{binDom, binDom}, s.domains) })
 }
 
-func TestSampleValues(t *testing.T) {
-	id := pdu.NewPMID(60, 0, 1)
-	for _, row := range []struct {
-		name string
-		desc pdu.Desc
-		set  pdu.ValueSet
-		code pdu.Code
-		bits []uint64
-	}{
-		{"an error", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Code: pdu.ErrNoAgent}, pdu.ErrNoAgent, nil},
-		{"nothing", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{}, 0, nil},
-		{"in situ", pdu.Desc{Type: pdu.TypeU32, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.TypeUnknown, Bits: 7}}}, 0, []uint64{7}},
-		{"another sign", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.Int64Value(pdu.NoInst, 7)}}, 0, []uint64{7}},
-		{"another width", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 7)}}, pdu.ErrType, nil},
-		{"in situ for a wide type", pdu.Desc{Type: pdu.TypeDouble, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.TypeUnknown, Bits: 7}}}, pdu.ErrType, nil},
-		{"a number for a string", pdu.Desc{Type: pdu.TypeString, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 7)}}, pdu.ErrType, nil},
-		{"a string for a number", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.StringValue(pdu.NoInst, "7")}}, pdu.ErrType, nil},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			row.set.PMID, row.desc.PMID = id, id
-			s := newSampleMaker(&nameStore{}, time.Now()).make(result(t, time.Unix(1, 0), row.set), time.Now(), time.Now(), newOperandList(row.desc), func(pdu.InDom) {})
-			assert.Equal(t, row.code, s.Values(id).Code)
-			assert.ElementsMatch(t, row.bits, s.Values(id).Bits)
-			assert.Equal(t, pdu.ErrAgain, s.Values(id+1).Code, "not sampled")
-		})
-	}
-}
-
 // Samples for first fetches are kept when somebody wants that, each once, and no more of them than are needed.
 func TestFeedKeepsSamples(t *testing.T) {
-	at := func(ms int) *sample { return &sample{at: time.UnixMilli(int64(ms)), taken: time.UnixMilli(int64(ms))} }
+	at := func(ms int) *operand.Sample { return operand.Empty(time.UnixMilli(int64(ms)), nil) }
 	for _, row := range []struct {
 		name    string
 		history int
@@ -748,7 +678,7 @@ func TestFeedKeepsSamples(t *testing.T) {
 			}
 			var got []int
 			for _, s := range f.kept {
-				got = append(got, int(s.at.UnixMilli()))
+				got = append(got, int(s.At.UnixMilli()))
 			}
 			assert.Equal(t, row.want, got)
 		})
@@ -763,18 +693,18 @@ func TestSamplesToBeKept(t *testing.T) {
 	coming.outstanding = 1
 	for _, f := range []*feed{coming, fresh, enough} {
 		f.history = 1
-		f.push(&sample{taken: now.Add(-time.Second)})
+		f.push(&operand.Sample{Taken: now.Add(-time.Second)})
 	}
 	enough.retain()
-	fresh.push(&sample{taken: now})
+	fresh.push(&operand.Sample{Taken: now})
 	s.keep(now, 1, coming, fresh, enough)
 	assert.Empty(t, coming.kept)
-	assert.Equal(t, []*sample{fresh.latest}, fresh.kept)
+	assert.Equal(t, []*operand.Sample{fresh.latest}, fresh.kept)
 	assert.Len(t, enough.kept, 1)
-	coming.push(&sample{taken: now.Add(-time.Millisecond)})
-	assert.Equal(t, []*sample{coming.latest}, coming.kept)
-	coming.push(&sample{taken: now})
-	enough.push(&sample{taken: now})
+	coming.push(&operand.Sample{Taken: now.Add(-time.Millisecond)})
+	assert.Equal(t, []*operand.Sample{coming.latest}, coming.kept)
+	coming.push(&operand.Sample{Taken: now})
+	enough.push(&operand.Sample{Taken: now})
 	assert.Len(t, coming.kept, 1)
 	assert.Len(t, enough.kept, 1)
 }
@@ -797,7 +727,7 @@ func TestRestartOfAnAgentBeginsAnEpoch(t *testing.T) {
 		}
 		release()
 		s.sampled(feeds...)
-		return [2]int{s.newest(feeds[0]).epoch, s.newest(feeds[1]).epoch}
+		return [2]int{s.newest(feeds[0]).Epoch(), s.newest(feeds[1]).Epoch()}
 	}
 	assert.Equal(t, [2]int{0, 0}, both())
 	u.Announce(pdu.ChangeNames | pdu.ChangeLabels | pdu.ChangeAddAgent)
@@ -819,7 +749,7 @@ func TestOperandLists(t *testing.T) {
 	var lists operandLists
 	both := lists.fill(feeds, maxPart)
 	assert.Equal(t, feeds, both.feeds)
-	assert.Equal(t, []pdu.PMID{a, b, c}, both.ids, "each once")
+	assert.Equal(t, []pdu.PMID{a, b, c}, both.IDs, "each once")
 	assert.Equal(t, []int32{0, 1, 1, 2}, both.places)
 	assert.Same(t, both, lists.fill(feeds, maxPart))
 
@@ -829,8 +759,12 @@ func TestOperandLists(t *testing.T) {
 	assert.Same(t, one, lists.fill(feeds[:1], maxPart))
 	assert.Same(t, both, lists.fill(feeds, maxPart), "room for another one")
 
-	large := &sample{taken: time.Unix(1, 0), vectors: make([]derived.Vector, 3)}
-	large.vectors[1].Bits = make([]uint64, maxPartValues)
+	many := pdu.ValueSet{PMID: b, Format: pdu.Block}
+	for i := range maxPartValues {
+		many.Values = append(many.Values, pdu.DoubleValue(pdu.Inst(i), 1))
+	}
+	now := time.Unix(1, 0)
+	large, _ := operand.NewMaker(nil, now).Make(result(t, now, pdu.ValueSet{PMID: a}, many, pdu.ValueSet{PMID: c}), now, now, both.List)
 	both.give(large)
 	assert.Same(t, large, bc.latest)
 	assert.Equal(t, maxPartValues, bc.size())
@@ -851,15 +785,15 @@ func TestTooManyInstances(t *testing.T) {
 	huge, small := pdu.NewPMID(60, 0, 1), pdu.NewPMID(60, 0, 2)
 	asked := newOperandList(
 		pdu.Desc{PMID: huge, Type: pdu.TypeU64, InDom: binDom}, pdu.Desc{PMID: small, Type: pdu.TypeU64, InDom: pdu.NoInDom})
-	many := pdu.ValueSet{PMID: huge, Values: make([]pdu.Value, maxInstances+1)}
+	many := pdu.ValueSet{PMID: huge, Values: make([]pdu.Value, operand.MaxInstances+1)}
 	for i := range many.Values {
 		many.Values[i] = pdu.Uint64Value(pdu.Inst(i), 1)
 	}
 	one := pdu.ValueSet{PMID: small, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 7)}}
 	log, hook := logtest.NewNullLogger()
-	s := newSampler(log, time.Now, &stats{}, &nameStore{})
-	take := func() *sample {
-		return s.maker.make(result(t, time.Unix(1, 0), many, one), time.Now(), time.Now(), asked, func(pdu.InDom) {})
+	s := newSampler(log, time.Now, &stats{}, &operand.Names{})
+	take := func() *operand.Sample {
+		return s.make(result(t, time.Unix(1, 0), many, one), time.Now(), time.Now(), asked)
 	}
 	for range 2 {
 		made := take()
@@ -868,12 +802,12 @@ func TestTooManyInstances(t *testing.T) {
 		assert.Equal(t, []uint64{7}, made.Values(small).Bits)
 	}
 	require.Len(t, hook.AllEntries(), 1)
-	assert.Equal(t, logrus.Fields{"pmid": huge, "instances": maxInstances + 1, "limit": maxInstances}, hook.LastEntry().Data)
+	assert.Equal(t, logrus.Fields{"pmid": huge, "instances": operand.MaxInstances + 1, "limit": operand.MaxInstances}, hook.LastEntry().Data)
 
-	many.Values = many.Values[:maxInstances]
+	many.Values = many.Values[:operand.MaxInstances]
 	made := take()
 	assert.Zero(t, made.Values(huge).Code)
-	assert.Equal(t, maxInstances, made.Values(huge).Len(), "as many as may be")
+	assert.Equal(t, operand.MaxInstances, made.Values(huge).Len(), "as many as may be")
 }
 
 // A connection that was moved to a lower slot is told what happens like any other.
@@ -895,7 +829,7 @@ func TestMovedLaneTellsChanges(t *testing.T) {
 	assert.Empty(t, fetch())
 	u.Announce(pdu.ChangeRestartAgent)
 	assert.Equal(t, []pdu.Change{pdu.ChangeRestartAgent}, fetch())
-	assert.Equal(t, 1, s.newest(f).epoch)
+	assert.Equal(t, 1, s.newest(f).Epoch())
 }
 
 // Nobody tells what happened to agents while there was no connection.
@@ -911,7 +845,7 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.address), 5})
 	s.want(time.Now(), need{after: time.Now()}, f)
 	eventually(t, "a sample", func() bool { return s.newest(f) != old })
-	assert.False(t, s.newest(f).continues(old))
+	assert.False(t, s.newest(f).Continues(old))
 	s.retire(5)
 	assert.Len(t, s.slots(), 1)
 	s.detach()
@@ -922,7 +856,7 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 // Samples that are too old to be served are let go of, and how many values there were, and when, is still known.
 func TestForgetsOldSamples(t *testing.T) {
 	begin := time.Unix(1_000_000, 0)
-	at := func(d time.Duration) *sample { return &sample{taken: begin.Add(d)} }
+	at := func(d time.Duration) *operand.Sample { return &operand.Sample{Taken: begin.Add(d)} }
 	f := &feed{descs: make([]pdu.Desc, 2), history: 1}
 	assert.Equal(t, 2, f.size(), "one for each operand, as far as anybody knows")
 	for i := range 4 {
@@ -935,7 +869,7 @@ func TestForgetsOldSamples(t *testing.T) {
 	s.feeds = []*feed{f, {}}
 	kept := func() (all []time.Duration) {
 		for _, k := range f.kept {
-			all = append(all, k.taken.Sub(begin))
+			all = append(all, k.Taken.Sub(begin))
 		}
 		return all
 	}

@@ -215,11 +215,7 @@ func fault(d *Definition, m *derived.Metric, limits Limits) string {
 }
 
 func bind(defs []*Definition, catalog derived.Catalog, language derived.Language) *derived.Set {
-	plain := make([]*derived.Definition, len(defs))
-	for i, d := range defs {
-		plain[i] = d.Definition
-	}
-	return language.NewSet(plain, catalog, Root)
+	return language.NewSet(slices.Collect(textsOf(defs)), catalog, Root)
 }
 
 // pointers returns where the definitions are.

@@ -154,7 +154,7 @@ func TestOperandsThatGo(t *testing.T) {
 	s := newSite(t)
 	s.serve(conf("a = up.load"))
 	was := s.metric("a")
-	s.catalog["up.load"] = operand{code: pdu.ErrNoAgent}
+	s.catalog["up.load"] = known{code: pdu.ErrNoAgent}
 	svc := s.serve(conf("a = up.load"))
 	m := s.metric("a")
 	assert.Equal(t, stateUnbound, m.state)
@@ -221,7 +221,7 @@ func TestBrokenDefinitionThatWasNeverServed(t *testing.T) {
 func TestKeptDefinitionThatBreaksToo(t *testing.T) {
 	s := newSite(t)
 	s.serve(conf("a = up.load + up.count"))
-	s.catalog["up.load"] = operand{desc: pdu.Desc{PMID: loadID, Type: pdu.TypeString, InDom: pdu.NoInDom}}
+	s.catalog["up.load"] = known{desc: pdu.Desc{PMID: loadID, Type: pdu.TypeString, InDom: pdu.NoInDom}}
 	s.serve(conf("a = -up.name"))
 	assert.Equal(t, stateFailed, s.metric("a").state)
 	assert.NotEmpty(t, s.metric("a").problem)
@@ -429,7 +429,7 @@ func TestTooManyOperands(t *testing.T) {
 			for i := range min(100, half-100*g) {
 				name := fmt.Sprintf("up.%s%d", part, 100*g+i)
 				names = append(names, name)
-				s.catalog[name] = operand{desc: pdu.Desc{
+				s.catalog[name] = known{desc: pdu.Desc{
 					PMID: pdu.NewPMID(61, int(part[0])+(100*g+i)>>10<<8, (100*g+i)&pdu.MaxItem),
 					Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant,
 				}}

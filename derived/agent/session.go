@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -24,16 +25,16 @@ import (
 //	v := s.Value(m)
 type Session struct {
 	conn    *pmapi.Conn
-	catalog *Catalog
+	catalog *operand.Catalog
 	set     *derived.Set
 	eval    *derived.Evaluation
 
-	names  nameStore
-	needed map[pdu.InDom]map[string]bool // domains whose names matter, with their selectors
-	maker  *sampleMaker
+	names  operand.Names
+	needed operand.Domains // domains whose names matter, with their selectors
+	maker  *operand.Maker
 
 	metrics []*derived.Metric // watched
-	asked   *operandList      // for them
+	asked   *operand.List     // for them
 	history []derived.Sample  // newest first
 	depth   int               // of history at most
 }
@@ -47,7 +48,7 @@ func NewSession(ctx context.Context, conn *pmapi.Conn, defs []Definition, langua
 	}
 	s := &Session{conn: conn, catalog: c, set: bind(pointers(defs), c, language)}
 	s.eval = s.set.NewEvaluation()
-	s.maker, s.asked = newSampleMaker(&s.names, time.Now()), newOperandList()
+	s.maker, s.asked = operand.NewMaker(&s.names, time.Now()), operand.NewList()
 	return s, nil
 }
 
@@ -58,7 +59,7 @@ func (s *Session) Set() *derived.Set { return s.set }
 // before are forgotten.
 func (s *Session) Watch(metrics ...*derived.Metric) {
 	s.metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
-	s.needed = domainsOf(slices.Values(s.metrics))
+	s.needed = operand.DomainsOf(slices.Values(s.metrics))
 	s.history, s.depth = nil, 1
 	ids := make(map[pdu.PMID]bool)
 	for _, m := range s.metrics {
@@ -67,15 +68,15 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 			ids[id] = true
 		}
 		s.depth = max(s.depth, needs.History+1)
-		if d := m.Desc.InDom; d != pdu.NoInDom && s.needed[d] == nil {
-			s.needed[d] = make(map[string]bool) // for InstanceName
+		if d := m.Desc.InDom; d != pdu.NoInDom {
+			s.needed.Add(d) // for InstanceName
 		}
 	}
 	var descs []pdu.Desc
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		descs = append(descs, s.catalog.operands[id])
+		descs = append(descs, s.catalog.Descs()[id])
 	}
-	s.asked = newOperandList(descs...)
+	s.asked = operand.NewList(descs...)
 }
 
 // History is how many samples must come before the first one that every metric has a value for.
@@ -85,47 +86,30 @@ func (s *Session) History() int { return s.depth - 1 }
 // sample if nothing is fetched, because the metrics are made of constants. After an error of the
 // connection the session is over; after any other the sample before is still the newest.
 func (s *Session) Sample(ctx context.Context, now time.Time) error {
-	stale := make(map[pdu.InDom]bool)
+	var stale []pdu.InDom
 	for d := range s.needed {
-		stale[d] = s.names.domain(d) == nil
+		if !s.names.Knows(d) {
+			stale = append(stale, d)
+		}
 	}
-	taken := &sample{at: now, taken: now, names: &s.names}
-	if len(s.asked.ids) > 0 {
-		res, err := s.conn.FetchColumns(ctx, s.asked.ids)
+	taken := operand.Empty(now, &s.names)
+	if len(s.asked.IDs) > 0 {
+		res, err := s.conn.FetchColumns(ctx, s.asked.IDs)
 		if err != nil {
 			return err
 		}
-		taken = s.maker.make(res, now, now, s.asked, func(d pdu.InDom) { stale[d] = true })
+		made, noticed := s.maker.Make(res, now, now, s.asked)
+		taken, stale = made, append(stale, noticed.Changed...)
 	}
-	if err := s.rename(ctx, stale); err != nil {
-		return err
+	if len(stale) > 0 {
+		slices.Sort(stale)
+		if _, err := s.names.Refresh(ctx, s.conn, s.needed, slices.Compact(stale)); err != nil {
+			return err
+		}
 	}
 	s.history = slices.Insert(s.history, 0, derived.Sample(taken))
 	s.history = s.history[:min(len(s.history), s.depth)]
 	s.eval.Reset(s.history...)
-	return nil
-}
-
-// rename asks for the names of domains that changed. A domain whose owner cannot answer keeps those it
-// had.
-func (s *Session) rename(ctx context.Context, stale map[pdu.InDom]bool) error {
-	now := make(map[pdu.InDom]*domainNames, len(s.needed))
-	if old := s.names.domains.Load(); old != nil {
-		maps.Copy(now, *old)
-	}
-	for d, selectors := range s.needed {
-		if !stale[d] {
-			continue
-		}
-		known, err := names(ctx, s.conn, d, selectors)
-		switch {
-		case err == nil:
-			now[d] = known
-		case s.conn.Err() != nil || ctx.Err() != nil:
-			return fmt.Errorf("instances of %s: %w", d, err)
-		}
-	}
-	s.names.replace(now)
 	return nil
 }
 
@@ -142,5 +126,5 @@ func (s *Session) Value(m *derived.Metric) *derived.Vector { return s.eval.Value
 
 // InstanceName gives the name of an instance of a watched metric, if it is known.
 func (s *Session) InstanceName(d pdu.InDom, id pdu.Inst) (string, bool) {
-	return s.names.table(d).Name(id)
+	return s.names.Table(d).Name(id)
 }

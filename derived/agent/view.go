@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -69,11 +70,11 @@ type entry struct {
 	id     pdu.PMID
 	metric *metric // nil: none of ours
 	feed   *feed
-	seen   []*sample // those that the context was served from, newest first
-	stale  bool      // nothing young enough this time
-	same   bool      // nothing new since the fetch before
-	missed bool      // what was foretold for this fetch did not come
-	asked  bool      // of a metric made of constants alone: this is not the first fetch
+	seen   []*operand.Sample // those that the context was served from, newest first
+	stale  bool              // nothing young enough this time
+	same   bool              // nothing new since the fetch before
+	missed bool              // what was foretold for this fetch did not come
+	asked  bool              // of a metric made of constants alone: this is not the first fetch
 }
 
 // views are all contexts that fetch.
@@ -133,16 +134,16 @@ func (vs *views) bound(but *view, end func(*view)) {
 // holdings counts the bytes of all samples that are part of a history.
 type holdings struct{ bytes int }
 
-func (h *holdings) add(s *sample) {
-	if s.holders++; s.holders == 1 {
-		h.bytes += s.size
+func (h *holdings) add(s *operand.Sample) {
+	if s.Holders++; s.Holders == 1 {
+		h.bytes += s.Size
 	}
 }
 
-func (h *holdings) drop(all ...*sample) {
+func (h *holdings) drop(all ...*operand.Sample) {
 	for _, s := range all {
-		if s.holders--; s.holders == 0 {
-			h.bytes -= s.size
+		if s.Holders--; s.Holders == 0 {
+			h.bytes -= s.Size
 		}
 	}
 }
@@ -280,8 +281,8 @@ func reach(window time.Duration) time.Duration { return max(warmEnough, 2*window
 // what the feed has kept, if there is a window.
 func (e *entry) advance(now time.Time, patience, window time.Duration, h *holdings) {
 	cur := e.feed.latest
-	e.stale = cur == nil || now.Sub(cur.taken) > patience
-	e.missed = e.stale || len(e.seen) > 0 && cur == e.seen[0] || now.Sub(cur.taken) > missedAge
+	e.stale = cur == nil || now.Sub(cur.Taken) > patience
+	e.missed = e.stale || len(e.seen) > 0 && cur == e.seen[0] || now.Sub(cur.Taken) > missedAge
 	e.same = false
 	if e.stale {
 		return
@@ -292,12 +293,12 @@ func (e *entry) advance(now time.Time, patience, window time.Duration, h *holdin
 		if len(e.seen) != 1 || e.seen[0] != cur {
 			e.begin(cur, h)
 		}
-	case len(e.seen) == 0 || !cur.continues(e.seen[0]): // new, or pmcd's clock was set
+	case len(e.seen) == 0 || !cur.Continues(e.seen[0]): // new, or pmcd's clock was set
 		e.begin(cur, h)
 		if window > 0 {
 			e.warm(cur, depth, window, h)
 		}
-	case cur.at.After(e.seen[0].at):
+	case cur.At.After(e.seen[0].At):
 		if len(e.seen) < depth {
 			e.seen = append(e.seen, nil)
 		} else {
@@ -312,7 +313,7 @@ func (e *entry) advance(now time.Time, patience, window time.Duration, h *holdin
 }
 
 // begin begins the history of a metric anew.
-func (e *entry) begin(cur *sample, h *holdings) {
+func (e *entry) begin(cur *operand.Sample, h *holdings) {
 	h.add(cur)
 	h.drop(e.seen...)
 	e.seen = append(e.seen[:0], cur)
@@ -320,12 +321,12 @@ func (e *entry) begin(cur *sample, h *holdings) {
 
 // warm continues a history with samples that the feed has kept: each the youngest that is a window older than the
 // one after it. Where a history has just begun and there is none so old, right after a start, it is the oldest there is.
-func (e *entry) warm(cur *sample, depth int, window time.Duration, h *holdings) {
-	var oldest *sample
+func (e *entry) warm(cur *operand.Sample, depth int, window time.Duration, h *holdings) {
+	var oldest *operand.Sample
 	last := cur
 	for _, s := range e.feed.kept {
-		gap := last.at.Sub(s.at)
-		if len(e.seen) == depth || !cur.continues(s) || gap > reach(window) {
+		gap := last.At.Sub(s.At)
+		if len(e.seen) == depth || !cur.Continues(s) || gap > reach(window) {
 			break
 		}
 		if gap >= minStep {

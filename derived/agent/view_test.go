@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -21,7 +22,7 @@ type bench struct {
 	agent *Agent
 	site  *site
 	now   time.Time
-	maker *sampleMaker
+	maker *operand.Maker
 	took  time.Duration // by each sample
 }
 
@@ -37,7 +38,7 @@ func newBench(t *testing.T, c Config, change ...func(*Options)) *bench {
 		f(&o)
 	}
 	b.agent = New(o)
-	b.maker = newSampleMaker(&b.agent.names, b.now)
+	b.maker = operand.NewMaker(&b.agent.names, b.now)
 	b.serve(c)
 	return b
 }
@@ -55,14 +56,16 @@ func (b *bench) metric(name string) *metric { return b.site.metric(name) }
 func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
 
 // sample makes a sample of up.count with the value n, taken now, for metrics.
-func (b *bench) sample(n uint64, metrics ...string) *sample { return b.sampleAt(b.now, n, metrics...) }
+func (b *bench) sample(n uint64, metrics ...string) *operand.Sample {
+	return b.sampleAt(b.now, n, metrics...)
+}
 
 // sampleAt does the same by a clock of pmcd's that differs from ours.
-func (b *bench) sampleAt(at time.Time, n uint64, metrics ...string) *sample {
+func (b *bench) sampleAt(at time.Time, n uint64, metrics ...string) *operand.Sample {
 	b.tb.Helper()
 	set := pdu.ValueSet{PMID: countID, Format: pdu.Block, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, n)}}
 	asked := newOperandList(b.site.catalog["up.count"].desc)
-	s := b.maker.make(result(b.tb, at, set), b.now.Add(-b.took), b.now, asked, func(pdu.InDom) {})
+	s := sampleOf(b.maker, result(b.tb, at, set), b.now.Add(-b.took), b.now, asked)
 	for _, name := range metrics {
 		b.metric(name).feed.push(s)
 	}
@@ -131,6 +134,9 @@ func TestEachContextHasItsOwnHistory(t *testing.T) {
 	assert.Equal(t, "7", b.value(2, 0, "d"))
 	assert.Equal(t, "77", b.value(2, 1, "d"))
 }
+
+// clockNoise is by how much pmcd's clock may differ from ours without having been set.
+const clockNoise = 50 * ms
 
 func TestRateDividesBySampleTimes(t *testing.T) {
 	b := newBench(t, conf("r = rate(up.count)"), withoutWarmStart)
@@ -600,7 +606,7 @@ func TestViewsAreBounded(t *testing.T) {
 		large := func(value uint64) {
 			b.pass(time.Second)
 			b.sample(value, "d", "c")
-			b.metric("d").feed.latest.size = maxHeld / 4
+			b.metric("d").feed.latest.Size = maxHeld / 4
 		}
 		large(100)
 		for c := range pmda.Client(4) {
@@ -662,7 +668,7 @@ func TestAgentThatIsStartedAgain(t *testing.T) {
 		b.sample(1007, "d")
 		assert.Equal(t, "7", b.value(1, 0, "d"))
 		b.pass(time.Second)
-		b.maker.epoch++
+		b.maker.BeginEpoch()
 		b.sample(1009, "d")
 		assert.Equal(t, "no value", b.value(1, 0, "d"), "it would be 2")
 		assert.Equal(t, "no value", b.value(2, 0, "d"), "for a new client, too")

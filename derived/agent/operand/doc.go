@@ -1,0 +1,9 @@
+// Package operand knows the operands of derived metrics as a pmcd shows them: their names and descriptors, the
+// instances of their domains, and samples of their values. It has no goroutine; what is in it is immutable, but for
+// Names, which one goroutine replaces as a whole, and Maker, which belongs to one connection or lock.
+//
+//	Catalog   what pmcd says of the names that definitions use      LookUp
+//	Names     names and members of the domains that expressions need  Names.Refresh
+//	List      operands that one fetch asks for
+//	Sample    the values of a List at one moment                      Maker.Make
+package operand

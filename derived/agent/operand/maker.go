@@ -1,0 +1,153 @@
+package operand
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+// Bytes that a sample needs for an operand, a number, and a value that is none, beside its own bytes.
+const vectorMemory, numberMemory, blobMemory = 64, 8, 24
+
+// MaxInstances is how many instances an operand may have, unless [Maker].Most says otherwise. One that has more has
+// no values, but a code: what is computed from it takes too much memory, in every sample that is kept.
+const MaxInstances = 1_000_000
+
+// Maker makes samples of results. It remembers the instance sets of the last samples so that
+// equal ones are the same *derived.InstSet, which is what evaluation is fast with.
+type Maker struct {
+	Most int // instances of an operand
+	Met  int // the most so far
+
+	names    *Names
+	start    time.Time // by our clock; the offsets of pmcd's are since then
+	epoch    int       // of the next sample
+	byInDom  map[pdu.InDom]*derived.InstSet
+	byMetric map[pdu.PMID]*derived.InstSet
+	noticed  Noticed
+}
+
+// Noticed is what a Maker has found out about the operands of a sample besides.
+type Noticed struct {
+	Changed []pdu.InDom   // domains whose instances are not those of the sample before
+	Excess  []*pdu.Column // of operands with more instances than the most
+}
+
+// NewMaker makes one. start is any time, by our clock.
+func NewMaker(names *Names, start time.Time) *Maker {
+	return &Maker{
+		Most: MaxInstances, names: names, start: start,
+		byInDom: make(map[pdu.InDom]*derived.InstSet), byMetric: make(map[pdu.PMID]*derived.InstSet),
+	}
+}
+
+// Make makes res, the answer to a fetch of the operands asked for, a sample. Of what belongs to the connection it
+// copies what it needs. What it has noticed is valid until the connection is used again.
+func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) (*Sample, *Noticed) {
+	m.noticed.Changed, m.noticed.Excess = m.noticed.Changed[:0], m.noticed.Excess[:0]
+	s := &Sample{
+		At: res.Time, Taken: taken, Arrived: arrived, epoch: m.epoch, names: m.names,
+		layout: asked.layout, vectors: make([]derived.Vector, len(res.Sets)),
+	}
+	clock := res.Time.Sub(m.start)
+	s.clock = clockOffset{clock - arrived.Sub(m.start), clock - taken.Sub(m.start)}
+	for i := range res.Sets {
+		set, v, desc := &res.Sets[i], &s.vectors[i], &asked.Descs[i]
+		v.Type = desc.Type
+		m.Met = max(m.Met, len(set.Insts))
+		switch {
+		case set.Code < 0:
+			v.Code = set.Code
+		case len(set.Insts) > m.Most:
+			v.Code = pdu.ErrTooBig
+			m.noticed.Excess = append(m.noticed.Excess, set)
+		case len(set.Insts) > 0 && !fits(set.Type, desc.Type):
+			v.Code = pdu.ErrType
+		default:
+			v.Insts = m.instances(set, desc.InDom)
+			v.Bits = set.Bits
+			if len(set.Blobs) > 0 {
+				v.Blobs = make([][]byte, len(set.Blobs))
+				for j, blob := range set.Blobs {
+					v.Blobs[j] = bytes.Clone(blob)
+					s.Size += len(blob)
+				}
+			}
+			s.Size += numberMemory*len(v.Bits) + blobMemory*len(v.Blobs)
+		}
+	}
+	s.Size += vectorMemory * len(s.vectors)
+	return s, &m.noticed
+}
+
+// Refused makes a sample of operands that all have a code instead of values.
+func (m *Maker) Refused(descs []pdu.Desc, code pdu.Code, now time.Time) *Sample {
+	s := &Sample{
+		At: now, Taken: now, Arrived: now, epoch: m.epoch, names: m.names,
+		layout: NewList(descs...).layout, vectors: make([]derived.Vector, len(descs)), Size: vectorMemory * len(descs),
+	}
+	for i, d := range descs {
+		s.vectors[i] = derived.Vector{Type: d.Type, Code: code}
+	}
+	return s
+}
+
+// Epoch is that of the samples to come.
+func (m *Maker) Epoch() int { return m.epoch }
+
+// BeginEpoch says that the samples to come cannot be compared with those before: something counts from zero again.
+func (m *Maker) BeginEpoch() { m.epoch++ }
+
+// Forget drops all instance sets and begins an epoch: the next samples may be those of another collector.
+func (m *Maker) Forget() {
+	clear(m.byInDom)
+	clear(m.byMetric)
+	m.epoch++ // nobody tells what has been started again meanwhile
+}
+
+// fits reports whether values of a type can be read as the descriptor says: their agent may have changed
+// its mind since.
+func fits(values, t pdu.Type) bool {
+	switch {
+	case values == t:
+		return true
+	case values == pdu.TypeUnknown: // in situ
+		return t == pdu.Type32 || t == pdu.TypeU32 || t == pdu.TypeFloat
+	case integer(values) && integer(t): // careless about the sign
+		return wide(values) == wide(t)
+	}
+	return !values.Numeric() && !t.Numeric() && values != pdu.TypeNoSupport
+}
+
+func integer(t pdu.Type) bool { return t >= pdu.Type32 && t <= pdu.TypeU64 }
+func wide(t pdu.Type) bool    { return t == pdu.Type64 || t == pdu.TypeU64 }
+
+// instances returns the set of a metric's instances, nil for a singular one. The connection learns the
+// list of a set that is known, so that it finds it by itself the next time.
+func (m *Maker) instances(set *pdu.Column, d pdu.InDom) *derived.InstSet {
+	ids := set.Insts
+	if d == pdu.NoInDom && (len(ids) == 0 || len(ids) == 1 && ids[0] == pdu.NoInst) {
+		return nil
+	}
+	for _, known := range [...]*derived.InstSet{m.byInDom[d], m.byMetric[set.PMID]} {
+		if known != nil && sameList(known.IDs(), ids) {
+			if len(ids) > 0 {
+				set.Insts = known.IDs()
+			}
+			return known
+		}
+	}
+	made := derived.NewInstSet(ids)
+	m.byInDom[d], m.byMetric[set.PMID] = made, made
+	m.noticed.Changed = append(m.noticed.Changed, d)
+	return made
+}
+
+// sameList is slices.Equal, which looks at every instance even if it is one list.
+func sameList(x, y []pdu.Inst) bool {
+	return len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0] || slices.Equal(x, y))
+}

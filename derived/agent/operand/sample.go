@@ -1,0 +1,73 @@
+package operand
+
+import (
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+)
+
+// Sample is one upstream fetch: the values of some operands at one moment, a [derived.Sample]. Immutable, but for the
+// names, which are those known when they are asked for.
+type Sample struct {
+	At      time.Time // by pmcd's clock, for rates
+	Taken   time.Time // by ours: when it was asked for, so that no value is older than it seems
+	Arrived time.Time // by ours
+	Size    int       // bytes of its values
+
+	// Holders is how many metrics of contexts have the sample in their history. It belongs to who counts them.
+	Holders int
+
+	clock   clockOffset
+	epoch   int // of the Maker
+	layout  *derived.Layout
+	vectors []derived.Vector
+	names   *Names
+}
+
+// Empty makes a sample without values, for metrics that have no operands.
+func Empty(now time.Time, names *Names) *Sample {
+	return &Sample{At: now, Taken: now, Arrived: now, names: names}
+}
+
+// Time implements [derived.Sample].
+func (s *Sample) Time() time.Time { return s.At }
+
+// Values implements [derived.Sample]. What was not fetched has a code.
+func (s *Sample) Values(id pdu.PMID) *derived.Vector {
+	if at, ok := s.layout.Find(id); ok {
+		return &s.vectors[at]
+	}
+	return &derived.Vector{Code: pdu.ErrAgain}
+}
+
+// Vectors implements [derived.Sample]: all values, in the order of the layout.
+func (s *Sample) Vectors() (*derived.Layout, []derived.Vector) { return s.layout, s.vectors }
+
+// Names implements [derived.Sample].
+func (s *Sample) Names(d pdu.InDom) *derived.NameTable { return s.names.Table(d) }
+
+// Members implements [derived.Sample].
+func (s *Sample) Members(d pdu.InDom) *derived.InstSet { return s.names.Members(d) }
+
+// Epoch is that of the Maker when the sample was made.
+func (s *Sample) Epoch() int { return s.epoch }
+
+// clockOffset is by how much pmcd's clock is ahead of ours, which nobody sets: it is between the two.
+type clockOffset struct{ least, most time.Duration }
+
+const (
+	// maxDrift is by how much pmcd's clock may run faster or slower than ours: one part in maxDrift.
+	maxDrift = 1000
+
+	// clockNoise is the difference below which a clock has not been set.
+	clockNoise = 50 * time.Millisecond
+)
+
+// Continues reports whether a sample can be compared with an older one: it is from the same run of pmcd's
+// clock, so that the time between them is that between their time stamps, and no agent, which may be the
+// operand's, has begun to count from zero meanwhile. pmcd does not tell which agent that was.
+func (s *Sample) Continues(old *Sample) bool {
+	slack := clockNoise + s.Taken.Sub(old.Taken).Abs()/maxDrift
+	return s.epoch == old.epoch && s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
+}

@@ -1,0 +1,96 @@
+package operand
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+// result is an upstream answer with the given values.
+func result(tb testing.TB, sets ...pdu.ValueSet) *pmapi.Columns {
+	tb.Helper()
+	message := pdu.HighResResult{Sec: 1, Sets: sets}
+	var c pdu.Columns
+	require.NoError(tb, c.Decode(pdu.Frame{Kind: message.Kind(), Body: message.Append(nil, 0)[pdu.HeaderSize:]}))
+	return &pmapi.Columns{Time: c.Time, Sets: c.Sets}
+}
+
+func valuesOf(id pdu.PMID, insts ...pdu.Inst) pdu.ValueSet {
+	set := pdu.ValueSet{PMID: id, Format: pdu.Block}
+	for _, inst := range insts {
+		set.Values = append(set.Values, pdu.Uint64Value(inst, uint64(inst)*10))
+	}
+	return set
+}
+
+// Evaluation is fast as long as equal instance sets are the same set.
+func TestInstanceSetsAreShared(t *testing.T) {
+	a, b, other := pdu.NewPMID(60, 1, 1), pdu.NewPMID(60, 1, 2), pdu.NewPMID(60, 2, 1)
+	binDom, otherDom := pdu.NewInDom(60, 1), pdu.NewInDom(60, 2)
+	asked := NewList(
+		pdu.Desc{PMID: a, Type: pdu.TypeU64, InDom: binDom},
+		pdu.Desc{PMID: b, Type: pdu.TypeU64, InDom: binDom},
+		pdu.Desc{PMID: other, Type: pdu.TypeU64, InDom: otherDom},
+	)
+	m := NewMaker(&Names{}, time.Now())
+	var changed []pdu.InDom
+	take := func(sets ...pdu.ValueSet) *Sample {
+		s, noticed := m.Make(result(t, sets...), time.Now(), time.Now(), asked)
+		changed = noticed.Changed
+		return s
+	}
+	first := take(valuesOf(a, 1, 2), valuesOf(b, 1, 2), valuesOf(other, 1, 2))
+	assert.Equal(t, []pdu.InDom{binDom, otherDom}, changed)
+	assert.Same(t, first.Values(a).Insts, first.Values(b).Insts, "of one domain")
+	assert.Equal(t, []pdu.Inst{1, 2}, first.Values(a).Insts.IDs())
+	assert.Equal(t, []uint64{10, 20}, first.Values(a).Bits)
+
+	second := take(valuesOf(a, 1, 2), valuesOf(b, 1, 2), valuesOf(other, 1, 2))
+	assert.Empty(t, changed)
+	assert.Same(t, first.Values(a).Insts, second.Values(b).Insts)
+	assert.Same(t, first.Values(other).Insts, second.Values(other).Insts)
+
+	third := take(valuesOf(a, 1, 2), valuesOf(b, 2), valuesOf(other, 2, 1))
+	assert.Equal(t, []pdu.InDom{binDom, otherDom}, changed, "fewer ones, another order")
+	assert.Same(t, first.Values(a).Insts, third.Values(a).Insts)
+	fourth := take(valuesOf(a, 1, 2), valuesOf(b, 2), valuesOf(other, 2, 1))
+	assert.Empty(t, changed, "metrics of a domain may differ for good")
+	assert.Same(t, third.Values(a).Insts, fourth.Values(a).Insts)
+	assert.Same(t, third.Values(b).Insts, fourth.Values(b).Insts)
+
+	m.Forget()
+	assert.NotSame(t, fourth.Values(a).Insts, take(valuesOf(a, 1, 2)).Values(a).Insts)
+}
+
+func TestSampleValues(t *testing.T) {
+	id := pdu.NewPMID(60, 0, 1)
+	for _, row := range []struct {
+		name string
+		desc pdu.Desc
+		set  pdu.ValueSet
+		code pdu.Code
+		bits []uint64
+	}{
+		{"an error", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Code: pdu.ErrNoAgent}, pdu.ErrNoAgent, nil},
+		{"nothing", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{}, 0, nil},
+		{"in situ", pdu.Desc{Type: pdu.TypeU32, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.TypeUnknown, Bits: 7}}}, 0, []uint64{7}},
+		{"another sign", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.Int64Value(pdu.NoInst, 7)}}, 0, []uint64{7}},
+		{"another width", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 7)}}, pdu.ErrType, nil},
+		{"in situ for a wide type", pdu.Desc{Type: pdu.TypeDouble, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.TypeUnknown, Bits: 7}}}, pdu.ErrType, nil},
+		{"a number for a string", pdu.Desc{Type: pdu.TypeString, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 7)}}, pdu.ErrType, nil},
+		{"a string for a number", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.StringValue(pdu.NoInst, "7")}}, pdu.ErrType, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.set.PMID, row.desc.PMID = id, id
+			s, _ := NewMaker(&Names{}, time.Now()).Make(result(t, row.set), time.Now(), time.Now(), NewList(row.desc))
+			assert.Equal(t, row.code, s.Values(id).Code)
+			assert.ElementsMatch(t, row.bits, s.Values(id).Bits)
+			assert.Equal(t, pdu.ErrAgain, s.Values(id+1).Code, "not sampled")
+		})
+	}
+}
