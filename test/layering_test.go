@@ -48,8 +48,11 @@ var layers = map[string]layer{
 	"derived/ere":           {never: pure},
 	"derived":               {ours: "derived/ere derived/syntax pdu", never: pure},
 	"derived/lint":          {ours: "derived derived/ere derived/syntax pdu", never: pure},
-	"derived/agent":         {ours: "derived derived/agent/operand pdu pmda pmda/pmapi", modules: logging},
+	"derived/agent":         {ours: "derived derived/agent/identity derived/agent/operand pdu pmda pmda/pmapi", modules: logging},
 	"derived/agent/operand": {ours: "derived pdu pmda/pmapi", never: pure},
+	"derived/agent/identity": {
+		ours: "pdu", never: talking,
+	},
 	"derived/agent/mmv": {
 		ours:    "derived/agent derived/agent/mmv/quiet",
 		modules: logging + " " + exporting + " " + unixCalls,
@@ -58,7 +61,7 @@ var layers = map[string]layer{
 	"config":                  {modules: logging + " " + watching},
 	"unittest":                {ours: "config derived derived/syntax pdu", never: pure},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/mmv derived/agent/operand derived/lint derived/syntax pdu pmda pmda/pmapi unittest",
+		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/lint derived/syntax pdu pmda pmda/pmapi unittest",
 		modules: logging + " " + unixCalls,
 	},
 

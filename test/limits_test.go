@@ -21,7 +21,7 @@ import (
 
 // limited are the packages whose limits docs/limits.md lists.
 var limited = []string{
-	"cmd/pmdaderived", "config", "derived", "derived/agent", "derived/agent/mmv", "derived/ere", "derived/lint", "derived/syntax", "pdu", "pmda", "pmda/pmapi",
+	"cmd/pmdaderived", "config", "derived", "derived/agent", "derived/agent/identity", "derived/agent/mmv", "derived/ere", "derived/lint", "derived/syntax", "pdu", "pmda", "pmda/pmapi",
 	"unittest",
 }
 
@@ -57,7 +57,7 @@ var noLimits = map[string]string{
 	"agent.maxReady":       "replies made in advance: beyond it they are made when the fetch comes",
 	"pmda.maxProcessors":   "threads made in advance",
 	"agent.maxPlans":       "samples asked for in advance: beyond it they come with the fetch",
-	"agent.maxAside":       "damaged files that are kept for inspection",
+	"identity.maxAside":    "damaged files that are kept for inspection",
 	"pmda.maxComplaints":   "different complaints that are remembered, not to repeat them",
 }
 

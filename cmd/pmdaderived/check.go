@@ -12,6 +12,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/lint"
 	"pmdaderived/pmda"
@@ -96,7 +97,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 type host struct {
 	conn    *pmapi.Conn
 	catalog *operand.Catalog
-	memory  map[string]agent.Remembered // of the agent of this host; nil: not known
+	memory  map[string]identity.Remembered // of the agent of this host; nil: not known
 }
 
 func (c *host) close() {
@@ -122,7 +123,7 @@ func (t *tool) lookUp(ctx context.Context, defs []agent.Definition) (*host, erro
 	}
 	h := &host{conn: conn, catalog: c}
 	if !t.pmcdGiven { // else it may be that of another host
-		h.memory, _ = agent.ReadRemembered(defaultState(t.conf)) // nice to have
+		h.memory, _ = identity.Read(defaultState(t.conf)) // nice to have
 	}
 	return h, nil
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/identity"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -33,7 +36,7 @@ func runLogRewrite(_ context.Context, t *tool, operands string, args []string) i
 	case len(rest) > 0:
 		return t.misused(fmt.Errorf("unexpected argument %q", rest[0]))
 	}
-	all, err := agent.Successions(state)
+	all, err := identity.Read(state)
 	if err != nil {
 		return t.fail(err)
 	}
@@ -50,21 +53,23 @@ func runLogRewrite(_ context.Context, t *tool, operands string, args []string) i
 	return exitOK
 }
 
-func printRules(w io.Writer, all []agent.Succession) {
+func printRules(w io.Writer, all map[string]identity.Remembered) {
 	fmt.Fprintf(w, "# Rules for pmlogrewrite: derived metrics as they were become what they are now.\n")
 	fmt.Fprintf(w, "global { }\n") // changes nothing; pmlogrewrite refuses a file without any rule
-	for _, s := range all {
-		for _, was := range s.Former {
-			fmt.Fprintf(w, "\n# %s\n#   was %s\n#   is  %s\n", s.Name, described(was), described(s.Now))
-			if why := impossible(was, s.Now); why != "" {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		known := all[name]
+		name, now := agent.Root+"."+name, known.Desc
+		for _, was := range known.Former {
+			fmt.Fprintf(w, "\n# %s\n#   was %s\n#   is  %s\n", name, described(was), described(now))
+			if why := impossible(was, now); why != "" {
 				fmt.Fprintf(w, "# %s. Another name for the former metric lets archives be merged:\n# metric %s { name -> %s_%s }\n",
-					why, was.PMID, s.Name, strings.ReplaceAll(was.PMID.String(), ".", "_"))
+					why, was.PMID, name, strings.ReplaceAll(was.PMID.String(), ".", "_"))
 				continue
 			}
-			if narrower(was.Type, s.Now.Type) {
-				fmt.Fprintf(w, "# pmlogrewrite gives up where a value does not fit the type %s.\n", s.Now.Type)
+			if narrower(was.Type, now.Type) {
+				fmt.Fprintf(w, "# pmlogrewrite gives up where a value does not fit the type %s.\n", now.Type)
 			}
-			fmt.Fprintf(w, "metric %s { %s }\n", was.PMID, strings.Join(clauses(was, s.Now), " "))
+			fmt.Fprintf(w, "metric %s { %s }\n", was.PMID, strings.Join(clauses(was, now), " "))
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/identity"
 	"pmdaderived/pdu"
 )
 
@@ -39,7 +39,7 @@ func TestRewritingRules(t *testing.T) {
 			now.PMID = pdu.NewPMID(510, 1, 1)
 			row.change(&now)
 			var b strings.Builder
-			printRules(&b, []agent.Succession{{Name: "derived.m", Now: now, Former: []pdu.Desc{was}}})
+			printRules(&b, map[string]identity.Remembered{"m": {Desc: now, Former: []pdu.Desc{was}}})
 			assert.Contains(t, b.String(), "# derived.m\n#   was 510.1.0: U32, instant, Kbyte / sec, instances of 60.1\n#   is  510.1.1: ")
 			assert.Contains(t, b.String(), row.want)
 		})
@@ -65,7 +65,7 @@ func TestRewritingRulesOfExtraUnits(t *testing.T) {
 		now := was
 		now.PMID, now.Units = pdu.NewPMID(510, 1, 1), units(row.now)
 		var b strings.Builder
-		printRules(&b, []agent.Succession{{Name: "derived.m", Now: now, Former: []pdu.Desc{was}}})
+		printRules(&b, map[string]identity.Remembered{"m": {Desc: now, Former: []pdu.Desc{was}}})
 		assert.Contains(t, b.String(), row.want)
 	}
 }
@@ -86,7 +86,7 @@ func TestLogRewriteWithoutState(t *testing.T) {
 	stdout, stderr, exit := s.run("logrewrite", "--state", filepath.Join(t.TempDir(), "none"))
 	assert.Equal(t, exitFailure, exit)
 	assert.Empty(t, stdout)
-	assert.Contains(t, stderr, "pmdaderived logrewrite: stat ")
+	assert.Contains(t, stderr, "pmdaderived logrewrite: open ")
 	_, stderr, exit = s.run("logrewrite", "archive")
 	assert.Equal(t, exitUsage, exit)
 	assert.Contains(t, stderr, `unexpected argument "archive"`)

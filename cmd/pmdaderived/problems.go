@@ -10,6 +10,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/lint"
 	"pmdaderived/derived/syntax"
@@ -178,7 +179,7 @@ const longEnough = 10 * time.Minute
 
 // remembered adds to the error of a definition for want of an operand what the agent of this host remembers of it; nil
 // if it knows nothing. age is that of the file.
-func remembered(p *config.Problem, text string, memory map[string]agent.Remembered, age time.Duration) *config.Problem {
+func remembered(p *config.Problem, text string, memory map[string]identity.Remembered, age time.Duration) *config.Problem {
 	known, ok := memory[p.Name]
 	if !ok {
 		return nil

@@ -8,6 +8,7 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -35,7 +36,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 		}
 		lines = append(lines, fmt.Sprintf("m%d = %s(up.m%d)", i, function, i))
 	}
-	ids, err := loadIdentities("", testDomain)
+	ids, err := identity.Load("", testDomain)
 	require.NoError(tb, err)
 	b := blueprint{config: conf(lines...), catalog: names, operands: operands, ids: ids}
 	log, _ := logtest.NewNullLogger()
@@ -124,7 +125,7 @@ func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 		}
 		lines[i] = fmt.Sprintf("m%d = up.m%d_0 + up.m%d_1", i, i, i)
 	}
-	ids, err := loadIdentities("", testDomain)
+	ids, err := identity.Load("", testDomain)
 	require.NoError(tb, err)
 	log, _ := logtest.NewNullLogger()
 	a = New(Options{Domain: testDomain, Load: func() Config { return Config{} }, Log: log})

@@ -14,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
@@ -77,7 +78,7 @@ type binder struct {
 
 	// What follows belongs to the goroutine.
 	config   Config
-	ids      *identities
+	ids      *identity.Registry
 	catalog  *operand.Catalog // nil: nothing looked up yet
 	needed   operand.Domains  // domains whose names matter, with their selectors
 	lastBind time.Time
@@ -102,7 +103,7 @@ func newBinder(a *Agent) *binder {
 	a.sampler.worn = func() { signal(b.worn) }
 	a.sampler.narrowed = func() { signal(b.narrow) }
 	var err error
-	if b.ids, err = loadIdentities(a.options.StateFile, a.options.Domain); err != nil {
+	if b.ids, err = identity.Load(a.options.StateFile, a.options.Domain); err != nil {
 		b.log.WithError(err).Error("metric identifiers of former runs are not known")
 	}
 	b.load()
@@ -397,7 +398,7 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn, what scope) error
 		b.prime(ctx, svc, before)
 	}
 	b.needed = needed
-	if b.ids.promised { // something that has to be saved before anybody is told
+	if b.ids.MustSave() {
 		b.save()
 	}
 	svc.spare.Store(svc.set.NewEvaluation()) // so that no request waits for it
@@ -549,7 +550,7 @@ func (b *binder) report(before, now *service) {
 
 func (b *binder) save() {
 	text := ""
-	if err := b.ids.save(); err != nil {
+	if err := b.ids.Save(); err != nil {
 		text = err.Error()
 		if cause, ok := errors.AsType[syscall.Errno](err); ok {
 			text = cause.Error() // a temporary file has another name each time

@@ -20,6 +20,8 @@ import (
 	"pmdaderived/pmda/pmdatest"
 )
 
+const testDomain = 510
+
 // conf makes a configuration of lines "name = expression". One that does not parse is a Failure.
 func conf(lines ...string) Config { return confFile("test.conf", lines...) }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/reloadtest"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -257,13 +258,13 @@ func (r *reloads) report(took time.Duration, early, late footprint) {
 // metric the same identifier.
 func (r *reloads) sameAfterRestart(state string) {
 	r.tb.Helper()
-	ids, err := loadIdentities(state, testDomain)
+	memory, err := identity.Read(state)
 	require.NoError(r.tb, err)
 	for id, name := range r.site.Metrics() {
-		known := ids.metrics[strings.TrimPrefix(name, Root+".")]
-		all := []pdu.PMID{known.PMID}
-		for _, f := range known.Former {
-			all = append(all, f.PMID)
+		known := memory[strings.TrimPrefix(name, Root+".")]
+		all := []pdu.PMID{known.Desc.PMID}
+		for _, was := range known.Former {
+			all = append(all, was.PMID)
 		}
 		assert.Contains(r.tb, all, id, fmt.Sprintf("identifiers of %s", name))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/identity"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -140,7 +141,7 @@ type blueprint struct {
 	catalog   derived.Catalog // nil: not looked up yet
 	operands  map[pdu.PMID]pdu.Desc
 	before    *service // nil: none
-	ids       *identities
+	ids       *identity.Registry
 	protected []string // names of operands, or of nodes above them, that only known users may see
 	log       logrus.FieldLogger
 	limits    Limits
@@ -338,7 +339,7 @@ func (b *blueprint) assemble(set *derived.Set, defs []*Definition) *service {
 func (b *blueprint) addUnreadable(s *service) {
 	for _, name := range slices.Sorted(maps.Keys(b.unreadable)) { // identities are given out in this order
 		f := b.unreadable[name]
-		id, err := b.ids.named(f.Name)
+		id, err := b.ids.PMID(f.Name)
 		if err != nil || s.byID[id] != nil { // it has been read elsewhere
 			continue
 		}
@@ -346,9 +347,7 @@ func (b *blueprint) addUnreadable(s *service) {
 			def: &Definition{Definition: &derived.Definition{Name: f.Name, Text: f.Text}, File: f.File, Line: f.Line},
 			id:  id, usage: &usage{}, state: stateFailed, problem: f.Message, reported: true, absent: true,
 		}
-		if n, ok := b.ids.number(id); ok {
-			m.inst = pdu.Inst(n)
-		}
+		m.inst = b.ids.Instance(id)
 		s.metrics = append(s.metrics, m)
 	}
 }
@@ -356,11 +355,13 @@ func (b *blueprint) addUnreadable(s *service) {
 // addFiles adds what is to be said about the files.
 func (b *blueprint) addFiles(s *service) {
 	s.read, s.labels = b.config.Read, make(map[string][]pdu.LabelSet)
-	b.ids.keepFiles(b.config.Files)
-	for _, f := range b.config.Files {
-		inst := b.ids.file(f.Path)
-		s.files = append(s.files, file{f, inst})
-		s.fileInstances = append(s.fileInstances, pdu.Instance{ID: inst, Name: f.Path})
+	paths := make([]string, len(b.config.Files))
+	for i, f := range b.config.Files {
+		paths[i] = f.Path
+	}
+	for i, inst := range b.ids.FileNumbers(paths) {
+		s.files = append(s.files, file{b.config.Files[i], inst})
+		s.fileInstances = append(s.fileInstances, pdu.Instance{ID: inst, Name: paths[i]})
 	}
 	for _, m := range s.metrics {
 		if _, ok := s.labels[m.def.File]; !ok {
@@ -390,14 +391,14 @@ func (b *blueprint) metric(set *derived.Set, d *Definition) (*metric, error) {
 		if m.problem != "" {
 			m.state = stateKept
 		}
-		m.id, err = b.ids.bound(d.Name, d.Text, bound.Desc)
+		m.id, err = b.ids.Bind(d.Name, d.Text, bound.Desc)
 		m.desc, m.described = bound.Desc, true
 		m.desc.PMID = m.id
 		m.feed, m.depth = b.feed(m, old), bound.Needs().History
 		m.protected = b.isProtected(bound)
 	} else {
-		m.id, err = b.ids.named(d.Name)
-		m.desc, m.described = b.ids.remembered(d.Name, d.Text)
+		m.id, err = b.ids.PMID(d.Name)
+		m.desc, m.described = b.ids.Desc(d.Name, d.Text)
 		switch {
 		case b.catalog == nil:
 			m.state = stateWaiting
@@ -410,9 +411,7 @@ func (b *blueprint) metric(set *derived.Set, d *Definition) (*metric, error) {
 			m.problem = wrong
 		}
 	}
-	if n, ok := b.ids.number(m.id); ok {
-		m.inst = pdu.Inst(n)
-	}
+	m.inst = b.ids.Instance(m.id)
 	return m, err
 }
 
@@ -515,7 +514,7 @@ func (b *blueprint) retire(s *service) {
 		if !old.described || s.byID[id] != nil {
 			continue
 		}
-		if b.ids.metrics[old.def.Name].PMID != id {
+		if now, err := b.ids.PMID(old.def.Name); err == nil && now != id {
 			s.retired[id] = old.desc
 		}
 	}
@@ -540,7 +539,7 @@ func (s *service) name(b *blueprint) {
 	byAge := func(x, y *metric) int { return cmp.Compare(x.inst, y.inst) }
 	slices.SortStableFunc(served, byAge)
 	slices.SortStableFunc(others, byAge)
-	entries := slices.Grow(controlEntries(b.ids.domain), len(s.metrics))
+	entries := slices.Grow(controlEntries(b.ids.Domain()), len(s.metrics))
 	for _, metrics := range [][]*metric{served, others} {
 		for _, m := range metrics {
 			if !m.absent {

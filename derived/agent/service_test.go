@@ -2,6 +2,8 @@ package agent
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/identity"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -17,14 +20,16 @@ import (
 // site is everything that services are built from, as the binder has it.
 type site struct {
 	t       *testing.T
-	ids     *identities
+	ids     *identity.Registry
 	catalog catalog // nil: not looked up yet
 	before  *service
 	protect []string
 }
 
 func newSite(t *testing.T) *site {
-	return &site{t: t, ids: load(t, ""), catalog: catalog{
+	ids, err := identity.Load("", testDomain)
+	require.NoError(t, err)
+	return &site{t: t, ids: ids, catalog: catalog{
 		"up.load":  {desc: pdu.Desc{PMID: loadID, Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant}},
 		"up.count": {desc: pdu.Desc{PMID: countID, Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter}},
 		"up.name":  {desc: pdu.Desc{PMID: nameID, Type: pdu.TypeString, InDom: pdu.NoInDom, Sem: pdu.SemDiscrete}},
@@ -453,9 +458,13 @@ func TestTooManyOperands(t *testing.T) {
 }
 
 func TestIdentitiesThatRunOutLeaveDefinitionsOut(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	require.NoError(t, os.WriteFile(state, fmt.Appendf(nil, `{"version": 1, "domain": 510, "next": %d}`, pdu.MaxCluster*(pdu.MaxItem+1)-1), 0o600))
 	s := newSite(t)
+	var err error
+	s.ids, err = identity.Load(state, testDomain)
+	require.NoError(t, err)
 	s.serve(conf("a = up.load"))
-	s.ids.next = maxIdentities
 	log, hook := logtest.NewNullLogger()
 	b := blueprint{
 		config: conf("a = up.load", "b = up.load"), catalog: s.catalog, before: s.before, ids: s.ids,

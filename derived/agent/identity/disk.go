@@ -1,8 +1,7 @@
-package agent
+package identity
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,7 @@ import (
 
 // disk is what replaceFile does to a file system. Tests have one that loses its power.
 type disk interface {
-	// create makes a file of its own in a folder, with a name as os.CreateTemp makes it.
+	// create makes a file of its own in a folder, with a name as os.CreateTemp makes it, that all may read.
 	create(dir, pattern string) (diskFile, error)
 	rename(from, to string) error
 	remove(path string) error
@@ -23,7 +22,6 @@ type disk interface {
 type diskFile interface {
 	Name() string
 	Write(text []byte) (int, error)
-	Chmod(mode fs.FileMode) error
 	Sync() error
 	Close() error
 }
@@ -38,9 +36,6 @@ func replaceFile(d disk, path string, text []byte) error {
 		return err
 	}
 	_, err = tmp.Write(text)
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
 	if err == nil {
 		err = tmp.Sync()
 	}
@@ -92,6 +87,9 @@ func (osDisk) create(dir, pattern string) (diskFile, error) {
 		return nil, err
 	}
 	_ = lock(f) // a file system without locks: at worst a start of ours makes this write fail
+	if err := f.Chmod(0o644); err != nil {
+		return nil, errors.Join(err, os.Remove(f.Name()), f.Close())
+	}
 	return f, nil
 }
 

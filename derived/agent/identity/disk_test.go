@@ -1,8 +1,7 @@
-package agent
+package identity
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -36,10 +35,11 @@ type frailFile struct {
 	synced  int // bytes that a stop cannot take away
 }
 
-func newFrailDisk(path, content string) *frailDisk {
+// newFrailDisk makes a disk with a state file, if it is to have any content.
+func newFrailDisk(content string) *frailDisk {
 	d := &frailDisk{files: map[string]*frailFile{}}
 	if content != "" {
-		d.files[path] = &frailFile{disk: d, name: path, content: content, synced: len(content)}
+		d.files["state"] = &frailFile{disk: d, name: "state", content: content, synced: len(content)}
 	}
 	d.lasting = maps.Clone(d.files)
 	d.note("start")
@@ -112,8 +112,6 @@ func (f *frailFile) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-func (f *frailFile) Chmod(fs.FileMode) error { return nil }
-
 func (f *frailFile) Sync() error {
 	if !f.disk.lazy {
 		f.synced = len(f.content)
@@ -145,7 +143,7 @@ func (d *frailDisk) restarts(t *testing.T) (pmids []pdu.PMID, failures []error) 
 			require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(name)), []byte(content), 0o600))
 		}
 		path := filepath.Join(dir, "state")
-		ids, err := loadIdentities(path, testDomain)
+		r, err := Load(path, testDomain)
 		if err != nil {
 			failures = append(failures, err)
 			continue
@@ -154,7 +152,7 @@ func (d *frailDisk) restarts(t *testing.T) (pmids []pdu.PMID, failures []error) 
 			require.Equal(t, "state", name, "no temporary file stays")
 		}
 		id := pdu.NoPMID
-		if m, ok := ids.metrics["m"]; ok {
+		if m, ok := r.state.Metrics["m"]; ok {
 			id = m.PMID
 		}
 		if !slices.Contains(pmids, id) {
@@ -166,12 +164,13 @@ func (d *frailDisk) restarts(t *testing.T) (pmids []pdu.PMID, failures []error) 
 
 // Wherever a write of the state is cut off, what is read next is all of the old state or all of the new.
 func TestStateSurvivesAStopAtEveryInstant(t *testing.T) {
-	old := newIdentities("state", testDomain)
-	d := newFrailDisk("state", "")
-	old.disk = d
-	before, err := old.bound("m", "x", testDesc)
-	require.NoError(t, err)
-	require.NoError(t, old.save())
+	save := func(r *Registry, d *frailDisk) {
+		r.path, r.disk = "state", d
+		require.NoError(t, r.Save())
+	}
+	d, r := newFrailDisk(""), load(t, "")
+	before := bind(t, r, "m", "x", testDesc)
+	save(r, d)
 	assert.Equal(t, "sync folder", d.steps[len(d.steps)-1], "nothing is told before the name lasts")
 	pmids, failures := d.restarts(t)
 	assert.Empty(t, failures)
@@ -180,16 +179,15 @@ func TestStateSurvivesAStopAtEveryInstant(t *testing.T) {
 
 	for name, lazy := range map[string]bool{"as it is": false, "a disk that does not sync is found out": true} {
 		t.Run(name, func(t *testing.T) {
-			d := newFrailDisk("state", written)
+			d, r := newFrailDisk(written), load(t, "")
 			d.lazy = lazy
+			state, err := decode([]byte(written))
+			require.NoError(t, err)
+			r.state = state
 			changed := testDesc
 			changed.Type = pdu.TypeU32
-			ids := newIdentities("state", testDomain)
-			ids.disk, ids.next = d, old.next
-			ids.metrics = map[string]identity{"m": old.metrics["m"]}
-			after, err := ids.bound("m", "x", changed)
-			require.NoError(t, err)
-			require.NoError(t, ids.save())
+			after := bind(t, r, "m", "x", changed)
+			save(r, d)
 			pmids, failures := d.restarts(t)
 			assert.ElementsMatch(t, []pdu.PMID{before, after}, pmids)
 			assert.Equal(t, lazy, len(failures) > 0, "%v", failures)
