@@ -21,7 +21,7 @@ import (
 
 // limited are the packages whose limits docs/limits.md lists.
 var limited = []string{
-	"cmd/pmdaderived", "config", "derived", "derived/agent", "derived/agent/identity", "derived/agent/mmv", "derived/ere", "derived/lint", "derived/syntax", "pdu", "pmda", "pmda/pmapi",
+	"cmd/pmdaderived", "config", "derived", "derived/agent", "derived/agent/identity", "derived/agent/mmv", "derived/agent/operand", "derived/ere", "derived/lint", "derived/syntax", "pdu", "pmda", "pmda/pmapi",
 	"unittest",
 }
 
@@ -31,7 +31,7 @@ var limitName = regexp.MustCompile(`^[mM]ax[A-Z]|[a-z]Limit$`)
 // noLimits are constants that are called so and bound nothing that anybody could want more of.
 var noLimits = map[string]string{
 	"agent.maxLead":        "a time: how early a sample is asked for",
-	"agent.maxDrift":       "a tolerance of clocks",
+	"operand.maxDrift":     "a tolerance of clocks",
 	"agent.maxLists":       "lists of operands that need not be made again",
 	"agent.maxMoments":     "evaluations whose memory is used again",
 	"config.maxRounds":     "attempts before events are waited for",
