@@ -84,23 +84,18 @@ type Agent struct {
 	binder       *binder
 	domainLabels []pdu.LabelSet
 	next         *alarm    // for the next request
-	tidied       time.Time // when the scheduler last looked for moments to forget
 	self         string    // our process identifier, as pmcd tells it of its clients
 
-	ahead ahead
-
-	// What follows belongs to the request loop; views and what evaluations are made of also to those who compute
-	// ahead and forget what is old, and a.ahead.mu guards it.
+	// What follows belongs to the request loop, which alone knows clients, their contexts and evaluations.
 	views    *views
-	crowd    *crowd
 	clients  map[pmda.Client]client
 	moments  []*moment
+	tidied   time.Time // when moments were last forgotten
 	debug    bool
 	fetches  uint64            // counts requests
 	constant []*operand.Sample // without values, for metrics made of constants
 	history  []derived.Sample
 	ages     ages
-	answered answered
 	values   uint64 // served in this fetch
 	selected []int
 	wanted   []*feed
@@ -138,12 +133,11 @@ func New(o Options) *Agent {
 		options: o, log: o.Log, domainLabels: domainLabels(), self: strconv.Itoa(os.Getpid()),
 		clients: make(map[pmda.Client]client),
 	}
-	a.views, a.crowd, a.next = newViews(&a.stats, o.Limits), newCrowd(), newAlarm()
+	a.views, a.next = newViews(&a.stats, o.Limits), newAlarm()
 	a.constant = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
 	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
 	a.sampler.maker.Most, a.sampler.window = int(o.Limits.Instances), o.Interval
-	a.sampler.arrived, a.ahead.least = a.prepare, minReady
-	a.schedule = newSchedule(a.sampler, a.check, o.Now, o.Interval/perWindow)
+	a.schedule = newSchedule(a.sampler, a.sampler.check, o.Now, o.Interval/perWindow)
 	a.sampler.stood = a.schedule.interrupted
 	a.binder = newBinder(a)
 	return a
@@ -155,20 +149,7 @@ func (a *Agent) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { a.schedule.run(ctx) })
 	tasks.Go(func() { a.binder.run(ctx) })
-	tasks.Go(func() { a.crowd.clear(ctx, releaseMemory) })
 	tasks.Wait()
-}
-
-// check looks after what only time shows: answers that are overdue, and what has become too old to be served.
-func (a *Agent) check(now time.Time) {
-	a.sampler.check(now)
-	if now.Sub(a.tidied) < forgetGap || !a.ahead.mu.TryLock() { // a request is served first
-		return
-	}
-	defer a.ahead.mu.Unlock()
-	a.tidied = now
-	a.forgetMoments(now.Add(-oldEnough))
-	a.ahead.trim()
 }
 
 // Reload asks for the configuration to be read again, because it has changed; it does not wait. What is
@@ -444,21 +425,11 @@ func (a *Agent) EndContext(c pmda.Client) {
 		a.schedule.end(who.ahead)
 	}
 	delete(a.clients, c)
-	a.ahead.mu.Lock()
-	a.catchUp()
 	a.views.end(c, a.endView)
-	if a.crowd.left(len(a.clients)) {
-		a.clients = shrunken(a.clients)
-		a.views.shrink()
-	}
-	a.ahead.mu.Unlock()
 	a.binder.freed(int(c))
 }
 
-func (a *Agent) endView(v *view) {
-	a.schedule.end(&v.plan)
-	a.ahead.end(v)
-}
+func (a *Agent) endView(v *view) { a.schedule.end(&v.plan) }
 
 // Changes implements pmda.Notifier.
 func (a *Agent) Changes() pdu.Change {
@@ -470,15 +441,16 @@ func (a *Agent) Changes() pdu.Change {
 }
 
 // Before implements pmda.Observer.
-func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) { a.sampler.lulls.end(arrived) }
+func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
+	a.sampler.lulls.end(arrived)
+	if arrived.Sub(a.tidied) >= forgetGap {
+		a.tidied = arrived
+		a.forgetMoments(arrived.Add(-oldEnough))
+	}
+}
 
 // Replied implements pmda.Observer.
 func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) {
-	if a.answered.view != nil {
-		a.ahead.mu.Lock()
-		a.catchUp()
-		a.ahead.mu.Unlock()
-	}
 	a.stats.replied(took)
 	a.next.ring()
 }

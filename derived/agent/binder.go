@@ -403,8 +403,7 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn, what scope) error
 	}
 	svc.spare.Store(svc.set.NewEvaluation()) // so that no request waits for it
 	b.a.service.Store(svc)
-	b.a.ahead.settle() // a fetch from the service before still needs its names
-	b.a.names.Forget(needed)
+	b.a.names.Forget(needsOf(svc, before)) // a fetch from the service before may still need its names
 	b.a.schedule.keepWarm(b.a.sampler.deepen(svc))
 	if !svc.sameNames(before) {
 		b.tell(pdu.ChangeNames)

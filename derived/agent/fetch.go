@@ -11,23 +11,17 @@ import (
 
 // Fetch implements pmda.Agent.
 func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
-	who := a.client(req.Client, req.Arrived) // may end another one, which takes the lock
+	who := a.client(req.Client, req.Arrived)
 	who.fetched = req.Arrived
 	if who.ahead != nil {
 		a.schedule.end(who.ahead)
 		who.ahead = nil
 	}
 	a.clients[req.Client] = who
-	a.ahead.mu.Lock()
-	defer a.ahead.mu.Unlock()
-	svc := a.service.Load() // not before: names that only an older one needs may be forgotten meanwhile
-	a.catchUp()
+	svc := a.service.Load()
 	a.fetches++
-	given := a.sampler.drain()
+	a.sampler.drain()
 	v := a.views.of(svc, req, a.endView)
-	if a.answer(v, req, given, w) {
-		return nil
-	}
 	a.advance(v, req)
 	for i := range v.entries {
 		a.serve(svc, req, &v.entries[i], w)
@@ -55,7 +49,7 @@ func (a *Agent) advance(v *view, req *pmda.FetchRequest) {
 		}
 	}
 	a.sampler.want(req.Arrived, need{gap: gap}, wanted...)
-	a.ahead.expect(v, a.schedule.fetched(&v.plan, req.Arrived, v.feeds))
+	a.schedule.fetched(&v.plan, req.Arrived, v.feeds)
 }
 
 // takeSamples moves the histories of a view on and leaves in a.wanted the feeds that should have had a
@@ -162,15 +156,10 @@ func (a *Agent) write(m *metric, v *derived.Vector, req *pmda.FetchRequest, w *p
 	if sel := req.Profile.Selects(m.desc.InDom); !sel.All() {
 		insts, bits, blobs = a.filter(v, sel)
 	}
-	if !a.servable(v) {
+	if !a.options.NonFinite && !v.Finite() {
 		insts, bits = a.finite(v.Type, insts, bits)
 	}
-	put(w, m, insts, bits, blobs)
 	a.values += uint64(max(len(bits), len(blobs)))
-}
-
-// put writes values of a metric; insts is nil for those of a singular one.
-func put(w *pdu.ResultWriter, m *metric, insts []pdu.Inst, bits []uint64, blobs [][]byte) {
 	switch {
 	case len(blobs) > 0:
 		w.Strings(m.id, m.desc.Type, insts, blobs)
@@ -182,9 +171,6 @@ func put(w *pdu.ResultWriter, m *metric, insts []pdu.Inst, bits []uint64, blobs 
 		w.Numbers(m.id, m.desc.Type, insts, bits)
 	}
 }
-
-// servable reports whether all values may be served.
-func (a *Agent) servable(v *derived.Vector) bool { return a.options.NonFinite || v.Finite() }
 
 // finite copies the values that are finite into scratch space, where they may be already.
 func (a *Agent) finite(t pdu.Type, insts []pdu.Inst, bits []uint64) ([]pdu.Inst, []uint64) {

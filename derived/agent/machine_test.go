@@ -69,7 +69,6 @@ const (
 	doSetClock
 	doLook
 	doBins
-	doForesee
 	doCheck
 	doWarm
 	deeds
@@ -77,7 +76,7 @@ const (
 
 func (d deed) String() string {
 	return fmt.Sprintf("%s %d", [deeds]string{
-		"fetch", "end", "pass", "count", "sample", "ask", "arrive", "reload", "restart", "disconnect", "set clock", "look", "bins", "foresee", "check", "warm",
+		"fetch", "end", "pass", "count", "sample", "ask", "arrive", "reload", "restart", "disconnect", "set clock", "look", "bins", "check", "warm",
 	}[d.what%deeds], d.much)
 }
 
@@ -98,7 +97,6 @@ func play(t *testing.T, warm bool, all []deed) error {
 		window: window, count: 1000, bins: 0b111,
 		ids: make(map[string]pdu.PMID), seen: make(map[string]*recollection),
 	}
-	m.agent.ahead.least = 0
 	m.reload(0)
 	for i, d := range all {
 		if err := m.do(d); err != nil {
@@ -114,9 +112,6 @@ func (m *machine) do(d deed) error {
 		return m.fetchAll(pmda.Client(d.much%4), pdu.ContextID(d.much>>2%2), d.much>>3%4)
 	case doEnd:
 		c := pmda.Client(d.much % 4)
-		if d.much&8 != 0 { // the last of a crowd
-			m.agent.crowd.gone = manyContexts + 3*len(m.agent.clients)
-		}
 		m.agent.EndContext(c)
 		for key, seen := range m.seen {
 			if seen.client == c {
@@ -152,13 +147,9 @@ func (m *machine) do(d deed) error {
 		return m.look(d.much)
 	case doBins:
 		m.bins = int(d.much % 8)
-	case doForesee:
-		if d.much%2 == 0 { // or the next request comes first
-			m.agent.Replied(0, pdu.KindFetch, 0)
-		}
-		m.foresee()
 	case doCheck:
-		m.agent.check(m.now)
+		m.agent.sampler.check(m.now)
+		m.agent.Before(0, pdu.KindFetch, m.now)
 	case doWarm:
 		m.keepWarm()
 	}
@@ -238,7 +229,6 @@ func (m *machine) arrive() {
 	for _, f := range m.site.before.feeds {
 		f.push(made)
 	}
-	m.agent.sampler.given++
 	m.newest = s
 	if m.keep {
 		m.keep, m.kept = false, append(m.kept, s)
@@ -459,7 +449,6 @@ func FuzzMachine(f *testing.F) {
 	f.Add(true, []byte{doAsk, 0, doPass, 5, doSetClock, 255, doArrive, 0, doFetch, 1, doSample, 0, doPass, 3, doFetch, 1, doEnd, 1, doFetch, 1})
 	f.Add(false, []byte{doSample, 0, doFetch, 16, doReload, 1, doFetch, 16, doPass, 5, doCount, 9, doSample, 0, doReload, 0, doFetch, 16})
 	f.Add(false, []byte{doReload, 15, doLook, 4, doBins, 5, doSample, 0, doFetch, 24, doDisconnect, 0, doPass, 10, doFetch, 24})
-	f.Add(true, []byte{doSample, 0, doFetch, 0, doPass, 5, doSample, 0, doForesee, 0, doFetch, 0, doForesee, 1, doReload, 2, doFetch, 0})
 	f.Add(true, []byte{doSample, 0, doFetch, 0, doPass, 10, doCheck, 0, doFetch, 0, doSample, 0, doFetch, 0, doEnd, 8, doFetch, 0})
 	f.Fuzz(func(t *testing.T, warm bool, steps []byte) {
 		var all []deed

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
 
@@ -54,23 +55,19 @@ func TestMomentsAreForgotten(t *testing.T) {
 	assert.Greater(t, many, 2)
 
 	b.pass(oldEnough - time.Second)
-	b.agent.check(b.now)
+	b.agent.Before(0, pdu.KindDescReq, b.now)
 	assert.Len(t, b.agent.moments, many, "there may be contexts that fetch so seldom")
 	b.pass(time.Second)
-	b.agent.check(b.now)
+	b.agent.Before(0, pdu.KindDescReq, b.now)
 	assert.Len(t, b.agent.moments, many, "it is not looked all the time")
 	b.pass(forgetGap)
-	b.agent.ahead.mu.Lock()
-	b.agent.check(b.now)
-	assert.Len(t, b.agent.moments, many, "a request is being served")
-	b.agent.ahead.mu.Unlock()
-	b.agent.check(b.now)
+	b.agent.Before(0, pdu.KindDescReq, b.now)
 	require.Len(t, b.agent.moments, 2, "memory for one, and that of constants")
 	assert.Same(t, b.agent.constant[0], b.agent.moments[0].history[0])
 	assert.Empty(t, b.agent.moments[1].history)
 	kept := b.agent.moments[1].eval
 	b.pass(forgetGap)
-	b.agent.check(b.now)
+	b.agent.Before(0, pdu.KindDescReq, b.now)
 	assert.Len(t, b.agent.moments, 2, "and again")
 
 	b.sample(1000, "d", "c")

@@ -157,7 +157,6 @@ func (s *sampler) excused(f *feed, now time.Time) bool {
 	if rests {
 		f.push(s.maker.Refused(f.descs, pdu.ErrTooBig, now))
 		f.values = 0
-		s.given++
 	}
 	return rests
 }

@@ -72,8 +72,6 @@ type sampler struct {
 
 	window time.Duration // that a first rate or delta covers at least; see entry.warm
 
-	arrived func() // samples have come that no handler has waited for; the lock is not held
-
 	mu      sync.Mutex
 	lanes   []*lane // guarded by mu, as all below; those of lower slots in pmcd's table first
 	few     []*feed // wanted, but every lane was busy; with few values
@@ -85,7 +83,6 @@ type sampler struct {
 	answers []answer  // scratch space
 	stamped time.Time // by pmcd, the last answer
 	maker   *operand.Maker
-	given   uint64 // samples
 	longest int    // bytes of an answer, so far
 	lists   operandLists
 	feeds   []*feed    // of the definitions that are served
@@ -105,7 +102,7 @@ func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *
 	s := &sampler{
 		log: log, now: now, stats: st,
 		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {}, stood: func(standstill) {},
-		worn: func() {}, narrowed: func() {}, arrived: func() {}, over: newOversize(),
+		worn: func() {}, narrowed: func() {}, over: newOversize(),
 		maker: operand.NewMaker(names, now()), part: maxPart, told: noFetchLimit(), guessed: noFetchLimit(), burdens: make(burdens),
 		huge: make(map[pdu.PMID]struct{}),
 	}
@@ -230,20 +227,16 @@ func (s *sampler) detach() {
 func (s *sampler) read(ctx context.Context, l *lane) {
 	for {
 		err := l.conn.WaitReadable(ctx)
-		arrived := false
 		s.mu.Lock()
 		switch {
 		case l.dead:
 		case err == nil:
-			arrived = s.collect(l)
+			s.collect(l)
 		case ctx.Err() == nil:
 			s.fail(l, err)
 		}
 		dead := l.dead
 		s.mu.Unlock()
-		if arrived {
-			s.arrived()
-		}
 		if dead || err != nil {
 			return
 		}
@@ -464,12 +457,10 @@ func (s *sampler) expect(change pdu.Change) {
 
 // drain takes all answers that are there. When pmcd has forwarded a FETCH to us, the answers to what
 // it served before are complete in our sockets, so a handler that drains sees them all.
-// It returns how many answers have become samples so far.
-func (s *sampler) drain() (given uint64) {
+func (s *sampler) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.collect(nil)
-	return s.given
 }
 
 // answer is what pmcd says to the fetch of a lane.
@@ -480,9 +471,8 @@ type answer struct {
 }
 
 // collect takes all answers that are there, in the order in which pmcd has given them, and makes them
-// samples. It looks at readable, too, which nothing need be under way on; nil: no such lane. It reports whether
-// there were any.
-func (s *sampler) collect(readable *lane) bool {
+// samples. It looks at readable, too, which nothing need be under way on; nil: no such lane.
+func (s *sampler) collect(readable *lane) {
 	s.answers = s.answers[:0]
 	for i := 0; i < len(s.lanes); i++ {
 		l := s.lanes[i]
@@ -500,7 +490,7 @@ func (s *sampler) collect(readable *lane) bool {
 		}
 	}
 	if len(s.answers) == 0 && !s.over.again {
-		return false
+		return
 	}
 	s.over.again = false
 	slices.SortFunc(s.answers, answer.before)
@@ -510,7 +500,6 @@ func (s *sampler) collect(readable *lane) bool {
 	}
 	clear(s.answers)
 	s.send(now)
-	return len(s.answers) > 0
 }
 
 // before compares when pmcd has given answers. Refusals have no time and come first.
@@ -565,7 +554,6 @@ func (s *sampler) take(l *lane, res *pmapi.Columns, now time.Time) {
 	fresh := s.fresh(l, res.Changes)
 	if len(l.feeds) > 0 {
 		l.asked.give(s.make(res, l.sent, now, l.asked))
-		s.given++
 	}
 	if fresh != 0 {
 		s.news(fresh)

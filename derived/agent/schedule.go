@@ -67,18 +67,13 @@ func (s *schedule) interrupted(by standstill) {
 	s.stood = by
 }
 
-// fetched notes a fetch in a plan and moves the scheduler's timer if need be. It returns when a sample
-// will be ready for the next fetch before that comes, zero if that is not known.
-func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) (expected time.Time) {
+// fetched notes a fetch in a plan and moves the scheduler's timer if need be.
+func (s *schedule) fetched(p *plan, now time.Time, feeds []*feed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.stood = s.stood
 	p.fetched(now, feeds)
 	s.place(p)
-	if p.right < trusted || p.quick() {
-		return time.Time{}
-	}
-	return p.expected
 }
 
 // ahead notes in a plan of its own that a client has looked a metric up. If it did so before, ahead returns what

@@ -57,12 +57,6 @@ type view struct {
 	feeds   []*feed // of all entries that have one
 	plan    plan
 	used    time.Time
-
-	expected time.Time // when it will fetch next, if that is foretold and nothing is computed for it yet
-	place    int       // among those that are foretold
-
-	ready *readyReply // to its next fetch; nil: none
-	size  int         // of the value sets of the last one, in bytes
 }
 
 // entry is one metric of a view.
@@ -171,16 +165,8 @@ func (vs *views) release(s *service) {
 // release lets go of the service. The history stays.
 func (v *view) release() {
 	v.service = nil
-	v.outdate()
 	for i := range v.entries {
 		v.entries[i].metric = nil
-	}
-}
-
-// outdate makes the ready reply, if there is one, that of a former service.
-func (v *view) outdate() {
-	if v.ready != nil {
-		v.ready.former = true
 	}
 }
 
@@ -205,7 +191,6 @@ func (v *view) follow(s *service, h *holdings) {
 		return
 	}
 	v.service = s
-	v.outdate()
 	v.feeds = nil
 	for i := range v.entries {
 		e := &v.entries[i]
@@ -255,11 +240,6 @@ func (vs *views) end(c pmda.Client, end func(*view)) {
 	for key := range vs.ofClient[c] {
 		vs.remove(vs.byKey[key], end)
 	}
-}
-
-// shrink gives back the memory of views that have gone.
-func (vs *views) shrink() {
-	vs.byKey, vs.ofClient = shrunken(vs.byKey), shrunken(vs.ofClient)
 }
 
 // patience is how old a sample may be for this fetch: 1 s, or 1.5 times the context's interval, which
