@@ -1,10 +1,6 @@
 package derived
 
-import (
-	"fmt"
-
-	"pmdaderived/derived/syntax"
-)
+import "pmdaderived/derived/syntax"
 
 // Rule is a rule of the language that a definition can break once its operands are known.
 type Rule uint8
@@ -110,11 +106,16 @@ type Error struct {
 
 // Error gives the message in the wording of pmRegisterDerived(3).
 func (e *Error) Error() string {
-	msg := fmt.Sprintf("Semantic error: derived metric %s: %s: %s", e.Metric, e.What, e.Rule)
+	return "Semantic error: derived metric " + e.Metric + ": " + e.Reason()
+}
+
+// Reason is the message without the name of the definition.
+func (e *Error) Reason() string {
+	reason := e.What + ": " + e.Rule.String()
 	if e.Detail != "" {
-		msg += " (" + e.Detail + ")"
+		reason += " (" + e.Detail + ")"
 	}
-	return msg
+	return reason
 }
 
 // Offset is the place of the fault in the definition's text, in bytes.

@@ -15,8 +15,8 @@ import (
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/lint"
+	"pmdaderived/pdu"
 	"pmdaderived/pmda"
-	"pmdaderived/pmda/pmapi"
 )
 
 // runCheck looks for mistakes in definition files: what cannot be read, what is no expression and,
@@ -77,7 +77,9 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 			}
 			t.complain(err)
 		}
-		defer h.close()
+		if h != nil {
+			defer h.close()
+		}
 	}
 	problems := treat.apply(append(read.problems(ctx, h, limits, all), read.closed(t.conf)...), read.byName())
 	if asJSON {
@@ -95,20 +97,14 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 
 // host is what a pmcd has said about definitions, and can still be asked.
 type host struct {
-	conn    *pmapi.Conn
-	catalog *operand.Catalog
-	memory  map[string]identity.Remembered // of the agent of this host; nil: not known
-}
-
-func (c *host) close() {
-	if c != nil {
-		_ = c.conn.Close() // nothing is lost with it
-	}
+	*collector
+	catalog    *operand.Catalog
+	remembered map[string]identity.Remembered // by the agent of this host; nil: not known
 }
 
 // lookUp asks pmcd about the operands of definitions, and about metrics that are called as they are.
 func (t *tool) lookUp(ctx context.Context, defs []agent.Definition) (*host, error) {
-	conn, err := t.dial(ctx)
+	c, err := t.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,14 +112,14 @@ func (t *tool) lookUp(ctx context.Context, defs []agent.Definition) (*host, erro
 	for i, d := range defs {
 		names[i] = d.Name
 	}
-	c, err := agent.LookUp(ctx, conn, defs, names...)
+	catalog, err := agent.LookUp(ctx, c.Conn, defs, names...)
 	if err != nil {
-		_ = conn.Close()
+		c.close()
 		return nil, err
 	}
-	h := &host{conn: conn, catalog: c}
+	h := &host{collector: c, catalog: catalog}
 	if !t.pmcdGiven { // else it may be that of another host
-		h.memory, _ = identity.Read(defaultState(t.conf)) // nice to have
+		h.remembered, _ = identity.Read(defaultState(t.conf)) // nice to have
 	}
 	return h, nil
 }
@@ -145,9 +141,8 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 	var catalog *operand.Catalog
 	if h != nil {
 		catalog = h.catalog
-		suggester := newSuggester(h.conn)
-		o.Catalog, o.Suggest = catalog, func(name string) string { return suggester.of(ctx, name) }
-		o.Host = newLintHost(ctx, h.conn, &c.definitions)
+		o.Catalog, o.Suggest = catalog, func(name string) string { return h.similar(ctx, name) }
+		o.Host = &lintHost{ctx: ctx, collector: h.collector, language: c.language, named: c.named(), instances: map[pdu.InDom][]string{}}
 	}
 	waiting := map[string][]agent.Definition{}
 	for _, f := range agent.Check(c.all, catalog, c.language, limits) {
@@ -166,13 +161,13 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 		}
 		found = append(found, p)
 		if h != nil && absent {
-			if more := remembered(p, f.Definition.Text, h.memory, time.Since(c.modified[file])); more != nil {
+			if more := remembered(p, f.Definition.Text, h.remembered, time.Since(c.modified[file])); more != nil {
 				found = append(found, more)
 			}
 		}
 	}
 	for file, defs := range waiting {
-		found = append(found, waitingProblem(file, defs, missing(defs, byName, catalog)))
+		found = append(found, waitingProblem(file, defs, missing(withUsed(c.named(), defs...), catalog)))
 	}
 	defs := make([]*derived.Definition, len(c.all))
 	for i, d := range c.all {

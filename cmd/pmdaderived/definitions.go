@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
-	"time"
-
-	"github.com/sirupsen/logrus"
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/pdu"
 )
 
 // definitions are those of a path list, with what is wrong in its files.
@@ -121,87 +121,85 @@ func (r *definitions) configure(inDoms string) {
 	}
 }
 
-// source reads the definitions for the agent, again and again. It belongs to the agent, which never
-// loads twice at a time.
-type source struct {
-	options *options
-	watcher *config.Watcher
-	log     logrus.FieldLogger
-	last    agent.Config
-	told    map[string]bool // the problems of last
+// named are the definitions by their names.
+func (r *definitions) named() map[string]agent.Definition {
+	all := make(map[string]agent.Definition, len(r.all))
+	for _, d := range r.all {
+		all[d.Name] = d
+	}
+	return all
 }
 
-func newSource(o *options, log logrus.FieldLogger) *source {
-	paths := o.paths
-	if paths == nil {
-		paths = config.DefaultPaths(o.conf)
-	}
-	return &source{options: o, log: log, watcher: config.NewWatcher(config.WatchOptions{
-		Paths: paths, Poll: o.watchPoll, PollOnly: o.watch == watchPoll, Log: log,
-	})}
-}
-
-// load returns what the files say now, or once more what they said before while they are being written.
-// Problems are logged when they are new.
-func (s *source) load() agent.Config {
-	r := readAgain(s.options.paths, s.options.conf, s.options.limits, s.last.Definitions)
-	if !s.watcher.Took(&r.Loaded) {
-		return s.last
-	}
-	read := config.Loaded{Sources: r.Sources} // the rest is not needed for long
-	c := agent.Config{
-		Definitions: r.all, Files: r.files(), Language: r.language, Read: time.Now(),
-		Unread: func(file string) bool { return !read.Covers(file) },
-	}
-	told := make(map[string]bool, len(r.Problems))
-	for _, p := range r.Problems {
-		text := p.Error()
-		if p.Severity == config.Error {
-			c.Failures = append(c.Failures, agent.Failure{
-				Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Message: text,
-			})
+// withUsed gives definitions and those of all that they use, directly or not.
+func withUsed(all map[string]agent.Definition, defs ...agent.Definition) []agent.Definition {
+	taken := make(map[string]bool, len(defs))
+	var used []agent.Definition
+	add := func(d agent.Definition) {
+		if !taken[d.Name] {
+			taken[d.Name] = true
+			used = append(used, d)
 		}
-		told[text] = true
-		if s.told[text] {
+	}
+	for _, d := range defs {
+		add(d)
+	}
+	for next := 0; next < len(used); next++ {
+		for name := range used[next].Names {
+			if d, ok := all[short(name)]; ok {
+				add(d)
+			}
+		}
+	}
+	return used
+}
+
+// foreign are the metrics that definitions use and none of them defines, sorted.
+func foreign(defs []agent.Definition) []string {
+	own := make(map[string]bool, len(defs))
+	for _, d := range defs {
+		own[d.Name] = true
+	}
+	var names []string
+	for _, d := range defs {
+		for name := range d.Names {
+			if !own[short(name)] {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// missing are the metrics that definitions use and the collector does not have, sorted.
+func missing(defs []agent.Definition, catalog *operand.Catalog) []string {
+	return slices.DeleteFunc(foreign(defs), func(name string) bool {
+		_, err := catalog.Desc(name)
+		return !errors.Is(err, pdu.ErrName) && !errors.Is(err, pdu.ErrNonLeaf)
+	})
+}
+
+// problem is why a definition of that name could not be read, nil if there is none.
+func (r *definitions) problem(name string) *config.Problem {
+	i := slices.IndexFunc(r.Problems, func(p *config.Problem) bool {
+		return p.Name == name && p.Severity == config.Error
+	})
+	if i < 0 {
+		return nil
+	}
+	return r.Problems[i]
+}
+
+// unnamed is what is wrong with a line that begins with a name and does not define it, nil if there is none.
+func (r *definitions) unnamed(name string) *config.Problem {
+	for _, p := range r.Problems {
+		if p.Severity != config.Error || p.Name != "" || p.Pos.Line == 0 {
 			continue
 		}
-		switch entry := s.log.WithField("file", p.Pos.File); p.Severity {
-		case config.Error:
-			entry.Error(text)
-		case config.Warning:
-			entry.Warn(text)
-		default:
-			entry.Info(text)
+		words := strings.FieldsFunc(p.Line, func(c rune) bool { return strings.ContainsRune(" \t=(", c) })
+		if len(words) > 0 && (words[0] == name || words[0] == short(name)) {
+			return p
 		}
 	}
-	s.last, s.told = c, told
-	return c
-}
-
-// files says what became of each file.
-func (r *definitions) files() []agent.File {
-	files := make([]agent.File, 0, len(r.Sources))
-	at := make(map[string]int, len(r.Sources))
-	for _, s := range r.Sources {
-		f := agent.File{Path: s.Path, Modified: s.ModTime}
-		switch {
-		case s.Err != nil:
-			f.Error = s.Err.Error()
-		case s.Incomplete:
-			f.Error = "not read to its end"
-		}
-		at[s.Path] = len(files)
-		files = append(files, f)
-	}
-	for _, d := range r.Definitions {
-		if i, ok := at[d.Pos.File]; ok {
-			files[i].Definitions++
-		}
-	}
-	for _, p := range r.Problems {
-		if i, ok := at[p.Pos.File]; ok && p.Severity == config.Error && p.Path == "" {
-			files[i].Failed++
-		}
-	}
-	return files
+	return nil
 }

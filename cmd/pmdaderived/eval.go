@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -41,31 +42,29 @@ func runEval(ctx context.Context, t *tool, operands string, args []string) int {
 	}
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	session, subjects, exit := t.open(ctx, args)
-	if session == nil {
-		return exit
+	a := t.open(ctx, args)
+	if a == nil {
+		return exitFailure
 	}
-	defer session.close()
-	if slices.ContainsFunc(subjects, func(s subject) bool { return s.broken != nil }) {
+	defer a.collector.close()
+	if slices.ContainsFunc(a.subjects, func(s subject) bool { return s.broken != nil }) {
 		return exitFailure
 	}
 
-	e := evaluation{tool: t, session: session, nonFinite: nonFinite}
+	e := evaluation{tool: t, session: a.Session, nonFinite: nonFinite}
 	var watched []*derived.Metric
-	for _, s := range subjects {
-		m, _ := session.Set().Lookup(s.def.Name)
+	for _, s := range a.subjects {
+		m := a.metric(s)
 		if m.Err != nil {
 			t.showBroken(s, m.Err)
-			if err := t.showNear(ctx, session, s); err != nil {
-				return t.fail(err)
-			}
+			t.showSimilar(ctx, a, s)
 			e.failed = true
 			continue
 		}
 		e.shown = append(e.shown, shown{s.given, m})
 		watched = append(watched, m)
 	}
-	session.Watch(watched...)
+	a.Watch(watched...)
 	if len(watched) > 0 {
 		if err := e.run(ctx, samples, pause); err != nil && !errors.Is(err, context.Canceled) {
 			return t.fail(err)
@@ -91,7 +90,7 @@ func samplesOption(n *int) func(string) error {
 // evaluation is a run of eval.
 type evaluation struct {
 	*tool
-	session *openSession
+	session *agent.Session
 	shown   []shown
 	failed  bool // something has an error
 

@@ -12,9 +12,7 @@ import (
 	"unicode/utf8"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent"
 	"pmdaderived/pdu"
-	"pmdaderived/pmda/pmapi"
 )
 
 // runExplain shows for every part of an expression the metadata that it has, and how a definition is doing in the
@@ -27,21 +25,21 @@ func runExplain(ctx context.Context, t *tool, operands string, args []string) in
 	if len(args) == 0 {
 		return t.misused(errNothing)
 	}
-	session, subjects, exit := t.open(ctx, args)
-	if session == nil {
-		return exit
+	a := t.open(ctx, args)
+	if a == nil {
+		return exitFailure
 	}
-	defer session.close()
-	service, err := serving(ctx, session.conn)
+	defer a.collector.close()
+	served, err := a.collector.served(ctx)
 	switch {
 	case err != nil:
 		exit = t.fail(err) // the rest does not need the agent
-	case service == nil && slices.ContainsFunc(subjects, func(s subject) bool { return s.source != nil }):
+	case served == nil && slices.ContainsFunc(a.subjects, func(s subject) bool { return s.source != nil }):
 		t.complain(errors.New("this pmcd has no agent for derived metrics"))
 	}
 	shown := false
-	for _, s := range subjects {
-		switch m := session.metric(s); {
+	for _, s := range a.subjects {
+		switch m := a.metric(s); {
 		case s.broken != nil: // told
 			exit = exitFailure
 		case m.Err == nil:
@@ -51,18 +49,16 @@ func runExplain(ctx context.Context, t *tool, operands string, args []string) in
 			showHead(t.stdout, s)
 			showTree(t.stdout, m)
 			shown = true
-		case s.source == nil && service.row(s) != nil: // of files that only the agent reads
+		case s.source == nil && served.row(s) != nil: // of files that only the agent reads
 		default:
 			exit = exitFailure
 			t.showBroken(s, m.Err)
-			if s.source != nil && service != nil {
-				break // the operands are listed below
-			}
-			if err := t.showNear(ctx, session, s); err != nil {
-				exit = t.fail(err)
+			if s.source == nil || served == nil { // else the operands are listed below
+				t.showSimilar(ctx, a, s)
 			}
 		}
-		if err := t.showService(ctx, session.conn, service, s, session.defs); err != nil {
+		r := report{t.stdout, a.collector}
+		if err := r.served(ctx, a, served, s); err != nil {
 			exit = t.fail(err)
 		}
 	}
@@ -71,46 +67,6 @@ func runExplain(ctx context.Context, t *tool, operands string, args []string) in
 
 // errNothing is a command line that names no metric.
 var errNothing = errors.New("name a metric, or give an expression")
-
-// openSession is a session with the connection that it has for itself.
-type openSession struct {
-	*agent.Session
-	conn *pmapi.Conn
-	defs []agent.Definition
-}
-
-// metric is what a subject is bound to, nil if it could not be read.
-func (s *openSession) metric(of subject) *derived.Metric {
-	if of.broken != nil {
-		return nil
-	}
-	m, _ := s.Set().Lookup(of.def.Name)
-	return m
-}
-
-func (s *openSession) close() { _ = s.conn.Close() } // nothing is lost with it
-
-// open binds what the operands of the command line stand for. The session is nil if it cannot be; the
-// reason has been told.
-func (t *tool) open(ctx context.Context, args []string) (*openSession, []subject, int) {
-	subjects, defs, err := t.subjects(args)
-	if errors.Is(err, errTold) {
-		return nil, nil, exitFailure
-	}
-	if err != nil {
-		return nil, nil, t.fail(err)
-	}
-	conn, err := t.dial(ctx)
-	if err != nil {
-		return nil, nil, t.fail(err)
-	}
-	session, err := agent.NewSession(ctx, conn, defs, t.language)
-	if err != nil {
-		_ = conn.Close()
-		return nil, nil, t.fail(err)
-	}
-	return &openSession{session, conn, defs}, subjects, exitOK
-}
 
 // showHead prints the expression and where it comes from.
 func showHead(w io.Writer, s subject) {

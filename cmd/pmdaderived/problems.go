@@ -11,10 +11,8 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/identity"
-	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/lint"
 	"pmdaderived/derived/syntax"
-	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
 
@@ -230,17 +228,6 @@ func metricsText(metrics []string) string {
 		roots = append(roots[:most], "…")
 	}
 	return strings.Join(roots, ", ")
-}
-
-// missing are the metrics that definitions use and the collector does not have, sorted.
-func missing(defs []agent.Definition, byName map[string]*config.Definition, catalog *operand.Catalog) []string {
-	return slices.DeleteFunc(foreign(defs), func(name string) bool {
-		if byName[short(name)] != nil {
-			return true
-		}
-		_, err := catalog.Desc(name)
-		return !errors.Is(err, pdu.ErrName) && !errors.Is(err, pdu.ErrNonLeaf)
-	})
 }
 
 // problemAt is a problem of a definition at a byte of its expression; -1: at its name.

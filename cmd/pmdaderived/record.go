@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -17,9 +15,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
-	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
-	"pmdaderived/pmda/pmapi"
 	"pmdaderived/unittest"
 )
 
@@ -29,14 +25,12 @@ type recorder struct {
 	samples int
 	pause   time.Duration
 
-	conn    *pmapi.Conn
-	session *agent.Session
-	catalog *operand.Catalog
-	defs    []agent.Definition
-	names   []string // of the metrics that the definitions use
-	out     unittest.Recording
-	seen    map[pdu.InDom]map[pdu.Inst]bool
-	first   time.Time
+	session  *agent.Session
+	defs     []agent.Definition
+	language derived.Language
+	out      unittest.Recording
+	seen     map[pdu.InDom]map[pdu.Inst]bool
+	first    time.Time
 }
 
 // setSamples is told how many samples to take: of none there is nothing to record.
@@ -58,12 +52,12 @@ func (r *recorder) record(ctx context.Context, paths []string) int {
 		}
 	}
 	r.defs, r.language = read.all, read.language
-	var err error
-	if r.conn, err = r.dial(ctx); err != nil {
+	c, err := r.connect(ctx)
+	if err != nil {
 		return r.fail(err)
 	}
-	defer r.conn.Close() //nolint:errcheck // nothing is lost with it
-	if err := r.run(ctx); err != nil {
+	defer c.close()
+	if err := r.run(ctx, c); err != nil {
 		return r.fail(err)
 	}
 	var text bytes.Buffer
@@ -88,35 +82,18 @@ func quoted(words []string) []string {
 	return all
 }
 
-// alias is a definition that is nothing but a metric, to see what an operand has.
-func alias(name string) (agent.Definition, error) {
-	d, err := derived.Parse("("+name+")", name)
-	return agent.Definition{Definition: d}, err
-}
-
 // run takes the samples.
-func (r *recorder) run(ctx context.Context) error {
-	var err error
-	if r.catalog, err = agent.LookUp(ctx, r.conn, r.defs); err != nil {
-		return err
-	}
+func (r *recorder) run(ctx context.Context, c *collector) error {
 	all := slices.Clone(r.defs)
-	used := map[string]bool{}
-	for _, d := range r.defs {
-		for name := range d.Names {
-			if _, err := r.catalog.Desc(name); used[name] || errors.Is(err, pdu.ErrName) || errors.Is(err, pdu.ErrNonLeaf) {
-				continue
-			}
-			used[name] = true
-			a, err := alias(name)
-			if err != nil {
-				return err
-			}
-			all = append(all, a)
+	for _, name := range foreign(r.defs) {
+		d, err := derived.Parse("("+name+")", name) // what the metric has
+		if err != nil {
+			return err
 		}
+		all = append(all, agent.Definition{Definition: d})
 	}
-	r.names = slices.Sorted(maps.Keys(used))
-	if r.session, err = agent.NewSession(ctx, r.conn, all, r.language); err != nil {
+	var err error
+	if r.session, err = agent.NewSession(ctx, c.Conn, all, r.language); err != nil {
 		return err
 	}
 	r.prepare()
@@ -143,8 +120,12 @@ func (r *recorder) run(ctx context.Context) error {
 
 // prepare makes an entry for each metric and definition.
 func (r *recorder) prepare() {
-	for _, name := range r.names {
-		desc, err := r.catalog.Desc(name)
+	absent := missing(r.defs, r.session.Catalog())
+	for _, name := range foreign(r.defs) {
+		if slices.Contains(absent, name) {
+			continue
+		}
+		desc, err := r.session.Catalog().Desc(name)
 		m := unittest.RecordedMetric{Name: name, Desc: desc}
 		if err != nil {
 			m.Code = pdu.CodeOf(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"pmdaderived/config"
@@ -22,112 +21,85 @@ type subject struct {
 	meant  *config.Problem    // of a line that may have been meant to define it
 }
 
-// errTold says that somebody has been told already.
-var errTold = errors.New("told")
+// asked are the operands of explain and eval, bound to the metrics of a pmcd.
+type asked struct {
+	*agent.Session
+	collector *collector
+	subjects  []subject
+	language  derived.Language
+	named     map[string]agent.Definition // all that the files have
+}
 
-// subjects finds out what operands stand for, and gives them with all definitions that they use.
-// Mistakes have been told: those of expressions when it returns errTold, and those of definitions.
-func (t *tool) subjects(args []string) ([]subject, []agent.Definition, error) {
+// open finds out what operands stand for, and binds it. nil if that cannot be; why has been told, as have mistakes of
+// definitions.
+func (t *tool) open(ctx context.Context, operands []string) *asked {
 	read := readDefinitions(t.paths, t.conf)
-	t.language = read.language
-	byName := make(map[string]int, len(read.all))
-	for i, d := range read.all {
-		byName[d.Name] = i
-	}
-	var err error
-	subjects := make([]subject, len(args))
-	for i, arg := range args {
-		name := short(arg)
-		s := subject{given: arg}
-		at, ok := byName[name]
-		if !ok { // served as derived.derived.…
-			at, ok = byName[arg]
+	a := &asked{language: read.language, named: read.named()}
+	places := read.byName()
+	var defs []agent.Definition
+	wrong := false
+	for _, operand := range operands {
+		s := subject{given: operand}
+		name := short(operand)
+		if _, ok := places[name]; !ok && places[operand] != nil { // served as derived.derived.…
+			name = operand
 		}
 		switch broken := read.problem(name); {
-		case ok:
-			s.def, s.source = read.all[at], read.Definitions[at]
+		case places[name] != nil:
+			s.def, s.source = a.named[name], places[name]
 		case broken != nil:
 			fmt.Fprintln(t.stderr, broken)
 			t.showHint(broken)
 			s.broken = broken
 		default:
-			s.meant = read.unnamed(arg)
+			s.meant = read.unnamed(operand)
 			// The name can be nobody else's, and in no expression.
-			var parsed *derived.Definition
-			var fault error
-			if parsed, fault = derived.Parse("("+arg+")", arg); fault != nil {
-				t.showFault(arg, fault)
+			parsed, fault := derived.Parse("("+operand+")", operand)
+			if fault != nil {
+				t.showFault(operand, fault)
 				t.showMeant(s)
-				err = errTold
+				wrong = true
 			}
 			s.def.Definition = parsed
 		}
-		subjects[i] = s
+		a.subjects = append(a.subjects, s)
+		if s.broken == nil {
+			defs = append(defs, s.def)
+		}
 	}
-	if err != nil {
-		return nil, nil, err
+	if wrong {
+		return nil
 	}
-	return subjects, read.used(byName, subjects), nil
+	var err error
+	if a.collector, err = t.connect(ctx); err != nil {
+		t.complain(err)
+		return nil
+	}
+	if a.Session, err = agent.NewSession(ctx, a.collector.Conn, withUsed(a.named, defs...), a.language); err != nil {
+		a.collector.close()
+		t.complain(err)
+		return nil
+	}
+	return a
+}
+
+// metric is what a subject is bound to, nil if it could not be read.
+func (a *asked) metric(s subject) *derived.Metric {
+	if s.broken != nil {
+		return nil
+	}
+	m, _ := a.Set().Lookup(s.def.Name)
+	return m
 }
 
 // short is the name of a definition, with or without that of the subtree it is served in.
 func short(name string) string { return strings.TrimPrefix(name, agent.Root+".") }
-
-// problem is why a definition of that name could not be read, nil if there is none.
-func (r *definitions) problem(name string) *config.Problem {
-	i := slices.IndexFunc(r.Problems, func(p *config.Problem) bool {
-		return p.Name == name && p.Severity == config.Error
-	})
-	if i < 0 {
-		return nil
-	}
-	return r.Problems[i]
-}
-
-// unnamed is what is wrong with a line that begins with a name and does not define it, nil if there is none.
-func (r *definitions) unnamed(name string) *config.Problem {
-	for _, p := range r.Problems {
-		if p.Severity != config.Error || p.Name != "" || p.Pos.Line == 0 {
-			continue
-		}
-		words := strings.FieldsFunc(p.Line, func(c rune) bool { return strings.ContainsRune(" \t=(", c) })
-		if len(words) > 0 && (words[0] == name || words[0] == short(name)) {
-			return p
-		}
-	}
-	return nil
-}
 
 // showMeant tells of a line that may have been meant.
 func (t *tool) showMeant(s subject) {
 	if s.meant != nil {
 		t.complain(fmt.Errorf("this line may be meant to define %s:\n%w", s.given, s.meant))
 	}
-}
-
-// used gives the definitions of the subjects and those that they use, directly or not.
-func (r *definitions) used(byName map[string]int, subjects []subject) []agent.Definition {
-	var defs []agent.Definition
-	taken := make(map[string]bool)
-	add := func(d agent.Definition) {
-		if !taken[d.Name] {
-			taken[d.Name] = true
-			defs = append(defs, d)
-		}
-	}
-	for _, s := range subjects {
-		if s.broken == nil {
-			add(s.def)
-		}
-	}
-	for next := 0; next < len(defs); next++ {
-		for name := range defs[next].Names {
-			if at, ok := byName[short(name)]; ok {
-				add(r.all[at])
-			}
-		}
-	}
-	return defs
 }
 
 // showFault tells what is wrong with an expression of the command line.
@@ -163,51 +135,17 @@ func (t *tool) showBroken(s subject, fault *derived.Error) {
 	t.showMeant(s)
 }
 
-// showNear tells which metrics may be meant where a subject uses some that there are not.
-func (t *tool) showNear(ctx context.Context, session *openSession, s subject) error {
-	names := foreign(usedBy(s, session.defs))
-	if len(names) == 0 {
-		return nil
-	}
-	found, err := session.conn.LookupNames(ctx, names)
-	if err != nil {
-		return err
-	}
-	suggester := newSuggester(session.conn)
-	for i, name := range names {
-		if found[i].Code == 0 {
-			continue
-		}
-		if meant := suggester.of(ctx, name); meant != "" {
-			t.complain(fmt.Errorf("there is no %s on this host, but %s", name, meant))
-		}
-	}
-	return nil
-}
-
-// foreign are the metrics that definitions use and none of them defines, sorted.
-func foreign(defs []agent.Definition) []string {
-	own := make(map[string]bool, len(defs))
-	for _, d := range defs {
-		own[d.Name] = true
-	}
-	var names []string
-	for _, d := range defs {
-		for name := range d.Names {
-			if !own[short(name)] {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // nameless is the error of an expression that has no name.
 type nameless struct{ fault *derived.Error }
 
-func (e *nameless) Error() string {
-	return "semantic error: " + strings.TrimPrefix(e.fault.Error(), "Semantic error: derived metric "+e.fault.Metric+": ")
-}
+func (e *nameless) Error() string { return "semantic error: " + e.fault.Reason() }
+func (e *nameless) Offset() int   { return e.fault.Offset() }
 
-func (e *nameless) Offset() int { return e.fault.Offset() }
+// showSimilar tells which metrics may be meant where a subject uses some that there are not.
+func (t *tool) showSimilar(ctx context.Context, a *asked, s subject) {
+	for _, name := range missing(withUsed(a.named, s.def), a.Catalog()) {
+		if meant := a.collector.similar(ctx, name); meant != "" {
+			t.complain(fmt.Errorf("there is no %s on this host, but %s", name, meant))
+		}
+	}
+}

@@ -55,6 +55,9 @@ func NewSession(ctx context.Context, conn *pmapi.Conn, defs []Definition, langua
 // Set holds the metrics of the session's definitions.
 func (s *Session) Set() *derived.Set { return s.set }
 
+// Catalog is what pmcd said about the operands.
+func (s *Session) Catalog() *operand.Catalog { return s.catalog }
+
 // Watch says which metrics the samples are for; those with an error are passed over. Samples taken
 // before are forgotten.
 func (s *Session) Watch(metrics ...*derived.Metric) {

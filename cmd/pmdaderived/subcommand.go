@@ -5,15 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
-	"syscall"
-	"time"
 	"unicode"
 
 	"pmdaderived/config"
-	"pmdaderived/derived"
-	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
 )
@@ -26,8 +21,7 @@ type tool struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	paths     []string         // of definitions; nil: the default ones
-	language  derived.Language // of the definitions that were read
+	paths     []string // of definitions; nil: the default ones
 	pmcd      string
 	pmcdGiven bool
 	spooled   string // file with what came from standard input
@@ -171,69 +165,6 @@ func (t *tool) pmcdOption() pmda.Option {
 			return err
 		},
 	}
-}
-
-// dialTimeout is how long a person waits for a pmcd that does not greet.
-const dialTimeout = 10 * time.Second
-
-// dial connects to the pmcd that the command line names, or to this host's.
-func (t *tool) dial(ctx context.Context) (*pmapi.Conn, error) {
-	network, address, err := pmapi.ParseAddress(t.pmcd)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	conn, err := pmapi.Dial(ctx, network, address)
-	if err != nil {
-		return nil, unreachable(err)
-	}
-	return conn, nil
-}
-
-// unreachable says of a connection that was not made what a person can do about it.
-func unreachable(err error) error {
-	at := ""
-	if failed, ok := errors.AsType[*pmapi.OpError](err); ok {
-		at = failed.Addr
-	}
-	var unknown *net.DNSError
-	text := ""
-	switch {
-	case errors.As(err, &unknown) && unknown.IsNotFound:
-		text = fmt.Sprintf("there is no host %s", unknown.Name)
-	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
-		start := "Start it on that host"
-		if onThisHost(at) {
-			start = "Start it (systemctl start pmcd)"
-		}
-		text = fmt.Sprintf("pmcd does not run: nothing listens at %s. %s, or name another one with --pmcd", at, start)
-	case errors.Is(err, syscall.EACCES):
-		text = fmt.Sprintf("you have no permission for the socket of pmcd at %s", at)
-	case errors.Is(err, pdu.ErrTimeout):
-		text = fmt.Sprintf("pmcd at %s does not answer", at)
-	default:
-		return err
-	}
-	return &unreachableError{text, err}
-}
-
-// unreachableError says in words for a person what the system says in its own.
-type unreachableError struct {
-	text string
-	err  error
-}
-
-func (e *unreachableError) Error() string { return e.text }
-func (e *unreachableError) Unwrap() error { return e.err }
-
-// onThisHost reports whether an address, as in [pmapi.OpError], is a socket of this host or a loopback address.
-func onThisHost(at string) bool {
-	if strings.HasPrefix(at, "unix:/") || strings.HasPrefix(at, pmapi.NetworkLocal+":/") {
-		return true
-	}
-	host, _, err := net.SplitHostPort(at)
-	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
 // caretLine is a line with a caret to show below text, at a byte of it. It has the tabs of the text, so

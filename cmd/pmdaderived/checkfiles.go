@@ -200,16 +200,9 @@ func realPath(path string) string {
 
 // dropUnused forgets the definitions of other files that nothing asked about uses.
 func (c *checked) dropUnused() {
-	byName := make(map[string]int, len(c.all))
-	var asked []subject
-	for i, d := range c.all {
-		byName[d.Name] = i
-		if c.files[d.File] {
-			asked = append(asked, subject{def: d})
-		}
-	}
+	asked := slices.DeleteFunc(slices.Clone(c.all), func(d agent.Definition) bool { return !c.files[d.File] })
 	used := map[string]bool{}
-	for _, d := range c.used(byName, asked) {
+	for _, d := range withUsed(c.named(), asked...) {
 		used[d.Name] = true
 	}
 	c.all = slices.DeleteFunc(c.all, func(d agent.Definition) bool { return !used[d.Name] })

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/agent"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+// dialTimeout is how long a person waits for a pmcd that does not greet.
+const dialTimeout = 10 * time.Second
+
+// collector is the pmcd that a sub-command asks.
+type collector struct {
+	*pmapi.Conn
+	children map[string][]pmapi.Child // of nodes of the name space that were asked about
+}
+
+// connect connects to the pmcd that the command line names, or to this host's.
+func (t *tool) connect(ctx context.Context) (*collector, error) {
+	network, address, err := pmapi.ParseAddress(t.pmcd)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := pmapi.Dial(ctx, network, address)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	return &collector{conn, map[string][]pmapi.Child{}}, nil
+}
+
+// close ends the connection, if there is one: nothing is lost with it.
+func (c *collector) close() {
+	if c != nil {
+		_ = c.Close()
+	}
+}
+
+// sample binds definitions and takes one sample of those named that have a value at once; the others are nil.
+func (c *collector) sample(
+	ctx context.Context, defs []agent.Definition, language derived.Language, names ...string,
+) (*agent.Session, []*derived.Metric, error) {
+	session, err := agent.NewSession(ctx, c.Conn, defs, language)
+	if err != nil {
+		return nil, nil, err
+	}
+	metrics := make([]*derived.Metric, len(names))
+	var watched []*derived.Metric
+	for i, name := range names {
+		if m, ok := session.Set().Lookup(name); ok && m.Err == nil && m.Needs().History == 0 {
+			metrics[i] = m
+			watched = append(watched, m)
+		}
+	}
+	if len(watched) == 0 {
+		return session, metrics, nil
+	}
+	session.Watch(watched...)
+	return session, metrics, session.Sample(ctx, time.Now())
+}
+
+// fetched is what pmcd says of a metric.
+type fetched struct {
+	id     pdu.PMID
+	absent pdu.Code // < 0: why there is no such metric
+	code   pdu.Code // < 0: why there are no values
+	values []pdu.Value
+}
+
+// fetch fetches metrics, the agent's own among them. Those that do not exist are no error.
+func (c *collector) fetch(ctx context.Context, names ...string) ([]fetched, error) {
+	found, err := c.LookupNames(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]fetched, len(found))
+	var ids []pdu.PMID
+	for i, f := range found {
+		all[i] = fetched{id: f.PMID, absent: f.Code, code: f.Code}
+		if f.Code == 0 {
+			ids = append(ids, f.PMID)
+		}
+	}
+	if len(ids) == 0 {
+		return all, nil
+	}
+	res, err := c.Fetch(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	next := 0
+	for i := range all {
+		if all[i].absent == 0 {
+			all[i].code, all[i].values = res.Sets[next].Code, res.Sets[next].Values
+			next++
+		}
+	}
+	return all, nil
+}
+
+// names are the external names of the instances of a metric.
+func (c *collector) names(ctx context.Context, id pdu.PMID) (map[pdu.Inst]string, error) {
+	desc, err := c.Desc(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	instances, err := c.Instances(ctx, desc.InDom)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[pdu.Inst]string, len(instances))
+	for _, i := range instances {
+		names[i.ID] = i.Name
+	}
+	return names, nil
+}
+
+// unreachable says of a connection that was not made what a person can do about it.
+func unreachable(err error) error {
+	at := ""
+	if failed, ok := errors.AsType[*pmapi.OpError](err); ok {
+		at = failed.Addr
+	}
+	var unknown *net.DNSError
+	text := ""
+	switch {
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		text = fmt.Sprintf("there is no host %s", unknown.Name)
+	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
+		start := "Start it on that host"
+		if onThisHost(at) {
+			start = "Start it (systemctl start pmcd)"
+		}
+		text = fmt.Sprintf("pmcd does not run: nothing listens at %s. %s, or name another one with --pmcd", at, start)
+	case errors.Is(err, syscall.EACCES):
+		text = fmt.Sprintf("you have no permission for the socket of pmcd at %s", at)
+	case errors.Is(err, pdu.ErrTimeout):
+		text = fmt.Sprintf("pmcd at %s does not answer", at)
+	default:
+		return err
+	}
+	return &unreachableError{text, err}
+}
+
+// unreachableError says in words for a person what the system says in its own.
+type unreachableError struct {
+	text string
+	err  error
+}
+
+func (e *unreachableError) Error() string { return e.text }
+func (e *unreachableError) Unwrap() error { return e.err }
+
+// onThisHost reports whether an address, as in [pmapi.OpError], is a socket of this host or a loopback address.
+func onThisHost(at string) bool {
+	if strings.HasPrefix(at, "unix:/") || strings.HasPrefix(at, pmapi.NetworkLocal+":/") {
+		return true
+	}
+	host, _, err := net.SplitHostPort(at)
+	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
+}
+
+// similar gives the metric whose name is almost the one that somebody wrote: each component may differ in few letters. It is ""
+// if none is similar, or if there is one of that very name.
+func (c *collector) similar(ctx context.Context, name string) string {
+	prefix := ""
+	parts := strings.Split(name, ".")
+	for i, part := range parts {
+		children, err := c.below(ctx, prefix)
+		if err != nil {
+			return ""
+		}
+		best, least := "", 1+len(part)/3
+		for _, child := range children {
+			if child.Leaf != (i == len(parts)-1) {
+				continue
+			}
+			if n := syntax.Slips(part, child.Name, least); n < least || n == least && best == "" {
+				best, least = child.Name, n
+			}
+		}
+		if best == "" {
+			return ""
+		}
+		prefix = strings.TrimPrefix(prefix+"."+best, ".")
+	}
+	if prefix == name {
+		return ""
+	}
+	return prefix
+}
+
+func (c *collector) below(ctx context.Context, name string) ([]pmapi.Child, error) {
+	if known, ok := c.children[name]; ok {
+		return known, nil
+	}
+	children, err := c.Children(ctx, name)
+	if err != nil && !errors.Is(err, pdu.ErrName) {
+		return nil, err
+	}
+	c.children[name] = children
+	return children, nil
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/config"
+	"pmdaderived/derived/agent"
+)
+
+// source reads the definitions for the agent, again and again. It belongs to the agent, which never
+// loads twice at a time.
+type source struct {
+	options *options
+	watcher *config.Watcher
+	log     logrus.FieldLogger
+	last    agent.Config
+	told    map[string]bool // the problems of last
+}
+
+func newSource(o *options, log logrus.FieldLogger) *source {
+	paths := o.paths
+	if paths == nil {
+		paths = config.DefaultPaths(o.conf)
+	}
+	return &source{options: o, log: log, watcher: config.NewWatcher(config.WatchOptions{
+		Paths: paths, Poll: o.watchPoll, PollOnly: o.watch == watchPoll, Log: log,
+	})}
+}
+
+// load returns what the files say now, or once more what they said before while they are being written.
+// Problems are logged when they are new.
+func (s *source) load() agent.Config {
+	r := readAgain(s.options.paths, s.options.conf, s.options.limits, s.last.Definitions)
+	if !s.watcher.Took(&r.Loaded) {
+		return s.last
+	}
+	read := config.Loaded{Sources: r.Sources} // the rest is not needed for long
+	c := agent.Config{
+		Definitions: r.all, Files: r.files(), Language: r.language, Read: time.Now(),
+		Unread: func(file string) bool { return !read.Covers(file) },
+	}
+	told := make(map[string]bool, len(r.Problems))
+	for _, p := range r.Problems {
+		text := p.Error()
+		if p.Severity == config.Error {
+			c.Failures = append(c.Failures, agent.Failure{
+				Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Message: text,
+			})
+		}
+		told[text] = true
+		if s.told[text] {
+			continue
+		}
+		switch entry := s.log.WithField("file", p.Pos.File); p.Severity {
+		case config.Error:
+			entry.Error(text)
+		case config.Warning:
+			entry.Warn(text)
+		default:
+			entry.Info(text)
+		}
+	}
+	s.last, s.told = c, told
+	return c
+}
+
+// files says what became of each file.
+func (r *definitions) files() []agent.File {
+	files := make([]agent.File, 0, len(r.Sources))
+	at := make(map[string]int, len(r.Sources))
+	for _, s := range r.Sources {
+		f := agent.File{Path: s.Path, Modified: s.ModTime}
+		switch {
+		case s.Err != nil:
+			f.Error = s.Err.Error()
+		case s.Incomplete:
+			f.Error = "not read to its end"
+		}
+		at[s.Path] = len(files)
+		files = append(files, f)
+	}
+	for _, d := range r.Definitions {
+		if i, ok := at[d.Pos.File]; ok {
+			files[i].Definitions++
+		}
+	}
+	for _, p := range r.Problems {
+		if i, ok := at[p.Pos.File]; ok && p.Severity == config.Error && p.Path == "" {
+			files[i].Failed++
+		}
+	}
+	return files
+}
