@@ -49,7 +49,6 @@ var noLimits = map[string]string{
 	"pmapi.maxLookup":      "requests are parted: more takes more of them",
 	"pmapi.maxDescBatch":   "requests are parted: more takes more of them",
 	"main.maxShownDepth":   "indentation of explain",
-	"ere.maxCache":         "memory that is used again",
 	"agent.maxPartValues":  "fetches are parted: more takes more of them",
 	"agent.maxAhead":       "samples asked for in advance: beyond it they come with the fetch",
 	"agent.maxAheadValues": "evaluations in advance: beyond it they come with the fetch",

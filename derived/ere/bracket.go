@@ -6,72 +6,73 @@ import "strings"
 // up; behind a longer one the C library no longer sees the end.
 const maxBracketName = 31
 
-// elementKind says what one element of a bracket expression is.
-type elementKind uint8
-
-const (
-	elementChar    elementKind = iota
-	elementCollate             // [.x.]
-	elementEquiv               // [=x=]
-	elementClass               // [:name:]
-)
-
-// element is one element of a bracket expression; text is the character or the name.
+// element is one element of a bracket expression: a character, or what is named in [.x.], [=x=] or
+// [:name:].
 type element struct {
-	kind elementKind
+	kind byte // '.', '=' or ':', or 0 for a character
 	text string
 }
 
-// bracket reads the rest of a bracket expression; the scanner stands behind its "[".
+// bracket reads the rest of a bracket expression; its "[" is the current token.
 //
 // A backslash is an ordinary character here, and so are "]" in the first place and "-" in the
 // first or last one, or as the end of a range.
-func (p *parser) bracket() (byteSet, error) {
-	var set byteSet
-	negated := p.accept('^')
+func (p *parser) bracket() (fragment, error) {
+	open := "["
+	if p.accept('^') {
+		open = "[^"
+	}
 	if p.done() {
-		return set, ErrBadPat
+		return fragment{}, ErrBadPat
 	}
-	for first := true; first || !p.accept(']'); first = false {
-		if err := p.bracketTerm(&set, first); err != nil {
-			return set, err
+	first, err := p.bracketTerm(true)
+	if err != nil {
+		return fragment{}, err
+	}
+	terms, members := []string{first.text}, first.first
+	for !p.accept(']') {
+		term, err := p.bracketTerm(false)
+		if err != nil {
+			return fragment{}, err
 		}
-		if p.done() {
-			return set, ErrBrack
-		}
+		terms = append(terms, term.text)
+		members = members.or(term.first)
 	}
-	if negated {
-		set = set.complement()
+	if open == "[^" {
+		members = edgeAny
 	}
-	return set, nil
+	return one(open+strings.Join(terms, "")+"]", members), nil
 }
 
-// bracketTerm reads one element or one range into set.
-func (p *parser) bracketTerm(set *byteSet, first bool) error {
+// bracketTerm reads one element or one range; something has to follow it.
+func (p *parser) bracketTerm(first bool) (fragment, error) {
 	if p.peek(0) == '-' && !first && p.peek(1) != ']' {
-		return ErrRange
+		return fragment{}, ErrRange
 	}
 	start, err := p.element()
 	if err != nil {
-		return err
+		return fragment{}, err
 	}
 	ranged, err := p.acceptRange(start)
 	if err != nil {
-		return err
+		return fragment{}, err
 	}
-	if !ranged {
-		return start.addTo(set)
+	term, err := start.alone()
+	if ranged {
+		var end element
+		if end, err = p.element(); err == nil {
+			term, err = span(start, end)
+		}
 	}
-	end, err := p.element()
-	if err != nil {
-		return err
+	if err == nil && p.done() {
+		err = ErrBrack
 	}
-	return addSpan(set, start, end)
+	return term, err
 }
 
 // acceptRange takes the "-" of a range after its first element.
 func (p *parser) acceptRange(start element) (bool, error) {
-	if start.kind == elementClass || start.kind == elementEquiv {
+	if start.kind == ':' || start.kind == '=' {
 		return false, nil
 	}
 	if p.done() {
@@ -89,23 +90,13 @@ func (p *parser) acceptRange(start element) (bool, error) {
 
 // element reads a character or one of the [: :], [. .] and [= =] forms.
 func (p *parser) element() (element, error) {
-	kind := elementChar
-	if p.peek(0) == '[' {
-		switch p.peek(1) {
-		case '.':
-			kind = elementCollate
-		case '=':
-			kind = elementEquiv
-		case ':':
-			kind = elementClass
-		}
-	}
-	if kind == elementChar {
+	kind := p.peek(1)
+	if p.peek(0) != '[' || kind != '.' && kind != '=' && kind != ':' {
 		p.at++
 		return element{text: p.pattern[p.at-1 : p.at]}, nil
 	}
 	rest := p.pattern[p.at+2:]
-	length := strings.Index(rest, string([]byte{p.peek(1), ']'}))
+	length := strings.Index(rest, string([]byte{kind, ']'}))
 	if length < 0 || length > maxBracketName {
 		return element{}, ErrBrack
 	}
@@ -113,37 +104,53 @@ func (p *parser) element() (element, error) {
 	return element{kind: kind, text: rest[:length]}, nil
 }
 
-// addTo adds what the element stands for when it is not part of a range. In the C locale a
+// alone is what the element stands for when it is not part of a range. In the C locale a
 // character is the only collating element there is, and equivalent to itself alone.
-func (e element) addTo(set *byteSet) error {
-	if e.kind == elementClass {
-		class, known := classSet(e.text)
+func (e element) alone() (fragment, error) {
+	if e.kind == ':' {
+		edge, known := classEdge(e.text)
 		if !known {
-			return ErrCType
+			return fragment{}, ErrCType
 		}
-		set.addSet(class)
-		return nil
+		return one("[:"+e.text+":]", edge), nil
 	}
 	if len(e.text) != 1 {
-		return ErrCollate
+		return fragment{}, ErrCollate
 	}
-	set.add(e.text[0])
-	return nil
+	return char(e.text[0]), nil
 }
 
-// addSpan adds the range from start to end, by byte value.
-func addSpan(set *byteSet, start, end element) error {
-	if end.kind == elementClass || end.kind == elementEquiv {
-		return ErrRange
+// span is the range from start to end, by byte value.
+func span(start, end element) (fragment, error) {
+	if end.kind == ':' || end.kind == '=' {
+		return fragment{}, ErrRange
 	}
 	if len(start.text) != 1 || len(end.text) != 1 {
-		return ErrCollate
+		return fragment{}, ErrCollate
 	}
-	if start.text[0] > end.text[0] {
-		return ErrRange
+	low, high := start.text[0], end.text[0]
+	if low > high {
+		return fragment{}, ErrRange
 	}
-	set.addRange(start.text[0], end.text[0])
-	return nil
+	members := edgeOf(low)
+	for c := int(low); c <= int(high); c++ {
+		members = members.or(edgeOf(byte(c)))
+	}
+	return one(literal(low)+"-"+literal(high), members), nil
+}
+
+// classEdge says whether there is a character class [:name:], and what its members are. Go's regexp
+// has the same ones, and more.
+func classEdge(name string) (e edge, known bool) {
+	switch name {
+	case "alnum", "alpha", "digit", "lower", "upper", "xdigit":
+		return edgeWord, true
+	case "blank", "cntrl", "space":
+		return edgeRest, true
+	case "graph", "print", "punct":
+		return edgeAny, true
+	}
+	return edgeAny, false
 }
 
 // peek returns the byte n places ahead, 0 behind the end.

@@ -9,6 +9,10 @@
 //	}
 //	re.MatchString("sda") // true
 //
+// A pattern is parsed by the rules of the C library, so that its mistakes have the messages of
+// regerror(3), and written anew for Go's [regexp], which matches. The subject is given to it as
+// Latin-1: each byte is one character.
+//
 // # What surprises users of other regular expressions
 //
 // Go's regexp, to name one, refuses some of these patterns and silently reads others differently.
@@ -27,8 +31,19 @@
 //	a^b a$b       anchors wherever they stand, so neither can match
 //	. [^a]        any byte, a newline too; ^ and $ never look for lines
 //
-// The extensions of the GNU library work: \w \W \s \S, \b \B \< \> (a word consists of ASCII
-// letters, digits and _), \` and \' (both ends), and \1 to \9. PCP promises none of them.
+// Of the extensions of the GNU library, which PCP does not promise, \w \W \s \S, \b \B and \` \' (both
+// ends) work; a word consists of ASCII letters, digits and _.
+//
+// # What is refused
+//
+// Go's regexp has no back-references ([ErrBackref]), and \b only where the C library has \< and \>,
+// too. Those are taken where a neighbour in the same branch decides what \b cannot tell apart: \< before
+// what begins with a word character or behind what ends with another one, \> the other way round.
+// Elsewhere they are refused ([ErrWordEdge]).
+//
+// [ErrSize] also refuses a pattern of more than 64 KiB, groups in groups deeper than 1000, a number
+// above 1000 in an interval, or a product of such numbers where intervals are in one another, and a
+// pattern that needs more than 131,072 instructions when its intervals are written out.
 //
 // # Bytes
 //
@@ -41,20 +56,13 @@
 // # Differences to the C library
 //
 // Some of its answers are plainly wrong, and not repeated here; testdata/differences.tsv has them.
-// They take an anchor next to a newline, an assertion in a group that an interval or "+" repeats,
-// or a back-reference together with an interval or an unused group. Patterns such as
-// (((\b){2,}){1,3})* send it into an endless loop, others into minutes of work.
-//
-// [ErrSize] also refuses what is larger than this package allows: a pattern of more than 64 KiB,
-// groups and repetitions nested deeper than 1000, or a pattern that needs more than 131,072
-// instructions when its intervals are written out, as abcd{0,32767} does not and (abcd){0,32767} does.
+// They take an anchor next to a newline, or an assertion in a group that an interval or "+" repeats.
+// Patterns such as (((\b){2,}){1,3})* send it into an endless loop, others into minutes of work.
 //
 // # Cost
 //
-// Without back-references no pattern takes more time than roughly its instructions times the bytes
-// of the subject. Mostly it is one look into a table for each byte, and no allocation: the table
-// grows as it is used, up to 1 MiB for each pattern. With back-references that is how most subjects
-// are refused; the work for one that is left is cut off at 65,536 steps, and then it does not match.
+// No pattern takes more time than its instructions times the bytes of the subject, and none allocates
+// unless the subject has bytes beyond ASCII.
 //
 // Source: POSIX.1-2017 section 9.4, regex(7), and answers of glibc 2.36; testdata/gen/ere.c asks it.
 package ere

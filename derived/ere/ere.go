@@ -1,68 +1,64 @@
 package ere
 
 import (
+	"regexp"
 	"strings"
-	"sync"
+	"unicode/utf8"
 )
 
-// Regexp is a compiled pattern. Several goroutines may use it at once; they take turns.
+// Regexp is a compiled pattern. Several goroutines may use it at once.
 type Regexp struct {
 	pattern string
-	program *program
-
-	mu     sync.Mutex // guards engine
-	engine engine
-}
-
-// engine decides whether a program matches anywhere in a subject, which ends at its first NUL. It
-// remembers things between calls, so there can be only one call at a time.
-type engine interface {
-	match(subject string) bool
+	re      *regexp.Regexp
 }
 
 // Compile parses a pattern, which ends at its first NUL. Its errors are of type [Error].
 func Compile(pattern string) (*Regexp, error) {
 	pattern = cString(pattern)
-	tree, err := parse(pattern)
+	text, err := translate(pattern)
 	if err != nil {
 		return nil, err
 	}
-	program, err := compile(tree)
+	re, err := regexp.Compile(text)
 	if err != nil {
-		return nil, err
+		return nil, ErrSize // the text is well formed, so it is one of Go's limits
 	}
-	return &Regexp{pattern: pattern, program: program, engine: newEngine(program)}, nil
+	return &Regexp{pattern, re}, nil
 }
 
-// Check says what is wrong with a pattern, as [Compile] does, for less than it takes to match with it.
+// Check says what is wrong with a pattern, as [Compile] does.
 func Check(pattern string) error {
-	tree, err := parse(cString(pattern))
-	if err != nil {
-		return err
-	}
-	_, err = compile(tree)
+	_, err := Compile(pattern)
 	return err
-}
-
-func newEngine(p *program) engine {
-	if p.backrefs {
-		return newFiltered(p)
-	}
-	return newAutomaton(p)
 }
 
 // String returns the pattern.
 func (re *Regexp) String() string { return re.pattern }
 
 // MatchString says whether the pattern matches any part of s, be it empty. A NUL ends s.
-func (re *Regexp) MatchString(s string) bool {
-	re.mu.Lock()
-	defer re.mu.Unlock()
-	return re.engine.match(s)
-}
+func (re *Regexp) MatchString(s string) bool { return re.re.MatchString(latin1(cString(s))) }
 
 // cString returns s up to its first NUL.
 func cString(s string) string {
 	s, _, _ = strings.Cut(s, "\x00")
 	return s
+}
+
+// latin1 returns s with each byte as the character of that number, so that Go's regexp sees bytes.
+// ASCII, as nearly all names are, stays as it is.
+func latin1(s string) string {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return widened(s)
+		}
+	}
+	return s
+}
+
+func widened(s string) string {
+	wide := make([]rune, len(s))
+	for i := range wide {
+		wide[i] = rune(s[i])
+	}
+	return string(wide)
 }

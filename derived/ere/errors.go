@@ -21,4 +21,10 @@ const (
 	ErrBadRpt  Error = "Invalid preceding regular expression" // *a
 )
 
+// What the C library takes and Go's regexp cannot say.
+const (
+	ErrBackref  Error = "Back-references are not supported"                                                     // (a)\1
+	ErrWordEdge Error = `\< has to stand right before a letter, digit or _, and \> right behind one; or use \b` // \<.
+)
+
 func (e Error) Error() string { return string(e) }

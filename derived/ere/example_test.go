@@ -20,10 +20,3 @@ func Example() {
 	// nvme0n1 true
 	// loop0 false
 }
-
-func ExampleError() {
-	_, err := ere.Compile("sd[a-z")
-	fmt.Printf("bad regular expression: '%v'\n", err)
-	// Output:
-	// bad regular expression: 'Unmatched [, [^, [:, [., or [='
-}

@@ -2,189 +2,260 @@ package ere
 
 // Limits of a pattern; one that exceeds them is refused with ErrSize.
 const (
-	maxPattern = 64 << 10 // bytes
-	maxDepth   = 1000     // groups in groups, and repetitions of repetitions
-	maxRepeat  = 32767    // RE_DUP_MAX of the C library: largest number in an interval
+	maxPattern = 64 << 10  // bytes
+	maxDepth   = 1000      // groups in groups
+	maxRepeat  = 1000      // the largest number in an interval, and their product where one is inside another
+	maxProgram = 128 << 10 // instructions, about one for each byte when intervals are written out
 )
 
-// lastBackref is the largest group number a back-reference can name.
-const lastBackref = 9
-
-// parser builds the tree of a pattern by recursive descent. Which fault is found first, and so
-// which error is reported, follows from reading strictly left to right.
+// parser writes a pattern anew for Go's regexp, by recursive descent. Which fault is found first, and
+// so which error is reported, follows from reading strictly left to right.
 type parser struct {
-	scanner
-	token  token // not yet consumed
-	nest   int   // open groups
-	groups int   // groups opened so far
-	closed uint  // bit n: group n is complete here and may be referred to
+	pattern string
+	at      int   // offset of what follows token
+	token   token // not yet consumed
+	nest    int   // open groups
+	groups  int   // groups opened so far
 }
 
-func parse(pattern string) (*node, error) {
+// token is one piece of a pattern outside a bracket expression, which has rules of its own (bracket.go).
+type token struct {
+	kind tokenKind
+	char byte // without the backslash
+}
+
+type tokenKind uint8
+
+const (
+	tokenEnd       tokenKind = iota
+	tokenPlain               // a character, be it special or not
+	tokenEscaped             // a backslash and a character
+	tokenBackslash           // a backslash with nothing after it
+)
+
+func (t token) is(plain byte) bool { return t == token{tokenPlain, plain} }
+
+// translate returns what pattern is for Go's regexp, over subjects of which each byte is a character.
+func translate(pattern string) (string, error) {
 	if len(pattern) > maxPattern {
-		return nil, ErrSize
+		return "", ErrSize
 	}
-	p := &parser{scanner: scanner{pattern: pattern}}
+	p := &parser{pattern: pattern}
 	p.advance()
-	return p.alternation()
+	all, err := p.alternation()
+	return "(?s)" + all.text, err
 }
 
-func (p *parser) advance() { p.token = p.next() }
+func (p *parser) advance() {
+	p.token = token{}
+	if p.done() {
+		return
+	}
+	p.token = token{tokenPlain, p.pattern[p.at]}
+	p.at++
+	if p.token.char != '\\' {
+		return
+	}
+	p.token.kind = tokenBackslash
+	if !p.done() {
+		p.token = token{tokenEscaped, p.pattern[p.at]}
+		p.at++
+	}
+}
+
+func (p *parser) done() bool { return p.at >= len(p.pattern) }
 
 // alternation reads branches between "|"; each of them may be empty.
-//
-// A group that one branch completes cannot be referred to in the next one, but after the
-// alternation it can.
-func (p *parser) alternation() (*node, error) {
-	before, after := p.closed, p.closed
-	var branches []*node
+func (p *parser) alternation() (fragment, error) {
+	var branches []fragment
 	for {
-		p.closed = before
 		branch, err := p.branch()
 		if err != nil {
-			return nil, err
+			return fragment{}, err
 		}
-		after |= p.closed
 		branches = append(branches, branch)
-		if p.token.kind != tokenAlternate {
-			p.closed = after
-			return list(nodeAlternate, branches), nil
+		if !p.token.is('|') {
+			return choice(branches), nil
 		}
 		p.advance()
 	}
 }
 
 // branch reads expressions up to "|", the end, or the ")" of the group it is in.
-func (p *parser) branch() (*node, error) {
-	var sequence []*node
+func (p *parser) branch() (fragment, error) {
+	var sequence []fragment
 	for !p.atBranchEnd() {
 		expression, err := p.expression()
 		if err != nil {
-			return nil, err
+			return fragment{}, err
 		}
 		sequence = append(sequence, expression)
 	}
-	return list(nodeConcat, sequence), nil
+	return join(sequence)
 }
 
 func (p *parser) atBranchEnd() bool {
-	kind := p.token.kind
-	return kind == tokenEnd || kind == tokenAlternate || kind == tokenCloseGroup && p.nest > 0
+	return p.token.kind == tokenEnd || p.token.is('|') || p.token.is(')') && p.nest > 0
 }
 
 // expression reads an atom and the repetitions after it. Assertions take no repetition: the
 // operator in "^*" has nothing to repeat and is an error.
-func (p *parser) expression() (*node, error) {
-	if p.token.kind == tokenAssert {
-		n := &node{kind: nodeAssert, assertion: assertionOf(p.token.char), depth: 1}
+func (p *parser) expression() (fragment, error) {
+	if f, ok := assertion(p.token); ok {
 		p.advance()
-		return n, nil
+		return f, nil
 	}
-	n, err := p.atom()
+	f, err := p.atom()
+	all := times{1, 1}
 	for err == nil {
-		switch p.token.kind {
-		case tokenStar:
-			n, err = repeat(n, 0, unlimited)
-		case tokenPlus:
-			n, err = repeat(n, 1, unlimited)
-		case tokenQuestion:
-			n, err = repeat(n, 0, 1)
-		case tokenOpenInterval:
-			var low, high int
-			if low, high, err = p.interval(); err == nil {
-				n, err = repeat(n, low, high)
-			}
-		default:
-			return n, nil
+		next, repeated, wrong := p.repetition()
+		switch {
+		case wrong != nil:
+			return fragment{}, wrong
+		case !repeated:
+			return all.repeat(f)
 		}
-		p.advance()
+		both, ok := all.again(next)
+		if !ok {
+			f, err = all.repeat(f)
+			both = next
+		}
+		all = both
 	}
-	return nil, err
+	return fragment{}, err
+}
+
+// repetition reads an operator that repeats what is before it, if one follows.
+func (p *parser) repetition() (t times, ok bool, err error) {
+	switch {
+	case p.token.is('*'):
+		t = times{0, unlimited}
+	case p.token.is('+'):
+		t = times{1, unlimited}
+	case p.token.is('?'):
+		t = times{0, 1}
+	case p.token.is('{'):
+		if t, err = p.interval(); err != nil {
+			return times{}, false, err
+		}
+	default:
+		return times{}, false, nil
+	}
+	p.advance()
+	return t, true, nil
 }
 
 // atom reads what a repetition applies to. A ")" without "(", and a "}" without "{", stand for
 // themselves.
-func (p *parser) atom() (*node, error) {
+func (p *parser) atom() (f fragment, err error) {
 	t := p.token
-	var n *node
+	f = char(t.char)
 	switch t.kind {
-	case tokenOpenGroup:
-		return p.group()
-	case tokenOpenBracket:
-		set, err := p.bracket()
-		if err != nil {
-			return nil, err
-		}
-		n = leaf(set)
-	case tokenBackref:
-		group := int(t.char - '0')
-		if p.closed&(1<<group) == 0 {
-			return nil, ErrSubReg
-		}
-		n = &node{kind: nodeBackref, group: group, depth: 1}
-	case tokenStar, tokenPlus, tokenQuestion, tokenOpenInterval:
-		return nil, ErrBadRpt
 	case tokenBackslash:
-		return nil, ErrEscape
-	case tokenAny:
-		n = leaf(byteSet{}.complement())
-	case tokenClass:
-		n = leaf(escapeSet(t.char))
-	default: // tokenChar, tokenCloseGroup, tokenCloseInterval
-		n = leaf(single(t.char))
+		err = ErrEscape
+	case tokenEscaped:
+		f, err = p.escaped(t.char)
+	case tokenPlain, tokenEnd: // there is a token, or this was not called
+		switch t.char {
+		case '(':
+			return p.group()
+		case '[':
+			f, err = p.bracket()
+		case '.':
+			f = one(".", edgeAny)
+		case '*', '+', '?', '{':
+			err = ErrBadRpt
+		}
+	}
+	if err != nil {
+		return fragment{}, err
 	}
 	p.advance()
-	return n, nil
+	return f, nil
 }
 
-func (p *parser) group() (*node, error) {
+// escaped is \c for what is no assertion. All but the GNU extensions stand for themselves: \n is an
+// n and \d a d.
+func (p *parser) escaped(c byte) (fragment, error) {
+	switch c {
+	case 'w':
+		return one(`\w`, edgeWord), nil
+	case 'W':
+		return one(`\W`, edgeRest), nil
+	case 's':
+		return one("[[:space:]]", edgeRest), nil // \s of Go's regexp lacks the vertical tab
+	case 'S':
+		return one("[[:^space:]]", edgeAny), nil
+	case '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		if int(c-'0') > p.groups {
+			return fragment{}, ErrSubReg
+		}
+		return fragment{}, ErrBackref
+	}
+	return char(c), nil
+}
+
+// assertion is a condition on the place between two bytes.
+func assertion(t token) (f fragment, ok bool) {
+	f = fragment{size: 1, empty: true}
+	switch t {
+	case token{tokenPlain, '^'}, token{tokenEscaped, '`'}:
+		f.text, f.last = `\A`, edgeRest
+	case token{tokenPlain, '$'}, token{tokenEscaped, '\''}:
+		f.text, f.first = `\z`, edgeRest
+	case token{tokenEscaped, 'b'}, token{tokenEscaped, 'B'}:
+		f.text = `\` + string(rune(t.char))
+	case token{tokenEscaped, '<'}, token{tokenEscaped, '>'}:
+		f.wordEdge = t.char
+	default:
+		return fragment{}, false
+	}
+	return f, true
+}
+
+func (p *parser) group() (fragment, error) {
 	if p.nest == maxDepth {
-		return nil, ErrSize
+		return fragment{}, ErrSize
 	}
 	p.nest++
 	p.groups++
-	number := p.groups
 	p.advance()
 	inner, err := p.alternation()
 	if err != nil {
-		return nil, err
+		return fragment{}, err
 	}
-	if p.token.kind != tokenCloseGroup {
-		return nil, ErrParen
+	if !p.token.is(')') {
+		return fragment{}, ErrParen
 	}
 	p.nest--
 	p.advance()
-	if number <= lastBackref {
-		p.closed |= 1 << number
-	}
-	return deeper(&node{kind: nodeGroup, group: number}, inner)
+	return group(inner), nil
 }
 
 // interval reads "{n}", "{n,}", "{,m}" or "{n,m}" and leaves the "}" as the current token.
-func (p *parser) interval() (low, high int, err error) {
+func (p *parser) interval() (times, error) {
 	low, valid := p.number()
 	if low == noNumber && valid {
 		if p.token.char != ',' {
-			return 0, 0, ErrBadBr
+			return times{}, ErrBadBr
 		}
 		low = 0
 	}
-	high = low
-	if valid && p.token.kind != tokenCloseInterval {
+	high := low
+	if valid && !p.token.is('}') {
 		high, valid = p.number()
-		if high == noNumber {
-			high = unlimited
-		}
 	}
 	switch {
 	case !valid && p.token.kind == tokenEnd:
-		return 0, 0, ErrBrace
-	case !valid, p.token.kind != tokenCloseInterval, high != unlimited && low > high:
-		return 0, 0, ErrBadBr
+		return times{}, ErrBrace
+	case !valid, !p.token.is('}'), high != noNumber && low > high:
+		return times{}, ErrBadBr
 	case max(low, high) > maxRepeat:
-		return 0, 0, ErrSize
+		return times{}, ErrSize
+	case high == noNumber:
+		high = unlimited
 	}
-	return low, high, nil
+	return times{low, high}, nil
 }
 
 // noNumber is the value of a number without digits.
@@ -201,81 +272,12 @@ func (p *parser) number() (n int, valid bool) {
 		switch c := p.token.char; {
 		case p.token.kind == tokenEnd:
 			return n, false
-		case p.token.kind == tokenCloseInterval, c == ',':
+		case p.token.is('}'), c == ',':
 			return n, valid
-		case p.token.kind != tokenChar, c < '0', c > '9':
+		case c < '0' || c > '9' || p.token.kind == tokenEscaped && c != '0':
 			valid = false
 		default:
 			n = min(max(n, 0)*10+int(c-'0'), maxRepeat+1)
 		}
-	}
-}
-
-// repeat applies a repetition to n.
-func repeat(n *node, low, high int) (*node, error) {
-	switch {
-	case high == 0:
-		return &node{kind: nodeEmpty, depth: 1}, nil
-	case n.kind == nodeRepeat && n.min == 0 && n.max == unlimited:
-		return n, nil // nothing changes what "x*" matches
-	}
-	return deeper(&node{kind: nodeRepeat, min: low, max: high}, n)
-}
-
-// deeper makes child the only child of parent.
-func deeper(parent, child *node) (*node, error) {
-	parent.sub = []*node{child}
-	parent.depth = child.depth + 1
-	if parent.depth > maxDepth {
-		return nil, ErrSize
-	}
-	return parent, nil
-}
-
-// list joins nodes without adding to the depth when there is nothing to join.
-func list(kind nodeKind, nodes []*node) *node {
-	switch len(nodes) {
-	case 0:
-		return &node{kind: nodeEmpty, depth: 1}
-	case 1:
-		return nodes[0]
-	}
-	n := &node{kind: kind, sub: nodes}
-	for _, sub := range nodes {
-		n.depth = max(n.depth, sub.depth)
-	}
-	return n
-}
-
-func leaf(set byteSet) *node { return &node{kind: nodeSet, set: set, depth: 1} }
-
-func assertionOf(char byte) assertion {
-	switch char {
-	case '^', '`':
-		return atStart
-	case '$', '\'':
-		return atEnd
-	case '<':
-		return atWordStart
-	case '>':
-		return atWordEnd
-	case 'b':
-		return atWordEdge
-	default: // 'B'
-		return notAtWordEdge
-	}
-}
-
-func escapeSet(char byte) byteSet {
-	space, _ := classSet("space")
-	switch char {
-	case 'w':
-		return wordSet()
-	case 'W':
-		return wordSet().complement()
-	case 's':
-		return space
-	default: // 'S'
-		return space.complement()
 	}
 }

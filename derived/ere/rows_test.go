@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -67,4 +68,17 @@ func answer(pattern, subject string) string {
 		return "match"
 	}
 	return "no match"
+}
+
+// isRefusal says whether an answer is one that the C library does not have, and the pattern a reason for it.
+func isRefusal(pattern, answer string) bool {
+	switch Error(answer) {
+	case ErrBackref:
+		return regexp.MustCompile(`\\[1-9]`).MatchString(pattern)
+	case ErrWordEdge:
+		return regexp.MustCompile(`\\[<>]`).MatchString(pattern)
+	case ErrSize:
+		return regexp.MustCompile(`\{(\d*,)?\d{4}`).MatchString(pattern)
+	}
+	return false
 }
