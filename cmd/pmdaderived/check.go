@@ -28,19 +28,19 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 	limits := defaultLimits()
 	paths, exit, done := t.parse(operands, args,
 		pmda.Option{
-			Short: 'c', Long: "config", Arg: "PATHS", Set: t.setPaths,
+			Short: 'c', Long: "config", Arg: "PATHS", Set: pathList(&t.paths),
 			Help: "the agent reads this list of files and directories, separated by colons",
 		},
 		pmda.Option{
-			Long: "all", Set: func(string) error { all = true; return nil },
+			Long: "all", Set: set(&all),
 			Help: "show all: more than 100 messages about a file, each definition of PCP or the agent that waits for metrics",
 		},
 		pmda.Option{
-			Long: "offline", Set: func(string) error { offline = true; return nil },
+			Long: "offline", Set: set(&offline),
 			Help: "ask no pmcd: look at the texts only",
 		},
 		pmda.Option{
-			Long: "json", Set: func(string) error { asJSON = true; return nil },
+			Long: "json", Set: set(&asJSON),
 			Help: "print the problems as a JSON array",
 		},
 		pmda.Option{

@@ -246,7 +246,7 @@ func TestCheckLeftOut(t *testing.T) {
 // Where we may not look the agent may.
 func TestLeftOutUnknown(t *testing.T) {
 	dir := t.TempDir()
-	r := newReading([]string{dir})
+	r := newAgentsFiles([]string{dir})
 	r.loaded.Sources = append(r.loaded.Sources, config.Source{
 		Path: filepath.Join(dir, "d"), Err: &fs.PathError{Op: "open", Path: "d", Err: syscall.EACCES},
 	})

@@ -46,14 +46,14 @@ func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits)
 		return name
 	}
 	if len(operands) == 0 {
-		c.definitions = readAgain(t.paths, t.conf, limits, nil)
+		c.definitions = reading{paths: t.paths, conf: t.conf, limits: limits}.definitions()
 		c.noteIgnored(c.Ignored)
 	} else {
 		outside, alone := c.sort(operands, around, names, t.spooled)
 		if alone && offline {
 			around = nil // the outcome is to be the same on every host
 		}
-		c.definitions = readAs(slices.Concat(around, outside), t.conf, limits, called)
+		c.definitions = reading{paths: slices.Concat(around, outside), conf: t.conf, limits: limits, called: called}.definitions()
 		if alone {
 			c.dropUnused()
 		}
@@ -103,7 +103,7 @@ func (t *tool) spool(operands []string) (paths []string, remove func(), err erro
 func (c *checked) sort(operands, around []string, names map[string]string, spooled string) (outside []string, alone bool) {
 	c.files, c.direct, c.drafts = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	alone = true
-	agents := newReading(around)
+	agents := newAgentsFiles(around)
 	seen, direct := map[string]bool{}, map[string]bool{}
 	add := func(path string) {
 		if real := realPath(path); !seen[real] {
@@ -135,7 +135,7 @@ func (c *checked) sort(operands, around []string, names map[string]string, spool
 			c.drafts[shown] = true
 			add(s.Path)
 			if why := agents.unread(s.Path); s.Err == nil && why != "" {
-				c.more = append(c.more, leftOut(s.Path, config.Warning, why))
+				c.more = append(c.more, unreadProblem(s.Path, config.Warning, why))
 			}
 		}
 		for _, p := range named.Problems {
@@ -163,7 +163,7 @@ func (c *checked) noteIgnored(paths []string) {
 		if c.files != nil {
 			c.files[path] = true
 		}
-		c.more = append(c.more, leftOut(path, config.Note, ignoredText(name)))
+		c.more = append(c.more, unreadProblem(path, config.Note, ignoredText(name)))
 	}
 }
 

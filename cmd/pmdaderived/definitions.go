@@ -26,37 +26,20 @@ const (
 	optionNoValue = "option_novalue" // that of libpcp's options that says what a definition means
 )
 
-// readDefinitions reads definition files and parses what is in them, within the usual limits. paths is nil for the
-// default ones.
-func readDefinitions(paths []string, conf config.PCPConf) definitions {
-	return readAgain(paths, conf, defaultLimits(), nil)
+// reading is what definitions are read from, and how.
+type reading struct {
+	paths  []string // nil: the default ones
+	conf   config.PCPConf
+	limits agent.Limits
+	before []agent.Definition       // parsed once: what is in them still is not parsed again
+	called func(path string) string // what files and directories are called; nil: as they are
 }
 
-// readAs reads the definition files of a path list; called says what files and directories are called in it.
-func readAs(paths []string, conf config.PCPConf, limits agent.Limits, called func(path string) string) definitions {
-	return parseAll(nil, conf, limits, func(o config.Loading) config.Loaded {
-		o.Called = called
-		return o.Load(paths)
-	})
-}
-
-// readAgain reads definition files and parses what is new in them since before was read.
-func readAgain(paths []string, conf config.PCPConf, limits agent.Limits, before []agent.Definition) definitions {
-	return parseAll(before, conf, limits, func(o config.Loading) config.Loaded {
-		if paths == nil {
-			return o.LoadDefault(conf)
-		}
-		return o.Load(paths)
-	})
-}
-
-// parseAll parses what load reads, except what has been parsed before. Nothing parsed holds
-// on to the text of a file, since most of it outlives many of them.
-func parseAll(
-	before []agent.Definition, conf config.PCPConf, limits agent.Limits, load func(config.Loading) config.Loaded,
-) definitions {
-	known := make(map[string]*derived.Definition, len(before))
-	for _, d := range before {
+// definitions reads files and parses what is in them. Nothing parsed holds on to the text of a file, since most of it
+// outlives many of them.
+func (f reading) definitions() definitions {
+	known := make(map[string]*derived.Definition, len(f.before))
+	for _, d := range f.before {
 		known[d.Name] = d.Definition
 	}
 	var r definitions
@@ -64,15 +47,20 @@ func parseAll(
 		p := known[d.Name]
 		if p == nil || p.Text != d.Expr {
 			var err error
-			if p, err = derived.ParseWithin(strings.Clone(d.Name), strings.Clone(d.Expr), ofExpressions(limits)); err != nil {
+			if p, err = derived.ParseWithin(strings.Clone(d.Name), strings.Clone(d.Expr), ofExpressions(f.limits)); err != nil {
 				return err
 			}
 		}
 		known[p.Name] = p
 		return nil
 	}
-	r.Loaded = load(config.Loading{Accept: accept, Definitions: int(limits.Definitions)})
-	r.configure(conf.InDomConfig)
+	loading := config.Loading{Accept: accept, Definitions: int(f.limits.Definitions), Called: f.called}
+	if f.paths == nil {
+		r.Loaded = loading.LoadDefault(f.conf)
+	} else {
+		r.Loaded = loading.Load(f.paths)
+	}
+	r.configure(f.conf.InDomConfig)
 	r.all = make([]agent.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {
 		parsed, place := known[d.Name], d.Place() // the last that was taken

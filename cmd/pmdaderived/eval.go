@@ -103,26 +103,36 @@ type shown struct {
 	metric *derived.Metric
 }
 
-// run takes samples, a pause apart, and prints them once the history is complete; samples is how many
-// to print, 0 for no end.
+// run takes samples and prints them once the history is complete; samples is how many to print, 0 for no end.
 func (e *evaluation) run(ctx context.Context, samples int, pause time.Duration) error {
-	ticker := time.NewTicker(pause)
-	defer ticker.Stop()
-	for n := -e.session.History(); samples == 0 || n < samples; n++ {
-		if err := e.session.Sample(ctx, time.Now()); err != nil {
-			return err
-		}
-		if n >= 0 {
+	before := e.session.History()
+	all := samples + before
+	if samples == 0 {
+		all = math.MaxInt
+	}
+	return sampled(ctx, e.session, all, pause, func(n int) {
+		if n >= before {
 			e.print(samples != 1)
 		}
-		if n == samples-1 {
-			break
+	})
+}
+
+// sampled takes so many samples, a pause apart, and calls taken after each.
+func sampled(ctx context.Context, session *agent.Session, samples int, pause time.Duration, taken func(n int)) error {
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for n := range samples {
+		if n > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-ticker.C:
+			}
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
+		if err := session.Sample(ctx, time.Now()); err != nil {
+			return err
 		}
+		taken(n)
 	}
 	return nil
 }
@@ -199,25 +209,5 @@ func aggregateText(blob []byte) string {
 
 // number writes a number as C's %.*g does.
 func number(x float64, digits int) string {
-	switch {
-	case math.IsInf(x, 0):
-		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(x, 'g', -1, 64), "+"))
-	case math.IsNaN(x):
-		return "nan"
-	}
-	text := strconv.FormatFloat(x, 'e', digits-1, 64)
-	at := strings.IndexByte(text, 'e')
-	exponent, _ := strconv.Atoi(text[at+1:])
-	if exponent >= -4 && exponent < digits {
-		return trimZeros(strconv.FormatFloat(x, 'f', digits-1-exponent, 64))
-	}
-	return trimZeros(text[:at]) + text[at:]
-}
-
-// trimZeros drops the zeros that end a fraction.
-func trimZeros(text string) string {
-	if !strings.Contains(text, ".") {
-		return text
-	}
-	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(x, 'g', digits, 64), "+"))
 }

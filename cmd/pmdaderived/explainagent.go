@@ -62,14 +62,14 @@ func (c *collector) served(ctx context.Context) (*agentsView, error) {
 	}
 	files, err := c.names(ctx, all[last].id)
 	for _, value := range all[last].values {
-		if text := text(value); text != "" {
+		if text := stringOf(value); text != "" {
 			v.unread[files[value.Inst]] = text
 		}
 	}
 	return v, err
 }
 
-func text(v pdu.Value) string { return strings.TrimRight(string(v.Bytes), "\x00") }
+func stringOf(v pdu.Value) string { return strings.TrimRight(string(v.Bytes), "\x00") }
 
 // reason is why the agent could not read a file, or a directory that it is in; empty if it could, or does not try.
 func (v *agentsView) reason(file string) string {
@@ -87,13 +87,13 @@ func (r *row) set(column string, v pdu.Value) {
 	millisec := func() time.Duration { return time.Duration(math.Float64frombits(v.Bits) * float64(time.Millisecond)) }
 	switch column {
 	case "definition.state":
-		r.state = text(v)
+		r.state = stringOf(v)
 	case "definition.error":
-		r.problem = text(v)
+		r.problem = stringOf(v)
 	case "definition.expression":
-		r.expression = text(v)
+		r.expression = stringOf(v)
 	case "definition.pmid":
-		r.pmid = text(v)
+		r.pmid = stringOf(v)
 	case "definition.age":
 		r.age = millisec()
 	case "definition.evaluated":

@@ -18,15 +18,14 @@ const (
 	logResume = 64
 )
 
-// logVolume is what a logger writes to: it passes on at most so many bytes an hour, and as much at
+// logLimit is what a logger writes to: it passes on at most so many bytes an hour, and as much at
 // once, and says in their place that messages are left out and how many. One Write is one message. A log
 // that somebody has asked to see all of, at level debug, has no limit.
-type logVolume struct {
-	out       io.Writer
-	limit     int64 // bytes an hour; 0: none
-	now       func() time.Time
-	unlimited func() bool
-	notice    func(now time.Time, text string, fields logrus.Fields) []byte
+type logLimit struct {
+	log  *logrus.Logger // that writes here
+	out  io.Writer
+	most int64 // bytes an hour; 0: no limit
+	now  func() time.Time
 
 	leftOut atomic.Uint64        // messages, in all
 	level   atomic.Pointer[fill] // of the last message; nil: there was none
@@ -43,69 +42,73 @@ type fill struct {
 	bytes int64
 }
 
-// newLogVolume makes a writer with all its room. notice makes the text of a message of its own.
-func newLogVolume(
-	out io.Writer, limit int64, now func() time.Time, unlimited func() bool,
-	notice func(time.Time, string, logrus.Fields) []byte,
-) *logVolume {
-	return &logVolume{
-		out: out, limit: limit, now: now, unlimited: unlimited, notice: notice, room: limit, filled: now(),
-	}
+// newLogger makes a logger whose messages out gets, up to so many bytes an hour. The daemon's is standard
+// error, wherever OpenLog takes that.
+func newLogger(out io.Writer, level logrus.Level, most int64, now func() time.Time) (*logrus.Logger, *logLimit) {
+	log := logrus.New()
+	log.SetLevel(level)
+	log.SetFormatter(&logrus.TextFormatter{DisableColors: true, FullTimestamp: true, DisableQuote: true})
+	limit := &logLimit{log: log, out: out, most: most, now: now, room: most, filled: now()}
+	log.SetOutput(limit)
+	return log, limit
 }
 
 // Write implements io.Writer. A message that is left out is no error.
-func (v *logVolume) Write(message []byte) (int, error) {
-	if v.limit == 0 || v.unlimited() {
-		return v.out.Write(message)
+func (l *logLimit) Write(message []byte) (int, error) {
+	if l.most == 0 || l.log.IsLevelEnabled(logrus.DebugLevel) {
+		return l.out.Write(message)
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	now := v.now()
-	v.refill(now)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	l.refill(now)
 	size := int64(len(message))
 	switch {
-	case v.gap == 0 && size <= v.room:
-	case v.gap > 0 && v.room >= max(v.limit/logResume, min(size, v.limit)):
-		v.say(now, "messages were left out", logrus.Fields{"messages": v.gap})
-		v.gap = 0
+	case l.gap == 0 && size <= l.room:
+	case l.gap > 0 && l.room >= max(l.most/logResume, min(size, l.most)):
+		l.say(now, "messages were left out", logrus.Fields{"messages": l.gap})
+		l.gap = 0
 	default:
-		if v.gap == 0 {
-			v.say(now, "log is as long as it may be for now, leaving messages out", logrus.Fields{"limit": v.limit})
+		if l.gap == 0 {
+			l.say(now, "log is as long as it may be for now, leaving messages out", logrus.Fields{"limit": l.most})
 		}
-		v.gap++
-		v.leftOut.Add(1)
+		l.gap++
+		l.leftOut.Add(1)
 		return len(message), nil
 	}
-	v.room -= size
-	v.level.Store(&fill{now, v.limit - v.room})
-	return v.out.Write(message)
+	l.room -= size
+	l.level.Store(&fill{now, l.most - l.room})
+	return l.out.Write(message)
 }
 
 // used is how many bytes count towards the limit now. It does not wait.
-func (v *logVolume) used() int64 {
-	last := v.level.Load()
+func (l *logLimit) used() int64 {
+	last := l.level.Load()
 	if last == nil {
 		return 0
 	}
-	return max(last.bytes-v.gained(last.at, v.now()), 0)
+	return max(last.bytes-l.gained(last.at, l.now()), 0)
 }
 
 // gained is how many bytes have become free between two moments.
-func (v *logVolume) gained(from, to time.Time) int64 {
+func (l *logLimit) gained(from, to time.Time) int64 {
 	passed := min(max(to.Sub(from), 0), time.Hour)
-	return int64(float64(v.limit) * passed.Hours())
+	return int64(float64(l.most) * passed.Hours())
 }
 
 // refill adds what has become free since the last time.
-func (v *logVolume) refill(now time.Time) {
-	free := v.gained(v.filled, now)
-	if free > 0 || now.Before(v.filled) {
-		v.room, v.filled = min(v.room+free, v.limit), now
+func (l *logLimit) refill(now time.Time) {
+	free := l.gained(l.filled, now)
+	if free > 0 || now.Before(l.filled) {
+		l.room, l.filled = min(l.room+free, l.most), now
 	}
 }
 
 // say writes a message of our own: two for each gap, whatever the room. What becomes of it is what becomes of
-// the log.
-func (v *logVolume) say(now time.Time, text string, fields logrus.Fields) {
-	_, _ = v.out.Write(v.notice(now, text, fields))
+// the log. It does not go through the logger, which is in the middle of a message.
+func (l *logLimit) say(now time.Time, text string, fields logrus.Fields) {
+	line, _ := l.log.Formatter.Format(&logrus.Entry{
+		Logger: l.log, Time: now, Level: logrus.WarnLevel, Message: text, Data: fields,
+	})
+	_, _ = l.out.Write(line)
 }

@@ -23,11 +23,11 @@ func runLogRewrite(_ context.Context, t *tool, operands string, args []string) i
 	state, file := defaultState(t.conf), ""
 	rest, exit, done := t.parse(operands, args,
 		pmda.Option{
-			Short: 'o', Long: "output", Arg: "FILE", Set: func(arg string) error { file = arg; return nil },
+			Short: 'o', Long: "output", Arg: "FILE", Set: text(&file),
 			Help: "write to FILE, not to standard output",
 		},
 		pmda.Option{
-			Long: "state", Arg: "FILE", Set: func(arg string) error { state = arg; return nil },
+			Long: "state", Arg: "FILE", Set: text(&state),
 			Help: "take metric identifiers from FILE, which the agent has written",
 		})
 	switch {

@@ -13,7 +13,6 @@ import (
 	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/mmv"
 	"pmdaderived/pmda"
-	"pmdaderived/pmda/pmapi"
 )
 
 // Defaults of options.
@@ -118,23 +117,23 @@ func (o *options) usual() []pmda.Option {
 func (o *options) own() []pmda.Option {
 	return []pmda.Option{
 		{
-			Short: 'c', Long: "config", Arg: "PATHS", Set: o.setPaths,
+			Short: 'c', Long: "config", Arg: "PATHS", Set: pathList(&o.paths),
 			Help: "read definitions from the files and directories in this list, separated by colons",
 		},
-		{Long: "pmcd", Arg: "SPEC", Set: o.setPMCD, Help: "take the operands from the pmcd at this address"},
+		{Long: "pmcd", Arg: "SPEC", Set: address(&o.pmcd), Help: "take the operands from the pmcd at this address"},
 		{
 			Long: "interval", Arg: "TIME", Set: duration(&o.interval, 0),
 			Help: "what delta() and rate() cover at least in the first fetch of a client; 0: they have no values then",
 		},
 		{
-			Long: "first-fetch", Arg: "WORD", Set: o.setFirstFetch,
+			Long: "first-fetch", Arg: "WORD", Set: choice(func(word string) { o.cold = word == "none" }, "warm", "none"),
 			Help: "whether the first fetch of a client has values of delta() and rate(): warm or none",
 		},
 		nonFiniteOption(&o.nonFinite),
-		{Long: "state", Arg: "FILE", Set: func(arg string) error { o.state = arg; return nil }, Help: "remember metric identifiers in FILE"},
+		{Long: "state", Arg: "FILE", Set: text(&o.state), Help: "remember metric identifiers in FILE"},
 		{Long: "poll", Arg: "TIME", Set: duration(&o.poll, time.Millisecond), Help: "how often to look for missing operands"},
 		{
-			Long: "watch", Arg: "WORD", Set: o.setWatch,
+			Long: "watch", Arg: "WORD", Set: choice(func(word string) { o.watch = word }, watchAuto, watchPoll, watchOff),
 			Help: "how to notice changed files: auto, poll (only look at them again and again), off",
 		},
 		{
@@ -152,7 +151,7 @@ func (o *options) own() []pmda.Option {
 			Help: "how many bytes of log are written in an hour, in bytes or with K, M or G; 0: all",
 		},
 		limitOption(&o.limits),
-		{Short: 'V', Long: "version", Set: func(string) error { o.version = true; return nil }, Help: "print the version"},
+		{Short: 'V', Long: "version", Set: set(&o.version), Help: "print the version"},
 	}
 }
 
@@ -165,54 +164,12 @@ func (o *options) usage(w io.Writer) error {
 	return o.set.Usage(w)
 }
 
-func (o *options) setPaths(arg string) error {
-	o.paths = config.SplitPaths(arg)
-	if o.paths == nil {
-		o.paths = []string{} // none at all, not the default ones
-	}
-	return nil
-}
-
-func (o *options) setPMCD(arg string) error {
-	if _, _, err := pmapi.ParseAddress(arg); err != nil {
-		return err
-	}
-	o.pmcd = arg
-	return nil
-}
-
-func (o *options) setFirstFetch(arg string) error {
-	switch arg {
-	case "warm":
-		o.cold = false
-	case "none":
-		o.cold = true
-	default:
-		return fmt.Errorf("%q: want warm or none", arg)
-	}
-	return nil
-}
-
 // nonFiniteOption is --non-finite, of the daemon and of eval.
 func nonFiniteOption(serve *bool) pmda.Option {
-	set := func(arg string) error {
-		switch arg {
-		case "drop", "serve":
-			*serve = arg == "serve"
-			return nil
-		}
-		return fmt.Errorf("%q: want drop or serve", arg)
+	return pmda.Option{
+		Long: "non-finite", Arg: "WORD", Set: choice(func(word string) { *serve = word == "serve" }, "drop", "serve"),
+		Help: "values that are infinite or not a number: drop or serve",
 	}
-	return pmda.Option{Long: "non-finite", Arg: "WORD", Set: set, Help: "values that are infinite or not a number: drop or serve"}
-}
-
-func (o *options) setWatch(arg string) error {
-	switch arg {
-	case watchAuto, watchPoll, watchOff:
-		o.watch = arg
-		return nil
-	}
-	return fmt.Errorf("%q: want auto, poll or off", arg)
 }
 
 func (o *options) setProtected(arg string) error {
@@ -241,35 +198,4 @@ func (o *options) setLogLevel(arg string) error {
 	}
 	o.logLevel = level
 	return nil
-}
-
-// duration reads "10s", "500ms" or a plain number of seconds.
-func duration(d *time.Duration, least time.Duration) func(string) error {
-	return func(arg string) error {
-		text := arg
-		if strings.Trim(text, "0123456789.") == "" {
-			text += "s"
-		}
-		v, err := time.ParseDuration(text)
-		if err != nil {
-			return fmt.Errorf("%q is not a time such as 10s or 500ms", arg)
-		}
-		if v < least {
-			return fmt.Errorf("%q is shorter than %s", arg, least)
-		}
-		*d = v
-		return nil
-	}
-}
-
-// size reads a number of bytes: "4096", "64K", "16M", "1G".
-func size(n *int64) func(string) error {
-	return func(arg string) error {
-		v, err := parseSize(arg)
-		if err != nil {
-			return fmt.Errorf("%q is not a size such as 65536, 64K or 16M", arg)
-		}
-		*n = v
-		return nil
-	}
 }

@@ -25,7 +25,7 @@ const (
 	codeWaiting  = "shipped-unbound"
 	codeUnclosed = "open-parenthesis"
 	codeClosed   = "unreadable-for-agent"
-	codeLeftOut  = "unread-by-agent"
+	codeUnread   = "unread-by-agent"
 
 	codeNoFunction = "unknown-function"
 	codeHint       = "syntax-hint"
@@ -57,7 +57,7 @@ func unboundCodes() []string { return []string{codeUnknown, codeUnavailable} }
 // warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
 // silenced, or made an error.
 func warningCodes() []string {
-	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeClosed, codeLeftOut, codeUnclosed, codeNoFunction, codeHint})
+	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeClosed, codeUnread, codeUnclosed, codeNoFunction, codeHint})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}
@@ -177,8 +177,8 @@ const longEnough = 10 * time.Minute
 
 // remembered adds to the error of a definition for want of an operand what the agent of this host remembers of it; nil
 // if it knows nothing. age is that of the file.
-func remembered(p *config.Problem, text string, memory map[string]identity.Remembered, age time.Duration) *config.Problem {
-	known, ok := memory[p.Name]
+func remembered(p *config.Problem, text string, agents map[string]identity.Remembered, age time.Duration) *config.Problem {
+	known, ok := agents[p.Name]
 	if !ok {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (r *recorder) setSamples(arg string) error {
 func (r *recorder) record(ctx context.Context, paths []string) int {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	read := readDefinitions(paths, r.conf)
+	read := r.read(paths)
 	for _, p := range read.Problems {
 		if p.Severity == config.Error {
 			return r.fail(p)
@@ -98,20 +98,8 @@ func (r *recorder) run(ctx context.Context, c *collector) error {
 	}
 	r.prepare()
 	r.session.Watch(r.session.Set().Metrics()...)
-	ticker := time.NewTicker(r.pause)
-	defer ticker.Stop()
-	for n := range r.samples {
-		if n > 0 {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-ticker.C:
-			}
-		}
-		if err := r.session.Sample(ctx, time.Now()); err != nil {
-			return err
-		}
-		r.take()
+	if err := sampled(ctx, r.session, r.samples, r.pause, func(int) { r.take() }); err != nil {
+		return err
 	}
 	r.instances()
 	r.out.Title = "recorded " + r.session.Time().UTC().Format(time.RFC3339)

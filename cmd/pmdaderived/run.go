@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 // daemon is the agent's life, in the order that matters: no rights before anything is opened, the
 // handshake before anything slow. Errors have been logged when it returns.
 func daemon(ctx context.Context, o *options) error {
-	log, volume := newLogger(os.Stderr, o.logLevel, o.limits.Log)
+	log, limit := newLogger(os.Stderr, o.logLevel, o.limits.Log, time.Now)
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 	hup := make(chan os.Signal, 1)
@@ -116,8 +116,8 @@ func daemon(ctx context.Context, o *options) error {
 		Poll:      o.poll,
 		Protected: o.protected,
 		Debug:     func(on bool) { log.SetLevel(debugLevel(o.logLevel, on)) },
-		LeftOut:   volume.leftOut.Load,
-		LogUsed:   volume.used,
+		LeftOut:   limit.leftOut.Load,
+		LogUsed:   limit.used,
 		Limits:    o.limits,
 		Log:       log,
 	})
@@ -176,25 +176,6 @@ func forward(ctx context.Context, signals <-chan os.Signal, reload func()) {
 			reload()
 		}
 	}
-}
-
-// newLogger makes a logger whose messages out gets, up to limit bytes an hour. The daemon's is standard
-// error, wherever OpenLog takes that.
-func newLogger(out io.Writer, level logrus.Level, limit int64) (*logrus.Logger, *logVolume) {
-	log := logrus.New()
-	log.SetLevel(level)
-	format := &logrus.TextFormatter{DisableColors: true, FullTimestamp: true, DisableQuote: true}
-	log.SetFormatter(format)
-	volume := newLogVolume(out, limit, time.Now,
-		func() bool { return log.IsLevelEnabled(logrus.DebugLevel) },
-		func(now time.Time, text string, fields logrus.Fields) []byte {
-			// Not through the logger, which is in the middle of a message. Fields of our own can be printed.
-			notice := &logrus.Entry{Logger: log, Time: now, Level: logrus.WarnLevel, Message: text, Data: fields}
-			line, _ := format.Format(notice)
-			return line
-		})
-	log.SetOutput(volume)
-	return log, volume
 }
 
 // debugLevel is the level at which to log when somebody wants to see everything, or no more.

@@ -32,7 +32,7 @@ func newSource(o *options, log logrus.FieldLogger) *source {
 // load returns what the files say now, or once more what they said before while they are being written.
 // Problems are logged when they are new.
 func (s *source) load() agent.Config {
-	r := readAgain(s.options.paths, s.options.conf, s.options.limits, s.last.Definitions)
+	r := reading{paths: s.options.paths, conf: s.options.conf, limits: s.options.limits, before: s.last.Definitions}.definitions()
 	if !s.watcher.Took(&r.Loaded) {
 		return s.last
 	}
@@ -53,14 +53,8 @@ func (s *source) load() agent.Config {
 		if s.told[text] {
 			continue
 		}
-		switch entry := s.log.WithField("file", p.Pos.File); p.Severity {
-		case config.Error:
-			entry.Error(text)
-		case config.Warning:
-			entry.Warn(text)
-		default:
-			entry.Info(text)
-		}
+		level := map[config.Severity]logrus.Level{config.Error: logrus.ErrorLevel, config.Warning: logrus.WarnLevel, config.Note: logrus.InfoLevel}
+		s.log.WithField("file", p.Pos.File).WithError(p).Log(level[p.Severity], "definitions are not as they should be")
 	}
 	s.last, s.told = c, told
 	return c

@@ -10,7 +10,6 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/pmda"
-	"pmdaderived/pmda/pmapi"
 )
 
 // tool is a run of a sub-command. Sub-commands are for people: what was asked for goes to stdout, what
@@ -146,24 +145,19 @@ func (t *tool) pathsOption() pmda.Option {
 	return pmda.Option{
 		Short: 'c', Long: "config", Arg: "PATHS",
 		Help: "take definitions from the files and directories in this list, separated by colons",
-		Set:  t.setPaths,
+		Set:  pathList(&t.paths),
 	}
 }
 
-// setPaths takes a path list; an empty one is none at all, not the default one.
-func (t *tool) setPaths(arg string) error {
-	t.paths = append([]string{}, config.SplitPaths(arg)...)
-	return nil
+// read reads definitions within the usual limits.
+func (t *tool) read(paths []string) definitions {
+	return reading{paths: paths, conf: t.conf, limits: defaultLimits()}.definitions()
 }
 
 func (t *tool) pmcdOption() pmda.Option {
 	return pmda.Option{
 		Long: "pmcd", Arg: "SPEC", Help: "ask the pmcd at this address",
-		Set: func(arg string) error {
-			_, _, err := pmapi.ParseAddress(arg)
-			t.pmcd, t.pmcdGiven = arg, true
-			return err
-		},
+		Set: func(arg string) error { t.pmcdGiven = true; return address(&t.pmcd)(arg) },
 	}
 }
 

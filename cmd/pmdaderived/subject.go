@@ -33,7 +33,7 @@ type asked struct {
 // open finds out what operands stand for, and binds it. nil if that cannot be; why has been told, as have mistakes of
 // definitions.
 func (t *tool) open(ctx context.Context, operands []string) *asked {
-	read := readDefinitions(t.paths, t.conf)
+	read := t.read(t.paths)
 	a := &asked{language: read.language, named: read.named()}
 	places := read.byName()
 	var defs []agent.Definition

@@ -27,17 +27,17 @@ func runTest(ctx context.Context, t *tool, operands string, args []string) int {
 	r := testRun{tool: t}
 	recorded := recorder{tool: t, pause: defaultPause}
 	paths, exit, done := t.parse(operands, args,
-		pmda.Option{Short: 'v', Long: "verbose", Set: func(string) error { r.verbose = true; return nil }, Help: "name the tests that pass, too"},
+		pmda.Option{Short: 'v', Long: "verbose", Set: set(&r.verbose), Help: "name the tests that pass, too"},
 		pmda.Option{
 			Long: "run", Arg: "PATTERN", Set: func(arg string) (err error) { r.wanted, err = regexp.Compile(arg); return err },
 			Help: "run only the tests whose titles match this regular expression",
 		},
 		pmda.Option{
-			Long: "junit", Arg: "FILE", Set: func(arg string) error { r.junit = arg; return nil },
+			Long: "junit", Arg: "FILE", Set: text(&r.junit),
 			Help: "write a report in JUnit's XML to FILE",
 		},
 		pmda.Option{
-			Long: "coverage", Set: func(string) error { r.coverage = true; return nil },
+			Long: "coverage", Set: set(&r.coverage),
 			Help: "say which definitions no test looks at",
 		},
 		pmda.Option{
@@ -247,7 +247,7 @@ func (r *testRun) definitions(f *unittest.File) (definitions, bool) {
 			return definitions{}, false
 		}
 	}
-	read := readDefinitions(paths, r.conf)
+	read := r.read(paths)
 	for _, p := range read.Problems {
 		if p.Severity == config.Error {
 			r.mistaken = true

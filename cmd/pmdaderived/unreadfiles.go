@@ -10,15 +10,15 @@ import (
 	"pmdaderived/config"
 )
 
-// reading is what the agent reads of its path list, as far as we can see it.
-type reading struct {
+// agentsFiles is what the agent reads of its path list, as far as we can see it.
+type agentsFiles struct {
 	around []string
 	loaded config.Loaded
 	read   map[string]bool // real paths of files, and of what it tries to read
 }
 
-func newReading(around []string) reading {
-	r := reading{around: around, loaded: config.Load(around, nil), read: map[string]bool{}}
+func newAgentsFiles(around []string) agentsFiles {
+	r := agentsFiles{around: around, loaded: config.Load(around, nil), read: map[string]bool{}}
 	for _, s := range r.loaded.Sources {
 		r.read[realPath(s.Path)] = true
 	}
@@ -26,7 +26,7 @@ func newReading(around []string) reading {
 }
 
 // unread says why the agent leaves out a file that is below what it reads; "" for other files.
-func (r *reading) unread(path string) string {
+func (r *agentsFiles) unread(path string) string {
 	for _, dir := range r.around {
 		for _, p := range [][2]string{{absolute(dir), absolute(path)}, {realPath(dir), inRealDir(path)}, {realPath(dir), realPath(path)}} {
 			rest, below := strings.CutPrefix(p[1], strings.TrimSuffix(p[0], "/")+"/")
@@ -47,7 +47,7 @@ func (r *reading) unread(path string) string {
 }
 
 // refused says why a directory above a file could not be read. Where we have no permission the agent may have it.
-func (r *reading) refused(path string) string {
+func (r *agentsFiles) refused(path string) string {
 	for _, s := range r.loaded.Sources {
 		if s.Err == nil || s.Path == "" || !strings.HasPrefix(path, absolute(s.Path)+"/") && !strings.HasPrefix(path, realPath(s.Path)+"/") {
 			continue
@@ -68,10 +68,10 @@ func ignoredText(name string) string {
 	return fmt.Sprintf("the agent does not read it: names like %s are left out", name)
 }
 
-// leftOut tells of a file that the agent does not read.
-func leftOut(path string, severity config.Severity, text string) *config.Problem {
+// unreadProblem tells of a file that the agent does not read.
+func unreadProblem(path string, severity config.Severity, text string) *config.Problem {
 	return &config.Problem{
-		Pos: config.Position{File: path}, Path: path, Severity: severity, Code: codeLeftOut, Msg: text,
+		Pos: config.Position{File: path}, Path: path, Severity: severity, Code: codeUnread, Msg: text,
 	}
 }
 

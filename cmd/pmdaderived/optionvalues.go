@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pmdaderived/config"
+	"pmdaderived/pmda/pmapi"
+)
+
+// set says that an option is given that has no argument.
+func set(to *bool) func(string) error {
+	return func(string) error { *to = true; return nil }
+}
+
+func text(to *string) func(string) error {
+	return func(arg string) error { *to = arg; return nil }
+}
+
+// choice takes one of several words.
+func choice(set func(word string), words ...string) func(string) error {
+	return func(arg string) error {
+		if !slices.Contains(words, arg) {
+			last := len(words) - 1
+			return fmt.Errorf("%q: want %s or %s", arg, strings.Join(words[:last], ", "), words[last])
+		}
+		set(arg)
+		return nil
+	}
+}
+
+// pathList takes paths, separated by colons; an empty list is none at all, not the default one.
+func pathList(to *[]string) func(string) error {
+	return func(arg string) error {
+		*to = append([]string{}, config.SplitPaths(arg)...)
+		return nil
+	}
+}
+
+// address takes that of a pmcd.
+func address(to *string) func(string) error {
+	return func(arg string) error {
+		_, _, err := pmapi.ParseAddress(arg)
+		if err == nil {
+			*to = arg
+		}
+		return err
+	}
+}
+
+// duration reads "10s", "500ms" or a plain number of seconds.
+func duration(d *time.Duration, least time.Duration) func(string) error {
+	return func(arg string) error {
+		text := arg
+		if strings.Trim(text, "0123456789.") == "" {
+			text += "s"
+		}
+		v, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("%q is not a time such as 10s or 500ms", arg)
+		}
+		if v < least {
+			return fmt.Errorf("%q is shorter than %s", arg, least)
+		}
+		*d = v
+		return nil
+	}
+}
+
+// size reads a number of bytes: "4096", "64K", "16M", "1G".
+func size(n *int64) func(string) error {
+	return func(arg string) error {
+		v, err := parseSize(arg)
+		if err != nil {
+			return fmt.Errorf("%q is not a size such as 65536, 64K or 16M", arg)
+		}
+		*n = v
+		return nil
+	}
+}
