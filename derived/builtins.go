@@ -5,45 +5,126 @@ import (
 	"pmdaderived/pdu"
 )
 
-// builtins is the table of functions of one operand: what they take, and how the metadata of the
-// result comes from that of the operand, with which the node given to result starts.
-// Source: docs/language-rules.md 6.2.
+// builtins is what the functions mean: a row for each of package syntax. To add one of one operand takes a row there
+// and one here, with its kernel, and a section in docs/language.md and docs/pmdaderived.5. Source: docs/language-rules.md 6.2.
 //
-// To add a function: a constant and its String in syntax/ast.go, the word in syntax/token.go and
-// syntax/grammar.txt, a row here, how it is computed (aggregates: reduce.go; others:
-// compiler.call), a section in docs/language.md, and rows in the tests of each.
-var builtins = [...]struct { //nolint:gochecknoglobals // a table
-	numeric bool // the operand must be numeric
-	result  func(n *Node)
-}{
-	syntax.Avg: {true, func(n *Node) { n.Type, n.Sem, n.InDom = pdu.TypeFloat, pdu.SemInstant, pdu.NoInDom }},
-	syntax.Max: {true, func(n *Node) { n.Sem, n.InDom = pdu.SemInstant, pdu.NoInDom }},
-	syntax.Min: {true, func(n *Node) { n.Sem, n.InDom = pdu.SemInstant, pdu.NoInDom }},
-	syntax.Sum: {true, func(n *Node) { n.InDom = pdu.NoInDom }},
-	syntax.Count: {false, func(n *Node) {
+//nolint:gochecknoglobals // a table
+var builtins = [...]builtin{
+	syntax.Avg: {numeric: true, step: opAggregate, reduce: average, result: func(n *Node) {
+		n.Type, n.Sem, n.InDom = pdu.TypeFloat, pdu.SemInstant, pdu.NoInDom
+	}},
+	syntax.Count: {step: opCount, class: Tally, result: func(n *Node) {
 		n.Type, n.Sem, n.Units, n.InDom = pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}, pdu.NoInDom
 	}},
-	syntax.Delta: {true, func(n *Node) {
+	syntax.Max:     {numeric: true, step: opAggregate, reduce: largest, result: extreme},
+	syntax.Min:     {numeric: true, step: opAggregate, reduce: smallest, result: extreme},
+	syntax.Sum:     {numeric: true, step: opAggregate, reduce: total, ofNone: true, result: single},
+	syntax.Delta:   {numeric: true, step: opDelta, class: Change, result: changing},
+	syntax.Rate:    {numeric: true, step: opRate, class: Change, check: overTime, result: perSecond},
+	syntax.Instant: {class: Reading, result: reading},
+	syntax.Scalar:  {step: opScalar, result: single},
+	syntax.Defined: {step: opConst, class: Query},
+	syntax.Match:   {step: opMatch},
+	syntax.Const:   {step: opConst, check: fits},
+	syntax.NoValue: {step: opNothing},
+	syntax.Rescale: {numeric: true, step: opRescale, check: rescaled},
+	syntax.Anon:    {step: opNothing},
+}
+
+// builtin is what a function means. A node begins with the metadata of the first operand; without one with those of
+// its arguments: see checker.call.
+type builtin struct {
+	numeric bool                                     // operands must be numbers
+	check   func(n *Node, e *syntax.Call) (bad Rule) // what else the operands must be, and conversions; nil: nothing
+	result  func(n *Node)                            // metadata of the result; nil: as they are
+
+	step   stepOp                                      // that computes it; 0: it is its operand
+	each   func(t pdu.Type) func(dst, a []uint64)      // of opEach: the loop for a type, nil if the values stay as they are
+	reduce func(t pdu.Type, a []uint64) (value uint64) // of opAggregate: of one value at least
+	ofNone bool                                        // of opAggregate: 0 is the result of no values
+
+	class Class
+}
+
+// Class is what lint has to know of a function.
+type Class uint8
+
+// The classes. Where nothing else is said a result comes from the values of the operands.
+const (
+	Plain   Class = iota
+	Change        // takes a counter, gives what has changed: no counter, and 0 where nothing has
+	Reading       // takes a counter, gives its values as no counter
+	Tally         // how many values there are, whatever they are
+	Query         // about a metric, whose values do not matter
+)
+
+// ClassOf is the class of a function.
+func ClassOf(f syntax.Func) Class { return builtins[f].class }
+
+// single is the result of what has one value, without an instance.
+func single(n *Node) { n.InDom = pdu.NoInDom }
+
+func extreme(n *Node) { n.Sem, n.InDom = pdu.SemInstant, pdu.NoInDom }
+
+func reading(n *Node) {
+	if n.Sem == pdu.SemCounter {
 		n.Sem = pdu.SemInstant
-		switch n.Type { // a difference may be negative
-		case pdu.TypeU32:
-			n.Type = pdu.Type64
-		case pdu.TypeU64:
-			n.Type = pdu.TypeDouble
+	}
+}
+
+// changing is the result of a difference, which may be negative.
+func changing(n *Node) {
+	n.Sem = pdu.SemInstant
+	if n.Type == pdu.TypeU32 {
+		n.Type = pdu.Type64
+	} else if n.Type == pdu.TypeU64 {
+		n.Type = pdu.TypeDouble
+	}
+}
+
+// overTime converts times to seconds, so that what they make in a second is a share.
+func overTime(n *Node, _ *syntax.Call) Rule {
+	switch n.Units.Time {
+	case 0:
+		return 0
+	case 1:
+		from, ok := pdu.Units{Time: 1, TimeScale: n.Units.TimeScale}, false
+		if n.convert, ok = NewConverter(from, pdu.Units{Time: 1, TimeScale: pdu.TimeSec}); ok {
+			return 0
 		}
-	}},
-	syntax.Rate: {true, func(n *Node) {
-		n.Type, n.Sem = pdu.TypeDouble, pdu.SemInstant
-		n.Units.Time--
-		n.Units.TimeScale = 0
-		if n.Units.Time != 0 {
-			n.Units.TimeScale = pdu.TimeSec
-		}
-	}},
-	syntax.Instant: {false, func(n *Node) {
-		if n.Sem == pdu.SemCounter {
-			n.Sem = pdu.SemInstant
-		}
-	}},
-	syntax.Scalar: {false, func(n *Node) { n.InDom = pdu.NoInDom }},
+	}
+	return RuleRateDimension
+}
+
+func perSecond(n *Node) {
+	n.Type, n.Sem = pdu.TypeDouble, pdu.SemInstant
+	n.Units.Time--
+	n.Units.TimeScale = 0
+	if n.Units.Time != 0 {
+		n.Units.TimeScale = pdu.TimeSec
+	}
+}
+
+func rescaled(n *Node, e *syntax.Call) Rule {
+	to, _, _ := pdu.ParseUnits(e.Literal().Text) // judged when the definition was parsed
+	ok := false
+	if n.convert, ok = NewConverter(n.Units, to); !ok {
+		return RuleRescaleDimension
+	}
+	n.Units = to
+	return 0
+}
+
+// fits makes a constant one of the type that its tags ask for.
+func fits(n *Node, e *syntax.Call) Rule {
+	number := syntax.NumberOf(e)
+	switch {
+	case n.Type == pdu.TypeFloat:
+		n.value = fromFloat(float32(number.Float))
+	case n.Type == pdu.TypeDouble:
+		n.value = fromDouble(number.Float)
+	case !n.Type.Numeric() || number.Double:
+		return RuleConstantType
+	} // other integers hold the digits' low bits as they are
+	return 0
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -28,9 +27,6 @@ type checker struct {
 	results []result // of each metric of the set
 	metric  *Metric  // being checked
 	chain   []*Metric
-	checked int // so many results there are
-	nodes   arena[Node]
-	kids    arena[*Node]
 }
 
 // result is what came of the check of a definition: a tree or an error.
@@ -64,58 +60,8 @@ func (c *checker) check(m *Metric) *result {
 	r.tree, r.err = c.expr(m.Definition.Expr)
 	c.chain = c.chain[:len(c.chain)-1]
 	r.state = checked
-	c.checked++
 	c.metric = outer
 	return r
-}
-
-// alone checks m, hands its tree to use, and then forgets the tree: no other definition uses it.
-func (c *checker) alone(m *Metric, use func(*result)) {
-	before, nodes, kids := c.checked, c.nodes.used, c.kids.used
-	r := c.check(m)
-	use(r)
-	r.tree = nil
-	if c.checked == before+1 { // no tree of another definition was made on the way
-		c.nodes.used, c.kids.used = nodes, kids
-	}
-}
-
-// arena is the memory of trees. Most of them are needed no longer than it takes to compile them: what
-// comes after a mark can be used again.
-type arena[T any] struct {
-	chunks [][]T
-	used   mark
-}
-
-// mark is a place in an arena: so many chunks are full, and so many items of the next one are used.
-type mark struct{ chunk, item int }
-
-// take returns n items that are next to each other, not cleared.
-func (a *arena[T]) take(n int) []T {
-	const usual = 64 // items
-	if len(a.chunks) > a.used.chunk && len(a.chunks[a.used.chunk]) < a.used.item+n {
-		a.used = mark{chunk: a.used.chunk + 1}
-	}
-	if len(a.chunks) == a.used.chunk {
-		a.chunks = append(a.chunks, make([]T, max(usual, n)))
-	}
-	from := a.used.item
-	a.used.item += n
-	return a.chunks[a.used.chunk][from:a.used.item:a.used.item]
-}
-
-// node returns a copy of n that lasts.
-func (c *checker) node(n Node) *Node {
-	made := &c.nodes.take(1)[0]
-	*made = n
-	return made
-}
-
-// operands returns a list that lasts.
-func (c *checker) operands(kids ...*Node) []*Node {
-	made := c.kids.take(len(kids))
-	copy(made, kids)
-	return made
 }
 
 // first is the error to report of err and those in the other operands of the same operator: libpcp looks
@@ -147,11 +93,8 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	case *syntax.Name:
 		return c.name(e)
 	case *syntax.Number:
-		return c.node(number(e)), nil
-	case *syntax.Const:
-		return c.constant(e)
-	case *syntax.NoValue:
-		return c.noValue(e)
+		n = &Node{Expr: e, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom}
+		n.number(e)
 	case *syntax.Unary:
 		n, err = c.unary(e)
 	case *syntax.Binary:
@@ -160,10 +103,6 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 		return c.ternary(e)
 	case *syntax.Call:
 		n, err = c.call(e)
-	case *syntax.Rescale:
-		n, err = c.rescale(e)
-	case *syntax.Match:
-		n, err = c.pass(e, e.X)
 	case *syntax.Select:
 		n, err = c.pass(e, e.X)
 	}
@@ -173,7 +112,7 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	return c.grown(n)
 }
 
-// grown completes a node that has operands.
+// grown completes a node by what its operands are.
 func (c *checker) grown(n *Node) (*Node, *Error) {
 	for _, k := range n.Kids {
 		n.height = max(n.height, k.height)
@@ -181,9 +120,9 @@ func (c *checker) grown(n *Node) (*Node, *Error) {
 		n.adds = n.adds || k.adds
 	}
 	n.height++
-	if call, ok := n.Expr.(*syntax.Call); ok && (call.Func == syntax.Delta || call.Func == syntax.Rate) {
+	if syntax.Is(n.Expr, syntax.Delta, syntax.Rate) {
 		n.history++
-		n.adds = call.Func == syntax.Delta
+		n.adds = syntax.Is(n.Expr, syntax.Delta)
 	}
 	switch {
 	case n.height > maxHeight:
@@ -200,7 +139,7 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	desc, other, err := c.lookup(e.Name)
 	switch {
 	case unknown(err) && c.set.language.NoValue:
-		return c.node(nothing(e)), nil
+		return &Node{Expr: e, Type: pdu.Type32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, empty: true, height: 1}, nil
 	case unknown(err):
 		return nil, c.fail(e, RuleUnknownOperand, "operand "+e.Name)
 	case err != nil:
@@ -210,10 +149,10 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	case other != nil:
 		return c.other(e, other)
 	}
-	return c.node(Node{
+	return &Node{
 		Expr: e, Type: desc.Type, Sem: desc.Sem, Units: desc.Units, InDom: desc.InDom,
 		operand: desc.PMID, height: 1,
-	}), nil
+	}, nil
 }
 
 // lookup finds a name among the collector's metrics and then among the definitions.
@@ -248,9 +187,9 @@ func (c *checker) other(e *syntax.Name, other *Metric) (*Node, *Error) {
 	if r.err != nil {
 		return nil, c.broken(e, r.err)
 	}
-	n := c.node(*r.tree)
-	n.fromOther = true
-	return n, nil
+	n := *r.tree
+	n.other = r.tree
+	return &n, nil
 }
 
 // broken is the use of a definition that has an error. What is told is where it began, not every
@@ -286,31 +225,28 @@ func (c *checker) cycle(start *Metric) string {
 	return b.String()
 }
 
-func number(e *syntax.Number) Node {
-	n := Node{
-		Expr: e, Type: pdu.TypeU32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom,
-		value: uint64(e.Int), decided: true, height: 1,
-	}
+// number makes n the number as it is written.
+func (n *Node) number(e *syntax.Number) {
+	n.Type, n.value, n.decided = pdu.TypeU32, uint64(e.Int), true
 	if e.Double {
-		n.Type, n.value, n.decided = pdu.TypeDouble, math.Float64bits(e.Float), false
+		n.Type, n.value, n.decided = pdu.TypeDouble, fromDouble(e.Float), false
 	}
-	return n
 }
 
-// tagged overrides the metadata of n by tags: first the metric named by meta, then the others.
-func (c *checker) tagged(n *Node, tags []syntax.Tag) *Error {
-	for _, t := range tags {
+// tagged overrides the metadata of n by the tags of a function: first the metric named by meta, then the others.
+func (c *checker) tagged(n *Node, e *syntax.Call) *Error {
+	for t := range e.Tags {
 		if t.Key != "meta" {
 			continue
 		}
 		like, err := c.name(&syntax.Name{Name: t.Value})
 		if err != nil {
-			err.Span = t.Span
+			err.Span = t.Span()
 			return err
 		}
 		n.Type, n.Sem, n.Units, n.InDom = like.Type, like.Sem, like.Units, like.InDom
 	}
-	for _, t := range tags {
+	for t := range e.Tags {
 		switch t.Key {
 		case "type":
 			n.Type = typeNamed(t.Value)
@@ -351,50 +287,12 @@ func indomNamed(s string) pdu.InDom {
 	return d
 }
 
-func (c *checker) constant(e *syntax.Const) (*Node, *Error) {
-	n := c.node(number(e.Number))
-	n.Expr = e
-	if err := c.tagged(n, e.Tags); err != nil {
-		return nil, err
-	}
-	if !n.Type.Numeric() {
-		return nil, c.fail(e, RuleConstantType, shown(e))
-	}
-	if e.Number.Double {
-		switch n.Type {
-		case pdu.TypeDouble:
-		case pdu.TypeFloat:
-			n.value = fromFloat(float32(e.Number.Float))
-		default:
-			return nil, c.fail(e, RuleConstantType, shown(e))
-		}
-		return n, nil
-	}
-	switch n.Type { // 32-bit and 64-bit integers hold the digits' low bits as they are
-	case pdu.TypeFloat:
-		n.value = fromFloat(float32(e.Number.Int))
-	case pdu.TypeDouble:
-		n.value = math.Float64bits(float64(e.Number.Int))
-	}
-	return n, nil
-}
-
-func (c *checker) noValue(e *syntax.NoValue) (*Node, *Error) {
-	n := c.node(nothing(e))
-	return n, c.tagged(n, e.Tags)
-}
-
-// nothing is a novalue() without tags.
-func nothing(e syntax.Expr) Node {
-	return Node{Expr: e, Type: pdu.Type32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, empty: true, height: 1}
-}
-
 func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 	x, err := c.expr(e.X)
 	if err != nil {
 		return nil, err
 	}
-	n := c.node(Node{Expr: e, Type: x.Type, Units: x.Units, InDom: x.InDom, Sem: pdu.SemInstant, Kids: c.operands(x)})
+	n := &Node{Expr: e, Type: x.Type, Units: x.Units, InDom: x.InDom, Sem: pdu.SemInstant, Kids: []*Node{x}}
 	if e.Op == syntax.Not {
 		if !x.Type.Numeric() {
 			return nil, c.fail(e, RuleNotType, "! "+shown(e.X))
@@ -417,96 +315,104 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 	return n, nil
 }
 
-// pass is a function that leaves all metadata as it is: matchinst(), [instance].
+// pass is an operator that leaves all metadata as it is.
 func (c *checker) pass(e, operand syntax.Expr) (*Node, *Error) {
 	x, err := c.expr(operand)
 	if err != nil {
 		return nil, err
 	}
-	return c.node(Node{Expr: e, Type: x.Type, Sem: x.Sem, Units: x.Units, InDom: x.InDom, Kids: c.operands(x)}), nil
+	return &Node{Expr: e, Type: x.Type, Sem: x.Sem, Units: x.Units, InDom: x.InDom, Kids: []*Node{x}}, nil
 }
 
+// call looks at the arguments of a function by their kinds, and then at its row.
 func (c *checker) call(e *syntax.Call) (*Node, *Error) {
-	switch e.Func {
-	case syntax.Defined:
-		return c.defined(e)
-	case syntax.Anon:
-		return anon(e), nil
+	f := &builtins[e.Func]
+	n := &Node{Expr: e, Type: pdu.TypeU32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom}
+	if f.step == opNothing {
+		n.Type, n.empty = pdu.Type32, true
 	}
-	n, err := c.pass(e, e.X)
-	if err != nil {
-		return nil, err
-	}
-	f := builtins[e.Func]
-	if f.numeric && !n.Type.Numeric() {
-		return nil, c.fail(e, RuleFunctionType, called(e))
-	}
-	if e.Func == syntax.Rate && n.Units.Time != 0 && n.Units.Time != 1 {
-		return nil, c.fail(e, RuleRateDimension, called(e))
-	}
-	if e.Func == syntax.Rate && n.Units.Time == 1 {
-		from := pdu.Units{Time: 1, TimeScale: n.Units.TimeScale}
-		var ok bool
-		if n.convert, ok = NewConverter(from, pdu.Units{Time: 1, TimeScale: pdu.TimeSec}); !ok {
-			return nil, c.fail(e, RuleRateDimension, called(e))
+	for i, arg := range e.Args {
+		var err *Error
+		switch e.Kind(i) {
+		case syntax.Operand:
+			err = c.operand(n, arg)
+		case syntax.MetricName:
+			err = c.exists(n, arg.(*syntax.Name))
+		case syntax.TypeName:
+			n.Type = typeNamed(strings.TrimPrefix(e.Literal().Text, "PM_TYPE_"))
+		case syntax.Constant:
+			n.number(arg.(*syntax.Number))
+		case syntax.Units, syntax.Pattern, syntax.Metadata: // for the whole function
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	f.result(n)
+	if err := c.tagged(n, e); err != nil {
+		return nil, err
+	}
+	for _, x := range n.Kids {
+		if f.numeric && !x.Type.Numeric() {
+			return nil, c.fail(e, RuleFunctionType, called(e))
+		}
+	}
+	if f.check != nil {
+		if rule := f.check(n, e); rule != 0 {
+			return nil, c.fail(e, rule, called(e))
+		}
+	}
+	if f.result != nil {
+		f.result(n)
+	}
 	return n, nil
 }
 
-// called is how messages name a function: in capitals.
-func called(e *syntax.Call) string {
-	return strings.ToUpper(e.Func.String()) + "(" + shown(e.X) + ")"
+// operand adds an operand to n, which has the metadata of the first one.
+func (c *checker) operand(n *Node, e syntax.Expr) *Error {
+	x, err := c.expr(e)
+	if err != nil {
+		return err
+	}
+	if n.Kids == nil {
+		n.Type, n.Sem, n.Units, n.InDom = x.Type, x.Sem, x.Units, x.InDom
+	}
+	n.Kids = append(n.Kids, x)
+	return nil
 }
 
-// defined is 1 if there is such a metric, among the collector's or the definitions that are good,
+// called is how messages name a function and its operand.
+func called(e *syntax.Call) string {
+	switch {
+	case e.Func == syntax.Rescale:
+		to, _, _ := pdu.ParseUnits(e.Literal().Text)
+		return shown(e.X()) + " RESCALE " + cmp.Or(to.String(), "none")
+	case e.X() == nil:
+		return shown(e)
+	}
+	return strings.ToUpper(e.Func.String()) + "(" + shown(e.X()) + ")"
+}
+
+// exists makes n 1 if there is such a metric, among the collector's or the definitions that are good,
 // else 0; decided here and constant afterwards.
-func (c *checker) defined(e *syntax.Call) (*Node, *Error) {
-	n := c.node(Node{Expr: e, Type: pdu.TypeU32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, decided: true})
-	name := syntax.Unparen(e.X).(*syntax.Name)
+func (c *checker) exists(n *Node, name *syntax.Name) *Error {
+	n.decided = true
 	_, other, err := c.lookup(name.Name)
 	switch {
 	case unknown(err):
 	case err != nil:
 		fault := c.fail(name, RuleOperandMetadata, "operand "+name.Name)
 		fault.Detail = pdu.CodeOf(err).Error()
-		return nil, fault
+		return fault
 	case other != nil:
 		if _, fault := c.other(name, other); fault == nil {
 			n.value = 1
 		} else if fault.Rule == RuleCycle || fault.Rule == RuleTooDeep {
-			return nil, fault
+			return fault
 		}
 	default:
 		n.value = 1
 	}
-	return n, nil
-}
-
-// anon is a metric of the named type that never has a value.
-func anon(e *syntax.Call) *Node {
-	n := &Node{Expr: e, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, empty: true}
-	n.Type = typeNamed(strings.TrimPrefix(syntax.Unparen(e.X).(*syntax.Name).Name, "PM_TYPE_"))
-	return n
-}
-
-func (c *checker) rescale(e *syntax.Rescale) (*Node, *Error) {
-	n, err := c.pass(e, e.X)
-	if err != nil {
-		return nil, err
-	}
-	to, _, _ := pdu.ParseUnits(e.Units) // judged when the definition was parsed
-	what := shown(e.X) + " RESCALE " + cmp.Or(to.String(), "none")
-	if !n.Type.Numeric() {
-		return nil, c.fail(e, RuleFunctionType, what)
-	}
-	var ok bool
-	if n.convert, ok = NewConverter(n.Units, to); !ok {
-		return nil, c.fail(e, RuleRescaleDimension, what)
-	}
-	n.Units = to
-	return n, nil
+	return nil
 }
 
 func truth(b bool) uint64 {

@@ -15,19 +15,19 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 	y, err := c.expr(e.Y)
 	if err != nil {
 		if value, ok := decides(e.Op, x); ok && err.Unbound() { // defined(x) && x > 1
-			return c.node(Node{Expr: e, Type: pdu.TypeU32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, decided: true, value: value}), nil
+			return &Node{Expr: e, Type: pdu.TypeU32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, decided: true, value: value}, nil
 		}
 		return nil, err
 	}
 	if rule := c.legal(e.Op, x, y); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.X)+" "+e.Op.String()+" "+shown(e.Y))
 	}
-	n := c.node(Node{Expr: e, Sem: combinedSemantics(e.Op, x, y), InDom: x.InDom, Kids: c.operands(x, y)})
+	n := &Node{Expr: e, Sem: combinedSemantics(e.Op, x, y), InDom: x.InDom, Kids: []*Node{x, y}}
 	if n.InDom == pdu.NoInDom {
 		n.InDom = y.InDom
 	}
 	switch {
-	case arithmetic(e.Op):
+	case e.Op.Arithmetic():
 		if !n.arithmeticUnits(e.Op, x, y) {
 			return nil, c.fail(e, RuleDimensionRange, shown(e.X)+" "+e.Op.String()+" "+shown(e.Y))
 		}
@@ -35,7 +35,7 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 		if e.Op == syntax.Div || n.Factors != nil {
 			n.Type = pdu.TypeDouble
 		}
-	case boolean(e.Op):
+	case e.Op.Boolean():
 		n.Type = pdu.TypeU32
 		n.decide(e.Op, x, y)
 	default:
@@ -46,12 +46,6 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 	}
 	return n, nil
 }
-
-func arithmetic(op syntax.Op) bool {
-	return op == syntax.Add || op == syntax.Sub || op == syntax.Mul || op == syntax.Div
-}
-
-func boolean(op syntax.Op) bool { return op == syntax.And || op == syntax.Or }
 
 // legal returns the first rule that the operands break, 0 if none.
 func (c *checker) legal(op syntax.Op, x, y *Node) Rule {
@@ -67,7 +61,7 @@ func (c *checker) legal(op syntax.Op, x, y *Node) Rule {
 	case !legalDimensions(op, x, y):
 		return RuleDimensions
 	}
-	if op != syntax.Add && op != syntax.Sub && !boolean(op) {
+	if op != syntax.Add && op != syntax.Sub && !op.Boolean() {
 		switch {
 		case xc && !yc && !y.Units.Dimensionless():
 			return RuleRightDimension
@@ -152,7 +146,7 @@ func legalExtra(op syntax.Op, x, y pdu.Units) Rule {
 // is a counter, and a relation or boolean never is.
 func combinedSemantics(op syntax.Op, x, y *Node) pdu.Semantics {
 	switch {
-	case arithmetic(op) && (x.Sem == pdu.SemCounter || y.Sem == pdu.SemCounter):
+	case op.Arithmetic() && (x.Sem == pdu.SemCounter || y.Sem == pdu.SemCounter):
 		return pdu.SemCounter
 	case x.Sem == pdu.SemDiscrete && y.Sem == pdu.SemDiscrete:
 		return pdu.SemDiscrete
@@ -211,5 +205,5 @@ func (n *Node) decide(op syntax.Op, x, y *Node) {
 // decides reports whether the left operand of a boolean decides it alone, and how.
 func decides(op syntax.Op, x *Node) (value uint64, ok bool) {
 	value = truth(op == syntax.Or)
-	return value, boolean(op) && x.decided && truth(x.value != 0) == value
+	return value, op.Boolean() && x.decided && truth(x.value != 0) == value
 }

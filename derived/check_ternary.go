@@ -32,10 +32,10 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	if rule := ternaryOperands(x, y); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.Then)+" : "+shown(e.Else))
 	}
-	n := c.node(Node{
+	n := &Node{
 		Expr: e, Type: x.Type, Sem: x.Sem, Units: x.Units, InDom: x.InDom,
-		Kids: c.operands(guard, x, y),
-	})
+		Kids: []*Node{guard, x, y},
+	}
 	if n.InDom == pdu.NoInDom {
 		n.InDom = y.InDom
 	}
@@ -47,11 +47,8 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 
 // noValue reports whether an operand is novalue(), or a metric that is not there and stands for it.
 func noValue(e syntax.Expr, n *Node) bool {
-	switch e.(type) {
-	case *syntax.NoValue, *syntax.Name:
-		return n.empty
-	}
-	return false
+	_, name := e.(*syntax.Name)
+	return n.empty && (name || syntax.Is(e, syntax.NoValue))
 }
 
 // ofTernary words the error of an operand of a ternary as PCP 7 does.
@@ -65,7 +62,6 @@ func ofTernary(err *Error) *Error {
 // like is n with the metadata of another node.
 func like(n, other *Node) *Node {
 	made := *n
-	made.step, made.older = 0, nil
 	made.Type, made.Sem, made.Units, made.InDom = other.Type, other.Sem, other.Units, other.InDom
 	return &made
 }

@@ -12,25 +12,31 @@ import (
 // compiler turns typed trees into steps.
 type compiler struct {
 	program   *program
-	needs     []*Needs // of each step
-	users     []uint8  // how often each is taken from or is a metric; 2 stands for more
-	known     stepTable
+	needs     []*Needs       // of each step
+	users     []uint8        // how often each is taken from or is a metric; 2 stands for more
+	known     map[step]int32 // where each step is
+	trees     map[sight]int32
 	patternOf map[string]int32
 	textOf    map[string]int32
 	factorOf  map[Factor]int32
 	unitsOf   map[[2]pdu.Units]int32
 }
 
+// sight is a tree as it was so many samples ago.
+type sight struct {
+	tree *Node
+	age  uint8
+}
+
 // newCompiler makes a compiler for about n steps.
 func newCompiler(n int) *compiler {
-	c := &compiler{
+	return &compiler{
 		program: &program{steps: make([]step, 0, n)},
 		needs:   make([]*Needs, 0, n), users: make([]uint8, 0, n),
+		known: make(map[step]int32, n), trees: make(map[sight]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
 		factorOf: make(map[Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
 	}
-	c.known.grow(n)
-	return c
 }
 
 // metric adds the steps of a metric.
@@ -62,7 +68,7 @@ func (c *compiler) finish() *program {
 
 // add appends a step unless the program has it already. A step over constants alone is computed now.
 func (c *compiler) add(s step) int32 {
-	if i, ok := c.known.find(c.program.steps, &s); ok {
+	if i, ok := c.known[s]; ok {
 		return i
 	}
 	if v, ok := c.fold(&s); ok {
@@ -70,7 +76,7 @@ func (c *compiler) add(s step) int32 {
 	}
 	i := int32(len(c.program.steps))
 	c.program.steps = append(c.program.steps, s)
-	c.known.add(c.program.steps)
+	c.known[s] = i
 	c.needs = append(c.needs, c.needsOf(&s))
 	c.users = append(c.users, 0)
 	uses := uint8(1)
@@ -85,7 +91,7 @@ func (c *compiler) add(s step) int32 {
 func (c *compiler) fold(s *step) (uint64, bool) {
 	steps := c.program.steps
 	switch s.op {
-	case opConvert, opScale, opRescale, opTruth, opNot, opNegate:
+	case opConvert, opScale, opRescale, opTruth, opNot, opNegate, opEach:
 		if steps[s.a].op != opConst {
 			return 0, false
 		}
@@ -106,94 +112,100 @@ func (c *compiler) fold(s *step) (uint64, bool) {
 	return out[0], true
 }
 
-// tree returns the step that computes n, as it was age samples ago.
+// tree returns the step that computes n, as it was age samples ago. What may be met again is remembered: the tree of
+// another definition, and operands of delta() and rate() within each other, whose ages meet.
 func (c *compiler) tree(n *Node, age uint8) int32 {
-	known := &n.step
-	if age > 0 {
-		if n.older == nil {
-			n.older = &olderSteps{}
-		}
-		known = &n.older[age-1]
-	}
-	if *known == 0 {
-		*known = c.node(n, age) + 1
-	}
-	return *known - 1
-}
-
-func (c *compiler) node(n *Node, age uint8) int32 {
-	s := step{set: n.InDom != pdu.NoInDom, typ: n.Type, id: uint32(n.InDom), age: age}
-	if len(n.Kids) > 0 {
-		s.setA, s.from = n.Kids[0].InDom != pdu.NoInDom, n.Kids[0].Type
-	}
 	if n.empty {
 		return c.add(step{op: opNothing, typ: n.Type})
 	}
+	again := age > 0 && len(n.Kids) > 0
+	for n.other != nil {
+		n, again = n.other, true
+	}
+	if !again {
+		return c.node(n, age)
+	}
+	at, ok := c.trees[sight{n, age}]
+	if !ok {
+		at = c.node(n, age)
+		c.trees[sight{n, age}] = at
+	}
+	return at
+}
+
+func (c *compiler) node(n *Node, age uint8) int32 {
+	s := step{set: n.InDom != pdu.NoInDom, typ: n.Type}
 	switch e := n.Expr.(type) {
 	case *syntax.Name:
-		return c.add(step{op: opOperand, typ: n.Type, set: s.set, id: uint32(n.operand), age: age})
-	case *syntax.Number, *syntax.Const:
-		if s.set {
-			return c.add(step{op: opConstSet, typ: n.Type, set: true, id: s.id, age: age}.holding(n.value))
-		}
-		return c.add(step{op: opConst, typ: n.Type}.holding(n.value))
+		s.op, s.id, s.age = opOperand, uint32(n.operand), age
+	case *syntax.Number:
+		s.op = opConst
+		s = s.holding(n.value)
 	case *syntax.Unary:
-		a := c.tree(n.Kids[0], age)
+		s.op, s.a = opNegate, c.tree(n.Kids[0], age)
 		if e.Op == syntax.Not {
-			return c.add(step{op: opNot, typ: n.Type, set: s.set, a: c.truth(a)})
+			s.op, s.a = opNot, c.truth(s.a)
 		}
-		return c.add(step{op: opNegate, typ: n.Type, set: s.set, a: a})
 	case *syntax.Binary:
 		return c.binary(e, n, age)
 	case *syntax.Ternary:
+		s.op, s.setA = opTernary, n.Kids[0].InDom != pdu.NoInDom
 		s.a, s.b, s.c = c.truth(c.tree(n.Kids[0], age)), c.tree(n.Kids[1], age), c.tree(n.Kids[2], age)
-		s.op, s.age, s.id, s.from = opTernary, 0, 0, 0
-		return c.add(s)
-	case *syntax.Rescale:
-		a := c.tree(n.Kids[0], age)
-		return c.add(step{op: opRescale, typ: n.Type, set: s.set, a: a, b: c.converter(n.Kids[0].Units, n.Units, n.convert)})
-	case *syntax.Match:
-		s.op, s.a, s.negate, s.b = opMatch, c.tree(n.Kids[0], age), e.Negate, c.pattern(e.Pattern)
-		return c.add(s)
 	case *syntax.Select:
 		s.op, s.a, s.b = opSelect, c.tree(n.Kids[0], age), entry(c.textOf, &c.program.texts, e.Instance, e.Instance)
-		return c.add(s)
+		s.id, s.age = uint32(n.InDom), age
 	case *syntax.Call:
-		return c.call(e, n, s)
+		return c.call(e, n, s, age)
+	default:
+		panic(fmt.Sprintf("derived: no step for %T", n.Expr))
 	}
-	panic(fmt.Sprintf("derived: no step for %T", n.Expr))
+	return c.add(s)
 }
 
-func (c *compiler) call(e *syntax.Call, n *Node, s step) int32 {
-	if e.Func == syntax.Defined {
-		return c.add(step{op: opConst, typ: n.Type}.holding(n.value))
-	}
-	x, age := n.Kids[0], s.age
-	s.a = c.tree(x, age)
-	if (e.Func == syntax.Delta || e.Func == syntax.Rate) && len(c.needs[s.a].Operands) == 0 {
-		return c.add(step{op: opUnchanged, typ: n.Type, set: s.set, age: age, a: s.a})
-	}
-	switch e.Func {
-	case syntax.Instant:
-		return s.a
-	case syntax.Count:
-		return c.add(step{op: opCount, typ: n.Type, a: s.a, age: age + x.history})
-	case syntax.Scalar:
-		return c.add(step{op: opScalar, typ: n.Type, a: s.a})
-	case syntax.Delta:
-		return c.add(step{op: opDelta, typ: n.Type, from: x.Type, set: s.set, age: age, a: s.a, b: c.tree(x, age+1)})
-	case syntax.Rate:
-		rate := c.add(step{
-			op: opRate, typ: n.Type, from: x.Type, set: s.set, counter: x.Sem == pdu.SemCounter, age: age,
-			a: s.a, b: c.tree(x, age+1),
-		})
-		if n.convert == nil {
-			return rate
+// call makes the step that a function's row names of s, which has the type of the result.
+func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
+	f := &builtins[e.Func]
+	s.op = f.step
+	if s.op == opConst {
+		if s.set {
+			s.op, s.id, s.age = opConstSet, uint32(n.InDom), age
 		}
-		factor, _ := n.convert.factor()
-		return c.scale(rate, factor)
+		return c.add(s.holding(n.value))
 	}
-	return c.add(step{op: opAggregate, typ: n.Type, from: x.Type, syntax: uint8(e.Func), a: s.a, age: age + x.history})
+	x := n.Kids[0]
+	s.a = c.tree(x, age)
+	switch s.op {
+	case 0:
+		return s.a
+	case opEach:
+		if f.each(s.typ) == nil {
+			return s.a
+		}
+		s.syntax = uint8(e.Func)
+	case opAggregate:
+		s.from, s.syntax, s.age = x.Type, uint8(e.Func), age+x.history
+	case opCount:
+		s.age = age + x.history
+	case opRescale:
+		s.b = entry(c.unitsOf, &c.program.converters, [2]pdu.Units{x.Units, n.Units}, n.convert)
+	case opMatch:
+		pattern := e.Literal()
+		s.negate, s.b, s.id, s.age = pattern.Negate, c.pattern(pattern.Text), uint32(n.InDom), age
+	case opDelta, opRate:
+		s.age = age
+		if len(c.needs[s.a].Operands) == 0 {
+			s.op = opUnchanged
+			break
+		}
+		s.from, s.b = x.Type, c.tree(x, age+1)
+		s.counter = s.op == opRate && x.Sem == pdu.SemCounter
+	}
+	at := c.add(s)
+	if s.op == opRate && n.convert != nil {
+		factor, _ := n.convert.factor()
+		return c.scale(at, factor)
+	}
+	return at
 }
 
 // binary brings the operands to a common scale and type and then applies the operator.
@@ -207,12 +219,12 @@ func (c *compiler) binary(e *syntax.Binary, n *Node, age uint8) int32 {
 		setA: x.InDom != pdu.NoInDom, setB: y.InDom != pdu.NoInDom,
 		a: c.tree(x, age), b: c.tree(y, age),
 	}
-	if boolean(e.Op) {
+	if e.Op.Boolean() {
 		s.op, s.a, s.b = opBool, c.truth(s.a), c.truth(s.b)
 		return c.add(s)
 	}
 	s.from = n.Type
-	if !arithmetic(e.Op) {
+	if !e.Op.Arithmetic() {
 		s.op, s.from = opCompare, promoted(x.Type, y.Type)
 		if n.Factors != nil {
 			s.from = pdu.TypeDouble
@@ -258,10 +270,6 @@ func (c *compiler) pattern(text string) int32 {
 		panic(fmt.Sprintf("derived: pattern %q was judged good when it was parsed: %v", text, err))
 	}
 	return entry(c.patternOf, &c.program.patterns, text, re)
-}
-
-func (c *compiler) converter(from, to pdu.Units, conv *Converter) int32 {
-	return entry(c.unitsOf, &c.program.converters, [2]pdu.Units{from, to}, conv)
 }
 
 // entry returns where a list has the item of a key, and appends it if the key is new.

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 	"pmdaderived/test/conformance"
 )
@@ -203,10 +202,7 @@ func differentSyntax(t *testing.T, c *conformance.Case, text string, err error) 
 		return ""
 	}
 	require.ErrorAs(t, err, &fault)
-	shown := syntax.Caret(text, fault.Offset()) + "\n"
-	if fault.Err.Msg != "" {
-		shown += fault.Err.Msg + "\n"
-	}
+	shown := conformance.Shown(text, fault.Offset(), fault.Err.Msg)
 	return conformance.Different("message", c.Message(), shown)
 }
 

@@ -67,22 +67,14 @@ func (d *Definition) Depth() int { return syntax.Depth(d.Expr) }
 func (d *Definition) Names(yield func(name string) bool) {
 	more := true
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
-		var tags []syntax.Tag
 		switch e := e.(type) {
-		case *syntax.Call:
-			if e.Func == syntax.Anon {
-				return false // its argument is the name of a type
-			}
 		case *syntax.Name:
 			more = more && yield(e.Name)
-		case *syntax.Const:
-			tags = e.Tags
-		case *syntax.NoValue:
-			tags = e.Tags
-		}
-		for _, t := range tags {
-			if t.Key == "meta" {
-				more = more && yield(t.Value)
+		case *syntax.Call:
+			for t := range e.Tags {
+				if t.Key == "meta" {
+					more = more && yield(t.Value)
+				}
 			}
 		}
 		return more

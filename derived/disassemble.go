@@ -40,7 +40,7 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 		words = append(words, formatNumber(s.typ, s.value()), pdu.InDom(s.id).String())
 	case opArith, opCompare, opBool:
 		words = append(words, syntax.Op(s.syntax).String())
-	case opAggregate:
+	case opAggregate, opEach:
 		words = append(words, syntax.Func(s.syntax).String())
 	case opScale:
 		words = append(words, fmt.Sprintf("/%g *%g", p.factors[s.b].Divisor, p.factors[s.b].Multiplier))

@@ -1,9 +1,6 @@
 package derived
 
-import (
-	"pmdaderived/derived/syntax"
-	"pmdaderived/pdu"
-)
+import "pmdaderived/pdu"
 
 // Evaluation computes metrics of a Set from one sample and the history that came before it. What
 // metrics share is computed once, and nothing that is not asked for. Not safe for concurrent use; meant
@@ -91,7 +88,7 @@ func (e *Evaluation) step(i int32) *Vector {
 	case opConstSet:
 		e.constSet(i, s, c)
 	case opNothing:
-	case opConvert, opScale, opRescale, opTruth, opNot, opNegate:
+	case opConvert, opScale, opRescale, opTruth, opNot, opNegate, opEach:
 		e.unary(i, s, c)
 	case opArith, opCompare, opBool:
 		e.binary(i, s, c)
@@ -249,13 +246,13 @@ func (e *Evaluation) blocks() *blocks {
 
 func (e *Evaluation) aggregate(s *step, c *cell) {
 	a := e.step(s.a)
-	f := syntax.Func(s.syntax)
+	f := &builtins[s.syntax]
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code
 	case len(a.Bits) > 0:
-		c.only(aggregate(f, s.from, a.Bits))
-	case f == syntax.Sum && e.sample(s.age) != nil:
+		c.only(f.reduce(s.from, a.Bits))
+	case f.ofNone && e.sample(s.age) != nil:
 		c.only(0)
 	}
 }

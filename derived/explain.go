@@ -1,6 +1,10 @@
 package derived
 
-import "pmdaderived/derived/syntax"
+import (
+	"slices"
+
+	"pmdaderived/derived/syntax"
+)
 
 // Line is one node of a metric's tree as people are shown it.
 type Line struct {
@@ -50,7 +54,7 @@ func (x *explainer) node(l Line) bool {
 	if l.Repeated {
 		return true
 	}
-	written := operands(l.Expr)
+	written := syntax.Operands(l.Expr)
 	for i, k := range l.Kids {
 		next := Line{
 			Node: k, Depth: l.Depth + 1, Last: i == len(l.Kids)-1,
@@ -77,31 +81,10 @@ func (n *Node) conversion(operand int) (f Factor, offset float64) {
 
 // nameOf is how a definition is called whose tree took the place of what was written, "" if none.
 func nameOf(written syntax.Expr, n *Node) string {
-	if name, ok := syntax.Unparen(written).(*syntax.Name); ok && n.fromOther {
+	if name, ok := syntax.Unparen(written).(*syntax.Name); ok && n.other != nil {
 		return name.Name
 	}
 	return ""
-}
-
-// operands are the operands of e as they are written, one for each of a node's Kids.
-func operands(e syntax.Expr) []syntax.Expr {
-	switch e := e.(type) {
-	case *syntax.Unary:
-		return []syntax.Expr{e.X}
-	case *syntax.Binary:
-		return []syntax.Expr{e.X, e.Y}
-	case *syntax.Ternary:
-		return []syntax.Expr{e.Guard, e.Then, e.Else}
-	case *syntax.Call:
-		return []syntax.Expr{e.X}
-	case *syntax.Rescale:
-		return []syntax.Expr{e.X}
-	case *syntax.Match:
-		return []syntax.Expr{e.X}
-	case *syntax.Select:
-		return []syntax.Expr{e.X}
-	}
-	return nil
 }
 
 // cut stands for what a title leaves out.
@@ -125,17 +108,16 @@ func title(e syntax.Expr) string {
 // short is an operand in the title of its operator: leaves as they are written, functions by name.
 func short(e syntax.Expr) string {
 	switch e := syntax.Unparen(e).(type) {
-	case *syntax.Name, *syntax.Number, *syntax.Const, *syntax.NoValue:
+	case *syntax.Name, *syntax.Number:
 		return e.String()
 	case *syntax.Call:
-		if e.Func == syntax.Defined || e.Func == syntax.Anon {
-			return e.String()
+		args := slices.Clone(e.Args)
+		for i := range args {
+			if e.Kind(i) == syntax.Operand {
+				args[i] = &syntax.Name{Name: cut}
+			}
 		}
-		return e.Func.String() + "(" + cut + ")"
-	case *syntax.Rescale:
-		return "rescale(" + cut + `, "` + e.Units + `")`
-	case *syntax.Match:
-		return (&syntax.Match{Negate: e.Negate, Pattern: e.Pattern, X: &syntax.Name{Name: cut}}).String()
+		return (&syntax.Call{Func: e.Func, Args: args}).String()
 	}
 	return cut
 }

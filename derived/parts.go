@@ -20,15 +20,11 @@ func (d *Definition) Parts(most int) []Part {
 	var parts []Part
 	at := map[syntax.Expr]int{}
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
-		switch e := e.(type) {
-		case *syntax.Paren:
+		if _, ok := e.(*syntax.Paren); ok {
 			return true
-		case *syntax.NoValue:
+		}
+		if syntax.Is(e, syntax.Defined, syntax.NoValue, syntax.Anon) {
 			return false
-		case *syntax.Call:
-			if e.Func == syntax.Defined || e.Func == syntax.Anon {
-				return false
-			}
 		}
 		if len(parts) < most {
 			at[e] = len(parts)
@@ -40,7 +36,7 @@ func (d *Definition) Parts(most int) []Part {
 		if _, ok := parts[i].Expr.(*syntax.Ternary); ok {
 			continue // what it does not select need not have any
 		}
-		for _, x := range operands(parts[i].Expr) {
+		for _, x := range syntax.Operands(parts[i].Expr) {
 			if k, ok := at[syntax.Unparen(x)]; ok {
 				parts[i].Operands = append(parts[i].Operands, k)
 			}

@@ -1,115 +1,115 @@
 package derived
 
 import (
-	"pmdaderived/derived/syntax"
+	"math"
+
 	"pmdaderived/pdu"
 )
 
-// aggregate reduces a column of type t, of one value at least for max and min, to one number:
-// sum, max and min in the type itself, avg computed in double and given as FLOAT. Floating point
-// numbers are added one after the other: the order decides the last bits.
-func aggregate(f syntax.Func, t pdu.Type, a []uint64) uint64 {
+// The loops that reduce a column of type t to one number. Floating point numbers are added one after the other: the
+// order decides the last bits.
+
+// total is the sum, in the type itself.
+func total(t pdu.Type, a []uint64) uint64 {
 	switch t {
 	case pdu.TypeDouble:
-		return reduceDouble(f, a)
+		sum := 0.0
+		for _, v := range a {
+			sum += toDouble(v)
+		}
+		return fromDouble(sum)
 	case pdu.TypeFloat:
-		return reduceFloat(f, a)
-	case pdu.Type32:
-		return uint64(uint32(reduceInteger[int32](f, a)))
-	case pdu.TypeU32:
-		return uint64(uint32(reduceInteger[uint32](f, a)))
-	case pdu.Type64:
-		return reduceInteger[int64](f, a)
+		sum := float32(0)
+		for _, v := range a {
+			sum += toFloat(v)
+		}
+		return fromFloat(sum)
 	}
-	return reduceInteger[uint64](f, a)
+	sum := uint64(0)
+	for _, v := range a {
+		sum += v
+	}
+	if t == pdu.Type32 || t == pdu.TypeU32 {
+		return uint64(uint32(sum))
+	}
+	return sum
 }
 
-func reduceInteger[T int32 | uint32 | int64 | uint64](f syntax.Func, a []uint64) uint64 {
-	acc := T(0)
-	switch f {
-	case syntax.Sum:
+// average is computed in double and given as FLOAT.
+func average(t pdu.Type, a []uint64) uint64 {
+	sum := 0.0
+	switch t {
+	case pdu.TypeDouble:
 		for _, v := range a {
-			acc += T(v)
+			sum += toDouble(v)
 		}
-	case syntax.Max:
-		acc = T(a[0])
-		for _, v := range a[1:] {
-			acc = max(acc, T(v))
-		}
-	case syntax.Min:
-		acc = T(a[0])
-		for _, v := range a[1:] {
-			acc = min(acc, T(v))
-		}
-	case syntax.Avg:
-		sum := 0.0
-		for _, v := range a {
-			sum += float64(T(v))
-		}
-		return mean(sum, len(a))
-	}
-	return uint64(acc)
-}
-
-// reduceDouble lets max and min pass over numbers that do not compare, but for the first one.
-func reduceDouble(f syntax.Func, a []uint64) uint64 {
-	acc := 0.0
-	switch f {
-	case syntax.Sum, syntax.Avg:
-		for _, v := range a {
-			acc += toDouble(v)
-		}
-	case syntax.Max:
-		acc = toDouble(a[0])
-		for _, v := range a[1:] {
-			if n := toDouble(v); n > acc {
-				acc = n
-			}
-		}
-	case syntax.Min:
-		acc = toDouble(a[0])
-		for _, v := range a[1:] {
-			if n := toDouble(v); n < acc {
-				acc = n
-			}
-		}
-	}
-	if f == syntax.Avg {
-		return mean(acc, len(a))
-	}
-	return fromDouble(acc)
-}
-
-func reduceFloat(f syntax.Func, a []uint64) uint64 {
-	acc := float32(0)
-	switch f {
-	case syntax.Sum:
-		for _, v := range a {
-			acc += toFloat(v)
-		}
-	case syntax.Max:
-		acc = toFloat(a[0])
-		for _, v := range a[1:] {
-			if n := toFloat(v); n > acc {
-				acc = n
-			}
-		}
-	case syntax.Min:
-		acc = toFloat(a[0])
-		for _, v := range a[1:] {
-			if n := toFloat(v); n < acc {
-				acc = n
-			}
-		}
-	case syntax.Avg:
-		sum := 0.0
+	case pdu.TypeFloat:
 		for _, v := range a {
 			sum += float64(toFloat(v))
 		}
-		return mean(sum, len(a))
+	case pdu.Type32:
+		for _, v := range a {
+			sum += float64(int32(uint32(v)))
+		}
+	case pdu.Type64:
+		for _, v := range a {
+			sum += float64(int64(v))
+		}
+	default:
+		for _, v := range a {
+			sum += float64(v)
+		}
 	}
-	return fromFloat(acc)
+	return fromFloat(float32(sum / float64(len(a))))
 }
 
-// mean is an average as FLOAT.
-func mean(sum float64, n int) uint64 { return fromFloat(float32(sum / float64(n))) }
+// largest is the maximum of one value at least. It passes over numbers that do not compare, but for the first one.
+func largest(t pdu.Type, a []uint64) uint64 { return furthest(t, a, 0) }
+
+// smallest is the minimum, likewise: the largest if the order is turned round, which flipping the sign does for floating
+// point, and flipping all bits for integers.
+func smallest(t pdu.Type, a []uint64) uint64 {
+	switch t {
+	case pdu.TypeDouble:
+		return furthest(t, a, 1<<63)
+	case pdu.TypeFloat:
+		return furthest(t, a, 1<<31)
+	case pdu.Type32, pdu.TypeU32:
+		return furthest(t, a, math.MaxUint32)
+	}
+	return furthest(t, a, math.MaxUint64)
+}
+
+func furthest(t pdu.Type, a []uint64, flip uint64) uint64 {
+	switch t {
+	case pdu.TypeDouble:
+		most := toDouble(a[0] ^ flip)
+		for _, v := range a[1:] {
+			if n := toDouble(v ^ flip); n > most {
+				most = n
+			}
+		}
+		return fromDouble(most) ^ flip
+	case pdu.TypeFloat:
+		most := toFloat(a[0] ^ flip)
+		for _, v := range a[1:] {
+			if n := toFloat(v ^ flip); n > most {
+				most = n
+			}
+		}
+		return fromFloat(most) ^ flip
+	case pdu.Type32:
+		return uint64(uint32(furthestInteger[int32](a, flip))) ^ flip
+	case pdu.Type64:
+		return uint64(furthestInteger[int64](a, flip)) ^ flip
+	}
+	return furthestInteger[uint64](a, flip) ^ flip
+}
+
+func furthestInteger[T int32 | int64 | uint64](a []uint64, flip uint64) T {
+	most := T(a[0] ^ flip)
+	for _, v := range a[1:] {
+		most = max(most, T(v^flip))
+	}
+	return most
+}

@@ -1,17 +1,12 @@
 package derived
 
-import (
-	"hash/maphash"
-	"math/bits"
-
-	"pmdaderived/pdu"
-)
+import "pmdaderived/pdu"
 
 // Set is all metrics of one configuration, bound to one state of the collector's name space and
 // compiled together. It is immutable; a change of either side means a new Set.
 type Set struct {
 	metrics []*Metric
-	names   nameTable
+	names   map[string]*Metric
 	program *program
 	catalog Catalog
 	prefix  string // with its dot, or empty
@@ -42,7 +37,7 @@ func NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
 
 // NewSet is [NewSet] where the site has configured the language.
 func (l Language) NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
-	s := &Set{catalog: cat, prefix: prefix, language: l, names: newNameTable(len(defs))}
+	s := &Set{catalog: cat, prefix: prefix, language: l, names: make(map[string]*Metric, len(defs))}
 	if prefix != "" {
 		s.prefix += "."
 	}
@@ -56,7 +51,7 @@ func (l Language) NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
 		m := &metrics[len(s.metrics)]
 		*m = Metric{Name: d.Name, Definition: d, set: s, index: int32(len(s.metrics)), needs: none}
 		s.metrics = append(s.metrics, m)
-		s.names.add(m)
+		s.names[d.Name] = m
 	}
 	s.program = s.compile()
 	return s
@@ -70,20 +65,16 @@ func (s *Set) compile() *program {
 	}
 	const usual = 10 // characters of an expression for each step
 	check, compile := newChecker(s), newCompiler(length/usual)
-	finish := func(m *Metric, r *result) {
-		if m.Err = r.err; m.Err != nil {
-			return
-		}
-		m.Desc = pdu.Desc{PMID: pdu.NoPMID, Type: r.tree.Type, InDom: r.tree.InDom, Sem: r.tree.Sem, Units: r.tree.Units}
-		compile.metric(m, r.tree)
-	}
 	order, used := s.inOrder(s.metrics)
 	for _, m := range order {
-		if used[m.index] {
-			finish(m, check.check(m))
-			continue
+		r := check.check(m)
+		if m.Err = r.err; m.Err == nil {
+			m.Desc = pdu.Desc{PMID: pdu.NoPMID, Type: r.tree.Type, InDom: r.tree.InDom, Sem: r.tree.Sem, Units: r.tree.Units}
+			compile.metric(m, r.tree)
 		}
-		check.alone(m, func(r *result) { finish(m, r) })
+		if !used[m.index] {
+			r.tree = nil // nobody needs it any more
+		}
 	}
 	return compile.finish()
 }
@@ -93,8 +84,8 @@ func (s *Set) Metrics() []*Metric { return s.metrics }
 
 // Lookup finds a metric by its definition's name.
 func (s *Set) Lookup(name string) (*Metric, bool) {
-	m := s.names.find(s.metrics, name)
-	return m, m != nil
+	m, ok := s.names[name]
+	return m, ok
 }
 
 // Needs tells what m must find in a sample; read-only.
@@ -109,36 +100,4 @@ func (m *Metric) tree() *Node {
 		check.check(other)
 	}
 	return check.results[m.index].tree
-}
-
-// nameTable finds metrics by name: a hash table with linear probing. Slots hold positions plus 1.
-type nameTable struct {
-	seed  maphash.Seed
-	slots []int32 // a power of two, at most half full
-}
-
-// newNameTable makes a table for n names.
-func newNameTable(n int) nameTable {
-	return nameTable{maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(2*n)))}
-}
-
-func (t *nameTable) hash(name string) int {
-	return int(maphash.String(t.seed, name)) & (len(t.slots) - 1)
-}
-
-func (t *nameTable) add(m *Metric) {
-	at := t.hash(m.Name)
-	for t.slots[at] != 0 {
-		at = (at + 1) & (len(t.slots) - 1)
-	}
-	t.slots[at] = m.index + 1
-}
-
-func (t *nameTable) find(metrics []*Metric, name string) *Metric {
-	for at := t.hash(name); t.slots[at] != 0; at = (at + 1) & (len(t.slots) - 1) {
-		if m := metrics[t.slots[at]-1]; m.Name == name {
-			return m
-		}
-	}
-	return nil
 }

@@ -1,8 +1,6 @@
 package derived
 
 import (
-	"math/bits"
-
 	"pmdaderived/derived/ere"
 	"pmdaderived/pdu"
 )
@@ -24,6 +22,7 @@ const (
 	opBool                        // ( a b -- a&b … ), both truths
 	opNot                         // ( a -- 1-a ), a truth
 	opNegate                      // ( a -- -a )
+	opEach                        // ( a -- a function of each value of a )
 	opAggregate                   // ( a -- sum of a … ), one value
 	opCount                       // ( a -- number of values )
 	opDelta                       // ( a b -- a minus b ), b one sample older
@@ -39,7 +38,7 @@ const (
 var stepNames = [...]string{
 	opOperand: "operand", opConst: "const", opConstSet: "constset", opNothing: "nothing", opConvert: "convert",
 	opScale: "scale", opRescale: "rescale", opArith: "arith", opCompare: "compare", opTruth: "truth", opBool: "bool",
-	opNot: "not", opNegate: "negate", opAggregate: "aggregate", opCount: "count", opDelta: "delta", opRate: "rate", opUnchanged: "unchanged",
+	opNot: "not", opNegate: "negate", opEach: "each", opAggregate: "aggregate", opCount: "count", opDelta: "delta", opRate: "rate", opUnchanged: "unchanged",
 	opScalar: "scalar", opSelect: "select", opMatch: "match", opTernary: "ternary",
 }
 
@@ -52,7 +51,7 @@ type step struct {
 	setB    bool     // likewise the second
 	negate  bool     // of opMatch
 	counter bool     // of opRate: the operand is a counter
-	syntax  uint8    // syntax.Op of opArith, opCompare, opBool; syntax.Func of opAggregate
+	syntax  uint8    // syntax.Op of opArith, opCompare, opBool; syntax.Func of opAggregate, opEach
 	age     uint8    // which sample it looks at, 0 the newest; of opAggregate, opCount: the oldest it must have
 	typ     pdu.Type // of the result
 	from    pdu.Type // of the operands
@@ -99,58 +98,4 @@ func (s *step) takes(yield func(int32)) {
 	default:
 		yield(s.a)
 	}
-}
-
-// stepTable finds steps in a list by what they are: a hash table with linear probing. Slots hold
-// positions plus 1.
-type stepTable struct {
-	slots []int32 // a power of two, at most half full
-}
-
-// grow makes room for n steps.
-func (t *stepTable) grow(n int) { t.slots = make([]int32, 1<<bits.Len(uint(2*n+1))) }
-
-func (t *stepTable) find(steps []step, s *step) (int32, bool) {
-	mask := len(t.slots) - 1
-	for at := int(s.hash()) & mask; ; at = (at + 1) & mask {
-		i := t.slots[at] - 1
-		if i < 0 {
-			return 0, false
-		}
-		if steps[i] == *s {
-			return i, true
-		}
-	}
-}
-
-// add takes up the last of the steps, which is not in the table yet.
-func (t *stepTable) add(steps []step) {
-	if 2*len(steps) > len(t.slots) {
-		t.grow(2 * len(steps))
-		for i := range steps {
-			t.put(steps, i)
-		}
-		return
-	}
-	t.put(steps, len(steps)-1)
-}
-
-func (t *stepTable) put(steps []step, i int) {
-	mask := len(t.slots) - 1
-	at := int(steps[i].hash()) & mask
-	for t.slots[at] != 0 {
-		at = (at + 1) & mask
-	}
-	t.slots[at] = int32(i + 1)
-}
-
-// hash mixes what most steps differ in; the rest is left to comparison.
-func (s *step) hash() uint32 {
-	const factor = 0x9e3779b97f4a7c15
-	h := uint64(s.op) | uint64(s.syntax)<<8 | uint64(s.age)<<16 | uint64(uint8(s.typ))<<24 | uint64(s.id)<<32
-	h = (h ^ h>>29) * factor
-	h ^= uint64(uint32(s.a)) | uint64(uint32(s.b))<<32
-	h = (h ^ h>>29) * factor
-	h = (h ^ uint64(uint32(s.c)) ^ h>>29) * factor
-	return uint32(h >> 32)
 }

@@ -3,7 +3,11 @@ package test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
+
+	"pmdaderived/derived/syntax"
 )
 
 // operands of random expressions: metrics of the sample agent that do not move by themselves. They
@@ -127,22 +131,35 @@ func (g *generator) expr(depth int) string {
 			return g.withNoValue(depth)
 		}
 		return g.side(depth) + " ? " + g.side(depth) + " : " + g.side(depth)
-	case n < 81:
-		return pick(g, "avg", "count", "max", "min", "sum", "sum", "max") + "(" + g.operand() + ")"
-	case n < 84:
-		return pick(g, "delta", "rate", "instant", "instant", "instant") + "(" + g.operand() + ")"
-	case n < 88:
-		return "rescale(" + g.expr(depth-1) + ", \"" + g.units() + "\")"
-	case n < 91:
-		return "matchinst(" + pick(g, "", "!") + pick(g, "/bin-[1-4]/", "/^bin/", "/0$/", "/(1|9)00/", "/./", "/none/") + ", " + g.expr(depth-1) + ")"
-	case n < 93:
-		return "scalar(" + pick(g, append(singular, sets...)...) + ")"
 	case n < 95:
-		return "defined(" + g.operand() + ")"
+		return g.function(depth)
 	case n < 98:
 		return pick(g, sets...) + "[" + pick(g, "bin-100", "bin-500", "bin-900", "nosuch") + "]"
 	}
 	return "instant(" + pick(g, sets...) + ")"
+}
+
+// function is a call of any function that stands by itself, by its row.
+func (g *generator) function(depth int) string {
+	f := pick(g, slices.DeleteFunc(slices.Collect(syntax.Functions), func(f syntax.Func) bool {
+		return f == syntax.NoValue || f == syntax.Const
+	})...)
+	var args []string
+	for _, arg := range f.Args() {
+		switch {
+		case arg.Kind == syntax.Units:
+			args = append(args, strconv.Quote(g.units()))
+		case arg.Kind == syntax.Pattern:
+			args = append(args, pick(g, "", "!")+pick(g, "/bin-[1-4]/", "/^bin/", "/0$/", "/(1|9)00/", "/./", "/none/"))
+		case f == syntax.Scalar: // of others libpcp crashes
+			args = append(args, pick(g, append(singular, sets...)...))
+		case len(f.Args()) == 1: // libpcp wants a name
+			args = append(args, g.operand())
+		default:
+			args = append(args, g.expr(depth-1))
+		}
+	}
+	return f.String() + "(" + strings.Join(args, ", ") + ")"
 }
 
 // withNoValue is a ternary with a novalue() and most often a guard that is known beforehand.

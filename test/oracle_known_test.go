@@ -70,17 +70,7 @@ func (x *expression) binary(holds func(e *syntax.Binary, left, right pdu.Desc) b
 	})
 }
 
-func relational(op syntax.Op) bool { return op >= syntax.Lt && op <= syntax.Neq }
-func boolean(op syntax.Op) bool    { return op == syntax.And || op == syntax.Or }
-func arithmetic(op syntax.Op) bool { return op >= syntax.Add && op <= syntax.Div }
-
-func constant(e syntax.Expr) bool {
-	switch syntax.Unparen(e).(type) {
-	case *syntax.Number, *syntax.Const:
-		return true
-	}
-	return false
-}
+func constant(e syntax.Expr) bool { return syntax.NumberOf(e) != nil }
 
 // axis is one dimension of both operands.
 type axis struct {
@@ -117,14 +107,14 @@ func factorBits(x, y pdu.Units) float64 {
 // decided reports whether a guard is known when the definition is bound, whatever its operands are.
 func decided(e syntax.Expr) bool {
 	switch e := syntax.Unparen(e).(type) {
-	case *syntax.Number, *syntax.Const:
+	case *syntax.Number:
 		return true
 	case *syntax.Call:
-		return e.Func == syntax.Defined
+		return e.Func == syntax.Const || e.Func == syntax.Defined
 	case *syntax.Unary:
 		return e.Op == syntax.Not && decided(e.X)
 	case *syntax.Binary:
-		return boolean(e.Op) && (decided(e.X) || decided(e.Y))
+		return e.Op.Boolean() && (decided(e.X) || decided(e.Y))
 	}
 	return false
 }
@@ -137,8 +127,8 @@ func patchy(e syntax.Expr) bool {
 		case *syntax.Name:
 			found = found || slices.Contains(sparse, e.Name)
 		case *syntax.Call:
-			found = found || e.Func == syntax.Delta || e.Func == syntax.Rate
-		case *syntax.Select, *syntax.Match:
+			found = found || syntax.Is(e, syntax.Delta, syntax.Rate, syntax.Match)
+		case *syntax.Select:
 			found = true
 		}
 		return true
@@ -177,7 +167,7 @@ var known = []explanation{
 	}},
 	{"Q-REL-SEM", func(x *expression) bool {
 		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
-			return !arithmetic(e.Op) && (left.Sem == pdu.SemCounter || right.Sem == pdu.SemCounter)
+			return !e.Op.Arithmetic() && (left.Sem == pdu.SemCounter || right.Sem == pdu.SemCounter)
 		})
 	}},
 	{"Q-MUL-SEM", func(x *expression) bool {
@@ -191,43 +181,43 @@ var known = []explanation{
 	}},
 	{"Q-REL-SCALE", func(x *expression) bool {
 		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
-			return relational(e.Op) && converted(left.Units, right.Units, func(axis) bool { return true })
+			return e.Op.Relation() && converted(left.Units, right.Units, func(axis) bool { return true })
 		})
 	}},
 	{"Q-REL-CONST", func(x *expression) bool {
 		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
-			return relational(e.Op) && (constant(e.X) || constant(e.Y)) &&
+			return e.Op.Relation() && (constant(e.X) || constant(e.Y)) &&
 				left.Type != pdu.TypeU32 && right.Type != pdu.TypeU32
 		})
 	}},
 	{"Q-CONST-LEFT", func(x *expression) bool {
 		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
-			return arithmetic(e.Op) && constant(e.X) && left.Units != pdu.Units{}
+			return e.Op.Arithmetic() && constant(e.X) && left.Units != pdu.Units{}
 		})
 	}},
 	{"Q-SCALE-SIGN", func(x *expression) bool {
 		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
-			return arithmetic(e.Op) && converted(left.Units, right.Units, func(a axis) bool { return a.left*a.right < 0 })
+			return e.Op.Arithmetic() && converted(left.Units, right.Units, func(a axis) bool { return a.left*a.right < 0 })
 		})
 	}},
 	{"Q-SCALE-POWER", func(x *expression) bool {
 		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
-			return arithmetic(e.Op) && converted(left.Units, right.Units, func(a axis) bool {
+			return e.Op.Arithmetic() && converted(left.Units, right.Units, func(a axis) bool {
 				return max(a.left, -a.left, a.right, -a.right) > 1
 			})
 		})
 	}},
 	{"Q-SCALE-OVERFLOW", func(x *expression) bool {
 		return x.binary(func(e *syntax.Binary, left, right pdu.Desc) bool {
-			return arithmetic(e.Op) && factorBits(left.Units, right.Units) > 30
+			return e.Op.Arithmetic() && factorBits(left.Units, right.Units) > 30
 		}) || x.has(func(e syntax.Expr) bool {
-			r, ok := e.(*syntax.Rescale)
-			if !ok {
+			if !syntax.Is(e, syntax.Rescale) {
 				return false
 			}
-			d, good := x.desc(r.X)
-			to, _, err := pdu.ParseUnits(r.Units)
-			_, plain := syntax.Unparen(r.X).(*syntax.Name)
+			r := e.(*syntax.Call)
+			d, good := x.desc(r.X())
+			to, _, err := pdu.ParseUnits(r.Literal().Text)
+			_, plain := syntax.Unparen(r.X()).(*syntax.Name)
 			huge := !plain && (d.Type == pdu.Type64 || d.Type == pdu.TypeU64) // the value may be near the limit
 			return good && err == nil && (factorBits(d.Units, to) > 30 || huge)
 		})
@@ -245,22 +235,20 @@ var known = []explanation{
 	{"Q-TERN-LAZY", func(x *expression) bool {
 		return x.ternary(func(t *syntax.Ternary) bool { return decided(t.Guard) }) || x.has(func(e syntax.Expr) bool {
 			b, ok := e.(*syntax.Binary)
-			return ok && boolean(b.Op) && decided(b.X)
+			return ok && b.Op.Boolean() && decided(b.X)
 		})
 	}},
 	{"Q-AGGR-EMPTY", func(x *expression) bool {
 		return x.has(func(e syntax.Expr) bool {
-			c, ok := e.(*syntax.Call)
-			return ok && (c.Func == syntax.Max || c.Func == syntax.Min || c.Func == syntax.Avg) && patchy(c.X)
+			return syntax.Is(e, syntax.Max, syntax.Min, syntax.Avg) && patchy(e)
 		})
 	}},
 	{"avg", func(x *expression) bool {
 		return x.has(func(e syntax.Expr) bool {
-			c, ok := e.(*syntax.Call)
-			if !ok || c.Func != syntax.Avg {
+			if !syntax.Is(e, syntax.Avg) {
 				return false
 			}
-			d, good := x.desc(c.X)
+			d, good := x.desc(e.(*syntax.Call).X())
 			return good && d.InDom != pdu.NoInDom
 		})
 	}},
@@ -270,8 +258,7 @@ var known = []explanation{
 	// What follows crashes libpcp, or leaves its memory in disorder: it is not even asked.
 	{"Q-SCALAR-EMPTY", func(x *expression) bool {
 		return x.has(func(e syntax.Expr) bool {
-			c, ok := e.(*syntax.Call)
-			return ok && c.Func == syntax.Scalar && patchy(c.X)
+			return syntax.Is(e, syntax.Scalar) && patchy(e)
 		})
 	}},
 	{"Q-INST-PAREN", func(x *expression) bool {
@@ -287,7 +274,9 @@ var known = []explanation{
 	{"Q-STRING", func(x *expression) bool {
 		return x.has(func(e syntax.Expr) bool {
 			switch e := e.(type) {
-			case *syntax.Match, *syntax.Ternary:
+			case *syntax.Call:
+				return e.Func == syntax.Match && x.textual(e)
+			case *syntax.Ternary:
 				return x.textual(e)
 			case *syntax.Unary:
 				return e.Op == syntax.Not && x.textual(e)
@@ -357,8 +346,7 @@ var knownSeven = []explanation{
 	}},
 	{"Q-NOVALUE", func(x *expression) bool {
 		return x.ternary(func(t *syntax.Ternary) bool {
-			_, first := t.Then.(*syntax.NoValue)
-			_, second := t.Else.(*syntax.NoValue)
+			first, second := syntax.Is(t.Then, syntax.NoValue), syntax.Is(t.Else, syntax.NoValue)
 			return (first || second) && !decided(t.Guard)
 		})
 	}},

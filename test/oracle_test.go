@@ -21,7 +21,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 	"pmdaderived/test/conformance"
 	"pmdaderived/test/pmcdtest"
@@ -344,11 +343,7 @@ func syntaxMessage(text string) string {
 	if !errors.As(err, &fault) {
 		return fmt.Sprint("no syntax error: ", err)
 	}
-	message := syntax.Caret(" "+text, fault.Offset())
-	if fault.Err.Msg != "" {
-		message += "\n" + fault.Err.Msg
-	}
-	return message
+	return strings.TrimSuffix(conformance.Shown(" "+text, fault.Offset(), fault.Err.Msg), "\n")
 }
 
 // Every explanation has to be one of the wanted differences.

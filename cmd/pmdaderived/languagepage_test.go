@@ -67,8 +67,8 @@ func TestLanguageManualIsComplete(t *testing.T) {
 		t.Helper()
 		assert.Regexp(t, `\n\.TP\n(.*[ ,])?`+regexp.QuoteMeta(begin), sections[section], "%s in %s", begin, section)
 	}
-	for _, word := range syntax.FunctionNames() {
-		entry("FUNCTIONS", word+"(")
+	for f := range syntax.Functions {
+		entry("FUNCTIONS", f.String()+"(")
 	}
 	for op := syntax.Add; op <= syntax.Or; op++ {
 		entry("OPERATORS", op.String())

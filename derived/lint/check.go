@@ -187,18 +187,18 @@ func (l *linter) unary(e *syntax.Unary) {
 func (l *linter) binary(e *syntax.Binary) {
 	left, _ := e.X.(*syntax.Binary)
 	switch {
-	case left != nil && boolean(e.Op) && boolean(left.Op) && left.Op != e.Op:
+	case left != nil && e.Op.Boolean() && left.Op.Boolean() && left.Op != e.Op:
 		l.warn(MixedAndOr, e.OpPos, "&& and || bind alike, from left to right: this is ("+clip(e.X)+") "+e.Op.String()+" "+clip(e.Y))
-	case left != nil && relation(e.Op) && relation(left.Op):
+	case left != nil && e.Op.Relation() && left.Op.Relation():
 		l.warn(ChainedComparison, e.OpPos, "compares the outcome of "+clip(e.X)+", which is 1 or 0, with "+clip(e.Y))
 	}
 	x, y := l.fixed(e.X), l.fixed(e.Y)
 	switch {
-	case boolean(e.Op) && x:
+	case e.Op.Boolean() && x:
 		l.warn(ConstantCondition, start(e.X), clip(e.X)+" never changes")
-	case boolean(e.Op) && y:
+	case e.Op.Boolean() && y:
 		l.warn(ConstantCondition, start(e.Y), clip(e.Y)+" never changes")
-	case relation(e.Op) && x && y:
+	case e.Op.Relation() && x && y:
 		l.warn(ConstantCondition, start(e), clip(e)+" never changes")
 	case e.Op == syntax.Div && zero(e.Y):
 		l.warn(DivisionByZero, e.OpPos, "divides by zero, which gives infinity, or 0 for 0")
@@ -212,9 +212,7 @@ func (l *linter) binary(e *syntax.Binary) {
 
 // guardTwice reports whether an operator joins two defined(): one that is written twice changes nothing.
 func guardTwice(e *syntax.Binary) bool {
-	x, _ := syntax.Unparen(e.X).(*syntax.Call)
-	y, _ := syntax.Unparen(e.Y).(*syntax.Call)
-	return x != nil && y != nil && x.Func == syntax.Defined && y.Func == syntax.Defined
+	return is(derived.Query, e.X) && is(derived.Query, e.Y)
 }
 
 func (l *linter) equal(x, y syntax.Expr) bool {
@@ -246,8 +244,7 @@ func (l *linter) guard(e *syntax.Ternary, operand syntax.Expr, truth bool) {
 			if ok && l.plain(name.Name) == l.plain(absent.Name) {
 				l.warn(ReversedGuard, start(name), name.Name+" is used where it does not exist: the operands are the wrong way round")
 			}
-			call, ok := x.(*syntax.Call)
-			return !ok || call.Func != syntax.Defined
+			return !is(derived.Query, x)
 		})
 	}
 }
@@ -279,7 +276,7 @@ func implied(e syntax.Expr, truth, exist bool) []*syntax.Name {
 		}
 	case *syntax.Call:
 		if e.Func == syntax.Defined && truth == exist {
-			return []*syntax.Name{syntax.Unparen(e.X).(*syntax.Name)}
+			return []*syntax.Name{e.Args[0].(*syntax.Name)}
 		}
 	}
 	return nil
@@ -299,7 +296,7 @@ func (l *linter) uses(e syntax.Expr, wanted func(name string) bool) bool {
 func (l *linter) contains(e syntax.Expr, seen map[string]bool, wanted func(syntax.Expr) bool) bool {
 	found := false
 	syntax.Walk(e, func(x syntax.Expr) bool {
-		if call, ok := x.(*syntax.Call); found || ok && call.Func == syntax.Defined {
+		if found || is(derived.Query, x) {
 			return false
 		}
 		l.looked++
@@ -316,37 +313,34 @@ func (l *linter) contains(e syntax.Expr, seen map[string]bool, wanted func(synta
 	return found
 }
 
+// is reports whether an expression is a function of a class.
+func is(class derived.Class, e syntax.Expr) bool {
+	call, ok := syntax.Unparen(e).(*syntax.Call)
+	return ok && derived.ClassOf(call.Func) == class
+}
+
 // call looks at functions of functions, for which the text says enough.
 func (l *linter) call(e *syntax.Call) {
-	inner, ok := syntax.Unparen(e.X).(*syntax.Call)
-	if !ok {
-		return
-	}
-	switch inner.Func {
-	case syntax.Instant, syntax.Delta, syntax.Rate:
-	default:
-		return
-	}
-	switch e.Func {
-	case syntax.Delta, syntax.Rate:
-		l.changeOf(e, "the result of "+inner.Func.String()+"()")
-	case syntax.Instant:
-		l.warn(InstantOfNoCount, start(e), "instant() of the result of "+inner.Func.String()+"() changes nothing")
+	if x := e.X(); x != nil && (is(derived.Change, x) || is(derived.Reading, x)) {
+		l.noCounter(e, "the result of "+syntax.Unparen(x).(*syntax.Call).Func.String()+"()")
 	}
 }
 
-func (l *linter) changeOf(e *syntax.Call, what string) {
-	l.warn(ChangeOfNoCount, start(e), e.Func.String()+"() of "+what+", which is no counter")
+// noCounter looks at a function whose operand is no counter.
+func (l *linter) noCounter(e *syntax.Call, operand string) {
+	switch derived.ClassOf(e.Func) {
+	case derived.Change:
+		l.warn(ChangeOfNoCount, start(e), e.Func.String()+"() of "+operand+", which is no counter")
+	case derived.Reading:
+		l.warn(InstantOfNoCount, start(e), e.Func.String()+"() of "+operand+" changes nothing")
+	case derived.Plain, derived.Tally, derived.Query: // take whatever there is
+	}
 }
 
 // names looks for operands that do not exist.
 func (l *linter) names(d *derived.Definition, bound bool) {
 	seen := map[string]bool{}
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
-		call, ok := e.(*syntax.Call)
-		if ok && call.Func == syntax.Anon {
-			return false
-		}
 		name, ok := e.(*syntax.Name)
 		if !ok || seen[name.Name] || l.byName[l.plain(name.Name)] != nil || l.exists(name.Name) {
 			return true

@@ -1,6 +1,10 @@
 package lint
 
-import "pmdaderived/derived/syntax"
+import (
+	"slices"
+
+	"pmdaderived/derived/syntax"
+)
 
 // fixed reports whether nothing in an expression can vary: not with time, not from host to host.
 func (l *linter) fixed(e syntax.Expr) bool {
@@ -14,31 +18,17 @@ func (l *linter) fixed(e syntax.Expr) bool {
 
 func (l *linter) fixedParts(e syntax.Expr) bool {
 	switch e := e.(type) {
-	case *syntax.Number:
-		return true
-	case *syntax.Const:
-		for _, t := range e.Tags {
+	case *syntax.Name:
+		return false
+	case *syntax.Call:
+		for t := range e.Tags {
 			if t.Key == "meta" || t.Key == "indom" {
 				return false
 			}
 		}
-		return true
-	case *syntax.Unary:
-		return l.fixed(e.X)
-	case *syntax.Binary:
-		return l.fixed(e.X) && l.fixed(e.Y)
-	case *syntax.Ternary:
-		return l.fixed(e.Guard) && l.fixed(e.Then) && l.fixed(e.Else)
-	case *syntax.Call:
-		return l.fixed(e.X)
-	case *syntax.Rescale:
-		return l.fixed(e.X)
-	case *syntax.Match:
-		return l.fixed(e.X)
-	case *syntax.Select:
-		return l.fixed(e.X)
-	case *syntax.Paren:
-		return l.fixed(e.X)
+		if e.Func != syntax.Const && len(e.Operands()) == 0 {
+			return false // about a metric, or nothing
+		}
 	}
-	return false
+	return !slices.ContainsFunc(syntax.Operands(e), func(x syntax.Expr) bool { return !l.fixed(x) })
 }

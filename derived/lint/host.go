@@ -77,12 +77,13 @@ func (l *linter) selected(e *syntax.Select, kids []*derived.Node) {
 }
 
 // matched looks for a pattern that leaves no instance.
-func (l *linter) matched(e *syntax.Match, kids []*derived.Node) {
+func (l *linter) matched(e *syntax.Call, kids []*derived.Node) {
+	pattern, operand := e.Literal(), clip(e.X())
 	if singular(kids) {
-		l.warn(MatchesNothing, e.PatternSpan.Start, clip(e.X)+" is singular: it has no instances, and no value here")
+		l.warn(MatchesNothing, start(pattern), operand+" is singular: it has no instances, and no value here")
 	}
 	names := l.instances(kids)
-	re, err := ere.Compile(e.Pattern)
+	re, err := ere.Compile(pattern.Text)
 	if len(names) == 0 || err != nil {
 		return
 	}
@@ -90,24 +91,24 @@ func (l *linter) matched(e *syntax.Match, kids []*derived.Node) {
 	longer := "" // a name that would be kept if all of it were looked at
 	for i, name := range names {
 		heads[i], _, _ = strings.Cut(name, " ")
-		if re.MatchString(heads[i]) != e.Negate {
+		if re.MatchString(heads[i]) != pattern.Negate {
 			return
 		}
-		if longer == "" && re.MatchString(name) != e.Negate {
+		if longer == "" && re.MatchString(name) != pattern.Negate {
 			longer = name
 		}
 	}
-	text := "this pattern matches no instance of " + clip(e.X) + ": "
+	text := "this pattern matches no instance of " + operand + ": "
 	switch {
-	case e.Negate:
-		text = "this pattern matches all instances of " + clip(e.X) + ", and none is left: " + listed(heads)
+	case pattern.Negate:
+		text = "this pattern matches all instances of " + operand + ", and none is left: " + listed(heads)
 	case longer != "":
 		head, _, _ := strings.Cut(longer, " ")
 		text += fmt.Sprintf("names are matched up to their first blank only, %q as %q", short(longer), head)
 	default:
 		text += listed(heads)
 	}
-	l.warn(MatchesNothing, e.PatternSpan.Start, text)
+	l.warn(MatchesNothing, start(pattern), text)
 }
 
 // singular reports whether an operand has one value, without an instance.
@@ -171,7 +172,7 @@ func reaches(path []derived.Line) bool {
 				return false
 			}
 		case *syntax.Binary:
-			if relation(e.Op) || boolean(e.Op) || e.Op == syntax.Div && !first {
+			if !e.Op.Arithmetic() || e.Op == syntax.Div && !first {
 				return false
 			}
 		case *syntax.Ternary:
@@ -179,7 +180,7 @@ func reaches(path []derived.Line) bool {
 				return false
 			}
 		case *syntax.Call:
-			if e.Func == syntax.Count {
+			if derived.ClassOf(e.Func) == derived.Tally {
 				return false
 			}
 		}
@@ -205,21 +206,21 @@ func (l *linter) change(e syntax.Expr) bool {
 			return l.change(e.X)
 		}
 	case *syntax.Call:
-		return isChange(e) || e.Func != syntax.Count && e.Func != syntax.Defined && l.change(e.X)
-	case *syntax.Rescale:
-		return l.change(e.X)
-	case *syntax.Match:
-		return l.change(e.X)
+		switch derived.ClassOf(e.Func) {
+		case derived.Change:
+			return true
+		case derived.Tally, derived.Query:
+			return false
+		case derived.Plain, derived.Reading:
+			return e.X() != nil && l.change(e.X())
+		}
 	case *syntax.Select:
 		return l.change(e.X)
 	}
 	return false
 }
 
-func isChange(e syntax.Expr) bool {
-	call, ok := e.(*syntax.Call)
-	return ok && (call.Func == syntax.Delta || call.Func == syntax.Rate)
-}
+func isChange(e syntax.Expr) bool { return is(derived.Change, e) }
 
 // listed tells what instances there are, of many the first.
 func listed(names []string) string {

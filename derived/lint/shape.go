@@ -57,11 +57,15 @@ func (s *shapes) shape(e syntax.Expr, plain func(string) string) shape {
 	case *syntax.Ternary:
 		return shape{"?:", s.of(e.Guard, plain), s.of(e.Then, plain), s.of(e.Else, plain)}
 	case *syntax.Call:
-		return shape{what: e.Func.String() + "()", x: s.of(e.X, plain)}
-	case *syntax.Rescale:
-		return shape{what: "rescale " + e.Units, x: s.of(e.X, plain)}
-	case *syntax.Match:
-		return shape{what: strconv.FormatBool(e.Negate) + " /" + e.Pattern, x: s.of(e.X, plain)}
+		what := e.Func.String()
+		for i, arg := range e.Args {
+			if k := e.Kind(i); k == syntax.Operand || k == syntax.MetricName {
+				what += " #" + strconv.Itoa(s.of(arg, plain))
+			} else {
+				what += " " + arg.String()
+			}
+		}
+		return shape{what: what}
 	case *syntax.Select:
 		return shape{what: "[" + e.Instance, x: s.of(e.X, plain)}
 	}

@@ -6,16 +6,6 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-func boolean(op syntax.Op) bool { return op == syntax.And || op == syntax.Or }
-
-func relation(op syntax.Op) bool {
-	switch op {
-	case syntax.Lt, syntax.Leq, syntax.Eq, syntax.Geq, syntax.Gt, syntax.Neq:
-		return true
-	}
-	return false
-}
-
 // mirrored is the operator for exchanged operands.
 func mirrored(op syntax.Op) syntax.Op {
 	switch op {
@@ -33,26 +23,18 @@ func mirrored(op syntax.Op) syntax.Op {
 
 // literal reports whether an expression is a number, with a sign perhaps.
 func literal(e syntax.Expr) bool {
-	switch e := syntax.Unparen(e).(type) {
-	case *syntax.Number, *syntax.Const:
-		return true
-	case *syntax.Unary:
-		return e.Op == syntax.Neg && literal(e.X)
-	}
-	return false
+	e = syntax.Unparen(e)
+	minus, ok := e.(*syntax.Unary)
+	return syntax.NumberOf(e) != nil || ok && minus.Op == syntax.Neg && literal(minus.X)
 }
 
 // zero reports whether an expression is the number 0.
 func zero(e syntax.Expr) bool {
-	switch e := syntax.Unparen(e).(type) {
-	case *syntax.Number:
-		return e.Float == 0
-	case *syntax.Const:
-		return e.Number.Float == 0
-	case *syntax.Unary:
-		return e.Op == syntax.Neg && zero(e.X)
+	if number := syntax.NumberOf(e); number != nil {
+		return number.Float == 0
 	}
-	return false
+	minus, ok := syntax.Unparen(e).(*syntax.Unary)
+	return ok && minus.Op == syntax.Neg && zero(minus.X)
 }
 
 // clip is an expression for a message, cut short if it is long.

@@ -34,7 +34,7 @@ func (l *linter) metric(m *derived.Metric) {
 		switch e := line.Expr.(type) {
 		case *syntax.Binary:
 			switch {
-			case relation(e.Op):
+			case e.Op.Relation():
 				l.comparison(e, line.Kids)
 			case e.Op == syntax.Sub:
 				l.difference(e, line.Node, path)
@@ -43,8 +43,6 @@ func (l *linter) metric(m *derived.Metric) {
 			}
 		case *syntax.Select:
 			l.selected(e, line.Kids)
-		case *syntax.Match:
-			l.matched(e, line.Kids)
 		case *syntax.Call:
 			l.function(e, line.Kids)
 		}
@@ -53,15 +51,11 @@ func (l *linter) metric(m *derived.Metric) {
 
 // function looks at what a function is applied to.
 func (l *linter) function(e *syntax.Call, kids []*derived.Node) {
-	if len(kids) == 0 || kids[0].Sem == pdu.SemCounter {
-		return
+	if e.Func == syntax.Match {
+		l.matched(e, kids)
 	}
-	what := clip(e.X) + " (" + kids[0].Sem.String() + ")"
-	switch e.Func {
-	case syntax.Delta, syntax.Rate:
-		l.changeOf(e, what)
-	case syntax.Instant:
-		l.warn(InstantOfNoCount, start(e), "instant() of "+what+" changes nothing")
+	if len(kids) > 0 && kids[0].Sem != pdu.SemCounter {
+		l.noCounter(e, clip(e.X())+" ("+kids[0].Sem.String()+")")
 	}
 }
 
@@ -109,12 +103,11 @@ func units(n *derived.Node) string { return cmp.Or(n.Units.String(), "a plain nu
 
 // converted looks at the conversion of an operand.
 func (l *linter) converted(above, line derived.Line) {
-	e, ok := above.Expr.(*syntax.Rescale)
-	if !ok || line.Conversion.Divisor <= line.Conversion.Multiplier && line.Offset == 0 {
+	if !syntax.Is(above.Expr, syntax.Rescale) || line.Conversion.Divisor <= line.Conversion.Multiplier && line.Offset == 0 {
 		return
 	}
 	switch line.Type {
 	case pdu.Type32, pdu.TypeU32, pdu.Type64, pdu.TypeU64:
-		l.warn(RescaleRounds, start(e), "rounds to whole "+cmp.Or(above.Units.String(), "numbers")+", as "+line.Type.String()+" has no fractions: multiply by 1.0 to keep them")
+		l.warn(RescaleRounds, start(above.Expr), "rounds to whole "+cmp.Or(above.Units.String(), "numbers")+", as "+line.Type.String()+" has no fractions: multiply by 1.0 to keep them")
 	}
 }

@@ -3,8 +3,8 @@ package syntax
 // Span is a part of the expression text: the bytes from offset Start up to, not including, End.
 type Span struct{ Start, End int }
 
-// Expr is one node of the tree: a *Name, *Number, *Const, *NoValue, *Unary, *Binary, *Ternary,
-// *Call, *Rescale, *Match, *Select or *Paren, and nothing else.
+// Expr is one node of the tree: a *Name, *Number, *Unary, *Binary, *Ternary, *Call, *Select or *Paren. The
+// arguments of a *Call may be a *Literal or a *Tag, too. There is nothing else.
 //
 // Parse never gives a tree with more than MaxDepth nodes on a path from the root to a leaf, so its
 // users may walk it by plain recursion. A tree is not changed once it is parsed.
@@ -48,38 +48,6 @@ type Number struct {
 	Float  float64 // the value, of an integer too; +Inf for digits beyond the range
 }
 
-// Const is a constant with metadata.
-//
-//	mkconst(10, type=u64, units="Kbyte")
-type Const struct {
-	node
-	Number *Number
-	Tags   []Tag // at least one, in the order written; of several with one key the last one counts
-}
-
-// NoValue is the operand of a ternary that stands for "no value". It is the Then or the Else of a
-// Ternary, never both, never inside parentheses, and nowhere else. Language of PCP 7. As the Else it ends
-// the ternary: an operator behind it has the whole ternary as its operand.
-//
-//	novalue()   novalue(type=double, units="Kbyte")
-type NoValue struct {
-	node
-	Tags []Tag // may be empty; otherwise as in Const
-}
-
-// Tag is one piece of metadata in Const and NoValue. Parse has checked the value: that of type is
-// 32, u32, 64, u64, float or double, that of semantics counter, instant or discrete, that of indom
-// null or a pair domain.serial within range, all in any mix of cases; that of units passed
-// Literals; that of meta is the name of a metric.
-//
-//	semantics=counter
-type Tag struct {
-	Key    string // type, semantics, units, meta or indom
-	Value  string // without quotes
-	Quoted bool   // written between double quotes; has to be set unless Value is one token
-	Span   Span   // of the value, quotes included
-}
-
 // Unary is a prefix operator, Neg or Not, before its operand.
 //
 //	-x   !(a > b)
@@ -107,34 +75,40 @@ type Ternary struct {
 	Guard, Then, Else Expr
 }
 
-// Call is a function of one operand. The operand of Defined and of Anon is a *Name.
+// Call is a function with its arguments, which are what its row in the table of functions says.
 //
-//	delta(disk.dev.total)   sum(rate(disk.dev.read))
+//	delta(disk.dev.total)   matchinst(!/^lo/, network.interface.in.bytes)   mkconst(10, type=u64, units="Kbyte")
+//
+// A NoValue is the Then or the Else of a Ternary, never both, never inside parentheses, and nowhere else. As the Else it
+// ends the ternary: an operator behind it has the whole ternary as its operand. Language of PCP 7.
 type Call struct {
 	node
 	Func Func
-	X    Expr
+	Args []Expr
 }
 
-// Rescale converts its operand to other units of the same dimension.
+// Literal is an argument with a language of its own, without what is around it in the text, which its Span has:
+// quotes, or slashes.
 //
-//	rescale(network.interface.total.bytes, "Mbytes/hour")
-type Rescale struct {
+//	"Kbyte / sec"   /^lo/   PM_TYPE_U32
+type Literal struct {
 	node
-	X         Expr
-	Units     string // without quotes; passed Literals
-	UnitsSpan Span   // quotes included
+	Kind   ArgKind
+	Text   string // of a Pattern a POSIX extended regular expression, each \x of the text being x here
+	Negate bool   // of a Pattern: "!" stands before it, outside the Span
 }
 
-// Match keeps the instances whose external name matches a pattern, or does not match it.
+// Tag is one piece of metadata; of several with one key the last one counts. Its Span is that of the value, quotes included.
+// Parse has checked the value: that of type is 32, u32, 64, u64, float or double, that of semantics counter, instant or
+// discrete, that of indom null or a pair domain.serial within range, all in any mix of cases; that of units passed
+// Literals; that of meta is the name of a metric.
 //
-//	matchinst(!/^lo/, network.interface.in.bytes)
-type Match struct {
+//	semantics=counter
+type Tag struct {
 	node
-	Negate      bool
-	Pattern     string // a POSIX extended regular expression, each \x of the text being x here
-	PatternSpan Span   // slashes included, the "!" not
-	X           Expr
+	Key    string // type, semantics, units, meta or indom
+	Value  string // without quotes
+	Quoted bool   // written between double quotes; has to be set unless Value is one token
 }
 
 // Select keeps the one instance of an external name. X is a *Name or a *Paren.
@@ -187,74 +161,6 @@ const (
 	Or
 )
 
-// String is the operator as written: "+", "<=", "!".
-func (op Op) String() string {
-	switch op {
-	case Neg, Sub:
-		return "-"
-	case Not:
-		return "!"
-	case Add:
-		return "+"
-	case Mul:
-		return "*"
-	case Div:
-		return "/"
-	case Lt:
-		return "<"
-	case Leq:
-		return "<="
-	case Eq:
-		return "=="
-	case Geq:
-		return ">="
-	case Gt:
-		return ">"
-	case Neq:
-		return "!="
-	case And:
-		return "&&"
-	case Or:
-		return "||"
-	}
-	return ""
-}
-
-// Name is the operator's name in messages: "PLUS", "LEQ", "NOT".
-func (op Op) Name() string {
-	switch op {
-	case Neg:
-		return "NEG"
-	case Not:
-		return "NOT"
-	case Add:
-		return "PLUS"
-	case Sub:
-		return "MINUS"
-	case Mul:
-		return "STAR"
-	case Div:
-		return "SLASH"
-	case Lt:
-		return "LT"
-	case Leq:
-		return "LEQ"
-	case Eq:
-		return "EQ"
-	case Geq:
-		return "GEQ"
-	case Gt:
-		return "GT"
-	case Neq:
-		return "NEQ"
-	case And:
-		return "AND"
-	case Or:
-		return "OR"
-	}
-	return ""
-}
-
 // Binding powers: a higher one binds tighter. Operators of one power fold to the left.
 const (
 	powerExpr = iota // anything
@@ -266,65 +172,41 @@ const (
 	powerOperand
 )
 
+// operators is a row for each operator.
+//
+//nolint:gochecknoglobals // a table
+var operators = [...]struct {
+	text, name string
+	power      int
+}{
+	Neg: {"-", "NEG", powerTerm},
+	Not: {"!", "NOT", powerRel},
+	Add: {"+", "PLUS", powerSum},
+	Sub: {"-", "MINUS", powerSum},
+	Mul: {"*", "STAR", powerTerm},
+	Div: {"/", "SLASH", powerTerm},
+	Lt:  {"<", "LT", powerRel},
+	Leq: {"<=", "LEQ", powerRel},
+	Eq:  {"==", "EQ", powerRel},
+	Geq: {">=", "GEQ", powerRel},
+	Gt:  {">", "GT", powerRel},
+	Neq: {"!=", "NEQ", powerRel},
+	And: {"&&", "AND", powerBool},
+	Or:  {"||", "OR", powerBool},
+}
+
+// String is the operator as written: "+", "<=", "!".
+func (op Op) String() string { return operators[op].text }
+
 // power is the binding power of a binary operator. Of a prefix operator it is the least power its
 // operand may have, whatever stands before it; its own place is anywhere an operand may stand.
-func (op Op) power() int {
-	switch op {
-	case Mul, Div, Neg:
-		return powerTerm
-	case Add, Sub:
-		return powerSum
-	case Lt, Leq, Eq, Geq, Gt, Neq, Not:
-		return powerRel
-	case And, Or:
-		return powerBool
-	}
-	return powerExpr
-}
+func (op Op) power() int { return operators[op].power }
 
-// Func is a function of one operand. The zero value is none.
-type Func uint8
+// Relation reports whether op compares: < <= == >= > !=.
+func (op Op) Relation() bool { return op >= Lt && op <= Neq }
 
-// The functions.
-const (
-	Avg Func = iota + 1
-	Count
-	Max
-	Min
-	Sum
-	Delta
-	Rate
-	Instant
-	Scalar
-	Defined
-	Anon // anon(PM_TYPE_U32): a metric of that type without values; PCP uses it for event records
-)
+// Boolean reports whether op is && or ||.
+func (op Op) Boolean() bool { return op == And || op == Or }
 
-// String is the function's word: "avg".
-func (f Func) String() string {
-	switch f {
-	case Avg:
-		return "avg"
-	case Count:
-		return "count"
-	case Max:
-		return "max"
-	case Min:
-		return "min"
-	case Sum:
-		return "sum"
-	case Delta:
-		return "delta"
-	case Rate:
-		return "rate"
-	case Instant:
-		return "instant"
-	case Scalar:
-		return "scalar"
-	case Defined:
-		return "defined"
-	case Anon:
-		return "anon"
-	}
-	return ""
-}
+// Arithmetic reports whether op is + - * or /.
+func (op Op) Arithmetic() bool { return op >= Add && op <= Div }

@@ -34,10 +34,7 @@ func TestCorpus(t *testing.T) {
 			default:
 				refused++
 				got := fault(t, err)
-				shown := Caret(text, got.Offset) + "\n"
-				if got.Msg != "" {
-					shown += got.Msg + "\n"
-				}
+				shown := conformance.Shown(text, got.Offset, got.Msg)
 				if wanted {
 					assert.NotEqual(t, c.Message(), shown, "no difference any more")
 				} else {

@@ -90,34 +90,6 @@ func TestIllegalBytes(t *testing.T) {
 	}
 }
 
-func TestCaret(t *testing.T) {
-	for _, tt := range []struct {
-		name, text string
-		offset     int
-		shown      string
-	}{
-		{"first", "@ + 1", 0, "@ + 1\n^    "},
-		{"middle", " 1 + * 2", 5, " 1 + * 2\n     ^  "},
-		{"last", "1 +", 2, "1 +\n  ^"},
-		{"behind the end", "1 +", 3, "1 +\n   ^"},
-		{"out of range", "1 +", 99, "1 +\n   ^"},
-		{"below range", "1 +", -1, "1 +\n^  "},
-		{"empty", "", 0, "\n^"},
-		{"tabs stay", "\ta\t+\tb c", 7, "\ta\t+\tb c\n\t \t \t  ^"},
-		{"on a tab", "a +\t", 3, "a +\t\n   ^"},
-		{"several columns for one byte", "a[é…] b", 9, "a[é…] b\n      ^"},
-		{"inside a character", "a[é] b", 3, "a[é] b\n   ^  "},
-		{"bytes that are no characters", "a\xff\xfe @", 4, "a\xff\xfe @\n    ^"},
-		{"below its own line", "a +\n * b\n+ c", 5, "a +\n * b\n ^  \n+ c"},
-		{"at a line's end", "a +\nb", 3, "a +\n   ^\nb"},
-		{"in the last line", "a +\n\t*", 5, "a +\n\t*\n\t^"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.shown, Caret(tt.text, tt.offset))
-		})
-	}
-}
-
 func TestErrorText(t *testing.T) {
 	_, err := Parse("1 + * 2", Literals{})
 	assert.EqualError(t, err, "syntax error at offset 4: Arithmetic expression expected to follow PLUS")

@@ -1,7 +1,6 @@
 package syntax_test
 
 import (
-	"errors"
 	"fmt"
 
 	"pmdaderived/derived/syntax"
@@ -25,19 +24,4 @@ func ExampleWalk() {
 	// delta(disk.dev.total_bytes) / delta(disk.dev.total)
 	// needs disk.dev.total_bytes
 	// needs disk.dev.total
-}
-
-// A mistake is shown below the text, as libpcp shows it.
-func ExampleCaret() {
-	const text = "100 * delta(disk.dev.read"
-	_, err := syntax.Parse(text, syntax.Literals{})
-	var mistake *syntax.Error
-	if errors.As(err, &mistake) {
-		fmt.Println(syntax.Caret(text, mistake.Offset))
-		fmt.Println(mistake.Msg)
-	}
-	// Output:
-	// 100 * delta(disk.dev.read
-	//                         ^
-	// Metric name expected to follow delta(
 }

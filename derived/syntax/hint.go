@@ -164,7 +164,10 @@ func functionHint(text string) string {
 	if word == "" || isDigit(word[0]) {
 		return ""
 	}
-	names := FunctionNames()
+	var names []string
+	for f := range Functions {
+		names = append(names, f.String())
+	}
 	if slices.Contains(names, word) {
 		return word + " is a function only if its parenthesis follows at once"
 	}

@@ -20,7 +20,7 @@ const (
 // Literals judges the parts of an expression that have a language of their own, when they are
 // read. The text of the error is the REASON in the syntax error. A nil field accepts everything.
 type Literals struct {
-	Units   func(text string) error // of mkconst, novalue and rescale: pmParseUnitsStr(3)
+	Units   func(text string) error // of rescale and the units of tags: pmParseUnitsStr(3)
 	Pattern func(ere string) error  // of matchinst: regcomp(3) with REG_EXTENDED
 }
 
@@ -93,9 +93,8 @@ func (p *parser) expect(k kind) error {
 	return p.advance()
 }
 
-func (p *parser) begin(c construct)  { p.open = append(p.open, c) }
-func (p *parser) change(c construct) { p.open[len(p.open)-1] = c }
-func (p *parser) finish()            { p.open = p.open[:len(p.open)-1] }
+func (p *parser) begin(c construct) { p.open = append(p.open, c) }
+func (p *parser) finish()           { p.open = p.open[:len(p.open)-1] }
 
 // refuse is the error for a token that does not fit: the innermost open construct has the word.
 func (p *parser) refuse() *Error {
@@ -192,7 +191,7 @@ func (p *parser) expr(least int) (Expr, error) {
 // binary = x op expr, where expr binds tighter than op: chains fold to the left.
 func (p *parser) binary(x Expr) (Expr, error) {
 	op, pos := p.tok.op, p.tok.at.Start
-	p.begin(construct(op))
+	p.begin(op.operand())
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -212,7 +211,7 @@ func (p *parser) binary(x Expr) (Expr, error) {
 // ternary: chains fold to the left. A novalue() is the whole operand: what follows it goes on after the ternary.
 func (p *parser) ternary(guard Expr) (Expr, error) {
 	pos := p.tok.at.Start
-	p.begin(opQuest)
+	p.begin(construct{wants: arithmetic, word: "QUEST"})
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -224,12 +223,13 @@ func (p *parser) ternary(guard Expr) (Expr, error) {
 		return nil, p.refuse()
 	}
 	if !none {
-		p.change(opColon)
+		p.finish()
+		p.begin(construct{wants: arithmetic, word: "COLON"})
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	if none && p.tok.kind == tokNoValue {
+	if none && p.atNoValue() {
 		return nil, p.fail("novalue() can only be one of the two operands of a ternary")
 	}
 	otherwise, _, err := p.selectable(powerTernary + 1)
@@ -246,15 +246,17 @@ func (p *parser) ternary(guard Expr) (Expr, error) {
 
 // selectable reads an operand of a ternary; none says that it is a novalue().
 func (p *parser) selectable(least int) (e Expr, none bool, err error) {
-	if p.tok.kind == tokNoValue {
-		e, err = p.novalue()
+	if p.atNoValue() {
+		e, err = p.call()
 		return e, true, err
 	}
 	e, err = p.expr(least)
 	return e, false, err
 }
 
-// operand = prefix | name | number | paren | function .
+func (p *parser) atNoValue() bool { return p.tok.kind == tokFunc && p.tok.fn == NoValue }
+
+// operand = prefix | name | number | paren | call .
 func (p *parser) operand() (Expr, error) {
 	switch p.tok.kind {
 	case tokOp:
@@ -270,13 +272,9 @@ func (p *parser) operand() (Expr, error) {
 	case tokLParen:
 		return p.paren()
 	case tokFunc:
-		return p.call()
-	case tokMkconst:
-		return p.mkconst()
-	case tokRescale:
-		return p.rescale()
-	case tokMatch:
-		return p.matchinst()
+		if !p.atNoValue() {
+			return p.call()
+		}
 	default:
 	}
 	return nil, p.refuse()
@@ -285,7 +283,7 @@ func (p *parser) operand() (Expr, error) {
 // prefix = op expr, where expr binds at least as tight as op asks for.
 func (p *parser) prefix(op Op) (Expr, error) {
 	start := p.tok.at.Start
-	p.begin(construct(op))
+	p.begin(op.operand())
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -368,7 +366,7 @@ func (p *parser) number() (*Number, error) {
 func (p *parser) paren() (Expr, error) {
 	start := p.tok.at.Start
 	if start == p.first {
-		p.begin(opInitial)
+		p.begin(initial())
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -390,188 +388,122 @@ func (p *parser) paren() (Expr, error) {
 	return p.instance(&Paren{node: n, X: x})
 }
 
-// call = FUNC expr ")" .
+// call = FUNC [ argument { "," argument } ] ")" .
 func (p *parser) call() (Expr, error) {
-	fn, start := p.tok.fn, p.tok.at.Start
-	if fn != Defined {
-		p.begin(opFunc + construct(fn))
-	}
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	x, err := p.callOperand(fn)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.expect(tokRParen); err != nil {
-		return nil, err
-	}
-	if fn != Defined {
-		p.finish()
-	}
-	n, err := p.node(start, x)
-	if err != nil {
-		return nil, err
-	}
-	return &Call{node: n, Func: fn, X: x}, nil
-}
-
-func (p *parser) callOperand(fn Func) (Expr, error) {
-	switch fn {
-	case Defined:
-		return p.metric()
-	case Anon:
-		x, err := p.metric()
-		if err == nil && p.tok.kind == tokRParen && !isAnonType(x.Name) {
-			return nil, &Error{Offset: x.at.Start, Msg: unrecognized("type", x.Name)}
+	word, waiting := p.tok, len(p.open)
+	f := &functions[word.fn]
+	e := &Call{Func: word.fn}
+	for {
+		arg := e.Func.arg(len(e.Args))
+		if !arg.late {
+			p.wait(waiting, arg.wants, word.text, arg.after)
 		}
-		return x, err
-	case Scalar:
-	default:
-		p.argument = p.tok.kind == tokName
+		if err := p.scanNext(arg.Kind == Pattern); err != nil {
+			return nil, err
+		}
+		if f.optional && len(e.Args) == 0 && p.tok.kind == tokRParen {
+			break
+		}
+		if arg.late && p.newKey() {
+			p.wait(waiting, arg.wants, word.text, arg.after)
+		}
+		x, err := p.argumentOf(arg)
+		if err != nil {
+			return nil, err
+		}
+		e.Args = append(e.Args, x)
+		p.wait(waiting, arg.then, word.text, arg.behind)
+		if len(e.Args) >= len(f.args) && !(f.more && p.tok.kind == tokComma) {
+			break
+		}
+		if p.tok.kind != tokComma {
+			return nil, p.refuse()
+		}
 	}
-	return p.expr(powerTernary)
-}
-
-// mkconst = MKCONST ( INTEGER | DOUBLE ) "," tags ")" .
-func (p *parser) mkconst() (Expr, error) {
-	start := p.tok.at.Start
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	num, err := p.number()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.expect(tokComma); err != nil {
-		return nil, err
-	}
-	waiting := len(p.open)
-	tags, err := p.tags(opMkconst)
-	if err != nil {
-		return nil, err
-	}
-	if p.tok.kind == tokRParen && num.Double {
-		if t := strings.ToUpper(lastType(tags)); t != "" && t != "FLOAT" && t != "DOUBLE" {
-			return nil, p.fail("Incompatible floating point constant and type '" + t + "'")
+	if p.tok.kind == tokRParen {
+		if err := p.judgeCall(e); err != nil {
+			return nil, err
 		}
 	}
 	if err := p.expect(tokRParen); err != nil {
 		return nil, err
 	}
 	p.open = p.open[:waiting]
-	n, err := p.node(start, num)
-	if err != nil {
-		return nil, err
-	}
-	return &Const{node: n, Number: num, Tags: tags}, nil
-}
-
-// novalue = NOVALUE [ tags ] ")" .
-func (p *parser) novalue() (Expr, error) {
-	start := p.tok.at.Start
-	p.begin(opNoValue)
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	x := &NoValue{}
-	if p.tok.kind != tokRParen {
-		var err error
-		if x.Tags, err = p.tags(opNoValue); err != nil {
-			return nil, err
-		}
-	}
-	if err := p.expect(tokRParen); err != nil {
-		return nil, err
-	}
-	p.finish()
 	var err error
-	x.node, err = p.node(start)
-	return x, err
+	e.node, err = p.node(word.at.Start, e.Args...)
+	return e, err
 }
 
-// rescale = RESCALE expr "," STRING ")" .
-func (p *parser) rescale() (Expr, error) {
-	start := p.tok.at.Start
-	p.begin(opRescale)
-	if err := p.advance(); err != nil {
-		return nil, err
+// wait changes what the function waits for that is begun when so many constructs are open; wants is empty if it stays
+// as it is.
+func (p *parser) wait(open int, wants, word, after string) {
+	if wants != "" {
+		p.open = append(p.open[:open], construct{wants, word, after})
 	}
-	x, err := p.expr(powerTernary)
-	if err != nil {
-		return nil, err
-	}
-	if p.tok.kind != tokComma {
-		return nil, p.refuse()
-	}
-	p.change(opUnits)
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	units := p.tok
-	if err := p.expect(tokString); err != nil {
-		return nil, err
-	}
-	if p.tok.kind == tokRParen {
-		if err := p.judgeUnits(units.text); err != nil {
-			return nil, err
-		}
-	}
-	if err := p.expect(tokRParen); err != nil {
-		return nil, err
-	}
-	p.finish()
-	n, err := p.node(start, x)
-	if err != nil {
-		return nil, err
-	}
-	return &Rescale{node: n, X: x, Units: units.text, UnitsSpan: units.at}, nil
 }
 
-// matchinst = MATCHINST [ "!" ] PATTERN "," expr ")" .
-func (p *parser) matchinst() (Expr, error) {
-	start := p.tok.at.Start
-	p.begin(opPattern)
-	if err := p.scanNext(true); err != nil {
-		return nil, err
+// argumentOf reads an argument of a function.
+func (p *parser) argumentOf(arg *Arg) (Expr, error) {
+	switch arg.Kind {
+	case Operand:
+		p.argument = arg.named && p.tok.kind == tokName
+		return p.expr(powerTernary)
+	case MetricName:
+		return p.metric()
+	case TypeName:
+		return p.literal(TypeName, tokName)
+	case Units:
+		return p.literal(Units, tokString)
+	case Pattern:
+		return p.pattern()
+	case Constant:
+		return p.number()
+	case Metadata:
+		return p.tag()
 	}
+	return nil, p.refuse()
+}
+
+// literal is a token as an argument.
+func (p *parser) literal(k ArgKind, wanted kind) (*Literal, error) {
+	x := &Literal{node: node{at: p.tok.at}, Kind: k, Text: p.tok.text}
+	return x, p.expect(wanted)
+}
+
+// pattern = [ "!" ] PATTERN .
+func (p *parser) pattern() (*Literal, error) {
 	negate := p.tok.kind == tokNot
 	if negate {
 		if err := p.scanNext(true); err != nil {
 			return nil, err
 		}
 	}
-	pattern := p.tok
-	if pattern.kind != tokPattern {
-		return nil, p.refuse()
-	}
-	if p.lits.Pattern != nil {
-		if err := p.lits.Pattern(pattern.text); err != nil {
+	if p.tok.kind == tokPattern && p.lits.Pattern != nil {
+		if err := p.lits.Pattern(p.tok.text); err != nil {
 			return nil, p.fail("bad regular expression: '" + err.Error() + "'")
 		}
 	}
-	p.change(opFilter)
-	if err := p.advance(); err != nil {
-		return nil, err
+	x, err := p.literal(Pattern, tokPattern)
+	x.Negate = negate
+	return x, err
+}
+
+// judgeCall refuses arguments that PCP looks at only when the function is complete, at its closing parenthesis.
+func (p *parser) judgeCall(e *Call) error {
+	for i, x := range e.Args {
+		switch x := x.(type) {
+		case *Literal:
+			if x.Kind == Units {
+				return p.judgeUnits(x.Text)
+			}
+			if x.Kind == TypeName && !isAnonType(x.Text) {
+				return &Error{Offset: x.at.Start, Msg: unrecognized("type", x.Text)}
+			}
+		case *Number:
+			if t := strings.ToUpper(e.lastType()); e.Kind(i) == Constant && x.Double && t != "" && t != "FLOAT" && t != "DOUBLE" {
+				return p.fail("Incompatible floating point constant and type '" + t + "'")
+			}
+		}
 	}
-	if p.tok.kind != tokComma {
-		return nil, p.refuse()
-	}
-	p.change(opMatch)
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	x, err := p.expr(powerTernary)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.expect(tokRParen); err != nil {
-		return nil, err
-	}
-	p.finish()
-	n, err := p.node(start, x)
-	if err != nil {
-		return nil, err
-	}
-	return &Match{node: n, Negate: negate, Pattern: pattern.text, PatternSpan: pattern.at, X: x}, nil
+	return nil
 }

@@ -73,12 +73,15 @@ func TestCanonical(t *testing.T) {
 	another("( a )", "(a)")
 
 	// functions of one operand
-	for f := Avg; f <= Defined; f++ {
-		f := f.String()
-		same(f + "(a.b)")
-		another(f+"( a.b )", f+"(a.b)")
-	}
-	for f := Avg; f <= Scalar; f++ {
+	for f := range Functions {
+		if functions[f].args[0].Kind > MetricName || len(functions[f].args) > 1 {
+			continue
+		}
+		same(f.String() + "(a.b)")
+		another(f.String()+"( a.b )", f.String()+"(a.b)")
+		if f == Defined {
+			continue
+		}
 		f := f.String()
 		same(f + "(rate(a) / 2)")
 		same(f + "((a))")
@@ -253,27 +256,29 @@ func TestFields(t *testing.T) {
 	})
 	t.Run("pattern", func(t *testing.T) {
 		text := ` matchinst( !/\/\\d[x\]/ , a )`
-		m := parse(t, text).(*Match)
-		assert.True(t, m.Negate)
-		assert.Equal(t, `/\d[x]`, m.Pattern)
-		assert.Equal(t, `/\/\\d[x\]/`, part(text, m.PatternSpan))
+		m := parse(t, text).(*Call)
+		l := m.Literal()
+		assert.True(t, l.Negate)
+		assert.Equal(t, `/\d[x]`, l.Text)
+		assert.Equal(t, `/\/\\d[x\]/`, part(text, l.Span()))
 		assert.Equal(t, `matchinst( !/\/\\d[x\]/ , a )`, part(text, m.Span()))
-		assert.False(t, parse(t, "matchinst(/!/, a)").(*Match).Negate)
+		assert.Equal(t, "a", m.X().String())
+		assert.False(t, parse(t, "matchinst(/!/, a)").(*Call).Literal().Negate)
 	})
 	t.Run("rescale", func(t *testing.T) {
 		text := `rescale(a, "Kbyte / sec" )`
-		r := parse(t, text).(*Rescale)
-		assert.Equal(t, "Kbyte / sec", r.Units)
-		assert.Equal(t, `"Kbyte / sec"`, part(text, r.UnitsSpan))
+		r := parse(t, text).(*Call)
+		assert.Equal(t, "Kbyte / sec", r.Literal().Text)
+		assert.Equal(t, `"Kbyte / sec"`, part(text, r.Literal().Span()))
 		assert.Equal(t, text, part(text, r.Span()))
 	})
 	t.Run("tags", func(t *testing.T) {
 		text := `mkconst(1.5,type = Double, units="x y", semantics=instant, indom=4.5, meta="a.b")`
-		c := parse(t, text).(*Const)
-		assert.Equal(t, "1.5", part(text, c.Number.Span()))
+		c := parse(t, text).(*Call)
+		assert.Equal(t, "1.5", part(text, NumberOf(c).Span()))
 		var got []string
-		for _, tag := range c.Tags {
-			got = append(got, fmt.Sprint(tag.Key, " ", tag.Value, " ", tag.Quoted, " ", part(text, tag.Span)))
+		for tag := range c.Tags {
+			got = append(got, fmt.Sprint(tag.Key, " ", tag.Value, " ", tag.Quoted, " ", part(text, tag.Span())))
 		}
 		assert.Equal(t, []string{
 			"type Double false Double", `units x y true "x y"`, "semantics instant false instant",
@@ -282,9 +287,9 @@ func TestFields(t *testing.T) {
 	})
 	t.Run("novalue", func(t *testing.T) {
 		text := "a ? novalue( type=u64 ) : b"
-		n := parse(t, text).(*Ternary).Then.(*NoValue)
+		n := parse(t, text).(*Ternary).Then.(*Call)
 		assert.Equal(t, "novalue( type=u64 )", part(text, n.Span()))
-		assert.Equal(t, []Tag{{Key: "type", Value: "u64", Span: Span{18, 21}}}, n.Tags)
+		assert.Equal(t, []Expr{&Tag{node: node{at: Span{18, 21}}, Key: "type", Value: "u64"}}, n.Args)
 	})
 	t.Run("spans", func(t *testing.T) {
 		text := "  -( a+b )*avg( c )  ? 1.5 : !d  "
@@ -307,8 +312,10 @@ func TestFields(t *testing.T) {
 		for f := Avg; f <= Scalar; f++ {
 			assert.Equal(t, f, parse(t, f.String()+"(a)").(*Call).Func)
 		}
-		assert.Equal(t, Anon, parse(t, "anon(PM_TYPE_32)").(*Call).Func)
-		assert.IsType(t, &Name{}, parse(t, "defined(a)").(*Call).X)
+		anon := parse(t, "anon(PM_TYPE_32)").(*Call)
+		assert.Equal(t, Anon, anon.Func)
+		assert.Equal(t, "PM_TYPE_32", anon.Literal().Text)
+		assert.IsType(t, &Name{}, parse(t, "defined(a)").(*Call).Args[0])
 	})
 }
 
@@ -484,34 +491,21 @@ func writeShape(b *strings.Builder, e Expr) {
 		b.WriteString(")")
 	case *Call:
 		b.WriteString(e.Func.String() + "(")
-		writeShape(b, e.X)
+		for _, x := range e.Args {
+			writeShape(b, x)
+			b.WriteString(" ")
+		}
 		b.WriteString(")")
-	case *Rescale:
-		b.WriteString("rescale(")
-		writeShape(b, e.X)
-		fmt.Fprintf(b, ", %q)", e.Units)
-	case *Match:
-		fmt.Fprintf(b, "matchinst(%t %q, ", e.Negate, e.Pattern)
-		writeShape(b, e.X)
-		b.WriteString(")")
+	case *Literal:
+		fmt.Fprintf(b, "%d %t %q", e.Kind, e.Negate, e.Text)
+	case *Tag:
+		fmt.Fprintf(b, "%s=%q", e.Key, e.Value)
 	case *Select:
 		writeShape(b, e.X)
 		b.WriteString("[" + e.Instance + "]")
-	case *Const:
-		fmt.Fprintf(b, "mkconst(%s%s)", e.Number.Text, tagShape(e.Tags))
-	case *NoValue:
-		fmt.Fprintf(b, "novalue(%s)", tagShape(e.Tags))
 	default:
 		b.WriteString(e.String())
 	}
-}
-
-func tagShape(tags []Tag) string {
-	s := ""
-	for _, t := range tags {
-		s += fmt.Sprintf(" %s=%q", t.Key, t.Value)
-	}
-	return s
 }
 
 // deeper is the operand with the highest tree, nil below a leaf.

@@ -4,16 +4,14 @@ import "strings"
 
 func (e *Name) String() string    { return text(e) }
 func (e *Number) String() string  { return text(e) }
-func (e *Const) String() string   { return text(e) }
-func (e *NoValue) String() string { return text(e) }
 func (e *Unary) String() string   { return text(e) }
 func (e *Binary) String() string  { return text(e) }
 func (e *Ternary) String() string { return text(e) }
 func (e *Call) String() string    { return text(e) }
-func (e *Rescale) String() string { return text(e) }
-func (e *Match) String() string   { return text(e) }
 func (e *Select) String() string  { return text(e) }
 func (e *Paren) String() string   { return text(e) }
+func (e *Literal) String() string { return text(e) }
+func (e *Tag) String() string     { return text(e) }
 
 func text(e Expr) string {
 	var p printer
@@ -39,15 +37,10 @@ func (at place) binds(e Expr) bool {
 	case *Binary:
 		return at.least <= e.Op.power()
 	case *Ternary: // a novalue() ends it, whatever follows
-		return at.least <= powerTernary || !at.inside && isNoValue(e.Else)
+		return at.least <= powerTernary || !at.inside && Is(e.Else, NoValue)
 	default:
 		return true
 	}
-}
-
-func isNoValue(e Expr) bool {
-	_, ok := e.(*NoValue)
-	return ok
 }
 
 func (p *printer) expr(e Expr, at place) {
@@ -60,16 +53,6 @@ func (p *printer) expr(e Expr, at place) {
 		p.WriteString(e.Name)
 	case *Number:
 		p.WriteString(e.Text)
-	case *Const:
-		p.WriteString("mkconst(")
-		p.WriteString(e.Number.Text)
-		p.WriteString(", ")
-		p.tags(e.Tags)
-		p.WriteByte(')')
-	case *NoValue:
-		p.WriteString("novalue(")
-		p.tags(e.Tags)
-		p.WriteByte(')')
 	case *Unary:
 		p.WriteString(e.Op.String())
 		p.expr(e.X, place{least: e.Op.power(), next: at.next, inside: true})
@@ -86,22 +69,24 @@ func (p *printer) expr(e Expr, at place) {
 		p.expr(e.Else, place{least: powerTernary + 1, next: at.next, inside: true})
 	case *Call:
 		p.WriteString(e.Func.String())
-		p.parens(e.X)
-	case *Rescale:
-		p.WriteString("rescale(")
-		p.expr(e.X, place{})
-		p.WriteString(", ")
-		p.quoted(e.Units)
-		p.WriteByte(')')
-	case *Match:
-		p.WriteString("matchinst(")
-		if e.Negate {
-			p.WriteByte('!')
+		p.WriteByte('(')
+		for i, x := range e.Args {
+			if i > 0 {
+				p.WriteString(", ")
+			}
+			p.expr(x, place{})
 		}
-		p.escaped('/', e.Pattern, '/')
-		p.WriteString(", ")
-		p.expr(e.X, place{})
 		p.WriteByte(')')
+	case *Literal:
+		p.literal(e)
+	case *Tag:
+		p.WriteString(e.Key)
+		p.WriteByte('=')
+		if e.Quoted {
+			p.quoted(e.Value)
+		} else {
+			p.WriteString(e.Value)
+		}
 	case *Select:
 		switch e.X.(type) {
 		case *Name, *Paren:
@@ -127,18 +112,17 @@ func (p *printer) between(op string) {
 	p.WriteByte(' ')
 }
 
-func (p *printer) tags(tags []Tag) {
-	for i, t := range tags {
-		if i > 0 {
-			p.WriteString(", ")
+func (p *printer) literal(e *Literal) {
+	switch {
+	case e.Kind == Units:
+		p.quoted(e.Text)
+	case e.Kind != Pattern:
+		p.WriteString(e.Text)
+	default:
+		if e.Negate {
+			p.WriteByte('!')
 		}
-		p.WriteString(t.Key)
-		p.WriteByte('=')
-		if t.Quoted {
-			p.quoted(t.Value)
-		} else {
-			p.WriteString(t.Value)
-		}
+		p.escaped('/', e.Text, '/')
 	}
 }
 

@@ -44,8 +44,8 @@ func TestPrintOfHandMadeTrees(t *testing.T) {
 		{"(a + b)[x]", &Select{X: binary(Add, a, b), Instance: "x"}},
 		{`a[x\]\\]`, &Select{X: a, Instance: `x]\`}},
 		{"(a[x])[y]", &Select{X: &Select{X: a, Instance: "x"}, Instance: "y"}},
-		{"(avg(a))[x]", &Select{X: &Call{Func: Avg, X: a}, Instance: "x"}},
-		{`matchinst(!/\/\\d/, a + b)`, &Match{Negate: true, Pattern: `/\d`, X: binary(Add, a, b)}},
+		{"(avg(a))[x]", &Select{X: &Call{Func: Avg, Args: []Expr{a}}, Instance: "x"}},
+		{`matchinst(!/\/\\d/, a + b)`, &Call{Func: Match, Args: []Expr{&Literal{Kind: Pattern, Text: `/\d`, Negate: true}, binary(Add, a, b)}}},
 	} {
 		t.Run(tt.printed, func(t *testing.T) {
 			assert.Equal(t, tt.printed, tt.tree.String())
@@ -74,8 +74,8 @@ func randomTree(r *rand.Rand, height int) Expr {
 		case 0:
 			return &Number{Text: "1.5", Double: true, Float: 1.5}
 		case 1:
-			units := Tag{Key: "units", Value: "Kbyte / sec", Quoted: true}
-			return &Const{Number: &Number{Text: "7"}, Tags: []Tag{units, {Key: "type", Value: "u64"}}}
+			units := &Tag{Key: "units", Value: "Kbyte / sec", Quoted: true}
+			return &Call{Func: Const, Args: []Expr{&Number{Text: "7"}, units, &Tag{Key: "type", Value: "u64"}}}
 		default:
 			return &Name{Name: string(rune('a' + r.IntN(5)))}
 		}
@@ -87,15 +87,16 @@ func randomTree(r *rand.Rand, height int) Expr {
 	case 2:
 		return &Ternary{Guard: x(), Then: x(), Else: x()}
 	case 3:
-		return &Ternary{Guard: x(), Then: x(), Else: &NoValue{}}
+		return &Ternary{Guard: x(), Then: x(), Else: &Call{Func: NoValue}}
 	case 4:
-		return &Call{Func: Avg + Func(r.IntN(int(Scalar))), X: x()}
+		return &Call{Func: Avg + Func(r.IntN(int(Scalar))), Args: []Expr{x()}}
 	case 5:
 		return &Select{X: x(), Instance: []string{"", "x", "]", `\`, `a\]b`}[r.IntN(5)]}
 	case 6:
-		return &Match{Negate: r.IntN(2) == 0, Pattern: []string{"", "x", "/", `\d/`}[r.IntN(4)], X: x()}
+		pattern := &Literal{Kind: Pattern, Text: []string{"", "x", "/", `\d/`}[r.IntN(4)], Negate: r.IntN(2) == 0}
+		return &Call{Func: Match, Args: []Expr{pattern, x()}}
 	case 7:
-		return &Rescale{X: x(), Units: "Kbyte / sec"}
+		return &Call{Func: Rescale, Args: []Expr{x(), &Literal{Kind: Units, Text: "Kbyte / sec"}}}
 	default:
 		return &Binary{Op: Add + Op(r.IntN(int(Or-Add)+1)), X: x(), Y: x()}
 	}

@@ -48,8 +48,9 @@ func (s *scanner) name() token {
 		t.kind = tokKey
 	default:
 		if strings.HasPrefix(s.text[s.pos:], "(") {
-			if t.kind, t.fn = word(t.text); t.kind != tokName {
+			if t.fn = functionOf(t.text); t.fn != 0 {
 				s.pos++
+				t.kind, t.text = tokFunc, s.text[start:s.pos]
 			}
 		}
 	}
@@ -124,54 +125,24 @@ func unescape(text string) string {
 	return b.String()
 }
 
+// marks are the punctuation marks, in the order of their kinds from tokNot on.
+const marks = "!?:(),="
+
 // symbol reads an operator or a punctuation mark; the longer one of two that fit.
 func (s *scanner) symbol() (token, error) {
-	var second byte
-	if s.pos+1 < len(s.text) {
-		second = s.text[s.pos+1]
+	rest := s.text[s.pos:]
+	t, width := token{}, 0
+	for op := Add; op <= Or; op++ {
+		if text := op.String(); len(text) > width && strings.HasPrefix(rest, text) {
+			t.kind, t.op, width = tokOp, op, len(text)
+		}
 	}
-	t, width := token{kind: tokOp}, 1
-	switch c := s.text[s.pos]; {
-	case c == '<' && second == '=':
-		t.op, width = Leq, 2
-	case c == '>' && second == '=':
-		t.op, width = Geq, 2
-	case c == '=' && second == '=':
-		t.op, width = Eq, 2
-	case c == '!' && second == '=':
-		t.op, width = Neq, 2
-	case c == '&' && second == '&':
-		t.op, width = And, 2
-	case c == '|' && second == '|':
-		t.op, width = Or, 2
-	case c == '+':
-		t.op = Add
-	case c == '-':
-		t.op = Sub
-	case c == '*':
-		t.op = Mul
-	case c == '/':
-		t.op = Div
-	case c == '<':
-		t.op = Lt
-	case c == '>':
-		t.op = Gt
-	case c == '!':
-		t.kind = tokNot
-	case c == '?':
-		t.kind = tokQuest
-	case c == ':':
-		t.kind = tokColon
-	case c == '(':
-		t.kind = tokLParen
-	case c == ')':
-		t.kind = tokRParen
-	case c == ',':
-		t.kind = tokComma
-	case c == '=':
-		t.kind = tokAssign
-	default:
-		return token{}, &Error{Offset: s.pos, Msg: "Illegal character"}
+	if width == 0 {
+		mark := strings.IndexByte(marks, rest[0])
+		if mark < 0 {
+			return token{}, &Error{Offset: s.pos, Msg: "Illegal character"}
+		}
+		t.kind, width = tokNot+kind(mark), 1
 	}
 	t.at = Span{s.pos, s.pos + width}
 	s.pos += width

@@ -12,57 +12,30 @@ const (
 	maxSerial = 1<<22 - 1
 )
 
-// tags = tag { "," tag } .
-//
-// A key of PCP 7 begins the construct inside, unless it is begun already: only then PCP has a message for what does not fit.
-func (p *parser) tags(inside construct) ([]Tag, error) {
-	var tags []Tag
-	for {
-		if p.newKey() && (len(p.open) == 0 || p.open[len(p.open)-1] != inside) {
-			p.begin(inside)
-		}
-		t, err := p.tag()
-		if err != nil {
-			return nil, err
-		}
-		tags = append(tags, t)
-		if p.tok.kind != tokComma {
-			return tags, nil
-		}
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-	}
-}
-
 // tag = KEY "=" ( STRING | NAME | INTEGER ), or a DOUBLE if the key is indom.
 //
 // Only here are meta and indom keys: PCP 6.0.3 has neither, so metrics may be called that.
-func (p *parser) tag() (Tag, error) {
-	t := Tag{Key: p.tok.text}
+func (p *parser) tag() (*Tag, error) {
+	t := &Tag{Key: p.tok.text}
 	if p.tok.kind != tokKey && !p.newKey() {
-		return Tag{}, p.refuse()
+		return nil, p.refuse()
 	}
 	if err := p.advance(); err != nil {
-		return Tag{}, err
+		return nil, err
 	}
 	if err := p.expect(tokAssign); err != nil {
-		return Tag{}, err
+		return nil, err
 	}
-	switch p.tok.kind {
-	case tokString:
+	t.Value, t.at = p.tok.text, p.tok.at
+	switch {
+	case p.tok.kind == tokString:
 		t.Quoted = true
-	case tokName, tokInt:
-	case tokDouble:
-		if t.Key != "indom" {
-			return Tag{}, p.refuse()
-		}
+	case p.tok.kind == tokName, p.tok.kind == tokInt, p.tok.kind == tokDouble && t.Key == "indom":
 	default:
-		return Tag{}, p.refuse()
+		return nil, p.refuse()
 	}
-	t.Value, t.Span = p.tok.text, p.tok.at
 	if err := p.judge(t); err != nil { // before the next token is read: this mistake comes first
-		return Tag{}, err
+		return nil, err
 	}
 	return t, p.advance()
 }
@@ -73,7 +46,7 @@ func (p *parser) newKey() bool {
 }
 
 // judge refuses a tag, being the current token, whose value is none for its key.
-func (p *parser) judge(t Tag) error {
+func (p *parser) judge(t *Tag) error {
 	good := false
 	switch t.Key {
 	case "type":
@@ -117,9 +90,9 @@ func unrecognized(key, value string) string {
 }
 
 // lastType is the value of the type tag that counts, "" without one.
-func lastType(tags []Tag) string {
+func (e *Call) lastType() string {
 	value := ""
-	for _, t := range tags {
+	for t := range e.Tags {
 		if t.Key == "type" {
 			value = t.Value
 		}

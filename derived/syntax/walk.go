@@ -1,7 +1,7 @@
 package syntax
 
 // Walk calls visit for e and, where that returns true, for everything below, in the order of the
-// text. The number of a Const is a part of it, not a node below.
+// text. Of the arguments of a Call operands and names count, the others are a part of it.
 func Walk(e Expr, visit func(Expr) bool) {
 	if !visit(e) {
 		return
@@ -17,14 +17,33 @@ func Walk(e Expr, visit func(Expr) bool) {
 		Walk(e.Then, visit)
 		Walk(e.Else, visit)
 	case *Call:
-		Walk(e.X, visit)
-	case *Rescale:
-		Walk(e.X, visit)
-	case *Match:
-		Walk(e.X, visit)
+		for i, x := range e.Args {
+			if k := e.Kind(i); k == Operand || k == MetricName {
+				Walk(x, visit)
+			}
+		}
 	case *Select:
 		Walk(e.X, visit)
 	case *Paren:
 		Walk(e.X, visit)
 	}
+}
+
+// Operands are the operands of a node, left to right.
+func Operands(e Expr) []Expr {
+	switch e := e.(type) {
+	case *Unary:
+		return []Expr{e.X}
+	case *Binary:
+		return []Expr{e.X, e.Y}
+	case *Ternary:
+		return []Expr{e.Guard, e.Then, e.Else}
+	case *Call:
+		return e.Operands()
+	case *Select:
+		return []Expr{e.X}
+	case *Paren:
+		return []Expr{e.X}
+	}
+	return nil
 }

@@ -1,0 +1,196 @@
+package syntax
+
+// Func is a function. The zero value is none.
+type Func uint8
+
+// The functions.
+const (
+	Avg Func = iota + 1
+	Count
+	Max
+	Min
+	Sum
+	Delta
+	Rate
+	Instant
+	Scalar
+	Defined
+	Match
+	Const
+	NoValue // stands for "no value" as the Then or the Else of a Ternary, and nowhere else
+	Rescale
+	Anon // a metric of some type without values; PCP uses it for event records
+)
+
+// functions is a row for each function: how it is written. What it means is a row of package derived. To add one
+// takes a constant above and a row here, and a row there; grammar.txt, docs/language.md and docs/pmdaderived.5 are held to these.
+//
+//nolint:gochecknoglobals // a table
+var functions = [...]function{
+	Avg:     {word: "avg", args: metric, help: "mean over all instances"},
+	Count:   {word: "count", args: metric, help: "number of instances; 0 if x has an error"},
+	Max:     {word: "max", args: metric, help: "largest value"},
+	Min:     {word: "min", args: metric, help: "smallest value"},
+	Sum:     {word: "sum", args: metric, help: "sum over all instances; 0 if there are none"},
+	Delta:   {word: "delta", args: metric, help: "change since the sample before"},
+	Rate:    {word: "rate", args: metric, help: "change per second"},
+	Instant: {word: "instant", args: metric, help: "x, not as a counter"},
+	Scalar:  {word: "scalar", args: operand, help: "the first value, without its instance"},
+	Defined: {word: "defined", args: []Arg{{Kind: MetricName}}, help: "1 if there is such a metric or definition"},
+	Match: {word: "matchinst", args: []Arg{
+		{Kind: Pattern, wants: "<filter>, <expr>)", then: ", <expr>)", behind: "<filter>"},
+		{Kind: Operand, wants: "<expr>)", after: "<filter>,"},
+	}, help: "the instances whose name matches; `!/re/`: does not match"},
+	Const: {word: "mkconst", args: []Arg{
+		{Kind: Constant},
+		{Kind: Metadata, wants: "metadata keyword", after: "type", late: true},
+	}, more: true, help: "a number with metadata"},
+	NoValue: {word: "novalue", args: []Arg{{Kind: Metadata, wants: "metadata keyword"}}, optional: true, more: true, help: "nothing; as one of the two operands of `?:`"},
+	Rescale: {word: "rescale", args: []Arg{
+		{Kind: Operand, wants: "Arithmetic or relational or boolean operator"},
+		{Kind: Units, wants: "Units string", after: "<expr>,"},
+	}, help: "x in other units"},
+	Anon: {word: "anon", args: []Arg{{Kind: TypeName, wants: "Metric name"}}},
+}
+
+// operand is the argument of most functions; metric is that of those for which PCP wants the name of a metric.
+var (
+	operand = []Arg{{Kind: Operand, wants: "<expr>"}}                   //nolint:gochecknoglobals // never changed
+	metric  = []Arg{{Kind: Operand, wants: "Metric name", named: true}} //nolint:gochecknoglobals // never changed
+)
+
+// function is how a function is written.
+type function struct {
+	word     string
+	args     []Arg
+	optional bool   // there may be no arguments
+	more     bool   // the last one may come again
+	help     string // what it gives; empty: only PCP itself writes it
+}
+
+// Arg is what an argument of a function can be.
+type Arg struct {
+	Kind ArgKind
+
+	// What PCP says is "expected to follow" the word, its parenthesis and some more, when a token does not fit. Empty:
+	// what is around the function has the word.
+	wants, after string
+	then, behind string // likewise where the argument is complete; empty: as before
+	late         bool   // wants is said only once a key of PCP 7 has come
+	named        bool   // a metric's name may come with anything behind it
+}
+
+// ArgKind is a kind of argument.
+type ArgKind uint8
+
+// The kinds. Those that are no expressions are a *Number, a *Tag, a *Name, or a *Literal.
+const (
+	Operand    ArgKind = iota // any expression
+	MetricName                // a metric that is not fetched: a *Name
+	TypeName                  // PM_TYPE_U32: a *Literal, as what follows
+	Units                     // "Kbyte / sec"
+	Pattern                   // /^lo/ or !/^lo/
+	Constant                  // a *Number
+	Metadata                  // type=u64: a *Tag
+)
+
+// String is the function's word: "avg".
+func (f Func) String() string { return functions[f].word }
+
+// Help is what the function gives, in a line; empty for those that only PCP itself writes.
+func (f Func) Help() string { return functions[f].help }
+
+// Functions calls yield for every function that people write.
+func Functions(yield func(Func) bool) {
+	for f := range functions {
+		if f := Func(f); f.Help() != "" && !yield(f) {
+			return
+		}
+	}
+}
+
+// Args are what the arguments can be. Of some functions the last one may come again.
+func (f Func) Args() []Arg { return functions[f].args }
+
+// arg is what argument i can be.
+func (f Func) arg(i int) *Arg { return &f.Args()[min(i, len(f.Args())-1)] }
+
+// functionOf finds the function of a word, 0 if there is none.
+func functionOf(word string) Func {
+	for f := range functions {
+		if functions[f].word == word {
+			return Func(f)
+		}
+	}
+	return 0
+}
+
+// Kind is what argument i is.
+func (e *Call) Kind(i int) ArgKind { return e.Func.arg(i).Kind }
+
+// Operands are the arguments that are expressions. They stand side by side.
+func (e *Call) Operands() []Expr {
+	from := 0
+	for from < len(e.Args) && e.Kind(from) != Operand {
+		from++
+	}
+	to := from
+	for to < len(e.Args) && e.Kind(to) == Operand {
+		to++
+	}
+	return e.Args[from:to]
+}
+
+// X is the first of the operands, nil if there are none.
+func (e *Call) X() Expr {
+	if operands := e.Operands(); len(operands) > 0 {
+		return operands[0]
+	}
+	return nil
+}
+
+// Literal is the first argument that is one, nil if there is none.
+func (e *Call) Literal() *Literal {
+	for _, x := range e.Args {
+		if l, ok := x.(*Literal); ok {
+			return l
+		}
+	}
+	return nil
+}
+
+// Tags calls yield for the metadata among the arguments.
+func (e *Call) Tags(yield func(*Tag) bool) {
+	for _, x := range e.Args {
+		if t, ok := x.(*Tag); ok && !yield(t) {
+			return
+		}
+	}
+}
+
+// Is reports whether e is a call of one of some functions.
+func Is(e Expr, functions ...Func) bool {
+	call, ok := e.(*Call)
+	if !ok {
+		return false
+	}
+	for _, f := range functions {
+		if call.Func == f {
+			return true
+		}
+	}
+	return false
+}
+
+// NumberOf is the number that a number or an mkconst() consists of, nil for everything else.
+func NumberOf(e Expr) *Number {
+	switch e := Unparen(e).(type) {
+	case *Number:
+		return e
+	case *Call:
+		if e.Func == Const {
+			return e.Args[0].(*Number)
+		}
+	}
+	return nil
+}
