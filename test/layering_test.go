@@ -47,6 +47,7 @@ var layers = map[string]layer{
 	"derived/syntax":        {never: pure},
 	"derived/ere":           {never: pure},
 	"derived":               {ours: "derived/ere derived/syntax pdu", never: pure},
+	"derived/unittest":      {ours: "config derived pdu", never: pure},
 	"derived/lint":          {ours: "derived derived/ere derived/syntax pdu", never: pure},
 	"derived/agent":         {ours: "derived derived/agent/identity derived/agent/operand pdu pmda pmda/pmapi", modules: logging},
 	"derived/agent/operand": {ours: "derived pdu pmda/pmapi", never: pure},
@@ -59,9 +60,8 @@ var layers = map[string]layer{
 	},
 	"derived/agent/mmv/quiet": {never: pure},
 	"config":                  {modules: logging + " " + watching},
-	"unittest":                {ours: "config derived derived/syntax pdu", never: pure},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/lint derived/syntax pdu pmda pmda/pmapi unittest",
+		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/lint derived/syntax derived/unittest pdu pmda pmda/pmapi",
 		modules: logging + " " + unixCalls,
 	},
 

@@ -15,8 +15,8 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/unittest"
 	"pmdaderived/pdu"
-	"pmdaderived/unittest"
 )
 
 // recorder writes down what a pmcd's metrics and the definitions of files have, as a test.
@@ -67,7 +67,7 @@ func (r *recorder) record(ctx context.Context, paths []string) int {
 	} else {
 		fmt.Fprintf(&text, "# Beside the definitions it is called %s.\n\n", filepath.Base(beside)+unittest.Extension)
 	}
-	_, _ = r.out.WriteTo(&text) // in memory
+	text.WriteString(r.out.String())
 	if _, err := r.stdout.Write(text.Bytes()); err != nil {
 		return r.fail(err)
 	}

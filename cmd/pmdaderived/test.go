@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +17,8 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/unittest"
 	"pmdaderived/pmda"
-	"pmdaderived/unittest"
 )
 
 // runTest runs unit tests of definitions. Exit: 1 if one fails, or too little is tested; 2 if a file cannot be used.
@@ -59,7 +58,7 @@ func runTest(ctx context.Context, t *tool, operands string, args []string) int {
 	if recorded.samples > 0 {
 		return recorded.record(ctx, paths)
 	}
-	r.tested, r.counted, r.conditions = map[string]map[string]bool{}, map[string]bool{}, map[config.Position]*unittest.Condition{}
+	r.tested, r.counted = map[string]map[string]bool{}, map[string]bool{}
 	r.told = map[string]bool{}
 	for _, path := range paths {
 		r.path(path)
@@ -81,9 +80,8 @@ type testRun struct {
 	mistaken       bool                       // a definition file has a mistake
 	tested         map[string]map[string]bool // names that are tested, by definition file
 	counted        map[string]bool            // definition files that count for the coverage
-	conditions     map[config.Position]*unittest.Condition
-	told           map[string]bool // mistakes in definitions
-	files          []string        // these, in order
+	told           map[string]bool            // mistakes in definitions
+	files          []string                   // these, in order
 }
 
 func (r *testRun) setLeast(arg string) error {
@@ -196,7 +194,7 @@ func (r *testRun) file(path string) {
 		result := runner.Run(test)
 		took := time.Since(start)
 		read.explain(&result)
-		for name := range test.Tested {
+		for _, name := range test.Tested() {
 			if d := byName[name]; d != nil {
 				r.tested[d.Pos.File][name] = true
 			}
@@ -205,14 +203,6 @@ func (r *testRun) file(path string) {
 		r.tell(result)
 	}
 	r.suites = append(r.suites, suite)
-	for _, d := range read.Definitions {
-		for _, c := range runner.Conditions(d.Name) {
-			if known := r.conditions[d.At(c.Offset)]; known != nil { // from other tests
-				c.True, c.False = c.True || known.True, c.False || known.False
-			}
-			r.conditions[d.At(c.Offset)] = c
-		}
-	}
 }
 
 // readLimited reads a file of the size that definition files may have.
@@ -346,14 +336,16 @@ func (r *testRun) writeJUnit() error {
 func (r *testRun) cover() bool {
 	all, tested := 0, 0
 	for _, file := range r.files {
-		for _, c := range unittest.Cover(config.Load([]string{file}, nil).Definitions, r.tested[file]) {
-			all, tested = all+c.All, tested+c.All-len(c.Untested)
-			fmt.Fprintf(r.stdout, "%s: %s\n", c.File, share(c.All-len(c.Untested), c.All))
-			for _, d := range c.Untested {
-				fmt.Fprintf(r.stdout, "    %s: %s\n", d.Pos, d.Name)
-			}
-			r.showConditions(file)
+		defs := config.Load([]string{file}, nil).Definitions
+		if len(defs) == 0 {
+			continue
 		}
+		untested := slices.DeleteFunc(slices.Clone(defs), func(d *config.Definition) bool { return r.tested[file][d.Name] })
+		fmt.Fprintf(r.stdout, "%s: %s\n", file, share(len(defs)-len(untested), len(defs)))
+		for _, d := range untested {
+			fmt.Fprintf(r.stdout, "    %s: %s\n", d.Pos, d.Name)
+		}
+		all, tested = all+len(defs), tested+len(defs)-len(untested)
 	}
 	if all == 0 {
 		fmt.Fprintln(r.stdout, "there are no definitions to test")
@@ -367,23 +359,6 @@ func (r *testRun) cover() bool {
 		return false
 	}
 	return true
-}
-
-// showConditions prints which conditions of tested definitions have always been the same.
-func (r *testRun) showConditions(file string) {
-	var places []config.Position
-	for at, c := range r.conditions {
-		if at.File == file && r.tested[file][c.Definition.Name] && c.String() != "" {
-			places = append(places, at)
-		}
-	}
-	slices.SortFunc(places, func(x, y config.Position) int {
-		return cmp.Or(cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column))
-	})
-	for _, at := range places {
-		c := r.conditions[at]
-		fmt.Fprintf(r.stdout, "    %s: %s: the condition %s\n", at, c.Definition.Name, c)
-	}
 }
 
 // share is how many of so many definitions are tested, in numbers and in percent.

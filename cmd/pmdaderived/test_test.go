@@ -111,14 +111,13 @@ func TestTest(t *testing.T) {
 			"0 tests, 0 failed\npmdaderived test: the title of no test matches \"bad\"\n",
 		},
 		{
-			"conditions, of two files with tests",
+			"coverage of two files with tests",
 			map[string]string{
-				"x.conf": "x = a > 1 ? 1 : (a > 5 ? 2 : (a < 0 ? 3 : 4))\ny = a ? 1 : 2\n", "x.test": "metric a 32 instant\ntest big\n given a 9\n expect x 1\n",
-				"y.test": "definitions x.conf\nmetric a 32 instant\ntest small\n given a 0\n expect x 4\n",
+				"x.conf": definitions, "x.test": goodTest,
+				"y.test": "definitions x.conf\nmetric a 32 instant\ntest small\n given a 0\n expect y 2\n",
 			},
 			"--coverage x.test y.test",
-			exitOK, "x.conf: 1 of 2 definitions (50.0 %) tested\n    x.conf:2:1: y\n    x.conf:1:31: x: the condition is true in no test\n",
-			"2 tests, 0 failed\n",
+			exitOK, "x.conf: 2 of 2 definitions (100.0 %) tested\n", "2 tests, 0 failed\n",
 		},
 		{
 			"enough coverage",

@@ -53,23 +53,14 @@ type Row struct {
 type Runner struct {
 	Language derived.Language // as the site has configured it
 
-	defs       []*derived.Definition
-	conditions map[string][]watched // by the name of the definition
-	last       *derived.Set         // that of the metrics that a file declares for all of its tests
-	of         *declared
+	defs []*derived.Definition
+	last *derived.Set // that of the metrics that a file declares for all of its tests
+	of   *declared
 }
 
 // NewRunner makes a runner for definitions of distinct names. Names that expressions use are those of a
 // test's metrics, then those of the definitions.
-func NewRunner(defs []*derived.Definition) *Runner {
-	r := &Runner{defs: slices.Clone(defs), conditions: conditions(defs)}
-	for _, d := range defs {
-		for _, w := range r.conditions[d.Name] {
-			r.defs = append(r.defs, w.guard)
-		}
-	}
-	return r
-}
+func NewRunner(defs []*derived.Definition) *Runner { return &Runner{defs: defs} }
 
 // set binds the definitions to the metrics of a test.
 func (r *Runner) set(t *Test) *derived.Set {
@@ -84,7 +75,7 @@ func (r *Runner) set(t *Test) *derived.Set {
 
 // Run runs a test.
 func (r *Runner) Run(t *Test) Result {
-	u := &run{test: t, set: r.set(t), conditions: r.conditions}
+	u := &run{test: t, set: r.set(t)}
 	for _, m := range t.descs {
 		u.metadata(m)
 	}
@@ -98,10 +89,9 @@ func (r *Runner) Run(t *Test) Result {
 
 // run is a test that runs.
 type run struct {
-	test       *Test
-	set        *derived.Set
-	conditions map[string][]watched
-	failures   []Failure
+	test     *Test
+	set      *derived.Set
+	failures []Failure
 }
 
 func (u *run) position(at place) config.Position { return at.position(u.test.Pos.File) }
@@ -111,17 +101,17 @@ func short(name string) string { return strings.TrimPrefix(name, root+".") }
 // metric finds the metric of an expectation. Where it cannot be used, that is a failure.
 func (u *run) metric(name string, at place, what string) *derived.Metric {
 	m, ok := u.set.Lookup(short(name))
-	switch f := (Failure{Pos: u.position(at), Metric: name, Msg: what}); {
+	f := Failure{Pos: u.position(at), Metric: name, Msg: what}
+	switch {
 	case !ok:
 		f.Err = ErrNoDefinition
-		u.failures = append(u.failures, f)
-		return nil
 	case m.Err != nil:
 		f.Err = m.Err
-		u.failures = append(u.failures, f)
-		return nil
+	default:
+		return m
 	}
-	return m
+	u.failures = append(u.failures, f)
+	return nil
 }
 
 // metadata compares the descriptor of a definition.
@@ -176,11 +166,9 @@ func (u *run) fault(want fault) {
 
 // expectation is all that a test says of the values of a metric.
 type expectation struct {
+	*target
 	metric  *derived.Metric
-	whole   *series // nil: none
-	byInst  map[string]*series
 	reports map[*series]*Failure
-	first   *series // takes the blame for instances that nothing is said of
 }
 
 // values evaluates what is expected, sample by sample, as the agent does for one client.
@@ -192,11 +180,6 @@ func (u *run) values() {
 	depth := 1
 	for _, e := range all {
 		depth = max(depth, 1+e.metric.Needs().History)
-		for _, w := range u.conditions[e.metric.Name] {
-			if m, ok := u.set.Lookup(w.guard.Name); ok && m.Err == nil {
-				depth = max(depth, 1+m.Needs().History)
-			}
-		}
 	}
 	c := newCollector(u.test)
 	eval := u.set.NewEvaluation()
@@ -207,14 +190,11 @@ func (u *run) values() {
 		eval.Reset(history...)
 		for _, e := range all {
 			e.look(u.test, n, eval.Value(e.metric))
-			for i := range u.conditions[e.metric.Name] {
-				u.conditions[e.metric.Name][i].see(u.set, eval)
-			}
 		}
 	}
 	for _, e := range all {
-		for _, s := range u.test.expect {
-			if f := e.reports[s]; f != nil && len(f.Rows) > 0 {
+		for _, s := range e.all {
+			if f := e.reports[s]; len(f.Rows) > 0 {
 				u.failures = append(u.failures, *f)
 			}
 		}
@@ -224,31 +204,19 @@ func (u *run) values() {
 // expectations gathers the expectations of each metric that can be used.
 func (u *run) expectations() []*expectation {
 	var all []*expectation
-	known := map[string]*expectation{}
-	for _, s := range u.test.expect {
-		what := "expect " + s.name
-		if s.instance {
-			what += "[" + s.inst + "]"
-		}
-		name := short(s.name)
-		e, ok := known[name]
-		if !ok {
-			if m := u.metric(s.name, s.at, what); m != nil {
-				e = &expectation{metric: m, byInst: map[string]*series{}, reports: map[*series]*Failure{}, first: s}
-				all = append(all, e)
-			}
-			known[name] = e
-		}
-		if e == nil {
+	for _, t := range u.test.expect.targets {
+		e := &expectation{target: t, reports: map[*series]*Failure{}}
+		first := t.all[0]
+		if e.metric = u.metric(first.name, first.at, "expect "+first.written()); e.metric == nil {
 			continue
 		}
-		f := &Failure{Pos: u.position(s.at), Metric: s.name, Msg: what}
-		e.reports[s] = f
-		if s.instance {
-			u.named(e, s, f)
-			e.byInst[s.inst] = s
-		} else {
-			e.whole = s
+		all = append(all, e)
+		for _, s := range t.all {
+			f := &Failure{Pos: u.position(s.at), Metric: s.name, Msg: "expect " + s.written()}
+			e.reports[s] = f
+			if s.instance {
+				u.named(e, s, f)
+			}
 		}
 	}
 	return all
@@ -272,7 +240,8 @@ func (u *run) named(e *expectation, s *series, f *Failure) {
 
 // look compares the values of a sample with what is expected.
 func (e *expectation) look(t *Test, n int, got *derived.Vector) {
-	whole, want := e.whole, e.whole.item(n)
+	whole := e.whole()
+	want := whole.item(n)
 	if e.metric.Desc.InDom == pdu.NoInDom {
 		e.tell(t, whole, want, n, "", got, 0)
 		return
@@ -293,13 +262,13 @@ func (e *expectation) look(t *Test, n int, got *derived.Vector) {
 		if got.Insts != nil {
 			at = got.Insts.Index(instance.ID)
 		}
-		switch own := e.byInst[instance.Name]; {
+		switch own := e.instance(instance.Name); {
 		case own != nil:
 			e.tell(t, own, own.item(n), n, instance.Name, got, at)
 		case whole != nil:
 			e.tell(t, whole, want, n, instance.Name, got, at)
 		case at >= 0:
-			e.tell(t, e.first, &item{kind: none}, n, instance.Name, got, at)
+			e.tell(t, e.all[0], &item{kind: none}, n, instance.Name, got, at) // it takes the blame
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (p *parser) statement(s statement) {
 		p.begin(keyword, rest)
 		return
 	}
-	inTest, inFile := p.inTest(name), p.inFile(name)
+	inFile, inTest := p.readers(name)
 	switch {
 	case inTest == nil && inFile == nil:
 		p.report(keyword.at, fmt.Sprintf("%s: no statement; there are definitions, interval, metric, indom and test, "+
@@ -80,54 +80,47 @@ func (p *parser) statement(s statement) {
 	}
 }
 
-// inFile returns what reads a statement of the file, nil if there is no such.
-func (p *parser) inFile(name string) func(keyword token, words []token) {
+// reader reads a statement.
+type reader = func(keyword token, words []token)
+
+// readers are what reads a statement of the file and of the test that has begun, each nil where there is no such.
+func (p *parser) readers(name string) (inFile, inTest reader) {
 	switch name {
 	case "definitions":
-		return p.definitions
+		return p.definitions, nil
 	case "interval":
-		return func(k token, words []token) {
-			if p.pause(k, words, &p.interval) && len(p.file.Tests) > 0 {
-				p.report(k.at, "interval comes before the tests, or belongs to one")
-			}
-		}
+		return p.fileInterval, func(k token, words []token) { p.pause(k, words, &p.test.interval) }
 	case "metric":
-		return func(k token, words []token) { p.metric(p.shared, k, words) }
+		return func(k token, words []token) { p.metric(p.shared, k, words) }, func(k token, words []token) { p.metric(p.test.own, k, words) }
 	case "indom":
-		return func(k token, words []token) { p.indom(p.shared, k, words) }
+		return func(k token, words []token) { p.indom(p.shared, k, words) }, func(k token, words []token) { p.indom(p.test.own, k, words) }
+	case "times":
+		return nil, p.times
+	case "without":
+		return nil, p.without
+	case "given":
+		return nil, func(k token, words []token) { p.series(&p.test.given, k, words) }
+	case "expect":
+		return nil, func(k token, words []token) { p.series(&p.test.expect, k, words) }
+	case "metadata":
+		return nil, p.metadata
+	case "error":
+		return nil, p.error
 	}
-	return nil
+	return nil, nil
 }
 
-// inTest returns what reads a statement of a test, nil if there is no such.
-func (p *parser) inTest(name string) func(keyword token, words []token) {
-	switch name {
-	case "interval":
-		return func(k token, words []token) { p.pause(k, words, &p.test.interval) }
-	case "times":
-		return p.times
-	case "metric":
-		return func(k token, words []token) { p.metric(p.test.own, k, words) }
-	case "indom":
-		return func(k token, words []token) { p.indom(p.test.own, k, words) }
-	case "without":
-		return p.without
-	case "given":
-		return func(k token, words []token) { p.series(&p.test.given, k, words) }
-	case "expect":
-		return func(k token, words []token) { p.series(&p.test.expect, k, words) }
-	case "metadata":
-		return p.metadata
-	case "error":
-		return p.error
+func (p *parser) fileInterval(keyword token, words []token) {
+	if p.pause(keyword, words, &p.interval) && len(p.file.Tests) > 0 {
+		p.report(keyword.at, "interval comes before the tests, or belongs to one")
 	}
-	return nil
 }
 
 // begin begins a test.
 func (p *parser) begin(keyword token, words []token) {
 	p.test = &Test{
 		Pos: keyword.at.position(p.file.Path), interval: p.interval, shared: p.shared, own: newDeclared(),
+		given: newTargets(), expect: newTargets(),
 	}
 	p.file.Tests = append(p.file.Tests, p.test)
 	if !p.more(keyword, words, "a title") {
@@ -363,7 +356,7 @@ func (p *parser) indom(into *declared, keyword token, words []token) {
 }
 
 // series reads the values of a metric or of an instance.
-func (p *parser) series(into *[]*series, keyword token, words []token) {
+func (p *parser) series(into *targets, keyword token, words []token) {
 	if !p.more(keyword, words, "name of a metric") {
 		return
 	}
@@ -371,7 +364,9 @@ func (p *parser) series(into *[]*series, keyword token, words []token) {
 	if !p.target(words[0], s) || !p.more(words[0], words[1:], "value") || !p.values(words[1:], s) {
 		return
 	}
-	*into = append(*into, s)
+	if known := into.add(s); known != nil {
+		p.report(s.at, fmt.Sprintf("there are values already, in line %d", known.at.line))
+	}
 }
 
 // target reads a name with or without an instance.

@@ -31,8 +31,8 @@ type Test struct {
 
 	shared *declared // by the file
 	own    *declared
-	given  []*series
-	expect []*series
+	given  targets
+	expect targets
 	descs  []metadata
 	faults []fault
 }
@@ -117,17 +117,14 @@ func (t *Test) Desc(name string) (pdu.Desc, error) {
 	}
 }
 
-// Tested calls yield for the names of definitions whose values, or errors, a test looks at. A name may come
-// repeatedly.
-func (t *Test) Tested(yield func(name string) bool) {
-	for _, s := range t.expect {
-		if !yield(short(s.name)) {
-			return
-		}
+// Tested is the names of definitions whose values, or errors, a test looks at. A name may come repeatedly.
+func (t *Test) Tested() []string {
+	var names []string
+	for _, e := range t.expect.targets {
+		names = append(names, e.name)
 	}
 	for _, e := range t.faults {
-		if !yield(short(e.name)) {
-			return
-		}
+		names = append(names, short(e.name))
 	}
+	return names
 }

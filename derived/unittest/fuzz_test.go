@@ -30,7 +30,7 @@ func FuzzParse(f *testing.F) {
 		assert.Empty(t, problems)
 		r := NewRunner(defs)
 		for _, test := range file.Tests {
-			if test.samples*(len(test.given)+len(test.expect)+1) < 1000 {
+			if test.samples*(len(test.given.all)+len(test.expect.all)+1) < 1000 {
 				_ = r.Run(test).String()
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -51,12 +52,11 @@ type item struct {
 
 // series is the values of a metric, or of one of its instances, over the samples of a test.
 type series struct {
-	name     string
-	inst     string
-	instance bool // inst counts: otherwise the series is that of the metric as a whole
-	items    []item
-	at       place // of the metric's name
-	fetches  bool  // some item says when it is
+	name string
+	part
+	items   []item
+	at      place // of the metric's name
+	fetches bool  // some item says when it is
 }
 
 // item returns the item that holds for a sample, nil if there is none.
@@ -64,19 +64,61 @@ func (s *series) item(sample int) *item {
 	if s == nil {
 		return nil
 	}
-	lo, hi := 0, len(s.items)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if s.items[mid].to <= sample {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo == len(s.items) || s.items[lo].from > sample {
+	i := sort.Search(len(s.items), func(i int) bool { return s.items[i].to > sample })
+	if i == len(s.items) || s.items[i].from > sample {
 		return nil
 	}
-	return &s.items[lo]
+	return &s.items[i]
+}
+
+// written is what the series is of, as it is written.
+func (s *series) written() string {
+	if s.instance {
+		return s.name + "[" + s.inst + "]"
+	}
+	return s.name
+}
+
+// target is a metric with all that a test says of its values.
+type target struct {
+	name string    // as definitions are called: derived.x is x
+	all  []*series // at least one
+	of   map[part]*series
+}
+
+// part is an instance of a metric, or the whole.
+type part struct {
+	inst     string
+	instance bool // inst counts
+}
+
+func (t *target) whole() *series { return t.of[part{}] }
+
+func (t *target) instance(name string) *series { return t.of[part{name, true}] }
+
+// targets are series, as they stand in the file and by metric.
+type targets struct {
+	all     []*series
+	targets []*target
+	byName  map[string]*target
+}
+
+func newTargets() targets { return targets{byName: map[string]*target{}} }
+
+// add adds a series; if there is one of the same part, that is returned and nothing changes.
+func (t *targets) add(s *series) (known *series) {
+	to := t.byName[short(s.name)]
+	if to == nil {
+		to = &target{name: short(s.name), of: map[part]*series{}}
+		t.byName[to.name] = to
+		t.targets = append(t.targets, to)
+	}
+	if known := to.of[s.part]; known != nil {
+		return known
+	}
+	to.of[s.part] = s
+	to.all, t.all = append(to.all, s), append(t.all, s)
+	return nil
 }
 
 // value is the number that an item means in a sample.
@@ -215,32 +257,26 @@ func bits(t pdu.Type, v *big.Rat) (uint64, error) {
 	if !v.IsInt() {
 		return 0, fmt.Errorf("%s is no whole number and %s holds no other", decimal(v), t)
 	}
-	n := v.Num()
-	least, most := rangeOf(t)
-	if n.Cmp(least) < 0 || n.Cmp(most) > 0 {
-		return 0, fmt.Errorf("%s does not fit into %s", n, t)
-	}
-	if n.Sign() < 0 {
-		n = new(big.Int).Add(n, new(big.Int).Lsh(big.NewInt(1), 64))
-	}
-	b := n.Uint64()
-	if t == pdu.Type32 {
-		b &= math.MaxUint32
-	}
-	return b, nil
-}
-
-// rangeOf gives the least and the largest number of a type of whole numbers.
-func rangeOf(t pdu.Type) (least, most *big.Int) {
+	n, fits := v.Num(), false
 	switch t {
 	case pdu.Type32:
-		return big.NewInt(math.MinInt32), big.NewInt(math.MaxInt32)
+		fits = n.IsInt64() && n.Int64() == int64(int32(n.Int64()))
 	case pdu.TypeU32:
-		return new(big.Int), big.NewInt(math.MaxUint32)
+		fits = n.IsUint64() && n.Uint64() <= math.MaxUint32
 	case pdu.Type64:
-		return big.NewInt(math.MinInt64), big.NewInt(math.MaxInt64)
+		fits = n.IsInt64()
+	default:
+		fits = n.IsUint64()
 	}
-	return new(big.Int), new(big.Int).SetUint64(math.MaxUint64)
+	switch {
+	case !fits:
+		return 0, fmt.Errorf("%s does not fit into %s", n, t)
+	case t == pdu.Type32:
+		return uint64(uint32(n.Int64())), nil
+	case t == pdu.Type64:
+		return uint64(n.Int64()), nil
+	}
+	return n.Uint64(), nil
 }
 
 // decimal writes a number as people do.

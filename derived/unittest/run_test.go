@@ -4,9 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-
-	"pmdaderived/config"
 )
 
 // Definitions behave as with the agent: each row is a file that passes.
@@ -268,15 +265,4 @@ test with another type
 		assert.Empty(t, r.Run(test).String(), "again")
 	}
 	assert.Equal(t, "x.test:26:11: error x\n           expected         got\n    error  Different types  none\n", r.Run(f.Tests[2]).String())
-}
-
-func TestCover(t *testing.T) {
-	defs := config.Read("x.conf", []byte("a = 1\nb = 2\nc = 3\n"), nil).Definitions
-	all := Cover(defs, map[string]bool{"b": true, "other": true})
-	require.Len(t, all, 1)
-	assert.Equal(t, "x.conf", all[0].File)
-	assert.Equal(t, 3, all[0].All)
-	require.Len(t, all[0].Untested, 2)
-	assert.Equal(t, "a", all[0].Untested[0].Name)
-	assert.Equal(t, "c", all[0].Untested[1].Name)
 }

@@ -20,9 +20,8 @@ type collector struct {
 
 // supplied is a metric that a test gives values of.
 type supplied struct {
+	*target
 	operand *operand
-	whole   *series // nil: none
-	byInst  map[string]*series
 }
 
 // epoch is when tests begin.
@@ -33,19 +32,8 @@ func newCollector(t *Test) *collector {
 		test: t, names: map[pdu.InDom]*derived.NameTable{}, indoms: map[pdu.InDom]*indom{},
 		last: map[pdu.PMID]*derived.InstSet{},
 	}
-	at := map[string]int{}
-	for _, s := range t.given {
-		i, ok := at[s.name]
-		if !ok {
-			i = len(c.operands)
-			at[s.name] = i
-			c.operands = append(c.operands, supplied{operand: t.operand(s.name), byInst: map[string]*series{}})
-		}
-		if s.instance {
-			c.operands[i].byInst[s.inst] = s
-		} else {
-			c.operands[i].whole = s
-		}
+	for _, s := range t.given.targets {
+		c.operands = append(c.operands, supplied{s, t.operand(s.all[0].name)})
 	}
 	for _, d := range []*declared{t.shared, t.own} {
 		for id, made := range d.indoms {
@@ -115,7 +103,7 @@ func (c *collector) sample(n int) *moment {
 func (c *collector) vector(s *supplied, n int) *derived.Vector {
 	t := s.operand.desc.Type
 	v := &derived.Vector{Type: t}
-	whole := s.whole.item(n)
+	whole := s.whole().item(n)
 	if whole != nil && whole.kind == code {
 		v.Code = whole.code
 		return v
@@ -131,7 +119,7 @@ func (c *collector) vector(s *supplied, n int) *derived.Vector {
 	var ids []pdu.Inst
 	for _, instance := range known.instances {
 		it := whole
-		if own, ok := s.byInst[instance.Name]; ok {
+		if own := s.instance(instance.Name); own != nil {
 			it = own.item(n)
 		}
 		if it.add(v, n) {

@@ -2,8 +2,9 @@ package unittest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"unicode/utf8"
+	"text/tabwriter"
 )
 
 // String shows the failures of a test, "" if it passed: expected and got side by side.
@@ -29,28 +30,16 @@ func (f *Failure) String() string {
 }
 
 func (f *Failure) table(b *strings.Builder) {
-	rows := [][]string{{"", "instance", "expected", "got"}}
-	instances := false
-	for _, r := range f.Rows {
-		rows = append(rows, []string{r.What, r.Instance, r.Want, r.Got})
-		instances = instances || r.Instance != ""
-	}
-	var widths [4]int
-	for _, row := range rows {
-		for i, text := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(text))
+	ofInstances := slices.ContainsFunc(f.Rows, func(r Row) bool { return r.Instance != "" })
+	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, r := range append([]Row{{"", "instance", "expected", "got"}}, f.Rows...) {
+		cells := []string{"    " + r.What, r.Instance, r.Want, r.Got}
+		if !ofInstances {
+			cells = slices.Delete(cells, 1, 2)
 		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
-	for _, row := range rows {
-		var line strings.Builder
-		for i, text := range row {
-			if i == 1 && !instances {
-				continue
-			}
-			line.WriteString("  " + text + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)))
-		}
-		b.WriteString("  " + strings.TrimRight(line.String(), " ") + "\n")
-	}
+	_ = table.Flush() // in memory
 	switch {
 	case f.More > 0:
 		fmt.Fprintf(b, "    %d more differ, %d do not\n", f.More, f.Same)

@@ -1,9 +1,7 @@
 package unittest
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,14 +39,13 @@ type RecordedMetric struct {
 type RecordedDefinition struct {
 	Name   string
 	Desc   pdu.Desc
-	Err    error             // why it cannot be used; Desc and Values are then empty
+	Err    *derived.Error    // why it cannot be used; Desc and Values are then empty
 	Values []*derived.Vector // one for each moment
 }
 
-// WriteTo writes a file with one test: given what the metrics had, the definitions are to do the same again.
-func (r *Recording) WriteTo(w io.Writer) (int64, error) {
-	counted := &counter{w: w}
-	p := &writer{Writer: bufio.NewWriter(counted), names: map[pdu.InDom][]pdu.Instance{}}
+// String is a file with one test: given what the metrics had, the definitions are to do the same again.
+func (r *Recording) String() string {
+	p := &writer{names: map[pdu.InDom][]pdu.Instance{}}
 	for _, d := range r.InDoms {
 		p.names[d.InDom] = d.Instances
 	}
@@ -66,45 +63,21 @@ func (r *Recording) WriteTo(w io.Writer) (int64, error) {
 	}
 	for _, d := range r.Derived {
 		if d.Err != nil {
-			p.line("error  "+d.Name, quote(reason(d.Err)))
+			p.line("error  "+d.Name, quote(d.Err.Reason()))
 			continue
 		}
 		p.values("expect ", d.Name, d.Desc.InDom, d.Values)
 		p.line("metadata "+d.Name, descText(d.Desc))
 	}
 	p.body()
-	err := p.Flush()
-	return counted.n, err
-}
-
-// reason is the part of an error of a definition that says why.
-func reason(err error) string {
-	text := err.Error()
-	if _, why, ok := strings.Cut(text, "derived metric "); ok {
-		if _, why, ok = strings.Cut(why, ": "); ok {
-			return why
-		}
-	}
-	return text
-}
-
-// counter counts what is written.
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	return n, err
+	return p.String()
 }
 
 // writer writes a file.
 type writer struct {
-	*bufio.Writer // keeps the first error
-	names         map[pdu.InDom][]pdu.Instance
-	lines         [][2]string // of the test, in two columns
+	strings.Builder
+	names map[pdu.InDom][]pdu.Instance
+	lines [][2]string // of the test, in two columns
 }
 
 func (p *writer) line(head, text string) { p.lines = append(p.lines, [2]string{head, text}) }

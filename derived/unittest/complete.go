@@ -13,7 +13,8 @@ import (
 // samples there are, and what each series says of them.
 func (p *parser) complete(t *Test) {
 	problems := len(p.problems)
-	for _, s := range slices.Concat(t.given, t.expect) {
+	all := slices.Concat(t.given.all, t.expect.all)
+	for _, s := range all {
 		p.place(t, s)
 	}
 	if t.times != nil {
@@ -23,13 +24,11 @@ func (p *parser) complete(t *Test) {
 	if len(p.problems) > problems {
 		return
 	}
-	for _, s := range slices.Concat(t.given, t.expect) {
+	for _, s := range all {
 		p.fill(t, s)
 	}
 	p.judgeGiven(t)
-	p.distinct(t.given)
-	p.distinct(t.expect)
-	if len(t.expect)+len(t.descs)+len(t.faults)+len(p.problems) == 0 {
+	if len(t.expect.all)+len(t.descs)+len(t.faults)+len(p.problems) == 0 {
 		p.report(place{line: t.Pos.Line, column: t.Pos.Column, source: "test " + t.Name}, "nothing is expected of this test")
 	}
 }
@@ -95,7 +94,7 @@ func samplesText(t *Test) string { return "the test has " + plural(t.samples, "s
 
 // judgeGiven looks whether the values of metrics are such as the metrics have.
 func (p *parser) judgeGiven(t *Test) {
-	for _, s := range t.given {
+	for _, s := range t.given.all {
 		o := t.operand(s.name)
 		switch {
 		case o == nil:
@@ -181,22 +180,6 @@ func (p *parser) judge(o *operand, s *series, it *item) {
 			wrong("no bytes")
 		}
 	case none:
-	}
-}
-
-// distinct looks for series that are there twice.
-func (p *parser) distinct(all []*series) {
-	type target struct {
-		name, inst string
-		instance   bool
-	}
-	seen := make(map[target]int)
-	for _, s := range all {
-		key := target{short(s.name), s.inst, s.instance}
-		if line := seen[key]; line > 0 {
-			p.report(s.at, fmt.Sprintf("there are values already, in line %d", line))
-		}
-		seen[key] = s.at.line
 	}
 }
 
