@@ -130,7 +130,7 @@ fuzz: go ## run every fuzz target for T each: make fuzz T=30s
 	done
 
 # What the benchmark measures and is measured with.
-BENCH_PROGRAMS = bin/bench/bulk bin/bench/client bin/bench/pmda.py bin/bench/pmdaderived bin/bench/pmdaderived-profiled
+BENCH_PROGRAMS = bin/bench/bulk bin/bench/client bin/bench/pmdaderived bin/bench/pmdaderived-profiled
 BENCH_CFLAGS = -O2 -Wall -Wextra
 
 bin/bench/bulk: test/bench/c/bulk.c
@@ -141,30 +141,27 @@ bin/bench/client: test/bench/c/client.c
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $< -lpcp
 
-bin/bench/pmda.py: test/bench/pmda.py
-	@mkdir -p $(@D)
-	@cp $< $@
-
 bin/bench/pmdaderived: FORCE
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/pmdaderived
 
 bin/bench/pmdaderived-profiled: FORCE
 	@CGO_ENABLED=0 $(GO) build -trimpath -tags profile -o $@ ./cmd/pmdaderived
 
-bin/bench/bench: FORCE
-	@$(GO) build -trimpath -o $@ ./test/bench/cmd/bench
+bin/rig: go FORCE
+	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./test/rig/cmd/rig
 
 .PHONY: bench-programs
 bench-programs: go # in a make of its own: it may not look for a compiler before that is installed
 	@scripts/install-pcp -bench
-	@$(MAKE) -s --no-print-directory $(BENCH_PROGRAMS) bin/bench/bench
+	@$(MAKE) -s --no-print-directory $(BENCH_PROGRAMS) bin/rig
 
-# A T that is given is the time for each comparison.
+# A T that is given is the time for each comparison, of the periodic tools, or of the soak. T stands for something else unless
+# it is given.
 BENCH_TIME = $(if $(filter file,$(origin T)),,-t $(T))
 
 .PHONY: bench
-bench: bench-programs ## measure beside C, libpcp, pmie and Python: make bench [T=5s] [BENCHFLAGS='-quick -strict -v']
-	@bin/bench/bench $(BENCH_TIME) $(BENCHFLAGS) bin/bench
+bench: bench-programs ## measure beside C, libpcp and pmie: make bench [T=5s] [BENCHFLAGS='-quick -strict -v']
+	@bin/rig bench $(BENCH_TIME) $(BENCHFLAGS) bin/bench
 
 .PHONY: bench-go
 bench-go: go ## run every Go benchmark; with BENCHFLAGS=-count=10 the output is for benchstat
@@ -172,18 +169,15 @@ bench-go: go ## run every Go benchmark; with BENCHFLAGS=-count=10 the output is 
 
 .PHONY: profile
 profile: bench-programs ## profile the agent under load into bin/profile: make profile [T=5s]
-	@bin/bench/bench $(BENCH_TIME) -profile bin/profile bin/bench
+	@bin/rig profile $(BENCH_TIME) bin/bench bin/profile
 
-# T stands for something else unless it is given here.
 .PHONY: bench-fresh
-bench-fresh: go pcp build ## measure how fresh values are: a table (15 min): make bench-fresh [T=3m] [ONLY=periodic,idle]
-	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/fresh-bench ./test/freshbench/cmd/fresh-bench
-	@bin/fresh-bench -daemon bin/pmdaderived -t $(if $(filter file,$(origin T)),3m,$(T)) $(if $(ONLY),-only $(ONLY)) $(if $(V),-v)
+bench-fresh: go pcp build bin/rig ## measure how fresh values are: a table (15 min): make bench-fresh [T=3m] [ONLY=periodic,idle]
+	@bin/rig fresh $(BENCH_TIME) $(if $(ONLY),-only $(ONLY)) $(if $(V),-v) bin/pmdaderived
 
 .PHONY: soak
-soak: go pcp build ## everything at once for T, every value checked: make soak [T=10m] [SEED=n]
-	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/soak ./test/soak/cmd/soak
-	@bin/soak -daemon bin/pmdaderived -t $(if $(filter file,$(origin T)),10m,$(T)) $(if $(filter file,$(origin SEED)),,-seed $(SEED))
+soak: go pcp build bin/rig ## everything at once for T, every value checked: make soak [T=10m] [SEED=n]
+	@bin/rig soak $(BENCH_TIME) $(if $(filter file,$(origin SEED)),,-seed $(SEED)) bin/pmdaderived
 
 .PHONY: cover
 cover: go pcp ## which statements the tests reach: cover.out, and a summary

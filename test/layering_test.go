@@ -72,13 +72,12 @@ var layers = map[string]layer{
 	"test/pmcdtest":                          {},
 	"test/conformance":                       {ours: "pdu", modules: "github.com/stretchr/testify/assert github.com/stretchr/testify/require"},
 	"test/conformance/cmd/conformance-table": {ours: "test/conformance"},
-	"test/freshbench":                        {ours: "pdu pmda pmda/pmapi test/pmcdtest"},
-	"test/freshbench/cmd/fresh-bench":        {ours: "test/freshbench"},
 	"test/pmcdtest/cmd/private-pmcd":         {ours: "test/pmcdtest"},
-	"test/bench":                             {ours: "config derived derived/agent pdu test/pmcdtest", modules: unixCalls},
-	"test/soak":                              {ours: "derived/agent/reloadtest pdu pmda pmda/pmapi test/pmcdtest"},
-	"test/soak/cmd/soak":                     {ours: "test/soak"},
-	"test/bench/cmd/bench":                   {ours: "test/bench"},
+	"test/rig":                               {ours: "pdu pmda pmda/pmapi test/pmcdtest", modules: unixCalls},
+	"test/bench":                             {ours: "test/pmcdtest test/rig"},
+	"test/freshbench":                        {ours: "test/pmcdtest test/rig"},
+	"test/soak":                              {ours: "derived/agent/reloadtest pdu pmda/pmapi test/pmcdtest test/rig"},
+	"test/rig/cmd/rig":                       {ours: "test/bench test/freshbench test/rig test/soak"},
 }
 
 // testModules is what tests may import besides what their package may.

@@ -1,44 +1,36 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 // Domains of the agents.
 const (
 	bulkDomain    = 401
 	peerDomain    = 402
-	pythonDomain  = 403
 	derivedDomain = 510
-	pythonScalars = 1000
 )
 
 // arena is a private pmcd with the agents to compare. Several can run; those that are not being
 // measured do nothing.
 type arena struct {
 	b       *bench
-	dir     string
+	folder  rig.Folder
 	pmcd    *pmcdtest.PMCD
 	clients []*client
-	control *client // asks for the agent's own metrics
+	control *rig.Reader // of controlNames
 
-	profiles string // folder that a profiled agent writes to
-	reports  int    // that it was asked for
-
-	derived, bulk, peer int // processes
-	python              []int
-	all                 []int // that work for clients of ours: pmcd and the first two
+	derived, bulk int   // processes
+	all           []int // that work for clients of ours: pmcd and the first two
 
 	bindTook time.Duration // from the start of the agent until all definitions were bound
 }
@@ -46,135 +38,91 @@ type arena struct {
 // arenaConfig says what an arena has besides the source of operands.
 type arenaConfig struct {
 	definitions []definition
-	profiled    bool // the agent writes profiles and memory figures when told
-	peer        bool // the C agent
-	python      bool // the Python agent
-	env         []string
+	peer        bool   // the C agent
+	profiles    string // folder that the agent writes profiles to when told; "": an agent that does not
 }
 
-// The agent's own metrics that are used, in the order in which control asks for them.
+// The agent's own metrics that are used.
 const (
-	ctlBound = iota
-	ctlFailed
-	ctlOperands
-	ctlRequestLongest
-	ctlReloadTime
-	ctlEvaluations
+	ctlBound       = "derived.control.bound"
+	ctlFailed      = "derived.control.failed"
+	ctlOperands    = "derived.control.upstream.metrics"
+	ctlRequestTime = "derived.control.request_time"
 )
-
-func controlNames() []string {
-	return []string{
-		"derived.control.bound", "derived.control.failed", "derived.control.upstream.metrics", "derived.control.request_longest",
-		"derived.control.reload_time", "derived.control.evaluations",
-	}
-}
-
-// bindTimeout is how long the agent may take to look up its operands.
-const bindTimeout = time.Minute
-
-// bindPoll is how often it is asked whether it has.
-const bindPoll = 10 * time.Millisecond
 
 // arena starts one and waits until all definitions are bound.
 func (b *bench) arena(ctx context.Context, c arenaConfig) (a *arena, err error) {
 	a = &arena{b: b}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, a.close())
-		}
-	}()
+	b.extra = append(b.extra, a)
+	dir, err := os.MkdirTemp(string(b.folder), "arena")
+	if err != nil {
+		return nil, err
+	}
+	a.folder = rig.Folder(dir)
 	// The agent gives up root's rights, and must still read its definitions.
-	if a.dir, err = os.MkdirTemp(b.dir, "arena"); err != nil {
-		return a, err
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return nil, err
 	}
-	if err := os.Chmod(a.dir, 0o755); err != nil {
-		return a, err
-	}
-	if err := os.Mkdir(a.file("definitions"), 0o755); err != nil {
-		return a, err
+	if _, err := a.folder.Sub("definitions"); err != nil {
+		return nil, err
 	}
 	if err := a.define(c.definitions); err != nil {
-		return a, err
+		return nil, err
 	}
-	program := "pmdaderived"
-	if c.profiled {
-		program = "pmdaderived-profiled"
+	program, env := "pmdaderived", []string(nil)
+	if c.profiles != "" {
+		program, env = "pmdaderived-profiled", []string{"PMDADERIVED_PROFILE=" + c.profiles}
 	}
-	config := pmcdtest.Config{
-		Env: c.env,
-		Agents: []pmcdtest.Agent{
-			{
-				Name: "bulk", Domain: bulkDomain, PMNS: nameSpace("bulk", singular, true),
-				Command: []string{b.path("bulk"), "-d", strconv.Itoa(bulkDomain), b.path("layout")},
-			},
-			{
-				Name: "derived", Domain: derivedDomain,
-				Command: []string{
-					b.path(program), "-d", strconv.Itoa(derivedDomain), "-c", a.file("definitions"), "--interval", "0",
-				},
+	config := pmcdtest.Config{Env: env, Agents: []pmcdtest.Agent{
+		{
+			Name: "bulk", Domain: bulkDomain, PMNS: nameSpace("bulk"),
+			Command: []string{b.folder.Path("bulk"), "-d", strconv.Itoa(bulkDomain), b.folder.Path("layout")},
+		},
+		{
+			Name: "derived", Domain: derivedDomain,
+			Command: []string{
+				b.folder.Path(program), "-d", strconv.Itoa(derivedDomain), "-c", a.folder.Path("definitions"), "--interval", "0",
 			},
 		},
-	}
+	}}
 	if c.peer {
 		config.Agents = append(config.Agents, pmcdtest.Agent{
-			Name: "peer", Domain: peerDomain, PMNS: nameSpace("peer", singular, true),
-			Command: []string{b.path("peer"), "-o", "-d", strconv.Itoa(peerDomain), b.path("layout")},
-		})
-	}
-	if c.python {
-		config.Agents = append(config.Agents, pmcdtest.Agent{
-			Name: "pyder", Domain: pythonDomain, PMNS: nameSpace("pyder", pythonScalars, false),
-			Command: []string{
-				"/usr/bin/python3", b.path("pmda.py"), strconv.Itoa(pythonDomain), strconv.Itoa(pythonScalars), "unix:",
-			},
+			Name: "peer", Domain: peerDomain, PMNS: nameSpace("peer"),
+			Command: []string{b.folder.Path("peer"), "-o", "-d", strconv.Itoa(peerDomain), b.folder.Path("layout")},
 		})
 	}
 	if a.pmcd, err = pmcdtest.Launch(config); err != nil {
-		return a, err
+		return nil, err
 	}
-	a.findProcesses()
-	return a, a.awaitBound(ctx, len(c.definitions))
-}
-
-func (a *arena) findProcesses() {
 	for _, p := range a.pmcd.Processes() {
 		switch p.Name {
 		case "bulk":
 			a.bulk = p.Pid
-		case "peer":
-			a.peer = p.Pid
-		case "python3":
-			a.python = append(a.python, p.Pid) // the agent, then its sampler
 		case "pmdaderived", "pmdaderived-pro":
 			a.derived = p.Pid
 		}
 	}
 	a.all = []int{a.pmcd.Pid(), a.bulk, a.derived}
+	return a, a.awaitBound(ctx, len(c.definitions))
 }
 
 // awaitBound waits until n definitions are served.
 func (a *arena) awaitBound(ctx context.Context, n int) (err error) {
-	if a.control, err = a.newClient(ctx, ""); err != nil {
+	if a.control, err = rig.NewReader(ctx, a.pmcd, ctlBound, ctlFailed, ctlOperands, ctlRequestTime); err != nil {
 		return err
 	}
-	if _, err := a.control.names(controlNames()); err != nil {
-		return err
-	}
-	deadline := time.Now().Add(bindTimeout)
-	for {
-		v, err := a.counters()
-		switch {
-		case err != nil:
-			return err
-		case int(v[ctlBound]) >= n:
-			age, err := ageOf(a.derived)
-			a.bindTook = age
-			return err
-		case v[ctlFailed] > 0 || time.Now().After(deadline):
-			return fmt.Errorf("%v of %d definitions bound after at most %v\n%s", v[ctlBound], n, bindTimeout, a.pmcd.Log())
+	return rig.Await(ctx, fmt.Sprintf("%d definitions are bound", n), func() (bool, error) {
+		f, err := a.control.Read(ctx)
+		if err == nil && f.Numbers[ctlFailed] > 0 {
+			err = fmt.Errorf("%.0f are not\n%s", f.Numbers[ctlFailed], a.pmcd.Log())
 		}
-		time.Sleep(bindPoll)
-	}
+		if err != nil || int(f.Numbers[ctlBound]) < n {
+			return false, err
+		}
+		process, err := rig.ReadProcess(a.derived)
+		a.bindTook = process.Age
+		return true, err
+	})
 }
 
 // settle lets happen what happens once after a start: pmcd tells each of the agent's connections with its first
@@ -185,59 +133,37 @@ func (a *arena) settle(ctx context.Context, defs []definition) error {
 		return err
 	}
 	defer a.drop(c)
-	if _, err := c.names(names("derived.", defs[:min(len(defs), 16)])); err != nil { // at once, so on all connections
+	if err := c.names(names("derived.", defs[:min(len(defs), 16)])); err != nil { // at once, so on all connections
 		return err
 	}
 	const gap, quiet = 1300 * time.Millisecond, 200 * time.Millisecond
-	time.Sleep(gap)
-	for range 50 {
-		before, err := cpuOf(a.derived)
-		if err != nil {
-			return err
-		}
-		time.Sleep(quiet)
-		after, err := cpuOf(a.derived)
-		if err != nil || after-before < quiet/100 {
-			return err
-		}
-	}
-	return errors.New("the agent does not come to rest")
+	rig.Sleep(ctx, gap)
+	return rig.Await(ctx, "the agent comes to rest", func() (bool, error) {
+		used, err := a.cpuDuring(func() error {
+			rig.Sleep(ctx, quiet)
+			return nil
+		}, a.derived)
+		return used < float64(quiet/100), err
+	})
 }
 
-// counters are the agent's own metrics, in the order of controlNames.
-func (a *arena) counters() ([]float64, error) {
-	r, err := a.control.do("values")
+// cpuDuring is the CPU that processes use in ns while something is done.
+func (a *arena) cpuDuring(do func() error, pids ...int) (float64, error) {
+	before, err := rig.CPU(pids...)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	if len(r.lines) != len(controlNames()) {
-		return nil, fmt.Errorf("the agent's own metrics: %q", r.lines)
+	if err := do(); err != nil {
+		return 0, err
 	}
-	values := make([]float64, len(r.lines))
-	for i, line := range r.lines {
-		if values[i], err = strconv.ParseFloat(line, 64); err != nil {
-			return nil, err
-		}
-	}
-	return values, nil
+	after, err := rig.CPU(pids...)
+	return float64(after - before), err
 }
 
-func (a *arena) file(name string) string { return filepath.Join(a.dir, name) }
-
-// define replaces the definitions, as an editor that renames does.
+// define replaces the definitions.
 func (a *arena) define(defs []definition) error {
-	file := a.file("definitions/bench.conf")
-	aside := a.file("aside")
-	if err := os.WriteFile(aside, []byte(text(defs)), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(aside, file)
-}
-
-// derivedFile writes a file for clients that compute the definitions themselves and returns its path.
-func (a *arena) derivedFile(name string, defs []definition) (string, error) {
-	file := a.file(name)
-	return file, os.WriteFile(file, []byte(text(defs)), 0o644)
+	_, err := a.folder.Write("definitions/bench.conf", text(defs))
+	return err
 }
 
 // drop ends a client before its arena.
@@ -247,33 +173,18 @@ func (a *arena) drop(c *client) {
 }
 
 // close ends the arena and all its clients.
-func (a *arena) close() error {
+func (a *arena) close() (err error) {
 	for _, c := range a.clients {
 		c.close()
 	}
 	a.clients = nil
-	if a.pmcd == nil {
-		return nil
+	if a.control != nil {
+		err = a.control.Close()
+		a.control = nil
 	}
-	p := a.pmcd
-	a.pmcd = nil
-	return errors.Join(p.Stop(), p.Remove())
-}
-
-// logBuffer collects what programs say that nobody expects to say anything.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer // guarded by mu
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
+	if a.pmcd != nil {
+		err = errors.Join(err, a.pmcd.Stop(), a.pmcd.Remove())
+		a.pmcd = nil
+	}
+	return err
 }

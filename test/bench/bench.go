@@ -3,91 +3,95 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"time"
+
+	"pmdaderived/test/rig"
 )
 
 // Options are what a benchmark is run with.
 type Options struct {
-	Programs string        // folder with bulk, client, pmdaderived, pmdaderived-profiled, pmda.py
-	Time     time.Duration // how long each line is measured at least, roughly
-	Only     string        // measure only lines whose name contains this
-	Verbose  bool          // print what the figures are made of
-	Out      io.Writer     // the table
-	Progress io.Writer     // what is being measured
+	Programs string        // folder with bulk, client, pmdaderived, pmdaderived-profiled
+	Time     time.Duration // how long each comparison goes on at least, roughly
+	Only     []string      // texts in the names of the lines to measure; empty: all
+	Log      *rig.Log
 }
-
-// workParent is where a run has its folder. The agent watches the folders above its definitions, and wakes up
-// whenever anybody writes to a file in one of them, as many do in /tmp.
-const workParent = "/var/tmp"
 
 // bench is one run.
 type bench struct {
 	Options
-	dir   string
-	log   logBuffer
-	notes []string // on the line that is being measured
-
+	folder  rig.Folder
 	version int // of the definitions of thousands
 
-	small, large, thousands *arena // made when first needed; see the methods of these names
-	opened                  []*arena
+	arenas map[string]*arena // that live until the end of the run, by name
+	extra  []*arena          // that may still run when a line fails
 }
 
-// Run measures and prints the table. It returns the number of lines that miss their target; a line that
-// could not be measured is one.
-func Run(ctx context.Context, o Options) (missed int, err error) {
-	b := &bench{Options: o}
-	if b.dir, err = os.MkdirTemp(workParent, "pmdaderived-bench"); err != nil {
-		return 0, err
+// line is a line of the table: figures, and what each may be at most.
+type line struct {
+	what, unit string
+	most       []float64
+	measure    func(*bench, context.Context) ([]float64, error)
+}
+
+// lines is the table.
+func lines() []line {
+	return []line{
+		{"latency of a pmFetch of 1; 10 metrics / C agent", "", []float64{1.15, 1.15}, (*bench).fewMetrics},
+		{"latency of 1,000 singular; 10,000 values / C agent", "", []float64{0.95, 0.70}, (*bench).manyValues},
+		{"refresh of 10,000; 100,000 values / CPU of one libpcp client", "", []float64{0.35, 0.35}, (*bench).refreshValues},
+		{"refresh of 1,000 scalars / libpcp; / pmie", "", []float64{0.06, 0.25}, (*bench).refreshScalars},
+		{"5,000 definitions: first bind, s; one changed, until seen, ms; longest request, ms", "", []float64{0.75, 100, 5}, (*bench).definitions},
+		{"name lookup, CPU of the agent, 10; 10,000 definitions", "µs", []float64{15, 15}, (*bench).lookup},
+		{"resident memory: no; 5,000 definitions; 100,000 values fetched", "MiB", []float64{16}, (*bench).memory},
+		{"whole system / client-side, 1,000 metrics, 1; 10; 50 clients", "", []float64{0.30, 0.11, 0.075}, (*bench).wholeScalars},
+		{"the same, 100 metrics × 10 instances", "", []float64{1.5, 0.70, 0.65}, (*bench).wholeInstances},
+		{"idle, CPU per second", "ms", []float64{0.3}, (*bench).idle},
+		{"stall of another client during a refresh of 100,000 values, p99", "ms", []float64{2}, (*bench).stall},
+	}
+}
+
+// Run measures the lines.
+func Run(ctx context.Context, o Options) (*rig.Table, error) {
+	var table *rig.Table
+	err := prepared(o, func(b *bench) (err error) {
+		var parts []rig.Part
+		for _, l := range lines() {
+			parts = append(parts, rig.Part{Name: l.what, Run: func(ctx context.Context) ([]rig.Row, error) {
+				figures, err := l.measure(b, ctx)
+				if err != nil {
+					return nil, err
+				}
+				return []rig.Row{rig.FigureRow(l.what, l.unit, figures, l.most)}, nil
+			}})
+		}
+		table, err = rig.Run(ctx, o.Log, o.Only, parts)
+		return err
+	})
+	return table, err
+}
+
+// prepared has something done where programs and layout are in a folder of their own.
+func prepared(o Options, do func(*bench) error) (err error) {
+	program := func(name string) string { return filepath.Join(o.Programs, name) }
+	b := &bench{Options: o, version: 1, arenas: map[string]*arena{}}
+	b.folder, err = rig.NewFolder(map[string]string{
+		"bulk": program("bulk"), "peer": program("bulk"), "client": program("client"),
+		"pmdaderived": program("pmdaderived"), "pmdaderived-profiled": program("pmdaderived-profiled"),
+	})
+	if err != nil {
+		return err
 	}
 	defer func() {
-		for _, a := range b.opened {
+		for _, a := range b.extra {
 			err = errors.Join(err, a.close())
 		}
-		err = errors.Join(err, os.RemoveAll(b.dir))
+		err = errors.Join(err, b.folder.Remove())
 	}()
-	if err := b.prepare(); err != nil {
-		return 0, err
-	}
-	return b.table(ctx)
-}
-
-// prepare puts programs and layout where every user can read them: pmcd's agents need not be root.
-func (b *bench) prepare() error {
-	if err := os.Chmod(b.dir, 0o755); err != nil {
+	if _, err := b.folder.Write("layout", layoutFile()); err != nil {
 		return err
 	}
-	for from, to := range map[string]string{
-		"bulk": "bulk", "client": "client", "pmda.py": "pmda.py",
-		"pmdaderived": "pmdaderived", "pmdaderived-profiled": "pmdaderived-profiled",
-	} {
-		if err := b.copy(from, to); err != nil {
-			return err
-		}
-	}
-	if err := b.copy("bulk", "peer"); err != nil {
-		return err
-	}
-	return os.WriteFile(b.path("layout"), []byte(layoutFile()), 0o644)
-}
-
-func (b *bench) copy(from, to string) error {
-	program, err := os.ReadFile(filepath.Join(b.Programs, from))
-	if err != nil {
-		return fmt.Errorf("make bench builds what is missing: %w", err)
-	}
-	return os.WriteFile(b.path(to), program, 0o755)
-}
-
-func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
-
-// note adds what a figure is made of.
-func (b *bench) note(format string, args ...any) {
-	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+	return do(b)
 }
 
 // few is how many turns are made at least where a turn takes seconds.
@@ -98,95 +102,33 @@ func (b *bench) few() int {
 	return 3
 }
 
-// open starts an arena that lives until the end of the run.
-func (b *bench) open(ctx context.Context, c arenaConfig) (*arena, error) {
+// shared starts an arena when it is first needed. It lives until the end of the run.
+func (b *bench) shared(ctx context.Context, name string, c arenaConfig) (*arena, error) {
+	if a := b.arenas[name]; a != nil {
+		return a, nil
+	}
 	a, err := b.arena(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	b.opened = append(b.opened, a)
+	b.arenas[name] = a
 	return a, a.settle(ctx, c.definitions)
 }
 
-// familyOf finds a family.
-func familyOf(mode string, size int) family {
-	for _, f := range families() {
-		if f.mode == mode && f.size == size {
-			return f
-		}
+// small is an arena with a thousand scalars, metrics over every family, and the C agent.
+func (b *bench) small(ctx context.Context) (*arena, error) {
+	defs := sums(1000)
+	for _, row := range []struct{ size, metrics int }{{10, 100}, {1000, 10}, {10_000, 1}, {100_000, 2}} {
+		defs = append(defs, sumsOver(row.size, row.metrics)...)
 	}
-	return family{}
-}
-
-// sumsOver is n sums over a family in the same order.
-func sumsOver(size, n int) []definition {
-	var all []definition
-	for i := range n {
-		all = append(all, over(familyOf(same, size), i, "sum", exprSum))
-	}
-	return all
-}
-
-// stallDefinitions is the refresh that others wait for: 100,000 values.
-func stallDefinitions() []definition {
-	var all []definition
+	defs = append(defs, over(10_000, 0, "rate", exprRate))
 	for i := range stallParts {
-		all = append(all, over(familyOf(same, 10_000), i, "plain", "A"))
+		defs = append(defs, over(10_000, i, "plain", "A"))
 	}
-	return all
+	return b.shared(ctx, "small", arenaConfig{definitions: defs, peer: true})
 }
 
-// smallArena has a thousand scalars, metrics over every family, and the C agent.
-func (b *bench) smallArena(ctx context.Context) (_ *arena, err error) {
-	if b.small == nil {
-		defs := sums(1000)
-		defs = append(defs, sumsOver(10, 100)...)
-		defs = append(defs, sumsOver(1000, 10)...)
-		defs = append(defs, sumsOver(10_000, 1)...)
-		defs = append(defs, stallDefinitions()...)
-		for _, f := range families() {
-			if f.size >= 100 {
-				defs = append(defs, over(f, 1, "sum", exprSum), over(f, 0, "rate", exprRate))
-			}
-		}
-		b.small, err = b.open(ctx, arenaConfig{definitions: unique(defs), peer: true})
-	}
-	return b.small, err
-}
-
-// largeArena has 10,000 scalars.
-func (b *bench) largeArena(ctx context.Context) (_ *arena, err error) {
-	if b.large == nil {
-		b.large, err = b.open(ctx, arenaConfig{definitions: sums(10_000)})
-	}
-	return b.large, err
-}
-
-// marker is a definition whose value tells which configuration is served.
-func marker(version int) definition {
-	return definition{"marker", fmt.Sprintf("mkconst(%d, type=u32)", version), 0}
-}
-
-// thousandsArena has 5,000 definitions, the marker among them.
-func (b *bench) thousandsArena(ctx context.Context) (_ *arena, err error) {
-	if b.thousands == nil {
-		b.version = 1
-		b.thousands, err = b.open(ctx, arenaConfig{definitions: fiveThousand(b.version)})
-	}
-	return b.thousands, err
-}
-
-// fiveThousand are sums and the marker of a version.
-func fiveThousand(version int) []definition { return append(sums(4999), marker(version)) }
-
-func unique(defs []definition) []definition {
-	seen := make(map[string]bool)
-	var all []definition
-	for _, d := range defs {
-		if !seen[d.name] {
-			seen[d.name] = true
-			all = append(all, d)
-		}
-	}
-	return all
+// thousands is an arena with 5,000 definitions, the marker among them.
+func (b *bench) thousands(ctx context.Context) (*arena, error) {
+	return b.shared(ctx, "thousands", arenaConfig{definitions: fiveThousand(b.version)})
 }

@@ -6,37 +6,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// client is a running c/client: a program that uses libpcp.
+// client is a running c/client: a program that uses libpcp. The other clients of the rig are not used here: both
+// sides of a comparison have to have the same.
 type client struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-// result is what a command of a client took; see c/client.c.
+// result is what a command of a client took, by the names that c/client.c tells, and the lines before that.
 type result struct {
-	cpu                             time.Duration
-	wall, median, least, p99, most  time.Duration
-	quarter                         time.Duration
-	n, values, errors, code, memory int64
-	lines                           []string // before the "ok"
+	numbers map[string]int64 // times are ns
+	lines   []string
 }
 
-// keepMemory keeps malloc from giving memory back to the kernel and taking it again for the next fetch. Where
-// a part of a client's cost is to be found as a difference, that would hide it.
-const keepMemory = "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824"
-
 // newClient starts a client of the arena. Its own derived metrics are those of the file, if any.
-func (a *arena) newClient(ctx context.Context, derivedFile string, env ...string) (*client, error) {
-	cmd := a.pmcd.Command(ctx, a.b.path("client"), "unix:"+a.pmcd.Socket)
+func (a *arena) newClient(ctx context.Context, derivedFile string) (*client, error) {
+	cmd := a.pmcd.Command(ctx, a.b.folder.Path("client"), "unix:"+a.pmcd.Socket)
 	cmd.Env = append(cmd.Env, "PCP_DERIVED_CONFIG="+derivedFile)
-	cmd.Env = append(cmd.Env, env...)
+	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -45,7 +40,6 @@ func (a *arena) newClient(ctx context.Context, derivedFile string, env ...string
 	if err != nil {
 		return nil, err
 	}
-	cmd.Stderr = &a.b.log
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -74,15 +68,15 @@ func (c *client) do(format string, args ...any) (result, error) {
 }
 
 // names makes the metrics those of later commands. All must exist.
-func (c *client) names(names []string) (result, error) {
+func (c *client) names(names []string) error {
 	r, err := c.do("names %d\n%s", len(names), strings.Join(names, "\n"))
 	switch {
 	case err != nil:
-		return r, fmt.Errorf("names: %w", errors.Unwrap(err))
-	case r.errors > 0:
-		return r, fmt.Errorf("%d of %d names are unknown, %s the first", r.errors, len(names), names[0])
+		return fmt.Errorf("names: %w", errors.Unwrap(err))
+	case r.numbers["errors"] > 0:
+		return fmt.Errorf("%d of %d names are unknown, %s the first", r.numbers["errors"], len(names), names[0])
 	}
-	return r, nil
+	return nil
 }
 
 // answer reads the answer to a command.
@@ -106,38 +100,14 @@ func (c *client) answer() (result, error) {
 }
 
 func (r *result) parse(pairs string) error {
+	r.numbers = make(map[string]int64)
 	for pair := range strings.FieldsSeq(pairs) {
 		name, text, _ := strings.Cut(pair, "=")
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return fmt.Errorf("client says %q", pair)
 		}
-		switch name {
-		case "cpu":
-			r.cpu = time.Duration(v)
-		case "wall":
-			r.wall = time.Duration(v)
-		case "median":
-			r.median = time.Duration(v)
-		case "least":
-			r.least = time.Duration(v)
-		case "quarter":
-			r.quarter = time.Duration(v)
-		case "p99":
-			r.p99 = time.Duration(v)
-		case "most":
-			r.most = time.Duration(v)
-		case "n":
-			r.n = v
-		case "values":
-			r.values = v
-		case "errors":
-			r.errors = v
-		case "code":
-			r.code = v
-		case "bytes":
-			r.memory = v
-		}
+		r.numbers[name] = v
 	}
 	return nil
 }
@@ -156,12 +126,9 @@ const anyNumber = -1
 
 // check fails unless each fetch had so many values.
 func (r *result) check(want int) error {
-	if want == anyNumber && r.errors == 0 && r.values > 0 {
-		return nil
-	}
-	if r.errors > 0 || r.values != r.n*int64(want) {
-		return fmt.Errorf("%d fetches of %d values: got %d values, %d metrics with an error, the last %d",
-			r.n, want, r.values, r.errors, r.code)
+	n, values, failed := r.numbers["n"], r.numbers["values"], r.numbers["errors"]
+	if failed > 0 || want == anyNumber && values == 0 || want != anyNumber && values != n*int64(want) {
+		return fmt.Errorf("%d fetches of %d values: got %d values, %d metrics with an error, the last %d", n, want, values, failed, r.numbers["code"])
 	}
 	return nil
 }
@@ -174,4 +141,50 @@ func (c *client) close() {
 	_ = c.in.Close() // it ends at the end of its input
 	c.in = nil
 	_ = c.cmd.Wait() // its status says nothing
+}
+
+// fetcher is a client with what it fetches.
+type fetcher struct {
+	*client
+	want int // values in each fetch
+}
+
+// fetcher starts a client of its own for the metrics, fetches until there are values, which takes two where rates are among
+// them, and leaves if it has no derived metrics of its own: see join.
+func (a *arena) fetcher(ctx context.Context, derivedFile string, names []string, want int) (*fetcher, error) {
+	c, err := a.newClient(ctx, derivedFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.names(names); err != nil {
+		return nil, err
+	}
+	for range 100 {
+		if _, err = c.fetch(1, 50*time.Millisecond, want); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: never all values: %w", names[0], err)
+	}
+	f := &fetcher{c, want}
+	if derivedFile == "" {
+		return f, f.leave() // one that evaluates itself would have to bind again
+	}
+	return f, nil
+}
+
+// join connects the client and fetches a few times at the period, until the agent foresees its fetches.
+func (f *fetcher) join(warm int, period time.Duration) error {
+	if _, err := f.do("contexts 1"); err != nil {
+		return err
+	}
+	_, err := f.do("fetch %d %d", warm, period.Microseconds())
+	return err
+}
+
+// leave disconnects it, so that nothing is done for it while others are measured.
+func (f *fetcher) leave() error {
+	_, err := f.do("contexts 0")
+	return err
 }

@@ -6,50 +6,24 @@ import (
 )
 
 // The agents in C serve the same metrics, below a root of their own: singular ones, and families over
-// domains of each size in each mode. Package documentation of c/bulk.c tells what the modes are.
+// domains of several sizes.
 const (
-	singular    = 20_000 // metrics
-	perCluster  = 1000
-	perGroup    = 100 // metrics below one node of the name space
-	stallParts  = 10  // metrics of 10,000 instances in the refresh that others wait for
-	wideMetrics = 200 // operands over a domain of 10 instances
-)
-
-// Modes of families.
-const (
-	same     = "same"
-	shuffled = "shuffled"
-	missing  = "missing"
-	churning = "churning"
+	singular   = 20_000 // metrics
+	perCluster = 1000
+	perGroup   = 100 // metrics below one node of the name space
+	stallParts = 10  // metrics of 10,000 instances in the refresh that others wait for
 )
 
 // family is metrics over one instance domain.
-type family struct {
-	mode  string
-	size  int // instances
-	count int // metrics
-}
-
-func (f family) name() string { return fmt.Sprintf("%s%d", f.mode, f.size) }
-
-// metric is the name of the family's metric i below an agent's root.
-func (f family) metric(root string, i int) string { return fmt.Sprintf("%s.%s.m%d", root, f.name(), i) }
+type family struct{ size, count int } // instances, metrics
 
 // families lists all families; the serial of a domain is its place in the list.
 func families() []family {
-	all := []family{
-		{same, 10, wideMetrics}, {same, 100, 4}, {same, 1000, 20}, {same, 10_000, 2 * stallParts}, {same, 100_000, 4},
-	}
-	for _, mode := range []string{shuffled, missing, churning} {
-		for _, size := range sizes() {
-			all = append(all, family{mode, size, 4})
-		}
-	}
-	return all
+	return []family{{10, 200}, {1000, 20}, {10_000, 2 * stallParts}, {100_000, 4}}
 }
 
-// sizes are the numbers of instances that costs are compared over.
-func sizes() []int { return []int{100, 1000, 10_000, 100_000} }
+// member is the name of metric i over a domain of a size, below an agent's root.
+func member(root string, size, i int) string { return fmt.Sprintf("%s.same%d.m%d", root, size, i) }
 
 // scalar is the name of singular metric i below a root.
 func scalar(root string, i int) string {
@@ -61,53 +35,44 @@ func layoutFile() string {
 	var b strings.Builder
 	cluster := 0
 	for ; cluster < singular/perCluster; cluster++ {
-		fmt.Fprintf(&b, "%d %d -1 1 same\n", cluster, perCluster)
+		fmt.Fprintf(&b, "%d %d -1 1\n", cluster, perCluster)
 	}
 	for serial, f := range families() {
-		fmt.Fprintf(&b, "%d %d %d %d %s\n", cluster+serial, f.count, serial, f.size, f.mode)
+		fmt.Fprintf(&b, "%d %d %d %d\n", cluster+serial, f.count, serial, f.size)
 	}
 	return b.String()
 }
 
-// nameSpace is the PMNS of an agent that serves the first n singular metrics and, if wanted, all
-// families.
-func nameSpace(root string, n int, withFamilies bool) string {
+// nameSpace is the PMNS of an agent.
+func nameSpace(root string) string {
 	var b strings.Builder
 	macro := strings.ToUpper(root)
 	fmt.Fprintf(&b, "%s {\n s\n", root)
-	if withFamilies {
-		for _, f := range families() {
-			fmt.Fprintf(&b, " %s\n", f.name())
-		}
+	for _, f := range families() {
+		fmt.Fprintf(&b, " same%d\n", f.size)
 	}
 	fmt.Fprintf(&b, "}\n%s.s {\n", root)
-	for g := range n / perGroup {
+	for g := range singular / perGroup {
 		fmt.Fprintf(&b, " g%d\n", g)
 	}
 	b.WriteString("}\n")
-	for i := range n {
-		if i%perGroup == 0 {
-			fmt.Fprintf(&b, "%s.s.g%d {\n", root, i/perGroup)
-		}
-		fmt.Fprintf(&b, " m%d %s:%d:%d\n", i%perGroup, macro, i/perCluster, i%perCluster)
-		if i%perGroup == perGroup-1 {
-			b.WriteString("}\n")
-		}
-	}
-	if !withFamilies {
-		return b.String()
-	}
-	for serial, f := range families() {
-		fmt.Fprintf(&b, "%s.%s {\n", root, f.name())
-		for i := range f.count {
-			fmt.Fprintf(&b, " m%d %s:%d:%d\n", i, macro, n/perCluster+serial, i)
+	node := func(name string, n, cluster, item int) {
+		fmt.Fprintf(&b, "%s.%s {\n", root, name)
+		for i := range n {
+			fmt.Fprintf(&b, " m%d %s:%d:%d\n", i, macro, cluster, item+i)
 		}
 		b.WriteString("}\n")
+	}
+	for g := range singular / perGroup {
+		node(fmt.Sprintf("s.g%d", g), perGroup, g*perGroup/perCluster, g*perGroup%perCluster)
+	}
+	for serial, f := range families() {
+		node(fmt.Sprintf("same%d", f.size), f.count, singular/perCluster+serial, 0)
 	}
 	return b.String()
 }
 
-// definition is a derived metric and how many values it has at most.
+// definition is a derived metric, and how many operands it has.
 type definition struct {
 	name, expr string
 	operands   int
@@ -124,27 +89,37 @@ func sums(n int) []definition {
 	return all
 }
 
-// over is a definition over metrics 2i and 2i+1 of a family, which stand for a and b in the expression.
-func over(f family, i int, kind, expr string) definition {
+// Expressions that are compared; A and B stand for the operands.
+const (
+	exprSum  = "A + B"
+	exprRate = "rate(A)"
+)
+
+// over is a definition over metrics 2i and 2i+1 of a family, which stand for A and B in the expression.
+func over(size, i int, kind, expr string) definition {
 	operands := 0
 	for n, letter := range []string{"A", "B"} {
 		if strings.Contains(expr, letter) {
 			operands++
-			expr = strings.ReplaceAll(expr, letter, f.metric("bulk", 2*i+n))
+			expr = strings.ReplaceAll(expr, letter, member("bulk", size, 2*i+n))
 		}
 	}
-	return definition{fmt.Sprintf("%s.%s.d%d", kind, f.name(), i), expr, operands}
+	return definition{fmt.Sprintf("%s.same%d.d%d", kind, size, i), expr, operands}
 }
 
-// Expressions that are compared; A and B stand for the operands.
-const (
-	exprSum   = "A + B"
-	exprRate  = "rate(A)"
-	exprRatio = "delta(A) / delta(B)"
-)
+// sumsOver is n sums over a family.
+func sumsOver(size, n int) []definition {
+	all := make([]definition, n)
+	for i := range all {
+		all[i] = over(size, i, "sum", exprSum)
+	}
+	return all
+}
 
-// exprFifty has 50 operators.
-func exprFifty() string { return "A" + strings.Repeat(" + B - A", 25) }
+// fiveThousand are sums and a marker, whose value tells which version of them is served.
+func fiveThousand(version int) []definition {
+	return append(sums(4999), definition{"marker", fmt.Sprintf("mkconst(%d, type=u32)", version), 0})
+}
 
 // text is a file of definitions, as PCP_DERIVED_CONFIG and the agent take it.
 func text(defs []definition) string {
@@ -164,9 +139,17 @@ func names(prefix string, defs []definition) []string {
 	return all
 }
 
+// those are the names of n things.
+func those(n int, name func(i int) string) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = name(i)
+	}
+	return all
+}
+
 // operands is how many metrics a refresh of the definitions takes; none is shared.
-func operands(defs []definition) int {
-	n := 0
+func operands(defs []definition) (n int) {
 	for _, d := range defs {
 		n += d.operands
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"pmdaderived/test/rig"
 )
 
 // load is what a client does while the agent is profiled.
@@ -30,28 +32,29 @@ func loads() []load {
 
 // Profile lets the agent serve a client for the time o.Time under each kind of load and leaves profiles of CPU
 // time and heap in folders of dir, one for each.
-func Profile(ctx context.Context, o Options, dir string) (err error) {
-	b := &bench{Options: o}
-	if b.dir, err = os.MkdirTemp(workParent, "pmdaderived-bench"); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	if err := b.prepare(); err != nil {
-		return err
-	}
-	for _, l := range loads() {
-		if !strings.Contains(l.what, o.Only) {
-			continue
+func Profile(ctx context.Context, o Options, dir string) error {
+	return prepared(o, func(b *bench) error {
+		for _, l := range loads() {
+			if len(o.Only) > 0 && !strings.Contains(l.what, o.Only[0]) {
+				continue
+			}
+			if err := b.profile(ctx, filepath.Join(dir, l.name), l); err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
 		}
-		if err := b.profile(ctx, filepath.Join(dir, l.name), l); err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (b *bench) profile(ctx context.Context, to string, l load) (err error) {
-	a, err := b.profiledArena(ctx, l.defs)
+	profiles, err := b.folder.Sub("profiles-" + l.name)
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(string(profiles), 0o777); err != nil { // the agent is another user
+		return err
+	}
+	a, err := b.arena(ctx, arenaConfig{definitions: l.defs, profiles: string(profiles)})
 	if err != nil {
 		return err
 	}
@@ -66,33 +69,38 @@ func (b *bench) profile(ctx context.Context, to string, l load) (err error) {
 	if err := syscall.Kill(a.derived, syscall.SIGUSR1); err != nil {
 		return err
 	}
-	cpu, err := cpuOf(a.derived)
+	n := int64(0)
+	used, err := a.cpuDuring(func() error {
+		for started := time.Now(); time.Since(started) < b.Time; {
+			r, err := f.fetch(25, l.period, l.values)
+			if err != nil {
+				return err
+			}
+			n += r.numbers["n"]
+		}
+		return nil
+	}, a.derived)
 	if err != nil {
 		return err
 	}
-	n := 0
-	for started := time.Now(); time.Since(started) < b.Time; {
-		r, err := f.fetch(25, l.period, l.values)
-		if err != nil {
+	// The heap is written after the other profile is complete.
+	for _, signal := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2} {
+		if err := syscall.Kill(a.derived, signal); err != nil {
 			return err
 		}
-		n += int(r.n)
+		rig.Sleep(ctx, 100*time.Millisecond)
 	}
-	later, err := cpuOf(a.derived)
-	if err != nil {
-		return err
-	}
-	if err := syscall.Kill(a.derived, syscall.SIGUSR1); err != nil {
-		return err
-	}
-	if _, err := a.memory(); err != nil { // comes after the signal before it: the profile is complete
+	if err := rig.Await(ctx, "the agent has written its profiles", func() (bool, error) {
+		_, err := os.Stat(profiles.Path("heap.pprof"))
+		return err == nil, nil
+	}); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
 	for _, file := range []string{"cpu.pprof", "heap.pprof"} {
-		content, err := os.ReadFile(filepath.Join(a.profiles, file))
+		content, err := os.ReadFile(profiles.Path(file))
 		if err != nil {
 			return err
 		}
@@ -100,8 +108,7 @@ func (b *bench) profile(ctx context.Context, to string, l load) (err error) {
 			return err
 		}
 	}
-	fmt.Fprintf(b.Out, "%s: %d fetches, %.0f µs CPU of the agent each\n", l.what, n, float64(later-cpu)/1e3/float64(n))
-	fmt.Fprintf(b.Out, "  go tool pprof -top %s\n  go tool pprof -http : %s\n  go tool pprof -sample_index=inuse_space -top %s\n",
-		filepath.Join(to, "cpu.pprof"), filepath.Join(to, "cpu.pprof"), filepath.Join(to, "heap.pprof"))
+	b.Log.Tellf("%s: %d fetches, %.0f µs CPU of the agent each\n  go tool pprof -top %[4]s\n  go tool pprof -http : %[4]s\n"+
+		"  go tool pprof -sample_index=inuse_space -top %[5]s", l.what, n, used/1e3/float64(n), filepath.Join(to, "cpu.pprof"), filepath.Join(to, "heap.pprof"))
 	return nil
 }

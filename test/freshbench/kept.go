@@ -4,89 +4,63 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
 
-	"pmdaderived/pdu"
-	"pmdaderived/pmda/pmapi"
+	"pmdaderived/test/rig"
 )
 
-// kept is a client that looks its metric up once and then only fetches, as pmproxy does for a kept context.
-type kept struct {
-	conn *pmapi.Conn
-	id   pdu.PMID
-}
-
-// keep opens a context.
-func (b *bench) keep(ctx context.Context, metric string) (*kept, error) {
-	c, err := dial(ctx, b.host())
-	if err != nil {
-		return nil, err
-	}
-	ids, err := lookUp(ctx, c, metric)
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return &kept{c, ids[0]}, nil
-}
-
-// taken is one fetch of a kept context. The value is a time of day, so it has an age.
+// taken is one fetch of a metric that is a time of day.
 type taken struct {
-	start, end time.Time
-	age        time.Duration // when the reply was there; 0: there was no value
+	sent, answered time.Time
+	age            time.Duration // when the answer was there
+	ok             bool          // there was a value
 }
 
-func (k *kept) fetch(ctx context.Context) (taken, error) {
-	f := taken{start: time.Now()}
-	res, err := k.conn.Fetch(ctx, []pdu.PMID{k.id})
-	f.end = time.Now()
-	if err != nil {
-		return f, err
-	}
-	if set := &res.Sets[0]; len(set.Values) == 1 {
-		f.age = time.Duration(wallClock(f.end) - set.Values[0].Bits)
-	}
-	return f, nil
+// take fetches the metric of a client at a pace.
+func take(ctx context.Context, c *rig.Client, pace rig.Pace) (all []taken, err error) {
+	err = c.FetchAt(ctx, pace, func(f rig.Fetched) bool {
+		age, ok := f.Age(0)
+		all = append(all, taken{f.Sent, f.Answered, age, ok})
+		return true
+	})
+	return all, err
 }
 
-// fetchAt fetches until the end at the times that next tells; it is given the time of the fetch before, at
-// first that of the lookup.
-func (k *kept) fetchAt(ctx context.Context, end time.Time, next func(time.Time) time.Time) ([]taken, error) {
-	var all []taken
-	for at := next(time.Now()); at.Before(end); at = next(at) {
-		if err := pause(ctx, time.Until(at)); err != nil {
-			return all, err
-		}
-		f, err := k.fetch(ctx)
-		if err != nil {
-			return all, err
-		}
-		all = append(all, f)
-	}
-	return all, nil
-}
-
-// keptClients lets all kept contexts fetch for a while at times of their own and returns what each has taken.
-func (b *bench) keptClients(ctx context.Context, length time.Duration, next func(client int) func(time.Time) time.Time) ([][]taken, error) {
-	clients := make([]*kept, keptContexts)
-	for i := range clients {
-		k, err := b.keep(ctx, fmt.Sprintf("derived.kept.k%d", i))
-		if err != nil {
-			return nil, err
-		}
-		defer k.conn.Close() //nolint:errcheck // nothing is lost with it
-		clients[i] = k
-	}
+// keptClients lets clients that look their metric up once and then only fetch, as pmproxy does for a kept context, fetch for a
+// while at paces of their own. It returns the ages of all values, how many fetches there were, and what the daemon says.
+func (b *bench) keptClients(ctx context.Context, length time.Duration, pace func(client int) rig.Pace) (
+	ages rig.Durations, fetches int, f rig.Figures, err error,
+) {
 	all, problems := make([][]taken, keptContexts), make([]error, keptContexts)
-	end := time.Now().Add(length)
-	var fetching sync.WaitGroup
-	for i, k := range clients {
-		fetching.Go(func() { all[i], problems[i] = k.fetchAt(ctx, end, next(i)) })
+	f, err = b.during(ctx, func() error {
+		var fetching sync.WaitGroup
+		defer fetching.Wait()
+		for i := range all {
+			c, err := rig.Open(ctx, b.pmcd, fmt.Sprintf("derived.kept.k%d", i))
+			if err != nil {
+				return err
+			}
+			fetching.Go(func() {
+				defer c.Close() //nolint:errcheck // nothing is lost with it
+				all[i], problems[i] = take(ctx, c, pace(i).Until(time.Now().Add(length)))
+			})
+		}
+		return nil
+	})
+	for i, client := range all {
+		fetches += len(client)
+		for n, f := range client {
+			if f.ok {
+				ages = append(ages, f.age)
+			}
+			if !f.ok || f.age > oldestAllowed {
+				b.log.Notef("client %d, fetch %d at %v: age %v", i, n+1, f.sent.Sub(client[0].sent), f.age)
+			}
+		}
 	}
-	fetching.Wait()
-	return all, errors.Join(problems...)
+	return ages, fetches, f, errors.Join(append(problems, err)...)
 }
 
 const (
@@ -96,113 +70,32 @@ const (
 )
 
 // irregular lets clients with kept contexts fetch at times that nobody can foretell.
-func irregular(ctx context.Context, b *bench) ([]Row, error) {
-	length := b.options.Plan.Irregular
-	if length == 0 {
-		return nil, nil
-	}
-	before, err := b.figures(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, err := b.keptClients(ctx, length, func(client int) func(time.Time) time.Time {
-		random := rand.New(rand.NewPCG(1, uint64(client)))
-		ratio := float64(longestPause) / float64(shortestPause)
-		first := true
-		return func(last time.Time) time.Time { // pauses of every order of magnitude are equally likely
-			if first {
-				first = false
-				return last
-			}
-			return last.Add(time.Duration(float64(shortestPause) * math.Pow(ratio, random.Float64())))
-		}
+func (b *bench) irregular(ctx context.Context) ([]rig.Row, error) {
+	ages, fetches, f, err := b.keptClients(ctx, b.plan.Irregular, func(client int) rig.Pace {
+		return rig.Anytime(rand.New(rand.NewPCG(1, uint64(client))), shortestPause, longestPause)
 	})
-	if err != nil {
-		return nil, err
-	}
-	after, err := b.figures(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i, client := range all {
-		for n, f := range client {
-			if f.age > oldestAllowed || f.age == 0 {
-				b.logf("client %d, fetch %d: age %v; fetches before %v", i, n+1, f.age, pauses(client[:n+1]))
-			}
-		}
-	}
-	ages, fetches := agesOf(all)
-	f := after.since(before)
-	measured, _, ok := judge(ages, []limit{{0.5, 0}, {0.99, 0}, {1, oldestAllowed}})
 	const what = "clients that fetch at random times"
-	return []Row{
-		{What: what + ": age at the client", Measured: measured, Target: "max ≤ 1000 ms", OK: ok, Timed: true},
-		{
-			What: what + ": fetches with a value", Measured: fmt.Sprintf("%d of %d", len(ages), fetches),
-			Target: "all", OK: len(ages) == fetches, Timed: true,
-		},
-		{
-			What:     what + ": upstream fetches for a client's fetch",
-			Measured: fmt.Sprintf("%d / %d = %.3g", f.upstream, fetches, float64(f.upstream)/float64(max(1, fetches))), OK: true,
-		},
-	}, nil
-}
-
-// pauses are the times between fetches.
-func pauses(all []taken) []time.Duration {
-	var found []time.Duration
-	for i := range all[1:] {
-		found = append(found, all[i+1].start.Sub(all[i].start).Round(time.Millisecond))
-	}
-	return found
-}
-
-// agesOf gathers the ages of all values, and counts the fetches.
-func agesOf(all [][]taken) (ages durations, fetches int) {
-	var found []time.Duration
-	for _, client := range all {
-		fetches += len(client)
-		for _, f := range client {
-			if f.age > 0 {
-				found = append(found, f.age)
-			}
-		}
-	}
-	return newDurations(found), fetches
+	complete := allOf(what+": fetches with a value", len(ages), fetches)
+	complete.Timed = true
+	return []rig.Row{
+		rig.Times(what+": age at the client", ages, rig.Limit{Q: 0.5}, rig.Limit{Q: 0.99}, rig.Limit{Q: 1, Most: oldestAllowed}),
+		complete, perFetch(what, f, uint64(fetches), 0),
+	}, err
 }
 
 // togetherInterval is how often the clients of coincide fetch.
 const togetherInterval = 500 * time.Millisecond
 
 // coincide lets clients fetch different metrics at the same moments.
-func coincide(ctx context.Context, b *bench) ([]Row, error) {
-	length := b.options.Plan.Coincide
-	if length == 0 {
-		return nil, nil
-	}
-	before, err := b.figures(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, err := b.keptClients(ctx, length, func(int) func(time.Time) time.Time {
-		return func(last time.Time) time.Time { return last.Truncate(togetherInterval).Add(togetherInterval) }
-	})
-	if err != nil {
-		return nil, err
-	}
-	after, err := b.figures(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ages, fetches := agesOf(all)
-	f := after.since(before)
-	measured, _, _ := judge(ages, []limit{{0.5, 0}, {0.99, 0}})
+func (b *bench) coincide(ctx context.Context) ([]rig.Row, error) {
+	ages, fetches, f, err := b.keptClients(ctx, b.plan.Coincide, func(int) rig.Pace { return rig.Every(togetherInterval) })
 	what := fmt.Sprintf("%d clients at the same moments", keptContexts)
-	return []Row{
+	upstream := f.Numbers[upstreamFetches]
+	return []rig.Row{
 		{
-			What: what + ": upstream fetches", Measured: fmt.Sprint(f.upstream), Target: fmt.Sprintf("< %d, their own", fetches),
-			OK: f.upstream < uint64(fetches), Timed: true,
+			What: what + ": upstream fetches", Measured: fmt.Sprint(upstream), Target: fmt.Sprintf("< %d, their own", fetches),
+			OK: upstream < float64(fetches), Timed: true,
 		},
-		{What: what + ": age at the client", Measured: measured, OK: true, Timed: true},
-	}, nil
+		rig.Times(what+": age at the client", ages, rig.Limit{Q: 0.5}, rig.Limit{Q: 0.99}),
+	}, err
 }

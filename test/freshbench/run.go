@@ -4,24 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
-	"slices"
+	"regexp"
 	"strconv"
 	"sync"
 	"time"
 
 	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 // Options are what a run is made with.
 type Options struct {
 	Daemon string // path of pmdaderived
-	Helper string // path of a program that calls [Helper]; "": this one
 	Plan   Plan
-	Only   []string  // names of the measurements to make, see [Names]; empty: all of the plan
-	Log    io.Writer // what is being done and what tools say; nil: nothing is written
+	Only   []string // texts in the names of the parts to run; empty: all of the plan
+	Log    *rig.Log
 }
 
 // Plan says how much of everything is measured. What is 0 is left out.
@@ -59,66 +57,75 @@ func Full(periodic time.Duration, source string) Plan {
 	}
 }
 
-// measurement is one part of a run.
-type measurement struct {
-	name  string
-	quiet bool // the machine has next to nothing to do, so that its own delays are of interest
-	run   func(context.Context, *bench) ([]Row, error)
-}
-
-func measurements() []measurement {
-	return []measurement{
-		{"oneshot", false, oneShots},
-		{"periodic", true, periodic},
-		{"irregular", true, irregular},
-		{"coincide", true, coincide},
-		{"rate", true, rates},
-		{"sums", false, sums},
-		{"warm", false, warm},
-		{"slow", true, slowOperand},
-		{"idle", false, idle},
-		{"conformance", false, conformanceCases},
-		{"requests", false, requests}, // last: about the run as a whole
-	}
-}
-
-// Names lists the measurements in their order.
-func Names() []string {
-	var names []string
-	for _, m := range measurements() {
-		names = append(names, m.name)
-	}
-	return names
-}
-
-// Run makes the measurements, one after the other, on a private pmcd that ends with it.
-func Run(ctx context.Context, o Options) (*Table, error) {
-	for _, name := range o.Only {
-		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("no measurement %q, only %q", name, Names())
-		}
-	}
-	b, err := newBench(o)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // tools of a measurement that failed may still run
-	table, err := b.run(ctx)
-	return table, errors.Join(err, b.end(err != nil))
-}
-
-// bench is the scene of a run: a pmcd with the daemon, the clock and the slow agent.
+// bench is the scene of a run: a pmcd with the daemon and the agent, and another agent that can be slow.
 type bench struct {
-	options Options
-	dir     string // readable for everybody
-	pmcd    *pmcdtest.PMCD
-
-	machine func() durations // how late sleeps of the whole run ended; it ends the watch
+	plan   Plan
+	log    *rig.Log
+	folder rig.Folder
+	pmcd   *pmcdtest.PMCD
+	agent  rig.AgentSpec
+	slow   rig.AgentSpec
 
 	// Of pmcds that have ended:
 	longest  time.Duration // request of their daemons
 	timeouts []string      // lines of their logs
+}
+
+// parts are in their order; the last one is about the run as a whole, during which machine watches.
+func (b *bench) parts(machine func() rig.Durations) (all []rig.Part) {
+	p := b.plan
+	add := func(planned, quiet bool, name string, run func(context.Context) ([]rig.Row, error)) {
+		if planned {
+			all = append(all, rig.Part{Name: name, Quiet: quiet, Run: run})
+		}
+	}
+	add(len(p.Loads) > 0, false, "oneshot", b.oneShots)
+	add(p.Periodic > 0, true, "periodic", b.periodic)
+	add(p.Irregular > 0, true, "irregular", b.irregular)
+	add(p.Coincide > 0, true, "coincide", b.coincide)
+	add(p.Rates > 0, true, "rate", b.rates)
+	add(p.Sums > 0, false, "sums", b.sums)
+	add(p.Warm > 0, false, "warm", b.warm)
+	add(p.Slow > 0, true, "slow", b.slowOperand)
+	add(p.Idle > 0, false, "idle", b.idle)
+	add(p.Conformance != "", false, "conformance", b.conformance)
+	add(true, false, "requests", func(ctx context.Context) ([]rig.Row, error) { return b.requests(ctx, machine()) })
+	return all
+}
+
+// Run makes the measurements, one after the other, on a private pmcd that ends with it.
+func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := rig.NewFolder(map[string]string{"pmdaderived": o.Daemon, "wave": self, "slow": self})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, folder.Remove()) }()
+	b := &bench{plan: o.Plan, log: o.Log, folder: folder}
+	if err := b.launch(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		stopped := b.pmcd.Stop()
+		if err != nil || stopped != nil {
+			b.log.Tellf("%s", b.pmcd.Log())
+		}
+		err = errors.Join(err, stopped, b.pmcd.Remove())
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // tools of a measurement that failed may still run
+	if err := rig.Await(ctx, "derived.now has a value", func() (bool, error) {
+		f, err := rig.ReadFigures(ctx, b.pmcd, "derived.now")
+		return err == nil && f.Numbers["derived.now"] > 0, nil
+	}); err != nil {
+		return nil, err
+	}
+	machine := sync.OnceValue(rig.WatchMachine())
+	defer machine()
+	return rig.Run(ctx, b.log, o.Only, b.parts(machine))
 }
 
 // keptContexts is how many clients keep a context and fetch at their own times, each its own metric: those of one
@@ -127,135 +134,124 @@ const keptContexts = 8
 
 // definitions are what the daemon serves.
 func definitions() string {
-	text := `now = clock.now
-seldom = clock.now
-counter = clock.ticks
-step = delta(clock.ticks)
-rate.ticks = rate(clock.ticks)
-rate.swing = rate(clock.swing)
-slow = slow.value
+	text := `now = wave.now
+seldom = wave.now
+counter = wave.ticks
+step = delta(wave.ticks)
+rate.ticks = rate(wave.ticks)
+rate.swing = rate(wave.swing)
+slow = slow.now
 `
 	for i := range keptContexts {
-		text += fmt.Sprintf("kept.k%d = clock.now\n", i)
+		text += fmt.Sprintf("kept.k%d = wave.now\n", i)
 	}
 	return text
 }
 
-func newBench(o Options) (b *bench, err error) {
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
-	if o.Helper == "" {
-		if o.Helper, err = os.Executable(); err != nil {
-			return nil, err
-		}
-	}
-	// pmcd and its agents are another user, who may not be able to look into a home directory.
-	dir, err := os.MkdirTemp("/tmp", "freshbench-")
+func (b *bench) launch() error {
+	conf, err := b.folder.Write("derived.conf", definitions())
 	if err != nil {
-		return nil, err
-	}
-	b = &bench{options: o, dir: dir}
-	if err = b.prepare(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return b, nil
-}
-
-func (b *bench) prepare() error {
-	if err := os.Chmod(b.dir, 0o755); err != nil {
 		return err
 	}
-	for from, to := range map[string]string{b.options.Daemon: b.file("pmdaderived"), b.options.Helper: b.file("helper")} {
-		if err := copyProgram(from, to); err != nil {
-			return err
-		}
-	}
-	if err := os.WriteFile(b.file("derived.conf"), []byte(definitions()), 0o644); err != nil {
+	b.agent = rig.AgentSpec{Name: "wave", Domain: 400, Orders: rig.None}
+	if b.agent.Journal, err = b.folder.Shared("journal"); err != nil {
 		return err
 	}
-	// Agents that are started again are no longer root.
-	for _, name := range []string{"arrivals", "naps"} {
-		if err := os.WriteFile(b.file(name), nil, 0o644); err != nil {
-			return err
-		}
-		if err := os.Chmod(b.file(name), 0o666); err != nil {
-			return err
-		}
+	b.slow = rig.AgentSpec{Name: "slow", Domain: 401, Orders: b.folder.Path("orders")}
+	if b.slow.Journal, err = b.folder.Shared("slow-journal"); err != nil {
+		return err
 	}
-	p, err := pmcdtest.Launch(pmcdtest.Config{Agents: []pmcdtest.Agent{
-		{Name: "clock", Domain: clockDomain, PMNS: clockPMNS, Command: []string{b.file("helper"), clockHelper, b.file("arrivals")}},
-		{Name: "slow", Domain: slowDomain, PMNS: slowPMNS, Command: []string{
-			b.file("helper"), slowHelper, b.file("trigger"), b.file("naps"), b.options.Plan.Nap.String(),
-		}},
-		b.derived("--interval=0", "-c", b.file("derived.conf")),
+	b.pmcd, err = pmcdtest.Launch(pmcdtest.Config{Agents: []pmcdtest.Agent{
+		b.agent.In(b.folder), b.slow.In(b.folder), b.derived("--interval=0", "-c", conf),
 	}})
-	if err != nil {
-		return err
-	}
-	b.pmcd = p
-	return nil
+	return err
 }
 
-// derived is the agent under test.
+// derived is the daemon.
 func (b *bench) derived(options ...string) pmcdtest.Agent {
 	return pmcdtest.Agent{
 		Name: "derived", Domain: derivedDomain,
-		Command: append([]string{b.file("pmdaderived"), "-d", strconv.Itoa(derivedDomain)}, options...),
+		Command: append([]string{b.folder.Path("pmdaderived"), "-d", strconv.Itoa(derivedDomain)}, options...),
 	}
 }
 
 const derivedDomain = 510
 
-func (b *bench) file(name string) string { return filepath.Join(b.dir, name) }
-func (b *bench) host() string            { return "unix:" + b.pmcd.Socket }
+// The figures that are read: fetches that the daemon has sent to pmcd, metrics refused because no sample was young enough,
+// the longest request in ms, and the ages of samples at the reply. The fetches of a context that are told apart are the first,
+// the second, the later ones that could be foretold, and the rest.
+const (
+	upstreamFetches = "derived.control.upstream.fetches"
+	stale           = "derived.control.sample.stale"
+	longestRequest  = "derived.control.request_longest"
+	firstFetch      = "derived.control.sample.age.first"
+	secondFetch     = "derived.control.sample.age.second"
+	regularFetch    = "derived.control.sample.age.regular"
+	irregularFetch  = "derived.control.sample.age.irregular"
+)
 
-func (b *bench) logf(format string, args ...any) {
-	fmt.Fprintf(b.options.Log, format+"\n", args...)
+func (b *bench) figures(ctx context.Context) (rig.Figures, error) {
+	return rig.ReadFigures(ctx, b.pmcd, upstreamFetches, stale, longestRequest, firstFetch, secondFetch, regularFetch, irregularFetch)
 }
 
-func (b *bench) run(ctx context.Context) (*Table, error) {
-	if err := b.awaitValue(ctx, b.host(), "derived.now"); err != nil {
+// during is what the daemon says about a time in which something is done.
+func (b *bench) during(ctx context.Context, do func() error) (rig.Figures, error) {
+	before, err := b.figures(ctx)
+	if err != nil {
+		return before, err
+	}
+	if err := do(); err != nil {
+		return before, err
+	}
+	after, err := b.figures(ctx)
+	return after.Since(before), err
+}
+
+// perFetch is a row about the fetches that the daemon has sent for those of its clients.
+func perFetch(what string, f rig.Figures, fetches uint64, most float64) rig.Row {
+	each := f.Numbers[upstreamFetches] / float64(max(1, fetches))
+	r := rig.Row{
+		What:     what + ": upstream fetches for a client's fetch",
+		Measured: fmt.Sprintf("%.0f / %d = %s", f.Numbers[upstreamFetches], fetches, rig.Digits(each)), OK: true,
+	}
+	if most > 0 {
+		r.Target, r.OK, r.Timed = fmt.Sprintf("≤ %g", most), each <= most, true
+	}
+	return r
+}
+
+// allOf is a row about a number of which none may be missing.
+func allOf(what string, n, all int) rig.Row {
+	return rig.Row{What: what, Measured: fmt.Sprintf("%d of %d", n, all), Target: "all", OK: n == all}
+}
+
+// mostRequest is how long any request may take.
+const mostRequest = 50 * time.Millisecond
+
+// requests looks back at the whole run.
+func (b *bench) requests(ctx context.Context, late rig.Durations) ([]rig.Row, error) {
+	if err := b.lookBack(ctx, b.pmcd); err != nil {
 		return nil, err
 	}
-	b.machine = sync.OnceValue(watchMachine())
-	defer b.machine()
-	var t Table
-	for _, m := range measurements() {
-		if len(b.options.Only) > 0 && !slices.Contains(b.options.Only, m.name) {
-			continue
-		}
-		b.logf("== %s", m.name)
-		stop := watchMachine()
-		rows, err := m.run(ctx, b)
-		late := stop()
-		if err != nil {
-			return &t, fmt.Errorf("%s: %w", m.name, err)
-		}
-		if m.quiet && len(rows) > 0 {
-			rows = append(rows, machineRow(m.name, late))
-		}
-		for _, r := range rows {
-			b.logf("%s: %s (%s) %s", r.What, r.Measured, r.Target, r.verdict())
-		}
-		t.Rows = append(t.Rows, rows...)
+	for _, l := range b.timeouts {
+		b.log.Notef("%s", l)
 	}
-	return &t, nil
+	return []rig.Row{
+		rig.Times("longest request of the run", rig.Durations{b.longest}, rig.Limit{Q: 1, Most: mostRequest}),
+		rig.MachineRow("the whole run", late),
+		rig.Equal("time-outs in pmcd's log", len(b.timeouts), 0),
+	}, nil
 }
 
-// end stops pmcd and removes everything. The logs are shown if something has gone wrong.
-func (b *bench) end(failed bool) error {
-	err := b.pmcd.Stop()
-	if failed || err != nil {
-		b.logf("%s", b.pmcd.Log())
-	}
-	return errors.Join(err, b.pmcd.Remove(), os.RemoveAll(b.dir))
-}
-
-func copyProgram(from, to string) error {
-	text, err := os.ReadFile(from)
+// lookBack takes from a pmcd that ends what is to be told of it: the longest request of its daemon, and complaints about agents
+// and clients that were waited for in vain.
+func (b *bench) lookBack(ctx context.Context, p *pmcdtest.PMCD) error {
+	f, err := rig.ReadFigures(ctx, p, longestRequest)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, text, 0o755)
+	b.longest = max(b.longest, time.Duration(f.Numbers[longestRequest]*1e6))
+	timeouts, err := rig.Matching(p.LogFile, regexp.MustCompile(`(?i)time-?d? ?out`))
+	b.timeouts = append(b.timeouts, timeouts...)
+	return err
 }

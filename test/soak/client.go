@@ -3,16 +3,15 @@ package soak
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
-	"syscall"
 	"time"
 
 	"pmdaderived/derived/agent/reloadtest"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
+	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 // redial is the pause after a connection that failed.
@@ -20,10 +19,38 @@ const redial = 100 * time.Millisecond
 
 // scene is what all clients share.
 type scene struct {
-	socket  string
+	pmcd    *pmcdtest.PMCD
 	model   *model
 	tally   *tally
 	weather *weather
+}
+
+// persist has something done, one connection after the other, until ctx ends. When pmcd goes away is known only from
+// what it takes along.
+func (s *scene) persist(ctx context.Context, who string, life func(context.Context, *pmapi.Conn) error) {
+	for ctx.Err() == nil {
+		begin := time.Now()
+		err := s.connected(ctx, life)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			continue
+		case s.weather.bad(begin, time.Now(), pmcdGone, pmcdTold):
+			s.tally.excused.Add(1)
+		default:
+			s.tally.problem(failedCall, "%s: %v", who, err)
+		}
+		rig.Sleep(ctx, redial)
+	}
+}
+
+// connected has something done over a connection of its own.
+func (s *scene) connected(ctx context.Context, life func(context.Context, *pmapi.Conn) error) error {
+	conn, err := rig.Dial(ctx, s.pmcd)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // nothing is lost with it
+	return life(ctx, conn)
 }
 
 // client is a program that looks metrics up once and fetches them again and again.
@@ -31,137 +58,51 @@ type client struct {
 	*scene
 	name    string
 	rand    *rand.Rand
-	metrics int                  // how many it chooses
-	pause   func() time.Duration // between two fetches
-	fetches int                  // for each connection; 0: without end
+	metrics int // how many it chooses
+	pace    rig.Pace
+	fetches int // for each connection; 0: without end
 }
 
-// run goes on until ctx ends.
-func (c *client) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		begin := time.Now()
-		if err := c.life(ctx); err != nil && ctx.Err() == nil {
-			c.failed(c.name, begin, err)
-			sleep(ctx, redial)
-		}
-	}
-}
-
-// failed counts a connection that ended. When pmcd goes away is known only from what it takes along.
-func (s *scene) failed(who string, since time.Time, err error) {
-	if s.weather.bad(since, time.Now(), pmcdGone, pmcdTold) {
-		s.tally.excused.Add(1)
-		return
-	}
-	s.tally.problem(failedCall, "%s: %v", who, err)
-}
+func (c *client) run(ctx context.Context) { c.persist(ctx, c.name, c.life) }
 
 // life is one connection.
-func (c *client) life(ctx context.Context) error {
-	conn, err := c.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close() //nolint:errcheck // nothing is lost with it
-	c.tally.connects.Add(1)
-	j := newJudge(c.scene, c.name)
-	if j.list, err = c.lookUp(ctx, conn, c.choose()); err != nil {
-		return err
-	}
-	ids := j.ids()
-	for n := 0; ctx.Err() == nil && (c.fetches == 0 || n < c.fetches); n++ {
-		if n > 0 && !sleep(ctx, c.pause()) {
-			return nil
-		}
-		sent := time.Now()
-		res, err := conn.Fetch(ctx, ids)
-		if err != nil {
-			return err
-		}
-		j.check(res.Sets, sent, time.Now())
-	}
-	return nil
-}
-
-func (c *client) choose() []*metric {
-	var all []*metric
-	for _, i := range c.rand.Perm(len(c.model.metrics))[:min(c.metrics, len(c.model.metrics))] {
-		all = append(all, &c.model.metrics[i])
-	}
-	return all
-}
-
-// lookUp finds metrics, which all exist, and those of their tracks.
-func (c *client) lookUp(ctx context.Context, conn *pmapi.Conn, metrics []*metric) ([]chosen, error) {
-	var list []chosen
-	for _, t := range tracks() {
-		if !slices.ContainsFunc(metrics, func(m *metric) bool { return m.form.track == t.name }) {
-			continue
-		}
-		for _, r := range t.roles() {
-			list = append(list, chosen{name: t.metric(r), track: &t, role: r})
-		}
-	}
-	for _, m := range metrics {
-		list = append(list, chosen{name: m.name, metric: m})
-	}
-	names, ids := make([]string, len(list)), make([]pdu.PMID, len(list))
+func (c *client) life(ctx context.Context, conn *pmapi.Conn) error {
+	list := c.choose()
+	names := make([]string, len(list))
 	for i := range list {
 		names[i] = list[i].name
 	}
-	found, err := conn.LookupNames(ctx, names)
+	fetcher, err := rig.LookUp(ctx, conn, names...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i, f := range found {
-		if f.Code < 0 {
-			return nil, fmt.Errorf("%s: %w", names[i], f.Code)
-		}
-		ids[i], list[i].id = f.PMID, f.PMID
+	for i, d := range fetcher.Descs {
+		list[i].desc = d
 	}
-	descs, err := conn.Descs(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	for i, d := range descs {
-		if d.Code < 0 {
-			return nil, fmt.Errorf("descriptor of %s: %w", names[i], d.Code)
-		}
-		list[i].typ = d.Desc.Type
-	}
-	return list, nil
+	j, n := newJudge(c.scene, c.name, list), 0
+	return fetcher.FetchAt(ctx, c.pace, func(f rig.Fetched) bool {
+		j.check(f)
+		n++
+		return n != c.fetches
+	})
 }
 
-// dial connects, and asks again while the queue of those who want to is full.
-func (s *scene) dial(ctx context.Context) (*pmapi.Conn, error) {
-	for begin := time.Now(); ; {
-		conn, err := pmapi.Dial(ctx, "unix", s.socket)
-		if !errors.Is(err, syscall.EAGAIN) || time.Since(begin) > soon || !sleep(ctx, redial) {
-			return conn, err
+// choose chooses metrics, which all exist, and adds those of their tracks in front.
+func (c *client) choose() (list []chosen) {
+	for _, i := range c.rand.Perm(len(c.model.metrics))[:min(c.metrics, len(c.model.metrics))] {
+		x := &c.model.metrics[i]
+		list = append(list, chosen{name: x.name, metric: x})
+	}
+	var told []chosen
+	for _, t := range tracks() {
+		if !slices.ContainsFunc(list, func(x chosen) bool { return x.metric.form.track == t.name }) {
+			continue
+		}
+		for _, r := range t.roles() {
+			told = append(told, chosen{name: t.metric(r), track: &t, role: r})
 		}
 	}
-}
-
-// regular is a fixed interval.
-func regular(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
-
-// anyPause is between two limits, all orders of magnitude equally likely.
-func anyPause(r *rand.Rand, least, most time.Duration) func() time.Duration {
-	return func() time.Duration {
-		return time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64()))
-	}
-}
-
-// sleep returns early, with false, when ctx ends.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+	return append(told, list...)
 }
 
 // reader is a client of the definitions that are edited.
@@ -169,35 +110,25 @@ type reader struct {
 	*scene
 	name   string
 	client *reloadtest.Client
-	pause  time.Duration
+	pace   rig.Pace
 }
 
-// run goes on until ctx ends.
 func (r *reader) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		begin := time.Now()
-		if r.weather.bad(begin, begin, pmcdGone, pmcdTold) { // what package reloadtest asks for is meant for a pmcd that stays
-			sleep(ctx, redial)
-			continue
+	r.persist(ctx, r.name, func(ctx context.Context, conn *pmapi.Conn) error {
+		now := time.Now()
+		if r.weather.bad(now, now, pmcdGone, pmcdTold) { // what package reloadtest asks for is meant for a pmcd that stays
+			rig.Sleep(ctx, redial)
+			return nil
 		}
-		if err := r.life(ctx); err != nil && ctx.Err() == nil {
-			r.failed(r.name, begin, err)
-			sleep(ctx, redial)
-		}
-	}
+		return r.life(ctx, conn)
+	})
 }
 
 // readerFetches is how often a reader fetches before it looks names up anew.
 const readerFetches = 25
 
 // life is one connection.
-func (r *reader) life(ctx context.Context) error {
-	conn, err := r.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close() //nolint:errcheck // nothing is lost with it
-	r.tally.connects.Add(1)
+func (r *reader) life(ctx context.Context, conn *pmapi.Conn) error {
 	names := r.client.Choose()
 	found, err := conn.LookupNames(ctx, names)
 	if err != nil {
@@ -218,25 +149,23 @@ func (r *reader) life(ctx context.Context) error {
 		}
 	}
 	for range readerFetches {
-		sent := time.Now()
-		res, err := conn.Fetch(ctx, r.client.IDs())
+		f, err := rig.Fetch(ctx, conn, r.client.IDs())
 		if err != nil {
 			return err
 		}
 		r.tally.fetches.Add(1)
-		answered := time.Now()
-		err = r.client.Check(res.Sets, answered)
+		err = r.client.Check(f.Sets, f.Answered)
 		switch {
-		case r.weather.bad(sent, answered, pmcdGone, pmcdTold):
+		case r.weather.bad(f.Sent, f.Answered, pmcdGone, pmcdTold):
 			return err
 		case onlyMissing(err):
 			r.tally.problem(missingValue, "%s: %v", r.name, err)
 		case err != nil:
 			r.tally.problem(wrongValue, "%s: %v", r.name, err)
 		default:
-			r.tally.values.Add(int64(len(res.Sets)))
+			r.tally.values.Add(int64(len(f.Sets)))
 		}
-		if !sleep(ctx, r.pause) {
+		if !rig.Sleep(ctx, time.Until(r.pace(time.Now()))) {
 			return nil
 		}
 	}

@@ -8,7 +8,16 @@ import (
 	"time"
 
 	"pmdaderived/pmda/pmapi"
+	"pmdaderived/test/rig"
 )
+
+// mmvAge is how old the figures in mmv.pmdaderived may be.
+const mmvAge = time.Second
+
+// visitor is a client that fetches once.
+func (r *run) visitor(name string, metrics int) *client {
+	return &client{scene: r.scene, name: name, rand: r.random(), metrics: metrics, pace: rig.Nonstop, fetches: 1}
+}
 
 // crowd is many connections at once, each with two lists of metrics: two contexts with a history for the daemon.
 func (r *run) crowd(ctx context.Context) (contexts int, err error) {
@@ -18,53 +27,27 @@ func (r *run) crowd(ctx context.Context) (contexts int, err error) {
 			err = errors.Join(err, conn.Close())
 		}
 	}()
-	c := &client{scene: r.scene, name: "crowd", rand: r.random(), metrics: 10}
+	c := r.visitor("crowd", 10)
 	for range r.options.Plan.Crowd {
-		conn, err := r.dial(ctx)
+		conn, err := rig.Dial(ctx, r.pmcd)
 		if err != nil {
 			return 0, err
 		}
 		all = append(all, conn)
-		for range 2 {
-			if err := c.fetchOnce(ctx, conn); err != nil {
-				return 0, err
-			}
+		if err := errors.Join(c.life(ctx, conn), c.life(ctx, conn)); err != nil {
+			return 0, err
 		}
 	}
-	sleep(ctx, 2*mmvAge) // until the figures tell
+	rig.Sleep(ctx, 2*mmvAge) // until the figures tell
 	f, err := r.figures(ctx)
 	return f.contexts, err
 }
 
-// mmvAge is how old the figures in mmv.pmdaderived may be.
-const mmvAge = time.Second
-
-// fetchOnce looks metrics up and fetches them.
-func (c *client) fetchOnce(ctx context.Context, conn *pmapi.Conn) error {
-	j := newJudge(c.scene, c.name)
-	var err error
-	if j.list, err = c.lookUp(ctx, conn, c.choose()); err != nil {
-		return err
-	}
-	sent := time.Now()
-	res, err := conn.Fetch(ctx, j.ids())
-	if err != nil {
-		return err
-	}
-	j.check(res.Sets, sent, time.Now())
-	return nil
-}
-
 // visits connects, fetches and disconnects again and again, without a pause.
 func (r *run) visits(ctx context.Context, times int) error {
-	c := &client{scene: r.scene, name: "visitor", rand: r.random(), metrics: 3}
+	c := r.visitor("visitor", 3)
 	for i := range times {
-		conn, err := r.dial(ctx)
-		if err != nil {
-			return fmt.Errorf("visit %d: %w", i, err)
-		}
-		err = errors.Join(c.fetchOnce(ctx, conn), conn.Close())
-		if err != nil {
+		if err := r.connected(ctx, c.life); err != nil {
 			return fmt.Errorf("visit %d: %w", i, err)
 		}
 	}
@@ -77,13 +60,11 @@ const mostMore = 0.1
 // returns waits until the daemon holds about as little as before.
 func (r *run) returns(ctx context.Context, before figures) (after figures, err error) {
 	for begin := time.Now(); ; {
-		if after, err = r.figures(ctx); err != nil {
+		after, err = r.figures(ctx)
+		if err != nil || after.Resident <= before.Resident*(1+mostMore) && after.contexts <= ownContexts {
 			return after, err
 		}
-		if float64(after.resident) <= float64(before.resident)*(1+mostMore) && after.contexts <= ownContexts {
-			return after, nil
-		}
-		if time.Since(begin) > r.options.Plan.Return || !sleep(ctx, mmvAge) {
+		if time.Since(begin) > r.options.Plan.Return || !rig.Sleep(ctx, mmvAge) {
 			return after, nil
 		}
 	}
@@ -105,17 +86,17 @@ func (r *run) routine(ctx context.Context) (least figures, err error) {
 		if err != nil {
 			return least, err
 		}
-		if least.pid == 0 || f.resident < least.resident {
+		if least.pid == 0 || f.Resident < least.Resident {
 			least = f
 		}
-		if time.Since(begin) > r.options.Plan.Return/2 || !sleep(ctx, mmvAge) { // what is old is forgotten by then
+		if time.Since(begin) > r.options.Plan.Return/2 || !rig.Sleep(ctx, mmvAge) { // what is old is forgotten by then
 			return least, ctx.Err()
 		}
 	}
 }
 
 // crowds is the rows about the two.
-func (r *run) crowds(ctx context.Context) ([]Row, error) {
+func (r *run) crowds(ctx context.Context) ([]rig.Row, error) {
 	p := r.options.Plan
 	if p.Crowd == 0 {
 		return nil, nil
@@ -133,7 +114,7 @@ func (r *run) crowds(ctx context.Context) ([]Row, error) {
 		return nil, err
 	}
 	least := before
-	if afterCrowd.resident < least.resident {
+	if afterCrowd.Resident < least.Resident {
 		least = afterCrowd
 	}
 	begin := time.Now()
@@ -145,26 +126,22 @@ func (r *run) crowds(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	row := func(what string, before, after figures) Row {
-		more := float64(after.resident)/float64(before.resident) - 1
-		return Row{
-			What:   what + ": memory before and after",
-			Found:  fmt.Sprintf("%.1f and %.1f MB, %+.1f %%", megabytes(before.resident), megabytes(after.resident), more*100),
-			Wanted: fmt.Sprintf("≤ %+.0f %%", mostMore*100), OK: more <= mostMore, Timed: true,
-		}
-	}
-	return []Row{
-		{
-			What: fmt.Sprintf("%d connections with two lists each: contexts with a history", p.Crowd), Found: fmt.Sprint(contexts),
-			Wanted: fmt.Sprintf("≥ %d", 2*p.Crowd), OK: contexts >= 2*p.Crowd,
-		},
-		row(fmt.Sprintf("%d contexts", contexts), before, afterCrowd),
-		{
-			What: "contexts with a history when they have gone", Found: fmt.Sprint(afterVisits.contexts), Wanted: fmt.Sprintf("≤ %d, its own", ownContexts),
-			OK: afterVisits.contexts <= ownContexts,
-		},
-		row(fmt.Sprintf("%d connects and disconnects in %.0f s", p.Visits, took.Seconds()), least, afterVisits),
+	many := rig.Some(fmt.Sprintf("%d connections with two lists each: contexts with a history", p.Crowd), int64(contexts))
+	many.Target, many.OK = fmt.Sprintf("≥ %d", 2*p.Crowd), contexts >= 2*p.Crowd
+	return []rig.Row{
+		many,
+		memoryRow(fmt.Sprintf("%d contexts: memory before and after", contexts), before.Resident, afterCrowd.Resident, mostMore),
+		rig.AtMost("contexts with a history when they have gone", int64(afterVisits.contexts), ownContexts),
+		memoryRow(fmt.Sprintf("%d connects and disconnects in %.0f s: memory before and after", p.Visits, took.Seconds()),
+			least.Resident, afterVisits.Resident, mostMore),
 	}, nil
 }
 
-func megabytes(n int) float64 { return float64(n) / 1e6 }
+// memoryRow compares memory in bytes.
+func memoryRow(what string, before, after, most float64) rig.Row {
+	more := after/before - 1
+	return rig.Row{
+		What: what, Measured: fmt.Sprintf("%.1f and %.1f MB, %+.1f %%", before/1e6, after/1e6, more*100),
+		Target: fmt.Sprintf("≤ %+.0f %%", most*100), OK: more <= most, Timed: true,
+	}
+}

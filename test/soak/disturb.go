@@ -1,7 +1,6 @@
 package soak
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -9,12 +8,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
-	"pmdaderived/pdu"
 	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 const (
@@ -30,7 +28,7 @@ const (
 	// left is after how long pmcd is told again to start the daemon: it may drop it only when it has done so with others.
 	left = 300 * time.Millisecond
 
-	waveName   = "soak-wave" // the program; 15 bytes at most
+	waveName   = "wave"
 	daemonName = "pmdaderived"
 )
 
@@ -72,7 +70,7 @@ func (r *run) events() []event {
 func (r *run) disturb(ctx context.Context) {
 	for _, e := range r.events() {
 		at := r.tally.begin.Add(time.Duration(e.share * float64(r.options.Plan.Length)))
-		if !sleep(ctx, time.Until(at)) {
+		if !rig.Sleep(ctx, time.Until(at)) {
 			return
 		}
 		if err := e.what(context.WithoutCancel(ctx)); err != nil && ctx.Err() == nil {
@@ -117,7 +115,7 @@ func (r *run) kill(ctx context.Context) error {
 		if time.Since(r.revived) >= patient {
 			break
 		}
-		sleep(ctx, time.Second)
+		rig.Sleep(ctx, time.Second)
 	}
 	return r.killed(ctx, func() error { return nil })
 }
@@ -133,7 +131,7 @@ func (r *run) killAndTell(ctx context.Context) error {
 	defer told()
 	var at time.Time
 	err = r.killed(ctx, func() error {
-		sleep(ctx, down)
+		rig.Sleep(ctx, down)
 		at = time.Now()
 		return r.pmcd.Signal(syscall.SIGHUP)
 	})
@@ -155,8 +153,8 @@ func (r *run) killAndTell(ctx context.Context) error {
 
 // drops is how often pmcd has dropped the daemon since it was started.
 func (r *run) drops() (int, error) {
-	text, err := os.ReadFile(r.pmcd.LogFile)
-	return len(dropLine().FindAllIndex(text, -1)), err
+	found, err := rig.Matching(r.pmcd.LogFile, dropLine())
+	return len(found), err
 }
 
 // killed kills wave and waits until there is another one.
@@ -174,7 +172,7 @@ func (r *run) killed(ctx context.Context, then func() error) error {
 	if err := then(); err != nil {
 		return err
 	}
-	for begin := time.Now(); time.Since(begin) < soon; sleep(ctx, 10*time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < soon; rig.Sleep(ctx, 10*time.Millisecond) {
 		if now, ok := r.pid(waveName); ok && now != pid {
 			return r.noteRevivals()
 		}
@@ -185,9 +183,9 @@ func (r *run) killed(ctx context.Context, then func() error) error {
 // noteRevivals notes when pmcd last looked by itself whether agents must be started again, by its log. It does that, too,
 // a minute after a drop that a SIGHUP has repaired.
 func (r *run) noteRevivals() error {
-	text, err := os.ReadFile(r.pmcd.LogFile)
-	if n := bytes.Count(text, []byte("Auto-restarting agents")); n != r.revivals {
-		r.revivals, r.revived = n, time.Now()
+	found, err := rig.Matching(r.pmcd.LogFile, regexp.MustCompile("Auto-restarting agents"))
+	if len(found) != r.revivals {
+		r.revivals, r.revived = len(found), time.Now()
 	}
 	return err
 }
@@ -197,7 +195,7 @@ func (r *run) noteRevivals() error {
 func (r *run) served(ctx context.Context) error {
 	var err error
 	var gone time.Time
-	for begin := time.Now(); time.Since(begin) < soon; sleep(ctx, 10*time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < soon; rig.Sleep(ctx, 10*time.Millisecond) {
 		if err = r.probe(ctx); err == nil {
 			return nil
 		}
@@ -219,23 +217,8 @@ func (r *run) served(ctx context.Context) error {
 
 // probe is nil if it is.
 func (r *run) probe(ctx context.Context) error {
-	conn, err := r.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close() //nolint:errcheck // nothing is lost with it
-	found, err := conn.LookupNames(ctx, []string{atName})
-	if err != nil {
-		return err
-	}
-	res, err := conn.Fetch(ctx, []pdu.PMID{found[0].PMID})
-	switch {
-	case err != nil:
-		return err
-	case len(res.Sets) != 1 || len(res.Sets[0].Values) != 1:
-		return fmt.Errorf("no value of %s: %v", atName, res.Sets)
-	}
-	return nil
+	_, err := rig.ReadFigures(ctx, r.pmcd, atName)
+	return err
 }
 
 // pid is the process of a program that pmcd has started. It may be called only by who restarts pmcd.
@@ -250,54 +233,56 @@ func (r *run) pid(program string) (pid int, ok bool) {
 
 // keepLog takes the complaints out of pmcd's log, which its next start empties.
 func (r *run) keepLog() {
-	text, err := os.ReadFile(r.pmcd.LogFile)
-	if err != nil {
-		r.tally.problem(failedCall, "%v", err)
-	}
-	for range r.excused {
-		if at := dropLine().FindIndex(text); at != nil {
-			text = slices.Delete(text, at[0], at[1])
+	drops := 0
+	for _, line := range r.matching("pmcd.log", complaint()) {
+		if dropLine().MatchString(line) {
+			if drops++; drops <= r.excused {
+				continue
+			}
+		}
+		if !excuse().MatchString(line) {
+			r.complaints = append(r.complaints, line)
 		}
 	}
 	r.excused = 0
-	r.complaints = append(r.complaints, complaints(string(text))...)
 	r.keepOwnLog("derived.log")
 }
 
 // keepOwnLog takes out of a log of the daemon what is to be told. One that is started anew keeps the log before as derived.log.prev.
 func (r *run) keepOwnLog(name string) {
-	if own, err := os.ReadFile(filepath.Join(filepath.Dir(r.pmcd.LogFile), name)); err == nil {
-		r.panics += strings.Count(string(own), "panic")
-		r.warnings = append(r.warnings, warnings(string(own))...)
+	r.panics += len(r.matching(name, regexp.MustCompile(`panic`)))
+	for _, line := range r.matching(name, warning()) {
+		if !ofEdits().MatchString(line) {
+			r.warnings = append(r.warnings, line)
+		}
 	}
 }
 
-// warnings are the lines of the daemon's log about what it is not content with, except definitions: many edits are mistakes.
-func warnings(log string) (found []string) {
-	about := regexp.MustCompile(` level=(warning|error) `)
-	not := regexp.MustCompile(`derived metric | metric=`)
-	for line := range strings.Lines(log) {
-		if about.MatchString(line) && !not.MatchString(line) {
-			found = append(found, strings.TrimSpace(line))
-		}
+// matching finds the lines of a log that match. One that is not there has none.
+func (r *run) matching(log string, match *regexp.Regexp) []string {
+	found, err := rig.Matching(filepath.Join(filepath.Dir(r.pmcd.LogFile), log), match)
+	if err != nil && !os.IsNotExist(err) {
+		r.tally.problem(failedCall, "%v", err)
 	}
 	return found
 }
+
+// warning matches lines of the daemon's log about what it is not content with; ofEdits those about definitions, of which many
+// edits are mistakes.
+func warning() *regexp.Regexp { return regexp.MustCompile(` level=(warning|error) `) }
+func ofEdits() *regexp.Regexp { return regexp.MustCompile(`derived metric | metric=`) }
 
 // dropLine matches how pmcd says that it has dropped the daemon, which may have ended by then: docs/reliability.md has the reason.
 func dropLine() *regexp.Regexp {
-	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+(, exit\(0\))?\n`)
+	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+(, exit\(0\))?\s*$`)
 }
 
-// complaints are the lines of pmcd's log about what agents and clients did wrong, except about wave, which we kill,
+// complaint matches lines of pmcd's log about what agents and clients did wrong; excuse those about wave, which we kill,
 // about agents that ended when they were told to, and about a host that does not know its own name.
-func complaints(log string) (found []string) {
-	about := regexp.MustCompile(`(?i)error|warning|protocol|time-?d? ?out|cleanup|ipc|unexpected|illegal|refus|bad|broken|reset`)
-	not := regexp.MustCompile(`wave|active agent dom|client connection from|__pmGetAddrInfo|CleanupAgent \.\.\.|terminated, exit\(0\)`)
-	for line := range strings.Lines(log) {
-		if about.MatchString(line) && !not.MatchString(line) {
-			found = append(found, strings.TrimSpace(line))
-		}
-	}
-	return found
+func complaint() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)error|warning|protocol|time-?d? ?out|cleanup|ipc|unexpected|illegal|refus|bad|broken|reset`)
+}
+
+func excuse() *regexp.Regexp {
+	return regexp.MustCompile(`wave|active agent dom|client connection from|__pmGetAddrInfo|CleanupAgent \.\.\.|terminated, exit\(0\)`)
 }

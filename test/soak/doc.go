@@ -3,12 +3,10 @@
 // `make soak` runs it; docs/reliability.md says what it found.
 //
 //	table, err := soak.Run(ctx, soak.Options{Daemon: binary, Plan: soak.Full(10 * time.Minute), Log: os.Stdout})
-//	err = table.Write(os.Stdout)
-//	ok := table.OK()
 //
 // # Where the truth comes from
 //
-// The operands are those of an agent called wave: functions of the time of day at which it was asked, and of
+// The operands are those of the rig's agent, called wave: functions of the time of day at which it was asked, and of
 // nothing else; each tells that time. So a client that fetches an operand beside definitions
 // that use it knows what all of them have to be, instances included; and with its delta() and its rate()
 // it knows which moment before that every delta and every rate of the same fetch has to be since, and by how
@@ -24,7 +22,5 @@
 // and for [Grace] after it is gone; at any other time it is a missing value. The definitions under random
 // edits are those of package reloadtest, which has its own rules.
 //
-// # Helpers
-//
-// pmcd starts wave as a process of this very program: its main function calls [Helper] before anything else.
+// The program that calls [Run] calls [rig.Helper] before anything else.
 package soak

@@ -3,14 +3,13 @@ package soak
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"pmdaderived/derived/agent/reloadtest"
-	"pmdaderived/pdu"
+	"pmdaderived/test/rig"
 )
 
 // mostReload is how soon an edit has to be served.
@@ -27,27 +26,22 @@ func siteOperands() reloadtest.Operands {
 // editor changes the definitions of a site again and again.
 type editor struct {
 	*scene
-	site  *reloadtest.Site
-	file  string
-	pause time.Duration
+	site   *reloadtest.Site
+	folder rig.Folder
+	pause  time.Duration
 
-	mu      sync.Mutex // held while an edit is on its way, and while pmcd is not there
-	reloads atomic.Int64
-	longest time.Duration
+	mu      sync.Mutex   // held while an edit is on its way, and while pmcd is not there
+	reloads atomic.Int64 // edits that have been served
 }
 
-// write puts the definitions of the site in place, as editors do.
 func (e *editor) write() error {
-	text := strings.Join(e.site.Lines(), "\n") + "\n"
-	if err := os.WriteFile(e.file+"~", []byte(text), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(e.file+"~", e.file)
+	_, err := e.folder.Write("site.conf", strings.Join(e.site.Lines(), "\n")+"\n")
+	return err
 }
 
 // run goes on until ctx ends.
 func (e *editor) run(ctx context.Context) {
-	for sleep(ctx, e.pause) {
+	for rig.Sleep(ctx, e.pause) {
 		e.mu.Lock()
 		err := e.served(ctx, e.site.Edit())
 		e.mu.Unlock()
@@ -67,36 +61,28 @@ func (e *editor) calm(ctx context.Context) (resume func(), err error) {
 // served writes a generation and waits until it is served. Generations in between would make the site
 // expect what the daemon has never read.
 func (e *editor) served(ctx context.Context, generation int) error {
+	const shown = "derived.gen.first"
 	begin := time.Now()
 	if err := e.write(); err != nil {
 		return err
 	}
-	conn, err := e.dial(ctx)
+	c, err := rig.Open(ctx, e.pmcd, shown)
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // nothing is lost with it
-	found, err := conn.LookupNames(ctx, []string{"derived.gen.first"})
-	if err != nil {
-		return err
-	}
-	for ctx.Err() == nil {
-		res, err := conn.Fetch(ctx, []pdu.PMID{found[0].PMID})
+	defer c.Close() //nolint:errcheck // nothing is lost with it
+	for time.Since(begin) < mostReload {
+		f, err := c.Fetch(ctx)
 		if err != nil {
 			return err
 		}
-		if v := res.Sets[0].Values; len(v) == 1 && int(v[0].TypeOr(pdu.TypeU32).Float64(v[0].Bits)) == generation {
+		if now, ok := f.Bits(0); ok && int(now) == generation {
 			e.reloads.Add(1)
-			e.longest = max(e.longest, time.Since(begin))
 			return nil
 		}
-		if time.Since(begin) > mostReload {
-			return fmt.Errorf("generation %d is not served", generation)
+		if !rig.Sleep(ctx, 10*time.Millisecond) {
+			return ctx.Err()
 		}
-		sleep(ctx, 10*time.Millisecond)
 	}
-	return ctx.Err()
+	return fmt.Errorf("generation %d is not served", generation)
 }
-
-// count is how many edits have been served.
-func (e *editor) count() int64 { return e.reloads.Load() }

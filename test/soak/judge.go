@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pmdaderived/pdu"
+	"pmdaderived/test/rig"
 )
 
 const (
@@ -16,11 +17,10 @@ const (
 	oldest = 90 * time.Second
 )
 
-// chosen is a metric as its client has looked it up: one of the model, or one of a track.
+// chosen is a metric that a client has chosen: one of the model, or one of a track.
 type chosen struct {
 	name   string
-	id     pdu.PMID
-	typ    pdu.Type
+	desc   pdu.Desc
 	metric *metric // nil: of a track
 	track  *track
 	role   role
@@ -28,11 +28,10 @@ type chosen struct {
 
 // judge follows one list of metrics of one context. Those of the tracks come first, of each track all together.
 type judge struct {
-	tally   *tally
-	weather *weather
-	who     string
-	list    []chosen
-	past    map[string]*past // by track
+	*scene
+	who  string
+	list []chosen
+	past map[string]*past // by track
 }
 
 // past is what a context has seen of a track.
@@ -42,33 +41,21 @@ type past struct {
 	asked time.Time
 }
 
-func newJudge(s *scene, who string) *judge {
-	return &judge{tally: s.tally, weather: s.weather, who: who, past: make(map[string]*past)}
+func newJudge(s *scene, who string, list []chosen) *judge {
+	return &judge{scene: s, who: who, list: list, past: make(map[string]*past)}
 }
 
-// ids is what to fetch.
-func (j *judge) ids() []pdu.PMID {
-	ids := make([]pdu.PMID, len(j.list))
-	for i := range j.list {
-		ids[i] = j.list[i].id
-	}
-	return ids
-}
-
-// check judges a fetch that was sent and answered at these times.
-func (j *judge) check(sets []pdu.ValueSet, sent, answered time.Time) {
+// check judges a fetch.
+func (j *judge) check(f rig.Fetched) {
 	j.tally.fetches.Add(1)
-	if len(sets) != len(j.list) {
-		j.tally.problem(wrongValue, "%s: %d value sets for %d metrics", j.who, len(sets), len(j.list))
-		return
-	}
+	sets, answered := f.Sets, f.Answered
 	for i := range sets {
-		if sets[i].PMID != j.list[i].id {
-			j.tally.problem(wrongValue, "%s: %s instead of %s", j.who, sets[i].PMID, j.list[i].id)
+		if sets[i].PMID != j.list[i].desc.PMID {
+			j.tally.problem(wrongValue, "%s: %s instead of %s", j.who, sets[i].PMID, j.list[i].desc.PMID)
 			return
 		}
 	}
-	excused := j.weather.bad(sent, answered, agentGone, pmcdGone, pmcdTold)
+	excused := j.weather.bad(f.Sent, answered, agentGone, pmcdGone, pmcdTold)
 	moments := make(map[string]moment)
 	for i := range sets {
 		switch c := &j.list[i]; {
@@ -76,7 +63,7 @@ func (j *judge) check(sets []pdu.ValueSet, sent, answered time.Time) {
 			m, ok := moments[c.metric.form.track]
 			j.metric(c, &sets[i], m, ok, excused)
 		case c.role == atRole:
-			if m, ok := j.moment(c.track, sets[i:i+len(c.track.roles())], answered, excused); ok {
+			if m, ok := j.moment(c.track, rig.Fetched{Answered: answered, Sets: sets[i:]}, excused); ok {
 				moments[c.track.name] = m
 			}
 		}
@@ -91,7 +78,7 @@ func (j *judge) metric(c *chosen, set *pdu.ValueSet, m moment, ok, excused bool)
 		j.tally.problem(wrongValue, "%s: %s has values, and its track has none", j.who, x.name)
 	case len(set.Values) > 0:
 		j.tally.values.Add(int64(len(set.Values)))
-		if problem := x.wrong(m, c.typ, set.Values); problem != "" {
+		if problem := x.wrong(m, c.desc.Type, set.Values); problem != "" {
 			j.tally.problem(wrongValue, "%s at %d since %d: %s: %s", j.who, m.at, m.before, x.name, problem)
 		}
 	case ok && x.form.historic && m.before == 0:
@@ -109,8 +96,8 @@ func (j *judge) missing(excused bool, format string, args ...any) {
 }
 
 // moment finds out what the values of a track are of, and whether its step joins the one before.
-func (j *judge) moment(t *track, sets []pdu.ValueSet, answered time.Time, excused bool) (m moment, ok bool) {
-	p := j.past[t.name]
+func (j *judge) moment(t *track, sampled rig.Fetched, excused bool) (m moment, ok bool) {
+	p, sets, answered := j.past[t.name], sampled.Sets, sampled.Answered
 	if p == nil {
 		p = new(past)
 		j.past[t.name] = p
@@ -119,7 +106,7 @@ func (j *judge) moment(t *track, sets []pdu.ValueSet, answered time.Time, excuse
 		p.joint = 0
 	}
 	p.asked = answered
-	at, ok := first(&sets[0])
+	at, ok := sampled.Bits(0)
 	if !ok {
 		p.joint = 0
 		j.missing(excused, "%s: no value of %s: %v", j.who, t.metric(atRole), sets[0].Code)
@@ -137,8 +124,8 @@ func (j *judge) moment(t *track, sets []pdu.ValueSet, answered time.Time, excuse
 	if !t.historic {
 		return m, true
 	}
-	step, stepped := first(&sets[1])
-	pace, paced := first(&sets[2])
+	step, stepped := sampled.Bits(1)
+	pace, paced := sampled.Bits(2)
 	switch {
 	case repeated && paced && !stepped: // the pace is what it was
 	case stepped != paced:
@@ -168,12 +155,4 @@ func (j *judge) step(t *track, p *past, m *moment, step, pace float64) {
 		j.tally.problem(wrongValue, "%s at %d: %s: %v s between samples, %v s between what is in them", j.who, m.at, t.name, m.took, step/1e9)
 	}
 	p.joint = m.at
-}
-
-// first is the bits of the value of a singular metric, or of the first instance, which is always there.
-func first(set *pdu.ValueSet) (bits uint64, ok bool) {
-	if set.Code < 0 || len(set.Values) == 0 {
-		return 0, false
-	}
-	return set.Values[0].Bits, true
 }

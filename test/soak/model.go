@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pmdaderived/pdu"
+	"pmdaderived/test/rig"
 )
 
 // moment is what a client knows of the values of one track: when they were taken, and since when deltas and rates are.
@@ -34,39 +35,39 @@ type form struct {
 
 func forms() []form {
 	return []form{
-		{name: "linear", track: "phase", text: "wave.phase + %d", cells: single(func(m moment, k float64) float64 { return float64(phase(m.at)) + k })},
-		{name: "nested", track: "phase", text: "derived.track.phase.at * %d", cells: single(func(m moment, k float64) float64 { return float64(phase(m.at)) * k })},
+		{name: "linear", track: "phase", text: "wave.phase + %d", cells: single(func(m moment, k float64) float64 { return float64(rig.Phase(m.at)) + k })},
+		{name: "nested", track: "phase", text: "derived.track.phase.at * %d", cells: single(func(m moment, k float64) float64 { return float64(rig.Phase(m.at)) * k })},
 		{name: "ratio", track: "both", text: "wave.phase / (wave.slope + %d)", cells: single(func(m moment, k float64) float64 {
-			return float64(phase(m.at)) / (float64(slope(m.at)) + k)
+			return float64(rig.Phase(m.at)) / (float64(rig.Slope(m.at)) + k)
 		})},
 		{name: "choice", track: "both", text: "(wave.phase < 500000000 ? wave.phase : wave.slope) + %d", cells: single(func(m moment, k float64) float64 {
-			if p := phase(m.at); p < phaseLength/2 {
+			if p := rig.Phase(m.at); p < rig.PhaseLength/2 {
 				return float64(p) + k
 			}
-			return float64(slope(m.at)) + k
+			return float64(rig.Slope(m.at)) + k
 		})},
 		{name: "scaled", track: "size", text: `rescale(wave.size, "Kbyte") * %d`, cells: single(func(m moment, k float64) float64 {
-			return math.Round(float64(size(m.at))/1024) * k
+			return math.Round(float64(rig.Size(m.at))/1024) * k
 		})},
-		{name: "member", track: "member", text: "wave.member * %d", cells: each(allMembers, member)},
-		{name: "burst", track: "burst", text: "wave.burst * %d", cells: each(burstMembers, member)},
+		{name: "member", track: "member", text: "wave.member * %d", cells: each(rig.AllMembers, rig.Member)},
+		{name: "burst", track: "burst", text: "wave.burst * %d", cells: each(rig.BurstMembers, rig.Member)},
 		{name: "selected", track: "member", text: "wave.member[m3] + %d", cells: func(m moment, k float64) []cell {
-			return []cell{{3, float64(member(m.at, 3)) + k}}
+			return []cell{{3, float64(rig.Member(m.at, 3)) + k}}
 		}},
 		{name: "sum", track: "member", text: "sum(wave.member) + %d", cells: single(func(m moment, k float64) float64 { return total(m.at) + k })},
 		{name: "average", track: "member", float: true, text: "avg(wave.member) * %d", cells: single(func(m moment, k float64) float64 {
-			return total(m.at) / members * k
+			return total(m.at) / rig.Members * k
 		})},
 		{name: "passed", track: "nanos", text: "delta(wave.nanos) * %d", historic: true, cells: single(func(m moment, k float64) float64 {
 			return float64(m.at-m.before) * k
 		})},
-		{name: "grown", track: "load", text: "delta(wave.load) * %d", historic: true, cells: grown(allMembers, func(moment) float64 { return 1 })},
-		{name: "surge", track: "surge", text: "delta(wave.surge) * %d", historic: true, cells: grown(burstMembers, func(moment) float64 { return 1 })},
-		{name: "rate", track: "load", text: "rate(wave.load) * %d", historic: true, cells: grown(allMembers, func(m moment) float64 { return m.took })},
+		{name: "grown", track: "load", text: "delta(wave.load) * %d", historic: true, cells: grown(rig.AllMembers, func(moment) float64 { return 1 })},
+		{name: "surge", track: "surge", text: "delta(wave.surge) * %d", historic: true, cells: grown(rig.BurstMembers, func(moment) float64 { return 1 })},
+		{name: "rate", track: "load", text: "rate(wave.load) * %d", historic: true, cells: grown(rig.AllMembers, func(m moment) float64 { return m.took })},
 		{name: "total", track: "load", text: "sum(rate(wave.load)) * %d", historic: true, cells: single(func(m moment, k float64) float64 {
 			sum := 0.0
-			for _, inst := range allMembers(m.at) {
-				sum += float64(load(m.at, inst)-load(m.before, inst)) / m.took
+			for _, inst := range rig.AllMembers(m.at) {
+				sum += float64(rig.Load(m.at, inst)-rig.Load(m.before, inst)) / m.took
 			}
 			return sum * k
 		})},
@@ -92,7 +93,7 @@ func grown(insts func(uint64) []pdu.Inst, divisor func(moment) float64) func(mom
 		was := insts(m.before)
 		for _, inst := range insts(m.at) {
 			if slices.Contains(was, inst) {
-				all = append(all, cell{inst, float64(load(m.at, inst)-load(m.before, inst)) / divisor(m) * k})
+				all = append(all, cell{inst, float64(rig.Load(m.at, inst)-rig.Load(m.before, inst)) / divisor(m) * k})
 			}
 		}
 		return all
@@ -101,8 +102,8 @@ func grown(insts func(uint64) []pdu.Inst, divisor func(moment) float64) func(mom
 
 func total(at uint64) float64 {
 	var sum uint64
-	for _, inst := range allMembers(at) {
-		sum += member(at, inst)
+	for _, inst := range rig.AllMembers(at) {
+		sum += rig.Member(at, inst)
 	}
 	return float64(sum)
 }

@@ -1,12 +1,15 @@
 package soak
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/pdu"
+	"pmdaderived/test/rig"
 )
 
 func valuesOf(cells []cell) []pdu.Value {
@@ -42,28 +45,26 @@ func TestModelRefusesWrongValues(t *testing.T) {
 	}
 }
 
-func TestBurstComesAndGoes(t *testing.T) {
-	seen := map[int]bool{}
-	for era := range uint64(20) {
-		insts := burstMembers(era * 5e9)
-		seen[len(insts)] = true
-		assert.Less(t, int(insts[len(insts)-1]), 10)
-	}
-	assert.Equal(t, map[int]bool{3: true, 4: true, 5: true, 6: true, 7: true}, seen)
+// operandOf is the value of the operand of a track.
+func operandOf(t *testing.T, track *track) func(at uint64, inst pdu.Inst) uint64 {
+	t.Helper()
+	name, _, _ := strings.Cut(strings.TrimPrefix(track.operands, "wave."), " ")
+	all := rig.Metrics()
+	i := slices.IndexFunc(all, func(m rig.Metric) bool { return m.Name == name })
+	require.GreaterOrEqual(t, i, 0, track.operands)
+	return all[i].Value
 }
 
 // What the time was follows from the operands alone, however long ago.
 func TestTracksKnowTheTime(t *testing.T) {
 	const at = 1_700_000_004_123_456_000
-	metrics := waveMetrics()
-	operand := map[string]int{"nanos": 0, "phase": 1, "both": 1, "size": 3, "member": 4, "load": 5, "burst": 6, "surge": 7}
 	for _, track := range tracks() {
 		t.Run(track.name, func(t *testing.T) {
-			m := metrics[operand[track.name]]
+			value := operandOf(t, &track)
 			for _, ref := range []uint64{at, at + 300e9, at - 300e9} {
-				got := track.when(m.value(at, 0), ref)
+				got := track.when(value(at, 0), ref)
 				assert.InDelta(t, at, float64(got), 1e6, "to the millisecond: size knows no more")
-				assert.Equal(t, m.value(at, 0), m.value(got, 0))
+				assert.Equal(t, value(at, 0), value(got, 0))
 			}
 		})
 	}

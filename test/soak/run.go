@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 
 	"pmdaderived/derived/agent/reloadtest"
 	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 const derivedDomain = 510
@@ -29,7 +29,6 @@ const (
 // Options are what a run is made with.
 type Options struct {
 	Daemon string // path of pmdaderived
-	Helper string // path of a program that calls [Helper]; "": this one
 	Seed   uint64
 	Plan   Plan
 	Log    io.Writer // a line for each interval, and the first problems; nil: nothing is written
@@ -91,8 +90,7 @@ func (p Plan) clients() int {
 type run struct {
 	*scene
 	options Options
-	dir     string // readable for everybody
-	pmcd    *pmcdtest.PMCD
+	folder  rig.Folder
 	editor  *editor
 	clients atomic.Uint64 // that have got a source of random numbers
 
@@ -111,22 +109,17 @@ type run struct {
 }
 
 // Run makes a run on a private pmcd that ends with it. A table can come with an error.
-func Run(ctx context.Context, o Options) (table *Table, err error) {
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
-	if o.Helper == "" {
-		if o.Helper, err = os.Executable(); err != nil {
-			return nil, err
-		}
-	}
-	// pmcd and its agents are another user, who may not be able to look into a home directory.
-	dir, err := os.MkdirTemp("/tmp", "soak-")
+func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
+	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	r := &run{options: o, dir: dir, scene: &scene{
+	folder, err := rig.NewFolder(map[string]string{daemonName: o.Daemon, waveName: self})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, folder.Remove()) }()
+	r := &run{options: o, folder: folder, scene: &scene{
 		model: newModel(o.Plan.Definitions), tally: &tally{begin: time.Now(), log: o.Log}, weather: &weather{},
 	}}
 	if err := r.launch(); err != nil {
@@ -134,56 +127,36 @@ func Run(ctx context.Context, o Options) (table *Table, err error) {
 	}
 	defer func() {
 		if err != nil {
-			fmt.Fprintf(o.Log, "%s\n", r.pmcd.Log())
+			r.tally.tell("%s", r.pmcd.Log())
 		}
 		err = errors.Join(err, r.pmcd.Stop(), r.pmcd.Remove())
 	}()
 	return r.whole(ctx)
 }
 
-func (r *run) file(name string) string { return filepath.Join(r.dir, name) }
-
 func (r *run) random() *rand.Rand { return rand.New(rand.NewPCG(r.options.Seed, r.clients.Add(1))) }
 
 func (r *run) launch() error {
-	if err := os.Chmod(r.dir, 0o755); err != nil {
+	conf, err := r.folder.Sub("conf")
+	if err != nil {
 		return err
 	}
-	for from, to := range map[string]string{r.options.Daemon: r.file(daemonName), r.options.Helper: r.file(waveName)} {
-		if err := copyProgram(from, to); err != nil {
-			return err
-		}
-	}
-	conf := r.file("conf")
-	if err := os.Mkdir(conf, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(conf, "model.conf"), []byte(r.model.file()), 0o644); err != nil {
+	if _, err := conf.Write("model.conf", r.model.file()); err != nil {
 		return err
 	}
 	r.editor = &editor{
-		scene: r.scene, site: reloadtest.NewSite(r.options.Seed, siteOperands()), file: filepath.Join(conf, "site.conf"), pause: r.options.Plan.Edit,
+		scene: r.scene, site: reloadtest.NewSite(r.options.Seed, siteOperands()), folder: conf, pause: r.options.Plan.Edit,
 	}
 	if err := r.editor.write(); err != nil {
 		return err
 	}
-	p, err := pmcdtest.Launch(pmcdtest.Config{Agents: []pmcdtest.Agent{
-		{Name: "wave", Domain: waveDomain, PMNS: wavePMNS, Command: []string{r.file(waveName), waveHelper}},
-		{Name: "derived", Domain: derivedDomain, Command: []string{r.file(daemonName), "-d", strconv.Itoa(derivedDomain), "-c", conf}},
+	r.pmcd, err = pmcdtest.Launch(pmcdtest.Config{Agents: []pmcdtest.Agent{
+		rig.AgentSpec{Name: waveName, Domain: 401, Journal: rig.None, Orders: rig.None}.In(r.folder),
+		{Name: "derived", Domain: derivedDomain, Command: []string{
+			r.folder.Path(daemonName), "-d", strconv.Itoa(derivedDomain), "-c", string(conf),
+		}},
 	}})
-	if err != nil {
-		return err
-	}
-	r.pmcd, r.socket = p, p.Socket
-	return nil
-}
-
-func copyProgram(from, to string) error {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, text, 0o755)
+	return err
 }
 
 // definitions is how many are served before anything is edited.
@@ -196,7 +169,7 @@ func (r *run) definitions() int {
 }
 
 // whole is a run from when pmcd serves to the verdict.
-func (r *run) whole(ctx context.Context) (*Table, error) {
+func (r *run) whole(ctx context.Context) (*rig.Table, error) {
 	if err := r.ready(ctx); err != nil {
 		return nil, err
 	}
@@ -236,7 +209,7 @@ func (r *run) whole(ctx context.Context) (*Table, error) {
 	if len(r.complaints) > 0 {
 		r.tally.tell("%s", r.pmcd.Log())
 	}
-	table := &Table{append(r.verdict(before, after, records), crowds...)}
+	table := &rig.Table{Rows: append(r.verdict(before, after, records), crowds...)}
 	if !table.OK() {
 		for _, line := range r.warnings {
 			r.tally.tell("daemon: %s", line)
@@ -248,27 +221,23 @@ func (r *run) whole(ctx context.Context) (*Table, error) {
 // ready waits until all definitions are served.
 func (r *run) ready(ctx context.Context) error {
 	var f figures
-	var err error
 	want := r.definitions()
-	for begin := time.Now(); time.Since(begin) < 2*soon; {
-		if f, err = r.figures(ctx); err == nil && f.bound == want {
-			return nil
-		}
-		if !sleep(ctx, 100*time.Millisecond) {
-			return ctx.Err()
-		}
-	}
+	err := rig.Await(ctx, fmt.Sprintf("%d definitions are served", want), func() (bool, error) {
+		var err error
+		f, err = r.figures(ctx)
+		return err == nil && f.bound == want, nil
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %d are, and %d have failed", err, f.bound, f.failed)
 	}
-	return fmt.Errorf("%d definitions are served and %d have failed, want %d", f.bound, f.failed, want)
+	return nil
 }
 
 // learn has readers see generation 0 of the site, which shows what metadata there are.
 func (r *run) learn(ctx context.Context) error {
 	for i := range uint64(8) {
-		c := &reader{scene: r.scene, name: "first reader", client: r.editor.site.NewClient(1000 + i), pause: time.Millisecond}
-		if err := c.life(ctx); err != nil {
+		c := &reader{scene: r.scene, name: "first reader", client: r.editor.site.NewClient(1000 + i), pace: rig.Every(time.Millisecond)}
+		if err := r.connected(ctx, c.life); err != nil {
 			return err
 		}
 	}
@@ -307,7 +276,7 @@ const steady = 3
 func (r *run) quiet(ctx context.Context, before figures) (f figures, err error) {
 	same := 0
 	for begin := time.Now(); ; {
-		if !sleep(ctx, 2*mmvAge) {
+		if !rig.Sleep(ctx, 2*mmvAge) {
 			return f, ctx.Err()
 		}
 		last := f
@@ -315,10 +284,10 @@ func (r *run) quiet(ctx context.Context, before figures) (f figures, err error) 
 			return f, err
 		}
 		r.worst = max(r.worst, f.longest)
-		if same++; f.goroutines != last.goroutines || f.files != last.files {
+		if same++; f.goroutines != last.goroutines || f.Files != last.Files {
 			same = 1
 		}
-		less := f.contexts <= ownContexts && (before.pid == 0 || f.goroutines <= before.goroutines && f.files <= before.files)
+		less := f.contexts <= ownContexts && (before.pid == 0 || f.goroutines <= before.goroutines && f.Files <= before.Files)
 		if less && same >= steady || time.Since(begin) > quietTime {
 			return f, nil
 		}
@@ -350,34 +319,35 @@ func (r *run) everything(ctx context.Context) error {
 
 func (r *run) everyClient() (all []func(context.Context)) {
 	p := r.options.Plan
-	add := func(name string, metrics, fetches int, pause func(*rand.Rand) func() time.Duration) {
+	add := func(name string, metrics, fetches int, pace func(*rand.Rand) rig.Pace) {
 		random := r.random()
-		c := &client{scene: r.scene, name: name, rand: random, metrics: metrics, pause: pause(random), fetches: fetches}
+		c := &client{scene: r.scene, name: name, rand: random, metrics: metrics, pace: pace(random), fetches: fetches}
 		all = append(all, c.run)
+	}
+	every := func(interval time.Duration) func(*rand.Rand) rig.Pace {
+		return func(*rand.Rand) rig.Pace { return rig.Every(interval) }
+	}
+	between := func(least, most time.Duration) func(*rand.Rand) rig.Pace {
+		return func(r *rand.Rand) rig.Pace { return rig.Anytime(r, least, most) }
 	}
 	for i := range p.Periodic {
 		share := float64(i) / float64(max(1, p.Periodic-1))
 		interval := time.Duration(float64(100*time.Millisecond) * math.Pow(100, share))
-		add(fmt.Sprintf("client every %v", interval.Round(10*time.Millisecond)), 5+10*i, 0,
-			func(*rand.Rand) func() time.Duration { return regular(interval) })
+		add(fmt.Sprintf("client every %v", interval.Round(10*time.Millisecond)), 5+10*i, 0, every(interval))
 	}
 	for i := range p.Irregular {
-		add(fmt.Sprintf("irregular client %d", i), 10+5*i, 0,
-			func(r *rand.Rand) func() time.Duration { return anyPause(r, 50*time.Millisecond, 20*time.Second) })
+		add(fmt.Sprintf("irregular client %d", i), 10+5*i, 0, between(50*time.Millisecond, 20*time.Second))
 	}
 	for i := range p.Reconnecting {
-		add(fmt.Sprintf("reconnecting client %d", i), 5, 1+2*i,
-			func(r *rand.Rand) func() time.Duration { return anyPause(r, 50*time.Millisecond, time.Second) })
+		add(fmt.Sprintf("reconnecting client %d", i), 5, 1+2*i, between(50*time.Millisecond, time.Second))
 	}
 	for i := range p.Wide {
-		add(fmt.Sprintf("wide client %d", i), p.Definitions, 0,
-			func(*rand.Rand) func() time.Duration { return regular(time.Duration(2+3*i) * time.Second) })
+		add(fmt.Sprintf("wide client %d", i), p.Definitions, 0, every(time.Duration(2+3*i)*time.Second))
 	}
 	for i := range p.Readers {
-		site := r.editor.site.NewClient(uint64(i))
 		c := &reader{
-			scene: r.scene, name: fmt.Sprintf("reader %d", i), client: site,
-			pause: time.Duration(20+30*i) * time.Millisecond,
+			scene: r.scene, name: fmt.Sprintf("reader %d", i), client: r.editor.site.NewClient(uint64(i)),
+			pace: rig.Every(time.Duration(20+30*i) * time.Millisecond),
 		}
 		all = append(all, c.run)
 	}
@@ -407,7 +377,7 @@ func (r *run) watch(ctx context.Context) {
 		r.worst = max(r.worst, f.longest)
 		if time.Since(told) >= r.options.Plan.Interval-tickSlack {
 			told = time.Now()
-			r.tally.tell("%s", r.intervalLine(f))
+			r.tellInterval(f)
 		}
 	}
 }

@@ -30,9 +30,9 @@ func (k kind) String() string {
 type tally struct {
 	begin time.Time // of the clients
 
-	fetches, values, lines, connects atomic.Int64
-	excused                          atomic.Int64 // metrics without a value, and calls that failed, with a cause
-	problems                         [kinds]atomic.Int64
+	fetches, values, lines atomic.Int64
+	excused                atomic.Int64 // metrics without a value, and calls that failed, with a cause
+	problems               [kinds]atomic.Int64
 
 	mu  sync.Mutex // guards log
 	log io.Writer
@@ -40,10 +40,9 @@ type tally struct {
 
 // problem counts one and tells it, unless there have been many.
 func (t *tally) problem(k kind, format string, args ...any) {
-	if t.problems[k].Add(1) > mostTold {
-		return
+	if t.problems[k].Add(1) <= mostTold {
+		t.tell("%s after %.1f s: %s", k, time.Since(t.begin).Seconds(), fmt.Sprintf(format, args...))
 	}
-	t.tell("%s after %.1f s: %s", k, time.Since(t.begin).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // tell writes a line to the log.

@@ -1,20 +1,17 @@
 package soak
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"pmdaderived/pdu"
-	"pmdaderived/test/pmcdtest"
+	"pmdaderived/test/rig"
 )
 
 // latest is how old the value that a tool shows may be when its line has come.
@@ -23,7 +20,6 @@ const latest = 15 * time.Second
 // tool is a stock program that is a client, started again whenever it has ended.
 type tool struct {
 	*scene
-	pmcd  *pmcdtest.PMCD
 	args  []string
 	ends  bool                     // it ends by itself
 	pause time.Duration            // before it is started again
@@ -34,9 +30,6 @@ type tool struct {
 
 // startMark stands in an argument for how often the tool was started.
 const startMark = "@"
-
-// patience is how long a tool may take to end when it is told to.
-const patience = 5 * time.Second
 
 // run goes on until ctx ends.
 func (t *tool) run(ctx context.Context) {
@@ -54,9 +47,9 @@ func (t *tool) run(ctx context.Context) {
 		case t.weather.bad(begin, time.Now(), pmcdGone, agentGone, pmcdTold):
 			t.tally.excused.Add(1)
 		default:
-			t.tally.problem(failedTool, "%s: %v", t.args[0], err)
+			t.tally.problem(failedTool, "%v", err)
 		}
-		sleep(ctx, t.pause)
+		rig.Sleep(ctx, t.pause)
 	}
 }
 
@@ -66,42 +59,30 @@ func (t *tool) once(ctx context.Context) error {
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], startMark, strconv.Itoa(t.starts))
 	}
-	cmd := t.pmcd.Command(ctx, args[0], args[1:]...)
-	cmd.Env = append(cmd.Env, "PYTHONUNBUFFERED=1", "TZ=UTC")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = patience
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	stdout, err := cmd.StdoutPipe()
+	running, err := rig.Start(ctx, t.pmcd, func(l rig.Line) {
+		t.tally.lines.Add(1)
+		if problem := t.line(l.Text); problem != "" {
+			t.tally.problem(wrongValue, "%s: %s: %s", t.args[0], problem, l.Text)
+		}
+	}, nil, args...)
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	for lines := bufio.NewScanner(stdout); lines.Scan(); {
-		t.tally.lines.Add(1)
-		if problem := t.line(lines.Text()); problem != "" {
-			t.tally.problem(wrongValue, "%s: %s: %s", t.args[0], problem, lines.Text())
-		}
-	}
-	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("%w %s", err, strings.TrimSpace(stderr.String()))
-	}
-	return nil
+	return running.Wait()
 }
 
 // phaseName is what tools print beside metrics of the same track.
 const phaseName = "derived.track.phase.at"
 
-// exact are definitions of that track whose values tools print without rounding.
-func (m *model) exact() (all []*metric) {
+// exact are definitions of that track whose values tools print without rounding, and their names behind phaseName.
+func (m *model) exact() (all []*metric, names []string) {
+	names = []string{phaseName}
 	for i := range m.metrics {
 		if x := &m.metrics[i]; x.form.track == "phase" && len(all) < 4 {
-			all = append(all, x)
+			all, names = append(all, x), append(names, x.name)
 		}
 	}
-	return all
+	return all, names
 }
 
 // csvLine judges what pmrep prints for phaseName and then these metrics: a time, and cells. records counts the lines with values.
@@ -175,47 +156,37 @@ func memberLine(x *metric) func(string) string {
 	}
 }
 
-// loggerArchive is where the logger of a number writes, each time to another archive.
-func (r *run) loggerArchive(n int) string { return r.file(fmt.Sprintf("archive%d-%s", n, startMark)) }
-
 // tools are the stock programs of a run.
 func (r *run) tools() (all []*tool, err error) {
-	exact := r.model.exact()
-	names := []string{phaseName}
-	for _, x := range exact {
-		names = append(names, x.name)
-	}
+	exact, names := r.model.exact()
 	add := func(ends bool, pause time.Duration, line func(string) string, args ...string) {
-		all = append(all, &tool{scene: r.scene, pmcd: r.pmcd, args: args, ends: ends, pause: pause, line: line})
+		all = append(all, &tool{scene: r.scene, args: args, ends: ends, pause: pause, line: line})
 	}
 	member := &r.model.metrics[slices.IndexFunc(r.model.metrics, func(x metric) bool { return x.form.name == "member" })]
 	for i := range r.options.Plan.Tools {
 		add(true, time.Duration(i+1)*400*time.Millisecond, memberLine(member), "pminfo", "-f", member.name)
 		add(false, redial, risingLine(), "pmval", "-t", fmt.Sprint(0.3*float64(i+1)), atName)
 		add(false, redial, csvLine(exact, new(int)), append([]string{"pmrep", "-ocsv", "-r", "-t", fmt.Sprint(i + 1)}, names...)...)
-		config := r.file(fmt.Sprintf("logger%d.conf", i))
-		text := fmt.Sprintf("log mandatory on %d sec { %s %s derived.surge }\n", i+1, strings.Join(names, " "), atName)
-		if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		config, err := r.folder.Write(fmt.Sprintf("logger%d.conf", i),
+			fmt.Sprintf("log mandatory on %d sec { %s %s derived.surge }\n", i+1, strings.Join(names, " "), atName))
+		if err != nil {
 			return nil, err
 		}
-		add(false, redial, func(string) string { return "" }, "pmlogger", "-c", config, "-l", r.loggerArchive(i)+".log", r.loggerArchive(i))
+		archive := r.folder.Path(fmt.Sprintf("archive%d-%s", i, startMark)) // each time another
+		add(false, redial, func(string) string { return "" }, "pmlogger", "-c", config, "-l", archive+".log", archive)
 	}
 	return all, nil
 }
 
 // archives judges what the loggers have written.
 func (r *run) archives(ctx context.Context) (records int) {
-	exact := r.model.exact()
-	names := []string{phaseName}
-	for _, x := range exact {
-		names = append(names, x.name)
-	}
-	archives, err := filepath.Glob(r.file("archive*.meta"))
+	exact, names := r.model.exact()
+	archives, err := filepath.Glob(r.folder.Path("archive*.meta"))
 	if err != nil {
 		r.tally.problem(failedTool, "%v", err)
 	}
 	for _, archive := range archives {
-		t := &tool{scene: r.scene, pmcd: r.pmcd, line: csvLine(exact, &records), args: append([]string{
+		t := &tool{scene: r.scene, line: csvLine(exact, &records), args: append([]string{
 			"pmrep", "-a", strings.TrimSuffix(archive, ".meta"), "-u", "-ocsv", "-r",
 		}, names...)}
 		switch err := t.once(ctx); {

@@ -1,5 +1,7 @@
 package soak
 
+import "pmdaderived/test/rig"
+
 // track is metrics whose values tell the time at which the operands of some definitions were sampled. The daemon
 // serves metrics that have the same operands from the same sample, others perhaps from one that is newer.
 type track struct {
@@ -23,7 +25,7 @@ const (
 func tracks() []track {
 	nanos := func(v, _ uint64) uint64 { return v }
 	micros := func(v, _ uint64) uint64 { return v * 1e3 }
-	inPhase := func(v, ref uint64) uint64 { return nearest(v, ref/1e3, phaseLength) * 1e3 }
+	inPhase := func(v, ref uint64) uint64 { return nearest(v, ref/1e3, rig.PhaseLength) * 1e3 }
 	return []track{
 		{name: "nanos", operands: "wave.nanos", historic: true, unit: 1, when: nanos},
 		{name: "load", operands: "wave.load", historic: true, unit: 1e3, when: micros},

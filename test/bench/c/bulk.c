@@ -5,15 +5,10 @@
  *
  * LAYOUT is a file with one line for each cluster of metrics:
  *
- *	CLUSTER COUNT SERIAL INSTANCES MODE
+ *	CLUSTER COUNT SERIAL INSTANCES
  *
  * Items 0 to COUNT-1 are 64-bit unsigned counters. SERIAL is their instance domain's, -1 for singular
- * metrics. MODE says how the instance lists of a domain's metrics differ:
- *
- *	same      they do not
- *	shuffled  each metric has an order of its own
- *	missing   each metric lacks one instance, another one than its neighbours
- *	churning  at each fetch a tenth of the instances has gone and as many have come
+ * metrics.
  *
  * Without -o it is the source of operands: replies are kept in the form that libpcp sends, and only the
  * numbers in them are changed for each fetch, so that it costs as little as an agent can. With -o it is
@@ -27,20 +22,16 @@
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 
-enum mode { SAME, SHUFFLED, MISSING, CHURNING };
-
 struct family {
 	unsigned	first;		/* of its metrics, in the table of all */
 	unsigned	count;
 	int		serial;		/* -1: singular */
 	unsigned	size;		/* of the domain */
-	enum mode	mode;
 };
 
 struct metric {
 	struct family	*family;
 	unsigned	item;
-	unsigned	*order;		/* NULL: 0, 1, 2, ... */
 	pmValueSet	*set;		/* as it is sent; NULL until it is first fetched */
 	char		*blocks;	/* the values in it, BLOCK bytes apart */
 };
@@ -67,21 +58,6 @@ need(void *memory)
 	return memory;
 }
 
-/* base is what the instance numbers of a domain begin with at this fetch. */
-static unsigned
-base(const struct family *f)
-{
-	unsigned step = f->size / 10 ? f->size / 10 : 1;
-
-	return f->mode == CHURNING ? tick % 64 * step : 0;
-}
-
-static unsigned
-length(const struct family *f)
-{
-	return f->mode == MISSING && f->size > 1 ? f->size - 1 : f->size;
-}
-
 static struct metric *
 find(pmID pmid)
 {
@@ -95,30 +71,8 @@ static void
 prepare(struct metric *m)
 {
 	struct family *f = m->family;
-	unsigned n = length(f), i;
+	unsigned n = f->size, i;
 
-	if (f->mode == SHUFFLED || f->mode == MISSING) {
-		m->order = need(malloc(f->size * sizeof(*m->order)));
-		for (i = 0; i < f->size; i++)
-			m->order[i] = i;
-	}
-	if (f->mode == SHUFFLED) {
-		unsigned long long r = 88172645463325252ULL + m->item;
-
-		for (i = f->size - 1; i > 0; i--) {
-			unsigned j, other;
-
-			r ^= r << 13, r ^= r >> 7, r ^= r << 17;
-			j = r % (i + 1);
-			other = m->order[i];
-			m->order[i] = m->order[j];
-			m->order[j] = other;
-		}
-	} else if (f->mode == MISSING && f->size > 1) {
-		unsigned gone = (7 * m->item + 3) % f->size;
-
-		memmove(m->order + gone, m->order + gone + 1, (f->size - gone - 1) * sizeof(*m->order));
-	}
 	m->set = need(malloc(sizeof(*m->set) + (n - 1) * sizeof(m->set->vlist[0])));
 	m->blocks = need(malloc(n * BLOCK));
 	m->set->pmid = descs[m - metrics].m_desc.pmid;
@@ -129,7 +83,7 @@ prepare(struct metric *m)
 
 		block->vtype = PM_TYPE_U64;
 		block->vlen = PM_VAL_HDR_SIZE + 8;
-		m->set->vlist[i].inst = f->serial < 0 ? PM_IN_NULL : m->order ? m->order[i] : i;
+		m->set->vlist[i].inst = f->serial < 0 ? PM_IN_NULL : i;
 		m->set->vlist[i].value.pval = block;
 	}
 }
@@ -144,16 +98,13 @@ value(const struct metric *m, unsigned inst)
 static void
 fill(struct metric *m)
 {
-	unsigned n = m->set->numval, from = base(m->family), i;
+	unsigned n = m->set->numval, i;
 
 	for (i = 0; i < n; i++) {
-		unsigned long long v = value(m, m->order ? m->order[i] : from + i);
+		unsigned long long v = value(m, i);
 
 		memcpy(m->blocks + i * BLOCK + PM_VAL_HDR_SIZE, &v, sizeof(v));
 	}
-	if (m->family->mode == CHURNING)
-		for (i = 0; i < n; i++)
-			m->set->vlist[i].inst = from + i;
 }
 
 /* fast_fetch answers with the kept sets. An unknown metric has no values. */
@@ -234,7 +185,7 @@ instances(pmInDom indom, int inst, char *name, pmInResult **reply, pmdaExt *ext)
 {
 	struct family *f = NULL;
 	pmInResult *r;
-	unsigned n = 1, i, from;
+	unsigned n = 1, i;
 	int all = name == NULL && (unsigned)inst == PM_IN_NULL, k;
 
 	(void)ext;
@@ -243,10 +194,9 @@ instances(pmInDom indom, int inst, char *name, pmInResult **reply, pmdaExt *ext)
 			f = indom_family[k];
 	if (f == NULL)
 		return PM_ERR_INDOM;
-	from = base(f);
 	if (name != NULL && (sscanf(name, "inst-%d", &inst) != 1 || inst < 0))
 		return PM_ERR_INST;
-	if (!all && (inst < 0 || (f->mode != CHURNING && (unsigned)inst >= f->size)))
+	if (!all && (inst < 0 || (unsigned)inst >= f->size))
 		return PM_ERR_INST;
 	if (all)
 		n = f->size;
@@ -258,7 +208,7 @@ instances(pmInDom indom, int inst, char *name, pmInResult **reply, pmdaExt *ext)
 	if (name == NULL)
 		r->namelist = need(malloc(n * sizeof(r->namelist[0])));
 	for (i = 0; i < n; i++) {
-		unsigned id = all ? from + i : (unsigned)inst;
+		unsigned id = all ? i : (unsigned)inst;
 
 		if (r->instlist)
 			r->instlist[i] = id;
@@ -267,18 +217,6 @@ instances(pmInDom indom, int inst, char *name, pmInResult **reply, pmdaExt *ext)
 	}
 	*reply = r;
 	return 0;
-}
-
-static int
-mode_of(const char *word)
-{
-	static const char *words[] = { "same", "shuffled", "missing", "churning" };
-	int i;
-
-	for (i = 0; i < 4; i++)
-		if (strcmp(word, words[i]) == 0)
-			return i;
-	return -1;
 }
 
 /* domain_of gives a family's serial an entry in the table of instance domains. */
@@ -314,21 +252,19 @@ load(const char *path, int ordinary)
 {
 	FILE *in = fopen(path, "r");
 	unsigned cluster, count, size, i;
-	char word[16];
 	int serial;
 
 	if (in == NULL)
 		return -1;
-	while (fscanf(in, "%u %u %d %u %15s", &cluster, &count, &serial, &size, word) == 5) {
+	while (fscanf(in, "%u %u %d %u", &cluster, &count, &serial, &size) == 4) {
 		struct family *f = &families[cluster % CLUSTERS];
 
-		if (cluster >= CLUSTERS || count > 1024 || size < 1 || mode_of(word) < 0)
+		if (cluster >= CLUSTERS || count > 1024 || size < 1)
 			return -1;
 		f->first = nmetrics;
 		f->count = count;
 		f->serial = serial;
 		f->size = size;
-		f->mode = mode_of(word);
 		if (serial >= 0)
 			domain_of(f, ordinary);
 		metrics = need(realloc(metrics, (nmetrics + count) * sizeof(*metrics)));

@@ -9,20 +9,15 @@
  *	contexts COUNT        fetch in COUNT contexts, one after the other, instead of in one; 0 closes all
  *	fetch COUNT PERIOD    fetch COUNT times: at every multiple of PERIOD microseconds on the clock, 0:
  *	                      without a pause
- *	watch PID COUNT       fetch without a pause; what is reported is the CPU time of process PID for
- *	                      each fetch, median and so on, and quarter, of which a quarter are less
  *	lookup COUNT          look the names up one by one, COUNT times in all
  *	traverse NAME COUNT PERIOD	walk through the metrics below NAME
  *	longest COUNT PERIOD  fetch without a pause; the longest fetch of each of COUNT periods, one a line
  *	until VALUE           fetch until the first metric has this value
- *	values                fetch once and print all values, one a line
- *	store                 store 1 in the first metric
- *	memory                bytes that malloc has given out
  *
  * Derived metrics of the client itself are those of the files in PCP_DERIVED_CONFIG.
  *
  * "ok" is followed by NAME=NUMBER pairs: times are nanoseconds; cpu is that of this process, user and
- * system; wall is the sum and median, least, p99, most are over the single operations; values counts
+ * system; wall is the sum and median, p99, most are over the single operations; values counts
  * values, errors metrics without any because of an error.
  */
 #define _GNU_SOURCE
@@ -31,7 +26,6 @@
 #include <string.h>
 #include <time.h>
 #include <errno.h>
-#include <malloc.h>
 #include <pcp/pmapi.h>
 
 typedef long long ns;
@@ -109,8 +103,7 @@ end(void)
 	qsort(took, ntook, sizeof(*took), ascending);
 	printf("ok cpu=%lld n=%d values=%lld errors=%lld code=%d", cpu, ntook, values, errors, lasterror);
 	if (ntook > 0)
-		printf(" wall=%lld median=%lld least=%lld quarter=%lld p99=%lld most=%lld", sum, took[ntook / 2],
-			took[0], took[ntook / 4], took[(ntook * 99LL) / 100], took[ntook - 1]);
+		printf(" wall=%lld median=%lld p99=%lld most=%lld", sum, took[ntook / 2], took[(ntook * 99LL) / 100], took[ntook - 1]);
 	printf("\n");
 }
 
@@ -233,31 +226,6 @@ fetch_often(int n, ns period)
 }
 
 static int
-watch(pid_t pid, int n)
-{
-	clockid_t clock;
-	ns before;
-	int sts;
-
-	if (clock_getcpuclockid(pid, &clock) != 0)
-		return -ESRCH;
-	begin();
-	before = clock_ns(clock);
-	for (; n > 0; n--) {
-		int done = ntook;
-		ns after;
-
-		if ((sts = fetch()) < 0)
-			return sts;
-		after = clock_ns(clock);
-		ntook = done;
-		note(after - before);
-		before = after;
-	}
-	return 0;
-}
-
-static int
 lookup(int n)
 {
 	int i, sts;
@@ -326,17 +294,6 @@ longest(int n, ns period)
 	return 0;
 }
 
-static int
-atom(const pmResult *r, int i, int j, pmAtomValue *a, pmDesc *d)
-{
-	int sts = pmLookupDesc(pmids[i], d);
-
-	if (sts < 0)
-		return sts;
-	return pmExtractValue(r->vset[i]->valfmt, &r->vset[i]->vlist[j], d->type, a,
-		d->type == PM_TYPE_STRING ? PM_TYPE_STRING : PM_TYPE_DOUBLE);
-}
-
 /* until fetches until the first metric has the wanted value, a minute at most. */
 static int
 until(double wanted)
@@ -355,54 +312,13 @@ until(double wanted)
 		if (sts < 0)
 			return sts;
 		note(WALL() - before);
-		same = r->vset[0]->numval == 1 && atom(r, 0, 0, &a, &d) >= 0 && a.d == wanted;
+		same = r->vset[0]->numval == 1 && pmLookupDesc(pmids[0], &d) >= 0 &&
+			pmExtractValue(r->vset[0]->valfmt, &r->vset[0]->vlist[0], d.type, &a, PM_TYPE_DOUBLE) >= 0 && a.d == wanted;
 		pmFreeResult(r);
 		if (same)
 			return 0;
 	}
 	return PM_ERR_TIMEOUT;
-}
-
-static int
-show(void)
-{
-	pmResult *r;
-	int sts, i, j;
-
-	pmUseContext(contexts[0]);
-	begin();
-	if ((sts = pmFetch(nnames, pmids, &r)) < 0)
-		return sts;
-	count(r);
-	for (i = 0; i < r->numpmid; i++)
-		for (j = 0; j < r->vset[i]->numval; j++) {
-			pmAtomValue a;
-			pmDesc d;
-
-			if (atom(r, i, j, &a, &d) < 0)
-				printf("?\n");
-			else if (d.type == PM_TYPE_STRING) {
-				printf("%s\n", a.cp);
-				free(a.cp);
-			} else
-				printf("%.17g\n", a.d);
-		}
-	pmFreeResult(r);
-	return 0;
-}
-
-static int
-store(void)
-{
-	pmResult r = { .numpmid = 1 };
-	pmValueSet set = { .pmid = pmids[0], .numval = 1, .valfmt = PM_VAL_INSITU };
-
-	pmUseContext(contexts[0]);
-	begin();
-	set.vlist[0].inst = PM_IN_NULL;
-	set.vlist[0].value.lval = 1;
-	r.vset[0] = &set;
-	return pmStore(&r);
 }
 
 /* obey carries out one command; it returns 1 if "ok" is still to be printed. */
@@ -420,8 +336,6 @@ obey(char *line)
 		begin(), sts = open_contexts(a);
 	else if (sscanf(line, "fetch %lld %lld", &a, &b) == 2)
 		sts = fetch_often(a, b * 1000);
-	else if (sscanf(line, "watch %lld %lld", &a, &b) == 2)
-		sts = watch(a, b);
 	else if (sscanf(line, "lookup %lld", &a) == 1)
 		sts = lookup(a);
 	else if (sscanf(line, "traverse %255s %lld %lld", name, &a, &b) == 3)
@@ -430,16 +344,7 @@ obey(char *line)
 		sts = longest(a, b * 1000);
 	else if (sscanf(line, "until %lf", &wanted) == 1)
 		sts = until(wanted);
-	else if (strcmp(line, "values\n") == 0)
-		sts = show();
-	else if (strcmp(line, "store\n") == 0)
-		sts = store();
-	else if (strcmp(line, "memory\n") == 0) {
-		struct mallinfo2 info = mallinfo2();
-
-		printf("ok bytes=%zu\n", info.uordblks + info.hblkhd);
-		return 0;
-	} else {
+	else {
 		printf("error unknown command\n");
 		return 0;
 	}

@@ -2,8 +2,11 @@ package bench
 
 import (
 	"context"
-	"slices"
+	"fmt"
+	"strconv"
 	"time"
+
+	"pmdaderived/test/rig"
 )
 
 // Everything that runs for a number of clients, counted together: pmcd, the agents, the clients. On one
@@ -23,7 +26,7 @@ func (a *arena) crowd(ctx context.Context, n int, derivedFile string, names []st
 		if err != nil {
 			return nil, err
 		}
-		if _, err := f.names(names); err != nil {
+		if err := f.names(names); err != nil {
 			return nil, err
 		}
 		c.clients = append(c.clients, &fetcher{f, want})
@@ -60,27 +63,22 @@ func (c *crowd) cost(warm, n int) (float64, error) {
 	if _, err := c.together("fetch %d %d", warm, c.period.Microseconds()); err != nil {
 		return 0, err
 	}
-	cpu, err := cpuOf(c.a.all...)
+	var results []result
+	sum, err := c.a.cpuDuring(func() (err error) {
+		results, err = c.together("fetch %d %d", n, c.period.Microseconds())
+		return err
+	}, c.a.all...)
 	if err != nil {
 		return 0, err
 	}
-	results, err := c.together("fetch %d %d", n, c.period.Microseconds())
-	if err != nil {
-		return 0, err
-	}
-	later, err := cpuOf(c.a.all...)
-	if err != nil {
-		return 0, err
-	}
-	sum := later - cpu
 	for i, r := range results {
 		if err := r.check(c.clients[i].want); err != nil {
 			return 0, err
 		}
-		sum += r.cpu
+		sum += float64(r.numbers["cpu"])
 	}
 	_, err = c.together("contexts 0")
-	return float64(sum) / float64(n), err
+	return sum / float64(n), err
 }
 
 func (c *crowd) close() {
@@ -91,16 +89,15 @@ func (c *crowd) close() {
 
 // wholeSystem returns the ratio of what it costs with our agent to what it costs without, for each
 // number of clients.
-func (b *bench) wholeSystem(ctx context.Context, defs []definition, want int) ([]float64, error) {
-	a, err := b.smallArena(ctx)
+func (b *bench) wholeSystem(ctx context.Context, defs []definition, want int) (figures []float64, err error) {
+	a, err := b.small(ctx)
 	if err != nil {
 		return nil, err
 	}
-	file, err := a.derivedFile("crowd.conf", defs)
+	file, err := a.folder.Write("crowd.conf", text(defs))
 	if err != nil {
 		return nil, err
 	}
-	var figures []float64
 	for _, n := range []int{1, 10, 50} {
 		period := 100 * time.Millisecond
 		if n > 1 {
@@ -115,7 +112,7 @@ func (b *bench) wholeSystem(ctx context.Context, defs []definition, want int) ([
 			return nil, err
 		}
 		// With contexts of its own the client binds its metrics again; that is not counted.
-		p, err := inTurnsLeast(b.Time, b.few(),
+		ratio, err := b.compare(fmt.Sprintf("a round of %d clients", n), b.few(),
 			func() (float64, error) { return ours.cost(4, 4) },
 			func() (float64, error) { return theirs.cost(2, 4) })
 		ours.close()
@@ -123,18 +120,16 @@ func (b *bench) wholeSystem(ctx context.Context, defs []definition, want int) ([
 		if err != nil {
 			return nil, err
 		}
-		b.note("%d clients: %.2f ms against %.2f ms for each round; ratios %.3f to %.3f, %d turns", n,
-			median(p.ours)/1e6, median(p.theirs)/1e6, slices.Min(p.ratios), slices.Max(p.ratios), len(p.ratios))
-		figures = append(figures, p.ratio())
+		figures = append(figures, ratio)
 	}
 	return figures, nil
 }
 
-func measureWholeScalars(ctx context.Context, b *bench) ([]float64, error) {
+func (b *bench) wholeScalars(ctx context.Context) ([]float64, error) {
 	return b.wholeSystem(ctx, sums(1000), 1000)
 }
 
-func measureWholeInstances(ctx context.Context, b *bench) ([]float64, error) {
+func (b *bench) wholeInstances(ctx context.Context) ([]float64, error) {
 	return b.wholeSystem(ctx, sumsOver(10, 100), 1000)
 }
 
@@ -144,14 +139,14 @@ const (
 	stallLeast  = 20
 )
 
-// measureStall lets a client fetch one metric of another agent without a pause while the agent refreshes
+// stall lets a client fetch one metric of another agent without a pause while the agent refreshes
 // 100,000 values again and again, and takes the longest fetch of each period.
-func measureStall(ctx context.Context, b *bench) ([]float64, error) {
-	a, err := b.smallArena(ctx)
+func (b *bench) stall(ctx context.Context) ([]float64, error) {
+	a, err := b.small(ctx)
 	if err != nil {
 		return nil, err
 	}
-	victim, err := a.fetcher(ctx, "", scalars("peer", 1), 1)
+	victim, err := a.fetcher(ctx, "", peers(1), 1)
 	if err != nil {
 		return nil, err
 	}
@@ -165,38 +160,33 @@ func measureStall(ctx context.Context, b *bench) ([]float64, error) {
 		return nil, err
 	}
 	n := max(stallLeast, int(b.Time/stallPeriod))
-	watch := func() ([]float64, error) {
+	watch := func(what string) (p99 float64, err error) {
 		r, err := victim.do("longest %d %d", n, stallPeriod.Microseconds())
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		b.note("median of all %d fetches %.0f µs, p99 %.0f µs", r.n, float64(r.median)/1e3, float64(r.p99)/1e3)
-		return numbers(r.lines)
+		longest := make([]float64, len(r.lines)) // ms
+		for i, line := range r.lines {
+			if longest[i], err = strconv.ParseFloat(line, 64); err != nil {
+				return 0, err
+			}
+			longest[i] /= 1e6
+		}
+		p99 = rig.Quantile(longest, 0.99)
+		b.Log.Notef("longest in each %v with %s: median %.2f ms, p99 %.2f ms; of all %d fetches median %.0f µs",
+			stallPeriod, what, rig.Median(longest), p99, r.numbers["n"], float64(r.numbers["median"])/1e3)
+		return p99, nil
 	}
-	quiet, err := watch()
-	if err != nil {
-		return nil, err
-	}
-	b.note("longest in each %v with nothing else: median %.2f ms, p99 %.2f ms", stallPeriod, median(quiet)/1e6, quantile(quiet, 0.99)/1e6)
-	before, err := a.counters()
-	if err != nil {
+	if _, err := watch("nothing else"); err != nil {
 		return nil, err
 	}
 	if err := cause.send("traverse derived.plain %d %d", n+2, stallPeriod.Microseconds()); err != nil {
 		return nil, err
 	}
-	stalls, err := watch()
+	p99, err := watch("refreshes")
 	if err != nil {
 		return nil, err
 	}
-	if _, err := cause.answer(); err != nil {
-		return nil, err
-	}
-	after, err := a.counters()
-	if err != nil {
-		return nil, err
-	}
-	b.note("beside %.0f refreshes: median %.2f ms, p99 %.2f ms", (after[ctlOperands]-before[ctlOperands])/stallParts,
-		median(stalls)/1e6, quantile(stalls, 0.99)/1e6)
-	return []float64{quantile(stalls, 0.99) / 1e6}, nil
+	_, err = cause.answer()
+	return []float64{p99}, err
 }

@@ -1,0 +1,235 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"pmdaderived/test/rig"
+)
+
+// What it costs to have new values: sampling the operands, evaluating, serving once. On the other side
+// stands a client of libpcp that fetches the operands and evaluates itself, or pmie.
+
+// attempts is how often a turn is tried in which the agent should sample.
+const attempts = 10
+
+// refreshCost is the CPU of the agent in ns for each refresh, over n fetches at a period. Fetches that
+// share a sample count once. When the machine has held a sample up the agent does without new ones for a while;
+// a turn like that does not count.
+func (a *arena) refreshCost(ctx context.Context, f *fetcher, defs []definition, n int, period time.Duration) (float64, error) {
+	for range attempts {
+		if err := f.join(3, period); err != nil {
+			return 0, err
+		}
+		before, err := a.control.Read(ctx)
+		if err != nil {
+			return 0, err
+		}
+		used, err := a.cpuDuring(func() error {
+			_, err := f.fetch(n, period, f.want)
+			return err
+		}, a.derived)
+		if err != nil {
+			return 0, err
+		}
+		after, err := a.control.Read(ctx)
+		if err := errors.Join(err, f.leave()); err != nil {
+			return 0, err
+		}
+		if refreshes := after.Since(before).Numbers[ctlOperands] / float64(operands(defs)); refreshes >= float64(n)/2 {
+			return used / refreshes, nil
+		}
+	}
+	return 0, fmt.Errorf("%d times: %d fetches with less than half as many samples", attempts, n)
+}
+
+// clientCost is the CPU of a client in ns for each fetch.
+func clientCost(f *fetcher, n int, period time.Duration) (float64, error) {
+	r, err := f.fetch(n, period, f.want)
+	return float64(r.numbers["cpu"]) / float64(n), err
+}
+
+// refreshAgainstClient compares a refresh with a client of libpcp that has the same definitions.
+func (b *bench) refreshAgainstClient(ctx context.Context, defs []definition, want, n int, period time.Duration) (float64, error) {
+	a, err := b.small(ctx)
+	if err != nil {
+		return 0, err
+	}
+	ours, err := a.fetcher(ctx, "", names("derived.", defs), want)
+	if err != nil {
+		return 0, err
+	}
+	defer a.drop(ours.client)
+	file, err := a.folder.Write("client.conf", text(defs))
+	if err != nil {
+		return 0, err
+	}
+	theirs, err := a.fetcher(ctx, file, names("", defs), want)
+	if err != nil {
+		return 0, err
+	}
+	defer a.drop(theirs.client)
+	return b.compare(fmt.Sprintf("%d metrics, the first %s, against a libpcp client", len(defs), defs[0].name), minRounds,
+		func() (float64, error) { return a.refreshCost(ctx, ours, defs, n, period) },
+		func() (float64, error) { return clientCost(theirs, n, period) })
+}
+
+// pace is the period at which n values are sampled each time: the agent does not often repeat a sample that
+// took long.
+func pace(n int) time.Duration {
+	if n <= 10_000 {
+		return 40 * time.Millisecond
+	}
+	return 600 * time.Millisecond
+}
+
+func (b *bench) refreshValues(ctx context.Context) ([]float64, error) {
+	ten, err := b.refreshAgainstClient(ctx, sumsOver(1000, 10), 10_000, 8, pace(10_000))
+	if err != nil {
+		return nil, err
+	}
+	hundred, err := b.refreshAgainstClient(ctx, []definition{over(100_000, 1, "sum", exprSum)}, 100_000, 3, pace(100_000))
+	if err != nil {
+		return nil, err
+	}
+	rate := []definition{over(10_000, 0, "rate", exprRate)}
+	_, err = b.refreshAgainstClient(ctx, rate, anyNumber, 8, pace(10_000)) // a rate has no value where nothing is new
+	return []float64{ten, hundred}, err
+}
+
+const pmiePeriod = 50 * time.Millisecond
+
+// pmieCost starts pmie with the sums of n scalars and measures its CPU in ns for each evaluation.
+func (a *arena) pmieCost(ctx context.Context, n int) (float64, error) {
+	rules := ""
+	for i, d := range sums(n) {
+		rules += fmt.Sprintf("rule%d = %s;\n", i, d.expr)
+	}
+	file, err := a.folder.Write("pmie.conf", rules)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	pmie, err := rig.Start(ctx, a.pmcd, func(rig.Line) {}, nil,
+		"pmie", "-f", "-t", "50msec", "-h", "unix:"+a.pmcd.Socket, "-c", file, "-l", a.folder.Path("pmie.log"))
+	defer func() {
+		cancel()
+		if pmie != nil {
+			_ = pmie.Wait() // it runs for ever: its status is our signal
+		}
+	}()
+	if err != nil {
+		return 0, err
+	}
+	perPeriod := func(periods time.Duration) (float64, error) {
+		started := time.Now()
+		used, err := a.cpuDuring(func() error {
+			rig.Sleep(ctx, periods*pmiePeriod)
+			return nil
+		}, pmie.Cmd.Process.Pid)
+		return used / (float64(time.Since(started)) / float64(pmiePeriod)), err
+	}
+	// First it looks the metrics up and fetches one by one, which takes much more CPU, and no one knows how
+	// long. Then it fetches once in a period.
+	const old, highRes = "pmcd.pdu_in.fetch", "pmcd.pdu_in.highres_fetch"
+	r, err := rig.NewReader(ctx, a.pmcd, old, highRes)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close() //nolint:errcheck // nothing is lost with it
+	for last := 0.0; ; {
+		f, err := r.Read(ctx)
+		if err != nil {
+			return 0, err
+		}
+		now := f.Numbers[old] + f.Numbers[highRes]
+		if n := now - last; n > 3 && n < 12 { // 4 of pmie and one of ours
+			return perPeriod(12)
+		}
+		last = now
+		if _, err := perPeriod(4); err != nil { // also if it has ended
+			return 0, err
+		}
+	}
+}
+
+func (b *bench) refreshScalars(ctx context.Context) ([]float64, error) {
+	const n = 1000
+	defs := sums(n)
+	libpcp, err := b.refreshAgainstClient(ctx, defs, n, 8, pace(n))
+	if err != nil {
+		return nil, err
+	}
+	a, err := b.small(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := a.fetcher(ctx, "", names("derived.", defs), n)
+	if err != nil {
+		return nil, err
+	}
+	defer a.drop(ours.client)
+	pmie, err := b.compare("1,000 scalars, against pmie", minRounds,
+		func() (float64, error) { return a.refreshCost(ctx, ours, defs, 8, pace(n)) },
+		func() (float64, error) { return a.pmieCost(ctx, n) })
+	return []float64{libpcp, pmie}, err
+}
+
+const reloads = 7
+
+// definitions is what 5,000 definitions cost before anybody has a value, and when one of them is changed: how long it
+// takes until clients see it, and the longest request of all meanwhile, by the agent's clock.
+func (b *bench) definitions(ctx context.Context) ([]float64, error) {
+	a, err := b.thousands(ctx)
+	if err != nil {
+		return nil, err
+	}
+	binds := []float64{a.bindTook.Seconds()}
+	for range 2 {
+		again, err := b.arena(ctx, arenaConfig{definitions: fiveThousand(1)})
+		if err != nil {
+			return nil, err
+		}
+		binds = append(binds, again.bindTook.Seconds())
+		if err := again.close(); err != nil {
+			return nil, err
+		}
+	}
+	c, err := a.fetcher(ctx, "", []string{"derived.marker"}, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer a.drop(c.client)
+	if err := c.join(1, 0); err != nil {
+		return nil, err
+	}
+	quiet, err := a.control.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var swaps []float64
+	for range reloads {
+		b.version++
+		if err := c.send("until %d", b.version); err != nil {
+			return nil, err
+		}
+		rig.Sleep(ctx, 20*time.Millisecond)
+		event := time.Now()
+		if err := errors.Join(a.define(fiveThousand(b.version)), syscall.Kill(a.derived, syscall.SIGHUP)); err != nil {
+			return nil, err
+		}
+		r, err := c.answer()
+		if err != nil {
+			return nil, err
+		}
+		swaps = append(swaps, time.Since(event).Seconds()*1e3)
+		b.Log.Notef("seen after %.0f ms; longest fetch of a client meanwhile %.1f ms", swaps[len(swaps)-1], float64(r.numbers["most"])/1e6)
+		rig.Sleep(ctx, 100*time.Millisecond)
+	}
+	busy, err := a.control.Read(ctx)
+	longest := busy.Since(quiet).Histograms[ctlRequestTime].Quantile(1)
+	return []float64{rig.Median(binds), rig.Median(swaps), longest.Seconds() * 1e3}, err
+}

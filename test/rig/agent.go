@@ -1,0 +1,300 @@
+package rig
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+	"pmdaderived/test/pmcdtest"
+)
+
+// Metric is a metric of the agent: a function of the time of day at which pmcd asked, and of nothing else. So values
+// tell when they were taken, and stay right when the process that computes them is started again.
+type Metric struct {
+	Name  string
+	Desc  pdu.Desc                              // of a U64; the domain is not in it
+	Value func(at uint64, inst pdu.Inst) uint64 // at ns since the Epoch
+}
+
+// Serials of the agent's instance domains.
+const (
+	memberSerial = 0
+	burstSerial  = 1 // its instances come and go
+)
+
+// Members is how many instances the domain that never changes has.
+const Members = 8
+
+// Metrics are those of the agent, by item.
+func Metrics() []Metric {
+	count := pdu.Units{Count: 1}
+	all, some := pdu.NewInDom(0, memberSerial), pdu.NewInDom(0, burstSerial)
+	metric := func(name string, sem pdu.Semantics, d pdu.InDom, u pdu.Units, value func(uint64, pdu.Inst) uint64) Metric {
+		return Metric{name, pdu.Desc{Type: pdu.TypeU64, InDom: d, Sem: sem, Units: u}, value}
+	}
+	singular := func(name string, sem pdu.Semantics, u pdu.Units, value func(uint64) uint64) Metric {
+		return metric(name, sem, pdu.NoInDom, u, func(at uint64, _ pdu.Inst) uint64 { return value(at) })
+	}
+	same := func(at uint64) uint64 { return at }
+	return []Metric{
+		singular("now", pdu.SemInstant, pdu.Units{Time: 1, TimeScale: pdu.TimeNanosec}, same),
+		singular("nanos", pdu.SemCounter, count, same),
+		singular("ticks", pdu.SemCounter, count, func(at uint64) uint64 { return at / 1000 }),
+		singular("swing", pdu.SemCounter, count, Swing),
+		singular("phase", pdu.SemInstant, pdu.Units{}, Phase),
+		singular("slope", pdu.SemInstant, pdu.Units{}, Slope),
+		singular("size", pdu.SemInstant, pdu.Units{Space: 1}, Size),
+		metric("member", pdu.SemInstant, all, pdu.Units{}, Member),
+		metric("load", pdu.SemCounter, all, count, Load),
+		metric("burst", pdu.SemInstant, some, pdu.Units{}, Member),
+		metric("surge", pdu.SemCounter, some, count, Load),
+	}
+}
+
+// PhaseLength is after how many microseconds phase begins anew.
+const PhaseLength = 1_000_000_000
+
+// The values, at a time in ns since the Epoch.
+
+func Phase(at uint64) uint64 { return at / 1000 % PhaseLength } // microseconds
+func Slope(at uint64) uint64 { return at/1e9%1000 + 1 }         // seconds
+func Size(at uint64) uint64  { return at / 1e6 % (1 << 30) }    // milliseconds
+
+func Member(at uint64, inst pdu.Inst) uint64 { return Phase(at) + 1000*uint64(inst) }
+func Load(at uint64, inst pdu.Inst) uint64   { return (uint64(inst) + 1) * (at / 1000) }
+
+// SwingPeriod is no multiple of the interval of any client: otherwise a client would always meet the same phase.
+const SwingPeriod = 3300 * time.Millisecond
+
+// Swing is a counter of microseconds whose rate swings by a half: the integral of 1e6 (1 + sin(2πt/SwingPeriod)/2) per second.
+func Swing(at uint64) uint64 {
+	turn := 2 * math.Pi * float64(at%uint64(SwingPeriod)) / float64(SwingPeriod)
+	return at/1000 + uint64(1e6*SwingPeriod.Seconds()/(4*math.Pi)*(1-math.Cos(turn)))
+}
+
+// AllMembers are the instances of the domain that never changes.
+func AllMembers(uint64) []pdu.Inst { return from(0, Members) }
+
+// BurstMembers are the instances of the other domain: the first and 2 to 6 of 9, others every 5 s.
+func BurstMembers(at uint64) []pdu.Inst {
+	era := at / 5e9
+	return append(from(0, 1), from(1+era%4, 2+era%5)...)
+}
+
+func from(first, n uint64) []pdu.Inst {
+	insts := make([]pdu.Inst, n)
+	for i := range insts {
+		insts[i] = pdu.Inst(first) + pdu.Inst(i)
+	}
+	return insts
+}
+
+// agentWord makes a process the agent.
+const agentWord = "rig-agent"
+
+// None is the path of no file.
+const None = "-"
+
+// AgentSpec is an agent of the rig. Several can run, each in a domain of its own.
+type AgentSpec struct {
+	Name    string // of its metrics' root, and of its program in the folder: a copy of one that calls Helper
+	Domain  int
+	Journal string // file to which it adds lines, see ReadJournal; None: no such file
+	Orders  string // file that says how it misbehaves while it exists: "nap 4s" before each fetch; None: never
+}
+
+// In is the agent as pmcd starts it from a folder.
+func (s AgentSpec) In(f Folder) pmcdtest.Agent {
+	var pmns strings.Builder
+	for item, m := range Metrics() {
+		fmt.Fprintf(&pmns, "\t%s\t%s:0:%d\n", m.Name, strings.ToUpper(s.Name), item)
+	}
+	return pmcdtest.Agent{
+		Name: s.Name, Domain: s.Domain, PMNS: s.Name + " {\n" + pmns.String() + "}",
+		Command: []string{f.Path(s.Name), agentWord, strconv.Itoa(s.Domain), s.Journal, s.Orders},
+	}
+}
+
+// Helper does the work of an agent's process and reports whether the arguments, those after the program's
+// name, make this process one. The program then ends with the status.
+func Helper(args []string) (status int, helper bool) {
+	if len(args) != 4 || args[0] != agentWord {
+		return 0, false
+	}
+	if err := serveAgent(args[1], args[2], args[3]); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", agentWord, err)
+		return 1, true
+	}
+	return 0, true
+}
+
+func serveAgent(domain, journal, orders string) error {
+	a, stop, err := newAgent(domain, journal, orders)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	in, out, err := pmda.Stdio()
+	if err != nil {
+		return err
+	}
+	pmda.IgnoreSIGPIPE()
+	return (&pmda.Server{Agent: a}).Serve(context.Background(), in, out)
+}
+
+func newAgent(domain, journal, orders string) (a *agent, stop func(), err error) {
+	a = &agent{metrics: Metrics(), orders: orders}
+	if a.domain, err = strconv.Atoi(domain); err != nil {
+		return nil, nil, err
+	}
+	if journal == None {
+		return a, func() {}, nil
+	}
+	if a.journal, err = os.OpenFile(journal, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+		return nil, nil, err
+	}
+	return a, func() { _ = a.journal.Close() }, nil
+}
+
+// agent serves the metrics.
+type agent struct {
+	domain  int
+	metrics []Metric
+	journal *os.File // nil: it keeps none
+	orders  string
+	problem error // of the journal, told with the next fetch
+}
+
+// Desc implements pmda.Agent.
+func (a *agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
+	if id.Cluster() != 0 || id.Item() >= len(a.metrics) {
+		return pdu.Desc{}, pdu.ErrPMID
+	}
+	d := a.metrics[id.Item()].Desc
+	if d.InDom != pdu.NoInDom {
+		d.InDom = pdu.NewInDom(a.domain, d.InDom.Serial())
+	}
+	return d, nil
+}
+
+// Instances implements pmda.Agent. Those of the past are named, too: values are looked at later than they are taken.
+func (a *agent) Instances(_ pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
+	n := Members
+	switch d.Serial() {
+	case memberSerial:
+	case burstSerial:
+		n = 10
+	default:
+		return nil, pdu.ErrInDom
+	}
+	all := make([]pdu.Instance, n)
+	for i := range all {
+		all[i] = pdu.Instance{ID: pdu.Inst(i), Name: fmt.Sprintf("m%d", i)}
+	}
+	return all, nil
+}
+
+// Fetch implements pmda.Agent. All values are of one moment.
+func (a *agent) Fetch(req *pmda.FetchRequest, out *pdu.ResultWriter) error {
+	if err := errors.Join(a.problem, a.obey()); err != nil {
+		return err
+	}
+	at := uint64(time.Now().UnixNano())
+	for _, id := range req.PMIDs {
+		d, err := a.Desc(req.Client, id)
+		if err != nil {
+			out.Fail(id, pdu.ErrPMID)
+			continue
+		}
+		value := a.metrics[id.Item()].Value
+		if d.InDom == pdu.NoInDom {
+			out.Number(id, pdu.TypeU64, value(at, pdu.NoInst))
+			continue
+		}
+		list := AllMembers
+		if d.InDom.Serial() == burstSerial {
+			list = BurstMembers
+		}
+		var insts []pdu.Inst
+		var bits []uint64
+		for _, inst := range list(at) {
+			if req.Profile.Includes(d.InDom, inst) {
+				insts, bits = append(insts, inst), append(bits, value(at, inst))
+			}
+		}
+		out.Numbers(id, pdu.TypeU64, insts, bits)
+	}
+	return nil
+}
+
+// obey misbehaves as it is told. pmcd, which waits for the answer, serves nobody meanwhile.
+func (a *agent) obey() error {
+	if a.orders == None {
+		return nil
+	}
+	text, err := os.ReadFile(a.orders)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	order, argument, _ := strings.Cut(string(text), " ")
+	switch {
+	case err != nil:
+		return err
+	case order != "nap":
+		return fmt.Errorf("no order %q", text)
+	}
+	nap, err := time.ParseDuration(argument)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	time.Sleep(nap)
+	return a.note("nap", start.UnixNano(), time.Now().UnixNano())
+}
+
+// Attribute implements pmda.AttributeWatcher. pmcd writes attributes before anything that their client asks for, which
+// orders connections and values exactly.
+func (a *agent) Attribute(_ pmda.Client, attr pdu.Attribute, value string) {
+	if pid, err := strconv.ParseInt(value, 10, 64); attr == pdu.AttrProcessID && err == nil {
+		a.problem = errors.Join(a.problem, a.note("client", pid, time.Now().UnixNano()))
+	}
+}
+
+func (a *agent) note(what string, x, y int64) error {
+	if a.journal == nil {
+		return nil
+	}
+	_, err := fmt.Fprintln(a.journal, what, x, y)
+	return err
+}
+
+// ReadJournal gives what an agent has noted: of "client", process numbers of clients that have connected, and when; of
+// "nap", when it began and ended. Times are ns since the Epoch.
+func ReadJournal(path, what string) (notes [][2]int64, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		var word string
+		var note [2]int64
+		if _, err := fmt.Sscan(lines.Text(), &word, &note[0], &note[1]); err != nil {
+			return nil, fmt.Errorf("journal: %q: %w", lines.Text(), err)
+		}
+		if word == what {
+			notes = append(notes, note)
+		}
+	}
+	return notes, lines.Err()
+}

@@ -1,0 +1,162 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"syscall"
+	"time"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/test/pmcdtest"
+)
+
+// Client is a context of pmcd that fetches the same metrics again and again.
+type Client struct {
+	*pmapi.Conn
+	Names []string
+	Descs []pdu.Desc
+	ids   []pdu.PMID
+}
+
+// Dial connects to a private pmcd, and asks again while the queue of those who want to is full.
+func Dial(ctx context.Context, p *pmcdtest.PMCD) (*pmapi.Conn, error) {
+	for begin := time.Now(); ; {
+		conn, err := pmapi.Dial(ctx, "unix", p.Socket)
+		if !errors.Is(err, syscall.EAGAIN) || time.Since(begin) > patience || !Sleep(ctx, pollInterval) {
+			return conn, err
+		}
+	}
+}
+
+// Open connects a client of metrics, which have to be there.
+func Open(ctx context.Context, p *pmcdtest.PMCD, names ...string) (*Client, error) {
+	conn, err := Dial(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	c, err := LookUp(ctx, conn, names...)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return c, nil
+}
+
+// LookUp makes a client of a connection, and of metrics that have to be there.
+func LookUp(ctx context.Context, conn *pmapi.Conn, names ...string) (*Client, error) {
+	c := &Client{Conn: conn, Names: names, Descs: make([]pdu.Desc, len(names)), ids: make([]pdu.PMID, len(names))}
+	found, err := conn.LookupNames(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range found {
+		if f.Code < 0 {
+			return nil, fmt.Errorf("%s: %w", names[i], f.Code)
+		}
+		c.ids[i] = f.PMID
+	}
+	descs, err := conn.Descs(ctx, c.ids)
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range descs {
+		if d.Code < 0 {
+			return nil, fmt.Errorf("descriptor of %s: %w", names[i], d.Code)
+		}
+		c.Descs[i] = d.Desc
+	}
+	return c, nil
+}
+
+// Fetched is one fetch.
+type Fetched struct {
+	Sent, Answered time.Time
+	Sets           []pdu.ValueSet // valid until the next fetch of the connection
+}
+
+// Fetch fetches once.
+func (c *Client) Fetch(ctx context.Context) (Fetched, error) { return Fetch(ctx, c.Conn, c.ids) }
+
+// Fetch fetches metrics once.
+func Fetch(ctx context.Context, conn *pmapi.Conn, ids []pdu.PMID) (Fetched, error) {
+	f := Fetched{Sent: time.Now()}
+	res, err := conn.Fetch(ctx, ids)
+	f.Answered = time.Now()
+	if err != nil {
+		return f, err
+	}
+	if len(res.Sets) != len(ids) {
+		return f, fmt.Errorf("%d value sets for %d metrics", len(res.Sets), len(ids))
+	}
+	f.Sets = res.Sets
+	return f, nil
+}
+
+// Bits is the value of a singular metric of the fetch, or of its first instance.
+func (f Fetched) Bits(i int) (bits uint64, ok bool) {
+	if f.Sets[i].Code < 0 || len(f.Sets[i].Values) == 0 {
+		return 0, false
+	}
+	return f.Sets[i].Values[0].Bits, true
+}
+
+// Age is how old a value that is a time of day was when the answer was there.
+func (f Fetched) Age(i int) (age time.Duration, ok bool) {
+	at, ok := f.Bits(i)
+	return f.Answered.Sub(time.Unix(0, int64(at))), ok
+}
+
+// FetchAt fetches at a pace, at once for the first time, for as long as each, which gets what was fetched, wants more.
+func (c *Client) FetchAt(ctx context.Context, pace Pace, each func(Fetched) (more bool)) error {
+	for at := time.Now(); ; {
+		f, err := c.Fetch(ctx)
+		if err != nil {
+			return err
+		}
+		if !each(f) {
+			return nil
+		}
+		if at = pace(at); at.IsZero() {
+			return nil
+		}
+		if !Sleep(ctx, time.Until(at)) {
+			return ctx.Err()
+		}
+	}
+}
+
+// Pace says when to fetch after a fetch that was at a time; the zero time: never.
+type Pace func(last time.Time) time.Time
+
+// Until keeps a pace to an end.
+func (p Pace) Until(end time.Time) Pace {
+	return func(last time.Time) time.Time {
+		if at := p(last); at.Before(end) {
+			return at
+		}
+		return time.Time{}
+	}
+}
+
+// Nonstop fetches without a pause.
+func Nonstop(last time.Time) time.Time { return last }
+
+// Every fetches at the multiples of an interval, as most tools do. Those that it misses are left out.
+func Every(interval time.Duration) Pace {
+	return func(last time.Time) time.Time {
+		if now := time.Now(); now.After(last) {
+			last = now
+		}
+		return last.Truncate(interval).Add(interval)
+	}
+}
+
+// Anytime pauses for anything between two limits, all orders of magnitude equally likely.
+func Anytime(r *rand.Rand, least, most time.Duration) Pace {
+	return func(last time.Time) time.Time {
+		return last.Add(time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64())))
+	}
+}

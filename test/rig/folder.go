@@ -1,0 +1,109 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// parent is where runs have their folders. The daemon watches the folders above its definitions, and wakes up
+// whenever anybody writes to a file in one of them, as many do in /tmp.
+const parent = "/var/tmp"
+
+// Folder is the path of a folder that everybody can read: pmcd and its agents are another user, who may not be able to
+// look into a home directory. The caller removes it.
+type Folder string
+
+// NewFolder makes a folder with copies of programs, which are files by the names that they get.
+func NewFolder(programs map[string]string) (Folder, error) {
+	dir, err := os.MkdirTemp(parent, "rig-")
+	if err != nil {
+		return "", err
+	}
+	f := Folder(dir)
+	if err := f.fill(programs); err != nil {
+		return "", errors.Join(err, f.Remove())
+	}
+	return f, nil
+}
+
+func (f Folder) fill(programs map[string]string) error {
+	if err := os.Chmod(string(f), 0o755); err != nil {
+		return err
+	}
+	for name, from := range programs {
+		program, err := os.ReadFile(from)
+		if err != nil {
+			return fmt.Errorf("make builds what is missing: %w", err)
+		}
+		if err := os.WriteFile(f.Path(name), program, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Path is that of a file in the folder.
+func (f Folder) Path(name string) string { return filepath.Join(string(f), name) }
+
+// Sub makes a folder in it.
+func (f Folder) Sub(name string) (Folder, error) {
+	return Folder(f.Path(name)), os.Mkdir(f.Path(name), 0o755)
+}
+
+// Write replaces a file as editors do, by renaming, and returns its path.
+func (f Folder) Write(name, text string) (string, error) {
+	path := f.Path(name)
+	if err := os.WriteFile(path+"~", []byte(text), 0o644); err != nil {
+		return "", err
+	}
+	return path, os.Rename(path+"~", path)
+}
+
+// Shared makes an empty file that everybody may write to: agents that are started again are no longer root.
+func (f Folder) Shared(name string) (path string, err error) {
+	path = f.Path(name)
+	if err := os.WriteFile(path, nil, 0o666); err != nil {
+		return "", err
+	}
+	return path, os.Chmod(path, 0o666)
+}
+
+// Remove deletes it.
+func (f Folder) Remove() error { return os.RemoveAll(string(f)) }
+
+const (
+	patience     = 30 * time.Second
+	pollInterval = 10 * time.Millisecond
+)
+
+// Await polls until something holds, 30 s at most.
+func Await(ctx context.Context, what string, holds func() (bool, error)) error {
+	for deadline := time.Now().Add(patience); ; {
+		switch ok, err := holds(); {
+		case err != nil:
+			return fmt.Errorf("%s: %w", what, err)
+		case ok:
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("not within %v: %s", patience, what)
+		case !Sleep(ctx, pollInterval):
+			return ctx.Err()
+		}
+	}
+}
+
+// Sleep returns early, with false, when ctx ends.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

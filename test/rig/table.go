@@ -1,0 +1,196 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Row is one thing that was measured, and what was promised about it.
+type Row struct {
+	What     string
+	Measured string
+	Target   string // "": the row only informs
+	OK       bool
+	Timed    bool // it depends on how fast the machine is and how busy, or on how long the run is
+}
+
+// Verdict is how the table has it.
+func (r Row) Verdict() string {
+	switch {
+	case !r.OK:
+		return "MISSED"
+	case r.Target == "":
+		return ""
+	}
+	return "ok"
+}
+
+// FigureRow is a row of numbers, each with what it may be at most; without these it only informs. A number that looks equal
+// to its target, as it is printed, meets it.
+func FigureRow(what, unit string, figures, most []float64) Row {
+	r := Row{What: what, OK: true, Timed: true}
+	var measured, target []string
+	for i, x := range figures {
+		measured = append(measured, Digits(x))
+		if i < len(most) {
+			target = append(target, Digits(most[i]))
+			var printed float64
+			_, err := fmt.Sscan(Digits(x), &printed)
+			r.OK = r.OK && err == nil && printed <= most[i]
+		}
+	}
+	r.Measured = strings.TrimSpace(strings.Join(measured, "; ") + " " + unit)
+	if len(target) > 0 {
+		r.Target = "≤ " + strings.Join(target, "; ")
+	}
+	return r
+}
+
+// Equal is a row about a number that has to be another.
+func Equal[T comparable](what string, n, wanted T) Row {
+	return Row{What: what, Measured: fmt.Sprint(n), Target: fmt.Sprint(wanted), OK: n == wanted}
+}
+
+// AtMost is a row about a count.
+func AtMost(what string, n, most int64) Row {
+	return Row{What: what, Measured: fmt.Sprint(n), Target: fmt.Sprintf("≤ %d", most), OK: n <= most}
+}
+
+// Some is a row about something that there must have been.
+func Some(what string, n int64) Row {
+	return Row{What: what, Measured: fmt.Sprint(n), Target: "> 0", OK: n > 0}
+}
+
+// Table is the outcome of a run.
+type Table struct{ Rows []Row }
+
+// OK tells whether every promise was kept.
+func (t *Table) OK() bool {
+	return !slices.ContainsFunc(t.Rows, func(r Row) bool { return !r.OK })
+}
+
+// Write prints the table as Markdown, which is how the documents have it.
+func (t *Table) Write(w io.Writer) error {
+	lines := [][4]string{{"what", "measured", "target", ""}}
+	for _, r := range t.Rows {
+		lines = append(lines, [4]string{r.What, r.Measured, r.Target, r.Verdict()})
+	}
+	var width [4]int
+	for _, line := range lines {
+		for i, text := range line {
+			width[i] = max(width[i], utf8.RuneCountInString(text))
+		}
+	}
+	var b strings.Builder
+	for n, line := range lines {
+		for i, text := range line {
+			b.WriteString("| " + text + strings.Repeat(" ", width[i]-utf8.RuneCountInString(text)+1))
+		}
+		b.WriteString("|\n")
+		if n == 0 {
+			for _, columns := range width {
+				b.WriteString("|" + strings.Repeat("-", columns+2))
+			}
+			b.WriteString("|\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Part is a part of a run, which makes some rows.
+type Part struct {
+	Name  string
+	Quiet bool // the machine has next to nothing to do, so that its own delays are of interest: they are a row
+	Run   func(context.Context) ([]Row, error)
+}
+
+// Log is where runs tell what they do. A nil Log tells nothing.
+type Log struct {
+	Out     io.Writer
+	Verbose bool // Notef is written
+}
+
+// Tellf writes a line.
+func (l *Log) Tellf(format string, args ...any) {
+	if l != nil {
+		fmt.Fprintf(l.Out, format+"\n", args...)
+	}
+}
+
+// Notef writes a line about what figures are made of.
+func (l *Log) Notef(format string, args ...any) {
+	if l != nil && l.Verbose {
+		l.Tellf("    "+format, args...)
+	}
+}
+
+// Run makes the parts whose names contain one of the texts, or all if there are none, one after the other. A part that
+// could not be measured is a row that is not kept. A table can come with an error.
+func Run(ctx context.Context, log *Log, only []string, parts []Part) (*Table, error) {
+	wanted := func(name string) func(string) bool {
+		return func(text string) bool { return strings.Contains(name, text) }
+	}
+	for _, text := range only {
+		if !slices.ContainsFunc(parts, func(p Part) bool { return wanted(p.Name)(text) }) {
+			return nil, fmt.Errorf("nothing to measure has %q in its name", text)
+		}
+	}
+	t, begin := &Table{}, time.Now()
+	for _, p := range parts {
+		if len(only) > 0 && !slices.ContainsFunc(only, wanted(p.Name)) {
+			continue
+		}
+		log.Tellf("%4.0f s  %s", time.Since(begin).Seconds(), p.Name)
+		late := func() Durations { return nil }
+		if p.Quiet {
+			late = WatchMachine()
+		}
+		rows, err := p.Run(ctx)
+		machine := MachineRow(p.Name, late())
+		switch {
+		case ctx.Err() != nil:
+			return t, ctx.Err()
+		case err != nil:
+			rows = append(rows, Row{What: p.Name, Measured: "not measured", Target: strings.ReplaceAll(err.Error(), "\n", " ")})
+		case p.Quiet:
+			rows = append(rows, machine)
+		}
+		for _, r := range rows {
+			log.Notef("%s: %s (%s) %s", r.What, r.Measured, r.Target, r.Verdict())
+		}
+		t.Rows = append(t.Rows, rows...)
+	}
+	return t, nil
+}
+
+// WatchMachine sleeps over and over until late is called, which returns how much too late it was woken: the
+// machine is shared, and what it adds to that it adds to every time that is measured.
+func WatchMachine() (late func() Durations) {
+	const pause = 5 * time.Millisecond
+	ctx, cancel := context.WithCancel(context.Background())
+	all := make(chan Durations)
+	go func() {
+		var found Durations
+		for ctx.Err() == nil {
+			start := time.Now()
+			time.Sleep(pause)
+			found = append(found, time.Since(start)-pause)
+		}
+		all <- found
+	}()
+	return func() Durations {
+		cancel()
+		return <-all
+	}
+}
+
+// MachineRow tells how well the machine kept time.
+func MachineRow(during string, late Durations) Row {
+	return Times("the machine during "+during+": sleeps ended too late by", late, Limit{Q: 0.99}, Limit{Q: 0.999}, Limit{Q: 1})
+}

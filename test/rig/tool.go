@@ -1,0 +1,90 @@
+package rig
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"pmdaderived/test/pmcdtest"
+)
+
+// Line is a line of a tool's output and when it came.
+type Line struct {
+	At   time.Time
+	Text string
+}
+
+// Tool is a stock program that runs as a client of a private pmcd.
+type Tool struct {
+	Cmd    *exec.Cmd
+	stderr strings.Builder
+	read   chan struct{} // closed at the end of its output
+}
+
+// toolPatience is how long a tool may take to end when it is told to.
+const toolPatience = 5 * time.Second
+
+// Start runs a tool. line is called with each line that it prints, in a goroutine of its own. env is in addition to what
+// the private pmcd needs. At the end of ctx the tool gets SIGTERM.
+func Start(ctx context.Context, p *pmcdtest.PMCD, line func(Line), env []string, args ...string) (*Tool, error) {
+	t := &Tool{Cmd: p.Command(ctx, args[0], args[1:]...), read: make(chan struct{})}
+	// Tools in Python keep their output back otherwise.
+	t.Cmd.Env = append(append(t.Cmd.Env, "PYTHONUNBUFFERED=1", "TZ=UTC"), env...)
+	t.Cmd.Cancel = func() error { return t.Cmd.Process.Signal(syscall.SIGTERM) }
+	t.Cmd.WaitDelay = toolPatience
+	t.Cmd.Stderr = &t.stderr
+	stdout, err := t.Cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Cmd.Start(); err != nil {
+		return nil, err
+	}
+	go t.follow(stdout, line)
+	return t, nil
+}
+
+// follow ends when the tool does, which closes its output.
+func (t *Tool) follow(stdout io.Reader, line func(Line)) {
+	defer close(t.read)
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		line(Line{time.Now(), lines.Text()})
+	}
+}
+
+// Wait waits for the end of a tool.
+func (t *Tool) Wait() error {
+	<-t.read
+	if err := t.Cmd.Wait(); err != nil {
+		return fmt.Errorf("%s: %w %s", strings.Join(t.Cmd.Args, " "), err, strings.TrimSpace(t.stderr.String()))
+	}
+	return nil
+}
+
+// Output runs a tool to its end and returns what it has printed, and the process that it was.
+func Output(ctx context.Context, p *pmcdtest.PMCD, env []string, args ...string) (lines []Line, pid int, err error) {
+	t, err := Start(ctx, p, func(l Line) { lines = append(lines, l) }, env, args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = t.Wait()
+	return lines, t.Cmd.Process.Pid, err
+}
+
+// Matching finds the lines of a file that match, without their ends.
+func Matching(path string, match *regexp.Regexp) (found []string, err error) {
+	text, err := os.ReadFile(path)
+	for line := range strings.Lines(string(text)) {
+		if match.MatchString(line) {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found, err
+}
