@@ -2,7 +2,6 @@ package config
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -20,9 +19,9 @@ const (
 	settled  = 750 * time.Millisecond
 	patience = 10 * time.Second
 
-	// safetyNet is how often the files are looked at where the kernel tells of changes: there are
-	// changes that it does not tell of, such as a file system mounted over a directory.
-	safetyNet = 5 * time.Minute
+	// safetyNet is how often the files are looked at where the kernel tells of changes: there are changes that
+	// it does not tell of, such as those of other hosts, or a file system mounted over a directory.
+	safetyNet = time.Minute
 
 	// unreadAgain is how soon files are looked at again that could not be read for a reason that passes.
 	unreadAgain = time.Second
@@ -35,8 +34,8 @@ const (
 type WatchOptions struct {
 	Paths []string // as Load takes them
 
-	// Poll is how often files are looked at whose changes the kernel does not tell of: those on network
-	// file systems, and all when its limits are exhausted. PollOnly treats all files as such.
+	// Poll is how often files are looked at while the kernel cannot tell of changes, because its limits are
+	// exhausted. PollOnly does not ask the kernel.
 	Poll     time.Duration
 	PollOnly bool
 
@@ -47,7 +46,6 @@ type WatchOptions struct {
 type Watcher struct {
 	options WatchOptions
 	open    func() (feed, error)
-	remote  func(dir string) bool
 	news    chan struct{} // something has happened
 
 	mu      sync.Mutex
@@ -65,7 +63,7 @@ type Watcher struct {
 
 // NewWatcher makes a watcher. It opens nothing before Run.
 func NewWatcher(o WatchOptions) *Watcher {
-	return &Watcher{options: o, open: openFeed, remote: remote, news: make(chan struct{}, 1)}
+	return &Watcher{options: o, open: openFeed, news: make(chan struct{}, 1)}
 }
 
 // Took tells the watcher what has just been loaded, whether because of a change or for another reason.
@@ -170,7 +168,6 @@ func (w *Watcher) look(rest time.Duration, changed func()) time.Duration {
 
 // follow has the kernel tell of changes as far as it can, and returns how often to look besides.
 func (w *Watcher) follow() time.Duration {
-	slow := max(safetyNet, w.options.Poll)
 	if w.options.PollOnly {
 		return w.options.Poll
 	}
@@ -180,7 +177,7 @@ func (w *Watcher) follow() time.Duration {
 	if w.notifier == nil {
 		f, err := w.open()
 		if err != nil {
-			w.setBlind(err.Error(), logrus.WarnLevel)
+			w.setBlind(err)
 			return w.options.Poll
 		}
 		w.notifier = newNotifier(f, w.tell)
@@ -197,31 +194,29 @@ func (w *Watcher) follow() time.Duration {
 		fresh, err = w.notifier.watch(all)
 	}
 	if err != nil {
-		w.setBlind(err.Error(), logrus.WarnLevel)
+		w.setBlind(err)
 		return w.options.Poll
 	}
-	for _, dir := range all.dirs() {
-		if all[dir].end && w.remote(dir) {
-			w.setBlind(fmt.Sprintf("%s is on a file system that others can change unnoticed", dir), logrus.InfoLevel)
-			return w.options.Poll
-		}
-	}
-	w.setBlind("", logrus.InfoLevel)
-	return slow
+	w.setBlind(nil)
+	return max(safetyNet, w.options.Poll)
 }
 
 // setBlind logs why files have to be looked at often, when that changes.
-func (w *Watcher) setBlind(reason string, level logrus.Level) {
+func (w *Watcher) setBlind(why error) {
+	reason := ""
+	if why != nil {
+		reason = why.Error()
+	}
 	if w.reported && reason == w.blind {
 		return
 	}
 	w.reported, w.blind = true, reason
-	if reason == "" {
+	if why == nil {
 		w.options.Log.Info("changes of definition files are notified")
 		return
 	}
-	entry := w.options.Log.WithFields(logrus.Fields{"reason": reason, "interval": w.options.Poll})
-	entry.Log(level, "not all changes of definition files are notified, looking at them again and again")
+	w.options.Log.WithFields(logrus.Fields{"reason": why, "interval": w.options.Poll}).
+		Warn("not all changes of definition files are notified, looking at them again and again")
 }
 
 func (w *Watcher) closeNotifier() {

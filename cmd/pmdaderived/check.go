@@ -81,7 +81,7 @@ func runCheck(ctx context.Context, t *tool, operands string, args []string) int 
 			defer h.close()
 		}
 	}
-	problems := treat.apply(append(read.problems(ctx, h, limits, all), read.closed(t.conf)...), read.byName())
+	problems := treat.apply(read.problems(ctx, h, limits, all), read.byName())
 	if asJSON {
 		t.printJSON(problems)
 	} else {

@@ -151,43 +151,6 @@ func TestCheckAmongOtherFiles(t *testing.T) {
 	}
 }
 
-// What we can read is of no use if the agent cannot.
-func TestCheckUnreadableForTheAgent(t *testing.T) {
-	s := newSite(t)
-	s.user = "nobody"
-	closed := firstClosed(t, s.dir) // a directory for tests is ours alone
-	path := s.file("a.conf", "a = 1\n")
-	s.file("b.conf", "b = 2\n")
-	for at, args := range map[string][]string{filepath.Dir(path): {"check", "--ignore=unread"}, path: {"check", path}} {
-		out, errs, exit := s.run(args...)
-		assert.Equal(t, at+": warning: the agent cannot read it: user nobody has no permission for "+closed+" [unreadable-for-agent]\n", out)
-		assert.Contains(t, errs, "0 errors, 1 warning\n")
-		assert.Equal(t, exitOK, exit)
-	}
-	draft := filepath.Join(s.dir, "draft.conf")
-	writeFile(t, draft, "a = 1\n")
-	out, errs, _ := s.run("check", draft)
-	assert.Empty(t, out, errs)
-}
-
-// firstClosed is the first directory on the way to a path that others cannot search.
-func firstClosed(t *testing.T, path string) string {
-	t.Helper()
-	for i := range path + "/" {
-		if i > 0 && i < len(path) && path[i] != '/' {
-			continue
-		}
-		dir := path[:max(i, 1)]
-		info, err := os.Stat(dir)
-		require.NoError(t, err)
-		if info.Mode()&1 == 0 {
-			return dir
-		}
-	}
-	require.Fail(t, "everybody can search", path)
-	return ""
-}
-
 // What we can read is of no use if the agent leaves it out.
 func TestCheckLeftOut(t *testing.T) {
 	s := newSite(t)

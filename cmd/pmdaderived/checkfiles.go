@@ -242,38 +242,3 @@ func (c *checked) size() int {
 	}
 	return n
 }
-
-// closed finds files that we could read and the agent cannot, and directories of them, each obstacle once.
-func (c *checked) closed(conf config.PCPConf) []*config.Problem {
-	account, err := config.LookUpAccount(conf)
-	if err != nil {
-		return nil
-	}
-	var found []*config.Problem
-	told := map[string]bool{}
-	var paths []string
-	if c.files == nil {
-		for _, path := range c.around {
-			if _, err := os.Stat(path); err == nil {
-				paths = append(paths, path)
-			}
-		}
-	}
-	for _, s := range c.Sources {
-		if s.Err == nil && (c.files == nil || c.files[s.Path] && !c.drafts[s.Path]) {
-			paths = append(paths, s.Path)
-		}
-	}
-	for _, path := range paths {
-		at := account.Obstacle(path)
-		if at == "" || told[at] {
-			continue
-		}
-		told[at] = true
-		found = append(found, &config.Problem{
-			Pos: config.Position{File: path}, Severity: config.Warning, Code: codeClosed,
-			Msg: fmt.Sprintf("the agent cannot read it: user %s has no permission for %s", conf.User, at),
-		})
-	}
-	return found
-}
