@@ -49,16 +49,17 @@ var layers = map[string]layer{
 	"derived":               {ours: "derived/ere derived/syntax pdu", never: pure},
 	"derived/unittest":      {ours: "config derived pdu", never: pure},
 	"derived/lint":          {ours: "derived derived/ere derived/syntax pdu", never: pure},
-	"derived/agent":         {ours: "derived derived/agent/identity derived/agent/operand pdu pmda pmda/pmapi", modules: logging},
+	"derived/agent":         {ours: "derived derived/agent/control derived/agent/identity derived/agent/operand pdu pmda pmda/pmapi", modules: logging},
 	"derived/agent/operand": {ours: "derived pdu pmda/pmapi", never: pure},
 	"derived/agent/identity": {
 		ours: "pdu", never: talking,
 	},
 	"derived/agent/mmv": {
-		ours:    "derived/agent derived/agent/mmv/quiet",
+		ours:    "derived/agent/control derived/agent/mmv/quiet pdu",
 		modules: logging + " " + exporting + " " + unixCalls,
 	},
 	"derived/agent/mmv/quiet": {never: pure},
+	"derived/agent/control":   {ours: "pdu pmda", never: pure},
 	"config":                  {modules: logging + " " + watching},
 	"cmd/pmdaderived": {
 		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/lint derived/syntax derived/unittest pdu pmda pmda/pmapi",

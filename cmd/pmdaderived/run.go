@@ -130,8 +130,7 @@ func daemon(ctx context.Context, o *options) error {
 			Dir:     filepath.Join(o.conf.TmpDir, "mmv"),
 			Name:    o.mmv,
 			Version: version(),
-			Figures: a.Figures,
-			Next:    a.NextRequest,
+			Figures: a.Figures(),
 			Log:     log,
 		}).Run)
 	}

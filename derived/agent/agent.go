@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -74,24 +74,22 @@ type Options struct {
 type Agent struct {
 	options      Options
 	log          logrus.FieldLogger
-	stats        stats
+	figures      control.Figures
+	control      *control.Metrics
 	service      atomic.Pointer[service]
-	failures     atomic.Int64 // definitions and files that could not be read at all
 	changes      atomic.Uint32
 	names        operand.Names
 	sampler      *sampler
 	schedule     *schedule
 	binder       *binder
 	domainLabels []pdu.LabelSet
-	next         *alarm    // for the next request
-	self         string    // our process identifier, as pmcd tells it of its clients
+	self         string // our process identifier, as pmcd tells it of its clients
 
 	// What follows belongs to the request loop, which alone knows clients, their contexts and evaluations.
 	views    *views
 	clients  map[pmda.Client]client
 	moments  []*moment
-	tidied   time.Time // when moments were last forgotten
-	debug    bool
+	tidied   time.Time         // when moments were last forgotten
 	fetches  uint64            // counts requests
 	constant []*operand.Sample // without values, for metrics made of constants
 	history  []derived.Sample
@@ -133,12 +131,13 @@ func New(o Options) *Agent {
 		options: o, log: o.Log, domainLabels: domainLabels(), self: strconv.Itoa(os.Getpid()),
 		clients: make(map[pmda.Client]client),
 	}
-	a.views, a.next = newViews(&a.stats, o.Limits), newAlarm()
+	a.views = newViews(&a.figures, o.Limits)
 	a.constant = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
-	a.sampler = newSampler(o.Log, o.Now, &a.stats, &a.names)
+	a.sampler = newSampler(o.Log, o.Now, &a.figures, &a.names)
 	a.sampler.maker.Most, a.sampler.window = int(o.Limits.Instances), o.Interval
 	a.schedule = newSchedule(a.sampler, a.sampler.check, o.Now, o.Interval/perWindow)
 	a.sampler.stood = a.schedule.interrupted
+	a.control = control.New(o.Domain, a.source())
 	a.binder = newBinder(a)
 	return a
 }
@@ -173,10 +172,10 @@ func signal(c chan struct{}) {
 
 // Desc implements pmda.Agent.
 func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
-	svc := a.service.Load()
-	if c := a.control(id); c != nil {
-		return c.desc(id), nil
+	if desc, ok := a.control.Desc(id); ok {
+		return desc, nil
 	}
+	svc := a.service.Load()
 	m := svc.byID[id]
 	if m == nil {
 		if desc, ok := svc.retired[id]; ok {
@@ -193,39 +192,26 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 
 // Instances implements pmda.Agent. The domains of operands are their own agents' business.
 func (a *Agent) Instances(_ pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
-	own := a.inDom(d)
-	if own == nil {
-		return nil, pdu.ErrInDom
+	if own, ok := a.control.Instances(d); ok {
+		return own, nil
 	}
-	return own.instances(a.service.Load()), nil
+	return nil, pdu.ErrInDom
 }
 
 // Text implements pmda.Texter.
 func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error) {
-	short := t&pdu.TextOneLine != 0
+	if text, ok := a.control.Text(ident, t); ok {
+		return text, nil
+	}
 	if t&pdu.TextInDom != 0 {
-		own := a.inDom(pdu.InDom(ident))
-		switch {
-		case own == nil:
-			return "", pdu.ErrText
-		case short:
-			return own.short, nil
-		}
-		return own.long, nil
+		return "", pdu.ErrText
 	}
-	id := pdu.PMID(ident)
-	if c := a.control(id); c != nil {
-		if short || c.long == "" {
-			return c.short, nil
-		}
-		return c.long, nil
-	}
-	m := a.service.Load().byID[id]
+	m := a.service.Load().byID[pdu.PMID(ident)]
 	if m == nil {
 		return "", pdu.ErrPMID
 	}
 	a.interest(m, metadata)
-	return m.text(short), nil
+	return m.text(t&pdu.TextOneLine != 0), nil
 }
 
 // text is the definition's own, or shows the expression and where it stands.
@@ -377,12 +363,13 @@ func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 		return pdu.ErrPermission
 	}
 	for i := range sets {
-		switch a.control(sets[i].PMID).item {
-		case controlReload:
+		switch sets[i].PMID.Item() {
+		case control.Reload:
 			a.Refresh()
-		case controlDebug:
-			a.debug = sets[i].Values[0].Bits != 0
-			a.options.Debug(a.debug)
+		case control.Debug:
+			on := sets[i].Values[0].Bits != 0
+			a.figures.Debug.Store(on)
+			a.options.Debug(on)
 		}
 	}
 	return nil
@@ -390,18 +377,10 @@ func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 
 // checkStore says why a value cannot be stored, whoever wants that.
 func (a *Agent) checkStore(set *pdu.ValueSet) error {
-	control := a.control(set.PMID)
-	switch {
-	case control == nil && a.service.Load().byID[set.PMID] == nil:
-		return pdu.ErrPMID
-	case control == nil || control.item != controlReload && control.item != controlDebug:
+	if a.service.Load().byID[set.PMID] != nil {
 		return pdu.ErrPermission
-	case len(set.Values) != 1:
-		return pdu.ErrBadStore
-	case control.item == controlDebug && set.Values[0].Bits > 1:
-		return pdu.ErrBadStore
 	}
-	return nil
+	return a.control.CheckStore(set)
 }
 
 // Attribute implements pmda.AttributeWatcher.
@@ -451,28 +430,6 @@ func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
 
 // Replied implements pmda.Observer.
 func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) {
-	a.stats.replied(took)
-	a.next.ring()
+	a.figures.Requests.Add(1)
+	a.figures.RequestTime.Record(took, 1)
 }
-
-// NextRequest returns a channel that becomes ready when the next request has been answered and counted. It
-// may be called at any time, by one goroutine, and makes what it returned before useless.
-func (a *Agent) NextRequest() <-chan struct{} { return a.next.arm() }
-
-// noNumber marks what has no value.
-const noNumber = ^uint64(0)
-
-// sampleAge is the age of a definition's newest sample in ns, -1 if there is none.
-func (a *Agent) sampleAge(m *metric, now time.Time) int64 {
-	if m.feed == nil {
-		return -1
-	}
-	a.sampler.mu.Lock()
-	defer a.sampler.mu.Unlock()
-	if m.feed.taken.IsZero() {
-		return -1
-	}
-	return int64(now.Sub(m.feed.taken))
-}
-
-func double(f float64) uint64 { return math.Float64bits(f) }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -85,12 +86,10 @@ func TestDescriptors(t *testing.T) {
 			assert.Equal(t, row.want, pmdatest.As[*pdu.DescReply](h.pmcd, h.pmcd.Request(&pdu.DescReq{PMID: row.want.PMID})).Desc)
 		})
 	}
-	for _, c := range controls {
-		id := h.id(c.fullName())
-		assert.Equal(t, pdu.NewPMID(testDomain, controlCluster, c.item), id)
+	for _, m := range control.Table(h.agent.source()) {
+		id := h.id(m.FullName())
 		desc := pmdatest.As[*pdu.DescReply](h.pmcd, h.pmcd.Request(&pdu.DescReq{PMID: id})).Desc
-		assert.Equal(t, c.typ, desc.Type)
-		assert.Equal(t, c.each != nil, desc.InDom == definitionInDom(testDomain), c.name)
+		assert.Equal(t, m.Desc(testDomain), desc)
 	}
 	assert.Equal(t, pdu.ErrBadDerive, h.pmcd.Refused(&pdu.DescReq{PMID: h.id("derived.missing")}))
 	assert.Equal(t, pdu.ErrBadDerive, h.pmcd.Refused(&pdu.DescReq{PMID: h.id("derived.wrong")}))
@@ -107,7 +106,7 @@ func TestNameSpace(t *testing.T) {
 		return pmdatest.As[*pdu.PMNSNames](h.pmcd, h.pmcd.Request(m)).Names
 	}
 	all := names(&pdu.PMNSTraverse{Name: "derived"})
-	assert.Len(t, all, len(controls)+10)
+	assert.Len(t, all, len(control.Entries(testDomain))+10)
 	assert.Contains(t, all, "derived.load.percent")
 	assert.NotContains(t, all, "derived.missing")
 	assert.NotContains(t, all, "derived.wrong")
@@ -154,7 +153,7 @@ func TestTexts(t *testing.T) {
 	}
 	assert.NotEqual(t, text(uint32(h.id("derived.control.reload")), pdu.TextPMID|pdu.TextOneLine),
 		text(uint32(h.id("derived.control.reload")), pdu.TextPMID|pdu.TextHelp))
-	own := uint32(definitionInDom(testDomain))
+	own := uint32(pdu.NewInDom(testDomain, 0))
 	assert.NotEmpty(t, text(own, pdu.TextInDom|pdu.TextOneLine))
 	assert.NotEmpty(t, text(own, pdu.TextInDom|pdu.TextHelp))
 	assert.Equal(t, pdu.ErrText, h.pmcd.Refused(&pdu.TextReq{Ident: uint32(binDom), Type: pdu.TextInDom | pdu.TextHelp}))
@@ -163,21 +162,22 @@ func TestTexts(t *testing.T) {
 
 func TestInstances(t *testing.T) {
 	h := start(t, newUpstream(t), conf("a = up.load", "b = nosuch")).bound()
-	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: definitionInDom(testDomain), Inst: pdu.NoInst}))
+	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: pdu.NewInDom(testDomain, 0), Inst: pdu.NoInst}))
 	assert.Equal(t, []pdu.Instance{{ID: 0, Name: "a"}, {ID: 1, Name: "b"}}, reply.Instances)
 	assert.Equal(t, pdu.ErrInDom, h.pmcd.Refused(&pdu.InstanceReq{InDom: binDom, Inst: pdu.NoInst}), "its owner's business")
 }
 
 func TestControlMetrics(t *testing.T) {
 	h := start(t, newUpstream(t), site1()).bound()
-	eventually(t, "connected, which is told once all is bound", h.agent.stats.connected.Load)
+	eventually(t, "connected, which is told once all is bound", h.agent.figures.Connected.Load)
 	h.value(h.id("derived.load.percent"))
 	h.pmcd.Client = 7
 	h.fetch(h.id("derived.load.percent"))
 	number := func(name string) float64 {
 		id := h.id("derived.control." + name)
 		v := require1(t, h.fetch(id)[0].Values)
-		return h.agent.control(id).typ.Float64(v.Bits)
+		desc, _ := h.agent.control.Desc(id)
+		return desc.Type.Float64(v.Bits)
 	}
 	for name, want := range map[string]float64{
 		"definitions": 12, "bound": 10, "failed": 1, "reload": 0, "upstream.connected": 1, "upstream.errors": 0,
@@ -196,7 +196,7 @@ func TestControlMetrics(t *testing.T) {
 	}
 	for _, name := range []string{"request_time", "upstream.time", "sample.age.first"} {
 		values := h.fetch(h.id("derived.control." + name))[0].Values
-		require.Len(t, values, numBuckets, name)
+		require.Len(t, values, len(control.Buckets{}), name)
 		total := uint64(0)
 		for _, v := range values {
 			total += v.Bits
@@ -207,10 +207,10 @@ func TestControlMetrics(t *testing.T) {
 
 	each := func(name string) map[string]string {
 		texts := map[string]string{}
-		svc := h.agent.service.Load()
+		own, _ := h.agent.control.Instances(pdu.NewInDom(testDomain, 0))
 		for _, v := range h.fetch(h.id("derived.control.definition." + name))[0].Values {
-			i := slices.IndexFunc(svc.instances(), func(in pdu.Instance) bool { return in.ID == v.Inst })
-			texts[svc.instances()[i].Name] = string(v.Bytes)
+			i := slices.IndexFunc(own, func(in pdu.Instance) bool { return in.ID == v.Inst })
+			texts[own[i].Name] = string(v.Bytes)
 		}
 		return texts
 	}
@@ -248,7 +248,7 @@ func TestProfiles(t *testing.T) {
 		{"none", pdu.Profile{InDoms: []pdu.ProfileInDom{{InDom: binDom, State: pdu.Exclude}}}, nil, 3},
 		{"nothing anywhere", pdu.Profile{Default: pdu.Exclude}, nil, 0},
 		{"our own", pdu.Profile{Default: pdu.Exclude, InDoms: []pdu.ProfileInDom{
-			{InDom: definitionInDom(testDomain), State: pdu.Exclude, Insts: []pdu.Inst{1}},
+			{InDom: pdu.NewInDom(testDomain, 0), State: pdu.Exclude, Insts: []pdu.Inst{1}},
 		}}, nil, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -293,7 +293,7 @@ func TestStores(t *testing.T) {
 		{"another control", "0", h.id("derived.control.bound"), value, pdu.ErrPermission},
 		{"a derived metric", "0", h.id("derived.a"), value, pdu.ErrPermission},
 		{"no metric of ours", "0", pdu.NewPMID(testDomain, 9, 9), value, pdu.ErrPMID},
-		{"another agent's metric", "0", pdu.NewPMID(60, controlCluster, controlReload), value, pdu.ErrPMID},
+		{"another agent's metric", "0", pdu.NewPMID(60, control.Cluster, control.Reload), value, pdu.ErrPMID},
 		{"no value", "0", reload, nil, pdu.ErrBadStore},
 		{"two values", "0", reload, append(value, value...), pdu.ErrBadStore},
 	} {
@@ -303,10 +303,10 @@ func TestStores(t *testing.T) {
 				h.pmcd.Send(&pdu.Attr{Attr: pdu.AttrUserID, Value: row.uid}, int32(i))
 				h.pmcd.Send(&pdu.Attr{Attr: pdu.AttrProcessID, Value: "0"}, int32(i))
 			}
-			before := h.agent.stats.reloads.Load()
+			before := h.agent.figures.Reloads.Load()
 			assert.Equal(t, row.code, store(row.id, row.with...))
 			if row.code == 0 {
-				eventually(t, "reload", func() bool { return h.agent.stats.reloads.Load() == before+1 })
+				eventually(t, "reload", func() bool { return h.agent.figures.Reloads.Load() == before+1 })
 			}
 		})
 	}
@@ -314,9 +314,9 @@ func TestStores(t *testing.T) {
 	h.pmcd.EndContext(0)
 	assert.Equal(t, pdu.ErrPermission, store(reload, value...), "rights end with the client")
 	h.pmcd.Send(&pdu.Attr{Attr: pdu.AttrUserID, Value: "0"}, 0)
-	before := h.agent.stats.reloads.Load()
+	before := h.agent.figures.Reloads.Load()
 	assert.Zero(t, h.pmcd.Refused(&pdu.Result{}))
-	assert.Equal(t, before, h.agent.stats.reloads.Load(), "nothing was stored")
+	assert.Equal(t, before, h.agent.figures.Reloads.Load(), "nothing was stored")
 }
 
 // Whoever may store may also make the log more detailed.
@@ -379,7 +379,7 @@ func TestFileStatus(t *testing.T) {
 	c := conf("a = up.load")
 	c.Files, c.Read = []File{good, bad, gone}, read
 	h := start(t, newUpstream(t), c).bound()
-	dom := fileInDom(testDomain)
+	dom := pdu.NewInDom(testDomain, 2)
 	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: dom, Inst: pdu.NoInst}))
 	assert.Equal(t, []pdu.Instance{{ID: 0, Name: good.Path}, {ID: 1, Name: bad.Path}, {ID: 2, Name: gone.Path}}, reply.Instances)
 	values := func(name string) (all []any) {
@@ -426,7 +426,7 @@ func TestProtectedMetrics(t *testing.T) {
 // What changes in the name space is told to all clients of pmcd, without any of them asking.
 func TestChangedNamesAreAnnounced(t *testing.T) {
 	u := newUpstream(t)
-	own := pdu.NewPMID(testDomain, controlCluster, controlReload)
+	own := control.PMID(testDomain, control.Reload)
 	asked := make(chan struct{}, 100)
 	u.onRequest(func(_ int, f pdu.Frame) bool {
 		var fetch pdu.HighResFetch
@@ -549,7 +549,7 @@ func (h *harness) everything() {
 		&pdu.PMNSIDs{PMIDs: []pdu.PMID{ids[1]}},
 		&pdu.DescReq{PMID: ids[1]},
 		&pdu.TextReq{Ident: uint32(ids[1]), Type: pdu.TextPMID | pdu.TextHelp},
-		&pdu.InstanceReq{InDom: definitionInDom(testDomain), Inst: pdu.NoInst},
+		&pdu.InstanceReq{InDom: pdu.NewInDom(testDomain, 0), Inst: pdu.NoInst},
 		&pdu.LabelReq{Ident: uint32(ids[1]), Type: pdu.LabelItem},
 		&pdu.Fetch{PMIDs: ids},
 		&pdu.Fetch{PMIDs: ids, Context: 1},
@@ -636,7 +636,7 @@ func TestRequestsNeverWaitForUpstream(t *testing.T) {
 			}
 			h.everything()
 			require.NoError(t, h.pmcd.Close())
-			assert.Less(t, time.Duration(h.agent.stats.longest.Load()), atOnce)
+			assert.Less(t, time.Duration(h.agent.figures.RequestTime.Longest()), atOnce)
 			u.hangUp()
 		})
 	}
@@ -688,7 +688,7 @@ func TestReconnect(t *testing.T) {
 	h.value(id)
 	for range 3 {
 		u.hangUp()
-		eventually(t, "notice", func() bool { return h.agent.stats.upstreamErrors.Load() > 0 })
+		eventually(t, "notice", func() bool { return h.agent.figures.UpstreamErrors.Load() > 0 })
 		u.tick(time.Second, map[pdu.PMID][]pdu.Value{loadID: {pdu.DoubleValue(pdu.NoInst, 0.75)}})
 		eventually(t, "new values", func() bool {
 			h.id("derived.a")

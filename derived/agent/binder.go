@@ -14,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
@@ -109,7 +110,7 @@ func newBinder(a *Agent) *binder {
 	b.load()
 	svc := b.build(nil)
 	b.save()
-	a.service.Store(svc)
+	b.publish(svc)
 	b.report(&service{}, svc)
 	return b
 }
@@ -119,8 +120,15 @@ func (b *binder) load() {
 	if b.config.Read.IsZero() {
 		b.config.Read = b.a.options.Now()
 	}
-	b.a.failures.Store(int64(len(b.config.Failures)))
-	b.a.stats.noteDefinitions(b.config.Definitions)
+	b.a.noteDefinitions(b.config.Definitions)
+}
+
+// publish serves what was built.
+func (b *binder) publish(svc *service) {
+	b.a.service.Store(svc)
+	b.a.figures.Definitions.Store(int64(len(svc.metrics)))
+	b.a.figures.Bound.Store(int64(svc.good))
+	b.a.figures.Failed.Store(int64(svc.failed() + len(b.config.Failures)))
 }
 
 // onLost, onNews and onRenamed are called under the sampler's lock and must not wait.
@@ -158,7 +166,7 @@ func (b *binder) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		b.a.stats.connected.Store(false)
+		b.a.figures.Connected.Store(false)
 		if text := err.Error(); text != b.trouble {
 			b.trouble = text
 			b.log.WithError(err).Warn("no connection to pmcd, trying again")
@@ -211,7 +219,7 @@ func (b *binder) session(ctx context.Context, connected func()) error {
 	}
 	connected() // what cannot even be looked up is tried again ever more slowly
 	b.trouble = ""
-	b.a.stats.connected.Store(true)
+	b.a.figures.Connected.Store(true)
 	b.log.WithField("pmcd", conn.Addr()).Info("connected to pmcd")
 	return b.follow(ctx, conn, &readers)
 }
@@ -333,7 +341,7 @@ func (b *binder) follow(ctx context.Context, conn *pmapi.Conn, readers *sync.Wai
 // announce sends a fetch for one of our own metrics, if a lane is free: its RESULT tells every client
 // of pmcd what has changed.
 func (b *binder) announce() bool {
-	return b.a.sampler.announce(pdu.NewPMID(b.a.options.Domain, controlCluster, controlReload))
+	return b.a.sampler.announce(control.PMID(b.a.options.Domain, control.Reload))
 }
 
 // unbound reports whether metrics that are not there now may change what is served when they appear.
@@ -358,11 +366,11 @@ func (b *binder) reread(ctx context.Context, conn *pmapi.Conn) error {
 	if err != nil { // what is new is served as far as it can be
 		_ = b.rebind(ctx, nil, missing)
 	}
-	b.a.stats.reloadTook.Store(int64(time.Since(start)))
+	b.a.figures.ReloadTook.Store(int64(time.Since(start)))
 	if b.whole.Swap(false) && err == nil { // what the files say is served by now: this takes longer
 		err = b.rebind(ctx, conn, afresh)
 	}
-	b.a.stats.reloads.Add(1)
+	b.a.figures.Reloads.Add(1)
 	svc := b.a.service.Load()
 	b.log.WithFields(logrus.Fields{
 		"definitions": len(svc.metrics), "bound": svc.good, "failed": svc.failed() + len(b.config.Failures),
@@ -402,7 +410,7 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn, what scope) error
 		b.save()
 	}
 	svc.spare.Store(svc.set.NewEvaluation()) // so that no request waits for it
-	b.a.service.Store(svc)
+	b.publish(svc)
 	b.a.names.Forget(needsOf(svc, before)) // a fetch from the service before may still need its names
 	b.a.schedule.keepWarm(b.a.sampler.deepen(svc))
 	if !svc.sameNames(before) {
@@ -513,7 +521,7 @@ func (b *binder) build(before *service) *service {
 		p.catalog, p.operands = b.catalog, b.catalog.Descs()
 	}
 	svc := p.build()
-	raise(&b.a.stats.operands, int64(p.met))
+	b.a.figures.Operands.Raise(int64(p.met))
 	return svc
 }
 

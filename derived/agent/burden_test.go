@@ -145,7 +145,7 @@ func TestSlowAgentIsSampledApart(t *testing.T) {
 	assert.Equal(t, [][]pdu.PMID{{quickID, slowID}}, fetched(quick, slow, mixed), "nobody knows yet")
 	assert.Equal(t, [][]pdu.PMID{{quickID}, {slowID}}, fetched(quick, slow), "either may be to blame")
 	assert.Equal(t, [][]pdu.PMID{{quickID}}, fetched(quick, slow, mixed), "left alone, whoever asks")
-	assert.EqualValues(t, 1, s.stats.slowAgents.Load())
+	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
 	require1(t, s.log.AllEntries())
 	clock.Add(int64(18*second) - 1)
 	assert.Empty(t, fetched(slow))
@@ -159,7 +159,7 @@ func TestSlowAgentIsSampledApart(t *testing.T) {
 	clock.Add(int64(9 * second))
 	assert.Len(t, fetched(slow), 1)
 	assert.Equal(t, [][]pdu.PMID{{slowID}}, fetched(slow), "quick now")
-	assert.Zero(t, s.stats.slowAgents.Load())
+	assert.Zero(t, s.figures.SlowAgents.Load())
 	assert.Len(t, s.log.AllEntries(), 2)
 }
 
@@ -239,5 +239,5 @@ func TestOnlyOperandsAreBurdens(t *testing.T) {
 	s.deepen(&service{feeds: []*feed{feedOf(loadID)}})
 	assert.Nil(t, s.burdens.of([]int{7}))
 	assert.NotNil(t, s.burdens.of([]int{60}))
-	assert.EqualValues(t, 1, s.stats.slowAgents.Load())
+	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -75,9 +76,9 @@ func Check(defs []Definition, c *operand.Catalog, language derived.Language, lim
 // nameFaults finds definitions whose name is a node above another metric, or below one. The first stays.
 func nameFaults(defs []Definition, order map[string]int) []Fault {
 	const domain = 1 // any
-	entries := controlEntries(domain)
+	entries := control.Entries(domain)
 	for _, d := range defs {
-		entries = append(entries, pmda.Entry{Name: Root + "." + d.Name, PMID: pdu.NewPMID(domain, controlCluster+1, 0)})
+		entries = append(entries, pmda.Entry{Name: Root + "." + d.Name, PMID: pdu.NewPMID(domain, control.Cluster+1, 0)})
 	}
 	_, err := pmda.NewNamespace(Root, entries)
 	var faults []Fault

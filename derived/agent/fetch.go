@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -27,7 +28,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 		a.serve(svc, req, &v.entries[i], w)
 	}
 	a.noteAges(req.Arrived)
-	a.stats.values.Add(a.values)
+	a.figures.Values.Add(a.values)
 	a.values = 0
 	return nil
 }
@@ -87,10 +88,10 @@ func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.Res
 	case len(e.feed.descs) == 0: // made of constants alone
 		a.write(m, a.evaluate(svc, a.constants(e), m.derived), req, w)
 	case e.stale:
-		a.stats.stale.Add(1)
+		a.figures.Stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
 	case e.same && m.derived.Needs().Adds: // it would count twice what it counted last time
-		a.stats.repeated.Add(1)
+		a.figures.Repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
 		a.countAge(e.seen[0].Taken, req.Arrived)
@@ -110,7 +111,7 @@ func (a *Agent) constants(e *entry) []*operand.Sample {
 
 // ages counts the metrics of one fetch that are served from samples of the same moment.
 type ages struct {
-	kind    fetchKind
+	kind    control.FetchKind
 	taken   time.Time
 	metrics uint64
 }
@@ -127,15 +128,14 @@ func (a *Agent) countAge(taken, now time.Time) {
 // noteAges records how old the sample is that the last metrics were served from.
 func (a *Agent) noteAges(now time.Time) {
 	if a.ages.metrics > 0 {
-		a.stats.served(a.ages.kind, now.Sub(a.ages.taken), a.ages.metrics)
+		a.figures.SampleAge[a.ages.kind].Record(now.Sub(a.ages.taken), a.ages.metrics)
 	}
 	a.ages.metrics = 0
 }
 
 // serveOther answers for what is not a definition.
 func (a *Agent) serveOther(svc *service, req *pmda.FetchRequest, id pdu.PMID, w *pdu.ResultWriter) {
-	if c := a.control(id); c != nil {
-		c.fetch(a, svc, req, id, w)
+	if a.control.Fetch(id, req.Profile, req.Arrived, w) {
 		return
 	}
 	if _, ok := svc.retired[id]; ok {

@@ -94,9 +94,9 @@ func (h *harness) bound() *harness {
 func (h *harness) reload(c Config) {
 	h.tb.Helper()
 	h.config.Store(&c)
-	before := h.agent.stats.reloads.Load()
+	before := h.agent.figures.Reloads.Load()
 	h.agent.Reload()
-	eventually(h.tb, "configuration read again", func() bool { return h.agent.stats.reloads.Load() > before })
+	eventually(h.tb, "configuration read again", func() bool { return h.agent.figures.Reloads.Load() > before })
 }
 
 // id looks a metric up by its full name.

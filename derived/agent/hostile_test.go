@@ -138,7 +138,7 @@ func pmcdExchanges(id pdu.PMID) []pdu.Message {
 		&pdu.Profile{Context: 1},
 		&pdu.Fetch{Context: 1, PMIDs: []pdu.PMID{id}},
 		&pdu.DescReq{PMID: id},
-		&pdu.InstanceReq{InDom: definitionInDom(testDomain), Inst: pdu.NoInst},
+		&pdu.InstanceReq{InDom: pdu.NewInDom(testDomain, 0), Inst: pdu.NoInst},
 		&pdu.TextReq{Ident: uint32(id), Type: pdu.TextPMID | pdu.TextHelp},
 		&pdu.LabelReq{Ident: uint32(id), Type: pdu.LabelItem},
 		&pdu.PMNSNames{Names: []string{"derived.a"}},

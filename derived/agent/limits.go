@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"cmp"
+
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
@@ -37,80 +39,20 @@ func DefaultLimits() Limits {
 // complete puts the default in for what is 0.
 func (l Limits) complete() Limits {
 	usual := DefaultLimits()
-	for i := range limitMetrics {
-		if own := limitMetrics[i].of(&l); *own == 0 {
-			*own = *limitMetrics[i].of(&usual)
-		}
-	}
+	l.Expression = cmp.Or(l.Expression, usual.Expression)
+	l.Depth = cmp.Or(l.Depth, usual.Depth)
+	l.Operands = cmp.Or(l.Operands, usual.Operands)
+	l.Instances = cmp.Or(l.Instances, usual.Instances)
+	l.Contexts = cmp.Or(l.Contexts, usual.Contexts)
+	l.Samples = cmp.Or(l.Samples, usual.Samples)
+	l.Answer = cmp.Or(l.Answer, usual.Answer)
 	return l
 }
 
-// limitMetric is an instance of derived.control.limit: the limits in the order of their instances.
-type limitMetric struct {
-	name string
-	of   func(*Limits) *int64
-	used func(*Agent, *service) uint64
-}
-
-// limitMetrics is a table.
-//
-//nolint:gochecknoglobals // a table
-var limitMetrics = []limitMetric{
-	{
-		"definitions", func(l *Limits) *int64 { return &l.Definitions },
-		func(_ *Agent, s *service) uint64 { return uint64(len(s.metrics)) },
-	},
-	{
-		"expression", func(l *Limits) *int64 { return &l.Expression },
-		func(a *Agent, _ *service) uint64 { return uint64(a.stats.expression.Load()) },
-	},
-	{
-		"depth", func(l *Limits) *int64 { return &l.Depth },
-		func(a *Agent, _ *service) uint64 { return uint64(a.stats.depth.Load()) },
-	},
-	{
-		"operands", func(l *Limits) *int64 { return &l.Operands },
-		func(a *Agent, _ *service) uint64 { return uint64(a.stats.operands.Load()) },
-	},
-	{
-		"instances", func(l *Limits) *int64 { return &l.Instances },
-		func(a *Agent, _ *service) uint64 { instances, _ := a.sampler.met(); return uint64(instances) },
-	},
-	{
-		"contexts", func(l *Limits) *int64 { return &l.Contexts },
-		func(a *Agent, _ *service) uint64 { return uint64(a.stats.contexts.Load()) },
-	},
-	{
-		"samples", func(l *Limits) *int64 { return &l.Samples },
-		func(a *Agent, _ *service) uint64 { return uint64(a.views.held.bytes) },
-	},
-	{
-		"answer", func(l *Limits) *int64 { return &l.Answer },
-		func(a *Agent, _ *service) uint64 { _, answer := a.sampler.met(); return uint64(answer) },
-	},
-	{
-		"log", func(l *Limits) *int64 { return &l.Log },
-		func(a *Agent, _ *service) uint64 {
-			if a.options.Limits.Log == 0 {
-				return noNumber
-			}
-			return uint64(a.options.LogUsed())
-		},
-	},
-}
-
-// max is the value of the limit; one that is not known, or not there, has none.
-func (l *limitMetric) max(a *Agent) uint64 {
-	if n := *l.of(&a.options.Limits); n > 0 {
-		return uint64(n)
-	}
-	return noNumber
-}
-
 // noteDefinitions notes how large the expressions are.
-func (s *stats) noteDefinitions(defs []Definition) {
+func (a *Agent) noteDefinitions(defs []Definition) {
 	for _, d := range defs {
-		raise(&s.expression, int64(len(d.Text)))
-		raise(&s.depth, int64(d.Depth()))
+		a.figures.Expression.Raise(int64(len(d.Text)))
+		a.figures.Depth.Raise(int64(d.Depth()))
 	}
 }

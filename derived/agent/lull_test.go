@@ -83,7 +83,7 @@ func TestLookupsAreNobodysFault(t *testing.T) {
 	fetch()
 	assert.Equal(t, f.agents, slow())
 	fetch()
-	assert.EqualValues(t, 1, s.stats.slowAgents.Load())
+	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
 }
 
 // Whatever pmcd asks for ends a lull, also what gets no reply.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -375,7 +376,7 @@ func (m *machine) is(served *metric, set pdu.ValueSet, want float64) error {
 // look fetches a control metric and checks that each of its instances has a name.
 func (m *machine) look(item byte) error {
 	all := m.agent.service.Load()
-	id := pdu.NewPMID(testDomain, controlCluster, int(item))
+	id := pdu.NewPMID(testDomain, control.Cluster, int(item))
 	desc, err := m.agent.Desc(0, id)
 	if err != nil || desc.InDom == pdu.NoInDom {
 		return nil

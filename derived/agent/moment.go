@@ -53,7 +53,7 @@ func (a *Agent) evaluate(svc *service, history []*operand.Sample, m *derived.Met
 		free = &moment{eval: eval}
 		a.moments = append(a.moments, free)
 	}
-	a.stats.evaluations.Add(1)
+	a.figures.Evaluations.Add(1)
 	free.history = append(free.history[:0], history...)
 	free.layout, free.names, free.used = layoutOf(history[0]), names, a.fetches
 	a.history = a.history[:0]

@@ -22,8 +22,8 @@ func TestEvaluationsAreShared(t *testing.T) {
 			b.fetch(c, 0, "d", "c")
 		}
 	}
-	assert.EqualValues(t, 3, b.agent.stats.evaluations.Load())
-	assert.EqualValues(t, 50*5, b.agent.stats.values.Load())
+	assert.EqualValues(t, 3, b.agent.figures.Evaluations.Load())
+	assert.EqualValues(t, 50*5, b.agent.figures.Values.Load())
 	assert.LessOrEqual(t, len(b.agent.moments), maxMoments)
 }
 

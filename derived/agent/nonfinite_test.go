@@ -54,6 +54,7 @@ func TestNonFiniteValues(t *testing.T) {
 // Only values are left out that are not finite, of any type, behind a profile too, and nothing is allocated.
 func TestNonFiniteValuesOfAProfile(t *testing.T) {
 	b := newBench(t, Config{})
+	double := math.Float64bits
 	single := func(x float64) uint64 { return uint64(math.Float32bits(float32(x))) }
 	inf, nan := math.Inf(1), math.NaN()
 	for _, row := range []struct {

@@ -44,7 +44,7 @@ func (s *sampler) overflow(l *lane, err error) bool {
 	}
 	asked, now := l.asked, s.now()
 	entry := s.log.WithFields(logrus.Fields{"bytes": frame.Length, "limit": frame.Limit})
-	s.stats.upstreamErrors.Add(1)
+	s.figures.UpstreamErrors.Add(1)
 	s.end(l)
 	switch {
 	case len(asked.IDs) == 1:

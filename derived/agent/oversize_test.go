@@ -95,12 +95,12 @@ func TestAnswersTooLongTogether(t *testing.T) {
 	assert.Zero(t, h.count(tooLongAlone)+h.count(tooLongForOne))
 	h.connectedOnce() // the connections that are left do meanwhile
 	eventually(t, "it has learnt how much it may ask for", func() bool {
-		failed := h.agent.stats.upstreamErrors.Load()
+		failed := h.agent.figures.UpstreamErrors.Load()
 		for range 3 {
 			h.fetch(ids...)
 			time.Sleep(2 * minGap) // each asks for new samples
 		}
-		return failed > 0 && failed == h.agent.stats.upstreamErrors.Load() && h.agent.sampler.connections() == lanes
+		return failed > 0 && failed == h.agent.figures.UpstreamErrors.Load() && h.agent.sampler.connections() == lanes
 	})
 }
 
@@ -160,12 +160,12 @@ func TestOperandTooLong(t *testing.T) {
 	h.agent.sampler.mu.Lock()
 	assert.Equal(t, maxPart, h.agent.sampler.part, "the others are asked for together")
 	h.agent.sampler.mu.Unlock()
-	failed := h.agent.stats.upstreamErrors.Load()
+	failed := h.agent.figures.UpstreamErrors.Load()
 	for range 5 {
 		h.fetch(load, alone, both, count)
 		time.Sleep(2 * minGap) // each asks for new samples
 	}
-	assert.Equal(t, failed, h.agent.stats.upstreamErrors.Load(), "it is left alone")
+	assert.Equal(t, failed, h.agent.figures.UpstreamErrors.Load(), "it is left alone")
 
 	up.tick(time.Second, map[pdu.PMID][]pdu.Value{huge: {pdu.StringValue(pdu.NoInst, "short")}})
 	h.reload(conf("load = up.load", "huge = up.huge", "count = up.count"))

@@ -3,6 +3,8 @@ package agent
 import (
 	"slices"
 	"time"
+
+	"pmdaderived/derived/agent/control"
 )
 
 const (
@@ -124,16 +126,16 @@ func (p *plan) onGrid() bool {
 }
 
 // kind is what the fetch that is there now is to the context.
-func (p *plan) kind() fetchKind {
+func (p *plan) kind() control.FetchKind {
 	switch {
 	case p.fetches == 0:
-		return firstFetch
+		return control.FirstFetch
 	case p.fetches == 1:
-		return secondFetch
+		return control.SecondFetch
 	case p.expected.IsZero():
-		return irregularFetch
+		return control.IrregularFetch
 	}
-	return regularFetch
+	return control.RegularFetch
 }
 
 // background is how long after a time to sample again for a context that may fetch at any time.

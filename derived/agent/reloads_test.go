@@ -135,13 +135,13 @@ func TestReloadsUnderLoad(t *testing.T) {
 			early = measure(t)
 		}
 		up.forget()
-		before := r.agent.stats.reloads.Load()
+		before := r.agent.figures.Reloads.Load()
 		r.agent.Reload()
-		for r.agent.stats.reloads.Load() == before {
+		for r.agent.figures.Reloads.Load() == before {
 			r.round(done)
 			time.Sleep(pause)
 		}
-		r.reloading += time.Duration(r.agent.stats.reloadTook.Load())
+		r.reloading += time.Duration(r.agent.figures.ReloadTook.Load())
 	}
 	took := time.Since(begin)
 	for i := range r.clients {
@@ -244,7 +244,7 @@ func (r *reloads) report(took time.Duration, early, late footprint) {
 		repeated, histories = repeated+c.Repeated, histories+c.Histories
 	}
 	assert.Greater(r.tb, histories, repeated, "metrics with a history have values most of the time")
-	n := r.agent.stats.reloads.Load()
+	n := r.agent.figures.Reloads.Load()
 	r.tb.Logf("%d reloads in %.1f s, %.2f ms each, %d definitions made wrong", n, took.Seconds(), r.reloading.Seconds()*1e3/float64(n), r.site.Broken())
 	r.tb.Logf("%d clients: %d fetches, %d values, %d listings, %d metric identifiers, longest request %.1f ms",
 		len(r.clients), r.fetches, values, r.listed, r.site.IDs(), float64(r.longest)/1e6)
@@ -307,9 +307,9 @@ func TestRefreshLooksOperandsUpAgain(t *testing.T) {
 	up.Update(func() { up.Metrics[0].Desc.Units = pdu.Units{Space: 1} })
 	h.reload(conf("a = up.load"))
 	assert.Equal(t, was, h.id("derived.a"), "nobody knows")
-	before := h.agent.stats.reloads.Load()
+	before := h.agent.figures.Reloads.Load()
 	h.agent.Refresh()
-	eventually(t, "configuration read again", func() bool { return h.agent.stats.reloads.Load() > before })
+	eventually(t, "configuration read again", func() bool { return h.agent.figures.Reloads.Load() > before })
 	now := h.id("derived.a")
 	assert.NotEqual(t, was, now, "another metric")
 	desc := pmdatest.As[*pdu.DescReply](h.pmcd, h.pmcd.Request(&pdu.DescReq{PMID: now})).Desc
@@ -341,7 +341,7 @@ func TestReloadKeepsSelectorsUntilTheSwap(t *testing.T) {
 		}
 		return true
 	})
-	before := h.agent.stats.reloads.Load()
+	before := h.agent.figures.Reloads.Load()
 	c := conf("a = up.bin[two]", "b = up.load + instant(up.count)")
 	h.config.Store(&c)
 	h.agent.Reload()
@@ -352,7 +352,7 @@ func TestReloadKeepsSelectorsUntilTheSwap(t *testing.T) {
 	set := require1(t, h.fetch(a))
 	assert.Len(t, set.Values, 1, "code %d", set.Code)
 	close(gate)
-	eventually(t, "configuration read again", func() bool { return h.agent.stats.reloads.Load() > before })
+	eventually(t, "configuration read again", func() bool { return h.agent.figures.Reloads.Load() > before })
 	now := require1(t, h.value(a))
 	assert.EqualValues(t, -20, now.TypeOr(pdu.Type32).Float64(now.Bits))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
@@ -53,9 +54,9 @@ const (
 // sampler fetches operands through pmcd. No method waits for pmcd: want writes requests, drain takes
 // the answers that are there.
 type sampler struct {
-	log   logrus.FieldLogger
-	now   func() time.Time
-	stats *stats
+	log     logrus.FieldLogger
+	now     func() time.Time
+	figures *control.Figures
 
 	// lost is told once about each lane that fails, news about state changes that pmcd announces,
 	// echoed when it repeats one that we have announced, renamed about domains whose instances are not what they were,
@@ -83,7 +84,7 @@ type sampler struct {
 	answers []answer  // scratch space
 	stamped time.Time // by pmcd, the last answer
 	maker   *operand.Maker
-	longest int    // bytes of an answer, so far
+	longest int // bytes of an answer, so far
 	lists   operandLists
 	feeds   []*feed    // of the definitions that are served
 	cleared time.Time  // when samples were last forgotten
@@ -98,9 +99,9 @@ type sampler struct {
 	huge    map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
 }
 
-func newSampler(log logrus.FieldLogger, now func() time.Time, st *stats, names *operand.Names) *sampler {
+func newSampler(log logrus.FieldLogger, now func() time.Time, figures *control.Figures, names *operand.Names) *sampler {
 	s := &sampler{
-		log: log, now: now, stats: st,
+		log: log, now: now, figures: figures,
 		lost: func(error) {}, news: func(pdu.Change) {}, echoed: func() {}, renamed: func(pdu.InDom) {}, stood: func(standstill) {},
 		worn: func() {}, narrowed: func() {}, over: newOversize(),
 		maker: operand.NewMaker(names, now()), part: maxPart, told: noFetchLimit(), guessed: noFetchLimit(), burdens: make(burdens),
@@ -193,7 +194,7 @@ func (s *sampler) deepen(svc *service) []*feed {
 		}
 	}
 	s.burdens.keep(agents)
-	s.stats.slowAgents.Store(int64(s.burdens.slow()))
+	s.figures.SlowAgents.Store(int64(s.burdens.slow()))
 	return deep
 }
 
@@ -423,8 +424,8 @@ func (s *sampler) put(l *lane, asked *operandList, slow []int) {
 
 func (s *sampler) start(l *lane, now time.Time) {
 	l.busy, l.sent = true, now
-	s.stats.upstreamFetches.Add(1)
-	s.stats.upstreamMetrics.Add(uint64(len(l.asked.IDs)))
+	s.figures.UpstreamFetches.Add(1)
+	s.figures.UpstreamMetrics.Add(uint64(len(l.asked.IDs)))
 	if err := l.conn.StartFetch(l.asked.IDs); err != nil {
 		s.fail(l, err)
 	}
@@ -530,7 +531,7 @@ func (s *sampler) settle(a answer, now time.Time) {
 
 // deny is told that pmcd refuses a fetch.
 func (s *sampler) deny(asked *operandList, err error, now time.Time) {
-	s.stats.upstreamErrors.Add(1)
+	s.figures.UpstreamErrors.Add(1)
 	if errors.Is(err, pdu.ErrTooBig) && len(asked.IDs) > 1 {
 		s.shorten(asked, &s.told, now)
 		if len(asked.feeds) > 1 {
@@ -549,7 +550,7 @@ func (s *sampler) take(l *lane, res *pmapi.Columns, now time.Time) {
 	s.refused = ""
 	s.longest = max(s.longest, res.Size)
 	s.proven = max(s.proven, len(l.asked.IDs))
-	s.stats.upstreamTook(now.Sub(l.sent))
+	s.figures.UpstreamTime.Record(now.Sub(l.sent), 1)
 	s.charge(l, res, now)
 	fresh := s.fresh(l, res.Changes)
 	if len(l.feeds) > 0 {
@@ -601,7 +602,7 @@ func (s *sampler) charge(l *lane, res *pmapi.Columns, now time.Time) {
 		took = min(took, since)
 	}
 	s.stamped = res.Time
-	s.stats.upstreamBusy.Add(int64(took))
+	s.figures.UpstreamBusy.Add(int64(took))
 	if took >= burdensome {
 		s.stood(standstill{now.Add(-took), now})
 		took = min(took, s.lulls.most(l.sent, now))
@@ -630,7 +631,7 @@ func (s *sampler) charge(l *lane, res *pmapi.Columns, now time.Time) {
 			entry.Info("agent is no longer slow")
 		}
 	})
-	s.stats.slowAgents.Store(int64(s.burdens.slow()))
+	s.figures.SlowAgents.Store(int64(s.burdens.slow()))
 }
 
 // drop forgets what a lane had under way.
@@ -657,7 +658,7 @@ func (s *sampler) fail(l *lane, err error) {
 		s.suspectLong(l, s.now())
 	}
 	s.end(l)
-	s.stats.upstreamErrors.Add(1)
+	s.figures.UpstreamErrors.Add(1)
 	s.lost(err)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
@@ -23,10 +24,10 @@ import (
 // sampling is a sampler with its connections.
 type sampling struct {
 	*sampler
-	tb    testing.TB
-	stats stats
-	names operand.Names
-	log   *logtest.Hook
+	tb      testing.TB
+	figures control.Figures
+	names   operand.Names
+	log     *logtest.Hook
 
 	noted   sync.Mutex // guards the next three; mu is the sampler's
 	errs    []error
@@ -41,7 +42,7 @@ func newSampling(tb testing.TB, address string, n int) *sampling {
 	tb.Helper()
 	log, hook := logtest.NewNullLogger()
 	s := &sampling{tb: tb, log: hook, ended: make(chan struct{})}
-	s.sampler = newSampler(log, time.Now, &s.stats, &s.names)
+	s.sampler = newSampler(log, time.Now, &s.figures, &s.names)
 	s.lost = func(err error) { s.note(func() { s.errs = append(s.errs, err) }) }
 	s.news = func(c pdu.Change) { s.note(func() { s.changes = append(s.changes, c) }) }
 	s.renamed = func(d pdu.InDom) { s.note(func() { s.domains = append(s.domains, d) }) }
@@ -163,7 +164,7 @@ func TestOneRequestPerLane(t *testing.T) {
 		s.want(time.Now(), need{gap: minGap}, f) // it is on its way, or waits already
 	}
 	eventually(t, "a fetch on every lane", func() bool { return len(u.fetched()) == lanes })
-	assert.EqualValues(t, lanes, s.stats.upstreamFetches.Load())
+	assert.EqualValues(t, lanes, s.figures.UpstreamFetches.Load())
 	s.mu.Lock()
 	assert.Len(t, s.few, lanes, "the others wait")
 	for i, f := range feeds {
@@ -193,7 +194,7 @@ func TestOnlyStaleFeedsAreSampled(t *testing.T) {
 
 func TestWantWithoutConnections(t *testing.T) {
 	log, _ := logtest.NewNullLogger()
-	s := newSampler(log, time.Now, &stats{}, &operand.Names{})
+	s := newSampler(log, time.Now, &control.Figures{}, &operand.Names{})
 	f := feedOf(loadID)
 	s.want(time.Now(), need{gap: minGap}, f)
 	assert.False(t, f.waiting, "nothing would ever send it")
@@ -236,7 +237,7 @@ func TestPartsOfAFetch(t *testing.T) {
 				})
 				assert.Negative(t, missing, "operand without values in the sample of feed %d", i)
 			}
-			assert.EqualValues(t, len(row.want), s.stats.upstreamFetches.Load())
+			assert.EqualValues(t, len(row.want), s.figures.UpstreamFetches.Load())
 		})
 	}
 }
@@ -259,7 +260,7 @@ func TestFetchThatIsRefused(t *testing.T) {
 	f := feedOf(loadID)
 	for i := range uint64(3) {
 		s.want(time.Now(), need{gap: minGap}, f)
-		eventually(t, "refused", func() bool { return s.stats.upstreamErrors.Load() == i+1 })
+		eventually(t, "refused", func() bool { return s.figures.UpstreamErrors.Load() == i+1 })
 		eventually(t, "forgotten", func() bool { return s.idle(f) })
 		assert.Nil(t, s.newest(f))
 	}
@@ -310,7 +311,7 @@ func TestDetachForgetsWhatIsUnderWay(t *testing.T) {
 	assert.True(t, s.idle(f, waiting))
 	<-s.ended
 	assert.Empty(t, s.lostErrors(), "on purpose")
-	assert.Zero(t, s.stats.upstreamErrors.Load())
+	assert.Zero(t, s.figures.UpstreamErrors.Load())
 }
 
 func TestOverdueLaneIsGivenUp(t *testing.T) {
@@ -385,7 +386,7 @@ func TestFetchesGrowAgain(t *testing.T) {
 	var now atomic.Int64
 	clock := func() time.Time { return time.Unix(0, now.Load()) }
 	log, _ := logtest.NewNullLogger()
-	s := newSampler(log, clock, &stats{}, &operand.Names{})
+	s := newSampler(log, clock, &control.Figures{}, &operand.Names{})
 	for range lanes {
 		conn := dialUnix(t, newUpstream(t).address)
 		s.fail(&lane{link: link{conn: conn}, asked: &operandList{List: &operand.List{IDs: make([]pdu.PMID, maxPart)}}}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
@@ -688,7 +689,7 @@ func TestFeedKeepsSamples(t *testing.T) {
 // The sample of an agent that rests, or that is on its way, is kept when it comes; one that is new is kept at once.
 func TestSamplesToBeKept(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	s := newSampler(logrus.New(), func() time.Time { return now }, &stats{}, nil)
+	s := newSampler(logrus.New(), func() time.Time { return now }, &control.Figures{}, nil)
 	coming, fresh, enough := feedOf(loadID), feedOf(countID), feedOf(binID)
 	coming.outstanding = 1
 	for _, f := range []*feed{coming, fresh, enough} {
@@ -791,7 +792,7 @@ func TestTooManyInstances(t *testing.T) {
 	}
 	one := pdu.ValueSet{PMID: small, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 7)}}
 	log, hook := logtest.NewNullLogger()
-	s := newSampler(log, time.Now, &stats{}, &operand.Names{})
+	s := newSampler(log, time.Now, &control.Figures{}, &operand.Names{})
 	take := func() *operand.Sample {
 		return s.make(result(t, time.Unix(1, 0), many, one), time.Now(), time.Now(), asked)
 	}
@@ -864,7 +865,7 @@ func TestForgetsOldSamples(t *testing.T) {
 		f.retain()
 	}
 	f.values = 1000
-	s := newSampler(logrus.New(), func() time.Time { return begin }, &stats{}, nil)
+	s := newSampler(logrus.New(), func() time.Time { return begin }, &control.Figures{}, nil)
 	s.window = 40 * time.Second
 	s.feeds = []*feed{f, {}}
 	kept := func() (all []time.Duration) {

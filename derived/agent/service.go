@@ -13,6 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -79,10 +80,9 @@ type service struct {
 
 	feeds []*feed // of all metrics, each once
 
-	files         []file
-	fileInstances []pdu.Instance            // of fileInDom
-	read          time.Time                 // when the files were
-	labels        map[string][]pdu.LabelSet // of all metrics that a file defines, by its path
+	files  []file
+	read   time.Time                 // when the files were
+	labels map[string][]pdu.LabelSet // of all metrics that a file defines, by its path
 }
 
 // file is a file of definitions as derived.control.file.* shows it.
@@ -103,7 +103,7 @@ type metric struct {
 	depth     int             // how many older samples it needs
 	usage     *usage          // the same for all services
 	protected bool            // its operands are only for known users
-	inst      pdu.Inst        // in definitionInDom
+	inst      pdu.Inst        // in derived.control.definition.*
 	state     string
 	problem   string // why it is not served, or served as it was
 	reported  bool   // the problem is one of Config.Failures
@@ -361,7 +361,6 @@ func (b *blueprint) addFiles(s *service) {
 	}
 	for i, inst := range b.ids.FileNumbers(paths) {
 		s.files = append(s.files, file{b.config.Files[i], inst})
-		s.fileInstances = append(s.fileInstances, pdu.Instance{ID: inst, Name: paths[i]})
 	}
 	for _, m := range s.metrics {
 		if _, ok := s.labels[m.def.File]; !ok {
@@ -539,7 +538,7 @@ func (s *service) name(b *blueprint) {
 	byAge := func(x, y *metric) int { return cmp.Compare(x.inst, y.inst) }
 	slices.SortStableFunc(served, byAge)
 	slices.SortStableFunc(others, byAge)
-	entries := slices.Grow(controlEntries(b.ids.Domain()), len(s.metrics))
+	entries := slices.Grow(control.Entries(b.ids.Domain()), len(s.metrics))
 	for _, metrics := range [][]*metric{served, others} {
 		for _, m := range metrics {
 			if !m.absent {
@@ -583,13 +582,15 @@ func nameErrors(err error) []*pmda.NameError {
 	return all
 }
 
-// instances are those of definitionInDom.
-func (s *service) instances() []pdu.Instance {
-	all := make([]pdu.Instance, len(s.metrics))
-	for i, m := range s.metrics {
-		all[i] = pdu.Instance{ID: m.inst, Name: m.def.Name}
+// failed counts the definitions that are wrong, those aside that are among Config.Failures.
+func (s *service) failed() int {
+	n := 0
+	for _, m := range s.metrics {
+		if (m.state == stateFailed || m.state == stateKept) && !m.reported {
+			n++
+		}
 	}
-	return all
+	return n
 }
 
 // find returns a metric by its full name.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,9 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/pdu"
-	"pmdaderived/pmda"
 )
 
 // site is everything that services are built from, as the binder has it.
@@ -107,7 +106,8 @@ func TestStatesOfADefinition(t *testing.T) {
 			id, err := svc.names.Lookup(0, "derived.m")
 			require.NoError(t, err, "its name can always be looked up")
 			assert.Equal(t, m.id, id)
-			assert.Equal(t, []pdu.Instance{{ID: m.inst, Name: "m"}}, svc.instances())
+			require1(t, svc.metrics)
+			assert.Equal(t, "m", svc.metrics[0].def.Name)
 			if row.state != stateBound {
 				assert.Equal(t, row.fetched, m.code())
 			}
@@ -375,7 +375,7 @@ func TestDuplicateNames(t *testing.T) {
 	svc := s.serve(conf("a = up.load", "b = up.load", "a = up.count"))
 	assert.Equal(t, []string{"a", "b"}, shown(t, svc))
 	require.Len(t, svc.metrics, 2)
-	require.Len(t, svc.instances(), 2)
+	require.Len(t, svc.metrics, 2)
 	assert.Equal(t, "up.count", s.metric("a").def.Text, "the last one counts")
 }
 
@@ -417,7 +417,7 @@ func TestNamesThatClash(t *testing.T) {
 			assert.Equal(t, len(row.lines), svc.good)
 			assert.NotContains(t, shown(t, svc), row.refused)
 			assert.Contains(t, shown(t, svc), "other")
-			assert.Equal(t, len(controls)+svc.good, svc.names.Len())
+			assert.Equal(t, len(control.Entries(testDomain))+svc.good, svc.names.Len())
 		})
 	}
 }
@@ -521,27 +521,6 @@ func TestCatalogAnswers(t *testing.T) {
 	require.ErrorIs(t, err, pdu.ErrName)
 }
 
-// The table of control metrics is what PMIDs, names and the binary search in it need.
-func TestControlsAreInOrder(t *testing.T) {
-	assert.True(t, slices.IsSortedFunc(controls, func(a, b control) int { return a.item - b.item }))
-	names, items := map[string]bool{}, map[int]bool{}
-	for _, c := range controls {
-		names[c.name], items[c.item] = true, true
-		assert.NotEmpty(t, c.short, c.name)
-		n := 0
-		for _, has := range []bool{c.number != nil, c.text != nil, c.each != nil, c.spread != nil, c.file != nil, c.limit != nil} {
-			if has {
-				n++
-			}
-		}
-		assert.Equal(t, 1, n, c.name)
-	}
-	assert.Len(t, names, len(controls))
-	assert.Len(t, items, len(controls))
-	_, err := pmda.NewNamespace(Root, controlEntries(testDomain))
-	require.NoError(t, err)
-}
-
 // The status of a definition that could never be read outlives the file's becoming unreadable.
 func TestUnreadableDefinitionInAnUnreadableFile(t *testing.T) {
 	s := newSite(t)
@@ -549,7 +528,7 @@ func TestUnreadableDefinitionInAnUnreadableFile(t *testing.T) {
 		{Name: "bad", Text: "1 +", File: "f", Line: 1, Message: "the first"},
 		{Name: "bad", Text: "1 -", File: "f", Line: 2, Message: "the last"},
 	}})
-	require1(t, s.before.instances())
+	require1(t, s.before.metrics)
 	assert.Equal(t, "the last", s.metric("bad").problem)
 	s.serve(Config{Unread: func(string) bool { return true }})
 	assert.Equal(t, stateFailed, s.metric("bad").state)

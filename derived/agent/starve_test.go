@@ -68,14 +68,14 @@ func TestRepliesAreReadWhileTheRequestLoopStands(t *testing.T) {
 		}
 		return true
 	})
-	standing := h.agent.stats.requests.Load()
+	standing := h.agent.figures.Requests.Load()
 	require.Eventually(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return replies > enough
 	}, time.Minute, time.Millisecond, "samples come although no request is served")
 	// A reply counts a moment after it has been read, so the one before these may count only now.
-	assert.LessOrEqual(t, h.agent.stats.requests.Load(), standing+1, "the request loop stands")
+	assert.LessOrEqual(t, h.agent.figures.Requests.Load(), standing+1, "the request loop stands")
 	mu.Lock()
 	assert.LessOrEqual(t, most, 1, "fetches on their way over one connection")
 	t.Logf("%d replies, %d MB read while the request loop stood", replies, bytes>>20)
@@ -85,7 +85,7 @@ func TestRepliesAreReadWhileTheRequestLoopStands(t *testing.T) {
 		result := h.pmcd.Expect(pdu.KindResult).(*pdu.Result)
 		set := result.Sets[0]
 		if set.Code == pdu.ErrAgain { // nothing but a pmcd so slow that it is left alone excuses that
-			assert.Positive(t, h.agent.stats.slowAgents.Load())
+			assert.Positive(t, h.agent.figures.SlowAgents.Load())
 			continue
 		}
 		assert.Len(t, set.Values, instances)

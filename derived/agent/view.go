@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -73,7 +74,7 @@ type entry struct {
 
 // views are all contexts that fetch.
 type views struct {
-	stats    *stats
+	figures  *control.Figures
 	limits   Limits
 	seed     maphash.Seed
 	entries  int // of all views
@@ -85,9 +86,9 @@ type views struct {
 	behind  []*view  // those that may still hold an older one
 }
 
-func newViews(st *stats, limits Limits) *views {
+func newViews(figures *control.Figures, limits Limits) *views {
 	return &views{
-		stats: st, limits: limits, seed: maphash.MakeSeed(), byKey: make(map[viewKey]*view),
+		figures: figures, limits: limits, seed: maphash.MakeSeed(), byKey: make(map[viewKey]*view),
 		ofClient: make(map[pmda.Client]map[viewKey]struct{}),
 	}
 }
@@ -106,7 +107,7 @@ func (vs *views) of(s *service, req *pmda.FetchRequest, end func(*view)) *view {
 			v.entries[i].id = id
 		}
 		vs.byKey[key] = v
-		vs.stats.contexts.Add(1)
+		vs.figures.Contexts.Add(1)
 		if vs.ofClient[key.client] == nil {
 			vs.ofClient[key.client] = make(map[viewKey]struct{})
 		}
@@ -217,7 +218,7 @@ func (vs *views) evict(but *view, end func(*view)) {
 			oldest = v
 		}
 	}
-	vs.stats.contextsDropped.Add(1)
+	vs.figures.ContextsDropped.Add(1)
 	vs.remove(oldest, end)
 }
 
@@ -227,7 +228,7 @@ func (vs *views) remove(v *view, end func(*view)) {
 		vs.held.drop(v.entries[i].seen...)
 	}
 	vs.entries -= len(v.entries)
-	vs.stats.contexts.Add(-1)
+	vs.figures.Contexts.Add(-1)
 	delete(vs.byKey, v.key)
 	delete(vs.ofClient[v.key.client], v.key)
 	if len(vs.ofClient[v.key.client]) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -419,14 +420,14 @@ func TestStaleSamples(t *testing.T) {
 				b.sample(42, "c")
 			}
 			b.now = now
-			stale := b.agent.stats.stale.Load()
+			stale := b.agent.figures.Stale.Load()
 			if row.served {
 				assert.Equal(t, "42", b.value(1, 0, "c"))
-				assert.Equal(t, stale, b.agent.stats.stale.Load())
-				assert.EqualValues(t, row.age, b.agent.stats.oldest.Load())
+				assert.Equal(t, stale, b.agent.figures.Stale.Load())
+				assert.EqualValues(t, row.age, b.agent.figures.SampleOldest())
 			} else {
 				assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "c"))
-				assert.Equal(t, stale+1, b.agent.stats.stale.Load())
+				assert.Equal(t, stale+1, b.agent.figures.Stale.Load())
 			}
 		})
 	}
@@ -469,18 +470,18 @@ func TestDeltasAddUp(t *testing.T) {
 		}
 	}
 	assert.Positive(t, repeated)
-	assert.EqualValues(t, repeated-1, b.agent.stats.repeated.Load())
+	assert.EqualValues(t, repeated-1, b.agent.figures.Repeated.Load())
 }
 
 // The age of every sample that is served is counted by what the fetch was to its context.
 func TestAgesByKindOfFetch(t *testing.T) {
 	b := newBench(t, conf("c = up.count", "d = 2 * up.count"))
-	sum := func() (all [fetchKinds]uint64) {
+	sum := func() (all [control.FetchKinds]uint64) {
 		for kind := range all {
-			var buckets Buckets
-			b.agent.stats.ages[kind].add(&buckets)
+			var buckets control.Buckets
+			b.agent.figures.SampleAge[kind].AddTo(&buckets)
 			for i, n := range buckets {
-				require.True(t, n == 0 || BucketNames()[i] == "4", "age of %v", BucketNames()[i])
+				require.True(t, n == 0 || control.BucketNames()[i] == "4", "age of %v", control.BucketNames()[i])
 				all[kind] += n
 			}
 		}
@@ -488,14 +489,14 @@ func TestAgesByKindOfFetch(t *testing.T) {
 	}
 	for _, row := range []struct {
 		after time.Duration
-		want  [fetchKinds]uint64 // first, second, regular, irregular
+		want  [control.FetchKinds]uint64 // first, second, regular, irregular
 	}{
-		{time.Second, [fetchKinds]uint64{2, 0, 0, 0}},
-		{time.Second, [fetchKinds]uint64{2, 2, 0, 0}},
-		{time.Second, [fetchKinds]uint64{2, 2, 2, 0}},
-		{5 * time.Second, [fetchKinds]uint64{2, 2, 4, 0}}, // foretold, though it came late
-		{9 * time.Second, [fetchKinds]uint64{2, 2, 6, 0}},
-		{3 * time.Second, [fetchKinds]uint64{2, 2, 6, 2}},
+		{time.Second, [control.FetchKinds]uint64{2, 0, 0, 0}},
+		{time.Second, [control.FetchKinds]uint64{2, 2, 0, 0}},
+		{time.Second, [control.FetchKinds]uint64{2, 2, 2, 0}},
+		{5 * time.Second, [control.FetchKinds]uint64{2, 2, 4, 0}}, // foretold, though it came late
+		{9 * time.Second, [control.FetchKinds]uint64{2, 2, 6, 0}},
+		{3 * time.Second, [control.FetchKinds]uint64{2, 2, 6, 2}},
 	} {
 		b.pass(row.after)
 		b.sample(1, "c")
@@ -573,7 +574,7 @@ func TestViewsAreBounded(t *testing.T) {
 		b.pass(time.Nanosecond)
 		b.fetch(pmda.Client(maxViews), 0, "d") // one too many
 		assert.Len(t, b.agent.views.byKey, maxViews)
-		assert.EqualValues(t, 1, b.agent.stats.contextsDropped.Load())
+		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
 		assert.Equal(t, "10", b.value(2, 0, "d"))
 		assert.Equal(t, "no value", b.value(1, 0, "d"), "it was idle longest")
 		assert.Len(t, b.agent.views.ofClient, maxViews)
@@ -617,7 +618,7 @@ func TestViewsAreBounded(t *testing.T) {
 			b.fetch(c, 0, "d", "c")
 		}
 		assert.LessOrEqual(t, b.agent.views.held.bytes, maxHeld)
-		assert.EqualValues(t, 1, b.agent.stats.contextsDropped.Load())
+		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
 		large(110)
 		assert.Equal(t, "7", number(b.metric("d"), b.fetch(2, 0, "d", "c")[0]), "the history of those that are left goes on")
 		for c := range pmda.Client(4) {
@@ -630,7 +631,7 @@ func TestViewsAreBounded(t *testing.T) {
 // A context that does not fetch any more does not keep the definitions of its time in memory.
 func TestIdleViewsLetGoOfFormerServices(t *testing.T) {
 	s := newSite(t)
-	vs := newViews(&stats{}, DefaultLimits())
+	vs := newViews(&control.Figures{}, DefaultLimits())
 	end := func(*view) {}
 	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
 	ids := []pdu.PMID{s.metric("a").id, s.metric("b").id}

@@ -3,25 +3,18 @@ package mmv
 import (
 	"testing"
 	"time"
-
-	"pmdaderived/derived/agent"
 )
 
 // One look at the figures of which nothing, or as much as in a busy second, has changed.
 func BenchmarkUpdate(b *testing.B) {
-	for _, busy := range []bool{false, true} {
-		name := "idle"
-		if busy {
-			name = "busy"
-		}
+	for _, name := range []string{"idle", "busy"} {
 		b.Run(name, func(b *testing.B) {
 			f, err := createIn(b.TempDir())
 			if err != nil {
 				b.Fatal(err)
 			}
 			e := newBench()
-			e.process = newProcessReader().read
-			e.create = func(*moment) (sink, error) { return f, nil }
+			e.create = func([]uint64) (sink, error) { return f, nil }
 			defer e.end()
 			now := time.Unix(1, 0)
 			if err := e.update(now); err != nil {
@@ -30,14 +23,12 @@ func BenchmarkUpdate(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				now = now.Add(time.Second)
-				if busy {
-					e.figures.change(func(f *agent.Figures) {
-						f.Requests++
-						for i := range 10 {
-							f.RequestTime[i]++
-							f.SampleAge[20+i]++
-						}
-					})
+				for i := range time.Duration(10) {
+					if name == "busy" {
+						e.figures.Requests.Add(1)
+						e.figures.RequestTime.Record((i+1)*10*time.Microsecond, 1)
+						e.figures.SampleAge[0].Record((i+1)*time.Millisecond, 1)
+					}
 				}
 				if err := e.update(now); err != nil {
 					b.Fatal(err)

@@ -1,49 +1,38 @@
 package mmv
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/performancecopilot/speed/v4"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived/agent/control"
 )
+
+var update = flag.Bool("update", false, "write docs/mmv.md anew")
 
 // docs/mmv.md has every metric.
 func TestDocumentation(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/mmv.md")
-	require.NoError(t, err)
-	var rows []string
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "| `") {
-			rows = append(rows, strings.TrimSpace(line))
-		}
-	}
-	types := map[speed.MetricType]string{
-		speed.Uint32Type: "U32", speed.Uint64Type: "U64", speed.DoubleType: "DOUBLE", speed.StringType: "STRING",
-	}
-	units := map[uint32]string{
-		0:                             "none",
-		speed.OneUnit.PMAPI():         "count",
-		speed.MillisecondUnit.PMAPI(): "millisec",
-		speed.SecondUnit.PMAPI():      "sec",
-		speed.ByteUnit.PMAPI():        "byte",
-	}
-	semantics := map[speed.MetricSemantics]string{
-		speed.CounterSemantics: "counter", speed.InstantSemantics: "instant", speed.DiscreteSemantics: "discrete",
-	}
-	var want []string
-	for _, m := range table() {
-		name := m.name
-		if m.spread != nil {
+	const path = "../../../docs/mmv.md"
+	var rows strings.Builder
+	for _, m := range testReader("").metrics {
+		name := m.Name
+		if m.Serial != control.Singular {
 			name += "[]"
 		}
-		require.Contains(t, types, m.typ)
-		require.Contains(t, units, m.units.PMAPI())
-		want = append(want, fmt.Sprintf("| `%s` | %s | %s | %s | %s |",
-			name, types[m.typ], semantics[m.sem], units[m.units.PMAPI()], m.short))
+		fmt.Fprintf(&rows, "| `%s` | %v | %v | %s | %s |\n", name, m.Type, m.Sem, cmp.Or(m.Units.String(), "none"), m.Short)
 	}
-	assert.Equal(t, want, rows, "\n%s", strings.Join(want, "\n"))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	want := regexp.MustCompile(`(?m)(^\| `+"`"+`.*\n)+`).ReplaceAllString(string(text), rows.String())
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
+	}
+	assert.Equal(t, want, string(text), "go test ./derived/agent/mmv -update writes it")
 }

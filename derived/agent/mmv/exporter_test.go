@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -19,7 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/control"
+	"pmdaderived/pdu"
 )
 
 // memory is a sink that remembers what was written, and fails when it is told to.
@@ -50,41 +48,19 @@ func (m *memory) close() error {
 // bench is an Exporter with everything around it.
 type bench struct {
 	*Exporter
-	figures figures
+	figures control.Figures
 	logged  *logtest.Hook
 	sinks   []*memory
 	refuse  error        // what create returns, if not nil
 	onWrite func() error // of the sinks
 }
 
-// figures are the agent's, which change while others read them.
-type figures struct {
-	mutex sync.Mutex
-	now   agent.Figures
-}
-
-func (f *figures) read(into *agent.Figures) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	*into = f.now
-}
-
-func (f *figures) change(change func(*agent.Figures)) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	change(&f.now)
-}
-
 func newBench() *bench {
 	b := &bench{}
 	log, hook := logtest.NewNullLogger()
 	b.logged = hook
-	b.Exporter = New(Options{
-		Dir: "/nowhere", Name: "ours", Version: "v", Log: log,
-		Figures: b.figures.read,
-	})
-	b.process = func(p *process) { *p = process{heap: 1} }
-	b.create = func(*moment) (sink, error) {
+	b.Exporter = New(Options{Dir: "/nowhere", Name: "ours", Version: "v", Log: log, Figures: &b.figures})
+	b.create = func([]uint64) (sink, error) {
 		if b.refuse != nil {
 			return nil, b.refuse
 		}
@@ -103,17 +79,17 @@ func (b *bench) lines() (all []string) {
 }
 
 // slot finds the slot of a singular metric.
-func slot(t *testing.T, name string) int {
+func (b *bench) slot(t *testing.T, name string) int {
 	t.Helper()
 	n := 0
-	for _, m := range table() {
+	for _, m := range b.reader.metrics {
 		switch {
-		case m.name == name:
+		case m.Name == name:
 			return n
-		case m.number != nil:
+		case m.Serial != control.Singular:
+			n += len(control.BucketNames())
+		case m.Type != pdu.TypeString:
 			n++
-		case m.spread != nil:
-			n += len(agent.BucketNames())
 		}
 	}
 	t.Fatalf("no metric %s", name)
@@ -126,12 +102,14 @@ func TestOnlyChangesAreWritten(t *testing.T) {
 	require.Len(t, b.sinks, 1)
 	assert.Zero(t, b.sinks[0].writes, "the file is made with the values of the moment")
 	for second := range int64(3) {
-		b.figures.change(func(f *agent.Figures) { f.Requests++ })
+		b.figures.Requests.Add(1)
+		clear(b.sinks[0].numbers)
 		require.NoError(t, b.update(time.Unix(2+second, 0)))
-		assert.Equal(t, map[int]uint64{slot(t, "requests"): uint64(second + 1)}, b.sinks[0].numbers)
+		assert.EqualValues(t, second+1, b.sinks[0].numbers[b.slot(t, "requests")])
+		for _, other := range []string{"values", "pid", "start_time", "upstream.fetches"} {
+			assert.NotContains(t, b.sinks[0].numbers, b.slot(t, other))
+		}
 	}
-	require.NoError(t, b.update(time.Unix(9, 0)))
-	assert.Equal(t, 3, b.sinks[0].writes)
 }
 
 func TestRun(t *testing.T) {
@@ -142,62 +120,18 @@ func TestRun(t *testing.T) {
 		go func() { b.Run(ctx); close(ended) }()
 		synctest.Wait()
 		require.Len(t, b.sinks, 1)
-		b.figures.change(func(f *agent.Figures) { f.Values = 7 })
-		time.Sleep(interval + time.Millisecond)
-		synctest.Wait()
-		assert.EqualValues(t, 7, b.sinks[0].numbers[slot(t, "values")])
+		for n := range uint64(3) {
+			b.figures.Values.Store(7 + n)
+			time.Sleep(interval + time.Millisecond)
+			synctest.Wait()
+			assert.Equal(t, 7+n, b.sinks[0].numbers[b.slot(t, "values")])
+		}
 		assert.False(t, b.sinks[0].closed)
 		cancel()
 		<-ended
 		assert.True(t, b.sinks[0].closed)
 		assert.Empty(t, b.lines())
 	})
-}
-
-// Without requests it looks seldom, and within a second again from the next one on.
-func TestRest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench()
-		next := make(chan struct{}, 1)
-		var looks atomic.Int64
-		b.options.Figures = func(f *agent.Figures) { looks.Add(1); b.figures.read(f) }
-		b.options.Next = func() <-chan struct{} { return next }
-		look := func(during time.Duration) int64 {
-			before := looks.Load()
-			time.Sleep(during)
-			synctest.Wait()
-			return looks.Load() - before
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { b.Run(ctx); close(ended) }()
-		assert.EqualValues(t, 1+restAfter+3, look(restAfter*interval+3*rest+interval/2))
-		b.figures.change(func(f *agent.Figures) { f.Requests++ })
-		next <- struct{}{}
-		assert.EqualValues(t, 1, look(interval+time.Millisecond))
-		assert.EqualValues(t, 1, b.sinks[0].numbers[slot(t, "requests")])
-		assert.EqualValues(t, restAfter+1, look(restAfter*interval+rest))
-
-		b.figures.change(func(f *agent.Figures) { f.Requests++ }) // that nobody has told of
-		look(rest)
-		assert.EqualValues(t, 2, b.sinks[0].numbers[slot(t, "requests")])
-		cancel()
-		<-ended
-	})
-}
-
-func TestTick(t *testing.T) {
-	b := newBench()
-	tick := make(chan time.Time)
-	b.options.Tick = tick
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { b.Run(ctx); close(ended) }()
-	tick <- time.Unix(1, 0) // accepted once the file is there
-	tick <- time.Unix(2, 0)
-	cancel()
-	<-ended
-	assert.Len(t, b.sinks, 1)
 }
 
 // Whatever goes wrong is one line in the log and the end of the export.
@@ -219,7 +153,8 @@ func TestFailuresTurnItOff(t *testing.T) {
 				ended := make(chan struct{})
 				go func() { b.Run(t.Context()); close(ended) }()
 				synctest.Wait()
-				b.figures.change(func(f *agent.Figures) { f.Requests = 1 })
+				b.figures.Requests.Add(1)
+				time.Sleep(2 * interval)
 				<-ended
 				require.Equal(t, []string{"warning: no metrics below mmv"}, b.lines())
 				assert.Equal(t, "/nowhere/ours", b.logged.LastEntry().Data["file"])
@@ -262,7 +197,6 @@ func TestFileThatIsLostIsMadeAgain(t *testing.T) {
 	b := newBench()
 	require.NoError(t, b.update(time.Unix(1, 0)))
 	b.sinks[0].onIntact = errLost
-	b.figures.change(func(f *agent.Figures) { f.Requests = 5 })
 	require.NoError(t, b.update(time.Unix(2, 0)))
 	require.Len(t, b.sinks, 2)
 	assert.True(t, b.sinks[0].closed)
@@ -273,47 +207,41 @@ func TestFileThatIsLostIsMadeAgain(t *testing.T) {
 
 // With a real file: what Run leaves behind is nothing.
 func TestRunWithAFile(t *testing.T) {
-	dir := t.TempDir()
-	log, hook := logtest.NewNullLogger()
-	tick := make(chan time.Time)
-	var counted figures
-	e := New(Options{
-		Dir: dir, Name: "ours", Version: "v", Log: log, Tick: tick,
-		Figures: counted.read,
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		log, hook := logtest.NewNullLogger()
+		var figures control.Figures
+		e := New(Options{Dir: dir, Name: "ours", Version: "v", Log: log, Figures: &figures})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { e.Run(ctx); close(ended) }()
+		synctest.Wait()
+		figures.RequestTime.Record(21*time.Microsecond, 100)
+		time.Sleep(interval + time.Millisecond)
+		synctest.Wait()
+		s := read(t, filepath.Join(dir, "ours"))
+		assert.EqualValues(t, 100, s.values["request_time 0.025"])
+		assert.EqualValues(t, 0.021, s.values["request_p99"])
+		for _, name := range []string{"memory.heap", "memory.total", "goroutines"} {
+			assert.NotZero(t, s.values[name], name)
+		}
+		cancel()
+		<-ended
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		assert.Empty(t, entries)
+		assert.Empty(t, hook.AllEntries())
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { e.Run(ctx); close(ended) }()
-	tick <- time.Now()
-	counted.change(func(f *agent.Figures) { f.RequestTime[3], f.RequestLongest = 100, 21*time.Microsecond })
-	tick <- time.Now()
-	tick <- time.Now()
-	s := read(t, filepath.Join(dir, "ours"))
-	assert.EqualValues(t, 100, s.values["request_time 0.025"])
-	assert.EqualValues(t, 0.021, s.values["request_p99"])
-	assert.NotZero(t, s.values["memory.heap"])
-	assert.NotZero(t, s.values["memory.total"])
-	assert.NotZero(t, s.values["goroutines"])
-	cancel()
-	<-ended
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	assert.Empty(t, entries)
-	assert.Empty(t, hook.AllEntries())
 }
 
 // An idle daemon stays idle.
-func TestNothingIsAllocatedWithoutChanges(t *testing.T) {
-	b := newBench()
-	require.NoError(t, b.update(time.Unix(1, 0)))
-	b.process = newProcessReader().read
-	b.observe(time.Unix(1, 0))
-	now := time.Unix(1, 0)
-	allocs := testing.AllocsPerRun(100, func() {
+func TestReadingAllocatesNothing(t *testing.T) {
+	r, now := testReader("v"), time.Unix(1, 0)
+	r.read(now)
+	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		now = now.Add(time.Second)
-		b.observe(now)
-	})
-	assert.Zero(t, allocs)
+		r.read(now)
+	}))
 }
 
 func TestCheckName(t *testing.T) {
@@ -326,52 +254,63 @@ func TestCheckName(t *testing.T) {
 }
 
 func TestQuantiles(t *testing.T) {
-	bounds := bucketBounds(agent.BucketNames())
-	require.Equal(t, 0.01, bounds[0])
-	require.True(t, math.IsInf(bounds[len(bounds)-1], 1))
-	const longest = 90 * time.Second
+	const us, ms = time.Microsecond, time.Millisecond
 	for _, row := range []struct {
 		name   string
-		counts map[int]uint64
-		want   quantiles
+		counts map[time.Duration]uint64
+		want   [3]time.Duration
 	}{
-		{"none", nil, quantiles{}},
-		{"one", map[int]uint64{2: 1}, quantiles{.02, .02, .02}},
-		{"two", map[int]uint64{0: 1, 2: 1}, quantiles{.01, .02, .02}},
-		{"a hundred", map[int]uint64{0: 50, 1: 40, 2: 9, 3: 1}, quantiles{.01, .015, .02}},
-		{"more", map[int]uint64{0: 50, 1: 39, 2: 10, 18: 2}, quantiles{.015, .02, 1}},
-		{"beyond all bounds", map[int]uint64{len(bounds) - 1: 1}, quantiles{90000, 90000, 90000}},
+		{"none", nil, [3]time.Duration{}},
+		{"one", map[time.Duration]uint64{20 * us: 1}, [3]time.Duration{20 * us, 20 * us, 20 * us}},
+		{"two", map[time.Duration]uint64{10 * us: 1, 20 * us: 1}, [3]time.Duration{10 * us, 20 * us, 20 * us}},
+		{
+			"a hundred",
+			map[time.Duration]uint64{9 * us: 50, 15 * us: 40, 20 * us: 9, 25 * us: 1},
+			[3]time.Duration{10 * us, 15 * us, 20 * us},
+		},
+		{
+			"more",
+			map[time.Duration]uint64{9 * us: 50, 15 * us: 39, 20 * us: 10, ms: 2},
+			[3]time.Duration{15 * us, 20 * us, ms},
+		},
+		{"beyond all bounds", map[time.Duration]uint64{time.Hour: 1}, [3]time.Duration{time.Hour, time.Hour, time.Hour}},
+		{"not more than there has been", map[time.Duration]uint64{900 * us: 1}, [3]time.Duration{900 * us, 900 * us, 900 * us}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var b agent.Buckets
-			for i, n := range row.counts {
-				b[i] = n
+			var h control.Histogram
+			for d, n := range row.counts {
+				h.Record(d, n)
 			}
-			assert.Equal(t, row.want, quantilesOf(&b, bounds, longest))
+			r := recent{longest: h.Longest, all: []*control.Histogram{&h}}
+			r.update(time.Unix(1, 0))
+			assert.Equal(t, row.want, r.quantiles)
 		})
 	}
-	var b agent.Buckets
-	b[18] = 1
-	assert.Equal(t, .9, quantilesOf(&b, bounds, 900*time.Microsecond).median, "not more than there has been")
 }
 
-func TestWindow(t *testing.T) {
-	var w window
-	var total agent.Buckets
-	now := time.Unix(5000, 0)
-	recent := func() uint64 {
-		added := w.recent(now, &total)
-		return added[0]
+func TestRecent(t *testing.T) {
+	var one, other control.Histogram
+	r := recent{
+		longest: func() time.Duration { return time.Hour }, all: []*control.Histogram{&one, &other},
 	}
-	total[0] = 5
-	assert.EqualValues(t, 5, recent(), "all there has been, at the start")
+	now := time.Unix(5000, 0)
+	median := func() time.Duration { r.update(now); return r.quantiles[0] }
+	one.Record(time.Second, 2)
+	other.Record(time.Second, 3)
+	assert.Equal(t, time.Second, median(), "all there has been, at the start")
+	one.Record(time.Millisecond, 2)
 	for range 49 {
 		now = now.Add(time.Second)
-		assert.EqualValues(t, 5, recent())
+		assert.Equal(t, time.Second, median())
 	}
 	now = now.Add(11 * time.Second)
-	recent()
-	total[0] = 7
+	median()
+	other.Record(time.Millisecond, 1)
 	now = now.Add(time.Second)
-	assert.EqualValues(t, 2, recent(), "the first five are more than a minute ago")
+	assert.Equal(t, time.Millisecond, median(), "the first five are more than a minute ago")
+	for range recentParts {
+		now = now.Add(recentStep)
+		median()
+	}
+	assert.Zero(t, median(), "there was nothing")
 }

@@ -5,29 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strconv"
 	"strings"
 
 	"github.com/performancecopilot/speed/v4"
 	"golang.org/x/sys/unix"
-)
 
-// Limits of the format, version 1, without the NUL that ends a text.
-const (
-	maxName = speed.MaxV1NameLength
-	maxText = speed.StringLength - 1
-	maxItem = 1<<speed.PCPMetricItemBitLength - 1
+	"pmdaderived/derived/agent/control"
 )
 
 // file is an MMV file that speed writes. One goroutine uses it.
 //
 // speed v4.0.0 checks nothing: a text that is too long goes over into the next one, two metrics may
 // have one number, a value that is set after Stop ends the process, and what panics while a file is
-// started does so in goroutines that nobody can recover. Hence check, before anything is written.
+// started does so in goroutines that nobody can recover. A test checks what is handed to it.
 type file struct {
 	path   string
 	client *speed.PCPClient
@@ -39,14 +32,11 @@ type file struct {
 // errInUse means that another process exports under the same name.
 var errInUse = errors.New("another process exports under this name")
 
-// create makes the file dir/name with the values of the moment and puts it into place. Whatever was
-// left there by a process that is gone is replaced.
-func create(dir, name string, all []metric, buckets []string, m *moment) (*file, error) {
+// create makes the file dir/name with numbers by slot and puts it into place. Whatever was left there by a process that is
+// gone is replaced.
+func create(dir, name string, all []control.Metric, numbers []uint64) (*file, error) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return nil, errors.New("speed writes for little-endian machines only")
-	}
-	if err := check(all, buckets, m); err != nil {
-		return nil, err
 	}
 	if info, err := os.Stat(dir); err != nil {
 		return nil, err // speed would make it
@@ -67,7 +57,7 @@ func create(dir, name string, all []metric, buckets []string, m *moment) (*file,
 		return nil, err
 	}
 	f := &file{path: path, client: client}
-	if err := f.make(hidden, all, buckets, m); err != nil {
+	if err := f.make(hidden, all, numbers); err != nil {
 		_ = os.Remove(hidden) // it may not exist
 		f.release()
 		return nil, err
@@ -76,8 +66,8 @@ func create(dir, name string, all []metric, buckets []string, m *moment) (*file,
 }
 
 // make writes the file at hidden and moves it into place.
-func (f *file) make(hidden string, all []metric, buckets []string, m *moment) error {
-	if err := f.register(all, buckets, m); err != nil {
+func (f *file) make(hidden string, all []control.Metric, numbers []uint64) error {
+	if err := f.register(all, numbers); err != nil {
 		return err
 	}
 	if err := f.client.Start(); err != nil {
@@ -86,39 +76,7 @@ func (f *file) make(hidden string, all []metric, buckets []string, m *moment) er
 	if err := f.lock(hidden); err != nil {
 		return err
 	}
-	if err := sortFile(f.locked, f.size, all); err != nil {
-		return err
-	}
 	return os.Rename(hidden, f.path)
-}
-
-// check refuses what speed would damage the file with.
-func check(all []metric, buckets []string, m *moment) error {
-	items, names := make(map[uint32]bool), make(map[string]bool)
-	for _, m := range all {
-		switch {
-		case m.name == "" || len(m.name) > maxName || names[m.name]:
-			return fmt.Errorf("metric %q: the name is empty, too long or not the only one", m.name)
-		case m.item < 1 || m.item > maxItem || items[m.item]:
-			return fmt.Errorf("metric %s: item %d is out of range or not the only one", m.name, m.item)
-		case len(m.short) > maxText || len(m.long) > maxText:
-			return fmt.Errorf("metric %s: a help text is longer than %d bytes", m.name, maxText)
-		}
-		items[m.item], names[m.name] = true, true
-	}
-	instances := make(map[string]bool)
-	for _, name := range buckets {
-		if name == "" || len(name) > maxName || instances[name] {
-			return fmt.Errorf("instance %q: the name is empty, too long or not the only one", name)
-		}
-		instances[name] = true
-	}
-	for _, metric := range all {
-		if metric.text != nil && len(metric.text(m)) > maxText {
-			return fmt.Errorf("metric %s: the value is longer than %d bytes", metric.name, maxText)
-		}
-	}
-	return nil
 }
 
 // unused says whether a file may be replaced: there is none, or its owner is gone.
@@ -162,69 +120,23 @@ func removeOrphans(dir, name string) {
 	}
 }
 
-// register tells speed of all metrics, with the values of the moment.
-func (f *file) register(all []metric, buckets []string, m *moment) error {
-	domain, err := newDomain(buckets)
+// register tells speed of all metrics.
+func (f *file) register(all []control.Metric, numbers []uint64) error {
+	domain, err := newDomain(control.BucketNames())
 	if err != nil {
 		return err
 	}
-	add := func(m *metric, made speed.Metric, err error) error {
-		if err == nil {
-			err = setPrivate(reflect.ValueOf(made), "id", m.item)
-		}
+	for i := range all {
+		made, setters, err := newMetric(&all[i], domain, numbers[len(f.set):])
 		if err == nil {
 			err = f.client.Register(made)
 		}
 		if err != nil {
-			return fmt.Errorf("metric %s: %w", m.name, err)
+			return fmt.Errorf("metric %s: %w", all[i].Name, err)
 		}
-		return nil
-	}
-	for i := range all {
-		metric := &all[i]
-		if metric.spread != nil {
-			counts := metric.spread(m)
-			values := make(speed.Instances, len(buckets))
-			for j, name := range buckets {
-				values[name] = boxed(metric.typ, counts[j])
-			}
-			vector, err := speed.NewPCPInstanceMetric(values, metric.name, domain, metric.typ, metric.sem, metric.units, metric.short, metric.long)
-			if err := add(metric, vector, err); err != nil {
-				return err
-			}
-			for _, name := range buckets {
-				f.set = append(f.set, func(number uint64) error {
-					return vector.SetInstance(boxed(metric.typ, number), name)
-				})
-			}
-			continue
-		}
-		var value any
-		if metric.text != nil {
-			value = metric.text(m)
-		} else {
-			value = boxed(metric.typ, metric.number(m))
-		}
-		single, err := speed.NewPCPSingletonMetric(value, metric.name, metric.typ, metric.sem, metric.units, metric.short, metric.long)
-		if err := add(metric, single, err); err != nil {
-			return err
-		}
-		if metric.number != nil {
-			f.set = append(f.set, func(number uint64) error { return single.Set(boxed(metric.typ, number)) })
-		}
+		f.set = append(f.set, setters...)
 	}
 	return nil
-}
-
-// boxed is a number as speed wants it.
-func boxed(t speed.MetricType, number uint64) any {
-	switch t {
-	case speed.Uint32Type:
-		return uint32(number)
-	case speed.DoubleType:
-		return math.Float64frombits(number)
-	}
-	return number
 }
 
 // lock takes the lock that others look for.

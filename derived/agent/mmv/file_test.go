@@ -3,14 +3,12 @@ package mmv
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,22 +19,25 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/control"
+	"pmdaderived/pdu"
 )
 
-var testMoment = &moment{version: "1.2.3", started: time.Unix(1e9, 0), pid: 42}
-
-func createIn(dir string) (*file, error) {
-	return create(dir, "ours", table(), agent.BucketNames(), testMoment)
+// testReader reads a daemon that has counted nothing.
+func testReader(version string) *reader {
+	return newReader(&control.Source{Version: version, Figures: &control.Figures{}})
 }
 
-// served is a file as the MMV agent would show it, by another reader than our own code: metrics in
-// its order, values by metric, or by metric and instance.
+func createIn(dir string) (*file, error) {
+	r := testReader("1.2.3")
+	return create(dir, "ours", r.metrics, r.read(time.Unix(1, 0)))
+}
+
+// served is a file as the MMV agent would show it, by another reader than our own code.
 type served struct {
-	order     []string
-	instances []string // "ID NAME", in order
-	items     map[string]uint32
-	values    map[string]any
+	metrics   map[string]string // "ITEM TYPE SEMANTICS UNITS" by name
+	instances map[string]int32  // numbers by name
+	values    map[string]any    // by metric, or by metric and instance
 }
 
 func read(t *testing.T, path string) served {
@@ -49,17 +50,16 @@ func read(t *testing.T, path string) served {
 	assert.EqualValues(t, os.Getpid(), header.Process)
 	require.Len(t, domains, 1)
 
-	s := served{items: map[string]uint32{}, values: map[string]any{}}
+	s := served{metrics: map[string]string{}, instances: map[string]int32{}, values: map[string]any{}}
 	name := func(padded []byte) string { return string(padded[:bytes.IndexByte(padded, 0)]) }
-	for _, at := range slices.Backward(slices.Sorted(maps.Keys(metrics))) { // which the MMV agent turns round
-		m := metrics[at].(*mmvdump.Metric1)
-		s.order = append(s.order, name(m.Name[:]))
-		s.items[name(m.Name[:])] = m.Item()
+	for _, one := range metrics {
+		m := one.(*mmvdump.Metric1)
+		s.metrics[name(m.Name[:])] = fmt.Sprint(m.Item(), " ", int(m.Typ()), " ", int(m.Sem()), " ", uint32(m.Unit()))
 	}
-	for _, at := range slices.Sorted(maps.Keys(instances)) {
-		i := instances[at].(*mmvdump.Instance1)
+	for _, one := range instances {
+		i := one.(*mmvdump.Instance1)
 		assert.Contains(t, domains, i.Indom())
-		s.instances = append(s.instances, fmt.Sprint(i.Internal(), " ", name(i.External[:])))
+		s.instances[name(i.External[:])] = i.Internal()
 	}
 	for _, v := range values {
 		require.Contains(t, metrics, v.Metric)
@@ -80,30 +80,29 @@ func read(t *testing.T, path string) served {
 	return s
 }
 
-func TestFileHasTheOrderOfTheTable(t *testing.T) {
+// A reader of the format finds all of the table.
+func TestFileHasTheTable(t *testing.T) {
 	dir := t.TempDir()
 	f, err := createIn(dir)
 	require.NoError(t, err)
 	defer f.close()
 	s := read(t, f.path)
 
-	var names []string
+	want := map[string]string{}
 	values := 0
-	for _, m := range table() {
-		names = append(names, m.name)
-		assert.Equal(t, m.item, s.items[m.name], m.name)
+	for _, m := range testReader("").metrics {
+		want[m.Name] = fmt.Sprint(m.Exported, " ", int(m.Type), " ", int(m.Sem), " ", m.Units.Wire())
 		values++
-		if m.spread != nil {
-			values += len(agent.BucketNames()) - 1
+		if m.Serial != control.Singular {
+			values += len(control.BucketNames()) - 1
 		}
 	}
-	assert.Equal(t, names, s.order)
+	assert.Equal(t, want, s.metrics)
 	assert.Len(t, s.values, values)
-	var instances []string
-	for i, name := range agent.BucketNames() {
-		instances = append(instances, fmt.Sprint(i, " ", name))
+	for i, name := range control.BucketNames() {
+		assert.EqualValues(t, i, s.instances[name], name)
 	}
-	assert.Equal(t, instances, s.instances)
+	assert.Len(t, s.instances, len(control.BucketNames()))
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, entries, 1, "nothing but the file is left")
@@ -116,35 +115,36 @@ func TestFileValues(t *testing.T) {
 	defer f.close()
 	s := read(t, f.path)
 	assert.Equal(t, "1.2.3", s.values["version"])
-	assert.EqualValues(t, 42, s.values["pid"])
-	assert.EqualValues(t, 1e9, s.values["start_time"])
+	assert.EqualValues(t, os.Getpid(), s.values["pid"])
+	assert.InDelta(t, time.Now().Unix(), s.values["start_time"], 3600)
 
 	slot, want := 0, map[string]any{"version": "1.2.3"}
-	set := func(key string, typ speed.MetricType) {
+	set := func(key string, typ pdu.Type) {
 		slot++
 		number := uint64(1000 + slot)
 		switch typ {
-		case speed.DoubleType:
+		case pdu.TypeDouble:
 			want[key] = float64(number) / 8
 			number = math.Float64bits(float64(number) / 8)
-		case speed.Uint32Type:
+		case pdu.TypeU32:
 			want[key] = uint32(number)
 		default:
 			want[key] = number
 		}
 		require.NoError(t, f.write(slot-1, number))
 	}
-	for _, m := range table() {
+	for _, m := range testReader("").metrics {
 		switch {
-		case m.number != nil:
-			set(m.name, m.typ)
-		case m.spread != nil:
-			for _, bucket := range agent.BucketNames() {
-				set(m.name+" "+bucket, m.typ)
+		case m.Type == pdu.TypeString:
+		case m.Serial == control.Singular:
+			set(m.Name, m.Type)
+		default:
+			for _, bucket := range control.BucketNames() {
+				set(m.Name+" "+bucket, m.Type)
 			}
 		}
 	}
-	assert.Len(t, f.set, slot)
+	require.Len(t, f.set, slot)
 	assert.Equal(t, want, read(t, f.path).values)
 }
 
@@ -257,40 +257,27 @@ func TestNamedPipeInTheFilesPlace(t *testing.T) {
 	require.NoError(t, f.close())
 }
 
-// speed checks none of these.
-func TestCheck(t *testing.T) {
-	require.NoError(t, check(table(), agent.BucketNames(), testMoment))
-	for _, row := range []struct {
-		name    string
-		change  func(all []metric)
-		buckets []string
-		want    string
-	}{
-		{"no name", func(all []metric) { all[1].name = "" }, nil, "name"},
-		{"long name", func(all []metric) { all[1].name = strings.Repeat("x", 64) }, nil, "name"},
-		{"same name", func(all []metric) { all[1].name = all[2].name }, nil, "name"},
-		{"same item", func(all []metric) { all[1].item = all[2].item }, nil, "item"},
-		{"no item", func(all []metric) { all[1].item = 0 }, nil, "item"},
-		{"item of eleven bits", func(all []metric) { all[1].item = 1024 }, nil, "item"},
-		{"long help", func(all []metric) { all[1].short = strings.Repeat("x", 256) }, nil, "help text"},
-		{"longer help", func(all []metric) { all[1].long = strings.Repeat("x", 256) }, nil, "help text"},
-		{"long value", func(all []metric) { all[0].text = func(*moment) string { return strings.Repeat("x", 256) } }, nil, "value"},
-		{"no instance name", func([]metric) {}, []string{"1", ""}, "instance"},
-		{"long instance name", func([]metric) {}, []string{strings.Repeat("1", 64)}, "instance"},
-		{"same instance name", func([]metric) {}, []string{"1", "1"}, "instance"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			all := table()
-			row.change(all)
-			assert.ErrorContains(t, check(all, row.buckets, testMoment), row.want)
-		})
+// What is handed to speed keeps to the limits of the format, version 1, which speed does not check.
+func TestTableFitsTheFormat(t *testing.T) {
+	items, names := map[uint32]bool{}, map[string]bool{}
+	for _, m := range testReader("").metrics {
+		assert.False(t, items[m.Exported] || names[m.Name], m.Name)
+		items[m.Exported], names[m.Name] = true, true
+		assert.NotEmpty(t, m.Name)
+		assert.LessOrEqual(t, len(m.Name), speed.MaxV1NameLength, m.Name)
+		assert.Less(t, m.Exported, uint32(1<<speed.PCPMetricItemBitLength), m.Name)
+		assert.LessOrEqual(t, len(m.Short), maxText, m.Name)
+	}
+	for _, name := range control.BucketNames() {
+		assert.False(t, name == "" || len(name) > speed.MaxV1NameLength || names["[]"+name], name)
+		names["[]"+name] = true
 	}
 }
 
-// Texts of the greatest length do not run into each other.
-func TestLongestTexts(t *testing.T) {
-	dir := t.TempDir()
-	f, err := create(dir, "ours", table(), agent.BucketNames(), &moment{version: strings.Repeat("v", 255)})
+// Texts do not run into each other, however long they are.
+func TestLongTexts(t *testing.T) {
+	r := testReader(strings.Repeat("v", 300))
+	f, err := create(t.TempDir(), "ours", r.metrics, r.read(time.Unix(1, 0)))
 	require.NoError(t, err)
 	defer f.close()
 	assert.Equal(t, strings.Repeat("v", 255), read(t, f.path).values["version"])

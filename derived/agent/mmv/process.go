@@ -3,26 +3,18 @@ package mmv
 import (
 	"runtime/debug"
 	"runtime/metrics"
-	"time"
 )
 
-// process is what the Go runtime tells about this process.
+// process is what the Go runtime tells about this process, at the last call of read.
 type process struct {
 	heap, total uint64 // bytes
 	goroutines  uint64
-	collections uint64
-	paused      time.Duration // in all collections
+	gc          debug.GCStats
+	samples     []metrics.Sample
 }
 
-// processReader reads the figures of the process without stopping it, and without allocating once it has
-// done so a first time.
-type processReader struct {
-	samples []metrics.Sample
-	gc      debug.GCStats
-}
-
-func newProcessReader() *processReader {
-	return &processReader{samples: []metrics.Sample{
+func newProcess() process {
+	return process{samples: []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"},
 		{Name: "/memory/classes/total:bytes"},
 		{Name: "/memory/classes/heap/released:bytes"},
@@ -30,17 +22,15 @@ func newProcessReader() *processReader {
 	}}
 }
 
-func (r *processReader) read(p *process) {
-	metrics.Read(r.samples)
+// read does not stop the process, and allocates nothing but for the first time.
+func (p *process) read() {
+	metrics.Read(p.samples)
 	number := func(i int) uint64 {
-		if v := r.samples[i].Value; v.Kind() == metrics.KindUint64 {
+		if v := p.samples[i].Value; v.Kind() == metrics.KindUint64 {
 			return v.Uint64()
 		}
 		return 0 // a runtime that no longer has it
 	}
-	debug.ReadGCStats(&r.gc)
-	*p = process{
-		heap: number(0), total: number(1) - number(2), goroutines: number(3),
-		collections: uint64(r.gc.NumGC), paused: r.gc.PauseTotal,
-	}
+	debug.ReadGCStats(&p.gc)
+	p.heap, p.total, p.goroutines = number(0), number(1)-number(2), number(3)
 }

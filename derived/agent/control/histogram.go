@@ -1,6 +1,7 @@
-package agent
+package control
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -28,8 +29,16 @@ func makeBounds() (all [numBuckets - 1]time.Duration) {
 	return all
 }
 
-// BucketNames returns the names of the buckets of every histogram in [Figures]: the upper bound of
-// each in milliseconds, "inf" for the last.
+// Bound is the longest duration in a bucket.
+func Bound(bucket int) time.Duration {
+	if bucket == numBuckets-1 {
+		return math.MaxInt64
+	}
+	return bounds[bucket]
+}
+
+// BucketNames returns the names of the buckets of every [Histogram]: the upper bound of each in
+// milliseconds, "inf" for the last.
 func BucketNames() []string {
 	names := make([]string, 0, numBuckets)
 	for _, b := range bounds {
@@ -38,19 +47,24 @@ func BucketNames() []string {
 	return append(names, "inf")
 }
 
-// histogram counts durations. One goroutine or many may record, anybody may read.
-type histogram struct {
-	counts [numBuckets]atomic.Uint64
+// Histogram counts durations. Anybody may record and read.
+type Histogram struct {
+	counts  [numBuckets]atomic.Uint64
+	longest Peak // ns
 }
 
-// record counts n durations of the same length.
-func (h *histogram) record(d time.Duration, n uint64) {
+// Record counts n durations of the same length.
+func (h *Histogram) Record(d time.Duration, n uint64) {
 	i, _ := slices.BinarySearch(bounds[:], d)
 	h.counts[i].Add(n)
+	h.longest.Raise(int64(d))
 }
 
-// add adds what was counted to sum.
-func (h *histogram) add(sum *Buckets) {
+// Longest is the longest duration so far.
+func (h *Histogram) Longest() time.Duration { return time.Duration(h.longest.Load()) }
+
+// AddTo adds what was counted to sum.
+func (h *Histogram) AddTo(sum *Buckets) {
 	for i := range h.counts {
 		sum[i] += h.counts[i].Load()
 	}
@@ -59,3 +73,16 @@ func (h *histogram) add(sum *Buckets) {
 // Buckets is a histogram at one moment: how many durations were at most as long as the bucket's bound
 // and longer than that of the bucket before. [BucketNames] has the bounds.
 type Buckets [numBuckets]uint64
+
+// Peak is the largest of some numbers, 0 at least. Anybody may raise and load it.
+type Peak struct{ atomic.Int64 }
+
+// Raise makes n the value if it is larger.
+func (p *Peak) Raise(n int64) {
+	for {
+		old := p.Load()
+		if n <= old || p.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}

@@ -1,4 +1,4 @@
-package agent
+package control
 
 import (
 	"testing"
@@ -22,11 +22,11 @@ func TestHistogramCountsByUpperBound(t *testing.T) {
 		"longer than that": {time.Hour, "inf"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var h histogram
-			h.record(c.took, 3)
+			var h Histogram
+			h.Record(c.took, 3)
 			var got Buckets
-			h.add(&got)
-			h.add(&got)
+			h.AddTo(&got)
+			h.AddTo(&got)
 			for i, bound := range BucketNames() {
 				want := uint64(0)
 				if bound == c.bucket {

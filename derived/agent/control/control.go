@@ -1,0 +1,224 @@
+package control
+
+import (
+	"time"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+const (
+	// Cluster is that of the PMIDs of all metrics here.
+	Cluster = 0
+
+	root = "derived.control."
+)
+
+// The serials of our own instance domains.
+const (
+	definitionSerial = 0 // one instance for each definition
+	bucketSerial     = 1 // one for each bucket of a histogram
+	fileSerial       = 2 // one for each file of definitions
+	limitSerial      = 3 // one for each limit
+)
+
+// inDom is one of our own instance domains.
+type inDom struct {
+	short, long string
+	instances   func(*Source) []pdu.Instance
+}
+
+// inDoms are all of them, by serial.
+func inDoms() []inDom {
+	return []inDom{
+		definitionSerial: {
+			"definitions of derived metrics", "One instance for each definition in the configuration files.",
+			func(s *Source) (all []pdu.Instance) {
+				for d := range s.Definitions {
+					all = append(all, pdu.Instance{ID: d.Inst, Name: d.Name})
+				}
+				return all
+			},
+		},
+		bucketSerial: {
+			"classes of durations", "Each is named after the longest duration in it, in milliseconds.",
+			func(*Source) (all []pdu.Instance) {
+				for i, name := range BucketNames() {
+					all = append(all, pdu.Instance{ID: pdu.Inst(i), Name: name})
+				}
+				return all
+			},
+		},
+		fileSerial: {
+			"files of definitions", "One instance for each, and for places where there should be one.",
+			func(s *Source) (all []pdu.Instance) {
+				for f := range s.Files {
+					all = append(all, pdu.Instance{ID: f.Inst, Name: f.Path})
+				}
+				return all
+			},
+		},
+		limitSerial: {
+			"limits of the agent", "One instance for each limit that an option sets.",
+			func(s *Source) (all []pdu.Instance) {
+				for l := range s.Limits {
+					all = append(all, pdu.Instance{ID: l.Inst, Name: l.Name})
+				}
+				return all
+			},
+		},
+	}
+}
+
+// Metrics answers requests about derived.control.*, on the goroutine of the request loop.
+type Metrics struct {
+	domain int
+	source *Source
+	byItem map[int]*Metric
+	inDoms []inDom
+	values Values // scratch
+}
+
+// New makes the metrics of an agent.
+func New(domain int, source *Source) *Metrics {
+	all := Table(source)
+	m := &Metrics{domain: domain, source: source, byItem: make(map[int]*Metric, len(all)), inDoms: inDoms()}
+	for i := range all {
+		m.byItem[all[i].Item] = &all[i]
+	}
+	return m
+}
+
+// Entries names all metrics for the name space of an agent.
+func Entries(domain int) []pmda.Entry {
+	all := Table(&Source{Figures: &Figures{}})
+	entries := make([]pmda.Entry, len(all))
+	for i := range all {
+		entries[i] = pmda.Entry{Name: all[i].FullName(), PMID: PMID(domain, all[i].Item)}
+	}
+	return entries
+}
+
+// PMID is that of a metric here.
+func PMID(domain, item int) pdu.PMID { return pdu.NewPMID(domain, Cluster, item) }
+
+// FullName is the metric's name in the PMNS.
+func (m *Metric) FullName() string { return root + m.Name }
+
+// OneLine is its short help text.
+func (m *Metric) OneLine() string {
+	if m.Stored == "" {
+		return m.Short
+	}
+	return m.Short + "; " + m.Stored
+}
+
+// Desc returns the descriptor that the metric has in an agent's domain.
+func (m *Metric) Desc(domain int) pdu.Desc {
+	d := pdu.Desc{PMID: PMID(domain, m.Item), Type: m.Type, InDom: pdu.NoInDom, Sem: m.Sem, Units: m.Units}
+	if m.Serial != Singular {
+		d.InDom = pdu.NewInDom(domain, m.Serial)
+	}
+	return d
+}
+
+// find returns the metric of a PMID; nil if it is none of these.
+func (m *Metrics) find(id pdu.PMID) *Metric {
+	if id.Domain() != m.domain || id.Cluster() != Cluster {
+		return nil
+	}
+	return m.byItem[id.Item()]
+}
+
+// findInDom returns one of our own instance domains; nil if it is none.
+func (m *Metrics) findInDom(d pdu.InDom) *inDom {
+	if serial := d.Serial(); d.Domain() == m.domain && serial < len(m.inDoms) {
+		return &m.inDoms[serial]
+	}
+	return nil
+}
+
+// Desc returns the descriptor of a metric; false if it is none of these.
+func (m *Metrics) Desc(id pdu.PMID) (pdu.Desc, bool) {
+	metric := m.find(id)
+	if metric == nil {
+		return pdu.Desc{}, false
+	}
+	return metric.Desc(m.domain), true
+}
+
+// Instances returns the members of one of our own instance domains; false if it is none.
+func (m *Metrics) Instances(d pdu.InDom) ([]pdu.Instance, bool) {
+	own := m.findInDom(d)
+	if own == nil {
+		return nil, false
+	}
+	return own.instances(m.source), true
+}
+
+// Text returns a help text of a metric or, if t says so, of an instance domain; false if it is none of these.
+func (m *Metrics) Text(ident uint32, t pdu.TextType) (string, bool) {
+	var short, long string
+	if t&pdu.TextInDom != 0 {
+		own := m.findInDom(pdu.InDom(ident))
+		if own == nil {
+			return "", false
+		}
+		short, long = own.short, own.long
+	} else {
+		metric := m.find(pdu.PMID(ident))
+		if metric == nil {
+			return "", false
+		}
+		short, long = metric.OneLine(), metric.Long
+	}
+	if t&pdu.TextOneLine != 0 || long == "" {
+		return short, true
+	}
+	return long, true
+}
+
+// Fetch writes the value set of a metric, for a request that arrived now; false if it is none of these.
+func (m *Metrics) Fetch(id pdu.PMID, profile *pdu.Profile, now time.Time, w *pdu.ResultWriter) bool {
+	metric := m.find(id)
+	if metric == nil {
+		return false
+	}
+	v := &m.values
+	v.Reset()
+	v.Now = now
+	var insts []pdu.Inst
+	if metric.Serial == Singular {
+		metric.Fill(v)
+	} else {
+		v.selected = profile.Selects(pdu.NewInDom(m.domain, metric.Serial))
+		metric.Fill(v)
+		insts = v.Insts
+	}
+	switch {
+	case len(v.Insts) == 0:
+		w.Fail(id, 0)
+	case metric.Type == pdu.TypeString:
+		w.Strings(id, metric.Type, insts, v.Texts)
+	default:
+		w.Numbers(id, metric.Type, insts, v.Numbers)
+	}
+	clear(v.Texts)
+	return true
+}
+
+// CheckStore says why a value cannot be stored, whoever wants that: pdu.ErrPMID if the metric is none of these.
+func (m *Metrics) CheckStore(set *pdu.ValueSet) error {
+	metric := m.find(set.PMID)
+	switch {
+	case metric == nil:
+		return pdu.ErrPMID
+	case metric.Stored == "":
+		return pdu.ErrPermission
+	case len(set.Values) != 1:
+		return pdu.ErrBadStore
+	case metric.Item == Debug && set.Values[0].Bits > 1:
+		return pdu.ErrBadStore
+	}
+	return nil
+}

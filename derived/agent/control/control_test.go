@@ -1,0 +1,182 @@
+package control
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+const testDomain = 250
+
+// testSource has two instances in each list.
+func testSource() *Source {
+	now := time.Unix(1000, 0)
+	return &Source{
+		Version: "1.2.3",
+		Figures: &Figures{},
+		LeftOut: func() uint64 { return 7 },
+		Definitions: slices.Values([]Definition{
+			{
+				Inst: 3, Name: "a", State: "bound", Text: " x + 1 ", PMID: pdu.NewPMID(testDomain, 1, 2),
+				Sampled: now.Add(-time.Second), Fetched: now.Add(-2 * time.Second), Values: 5,
+			},
+			{Inst: 9, Name: "b", State: "failed", Problem: "no operand", Text: "y", PMID: pdu.NewPMID(testDomain, 1, 3)},
+		}),
+		Files: slices.Values([]File{
+			{Inst: 0, Path: "/a", Definitions: 2, Failed: 1, Modified: time.Unix(100, 0), Read: now},
+			{Inst: 1, Path: "/b", Error: "gone", Read: now},
+			{Inst: 2, Path: "/c", Read: now},
+		}),
+		Limits: slices.Values([]Limit{{0, "definitions", 10, 2}, {1, "log", 0, -1}}),
+	}
+}
+
+// The items and the names of the table are different, and a PMNS can be made of them.
+func TestTable(t *testing.T) {
+	all := Table(testSource())
+	assert.True(t, slices.IsSortedFunc(all, func(a, b Metric) int { return a.Item - b.Item }))
+	items, exported := map[int]bool{}, map[uint32]bool{}
+	for _, m := range all {
+		assert.False(t, items[m.Item], "%d is in use", m.Item)
+		assert.False(t, m.Exported != 0 && exported[m.Exported], "%d is in use", m.Exported)
+		items[m.Item], exported[m.Exported] = true, true
+		require.NotNil(t, m.Fill, m.Name)
+	}
+	_, err := pmda.NewNamespace("derived", Entries(testDomain))
+	require.NoError(t, err)
+}
+
+// fetch returns the value set of a metric with its values as text.
+func fetch(t *testing.T, m *Metrics, name string, profile *pdu.Profile) string {
+	t.Helper()
+	all := Table(m.source)
+	i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
+	require.GreaterOrEqual(t, i, 0, name)
+	id := PMID(testDomain, all[i].Item)
+	var w pdu.ResultWriter
+	w.Reset()
+	require.True(t, m.Fetch(id, profile, time.Unix(1000, 0), &w))
+	frame, err := pdu.NewReader(bytes.NewReader(w.Frame(0, 0)), pdu.AgentLimit).Next()
+	require.NoError(t, err)
+	var result pdu.Result
+	require.NoError(t, result.Decode(frame.Body))
+	require.Len(t, result.Sets, 1)
+	desc, ok := m.Desc(result.Sets[0].PMID)
+	require.True(t, ok)
+	texts := []string{}
+	for _, v := range result.Sets[0].Values {
+		text := string(v.Bytes)
+		if desc.Type.Numeric() {
+			text = strconv.FormatFloat(desc.Type.Float64(v.Bits), 'g', -1, 64)
+		}
+		texts = append(texts, fmt.Sprintf("%d:%s", v.Inst, text))
+	}
+	return strings.Join(texts, " ")
+}
+
+func TestFetch(t *testing.T) {
+	s := testSource()
+	m := New(testDomain, s)
+	s.Figures.Requests.Store(1 << 40)
+	s.Figures.UpstreamBusy.Store(1500)
+	s.Figures.RequestTime.Record(2500*time.Millisecond, 1)
+	s.Figures.SampleAge[IrregularFetch].Record(2*time.Second, 3)
+	s.Figures.SampleAge[FirstFetch].Record(time.Second, 1)
+	s.Figures.Debug.Store(true)
+	everything := &pdu.Profile{}
+	for _, row := range []struct{ name, want string }{
+		{"version", "-1:1.2.3"},
+		{"requests", "-1:1.099511627776e+12"},
+		{"request_longest", "-1:2500"},
+		{"sample.oldest", "-1:2000"},
+		{"upstream.busy", "-1:0.0015"},
+		{"upstream.connected", "-1:0"},
+		{"debug", "-1:1"},
+		{"log_left_out", "-1:7"},
+		{"definition.state", "3:bound 9:failed"},
+		{"definition.error", "3: 9:no operand"},
+		{"definition.expression", "3:x + 1 9:y"},
+		{"definition.pmid", "3:250.1.2 9:250.1.3"},
+		{"definition.age", "3:1000"},
+		{"definition.evaluated", "3:2000"},
+		{"definition.values", "3:5"},
+		{"file.state", "0:failed 1:unread 2:read"},
+		{"file.error", "0: 1:gone 2:"},
+		{"file.definitions", "0:2 1:0 2:0"},
+		{"file.failed", "0:1 1:0 2:0"},
+		{"file.modified", "0:100"},
+		{"file.read", "0:1000 1:1000 2:1000"},
+		{"limit.max", "0:10"},
+		{"limit.used", "0:2"},
+	} {
+		t.Run(row.name, func(t *testing.T) { assert.Equal(t, row.want, fetch(t, m, row.name, everything)) })
+	}
+	some := &pdu.Profile{InDoms: []pdu.ProfileInDom{
+		{InDom: pdu.NewInDom(testDomain, definitionSerial), State: pdu.Exclude, Insts: []pdu.Inst{9}},
+		{InDom: pdu.NewInDom(testDomain, bucketSerial), State: pdu.Exclude, Insts: []pdu.Inst{1, numBuckets - 17}},
+		{InDom: pdu.NewInDom(testDomain, fileSerial), State: pdu.Exclude},
+	}}
+	assert.Equal(t, "9:failed", fetch(t, m, "definition.state", some))
+	assert.Equal(t, "1:0 48:1", fetch(t, m, "request_time", some))
+	assert.Empty(t, fetch(t, m, "file.state", some))
+	assert.Equal(t, "-1:1.2.3", fetch(t, m, "version", &pdu.Profile{Default: pdu.Exclude}))
+}
+
+func TestInstances(t *testing.T) {
+	m := New(testDomain, testSource())
+	for serial, want := range map[int][]pdu.Instance{
+		definitionSerial: {{ID: 3, Name: "a"}, {ID: 9, Name: "b"}},
+		fileSerial:       {{ID: 0, Name: "/a"}, {ID: 1, Name: "/b"}, {ID: 2, Name: "/c"}},
+		limitSerial:      {{ID: 0, Name: "definitions"}, {ID: 1, Name: "log"}},
+	} {
+		got, ok := m.Instances(pdu.NewInDom(testDomain, serial))
+		assert.True(t, ok)
+		assert.Equal(t, want, got)
+	}
+	got, _ := m.Instances(pdu.NewInDom(testDomain, bucketSerial))
+	require.Len(t, got, numBuckets)
+	assert.Equal(t, pdu.Instance{ID: 1, Name: "0.015"}, got[1])
+}
+
+func TestNothingOfOurs(t *testing.T) {
+	m := New(testDomain, testSource())
+	for _, id := range []pdu.PMID{PMID(testDomain, 1000), pdu.NewPMID(testDomain, 1, Reload), PMID(60, Reload)} {
+		_, ok := m.Desc(id)
+		assert.False(t, ok)
+		assert.False(t, m.Fetch(id, &pdu.Profile{}, time.Time{}, nil))
+	}
+	for _, d := range []pdu.InDom{pdu.NewInDom(60, 0), pdu.NewInDom(testDomain, 99), pdu.NoInDom} {
+		_, ok := m.Instances(d)
+		assert.False(t, ok)
+	}
+}
+
+func TestCheckStore(t *testing.T) {
+	m := New(testDomain, testSource())
+	one := []pdu.Value{{Inst: pdu.NoInst, Bits: 1}}
+	for _, row := range []struct {
+		name string
+		set  pdu.ValueSet
+		want error
+	}{
+		{"anything", pdu.ValueSet{PMID: PMID(testDomain, Reload), Values: []pdu.Value{pdu.StringValue(pdu.NoInst, "now")}}, nil},
+		{"a truth", pdu.ValueSet{PMID: PMID(testDomain, Debug), Values: one}, nil},
+		{"no truth", pdu.ValueSet{PMID: PMID(testDomain, Debug), Values: []pdu.Value{{Bits: 2}}}, pdu.ErrBadStore},
+		{"two values", pdu.ValueSet{PMID: PMID(testDomain, Reload), Values: append(one, one...)}, pdu.ErrBadStore},
+		{"no value", pdu.ValueSet{PMID: PMID(testDomain, Reload)}, pdu.ErrBadStore},
+		{"what counts", pdu.ValueSet{PMID: PMID(testDomain, 2), Values: one}, pdu.ErrPermission},
+		{"nothing of ours", pdu.ValueSet{PMID: PMID(60, Reload), Values: one}, pdu.ErrPMID},
+	} {
+		t.Run(row.name, func(t *testing.T) { assert.Equal(t, row.want, m.CheckStore(&row.set)) })
+	}
+}

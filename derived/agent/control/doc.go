@@ -1,0 +1,20 @@
+// Package control is what the agent tells about itself: derived.control.*.
+//
+//	who counts                        what is shown                          who reads
+//
+//	request loop ──┐                  Table: one row for each metric,
+//	upstream ──────┼─► Figures ──┐    with item, name, type, texts    ┌─ Metrics ─ requests of pmcd
+//	binder ────────┘  (atomics)  ├──►      and where its values ──────┼─ package mmv, once a second
+//	                             │         come from                  └─ tests: help, docs/reference.md
+//	definitions, files, limits ──┘
+//	  (sequences of plain values, made by the agent while the request loop reads)
+//
+// A new metric is a field of [Figures] (figures.go), a row of the [Table] (table.go; lists.go where it has a value for each
+// definition, file or limit), and a line where it is counted. `go test ./derived/agent/control -update` writes the file help
+// and docs/reference.md anew.
+//
+// A new instance domain is a serial and a row of inDoms (control.go), and a sequence in [Source].
+//
+// [Figures] may be read and counted on any goroutine and has no lock. [Metrics] and the sequences of [Source] belong to the
+// goroutine of the request loop.
+package control

@@ -1,0 +1,130 @@
+package control
+
+import (
+	"strings"
+
+	"pmdaderived/pdu"
+)
+
+// lists are the metrics with a value for each definition, file or limit.
+func lists(s *Source) []Metric {
+	definitions := func(add func(*Values, Definition)) Content { return each(definitionSerial, s.Definitions, add) }
+	files := func(add func(*Values, File)) Content { return each(fileSerial, s.Files, add) }
+	limits := func(add func(*Values, Limit)) Content { return each(limitSerial, s.Limits, add) }
+	word := Shape{pdu.TypeString, pdu.SemDiscrete, pdu.Units{}}
+	number := Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}}
+	millis := Shape{pdu.TypeDouble, pdu.SemInstant, pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec}}
+	seconds := Shape{pdu.TypeU64, pdu.SemDiscrete, pdu.Units{Time: 1, TimeScale: pdu.TimeSec}}
+	return []Metric{
+		{
+			Item: 20, Name: "definition.state", Shape: word,
+			Short: "what becomes of each definition: bound, kept, unbound, failed or waiting",
+			Long: "bound    it is served\nkept     its new text is wrong; it is served as it was before\n" +
+				"unbound  a metric that it uses does not exist on this host, so far\nfailed   it is wrong\n" +
+				"waiting  the metrics that it uses have not been looked up yet",
+			Content: definitions(func(v *Values, d Definition) { v.text(d.Inst, d.State) }),
+		},
+		{
+			Item: 21, Name: "definition.error", Shape: word,
+			Short:   "why a definition is not served as it is written; empty if it is",
+			Content: definitions(func(v *Values, d Definition) { v.text(d.Inst, d.Problem) }),
+		},
+		{
+			Item: 22, Name: "definition.expression", Shape: word,
+			Short:   "expression of each definition",
+			Content: definitions(func(v *Values, d Definition) { v.text(d.Inst, strings.TrimSpace(d.Text)) }),
+		},
+		{
+			Item: 23, Name: "definition.pmid", Shape: word,
+			Short:   "metric identifier of each definition",
+			Content: definitions(func(v *Values, d Definition) { v.text(d.Inst, d.PMID.String()) }),
+		},
+		{
+			Item: 24, Name: "definition.age", Shape: millis,
+			Short:   "age of the newest sample for each definition that has one",
+			Content: definitions(func(v *Values, d Definition) { v.since(d.Inst, d.Sampled) }),
+		},
+		{
+			Item: 25, Name: "definition.evaluated", Shape: millis,
+			Short:   "time since each definition was computed for a client",
+			Long:    "Definitions that nobody has fetched have no value.",
+			Content: definitions(func(v *Values, d Definition) { v.since(d.Inst, d.Fetched) }),
+		},
+		{
+			Item: 26, Name: "definition.values", Shape: number,
+			Short: "number of values that each definition had when it was computed for a client the last time",
+			Long:  "Definitions that nobody has fetched have no value.",
+			Content: definitions(func(v *Values, d Definition) {
+				if !d.Fetched.IsZero() {
+					v.number(d.Inst, uint64(d.Values))
+				}
+			}),
+		},
+		{
+			Item: 41, Name: "file.state", Shape: word,
+			Short: "whether each file of definitions was read",
+			Long: "read     it was read to its end\nfailed   so it was, and some of it is wrong: see derived.control.definition.error\n" +
+				"unread   it was not read, or not to its end: see derived.control.file.error",
+			Content: files(func(v *Values, f File) { v.text(f.Inst, f.state()) }),
+		},
+		{
+			Item: 42, Name: "file.error", Shape: word,
+			Short:   "why a file of definitions was not read, or not to its end; empty if it was",
+			Long:    "What it defined before stays in service.",
+			Content: files(func(v *Values, f File) { v.text(f.Inst, f.Error) }),
+		},
+		{
+			Item: 43, Name: "file.definitions", Shape: number,
+			Short:   "number of definitions that were read from each file",
+			Content: files(func(v *Values, f File) { v.number(f.Inst, uint64(f.Definitions)) }),
+		},
+		{
+			Item: 44, Name: "file.failed", Shape: number,
+			Short:   "number of mistakes in each file for which a definition could not be read",
+			Content: files(func(v *Values, f File) { v.number(f.Inst, uint64(f.Failed)) }),
+		},
+		{
+			Item: 45, Name: "file.modified", Shape: seconds,
+			Short: "time of each file of definitions when it was read",
+			Long:  "In seconds since 1970-01-01 00:00:00 UTC. Files that could not be read have none.",
+			Content: files(func(v *Values, f File) {
+				if !f.Modified.IsZero() {
+					v.number(f.Inst, uint64(f.Modified.Unix()))
+				}
+			}),
+		},
+		{
+			Item: 46, Name: "file.read", Shape: seconds,
+			Short:   "time at which each file of definitions was read",
+			Long:    "In seconds since 1970-01-01 00:00:00 UTC.",
+			Content: files(func(v *Values, f File) { v.number(f.Inst, uint64(f.Read.Unix())) }),
+		},
+		{
+			Item: 48, Name: "limit.max", Shape: Shape{pdu.TypeU64, pdu.SemDiscrete, pdu.Units{}},
+			Short: "what each limit of the agent allows",
+			Long: limitText + "What exceeds a limit fails alone. The options --limit and, for the log, --log-limit set them.\n" +
+				"A log without a limit has no value.",
+			Content: limits(func(v *Values, l Limit) {
+				if l.Max > 0 {
+					v.number(l.Inst, uint64(l.Max))
+				}
+			}),
+		},
+		{
+			Item: 49, Name: "limit.used", Shape: Shape{pdu.TypeU64, pdu.SemInstant, pdu.Units{}},
+			Short: "how much of each limit of the agent is used",
+			Long: limitText + "Of definitions, contexts and samples it is what there is now, of the log what counts towards\n" +
+				"its limit now: that shrinks by the limit in an hour. Of the others it is the largest that has been\n" +
+				"met since the agent was started. Expressions that are too long or too deep and answers that are\n" +
+				"too long are not counted, definitions with too many operands and operands with too many\n" +
+				"instances are. A log without a limit has no value.",
+			Content: limits(func(v *Values, l Limit) {
+				if l.Used >= 0 {
+					v.number(l.Inst, uint64(l.Used))
+				}
+			}),
+		},
+	}
+}
+
+const limitText = "The unit differs: expression, samples, answer and log are in bytes, the others are counts.\n"

@@ -1,0 +1,131 @@
+package control
+
+import (
+	"iter"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// Metric is a row of the [Table].
+type Metric struct {
+	Item int    // of the PMID; never given to another metric
+	Name string // below derived.control
+	Shape
+	Short string // one line
+	Long  string // lines of 100 characters at most; "": there is no more to say than Short
+
+	// Stored is said after Short, since it holds here only: what storing a value does. "": none can be stored.
+	Stored string
+
+	// Exported is the item of the same metric in the MMV file, which see package mmv; 0: it is not there. Those that are
+	// may be read on any goroutine, the others on that of the request loop.
+	Exported uint32
+
+	Content
+}
+
+// Shape is what metrics of a kind have in common.
+type Shape struct {
+	Type  pdu.Type
+	Sem   pdu.Semantics
+	Units pdu.Units
+}
+
+// Content is where the values of a metric come from.
+type Content struct {
+	Serial int           // of our own instance domain; Singular: it has none
+	Fill   func(*Values) // after Reset
+}
+
+// Values are the values of one metric at one moment: a number or a text for each instance.
+type Values struct {
+	Now     time.Time
+	Insts   []pdu.Inst // pdu.NoInst for that of a singular metric
+	Numbers []uint64   // as in derived.Vector.Bits
+	Texts   [][]byte
+
+	selected pdu.Selection
+}
+
+// Reset forgets the values but not the memory for them, and selects all instances.
+func (v *Values) Reset() {
+	v.Insts, v.Numbers, v.Texts = v.Insts[:0], v.Numbers[:0], v.Texts[:0]
+	v.selected = pdu.Selection{}
+}
+
+func (v *Values) number(inst pdu.Inst, n uint64) {
+	if v.selected.Includes(inst) {
+		v.Insts, v.Numbers = append(v.Insts, inst), append(v.Numbers, n)
+	}
+}
+
+func (v *Values) text(inst pdu.Inst, s string) {
+	if v.selected.Includes(inst) {
+		v.Insts, v.Texts = append(v.Insts, inst), append(v.Texts, []byte(s))
+	}
+}
+
+// since is how long ago something was, in milliseconds; nothing if it never was.
+func (v *Values) since(inst pdu.Inst, t time.Time) {
+	if !t.IsZero() {
+		v.number(inst, Millisec(v.Now.Sub(t)))
+	}
+}
+
+// Millisec is a duration as a number of type DOUBLE in milliseconds.
+func Millisec(d time.Duration) uint64 { return math.Float64bits(float64(d) / 1e6) }
+
+// count is the value of a singular metric that is counted.
+func count[N int64 | uint64](n interface{ Load() N }) Content {
+	return Number(func() uint64 { return uint64(n.Load()) })
+}
+
+// truth is 1 or 0.
+func truth(is *atomic.Bool) Content {
+	return Number(func() uint64 {
+		if is.Load() {
+			return 1
+		}
+		return 0
+	})
+}
+
+// Number is the content of a singular metric.
+func Number(n func() uint64) Content {
+	return Content{Singular, func(v *Values) { v.number(pdu.NoInst, n()) }}
+}
+
+// duration is shown in milliseconds.
+func duration(d func() time.Duration) Content {
+	return Number(func() uint64 { return Millisec(d()) })
+}
+
+// nanosec is a duration in ns that is shown in milliseconds.
+func nanosec(d *atomic.Int64) Content {
+	return duration(func() time.Duration { return time.Duration(d.Load()) })
+}
+
+// Distribution is the sum of histograms: a number for each bucket.
+func Distribution(all ...*Histogram) Content {
+	return Content{bucketSerial, func(v *Values) {
+		for i := range numBuckets {
+			n := uint64(0)
+			for _, h := range all {
+				n += h.counts[i].Load()
+			}
+			v.number(pdu.Inst(i), n)
+		}
+	}}
+}
+
+// each has a value for each that add adds one for.
+func each[T any](serial int, all iter.Seq[T], add func(*Values, T)) Content {
+	return Content{serial, func(v *Values) {
+		for one := range all {
+			add(v, one)
+		}
+	}}
+}
