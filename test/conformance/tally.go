@@ -33,7 +33,7 @@ func NewTallySeven(run string) *Tally { return newTally(run, DifferencesSeven())
 func newTally(run string, list []Difference) *Tally {
 	t := &Tally{run: run, sets: map[string]*Counts{}, seen: map[string]bool{}, why: map[string]string{}}
 	for _, d := range list {
-		for name := range strings.FieldsSeq(d.Cases) {
+		for _, name := range d.Cases {
 			t.why[name] = d.ID
 		}
 	}
