@@ -18,8 +18,7 @@ import (
 type Client struct {
 	*pmapi.Conn
 	Names []string
-	Descs []pdu.Desc
-	ids   []pdu.PMID
+	IDs   []pdu.PMID
 }
 
 // Dial connects to a private pmcd, and asks again while the queue of those who want to is full.
@@ -47,7 +46,7 @@ func Open(ctx context.Context, p *pmcdtest.PMCD, names ...string) (*Client, erro
 
 // LookUp makes a client of a connection, and of metrics that have to be there.
 func LookUp(ctx context.Context, conn *pmapi.Conn, names ...string) (*Client, error) {
-	c := &Client{Conn: conn, Names: names, Descs: make([]pdu.Desc, len(names)), ids: make([]pdu.PMID, len(names))}
+	c := &Client{Conn: conn, Names: names, IDs: make([]pdu.PMID, len(names))}
 	found, err := conn.LookupNames(ctx, names)
 	if err != nil {
 		return nil, err
@@ -56,19 +55,25 @@ func LookUp(ctx context.Context, conn *pmapi.Conn, names ...string) (*Client, er
 		if f.Code < 0 {
 			return nil, fmt.Errorf("%s: %w", names[i], f.Code)
 		}
-		c.ids[i] = f.PMID
+		c.IDs[i] = f.PMID
 	}
-	descs, err := conn.Descs(ctx, c.ids)
+	return c, nil
+}
+
+// Describe looks the descriptors up.
+func (c *Client) Describe(ctx context.Context) ([]pdu.Desc, error) {
+	found, err := c.Descs(ctx, c.IDs)
 	if err != nil {
 		return nil, err
 	}
-	for i, d := range descs {
+	descs := make([]pdu.Desc, len(found))
+	for i, d := range found {
 		if d.Code < 0 {
-			return nil, fmt.Errorf("descriptor of %s: %w", names[i], d.Code)
+			return nil, fmt.Errorf("descriptor of %s: %w", c.Names[i], d.Code)
 		}
-		c.Descs[i] = d.Desc
+		descs[i] = d.Desc
 	}
-	return c, nil
+	return descs, nil
 }
 
 // Fetched is one fetch.
@@ -78,7 +83,7 @@ type Fetched struct {
 }
 
 // Fetch fetches once.
-func (c *Client) Fetch(ctx context.Context) (Fetched, error) { return Fetch(ctx, c.Conn, c.ids) }
+func (c *Client) Fetch(ctx context.Context) (Fetched, error) { return Fetch(ctx, c.Conn, c.IDs) }
 
 // Fetch fetches metrics once.
 func Fetch(ctx context.Context, conn *pmapi.Conn, ids []pdu.PMID) (Fetched, error) {
@@ -156,7 +161,7 @@ func Every(interval time.Duration) Pace {
 
 // Anytime pauses for anything between two limits, all orders of magnitude equally likely.
 func Anytime(r *rand.Rand, least, most time.Duration) Pace {
-	return func(last time.Time) time.Time {
-		return last.Add(time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64())))
+	return func(time.Time) time.Time {
+		return time.Now().Add(time.Duration(float64(least) * math.Pow(float64(most)/float64(least), r.Float64())))
 	}
 }

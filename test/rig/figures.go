@@ -34,6 +34,7 @@ func (f Figures) Since(before Figures) Figures {
 // Reader reads figures over a connection of its own.
 type Reader struct {
 	client *Client
+	types  []pdu.Type
 	bounds map[string]map[pdu.Inst]time.Duration // of the classes, by metric
 }
 
@@ -44,15 +45,24 @@ func NewReader(ctx context.Context, p *pmcdtest.PMCD, names ...string) (*Reader,
 		return nil, err
 	}
 	r := &Reader{client: c, bounds: map[string]map[pdu.Inst]time.Duration{}}
-	for i, d := range c.Descs {
+	if err := r.describe(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return r, nil
+}
+
+func (r *Reader) describe(ctx context.Context) error {
+	descs, err := r.client.Describe(ctx)
+	for i, d := range descs {
+		r.types = append(r.types, d.Type)
 		if d.InDom == pdu.NoInDom {
 			continue
 		}
-		if r.bounds[names[i]], err = readBounds(ctx, c, d.InDom); err != nil {
-			return nil, errors.Join(err, c.Close())
+		if r.bounds[r.client.Names[i]], err = readBounds(ctx, r.client, d.InDom); err != nil {
+			return err
 		}
 	}
-	return r, nil
+	return err
 }
 
 func readBounds(ctx context.Context, c *Client, d pdu.InDom) (map[pdu.Inst]time.Duration, error) {
@@ -83,7 +93,7 @@ func (r *Reader) Read(ctx context.Context) (Figures, error) {
 		case bounds != nil && len(set.Values) == len(bounds):
 			f.Histograms[name] = newHistogram(bounds, set.Values)
 		case bounds == nil && len(set.Values) == 1:
-			f.Numbers[name] = set.Values[0].TypeOr(r.client.Descs[i].Type).Float64(set.Values[0].Bits)
+			f.Numbers[name] = set.Values[0].TypeOr(r.types[i]).Float64(set.Values[0].Bits)
 		default:
 			return f, fmt.Errorf("%s: %d values, %w", name, len(set.Values), set.Code)
 		}

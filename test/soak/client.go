@@ -76,7 +76,11 @@ func (c *client) life(ctx context.Context, conn *pmapi.Conn) error {
 	if err != nil {
 		return err
 	}
-	for i, d := range fetcher.Descs {
+	descs, err := fetcher.Describe(ctx)
+	if err != nil {
+		return err
+	}
+	for i, d := range descs {
 		list[i].desc = d
 	}
 	j, n := newJudge(c.scene, c.name, list), 0

@@ -36,7 +36,7 @@ type judge struct {
 
 // past is what a context has seen of a track.
 type past struct {
-	last  uint64 // time of the sample of the last fetch that had one; ns
+	last  moment // of the last fetch that had a sample
 	joint uint64 // where the next step has to begin; 0: not known
 	asked time.Time
 }
@@ -81,7 +81,7 @@ func (j *judge) metric(c *chosen, set *pdu.ValueSet, m moment, ok, excused bool)
 		if problem := x.wrong(m, c.desc.Type, set.Values); problem != "" {
 			j.tally.problem(wrongValue, "%s at %d since %d: %s: %s", j.who, m.at, m.before, x.name, problem)
 		}
-	case ok && x.form.historic && m.before == 0:
+	case ok && x.form.historic && (m.before == 0 || m.repeated):
 	default:
 		j.missing(excused, "%s at %d since %d: no value of %s: %v", j.who, m.at, m.before, x.name, set.Code)
 	}
@@ -113,21 +113,25 @@ func (j *judge) moment(t *track, sampled rig.Fetched, excused bool) (m moment, o
 		return m, false
 	}
 	m.at = t.when(at, uint64(answered.UnixNano()))
-	known, repeated := p.last != 0, m.at == p.last
+	known, repeated := p.last.at != 0, m.at == p.last.at
 	switch age := answered.Sub(time.Unix(0, int64(m.at))); {
-	case m.at < p.last:
-		j.tally.problem(wrongValue, "%s: %s: the sample of %d is served after that of %d", j.who, t.name, m.at, p.last)
+	case m.at < p.last.at:
+		j.tally.problem(wrongValue, "%s: %s: the sample of %d is served after that of %d", j.who, t.name, m.at, p.last.at)
 	case age < 0 || age > oldest:
 		j.tally.problem(wrongValue, "%s: %s: the sample is %v old", j.who, t.name, age)
 	}
-	p.last = m.at
+	defer func() { p.last = m }()
 	if !t.historic {
 		return m, true
 	}
 	step, stepped := sampled.Bits(1)
 	pace, paced := sampled.Bits(2)
 	switch {
-	case repeated && paced && !stepped: // the pace is what it was
+	case repeated && paced && !stepped:
+		m.before, m.took, m.repeated = p.last.before, p.last.took, true
+		if is, was := math.Float64frombits(pace)*t.unit, float64(m.at-m.before)/m.took; !equal(is, was, false) {
+			j.tally.problem(wrongValue, "%s at %d: the pace of %s was %v, and is %v", j.who, m.at, t.name, was, is)
+		}
 	case stepped != paced:
 		j.tally.problem(wrongValue, "%s: only one of step and pace of %s has a value", j.who, t.name)
 	case stepped:

@@ -15,6 +15,9 @@ type moment struct {
 	at     uint64  // ns since the Epoch
 	before uint64  // likewise; 0: there is no history
 	took   float64 // seconds by which rates were divided
+
+	// There is no newer sample than at the fetch before: rates are what they were then, and deltas have no value.
+	repeated bool
 }
 
 // cell is one value of a metric.
@@ -30,6 +33,7 @@ type form struct {
 	track    string // whose operands are those of the definition
 	float    bool   // its values are FLOAT, exact to 24 bits
 	historic bool   // it needs a sample before
+	lasting  bool   // likewise, and while there is no newer sample its values are what they were
 	cells    func(m moment, k float64) []cell
 }
 
@@ -63,8 +67,8 @@ func forms() []form {
 		})},
 		{name: "grown", track: "load", text: "delta(wave.load) * %d", historic: true, cells: grown(rig.AllMembers, func(moment) float64 { return 1 })},
 		{name: "surge", track: "surge", text: "delta(wave.surge) * %d", historic: true, cells: grown(rig.BurstMembers, func(moment) float64 { return 1 })},
-		{name: "rate", track: "load", text: "rate(wave.load) * %d", historic: true, cells: grown(rig.AllMembers, func(m moment) float64 { return m.took })},
-		{name: "total", track: "load", text: "sum(rate(wave.load)) * %d", historic: true, cells: single(func(m moment, k float64) float64 {
+		{name: "rate", track: "load", text: "rate(wave.load) * %d", historic: true, lasting: true, cells: grown(rig.AllMembers, func(m moment) float64 { return m.took })},
+		{name: "total", track: "load", text: "sum(rate(wave.load)) * %d", historic: true, lasting: true, cells: single(func(m moment, k float64) float64 {
 			sum := 0.0
 			for _, inst := range rig.AllMembers(m.at) {
 				sum += float64(rig.Load(m.at, inst)-rig.Load(m.before, inst)) / m.took
@@ -145,6 +149,9 @@ func (m *model) file() string {
 func (x *metric) wrong(at moment, t pdu.Type, values []pdu.Value) string {
 	if x.form.historic && at.before == 0 {
 		return fmt.Sprintf("%d values, and the step of its track has none", len(values))
+	}
+	if x.form.historic && at.repeated && !x.form.lasting {
+		return fmt.Sprintf("%d values, and the sample is that of the fetch before", len(values))
 	}
 	want := x.form.cells(at, float64(x.k))
 	if len(want) != len(values) {

@@ -31,7 +31,7 @@ func TestModelRefusesWrongValues(t *testing.T) {
 			assert.Empty(t, x.wrong(at, pdu.TypeDouble, valuesOf(right)))
 
 			assert.Contains(t, x.wrong(at, pdu.TypeDouble, nil), "0 values")
-			other := x.form.cells(moment{at.at + 7_123_000_000, at.before + 1_000_000, at.took}, float64(x.k))
+			other := x.form.cells(moment{at: at.at + 7_123_000_000, before: at.before + 1_000_000, took: at.took}, float64(x.k))
 			assert.NotEmpty(t, x.wrong(at, pdu.TypeDouble, valuesOf(other)), "values of another moment")
 			shifted := valuesOf(right)
 			shifted[0].Inst = 77 // who is not there

@@ -131,6 +131,22 @@ func TestJudge(t *testing.T) {
 			sets[3].Values = nil
 			return sets
 		}, wrongValue, "its track has none"},
+		{"the same sample again", func() []pdu.ValueSet {
+			sets := fetchOf(t, list, at(-1100), at(-2100))
+			sets[1].Values, sets[passed].Values = nil, nil
+			return sets
+		}, 0, ""},
+		{"a delta twice", func() []pdu.ValueSet {
+			sets := fetchOf(t, list, at(-1100), at(-2100))
+			sets[1].Values = nil
+			return sets
+		}, wrongValue, "the sample is that of the fetch before"},
+		{"another rate of the same sample", func() []pdu.ValueSet {
+			sets := fetchOf(t, list, at(-1100), at(-2100))
+			sets[1].Values, sets[passed].Values = nil, nil
+			sets[2].Values[0] = pdu.DoubleValue(0, 2e9)
+			return sets
+		}, wrongValue, "the pace of nanos was"},
 		{"another metric", func() []pdu.ValueSet {
 			sets := fetchOf(t, list, at(-100), at(-1100))
 			sets[sum].PMID = 77
