@@ -17,19 +17,19 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 	inside := l.text[paren+1 : equals]
 	end := strings.IndexByte(inside, ')')
 	if end < 0 {
-		r.report(l, paren, &Problem{Msg: "missing ')' after attribute", Name: name})
+		r.wrong(l, paren, name, "missing ')' after attribute")
 		return
 	}
 	attr := strings.Trim(inside[:end], blanks)
 	if attr == "" {
-		r.report(l, paren+1, &Problem{Msg: "attribute name missing", Name: name})
+		r.wrong(l, paren+1, name, "attribute name missing")
 		return
 	}
 	attrAt := l.skipBlanks(paren + 1)
 
 	valueAt := l.skipBlanks(equals + 1)
 	if valueAt == len(l.text) {
-		r.report(l, equals+1, &Problem{Msg: "attribute value missing", Name: name})
+		r.wrong(l, equals+1, name, "attribute value missing")
 		return
 	}
 	text := l.text[valueAt:]
@@ -44,7 +44,7 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 
 	entry := r.names[name]
 	if entry == nil {
-		r.report(l, start, &Problem{Msg: "cannot set attribute, derived metric (" + name + ") not defined", Name: name})
+		r.wrong(l, start, name, "cannot set attribute, derived metric (%s) not defined", name)
 		return
 	}
 	given, at := &entry.definition.OneLine, &entry.oneLine
@@ -53,17 +53,11 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 	case attrHelp:
 		given, at = &entry.definition.Help, &entry.help
 	default:
-		r.report(l, attrAt, &Problem{
-			Msg:  fmt.Sprintf("attribute (%s) is unknown for metric (%s)", Clip(attr), name),
-			Name: name,
-		})
+		r.wrong(l, attrAt, name, "attribute (%s) is unknown for metric (%s)", Clip(attr), name)
 		return
 	}
 	if *given != nil && at.generation == r.generation {
-		r.report(l, attrAt, &Problem{
-			Msg:  fmt.Sprintf("duplicate value for attribute (%s) of metric (%s)", attr, name),
-			Name: name,
-		})
+		r.wrong(l, attrAt, name, "duplicate value for attribute (%s) of metric (%s)", attr, name)
 		return
 	}
 	if _, p := checkText(text); p != nil {
@@ -87,30 +81,23 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 func (r *reader) quoted(l line, name string, offset int) (string, bool) {
 	part, column := l.locate(offset)
 	if column == len(part.source) { // a quote alone; libpcp does not look on the next line
-		r.report(l, offset, &Problem{Msg: "attribute value missing", Name: name})
+		r.wrong(l, offset, name, "attribute value missing")
 		return "", false
 	}
 	r.scan.rewind(part, column)
 	text, ok := r.scan.quoted()
 	if !ok {
 		r.complete = false
-		r.report(l, offset, &Problem{
-			Msg:  fmt.Sprintf("missing termination (%c) for value", l.text[offset]),
-			Name: name,
-		})
+		r.wrong(l, offset, name, "missing termination (%c) for value", l.text[offset])
 		return "", false
 	}
 	rest := r.scan.line()
 	if extra := rest.skipBlanks(0); extra < len(rest.text) {
-		r.report(rest, extra, &Problem{
-			Severity: Warning,
-			Code:     "extra-text",
-			Msg:      fmt.Sprintf("extra text (%s) after attribute value will be ignored", Clip(rest.text[extra:])),
-			Name:     name,
-		})
+		msg := fmt.Sprintf("extra text (%s) after attribute value will be ignored", Clip(rest.text[extra:]))
+		r.report(rest, extra, &Problem{Severity: Warning, Code: "extra-text", Msg: msg, Name: name})
 	}
 	if len(text) > MaxLine {
-		r.report(l, offset, &Problem{Msg: fmt.Sprintf("text longer than %d bytes", MaxLine), Name: name})
+		r.wrong(l, offset, name, "text longer than %d bytes", MaxLine)
 		return "", false
 	}
 	return text, true

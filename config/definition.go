@@ -1,5 +1,7 @@
 package config
 
+import "strings"
+
 // Definition is a derived metric as a file defines it.
 type Definition struct {
 	Name string
@@ -18,25 +20,46 @@ type Definition struct {
 	// "# pmdaderived:ignore CODE…".
 	Ignored []string
 
-	line line // Expr is its end
+	Place Place
 }
 
-// At returns the place in the file of a byte of Expr; the place behind its last byte for any
-// offset from len(Expr) on, that of its first for a negative one.
-func (d *Definition) At(offset int) Position {
-	part, column := d.locate(offset)
-	return Position{File: d.Pos.File, Line: part.number, Column: column}
+// Place is where an expression stands: what messages about it need besides the expression. It does not hold on
+// to the text of the file, unless the expression continues on further lines. The zero value is no place.
+type Place struct {
+	file   string
+	line   int
+	before string // the expression, in its line
+	joined *line  // an expression on several lines, which is its end; else nil
 }
 
-// Context returns the source line that holds a byte of Expr and, below it, a line with a caret at
+func newPlace(file string, l line, expr string) Place {
+	part, column := l.locate(len(l.text) - len(expr))
+	if len(l.parts) > 1 || part.source[column-1:] != expr {
+		return Place{file: file, joined: &l}
+	}
+	return Place{file: file, line: part.number, before: strings.Clone(part.source[:column-1])}
+}
+
+// At returns the place in the file of a byte of the expression; the place behind its last byte for any
+// offset from len(expr) on, that of its first for a negative one.
+func (p Place) At(expr string, offset int) Position {
+	number, _, column := p.locate(expr, offset)
+	return Position{File: p.file, Line: number, Column: column}
+}
+
+// Context returns the source line that holds a byte of the expression and, below it, a line with a caret at
 // that byte. There is no newline at the end.
-func (d *Definition) Context(offset int) string {
-	part, column := d.locate(offset)
-	source, caret := Excerpt(part.source, column)
+func (p Place) Context(expr string, offset int) string {
+	_, source, column := p.locate(expr, offset)
+	source, caret := Excerpt(source, column)
 	return source + "\n" + caret
 }
 
-func (d *Definition) locate(offset int) (part, int) {
-	offset = max(0, min(offset, len(d.Expr)))
-	return d.line.locate(len(d.line.text) - len(d.Expr) + offset)
+func (p Place) locate(expr string, offset int) (number int, source string, column int) {
+	offset = max(0, min(offset, len(expr)))
+	if p.joined == nil {
+		return p.line, p.before + expr, len(p.before) + 1 + offset
+	}
+	part, column := p.joined.locate(len(p.joined.text) - len(expr) + offset)
+	return part.number, part.source, column
 }

@@ -245,18 +245,34 @@ func (l *loader) content(f *os.File, info os.FileInfo) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errNotRegular
 	}
-	limit := min(MaxFileSize, MaxTotalSize-l.size)
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	limit, beyond := int64(MaxFileSize), errTooLarge
+	if rest := MaxTotalSize - l.size; rest < limit {
+		limit, beyond = rest, errTotalSize
+	}
+	text, err := readAll(f, limit, beyond)
+	l.size += int64(len(text))
+	return text, err
+}
+
+// ReadFile reads a file that is no larger than MaxFileSize.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(text)) > limit {
-		if limit < MaxFileSize {
-			return nil, errTotalSize
-		}
-		return nil, errTooLarge
+	defer f.Close()
+	return readAll(f, MaxFileSize, &fs.PathError{Op: "read", Path: path, Err: errTooLarge})
+}
+
+// readAll reads so many bytes at most; if there are more, it returns the error beyond.
+func readAll(r io.Reader, limit int64, beyond error) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, limit+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(text)) > limit:
+		return nil, beyond
 	}
-	l.size += int64(len(text))
 	return text, nil
 }
 

@@ -3,9 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -74,15 +72,7 @@ func ReadPCPConf(getenv func(string) string) (PCPConf, error) {
 //
 // Source: pmcd(1).
 func (c PCPConf) NotReady(domain int) bool {
-	f, err := os.Open(c.PMCDConf)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, MaxFileSize))
-	if err != nil {
-		return false
-	}
+	text, _ := ReadFile(c.PMCDConf)
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line) // NAME DOMAIN pipe binary [notready] COMMAND
 		if len(words) > 4 && words[1] == strconv.Itoa(domain) && words[2] == "pipe" && words[4] == "notready" {
@@ -98,15 +88,10 @@ func readPCPConfFile(path string) (map[string]string, error) {
 	if optional {
 		path = pcpConfFile
 	}
-	f, err := os.Open(path)
+	text, err := ReadFile(path)
 	if optional && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("PCP configuration: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, MaxFileSize))
 	if err != nil {
 		return nil, fmt.Errorf("PCP configuration: %w", err)
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -49,12 +50,12 @@ func (r *reader) statement(l line) {
 		return
 	}
 	if l.tooLong {
-		r.report(l, start, &Problem{Msg: fmt.Sprintf("line longer than %d bytes or %d continuations", MaxLine, MaxContinuations)})
+		r.wrong(l, start, "", "line longer than %d bytes or %d continuations", MaxLine, MaxContinuations)
 		return
 	}
 	equals := strings.IndexByte(l.text, '=')
 	if equals < 0 {
-		r.report(l, len(strings.TrimRight(l.text, blanks)), &Problem{Msg: "missing ``='' after derived metric name"})
+		r.wrong(l, len(strings.TrimRight(l.text, blanks)), "", "missing ``='' after derived metric name")
 		return
 	}
 	nameEnd := equals
@@ -64,11 +65,11 @@ func (r *reader) statement(l line) {
 	}
 	name := strings.TrimRight(l.text[min(start, nameEnd):nameEnd], blanks)
 	if name == "" {
-		r.report(l, start, &Problem{Msg: "derived metric name missing"})
+		r.wrong(l, start, "", "derived metric name missing")
 		return
 	}
-	if !legalName(name) {
-		r.report(l, start, &Problem{Msg: "illegal derived metric name (" + Clip(name) + ")"})
+	if !LegalName(name) {
+		r.wrong(l, start, "", "illegal derived metric name (%s)", Clip(name))
 		return
 	}
 	if paren >= 0 {
@@ -82,7 +83,7 @@ func (r *reader) definition(l line, name string, start, equals int, ignored []st
 	raw := l.text[equals+1:]
 	expr := strings.TrimLeft(raw, blanks)
 	if expr == "" {
-		r.report(l, equals+1, &Problem{Msg: "expression missing", Name: name})
+		r.wrong(l, equals+1, name, "expression missing")
 		return
 	}
 	exprAt := len(l.text) - len(expr)
@@ -93,57 +94,47 @@ func (r *reader) definition(l line, name string, start, equals int, ignored []st
 			return
 		}
 	}
-	d := &Definition{Name: name, Pos: r.position(l, start), Raw: raw, Expr: expr, Ignored: ignored, line: l}
+	d := &Definition{
+		Name: name, Pos: r.position(l, start), Raw: raw, Expr: expr, Ignored: ignored, Place: newPlace(r.file, l, expr),
+	}
 
 	old := r.names[name]
 	if old != nil && old.generation == r.generation {
-		r.report(l, start, &Problem{
-			Msg:  fmt.Sprintf("Duplicate global derived metric name (first defined in line %d)", old.definition.Pos.Line),
-			Name: name,
-		})
+		r.wrong(l, start, name, "Duplicate global derived metric name (first defined in line %d)", old.definition.Pos.Line)
 		return
 	}
 	if old == nil && len(r.names) >= r.most {
 		r.complete = false
-		r.report(l, start, &Problem{
-			Msg:  fmt.Sprintf("more than %d definitions; the rest of the file is not read", r.most),
-			Name: name,
-		})
+		r.wrong(l, start, name, "more than %d definitions; the rest of the file is not read", r.most)
 		return
 	}
 	if r.accept != nil {
 		if err := r.accept(d); err != nil {
-			r.refuse(d, err)
+			r.refuse(l, exprAt, d, err)
 			return
 		}
 	}
 	if old != nil && (old.definition.Pos != d.Pos || old.definition.Expr != d.Expr) {
-		r.report(l, start, &Problem{
-			Severity: Note,
-			Code:     "replaced-definition",
-			Msg:      "replaces the definition at " + old.definition.Pos.String(),
-			Name:     name,
-			Replaced: old.definition.Pos,
-		})
+		msg := "replaces the definition at " + old.definition.Pos.String()
+		r.report(l, start, &Problem{Severity: Note, Code: "replaced-definition", Msg: msg, Name: name, Replaced: old.definition.Pos})
 	}
 	r.add(d)
 }
 
 // refuse reports an error of Accept.
-func (r *reader) refuse(d *Definition, err error) {
+func (r *reader) refuse(l line, exprAt int, d *Definition, err error) {
 	offset := 0
 	if at, ok := errors.AsType[interface {
 		error
 		Offset() int
 	}](err); ok {
-		offset = at.Offset()
+		offset = max(0, min(at.Offset(), len(d.Expr)))
 	}
 	msg := err.Error()
 	if msg == "" {
 		msg = "syntax error"
 	}
-	part, column := d.locate(offset)
-	r.problem(part, column, &Problem{Msg: msg, Name: d.Name, Err: err})
+	r.report(l, exprAt+offset, &Problem{Msg: msg, Name: d.Name, Err: err})
 }
 
 // checkText looks for bytes that cannot be sent or shown and returns the offset of the first. Texts
@@ -196,40 +187,23 @@ func (r *reader) comment(l line) {
 	r.out.Controls = append(r.out.Controls, Control{Option: option, Value: value, Pos: r.position(l, at)})
 }
 
-// legalName reports whether the name is made of components with a dot between them, each a letter
-// and then letters, digits and underscores (PMNS(5)).
-func legalName(name string) bool {
-	first := true // of a component
-	for i := range len(name) {
-		c := name[i]
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		switch {
-		case letter:
-			first = false
-		case first:
-			return false
-		case c == '.':
-			first = true
-		case '0' <= c && c <= '9' || c == '_':
-		default:
-			return false
-		}
-	}
-	return !first
-}
+var nameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*$`)
+
+// LegalName reports whether a name is one that a metric may have. Source: PMNS(5).
+func LegalName(name string) bool { return nameForm.MatchString(name) }
 
 func (r *reader) position(l line, offset int) Position {
 	part, column := l.locate(offset)
 	return Position{File: r.file, Line: part.number, Column: column}
 }
 
-// report adds a problem at an offset of a line's text.
-func (r *reader) report(l line, offset int, p *Problem) {
-	part, column := l.locate(offset)
-	r.problem(part, column, p)
+// wrong adds an error at an offset of a line's text; name is that of the definition, if any.
+func (r *reader) wrong(l line, offset int, name, format string, args ...any) {
+	r.report(l, offset, &Problem{Msg: fmt.Sprintf(format, args...), Name: name})
 }
 
-func (r *reader) problem(at part, column int, p *Problem) {
+// report adds a problem at an offset of a line's text.
+func (r *reader) report(l line, offset int, p *Problem) {
 	r.problems++
 	if r.problems > MaxProblems {
 		return
@@ -237,6 +211,7 @@ func (r *reader) problem(at part, column int, p *Problem) {
 	if r.problems == MaxProblems {
 		p = &Problem{Severity: Note, Code: "more-problems", Msg: fmt.Sprintf("more than %d problems; no more of this file are shown", MaxProblems-1)}
 	}
+	at, column := l.locate(offset)
 	p.Pos = Position{File: r.file, Line: at.number, Column: column}
 	p.Line, p.Caret = Excerpt(at.source, column)
 	r.out.Problems = append(r.out.Problems, p)

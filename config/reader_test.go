@@ -275,26 +275,12 @@ func TestDefinitionPositions(t *testing.T) {
 	d := find(t, Read("f", []byte(text), nil), "a.b")
 	require.Equal(t, "x  +  y", d.Expr)
 	for offset, want := range []string{"f:2:8", "f:3:1", "f:3:2", "f:3:3", "f:3:4", "f:5:1", "f:5:2", "f:5:3"} {
-		assert.Equal(t, want, d.At(offset).String(), "offset %d", offset)
+		assert.Equal(t, want, d.Place.At(d.Expr, offset).String(), "offset %d", offset)
 	}
-	assert.Equal(t, "\ta.b = x\\\n\t      ^", d.Context(0))
-	assert.Equal(t, "  + \\\n  ^", d.Context(3))
-	assert.Equal(t, " y\n ^", d.Context(6))
-	assert.Equal(t, " y\n  ^", d.Context(7))
-}
-
-// What is left of a definition for messages says the same as the definition.
-func TestPlace(t *testing.T) {
-	for _, text := range []string{
-		"x = 1 + 2", "\t x\t=\t1 + 2 \t", "# c\r\nx=1\r\n", "x = 1 + \\\n 2", "x \\\n = 1", "x = \\\n1",
-		"a = 1\na(oneline) = 'y' x = 3\nx = 3",
-	} {
-		d := find(t, Read("f", []byte(text), nil), "x")
-		for offset := -1; offset < len(d.Expr)+2; offset++ {
-			assert.Equal(t, d.At(offset), d.Place().At(d.Expr, offset), "%q at %d", text, offset)
-			assert.Equal(t, d.Context(offset), d.Place().Context(d.Expr, offset), "%q at %d", text, offset)
-		}
-	}
+	assert.Equal(t, "\ta.b = x\\\n\t      ^", d.Place.Context(d.Expr, 0))
+	assert.Equal(t, "  + \\\n  ^", d.Place.Context(d.Expr, 3))
+	assert.Equal(t, " y\n ^", d.Place.Context(d.Expr, 6))
+	assert.Equal(t, " y\n  ^", d.Place.Context(d.Expr, 7))
 }
 
 func TestProblemText(t *testing.T) {

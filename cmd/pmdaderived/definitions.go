@@ -63,7 +63,7 @@ func (f reading) definitions() definitions {
 	r.configure(f.conf.InDomConfig)
 	r.all = make([]agent.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {
-		parsed, place := known[d.Name], d.Place() // the last that was taken
+		parsed, place := known[d.Name], d.Place // the last that was taken
 		r.all = append(r.all, agent.Definition{
 			Definition: parsed,
 			OneLine:    d.OneLine,
@@ -97,7 +97,7 @@ func (r *definitions) configure(inDoms string) {
 		}
 		r.Problems = append(r.Problems, p)
 	}
-	text, err := readLimited(inDoms)
+	text, err := config.ReadFile(inDoms)
 	if err == nil {
 		r.language.InDoms, err = derived.ParseInDomMaps(string(text))
 	}

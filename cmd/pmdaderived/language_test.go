@@ -176,7 +176,7 @@ func configMessages(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../config/*.go")
 	require.NoError(t, err)
-	literal := regexp.MustCompile(`Msg:\s*(?:fmt\.Sprintf\()?"([^"]*)"`)
+	literal := regexp.MustCompile(`(?:(?:Msg:|msg :=)\s*(?:fmt\.Sprintf\()?|r\.wrong\([^"\n]*(?:""[^"\n]*)?)"([^"]+)"`)
 	var messages []string
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {

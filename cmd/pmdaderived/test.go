@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -160,7 +159,7 @@ func (r *testRun) count(file string) {
 
 // file runs the tests of a file.
 func (r *testRun) file(path string) {
-	text, err := readLimited(path)
+	text, err := config.ReadFile(path)
 	if err != nil {
 		r.unusable(path, err)
 		return
@@ -203,20 +202,6 @@ func (r *testRun) file(path string) {
 		r.tell(result)
 	}
 	r.suites = append(r.suites, suite)
-}
-
-// readLimited reads a file of the size that definition files may have.
-func readLimited(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, config.MaxFileSize+1))
-	if err == nil && len(text) > config.MaxFileSize {
-		err = fmt.Errorf("%s: larger than %d bytes", path, config.MaxFileSize)
-	}
-	return text, err
 }
 
 // definitions reads the definitions that a file is to test, by default those of the file of the same name with

@@ -195,11 +195,8 @@ func (p *parser) times(keyword token, words []token) {
 	}
 }
 
-// nameForm is that of a metric, wherever it is.
-var nameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*$`)
-
 func (p *parser) name(w token) bool {
-	ok := nameForm.MatchString(w.text)
+	ok := config.LegalName(w.text)
 	if !ok {
 		p.report(w.at, config.Clip(w.text)+": no name of a metric")
 	}
