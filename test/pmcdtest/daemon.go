@@ -17,48 +17,55 @@ type daemon struct {
 	told bool // to end, by Signal
 }
 
+// poll asks whether something has come to pass until it has, or until the deadline.
+func poll(deadline time.Time, done func() bool) bool {
+	for !done() {
+		if time.Now().After(deadline) {
+			return false
+		}
+		time.Sleep(pollInterval)
+	}
+	return true
+}
+
 // startDaemon runs a program that puts itself into the background and returns when it is there. mark
 // is an argument that nobody else's command line contains.
-func startDaemon(cmd *exec.Cmd, mark string, deadline time.Time) (*daemon, error) {
+func startDaemon(cmd *exec.Cmd, mark string, deadline time.Time) (d *daemon, err error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", cmd.Path, err, out.Bytes())
 	}
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
+	poll(deadline, func() bool {
 		// Right after the fork it still belongs to our session; later its children look like it until
 		// they have become agents.
 		candidates := marked(mark)
 		for _, pid := range candidates {
 			if stat, ok := readStat(pid); ok && stat.session == pid && stat.living() {
-				return &daemon{pid: pid}, nil
+				d = &daemon{pid: pid}
 			}
 		}
-		if len(candidates) == 0 || time.Now().After(deadline) {
-			return nil, fmt.Errorf("%s ended while starting\n%s", cmd.Path, out.Bytes())
-		}
-		<-tick.C
+		return d != nil || len(candidates) == 0
+	})
+	if d == nil {
+		return nil, fmt.Errorf("%s ended while starting\n%s", cmd.Path, out.Bytes())
 	}
+	return d, nil
 }
 
 // awaitFile waits until the daemon has made a file.
 func (d *daemon) awaitFile(file string, deadline time.Time) error {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		if _, err := os.Stat(file); err == nil {
-			return nil
-		}
-		if !alive(d.pid) {
-			return errors.New("pmcd ended while starting")
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("pmcd is not ready after %v", startTimeout)
-		}
-		<-tick.C
+	made := func() bool {
+		_, err := os.Stat(file)
+		return err == nil
 	}
+	switch in := poll(deadline, func() bool { return made() || !alive(d.pid) }); {
+	case made():
+		return nil
+	case in:
+		return errors.New("pmcd ended while starting")
+	}
+	return fmt.Errorf("pmcd is not ready after %v", startTimeout)
 }
 
 func (d *daemon) signal(sig os.Signal) error {
@@ -84,44 +91,24 @@ func (d *daemon) end(sig os.Signal, timeout time.Duration) error {
 	case !d.told:
 		problem = errors.New("pmcd had ended by itself")
 	}
-	left := awaitEmptySession(d.pid, time.Now().Add(timeout))
-	if len(left) == 0 {
+	if empty(d.pid, time.Now().Add(timeout), 0) {
 		return problem
 	}
-	return errors.Join(problem,
-		fmt.Errorf("still there %v after %v, killed: %v", timeout, sig, left),
-		killSession(d.pid, time.Now().Add(killTimeout)))
+	problem = errors.Join(problem, fmt.Errorf("still there %v after %v, killed: %v", timeout, sig, processes(d.pid)))
+	if !empty(d.pid, time.Now().Add(killTimeout), syscall.SIGKILL) {
+		problem = errors.Join(problem, fmt.Errorf("not even SIGKILL ends %v", processes(d.pid)))
+	}
+	return problem
 }
 
-// killSession kills until nobody is left: a process may have forked while it was being killed.
-func killSession(session int, deadline time.Time) error {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
+// empty waits until no process of a session is left, and sends all that are a signal meanwhile: a process may have forked while it
+// was being killed.
+func empty(session int, deadline time.Time, sig syscall.Signal) bool {
+	return poll(deadline, func() bool {
 		left := processes(session)
-		if len(left) == 0 {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("not even SIGKILL ends %v", left)
-		}
 		for _, process := range left {
-			_ = syscall.Kill(process.Pid, syscall.SIGKILL) // it may have ended by now, which is as good
+			_ = syscall.Kill(process.Pid, sig) // it may have ended by now, which is as good
 		}
-		<-tick.C
-	}
-}
-
-// awaitEmptySession waits until no process of the session is left and returns those that are at
-// the deadline.
-func awaitEmptySession(session int, deadline time.Time) []Process {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		left := processes(session)
-		if len(left) == 0 || time.Now().After(deadline) {
-			return left
-		}
-		<-tick.C
-	}
+		return len(left) == 0
+	})
 }

@@ -1,6 +1,7 @@
 package pmcdtest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,38 +23,24 @@ type owner struct {
 }
 
 func findOwner(conf pcpConf) (owner, error) {
-	if os.Geteuid() == 0 {
-		u, err := user.Lookup(conf["PCP_USER"])
-		if err != nil {
-			return owner{}, err
-		}
-		g, err := user.LookupGroup(conf["PCP_GROUP"])
-		if err != nil {
-			return owner{}, err
-		}
-		return newOwner(u, g, true)
-	}
+	become := os.Geteuid() == 0
 	u, err := user.Current()
+	if become {
+		u, err = user.Lookup(conf["PCP_USER"])
+	}
 	if err != nil {
 		return owner{}, err
 	}
 	g, err := user.LookupGroupId(u.Gid)
+	if become {
+		g, err = user.LookupGroup(conf["PCP_GROUP"])
+	}
 	if err != nil {
 		return owner{}, err
 	}
-	return newOwner(u, g, false)
-}
-
-func newOwner(u *user.User, g *user.Group, become bool) (owner, error) {
-	uid, err := strconv.Atoi(u.Uid)
-	if err != nil {
-		return owner{}, fmt.Errorf("user %s: %w", u.Username, err)
-	}
-	gid, err := strconv.Atoi(g.Gid)
-	if err != nil {
-		return owner{}, fmt.Errorf("group %s: %w", g.Name, err)
-	}
-	return owner{user: u.Username, group: g.Name, uid: uid, gid: gid, become: become}, nil
+	uid, uidErr := strconv.Atoi(u.Uid)
+	gid, gidErr := strconv.Atoi(g.Gid)
+	return owner{user: u.Username, group: g.Name, uid: uid, gid: gid, become: become}, errors.Join(uidErr, gidErr)
 }
 
 // makeDir makes the top folder: its path is short enough for a socket in it and, for root, open to
