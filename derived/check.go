@@ -27,6 +27,9 @@ type checker struct {
 	results []result // of each metric of the set
 	metric  *Metric  // being checked
 	chain   []*Metric
+
+	// nodes is room for the tree being checked, if it is needed no longer than it takes to compile it: most are.
+	nodes []Node
 }
 
 // result is what came of the check of a definition: a tree or an error.
@@ -64,6 +67,17 @@ func (c *checker) check(m *Metric) *result {
 	return r
 }
 
+// node returns a copy of n that lasts as long as the tree.
+func (c *checker) node(n Node) *Node {
+	if len(c.nodes) == cap(c.nodes) {
+		made := new(Node)
+		*made = n
+		return made
+	}
+	c.nodes = append(c.nodes, n)
+	return &c.nodes[len(c.nodes)-1]
+}
+
 // first is the error to report of err and those in the other operands of the same operator: libpcp looks
 // up all operands before it judges any operator, so one that is not there comes before a broken rule.
 func (c *checker) first(err *Error, others ...syntax.Expr) *Error {
@@ -93,7 +107,7 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	case *syntax.Name:
 		return c.name(e)
 	case *syntax.Number:
-		n = &Node{Expr: e, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom}
+		n = c.node(Node{Expr: e, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom})
 		n.number(e)
 	case *syntax.Unary:
 		n, err = c.unary(e)
@@ -139,7 +153,7 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	desc, other, err := c.lookup(e.Name)
 	switch {
 	case unknown(err) && c.set.language.NoValue:
-		return &Node{Expr: e, Type: pdu.Type32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, empty: true, height: 1}, nil
+		return c.node(Node{Expr: e, Type: pdu.Type32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, empty: true, height: 1}), nil
 	case unknown(err):
 		return nil, c.fail(e, RuleUnknownOperand, "operand "+e.Name)
 	case err != nil:
@@ -149,10 +163,10 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	case other != nil:
 		return c.other(e, other)
 	}
-	return &Node{
+	return c.node(Node{
 		Expr: e, Type: desc.Type, Sem: desc.Sem, Units: desc.Units, InDom: desc.InDom,
 		operand: desc.PMID, height: 1,
-	}, nil
+	}), nil
 }
 
 // lookup finds a name among the collector's metrics and then among the definitions.
@@ -187,9 +201,9 @@ func (c *checker) other(e *syntax.Name, other *Metric) (*Node, *Error) {
 	if r.err != nil {
 		return nil, c.broken(e, r.err)
 	}
-	n := *r.tree
+	n := c.node(*r.tree)
 	n.other = r.tree
-	return &n, nil
+	return n, nil
 }
 
 // broken is the use of a definition that has an error. What is told is where it began, not every
@@ -292,7 +306,7 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{Expr: e, Type: x.Type, Units: x.Units, InDom: x.InDom, Sem: pdu.SemInstant, Kids: []*Node{x}}
+	n := c.node(Node{Expr: e, Type: x.Type, Units: x.Units, InDom: x.InDom, Sem: pdu.SemInstant, Kids: []*Node{x}})
 	if e.Op == syntax.Not {
 		if !x.Type.Numeric() {
 			return nil, c.fail(e, RuleNotType, "! "+shown(e.X))
@@ -321,13 +335,13 @@ func (c *checker) pass(e, operand syntax.Expr) (*Node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Node{Expr: e, Type: x.Type, Sem: x.Sem, Units: x.Units, InDom: x.InDom, Kids: []*Node{x}}, nil
+	return c.node(Node{Expr: e, Type: x.Type, Sem: x.Sem, Units: x.Units, InDom: x.InDom, Kids: []*Node{x}}), nil
 }
 
 // call looks at the arguments of a function by their kinds, and then at its row.
 func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 	f := &builtins[e.Func]
-	n := &Node{Expr: e, Type: pdu.TypeU32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom}
+	n := c.node(Node{Expr: e, Type: pdu.TypeU32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom})
 	if f.step == opNothing {
 		n.Type, n.empty = pdu.Type32, true
 	}

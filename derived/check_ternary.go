@@ -32,10 +32,10 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	if rule := ternaryOperands(x, y); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.Then)+" : "+shown(e.Else))
 	}
-	n := &Node{
+	n := c.node(Node{
 		Expr: e, Type: x.Type, Sem: x.Sem, Units: x.Units, InDom: x.InDom,
 		Kids: []*Node{guard, x, y},
-	}
+	})
 	if n.InDom == pdu.NoInDom {
 		n.InDom = y.InDom
 	}

@@ -66,7 +66,12 @@ func (s *Set) compile() *program {
 	const usual = 10 // characters of an expression for each step
 	check, compile := newChecker(s), newCompiler(length/usual)
 	order, used := s.inOrder(s.metrics)
+	room := make([]Node, 0, 64)
 	for _, m := range order {
+		check.nodes = nil
+		if !used[m.index] {
+			check.nodes = room
+		}
 		r := check.check(m)
 		if m.Err = r.err; m.Err == nil {
 			m.Desc = pdu.Desc{PMID: pdu.NoPMID, Type: r.tree.Type, InDom: r.tree.InDom, Sem: r.tree.Sem, Units: r.tree.Units}

@@ -159,6 +159,9 @@ const (
 	Neq
 	And
 	Or
+
+	opQuest // of a Ternary
+	opColon
 )
 
 // Binding powers: a higher one binds tighter. Operators of one power fold to the left.
@@ -193,6 +196,9 @@ var operators = [...]struct {
 	Neq: {"!=", "NEQ", powerRel},
 	And: {"&&", "AND", powerBool},
 	Or:  {"||", "OR", powerBool},
+
+	opQuest: {"?", "QUEST", powerTernary},
+	opColon: {":", "COLON", powerTernary},
 }
 
 // String is the operator as written: "+", "<=", "!".

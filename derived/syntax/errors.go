@@ -18,29 +18,38 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("syntax error at offset %d: %s", e.Offset, e.Msg)
 }
 
-// construct is something begun that waits for its rest; it has the message for a token that does not fit.
-type construct struct{ wants, word, after string }
+// construct is something begun that waits for its rest: an operator, a function with the argument that is next, or, being
+// neither, a parenthesis that is the very first token. It has the message for a token that does not fit.
+type construct struct {
+	op   Op
+	fn   Func
+	arg  int32
+	read bool // the argument is complete
+}
+
+// wants is what PCP says it expects, and behind what; empty if what is around the construct has the word.
+func (c construct) wants() (what, behind string) {
+	switch {
+	case c.fn != 0:
+		arg, word := c.fn.arg(int(c.arg)), c.fn.String()+"("
+		if c.read {
+			return arg.then, word + arg.behind
+		}
+		return arg.wants, word + arg.after
+	case c.op.Boolean(), c.op == Not:
+		return "Boolean expression", operators[c.op].name
+	}
+	return "Arithmetic expression", operators[c.op].name
+}
 
 // message is what PCP says when the construct meets a token that cannot continue it.
 func (c construct) message() string {
-	if c.wants == "" {
+	if c == (construct{}) {
 		return "Unexpected initial '('"
 	}
-	return c.wants + " expected to follow " + c.word + c.after
+	what, behind := c.wants()
+	return what + " expected to follow " + behind
 }
-
-// initial is a parenthesis that is the very first token.
-func initial() construct { return construct{} }
-
-// operand is what an operator waits for.
-func (op Op) operand() construct {
-	if op.Boolean() || op == Not {
-		return construct{wants: "Boolean expression", word: operators[op].name}
-	}
-	return construct{wants: arithmetic, word: operators[op].name}
-}
-
-const arithmetic = "Arithmetic expression"
 
 // afterName is the message for a token that can never follow a metric used as an operand.
 const afterName = "Arithmetic or relational or boolean operator expected to follow NAME"

@@ -191,7 +191,7 @@ func (p *parser) expr(least int) (Expr, error) {
 // binary = x op expr, where expr binds tighter than op: chains fold to the left.
 func (p *parser) binary(x Expr) (Expr, error) {
 	op, pos := p.tok.op, p.tok.at.Start
-	p.begin(op.operand())
+	p.begin(construct{op: op})
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (p *parser) binary(x Expr) (Expr, error) {
 // ternary: chains fold to the left. A novalue() is the whole operand: what follows it goes on after the ternary.
 func (p *parser) ternary(guard Expr) (Expr, error) {
 	pos := p.tok.at.Start
-	p.begin(construct{wants: arithmetic, word: "QUEST"})
+	p.begin(construct{op: opQuest})
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (p *parser) ternary(guard Expr) (Expr, error) {
 	}
 	if !none {
 		p.finish()
-		p.begin(construct{wants: arithmetic, word: "COLON"})
+		p.begin(construct{op: opColon})
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -283,7 +283,7 @@ func (p *parser) operand() (Expr, error) {
 // prefix = op expr, where expr binds at least as tight as op asks for.
 func (p *parser) prefix(op Op) (Expr, error) {
 	start := p.tok.at.Start
-	p.begin(op.operand())
+	p.begin(construct{op: op})
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -366,7 +366,7 @@ func (p *parser) number() (*Number, error) {
 func (p *parser) paren() (Expr, error) {
 	start := p.tok.at.Start
 	if start == p.first {
-		p.begin(initial())
+		p.begin(construct{})
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -392,11 +392,11 @@ func (p *parser) paren() (Expr, error) {
 func (p *parser) call() (Expr, error) {
 	word, waiting := p.tok, len(p.open)
 	f := &functions[word.fn]
-	e := &Call{Func: word.fn}
+	e := &Call{Func: word.fn, Args: make([]Expr, 0, len(f.args))}
 	for {
-		arg := e.Func.arg(len(e.Args))
-		if !arg.late {
-			p.wait(waiting, arg.wants, word.text, arg.after)
+		arg, begun := e.Func.arg(len(e.Args)), construct{fn: e.Func, arg: int32(len(e.Args))}
+		if !arg.late && arg.wants != "" {
+			p.open = append(p.open[:waiting], begun)
 		}
 		if err := p.scanNext(arg.Kind == Pattern); err != nil {
 			return nil, err
@@ -405,14 +405,16 @@ func (p *parser) call() (Expr, error) {
 			break
 		}
 		if arg.late && p.newKey() {
-			p.wait(waiting, arg.wants, word.text, arg.after)
+			p.open = append(p.open[:waiting], begun)
 		}
 		x, err := p.argumentOf(arg)
 		if err != nil {
 			return nil, err
 		}
 		e.Args = append(e.Args, x)
-		p.wait(waiting, arg.then, word.text, arg.behind)
+		if begun.read = true; arg.then != "" {
+			p.open = append(p.open[:waiting], begun)
+		}
 		if len(e.Args) >= len(f.args) && !(f.more && p.tok.kind == tokComma) {
 			break
 		}
@@ -432,14 +434,6 @@ func (p *parser) call() (Expr, error) {
 	var err error
 	e.node, err = p.node(word.at.Start, e.Args...)
 	return e, err
-}
-
-// wait changes what the function waits for that is begun when so many constructs are open; wants is empty if it stays
-// as it is.
-func (p *parser) wait(open int, wants, word, after string) {
-	if wants != "" {
-		p.open = append(p.open[:open], construct{wants, word, after})
-	}
 }
 
 // argumentOf reads an argument of a function.
