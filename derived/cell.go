@@ -9,8 +9,8 @@ import (
 // slot is where the result of a step is found.
 type slot struct {
 	v     *Vector
+	cell  *cell  // of the step, nil: it never needed one
 	round uint32 // in which v was computed
-	cell  int32  // of the step, plus 1; 0: it never needed one
 }
 
 // cell is the result of a step that is not an operand's vector as it is.
@@ -29,21 +29,6 @@ type rest struct {
 	from  *InstSet // the first of these sets
 	made  *InstSet // the last set that instances made
 	match match
-}
-
-// cellChunk is how many cells are allocated together. They do not move: others point to their vectors.
-const cellChunk = 64
-
-// cellOf returns the cell of a step.
-func (e *Evaluation) cellOf(s *slot) *cell {
-	if s.cell == 0 {
-		if e.cells%cellChunk == 0 {
-			e.chunks = append(e.chunks, make([]cell, min(cellChunk, len(e.slots)-e.cells)))
-		}
-		e.cells++
-		s.cell = int32(e.cells)
-	}
-	return &e.chunks[(s.cell-1)/cellChunk][(s.cell-1)%cellChunk]
 }
 
 // numbers makes room for n numbers in the result of step i, a register if only one step takes it.
@@ -67,11 +52,10 @@ func (e *Evaluation) numbers(i int32, c *cell, n int) []uint64 {
 // about the same length.
 func (e *Evaluation) takeOver(i int32, c *cell, operand int32, n int) (done bool) {
 	program := e.set.program
-	s := &e.slots[operand]
-	if n <= 1 || program.kept[operand] || s.cell == 0 {
+	from := e.slots[operand].cell
+	if n <= 1 || program.kept[operand] || from == nil {
 		return false
 	}
-	from := e.cellOf(s)
 	if from.rest == nil || len(from.bits) != n || program.kept[i] && cap(from.bits) > 2*n {
 		return false
 	}
@@ -88,11 +72,7 @@ func (e *Evaluation) release(operand int32) {
 	if e.set.program.kept[operand] {
 		return
 	}
-	s := &e.slots[operand]
-	if s.cell == 0 {
-		return
-	}
-	if c := e.cellOf(s); c.rest != nil && c.bits != nil {
+	if c := e.slots[operand].cell; c != nil && c.rest != nil && c.bits != nil {
 		e.registers.put(c.bits)
 		c.bits = nil
 	}

@@ -57,10 +57,6 @@ func (c *compiler) finish() *program {
 	p.kept = make([]bool, len(p.steps))
 	for i := range p.steps {
 		s := &p.steps[i]
-		if s.op == opOperand {
-			s.a = p.operands
-			p.operands++
-		}
 		p.kept[i] = c.users[i] >= many || s.op == opOperand || !s.set
 	}
 	return p

@@ -7,13 +7,9 @@ import "pmdaderived/pdu"
 // to be kept and Reset, as it owns the memory of all results.
 type Evaluation struct {
 	set     *Set
-	history []Sample   // newest first
-	lists   []arranged // of the history, as far as its samples have them
-	places  []place    // of the program's operands, nil: not needed yet
+	history []Sample // newest first
 	round   uint32
-	slots   []slot   // of the program's steps
-	chunks  [][]cell // of the slots that have one
-	cells   int
+	slots   []slot // of the program's steps
 
 	registers registers
 	scratch   *blocks // nil: not needed yet
@@ -32,11 +28,7 @@ func (e *Evaluation) Set() *Set { return e.set }
 // Value become invalid.
 func (e *Evaluation) Reset(history ...Sample) {
 	clear(e.history)
-	clear(e.lists)
-	e.history, e.lists = append(e.history[:0], history...), e.lists[:0]
-	for _, s := range history {
-		e.lists = append(e.lists, arrangedOf(s))
-	}
+	e.history = append(e.history[:0], history...)
 	e.registers.rest()
 	if e.round++; e.round == 0 { // results of 2³² rounds ago would count again
 		for i := range e.slots {
@@ -76,7 +68,10 @@ func (e *Evaluation) step(i int32) *Vector {
 			return v
 		}
 	}
-	c := e.cellOf(slot)
+	if slot.cell == nil {
+		slot.cell = &cell{}
+	}
+	c := slot.cell
 	slot.v = &c.v
 	c.v = Vector{Type: s.typ}
 	switch s.op {
@@ -128,6 +123,15 @@ func (e *Evaluation) step(i int32) *Vector {
 func (c *cell) only(v uint64) {
 	c.single[0] = v
 	c.v.Bits = c.single[:]
+}
+
+// values returns the vector of the operand of a step, nil if there is no sample so old.
+func (e *Evaluation) values(s *step) *Vector {
+	sample := e.sample(s.age)
+	if sample == nil {
+		return nil
+	}
+	return sample.Values(pdu.PMID(s.id))
 }
 
 // operand returns the values of a metric if they can be taken as they are, else nil. From here on a

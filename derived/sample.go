@@ -6,8 +6,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Sample is one moment of the operands, all of one fetch. Immutable. Many operands are found faster in one
-// that is [Arranged].
+// Sample is one moment of the operands, all of one fetch. Immutable.
 type Sample interface {
 	// Time is when the collector took the values.
 	Time() time.Time

@@ -57,7 +57,7 @@ type step struct {
 	from    pdu.Type // of the operands
 
 	// Steps whose results it takes, as many as the operator has operands. Of constants a and b are the
-	// halves; of opOperand a is the step's number among all of that kind; of those with one b is where the program has what else they
+	// halves; of those with one b is where the program has what else they
 	// need: a factor, converter, instance or pattern.
 	a, b, c int32
 
@@ -76,7 +76,6 @@ func (s step) holding(value uint64) step {
 // program is the steps of all metrics of a Set. Every step comes after those that it takes from.
 type program struct {
 	steps      []step
-	operands   int32  // how many steps are opOperand
 	kept       []bool // of each step: the result stays where it is, because not just one step takes it or it is one number
 	patterns   []*ere.Regexp
 	converters []*Converter

@@ -21,7 +21,7 @@ const (
 type moment struct {
 	eval    *derived.Evaluation
 	history []*operand.Sample // newest first; empty: nothing is computed
-	layout  *derived.Layout   // of the newest one
+	list    *operand.List     // of the newest one
 	names   *operand.NameSet
 	used    uint64
 }
@@ -55,7 +55,7 @@ func (a *Agent) evaluate(svc *service, history []*operand.Sample, m *derived.Met
 	}
 	a.figures.Evaluations.Add(1)
 	free.history = append(free.history[:0], history...)
-	free.layout, free.names, free.used = layoutOf(history[0]), names, a.fetches
+	free.list, free.names, free.used = history[0].List(), names, a.fetches
 	a.history = a.history[:0]
 	for _, s := range history {
 		a.history = append(a.history, s)
@@ -66,14 +66,12 @@ func (a *Agent) evaluate(svc *service, history []*operand.Sample, m *derived.Met
 }
 
 // better reports whether the memory of k should be used again rather than that of another moment: it was not
-// used for longer, or, of two that nobody is expected to ask for any more, it is for the same operands,
-// whose places are known.
+// used for longer, or nobody is expected to ask for it any more.
 func (a *Agent) better(k, other *moment, history []*operand.Sample) bool {
 	if over := a.over(k, history); !over || !a.over(other, history) {
 		return over || !a.over(other, history) && k.used < other.used
 	}
-	knows, otherKnows := k.layout == layoutOf(history[0]), other.layout == layoutOf(history[0])
-	return knows && !otherKnows || knows == otherKnows && k.used < other.used
+	return k.used < other.used
 }
 
 // over reports whether nobody is expected to ask for the moment any more: for some fetches nobody has, or there
@@ -82,7 +80,7 @@ func (a *Agent) over(k *moment, history []*operand.Sample) bool {
 	if len(k.history) == 0 || k.used+momentFetches < a.fetches {
 		return true
 	}
-	return k.used < a.fetches && k.layout == layoutOf(history[0]) && k.history[0].Taken.Before(history[0].Taken)
+	return k.used < a.fetches && k.list == history[0].List() && k.history[0].Taken.Before(history[0].Taken)
 }
 
 // covers reports whether the moment was made from the same samples, as far back as the depth.
@@ -113,11 +111,6 @@ func (a *Agent) forgetMoments(oldest time.Time) {
 // rest lets go of the samples.
 func (k *moment) rest() {
 	clear(k.history)
-	k.history, k.layout = k.history[:0], nil
+	k.history, k.list = k.history[:0], nil
 	k.eval.Reset()
-}
-
-func layoutOf(s *operand.Sample) *derived.Layout {
-	layout, _ := s.Vectors()
-	return layout
 }

@@ -22,7 +22,7 @@ func newOperandList(descs ...pdu.Desc) *operandList {
 // give hands the sample of all operands to the feeds.
 func (l *operandList) give(s *operand.Sample) {
 	places := l.places
-	_, vectors := s.Vectors()
+	vectors := s.Vectors()
 	for _, f := range l.feeds {
 		n := 0
 		for _, at := range places[:len(f.descs)] {

@@ -1,23 +1,19 @@
 package operand
 
-import (
-	"pmdaderived/derived"
-	"pmdaderived/pdu"
-)
+import "pmdaderived/pdu"
 
 // List is the operands that one fetch asks for, each once. Immutable.
 type List struct {
-	IDs    []pdu.PMID
-	Descs  []pdu.Desc // of the IDs
-	layout *derived.Layout
+	IDs   []pdu.PMID
+	Descs []pdu.Desc       // of the IDs
+	at    map[pdu.PMID]int // where each is
 }
 
 // NewList makes a list of distinct metrics.
 func NewList(descs ...pdu.Desc) *List {
-	l := &List{IDs: make([]pdu.PMID, len(descs)), Descs: descs}
+	l := &List{IDs: make([]pdu.PMID, len(descs)), Descs: descs, at: make(map[pdu.PMID]int, len(descs))}
 	for i, d := range descs {
-		l.IDs[i] = d.PMID
+		l.IDs[i], l.at[d.PMID] = d.PMID, i
 	}
-	l.layout = derived.NewLayout(l.IDs)
 	return l
 }

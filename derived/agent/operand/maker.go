@@ -51,7 +51,7 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 	m.noticed.Changed, m.noticed.Excess = m.noticed.Changed[:0], m.noticed.Excess[:0]
 	s := &Sample{
 		At: res.Time, Taken: taken, Arrived: arrived, epoch: m.epoch, names: m.names,
-		layout: asked.layout, vectors: make([]derived.Vector, len(res.Sets)),
+		list: asked, vectors: make([]derived.Vector, len(res.Sets)),
 	}
 	clock := res.Time.Sub(m.start)
 	s.clock = clockOffset{clock - arrived.Sub(m.start), clock - taken.Sub(m.start)}
@@ -88,7 +88,7 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 func (m *Maker) Refused(descs []pdu.Desc, code pdu.Code, now time.Time) *Sample {
 	s := &Sample{
 		At: now, Taken: now, Arrived: now, epoch: m.epoch, names: m.names,
-		layout: NewList(descs...).layout, vectors: make([]derived.Vector, len(descs)), Size: vectorMemory * len(descs),
+		list: NewList(descs...), vectors: make([]derived.Vector, len(descs)), Size: vectorMemory * len(descs),
 	}
 	for i, d := range descs {
 		s.vectors[i] = derived.Vector{Type: d.Type, Code: code}

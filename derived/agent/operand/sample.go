@@ -19,8 +19,8 @@ type Sample struct {
 	Holders int
 
 	clock   clockOffset
-	epoch   int // of the Maker
-	layout  *derived.Layout
+	epoch   int   // of the Maker
+	list    *List // nil: no operands
 	vectors []derived.Vector
 	names   *Names
 }
@@ -35,14 +35,19 @@ func (s *Sample) Time() time.Time { return s.At }
 
 // Values implements [derived.Sample]. What was not fetched has a code.
 func (s *Sample) Values(id pdu.PMID) *derived.Vector {
-	if at, ok := s.layout.Find(id); ok {
-		return &s.vectors[at]
+	if s.list != nil {
+		if at, ok := s.list.at[id]; ok {
+			return &s.vectors[at]
+		}
 	}
 	return &derived.Vector{Code: pdu.ErrAgain}
 }
 
-// Vectors implements [derived.Sample]: all values, in the order of the layout.
-func (s *Sample) Vectors() (*derived.Layout, []derived.Vector) { return s.layout, s.vectors }
+// List is what was asked for.
+func (s *Sample) List() *List { return s.list }
+
+// Vectors returns all values, in the order of the list.
+func (s *Sample) Vectors() []derived.Vector { return s.vectors }
 
 // Names implements [derived.Sample].
 func (s *Sample) Names(d pdu.InDom) *derived.NameTable { return s.names.Table(d) }
