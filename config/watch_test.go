@@ -113,19 +113,6 @@ func (d tree) put(name, text string) {
 	require.NoError(d.t, os.WriteFile(d.path(name), []byte(text), 0o600))
 }
 
-func (d tree) add(name, text string) {
-	d.t.Helper()
-	f, err := os.OpenFile(d.path(name), os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(d.t, err)
-	_, err = f.WriteString(text)
-	require.NoError(d.t, errors.Join(err, f.Close()))
-}
-
-func (d tree) mkdir(name string) {
-	d.t.Helper()
-	require.NoError(d.t, os.MkdirAll(d.path(name), 0o755))
-}
-
 func (d tree) remove(name string) {
 	d.t.Helper()
 	_, err := os.Lstat(d.path(name))
@@ -133,126 +120,96 @@ func (d tree) remove(name string) {
 	require.NoError(d.t, os.RemoveAll(d.path(name)))
 }
 
-func (d tree) rename(from, to string) {
-	d.t.Helper()
-	require.NoError(d.t, os.Rename(d.path(from), d.path(to)))
-}
-
-func (d tree) link(target, name string) {
-	d.t.Helper()
-	require.NoError(d.t, os.Symlink(target, d.path(name)))
-}
-
 func (d tree) chmod(name string, mode fs.FileMode) {
 	d.t.Helper()
 	require.NoError(d.t, os.Chmod(d.path(name), mode))
 }
 
-func (d tree) age(name string) {
+func (d tree) mkdir(name string) {
 	d.t.Helper()
-	require.NoError(d.t, os.Chtimes(d.path(name), time.Time{}, time.Unix(1, 0)))
+	require.NoError(d.t, os.MkdirAll(d.path(name), 0o755))
+}
+
+type (
+	files = map[string]string // as newTree makes them
+	steps = []string          // as tree.do takes them
+)
+
+// do takes steps: "VERB NAME [ARGUMENT]".
+func (d tree) do(all steps) {
+	d.t.Helper()
+	for _, step := range all {
+		verb, rest, _ := strings.Cut(step, " ")
+		name, arg, _ := strings.Cut(rest, " ")
+		var err error
+		switch verb {
+		case "put":
+			d.put(name, arg)
+		case "append":
+			var f *os.File
+			f, err = os.OpenFile(d.path(name), os.O_APPEND|os.O_WRONLY, 0)
+			require.NoError(d.t, err)
+			_, err = f.WriteString(arg)
+			err = errors.Join(err, f.Close())
+		case "remove":
+			d.remove(name)
+		case "rename":
+			err = os.Rename(d.path(name), d.path(arg))
+		case "link":
+			err = os.Symlink(arg, d.path(name))
+		case "open-up":
+			d.chmod(name, 0o666)
+		case "mkdir":
+			d.mkdir(name)
+		case "age":
+			err = os.Chtimes(d.path(name), time.Time{}, time.Unix(1, 0))
+		default:
+			require.Fail(d.t, "no such step", step)
+		}
+		require.NoError(d.t, err, step)
+	}
 }
 
 // Each way in which files change, with the kernel's own notifications: seen at once, and once.
 func TestWatchNotices(t *testing.T) {
 	for _, row := range []struct {
-		name   string
-		files  map[string]string
-		path   string // "": d
-		change func(d tree)
-		want   string
+		name  string
+		files files
+		path  string // "": d
+		steps steps
+		want  string
 	}{
-		{"a file renamed over another", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
-			d.put("d/f~", "a = 2\n")
-			d.rename("d/f~", "d/f")
-		}, "a=2"},
-		{"a file truncated and written", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
-			d.put("d/f", "a = 2\n")
-		}, "a=2"},
-		{"a file of the list truncated and written", map[string]string{"d/f": "a = 1\n"}, "d/f", func(d tree) {
-			d.put("d/f", "a = 2\n")
-		}, "a=2"},
-		{"a file of the list renamed over", map[string]string{"d/f": "a = 1\n"}, "d/f", func(d tree) {
-			d.put("d/g", "a = 2\n")
-			d.rename("d/g", "d/f")
-		}, "a=2"},
-		{"a file appended to", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
-			d.add("d/f", "b = 2\n")
-		}, "a=1 b=2"},
-		{"a file created", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
-			d.put("d/g", "b = 2\n")
-		}, "a=1 b=2"},
-		{"a file deleted", map[string]string{"d/f": "a = 1\n", "d/g": "b = 2\n"}, "", func(d tree) {
-			d.remove("d/g")
-		}, "a=1"},
-		{"a file created and another deleted", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
-			d.put("d/g", "a = 2\n")
-			d.remove("d/f")
-		}, "a=2"},
-		{"a file deleted and made anew", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
-			d.remove("d/f")
-			d.put("d/f", "a = 2\n")
-		}, "a=2"},
-		{"a file that was missing", map[string]string{"d/": ""}, "d/f", func(d tree) {
-			d.put("d/f", "a = 1\n")
-		}, "a=1"},
-		{"a path of which nothing existed", map[string]string{"x/": ""}, "d/e/f/g", func(d tree) {
-			d.put("d/e/f/g", "a = 1\n")
-		}, "a=1"},
-		{"a file in a new directory", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
-			d.put("d/e/g/h", "b = 2\n")
-		}, "b=2 a=1"},
-		{"a directory removed and recreated", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
-			d.remove("d")
-			d.put("d/f", "a = 2\n")
-		}, "a=2"},
-		{"several levels removed and recreated", map[string]string{"d/e/f/g": "a = 1\n"}, "d/e/f", func(d tree) {
-			d.remove("d")
-			d.put("d/e/f/g", "a = 2\n")
-		}, "a=2"},
-		{"a directory put in the place of another", map[string]string{"d/f": "a = 1\n", "new/f": "a = 2\n"}, "", func(d tree) {
-			d.rename("d", "old")
-			d.rename("new", "d")
-		}, "a=2"},
-		{"a directory further up replaced", map[string]string{"d/e/f/g": "a = 1\n", "new/e/f/g": "a = 2\n"}, "d/e/f", func(d tree) {
-			d.rename("d", "old")
-			d.rename("new", "d")
-		}, "a=2"},
-		{"a directory moved away", map[string]string{"d/e/f": "a = 1\n", "d/f": "b = 2\n"}, "", func(d tree) {
-			d.rename("d/e", "e")
-		}, "b=2"},
+		{"a file renamed over another", files{"d/f": "a = 1\n"}, "", steps{"put d/f~ a = 2\n", "rename d/f~ d/f"}, "a=2"},
+		{"a file truncated and written", files{"d/f": "a = 1\n"}, "", steps{"put d/f a = 2\n"}, "a=2"},
+		{"a file of the list truncated and written", files{"d/f": "a = 1\n"}, "d/f", steps{"put d/f a = 2\n"}, "a=2"},
+		{"a file of the list renamed over", files{"d/f": "a = 1\n"}, "d/f", steps{"put d/g a = 2\n", "rename d/g d/f"}, "a=2"},
+		{"a file appended to", files{"d/f": "a = 1\n"}, "", steps{"append d/f b = 2\n"}, "a=1 b=2"},
+		{"a file created", files{"d/f": "a = 1\n"}, "", steps{"put d/g b = 2\n"}, "a=1 b=2"},
+		{"a file deleted", files{"d/f": "a = 1\n", "d/g": "b = 2\n"}, "", steps{"remove d/g"}, "a=1"},
+		{"a file created and another deleted", files{"d/f": "a = 1\n"}, "", steps{"put d/g a = 2\n", "remove d/f"}, "a=2"},
+		{"a file deleted and made anew", files{"d/f": "a = 1\n"}, "", steps{"remove d/f", "put d/f a = 2\n"}, "a=2"},
+		{"a file that was missing", files{"d/": ""}, "d/f", steps{"put d/f a = 1\n"}, "a=1"},
+		{"a path of which nothing existed", files{"x/": ""}, "d/e/f/g", steps{"put d/e/f/g a = 1\n"}, "a=1"},
+		{"a file in a new directory", files{"d/f": "a = 1\n"}, "", steps{"put d/e/g/h b = 2\n"}, "b=2 a=1"},
+		{"a directory removed and recreated", files{"d/f": "a = 1\n"}, "", steps{"remove d", "put d/f a = 2\n"}, "a=2"},
+		{"several levels removed and recreated", files{"d/e/f/g": "a = 1\n"}, "d/e/f", steps{"remove d", "put d/e/f/g a = 2\n"}, "a=2"},
+		{"a directory put in the place of another", files{"d/f": "a = 1\n", "new/f": "a = 2\n"}, "", steps{"rename d old", "rename new d"}, "a=2"},
+		{"a directory further up replaced", files{"d/e/f/g": "a = 1\n", "new/e/f/g": "a = 2\n"}, "d/e/f", steps{"rename d old", "rename new d"}, "a=2"},
+		{"a directory moved away", files{"d/e/f": "a = 1\n", "d/f": "b = 2\n"}, "", steps{"rename d/e e"}, "b=2"},
 		{
-			"Kubernetes swaps its link",
-			map[string]string{"d/..1/f": "a = 1\n", "d/..data": "->..1", "d/f": "->..data/f"},
-			"", func(d tree) {
-				d.put("d/..2/f", "a = 2\n")
-				d.link("..2", "d/..data_tmp")
-				d.rename("d/..data_tmp", "d/..data")
-				d.remove("d/..1")
-			}, "a=2",
+			"Kubernetes swaps its link", files{"d/..1/f": "a = 1\n", "d/..data": "->..1", "d/f": "->..data/f"}, "",
+			steps{"put d/..2/f a = 2\n", "link d/..data_tmp ..2", "rename d/..data_tmp d/..data", "remove d/..1"}, "a=2",
 		},
-		{"a link to a directory is turned", map[string]string{"1/f": "a = 1\n", "2/f": "a = 2\n", "d": "->1"}, "", func(d tree) {
-			d.link("2", "tmp")
-			d.rename("tmp", "d")
-		}, "a=2"},
-		{"the target of a link changes", map[string]string{"x/y/f": "a = 1\n", "d/f": "->../x/y/f"}, "", func(d tree) {
-			d.put("x/y/f", "a = 2\n")
-		}, "a=2"},
-		{"the target of a link to a link to a directory changes", map[string]string{"x/y/f": "a = 1\n", "l": "->x/y", "d/l": "->../l"}, "", func(d tree) {
-			d.put("x/y/g", "b = 2\n")
-		}, "a=1 b=2"},
-		{"a link that led nowhere", map[string]string{"d/f": "->../x/f"}, "", func(d tree) {
-			d.put("x/f", "a = 1\n")
-		}, "a=1"},
-		{"files that everybody can write any more", map[string]string{"d/f": "a = 1\n", "d/g": "b = 2\n"}, "", func(d tree) {
-			d.chmod("d/f", 0o666)
-		}, "b=2"},
-		{"a last line without end", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
-			d.put("d/f", "a = 22")
-		}, "a=22"},
-		{"a file emptied", map[string]string{"d/f": "a = 1\n"}, "", func(d tree) {
-			d.put("d/f", "")
-		}, ""},
+		{"a link to a directory is turned", files{"1/f": "a = 1\n", "2/f": "a = 2\n", "d": "->1"}, "", steps{"link tmp 2", "rename tmp d"}, "a=2"},
+		{"the target of a link changes", files{"x/y/f": "a = 1\n", "d/f": "->../x/y/f"}, "", steps{"put x/y/f a = 2\n"}, "a=2"},
+		{
+			"the target of a link to a link to a directory changes", files{"x/y/f": "a = 1\n", "l": "->x/y", "d/l": "->../l"}, "",
+			steps{"put x/y/g b = 2\n"}, "a=1 b=2",
+		},
+		{"a link that led nowhere", files{"d/f": "->../x/f"}, "", steps{"put x/f a = 1\n"}, "a=1"},
+		{"files that everybody can write any more", files{"d/f": "a = 1\n", "d/g": "b = 2\n"}, "", steps{"open-up d/f"}, "b=2"},
+		{"a last line without end", files{"d/f": "a = 1\n"}, "", steps{"put d/f a = 22"}, "a=22"},
+		{"a file emptied", files{"d/f": "a = 1\n"}, "", steps{"put d/f "}, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -263,7 +220,7 @@ func TestWatchNotices(t *testing.T) {
 			}
 			s := newWatching(t, paths...)
 			s.watched()
-			row.change(d)
+			d.do(row.steps)
 			assert.Equal(t, 1, s.await(row.want))
 
 			// And what comes next is noticed as well.
@@ -303,35 +260,25 @@ func (s *watching) watched() {
 // What makes no difference to Load is not announced.
 func TestWatchIgnores(t *testing.T) {
 	for _, row := range []struct {
-		name   string
-		change func(d tree)
+		name  string
+		steps steps
 	}{
-		{"the same content again", func(d tree) { d.put("d/f", "a = 1\n") }},
-		{"the same content in a new file", func(d tree) {
-			d.put("d/g", "a = 1\n")
-			d.rename("d/g", "d/f")
+		{"the same content again", steps{"put d/f a = 1\n"}},
+		{"the same content in a new file", steps{"put d/g a = 1\n", "rename d/g d/f"}},
+		{"a new time", steps{"age d/f"}},
+		{"what editors leave behind", steps{
+			"put d/.f.swp b = 2\n", "put d/f~ b = 2\n", "put d/#f# b = 2\n", "put d/..f b = 2\n", "link d/.#f nobody@host.1",
 		}},
-		{"a new time", func(d tree) { d.age("d/f") }},
-		{"what editors leave behind", func(d tree) {
-			d.put("d/.f.swp", "b = 2\n")
-			d.put("d/f~", "b = 2\n")
-			d.put("d/#f#", "b = 2\n")
-			d.put("d/..f", "b = 2\n")
-			d.link("nobody@host.1", "d/.#f")
-		}},
-		{"what vim does to find out where it may write", func(d tree) {
-			d.put("d/4913", "")
-			d.remove("d/4913")
-		}},
-		{"an empty directory", func(d tree) { d.mkdir("d/e/f") }},
-		{"files elsewhere", func(d tree) { d.put("f", "b = 2\n") }},
+		{"what vim does to find out where it may write", steps{"put d/4913 ", "remove d/4913"}},
+		{"an empty directory", steps{"mkdir d/e/f"}},
+		{"files elsewhere", steps{"put f b = 2\n"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			d := newTree(t, map[string]string{"d/f": "a = 1\n"})
 			s := newWatching(t, d.path("d"))
 			s.watched()
-			row.change(d)
+			d.do(row.steps)
 			time.Sleep(3 * quiet / 2) // for a look to take place
 			d.put("d/end", "end = 1\n")
 			assert.Equal(t, 1, s.await("end=1 a=1"), "only the file that ends the test")
@@ -403,6 +350,13 @@ func (f *fake) fail(err error) {
 	f.errors <- err
 }
 
+// write writes d/f and tells of it.
+func (f *fake) write(d tree, text string) {
+	d.t.Helper()
+	d.put("d/f", text)
+	f.touched(d, "d/f")
+}
+
 // touched tells of a write to a file.
 func (f *fake) touched(d tree, name string) {
 	d.t.Helper()
@@ -440,8 +394,7 @@ const aBit = time.Millisecond
 func TestWatchWaitsForQuiet(t *testing.T) {
 	inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
 		for i := range 5 {
-			d.put("d/f", "a = 1"+strconv.Itoa(i)+"\nb = 2\n")
-			f.touched(d, "d/f")
+			f.write(d, "a = 1"+strconv.Itoa(i)+"\nb = 2\n")
 			assert.Equal(t, "a=1 b=2", s.after(quiet-aBit), "event %d", i)
 		}
 		assert.Equal(t, "a=14 b=2", s.after(aBit))
@@ -453,8 +406,7 @@ func TestWatchWaitsForQuiet(t *testing.T) {
 func TestWatchDoesNotWaitForEver(t *testing.T) {
 	inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
 		for i := range int(11 * delayLimit / (2 * quiet)) { // for 2.75 s
-			d.put("d/f", "a = "+strconv.Itoa(100+i)+"\nb = 2\n")
-			f.touched(d, "d/f")
+			f.write(d, "a = "+strconv.Itoa(100+i)+"\nb = 2\n")
 			s.after(quiet / 2)
 		}
 		loads, _ := s.now()
@@ -485,8 +437,7 @@ func TestWatchAnnouncesOnce(t *testing.T) {
 			s.after(time.Second)
 			assert.Equal(t, 1, announced)
 		}
-		d.put("d/f", "a = 3\n")
-		f.touched(d, "d/f")
+		f.write(d, "a = 3\n")
 		s.after(quiet)
 		assert.Equal(t, 2, announced, "another content is another change")
 
@@ -524,11 +475,9 @@ func TestWatchComparesWithWhatWasLoaded(t *testing.T) {
 func TestWatchLeavesHalfWrittenFilesTime(t *testing.T) {
 	t.Run("truncated and written later", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
-			d.put("d/f", "")
-			f.touched(d, "d/f")
+			f.write(d, "")
 			assert.Equal(t, "a=1 b=2", s.after(quiet+settled-aBit))
-			d.put("d/f", "a = 10\nb = 2\n")
-			f.touched(d, "d/f")
+			f.write(d, "a = 10\nb = 2\n")
 			assert.Equal(t, "a=10 b=2", s.after(quiet))
 			loads, _ := s.now()
 			assert.Equal(t, 1, loads)
@@ -537,12 +486,10 @@ func TestWatchLeavesHalfWrittenFilesTime(t *testing.T) {
 	t.Run("written line by line", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
 			for _, text := range []string{"", "a", "a = 3\n", "a = 3\nb =", "a = 3\nb = 45"} {
-				d.put("d/f", text)
-				f.touched(d, "d/f")
+				f.write(d, text)
 				assert.Equal(t, "a=1 b=2", s.after(settled-aBit))
 			}
-			d.put("d/f", "a = 3\nb = 45\n")
-			f.touched(d, "d/f")
+			f.write(d, "a = 3\nb = 45\n")
 			assert.Equal(t, "a=3 b=45", s.after(quiet))
 		})
 	})
@@ -551,15 +498,13 @@ func TestWatchLeavesHalfWrittenFilesTime(t *testing.T) {
 			d.remove("d/f")
 			f.touched(d, "d/f")
 			assert.Equal(t, "a=1 b=2", s.after(settled-aBit))
-			d.put("d/f", "a = 3\nb = 2\n")
-			f.touched(d, "d/f")
+			f.write(d, "a = 3\nb = 2\n")
 			assert.Equal(t, "a=3 b=2", s.after(quiet))
 		})
 	})
 	t.Run("meant", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
-			d.put("d/f", "")
-			f.touched(d, "d/f")
+			f.write(d, "")
 			assert.Empty(t, s.after(quiet+settled))
 		})
 	})
@@ -568,8 +513,7 @@ func TestWatchLeavesHalfWrittenFilesTime(t *testing.T) {
 			started := time.Now()
 			for i := 0; ; i++ {
 				require.Less(t, time.Since(started), patience+2*quiet)
-				d.put("d/f", "a="+strconv.Itoa(i)) // shorter, and another one every time
-				f.touched(d, "d/f")
+				f.write(d, "a="+strconv.Itoa(i)) // shorter, and another one every time
 				if s.after(quiet) != "a=1 b=2" {
 					break
 				}
@@ -594,8 +538,7 @@ func TestWatchSurvivesTheEndOfNotifications(t *testing.T) {
 		d.put("d/f", "a = 3\nb = 2\n")
 		require.NoError(t, f.Close())
 		assert.Equal(t, "a=3 b=2", s.after(quiet))
-		d.put("d/f", "a = 4\nb = 2\n")
-		f.touched(d, "d/f")
+		f.write(d, "a = 4\nb = 2\n")
 		assert.Equal(t, "a=4 b=2", s.after(quiet))
 	})
 }
@@ -663,8 +606,7 @@ func TestWatchPollsWhenLimitsAreExhausted(t *testing.T) {
 				s.after(10 * time.Second)
 				require.Len(t, s.log.AllEntries(), 2)
 				assert.Equal(t, notified, s.log.LastEntry().Message)
-				d.put("d/f", "a = 3\n")
-				f.touched(d, "d/f")
+				f.write(d, "a = 3\n")
 				assert.Equal(t, "a=3", s.after(quiet))
 				s.stop()
 			})

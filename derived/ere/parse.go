@@ -108,13 +108,22 @@ func (p *parser) expression() (fragment, error) {
 	f, err := p.atom()
 	all := times{1, 1}
 	for err == nil {
-		next, repeated, wrong := p.repetition()
+		var next times
 		switch {
-		case wrong != nil:
-			return fragment{}, wrong
-		case !repeated:
+		case p.token.is('*'):
+			next = times{0, unlimited}
+		case p.token.is('+'):
+			next = times{1, unlimited}
+		case p.token.is('?'):
+			next = times{0, 1}
+		case p.token.is('{'):
+			if next, err = p.interval(); err != nil {
+				return fragment{}, err
+			}
+		default:
 			return all.repeat(f)
 		}
+		p.advance()
 		both, ok := all.again(next)
 		if !ok {
 			f, err = all.repeat(f)
@@ -125,47 +134,24 @@ func (p *parser) expression() (fragment, error) {
 	return fragment{}, err
 }
 
-// repetition reads an operator that repeats what is before it, if one follows.
-func (p *parser) repetition() (t times, ok bool, err error) {
-	switch {
-	case p.token.is('*'):
-		t = times{0, unlimited}
-	case p.token.is('+'):
-		t = times{1, unlimited}
-	case p.token.is('?'):
-		t = times{0, 1}
-	case p.token.is('{'):
-		if t, err = p.interval(); err != nil {
-			return times{}, false, err
-		}
-	default:
-		return times{}, false, nil
-	}
-	p.advance()
-	return t, true, nil
-}
-
 // atom reads what a repetition applies to. A ")" without "(", and a "}" without "{", stand for
 // themselves.
 func (p *parser) atom() (f fragment, err error) {
-	t := p.token
-	f = char(t.char)
-	switch t.kind {
-	case tokenBackslash:
+	switch t := p.token; {
+	case t.kind == tokenBackslash:
 		err = ErrEscape
-	case tokenEscaped:
+	case t.kind == tokenEscaped:
 		f, err = p.escaped(t.char)
-	case tokenPlain, tokenEnd: // there is a token, or this was not called
-		switch t.char {
-		case '(':
-			return p.group()
-		case '[':
-			f, err = p.bracket()
-		case '.':
-			f = one(".", edgeAny)
-		case '*', '+', '?', '{':
-			err = ErrBadRpt
-		}
+	case t.is('('):
+		return p.group()
+	case t.is('['):
+		f, err = p.bracket()
+	case t.is('.'):
+		f = one(".", edgeAny)
+	case t.is('*'), t.is('+'), t.is('?'), t.is('{'):
+		err = ErrBadRpt
+	default:
+		f = char(t.char)
 	}
 	if err != nil {
 		return fragment{}, err

@@ -15,7 +15,7 @@ func (p *parser) complete(t *Test) {
 	problems := len(p.problems)
 	all := slices.Concat(t.given.all, t.expect.all)
 	for _, s := range all {
-		p.place(t, s)
+		p.arrange(t, s)
 	}
 	if t.times != nil {
 		t.samples = len(t.times)
@@ -33,8 +33,8 @@ func (p *parser) complete(t *Test) {
 	}
 }
 
-// place works out where the items of a series begin, and how many samples there are at least.
-func (p *parser) place(t *Test, s *series) {
+// arrange works out where the items of a series begin, and how many samples there are at least.
+func (p *parser) arrange(t *Test, s *series) {
 	next := 0
 	for i := range s.items {
 		it := &s.items[i]

@@ -40,7 +40,6 @@ type Test struct {
 // declared is what is known of the collector's metrics.
 type declared struct {
 	metrics map[string]*operand
-	order   []*operand // as they stand in the file
 	indoms  map[pdu.InDom]*indom
 }
 

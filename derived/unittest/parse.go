@@ -235,7 +235,6 @@ func (p *parser) declare(into *declared, o *operand) {
 		return
 	}
 	into.metrics[o.name] = o
-	into.order = append(into.order, o)
 }
 
 // maxMetrics is how many metrics a file can declare.

@@ -185,7 +185,7 @@ func (u *run) values() {
 	eval := u.set.NewEvaluation()
 	var history []derived.Sample // newest first
 	for n := range u.test.samples {
-		history = slices.Insert(history, 0, derived.Sample(c.sample(n)))
+		history = slices.Insert(history, 0, derived.Sample(c.take(n)))
 		history = history[:min(len(history), depth)]
 		eval.Reset(history...)
 		for _, e := range all {

@@ -48,28 +48,28 @@ func newCollector(t *Test) *collector {
 	return c
 }
 
-// moment is one sample of a test. Metrics that the test says nothing of have no values in it.
-type moment struct {
+// sample is one of a test. Metrics that the test says nothing of have no values in it.
+type sample struct {
 	*collector
 	at      time.Time
 	values  map[pdu.PMID]*derived.Vector
 	members map[pdu.InDom]*derived.InstSet
 }
 
-func (m *moment) Time() time.Time                      { return m.at }
-func (m *moment) Names(d pdu.InDom) *derived.NameTable { return m.names[d] }
-func (m *moment) Members(d pdu.InDom) *derived.InstSet { return m.members[d] }
+func (s *sample) Time() time.Time                      { return s.at }
+func (s *sample) Names(d pdu.InDom) *derived.NameTable { return s.names[d] }
+func (s *sample) Members(d pdu.InDom) *derived.InstSet { return s.members[d] }
 
-func (m *moment) Values(id pdu.PMID) *derived.Vector {
-	if v := m.values[id]; v != nil {
+func (s *sample) Values(id pdu.PMID) *derived.Vector {
+	if v := s.values[id]; v != nil {
 		return v
 	}
 	return &derived.Vector{}
 }
 
-// sample makes a sample.
-func (c *collector) sample(n int) *moment {
-	m := &moment{
+// take makes a sample.
+func (c *collector) take(n int) *sample {
+	m := &sample{
 		collector: c, at: epoch.Add(c.test.at(n)),
 		values:  make(map[pdu.PMID]*derived.Vector, len(c.operands)),
 		members: make(map[pdu.InDom]*derived.InstSet, len(c.indoms)),
