@@ -21,7 +21,7 @@ func (a *Agent) Figures() *control.Figures { return &a.figures }
 func (a *Agent) shownDefinitions(yield func(control.Definition) bool) {
 	for _, m := range a.service.Load().metrics {
 		if !yield(control.Definition{
-			Inst: m.inst, Name: m.def.Name, State: m.state, Problem: m.problem, Text: m.def.Text, PMID: m.id,
+			Instance: pdu.Instance{ID: m.inst, Name: m.def.Name}, State: m.state, Problem: m.problem, Text: m.def.Text, PMID: m.id,
 			Sampled: a.newest(m), Fetched: m.usage.fetched, Values: m.usage.values,
 		}) {
 			return
@@ -43,7 +43,7 @@ func (a *Agent) shownFiles(yield func(control.File) bool) {
 	svc := a.service.Load()
 	for _, f := range svc.files {
 		if !yield(control.File{
-			Inst: f.inst, Path: f.Path, Error: f.Error, Definitions: f.Definitions, Failed: f.Failed,
+			Instance: pdu.Instance{ID: f.inst, Name: f.Path}, Error: f.Error, Definitions: f.Definitions, Failed: f.Failed,
 			Modified: f.Modified, Read: svc.read,
 		}) {
 			return
@@ -59,19 +59,21 @@ func (a *Agent) shownLimits(yield func(control.Limit) bool) {
 	if l.Log > 0 {
 		logUsed = a.options.LogUsed()
 	}
-	for i, one := range []control.Limit{
-		{Name: "definitions", Max: l.Definitions, Used: f.Definitions.Load()},
-		{Name: "expression", Max: l.Expression, Used: f.Expression.Load()},
-		{Name: "depth", Max: l.Depth, Used: f.Depth.Load()},
-		{Name: "operands", Max: l.Operands, Used: f.Operands.Load()},
-		{Name: "instances", Max: l.Instances, Used: int64(instances)},
-		{Name: "contexts", Max: l.Contexts, Used: f.Contexts.Load()},
-		{Name: "samples", Max: l.Samples, Used: int64(a.views.held.bytes)},
-		{Name: "answer", Max: l.Answer, Used: int64(answer)},
-		{Name: "log", Max: l.Log, Used: logUsed},
+	for i, l := range []struct {
+		name      string
+		max, used int64
+	}{
+		{"definitions", l.Definitions, f.Definitions.Load()},
+		{"expression", l.Expression, f.Expression.Load()},
+		{"depth", l.Depth, f.Depth.Load()},
+		{"operands", l.Operands, f.Operands.Load()},
+		{"instances", l.Instances, int64(instances)},
+		{"contexts", l.Contexts, f.Contexts.Load()},
+		{"samples", l.Samples, int64(a.views.held.bytes)},
+		{"answer", l.Answer, int64(answer)},
+		{"log", l.Log, logUsed},
 	} {
-		one.Inst = pdu.Inst(i)
-		if !yield(one) {
+		if !yield(control.Limit{Instance: pdu.Instance{ID: pdu.Inst(i), Name: l.name}, Max: l.max, Used: l.used}) {
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"iter"
 	"time"
 
 	"pmdaderived/pdu"
@@ -25,55 +26,44 @@ const (
 // inDom is one of our own instance domains.
 type inDom struct {
 	short, long string
-	instances   func(*Source) []pdu.Instance
+	instances   func() []pdu.Instance
 }
 
 // inDoms are all of them, by serial.
-func inDoms() []inDom {
+func inDoms(s *Source) []inDom {
 	return []inDom{
 		definitionSerial: {
 			"definitions of derived metrics", "One instance for each definition in the configuration files.",
-			func(s *Source) (all []pdu.Instance) {
-				for d := range s.Definitions {
-					all = append(all, pdu.Instance{ID: d.Inst, Name: d.Name})
-				}
-				return all
-			},
+			members(s.Definitions, func(d Definition) pdu.Instance { return d.Instance }),
 		},
 		bucketSerial: {
 			"classes of durations", "Each is named after the longest duration in it, in milliseconds.",
-			func(*Source) (all []pdu.Instance) {
-				for i, name := range BucketNames() {
-					all = append(all, pdu.Instance{ID: pdu.Inst(i), Name: name})
-				}
-				return all
-			},
+			bucketInstances,
 		},
 		fileSerial: {
 			"files of definitions", "One instance for each, and for places where there should be one.",
-			func(s *Source) (all []pdu.Instance) {
-				for f := range s.Files {
-					all = append(all, pdu.Instance{ID: f.Inst, Name: f.Path})
-				}
-				return all
-			},
+			members(s.Files, func(f File) pdu.Instance { return f.Instance }),
 		},
 		limitSerial: {
 			"limits of the agent", "One instance for each limit that an option sets.",
-			func(s *Source) (all []pdu.Instance) {
-				for l := range s.Limits {
-					all = append(all, pdu.Instance{ID: l.Inst, Name: l.Name})
-				}
-				return all
-			},
+			members(s.Limits, func(l Limit) pdu.Instance { return l.Instance }),
 		},
+	}
+}
+
+// members lists the instances of a domain.
+func members[T any](all iter.Seq[T], of func(T) pdu.Instance) func() []pdu.Instance {
+	return func() (list []pdu.Instance) {
+		for one := range all {
+			list = append(list, of(one))
+		}
+		return list
 	}
 }
 
 // Metrics answers requests about derived.control.*, on the goroutine of the request loop.
 type Metrics struct {
 	domain int
-	source *Source
 	byItem map[int]*Metric
 	inDoms []inDom
 	values Values // scratch
@@ -82,7 +72,7 @@ type Metrics struct {
 // New makes the metrics of an agent.
 func New(domain int, source *Source) *Metrics {
 	all := Table(source)
-	m := &Metrics{domain: domain, source: source, byItem: make(map[int]*Metric, len(all)), inDoms: inDoms()}
+	m := &Metrics{domain: domain, byItem: make(map[int]*Metric, len(all)), inDoms: inDoms(source)}
 	for i := range all {
 		m.byItem[all[i].Item] = &all[i]
 	}
@@ -153,7 +143,7 @@ func (m *Metrics) Instances(d pdu.InDom) ([]pdu.Instance, bool) {
 	if own == nil {
 		return nil, false
 	}
-	return own.instances(m.source), true
+	return own.instances(), true
 }
 
 // Text returns a help text of a metric or, if t says so, of an instance domain; false if it is none of these.

@@ -27,17 +27,17 @@ func testSource() *Source {
 		LeftOut: func() uint64 { return 7 },
 		Definitions: slices.Values([]Definition{
 			{
-				Inst: 3, Name: "a", State: "bound", Text: " x + 1 ", PMID: pdu.NewPMID(testDomain, 1, 2),
+				Instance: pdu.Instance{ID: 3, Name: "a"}, State: "bound", Text: " x + 1 ", PMID: pdu.NewPMID(testDomain, 1, 2),
 				Sampled: now.Add(-time.Second), Fetched: now.Add(-2 * time.Second), Values: 5,
 			},
-			{Inst: 9, Name: "b", State: "failed", Problem: "no operand", Text: "y", PMID: pdu.NewPMID(testDomain, 1, 3)},
+			{Instance: pdu.Instance{ID: 9, Name: "b"}, State: "failed", Problem: "no operand", Text: "y", PMID: pdu.NewPMID(testDomain, 1, 3)},
 		}),
 		Files: slices.Values([]File{
-			{Inst: 0, Path: "/a", Definitions: 2, Failed: 1, Modified: time.Unix(100, 0), Read: now},
-			{Inst: 1, Path: "/b", Error: "gone", Read: now},
-			{Inst: 2, Path: "/c", Read: now},
+			{Instance: pdu.Instance{ID: 0, Name: "/a"}, Definitions: 2, Failed: 1, Modified: time.Unix(100, 0), Read: now},
+			{Instance: pdu.Instance{ID: 1, Name: "/b"}, Error: "gone", Read: now},
+			{Instance: pdu.Instance{ID: 2, Name: "/c"}, Read: now},
 		}),
-		Limits: slices.Values([]Limit{{0, "definitions", 10, 2}, {1, "log", 0, -1}}),
+		Limits: slices.Values([]Limit{{pdu.Instance{ID: 0, Name: "definitions"}, 10, 2}, {pdu.Instance{ID: 1, Name: "log"}, 0, -1}}),
 	}
 }
 
@@ -59,7 +59,7 @@ func TestTable(t *testing.T) {
 // fetch returns the value set of a metric with its values as text.
 func fetch(t *testing.T, m *Metrics, name string, profile *pdu.Profile) string {
 	t.Helper()
-	all := Table(m.source)
+	all := Table(testSource())
 	i := slices.IndexFunc(all, func(m Metric) bool { return m.Name == name })
 	require.GreaterOrEqual(t, i, 0, name)
 	id := PMID(testDomain, all[i].Item)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"pmdaderived/pdu"
 )
 
 // numBuckets is how many classes of durations a histogram has: nine for each power of ten from 10 µs
@@ -45,6 +47,13 @@ func BucketNames() []string {
 		names = append(names, strconv.FormatFloat(float64(b)/1e6, 'f', -1, 64))
 	}
 	return append(names, "inf")
+}
+
+func bucketInstances() (all []pdu.Instance) {
+	for i, name := range BucketNames() {
+		all = append(all, pdu.Instance{ID: pdu.Inst(i), Name: name})
+	}
+	return all
 }
 
 // Histogram counts durations. Anybody may record and read.

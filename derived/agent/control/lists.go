@@ -22,33 +22,33 @@ func lists(s *Source) []Metric {
 			Long: "bound    it is served\nkept     its new text is wrong; it is served as it was before\n" +
 				"unbound  a metric that it uses does not exist on this host, so far\nfailed   it is wrong\n" +
 				"waiting  the metrics that it uses have not been looked up yet",
-			Content: definitions(func(v *Values, d Definition) { v.text(d.Inst, d.State) }),
+			Content: definitions(func(v *Values, d Definition) { v.text(d.ID, d.State) }),
 		},
 		{
 			Item: 21, Name: "definition.error", Shape: word,
 			Short:   "why a definition is not served as it is written; empty if it is",
-			Content: definitions(func(v *Values, d Definition) { v.text(d.Inst, d.Problem) }),
+			Content: definitions(func(v *Values, d Definition) { v.text(d.ID, d.Problem) }),
 		},
 		{
 			Item: 22, Name: "definition.expression", Shape: word,
 			Short:   "expression of each definition",
-			Content: definitions(func(v *Values, d Definition) { v.text(d.Inst, strings.TrimSpace(d.Text)) }),
+			Content: definitions(func(v *Values, d Definition) { v.text(d.ID, strings.TrimSpace(d.Text)) }),
 		},
 		{
 			Item: 23, Name: "definition.pmid", Shape: word,
 			Short:   "metric identifier of each definition",
-			Content: definitions(func(v *Values, d Definition) { v.text(d.Inst, d.PMID.String()) }),
+			Content: definitions(func(v *Values, d Definition) { v.text(d.ID, d.PMID.String()) }),
 		},
 		{
 			Item: 24, Name: "definition.age", Shape: millis,
 			Short:   "age of the newest sample for each definition that has one",
-			Content: definitions(func(v *Values, d Definition) { v.since(d.Inst, d.Sampled) }),
+			Content: definitions(func(v *Values, d Definition) { v.since(d.ID, d.Sampled) }),
 		},
 		{
 			Item: 25, Name: "definition.evaluated", Shape: millis,
 			Short:   "time since each definition was computed for a client",
 			Long:    "Definitions that nobody has fetched have no value.",
-			Content: definitions(func(v *Values, d Definition) { v.since(d.Inst, d.Fetched) }),
+			Content: definitions(func(v *Values, d Definition) { v.since(d.ID, d.Fetched) }),
 		},
 		{
 			Item: 26, Name: "definition.values", Shape: number,
@@ -56,7 +56,7 @@ func lists(s *Source) []Metric {
 			Long:  "Definitions that nobody has fetched have no value.",
 			Content: definitions(func(v *Values, d Definition) {
 				if !d.Fetched.IsZero() {
-					v.number(d.Inst, uint64(d.Values))
+					v.number(d.ID, uint64(d.Values))
 				}
 			}),
 		},
@@ -65,23 +65,23 @@ func lists(s *Source) []Metric {
 			Short: "whether each file of definitions was read",
 			Long: "read     it was read to its end\nfailed   so it was, and some of it is wrong: see derived.control.definition.error\n" +
 				"unread   it was not read, or not to its end: see derived.control.file.error",
-			Content: files(func(v *Values, f File) { v.text(f.Inst, f.state()) }),
+			Content: files(func(v *Values, f File) { v.text(f.ID, f.state()) }),
 		},
 		{
 			Item: 42, Name: "file.error", Shape: word,
 			Short:   "why a file of definitions was not read, or not to its end; empty if it was",
 			Long:    "What it defined before stays in service.",
-			Content: files(func(v *Values, f File) { v.text(f.Inst, f.Error) }),
+			Content: files(func(v *Values, f File) { v.text(f.ID, f.Error) }),
 		},
 		{
 			Item: 43, Name: "file.definitions", Shape: number,
 			Short:   "number of definitions that were read from each file",
-			Content: files(func(v *Values, f File) { v.number(f.Inst, uint64(f.Definitions)) }),
+			Content: files(func(v *Values, f File) { v.number(f.ID, uint64(f.Definitions)) }),
 		},
 		{
 			Item: 44, Name: "file.failed", Shape: number,
 			Short:   "number of mistakes in each file for which a definition could not be read",
-			Content: files(func(v *Values, f File) { v.number(f.Inst, uint64(f.Failed)) }),
+			Content: files(func(v *Values, f File) { v.number(f.ID, uint64(f.Failed)) }),
 		},
 		{
 			Item: 45, Name: "file.modified", Shape: seconds,
@@ -89,7 +89,7 @@ func lists(s *Source) []Metric {
 			Long:  "In seconds since 1970-01-01 00:00:00 UTC. Files that could not be read have none.",
 			Content: files(func(v *Values, f File) {
 				if !f.Modified.IsZero() {
-					v.number(f.Inst, uint64(f.Modified.Unix()))
+					v.number(f.ID, uint64(f.Modified.Unix()))
 				}
 			}),
 		},
@@ -97,7 +97,7 @@ func lists(s *Source) []Metric {
 			Item: 46, Name: "file.read", Shape: seconds,
 			Short:   "time at which each file of definitions was read",
 			Long:    "In seconds since 1970-01-01 00:00:00 UTC.",
-			Content: files(func(v *Values, f File) { v.number(f.Inst, uint64(f.Read.Unix())) }),
+			Content: files(func(v *Values, f File) { v.number(f.ID, uint64(f.Read.Unix())) }),
 		},
 		{
 			Item: 48, Name: "limit.max", Shape: Shape{pdu.TypeU64, pdu.SemDiscrete, pdu.Units{}},
@@ -106,7 +106,7 @@ func lists(s *Source) []Metric {
 				"A log without a limit has no value.",
 			Content: limits(func(v *Values, l Limit) {
 				if l.Max > 0 {
-					v.number(l.Inst, uint64(l.Max))
+					v.number(l.ID, uint64(l.Max))
 				}
 			}),
 		},
@@ -120,7 +120,7 @@ func lists(s *Source) []Metric {
 				"instances are. A log without a limit has no value.",
 			Content: limits(func(v *Values, l Limit) {
 				if l.Used >= 0 {
-					v.number(l.Inst, uint64(l.Used))
+					v.number(l.ID, uint64(l.Used))
 				}
 			}),
 		},

@@ -20,8 +20,7 @@ type Source struct {
 
 // Definition is what is shown of a definition.
 type Definition struct {
-	Inst    pdu.Inst
-	Name    string
+	pdu.Instance
 	State   string // see the long text of definition.state
 	Problem string // why it is not served as it is written; "": it is
 	Text    string // its expression
@@ -33,13 +32,12 @@ type Definition struct {
 
 // File is what is shown of a file of definitions.
 type File struct {
-	Inst        pdu.Inst
-	Path        string
-	Error       string    // why it was not read, or not to its end; "": it was
-	Definitions int       // that could be read
-	Failed      int       // that could not
-	Modified    time.Time // zero: not known
-	Read        time.Time // when
+	pdu.Instance           // its name is the path
+	Error        string    // why it was not read, or not to its end; "": it was
+	Definitions  int       // that could be read
+	Failed       int       // that could not
+	Modified     time.Time // zero: not known
+	Read         time.Time // when
 }
 
 // state is what became of the file.
@@ -55,8 +53,7 @@ func (f *File) state() string {
 
 // Limit is what is shown of a limit.
 type Limit struct {
-	Inst pdu.Inst
-	Name string
+	pdu.Instance
 	Max  int64 // 0: there is none, or it is not known
 	Used int64 // -1: not known
 }

@@ -50,7 +50,7 @@ func TestHelpFile(t *testing.T) {
 	for _, m := range Table(testSource()) {
 		entry(m.FullName(), m.OneLine(), m.Long)
 	}
-	for serial, d := range inDoms() {
+	for serial, d := range inDoms(testSource()) {
 		entry(fmt.Sprintf("DERIVED.%d", serial), d.short, d.long)
 	}
 	got, err := os.ReadFile(path)

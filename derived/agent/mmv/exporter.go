@@ -16,7 +16,7 @@ import (
 )
 
 // interval is the time between two looks at the figures.
-const interval = time.Second
+const interval = 2 * time.Second
 
 // Options are what an [Exporter] is made from.
 type Options struct {

@@ -20,88 +20,70 @@ type reader struct {
 
 // newReader makes the table of metrics: those of derived.control that are exported, and what is known only here.
 func newReader(source *control.Source) *reader {
-	figures := source.Figures
 	r := &reader{process: newProcess()}
 	for _, m := range control.Table(source) {
 		if m.Exported != 0 {
 			r.metrics = append(r.metrics, m)
 		}
 	}
-	r.addRecent(23, "request_%s", "time that %s of the requests took at most", figures.RequestTime.Longest, &figures.RequestTime)
+	r.addProcess()
+	f := source.Figures
 	ages := make([]*control.Histogram, control.FetchKinds)
 	for i := range ages {
-		ages[i] = &figures.SampleAge[i]
+		ages[i] = &f.SampleAge[i]
 	}
-	r.addRecent(43, "sample.age_%s", "age that %s of the samples served had at most", figures.SampleOldest, ages...)
+	r.add(40, "sample.age", control.Shape{Type: pdu.TypeU64, Sem: pdu.SemCounter, Units: pdu.Units{Count: 1}},
+		"number of metrics served by the age of their sample",
+		"From the moment at which the agent asked for the sample to the arrival of the request.", control.Distribution(ages...))
+	r.addRecent(23, "request_%s", "time that %s of the requests took at most", f.RequestTime.Longest, &f.RequestTime)
+	r.addRecent(43, "sample.age_%s", "age that %s of the samples served had at most", f.SampleOldest, ages...)
 	r.addRecent(56, "upstream.time_%s", "time that pmcd took at most for %s of the agent's fetches",
-		figures.UpstreamTime.Longest, &figures.UpstreamTime)
-
-	pid, started, process := uint64(os.Getpid()), uint64(time.Now().Unix()), &r.process
-	counted, ms := pdu.Units{Count: 1}, pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec}
-	size := control.Shape{Type: pdu.TypeU64, Sem: pdu.SemInstant, Units: pdu.Units{Space: 1}}
-	own := func(m control.Metric, n func() uint64) {
-		if n != nil {
-			m.Content = control.Number(n)
-		}
-		r.metrics = append(r.metrics, m)
-	}
-	own(control.Metric{
-		Exported: 2, Name: "pid", Shape: control.Shape{Type: pdu.TypeU32, Sem: pdu.SemDiscrete},
-		Short: "process that the agent is",
-	}, func() uint64 { return pid })
-	own(control.Metric{
-		Exported: 3, Name: "start_time",
-		Shape: control.Shape{Type: pdu.TypeU64, Sem: pdu.SemDiscrete, Units: pdu.Units{Time: 1, TimeScale: pdu.TimeSec}},
-		Short: "when the agent was started, in seconds since 1970",
-	}, func() uint64 { return started })
-	own(control.Metric{
-		Exported: 40, Name: "sample.age", Shape: control.Shape{Type: pdu.TypeU64, Sem: pdu.SemCounter, Units: counted},
-		Short:   "number of metrics served by the age of their sample",
-		Long:    "From the moment at which the agent asked for the sample to the arrival of the request.",
-		Content: control.Distribution(ages...),
-	}, nil)
-	own(control.Metric{
-		Exported: 60, Name: "memory.heap", Shape: size,
-		Short: "memory in use by objects of the agent",
-		Long:  "With those that the next garbage collection will find to be unused.",
-	}, func() uint64 { return process.heap })
-	own(control.Metric{
-		Exported: 61, Name: "memory.total", Shape: size,
-		Short: "memory that the agent has from the operating system",
-		Long:  "Without the program itself and what it maps.",
-	}, func() uint64 { return process.total })
-	own(control.Metric{
-		Exported: 62, Name: "goroutines", Shape: control.Shape{Type: pdu.TypeU32, Sem: pdu.SemInstant, Units: counted},
-		Short: "number of goroutines",
-	}, func() uint64 { return process.goroutines })
-	own(control.Metric{
-		Exported: 63, Name: "gc.cycles", Shape: control.Shape{Type: pdu.TypeU64, Sem: pdu.SemCounter, Units: counted},
-		Short: "number of garbage collections",
-	}, func() uint64 { return uint64(process.gc.NumGC) })
-	own(control.Metric{
-		Exported: 64, Name: "gc.pause_time", Shape: control.Shape{Type: pdu.TypeDouble, Sem: pdu.SemCounter, Units: ms},
-		Short: "time that the agent stood still for garbage collections",
-		Long:  "In total since it was started.",
-	}, func() uint64 { return control.Millisec(process.gc.PauseTotal) })
+		f.UpstreamTime.Longest, &f.UpstreamTime)
 	slices.SortFunc(r.metrics, func(a, b control.Metric) int { return int(a.Exported) - int(b.Exported) })
 	return r
+}
+
+func (r *reader) add(item uint32, name string, shape control.Shape, short, long string, content control.Content) {
+	r.metrics = append(r.metrics, control.Metric{
+		Exported: item, Name: name, Shape: shape, Short: short, Long: long, Content: content,
+	})
+}
+
+// addProcess adds what is known of this process.
+func (r *reader) addProcess() {
+	count, ms := pdu.Units{Count: 1}, pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec}
+	size := control.Shape{Type: pdu.TypeU64, Sem: pdu.SemInstant, Units: pdu.Units{Space: 1}}
+	p, pid, started := &r.process, uint64(os.Getpid()), uint64(time.Now().Unix())
+	r.add(2, "pid", control.Shape{Type: pdu.TypeU32, Sem: pdu.SemDiscrete},
+		"process that the agent is", "", control.Number(func() uint64 { return pid }))
+	r.add(3, "start_time",
+		control.Shape{Type: pdu.TypeU64, Sem: pdu.SemDiscrete, Units: pdu.Units{Time: 1, TimeScale: pdu.TimeSec}},
+		"when the agent was started, in seconds since 1970", "", control.Number(func() uint64 { return started }))
+	r.add(60, "memory.heap", size, "memory in use by objects of the agent",
+		"With those that the next garbage collection will find to be unused.", control.Number(func() uint64 { return p.heap }))
+	r.add(61, "memory.total", size, "memory that the agent has from the operating system",
+		"Without the program itself and what it maps.", control.Number(func() uint64 { return p.total }))
+	r.add(62, "goroutines", control.Shape{Type: pdu.TypeU32, Sem: pdu.SemInstant, Units: count},
+		"number of goroutines", "", control.Number(func() uint64 { return p.goroutines }))
+	r.add(63, "gc.cycles", control.Shape{Type: pdu.TypeU64, Sem: pdu.SemCounter, Units: count},
+		"number of garbage collections", "", control.Number(func() uint64 { return uint64(p.gc.NumGC) }))
+	r.add(64, "gc.pause_time", control.Shape{Type: pdu.TypeDouble, Sem: pdu.SemCounter, Units: ms},
+		"time that the agent stood still for garbage collections", "In total since it was started.",
+		control.Number(func() uint64 { return control.Millisec(p.gc.PauseTotal) }))
 }
 
 // addRecent adds the quantiles of what was added to histograms of late.
 func (r *reader) addRecent(item uint32, name, short string, longest func() time.Duration, all ...*control.Histogram) {
 	recent := &recent{longest: longest, all: all}
 	r.recent = append(r.recent, recent)
+	ms := control.Shape{
+		Type: pdu.TypeDouble, Sem: pdu.SemInstant, Units: pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec},
+	}
 	for i, q := range quantiles() {
 		value := &recent.quantiles[i]
-		r.metrics = append(r.metrics, control.Metric{
-			Exported: item + uint32(i), Name: fmt.Sprintf(name, q.name),
-			Shape: control.Shape{
-				Type: pdu.TypeDouble, Sem: pdu.SemInstant, Units: pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec},
-			},
-			Short:   fmt.Sprintf(short, q.text),
-			Long:    "Of those in the last minute, to within a bucket of the histogram and rounded up; 0 if there were none.",
-			Content: control.Number(func() uint64 { return control.Millisec(*value) }),
-		})
+		r.add(item+uint32(i), fmt.Sprintf(name, q.name), ms, fmt.Sprintf(short, q.text),
+			"Of those in the last minute, to within a bucket of the histogram and rounded up; 0 if there were none.",
+			control.Number(func() uint64 { return control.Millisec(*value) }))
 	}
 }
 
