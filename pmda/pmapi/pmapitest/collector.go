@@ -1,7 +1,8 @@
 package pmapitest
 
 import (
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -251,30 +252,30 @@ func (s *session) text(req *pdu.TextReq) pdu.Message {
 	return &pdu.Text{Ident: req.Ident, Text: text}
 }
 
-// node tells whether name is a metric, an inner node or neither.
-func (s *session) node(name string) (leaf *Metric, inner bool) {
+// below finds the metric of a name and the names of those below it; "" is the root.
+func (s *session) below(name string) (leaf *Metric, names []string) {
 	for i := range s.Metrics {
 		switch m := &s.Metrics[i]; {
 		case m.Name == name:
-			return m, false
+			leaf = m
 		case name == "", strings.HasPrefix(m.Name, name+"."):
-			inner = true
+			names = append(names, m.Name)
 		}
 	}
-	return nil, inner
+	return leaf, names
 }
 
 func (s *session) lookup(names []string) pdu.Message {
 	reply := &pdu.PMNSIDs{PMIDs: make([]pdu.PMID, len(names))}
 	for i, name := range names {
-		leaf, inner := s.node(name)
+		leaf, below := s.below(name)
 		switch {
 		case leaf != nil:
 			reply.PMIDs[i] = leaf.Desc.PMID
 			reply.Status++
 		case len(names) > 1:
 			reply.PMIDs[i] = pdu.NoPMID
-		case inner:
+		case len(below) > 0:
 			return &pdu.Error{Code: pdu.ErrNonLeaf}
 		default:
 			return &pdu.Error{Code: pdu.ErrName}
@@ -297,49 +298,30 @@ func (s *session) namesOf(id pdu.PMID) pdu.Message {
 }
 
 func (s *session) traverse(name string) pdu.Message {
-	leaf, inner := s.node(name)
+	leaf, names := s.below(name)
 	switch {
 	case leaf != nil:
 		return &pdu.PMNSNames{Names: []string{name}}
-	case !inner:
+	case len(names) == 0:
 		return &pdu.Error{Code: pdu.ErrName}
 	}
-	reply := &pdu.PMNSNames{}
-	for _, m := range s.Metrics {
-		if name == "" || strings.HasPrefix(m.Name, name+".") {
-			reply.Names = append(reply.Names, m.Name)
-		}
-	}
-	return reply
+	return &pdu.PMNSNames{Names: names}
 }
 
 func (s *session) children(req *pdu.PMNSChild) pdu.Message {
-	leaf, inner := s.node(req.Name)
-	if leaf == nil && !inner {
+	leaf, names := s.below(req.Name)
+	if leaf == nil && len(names) == 0 {
 		return &pdu.Error{Code: pdu.ErrName}
 	}
-	prefix := req.Name + "."
-	if req.Name == "" {
-		prefix = ""
-	}
 	status := make(map[string]int32)
-	for _, m := range s.Metrics {
-		rest, ok := strings.CutPrefix(m.Name, prefix)
-		if !ok || leaf != nil {
-			continue
-		}
-		child, _, more := strings.Cut(rest, ".")
+	for _, name := range names {
+		child, _, more := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(name, req.Name), "."), ".")
+		status[child] = pdu.StatusLeaf
 		if more {
 			status[child] = pdu.StatusNonLeaf
-		} else {
-			status[child] = pdu.StatusLeaf
 		}
 	}
-	reply := &pdu.PMNSNames{}
-	for child := range status {
-		reply.Names = append(reply.Names, child)
-	}
-	sort.Strings(reply.Names)
+	reply := &pdu.PMNSNames{Names: slices.Sorted(maps.Keys(status))}
 	if req.WithStatus {
 		for _, child := range reply.Names {
 			reply.Status = append(reply.Status, status[child])

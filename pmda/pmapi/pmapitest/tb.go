@@ -3,7 +3,6 @@ package pmapitest
 import (
 	"fmt"
 	"slices"
-	"sync"
 )
 
 // TB is the part of testing.TB that a pmcd needs. Every *testing.T, *testing.B and *testing.F is one;
@@ -17,20 +16,13 @@ type TB interface {
 
 // Example is a [TB] for Example functions, which have no testing.T. The zero value is ready. It panics where a
 // test fails; Close ends what [Listen] has started. The client is closed before.
-type Example struct {
-	mu       sync.Mutex
-	cleanups []func()
-}
+type Example struct{ cleanups []func() }
 
 // Helper does nothing.
 func (e *Example) Helper() {}
 
 // Cleanup has Close call f.
-func (e *Example) Cleanup(f func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.cleanups = append(e.cleanups, f)
-}
+func (e *Example) Cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
 
 // Errorf panics.
 func (e *Example) Errorf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
@@ -40,11 +32,7 @@ func (e *Example) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format,
 
 // Close calls what Cleanup was given, the last first.
 func (e *Example) Close() {
-	e.mu.Lock()
-	cleanups := e.cleanups
-	e.cleanups = nil
-	e.mu.Unlock()
-	for _, f := range slices.Backward(cleanups) {
+	for _, f := range slices.Backward(e.cleanups) {
 		f()
 	}
 }
