@@ -20,7 +20,6 @@ import (
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/conformance"
-	"pmdaderived/test/freshbench"
 	"pmdaderived/test/pmcdtest"
 )
 
@@ -65,7 +64,7 @@ func TestConformance(t *testing.T) {
 	require.True(t, passed)
 
 	tally := conformance.NewTally("end-to-end")
-	var several conformance.Counts
+	several := conformance.NewTally(conformance.SeveralFetches)
 	for _, c := range all {
 		for _, found := range different {
 			text, ok := found[c.Name]
@@ -74,20 +73,12 @@ func TestConformance(t *testing.T) {
 			}
 			id := tally.Judge(t, c, text)
 			if len(c.Fetches) > 1 {
-				several.Cases++
-				switch {
-				case id != "":
-					several.Wanted++
-				case text != "":
-					several.Failures++
-				default:
-					several.Agree++
-				}
+				several.Count("corpus", id != "", id == "" && text != "")
 			}
 		}
 	}
 	tally.ReportCorpus(t)
-	t.Attr(freshbench.Attribute, fmt.Sprint(several.Cases, " ", several.Agree, " ", several.Wanted, " ", several.Failures))
+	several.Report(t)
 }
 
 // station is a private pmcd whose agent has loaded some sets of the corpus.

@@ -11,11 +11,13 @@ import (
 )
 
 // Table is the outcome of all runs: set, run, counts.
-type Table struct {
-	runs  []string // in the order in which they were met
-	sets  map[string]map[string]Counts
-	total map[string]Counts
-}
+type Table map[string]map[string]Counts
+
+// runs are the columns; a tally of another run is not shown.
+func runs() []string { return []string{"in-process", "end-to-end"} }
+
+// all is the set of all sets.
+const all = "all"
 
 // event is what `go test -json` prints, as far as it is used.
 type event struct {
@@ -24,8 +26,8 @@ type event struct {
 
 // ReadTable gathers the tallies from the output of `go test -json`. Whatever failed tests have printed
 // goes to problems; failed tells whether there was one.
-func ReadTable(events io.Reader, problems io.Writer) (t *Table, failed bool, err error) {
-	t = &Table{sets: map[string]map[string]Counts{}, total: map[string]Counts{}}
+func ReadTable(events io.Reader, problems io.Writer) (t Table, failed bool, err error) {
+	t = Table{all: {}}
 	output := map[string][]string{} // of tests that may yet fail
 	for decoder := json.NewDecoder(events); ; {
 		var e event
@@ -57,21 +59,15 @@ func ReadTable(events io.Reader, problems io.Writer) (t *Table, failed bool, err
 	}
 }
 
-func (t *Table) add(report string) error {
+func (t Table) add(report string) error {
 	run, set, c, err := parseReport(report)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(t.runs, run) {
-		t.runs = append(t.runs, run)
-		slices.Sort(t.runs)
-		slices.Reverse(t.runs) // in-process before end-to-end
+	if t[set] == nil {
+		t[set] = map[string]Counts{}
 	}
-	if t.sets[set] == nil {
-		t.sets[set] = map[string]Counts{}
-	}
-	t.sets[set][run] = t.sets[set][run].plus(c)
-	t.total[run] = t.total[run].plus(c)
+	t[set][run], t[all][run] = t[set][run].plus(c), t[all][run].plus(c)
 	return nil
 }
 
@@ -80,30 +76,30 @@ func (c Counts) plus(d Counts) Counts {
 }
 
 // Failures is the number of differences that nobody wants.
-func (t *Table) Failures() int {
-	n := 0
-	for _, c := range t.total {
+func (t Table) Failures() (n int) {
+	for _, c := range t[all] {
 		n += c.Failures
 	}
 	return n
 }
 
 // Write prints the table: a line for each set, and the totals.
-func (t *Table) Write(w io.Writer) error {
+func (t Table) Write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-14s", "")
-	for _, run := range t.runs {
+	for _, run := range runs() {
 		fmt.Fprintf(&b, "  %-31s", run)
 	}
 	fmt.Fprintf(&b, "\n%-14s", "set")
-	for range t.runs {
+	for range runs() {
 		fmt.Fprintf(&b, "  %6s %6s %7s %9s", "cases", "agree", "wanted", "failures")
 	}
 	b.WriteByte('\n')
-	line := func(name string, of map[string]Counts) {
-		fmt.Fprintf(&b, "%-14s", name)
-		for _, run := range t.runs {
-			c, ok := of[run]
+	sets := slices.DeleteFunc(slices.Sorted(maps.Keys(t)), func(set string) bool { return set == all })
+	for _, set := range append(sets, all) {
+		fmt.Fprintf(&b, "%-14s", set)
+		for _, run := range runs() {
+			c, ok := t[set][run]
 			if !ok {
 				fmt.Fprintf(&b, "  %6s %6s %7s %9s", "-", "-", "-", "-")
 				continue
@@ -112,10 +108,6 @@ func (t *Table) Write(w io.Writer) error {
 		}
 		b.WriteByte('\n')
 	}
-	for _, set := range slices.Sorted(maps.Keys(t.sets)) {
-		line(set, t.sets[set])
-	}
-	line("all", t.total)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -1,14 +1,15 @@
 package freshbench
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
 	"time"
 
+	"pmdaderived/test/conformance"
 	"pmdaderived/test/pmcdtest"
 	"pmdaderived/test/rig"
 )
@@ -75,10 +76,6 @@ func printed(ctx context.Context, p *pmcdtest.PMCD, env []string, metric string)
 	return strings.TrimSpace(lines[len(lines)-1].Text), nil
 }
 
-// Attribute is the test attribute in which TestConformance tells how the cases with several fetches came out:
-// how many there are, how many agree with libpcp, differ as is wanted, and fail.
-const Attribute = "several-fetches"
-
 // conformance runs the conformance test, whose daemons have --interval=0.
 func (b *bench) conformance(ctx context.Context) ([]rig.Row, error) {
 	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-timeout=10m", "-run=^TestConformance$", "./test")
@@ -88,24 +85,13 @@ func (b *bench) conformance(ctx context.Context) ([]rig.Row, error) {
 	if err != nil && !errors.As(err, &status) {
 		return nil, err
 	}
-	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var event struct{ Action, Key, Value, Output string }
-		if err := decoder.Decode(&event); err != nil {
-			return nil, fmt.Errorf("TestConformance has not told how the cases with several fetches came out: %w", err)
-		}
-		switch {
-		case status != nil && (event.Action == "output" || event.Action == "build-output"):
-			b.log.Notef("%s", strings.TrimSuffix(event.Output, "\n"))
-		case event.Action == "attr" && event.Key == Attribute:
-			var cases, agree, wanted, failures int
-			if _, err := fmt.Sscan(event.Value, &cases, &agree, &wanted, &failures); err != nil {
-				return nil, fmt.Errorf("attribute %q: %w", event.Value, err)
-			}
-			return []rig.Row{{
-				What:     "corpus cases with several fetches, --interval=0",
-				Measured: fmt.Sprintf("%d of %d as libpcp, %d differ as is wanted", agree, cases, wanted), Target: "no other",
-				OK: failures == 0 && agree+wanted == cases && cases > 0,
-			}}, nil
-		}
-	}
+	var problems strings.Builder
+	table, _, err := conformance.ReadTable(bytes.NewReader(out), &problems)
+	b.log.Notef("%s", problems.String())
+	c := table["corpus"][conformance.SeveralFetches]
+	return []rig.Row{{
+		What:     "corpus cases with several fetches, --interval=0",
+		Measured: fmt.Sprintf("%d of %d as libpcp, %d differ as is wanted", c.Agree, c.Cases, c.Wanted), Target: "no other",
+		OK: c.Failures == 0 && c.Cases > 0,
+	}}, err
 }

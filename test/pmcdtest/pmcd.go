@@ -181,11 +181,12 @@ func (p *PMCD) start() error {
 
 // awaitGreeting returns nil when pmcd has sent the first bytes of its greeting to a new client.
 func awaitGreeting(network, address string, deadline time.Time) error {
-	conn, err := net.DialTimeout(network, address, time.Until(deadline))
-	for errors.Is(err, syscall.EAGAIN) && time.Now().Before(deadline) { // other clients fill pmcd's queue
-		time.Sleep(pollInterval)
+	var conn net.Conn
+	var err error
+	poll(deadline, func() bool {
 		conn, err = net.DialTimeout(network, address, time.Until(deadline))
-	}
+		return !errors.Is(err, syscall.EAGAIN) // other clients fill pmcd's queue
+	})
 	if err != nil {
 		return err
 	}
