@@ -57,6 +57,16 @@ func Full(periodic time.Duration, source string) Plan {
 	}
 }
 
+// Short is the plan of a test.
+func Short() Plan {
+	return Plan{
+		OneShots: 25, Loads: []int{0, 3},
+		Periodic: 4 * time.Second, Irregular: time.Second, Coincide: 2 * time.Second,
+		Rates: 3, RateInterval: 200 * time.Millisecond, Sums: 4 * time.Second, Idle: 2 * time.Second,
+		Slow: 3 * time.Second, Nap: 300 * time.Millisecond,
+	}
+}
+
 // bench is the scene of a run: a pmcd with the daemon and the agent, and another agent that can be slow.
 type bench struct {
 	plan   Plan

@@ -1,11 +1,9 @@
 package soak
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,41 +17,6 @@ import (
 	"pmdaderived/test/pmcdtest"
 	"pmdaderived/test/rig"
 )
-
-func TestMain(m *testing.M) {
-	if status, helper := rig.Helper(os.Args[1:]); helper {
-		os.Exit(status)
-	}
-	os.Exit(m.Run())
-}
-
-// A short run with a real pmcd: everything happens, and what does not depend on the machine's speed holds.
-func TestShortRun(t *testing.T) {
-	daemon := filepath.Join(t.TempDir(), "pmdaderived")
-	build := exec.Command("go", "build", "-trimpath", "-o", daemon, "../../cmd/pmdaderived")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	var log strings.Builder
-	table, err := Run(ctx, Options{Daemon: daemon, Log: &log, Plan: Short()})
-	require.NoError(t, err, log.String())
-
-	var printed strings.Builder
-	require.NoError(t, table.Write(&printed))
-	t.Logf("\n%s", printed.String())
-	for _, r := range table.Rows {
-		assert.NotEmpty(t, r.Measured, r.What)
-		if !r.Timed {
-			assert.True(t, r.OK, "%s: %s, wanted %s", r.What, r.Measured, r.Target)
-		}
-	}
-	if t.Failed() {
-		t.Log(log.String())
-	}
-}
 
 // fetchOf is what an agent serves of a list whose samples were taken at a time, with steps since another.
 func fetchOf(t *testing.T, list []chosen, at, before uint64) []pdu.ValueSet {

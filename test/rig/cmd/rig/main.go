@@ -2,7 +2,7 @@
 //
 //	rig bench [-t TIME] [-quick] [-strict] [-only TEXTS] [-v] PROGRAMS   how fast it is, beside C: test/bench
 //	rig profile [-t TIME] [-only TEXT] PROGRAMS FOLDER                   where its time and memory go
-//	rig fresh [-t TIME] [-only TEXTS] [-v] DAEMON                        how fresh values are: docs/freshness.md
+//	rig fresh [-t TIME] [-short] [-only TEXTS] [-v] DAEMON               how fresh values are: docs/freshness.md
 //	rig soak [-t TIME] [-seed N] [-short] DAEMON                         everything at once: docs/reliability.md
 //
 // DAEMON is the path of pmdaderived; PROGRAMS a folder with it and what it is compared with; FOLDER is where profiles are
@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string) int {
 	flags.BoolVar(&o.verbose, "v", false, "tell what figures are made of")
 	flags.BoolVar(&o.quick, "quick", false, "bench: as short as makes sense")
 	flags.BoolVar(&o.strict, "strict", false, "bench: exit with 1 if a line misses its target")
-	flags.BoolVar(&o.short, "short", false, "soak: the small plan that the tests use")
+	flags.BoolVar(&o.short, "short", false, "fresh, soak: the small plan that the tests use")
 	flags.Uint64Var(&o.seed, "seed", 1, "soak: what all random choices begin with")
 	if err := flags.Parse(args[1:]); err != nil {
 		return 2
@@ -119,7 +119,11 @@ func runProfile(ctx context.Context, o options, args []string) (*rig.Table, erro
 }
 
 func runFresh(ctx context.Context, o options, args []string) (*rig.Table, error) {
-	return freshbench.Run(ctx, freshbench.Options{Daemon: args[0], Plan: freshbench.Full(o.time, "."), Only: o.only, Log: o.log()})
+	plan := freshbench.Full(o.time, ".")
+	if o.short {
+		plan = freshbench.Short()
+	}
+	return freshbench.Run(ctx, freshbench.Options{Daemon: args[0], Plan: plan, Only: o.only, Log: o.log()})
 }
 
 func runSoak(ctx context.Context, o options, args []string) (*rig.Table, error) {
