@@ -26,7 +26,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return nil
 		}
-		loaded := Read("f", []byte(text), odd)
+		loaded := readText("f", []byte(text), odd)
 
 		lines := strings.Split(strings.TrimPrefix(text, byteOrderMark), "\n")
 		names := map[string]bool{}
@@ -60,7 +60,7 @@ func FuzzRead(f *testing.F) {
 				}
 			}
 		}
-		again := Read("g", []byte(plain.String()), nil)
+		again := readText("g", []byte(plain.String()), nil)
 		require.Len(t, again.Definitions, len(loaded.Definitions))
 		for i, d := range loaded.Definitions {
 			require.Equal(t, d.Name, again.Definitions[i].Name)

@@ -37,7 +37,7 @@ func TestGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			loaded := Read(name, text, starAccept)
+			loaded := readText(name, text, starAccept)
 			got := report(loaded)
 
 			bad := len(loaded.Problems) > 0

@@ -20,12 +20,7 @@ import (
 // can write is refused, and one that its group can write is reported.
 func Load(paths []string, accept Accept) Loaded { return Loading{Accept: accept}.Load(paths) }
 
-// LoadDefault loads the DefaultPaths of a host. One that does not exist is nothing to worry about.
-func LoadDefault(conf PCPConf, accept Accept) Loaded {
-	return Loading{Accept: accept}.LoadDefault(conf)
-}
-
-// Loading says how path lists are read, beyond [Load] and [LoadDefault].
+// Loading says how path lists are read, beyond [Load].
 type Loading struct {
 	// Accept judges each expression.
 	Accept Accept
@@ -40,7 +35,7 @@ type Loading struct {
 // Load is [Load] this way.
 func (o Loading) Load(paths []string) Loaded { return o.load(paths, Error) }
 
-// LoadDefault is [LoadDefault] this way.
+// LoadDefault loads the DefaultPaths of a host this way. One that does not exist is nothing to worry about.
 func (o Loading) LoadDefault(conf PCPConf) Loaded { return o.load(DefaultPaths(conf), Note) }
 
 // load reads a path list; absent is how grave it is that a path does not exist.
@@ -169,7 +164,8 @@ func (l *loader) directory(path string, info os.FileInfo, above []os.FileInfo) {
 		l.unread(path, Error, errTooDeep)
 		return
 	}
-	if !l.trusted(path, info) {
+	if err := l.trust(path, info); err != nil {
+		l.unread(path, Error, err)
 		return
 	}
 	entries, err := os.ReadDir(path)
@@ -208,25 +204,7 @@ func (l *loader) directory(path string, info os.FileInfo, above []os.FileInfo) {
 // file loads one file.
 func (l *loader) file(path string, info os.FileInfo) {
 	l.files++
-	if !info.Mode().IsRegular() {
-		l.unread(path, Error, errNotRegular)
-		return
-	}
-	// Should a pipe take the file's place now, opening it must not wait for a writer.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		l.unread(path, Error, err)
-		return
-	}
-	defer f.Close()
-	if info, err = f.Stat(); err != nil {
-		l.unread(path, Error, err)
-		return
-	}
-	if !l.trusted(path, info) {
-		return
-	}
-	text, err := l.content(f, info)
+	text, info, err := l.content(path, info)
 	if err != nil {
 		l.unread(path, Error, err)
 		return
@@ -241,9 +219,24 @@ func (l *loader) file(path string, info os.FileInfo) {
 }
 
 // content reads a file within the limits.
-func (l *loader) content(f *os.File, info os.FileInfo) ([]byte, error) {
+func (l *loader) content(path string, info os.FileInfo) ([]byte, os.FileInfo, error) {
 	if !info.Mode().IsRegular() {
-		return nil, errNotRegular
+		return nil, nil, errNotRegular
+	}
+	// Should a pipe take the file's place now, opening it must not wait for a writer.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err == nil {
+		err = l.trust(path, info)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	limit, beyond := int64(MaxFileSize), errTooLarge
 	if rest := MaxTotalSize - l.size; rest < limit {
@@ -251,7 +244,7 @@ func (l *loader) content(f *os.File, info os.FileInfo) ([]byte, error) {
 	}
 	text, err := readAll(f, limit, beyond)
 	l.size += int64(len(text))
-	return text, err
+	return text, info, err
 }
 
 // ReadFile reads a file that is no larger than MaxFileSize.
@@ -276,17 +269,16 @@ func readAll(r io.Reader, limit int64, beyond error) ([]byte, error) {
 	return text, nil
 }
 
-// trusted reports who can write a file or directory, and whether it may be read all the same.
-func (l *loader) trusted(path string, info os.FileInfo) bool {
+// trust reports who can write a file or directory, and returns why it may not be read.
+func (l *loader) trust(path string, info os.FileInfo) error {
 	mode := info.Mode().Perm()
 	if mode&0o002 != 0 {
-		l.unread(path, Error, fmt.Errorf("%w (mode %04o)", errEverybody, mode))
-		return false
+		return fmt.Errorf("%w (mode %04o)", errEverybody, mode)
 	}
 	if mode&0o020 != 0 {
 		l.problem(path, Warning, "group-writable", fmt.Errorf("its group can write it (mode %04o)", mode))
 	}
-	return true
+	return nil
 }
 
 // unread reports a file or directory that was not read.

@@ -312,7 +312,7 @@ func TestLoadDescribesItsSources(t *testing.T) {
 
 	info, err := os.Stat("d/f")
 	require.NoError(t, err)
-	want := Read("d/f", []byte("a = 1"), nil).Sources[0]
+	want := readText("d/f", []byte("a = 1"), nil).Sources[0]
 	want.ModTime = info.ModTime()
 	assert.Equal(t, want, loaded.Sources[0])
 
@@ -392,8 +392,8 @@ func TestLoadDefault(t *testing.T) {
 		"etc/pmdaderived/site.conf a=1",
 		"var/config/derived note: no such file or directory",
 		"var/config/pmdaderived note: no such file or directory",
-	}, places(LoadDefault(conf, nil)))
-	assert.Equal(t, places(LoadDefault(conf, nil))[:1], places(Load(DefaultPaths(conf), nil))[:1])
+	}, places(Loading{}.LoadDefault(conf)))
+	assert.Equal(t, places(Loading{}.LoadDefault(conf))[:1], places(Load(DefaultPaths(conf), nil))[:1])
 }
 
 func TestSplitPaths(t *testing.T) {

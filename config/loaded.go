@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Loaded is what a path list holds. Nothing changes it once Load or Read has returned it.
+// Loaded is what a path list holds. Nothing changes it once Load has returned it.
 type Loaded struct {
 	Definitions []*Definition // in the order of the files, each name once
 	Problems    []*Problem    // in the order of the files

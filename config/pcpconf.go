@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,17 +54,9 @@ func ReadPCPConf(getenv func(string) string) (PCPConf, error) {
 
 	values, err := readPCPConfFile(getenv("PCP_CONF"))
 	for _, v := range variables {
-		*v.value = v.usual
-		if value := values[v.name]; value != "" {
-			*v.value = value
-		}
-		if value := getenv(v.name); value != "" {
-			*v.value = value
-		}
+		*v.value = cmp.Or(getenv(v.name), values[v.name], v.usual)
 	}
-	if conf.InDomConfig = getenv("PCP_INDOM_CONFIG"); conf.InDomConfig == "" {
-		conf.InDomConfig = filepath.Join(etc, "pcp", "indom.conf")
-	}
+	conf.InDomConfig = cmp.Or(getenv("PCP_INDOM_CONFIG"), filepath.Join(etc, "pcp", "indom.conf"))
 	return conf, err
 }
 
@@ -84,15 +77,11 @@ func (c PCPConf) NotReady(domain int) bool {
 
 // readPCPConfFile reads the file, or /etc/pcp.conf for "".
 func readPCPConfFile(path string) (map[string]string, error) {
-	optional := path == ""
-	if optional {
-		path = pcpConfFile
-	}
-	text, err := ReadFile(path)
-	if optional && errors.Is(err, fs.ErrNotExist) {
+	text, err := ReadFile(cmp.Or(path, pcpConfFile))
+	switch {
+	case path == "" && errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("PCP configuration: %w", err)
 	}
 	return parsePCPConf(string(text)), nil

@@ -8,15 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// Read reads the text of one file. The name of the file only serves positions and messages.
-func Read(file string, text []byte, accept Accept) Loaded {
-	l := newLoader(Loading{Accept: accept})
-	source := newSource(file, text)
-	source.Incomplete = !l.read(file, string(text))
-	l.out.Sources = append(l.out.Sources, source)
-	return l.finish()
-}
-
 // reader reads one file into a loader.
 type reader struct {
 	*loader

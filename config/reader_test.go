@@ -9,6 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// readText reads the text of one file. The name of the file only serves positions and messages.
+func readText(file string, text []byte, accept Accept) Loaded {
+	l := newLoader(Loading{Accept: accept})
+	source := newSource(file, text)
+	source.Incomplete = !l.read(file, string(text))
+	l.out.Sources = append(l.out.Sources, source)
+	return l.finish()
+}
+
 // summary writes definitions as "name=expr", texts as "name(attr)=text" and problems as
 // "line:column severity: message", in this order.
 func summary(l Loaded) []string {
@@ -155,7 +164,7 @@ func TestRead(t *testing.T) {
 		{"escape sequence in a message", "\x1b[2J = 1\n", []string{"1:1 error: illegal derived metric name (\ufffd[2J)"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			assert.Equal(t, row.want, summary(Read("f", []byte(row.text), nil)))
+			assert.Equal(t, row.want, summary(readText("f", []byte(row.text), nil)))
 		})
 	}
 }
@@ -169,7 +178,7 @@ func TestReadTellsHowFarItGot(t *testing.T) {
 		{"a quote swallows the rest", "a = 1\na(oneline) = 'x\nb = 2\n", true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			loaded := Read("f", []byte(row.text), nil)
+			loaded := readText("f", []byte(row.text), nil)
 			require.Len(t, loaded.Sources, 1)
 			s := loaded.Sources[0]
 			assert.Equal(t, "f", s.Path)
@@ -181,7 +190,7 @@ func TestReadTellsHowFarItGot(t *testing.T) {
 }
 
 func TestReadIdentifiesContent(t *testing.T) {
-	sum := func(text string) [32]byte { return Read("f", []byte(text), nil).Sources[0].Sum }
+	sum := func(text string) [32]byte { return readText("f", []byte(text), nil).Sources[0].Sum }
 	assert.Equal(t, sum("a = 1"), sum("a = 1"))
 	assert.NotEqual(t, sum("a = 1"), sum("a = 2"))
 }
@@ -213,7 +222,7 @@ func TestControlLines(t *testing.T) {
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			loaded := Read("f", []byte(row.text), nil)
+			loaded := readText("f", []byte(row.text), nil)
 			assert.Equal(t, row.want, loaded.Controls)
 			assert.Equal(t, row.problems, summary(loaded))
 		})
@@ -222,7 +231,7 @@ func TestControlLines(t *testing.T) {
 
 func TestAcceptJudgesEachDefinitionOnce(t *testing.T) {
 	var seen []string
-	Read("f", []byte("a = 1\n#b = 2\nc =\n a = 3\nd= 4 \\\n 5"), func(d *Definition) error {
+	readText("f", []byte("a = 1\n#b = 2\nc =\n a = 3\nd= 4 \\\n 5"), func(d *Definition) error {
 		seen = append(seen, d.Name+"="+d.Expr+" raw"+d.Raw+" "+d.Pos.String())
 		return nil
 	})
@@ -256,7 +265,7 @@ func TestRefusedDefinitions(t *testing.T) {
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			loaded := Read("f", []byte(row.text), refuse(row.offset))
+			loaded := readText("f", []byte(row.text), refuse(row.offset))
 			assert.Equal(t, row.want, summary(loaded))
 			assert.Equal(t, "bad", loaded.Problems[0].Name)
 			var cause *refusal
@@ -266,13 +275,13 @@ func TestRefusedDefinitions(t *testing.T) {
 }
 
 func TestRefusalWithoutOffsetPointsAtTheExpression(t *testing.T) {
-	loaded := Read("f", []byte("a =  1\n"), func(*Definition) error { return fmt.Errorf("no") })
+	loaded := readText("f", []byte("a =  1\n"), func(*Definition) error { return fmt.Errorf("no") })
 	assert.Equal(t, []string{"1:6 error: no"}, summary(loaded))
 }
 
 func TestDefinitionPositions(t *testing.T) {
 	text := "# c\n\ta.b = x\\\n  + \\\n\\\n y"
-	d := find(t, Read("f", []byte(text), nil), "a.b")
+	d := find(t, readText("f", []byte(text), nil), "a.b")
 	require.Equal(t, "x  +  y", d.Expr)
 	for offset, want := range []string{"f:2:8", "f:3:1", "f:3:2", "f:3:3", "f:3:4", "f:5:1", "f:5:2", "f:5:3"} {
 		assert.Equal(t, want, d.Place.At(d.Expr, offset).String(), "offset %d", offset)
@@ -284,13 +293,13 @@ func TestDefinitionPositions(t *testing.T) {
 }
 
 func TestProblemText(t *testing.T) {
-	loaded := Read("f", []byte("\tä b\tc = 1 \n"), nil)
+	loaded := readText("f", []byte("\tä b\tc = 1 \n"), nil)
 	require.Len(t, loaded.Problems, 1)
 	assert.EqualError(t, loaded.Problems[0], "f:1:2: illegal derived metric name (ä b\tc)\n\tä b\tc = 1 \n\t^")
 }
 
 func TestMessagesQuoteLittle(t *testing.T) {
-	loaded := Read("f", []byte(strings.Repeat("a.", 10_000)+" = 1"), nil)
+	loaded := readText("f", []byte(strings.Repeat("a.", 10_000)+" = 1"), nil)
 	require.Len(t, loaded.Problems, 1)
 	assert.Equal(t, "illegal derived metric name ("+strings.Repeat("a.", maxShown/2)+"…)", loaded.Problems[0].Msg)
 }
@@ -336,25 +345,25 @@ func TestExcerpt(t *testing.T) {
 func TestLimits(t *testing.T) {
 	t.Run("a line", func(t *testing.T) {
 		atLimit := "a = " + strings.Repeat("1", MaxLine-4)
-		assert.Len(t, Read("f", []byte(atLimit+"\nb = 2"), nil).Definitions, 2)
-		over := Read("f", []byte(atLimit+"1\nb = 2"), nil)
+		assert.Len(t, readText("f", []byte(atLimit+"\nb = 2"), nil).Definitions, 2)
+		over := readText("f", []byte(atLimit+"1\nb = 2"), nil)
 		assert.Equal(t, []string{"b=2", "1:1 error: line longer than 1048576 bytes or 10000 continuations"}, summary(over))
 		assert.Less(t, len(over.Problems[0].Line), 2*maxShown)
 	})
 	t.Run("a continued line", func(t *testing.T) {
 		half := "a = " + strings.Repeat("1", MaxLine/2)
-		over := Read("f", []byte(half+"\\\n"+half+"\nb = 2"), nil)
+		over := readText("f", []byte(half+"\\\n"+half+"\nb = 2"), nil)
 		assert.Equal(t, []string{"b=2", "1:1 error: line longer than 1048576 bytes or 10000 continuations"}, summary(over))
 	})
 	t.Run("continuations", func(t *testing.T) {
 		atLimit := "a = 1" + strings.Repeat("\\\n", MaxContinuations)
-		assert.Equal(t, []string{"a=11", "b=2"}, summary(Read("f", []byte(atLimit+"1\nb = 2"), nil)))
-		over := Read("f", []byte(atLimit+"\\\n1\nb = 2"), nil)
+		assert.Equal(t, []string{"a=11", "b=2"}, summary(readText("f", []byte(atLimit+"1\nb = 2"), nil)))
+		over := readText("f", []byte(atLimit+"\\\n1\nb = 2"), nil)
 		assert.Equal(t, []string{"b=2", "1:1 error: line longer than 1048576 bytes or 10000 continuations"}, summary(over))
 	})
 	t.Run("a text", func(t *testing.T) {
 		text := strings.Repeat("0123456\n", MaxLine/8)
-		loaded := Read("f", []byte("a = 1\na(helptext) = '"+text+"'\na(oneline)='"+text+"x'\nb = 2"), nil)
+		loaded := readText("f", []byte("a = 1\na(helptext) = '"+text+"'\na(oneline)='"+text+"x'\nb = 2"), nil)
 		require.Len(t, loaded.Definitions, 2)
 		assert.Equal(t, text, *loaded.Definitions[0].Help)
 		require.Len(t, loaded.Problems, 1)
@@ -365,14 +374,14 @@ func TestLimits(t *testing.T) {
 		for i := range MaxDefinitions + 2 {
 			fmt.Fprintf(&b, "a%d=1\n", i)
 		}
-		loaded := Read("f", []byte(b.String()), nil)
+		loaded := readText("f", []byte(b.String()), nil)
 		assert.Len(t, loaded.Definitions, MaxDefinitions)
 		require.Len(t, loaded.Problems, 1)
 		assert.Equal(t, "more than 100000 definitions; the rest of the file is not read", loaded.Problems[0].Msg)
 		assert.True(t, loaded.Sources[0].Incomplete)
 	})
 	t.Run("problems", func(t *testing.T) {
-		loaded := Read("f", []byte(strings.Repeat("a\n", MaxProblems+10)+"b = 1"), nil)
+		loaded := readText("f", []byte(strings.Repeat("a\n", MaxProblems+10)+"b = 1"), nil)
 		require.Len(t, loaded.Problems, MaxProblems)
 		assert.Equal(t, "more than 9999 problems; no more of this file are shown", loaded.Problems[MaxProblems-1].Msg)
 		assert.Len(t, loaded.Definitions, 1)

@@ -3,8 +3,7 @@ package config
 import (
 	"crypto/sha256"
 	"errors"
-	"hash"
-	"io"
+	"fmt"
 	"io/fs"
 	"slices"
 	"syscall"
@@ -32,25 +31,20 @@ func (l *Loaded) state() state {
 	h := sha256.New()
 	for _, source := range l.Sources {
 		s.sources[source.Path] = source
-		write(h, source.Path)
+		fmt.Fprintf(h, "%s\x00", source.Path)
 		if source.Err != nil {
-			write(h, source.Err.Error())
+			fmt.Fprintf(h, "%v\x00", source.Err)
 			s.passing = s.passing || passing(source.Err)
 		}
 		h.Write(source.Sum[:])
 	}
 	for _, p := range l.Problems {
 		if p.Path != "" {
-			write(h, p.Path)
-			write(h, p.Msg)
+			fmt.Fprintf(h, "%s\x00%s\x00", p.Path, p.Msg)
 		}
 	}
 	h.Sum(s.digest[:0])
 	return s
-}
-
-func write(h hash.Hash, text string) {
-	_, _ = io.WriteString(h, text+"\x00") // a hash takes everything
 }
 
 // passing reports whether an attempt to read failed because the system was short of something. When it no longer is, no

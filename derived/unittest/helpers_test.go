@@ -1,6 +1,8 @@
 package unittest
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,7 +42,9 @@ func parsed(tb testing.TB, text string) *File {
 func defined(tb testing.TB, text string) []*derived.Definition {
 	tb.Helper()
 	var defs []*derived.Definition
-	read := config.Read("x.conf", []byte(text), func(d *config.Definition) error {
+	file := filepath.Join(tb.TempDir(), "x.conf")
+	require.NoError(tb, os.WriteFile(file, []byte(text), 0o600))
+	read := config.Load([]string{file}, func(d *config.Definition) error {
 		p, err := derived.Parse(d.Name, d.Expr)
 		defs = append(defs, p)
 		return err
