@@ -93,17 +93,11 @@ func (m *meeting) merge() {
 // look pairs lists of any order. After a pair the next ones of both are the likeliest.
 func (m *meeting) look(other *InstSet) {
 	m.left, m.right = make([]int32, 0, len(m.a)), make([]int32, 0, len(m.a))
-	var x *index
 	next := 0
 	for i, id := range m.a {
-		at := next
-		if at >= len(m.b) || m.b[at] != id {
-			if x == nil {
-				x = other.indexed()
-			}
-			if at = x.find(m.b, id); at < 0 {
-				continue
-			}
+		at := other.near(id, next)
+		if at < 0 {
+			continue
 		}
 		m.left, m.right = append(m.left, int32(i)), append(m.right, int32(at))
 		next = at + 1
