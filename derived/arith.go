@@ -5,13 +5,11 @@ import (
 	"pmdaderived/pdu"
 )
 
-// arith returns the loop for + - * in any type, and for / in DOUBLE, where 0 divided by anything is 0.
+// arith returns the loop for + - * in any type but FLOAT, and for / in DOUBLE, where 0 divided by anything is 0.
 func arith(op syntax.Op, t pdu.Type) func(dst, a, b []uint64) {
 	switch t {
 	case pdu.TypeDouble:
 		return arithDouble(op)
-	case pdu.TypeFloat:
-		return arithFloat(op)
 	case pdu.Type32, pdu.TypeU32:
 		return arithInteger(op, add[uint32], subtract[uint32], multiply[uint32])
 	}
@@ -90,36 +88,5 @@ func divide(dst, a, b []uint64) {
 			quotient = 0
 		}
 		dst[i] = quotient
-	}
-}
-
-func arithFloat(op syntax.Op) func(dst, a, b []uint64) {
-	switch op {
-	case syntax.Add:
-		return addFloat
-	case syntax.Sub:
-		return subtractFloat
-	}
-	return multiplyFloat
-}
-
-func addFloat(dst, a, b []uint64) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
-		dst[i] = fromFloat(toFloat(a[i]) + toFloat(b[i]))
-	}
-}
-
-func subtractFloat(dst, a, b []uint64) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
-		dst[i] = fromFloat(toFloat(a[i]) - toFloat(b[i]))
-	}
-}
-
-func multiplyFloat(dst, a, b []uint64) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
-		dst[i] = fromFloat(toFloat(a[i]) * toFloat(b[i]))
 	}
 }

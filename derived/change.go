@@ -30,8 +30,6 @@ func change(t pdu.Type, dst, a, b []uint64) (down bool) {
 		return changeSigned[int32](dst, a, b)
 	case pdu.Type64:
 		return changeSigned[int64](dst, a, b)
-	case pdu.TypeFloat:
-		return changeFloat(dst, a, b)
 	case pdu.TypeDouble:
 		return changeDouble(dst, a, b)
 	}
@@ -56,17 +54,6 @@ func changeSigned[T int32 | int64](dst, a, b []uint64) (down bool) {
 	for i := range dst {
 		x, y := T(a[i]), T(b[i])
 		dst[i] = fromDouble(float64(x - y))
-		any |= truth(x < y)
-	}
-	return any != 0
-}
-
-func changeFloat(dst, a, b []uint64) (down bool) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	any := uint64(0)
-	for i := range dst {
-		x, y := toFloat(a[i]), toFloat(b[i])
-		dst[i] = fromDouble(float64(x) - float64(y))
 		any |= truth(x < y)
 	}
 	return any != 0
@@ -97,8 +84,6 @@ func backwards(t pdu.Type, a, b uint64) bool {
 		return int32(uint32(a)) < int32(uint32(b))
 	case pdu.Type64:
 		return int64(a) < int64(b)
-	case pdu.TypeFloat:
-		return toFloat(a) < toFloat(b)
 	case pdu.TypeDouble:
 		return toDouble(a) < toDouble(b)
 	}

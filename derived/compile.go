@@ -193,10 +193,11 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 			s.op = opUnchanged
 			break
 		}
-		s.from, s.b = x.Type, c.tree(x, age+1)
+		s.typ, s.from = computed(s.typ), computed(x.Type)
+		s.a, s.b = c.convert(s.a, s.from), c.convert(c.tree(x, age+1), s.from)
 		s.counter = s.op == opRate && x.Sem == pdu.SemCounter
 	}
-	at := c.add(s)
+	at := c.convert(c.add(s), n.Type)
 	if s.op == opRate && n.convert != nil {
 		factor, _ := n.convert.factor()
 		return c.scale(at, factor)
@@ -219,19 +220,31 @@ func (c *compiler) binary(e *syntax.Binary, n *Node, age uint8) int32 {
 		s.op, s.a, s.b = opBool, c.truth(s.a), c.truth(s.b)
 		return c.add(s)
 	}
-	s.from = n.Type
+	common := n.Type
 	if !e.Op.Arithmetic() {
-		s.op, s.from = opCompare, promoted(x.Type, y.Type)
+		s.op, common = opCompare, promoted(x.Type, y.Type)
 		if n.Factors != nil {
-			s.from = pdu.TypeDouble
+			common = pdu.TypeDouble
 		}
 	}
-	s.a = c.convert(s.a, s.from)
-	s.b = c.convert(s.b, s.from)
+	s.from = computed(common)
+	s.a = c.convert(c.convert(s.a, common), s.from)
+	s.b = c.convert(c.convert(s.b, common), s.from)
 	if n.Factors != nil {
 		s.a, s.b = c.scale(s.a, n.Factors[0]), c.scale(s.b, n.Factors[1])
 	}
-	return c.add(s)
+	if s.op == opArith {
+		s.typ = s.from
+	}
+	return c.convert(c.add(s), n.Type)
+}
+
+// computed is the type in which numbers of a type are computed.
+func computed(t pdu.Type) pdu.Type {
+	if t == pdu.TypeFloat {
+		return pdu.TypeDouble
+	}
+	return t
 }
 
 // convert brings a column of numbers to another type, unless its bits are the same in both.

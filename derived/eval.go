@@ -262,13 +262,7 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 }
 
 func (e *Evaluation) delta(i int32, s *step, c *cell) {
-	a, b, ok := e.changed(s, c)
-	switch {
-	case !ok:
-	case a.Insts == b.Insts:
-		c.v.Insts = a.Insts
-		difference(s.from)(e.numbers(i, c, len(a.Bits)), a.Bits, b.Bits)
-	default:
+	if a, b, ok := e.changed(s, c); ok {
 		x, y, n := c.aligned(a, b)
 		e.blocks().apply(difference(s.from), e.numbers(i, c, n), &x, &y)
 	}
@@ -307,73 +301,41 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 	if !ok {
 		return
 	}
-	r := rates{s: s, c: c, seconds: e.history[s.age].Time().Sub(e.history[s.age+1].Time()).Seconds()}
-	switch {
-	case r.seconds <= 0:
+	seconds := e.history[s.age].Time().Sub(e.history[s.age+1].Time()).Seconds()
+	if seconds <= 0 {
 		return
-	case a.Insts == b.Insts:
-		c.v.Insts = a.Insts
-		r.out = e.numbers(i, c, len(a.Bits))
-		for from := 0; from < len(r.out); from += block {
-			to := min(from+block, len(r.out))
-			r.add(a.Bits[from:to], b.Bits[from:to])
-		}
-	default:
-		x, y, n := c.aligned(a, b)
-		r.out = e.numbers(i, c, n)
-		scratch := e.blocks()
-		for from := 0; from < n; from += block {
-			size := min(block, n-from)
-			r.add(x.part(&scratch[0], from, size), y.part(&scratch[1], from, size))
-		}
 	}
-	if r.kept < r.from && s.set {
-		c.v.Insts = c.more().instances()
-	}
-	c.v.Bits = r.out[:r.kept]
-}
-
-// rates is a rate being computed, a block at a time.
-type rates struct {
-	s       *step
-	c       *cell
-	seconds float64
-	out     []uint64
-	from    int // where the next block begins
-	kept    int // rates so far
-}
-
-// add computes the rates of the next block.
-func (r *rates) add(now, before []uint64) {
-	out := r.out[r.from : r.from+len(now)]
-	reset := change(r.s.from, out, now, before) && r.s.counter
-	divideAll(out, r.seconds)
-	if r.kept == r.from && !reset {
-		r.kept += len(out)
-	} else {
-		r.withoutResets(out, now, before)
-	}
-	r.from += len(out)
-}
-
-// withoutResets moves the rates of a block to those kept before, except those of counters that have
-// been reset, and notes the instances that are left.
-func (r *rates) withoutResets(out, now, before []uint64) {
-	ids := r.c.v.Insts.IDs()
-	m := r.c.more()
-	if r.kept == r.from && r.s.set {
-		m.ids = append(m.ids[:0], ids[:r.from]...)
-	}
-	for i, v := range out {
-		if backwards(r.s.from, now[i], before[i]) {
+	x, y, n := c.aligned(a, b)
+	out, kept, scratch := e.numbers(i, c, n), 0, e.blocks()
+	for from := 0; from < n; from += block {
+		size := min(block, n-from)
+		now, before := x.part(&scratch[0], from, size), y.part(&scratch[1], from, size)
+		rates := out[from : from+size]
+		reset := change(s.from, rates, now, before) && s.counter
+		divideAll(rates, seconds)
+		if kept == from && !reset {
+			kept += size
 			continue
 		}
-		r.out[r.kept] = v
-		r.kept++
-		if r.s.set {
-			m.ids = append(m.ids, ids[r.from+i])
+		if kept == from && s.set {
+			m := c.more()
+			m.ids = append(m.ids[:0], c.v.Insts.ids[:from]...)
+		}
+		for k, rate := range rates {
+			if s.counter && backwards(s.from, now[k], before[k]) {
+				continue
+			}
+			out[kept] = rate
+			kept++
+			if s.set {
+				c.ids = append(c.ids, c.v.Insts.ids[from+k])
+			}
 		}
 	}
+	if kept < n && s.set {
+		c.v.Insts = c.more().instances()
+	}
+	c.v.Bits = out[:kept]
 }
 
 // pick makes the value at a position of a the only one of the result.

@@ -14,7 +14,8 @@ import (
 // nothing, checks no bounds and, where values can be expected to vary, does not branch.
 //
 // Arithmetic on 32-bit types gives the low 32 bits of that on 64, whatever the signs, so types of
-// one size share their loops.
+// one size share their loops. Arithmetic and relations of FLOAT are those of DOUBLE: what has 53 bits, rounded to 24, is what
+// single precision gives.
 
 func toFloat(b uint64) float32    { return math.Float32frombits(uint32(b)) }
 func fromFloat(f float32) uint64  { return uint64(math.Float32bits(f)) }
@@ -84,8 +85,7 @@ func choose(dst, guard, a, b []uint64) {
 }
 
 // converters returns the loop that promotes one numeric type to another, nil when the bits are the
-// same in both. Only promotions happen: never from floating point to integer, nor from DOUBLE to
-// FLOAT.
+// same in both. Only promotions happen, and the way back from DOUBLE to FLOAT: never from floating point to integer.
 func converters(from, to pdu.Type) func(dst, a []uint64) {
 	switch {
 	case from == to:
@@ -128,6 +128,12 @@ func converters(from, to pdu.Type) func(dst, a []uint64) {
 			return func(dst, a []uint64) {
 				for i, v := range a {
 					dst[i] = fromFloat(float32(int64(v)))
+				}
+			}
+		case pdu.TypeDouble:
+			return func(dst, a []uint64) {
+				for i, v := range a {
+					dst[i] = fromFloat(float32(toDouble(v)))
 				}
 			}
 		}

@@ -5,13 +5,11 @@ import (
 	"pmdaderived/pdu"
 )
 
-// relation returns the loop that relates two columns of type t.
+// relation returns the loop that relates two columns of type t, which is not FLOAT.
 func relation(op syntax.Op, t pdu.Type) func(dst, a, b []uint64) {
 	switch t {
 	case pdu.TypeDouble:
 		return relations{lessDouble, lessEqualDouble, equalDouble, greaterEqualDouble, greaterDouble, unequalDouble}.of(op)
-	case pdu.TypeFloat:
-		return relations{lessFloat, lessEqualFloat, equalFloat, greaterEqualFloat, greaterFloat, unequalFloat}.of(op)
 	case pdu.Type32:
 		return relations{
 			less[int32], lessEqual[int32], equal[int32], greaterEqual[int32], greater[int32], unequal[int32],
@@ -94,35 +92,3 @@ func unequalDouble(dst, a, b []uint64) {
 func greaterEqualDouble(dst, a, b []uint64) { lessEqualDouble(dst, b, a) }
 
 func greaterDouble(dst, a, b []uint64) { lessDouble(dst, b, a) }
-
-func lessFloat(dst, a, b []uint64) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
-		dst[i] = truth(toFloat(a[i]) < toFloat(b[i]))
-	}
-}
-
-func lessEqualFloat(dst, a, b []uint64) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
-		dst[i] = truth(toFloat(a[i]) <= toFloat(b[i]))
-	}
-}
-
-func equalFloat(dst, a, b []uint64) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
-		dst[i] = truth(toFloat(a[i]) == toFloat(b[i]))
-	}
-}
-
-func unequalFloat(dst, a, b []uint64) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
-		dst[i] = truth(toFloat(a[i]) != toFloat(b[i]))
-	}
-}
-
-func greaterEqualFloat(dst, a, b []uint64) { lessEqualFloat(dst, b, a) }
-
-func greaterFloat(dst, a, b []uint64) { lessFloat(dst, b, a) }
