@@ -112,28 +112,6 @@ func TestOnlyChangesAreWritten(t *testing.T) {
 	}
 }
 
-func TestRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench()
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { b.Run(ctx); close(ended) }()
-		synctest.Wait()
-		require.Len(t, b.sinks, 1)
-		for n := range uint64(3) {
-			b.figures.Values.Store(7 + n)
-			time.Sleep(interval + time.Millisecond)
-			synctest.Wait()
-			assert.Equal(t, 7+n, b.sinks[0].numbers[b.slot(t, "values")])
-		}
-		assert.False(t, b.sinks[0].closed)
-		cancel()
-		<-ended
-		assert.True(t, b.sinks[0].closed)
-		assert.Empty(t, b.lines())
-	})
-}
-
 // Whatever goes wrong is one line in the log and the end of the export.
 func TestFailuresTurnItOff(t *testing.T) {
 	for _, row := range []struct {
@@ -206,7 +184,7 @@ func TestFileThatIsLostIsMadeAgain(t *testing.T) {
 }
 
 // With a real file: what Run leaves behind is nothing.
-func TestRunWithAFile(t *testing.T) {
+func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		log, hook := logtest.NewNullLogger()

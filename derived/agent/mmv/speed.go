@@ -20,24 +20,16 @@ var _ = quiet.Restore()
 // collide (metrics), that the MMV agent refuses (domains) or that PCP takes for errors (instances).
 // So we set its private fields; that they are there is checked.
 
-// private returns where speed keeps a field of the thing.
-func private[T any](thing reflect.Value, field string) (*T, error) {
+// setPrivate sets a field of something that speed has made.
+func setPrivate[T any](thing reflect.Value, field string, value T) error {
 	for thing.Kind() == reflect.Pointer || thing.Kind() == reflect.Interface {
 		thing = thing.Elem()
 	}
 	v := thing.FieldByName(field)
 	if !v.IsValid() || !v.CanAddr() || v.Type() != reflect.TypeFor[T]() {
-		return nil, fmt.Errorf("this version of speed has no %s in %s", field, thing.Type())
+		return fmt.Errorf("this version of speed has no %s in %s", field, thing.Type())
 	}
-	return (*T)(v.Addr().UnsafePointer()), nil
-}
-
-func setPrivate[T any](thing reflect.Value, field string, value T) error {
-	at, err := private[T](thing, field)
-	if err != nil {
-		return err
-	}
-	*at = value
+	*(*T)(v.Addr().UnsafePointer()) = value
 	return nil
 }
 
