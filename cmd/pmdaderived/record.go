@@ -198,9 +198,7 @@ func (r *recorder) repeat(text []byte) int {
 	for i, d := range r.defs {
 		defs[i] = d.Definition
 	}
-	runner := unittest.NewRunner(defs)
-	runner.Language = r.language
-	if failed := runner.Run(f.Tests[0]).String(); failed != "" {
+	if failed := unittest.Run(r.language, defs, f.Tests[0]).String(); failed != "" {
 		return r.fail(fmt.Errorf("what was recorded cannot be repeated:\n%s", failed))
 	}
 	return exitOK

@@ -182,15 +182,13 @@ func (r *testRun) file(path string) {
 	for i, d := range read.all {
 		defs[i] = d.Definition
 	}
-	runner := unittest.NewRunner(defs)
-	runner.Language = read.language
 	suite := unittest.Suite{File: path}
 	for _, test := range f.Tests {
 		if r.wanted != nil && !r.wanted.MatchString(test.Name) {
 			continue
 		}
 		start := time.Now()
-		result := runner.Run(test)
+		result := unittest.Run(read.language, defs, test)
 		took := time.Since(start)
 		read.explain(&result)
 		for _, name := range test.Tested() {

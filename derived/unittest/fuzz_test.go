@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived"
 )
 
 // FuzzParse: any file is read or told what is wrong with it, at a place that it has, and what is read can be run.
@@ -28,10 +30,9 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		assert.Empty(t, problems)
-		r := NewRunner(defs)
 		for _, test := range file.Tests {
 			if test.samples*(len(test.given.all)+len(test.expect.all)+1) < 1000 {
-				_ = r.Run(test).String()
+				_ = Run(derived.Language{}, defs, test).String()
 			}
 		}
 	})

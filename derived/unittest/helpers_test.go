@@ -58,6 +58,6 @@ func outcome(tb testing.TB, definitions, file string) string {
 	tb.Helper()
 	f := parsed(tb, file)
 	require.Len(tb, f.Tests, 1)
-	text := NewRunner(defined(tb, definitions)).Run(f.Tests[0]).String()
+	text := Run(derived.Language{}, defined(tb, definitions), f.Tests[0]).String()
 	return strings.ReplaceAll(text, "x.test:", "")
 }

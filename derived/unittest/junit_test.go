@@ -7,14 +7,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived"
 )
 
 func TestWriteJUnit(t *testing.T) {
 	f := parsed(t, host+"test a < b\n given ncpu 1\n expect x 1\ntest \"c\"\n given ncpu 1\n expect x 2\n")
-	r := NewRunner(defined(t, "x = ncpu\n"))
+	defs := defined(t, "x = ncpu\n")
 	var b strings.Builder
 	require.NoError(t, WriteJUnit(&b, []Suite{
-		{File: "x.test", Results: []Result{r.Run(f.Tests[0]), r.Run(f.Tests[1])}, Took: []time.Duration{time.Millisecond, 2 * time.Second}},
+		{File: "x.test", Results: []Result{Run(derived.Language{}, defs, f.Tests[0]), Run(derived.Language{}, defs, f.Tests[1])}, Took: []time.Duration{time.Millisecond, 2 * time.Second}},
 		{File: "y.test", Broken: "y.test:1:1: no\nno\n^"},
 	}))
 	assert.Equal(t, `<?xml version="1.0" encoding="UTF-8"?>

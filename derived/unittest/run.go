@@ -49,33 +49,10 @@ type Row struct {
 	Want, Got string
 }
 
-// Runner runs tests of the same definitions, one at a time.
-type Runner struct {
-	Language derived.Language // as the site has configured it
-
-	defs []*derived.Definition
-	last *derived.Set // that of the metrics that a file declares for all of its tests
-	of   *declared
-}
-
-// NewRunner makes a runner for definitions of distinct names. Names that expressions use are those of a
-// test's metrics, then those of the definitions.
-func NewRunner(defs []*derived.Definition) *Runner { return &Runner{defs: defs} }
-
-// set binds the definitions to the metrics of a test.
-func (r *Runner) set(t *Test) *derived.Set {
-	if len(t.own.metrics) > 0 {
-		return r.Language.NewSet(r.defs, t, root)
-	}
-	if r.of != t.shared {
-		r.last, r.of = r.Language.NewSet(r.defs, t, root), t.shared
-	}
-	return r.last
-}
-
-// Run runs a test.
-func (r *Runner) Run(t *Test) Result {
-	u := &run{test: t, set: r.set(t)}
+// Run runs a test of definitions of distinct names, with the language as the site has configured it. Names that
+// expressions use are those of the test's metrics, then those of the definitions.
+func Run(language derived.Language, defs []*derived.Definition, t *Test) Result {
+	u := &run{test: t, set: language.NewSet(defs, t, root)}
 	for _, m := range t.descs {
 		u.metadata(m)
 	}

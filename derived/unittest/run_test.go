@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/derived"
 )
 
 // Definitions behave as with the agent: each row is a file that passes.
@@ -259,10 +261,10 @@ test with another type
     given free "a"
     error x "Different types"
 `)
-	r := NewRunner(defined(t, "x = defined(free) ? free : 0\n"))
+	defs := defined(t, "x = defined(free) ? free : 0\n")
 	for _, test := range f.Tests[:2] {
-		assert.Empty(t, r.Run(test).String())
-		assert.Empty(t, r.Run(test).String(), "again")
+		assert.Empty(t, Run(derived.Language{}, defs, test).String())
+		assert.Empty(t, Run(derived.Language{}, defs, test).String(), "again")
 	}
-	assert.Equal(t, "x.test:26:11: error x\n           expected         got\n    error  Different types  none\n", r.Run(f.Tests[2]).String())
+	assert.Equal(t, "x.test:26:11: error x\n           expected         got\n    error  Different types  none\n", Run(derived.Language{}, defs, f.Tests[2]).String())
 }

@@ -95,5 +95,5 @@ test recorded # now
 	f, problems := Parse("x.test", []byte(written))
 	require.Empty(t, problems)
 	defs := defined(t, "d.total = total\nd.name = node\nd.temp = temp * 2\nd.rate = rate(total)\nd.none = none\nd.unknown = nosuch\n")
-	assert.Empty(t, NewRunner(defs).Run(f.Tests[0]).String())
+	assert.Empty(t, Run(derived.Language{}, defs, f.Tests[0]).String())
 }
