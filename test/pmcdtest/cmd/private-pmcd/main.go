@@ -1,6 +1,6 @@
 // Private-pmcd runs a command beside a pmcd of its own.
 //
-//	private-pmcd [-access FILE] [-agent 'NAME DOMAIN PROGRAM [ARGUMENT]...']... [-v] -- COMMAND [ARGUMENT]...
+//	private-pmcd [-agent 'NAME DOMAIN PROGRAM [ARGUMENT]...']... -- COMMAND [ARGUMENT]...
 //
 // The pmcd has the stock agents pmcd, proc, sample, linux and mmv and those given with -agent, each the
 // owner of the dynamic subtree NAME. In the command's environment stock tools use it without being told. It ends with the command.
@@ -39,7 +39,7 @@ func main() {
 }
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	cfg, verbose, command, err := parse(args, stderr)
+	cfg, command, err := parse(args, stderr)
 	if err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintf(stderr, "private-pmcd: %v\n", err)
@@ -61,7 +61,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	exit := runCommand(p, command, signals, stdin, stdout, stderr)
 	err = p.Stop()
 	switch agents := p.AgentLog(); {
-	case verbose || err != nil:
+	case err != nil:
 		fmt.Fprint(stderr, p.Log())
 	case exit != 0 && agents != "":
 		fmt.Fprintf(stderr, "private-pmcd: %s: exit status %d; the agents' logs:\n%s", command[0], exit, agents)
@@ -74,7 +74,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // parse reads the command line. The usage message goes to stderr.
-func parse(args []string, stderr io.Writer) (cfg pmcdtest.Config, verbose bool, command []string, err error) {
+func parse(args []string, stderr io.Writer) (cfg pmcdtest.Config, command []string, err error) {
 	flags := flag.NewFlagSet("private-pmcd", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
@@ -86,19 +86,13 @@ func parse(args []string, stderr io.Writer) (cfg pmcdtest.Config, verbose bool, 
 		cfg.Agents = append(cfg.Agents, agent)
 		return err
 	})
-	flags.Func("access", "take the access rules from `file` instead of PCP's own", func(file string) error {
-		text, err := os.ReadFile(file)
-		cfg.Access = string(text)
-		return err
-	})
-	flags.BoolVar(&verbose, "v", false, "print the logs of pmcd and its agents at the end")
 	if err := flags.Parse(args); err != nil {
-		return cfg, verbose, nil, err
+		return cfg, nil, err
 	}
 	if flags.NArg() == 0 {
-		return cfg, verbose, nil, errors.New("no command given")
+		return cfg, nil, errors.New("no command given")
 	}
-	return cfg, verbose, flags.Args(), nil
+	return cfg, flags.Args(), nil
 }
 
 func parseAgent(text string) (pmcdtest.Agent, error) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,8 +11,6 @@ import (
 )
 
 func TestRun(t *testing.T) {
-	deny := filepath.Join(t.TempDir(), "access")
-	require.NoError(t, os.WriteFile(deny, []byte(`disallow "local:*" : store;`), 0o644))
 	agent := func(t *testing.T) string {
 		t.Helper()
 		text, err := os.ReadFile("/etc/pcp.conf")
@@ -35,8 +32,6 @@ func TestRun(t *testing.T) {
 		{"exit status", []string{"--", "sh", "-c", "exit 7"}, 7, "", ""},
 		{"signal", []string{"--", "sh", "-c", "kill -TERM $$"}, 128 + 15, "", ""},
 		{"agent", []string{"-agent", "again 400 " + agent + " -d 400", "--", "pmprobe", "-v", "pmcd.agent.status"}, 0, "pmcd.agent.status 6 0 0 0 0 0 0", ""},
-		{"access", []string{"-access", deny, "--", "pmstore", "sample.write_me", "1"}, 1, "No permission", ""},
-		{"logs", []string{"-v", "--", "true"}, 0, "", "---- pmcd.log ----"},
 		{"no command", []string{}, exitUsage, "", "no command"},
 		{"unknown option", []string{"-nonsense"}, exitUsage, "", "usage"},
 		{"agent without program", []string{"-agent", "a 5", "--", "true"}, exitUsage, "", "want a name"},
