@@ -3,7 +3,6 @@ package conformance
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
@@ -12,33 +11,6 @@ import (
 
 	"pmdaderived/pdu"
 )
-
-func TestTextIsThatOfTheCorpus(t *testing.T) {
-	f32 := func(f float32) uint64 { return uint64(math.Float32bits(f)) }
-	for _, row := range []struct {
-		want  string
-		typ   pdu.Type
-		bits  uint64
-		bytes string
-	}{
-		{want: "-7", typ: pdu.Type32, bits: 0xfffffff9},
-		{want: "4294967289", typ: pdu.TypeU32, bits: 0xfffffff9},
-		{want: "-1", typ: pdu.Type64, bits: math.MaxUint64},
-		{want: "18446744073709551615", typ: pdu.TypeU64, bits: math.MaxUint64},
-		{want: "499.99997", typ: pdu.TypeFloat, bits: f32(499.99997)},
-		{want: "500", typ: pdu.TypeFloat, bits: f32(500)},
-		{want: "1e-05", typ: pdu.TypeFloat, bits: f32(1e-5)},
-		{want: "1000000000000000", typ: pdu.TypeDouble, bits: math.Float64bits(1e15)},
-		{want: "1e+16", typ: pdu.TypeDouble, bits: math.Float64bits(1e16)},
-		{want: "inf", typ: pdu.TypeDouble, bits: math.Float64bits(math.Inf(1))},
-		{want: "-inf", typ: pdu.TypeDouble, bits: math.Float64bits(math.Inf(-1))},
-		{want: "nan", typ: pdu.TypeDouble, bits: math.Float64bits(math.NaN())},
-		{want: "hullo", typ: pdu.TypeString, bytes: "hullo"},
-		{want: "hex:0a", typ: pdu.TypeAggregate, bytes: "\n"},
-	} {
-		assert.Equal(t, row.want, Text(row.typ, row.bits, []byte(row.bytes)))
-	}
-}
 
 func values(text string) *[][3]any { return &[][3]any{{-1.0, nil, text}} }
 

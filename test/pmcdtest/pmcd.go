@@ -217,15 +217,20 @@ func (p *PMCD) Signal(sig os.Signal) error {
 	return p.daemon.signal(sig)
 }
 
+// Kill ends pmcd at once, as a crash would, and returns when it and its agents are gone.
+func (p *PMCD) Kill() error { return p.end(syscall.SIGKILL) }
+
 // Stop ends pmcd in the regular way and returns when it and its agents are gone. An agent that had to be
 // killed, or a pmcd that had ended before, is an error. Stop without a running pmcd does nothing.
-func (p *PMCD) Stop() error {
+func (p *PMCD) Stop() error { return p.end(syscall.SIGTERM) }
+
+func (p *PMCD) end(sig os.Signal) error {
 	d := p.daemon
 	if d == nil {
 		return nil
 	}
 	p.daemon = nil
-	return d.end(syscall.SIGTERM, stopTimeout)
+	return d.end(sig, stopTimeout)
 }
 
 // Restart stops pmcd, if it runs, and starts it again with the same folder, socket and port.

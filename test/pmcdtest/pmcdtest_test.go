@@ -196,13 +196,15 @@ func TestLife(t *testing.T) {
 	require.Error(t, err)
 	require.NoError(t, p.Stop(), "twice")
 
-	for range 2 { // when it does not run, and when it does
+	for _, end := range []func() error{p.Kill, func() error { return nil }, p.Stop} { // when it does not run, when it does, and after a crash
 		require.NoError(t, p.Restart())
 		stdout, _, _ := p.Run(t, "pmprobe", "-v", "pmcd.pid")
 		assert.Equal(t, fmt.Sprintf("pmcd.pid 1 %d\n", p.Pid()), stdout)
 		assert.NotEqual(t, first, p.Pid())
 		first = p.Pid()
+		require.NoError(t, end())
 	}
+	require.NoError(t, p.Restart())
 	before := p.Processes()
 	assert.Len(t, before, 4)
 	require.NoError(t, p.Signal(syscall.SIGHUP))

@@ -63,14 +63,20 @@ func Metrics() []Metric {
 // PhaseLength is after how many microseconds phase begins anew.
 const PhaseLength = 1_000_000_000
 
-// The values, at a time in ns since the Epoch.
+// Phase is microseconds.
+func Phase(at uint64) uint64 { return at / 1000 % PhaseLength }
 
-func Phase(at uint64) uint64 { return at / 1000 % PhaseLength } // microseconds
-func Slope(at uint64) uint64 { return at/1e9%1000 + 1 }         // seconds
-func Size(at uint64) uint64  { return at / 1e6 % (1 << 30) }    // milliseconds
+// Slope is seconds, and never 0.
+func Slope(at uint64) uint64 { return at/1e9%1000 + 1 }
 
+// Size is milliseconds.
+func Size(at uint64) uint64 { return at / 1e6 % (1 << 30) }
+
+// Member tells instances apart by their thousands.
 func Member(at uint64, inst pdu.Inst) uint64 { return Phase(at) + 1000*uint64(inst) }
-func Load(at uint64, inst pdu.Inst) uint64   { return (uint64(inst) + 1) * (at / 1000) }
+
+// Load is a counter of microseconds, the faster the higher the instance.
+func Load(at uint64, inst pdu.Inst) uint64 { return (uint64(inst) + 1) * (at / 1000) }
 
 // SwingPeriod is no multiple of the interval of any client: otherwise a client would always meet the same phase.
 const SwingPeriod = 3300 * time.Millisecond

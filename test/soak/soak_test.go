@@ -58,63 +58,43 @@ func TestJudge(t *testing.T) {
 	}
 	now := time.Now().Truncate(time.Microsecond)
 	at := func(ms int) uint64 { return uint64(now.Add(time.Duration(ms) * time.Millisecond).UnixNano()) }
-	const sum, passed = 4, 5
+	const step, pace, moments, sum, passed = 1, 2, 3, 4, 5
+	without := func(which ...int) func([]pdu.ValueSet) {
+		return func(sets []pdu.ValueSet) {
+			for _, i := range which {
+				sets[i].Values = nil
+			}
+		}
+	}
 	for _, row := range []struct {
-		name   string
-		sets   func() []pdu.ValueSet
-		kind   kind
-		reason string // "": nothing is wrong
+		name       string
+		at, before int // ms from now: the sample, and since when its steps are
+		spoil      func(sets []pdu.ValueSet)
+		kind       kind
+		reason     string // "": nothing is wrong
 	}{
-		{"the next step", func() []pdu.ValueSet { return fetchOf(t, list, at(-100), at(-1100)) }, 0, ""},
-		{"a gap", func() []pdu.ValueSet { return fetchOf(t, list, at(-100), at(-1000)) }, wrongValue, "has to be since"},
-		{"the same time twice", func() []pdu.ValueSet { return fetchOf(t, list, at(-100), at(-2100)) }, wrongValue, "has to be since"},
-		{"back in time", func() []pdu.ValueSet { return fetchOf(t, list, at(-1200), at(-2200)) }, wrongValue, "is served after"},
-		{"another moment", func() []pdu.ValueSet {
-			sets := fetchOf(t, list, at(-100), at(-1100))
-			sets[sum] = fetchOf(t, list, at(-101), at(-1100))[sum]
-			return sets
-		}, wrongValue, "derived.sum."},
-		{"another history", func() []pdu.ValueSet {
-			sets := fetchOf(t, list, at(-100), at(-1100))
-			sets[passed] = fetchOf(t, list, at(-100), at(-1101))[passed]
-			return sets
-		}, wrongValue, "derived.passed."},
-		{"no value", func() []pdu.ValueSet {
-			sets := fetchOf(t, list, at(-100), at(-1100))
-			sets[sum].Values = nil
-			return sets
-		}, missingValue, "no value of derived.sum."},
-		{"no history", func() []pdu.ValueSet {
-			sets := fetchOf(t, list, at(-100), at(-1100))
-			sets[1].Values, sets[2].Values, sets[passed].Values = nil, nil, nil
-			return sets
-		}, missingValue, "no value of derived.track.nanos.step"},
-		{"values of nobody", func() []pdu.ValueSet {
-			sets := fetchOf(t, list, at(-100), at(-1100))
-			sets[3].Values = nil
-			return sets
-		}, wrongValue, "its track has none"},
-		{"the same sample again", func() []pdu.ValueSet {
-			sets := fetchOf(t, list, at(-1100), at(-2100))
-			sets[1].Values, sets[passed].Values = nil, nil
-			return sets
-		}, 0, ""},
-		{"a delta twice", func() []pdu.ValueSet {
-			sets := fetchOf(t, list, at(-1100), at(-2100))
-			sets[1].Values = nil
-			return sets
-		}, wrongValue, "the sample is that of the fetch before"},
-		{"another rate of the same sample", func() []pdu.ValueSet {
-			sets := fetchOf(t, list, at(-1100), at(-2100))
-			sets[1].Values, sets[passed].Values = nil, nil
-			sets[2].Values[0] = pdu.DoubleValue(0, 2e9)
-			return sets
+		{"the next step", -100, -1100, nil, 0, ""},
+		{"a gap", -100, -1000, nil, wrongValue, "has to be since"},
+		{"the same time twice", -100, -2100, nil, wrongValue, "has to be since"},
+		{"back in time", -1200, -2200, nil, wrongValue, "is served after"},
+		{
+			"another moment", -100, -1100, func(sets []pdu.ValueSet) { sets[sum] = fetchOf(t, list, at(-101), at(-1100))[sum] },
+			wrongValue, "derived.sum.",
+		},
+		{
+			"another history", -100, -1100, func(sets []pdu.ValueSet) { sets[passed] = fetchOf(t, list, at(-100), at(-1101))[passed] },
+			wrongValue, "derived.passed.",
+		},
+		{"no value", -100, -1100, without(sum), missingValue, "no value of derived.sum."},
+		{"no history", -100, -1100, without(step, pace, passed), missingValue, "no value of derived.track.nanos.step"},
+		{"values of nobody", -100, -1100, without(moments), wrongValue, "its track has none"},
+		{"the same sample again", -1100, -2100, without(step, passed), 0, ""},
+		{"a delta twice", -1100, -2100, without(step), wrongValue, "the sample is that of the fetch before"},
+		{"another rate of the same sample", -1100, -2100, func(sets []pdu.ValueSet) {
+			without(step, passed)(sets)
+			sets[pace].Values[0] = pdu.DoubleValue(0, 2e9)
 		}, wrongValue, "the pace of nanos was"},
-		{"another metric", func() []pdu.ValueSet {
-			sets := fetchOf(t, list, at(-100), at(-1100))
-			sets[sum].PMID = 77
-			return sets
-		}, wrongValue, "instead of"},
+		{"another metric", -100, -1100, func(sets []pdu.ValueSet) { sets[sum].PMID = 77 }, wrongValue, "instead of"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var log strings.Builder
@@ -122,7 +102,11 @@ func TestJudge(t *testing.T) {
 			j := newJudge(s, "client", list)
 			j.check(rig.Fetched{Sent: now, Answered: now, Sets: fetchOf(t, list, at(-1100), at(-2100))})
 			require.Zero(t, s.tally.bad(), log.String())
-			j.check(rig.Fetched{Sent: now, Answered: now, Sets: row.sets()})
+			sets := fetchOf(t, list, at(row.at), at(row.before))
+			if row.spoil != nil {
+				row.spoil(sets)
+			}
+			j.check(rig.Fetched{Sent: now, Answered: now, Sets: sets})
 			if row.reason == "" {
 				assert.Zero(t, s.tally.bad(), log.String())
 				return
