@@ -121,7 +121,6 @@ func (b *bench) small(ctx context.Context) (*arena, error) {
 	for _, row := range []struct{ size, metrics int }{{10, 100}, {1000, 10}, {10_000, 1}, {100_000, 2}} {
 		defs = append(defs, sumsOver(row.size, row.metrics)...)
 	}
-	defs = append(defs, over(10_000, 0, "rate", exprRate))
 	for i := range stallParts {
 		defs = append(defs, over(10_000, i, "plain", "A"))
 	}

@@ -121,13 +121,10 @@ func (c *client) fetch(n int, period time.Duration, want int) (result, error) {
 	return r, r.check(want)
 }
 
-// anyNumber of values will do, where it varies.
-const anyNumber = -1
-
 // check fails unless each fetch had so many values.
 func (r *result) check(want int) error {
 	n, values, failed := r.numbers["n"], r.numbers["values"], r.numbers["errors"]
-	if failed > 0 || want == anyNumber && values == 0 || want != anyNumber && values != n*int64(want) {
+	if failed > 0 || values != n*int64(want) {
 		return fmt.Errorf("%d fetches of %d values: got %d values, %d metrics with an error, the last %d", n, want, values, failed, r.numbers["code"])
 	}
 	return nil
@@ -149,8 +146,8 @@ type fetcher struct {
 	want int // values in each fetch
 }
 
-// fetcher starts a client of its own for the metrics, fetches until there are values, which takes two where rates are among
-// them, and leaves if it has no derived metrics of its own: see join.
+// fetcher starts a client of its own for the metrics, fetches until there are values,
+// and leaves if it has no derived metrics of its own: see join.
 func (a *arena) fetcher(ctx context.Context, derivedFile string, names []string, want int) (*fetcher, error) {
 	c, err := a.newClient(ctx, derivedFile)
 	if err != nil {

@@ -89,12 +89,6 @@ func sums(n int) []definition {
 	return all
 }
 
-// Expressions that are compared; A and B stand for the operands.
-const (
-	exprSum  = "A + B"
-	exprRate = "rate(A)"
-)
-
 // over is a definition over metrics 2i and 2i+1 of a family, which stand for A and B in the expression.
 func over(size, i int, kind, expr string) definition {
 	operands := 0
@@ -111,7 +105,7 @@ func over(size, i int, kind, expr string) definition {
 func sumsOver(size, n int) []definition {
 	all := make([]definition, n)
 	for i := range all {
-		all[i] = over(size, i, "sum", exprSum)
+		all[i] = over(size, i, "sum", "A + B")
 	}
 	return all
 }
