@@ -12,6 +12,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
@@ -53,16 +54,16 @@ func lintAtNoMoment(t *testing.T, p *pmcdtest.PMCD, files []string) []lint.Warni
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, conn.Close()) }()
 	var defs []*derived.Definition
-	var operands []agent.Definition
+	var operands []served.Definition
 	for _, d := range config.Load(files, nil).Definitions {
 		parsed, err := derived.Parse(d.Name, d.Expr)
 		require.NoError(t, err)
-		defs, operands = append(defs, parsed), append(operands, agent.Definition{Definition: parsed})
+		defs, operands = append(defs, parsed), append(operands, served.Definition{Definition: parsed})
 	}
 	require.NotEmpty(t, defs)
 	catalog, err := agent.LookUp(t.Context(), conn, operands)
 	require.NoError(t, err)
-	return lint.Check(defs, lint.Options{Catalog: catalog, Root: agent.Root})
+	return lint.Check(defs, lint.Options{Catalog: catalog, Root: served.Root})
 }
 
 // What people get wrong first, against the metrics of a real host.

@@ -49,10 +49,13 @@ var layers = map[string]layer{
 	"derived":               {ours: "derived/ere derived/syntax pdu", never: pure},
 	"derived/unittest":      {ours: "config derived pdu", never: pure},
 	"derived/lint":          {ours: "derived derived/ere derived/syntax pdu", never: pure},
-	"derived/agent":         {ours: "derived derived/agent/control derived/agent/identity derived/agent/operand pdu pmda pmda/pmapi", modules: logging},
+	"derived/agent":         {ours: "derived derived/agent/control derived/agent/identity derived/agent/operand derived/agent/served pdu pmda pmda/pmapi", modules: logging},
 	"derived/agent/operand": {ours: "derived pdu pmda/pmapi", never: pure},
 	"derived/agent/identity": {
 		ours: "pdu", never: talking,
+	},
+	"derived/agent/served": {
+		ours: "derived derived/agent/identity pdu pmda", never: pure,
 	},
 	"derived/agent/mmv": {
 		ours:    "derived/agent/control derived/agent/mmv/quiet pdu",
@@ -62,7 +65,7 @@ var layers = map[string]layer{
 	"derived/agent/control":   {ours: "pdu pmda", never: pure},
 	"config":                  {modules: logging + " " + watching},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/lint derived/syntax derived/unittest pdu pmda pmda/pmapi",
+		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/syntax derived/unittest pdu pmda pmda/pmapi",
 		modules: logging + " " + unixCalls,
 	},
 

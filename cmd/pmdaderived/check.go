@@ -14,6 +14,7 @@ import (
 	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -103,7 +104,7 @@ type host struct {
 }
 
 // lookUp asks pmcd about the operands of definitions, and about metrics that are called as they are.
-func (t *tool) lookUp(ctx context.Context, defs []agent.Definition) (*host, error) {
+func (t *tool) lookUp(ctx context.Context, defs []served.Definition) (*host, error) {
 	c, err := t.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -137,15 +138,16 @@ func (r *definitions) byName() map[string]*config.Definition {
 func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, all bool) []*config.Problem {
 	byName := c.byName()
 	found := slices.Concat(c.Problems, c.ofFiles(), c.hints(), unknownCodes(c.Definitions))
-	o := lint.Options{Root: agent.Root, Language: c.language}
+	o := lint.Options{Root: served.Root, Language: c.language}
 	var catalog *operand.Catalog
 	if h != nil {
 		catalog = h.catalog
 		o.Catalog, o.Suggest = catalog, func(name string) string { return h.similar(ctx, name) }
 		o.Host = &lintHost{ctx: ctx, collector: h.collector, language: c.language, named: c.named(), instances: map[pdu.InDom][]string{}}
 	}
-	waiting := map[string][]agent.Definition{}
-	for _, f := range agent.Check(c.all, catalog, c.language, limits) {
+	waiting := map[string][]served.Definition{}
+	most := served.OperandLimits{Most: int(limits.Operands)}
+	for _, f := range served.Check(c.all, agent.OwnMetrics(defaultDomain), o.Catalog, c.language, most) {
 		d := byName[f.Definition.Name]
 		p := problemOf(d, f)
 		file := p.Pos.File
@@ -231,7 +233,7 @@ func (c *checked) warning(w lint.Warning, byName map[string]*config.Definition, 
 }
 
 // problemOf places a fault in the file.
-func problemOf(d *config.Definition, f agent.Fault) *config.Problem {
+func problemOf(d *config.Definition, f served.Fault) *config.Problem {
 	p := problemAt(d, f.Offset)
 	p.Msg, p.Err = f.Message, f.Err
 	if f.Err == nil {

@@ -13,6 +13,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/served"
 )
 
 // checked is what check looks at: definitions of the files that it is asked about, among those that the agent reads.
@@ -200,12 +201,12 @@ func realPath(path string) string {
 
 // dropUnused forgets the definitions of other files that nothing asked about uses.
 func (c *checked) dropUnused() {
-	asked := slices.DeleteFunc(slices.Clone(c.all), func(d agent.Definition) bool { return !c.files[d.File] })
+	asked := slices.DeleteFunc(slices.Clone(c.all), func(d served.Definition) bool { return !c.files[d.File] })
 	used := map[string]bool{}
 	for _, d := range withUsed(c.named(), asked...) {
 		used[d.Name] = true
 	}
-	c.all = slices.DeleteFunc(c.all, func(d agent.Definition) bool { return !used[d.Name] })
+	c.all = slices.DeleteFunc(c.all, func(d served.Definition) bool { return !used[d.Name] })
 	c.Definitions = slices.DeleteFunc(c.Definitions, func(d *config.Definition) bool { return !used[d.Name] })
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 )
 
@@ -15,7 +15,7 @@ type lintHost struct {
 	ctx       context.Context //nolint:containedctx // of one run of check
 	collector *collector
 	language  derived.Language
-	named     map[string]agent.Definition
+	named     map[string]served.Definition
 	instances map[pdu.InDom][]string
 	computed  int
 }
@@ -51,7 +51,7 @@ func (h *lintHost) Holds(expr string) bool {
 		return false
 	}
 	h.computed++
-	session, metrics, err := h.collector.sample(h.ctx, withUsed(h.named, agent.Definition{Definition: d}), h.language, d.Name)
+	session, metrics, err := h.collector.sample(h.ctx, withUsed(h.named, served.Definition{Definition: d}), h.language, d.Name)
 	if err != nil || metrics[0] == nil {
 		return false
 	}

@@ -11,6 +11,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
@@ -49,7 +50,7 @@ func (c *collector) close() {
 
 // sample binds definitions and takes one sample of those named that have a value at once; the others are nil.
 func (c *collector) sample(
-	ctx context.Context, defs []agent.Definition, language derived.Language, names ...string,
+	ctx context.Context, defs []served.Definition, language derived.Language, names ...string,
 ) (*agent.Session, []*derived.Metric, error) {
 	session, err := agent.NewSession(ctx, c.Conn, defs, language)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 )
 
@@ -252,7 +252,7 @@ func TestSourceKeepsWhatItHasWhileFilesChange(t *testing.T) {
 	require.NoError(t, err)
 	log, _ := logtest.NewNullLogger()
 	s := newSource(o, log)
-	names := func(c agent.Config) (all []string) {
+	names := func(c served.Config) (all []string) {
 		for _, d := range c.Definitions {
 			all = append(all, d.Name)
 		}
@@ -285,9 +285,9 @@ func TestSourceParsesOnlyWhatIsNew(t *testing.T) {
 	require.NoError(t, err)
 	log, _ := logtest.NewNullLogger()
 	s := newSource(o, log)
-	load := func(text string) map[string]agent.Definition {
+	load := func(text string) map[string]served.Definition {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		byName := make(map[string]agent.Definition)
+		byName := make(map[string]served.Definition)
 		for _, d := range s.load().Definitions {
 			byName[d.Name] = d
 		}

@@ -11,13 +11,14 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 )
 
 // definitions are those of a path list, with what is wrong in its files.
 type definitions struct {
 	config.Loaded
-	all      []agent.Definition // one for each of Loaded.Definitions
+	all      []served.Definition // one for each of Loaded.Definitions
 	language derived.Language
 }
 
@@ -31,7 +32,7 @@ type reading struct {
 	paths  []string // nil: the default ones
 	conf   config.PCPConf
 	limits agent.Limits
-	before []agent.Definition       // parsed once: what is in them still is not parsed again
+	before []served.Definition      // parsed once: what is in them still is not parsed again
 	called func(path string) string // what files and directories are called; nil: as they are
 }
 
@@ -61,10 +62,10 @@ func (f reading) definitions() definitions {
 		r.Loaded = loading.Load(f.paths)
 	}
 	r.configure(f.conf.InDomConfig)
-	r.all = make([]agent.Definition, 0, len(r.Definitions))
+	r.all = make([]served.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {
 		parsed, place := known[d.Name], d.Place // the last that was taken
-		r.all = append(r.all, agent.Definition{
+		r.all = append(r.all, served.Definition{
 			Definition: parsed,
 			OneLine:    d.OneLine,
 			Help:       d.Help,
@@ -110,8 +111,8 @@ func (r *definitions) configure(inDoms string) {
 }
 
 // named are the definitions by their names.
-func (r *definitions) named() map[string]agent.Definition {
-	all := make(map[string]agent.Definition, len(r.all))
+func (r *definitions) named() map[string]served.Definition {
+	all := make(map[string]served.Definition, len(r.all))
 	for _, d := range r.all {
 		all[d.Name] = d
 	}
@@ -119,10 +120,10 @@ func (r *definitions) named() map[string]agent.Definition {
 }
 
 // withUsed gives definitions and those of all that they use, directly or not.
-func withUsed(all map[string]agent.Definition, defs ...agent.Definition) []agent.Definition {
+func withUsed(all map[string]served.Definition, defs ...served.Definition) []served.Definition {
 	taken := make(map[string]bool, len(defs))
-	var used []agent.Definition
-	add := func(d agent.Definition) {
+	var used []served.Definition
+	add := func(d served.Definition) {
 		if !taken[d.Name] {
 			taken[d.Name] = true
 			used = append(used, d)
@@ -142,7 +143,7 @@ func withUsed(all map[string]agent.Definition, defs ...agent.Definition) []agent
 }
 
 // foreign are the metrics that definitions use and none of them defines, sorted.
-func foreign(defs []agent.Definition) []string {
+func foreign(defs []served.Definition) []string {
 	own := make(map[string]bool, len(defs))
 	for _, d := range defs {
 		own[d.Name] = true
@@ -160,7 +161,7 @@ func foreign(defs []agent.Definition) []string {
 }
 
 // missing are the metrics that definitions use and the collector does not have, sorted.
-func missing(defs []agent.Definition, catalog *operand.Catalog) []string {
+func missing(defs []served.Definition, catalog *operand.Catalog) []string {
 	return slices.DeleteFunc(foreign(defs), func(name string) bool {
 		_, err := catalog.Desc(name)
 		return !errors.Is(err, pdu.ErrName) && !errors.Is(err, pdu.ErrNonLeaf)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 )
 
@@ -35,7 +35,7 @@ func (c *collector) served(ctx context.Context) (*agentsView, error) {
 	}
 	names := make([]string, len(columns))
 	for i, column := range columns {
-		names[i] = agent.Root + ".control." + column
+		names[i] = served.Root + ".control." + column
 	}
 	all, err := c.fetch(ctx, names...)
 	if err != nil || all[0].absent < 0 {
@@ -148,8 +148,8 @@ func (r report) served(ctx context.Context, a *asked, view *agentsView, subject 
 		unread = view.reason(file)
 	}
 	r.line("state", row.state+": "+meaning(row.state, unread != ""))
-	r.line("metric", agent.Root+"."+name+", "+row.pmid)
-	now, err := r.collector.fetch(ctx, agent.Root+"."+name) // as a client gets it
+	r.line("metric", served.Root+"."+name+", "+row.pmid)
+	now, err := r.collector.fetch(ctx, served.Root+"."+name) // as a client gets it
 	if err != nil {
 		return err
 	}
@@ -231,12 +231,12 @@ const maxParts = 200
 
 // parts evaluates the parts of an expression that need one sample only, and prints those that have no values although
 // their operands do, and those that have values that are not finite, which the agent leaves out, although their operands have none.
-func (r report) parts(ctx context.Context, a *asked, subject subject, defs []agent.Definition) error {
+func (r report) parts(ctx context.Context, a *asked, subject subject, defs []served.Definition) error {
 	parts := subject.def.Parts(maxParts)
 	names := make([]string, len(parts))
 	for i, p := range parts {
 		names[i] = p.Name
-		defs = append(defs, agent.Definition{Definition: p.Definition})
+		defs = append(defs, served.Definition{Definition: p.Definition})
 	}
 	session, metrics, err := r.collector.sample(ctx, defs, a.language, names...)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/identity"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pmda"
@@ -199,7 +199,7 @@ func remembered(p *config.Problem, text string, agents map[string]identity.Remem
 }
 
 // waitingProblem says of a file that definitions of it are not served for want of metrics.
-func waitingProblem(file string, defs []agent.Definition, metrics []string) *config.Problem {
+func waitingProblem(file string, defs []served.Definition, metrics []string) *config.Problem {
 	verb := "wait"
 	if len(defs) == 1 {
 		verb = "waits"

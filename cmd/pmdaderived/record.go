@@ -15,6 +15,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/unittest"
 	"pmdaderived/pdu"
 )
@@ -26,7 +27,7 @@ type recorder struct {
 	pause   time.Duration
 
 	session  *agent.Session
-	defs     []agent.Definition
+	defs     []served.Definition
 	language derived.Language
 	out      unittest.Recording
 	seen     map[pdu.InDom]map[pdu.Inst]bool
@@ -90,7 +91,7 @@ func (r *recorder) run(ctx context.Context, c *collector) error {
 		if err != nil {
 			return err
 		}
-		all = append(all, agent.Definition{Definition: d})
+		all = append(all, served.Definition{Definition: d})
 	}
 	var err error
 	if r.session, err = agent.NewSession(ctx, c.Conn, all, r.language); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/config"
-	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/served"
 )
 
 // source reads the definitions for the agent, again and again. It belongs to the agent, which never
@@ -15,7 +15,7 @@ type source struct {
 	options *options
 	watcher *config.Watcher
 	log     logrus.FieldLogger
-	last    agent.Config
+	last    served.Config
 	told    map[string]bool // the problems of last
 }
 
@@ -31,13 +31,13 @@ func newSource(o *options, log logrus.FieldLogger) *source {
 
 // load returns what the files say now, or once more what they said before while they are being written.
 // Problems are logged when they are new.
-func (s *source) load() agent.Config {
+func (s *source) load() served.Config {
 	r := reading{paths: s.options.paths, conf: s.options.conf, limits: s.options.limits, before: s.last.Definitions}.definitions()
 	if !s.watcher.Took(&r.Loaded) {
 		return s.last
 	}
 	read := config.Loaded{Sources: r.Sources} // the rest is not needed for long
-	c := agent.Config{
+	c := served.Config{
 		Definitions: r.all, Files: r.files(), Language: r.language, Read: time.Now(),
 		Unread: func(file string) bool { return !read.Covers(file) },
 	}
@@ -45,7 +45,7 @@ func (s *source) load() agent.Config {
 	for _, p := range r.Problems {
 		text := p.Error()
 		if p.Severity == config.Error {
-			c.Failures = append(c.Failures, agent.Failure{
+			c.Failures = append(c.Failures, served.Failure{
 				Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Message: text,
 			})
 		}
@@ -61,11 +61,11 @@ func (s *source) load() agent.Config {
 }
 
 // files says what became of each file.
-func (r *definitions) files() []agent.File {
-	files := make([]agent.File, 0, len(r.Sources))
+func (r *definitions) files() []served.File {
+	files := make([]served.File, 0, len(r.Sources))
 	at := make(map[string]int, len(r.Sources))
 	for _, s := range r.Sources {
-		f := agent.File{Path: s.Path, Modified: s.ModTime}
+		f := served.File{Path: s.Path, Modified: s.ModTime}
 		switch {
 		case s.Err != nil:
 			f.Error = s.Err.Error()

@@ -9,13 +9,14 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/served"
 )
 
 // subject is what an operand of explain and eval stands for: a definition of the files, or an expression
 // written on the command line.
 type subject struct {
 	given  string // as written
-	def    agent.Definition
+	def    served.Definition
 	source *config.Definition // nil: the command line
 	broken *config.Problem    // why the definition could not be read; then there is nothing else
 	meant  *config.Problem    // of a line that may have been meant to define it
@@ -27,7 +28,7 @@ type asked struct {
 	collector *collector
 	subjects  []subject
 	language  derived.Language
-	named     map[string]agent.Definition // all that the files have
+	named     map[string]served.Definition // all that the files have
 }
 
 // open finds out what operands stand for, and binds it. nil if that cannot be; why has been told, as have mistakes of
@@ -36,7 +37,7 @@ func (t *tool) open(ctx context.Context, operands []string) *asked {
 	read := t.read(t.paths)
 	a := &asked{language: read.language, named: read.named()}
 	places := read.byName()
-	var defs []agent.Definition
+	var defs []served.Definition
 	wrong := false
 	for _, operand := range operands {
 		s := subject{given: operand}
@@ -93,7 +94,7 @@ func (a *asked) metric(s subject) *derived.Metric {
 }
 
 // short is the name of a definition, with or without that of the subtree it is served in.
-func short(name string) string { return strings.TrimPrefix(name, agent.Root+".") }
+func short(name string) string { return strings.TrimPrefix(name, served.Root+".") }
 
 // showMeant tells of a line that may have been meant.
 func (t *tool) showMeant(s subject) {
@@ -126,7 +127,7 @@ func (t *tool) showHint(fault error) {
 // showBroken tells why a subject cannot be computed.
 func (t *tool) showBroken(s subject, fault *derived.Error) {
 	if s.source != nil {
-		fmt.Fprintln(t.stderr, problemOf(s.source, agent.Fault{
+		fmt.Fprintln(t.stderr, problemOf(s.source, served.Fault{
 			Definition: s.def, Offset: fault.Offset(), Message: fault.Error(), Err: fault,
 		}))
 		return

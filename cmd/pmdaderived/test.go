@@ -15,7 +15,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/unittest"
 	"pmdaderived/pmda"
 )
@@ -260,7 +260,7 @@ func (r *definitions) explain(result *unittest.Result) {
 			continue
 		}
 		at := slices.IndexFunc(r.Definitions, func(d *config.Definition) bool { return d.Name == name })
-		f.Err = problemOf(r.Definitions[at], agent.Fault{Offset: fault.Offset(), Message: fault.Error(), Err: fault})
+		f.Err = problemOf(r.Definitions[at], served.Fault{Offset: fault.Offset(), Message: fault.Error(), Err: fault})
 	}
 }
 

@@ -5,17 +5,16 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -28,7 +27,7 @@ type Options struct {
 
 	// Load reads the definitions as they are configured at the moment. It is called once by New and
 	// again at each reload, never twice at a time.
-	Load func() Config
+	Load func() served.Config
 
 	// Dial connects to the pmcd whose metrics are the operands, with the options that it is given.
 	Dial func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error)
@@ -76,7 +75,7 @@ type Agent struct {
 	log          logrus.FieldLogger
 	figures      control.Figures
 	control      *control.Metrics
-	service      atomic.Pointer[service]
+	snapshot     atomic.Pointer[snapshot]
 	changes      atomic.Uint32
 	names        operand.Names
 	sampler      *sampler
@@ -128,7 +127,7 @@ func New(o Options) *Agent {
 	}
 	o.Limits = o.Limits.complete()
 	a := &Agent{
-		options: o, log: o.Log, domainLabels: domainLabels(), self: strconv.Itoa(os.Getpid()),
+		options: o, log: o.Log, domainLabels: served.DomainLabels(), self: strconv.Itoa(os.Getpid()),
 		clients: make(map[pmda.Client]client),
 	}
 	a.views = newViews(&a.figures, o.Limits)
@@ -142,7 +141,7 @@ func New(o Options) *Agent {
 	return a
 }
 
-// Run connects to pmcd, samples and keeps the service up to date until ctx ends. It returns when all
+// Run connects to pmcd, samples and keeps the snapshot up to date until ctx ends. It returns when all
 // that it started has ended.
 func (a *Agent) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
@@ -175,19 +174,19 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 	if desc, ok := a.control.Desc(id); ok {
 		return desc, nil
 	}
-	svc := a.service.Load()
-	m := svc.byID[id]
+	snap := a.snapshot.Load()
+	m := snap.metric(id)
 	if m == nil {
-		if desc, ok := svc.retired[id]; ok {
+		if desc, ok := snap.Retired[id]; ok {
 			return desc, nil
 		}
 		return pdu.Desc{}, pdu.ErrPMID
 	}
 	a.interest(m, metadata)
-	if !m.described {
-		return pdu.Desc{}, m.code()
+	if !m.Described {
+		return pdu.Desc{}, m.Code()
 	}
-	return m.desc, nil
+	return m.Desc, nil
 }
 
 // Instances implements pmda.Agent. The domains of operands are their own agents' business.
@@ -206,48 +205,34 @@ func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error
 	if t&pdu.TextInDom != 0 {
 		return "", pdu.ErrText
 	}
-	m := a.service.Load().byID[pdu.PMID(ident)]
+	m := a.snapshot.Load().metric(pdu.PMID(ident))
 	if m == nil {
 		return "", pdu.ErrPMID
 	}
 	a.interest(m, metadata)
-	return m.text(t&pdu.TextOneLine != 0), nil
+	return m.Text(t&pdu.TextOneLine != 0), nil
 }
 
-// text is the definition's own, or shows the expression and where it stands.
-func (m *metric) text(short bool) string {
-	def := plain(m.def.Name + " = " + strings.TrimSpace(m.def.Text))
-	switch {
-	case short && m.def.OneLine != nil:
-		return *m.def.OneLine
-	case short:
-		return def
-	case m.def.Help != nil:
-		return *m.def.Help
-	case m.def.OneLine != nil:
-		def = *m.def.OneLine + "\n\n" + def
-	}
-	return def + "\n\nDefined in " + plain(m.def.File) + ", line " + strconv.Itoa(m.def.Line) + "."
-}
-
-// plain is a line that pmproxy can write into a page for Prometheus, where it escapes nothing: control characters become
-// blanks, and a backslash, as in patterns, is written as a word.
-func plain(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
+// Labels implements pmda.Labeler. Labels of instances come from the agents that own them.
+func (a *Agent) Labels(_ pmda.Client, ident uint32, t pdu.LabelType, _ *pdu.Profile) ([]pdu.LabelSet, error) {
+	switch t {
+	case pdu.LabelDomain:
+		return a.domainLabels, nil
+	case pdu.LabelItem:
+		if m := a.snapshot.Load().metric(pdu.PMID(ident)); m != nil {
+			a.interest(m, metadata)
+			return m.Labels(), nil
 		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
-	return strings.ReplaceAll(text, `\`, "<backslash>")
+	}
+	return nil, nil
 }
 
 // Lookup implements pmda.Namer.
 func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
-	svc := a.service.Load()
-	id, err := svc.names.Lookup(c, name)
+	snap := a.snapshot.Load()
+	id, err := snap.Names.Lookup(c, name)
 	if err == nil {
-		if m := svc.byID[id]; m != nil {
+		if m := snap.metric(id); m != nil {
 			a.interest(m, a.lookup(c), a.lookAhead(c, m)...)
 		}
 	}
@@ -270,37 +255,37 @@ func (a *Agent) lookAhead(c pmda.Client, m *metric) (again []*feed) {
 
 // Names implements pmda.Namer.
 func (a *Agent) Names(c pmda.Client, id pdu.PMID) ([]string, error) {
-	svc := a.service.Load()
-	if m := svc.byID[id]; m != nil {
+	snap := a.snapshot.Load()
+	if m := snap.metric(id); m != nil {
 		a.interest(m, metadata)
 	}
-	return svc.names.Names(c, id)
+	return snap.Names.Names(c, id)
 }
 
 // Children implements pmda.Namer.
 func (a *Agent) Children(c pmda.Client, name string, dst []pmda.Child) ([]pmda.Child, error) {
-	return a.service.Load().names.Children(c, name, dst)
+	return a.snapshot.Load().Names.Children(c, name, dst)
 }
 
 // Traverse implements pmda.Namer.
 func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
-	svc := a.service.Load()
+	snap := a.snapshot.Load()
 	var feeds []*feed
-	for m := range func(yield func(*metric) bool) { svc.under(name, yield) } {
-		if m.feed != nil {
-			feeds = append(feeds, m.feed)
+	for m := range snap.Under(name) {
+		if f := snap.metrics[m.Index].feed; f != nil {
+			feeds = append(feeds, f)
 		}
 	}
 	a.sampler.drain()
 	a.sampler.want(a.options.Now(), a.lookup(c), feeds...)
-	return svc.names.Traverse(c, name)
+	return snap.Names.Traverse(c, name)
 }
 
 // interest is shown by a request for metadata: most clients fetch the metric next. The request for
 // its operands is written before our reply is, and pmcd gets to it before the client's own fetch.
 // A client that looks the same feeds up again is content with an older sample, and has those of all with one request.
 func (a *Agent) interest(m *metric, n need, again ...*feed) {
-	if m.derived == nil {
+	if m.Derived == nil {
 		signal(a.binder.missed)
 		return
 	}
@@ -377,7 +362,7 @@ func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 
 // checkStore says why a value cannot be stored, whoever wants that.
 func (a *Agent) checkStore(set *pdu.ValueSet) error {
-	if a.service.Load().byID[set.PMID] != nil {
+	if a.snapshot.Load().metric(set.PMID) != nil {
 		return pdu.ErrPermission
 	}
 	return a.control.CheckStore(set)

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -27,7 +28,7 @@ import (
 )
 
 // site1 is a configuration with one metric of each kind.
-func site1() Config {
+func site1() served.Config {
 	return conf("load.percent = up.load * 100", "bins = up.bin + up.bin", "who = up.name", "texts = up.text",
 		"sum = sum(up.bin)", "missing = nosuch + 1", "wrong = -up.name", "answer = 42", "speed = rate(up.count)",
 		"secret = sum(proc.io)", `even = matchinst(/^t/, up.bin)`, "two = up.bin[two]")
@@ -358,7 +359,7 @@ func TestLabels(t *testing.T) {
 	h.fetch(a) // takes it along
 	h.reload(confFile("/etc/one.conf", "a = up.load", "b = 2 * up.load"))
 	assert.Zero(t, h.agent.changes.Load(), "nothing that clients know has changed")
-	h.reload(Config{Definitions: append(confFile("/etc/two.conf", "a = up.load").Definitions, conf("b = up.load").Definitions...)})
+	h.reload(served.Config{Definitions: append(confFile("/etc/two.conf", "a = up.load").Definitions, conf("b = up.load").Definitions...)})
 	assert.JSONEq(t, `{"derived_file":"/etc/two.conf"}`, require1(t, labels(uint32(a), pdu.LabelItem)).JSON)
 	assert.Equal(t, a, h.id("derived.a"))
 	r := pmdatest.As[*pdu.Result](h.pmcd, h.pmcd.Request(&pdu.Fetch{PMIDs: []pdu.PMID{a}}))
@@ -373,11 +374,11 @@ func labelSets(h *harness, ident uint32, kind pdu.LabelType) []pdu.LabelSet {
 // What became of each file can be seen.
 func TestFileStatus(t *testing.T) {
 	read := time.Unix(1_700_000_000, 0)
-	good := File{Path: "/etc/a.conf", Definitions: 2, Modified: time.Unix(1_600_000_000, 0)}
-	bad := File{Path: "/etc/b.conf", Definitions: 1, Failed: 1, Modified: time.Unix(1_600_000_001, 0)}
-	gone := File{Path: "/etc/c.conf", Error: "open /etc/c.conf: permission denied"}
+	good := served.File{Path: "/etc/a.conf", Definitions: 2, Modified: time.Unix(1_600_000_000, 0)}
+	bad := served.File{Path: "/etc/b.conf", Definitions: 1, Failed: 1, Modified: time.Unix(1_600_000_001, 0)}
+	gone := served.File{Path: "/etc/c.conf", Error: "open /etc/c.conf: permission denied"}
 	c := conf("a = up.load")
-	c.Files, c.Read = []File{good, bad, gone}, read
+	c.Files, c.Read = []served.File{good, bad, gone}, read
 	h := start(t, newUpstream(t), c).bound()
 	dom := pdu.NewInDom(testDomain, 2)
 	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: dom, Inst: pdu.NoInst}))
@@ -398,7 +399,7 @@ func TestFileStatus(t *testing.T) {
 	assert.Equal(t, []any{uint64(0), uint64(1), uint64(0)}, values("failed"))
 	assert.Equal(t, []any{uint64(1_600_000_000), uint64(1_600_000_001)}, values("modified"))
 	assert.Equal(t, []any{uint64(1_700_000_000), uint64(1_700_000_000), uint64(1_700_000_000)}, values("read"))
-	c.Files = []File{gone, {Path: "/etc/new.conf"}}
+	c.Files = []served.File{gone, {Path: "/etc/new.conf"}}
 	h.reload(c)
 	reply = pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: dom, Inst: pdu.NoInst}))
 	assert.Equal(t, []pdu.Instance{{ID: 2, Name: gone.Path}, {ID: 3, Name: "/etc/new.conf"}}, reply.Instances, "a number stays a file's")
@@ -513,7 +514,7 @@ func TestOperandsThatAppear(t *testing.T) {
 	})
 	u.Announce(pdu.ChangeAddAgent | pdu.ChangeNames)
 	h.id("derived.a") // makes us fetch, and so hear of it
-	eventually(t, "bound", func() bool { return h.agent.service.Load().good == 2 })
+	eventually(t, "bound", func() bool { return h.agent.snapshot.Load().Bound == 2 })
 	assert.EqualValues(t, 5, require1(t, h.value(late)).Bits)
 }
 
@@ -658,7 +659,7 @@ func TestUpstreamThatClosesAtEveryPoint(t *testing.T) {
 				return true
 			})
 			h := start(t, u, site1())
-			for left.Load() >= 0 && !h.agent.service.Load().bound {
+			for left.Load() >= 0 && !h.agent.snapshot.Load().LookedUp {
 				h.everything()
 			}
 			eventually(t, "the cut", func() bool {
@@ -668,8 +669,8 @@ func TestUpstreamThatClosesAtEveryPoint(t *testing.T) {
 			h.bound()
 			assert.InDelta(t, 50, pdu.TypeDouble.Float64(require1(t, h.value(h.id("derived.load.percent"))).Bits), 0)
 			assert.Len(t, h.value(h.id("derived.even")), 2)
-			svc := h.agent.service.Load()
-			for _, m := range svc.metrics {
+			snap := h.agent.snapshot.Load()
+			for _, m := range snap.metrics {
 				if m.feed != nil {
 					h.agent.sampler.mu.Lock()
 					assert.LessOrEqual(t, int(m.feed.outstanding), 1)

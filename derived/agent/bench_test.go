@@ -8,8 +8,8 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -19,15 +19,13 @@ import (
 // metrics, each time from a new sample.
 func steady(tb testing.TB, n, samples int) (next func()) {
 	tb.Helper()
-	names := catalog{}
-	operands := make(map[pdu.PMID]pdu.Desc, n)
+	site := newSite(tb)
 	var descs []pdu.Desc
 	var lines []string
 	var sets []pdu.ValueSet
 	for i := range n {
 		d := pdu.Desc{PMID: pdu.NewPMID(60, i>>10, i&1023), Type: pdu.TypeU64, InDom: binDom, Sem: pdu.SemCounter}
-		names[fmt.Sprintf("up.m%d", i)] = known{desc: d}
-		operands[d.PMID] = d
+		site.catalog[fmt.Sprintf("up.m%d", i)] = d
 		descs = append(descs, d)
 		sets = append(sets, valuesOf(d.PMID, 1, 2, 3, 4))
 		function := "rate"
@@ -36,14 +34,11 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 		}
 		lines = append(lines, fmt.Sprintf("m%d = %s(up.m%d)", i, function, i))
 	}
-	ids, err := identity.Load("", testDomain)
-	require.NoError(tb, err)
-	b := blueprint{config: conf(lines...), catalog: names, operands: operands, ids: ids}
 	log, _ := logtest.NewNullLogger()
-	a := New(Options{Domain: testDomain, Load: func() Config { return Config{} }, Log: log})
-	svc := b.build()
-	require.Equal(tb, n, svc.good)
-	a.service.Store(svc)
+	a := New(Options{Domain: testDomain, Load: func() served.Config { return served.Config{} }, Log: log})
+	snap := site.serve(conf(lines...))
+	require.Equal(tb, n, snap.Bound)
+	a.snapshot.Store(snap)
 
 	at := time.Unix(1_000_000, 0)
 	maker := operand.NewMaker(&a.names, at)
@@ -53,8 +48,8 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 		made[i] = sampleOf(maker, result(tb, at, sets...), at, at, asked)
 	}
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
-	for _, m := range svc.metrics {
-		req.PMIDs = append(req.PMIDs, m.id)
+	for _, m := range snap.metrics {
+		req.PMIDs = append(req.PMIDs, m.ID)
 	}
 	var w pdu.ResultWriter
 	i := 0
@@ -68,7 +63,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 				made[k] = &moved
 			}
 		}
-		for _, m := range svc.metrics {
+		for _, m := range snap.metrics {
 			m.feed.push(s)
 		}
 		w.Reset()
@@ -107,7 +102,7 @@ func BenchmarkFetch(b *testing.B) {
 // our reply: n metrics, each the sum of two operands with a number of instances; 0: singular.
 func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 	tb.Helper()
-	names, operands := catalog{}, make(map[pdu.PMID]pdu.Desc, 2*n)
+	site := newSite(tb)
 	insts, d := []pdu.Inst{pdu.NoInst}, pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter}
 	if instances > 0 {
 		d.InDom, insts = binDom, make([]pdu.Inst, instances)
@@ -119,24 +114,20 @@ func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 	for i := range n {
 		for k := range 2 {
 			d.PMID = pdu.NewPMID(60, (2*i+k)>>10, (2*i+k)&1023)
-			names[fmt.Sprintf("up.m%d_%d", i, k)] = known{desc: d}
-			operands[d.PMID] = d
+			site.catalog[fmt.Sprintf("up.m%d_%d", i, k)] = d
 			answer.Sets = append(answer.Sets, valuesOf(d.PMID, insts...))
 		}
 		lines[i] = fmt.Sprintf("m%d = up.m%d_0 + up.m%d_1", i, i, i)
 	}
-	ids, err := identity.Load("", testDomain)
-	require.NoError(tb, err)
 	log, _ := logtest.NewNullLogger()
-	a = New(Options{Domain: testDomain, Load: func() Config { return Config{} }, Log: log})
-	b := blueprint{config: conf(lines...), catalog: names, operands: operands, ids: ids}
-	svc := b.build()
-	require.Equal(tb, n, svc.good)
-	a.service.Store(svc)
+	a = New(Options{Domain: testDomain, Load: func() served.Config { return served.Config{} }, Log: log})
+	snap := site.serve(conf(lines...))
+	require.Equal(tb, n, snap.Bound)
+	a.snapshot.Store(snap)
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
 	var feeds []*feed
-	for _, m := range svc.metrics {
-		req.PMIDs, feeds = append(req.PMIDs, m.id), append(feeds, m.feed)
+	for _, m := range snap.metrics {
+		req.PMIDs, feeds = append(req.PMIDs, m.ID), append(feeds, m.feed)
 	}
 	frame := pdu.Frame{Kind: answer.Kind(), Body: answer.Append(nil, 0)[pdu.HeaderSize:]}
 	var columns pdu.Columns

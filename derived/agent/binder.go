@@ -17,6 +17,7 @@ import (
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -55,7 +56,7 @@ const (
 )
 
 // binder is the goroutine that talks to pmcd about anything but values: it connects, looks up the
-// operands of the definitions and the names of instances, and makes the services. It may wait; nobody
+// operands of the definitions and the names of instances, and makes the snapshots. It may wait; nobody
 // waits for it.
 type binder struct {
 	a   *Agent
@@ -78,7 +79,7 @@ type binder struct {
 	dirty map[pdu.InDom]bool // guarded by mu
 
 	// What follows belongs to the goroutine.
-	config   Config
+	config   served.Config
 	ids      *identity.Registry
 	catalog  *operand.Catalog // nil: nothing looked up yet
 	needed   operand.Domains  // domains whose names matter, with their selectors
@@ -88,7 +89,7 @@ type binder struct {
 	saveErr  string // likewise to save
 }
 
-// newBinder reads configuration and state, and gives the agent its first service.
+// newBinder reads configuration and state, and gives the agent its first snapshot.
 func newBinder(a *Agent) *binder {
 	b := &binder{
 		a: a, log: a.log,
@@ -108,10 +109,10 @@ func newBinder(a *Agent) *binder {
 		b.log.WithError(err).Error("metric identifiers of former runs are not known")
 	}
 	b.load()
-	svc := b.build(nil)
+	snap := b.build(nil)
 	b.save()
-	b.publish(svc)
-	b.report(&service{}, svc)
+	b.publish(snap)
+	b.report(&served.Snapshot{}, snap.Snapshot)
 	return b
 }
 
@@ -124,11 +125,11 @@ func (b *binder) load() {
 }
 
 // publish serves what was built.
-func (b *binder) publish(svc *service) {
-	b.a.service.Store(svc)
-	b.a.figures.Definitions.Store(int64(len(svc.metrics)))
-	b.a.figures.Bound.Store(int64(svc.good))
-	b.a.figures.Failed.Store(int64(svc.failed() + len(b.config.Failures)))
+func (b *binder) publish(snap *snapshot) {
+	b.a.snapshot.Store(snap)
+	b.a.figures.Definitions.Store(int64(len(snap.Metrics)))
+	b.a.figures.Bound.Store(int64(snap.Bound))
+	b.a.figures.Failed.Store(int64(snap.Failures() + len(b.config.Failures)))
 }
 
 // onLost, onNews and onRenamed are called under the sampler's lock and must not wait.
@@ -346,8 +347,8 @@ func (b *binder) announce() bool {
 
 // unbound reports whether metrics that are not there now may change what is served when they appear.
 func (b *binder) unbound() bool {
-	svc := b.a.service.Load()
-	return svc.good < len(svc.metrics) || b.config.Language.NoValue
+	snap := b.a.snapshot.Load()
+	return snap.Bound < len(snap.Metrics) || b.config.Language.NoValue
 }
 
 // stopped makes a timer that has yet to be set.
@@ -361,7 +362,7 @@ func stopped() *time.Timer {
 func (b *binder) reread(ctx context.Context, conn *pmapi.Conn) error {
 	start := time.Now()
 	b.load()
-	b.a.sampler.forgive(b.a.service.Load().feeds)
+	b.a.sampler.forgive(b.a.snapshot.Load().feeds)
 	err := b.rebind(ctx, conn, missing)
 	if err != nil { // what is new is served as far as it can be
 		_ = b.rebind(ctx, nil, missing)
@@ -371,9 +372,9 @@ func (b *binder) reread(ctx context.Context, conn *pmapi.Conn) error {
 		err = b.rebind(ctx, conn, afresh)
 	}
 	b.a.figures.Reloads.Add(1)
-	svc := b.a.service.Load()
+	snap := b.a.snapshot.Load()
 	b.log.WithFields(logrus.Fields{
-		"definitions": len(svc.metrics), "bound": svc.good, "failed": svc.failed() + len(b.config.Failures),
+		"definitions": len(snap.Metrics), "bound": snap.Bound, "failed": snap.Failures() + len(b.config.Failures),
 		"duration": time.Since(start),
 	}).Info("configuration read again")
 	return err
@@ -395,31 +396,31 @@ func (b *binder) rebind(ctx context.Context, conn *pmapi.Conn, what scope) error
 			return fmt.Errorf("operands: %w", err)
 		}
 	}
-	before := b.a.service.Load()
-	svc := b.build(before)
-	needed := needsOf(svc)
+	before := b.a.snapshot.Load()
+	snap := b.build(before)
+	needed := needsOf(snap)
 	if conn != nil {
-		b.needed = needsOf(svc, before) // what is served now goes on until the swap
+		b.needed = needsOf(snap, before) // what is served now goes on until the swap
 		if err := b.refreshNames(ctx, conn, b.domains(what)); err != nil {
 			return err
 		}
-		b.prime(ctx, svc, before)
+		b.prime(ctx, snap, before)
 	}
 	b.needed = needed
 	if b.ids.MustSave() {
 		b.save()
 	}
-	svc.spare.Store(svc.set.NewEvaluation()) // so that no request waits for it
-	b.publish(svc)
-	b.a.names.Forget(needsOf(svc, before)) // a fetch from the service before may still need its names
-	b.a.schedule.keepWarm(b.a.sampler.deepen(svc))
-	if !svc.sameNames(before) {
+	snap.spare.Store(snap.Set.NewEvaluation()) // so that no request waits for it
+	b.publish(snap)
+	b.a.names.Forget(needsOf(snap, before)) // a fetch from the snapshot before may still need its names
+	b.a.schedule.keepWarm(b.a.sampler.deepen(snap))
+	if !snap.SameNames(before.Snapshot) {
 		b.tell(pdu.ChangeNames)
 	}
-	if !svc.sameLabels(before) {
+	if !snap.SameLabels(before.Snapshot) {
 		b.tell(pdu.ChangeLabels)
 	}
-	b.report(before, svc)
+	b.report(before.Snapshot, snap.Snapshot)
 	b.save()
 	return nil
 }
@@ -432,9 +433,9 @@ func (b *binder) tell(change pdu.Change) {
 
 // lookUp brings the catalog up to date.
 func (b *binder) lookUp(ctx context.Context, conn *pmapi.Conn, what scope) error {
-	candidates := textsOf(b.candidates())
+	candidates := served.Texts(b.a.snapshot.Load().Candidates(&b.config))
 	known := what == missing && b.catalog != nil
-	unknown, all := operand.NamesIn(candidates, Root, func(name string) bool {
+	unknown, all := operand.NamesIn(candidates, served.Root, func(name string) bool {
 		if !known {
 			return true
 		}
@@ -451,7 +452,7 @@ func (b *binder) lookUp(ctx context.Context, conn *pmapi.Conn, what scope) error
 	}
 	b.catalog = b.catalog.With(found)
 	if b.catalog.Len() > 2*all { // most of it is for definitions that are gone
-		used, _ := operand.NamesIn(candidates, Root, func(string) bool { return true })
+		used, _ := operand.NamesIn(candidates, served.Root, func(string) bool { return true })
 		b.catalog = b.catalog.Only(used)
 	}
 	return nil
@@ -468,14 +469,11 @@ func (b *binder) domains(what scope) []pdu.InDom {
 
 // prime waits, not for long, for first samples of metrics that are served and have other operands now, so
 // that their clients do not find them without a value.
-func (b *binder) prime(ctx context.Context, svc, before *service) {
+func (b *binder) prime(ctx context.Context, snap, before *snapshot) {
 	var feeds []*feed
-	for m, old := range func(yield func(m, old *metric) bool) { svc.pairs(before, yield) } {
-		if m.feed == nil || len(m.feed.descs) == 0 {
-			continue
-		}
-		if old != nil && old.feed != nil && old.feed != m.feed {
-			feeds = append(feeds, m.feed)
+	for m, old := range snap.Pairs(before.Snapshot) {
+		if old != nil && old.Operands != nil && m.Operands != nil && old.Operands != m.Operands && len(m.Operands.Descs) > 0 {
+			feeds = append(feeds, snap.metrics[m.Index].feed)
 		}
 	}
 	if len(feeds) == 0 {
@@ -495,62 +493,51 @@ func (b *binder) prime(ctx context.Context, svc, before *service) {
 	}
 }
 
-// candidates are the definitions that may come to be served: the configured ones, and those served now,
-// which stay where their successors turn out to be wrong.
-func (b *binder) candidates() []*Definition {
-	all := pointers(b.config.Definitions)
-	configured := make(map[*derived.Definition]bool, len(all))
-	for _, d := range all {
-		configured[d.Definition] = true
+func (b *binder) build(before *snapshot) *snapshot {
+	in := served.Input{
+		Config: b.config, IDs: b.ids, Own: control.Entries(b.a.options.Domain), Protect: b.a.options.Protected,
+		Operands: served.OperandLimits{Most: int(b.a.options.Limits.Operands), Taken: b.a.sampler.takes()},
 	}
-	for _, m := range b.a.service.Load().metrics {
-		if m.source && !configured[m.def.Definition] {
-			all = append(all, m.def)
-		}
-	}
-	return all
-}
-
-func (b *binder) build(before *service) *service {
-	p := blueprint{
-		config: b.config, before: before, ids: b.ids,
-		protected: b.a.options.Protected, log: b.log, limits: b.a.options.Limits,
-	}
-	p.limits.taken = int64(b.a.sampler.takes())
 	if b.catalog != nil {
-		p.catalog, p.operands = b.catalog, b.catalog.Descs()
+		in.Catalog = b.catalog
 	}
-	svc := p.build()
-	b.a.figures.Operands.Raise(int64(p.met))
-	return svc
+	if before != nil {
+		in.Before = before.Snapshot
+	}
+	snap := newSnapshot(served.Build(in), before)
+	b.a.figures.Operands.Raise(int64(snap.Widest))
+	return snap
 }
 
 // report logs definitions whose fate has changed.
-func (b *binder) report(before, now *service) {
-	for m, now := range func(yield func(m, now *metric) bool) { before.pairs(now, yield) } {
-		if m.described && (now == nil || now.id != m.id) {
-			b.log.WithFields(logrus.Fields{"metric": m.def.Name, "pmid": m.id}).
+func (b *binder) report(before, now *served.Snapshot) {
+	for _, name := range now.Nameless {
+		b.log.WithField("metric", name).Error("definition has no identity")
+	}
+	for m, now := range before.Pairs(now) {
+		if m.Described && (now == nil || now.ID != m.ID) {
+			b.log.WithFields(logrus.Fields{"metric": m.Def.Name, "pmid": m.ID}).
 				Warn("metric is gone or has become another one: a pmlogger that records it goes on without its values, and exits when pmcd starts an agent next; systemd or pmlogger_check starts it again")
 		}
 	}
-	for m, old := range func(yield func(m, old *metric) bool) { now.pairs(before, yield) } {
-		if old != nil && old.state == m.state && old.problem == m.problem {
+	for m, old := range now.Pairs(before) {
+		if old != nil && old.State == m.State && old.Problem == m.Problem {
 			continue
 		}
-		entry := b.log.WithFields(logrus.Fields{"metric": m.def.Name, "state": m.state})
+		entry := b.log.WithFields(logrus.Fields{"metric": m.Def.Name, "state": m.State})
 		switch { // whoever has read the configuration has logged what is wrong with it
-		case m.state == stateKept && m.reported:
+		case m.State == served.Kept && m.Reported:
 			entry.Warn("definition is served as it was before")
-		case m.state == stateFailed && m.reported:
-		case m.state == stateFailed, m.state == stateKept:
-			entry.Error(m.problem)
-		case m.state == stateUnbound:
-			entry.Debug(m.problem)
+		case m.State == served.Failed && m.Reported:
+		case m.State == served.Failed, m.State == served.Kept:
+			entry.Error(m.Problem)
+		case m.State == served.Unbound:
+			entry.Debug(m.Problem)
 		}
 	}
-	if now.bound && (before.good != now.good || len(before.metrics) != len(now.metrics) || !before.bound) {
+	if now.LookedUp && (before.Bound != now.Bound || len(before.Metrics) != len(now.Metrics) || !before.LookedUp) {
 		b.log.WithFields(logrus.Fields{
-			"definitions": len(now.metrics), "bound": now.good, "failed": now.failed() + len(b.config.Failures),
+			"definitions": len(now.Metrics), "bound": now.Bound, "failed": now.Failures() + len(b.config.Failures),
 		}).Info("definitions bound")
 	}
 }
@@ -572,12 +559,12 @@ func (b *binder) save() {
 	b.saveErr = text
 }
 
-// needsOf gathers the domains whose instance names or members services need.
-func needsOf(services ...*service) operand.Domains {
+// needsOf gathers the domains whose instance names or members snapshots need.
+func needsOf(snapshots ...*snapshot) operand.Domains {
 	return operand.DomainsOf(func(yield func(*derived.Metric) bool) {
-		for _, svc := range services {
-			for _, m := range svc.metrics {
-				if m.derived != nil && !yield(m.derived) {
+		for _, snap := range snapshots {
+			for _, m := range snap.metrics {
+				if m.Derived != nil && !yield(m.Derived) {
 					return
 				}
 			}

@@ -236,7 +236,7 @@ func TestOnlyOperandsAreBurdens(t *testing.T) {
 	s.charge(&lane{sent: now.Add(-second)}, own, now)
 	assert.Empty(t, s.burdens)
 	s.burdens[7], s.burdens[60] = &burden{strikes: 2}, &burden{strikes: 2}
-	s.deepen(&service{feeds: []*feed{feedOf(loadID)}})
+	s.deepen(&snapshot{feeds: []*feed{feedOf(loadID)}})
 	assert.Nil(t, s.burdens.of([]int{7}))
 	assert.NotNil(t, s.burdens.of([]int{60}))
 	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())

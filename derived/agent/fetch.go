@@ -19,13 +19,13 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 		who.ahead = nil
 	}
 	a.clients[req.Client] = who
-	svc := a.service.Load()
+	snap := a.snapshot.Load()
 	a.fetches++
 	a.sampler.drain()
-	v := a.views.of(svc, req, a.endView)
+	v := a.views.of(snap, req, a.endView)
 	a.advance(v, req)
 	for i := range v.entries {
-		a.serve(svc, req, &v.entries[i], w)
+		a.serve(snap, req, &v.entries[i], w)
 	}
 	a.noteAges(req.Arrived)
 	a.figures.Values.Add(a.values)
@@ -66,7 +66,7 @@ func (a *Agent) takeSamples(v *view, req *pmda.FetchRequest) (history bool) {
 		if e.feed == nil {
 			continue
 		}
-		history = history || e.metric.depth > 0
+		history = history || e.metric.History > 0
 		e.advance(req.Arrived, patience, a.options.Interval, &a.views.held)
 		if e.missed {
 			a.wanted = append(a.wanted, e.feed)
@@ -76,26 +76,26 @@ func (a *Agent) takeSamples(v *view, req *pmda.FetchRequest) (history bool) {
 }
 
 // serve writes the value set of one metric.
-func (a *Agent) serve(svc *service, req *pmda.FetchRequest, e *entry, w *pdu.ResultWriter) {
+func (a *Agent) serve(snap *snapshot, req *pmda.FetchRequest, e *entry, w *pdu.ResultWriter) {
 	m := e.metric
 	switch {
 	case m == nil:
-		a.serveOther(svc, req, e.id, w)
-	case m.derived == nil:
-		w.Fail(e.id, m.code())
-	case m.protected && !a.clients[req.Client].known:
+		a.serveOther(snap, req, e.id, w)
+	case m.Derived == nil:
+		w.Fail(e.id, m.Code())
+	case m.Protected && !a.clients[req.Client].known:
 		w.Fail(e.id, pdu.ErrPermission)
 	case len(e.feed.descs) == 0: // made of constants alone
-		a.write(m, a.evaluate(svc, a.constants(e), m.derived), req, w)
+		a.write(m, a.evaluate(snap, a.constants(e), m.Derived), req, w)
 	case e.stale:
 		a.figures.Stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
-	case e.same && m.derived.Needs().Adds: // it would count twice what it counted last time
+	case e.same && m.Derived.Needs().Adds: // it would count twice what it counted last time
 		a.figures.Repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
 		a.countAge(e.seen[0].Taken, req.Arrived)
-		a.write(m, a.evaluate(svc, e.seen, m.derived), req, w)
+		a.write(m, a.evaluate(snap, e.seen, m.Derived), req, w)
 	}
 }
 
@@ -134,11 +134,11 @@ func (a *Agent) noteAges(now time.Time) {
 }
 
 // serveOther answers for what is not a definition.
-func (a *Agent) serveOther(svc *service, req *pmda.FetchRequest, id pdu.PMID, w *pdu.ResultWriter) {
+func (a *Agent) serveOther(snap *snapshot, req *pmda.FetchRequest, id pdu.PMID, w *pdu.ResultWriter) {
 	if a.control.Fetch(id, req.Profile, req.Arrived, w) {
 		return
 	}
-	if _, ok := svc.retired[id]; ok {
+	if _, ok := snap.Retired[id]; ok {
 		w.Fail(id, 0)
 		return
 	}
@@ -148,12 +148,12 @@ func (a *Agent) serveOther(svc *service, req *pmda.FetchRequest, id pdu.PMID, w 
 // write puts the values that the profile selects into the reply.
 func (a *Agent) write(m *metric, v *derived.Vector, req *pmda.FetchRequest, w *pdu.ResultWriter) {
 	if v.Code < 0 {
-		w.Fail(m.id, v.Code)
+		w.Fail(m.ID, v.Code)
 		return
 	}
 	m.usage.fetched, m.usage.values = req.Arrived, v.Len()
 	insts, bits, blobs := v.Insts.IDs(), v.Bits, v.Blobs
-	if sel := req.Profile.Selects(m.desc.InDom); !sel.All() {
+	if sel := req.Profile.Selects(m.Desc.InDom); !sel.All() {
 		insts, bits, blobs = a.filter(v, sel)
 	}
 	if !a.options.NonFinite && !v.Finite() {
@@ -162,13 +162,13 @@ func (a *Agent) write(m *metric, v *derived.Vector, req *pmda.FetchRequest, w *p
 	a.values += uint64(max(len(bits), len(blobs)))
 	switch {
 	case len(blobs) > 0:
-		w.Strings(m.id, m.desc.Type, insts, blobs)
+		w.Strings(m.ID, m.Desc.Type, insts, blobs)
 	case len(bits) == 0:
-		w.Fail(m.id, 0)
+		w.Fail(m.ID, 0)
 	case insts == nil:
-		w.Number(m.id, m.desc.Type, bits[0])
+		w.Number(m.ID, m.Desc.Type, bits[0])
 	default:
-		w.Numbers(m.id, m.desc.Type, insts, bits)
+		w.Numbers(m.ID, m.Desc.Type, insts, bits)
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -22,19 +24,19 @@ import (
 
 const testDomain = 510
 
-// conf makes a configuration of lines "name = expression". One that does not parse is a Failure.
-func conf(lines ...string) Config { return confFile("test.conf", lines...) }
+// conf makes a configuration of lines "name = expression". One that does not parse is a served.Failure.
+func conf(lines ...string) served.Config { return confFile("test.conf", lines...) }
 
-func confFile(file string, lines ...string) Config {
-	var c Config
+func confFile(file string, lines ...string) served.Config {
+	var c served.Config
 	for i, line := range lines {
 		name, text, _ := strings.Cut(line, " = ")
 		d, err := derived.Parse(name, text)
 		if err != nil {
-			c.Failures = append(c.Failures, Failure{Name: name, Message: err.Error()})
+			c.Failures = append(c.Failures, served.Failure{Name: name, Message: err.Error()})
 			continue
 		}
-		c.Definitions = append(c.Definitions, Definition{Definition: d, File: file, Line: i + 1})
+		c.Definitions = append(c.Definitions, served.Definition{Definition: d, File: file, Line: i + 1})
 	}
 	return c
 }
@@ -45,12 +47,12 @@ type harness struct {
 	agent  *Agent
 	pmcd   *pmdatest.PMCD
 	up     *upstream
-	config atomic.Pointer[Config]
+	config atomic.Pointer[served.Config]
 	log    *logtest.Hook
 }
 
 // start runs an agent. change adapts its options.
-func start(tb testing.TB, up *upstream, c Config, change ...func(*Options)) *harness {
+func start(tb testing.TB, up *upstream, c served.Config, change ...func(*Options)) *harness {
 	tb.Helper()
 	h := &harness{tb: tb, up: up}
 	h.config.Store(&c)
@@ -58,7 +60,7 @@ func start(tb testing.TB, up *upstream, c Config, change ...func(*Options)) *har
 	log.SetLevel(logrus.DebugLevel)
 	h.log = hook
 	o := Options{
-		Domain: testDomain, Version: "1.2.3", Load: func() Config { return *h.config.Load() },
+		Domain: testDomain, Version: "1.2.3", Load: func() served.Config { return *h.config.Load() },
 		Poll: time.Hour, Log: quiet(log),
 	}
 	if up != nil {
@@ -86,12 +88,12 @@ func quiet(log *logrus.Logger) logrus.FieldLogger { return log }
 // bound waits until the operands have been looked up.
 func (h *harness) bound() *harness {
 	h.tb.Helper()
-	eventually(h.tb, "operands looked up", func() bool { return h.agent.service.Load().bound })
+	eventually(h.tb, "operands looked up", func() bool { return h.agent.snapshot.Load().LookedUp })
 	return h
 }
 
 // reload puts another configuration in place and waits until it is served.
-func (h *harness) reload(c Config) {
+func (h *harness) reload(c served.Config) {
 	h.tb.Helper()
 	h.config.Store(&c)
 	before := h.agent.figures.Reloads.Load()
@@ -143,24 +145,62 @@ func require1[T any](tb testing.TB, list []T) T {
 	return list[0]
 }
 
-// catalog is what a collector has, by name.
-type catalog map[string]known
-
-type known struct {
-	desc pdu.Desc
-	code pdu.Code // < 0: why there is no descriptor
+// site is what snapshots are made from, as the binder has it.
+type site struct {
+	tb      testing.TB
+	ids     *identity.Registry
+	catalog catalog
+	before  *snapshot
 }
 
-// Desc implements derived.Catalog.
-func (c catalog) Desc(name string) (pdu.Desc, error) {
-	k, ok := c[name]
-	switch {
-	case !ok:
-		return pdu.Desc{}, pdu.ErrName
-	case k.code < 0:
-		return pdu.Desc{}, k.code
+func newSite(tb testing.TB) *site {
+	tb.Helper()
+	ids, err := identity.Load("", testDomain)
+	require.NoError(tb, err)
+	return &site{tb: tb, ids: ids, catalog: catalog{
+		"up.load":  {PMID: loadID, Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
+		"up.count": {PMID: countID, Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter},
+		"up.name":  {PMID: nameID, Type: pdu.TypeString, InDom: pdu.NoInDom, Sem: pdu.SemDiscrete},
+		"up.bin":   {PMID: binID, Type: pdu.Type32, InDom: binDom, Sem: pdu.SemInstant},
+		"proc.io":  {PMID: procID, Type: pdu.TypeU64, InDom: procDom, Sem: pdu.SemCounter},
+	}}
+}
+
+// serve makes the next snapshot.
+func (s *site) serve(c served.Config) *snapshot {
+	in := served.Input{Config: c, Catalog: s.catalog, IDs: s.ids, Own: OwnMetrics(testDomain)}
+	if s.before != nil {
+		in.Before = s.before.Snapshot
 	}
-	return k.desc, nil
+	s.before = newSnapshot(served.Build(in), s.before)
+	return s.before
+}
+
+// metric finds a definition.
+func (s *site) metric(name string) *metric {
+	s.tb.Helper()
+	for i, m := range s.before.Metrics {
+		if m.Def.Name == name {
+			return &s.before.metrics[i]
+		}
+	}
+	require.Fail(s.tb, "no such definition", name)
+	return nil
+}
+
+// catalog is the metrics of a collector, by name.
+type catalog map[string]pdu.Desc
+
+// Desc implements derived.Catalog.
+func (c catalog) Desc(name string) (pdu.Desc, error) { return derived.CatalogMap(c).Desc(name) }
+
+// Descs implements served.Catalog.
+func (c catalog) Descs() map[pdu.PMID]pdu.Desc {
+	all := make(map[pdu.PMID]pdu.Desc, len(c))
+	for _, d := range c {
+		all[d.PMID] = d
+	}
+	return all
 }
 
 // sampleOf is what a maker makes of an answer.

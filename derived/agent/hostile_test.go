@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -111,7 +112,7 @@ func survive(t *testing.T, what exchange, attack attack) {
 				require.Equal(t, numberOf(want[i][j]), numberOf(v), "metric %d", i)
 			}
 		}
-		all := pmdatest.As[*pdu.PMNSNames](h.pmcd, h.pmcd.Request(&pdu.PMNSTraverse{Name: Root}))
+		all := pmdatest.As[*pdu.PMNSNames](h.pmcd, h.pmcd.Request(&pdu.PMNSTraverse{Name: served.Root}))
 		require.NotEmpty(t, all.Names)
 		return complete
 	}
@@ -143,8 +144,8 @@ func pmcdExchanges(id pdu.PMID) []pdu.Message {
 		&pdu.LabelReq{Ident: uint32(id), Type: pdu.LabelItem},
 		&pdu.PMNSNames{Names: []string{"derived.a"}},
 		&pdu.PMNSIDs{PMIDs: []pdu.PMID{id}},
-		&pdu.PMNSChild{Name: Root, WithStatus: true},
-		&pdu.PMNSTraverse{Name: Root},
+		&pdu.PMNSChild{Name: served.Root, WithStatus: true},
+		&pdu.PMNSTraverse{Name: served.Root},
 		&pdu.Result{Sets: []pdu.ValueSet{{PMID: id, Format: pdu.InSitu, Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 1)}}}},
 		&pdu.Attr{Attr: pdu.AttrUserID, Value: "0"},
 		&pdu.Error{Code: pdu.ErrNotConn},
@@ -155,7 +156,7 @@ func pmcdExchanges(id pdu.PMID) []pdu.Message {
 // after it, or Serve ends and says why. What the agent knows is not touched: it answers a new pmcd.
 func TestHostilePMCD(t *testing.T) {
 	b := newBench(t, conf("a = up.load"))
-	id := b.metric("a").id
+	id := b.metric("a").ID
 	creds := (&pdu.Creds{Version: pdu.ProtocolVersion}).Append(nil, 0)
 	sane := (&pdu.DescReq{PMID: id}).Append(nil, 9)
 	want := (&pdu.DescReply{Desc: pdu.Desc{PMID: id, Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant}}).Append(nil, 0)
@@ -193,7 +194,7 @@ func TestHostilePMCD(t *testing.T) {
 // that request.
 func TestHostileWords(t *testing.T) {
 	b := newBench(t, conf("a = up.load"))
-	id := b.metric("a").id
+	id := b.metric("a").ID
 	creds := (&pdu.Creds{Version: pdu.ProtocolVersion}).Append(nil, 0)
 	for _, m := range pmcdExchanges(id) {
 		t.Run(m.Kind().String(), func(t *testing.T) {

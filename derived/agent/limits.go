@@ -5,6 +5,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 )
 
@@ -22,8 +23,6 @@ type Limits struct {
 	Answer    int64 // bytes of a PDU from pmcd to the sampler
 
 	Log int64 // bytes in an hour
-
-	taken int64 // operands of a definition that pmcd takes in one fetch; 0: all
 }
 
 // DefaultLimits are the limits that nobody has changed. Those of definitions and of the log are not among them: whoever
@@ -50,7 +49,7 @@ func (l Limits) complete() Limits {
 }
 
 // noteDefinitions notes how large the expressions are.
-func (a *Agent) noteDefinitions(defs []Definition) {
+func (a *Agent) noteDefinitions(defs []served.Definition) {
 	for _, d := range defs {
 		a.figures.Expression.Raise(int64(len(d.Text)))
 		a.figures.Depth.Raise(int64(d.Depth()))

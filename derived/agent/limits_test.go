@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmdatest"
@@ -75,11 +76,12 @@ func TestLoweredLimits(t *testing.T) {
 			func(o *Options) { o.Limits.Operands = 1 }).bound()
 		h.value(h.id("derived.load"))
 		h.value(h.id("derived.bin"))
-		var states, problems []string
-		for _, m := range h.agent.service.Load().metrics {
-			states, problems = append(states, m.state), append(problems, m.problem)
+		var states []served.State
+		var problems []string
+		for _, m := range h.agent.snapshot.Load().metrics {
+			states, problems = append(states, m.State), append(problems, m.Problem)
 		}
-		assert.Equal(t, []string{stateBound, stateFailed, stateBound}, states)
+		assert.Equal(t, []served.State{served.Bound, served.Failed, served.Bound}, states)
 		assert.Equal(t, "derived metric both: 2 operand metrics, 1 are the most that are sampled together", strings.Join(problems, ""))
 		assert.EqualValues(t, 2, h.limits("used")["operands"], "it shows what would be needed")
 	})

@@ -49,7 +49,7 @@ func TestLookupsInARow(t *testing.T) {
 		eventually(t, "the answers", func() bool {
 			h.agent.sampler.mu.Lock()
 			defer h.agent.sampler.mu.Unlock()
-			return !slices.ContainsFunc(h.agent.service.Load().feeds, func(f *feed) bool {
+			return !slices.ContainsFunc(h.agent.snapshot.Load().feeds, func(f *feed) bool {
 				return f.waiting || f.outstanding > 0
 			})
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -94,7 +95,7 @@ func play(t *testing.T, warm bool, all []deed) error {
 		window = 4 * time.Second
 	}
 	m := &machine{
-		bench:  newBench(t, Config{}, func(o *Options) { o.Interval = window }),
+		bench:  newBench(t, served.Config{}, func(o *Options) { o.Interval = window }),
 		window: window, count: 1000, bins: 0b111,
 		ids: make(map[string]pdu.PMID), seen: make(map[string]*recollection),
 	}
@@ -196,11 +197,8 @@ func (m *machine) reload(variant byte) {
 		lines = append(lines, "broken = 1 +", "unbound = no.such")
 	}
 	m.serve(conf(lines...))
-	for _, line := range lines {
-		name, _, _ := strings.Cut(line, " = ")
-		if found := m.site.before.find(Root + "." + name); found != nil {
-			m.ids[name] = found.id
-		}
+	for _, found := range m.site.before.Metrics {
+		m.ids[found.Def.Name] = found.ID
 	}
 }
 
@@ -225,7 +223,7 @@ func (m *machine) arrive() {
 			bins.Values = append(bins.Values, pdu.Int32Value(pdu.Inst(i+1), int32(s.count)+int32(i+1))) //nolint:gosec // small
 		}
 	}
-	asked := newOperandList(m.site.catalog["up.count"].desc, m.site.catalog["up.bin"].desc)
+	asked := newOperandList(m.site.catalog["up.count"], m.site.catalog["up.bin"])
 	made := sampleOf(m.maker, result(m.tb, s.at, count, bins), s.taken, m.now, asked)
 	for _, f := range m.site.before.feeds {
 		f.push(made)
@@ -258,8 +256,8 @@ func (m *machine) fetchAll(client pmda.Client, ctx pdu.ContextID, list byte) err
 }
 
 func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) error {
-	served := m.site.before.byID[set.PMID]
-	if served == nil {
+	metric := m.site.before.metric(set.PMID)
+	if metric == nil {
 		delete(m.seen, key)
 		if len(set.Values) > 0 {
 			return errors.New("a value of what is not defined any more")
@@ -267,7 +265,7 @@ func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) 
 		return nil
 	}
 	if name == "first" || name == "last" {
-		return m.is(served, set, float64(m.generation))
+		return m.is(metric, set, float64(m.generation))
 	}
 	stale := m.newest == nil || m.now.Sub(m.newest.taken) > youngEnough
 	switch {
@@ -280,16 +278,16 @@ func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) 
 	}
 	switch name {
 	case "c":
-		return m.is(served, set, float64(m.newest.count))
+		return m.is(metric, set, float64(m.newest.count))
 	case "v":
-		return m.is(served, set, float64(m.generation))
+		return m.is(metric, set, float64(m.generation))
 	case "mix", "bin":
-		return m.judgeBins(served, name, set)
+		return m.judgeBins(metric, name, set)
 	}
-	return m.judgeChange(client, key, name, served, set)
+	return m.judgeChange(client, key, name, metric, set)
 }
 
-func (m *machine) judgeBins(served *metric, name string, set pdu.ValueSet) error {
+func (m *machine) judgeBins(of *metric, name string, set pdu.ValueSet) error {
 	bins := 0
 	for _, v := range set.Values {
 		if v.Inst < 1 || v.Inst > 3 || bins>>(v.Inst-1)&1 != 0 {
@@ -300,7 +298,7 @@ func (m *machine) judgeBins(served *metric, name string, set pdu.ValueSet) error
 		if name == "bin" {
 			want += float64(m.newest.count)
 		}
-		if got := v.TypeOr(served.desc.Type).Float64(v.Bits); got != want {
+		if got := v.TypeOr(of.Desc.Type).Float64(v.Bits); got != want {
 			return fmt.Errorf("instance %d is %v instead of %v", v.Inst, got, want)
 		}
 	}
@@ -311,7 +309,7 @@ func (m *machine) judgeBins(served *metric, name string, set pdu.ValueSet) error
 }
 
 // judgeChange is the model of delta() and rate(): pmRegisterDerived(3), for each context on its own.
-func (m *machine) judgeChange(client pmda.Client, key, name string, served *metric, set pdu.ValueSet) error {
+func (m *machine) judgeChange(client pmda.Client, key, name string, of *metric, set pdu.ValueSet) error {
 	seen := m.seen[key]
 	if seen == nil {
 		seen = &recollection{client: client}
@@ -329,7 +327,7 @@ func (m *machine) judgeChange(client pmda.Client, key, name string, served *metr
 	if seen.prev == nil {
 		return m.none(set)
 	}
-	return m.is(served, set, change(name, seen.cur, seen.prev))
+	return m.is(of, set, change(name, seen.cur, seen.prev))
 }
 
 // older is the sample that a first value after one is computed from, nil if there is none: the youngest of those kept that
@@ -361,12 +359,12 @@ func (m *machine) none(set pdu.ValueSet) error {
 	return nil
 }
 
-func (m *machine) is(served *metric, set pdu.ValueSet, want float64) error {
+func (m *machine) is(of *metric, set pdu.ValueSet, want float64) error {
 	if len(set.Values) != 1 {
 		return fmt.Errorf("%d values, %w, instead of %v", len(set.Values), set.Code, want)
 	}
 	v := set.Values[0]
-	got := v.TypeOr(served.desc.Type).Float64(v.Bits)
+	got := v.TypeOr(of.Desc.Type).Float64(v.Bits)
 	if v.Inst != pdu.NoInst || math.Abs(got-want) > 1e-9*math.Abs(want) {
 		return fmt.Errorf("%v instead of %v", got, want)
 	}
@@ -375,7 +373,7 @@ func (m *machine) is(served *metric, set pdu.ValueSet, want float64) error {
 
 // look fetches a control metric and checks that each of its instances has a name.
 func (m *machine) look(item byte) error {
-	all := m.agent.service.Load()
+	all := m.agent.snapshot.Load()
 	id := pdu.NewPMID(testDomain, control.Cluster, int(item))
 	desc, err := m.agent.Desc(0, id)
 	if err != nil || desc.InDom == pdu.NoInDom {

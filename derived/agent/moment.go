@@ -27,11 +27,11 @@ type moment struct {
 }
 
 // evaluate computes a metric from a history, newest first.
-func (a *Agent) evaluate(svc *service, history []*operand.Sample, m *derived.Metric) *derived.Vector {
+func (a *Agent) evaluate(snap *snapshot, history []*operand.Sample, m *derived.Metric) *derived.Vector {
 	depth := m.Needs().History + 1
 	names := a.names.Now()
-	if len(a.moments) > 0 && a.moments[0].eval.Set() != svc.set {
-		clear(a.moments) // those of a former service
+	if len(a.moments) > 0 && a.moments[0].eval.Set() != snap.Set {
+		clear(a.moments) // those of a former snapshot
 		a.moments = a.moments[:0]
 	}
 	var free *moment
@@ -46,9 +46,9 @@ func (a *Agent) evaluate(svc *service, history []*operand.Sample, m *derived.Met
 		}
 	}
 	if free == nil || !a.over(free, history) && len(a.moments) < maxMoments {
-		eval := svc.spare.Swap(nil)
+		eval := snap.spare.Swap(nil)
 		if eval == nil {
-			eval = svc.set.NewEvaluation()
+			eval = snap.Set.NewEvaluation()
 		}
 		free = &moment{eval: eval}
 		a.moments = append(a.moments, free)

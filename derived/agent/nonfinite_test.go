@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmdatest"
@@ -53,7 +54,7 @@ func TestNonFiniteValues(t *testing.T) {
 
 // Only values are left out that are not finite, of any type, behind a profile too, and nothing is allocated.
 func TestNonFiniteValuesOfAProfile(t *testing.T) {
-	b := newBench(t, Config{})
+	b := newBench(t, served.Config{})
 	double := math.Float64bits
 	single := func(x float64) uint64 { return uint64(math.Float32bits(float32(x))) }
 	inf, nan := math.Inf(1), math.NaN()
@@ -68,7 +69,7 @@ func TestNonFiniteValuesOfAProfile(t *testing.T) {
 		{pdu.TypeU64, []uint64{double(inf), double(nan), 0, 1}, []pdu.Inst{1, 2, 3}},
 		{pdu.TypeDouble, []uint64{double(nan), double(inf), double(inf), double(4)}, nil},
 	} {
-		m := &metric{desc: pdu.Desc{Type: row.typ, InDom: binDom}, usage: &usage{}}
+		m := &metric{Metric: &served.Metric{Desc: pdu.Desc{Type: row.typ, InDom: binDom}}, usage: &usage{}}
 		v := &derived.Vector{Type: row.typ, Insts: derived.NewInstSet([]pdu.Inst{1, 2, 3, 4}), Bits: row.bits}
 		req := pmda.FetchRequest{Profile: &pdu.Profile{
 			InDoms: []pdu.ProfileInDom{{InDom: binDom, State: pdu.Include, Insts: []pdu.Inst{4}}},

@@ -35,8 +35,8 @@ func (u *upstream) addText(name string, item, bytes int) pdu.PMID {
 
 // newest returns the newest sample of a definition; nil: none.
 func (h *harness) newest(name string) *operand.Sample {
-	for _, m := range h.agent.service.Load().metrics {
-		if m.def.Name == name && m.feed != nil {
+	for _, m := range h.agent.snapshot.Load().metrics {
+		if m.Def.Name == name && m.feed != nil {
 			h.agent.sampler.mu.Lock()
 			defer h.agent.sampler.mu.Unlock()
 			return m.feed.latest
@@ -59,15 +59,15 @@ func (h *harness) count(message string) int {
 // connectedOnce checks that connections to pmcd were made, and not made again. The log hears of it when all is done.
 func (h *harness) connectedOnce() {
 	h.tb.Helper()
-	eventually(h.tb, "a message", func() bool { return h.count(served) > 0 })
-	assert.Equal(h.tb, 1, h.count(served))
+	eventually(h.tb, "a message", func() bool { return h.count(linked) > 0 })
+	assert.Equal(h.tb, 1, h.count(linked))
 }
 
 const (
 	tooLongTogether = "answer of pmcd is too long, asking for fewer metrics at once"
 	tooLongAlone    = "operand has too long an answer, what is computed from it has no values"
 	tooLongForOne   = "operands of a metric have too long an answer together, it has no values"
-	served          = "connected to pmcd"
+	linked          = "connected to pmcd"
 )
 
 // What does not fit into one answer is asked for with several.
@@ -117,8 +117,8 @@ func TestOperandTooLongAmongMany(t *testing.T) {
 	up.tick(0, map[pdu.PMID][]pdu.Value{pdu.NewPMID(60, 9, wrong): {pdu.StringValue(pdu.NoInst, strings.Repeat("x", 200_000))}})
 	h := start(t, up, conf(lines...), func(o *Options) { o.Limits.Answer = 100_000 }).bound()
 	var ids []pdu.PMID
-	for _, m := range h.agent.service.Load().metrics {
-		ids = append(ids, m.id)
+	for _, m := range h.agent.snapshot.Load().metrics {
+		ids = append(ids, m.ID)
 	}
 	eventually(t, "values", func() bool {
 		values := 0

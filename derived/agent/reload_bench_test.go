@@ -12,6 +12,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
 	"pmdaderived/pmda/pmdatest"
@@ -36,7 +37,7 @@ func manyOperands(u *upstream) {
 }
 
 // manyConf is a configuration of 5,000 definitions. The one in the middle shows a number.
-func manyConf(number int) Config {
+func manyConf(number int) served.Config {
 	lines := make([]string, manyDefinitions)
 	for i := range lines {
 		lines[i] = fmt.Sprintf("site.g%d.m%d = rate(many.g%d.m%d) * 8", i/100, i, i/100, i)
@@ -94,13 +95,13 @@ func BenchmarkColdLoad5000(b *testing.B) {
 	before := cpu(b)
 	for b.Loop() {
 		a := New(Options{
-			Domain: testDomain, Load: func() Config { return manyConf(0) }, Dial: up.dial,
+			Domain: testDomain, Load: func() served.Config { return manyConf(0) }, Dial: up.dial,
 			StateFile: filepath.Join(b.TempDir(), "state"), Log: log,
 		})
 		ctx, cancel := context.WithCancel(b.Context())
 		var running sync.WaitGroup
 		running.Go(func() { a.Run(ctx) })
-		eventually(b, "bound", func() bool { return a.service.Load().good == manyDefinitions })
+		eventually(b, "bound", func() bool { return a.snapshot.Load().Bound == manyDefinitions })
 		cancel()
 		running.Wait()
 	}

@@ -20,6 +20,7 @@ import (
 
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/reloadtest"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmdatest"
@@ -69,8 +70,8 @@ func memoryDir(t *testing.T) string {
 }
 
 // siteConf reads the site's file.
-func siteConf(lines []string) Config {
-	var c Config
+func siteConf(lines []string) served.Config {
+	var c served.Config
 	for i, line := range lines {
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -112,9 +113,9 @@ func TestReloadsUnderLoad(t *testing.T) {
 	log.SetOutput(io.Discard)
 	state := filepath.Join(memoryDir(t), "derived.identities")
 	var edit atomic.Bool
-	r := &reloads{site: site, harness: start(t, up, Config{}, func(o *Options) {
+	r := &reloads{site: site, harness: start(t, up, served.Config{}, func(o *Options) {
 		o.Log, o.StateFile = log, state
-		o.Load = func() Config {
+		o.Load = func() served.Config {
 			if edit.Load() {
 				site.Edit()
 			}
@@ -200,10 +201,10 @@ func (r *reloads) look(i int) {
 func (r *reloads) list() {
 	r.tb.Helper()
 	from := r.site.Served()
-	all := pmdatest.As[*pdu.PMNSNames](r.pmcd, r.request(0, &pdu.PMNSTraverse{Name: Root}))
+	all := pmdatest.As[*pdu.PMNSNames](r.pmcd, r.request(0, &pdu.PMNSTraverse{Name: served.Root}))
 	var names []string
 	for _, name := range all.Names {
-		if !strings.HasPrefix(name, Root+".control.") {
+		if !strings.HasPrefix(name, served.Root+".control.") {
 			names = append(names, name)
 		}
 	}
@@ -261,7 +262,7 @@ func (r *reloads) sameAfterRestart(state string) {
 	memory, err := identity.Read(state)
 	require.NoError(r.tb, err)
 	for id, name := range r.site.Metrics() {
-		known := memory[strings.TrimPrefix(name, Root+".")]
+		known := memory[strings.TrimPrefix(name, served.Root+".")]
 		all := []pdu.PMID{known.Desc.PMID}
 		for _, was := range known.Former {
 			all = append(all, was.PMID)

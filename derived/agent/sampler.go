@@ -165,24 +165,24 @@ func (s *sampler) retire(slot int) {
 	}
 }
 
-// deepen has the feeds of a service keep as many samples as its metrics need, and returns those that keep
+// deepen has the feeds of a snapshot keep as many samples as its metrics need, and returns those that keep
 // older ones.
-func (s *sampler) deepen(svc *service) []*feed {
+func (s *sampler) deepen(snap *snapshot) []*feed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lists.forget()
-	s.feeds = svc.feeds
-	for _, f := range svc.feeds {
+	s.feeds = snap.feeds
+	for _, f := range snap.feeds {
 		f.history = 0
 	}
-	for _, m := range svc.metrics {
+	for _, m := range snap.metrics {
 		if m.feed != nil {
-			m.feed.history = max(m.feed.history, m.depth)
+			m.feed.history = max(m.feed.history, m.History)
 		}
 	}
 	var deep []*feed
 	agents := make(map[int]bool)
-	for _, f := range svc.feeds {
+	for _, f := range snap.feeds {
 		if f.history > 0 {
 			deep = append(deep, f)
 		} else {

@@ -9,6 +9,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -41,12 +42,12 @@ type Session struct {
 
 // NewSession looks up the operands of definitions and binds them. The connection stays the caller's.
 // A definition that cannot be bound is no error: its metric in the Set has one.
-func NewSession(ctx context.Context, conn *pmapi.Conn, defs []Definition, language derived.Language) (*Session, error) {
+func NewSession(ctx context.Context, conn *pmapi.Conn, defs []served.Definition, language derived.Language) (*Session, error) {
 	c, err := LookUp(ctx, conn, defs)
 	if err != nil {
 		return nil, fmt.Errorf("operands: %w", err)
 	}
-	s := &Session{conn: conn, catalog: c, set: bind(pointers(defs), c, language)}
+	s := &Session{conn: conn, catalog: c, set: served.Bind(served.Pointers(defs), c, language)}
 	s.eval = s.set.NewEvaluation()
 	s.maker, s.asked = operand.NewMaker(&s.names, time.Now()), operand.NewList()
 	return s, nil

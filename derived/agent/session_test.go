@@ -52,35 +52,6 @@ func TestLookUp(t *testing.T) {
 	assert.Error(t, err)
 }
 
-func TestCheckDefinitions(t *testing.T) {
-	defs := conf("good = up.load", "bad = 1 + up.name", "net.in = 1", "net = no.such", "control = 1").Definitions
-	c, err := LookUp(t.Context(), dialled(t, newUpstream(t)), defs)
-	require.NoError(t, err)
-	type row struct {
-		name   string
-		offset int
-		reason string
-	}
-	rows := func(faults []Fault) (rows []row) {
-		for _, f := range faults {
-			rows = append(rows, row{f.Definition.Name, f.Offset, f.Message})
-		}
-		return rows
-	}
-	names := []row{
-		{"net", -1, "derived metric net: has names below it"},
-		{"control", -1, "derived metric control: has names below it"},
-	}
-	assert.Equal(t, names, rows(Check(defs, nil, derived.Language{}, Limits{})))
-	assert.Equal(t, []row{
-		{"bad", 0, "Semantic error: derived metric bad: 1 + up.name: Non-arithmetic type for right operand"},
-		names[0],
-		{"net", 0, "Semantic error: derived metric net: operand no.such: Unknown operand metric"},
-		names[1],
-	}, rows(Check(defs, c, derived.Language{}, Limits{})))
-	assert.Empty(t, Check(nil, c, derived.Language{}, Limits{}))
-}
-
 func newSession(t *testing.T, u *upstream, lines ...string) *Session {
 	t.Helper()
 	s, err := NewSession(t.Context(), dialled(t, u), conf(lines...).Definitions, derived.Language{})

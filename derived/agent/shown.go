@@ -5,6 +5,7 @@ import (
 
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/pdu"
+	"pmdaderived/pmda"
 )
 
 // source is what derived.control.* shows.
@@ -15,13 +16,18 @@ func (a *Agent) source() *control.Source {
 	}
 }
 
+// OwnMetrics are the metrics about the agent itself, whose names no definition may have.
+func OwnMetrics(domain int) []pmda.Entry { return control.Entries(domain) }
+
 // Figures are what the agent counts. They may be read at any time.
 func (a *Agent) Figures() *control.Figures { return &a.figures }
 
 func (a *Agent) shownDefinitions(yield func(control.Definition) bool) {
-	for _, m := range a.service.Load().metrics {
+	snap := a.snapshot.Load()
+	for i := range snap.metrics {
+		m := &snap.metrics[i]
 		if !yield(control.Definition{
-			Instance: pdu.Instance{ID: m.inst, Name: m.def.Name}, State: m.state, Problem: m.problem, Text: m.def.Text, PMID: m.id,
+			Instance: pdu.Instance{ID: m.Inst, Name: m.Def.Name}, State: string(m.State), Problem: m.Problem, Text: m.Def.Text, PMID: m.ID,
 			Sampled: a.newest(m), Fetched: m.usage.fetched, Values: m.usage.values,
 		}) {
 			return
@@ -40,11 +46,11 @@ func (a *Agent) newest(m *metric) time.Time {
 }
 
 func (a *Agent) shownFiles(yield func(control.File) bool) {
-	svc := a.service.Load()
-	for _, f := range svc.files {
+	snap := a.snapshot.Load()
+	for _, f := range snap.Files {
 		if !yield(control.File{
-			Instance: pdu.Instance{ID: f.inst, Name: f.Path}, Error: f.Error, Definitions: f.Definitions, Failed: f.Failed,
-			Modified: f.Modified, Read: svc.read,
+			Instance: pdu.Instance{ID: f.Inst, Name: f.Path}, Error: f.Error, Definitions: f.Definitions, Failed: f.Failed,
+			Modified: f.Modified, Read: snap.Read,
 		}) {
 			return
 		}

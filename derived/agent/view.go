@@ -52,12 +52,12 @@ type viewKey struct {
 
 // view is what one context has seen. It belongs to the request loop.
 type view struct {
-	key     viewKey
-	service *service
-	entries []entry // one for each PMID of the list, in order
-	feeds   []*feed // of all entries that have one
-	plan    plan
-	used    time.Time
+	key      viewKey
+	snapshot *snapshot
+	entries  []entry // one for each PMID of the list, in order
+	feeds    []*feed // of all entries that have one
+	plan     plan
+	used     time.Time
 }
 
 // entry is one metric of a view.
@@ -82,8 +82,8 @@ type views struct {
 	byKey    map[viewKey]*view
 	ofClient map[pmda.Client]map[viewKey]struct{}
 
-	service *service // the newest that a view has followed
-	behind  []*view  // those that may still hold an older one
+	snapshot *snapshot // the newest that a view has followed
+	behind   []*view   // those that may still hold an older one
 }
 
 func newViews(figures *control.Figures, limits Limits) *views {
@@ -93,8 +93,8 @@ func newViews(figures *control.Figures, limits Limits) *views {
 	}
 }
 
-// of returns the view of a request, up to date with the service.
-func (vs *views) of(s *service, req *pmda.FetchRequest, end func(*view)) *view {
+// of returns the view of a request, up to date with the snapshot.
+func (vs *views) of(s *snapshot, req *pmda.FetchRequest, end func(*view)) *view {
 	key := viewKey{req.Client, req.Context, vs.hash(req.PMIDs)}
 	v := vs.byKey[key]
 	if v == nil {
@@ -143,19 +143,19 @@ func (h *holdings) drop(all ...*operand.Sample) {
 	}
 }
 
-// releases is how many views one fetch makes let go of a service that has been replaced.
+// releases is how many views one fetch makes let go of a snapshot that has been replaced.
 const releases = 32
 
-// release makes views let go of older services, a few at each fetch: one whose context is idle would
+// release makes views let go of older snapshots, a few at each fetch: one whose context is idle would
 // keep all definitions of its time in memory.
-func (vs *views) release(s *service) {
-	if vs.service != s {
-		vs.service = s
+func (vs *views) release(s *snapshot) {
+	if vs.snapshot != s {
+		vs.snapshot = s
 		vs.behind = slices.AppendSeq(vs.behind[:0], maps.Values(vs.byKey))
 	}
 	for range min(releases, len(vs.behind)) {
 		last := len(vs.behind) - 1
-		if v := vs.behind[last]; v.service != s {
+		if v := vs.behind[last]; v.snapshot != s {
 			v.release()
 		}
 		vs.behind[last] = nil
@@ -163,9 +163,9 @@ func (vs *views) release(s *service) {
 	}
 }
 
-// release lets go of the service. The history stays.
+// release lets go of the snapshot. The history stays.
 func (v *view) release() {
-	v.service = nil
+	v.snapshot = nil
 	for i := range v.entries {
 		v.entries[i].metric = nil
 	}
@@ -186,16 +186,16 @@ func (vs *views) hash(ids []pdu.PMID) uint64 {
 	return h.Sum64()
 }
 
-// follow brings a view to a new service. The history of a metric goes on if its feed does.
-func (v *view) follow(s *service, h *holdings) {
-	if v.service == s {
+// follow brings a view to a new snapshot. The history of a metric goes on if its feed does.
+func (v *view) follow(s *snapshot, h *holdings) {
+	if v.snapshot == s {
 		return
 	}
-	v.service = s
+	v.snapshot = s
 	v.feeds = nil
 	for i := range v.entries {
 		e := &v.entries[i]
-		e.metric = s.byID[e.id]
+		e.metric = s.metric(e.id)
 		var f *feed
 		if e.metric != nil {
 			f = e.metric.feed
@@ -268,7 +268,7 @@ func (e *entry) advance(now time.Time, patience, window time.Duration, h *holdin
 	if e.stale {
 		return
 	}
-	depth := e.metric.depth + 1
+	depth := e.metric.History + 1
 	switch {
 	case depth == 1:
 		if len(e.seen) != 1 || e.seen[0] != cur {

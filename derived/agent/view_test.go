@@ -13,6 +13,7 @@ import (
 
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -27,12 +28,12 @@ type bench struct {
 	took  time.Duration // by each sample
 }
 
-func newBench(t *testing.T, c Config, change ...func(*Options)) *bench {
+func newBench(t *testing.T, c served.Config, change ...func(*Options)) *bench {
 	t.Helper()
 	b := &bench{tb: t, site: newSite(t), now: time.Unix(1_000_000, 0)}
 	log, _ := logtest.NewNullLogger()
 	o := Options{
-		Domain: testDomain, Load: func() Config { return Config{} }, Interval: 10 * time.Second, Log: log,
+		Domain: testDomain, Load: func() served.Config { return served.Config{} }, Interval: 10 * time.Second, Log: log,
 		Now: func() time.Time { return b.now },
 	}
 	for _, f := range change {
@@ -44,11 +45,11 @@ func newBench(t *testing.T, c Config, change ...func(*Options)) *bench {
 	return b
 }
 
-func (b *bench) serve(c Config) {
+func (b *bench) serve(c served.Config) {
 	b.tb.Helper()
-	svc := b.site.serve(c)
-	b.agent.service.Store(svc)
-	b.agent.sampler.deepen(svc)
+	snap := b.site.serve(c)
+	b.agent.snapshot.Store(snap)
+	b.agent.sampler.deepen(snap)
 }
 
 func (b *bench) metric(name string) *metric { return b.site.metric(name) }
@@ -65,7 +66,7 @@ func (b *bench) sample(n uint64, metrics ...string) *operand.Sample {
 func (b *bench) sampleAt(at time.Time, n uint64, metrics ...string) *operand.Sample {
 	b.tb.Helper()
 	set := pdu.ValueSet{PMID: countID, Format: pdu.Block, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, n)}}
-	asked := newOperandList(b.site.catalog["up.count"].desc)
+	asked := newOperandList(b.site.catalog["up.count"])
 	s := sampleOf(b.maker, result(b.tb, at, set), b.now.Add(-b.took), b.now, asked)
 	for _, name := range metrics {
 		b.metric(name).feed.push(s)
@@ -78,7 +79,7 @@ func (b *bench) fetch(c pmda.Client, ctx pdu.ContextID, names ...string) []pdu.V
 	b.tb.Helper()
 	req := pmda.FetchRequest{Client: c, Context: ctx, Profile: &pdu.Profile{}, Arrived: b.now}
 	for _, name := range names {
-		req.PMIDs = append(req.PMIDs, b.metric(name).id)
+		req.PMIDs = append(req.PMIDs, b.metric(name).ID)
 	}
 	return b.fetchRequest(&req)
 }
@@ -101,7 +102,7 @@ func number(m *metric, set pdu.ValueSet) string {
 	case len(set.Values) == 0:
 		return "no value"
 	}
-	return fmt.Sprint(m.desc.Type.Float64(set.Values[0].Bits))
+	return fmt.Sprint(m.Desc.Type.Float64(set.Values[0].Bits))
 }
 
 // value fetches one metric.
@@ -335,7 +336,7 @@ func TestFirstFetchOfNestedDeltas(t *testing.T) {
 // Without a newer sample a rate is what it was, for as long as a value may be served, and a delta has none: it would count
 // twice what it has counted.
 func TestNoNewerSample(t *testing.T) {
-	b := newBench(t, Config{}, withoutWarmStart)
+	b := newBench(t, served.Config{}, withoutWarmStart)
 	var lines, names, want, again []string
 	for _, row := range []struct{ name, expr, value, again string }{
 		{"plain", "up.count", "130", "130"},
@@ -525,10 +526,10 @@ func TestHistoryOutlivesAGap(t *testing.T) {
 func TestReloadKeepsHistory(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)", "gone = up.load"), withoutWarmStart)
 	b.sample(100, "d")
-	gone := b.metric("gone").id
+	gone := b.metric("gone").ID
 	req := func() *pmda.FetchRequest {
 		return &pmda.FetchRequest{
-			Client: 1, Profile: &pdu.Profile{}, Arrived: b.now, PMIDs: []pdu.PMID{b.metric("d").id, gone},
+			Client: 1, Profile: &pdu.Profile{}, Arrived: b.now, PMIDs: []pdu.PMID{b.metric("d").ID, gone},
 		}
 	}
 	b.fetchRequest(req())
@@ -634,9 +635,9 @@ func TestIdleViewsLetGoOfFormerServices(t *testing.T) {
 	vs := newViews(&control.Figures{}, DefaultLimits())
 	end := func(*view) {}
 	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
-	ids := []pdu.PMID{s.metric("a").id, s.metric("b").id}
-	fetch := func(svc *service, c pmda.Client) *view {
-		return vs.of(svc, &pmda.FetchRequest{Client: c, PMIDs: ids, Profile: &pdu.Profile{}}, end)
+	ids := []pdu.PMID{s.metric("a").ID, s.metric("b").ID}
+	fetch := func(snap *snapshot, c pmda.Client) *view {
+		return vs.of(snap, &pmda.FetchRequest{Client: c, PMIDs: ids, Profile: &pdu.Profile{}}, end)
 	}
 	const idle = 3 * releases
 	views := make([]*view, idle)
@@ -649,11 +650,11 @@ func TestIdleViewsLetGoOfFormerServices(t *testing.T) {
 		fetch(now, idle)
 	}
 	for _, v := range views {
-		assert.Nil(t, v.service)
+		assert.Nil(t, v.snapshot)
 		assert.Nil(t, v.entries[0].metric)
 	}
 	again := fetch(now, 0)
-	assert.Same(t, now, again.service)
+	assert.Same(t, now, again.snapshot)
 	assert.Same(t, s.metric("a"), again.entries[0].metric)
 	assert.Same(t, was, again.entries[1].feed, "its history goes on")
 }

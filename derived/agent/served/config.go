@@ -1,0 +1,97 @@
+package served
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+)
+
+// Root is the name of the subtree of the PMNS that the agent serves.
+const Root = "derived"
+
+// Definition is a derived metric with what its configuration file says about it besides.
+type Definition struct {
+	*derived.Definition
+	OneLine, Help *string // nil: not given
+	File          string
+	Line          int
+
+	// Explain renders a message about a place in the expression for people: with the position in
+	// the file, the line and a caret. Nil: only the message.
+	Explain func(offset int, msg string) string
+}
+
+// Failure is a definition that cannot be read.
+type Failure struct {
+	Name    string // of the definition; "": the problem is the file's
+	Text    string // the expression, as far as it is known
+	File    string
+	Line    int
+	Message string
+}
+
+// File is a file of definitions, or a place where there should be one.
+type File struct {
+	Path        string
+	Definitions int       // that could be read
+	Failed      int       // that could not
+	Modified    time.Time // zero: not known
+	Error       string    // why it was not read, or not to its end; "": it was
+	Inst        pdu.Inst  // its number in the domain of files; Build gives it
+}
+
+// Config is all definitions as they are configured now.
+type Config struct {
+	Definitions []Definition
+	Failures    []Failure
+	Files       []File
+	Read        time.Time // when
+
+	Language derived.Language // as the site has configured it
+
+	// Unread reports whether a file could not be read, or not to its end. What it defined before stays
+	// in service. Nil: everything was read.
+	Unread func(file string) bool
+}
+
+// alone returns a copy: one that is kept must not keep all others of its configuration in memory.
+func (d *Definition) alone() *Definition {
+	own := *d
+	return &own
+}
+
+// explain shows what is wrong with a definition.
+func (d *Definition) explain(err *derived.Error) string {
+	if d.Explain == nil {
+		return err.Error()
+	}
+	return d.Explain(err.Offset(), err.Error())
+}
+
+// Pointers returns where definitions are.
+func Pointers(defs []Definition) []*Definition {
+	all := make([]*Definition, len(defs))
+	for i := range defs {
+		all[i] = &defs[i]
+	}
+	return all
+}
+
+// Texts yields definitions without what is said about them besides.
+func Texts(defs []*Definition) iter.Seq[*derived.Definition] {
+	return func(yield func(*derived.Definition) bool) {
+		for _, d := range defs {
+			if !yield(d.Definition) {
+				return
+			}
+		}
+	}
+}
+
+// Bind binds definitions to operands. Those that cannot be bound have an error in the set.
+func Bind(defs []*Definition, catalog derived.Catalog, language derived.Language) *derived.Set {
+	return language.NewSet(slices.Collect(Texts(defs)), catalog, Root)
+}

@@ -1,0 +1,88 @@
+package served
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// OperandLimits are how many operands a definition may have: they are fetched at once. 0: any number.
+type OperandLimits struct {
+	Most  int // by configuration
+	Taken int // that pmcd takes in one fetch
+}
+
+// fault is what is wrong with a definition, "" if that is nothing or only that operands are missing.
+func (l OperandLimits) fault(d *Definition, m *derived.Metric) string {
+	if m.Err != nil {
+		if m.Err.Unbound() {
+			return ""
+		}
+		return d.explain(m.Err)
+	}
+	switch n := len(m.Needs().Operands); {
+	case l.Most > 0 && n > l.Most:
+		return fmt.Sprintf("derived metric %s: %d operand metrics, %d are the most that are sampled together", d.Name, n, l.Most)
+	case l.Taken > 0 && n > l.Taken:
+		return fmt.Sprintf("derived metric %s: pmcd takes no request for %d operand metrics (see its options -M and -L)", d.Name, n)
+	}
+	return ""
+}
+
+// Fault is why the agent would not serve a definition.
+type Fault struct {
+	Definition Definition
+	Offset     int // of the fault in the definition's text, in bytes; -1: the name is at fault
+	Message    string
+	Err        error // a *derived.Error, a *pmda.NameError, or nil
+}
+
+// Check gives what the agent would find wrong with definitions of distinct names beside the collector
+// that the catalog describes, and its own metrics, in the order of the definitions. Without a catalog (nil) only names are
+// checked.
+func Check(defs []Definition, own []pmda.Entry, catalog derived.Catalog, language derived.Language, limits OperandLimits) []Fault {
+	order := make(map[string]int, len(defs))
+	for i, d := range defs {
+		order[d.Name] = i
+	}
+	faults := nameFaults(defs, own, order)
+	if catalog != nil {
+		set := Bind(Pointers(defs), catalog, language)
+		for _, d := range Pointers(defs) {
+			m, _ := set.Lookup(d.Name)
+			if m.Err != nil {
+				faults = append(faults, Fault{Definition: *d, Offset: m.Err.Offset(), Message: m.Err.Error(), Err: m.Err})
+			} else if text := limits.fault(d, m); text != "" {
+				faults = append(faults, Fault{Definition: *d, Message: text})
+			}
+		}
+	}
+	slices.SortStableFunc(faults, func(x, y Fault) int {
+		return cmp.Compare(order[x.Definition.Name], order[y.Definition.Name])
+	})
+	return faults
+}
+
+// nameFaults finds definitions whose name is a node above another metric, or below one. The first stays.
+func nameFaults(defs []Definition, own []pmda.Entry, order map[string]int) []Fault {
+	entries := slices.Clone(own)
+	for _, d := range defs {
+		entries = append(entries, pmda.Entry{Name: Root + "." + d.Name, PMID: pdu.NewPMID(1, 1, 0)}) // any
+	}
+	_, err := pmda.NewNamespace(Root, entries)
+	var faults []Fault
+	for _, clash := range clashesIn(err) {
+		name := strings.TrimPrefix(clash.Name, Root+".")
+		if i, ok := order[name]; ok {
+			faults = append(faults, Fault{
+				Definition: defs[i], Offset: -1, Message: fmt.Sprintf("derived metric %s: %s", name, clash.Reason), Err: clash,
+			})
+		}
+	}
+	return faults
+}

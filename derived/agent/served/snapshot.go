@@ -1,0 +1,190 @@
+package served
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// Snapshot is everything that is served at one time. Immutable.
+type Snapshot struct {
+	Set      *derived.Set
+	Metrics  []*Metric // in the order of their names
+	ByID     map[pdu.PMID]*Metric
+	Retired  map[pdu.PMID]pdu.Desc // PMIDs that were given up while the process lives
+	Names    *pmda.Namespace       // the agent's own metrics included
+	LookedUp bool                  // the operands have been
+	Bound    int                   // metrics that are
+	Widest   int                   // most operands of a definition
+	Nameless []string              // definitions that are left out because there are no PMIDs any more
+
+	Sets []*Operands // of all metrics, each once
+
+	Files []File
+	Read  time.Time // when the files were
+
+	byKey   map[string]*Operands // the Sets
+	clashes bool                 // not all metrics have their names
+}
+
+// Operands is what one or more metrics are computed from: it is fetched at once. Immutable. Two snapshots that have
+// the same share the pointer.
+type Operands struct {
+	Descs []pdu.Desc
+
+	key string // their PMIDs
+}
+
+// Metric is one definition as it is served. Immutable.
+type Metric struct {
+	Def       *Definition
+	Index     int // in Snapshot.Metrics
+	ID        pdu.PMID
+	Inst      pdu.Inst // in the domain of definitions
+	Desc      pdu.Desc
+	Described bool            // Desc is what the metric has, or had when last bound
+	Derived   *derived.Metric // nil: not bound
+	Operands  *Operands       // nil: not bound
+	History   int             // how many older samples it needs
+	Protected bool            // its operands are only for known users
+
+	State    State
+	Problem  string // why it is not served, or served as it was
+	Reported bool   // the problem is one of Config.Failures
+	Absent   bool   // it could never be read and has no name, only a state
+
+	proven bool // Def has been bound to operands and is served again when a new one turns out to be wrong
+}
+
+// State is what becomes of a definition, as derived.control.definition.state shows it.
+type State string
+
+// The states of a definition.
+const (
+	Bound   State = "bound"
+	Kept    State = "kept"
+	Unbound State = "unbound"
+	Failed  State = "failed"
+	Waiting State = "waiting"
+)
+
+// FullName is the name in the PMNS.
+func (m *Metric) FullName() string { return Root + "." + m.Def.Name }
+
+// Code is what a metric answers that is not bound, to a fetch or, if it has none, for its descriptor.
+func (m *Metric) Code() pdu.Code {
+	if m.Described || m.State == Waiting {
+		return pdu.ErrAgain
+	}
+	return pdu.ErrBadDerive
+}
+
+// Failures counts the definitions that are wrong, those aside that are among Config.Failures.
+func (s *Snapshot) Failures() int {
+	n := 0
+	for _, m := range s.Metrics {
+		if (m.State == Failed || m.State == Kept) && !m.Reported {
+			n++
+		}
+	}
+	return n
+}
+
+// Candidates are the definitions that may come to be served with a configuration: its own, and those served now,
+// which stay where their successors turn out to be wrong.
+func (s *Snapshot) Candidates(c *Config) []*Definition {
+	all := Pointers(c.Definitions)
+	configured := make(map[*derived.Definition]bool, len(all))
+	for _, d := range all {
+		configured[d.Definition] = true
+	}
+	for _, m := range s.Metrics {
+		if m.proven && !configured[m.Def.Definition] {
+			all = append(all, m.Def)
+		}
+	}
+	return all
+}
+
+// place is where a name below Root is among the metrics, or would be.
+func (s *Snapshot) place(name string) (int, bool) {
+	return slices.BinarySearchFunc(s.Metrics, name, func(m *Metric, name string) int { return cmp.Compare(m.Def.Name, name) })
+}
+
+// find returns a metric by its full name; nil: there is none.
+func (s *Snapshot) find(name string) *Metric {
+	short, ok := strings.CutPrefix(name, Root+".")
+	if i, found := s.place(short); ok && found {
+		return s.Metrics[i]
+	}
+	return nil
+}
+
+// Under yields all metrics at or below a node of the name space.
+func (s *Snapshot) Under(node string) iter.Seq[*Metric] {
+	short := strings.TrimPrefix(strings.TrimPrefix(node, Root), ".")
+	return func(yield func(*Metric) bool) {
+		first, _ := s.place(short)
+		for _, m := range s.Metrics[first:] {
+			rest, ok := strings.CutPrefix(m.Def.Name, short)
+			if !ok {
+				return
+			}
+			if (short == "" || rest == "" || rest[0] == '.') && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// Pairs yields every metric with that of the same name in another snapshot, nil if there is none.
+func (s *Snapshot) Pairs(other *Snapshot) iter.Seq2[*Metric, *Metric] {
+	return func(yield func(m, same *Metric) bool) {
+		rest := other.Metrics
+		for _, m := range s.Metrics {
+			for len(rest) > 0 && rest[0].Def.Name < m.Def.Name {
+				rest = rest[1:]
+			}
+			var same *Metric
+			if len(rest) > 0 && rest[0].Def.Name == m.Def.Name {
+				same = rest[0]
+			}
+			if !yield(m, same) {
+				return
+			}
+		}
+	}
+}
+
+// SameNames reports whether two snapshots show the same names with the same PMIDs.
+func (s *Snapshot) SameNames(other *Snapshot) bool {
+	if s.Names == other.Names {
+		return true
+	}
+	a, errA := s.Names.Traverse(0, Root)
+	b, errB := other.Names.Traverse(0, Root)
+	if errA != nil || errB != nil || !slices.Equal(a, b) {
+		return false
+	}
+	return !slices.ContainsFunc(a, func(name string) bool {
+		x, errX := s.Names.Lookup(0, name)
+		y, errY := other.Names.Lookup(0, name)
+		return errX != nil || errY != nil || x != y
+	})
+}
+
+// SameLabels reports whether all metrics that two snapshots have in common have the same labels.
+func (s *Snapshot) SameLabels(other *Snapshot) bool {
+	for m, old := range s.Pairs(other) {
+		if old != nil && old.ID == m.ID && !m.Absent && !old.Absent && old.Def.File != m.Def.File {
+			return false
+		}
+	}
+	return true
+}

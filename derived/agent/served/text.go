@@ -1,0 +1,60 @@
+package served
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"pmdaderived/pdu"
+)
+
+// Text is what a metric's help says: the definition's own, or the expression and where it stands.
+func (m *Metric) Text(short bool) string {
+	def := plain(m.Def.Name + " = " + strings.TrimSpace(m.Def.Text))
+	switch {
+	case short && m.Def.OneLine != nil:
+		return *m.Def.OneLine
+	case short:
+		return def
+	case m.Def.Help != nil:
+		return *m.Def.Help
+	case m.Def.OneLine != nil:
+		def = *m.Def.OneLine + "\n\n" + def
+	}
+	return def + "\n\nDefined in " + plain(m.Def.File) + ", line " + strconv.Itoa(m.Def.Line) + "."
+}
+
+// plain is a line that pmproxy can write into a page for Prometheus, where it escapes nothing: control characters become
+// blanks, and a backslash, as in patterns, is written as a word.
+func plain(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	return strings.ReplaceAll(text, `\`, "<backslash>")
+}
+
+// Labels are those of a metric: derived_file, which file defines it. It does not identify a metric: that stays the same
+// when its definition moves to another file. The name has no dot: pmproxy writes names of labels into OpenMetrics as
+// they are, and one that Prometheus cannot read costs it the metrics of the whole host.
+func (m *Metric) Labels() []pdu.LabelSet {
+	set, err := pdu.NewLabelSet(pdu.NoInst, pdu.LabelItem, map[string]any{Root + "_file": m.Def.File})
+	if err != nil { // no path is that long
+		return nil
+	}
+	for i := range set.Labels {
+		set.Labels[i].Flags |= pdu.LabelOptional
+	}
+	return []pdu.LabelSet{set}
+}
+
+// DomainLabels are those of the agent's domain: the label that agents usually have.
+func DomainLabels() []pdu.LabelSet {
+	set, err := pdu.NewLabelSet(pdu.NoInst, pdu.LabelDomain, map[string]any{"agent": Root})
+	if err != nil {
+		return nil
+	}
+	return []pdu.LabelSet{set}
+}
