@@ -43,8 +43,13 @@
 // # Changes
 //
 // A [Watcher] has the kernel tell of changes in every directory on the way to the files, looks at the
-// files when there was a change, now and then anyway, and often where the kernel cannot tell. It
+// files when there was a change, every minute anyway, and often while the kernel cannot tell. It
 // compares contents, and leaves files time that look half-written. docs/configuration.md has the rules.
+//
+//	Run      goroutine of the caller: looks, compares, announces; owns all but what Took shares
+//	pump     a goroutine of each notifier: takes what the kernel tells, for fsnotify holds the lock that
+//	         Run needs for a new watch while nobody takes; ends with the notifier, which Run waits for
+//	Took     from anywhere; mu guards what was loaded and what was announced, and nothing is called under it
 //
 // The package knows nothing of expressions. Only a Watcher starts goroutines and writes a log.
 //

@@ -61,8 +61,7 @@
 //
 // # Cost
 //
-// No pattern takes more time than its instructions times the bytes of the subject, and none allocates
-// unless the subject has bytes beyond ASCII.
+// No pattern takes more time than its instructions times the bytes of the subject.
 //
 // Source: POSIX.1-2017 section 9.4, regex(7), and answers of glibc 2.36; testdata/gen/ere.c asks it.
 package ere
