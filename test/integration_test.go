@@ -100,7 +100,7 @@ var grafanaUnits = map[string][]string{
 func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
 	out, _, exit := p.Run(t, "pminfo", "-d", "derived", "mmv.pmdaderived")
 	require.Zero(t, exit)
-	descs := make(map[string]string)
+	descs, shown := make(map[string]string), make(map[string]bool)
 	for part := range strings.SplitSeq(strings.TrimSpace(out), "\n\n") {
 		name, about, _ := strings.Cut(strings.TrimSpace(part), "\n")
 		descs[name] = about
@@ -111,6 +111,7 @@ func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
 		for _, panel := range board.Panels {
 			for _, target := range panel.Targets {
 				about := descs[target.Expr]
+				shown[target.Expr] = true
 				require.NotEmpty(t, about, target.Expr)
 				match := regexp.MustCompile(`Semantics: (\w+) +Units: (.*)`).FindStringSubmatch(about)
 				require.NotNil(t, match, about)
@@ -122,6 +123,11 @@ func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
 					"%s: the legend of %s has the instance if there are any", panel.Title, target.Expr)
 				assert.Contains(t, grafanaUnits[units], panel.FieldConfig.Defaults.Unit, "%s: %s has %s", panel.Title, target.Expr, units)
 			}
+		}
+	}
+	for name := range descs {
+		if strings.HasPrefix(name, "derived.host.") { // counters of time are for others only
+			assert.Equal(t, !strings.Contains(name, ".time."), shown[name], "%s in the host's dashboard", name)
 		}
 	}
 }
