@@ -174,9 +174,6 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 	case 0:
 		return s.a
 	case opEach:
-		if f.each(s.typ) == nil {
-			return s.a
-		}
 		s.syntax = uint8(e.Func)
 	case opAggregate:
 		s.from, s.syntax, s.age = x.Type, uint8(e.Func), age+x.history

@@ -40,7 +40,7 @@ func (p *program) unary(s *step, dst, a []uint64) {
 	case opNegate:
 		negate(s.typ, dst, a)
 	case opEach:
-		builtins[s.syntax].each(s.typ)(dst, a)
+		builtins[s.syntax].each(s.typ, dst, a)
 	}
 }
 
