@@ -94,6 +94,15 @@ func TestLanguageManualIsComplete(t *testing.T) {
 	}
 }
 
+// The table of functions has the row of each.
+func TestFunctionsAreDocumented(t *testing.T) {
+	table, err := os.ReadFile("../../docs/language.md")
+	require.NoError(t, err)
+	for f := range syntax.Functions {
+		assert.Regexp(t, `(?m)^\| `+"`"+f.String()+`\(.*`+"`"+` \| `+regexp.QuoteMeta(f.Help())+` \|`, string(table))
+	}
+}
+
 // unitWords are the units of every dimension, as they are printed.
 func unitWords() []string {
 	var words []string
