@@ -1,6 +1,8 @@
 package derived
 
 import (
+	"math"
+
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -29,6 +31,10 @@ var builtins = [...]builtin{
 	syntax.NoValue: {step: opNothing},
 	syntax.Rescale: {numeric: true, step: opRescale, check: rescaled},
 	syntax.Anon:    {step: opNothing},
+	syntax.Abs:     {numeric: true, step: opEach, each: absolute},
+	syntax.Floor:   {numeric: true, step: opEach, each: rounded(math.Floor)},
+	syntax.Ceil:    {numeric: true, step: opEach, each: rounded(math.Ceil)},
+	syntax.Round:   {numeric: true, step: opEach, each: rounded(math.Round)},
 }
 
 // builtin is what a function means. A node begins with the metadata of the first operand; without one with those of
@@ -127,4 +133,40 @@ func fits(n *Node, e *syntax.Call) Rule {
 		return RuleConstantType
 	} // other integers hold the digits' low bits as they are
 	return 0
+}
+
+// absolute takes the sign away. What has no counterpart in its type becomes the largest number.
+func absolute(t pdu.Type, dst, a []uint64) {
+	for i, v := range a {
+		switch t {
+		case pdu.TypeFloat:
+			v &^= 1 << 31
+		case pdu.TypeDouble:
+			v &^= 1 << 63
+		case pdu.Type32:
+			n := int32(uint32(v))
+			v = uint64(max(n, -max(n, -math.MaxInt32)))
+		case pdu.Type64:
+			n := int64(v)
+			v = uint64(max(n, -max(n, -math.MaxInt64)))
+		default:
+		}
+		dst[i] = v
+	}
+}
+
+// rounded is the loop for what leaves whole numbers as they are, and makes no minus zero.
+func rounded(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
+	return func(t pdu.Type, dst, a []uint64) {
+		for i, v := range a {
+			switch t {
+			case pdu.TypeFloat:
+				v = fromFloat(float32(f(float64(toFloat(v))) + 0))
+			case pdu.TypeDouble:
+				v = fromDouble(f(toDouble(v)) + 0)
+			default:
+			}
+			dst[i] = v
+		}
+	}
 }

@@ -146,6 +146,8 @@ func (x *expression) ternary(holds func(*syntax.Ternary) bool) bool {
 // aggregate is a function that libpcp 6.0.3 gives to a bare name only.
 var bareName = regexp.MustCompile(`\b(avg|count|max|min|sum|delta|rate|instant|anon)\( *([A-Za-z][A-Za-z0-9_.]*)? *(.)?`)
 
+var ownFunction = regexp.MustCompile(`\b(abs|floor|ceil|round)\(`)
+
 // explanation is a wanted difference, and whether an expression might run into it.
 type explanation struct {
 	id  string
@@ -243,6 +245,7 @@ var known = []explanation{
 			return syntax.Is(e, syntax.Max, syntax.Min, syntax.Avg) && patchy(e)
 		})
 	}},
+	{"functions of our own", func(x *expression) bool { return ownFunction.MatchString(x.text) }},
 	{"avg", func(x *expression) bool {
 		return x.has(func(e syntax.Expr) bool {
 			if !syntax.Is(e, syntax.Avg) {

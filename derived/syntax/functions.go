@@ -20,6 +20,10 @@ const (
 	NoValue // stands for "no value" as the Then or the Else of a Ternary, and nowhere else
 	Rescale
 	Anon // a metric of some type without values; PCP uses it for event records
+	Abs
+	Floor
+	Ceil
+	Round
 )
 
 // functions is a row for each function: how it is written. What it means is a row of package derived. To add one
@@ -50,7 +54,11 @@ var functions = [...]function{
 		{Kind: Operand, wants: "Arithmetic or relational or boolean operator"},
 		{Kind: Units, wants: "Units string", after: "<expr>,"},
 	}, help: "x in other units"},
-	Anon: {word: "anon", args: []Arg{{Kind: TypeName, wants: "Metric name"}}},
+	Anon:  {word: "anon", args: []Arg{{Kind: TypeName, wants: "Metric name"}}},
+	Abs:   {word: "abs", args: operand, help: "each value without its sign"},
+	Floor: {word: "floor", args: operand, help: "the next whole number below each value, or the value"},
+	Ceil:  {word: "ceil", args: operand, help: "the next whole number above each value, or the value"},
+	Round: {word: "round", args: operand, help: "the whole number nearest to each value; halves go away from 0"},
 }
 
 // operand is the argument of most functions; metric is that of those for which PCP wants the name of a metric.
