@@ -14,23 +14,18 @@ import (
 	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
-	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
 )
 
 // What PCP and the agent ship is right, whatever PCP is installed: no warning, even where the files are named.
 func TestCheckOfShippedFiles(t *testing.T) {
-	program, err := build(worldReadableDir(t))
-	require.NoError(t, err)
+	program := must(daemonProgram())(t)
 	p := pmcdtest.Start(t, pmcdtest.Config{})
-	stock, err := filepath.Glob(filepath.Join(p.Dir, shippedDir, "*.conf"))
-	require.NoError(t, err)
+	stock := must(filepath.Glob(filepath.Join(p.Dir, shippedDir, "*.conf")))(t)
 	require.NotEmpty(t, stock)
-	ours, err := filepath.Glob("../conf/*.conf")
-	require.NoError(t, err)
+	ours := must(filepath.Glob("../conf/*.conf"))(t)
 	require.NotEmpty(t, ours)
-	examples, err := filepath.Glob("../examples/*.conf")
-	require.NoError(t, err)
+	examples := must(filepath.Glob("../examples/*.conf"))(t)
 	require.NotEmpty(t, examples)
 	for _, files := range [][]string{stock, ours, examples} {
 		// Which metrics and interfaces a host has is not the files' doing, nor which values just now, nor who may
@@ -50,26 +45,21 @@ func TestCheckOfShippedFiles(t *testing.T) {
 // has just now, only on its metrics.
 func lintAtNoMoment(t *testing.T, p *pmcdtest.PMCD, files []string) []lint.Warning {
 	t.Helper()
-	conn, err := pmapi.Dial(t.Context(), "unix", p.Socket)
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, conn.Close()) }()
+	conn := dial(t, p)
 	var defs []*derived.Definition
 	var operands []served.Definition
 	for _, d := range config.Load(files, nil).Definitions {
-		parsed, err := derived.Parse(d.Name, d.Expr)
-		require.NoError(t, err)
+		parsed := must(derived.Parse(d.Name, d.Expr))(t)
 		defs, operands = append(defs, parsed), append(operands, served.Definition{Definition: parsed})
 	}
 	require.NotEmpty(t, defs)
-	catalog, err := agent.LookUp(t.Context(), conn, operands)
-	require.NoError(t, err)
+	catalog := must(agent.LookUp(t.Context(), conn, operands))(t)
 	return lint.Check(defs, lint.Options{Catalog: catalog, Root: served.Root})
 }
 
 // What people get wrong first, against the metrics of a real host.
 func TestCheckOfFirstMistakes(t *testing.T) {
-	program, err := build(worldReadableDir(t))
-	require.NoError(t, err)
+	program := must(daemonProgram())(t)
 	p := pmcdtest.Start(t, pmcdtest.Config{})
 	path := filepath.Join(t.TempDir(), "site.conf")
 	for _, row := range []struct{ expr, want string }{

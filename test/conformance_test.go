@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/pdu"
@@ -42,8 +41,6 @@ const stepping = "delta.c021 delta.c023 delta.c029 delta.c030"
 // TestConformance asks the daemon, under real pmcds, everything in the corpus: each definition over a
 // connection of its own, with the stores, pauses and fetches that libpcp's answer was recorded with.
 func TestConformance(t *testing.T) {
-	program, err := build(worldReadableDir(t))
-	require.NoError(t, err)
 	all := conformance.ReadCorpus(t, corpusDir)
 	different := make([]map[string]string, len(stations))
 	passed := t.Run("stations", func(t *testing.T) {
@@ -57,7 +54,7 @@ func TestConformance(t *testing.T) {
 			}
 			t.Run(sets, func(t *testing.T) {
 				t.Parallel()
-				different[i] = openStation(t, program, cases).ask(cases)
+				different[i] = openStation(t, cases).ask(cases)
 			})
 		}
 	})
@@ -95,7 +92,7 @@ type station struct {
 // definitionLine is a definition in cases.conf.
 var definitionLine = regexp.MustCompile(`^dmc\.([a-z0-9.]*?) *=`)
 
-func openStation(t *testing.T, program string, cases []*conformance.Case) *station {
+func openStation(t *testing.T, cases []*conformance.Case) *station {
 	s := &station{texts: map[string]string{}}
 	dir := worldReadableDir(t)
 	var files []string
@@ -105,8 +102,7 @@ func openStation(t *testing.T, program string, cases []*conformance.Case) *stati
 			continue
 		}
 		files = append(files, file)
-		text, err := os.ReadFile(filepath.Join(corpusDir, c.Set, "cases.conf"))
-		require.NoError(t, err)
+		text := must(os.ReadFile(filepath.Join(corpusDir, c.Set, "cases.conf")))(t)
 		require.NoError(t, os.WriteFile(file, text, 0o644))
 		n := 0
 		for line := range strings.Lines(string(text)) {
@@ -116,37 +112,21 @@ func openStation(t *testing.T, program string, cases []*conformance.Case) *stati
 			}
 		}
 	}
-	s.pmcd = pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{{
-		Name: "derived", Domain: domain, Command: []string{
-			program, "-d", strconv.Itoa(domain), "--interval=0", "--non-finite=serve", "--watch=off", "-c", strings.Join(files, ":"),
-		},
-	}}})
+	s.pmcd = startDerived(t, "--interval=0", "--non-finite=serve", "--watch=off", "-c", strings.Join(files, ":"))
 	s.recorder = recorder{t: t, ctx: t.Context(), conn: dial(t, s.pmcd)}
 	s.awaitControl("upstream.connected", 1)
-	found, err := s.conn.LookupNames(s.ctx, []string{"derived.control.definition.age"})
-	require.NoError(t, err)
+	found := must(s.conn.LookupNames(s.ctx, []string{"derived.control.definition.age"}))(t)
 	s.ageID = found[0].PMID
-	log, err := os.ReadFile(filepath.Join(s.pmcd.Dir, "log", "pmcd", "derived.log"))
-	require.NoError(t, err)
+	log := must(os.ReadFile(filepath.Join(s.pmcd.Dir, "log", "pmcd", "derived.log")))(t)
 	s.log = string(log) + strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n").Replace(string(log)) // quoted or not
 	return s
 }
 
-func dial(t *testing.T, p *pmcdtest.PMCD) *pmapi.Conn {
-	t.Helper()
-	conn, err := pmapi.Dial(t.Context(), "unix", p.Socket)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, conn.Close()) })
-	return conn
-}
-
 // control gives the values of a metric of the agent's own.
 func (s *station) control(name string) []pdu.Value {
-	found, err := s.conn.LookupNames(s.ctx, []string{"derived.control." + name})
-	require.NoError(s.t, err)
+	found := must(s.conn.LookupNames(s.ctx, []string{"derived.control." + name}))(s.t)
 	require.Zero(s.t, found[0].Code)
-	res, err := s.conn.Fetch(s.ctx, []pdu.PMID{found[0].PMID})
-	require.NoError(s.t, err)
+	res := must(s.conn.Fetch(s.ctx, []pdu.PMID{found[0].PMID}))(s.t)
 	require.Zero(s.t, res.Sets[0].Code)
 	return res.Sets[0].Values
 }
@@ -174,8 +154,7 @@ func (s *station) definitionProblems() map[string]string {
 	for _, v := range values {
 		texts[v.Inst] = string(v.Bytes)
 	}
-	instances, err := s.conn.Instances(s.ctx, pdu.NewInDom(domain, 0))
-	require.NoError(s.t, err)
+	instances := must(s.conn.Instances(s.ctx, pdu.NewInDom(domain, 0)))(s.t)
 	problems := make(map[string]string, len(instances))
 	s.instances = make(map[string]pdu.Inst, len(instances))
 	for _, i := range instances {
@@ -240,12 +219,10 @@ func attempts(c *conformance.Case) int {
 func (s *station) compare(c *conformance.Case) string {
 	ctx, cancel := context.WithTimeout(s.ctx, 20*time.Second)
 	defer cancel()
-	conn, err := pmapi.Dial(ctx, "unix", s.pmcd.Socket)
-	require.NoError(s.t, err)
+	conn := must(pmapi.Dial(ctx, "unix", s.pmcd.Socket))(s.t)
 	defer conn.Close()
 	client := &client{station: s, c: c, ctx: ctx, conn: conn, names: map[pdu.Inst]any{}}
-	found, err := conn.LookupNames(ctx, []string{"derived.dmc." + c.Name})
-	require.NoError(s.t, err)
+	found := must(conn.LookupNames(ctx, []string{"derived.dmc." + c.Name}))(s.t)
 	switch {
 	case c.Refused():
 		if found[0].Code == 0 {
@@ -326,8 +303,7 @@ func (k *client) steps() string {
 			k.station.store(step[1:])
 			k.last = time.Now()
 		case "sleep":
-			seconds, err := strconv.ParseFloat(step[1], 64)
-			require.NoError(k.station.t, err)
+			seconds := must(strconv.ParseFloat(step[1], 64))(k.station.t)
 			time.Sleep(time.Duration(seconds * float64(time.Second)))
 		case "fetch":
 			answer, at := k.fetch()
@@ -356,8 +332,7 @@ func (k *client) fetch() (conformance.Answer, time.Time) {
 		time.Sleep(settle)
 		k.sample()
 	}
-	res, err := k.conn.Fetch(k.ctx, []pdu.PMID{k.desc.PMID, k.station.ageID})
-	require.NoError(t, err)
+	res := must(k.conn.Fetch(k.ctx, []pdu.PMID{k.desc.PMID, k.station.ageID}))(t)
 	k.last = time.Now()
 	at, set := res.Time, res.Sets[0]
 	if age, ok := k.station.ageIn(k.c.Name, res.Sets[1].Values); ok {
@@ -380,8 +355,7 @@ func (k *client) fetch() (conformance.Answer, time.Time) {
 func (k *client) sample() {
 	t := k.station.t
 	look := func() {
-		_, err := k.station.conn.LookupNames(k.ctx, []string{"derived.dmc." + k.c.Name})
-		require.NoError(t, err)
+		must(k.station.conn.LookupNames(k.ctx, []string{"derived.dmc." + k.c.Name}))(t)
 	}
 	look()
 	if _, sampled := k.station.age(k.c.Name); !sampled || k.last.IsZero() && !k.c.Stores() {

@@ -28,12 +28,9 @@ const (
 func dbpmda(t *testing.T, pmcd, warm string) string {
 	t.Helper()
 	work := worldReadableDir(t)
-	program, err := build(work)
-	require.NoError(t, err)
-	conf, err := os.ReadFile(filepath.Join(dbpmdaDir, "site.conf"))
-	require.NoError(t, err)
-	requests, err := os.ReadFile(filepath.Join(dbpmdaDir, "requests"))
-	require.NoError(t, err)
+	program := must(daemonProgram())(t)
+	conf := must(os.ReadFile(filepath.Join(dbpmdaDir, "site.conf")))(t)
+	requests := must(os.ReadFile(filepath.Join(dbpmdaDir, "requests")))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(work, "site.conf"), conf, 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(work, "root"), []byte(dbpmdaPMNS), 0o644))
 	open := fmt.Sprintf("open pipe %s -d 510 -c site.conf --pmcd %s --state state -l derived.log -U root --mmv off\n", program, pmcd)
@@ -47,8 +44,7 @@ func dbpmda(t *testing.T, pmcd, warm string) string {
 	cmd := exec.Command("dbpmda", "-n", "root", "-f", "-i", "-e")
 	cmd.Dir = work
 	cmd.Stdin = strings.NewReader(script)
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := combined(t, cmd)
 	_, answers, ok := strings.Cut(string(out), "dbpmda> namespace root\n")
 	require.True(t, ok, "%s", out)
 	return answers
@@ -75,8 +71,7 @@ func golden(t *testing.T, name, got string) {
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
+	want := must(os.ReadFile(path))(t)
 	if got == string(want) {
 		return
 	}

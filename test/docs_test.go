@@ -24,8 +24,7 @@ func documents(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	for _, pattern := range []string{"../*.md", "../docs/*.md", "../docs/decisions/*.md", "../*/README.md", "*.md", "*/*.md"} {
-		names, err := filepath.Glob(pattern)
-		require.NoError(t, err)
+		names := must(filepath.Glob(pattern))(t)
 		found = append(found, names...)
 	}
 	require.Greater(t, len(found), 15)
@@ -34,9 +33,7 @@ func documents(t *testing.T) []string {
 
 func readDocument(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(text)
+	return string(must(os.ReadFile(path))(t))
 }
 
 // anchors returns the places in a document that a link can name, as GitHub does.
@@ -77,8 +74,7 @@ func TestDocumentLinks(t *testing.T) {
 // docs/README.md has all that is in docs.
 func TestDocumentIndex(t *testing.T) {
 	index := readDocument(t, "../docs/README.md")
-	entries, err := os.ReadDir("../docs")
-	require.NoError(t, err)
+	entries := must(os.ReadDir("../docs"))(t)
 	for _, entry := range entries {
 		if name := entry.Name(); name != "README.md" && name != "img" {
 			assert.Contains(t, index, "]("+name+")")
@@ -156,11 +152,8 @@ func shape(output string) string {
 // that but for the numbers. Those of docs/language.md are run by its own test, with values of their own.
 func TestDocumentExamples(t *testing.T) {
 	dir := worldReadableDir(t)
-	program, err := build(dir)
-	require.NoError(t, err)
-	p := pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{
-		{Name: "derived", Domain: domain, Command: []string{program, "-d", "510"}},
-	}})
+	must(build(dir))(t) // the commands find it there
+	p := startDerived(t)
 	copyConf(t, p)
 	sets := filepath.Join(p.Dir, "etc", "pmrep") // a link to the machine's
 	require.NoError(t, os.Remove(sets))
@@ -216,8 +209,7 @@ func TestDocumentFirstValues(t *testing.T) {
 	}
 	require.Len(t, values, 3)
 	for _, value := range values {
-		number, err := strconv.ParseFloat(value, 32)
-		require.NoError(t, err)
+		number := must(strconv.ParseFloat(value, 32))(t)
 		assert.Equal(t, fmt.Sprintf("%.8g", number), value)
 	}
 }
@@ -248,10 +240,8 @@ func TestDocumentFirstHour(t *testing.T) {
 	dir := worldReadableDir(t)
 	bin := filepath.Join(dir, "bin")
 	require.NoError(t, os.Mkdir(bin, 0o755))
-	_, err := build(bin)
-	require.NoError(t, err)
-	out, err := exec.Command("go", "build", "-o", filepath.Join(bin, "private-pmcd"), "./pmcdtest/cmd/private-pmcd").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	must(build(bin))(t)
+	combined(t, exec.Command("go", "build", "-o", filepath.Join(bin, "private-pmcd"), "./pmcdtest/cmd/private-pmcd"))
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../examples")))
 
 	try := func() (string, error) {

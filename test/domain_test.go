@@ -25,15 +25,12 @@ func TestDomainChange(t *testing.T) {
 	require.NotEmpty(t, commands)
 	work := worldReadableDir(t)
 	require.NoError(t, os.Chmod(work, 0o777)) // pmlogger becomes another user
-	program, err := build(work)
-	require.NoError(t, err)
-	logged := filepath.Join(work, "logger.conf")
-	require.NoError(t, os.WriteFile(logged, []byte("log mandatory on 200 msec { derived }\n"), 0o644))
+	program := must(daemonProgram())(t)
+	logged := writeFile(t, work, "logger.conf", "log mandatory on 200 msec { derived }\n")
 
 	// record logs a host with some definitions and the domain number for a moment.
 	record := func(number int, archive, definitions string) *pmcdtest.PMCD {
-		file := filepath.Join(work, archive+".conf")
-		require.NoError(t, os.WriteFile(file, []byte(definitions), 0o644))
+		file := writeFile(t, work, archive+".conf", definitions)
 		p := pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{{
 			Name: "derived", Domain: number, Command: []string{program, "-d", fmt.Sprint(number), "-c", file},
 		}}})
@@ -41,8 +38,7 @@ func TestDomainChange(t *testing.T) {
 			out, _, _ := p.Run(t, "pmprobe", "derived.site.bins", "derived.site.ten")
 			assert.Equal(c, "derived.site.bins 9\nderived.site.ten 1\n", out)
 		}, 10*time.Second, 100*time.Millisecond)
-		_, errs, exit := p.Run(t, "pmlogger", "-c", logged, "-T", "1s", "-l", filepath.Join(work, archive+".log"), filepath.Join(work, archive))
-		require.Zero(t, exit, errs)
+		printed(t, p, "pmlogger", "-c", logged, "-T", "1s", "-l", filepath.Join(work, archive+".log"), filepath.Join(work, archive))
 		return p
 	}
 	record(510, "OLD", "site.gone = 1\nsite.ten = sample.long.ten\nsite.bins = sample.bin * 2\n")

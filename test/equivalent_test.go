@@ -3,7 +3,6 @@ package test
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,8 +15,6 @@ import (
 // the configuration counts from the next reload on.
 func TestEquivalentInstanceDomains(t *testing.T) {
 	dir := worldReadableDir(t)
-	program, err := build(dir)
-	require.NoError(t, err)
 	definitions, maps := filepath.Join(dir, "site.conf"), filepath.Join(dir, "indom.conf")
 	require.NoError(t, os.WriteFile(definitions, []byte("both = sample.bin + sampledso.bin\n"), 0o644))
 	require.NoError(t, os.WriteFile(maps, []byte("29.2 30.2\n"), 0o644))
@@ -27,7 +24,7 @@ func TestEquivalentInstanceDomains(t *testing.T) {
 				Name: "sampledso", Domain: 30, Command: []string{"/var/lib/pcp/pmdas/sample/pmdasample", "-d", "30"},
 				PMNS: "sampledso {\n\tbin SAMPLEDSO:0:6\n}",
 			},
-			{Name: "derived", Domain: domain, Command: []string{program, "-d", strconv.Itoa(domain), "--watch=off", "-c", definitions}},
+			derivedAgent(t, "--watch=off", "-c", definitions),
 		},
 		Env: []string{"PCP_DERIVED_CONFIG=", "PCP_INDOM_CONFIG=" + maps},
 	})
@@ -37,8 +34,7 @@ func TestEquivalentInstanceDomains(t *testing.T) {
 	desc, code := s.desc("derived.both")
 	require.Zero(t, code)
 	assert.Equal(t, "29.2", desc.InDom.String())
-	stdout, stderr, exit := p.Run(t, "pminfo", "-f", "derived.both")
-	require.Zero(t, exit, stderr)
+	stdout := printed(t, p, "pminfo", "-f", "derived.both")
 	assert.Contains(t, stdout, `inst [300 or "bin-300"] value 600`)
 
 	require.NoError(t, os.WriteFile(maps, nil, 0o644))

@@ -21,8 +21,7 @@ func buildExampleAgent(t *testing.T, dir string) string {
 	program := filepath.Join(dir, "pmdadice")
 	cmd := exec.Command("go", "build", "-trimpath", "-o", program, exampleAgent)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	combined(t, cmd)
 	return program
 }
 
@@ -43,8 +42,7 @@ store dice.sides "20"
 store dice.sides "1"
 fetch dice.sides dice.throws
 `)
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		out := combined(t, cmd)
 		for _, want := range []string{
 			"Data Type: 64-bit unsigned int  InDom: 400.0 0x64000000",
 			"Semantics: counter  Units: count",
@@ -63,13 +61,11 @@ fetch dice.sides dice.throws
 		p := pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{{
 			Name: "dice", Domain: 400, Command: []string{program, "-d", "400"},
 		}}})
-		stdout, _, exit := p.Run(t, "pminfo", "dice")
-		require.Zero(t, exit)
+		stdout := printed(t, p, "pminfo", "dice")
 		assert.ElementsMatch(t, []string{"dice.face", "dice.throws", "dice.sides", "dice.uptime"}, strings.Fields(stdout))
 		stdout, _, _ = p.Run(t, "pmprobe", "-I", "dice.face")
 		assert.Equal(t, "dice.face 3 \"red\" \"green\" \"blue\"\n", stdout)
-		stdout, _, exit = p.Run(t, "pmstore", "dice.sides", "20")
-		assert.Zero(t, exit, stdout)
+		printed(t, p, "pmstore", "dice.sides", "20")
 		stdout, _, _ = p.Run(t, "pmprobe", "-v", "dice.sides")
 		assert.Equal(t, "dice.sides 1 20\n", stdout)
 		stdout, _, _ = p.Run(t, "pminfo", "-lt", "dice.face")
@@ -92,14 +88,11 @@ func TestInstallExampleAgent(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	buildExampleAgent(t, dir)
 	for _, name := range []string{"Install", "Remove", "domain.h", "pmns", "root"} {
-		out, err := exec.Command("install", "-m", "755", filepath.Join(exampleAgent, name), dir).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		combined(t, exec.Command("install", "-m", "755", filepath.Join(exampleAgent, name), dir))
 	}
-	out, exit := m.run(filepath.Join(dir, "Install"))
-	require.Zero(t, exit, out)
+	out := m.done(filepath.Join(dir, "Install"))
 	assert.Contains(t, out, "4 metrics and 8 values", out)
-	out, exit = m.run(filepath.Join(dir, "Remove"))
-	require.Zero(t, exit, out)
+	out = m.done(filepath.Join(dir, "Remove"))
 	assert.Contains(t, out, "OK")
 	assert.Equal(t, control, m.controlLines())
 }

@@ -18,8 +18,7 @@ var extraOperand = regexp.MustCompile(`sample\.(voltage|current|power|temperatur
 // currents, powers and temperatures. PCP has them since 7.2: package derived compares with the answers that it gave. On an
 // older one libpcp takes no such unit, and the daemon is asked alone: constants can have them all the same.
 func TestExtraUnits(t *testing.T) {
-	program, err := build(worldReadableDir(t))
-	require.NoError(t, err)
+	program := must(daemonProgram())(t)
 	run := &oracleRun{t: t, program: program, gen: &generator{}}
 	run.open()
 	cases := conformance.ReadSet(t, "../derived/testdata/extraunits/expected.jsonl")

@@ -51,24 +51,16 @@ steps = delta(sample.milliseconds)
 func startFaulty(t *testing.T, cfg pmcdtest.Config, through []string, options ...string) *faulty {
 	t.Helper()
 	f := &faulty{t: t, dir: worldReadableDir(t)}
-	program, err := build(f.dir)
-	require.NoError(t, err)
-	self, err := os.Executable()
-	require.NoError(t, err)
-	f.hanger = filepath.Join(f.dir, "hanging-agent")
-	copyProgram(t, self, f.hanger)
+	f.hanger = copySelf(t, f.dir, "hanging-agent")
 	f.conf = filepath.Join(f.dir, "conf")
 	require.NoError(t, os.Mkdir(f.conf, 0o755))
 	f.write(soundConf)
 	f.state = filepath.Join(f.dir, "state", "identities")
 	require.NoError(t, os.Mkdir(filepath.Dir(f.state), 0o777))
 	require.NoError(t, os.Chmod(filepath.Dir(f.state), 0o777)) // the daemon may be another user
-	cfg.Agents = []pmcdtest.Agent{
-		{Name: "derived", Domain: domain, Command: slices.Concat(through, []string{
-			program, "-d", "510", "-c", f.conf, "--state", f.state, "--interval", "1",
-		}, options)},
-		{Name: "hanging", Domain: 400, Command: []string{f.hanger}, PMNS: "hanging {\n\tvalue 400:0:0\n\tcount 400:0:1\n}\n"},
-	}
+	daemon := derivedAgent(t, append([]string{"-c", f.conf, "--state", f.state, "--interval", "1"}, options...)...)
+	daemon.Command = slices.Concat(through, daemon.Command)
+	cfg.Agents = []pmcdtest.Agent{daemon, hangingAgent(f.hanger)}
 	cfg.Env = append(cfg.Env, hangVariable+"="+filepath.Join(f.dir, "never"))
 	f.p = pmcdtest.Start(t, cfg)
 	t.Cleanup(func() {
@@ -86,15 +78,6 @@ func (f *faulty) write(text string) {
 	file := filepath.Join(f.conf, "site.conf")
 	require.NoError(f.t, os.WriteFile(file+"~", []byte(text), 0o644))
 	require.NoError(f.t, os.Rename(file+"~", file))
-}
-
-// pid is that of the only process of this name.
-func (f *faulty) pid(name string) int {
-	f.t.Helper()
-	all := f.p.Processes()
-	i := slices.IndexFunc(all, func(process pmcdtest.Process) bool { return process.Name == name })
-	require.GreaterOrEqual(f.t, i, 0, "%s is not among %v", name, all)
-	return all[i].Pid
 }
 
 // fetch asks as a client that connects again when pmcd has gone; false: there is no answer.
@@ -194,8 +177,8 @@ func (f *faulty) identity(name string) pdu.PMID {
 // from its own, and no others.
 func TestFaultOperandAgentStopped(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{Flags: []string{"-t", "1"}}, nil)
-	daemon := f.pid("pmdaderived")
-	stopped := f.pid("hanging-agent")
+	daemon := pidOf(f.t, f.p, "pmdaderived")
+	stopped := pidOf(f.t, f.p, "hanging-agent")
 	t.Cleanup(func() { _ = syscall.Kill(stopped, syscall.SIGCONT) })
 	require.NoError(t, os.Rename(f.hanger, f.hanger+".away")) // or pmcd starts another one at once
 	require.NoError(t, syscall.Kill(stopped, syscall.SIGSTOP))
@@ -210,13 +193,13 @@ func TestFaultOperandAgentStopped(t *testing.T) {
 	require.NoError(t, os.Rename(f.hanger+".away", f.hanger))
 	require.NoError(t, f.p.Signal(syscall.SIGHUP)) // pmcd starts it again
 	f.recovers("all is well", f.sound)
-	assert.Equal(t, daemon, f.pid("pmdaderived"), "pmcd did not give us up")
+	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"), "pmcd did not give us up")
 }
 
 // A daemon that is suspended makes only those wait who ask it; when it goes on everything is as it was.
 func TestFaultSuspended(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
-	daemon := f.pid("pmdaderived")
+	daemon := pidOf(f.t, f.p, "pmdaderived")
 	t.Cleanup(func() { _ = syscall.Kill(daemon, syscall.SIGCONT) })
 	for _, pause := range []time.Duration{time.Second, 3 * time.Second} { // pmcd waits for 5 s
 		longest := watch(t, f.p)
@@ -228,7 +211,7 @@ func TestFaultSuspended(t *testing.T) {
 		assert.Less(t, took, pause/2, "others are served meanwhile")
 		f.recovers("all is well", f.sound)
 	}
-	assert.Equal(t, daemon, f.pid("pmdaderived"), "pmcd did not give us up")
+	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"), "pmcd did not give us up")
 }
 
 // A daemon that is suspended, and asked, for longer than pmcd waits is replaced by another one. That serves the
@@ -237,7 +220,7 @@ func TestFaultSuspendedForTooLong(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{Flags: []string{"-t", "1"}}, nil)
 	before := f.identity("derived.value")
 	f.recovers("figures are exported", func() bool { return f.has("mmv.pmdaderived.pid") })
-	old := f.pid("pmdaderived")
+	old := pidOf(f.t, f.p, "pmdaderived")
 	t.Cleanup(func() { _ = syscall.Kill(old, syscall.SIGCONT) })
 	require.NoError(t, syscall.Kill(old, syscall.SIGSTOP))
 	f.recovers("pmcd gives us up", func() bool { return !f.has("derived.value") })
@@ -252,7 +235,7 @@ func TestFaultSuspendedForTooLong(t *testing.T) {
 	f.recovers("the old daemon has ended", func() bool {
 		return !slices.ContainsFunc(f.p.Processes(), func(p pmcdtest.Process) bool { return p.Pid == old })
 	})
-	now := float64(f.pid("pmdaderived"))
+	now := float64(pidOf(f.t, f.p, "pmdaderived"))
 	f.recovers("figures of the new one are exported", func() bool { return f.number("mmv.pmdaderived.pid") == now })
 	require.True(t, f.sound())
 }
@@ -260,7 +243,7 @@ func TestFaultSuspendedForTooLong(t *testing.T) {
 // However many SIGHUPs come, no fetch is without its values, and the last one counts.
 func TestFaultHangupStorm(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
-	daemon := f.pid("pmdaderived")
+	daemon := pidOf(f.t, f.p, "pmdaderived")
 	before := f.number("derived.control.reload")
 	const storm = 2000
 	done := make(chan error, 1)
@@ -289,7 +272,7 @@ func TestFaultHangupStorm(t *testing.T) {
 	require.NoError(t, syscall.Kill(daemon, syscall.SIGHUP))
 	f.recovers("what was written last is served", func() bool { return f.number("derived.late") == 10 })
 	t.Logf("%d signals, %.0f reloads, %d fetches meanwhile", storm+1, f.number("derived.control.reload")-before, 2*fetches)
-	assert.Equal(t, daemon, f.pid("pmdaderived"))
+	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"))
 	require.True(t, f.sound())
 }
 
@@ -299,8 +282,7 @@ func TestFaultReadOnlyDirectories(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
 	logs, figures := filepath.Dir(f.p.LogFile), filepath.Join(f.p.Dir, "tmp", "mmv")
 	for _, dir := range []string{filepath.Dir(f.state), figures} {
-		info, err := os.Stat(dir)
-		require.NoError(t, err)
+		info := must(os.Stat(dir))(t)
 		require.NoError(t, os.Chmod(dir, 0o555))
 		t.Cleanup(func() { _ = os.Chmod(dir, info.Mode().Perm()) })
 	}
@@ -309,18 +291,17 @@ func TestFaultReadOnlyDirectories(t *testing.T) {
 	require.True(t, f.sound())
 	assert.NotContains(t, f.saved(), `"late"`)
 	// pmcd starts us again while we can write nothing, the log least of all.
-	info, err := os.Stat(logs)
-	require.NoError(t, err)
+	info := must(os.Stat(logs))(t)
 	t.Cleanup(func() { _ = os.Chmod(logs, info.Mode().Perm()) })
 	before := f.identity("derived.value")
 	require.NoError(t, os.Chmod(logs, 0o555))
-	daemon := f.pid("pmdaderived")
+	daemon := pidOf(f.t, f.p, "pmdaderived")
 	require.NoError(t, syscall.Kill(daemon, syscall.SIGKILL))
 	f.recovers("pmcd notices", func() bool { return !f.has("derived.value") })
 	f.revive("pmdaderived", daemon)
 	f.recovers("all is served", f.sound)
 	assert.Equal(t, before, f.identity("derived.value"))
-	now := float64(f.pid("pmdaderived"))
+	now := float64(pidOf(f.t, f.p, "pmdaderived"))
 	require.NotEqual(t, now, f.number("mmv.pmdaderived.pid"), "it cannot export")
 
 	for dir, mode := range map[string]os.FileMode{filepath.Dir(f.state): 0o777, figures: 0o777, logs: info.Mode().Perm()} {
@@ -334,9 +315,7 @@ func TestFaultReadOnlyDirectories(t *testing.T) {
 // saved is the text of the state file.
 func (f *faulty) saved() string {
 	f.t.Helper()
-	text, err := os.ReadFile(f.state)
-	require.NoError(f.t, err)
-	return string(text)
+	return string(must(os.ReadFile(f.state))(f.t))
 }
 
 // onSmallDisk runs a program with state, log and figures on a file system of its own, of 1 MB, that nobody else
@@ -367,7 +346,7 @@ func startOnSmallDisk(t *testing.T, full bool) (f *faulty, inside func(path stri
 	}
 	f = startFaulty(t, pmcdtest.Config{}, []string{"/usr/bin/unshare", "--mount", script, dir},
 		"--state", filepath.Join(disk, "state", "identities"), "-l", filepath.Join(disk, "log", "derived.log"))
-	daemon := f.pid("pmdaderived")
+	daemon := pidOf(f.t, f.p, "pmdaderived")
 	return f, func(path string) string { return fmt.Sprintf("/proc/%d/root%s", daemon, filepath.Join(disk, path)) }
 }
 
@@ -380,7 +359,7 @@ func holds(path, text string) bool {
 // While a disk is full everything is served, what is new, too. When there is room again, identities and log go on.
 func TestFaultDiskFull(t *testing.T) {
 	f, inside := startOnSmallDisk(t, false)
-	daemon := f.pid("pmdaderived")
+	daemon := pidOf(f.t, f.p, "pmdaderived")
 	f.recovers("figures are exported", func() bool { return holds(inside("mmv/pmdaderived"), "MMV") })
 	fill(t, inside("filler"))
 	f.write(soundConf + "late = sample.long.ten\nwrong = 1 +\n")
@@ -393,7 +372,7 @@ func TestFaultDiskFull(t *testing.T) {
 	f.recovers("identities are saved", func() bool { return holds(inside("state/identities"), `"late"`) })
 	f.recovers("the log goes on", func() bool { return holds(inside("log/derived.log"), "identifiers are saved again") })
 	require.True(t, f.sound())
-	assert.Equal(t, daemon, f.pid("pmdaderived"))
+	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"))
 }
 
 // A disk that is full when the daemon starts makes no difference to what is served. When there is room, identities
@@ -412,7 +391,6 @@ func TestFaultDiskFullAtStart(t *testing.T) {
 func fill(t *testing.T, path string) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
-	require.NoError(t, err)
 	for err == nil {
 		_, err = file.Write(make([]byte, 512))
 	}
@@ -423,7 +401,7 @@ func fill(t *testing.T, path string) {
 // Without a file descriptor left nothing can be read and no connection made, but what is served is served on.
 func TestFaultDescriptorsExhausted(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
-	daemon := f.pid("pmdaderived")
+	daemon := pidOf(f.t, f.p, "pmdaderived")
 	limit(t, daemon, "--nofile=3:") // those that are open stay open
 	f.write(soundConf + "late = sample.long.ten\n")
 	require.NoError(t, syscall.Kill(daemon, syscall.SIGHUP))
@@ -436,14 +414,14 @@ func TestFaultDescriptorsExhausted(t *testing.T) {
 	limit(t, daemon, "--nofile=1000:")
 	f.recovers("the file that could not be read is served", func() bool { return f.number("derived.late") == 10 })
 	require.True(t, f.sound())
-	assert.Equal(t, daemon, f.pid("pmdaderived"))
+	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"))
 }
 
 // With a soft limit of the runtime the daemon stays small; with no memory left it ends, with a trace in its log. Nobody
 // else is concerned, and when pmcd starts it again everything has the same identity.
 func TestFaultMemoryLimit(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, []string{"/usr/bin/env", "GOMEMLIMIT=32MiB"})
-	daemon := f.pid("pmdaderived")
+	daemon := pidOf(f.t, f.p, "pmdaderived")
 	const many = 3000
 	var text strings.Builder
 	text.WriteString(soundConf)
@@ -472,8 +450,7 @@ func TestFaultMemoryLimit(t *testing.T) {
 	f.revive("pmdaderived", daemon)
 	f.recovers("all is well", f.sound)
 	assert.Equal(t, before, f.identity("derived.value"))
-	trace, err := os.ReadFile(filepath.Join(filepath.Dir(f.p.LogFile), "derived.log.prev"))
-	require.NoError(t, err)
+	trace := must(os.ReadFile(filepath.Join(filepath.Dir(f.p.LogFile), "derived.log.prev")))(t)
 	assert.Regexp(t, "out of memory|cannot allocate memory", string(trace))
 }
 
@@ -483,23 +460,19 @@ func limit(t *testing.T, pid int, option string) {
 	t.Helper()
 	cmd := exec.Command("prlimit", "--pid", strconv.Itoa(pid), option)
 	if os.Geteuid() == 0 {
-		info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
-		require.NoError(t, err)
+		info := must(os.Stat(fmt.Sprintf("/proc/%d", pid)))(t)
 		owner := info.Sys().(*syscall.Stat_t)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}}
 	}
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	combined(t, cmd)
 }
 
 // resident is how many bytes of memory a process has.
 func resident(t *testing.T, pid int) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	require.NoError(t, err)
+	text := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))(t)
 	var kb int
-	_, err = fmt.Sscan(string(regexp.MustCompile(`VmRSS:\s+(\d+)`).FindSubmatch(text)[1]), &kb)
-	require.NoError(t, err)
+	must(fmt.Sscan(string(regexp.MustCompile(`VmRSS:\s+(\d+)`).FindSubmatch(text)[1]), &kb))(t)
 	return kb << 10
 }
 

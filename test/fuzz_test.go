@@ -24,8 +24,7 @@ func TestFuzzTargetsInDocument(t *testing.T) {
 		}
 		return err
 	}))
-	document, err := os.ReadFile("../docs/security.md")
-	require.NoError(t, err)
+	document := must(os.ReadFile("../docs/security.md"))(t)
 	table := regexp.MustCompile(`(?s)\n## Fuzz targets\n(.*?)\n## `).FindStringSubmatch(string(document))
 	require.NotNil(t, table)
 	assert.Subset(t, all, regexp.MustCompile(`Fuzz\w+`).FindAllString(table[1], -1))

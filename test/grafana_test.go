@@ -42,8 +42,7 @@ var grafanaSources = map[string]string{"vector": "", "valkey": `{hostname == "$h
 // Every dashboard is there for each data source and has what Grafana demands or would silently draw wrongly. TestIntegration
 // looks for the metrics.
 func TestGrafana(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(integrationDir, "grafana/*.json"))
-	require.NoError(t, err)
+	files := must(filepath.Glob(filepath.Join(integrationDir, "grafana/*.json")))(t)
 	require.Len(t, files, 2*len(grafanaSources))
 	panels := make(map[string][]grafanaPanel)
 	for _, file := range files {

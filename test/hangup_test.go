@@ -32,8 +32,7 @@ const stockMetric = "sample.long.one"
 // drops is how often pmcd has dropped an agent, by its log.
 func (f *faulty) drops(agent string) int {
 	f.t.Helper()
-	text, err := os.ReadFile(f.p.LogFile)
-	require.NoError(f.t, err)
+	text := must(os.ReadFile(f.p.LogFile))(f.t)
 	return len(regexp.MustCompile(`Cleanup "`+agent+`" agent \(dom \d+\): protocol failure`).FindAllIndex(text, -1))
 }
 
@@ -53,7 +52,7 @@ func TestFaultHangupInALookup(t *testing.T) {
 	} {
 		t.Run(row.agent, func(t *testing.T) {
 			f := startFaulty(t, pmcdtest.Config{}, nil)
-			conn, id := f.dial(), f.identity(row.metric)
+			conn, id := dial(f.t, f.p), f.identity(row.metric)
 			old := f.stop(row.program)
 			f.hangUpUntil(f.ask(func(ctx context.Context) error { return row.ask(ctx, conn, id) }))
 			assert.Positive(t, f.drops(row.agent))
@@ -90,27 +89,26 @@ func TestFaultHangupInAFetch(t *testing.T) {
 	takenBack := func() bool { return strings.Contains(f.p.Log(), "taken back") }
 	const attempts = 5 // pmcd may look after its agents when the reply has come, and drop us
 	for range attempts {
-		conn, old := f.dial(), f.stop("pmdaderived")
+		conn, old := dial(f.t, f.p), f.stop("pmdaderived")
 		f.hangUpUntil(f.ask(func(ctx context.Context) error {
 			_, err := conn.Fetch(ctx, []pdu.PMID{id})
 			return err
 		}))
 		require.NoError(t, syscall.Kill(old, syscall.SIGCONT))
-		next := f.dial()
+		next := dial(f.t, f.p)
 		if until(time.Second, takenBack) != nil {
 			f.hangup()
 			f.recovers("all is well", f.sound)
 			continue
 		}
-		res, err := next.Fetch(t.Context(), []pdu.PMID{other})
-		require.NoError(t, err)
+		res := must(next.Fetch(t.Context(), []pdu.PMID{other}))(t)
 		require.Equal(t, other, res.Sets[0].PMID)
 		for range 100 {
 			require.Contains(t, []float64{42, -1}, f.number("derived.value"), "right, or none as there has been no sample for so long")
 			require.Contains(t, []float64{4500, -1}, f.number("derived.other"))
 		}
 		f.recovers("all is well", f.sound)
-		assert.Equal(t, old, f.pid("pmdaderived"))
+		assert.Equal(t, old, pidOf(f.t, f.p, "pmdaderived"))
 		return
 	}
 	t.Fatal("no reply was taken back")
@@ -119,7 +117,7 @@ func TestFaultHangupInAFetch(t *testing.T) {
 // hangUpInAFetch sends SIGHUPs to a pmcd that they do not interrupt, in a fetch from an agent that stands still for a while.
 func (f *faulty) hangUpInAFetch() {
 	f.t.Helper()
-	conn, id, old := f.dial(), f.identity("derived.other"), f.stop("pmdaderived")
+	conn, id, old := dial(f.t, f.p), f.identity("derived.other"), f.stop("pmdaderived")
 	var res *pmapi.Result
 	asked := f.ask(func(ctx context.Context) (err error) {
 		res, err = conn.Fetch(ctx, []pdu.PMID{id})
@@ -134,14 +132,14 @@ func (f *faulty) hangUpInAFetch() {
 	require.Len(f.t, res.Sets, 1)
 	require.Equal(f.t, id, res.Sets[0].PMID)
 	f.recovers("all is well", f.sound)
-	assert.Equal(f.t, old, f.pid("pmdaderived"))
+	assert.Equal(f.t, old, pidOf(f.t, f.p, "pmdaderived"))
 	assert.Zero(f.t, f.drops("derived"))
 }
 
 // PCP's agent lets it: the next fetch, of another metric, gets that reply. No version of pmcd has to do this, so it is only told.
 func TestFaultHangupOfAnother(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{}, nil)
-	conn, id, other := f.dial(), f.identity(stockMetric), f.identity("sample.bin")
+	conn, id, other := dial(f.t, f.p), f.identity(stockMetric), f.identity("sample.bin")
 	old := f.stop("pmdasample")
 	f.hangUpUntil(f.ask(func(ctx context.Context) error {
 		_, err := conn.Fetch(ctx, []pdu.PMID{id})
@@ -149,19 +147,10 @@ func TestFaultHangupOfAnother(t *testing.T) {
 	}))
 	require.NoError(t, syscall.Kill(old, syscall.SIGCONT))
 	time.Sleep(pollInterval) // it replies
-	_, err := f.dial().Fetch(t.Context(), []pdu.PMID{other})
+	_, err := dial(f.t, f.p).Fetch(t.Context(), []pdu.PMID{other})
 	t.Logf("the next fetch: %v", err)
 	f.revive("pmdasample", old)
 	f.recovers("all is well", func() bool { return f.sound() && f.has(stockMetric) })
-}
-
-// dial connects a client that lives as long as the test.
-func (f *faulty) dial() *pmapi.Conn {
-	f.t.Helper()
-	conn, err := pmapi.Dial(f.t.Context(), "unix", f.p.Socket)
-	require.NoError(f.t, err)
-	f.t.Cleanup(func() { _ = conn.Close() })
-	return conn
 }
 
 // ask makes a request beside the test, which waits for its end.
@@ -178,7 +167,7 @@ func (f *faulty) ask(request func(ctx context.Context) error) <-chan error {
 // stop lets a program stand still; it goes on when the test ends at the latest.
 func (f *faulty) stop(program string) (pid int) {
 	f.t.Helper()
-	pid = f.pid(program)
+	pid = pidOf(f.t, f.p, program)
 	f.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 	require.NoError(f.t, syscall.Kill(pid, syscall.SIGSTOP))
 	require.NoError(f.t, until(wellAgain, func() bool { return stopped(f.t, pid) }))
@@ -188,8 +177,7 @@ func (f *faulty) stop(program string) (pid int) {
 // stopped reports whether all threads of a process stand still: a signal needs a moment, in which one of them may answer.
 func stopped(t *testing.T, pid int) bool {
 	t.Helper()
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	require.NoError(t, err)
+	threads := must(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)))(t)
 	require.NotEmpty(t, threads)
 	return !slices.ContainsFunc(threads, func(path string) bool {
 		stat, err := os.ReadFile(path)

@@ -7,23 +7,18 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/stretchr/testify/require"
 
 	"pmdaderived/test/pmcdtest"
 )
-
-const domain = 510
 
 // pollInterval is the pause between two attempts of the command poll.
 const pollInterval = 20 * time.Millisecond
@@ -31,7 +26,7 @@ const pollInterval = 20 * time.Millisecond
 // TestScripts runs scripts/*.txtar. README.md documents the commands that are added to testscript's.
 func TestScripts(t *testing.T) {
 	work := worldReadableDir(t)
-	h := &harness{build: sync.OnceValues(func() (string, error) { return build(work) })}
+	h := harness{}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "scripts",
 		WorkdirRoot:         work,
@@ -55,32 +50,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// worldReadableDir makes a folder that the user pmcd runs as can read; t.TempDir is for us alone.
-func worldReadableDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "pmdaderived-")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	require.NoError(t, os.Chmod(dir, 0o755))
-	return dir
-}
-
-// build makes the daemon as `make build` does and returns its path.
-func build(dir string) (string, error) {
-	program := filepath.Join(dir, "pmdaderived")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/pmdaderived")
-	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build ./cmd/pmdaderived: %w\n%s", err, out)
-	}
-	return program, nil
-}
-
-// harness is shared by all scripts.
-type harness struct {
-	build func() (string, error) // path of the daemon, built at the first call
-}
+// harness has the commands of the scripts.
+type harness struct{}
 
 // running holds one script's pmcd.
 type running struct {
@@ -89,7 +60,7 @@ type running struct {
 
 type runningKey struct{}
 
-func (h *harness) setup(env *testscript.Env) error {
+func (h harness) setup(env *testscript.Env) error {
 	r := &running{}
 	env.Values[runningKey{}] = r
 	fail, ok := env.T().(interface{ Errorf(string, ...any) })
@@ -140,7 +111,7 @@ func check(ts *testscript.TestScript, p *pmcdtest.PMCD, err error) {
 }
 
 // pmcd [-only-stock] [-notready] [-access FILE] [-pmcd OPTION]... [-through PROGRAM] [AGENT OPTION]...
-func (h *harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
+func (h harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg)
 	r := ts.Value(runningKey{}).(*running)
 	if r.pmcd != nil {
@@ -175,7 +146,7 @@ func (h *harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 		args = args[1:]
 	}
 	if !stock {
-		program, err := h.build()
+		program, err := daemonProgram()
 		ts.Check(err)
 		ts.Setenv("PMDADERIVED", program)
 		cfg.Agents = []pmcdtest.Agent{{
@@ -198,14 +169,14 @@ func (h *harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // pmcd-stop
-func (h *harness) stop(ts *testscript.TestScript, neg bool, args []string) {
+func (h harness) stop(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg)
 	p := current(ts)
 	check(ts, p, p.Stop())
 }
 
 // pmcd-restart
-func (h *harness) restart(ts *testscript.TestScript, neg bool, args []string) {
+func (h harness) restart(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg)
 	p := current(ts)
 	check(ts, p, p.Restart())
@@ -217,7 +188,7 @@ var signals = map[string]syscall.Signal{
 }
 
 // signal NAME [PROGRAM]
-func (h *harness) signal(ts *testscript.TestScript, neg bool, args []string) {
+func (h harness) signal(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg)
 	if len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: signal NAME [PROGRAM]")
@@ -243,7 +214,7 @@ func (h *harness) signal(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // pmcd-log [-count=N] PATTERN, and its negation
-func (h *harness) log(ts *testscript.TestScript, neg bool, args []string) {
+func (h harness) log(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: [!] pmcd-log PATTERN")
 	}
@@ -256,7 +227,7 @@ func (h *harness) log(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // poll LIMIT [-stdout PATTERN]... [-stderr PATTERN]... PROGRAM [ARGUMENT]..., and its negation
-func (h *harness) poll(ts *testscript.TestScript, neg bool, args []string) {
+func (h harness) poll(ts *testscript.TestScript, neg bool, args []string) {
 	p := current(ts)
 	attempt, err := parsePoll(args)
 	ts.Check(err)

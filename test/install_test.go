@@ -14,8 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"pmdaderived/test/pmcdtest"
 )
 
 // appeared is the line in which pmdaproc.sh sums up, when there is nothing to complain about.
@@ -44,8 +42,7 @@ func TestInstall(t *testing.T) {
 	m.write(filepath.Join(m.site, "install-test.conf"), "installtest.load = 2 * kernel.all.load\n")
 
 	m.makeInstall()
-	out, exit := m.run(filepath.Join(m.pmda, "Install"))
-	require.Zero(t, exit, out)
+	out := m.done(filepath.Join(m.pmda, "Install"))
 	assert.Regexp(t, appeared, out)
 	m.requireServed()
 	assert.Equal(t, []string{m.account}, m.agents(), "one process, and not root's")
@@ -53,18 +50,16 @@ func TestInstall(t *testing.T) {
 	assert.NotEqual(t, names, m.read(filepath.Join(m.pmns, "root")))
 	assert.Len(t, m.controlLines(), len(control)+1)
 
-	out, exit = m.run(filepath.Join(m.pmda, "Install"))
-	require.Zero(t, exit, "again: %s", out)
+	out = m.done(filepath.Join(m.pmda, "Install"))
 	assert.Regexp(t, appeared, out)
 	m.requireServed()
 	assert.Len(t, m.agents(), 1, "the second replaces the first")
 	assert.Len(t, m.controlLines(), len(control)+1)
 
 	for _, turn := range []string{"first", "again"} {
-		out, exit = m.run(filepath.Join(m.pmda, "Remove"))
-		require.Zero(t, exit, "%s: %s", turn, out)
+		out = m.done(filepath.Join(m.pmda, "Remove"))
 		assert.Contains(t, out, "Check derived metrics have gone away ... OK", turn)
-		_, exit = m.run("pminfo", "derived")
+		_, exit := m.run("pminfo", "derived")
 		assert.NotZero(t, exit, turn)
 		assert.Empty(t, m.agents(), turn)
 		assert.Equal(t, control, m.controlLines(), turn)
@@ -74,18 +69,15 @@ func TestInstall(t *testing.T) {
 	}
 
 	left := []string{m.site, m.identities(), filepath.Join(m.logs, "pmcd", "derived.log")}
-	out, exit = m.run("make", "-C", "..", "uninstall")
-	require.Zero(t, exit, out)
+	out = m.done("make", "-C", "..", "uninstall")
 	assert.NoDirExists(t, m.pmda)
 	for _, path := range left {
-		_, err := os.Stat(path)
-		require.NoError(t, err)
+		must(os.Stat(path))(t)
 		assert.Contains(t, out, "\n"+path+"\n")
 	}
 	assert.Contains(t, out, "make uninstall PURGE=yes removes these, too:\n")
 
-	out, exit = m.run("make", "-C", "..", "uninstall", "PURGE=yes")
-	require.Zero(t, exit, out)
+	out = m.done("make", "-C", "..", "uninstall", "PURGE=yes")
 	assert.NotContains(t, out, "PURGE")
 	m.requireNoTrace(files, left)
 }
@@ -118,16 +110,14 @@ func TestInstallUpgrade(t *testing.T) {
 	m.makeInstall()
 	upgrade := func() {
 		t.Helper()
-		out, exit := m.run(filepath.Join(m.pmda, "Upgrade"))
-		require.Zero(t, exit, out)
+		out := m.done(filepath.Join(m.pmda, "Upgrade"))
 		assert.Empty(t, out)
 	}
 	before := m.snapshot()
 	upgrade()
 	assert.Equal(t, before, m.snapshot(), "not in pmcd.conf")
 
-	out, exit := m.run(filepath.Join(m.pmda, "Install"))
-	require.Zero(t, exit, out)
+	m.done(filepath.Join(m.pmda, "Install"))
 	installed := m.snapshot()
 	upgrade()
 	assert.Equal(t, installed, m.snapshot(), "nothing to do")
@@ -229,13 +219,11 @@ func TestInstallNoexec(t *testing.T) {
 		require.NoError(t, os.MkdirAll(m.pmda, 0o755))
 		require.NoError(t, unix.Mount("tmpfs", m.pmda, "tmpfs", unix.MS_NOEXEC, "mode=755"))
 	}
-	program, err := build(worldReadableDir(t))
-	require.NoError(t, err)
+	program := must(daemonProgram())(t)
 	install := filepath.Join(m.pmda, "Install")
-	out, exit := m.run("make", "-C", "..", "install", "BINARY="+program)
-	require.Zero(t, exit, out)
+	m.done("make", "-C", "..", "install", "BINARY="+program)
 	if onCopy {
-		out, exit = m.run("sh", install)
+		out, exit := m.run("sh", install)
 		assert.Equal(t, 1, exit, out)
 		assert.Contains(t, out, "/pmdaderived cannot be run; if "+filepath.Dir(m.pmda)+" is mounted with noexec")
 	}
@@ -243,8 +231,7 @@ func TestInstallNoexec(t *testing.T) {
 	commands := regexp.MustCompile(`(?m)^    (mv /var/\S+pmdaderived .*\n.*\n.*Install)$`).FindStringSubmatch(readDocument(t, "../docs/packages.md"))
 	require.NotNil(t, commands)
 	bin := worldReadableDir(t)
-	out, exit = m.run("sh", "-ec", strings.ReplaceAll(commands[1], "/usr/local/bin", bin))
-	require.Zero(t, exit, out)
+	m.done("sh", "-ec", strings.ReplaceAll(commands[1], "/usr/local/bin", bin))
 	m.requireServed()
 }
 
@@ -252,21 +239,16 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 	root := t.TempDir()
 	program := filepath.Join(t.TempDir(), "program")
 	require.NoError(t, os.WriteFile(program, []byte("a program"), 0o755))
-	out, err := exec.Command("make", "-C", "..", "install", "DESTDIR="+root, "BINARY="+program).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	combined(t, exec.Command("make", "-C", "..", "install", "DESTDIR="+root, "BINARY="+program))
 
-	pmdas, err := pcpVariable("PCP_PMDAS_DIR")
-	require.NoError(t, err)
-	etc, err := pcpVariable("PCP_SYSCONF_DIR")
-	require.NoError(t, err)
-	vars, err := pcpVariable("PCP_VAR_DIR")
-	require.NoError(t, err)
+	pmdas := must(pcpVariable("PCP_PMDAS_DIR"))(t)
+	etc := must(pcpVariable("PCP_SYSCONF_DIR"))(t)
+	vars := must(pcpVariable("PCP_VAR_DIR"))(t)
 	for name, mode := range map[string]os.FileMode{
 		"Install": 0o755, "Remove": 0o755, "Upgrade": 0o755, "pmdaderived": 0o755,
 		"pmns": 0o644, "root": 0o644, "domain.h": 0o644, "help": 0o644,
 	} {
-		info, err := os.Stat(filepath.Join(root, pmdas, "derived", name))
-		require.NoError(t, err)
+		info := must(os.Stat(filepath.Join(root, pmdas, "derived", name)))(t)
 		assert.Equal(t, mode, info.Mode(), name)
 	}
 	assert.DirExists(t, filepath.Join(root, etc, "pmdaderived"))
@@ -286,9 +268,8 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 	assert.FileExists(t, filepath.Join(root, "usr/share/bash-completion/completions/pmdaderived"))
 	assert.FileExists(t, filepath.Join(root, "usr/share/zsh/site-functions/_pmdaderived"))
 
-	out, err = exec.Command("make", "-C", "..", "uninstall", "DESTDIR="+root).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	err = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+	combined(t, exec.Command("make", "-C", "..", "uninstall", "DESTDIR="+root))
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		assert.True(t, entry.IsDir(), "%s is left", path)
 		return err
 	})
@@ -298,49 +279,36 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 // requireSameFiles demands that a directory has the files of a pattern, readable for everybody, and no others.
 func requireSameFiles(t *testing.T, pattern, dir string) {
 	t.Helper()
-	files, err := filepath.Glob(pattern)
-	require.NoError(t, err)
+	files := must(filepath.Glob(pattern))(t)
 	require.NotEmpty(t, files)
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must(os.ReadDir(dir))(t)
 	require.Len(t, entries, len(files))
 	for _, file := range files {
-		want, err := os.ReadFile(file)
-		require.NoError(t, err)
+		want := must(os.ReadFile(file))(t)
 		path := filepath.Join(dir, filepath.Base(file))
-		got, err := os.ReadFile(path)
-		require.NoError(t, err)
+		got := must(os.ReadFile(path))(t)
 		assert.Equal(t, string(want), string(got), file)
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := must(os.Stat(path))(t)
 		assert.Equal(t, os.FileMode(0o644), info.Mode(), file)
 	}
 }
 
 // The files that say which numbers and names are ours agree.
 func TestInstallFiles(t *testing.T) {
-	domainFile, err := os.ReadFile("../domain.h")
-	require.NoError(t, err)
+	domainFile := must(os.ReadFile("../domain.h"))(t)
 	assert.Regexp(t, `(?m)^#define DERIVED 510$`, string(domainFile))
 
-	out, err := exec.Command("pminfo", "-m", "-n", "../root", "derived").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := combined(t, exec.Command("pminfo", "-m", "-n", "../root", "derived"))
 	assert.Equal(t, "derived PMID: 510.*.*\n", string(out))
 }
 
 // help has the texts that the agent serves, no more and no less.
 func TestInstallHelp(t *testing.T) {
-	program, err := build(worldReadableDir(t))
-	require.NoError(t, err)
-	p := pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{
-		{Name: "derived", Domain: domain, Command: []string{program, "-d", "510"}},
-	}})
-	file, err := os.ReadFile("../help")
-	require.NoError(t, err)
+	p := startDerived(t)
+	file := must(os.ReadFile("../help"))(t)
 	entries := parseHelp(t, string(file))
 
-	served, _, exit := p.Run(t, "pminfo", "derived.control")
-	require.Zero(t, exit)
+	served := printed(t, p, "pminfo", "derived.control")
 	var documented []string
 	for name := range entries {
 		if !strings.HasPrefix(name, "DERIVED.") { // of an instance domain
@@ -359,11 +327,9 @@ func TestInstallHelp(t *testing.T) {
 			if long == "" {
 				long = entry.short
 			}
-			short, _, exit := p.Run(t, append([]string{"pminfo", "-t"}, args...)...)
-			require.Zero(t, exit)
+			short := printed(t, p, append([]string{"pminfo", "-t"}, args...)...)
 			assert.Contains(t, short, "["+entry.short+"]")
-			full, _, exit := p.Run(t, append([]string{"pminfo", "-T"}, args...)...)
-			require.Zero(t, exit)
+			full := printed(t, p, append([]string{"pminfo", "-T"}, args...)...)
 			assert.Contains(t, full, "Help:\n"+long+"\n")
 		})
 	}
@@ -391,9 +357,7 @@ func parseHelp(t *testing.T, text string) map[string]helpEntry {
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	variable := func(name string) string {
-		value, err := pcpVariable(name)
-		require.NoError(t, err)
-		return value
+		return must(pcpVariable(name))(t)
 	}
 	m := &machine{
 		t:       t,
@@ -432,8 +396,7 @@ func newMachine(t *testing.T) *machine {
 func (m *machine) snapshot() map[string]string {
 	m.t.Helper()
 	files := map[string]string{m.control: m.read(m.control)}
-	entries, err := os.ReadDir(m.pmns)
-	require.NoError(m.t, err)
+	entries := must(os.ReadDir(m.pmns))(m.t)
 	for _, entry := range entries {
 		if entry.Type().IsRegular() {
 			path := filepath.Join(m.pmns, entry.Name())
@@ -458,10 +421,8 @@ func (m *machine) restore(files map[string]string) {
 // makeInstall puts our files where Install expects them.
 func (m *machine) makeInstall() {
 	m.t.Helper()
-	program, err := build(worldReadableDir(m.t))
-	require.NoError(m.t, err)
-	out, exit := m.run("make", "-C", "..", "install", "BINARY="+program)
-	require.Zero(m.t, exit, out)
+	program := must(daemonProgram())(m.t)
+	m.done("make", "-C", "..", "install", "BINARY="+program)
 }
 
 func (m *machine) running() bool {
@@ -472,8 +433,7 @@ func (m *machine) running() bool {
 func (m *machine) startPMCD() {
 	m.t.Helper()
 	if !m.running() {
-		out, exit := m.run(m.rc, "start")
-		require.Zero(m.t, exit, out)
+		m.done(m.rc, "start")
 		require.Eventually(m.t, m.running, 30*time.Second, 50*time.Millisecond)
 	}
 }
@@ -481,19 +441,16 @@ func (m *machine) startPMCD() {
 func (m *machine) stopPMCD() {
 	m.t.Helper()
 	if m.running() {
-		out, exit := m.run(m.rc, "stop")
-		require.Zero(m.t, exit, out)
+		m.done(m.rc, "stop")
 	}
 }
 
 // requireServed demands that clients get the agent's own metrics and that of the definition.
 func (m *machine) requireServed() {
 	m.t.Helper()
-	out, exit := m.run("pminfo", "-f", "pmcd.agent.status")
-	require.Zero(m.t, exit, out)
+	out := m.done("pminfo", "-f", "pmcd.agent.status")
 	require.Contains(m.t, out, `inst [510 or "derived"] value 0`)
-	out, exit = m.run("pminfo", "-f", "derived.control.version")
-	require.Zero(m.t, exit, out)
+	out = m.done("pminfo", "-f", "derived.control.version")
 	require.Contains(m.t, out, "value ")
 	if _, err := os.Stat(filepath.Join(m.site, "install-test.conf")); errors.Is(err, os.ErrNotExist) {
 		return
@@ -542,14 +499,20 @@ func (m *machine) controlLines() []string {
 
 func (m *machine) read(path string) string {
 	m.t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(m.t, err)
-	return string(text)
+	return string(must(os.ReadFile(path))(m.t))
 }
 
 func (m *machine) write(path, text string) {
 	m.t.Helper()
 	require.NoError(m.t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// done is what a command prints that must succeed.
+func (m *machine) done(name string, args ...string) (output string) {
+	m.t.Helper()
+	out, exit := m.run(name, args...)
+	require.Zero(m.t, exit, "%s %v: %s", name, args, out)
+	return out
 }
 
 // run runs a command to its end and returns all it has printed and its exit status. PCP's scripts

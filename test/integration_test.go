@@ -27,12 +27,10 @@ var derivedName = regexp.MustCompile(`\b(derived|mmv\.pmdaderived)(\.[a-z][a-z0-
 func copyIntegration(t *testing.T, tool, to string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(to, 0o755))
-	entries, err := os.ReadDir(filepath.Join(integrationDir, tool))
-	require.NoError(t, err)
+	entries := must(os.ReadDir(filepath.Join(integrationDir, tool)))(t)
 	require.NotEmpty(t, entries)
 	for _, entry := range entries {
-		text, err := os.ReadFile(filepath.Join(integrationDir, tool, entry.Name()))
-		require.NoError(t, err)
+		text := must(os.ReadFile(filepath.Join(integrationDir, tool, entry.Name())))(t)
 		require.NoError(t, os.WriteFile(filepath.Join(to, entry.Name()), text, 0o644))
 	}
 }
@@ -44,13 +42,11 @@ func TestIntegration(t *testing.T) {
 	require.NoError(t, os.Chmod(work, 0o777)) // pmie and pmlogger become another user
 
 	t.Run("every metric exists", func(t *testing.T) {
-		out, _, exit := p.Run(t, "pminfo", "derived", "mmv.pmdaderived")
-		require.Zero(t, exit)
+		out := printed(t, p, "pminfo", "derived", "mmv.pmdaderived")
 		served := strings.Fields(out)
 		files := integrationFiles(t, "pmlogconf/*", "pmrep/*", "pmchart/*", "pmieconf/*", "grafana/*.json")
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := must(os.ReadFile(file))(t)
 			for _, name := range derivedName.FindAllString(string(text), -1) {
 				if strings.HasPrefix(file, integrationDir+"/pmieconf/") && name == "derived."+filepath.Base(file) {
 					continue // a rule's own name
@@ -75,8 +71,7 @@ func integrationFiles(t *testing.T, patterns ...string) []string {
 	t.Helper()
 	var files []string
 	for _, pattern := range patterns {
-		found, err := filepath.Glob(filepath.Join(integrationDir, pattern))
-		require.NoError(t, err)
+		found := must(filepath.Glob(filepath.Join(integrationDir, pattern)))(t)
 		require.NotEmpty(t, found, pattern)
 		files = append(files, found...)
 	}
@@ -98,8 +93,7 @@ var grafanaUnits = map[string][]string{
 }
 
 func testDashboards(t *testing.T, p *pmcdtest.PMCD) {
-	out, _, exit := p.Run(t, "pminfo", "-d", "derived", "mmv.pmdaderived")
-	require.Zero(t, exit)
+	out := printed(t, p, "pminfo", "-d", "derived", "mmv.pmdaderived")
 	descs, shown := make(map[string]string), make(map[string]bool)
 	for part := range strings.SplitSeq(strings.TrimSpace(out), "\n\n") {
 		name, about, _ := strings.Cut(strings.TrimSpace(part), "\n")
@@ -138,24 +132,18 @@ func testPmlogconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	copyIntegration(t, "pmlogconf", filepath.Join(groups, "derived"))
 	own := regexp.MustCompile(`(?m)^    (printf (?:.*\\\n)* *)>\S*/(mydb)$`).FindStringSubmatch(readDocument(t, "../docs/configuration.md"))
 	require.NotNil(t, own)
-	_, errs, exit := p.Run(t, "sh", "-c", own[1]+">"+filepath.Join(groups, "derived", own[2]))
-	require.Zero(t, exit, errs)
+	printed(t, p, "sh", "-c", own[1]+">"+filepath.Join(groups, "derived", own[2]))
 	conf := filepath.Join(work, "pmlogger.conf")
-	out, errs, exit := p.Run(t, "pmlogconf", "-c", "-d", groups, conf)
-	require.Zero(t, exit, "%s%s", out, errs)
-	text, err := os.ReadFile(conf)
-	require.NoError(t, err)
+	printed(t, p, "pmlogconf", "-c", "-d", groups, conf)
+	text := readDocument(t, conf)
 	for group, state := range map[string]string{"host": "y", "agent": "y", "site": "y", "definitions": "n", "mydb": "y"} {
-		assert.Contains(t, string(text), "#+ derived/"+group+":"+state+":", "included: %s", text)
+		assert.Contains(t, text, "#+ derived/"+group+":"+state+":", "included: %s", text)
 	}
 
 	archive := filepath.Join(work, "archive")
-	_, errs, exit = p.Run(t, "pmlogger", "-c", conf, "-t", "0.5", "-s", "3", "-l", archive+".log", archive)
-	require.Zero(t, exit, errs)
-	logged, errs, exit := p.Run(t, "pminfo", "-a", archive, "derived")
-	require.Zero(t, exit, errs)
-	live, _, exit := p.Run(t, "pminfo", "derived.host")
-	require.Zero(t, exit)
+	printed(t, p, "pmlogger", "-c", conf, "-t", "0.5", "-s", "3", "-l", archive+".log", archive)
+	logged := printed(t, p, "pminfo", "-a", archive, "derived")
+	live := printed(t, p, "pminfo", "derived.host")
 	assert.Subset(t, strings.Fields(logged), strings.Fields(live))
 	assert.Contains(t, logged, "derived.control.upstream.time\n")
 	assert.NotContains(t, logged, "derived.control.definition.")
@@ -163,17 +151,13 @@ func testPmlogconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	// Without the agent there is nothing to log.
 	stock := pmcdtest.Start(t, pmcdtest.Config{})
 	without := filepath.Join(work, "without.conf")
-	out, errs, exit = stock.Run(t, "pmlogconf", "-c", "-d", groups, without)
-	require.Zero(t, exit, "%s%s", out, errs)
-	text, err = os.ReadFile(without)
-	require.NoError(t, err)
-	assert.NotRegexp(t, `derived/\w+:[yn]:`, string(text))
+	printed(t, stock, "pmlogconf", "-c", "-d", groups, without)
+	assert.NotRegexp(t, `derived/\w+:[yn]:`, readDocument(t, without))
 }
 
 func testPmrep(t *testing.T, p *pmcdtest.PMCD) {
 	file := filepath.Join(integrationDir, "pmrep/derived.conf")
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := must(os.ReadFile(file))(t)
 	sets := regexp.MustCompile(`(?m)^\[(\S+)\]$`).FindAllStringSubmatch(string(text), -1)
 	require.Len(t, sets, 4)
 	value := regexp.MustCompile(`^[0-9.]+$`)
@@ -198,8 +182,7 @@ func testPmrep(t *testing.T, p *pmcdtest.PMCD) {
 // hasFileSystems reports whether there are any for PCP, which looks for devices: a container may have none.
 func hasFileSystems(t *testing.T, p *pmcdtest.PMCD) bool {
 	t.Helper()
-	out, errs, exit := p.Run(t, "pmprobe", "filesys.used")
-	require.Zero(t, exit, errs)
+	out := printed(t, p, "pmprobe", "filesys.used")
 	return !strings.HasPrefix(out, "filesys.used 0")
 }
 
@@ -210,9 +193,7 @@ func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	conf := filepath.Join(work, "pmie.conf")
 	path := rules + ":" + filepath.Join(p.Dir, "var/config/pmieconf/global")
 	pmieconf := func(command ...string) string {
-		out, errs, exit := p.Run(t, append([]string{"pmieconf", "-f", conf, "-r", path}, command...)...)
-		require.Zero(t, exit, "%v: %s%s", command, out, errs)
-		return out
+		return printed(t, p, append([]string{"pmieconf", "-f", conf, "-r", path}, command...)...)
 	}
 	for _, rule := range integrationFiles(t, "pmieconf/*") {
 		assert.Contains(t, pmieconf("rules", "disabled"), " derived."+filepath.Base(rule)+" ", "not on by itself")
@@ -222,8 +203,7 @@ func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	require.Zero(t, exit)
 	assert.Empty(t, out+errs)
 
-	site := filepath.Join(p.Dir, "etc/pmdaderived/site.conf")
-	require.NoError(t, os.WriteFile(site, []byte("host.saturation.demand = mkconst(0.95, type=double, semantics=instant)\n"), 0o644))
+	writeFile(t, p.Dir, "etc/pmdaderived/site.conf", "host.saturation.demand = mkconst(0.95, type=double, semantics=instant)\n")
 	require.Eventually(t, func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.saturation.demand")
 		return strings.Contains(out, "value 0.95\n")
@@ -262,8 +242,7 @@ func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 	}
 	usage := func(command ...string) string {
 		t.Helper()
-		out, err := exec.Command(program, append(command, "--help")...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		out := combined(t, exec.Command(program, append(command, "--help")...))
 		return string(out)
 	}
 	options := func(usage string) []string {

@@ -42,8 +42,7 @@ func (k *killed) start(program string) {
 	require.NoError(k.t, replies.Close())
 	k.pipes = []*os.File{toAgent, fromAgent}
 	k.in, k.out = pdu.NewReader(fromAgent, pdu.AgentLimit), pdu.NewWriter(toAgent)
-	f, err := k.in.Next()
-	require.NoError(k.t, err)
+	f := must(k.in.Next())(k.t)
 	require.Equal(k.t, pdu.KindCreds, f.Kind)
 	require.NoError(k.t, k.out.Write(&pdu.Creds{Version: 2, Features: pdu.FeatureAuth}, 1))
 }
@@ -57,8 +56,7 @@ func (k *killed) pmid(name string) (pdu.PMID, bool) {
 	if err != nil {
 		return pdu.NoPMID, false
 	}
-	reply, err := pdu.Decode(f)
-	require.NoError(k.t, err)
+	reply := must(pdu.Decode(f))(k.t)
 	ids, ok := reply.(*pdu.PMNSIDs)
 	if !ok {
 		return pdu.NoPMID, false
@@ -84,10 +82,8 @@ func TestKilledDaemonKeepsIdentities(t *testing.T) {
 		most   = 25 * time.Millisecond // likewise
 		looked = 100                   // of the known metrics, after each start
 	)
-	program, err := build(t.TempDir())
-	require.NoError(t, err)
-	me, err := user.Current()
-	require.NoError(t, err)
+	program := must(daemonProgram())(t)
+	me := must(user.Current())(t)
 	dir := t.TempDir()
 	file, state := filepath.Join(dir, "derived.conf"), filepath.Join(dir, "state", "identities")
 	require.NoError(t, os.Mkdir(filepath.Dir(state), 0o755))
@@ -145,16 +141,14 @@ func TestKilledDaemonKeepsIdentities(t *testing.T) {
 	t.Logf("%d kills, %d identities written one by one, %d kills in the middle of a write", kills+1, writes, leftovers)
 	assert.Positive(t, leftovers, "some kills have to hit a write, or this shows nothing")
 	assert.Len(t, owners, len(known))
-	log, err := os.ReadFile(filepath.Join(dir, "derived.log"))
-	require.NoError(t, err)
+	log := must(os.ReadFile(filepath.Join(dir, "derived.log")))(t)
 	assert.NotContains(t, string(log), "metric identifiers of former runs are not known")
 }
 
 // temporary lists what else is in the folder of the state.
 func temporary(t *testing.T, state string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(state))
-	require.NoError(t, err)
+	entries := must(os.ReadDir(filepath.Dir(state)))(t)
 	var names []string
 	for _, e := range entries {
 		if e.Name() != filepath.Base(state) {

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/pdu"
-	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
 )
 
@@ -23,17 +21,14 @@ import (
 // appears, in the name space too, and nobody has to tell us.
 func TestOperandsThatAppearLater(t *testing.T) {
 	work := worldReadableDir(t)
-	program, err := build(work)
-	require.NoError(t, err)
-	conf := filepath.Join(work, "derived.conf")
-	require.NoError(t, os.WriteFile(conf, []byte("late = hanging.value + 41\nearly = sample.long.one\n"), 0o644))
+	conf := writeFile(t, work, "derived.conf", "late = hanging.value + 41\nearly = sample.long.one\n")
 	agent := filepath.Join(work, "late-agent")
 
 	p := pmcdtest.Start(t, pmcdtest.Config{
 		Agents: []pmcdtest.Agent{
-			{Name: "derived", Domain: domain, Command: []string{program, "-d", "510", "-c", conf}},
+			derivedAgent(t, "-c", conf),
 			// Its program is not there yet: pmcd goes on without it.
-			{Name: "hanging", Domain: 400, Command: []string{agent}, PMNS: "hanging {\n\tvalue 400:0:0\n}\n"},
+			hangingAgent(agent),
 		},
 		Env: []string{hangVariable + "=" + filepath.Join(work, "never")},
 	})
@@ -51,9 +46,7 @@ func TestOperandsThatAppearLater(t *testing.T) {
 	state, _, _ := p.Run(t, "pminfo", "-f", "derived.control.definition.state")
 	assert.Contains(t, state, `or "late"] value "unbound"`)
 
-	self, err := os.Executable()
-	require.NoError(t, err)
-	copyProgram(t, self, agent)
+	copySelf(t, work, filepath.Base(agent))
 	require.NoError(t, p.Signal(syscall.SIGHUP))
 	probe("derived.late", "1 42")
 	listed, _, _ = p.Run(t, "pminfo", "derived")
@@ -65,28 +58,16 @@ func TestOperandsThatAppearLater(t *testing.T) {
 // Nobody tells us, and we are not started again.
 func TestOperandsThatGoAndComeBack(t *testing.T) {
 	work := worldReadableDir(t)
-	program, err := build(work)
-	require.NoError(t, err)
-	conf := filepath.Join(work, "derived.conf")
-	require.NoError(t, os.WriteFile(conf, []byte("value = hanging.value + 41\nsteps = delta(hanging.count)\nother = delta(sample.milliseconds)\n"), 0o644))
-	self, err := os.Executable()
-	require.NoError(t, err)
-	agent := filepath.Join(work, "hanging-agent")
-	copyProgram(t, self, agent)
+	conf := writeFile(t, work, "derived.conf", "value = hanging.value + 41\nsteps = delta(hanging.count)\nother = delta(sample.milliseconds)\n")
+	agent := copySelf(t, work, "hanging-agent")
 	p := pmcdtest.Start(t, pmcdtest.Config{
 		Agents: []pmcdtest.Agent{
-			{Name: "derived", Domain: domain, Command: []string{program, "-d", "510", "-c", conf, "--interval", "0"}},
-			{Name: "hanging", Domain: 400, Command: []string{agent}, PMNS: "hanging {\n\tvalue 400:0:0\n\tcount 400:0:1\n}\n"},
+			derivedAgent(t, "-c", conf, "--interval", "0"),
+			hangingAgent(agent),
 		},
 		Env: []string{hangVariable + "=" + filepath.Join(work, "never")},
 	})
-	pid := func(name string) int {
-		t.Helper()
-		all := p.Processes()
-		i := slices.IndexFunc(all, func(process pmcdtest.Process) bool { return process.Name == name })
-		require.GreaterOrEqual(t, i, 0, "%s is not among %v", name, all)
-		return all[i].Pid
-	}
+	pid := func(name string) int { return pidOf(t, p, name) }
 	shows := func(want string, command ...string) {
 		t.Helper()
 		var got string
@@ -99,17 +80,13 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 	before, _, _ := p.Run(t, "pminfo", "-dm", "derived.value", "derived.steps")
 	daemon := pid("pmdaderived")
 
-	conn, err := pmapi.Dial(t.Context(), "unix", p.Socket)
-	require.NoError(t, err)
-	defer conn.Close()
-	found, err := conn.LookupNames(t.Context(), []string{"derived.steps", "derived.other", "hanging.count"})
-	require.NoError(t, err)
+	conn := dial(t, p)
+	found := must(conn.LookupNames(t.Context(), []string{"derived.steps", "derived.other", "hanging.count"}))(t)
 	steps, other, count := found[0].PMID, found[1].PMID, found[2].PMID
 	// fetch returns the only value of a metric, and whether there is one.
 	fetch := func(id pdu.PMID) (float64, bool) {
 		t.Helper()
-		res, err := conn.Fetch(t.Context(), []pdu.PMID{id})
-		require.NoError(t, err)
+		res := must(conn.Fetch(t.Context(), []pdu.PMID{id}))(t)
 		set := res.Sets[0]
 		if len(set.Values) != 1 {
 			require.NotContains(t, []pdu.Code{pdu.ErrPMID, pdu.ErrName, pdu.ErrBadDerive}, set.Code, "%s", id)
@@ -162,7 +139,7 @@ func TestOperandsThatGoAndComeBack(t *testing.T) {
 	has(other)
 
 	// It is installed again.
-	copyProgram(t, self, agent)
+	copySelf(t, work, filepath.Base(agent))
 	require.NoError(t, p.Signal(syscall.SIGHUP))
 	shows(`^derived.value 1 42\n$`, "pmprobe", "-v", "derived.value")
 	shows(`derived.value\n`, "pminfo", "derived")

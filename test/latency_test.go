@@ -1,8 +1,6 @@
 package test
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"net"
 	"os"
@@ -12,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -27,18 +24,6 @@ const slowest = 50 * time.Millisecond
 // hangVariable makes the test program a small agent whose fetches hang for 4 s while the file that the
 // variable names exists.
 const hangVariable = "PMDADERIVED_TEST_HANG"
-
-func TestMain(m *testing.M) {
-	if file := os.Getenv(hangVariable); file != "" {
-		runAgent(&hanging{file: file})
-		return
-	}
-	if file := os.Getenv(hugeVariable); file != "" {
-		runAgent(newHuge(file))
-		return
-	}
-	os.Exit(m.Run())
-}
 
 // hanging is an agent with two metrics: one that does not change, and how often it has been fetched.
 type hanging struct {
@@ -75,17 +60,6 @@ func (h *hanging) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 		w.Numbers(id, pdu.TypeU32, nil, []uint64{1})
 	}
 	return nil
-}
-
-func runAgent(a pmda.Agent) {
-	in, out, err := pmda.Stdio()
-	if err != nil {
-		logrus.Fatal(err)
-	}
-	pmda.IgnoreSIGPIPE()
-	if err := (&pmda.Server{Agent: a}).Serve(context.Background(), in, out); err != nil {
-		logrus.Fatal(err)
-	}
 }
 
 // probe talks to the agent as its pmcd, so that the time of every request can be seen from outside
@@ -134,10 +108,8 @@ func (e *echo) ask(t *testing.T) {
 	t.Helper()
 	var b [1]byte
 	start := time.Now()
-	_, err := e.in.Write(b[:])
-	require.NoError(t, err)
-	_, err = e.out.Read(b[:])
-	require.NoError(t, err)
+	must(e.in.Write(b[:]))(t)
+	must(e.out.Read(b[:]))(t)
 	took := time.Since(start)
 	e.longest = max(e.longest, took)
 	if took > slowest {
@@ -162,8 +134,7 @@ func startProbe(t *testing.T, program string, options ...string) *probe {
 		assert.NoError(t, p.cmd.Wait(), "the agent ends well at the end of its input")
 		assert.NoError(t, fromAgent.Close())
 	})
-	f, err := p.in.Next()
-	require.NoError(t, err)
+	f := must(p.in.Next())(t)
 	require.Equal(t, pdu.KindCreds, f.Kind)
 	require.NoError(t, p.out.Write(&pdu.Creds{Version: 2, Features: pdu.FeatureAuth}, 1))
 	return p
@@ -174,8 +145,7 @@ func (p *probe) ask(m pdu.Message) pdu.Message {
 	p.t.Helper()
 	start := time.Now()
 	require.NoError(p.t, p.out.Write(m, 0))
-	f, err := p.in.Next()
-	require.NoError(p.t, err)
+	f := must(p.in.Next())(p.t)
 	took := time.Since(start)
 	p.count++
 	if took > slowest {
@@ -185,9 +155,7 @@ func (p *probe) ask(m pdu.Message) pdu.Message {
 	if took > p.longest {
 		p.longest, p.kind = took, m.Kind()
 	}
-	reply, err := pdu.Decode(f)
-	require.NoError(p.t, err)
-	return reply
+	return must(pdu.Decode(f))(p.t)
 }
 
 // pmid looks a name up until it is there.
@@ -258,19 +226,13 @@ func (p *probe) until(name string, id pdu.PMID) {
 // still, is killed and comes back.
 func TestNoRequestWaits(t *testing.T) {
 	work := worldReadableDir(t)
-	program, err := build(work)
-	require.NoError(t, err)
-	self, err := os.Executable()
-	require.NoError(t, err)
-	hanger := filepath.Join(work, "hanger")
-	copyProgram(t, self, hanger)
+	program := must(daemonProgram())(t)
 	hang := filepath.Join(work, "hang")
 	upstream := pmcdtest.Start(t, pmcdtest.Config{
-		Agents: []pmcdtest.Agent{{Name: "hanging", Domain: 400, Command: []string{hanger}, PMNS: "hanging {\n\tvalue 400:0:0\n}\n"}},
+		Agents: []pmcdtest.Agent{hangingAgent(copySelf(t, work, "hanger"))},
 		Env:    []string{hangVariable + "=" + hang},
 	})
-	conf := filepath.Join(work, "derived.conf")
-	require.NoError(t, os.WriteFile(conf, []byte("slow = hanging.value + 1\nquick = sample.long.one + sum(sample.bin)\n"), 0o644))
+	conf := writeFile(t, work, "derived.conf", "slow = hanging.value + 1\nquick = sample.long.one + sum(sample.bin)\n")
 
 	p := startProbe(t, program, "-d", "510", "-c", conf, "--pmcd", "unix:"+upstream.Socket,
 		"--state", filepath.Join(work, "state"), "-l", filepath.Join(work, "derived.log"), "-U", "root")
@@ -331,23 +293,4 @@ func stands(socket string) bool {
 	}
 	_, err = c.Read(make([]byte, 1))
 	return err != nil
-}
-
-// until polls a condition.
-func until(limit time.Duration, holds func() bool) error {
-	deadline := time.Now().Add(limit)
-	for !holds() {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("not within %v", limit)
-		}
-		time.Sleep(pollInterval)
-	}
-	return nil
-}
-
-func copyProgram(t *testing.T, from, to string) {
-	t.Helper()
-	text, err := os.ReadFile(from)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(to, text, 0o755))
 }

@@ -105,8 +105,7 @@ func goList(t *testing.T) []listed {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = ".."
-	out, err := cmd.Output()
-	require.NoError(t, err)
+	out := must(cmd.Output())(t)
 	var packages []listed
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listed
@@ -180,8 +179,7 @@ func TestDefinitionsReachNothing(t *testing.T) {
 	cmd := exec.Command("go", "list", "-deps", "./cmd/pmdaderived")
 	cmd.Dir = ".."
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0") // as it is shipped
-	out, err := cmd.Output()
-	require.NoError(t, err)
+	out := must(cmd.Output())(t)
 	deps := strings.Fields(string(out))
 	require.Contains(t, deps, module+"/derived")
 	for _, forbidden := range []string{"os/exec", "plugin", "net/http", "net/rpc", "text/template", "runtime/cgo"} {

@@ -35,8 +35,7 @@ func TestLibraryInterface(t *testing.T) {
 				require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
 				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
 			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
+			want := must(os.ReadFile(golden))(t)
 			for _, line := range lost(string(want), got) {
 				t.Errorf("gone or changed: %s", line)
 			}
@@ -66,8 +65,7 @@ func exported(t *testing.T, path string) string {
 	t.Helper()
 	positions := token.NewFileSet()
 	var files []*ast.File
-	names, err := filepath.Glob(filepath.Join("..", path, "*.go"))
-	require.NoError(t, err)
+	names := must(filepath.Glob(filepath.Join("..", path, "*.go")))(t)
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -76,8 +74,7 @@ func exported(t *testing.T, path string) string {
 		require.NoError(t, err)
 		files = append(files, file)
 	}
-	p, err := doc.NewFromFiles(positions, files, module+"/"+path)
-	require.NoError(t, err)
+	p := must(doc.NewFromFiles(positions, files, module+"/"+path))(t)
 
 	var text bytes.Buffer
 	show := func(decl ast.Node) {
@@ -111,12 +108,10 @@ func exported(t *testing.T, path string) string {
 // Another module uses the packages as docs/library.md says, by a replace line, and builds the agent that the
 // page tells people to copy.
 func TestLibraryInAnotherModule(t *testing.T) {
-	repository, err := filepath.Abs("..")
-	require.NoError(t, err)
+	repository := must(filepath.Abs(".."))(t)
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, sources{os.DirFS(exampleAgent)}))
-	sums, err := os.ReadFile("../go.sum")
-	require.NoError(t, err)
+	sums := must(os.ReadFile("../go.sum"))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644))
 
 	run := func(args ...string) string {
@@ -140,8 +135,7 @@ func TestLibraryInAnotherModule(t *testing.T) {
 // documentedModule returns the commands of docs/library.md that tell another module about this one.
 func documentedModule(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../docs/library.md")
-	require.NoError(t, err)
+	text := must(os.ReadFile("../docs/library.md"))(t)
 	var commands []string
 	for line := range strings.Lines(string(text)) {
 		if line, ok := strings.CutPrefix(strings.TrimSpace(line), "go mod edit "); ok {
@@ -168,8 +162,7 @@ func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // The page names each package that it promises.
 func TestLibraryPage(t *testing.T) {
-	text, err := os.ReadFile("../docs/library.md")
-	require.NoError(t, err)
+	text := must(os.ReadFile("../docs/library.md"))(t)
 	for _, path := range library() {
 		assert.Contains(t, string(text), fmt.Sprintf("| `%s` |", path))
 	}

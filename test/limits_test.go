@@ -101,8 +101,7 @@ func (p *packages) Import(path string) (*types.Package, error) {
 // limitsOf returns the limits of a package by name, with a value where it can be told.
 func limitsOf(t *testing.T, p *packages, path string) map[string]goconstant.Value {
 	t.Helper()
-	pkg, err := p.Import(module + "/" + path)
-	require.NoError(t, err)
+	pkg := must(p.Import(module + "/" + path))(t)
 	found := make(map[string]goconstant.Value)
 	for _, name := range pkg.Scope().Names() {
 		c, ok := pkg.Scope().Lookup(name).(*types.Const)
@@ -136,8 +135,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 	}
 	require.Greater(t, len(limits), 30, "the constants are found")
 
-	page, err := os.ReadFile("../docs/limits.md")
-	require.NoError(t, err)
+	page := must(os.ReadFile("../docs/limits.md"))(t)
 	row := regexp.MustCompile("(?m)^\\| [^|]+ \\| ([^|]+) \\|[^|]*\\| [^|]+ \\| `([a-z]+\\.\\w+)` \\|$")
 	var documented []string
 	for _, match := range row.FindAllStringSubmatch(string(page), -1) {

@@ -29,11 +29,9 @@ func TestLoggerControl(t *testing.T) {
 	}
 	require.NoError(t, os.Mkdir(folder, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, path.Base(config[2])), []byte(config[1]+"\n"), 0o644))
-	_, errs, exit := p.Run(t, "pmlogger", "-C", "-c", filepath.Join(folder, path.Base(config[2])))
-	require.Zero(t, exit, errs)
+	printed(t, p, "pmlogger", "-C", "-c", filepath.Join(folder, path.Base(config[2])))
 
-	control := filepath.Join(worldReadableDir(t), "control")
-	require.NoError(t, os.WriteFile(control, []byte("$version=1.1\n"+line[1]+"\n"), 0o644))
+	control := writeFile(t, worldReadableDir(t), "control", "$version=1.1\n"+line[1]+"\n")
 	out, errs, _ := p.Run(t, "pmlogger_check", "-N", "-V", "-c", control)
 	out += errs
 	assert.Contains(t, out, "pmlogger -h db1.example.org")

@@ -86,10 +86,8 @@ func namespaced(name string, args ...string) *exec.Cmd {
 // requireMachineToOurselves refuses to go on beside processes that Install and Remove would hit.
 func requireMachineToOurselves(t *testing.T) {
 	t.Helper()
-	binadm, err := pcpVariable("PCP_BINADM_DIR")
-	require.NoError(t, err)
-	out, err := exec.Command("ps", "-e", "-o", "args=").Output()
-	require.NoError(t, err)
+	binadm := must(pcpVariable("PCP_BINADM_DIR"))(t)
+	out := must(exec.Command("ps", "-e", "-o", "args=").Output())(t)
 	pmcds := 0
 	for line := range strings.Lines(string(out)) {
 		program, _, _ := strings.Cut(strings.TrimSpace(line), " ")

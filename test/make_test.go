@@ -70,8 +70,7 @@ func TestMakeChecksGoFirst(t *testing.T) {
 	}
 	assert.Greater(t, len(checked), 20)
 
-	out, err := exec.Command("make", "-s", "-n", "-C", "..", "install", "BINARY=a-program", "GO=/no/go").Output()
-	require.NoError(t, err)
+	out := must(exec.Command("make", "-s", "-n", "-C", "..", "install", "BINARY=a-program", "GO=/no/go").Output())(t)
 	assert.NotContains(t, string(out), "check-go")
 }
 
@@ -111,8 +110,7 @@ func TestMakeRefuses(t *testing.T) {
 // Who sees no values in the demo sees why.
 func TestDemoTellsWhy(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command("make", "-s", "-C", "..", "bin/private-pmcd").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	combined(t, exec.Command("make", "-s", "-C", "..", "bin/private-pmcd"))
 	for _, row := range []struct{ name, program, want string }{
 		{"it says why it ends", "#!/bin/sh\necho $0: no luck >&2\nexit 3\n", `(?m)^/tmp/pmdaderived-demo\.\w+/pmdaderived: no luck$`},
 		{"it cannot be started", "#!/no/such/shell\n", `(?m)^pmcd: error starting /tmp/pmdaderived-demo\.\w+/pmdaderived: No such file or directory$`},
@@ -137,8 +135,7 @@ func TestInstallPCP(t *testing.T) {
 	if onCopy(t) {
 		return
 	}
-	pmdas, err := pcpVariable("PCP_PMDAS_DIR")
-	require.NoError(t, err)
+	pmdas := must(pcpVariable("PCP_PMDAS_DIR"))(t)
 	dir := t.TempDir()
 	called := filepath.Join(dir, "called")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "apt-get"), fmt.Appendf(nil, "#!/bin/sh\necho \"$*\" >>%s\nexit 1\n", called), 0o755))

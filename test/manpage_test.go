@@ -39,7 +39,6 @@ func testFormats(t *testing.T, page string) {
 			assert.Empty(t, warnings)
 		})
 	}
-	out, err := exec.Command("groff", "-man", "-Tutf8", page).Output()
-	require.NoError(t, err)
+	out := must(exec.Command("groff", "-man", "-Tutf8", page).Output())(t)
 	assert.Greater(t, strings.Count(string(out), "\n"), 200, "it is formatted at all")
 }

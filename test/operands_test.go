@@ -104,24 +104,20 @@ var defaults = [][]string{
 func TestOperandsOfCorpus(t *testing.T) {
 	p := pmcdtest.Start(t, pmcdtest.Config{})
 	ctx := context.Background()
-	conn, err := pmapi.Dial(ctx, "unix", p.Socket)
-	require.NoError(t, err)
-	defer conn.Close()
+	conn := dial(t, p)
 	r := &recorder{t: t, ctx: ctx, conn: conn, recording: recording{
 		Metrics: map[string]recordedDesc{}, Failing: map[string]pdu.Code{}, InDoms: map[string]*recordedNames{},
 	}}
 	for _, s := range situations(t) {
 		r.record(s)
 	}
-	text, err := json.MarshalIndent(r.recording, "", " ")
-	require.NoError(t, err)
+	text := must(json.MarshalIndent(r.recording, "", " "))(t)
 	if *recordOperands {
 		require.NoError(t, os.WriteFile(operandsFile, append(text, '\n'), 0o644))
 	}
 
 	var kept, now recording
-	data, err := os.ReadFile(operandsFile)
-	require.NoError(t, err)
+	data := must(os.ReadFile(operandsFile))(t)
 	require.NoError(t, json.Unmarshal(data, &kept))
 	require.NoError(t, json.Unmarshal(text, &now))
 	if controlIsString(t, conn) {
@@ -144,21 +140,17 @@ const sampleControl = "sample.control"
 
 func controlIsString(t *testing.T, conn *pmapi.Conn) bool {
 	t.Helper()
-	found, err := conn.LookupNames(t.Context(), []string{sampleControl})
-	require.NoError(t, err)
-	desc, err := conn.Desc(t.Context(), found[0].PMID)
-	require.NoError(t, err)
+	found := must(conn.LookupNames(t.Context(), []string{sampleControl}))(t)
+	desc := must(conn.Desc(t.Context(), found[0].PMID))(t)
 	return desc.Type == pdu.TypeString
 }
 
 // situations reads the corpus.
 func situations(t *testing.T) []*situation {
-	files, err := filepath.Glob(corpusGlob)
-	require.NoError(t, err)
+	files := must(filepath.Glob(corpusGlob))(t)
 	byKey := map[string]*situation{}
 	for _, file := range files {
-		f, err := os.Open(file)
-		require.NoError(t, err)
+		f := must(os.Open(file))(t)
 		lines := bufio.NewScanner(f)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
@@ -241,8 +233,7 @@ func (r *recorder) record(s *situation) {
 }
 
 func (r *recorder) desc(name string) (pdu.Desc, pdu.Code) {
-	found, err := r.conn.LookupNames(r.ctx, []string{name})
-	require.NoError(r.t, err)
+	found := must(r.conn.LookupNames(r.ctx, []string{name}))(r.t)
 	if found[0].Code < 0 {
 		return pdu.Desc{}, found[0].Code
 	}
@@ -283,8 +274,7 @@ func (r *recorder) fetch(names []string, ids []pdu.PMID, catalog derived.Catalog
 	if len(ids) == 0 {
 		return got
 	}
-	res, err := r.conn.Fetch(r.ctx, ids)
-	require.NoError(r.t, err)
+	res := must(r.conn.Fetch(r.ctx, ids))(r.t)
 	for i, set := range res.Sets {
 		v := recordedValue{Code: set.Code}
 		for _, value := range set.Values {
@@ -320,26 +310,21 @@ func (r *recorder) store(words []string) {
 	require.Zero(r.t, code, "%v", words)
 	id := pdu.NoInst
 	if len(words) == 3 {
-		var err error
-		id, err = r.conn.InstanceID(r.ctx, desc.InDom, words[2])
-		require.NoError(r.t, err)
+		id = must(r.conn.InstanceID(r.ctx, desc.InDom, words[2]))(r.t)
 	}
 	value := pdu.Value{Inst: id, Type: desc.Type}
 	switch desc.Type {
 	case pdu.Type32, pdu.Type64:
-		n, err := strconv.ParseInt(words[1], 10, 64)
-		require.NoError(r.t, err)
+		n := must(strconv.ParseInt(words[1], 10, 64))(r.t)
 		value.Bits = uint64(n)
 		if desc.Type == pdu.Type32 {
 			value.Bits = uint64(uint32(n))
 		}
 	case pdu.TypeU32, pdu.TypeU64:
-		n, err := strconv.ParseUint(words[1], 10, 64)
-		require.NoError(r.t, err)
+		n := must(strconv.ParseUint(words[1], 10, 64))(r.t)
 		value.Bits = n
 	case pdu.TypeFloat, pdu.TypeDouble:
-		f, err := strconv.ParseFloat(words[1], 64)
-		require.NoError(r.t, err)
+		f := must(strconv.ParseFloat(words[1], 64))(r.t)
 		value.Bits = math.Float64bits(f)
 		if desc.Type == pdu.TypeFloat {
 			value.Bits = uint64(math.Float32bits(float32(f)))

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -57,8 +56,7 @@ func TestOracle(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("repeat with -args -oracle-seed %d", seed)
-	program, err := build(worldReadableDir(t))
-	require.NoError(t, err)
+	program := must(daemonProgram())(t)
 	run := &oracleRun{
 		t: t, program: program, gen: &generator{Rand: rand.New(rand.NewPCG(seed, 0))},
 		classes: map[string]int{}, explanations: map[string]int{},
@@ -112,10 +110,8 @@ func (r *oracleRun) open() {
 	r.file = filepath.Join(worldReadableDir(r.t), "oracle.conf")
 	require.NoError(r.t, os.WriteFile(r.file, nil, 0o644))
 	s := &station{pmcd: pmcdtest.Start(r.t, pmcdtest.Config{
-		Agents: []pmcdtest.Agent{{Name: "derived", Domain: domain, Command: []string{
-			r.program, "-d", strconv.Itoa(domain), "--interval=0", "--non-finite=serve", "--watch=off", "-c", r.file,
-		}}},
-		Env: []string{"PCP_DERIVED_CONFIG="},
+		Agents: []pmcdtest.Agent{derivedAgent(r.t, "--interval=0", "--non-finite=serve", "--watch=off", "-c", r.file)},
+		Env:    []string{"PCP_DERIVED_CONFIG="},
 	})}
 	s.recorder = recorder{t: r.t, ctx: context.WithoutCancel(r.t.Context()), conn: dial(r.t, s.pmcd)}
 	s.awaitControl("upstream.connected", 1)

@@ -40,8 +40,7 @@ func makePackagesWith(t *testing.T, umask, dir, version string) {
 // packageOf returns the one package of a version that makePackages has made.
 func packageOf(t *testing.T, dir, version, suffix string) string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, version, "pmdaderived?"+version+"-1*"+suffix))
-	require.NoError(t, err)
+	found := must(filepath.Glob(filepath.Join(dir, version, "pmdaderived?"+version+"-1*"+suffix)))(t)
 	require.Len(t, found, 1, "packages of version %s", version)
 	return found[0]
 }
@@ -70,8 +69,7 @@ func TestInstallPackage(t *testing.T) {
 // dpkg runs dpkg, which must succeed and ask nothing.
 func (m *machine) dpkg(args ...string) (output string) {
 	m.t.Helper()
-	out, exit := m.run("dpkg", args...)
-	require.Zero(m.t, exit, out)
+	out := m.done("dpkg", args...)
 	return out
 }
 
@@ -152,13 +150,11 @@ func (m *machine) testPackageWithoutPMCD(t *testing.T, former, present string) {
 		assert.Empty(c, m.marks())
 	}, time.Minute, 250*time.Millisecond, "pmcd runs Install by itself")
 
-	out, exit := m.run(filepath.Join(m.pmda, "Remove"))
-	require.Zero(t, exit, out)
+	m.done(filepath.Join(m.pmda, "Remove"))
 	m.dpkg("-i", present)
 	assert.Equal(t, control, m.controlLines(), "an upgrade does not put it in again")
 
-	out, exit = m.run(filepath.Join(m.pmda, "Install"))
-	require.Zero(t, exit, out)
+	m.done(filepath.Join(m.pmda, "Install"))
 	m.stopPMCD()
 	packed := m.packed()
 	m.dpkg("-P", "pmdaderived")
@@ -169,8 +165,7 @@ func (m *machine) testPackageWithoutPMCD(t *testing.T, former, present string) {
 
 // The package is installed, and what Install says is there to read.
 func (m *machine) testPackageFails(t *testing.T, present string) {
-	share, err := pcpVariable("PCP_SHARE_DIR")
-	require.NoError(t, err)
+	share := must(pcpVariable("PCP_SHARE_DIR"))(t)
 	script := filepath.Join(share, "lib", "pmdaproc.sh")
 	text := m.read(script)
 	if os.Getenv(stageVariable) != "" {
@@ -214,8 +209,7 @@ func TestInstallPackageRemovalWithoutPCP(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("sh", "../packaging/preremove", "remove")
 	cmd.Env = append(os.Environ(), "PCP_DIR="+t.TempDir())
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := combined(t, cmd)
 	assert.Empty(t, string(out))
 }
 
@@ -264,8 +258,7 @@ func TestInstallPackageBesideAnother(t *testing.T) {
 			write("pcp.conf", conf)
 			cmd := exec.Command("sh", "../packaging/postremove", row.argument)
 			cmd.Env = append(os.Environ(), "PCP_CONF="+filepath.Join(dir, "pcp.conf"))
-			out, err := cmd.CombinedOutput()
-			require.NoError(t, err, "%s", out)
+			out := combined(t, cmd)
 			assert.Empty(t, string(out))
 			for _, name := range row.gone {
 				assert.NoFileExists(t, filepath.Join(dir, name))
@@ -295,8 +288,7 @@ func (m *machine) requireVersion(version string) {
 
 func (m *machine) pmid(metric string) string {
 	m.t.Helper()
-	out, exit := m.run("pminfo", "-m", metric)
-	require.Zero(m.t, exit, out)
+	out := m.done("pminfo", "-m", metric)
 	return out
 }
 
@@ -308,9 +300,7 @@ func (m *machine) identities() string {
 // marks returns the files that have pmcd's start run our Install.
 func (m *machine) marks() []string {
 	m.t.Helper()
-	found, err := filepath.Glob(filepath.Join(m.pmda, ".Need*"))
-	require.NoError(m.t, err)
-	return found
+	return must(filepath.Glob(filepath.Join(m.pmda, ".Need*")))(m.t)
 }
 
 func (m *machine) requireUnmarked() {
@@ -335,8 +325,7 @@ func (m *machine) packed() []string {
 // conffiles returns the files of the package that dpkg leaves as the site has changed them.
 func (m *machine) conffiles() []string {
 	m.t.Helper()
-	out, exit := m.run("dpkg-query", "-W", "-f", "${Conffiles}", "pmdaderived")
-	require.Zero(m.t, exit, out)
+	out := m.done("dpkg-query", "-W", "-f", "${Conffiles}", "pmdaderived")
 	var found []string
 	for line := range strings.Lines(out) {
 		if fields := strings.Fields(line); len(fields) == 2 {
@@ -387,12 +376,10 @@ func TestInstallPackageContents(t *testing.T) {
 	makePackages(t, first, presentVersion)
 	root := filepath.Join(first, presentVersion, "root")
 
-	out, err := exec.Command("dpkg-deb", "--fsys-tarfile", packageOf(t, first, presentVersion, ".deb")).Output()
-	require.NoError(t, err)
+	out := must(exec.Command("dpkg-deb", "--fsys-tarfile", packageOf(t, first, presentVersion, ".deb")).Output())(t)
 	listing := exec.Command("tar", "-t")
 	listing.Stdin = strings.NewReader(string(out))
-	names, err := listing.Output()
-	require.NoError(t, err)
+	names := must(listing.Output())(t)
 	var packed []string
 	for name := range strings.Lines(string(names)) {
 		if name = strings.TrimSpace(name); !strings.HasSuffix(name, "/") {
@@ -418,30 +405,25 @@ func TestInstallPackageContents(t *testing.T) {
 		assert.Contains(t, packed, name)
 	}
 	requireLinks(t, filepath.Join(root, "usr/share/doc/pmdaderived"))
-	licences, err := os.ReadFile(filepath.Join(root, "usr/share/doc/pmdaderived/copyright"))
-	require.NoError(t, err)
+	licences := must(os.ReadFile(filepath.Join(root, "usr/share/doc/pmdaderived/copyright")))(t)
 	for _, module := range []string{"LESSER GENERAL PUBLIC", "==== github.com/sirupsen/logrus v", "==== golang.org/x/sys v"} {
 		assert.Contains(t, string(licences), module)
 	}
-	listed, err := exec.Command("dpkg-deb", "-I", packageOf(t, first, presentVersion, ".deb"), "conffiles").Output()
-	require.NoError(t, err)
+	listed := must(exec.Command("dpkg-deb", "-I", packageOf(t, first, presentVersion, ".deb"), "conffiles").Output())(t)
 	assert.ElementsMatch(t, conffiles, strings.Fields(string(listed)), "what the site may change")
 
 	for field, want := range map[string]string{
 		"Package": "pmdaderived", "Version": presentVersion + "-1", "Depends": "pcp (>= 6)", "Architecture": runtime.GOARCH,
 		"Homepage": "https://pcp.io", "Maintainer": "pmdaderived authors",
 	} {
-		out, err := exec.Command("dpkg-deb", "-f", packageOf(t, first, presentVersion, ".deb"), field).Output()
-		require.NoError(t, err)
+		out := must(exec.Command("dpkg-deb", "-f", packageOf(t, first, presentVersion, ".deb"), field).Output())(t)
 		assert.Equal(t, want, strings.TrimSpace(string(out)), field)
 	}
 
 	makePackagesWith(t, "077", second, presentVersion)
 	for _, suffix := range []string{".deb", ".rpm"} {
-		a, err := os.ReadFile(packageOf(t, first, presentVersion, suffix))
-		require.NoError(t, err)
-		b, err := os.ReadFile(packageOf(t, second, presentVersion, suffix))
-		require.NoError(t, err)
+		a := must(os.ReadFile(packageOf(t, first, presentVersion, suffix)))(t)
+		b := must(os.ReadFile(packageOf(t, second, presentVersion, suffix)))(t)
 		assert.True(t, string(a) == string(b), "two builds differ: %s", suffix)
 	}
 }
@@ -489,8 +471,7 @@ func TestInstallVersion(t *testing.T) {
 		require.NoError(t, err, "%s %v: %s", name, args, out)
 		return strings.TrimSpace(string(out))
 	}
-	text, err := os.ReadFile("../scripts/version")
-	require.NoError(t, err)
+	text := must(os.ReadFile("../scripts/version"))(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "scripts"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "scripts", "version"), text, 0o755))
 	version := func() string { return run("scripts/version") }

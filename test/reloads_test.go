@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,8 +40,7 @@ type footprint struct{ threads, files, memory int }
 
 func footprintOf(t *testing.T, pid int) footprint {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	require.NoError(t, err)
+	status := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)))(t)
 	var f footprint
 	for line := range strings.Lines(string(status)) {
 		name, value, _ := strings.Cut(line, ":")
@@ -58,8 +56,7 @@ func footprintOf(t *testing.T, pid int) footprint {
 			f.memory = number()
 		}
 	}
-	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	require.NoError(t, err)
+	files := must(os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)))(t)
 	f.files = len(files)
 	return f
 }
@@ -98,8 +95,7 @@ func (e *editor) edit() time.Duration {
 
 func (e *editor) generation() int {
 	e.t.Helper()
-	res, err := e.conn.Fetch(e.t.Context(), []pdu.PMID{e.show})
-	require.NoError(e.t, err)
+	res := must(e.conn.Fetch(e.t.Context(), []pdu.PMID{e.show}))(e.t)
 	v := res.Sets[0].Values
 	require.Len(e.t, v, 1)
 	return int(v[0].TypeOr(pdu.TypeU32).Float64(v[0].Bits))
@@ -188,16 +184,10 @@ func TestReloads(t *testing.T) {
 	e := &editor{t: t, site: site, file: file}
 	e.write()
 	e.pmcd = startServing(t, "-c", file)
-	processes := e.pmcd.Processes()
-	i := slices.IndexFunc(processes, func(p pmcdtest.Process) bool { return p.Name == "pmdaderived" })
-	require.GreaterOrEqual(t, i, 0)
-	e.pid = processes[i].Pid
-	conn, err := pmapi.Dial(t.Context(), "unix", e.pmcd.Socket)
-	require.NoError(t, err)
-	defer conn.Close()
+	e.pid = pidOf(t, e.pmcd, "pmdaderived")
+	conn := dial(t, e.pmcd)
 	e.conn = conn
-	names, err := conn.LookupNames(t.Context(), []string{"derived.gen.first"})
-	require.NoError(t, err)
+	names := must(conn.LookupNames(t.Context(), []string{"derived.gen.first"}))(t)
 	e.show = names[0].PMID
 	require.Eventually(t, func() bool {
 		res, err := conn.Fetch(t.Context(), []pdu.PMID{e.show})
@@ -266,6 +256,6 @@ func TestReloads(t *testing.T) {
 	assert.LessOrEqual(t, late.threads, early.threads+moreThreads, "threads")
 	assert.LessOrEqual(t, late.files, early.files+moreFiles, "open files")
 	assert.LessOrEqual(t, late.memory, early.memory+moreMemory, "KiB of memory")
-	assert.Contains(t, e.pmcd.Processes(), processes[i], "it is the same process")
+	assert.Equal(t, e.pid, pidOf(t, e.pmcd, "pmdaderived"), "it is the same process")
 	assert.NotContains(t, e.pmcd.Log(), "panic")
 }

@@ -2,8 +2,6 @@ package test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,11 +22,9 @@ import (
 func crowdedSite(t *testing.T, p *pmcdtest.PMCD, dir string, metrics int) (conf string, narrow []string) {
 	t.Helper()
 	c := dial(t, p)
-	names, err := c.Traverse(t.Context(), "")
-	require.NoError(t, err)
+	names := must(c.Traverse(t.Context(), ""))(t)
 	slices.Sort(names)
-	found, err := c.LookupNames(t.Context(), names)
-	require.NoError(t, err)
+	found := must(c.LookupNames(t.Context(), names))(t)
 	var operands []string
 	for i, f := range found {
 		desc, err := c.Desc(t.Context(), f.PMID)
@@ -45,8 +41,7 @@ func crowdedSite(t *testing.T, p *pmcdtest.PMCD, dir string, metrics int) (conf 
 	for name, n := range map[string]int{"medium": 80, "wide": 150, "whole": metrics} {
 		fmt.Fprintf(&text, "%s = count(%s)\n", name, strings.Join(operands[:n], ") + count("))
 	}
-	conf = filepath.Join(dir, "site.conf")
-	require.NoError(t, os.WriteFile(conf, []byte(text.String()), 0o644))
+	conf = writeFile(t, dir, "site.conf", text.String())
 	return conf, narrow
 }
 
@@ -54,10 +49,8 @@ func crowdedSite(t *testing.T, p *pmcdtest.PMCD, dir string, metrics int) (conf 
 func isPMCD60(t *testing.T, p *pmcdtest.PMCD) bool {
 	t.Helper()
 	c := dial(t, p)
-	found, err := c.LookupNames(t.Context(), []string{"pmcd.version"})
-	require.NoError(t, err)
-	res, err := c.Fetch(t.Context(), []pdu.PMID{found[0].PMID})
-	require.NoError(t, err)
+	found := must(c.LookupNames(t.Context(), []string{"pmcd.version"}))(t)
+	res := must(c.Fetch(t.Context(), []pdu.PMID{found[0].PMID}))(t)
 	require.Len(t, res.Sets[0].Values, 1)
 	version := string(res.Sets[0].Values[0].Bytes)
 	t.Logf("pmcd %s", version)
@@ -68,23 +61,20 @@ func isPMCD60(t *testing.T, p *pmcdtest.PMCD) bool {
 func startCrowded(t *testing.T, plain *pmcdtest.PMCD, metrics int, options ...string) (p *pmcdtest.PMCD, narrow []string) {
 	t.Helper()
 	dir := worldReadableDir(t)
-	program, err := build(dir)
-	require.NoError(t, err)
 	conf, narrow := crowdedSite(t, plain, dir, metrics)
 	return pmcdtest.Start(t, pmcdtest.Config{
 		Flags:  options,
-		Agents: []pmcdtest.Agent{{Name: "derived", Domain: domain, Command: []string{program, "-d", fmt.Sprint(domain), "-c", conf}}},
+		Agents: []pmcdtest.Agent{derivedAgent(t, "-c", conf)},
 	}), narrow
 }
 
 // problemOf is derived.control.definition.error of a definition.
 func problemOf(t *testing.T, p *pmcdtest.PMCD, definition string) string {
 	t.Helper()
-	out, err := p.Command(t.Context(), "pminfo", "-f", "derived.control.definition.error").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	found := regexp.MustCompile(`or "` + definition + `"\] value "(.*)"`).FindSubmatch(out)
+	out := combined(t, p.Command(t.Context(), "pminfo", "-f", "derived.control.definition.error"))
+	found := regexp.MustCompile(`or "` + definition + `"\] value "(.*)"`).FindStringSubmatch(out)
 	require.NotNil(t, found, "%s", out)
-	return string(found[1])
+	return found[1]
 }
 
 // codes are what metrics answer with, each fetch being short: 0 is a value or that there is none.
@@ -92,14 +82,12 @@ func codes(t *testing.T, c *pmapi.Conn, names []string) map[string]pdu.Code {
 	t.Helper()
 	answers := make(map[string]pdu.Code)
 	for names := range slices.Chunk(names, 50) {
-		found, err := c.LookupNames(t.Context(), names)
-		require.NoError(t, err)
+		found := must(c.LookupNames(t.Context(), names))(t)
 		ids := make([]pdu.PMID, len(found))
 		for i, f := range found {
 			ids[i] = f.PMID
 		}
-		res, err := c.Fetch(t.Context(), ids)
-		require.NoError(t, err)
+		res := must(c.Fetch(t.Context(), ids))(t)
 		for i, set := range res.Sets {
 			answers[names[i]] = min(set.Code, found[i].Code)
 		}

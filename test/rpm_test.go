@@ -27,8 +27,7 @@ func TestInstallRPM(t *testing.T) {
 	m := newMachine(t)
 	rpm := func(args ...string) string {
 		t.Helper()
-		out, exit := m.run("rpm", append([]string{"--dbpath", filepath.Join(dir, "database")}, args...)...)
-		require.Zero(t, exit, out)
+		out := m.done("rpm", append([]string{"--dbpath", filepath.Join(dir, "database")}, args...)...)
 		return out
 	}
 	former, present := packageOf(t, dir, formerVersion, ".rpm"), packageOf(t, dir, presentVersion, ".rpm")

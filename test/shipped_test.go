@@ -23,11 +23,7 @@ const shippedDir = "var/config/derived"
 // startServing runs a private pmcd with our agent and waits until the agent has looked up its operands.
 func startServing(t *testing.T, options ...string) *pmcdtest.PMCD {
 	t.Helper()
-	program, err := build(worldReadableDir(t))
-	require.NoError(t, err)
-	p := pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{{
-		Name: "derived", Domain: domain, Command: append([]string{program, "-d", "510"}, options...),
-	}}})
+	p := startDerived(t, options...)
 	require.Eventually(t, func() bool {
 		out, _, _ := p.Run(t, "pmprobe", "-v", "derived.control.bound")
 		return regexp.MustCompile(`^derived.control.bound 1 [1-9]`).MatchString(out)
@@ -38,13 +34,11 @@ func startServing(t *testing.T, options ...string) *pmcdtest.PMCD {
 // definedNames returns the names that PCP's own definition files define.
 func definedNames(t *testing.T, dir string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	require.NoError(t, err)
+	files := must(filepath.Glob(filepath.Join(dir, "*")))(t)
 	definition := regexp.MustCompile(`(?m)^([a-z][a-z0-9_.]*) = `)
 	var names []string
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must(os.ReadFile(file))(t)
 		for _, match := range definition.FindAllStringSubmatch(string(text), -1) {
 			names = append(names, match[1])
 		}
@@ -70,8 +64,7 @@ func TestShippedDefinitionsAreServed(t *testing.T) {
 	dir := filepath.Join(p.Dir, shippedDir)
 	names := definedNames(t, dir)
 
-	served, _, exit := p.Run(t, "pminfo", "-d", "derived")
-	require.Zero(t, exit)
+	served := printed(t, p, "pminfo", "-d", "derived")
 	ours := described(served)
 	bound := 0
 	for _, name := range names {
@@ -102,8 +95,7 @@ func TestShippedDefinitionsAgreeInValues(t *testing.T) {
 			// of a millisecond later: now and then one differs.
 			var stock, ours string
 			require.Eventually(t, func() bool {
-				both, _, exit := p.Run(t, append(asAgent(), "pminfo", "-c", dir, "-f", name, "derived."+name)...)
-				require.Zero(t, exit)
+				both := printed(t, p, append(asAgent(), "pminfo", "-c", dir, "-f", name, "derived."+name)...)
 				stock, ours, _ = strings.Cut(both, "\nderived."+name+"\n")
 				_, stock, _ = strings.Cut(strings.TrimSpace(stock), "\n")
 				stock, ours = strings.TrimSpace(stock), strings.TrimSpace(ours)
@@ -131,8 +123,7 @@ func TestShippedRatesAgree(t *testing.T) {
 		var differences []float64
 		shown := ""
 		for attempt := 0; len(differences) < 10 && attempt < 5; attempt++ {
-			out, errs, exit := p.Run(t, "pmrep", "-t", "0.5", "-s", "12", "-o", "csv", "-H", "-P", "3", name, "derived."+name)
-			require.Zero(t, exit, errs)
+			out := printed(t, p, "pmrep", "-t", "0.5", "-s", "12", "-o", "csv", "-H", "-P", "3", name, "derived."+name)
 			shown += out
 			differences = append(differences, rateDifferences(t, out)...)
 		}

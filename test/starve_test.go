@@ -84,8 +84,7 @@ type bystander struct {
 func watch(t *testing.T, p *pmcdtest.PMCD) (longest func() time.Duration) {
 	t.Helper()
 	conn := dial(t, p)
-	found, err := conn.LookupNames(t.Context(), []string{"sample.long.one"})
-	require.NoError(t, err)
+	found := must(conn.LookupNames(t.Context(), []string{"sample.long.one"}))(t)
 	require.Zero(t, found[0].Code)
 	b := &bystander{stop: make(chan struct{}), ended: make(chan error, 1)}
 	go func() { b.ended <- b.fetch(t, conn, found[0].PMID) }()
@@ -119,12 +118,8 @@ func (b *bystander) fetch(t *testing.T, conn *pmapi.Conn, id pdu.PMID) error {
 // held up for longer than the agent does not run.
 func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 	work := worldReadableDir(t)
-	program, err := build(work)
-	require.NoError(t, err)
-	self, err := os.Executable()
-	require.NoError(t, err)
-	agent, count := filepath.Join(work, "huge"), filepath.Join(work, "count")
-	copyProgram(t, self, agent)
+	program := must(daemonProgram())(t)
+	agent, count := copySelf(t, work, "huge"), filepath.Join(work, "count")
 	require.NoError(t, os.WriteFile(count, nil, 0o666))
 	require.NoError(t, os.Chmod(count, 0o666)) // the agent may be another user
 	upstream := pmcdtest.Start(t, pmcdtest.Config{
@@ -132,12 +127,10 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 		Env:    []string{hugeVariable + "=" + count},
 	})
 	fetched := func() int {
-		info, err := os.Stat(count)
-		require.NoError(t, err)
+		info := must(os.Stat(count))(t)
 		return int(info.Size())
 	}
-	conf := filepath.Join(work, "derived.conf")
-	require.NoError(t, os.WriteFile(conf, []byte("all = huge.value\ntotal = sum(delta(huge.value))\nsmall = sample.long.one\n"), 0o644))
+	conf := writeFile(t, work, "derived.conf", "all = huge.value\ntotal = sum(delta(huge.value))\nsmall = sample.long.one\n")
 	// Keep-warm: the daemon samples total, and so all instances, without being asked for anything.
 	p := startProbe(t, program, "-d", "510", "-c", conf, "--pmcd", "unix:"+upstream.Socket, "--interval", "0.1",
 		"--state", filepath.Join(work, "state"), "-l", filepath.Join(work, "derived.log"), "-U", "root")
@@ -155,10 +148,8 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 		took := longest()
 		t.Logf("%d MB sampled; the longest fetch of another client took %v", more*hugeReply>>20, took)
 		assert.Less(t, took, 3*time.Second)
-		f, err := p.in.Next()
-		require.NoError(t, err)
-		reply, err := pdu.Decode(f)
-		require.NoError(t, err)
+		f := must(p.in.Next())(t)
+		reply := must(pdu.Decode(f))(t)
 		require.IsType(t, &pdu.Result{}, reply)
 		assert.Len(t, reply.(*pdu.Result).Sets[0].Values, hugeInstances)
 	})

@@ -1,0 +1,171 @@
+package test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/test/pmcdtest"
+)
+
+const domain = 510
+
+// TestMain makes the test program an agent where one of its variables is set, and removes what is built for all tests.
+func TestMain(m *testing.M) {
+	if file := os.Getenv(hangVariable); file != "" {
+		runAgent(&hanging{file: file})
+		return
+	}
+	if file := os.Getenv(hugeVariable); file != "" {
+		runAgent(newHuge(file))
+		return
+	}
+	exit := m.Run()
+	if err := os.RemoveAll(programDir()); err != nil {
+		logrus.Error(err)
+		exit = 1
+	}
+	os.Exit(exit)
+}
+
+func runAgent(a pmda.Agent) {
+	in, out, err := pmda.Stdio()
+	if err != nil {
+		logrus.Fatal(err)
+	}
+	pmda.IgnoreSIGPIPE()
+	if err := (&pmda.Server{Agent: a}).Serve(context.Background(), in, out); err != nil {
+		logrus.Fatal(err)
+	}
+}
+
+// programDir is where the daemon is built.
+func programDir() string { return fmt.Sprintf("/tmp/pmdaderived-test-%d", os.Getpid()) }
+
+// daemonProgram builds the daemon at the first call, where every user can run it.
+var daemonProgram = sync.OnceValues(func() (string, error) {
+	if err := os.Mkdir(programDir(), 0o755); err != nil {
+		return "", err
+	}
+	return build(programDir())
+})
+
+// worldReadableDir makes a folder that the user pmcd runs as can read; t.TempDir is for us alone.
+func worldReadableDir(t *testing.T) string {
+	t.Helper()
+	dir := must(os.MkdirTemp("/tmp", "pmdaderived-"))(t)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
+// build makes the daemon as `make build` does and returns its path.
+func build(dir string) (string, error) {
+	program := filepath.Join(dir, "pmdaderived")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/pmdaderived")
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build ./cmd/pmdaderived: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// derivedAgent is the daemon as a pmcd starts it.
+func derivedAgent(t *testing.T, options ...string) pmcdtest.Agent {
+	t.Helper()
+	return pmcdtest.Agent{Name: "derived", Domain: domain, Command: append([]string{must(daemonProgram())(t), "-d", fmt.Sprint(domain)}, options...)}
+}
+
+// startDerived runs a private pmcd with the daemon.
+func startDerived(t *testing.T, options ...string) *pmcdtest.PMCD {
+	t.Helper()
+	return pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{derivedAgent(t, options...)}})
+}
+
+// hangingAgent is [hanging] as a pmcd starts it.
+func hangingAgent(program string) pmcdtest.Agent {
+	return pmcdtest.Agent{Name: "hanging", Domain: 400, Command: []string{program}, PMNS: "hanging {\n\tvalue 400:0:0\n\tcount 400:0:1\n}\n"}
+}
+
+// copySelf puts this program, which is an agent under another name, where a pmcd may start it.
+func copySelf(t *testing.T, dir, name string) string {
+	t.Helper()
+	text := must(os.ReadFile(must(os.Executable())(t)))(t)
+	program := filepath.Join(dir, name)
+	require.NoError(t, os.WriteFile(program, text, 0o755))
+	return program
+}
+
+// writeFile writes a file that everybody can read and returns its path.
+func writeFile(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	return path
+}
+
+// pidOf is the process of an agent.
+func pidOf(t *testing.T, p *pmcdtest.PMCD, program string) int {
+	t.Helper()
+	all := p.Processes()
+	i := slices.IndexFunc(all, func(process pmcdtest.Process) bool { return process.Name == program })
+	require.GreaterOrEqual(t, i, 0, "%s is not among %v", program, all)
+	return all[i].Pid
+}
+
+// printed is what a program prints that must end well.
+func printed(t *testing.T, p *pmcdtest.PMCD, command ...string) string {
+	t.Helper()
+	out, errs, exit := p.Run(t, command...)
+	require.Zero(t, exit, "%v: %s%s", command, out, errs)
+	return out
+}
+
+// combined is all that a command prints that must succeed.
+func combined(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%v: %s", cmd, out)
+	return string(out)
+}
+
+// dial connects a client that lives as long as the test.
+func dial(t *testing.T, p *pmcdtest.PMCD) *pmapi.Conn {
+	t.Helper()
+	conn := must(pmapi.Dial(t.Context(), "unix", p.Socket))(t)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// until polls a condition.
+func until(limit time.Duration, holds func() bool) error {
+	deadline := time.Now().Add(limit)
+	for !holds() {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("not within %v", limit)
+		}
+		time.Sleep(pollInterval)
+	}
+	return nil
+}
+
+// must gives the value of a call that may not fail: must(os.ReadFile(path))(t).
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(tb testing.TB) T {
+		tb.Helper()
+		require.NoError(tb, err)
+		return v
+	}
+}
