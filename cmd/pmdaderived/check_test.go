@@ -19,12 +19,6 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-func writeFile(t *testing.T, path, text string) {
-	t.Helper()
-	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-}
-
 const mistaken = `# syntax, semantics, names and the file itself
 good = kernel.all.load / hinv.ncpu
 syntax = 1 + * 2
@@ -82,8 +76,7 @@ func TestCheck(t *testing.T) {
 	assert.Equal(t, filepath.Join(s.dir, "config/derived")+missing+filepath.Join(s.dir, "config/pmdaderived")+missing+out, byDefault)
 	assert.Equal(t, exitFailure, exit)
 
-	_, _, exit = s.run("check", s.file("site.conf", "good = kernel.all.load / hinv.ncpu\n"))
-	assert.Equal(t, exitOK, exit)
+	s.succeeds("check", s.file("site.conf", "good = kernel.all.load / hinv.ncpu\n"))
 }
 
 // Definitions of several files see each other; each mistake is told with its own file, in the order of
@@ -91,8 +84,7 @@ func TestCheck(t *testing.T) {
 func TestCheckSeveralFiles(t *testing.T) {
 	s := newSite(t)
 	a, b := s.file("a.conf", "a = b + 1\nc = 1 +\n"), s.file("b.conf", "b = kernel.uname.nodename\nd = c\na = 5\n")
-	out, errs, exit := s.run("check", a, b)
-	assert.Equal(t, exitFailure, exit)
+	out, errs := s.fails("check", a, b)
 	assert.Equal(t, "4 definitions, 2 errors, 1 warning\n", errs)
 	assert.Equal(t, a+`:2:7: syntax error: Arithmetic expression expected to follow PLUS
 c = 1 +
@@ -324,8 +316,7 @@ func TestCheckShipped(t *testing.T) {
 func TestCheckJSON(t *testing.T) {
 	s := newSite(t)
 	path := s.file("site.conf", mistaken)
-	out, _, exit := s.run("check", "--json", path)
-	assert.Equal(t, exitFailure, exit)
+	out, _ := s.fails("check", "--json", path)
 	var got []map[string]any
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
 	require.Len(t, got, 9)
@@ -335,21 +326,18 @@ func TestCheckJSON(t *testing.T) {
 		"excerpt": "type = \tkernel.uname.nodename * 2", "caret": "       \t^",
 	}, got[1])
 
-	out, _, exit = s.run("check", "--json", s.file("site.conf", "good = 1\n"))
-	assert.Equal(t, exitOK, exit)
+	out = s.succeeds("check", "--json", s.file("site.conf", "good = 1\n"))
 	assert.Equal(t, "[]\n", out)
 }
 
 func TestCheckOffline(t *testing.T) {
 	s := newSite(t)
 	path := s.file("site.conf", mistaken)
-	out, errs, exit := s.run("check", "--offline", path)
-	assert.Equal(t, exitFailure, exit)
+	out, errs := s.fails("check", "--offline", path)
 	assert.Equal(t, "9 definitions, 6 errors (syntax only)\n", errs)
 	assert.NotContains(t, out, "Semantic error")
 	assert.Contains(t, out, "has names below it")
-	_, _, exit = s.run("check", "--offline", s.file("site.conf", "a = no.such\n"))
-	assert.Equal(t, exitOK, exit)
+	s.succeeds("check", "--offline", s.file("site.conf", "a = no.such\n"))
 }
 
 // The control line that says what definitions mean has effect, the last one of several; the others are for libpcp.
@@ -415,13 +403,12 @@ func TestCheckWithoutPMCD(t *testing.T) {
 	s.pmcd = ""
 	path := s.file("site.conf", "a = no.such\n")
 	out, errs, exit := s.run("check", path)
-	assert.Equal(t, exitOK, exit)
+	assert.Equal(t, exitOK, exit, errs)
 	assert.Empty(t, out)
 	const reason = "pmdaderived check: pmcd does not run: nothing listens at unix:/nonexistent/socket. " +
 		"Start it (systemctl start pmcd), or name another one with --pmcd\n"
 	assert.Equal(t, reason+"1 definition, 0 errors (syntax only)\n", errs)
-	_, _, exit = s.run("check", "--pmcd", "unix:/nonexistent/socket", path)
-	assert.Equal(t, exitFailure, exit)
+	_, _ = s.fails("check", "--pmcd", "unix:/nonexistent/socket", path)
 }
 
 func TestCheckOfWhatIsNotThere(t *testing.T) {
@@ -444,8 +431,7 @@ func TestCheckOfTooManyOperands(t *testing.T) {
 			many[i] = m.Name
 		}
 	})
-	out, _, exit := s.run("check", s.file("site.conf", "all = "+strings.Join(many, " + ")+"\n"))
-	assert.Equal(t, exitFailure, exit)
+	out, _ := s.fails("check", s.file("site.conf", "all = "+strings.Join(many, " + ")+"\n"))
 	assert.Contains(t, out, "site.conf:1:7: derived metric all: 4001 operand metrics, 4000 are the most")
 }
 
@@ -454,7 +440,7 @@ func TestSubCommandUsage(t *testing.T) {
 	for _, c := range subCommands() {
 		t.Run(c.name, func(t *testing.T) {
 			out, errs, exit := s.run(c.name, "--help")
-			assert.Equal(t, exitOK, exit)
+			assert.Equal(t, exitOK, exit, errs)
 			assert.Empty(t, errs)
 			assert.Contains(t, out, strings.TrimRight("Usage: pmdaderived "+c.name+" [options] "+c.operands, " ")+"\n")
 
@@ -485,8 +471,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 func TestCheckOfANameFarFromItsExpression(t *testing.T) {
 	s := newSite(t)
 	path := s.file("site.conf", "net.in = 1\n net = \\\n\t2\n")
-	out, _, exit := s.run("check", path)
-	assert.Equal(t, exitFailure, exit)
+	out, _ := s.fails("check", path)
 	assert.Equal(t, path+":2:2: derived metric net: has names below it\nnet\n^\n", out)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/pdu"
@@ -149,4 +151,33 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 	exit = run(s.t.Context(), args, environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir, "PCP_USER", cmp.Or(s.user, me.Username),
 		"PMCD_SOCKET", cmp.Or(s.pmcd, "/nonexistent/socket")), strings.NewReader(s.stdin), &out, &errs)
 	return out.String(), errs.String(), exit
+}
+
+// succeeds is run with exit status 0; what goes to stderr is not looked at.
+func (s *site) succeeds(args ...string) (stdout string) {
+	s.t.Helper()
+	stdout, stderr, exit := s.run(args...)
+	assert.Equal(s.t, exitOK, exit, "%s%s", stdout, stderr)
+	return stdout
+}
+
+// fails is run with exit status 1.
+func (s *site) fails(args ...string) (stdout, stderr string) {
+	s.t.Helper()
+	stdout, stderr, exit := s.run(args...)
+	assert.Equal(s.t, exitFailure, exit, "%s%s", stdout, stderr)
+	return stdout, stderr
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 }

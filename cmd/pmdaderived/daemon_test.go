@@ -148,8 +148,7 @@ func TestDaemonThatNobodyAwaits(t *testing.T) {
 	require.ErrorAs(t, cmd.Run(), &exit)
 	assert.Equal(t, exitFailure, exit.ExitCode())
 	assert.Regexp(t, `level=error msg=pmcd does not listen error=.*broken pipe`, stderr.String())
-	text, err := os.ReadFile(log)
-	require.NoError(t, err)
+	text := readFile(t, log)
 	assert.Equal(t, "of the successor\n", string(text))
 	previous, _ := os.ReadFile(log + ".prev") // root makes the file, for an account that cannot
 	assert.Empty(t, previous)

@@ -45,7 +45,7 @@ func TestEval(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			out, errs, exit := s.run("eval", row.args)
-			assert.Equal(t, exitOK, exit)
+			assert.Equal(t, exitOK, exit, errs)
 			assert.Empty(t, errs)
 			assert.Equal(t, "\n"+row.args+"\n"+row.want, out)
 		})
@@ -55,8 +55,7 @@ func TestEval(t *testing.T) {
 // Values that are not finite are shown as an agent with the same option serves them.
 func TestEvalNonFinite(t *testing.T) {
 	s := newSite(t)
-	out, errs, exit := s.run("eval", "--non-finite=serve", "1 / 0.0", "1 / 0.0 - 1 / 0.0", "kernel.all.load / (kernel.all.load - 0.5)")
-	assert.Equal(t, exitOK, exit, errs)
+	out := s.succeeds("eval", "--non-finite=serve", "1 / 0.0", "1 / 0.0 - 1 / 0.0", "kernel.all.load / (kernel.all.load - 0.5)")
 	for _, want := range []string{"\n    value inf\n", "\n    value nan\n", "\n    inst [15 or \"15 minute\"] value inf\n"} {
 		assert.Contains(t, out, want)
 	}
@@ -66,16 +65,13 @@ func TestEvalNonFinite(t *testing.T) {
 func TestEvalErrors(t *testing.T) {
 	s := newSite(t)
 	s.collector.Update(func() { s.collector.Metrics[0].Code = pdu.ErrAgain })
-	out, _, exit := s.run("eval", "kernel.all.load + 1", "hinv.ncpu")
-	assert.Equal(t, exitFailure, exit)
+	out, _ := s.fails("eval", "kernel.all.load + 1", "hinv.ncpu")
 	assert.Equal(t, "\nkernel.all.load + 1\nError: Try again. Information not currently available\n\nhinv.ncpu\n    value 2\n", out)
 
-	out, errs, exit := s.run("eval", "--", "-hinv.ncpu")
-	assert.Equal(t, exitOK, exit, errs)
+	out = s.succeeds("eval", "--", "-hinv.ncpu")
 	assert.Equal(t, "\n-hinv.ncpu\n    value -2\n", out)
 
-	out, errs, exit = s.run("eval", "no.such", "hinv.ncpu")
-	assert.Equal(t, exitFailure, exit)
+	out, errs := s.fails("eval", "no.such", "hinv.ncpu")
 	assert.Equal(t, "\nhinv.ncpu\n    value 2\n", out)
 	assert.Contains(t, errs, "Unknown operand metric")
 
@@ -125,8 +121,7 @@ func (s *site) ticking() (stop func()) {
 func TestEvalTakesTheHistoryFirst(t *testing.T) {
 	s := newSite(t)
 	defer s.ticking()()
-	out, errs, exit := s.run("eval", "-t", "20ms", "rate(disk.dev.total)", "hinv.ncpu")
-	assert.Equal(t, exitOK, exit, errs)
+	out := s.succeeds("eval", "-t", "20ms", "rate(disk.dev.total)", "hinv.ncpu")
 	assert.Equal(t, `
 rate(disk.dev.total)
     inst [0 or "sda"] value 10
@@ -140,8 +135,7 @@ hinv.ncpu
 func TestEvalSamples(t *testing.T) {
 	s := newSite(t)
 	defer s.ticking()()
-	out, errs, exit := s.run("eval", "-s", "3", "-t", "20ms", "sum(rate(disk.dev.total))")
-	assert.Equal(t, exitOK, exit, errs)
+	out := s.succeeds("eval", "-s", "3", "-t", "20ms", "sum(rate(disk.dev.total))")
 	assert.Regexp(t, regexp.MustCompile(`^(\n\d\d:\d\d:\d\d\.\d{3}\n\nsum\(rate\(disk.dev.total\)\)\n    value 30\n){3}$`), out)
 }
 
@@ -205,8 +199,7 @@ func TestEvalSuggests(t *testing.T) {
 	s := newSite(t)
 	s.file("site.conf", "x = kernel.all.laod\n")
 	for _, what := range []string{"x", "kernel.all.laod + 1"} {
-		_, errs, exit := s.run("eval", what)
-		assert.Equal(t, exitFailure, exit)
+		_, errs := s.fails("eval", what)
 		assert.Contains(t, errs, "pmdaderived eval: there is no kernel.all.laod on this host, but kernel.all.load\n")
 	}
 }

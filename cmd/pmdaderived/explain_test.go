@@ -29,14 +29,12 @@ A value needs 1 sample before it.
 
 func TestExplainTheWorkedExample(t *testing.T) {
 	s := newSite(t)
-	out, errs, exit := s.run("explain", worked)
-	assert.Equal(t, exitOK, exit, errs)
+	out := s.succeeds("explain", worked)
 	assert.Equal(t, worked+"\n"+workedTable, out)
 
 	path := s.file("site.conf", "# of the man page\nx = "+worked+"\n")
 	for _, name := range []string{"x", "derived.x"} {
-		out, errs, exit = s.run("explain", name)
-		assert.Equal(t, exitOK, exit, errs)
+		out = s.succeeds("explain", name)
 		assert.Equal(t, "x = "+worked+"\n    defined in "+path+":2:1\n"+workedTable, out)
 	}
 }
@@ -84,8 +82,7 @@ swap.used + mem.physmem  DOUBLE  instant    Kbyte  singular
 `},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			out, errs, exit := s.run("explain", row.args)
-			assert.Equal(t, exitOK, exit, errs)
+			out := s.succeeds("explain", row.args)
 			_, table, _ := strings.Cut(out, "conversion\n")
 			assert.Equal(t, squeezed(row.want), squeezed("\n"+table))
 		})
@@ -105,8 +102,7 @@ func squeezed(table string) string {
 func TestExplainDefinitions(t *testing.T) {
 	s := newSite(t)
 	path := s.file("site.conf", "net = disk.dev.total + disk.dev.total\ntwice = rate(net) / rate(derived.net)\nalias = (derived.net)\n")
-	out, errs, exit := s.run("explain", "twice", "alias")
-	assert.Equal(t, exitOK, exit, errs)
+	out := s.succeeds("explain", "twice", "alias")
 	assert.Equal(t, `twice = rate(net) / rate(derived.net)
     defined in `+path+`:2:1
 
@@ -178,14 +174,12 @@ wrong = good + disk.dev.total
 			assert.Equal(t, row.errs, errs)
 		})
 	}
-	_, errs, exit := s.run("explain", "sum(kernel.all.laod)")
-	assert.Equal(t, exitFailure, exit)
+	_, errs := s.fails("explain", "sum(kernel.all.laod)")
 	assert.Contains(t, errs, "pmdaderived explain: there is no kernel.all.laod on this host, but kernel.all.load\n")
 	_, errs, _ = s.run("explain", "mem.fere + mem.phsymem") // the other one is like none
 	assert.Contains(t, errs, "there is no mem.phsymem on this host, but mem.physmem\n")
 	assert.Equal(t, 1, strings.Count(errs, "there is no "))
-	out, _, exit := s.run("explain", "no.such", "good")
-	assert.Equal(t, exitFailure, exit)
+	out, _ := s.fails("explain", "no.such", "good")
 	assert.Contains(t, out, "good = 1\n", "what is good is shown all the same")
 }
 
@@ -215,8 +209,7 @@ func TestExplainABrokenLine(t *testing.T) {
 // A tree may be higher than a terminal is wide, and definitions may double with each level.
 func TestExplainLargeTrees(t *testing.T) {
 	s := newSite(t)
-	out, errs, exit := s.run("explain", "hinv.ncpu"+strings.Repeat("-1", 5000))
-	assert.Equal(t, exitOK, exit, errs)
+	out := s.succeeds("explain", "hinv.ncpu"+strings.Repeat("-1", 5000))
 	assert.Contains(t, out, "└─ ...\n")
 	assert.Less(t, strings.Count(out, "\n"), 3*maxShownDepth)
 
@@ -226,8 +219,7 @@ func TestExplainLargeTrees(t *testing.T) {
 		fmt.Fprintf(&file, "d%d = d%d + d%d\n", i+1, i, i)
 	}
 	s.file("site.conf", file.String())
-	out, errs, exit = s.run("explain", "d40")
-	assert.Equal(t, exitOK, exit, errs)
+	out = s.succeeds("explain", "d40")
 	assert.Less(t, strings.Count(out, "\n"), 100)
 }
 
@@ -237,11 +229,9 @@ func TestExplainWithPaths(t *testing.T) {
 	s.file("site.conf", "x = 1\n")
 	elsewhere := s.dir + "/elsewhere"
 	writeFile(t, elsewhere, "x = 2\n")
-	out, errs, exit := s.run("explain", "-c", elsewhere, "x")
-	assert.Equal(t, exitOK, exit, errs)
+	out := s.succeeds("explain", "-c", elsewhere, "x")
 	assert.Contains(t, out, "x = 2\n    defined in "+elsewhere+":1:1\n")
-	_, errs, exit = s.run("explain", "--config=", "x")
-	assert.Equal(t, exitFailure, exit)
+	_, errs := s.fails("explain", "--config=", "x")
 	assert.Contains(t, errs, "operand x: Unknown operand metric")
 }
 

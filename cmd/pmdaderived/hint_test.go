@@ -19,8 +19,7 @@ func TestHintCodes(t *testing.T) {
 		{"an operand that is not there", "a = no.such\n", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			out, _, exit := s.run("check", s.file("site.conf", row.text))
-			assert.Equal(t, exitFailure, exit)
+			out, _ := s.fails("check", s.file("site.conf", row.text))
 			_, note, _ := strings.Cut(out, ": note: ")
 			note, _, _ = strings.Cut(note, "\n")
 			assert.Equal(t, row.note, note, out)
@@ -32,12 +31,10 @@ func TestHintCodes(t *testing.T) {
 func TestHintsAreShown(t *testing.T) {
 	s := newSite(t)
 	path := s.file("site.conf", "a = mem.util.free > 10GB\n")
-	out, errs, exit := s.run("check", path)
-	assert.Equal(t, exitFailure, exit)
+	out, errs := s.fails("check", path)
 	assert.Equal(t, path+":1:23: syntax error\na = mem.util.free > 10GB\n                      ^\n"+
 		path+":1:23: note: a number has no units: write mkconst(10, units=Gbyte) [syntax-hint]\na = mem.util.free > 10GB\n                      ^\n", out, errs)
-	_, errs, exit = s.run("eval", "a")
-	assert.Equal(t, exitFailure, exit)
+	_, errs = s.fails("eval", "a")
 	assert.Equal(t, path+":1:23: syntax error\na = mem.util.free > 10GB\n                      ^\n"+
 		"pmdaderived eval: a number has no units: write mkconst(10, units=Gbyte)\n", errs)
 	_, errs, _ = s.run("explain", "hinv.ncpu and 1")

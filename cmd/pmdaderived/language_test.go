@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -32,8 +31,7 @@ type part struct {
 
 func partsOf(t *testing.T, page string) []part {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := readFile(t, page)
 	parts := []part{{}}
 	block := ""
 	end := func() {
@@ -86,8 +84,7 @@ func TestLanguageExamples(t *testing.T) {
 				case isSession:
 					sessions++
 					command, want, _ := strings.Cut(command, "\n")
-					out, errs, exit := s.run(words(command)...)
-					assert.Equal(t, exitOK, exit, errs)
+					out := s.succeeds(words(command)...)
 					assert.Equal(t, want, out)
 				case p.heading != "" && j == 0:
 					provoked++
@@ -154,8 +151,7 @@ func TestLanguageHasAllMessages(t *testing.T) {
 // syntaxMessages gives all messages of the parser: those of its own table, and its limits.
 func syntaxMessages(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../derived/syntax/testdata/errors.txt")
-	require.NoError(t, err)
+	text := readFile(t, "../../derived/syntax/testdata/errors.txt")
 	messages := []string{"syntax error"}
 	for line := range strings.Lines(string(text)) {
 		if _, message, ok := strings.Cut(line, "^ "); ok && strings.TrimSpace(line[:strings.Index(line, "^")]) == "" {
@@ -182,8 +178,7 @@ func configMessages(t *testing.T) []string {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := readFile(t, file)
 		for _, match := range literal.FindAllStringSubmatch(string(text), -1) {
 			messages = append(messages, match[1])
 		}

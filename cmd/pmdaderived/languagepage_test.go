@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,8 +17,7 @@ import (
 // section; and the definitions between .nf and .fi.
 func languageManual(t *testing.T) (names []string, sections map[string]string, examples []string) {
 	t.Helper()
-	source, err := os.ReadFile("../../docs/pmdaderived.5")
-	require.NoError(t, err)
+	source := readFile(t, "../../docs/pmdaderived.5")
 	text := string(source)
 	text = regexp.MustCompile(`\\f[BIR]`).ReplaceAllString(text, "")
 	text = strings.NewReplacer(`\-`, "-", `\e`, `\`, `\~`, " ", `\(aq`, "'").Replace(text)
@@ -79,8 +77,7 @@ func TestLanguageManualIsComplete(t *testing.T) {
 	for _, line := range []string{"name = expression", "name(oneline) = text", "name(helptext) = text", "#", "#control option_novalue=1", "# pmdaderived:ignore"} {
 		entry("FILE FORMAT", line)
 	}
-	grammar, err := os.ReadFile("../../derived/syntax/grammar.txt")
-	require.NoError(t, err)
+	grammar := readFile(t, "../../derived/syntax/grammar.txt")
 	tags := regexp.MustCompile(`(?m)^ +(?:tag +=|\|) "([a-z]+)" +"="`).FindAllStringSubmatch(string(grammar), -1)
 	require.Len(t, tags, 5)
 	for _, tag := range tags {
@@ -96,10 +93,9 @@ func TestLanguageManualIsComplete(t *testing.T) {
 
 // The table of functions has the row of each.
 func TestFunctionsAreDocumented(t *testing.T) {
-	table, err := os.ReadFile("../../docs/language.md")
-	require.NoError(t, err)
+	table := readFile(t, "../../docs/language.md")
 	for f := range syntax.Functions {
-		assert.Regexp(t, `(?m)^\| `+"`"+f.String()+`\(.*`+"`"+` \| `+regexp.QuoteMeta(f.Help())+` \|`, string(table))
+		assert.Regexp(t, `(?m)^\| `+"`"+f.String()+`\(.*`+"`"+` \| `+regexp.QuoteMeta(f.Help())+` \|`, table)
 	}
 }
 
@@ -130,7 +126,7 @@ func TestLanguageManualExamples(t *testing.T) {
 	require.Greater(t, len(examples), 4)
 	path := s.file("manual.conf", strings.Join(examples, ""))
 	out, errs, exit := s.run("check", "--ignore=absent-operand", filepath.Dir(path))
-	assert.Equal(t, exitOK, exit)
+	assert.Equal(t, exitOK, exit, errs)
 	assert.Regexp(t, `(?m)^10 definitions, 0 errors$`, out+errs)
 	assert.NotContains(t, out, path)
 }

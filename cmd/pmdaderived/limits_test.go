@@ -84,8 +84,7 @@ func TestLimitsThatMakeNoSense(t *testing.T) {
 
 // docs/limits.md has every limit that can be set with its default and range.
 func TestLimitsPage(t *testing.T) {
-	text, err := os.ReadFile("../../docs/limits.md")
-	require.NoError(t, err)
+	text := readFile(t, "../../docs/limits.md")
 	_, rest, found := strings.Cut(string(text), "\n| name | of | default | least | most |\n|---|---|---|---|---|\n")
 	require.True(t, found)
 	table, _, _ := strings.Cut(rest, "\n\n")

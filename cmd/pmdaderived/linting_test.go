@@ -22,8 +22,7 @@ import (
 // others give none at all, or in the table of those about files.
 func TestLintingPage(t *testing.T) {
 	const page = "../../docs/linting.md"
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := readFile(t, page)
 	for _, code := range warningCodes() {
 		assert.Contains(t, string(text), "`"+code+"`")
 	}
@@ -79,10 +78,8 @@ func TestCheckWarnings(t *testing.T) {
 		})
 	}
 	missing := s.file("other.conf", "c = no.such.metric\n")
-	_, errs, exit := s.run("check", "--ignore=unknown-operand", "--werror", missing)
-	assert.Equal(t, exitOK, exit, errs)
-	_, errs, exit = s.run("check", "--werror=unknown-operand", missing)
-	assert.Equal(t, exitFailure, exit, errs)
+	s.succeeds("check", "--ignore=unknown-operand", "--werror", missing)
+	s.fails("check", "--werror=unknown-operand", missing)
 	for _, option := range []string{"--werror=nonsense", "--ignore=always-zero,nonsense", "--ignore="} {
 		_, errs, exit := s.run("check", option, path)
 		assert.Equal(t, exitUsage, exit)
@@ -210,14 +207,12 @@ func TestCheckRemembers(t *testing.T) {
 		"edited": {"pmid": "510.1.2", "expression": "1", "descriptor": {"type": 1, "semantics": 4, "units": "00000000", "indom": "PM_INDOM_NULL"}}
 	}}`)
 	path := s.file("site.conf", "never = no.such.metric\ngone = no.such.metric\nedited = no.such.metric\nnew = no.such.metric\n")
-	out, errs, exit := s.run("check", "--ignore=unknown-operand,same-expression,operand-gone", path)
-	assert.Equal(t, exitOK, exit, errs)
+	out := s.succeeds("check", "--ignore=unknown-operand,same-expression,operand-gone", path)
 	assert.Empty(t, out, "the agent has had no time")
 
 	past := time.Now().Add(-2 * longEnough)
 	require.NoError(t, os.Chtimes(path, past, past))
-	out, errs, exit = s.run("check", "--ignore=unknown-operand,same-expression", path)
-	assert.Equal(t, exitOK, exit, errs)
+	out = s.succeeds("check", "--ignore=unknown-operand,same-expression", path)
 	assert.Equal(t, path+":1:9: warning: the agent of this host has never been able to serve never [never-served]\nnever = no.such.metric\n        ^\n"+
 		path+":2:8: note: gone has been served on this host: the agent of an operand may be missing [operand-gone]\ngone = no.such.metric\n       ^\n", out)
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,8 +13,7 @@ import (
 // manualPage returns the text of the manual page with plain minus signs, by section.
 func manualPage(t *testing.T) (names []string, sections map[string]string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/pmdaderived.1")
-	require.NoError(t, err)
+	text := readFile(t, "../../docs/pmdaderived.1")
 	page := strings.ReplaceAll(string(text), `\-`, "-")
 	sections = make(map[string]string)
 	for _, part := range strings.Split(page, "\n.SH ")[1:] {
@@ -129,8 +127,7 @@ func TestManualPageSubCommands(t *testing.T) {
 // Every metric of the agent is in the manual page, and no other is.
 func TestManualPageMetrics(t *testing.T) {
 	_, sections := manualPage(t)
-	help, err := os.ReadFile("../../help")
-	require.NoError(t, err)
+	help := readFile(t, "../../help")
 	var want []string
 	for _, match := range regexp.MustCompile(`(?m)^@ (derived\.\S+)`).FindAllStringSubmatch(string(help), -1) {
 		want = append(want, match[1])

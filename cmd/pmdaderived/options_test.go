@@ -157,8 +157,7 @@ func TestUsage(t *testing.T) {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
 		require.NoError(t, os.WriteFile(golden, stdout.Bytes(), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
+	want := readFile(t, golden)
 	assert.Equal(t, string(want), stdout.String())
 }
 
@@ -176,7 +175,7 @@ func TestHelp(t *testing.T) {
 		words := strings.Fields(command.name)
 		want, _, _ := s.run(append(words, "--help")...)
 		got, errs, exit := s.run(append([]string{"help"}, words...)...)
-		assert.Equal(t, exitOK, exit)
+		assert.Equal(t, exitOK, exit, errs)
 		assert.Empty(t, errs)
 		assert.Equal(t, want, got)
 		assert.Contains(t, got, "Usage: "+strings.TrimSpace(program+" "+command.name)+" [options]")

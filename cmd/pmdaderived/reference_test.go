@@ -17,8 +17,7 @@ import (
 // begins with these columns.
 func referenceTable(t *testing.T, columns ...string) [][]string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/reference.md")
-	require.NoError(t, err)
+	text := readFile(t, "../../docs/reference.md")
 	_, rest, found := strings.Cut(string(text), "\n| "+strings.Join(columns, " | ")+" |")
 	require.True(t, found, "table %q", columns)
 	var rows [][]string

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // tests makes a directory with definitions and tests the current one.
@@ -243,20 +241,17 @@ func TestTestReport(t *testing.T) {
 	s := tests(t, map[string]string{"x.conf": "x = a + 1\n", "x.test": badTest, "y.test": "nonsense\n"})
 	_, _, exit := s.run("test", "--junit", "report.xml", ".")
 	assert.Equal(t, exitUsage, exit)
-	text, err := os.ReadFile("report.xml")
-	require.NoError(t, err)
+	text := readFile(t, "report.xml")
 	assert.Contains(t, string(text), `<testsuites tests="3" failures="1" errors="1">`)
 	assert.Contains(t, string(text), `<failure message="expect x">`)
 	assert.Contains(t, string(text), `<error message="y.test:1:1: nonsense: no statement`)
 
-	_, errs, exit := s.run("test", "--junit", "no/such/report.xml", "--run=good", "x.test")
-	assert.Equal(t, exitFailure, exit)
+	_, errs := s.fails("test", "--junit", "no/such/report.xml", "--run=good", "x.test")
 	assert.Equal(t, "1 test, 0 failed\npmdaderived test: open no/such/report.xml: no such file or directory\n", errs)
 }
 
 // The examples are tested, all of them.
 func TestExamples(t *testing.T) {
 	s := newSite(t)
-	out, errs, exit := s.run("test", "--min-coverage=100", "../../examples")
-	assert.Equal(t, exitOK, exit, out+errs)
+	s.succeeds("test", "--min-coverage=100", "../../examples")
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // blockPattern is an indented block of a page, behind the paragraph before it.
@@ -17,8 +15,7 @@ var blockPattern = regexp.MustCompile("(?m)^(.*)\n\n((?:    .*\n|\n)+)")
 // The example of docs/testing.md: blocks are files, named at the end of the paragraph above, or sessions, which print
 // exactly what follows.
 func TestTestingPage(t *testing.T) {
-	text, err := os.ReadFile("../../docs/testing.md")
-	require.NoError(t, err)
+	text := readFile(t, "../../docs/testing.md")
 	s := newSite(t)
 	t.Chdir(t.TempDir())
 	files, sessions := 0, 0
