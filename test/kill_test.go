@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strings"
@@ -20,45 +19,15 @@ import (
 
 // killed is the daemon beside a pmcd that is the test, to be killed at any moment.
 type killed struct {
-	t       *testing.T
-	cmd     *exec.Cmd
-	in      *pdu.Reader
-	out     *pdu.Writer
-	pipes   []*os.File
-	options []string
-}
-
-// start runs the daemon and greets it.
-func (k *killed) start(program string) {
-	k.t.Helper()
-	requests, toAgent, err := os.Pipe()
-	require.NoError(k.t, err)
-	fromAgent, replies, err := os.Pipe()
-	require.NoError(k.t, err)
-	k.cmd = exec.Command(program, k.options...)
-	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = requests, replies, os.Stderr
-	require.NoError(k.t, k.cmd.Start())
-	require.NoError(k.t, requests.Close())
-	require.NoError(k.t, replies.Close())
-	k.pipes = []*os.File{toAgent, fromAgent}
-	k.in, k.out = pdu.NewReader(fromAgent, pdu.AgentLimit), pdu.NewWriter(toAgent)
-	f := must(k.in.Next())(k.t)
-	require.Equal(k.t, pdu.KindCreds, f.Kind)
-	require.NoError(k.t, k.out.Write(&pdu.Creds{Version: 2, Features: pdu.FeatureAuth}, 1))
+	*piped
+	t *testing.T
 }
 
 // pmid looks a name up; false if the daemon does not know it, or is not there any more.
 func (k *killed) pmid(name string) (pdu.PMID, bool) {
-	if k.out.Write(&pdu.PMNSNames{Names: []string{name}}, 0) != nil {
-		return pdu.NoPMID, false
-	}
-	f, err := k.in.Next()
-	if err != nil {
-		return pdu.NoPMID, false
-	}
-	reply := must(pdu.Decode(f))(k.t)
+	reply, err := k.ask(&pdu.PMNSNames{Names: []string{name}})
 	ids, ok := reply.(*pdu.PMNSIDs)
-	if !ok {
+	if err != nil || !ok {
 		return pdu.NoPMID, false
 	}
 	return ids.PMIDs[0], true
@@ -67,9 +36,7 @@ func (k *killed) pmid(name string) (pdu.PMID, bool) {
 // end waits for a daemon that has been killed.
 func (k *killed) end() {
 	k.t.Helper()
-	for _, p := range k.pipes {
-		require.NoError(k.t, p.Close())
-	}
+	require.NoError(k.t, k.to.Close())
 	require.ErrorContains(k.t, k.cmd.Wait(), "killed")
 }
 
@@ -82,15 +49,15 @@ func TestKilledDaemonKeepsIdentities(t *testing.T) {
 		most   = 25 * time.Millisecond // likewise
 		looked = 100                   // of the known metrics, after each start
 	)
-	program := must(daemonProgram())(t)
 	me := must(user.Current())(t)
 	dir := t.TempDir()
 	file, state := filepath.Join(dir, "derived.conf"), filepath.Join(dir, "state", "identities")
 	require.NoError(t, os.Mkdir(filepath.Dir(state), 0o755))
-	k := &killed{t: t, options: []string{
+	k := &killed{t: t}
+	options := []string{
 		"-d", "510", "-c", file, "--pmcd", "unix:" + filepath.Join(dir, "nobody"), "--state", state,
 		"-l", filepath.Join(dir, "derived.log"), "-U", me.Username,
-	}}
+	}
 	dice := rand.New(rand.NewPCG(1, 2))
 	var names []string
 	known := make(map[string]pdu.PMID) // as the daemon has said
@@ -106,7 +73,7 @@ func TestKilledDaemonKeepsIdentities(t *testing.T) {
 	}
 	leftovers, writes := 0, 0
 	for round := range kills + 1 {
-		k.start(program)
+		k.piped = startPiped(t, options...)
 		_, ok := k.pmid("derived.control.reload")
 		require.True(t, ok)
 		require.Empty(t, temporary(t, state), "of the daemon that was killed")

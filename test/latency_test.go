@@ -1,6 +1,7 @@
 package test
 
 import (
+	"io"
 	"math"
 	"net"
 	"os"
@@ -65,10 +66,8 @@ func (h *hanging) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 // probe talks to the agent as its pmcd, so that the time of every request can be seen from outside
 // while the pmcd that has the operands is stopped, killed and started again.
 type probe struct {
+	*piped
 	t       *testing.T
-	cmd     *exec.Cmd
-	in      *pdu.Reader
-	out     *pdu.Writer
 	longest time.Duration
 	kind    pdu.Kind // of the request that took longest
 	count   int
@@ -79,27 +78,20 @@ type probe struct {
 // echo is a process that answers at once and does nothing else: cat. What it needs longest shows what
 // the machine, shared and busy as it may be, adds to the time of an answer.
 type echo struct {
-	in      *os.File
-	out     *os.File
+	in      io.Writer
+	out     io.Reader
 	longest time.Duration
 	slow    int // answers that took longer than slowest
 }
 
 func startEcho(t *testing.T) *echo {
 	t.Helper()
-	stdin, in, err := os.Pipe()
-	require.NoError(t, err)
-	out, stdout, err := os.Pipe()
-	require.NoError(t, err)
 	cmd := exec.Command("cat")
-	cmd.Stdin, cmd.Stdout = stdin, stdout
+	in, out := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
-	require.NoError(t, stdin.Close())
-	require.NoError(t, stdout.Close())
 	t.Cleanup(func() {
 		assert.NoError(t, in.Close())
 		assert.NoError(t, cmd.Wait())
-		assert.NoError(t, out.Close())
 	})
 	return &echo{in: in, out: out}
 }
@@ -117,26 +109,13 @@ func (e *echo) ask(t *testing.T) {
 	}
 }
 
-func startProbe(t *testing.T, program string, options ...string) *probe {
+func startProbe(t *testing.T, options ...string) *probe {
 	t.Helper()
-	requests, toAgent, err := os.Pipe()
-	require.NoError(t, err)
-	fromAgent, replies, err := os.Pipe()
-	require.NoError(t, err)
-	options = append(options, "--mmv=off") // the directory is that of the machine
-	p := &probe{t: t, echo: startEcho(t), cmd: exec.Command(program, options...), in: pdu.NewReader(fromAgent, pdu.AgentLimit), out: pdu.NewWriter(toAgent)}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = requests, replies, os.Stderr
-	require.NoError(t, p.cmd.Start())
-	require.NoError(t, requests.Close())
-	require.NoError(t, replies.Close())
+	p := &probe{t: t, echo: startEcho(t), piped: startPiped(t, append(options, "--mmv=off")...)} // the directory is that of the machine
 	t.Cleanup(func() {
-		assert.NoError(t, toAgent.Close())
+		assert.NoError(t, p.to.Close())
 		assert.NoError(t, p.cmd.Wait(), "the agent ends well at the end of its input")
-		assert.NoError(t, fromAgent.Close())
 	})
-	f := must(p.in.Next())(t)
-	require.Equal(t, pdu.KindCreds, f.Kind)
-	require.NoError(t, p.out.Write(&pdu.Creds{Version: 2, Features: pdu.FeatureAuth}, 1))
 	return p
 }
 
@@ -144,8 +123,7 @@ func startProbe(t *testing.T, program string, options ...string) *probe {
 func (p *probe) ask(m pdu.Message) pdu.Message {
 	p.t.Helper()
 	start := time.Now()
-	require.NoError(p.t, p.out.Write(m, 0))
-	f := must(p.in.Next())(p.t)
+	reply := must(p.piped.ask(m))(p.t)
 	took := time.Since(start)
 	p.count++
 	if took > slowest {
@@ -155,7 +133,7 @@ func (p *probe) ask(m pdu.Message) pdu.Message {
 	if took > p.longest {
 		p.longest, p.kind = took, m.Kind()
 	}
-	return must(pdu.Decode(f))(p.t)
+	return reply
 }
 
 // pmid looks a name up until it is there.
@@ -226,7 +204,6 @@ func (p *probe) until(name string, id pdu.PMID) {
 // still, is killed and comes back.
 func TestNoRequestWaits(t *testing.T) {
 	work := worldReadableDir(t)
-	program := must(daemonProgram())(t)
 	hang := filepath.Join(work, "hang")
 	upstream := pmcdtest.Start(t, pmcdtest.Config{
 		Agents: []pmcdtest.Agent{hangingAgent(copySelf(t, work, "hanger"))},
@@ -234,7 +211,7 @@ func TestNoRequestWaits(t *testing.T) {
 	})
 	conf := writeFile(t, work, "derived.conf", "slow = hanging.value + 1\nquick = sample.long.one + sum(sample.bin)\n")
 
-	p := startProbe(t, program, "-d", "510", "-c", conf, "--pmcd", "unix:"+upstream.Socket,
+	p := startProbe(t, "-d", "510", "-c", conf, "--pmcd", "unix:"+upstream.Socket,
 		"--state", filepath.Join(work, "state"), "-l", filepath.Join(work, "derived.log"), "-U", "root")
 	quick, slow := p.pmid("derived.quick"), p.pmid("derived.slow")
 	p.until("derived.quick", quick)

@@ -3,6 +3,7 @@ package test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
@@ -92,6 +94,39 @@ func derivedAgent(t *testing.T, options ...string) pmcdtest.Agent {
 func startDerived(t *testing.T, options ...string) *pmcdtest.PMCD {
 	t.Helper()
 	return pmcdtest.Start(t, pmcdtest.Config{Agents: []pmcdtest.Agent{derivedAgent(t, options...)}})
+}
+
+// piped is the daemon behind the pipes of a pmcd that is the test.
+type piped struct {
+	cmd *exec.Cmd
+	to  io.Closer
+	in  *pdu.Reader
+	out *pdu.Writer
+}
+
+// startPiped runs the daemon and greets it.
+func startPiped(t *testing.T, options ...string) *piped {
+	t.Helper()
+	cmd := exec.Command(must(daemonProgram())(t), options...)
+	cmd.Stderr = os.Stderr
+	to, from := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
+	p := &piped{cmd: cmd, to: to, in: pdu.NewReader(from, pdu.AgentLimit), out: pdu.NewWriter(to)}
+	require.NoError(t, cmd.Start())
+	require.Equal(t, pdu.KindCreds, must(p.in.Next())(t).Kind)
+	require.NoError(t, p.out.Write(&pdu.Creds{Version: 2, Features: pdu.FeatureAuth}, 1))
+	return p
+}
+
+// ask sends a request and returns the reply.
+func (p *piped) ask(m pdu.Message) (pdu.Message, error) {
+	if err := p.out.Write(m, 0); err != nil {
+		return nil, err
+	}
+	f, err := p.in.Next()
+	if err != nil {
+		return nil, err
+	}
+	return pdu.Decode(f)
 }
 
 // hangingAgent is [hanging] as a pmcd starts it.

@@ -118,7 +118,6 @@ func (b *bystander) fetch(t *testing.T, conn *pmapi.Conn, id pdu.PMID) error {
 // held up for longer than the agent does not run.
 func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 	work := worldReadableDir(t)
-	program := must(daemonProgram())(t)
 	agent, count := copySelf(t, work, "huge"), filepath.Join(work, "count")
 	require.NoError(t, os.WriteFile(count, nil, 0o666))
 	require.NoError(t, os.Chmod(count, 0o666)) // the agent may be another user
@@ -132,7 +131,7 @@ func TestPMCDNeverWaitsForTheAgentToRead(t *testing.T) {
 	}
 	conf := writeFile(t, work, "derived.conf", "all = huge.value\ntotal = sum(delta(huge.value))\nsmall = sample.long.one\n")
 	// Keep-warm: the daemon samples total, and so all instances, without being asked for anything.
-	p := startProbe(t, program, "-d", "510", "-c", conf, "--pmcd", "unix:"+upstream.Socket, "--interval", "0.1",
+	p := startProbe(t, "-d", "510", "-c", conf, "--pmcd", "unix:"+upstream.Socket, "--interval", "0.1",
 		"--state", filepath.Join(work, "state"), "-l", filepath.Join(work, "derived.log"), "-U", "root")
 	all, small := p.pmid("derived.all"), p.pmid("derived.small")
 	p.until("derived.all", all)

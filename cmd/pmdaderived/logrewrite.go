@@ -110,20 +110,13 @@ func convertible(from, to pdu.Units) bool {
 
 // narrower reports whether a type lacks values that another one has.
 func narrower(from, to pdu.Type) bool {
-	fits := map[pdu.Type][]pdu.Type{
-		pdu.Type32:    {pdu.Type64},
-		pdu.TypeU32:   {pdu.Type64, pdu.TypeU64},
-		pdu.Type64:    {},
-		pdu.TypeU64:   {},
-		pdu.TypeFloat: {},
-	}
-	if from == to || to == pdu.TypeFloat || to == pdu.TypeDouble { // at worst they are rounded
+	switch to {
+	case from, pdu.TypeFloat, pdu.TypeDouble: // at worst they are rounded
 		return false
-	}
-	for _, wide := range fits[from] {
-		if to == wide {
-			return false
-		}
+	case pdu.Type64:
+		return from != pdu.Type32 && from != pdu.TypeU32
+	case pdu.TypeU64:
+		return from != pdu.TypeU32
 	}
 	return true
 }

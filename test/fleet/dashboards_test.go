@@ -1,10 +1,8 @@
 package fleet
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -94,7 +91,11 @@ func testDashboards(t *testing.T, s *site, h *host) {
 			}, recordLimit, 200*time.Millisecond)
 		}
 	}
-	t.Logf("numbers of values of %s for Grafana\n%s", h.name, dashboardTable(live, recorded))
+	rows := [][]any{{"metric", "PCP Vector", "PCP Valkey, Redis"}}
+	for _, name := range slices.Sorted(maps.Keys(live)) {
+		rows = append(rows, []any{name, live[name], recorded[name]})
+	}
+	t.Logf("numbers of values of %s for Grafana\n%s", h.name, table(rows))
 }
 
 // haveValues returns the metrics that have values for pmrep.
@@ -206,15 +207,4 @@ func byHistory(t *testing.T, s *site, expr string) int {
 		found[v.Series+v.Instance] = true
 	}
 	return len(found)
-}
-
-func dashboardTable(live, recorded map[string]int) string {
-	var text bytes.Buffer
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "metric\tPCP Vector\tPCP Valkey, Redis")
-	for _, name := range slices.Sorted(maps.Keys(live)) {
-		fmt.Fprintf(w, "%s\t%d\t%d\n", name, live[name], recorded[name])
-	}
-	w.Flush()
-	return text.String()
 }

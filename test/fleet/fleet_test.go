@@ -24,9 +24,8 @@ const recordLimit = 60 * time.Second
 // startSite runs the loggers of the hosts, Redis and pmproxy.
 func startSite(t *testing.T, hosts []*host) *site {
 	t.Helper()
-	c := newCentral(t, hosts[0].pmcd.Env())
-	s := &site{central: c, pmseries: c.program(t, "pmseries")}
-	s.redis = startRedis(t, c)
+	c := newCentral(t, hosts[0].pmcd)
+	s := &site{central: c, redis: startRedis(t, c)}
 	// pmproxy follows archives only in folders that it has found: of several that appear at the same moment
 	// it may miss some.
 	for _, h := range hosts {
@@ -46,20 +45,14 @@ func startSite(t *testing.T, hosts []*host) *site {
 	return s
 }
 
-// ways are all that the values of the fleet can be asked for.
-func ways() []struct {
+// way is one of those in which the values of a host can be asked for.
+type way struct {
 	name string
 	ask  func(*testing.T, *site, *host) values
-} {
-	return []struct {
-		name string
-		ask  func(*testing.T, *site, *host) values
-	}{
-		{"pmseries", byPMSeries},
-		{"/series", bySeries},
-		{"/pmapi", byPMAPI},
-		{"/metrics", byOpenMetrics},
-	}
+}
+
+func ways() []way {
+	return []way{{"pmseries", byPMSeries}, {"/series", bySeries}, {"/pmapi", byPMAPI}, {"/metrics", byOpenMetrics}}
 }
 
 // Derived metrics of several hosts go through PCP's distributed half as any others do.
@@ -97,7 +90,7 @@ func TestFleet(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("values of the fleet, by the way they were asked for\n%s", table(hosts, found))
+	t.Logf("values of the fleet, by the way they were asked for\n%s", answers(hosts, found))
 
 	t.Run("one query for all hosts", func(t *testing.T) {
 		answer := getJSON[[]struct{ Series, Value string }](t, s, "/series/query", "expr", "derived.fleet.level[samples:1]")
@@ -223,28 +216,34 @@ func TestFleet(t *testing.T) {
 	})
 }
 
-// table puts the answers side by side.
-func table(hosts []*host, found map[string]values) string {
-	var text bytes.Buffer
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "host\tmetric")
+// answers puts the values side by side.
+func answers(hosts []*host, found map[string]values) string {
+	rows := [][]any{{"host", "metric"}}
 	for _, way := range ways() {
-		fmt.Fprint(w, "\t", way.name)
+		rows[0] = append(rows[0], way.name)
 	}
-	fmt.Fprintln(w)
 	for _, h := range hosts {
 		for _, metric := range slices.Sorted(maps.Keys(h.want())) {
-			fmt.Fprint(w, h.name, "\t", metric)
+			row := []any{h.name, metric}
 			for _, way := range ways() {
-				value, ok := found[way.name+h.name][metric]
-				if !ok {
-					fmt.Fprint(w, "\t-")
-					continue
+				text := "-"
+				if value, ok := found[way.name+h.name][metric]; ok {
+					text = fmt.Sprintf("%.4g", value)
 				}
-				fmt.Fprintf(w, "\t%.4g", value)
+				row = append(row, text)
 			}
-			fmt.Fprintln(w)
+			rows = append(rows, row)
 		}
+	}
+	return table(rows)
+}
+
+// table puts rows below each other.
+func table(rows [][]any) string {
+	var text bytes.Buffer
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintf(w, strings.Repeat("%v\t", len(row))+"\n", row...)
 	}
 	w.Flush()
 	return text.String()

@@ -8,16 +8,16 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/test/pmcdtest"
 )
 
 const (
@@ -29,52 +29,35 @@ const (
 
 // central is the machine that has no pmcd but all the rest: loggers, pmproxy, Redis.
 type central struct {
+	pmcd  *pmcdtest.PMCD // of a host: who has installed PCP here, and where
 	dir   string
 	env   []string
 	owner *syscall.Credential // who its daemons run as; nil: we
 }
 
-// newCentral makes the folders that PCP's daemons write to. env is that of a private pmcd, for the rest of
-// PCP's variables.
-func newCentral(t *testing.T, env []string) *central {
+// newCentral makes the folders that PCP's daemons write to. They become the user that pmcd has become, if root starts them.
+func newCentral(t *testing.T, pmcd *pmcdtest.PMCD) *central {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "fleet-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	c := &central{dir: dir, owner: pcpUser(t, env)}
+	c := &central{pmcd: pmcd, dir: dir}
+	if os.Geteuid() == 0 {
+		info, err := os.Stat(fmt.Sprintf("/proc/%d", pmcd.Pid()))
+		require.NoError(t, err)
+		of := info.Sys().(*syscall.Stat_t)
+		c.owner = &syscall.Credential{Uid: of.Uid, Gid: of.Gid}
+	}
 	for _, name := range []string{".", "run", "tmp", "tmp/pmlogger", "tmp/pmproxy", "log", "log/pmlogger", "log/pmproxy", "redis"} {
 		c.makeDir(t, name)
 	}
-	c.env = append(env,
+	c.env = append(pmcd.Env(),
 		"PCP_RUN_DIR="+filepath.Join(dir, "run"),
 		"PCP_TMP_DIR="+filepath.Join(dir, "tmp"),
 		"PCP_LOG_DIR="+filepath.Join(dir, "log"),
 		"PCP_ARCHIVE_DIR="+filepath.Join(dir, "log", "pmlogger"),
 	)
 	return c
-}
-
-// pcpUser is who PCP's daemons become when root starts them.
-func pcpUser(t *testing.T, env []string) *syscall.Credential {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	for _, variable := range env {
-		name, ok := strings.CutPrefix(variable, "PCP_USER=")
-		if !ok {
-			continue
-		}
-		account, err := user.Lookup(name)
-		require.NoError(t, err)
-		uid, err := strconv.ParseUint(account.Uid, 10, 32)
-		require.NoError(t, err)
-		gid, err := strconv.ParseUint(account.Gid, 10, 32)
-		require.NoError(t, err)
-		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	}
-	require.Fail(t, "no PCP_USER")
-	return nil
 }
 
 // makeDir makes a folder for the daemons to write to, if it is not there yet, and returns its path.
@@ -268,26 +251,5 @@ enabled = true
 // program finds one of PCP's programs, which need not be in PATH.
 func (c *central) program(t *testing.T, name string) string {
 	t.Helper()
-	for _, variable := range c.env {
-		path, ok := strings.CutPrefix(variable, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, dir := range filepath.SplitList(path) {
-			file := filepath.Join(dir, name)
-			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-				return file
-			}
-		}
-	}
-	require.Fail(t, name+" is not in PATH")
-	return ""
-}
-
-// run runs a tool to its end and returns what it printed.
-func (c *central) run(name string, args ...string) (string, error) {
-	cmd := exec.Command(name, args...)
-	cmd.Env = c.env
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return c.pmcd.Command(t.Context(), name).Path
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,7 +20,6 @@ import (
 type site struct {
 	*central
 	redis, proxy int
-	pmseries     string // path of the tool
 }
 
 // get asks pmproxy, with parameters in pairs, and returns the body of the answer.
@@ -52,9 +52,11 @@ func getJSON[T any](t *testing.T, s *site, path string, parameters ...string) T 
 // series runs pmseries.
 func (s *site) series(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := s.run(s.pmseries, append([]string{"-h", "127.0.0.1", "-p", strconv.Itoa(s.redis)}, args...)...)
-	require.NoError(t, err, out)
-	return out
+	cmd := exec.Command(s.program(t, "pmseries"), append([]string{"-h", "127.0.0.1", "-p", strconv.Itoa(s.redis)}, args...)...)
+	cmd.Env = s.env
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
 }
 
 // expression selects metrics of one host, in the language of pmseries.
