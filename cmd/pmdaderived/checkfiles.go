@@ -22,7 +22,6 @@ type checked struct {
 	files    map[string]bool      // those that it is asked about, and directories that could not be read; nil: all
 	direct   map[string]bool      // files that operands name themselves
 	drafts   map[string]bool      // files asked about that the agent does not read
-	around   []string             // what the agent reads
 	shipped  map[string]bool      // files where PCP and the agent have theirs
 	modified map[string]time.Time // by file
 	more     []*config.Problem    // of files and directories as a whole, besides those in Loaded
@@ -36,7 +35,6 @@ func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits)
 	if around == nil {
 		around = config.DefaultPaths(t.conf)
 	}
-	c.around = around
 	names := map[string]string{} // of the files asked about, by their real paths
 	called := func(path string) string {
 		name, ok := names[realPath(path)]
