@@ -49,7 +49,7 @@
 //	Run      goroutine of the caller: looks, compares, announces; owns all but what Took shares
 //	pump     a goroutine of each notifier: takes what the kernel tells, for fsnotify holds the lock that
 //	         Run needs for a new watch while nobody takes; ends with the notifier, which Run waits for
-//	Took     from anywhere; mu guards what was loaded and what was announced, and nothing is called under it
+//	Took     from anywhere; mu guards what was loaded and what was announced, and nothing waits under it
 //
 // The package knows nothing of expressions. Only a Watcher starts goroutines and writes a log.
 //

@@ -2,6 +2,7 @@ package ere
 
 import (
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
 )
@@ -26,10 +27,16 @@ func Compile(pattern string) (*Regexp, error) {
 	return &Regexp{pattern, re}, nil
 }
 
-// Check says what is wrong with a pattern, as [Compile] does.
+// Check says what is wrong with a pattern, as [Compile] does, for a third of the time.
 func Check(pattern string) error {
-	_, err := Compile(pattern)
-	return err
+	text, err := translate(cString(pattern))
+	if err != nil {
+		return err
+	}
+	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
+		return ErrSize
+	}
+	return nil
 }
 
 // String returns the pattern.

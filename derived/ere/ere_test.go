@@ -92,6 +92,8 @@ func TestLimits(t *testing.T) {
 		{"assertion loops", `(((\b){2,}){1,3})*(\B|^|$)*c`, many, "no match"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			_, err := Compile(row.pattern)
+			assert.Equal(t, err, Check(row.pattern))
 			assert.Equal(t, row.answer, answer(row.pattern, row.subject))
 		})
 	}

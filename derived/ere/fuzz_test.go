@@ -16,6 +16,7 @@ func FuzzCompile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, subject string) {
 		re, err := Compile(pattern)
+		require.Equal(t, err, Check(pattern))
 		if err != nil {
 			var reason Error
 			require.ErrorAs(t, err, &reason)
