@@ -22,8 +22,9 @@ func arithInteger(op syntax.Op, plus, minus, times func(dst, a, b []uint64)) fun
 		return plus
 	case syntax.Sub:
 		return minus
+	default:
+		return times
 	}
-	return times
 }
 
 func add[T uint32 | uint64](dst, a, b []uint64) {
@@ -55,8 +56,9 @@ func arithDouble(op syntax.Op) func(dst, a, b []uint64) {
 		return subtractDouble
 	case syntax.Mul:
 		return multiplyDouble
+	default:
+		return divide
 	}
-	return divide
 }
 
 func addDouble(dst, a, b []uint64) {

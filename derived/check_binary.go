@@ -105,6 +105,7 @@ func legalSemantics(op syntax.Op, xc, yc bool) Rule {
 		case yc:
 			return RuleNonCounterCounter
 		}
+	default:
 	}
 	return 0
 }
@@ -120,8 +121,9 @@ func legalDimensions(op syntax.Op, x, y *Node) bool {
 		return alike
 	case syntax.And, syntax.Or:
 		return x.Units.Dimensionless() && y.Units.Dimensionless()
+	default:
+		return alike || x.Type == pdu.TypeU32 || y.Type == pdu.TypeU32 || x.constant() || y.constant()
 	}
-	return alike || x.Type == pdu.TypeU32 || y.Type == pdu.TypeU32 || x.constant() || y.constant()
 }
 
 func justCount(u pdu.Units) bool { return u.SameDimension(pdu.Units{Count: 1}) }

@@ -193,6 +193,7 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 		s.typ, s.from = computed(s.typ), computed(x.Type)
 		s.a, s.b = c.convert(s.a, s.from), c.convert(c.tree(x, age+1), s.from)
 		s.counter = s.op == opRate && x.Sem == pdu.SemCounter
+	default:
 	}
 	at := c.convert(c.add(s), n.Type)
 	if s.op == opRate && n.convert != nil {

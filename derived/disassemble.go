@@ -58,6 +58,7 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 			not = "!"
 		}
 		words = append(words, fmt.Sprintf("%s/%s/", not, p.patterns[s.b]))
+	default:
 	}
 	s.takes(func(k int32) { words = append(words, fmt.Sprintf("%%%d", numbers[k])) })
 	if s.age > 0 {

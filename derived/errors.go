@@ -129,6 +129,7 @@ func (e *Error) Unbound() bool {
 		return true
 	case RuleBrokenOperand:
 		return e.cause.Unbound()
+	default:
+		return false
 	}
-	return false
 }

@@ -41,6 +41,7 @@ func (p *program) unary(s *step, dst, a []uint64) {
 		negate(s.typ, dst, a)
 	case opEach:
 		builtins[s.syntax].each(s.typ, dst, a)
+	default:
 	}
 }
 

@@ -47,8 +47,9 @@ func (c *compiler) needsOf(s *step) *Needs {
 		return needs.and(&Needs{Lookups: &Lookups{Names: []pdu.InDom{pdu.InDom(s.id)}}})
 	case opSelect:
 		return needs.and(&Needs{Lookups: &Lookups{Selectors: []Selector{{pdu.InDom(s.id), c.program.texts[s.b]}}}})
+	default:
+		return needs
 	}
-	return needs
 }
 
 // none is the needs of a constant.

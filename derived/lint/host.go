@@ -204,6 +204,7 @@ func (l *linter) change(e syntax.Expr) bool {
 			return l.change(e.X) || l.change(e.Y)
 		case syntax.Div:
 			return l.change(e.X)
+		default:
 		}
 	case *syntax.Call:
 		switch derived.ClassOf(e.Func) {

@@ -52,6 +52,7 @@ func (s *shapes) shape(e syntax.Expr, plain func(string) string) shape {
 			x, y = min(x, y), max(x, y)
 		case syntax.Gt, syntax.Geq:
 			op, x, y = mirrored(op), y, x
+		default:
 		}
 		return shape{what: op.String(), x: x, y: y}
 	case *syntax.Ternary:

@@ -17,8 +17,9 @@ func mirrored(op syntax.Op) syntax.Op {
 		return syntax.Leq
 	case syntax.Gt:
 		return syntax.Lt
+	default:
+		return op
 	}
-	return op
 }
 
 // literal reports whether an expression is a number, with a sign perhaps.

@@ -80,10 +80,9 @@ func (l *linter) comparison(e *syntax.Binary, kids []*derived.Node) {
 	} else if !zero(e.Y) || !unsigned(x) {
 		return
 	}
-	switch op {
-	case syntax.Lt:
+	if op == syntax.Lt {
 		l.warn(ConstantCondition, start(e), clip(e)+" is never true: unsigned values are not below 0")
-	case syntax.Geq:
+	} else if op == syntax.Geq {
 		l.warn(ConstantCondition, start(e), clip(e)+" is always true: unsigned values are not below 0")
 	}
 }

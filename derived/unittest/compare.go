@@ -38,8 +38,9 @@ func (it *item) accepts(sample int, v *derived.Vector, i int) bool {
 		return v.Type == pdu.TypeString && bytes.Equal(v.Blobs[i], it.bytes)
 	case blob:
 		return !v.Type.Numeric() && v.Type != pdu.TypeString && bytes.Equal(v.Blobs[i], it.bytes)
+	default:
+		return false
 	}
-	return false
 }
 
 // close reports whether a number is the expected one, give or take the tolerance.

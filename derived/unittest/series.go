@@ -303,6 +303,7 @@ func (it *item) text(sample int) string {
 		return "[" + hex.EncodeToString(it.bytes) + "]"
 	case code:
 		return it.code.Name()
+	default:
 	}
 	shown := decimal(it.value(sample))
 	if it.tolerance != nil {
