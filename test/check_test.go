@@ -11,9 +11,9 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
+	"pmdaderived/derived/session"
 	"pmdaderived/test/pmcdtest"
 )
 
@@ -53,7 +53,7 @@ func lintAtNoMoment(t *testing.T, p *pmcdtest.PMCD, files []string) []lint.Warni
 		defs, operands = append(defs, parsed), append(operands, served.Definition{Definition: parsed})
 	}
 	require.NotEmpty(t, defs)
-	catalog := must(agent.LookUp(t.Context(), conn, operands))(t)
+	catalog := must(session.LookUp(t.Context(), conn, operands))(t)
 	return lint.Check(defs, lint.Options{Catalog: catalog, Root: served.Root})
 }
 

@@ -57,6 +57,9 @@ var layers = map[string]layer{
 	"derived/agent/served": {
 		ours: "derived derived/agent/identity pdu pmda", never: pure,
 	},
+	"derived/session": {
+		ours: "derived derived/agent/operand derived/agent/served pdu pmda/pmapi", never: pure,
+	},
 	"derived/agent/mmv": {
 		ours:    "derived/agent/control derived/agent/mmv/quiet pdu",
 		modules: logging + " " + exporting + " " + unixCalls,
@@ -65,7 +68,7 @@ var layers = map[string]layer{
 	"derived/agent/control":   {ours: "pdu pmda", never: pure},
 	"config":                  {modules: logging + " " + watching},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/syntax derived/unittest pdu pmda pmda/pmapi",
+		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/session derived/syntax derived/unittest pdu pmda pmda/pmapi",
 		modules: logging + " " + unixCalls,
 	},
 

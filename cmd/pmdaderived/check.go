@@ -16,6 +16,7 @@ import (
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
+	"pmdaderived/derived/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -113,7 +114,7 @@ func (t *tool) lookUp(ctx context.Context, defs []served.Definition) (*host, err
 	for i, d := range defs {
 		names[i] = d.Name
 	}
-	catalog, err := agent.LookUp(ctx, c.Conn, defs, names...)
+	catalog, err := session.LookUp(ctx, c.Conn, defs, names...)
 	if err != nil {
 		c.close()
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/session"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
@@ -51,8 +51,8 @@ func (c *collector) close() {
 // sample binds definitions and takes one sample of those named that have a value at once; the others are nil.
 func (c *collector) sample(
 	ctx context.Context, defs []served.Definition, language derived.Language, names ...string,
-) (*agent.Session, []*derived.Metric, error) {
-	session, err := agent.NewSession(ctx, c.Conn, defs, language)
+) (*session.Session, []*derived.Metric, error) {
+	session, err := session.New(ctx, c.Conn, defs, language)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent"
+	"pmdaderived/derived/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -90,7 +90,7 @@ func samplesOption(n *int) func(string) error {
 // evaluation is a run of eval.
 type evaluation struct {
 	*tool
-	session *agent.Session
+	session *session.Session
 	shown   []shown
 	failed  bool // something has an error
 
@@ -118,7 +118,7 @@ func (e *evaluation) run(ctx context.Context, samples int, pause time.Duration) 
 }
 
 // sampled takes so many samples, a pause apart, and calls taken after each.
-func sampled(ctx context.Context, session *agent.Session, samples int, pause time.Duration, taken func(n int)) error {
+func sampled(ctx context.Context, session *session.Session, samples int, pause time.Duration, taken func(n int)) error {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for n := range samples {

@@ -14,8 +14,8 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/session"
 	"pmdaderived/derived/unittest"
 	"pmdaderived/pdu"
 )
@@ -26,7 +26,7 @@ type recorder struct {
 	samples int
 	pause   time.Duration
 
-	session  *agent.Session
+	session  *session.Session
 	defs     []served.Definition
 	language derived.Language
 	out      unittest.Recording
@@ -94,7 +94,7 @@ func (r *recorder) run(ctx context.Context, c *collector) error {
 		all = append(all, served.Definition{Definition: d})
 	}
 	var err error
-	if r.session, err = agent.NewSession(ctx, c.Conn, all, r.language); err != nil {
+	if r.session, err = session.New(ctx, c.Conn, all, r.language); err != nil {
 		return err
 	}
 	r.prepare()

@@ -8,8 +8,8 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/session"
 )
 
 // subject is what an operand of explain and eval stands for: a definition of the files, or an expression
@@ -24,7 +24,7 @@ type subject struct {
 
 // asked are the operands of explain and eval, bound to the metrics of a pmcd.
 type asked struct {
-	*agent.Session
+	*session.Session
 	collector *collector
 	subjects  []subject
 	language  derived.Language
@@ -76,7 +76,7 @@ func (t *tool) open(ctx context.Context, operands []string) *asked {
 		t.complain(err)
 		return nil
 	}
-	if a.Session, err = agent.NewSession(ctx, a.collector.Conn, withUsed(a.named, defs...), a.language); err != nil {
+	if a.Session, err = session.New(ctx, a.collector.Conn, withUsed(a.named, defs...), a.language); err != nil {
 		a.collector.close()
 		t.complain(err)
 		return nil

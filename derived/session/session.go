@@ -1,4 +1,14 @@
-package agent
+// Package session evaluates definitions over one connection to a pmcd, for programs that are not the agent: every
+// sample is one fetch of all operands, and waits for it. It has no goroutine.
+//
+//	s, err := session.New(ctx, conn, defs, derived.Language{})
+//	m, _ := s.Set().Lookup("x")           // m.Err: why it cannot be computed
+//	s.Watch(m)
+//	for range s.History() + 1 {           // an interval apart
+//		err = s.Sample(ctx, time.Now())
+//	}
+//	v := s.Value(m)
+package session
 
 import (
 	"context"
@@ -14,16 +24,7 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// Session evaluates definitions over one connection to a pmcd, for programs that are not the agent:
-// every Sample is one fetch of all operands, and waits for it. Not for concurrent use.
-//
-//	s, err := agent.NewSession(ctx, conn, defs, derived.Language{})
-//	m, _ := s.Set().Lookup("x")           // m.Err: why it cannot be computed
-//	s.Watch(m)
-//	for range s.History() + 1 {           // an interval apart
-//		err = s.Sample(ctx, time.Now())
-//	}
-//	v := s.Value(m)
+// Session is the definitions and the samples so far. Not for concurrent use.
 type Session struct {
 	conn    *pmapi.Conn
 	catalog *operand.Catalog
@@ -34,15 +35,14 @@ type Session struct {
 	needed operand.Domains // domains whose names matter, with their selectors
 	maker  *operand.Maker
 
-	metrics []*derived.Metric // watched
-	asked   *operand.List     // for them
-	history []derived.Sample  // newest first
-	depth   int               // of history at most
+	asked   *operand.List    // for the metrics that are watched
+	history []derived.Sample // newest first
+	depth   int              // of history at most
 }
 
-// NewSession looks up the operands of definitions and binds them. The connection stays the caller's.
+// New looks up the operands of definitions and binds them. The connection stays the caller's.
 // A definition that cannot be bound is no error: its metric in the Set has one.
-func NewSession(ctx context.Context, conn *pmapi.Conn, defs []served.Definition, language derived.Language) (*Session, error) {
+func New(ctx context.Context, conn *pmapi.Conn, defs []served.Definition, language derived.Language) (*Session, error) {
 	c, err := LookUp(ctx, conn, defs)
 	if err != nil {
 		return nil, fmt.Errorf("operands: %w", err)
@@ -51,6 +51,16 @@ func NewSession(ctx context.Context, conn *pmapi.Conn, defs []served.Definition,
 	s.eval = s.set.NewEvaluation()
 	s.maker, s.asked = operand.NewMaker(&s.names, time.Now()), operand.NewList()
 	return s, nil
+}
+
+// LookUp asks pmcd for the names that definitions use, and for more, and for the descriptors of those it knows. Names
+// below [served.Root] are not asked for. An error means that the catalog is not known at all; a metric that does not exist
+// is none.
+func LookUp(ctx context.Context, conn *pmapi.Conn, defs []served.Definition, more ...string) (*operand.Catalog, error) {
+	names, _ := operand.NamesIn(served.Texts(served.Pointers(defs)), served.Root, func(string) bool { return true })
+	names = append(names, more...)
+	slices.Sort(names)
+	return operand.LookUp(ctx, conn, slices.Compact(names))
 }
 
 // Set holds the metrics of the session's definitions.
@@ -62,11 +72,11 @@ func (s *Session) Catalog() *operand.Catalog { return s.catalog }
 // Watch says which metrics the samples are for; those with an error are passed over. Samples taken
 // before are forgotten.
 func (s *Session) Watch(metrics ...*derived.Metric) {
-	s.metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
-	s.needed = operand.DomainsOf(slices.Values(s.metrics))
+	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
+	s.needed = operand.DomainsOf(slices.Values(metrics))
 	s.history, s.depth = nil, 1
 	ids := make(map[pdu.PMID]bool)
-	for _, m := range s.metrics {
+	for _, m := range metrics {
 		needs := m.Needs()
 		for _, id := range needs.Operands {
 			ids[id] = true
