@@ -45,7 +45,6 @@ type Exporter struct {
 
 	sink    sink     // nil: none
 	written []uint64 // what sink has, by slot
-	waiting bool     // for another process to end, which has been logged
 	trouble string   // why there can be no file at the moment, which has been logged
 }
 
@@ -127,13 +126,7 @@ func (e *Exporter) update(now time.Time) error {
 func (e *Exporter) begin(numbers []uint64) error {
 	made, err := e.create(numbers)
 	switch {
-	case errors.Is(err, errInUse):
-		if !e.waiting {
-			e.waiting = true
-			e.log.WithError(err).Warn("no metrics below mmv until it ends")
-		}
-		return nil
-	case refused(err):
+	case passing(err):
 		if text := err.Error(); text != e.trouble {
 			e.trouble = text
 			e.log.WithError(err).Warn("no metrics below mmv")
@@ -145,16 +138,16 @@ func (e *Exporter) begin(numbers []uint64) error {
 	if e.trouble != "" {
 		e.log.Info("metrics below mmv can be had again")
 	}
-	e.sink, e.waiting, e.trouble = made, false, ""
+	e.sink, e.trouble = made, ""
 	e.written = append(e.written[:0], numbers...)
 	return nil
 }
 
-// refused reports whether the system is why a file cannot be made: a full disk, no right to write, too few
-// descriptors. That passes.
-func refused(err error) bool {
+// passing reports whether there may be a file later: another process of that name ends, or the system is why none
+// can be made: a full disk, no right to write, too few descriptors.
+func passing(err error) bool {
 	_, ok := errors.AsType[syscall.Errno](err)
-	return ok
+	return ok || errors.Is(err, errInUse)
 }
 
 // end removes the file.
