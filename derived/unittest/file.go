@@ -37,32 +37,6 @@ type Test struct {
 	faults []fault
 }
 
-// declared is what is known of the collector's metrics.
-type declared struct {
-	metrics map[string]*operand
-	indoms  map[pdu.InDom]*indom
-}
-
-func newDeclared() *declared {
-	return &declared{metrics: map[string]*operand{}, indoms: map[pdu.InDom]*indom{}}
-}
-
-// operand is a metric of the collector.
-type operand struct {
-	name    string
-	desc    pdu.Desc
-	code    pdu.Code // < 0: why its descriptor cannot be had
-	missing bool     // there is none of that name
-	at      place
-}
-
-// indom is an instance domain of the collector. Its instances are in the order of the file.
-type indom struct {
-	instances []pdu.Instance
-	byName    map[string]pdu.Inst
-	at        place
-}
-
 // metadata is what the descriptor of a definition is to be.
 type metadata struct {
 	name string

@@ -2,53 +2,14 @@ package unittest
 
 import (
 	"cmp"
-	"encoding/hex"
 	"fmt"
-	"math"
-	"math/big"
-	"regexp"
 	"sort"
-	"strconv"
 	"strings"
 	"time"
-
-	"pmdaderived/pdu"
 )
 
 // maxSamples is how many samples a test may have.
 const maxSamples = 1_000_000
-
-// endless is the count of an item that goes on until the next one, or to the end of the test.
-const endless = -1
-
-// kind is what an item says about a sample.
-type kind uint8
-
-const (
-	none    kind = iota // no value
-	any_                // whatever it is; of expectations only
-	number              //
-	special             // an infinity, or not a number
-	text
-	blob
-	code // an error in place of values
-)
-
-// item is a value that holds for one or more samples.
-type item struct {
-	kind      kind
-	num, step *big.Rat // of number; step may be nil
-	tolerance *big.Rat // nil: what rounding makes
-	float     float64  // of special
-	bytes     []byte   // of text and blob
-	code      pdu.Code
-	count     int
-
-	at   place
-	when *time.Duration // nil: right after the item before
-
-	from, to int // samples that it holds for, once the test is complete
-}
 
 // series is the values of a metric, or of one of its instances, over the samples of a test.
 type series struct {
@@ -121,29 +82,40 @@ func (t *targets) add(s *series) (known *series) {
 	return nil
 }
 
-// value is the number that an item means in a sample.
-func (it *item) value(sample int) *big.Rat {
-	if it.step == nil || sample == it.from {
-		return it.num
+// series reads the values of a metric or of an instance.
+func (p *parser) series(into *targets, keyword token, words []token) {
+	if !p.more(keyword, words, "name of a metric") {
+		return
 	}
-	v := new(big.Rat).SetInt64(int64(sample - it.from))
-	return v.Add(v.Mul(v, it.step), it.num)
+	s := &series{at: words[0].at}
+	if !p.target(words[0], s) || !p.more(words[0], words[1:], "value") || !p.values(words[1:], s) {
+		return
+	}
+	if known := into.add(s); known != nil {
+		p.report(s.at, fmt.Sprintf("there are values already, in line %d", known.at.line))
+	}
 }
 
-const (
-	digits  = `(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?`
-	repeats = `(?:x([0-9]+)|(\.\.\.))?`
-)
-
-var (
-	numberForm  = regexp.MustCompile(`^([-+]?` + digits + `)([-+]` + digits + `)?(?:~(` + digits + `))?$`)
-	specialForm = regexp.MustCompile(`^(?i)([-+]?inf|nan)$`)
-	codeForm    = regexp.MustCompile(`^PM_ERR_[A-Z0-9]+$`)
-	suffixForm  = regexp.MustCompile(`^(.*?)` + repeats + `$`)
-)
-
-// maxNumber is how long a number may be.
-const maxNumber = 400
+// target reads a name with or without an instance.
+func (p *parser) target(w token, s *series) bool {
+	var rest string
+	s.name = w.text
+	if i := strings.IndexByte(w.text, '['); i >= 0 {
+		s.name, rest, s.instance = w.text[:i], w.text[i+1:], true
+	}
+	if !p.name(token{s.name, w.at}) {
+		return false
+	}
+	if !s.instance {
+		return true
+	}
+	if n := enclosed(rest, ']'); n != len(rest) {
+		p.report(w.at.right(len(s.name)+1+n), "unexpected text after the instance")
+		return false
+	}
+	s.inst = unescaped(rest[:len(rest)-1])
+	return p.utf8(w)
+}
 
 // values reads the values of a series.
 func (p *parser) values(words []token, s *series) bool {
@@ -180,149 +152,6 @@ func (p *parser) values(words []token, s *series) bool {
 		return false
 	}
 	return true
-}
-
-// parse reads a value with what says how often; msg says what is wrong.
-func (it *item) parse(word string) (msg string) {
-	body, suffix := word, ""
-	if closing, ok := closings[word[0]]; ok {
-		n := 1 + enclosed(word[1:], closing)
-		body, suffix = word[:n], word[n:]
-	} else if m := suffixForm.FindStringSubmatch(word); m != nil {
-		body, suffix = m[1], word[len(m[1]):]
-	}
-	switch {
-	case suffix == "...":
-		it.count = endless
-	case suffix != "":
-		n, err := strconv.Atoi(strings.TrimPrefix(suffix, "x"))
-		if err != nil || suffix[0] != 'x' || n < 1 || n > maxSamples {
-			return fmt.Sprintf("%s: want x and a number of samples from 1 to %d, or ...", suffix, maxSamples)
-		}
-		it.count = n
-	}
-	return it.body(body)
-}
-
-func (it *item) body(body string) (msg string) {
-	switch {
-	case body == "_":
-		it.kind = none
-	case body == "*":
-		it.kind = any_
-	case strings.HasPrefix(body, `"`):
-		it.kind, it.bytes = text, []byte(unescaped(body[1:len(body)-1]))
-	case strings.HasPrefix(body, `[`):
-		b, err := hex.DecodeString(body[1 : len(body)-1])
-		if err != nil {
-			return body + ": want hexadecimal digits in the brackets"
-		}
-		it.kind, it.bytes = blob, b
-	case codeForm.MatchString(body):
-		c, err := pdu.ParseCode(body)
-		if err != nil {
-			return body + ": no error of PCP"
-		}
-		it.kind, it.code = code, c
-	case specialForm.MatchString(body):
-		it.kind = special
-		it.float, _ = strconv.ParseFloat(body, 64)
-	default:
-		m := numberForm.FindStringSubmatch(body)
-		if m == nil || len(body) > maxNumber {
-			return body + `: want a number such as 5 or 0+10x5, a text in quotes, _ for none, or PM_ERR_AGAIN`
-		}
-		it.kind = number
-		it.num, _ = new(big.Rat).SetString(m[1])
-		if m[2] != "" {
-			it.step, _ = new(big.Rat).SetString(m[2])
-		}
-		if m[3] != "" {
-			it.tolerance, _ = new(big.Rat).SetString(m[3])
-		}
-	}
-	return ""
-}
-
-// bits gives a number as values of a type hold it; an error if the type does not hold it.
-func bits(t pdu.Type, v *big.Rat) (uint64, error) {
-	switch t {
-	case pdu.TypeFloat:
-		f, _ := v.Float32()
-		return uint64(math.Float32bits(f)), nil
-	case pdu.TypeDouble:
-		f, _ := v.Float64()
-		return math.Float64bits(f), nil
-	}
-	if !v.IsInt() {
-		return 0, fmt.Errorf("%s is no whole number and %s holds no other", decimal(v), t)
-	}
-	n, fits := v.Num(), false
-	switch t {
-	case pdu.Type32:
-		fits = n.IsInt64() && n.Int64() == int64(int32(n.Int64()))
-	case pdu.TypeU32:
-		fits = n.IsUint64() && n.Uint64() <= math.MaxUint32
-	case pdu.Type64:
-		fits = n.IsInt64()
-	default:
-		fits = n.IsUint64()
-	}
-	switch {
-	case !fits:
-		return 0, fmt.Errorf("%s does not fit into %s", n, t)
-	case t == pdu.Type32:
-		return uint64(uint32(n.Int64())), nil
-	case t == pdu.Type64:
-		return uint64(n.Int64()), nil
-	}
-	return n.Uint64(), nil
-}
-
-// decimal writes a number as people do.
-func decimal(v *big.Rat) string {
-	if v.IsInt() {
-		return v.Num().String()
-	}
-	f, _ := v.Float64()
-	return strconv.FormatFloat(f, 'g', -1, 64)
-}
-
-// text is an item as messages show it: its value in a sample.
-func (it *item) text(sample int) string {
-	switch it.kind {
-	case none:
-		return "_"
-	case any_:
-		return "*"
-	case special:
-		return floatText(it.float, 64)
-	case text:
-		return strconv.Quote(string(it.bytes))
-	case blob:
-		return "[" + hex.EncodeToString(it.bytes) + "]"
-	case code:
-		return it.code.Name()
-	default:
-	}
-	shown := decimal(it.value(sample))
-	if it.tolerance != nil {
-		shown += "~" + decimal(it.tolerance)
-	}
-	return shown
-}
-
-// floatText is a floating point number as it is written in a file.
-func floatText(f float64, size int) string {
-	switch {
-	case math.IsInf(f, 1):
-		return "inf"
-	case math.IsInf(f, -1):
-		return "-inf"
-	case math.IsNaN(f):
-		return "nan"
-	}
-	return strconv.FormatFloat(f, 'g', -1, size)
 }
 
 // parseTime reads "10s", "5m" or a plain number of seconds.

@@ -1,0 +1,185 @@
+package unittest
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"pmdaderived/config"
+	"pmdaderived/pdu"
+)
+
+// declared is what is known of the collector's metrics.
+type declared struct {
+	metrics map[string]*operand
+	indoms  map[pdu.InDom]*indom
+}
+
+func newDeclared() *declared {
+	return &declared{metrics: map[string]*operand{}, indoms: map[pdu.InDom]*indom{}}
+}
+
+// operand is a metric of the collector.
+type operand struct {
+	name    string
+	desc    pdu.Desc
+	code    pdu.Code // < 0: why its descriptor cannot be had
+	missing bool     // there is none of that name
+	at      place
+}
+
+// indom is an instance domain of the collector. Its instances are in the order of the file.
+type indom struct {
+	instances []pdu.Instance
+	byName    map[string]pdu.Inst
+	at        place
+}
+
+// metric reads a metric of the collector.
+func (p *parser) metric(into *declared, keyword token, words []token) {
+	if !p.more(keyword, words, "name of a metric") || !p.name(words[0]) {
+		return
+	}
+	name, rest := words[0], words[1:]
+	o := &operand{name: name.text, at: name.at}
+	if len(rest) == 1 && codeForm.MatchString(rest[0].text) {
+		c, err := pdu.ParseCode(rest[0].text)
+		if err != nil {
+			p.report(rest[0].at, rest[0].text+": no error of PCP")
+			return
+		}
+		o.code = c
+	} else if !p.desc(name, rest, &o.desc) {
+		return
+	}
+	o.desc.PMID = pdu.NewPMID(1+p.ids>>10, 0, p.ids&(1<<10-1))
+	p.ids++
+	p.declare(into, o)
+}
+
+func (p *parser) declare(into *declared, o *operand) {
+	if p.ids >= maxMetrics {
+		p.report(o.at, fmt.Sprintf("more than %d metrics", maxMetrics))
+		return
+	}
+	if first := into.metrics[o.name]; first != nil {
+		p.report(o.at, fmt.Sprintf("%s is there already, in line %d", o.name, first.at.line))
+		return
+	}
+	into.metrics[o.name] = o
+}
+
+// maxMetrics is how many metrics a file can declare.
+const maxMetrics = 100_000
+
+// without reads names of metrics that the collector lacks.
+func (p *parser) without(keyword token, words []token) {
+	p.more(keyword, words, "name of a metric")
+	for _, w := range words {
+		if p.name(w) {
+			p.declare(p.test.own, &operand{name: w.text, missing: true, at: w.at})
+		}
+	}
+}
+
+// desc reads metadata: type, semantics, units and instance domain.
+func (p *parser) desc(before token, words []token, into *pdu.Desc) bool {
+	into.PMID, into.InDom = pdu.NoPMID, pdu.NoInDom
+	if !p.more(before, words, "type") {
+		return false
+	}
+	known := false
+	for t := pdu.Type32; t <= pdu.TypeAggregateStatic; t++ {
+		if strings.EqualFold(words[0].text, t.String()) {
+			into.Type, known = t, true
+		}
+	}
+	if !known {
+		p.report(words[0].at, config.Clip(words[0].text)+": no type; there are 32, U32, 64, U64, FLOAT, DOUBLE, STRING and AGGREGATE")
+		return false
+	}
+	if !p.more(words[0], words[1:], "semantics") {
+		return false
+	}
+	for _, s := range []pdu.Semantics{pdu.SemCounter, pdu.SemInstant, pdu.SemDiscrete} {
+		if strings.EqualFold(words[1].text, s.String()) {
+			into.Sem = s
+		}
+	}
+	if into.Sem == 0 {
+		p.report(words[1].at, config.Clip(words[1].text)+": no semantics; there are counter, instant and discrete")
+		return false
+	}
+	return p.unitsAndInDom(words[2:], into)
+}
+
+// unitsAndInDom reads the end of metadata. Units are as many words as they are; both may be missing.
+func (p *parser) unitsAndInDom(words []token, into *pdu.Desc) bool {
+	if last := len(words) - 1; last >= 0 {
+		if text := words[last].text; text == "singular" {
+			words = words[:last]
+		} else if d, err := pdu.ParseInDom(text); err == nil && strings.Contains(text, ".") {
+			into.InDom, words = d, words[:last]
+		}
+	}
+	if len(words) == 0 || len(words) == 1 && words[0].text == "none" {
+		return true
+	}
+	var all []string
+	for _, w := range words {
+		text, ok := p.unquoted(w)
+		if !ok {
+			return false
+		}
+		all = append(all, text)
+	}
+	u, factor, err := pdu.ParseUnits(strings.Join(all, " "))
+	if err != nil || factor != 1 {
+		p.report(words[0].at, config.Clip(strings.Join(all, " "))+": no units, no instance domain")
+		return false
+	}
+	into.Units = u
+	return true
+}
+
+// numbered is an instance with its number: 3:"eth 0".
+var numbered = regexp.MustCompile(`^([0-9]{1,9}):(.+)$`)
+
+// indom reads the instances of a domain.
+func (p *parser) indom(into *declared, keyword token, words []token) {
+	if !p.more(keyword, words, "instance domain") {
+		return
+	}
+	d, err := pdu.ParseInDom(words[0].text)
+	if err != nil || d == pdu.NoInDom {
+		p.report(words[0].at, config.Clip(words[0].text)+": no instance domain such as 60.1")
+		return
+	}
+	if first := into.indoms[d]; first != nil {
+		p.report(words[0].at, fmt.Sprintf("%s is there already, in line %d", d, first.at.line))
+		return
+	}
+	made := &indom{byName: make(map[string]pdu.Inst), at: words[0].at}
+	ids := make(map[pdu.Inst]bool)
+	next := pdu.Inst(0)
+	for _, w := range words[1:] {
+		if m := numbered.FindStringSubmatch(w.text); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			next = pdu.Inst(n)
+			w = token{m[2], w.at.right(len(m[1]) + 1)}
+		}
+		name, ok := p.unquoted(w)
+		if !ok {
+			return
+		}
+		if _, twice := made.byName[name]; twice || ids[next] {
+			p.report(w.at, fmt.Sprintf("instance %d or %q is there already", next, name))
+			return
+		}
+		made.instances = append(made.instances, pdu.Instance{ID: next, Name: name})
+		made.byName[name], ids[next] = next, true
+		next++
+	}
+	into.indoms[d] = made
+}
