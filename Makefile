@@ -171,9 +171,11 @@ bench-go: go ## run every Go benchmark; with BENCHFLAGS=-count=10 the output is 
 profile: bench-programs ## profile the agent under load into bin/profile: make profile [T=5s]
 	@bin/rig profile $(BENCH_TIME) bin/bench bin/profile
 
+comma = ,
+
 .PHONY: bench-fresh
 bench-fresh: go pcp build bin/rig ## measure how fresh values are: a table (15 min): make bench-fresh [T=3m] [ONLY=periodic,idle]
-	@bin/rig fresh $(BENCH_TIME) $(if $(ONLY),-only $(ONLY)) $(if $(V),-v) bin/pmdaderived
+	@bin/rig fresh $(BENCH_TIME) $(foreach part,$(subst $(comma), ,$(ONLY)),-only $(part)) $(if $(V),-v) bin/pmdaderived
 
 .PHONY: soak
 soak: go pcp build bin/rig ## everything at once for T, every value checked: make soak [T=10m] [SEED=n]

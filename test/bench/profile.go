@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -35,7 +36,7 @@ func loads() []load {
 func Profile(ctx context.Context, o Options, dir string) error {
 	return prepared(o, func(b *bench) error {
 		for _, l := range loads() {
-			if len(o.Only) > 0 && !strings.Contains(l.what, o.Only[0]) {
+			if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, func(text string) bool { return strings.Contains(l.what, text) }) {
 				continue
 			}
 			if err := b.profile(ctx, filepath.Join(dir, l.name), l); err != nil {

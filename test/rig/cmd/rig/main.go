@@ -1,12 +1,12 @@
 // Rig runs the daemon under load and prints what it finds, as a table.
 //
-//	rig bench [-t TIME] [-quick] [-strict] [-only TEXTS] [-v] PROGRAMS   how fast it is, beside C: test/bench
-//	rig profile [-t TIME] [-only TEXT] PROGRAMS FOLDER                   where its time and memory go
-//	rig fresh [-t TIME] [-short] [-only TEXTS] [-v] DAEMON               how fresh values are: docs/freshness.md
+//	rig bench [-t TIME] [-quick] [-strict] [-only TEXT]... [-v] PROGRAMS how fast it is, beside C: test/bench
+//	rig profile [-t TIME] [-only TEXT]... PROGRAMS FOLDER                where its time and memory go
+//	rig fresh [-t TIME] [-short] [-only TEXT]... [-v] DAEMON             how fresh values are: docs/freshness.md
 //	rig soak [-t TIME] [-seed N] [-short] DAEMON                         everything at once: docs/reliability.md
 //
 // DAEMON is the path of pmdaderived; PROGRAMS a folder with it and what it is compared with; FOLDER is where profiles are
-// left. TEXTS are separated by commas: only what has one of them in its name is measured. The Makefile has a target for each.
+// left. With TEXT only what has it, or one of several, in its name is measured. The Makefile has a target for each.
 //
 // The exit status is 1 if the run could not be made or a promise was not kept (of bench, only with -strict), 2 for wrong usage.
 package main
@@ -70,7 +70,10 @@ func run(ctx context.Context, args []string) int {
 	var o options
 	flags := flag.NewFlagSet("rig "+name, flag.ContinueOnError)
 	flags.DurationVar(&o.time, "t", c.time, "how long a comparison, the periodic tools, or the soak goes on")
-	only := flags.String("only", "", "measure only what has one of these `texts`, separated by commas, in its name")
+	flags.Func("only", "measure only what has this `text` in its name, or one of several", func(text string) error {
+		o.only = append(o.only, text)
+		return nil
+	})
 	flags.BoolVar(&o.verbose, "v", false, "tell what figures are made of")
 	flags.BoolVar(&o.quick, "quick", false, "bench: as short as makes sense")
 	flags.BoolVar(&o.strict, "strict", false, "bench: exit with 1 if a line misses its target")
@@ -83,7 +86,6 @@ func run(ctx context.Context, args []string) int {
 		fmt.Fprintf(os.Stderr, "rig %s: wrong arguments, see -help\n", name)
 		return 2
 	}
-	o.only = strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })
 	table, err := c.run(ctx, o, flags.Args())
 	if table != nil {
 		if writeErr := table.Write(os.Stdout); err == nil {
