@@ -18,8 +18,9 @@ const attempts = 10
 
 // refreshCost is the CPU of the agent in ns for each refresh, over n fetches at a period. Fetches that
 // share a sample count once. When the machine has held a sample up the agent does without new ones for a while;
-// a turn like that does not count.
+// a turn like that, or without all values, does not count.
 func (a *arena) refreshCost(ctx context.Context, f *fetcher, defs []definition, n int, period time.Duration) (float64, error) {
+	failed := fmt.Errorf("%d fetches with less than half as many samples", n)
 	for range attempts {
 		if err := f.join(3, period); err != nil {
 			return 0, err
@@ -28,22 +29,23 @@ func (a *arena) refreshCost(ctx context.Context, f *fetcher, defs []definition, 
 		if err != nil {
 			return 0, err
 		}
-		used, err := a.cpuDuring(func() error {
+		used, incomplete := a.cpuDuring(func() error {
 			_, err := f.fetch(n, period, f.want)
 			return err
 		}, a.derived)
-		if err != nil {
-			return 0, err
-		}
 		after, err := a.control.Read(ctx)
 		if err := errors.Join(err, f.leave()); err != nil {
 			return 0, err
 		}
-		if refreshes := after.Since(before).Numbers[ctlOperands] / float64(operands(defs)); refreshes >= float64(n)/2 {
+		refreshes := after.Since(before).Numbers[ctlOperands] / float64(operands(defs))
+		switch {
+		case incomplete != nil:
+			failed = incomplete
+		case refreshes >= float64(n)/2:
 			return used / refreshes, nil
 		}
 	}
-	return 0, fmt.Errorf("%d times: %d fetches with less than half as many samples", attempts, n)
+	return 0, fmt.Errorf("%d times: %w", attempts, failed)
 }
 
 // clientCost is the CPU of a client in ns for each fetch.
