@@ -289,7 +289,7 @@ var known = []explanation{
 	}},
 	{"Q-MATCH-SLASH", func(x *expression) bool {
 		_, after, ok := strings.Cut(x.text, "matchinst")
-		return ok && (x.tree == nil || strings.Count(after, "/") != 2*strings.Count(x.text, "matchinst"))
+		return ok && (x.tree == nil || ownFunction.MatchString(x.text) || strings.Count(after, "/") != 2*strings.Count(x.text, "matchinst"))
 	}},
 }
 
