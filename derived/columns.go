@@ -54,20 +54,6 @@ func gather[T any](dst, src []T, at []int32) {
 	}
 }
 
-// apply computes dst from two columns by a loop over plain ones.
-func (s *blocks) apply(loop func(dst, a, b []uint64), dst []uint64, x, y *column) {
-	if x.plain() && y.plain() {
-		loop(dst, x.bits[:len(dst)], y.bits[:len(dst)])
-		return
-	}
-	x.begin(&s[0], len(dst))
-	y.begin(&s[1], len(dst))
-	for from := 0; from < len(dst); from += block {
-		n := min(block, len(dst)-from)
-		loop(dst[from:from+n], x.part(&s[0], from, n), y.part(&s[1], from, n))
-	}
-}
-
 // fit returns a slice of length n that uses the memory of buf if that is enough and not far too much.
 func fit[T any](buf []T, n int) []T {
 	const small = 1024 // elements: not worth giving back

@@ -177,22 +177,6 @@ func (e *Evaluation) constSet(i int32, s *step, c *cell) {
 	}
 }
 
-// both computes two operands; done reports that the result needs no more: it is an error, the left
-// one's first, or there are no values.
-func (e *Evaluation) both(s *step, c *cell) (a, b *Vector, done bool) {
-	a, b = e.step(s.a), e.step(s.b)
-	switch {
-	case a.Code < 0:
-		c.v.Code = a.Code
-	case b.Code < 0:
-		c.v.Code = b.Code
-	case a.Len() == 0 || b.Len() == 0:
-	default:
-		return a, b, false
-	}
-	return a, b, true
-}
-
 func (e *Evaluation) unary(i int32, s *step, c *cell) {
 	a := e.step(s.a)
 	if a.Code < 0 {
@@ -204,41 +188,48 @@ func (e *Evaluation) unary(i int32, s *step, c *cell) {
 	e.set.program.unary(s, e.numbers(i, c, len(a.Bits)), a.Bits)
 }
 
-// binary pairs the values of two sets by instance, and a single value with every value of a set.
+// binary pairs the values of two sets by instance, and a single value with every value of a set. Of two errors the left one
+// is the result.
 func (e *Evaluation) binary(i int32, s *step, c *cell) {
-	a, b, done := e.both(s, c)
-	if done {
+	a, b := e.step(s.a), e.step(s.b)
+	switch {
+	case a.Code < 0:
+		c.v.Code = a.Code
+		return
+	case b.Code < 0:
+		c.v.Code = b.Code
+		return
+	case a.Len() == 0 || b.Len() == 0:
 		return
 	}
-	if s.setA != s.setB || a.Insts != b.Insts {
-		e.paired(i, s, c, a, b)
-		return
+	x, y, n := column{bits: a.Bits, single: !s.setA}, column{bits: b.Bits, single: !s.setB}, len(a.Bits)
+	switch {
+	case s.setA == s.setB:
+		x, y, n = c.aligned(a, b)
+	case s.setA:
+		c.v.Insts = a.Insts
+	default:
+		c.v.Insts, n = b.Insts, len(b.Bits)
 	}
-	c.v.Insts = a.Insts
-	n := len(a.Bits)
-	if !e.takeOver(i, c, s.a, n) {
+	if taken := x.plain() && e.takeOver(i, c, s.a, n); !taken && y.plain() {
 		e.takeOver(i, c, s.b, n)
 	}
-	s.binary()(e.numbers(i, c, n), a.Bits, b.Bits)
+	e.apply(s.binary(), e.numbers(i, c, n), &x, &y)
 }
 
-// paired is binary for operands that are not lists of the same instances.
-func (e *Evaluation) paired(i int32, s *step, c *cell, a, b *Vector) {
-	x, y := column{bits: a.Bits, single: !s.setA}, column{bits: b.Bits, single: !s.setB}
-	n := len(a.Bits)
-	switch {
-	case y.single:
-		c.v.Insts = a.Insts
-	case x.single:
-		c.v.Insts, n = b.Insts, len(b.Bits)
-	default:
-		x, y, n = c.aligned(a, b)
+// apply computes dst from two columns by a loop over plain ones.
+func (e *Evaluation) apply(loop func(dst, a, b []uint64), dst []uint64, x, y *column) {
+	if x.plain() && y.plain() {
+		loop(dst, x.bits[:len(dst)], y.bits[:len(dst)])
+		return
 	}
-	taken := x.plain() && e.takeOver(i, c, s.a, n)
-	if !taken && y.plain() {
-		e.takeOver(i, c, s.b, n)
+	scratch := e.blocks()
+	x.begin(&scratch[0], len(dst))
+	y.begin(&scratch[1], len(dst))
+	for from := 0; from < len(dst); from += block {
+		n := min(block, len(dst)-from)
+		loop(dst[from:from+n], x.part(&scratch[0], from, n), y.part(&scratch[1], from, n))
 	}
-	e.blocks().apply(s.binary(), e.numbers(i, c, n), &x, &y)
 }
 
 func (e *Evaluation) blocks() *blocks {
@@ -264,7 +255,7 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 func (e *Evaluation) delta(i int32, s *step, c *cell) {
 	if a, b, ok := e.changed(s, c); ok {
 		x, y, n := c.aligned(a, b)
-		e.blocks().apply(difference(s.from), e.numbers(i, c, n), &x, &y)
+		e.apply(difference(s.from), e.numbers(i, c, n), &x, &y)
 	}
 }
 

@@ -42,13 +42,19 @@ func (s *InstSet) meet(other *InstSet) *join {
 	if slices.Equal(a, b) {
 		return &join{insts: s}
 	}
-	m := meeting{a: a, b: b}
+	var left, right []int32
 	if rising(a) && rising(b) {
-		m.merge()
+		left, right = merged(a, b)
 	} else {
-		m.look(other)
+		left, right = found(a, other)
 	}
-	return m.join(s)
+	j := &join{insts: s, left: placesOf(left, len(a)), right: placesOf(right, len(b))}
+	if j.left.at != nil {
+		ids := make([]pdu.Inst, len(left))
+		gather(ids, a, left)
+		j.insts = NewInstSet(ids)
+	}
+	return j
 }
 
 // rising reports whether instances are sorted and distinct.
@@ -61,18 +67,10 @@ func rising(ids []pdu.Inst) bool {
 	return true
 }
 
-// meeting is a join being made: positions in a and b of the instances that both have.
-type meeting struct {
-	a, b        []pdu.Inst
-	left, right []int32
-}
-
-// merge pairs two sorted lists.
-func (m *meeting) merge() {
-	a, b := m.a, m.b
-	m.left = make([]int32, min(len(a), len(b)))
-	m.right = make([]int32, len(m.left))
-	left, right := m.left, m.right
+// merged pairs two sorted lists: the places in each of the instances that both have.
+func merged(a, b []pdu.Inst) (left, right []int32) {
+	left = make([]int32, min(len(a), len(b)))
+	right = make([]int32, len(left))
 	n := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch x, y := a[i], b[j]; {
@@ -87,34 +85,20 @@ func (m *meeting) merge() {
 			j++
 		}
 	}
-	m.left, m.right = left[:n], right[:n]
+	return left[:n], right[:n]
 }
 
-// look pairs lists of any order. After a pair the next ones of both are the likeliest.
-func (m *meeting) look(other *InstSet) {
-	m.left, m.right = make([]int32, 0, len(m.a)), make([]int32, 0, len(m.a))
+// found pairs lists of any order. After a pair the next ones of both are the likeliest.
+func found(a []pdu.Inst, other *InstSet) (left, right []int32) {
+	left, right = make([]int32, 0, len(a)), make([]int32, 0, len(a))
 	next := 0
-	for i, id := range m.a {
-		at := other.near(id, next)
-		if at < 0 {
-			continue
+	for i, id := range a {
+		if at := other.near(id, next); at >= 0 {
+			left, right = append(left, int32(i)), append(right, int32(at))
+			next = at + 1
 		}
-		m.left, m.right = append(m.left, int32(i)), append(m.right, int32(at))
-		next = at + 1
 	}
-}
-
-// join is the outcome, for the set that has the instances a.
-func (m *meeting) join(s *InstSet) *join {
-	j := &join{insts: s, left: placesOf(m.left, len(m.a)), right: placesOf(m.right, len(m.b))}
-	if j.left.at != nil {
-		ids := make([]pdu.Inst, len(m.left))
-		for i, at := range m.left {
-			ids[i] = m.a[at]
-		}
-		j.insts = NewInstSet(ids)
-	}
-	return j
+	return left, right
 }
 
 // placesOf are positions in a column of n values.
