@@ -5,8 +5,8 @@ import (
 	"context"
 	"io"
 	"os"
+	"syscall"
 	"testing"
-	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,8 +40,10 @@ func TestGreetOnBrokenPipe(t *testing.T) {
 	err := pmda.Greet(brokenWriter{}, false)
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 	assert.ErrorContains(t, err, "handshake")
-	in := iotest.ErrReader(io.ErrNoProgress)
-	require.ErrorIs(t, (&pmda.Server{Agent: bare{}}).Serve(context.Background(), in, brokenWriter{}), io.ErrClosedPipe)
+	in, _ := pipe(t)
+	gone, out := pipe(t)
+	require.NoError(t, gone.Close())
+	require.ErrorIs(t, (&pmda.Server{Agent: bare{}}).Serve(context.Background(), in, out), syscall.EPIPE)
 }
 
 type brokenWriter struct{}
@@ -58,10 +60,10 @@ func TestServeGreets(t *testing.T) {
 
 // A program that has greeted early is not greeted for again.
 func TestServeAfterGreet(t *testing.T) {
-	var out bytes.Buffer
-	in := bytes.NewReader(append(frameOf(&pdu.Creds{Version: 2}), frameOf(&pdu.DescReq{PMID: idNone})...))
-	require.NoError(t, (&pmda.Server{Agent: bare{}, Greeted: true}).Serve(context.Background(), in, &out))
-	assert.Equal(t, frameOf(&pdu.Error{Code: pdu.ErrPMID}), out.Bytes())
+	stream := append(frameOf(&pdu.Creds{Version: 2}), frameOf(&pdu.DescReq{PMID: idNone})...)
+	out, err := pmdatest.Play(t, &pmda.Server{Agent: bare{}, Greeted: true}, stream)
+	require.NoError(t, err)
+	assert.Equal(t, frameOf(&pdu.Error{Code: pdu.ErrPMID}), out)
 }
 
 func TestHandshake(t *testing.T) {
@@ -83,14 +85,13 @@ func TestHandshake(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var out bytes.Buffer
-			err := (&pmda.Server{Agent: bare{}}).Serve(context.Background(), bytes.NewReader(tt.in), &out)
+			out, err := pmdatest.Play(t, &pmda.Server{Agent: bare{}}, tt.in)
 			if tt.err == "" {
 				require.NoError(t, err)
 			} else {
 				require.ErrorContains(t, err, tt.err)
 			}
-			assert.Len(t, out.Bytes(), 20, "the agent speaks first, and nothing more")
+			assert.Len(t, out, 20, "the agent speaks first, and nothing more")
 		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pmdaderived/pdu"
-	"pmdaderived/pmda/nonblock"
 )
 
 // Requests and replies have no numbers: pmcd takes what it reads for the reply to what it has asked last. When a
@@ -18,14 +17,13 @@ import (
 // of others. An agent cannot see what pmcd reads, but what is in the pipes: if the next PDU is there when a reply is
 // ready, or a reply still when the next PDU has come, then pmcd has gone on without it.
 
-// leftovers is a stream of replies that tells what pmcd has not read.
+// leftovers are what is in the pipes of an agent.
 type leftovers interface {
-	// unread is how many bytes are still in the pipe.
-	unread() (int, error)
-	// takeBack reads them.
+	// requests is how many bytes of requests we have not read, replies how many of our replies pmcd has not.
+	requests() (int, error)
+	replies() (int, error)
+	// takeBack reads what is left of the replies.
 	takeBack() ([]byte, error)
-	// giveBack writes what was taken back.
-	giveBack([]byte) error
 }
 
 // errOutOfStep says that pmcd would take our replies for those to other requests.
@@ -35,13 +33,13 @@ var errOutOfStep = errors.New("pmcd has gone on without a reply")
 // all is as if it had been read. One that pmcd has begun to read meanwhile is, to pmcd, the reply to the next
 // request that gets one: that must get no other, or all that follow would be taken for those to others.
 func (s *session) keepInStep(k pdu.Kind) error {
-	if s.leftovers == nil || s.answered {
+	if s.pipes == nil || s.answered {
 		return nil
 	}
-	if n, err := s.leftovers.unread(); n == 0 || err != nil { // whoever writes next will know
+	if n, err := s.pipes.replies(); n == 0 || err != nil { // whoever writes next will know
 		return nil
 	}
-	left, err := s.leftovers.takeBack()
+	left, err := s.pipes.takeBack()
 	entry := s.log.WithField("next", k)
 	switch {
 	case err != nil:
@@ -52,7 +50,7 @@ func (s *session) keepInStep(k pdu.Kind) error {
 		entry.Warn("pmcd has gone on without a reply, which is taken back")
 		return nil
 	}
-	if err := s.leftovers.giveBack(left); err != nil {
+	if err := s.out.WriteFrame(left); err != nil {
 		return fmt.Errorf("%w: %w", errOutOfStep, err)
 	}
 	s.answered = true
@@ -65,30 +63,42 @@ const slow = 100 * time.Microsecond
 
 // overtaken reports whether pmcd has sent something since the request that a reply is ready for.
 func (s *session) overtaken(arrived time.Time) bool {
-	if s.leftovers == nil {
+	if s.pipes == nil {
 		return false
 	}
 	if s.in.Pending() > 0 {
 		return true
 	}
-	if s.requests == nil || s.now().Sub(arrived) < slow {
+	if s.now().Sub(arrived) < slow {
 		return false
 	}
-	n, err := s.requests.unread()
+	n, err := s.pipes.requests()
 	return n > 0 && err == nil
 }
 
-// unread implements leftovers; at the end to read from, it is how many bytes have arrived.
-func (p *pipe) unread() (int, error) { return nonblock.Unread(p.fd) }
+// pipes are the two pipes of an agent.
+type pipes struct{ in, out pipeEnd }
 
-// takeBack implements leftovers.
-func (p *pipe) takeBack() (left []byte, err error) {
-	end, err := p.openOther()
+// newPipes looks into the files of a session; nil if one is no pipe, or if its other end cannot be opened again: the
+// system has no /proc, or the pipe belongs to another user; or if the poller does not know the pipe to pmcd.
+func newPipes(in, out *os.File) *pipes {
+	p := new(pipes)
+	if p.in.init(in, unix.O_WRONLY) != nil || p.out.init(out, unix.O_RDONLY) != nil || out.SetWriteDeadline(time.Time{}) != nil {
+		return nil
+	}
+	return p
+}
+
+func (p *pipes) requests() (int, error) { return p.in.unread() }
+func (p *pipes) replies() (int, error)  { return p.out.unread() }
+
+func (p *pipes) takeBack() (left []byte, err error) {
+	end, err := p.out.reopen()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.NewSyscallError("close", unix.Close(end))) }()
-	for scratch := make([]byte, pipeSize); ; {
+	for scratch := make([]byte, 64<<10); ; {
 		some, err := unix.Read(end, scratch)
 		switch {
 		case errors.Is(err, unix.EINTR):
@@ -100,10 +110,4 @@ func (p *pipe) takeBack() (left []byte, err error) {
 			left = append(left, scratch[:some]...)
 		}
 	}
-}
-
-// giveBack implements leftovers.
-func (p *pipe) giveBack(left []byte) error {
-	_, err := p.Write(left)
-	return err
 }

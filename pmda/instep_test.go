@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,7 +22,8 @@ type interrupted struct {
 	to   *pdu.Writer
 	raw  io.Writer
 	from interface{ Read([]byte) (int, error) }
-	out  *pipe // the agent's end
+	out  *os.File // the agent's end
+	left leftovers
 	done chan error
 	log  *logtest.Hook
 }
@@ -30,23 +32,25 @@ type interrupted struct {
 // that a reply is there still.
 func newPMCD(t *testing.T, s *Server, reads func(p *interrupted, n int)) *interrupted {
 	t.Helper()
-	in, to := readPipe(t)
-	out, from := writePipe(t)
+	in, to := newPipe(t)
+	from, out := newPipe(t)
 	log, hook := logtest.NewNullLogger()
 	ctx, cancel := context.WithCancel(t.Context())
-	p := &interrupted{t: t, to: pdu.NewWriter(to), raw: to, from: from, out: out, done: make(chan error, 1), log: hook}
-	var stream io.Writer = out
-	if reads != nil {
-		stream = quick{out, func(n int) { reads(p, n) }}
-	}
+	p := &interrupted{t: t, to: pdu.NewWriter(to), raw: to, from: from, out: out, left: newPipes(in, out), done: make(chan error, 1), log: hook}
 	s.Greeted, s.Log = true, log
+	session := newSession(s, in, out)
+	session.pipes = newPipes(in, out)
+	if reads != nil {
+		session.pipes = quick{session.pipes, func(n int) { reads(p, n) }}
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		p.done <- s.Serve(ctx, in, stream)
+		p.done <- session.run(ctx, false)
 	}()
 	t.Cleanup(func() { // before the descriptors are closed
 		cancel()
+		to.Close()
 		<-ended
 	})
 	p.send(&pdu.Creds{Version: pdu.ProtocolVersion})
@@ -60,7 +64,7 @@ func newInterrupted(t *testing.T, reads func(p *interrupted, n int)) *interrupte
 	p := newPMCD(t, &Server{Agent: newNumbers()}, reads)
 	p.send(&pdu.Fetch{PMIDs: []pdu.PMID{1}})
 	require.Eventually(t, func() bool {
-		n, err := p.out.unread()
+		n, err := p.left.replies()
 		return err == nil && n > 0
 	}, patience, time.Millisecond)
 	return p
@@ -161,14 +165,14 @@ func fetched(t *testing.T, r *pdu.Reader) (ids []pdu.PMID) {
 	return ids
 }
 
-// quick is a pipe whose reader reads just when it has been seen that something is there.
+// quick is pipes whose reader reads just when it has been seen that a reply is there.
 type quick struct {
-	*pipe
+	leftovers
 	reads func(n int)
 }
 
-func (q quick) unread() (int, error) {
-	n, err := q.pipe.unread()
+func (q quick) replies() (int, error) {
+	n, err := q.leftovers.replies()
 	if n > 0 {
 		q.reads(n)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -96,8 +97,11 @@ func child(role, arg string) error {
 			}
 		}
 		in, out, err := pmda.Stdio()
-		fmt.Fprintf(os.Stderr, "%T %T", in, out)
-		return err
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "%s, %s", about(in), about(out))
+		return nil
 	case "write":
 		if arg == "ignore" {
 			pmda.IgnoreSIGPIPE()
@@ -332,8 +336,26 @@ func TestAgentProcessIsInterrupted(t *testing.T) {
 	assert.Contains(t, stderr.String(), context.DeadlineExceeded.Error())
 }
 
-// Pipes block in plain system calls, also those that root made for an agent that is not root any more;
-// anything else is an ordinary file.
+// about tells how a file is waited for, and how many bytes a pipe holds.
+func about(f *os.File) (text string) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err.Error()
+	}
+	_ = raw.Control(func(fd uintptr) {
+		text = "blocks"
+		if flags, err := unix.FcntlInt(fd, unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK != 0 {
+			text = "polled"
+		}
+		if size, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0); err == nil {
+			text += fmt.Sprint(" and holds ", size)
+		}
+	})
+	return text
+}
+
+// Requests can be waited for in read(2), also on a pipe that root made for an agent that is not root any more, and a
+// large reply fits. Anything else is an ordinary file.
 func TestStdio(t *testing.T) {
 	t.Run("pipes", func(t *testing.T) {
 		for _, account := range []string{"", "nobody"} {
@@ -342,13 +364,13 @@ func TestStdio(t *testing.T) {
 			require.NoError(t, err)
 			_, err = cmd.Output()
 			require.NoError(t, err, stderr.String())
-			assert.Equal(t, "*pmda.pipe *pmda.pipe", stderr.String(), "as %q", account)
+			assert.Equal(t, "blocks and holds 65536, polled and holds 1048576", stderr.String(), "as %q", account)
 		}
 	})
 	t.Run("files", func(t *testing.T) {
 		cmd, stderr := childCommand(t, "streams", "")
 		require.NoError(t, cmd.Run(), stderr.String())
-		assert.Equal(t, "*os.File *os.File", stderr.String())
+		assert.Equal(t, "blocks, blocks", stderr.String())
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -37,23 +38,46 @@ type Server struct {
 //     *pdu.FrameError), when a reply cannot be written (EPIPE: pmcd has given the agent up), or when pmcd
 //     goes on after it has read only the begin of a reply;
 //   - the cause of ctx when that ends first. A reply that is being written then has a second to
-//     get out. Streams from [Stdio] and those with deadlines (connections) are interrupted at
-//     once, other ones are closed if they are io.Closers, and the rest is looked at when their
-//     Read returns. in and out are of no use afterwards.
+//     get out. Waiting for a request ends at once if the files have deadlines, as those of [Stdio] on pipes and those
+//     of os.Pipe do; else when their Read returns. in and out are of no use afterwards.
 //
 // In every case the process should end soon: its successor may be there already.
-func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+func (s *Server) Serve(ctx context.Context, in, out *os.File) error {
 	if s.Agent == nil {
 		return errors.New("server has no agent")
 	}
-	release := interruptWhenDone(ctx, in, out)
-	defer release()
-	err := newSession(s, in, out).run(ctx, !s.Greeted)
+	var requests io.Reader = in
+	var replies io.Writer = out
+	interrupt := func() { _ = in.SetReadDeadline(time.Now()) }
+	pipes := newPipes(in, out)
+	if pipes != nil {
+		paced, err := newPacedPipe(in, &pipes.in)
+		if err != nil {
+			return fmt.Errorf("pipe from pmcd: %w", err)
+		}
+		defer paced.close()
+		requests, interrupt = paced, paced.interrupt
+		if replies, err = newQuietFile(out); err != nil {
+			return fmt.Errorf("pipe to pmcd: %w", err)
+		}
+	}
+	defer context.AfterFunc(ctx, func() {
+		interrupt()
+		_ = out.SetWriteDeadline(time.Now().Add(lastReply))
+	})()
+	session := newSession(s, requests, replies)
+	if pipes != nil {
+		session.pipes = pipes
+	}
+	err := session.run(ctx, !s.Greeted)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
 }
+
+// lastReply is how long a reply may still be written after the context of Serve has ended.
+const lastReply = time.Second
 
 // session is the state of one Serve.
 type session struct {
@@ -74,10 +98,9 @@ type session struct {
 	in        *pdu.Reader
 	out       *pdu.Writer
 	rawOut    io.Writer // for CREDS
-	leftovers leftovers // nil: out does not tell
-	requests  interface{ unread() (int, error) }
-	replySize int  // bytes of the last one
-	answered  bool // the next request that gets a reply has had one, as pmcd sees it
+	pipes     leftovers // nil: nobody knows what pmcd has not read
+	replySize int       // bytes of the last one
+	answered  bool      // the next request that gets a reply has had one, as pmcd sees it
 	profile   *pdu.Profile
 	spare     *pdu.Profile // the next profile is decoded here, so that a bad one changes nothing
 
@@ -104,8 +127,6 @@ func newSession(s *Server, in io.Reader, out io.Writer) *session {
 
 		maxReply: pdu.MaxPDU,
 	}
-	ss.leftovers, _ = out.(leftovers)
-	ss.requests, _ = in.(interface{ unread() (int, error) })
 	ss.storer, _ = s.Agent.(Storer)
 	ss.texter, _ = s.Agent.(Texter)
 	ss.labeler, _ = s.Agent.(Labeler)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"slices"
 	"syscall"
@@ -138,17 +137,20 @@ func TestOptionalInterfacesAreOptional(t *testing.T) {
 	assert.Empty(t, want, "kinds that were not asked for")
 }
 
-// One silent PDU of every kind, then proof that nothing came back.
+// One silent PDU of every kind: nothing comes back.
 func TestOtherPDUsGetNoReply(t *testing.T) {
-	p := pmdatest.Start(t, newFull())
-	p.Handshake()
+	streams := make(map[pdu.Kind][]byte)
 	for _, m := range unanswered() {
-		p.Send(m, 0)
-		p.ExpectSilence()
+		streams[m.Kind()] = frameOf(m)
 	}
 	for _, kind := range []pdu.Kind{pdu.KindControlReq, 0x700b, 0x7018, 0x70ff} {
-		p.SendBytes(rawFrame(kind, []byte{0, 0, 0, 1}))
-		p.ExpectSilence()
+		streams[kind] = rawFrame(kind, []byte{0, 0, 0, 1})
+	}
+	for kind, stream := range streams {
+		stream = append(frameOf(&pdu.Creds{Version: pdu.ProtocolVersion}), stream...)
+		out, err := pmdatest.Play(t, &pmda.Server{Agent: newFull(), Greeted: true}, stream)
+		require.NoError(t, err, "%v", kind)
+		assert.Empty(t, out, "%v", kind)
 	}
 }
 
@@ -461,17 +463,17 @@ func TestCallsOfTheAgent(t *testing.T) {
 	assert.Equal(t, []string{
 		"Before 2 ATTR", `Attribute 2 14 "4711"`,
 		"Before 2 ATTR", `Attribute 2 15 "box"`,
-		"Before 2 DESC_REQ", "Desc 2 250.0.1", "Replied 2 DESC_REQ 1ms",
-		"Before 2 INSTANCE_REQ", "Instances 2 250.3", "Replied 2 INSTANCE_REQ 1ms",
+		"Before 2 DESC_REQ", "Desc 2 250.0.1", "Replied 2 DESC_REQ 2ms",
+		"Before 2 INSTANCE_REQ", "Instances 2 250.3", "Replied 2 INSTANCE_REQ 2ms",
 		"Before 2 PROFILE",
-		"Before 2 FETCH", "Fetch 2/1 [250.0.1 250.9.9]", "Changes", "Replied 2 FETCH 1ms",
-		"Before 2 TEXT_REQ", "Text 2 0x3e800001 5", "Replied 2 TEXT_REQ 1ms",
-		"Before 2 LABEL_REQ", "Labels 2 0xfa 2", "Replied 2 LABEL_REQ 1ms",
-		"Before 2 PMNS_NAMES", "Lookup 2 toy.load", "Replied 2 PMNS_NAMES 1ms",
-		"Before 2 PMNS_IDS", "Names 2 250.0.1", "Replied 2 PMNS_IDS 1ms",
-		"Before 2 PMNS_CHILD", "Children 2 toy", "Replied 2 PMNS_CHILD 1ms",
-		"Before 2 PMNS_TRAVERSE", "Traverse 2 toy", "Replied 2 PMNS_TRAVERSE 1ms",
-		"Before 2 RESULT", "Store 2 250.0.1=7", "Replied 2 RESULT 1ms",
+		"Before 2 FETCH", "Fetch 2/1 [250.0.1 250.9.9]", "Changes", "Replied 2 FETCH 2ms",
+		"Before 2 TEXT_REQ", "Text 2 0x3e800001 5", "Replied 2 TEXT_REQ 2ms",
+		"Before 2 LABEL_REQ", "Labels 2 0xfa 2", "Replied 2 LABEL_REQ 2ms",
+		"Before 2 PMNS_NAMES", "Lookup 2 toy.load", "Replied 2 PMNS_NAMES 2ms",
+		"Before 2 PMNS_IDS", "Names 2 250.0.1", "Replied 2 PMNS_IDS 2ms",
+		"Before 2 PMNS_CHILD", "Children 2 toy", "Replied 2 PMNS_CHILD 2ms",
+		"Before 2 PMNS_TRAVERSE", "Traverse 2 toy", "Replied 2 PMNS_TRAVERSE 2ms",
+		"Before 2 RESULT", "Store 2 250.0.1=7", "Replied 2 RESULT 2ms",
 		"Before 2 ERROR", "EndContext 2",
 		"Before 9 ERROR", "EndContext 9",
 	}, agent.called())
@@ -525,7 +527,7 @@ type nameless struct{ *full }
 func (nameless) Names(pmda.Client, pdu.PMID) ([]string, error) { return nil, nil }
 
 func TestServerWithoutAgent(t *testing.T) {
-	require.EqualError(t, new(pmda.Server).Serve(context.Background(), nil, io.Discard), "server has no agent")
+	require.EqualError(t, new(pmda.Server).Serve(context.Background(), nil, nil), "server has no agent")
 }
 
 // Serve returns nil when pmcd goes in an orderly way and says what happened in all other cases.
@@ -576,36 +578,32 @@ func TestEndOfServe(t *testing.T) {
 // The context ends Serve wherever it waits, with its own cause.
 func TestContextEndsServe(t *testing.T) {
 	reason := errors.New("told to stop")
-	fetchMany := &pdu.Fetch{PMIDs: slices.Repeat([]pdu.PMID{idLoad}, 5000)}
+	request := func(t *testing.T, pmcd *os.File) { write(t, pmcd, &pdu.DescReq{PMID: idLoad}) }
 	tests := []struct {
-		name  string
-		wait  func(t *testing.T, pmcd io.Writer) // brings Serve to the place where it waits
-		pipes func(t *testing.T) (in io.Reader, out io.Writer, pmcd io.Writer)
+		name string
+		wait func(t *testing.T, pmcd *os.File) // brings Serve to the place where it waits
 	}{
-		{"waiting for a request, os.Pipe", func(*testing.T, io.Writer) {}, osPipes},
-		{"waiting for the rest of a request, os.Pipe", func(t *testing.T, pmcd io.Writer) {
+		{"for a request", func(*testing.T, *os.File) {}},
+		{"for the rest of a request", func(t *testing.T, pmcd *os.File) {
 			_, err := pmcd.Write([]byte{0, 0, 0, 16, 0})
 			require.NoError(t, err)
-		}, osPipes},
-		{"writing a reply that nobody reads, os.Pipe", func(t *testing.T, pmcd io.Writer) {
-			for range 4 {
-				write(t, pmcd, fetchMany)
-			}
-		}, osPipes},
-		{"waiting for a request, io.Pipe", func(*testing.T, io.Writer) {}, ioPipes},
-		{"writing a reply that nobody reads, io.Pipe", func(t *testing.T, pmcd io.Writer) {
-			write(t, pmcd, &pdu.DescReq{PMID: idLoad})
-		}, ioPipes},
-		{"waiting for a request, net.Pipe", func(*testing.T, io.Writer) {}, netPipes},
+		}},
+		{"for somebody who reads its reply", func(t *testing.T, pmcd *os.File) {
+			write(t, pmcd, &pdu.Fetch{PMIDs: slices.Repeat([]pdu.PMID{idLoad}, 16_000)})
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			in, out, pmcd := tt.pipes(t)
+			in, pmcd := pipe(t)
+			replies, out := pipe(t)
 			ctx, cancel := context.WithCancelCause(context.Background())
 			defer cancel(nil)
 			done := serve(t, ctx, &pmda.Server{Agent: newFull(), Greeted: true}, in, out)
 			write(t, pmcd, &pdu.Creds{Version: pdu.ProtocolVersion})
+			request(t, pmcd)
+			_, err := pdu.NewReader(replies, pdu.ClientLimit).Next()
+			require.NoError(t, err)
 			tt.wait(t, pmcd)
 			cancel(reason)
 			assert.Equal(t, reason, wait(t, done))
@@ -614,63 +612,32 @@ func TestContextEndsServe(t *testing.T) {
 	t.Run("before it begins", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(reason)
-		in := bytes.NewReader(frameOf(&pdu.Creds{Version: pdu.ProtocolVersion}))
-		assert.Equal(t, reason, (&pmda.Server{Agent: bare{}}).Serve(ctx, in, io.Discard))
+		in, pmcd := pipe(t)
+		_, out := pipe(t)
+		write(t, pmcd, &pdu.Creds{Version: pdu.ProtocolVersion})
+		assert.Equal(t, reason, (&pmda.Server{Agent: bare{}}).Serve(ctx, in, out))
 	})
 }
 
-func osPipes(t *testing.T) (in io.Reader, out, pmcd io.Writer) {
-	r, w := pipe(t)
-	_, replies := pipe(t)
-	return r, replies, w
-}
-
-func ioPipes(t *testing.T) (in io.Reader, out, pmcd io.Writer) {
-	r, w := io.Pipe()
-	_, replies := io.Pipe()
-	t.Cleanup(func() { w.Close() })
-	return r, replies, w
-}
-
-func netPipes(t *testing.T) (in io.Reader, out, pmcd io.Writer) {
-	agent, peer := net.Pipe()
-	t.Cleanup(func() { peer.Close() })
-	return agent, agent, peer
-}
-
-// A reply that is due when the context ends still gets out: pmcd waits for it. Streams that can be
-// interrupted are not closed.
+// A reply that is due when the context ends still gets out: pmcd waits for it. The files stay open.
 func TestContextLetsTheReplyOut(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	in, pmcd := pipe(t)
-	replies, writer := pipe(t)
-	out := interruptible{File: writer, interrupted: make(chan struct{})}
+	replies, out := pipe(t)
 	agent := fetcher{fetch: func(*pmda.FetchRequest, *pdu.ResultWriter) error {
 		cancel()
-		<-out.interrupted
 		return pdu.ErrAgain
 	}}
 	done := serve(t, ctx, &pmda.Server{Agent: agent, Greeted: true}, in, out)
 	write(t, pmcd, &pdu.Creds{Version: pdu.ProtocolVersion})
 	write(t, pmcd, &pdu.Fetch{PMIDs: []pdu.PMID{idLoad}})
 	require.ErrorIs(t, wait(t, done), context.Canceled)
-	require.NoError(t, writer.Close(), "still open")
+	require.NoError(t, out.Close(), "still open")
 	require.NoError(t, in.Close(), "still open")
 	f, err := pdu.NewReader(replies, pdu.AgentLimit).Next()
 	require.NoError(t, err)
 	assert.Equal(t, pdu.KindError, f.Kind)
-}
-
-// interruptible is a file that tells when its writes have got a deadline.
-type interruptible struct {
-	*os.File
-	interrupted chan struct{}
-}
-
-func (i interruptible) SetWriteDeadline(at time.Time) error {
-	defer close(i.interrupted)
-	return i.File.SetWriteDeadline(at)
 }
 
 func pipe(t *testing.T) (r, w *os.File) {
@@ -681,7 +648,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-func serve(t *testing.T, ctx context.Context, s *pmda.Server, in io.Reader, out io.Writer) <-chan error {
+func serve(t *testing.T, ctx context.Context, s *pmda.Server, in, out *os.File) <-chan error {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, in, out) }()

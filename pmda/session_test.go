@@ -236,7 +236,8 @@ func TestDebugLog(t *testing.T) {
 	serve := func(log logrus.FieldLogger, level logrus.Level) []string {
 		logger.SetLevel(level)
 		hook.Reset()
-		require.NoError(t, (&Server{Agent: newNumbers(), Log: log, Greeted: true}).Serve(t.Context(), bytes.NewReader(stream), io.Discard))
+		s := newSession(&Server{Agent: newNumbers(), Log: log}, bytes.NewReader(stream), io.Discard)
+		require.NoError(t, s.run(t.Context(), false))
 		var lines []string
 		for _, e := range hook.AllEntries() {
 			line, err := (&logrus.TextFormatter{DisableTimestamp: true}).Format(e)

@@ -3,7 +3,6 @@ package pmda
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 
@@ -15,13 +14,12 @@ import (
 // inherit them. In their place come /dev/null and a second standard error, so that a stray print ends
 // up in the log and not between two PDUs. It is called once, after [DropPrivileges].
 //
-// Reading and writing are plain system calls that block. Where these could not be interrupted, on a
-// pipe of another user or a socket, it is Go's poller that waits, which costs some µs per request.
-func Stdio() (in io.ReadCloser, out io.WriteCloser, err error) {
-	if in, err = takeOver(unix.Stdin, "pipe from pmcd", unix.O_WRONLY); err != nil {
+// The pipe to pmcd is made to hold a large reply, which would cost a turn of both processes for each 64 KiB otherwise.
+func Stdio() (in, out *os.File, err error) {
+	if in, err = takeOver(unix.Stdin, "pipe from pmcd"); err != nil {
 		return nil, nil, err
 	}
-	if out, err = takeOver(unix.Stdout, "pipe to pmcd", unix.O_RDONLY); err != nil {
+	if out, err = takeOver(unix.Stdout, "pipe to pmcd"); err != nil {
 		return nil, nil, errors.Join(err, in.Close())
 	}
 	if err := plug(); err != nil {
@@ -30,9 +28,14 @@ func Stdio() (in io.ReadCloser, out io.WriteCloser, err error) {
 	return in, out, nil
 }
 
-// takeOver duplicates a standard descriptor to a number above them; other are the flags that open
-// the other end of a pipe. A terminal or a file is shared with other processes and left as it is.
-func takeOver(fd int, name string, other int) (io.ReadWriteCloser, error) {
+// pipeSize is what a pipe to pmcd holds, in bytes: as much as one that is not root may ask for
+// (/proc/sys/fs/pipe-max-size). Memory is taken for what is in it.
+const pipeSize = 1 << 20
+
+// takeOver duplicates a standard descriptor to a number above them. Go's poller waits for pipes and sockets, but for the
+// pipe of requests where Serve can do better; a terminal or a file is shared with other processes and left as
+// it is.
+func takeOver(fd int, name string) (*os.File, error) {
 	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -40,15 +43,13 @@ func takeOver(fd int, name string, other int) (io.ReadWriteCloser, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(dup, &st); err == nil {
 		kind := st.Mode & unix.S_IFMT
-		if kind == unix.S_IFIFO {
-			if p, err := newPipe(dup, other); err == nil {
-				return p, nil
-			}
-		}
-		if kind == unix.S_IFIFO || kind == unix.S_IFSOCK {
+		if kind == unix.S_IFSOCK || kind == unix.S_IFIFO && !(fd == unix.Stdin && canReopen(dup, unix.O_WRONLY)) {
 			if err := unix.SetNonblock(dup, true); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, errors.Join(err, unix.Close(dup)))
 			}
+		}
+		if kind == unix.S_IFIFO && fd == unix.Stdout {
+			_, _ = unix.FcntlInt(uintptr(dup), unix.F_SETPIPE_SZ, pipeSize) // else it stays as it is
 		}
 	}
 	return os.NewFile(uintptr(dup), name), nil

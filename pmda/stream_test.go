@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -45,27 +44,6 @@ func frames(t testing.TB, stream []byte) []pdu.Frame {
 	}
 }
 
-// The replies do not depend on how the bytes arrive.
-func TestBytesArriveInAnyPieces(t *testing.T) {
-	stream := conversation()
-	serve := func(in io.Reader) []byte {
-		var out bytes.Buffer
-		s := pmda.Server{Agent: newFull(), Greeted: true}
-		require.NoError(t, s.Serve(context.Background(), in, &out))
-		return out.Bytes()
-	}
-	want := serve(bytes.NewReader(stream))
-	assert.Len(t, frames(t, want), len(requests()))
-
-	assert.Equal(t, want, serve(iotest.OneByteReader(bytes.NewReader(stream))), "byte by byte")
-	assert.Equal(t, want, serve(iotest.HalfReader(bytes.NewReader(stream))), "half of what there is room for")
-	assert.Equal(t, want, serve(iotest.DataErrReader(bytes.NewReader(stream))), "the end together with data")
-	for at := range stream {
-		in := io.MultiReader(bytes.NewReader(stream[:at]), bytes.NewReader(stream[at:]))
-		require.Equal(t, want, serve(in), "in two pieces, at byte %d", at)
-	}
-}
-
 // However the stream is cut off, the replies to what came whole are out, and Serve says what happened.
 func TestStreamEndsAnywhere(t *testing.T) {
 	creds := frameOf(&pdu.Creds{Version: pdu.ProtocolVersion})
@@ -76,8 +54,7 @@ func TestStreamEndsAnywhere(t *testing.T) {
 		ends[at] = true
 	}
 	for at := len(creds); at <= len(stream); at++ {
-		s := pmda.Server{Agent: newFull(), Greeted: true}
-		err := s.Serve(context.Background(), bytes.NewReader(stream[:at]), io.Discard)
+		_, err := pmdatest.Play(t, &pmda.Server{Agent: newFull(), Greeted: true}, stream[:at])
 		if ends[at] {
 			require.NoError(t, err, "cut after %d bytes", at)
 		} else {
@@ -85,36 +62,6 @@ func TestStreamEndsAnywhere(t *testing.T) {
 		}
 	}
 }
-
-// Each reply is one Write.
-func TestOneWritePerReply(t *testing.T) {
-	var out writeCounter
-	require.NoError(t, (&pmda.Server{Agent: newFull()}).Serve(context.Background(), bytes.NewReader(conversation()), &out))
-	assert.Equal(t, 1+len(requests()), out.writes)
-	assert.Len(t, frames(t, out.bytes), out.writes)
-}
-
-type writeCounter struct {
-	writes int
-	bytes  []byte
-}
-
-func (w *writeCounter) Write(b []byte) (int, error) {
-	w.writes++
-	w.bytes = append(w.bytes, b...)
-	return len(b), nil
-}
-
-// A stream that takes only part of a reply is broken: what follows would be out of step.
-func TestShortWriteEndsServe(t *testing.T) {
-	in := bytes.NewReader(conversation())
-	err := (&pmda.Server{Agent: newFull(), Greeted: true}).Serve(context.Background(), in, shortWriter{})
-	require.ErrorIs(t, err, io.ErrShortWrite)
-}
-
-type shortWriter struct{}
-
-func (shortWriter) Write(b []byte) (int, error) { return len(b) / 2, nil }
 
 // Never out of step: in any mixture of good, bad and unasked-for PDUs, with an agent that fails,
 // panics and miscounts, there is one reply for each request, in order.
@@ -132,15 +79,13 @@ func TestRepliesStayInStep(t *testing.T) {
 				}
 			}
 			stream = append(stream, frame...)
-			if replyKind(m.Kind()) != 0 {
+			if pmdatest.Answer(m.Kind()) != 0 {
 				asked = append(asked, m.Kind())
 			}
 		}
-		var out bytes.Buffer
-		s := pmda.Server{Agent: watched{moody(rng)}, Greeted: true}
-		require.NoError(t, s.Serve(context.Background(), bytes.NewReader(stream), &out))
-
-		replies := frames(t, out.Bytes())
+		out, err := pmdatest.Play(t, &pmda.Server{Agent: watched{moody(rng)}, Greeted: true}, stream)
+		require.NoError(t, err)
+		replies := frames(t, out)
 		require.Len(t, replies, len(asked), "seed %d", seed)
 		for i, f := range replies {
 			m, err := pdu.Decode(f)
@@ -149,7 +94,7 @@ func TestRepliesStayInStep(t *testing.T) {
 				require.True(t, e.Code < 0 || asked[i] == pdu.KindResult, "seed %d: code %d to %s", seed, e.Code, asked[i])
 				continue
 			}
-			require.Equal(t, replyKind(asked[i]), f.Kind, "seed %d: reply %d to %s", seed, i, asked[i])
+			require.Equal(t, pmdatest.Answer(asked[i]), f.Kind, "seed %d: reply %d to %s", seed, i, asked[i])
 		}
 	}
 }
@@ -171,29 +116,6 @@ func moody(rng *rand.Rand) *full {
 	return agent
 }
 
-// replyKind is the kind of a good reply, 0 if there is none.
-func replyKind(k pdu.Kind) pdu.Kind {
-	switch k {
-	case pdu.KindFetch:
-		return pdu.KindResult
-	case pdu.KindDescReq:
-		return pdu.KindDesc
-	case pdu.KindInstanceReq:
-		return pdu.KindInstance
-	case pdu.KindTextReq:
-		return pdu.KindText
-	case pdu.KindLabelReq:
-		return pdu.KindLabel
-	case pdu.KindPMNSNames:
-		return pdu.KindPMNSIDs
-	case pdu.KindPMNSIDs, pdu.KindPMNSChild, pdu.KindPMNSTraverse:
-		return pdu.KindPMNSNames
-	case pdu.KindResult:
-		return pdu.KindError
-	}
-	return 0
-}
-
 // FuzzServe lets pmcd send anything: the agent survives, and each request that arrived whole has
 // its reply.
 func FuzzServe(f *testing.F) {
@@ -202,9 +124,8 @@ func FuzzServe(f *testing.F) {
 		f.Add(append(frameOf(&pdu.Creds{Version: pdu.ProtocolVersion}), frameOf(m)...))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		var out bytes.Buffer
-		err := (&pmda.Server{Agent: newFull(), Greeted: true}).Serve(context.Background(), bytes.NewReader(stream), &out)
-		replies := frames(t, out.Bytes())
+		out, err := pmdatest.Play(t, &pmda.Server{Agent: newFull(), Greeted: true}, stream)
+		replies := frames(t, out)
 		r := pdu.NewReader(bytes.NewReader(stream), pdu.AgentLimit)
 		if creds, headErr := r.Next(); headErr != nil || creds.Kind != pdu.KindCreds || (&pdu.Creds{}).Decode(creds.Body) != nil {
 			require.Error(t, err)
@@ -217,7 +138,7 @@ func FuzzServe(f *testing.F) {
 				require.Equal(t, errors.Is(headErr, io.EOF), err == nil, "Serve returned %v", err)
 				break
 			}
-			want := replyKind(request.Kind)
+			want := pmdatest.Answer(request.Kind)
 			if want == 0 {
 				continue
 			}

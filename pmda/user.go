@@ -40,7 +40,8 @@ func DropPrivileges(username, groupname string) error {
 	return nil
 }
 
-// givePipe makes a pipe belong to ids. It matters to nobody else, and if it fails only Stdio is slower.
+// givePipe makes a pipe belong to ids, so that Serve can open it again. It matters to nobody else; if it fails Serve does
+// without.
 func givePipe(fd int, ids identity) {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO {

@@ -39,10 +39,9 @@ const (
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
 	"pdu":                   {never: pure},
-	"pmda":                  {ours: "pdu pmda/nonblock", modules: logging + " " + unixCalls},
-	"pmda/nonblock":         {modules: unixCalls, never: talking},
+	"pmda":                  {ours: "pdu", modules: logging + " " + unixCalls},
 	"pmda/pmdatest":         {ours: "pdu pmda"},
-	"pmda/pmapi":            {ours: "pdu pmda/nonblock"},
+	"pmda/pmapi":            {ours: "pdu"},
 	"pmda/examples/dice":    {ours: "pdu pmda", modules: logging},
 	"derived/syntax":        {never: pure},
 	"derived/ere":           {never: pure},

@@ -153,7 +153,7 @@ func daemon(ctx context.Context, o *options) error {
 // serve runs the request loop and all that goes on beside it until pmcd closes the pipe or ctx ends.
 // When it returns everything has ended.
 func serve(
-	ctx context.Context, server *pmda.Server, in io.Reader, out io.Writer, beside ...func(context.Context),
+	ctx context.Context, server *pmda.Server, in, out *os.File, beside ...func(context.Context),
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup

@@ -3,7 +3,6 @@ package agent
 import (
 	"bytes"
 	"context"
-	"io"
 	"net"
 	"slices"
 	"sync"
@@ -161,9 +160,7 @@ func TestHostilePMCD(t *testing.T) {
 	sane := (&pdu.DescReq{PMID: id}).Append(nil, 9)
 	want := (&pdu.DescReply{Desc: pdu.Desc{PMID: id, Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant}}).Append(nil, 0)
 	serve := func(stream []byte) ([]byte, error) {
-		var out bytes.Buffer
-		err := (&pmda.Server{Agent: b.agent, Greeted: true}).Serve(context.Background(), bytes.NewReader(stream), &out)
-		return out.Bytes(), err
+		return pmdatest.Play(t, &pmda.Server{Agent: b.agent, Greeted: true}, stream)
 	}
 	for _, m := range append(pmcdExchanges(id), &pdu.Creds{Version: pdu.ProtocolVersion}) {
 		for _, attack := range attacks() {
@@ -203,11 +200,10 @@ func TestHostileWords(t *testing.T) {
 				for _, lie := range [][]byte{{0, 0, 0, 0}, {0, 0, 0, 1}, {0x7f, 0xff, 0xff, 0xff}, {0x80, 0, 0, 0}, {0xff, 0xff, 0xff, 0xff}} {
 					f := bytes.Clone(frame)
 					copy(f[at:], lie)
-					var out bytes.Buffer
-					stream := io.MultiReader(bytes.NewReader(creds), bytes.NewReader(f))
-					require.NoError(t, (&pmda.Server{Agent: b.agent, Greeted: true}).Serve(context.Background(), stream, &out))
+					out, err := pmdatest.Play(t, &pmda.Server{Agent: b.agent, Greeted: true}, slices.Concat(creds, f))
+					require.NoError(t, err)
 					replies := 0
-					for r := pdu.NewReader(&out, pdu.ClientLimit); ; replies++ {
+					for r := pdu.NewReader(bytes.NewReader(out), pdu.ClientLimit); ; replies++ {
 						reply, err := r.Next()
 						if err != nil {
 							break

@@ -46,8 +46,7 @@ func (c *Conn) Err() error {
 }
 
 // Close ends the connection and every call on it that is waiting. It may be called at any time,
-// more than once; a connection that has failed is closed already. While StartFetch waits for room to send its request,
-// which is 20 ms at most, Close waits, too.
+// more than once; a connection that has failed is closed already.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

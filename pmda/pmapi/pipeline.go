@@ -78,7 +78,7 @@ func (c *Conn) WaitReadable(ctx context.Context) error {
 	if err := interrupted(ctx); err != nil {
 		return c.opError(op, err)
 	}
-	disarm := interruptible(ctx, time.Time{}, c.socket.SetDeadline)
+	disarm := interruptible(ctx, time.Time{}, c.socket.SetReadDeadline)
 	err := c.socket.waitReadable()
 	disarm()
 	switch {

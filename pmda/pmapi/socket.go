@@ -6,157 +6,89 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
 	"syscall"
 	"time"
-
-	"pmdaderived/pmda/nonblock"
 )
 
-// socket is the socket of a connection, out of Go's poller: it would wake a thread each time that pmcd reads a request
-// (docs/decisions/0010). Its descriptor is not blocking. readNow and writeSoon may be called while another goroutine is
-// in waitReadable; Read and Write wait the same way, so they may not. SetDeadline and Close may be called at any
-// time.
+// socket is the socket of a connection: that of package net, and what never waits. A net.Conn lets one goroutine read
+// at a time, waiting included, so readNow and writeSoon go past it: they may be called while another goroutine
+// is in waitReadable. SetDeadline and Close may be called at any time.
 type socket struct {
-	waiter *nonblock.Waiter // for fd, as long as it is open
+	net.Conn
+	raw syscall.RawConn
 
-	mu     sync.Mutex // against a close while fd is in use
-	fd     int        // guarded by mu
-	closed bool       // guarded by mu
+	// The system call of readNow or writeSoon under way: what it is for and what came of it. The functions are values,
+	// made once, so that a fetch allocates none.
+	buf         []byte
+	n           int
+	err         error
+	read, write func(fd uintptr)
 }
 
-// newSocket makes a socket of a connection, which it closes, even if it fails: a duplicate of the descriptor stays.
+// newSocket takes over a connection, which it closes if it fails.
 func newSocket(nc net.Conn) (*socket, error) {
-	fd, err := duplicate(nc)
-	_ = nc.Close() // takes it out of the poller
-	if err != nil {
-		return nil, err
-	}
-	waiter, err := nonblock.NewWaiter(fd)
-	if err != nil {
-		return nil, errors.Join(err, syscall.Close(fd))
-	}
-	return &socket{waiter: waiter, fd: fd}, nil
-}
-
-func duplicate(nc net.Conn) (fd int, err error) {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
-		return 0, fmt.Errorf("no socket: %T", nc)
+		return nil, errors.Join(fmt.Errorf("no socket: %T", nc), nc.Close())
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {
-		return 0, err
+		return nil, errors.Join(err, nc.Close())
 	}
-	var errno syscall.Errno
-	err = raw.Control(func(old uintptr) {
-		var dup uintptr
-		dup, _, errno = syscall.Syscall(syscall.SYS_FCNTL, old, syscall.F_DUPFD_CLOEXEC, 0)
-		fd = int(dup)
-	})
-	if err == nil && errno != 0 {
-		err = os.NewSyscallError("fcntl", errno)
-	}
-	return fd, err
-}
-
-// Read waits until something has arrived, or for the deadline.
-func (s *socket) Read(b []byte) (int, error) {
-	for {
-		n, err := s.readNow(b)
-		if !errors.Is(err, syscall.EAGAIN) {
-			return n, err
-		}
-		if err := s.waiter.WaitReadable(); err != nil {
-			return 0, err
-		}
-	}
+	s := &socket{Conn: nc, raw: raw}
+	s.read = func(fd uintptr) { s.n, s.err = syscall.Read(int(fd), s.buf) }
+	s.write = func(fd uintptr) { s.n, s.err = syscall.Write(int(fd), s.buf) }
+	return s, nil
 }
 
 // readNow reads what has arrived; EAGAIN if nothing has.
 func (s *socket) readNow(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return 0, net.ErrClosed
-	}
-	n, err := nonblock.Read(s.fd, b)
-	switch {
-	case errors.Is(err, syscall.EAGAIN):
-		return 0, err
-	case err != nil:
-		return 0, os.NewSyscallError("read", err)
-	case n == 0 && len(b) > 0:
+	n, err := s.transfer("read", s.read, b)
+	if n == 0 && err == nil && len(b) > 0 {
 		return 0, io.EOF
 	}
-	return n, nil
+	return n, err
 }
 
-// Write waits until there has been room for everything, or for the deadline.
-func (s *socket) Write(b []byte) (done int, err error) {
+// writeSoon writes b and waits for room for so long at most. What there is room for it writes in any case: on a machine
+// that is short of CPU a short time can be over before the write has begun.
+func (s *socket) writeSoon(b []byte, patience time.Duration) (int, error) {
+	n, err := s.transfer("write", s.write, b)
+	if n == len(b) || err != nil && !errors.Is(err, syscall.EAGAIN) {
+		return n, err
+	}
+	if err := s.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return n, err
+	}
+	rest, err := s.Write(b[n:])
+	return n + rest, err
+}
+
+// transfer makes one system call that does not wait, since the sockets of package net have O_NONBLOCK.
+func (s *socket) transfer(op string, call func(fd uintptr), b []byte) (int, error) {
+	s.buf = b
+	defer func() { s.buf = nil }()
 	for {
-		n, err := s.writeNow(b[done:])
-		if done += n; err != nil || done == len(b) {
-			return done, err
+		if err := s.raw.Control(call); err != nil {
+			return 0, err
 		}
-		if err := s.waiter.WaitWritable(); err != nil {
-			return done, err
-		}
-	}
-}
-
-// writeSoon is Write that waits for so long at most, in place of the deadline. What there is room for it writes in
-// any case: on a machine that is short of CPU a short time can be over before the write has begun.
-func (s *socket) writeSoon(b []byte, patience time.Duration) (done int, err error) {
-	for end := time.Now().Add(patience); ; {
-		n, err := s.writeNow(b[done:])
-		if done += n; err != nil || done == len(b) {
-			return done, err
-		}
-		if err := s.awaitRoom(time.Until(end)); err != nil {
-			return done, err
+		switch {
+		case s.err == nil:
+			return s.n, nil
+		case errors.Is(s.err, syscall.EAGAIN):
+			return 0, s.err
+		case !errors.Is(s.err, syscall.EINTR):
+			return 0, os.NewSyscallError(op, s.err)
 		}
 	}
 }
 
-// writeNow writes what there is room for, which may be nothing.
-func (s *socket) writeNow(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return 0, net.ErrClosed
-	}
-	n, err := nonblock.Write(s.fd, b)
-	if err != nil && !errors.Is(err, syscall.EAGAIN) {
-		return n, os.NewSyscallError("write", err)
-	}
-	return n, nil
-}
+// waitReadable waits until there is something to read or the connection has ended, or for the deadline.
+func (s *socket) waitReadable() error { return s.raw.Read(readable) }
 
-// awaitRoom waits without the waiter, which another goroutine may be waiting with. Meanwhile Close waits, too.
-func (s *socket) awaitRoom(d time.Duration) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return net.ErrClosed
-	}
-	return nonblock.Room(s.fd, d)
-}
-
-// waitReadable waits until there is something to read, or for the deadline.
-func (s *socket) waitReadable() error { return s.waiter.WaitReadable() }
-
-// SetDeadline says when Read, Write and waitReadable give up waiting, with os.ErrDeadlineExceeded; the zero time is never.
-// A Read that finds something and a Write that finds room need not wait: they succeed after the deadline, too.
-func (s *socket) SetDeadline(t time.Time) error { return s.waiter.SetDeadline(t) }
-
-// Close ends the calls under way. More than once is no error.
-func (s *socket) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
-	s.closed = true
-	return errors.Join(s.waiter.Close(), os.NewSyscallError("close", syscall.Close(s.fd)))
+// readable reports whether a read from a socket would not wait.
+func readable(fd uintptr) bool {
+	var first [1]byte
+	_, _, err := syscall.Recvfrom(int(fd), first[:], syscall.MSG_PEEK)
+	return !errors.Is(err, syscall.EAGAIN)
 }

@@ -179,9 +179,9 @@ func As[M pdu.Message](p *PMCD, m pdu.Message) M {
 	return typed
 }
 
-// ExpectSilence checks that everything sent so far has been answered as far as the test has read:
-// it asks for the labels of a domain that nobody has and takes anything else that comes back for an
-// unasked reply. An agent that answers even this with ERROR is found out by Close at the latest.
+// ExpectSilence waits until everything sent so far has been handled: it asks for the labels of a domain that nobody has.
+// Anything else that comes back fails the test. A reply that nobody has read by then the server takes
+// back, as from a pmcd that has gone on without it: [Play] shows those.
 func (p *PMCD) ExpectSilence() {
 	p.tb.Helper()
 	p.probes++

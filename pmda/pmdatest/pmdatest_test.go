@@ -125,19 +125,9 @@ func TestMistakesFailTheTest(t *testing.T) {
 		{"an answer where an ERROR is expected", func(tb pmdatest.TB) {
 			start(tb, constant{}).Refused(desc)
 		}, "want *pdu.Error"},
-		{"a reply that nobody asked for", func(tb pmdatest.TB) {
-			p := start(tb, constant{})
-			p.Send(desc, 0)
-			p.ExpectSilence()
-		}, "unasked reply"},
 		{"a reply that nobody has read", func(tb pmdatest.TB) {
 			start(tb, constant{}).Send(desc, 0)
 		}, "unasked DESC"},
-		{"a reply from the request before", func(tb pmdatest.TB) {
-			p := start(tb, constant{})
-			p.Send(desc, 0)
-			p.Request(&pdu.Fetch{PMIDs: []pdu.PMID{id}})
-		}, "is no reply to FETCH"},
 		{"values in the wrong order", func(tb pmdatest.TB) {
 			start(tb, swapped{}).Request(&pdu.Fetch{PMIDs: []pdu.PMID{id, id + 1}})
 		}, "metric of value set 0 is 250.0.2, want 250.0.1"},

@@ -1,0 +1,75 @@
+package pmdatest
+
+import (
+	"bytes"
+	"io"
+	"time"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// Play runs a server on a pmcd that sends stream, be it PDUs or not, and returns the bytes of all replies and what Serve
+// returned. Like pmcd it waits for the reply to a request before it sends anything else; what is no PDU it sends
+// last.
+func Play(tb TB, s *pmda.Server, stream []byte) (replies []byte, err error) {
+	tb.Helper()
+	p := StartServer(tb, s)
+	p.closed = true
+	defer p.from.Close()
+	defer p.cancel()
+	var all bytes.Buffer
+	p.reader = pdu.NewReader(io.TeeReader(p.from, &all), pdu.ClientLimit)
+	p.limit(p.to)
+	p.limit(p.from)
+	if !s.Greeted {
+		_, _ = p.reader.Next()
+	}
+	requests, sent := pdu.NewReader(bytes.NewReader(stream), pdu.AgentLimit), 0
+	for {
+		f, frameErr := requests.Next()
+		if frameErr != nil {
+			break
+		}
+		n := pdu.HeaderSize + len(f.Body)
+		_, _ = p.to.Write(stream[sent : sent+n])
+		sent += n
+		if Answer(f.Kind) != 0 {
+			_, _ = p.reader.Next() // or the end, if the agent has ended; then writing fails
+		}
+	}
+	_, _ = p.to.Write(stream[sent:])
+	p.to.Close()
+	for err == nil {
+		_, err = p.reader.Next()
+	}
+	select {
+	case err = <-p.served:
+	case <-time.After(p.Timeout):
+		tb.Fatalf("pmdatest: Serve has not returned %v after the end of the pipe", p.Timeout)
+	}
+	return all.Bytes(), err
+}
+
+// Answer is the kind of a good reply to a PDU of kind k, 0 if there is none.
+func Answer(k pdu.Kind) pdu.Kind {
+	switch k {
+	case pdu.KindFetch:
+		return pdu.KindResult
+	case pdu.KindDescReq:
+		return pdu.KindDesc
+	case pdu.KindInstanceReq:
+		return pdu.KindInstance
+	case pdu.KindTextReq:
+		return pdu.KindText
+	case pdu.KindLabelReq:
+		return pdu.KindLabel
+	case pdu.KindPMNSNames:
+		return pdu.KindPMNSIDs
+	case pdu.KindPMNSIDs, pdu.KindPMNSChild, pdu.KindPMNSTraverse:
+		return pdu.KindPMNSNames
+	case pdu.KindResult:
+		return pdu.KindError
+	}
+	return 0
+}
