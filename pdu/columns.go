@@ -2,19 +2,24 @@ package pdu
 
 import (
 	"encoding/binary"
+	"strconv"
 	"time"
 )
 
-// Columns is the values of a RESULT or HIGHRES_RESULT as columns, for receivers that have to do with many
-// numbers. What it says is what Decode of these types says, errors included; it is made without a Value for
-// each number.
+// Columns is the values of a RESULT or HIGHRES_RESULT as columns, without a Value for each number. It is the one
+// way to read these PDUs: [Result] and [HighResResult] are made from it.
 type Columns struct {
 	Time time.Time
 	Sets []Column
 
-	blobs  [][]byte
-	single []Inst // the list of a singular metric
-	keep   retention
+	sec, fraction int64 // the words of Time
+	blobs         [][]byte
+	single        []Inst // the list of a singular metric
+	keep          retention
+
+	sets   []ValueSet // made by ValueSets
+	values []Value    // of sets
+	shrink retention
 }
 
 // Column is the answer for one metric: a Code below zero, or values (perhaps none), one for each of Insts.
@@ -25,6 +30,9 @@ type Column struct {
 	// Type is the type of all values: TypeUnknown for those that travelled in situ, which the
 	// descriptor tells, and TypeNoSupport for values of different types or of none, of which nothing else is given.
 	Type Type
+
+	// Format is how the values travelled.
+	Format ValueFormat
 
 	// Insts is never changed. While the instances stay the same from one Decode to the next, or are those
 	// of the set before, it is the same array: the one that is found here at the time of the Decode, so a receiver
@@ -46,7 +54,7 @@ func (m *Columns) Decode(f Frame) error {
 	c := cursor{kind: f.Kind, body: f.Body}
 	n := m.head(&c)
 	if c.err == nil {
-		m.sets(&c, n)
+		m.decode(&c, n)
 	}
 	if err := c.done(); err != nil {
 		m.Sets = m.Sets[:0]
@@ -59,27 +67,35 @@ func (m *Columns) Decode(f Frame) error {
 func (m *Columns) Borrows() bool { return len(m.blobs) > 0 }
 
 // head reads what is in front of the sets, and returns how many there are.
-func (m *Columns) head(c *cursor) int {
-	if c.kind == KindHighResResult {
-		n, sec, nsec := c.highResHead()
-		m.Time = time.Unix(sec, nsec)
+func (m *Columns) head(c *cursor) (n int) {
+	switch c.kind {
+	case KindResult:
+		m.sec, m.fraction = int64(c.i32("sec")), int64(c.i32("usec"))
+		m.Time = time.Unix(m.sec, m.fraction*int64(time.Microsecond))
+		return c.count("numpmid", 0, emptySetHead)
+	case KindHighResResult:
+		n = int(c.i32("numpmid"))
+		m.sec, m.fraction = c.i64("sec"), c.i64("nsec")
+		m.Time = time.Unix(m.sec, m.fraction)
+		switch {
+		case n < 0 || n > c.left()/emptySetHead:
+			c.fail(0, "numpmid", strconv.Itoa(n)+" items do not fit "+strconv.Itoa(c.left())+" bytes")
+		case m.fraction < 0 || m.fraction >= 1e9:
+			c.fail(c.off-8, "nsec", "not a fraction of a second")
+		}
 		return n
-	}
-	if c.kind != KindResult {
+	default:
 		c.fail(0, "type", c.kind.String()+" holds no values")
 		return 0
 	}
-	sec, usec := c.i32("sec"), c.i32("usec")
-	m.Time = time.Unix(int64(sec), int64(usec)*int64(time.Microsecond))
-	return c.count("numpmid", 0, emptySetHead)
 }
 
-func (m *Columns) sets(c *cursor, n int) {
+func (m *Columns) decode(c *cursor, n int) {
 	total, end := c.scanSets(n)
 	if c.err != nil {
 		return
 	}
-	const columnMemory, blobMemory = 112, 24 // bytes
+	const columnMemory, blobMemory = 120, 24 // bytes
 	if m.single == nil {
 		m.single = []Inst{NoInst}
 	}
@@ -102,7 +118,7 @@ func (m *Columns) sets(c *cursor, n int) {
 		set := &m.Sets[i]
 		p := c.body[c.off:]
 		count := int(int32(binary.BigEndian.Uint32(p[4:])))
-		set.PMID, set.Code, set.Type = PMID(binary.BigEndian.Uint32(p)), 0, TypeUnknown
+		set.PMID, set.Code, set.Type, set.Format = PMID(binary.BigEndian.Uint32(p)), 0, TypeUnknown, InSitu
 		if set.Insts != nil {
 			set.last = set.Insts
 		}
@@ -112,7 +128,7 @@ func (m *Columns) sets(c *cursor, n int) {
 			c.off += emptySetHead
 			continue
 		}
-		format := ValueFormat(binary.BigEndian.Uint32(p[8:]))
+		set.Format = ValueFormat(binary.BigEndian.Uint32(p[8:]))
 		c.off += setHead
 		heads := c.body[c.off : c.off+count*valueSize]
 		if count == 1 && Inst(binary.BigEndian.Uint32(heads)) == NoInst {
@@ -123,7 +139,7 @@ func (m *Columns) sets(c *cursor, n int) {
 		}
 		set.Bits, numbers = numbers[:count:count], numbers[count:]
 		switch {
-		case format == InSitu:
+		case set.Format == InSitu:
 			for j := range set.Bits {
 				set.Bits[j] = uint64(binary.BigEndian.Uint32(heads[valueSize*j+4:]))
 			}
@@ -139,6 +155,41 @@ func (m *Columns) sets(c *cursor, n int) {
 	}
 	b.check()
 	c.off = len(c.body)
+}
+
+// ValueSets are the sets with a Value for each value, for receivers of few. The next call reuses their memory, and Bytes
+// are borrowed from the frame. Values of different types in one set have the type TypeNoSupport, and nothing else.
+func (m *Columns) ValueSets() []ValueSet {
+	const valueMemory = 40 // bytes
+	total := 0
+	for i := range m.Sets {
+		total += len(m.Sets[i].Insts)
+	}
+	if m.shrink.excess(cap(m.values)*valueMemory, total*valueMemory) {
+		m.values, m.sets = nil, nil
+	}
+	m.values, m.sets = resized(m.values, total), resized(m.sets, len(m.Sets))
+	rest := m.values
+	for i := range m.Sets {
+		from, to := &m.Sets[i], &m.sets[i]
+		*to = ValueSet{PMID: from.PMID, Code: from.Code, Format: from.Format}
+		n := len(from.Insts)
+		if n == 0 {
+			continue
+		}
+		to.Values, rest = rest[:n:n], rest[n:]
+		for j, inst := range from.Insts {
+			v := Value{Inst: inst, Type: from.Type}
+			switch {
+			case from.Bits != nil:
+				v.Bits = from.Bits[j]
+			case from.Blobs != nil:
+				v.Bytes = from.Blobs[j]
+			}
+			to.Values[j] = v
+		}
+	}
+	return m.sets
 }
 
 // each reads values of any kind, one by one.

@@ -294,10 +294,10 @@ func behaviourPoll(t *testing.T, ctx context.Context, c *pmapi.Conn) {
 		require.NoError(t, c.StartFetch(some))
 		for {
 			require.NoError(t, c.WaitReadable(ctx))
-			res, done, err := c.PollFetch()
+			res, done, err := c.PollColumns()
 			require.NoError(t, err)
 			if done {
-				checkSome(t, c, res)
+				checkSome(t, c, res.Result())
 				break
 			}
 		}

@@ -74,9 +74,9 @@ func pipelined(ctx context.Context, c *pmapi.Conn, ids []pdu.PMID) (any, error) 
 		if err := c.WaitReadable(ctx); err != nil {
 			return nil, err
 		}
-		res, done, err := c.PollFetch()
+		res, done, err := c.PollColumns()
 		if done {
-			return copied(res, err)
+			return copied(res.Result(), err)
 		}
 	}
 }
@@ -234,7 +234,7 @@ func calls() []call {
 			fetch: true,
 		},
 		{
-			name:  "StartFetch and PollFetch",
+			name:  "StartFetch and PollColumns",
 			do:    func(ctx context.Context, c *pmapi.Conn) (any, error) { return pipelined(ctx, c, fetched) },
 			sends: &pdu.HighResFetch{PMIDs: fetched},
 			reply: fetchReply,
@@ -285,7 +285,7 @@ func requireBroken(t testing.TB, c *pmapi.Conn, err error, code pdu.Code) {
 	assert.Equal(t, c.Err(), c.SetProfile(context.Background(), &pdu.Profile{}))
 	assert.Equal(t, c.Err(), c.StartFetch([]pdu.PMID{longOne}))
 	assert.Equal(t, c.Err(), c.WaitReadable(context.Background()))
-	_, done, later := c.PollFetch()
+	_, done, later := c.PollColumns()
 	assert.True(t, done)
 	assert.Equal(t, c.Err(), later)
 	assert.NoError(t, c.Close())
@@ -494,7 +494,7 @@ func TestCallStalled(t *testing.T) {
 			_, err := call.do(ctx, c)
 			require.ErrorIs(t, err, context.Canceled)
 		})
-		if call.name == "StartFetch and PollFetch" {
+		if call.name == "StartFetch and PollColumns" {
 			continue // the wait is the caller's, and has no default
 		}
 		t.Run(call.name+"/default", func(t *testing.T) {
@@ -509,7 +509,7 @@ func TestCallStalled(t *testing.T) {
 // A context that has ended already costs nothing: nothing is sent and the connection stays good.
 func TestCallWithEndedContext(t *testing.T) {
 	for _, call := range calls() {
-		if call.name == "StartFetch and PollFetch" {
+		if call.name == "StartFetch and PollColumns" {
 			continue
 		}
 		t.Run(call.name, func(t *testing.T) {

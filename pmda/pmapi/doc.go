@@ -28,9 +28,9 @@
 // # Two ways to fetch
 //
 // [Conn.Fetch] waits for the values. A caller that must never wait writes the request with
-// [Conn.StartFetch] and takes the answer with [Conn.PollFetch], which reads what the socket holds;
+// [Conn.StartFetch] and takes the answer with [Conn.PollColumns], which reads what the socket holds;
 // another goroutine sleeps in [Conn.WaitReadable] until there is something to read. While it does,
-// only StartFetch, PollFetch and the methods marked as safe may be called, under a lock of the
+// only StartFetch, PollColumns and the methods marked as safe may be called, under a lock of the
 // caller's.
 //
 // # Limits

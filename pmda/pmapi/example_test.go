@@ -98,13 +98,13 @@ func ExampleConn_StartFetch() {
 		return
 	}
 	for {
-		res, done, err := c.PollFetch()
+		res, done, err := c.PollColumns()
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		if done {
-			fmt.Println(res.Sets[0].Values[0].Bits)
+			fmt.Println(res.Sets[0].Bits[0])
 			return
 		}
 		if err := c.WaitReadable(ctx); err != nil { // or anything else that it has to do

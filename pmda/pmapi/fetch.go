@@ -13,38 +13,48 @@ import (
 // pmcd serves nobody else meanwhile.
 const MaxFetch = (pdu.MaxClientPDU - pdu.HeaderSize - 16) / 4
 
-// Result holds the values of one moment. It belongs to its connection: it is valid until the next
-// call that reads from that connection, which is every one except StartFetch, WaitReadable and
-// those that send nothing.
-type Result struct {
+// Columns holds the values of one moment: for each metric, in the order of the request, its instances and their values
+// as columns. It belongs to its connection: it is valid until the next call that reads from that connection,
+// which is every one except StartFetch, WaitReadable and those that send nothing. The Bits and Insts of the sets the receiver may
+// keep; see [pdu.Column].
+type Columns struct {
 	// Time is when pmcd began to collect the values, in nanoseconds, or in microseconds from a pmcd
 	// before 6.0 ([pdu.FeatureHighRes]).
 	Time time.Time
 
-	// Sets holds one set for each metric asked for, in the order of the request. The codes are
-	// those of the agents; ErrNoAgent, ErrAgain, ErrPMDAFenced and ErrTimeout may come from pmcd.
-	// Bytes of values are borrowed as the whole is.
-	Sets []pdu.ValueSet
+	// Sets holds one set for each metric asked for. The codes are those of the agents; ErrNoAgent, ErrAgain,
+	// ErrPMDAFenced and ErrTimeout may come from pmcd.
+	Sets []pdu.Column
 
-	// Changes are what pmcd has announced with this answer.
+	Changes pdu.Change // what pmcd has announced with this answer
+	Size    int        // of the answer, in bytes
+
+	answer *pdu.Columns
+}
+
+// Result is [Columns] with a value for each instance. Bytes of values are borrowed as the whole is.
+type Result struct {
+	Time    time.Time
+	Sets    []pdu.ValueSet
 	Changes pdu.Change
+}
+
+// Result gives the same as values. It is nil for nil.
+func (c *Columns) Result() *Result {
+	if c == nil {
+		return nil
+	}
+	return &Result{Time: c.Time, Sets: c.answer.ValueSets(), Changes: c.Changes}
 }
 
 // fetchState is the part of a Conn that a fetch uses, kept for the next one.
 type fetchState struct {
 	changes pdu.Change // announced in front of this answer
-	columns bool       // the answer is to be made columns
-
-	req   pdu.HighResFetch
-	reply pdu.HighResResult
-	res   Result
-
-	// The same for a pmcd without the high-resolution PDUs.
-	oldReq   pdu.Fetch
-	oldReply pdu.Result
-
-	cols    pdu.Columns
-	colsRes Columns
+	req     pdu.HighResFetch
+	oldReq  pdu.Fetch // the same for a pmcd without the high-resolution PDUs
+	expect  pdu.Kind  // of the answer
+	answer  pdu.Columns
+	res     Columns
 }
 
 // Fetch gives the values of up to [MaxFetch] metrics at one moment, of the instances that the
@@ -52,6 +62,12 @@ type fetchState struct {
 //
 // Source: pmFetch(3).
 func (c *Conn) Fetch(ctx context.Context, ids []pdu.PMID) (*Result, error) {
+	res, err := c.FetchColumns(ctx, ids)
+	return res.Result(), err
+}
+
+// FetchColumns is [Conn.Fetch] for receivers of many numbers.
+func (c *Conn) FetchColumns(ctx context.Context, ids []pdu.PMID) (*Columns, error) {
 	const op = "fetch"
 	req, err := c.fetchRequest(op, ids)
 	if err != nil {
@@ -91,88 +107,77 @@ func (c *Conn) fetchRequest(op string, ids []pdu.PMID) (pdu.Message, error) {
 	s.changes = 0
 	s.req.PMIDs = append(s.req.PMIDs[:0], ids...)
 	if c.features&pdu.FeatureHighRes != 0 {
+		s.expect = pdu.KindHighResResult
 		return &s.req, nil
 	}
+	s.expect = pdu.KindResult
 	s.oldReq.PMIDs = s.req.PMIDs
 	return &s.oldReq, nil
 }
 
 // fetched takes a frame that arrived after a fetch. done is false after an announcement of changes,
 // in front of the answer; otherwise the answer or why there is none is returned.
-func (c *Conn) fetched(op string, f pdu.Frame) (res *Result, done bool, err error) {
+func (c *Conn) fetched(op string, f pdu.Frame) (res *Columns, done bool, err error) {
 	s := &c.fetch
-	if s.columns {
-		return c.fetchedColumns(op, f)
+	if f.Kind != s.expect {
+		done, err = c.notFetched(op, f)
+		return nil, done, err
 	}
-	var moment time.Time
-	var sets []pdu.ValueSet
-	switch {
-	case f.Kind == pdu.KindHighResResult && c.features&pdu.FeatureHighRes != 0:
-		err = s.reply.Decode(f.Body)
-		moment, sets = time.Unix(s.reply.Sec, s.reply.Nsec), s.reply.Sets
-	case f.Kind == pdu.KindResult && c.features&pdu.FeatureHighRes == 0:
-		err = s.oldReply.Decode(f.Body)
-		moment = time.Unix(int64(s.oldReply.Sec), int64(s.oldReply.Usec)*int64(time.Microsecond))
-		sets = s.oldReply.Sets
-	default:
-		return c.notFetched(op, f)
-	}
-	if err == nil {
-		err = match(sets, s.req.PMIDs, setMetric, failSet)
+	if err = s.answer.Decode(f); err == nil {
+		err = match(s.answer.Sets, s.req.PMIDs)
 	}
 	if err != nil {
 		return nil, true, c.fail(op, err)
 	}
 	c.profileSent = false
 	c.settle(op)
-	s.res = Result{Time: moment, Sets: sets, Changes: s.changes}
+	if !s.answer.Borrows() {
+		c.input.frames.Release()
+	}
+	s.res = Columns{
+		Time: s.answer.Time, Sets: s.answer.Sets, Changes: s.changes, Size: pdu.HeaderSize + len(f.Body), answer: &s.answer,
+	}
 	return &s.res, true, nil
 }
 
 // notFetched is fetched for a frame that holds no values.
-func (c *Conn) notFetched(op string, f pdu.Frame) (res *Result, done bool, err error) {
+func (c *Conn) notFetched(op string, f pdu.Frame) (done bool, err error) {
 	code, err := c.errorCode(f)
 	switch {
 	case err != nil:
 	case code < 0:
 		c.settle(op)
-		return nil, true, c.opError(op, code)
+		return true, c.opError(op, code)
 	case code > 0 && c.fetch.changes == 0:
 		c.fetch.changes = pdu.Change(code)
 		c.changes |= c.fetch.changes
-		return nil, false, nil
+		return false, nil
 	default:
 		err = protocolErrorf("ERROR %d in place of values", int32(code))
 	}
-	return nil, true, c.fail(op, err)
+	return true, c.fail(op, err)
 }
 
-// match pairs value sets, in whatever form, with the metrics asked for. pmcd pairs what agents send by
-// position and does not look, so a set for another metric is the fault of one agent and fails that metric
-// alone; but if no set fits, the answer is not ours.
-func match[S any](sets []S, ids []pdu.PMID, metric func(*S) pdu.PMID, fail func(*S, pdu.PMID)) error {
+// match pairs value sets with the metrics asked for. pmcd pairs what agents send by position and does not look, so a
+// set for another metric is the fault of one agent and fails that metric alone; but if no set fits, the answer is
+// not ours.
+func match(sets []pdu.Column, ids []pdu.PMID) error {
 	if len(sets) != len(ids) {
 		return protocolErrorf("values of %d metrics, asked for %d", len(sets), len(ids))
 	}
 	fits := 0
 	for i := range sets {
-		if metric(&sets[i]) == ids[i] {
+		if sets[i].PMID == ids[i] {
 			fits++
 		}
 	}
 	if fits == 0 {
-		return protocolErrorf("values of %v, asked for %v", metric(&sets[0]), ids[0])
+		return protocolErrorf("values of %v, asked for %v", sets[0].PMID, ids[0])
 	}
 	for i := range sets {
-		if fits < len(ids) && metric(&sets[i]) != ids[i] {
-			fail(&sets[i], ids[i])
+		if sets[i].PMID != ids[i] {
+			sets[i] = pdu.Column{PMID: ids[i], Code: pdu.ErrIPC, Type: pdu.TypeUnknown}
 		}
 	}
 	return nil
-}
-
-func setMetric(s *pdu.ValueSet) pdu.PMID { return s.PMID }
-
-func failSet(s *pdu.ValueSet, id pdu.PMID) {
-	*s = pdu.ValueSet{PMID: id, Code: pdu.ErrIPC, Values: s.Values[:0]}
 }

@@ -9,7 +9,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// StartFetch sends a fetch and does not wait for the answer, which [Conn.PollFetch] takes.
+// StartFetch sends a fetch and does not wait for the answer, which [Conn.PollColumns] takes.
 // [ErrOutstanding] if there is one to come already. It waits for milliseconds at most; a request
 // that cannot be written whole ends the connection.
 //
@@ -38,12 +38,12 @@ func (c *Conn) StartFetch(ids []pdu.PMID) error {
 // time.
 func (c *Conn) FetchOutstanding() bool { return c.outstanding.Load() }
 
-// PollFetch reads what has arrived and never waits. done says that there is nothing more to wait
+// PollColumns reads what has arrived and never waits. done says that there is nothing more to wait
 // for: the result is there, or err says why there is none. It may be called without an outstanding
 // fetch too: then it finds out whether pmcd has ended the connection.
 //
-// PollFetch may be called while another goroutine is in [Conn.WaitReadable].
-func (c *Conn) PollFetch() (res *Result, done bool, err error) {
+// PollColumns may be called while another goroutine is in [Conn.WaitReadable].
+func (c *Conn) PollColumns() (res *Columns, done bool, err error) {
 	const op = "fetch"
 	if err := c.Err(); err != nil {
 		return nil, true, err
@@ -66,9 +66,9 @@ func (c *Conn) PollFetch() (res *Result, done bool, err error) {
 }
 
 // WaitReadable waits until there is something to read or the connection has ended, by pmcd or by
-// [Conn.Close]; [Conn.PollFetch] tells which. The end of the context ends the wait and nothing else.
+// [Conn.Close]; [Conn.PollColumns] tells which. The end of the context ends the wait and nothing else.
 //
-// It is meant for a goroutine that does nothing else. Meanwhile only StartFetch, PollFetch and the
+// It is meant for a goroutine that does nothing else. Meanwhile only StartFetch, PollColumns and the
 // methods that may be called at any time may be called: the others would compete for the socket.
 func (c *Conn) WaitReadable(ctx context.Context) error {
 	const op = "wait"

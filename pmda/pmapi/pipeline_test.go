@@ -17,8 +17,8 @@ import (
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
-// PollFetch does not wait: it says "not yet" until the last byte is there.
-func TestPollFetchNeverWaits(t *testing.T) {
+// PollColumns does not wait: it says "not yet" until the last byte is there.
+func TestPollColumnsNeverWaits(t *testing.T) {
 	reply := (&pdu.HighResResult{Sets: []pdu.ValueSet{{PMID: longOne, Code: pdu.ErrAgain}}}).Append(nil, 0)
 	reply = append((&pdu.Error{Code: 1}).Append(nil, 0), reply...)
 	step := make(chan struct{})
@@ -34,7 +34,7 @@ func TestPollFetchNeverWaits(t *testing.T) {
 	require.NoError(t, c.StartFetch([]pdu.PMID{longOne}))
 	for i := range reply {
 		assert.True(t, c.FetchOutstanding())
-		res, done, err := c.PollFetch()
+		res, done, err := c.PollColumns()
 		require.NoError(t, err)
 		require.False(t, done, "after %d bytes", i)
 		require.Nil(t, res)
@@ -42,14 +42,14 @@ func TestPollFetchNeverWaits(t *testing.T) {
 		<-step
 		require.NoError(t, c.WaitReadable(t.Context()))
 	}
-	res, done, err := c.PollFetch()
+	res, done, err := c.PollColumns()
 	require.NoError(t, err)
 	require.True(t, done)
 	assert.Equal(t, pdu.ErrAgain, res.Sets[0].Code)
 	assert.Equal(t, pdu.ChangeAddAgent, res.Changes)
 	assert.False(t, c.FetchOutstanding())
 
-	res, done, err = c.PollFetch()
+	res, done, err = c.PollColumns()
 	require.NoError(t, err)
 	assert.False(t, done, "nothing is outstanding")
 	assert.Nil(t, res)
@@ -104,7 +104,7 @@ func TestWaitReadableAgain(t *testing.T) {
 	for range 3 {
 		require.NoError(t, c.WaitReadable(t.Context()))
 	}
-	_, done, err := c.PollFetch()
+	_, done, err := c.PollColumns()
 	require.NoError(t, err)
 	require.True(t, done)
 
@@ -161,7 +161,7 @@ func TestWaitReadableForgetsContext(t *testing.T) {
 		require.NoError(t, c.StartFetch([]pdu.PMID{longOne}))
 		require.NoError(t, <-result)
 		for done := false; !done; {
-			_, done, err = c.PollFetch()
+			_, done, err = c.PollColumns()
 			require.NoError(t, err)
 		}
 	}
@@ -188,8 +188,8 @@ func TestDeadlinesDoNotOutliveCalls(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// An idle connection: the reader wakes up and PollFetch tells why.
-func TestPollFetchIdle(t *testing.T) {
+// An idle connection: the reader wakes up and PollColumns tells why.
+func TestPollColumnsIdle(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		script func(p *pmapitest.Peer)
@@ -226,7 +226,7 @@ func TestPollFetchIdle(t *testing.T) {
 				close(idle)
 				for {
 					require.NoError(t, c.WaitReadable(t.Context()))
-					if _, done, err := c.PollFetch(); done {
+					if _, done, err := c.PollColumns(); done {
 						requireBroken(t, c, err, row.code)
 						return
 					}
@@ -237,7 +237,7 @@ func TestPollFetchIdle(t *testing.T) {
 }
 
 // A fragment that nobody asked for is found before the next request, which it would answer.
-func TestPollFetchFragment(t *testing.T) {
+func TestPollColumnsFragment(t *testing.T) {
 	idle := make(chan struct{})
 	c := serve(t, func(p *pmapitest.Peer) {
 		<-idle
@@ -246,7 +246,7 @@ func TestPollFetchFragment(t *testing.T) {
 	})
 	close(idle)
 	require.NoError(t, c.WaitReadable(t.Context()))
-	_, done, err := c.PollFetch()
+	_, done, err := c.PollColumns()
 	require.NoError(t, err)
 	require.False(t, done)
 	err = c.StartFetch([]pdu.PMID{longOne})
@@ -281,7 +281,7 @@ func TestWaitReadableEnds(t *testing.T) {
 			}
 		}()
 		for {
-			if _, done, err := c.PollFetch(); done {
+			if _, done, err := c.PollColumns(); done {
 				require.ErrorIs(t, err, pdu.ErrIPC)
 				break
 			}
@@ -321,9 +321,9 @@ func TestReaderBesideRequester(t *testing.T) {
 			poll := func() (bool, error) {
 				mu.Lock()
 				defer mu.Unlock()
-				res, done, err := c.PollFetch()
+				res, done, err := c.PollColumns()
 				if res != nil {
-					seen <- res.Sets[0].Values[0].Bits
+					seen <- res.Sets[0].Bits[0]
 				}
 				return done, err
 			}
@@ -445,8 +445,10 @@ func TestFetchAllocations(t *testing.T) {
 			if err := c.WaitReadable(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			if res, done, err := c.PollFetch(); done {
-				check(res, err)
+			if res, done, err := c.PollColumns(); done {
+				if err != nil || len(res.Sets) != metrics || len(res.Sets[metrics-1].Bits) != instances {
+					t.Fatal("not what was sent: ", err)
+				}
 				return
 			}
 		}

@@ -144,13 +144,13 @@ func TestPMCDStops(t *testing.T) {
 	require.ErrorIs(t, err, pdu.ErrTimeout)
 
 	require.NoError(t, idle.StartFetch([]pdu.PMID{longOne}))
-	_, done, err := idle.PollFetch()
+	_, done, err := idle.PollColumns()
 	require.NoError(t, err)
 	require.False(t, done)
 	require.NoError(t, p.Signal(syscall.SIGCONT))
 	for !done {
 		require.NoError(t, idle.WaitReadable(t.Context()))
-		_, done, err = idle.PollFetch()
+		_, done, err = idle.PollColumns()
 		require.NoError(t, err)
 	}
 }
@@ -164,7 +164,7 @@ func TestPMCDRestarts(t *testing.T) {
 		for {
 			err := c.WaitReadable(context.Background())
 			if err == nil {
-				_, _, err = c.PollFetch()
+				_, _, err = c.PollColumns()
 			}
 			if err != nil {
 				noticed <- err
@@ -207,7 +207,7 @@ func TestPMCDAccessDenied(t *testing.T) {
 	setAccess(t, p, "disallow \"unix:\" : all;\ndisallow \".*\" : all;\n")
 	for {
 		require.NoError(t, idle.WaitReadable(t.Context()))
-		if _, done, err := idle.PollFetch(); done {
+		if _, done, err := idle.PollColumns(); done {
 			require.Error(t, err)
 			assert.True(t, refusedOrLost(err), "%v", err)
 			break
