@@ -63,7 +63,6 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		Fetch
 		Profile
 		Result
-		Events
 		DescIDs
 		Descs
 		PMNSIDs
@@ -74,7 +73,6 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	var out []byte
 	writer := NewWriter(io.Discard)
 	set := ValueSet{PMID: 1, Values: []Value{StringValue(1, "abc"), StringValue(2, "")}}
-	events := (&Events{Records: []EventRecord{{Params: make([]EventParam, 5)}}}).Append(nil, TypeEvent)
 	descs := (&Descs{Descs: make([]Desc, 50)}).Append(nil, 0)[HeaderSize:]
 	ids := (&DescIDs{PMIDs: make([]PMID, 50)}).Append(nil, 0)[HeaderSize:]
 	p := wideProfile()
@@ -86,7 +84,6 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	steps := []step{
 		{"Fetch", func() error { return m.Fetch.Decode(fetch) }},
 		{"Profile", func() error { return m.Profile.Decode(profile) }},
-		{"Events", func() error { return m.Events.Decode(TypeEvent, events) }},
 		{"Descs", func() error { return m.Descs.Decode(descs) }},
 		{"DescIDs", func() error { return m.DescIDs.Decode(ids) }},
 		{"Error", func() error { return m.Error.Decode(descs[:4]) }},

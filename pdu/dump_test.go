@@ -336,14 +336,11 @@ func (d *dumper) bodySize(v Value) int {
 }
 
 func (d *dumper) value(prefix string, v Value) {
-	switch v.Type {
-	case TypeString:
+	if v.Type == TypeString {
 		d.text(prefix+"value", string(v.Bytes)+"\x00")
-	case TypeEvent, TypeHighResEvent:
-		d.events(prefix, v)
-	default:
-		d.scalar(prefix+"value", v.Type, v.Bits, v.Bytes)
+		return
 	}
+	d.scalar(prefix+"value", v.Type, v.Bits, v.Bytes)
 }
 
 func (d *dumper) scalar(name string, t Type, bits uint64, b []byte) {
@@ -367,40 +364,6 @@ func (d *dumper) scalar(name string, t Type, bits uint64, b []byte) {
 			d.add(len(b), "bytes", name, hex.EncodeToString(b))
 		}
 		d.pad(name+".pad", len(b))
-	}
-}
-
-func (d *dumper) events(prefix string, v Value) {
-	var e Events
-	require.NoError(d.t, e.Decode(v.Type, v.Bytes))
-	d.i32(prefix+"nrecords", int32(len(e.Records)))
-	for i, r := range e.Records {
-		prefix := fmt.Sprintf("%srecord[%d].", prefix, i)
-		if v.Type == TypeHighResEvent {
-			d.i64(prefix+"sec", r.Sec)
-			d.i64(prefix+"nsec", r.Nsec)
-		} else {
-			d.i32(prefix+"sec", int32(r.Sec))
-			d.i32(prefix+"usec", int32(r.Nsec/1000))
-		}
-		d.x32(prefix+"flags", uint32(r.Flags))
-		if r.Flags&EventMissed != 0 {
-			d.i32(prefix+"nparams", r.Missed)
-			continue
-		}
-		d.i32(prefix+"nparams", int32(len(r.Params)))
-		for j, p := range r.Params {
-			prefix := fmt.Sprintf("%sparam[%d].", prefix, j)
-			value := Value{Type: p.Type, Bytes: p.Bytes}
-			size := d.bodySize(value)
-			if p.Type == TypeString {
-				size-- // no NUL here
-			}
-			d.pmid(prefix+"pmid", p.PMID)
-			d.add(1, "u8", prefix+"type", strconv.Itoa(int(p.Type)))
-			d.add(3, "u24", prefix+"len", strconv.Itoa(4+size))
-			d.scalar(prefix+"value", p.Type, p.Bits, p.Bytes)
-		}
 	}
 }
 

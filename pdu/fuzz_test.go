@@ -104,37 +104,3 @@ func (p *pieces) Read(b []byte) (int, error) {
 	}
 	return n, nil
 }
-
-// FuzzEvent: as FuzzDecode, for the body of an event value.
-func FuzzEvent(f *testing.F) {
-	for _, v := range loadVectors(f) {
-		if v.kind() != KindResult {
-			continue
-		}
-		var r Result
-		require.NoError(f, r.Decode(v.body()))
-		for _, set := range r.Sets {
-			for _, value := range set.Values {
-				if value.Type == TypeEvent || value.Type == TypeHighResEvent {
-					f.Add(value.Type == TypeHighResEvent, value.Bytes)
-				}
-			}
-		}
-	}
-	f.Fuzz(func(t *testing.T, highRes bool, body []byte) {
-		typ := TypeEvent
-		if highRes {
-			typ = TypeHighResEvent
-		}
-		var e Events
-		if err := e.Decode(typ, body); err != nil {
-			require.ErrorIs(t, err, ErrIPC)
-			return
-		}
-		array := e.Append(nil, typ)
-		var again Events
-		require.NoError(t, again.Decode(typ, array))
-		require.Equal(t, e.Records, again.Records)
-		require.Equal(t, array, again.Append(nil, typ))
-	})
-}

@@ -12,12 +12,6 @@ import "encoding/binary"
 // were in the result before. Where that is wrong, [ResultWriter.Frame] moves the blocks and corrects
 // their places, which makes the result several times as expensive.
 type ResultWriter struct {
-	result
-	large spare
-}
-
-// result is what a writer holds.
-type result struct {
 	buf    []byte // all of it is usable space
 	head   int    // where the value sets begin
 	sets   int    // where they end
@@ -27,6 +21,7 @@ type result struct {
 	n      int // value sets
 	keep   retention
 	last   int // length of the last result that was released
+	large  spare
 }
 
 const (
@@ -91,10 +86,6 @@ func (w *ResultWriter) Release() {
 
 // Len returns the number of value sets so far.
 func (w *ResultWriter) Len() int { return w.n }
-
-// Exchange exchanges what two writers hold, so that a result that was made before can be sent by w. Nothing is
-// copied.
-func (w *ResultWriter) Exchange(other *ResultWriter) { w.result, other.result = other.result, w.result }
 
 // Fail adds a set without values: because of code, or, if code is 0, because there are none now.
 // A code above 0 is none and goes out as ErrGeneric.

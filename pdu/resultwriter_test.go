@@ -196,21 +196,3 @@ func TestResultWriterGivesBackAfterAnOutlier(t *testing.T) {
 	}
 	assert.LessOrEqual(t, len(w.buf), retainedBytes)
 }
-
-// A result that was made before is sent in place of another one, and both writers can be used again.
-func TestResultWriterExchange(t *testing.T) {
-	var w, other ResultWriter
-	ids := []PMID{NewPMID(510, 1, 1), NewPMID(510, 1, 2)}
-	w.Number(ids[0], TypeU32, 1)
-	other.Number(ids[0], TypeDouble, 2)
-	other.Number(ids[1], TypeU64, 3)
-	wants := [][]byte{other.Append(nil, 0, 0), w.Append(nil, 0, 0)}
-	w.Exchange(&other)
-	assert.Equal(t, 2, w.Len())
-	assert.Equal(t, wants[0], w.Append(nil, 0, 0))
-	assert.Equal(t, wants[1], other.Append(nil, 0, 0))
-	other.Reset()
-	other.Number(ids[0], TypeU32, 1)
-	assert.Equal(t, wants[1], other.Append(nil, 0, 0))
-	assert.Equal(t, wants[0], w.Append(nil, 0, 0))
-}
