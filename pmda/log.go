@@ -61,12 +61,14 @@ func (s *session) complain(k pdu.Kind, what string, err error) {
 // logPanic logs, once in a while, a panic of the agent with its stack. It is called by the
 // deferred function that recovered, while the stack is still there.
 func (s *session) logPanic(k pdu.Kind, value any) {
-	text := fmt.Sprint("panic: ", value)
-	skipped, due := s.complaints.due(complaint{k, text}, s.now())
+	text := fmt.Sprint(value)
+	skipped, due := s.complaints.due(complaint{k, "panic: " + text}, s.now())
 	if !due {
 		return
 	}
-	s.log.WithFields(logrus.Fields{"pdu": k, "repeated": skipped, "stack": string(debug.Stack())}).Error(text)
+	s.log.WithFields(logrus.Fields{
+		"pdu": k, "repeated": skipped, "panic": text, "stack": string(debug.Stack()),
+	}).Error("agent has panicked")
 }
 
 // debugEnabled reports whether l prints debug messages. [logrus.FieldLogger] has no method for it.

@@ -284,7 +284,8 @@ func TestPanicsAreContained(t *testing.T) {
 
 			entry := hook.AllEntries()[0]
 			assert.Equal(t, logrus.ErrorLevel, entry.Level)
-			assert.Equal(t, "panic: the agent's fault", entry.Message)
+			assert.Equal(t, "agent has panicked", entry.Message)
+			assert.Equal(t, "the agent's fault", entry.Data["panic"])
 			assert.Contains(t, entry.Data["stack"], "(*full).enter", "the stack leads to the place")
 			assert.Equal(t, request.Kind(), entry.Data["pdu"])
 		})
