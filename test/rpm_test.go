@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // The RPM package goes into pmcd, is upgraded, and leaves definitions and identifiers behind. This machine
