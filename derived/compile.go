@@ -12,10 +12,11 @@ import (
 // compiler turns typed trees into steps.
 type compiler struct {
 	program   *program
-	needs     []*Needs       // of each step
-	users     []uint8        // how often each is taken from or is a metric; 2 stands for more
-	known     map[step]int32 // where each step is
-	trees     map[sight]int32
+	needs     []*Needs        // of each step
+	users     []uint8         // how often each is taken from or is a metric; 2 stands for more
+	known     map[step]int32  // where each step is
+	trees     map[sight]int32 // of other definitions
+	parts     map[sight]int32 // of the one that is compiled
 	patternOf map[string]int32
 	textOf    map[string]int32
 	factorOf  map[Factor]int32
@@ -33,7 +34,7 @@ func newCompiler(n int) *compiler {
 	return &compiler{
 		program: &program{steps: make([]step, 0, n)},
 		needs:   make([]*Needs, 0, n), users: make([]uint8, 0, n),
-		known: make(map[step]int32, n), trees: make(map[sight]int32),
+		known: make(map[step]int32, n), trees: make(map[sight]int32), parts: make(map[sight]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
 		factorOf: make(map[Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
 	}
@@ -41,6 +42,7 @@ func newCompiler(n int) *compiler {
 
 // metric adds the steps of a metric.
 func (c *compiler) metric(m *Metric, tree *Node) {
+	clear(c.parts) // the next tree may lie where this one does
 	m.root = c.tree(tree, 0)
 	m.needs = *c.needs[m.root]
 	m.needs.History, m.needs.Adds = int(tree.history), tree.adds
@@ -114,17 +116,21 @@ func (c *compiler) tree(n *Node, age uint8) int32 {
 	if n.empty {
 		return c.add(step{op: opNothing, typ: n.Type})
 	}
-	again := age > 0 && len(n.Kids) > 0
+	again, other := age > 0 && len(n.Kids) > 0, n.other != nil
 	for n.other != nil {
 		n, again = n.other, true
 	}
 	if !again {
 		return c.node(n, age)
 	}
-	at, ok := c.trees[sight{n, age}]
+	known := c.parts
+	if other {
+		known = c.trees
+	}
+	at, ok := known[sight{n, age}]
 	if !ok {
 		at = c.node(n, age)
-		c.trees[sight{n, age}] = at
+		known[sight{n, age}] = at
 	}
 	return at
 }

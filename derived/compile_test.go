@@ -47,6 +47,21 @@ func TestDisassembleError(t *testing.T) {
 	assert.Empty(t, set.Disassemble(m))
 }
 
+// What one definition takes from samples before is not what another one takes, wherever their trees lie.
+func TestCompileApart(t *testing.T) {
+	cat := newTestCatalog(t)
+	texts := []string{"delta(bin + 1)", "delta(bin * 2)", "delta(-bin)"}
+	var defs []*Definition
+	for i, text := range texts {
+		defs = append(defs, definition(t, fmt.Sprintf("d%d", i), text))
+	}
+	set := NewSet(defs, cat, "derived")
+	for i, m := range set.Metrics() {
+		alone := NewSet(defs[i:i+1], cat, "derived")
+		assert.Equal(t, alone.Disassemble(alone.Metrics()[0]), set.Disassemble(m), texts[i])
+	}
+}
+
 // Every step comes after those that it takes from, whatever the order of the definitions.
 func TestStepOrder(t *testing.T) {
 	set := NewSet([]*Definition{
