@@ -35,6 +35,8 @@
 //
 // # The state file
 //
+// JSON, which jq(1) shows with lines:
+//
 //	{
 //		"version": 1,
 //		"domain": 510,

@@ -226,7 +226,7 @@ func TestStateFile(t *testing.T) {
 	require.NoError(t, r.Save())
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	assert.Equal(t, good, string(text))
+	assert.JSONEq(t, good, string(text))
 	assert.Equal(t, r.state, load(t, path).state)
 
 	all, err := Read(path)

@@ -242,7 +242,7 @@ func (r *Registry) Save() error {
 	if !r.changed || r.path == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(&r.state, "", "\t")
+	text, err := json.Marshal(&r.state)
 	if err == nil {
 		err = replaceFile(r.disk, r.path, append(text, '\n'))
 	}

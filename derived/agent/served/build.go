@@ -189,14 +189,15 @@ func (b *builder) restore(set *derived.Set, defs []*Definition) bool {
 // add adds a definition to the snapshot.
 func (b *builder) add(d *Definition) {
 	bound, _ := b.made.Set.Lookup(d.Name)
-	m := &Metric{Def: d, Problem: b.wrong[d.Name].text, Reported: b.wrong[d.Name].reported}
+	wrong := b.wrong[d.Name]
+	m := &Metric{Def: d, Problem: wrong.text, Reported: wrong.reported}
 	if bound.Err == nil {
 		b.made.Widest = max(b.made.Widest, len(bound.Needs().Operands))
 	}
 	fault := b.Operands.fault(d, bound)
 	var err error
 	if bound.Err == nil && fault == "" && b.Catalog != nil {
-		m.Derived, m.State = bound, Bound
+		m.Derived, m.State, m.proven = bound, Bound, true
 		if m.Problem != "" {
 			m.State = Kept
 		}
@@ -209,6 +210,8 @@ func (b *builder) add(d *Definition) {
 	} else {
 		m.ID, err = b.IDs.PMID(d.Name)
 		m.Desc, m.Described = b.IDs.Desc(d.Name, d.Text)
+		old := b.formerly(d.Name)
+		m.proven = old != nil && old.Text == d.Text // it is unbound for now
 		switch {
 		case b.Catalog == nil:
 			m.State = Waiting
@@ -226,8 +229,6 @@ func (b *builder) add(d *Definition) {
 		return
 	}
 	m.Inst = b.IDs.Instance(m.ID)
-	old := b.formerly(d.Name)
-	m.proven = m.Derived != nil || old != nil && old.Text == d.Text // then it is unbound for now
 	b.made.Metrics = append(b.made.Metrics, m)
 	b.made.ByID[m.ID] = m
 }
