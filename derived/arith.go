@@ -7,24 +7,14 @@ import (
 
 // arith returns the loop for + - * in any type but FLOAT, and for / in DOUBLE, where 0 divided by anything is 0.
 func arith(op syntax.Op, t pdu.Type) func(dst, a, b []uint64) {
+	loops := [...]func(dst, a, b []uint64){add[uint64], subtract[uint64], multiply[uint64], divide}
 	switch t {
 	case pdu.TypeDouble:
-		return arithDouble(op)
+		loops = [...]func(dst, a, b []uint64){addDouble, subtractDouble, multiplyDouble, divide}
 	case pdu.Type32, pdu.TypeU32:
-		return arithInteger(op, add[uint32], subtract[uint32], multiply[uint32])
+		loops = [...]func(dst, a, b []uint64){add[uint32], subtract[uint32], multiply[uint32], divide}
 	}
-	return arithInteger(op, add[uint64], subtract[uint64], multiply[uint64])
-}
-
-func arithInteger(op syntax.Op, plus, minus, times func(dst, a, b []uint64)) func(dst, a, b []uint64) {
-	switch op {
-	case syntax.Add:
-		return plus
-	case syntax.Sub:
-		return minus
-	default:
-		return times
-	}
+	return loops[op-syntax.Add]
 }
 
 func add[T uint32 | uint64](dst, a, b []uint64) {
@@ -45,19 +35,6 @@ func multiply[T uint32 | uint64](dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		dst[i] = uint64(T(a[i] * b[i]))
-	}
-}
-
-func arithDouble(op syntax.Op) func(dst, a, b []uint64) {
-	switch op {
-	case syntax.Add:
-		return addDouble
-	case syntax.Sub:
-		return subtractDouble
-	case syntax.Mul:
-		return multiplyDouble
-	default:
-		return divide
 	}
 }
 

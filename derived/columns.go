@@ -73,29 +73,22 @@ type registers struct {
 // take returns room for n numbers.
 func (r *registers) take(n int) []uint64 {
 	r.peak = max(r.peak, n)
-	best := -1
+	best, last := -1, len(r.free)-1
 	for i, buf := range r.free {
-		switch {
-		case best < 0:
-			best = i
-		case cap(r.free[best]) < n:
-			if cap(buf) > cap(r.free[best]) {
-				best = i
-			}
-		case cap(buf) >= n && cap(buf) < cap(r.free[best]):
+		if cap(buf) >= n && (best < 0 || cap(buf) < cap(r.free[best])) {
 			best = i
 		}
 	}
-	if best < 0 {
+	switch {
+	case last < 0:
+		return make([]uint64, n)
+	case best < 0: // all are too short: one makes room, so that the list does not grow
+		r.free = r.free[:last]
 		return make([]uint64, n)
 	}
 	buf := r.free[best]
-	last := len(r.free) - 1
 	r.free[best], r.free[last] = r.free[last], nil
 	r.free = r.free[:last]
-	if cap(buf) < n {
-		return make([]uint64, n) // the longest is too short: the list does not grow
-	}
 	return buf[:n]
 }
 

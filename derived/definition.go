@@ -35,10 +35,7 @@ func (e *SyntaxError) Offset() int { return e.Err.Offset }
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
 // Limits bound an expression. What is 0 is as in [DefaultLimits], and no limit can be higher.
-type Limits struct {
-	Text  int // bytes
-	Depth int // nodes on a path from the root of the tree to a leaf
-}
+type Limits = syntax.Limits
 
 // DefaultLimits are those of [Parse].
 func DefaultLimits() Limits { return Limits{Text: syntax.MaxText, Depth: syntax.MaxDepth} }
@@ -48,7 +45,7 @@ func Parse(name, text string) (*Definition, error) { return ParseWithin(name, te
 
 // ParseWithin is [Parse] with limits of one's own.
 func ParseWithin(name, text string, limits Limits) (*Definition, error) {
-	expr, err := syntax.ParseWithin(text, syntax.Literals{Units: checkUnits, Pattern: ere.Check}, syntax.Limits(limits))
+	expr, err := syntax.ParseWithin(text, syntax.Literals{Units: checkUnits, Pattern: ere.Check}, limits)
 	var fault *syntax.Error
 	switch {
 	case errors.As(err, &fault):

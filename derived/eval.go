@@ -62,10 +62,11 @@ func (e *Evaluation) step(i int32) *Vector {
 	}
 	slot.round = e.round
 	s := &e.set.program.steps[i]
+	var values *Vector
 	if s.op == opOperand {
-		if v := e.operand(s); v != nil {
-			slot.v = v
-			return v
+		if values = e.values(s); values.usual(s) {
+			slot.v = values
+			return values
 		}
 	}
 	if slot.cell == nil {
@@ -76,7 +77,7 @@ func (e *Evaluation) step(i int32) *Vector {
 	c.v = Vector{Type: s.typ}
 	switch s.op {
 	case opOperand:
-		e.odd(s, c)
+		c.odd(s, values)
 	case opConst:
 		c.single[0] = s.value()
 		c.v.Bits = c.single[:]
@@ -134,19 +135,14 @@ func (e *Evaluation) values(s *step) *Vector {
 	return sample.Values(pdu.PMID(s.id))
 }
 
-// operand returns the values of a metric if they can be taken as they are, else nil. From here on a
+// usual reports whether the values of a metric can be taken as they are. From here on a
 // result that is a set and has values has Insts, any other has none.
-func (e *Evaluation) operand(s *step) *Vector {
-	v := e.values(s)
-	if v == nil || v.Code < 0 || v.Type != s.typ || s.set != (v.Insts != nil) || v.Len() == 0 || !s.set && v.Len() > 1 {
-		return nil
-	}
-	return v
+func (v *Vector) usual(s *step) bool {
+	return v != nil && v.Code >= 0 && v.Type == s.typ && s.set == (v.Insts != nil) && v.Len() > 0 && (s.set || v.Len() == 1)
 }
 
 // odd takes what is left of values that cannot be taken as they are.
-func (e *Evaluation) odd(s *step, c *cell) {
-	v := e.values(s)
+func (c *cell) odd(s *step, v *Vector) {
 	switch {
 	case v == nil:
 	case v.Code < 0:

@@ -27,7 +27,7 @@ type Literals struct {
 // Limits are lower than MaxText and MaxDepth where somebody wants that. What is 0 or higher is MaxText or MaxDepth.
 type Limits struct {
 	Text  int // bytes
-	Depth int
+	Depth int // nodes on a path from the root of the tree to a leaf
 }
 
 // within returns the limits that are in force.
