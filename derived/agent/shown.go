@@ -22,14 +22,16 @@ func OwnMetrics(domain int) []pmda.Entry { return control.Entries(domain) }
 // Figures are what the agent counts. They may be read at any time.
 func (a *Agent) Figures() *control.Figures { return &a.figures }
 
-func (a *Agent) shownDefinitions(yield func(control.Definition) bool) {
+func (a *Agent) shownDefinitions(yield func(*control.Definition) bool) {
+	var m *metric
+	d := control.Definition{Sampled: func() time.Time { return a.newest(m) }}
 	snap := a.snapshot.Load()
 	for i := range snap.metrics {
-		m := &snap.metrics[i]
-		if !yield(control.Definition{
-			Instance: pdu.Instance{ID: m.Inst, Name: m.Def.Name}, State: string(m.State), Problem: m.Problem, Text: m.Def.Text, PMID: m.ID,
-			Sampled: a.newest(m), Fetched: m.usage.fetched, Values: m.usage.values,
-		}) {
+		m = &snap.metrics[i]
+		d.Instance, d.PMID = pdu.Instance{ID: m.Inst, Name: m.Def.Name}, m.ID
+		d.State, d.Problem, d.Text = string(m.State), m.Problem, m.Def.Text
+		d.Fetched, d.Values = m.usage.fetched, m.usage.values
+		if !yield(&d) {
 			return
 		}
 	}
@@ -45,10 +47,10 @@ func (a *Agent) newest(m *metric) time.Time {
 	return m.feed.taken
 }
 
-func (a *Agent) shownFiles(yield func(control.File) bool) {
+func (a *Agent) shownFiles(yield func(*control.File) bool) {
 	snap := a.snapshot.Load()
 	for _, f := range snap.Files {
-		if !yield(control.File{
+		if !yield(&control.File{
 			Instance: pdu.Instance{ID: f.Inst, Name: f.Path}, Error: f.Error, Definitions: f.Definitions, Failed: f.Failed,
 			Modified: f.Modified, Read: snap.Read,
 		}) {
@@ -58,7 +60,7 @@ func (a *Agent) shownFiles(yield func(control.File) bool) {
 }
 
 // shownLimits are the limits by their instances, whose numbers stay what they are.
-func (a *Agent) shownLimits(yield func(control.Limit) bool) {
+func (a *Agent) shownLimits(yield func(*control.Limit) bool) {
 	l, f := &a.options.Limits, &a.figures
 	instances, answer := a.sampler.met()
 	logUsed := int64(-1)
@@ -79,7 +81,7 @@ func (a *Agent) shownLimits(yield func(control.Limit) bool) {
 		{"answer", l.Answer, int64(answer)},
 		{"log", l.Log, logUsed},
 	} {
-		if !yield(control.Limit{Instance: pdu.Instance{ID: pdu.Inst(i), Name: l.name}, Max: l.max, Used: l.used}) {
+		if !yield(&control.Limit{Instance: pdu.Instance{ID: pdu.Inst(i), Name: l.name}, Max: l.max, Used: l.used}) {
 			return
 		}
 	}

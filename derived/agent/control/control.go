@@ -34,7 +34,7 @@ func inDoms(s *Source) []inDom {
 	return []inDom{
 		definitionSerial: {
 			"definitions of derived metrics", "One instance for each definition in the configuration files.",
-			members(s.Definitions, func(d Definition) pdu.Instance { return d.Instance }),
+			members(s.Definitions, func(d *Definition) pdu.Instance { return d.Instance }),
 		},
 		bucketSerial: {
 			"classes of durations", "Each is named after the longest duration in it, in milliseconds.",
@@ -42,11 +42,11 @@ func inDoms(s *Source) []inDom {
 		},
 		fileSerial: {
 			"files of definitions", "One instance for each, and for places where there should be one.",
-			members(s.Files, func(f File) pdu.Instance { return f.Instance }),
+			members(s.Files, func(f *File) pdu.Instance { return f.Instance }),
 		},
 		limitSerial: {
 			"limits of the agent", "One instance for each limit that an option sets.",
-			members(s.Limits, func(l Limit) pdu.Instance { return l.Instance }),
+			members(s.Limits, func(l *Limit) pdu.Instance { return l.Instance }),
 		},
 	}
 }
@@ -193,7 +193,6 @@ func (m *Metrics) Fetch(id pdu.PMID, profile *pdu.Profile, now time.Time, w *pdu
 	default:
 		w.Numbers(id, metric.Type, insts, v.Numbers)
 	}
-	clear(v.Texts)
 	return true
 }
 

@@ -20,24 +20,24 @@ const testDomain = 250
 
 // testSource has two instances in each list.
 func testSource() *Source {
-	now := time.Unix(1000, 0)
+	now, never := time.Unix(1000, 0), func() time.Time { return time.Time{} }
 	return &Source{
 		Version: "1.2.3",
 		Figures: &Figures{},
 		LeftOut: func() uint64 { return 7 },
-		Definitions: slices.Values([]Definition{
+		Definitions: slices.Values([]*Definition{
 			{
 				Instance: pdu.Instance{ID: 3, Name: "a"}, State: "bound", Text: " x + 1 ", PMID: pdu.NewPMID(testDomain, 1, 2),
-				Sampled: now.Add(-time.Second), Fetched: now.Add(-2 * time.Second), Values: 5,
+				Sampled: func() time.Time { return now.Add(-time.Second) }, Fetched: now.Add(-2 * time.Second), Values: 5,
 			},
-			{Instance: pdu.Instance{ID: 9, Name: "b"}, State: "failed", Problem: "no operand", Text: "y", PMID: pdu.NewPMID(testDomain, 1, 3)},
+			{Instance: pdu.Instance{ID: 9, Name: "b"}, State: "failed", Problem: "no operand", Text: "y", PMID: pdu.NewPMID(testDomain, 1, 3), Sampled: never},
 		}),
-		Files: slices.Values([]File{
+		Files: slices.Values([]*File{
 			{Instance: pdu.Instance{ID: 0, Name: "/a"}, Definitions: 2, Failed: 1, Modified: time.Unix(100, 0), Read: now},
 			{Instance: pdu.Instance{ID: 1, Name: "/b"}, Error: "gone", Read: now},
 			{Instance: pdu.Instance{ID: 2, Name: "/c"}, Read: now},
 		}),
-		Limits: slices.Values([]Limit{{pdu.Instance{ID: 0, Name: "definitions"}, 10, 2}, {pdu.Instance{ID: 1, Name: "log"}, 0, -1}}),
+		Limits: slices.Values([]*Limit{{pdu.Instance{ID: 0, Name: "definitions"}, 10, 2}, {pdu.Instance{ID: 1, Name: "log"}, 0, -1}}),
 	}
 }
 
@@ -130,6 +130,19 @@ func TestFetch(t *testing.T) {
 	assert.Equal(t, "1:0 48:1", fetch(t, m, "request_time", some))
 	assert.Empty(t, fetch(t, m, "file.state", some))
 	assert.Equal(t, "-1:1.2.3", fetch(t, m, "version", &pdu.Profile{Default: pdu.Exclude}))
+}
+
+// What it costs to serve a thousand definitions is not a piece of memory for each.
+func TestFetchOfMany(t *testing.T) {
+	s := testSource()
+	s.Definitions = slices.Values(slices.Repeat([]*Definition{{State: "bound"}}, 1000))
+	m := New(testDomain, s)
+	var w pdu.ResultWriter
+	allocs := testing.AllocsPerRun(10, func() {
+		w.Reset()
+		m.Fetch(PMID(testDomain, 20), &pdu.Profile{}, time.Time{}, &w)
+	})
+	assert.Less(t, allocs, 10.0)
 }
 
 func TestInstances(t *testing.T) {

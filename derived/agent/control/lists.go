@@ -14,9 +14,9 @@ type Source struct {
 	Figures *Figures
 	LeftOut func() uint64 // messages that are missing in the log
 
-	Definitions iter.Seq[Definition]
-	Files       iter.Seq[File]
-	Limits      iter.Seq[Limit]
+	Definitions iter.Seq[*Definition] // each until the next
+	Files       iter.Seq[*File]
+	Limits      iter.Seq[*Limit]
 }
 
 // Definition is what is shown of a definition.
@@ -26,9 +26,9 @@ type Definition struct {
 	Problem string // why it is not served as it is written; "": it is
 	Text    string // its expression
 	PMID    pdu.PMID
-	Sampled time.Time // the newest sample of its operands; zero: there is none
-	Fetched time.Time // when it was computed for a client last; zero: never
-	Values  int       // that it had then
+	Sampled func() time.Time // the newest sample of its operands; zero: there is none
+	Fetched time.Time        // when it was computed for a client last; zero: never
+	Values  int              // that it had then
 }
 
 // File is what is shown of a file of definitions.
@@ -61,9 +61,9 @@ type Limit struct {
 
 // lists are the metrics with a value for each definition, file or limit.
 func lists(s *Source) []Metric {
-	definitions := func(add func(*Values, Definition)) Content { return each(definitionSerial, s.Definitions, add) }
-	files := func(add func(*Values, File)) Content { return each(fileSerial, s.Files, add) }
-	limits := func(add func(*Values, Limit)) Content { return each(limitSerial, s.Limits, add) }
+	definitions := func(add func(*Values, *Definition)) Content { return each(definitionSerial, s.Definitions, add) }
+	files := func(add func(*Values, *File)) Content { return each(fileSerial, s.Files, add) }
+	limits := func(add func(*Values, *Limit)) Content { return each(limitSerial, s.Limits, add) }
 	word := Shape{pdu.TypeString, pdu.SemDiscrete, pdu.Units{}}
 	number := Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}}
 	millis := Shape{pdu.TypeDouble, pdu.SemInstant, pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec}}
@@ -75,39 +75,39 @@ func lists(s *Source) []Metric {
 			Long: "bound    it is served\nkept     its new text is wrong; it is served as it was before\n" +
 				"unbound  a metric that it uses does not exist on this host, so far\nfailed   it is wrong\n" +
 				"waiting  the metrics that it uses have not been looked up yet",
-			Content: definitions(func(v *Values, d Definition) { v.text(d.ID, d.State) }),
+			Content: definitions(func(v *Values, d *Definition) { v.text(d.ID, d.State) }),
 		},
 		{
 			Item: 21, Name: "definition.error", Shape: word,
 			Short:   "why a definition is not served as it is written; empty if it is",
-			Content: definitions(func(v *Values, d Definition) { v.text(d.ID, d.Problem) }),
+			Content: definitions(func(v *Values, d *Definition) { v.text(d.ID, d.Problem) }),
 		},
 		{
 			Item: 22, Name: "definition.expression", Shape: word,
 			Short:   "expression of each definition",
-			Content: definitions(func(v *Values, d Definition) { v.text(d.ID, strings.TrimSpace(d.Text)) }),
+			Content: definitions(func(v *Values, d *Definition) { v.text(d.ID, strings.TrimSpace(d.Text)) }),
 		},
 		{
 			Item: 23, Name: "definition.pmid", Shape: word,
 			Short:   "metric identifier of each definition",
-			Content: definitions(func(v *Values, d Definition) { v.text(d.ID, d.PMID.String()) }),
+			Content: definitions(func(v *Values, d *Definition) { v.text(d.ID, d.PMID.String()) }),
 		},
 		{
 			Item: 24, Name: "definition.age", Shape: millis,
 			Short:   "age of the newest sample for each definition that has one",
-			Content: definitions(func(v *Values, d Definition) { v.since(d.ID, d.Sampled) }),
+			Content: definitions(func(v *Values, d *Definition) { v.since(d.ID, d.Sampled()) }),
 		},
 		{
 			Item: 25, Name: "definition.evaluated", Shape: millis,
 			Short:   "time since each definition was computed for a client",
 			Long:    "Definitions that nobody has fetched have no value.",
-			Content: definitions(func(v *Values, d Definition) { v.since(d.ID, d.Fetched) }),
+			Content: definitions(func(v *Values, d *Definition) { v.since(d.ID, d.Fetched) }),
 		},
 		{
 			Item: 26, Name: "definition.values", Shape: number,
 			Short: "number of values that each definition had when it was computed for a client the last time",
 			Long:  "Definitions that nobody has fetched have no value.",
-			Content: definitions(func(v *Values, d Definition) {
+			Content: definitions(func(v *Values, d *Definition) {
 				if !d.Fetched.IsZero() {
 					v.number(d.ID, uint64(d.Values))
 				}
@@ -118,29 +118,29 @@ func lists(s *Source) []Metric {
 			Short: "whether each file of definitions was read",
 			Long: "read     it was read to its end\nfailed   so it was, and some of it is wrong: see derived.control.definition.error\n" +
 				"unread   it was not read, or not to its end: see derived.control.file.error",
-			Content: files(func(v *Values, f File) { v.text(f.ID, f.state()) }),
+			Content: files(func(v *Values, f *File) { v.text(f.ID, f.state()) }),
 		},
 		{
 			Item: 42, Name: "file.error", Shape: word,
 			Short:   "why a file of definitions was not read, or not to its end; empty if it was",
 			Long:    "What it defined before stays in service.",
-			Content: files(func(v *Values, f File) { v.text(f.ID, f.Error) }),
+			Content: files(func(v *Values, f *File) { v.text(f.ID, f.Error) }),
 		},
 		{
 			Item: 43, Name: "file.definitions", Shape: number,
 			Short:   "number of definitions that were read from each file",
-			Content: files(func(v *Values, f File) { v.number(f.ID, uint64(f.Definitions)) }),
+			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Definitions)) }),
 		},
 		{
 			Item: 44, Name: "file.failed", Shape: number,
 			Short:   "number of mistakes in each file for which a definition could not be read",
-			Content: files(func(v *Values, f File) { v.number(f.ID, uint64(f.Failed)) }),
+			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Failed)) }),
 		},
 		{
 			Item: 45, Name: "file.modified", Shape: seconds,
 			Short: "time of each file of definitions when it was read",
 			Long:  "In seconds since 1970-01-01 00:00:00 UTC. Files that could not be read have none.",
-			Content: files(func(v *Values, f File) {
+			Content: files(func(v *Values, f *File) {
 				if !f.Modified.IsZero() {
 					v.number(f.ID, uint64(f.Modified.Unix()))
 				}
@@ -150,14 +150,14 @@ func lists(s *Source) []Metric {
 			Item: 46, Name: "file.read", Shape: seconds,
 			Short:   "time at which each file of definitions was read",
 			Long:    "In seconds since 1970-01-01 00:00:00 UTC.",
-			Content: files(func(v *Values, f File) { v.number(f.ID, uint64(f.Read.Unix())) }),
+			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Read.Unix())) }),
 		},
 		{
 			Item: 48, Name: "limit.max", Shape: Shape{pdu.TypeU64, pdu.SemDiscrete, pdu.Units{}},
 			Short: "what each limit of the agent allows",
 			Long: limitText + "What exceeds a limit fails alone. The options --limit and, for the log, --log-limit set them.\n" +
 				"A log without a limit has no value.",
-			Content: limits(func(v *Values, l Limit) {
+			Content: limits(func(v *Values, l *Limit) {
 				if l.Max > 0 {
 					v.number(l.ID, uint64(l.Max))
 				}
@@ -171,7 +171,7 @@ func lists(s *Source) []Metric {
 				"met since the agent was started. Expressions that are too long or too deep and answers that are\n" +
 				"too long are not counted, definitions with too many operands and operands with too many\n" +
 				"instances are. A log without a limit has no value.",
-			Content: limits(func(v *Values, l Limit) {
+			Content: limits(func(v *Values, l *Limit) {
 				if l.Used >= 0 {
 					v.number(l.ID, uint64(l.Used))
 				}

@@ -47,12 +47,13 @@ type Values struct {
 	Numbers []uint64   // as in derived.Vector.Bits
 	Texts   [][]byte
 
+	bytes    []byte // of the texts
 	selected pdu.Selection
 }
 
 // Reset forgets the values but not the memory for them, and selects all instances.
 func (v *Values) Reset() {
-	v.Insts, v.Numbers, v.Texts = v.Insts[:0], v.Numbers[:0], v.Texts[:0]
+	v.Insts, v.Numbers, v.Texts, v.bytes = v.Insts[:0], v.Numbers[:0], v.Texts[:0], v.bytes[:0]
 	v.selected = pdu.Selection{}
 }
 
@@ -64,7 +65,9 @@ func (v *Values) number(inst pdu.Inst, n uint64) {
 
 func (v *Values) text(inst pdu.Inst, s string) {
 	if v.selected.Includes(inst) {
-		v.Insts, v.Texts = append(v.Insts, inst), append(v.Texts, []byte(s))
+		start := len(v.bytes)
+		v.bytes = append(v.bytes, s...)
+		v.Insts, v.Texts = append(v.Insts, inst), append(v.Texts, v.bytes[start:])
 	}
 }
 
