@@ -33,23 +33,23 @@ func (s *session) dispatch(c Client, f pdu.Frame, arrived time.Time) []byte {
 	case pdu.KindProfile:
 		s.onProfile(f.Body)
 	case pdu.KindDescReq:
-		return s.onDescReq(c, f.Body)
+		return respond(s, c, f, s.onDescReq)
 	case pdu.KindInstanceReq:
-		return s.onInstanceReq(c, f.Body)
+		return respond(s, c, f, s.onInstanceReq)
 	case pdu.KindTextReq:
-		return s.onTextReq(c, f.Body)
+		return respond(s, c, f, s.onTextReq)
 	case pdu.KindLabelReq:
-		return s.onLabelReq(c, f.Body)
+		return respond(s, c, f, s.onLabelReq)
 	case pdu.KindPMNSNames:
-		return s.onNames(c, f.Body)
+		return respond(s, c, f, s.onNames)
 	case pdu.KindPMNSIDs:
-		return s.onIDs(c, f.Body)
+		return respond(s, c, f, s.onIDs)
 	case pdu.KindPMNSChild:
-		return s.onChild(c, f.Body)
+		return respond(s, c, f, s.onChild)
 	case pdu.KindPMNSTraverse:
-		return s.onTraverse(c, f.Body)
+		return respond(s, c, f, s.onTraverse)
 	case pdu.KindResult:
-		return s.onStore(c, f.Body)
+		return respond(s, c, f, s.onStore)
 	case pdu.KindAttr:
 		s.onAttr(c, f.Body)
 	case pdu.KindError:
@@ -58,6 +58,22 @@ func (s *session) dispatch(c Client, f pdu.Frame, arrived time.Time) []byte {
 		s.complain(f.Kind, "pdu ignored", errNotForAgents)
 	}
 	return nil
+}
+
+// respond decodes a request and encodes what its handler says.
+func respond[M any, P interface {
+	*M
+	pdu.Message
+}](s *session, c Client, f pdu.Frame, handle func(Client, *M) (pdu.Message, error)) []byte {
+	var req M
+	if err := P(&req).Decode(f.Body); err != nil {
+		return s.undecodable(f.Kind, err)
+	}
+	reply, err := handle(c, &req)
+	if err != nil {
+		return s.refuse(f.Kind, err)
+	}
+	return s.send(reply)
 }
 
 // errNotForAgents is logged with a PDU that pmcd should not have sent.
@@ -153,27 +169,16 @@ func (s *session) onProfile(body []byte) {
 	s.profile, s.spare = s.spare, s.profile
 }
 
-func (s *session) onDescReq(c Client, body []byte) []byte {
-	var req pdu.DescReq
-	if err := req.Decode(body); err != nil {
-		return s.undecodable(pdu.KindDescReq, err)
-	}
+func (s *session) onDescReq(c Client, req *pdu.DescReq) (pdu.Message, error) {
 	desc, err := s.agent.Desc(c, req.PMID)
-	if err != nil {
-		return s.refuse(pdu.KindDescReq, err)
-	}
 	desc.PMID = req.PMID
-	return s.send(&pdu.DescReply{Desc: desc})
+	return &pdu.DescReply{Desc: desc}, err
 }
 
-func (s *session) onInstanceReq(c Client, body []byte) []byte {
-	var req pdu.InstanceReq
-	if err := req.Decode(body); err != nil {
-		return s.undecodable(pdu.KindInstanceReq, err)
-	}
+func (s *session) onInstanceReq(c Client, req *pdu.InstanceReq) (pdu.Message, error) {
 	instances, err := s.agent.Instances(c, req.InDom)
 	if err != nil {
-		return s.refuse(pdu.KindInstanceReq, err)
+		return nil, err
 	}
 	// Stock readers take a single empty name for "no names here".
 	if i := slices.IndexFunc(instances, nameless); i >= 0 {
@@ -188,19 +193,19 @@ func (s *session) onInstanceReq(c Client, body []byte) []byte {
 	case req.Name == "":
 		i := slices.IndexFunc(instances, func(in pdu.Instance) bool { return in.ID == req.Inst })
 		if i < 0 {
-			return s.refuse(pdu.KindInstanceReq, pdu.ErrInst)
+			return nil, pdu.ErrInst
 		}
 		reply.Instances = []pdu.Instance{{ID: pdu.NoInst, Name: instances[i].Name}}
 	case req.Inst == pdu.NoInst:
 		i := indexOfName(instances, req.Name)
 		if i < 0 {
-			return s.refuse(pdu.KindInstanceReq, pdu.ErrInst)
+			return nil, pdu.ErrInst
 		}
 		reply.Instances = []pdu.Instance{{ID: instances[i].ID}}
 	default:
-		return s.refuse(pdu.KindInstanceReq, pdu.ErrInst)
+		return nil, pdu.ErrInst
 	}
-	return s.send(&reply)
+	return &reply, nil
 }
 
 func nameless(in pdu.Instance) bool { return in.Name == "" }
@@ -220,19 +225,12 @@ func indexOfName(instances []pdu.Instance, name string) int {
 	return first
 }
 
-func (s *session) onTextReq(c Client, body []byte) []byte {
-	var req pdu.TextReq
-	if err := req.Decode(body); err != nil {
-		return s.undecodable(pdu.KindTextReq, err)
-	}
+func (s *session) onTextReq(c Client, req *pdu.TextReq) (pdu.Message, error) {
 	if s.texter == nil {
-		return s.refuse(pdu.KindTextReq, pdu.ErrText)
+		return nil, pdu.ErrText
 	}
 	text, err := s.texter.Text(c, req.Ident, plainTextType(req.Type))
-	if err != nil {
-		return s.refuse(pdu.KindTextReq, err)
-	}
-	return s.send(&pdu.Text{Ident: req.Ident, Text: text})
+	return &pdu.Text{Ident: req.Ident, Text: text}, err
 }
 
 // plainTextType reads the bits as stock agents do: one-line wins over help, a PMID over an InDom;
@@ -248,40 +246,30 @@ func plainTextType(t pdu.TextType) pdu.TextType {
 	return size | what
 }
 
-func (s *session) onLabelReq(c Client, body []byte) []byte {
-	var req pdu.LabelReq
-	if err := req.Decode(body); err != nil {
-		return s.undecodable(pdu.KindLabelReq, err)
-	}
+func (s *session) onLabelReq(c Client, req *pdu.LabelReq) (pdu.Message, error) {
 	if !singleLevel(req.Type) {
-		return s.refuse(pdu.KindLabelReq, pdu.ErrType)
+		return nil, pdu.ErrType
 	}
 	reply := pdu.Labels{Ident: req.Ident, Type: req.Type}
 	if s.labeler != nil {
 		sets, err := s.labeler.Labels(c, req.Ident, req.Type, s.profile)
 		if err != nil {
-			return s.refuse(pdu.KindLabelReq, err)
+			return nil, err
 		}
 		reply.Sets = sets
 	}
-	return s.send(&reply)
+	return &reply, nil
 }
 
 func singleLevel(t pdu.LabelType) bool {
 	return t != 0 && t&(t-1) == 0 && t <= pdu.LabelInstances
 }
 
-func (s *session) onStore(c Client, body []byte) []byte {
-	if err := s.store.Decode(body); err != nil {
-		return s.undecodable(pdu.KindResult, err)
-	}
+func (s *session) onStore(c Client, req *pdu.Result) (pdu.Message, error) {
 	if s.storer == nil {
-		return s.refuse(pdu.KindResult, pdu.ErrPermission)
+		return nil, pdu.ErrPermission
 	}
-	if err := s.storer.Store(c, s.store.Sets); err != nil {
-		return s.refuse(pdu.KindResult, err)
-	}
-	return s.send(&pdu.Error{})
+	return &pdu.Error{}, s.storer.Store(c, req.Sets)
 }
 
 func (s *session) onAttr(c Client, body []byte) {

@@ -6,56 +6,38 @@ import (
 	"pmdaderived/pdu"
 )
 
-func (s *session) onNames(c Client, body []byte) []byte {
-	var req pdu.PMNSNames
-	if err := req.Decode(body); err != nil {
-		return s.undecodable(pdu.KindPMNSNames, err)
-	}
+func (s *session) onNames(c Client, req *pdu.PMNSNames) (pdu.Message, error) {
 	if len(req.Names) != 1 {
-		return s.undecodable(pdu.KindPMNSNames, fmt.Errorf("%d names instead of one", len(req.Names)))
+		return nil, fmt.Errorf("%d names instead of one", len(req.Names))
 	}
 	if s.namer == nil {
-		return s.refuse(pdu.KindPMNSNames, pdu.ErrName)
+		return nil, pdu.ErrName
 	}
 	id, err := s.namer.Lookup(c, req.Names[0])
-	if err != nil {
-		return s.refuse(pdu.KindPMNSNames, err)
-	}
-	return s.send(&pdu.PMNSIDs{PMIDs: []pdu.PMID{id}})
+	return &pdu.PMNSIDs{PMIDs: []pdu.PMID{id}}, err
 }
 
-func (s *session) onIDs(c Client, body []byte) []byte {
-	var req pdu.PMNSIDs
-	if err := req.Decode(body); err != nil {
-		return s.undecodable(pdu.KindPMNSIDs, err)
-	}
+func (s *session) onIDs(c Client, req *pdu.PMNSIDs) (pdu.Message, error) {
 	if len(req.PMIDs) != 1 {
-		return s.undecodable(pdu.KindPMNSIDs, fmt.Errorf("%d metrics instead of one", len(req.PMIDs)))
+		return nil, fmt.Errorf("%d metrics instead of one", len(req.PMIDs))
 	}
 	if s.namer == nil {
-		return s.refuse(pdu.KindPMNSIDs, pdu.ErrPMID)
+		return nil, pdu.ErrPMID
 	}
 	names, err := s.namer.Names(c, req.PMIDs[0])
 	if err == nil && len(names) == 0 {
 		err = pdu.ErrPMID
 	}
-	if err != nil {
-		return s.refuse(pdu.KindPMNSIDs, err)
-	}
-	return s.send(&pdu.PMNSNames{Names: names})
+	return &pdu.PMNSNames{Names: names}, err
 }
 
-func (s *session) onChild(c Client, body []byte) []byte {
-	var req pdu.PMNSChild
-	if err := req.Decode(body); err != nil {
-		return s.undecodable(pdu.KindPMNSChild, err)
-	}
+func (s *session) onChild(c Client, req *pdu.PMNSChild) (pdu.Message, error) {
 	if s.namer == nil {
-		return s.refuse(pdu.KindPMNSChild, pdu.ErrName)
+		return nil, pdu.ErrName
 	}
 	children, err := s.namer.Children(c, req.Name, s.children[:0])
 	if err != nil {
-		return s.refuse(pdu.KindPMNSChild, err)
+		return nil, err
 	}
 	s.children = children
 	var reply pdu.PMNSNames
@@ -69,20 +51,13 @@ func (s *session) onChild(c Client, body []byte) []byte {
 			reply.Status = append(reply.Status, status)
 		}
 	}
-	return s.send(&reply)
+	return &reply, nil
 }
 
-func (s *session) onTraverse(c Client, body []byte) []byte {
-	var req pdu.PMNSTraverse
-	if err := req.Decode(body); err != nil {
-		return s.undecodable(pdu.KindPMNSTraverse, err)
-	}
+func (s *session) onTraverse(c Client, req *pdu.PMNSTraverse) (pdu.Message, error) {
 	if s.namer == nil {
-		return s.refuse(pdu.KindPMNSTraverse, pdu.ErrName)
+		return nil, pdu.ErrName
 	}
 	names, err := s.namer.Traverse(c, req.Name)
-	if err != nil {
-		return s.refuse(pdu.KindPMNSTraverse, err)
-	}
-	return s.send(&pdu.PMNSNames{Names: names})
+	return &pdu.PMNSNames{Names: names}, err
 }

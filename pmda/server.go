@@ -108,7 +108,6 @@ type session struct {
 	request  FetchRequest
 	result   pdu.ResultWriter
 	sizes    resultSizes
-	store    pdu.Result
 	children []Child
 	reply    replyBuffer
 	maxReply int // bytes
