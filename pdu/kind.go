@@ -39,55 +39,71 @@ const (
 	lastKind  Kind = 0x70ff
 )
 
-// String gives the name without its PDU_ prefix.
-func (k Kind) String() string {
+// about gives the name of a kind, "" if it has none, and what makes a message of it, nil if there is none.
+func (k Kind) about() (name string, empty func() Message) {
 	switch k {
 	case KindError:
-		return "ERROR"
+		return "ERROR", message[Error]
 	case KindResult:
-		return "RESULT"
+		return "RESULT", message[Result]
 	case KindProfile:
-		return "PROFILE"
+		return "PROFILE", message[Profile]
 	case KindFetch:
-		return "FETCH"
+		return "FETCH", message[Fetch]
 	case KindDescReq:
-		return "DESC_REQ"
+		return "DESC_REQ", message[DescReq]
 	case KindDesc:
-		return "DESC"
+		return "DESC", message[DescReply]
 	case KindInstanceReq:
-		return "INSTANCE_REQ"
+		return "INSTANCE_REQ", message[InstanceReq]
 	case KindInstance:
-		return "INSTANCE"
+		return "INSTANCE", message[InstanceReply]
 	case KindTextReq:
-		return "TEXT_REQ"
+		return "TEXT_REQ", message[TextReq]
 	case KindText:
-		return "TEXT"
+		return "TEXT", message[Text]
 	case KindControlReq:
-		return "CONTROL_REQ"
+		return "CONTROL_REQ", nil
 	case KindCreds:
-		return "CREDS"
+		return "CREDS", message[Creds]
 	case KindPMNSIDs:
-		return "PMNS_IDS"
+		return "PMNS_IDS", message[PMNSIDs]
 	case KindPMNSNames:
-		return "PMNS_NAMES"
+		return "PMNS_NAMES", message[PMNSNames]
 	case KindPMNSChild:
-		return "PMNS_CHILD"
+		return "PMNS_CHILD", message[PMNSChild]
 	case KindPMNSTraverse:
-		return "PMNS_TRAVERSE"
+		return "PMNS_TRAVERSE", message[PMNSTraverse]
 	case KindAttr:
-		return "ATTR"
+		return "ATTR", message[Attr]
 	case KindLabelReq:
-		return "LABEL_REQ"
+		return "LABEL_REQ", message[LabelReq]
 	case KindLabel:
-		return "LABEL"
+		return "LABEL", message[Labels]
 	case KindHighResFetch:
-		return "HIGHRES_FETCH"
+		return "HIGHRES_FETCH", message[HighResFetch]
 	case KindHighResResult:
-		return "HIGHRES_RESULT"
+		return "HIGHRES_RESULT", message[HighResResult]
 	case KindDescIDs:
-		return "DESC_IDS"
+		return "DESC_IDS", message[DescIDs]
 	case KindDescs:
-		return "DESCS"
+		return "DESCS", message[Descs]
+	}
+	return "", nil
+}
+
+// message returns an empty message of the type *M.
+func message[M any, P interface {
+	*M
+	Message
+}]() Message {
+	return P(new(M))
+}
+
+// String gives the name without its PDU_ prefix.
+func (k Kind) String() string {
+	if name, _ := k.about(); name != "" {
+		return name
 	}
 	return "Kind(0x" + strconv.FormatUint(uint64(k), 16) + ")"
 }
@@ -114,53 +130,8 @@ type Message interface {
 
 // New returns an empty message of the kind, or nil if there is none.
 func New(k Kind) Message {
-	switch k {
-	case KindError:
-		return new(Error)
-	case KindResult:
-		return new(Result)
-	case KindProfile:
-		return new(Profile)
-	case KindFetch:
-		return new(Fetch)
-	case KindDescReq:
-		return new(DescReq)
-	case KindDesc:
-		return new(DescReply)
-	case KindInstanceReq:
-		return new(InstanceReq)
-	case KindInstance:
-		return new(InstanceReply)
-	case KindTextReq:
-		return new(TextReq)
-	case KindText:
-		return new(Text)
-	case KindControlReq:
-		return nil
-	case KindCreds:
-		return new(Creds)
-	case KindPMNSIDs:
-		return new(PMNSIDs)
-	case KindPMNSNames:
-		return new(PMNSNames)
-	case KindPMNSChild:
-		return new(PMNSChild)
-	case KindPMNSTraverse:
-		return new(PMNSTraverse)
-	case KindAttr:
-		return new(Attr)
-	case KindLabelReq:
-		return new(LabelReq)
-	case KindLabel:
-		return new(Labels)
-	case KindHighResFetch:
-		return new(HighResFetch)
-	case KindHighResResult:
-		return new(HighResResult)
-	case KindDescIDs:
-		return new(DescIDs)
-	case KindDescs:
-		return new(Descs)
+	if _, empty := k.about(); empty != nil {
+		return empty()
 	}
 	return nil
 }
