@@ -38,18 +38,28 @@ const (
 // layers is the architecture; docs/architecture.md draws it. A new package or a new edge is a
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
-	"pdu":                   {never: pure},
-	"pmda":                  {ours: "pdu", modules: logging + " " + unixCalls},
-	"pmda/pmdatest":         {ours: "pdu pmda"},
-	"pmda/pmapi":            {ours: "pdu"},
-	"pmda/examples/dice":    {ours: "pdu pmda", modules: logging},
-	"derived/syntax":        {never: pure},
-	"derived/ere":           {never: pure},
-	"derived":               {ours: "derived/ere derived/syntax pdu", never: pure},
-	"derived/unittest":      {ours: "config derived pdu", never: pure},
-	"derived/lint":          {ours: "derived derived/ere derived/syntax pdu", never: pure},
-	"derived/agent":         {ours: "derived derived/agent/control derived/agent/identity derived/agent/operand derived/agent/served pdu pmda pmda/pmapi", modules: logging},
+	"pdu":                {never: pure},
+	"pmda":               {ours: "pdu", modules: logging + " " + unixCalls},
+	"pmda/pmdatest":      {ours: "pdu pmda"},
+	"pmda/pmapi":         {ours: "pdu"},
+	"pmda/examples/dice": {ours: "pdu pmda", modules: logging},
+	"derived/syntax":     {never: pure},
+	"derived/ere":        {never: pure},
+	"derived":            {ours: "derived/ere derived/syntax pdu", never: pure},
+	"derived/unittest":   {ours: "config derived pdu", never: pure},
+	"derived/lint":       {ours: "derived derived/ere derived/syntax pdu", never: pure},
+	"derived/agent": {
+		ours: "derived derived/agent/control derived/agent/identity derived/agent/operand derived/agent/predict " +
+			"derived/agent/served derived/agent/upstream pdu pmda pmda/pmapi",
+		modules: logging,
+	},
+	"derived/agent/upstream": {
+		ours:    "derived/agent/control derived/agent/operand derived/agent/predict derived/agent/slow pdu pmda/pmapi",
+		modules: logging, never: "os " + talking,
+	},
 	"derived/agent/operand": {ours: "derived pdu pmda/pmapi", never: pure},
+	"derived/agent/predict": {never: pure},
+	"derived/agent/slow":    {ours: "derived/agent/predict", never: pure},
 	"derived/agent/identity": {
 		ours: "pdu", never: talking,
 	},

@@ -21,7 +21,7 @@ import (
 
 // limited are the packages whose limits docs/limits.md lists.
 var limited = []string{
-	"cmd/pmdaderived", "config", "derived", "derived/agent", "derived/agent/identity", "derived/agent/mmv", "derived/agent/operand", "derived/agent/served", "derived/ere", "derived/lint", "derived/syntax", "pdu", "pmda", "pmda/pmapi",
+	"cmd/pmdaderived", "config", "derived", "derived/agent", "derived/agent/identity", "derived/agent/mmv", "derived/agent/operand", "derived/agent/predict", "derived/agent/served", "derived/agent/slow", "derived/agent/upstream", "derived/ere", "derived/lint", "derived/syntax", "pdu", "pmda", "pmda/pmapi",
 	"derived/unittest",
 }
 
@@ -30,34 +30,31 @@ var limitName = regexp.MustCompile(`^[mM]ax[A-Z]|[a-z]Limit$`)
 
 // noLimits are constants that are called so and bound nothing that anybody could want more of.
 var noLimits = map[string]string{
-	"agent.maxLead":        "a time: how early a sample is asked for",
-	"operand.maxDrift":     "a tolerance of clocks",
-	"agent.maxLists":       "lists of operands that need not be made again",
-	"agent.maxMoments":     "evaluations whose memory is used again",
-	"config.maxRounds":     "attempts before events are waited for",
-	"config.delayLimit":    "a time: how long changes are gathered",
-	"config.maxShown":      "bytes of a source line in a message",
-	"pdu.MaxDomain":        "width of a field",
-	"pdu.MaxCluster":       "width of a field",
-	"pdu.MaxItem":          "width of a field",
-	"pdu.MaxSerial":        "width of a field",
-	"pdu.maxPower":         "width of a field",
-	"pdu.ErrConnLimit":     "an error",
-	"syntax.maxDomain":     "width of a field",
-	"syntax.maxSerial":     "width of a field",
-	"pmda.maxPipeSize":     "what the kernel allows: longer replies take turns",
-	"pmapi.maxLookup":      "requests are parted: more takes more of them",
-	"pmapi.maxDescBatch":   "requests are parted: more takes more of them",
-	"main.maxShownDepth":   "indentation of explain",
-	"agent.maxPartValues":  "fetches are parted: more takes more of them",
-	"agent.maxAhead":       "samples asked for in advance: beyond it they come with the fetch",
-	"agent.maxAheadValues": "evaluations in advance: beyond it they come with the fetch",
-	"agent.maxForetold":    "evaluations in advance: beyond it they come with the fetch",
-	"agent.maxReady":       "replies made in advance: beyond it they are made when the fetch comes",
-	"pmda.maxProcessors":   "threads made in advance",
-	"agent.maxPlans":       "samples asked for in advance: beyond it they come with the fetch",
-	"identity.maxAside":    "damaged files that are kept for inspection",
-	"pmda.maxComplaints":   "different complaints that are remembered, not to repeat them",
+	"predict.maxLead":        "a time: how early a sample is asked for",
+	"operand.maxDrift":       "a tolerance of clocks",
+	"operand.maxBatches":     "lists of operands that need not be made again",
+	"agent.maxEvaluations":   "evaluations whose memory is used again",
+	"config.maxRounds":       "attempts before events are waited for",
+	"config.delayLimit":      "a time: how long changes are gathered",
+	"config.maxShown":        "bytes of a source line in a message",
+	"pdu.MaxDomain":          "width of a field",
+	"pdu.MaxCluster":         "width of a field",
+	"pdu.MaxItem":            "width of a field",
+	"pdu.MaxSerial":          "width of a field",
+	"pdu.maxPower":           "width of a field",
+	"pdu.ErrConnLimit":       "an error",
+	"syntax.maxDomain":       "width of a field",
+	"syntax.maxSerial":       "width of a field",
+	"pmda.maxPipeSize":       "what the kernel allows: longer replies take turns",
+	"pmapi.maxLookup":        "requests are parted: more takes more of them",
+	"pmapi.maxDescBatch":     "requests are parted: more takes more of them",
+	"main.maxShownDepth":     "indentation of explain",
+	"upstream.maxPartValues": "fetches are parted: more takes more of them",
+	"agent.maxLookedUp":      "samples asked for in advance: beyond it they come with the fetch",
+	"pmda.maxProcessors":     "threads made in advance",
+	"predict.maxEntries":     "samples asked for in advance: beyond it they come with the fetch",
+	"identity.maxAside":      "damaged files that are kept for inspection",
+	"pmda.maxComplaints":     "different complaints that are remembered, not to repeat them",
 }
 
 // packages evaluates the constants of packages of the module, as far as they need nothing from outside.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -42,7 +44,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 
 	at := time.Unix(1_000_000, 0)
 	maker := operand.NewMaker(&a.names, at)
-	made, asked := make([]*operand.Sample, samples), newOperandList(descs...)
+	made, asked := make([]*operand.Sample, samples), operand.NewList(descs...)
 	for i := range made {
 		at = at.Add(time.Second)
 		made[i] = sampleOf(maker, result(tb, at, sets...), at, at, asked)
@@ -63,9 +65,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 				made[k] = &moved
 			}
 		}
-		for _, m := range snap.metrics {
-			m.feed.push(s)
-		}
+		a.upstream.Store(s, snap.series...)
 		w.Reset()
 		req.Arrived = s.Taken
 		if err := a.Fetch(&req, &w); err != nil || w.Len() != n {
@@ -77,7 +77,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 // A fetch in the steady state, with a sample that is new each time, allocates nothing.
 func TestFetchDoesNotAllocate(t *testing.T) {
 	next := steady(t, 100, 400)
-	for range 3 * maxMoments { // all memory there is to be used again
+	for range 3 * maxEvaluations { // all memory there is to be used again
 		next()
 	}
 	require.Zero(t, testing.AllocsPerRun(200, next))
@@ -87,7 +87,7 @@ func BenchmarkFetch(b *testing.B) {
 	for _, n := range []int{1, 10, 1000} {
 		b.Run(fmt.Sprintf("metrics=%d", n), func(b *testing.B) {
 			next := steady(b, n, 1000)
-			for range 3 * maxMoments {
+			for range 3 * maxEvaluations {
 				next()
 			}
 			b.ReportAllocs()
@@ -125,22 +125,23 @@ func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 	require.Equal(tb, n, snap.Bound)
 	a.snapshot.Store(snap)
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
-	var feeds []*feed
 	for _, m := range snap.metrics {
-		req.PMIDs, feeds = append(req.PMIDs, m.ID), append(feeds, m.feed)
+		req.PMIDs = append(req.PMIDs, m.ID)
 	}
 	frame := pdu.Frame{Kind: answer.Kind(), Body: answer.Append(nil, 0)[pdu.HeaderSize:]}
 	var columns pdu.Columns
-	var lists operandLists
+	var batches operand.Batches[*upstream.Series]
 	var w pdu.ResultWriter
 	maker, now := operand.NewMaker(&a.names, time.Unix(1_000_000, 0)), time.Unix(1_000_000, 0)
 	return a, func() {
 		now = now.Add(time.Second)
-		asked := lists.all(feeds)
+		asked := batches.Fill(snap.series, math.MaxInt, math.MaxInt)
 		if err := columns.Decode(frame); err != nil {
 			panic(err)
 		}
-		asked.give(sampleOf(maker, &pmapi.Columns{Time: now, Sets: columns.Sets}, now, now, asked))
+		made := sampleOf(maker, &pmapi.Columns{Time: now, Sets: columns.Sets}, now, now, asked.List)
+		asked.Count(made, func(*upstream.Series, int) {})
+		a.upstream.Store(made, asked.Sources...)
 		req.Arrived = now
 		w.Reset()
 		if err := a.Fetch(&req, &w); err != nil || w.Len() != n {
@@ -154,7 +155,7 @@ func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 func TestRefreshAllocatesTheSample(t *testing.T) {
 	for _, instances := range []int{0, 100} {
 		_, next := refreshing(t, 100, instances)
-		for range 3 * maxMoments {
+		for range 3 * maxEvaluations {
 			next()
 		}
 		require.LessOrEqual(t, testing.AllocsPerRun(200, next), 3.0, "%d instances", instances)
@@ -167,7 +168,7 @@ func TestReplacedSamplesAreLetGo(t *testing.T) {
 	for range 10 {
 		next()
 	}
-	require.Len(t, a.moments, 1)
+	require.Len(t, a.evaluations.all, 1)
 }
 
 func BenchmarkRefresh(b *testing.B) {
@@ -177,7 +178,7 @@ func BenchmarkRefresh(b *testing.B) {
 	}{{"scalars=1000", 1000, 0}, {"instances=10x1000", 10, 1000}} {
 		b.Run(row.name, func(b *testing.B) {
 			_, next := refreshing(b, row.metrics, row.instances)
-			for range 3 * maxMoments {
+			for range 3 * maxEvaluations {
 				next()
 			}
 			b.ReportAllocs()

@@ -6,26 +6,22 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/predict"
+	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
 
 // Fetch implements pmda.Agent.
 func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
-	who := a.client(req.Client, req.Arrived)
-	who.fetched = req.Arrived
-	if who.ahead != nil {
-		a.schedule.end(who.ahead)
-		who.ahead = nil
-	}
-	a.clients[req.Client] = who
+	a.hasFetched(req.Client, req.Arrived)
 	snap := a.snapshot.Load()
-	a.fetches++
-	a.sampler.drain()
-	v := a.views.of(snap, req, a.endView)
-	a.advance(v, req)
-	for i := range v.entries {
-		a.serve(snap, req, &v.entries[i], w)
+	a.evaluations.fetches++
+	busy := a.upstream.Drain()
+	c := a.contexts.of(snap, req)
+	a.advance(c, req, busy)
+	for i := range c.entries {
+		a.serve(snap, req, &c.entries[i], w)
 	}
 	a.noteAges(req.Arrived)
 	a.figures.Values.Add(a.values)
@@ -33,46 +29,64 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	return nil
 }
 
-// advance brings the histories of a view up to date, starts sampling what was not made for this fetch, and
-// tells the scheduler when to expect the next fetch.
-func (a *Agent) advance(v *view, req *pmda.FetchRequest) {
-	if len(v.feeds) == 0 {
+// advance brings the histories of a context up to date, starts sampling what was not made for this fetch, and
+// plans the sample for the next fetch. busy is when pmcd served nobody the last time.
+func (a *Agent) advance(c *clientContext, req *pmda.FetchRequest, busy predict.Interval) {
+	if len(c.series) == 0 {
 		return
 	}
-	a.ages.kind = v.plan.kind()
-	history := a.takeSamples(v, req)
-	a.views.bound(v, a.endView)
-	wanted, gap := a.wanted, minGap
-	if v.plan.quick() { // each fetch asks for the sample of the next one
-		wanted = v.feeds
+	a.ages.kind = kindOf(&c.fetches)
+	history := a.takeSamples(c, req)
+	a.contexts.bound(c)
+	wanted, gap := a.wanted, upstream.MinGap
+	if c.fetches.Quick() { // each fetch asks for the sample of the next one
+		wanted = c.series
 		if !history { // none is missed when it has become no older than for other clients
-			gap = lead
+			gap = predict.Lead
 		}
 	}
-	a.sampler.want(req.Arrived, need{gap: gap}, wanted...)
-	a.schedule.fetched(&v.plan, req.Arrived, v.feeds)
+	a.upstream.Want(req.Arrived, upstream.Need{Gap: gap}, wanted...)
+	a.upstream.Plan(&c.planned, c.fetches.Fetched(req.Arrived, busy), c.series)
 }
 
-// takeSamples moves the histories of a view on and leaves in a.wanted the feeds that should have had a
-// newer sample. It reports whether a metric needs older samples, too. A panic is contained by the server:
-// the lock must not stay behind.
-func (a *Agent) takeSamples(v *view, req *pmda.FetchRequest) (history bool) {
-	patience := v.patience(req.Arrived)
+// takeSamples moves the histories of a context on and leaves in a.wanted the series that should have had a
+// newer sample. It reports whether a metric needs older samples, too.
+func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) (history bool) {
+	patience := c.patience(req.Arrived)
 	a.wanted = a.wanted[:0]
-	a.sampler.mu.Lock()
-	defer a.sampler.mu.Unlock()
-	for i := range v.entries {
-		e := &v.entries[i]
-		if e.feed == nil {
+	a.newest = a.upstream.Newest(a.newest[:0], c.series)
+	newest := a.newest
+	for i := range c.entries {
+		e := &c.entries[i]
+		if e.series == nil {
 			continue
 		}
 		history = history || e.metric.History > 0
-		e.advance(req.Arrived, patience, a.options.Interval, &a.views.held)
+		if e.advance(newest[0], req.Arrived, patience, &a.contexts.held) && a.options.Interval > 0 {
+			a.kept = a.upstream.Kept(a.kept[:0], e.series)
+			e.warm(a.kept, a.options.Interval, &a.contexts.held)
+			clear(a.kept)
+		}
+		newest = newest[1:]
 		if e.missed {
-			a.wanted = append(a.wanted, e.feed)
+			a.wanted = append(a.wanted, e.series)
 		}
 	}
+	clear(a.newest) // histories hold what is needed
 	return history
+}
+
+// kindOf is what the fetch that is there now is to its context.
+func kindOf(h *predict.History) control.FetchKind {
+	switch {
+	case h.Fetches() == 0:
+		return control.FirstFetch
+	case h.Fetches() == 1:
+		return control.SecondFetch
+	case h.Expected().IsZero():
+		return control.IrregularFetch
+	}
+	return control.RegularFetch
 }
 
 // serve writes the value set of one metric.
@@ -85,8 +99,8 @@ func (a *Agent) serve(snap *snapshot, req *pmda.FetchRequest, e *entry, w *pdu.R
 		w.Fail(e.id, m.Code())
 	case m.Protected && !a.clients[req.Client].known:
 		w.Fail(e.id, pdu.ErrPermission)
-	case len(e.feed.descs) == 0: // made of constants alone
-		a.write(m, a.evaluate(snap, a.constants(e), m.Derived), req, w)
+	case e.series.Constant(): // made of constants alone
+		a.write(m, a.evaluate(snap, a.constants(e), m), req, w)
 	case e.stale:
 		a.figures.Stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
@@ -95,8 +109,12 @@ func (a *Agent) serve(snap *snapshot, req *pmda.FetchRequest, e *entry, w *pdu.R
 		w.Fail(e.id, 0)
 	default:
 		a.countAge(e.seen[0].Taken, req.Arrived)
-		a.write(m, a.evaluate(snap, e.seen, m.Derived), req, w)
+		a.write(m, a.evaluate(snap, e.seen, m), req, w)
 	}
+}
+
+func (a *Agent) evaluate(snap *snapshot, history []*operand.Sample, m *metric) *derived.Vector {
+	return a.evaluations.value(snap, a.names.Now(), history, m.Derived, &a.figures)
 }
 
 // constants is the history of a metric made of constants alone: the same sample for ever.

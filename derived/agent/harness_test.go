@@ -46,13 +46,13 @@ type harness struct {
 	tb     testing.TB
 	agent  *Agent
 	pmcd   *pmdatest.PMCD
-	up     *upstream
+	up     *collector
 	config atomic.Pointer[served.Config]
 	log    *logtest.Hook
 }
 
 // start runs an agent. change adapts its options.
-func start(tb testing.TB, up *upstream, c served.Config, change ...func(*Options)) *harness {
+func start(tb testing.TB, up *collector, c served.Config, change ...func(*Options)) *harness {
 	tb.Helper()
 	h := &harness{tb: tb, up: up}
 	h.config.Store(&c)
@@ -204,7 +204,24 @@ func (c catalog) Descs() map[pdu.PMID]pdu.Desc {
 }
 
 // sampleOf is what a maker makes of an answer.
-func sampleOf(m *operand.Maker, res *pmapi.Columns, taken, arrived time.Time, asked *operandList) *operand.Sample {
-	s, _ := m.Make(res, taken, arrived, asked.List)
+func sampleOf(m *operand.Maker, res *pmapi.Columns, taken, arrived time.Time, asked *operand.List) *operand.Sample {
+	s, _ := m.Make(res, taken, arrived, asked)
 	return s
+}
+
+// result is an upstream answer with the given values.
+func result(tb testing.TB, at time.Time, sets ...pdu.ValueSet) *pmapi.Columns {
+	tb.Helper()
+	message := pdu.HighResResult{Sec: at.Unix(), Nsec: int64(at.Nanosecond()), Sets: sets}
+	var c pdu.Columns
+	require.NoError(tb, c.Decode(pdu.Frame{Kind: message.Kind(), Body: message.Append(nil, 0)[pdu.HeaderSize:]}))
+	return &pmapi.Columns{Time: c.Time, Sets: c.Sets}
+}
+
+func valuesOf(id pdu.PMID, insts ...pdu.Inst) pdu.ValueSet {
+	set := pdu.ValueSet{PMID: id, Format: pdu.Block}
+	for _, inst := range insts {
+		set.Values = append(set.Values, pdu.Uint64Value(inst, uint64(inst)*10))
+	}
+	return set
 }

@@ -17,6 +17,7 @@ import (
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
+	"pmdaderived/pmda/pmapi/pmapitest"
 	"pmdaderived/pmda/pmdatest"
 )
 
@@ -57,17 +58,17 @@ func TestHostileUpstream(t *testing.T) {
 // survive lets an upstream attack once.
 func survive(t *testing.T, what exchange, attack attack) {
 	t.Helper()
-	up := newUpstream(t)
+	up := newCollector(t)
 	var over atomic.Bool
 	var replies atomic.Int64 // of the kind
 	ended := make(chan struct{})
 	end := sync.OnceFunc(func() { close(ended) })
-	up.onAttack(func(_ int, f pdu.Frame, to net.Conn) (met, goOn bool) {
+	up.OnAttack(func(_ int, f pdu.Frame, to net.Conn) (met, goOn bool) {
 		if f.Kind != what.kind || replies.Add(1) != int64(what.after)+1 {
 			return false, true
 		}
 		over.Store(true)
-		for _, piece := range attack.pieces(encoded(f)) {
+		for _, piece := range attack.pieces(pmapitest.Encoded(f)) {
 			if _, err := to.Write(piece); err != nil {
 				return true, false
 			}
@@ -85,7 +86,7 @@ func survive(t *testing.T, what exchange, attack attack) {
 		o.Dial = func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
 			c, err := up.dial(ctx, opts...)
 			<-started
-			h.agent.binder.place(1) // or it waits for that
+			h.agent.upstream.Place(1) // or it waits for that
 			return c, err
 		}
 	})
@@ -125,7 +126,7 @@ func survive(t *testing.T, what exchange, attack attack) {
 			time.Sleep(time.Millisecond)
 		}
 		end()
-		up.hangUp() // as pmcd's end does it; by ourselves we would wait for laneTimeout
+		up.HangUp() // as pmcd's end does it; by ourselves we would wait for time.Minute
 	}
 	eventually(t, "all values", good)
 }

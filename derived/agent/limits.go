@@ -6,6 +6,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 )
 
@@ -31,7 +32,7 @@ func DefaultLimits() Limits {
 	expression := derived.DefaultLimits()
 	return Limits{
 		Expression: int64(expression.Text), Depth: int64(expression.Depth),
-		Operands: maxPart, Instances: operand.MaxInstances, Contexts: maxViews, Samples: maxHeld, Answer: pdu.ClientLimit,
+		Operands: upstream.MaxPart, Instances: operand.MaxInstances, Contexts: maxContexts, Samples: maxHeld, Answer: pdu.ClientLimit,
 	}
 }
 

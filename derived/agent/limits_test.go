@@ -11,6 +11,7 @@ import (
 
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmdatest"
@@ -32,7 +33,7 @@ func (h *harness) limits(metric string) map[string]uint64 {
 
 func TestLimitMetrics(t *testing.T) {
 	own := Limits{Definitions: 10, Expression: 200, Depth: 20, Operands: 30, Instances: 40, Contexts: 50, Samples: 1 << 20, Answer: 70_000, Log: 80}
-	h := start(t, newUpstream(t), conf("load = up.load", "both = up.count * up.load", "bin = up.bin"), func(o *Options) {
+	h := start(t, newCollector(t), conf("load = up.load", "both = up.count * up.load", "bin = up.bin"), func(o *Options) {
 		o.Limits = own
 		o.LogUsed = func() int64 { return 33 }
 	}).bound()
@@ -60,10 +61,10 @@ func TestLimitMetrics(t *testing.T) {
 
 // Limits that nobody has set are the usual ones; those that the agent does not know have no value.
 func TestUsualLimits(t *testing.T) {
-	h := start(t, newUpstream(t), conf("load = up.load")).bound()
+	h := start(t, newCollector(t), conf("load = up.load")).bound()
 	limits := h.limits("max")
 	assert.Equal(t, map[string]uint64{
-		"expression": 1 << 20, "depth": 10_000, "operands": maxPart, "instances": operand.MaxInstances, "contexts": maxViews,
+		"expression": 1 << 20, "depth": 10_000, "operands": upstream.MaxPart, "instances": operand.MaxInstances, "contexts": maxContexts,
 		"samples": maxHeld, "answer": pdu.ClientLimit,
 	}, limits)
 	assert.NotContains(t, h.limits("used"), "log")
@@ -72,7 +73,7 @@ func TestUsualLimits(t *testing.T) {
 // What exceeds a limit fails alone, and everything else is served.
 func TestLoweredLimits(t *testing.T) {
 	t.Run("operands", func(t *testing.T) {
-		h := start(t, newUpstream(t), conf("load = up.load", "both = up.count * up.load", "bin = up.bin"),
+		h := start(t, newCollector(t), conf("load = up.load", "both = up.count * up.load", "bin = up.bin"),
 			func(o *Options) { o.Limits.Operands = 1 }).bound()
 		h.value(h.id("derived.load"))
 		h.value(h.id("derived.bin"))
@@ -86,7 +87,7 @@ func TestLoweredLimits(t *testing.T) {
 		assert.EqualValues(t, 2, h.limits("used")["operands"], "it shows what would be needed")
 	})
 	t.Run("instances", func(t *testing.T) {
-		h := start(t, newUpstream(t), conf("load = up.load", "bin = up.bin", "io = proc.io"), func(o *Options) {
+		h := start(t, newCollector(t), conf("load = up.load", "bin = up.bin", "io = proc.io"), func(o *Options) {
 			o.Limits.Instances = 2
 			o.Protected = nil
 		}).bound()
@@ -109,18 +110,17 @@ func TestLoweredLimits(t *testing.T) {
 		b.fetch(3, 0, "d")
 		assert.Equal(t, "10", b.value(2, 0, "d"), "the history of the others goes on")
 		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
-		assert.Len(t, b.agent.views.byKey, 2)
+		assert.Len(t, b.agent.contexts.byKey, 2)
 	})
 	t.Run("samples", func(t *testing.T) {
 		b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart, func(o *Options) { o.Limits.Samples = 1000 })
 		for c := range pmda.Client(3) {
 			b.pass(time.Second)
-			b.sample(100+uint64(c), "d")
-			b.metric("d").feed.latest.Size = 400
+			b.sample(100+uint64(c), "d").Size = 400
 			b.fetch(c, 0, "d")
 		}
 		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
-		assert.Equal(t, 800, b.agent.views.held.bytes)
+		assert.Equal(t, 800, b.agent.contexts.held.bytes)
 		b.pass(time.Second)
 		b.sample(110, "d")
 		assert.Equal(t, "8", b.value(2, 0, "d"), "the history of those that are left goes on")

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"pmdaderived/derived/agent/predict"
+	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 )
 
@@ -16,44 +18,38 @@ func TestLookedUpAgain(t *testing.T) {
 	b := newBench(t, conf("c = up.count", "b = up.bin", "k = 7"))
 	again := func(names ...string) (all []bool) {
 		for _, name := range names {
-			all = append(all, len(b.agent.lookAhead(1, b.metric(name))) > 0)
+			all = append(all, len(b.agent.lookedUp(1, b.metric(name))) > 0)
 		}
 		return all
 	}
 	assert.Equal(t, []bool{false, false}, again("c", "b"))
 	assert.Equal(t, []bool{true, true, true}, again("c", "b", "b"))
-	assert.Empty(t, b.agent.lookAhead(2, b.metric("c")), "another client")
+	assert.Empty(t, b.agent.lookedUp(2, b.metric("c")), "another client")
 
 	b.fetch(1, 0, "c")
 	assert.Equal(t, []bool{false, true}, again("c", "c"), "what was sampled before the fetch is not new")
 
-	b.pass(aheadPause)
-	b.agent.schedule.follow(b.now)
+	b.pass(predict.Undecided)
 	assert.Equal(t, []bool{true}, again("c"), "it is still sampled for the client")
-	b.pass(undecided)
-	b.agent.schedule.follow(b.now)
+	b.pass(predict.Undecided + 1)
 	assert.Equal(t, []bool{false, true}, again("c", "c"), "the client had lost interest")
 }
 
 // Over the pipe: after the first lookups of two names, pmcd is asked once for both, every ten milliseconds.
 func TestLookupsInARow(t *testing.T) {
 	var clock atomic.Int64
-	u := newUpstream(t)
+	u := newCollector(t)
 	h := start(t, u, conf("c = up.count", "b = up.bin"), func(o *Options) {
 		o.Now = func() time.Time { return time.Unix(1_000_000, clock.Load()) }
 	}).bound()
 	ours := func(ids []pdu.PMID) bool { return ids[0].Domain() == h.agent.options.Domain } // to announce names, at some time
 	asked := func(name string) int {
-		clock.Add(int64(minGap))
+		clock.Add(int64(upstream.MinGap))
 		h.id("derived." + name)
 		eventually(t, "the answers", func() bool {
-			h.agent.sampler.mu.Lock()
-			defer h.agent.sampler.mu.Unlock()
-			return !slices.ContainsFunc(h.agent.snapshot.Load().feeds, func(f *feed) bool {
-				return f.waiting || f.outstanding > 0
-			})
+			return !h.agent.upstream.Awaiting(h.agent.snapshot.Load().series)
 		})
-		return len(slices.DeleteFunc(u.fetched(), ours))
+		return len(slices.DeleteFunc(u.Fetched(), ours))
 	}
 	asked("c")
 	first := asked("b")

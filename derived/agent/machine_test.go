@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -23,7 +25,8 @@ import (
 type machine struct {
 	*bench
 	window time.Duration // of a first fetch; 0: it has none
-	warmed time.Time     // when samples to be kept were last asked for
+	tick   time.Time     // when samples to be kept are asked for next
+	again  time.Time     // and when of those of which one is kept at most; zero: never
 
 	generation int
 	count      uint64        // what up.count says
@@ -120,7 +123,7 @@ func (m *machine) do(d deed) error {
 				delete(m.seen, key)
 			}
 		}
-		if _, ok := m.agent.clients[c]; ok || len(m.agent.views.ofClient[c]) > 0 {
+		if _, ok := m.agent.clients[c]; ok || len(m.agent.contexts.ofClient[c]) > 0 {
 			return errors.New("the client is remembered")
 		}
 	case doPass:
@@ -150,7 +153,7 @@ func (m *machine) do(d deed) error {
 	case doBins:
 		m.bins = int(d.much % 8)
 	case doCheck:
-		m.agent.sampler.check(m.now)
+		m.keepWarm()
 		m.agent.Before(0, pdu.KindFetch, m.now)
 	case doWarm:
 		m.keepWarm()
@@ -158,19 +161,37 @@ func (m *machine) do(d deed) error {
 	return nil
 }
 
-// keepWarm asks for a sample to be kept, if it is time for that.
+// keepWarm does what is due, and asks for a sample to be kept, if it is time for that.
 func (m *machine) keepWarm() {
-	if m.window == 0 || m.now.Sub(m.warmed) < m.window/perWindow {
-		return
+	m.agent.upstream.Look(m.now)
+	switch {
+	case m.window == 0:
+	case !m.now.Before(m.tick):
+		m.tick = m.now.Add(m.window / 2)
+		m.retain(math.MaxInt)
+	case !m.again.IsZero() && !m.now.Before(m.again):
+		m.again = time.Time{}
+		m.retain(2)
 	}
-	m.warmed = m.now
-	m.agent.sampler.keep(m.now, math.MaxInt, m.agent.sampler.deepen(m.site.before)...)
-	if m.newest != nil && m.now.Sub(m.newest.taken) < minGap {
-		m.kept = append(m.kept, m.newest)
-		return
+}
+
+// retain has a sample kept if fewer are: the newest one if it is new, else the next.
+func (m *machine) retain(fewer int) {
+	n := 0
+	for i := len(m.kept) - 1; i >= 0 && m.kept[i].epoch == 0; i-- { // the maker is not the agent's, which knows of no other epoch
+		n++
 	}
-	m.keep = true
-	m.ask()
+	switch {
+	case n >= fewer:
+	case m.newest != nil && m.now.Sub(m.newest.taken) < upstream.MinGap:
+		if n := len(m.kept); n == 0 || m.kept[n-1] != m.newest {
+			m.kept = append(m.kept, m.newest)
+		}
+		m.keep = false
+	default:
+		m.keep = true
+		m.ask()
+	}
 }
 
 // reload serves another generation of definitions. c, v and mix are always there, r and d come and go.
@@ -197,6 +218,12 @@ func (m *machine) reload(variant byte) {
 		lines = append(lines, "broken = 1 +", "unbound = no.such")
 	}
 	m.serve(conf(lines...))
+	if m.window > 0 {
+		asked := m.asked
+		m.again = m.now.Add(100 * ms)
+		m.retain(1)
+		m.keep, m.asked = false, asked // newBench wants that
+	}
 	for _, found := range m.site.before.Metrics {
 		m.ids[found.Def.Name] = found.ID
 	}
@@ -212,7 +239,7 @@ func (m *machine) ask() {
 func (m *machine) arrive() {
 	s := m.asked
 	m.asked = nil
-	if s == nil || m.now.Sub(s.taken) > laneTimeout {
+	if s == nil || m.now.Sub(s.taken) > time.Minute {
 		return
 	}
 	s.epoch = m.maker.Epoch()
@@ -223,11 +250,9 @@ func (m *machine) arrive() {
 			bins.Values = append(bins.Values, pdu.Int32Value(pdu.Inst(i+1), int32(s.count)+int32(i+1))) //nolint:gosec // small
 		}
 	}
-	asked := newOperandList(m.site.catalog["up.count"], m.site.catalog["up.bin"])
+	asked := operand.NewList(m.site.catalog["up.count"], m.site.catalog["up.bin"])
 	made := sampleOf(m.maker, result(m.tb, s.at, count, bins), s.taken, m.now, asked)
-	for _, f := range m.site.before.feeds {
-		f.push(made)
-	}
+	m.agent.upstream.Store(made, m.site.before.series...)
 	m.newest = s
 	if m.keep {
 		m.keep, m.kept = false, append(m.kept, s)
@@ -273,7 +298,7 @@ func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) 
 		return nil
 	case set.Code < 0:
 		return set.Code
-	case m.newest == nil || m.now.Sub(m.newest.taken) > oldEnough:
+	case m.newest == nil || m.now.Sub(m.newest.taken) > upstream.OldEnough:
 		return errors.New("a value without a sample that is young enough")
 	}
 	switch name {

@@ -32,7 +32,7 @@ func TestNonFiniteValues(t *testing.T) {
 		lines = append(lines, row.name+" = "+row.expr)
 	}
 	for _, serve := range []bool{false, true} {
-		h := start(t, newUpstream(t), conf(lines...), func(o *Options) { o.NonFinite = serve }).bound()
+		h := start(t, newCollector(t), conf(lines...), func(o *Options) { o.NonFinite = serve }).bound()
 		h.value(h.id("derived.plain")) // all the others have the same operand
 		for _, row := range rows {
 			id := h.id("derived." + row.name)

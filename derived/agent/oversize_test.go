@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
@@ -21,7 +22,7 @@ import (
 func smallAnswers(o *Options) { o.Limits.Answer = 2000 }
 
 // addText gives an upstream a metric whose only value is a string.
-func (u *upstream) addText(name string, item, bytes int) pdu.PMID {
+func (u *collector) addText(name string, item, bytes int) pdu.PMID {
 	id := pdu.NewPMID(60, 9, item)
 	u.Update(func() {
 		u.Metrics = append(u.Metrics, pmapitest.Metric{
@@ -36,10 +37,8 @@ func (u *upstream) addText(name string, item, bytes int) pdu.PMID {
 // newest returns the newest sample of a definition; nil: none.
 func (h *harness) newest(name string) *operand.Sample {
 	for _, m := range h.agent.snapshot.Load().metrics {
-		if m.Def.Name == name && m.feed != nil {
-			h.agent.sampler.mu.Lock()
-			defer h.agent.sampler.mu.Unlock()
-			return m.feed.latest
+		if m.Def.Name == name && m.series != nil {
+			return h.agent.upstream.Newest(nil, []*upstream.Series{m.series})[0]
 		}
 	}
 	return nil
@@ -65,14 +64,13 @@ func (h *harness) connectedOnce() {
 
 const (
 	tooLongTogether = "answer of pmcd is too long, asking for fewer metrics at once"
-	tooLongAlone    = "operand has too long an answer, what is computed from it has no values"
-	tooLongForOne   = "operands of a metric have too long an answer together, it has no values"
+	tooLongAlone    = "answer for a metric's operands is too long, it has no values"
 	linked          = "connected to pmcd"
 )
 
 // What does not fit into one answer is asked for with several.
 func TestAnswersTooLongTogether(t *testing.T) {
-	up := newUpstream(t)
+	up := newCollector(t)
 	var lines []string
 	for i := range 40 {
 		up.addText(fmt.Sprintf("up.text%d", i), i, 300)
@@ -92,22 +90,22 @@ func TestAnswersTooLongTogether(t *testing.T) {
 		return true
 	})
 	assert.LessOrEqual(t, h.count(tooLongTogether), 1)
-	assert.Zero(t, h.count(tooLongAlone)+h.count(tooLongForOne))
+	assert.Zero(t, h.count(tooLongAlone))
 	h.connectedOnce() // the connections that are left do meanwhile
 	eventually(t, "it has learnt how much it may ask for", func() bool {
 		failed := h.agent.figures.UpstreamErrors.Load()
 		for range 3 {
 			h.fetch(ids...)
-			time.Sleep(2 * minGap) // each asks for new samples
+			time.Sleep(2 * upstream.MinGap) // each asks for new samples
 		}
-		return failed > 0 && failed == h.agent.figures.UpstreamErrors.Load() && h.agent.sampler.connections() == lanes
+		return failed > 0 && failed == h.agent.figures.UpstreamErrors.Load()
 	})
 }
 
 // One operand among very many is found while the others are served, and no connection but the sampler's is made again.
 func TestOperandTooLongAmongMany(t *testing.T) {
 	const all = 500
-	up := newUpstream(t)
+	up := newCollector(t)
 	var lines []string
 	for i := range all {
 		up.addText(fmt.Sprintf("up.text%d", i), i, 3)
@@ -130,16 +128,13 @@ func TestOperandTooLongAmongMany(t *testing.T) {
 	assert.Equal(t, 1, h.count(tooLongAlone))
 	assert.Equal(t, 1, h.count(tooLongTogether))
 	h.connectedOnce()
-	h.agent.sampler.mu.Lock()
-	defer h.agent.sampler.mu.Unlock()
-	assert.Equal(t, maxPart, h.agent.sampler.part)
 }
 
 // An operand whose answer alone is too long rests, whether it is alone or not, and the others are served.
 func TestOperandTooLong(t *testing.T) {
-	up := newUpstream(t)
+	up := newCollector(t)
 	huge := up.addText("up.huge", 1, 5000)
-	h := start(t, up, conf("load = up.load", "huge = up.huge", "both = defined(up.huge) ? up.huge : up.name", "count = up.count"), smallAnswers).bound()
+	h := start(t, up, conf("load = up.load", "huge = up.huge", "both = defined(up.load) && up.load > 0 ? up.huge : up.name", "count = up.count"), smallAnswers).bound()
 	load, count, alone, both := h.id("derived.load"), h.id("derived.count"), h.id("derived.huge"), h.id("derived.both")
 	eventually(t, "samples", func() bool {
 		h.fetch(load, alone, both, count)
@@ -153,17 +148,14 @@ func TestOperandTooLong(t *testing.T) {
 		assert.Empty(t, sets[2].Values)
 		return len(sets[0].Values) == 1 && len(sets[3].Values) == 1
 	})
-	assert.Equal(t, 1, h.count(tooLongAlone))
+	eventually(t, "one message for each metric", func() bool { return h.count(tooLongAlone) == 2 })
 	assert.Equal(t, huge, h.logged(tooLongAlone).Data["pmid"])
 	assert.Equal(t, 2000, h.logged(tooLongAlone).Data["limit"])
 	h.connectedOnce()
-	h.agent.sampler.mu.Lock()
-	assert.Equal(t, maxPart, h.agent.sampler.part, "the others are asked for together")
-	h.agent.sampler.mu.Unlock()
 	failed := h.agent.figures.UpstreamErrors.Load()
 	for range 5 {
 		h.fetch(load, alone, both, count)
-		time.Sleep(2 * minGap) // each asks for new samples
+		time.Sleep(2 * upstream.MinGap) // each asks for new samples
 	}
 	assert.Equal(t, failed, h.agent.figures.UpstreamErrors.Load(), "it is left alone")
 
@@ -174,7 +166,7 @@ func TestOperandTooLong(t *testing.T) {
 
 // A metric whose operands fit alone and not together has no values; those that use one of them have.
 func TestMetricTooLong(t *testing.T) {
-	up := newUpstream(t)
+	up := newCollector(t)
 	x, y := up.addText("up.x", 1, 1500), up.addText("up.y", 2, 1500)
 	h := start(t, up, conf("x = up.x", "y = up.y", "either = defined(up.load) && up.load > 0 ? up.x : up.y"), smallAnswers).bound()
 	ids := []pdu.PMID{h.id("derived.x"), h.id("derived.y"), h.id("derived.either")}
@@ -185,16 +177,15 @@ func TestMetricTooLong(t *testing.T) {
 	})
 	assert.Equal(t, pdu.ErrTooBig, h.newest("either").Values(x).Code)
 	assert.Equal(t, pdu.ErrTooBig, h.newest("either").Values(y).Code)
-	assert.Zero(t, h.count(tooLongAlone))
-	assert.Equal(t, 1, h.count(tooLongForOne))
+	assert.Equal(t, 1, h.count(tooLongAlone))
 	h.connectedOnce()
 }
 
 // One header that lies makes nothing rest.
 func TestLieAboutLength(t *testing.T) {
-	up := newUpstream(t)
+	up := newCollector(t)
 	var lied atomic.Bool
-	up.onAttack(func(_ int, f pdu.Frame, to net.Conn) (met, goOn bool) {
+	up.OnAttack(func(_ int, f pdu.Frame, to net.Conn) (met, goOn bool) {
 		if f.Kind != pdu.KindHighResResult || lied.Swap(true) {
 			return false, true
 		}
@@ -208,40 +199,4 @@ func TestLieAboutLength(t *testing.T) {
 	for _, e := range h.log.AllEntries() {
 		assert.Greater(t, e.Level, logrus.WarnLevel, e.Message)
 	}
-}
-
-// A slow agent is not asked for each of its operands: they rest together.
-func TestSlowAgentIsNotProbed(t *testing.T) {
-	for _, slow := range []bool{false, true} {
-		s := newSampling(t, newUpstream(t).address, 0)
-		now := time.Now()
-		if slow {
-			s.burdens[loadID.Domain()] = &burden{strikes: 2}
-		}
-		f := feedOf(loadID, countID)
-		s.suspect(f, now)
-		assert.Empty(t, s.over.suspect, "once may be a lie")
-		s.suspect(f, now)
-		assert.Equal(t, slow, len(s.over.probes) == 0)
-		s.convict(s.sampler.log, now)
-		assert.Equal(t, slow, f.latest != nil)
-	}
-}
-
-// What rests is tried again some time later.
-func TestRestEnds(t *testing.T) {
-	var now atomic.Int64
-	clock := func() time.Time { return time.Unix(1_000_000, now.Load()) }
-	s := newSampling(t, newUpstream(t).address, 0)
-	s.now = clock
-	f, whole := feedOf(loadID), feedOf(countID)
-	s.over.resting[loadID], whole.over = clock(), clock()
-	for _, rests := range []bool{true, false} {
-		for _, f := range []*feed{f, whole} {
-			assert.Equal(t, rests, s.excused(f, clock()))
-			require.NotNil(t, f.latest)
-		}
-		now.Add(int64(partRetry + time.Second))
-	}
-	assert.Empty(t, s.over.resting)
 }

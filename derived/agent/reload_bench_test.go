@@ -21,7 +21,7 @@ import (
 const manyDefinitions = 5000
 
 // manyOperands adds metrics to an upstream: as many as the definitions use, with and without instances.
-func manyOperands(u *upstream) {
+func manyOperands(u *collector) {
 	u.Update(func() {
 		for i := range manyDefinitions {
 			m := pmapitest.Metric{
@@ -48,7 +48,7 @@ func manyConf(number int) served.Config {
 
 func startMany(tb testing.TB, state string) *harness {
 	tb.Helper()
-	up := newUpstream(tb)
+	up := newCollector(tb)
 	manyOperands(up)
 	log := logrus.New()
 	log.SetOutput(io.Discard)
@@ -88,7 +88,7 @@ func BenchmarkReload5000(b *testing.B) {
 // BenchmarkColdLoad5000 is the start of an agent with 5,000 definitions, without a state file, until all are
 // bound, parsing included. cpu-ms is what the process took for it, the pmcd that it asks included.
 func BenchmarkColdLoad5000(b *testing.B) {
-	up := newUpstream(b)
+	up := newCollector(b)
 	manyOperands(up)
 	log := logrus.New()
 	log.SetOutput(io.Discard)

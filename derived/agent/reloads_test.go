@@ -101,8 +101,8 @@ type reloads struct {
 // While the configuration is read again and again, with mistakes in it, every fetch of every client is
 // right: package reloadtest says what that is. Nothing piles up.
 func TestReloadsUnderLoad(t *testing.T) {
-	up := newUpstream(t)
-	up.onRequest(func(int, pdu.Frame) bool {
+	up := newCollector(t)
+	up.OnRequest(func(int, pdu.Frame) bool {
 		up.Update(func() { up.Time = time.Now() })
 		return true
 	})
@@ -135,7 +135,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 		if done == *reloadCount/10 {
 			early = measure(t)
 		}
-		up.forget()
+		up.Forget()
 		before := r.agent.figures.Reloads.Load()
 		r.agent.Reload()
 		for r.agent.figures.Reloads.Load() == before {
@@ -148,7 +148,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 	for i := range r.clients {
 		r.fetch(i)
 	}
-	up.forget()
+	up.Forget()
 	late := measure(t)
 	assert.Equal(t, site.Generation(), site.Served(), "at the end the last edit is served")
 
@@ -273,10 +273,10 @@ func (r *reloads) sameAfterRestart(state string) {
 
 // What pmcd has said once is not asked again because a file has changed.
 func TestReloadAsksOnlyWhatIsNew(t *testing.T) {
-	up := newUpstream(t)
+	up := newCollector(t)
 	h := start(t, up, conf("a = up.load", "b = up.bin[one]", "c = nosuch")).bound()
 	var asked sync.Map
-	up.onRequest(func(_ int, f pdu.Frame) bool {
+	up.OnRequest(func(_ int, f pdu.Frame) bool {
 		switch f.Kind {
 		case pdu.KindPMNSNames, pdu.KindDescReq, pdu.KindInstanceReq:
 			m, err := pdu.Decode(f)
@@ -302,7 +302,7 @@ func TestReloadAsksOnlyWhatIsNew(t *testing.T) {
 
 // Whoever asks for it has all operands looked up again: their metadata may have changed, which nobody announces.
 func TestRefreshLooksOperandsUpAgain(t *testing.T) {
-	up := newUpstream(t)
+	up := newCollector(t)
 	h := start(t, up, conf("a = up.load", "b = delta(up.load)")).bound()
 	was := h.id("derived.a")
 	up.Update(func() { up.Metrics[0].Desc.Units = pdu.Units{Space: 1} })
@@ -319,7 +319,7 @@ func TestRefreshLooksOperandsUpAgain(t *testing.T) {
 
 // A definition that is served has a value at once when its operands are others.
 func TestReloadPrimesNewOperands(t *testing.T) {
-	h := start(t, newUpstream(t), conf("a = up.load")).bound()
+	h := start(t, newCollector(t), conf("a = up.load")).bound()
 	id := h.id("derived.a")
 	require.Equal(t, []pdu.Value{pdu.DoubleValue(pdu.NoInst, 0.5)}, h.value(id))
 	h.reload(conf("a = up.load + sum(up.bin)"))
@@ -329,13 +329,13 @@ func TestReloadPrimesNewOperands(t *testing.T) {
 
 // While a reload looks names up, and until it is done, the instances that are selected now have their values.
 func TestReloadKeepsSelectorsUntilTheSwap(t *testing.T) {
-	up := newUpstream(t)
+	up := newCollector(t)
 	h := start(t, up, conf("a = up.bin[one]", "b = up.load")).bound()
 	a, b := h.id("derived.a"), h.id("derived.b")
 	require.Len(t, h.value(a), 1)
 	require.Len(t, h.value(b), 1)
 	gate := make(chan struct{})
-	up.onRequest(func(_ int, f pdu.Frame) bool {
+	up.OnRequest(func(_ int, f pdu.Frame) bool {
 		var fetch pdu.HighResFetch
 		if f.Kind == pdu.KindHighResFetch && fetch.Decode(f.Body) == nil && slices.Contains(fetch.PMIDs, countID) {
 			<-gate // the reload waits for the first sample of b

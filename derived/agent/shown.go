@@ -24,7 +24,7 @@ func (a *Agent) Figures() *control.Figures { return &a.figures }
 
 func (a *Agent) shownDefinitions(yield func(*control.Definition) bool) {
 	var m *metric
-	d := control.Definition{Sampled: func() time.Time { return a.newest(m) }}
+	d := control.Definition{Sampled: func() time.Time { return a.sampled(m) }}
 	snap := a.snapshot.Load()
 	for i := range snap.metrics {
 		m = &snap.metrics[i]
@@ -37,14 +37,12 @@ func (a *Agent) shownDefinitions(yield func(*control.Definition) bool) {
 	}
 }
 
-// newest is when the newest sample of a metric's operands was taken; zero if there is none.
-func (a *Agent) newest(m *metric) time.Time {
-	if m.feed == nil {
+// sampled is when the newest sample of a metric's operands was taken; zero if there is none.
+func (a *Agent) sampled(m *metric) time.Time {
+	if m.series == nil {
 		return time.Time{}
 	}
-	a.sampler.mu.Lock()
-	defer a.sampler.mu.Unlock()
-	return m.feed.taken
+	return a.upstream.Taken(m.series)
 }
 
 func (a *Agent) shownFiles(yield func(*control.File) bool) {
@@ -62,7 +60,7 @@ func (a *Agent) shownFiles(yield func(*control.File) bool) {
 // shownLimits are the limits by their instances, whose numbers stay what they are.
 func (a *Agent) shownLimits(yield func(*control.Limit) bool) {
 	l, f := &a.options.Limits, &a.figures
-	instances, answer := a.sampler.met()
+	instances, answer := a.upstream.Met()
 	logUsed := int64(-1)
 	if l.Log > 0 {
 		logUsed = a.options.LogUsed()
@@ -77,7 +75,7 @@ func (a *Agent) shownLimits(yield func(*control.Limit) bool) {
 		{"operands", l.Operands, f.Operands.Load()},
 		{"instances", l.Instances, int64(instances)},
 		{"contexts", l.Contexts, f.Contexts.Load()},
-		{"samples", l.Samples, int64(a.views.held.bytes)},
+		{"samples", l.Samples, int64(a.contexts.held.bytes)},
 		{"answer", l.Answer, int64(answer)},
 		{"log", l.Log, logUsed},
 	} {

@@ -6,6 +6,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 )
 
@@ -13,8 +14,9 @@ import (
 // the name of a metric.
 type snapshot struct {
 	*served.Snapshot
-	metrics []metric // beside those of the Snapshot
-	feeds   []*feed  // beside its Sets
+	metrics []metric           // beside those of the Snapshot
+	series  []*upstream.Series // beside its Sets
+	history []int              // how many older samples each of these needs
 
 	spare atomic.Pointer[derived.Evaluation] // made beforehand, for the first fetch
 }
@@ -22,8 +24,8 @@ type snapshot struct {
 // metric is a definition as it is served, and what the agent keeps beside it.
 type metric struct {
 	*served.Metric
-	feed  *feed // nil: not bound
-	usage *usage
+	series *upstream.Series // nil: not bound
+	usage  *usage
 }
 
 // usage is what became of a metric when it was fetched last. It belongs to the request loop.
@@ -37,25 +39,28 @@ func newSnapshot(s *served.Snapshot, before *snapshot) *snapshot {
 	if before == nil {
 		before = &snapshot{Snapshot: &served.Snapshot{}}
 	}
-	made := &snapshot{Snapshot: s, metrics: make([]metric, len(s.Metrics)), feeds: make([]*feed, len(s.Sets))}
-	feeds := make(map[*served.Operands]*feed, max(len(s.Sets), len(before.Sets)))
-	for i, o := range before.Sets {
-		feeds[o] = before.feeds[i]
+	made := &snapshot{
+		Snapshot: s, metrics: make([]metric, len(s.Metrics)),
+		series: make([]*upstream.Series, len(s.Sets)), history: make([]int, len(s.Sets)),
 	}
-	var like []int
+	former := make(map[*served.Operands]*upstream.Series, len(before.Sets))
+	for i, o := range before.Sets {
+		former[o] = before.series[i]
+	}
+	place := make(map[*served.Operands]int, len(s.Sets))
 	for i, o := range s.Sets {
-		f := feeds[o]
-		if f == nil {
-			f = newFeed(o.Descs, like)
-			feeds[o] = f
+		place[o] = i
+		if made.series[i] = former[o]; made.series[i] == nil {
+			made.series[i] = upstream.NewSeries(o.Descs)
 		}
-		made.feeds[i], like = f, f.agents
 	}
 	for m, old := range s.Pairs(before.Snapshot) {
 		beside := &made.metrics[m.Index]
 		beside.Metric = m
 		if m.Operands != nil {
-			beside.feed = feeds[m.Operands]
+			i := place[m.Operands]
+			beside.series = made.series[i]
+			made.history[i] = max(made.history[i], m.History)
 		}
 		if old != nil {
 			beside.usage = before.metrics[old.Index].usage

@@ -29,7 +29,7 @@ func TestRepliesAreReadWhileTheRequestLoopStands(t *testing.T) {
 	for i := range values {
 		values[i] = pdu.Uint64Value(pdu.Inst(i), uint64(i))
 	}
-	up := newUpstream(t)
+	up := newCollector(t)
 	up.Update(func() {
 		up.Metrics = append(up.Metrics, pmapitest.Metric{
 			Name: "up.big", Values: values,
@@ -49,7 +49,7 @@ func TestRepliesAreReadWhileTheRequestLoopStands(t *testing.T) {
 	var mu sync.Mutex
 	outstanding, most := map[int]int{}, 0
 	replies, bytes := 0, 0
-	up.onRequest(func(conn int, f pdu.Frame) bool {
+	up.OnRequest(func(conn int, f pdu.Frame) bool {
 		if f.Kind == pdu.KindHighResFetch {
 			mu.Lock()
 			outstanding[conn]++
@@ -58,7 +58,7 @@ func TestRepliesAreReadWhileTheRequestLoopStands(t *testing.T) {
 		}
 		return true
 	})
-	up.onReply(func(conn int, f pdu.Frame) bool {
+	up.OnReply(func(conn int, f pdu.Frame) bool {
 		if f.Kind == pdu.KindHighResResult && len(f.Body) >= replySize {
 			mu.Lock()
 			outstanding[conn] = max(0, outstanding[conn]-1) // it may have been asked for before we looked

@@ -108,17 +108,17 @@ func (n *Names) Lacking(needed Domains) []pdu.InDom {
 func (n *Names) Refresh(
 	ctx context.Context, conn *pmapi.Conn, needed Domains, domains []pdu.InDom,
 ) (refused map[pdu.InDom]error, err error) {
+	domains = slices.DeleteFunc(slices.Clone(domains), func(d pdu.InDom) bool { return needed[d] == nil })
+	if len(domains) == 0 {
+		return nil, nil
+	}
 	now := make(NameSet, len(needed))
 	if old := n.known.Load(); old != nil {
 		maps.Copy(now, *old)
 	}
 	refused = make(map[pdu.InDom]error)
 	for _, d := range domains {
-		selectors := needed[d]
-		if selectors == nil {
-			continue
-		}
-		known, err := lookUpDomain(ctx, conn, d, selectors)
+		known, err := lookUpDomain(ctx, conn, d, needed[d])
 		switch {
 		case err == nil:
 			now[d] = known

@@ -1,4 +1,4 @@
-package agent
+package predict
 
 import (
 	"testing"
@@ -8,8 +8,6 @@ import (
 )
 
 const ms = time.Millisecond
-
-func newPlan() *plan { return &plan{index: -1} }
 
 func TestTypicalInterval(t *testing.T) {
 	for _, row := range []struct {
@@ -32,77 +30,77 @@ func TestTypicalInterval(t *testing.T) {
 		{"by hand", []time.Duration{700 * ms, 2000 * ms, 9000 * ms, 400 * ms, 60000 * ms}, 2000 * ms, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := newPlan()
+			var h History
 			now := time.Unix(0, 0)
-			p.fetched(now, nil)
+			h.Fetched(now, Interval{})
 			for _, d := range row.intervals {
 				now = now.Add(d)
-				p.fetched(now, nil)
+				h.Fetched(now, Interval{})
 			}
-			assert.Equal(t, row.typical, p.typical())
-			assert.Equal(t, row.steady, p.steady())
+			assert.Equal(t, row.typical, h.Interval())
+			assert.Equal(t, row.steady, h.steady())
 		})
 	}
 	t.Run("the last eight count", func(t *testing.T) {
-		p := newPlan()
+		var h History
 		now := time.Unix(0, 0)
-		p.fetched(now, nil)
+		p := h.Fetched(now, Interval{})
 		for i := range 20 {
 			d := 1000 * ms
 			if i >= 12 {
 				d = 500 * ms
 			}
 			now = now.Add(d)
-			p.fetched(now, nil)
+			p = h.Fetched(now, Interval{})
 		}
-		assert.Len(t, p.intervals, remembered)
-		assert.Equal(t, 500*ms, p.typical())
-		assert.Equal(t, now.Add(500*ms-lead), p.at)
+		assert.Len(t, h.intervals, remembered)
+		assert.Equal(t, 500*ms, h.Interval())
+		assert.Equal(t, now.Add(500*ms-Lead), p.At)
 	})
 }
 
 // A client that came too early once is expected a little earlier for a while, unless it was early only
 // because it was late before.
 func TestLeadFollowsEarlyFetches(t *testing.T) {
-	p := newPlan()
+	var h History
 	now := time.Unix(0, 0)
 	fetch := func(after time.Duration) time.Duration {
 		now = now.Add(after)
-		p.fetched(now, nil)
-		return p.expected.Sub(p.due)
+		p := h.Fetched(now, Interval{})
+		return h.expected.Sub(p.due)
 	}
 	for range 4 {
 		fetch(time.Second)
 	}
-	assert.Equal(t, lead, fetch(time.Second))
-	assert.Equal(t, lead, fetch(1009*ms), "late")
-	assert.Equal(t, lead, fetch(991*ms), "back on its grid")
-	assert.Equal(t, 9*ms+lead, fetch(991*ms), "early")
-	assert.Equal(t, 9*ms+lead, fetch(1009*ms), "back on its grid")
+	assert.Equal(t, Lead, fetch(time.Second))
+	assert.Equal(t, Lead, fetch(1009*ms), "late")
+	assert.Equal(t, Lead, fetch(991*ms), "back on its grid")
+	assert.Equal(t, 9*ms+Lead, fetch(991*ms), "early")
+	assert.Equal(t, 9*ms+Lead, fetch(1009*ms), "back on its grid")
 	for range remembered - 2 {
-		assert.Equal(t, 9*ms+lead, fetch(time.Second))
+		assert.Equal(t, 9*ms+Lead, fetch(time.Second))
 	}
-	assert.Equal(t, lead, fetch(time.Second), "long ago")
+	assert.Equal(t, Lead, fetch(time.Second), "long ago")
 	fetch(900 * ms)
 	assert.Equal(t, maxLead, fetch(1100*ms), "there is a limit")
 }
 
 // A client that was held up goes on where it would have been.
 func TestGridGoesOnAfterAStandstill(t *testing.T) {
-	p := newPlan()
+	var h History
 	now := time.Unix(0, 0)
-	p.fetched(now, nil)
+	h.Fetched(now, Interval{})
 	for range remembered {
 		now = now.Add(100 * ms)
-		p.fetched(now, nil)
+		h.Fetched(now, Interval{})
 	}
 	now = now.Add(4030 * ms)
-	p.fetched(now, nil)
-	assert.Equal(t, now.Add(70*ms), p.expected)
+	h.Fetched(now, Interval{})
+	assert.Equal(t, now.Add(70*ms), h.expected)
 	for range 4 {
-		now = p.expected
-		p.fetched(now, nil)
-		assert.Equal(t, now.Add(100*ms), p.expected)
+		now = h.expected
+		h.Fetched(now, Interval{})
+		assert.Equal(t, now.Add(100*ms), h.expected)
 	}
 }
 
@@ -124,25 +122,25 @@ func TestHeldUp(t *testing.T) {
 		{"a long time before", 9, 10 * ms, []time.Duration{4040*ms + backlog}, 100 * ms, 60*ms - backlog},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := newPlan()
+			var h History
 			now := time.Unix(0, 0)
-			p.fetched(now, nil)
+			p := h.Fetched(now, Interval{})
 			for range row.fetches - 1 {
 				now = now.Add(100 * ms)
-				p.fetched(now, nil)
+				h.Fetched(now, Interval{})
 			}
 			for _, interval := range row.held {
-				p.stood = standstill{now.Add(row.after), now.Add(interval - ms)}
+				busy := Interval{now.Add(row.after), now.Add(interval - ms)}
 				now = now.Add(interval)
-				p.fetched(now, nil)
+				p = h.Fetched(now, busy)
 			}
-			assert.Equal(t, row.typical, p.typical())
+			assert.Equal(t, row.typical, h.Interval())
 			if row.next == 0 {
-				assert.Zero(t, p.expected)
-				assert.Equal(t, now.Add(ladder[0]-firstLead), p.at, "as after a first fetch")
+				assert.Zero(t, h.expected)
+				assert.Equal(t, now.Add(ladder[0]-firstLead), p.At, "as after a first fetch")
 				return
 			}
-			assert.Equal(t, now.Add(row.next), p.expected)
+			assert.Equal(t, now.Add(row.next), h.expected)
 		})
 	}
 }
@@ -164,43 +162,43 @@ func TestWhatAStandstillExplains(t *testing.T) {
 		{"before the last fetch", 0, 4000 * ms, 4001 * ms, 4002 * ms, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			assert.Equal(t, row.explains, standstill{at(row.from), at(row.to)}.explains(at(row.last), at(row.now)))
+			assert.Equal(t, row.explains, Interval{at(row.from), at(row.to)}.explains(at(row.last), at(row.now)))
 		})
 	}
 }
 
 // Fetches at the same moment, or by a clock that goes back, are no reason to fall.
 func TestFetchesWithoutAnInterval(t *testing.T) {
-	p := newPlan()
+	var h History
 	now := time.Unix(0, 0)
 	for i := range 50 {
-		p.fetched(now.Add(-time.Duration(i%3)), nil)
-		p.sampled(now)
+		p := h.Fetched(now.Add(-time.Duration(i%3)), Interval{})
+		p.Sampled(now)
 	}
 }
 
 // What is not known well is sampled for at other times, too.
 func TestTrust(t *testing.T) {
-	p := newPlan()
+	var h History
 	now := time.Unix(0, 0)
-	p.fetched(now, nil)
+	p := h.Fetched(now, Interval{})
 	for i := range trusted + 1 {
-		assert.Equal(t, i > 0, !p.expected.IsZero())
+		assert.Equal(t, i > 0, !h.expected.IsZero())
 		for n := 1; n < 12; n++ {
-			assert.LessOrEqual(t, p.at.Sub(now), time.Duration(n)*mostPace, "fetch %d", i)
-			p.sampled(p.at)
+			assert.LessOrEqual(t, p.At.Sub(now), time.Duration(n)*mostPace, "fetch %d", i)
+			p.Sampled(p.At)
 		}
 		now = now.Add(10 * time.Second)
-		p.fetched(now, nil)
+		p = h.Fetched(now, Interval{})
 	}
-	assert.Equal(t, now.Add(10*time.Second-lead), p.at, "it was foretold rightly often enough")
-	p.sampled(p.at)
-	assert.Equal(t, now.Add(10*time.Second+mostPace), p.at, "it does not come")
-	p.sampled(p.at)
-	assert.Equal(t, now.Add(10*time.Second+2*mostPace), p.at)
+	assert.Equal(t, now.Add(10*time.Second-Lead), p.At, "it was foretold rightly often enough")
+	p.Sampled(p.At)
+	assert.Equal(t, now.Add(10*time.Second+mostPace), p.At, "it does not come")
+	p.Sampled(p.At)
+	assert.Equal(t, now.Add(10*time.Second+2*mostPace), p.At)
 	now = now.Add(13 * time.Second)
-	p.fetched(now, nil)
-	assert.Equal(t, now.Add(mostPace), p.at, "and has to prove itself again")
+	p = h.Fetched(now, Interval{})
+	assert.Equal(t, now.Add(mostPace), p.At, "and has to prove itself again")
 }
 
 // One client fetches at multiples of its interval, however late it was before; another waits as long after each
@@ -212,9 +210,9 @@ func TestGridAndPace(t *testing.T) {
 		grid bool
 	}{{"on a grid", true}, {"with pauses", false}} {
 		t.Run(row.name, func(t *testing.T) {
-			p := newPlan()
+			var h History
 			now := time.Unix(0, 0)
-			p.fetched(now, nil)
+			h.Fetched(now, Interval{})
 			wrong := 0
 			for i := range 40 {
 				next := now.Add(time.Second)
@@ -223,10 +221,10 @@ func TestGridAndPace(t *testing.T) {
 				} else if i > 0 && i%5 == 0 && row.grid {
 					next = next.Add(-late)
 				}
-				if i > 10 && i%5 != 4 && p.expected.Sub(next).Abs() > ms {
+				if i > 10 && i%5 != 4 && h.expected.Sub(next).Abs() > ms {
 					wrong++
 				}
-				p.fetched(next, nil)
+				h.Fetched(next, Interval{})
 				now = next
 			}
 			assert.Zero(t, wrong)
@@ -245,20 +243,20 @@ func TestNewInterval(t *testing.T) {
 		{"much shorter", time.Hour, 10 * ms},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := newPlan()
+			var h History
 			now := time.Unix(0, 0)
-			p.fetched(now, nil)
+			h.Fetched(now, Interval{})
 			for range remembered {
 				now = now.Add(row.from)
-				p.fetched(now, nil)
+				h.Fetched(now, Interval{})
 			}
 			now = now.Add(row.to)
-			p.fetched(now, nil)
-			assert.Equal(t, row.from, p.typical(), "it may have been only this one")
+			h.Fetched(now, Interval{})
+			assert.Equal(t, row.from, h.Interval(), "it may have been only this one")
 			now = now.Add(row.to)
-			p.fetched(now, nil)
-			assert.Equal(t, row.to, p.typical())
-			assert.Equal(t, now.Add(row.to), p.expected)
+			h.Fetched(now, Interval{})
+			assert.Equal(t, row.to, h.Interval())
+			assert.Equal(t, now.Add(row.to), h.expected)
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -49,7 +50,8 @@ func (b *bench) serve(c served.Config) {
 	b.tb.Helper()
 	snap := b.site.serve(c)
 	b.agent.snapshot.Store(snap)
-	b.agent.sampler.deepen(snap)
+	b.agent.upstream.Serve(snap.series, snap.history)
+	b.agent.upstream.Keep(false, snap.series...)
 }
 
 func (b *bench) metric(name string) *metric { return b.site.metric(name) }
@@ -66,10 +68,10 @@ func (b *bench) sample(n uint64, metrics ...string) *operand.Sample {
 func (b *bench) sampleAt(at time.Time, n uint64, metrics ...string) *operand.Sample {
 	b.tb.Helper()
 	set := pdu.ValueSet{PMID: countID, Format: pdu.Block, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, n)}}
-	asked := newOperandList(b.site.catalog["up.count"])
+	asked := operand.NewList(b.site.catalog["up.count"])
 	s := sampleOf(b.maker, result(b.tb, at, set), b.now.Add(-b.took), b.now, asked)
 	for _, name := range metrics {
-		b.metric(name).feed.push(s)
+		b.agent.upstream.Store(s, b.metric(name).series)
 	}
 	return s
 }
@@ -198,7 +200,7 @@ func TestTwoListsOfOneContext(t *testing.T) {
 		assert.Equal(t, "1", b.value(1, 0, "d"))
 	}
 	assert.Equal(t, "5", both())
-	assert.Len(t, b.agent.views.byKey, 2)
+	assert.Len(t, b.agent.contexts.byKey, 2)
 }
 
 func TestHistoryEndsWithTheClient(t *testing.T) {
@@ -206,21 +208,22 @@ func TestHistoryEndsWithTheClient(t *testing.T) {
 	b.sample(100, "d")
 	b.fetch(1, 0, "d")
 	b.fetch(1, 1, "d")
+	first := b.agent.contexts.of(b.agent.snapshot.Load(), &pmda.FetchRequest{Client: 1, PMIDs: []pdu.PMID{b.metric("d").ID}})
+	assert.True(t, first.planned.Planned())
 	b.fetch(2, 0, "d")
 	b.pass(time.Second)
 	b.sample(110, "d")
 	b.agent.EndContext(1)
-	assert.Len(t, b.agent.views.byKey, 1)
-	assert.Len(t, b.agent.schedule.plans, 1)
+	assert.Len(t, b.agent.contexts.byKey, 1)
+	assert.False(t, first.planned.Planned(), "nothing is sampled for it")
 	assert.Equal(t, "no value", b.value(1, 0, "d"), "the successor has the same numbers")
 	assert.Equal(t, "10", b.value(2, 0, "d"))
 	b.agent.EndContext(1)
 	b.agent.EndContext(2)
 	b.agent.EndContext(77) // a client that never asked for anything
-	assert.Empty(t, b.agent.views.byKey)
-	assert.Empty(t, b.agent.views.ofClient)
-	assert.Empty(t, b.agent.schedule.plans)
-	assert.Zero(t, b.agent.views.entries)
+	assert.Empty(t, b.agent.contexts.byKey)
+	assert.Empty(t, b.agent.contexts.ofClient)
+	assert.Zero(t, b.agent.contexts.entries)
 }
 
 // However close fetches are, each new sample is a step of the history, and only that.
@@ -288,7 +291,7 @@ func TestFirstFetch(t *testing.T) {
 			now, n := b.now, uint64(100)
 			take := func(ago time.Duration, kept bool) {
 				b.now = now.Add(-ago)
-				b.metric("d").feed.keep = kept
+				b.agent.upstream.Keep(kept, b.metric("d").series)
 				b.sample(n, "d")
 				n++
 			}
@@ -326,7 +329,7 @@ func TestFirstFetchOfNestedDeltas(t *testing.T) {
 		count uint64
 		want  string
 	}{{100, "no value"}, {110, "no value"}, {130, "no value"}, {170, "no value"}, {200, "40"}, {300, "70"}} {
-		b.metric("dd").feed.keep = true
+		b.agent.upstream.Keep(true, b.metric("dd").series)
 		b.sample(row.count, "dd")
 		assert.Equal(t, row.want, b.value(pmda.Client(row.count), 0, "dd"), row.count)
 		b.pass(time.Second)
@@ -369,7 +372,7 @@ func TestNoNewerSample(t *testing.T) {
 	assert.Equal(t, again, values())
 	b.pass(youngEnough)
 	assert.Equal(t, again, values())
-	b.pass(oldEnough)
+	b.pass(upstream.OldEnough)
 	for i, value := range values() {
 		assert.Equal(t, pdu.ErrAgain.Error(), value, names[i])
 	}
@@ -437,12 +440,19 @@ func TestStaleSamples(t *testing.T) {
 // What has the same operands is computed from the same samples: delta() adds up to what the counter does.
 func TestMetricsWithTheSameOperandsShareSamples(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)", "c = up.count", "cc = up.load"))
-	assert.Same(t, b.metric("c").feed, b.metric("d").feed)
-	assert.NotSame(t, b.metric("c").feed, b.metric("cc").feed)
-	assert.Equal(t, 1, b.metric("c").feed.history, "d needs it")
-	assert.Zero(t, b.metric("cc").feed.history)
+	assert.Same(t, b.metric("c").series, b.metric("d").series)
+	assert.NotSame(t, b.metric("c").series, b.metric("cc").series)
+	history := func() map[*upstream.Series]int {
+		snap, found := b.agent.snapshot.Load(), make(map[*upstream.Series]int)
+		for i, s := range snap.series {
+			found[s] = snap.history[i]
+		}
+		return found
+	}
+	assert.Equal(t, 1, history()[b.metric("c").series], "d needs it")
+	assert.Zero(t, history()[b.metric("cc").series])
 	b.serve(conf("c = up.count"))
-	assert.Zero(t, b.metric("c").feed.history, "nobody does")
+	assert.Zero(t, history()[b.metric("c").series], "nobody does")
 }
 
 // A fetch that finds nothing new has no delta: it would be counted twice.
@@ -561,11 +571,11 @@ func TestMetricTwiceInAList(t *testing.T) {
 	}
 }
 
-func TestViewsAreBounded(t *testing.T) {
+func TestContextsAreBounded(t *testing.T) {
 	t.Run("in number", func(t *testing.T) {
 		b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
 		b.sample(100, "d")
-		for i := range maxViews {
+		for i := range maxContexts {
 			b.pass(time.Nanosecond)
 			b.fetch(pmda.Client(i), 0, "d")
 		}
@@ -573,13 +583,12 @@ func TestViewsAreBounded(t *testing.T) {
 		b.sample(110, "d")
 		assert.Equal(t, "10", b.value(0, 0, "d"), "the oldest is used again")
 		b.pass(time.Nanosecond)
-		b.fetch(pmda.Client(maxViews), 0, "d") // one too many
-		assert.Len(t, b.agent.views.byKey, maxViews)
+		b.fetch(pmda.Client(maxContexts), 0, "d") // one too many
+		assert.Len(t, b.agent.contexts.byKey, maxContexts)
 		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
 		assert.Equal(t, "10", b.value(2, 0, "d"))
 		assert.Equal(t, "no value", b.value(1, 0, "d"), "it was idle longest")
-		assert.Len(t, b.agent.views.ofClient, maxViews)
-		assert.LessOrEqual(t, len(b.agent.schedule.plans), maxPlans)
+		assert.Len(t, b.agent.contexts.ofClient, maxContexts)
 	})
 	t.Run("in metrics", func(t *testing.T) {
 		b := newBench(t, conf("d = up.count"))
@@ -589,74 +598,72 @@ func TestViewsAreBounded(t *testing.T) {
 			req.Arrived, req.Client = b.now, pmda.Client(i)
 			var w pdu.ResultWriter
 			require.NoError(t, b.agent.Fetch(req, &w))
-			assert.LessOrEqual(t, b.agent.views.entries, maxEntries)
+			assert.LessOrEqual(t, b.agent.contexts.entries, maxEntries)
 		}
-		assert.Len(t, b.agent.views.byKey, 4)
+		assert.Len(t, b.agent.contexts.byKey, 4)
 		req.PMIDs = make([]pdu.PMID, maxEntries+1)
 		var w pdu.ResultWriter
 		require.NoError(t, b.agent.Fetch(req, &w))
-		assert.Len(t, b.agent.views.byKey, 1, "a list larger than the bound has the whole room")
+		assert.Len(t, b.agent.contexts.byKey, 1, "a list larger than the bound has the whole room")
 		assert.Equal(t, len(req.PMIDs), w.Len())
 		b.pass(time.Second)
 		b.fetch(1, 0, "d")
-		assert.Len(t, b.agent.views.byKey, 1)
-		assert.Equal(t, 1, b.agent.views.entries)
+		assert.Len(t, b.agent.contexts.byKey, 1)
+		assert.Equal(t, 1, b.agent.contexts.entries)
 	})
 	t.Run("in bytes", func(t *testing.T) {
 		b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
 		large := func(value uint64) {
 			b.pass(time.Second)
-			b.sample(value, "d", "c")
-			b.metric("d").feed.latest.Size = maxHeld / 4
+			b.sample(value, "d", "c").Size = maxHeld / 4
 		}
 		large(100)
 		for c := range pmda.Client(4) {
 			b.fetch(c, 0, "d", "c")
 		}
-		assert.Equal(t, maxHeld/4, b.agent.views.held.bytes, "it is one sample")
+		assert.Equal(t, maxHeld/4, b.agent.contexts.held.bytes, "it is one sample")
 		for c := range pmda.Client(4) {
 			large(101 + uint64(c))
 			b.fetch(c, 0, "d", "c")
 		}
-		assert.LessOrEqual(t, b.agent.views.held.bytes, maxHeld)
+		assert.LessOrEqual(t, b.agent.contexts.held.bytes, maxHeld)
 		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
 		large(110)
 		assert.Equal(t, "7", number(b.metric("d"), b.fetch(2, 0, "d", "c")[0]), "the history of those that are left goes on")
 		for c := range pmda.Client(4) {
 			b.agent.EndContext(c)
 		}
-		assert.Zero(t, b.agent.views.held.bytes)
+		assert.Zero(t, b.agent.contexts.held.bytes)
 	})
 }
 
 // A context that does not fetch any more does not keep the definitions of its time in memory.
-func TestIdleViewsLetGoOfFormerServices(t *testing.T) {
+func TestIdleContextsLetGoOfFormerServices(t *testing.T) {
 	s := newSite(t)
-	vs := newViews(&control.Figures{}, DefaultLimits())
-	end := func(*view) {}
+	cs := newContexts(newBench(t, served.Config{}).agent.upstream, &control.Figures{}, DefaultLimits())
 	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
 	ids := []pdu.PMID{s.metric("a").ID, s.metric("b").ID}
-	fetch := func(snap *snapshot, c pmda.Client) *view {
-		return vs.of(snap, &pmda.FetchRequest{Client: c, PMIDs: ids, Profile: &pdu.Profile{}}, end)
+	fetch := func(snap *snapshot, c pmda.Client) *clientContext {
+		return cs.of(snap, &pmda.FetchRequest{Client: c, PMIDs: ids, Profile: &pdu.Profile{}})
 	}
 	const idle = 3 * releases
-	views := make([]*view, idle)
-	for i := range views {
-		views[i] = fetch(old, pmda.Client(i))
+	all := make([]*clientContext, idle)
+	for i := range all {
+		all[i] = fetch(old, pmda.Client(i))
 	}
-	was := views[0].entries[1].feed
+	was := all[0].entries[1].series
 	now := s.serve(conf("a = up.load + 1", "b = delta(up.count)"))
 	for range idle/releases + 1 {
 		fetch(now, idle)
 	}
-	for _, v := range views {
-		assert.Nil(t, v.snapshot)
-		assert.Nil(t, v.entries[0].metric)
+	for _, c := range all {
+		assert.Nil(t, c.snapshot)
+		assert.Nil(t, c.entries[0].metric)
 	}
 	again := fetch(now, 0)
 	assert.Same(t, now, again.snapshot)
 	assert.Same(t, s.metric("a"), again.entries[0].metric)
-	assert.Same(t, was, again.entries[1].feed, "its history goes on")
+	assert.Same(t, was, again.entries[1].series, "its history goes on")
 }
 
 // What an agent counted before it was started again is not compared with what it counts then.
@@ -682,7 +689,7 @@ func TestAgentThatIsStartedAgain(t *testing.T) {
 // What no metric decides does not change: delta() and rate() of it are 0, as for libpcp from the second fetch on.
 func TestChangeOfConstants(t *testing.T) {
 	for _, interval := range []time.Duration{0, 10 * time.Second} {
-		h := start(t, newUpstream(t), conf("d = delta(12345)", "r = rate(mkconst(5, semantics=counter))"),
+		h := start(t, newCollector(t), conf("d = delta(12345)", "r = rate(mkconst(5, semantics=counter))"),
 			func(o *Options) { o.Interval = interval }).bound()
 		d, r := h.id("derived.d"), h.id("derived.r")
 		for n := range 3 {

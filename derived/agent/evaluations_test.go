@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -24,10 +25,10 @@ func TestEvaluationsAreShared(t *testing.T) {
 	}
 	assert.EqualValues(t, 3, b.agent.figures.Evaluations.Load())
 	assert.EqualValues(t, 50*5, b.agent.figures.Values.Load())
-	assert.LessOrEqual(t, len(b.agent.moments), maxMoments)
+	assert.LessOrEqual(t, len(b.agent.evaluations.all), maxEvaluations)
 }
 
-func TestMomentsAreBounded(t *testing.T) {
+func TestEvaluationsAreBounded(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
 	for i := range 100 {
 		b.pass(time.Second)
@@ -36,13 +37,13 @@ func TestMomentsAreBounded(t *testing.T) {
 			assert.Equal(t, "1", v)
 		}
 	}
-	assert.LessOrEqual(t, len(b.agent.moments), momentFetches+2)
+	assert.LessOrEqual(t, len(b.agent.evaluations.all), evaluationFetches+2)
 }
 
 // What was computed for contexts that fetched other lists and have gone is not kept for ever.
-func TestMomentsAreForgotten(t *testing.T) {
+func TestEvaluationsAreForgotten(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)", "c = up.count", "one = 1"), withoutWarmStart)
-	for i := range maxMoments {
+	for i := range maxEvaluations {
 		for c := range pmda.Client(2) { // each brings a sample of its own
 			b.pass(time.Millisecond)
 			b.sample(uint64(10*i), "d", "c")
@@ -51,28 +52,28 @@ func TestMomentsAreForgotten(t *testing.T) {
 	}
 	b.value(1, 0, "one")
 	b.value(1, 0, "c")
-	many := len(b.agent.moments)
+	many := len(b.agent.evaluations.all)
 	assert.Greater(t, many, 2)
 
-	b.pass(oldEnough - time.Second)
+	b.pass(upstream.OldEnough - time.Second)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
-	assert.Len(t, b.agent.moments, many, "there may be contexts that fetch so seldom")
+	assert.Len(t, b.agent.evaluations.all, many, "there may be contexts that fetch so seldom")
 	b.pass(time.Second)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
-	assert.Len(t, b.agent.moments, many, "it is not looked all the time")
-	b.pass(forgetGap)
+	assert.Len(t, b.agent.evaluations.all, many, "it is not looked all the time")
+	b.pass(upstream.ForgetGap)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
-	require.Len(t, b.agent.moments, 2, "memory for one, and that of constants")
-	assert.Same(t, b.agent.constant[0], b.agent.moments[0].history[0])
-	assert.Empty(t, b.agent.moments[1].history)
-	kept := b.agent.moments[1].eval
-	b.pass(forgetGap)
+	require.Len(t, b.agent.evaluations.all, 2, "memory for one, and that of constants")
+	assert.Same(t, b.agent.constant[0], b.agent.evaluations.all[0].history[0])
+	assert.Empty(t, b.agent.evaluations.all[1].history)
+	kept := b.agent.evaluations.all[1].memory
+	b.pass(upstream.ForgetGap)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
-	assert.Len(t, b.agent.moments, 2, "and again")
+	assert.Len(t, b.agent.evaluations.all, 2, "and again")
 
 	b.sample(1000, "d", "c")
 	assert.Equal(t, "1000", b.value(1, 0, "c"))
-	require.Len(t, b.agent.moments, 2)
-	assert.True(t, slices.ContainsFunc(b.agent.moments, func(k *moment) bool { return k.eval == kept }), "its memory was used")
+	require.Len(t, b.agent.evaluations.all, 2)
+	assert.True(t, slices.ContainsFunc(b.agent.evaluations.all, func(k *evaluation) bool { return k.memory == kept }), "its memory was used")
 	assert.Equal(t, "1", b.value(1, 0, "one"))
 }

@@ -1,0 +1,136 @@
+package agent
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"pmdaderived/derived/agent/predict"
+	"pmdaderived/derived/agent/upstream"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+const (
+	// maxClients bounds how many clients are remembered. pmcd has fewer, by far: one for each descriptor.
+	maxClients = 1 << 16
+
+	// maxLookedUp bounds for how many metrics that a client has looked up there are samples before it fetches.
+	maxLookedUp = 1 << 16
+
+	// A client that looks up again what it looked up among the last again names is content with a sample
+	// that is againGap old.
+	again    = 16
+	againGap = 10 * time.Millisecond
+)
+
+// client is what pmcd has told about one of its clients.
+type client struct {
+	known   bool // it has a user identifier
+	uid     int
+	since   time.Time // when it was heard of first
+	fetched time.Time // when its last FETCH came
+	looked  *lookUps  // since; nil: none
+}
+
+// lookUps is what a client has looked up and not fetched yet.
+type lookUps struct {
+	series  []*upstream.Series // in this order
+	last    time.Time
+	planned upstream.Planned
+}
+
+// client returns what is known of a client, who may be new.
+func (a *Agent) client(c pmda.Client, now time.Time) client {
+	who, ok := a.clients[c]
+	if !ok {
+		for other := range a.clients {
+			if len(a.clients) < maxClients {
+				break
+			}
+			a.EndContext(other) // any: nobody has that many
+		}
+		who.since = now
+		a.clients[c] = who
+	}
+	return who
+}
+
+// metadata is what a client needs that asks about a metric it knows.
+//
+//nolint:gochecknoglobals // a constant
+var metadata = upstream.Need{Gap: upstream.MinGap, Burst: true}
+
+// lookup is what a client needs that looks names up: what was sampled before it connected, or before
+// its last fetch, is not new to it, since it may have changed something meanwhile.
+func (a *Agent) lookup(c pmda.Client) upstream.Need {
+	who := a.client(c, a.options.Now())
+	n := upstream.Need{Gap: upstream.MinGap, After: who.since, Burst: true}
+	if who.fetched.After(n.After) {
+		n.After = who.fetched
+	}
+	return n
+}
+
+// lookedUp prepares for a client that does not fetch what it looks up at once. If the client has looked up the
+// same before and not fetched since, it returns the series of all that the client looked up just before.
+func (a *Agent) lookedUp(c pmda.Client, m *metric) (before []*upstream.Series) {
+	if m.series == nil {
+		return nil
+	}
+	now := a.options.Now()
+	who := a.client(c, now)
+	if who.looked == nil {
+		who.looked = &lookUps{}
+		a.clients[c] = who
+	}
+	l := who.looked
+	if now.Sub(l.last) > predict.Undecided {
+		l.series = nil // what is looked up now is another matter
+	}
+	if last := l.series[max(0, len(l.series)-again):]; slices.Contains(last, m.series) {
+		before = last
+	}
+	if n := len(l.series); n < maxLookedUp && (n == 0 || l.series[n-1] != m.series) {
+		l.series = append(l.series, m.series)
+	}
+	l.last = now
+	a.upstream.Plan(&l.planned, predict.LookedUp(now), l.series)
+	return before
+}
+
+// hasFetched notes that a client fetches.
+func (a *Agent) hasFetched(c pmda.Client, arrived time.Time) {
+	who := a.client(c, arrived)
+	who.fetched = arrived
+	if who.looked != nil {
+		a.upstream.Unplan(&who.looked.planned)
+		who.looked = nil
+	}
+	a.clients[c] = who
+}
+
+// Attribute implements pmda.AttributeWatcher.
+func (a *Agent) Attribute(c pmda.Client, attr pdu.Attribute, value string) {
+	who := a.client(c, a.options.Now())
+	switch attr {
+	case pdu.AttrUserID:
+		uid, err := strconv.ParseUint(value, 10, 32)
+		who.known, who.uid = err == nil, int(uid)
+	case pdu.AttrProcessID:
+		if value == a.self {
+			a.upstream.Place(int(c))
+		}
+	}
+	a.clients[c] = who
+}
+
+// EndContext implements pmda.ContextEnder.
+func (a *Agent) EndContext(c pmda.Client) {
+	if who := a.clients[c]; who.looked != nil {
+		a.upstream.Unplan(&who.looked.planned)
+	}
+	delete(a.clients, c)
+	a.contexts.end(c)
+	a.upstream.Freed(int(c))
+}

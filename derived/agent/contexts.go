@@ -1,0 +1,215 @@
+package agent
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"time"
+
+	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/predict"
+	"pmdaderived/derived/agent/upstream"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+const (
+	// maxContexts bounds how many contexts have a history, unless Limits.Contexts says otherwise. Beyond it the one
+	// that was idle longest starts anew.
+	maxContexts = 4096
+
+	// maxEntries bounds the metrics in all these histories together, some 60 bytes each.
+	maxEntries = 1 << 20
+
+	// maxHeld bounds the bytes of the samples that these histories hold, which contexts that fetch at the same time share,
+	// unless Limits.Samples says otherwise.
+	maxHeld = 1 << 30
+
+	// youngEnough is the age up to which a sample may always be served.
+	youngEnough = time.Second
+)
+
+// contextKey is a client context and what it fetches together. A context that fetches two lists of
+// metrics, as a pmlogger with two groups does, is two clients to us.
+type contextKey struct {
+	client  pmda.Client
+	context pdu.ContextID
+	list    uint64 // hash of the PMIDs
+}
+
+// clientContext is what one context has seen.
+type clientContext struct {
+	key      contextKey
+	snapshot *snapshot
+	entries  []entry            // one for each PMID of the list, in order
+	series   []*upstream.Series // of all entries that have one
+	fetches  predict.History
+	planned  upstream.Planned // for the next fetch
+	used     time.Time
+}
+
+// contexts are all that fetch. They belong to the request loop.
+type contexts struct {
+	upstream *upstream.Upstream
+	figures  *control.Figures
+	limits   Limits
+	seed     maphash.Seed
+	entries  int // of all
+	held     holdings
+	byKey    map[contextKey]*clientContext
+	ofClient map[pmda.Client]map[contextKey]struct{}
+
+	snapshot *snapshot        // the newest that one has followed
+	behind   []*clientContext // those that may still hold an older one
+}
+
+func newContexts(u *upstream.Upstream, figures *control.Figures, limits Limits) *contexts {
+	return &contexts{
+		upstream: u, figures: figures, limits: limits, seed: maphash.MakeSeed(), byKey: make(map[contextKey]*clientContext),
+		ofClient: make(map[pmda.Client]map[contextKey]struct{}),
+	}
+}
+
+// of returns the context of a request, up to date with the snapshot.
+func (cs *contexts) of(s *snapshot, req *pmda.FetchRequest) *clientContext {
+	key := contextKey{req.Client, req.Context, cs.hash(req.PMIDs)}
+	c := cs.byKey[key]
+	if c == nil {
+		for int64(len(cs.byKey)) >= cs.limits.Contexts || len(cs.byKey) > 0 && cs.entries+len(req.PMIDs) > maxEntries {
+			cs.evict(nil)
+		}
+		cs.entries += len(req.PMIDs)
+		c = &clientContext{key: key, entries: make([]entry, len(req.PMIDs))}
+		for i, id := range req.PMIDs {
+			c.entries[i].id = id
+		}
+		cs.byKey[key] = c
+		cs.figures.Contexts.Add(1)
+		if cs.ofClient[key.client] == nil {
+			cs.ofClient[key.client] = make(map[contextKey]struct{})
+		}
+		cs.ofClient[key.client][key] = struct{}{}
+	}
+	c.used = req.Arrived
+	c.follow(s, &cs.held)
+	cs.release(s)
+	return c
+}
+
+// bound makes those start anew that were idle longest while all together hold too much, but for one.
+func (cs *contexts) bound(but *clientContext) {
+	for int64(cs.held.bytes) > cs.limits.Samples && len(cs.byKey) > 1 {
+		cs.evict(but)
+	}
+}
+
+// releases is how many contexts one fetch makes let go of a snapshot that has been replaced.
+const releases = 32
+
+// release makes contexts let go of older snapshots, a few at each fetch: one that is idle would
+// keep all definitions of its time in memory.
+func (cs *contexts) release(s *snapshot) {
+	if cs.snapshot != s {
+		cs.snapshot = s
+		cs.behind = slices.AppendSeq(cs.behind[:0], maps.Values(cs.byKey))
+	}
+	for range min(releases, len(cs.behind)) {
+		last := len(cs.behind) - 1
+		if c := cs.behind[last]; c.snapshot != s {
+			c.release()
+		}
+		cs.behind[last] = nil
+		cs.behind = cs.behind[:last]
+	}
+}
+
+// release lets go of the snapshot. The history stays.
+func (c *clientContext) release() {
+	c.snapshot = nil
+	for i := range c.entries {
+		c.entries[i].metric = nil
+	}
+}
+
+func (cs *contexts) hash(ids []pdu.PMID) uint64 {
+	var h maphash.Hash
+	h.SetSeed(cs.seed)
+	var some [128]byte
+	for len(ids) > 0 {
+		n := min(len(ids), len(some)/4)
+		for i, id := range ids[:n] {
+			binary.LittleEndian.PutUint32(some[4*i:], uint32(id))
+		}
+		_, _ = h.Write(some[:4*n]) // it never fails
+		ids = ids[n:]
+	}
+	return h.Sum64()
+}
+
+// follow brings a context to a new snapshot. The history of a metric goes on if its series does.
+func (c *clientContext) follow(s *snapshot, h *holdings) {
+	if c.snapshot == s {
+		return
+	}
+	c.snapshot = s
+	c.series = nil
+	for i := range c.entries {
+		e := &c.entries[i]
+		e.metric = s.metric(e.id)
+		var series *upstream.Series
+		if e.metric != nil {
+			series = e.metric.series
+		}
+		if series != e.series {
+			h.drop(e.seen...)
+			e.series, e.seen = series, nil
+		}
+		if series != nil {
+			c.series = append(c.series, series)
+		}
+	}
+}
+
+// evict ends the context that was idle longest, but for one; there is another.
+func (cs *contexts) evict(but *clientContext) {
+	var oldest *clientContext
+	for _, c := range cs.byKey {
+		if c != but && (oldest == nil || c.used.Before(oldest.used)) {
+			oldest = c
+		}
+	}
+	cs.figures.ContextsDropped.Add(1)
+	cs.remove(oldest)
+}
+
+func (cs *contexts) remove(c *clientContext) {
+	cs.upstream.Unplan(&c.planned)
+	for i := range c.entries {
+		cs.held.drop(c.entries[i].seen...)
+	}
+	cs.entries -= len(c.entries)
+	cs.figures.Contexts.Add(-1)
+	delete(cs.byKey, c.key)
+	delete(cs.ofClient[c.key.client], c.key)
+	if len(cs.ofClient[c.key.client]) == 0 {
+		delete(cs.ofClient, c.key.client)
+	}
+}
+
+// end forgets all contexts of a client that has gone.
+func (cs *contexts) end(c pmda.Client) {
+	for key := range cs.ofClient[c] {
+		cs.remove(cs.byKey[key])
+	}
+}
+
+// patience is how old a sample may be for this fetch: 1 s, or 1.5 times the context's interval, which
+// before the second fetch is taken to be the time since the first.
+func (c *clientContext) patience(now time.Time) time.Duration {
+	interval := c.fetches.Interval()
+	if last := c.fetches.Last(); interval == 0 && !last.IsZero() {
+		interval = now.Sub(last)
+	}
+	return max(youngEnough, min(interval+interval/2, upstream.OldEnough))
+}

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"slices"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/upstream"
+)
+
+// An evaluation may be used by evaluationFetches further fetches before its memory is used for another one, unless
+// its samples have been replaced: contexts with the same samples share one, so a hundred clients that
+// fetch together cost one.
+// maxEvaluations is how many there are at most.
+const (
+	evaluationFetches = 2
+	maxEvaluations    = 16
+)
+
+// evaluations are those of the last fetches. They belong to the request loop.
+type evaluations struct {
+	all     []*evaluation
+	fetches uint64    // so far
+	tidied  time.Time // when it was last looked for some to forget
+	history []derived.Sample
+}
+
+// evaluation is what has been computed from some samples.
+type evaluation struct {
+	memory  *derived.Evaluation
+	history []*operand.Sample // newest first; empty: nothing is computed
+	list    *operand.List     // of the newest one
+	names   *operand.NameSet
+	used    uint64
+}
+
+// value computes a metric from a history, newest first.
+func (es *evaluations) value(
+	snap *snapshot, names *operand.NameSet, history []*operand.Sample, m *derived.Metric, figures *control.Figures,
+) *derived.Vector {
+	depth := m.Needs().History + 1
+	if len(es.all) > 0 && es.all[0].memory.Set() != snap.Set {
+		clear(es.all) // those of a former snapshot
+		es.all = es.all[:0]
+	}
+	var free *evaluation
+	for i, k := range es.all {
+		if k.names == names && k.covers(history, depth) {
+			k.used = es.fetches
+			es.all[0], es.all[i] = k, es.all[0] // most metrics of a fetch have the same samples
+			return k.memory.Value(m)
+		}
+		if free == nil || es.better(k, free, history) {
+			free = k
+		}
+	}
+	if free == nil || !es.over(free, history) && len(es.all) < maxEvaluations {
+		memory := snap.spare.Swap(nil)
+		if memory == nil {
+			memory = snap.Set.NewEvaluation()
+		}
+		free = &evaluation{memory: memory}
+		es.all = append(es.all, free)
+	}
+	figures.Evaluations.Add(1)
+	free.history = append(free.history[:0], history...)
+	free.list, free.names, free.used = history[0].List(), names, es.fetches
+	es.history = es.history[:0]
+	for _, s := range history {
+		es.history = append(es.history, s)
+	}
+	free.memory.Reset(es.history...)
+	clear(es.history) // they are not kept for longer than the evaluation
+	return free.memory.Value(m)
+}
+
+// better reports whether the memory of k should be used again rather than that of another evaluation: it was not
+// used for longer, or nobody is expected to ask for it any more.
+func (es *evaluations) better(k, other *evaluation, history []*operand.Sample) bool {
+	if over := es.over(k, history); !over || !es.over(other, history) {
+		return over || !es.over(other, history) && k.used < other.used
+	}
+	return k.used < other.used
+}
+
+// over reports whether nobody is expected to ask for an evaluation any more: for some fetches nobody has, or there
+// is a newer sample of the same operands, which everybody gets from now on.
+func (es *evaluations) over(k *evaluation, history []*operand.Sample) bool {
+	if len(k.history) == 0 || k.used+evaluationFetches < es.fetches {
+		return true
+	}
+	return k.used < es.fetches && k.list == history[0].List() && k.history[0].Taken.Before(history[0].Taken)
+}
+
+// covers reports whether the evaluation was made from the same samples, as far back as the depth.
+func (k *evaluation) covers(history []*operand.Sample, depth int) bool {
+	if len(history) < depth { // the evaluation must not know more either
+		return slices.Equal(k.history, history)
+	}
+	return len(k.history) >= depth && slices.Equal(k.history[:depth], history[:depth])
+}
+
+// tidy drops, now and then, those that nobody can be served from any more, since their samples are too old, but for those of
+// constants: each holds what all metrics need that were computed in it. The memory of one is kept, but not its samples, for
+// whoever comes next.
+func (es *evaluations) tidy(now time.Time, constant *operand.Sample) {
+	if now.Sub(es.tidied) < upstream.ForgetGap {
+		return
+	}
+	es.tidied = now
+	var spare *evaluation
+	es.all = slices.DeleteFunc(es.all, func(k *evaluation) bool {
+		old := len(k.history) == 0 || k.history[0] != constant && now.Sub(k.history[0].Taken) > upstream.OldEnough
+		if old && (spare == nil || k.used > spare.used) {
+			spare = k
+		}
+		return old
+	})
+	if spare != nil {
+		spare.rest()
+		es.all = append(es.all, spare)
+	}
+}
+
+// rest lets go of the samples.
+func (k *evaluation) rest() {
+	clear(k.history)
+	k.history, k.list = k.history[:0], nil
+	k.memory.Reset()
+}

@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"os"
+
+	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/upstream"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// Desc implements pmda.Agent.
+func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
+	if desc, ok := a.control.Desc(id); ok {
+		return desc, nil
+	}
+	snap := a.snapshot.Load()
+	m := snap.metric(id)
+	if m == nil {
+		if desc, ok := snap.Retired[id]; ok {
+			return desc, nil
+		}
+		return pdu.Desc{}, pdu.ErrPMID
+	}
+	a.interest(m, metadata)
+	if !m.Described {
+		return pdu.Desc{}, m.Code()
+	}
+	return m.Desc, nil
+}
+
+// Instances implements pmda.Agent. The domains of operands are their own agents' business.
+func (a *Agent) Instances(_ pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
+	if own, ok := a.control.Instances(d); ok {
+		return own, nil
+	}
+	return nil, pdu.ErrInDom
+}
+
+// Text implements pmda.Texter.
+func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error) {
+	if text, ok := a.control.Text(ident, t); ok {
+		return text, nil
+	}
+	if t&pdu.TextInDom != 0 {
+		return "", pdu.ErrText
+	}
+	m := a.snapshot.Load().metric(pdu.PMID(ident))
+	if m == nil {
+		return "", pdu.ErrPMID
+	}
+	a.interest(m, metadata)
+	return m.Text(t&pdu.TextOneLine != 0), nil
+}
+
+// Labels implements pmda.Labeler. Labels of instances come from the agents that own them.
+func (a *Agent) Labels(_ pmda.Client, ident uint32, t pdu.LabelType, _ *pdu.Profile) ([]pdu.LabelSet, error) {
+	switch t {
+	case pdu.LabelDomain:
+		return a.domainLabels, nil
+	case pdu.LabelItem:
+		if m := a.snapshot.Load().metric(pdu.PMID(ident)); m != nil {
+			a.interest(m, metadata)
+			return m.Labels(), nil
+		}
+	}
+	return nil, nil
+}
+
+// Lookup implements pmda.Namer.
+func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
+	snap := a.snapshot.Load()
+	id, err := snap.Names.Lookup(c, name)
+	if err == nil {
+		if m := snap.metric(id); m != nil {
+			a.interest(m, a.lookup(c), a.lookedUp(c, m)...)
+		}
+	}
+	return id, err
+}
+
+// Names implements pmda.Namer.
+func (a *Agent) Names(c pmda.Client, id pdu.PMID) ([]string, error) {
+	snap := a.snapshot.Load()
+	if m := snap.metric(id); m != nil {
+		a.interest(m, metadata)
+	}
+	return snap.Names.Names(c, id)
+}
+
+// Children implements pmda.Namer.
+func (a *Agent) Children(c pmda.Client, name string, dst []pmda.Child) ([]pmda.Child, error) {
+	return a.snapshot.Load().Names.Children(c, name, dst)
+}
+
+// Traverse implements pmda.Namer.
+func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
+	snap := a.snapshot.Load()
+	var series []*upstream.Series
+	for m := range snap.Under(name) {
+		if s := snap.metrics[m.Index].series; s != nil {
+			series = append(series, s)
+		}
+	}
+	a.upstream.Drain()
+	a.upstream.Want(a.options.Now(), a.lookup(c), series...)
+	return snap.Names.Traverse(c, name)
+}
+
+// interest is shown by a request for metadata: most clients fetch the metric next. The request for
+// its operands is written before our reply is, and pmcd gets to it before the client's own fetch.
+// A client that looks the same up again is content with an older sample, and has those of all with one request.
+func (a *Agent) interest(m *metric, n upstream.Need, again ...*upstream.Series) {
+	if m.Derived == nil {
+		signal(a.reloader.missed)
+		return
+	}
+	now := a.options.Now()
+	a.upstream.Drain()
+	if len(again) == 0 {
+		a.upstream.Want(now, n, m.series)
+		return
+	}
+	if n.Gap = againGap; a.upstream.Stale(now, n, m.series) {
+		n.Gap = againGap / 2
+		a.upstream.Want(now, n, again...)
+	}
+}
+
+// Store implements pmda.Storer: a value for derived.control.reload makes us read the configuration, one
+// for derived.control.debug says whether the log has everything in it.
+func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
+	for i := range sets {
+		if err := a.checkStore(&sets[i]); err != nil {
+			return err
+		}
+	}
+	if who := a.clients[c]; !who.known || who.uid != 0 && who.uid != os.Getuid() {
+		return pdu.ErrPermission
+	}
+	for i := range sets {
+		switch sets[i].PMID.Item() {
+		case control.Reload:
+			a.Refresh()
+		case control.Debug:
+			on := sets[i].Values[0].Bits != 0
+			a.figures.Debug.Store(on)
+			a.options.Debug(on)
+		}
+	}
+	return nil
+}
+
+// checkStore says why a value cannot be stored, whoever wants that.
+func (a *Agent) checkStore(set *pdu.ValueSet) error {
+	if a.snapshot.Load().metric(set.PMID) != nil {
+		return pdu.ErrPermission
+	}
+	return a.control.CheckStore(set)
+}

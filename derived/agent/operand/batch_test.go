@@ -1,0 +1,64 @@
+package operand
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/pdu"
+)
+
+// needs is a Source for tests.
+type needs struct {
+	descs  []pdu.Desc
+	values int
+}
+
+func (n *needs) Operands() []pdu.Desc { return n.descs }
+func (n *needs) Size() int            { return n.values }
+
+func needsOf(ids ...pdu.PMID) *needs {
+	n := &needs{values: len(ids)}
+	for _, id := range ids {
+		n.descs = append(n.descs, pdu.Desc{PMID: id, Type: pdu.TypeU64, InDom: pdu.NewInDom(60, 1)})
+	}
+	return n
+}
+
+// What one fetch asks for is found out once for the same sources, and again when they have become another
+// fetch's worth.
+func TestBatches(t *testing.T) {
+	const operands, values = 4000, 10000
+	a, b, c := pdu.NewPMID(60, 1, 1), pdu.NewPMID(60, 1, 2), pdu.NewPMID(60, 1, 3)
+	ab, bc := needsOf(a, b), needsOf(b, c)
+	sources := []*needs{ab, bc}
+	var batches Batches[*needs]
+	both := batches.Fill(sources, operands, values)
+	assert.Equal(t, sources, both.Sources)
+	assert.Equal(t, []pdu.PMID{a, b, c}, both.IDs, "each once")
+	assert.Same(t, both, batches.Fill(sources, operands, values))
+
+	one := batches.Fill(sources, 2, values)
+	assert.Equal(t, sources[:1], one.Sources, "three operands are too many")
+	assert.Same(t, one, batches.Fill(sources, 2, values))
+	assert.Same(t, one, batches.Fill(sources[:1], operands, values))
+	assert.Same(t, both, batches.Fill(sources, operands, values), "room for another one")
+
+	now := time.Unix(1, 0)
+	made, _ := NewMaker(nil, now).Make(result(t, valuesOf(a, 1), valuesOf(b, 1, 2), valuesOf(c, 1, 2, 3)), now, now, both.List)
+	counts := make(map[*needs]int)
+	both.Count(made, func(n *needs, values int) { counts[n] = values })
+	assert.Equal(t, map[*needs]int{ab: 3, bc: 5}, counts)
+
+	bc.values = values
+	assert.Equal(t, sources[:1], batches.Fill(sources, operands, values).Sources, "too many values for one fetch")
+	assert.Equal(t, sources, batches.Fill(sources, operands, 2*values).Sources)
+
+	batches.Forget()
+	assert.NotSame(t, one, batches.Fill(sources, 2, values))
+	for i := range 3 * maxBatches {
+		batches.Fill([]*needs{needsOf(pdu.NewPMID(60, 2, i))}, operands, values)
+	}
+	assert.Len(t, batches.known, maxBatches)
+}

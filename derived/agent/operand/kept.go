@@ -1,0 +1,42 @@
+package operand
+
+import "time"
+
+// Kept is samples that are kept although there are newer ones, newest first.
+type Kept []*Sample
+
+// Add adds the newest sample, if it is not there, and lets go of the oldest if there are more than most then.
+func (k *Kept) Add(s *Sample, most int) {
+	if len(*k) > 0 && (*k)[0] == s {
+		return
+	}
+	if len(*k) < most {
+		*k = append(*k, nil)
+	}
+	copy((*k)[1:], *k)
+	(*k)[0] = s
+}
+
+// In is how many of the newest samples are of an epoch.
+func (k Kept) In(epoch int) (n int) {
+	for n < len(k) && k[n].epoch == epoch {
+		n++
+	}
+	return n
+}
+
+// Forget lets go of samples that were taken before a time.
+func (k *Kept) Forget(before time.Time) {
+	n := len(*k)
+	for n > 0 && (*k)[n-1].Taken.Before(before) {
+		n--
+	}
+	k.Trim(n)
+}
+
+// Trim lets go of all samples but the n newest.
+func (k *Kept) Trim(n int) {
+	n = min(n, len(*k))
+	clear((*k)[n:])
+	*k = (*k)[:n]
+}

@@ -1,0 +1,182 @@
+package predict
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// following is an agenda that is followed, on a clock of its own.
+type following struct {
+	Agenda[string]
+	now   time.Duration // since the start
+	taken []sampled
+}
+
+type sampled struct {
+	at   time.Duration
+	what string
+}
+
+func (f *following) time() time.Time { return time.Unix(1_000_000, 0).Add(f.now) }
+
+// fetch notes a fetch of a context now.
+func (f *following) fetch(h *History, e *Entry[string], what string) {
+	f.Put(e, h.Fetched(f.time(), Interval{}), what)
+}
+
+// pass lets time go by, in which samples are taken.
+func (f *following) pass(d time.Duration) {
+	for end := f.time().Add(d); ; {
+		next := f.Next()
+		if next.IsZero() || next.After(end) {
+			f.now += end.Sub(f.time())
+			return
+		}
+		f.now += max(0, next.Sub(f.time()))
+		f.taken = append(f.taken, sampled{f.now, f.Sampled(f.time())})
+	}
+}
+
+// samples returns what was sampled since the last call.
+func (f *following) samples() []sampled {
+	taken := f.taken
+	f.taken = nil
+	return taken
+}
+
+// times returns when something was sampled since the last call.
+func (f *following) times() (at []time.Duration) {
+	for _, s := range f.samples() {
+		at = append(at, s.at)
+	}
+	return at
+}
+
+// A sample is taken shortly before the fetch that will need it.
+func TestPrediction(t *testing.T) {
+	var f following
+	var h History
+	var e Entry[string]
+	for range 2 + trusted {
+		f.fetch(&h, &e, "")
+		f.pass(time.Second)
+	}
+	f.times()
+	for i := range 5 {
+		f.fetch(&h, &e, "")
+		f.pass(time.Second)
+		at := time.Duration(3+trusted+i)*time.Second - Lead
+		assert.Equal(t, []time.Duration{at}, f.times())
+	}
+	f.pass(30 * time.Second)
+	f.times()
+	assert.Equal(t, 1, f.Len())
+	f.pass(time.Hour)
+	assert.LessOrEqual(t, len(f.times()), int(restless/mostPace))
+	assert.Zero(t, f.Len(), "a context that does not come back is not sampled for")
+}
+
+// Before there is an interval the usual ones are tried.
+func TestLadder(t *testing.T) {
+	var f following
+	var h History
+	var e Entry[string]
+	f.fetch(&h, &e, "")
+	f.pass(3 * time.Hour)
+	got := f.times()
+	last := time.Duration(0)
+	for _, at := range got {
+		if last < restless-mostPace {
+			assert.LessOrEqual(t, at-last, mostPace, "after %v", last)
+		}
+		last = at
+	}
+	want := slices.Clone(ladder[:])
+	for d := 2 * time.Minute; d <= ladderEnd; d += time.Minute {
+		want = append(want, d)
+	}
+	for _, d := range want {
+		assert.Contains(t, got, d-firstLead)
+		assert.Contains(t, got, d-Lead)
+	}
+	assert.Len(t, slices.DeleteFunc(got, func(at time.Duration) bool { return at < restless }), 2*59)
+	assert.Zero(t, f.Len())
+}
+
+// pmval fetches again at once when it has got no value: that says nothing of when it fetches next.
+func TestFetchAgainAtOnce(t *testing.T) {
+	var f following
+	var h History
+	var e Entry[string]
+	f.fetch(&h, &e, "")
+	f.pass(time.Millisecond)
+	f.fetch(&h, &e, "")
+	for range 5 {
+		f.times()
+		f.pass(time.Second / 2)
+		at := f.times()
+		require.NotEmpty(t, at)
+		assert.LessOrEqual(t, f.now-at[len(at)-1], 2*Lead, "a new sample")
+		f.fetch(&h, &e, "")
+	}
+}
+
+// Contexts that cannot be foretold find a sample that is young for them, as long as they are active.
+func TestIrregularContext(t *testing.T) {
+	var f following
+	var h History
+	var e Entry[string]
+	for _, d := range []time.Duration{700 * ms, 3 * time.Second, 1200 * ms, 9 * time.Second, 400 * ms} {
+		f.fetch(&h, &e, "")
+		f.pass(d)
+	}
+	f.times()
+	f.fetch(&h, &e, "")
+	start := f.now
+	f.pass(2 * time.Minute)
+	got := f.times()
+	assert.Equal(t, start+100*ms, got[0], "a fourth of 400 ms")
+	for i := range got[1:] {
+		since := max(400*ms, got[i]-start)
+		assert.Equal(t, min(since/4, mostPace), got[i+1]-got[i], "a fourth of %v", since)
+	}
+	assert.LessOrEqual(t, got[len(got)-1], start+restless)
+	assert.Greater(t, got[len(got)-1], start+restless-time.Second)
+}
+
+// A client that looks metrics up and does not fetch them at once is sampled for 15 ms after the last look-up, all
+// metrics together, and for some seconds from then on.
+func TestPauseBeforeTheFirstFetch(t *testing.T) {
+	var f following
+	var e Entry[string]
+	f.Put(&e, LookedUp(f.time()), "a")
+	f.pass(5 * ms)
+	f.Put(&e, LookedUp(f.time()), "a b")
+	f.pass(time.Minute)
+	got := f.samples()
+	require.NotEmpty(t, got)
+	for i, s := range got { // a fetch that comes late finds a sample, too
+		assert.Equal(t, sampled{20*ms + time.Duration(i)*mostPace, "a b"}, s)
+	}
+	assert.InDelta(t, Undecided, got[len(got)-1].at, float64(mostPace))
+	assert.Zero(t, f.Len())
+
+	f.Put(&e, LookedUp(f.time()), "a")
+	f.pass(5 * ms)
+	f.Remove(&e) // it has fetched
+	f.Remove(&e) // once more does no harm
+	f.pass(time.Minute)
+	assert.Empty(t, f.times())
+}
+
+func TestAgendaIsBounded(t *testing.T) {
+	var f following
+	for range maxEntries + 10 {
+		f.fetch(&History{}, &Entry[string]{}, "")
+	}
+	assert.Equal(t, maxEntries, f.Len())
+}

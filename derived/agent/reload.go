@@ -1,0 +1,218 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/identity"
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/agent/upstream"
+	"pmdaderived/pdu"
+)
+
+const (
+	// rebindGap is how far apart two lookups of all operands are at least.
+	rebindGap = time.Second
+
+	// missedGap is likewise, when somebody asks for a metric that is not bound.
+	missedGap = 2 * time.Second
+
+	// A lookup that pmcd refuses is tried again after firstRetry, then slower and slower, down to lastRetry.
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 2 * time.Second
+
+	// Announcements are tried again after announceRetry, then slower and slower, and not any more
+	// when that has become longer than announceLast: then pmcd is not asking us, or the pmcd that we
+	// sample is another one. The next fetch of any client carries them all the same.
+	announceRetry = 20 * time.Millisecond
+	announceLast  = 10 * time.Second
+
+	// saveRetry is how soon identities are written again that could not be, because the disk is full
+	// or nobody may write there.
+	saveRetry = time.Second
+)
+
+// reloader is the goroutine that reads the configuration, looks up the operands of the definitions and the names of
+// instances, and makes the snapshots. It may wait; nobody waits for it.
+type reloader struct {
+	a   *Agent
+	log logrus.FieldLogger
+
+	asked  chan struct{} // read the configuration again
+	missed chan struct{} // somebody asked for a metric that is not bound
+	whole  atomic.Bool   // the next reload is for operands, too
+
+	// What follows belongs to the goroutine.
+	config   served.Config
+	ids      *identity.Registry
+	catalog  *operand.Catalog // nil: nothing looked up yet
+	needed   operand.Domains  // domains whose names matter, with their selectors
+	lastBind time.Time
+	session  int           // that operands are looked up in; 0: none
+	retry    time.Duration // of a lookup that was refused
+	doubt    bool          // a change of names may have been missed
+	untold   bool          // there is something new to announce
+	refused  string        // the last refusal of a lookup that was logged
+	saveErr  string        // likewise of the disk
+
+	bind     *time.Timer // to look everything up
+	announce *time.Timer
+	unsaved  *time.Timer
+}
+
+// newReloader reads configuration and state, and gives the agent its first snapshot.
+func newReloader(a *Agent) *reloader {
+	r := &reloader{
+		a: a, log: a.log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
+		bind: stopped(), announce: stopped(), unsaved: stopped(),
+	}
+	var err error
+	if r.ids, err = identity.Load(a.options.StateFile, a.options.Domain); err != nil {
+		r.log.WithError(err).Error("metric identifiers of former runs are not known")
+	}
+	r.load()
+	snap := r.build(nil)
+	r.save()
+	r.publish(snap)
+	r.report(&served.Snapshot{}, snap.Snapshot)
+	return r
+}
+
+// stopped makes a timer that has yet to be set.
+func stopped() *time.Timer {
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	return timer
+}
+
+// run does what becomes necessary until ctx ends.
+func (r *reloader) run(ctx context.Context) {
+	var poll <-chan time.Time
+	if r.a.options.Poll > 0 {
+		ticker := time.NewTicker(r.a.options.Poll)
+		defer ticker.Stop()
+		poll = ticker.C
+	}
+	announceAgain := announceRetry
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.asked:
+			r.reread(ctx)
+		case <-r.a.upstream.Events():
+			r.heed(ctx, r.a.upstream.Take())
+		case <-r.bind.C:
+			r.lookUpAll(ctx)
+		case <-r.missed:
+			if r.unbound() && time.Since(r.lastBind) > missedGap {
+				r.lookUpAll(ctx)
+			}
+		case <-poll:
+			r.heed(ctx, r.a.upstream.Take()) // domains that could not be had
+			if r.doubt || r.unbound() {
+				r.lookUpAll(ctx)
+			}
+		case <-r.unsaved.C:
+			r.save()
+		case <-r.announce.C:
+			if r.a.changes.Load() != 0 && announceAgain <= announceLast {
+				if r.a.upstream.Announce(pdu.NewPMID(r.a.options.Domain, control.Cluster, control.Reload)) {
+					announceAgain *= 2
+				}
+				r.announce.Reset(announceAgain)
+			}
+		}
+		if r.untold {
+			r.untold, announceAgain = false, announceRetry
+			r.announce.Reset(0)
+		}
+	}
+}
+
+// heed does what events call for.
+func (r *reloader) heed(ctx context.Context, e upstream.Events) {
+	r.doubt = r.doubt || e.Hidden
+	if e.Session != r.session {
+		r.session, r.retry, r.refused = e.Session, firstRetry, ""
+		if r.session == 0 {
+			r.a.figures.Connected.Store(false)
+		} else {
+			r.lookUpAll(ctx)
+		}
+		return
+	}
+	if e.Agents {
+		r.bind.Reset(max(0, rebindGap-time.Since(r.lastBind))) // agents come in crowds
+	}
+	if e.Narrowed {
+		r.failed(r.rebind(ctx, missing))
+	}
+	if len(e.Instances) > 0 {
+		r.failed(r.a.upstream.Refresh(ctx, r.needed, e.Instances))
+	}
+}
+
+// lookUpAll binds all definitions anew.
+func (r *reloader) lookUpAll(ctx context.Context) {
+	r.doubt = false
+	r.failed(r.rebind(ctx, afresh))
+}
+
+// failed looks after a lookup that has failed: what pmcd refuses is tried again. If the connection has failed, there will
+// be another session.
+func (r *reloader) failed(err error) {
+	switch {
+	case err == nil:
+		r.retry, r.refused = firstRetry, ""
+	case !errors.Is(err, upstream.ErrUnconnected) && r.session != 0:
+		if text := err.Error(); text != r.refused {
+			r.refused = text
+			r.log.WithError(err).Warn("operands cannot be looked up, trying again")
+		}
+		r.bind.Reset(r.retry)
+		r.retry = min(2*r.retry, lastRetry)
+	}
+}
+
+// unbound reports whether metrics that are not there now may change what is served when they appear.
+func (r *reloader) unbound() bool {
+	snap := r.a.snapshot.Load()
+	return snap.Bound < len(snap.Metrics) || r.config.Language.NoValue
+}
+
+func (r *reloader) load() {
+	r.config = r.a.options.Load()
+	if r.config.Read.IsZero() {
+		r.config.Read = r.a.options.Now()
+	}
+	r.a.noteDefinitions(r.config.Definitions)
+}
+
+// reread reads the configuration and serves it.
+func (r *reloader) reread(ctx context.Context) {
+	start := time.Now()
+	r.load()
+	r.a.upstream.Forgive()
+	err := r.rebind(ctx, missing)
+	if err != nil { // what is new is served as far as it can be
+		_ = r.rebind(ctx, nothing)
+	}
+	r.a.figures.ReloadTook.Store(int64(time.Since(start)))
+	if r.whole.Swap(false) && err == nil { // what the files say is served by now: this takes longer
+		err = r.rebind(ctx, afresh)
+	}
+	r.failed(err)
+	r.a.figures.Reloads.Add(1)
+	snap := r.a.snapshot.Load()
+	r.log.WithFields(logrus.Fields{
+		"definitions": len(snap.Metrics), "bound": snap.Bound, "failed": r.a.figures.Failed.Load(),
+		"duration": time.Since(start),
+	}).Info("configuration read again")
+}

@@ -1,0 +1,196 @@
+package upstream
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/derived/agent/slow"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+// A slow agent is found among others that were asked in the same fetch, and then left alone.
+func TestSlowAgentIsSampledApart(t *testing.T) {
+	quickID, slowID := loadID, procID
+	u := newRelay(t)
+	s := newFetching(t, u.Address, 0)
+	var clock atomic.Int64
+	start := time.Now()
+	s.now = func() time.Time { return start.Add(time.Duration(clock.Load())) }
+	u.OnRequest(func(_ int, f pdu.Frame) bool {
+		var req pdu.HighResFetch
+		if f.Kind == pdu.KindHighResFetch && req.Decode(f.Body) == nil && slices.Contains(req.PMIDs, slowID) {
+			clock.Add(int64(second))
+		}
+		u.Update(func() { u.Time = s.now() })
+		return true
+	})
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 0}, link{dialUnix(t, u.Address), 1})
+	feedFor := func(ids ...pdu.PMID) *Series {
+		f := seriesOf(ids...)
+		for i := range f.descs {
+			if f.descs[i].PMID == slowID {
+				f.descs[i].Type, f.descs[i].InDom = pdu.TypeU64, procDom
+			}
+		}
+		return f
+	}
+	quick, slow, mixed := feedFor(quickID), feedFor(slowID), feedFor(quickID, slowID)
+	fetched := func(series ...*Series) [][]pdu.PMID {
+		t.Helper()
+		before := len(u.Fetched())
+		s.Want(s.now(), Need{}, series...)
+		eventually(t, "nothing under way", func() bool { return s.idle(series...) })
+		return u.Fetched()[before:]
+	}
+	assert.Equal(t, [][]pdu.PMID{{quickID, slowID}}, fetched(quick, slow, mixed), "nobody knows yet")
+	assert.Equal(t, [][]pdu.PMID{{quickID}, {slowID}}, fetched(quick, slow), "either may be to blame")
+	assert.Equal(t, [][]pdu.PMID{{quickID}}, fetched(quick, slow, mixed), "left alone, whoever asks")
+	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
+	assert.Len(t, s.log.AllEntries(), 1)
+	clock.Add(int64(18*second) - 1)
+	assert.Empty(t, fetched(slow))
+	clock.Add(1)
+	assert.Equal(t, [][]pdu.PMID{{slowID, quickID}}, fetched(slow, mixed), "after nine times as long as it took")
+	assert.Empty(t, fetched(slow))
+	u.OnRequest(func(int, pdu.Frame) bool {
+		u.Update(func() { u.Time = s.now() })
+		return true
+	})
+	clock.Add(int64(9 * second))
+	assert.Len(t, fetched(slow), 1)
+	assert.Equal(t, [][]pdu.PMID{{slowID}}, fetched(slow), "quick now")
+	assert.Zero(t, s.figures.SlowAgents.Load())
+	assert.Len(t, s.log.AllEntries(), 2)
+}
+
+// What a fetch has to wait for another one of ours is not its fault.
+func TestFetchBehindASlowOne(t *testing.T) {
+	s := newFetching(t, newRelay(t).Address, 0)
+	now := time.Now()
+	asked := &batch{Sources: []*Series{{}}}
+	l := &connection{sent: now, asked: asked}
+	result := func(domain int, at time.Duration) *pmapi.Columns {
+		return &pmapi.Columns{Time: now.Add(at), Sets: []pdu.Column{{PMID: pdu.NewPMID(domain, 0, 0)}}}
+	}
+	arrived := now.Add(4*second + slow.Long) // both, since nobody has looked before
+	s.charge(l, result(1, 4*second), arrived)
+	s.charge(l, result(2, 4*second+slow.Long-1), arrived)
+	assert.Equal(t, []int{1}, s.slow.Among([]int{1, 2}))
+	s.charge(&connection{sent: arrived, asked: asked}, result(3, -time.Hour), arrived.Add(ms))
+	s.charge(&connection{sent: arrived, asked: asked}, result(4, time.Hour), arrived.Add(ms))
+	assert.Equal(t, []int{1}, s.slow.Among([]int{1, 2, 3, 4}), "pmcd's clock may be set")
+}
+
+// Answers are taken in the order in which pmcd has given them, after those that refuse.
+func TestAnswersInTheOrderOfTime(t *testing.T) {
+	at := func(n int) answer { return answer{res: &pmapi.Columns{Time: time.Unix(int64(n), 0)}} }
+	refusal := answer{err: pdu.ErrAgain}
+	answers := []answer{at(3), at(1), refusal, at(2)}
+	slices.SortFunc(answers, answer.before)
+	assert.Equal(t, []answer{refusal, at(1), at(2), at(3)}, answers)
+}
+
+// Two metrics of one slow agent that are wanted by turns, each while the other is under way, get no more of pmcd's
+// time than one.
+func TestSlowAgentRestsWhateverIsWanted(t *testing.T) {
+	other := pdu.NewPMID(procID.Domain(), 0, 2)
+	u := newRelay(t)
+	s := newFetching(t, u.Address, 0)
+	var clock atomic.Int64
+	start := time.Now()
+	s.now = func() time.Time { return start.Add(time.Duration(clock.Load())) }
+	gate := make(chan struct{}, 2)
+	u.OnRequest(func(_ int, f pdu.Frame) bool {
+		if f.Kind == pdu.KindHighResFetch {
+			<-gate
+			clock.Add(int64(4 * second))
+		}
+		u.Update(func() { u.Time = s.now() })
+		return true
+	})
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 0}, link{dialUnix(t, u.Address), 1})
+	a, b := seriesOf(procID), seriesOf(other)
+	a.descs[0].Type, a.descs[0].InDom = pdu.TypeU64, procDom
+	gate <- struct{}{}
+	gate <- struct{}{}
+	for range 2 { // slow twice
+		s.Want(s.now(), Need{}, a)
+		eventually(t, "nothing under way", func() bool { return s.idle(a) })
+	}
+	clock.Add(int64(time.Hour))
+	s.Want(s.now(), Need{}, a)
+	s.Want(s.now(), Need{}, b)
+	gate <- struct{}{}
+	eventually(t, "nothing under way", func() bool { return s.idle(a, b) })
+	s.Want(s.now(), Need{}, b)
+	s.Want(s.now(), Need{}, a)
+	assert.True(t, s.idle(a, b))
+	assert.Len(t, u.Fetched(), 3)
+}
+
+// What the agent announces itself makes nobody a suspect, and what nobody uses any more is forgotten.
+func TestOnlyOperandsAreSlow(t *testing.T) {
+	s := newFetching(t, newRelay(t).Address, 0)
+	now := time.Now()
+	own := &pmapi.Columns{Time: now, Sets: []pdu.Column{{PMID: pdu.NewPMID(510, 0, 0)}}}
+	s.charge(&connection{sent: now.Add(-second), asked: &batch{}}, own, now)
+	assert.Empty(t, s.slow)
+	for range 2 {
+		now = now.Add(2 * second)
+		s.slow.Note([]int{7, 60}, nil, second, now)
+	}
+	s.Serve([]*Series{seriesOf(loadID)}, []int{0})
+	assert.Nil(t, s.slow.Among([]int{7}))
+	assert.NotNil(t, s.slow.Among([]int{60}))
+	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
+}
+
+// A pmcd that comes to our fetch late because its clients look names up, of ours, does not make the agents of the fetch suspects.
+// One that is quiet for as long does.
+func TestLookupsAreNobodysFault(t *testing.T) {
+	u := newRelay(t)
+	s := newFetching(t, u.Address, 0)
+	var clock atomic.Int64
+	var busy atomic.Bool
+	start := time.Now()
+	s.now = func() time.Time { return start.Add(time.Duration(clock.Load())) }
+	u.OnRequest(func(_ int, f pdu.Frame) bool {
+		if f.Kind == pdu.KindHighResFetch {
+			for range 20 {
+				clock.Add(int64(slow.Long / 10))
+				if busy.Load() {
+					s.Requested(s.now())
+				}
+			}
+		}
+		u.Update(func() { u.Time = s.now() })
+		return true
+	})
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 0}, link{dialUnix(t, u.Address), 1})
+	f := seriesOf(loadID)
+	fetch := func() {
+		clock.Add(int64(time.Second))
+		s.Want(s.now(), Need{}, f)
+		eventually(t, "an answer", func() bool { return s.idle(f) })
+	}
+	slow := func() []int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.slow.Among(f.agents)
+	}
+	busy.Store(true)
+	for range 3 {
+		fetch()
+		assert.Empty(t, slow(), "pmcd asks for names")
+	}
+	busy.Store(false)
+	fetch()
+	assert.Equal(t, f.agents, slow())
+	fetch()
+	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
+}

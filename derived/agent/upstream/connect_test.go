@@ -1,0 +1,182 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	logtest "github.com/sirupsen/logrus/hooks/test"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/pmda/pmapi/pmapitest"
+)
+
+// table plays pmcd's table of clients: it tells the slot of every new connection, or does not.
+type table struct {
+	*Upstream
+	relay *pmapitest.Relay
+	log   *logtest.Hook
+
+	mu    sync.Mutex
+	next  []int // slots of the next connections; none left: not told
+	dials int
+	err   error // of the next ones
+}
+
+func (s *table) dial(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dials++; s.err != nil {
+		return nil, s.err
+	}
+	c, err := pmapi.Dial(ctx, "unix", s.relay.Address, opts...)
+	if len(s.next) > 0 {
+		s.Place(s.next[0])
+		s.next = s.next[1:]
+	}
+	return c, err
+}
+
+// free has a client go from a slot, and the next connections get other slots.
+func (s *table) free(slot int, next ...int) {
+	s.mu.Lock()
+	s.next = next
+	s.mu.Unlock()
+	s.Freed(slot)
+}
+
+func (s *table) dialled() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dials
+}
+
+func (s *table) refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+// session is the number of the present session.
+func (s *table) session() int {
+	s.Upstream.mu.Lock()
+	defer s.Upstream.mu.Unlock()
+	return s.Upstream.session
+}
+
+// connectAt runs an Upstream whose connections are put into slots.
+func connectAt(t *testing.T, slots ...int) *table {
+	s := &table{relay: newRelay(t), next: slots}
+	s.Upstream, s.log = bare(time.Now, func(o *Options) { o.Dial = s.dial })
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	eventually(t, "connections", func() bool { return s.session() == 1 })
+	return s
+}
+
+func (s *table) slotsUsed() (slots []int) {
+	s.Upstream.mu.Lock()
+	defer s.Upstream.mu.Unlock()
+	for _, c := range s.conns {
+		if !c.leaving {
+			slots = append(slots, c.slot)
+		}
+	}
+	return slots
+}
+
+func (s *table) better() bool {
+	s.Upstream.mu.Lock()
+	defer s.Upstream.mu.Unlock()
+	return s.errand.better
+}
+
+// Connections move down whenever a slot below them falls free.
+func TestConnectionsMoveDown(t *testing.T) {
+	s := connectAt(t, 5, 1, 9, 3, 4)
+	assert.Equal(t, []int{1, 3, 4, 5, 9}, s.slotsUsed(), "the lowest first")
+	s.free(2, 12)
+	eventually(t, "an attempt", func() bool { return s.dialled() == connections+1+1 })
+	assert.Equal(t, []int{1, 3, 4, 5, 9}, s.slotsUsed(), "somebody else was faster")
+	s.free(2, 2, 0)
+	eventually(t, "the best slots", func() bool { return assert.ObjectsAreEqual([]int{0, 1, 2, 3, 4}, s.slotsUsed()) })
+	before := s.dialled()
+	s.free(7)
+	s.free(4)
+	assert.False(t, s.better(), "a slot above, or one of ours")
+	assert.Equal(t, before, s.dialled())
+	f := seriesOf(loadID)
+	s.Want(time.Now(), Need{}, f)
+	eventually(t, "a sample", func() bool { return s.Newest(nil, []*Series{f})[0] != nil })
+}
+
+// pmcd need not tell slots: it may be another one than we serve.
+func TestUnknownSlots(t *testing.T) {
+	s := connectAt(t)
+	assert.Len(t, s.slotsUsed(), connections)
+	s.free(0)
+	assert.False(t, s.better())
+	assert.Equal(t, connections+1, s.dialled())
+}
+
+// When pmcd goes, connections are made again, and everybody is told. Why they cannot be made is logged once.
+func TestSessions(t *testing.T) {
+	s := connectAt(t)
+	<-s.Events()
+	assert.Equal(t, 1, s.Take().Session)
+	s.refuse(errors.New("nobody there"))
+	s.relay.HangUp()
+	eventually(t, "the end of the session", func() bool { return s.session() == 0 })
+	<-s.Events()
+	assert.Zero(t, s.Take().Session)
+	_, err := s.LookUp(t.Context(), []string{"up.load"})
+	require.ErrorIs(t, err, ErrUnconnected)
+	dialled := s.dialled()
+	eventually(t, "several attempts", func() bool { return s.dialled() > dialled+2 })
+	s.refuse(nil)
+	eventually(t, "the next session", func() bool { return s.session() == 2 })
+	<-s.Events()
+	assert.Equal(t, 2, s.Take().Session)
+	found, err := s.LookUp(t.Context(), []string{"up.load", "no.such"})
+	require.NoError(t, err)
+	desc, err := found.Desc("up.load")
+	require.NoError(t, err)
+	assert.Equal(t, loadID, desc.PMID)
+	_, err = found.Desc("no.such")
+	require.ErrorIs(t, err, pdu.ErrName)
+	count := 0
+	for _, e := range s.log.AllEntries() {
+		if cause, ok := e.Data["error"].(error); ok && cause.Error() == "nobody there" {
+			count++
+		}
+	}
+	assert.Equal(t, 1, count)
+}
+
+// A domain whose owner cannot answer is asked for again with the next ones.
+func TestRefresh(t *testing.T) {
+	s := connectAt(t)
+	needed := operand.Domains{binDom: {"two": true}}
+	require.NoError(t, s.Refresh(t.Context(), needed, []pdu.InDom{binDom, procDom}))
+	assert.False(t, s.options.Names.Knows(binDom), "nobody has its instances")
+	assert.Equal(t, []pdu.InDom{binDom}, s.Take().Instances)
+	s.relay.Update(func() {
+		s.relay.InDoms = map[pdu.InDom]pmapitest.InDom{binDom: {Instances: []pdu.Instance{{ID: 1, Name: "one"}, {ID: 2, Name: "two"}}}}
+	})
+	require.NoError(t, s.Refresh(t.Context(), needed, []pdu.InDom{binDom}))
+	id, ok := s.options.Names.Table(binDom).Select("two")
+	assert.True(t, ok)
+	assert.EqualValues(t, 2, id)
+	assert.False(t, s.options.Names.Knows(procDom), "nobody needs it")
+}

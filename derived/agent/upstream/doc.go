@@ -1,0 +1,44 @@
+// Package upstream fetches operands through pmcd: it keeps connected, knows when to sample what, and holds the samples.
+//
+//	who                goroutine                  what it does here
+//	request loop       pmda.Server's              Drain, Newest, Want, Plan: it never waits for pmcd
+//	reload             the agent's                LookUp and Refresh, which wait for pmcd; Serve, Take
+//	stayConnected      Run's                      dials, dials again, moves connections to lower slots
+//	follow             Run's                      samples what is planned, keeps warm, forgets, gives up what is overdue
+//	read               one for each connection    takes answers off the socket and stores them as samples
+//
+// # The lock
+//
+// Upstream.mu guards everything that changes: connections, series, the queue, the schedule, what is known of slow agents. It is
+// the agent's only lock. Nothing that could wait, take it again or call back is called under it; what there is to log is
+// logged after it (remark, unlock), and what happens is told by one set of [Events], which a channel announces.
+//
+// # States
+//
+// A session is all connections together; only a lost connection ends it, and everything on its way with it.
+//
+//	connection     becomes
+//	free           busy: a fetch is sent (send, start)
+//	busy           free: the answer has come (settle); lost: pmcd has closed it, or not answered for a minute (fail)
+//	leaving        ended, as soon as it is free: another has a lower slot (retire)
+//	lost           the session ends (lose) and the next begins (stayConnected)
+//	too long       ended because of its answer: it alone is made again (tooLong, refill)
+//
+//	series         becomes
+//	fresh          stale, with time (fresh)
+//	stale          waiting, when somebody wants a sample (ask); outstanding at once if a connection is free
+//	waiting        outstanding: in the queue few, many or apart, for the first free connection (send)
+//	outstanding    fresh: stored (give); stale: refused (deny)
+//	refused        stale, after ten minutes or a reload: its answer is too long (tooLongAlone, Forgive)
+//
+// Slow agents have states of their own: package slow. Their series wait apart and have the last connection to themselves; while one
+// rests its series are not asked for.
+//
+// # Whose error it is
+//
+//	a set's code             that operand's, in that sample
+//	a fetch refused          the series of that fetch
+//	a name, a descriptor     that name's, in the Catalog
+//	a domain's instances     that domain's: it keeps the names it had (Again)
+//	a connection's           all that is on its way; with it the session ends
+package upstream

@@ -1,0 +1,269 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+// fetchTimeout is how long a fetch may stay unanswered before its connection is given up. pmcd
+// waits 5 s for each agent that hangs, so this is long.
+const fetchTimeout = time.Minute
+
+// connection is one for fetches, and what is on its way over it. The Upstream's lock guards all of it.
+type connection struct {
+	link
+	made time.Time
+
+	busy    bool
+	leaving bool // to be ended as soon as it is not busy
+	dead    bool // closed, and not among the Upstream's any more
+	asked   *batch
+	agents  []int // domains of slow agents that the fetch is for; nil: of none that is known to be slow
+	values  int   // of a fetch for more than a few
+	sent    time.Time
+	echo    pdu.Change // changes that we have announced and that pmcd has yet to repeat here
+	told    pdu.Change // changes of agents that another connection has been told first
+}
+
+// put loads operands onto a free connection.
+func (u *Upstream) put(c *connection, asked *batch, slow []int) {
+	c.asked, c.agents = asked, slow
+	for _, s := range asked.Sources {
+		s.waiting = false
+		s.outstanding++
+	}
+}
+
+// start sends the fetch of a connection.
+func (u *Upstream) start(c *connection, now time.Time) {
+	c.busy, c.sent = true, now
+	u.figures.UpstreamFetches.Add(1)
+	u.figures.UpstreamMetrics.Add(uint64(len(c.asked.IDs)))
+	if err := c.conn.StartFetch(c.asked.IDs); err != nil {
+		u.fail(c, err)
+	}
+}
+
+// read empties a connection's socket, waiting for nothing else: what pmcd writes and nobody reads stops
+// pmcd for everybody.
+func (u *Upstream) read(ctx context.Context, c *connection) {
+	for {
+		err := c.conn.WaitReadable(ctx)
+		u.mu.Lock()
+		switch {
+		case c.dead:
+		case err == nil:
+			u.collect(c)
+		case ctx.Err() == nil:
+			u.fail(c, err)
+		}
+		ended := c.dead || err != nil
+		u.unlock()
+		if ended {
+			return
+		}
+	}
+}
+
+// answer is what pmcd says to the fetch of a connection.
+type answer struct {
+	conn *connection
+	res  *pmapi.Columns
+	err  error // pmcd refuses, but the connection is good
+}
+
+// collect takes all answers that are there, in the order in which pmcd has given them, and makes them
+// samples. It looks at readable, too, which nothing need be under way on; nil: no such connection.
+func (u *Upstream) collect(readable *connection) {
+	u.answers = u.answers[:0]
+	for i := 0; i < len(u.conns); i++ {
+		c := u.conns[i]
+		if !c.busy && c != readable {
+			continue
+		}
+		res, done, err := c.conn.PollColumns()
+		switch {
+		case !done:
+		case err != nil && c.conn.Err() != nil:
+			u.fail(c, err)
+			i-- // it is not among the connections any more
+		default:
+			u.answers = append(u.answers, answer{c, res, err})
+		}
+	}
+	if len(u.answers) == 0 && !u.queue.again {
+		return
+	}
+	u.queue.again = false
+	slices.SortFunc(u.answers, answer.before)
+	now := u.now()
+	for _, a := range u.answers {
+		u.settle(a, now)
+	}
+	clear(u.answers)
+	u.send(now)
+}
+
+// before compares when pmcd has given answers. Refusals have no time and come first.
+func (a answer) before(b answer) int { return a.time().Compare(b.time()) }
+
+func (a answer) time() time.Time {
+	if a.res == nil {
+		return time.Time{}
+	}
+	return a.res.Time
+}
+
+// settle ends what a connection had under way.
+func (u *Upstream) settle(a answer, now time.Time) {
+	c, asked := a.conn, a.conn.asked
+	u.heard = true
+	if a.err == nil {
+		u.take(c, a.res, now)
+	}
+	u.drop(c)
+	if a.err != nil {
+		u.deny(asked, a.err, now)
+	}
+	if c.leaving {
+		u.end(c)
+	}
+}
+
+// deny is told that pmcd refuses a fetch.
+func (u *Upstream) deny(asked *batch, err error, now time.Time) {
+	u.figures.UpstreamErrors.Add(1)
+	if errors.Is(err, pdu.ErrTooBig) && len(asked.IDs) > 1 {
+		u.tooMany(asked, true, now)
+		if len(asked.Sources) > 1 {
+			u.requeue(asked.Sources...)
+		}
+		return
+	}
+	if text := err.Error(); text != u.refused {
+		u.refused = text
+		u.remark(logrus.WarnLevel, logrus.Fields{logrus.ErrorKey: err, "metrics": len(asked.IDs)}, "upstream fetch refused")
+	}
+}
+
+// take makes a connection's answer a sample.
+func (u *Upstream) take(c *connection, res *pmapi.Columns, now time.Time) {
+	u.refused = ""
+	u.size.longest = max(u.size.longest, res.Size)
+	u.size.proven = max(u.size.proven, len(c.asked.IDs))
+	u.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
+	u.charge(c, res, now)
+	fresh := u.fresh(c, res.Changes)
+	if len(c.asked.Sources) > 0 {
+		give(c.asked, u.sample(res, c.sent, now, c.asked.List))
+	}
+	const operands = pdu.ChangeAddAgent | pdu.ChangeRestartAgent | pdu.ChangeDropAgent | pdu.ChangeNames
+	if fresh&operands != 0 {
+		u.events.Agents = true
+		u.tell()
+	}
+}
+
+// give hands the sample of all operands to the series.
+func give(asked *batch, sample *operand.Sample) {
+	asked.Count(sample, func(s *Series, values int) {
+		s.push(sample)
+		s.values = values
+	})
+}
+
+// sample makes a sample of an answer and tells what is noticed.
+func (u *Upstream) sample(res *pmapi.Columns, taken, arrived time.Time, asked *operand.List) *operand.Sample {
+	made, noticed := u.maker.Make(res, taken, arrived, asked)
+	if len(noticed.Changed) > 0 {
+		u.events.Instances = append(u.events.Instances, noticed.Changed...)
+		u.tell()
+	}
+	for _, set := range noticed.Excess {
+		if _, told := u.excess[set.PMID]; !told {
+			u.excess[set.PMID] = struct{}{}
+			u.remark(logrus.WarnLevel, logrus.Fields{"pmid": set.PMID, "instances": len(set.Insts), "limit": u.maker.Most},
+				"operand has too many instances, what is computed from it has no values")
+		}
+	}
+	return made
+}
+
+// fresh returns which changes a connection's answer tells that no other has told before: pmcd tells each of
+// its clients once, with its next answer. Nor are those news that are our own.
+func (u *Upstream) fresh(c *connection, change pdu.Change) pdu.Change {
+	if change&c.echo != 0 {
+		u.events.Hidden = true // somebody else's may hide behind ours
+	}
+	fresh := change &^ c.echo &^ c.told
+	c.echo &^= change
+	c.told &^= change
+	for _, other := range u.conns {
+		if other != c {
+			other.told |= fresh
+		}
+	}
+	if fresh&(pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
+		u.maker.BeginEpoch() // what was counted before says nothing about what is counted now
+	}
+	return fresh
+}
+
+// drop forgets what a connection had under way.
+func (u *Upstream) drop(c *connection) {
+	if c.asked != nil {
+		for _, s := range c.asked.Sources {
+			s.outstanding--
+		}
+	}
+	u.queue.under -= c.values
+	u.slow.Answered(c.agents)
+	c.asked, c.agents, c.values, c.busy = nil, nil, 0, false
+}
+
+// fail gives a connection up because of an error, and all others with it. It is closed at once: nobody would read what
+// pmcd still writes.
+func (u *Upstream) fail(c *connection, err error) {
+	if u.tooLong(c, err) {
+		return
+	}
+	if errors.Is(err, pmapi.ErrTooLarge) && c.asked != nil {
+		u.closedOver(c, u.now())
+	}
+	u.end(c)
+	u.figures.UpstreamErrors.Add(1)
+	u.lose(err)
+}
+
+// end closes a connection and takes it away.
+func (u *Upstream) end(c *connection) {
+	u.drop(c)
+	c.dead = true
+	u.conns = slices.DeleteFunc(u.conns, func(x *connection) bool { return x == c })
+	for _, other := range u.conns {
+		other.told = 0 // what it would have told next, others tell
+	}
+	if err := c.conn.Close(); err != nil {
+		u.remark(logrus.DebugLevel, logrus.Fields{logrus.ErrorKey: err}, "connection does not close")
+	}
+}
+
+// errOverdue says that pmcd has not answered a fetch for fetchTimeout.
+var errOverdue = errors.New("no answer from pmcd")
+
+// giveUpOverdue gives up connections whose answer is long overdue.
+func (u *Upstream) giveUpOverdue(now time.Time) {
+	for _, c := range slices.Clone(u.conns) {
+		if c.busy && now.Sub(c.sent) > fetchTimeout {
+			u.fail(c, errOverdue)
+		}
+	}
+}

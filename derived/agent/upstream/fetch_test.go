@@ -1,0 +1,875 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/pmda/pmapi/pmapitest"
+)
+
+// feedOf makes a series of metrics without instances.
+func seriesOf(ids ...pdu.PMID) *Series {
+	descs := make([]pdu.Desc, len(ids))
+	for i, id := range ids {
+		descs[i] = pdu.Desc{PMID: id, Type: pdu.TypeDouble, InDom: pdu.NoInDom}
+	}
+	return NewSeries(descs)
+}
+
+// many makes PMIDs that nobody has values of.
+func many(cluster, n int) []pdu.PMID {
+	ids := make([]pdu.PMID, n)
+	for i := range ids {
+		ids[i] = pdu.NewPMID(60, cluster+i/1024, i%1024)
+	}
+	return ids
+}
+
+func TestOneRequestPerLane(t *testing.T) {
+	u := newRelay(t)
+	release := u.HoldFetches()
+	defer release()
+	s := newFetching(t, u.Address, connections)
+	const connections = connections - 1 // the last is for slow agents
+	var series []*Series
+	for i := range 2 * connections {
+		f := seriesOf(pdu.NewPMID(60, 9, i))
+		series = append(series, f)
+		s.Want(time.Now(), Need{Gap: MinGap}, f)
+		s.Want(time.Now(), Need{Gap: MinGap}, f) // it is on its way, or waits already
+	}
+	eventually(t, "a fetch on every connection", func() bool { return len(u.Fetched()) == connections })
+	assert.EqualValues(t, connections, s.figures.UpstreamFetches.Load())
+	s.mu.Lock()
+	assert.Len(t, s.queue.few, connections, "the others wait")
+	for i, f := range series {
+		assert.Equal(t, i >= connections, f.waiting)
+		assert.Equal(t, i < connections, f.outstanding == 1)
+	}
+	s.mu.Unlock()
+	release()
+	s.sampled(series...)
+	eventually(t, "nothing under way", func() bool { return s.idle(series...) })
+	assert.Len(t, u.Fetched(), connections+1, "those that waited go out together on the first connection that is free")
+	assert.Len(t, u.Fetched()[connections], connections)
+}
+
+func TestOnlyStaleFeedsAreSampled(t *testing.T) {
+	u := newRelay(t)
+	s := newFetching(t, u.Address, 1)
+	f, constant := seriesOf(loadID), seriesOf()
+	s.Want(time.Now(), Need{Gap: MinGap}, nil, f, constant)
+	s.sampled(f)
+	s.Want(time.Now(), Need{Gap: time.Hour}, f)
+	assert.Len(t, u.Fetched(), 1, "fresh enough")
+	s.Want(time.Now().Add(2*time.Hour), Need{Gap: time.Hour}, f)
+	eventually(t, "a second fetch", func() bool { return len(u.Fetched()) == 2 })
+	assert.Nil(t, constant.latest)
+}
+
+func TestWantWithoutConnections(t *testing.T) {
+	s, _ := bare(time.Now)
+	f := seriesOf(loadID)
+	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	assert.False(t, f.waiting, "nothing would ever send it")
+	assert.False(t, s.Announce(loadID))
+	s.Drain()
+	check(s, time.Now())
+}
+
+// Fetches have MaxPart operands at most, and all of one metric.
+func TestPartsOfAFetch(t *testing.T) {
+	a, b, c := many(100, 2500), many(200, 2500), many(300, 1000)
+	for _, row := range []struct {
+		name   string
+		series [][]pdu.PMID
+		want   []int // number of operands of each fetch
+	}{
+		{"all in one", [][]pdu.PMID{c, {loadID}, {countID, loadID}}, []int{1002}},
+		{"two parts", [][]pdu.PMID{a, b, c}, []int{2500, 3500}},
+		{"as many as can be", [][]pdu.PMID{many(100, MaxPart), {loadID}}, []int{MaxPart, 1}},
+		{"a metric with too many", [][]pdu.PMID{{loadID}, many(100, MaxPart+1), {countID}}, []int{1, MaxPart + 1, 1}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			u := newRelay(t)
+			s := newFetching(t, u.Address, connections)
+			var series []*Series
+			for _, ids := range row.series {
+				series = append(series, seriesOf(ids...))
+			}
+			s.Want(time.Now(), Need{Gap: MinGap}, series...)
+			s.sampled(series...)
+			var sizes []int
+			for _, ids := range u.Fetched() {
+				sizes = append(sizes, len(ids))
+			}
+			assert.ElementsMatch(t, row.want, sizes)
+			for i, f := range series {
+				got := s.newest(f)
+				missing := slices.IndexFunc(row.series[i], func(id pdu.PMID) bool {
+					return got.Values(id).Code == pdu.ErrAgain
+				})
+				assert.Negative(t, missing, "operand without values in the sample of series %d", i)
+			}
+			assert.EqualValues(t, len(row.want), s.figures.UpstreamFetches.Load())
+		})
+	}
+}
+
+func TestFetchThatIsRefused(t *testing.T) {
+	address := pmapitest.Listen(t, "unix", func(p *pmapitest.Peer) {
+		p.Greet(pmapitest.AllFeatures)
+		for range 3 {
+			if _, ok := p.Next(); !ok {
+				return
+			}
+			p.Fail(pdu.ErrAgain)
+		}
+		if _, ok := p.Next(); ok {
+			p.Send(&pdu.HighResResult{Sec: 5, Sets: []pdu.ValueSet{{PMID: loadID}}})
+		}
+		p.WaitClosed()
+	})
+	s := newFetching(t, address, 1)
+	f := seriesOf(loadID)
+	for i := range uint64(3) {
+		s.Want(time.Now(), Need{Gap: MinGap}, f)
+		eventually(t, "refused", func() bool { return s.figures.UpstreamErrors.Load() == i+1 })
+		eventually(t, "forgotten", func() bool { return s.idle(f) })
+		assert.Nil(t, s.newest(f))
+	}
+	require.Len(t, s.log.AllEntries(), 1, "the same refusal is logged once")
+	assert.Equal(t, "upstream fetch refused", s.log.LastEntry().Message)
+	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	s.sampled(f) // the connection was good all the time
+	assert.NoError(t, s.lost())
+	assert.Equal(t, time.Unix(5, 0), s.newest(f).Time())
+}
+
+func TestLaneThatFails(t *testing.T) {
+	u := newRelay(t)
+	u.OnRequest(func(_ int, f pdu.Frame) bool { return f.Kind != pdu.KindHighResFetch })
+	s := newFetching(t, u.Address, 1)
+	f, next := seriesOf(loadID), seriesOf(countID)
+	s.Want(time.Now(), Need{Gap: MinGap}, f, next)
+	eventually(t, "lost", func() bool { return s.lost() != nil })
+	assert.True(t, gone(s.lost()), s.lost())
+	assert.True(t, s.idle(f, next))
+	<-s.ended // the reader has gone too
+	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	assert.Zero(t, f.outstanding, "no connection is left to send it on")
+	s.detach()
+	assert.False(t, f.waiting)
+}
+
+// pmcd may end a connection while nothing is asked of it.
+func TestLaneThatFailsWhileIdle(t *testing.T) {
+	u := newRelay(t)
+	s := newFetching(t, u.Address, connections)
+	u.HangUp()
+	eventually(t, "all lost", func() bool { return len(s.slots()) == 0 })
+	assert.Error(t, s.lost())
+	<-s.ended
+}
+
+func TestDetachForgetsWhatIsUnderWay(t *testing.T) {
+	u := newRelay(t)
+	release := u.HoldFetches()
+	defer release()
+	s := newFetching(t, u.Address, 1)
+	f, waiting := seriesOf(loadID), seriesOf(countID)
+	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	s.Want(time.Now(), Need{Gap: MinGap}, waiting)
+	assert.False(t, s.idle(f, waiting))
+	s.detach()
+	assert.True(t, s.idle(f, waiting))
+	<-s.ended
+	assert.NoError(t, s.lost(), "on purpose")
+	assert.Zero(t, s.figures.UpstreamErrors.Load())
+}
+
+func TestOverdueLaneIsGivenUp(t *testing.T) {
+	u := newRelay(t)
+	release := u.HoldFetches()
+	defer release()
+	s := newFetching(t, u.Address, 2)
+	both := slices.Clone(s.conns)
+	f := seriesOf(loadID)
+	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	s.check(time.Now().Add(fetchTimeout - time.Second))
+	assert.NoError(t, s.lost())
+	s.check(time.Now().Add(fetchTimeout + time.Second))
+	require.ErrorIs(t, s.lost(), errOverdue)
+	assert.True(t, s.idle(f))
+	assert.Error(t, both[0].conn.Err(), "nobody would read what pmcd writes")
+	assert.NoError(t, both[1].conn.Err(), "it has nothing under way")
+	s.check(time.Now().Add(2 * fetchTimeout))
+	assert.Len(t, s.slots(), 1)
+}
+
+// listenWithLimit is a pmcd that answers fetches of so many metrics and refuses longer ones; after that it may go on.
+func listenWithLimit(t *testing.T, limit int, refuse func(*pmapitest.Peer) (goOn bool)) (address string) {
+	t.Helper()
+	return pmapitest.Listen(t, "unix", func(p *pmapitest.Peer) {
+		p.Greet(pmapitest.AllFeatures)
+		for {
+			m, ok := p.Next()
+			if !ok {
+				return
+			}
+			ids := m.(*pdu.HighResFetch).PMIDs
+			if len(ids) > limit {
+				if !refuse(p) {
+					return
+				}
+				continue
+			}
+			sets := make([]pdu.ValueSet, len(ids))
+			for i, id := range ids {
+				sets[i].PMID = id
+			}
+			p.Send(&pdu.HighResResult{Sets: sets})
+		}
+	})
+}
+
+// A pmcd may take only PDUs that are shorter than usual, and says so by closing the connection.
+func TestPMCDThatTakesShortRequests(t *testing.T) {
+	const limit = 2500
+	address := listenWithLimit(t, limit, func(*pmapitest.Peer) bool { return false })
+	var series []*Series
+	for i := range 6 {
+		series = append(series, seriesOf(many(100*(i+1), 1000)...))
+	}
+	s := newFetching(t, address, connections)
+	s.Want(time.Now(), Need{Gap: MinGap}, series...)
+	eventually(t, "an end", func() bool { return s.idle(series...) })
+	require.Error(t, s.lost())
+	part, shrunk := s.longest()
+	assert.LessOrEqual(t, part, limit)
+
+	again := newFetching(t, address, connections) // as the binder does
+	again.size.now, again.size.shrunk = part, shrunk
+	again.Want(time.Now(), Need{Gap: MinGap}, series...)
+	again.sampled(series...)
+	assert.NoError(t, again.lost())
+}
+
+// One ended pmcd is not taken for many that refuse, and not for ever.
+func TestFetchesGrowAgain(t *testing.T) {
+	var now atomic.Int64
+	clock := func() time.Time { return time.Unix(0, now.Load()) }
+	s, _ := bare(clock)
+	for range connections {
+		conn := dialUnix(t, newRelay(t).Address)
+		s.fail(&connection{link: link{conn: conn}, asked: &batch{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
+	}
+	assert.Equal(t, MaxPart/2, s.size.part(clock()))
+	now.Add(int64(partRetry + time.Second))
+	assert.Equal(t, MaxPart, s.size.part(clock()))
+
+	again := &connection{link: link{conn: dialUnix(t, newRelay(t).Address)}, made: clock(), asked: &batch{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}
+	s.fail(again, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
+	now.Add(int64(partRetry + time.Second))
+	assert.Equal(t, MaxPart/2, s.size.part(clock()), "the second time it had not ended just then")
+}
+
+// A pmcd may take fetches of fewer metrics than usual, and says so with an error: other fetches are shorter, and
+// what cannot be parted is reported.
+func TestPMCDThatTakesFewMetrics(t *testing.T) {
+	const limit = 250
+	address := listenWithLimit(t, limit, func(p *pmapitest.Peer) bool {
+		p.Fail(pdu.ErrTooBig)
+		return true
+	})
+	var fitting []*Series
+	for i := range 5 {
+		fitting = append(fitting, seriesOf(many(i+1, 50*(i+1))...))
+	}
+	long, longer := seriesOf(many(6, limit+1)...), seriesOf(many(7, 2*limit)...)
+	s := newFetching(t, address, connections)
+	s.Want(time.Now(), Need{Gap: MinGap}, append(fitting, longer, long)...)
+	s.sampled(fitting...)
+	eventually(t, "both are refused alone", func() bool { return s.Most() == limit })
+	assert.True(t, s.Take().Narrowed)
+	assert.NoError(t, s.lost())
+	part, _ := s.longest()
+	assert.LessOrEqual(t, part, limit)
+}
+
+// What a sample is good for depends on who asks, and when.
+func TestFreshSamples(t *testing.T) {
+	at := time.Now()
+	quick := &operand.Sample{Taken: at, Arrived: at.Add(ms)}
+	long := &operand.Sample{Taken: at, Arrived: at.Add(time.Second)}
+	for _, row := range []struct {
+		name   string
+		sample *operand.Sample
+		after  time.Duration // the arrival
+		need   Need
+		fresh  bool
+	}{
+		{"none", nil, 0, Need{Gap: time.Hour}, false},
+		{"young", quick, 0, Need{Gap: MinGap}, true},
+		{"as old as the gap", quick, ms, Need{Gap: MinGap}, false},
+		{"within a burst", quick, ms, Need{Gap: MinGap, Burst: true}, true},
+		{"after a burst", quick, 2 * ms, Need{Gap: MinGap, Burst: true}, false},
+		{"took long", long, 0, Need{Gap: MinGap}, false},
+		{"took long, within a burst", long, 99 * ms, Need{Gap: MinGap, Burst: true}, true},
+		{"took long, after a burst", long, 100 * ms, Need{Gap: MinGap, Burst: true}, false},
+		{"taken when the client was there", quick, 0, Need{Gap: MinGap, After: at, Burst: true}, true},
+		{"taken before the client came", quick, 0, Need{Gap: time.Hour, After: at.Add(1), Burst: true}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := seriesOf(loadID)
+			now := at
+			if row.sample != nil {
+				f.push(row.sample)
+				now = row.sample.Arrived.Add(row.after)
+			}
+			assert.Equal(t, row.fresh, f.fresh(now, row.need))
+		})
+	}
+}
+
+// One fetch has no more values than pmcd can serve without making others wait.
+func TestPartsByValues(t *testing.T) {
+	u := newRelay(t)
+	s := newFetching(t, u.Address, connections)
+	sampled := func(name string, id pdu.PMID, values int) *Series {
+		f := seriesOf(id)
+		f.taken, f.values = time.Unix(1, 0), values
+		return f
+	}
+	a := sampled("a", pdu.NewPMID(60, 1, 1), maxPartValues/2)
+	b := sampled("b", pdu.NewPMID(60, 1, 2), maxPartValues/2)
+	c := sampled("c", pdu.NewPMID(60, 1, 3), 1)
+	s.Want(time.Now(), Need{}, a, b, c)
+	eventually(t, "both parts", func() bool { return len(u.Fetched()) == 2 })
+	assert.ElementsMatch(t, [][]pdu.PMID{{a.descs[0].PMID, b.descs[0].PMID}, {c.descs[0].PMID}}, u.Fetched())
+}
+
+// Fetches with many values wait for each other, those with few for none of them.
+func TestPartsFollowEachOther(t *testing.T) {
+	u := newRelay(t)
+	s := newFetching(t, u.Address, connections)
+	sampled := func(item, values int) *Series {
+		f := seriesOf(pdu.NewPMID(60, 1, item))
+		f.taken, f.values = time.Unix(1, 0), values
+		return f
+	}
+	var big []*Series
+	for i := range 3 {
+		big = append(big, sampled(i, maxPartValues-1))
+	}
+	one, half, few := sampled(10, fewValues), sampled(11, fewValues+1), sampled(12, 1)
+	release := u.HoldFetches()
+	s.Want(time.Now(), Need{}, big...)
+	s.Want(time.Now(), Need{}, one)
+	s.Want(time.Now(), Need{}, half)
+	s.Want(time.Now(), Need{}, few)
+	eventually(t, "what need not wait", func() bool { return len(u.Fetched()) == 3 })
+	asked := func(series ...*Series) (all [][]pdu.PMID) {
+		for _, f := range series {
+			all = append(all, []pdu.PMID{f.descs[0].PMID})
+		}
+		return all
+	}
+	assert.ElementsMatch(t, asked(big[0], one, few), u.Fetched())
+	s.mu.Lock()
+	assert.Equal(t, []*Series{big[1], big[2], half}, s.queue.many)
+	assert.Equal(t, maxPartValues-1, s.queue.under)
+	s.mu.Unlock()
+	release()
+	eventually(t, "the rest", func() bool { return s.idle(append(big, one, half, few)...) })
+	assert.ElementsMatch(t, asked(big[0], big[1], big[2], one, half, few), u.Fetched())
+}
+
+// A connection is taken out of use for a better one, what is under way on it first.
+func TestLaneInALowerSlot(t *testing.T) {
+	u := newRelay(t)
+	release := u.HoldFetches()
+	defer release()
+	s := newFetching(t, u.Address, 0)
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 7}, link{dialUnix(t, u.Address), unknownSlot})
+	assert.Zero(t, s.worst(), "one is not known")
+	f := seriesOf(loadID)
+	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	s.retire(unknownSlot)
+	assert.Equal(t, 7, s.worst(), "it was idle and has ended")
+	s.retire(7)
+	s.retire(8)
+	assert.Equal(t, []int{7}, s.slots(), "the last one stays")
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 3})
+	s.retire(7)
+	assert.Equal(t, []int{3, 7}, s.slots(), "in the order of slots; the answer of one has yet to come")
+	release()
+	s.sampled(f)
+	eventually(t, "ended", func() bool { return s.worst() == 3 })
+	assert.NoError(t, s.lost(), "on purpose")
+	g := seriesOf(countID)
+	s.Want(time.Now(), Need{Gap: MinGap}, g)
+	s.sampled(g)
+}
+
+func TestStateChangesAreToldOnce(t *testing.T) {
+	u := newRelay(t)
+	s := newFetching(t, u.Address, 1)
+	f := seriesOf(loadID)
+	fetch := func() bool {
+		t.Helper()
+		old := s.newest(f)
+		s.Want(time.Now().Add(time.Hour), Need{Gap: 0}, f)
+		eventually(t, "a sample", func() bool { return s.newest(f) != old })
+		return s.Take().Agents
+	}
+	assert.False(t, fetch())
+	u.Announce(pdu.ChangeAddAgent | pdu.ChangeNames)
+	assert.True(t, fetch())
+	assert.False(t, fetch())
+
+	s.Expect(pdu.ChangeNames) // we announce it ourselves, and hear of it like all clients
+	u.Announce(pdu.ChangeNames)
+	assert.False(t, fetch())
+	u.Announce(pdu.ChangeNames)
+	assert.True(t, fetch(), "somebody else's")
+
+	s.Expect(pdu.ChangeNames)
+	u.Announce(pdu.ChangeNames | pdu.ChangeDropAgent)
+	assert.True(t, fetch())
+}
+
+func TestAnnounceNeedsAFreeLane(t *testing.T) {
+	u := newRelay(t)
+	release := u.HoldFetches()
+	defer release()
+	own := pdu.NewPMID(510, 0, 0)
+	s := newFetching(t, u.Address, 1)
+	assert.True(t, s.Announce(own))
+	assert.False(t, s.Announce(own), "the connection is busy")
+	release()
+	eventually(t, "the answer", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !s.conns[0].busy
+	})
+	assert.Equal(t, [][]pdu.PMID{{own}}, u.Fetched())
+	assert.True(t, s.Announce(own))
+}
+
+// Handlers drain and want, readers poll, the scheduler checks, all at once.
+func TestSamplerIsSafeForAll(t *testing.T) {
+	u := newRelay(t)
+	s := newFetching(t, u.Address, connections)
+	var series []*Series
+	for i := range 20 {
+		series = append(series, seriesOf(loadID, pdu.NewPMID(60, 5, i)))
+	}
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for n := range 100 {
+				s.Want(time.Now().Add(time.Hour), Need{Gap: 0}, series[(5*i+n)%20], series[n%20])
+				s.Drain()
+				s.check(time.Now())
+				_ = s.newest(series[n%20])
+			}
+		})
+	}
+	all.Wait()
+	s.sampled(series...)
+	eventually(t, "nothing under way", func() bool { return s.idle(series...) })
+}
+
+// result is an upstream answer with the given values.
+func result(tb testing.TB, at time.Time, sets ...pdu.ValueSet) *pmapi.Columns {
+	tb.Helper()
+	message := pdu.HighResResult{Sec: at.Unix(), Nsec: int64(at.Nanosecond()), Sets: sets}
+	var c pdu.Columns
+	require.NoError(tb, c.Decode(pdu.Frame{Kind: message.Kind(), Body: message.Append(nil, 0)[pdu.HeaderSize:]}))
+	return &pmapi.Columns{Time: c.Time, Sets: c.Sets}
+}
+
+// A sample owns all that it holds: the answer it was made from is overwritten by the next.
+func TestSampleIsACopy(t *testing.T) {
+	u := newRelay(t)
+	s := newFetching(t, u.Address, 1)
+	f := NewSeries([]pdu.Desc{
+		{PMID: binID, Type: pdu.Type32, InDom: binDom}, {PMID: binTextID, Type: pdu.TypeString, InDom: binDom},
+	})
+	s.Want(time.Now(), Need{Gap: 0}, f)
+	s.sampled(f)
+	old := s.newest(f)
+	u.Update(func() {
+		u.Time = u.Time.Add(time.Second)
+		u.Metrics[2].Values = []pdu.Value{pdu.Int32Value(4, 1), pdu.Int32Value(5, 2), pdu.Int32Value(6, 3)}
+		u.Metrics[3].Values = []pdu.Value{pdu.StringValue(4, "x"), pdu.StringValue(5, "y"), pdu.StringValue(6, "z")}
+	})
+	s.Want(time.Now().Add(time.Hour), Need{Gap: 0}, f)
+	eventually(t, "a new sample", func() bool { return s.newest(f) != old })
+	assert.Equal(t, []pdu.Inst{1, 2, 3}, old.Values(binID).Insts.IDs())
+	assert.Equal(t, []uint64{10, 1<<32 - 20, 30}, old.Values(binID).Bits)
+	assert.Equal(t, [][]byte{[]byte("a"), []byte("b"), []byte("c")}, old.Values(binTextID).Blobs)
+	assert.Equal(t, time.Second, s.newest(f).Time().Sub(old.Time()))
+	assert.Equal(t, []pdu.InDom{binDom}, s.Take().Instances)
+	assert.Empty(t, s.Take().Instances)
+}
+
+// Samples for first fetches are kept when somebody wants that, each once, and no more of them than are needed.
+func TestFeedKeepsSamples(t *testing.T) {
+	at := func(ms int) *operand.Sample { return operand.Empty(time.UnixMilli(int64(ms)), nil) }
+	for _, row := range []struct {
+		name    string
+		history int
+		times   []int // negative: to be kept
+		want    []int // newest first
+	}{
+		{"nobody wants it", 1, []int{0, 1000, 2000}, nil},
+		{"among others", 1, []int{1000, -2000, 3000, 4000, -5000, 6000}, []int{5000, 2000}},
+		{"the newest ones", 1, []int{-1, -2, -3, -4, -5, -6}, []int{6, 5, 4, 3}},
+		{"two deep", 2, []int{-1, -2, -3, -4, -5, -6, -7}, []int{7, 6, 5, 4, 3, 2}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := NewSeries(nil)
+			f.history = row.history
+			for _, ms := range row.times {
+				f.keep = ms < 0
+				f.push(at(max(ms, -ms)))
+				if ms < 0 {
+					f.retain()
+				}
+			}
+			var got []int
+			for _, s := range f.kept {
+				got = append(got, int(s.At.UnixMilli()))
+			}
+			assert.Equal(t, row.want, got)
+		})
+	}
+}
+
+// The sample of an agent that rests, or that is on its way, is kept when it comes; one that is new is kept at once.
+func TestSamplesToBeKept(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	s, _ := bare(func() time.Time { return now })
+	coming, fresh, enough := seriesOf(loadID), seriesOf(countID), seriesOf(binID)
+	coming.outstanding = 1
+	for _, f := range []*Series{coming, fresh, enough} {
+		f.history = 1
+		f.push(&operand.Sample{Taken: now.Add(-time.Second)})
+	}
+	enough.retain()
+	fresh.push(&operand.Sample{Taken: now})
+	s.schedule.keep = []*Series{coming, fresh, enough}
+	s.retain(now, 1)
+	assert.Empty(t, coming.kept)
+	assert.Equal(t, operand.Kept{fresh.latest}, fresh.kept)
+	assert.Len(t, enough.kept, 1)
+	coming.push(&operand.Sample{Taken: now.Add(-time.Millisecond)})
+	assert.Equal(t, operand.Kept{coming.latest}, coming.kept)
+	coming.push(&operand.Sample{Taken: now})
+	enough.push(&operand.Sample{Taken: now})
+	assert.Len(t, coming.kept, 1)
+	assert.Len(t, enough.kept, 1)
+}
+
+// Samples from before and after the restart of an agent differ in their epoch. pmcd tells each connection;
+// that is still one restart.
+func TestRestartOfAnAgentBeginsAnEpoch(t *testing.T) {
+	u := newRelay(t)
+	s := newFetching(t, u.Address, 3)
+	// both takes two samples at a time, on two connections, and returns their epochs, which are the same
+	// but for the first that is told.
+	both := func() [2]int {
+		t.Helper()
+		release := u.HoldFetches()
+		series := []*Series{seriesOf(loadID), seriesOf(countID)}
+		before := len(u.Fetched())
+		for i, f := range series {
+			s.Want(time.Now(), Need{Gap: MinGap}, f)
+			eventually(t, "a fetch", func() bool { return len(u.Fetched()) == before+i+1 })
+		}
+		release()
+		s.sampled(series...)
+		return [2]int{s.newest(series[0]).Epoch(), s.newest(series[1]).Epoch()}
+	}
+	assert.Equal(t, [2]int{0, 0}, both())
+	u.Announce(pdu.ChangeNames | pdu.ChangeLabels | pdu.ChangeAddAgent)
+	assert.Equal(t, [2]int{0, 0}, both())
+	for epoch := 1; epoch < 4; epoch++ {
+		u.Announce(pdu.ChangeDropAgent | pdu.ChangeRestartAgent)
+		assert.Contains(t, both(), epoch)
+		assert.Equal(t, [2]int{epoch, epoch}, both())
+		assert.Equal(t, [2]int{epoch, epoch}, both())
+	}
+}
+
+// An operand with more instances than can be kept has a code and no values. The others are not
+// concerned, and the log says so once.
+func TestTooManyInstances(t *testing.T) {
+	huge, small := pdu.NewPMID(60, 0, 1), pdu.NewPMID(60, 0, 2)
+	asked := operand.NewList(
+		pdu.Desc{PMID: huge, Type: pdu.TypeU64, InDom: binDom}, pdu.Desc{PMID: small, Type: pdu.TypeU64, InDom: pdu.NoInDom})
+	many := pdu.ValueSet{PMID: huge, Values: make([]pdu.Value, operand.MaxInstances+1)}
+	for i := range many.Values {
+		many.Values[i] = pdu.Uint64Value(pdu.Inst(i), 1)
+	}
+	one := pdu.ValueSet{PMID: small, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 7)}}
+	s, hook := bare(time.Now)
+	take := func() *operand.Sample {
+		s.mu.Lock()
+		defer s.unlock()
+		return s.sample(result(t, time.Unix(1, 0), many, one), time.Now(), time.Now(), asked)
+	}
+	for range 2 {
+		made := take()
+		assert.Equal(t, pdu.ErrTooBig, made.Values(huge).Code)
+		assert.Zero(t, made.Values(huge).Len())
+		assert.Equal(t, []uint64{7}, made.Values(small).Bits)
+	}
+	require.Len(t, hook.AllEntries(), 1)
+	assert.Equal(t, logrus.Fields{"pmid": huge, "instances": operand.MaxInstances + 1, "limit": operand.MaxInstances}, hook.LastEntry().Data)
+
+	many.Values = many.Values[:operand.MaxInstances]
+	made := take()
+	assert.Zero(t, made.Values(huge).Code)
+	assert.Equal(t, operand.MaxInstances, made.Values(huge).Len(), "as many as may be")
+}
+
+// A connection that was moved to a lower slot is told what happens like any other.
+func TestMovedLaneTellsChanges(t *testing.T) {
+	u := newRelay(t)
+	s := newFetching(t, u.Address, 0)
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 5}, link{dialUnix(t, u.Address), 6})
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 1})
+	s.retire(6)
+	f := seriesOf(loadID)
+	fetch := func() bool {
+		t.Helper()
+		old := s.newest(f)
+		s.Want(time.Now().Add(time.Hour), Need{Gap: 0}, f)
+		eventually(t, "a sample", func() bool { return s.newest(f) != old })
+		return s.Take().Agents
+	}
+	assert.False(t, fetch())
+	u.Announce(pdu.ChangeRestartAgent)
+	assert.True(t, fetch())
+	assert.Equal(t, 1, s.newest(f).Epoch())
+}
+
+// Nobody tells what happened to agents while there was no connection.
+func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
+	u := newRelay(t)
+	s := newFetching(t, u.Address, 2)
+	f := seriesOf(loadID)
+	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	s.sampled(f)
+	old := s.newest(f)
+	s.detach()
+	<-s.ended
+	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 5})
+	s.Want(time.Now(), Need{After: time.Now()}, f)
+	eventually(t, "a sample", func() bool { return s.newest(f) != old })
+	assert.False(t, s.newest(f).Continues(old))
+	s.retire(5)
+	assert.Len(t, s.slots(), 1)
+	s.detach()
+	s.retire(5) // nothing is left
+	s.readers.Wait()
+}
+
+// Samples that are too old to be served are let go of, and how many values there were, and when, is still known.
+func TestForgetsOldSamples(t *testing.T) {
+	begin := time.Unix(1_000_000, 0)
+	at := func(d time.Duration) *operand.Sample { return &operand.Sample{Taken: begin.Add(d)} }
+	f := &Series{descs: make([]pdu.Desc, 2), history: 1}
+	assert.Equal(t, 2, f.Size(), "one for each operand, as far as anybody knows")
+	for i := range 4 {
+		f.push(at(time.Duration(i) * time.Minute))
+		f.retain()
+	}
+	f.values = 1000
+	s, _ := bare(func() time.Time { return begin }, func(o *Options) { o.Interval = 40 * time.Second })
+	s.series = []*Series{f, {}}
+	kept := func() (all []time.Duration) {
+		for _, k := range f.kept {
+			all = append(all, k.Taken.Sub(begin))
+		}
+		return all
+	}
+	reached := OldEnough + 80*time.Second // from the oldest that is served
+	check(s, begin.Add(reached))
+	assert.Len(t, kept(), 4)
+	check(s, begin.Add(reached+time.Minute))
+	assert.Equal(t, []time.Duration{3 * time.Minute, 2 * time.Minute, time.Minute}, kept())
+	assert.Equal(t, at(3*time.Minute), f.latest)
+	check(s, begin.Add(reached+time.Minute+ForgetGap-1))
+	assert.Len(t, kept(), 3)
+	check(s, begin.Add(3*time.Minute+OldEnough+ForgetGap))
+	assert.Nil(t, f.latest)
+	assert.NotEmpty(t, kept())
+	check(s, begin.Add(time.Hour))
+	assert.Empty(t, kept())
+	assert.Equal(t, 1000, f.Size())
+	assert.Equal(t, begin.Add(3*time.Minute), f.taken)
+}
+
+// losing is a sampler whose connections pmcd closes over fetches.
+type losing struct {
+	*fetching
+	address string
+	passed  atomic.Int64
+}
+
+func newLosing(t *testing.T) *losing {
+	s := &losing{address: listenWithLimit(t, MaxPart, func(*pmapitest.Peer) bool { return false })}
+	s.fetching = newFetching(t, s.address, 0)
+	<-s.ended
+	t.Cleanup(func() {
+		s.detach()
+		s.readers.Wait()
+	})
+	begin := time.Now()
+	s.now = func() time.Time { return begin.Add(time.Duration(s.passed.Add(1))) }
+	s.connect()
+	return s
+}
+
+// all is one fetch for series.
+func (s *losing) all(series []*Series) *batch {
+	return s.queue.batches.Fill(series, math.MaxInt, math.MaxInt)
+}
+
+func (s *losing) pass(d time.Duration) { s.passed.Add(int64(d)) }
+
+// connect makes new connections instead of those that are left, as the binder does.
+func (s *losing) connect() {
+	s.detach()
+	for slot := range connections {
+		s.attach(context.Background(), &s.readers, link{dialUnix(s.tb, s.address), slot})
+	}
+}
+
+// lose has pmcd close connections at once, each over a fetch of some series.
+func (s *losing) lose(fetches ...[]*Series) {
+	defer s.connect()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, series := range fetches {
+		l := s.conns[0]
+		s.put(l, s.all(series), nil)
+		l.busy, l.sent = true, s.now()
+		s.fail(l, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
+	}
+}
+
+// answered has pmcd answer a fetch.
+func (s *losing) answered(f *Series) {
+	s.Want(s.now(), Need{Gap: MinGap}, f)
+	s.sampled(f)
+}
+
+// recovered returns how many operands a fetch has at most when nothing has failed for some time.
+func (s *losing) recovered() int {
+	s.pass(partRetry + time.Second)
+	part, _ := s.longest()
+	return part
+}
+
+// pmcd may have ended just then: that is no limit of its, whatever it ended in.
+func TestLossesThatAreNoLimit(t *testing.T) {
+	long := []*Series{seriesOf(many(1, 1000)...), seriesOf(many(2, 1000)...)}
+	short := []*Series{seriesOf(many(3, 200)...), seriesOf(many(4, 200)...)}
+	for name, happens := range map[string]func(s *losing, one *Series){
+		"several at once": func(s *losing, one *Series) {
+			s.lose(long, short, []*Series{one}, []*Series{one})
+		},
+		"a short one follows days later": func(s *losing, _ *Series) {
+			s.lose(long)
+			s.pass(3 * 24 * time.Hour)
+			s.lose(short)
+		},
+		"pmcd has answered as long a one": func(s *losing, one *Series) {
+			s.lose([]*Series{one}, short)
+			s.answered(one)
+			s.lose([]*Series{one}, short)
+		},
+		"the answer for it was too long": func(s *losing, one *Series) {
+			s.tooLongAlone(one, logrus.Fields{}, s.now())
+			s.lose([]*Series{one})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newLosing(t)
+			happens(s, seriesOf(many(5, 500)...))
+			assert.Equal(t, MaxPart, s.Most())
+			assert.Equal(t, MaxPart, s.recovered())
+			for _, e := range s.log.AllEntries() {
+				assert.Greater(t, e.Level, logrus.WarnLevel, e.Message)
+			}
+		})
+	}
+}
+
+// What pmcd has not said, but was taken for its limit, is tried again when the configuration is read again.
+func TestReloadForgivesSuspectedLimits(t *testing.T) {
+	s := newLosing(t)
+	one, several := seriesOf(many(5, 500)...), []*Series{seriesOf(many(1, 1000)...), seriesOf(many(2, 1000)...)}
+	s.lose([]*Series{one})
+	s.lose([]*Series{one})
+	assert.Equal(t, 499, s.Most())
+	s.lose(several)
+	s.lose(several)
+	assert.Equal(t, 1000, s.recovered())
+
+	s.Serve(append(several, one), []int{0, 0, 0})
+	s.Forgive()
+	assert.Equal(t, MaxPart, s.Most())
+	assert.Equal(t, MaxPart, s.recovered())
+	s.lose([]*Series{one})
+	s.lose(several)
+	assert.Equal(t, MaxPart, s.Most(), "it is as if it were the first time")
+	assert.Equal(t, MaxPart, s.recovered(), "likewise")
+}
+
+// A series whose answer alone is too long twice has no values for some time; the others are asked for together again.
+func TestAnswerThatIsTooLongAlone(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	s, hook := bare(func() time.Time { return now })
+	one := seriesOf(loadID, countID)
+	too := func() {
+		s.mu.Lock()
+		defer s.unlock()
+		s.tooLongAlone(one, logrus.Fields{}, now)
+	}
+	s.size.halve(2, now)
+	too()
+	assert.Nil(t, one.latest, "once may be a lie")
+	assert.True(t, one.waiting)
+	too()
+	require.NotNil(t, one.latest)
+	assert.Equal(t, pdu.ErrTooBig, one.latest.Values(countID).Code)
+	assert.Equal(t, MaxPart, s.size.part(now))
+	assert.Len(t, hook.AllEntries(), 1)
+	assert.True(t, s.excused(one, now.Add(partRetry-1)))
+	assert.False(t, s.excused(one, now.Add(partRetry)), "it is tried again")
+	too()
+	too()
+	assert.Len(t, hook.AllEntries(), 1, "logged once")
+	s.Serve([]*Series{one}, []int{0})
+	s.Forgive()
+	assert.False(t, s.excused(one, now), "or after a reload")
+}

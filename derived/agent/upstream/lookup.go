@@ -1,0 +1,62 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+// ErrUnconnected says that there is no pmcd to ask.
+var ErrUnconnected = errors.New("no connection to pmcd")
+
+// LookUp asks pmcd for names and their descriptors. It waits, and is for one goroutine, which also calls Refresh. After an
+// error nothing is known; one of the connection has ended the session.
+func (u *Upstream) LookUp(ctx context.Context, names []string) (found *operand.Catalog, err error) {
+	err = u.converse(func(conn *pmapi.Conn) (err error) {
+		found, err = operand.LookUp(ctx, conn, names)
+		return err
+	})
+	return found, err
+}
+
+// Refresh asks the owners of domains for their instances, as [operand.Names.Refresh]. It waits. A domain whose owner
+// cannot answer is asked for again with the next ones.
+func (u *Upstream) Refresh(ctx context.Context, needed operand.Domains, domains []pdu.InDom) error {
+	return u.converse(func(conn *pmapi.Conn) error {
+		refused, err := u.options.Names.Refresh(ctx, conn, needed, domains)
+		for d, err := range refused {
+			u.log.WithFields(logrus.Fields{logrus.ErrorKey: err, "indom": d}).Debug("instances cannot be had")
+			u.Again(d)
+		}
+		return err
+	})
+}
+
+// converse asks something on the connection that is not for fetches.
+func (u *Upstream) converse(ask func(*pmapi.Conn) error) error {
+	u.mu.Lock()
+	conn := u.control
+	u.unlock()
+	if conn == nil {
+		return ErrUnconnected
+	}
+	err := ask(conn)
+	u.mu.Lock()
+	defer u.unlock()
+	switch {
+	case conn != u.control:
+		return ErrUnconnected // it has ended meanwhile
+	case err == nil:
+		u.heard = true
+	case conn.Err() != nil:
+		u.lose(err)
+		return fmt.Errorf("%w: %w", ErrUnconnected, err)
+	}
+	return err
+}

@@ -1,0 +1,204 @@
+package upstream
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/predict"
+)
+
+// asked is what a schedule has asked for at one time.
+type asked struct {
+	at     time.Duration // since the start
+	series []*Series
+}
+
+// scheduling is an Upstream whose connection is always busy, so that what the schedule asks for waits where the test
+// finds it. It lives in a synctest bubble.
+type scheduling struct {
+	*Upstream
+	start time.Time
+	wants []asked
+	looks int // of the schedule
+}
+
+// inBubble runs a test with a schedule that is followed, on a clock that jumps.
+func inBubble(t *testing.T, interval time.Duration, test func(t *testing.T, s *scheduling)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scheduling{start: time.Now()}
+		s.Upstream, _ = bare(time.Now, func(o *Options) { o.Interval = interval })
+		s.conns = []*connection{{busy: true, sent: s.start.Add(1000 * time.Hour)}}
+		ctx, cancel := context.WithCancel(t.Context())
+		go s.follow(ctx)
+		synctest.Wait()
+		test(t, s)
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// fetch notes a fetch of a context now.
+func (s *scheduling) fetch(h *predict.History, p *Planned, series ...*Series) {
+	s.Plan(p, h.Fetched(time.Now(), predict.Interval{}), series)
+	synctest.Wait()
+}
+
+// pass lets time go by.
+func (s *scheduling) pass(d time.Duration) {
+	s.come()
+	for end := time.Now().Add(d); ; {
+		s.mu.Lock()
+		next, latest := s.schedule.next, s.schedule.latest
+		s.mu.Unlock()
+		wait := time.Until(next)
+		if next.After(end) {
+			wait = time.Until(end)
+		}
+		time.Sleep(max(0, wait))
+		synctest.Wait()
+		s.mu.Lock()
+		if s.schedule.latest != latest {
+			s.looks++
+		}
+		s.mu.Unlock()
+		s.come()
+		if !time.Now().Before(end) {
+			return
+		}
+	}
+}
+
+// come makes what was asked for a sample.
+func (s *scheduling) come() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue.few) == 0 {
+		return
+	}
+	s.wants = append(s.wants, asked{time.Since(s.start), s.queue.few})
+	for _, one := range s.queue.few {
+		one.waiting = false
+		one.push(operand.Empty(time.Now(), nil))
+	}
+	s.queue.few = nil
+}
+
+// times returns when something was asked for since the last call.
+func (s *scheduling) times() (at []time.Duration) {
+	for _, w := range s.wants {
+		at = append(at, w.at)
+	}
+	s.wants = nil
+	return at
+}
+
+// Fetches that come when they are expected wake the schedule only to sample for them; those of a client
+// that hardly pauses never do.
+func TestFetchesDoNotWakeTheSchedule(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		interval time.Duration
+		samples  int // in a hundred fetches
+	}{
+		{"twice a second", time.Second / 2, 100},
+		{"every 20 ms", 20 * time.Millisecond, 100},
+		{"at once", 40 * time.Microsecond, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inBubble(t, 0, func(t *testing.T, s *scheduling) {
+				var h predict.History
+				var p Planned
+				f := seriesOf(loadID)
+				for range 24 {
+					s.fetch(&h, &p, f)
+					s.pass(row.interval)
+				}
+				s.times()
+				s.looks = 0
+				for range 100 {
+					s.fetch(&h, &p, f)
+					s.pass(row.interval)
+				}
+				assert.Len(t, s.times(), row.samples)
+				assert.LessOrEqual(t, s.looks, row.samples+1)
+			})
+		})
+	}
+}
+
+// Contexts that are due together share what is asked for.
+func TestCoincidingPlans(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, s *scheduling) {
+		const lead = predict.Lead
+		var a, b, c predict.History
+		var pa, pb, pc Planned
+		fa, fb, fc := seriesOf(loadID), seriesOf(countID), seriesOf(binID)
+		for range 5 {
+			s.fetch(&a, &pa, fa)
+			s.pass(lead / 4)
+			s.fetch(&b, &pb, fb)
+			s.pass(lead)
+			s.fetch(&c, &pc, fc)
+			s.wants = nil
+			s.pass(time.Second - lead - lead/4)
+		}
+		s.pass(lead + lead/4)
+		if assert.Len(t, s.wants, 2) {
+			assert.Equal(t, []*Series{fa, fb}, s.wants[0].series)
+			assert.Equal(t, []*Series{fc}, s.wants[1].series)
+		}
+		s.Unplan(&pa)
+		s.Unplan(&pb)
+		s.Unplan(&pc)
+		s.times()
+		s.pass(time.Minute)
+		assert.Empty(t, s.times(), "nobody fetches any more")
+	})
+}
+
+// Series with a history are sampled twice in an interval, whoever asks.
+func TestKeepWarm(t *testing.T) {
+	inBubble(t, 20*time.Second, func(t *testing.T, s *scheduling) {
+		s.pass(time.Second)
+		deep, flat := seriesOf(loadID), seriesOf(countID)
+		s.Serve([]*Series{deep, flat}, []int{1, 0})
+		var p Planned
+		s.Plan(&p, predict.LookedUp(time.Now()), []*Series{flat}) // so it looks when it is not time for that, too
+		s.pass(20 * time.Millisecond)
+		s.Unplan(&p)
+		s.wants = nil
+		assert.Len(t, deep.kept, 1, "at once")
+		s.pass(35*time.Second - 20*time.Millisecond)
+		assert.Equal(t, []time.Duration{time.Second + warmAgain, 10 * time.Second, 20 * time.Second, 30 * time.Second}, s.times())
+		assert.Len(t, deep.kept, perInterval+2)
+		assert.Empty(t, flat.kept)
+
+		fresh := seriesOf(binID)
+		s.Serve([]*Series{deep, fresh}, []int{1, 1})
+		s.pass(warmAgain)
+		for _, w := range s.wants {
+			assert.Equal(t, []*Series{fresh}, w.series, "what was never sampled for that")
+		}
+		assert.Equal(t, []time.Duration{36 * time.Second, 36*time.Second + warmAgain}, s.times())
+		s.Serve([]*Series{deep}, []int{0})
+		s.pass(time.Minute)
+		assert.Empty(t, s.times())
+		assert.Empty(t, deep.kept)
+	})
+}
+
+// Idle means idle, but connections are looked after even when nobody fetches.
+func TestNothingIsSampledForNobody(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, s *scheduling) {
+		s.Serve([]*Series{seriesOf(loadID)}, []int{1})
+		s.looks = 0
+		s.pass(10*idleCheck + 1)
+		assert.Equal(t, 10, s.looks)
+		assert.Empty(t, s.times())
+	})
+}

@@ -1,0 +1,164 @@
+package upstream
+
+import (
+	"slices"
+	"time"
+
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/pdu"
+)
+
+// Series is the latest samples for all metrics that have the same operands: when several are fetched
+// together they are computed from the same time. The Upstream's lock guards all that changes.
+type Series struct {
+	descs  []pdu.Desc // of the operands; immutable
+	agents []int      // domains of the operands; immutable
+
+	latest      *operand.Sample // nil: none, or it is too old to be served
+	kept        operand.Kept    // for first fetches
+	keep        bool            // the next one is to be kept
+	values      int             // of the last one that was taken
+	taken       time.Time       // the last one
+	outstanding int32           // fetches on their way that will bring a new one
+	waiting     bool            // wanted when no connection was free
+	history     int             // how many older samples are needed
+
+	tooLong    time.Time // when the answer for its operands alone was too long
+	refused    time.Time // since when it is not asked for, because of that
+	complained bool      // that is logged
+	doubted    time.Time // when pmcd closed a connection over a fetch for it alone
+}
+
+// NewSeries makes a series of operands, which nobody may change.
+func NewSeries(descs []pdu.Desc) *Series { return &Series{descs: descs, agents: agentsOf(descs)} }
+
+// agentsOf lists the domains of metrics, each once, in order.
+func agentsOf(descs []pdu.Desc) []int {
+	var domains []int
+	for _, d := range descs {
+		domains = append(domains, d.PMID.Domain())
+	}
+	slices.Sort(domains)
+	return slices.Compact(domains)
+}
+
+// Operands implements [operand.Source].
+func (s *Series) Operands() []pdu.Desc { return s.descs }
+
+// Constant reports whether there is nothing to sample.
+func (s *Series) Constant() bool { return len(s.descs) == 0 }
+
+// Newest appends to dst the latest sample of each series, nil for one that has none.
+func (u *Upstream) Newest(dst []*operand.Sample, series []*Series) []*operand.Sample {
+	u.mu.Lock()
+	defer u.unlock()
+	for _, s := range series {
+		dst = append(dst, s.latest)
+	}
+	return dst
+}
+
+// Kept appends to dst the samples of a series that are kept for first fetches, newest first.
+func (u *Upstream) Kept(dst []*operand.Sample, s *Series) []*operand.Sample {
+	u.mu.Lock()
+	defer u.unlock()
+	return append(dst, s.kept...)
+}
+
+// Taken is when the last sample of a series was taken, which may be too old to be served; zero: there was none.
+func (u *Upstream) Taken(s *Series) time.Time {
+	u.mu.Lock()
+	defer u.unlock()
+	return s.taken
+}
+
+// Store makes a sample the latest one of series.
+func (u *Upstream) Store(sample *operand.Sample, series ...*Series) {
+	u.mu.Lock()
+	defer u.unlock()
+	for _, s := range series {
+		s.push(sample)
+	}
+}
+
+// Keep says whether the next sample of series is to be kept for first fetches.
+func (u *Upstream) Keep(keep bool, series ...*Series) {
+	u.mu.Lock()
+	defer u.unlock()
+	for _, s := range series {
+		s.keep = keep
+	}
+}
+
+// push adds a new sample.
+func (s *Series) push(sample *operand.Sample) {
+	s.taken, s.latest = sample.Taken, sample
+	if s.keep {
+		s.retain()
+	}
+}
+
+// perInterval is how often the keep-warm samples in the time that a first rate or delta is to cover at least.
+const perInterval = 2
+
+// retain keeps the latest sample for first fetches. As many are kept as it takes for one of them to be an interval
+// older than the newest, for each step of the history, and one more, because no two are exactly as far apart as they should be.
+func (s *Series) retain() {
+	s.keep = false
+	s.kept.Add(s.latest, perInterval*s.history+2)
+}
+
+// forget lets go of samples that were taken before a time, and of kept ones that were before another.
+func (s *Series) forget(latest, kept time.Time) {
+	if s.latest != nil && s.latest.Taken.Before(latest) {
+		s.latest = nil
+	}
+	s.kept.Forget(kept)
+}
+
+// fresh reports whether the newest sample is new enough.
+func (s *Series) fresh(now time.Time, n Need) bool {
+	latest := s.latest
+	if latest == nil || latest.Taken.Before(n.After) {
+		return false
+	}
+	took := latest.Arrived.Sub(latest.Taken)
+	return now.Sub(latest.Taken) < n.Gap || n.Burst && now.Sub(latest.Arrived) < max(n.Gap, took/burstShare)
+}
+
+// burstShare is which part of the time that a sample took the pauses between the requests of one client
+// may take that are all about the same sample.
+const burstShare = 10
+
+// Size implements [operand.Source]: how many values a sample will have.
+func (s *Series) Size() int {
+	if s.taken.IsZero() {
+		return len(s.descs)
+	}
+	return s.values
+}
+
+// OldEnough is the age beyond which no sample is served, however seldom its context fetches.
+const OldEnough = 90 * time.Second
+
+// Reach is how far the previous value of a first fetch may be from it: intervals are covered up to half as often again, and
+// an agent that is backing off may take longer.
+func Reach(interval time.Duration) time.Duration { return max(warmEnough, 2*interval) }
+
+// warmEnough is how old the previous value of a context's first fetch may be, if intervals are not longer.
+const warmEnough = time.Minute
+
+// forgetSamples lets go of samples that are too old to be served, now and then. Each of these keeps the values of all
+// metrics that were fetched with it.
+func (u *Upstream) forgetSamples(now time.Time) {
+	if now.Sub(u.cleared) < ForgetGap {
+		return
+	}
+	u.cleared = now
+	for _, s := range u.series {
+		s.forget(now.Add(-OldEnough), now.Add(-OldEnough-time.Duration(s.history)*Reach(u.options.Interval)))
+	}
+}
+
+// ForgetGap is how often what is too old is forgotten.
+const ForgetGap = 30 * time.Second

@@ -1,0 +1,157 @@
+package upstream
+
+import (
+	"errors"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/pdu"
+)
+
+const (
+	// MaxPart is how many operands one upstream fetch has at most: pmcd serves nobody else while
+	// it works on one.
+	MaxPart = 4000
+
+	// partRetry is how long shorter fetches are sent once an answer was too long or pmcd has closed a connection over a long
+	// fetch: it may have ended just then. It is also for how long a series is not asked for whose answer alone is too long.
+	partRetry = 10 * time.Minute
+
+	// doubtful is within what time pmcd closes another connection if it was not by chance: longer fetches are
+	// sent again in between.
+	doubtful = 2 * partRetry
+)
+
+// sizes is what is known of how long fetches and their answers may be. pmcd does not tell how many operands it takes
+// (pmcd -M), or how many bytes (-L), and answers that are longer than Options.Answer are not taken.
+type sizes struct {
+	now      int       // operands in one fetch at most
+	shrunk   time.Time // when that was last made less
+	together int       // what now grows back to: how many of several series pmcd takes
+	alone    int       // operands of one series that pmcd takes: they cannot be parted
+	doubted  time.Time // when pmcd last closed a connection over a fetch for several series
+	proven   int       // operands in the longest fetch that it has answered in this session
+	longest  int       // bytes of an answer, so far
+}
+
+func newSizes() sizes { return sizes{now: MaxPart, together: MaxPart, alone: MaxPart} }
+
+// part is how many operands a fetch has at most.
+func (z *sizes) part(now time.Time) int {
+	if z.now < z.together && now.Sub(z.shrunk) > partRetry {
+		z.now = z.together
+	}
+	return z.now
+}
+
+// halve makes fetches half as long as one was.
+func (z *sizes) halve(operands int, now time.Time) {
+	z.now, z.shrunk = min(z.now, max(1, operands/2)), now
+}
+
+// Most is how many operands of one series pmcd takes at most, as far as is known.
+func (u *Upstream) Most() int {
+	u.mu.Lock()
+	defer u.unlock()
+	return u.size.alone
+}
+
+// tooMany has shorter fetches sent than one that pmcd has not taken. certain: it may not have had another reason.
+func (u *Upstream) tooMany(asked *batch, certain bool, now time.Time) {
+	n := len(asked.IDs)
+	switch {
+	case len(asked.Sources) != 1:
+		u.size.halve(n, now)
+		fields := logrus.Fields{"metrics": u.size.now}
+		if !certain {
+			u.remark(logrus.DebugLevel, fields, "pmcd may take no long requests, sending shorter ones")
+			return
+		}
+		u.size.together = u.size.now
+		u.remark(logrus.WarnLevel, fields, "pmcd takes no long requests, sending shorter ones")
+	case certain && n <= u.size.alone:
+		u.size.alone = n - 1
+		u.remark(logrus.WarnLevel, logrus.Fields{"metrics": n}, "pmcd takes fewer metrics in a request than a definition has")
+		u.events.Narrowed = true
+		u.tell()
+	}
+}
+
+// closedOver is told that pmcd has closed a connection over a long fetch. It may have ended just then, with all its
+// connections; it has not if that happens on a later one, too, and it has answered no fetch as long since. What was
+// under way is not sent again: all connections are made again.
+func (u *Upstream) closedOver(c *connection, now time.Time) {
+	doubted := &u.size.doubted
+	if len(c.asked.Sources) == 1 {
+		doubted = &c.asked.Sources[0].doubted
+	}
+	certain := c.made.After(*doubted) && now.Sub(*doubted) <= doubtful && len(c.asked.IDs) > u.size.proven
+	*doubted = now
+	u.tooMany(c.asked, certain, now)
+}
+
+// tooLong gives a connection up whose answer is longer than we take, and reports whether that is what err says: nobody
+// knows where the next answer would begin. The fetches that follow are half as long, down to those of a single series, which is
+// not asked for any more when that happens twice: a header that claims too much may be a lie. The other connections are
+// not concerned.
+func (u *Upstream) tooLong(c *connection, err error) bool {
+	frame, ok := errors.AsType[*pdu.FrameError](err)
+	switch {
+	case !ok || !c.busy || int64(frame.Length) <= int64(frame.Limit):
+		return false
+	case frame.Kind != pdu.KindResult && frame.Kind != pdu.KindHighResResult:
+		return false
+	}
+	asked, now := c.asked, u.now()
+	fields := logrus.Fields{"bytes": frame.Length, "limit": frame.Limit, "metrics": len(asked.IDs)}
+	u.figures.UpstreamErrors.Add(1)
+	u.end(c)
+	switch {
+	case len(asked.Sources) > 1:
+		if u.size.now == u.size.together {
+			u.remark(logrus.WarnLevel, fields, "answer of pmcd is too long, asking for fewer metrics at once")
+		}
+		u.size.halve(len(asked.IDs), now)
+		u.requeue(asked.Sources...)
+	case len(asked.Sources) == 1:
+		u.tooLongAlone(asked.Sources[0], fields, now)
+	}
+	u.queue.hold = len(u.conns) == 1
+	if len(u.conns) == 0 {
+		u.lose(err)
+	} else {
+		u.errand.refill = true
+		signal(u.wake)
+	}
+	return true
+}
+
+// tooLongAlone notes that the answer for one series is too long. The second time in a row it is not asked for any more,
+// and what was too long has been found: the others need not be asked for in small parts.
+func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) {
+	if now.Sub(s.tooLong) > fetchTimeout {
+		s.tooLong = now
+		u.requeue(s)
+		return
+	}
+	s.refused = now
+	if !s.complained {
+		s.complained = true
+		fields["pmid"] = s.descs[0].PMID
+		u.remark(logrus.WarnLevel, fields, "answer for a metric's operands is too long, it has no values")
+	}
+	u.size.now = u.size.together
+	u.excused(s, now)
+}
+
+// excused gives a series that is not asked for, because its answer is too long, a sample without values, and reports
+// whether it is one.
+func (u *Upstream) excused(s *Series, now time.Time) bool {
+	if s.refused.IsZero() || now.Sub(s.refused) >= partRetry {
+		return false
+	}
+	s.push(u.maker.Refused(s.descs, pdu.ErrTooBig, now))
+	s.values = 0
+	return true
+}

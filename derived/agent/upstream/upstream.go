@@ -1,0 +1,252 @@
+package upstream
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/predict"
+	"pmdaderived/derived/agent/slow"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+// Options are what an Upstream is made with.
+type Options struct {
+	// Dial connects to the pmcd whose metrics are the operands, with the options that it is given.
+	Dial func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error)
+
+	Names     *operand.Names // of instances: Refresh writes it
+	Instances int            // of an operand, at most
+	Answer    int            // bytes of an answer to a fetch, at most
+
+	// Interval is the time that a first rate or delta is to cover at least: series with a history are sampled twice in
+	// it, whoever asks. 0: they are not.
+	Interval time.Duration
+
+	Figures *control.Figures
+	Log     logrus.FieldLogger
+	Now     func() time.Time
+}
+
+// Upstream fetches operands through pmcd. But for those that say so, no method waits for pmcd.
+type Upstream struct {
+	options Options
+	log     logrus.FieldLogger
+	figures *control.Figures
+	now     func() time.Time
+
+	told  chan struct{} // there are Events
+	wake  chan struct{} // there is something to do for who keeps us connected
+	slots chan int      // where pmcd has put a connection of ours
+	timer *time.Timer   // of the schedule
+
+	mu sync.Mutex // guards all that follows, series, connections and what the schedule follows
+
+	events  Events
+	remarks []remark // to be logged when the lock is released
+
+	// Connections; see connect.go.
+	session int           // number of the present one; 0: none
+	last    int           // number of the last one
+	control *pmapi.Conn   // for all but fetches; nil: none
+	conns   []*connection // for fetches; those of lower slots in pmcd's table first
+	errand  errand
+	heard   bool      // pmcd has answered something in this session
+	stamped time.Time // by pmcd, the last answer
+	answers []answer  // scratch space
+
+	queue queue
+	slow  slow.Agents
+	busy  slow.Busy
+	size  sizes
+
+	series   []*Series // of the operands that are served
+	maker    *operand.Maker
+	cleared  time.Time             // when samples were last forgotten
+	refused  string                // the last refusal that was logged
+	excess   map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
+	schedule schedule
+}
+
+// Events is what has happened since Take was called before.
+type Events struct {
+	// Session is the number of the set of connections that there is now, which is not zero; 0: there is none.
+	Session int
+
+	Agents    bool        // pmcd has other agents, or names
+	Hidden    bool        // such a change may have hidden behind one that we have announced
+	Instances []pdu.InDom // whose instances are not what they were
+	Narrowed  bool        // pmcd takes fewer operands in a fetch than some series have; see Most
+}
+
+// remark is something to log.
+type remark struct {
+	entry *logrus.Entry
+	level logrus.Level
+	text  string
+}
+
+// New makes an Upstream that knows no series yet.
+func New(o Options) *Upstream {
+	u := &Upstream{
+		options: o, log: o.Log, figures: o.Figures, now: o.Now,
+		told: make(chan struct{}, 1), wake: make(chan struct{}, 1), slots: make(chan int, connections+1),
+		timer: time.NewTimer(idleCheck),
+		slow:  make(slow.Agents), size: newSizes(), maker: operand.NewMaker(o.Names, o.Now()),
+		excess: make(map[pdu.PMID]struct{}),
+	}
+	u.maker.Most = o.Instances
+	u.schedule.warm = o.Interval / perInterval
+	return u
+}
+
+// Run keeps us connected and follows the schedule until ctx ends. It returns when all that it started has ended.
+func (u *Upstream) Run(ctx context.Context) {
+	var tasks sync.WaitGroup
+	tasks.Go(func() { u.stayConnected(ctx) })
+	tasks.Go(func() { u.follow(ctx) })
+	tasks.Wait()
+}
+
+// Events becomes ready when there are some.
+func (u *Upstream) Events() <-chan struct{} { return u.told }
+
+// Take returns what has happened, and forgets it.
+func (u *Upstream) Take() Events {
+	u.mu.Lock()
+	defer u.unlock()
+	e := u.events
+	u.events = Events{}
+	e.Session = u.session
+	slices.Sort(e.Instances)
+	e.Instances = slices.Compact(e.Instances)
+	return e
+}
+
+// Again makes domains whose instances could not be had part of the next Events, which it does not announce.
+func (u *Upstream) Again(domains ...pdu.InDom) {
+	u.mu.Lock()
+	defer u.unlock()
+	u.events.Instances = append(u.events.Instances, domains...)
+}
+
+// tell announces events.
+func (u *Upstream) tell() { signal(u.told) }
+
+// signal makes a channel of capacity one ready, if it is not.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// remark has something logged as soon as the lock is released.
+func (u *Upstream) remark(level logrus.Level, fields logrus.Fields, text string) {
+	u.remarks = append(u.remarks, remark{u.log.WithFields(fields), level, text})
+}
+
+// unlock releases the lock and then logs what there is to say.
+func (u *Upstream) unlock() {
+	remarks := u.remarks
+	u.remarks = nil
+	u.mu.Unlock()
+	for _, r := range remarks {
+		r.entry.Log(r.level, r.text)
+	}
+}
+
+// Drain takes all answers that are there. When pmcd has forwarded a FETCH to us, the answers to what
+// it served before are complete in our sockets, so a handler that drains sees them all. It returns when pmcd was busy
+// with something long the last time.
+func (u *Upstream) Drain() predict.Interval {
+	u.mu.Lock()
+	defer u.unlock()
+	u.collect(nil)
+	return u.busy.PMCD
+}
+
+// Requested notes that a request has come from pmcd, which does one thing at a time.
+func (u *Upstream) Requested(now time.Time) {
+	u.mu.Lock()
+	defer u.unlock()
+	u.busy.Requested(now)
+}
+
+// Met is how many instances an operand has had at most, and how many bytes an answer.
+func (u *Upstream) Met() (instances, answer int) {
+	u.mu.Lock()
+	defer u.unlock()
+	return u.maker.Met, u.size.longest
+}
+
+// Announce fetches one of our own metrics, if a connection is free, so that its RESULT carries what has
+// changed to every client of pmcd. It reports whether the request is out.
+func (u *Upstream) Announce(own pdu.PMID) bool {
+	u.mu.Lock()
+	defer u.unlock()
+	for _, c := range u.conns {
+		if c.busy || c.leaving {
+			continue
+		}
+		u.put(c, &batch{List: operand.NewList(pdu.Desc{PMID: own})}, nil)
+		u.start(c, u.now())
+		return !c.dead
+	}
+	return false
+}
+
+// Expect is told what is being announced to all clients of pmcd, of which we are one.
+func (u *Upstream) Expect(change pdu.Change) {
+	u.mu.Lock()
+	defer u.unlock()
+	for _, c := range u.conns {
+		c.echo |= change
+	}
+}
+
+// Forgive has everything asked for again that was refused for its size: what is asked for may be something else now, and pmcd
+// another one.
+func (u *Upstream) Forgive() {
+	u.mu.Lock()
+	defer u.unlock()
+	longest := u.size.longest
+	u.size = newSizes()
+	u.size.longest = longest
+	for _, s := range u.series {
+		s.refused, s.tooLong, s.doubted, s.complained = time.Time{}, time.Time{}, time.Time{}, false
+	}
+}
+
+// Serve says which series are served from now on, and how many older samples each needs. Those that need any
+// are kept warm. Those that never were are sampled now and again soon after: contexts that have fetched them from an
+// agent before us, or another, find a value at once.
+func (u *Upstream) Serve(series []*Series, history []int) {
+	u.mu.Lock()
+	defer u.unlock()
+	u.queue.batches.Forget()
+	u.series = series
+	agents := make(map[int]bool)
+	var deep []*Series
+	for i, s := range series {
+		s.history = history[i]
+		if s.history > 0 {
+			deep = append(deep, s)
+		} else {
+			s.keep = false
+			s.kept.Trim(0)
+		}
+		for _, domain := range s.agents {
+			agents[domain] = true
+		}
+	}
+	u.slow.Keep(agents)
+	u.figures.SlowAgents.Store(int64(u.slow.BackingOff()))
+	u.keepWarm(deep)
+}
