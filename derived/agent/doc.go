@@ -1,26 +1,47 @@
 // Package agent is the product: a PMDA that serves derived metrics, and a client of the pmcd that
-// it serves.
+// it serves. Here are its request loop and what reloads it; the rest has rooms of its own below.
 //
-//	pmcd ──pipe──► pmda.Server ──► Agent ──────► snapshot ◄─────── binder ──┐
-//	                               │   │         (immutable, swapped)       ├── unix socket ──► pmcd
-//	                               │   └► views ──► feeds ◄── sampler ──────┘
-//	                               └► evaluations        samples (immutable)
+//	pmcd ──pipe──► pmda.Server ──► request loop ──────► snapshot ◄── reload ──┐
+//	                               │    │               (immutable, swapped)  ├─ upstream ── unix socket ──► pmcd
+//	                               │    └► contexts ──► samples ◄─────────────┘
+//	                               └► evaluations       (immutable)
 //
 // pmcd is single-threaded and stands still while an agent owes it a reply. So a request is answered
-// from memory: from the snapshot (names, descriptors, texts) and from samples that the sampler has
-// taken before, on connections of its own. The only thing a handler does towards pmcd is to write a
-// small request that nobody waits for (request-ahead), and to read without waiting what pmcd has
-// answered already.
+// from memory: from the snapshot (names, descriptors, texts) and from samples that have been
+// taken before, on connections of their own. The only thing a handler does towards pmcd is to write a
+// small request that nobody waits for, and to read without waiting what pmcd has answered already.
 //
-//   - snapshot: everything that is known about the metrics served (package served), made anew by the binder whenever
-//     definitions or the collector's name space change, and swapped as a whole.
-//   - feed: the latest samples for one metric. It outlives the snapshot as long as the metric needs
-//     the same operands.
-//   - view: what one client context has seen of the metrics it fetches together: the samples from
-//     which delta() and rate() continue for that client, and when it will fetch next.
-//   - sampler: a small pool of connections with one outstanding FETCH each.
-//   - binder: the goroutine that connects, looks up operands, builds snapshots and keeps identities.
+// # Goroutines
 //
-// Handlers run on the goroutine of Server.Serve; the binder, the scheduler and one reader for each
-// sampler connection are goroutines that Run starts and waits for.
+//	request loop   pmda.Server's. Agent's handlers run on it, and it alone owns clients, their contexts and evaluations:
+//	               no lock. metadata.go, clients.go, fetch.go, contexts.go, histories.go, evaluations.go
+//	reload         Run's. It reads the configuration, looks operands up, builds snapshots and swaps them, keeps identities and
+//	               announces: reload.go, bind.go. It may wait for pmcd; nobody waits for it
+//	upstream's     Run's: see there. They take samples and evaluate nothing
+//
+// They meet in what is immutable (a snapshot, a sample, the names of instances), in counters (package control), and in
+// package upstream, whose lock is the only one.
+//
+// # A context
+//
+// A client context that fetches one list of metrics has a history of its own for each of them: delta() and rate() continue from
+// the sample that it was served from before. A metric of a context, at a fetch (entry.advance):
+//
+//	newest sample            the history                  it is served
+//	none, or too old         stays                        PM_ERR_AGAIN
+//	the same as before       stays                        rate() its former value, delta() none
+//	newer                    has one step more            its value
+//	from another epoch,      begins anew, with what is    a first value
+//	or the first fetch       kept warm for that
+//
+// The history outlives a reload as long as the metric has the same operands (Series), and ends with the client, or
+// when there are too many and this one was idle longest.
+//
+//	operand    samples, catalog and instance names as a pmcd shows them; pure
+//	upstream   connections to pmcd, the queue of fetches, series of samples, the schedule
+//	predict    when a context will fetch next; pure
+//	slow       which agents are slow; pure
+//	served     the immutable snapshot; pure
+//	identity   PMIDs and their file
+//	control    what the agent tells about itself
 package agent
