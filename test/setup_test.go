@@ -2,6 +2,7 @@ package test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,7 +35,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	exit := m.Run()
-	if err := os.RemoveAll(programDir()); err != nil {
+	dir, err := programDir()
+	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
 		logrus.Error(err)
 		exit = 1
 	}
@@ -52,15 +54,22 @@ func runAgent(a pmda.Agent) {
 	}
 }
 
-// programDir is where the daemon is built.
-func programDir() string { return fmt.Sprintf("/tmp/pmdaderived-test-%d", os.Getpid()) }
-
-// daemonProgram builds the daemon at the first call, where every user can run it.
-var daemonProgram = sync.OnceValues(func() (string, error) {
-	if err := os.Mkdir(programDir(), 0o755); err != nil {
+// programDir is where the daemon is built: every user can run it there.
+var programDir = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("/tmp", "pmdaderived-")
+	if err != nil {
 		return "", err
 	}
-	return build(programDir())
+	return dir, os.Chmod(dir, 0o755)
+})
+
+// daemonProgram builds the daemon at the first call.
+var daemonProgram = sync.OnceValues(func() (string, error) {
+	dir, err := programDir()
+	if err != nil {
+		return "", err
+	}
+	return build(dir)
 })
 
 // worldReadableDir makes a folder that the user pmcd runs as can read; t.TempDir is for us alone.
