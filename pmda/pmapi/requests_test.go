@@ -15,133 +15,51 @@ import (
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
-// Replies of the right kind that answer another question.
-func TestReplyToAnotherRequest(t *testing.T) {
-	fetch := []pdu.PMID{longOne, longTen}
-	for _, row := range []struct {
-		name  string
-		do    func(ctx context.Context, c *pmapi.Conn) error
-		reply pdu.Message
-	}{
-		{
-			"too few PMIDs", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.LookupNames(ctx, []string{"a", "b"})
-				return err
-			},
-			&pdu.PMNSIDs{PMIDs: []pdu.PMID{1}},
-		},
-		{
-			"too many PMIDs", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.LookupNames(ctx, []string{"a", "b"})
-				return err
-			},
-			&pdu.PMNSIDs{PMIDs: []pdu.PMID{1, 2, 3}},
-		},
-		{
-			"too few descriptors", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.Descs(ctx, fetch)
-				return err
-			},
-			&pdu.Descs{Descs: []pdu.Desc{oneOfType(longOne)}},
-		},
-		{
-			"another instance domain", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.Instances(ctx, colours)
-				return err
-			},
-			&pdu.InstanceReply{InDom: pdu.NewInDom(29, 2)},
-		},
-		{
-			"labels of another ident", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.Labels(ctx, 29, pdu.LabelDomain)
-				return err
-			},
-			&pdu.Labels{Ident: 30, Type: pdu.LabelDomain},
-		},
-		{
-			"labels of another type", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.Labels(ctx, 29, pdu.LabelDomain)
-				return err
-			},
-			&pdu.Labels{Ident: 29, Type: pdu.LabelItem},
-		},
-		{
-			"values of fewer metrics", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.Fetch(ctx, fetch)
-				return err
-			},
-			&pdu.HighResResult{Sets: []pdu.ValueSet{{PMID: longOne}}},
-		},
-		{
-			"values of more metrics", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.Fetch(ctx, fetch)
-				return err
-			},
-			&pdu.HighResResult{Sets: []pdu.ValueSet{{PMID: longOne}, {PMID: longTen}, {PMID: longTen}}},
-		},
-		{
-			"values of other metrics", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.Fetch(ctx, fetch)
-				return err
-			},
-			&pdu.HighResResult{Sets: []pdu.ValueSet{{PMID: longTen}, {PMID: longOne}}},
-		},
-		{
-			"values in the old form", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.Fetch(ctx, fetch)
-				return err
-			},
-			&pdu.Result{Sets: []pdu.ValueSet{{PMID: longOne}, {PMID: longTen}}},
-		},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			c := serve(t, func(p *pmapitest.Peer) {
-				_, ok := p.Next()
-				require.True(t, ok)
-				p.Send(row.reply)
-				p.WaitClosed()
-			})
-			requireBroken(t, c, row.do(t.Context(), c), pdu.ErrIPC)
-		})
+// asked makes a call of which only the error matters.
+func asked[T any](call func(ctx context.Context, c *pmapi.Conn) (T, error)) func(context.Context, *pmapi.Conn) error {
+	return func(ctx context.Context, c *pmapi.Conn) error {
+		_, err := call(ctx, c)
+		return err
 	}
 }
 
-// pmcd relays much of what agents say without a look. What a careless agent gets wrong fails
-// that request and not the connection.
-func TestCarelessAgent(t *testing.T) {
+// A reply of the right kind that answers another question ends the connection. But pmcd relays much of what agents say
+// without a look: what a careless agent gets wrong fails that request and not the connection.
+func TestReplyToAnotherRequest(t *testing.T) {
+	ids := []pdu.PMID{longOne, longTen}
+	names := asked(func(ctx context.Context, c *pmapi.Conn) (any, error) { return c.LookupNames(ctx, []string{"a", "b"}) })
+	descs := asked(func(ctx context.Context, c *pmapi.Conn) (any, error) { return c.Descs(ctx, ids) })
+	instances := asked(func(ctx context.Context, c *pmapi.Conn) (any, error) { return c.Instances(ctx, colours) })
+	labels := asked(func(ctx context.Context, c *pmapi.Conn) (any, error) { return c.Labels(ctx, 29, pdu.LabelDomain) })
+	fetch := asked(func(ctx context.Context, c *pmapi.Conn) (any, error) { return c.Fetch(ctx, ids) })
+	children := asked(func(ctx context.Context, c *pmapi.Conn) (any, error) { return c.Children(ctx, "a") })
+	desc := asked(func(ctx context.Context, c *pmapi.Conn) (any, error) { return c.Desc(ctx, longOne) })
+	number := asked(func(ctx context.Context, c *pmapi.Conn) (any, error) { return c.InstanceID(ctx, colours, "red") })
+	name := asked(func(ctx context.Context, c *pmapi.Conn) (any, error) { return c.InstanceName(ctx, colours, 1) })
+	one, ten := pdu.ValueSet{PMID: longOne}, pdu.ValueSet{PMID: longTen}
+	const broken, good = true, false
 	for _, row := range []struct {
-		name  string
-		do    func(ctx context.Context, c *pmapi.Conn) error
-		reply pdu.Message
+		name   string
+		do     func(context.Context, *pmapi.Conn) error
+		reply  pdu.Message
+		broken bool // the connection
 	}{
-		{
-			"children without status", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.Children(ctx, "a")
-				return err
-			},
-			&pdu.PMNSNames{Names: []string{"b"}},
-		},
-		{
-			"descriptor of another metric", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.Desc(ctx, longOne)
-				return err
-			},
-			&pdu.DescReply{Desc: oneOfType(longTen)},
-		},
-		{
-			"no instance in place of one", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.InstanceID(ctx, colours, "red")
-				return err
-			},
-			&pdu.InstanceReply{InDom: colours},
-		},
-		{
-			"two instances in place of one", func(ctx context.Context, c *pmapi.Conn) error {
-				_, err := c.InstanceName(ctx, colours, 1)
-				return err
-			},
-			&pdu.InstanceReply{InDom: colours, Instances: []pdu.Instance{{ID: 1, Name: "a"}, {ID: 2, Name: "b"}}},
-		},
+		{"too few PMIDs", names, &pdu.PMNSIDs{PMIDs: []pdu.PMID{1}}, broken},
+		{"too many PMIDs", names, &pdu.PMNSIDs{PMIDs: []pdu.PMID{1, 2, 3}}, broken},
+		{"too few descriptors", descs, &pdu.Descs{Descs: []pdu.Desc{oneOfType(longOne)}}, broken},
+		{"another instance domain", instances, &pdu.InstanceReply{InDom: pdu.NewInDom(29, 2)}, broken},
+		{"labels of another ident", labels, &pdu.Labels{Ident: 30, Type: pdu.LabelDomain}, broken},
+		{"labels of another type", labels, &pdu.Labels{Ident: 29, Type: pdu.LabelItem}, broken},
+		{"values of fewer metrics", fetch, &pdu.HighResResult{Sets: []pdu.ValueSet{one}}, broken},
+		{"values of more metrics", fetch, &pdu.HighResResult{Sets: []pdu.ValueSet{one, ten, ten}}, broken},
+		{"values of other metrics", fetch, &pdu.HighResResult{Sets: []pdu.ValueSet{ten, one}}, broken},
+		{"values in the old form", fetch, &pdu.Result{Sets: []pdu.ValueSet{one, ten}}, broken},
+		{"children without status", children, &pdu.PMNSNames{Names: []string{"b"}}, good},
+		{"descriptor of another metric", desc, &pdu.DescReply{Desc: oneOfType(longTen)}, good},
+		{"no instance in place of one", number, &pdu.InstanceReply{InDom: colours}, good},
+		{"two instances in place of one", name, &pdu.InstanceReply{
+			InDom: colours, Instances: []pdu.Instance{{ID: 1, Name: "a"}, {ID: 2, Name: "b"}},
+		}, good},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := serve(t, func(p *pmapitest.Peer) {
@@ -150,7 +68,12 @@ func TestCarelessAgent(t *testing.T) {
 				p.Send(row.reply)
 				p.WaitClosed()
 			})
-			require.ErrorIs(t, row.do(t.Context(), c), pdu.ErrIPC)
+			err := row.do(t.Context(), c)
+			if row.broken {
+				requireBroken(t, c, err, pdu.ErrIPC)
+				return
+			}
+			require.ErrorIs(t, err, pdu.ErrIPC)
 			assert.NoError(t, c.Err())
 		})
 	}
