@@ -57,6 +57,9 @@ func (c *checker) check(m *Metric) *result {
 		return r
 	}
 	outer := c.metric
+	if outer != nil {
+		c.nodes = nil // of a definition that another one uses, the tree has to last
+	}
 	c.metric = m
 	r.state = checking
 	c.chain = append(c.chain, m)
