@@ -94,63 +94,57 @@ func converters(from, to pdu.Type) func(dst, a []uint64) {
 	case to == pdu.TypeDouble:
 		switch from {
 		case pdu.Type32:
-			return func(dst, a []uint64) {
-				for i, v := range a {
-					dst[i] = math.Float64bits(float64(int32(uint32(v))))
-				}
-			}
+			return inDouble[int32]
 		case pdu.Type64:
-			return func(dst, a []uint64) {
-				for i, v := range a {
-					dst[i] = math.Float64bits(float64(int64(v)))
-				}
-			}
+			return inDouble[int64]
 		case pdu.TypeFloat:
-			return func(dst, a []uint64) {
-				for i, v := range a {
-					dst[i] = math.Float64bits(float64(toFloat(v)))
-				}
-			}
+			return widened
 		}
-		return func(dst, a []uint64) { // U32, U64
-			for i, v := range a {
-				dst[i] = math.Float64bits(float64(v))
-			}
-		}
+		return inDouble[uint64]
 	case to == pdu.TypeFloat:
 		switch from {
 		case pdu.Type32:
-			return func(dst, a []uint64) {
-				for i, v := range a {
-					dst[i] = fromFloat(float32(int32(uint32(v))))
-				}
-			}
+			return inSingle[int32]
 		case pdu.Type64:
-			return func(dst, a []uint64) {
-				for i, v := range a {
-					dst[i] = fromFloat(float32(int64(v)))
-				}
-			}
+			return inSingle[int64]
 		case pdu.TypeDouble:
-			return func(dst, a []uint64) {
-				for i, v := range a {
-					dst[i] = fromFloat(float32(toDouble(v)))
-				}
-			}
+			return narrowed
 		}
-		return func(dst, a []uint64) {
-			for i, v := range a {
-				dst[i] = fromFloat(float32(v))
-			}
-		}
+		return inSingle[uint64]
 	case from == pdu.Type32 && (to == pdu.Type64 || to == pdu.TypeU64):
-		return func(dst, a []uint64) {
-			for i, v := range a {
-				dst[i] = uint64(int64(int32(uint32(v))))
-			}
-		}
+		return extended
 	}
 	return nil
+}
+
+func inDouble[T int32 | int64 | uint64](dst, a []uint64) {
+	for i, v := range a {
+		dst[i] = fromDouble(float64(T(v)))
+	}
+}
+
+func inSingle[T int32 | int64 | uint64](dst, a []uint64) {
+	for i, v := range a {
+		dst[i] = fromFloat(float32(T(v)))
+	}
+}
+
+func widened(dst, a []uint64) {
+	for i, v := range a {
+		dst[i] = fromDouble(float64(toFloat(v)))
+	}
+}
+
+func narrowed(dst, a []uint64) {
+	for i, v := range a {
+		dst[i] = fromFloat(float32(toDouble(v)))
+	}
+}
+
+func extended(dst, a []uint64) {
+	for i, v := range a {
+		dst[i] = uint64(int64(int32(uint32(v))))
+	}
 }
 
 // scale works in the order of the stock library, so that results agree to the last bit. Dividing by a
