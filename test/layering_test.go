@@ -49,7 +49,7 @@ var layers = map[string]layer{
 	"derived/unittest":   {ours: "config derived pdu", never: pure},
 	"derived/lint":       {ours: "derived derived/ere derived/syntax pdu", never: pure},
 	"derived/agent": {
-		ours: "derived derived/agent/control derived/agent/identity derived/agent/operand derived/agent/predict " +
+		ours: "derived derived/agent/control derived/agent/history derived/agent/identity derived/agent/operand derived/agent/predict " +
 			"derived/agent/served derived/agent/upstream pdu pmda pmda/pmapi",
 		modules: logging,
 	},
@@ -59,6 +59,7 @@ var layers = map[string]layer{
 	},
 	"derived/agent/operand": {ours: "derived pdu pmda/pmapi", never: pure},
 	"derived/agent/predict": {never: pure},
+	"derived/agent/history": {ours: "derived derived/agent/operand derived/agent/predict", never: pure},
 	"derived/agent/slow":    {ours: "derived/agent/predict", never: pure},
 	"derived/agent/identity": {
 		ours: "pdu", never: talking,

@@ -21,7 +21,7 @@ import (
 
 // limited are the packages whose limits docs/limits.md lists.
 var limited = []string{
-	"cmd/pmdaderived", "config", "derived", "derived/agent", "derived/agent/identity", "derived/agent/mmv", "derived/agent/operand", "derived/agent/predict", "derived/agent/served", "derived/agent/slow", "derived/agent/upstream", "derived/ere", "derived/lint", "derived/syntax", "pdu", "pmda", "pmda/pmapi",
+	"cmd/pmdaderived", "config", "derived", "derived/agent", "derived/agent/history", "derived/agent/identity", "derived/agent/mmv", "derived/agent/operand", "derived/agent/predict", "derived/agent/served", "derived/agent/slow", "derived/agent/upstream", "derived/ere", "derived/lint", "derived/syntax", "pdu", "pmda", "pmda/pmapi",
 	"derived/unittest",
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
@@ -87,7 +88,7 @@ type Agent struct {
 	// What follows belongs to the request loop, which alone knows clients, their contexts and evaluations.
 	contexts    *contexts
 	clients     map[pmda.Client]client
-	evaluations evaluations
+	evaluations history.Evaluations
 	constant    []*operand.Sample // without values, for metrics made of constants
 	ages        ages
 	values      uint64 // served in this fetch
@@ -173,7 +174,7 @@ func (a *Agent) Changes() pdu.Change {
 // Before implements pmda.Observer.
 func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
 	a.upstream.Requested(arrived)
-	a.evaluations.tidy(arrived, a.constant[0])
+	a.evaluations.Tidy(arrived, upstream.OldEnough, a.constant[0])
 }
 
 // Replied implements pmda.Observer.

@@ -9,6 +9,7 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
@@ -77,7 +78,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 // A fetch in the steady state, with a sample that is new each time, allocates nothing.
 func TestFetchDoesNotAllocate(t *testing.T) {
 	next := steady(t, 100, 400)
-	for range 3 * maxEvaluations { // all memory there is to be used again
+	for range 3 * history.MaxEvaluations { // all memory there is to be used again
 		next()
 	}
 	require.Zero(t, testing.AllocsPerRun(200, next))
@@ -87,7 +88,7 @@ func BenchmarkFetch(b *testing.B) {
 	for _, n := range []int{1, 10, 1000} {
 		b.Run(fmt.Sprintf("metrics=%d", n), func(b *testing.B) {
 			next := steady(b, n, 1000)
-			for range 3 * maxEvaluations {
+			for range 3 * history.MaxEvaluations {
 				next()
 			}
 			b.ReportAllocs()
@@ -155,7 +156,7 @@ func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 func TestRefreshAllocatesTheSample(t *testing.T) {
 	for _, instances := range []int{0, 100} {
 		_, next := refreshing(t, 100, instances)
-		for range 3 * maxEvaluations {
+		for range 3 * history.MaxEvaluations {
 			next()
 		}
 		require.LessOrEqual(t, testing.AllocsPerRun(200, next), 3.0, "%d instances", instances)
@@ -168,7 +169,7 @@ func TestReplacedSamplesAreLetGo(t *testing.T) {
 	for range 10 {
 		next()
 	}
-	require.Len(t, a.evaluations.all, 1)
+	require.Equal(t, 1, a.evaluations.Len())
 }
 
 func BenchmarkRefresh(b *testing.B) {
@@ -178,7 +179,7 @@ func BenchmarkRefresh(b *testing.B) {
 	}{{"scalars=1000", 1000, 0}, {"instances=10x1000", 10, 1000}} {
 		b.Run(row.name, func(b *testing.B) {
 			_, next := refreshing(b, row.metrics, row.instances)
-			for range 3 * maxEvaluations {
+			for range 3 * history.MaxEvaluations {
 				next()
 			}
 			b.ReportAllocs()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/predict"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
@@ -49,6 +50,15 @@ type clientContext struct {
 	used     time.Time
 }
 
+// entry is one metric of a context, with its history.
+type entry struct {
+	id     pdu.PMID
+	metric *metric // nil: none of ours
+	series *upstream.Series
+	asked  bool // of a metric made of constants alone: this is not the first fetch
+	history.History
+}
+
 // contexts are all that fetch. They belong to the request loop.
 type contexts struct {
 	upstream *upstream.Upstream
@@ -56,7 +66,7 @@ type contexts struct {
 	limits   Limits
 	seed     maphash.Seed
 	entries  int // of all
-	held     holdings
+	held     history.Held
 	byKey    map[contextKey]*clientContext
 	ofClient map[pmda.Client]map[contextKey]struct{}
 
@@ -99,7 +109,7 @@ func (cs *contexts) of(s *snapshot, req *pmda.FetchRequest) *clientContext {
 
 // bound makes those start anew that were idle longest while all together hold too much, but for one.
 func (cs *contexts) bound(but *clientContext) {
-	for int64(cs.held.bytes) > cs.limits.Samples && len(cs.byKey) > 1 {
+	for int64(cs.held.Bytes) > cs.limits.Samples && len(cs.byKey) > 1 {
 		cs.evict(but)
 	}
 }
@@ -148,7 +158,7 @@ func (cs *contexts) hash(ids []pdu.PMID) uint64 {
 }
 
 // follow brings a context to a new snapshot. The history of a metric goes on if its series does.
-func (c *clientContext) follow(s *snapshot, h *holdings) {
+func (c *clientContext) follow(s *snapshot, h *history.Held) {
 	if c.snapshot == s {
 		return
 	}
@@ -162,8 +172,8 @@ func (c *clientContext) follow(s *snapshot, h *holdings) {
 			series = e.metric.series
 		}
 		if series != e.series {
-			h.drop(e.seen...)
-			e.series, e.seen = series, nil
+			h.Drop(e.Seen...)
+			e.series, e.Seen = series, nil
 		}
 		if series != nil {
 			c.series = append(c.series, series)
@@ -186,7 +196,7 @@ func (cs *contexts) evict(but *clientContext) {
 func (cs *contexts) remove(c *clientContext) {
 	cs.upstream.Unplan(&c.planned)
 	for i := range c.entries {
-		cs.held.drop(c.entries[i].seen...)
+		cs.held.Drop(c.entries[i].Seen...)
 	}
 	cs.entries -= len(c.entries)
 	cs.figures.Contexts.Add(-1)

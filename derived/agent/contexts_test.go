@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
@@ -278,8 +279,8 @@ func TestFirstFetch(t *testing.T) {
 		},
 		{"another window", 2 * s, []time.Duration{3500 * ms, 2500 * ms, 1500 * ms}, nil, "2", 2500 * ms},
 		{"right after a start", 10 * s, []time.Duration{5 * s, 4900 * ms, 100 * ms}, nil, "3", 5 * s},
-		{"a moment after a start", 10 * s, []time.Duration{minStep}, nil, "1", minStep},
-		{"too soon after a start", 10 * s, []time.Duration{minStep - 1}, nil, "no value", 0},
+		{"a moment after a start", 10 * s, []time.Duration{history.MinStep}, nil, "1", history.MinStep},
+		{"too soon after a start", 10 * s, []time.Duration{history.MinStep - 1}, nil, "no value", 0},
 		{"an agent that rests", 10 * s, []time.Duration{65 * s, 36 * s}, nil, "1", 36 * s},
 		{"too long ago", 10 * s, []time.Duration{61 * s}, nil, "no value", 0},
 		{"not too long ago", 40 * s, []time.Duration{61 * s}, nil, "1", 61 * s},
@@ -621,19 +622,19 @@ func TestContextsAreBounded(t *testing.T) {
 		for c := range pmda.Client(4) {
 			b.fetch(c, 0, "d", "c")
 		}
-		assert.Equal(t, maxHeld/4, b.agent.contexts.held.bytes, "it is one sample")
+		assert.Equal(t, maxHeld/4, b.agent.contexts.held.Bytes, "it is one sample")
 		for c := range pmda.Client(4) {
 			large(101 + uint64(c))
 			b.fetch(c, 0, "d", "c")
 		}
-		assert.LessOrEqual(t, b.agent.contexts.held.bytes, maxHeld)
+		assert.LessOrEqual(t, b.agent.contexts.held.Bytes, maxHeld)
 		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
 		large(110)
 		assert.Equal(t, "7", number(b.metric("d"), b.fetch(2, 0, "d", "c")[0]), "the history of those that are left goes on")
 		for c := range pmda.Client(4) {
 			b.agent.EndContext(c)
 		}
-		assert.Zero(t, b.agent.contexts.held.bytes)
+		assert.Zero(t, b.agent.contexts.held.Bytes)
 	})
 }
 

@@ -14,7 +14,7 @@
 // # Goroutines
 //
 //	request loop   pmda.Server's. Agent's handlers run on it, and it alone owns clients, their contexts and evaluations:
-//	               no lock. metadata.go, clients.go, fetch.go, contexts.go, histories.go, evaluations.go
+//	               no lock. metadata.go, clients.go, fetch.go, contexts.go
 //	reload         Run's. It reads the configuration, looks operands up, builds snapshots and swaps them, keeps identities and
 //	               announces: reload.go, bind.go. It may wait for pmcd; nobody waits for it
 //	upstream's     Run's: see there. They take samples and evaluate nothing
@@ -25,20 +25,14 @@
 // # A context
 //
 // A client context that fetches one list of metrics has a history of its own for each of them: delta() and rate() continue from
-// the sample that it was served from before. A metric of a context, at a fetch (entry.advance):
-//
-//	newest sample            the history                  it is served
-//	none, or too old         stays                        PM_ERR_AGAIN
-//	the same as before       stays                        rate() its former value, delta() none
-//	newer                    has one step more            its value
-//	from another epoch,      begins anew, with what is    a first value
-//	or the first fetch       kept warm for that
+// the sample that it was served from before (package history).
 //
 // The history outlives a reload as long as the metric has the same operands (Series), and ends with the client, or
 // when there are too many and this one was idle longest.
 //
 //	operand    samples, catalog and instance names as a pmcd shows them; pure
 //	upstream   connections to pmcd, the queue of fetches, series of samples, the schedule
+//	history    what a context has seen of a metric, and evaluations; pure
 //	predict    when a context will fetch next; pure
 //	slow       which agents are slow; pure
 //	served     the immutable snapshot; pure

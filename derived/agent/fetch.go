@@ -16,7 +16,7 @@ import (
 func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	a.hasFetched(req.Client, req.Arrived)
 	snap := a.snapshot.Load()
-	a.evaluations.fetches++
+	a.evaluations.Begin()
 	busy := a.upstream.Drain()
 	c := a.contexts.of(snap, req)
 	a.advance(c, req, busy)
@@ -36,12 +36,12 @@ func (a *Agent) advance(c *clientContext, req *pmda.FetchRequest, busy predict.I
 		return
 	}
 	a.ages.kind = kindOf(&c.fetches)
-	history := a.takeSamples(c, req)
+	deep := a.takeSamples(c, req)
 	a.contexts.bound(c)
 	wanted, gap := a.wanted, upstream.MinGap
 	if c.fetches.Quick() { // each fetch asks for the sample of the next one
 		wanted = c.series
-		if !history { // none is missed when it has become no older than for other clients
+		if !deep { // none is missed when it has become no older than for other clients
 			gap = predict.Lead
 		}
 	}
@@ -51,7 +51,7 @@ func (a *Agent) advance(c *clientContext, req *pmda.FetchRequest, busy predict.I
 
 // takeSamples moves the histories of a context on and leaves in a.wanted the series that should have had a
 // newer sample. It reports whether a metric needs older samples, too.
-func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) (history bool) {
+func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) (deep bool) {
 	patience := c.patience(req.Arrived)
 	a.wanted = a.wanted[:0]
 	a.newest = a.upstream.Newest(a.newest[:0], c.series)
@@ -61,19 +61,20 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) (history b
 		if e.series == nil {
 			continue
 		}
-		history = history || e.metric.History > 0
-		if e.advance(newest[0], req.Arrived, patience, &a.contexts.held) && a.options.Interval > 0 {
+		depth := e.metric.History + 1
+		deep = deep || depth > 1
+		if e.Advance(newest[0], depth, req.Arrived, patience, &a.contexts.held) && a.options.Interval > 0 {
 			a.kept = a.upstream.Kept(a.kept[:0], e.series)
-			e.warm(a.kept, a.options.Interval, &a.contexts.held)
+			e.Continue(a.kept, depth, a.options.Interval, upstream.Reach(a.options.Interval), &a.contexts.held)
 			clear(a.kept)
 		}
 		newest = newest[1:]
-		if e.missed {
+		if e.Missed {
 			a.wanted = append(a.wanted, e.series)
 		}
 	}
 	clear(a.newest) // histories hold what is needed
-	return history
+	return deep
 }
 
 // kindOf is what the fetch that is there now is to its context.
@@ -101,20 +102,20 @@ func (a *Agent) serve(snap *snapshot, req *pmda.FetchRequest, e *entry, w *pdu.R
 		w.Fail(e.id, pdu.ErrPermission)
 	case e.series.Constant(): // made of constants alone
 		a.write(m, a.evaluate(snap, a.constants(e), m), req, w)
-	case e.stale:
+	case e.Stale:
 		a.figures.Stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
-	case e.same && m.Derived.Needs().Adds: // it would count twice what it counted last time
+	case e.Same && m.Derived.Needs().Adds: // it would count twice what it counted last time
 		a.figures.Repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
-		a.countAge(e.seen[0].Taken, req.Arrived)
-		a.write(m, a.evaluate(snap, e.seen, m), req, w)
+		a.countAge(e.Seen[0].Taken, req.Arrived)
+		a.write(m, a.evaluate(snap, e.Seen, m), req, w)
 	}
 }
 
 func (a *Agent) evaluate(snap *snapshot, history []*operand.Sample, m *metric) *derived.Vector {
-	return a.evaluations.value(snap, a.names.Now(), history, m.Derived, &a.figures)
+	return a.evaluations.Value(m.Derived, snap.Set, history, a.names.Now(), &snap.spare, &a.figures.Evaluations)
 }
 
 // constants is the history of a metric made of constants alone: the same sample for ever.

@@ -120,7 +120,7 @@ func TestLoweredLimits(t *testing.T) {
 			b.fetch(c, 0, "d")
 		}
 		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
-		assert.Equal(t, 800, b.agent.contexts.held.bytes)
+		assert.Equal(t, 800, b.agent.contexts.held.Bytes)
 		b.pass(time.Second)
 		b.sample(110, "d")
 		assert.Equal(t, "8", b.value(2, 0, "d"), "the history of those that are left goes on")

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
@@ -87,7 +88,7 @@ func (d deed) String() string {
 
 // pauses are what time may do at once, around all that the agent measures time by.
 var pauses = [...]time.Duration{
-	0, time.Millisecond, minStep - 1, minStep, 50 * ms, 200 * ms, time.Second, time.Second + 1, 3 * time.Second, 10 * time.Second, 100 * time.Second,
+	0, time.Millisecond, history.MinStep - 1, history.MinStep, 50 * ms, 200 * ms, time.Second, time.Second + 1, 3 * time.Second, 10 * time.Second, 100 * time.Second,
 }
 
 // play does all deeds with a new agent and returns what is wrong.
@@ -360,7 +361,7 @@ func (m *machine) judgeChange(client pmda.Client, key, name string, of *metric, 
 func (m *machine) older(cur *taken) (older *taken) {
 	for _, s := range m.kept {
 		switch gap := cur.at.Sub(s.at); {
-		case !cur.continues(s) || gap < minStep || gap > time.Minute || m.window == 0:
+		case !cur.continues(s) || gap < history.MinStep || gap > time.Minute || m.window == 0:
 		case gap >= m.window || older == nil:
 			older = s
 		}

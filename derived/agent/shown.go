@@ -75,7 +75,7 @@ func (a *Agent) shownLimits(yield func(*control.Limit) bool) {
 		{"operands", l.Operands, f.Operands.Load()},
 		{"instances", l.Instances, int64(instances)},
 		{"contexts", l.Contexts, f.Contexts.Load()},
-		{"samples", l.Samples, int64(a.contexts.held.bytes)},
+		{"samples", l.Samples, int64(a.contexts.held.Bytes)},
 		{"answer", l.Answer, int64(answer)},
 		{"log", l.Log, logUsed},
 	} {

@@ -1,26 +1,27 @@
-package agent
+package history
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
-	"pmdaderived/derived/agent/upstream"
 )
 
 // An evaluation may be used by evaluationFetches further fetches before its memory is used for another one, unless
 // its samples have been replaced: contexts with the same samples share one, so a hundred clients that
 // fetch together cost one.
-// maxEvaluations is how many there are at most.
+// MaxEvaluations is how many there are at most.
 const (
 	evaluationFetches = 2
-	maxEvaluations    = 16
+	MaxEvaluations    = 16
+
+	tidyGap = 30 * time.Second // how often it is looked for old ones
 )
 
-// evaluations are those of the last fetches. They belong to the request loop.
-type evaluations struct {
+// Evaluations are those of the last fetches.
+type Evaluations struct {
 	all     []*evaluation
 	fetches uint64    // so far
 	tidied  time.Time // when it was last looked for some to forget
@@ -36,13 +37,21 @@ type evaluation struct {
 	used    uint64
 }
 
-// value computes a metric from a history, newest first.
-func (es *evaluations) value(
-	snap *snapshot, names *operand.NameSet, history []*operand.Sample, m *derived.Metric, figures *control.Figures,
+// Begin begins a fetch.
+func (es *Evaluations) Begin() { es.fetches++ }
+
+// Len is how many there are.
+func (es *Evaluations) Len() int { return len(es.all) }
+
+// Value computes a metric of a set from a history, newest first, with these names of instances. spare is memory for an
+// evaluation of the set, which is taken if another one is needed; made counts them.
+func (es *Evaluations) Value(
+	m *derived.Metric, set *derived.Set, history []*operand.Sample, names *operand.NameSet,
+	spare *atomic.Pointer[derived.Evaluation], made *atomic.Uint64,
 ) *derived.Vector {
 	depth := m.Needs().History + 1
-	if len(es.all) > 0 && es.all[0].memory.Set() != snap.Set {
-		clear(es.all) // those of a former snapshot
+	if len(es.all) > 0 && es.all[0].memory.Set() != set {
+		clear(es.all) // those of a former set
 		es.all = es.all[:0]
 	}
 	var free *evaluation
@@ -56,15 +65,15 @@ func (es *evaluations) value(
 			free = k
 		}
 	}
-	if free == nil || !es.over(free, history) && len(es.all) < maxEvaluations {
-		memory := snap.spare.Swap(nil)
+	if free == nil || !es.over(free, history) && len(es.all) < MaxEvaluations {
+		memory := spare.Swap(nil)
 		if memory == nil {
-			memory = snap.Set.NewEvaluation()
+			memory = set.NewEvaluation()
 		}
 		free = &evaluation{memory: memory}
 		es.all = append(es.all, free)
 	}
-	figures.Evaluations.Add(1)
+	made.Add(1)
 	free.history = append(free.history[:0], history...)
 	free.list, free.names, free.used = history[0].List(), names, es.fetches
 	es.history = es.history[:0]
@@ -78,7 +87,7 @@ func (es *evaluations) value(
 
 // better reports whether the memory of k should be used again rather than that of another evaluation: it was not
 // used for longer, or nobody is expected to ask for it any more.
-func (es *evaluations) better(k, other *evaluation, history []*operand.Sample) bool {
+func (es *Evaluations) better(k, other *evaluation, history []*operand.Sample) bool {
 	if over := es.over(k, history); !over || !es.over(other, history) {
 		return over || !es.over(other, history) && k.used < other.used
 	}
@@ -87,7 +96,7 @@ func (es *evaluations) better(k, other *evaluation, history []*operand.Sample) b
 
 // over reports whether nobody is expected to ask for an evaluation any more: for some fetches nobody has, or there
 // is a newer sample of the same operands, which everybody gets from now on.
-func (es *evaluations) over(k *evaluation, history []*operand.Sample) bool {
+func (es *Evaluations) over(k *evaluation, history []*operand.Sample) bool {
 	if len(k.history) == 0 || k.used+evaluationFetches < es.fetches {
 		return true
 	}
@@ -102,21 +111,21 @@ func (k *evaluation) covers(history []*operand.Sample, depth int) bool {
 	return len(k.history) >= depth && slices.Equal(k.history[:depth], history[:depth])
 }
 
-// tidy drops, now and then, those that nobody can be served from any more, since their samples are too old, but for those of
+// Tidy drops, now and then, those that nobody can be served from any more, since their samples are older than old, but for those of
 // constants: each holds what all metrics need that were computed in it. The memory of one is kept, but not its samples, for
 // whoever comes next.
-func (es *evaluations) tidy(now time.Time, constant *operand.Sample) {
-	if now.Sub(es.tidied) < upstream.ForgetGap {
+func (es *Evaluations) Tidy(now time.Time, old time.Duration, constant *operand.Sample) {
+	if now.Sub(es.tidied) < tidyGap {
 		return
 	}
 	es.tidied = now
 	var spare *evaluation
 	es.all = slices.DeleteFunc(es.all, func(k *evaluation) bool {
-		old := len(k.history) == 0 || k.history[0] != constant && now.Sub(k.history[0].Taken) > upstream.OldEnough
-		if old && (spare == nil || k.used > spare.used) {
+		over := len(k.history) == 0 || k.history[0] != constant && now.Sub(k.history[0].Taken) > old
+		if over && (spare == nil || k.used > spare.used) {
 			spare = k
 		}
-		return old
+		return over
 	})
 	if spare != nil {
 		spare.rest()
