@@ -1,14 +1,12 @@
 package identity
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -86,6 +84,9 @@ func TestPMIDsSurviveARestart(t *testing.T) {
 	assert.True(t, r.MustSave())
 	r = saved(t, r)
 	assert.Equal(t, []string{"derived.identities"}, filesIn(t, path))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o644), info.Mode().Perm(), "every user's tools may read it")
 
 	want := testDesc
 	want.PMID = bound
@@ -357,41 +358,6 @@ func TestSaveThatFailsIsTriedAgain(t *testing.T) {
 	assert.Equal(t, []string{"derived.identities"}, filesIn(t, path), "no temporary file stays")
 	require.NoError(t, os.Remove(path))
 	assert.Equal(t, want, pmid(t, saved(t, r), "m"))
-}
-
-// Readers see a whole file at every instant while it is being replaced.
-func TestSaveReplacesTheFileAtOnce(t *testing.T) {
-	path := stateFile(t)
-	r := load(t, path)
-	text := strings.Repeat("x + ", 1000) + "x"
-	bind(t, r, "m", text, testDesc)
-	require.NoError(t, r.Save())
-
-	done := make(chan struct{})
-	var reader sync.WaitGroup
-	reader.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			default:
-			}
-			text, err := os.ReadFile(path)
-			if !assert.NoError(t, err) || !assert.True(t, json.Valid(text)) {
-				return
-			}
-		}
-	})
-	for i := range 50 {
-		bind(t, r, fmt.Sprintf("m%d", i), text, testDesc)
-		require.NoError(t, r.Save())
-	}
-	close(done)
-	reader.Wait()
-	assert.Equal(t, []string{"derived.identities"}, filesIn(t, path))
-	info, err := os.Stat(path)
-	require.NoError(t, err)
-	assert.Equal(t, os.FileMode(0o644), info.Mode().Perm())
 }
 
 // Files that have gone are forgotten, if they are many, but never one that there is, and no number is used twice.

@@ -40,21 +40,18 @@ func plain(text string) string {
 // when its definition moves to another file. The name has no dot: pmproxy writes names of labels into OpenMetrics as
 // they are, and one that Prometheus cannot read costs it the metrics of the whole host.
 func (m *Metric) Labels() []pdu.LabelSet {
-	set, err := pdu.NewLabelSet(pdu.NoInst, pdu.LabelItem, map[string]any{Root + "_file": m.Def.File})
-	if err != nil { // no path is that long
-		return nil
-	}
-	for i := range set.Labels {
-		set.Labels[i].Flags |= pdu.LabelOptional
-	}
-	return []pdu.LabelSet{set}
+	return labels(pdu.LabelItem, pdu.LabelOptional, Root+"_file", m.Def.File)
 }
 
 // DomainLabels are those of the agent's domain: the label that agents usually have.
-func DomainLabels() []pdu.LabelSet {
-	set, err := pdu.NewLabelSet(pdu.NoInst, pdu.LabelDomain, map[string]any{"agent": Root})
+func DomainLabels() []pdu.LabelSet { return labels(pdu.LabelDomain, 0, "agent", Root) }
+
+// labels makes a set of one label. A value that is too long, which no path is, has none.
+func labels(level pdu.LabelType, flags pdu.LabelFlags, name, value string) []pdu.LabelSet {
+	set, err := pdu.NewLabelSet(pdu.NoInst, level, map[string]any{name: value})
 	if err != nil {
 		return nil
 	}
+	set.Labels[0].Flags |= flags
 	return []pdu.LabelSet{set}
 }
