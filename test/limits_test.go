@@ -33,7 +33,7 @@ var noLimits = map[string]string{
 	"predict.maxLead":        "a time: how early a sample is asked for",
 	"operand.maxDrift":       "a tolerance of clocks",
 	"operand.maxBatches":     "lists of operands that need not be made again",
-	"agent.maxEvaluations":   "evaluations whose memory is used again",
+	"history.MaxEvaluations": "evaluations whose memory is used again",
 	"config.maxRounds":       "attempts before events are waited for",
 	"config.delayLimit":      "a time: how long changes are gathered",
 	"config.maxShown":        "bytes of a source line in a message",

@@ -237,16 +237,12 @@ func (u *Upstream) worst() int {
 	return 0
 }
 
-// fetching is how connections for fetches differ from the other one, which asks for what we cannot
-// do without.
-func (u *Upstream) fetching() pmapi.Option { return pmapi.WithLimit(u.options.Answer) }
-
-// link connects to pmcd and finds out the slot, if pmcd tells it soon enough.
-func (u *Upstream) link(ctx context.Context, patience time.Duration, opts ...pmapi.Option) (link, error) {
+// link makes a connection for fetches and finds out its slot, if pmcd tells it soon enough.
+func (u *Upstream) link(ctx context.Context, patience time.Duration) (link, error) {
 	for len(u.slots) > 0 {
 		<-u.slots
 	}
-	c, err := u.options.Dial(ctx, opts...)
+	c, err := u.options.Dial(ctx, pmapi.WithLimit(u.options.Answer))
 	if err != nil {
 		return link{}, err
 	}
@@ -267,7 +263,7 @@ func (u *Upstream) refill(ctx context.Context, readers *sync.WaitGroup) error {
 	defer cancel()
 	patience := slotPatience
 	for u.count() < connections {
-		made, err := u.link(dialling, patience, u.fetching())
+		made, err := u.link(dialling, patience)
 		if err != nil {
 			return err
 		}
@@ -295,7 +291,7 @@ func (u *Upstream) moveDown(ctx context.Context, readers *sync.WaitGroup) {
 	}
 	dialling, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
-	made, err := u.link(dialling, slotPatience, u.fetching())
+	made, err := u.link(dialling, slotPatience)
 	switch {
 	case err != nil:
 		u.log.WithError(err).Debug("no connection in a lower slot")
