@@ -103,6 +103,7 @@ var testModules = []string{
 	"github.com/stretchr/testify/require",
 	"github.com/sirupsen/logrus/hooks/test",
 	"github.com/rogpeppe/go-internal/testscript",
+	"github.com/rogpeppe/go-internal/txtar",
 	exporting + "/mmvdump",
 	logging, watching, unixCalls, exporting,
 }

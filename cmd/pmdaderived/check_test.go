@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"net"
@@ -18,85 +17,6 @@ import (
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
-
-const mistaken = `# syntax, semantics, names and the file itself
-good = kernel.all.load / hinv.ncpu
-syntax = 1 + * 2
-type = 	kernel.uname.nodename * 2
-unknown = no.such.metric + 1
-continued = hinv.ncpu + \
-	disk.dev.total
-nothing here
-user = type + 1
-net.in = 1
-net = 2
-control.version = 3
-good = 2
-`
-
-const mistakenText = `FILE:3:14: syntax error: Arithmetic expression expected to follow PLUS
-syntax = 1 + * 2
-             ^
-FILE:4:9: Semantic error: derived metric type: kernel.uname.nodename * 2: Non-arithmetic type for left operand
-type = 	kernel.uname.nodename * 2
-       	^
-FILE:5:11: Semantic error: derived metric unknown: operand no.such.metric: Unknown operand metric
-unknown = no.such.metric + 1
-          ^
-FILE:6:13: Semantic error: derived metric continued: hinv.ncpu + disk.dev.total: Illegal operator for non-counter and counter
-continued = hinv.ncpu + \
-            ^
-FILE:8:13: missing ` + "``=''" + ` after derived metric name
-nothing here
-            ^
-FILE:9:8: syntax error
-user = type + 1
-       ^
-FILE:11:1: derived metric net: has names below it
-net = 2
-^
-FILE:12:1: derived metric control.version: there already
-control.version = 3
-^
-FILE:13:1: Duplicate global derived metric name (first defined in line 2)
-good = 2
-^
-`
-
-func TestCheck(t *testing.T) {
-	s := newSite(t)
-	path := s.file("site.conf", mistaken)
-	out, errs, exit := s.run("check", path)
-	assert.Equal(t, strings.ReplaceAll(mistakenText, "FILE", path), out)
-	assert.Equal(t, "9 definitions, 9 errors\n", errs)
-	assert.Equal(t, exitFailure, exit)
-
-	byDefault, _, exit := s.run("check")
-	const missing = ": note: no such file or directory [unread]\n"
-	assert.Equal(t, filepath.Join(s.dir, "config/derived")+missing+filepath.Join(s.dir, "config/pmdaderived")+missing+out, byDefault)
-	assert.Equal(t, exitFailure, exit)
-
-	s.succeeds("check", s.file("site.conf", "good = kernel.all.load / hinv.ncpu\n"))
-}
-
-// Definitions of several files see each other; each mistake is told with its own file, in the order of
-// the files.
-func TestCheckSeveralFiles(t *testing.T) {
-	s := newSite(t)
-	a, b := s.file("a.conf", "a = b + 1\nc = 1 +\n"), s.file("b.conf", "b = kernel.uname.nodename\nd = c\na = 5\n")
-	out, errs := s.fails("check", a, b)
-	assert.Equal(t, "4 definitions, 2 errors, 1 warning\n", errs)
-	assert.Equal(t, a+`:2:7: syntax error: Arithmetic expression expected to follow PLUS
-c = 1 +
-      ^
-`+b+`:2:5: Semantic error: derived metric d: operand c: Unknown operand metric
-d = c
-    ^
-`+b+`:3:1: warning: replaces the definition at `+a+`:1:1 [replaced-definition]
-a = 5
-^
-`, out)
-}
 
 // A file that the agent reads is checked among the others that it reads, and only what is wrong with it is told.
 func TestCheckAmongOtherFiles(t *testing.T) {
@@ -255,148 +175,6 @@ func TestCheckDraftWithAnother(t *testing.T) {
 	assert.Contains(t, out, "zlate.conf:1:1: warning: replaces the definition at "+a+":1:1 [replaced-definition]", errs)
 }
 
-// That a host lacks the metrics of shipped definitions is nobody's mistake.
-func TestCheckShipped(t *testing.T) {
-	s := newSite(t)
-	shipped := filepath.Join(s.dir, "config/derived/mssql.conf")
-	ours := filepath.Join(s.dir, "config/pmdaderived/host.conf")
-	writeFile(t, shipped, "mssql.a = mssql.buffer.hits + 1\nmssql.b = mssql.a * 2\nmssql.c = mssql.page.hits\none.a = disk.dev.totals\n")
-	writeFile(t, ours, "host.a = defined(no.such) ? no.such : 2 * hinv.ncpu\nhost.b = 3 * hinv.ncpu\nhost.c = hinv.ncpu * 3\n")
-	summary := shipped + ": note: 4 definitions wait for metrics that this host does not have (disk.…, mssql.…) [shipped-unbound]\n" +
-		shipped + ":4:9: note: there is no disk.dev.totals on this host, but disk.dev.total [misspelt-operand]\none.a = disk.dev.totals\n        ^\n"
-	for _, args := range [][]string{{"check", "--ignore=unread"}, {"check", filepath.Dir(shipped), filepath.Dir(ours)}} {
-		out, errs, exit := s.run(args...)
-		assert.Equal(t, summary, out, "%v", args)
-		assert.Equal(t, "7 definitions, 0 errors\n", errs)
-		assert.Equal(t, exitOK, exit)
-	}
-	t.Chdir(filepath.Dir(shipped))
-	for _, args := range [][]string{{"check", "mssql.conf"}, {"check", "mssql.conf", filepath.Dir(shipped)}} {
-		out, errs, exit := s.run(args...)
-		assert.Contains(t, out, "mssql.conf:1:11: Semantic error: derived metric mssql.a: operand mssql.buffer.hits: Unknown operand metric\n")
-		assert.Contains(t, out, "mssql.conf:4:9: warning: there is no disk.dev.totals on this host, but disk.dev.total [misspelt-operand]\n")
-		assert.NotContains(t, out, "shipped-unbound", "the file is named")
-		assert.Equal(t, "4 definitions, 4 errors, 1 warning\n", errs)
-		assert.Equal(t, exitFailure, exit)
-	}
-
-	out, errs, exit := s.run("check", "--ignore=unread", "--all")
-	assert.Contains(t, out, shipped+":1:11: note: Semantic error: derived metric mssql.a: operand mssql.buffer.hits: Unknown operand metric [unknown-operand]\n")
-	assert.Contains(t, out, "[misspelt-operand]\n")
-	assert.Contains(t, out, "[absent-operand]\n")
-	assert.NotContains(t, out, "warning")
-	assert.Equal(t, exitOK, exit, errs)
-
-	writeFile(t, ours, "host.a = disk.dev.total[sdz]\nhost.b = sum(matchinst(/pmcd/, proc.memory.rss))\nhost.c = hinv.ncpu - kernel.all.nprocs\n"+
-		"host.d = 5 / sample.empty\nhost.e = 1 / (sample.signed + 5)\n")
-	out, errs, _ = s.run("check", filepath.Dir(ours))
-	assert.Empty(t, out, "it is for many hosts: %s", errs)
-	out, errs, _ = s.run("check", "--all", filepath.Dir(ours))
-	for _, code := range []string{"absent-instance", "matches-nothing", "unsigned-difference", "zero-divisor"} {
-		assert.Regexp(t, `: note: .* \[`+code+`\]\n`, out, errs)
-	}
-	_, errs, _ = s.run("check", ours)
-	assert.Equal(t, "5 definitions, 0 errors, 4 warnings\n", errs)
-	writeFile(t, ours, "host.b = 3 * hinv.ncpu\n")
-
-	path := s.file("site.conf", "a = mssql.buffer.hits\nb = 3 * hinv.ncpu\n")
-	out, _, exit = s.run("check", path)
-	assert.Contains(t, out, path+":1:5: Semantic error: ")
-	assert.Contains(t, out, path+":2:5: note: the same expression as that of host.b [same-expression]\n")
-	assert.Equal(t, exitFailure, exit)
-	require.NoError(t, os.Remove(path))
-
-	writeFile(t, shipped, "mssql.a = mssql.buffer.hits + 1\nbad = 2 * kernel.uname.nodename\n")
-	out, _, exit = s.run("check", "--ignore=unread")
-	assert.Contains(t, out, shipped+": note: 1 definition waits for metrics that this host does not have (mssql.buffer.hits) [shipped-unbound]\n")
-	assert.Contains(t, out, shipped+":2:7: Semantic error: ")
-	assert.Equal(t, exitFailure, exit)
-}
-
-func TestCheckJSON(t *testing.T) {
-	s := newSite(t)
-	path := s.file("site.conf", mistaken)
-	out, _ := s.fails("check", "--json", path)
-	var got []map[string]any
-	require.NoError(t, json.Unmarshal([]byte(out), &got))
-	require.Len(t, got, 9)
-	assert.Equal(t, map[string]any{
-		"file": path, "line": 4.0, "column": 9.0, "severity": "error", "code": "semantic-error", "definition": "type",
-		"message": "Semantic error: derived metric type: kernel.uname.nodename * 2: Non-arithmetic type for left operand",
-		"excerpt": "type = \tkernel.uname.nodename * 2", "caret": "       \t^",
-	}, got[1])
-
-	out = s.succeeds("check", "--json", s.file("site.conf", "good = 1\n"))
-	assert.Equal(t, "[]\n", out)
-}
-
-func TestCheckOffline(t *testing.T) {
-	s := newSite(t)
-	path := s.file("site.conf", mistaken)
-	out, errs := s.fails("check", "--offline", path)
-	assert.Equal(t, "9 definitions, 6 errors (syntax only)\n", errs)
-	assert.NotContains(t, out, "Semantic error")
-	assert.Contains(t, out, "has names below it")
-	s.succeeds("check", "--offline", s.file("site.conf", "a = no.such\n"))
-}
-
-// The control line that says what definitions mean has effect, the last one of several; the others are for libpcp.
-func TestCheckOfControlLines(t *testing.T) {
-	s := newSite(t)
-	path := s.file("site.conf", "#control novalue=on\na = 1\n")
-	out, _, exit := s.run("check", "--offline", path)
-	assert.Equal(t, path+":1:10: note: control option novalue is for clients that compute derived metrics themselves "+
-		"and has no effect here [control-option]\n#control novalue=on\n         ^\n", out)
-	assert.Equal(t, exitOK, exit)
-
-	path = s.file("site.conf", "#control option_novalue=2\na = 1\n")
-	out, _, _ = s.run("check", "--offline", path)
-	assert.Contains(t, out, `:1:10: warning: "2" is not a valid value of control option option_novalue: want 0 or 1 [control-option]`)
-	for _, row := range []struct {
-		want int
-		text string
-	}{
-		{exitFailure, "a = no.such + 1\n"},
-		{exitOK, "a = no.such + 1\n#control Option_NoValue=1\n"},
-		{exitFailure, "#control option_novalue=1\na = no.such + 1\n#control option_novalue=0\n"},
-	} {
-		out, _, exit = s.run("check", s.file("site.conf", row.text))
-		assert.Equal(t, row.want, exit, row.text+out)
-	}
-}
-
-// Instance domains are taken as one where PCP's configuration says so, by every command; a mistake in it is told.
-func TestEquivalentInDoms(t *testing.T) {
-	s := newSite(t)
-	path := s.file("site.conf", "a = disk.dev.total + network.interface.in.drops\n")
-	tests := s.file("site.test", `
-metric disk.dev.total             U64 counter count 60.1
-metric network.interface.in.drops U64 counter count 60.3
-test metadata
-    metadata a U64 counter count 60.1
-`)
-	maps := filepath.Join(s.dir, "pcp", "indom.conf")
-	for _, tt := range []struct {
-		text, want string
-		exit       int
-	}{
-		{"60.1 60.2\n", "Operands should have the same instance domain", exitFailure},
-		{"60.1 60.3\n", "", exitOK},
-		{"60.1 60.3\n60.x\n", maps + ": no instance domains are taken as equivalent: line 2: instance domain \"60.x\"", exitFailure},
-	} {
-		writeFile(t, maps, tt.text)
-		out, errs, exit := s.run("check")
-		assert.Equal(t, tt.exit, exit, "%s%s", out, errs)
-		assert.Contains(t, out, tt.want)
-		out, errs, exit = s.run("eval", "a")
-		assert.Equal(t, tt.exit, exit, "%s%s", out, errs)
-		out, errs, exit = s.run("explain", "-c", path, "a")
-		assert.Equal(t, tt.exit, exit, "%s%s", out, errs)
-		out, errs, exit = s.run("test", tests)
-		assert.Equal(t, tt.exit, exit, "%s%s", out, errs)
-	}
-}
-
 // Without a pmcd the syntax can be checked all the same; it is an error if that pmcd was asked for.
 func TestCheckWithoutPMCD(t *testing.T) {
 	s := newSite(t)
@@ -409,13 +187,6 @@ func TestCheckWithoutPMCD(t *testing.T) {
 		"Start it (systemctl start pmcd), or name another one with --pmcd\n"
 	assert.Equal(t, reason+"1 definition, 0 errors (syntax only)\n", errs)
 	_, _ = s.fails("check", "--pmcd", "unix:/nonexistent/socket", path)
-}
-
-func TestCheckOfWhatIsNotThere(t *testing.T) {
-	s := newSite(t)
-	out, _, exit := s.run("check", filepath.Join(s.dir, "nosuch"))
-	assert.Equal(t, filepath.Join(s.dir, "nosuch")+": no such file or directory\n", out)
-	assert.Equal(t, exitFailure, exit)
 }
 
 // The agent would refuse to sample more operands in one go than it tells.
@@ -465,14 +236,6 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	exit := run(t.Context(), []string{"check", "--help"}, environment(), nil, brokenWriter{}, &errs)
 	assert.Equal(t, exitFailure, exit)
 	assert.Equal(t, "pmdaderived check: nobody reads\n", errs.String())
-}
-
-// A name may be at fault whose expression begins further down.
-func TestCheckOfANameFarFromItsExpression(t *testing.T) {
-	s := newSite(t)
-	path := s.file("site.conf", "net.in = 1\n net = \\\n\t2\n")
-	out, _ := s.fails("check", path)
-	assert.Equal(t, path+":2:2: derived metric net: has names below it\nnet\n^\n", out)
 }
 
 func TestCaretLine(t *testing.T) {
@@ -531,26 +294,12 @@ func refusal(reason error) error {
 	return &pmapi.OpError{Op: "connect", Addr: "host:1", Err: reason}
 }
 
-// Standard input is a file like any other, and is called -.
+// What is read from standard input leaves no file behind.
 func TestCheckStandardInput(t *testing.T) {
 	s := newSite(t)
-	other := s.file("site.conf", "other = 2 * hinv.ncpu\n")
-	s.stdin = "a = other * 2\nb = 1 +\nc = no.such.metric\nother = 3 * hinv.ncpu\n"
+	s.stdin = "a = hinv.ncpu\n"
 	t.Setenv("TMPDIR", s.dir)
-	out, errs, exit := s.run("check", "-")
-	assert.Equal(t, "-:2:7: syntax error: Arithmetic expression expected to follow PLUS\nb = 1 +\n      ^\n"+
-		"-:3:5: Semantic error: derived metric c: operand no.such.metric: Unknown operand metric\nc = no.such.metric\n    ^\n", out)
-	assert.Equal(t, "4 definitions, 2 errors\n", errs)
-	assert.Equal(t, exitFailure, exit)
-	out, _, _ = s.run("check", "--json", "--offline", "-")
-	assert.Contains(t, out, `"file": "-",`)
-	out, errs, _ = s.run("check", "-", other)
-	assert.Contains(t, out, "-:4:1: warning: replaces the definition at "+other+":1:1 [replaced-definition]\n")
-	assert.Equal(t, "4 definitions, 2 errors, 1 warning\n", errs)
-	s.stdin = ""
-	_, errs, exit = s.run("check", "-")
-	assert.Equal(t, "0 definitions, 0 errors\n", errs)
-	assert.Equal(t, exitOK, exit)
+	s.succeeds("check", "-")
 	left, err := filepath.Glob(filepath.Join(s.dir, "pmdaderived-*"))
 	require.NoError(t, err)
 	assert.Empty(t, left)

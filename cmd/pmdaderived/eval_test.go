@@ -15,79 +15,12 @@ import (
 	"pmdaderived/pdu"
 )
 
-func TestEval(t *testing.T) {
-	s := newSite(t)
-	s.file("site.conf", "load = kernel.all.load / hinv.ncpu\nload.max = max(derived.load)\n")
-	for _, row := range []struct{ name, args, want string }{
-		{"constant", "1.5 * 2", "    value 3\n"},
-		{"set", "kernel.all.load * 2", `    inst [1 or "1 minute"] value 3
-    inst [5 or "5 minute"] value 2
-    inst [15 or "15 minute"] value 1
-`},
-		{"aggregate", "sum(disk.dev.total)", "    value 3000\n"},
-		{"definition", "load.max", "    value 0.75\n"},
-		{"definition by its full name", "derived.load", `    inst [1 or "1 minute"] value 0.75
-    inst [5 or "5 minute"] value 0.5
-    inst [15 or "15 minute"] value 0.25
-`},
-		{"expression over a definition", "load.max * 4", "    value 3\n"},
-		{"instance", "disk.dev.total[sdb]", "    inst [1 or \"sdb\"] value 2000\n"},
-		{"no such instance", "disk.dev.total[sdc]", "No value(s) available!\n"},
-		{"pattern", "matchinst(/b/, disk.dev.total)", "    inst [1 or \"sdb\"] value 2000\n"},
-		{"constant for each instance", "mkconst(7, indom=60.1)", "    inst [0 or \"sda\"] value 7\n    inst [1 or \"sdb\"] value 7\n"},
-		{"empty domain", "sample.empty", "No value(s) available!\n"},
-		{"text", "kernel.uname.nodename", "    value \"moss\"\n"},
-		{"signed", "sample.signed", "    value -5\n"},
-		{"largest", "sample.big", "    value 18446744073709551615\n"},
-		{"float", "sum(kernel.all.load) / 7", "    value 0.4285714285714285\n"},
-		{"infinity", "1 / 0.0", "No value(s) available!\n"},
-		{"an instance that is infinite", "kernel.all.load / (kernel.all.load - 0.5)", "    inst [1 or \"1 minute\"] value 1.5\n    inst [5 or \"5 minute\"] value 2\n"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			out, errs, exit := s.run("eval", row.args)
-			assert.Equal(t, exitOK, exit, errs)
-			assert.Empty(t, errs)
-			assert.Equal(t, "\n"+row.args+"\n"+row.want, out)
-		})
-	}
-}
-
-// Values that are not finite are shown as an agent with the same option serves them.
-func TestEvalNonFinite(t *testing.T) {
-	s := newSite(t)
-	out := s.succeeds("eval", "--non-finite=serve", "1 / 0.0", "1 / 0.0 - 1 / 0.0", "kernel.all.load / (kernel.all.load - 0.5)")
-	for _, want := range []string{"\n    value inf\n", "\n    value nan\n", "\n    inst [15 or \"15 minute\"] value inf\n"} {
-		assert.Contains(t, out, want)
-	}
-}
-
 // A metric that answers with an error makes the exit status say so; the others are printed.
 func TestEvalErrors(t *testing.T) {
 	s := newSite(t)
 	s.collector.Update(func() { s.collector.Metrics[0].Code = pdu.ErrAgain })
 	out, _ := s.fails("eval", "kernel.all.load + 1", "hinv.ncpu")
 	assert.Equal(t, "\nkernel.all.load + 1\nError: Try again. Information not currently available\n\nhinv.ncpu\n    value 2\n", out)
-
-	out = s.succeeds("eval", "--", "-hinv.ncpu")
-	assert.Equal(t, "\n-hinv.ncpu\n    value -2\n", out)
-
-	out, errs := s.fails("eval", "no.such", "hinv.ncpu")
-	assert.Equal(t, "\nhinv.ncpu\n    value 2\n", out)
-	assert.Contains(t, errs, "Unknown operand metric")
-
-	for _, row := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"-s", "-1", "1"}, "not a number of samples"},
-		{[]string{"-t", "soon", "1"}, "not a time"},
-		{[]string{"-t", "0", "1"}, "shorter than"},
-		{nil, "name a metric"},
-	} {
-		_, errs, exit := s.run(append([]string{"eval"}, row.args...)...)
-		assert.Equal(t, exitUsage, exit)
-		assert.Contains(t, errs, row.want)
-	}
 }
 
 // ticking makes the collector's clock go, and its counters grow by ten a second.
@@ -192,14 +125,5 @@ func TestValueText(t *testing.T) {
 		t.Run(row.want, func(t *testing.T) {
 			require.Equal(t, row.want, valueText(row.v, 0))
 		})
-	}
-}
-
-func TestEvalSuggests(t *testing.T) {
-	s := newSite(t)
-	s.file("site.conf", "x = kernel.all.laod\n")
-	for _, what := range []string{"x", "kernel.all.laod + 1"} {
-		_, errs := s.fails("eval", what)
-		assert.Contains(t, errs, "pmdaderived eval: there is no kernel.all.laod on this host, but kernel.all.load\n")
 	}
 }

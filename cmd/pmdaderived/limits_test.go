@@ -104,33 +104,3 @@ func TestLimitsPage(t *testing.T) {
 		}
 	}
 }
-
-// Exceeding a limit of the texts fails one definition, or the rest of a file, and nothing else.
-func TestCheckWithLimits(t *testing.T) {
-	s := newSite(t)
-	path := s.file("site.conf", "a = hinv.ncpu\nb = hinv.ncpu + 1 - 1 + 1\nc = disk.dev.total + disk.dev.total * hinv.ncpu\nd = hinv.ncpu\n")
-	for _, row := range []struct {
-		name  string
-		limit string
-		want  []string // what is printed
-	}{
-		{"none", "depth=10000", nil},
-		{"definitions", "definitions=3", []string{":4:1: more than 3 definitions; the rest of the file is not read"}},
-		{"expression", "expression=30", []string{":3:35: syntax error: Expression longer than 30 bytes"}},
-		{"depth", "depth=3", []string{":2:23: syntax error: Expression more than 3 levels deep"}},
-		{"operands", "operands=1", []string{":3:5: derived metric c: 2 operand metrics, 1 are the most that are sampled together"}},
-		{"of no effect here", "contexts=1", nil},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			out, _, exit := s.run("check", "--limit", row.limit, path)
-			var problems []string
-			for line := range strings.Lines(out) {
-				if place, ok := strings.CutPrefix(line, path); ok && !strings.Contains(place, "warning") {
-					problems = append(problems, strings.TrimSpace(place))
-				}
-			}
-			assert.Equal(t, row.want, problems)
-			assert.Equal(t, len(row.want), exit)
-		})
-	}
-}

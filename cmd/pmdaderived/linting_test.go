@@ -52,41 +52,6 @@ func TestLintingPage(t *testing.T) {
 	}
 }
 
-func TestCheckWarnings(t *testing.T) {
-	s := newSite(t)
-	path := s.file("site.conf", "a = 2 * hinv.ncpu\n# pmdaderived:ignore not-precedence, rescale-rounds\nb = hinv.ncpu * 2\n")
-	const warning = "same-expression"
-	shown := path + ":3:5: warning: the same expression as that of a [same-expression]\nb = hinv.ncpu * 2\n    ^\n"
-	asError := path + ":3:5: error: the same expression as that of a [same-expression]\nb = hinv.ncpu * 2\n    ^\n"
-	for _, row := range []struct {
-		name, args, out, errs string
-		exit                  int
-	}{
-		{"told", "", shown, "2 definitions, 0 errors, 1 warning\n", exitOK},
-		{"offline", "--offline", shown, "2 definitions, 0 errors, 1 warning (syntax only)\n", exitOK},
-		{"an error", "--werror", asError, "2 definitions, 1 error\n", exitFailure},
-		{"that one an error", "--werror=" + warning, asError, "2 definitions, 1 error\n", exitFailure},
-		{"another one an error", "--werror=always-zero,compare-scale", shown, "2 definitions, 0 errors, 1 warning\n", exitOK},
-		{"ignored", "--ignore always-zero," + warning, "", "2 definitions, 0 errors\n", exitOK},
-		{"ignored all the same", "--werror --ignore=" + warning, "", "2 definitions, 0 errors\n", exitOK},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			out, errs, exit := s.run(append(append([]string{"check"}, strings.Fields(row.args)...), path)...)
-			assert.Equal(t, row.out, out)
-			assert.Equal(t, row.errs, errs)
-			assert.Equal(t, row.exit, exit)
-		})
-	}
-	missing := s.file("other.conf", "c = no.such.metric\n")
-	s.succeeds("check", "--ignore=unknown-operand", "--werror", missing)
-	s.fails("check", "--werror=unknown-operand", missing)
-	for _, option := range []string{"--werror=nonsense", "--ignore=always-zero,nonsense", "--ignore="} {
-		_, errs, exit := s.run("check", option, path)
-		assert.Equal(t, exitUsage, exit)
-		assert.Contains(t, errs, "is no code; there are absent-instance, absent-operand, always-zero, chained-comparison, ")
-	}
-}
-
 // A comment silences what is said of the definition below, and of no other.
 func TestCheckSilenced(t *testing.T) {
 	s := newSite(t)

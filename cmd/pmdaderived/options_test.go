@@ -181,13 +181,4 @@ func TestHelp(t *testing.T) {
 		assert.Contains(t, got, "Usage: "+strings.TrimSpace(program+" "+command.name)+" [options]")
 		assert.Contains(t, strings.ToLower(got), command.help)
 	}
-	for _, row := range []struct{ args, want string }{
-		{"help chek", "pmdaderived help: there is no sub-command \"chek\"; there are check, explain, eval, test, logrewrite, help\n"},
-		{"help check eval", "pmdaderived help: unexpected argument \"eval\"\n"},
-	} {
-		out, errs, exit := s.run(strings.Fields(row.args)...)
-		assert.Equal(t, exitUsage, exit)
-		assert.Empty(t, out)
-		assert.Equal(t, row.want+"Try \"pmdaderived help --help\".\n", errs)
-	}
 }

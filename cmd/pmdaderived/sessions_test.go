@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// testdata/sessions has what a person sees who runs the program: archives (txtar) of files and sessions, which are taken
+// in their order. A file is one of the site, in whose folder, DIR, the program runs, or
+// what stdin is from then on. A session is commands with what they
+// print: first standard output, then standard error, behind !, then the exit status if it is not 0.
+// go test -update writes what is printed now.
+func TestSessions(t *testing.T) {
+	archives, err := filepath.Glob("testdata/sessions/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, archives)
+	for _, path := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			path, err := filepath.Abs(path)
+			require.NoError(t, err)
+			archive, err := txtar.ParseFile(path)
+			require.NoError(t, err)
+			s := newSite(t)
+			t.Chdir(s.dir)
+			for i, file := range archive.Files {
+				switch text := string(file.Data); file.Name {
+				case "stdin":
+					s.stdin = text
+				case "session":
+					got := s.session(text)
+					if *update {
+						archive.Files[i].Data = []byte(got)
+					} else {
+						assert.Equal(t, text, got)
+					}
+				default:
+					writeFile(t, file.Name, text)
+				}
+			}
+			if *update {
+				require.NoError(t, os.WriteFile(path, txtar.Format(archive), 0o644))
+			}
+		})
+	}
+}
+
+// session runs the commands of a session and returns it with what they print now.
+func (s *site) session(text string) string {
+	s.t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		command, ok := strings.CutPrefix(line, "$ pmdaderived ")
+		if !ok {
+			continue
+		}
+		out, errs, exit := s.run(words(strings.ReplaceAll(command, "DIR", s.dir))...)
+		b.WriteString(line + out)
+		for line := range strings.Lines(errs) {
+			b.WriteString("! " + line)
+		}
+		if exit != exitOK {
+			fmt.Fprintf(&b, "exit status %d\n", exit)
+		}
+	}
+	return strings.ReplaceAll(b.String(), s.dir, "DIR")
+}
