@@ -31,43 +31,9 @@ const (
 
 // String gives the name as host specifications of PCPIntro(1) spell it.
 func (a Attribute) String() string {
-	switch a {
-	case AttrSASL:
-		return "sasl"
-	case AttrProtocol:
-		return "protocol"
-	case AttrSecure:
-		return "secure"
-	case AttrCompress:
-		return "compress"
-	case AttrUserAuth:
-		return "userauth"
-	case AttrUsername:
-		return "username"
-	case AttrAuthName:
-		return "authname"
-	case AttrPassword:
-		return "password"
-	case AttrMethod:
-		return "method"
-	case AttrRealm:
-		return "realm"
-	case AttrUnixSock:
-		return "unixsock"
-	case AttrUserID:
-		return "userid"
-	case AttrGroupID:
-		return "groupid"
-	case AttrLocal:
-		return "local"
-	case AttrProcessID:
-		return "processid"
-	case AttrContainer:
-		return "container"
-	case AttrExclusive:
-		return "exclusive"
-	}
-	return "Attribute(" + itoa(a) + ")"
+	return nameOf(a, "Attribute(%d)", "sasl", "protocol", "secure", "compress", "userauth", "username",
+		"authname", "password", "method", "realm", "unixsock", "userid", "groupid", "local",
+		"processid", "container", "exclusive")
 }
 
 // MarshalText makes text and JSON logs agree.
@@ -121,12 +87,8 @@ func (m *Attr) Append(dst []byte, from int32) []byte {
 }
 
 func (m *Attr) String() string {
-	l := line{}
-	l.item("attr", m.Attr)
 	if m.Attr.secret() {
-		l.item("bytes", len(m.Value))
-	} else {
-		l.text("value", m.Value)
+		return items("attr", m.Attr, "bytes", len(m.Value))
 	}
-	return l.String()
+	return items("attr", m.Attr, "value", quoted(m.Value))
 }

@@ -92,8 +92,8 @@ const (
 
 // Error gives the text of pmErrStr(3). The texts of SASL's own codes are left to their number.
 func (c Code) Error() string {
-	if _, text := c.describe(); text != "" {
-		return text
+	if code, ok := codes[c]; ok {
+		return code.text
 	}
 	switch library := c - ErrNYI; {
 	case c == 0:
@@ -128,21 +128,18 @@ const ehwpoison Code = 133
 
 // Name gives the symbol, "PM_ERR_IPC", or the number of a code that has none.
 func (c Code) Name() string {
-	if name, _ := c.describe(); name != "" {
-		return name
+	if code, ok := codes[c]; ok {
+		return code.name
 	}
 	return itoa(c)
 }
 
 // ParseCode reads a symbol, "PM_ERR_IPC".
 func ParseCode(s string) (Code, error) {
-	for c := ErrGeneric; c >= ErrPMDANotReady; c-- {
-		if name, _ := c.describe(); name != "" && name == s {
+	for c, code := range codes {
+		if code.name == s {
 			return c, nil
 		}
-	}
-	if name, _ := ErrNYI.describe(); name == s {
-		return ErrNYI, nil
 	}
 	return 0, fmt.Errorf("error code %q: want a symbol such as PM_ERR_AGAIN", s)
 }
@@ -184,143 +181,73 @@ func (c Change) String() string {
 // MarshalText makes text and JSON logs agree.
 func (c Change) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// describe returns the symbol and the text of a code of the PMAPI, or nothing for other codes.
-func (c Code) describe() (name, text string) {
-	switch c {
-	case ErrGeneric:
-		return "PM_ERR_GENERIC", "Generic error, already reported above"
-	case ErrPMNS:
-		return "PM_ERR_PMNS", "Problems parsing PMNS definitions"
-	case ErrNoPMNS:
-		return "PM_ERR_NOPMNS", "PMNS not accessible"
-	case ErrDupPMNS:
-		return "PM_ERR_DUPPMNS", "Attempt to reload the PMNS"
-	case ErrText:
-		return "PM_ERR_TEXT", "One-line or help text is not available"
-	case ErrAppVersion:
-		return "PM_ERR_APPVERSION", "Metric not supported by this version of monitored application"
-	case ErrValue:
-		return "PM_ERR_VALUE", "Missing metric value(s)"
-	case ErrTimeout:
-		return "PM_ERR_TIMEOUT", "Timeout waiting for a response from PMCD"
-	case ErrNoData:
-		return "PM_ERR_NODATA", "Empty archive log file"
-	case ErrReset:
-		return "PM_ERR_RESET", "PMCD reset or configuration change"
-	case ErrName:
-		return "PM_ERR_NAME", "Unknown metric name"
-	case ErrPMID:
-		return "PM_ERR_PMID", "Unknown or illegal metric identifier"
-	case ErrInDom:
-		return "PM_ERR_INDOM", "Unknown or illegal instance domain identifier"
-	case ErrInst:
-		return "PM_ERR_INST", "Unknown or illegal instance identifier"
-	case ErrUnit:
-		return "PM_ERR_UNIT", "Illegal pmUnits specification"
-	case ErrConv:
-		return "PM_ERR_CONV", "Impossible value or scale conversion"
-	case ErrTrunc:
-		return "PM_ERR_TRUNC", "Truncation in value conversion"
-	case ErrSign:
-		return "PM_ERR_SIGN", "Negative value in conversion to unsigned"
-	case ErrProfile:
-		return "PM_ERR_PROFILE", "Explicit instance identifier(s) required"
-	case ErrIPC:
-		return "PM_ERR_IPC", "IPC protocol failure"
-	case ErrEOF:
-		return "PM_ERR_EOF", "IPC channel closed"
-	case ErrNotHost:
-		return "PM_ERR_NOTHOST", "Operation requires context with host source of metrics"
-	case ErrEOL:
-		return "PM_ERR_EOL", "End of PCP archive log"
-	case ErrMode:
-		return "PM_ERR_MODE", "Illegal mode specification"
-	case ErrLabel:
-		return "PM_ERR_LABEL", "Illegal label record at start of a PCP archive log file"
-	case ErrLogRec:
-		return "PM_ERR_LOGREC", "Corrupted record in a PCP archive log"
-	case ErrNotArchive:
-		return "PM_ERR_NOTARCHIVE", "Operation requires context with archive source of metrics"
-	case ErrLogFile:
-		return "PM_ERR_LOGFILE", "Missing PCP archive log file"
-	case ErrNoContext:
-		return "PM_ERR_NOCONTEXT", "Attempt to use an illegal context"
-	case ErrProfileSpec:
-		return "PM_ERR_PROFILESPEC", "NULL pmInDom with non-NULL instlist"
-	case ErrPMIDLog:
-		return "PM_ERR_PMID_LOG", "Metric not defined in the PCP archive log"
-	case ErrInDomLog:
-		return "PM_ERR_INDOM_LOG", "Instance domain identifier not defined in the PCP archive log"
-	case ErrInstLog:
-		return "PM_ERR_INST_LOG", "Instance identifier not defined in the PCP archive log"
-	case ErrNoProfile:
-		return "PM_ERR_NOPROFILE", "Missing profile - protocol botch"
-	case ErrNoAgent:
-		return "PM_ERR_NOAGENT", "No PMCD agent for domain of request"
-	case ErrPermission:
-		return "PM_ERR_PERMISSION", "No permission to perform requested operation"
-	case ErrConnLimit:
-		return "PM_ERR_CONNLIMIT", "PMCD connection limit for this host exceeded"
-	case ErrAgain:
-		return "PM_ERR_AGAIN", "Try again. Information not currently available"
-	case ErrIsConn:
-		return "PM_ERR_ISCONN", "Already Connected"
-	case ErrNotConn:
-		return "PM_ERR_NOTCONN", "Not Connected"
-	case ErrNeedPort:
-		return "PM_ERR_NEEDPORT", "A non-null port name is required"
-	case ErrNonLeaf:
-		return "PM_ERR_NONLEAF", "Metric name is not a leaf in PMNS"
-	case ErrType:
-		return "PM_ERR_TYPE", "Unknown or illegal metric type"
-	case ErrThread:
-		return "PM_ERR_THREAD", "Operation not supported for multi-threaded applications"
-	case ErrNoContainer:
-		return "PM_ERR_NOCONTAINER", "Container not found"
-	case ErrBadStore:
-		return "PM_ERR_BADSTORE", "Bad input to pmstore"
-	case ErrLogOverlap:
-		return "PM_ERR_LOGOVERLAP", "Archives overlap in time"
-	case ErrLogHost:
-		return "PM_ERR_LOGHOST", "Archives differ by host"
-	case ErrLogChangeType:
-		return "PM_ERR_LOGCHANGETYPE", "The type of a metric has changed in an archive"
-	case ErrLogChangeSem:
-		return "PM_ERR_LOGCHANGESEM", "The semantics of a metric has changed in an archive"
-	case ErrLogChangeInDom:
-		return "PM_ERR_LOGCHANGEINDOM", "The instance domain of a metric has changed in an archive"
-	case ErrLogChangeUnits:
-		return "PM_ERR_LOGCHANGEUNITS", "The units of a metric have changed in an archive"
-	case ErrNeedClientCert:
-		return "PM_ERR_NEEDCLIENTCERT", "PMCD requires a client certificate"
-	case ErrBadDerive:
-		return "PM_ERR_BADDERIVE", "Derived metric definition failed"
-	case ErrNoLabels:
-		return "PM_ERR_NOLABELS", "No support for metric label metadata"
-	case ErrPMDAFenced:
-		return "PM_ERR_PMDAFENCED", "PMDA is currently fenced and unable to respond to requests"
-	case ErrRecType:
-		return "PM_ERR_RECTYPE", "Incorrect record type in an archive"
-	case ErrFeature:
-		return "PM_ERR_FEATURE", "Archive feature not supported"
-	case ErrTLS:
-		return "PM_ERR_TLS", "TLS protocol failure"
-	case ErrArg:
-		return "PM_ERR_ARG", "Bad value for function argument"
-	case ErrBotch:
-		return "PM_ERR_BOTCH", "Internal inconsistency detected or assertion failed"
-	case ErrTooSmall:
-		return "PM_ERR_TOOSMALL", "Insufficient elements in list"
-	case ErrTooBig:
-		return "PM_ERR_TOOBIG", "Result size exceeded"
-	case ErrFault:
-		return "PM_ERR_FAULT", "QA fault injected"
-	case ErrPMDAReady:
-		return "PM_ERR_PMDAREADY", "PMDA is now responsive to requests"
-	case ErrPMDANotReady:
-		return "PM_ERR_PMDANOTREADY", "PMDA is not yet ready to respond to requests"
-	case ErrNYI:
-		return "PM_ERR_NYI", "Functionality not yet implemented"
-	}
-	return "", ""
+// codes has the symbol and the text of each code of the PMAPI.
+var codes = map[Code]struct{ name, text string }{ //nolint:gochecknoglobals // a table
+	ErrGeneric:        {"PM_ERR_GENERIC", "Generic error, already reported above"},
+	ErrPMNS:           {"PM_ERR_PMNS", "Problems parsing PMNS definitions"},
+	ErrNoPMNS:         {"PM_ERR_NOPMNS", "PMNS not accessible"},
+	ErrDupPMNS:        {"PM_ERR_DUPPMNS", "Attempt to reload the PMNS"},
+	ErrText:           {"PM_ERR_TEXT", "One-line or help text is not available"},
+	ErrAppVersion:     {"PM_ERR_APPVERSION", "Metric not supported by this version of monitored application"},
+	ErrValue:          {"PM_ERR_VALUE", "Missing metric value(s)"},
+	ErrTimeout:        {"PM_ERR_TIMEOUT", "Timeout waiting for a response from PMCD"},
+	ErrNoData:         {"PM_ERR_NODATA", "Empty archive log file"},
+	ErrReset:          {"PM_ERR_RESET", "PMCD reset or configuration change"},
+	ErrName:           {"PM_ERR_NAME", "Unknown metric name"},
+	ErrPMID:           {"PM_ERR_PMID", "Unknown or illegal metric identifier"},
+	ErrInDom:          {"PM_ERR_INDOM", "Unknown or illegal instance domain identifier"},
+	ErrInst:           {"PM_ERR_INST", "Unknown or illegal instance identifier"},
+	ErrUnit:           {"PM_ERR_UNIT", "Illegal pmUnits specification"},
+	ErrConv:           {"PM_ERR_CONV", "Impossible value or scale conversion"},
+	ErrTrunc:          {"PM_ERR_TRUNC", "Truncation in value conversion"},
+	ErrSign:           {"PM_ERR_SIGN", "Negative value in conversion to unsigned"},
+	ErrProfile:        {"PM_ERR_PROFILE", "Explicit instance identifier(s) required"},
+	ErrIPC:            {"PM_ERR_IPC", "IPC protocol failure"},
+	ErrEOF:            {"PM_ERR_EOF", "IPC channel closed"},
+	ErrNotHost:        {"PM_ERR_NOTHOST", "Operation requires context with host source of metrics"},
+	ErrEOL:            {"PM_ERR_EOL", "End of PCP archive log"},
+	ErrMode:           {"PM_ERR_MODE", "Illegal mode specification"},
+	ErrLabel:          {"PM_ERR_LABEL", "Illegal label record at start of a PCP archive log file"},
+	ErrLogRec:         {"PM_ERR_LOGREC", "Corrupted record in a PCP archive log"},
+	ErrNotArchive:     {"PM_ERR_NOTARCHIVE", "Operation requires context with archive source of metrics"},
+	ErrLogFile:        {"PM_ERR_LOGFILE", "Missing PCP archive log file"},
+	ErrNoContext:      {"PM_ERR_NOCONTEXT", "Attempt to use an illegal context"},
+	ErrProfileSpec:    {"PM_ERR_PROFILESPEC", "NULL pmInDom with non-NULL instlist"},
+	ErrPMIDLog:        {"PM_ERR_PMID_LOG", "Metric not defined in the PCP archive log"},
+	ErrInDomLog:       {"PM_ERR_INDOM_LOG", "Instance domain identifier not defined in the PCP archive log"},
+	ErrInstLog:        {"PM_ERR_INST_LOG", "Instance identifier not defined in the PCP archive log"},
+	ErrNoProfile:      {"PM_ERR_NOPROFILE", "Missing profile - protocol botch"},
+	ErrNoAgent:        {"PM_ERR_NOAGENT", "No PMCD agent for domain of request"},
+	ErrPermission:     {"PM_ERR_PERMISSION", "No permission to perform requested operation"},
+	ErrConnLimit:      {"PM_ERR_CONNLIMIT", "PMCD connection limit for this host exceeded"},
+	ErrAgain:          {"PM_ERR_AGAIN", "Try again. Information not currently available"},
+	ErrIsConn:         {"PM_ERR_ISCONN", "Already Connected"},
+	ErrNotConn:        {"PM_ERR_NOTCONN", "Not Connected"},
+	ErrNeedPort:       {"PM_ERR_NEEDPORT", "A non-null port name is required"},
+	ErrNonLeaf:        {"PM_ERR_NONLEAF", "Metric name is not a leaf in PMNS"},
+	ErrType:           {"PM_ERR_TYPE", "Unknown or illegal metric type"},
+	ErrThread:         {"PM_ERR_THREAD", "Operation not supported for multi-threaded applications"},
+	ErrNoContainer:    {"PM_ERR_NOCONTAINER", "Container not found"},
+	ErrBadStore:       {"PM_ERR_BADSTORE", "Bad input to pmstore"},
+	ErrLogOverlap:     {"PM_ERR_LOGOVERLAP", "Archives overlap in time"},
+	ErrLogHost:        {"PM_ERR_LOGHOST", "Archives differ by host"},
+	ErrLogChangeType:  {"PM_ERR_LOGCHANGETYPE", "The type of a metric has changed in an archive"},
+	ErrLogChangeSem:   {"PM_ERR_LOGCHANGESEM", "The semantics of a metric has changed in an archive"},
+	ErrLogChangeInDom: {"PM_ERR_LOGCHANGEINDOM", "The instance domain of a metric has changed in an archive"},
+	ErrLogChangeUnits: {"PM_ERR_LOGCHANGEUNITS", "The units of a metric have changed in an archive"},
+	ErrNeedClientCert: {"PM_ERR_NEEDCLIENTCERT", "PMCD requires a client certificate"},
+	ErrBadDerive:      {"PM_ERR_BADDERIVE", "Derived metric definition failed"},
+	ErrNoLabels:       {"PM_ERR_NOLABELS", "No support for metric label metadata"},
+	ErrPMDAFenced:     {"PM_ERR_PMDAFENCED", "PMDA is currently fenced and unable to respond to requests"},
+	ErrRecType:        {"PM_ERR_RECTYPE", "Incorrect record type in an archive"},
+	ErrFeature:        {"PM_ERR_FEATURE", "Archive feature not supported"},
+	ErrTLS:            {"PM_ERR_TLS", "TLS protocol failure"},
+	ErrArg:            {"PM_ERR_ARG", "Bad value for function argument"},
+	ErrBotch:          {"PM_ERR_BOTCH", "Internal inconsistency detected or assertion failed"},
+	ErrTooSmall:       {"PM_ERR_TOOSMALL", "Insufficient elements in list"},
+	ErrTooBig:         {"PM_ERR_TOOBIG", "Result size exceeded"},
+	ErrFault:          {"PM_ERR_FAULT", "QA fault injected"},
+	ErrPMDAReady:      {"PM_ERR_PMDAREADY", "PMDA is now responsive to requests"},
+	ErrPMDANotReady:   {"PM_ERR_PMDANOTREADY", "PMDA is not yet ready to respond to requests"},
+	ErrNYI:            {"PM_ERR_NYI", "Functionality not yet implemented"},
 }

@@ -2,6 +2,7 @@ package pdu
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -38,6 +39,14 @@ func (f Features) String() string {
 
 // MarshalText makes text and JSON logs agree.
 func (f Features) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// nameOf returns the name of n, or n printed as unnamed says if its name is missing or empty.
+func nameOf[T ~int32 | ~uint8](n T, unnamed string, names ...string) string {
+	if i := int(n); i >= 0 && i < len(names) && names[i] != "" {
+		return names[i]
+	}
+	return fmt.Sprintf(unnamed, int(n))
+}
 
 // bitNames joins the names of the bits that are set, lowest first; what has no name is a number.
 func bitNames(bits uint32, names ...string) string {
@@ -102,9 +111,4 @@ func (m *Creds) Append(dst []byte, from int32) []byte {
 	return endFrame(dst, start)
 }
 
-func (m *Creds) String() string {
-	l := line{}
-	l.item("version", m.Version)
-	l.item("features", m.Features)
-	return l.String()
-}
+func (m *Creds) String() string { return items("version", m.Version, "features", m.Features) }

@@ -126,6 +126,11 @@ func (c *cursor) text(n int, field string) []byte {
 	return b
 }
 
+// counted reads a text behind its length, and gives a copy.
+func (c *cursor) counted(lenField, field string) string {
+	return string(c.text(c.count(lenField, 0, 1), field))
+}
+
 // done returns the first failure; bytes left over are one.
 func (c *cursor) done() error {
 	if c.err == nil && c.left() > 0 {
@@ -161,8 +166,9 @@ func appendU32(dst []byte, v uint32) []byte { return binary.BigEndian.AppendUint
 func appendI32(dst []byte, v int32) []byte  { return binary.BigEndian.AppendUint32(dst, uint32(v)) }
 func appendU64(dst []byte, v uint64) []byte { return binary.BigEndian.AppendUint64(dst, v) }
 
-// appendText appends s and its padding.
+// appendText appends the length of s, s and its padding.
 func appendText(dst []byte, s string) []byte {
+	dst = appendI32(dst, int32(len(s)))
 	dst = append(dst, s...)
 	return append(dst, padding[:pad4(len(s))-len(s)]...)
 }

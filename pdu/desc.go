@@ -1,7 +1,5 @@
 package pdu
 
-import "strconv"
-
 // Type is the type of a metric's values (PM_TYPE_*). Source: docs/protocol.md 3.4.
 type Type int32
 
@@ -30,32 +28,11 @@ func (t Type) String() string {
 	switch t {
 	case TypeNoSupport:
 		return "NOSUPPORT"
-	case Type32:
-		return "32"
-	case TypeU32:
-		return "U32"
-	case Type64:
-		return "64"
-	case TypeU64:
-		return "U64"
-	case TypeFloat:
-		return "FLOAT"
-	case TypeDouble:
-		return "DOUBLE"
-	case TypeString:
-		return "STRING"
-	case TypeAggregate:
-		return "AGGREGATE"
-	case TypeAggregateStatic:
-		return "AGGREGATE_STATIC"
-	case TypeEvent:
-		return "EVENT"
-	case TypeHighResEvent:
-		return "HIGHRES_EVENT"
 	case TypeUnknown:
 		return "UNKNOWN"
 	}
-	return "Type(" + strconv.Itoa(int(t)) + ")"
+	return nameOf(t, "Type(%d)", "32", "U32", "64", "U64", "FLOAT", "DOUBLE", "STRING", "AGGREGATE",
+		"AGGREGATE_STATIC", "EVENT", "HIGHRES_EVENT")
 }
 
 // Semantics says how values of a metric relate over time (PM_SEM_*). Source: docs/protocol.md 3.5.
@@ -70,15 +47,7 @@ const (
 
 // String gives the name in lower case, as pminfo -d writes it.
 func (s Semantics) String() string {
-	switch s {
-	case SemCounter:
-		return "counter"
-	case SemInstant:
-		return "instant"
-	case SemDiscrete:
-		return "discrete"
-	}
-	return "Semantics(" + strconv.Itoa(int(s)) + ")"
+	return nameOf(s, "Semantics(%d)", "", "counter", "", "instant", "discrete")
 }
 
 // Desc describes a metric (pmDesc): everything about it that never changes while its PMID lives.

@@ -54,11 +54,7 @@ func (m *DescReq) Append(dst []byte, from int32) []byte {
 	return endFrame(dst, start)
 }
 
-func (m *DescReq) String() string {
-	l := line{}
-	l.item("pmid", m.PMID)
-	return l.String()
-}
+func (m *DescReq) String() string { return items("pmid", m.PMID) }
 
 // Kind returns KindDesc.
 func (m *DescReply) Kind() Kind { return KindDesc }
@@ -79,13 +75,8 @@ func (m *DescReply) Append(dst []byte, from int32) []byte {
 }
 
 func (m *DescReply) String() string {
-	l := line{}
-	l.item("pmid", m.Desc.PMID)
-	l.item("type", m.Desc.Type)
-	l.item("indom", m.Desc.InDom)
-	l.item("sem", m.Desc.Sem)
-	l.item("units", hex32(m.Desc.Units.Wire()))
-	return l.String()
+	d := m.Desc
+	return items("pmid", d.PMID, "type", d.Type, "indom", d.InDom, "sem", d.Sem, "units", hex32(d.Units.Wire()))
 }
 
 // Kind returns KindDescIDs.
@@ -111,11 +102,7 @@ func (m *DescIDs) Append(dst []byte, from int32) []byte {
 	return endFrame(dst, start)
 }
 
-func (m *DescIDs) String() string {
-	l := line{}
-	l.pmids(m.PMIDs)
-	return l.String()
-}
+func (m *DescIDs) String() string { return items("pmids", list(m.PMIDs, PMID.String)) }
 
 // Kind returns KindDescs.
 func (m *Descs) Kind() Kind { return KindDescs }
@@ -143,12 +130,7 @@ func (m *Descs) Append(dst []byte, from int32) []byte {
 }
 
 func (m *Descs) String() string {
-	l := line{}
-	l.list("descs", len(m.Descs), func(i int) string {
-		d := m.Descs[i]
-		return d.PMID.String() + ":" + d.Type.String()
-	})
-	return l.String()
+	return items("descs", list(m.Descs, func(d Desc) string { return d.PMID.String() + ":" + d.Type.String() }))
 }
 
 func (c *cursor) desc(field string) Desc {

@@ -61,16 +61,12 @@ func (m *Error) Append(dst []byte, from int32) []byte {
 }
 
 func (m *Error) String() string {
-	l := line{}
 	switch {
 	case m.Extended:
-		l.item("code", TranslateChallengeCode(m.Code).Name())
-		l.item("version", m.Challenge.Version)
-		l.item("features", m.Challenge.Features)
+		code := TranslateChallengeCode(m.Code).Name()
+		return items("code", code, "version", m.Challenge.Version, "features", m.Challenge.Features)
 	case m.Code > 0:
-		l.item("change", Change(m.Code))
-	default:
-		l.item("code", m.Code.Name())
+		return items("change", Change(m.Code))
 	}
-	return l.String()
+	return items("code", m.Code.Name())
 }

@@ -73,10 +73,7 @@ func appendFetch(dst []byte, k Kind, from int32, ctx ContextID, ids []PMID) []by
 }
 
 func traceFetch(ctx ContextID, ids []PMID) string {
-	l := line{}
-	l.item("ctxid", ctx)
-	l.pmids(ids)
-	return l.String()
+	return items("ctxid", ctx, "pmids", list(ids, PMID.String))
 }
 
 // pmids reads n PMIDs into ids; n has been compared with what is left.
@@ -100,8 +97,4 @@ func appendPMIDs(dst []byte, ids []PMID) []byte {
 		dst = appendU32(dst, uint32(id))
 	}
 	return dst
-}
-
-func (l *line) pmids(ids []PMID) {
-	l.list("pmids", len(ids), func(i int) string { return ids[i].String() })
 }

@@ -37,8 +37,7 @@ func (m *InstanceReq) Decode(body []byte) error {
 	m.InDom = InDom(c.u32("indom"))
 	c.skip(8, "unused")
 	m.Inst = Inst(c.i32("inst"))
-	n := c.count("namelen", 0, 1)
-	m.Name = string(c.text(n, "name"))
+	m.Name = c.counted("namelen", "name")
 	return c.done()
 }
 
@@ -49,17 +48,12 @@ func (m *InstanceReq) Append(dst []byte, from int32) []byte {
 	dst = appendU32(dst, uint32(m.InDom))
 	dst = appendU64(dst, 0)
 	dst = appendI32(dst, int32(m.Inst))
-	dst = appendI32(dst, int32(len(m.Name)))
 	dst = appendText(dst, m.Name)
 	return endFrame(dst, start)
 }
 
 func (m *InstanceReq) String() string {
-	l := line{}
-	l.item("indom", m.InDom)
-	l.item("inst", m.Inst)
-	l.text("name", m.Name)
-	return l.String()
+	return items("indom", m.InDom, "inst", m.Inst, "name", quoted(m.Name))
 }
 
 // Kind returns KindInstance.
@@ -88,19 +82,15 @@ func (m *InstanceReply) Append(dst []byte, from int32) []byte {
 	dst = appendI32(dst, int32(len(m.Instances)))
 	for _, in := range m.Instances {
 		dst = appendI32(dst, int32(in.ID))
-		dst = appendI32(dst, int32(len(in.Name)))
 		dst = appendText(dst, in.Name)
 	}
 	return endFrame(dst, start)
 }
 
 func (m *InstanceReply) String() string {
-	l := line{}
-	l.item("indom", m.InDom)
-	l.list("instances", len(m.Instances), func(i int) string {
-		return itoa(m.Instances[i].ID) + ":" + quoted(m.Instances[i].Name)
-	})
-	return l.String()
+	return items("indom", m.InDom, "instances", list(m.Instances, func(in Instance) string {
+		return itoa(in.ID) + ":" + quoted(in.Name)
+	}))
 }
 
 // shared returns a copy of the rest of the body for the texts of n items: one allocation, and

@@ -39,55 +39,40 @@ const (
 	lastKind  Kind = 0x70ff
 )
 
-// about gives the name of a kind, "" if it has none, and what makes a message of it, nil if there is none.
+// kinds has the name of each kind from firstKind on, and what makes a message of it, nil if there is none.
+var kinds = [...]struct { //nolint:gochecknoglobals // a table
+	name  string
+	empty func() Message
+}{
+	KindError - firstKind:         {"ERROR", message[Error]},
+	KindResult - firstKind:        {"RESULT", message[Result]},
+	KindProfile - firstKind:       {"PROFILE", message[Profile]},
+	KindFetch - firstKind:         {"FETCH", message[Fetch]},
+	KindDescReq - firstKind:       {"DESC_REQ", message[DescReq]},
+	KindDesc - firstKind:          {"DESC", message[DescReply]},
+	KindInstanceReq - firstKind:   {"INSTANCE_REQ", message[InstanceReq]},
+	KindInstance - firstKind:      {"INSTANCE", message[InstanceReply]},
+	KindTextReq - firstKind:       {"TEXT_REQ", message[TextReq]},
+	KindText - firstKind:          {"TEXT", message[Text]},
+	KindControlReq - firstKind:    {"CONTROL_REQ", nil},
+	KindCreds - firstKind:         {"CREDS", message[Creds]},
+	KindPMNSIDs - firstKind:       {"PMNS_IDS", message[PMNSIDs]},
+	KindPMNSNames - firstKind:     {"PMNS_NAMES", message[PMNSNames]},
+	KindPMNSChild - firstKind:     {"PMNS_CHILD", message[PMNSChild]},
+	KindPMNSTraverse - firstKind:  {"PMNS_TRAVERSE", message[PMNSTraverse]},
+	KindAttr - firstKind:          {"ATTR", message[Attr]},
+	KindLabelReq - firstKind:      {"LABEL_REQ", message[LabelReq]},
+	KindLabel - firstKind:         {"LABEL", message[Labels]},
+	KindHighResFetch - firstKind:  {"HIGHRES_FETCH", message[HighResFetch]},
+	KindHighResResult - firstKind: {"HIGHRES_RESULT", message[HighResResult]},
+	KindDescIDs - firstKind:       {"DESC_IDS", message[DescIDs]},
+	KindDescs - firstKind:         {"DESCS", message[Descs]},
+}
+
+// about returns the row of kinds, an empty one for what is no kind.
 func (k Kind) about() (name string, empty func() Message) {
-	switch k {
-	case KindError:
-		return "ERROR", message[Error]
-	case KindResult:
-		return "RESULT", message[Result]
-	case KindProfile:
-		return "PROFILE", message[Profile]
-	case KindFetch:
-		return "FETCH", message[Fetch]
-	case KindDescReq:
-		return "DESC_REQ", message[DescReq]
-	case KindDesc:
-		return "DESC", message[DescReply]
-	case KindInstanceReq:
-		return "INSTANCE_REQ", message[InstanceReq]
-	case KindInstance:
-		return "INSTANCE", message[InstanceReply]
-	case KindTextReq:
-		return "TEXT_REQ", message[TextReq]
-	case KindText:
-		return "TEXT", message[Text]
-	case KindControlReq:
-		return "CONTROL_REQ", nil
-	case KindCreds:
-		return "CREDS", message[Creds]
-	case KindPMNSIDs:
-		return "PMNS_IDS", message[PMNSIDs]
-	case KindPMNSNames:
-		return "PMNS_NAMES", message[PMNSNames]
-	case KindPMNSChild:
-		return "PMNS_CHILD", message[PMNSChild]
-	case KindPMNSTraverse:
-		return "PMNS_TRAVERSE", message[PMNSTraverse]
-	case KindAttr:
-		return "ATTR", message[Attr]
-	case KindLabelReq:
-		return "LABEL_REQ", message[LabelReq]
-	case KindLabel:
-		return "LABEL", message[Labels]
-	case KindHighResFetch:
-		return "HIGHRES_FETCH", message[HighResFetch]
-	case KindHighResResult:
-		return "HIGHRES_RESULT", message[HighResResult]
-	case KindDescIDs:
-		return "DESC_IDS", message[DescIDs]
-	case KindDescs:
-		return "DESCS", message[Descs]
+	if i := int(k) - int(firstKind); i >= 0 && i < len(kinds) {
+		return kinds[i].name, kinds[i].empty
 	}
 	return "", nil
 }

@@ -218,22 +218,16 @@ func (m *LabelReq) Append(dst []byte, from int32) []byte {
 	return endFrame(dst, start)
 }
 
-func (m *LabelReq) String() string {
-	l := line{}
-	l.labelIdent(m.Type, m.Ident)
-	return l.String()
-}
+func (m *LabelReq) String() string { return labelIdent(m.Type, m.Ident) }
 
-func (l *line) labelIdent(t LabelType, ident uint32) {
+func labelIdent(t LabelType, ident uint32) string {
 	switch t {
 	case LabelInDom, LabelInstances:
-		l.item("indom", InDom(ident))
+		return items("indom", InDom(ident), "type", t)
 	case LabelCluster, LabelItem:
-		l.item("pmid", PMID(ident))
-	default:
-		l.item("ident", int32(ident))
+		return items("pmid", PMID(ident), "type", t)
 	}
-	l.item("type", t)
+	return items("ident", int32(ident), "type", t)
 }
 
 // Sizes of the parts of a LABEL, in bytes.
@@ -372,14 +366,10 @@ func (s *LabelSet) sent() []Label {
 }
 
 func (m *Labels) String() string {
-	l := line{}
-	l.labelIdent(m.Type, m.Ident)
-	l.list("sets", len(m.Sets), func(i int) string {
-		set := &m.Sets[i]
+	return labelIdent(m.Type, m.Ident) + " " + items("sets", list(m.Sets, func(set LabelSet) string {
 		if set.Code < 0 {
 			return itoa(set.Inst) + ":" + set.Code.Name()
 		}
 		return itoa(set.Inst) + ":" + quoted(set.JSON)
-	})
-	return l.String()
+	}))
 }

@@ -1,6 +1,9 @@
 package pdu
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // PMNSNames is a list of metric names: a question (which PMIDs?) and an answer.
 //
@@ -134,26 +137,23 @@ func (m *PMNSNames) Append(dst []byte, from int32) []byte {
 		case statuses > 0:
 			dst = appendI32(dst, StatusLeaf)
 		}
-		dst = appendI32(dst, int32(len(name)))
 		dst = appendText(dst, name)
 	}
 	return endFrame(dst, start)
 }
 
 func (m *PMNSNames) String() string {
-	l := line{}
 	if m.Code < 0 {
-		l.item("code", m.Code.Name())
-		return l.String()
+		return items("code", m.Code.Name())
 	}
-	l.list("names", len(m.Names), func(i int) string {
-		name := quoted(m.Names[i])
+	names := make([]string, len(m.Names))
+	for i, name := range m.Names {
+		names[i] = quoted(name)
 		if i < len(m.Status) {
-			name += ":" + itoa(m.Status[i])
+			names[i] += ":" + itoa(m.Status[i])
 		}
-		return name
-	})
-	return l.String()
+	}
+	return items("names", list(names, strings.Clone))
 }
 
 // Kind returns KindPMNSIDs.
@@ -177,12 +177,7 @@ func (m *PMNSIDs) Append(dst []byte, from int32) []byte {
 	return endFrame(dst, start)
 }
 
-func (m *PMNSIDs) String() string {
-	l := line{}
-	l.item("sts", m.Status)
-	l.pmids(m.PMIDs)
-	return l.String()
-}
+func (m *PMNSIDs) String() string { return items("sts", m.Status, "pmids", list(m.PMIDs, PMID.String)) }
 
 // Kind returns KindPMNSChild.
 func (m *PMNSChild) Kind() Kind { return KindPMNSChild }
@@ -191,8 +186,7 @@ func (m *PMNSChild) Kind() Kind { return KindPMNSChild }
 func (m *PMNSChild) Decode(body []byte) error {
 	c := cursor{kind: KindPMNSChild, body: body}
 	m.WithStatus = c.i32("subtype") != 0
-	n := c.count("namelen", 0, 1)
-	m.Name = string(c.text(n, "name"))
+	m.Name = c.counted("namelen", "name")
 	return c.done()
 }
 
@@ -206,10 +200,7 @@ func (m *PMNSChild) Append(dst []byte, from int32) []byte {
 }
 
 func (m *PMNSChild) String() string {
-	l := line{}
-	l.item("status", m.WithStatus)
-	l.text("name", m.Name)
-	return l.String()
+	return items("status", m.WithStatus, "name", quoted(m.Name))
 }
 
 // Kind returns KindPMNSTraverse.
@@ -219,8 +210,7 @@ func (m *PMNSTraverse) Kind() Kind { return KindPMNSTraverse }
 func (m *PMNSTraverse) Decode(body []byte) error {
 	c := cursor{kind: KindPMNSTraverse, body: body}
 	c.skip(4, "subtype")
-	n := c.count("namelen", 0, 1)
-	m.Name = string(c.text(n, "name"))
+	m.Name = c.counted("namelen", "name")
 	return c.done()
 }
 
@@ -229,17 +219,12 @@ func (m *PMNSTraverse) Append(dst []byte, from int32) []byte {
 	return appendNode(dst, KindPMNSTraverse, from, 0, m.Name)
 }
 
-func (m *PMNSTraverse) String() string {
-	l := line{}
-	l.text("name", m.Name)
-	return l.String()
-}
+func (m *PMNSTraverse) String() string { return items("name", quoted(m.Name)) }
 
 func appendNode(dst []byte, k Kind, from, subtype int32, name string) []byte {
 	start := len(dst)
 	dst = appendHeader(dst, k, from)
 	dst = appendI32(dst, subtype)
-	dst = appendI32(dst, int32(len(name)))
 	dst = appendText(dst, name)
 	return endFrame(dst, start)
 }

@@ -45,13 +45,7 @@ const (
 
 // String gives the name in upper case.
 func (s ProfileState) String() string {
-	switch s {
-	case Include:
-		return "INCLUDE"
-	case Exclude:
-		return "EXCLUDE"
-	}
-	return "ProfileState(" + itoa(s) + ")"
+	return nameOf(s, "ProfileState(%d)", "INCLUDE", "EXCLUDE")
 }
 
 // Includes reports whether the profile selects instance i of d. The value of a singular metric
@@ -229,14 +223,7 @@ func (p *Profile) Append(dst []byte, from int32) []byte {
 }
 
 func (p *Profile) String() string {
-	l := line{}
-	l.item("ctxid", p.Context)
-	l.item("default", p.Default)
-	l.list("indoms", len(p.InDoms), func(i int) string {
-		e := &p.InDoms[i]
-		part := line{}
-		part.list(e.InDom.String()+":"+e.State.String(), len(e.Insts), func(i int) string { return itoa(e.Insts[i]) })
-		return part.String()
-	})
-	return l.String()
+	return items("ctxid", p.Context, "default", p.Default, "indoms", list(p.InDoms, func(e ProfileInDom) string {
+		return items(e.InDom.String()+":"+e.State.String(), list(e.Insts, itoa))
+	}))
 }

@@ -68,10 +68,7 @@ func (m *Result) Append(dst []byte, from int32) []byte {
 }
 
 func (m *Result) String() string {
-	l := line{}
-	l.item("time", fmt.Sprintf("%d.%06d", m.Sec, m.Usec))
-	l.sets(m.Sets)
-	return l.String()
+	return items("time", fmt.Sprintf("%d.%06d", m.Sec, m.Usec), "sets", list(m.Sets, traceSet))
 }
 
 // Kind returns KindHighResResult.
@@ -97,10 +94,7 @@ func (m *HighResResult) Append(dst []byte, from int32) []byte {
 }
 
 func (m *HighResResult) String() string {
-	l := line{}
-	l.item("time", fmt.Sprintf("%d.%09d", m.Sec, m.Nsec))
-	l.sets(m.Sets)
-	return l.String()
+	return items("time", fmt.Sprintf("%d.%09d", m.Sec, m.Nsec), "sets", list(m.Sets, traceSet))
 }
 
 // appendSets appends sets and blocks to the PDU that begins at byte start of dst.
@@ -114,6 +108,4 @@ func appendSets(dst []byte, start int, sets []ValueSet) []byte {
 	return append(dst, w.finish()[head:]...)
 }
 
-func (l *line) sets(sets []ValueSet) {
-	l.list("sets", len(sets), func(i int) string { return sets[i].String() })
-}
+func traceSet(set ValueSet) string { return set.String() }

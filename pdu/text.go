@@ -59,14 +59,10 @@ func (m *TextReq) Append(dst []byte, from int32) []byte {
 }
 
 func (m *TextReq) String() string {
-	l := line{}
 	if m.Type&TextInDom != 0 {
-		l.item("indom", InDom(m.Ident))
-	} else {
-		l.item("pmid", PMID(m.Ident))
+		return items("indom", InDom(m.Ident), "type", m.Type)
 	}
-	l.item("type", m.Type)
-	return l.String()
+	return items("pmid", PMID(m.Ident), "type", m.Type)
 }
 
 // Kind returns KindText.
@@ -76,8 +72,7 @@ func (m *Text) Kind() Kind { return KindText }
 func (m *Text) Decode(body []byte) error {
 	c := cursor{kind: KindText, body: body}
 	m.Ident = c.u32("ident")
-	n := c.count("buflen", 0, 1)
-	m.Text = string(c.text(n, "text"))
+	m.Text = c.counted("buflen", "text")
 	return c.done()
 }
 
@@ -86,14 +81,8 @@ func (m *Text) Append(dst []byte, from int32) []byte {
 	start := len(dst)
 	dst = appendHeader(dst, KindText, from)
 	dst = appendU32(dst, m.Ident)
-	dst = appendI32(dst, int32(len(m.Text)))
 	dst = appendText(dst, m.Text)
 	return endFrame(dst, start)
 }
 
-func (m *Text) String() string {
-	l := line{}
-	l.item("ident", hex32(m.Ident))
-	l.text("text", m.Text)
-	return l.String()
-}
+func (m *Text) String() string { return items("ident", hex32(m.Ident), "text", quoted(m.Text)) }

@@ -2,6 +2,7 @@ package pdu
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -28,41 +29,29 @@ const (
 	traceText  = 64
 )
 
-// line collects "name=value" items of one message.
-type line struct{ b []byte }
-
-func (l *line) item(name string, v any) {
-	if len(l.b) > 0 {
-		l.b = append(l.b, ' ')
+// items joins "name=value" of each name and the value after it.
+func items(pairs ...any) string {
+	var parts []string
+	for pair := range slices.Chunk(pairs, 2) {
+		parts = append(parts, fmt.Sprintf("%v=%v", pair[0], pair[1]))
 	}
-	l.b = append(l.b, name...)
-	l.b = append(l.b, '=')
-	l.b = fmt.Append(l.b, v)
+	return strings.Join(parts, " ")
 }
 
-// text adds a quoted text, cut when it is long.
-func (l *line) text(name, s string) { l.item(name, quoted(s)) }
-
-// list adds the number of items and the first of them.
-func (l *line) list(name string, n int, item func(i int) string) {
-	l.item(name, n)
-	if n == 0 {
-		return
+// list gives the number of items and the first of them: "3[7 8 9]".
+func list[T any](all []T, text func(item T) string) string {
+	if len(all) == 0 {
+		return "0"
 	}
-	l.b = append(l.b, '[')
-	for i := range min(n, traceItems) {
-		if i > 0 {
-			l.b = append(l.b, ' ')
-		}
-		l.b = append(l.b, item(i)...)
+	var parts []string
+	for _, item := range all[:min(len(all), traceItems)] {
+		parts = append(parts, text(item))
 	}
-	if n > traceItems {
-		l.b = append(l.b, " ..."...)
+	if len(all) > traceItems {
+		parts = append(parts, "...")
 	}
-	l.b = append(l.b, ']')
+	return fmt.Sprintf("%d[%s]", len(all), strings.Join(parts, " "))
 }
-
-func (l *line) String() string { return string(l.b) }
 
 // quoted returns s in quotes, those of JSON texts in backquotes, cut when it is long.
 func quoted(s string) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -323,31 +324,30 @@ func secondsToPower(a, aPower, b, bPower int) float64 {
 	return num / den
 }
 
-// leadingFloat reads the longest number at the start of s, which is not empty, as strtod(3) does in
-// the C locale, hexadecimal, negative infinity and NaN included. It returns the number's length, 0
-// for none; numbers too large or too small for a normal float64 count as none.
+// number matches the longest number at the start of a text as strtod(3) reads it in the C locale: decimal or
+// hexadecimal, its digits in the first or second group, or a negative infinity or NaN. A 0 before an x
+// without digits is a number alone.
+var number = regexp.MustCompile(`^(?i:-infinity|-inf|-nan|` + //nolint:gochecknoglobals // a pattern
+	`-?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[-+]?[0-9]+)?|` +
+	`-?([0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)`)
+
+// leadingFloat reads the number at the start of s. It returns the number's length, 0 for none; numbers too
+// large or too small for a normal float64 count as none.
 func leadingFloat(s string) (value float64, n int) {
-	sign := 0
-	if s[0] == '-' {
-		sign = 1
-		for _, word := range [...]struct {
-			text  string
-			value float64
-		}{{"-infinity", math.Inf(-1)}, {"-inf", math.Inf(-1)}, {"-nan", math.NaN()}} {
-			if n := len(word.text); len(s) >= n && lowerASCII(s[:n]) == word.text {
-				return word.value, n
-			}
-		}
-	}
-	n, zero := floatLen(s, sign)
-	if n == 0 {
+	found := number.FindStringSubmatch(s)
+	if found == nil {
 		return 0, 0
 	}
-	text := s[:n]
-	if hex := lowerASCII(text[sign:]); strings.HasPrefix(hex, "0x") && !strings.Contains(hex, "p") {
+	text, hexDigits, digits := found[0], found[1], found[2]
+	n = len(text)
+	if hexDigits != "" && !strings.ContainsAny(text, "pP") {
 		text += "p0"
 	}
+	if lowerASCII(text) == "-nan" { // ParseFloat knows no sign of it
+		return math.NaN(), n
+	}
 	value, err := strconv.ParseFloat(text, 64)
+	zero := strings.Trim(hexDigits+digits, "0.") == ""
 	if err != nil || !zero && math.Abs(value) < smallestNormal {
 		return 0, 0
 	}
@@ -356,65 +356,7 @@ func leadingFloat(s string) (value float64, n int) {
 
 const smallestNormal = 0x1p-1022
 
-// floatLen measures the decimal or hexadecimal number that begins behind sign bytes of s. zero
-// says that it has no digit but 0.
-func floatLen(s string, sign int) (n int, zero bool) {
-	if len(s) > sign+1 && s[sign] == '0' && s[sign+1]|0x20 == 'x' {
-		if m, zero := mantissaLen(s, sign+2, isHexDigit); m != 0 {
-			return exponentLen(s, m, 'p'), zero
-		}
-		return sign + 1, true // the 0 alone; the x is somebody else's
-	}
-	m, zero := mantissaLen(s, sign, isDigit)
-	if m == 0 {
-		return 0, true
-	}
-	return exponentLen(s, m, 'e'), zero
-}
-
-// mantissaLen returns the end of the digits and the one point at s[start:], 0 without any digit.
-func mantissaLen(s string, start int, digit func(byte) bool) (end int, zero bool) {
-	digits, point, zero := 0, false, true
-	for end = start; end < len(s); end++ {
-		switch c := s[end]; {
-		case digit(c):
-			digits++
-			zero = zero && c == '0'
-			continue
-		case c == '.' && !point:
-			point = true
-			continue
-		}
-		break
-	}
-	if digits == 0 {
-		return 0, true
-	}
-	return end, zero
-}
-
-// exponentLen returns the end of the exponent that begins at s[end], or end if none does.
-func exponentLen(s string, end int, mark byte) int {
-	if end >= len(s) || s[end]|0x20 != mark {
-		return end
-	}
-	i := end + 1
-	if i < len(s) && (s[i] == '+' || s[i] == '-') {
-		i++
-	}
-	first := i
-	for i < len(s) && isDigit(s[i]) {
-		i++
-	}
-	if i == first {
-		return end
-	}
-	return i
-}
-
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
-func isHexDigit(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
 // isBlank is isspace(3) in the C locale.
 func isBlank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }

@@ -191,6 +191,12 @@ func TestParseUnitsCorners(t *testing.T) {
 	}
 }
 
+func TestParseUnitsNotANumber(t *testing.T) {
+	_, multiplier, err := ParseUnits("-NaN byte")
+	require.NoError(t, err)
+	assert.True(t, math.IsNaN(multiplier))
+}
+
 func FuzzParseUnits(f *testing.F) {
 	for _, row := range unitsTable(f, "parse.jsonl") {
 		f.Add(row.String)

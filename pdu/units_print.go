@@ -55,46 +55,13 @@ func (u Units) appendSide(b *strings.Builder, sign int) {
 
 // String gives pmUnitsStr's name: "byte", "Kbyte" … "Ybyte", beyond that "space-9" and so on.
 func (s SpaceScale) String() string {
-	switch s {
-	case SpaceByte:
-		return "byte"
-	case SpaceKbyte:
-		return "Kbyte"
-	case SpaceMbyte:
-		return "Mbyte"
-	case SpaceGbyte:
-		return "Gbyte"
-	case SpaceTbyte:
-		return "Tbyte"
-	case SpacePbyte:
-		return "Pbyte"
-	case SpaceEbyte:
-		return "Ebyte"
-	case SpaceZbyte:
-		return "Zbyte"
-	case SpaceYbyte:
-		return "Ybyte"
-	}
-	return "space-" + strconv.Itoa(int(s))
+	return nameOf(s, "space-%d", "byte", "Kbyte", "Mbyte", "Gbyte", "Tbyte", "Pbyte", "Ebyte", "Zbyte",
+		"Ybyte")
 }
 
 // String gives pmUnitsStr's name: "nanosec" … "hour", beyond that "time-6" and so on.
 func (s TimeScale) String() string {
-	switch s {
-	case TimeNanosec:
-		return "nanosec"
-	case TimeMicrosec:
-		return "microsec"
-	case TimeMillisec:
-		return "millisec"
-	case TimeSec:
-		return "sec"
-	case TimeMin:
-		return "min"
-	case TimeHour:
-		return "hour"
-	}
-	return "time-" + strconv.Itoa(int(s))
+	return nameOf(s, "time-%d", "nanosec", "microsec", "millisec", "sec", "min", "hour")
 }
 
 // countName prints a count scale: "count", "count x 10", "count x 10^3".

@@ -156,11 +156,7 @@ func (s *ValueSet) String() string {
 	if s.Code < 0 {
 		return s.PMID.String() + "=" + s.Code.Name()
 	}
-	l := line{}
-	l.list(s.PMID.String(), len(s.Values), func(i int) string {
-		return itoa(s.Values[i].Inst) + ":" + s.Values[i].text()
-	})
-	return l.String()
+	return items(s.PMID, list(s.Values, func(v Value) string { return itoa(v.Inst) + ":" + v.text() }))
 }
 
 // text gives the value for a trace; one without a type as a signed number.
