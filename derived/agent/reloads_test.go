@@ -34,7 +34,7 @@ var (
 // What a process may have more after the reloads than after a tenth of them.
 const (
 	moreGoroutines = 0
-	moreFiles      = 0
+	moreFiles      = 1       // a second descriptor of the pipe from pmcd, which is there after a pause
 	moreHeap       = 2 << 20 // bytes
 )
 
