@@ -11,6 +11,7 @@ type slot struct {
 	v     *Vector
 	cell  *cell  // of the step, nil: it never needed one
 	round uint32 // in which v was computed
+	hint  int32  // of an operand, for [Sample.Values]
 }
 
 // cell is the result of a step that is not an operand's vector as it is.

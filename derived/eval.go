@@ -64,7 +64,7 @@ func (e *Evaluation) step(i int32) *Vector {
 	s := &e.set.program.steps[i]
 	var values *Vector
 	if s.op == opOperand {
-		if values = e.values(s); values.usual(s) {
+		if values = e.values(s, &slot.hint); values.usual(s) {
 			slot.v = values
 			return values
 		}
@@ -127,12 +127,12 @@ func (c *cell) only(v uint64) {
 }
 
 // values returns the vector of the operand of a step, nil if there is no sample so old.
-func (e *Evaluation) values(s *step) *Vector {
+func (e *Evaluation) values(s *step, hint *int32) *Vector {
 	sample := e.sample(s.age)
 	if sample == nil {
 		return nil
 	}
-	return sample.Values(pdu.PMID(s.id))
+	return sample.Values(pdu.PMID(s.id), hint)
 }
 
 // usual reports whether the values of a metric can be taken as they are. From here on a

@@ -18,7 +18,7 @@ type reading struct {
 func (r reading) Time() time.Time                    { return r.at }
 func (r reading) Names(pdu.InDom) *derived.NameTable { return nil }
 func (r reading) Members(pdu.InDom) *derived.InstSet { return nil }
-func (r reading) Values(id pdu.PMID) *derived.Vector {
+func (r reading) Values(id pdu.PMID, _ *int32) *derived.Vector {
 	return &derived.Vector{Type: pdu.TypeU64, Bits: []uint64{r.values[id]}}
 }
 

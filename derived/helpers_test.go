@@ -29,7 +29,7 @@ type moment struct {
 func (m *moment) Time() time.Time              { return m.at }
 func (m *moment) Names(d pdu.InDom) *NameTable { return m.names[d] }
 func (m *moment) Members(d pdu.InDom) *InstSet { return m.members[d] }
-func (m *moment) Values(id pdu.PMID) *Vector {
+func (m *moment) Values(id pdu.PMID, _ *int32) *Vector {
 	if v := m.values[id]; v != nil {
 		return v
 	}

@@ -12,8 +12,9 @@ type Sample interface {
 	Time() time.Time
 
 	// Values returns the values of an operand, or a Vector with the code it answered.
-	// Never nil; a metric that the sample lacks has the code pdu.ErrAgain.
-	Values(id pdu.PMID) *Vector
+	// Never nil; a metric that the sample lacks has the code pdu.ErrAgain. hint is for the sample: 0 at first, then
+	// what Values has left there for the same metric, of this sample or of another one. Samples are much alike.
+	Values(id pdu.PMID, hint *int32) *Vector
 
 	// Names returns what is known of the names of an instance domain; nil is an empty table.
 	Names(d pdu.InDom) *NameTable

@@ -140,8 +140,8 @@ func TestOperandTooLong(t *testing.T) {
 		h.fetch(load, alone, both, count)
 		return h.newest("huge") != nil && h.newest("both") != nil && h.newest("load") != nil && h.newest("count") != nil
 	})
-	assert.Equal(t, pdu.ErrTooBig, h.newest("huge").Values(huge).Code)
-	assert.Equal(t, pdu.ErrTooBig, h.newest("both").Values(huge).Code)
+	assert.Equal(t, pdu.ErrTooBig, h.newest("huge").Values(huge, new(int32)).Code)
+	assert.Equal(t, pdu.ErrTooBig, h.newest("both").Values(huge, new(int32)).Code)
 	eventually(t, "values of the others", func() bool {
 		sets := h.fetch(load, alone, both, count)
 		assert.Empty(t, sets[1].Values)
@@ -175,8 +175,8 @@ func TestMetricTooLong(t *testing.T) {
 		assert.Empty(t, sets[2].Values)
 		return len(sets[0].Values) == 1 && len(sets[1].Values) == 1 && h.newest("either") != nil
 	})
-	assert.Equal(t, pdu.ErrTooBig, h.newest("either").Values(x).Code)
-	assert.Equal(t, pdu.ErrTooBig, h.newest("either").Values(y).Code)
+	assert.Equal(t, pdu.ErrTooBig, h.newest("either").Values(x, new(int32)).Code)
+	assert.Equal(t, pdu.ErrTooBig, h.newest("either").Values(y, new(int32)).Code)
 	assert.Equal(t, 1, h.count(tooLongAlone))
 	h.connectedOnce()
 }

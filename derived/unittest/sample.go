@@ -60,7 +60,7 @@ func (s *sample) Time() time.Time                      { return s.at }
 func (s *sample) Names(d pdu.InDom) *derived.NameTable { return s.names[d] }
 func (s *sample) Members(d pdu.InDom) *derived.InstSet { return s.members[d] }
 
-func (s *sample) Values(id pdu.PMID) *derived.Vector {
+func (s *sample) Values(id pdu.PMID, _ *int32) *derived.Vector {
 	if v := s.values[id]; v != nil {
 		return v
 	}

@@ -33,10 +33,15 @@ func Empty(now time.Time, names *Names) *Sample {
 // Time implements [derived.Sample].
 func (s *Sample) Time() time.Time { return s.At }
 
-// Values implements [derived.Sample]. What was not fetched has a code.
-func (s *Sample) Values(id pdu.PMID) *derived.Vector {
+// Values implements [derived.Sample]. What was not fetched has a code. The hint is a place in the list: most samples
+// of a metric have the same one.
+func (s *Sample) Values(id pdu.PMID, hint *int32) *derived.Vector {
 	if s.list != nil {
+		if at := int(*hint); at < len(s.list.IDs) && s.list.IDs[at] == id {
+			return &s.vectors[at]
+		}
 		if at, ok := s.list.at[id]; ok {
+			*hint = int32(at)
 			return &s.vectors[at]
 		}
 	}

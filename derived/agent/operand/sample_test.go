@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -46,25 +47,25 @@ func TestInstanceSetsAreShared(t *testing.T) {
 	}
 	first := take(valuesOf(a, 1, 2), valuesOf(b, 1, 2), valuesOf(other, 1, 2))
 	assert.Equal(t, []pdu.InDom{binDom, otherDom}, changed)
-	assert.Same(t, first.Values(a).Insts, first.Values(b).Insts, "of one domain")
-	assert.Equal(t, []pdu.Inst{1, 2}, first.Values(a).Insts.IDs())
-	assert.Equal(t, []uint64{10, 20}, first.Values(a).Bits)
+	assert.Same(t, first.Values(a, new(int32)).Insts, first.Values(b, new(int32)).Insts, "of one domain")
+	assert.Equal(t, []pdu.Inst{1, 2}, first.Values(a, new(int32)).Insts.IDs())
+	assert.Equal(t, []uint64{10, 20}, first.Values(a, new(int32)).Bits)
 
 	second := take(valuesOf(a, 1, 2), valuesOf(b, 1, 2), valuesOf(other, 1, 2))
 	assert.Empty(t, changed)
-	assert.Same(t, first.Values(a).Insts, second.Values(b).Insts)
-	assert.Same(t, first.Values(other).Insts, second.Values(other).Insts)
+	assert.Same(t, first.Values(a, new(int32)).Insts, second.Values(b, new(int32)).Insts)
+	assert.Same(t, first.Values(other, new(int32)).Insts, second.Values(other, new(int32)).Insts)
 
 	third := take(valuesOf(a, 1, 2), valuesOf(b, 2), valuesOf(other, 2, 1))
 	assert.Equal(t, []pdu.InDom{binDom, otherDom}, changed, "fewer ones, another order")
-	assert.Same(t, first.Values(a).Insts, third.Values(a).Insts)
+	assert.Same(t, first.Values(a, new(int32)).Insts, third.Values(a, new(int32)).Insts)
 	fourth := take(valuesOf(a, 1, 2), valuesOf(b, 2), valuesOf(other, 2, 1))
 	assert.Empty(t, changed, "metrics of a domain may differ for good")
-	assert.Same(t, third.Values(a).Insts, fourth.Values(a).Insts)
-	assert.Same(t, third.Values(b).Insts, fourth.Values(b).Insts)
+	assert.Same(t, third.Values(a, new(int32)).Insts, fourth.Values(a, new(int32)).Insts)
+	assert.Same(t, third.Values(b, new(int32)).Insts, fourth.Values(b, new(int32)).Insts)
 
 	m.Forget()
-	assert.NotSame(t, fourth.Values(a).Insts, take(valuesOf(a, 1, 2)).Values(a).Insts)
+	assert.NotSame(t, fourth.Values(a, new(int32)).Insts, take(valuesOf(a, 1, 2)).Values(a, new(int32)).Insts)
 }
 
 func TestSampleValues(t *testing.T) {
@@ -88,9 +89,26 @@ func TestSampleValues(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			row.set.PMID, row.desc.PMID = id, id
 			s, _ := NewMaker(&Names{}, time.Now()).Make(result(t, row.set), time.Now(), time.Now(), NewList(row.desc))
-			assert.Equal(t, row.code, s.Values(id).Code)
-			assert.ElementsMatch(t, row.bits, s.Values(id).Bits)
-			assert.Equal(t, pdu.ErrAgain, s.Values(id+1).Code, "not sampled")
+			assert.Equal(t, row.code, s.Values(id, new(int32)).Code)
+			assert.ElementsMatch(t, row.bits, s.Values(id, new(int32)).Bits)
+			assert.Equal(t, pdu.ErrAgain, s.Values(id+1, new(int32)).Code, "not sampled")
 		})
+	}
+}
+
+// Where an operand was found is where it is looked for first, in whatever sample.
+func TestHint(t *testing.T) {
+	a, b := pdu.Desc{PMID: pdu.NewPMID(60, 0, 1), Type: pdu.TypeU64}, pdu.Desc{PMID: pdu.NewPMID(60, 0, 2), Type: pdu.TypeU64}
+	m, now := NewMaker(&Names{}, time.Now()), time.Now()
+	hint := new(int32)
+	for _, list := range [][]pdu.Desc{{a, b}, {a, b}, {b, a}, {b}, {}, {a}} {
+		s := m.Refused(list, pdu.ErrNoAgent, now)
+		want := pdu.ErrAgain
+		if at := slices.Index(s.List().IDs, b.PMID); at >= 0 {
+			want = pdu.ErrNoAgent
+			require.Same(t, &s.Vectors()[at], s.Values(b.PMID, hint))
+			require.EqualValues(t, at, *hint)
+		}
+		require.Equal(t, want, s.Values(b.PMID, hint).Code)
 	}
 }

@@ -120,7 +120,7 @@ func TestPartsOfAFetch(t *testing.T) {
 			for i, f := range series {
 				got := s.newest(f)
 				missing := slices.IndexFunc(row.series[i], func(id pdu.PMID) bool {
-					return got.Values(id).Code == pdu.ErrAgain
+					return got.Values(id, new(int32)).Code == pdu.ErrAgain
 				})
 				assert.Negative(t, missing, "operand without values in the sample of series %d", i)
 			}
@@ -520,9 +520,9 @@ func TestSampleIsACopy(t *testing.T) {
 	})
 	s.Want(time.Now().Add(time.Hour), Need{Gap: 0}, f)
 	eventually(t, "a new sample", func() bool { return s.newest(f) != old })
-	assert.Equal(t, []pdu.Inst{1, 2, 3}, old.Values(binID).Insts.IDs())
-	assert.Equal(t, []uint64{10, 1<<32 - 20, 30}, old.Values(binID).Bits)
-	assert.Equal(t, [][]byte{[]byte("a"), []byte("b"), []byte("c")}, old.Values(binTextID).Blobs)
+	assert.Equal(t, []pdu.Inst{1, 2, 3}, old.Values(binID, new(int32)).Insts.IDs())
+	assert.Equal(t, []uint64{10, 1<<32 - 20, 30}, old.Values(binID, new(int32)).Bits)
+	assert.Equal(t, [][]byte{[]byte("a"), []byte("b"), []byte("c")}, old.Values(binTextID, new(int32)).Blobs)
 	assert.Equal(t, time.Second, s.newest(f).Time().Sub(old.Time()))
 	assert.Equal(t, []pdu.InDom{binDom}, s.Take().Instances)
 	assert.Empty(t, s.Take().Instances)
@@ -636,17 +636,17 @@ func TestTooManyInstances(t *testing.T) {
 	}
 	for range 2 {
 		made := take()
-		assert.Equal(t, pdu.ErrTooBig, made.Values(huge).Code)
-		assert.Zero(t, made.Values(huge).Len())
-		assert.Equal(t, []uint64{7}, made.Values(small).Bits)
+		assert.Equal(t, pdu.ErrTooBig, made.Values(huge, new(int32)).Code)
+		assert.Zero(t, made.Values(huge, new(int32)).Len())
+		assert.Equal(t, []uint64{7}, made.Values(small, new(int32)).Bits)
 	}
 	require.Len(t, hook.AllEntries(), 1)
 	assert.Equal(t, logrus.Fields{"pmid": huge, "instances": operand.MaxInstances + 1, "limit": operand.MaxInstances}, hook.LastEntry().Data)
 
 	many.Values = many.Values[:operand.MaxInstances]
 	made := take()
-	assert.Zero(t, made.Values(huge).Code)
-	assert.Equal(t, operand.MaxInstances, made.Values(huge).Len(), "as many as may be")
+	assert.Zero(t, made.Values(huge, new(int32)).Code)
+	assert.Equal(t, operand.MaxInstances, made.Values(huge, new(int32)).Len(), "as many as may be")
 }
 
 // A connection that was moved to a lower slot is told what happens like any other.
@@ -861,7 +861,7 @@ func TestAnswerThatIsTooLongAlone(t *testing.T) {
 	assert.True(t, one.waiting)
 	too()
 	require.NotNil(t, one.latest)
-	assert.Equal(t, pdu.ErrTooBig, one.latest.Values(countID).Code)
+	assert.Equal(t, pdu.ErrTooBig, one.latest.Values(countID, new(int32)).Code)
 	assert.Equal(t, MaxPart, s.size.part(now))
 	assert.Len(t, hook.AllEntries(), 1)
 	assert.True(t, s.excused(one, now.Add(partRetry-1)))
