@@ -168,32 +168,6 @@ func BenchmarkReader(b *testing.B) {
 	}
 }
 
-func BenchmarkResultDecode(b *testing.B) {
-	const values = 10_000
-	for _, bb := range []struct {
-		name  string
-		frame []byte
-	}{
-		{"32/each=1", numbersFrame(Type32, values, 1)},
-		{"32/each=100", numbersFrame(Type32, values, 100)},
-		{"DOUBLE/each=1", numbersFrame(TypeDouble, values, 1)},
-		{"DOUBLE/each=100", numbersFrame(TypeDouble, values, 100)},
-		{"STRING/each=10000", stringsFrame(values)},
-	} {
-		b.Run(bb.name, func(b *testing.B) {
-			var r Result
-			b.ReportAllocs()
-			b.SetBytes(int64(len(bb.frame)))
-			for b.Loop() {
-				if err := r.Decode(bb.frame[HeaderSize:]); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/values, "ns/value")
-		})
-	}
-}
-
 func BenchmarkResultWriterNumbers(b *testing.B) {
 	const values = 10_000
 	for _, t := range []Type{Type32, TypeFloat, TypeDouble} {
@@ -214,68 +188,5 @@ func BenchmarkResultWriterNumbers(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(values/each*each), "ns/value")
 			})
 		}
-	}
-}
-
-func BenchmarkProfile(b *testing.B) {
-	p := wideProfile()
-	frame := p.Append(nil, 0)
-	b.Run("Decode", func(b *testing.B) {
-		var p Profile
-		b.ReportAllocs()
-		b.SetBytes(int64(len(frame)))
-		for b.Loop() {
-			if err := p.Decode(frame[HeaderSize:]); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("Includes", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			sel := p.Selects(NewInDom(60, 19))
-			for i := range Inst(1000) {
-				sel.Includes(i)
-			}
-		}
-	})
-	b.Run("AppendSelected", func(b *testing.B) {
-		insts, _ := column(1000)
-		var dst []int
-		b.ReportAllocs()
-		for b.Loop() {
-			dst = p.Selects(NewInDom(60, 19)).AppendSelected(dst[:0], insts)
-		}
-	})
-}
-
-func BenchmarkFetchDecode(b *testing.B) {
-	frame := (&Fetch{PMIDs: make([]PMID, 10_000)}).Append(nil, 0)
-	var f Fetch
-	b.ReportAllocs()
-	b.SetBytes(int64(len(frame)))
-	for b.Loop() {
-		if err := f.Decode(frame[HeaderSize:]); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkResultWriterNumber(b *testing.B) {
-	const values = 10_000
-	for _, t := range []Type{Type32, TypeFloat, TypeDouble} {
-		b.Run(t.String(), func(b *testing.B) {
-			_, bits := column(values)
-			var w ResultWriter
-			b.ReportAllocs()
-			for b.Loop() {
-				w.Reset()
-				for i, x := range bits {
-					w.Number(PMID(i), t, x)
-				}
-				w.Frame(0, 0)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/values, "ns/value")
-		})
 	}
 }

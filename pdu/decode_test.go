@@ -272,7 +272,7 @@ func TestStringsOutliveTheFrame(t *testing.T) {
 		m := New(v.kind())
 		require.NoError(t, m.Decode(b))
 		clear(b)
-		assert.Equal(t, v.fields, dumpMessage(t, m, v.from(), len(v.frame)), v.name)
+		assertSameBytes(t, v, m)
 	}
 }
 
