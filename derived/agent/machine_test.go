@@ -236,7 +236,7 @@ func (m *machine) ask() {
 	}
 }
 
-// arrive makes what was asked for a sample, for all feeds. A pmcd that takes too long is given up.
+// arrive makes what was asked for a sample, for all series. A pmcd that takes too long is given up.
 func (m *machine) arrive() {
 	s := m.asked
 	m.asked = nil

@@ -149,7 +149,7 @@ func (r *reloader) heed(ctx context.Context, e upstream.Events) {
 		return
 	}
 	if e.Agents {
-		r.bind.Reset(max(0, rebindGap-time.Since(r.lastBind))) // agents come in crowds
+		r.bind.Reset(max(0, rebindGap-time.Since(r.lastBind))) // agents come together
 	}
 	if e.Narrowed {
 		r.failed(r.rebind(ctx, missing))

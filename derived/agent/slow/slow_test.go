@@ -128,7 +128,7 @@ func TestBusy(t *testing.T) {
 		{"asked before", []time.Duration{0}, long, 3 * long, 2 * long},
 		{"asked all the time", []time.Duration{0, long / 2, long, 3 * long / 2}, 0, 2 * long, 0},
 		{"asked in the middle", []time.Duration{0, 3 * long}, 0, 5 * long, 3 * long},
-		{"not much of the lull", []time.Duration{0, 3 * long}, 5 * long / 2, 7 * long / 2, 0},
+		{"not much of the busy interval", []time.Duration{0, 3 * long}, 5 * long / 2, 7 * long / 2, 0},
 		{"enough of it", []time.Duration{0, 3 * long}, 2 * long, 7 * long / 2, long},
 		{"since it asked", []time.Duration{0, long}, 0, 9 * long, 8 * long},
 		{"a longer one before the last", []time.Duration{0, 3 * long, 3*long + 1}, 0, 4 * long, 3 * long},

@@ -29,8 +29,8 @@ func TestSlowAgentIsSampledApart(t *testing.T) {
 		u.Update(func() { u.Time = s.now() })
 		return true
 	})
-	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 0}, link{dialUnix(t, u.Address), 1})
-	feedFor := func(ids ...pdu.PMID) *Series {
+	s.join(u.Address, 0, 1)
+	seriesFor := func(ids ...pdu.PMID) *Series {
 		f := seriesOf(ids...)
 		for i := range f.descs {
 			if f.descs[i].PMID == slowID {
@@ -39,7 +39,7 @@ func TestSlowAgentIsSampledApart(t *testing.T) {
 		}
 		return f
 	}
-	quick, slow, mixed := feedFor(quickID), feedFor(slowID), feedFor(quickID, slowID)
+	quick, slow, mixed := seriesFor(quickID), seriesFor(slowID), seriesFor(quickID, slowID)
 	fetched := func(series ...*Series) [][]pdu.PMID {
 		t.Helper()
 		before := len(u.Fetched())
@@ -88,7 +88,7 @@ func TestFetchBehindASlowOne(t *testing.T) {
 
 // Answers are taken in the order in which pmcd has given them, after those that refuse.
 func TestAnswersInTheOrderOfTime(t *testing.T) {
-	at := func(n int) answer { return answer{res: &pmapi.Columns{Time: time.Unix(int64(n), 0)}} }
+	at := func(n int) answer { return answer{at: time.Unix(int64(n), 0)} }
 	refusal := answer{err: pdu.ErrAgain}
 	answers := []answer{at(3), at(1), refusal, at(2)}
 	slices.SortFunc(answers, answer.before)
@@ -113,7 +113,7 @@ func TestSlowAgentRestsWhateverIsWanted(t *testing.T) {
 		u.Update(func() { u.Time = s.now() })
 		return true
 	})
-	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 0}, link{dialUnix(t, u.Address), 1})
+	s.join(u.Address, 0, 1)
 	a, b := seriesOf(procID), seriesOf(other)
 	a.descs[0].Type, a.descs[0].InDom = pdu.TypeU64, procDom
 	gate <- struct{}{}
@@ -171,7 +171,7 @@ func TestLookupsAreNobodysFault(t *testing.T) {
 		u.Update(func() { u.Time = s.now() })
 		return true
 	})
-	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 0}, link{dialUnix(t, u.Address), 1})
+	s.join(u.Address, 0, 1)
 	f := seriesOf(loadID)
 	fetch := func() {
 		clock.Add(int64(time.Second))

@@ -32,8 +32,8 @@ const (
 	// before it answers there, but on the pipe.
 	slotPatience = 200 * time.Millisecond
 
-	// moveGap is the pause before a connection is made anew for a lower slot: clients come and go in
-	// crowds. moveTimeout is how long that may take.
+	// moveGap is the pause before a connection is made anew for a lower slot: clients come and go
+	// together. moveTimeout is how long that may take.
 	moveGap     = 50 * time.Millisecond
 	moveTimeout = 5 * time.Second
 )
@@ -42,12 +42,6 @@ const (
 // before that of a client who has asked us something just before, if our slot is the lower one. A new
 // connection gets the lowest slot that is free. Over a unix socket pmcd tells its agents the
 // process identifier of each client, ours too (docs/pmcd.md b.6).
-
-// link is a connection to pmcd and its place in pmcd's table of clients: unknownSlot if that is not known.
-type link struct {
-	conn *pmapi.Conn
-	slot int
-}
 
 const unknownSlot = 1 << 30
 
@@ -88,15 +82,12 @@ func (u *Upstream) lose(err error) {
 func (u *Upstream) stayConnected(ctx context.Context) {
 	retry, trouble := firstRetry, ""
 	for {
-		connected, err := u.connect(ctx)
+		err := u.connect(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if connected {
-			trouble = ""
-		}
 		if u.heard { // what does not even answer is tried again ever more slowly
-			retry = firstRetry
+			retry, trouble = firstRetry, ""
 		}
 		if text := err.Error(); text != trouble {
 			trouble = text
@@ -116,27 +107,27 @@ func (u *Upstream) stayConnected(ctx context.Context) {
 }
 
 // connect is the life of one set of connections. It returns why that has ended, or could not begin.
-func (u *Upstream) connect(ctx context.Context) (connected bool, err error) {
+func (u *Upstream) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer u.detach()
-	u.begin()
+	u.mu.Lock()
+	u.errand, u.heard = errand{}, false // of the session before
+	u.unlock()
 	if err := u.refill(ctx, &readers); err != nil { // first, for low slots in pmcd's table
-		return false, err
+		return err
 	}
 	if err := u.dialControl(ctx); err != nil {
-		return false, err
+		return err
 	}
-	move := time.NewTimer(time.Hour)
-	move.Stop()
-	defer move.Stop()
+	var move <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
-			return true, ctx.Err()
-		case <-move.C:
+			return ctx.Err()
+		case <-move:
 			u.moveDown(ctx, &readers)
 			continue
 		case <-u.wake:
@@ -146,22 +137,15 @@ func (u *Upstream) connect(ctx context.Context) (connected bool, err error) {
 		u.errand = errand{}
 		u.unlock()
 		if todo.better {
-			move.Reset(moveGap)
+			move = time.After(moveGap)
 		}
 		if todo.lost == nil && todo.refill {
 			todo.lost = u.refill(ctx, &readers)
 		}
 		if todo.lost != nil {
-			return true, todo.lost
+			return todo.lost
 		}
 	}
-}
-
-// begin forgets the session before.
-func (u *Upstream) begin() {
-	u.mu.Lock()
-	defer u.unlock()
-	u.errand, u.heard = errand{}, false
 }
 
 // dialControl makes the connection that is not for fetches, with which the session has begun.
@@ -182,25 +166,27 @@ func (u *Upstream) dialControl(ctx context.Context) error {
 	return nil
 }
 
-// attach adds connections for fetches. readers read from them until ctx ends, one fails or
-// detach is called.
-func (u *Upstream) attach(ctx context.Context, readers *sync.WaitGroup, links ...link) {
+// attach adds a connection for fetches. One of the readers reads from it until ctx ends, it fails or
+// detach is called. It returns how many there are now.
+func (u *Upstream) attach(ctx context.Context, readers *sync.WaitGroup, c *connection) int {
 	u.mu.Lock()
 	defer u.unlock()
-	for _, l := range links {
-		c := &connection{link: l, made: u.now()}
-		u.conns = append(u.conns, c)
-		readers.Go(func() { u.read(ctx, c) })
-	}
+	c.made = u.now()
+	u.conns = append(u.conns, c)
+	readers.Go(func() { u.read(ctx, c) })
 	slices.SortStableFunc(u.conns, func(x, y *connection) int { return x.slot - y.slot })
 	u.queue.hold = false
 	u.send(u.now()) // what waits for one that was given up
+	return len(u.conns)
 }
 
-// retire gives up the connection in a slot as soon as nothing is under way on it, if there is another one.
+// retire gives up the connection in a slot as soon as nothing is under way on it, if there is another one. There may be a
+// lower slot for the next, too.
 func (u *Upstream) retire(slot int) {
 	u.mu.Lock()
 	defer u.unlock()
+	u.errand.better = true
+	signal(u.wake)
 	i := slices.IndexFunc(u.conns, func(c *connection) bool { return c.slot == slot && !c.leaving })
 	if i < 0 || len(u.conns) == 1 { // others have failed meanwhile
 		return
@@ -237,48 +223,42 @@ func (u *Upstream) worst() int {
 	return 0
 }
 
-// link makes a connection for fetches and finds out its slot, if pmcd tells it soon enough.
-func (u *Upstream) link(ctx context.Context, patience time.Duration) (link, error) {
+// dial makes a connection for fetches and finds out its slot, if pmcd tells it soon enough.
+func (u *Upstream) dial(ctx context.Context, patience time.Duration) (*connection, error) {
 	for len(u.slots) > 0 {
 		<-u.slots
 	}
 	c, err := u.options.Dial(ctx, pmapi.WithLimit(u.options.Answer))
 	if err != nil {
-		return link{}, err
+		return nil, err
 	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case slot := <-u.slots:
-		return link{c, slot}, nil
-	case <-timer.C:
+		return &connection{conn: c, slot: slot}, nil
+	case <-time.After(patience):
 	case <-ctx.Done():
 	}
-	return link{c, unknownSlot}, nil
+	return &connection{conn: c, slot: unknownSlot}, nil
 }
 
 // refill makes connections in place of those that were given up.
 func (u *Upstream) refill(ctx context.Context, readers *sync.WaitGroup) error {
 	dialling, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
-	patience := slotPatience
-	for u.count() < connections {
-		made, err := u.link(dialling, patience)
+	u.mu.Lock()
+	have := len(u.conns)
+	u.unlock()
+	for patience := slotPatience; have < connections; {
+		made, err := u.dial(dialling, patience)
 		if err != nil {
 			return err
 		}
 		if made.slot == unknownSlot {
 			patience = 0 // it is not this pmcd that we serve, or it tells no slots
 		}
-		u.attach(ctx, readers, made)
+		have = u.attach(ctx, readers, made)
 	}
 	return nil
-}
-
-func (u *Upstream) count() int {
-	u.mu.Lock()
-	defer u.unlock()
-	return len(u.conns)
 }
 
 // moveDown makes the connection with the highest slot anew, if there is a lower one for it.
@@ -291,20 +271,14 @@ func (u *Upstream) moveDown(ctx context.Context, readers *sync.WaitGroup) {
 	}
 	dialling, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
-	made, err := u.link(dialling, slotPatience)
+	made, err := u.dial(dialling, slotPatience)
 	switch {
 	case err != nil:
 		u.log.WithError(err).Debug("no connection in a lower slot")
 	case made.slot >= worst:
-		if err := made.conn.Close(); err != nil {
-			u.log.WithError(err).Debug("connection does not close")
-		}
+		_ = made.conn.Close()
 	default:
 		u.attach(ctx, readers, made)
 		u.retire(worst)
-		u.mu.Lock()
-		u.errand.better = true // there may be another
-		u.unlock()
-		signal(u.wake)
 	}
 }

@@ -39,6 +39,6 @@
 //	a set's code             that operand's, in that sample
 //	a fetch refused          the series of that fetch
 //	a name, a descriptor     that name's, in the Catalog
-//	a domain's instances     that domain's: it keeps the names it had (Again)
+//	a domain's instances     that domain's: it keeps the names it had (Refresh)
 //	a connection's           all that is on its way; with it the session ends
 package upstream

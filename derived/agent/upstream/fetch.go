@@ -19,7 +19,8 @@ const fetchTimeout = time.Minute
 
 // connection is one for fetches, and what is on its way over it. The Upstream's lock guards all of it.
 type connection struct {
-	link
+	conn *pmapi.Conn
+	slot int // in pmcd's table of clients; unknownSlot: not known
 	made time.Time
 
 	busy    bool
@@ -76,6 +77,7 @@ func (u *Upstream) read(ctx context.Context, c *connection) {
 // answer is what pmcd says to the fetch of a connection.
 type answer struct {
 	conn *connection
+	at   time.Time // by pmcd's clock; zero, and so before all others: it refuses
 	res  *pmapi.Columns
 	err  error // pmcd refuses, but the connection is good
 }
@@ -95,8 +97,10 @@ func (u *Upstream) collect(readable *connection) {
 		case err != nil && c.conn.Err() != nil:
 			u.fail(c, err)
 			i-- // it is not among the connections any more
+		case err != nil:
+			u.answers = append(u.answers, answer{conn: c, err: err})
 		default:
-			u.answers = append(u.answers, answer{c, res, err})
+			u.answers = append(u.answers, answer{conn: c, at: res.Time, res: res})
 		}
 	}
 	if len(u.answers) == 0 && !u.queue.again {
@@ -112,15 +116,8 @@ func (u *Upstream) collect(readable *connection) {
 	u.send(now)
 }
 
-// before compares when pmcd has given answers. Refusals have no time and come first.
-func (a answer) before(b answer) int { return a.time().Compare(b.time()) }
-
-func (a answer) time() time.Time {
-	if a.res == nil {
-		return time.Time{}
-	}
-	return a.res.Time
-}
+// before compares when pmcd has given answers.
+func (a answer) before(b answer) int { return a.at.Compare(b.at) }
 
 // settle ends what a connection had under way.
 func (u *Upstream) settle(a answer, now time.Time) {
@@ -163,21 +160,17 @@ func (u *Upstream) take(c *connection, res *pmapi.Columns, now time.Time) {
 	u.charge(c, res, now)
 	fresh := u.fresh(c, res.Changes)
 	if len(c.asked.Sources) > 0 {
-		give(c.asked, u.sample(res, c.sent, now, c.asked.List))
+		made := u.sample(res, c.sent, now, c.asked.List)
+		c.asked.Count(made, func(s *Series, values int) {
+			s.push(made)
+			s.values = values
+		})
 	}
 	const operands = pdu.ChangeAddAgent | pdu.ChangeRestartAgent | pdu.ChangeDropAgent | pdu.ChangeNames
 	if fresh&operands != 0 {
 		u.events.Agents = true
 		u.tell()
 	}
-}
-
-// give hands the sample of all operands to the series.
-func give(asked *batch, sample *operand.Sample) {
-	asked.Count(sample, func(s *Series, values int) {
-		s.push(sample)
-		s.values = values
-	})
 }
 
 // sample makes a sample of an answer and tells what is noticed.
@@ -251,9 +244,7 @@ func (u *Upstream) end(c *connection) {
 	for _, other := range u.conns {
 		other.told = 0 // what it would have told next, others tell
 	}
-	if err := c.conn.Close(); err != nil {
-		u.remark(logrus.DebugLevel, logrus.Fields{logrus.ErrorKey: err}, "connection does not close")
-	}
+	_ = c.conn.Close() // there is nothing left to be done about it
 }
 
 // errOverdue says that pmcd has not answered a fetch for fetchTimeout.

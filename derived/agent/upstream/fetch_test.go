@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -20,7 +19,7 @@ import (
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
-// feedOf makes a series of metrics without instances.
+// seriesOf makes a series of metrics without instances.
 func seriesOf(ids ...pdu.PMID) *Series {
 	descs := make([]pdu.Desc, len(ids))
 	for i, id := range ids {
@@ -38,7 +37,7 @@ func many(cluster, n int) []pdu.PMID {
 	return ids
 }
 
-func TestOneRequestPerLane(t *testing.T) {
+func TestOneRequestPerConnection(t *testing.T) {
 	u := newRelay(t)
 	release := u.HoldFetches()
 	defer release()
@@ -67,7 +66,7 @@ func TestOneRequestPerLane(t *testing.T) {
 	assert.Len(t, u.Fetched()[connections], connections)
 }
 
-func TestOnlyStaleFeedsAreSampled(t *testing.T) {
+func TestOnlyStaleSeriesAreSampled(t *testing.T) {
 	u := newRelay(t)
 	s := newFetching(t, u.Address, 1)
 	f, constant := seriesOf(loadID), seriesOf()
@@ -159,7 +158,7 @@ func TestFetchThatIsRefused(t *testing.T) {
 	assert.Equal(t, time.Unix(5, 0), s.newest(f).Time())
 }
 
-func TestLaneThatFails(t *testing.T) {
+func TestConnectionThatFails(t *testing.T) {
 	u := newRelay(t)
 	u.OnRequest(func(_ int, f pdu.Frame) bool { return f.Kind != pdu.KindHighResFetch })
 	s := newFetching(t, u.Address, 1)
@@ -176,7 +175,7 @@ func TestLaneThatFails(t *testing.T) {
 }
 
 // pmcd may end a connection while nothing is asked of it.
-func TestLaneThatFailsWhileIdle(t *testing.T) {
+func TestConnectionThatFailsWhileIdle(t *testing.T) {
 	u := newRelay(t)
 	s := newFetching(t, u.Address, connections)
 	u.HangUp()
@@ -201,7 +200,7 @@ func TestDetachForgetsWhatIsUnderWay(t *testing.T) {
 	assert.Zero(t, s.figures.UpstreamErrors.Load())
 }
 
-func TestOverdueLaneIsGivenUp(t *testing.T) {
+func TestOverdueConnectionIsGivenUp(t *testing.T) {
 	u := newRelay(t)
 	release := u.HoldFetches()
 	defer release()
@@ -275,13 +274,13 @@ func TestFetchesGrowAgain(t *testing.T) {
 	s, _ := bare(clock)
 	for range connections {
 		conn := dialUnix(t, newRelay(t).Address)
-		s.fail(&connection{link: link{conn: conn}, asked: &batch{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
+		s.fail(&connection{conn: conn, asked: &batch{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
 	}
 	assert.Equal(t, MaxPart/2, s.size.part(clock()))
 	now.Add(int64(partRetry + time.Second))
 	assert.Equal(t, MaxPart, s.size.part(clock()))
 
-	again := &connection{link: link{conn: dialUnix(t, newRelay(t).Address)}, made: clock(), asked: &batch{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}
+	again := &connection{conn: dialUnix(t, newRelay(t).Address), made: clock(), asked: &batch{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}
 	s.fail(again, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
 	now.Add(int64(partRetry + time.Second))
 	assert.Equal(t, MaxPart/2, s.size.part(clock()), "the second time it had not ended just then")
@@ -399,12 +398,12 @@ func TestPartsFollowEachOther(t *testing.T) {
 }
 
 // A connection is taken out of use for a better one, what is under way on it first.
-func TestLaneInALowerSlot(t *testing.T) {
+func TestConnectionInALowerSlot(t *testing.T) {
 	u := newRelay(t)
 	release := u.HoldFetches()
 	defer release()
 	s := newFetching(t, u.Address, 0)
-	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 7}, link{dialUnix(t, u.Address), unknownSlot})
+	s.join(u.Address, 7, unknownSlot)
 	assert.Zero(t, s.worst(), "one is not known")
 	f := seriesOf(loadID)
 	s.Want(time.Now(), Need{Gap: MinGap}, f)
@@ -413,7 +412,7 @@ func TestLaneInALowerSlot(t *testing.T) {
 	s.retire(7)
 	s.retire(8)
 	assert.Equal(t, []int{7}, s.slots(), "the last one stays")
-	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 3})
+	s.join(u.Address, 3)
 	s.retire(7)
 	assert.Equal(t, []int{3, 7}, s.slots(), "in the order of slots; the answer of one has yet to come")
 	release()
@@ -452,7 +451,7 @@ func TestStateChangesAreToldOnce(t *testing.T) {
 	assert.True(t, fetch())
 }
 
-func TestAnnounceNeedsAFreeLane(t *testing.T) {
+func TestAnnounceNeedsAFreeConnection(t *testing.T) {
 	u := newRelay(t)
 	release := u.HoldFetches()
 	defer release()
@@ -529,7 +528,7 @@ func TestSampleIsACopy(t *testing.T) {
 }
 
 // Samples for first fetches are kept when somebody wants that, each once, and no more of them than are needed.
-func TestFeedKeepsSamples(t *testing.T) {
+func TestSeriesKeepsSamples(t *testing.T) {
 	at := func(ms int) *operand.Sample { return operand.Empty(time.UnixMilli(int64(ms)), nil) }
 	for _, row := range []struct {
 		name    string
@@ -650,11 +649,11 @@ func TestTooManyInstances(t *testing.T) {
 }
 
 // A connection that was moved to a lower slot is told what happens like any other.
-func TestMovedLaneTellsChanges(t *testing.T) {
+func TestMovedConnectionTellsChanges(t *testing.T) {
 	u := newRelay(t)
 	s := newFetching(t, u.Address, 0)
-	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 5}, link{dialUnix(t, u.Address), 6})
-	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 1})
+	s.join(u.Address, 5, 6)
+	s.join(u.Address, 1)
 	s.retire(6)
 	f := seriesOf(loadID)
 	fetch := func() bool {
@@ -680,7 +679,7 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 	old := s.newest(f)
 	s.detach()
 	<-s.ended
-	s.attach(t.Context(), &s.readers, link{dialUnix(t, u.Address), 5})
+	s.join(u.Address, 5)
 	s.Want(time.Now(), Need{After: time.Now()}, f)
 	eventually(t, "a sample", func() bool { return s.newest(f) != old })
 	assert.False(t, s.newest(f).Continues(old))
@@ -759,7 +758,7 @@ func (s *losing) pass(d time.Duration) { s.passed.Add(int64(d)) }
 func (s *losing) connect() {
 	s.detach()
 	for slot := range connections {
-		s.attach(context.Background(), &s.readers, link{dialUnix(s.tb, s.address), slot})
+		s.join(s.address, slot)
 	}
 }
 

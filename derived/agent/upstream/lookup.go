@@ -30,9 +30,11 @@ func (u *Upstream) LookUp(ctx context.Context, names []string) (found *operand.C
 func (u *Upstream) Refresh(ctx context.Context, needed operand.Domains, domains []pdu.InDom) error {
 	return u.converse(func(conn *pmapi.Conn) error {
 		refused, err := u.options.Names.Refresh(ctx, conn, needed, domains)
+		u.mu.Lock()
+		defer u.unlock()
 		for d, err := range refused {
-			u.log.WithFields(logrus.Fields{logrus.ErrorKey: err, "indom": d}).Debug("instances cannot be had")
-			u.Again(d)
+			u.remark(logrus.DebugLevel, logrus.Fields{logrus.ErrorKey: err, "indom": d}, "instances cannot be had")
+			u.events.Instances = append(u.events.Instances, d) // of the next Events, which this does not announce
 		}
 		return err
 	})

@@ -94,7 +94,7 @@ func newFetching(tb testing.TB, address string, n int) *fetching {
 	s := &fetching{tb: tb, ended: make(chan struct{})}
 	s.Upstream, s.log = bare(time.Now)
 	for slot := range n {
-		s.attach(context.Background(), &s.readers, link{dialUnix(tb, address), slot})
+		s.join(address, slot)
 	}
 	go func() {
 		s.readers.Wait()
@@ -105,6 +105,14 @@ func newFetching(tb testing.TB, address string, n int) *fetching {
 		<-s.ended
 	})
 	return s
+}
+
+// join attaches connections to the pmcd at an address, in slots of its table.
+func (s *fetching) join(address string, slots ...int) {
+	s.tb.Helper()
+	for _, slot := range slots {
+		s.attach(context.Background(), &s.readers, &connection{conn: dialUnix(s.tb, address), slot: slot})
+	}
 }
 
 func dialUnix(tb testing.TB, address string) *pmapi.Conn {

@@ -30,7 +30,7 @@ type schedule struct {
 	latest  time.Time // when it looks again if nothing that is planned is due; zero: it does not run yet
 	warm    time.Duration
 	keep    []*Series // to be kept warm
-	tick    time.Time // when to sample these next
+	tick    time.Time // when to sample these next; zero: never
 	again   time.Time // when to sample those of them that have been sampled only once for that; zero: all have been
 	due     []*Series // scratch space of follow
 }
@@ -41,10 +41,7 @@ func (u *Upstream) Plan(p *Planned, plan predict.Plan, series []*Series) {
 	defer u.unlock()
 	s := &u.schedule
 	s.planned.Put(p, plan, series)
-	next := s.latest
-	if at := s.planned.Next(); !at.IsZero() && at.Before(next) {
-		next = at
-	}
+	next := earliest(s.latest, s.planned.Next())
 	if moved := next.Sub(s.next); moved < -predict.Slack || moved > moreSlack {
 		s.next = next
 		u.timer.Reset(next.Sub(u.now()))
@@ -125,19 +122,20 @@ func (u *Upstream) Look(now time.Time) {
 	for at := s.planned.Next(); !at.IsZero() && !at.After(now.Add(predict.Lead/2)); at = s.planned.Next() {
 		due = append(due, s.planned.Sampled(now)...) // one fetch for those due together
 	}
-	s.latest = now.Add(idleCheck)
-	if s.warm > 0 && s.tick.Before(s.latest) {
-		s.latest = s.tick
-	}
-	if !s.again.IsZero() && s.again.Before(s.latest) {
-		s.latest = s.again
-	}
-	s.next = s.latest
-	if at := s.planned.Next(); !at.IsZero() && at.Before(s.next) {
-		s.next = at
-	}
+	s.latest = earliest(now.Add(idleCheck), s.tick, s.again)
+	s.next = earliest(s.latest, s.planned.Next())
 	u.timer.Reset(s.next.Sub(now))
 	u.ask(now, Need{Gap: MinGap}, due...)
 	clear(due)
 	s.due = due
+}
+
+// earliest is the first of some times, of which those that are zero do not count.
+func earliest(first time.Time, others ...time.Time) time.Time {
+	for _, at := range others {
+		if !at.IsZero() && at.Before(first) {
+			first = at
+		}
+	}
+	return first
 }

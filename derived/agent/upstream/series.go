@@ -108,14 +108,6 @@ func (s *Series) retain() {
 	s.kept.Add(s.latest, perInterval*s.history+2)
 }
 
-// forget lets go of samples that were taken before a time, and of kept ones that were before another.
-func (s *Series) forget(latest, kept time.Time) {
-	if s.latest != nil && s.latest.Taken.Before(latest) {
-		s.latest = nil
-	}
-	s.kept.Forget(kept)
-}
-
 // fresh reports whether the newest sample is new enough.
 func (s *Series) fresh(now time.Time, n Need) bool {
 	latest := s.latest
@@ -155,8 +147,12 @@ func (u *Upstream) forgetSamples(now time.Time) {
 		return
 	}
 	u.cleared = now
+	oldest := now.Add(-OldEnough)
 	for _, s := range u.series {
-		s.forget(now.Add(-OldEnough), now.Add(-OldEnough-time.Duration(s.history)*Reach(u.options.Interval)))
+		if s.latest != nil && s.latest.Taken.Before(oldest) {
+			s.latest = nil
+		}
+		s.kept.Forget(oldest.Add(-time.Duration(s.history) * Reach(u.options.Interval)))
 	}
 }
 

@@ -97,10 +97,8 @@ func (u *Upstream) closedOver(c *connection, now time.Time) {
 // not concerned.
 func (u *Upstream) tooLong(c *connection, err error) bool {
 	frame, ok := errors.AsType[*pdu.FrameError](err)
-	switch {
-	case !ok || !c.busy || int64(frame.Length) <= int64(frame.Limit):
-		return false
-	case frame.Kind != pdu.KindResult && frame.Kind != pdu.KindHighResResult:
+	if !ok || !c.busy || int64(frame.Length) <= int64(frame.Limit) ||
+		frame.Kind != pdu.KindResult && frame.Kind != pdu.KindHighResResult {
 		return false
 	}
 	asked, now := c.asked, u.now()

@@ -129,13 +129,6 @@ func (u *Upstream) Take() Events {
 	return e
 }
 
-// Again makes domains whose instances could not be had part of the next Events, which it does not announce.
-func (u *Upstream) Again(domains ...pdu.InDom) {
-	u.mu.Lock()
-	defer u.unlock()
-	u.events.Instances = append(u.events.Instances, domains...)
-}
-
 // tell announces events.
 func (u *Upstream) tell() { signal(u.told) }
 
