@@ -59,7 +59,7 @@
 //  1. kind.go: its Kind, its name, its type in New.
 //  2. A type with Kind, Decode, Append and String in the file of its exchange; Decode is a straight
 //     list of cursor reads, ended by done.
-//  3. A golden vector in testdata/vectors and its field names in the dumper of dump_test.go.
+//  3. A golden vector in testdata/vectors, and its line in testdata/trace.golden (go test -update).
 //
 // # Sources
 //

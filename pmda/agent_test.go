@@ -5,10 +5,12 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmdatest"
 )
 
 // The metrics and the instance domain of the agents in these tests.
@@ -103,6 +105,14 @@ func (a *full) enter(method, format string, args ...any) error {
 		a.panics(method)
 	}
 	return a.err
+}
+
+// start runs an agent up to the end of the handshake.
+func start(t *testing.T, agent pmda.Agent) *pmdatest.PMCD {
+	t.Helper()
+	p := pmdatest.Start(t, agent)
+	p.Handshake()
+	return p
 }
 
 // called returns the calls so far and forgets them.

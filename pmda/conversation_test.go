@@ -13,7 +13,6 @@ import (
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
-	"pmdaderived/pmda/pmdatest"
 )
 
 // turn is one PDU from pmcd and what the agent answered in the recording, nil for nothing.
@@ -63,8 +62,7 @@ func TestRecordedConversations(t *testing.T) {
 				return
 			}
 			agent := &playback{}
-			p := pmdatest.Start(t, agent)
-			p.Handshake()
+			p := start(t, agent)
 			for i, turn := range readConversation(t, file) {
 				if turn.reply == nil {
 					p.SendBytes(turn.request)
@@ -88,8 +86,7 @@ func TestRecordedConversations(t *testing.T) {
 // costs only its own request.
 func testNeverNotReady(t *testing.T, turns []turn) {
 	agent := &playback{}
-	p := pmdatest.Start(t, agent)
-	p.Handshake()
+	p := start(t, agent)
 	for _, turn := range turns {
 		request := decode(t, turn.request)
 		switch {
@@ -131,64 +128,55 @@ type playback struct {
 
 var colours = []pdu.Instance{{ID: 0, Name: "red"}, {ID: 1, Name: "green"}, {ID: 2, Name: "blue"}}
 
-// as returns the reply as the message that belongs to the request, or the recorded error.
-func as[M pdu.Message](p *playback) (m M, err error) {
+// as returns the reply as the message that belongs to the request, or an empty one and the recorded error.
+func as[M any, P interface {
+	*M
+	pdu.Message
+}](p *playback) (P, error) {
 	if e, ok := p.reply.(*pdu.Error); ok && e.Code != 0 {
-		return m, e.Code
+		return new(M), e.Code
 	}
-	return p.reply.(M), nil
+	return p.reply.(P), nil
 }
 
 func (p *playback) Desc(pmda.Client, pdu.PMID) (pdu.Desc, error) {
-	reply, err := as[*pdu.DescReply](p)
-	if err != nil {
-		return pdu.Desc{}, err
-	}
-	return reply.Desc, nil
+	reply, err := as[pdu.DescReply](p)
+	return reply.Desc, err
 }
 
 func (p *playback) Instances(pmda.Client, pdu.InDom) ([]pdu.Instance, error) {
-	_, err := as[*pdu.InstanceReply](p)
+	_, err := as[pdu.InstanceReply](p)
 	return colours, err
 }
 
 func (p *playback) Fetch(_ *pmda.FetchRequest, w *pdu.ResultWriter) error {
-	reply, err := as[*pdu.Result](p)
-	if err != nil {
-		return err
-	}
+	reply, err := as[pdu.Result](p)
 	for i := range reply.Sets {
 		w.Set(&reply.Sets[i])
 	}
-	return nil
+	return err
 }
 
 func (p *playback) Store(pmda.Client, []pdu.ValueSet) error {
-	_, err := as[*pdu.Error](p)
+	_, err := as[pdu.Error](p)
 	return err
 }
 
 func (p *playback) Text(pmda.Client, uint32, pdu.TextType) (string, error) {
-	reply, err := as[*pdu.Text](p)
-	if err != nil {
-		return "", err
-	}
-	return reply.Text, nil
+	reply, err := as[pdu.Text](p)
+	return reply.Text, err
 }
 
 func (p *playback) Labels(_ pmda.Client, ident uint32, _ pdu.LabelType, _ *pdu.Profile) ([]pdu.LabelSet, error) {
 	if ident&(1<<31) != 0 && ident != 0xffffffff { // ExpectSilence
 		return nil, nil
 	}
-	reply, err := as[*pdu.Labels](p)
-	if err != nil {
-		return nil, err
-	}
-	return reply.Sets, nil
+	reply, err := as[pdu.Labels](p)
+	return reply.Sets, err
 }
 
 func (p *playback) Lookup(pmda.Client, string) (pdu.PMID, error) {
-	reply, err := as[*pdu.PMNSIDs](p)
+	reply, err := as[pdu.PMNSIDs](p)
 	if err != nil {
 		return pdu.NoPMID, err
 	}
@@ -196,23 +184,17 @@ func (p *playback) Lookup(pmda.Client, string) (pdu.PMID, error) {
 }
 
 func (p *playback) names() ([]string, error) {
-	reply, err := as[*pdu.PMNSNames](p)
-	if err != nil {
-		return nil, err
-	}
-	return reply.Names, nil
+	reply, err := as[pdu.PMNSNames](p)
+	return reply.Names, err
 }
 
 func (p *playback) Names(pmda.Client, pdu.PMID) ([]string, error)  { return p.names() }
 func (p *playback) Traverse(pmda.Client, string) ([]string, error) { return p.names() }
 
 func (p *playback) Children(_ pmda.Client, _ string, dst []pmda.Child) ([]pmda.Child, error) {
-	reply, err := as[*pdu.PMNSNames](p)
-	if err != nil {
-		return dst, err
-	}
+	reply, err := as[pdu.PMNSNames](p)
 	for i, name := range reply.Names {
 		dst = append(dst, pmda.Child{Name: name, NonLeaf: reply.Status != nil && reply.Status[i] == pdu.StatusNonLeaf})
 	}
-	return dst, nil
+	return dst, err
 }

@@ -1,11 +1,7 @@
 package pmda_test
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,11 +14,11 @@ import (
 func TestNamespace(t *testing.T) {
 	id := func(item int) pdu.PMID { return pdu.NewPMID(510, 1, item) }
 	ns, err := pmda.NewNamespace("derived", []pmda.Entry{
+		{Name: "derived.net.lost", PMID: id(4), Hidden: true},
 		{Name: "derived.net.rate", PMID: id(1)},
 		{Name: "derived.net0", PMID: id(2)},
 		{Name: "derived.net.in.bytes", PMID: id(3)},
 		{Name: "derived.alias", PMID: id(1)},
-		{Name: "derived.net.lost", PMID: id(4), Hidden: true},
 		{Name: "derived.gone.far", PMID: id(5), Hidden: true},
 		{Name: "derived.gone.away", PMID: id(5), Hidden: true},
 	})
@@ -156,178 +152,6 @@ func TestNamespaceRefusesEntries(t *testing.T) {
 			assert.Equal(t, []string{"derived.first.leaf", "derived.last"}, names)
 		})
 	}
-}
-
-// naive is a name space that walks through all entries for every question.
-type naive struct {
-	root    string
-	entries []pmda.Entry
-}
-
-func (n *naive) exists(name string) bool {
-	for _, e := range append(n.entries, pmda.Entry{Name: n.root}) {
-		if name == "" || e.Name == name || strings.HasPrefix(e.Name, name+".") {
-			return true
-		}
-	}
-	return name == ""
-}
-
-func (n *naive) Lookup(_ pmda.Client, name string) (pdu.PMID, error) {
-	for _, e := range n.entries {
-		if e.Name == name {
-			return e.PMID, nil
-		}
-	}
-	if n.exists(name) {
-		return pdu.NoPMID, pdu.ErrNonLeaf
-	}
-	return pdu.NoPMID, pdu.ErrName
-}
-
-func (n *naive) Names(_ pmda.Client, id pdu.PMID) ([]string, error) {
-	var names []string
-	for _, e := range n.entries {
-		if e.PMID == id {
-			names = append(names, e.Name)
-		}
-	}
-	if names == nil {
-		return nil, pdu.ErrPMID
-	}
-	return names, nil
-}
-
-func (n *naive) Traverse(_ pmda.Client, name string) ([]string, error) {
-	if !n.exists(name) {
-		return nil, pdu.ErrName
-	}
-	var names []string
-	for _, e := range n.entries {
-		if e.Name == name || !e.Hidden && (name == "" || strings.HasPrefix(e.Name, name+".")) {
-			names = append(names, e.Name)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
-func (n *naive) Children(c pmda.Client, name string, dst []pmda.Child) ([]pmda.Child, error) {
-	below, err := n.Traverse(c, name)
-	if err != nil {
-		return dst, err
-	}
-	if name == "" || strings.HasPrefix(n.root, name+".") {
-		below = append(below, n.root+".x") // the nodes above the root exist in any case
-	}
-	prefix := name
-	if name != "" {
-		prefix += "."
-	}
-	found := map[string]bool{}
-	for _, leaf := range below {
-		if rest, ok := strings.CutPrefix(leaf, prefix); ok {
-			child, _, nonLeaf := strings.Cut(rest, ".")
-			found[child] = nonLeaf
-		}
-	}
-	for child, nonLeaf := range found {
-		dst = append(dst, pmda.Child{Name: child, NonLeaf: nonLeaf})
-	}
-	slices.SortFunc(dst, func(a, b pmda.Child) int { return strings.Compare(a.Name, b.Name) })
-	return dst, nil
-}
-
-// add takes an entry under the rules of NewNamespace.
-func (n *naive) add(e pmda.Entry) bool {
-	if n.exists(e.Name) || !strings.HasPrefix(e.Name, n.root+".") {
-		return false
-	}
-	for _, old := range n.entries {
-		if strings.HasPrefix(e.Name, old.Name+".") {
-			return false
-		}
-	}
-	n.entries = append(n.entries, e)
-	return true
-}
-
-// Random trees answer as the naive ones do.
-func TestNamespaceAgainstModel(t *testing.T) {
-	for seed := range uint64(100) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		root := pick(rng, []string{"r", "a.r"})
-		name := func() string {
-			components := make([]string, 1+rng.IntN(4))
-			for i := range components {
-				components[i] = pick(rng, []string{"a", "b", "a0", "A", "a_", "ab", "r"})
-			}
-			return strings.Join(components, ".")
-		}
-		model := &naive{root: root}
-		var entries []pmda.Entry
-		refused := 0
-		for range rng.IntN(40) {
-			e := pmda.Entry{
-				Name:   pick(rng, []string{root + ".", root + ".", root + ".", ""}) + name(),
-				PMID:   pdu.NewPMID(510, 1, rng.IntN(20)),
-				Hidden: rng.IntN(4) == 0,
-			}
-			entries = append(entries, e)
-			if !model.add(e) {
-				refused++
-			}
-		}
-		ns, err := pmda.NewNamespace(root, entries)
-		require.Equal(t, refused, countNameErrors(err), "seed %d", seed)
-		require.Equal(t, len(model.entries), ns.Len(), "seed %d", seed)
-
-		asked := []string{"", root, "a", "x"}
-		for _, e := range entries {
-			asked = append(asked, e.Name, e.Name[:strings.LastIndexByte("."+e.Name, '.')], e.Name+".a")
-		}
-		for range 20 {
-			asked = append(asked, root+"."+name(), name())
-		}
-		for _, name := range asked {
-			const what = "seed %d: %q in %v"
-			wantID, wantErr := model.Lookup(0, name)
-			id, err := ns.Lookup(0, name)
-			require.Equal(t, wantErr, err, what, seed, name, entries)
-			require.Equal(t, wantID, id, what, seed, name, entries)
-
-			wantNames, wantErr := model.Traverse(0, name)
-			names, err := ns.Traverse(0, name)
-			require.Equal(t, wantErr, err, what, seed, name, entries)
-			require.Equal(t, wantNames, append([]string(nil), names...), what, seed, name, entries)
-
-			wantChildren, _ := model.Children(0, name, nil)
-			children, err := ns.Children(0, name, nil)
-			require.Equal(t, wantErr, err, what, seed, name, entries)
-			require.Equal(t, wantChildren, children, what, seed, name, entries)
-		}
-		for item := range 20 {
-			id := pdu.NewPMID(510, 1, item)
-			wantNames, wantErr := model.Names(0, id)
-			names, err := ns.Names(0, id)
-			require.Equal(t, wantErr, err)
-			require.Equal(t, wantNames, names)
-		}
-	}
-}
-
-func countNameErrors(err error) int {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return 0
-	}
-	n := 0
-	for _, e := range joined.Unwrap() {
-		if errors.As(e, new(*pmda.NameError)) {
-			n++
-		}
-	}
-	return n
 }
 
 // The answers are parts of the name space: nothing is made per request.

@@ -95,8 +95,7 @@ func TestRequestsAreAnsweredByTheAgent(t *testing.T) {
 
 		{"store", store(idLoad, 7), &pdu.Error{}},
 	}
-	p := pmdatest.Start(t, newFull())
-	p.Handshake()
+	p := start(t, newFull())
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			assert.Equal(t, frameOf(tt.reply), frameOf(p.Request(tt.request)))
@@ -119,8 +118,7 @@ func TestOptionalInterfacesAreOptional(t *testing.T) {
 		pdu.KindPMNSTraverse: &pdu.Error{Code: pdu.ErrName},
 		pdu.KindResult:       &pdu.Error{Code: pdu.ErrPermission},
 	}
-	p := pmdatest.Start(t, bare{})
-	p.Handshake()
+	p := start(t, bare{})
 	for _, m := range unanswered() {
 		p.Send(m, 0)
 	}
@@ -164,8 +162,7 @@ func rawFrame(k pdu.Kind, body []byte) []byte {
 // A body that makes no sense costs one request. PM_ERR_IPC would cost the agent.
 func TestUndecodableBodies(t *testing.T) {
 	agent := newFull()
-	p := pmdatest.Start(t, agent)
-	p.Handshake()
+	p := start(t, agent)
 	bodies := map[string][]byte{"no body": nil, "a byte": {1}, "all ones": bytes.Repeat([]byte{0xff}, 40)}
 	for name, body := range bodies {
 		for _, request := range requests() {
@@ -188,8 +185,7 @@ func TestUndecodableBodies(t *testing.T) {
 
 // Counts that the protocol allows but an agent is never sent.
 func TestSeveralNamesOrMetricsAtOnce(t *testing.T) {
-	p := pmdatest.Start(t, newFull())
-	p.Handshake()
+	p := start(t, newFull())
 	for _, request := range []pdu.Message{
 		&pdu.PMNSNames{Names: []string{"toy.load", "toy.speed"}},
 		&pdu.PMNSNames{},
@@ -222,8 +218,7 @@ func TestErrorsBecomeCodes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			agent := newFull()
 			agent.err = tt.err
-			p := pmdatest.Start(t, agent)
-			p.Handshake()
+			p := start(t, agent)
 			for _, request := range requests() {
 				if request.Kind() == pdu.KindPMNSTraverse {
 					names := pmdatest.As[*pdu.PMNSNames](p, p.Request(request))
@@ -311,11 +306,10 @@ func TestFetchAnswersEveryMetricOnce(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := pmdatest.Start(t, fetcher{fetch: func(_ *pmda.FetchRequest, w *pdu.ResultWriter) error {
+			p := start(t, fetcher{fetch: func(_ *pmda.FetchRequest, w *pdu.ResultWriter) error {
 				set(w, tt.sets)
 				return nil
 			}})
-			p.Handshake()
 			for range 2 {
 				result := pmdatest.As[*pdu.Result](p, p.Request(&pdu.Fetch{PMIDs: all}))
 				assert.Equal(t, all, ids(result))
@@ -336,7 +330,7 @@ func (f fetcher) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error { retu
 // Values written before an error are not sent.
 func TestFetchErrorTakesThePlaceOfAllValues(t *testing.T) {
 	fail := true
-	p := pmdatest.Start(t, fetcher{fetch: func(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
+	p := start(t, fetcher{fetch: func(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 		for _, id := range req.PMIDs {
 			w.Numbers(id, pdu.TypeU32, nil, []uint64{1})
 		}
@@ -346,7 +340,6 @@ func TestFetchErrorTakesThePlaceOfAllValues(t *testing.T) {
 		}
 		return nil
 	}})
-	p.Handshake()
 	request := &pdu.Fetch{PMIDs: []pdu.PMID{idLoad, idName}}
 	assert.Equal(t, pdu.ErrPermission, p.Refused(request))
 	assert.Equal(t, []pdu.Code{0, 0}, codes(pmdatest.As[*pdu.Result](p, p.Request(request))))
@@ -374,8 +367,7 @@ func TestFetchRequestSaysWhoAsksAndWhen(t *testing.T) {
 
 // One PROFILE is in force, the last one; before the first, all instances are.
 func TestProfile(t *testing.T) {
-	p := pmdatest.Start(t, newFull())
-	p.Handshake()
+	p := start(t, newFull())
 	fetch := func() []pdu.Inst {
 		return insts(pmdatest.As[*pdu.Result](p, p.Request(&pdu.Fetch{PMIDs: []pdu.PMID{idSpeed}})))
 	}
@@ -417,8 +409,7 @@ func TestProfile(t *testing.T) {
 func TestChangesTravelInOneResult(t *testing.T) {
 	agent := newFull()
 	agent.change = pdu.ChangeNames | pdu.ChangeLabels | pdu.ChangeAddAgent | 0x100
-	p := pmdatest.Start(t, agent)
-	p.Handshake()
+	p := start(t, agent)
 	fetch := &pdu.Fetch{PMIDs: []pdu.PMID{idLoad}}
 
 	p.Request(&pdu.DescReq{PMID: idLoad})
@@ -493,8 +484,7 @@ func TestTextTypes(t *testing.T) {
 		{pdu.TextHelp | pdu.TextPMID | pdu.TextInDom, pdu.TextHelp | pdu.TextPMID},
 	}
 	agent := newFull()
-	p := pmdatest.Start(t, agent)
-	p.Handshake()
+	p := start(t, agent)
 	for _, tt := range tests {
 		p.Request(&pdu.TextReq{Ident: 1, Type: tt.sent})
 		assert.Equal(t, []string{fmt.Sprintf("Text 0 0x1 %d", tt.seen)}, agent.called(), "sent %d", tt.sent)
@@ -503,8 +493,7 @@ func TestTextTypes(t *testing.T) {
 
 // An instance without a name would make readers believe that no instance has one.
 func TestInstancesWithoutNamesAreLeftOut(t *testing.T) {
-	p := pmdatest.Start(t, namelessAgent{})
-	p.Handshake()
+	p := start(t, namelessAgent{})
 	reply := pmdatest.As[*pdu.InstanceReply](p, p.Request(&pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst}))
 	assert.Equal(t, []pdu.Instance{{ID: 2, Name: "two"}}, reply.Instances)
 	assert.Equal(t, pdu.ErrInst, p.Refused(&pdu.InstanceReq{InDom: lanes, Inst: 1}))
@@ -518,8 +507,7 @@ func (namelessAgent) Instances(pmda.Client, pdu.InDom) ([]pdu.Instance, error) {
 
 // A metric without names is unknown: a list without names would be an answer that nobody can use.
 func TestMetricWithoutNames(t *testing.T) {
-	p := pmdatest.Start(t, nameless{newFull()})
-	p.Handshake()
+	p := start(t, nameless{newFull()})
 	assert.Equal(t, pdu.ErrPMID, p.Refused(&pdu.PMNSIDs{PMIDs: []pdu.PMID{idLoad}}))
 }
 
@@ -534,14 +522,12 @@ func TestServerWithoutAgent(t *testing.T) {
 // Serve returns nil when pmcd goes in an orderly way and says what happened in all other cases.
 func TestEndOfServe(t *testing.T) {
 	t.Run("end of the pipe", func(t *testing.T) {
-		p := pmdatest.Start(t, newFull())
-		p.Handshake()
+		p := start(t, newFull())
 		p.Request(&pdu.DescReq{PMID: idLoad})
 		require.NoError(t, p.Close())
 	})
 	t.Run("end of the pipe inside a pdu", func(t *testing.T) {
-		p := pmdatest.Start(t, newFull())
-		p.Handshake()
+		p := start(t, newFull())
 		p.SendBytes([]byte{0, 0, 0, 16, 0, 0, 0x70, 4, 0, 0})
 		err := p.Close()
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
@@ -553,8 +539,7 @@ func TestEndOfServe(t *testing.T) {
 		"not a pdu":        []byte("GET / HTTP/1.1\r\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := pmdatest.Start(t, newFull())
-			p.Handshake()
+			p := start(t, newFull())
 			p.SendBytes(head)
 			p.ExpectEnd()
 			var frame *pdu.FrameError

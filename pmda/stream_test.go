@@ -154,13 +154,11 @@ func FuzzServe(f *testing.F) {
 func TestNoGoroutineIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 10 {
-		p := pmdatest.Start(t, newFull())
-		p.Handshake()
+		p := start(t, newFull())
 		p.Request(&pdu.DescReq{PMID: idLoad})
 		require.NoError(t, p.Close())
 
-		p = pmdatest.Start(t, newFull())
-		p.Handshake()
+		p = start(t, newFull())
 		p.Cancel()
 		p.ExpectEnd()
 		require.ErrorIs(t, p.Close(), context.Canceled)

@@ -307,11 +307,7 @@ func TestDialCandidates(t *testing.T) {
 
 // A PDU above the limit ends the connection before it is read.
 func TestDialWithLimit(t *testing.T) {
-	script := func(p *pmapitest.Peer) {
-		p.Expect(pdu.KindTextReq)
-		p.Send(&pdu.Text{Text: strings.Repeat("x", 1000)})
-		p.WaitClosed()
-	}
+	script := answerOnce(&pdu.Text{Text: strings.Repeat("x", 1000)})
 	c := serve(t, script, pmapi.WithLimit(1020))
 	text, err := c.Text(t.Context(), 1, pdu.TextHelp|pdu.TextPMID)
 	require.NoError(t, err)

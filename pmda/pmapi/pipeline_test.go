@@ -57,17 +57,11 @@ func TestPollColumnsNeverWaits(t *testing.T) {
 
 // A result outlives the start of the next fetch: a sampler starts one while it works on the last.
 func TestResultOutlivesStartFetch(t *testing.T) {
-	c := serve(t, func(p *pmapitest.Peer) {
-		for {
-			if _, ok := p.Next(); !ok {
-				return
-			}
-			p.Fail(pdu.Code(pdu.ChangeNames))
-			p.Send(&pdu.HighResResult{Sec: 1, Sets: []pdu.ValueSet{{
-				PMID: hullo, Format: pdu.Block, Values: []pdu.Value{pdu.StringValue(pdu.NoInst, "hullo")},
-			}}})
-		}
-	})
+	c := serve(t, answer(func(pdu.Message) []pdu.Message {
+		return []pdu.Message{&pdu.Error{Code: pdu.Code(pdu.ChangeNames)}, &pdu.HighResResult{Sec: 1, Sets: []pdu.ValueSet{{
+			PMID: hullo, Format: pdu.Block, Values: []pdu.Value{pdu.StringValue(pdu.NoInst, "hullo")},
+		}}}}
+	}))
 	res, err := c.Fetch(t.Context(), []pdu.PMID{hullo})
 	require.NoError(t, err)
 	want, err := copied(res, nil)
@@ -78,16 +72,6 @@ func TestResultOutlivesStartFetch(t *testing.T) {
 	got, err := copied(res, nil)
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
-}
-
-func TestStartFetchOnlyOnce(t *testing.T) {
-	c := serve(t, func(p *pmapitest.Peer) {
-		p.Expect(pdu.KindHighResFetch)
-		p.WaitClosed()
-	})
-	require.NoError(t, c.StartFetch([]pdu.PMID{longOne}))
-	require.ErrorIs(t, c.StartFetch([]pdu.PMID{longOne}), pmapi.ErrOutstanding)
-	require.NoError(t, c.Err())
 }
 
 // WaitReadable returns as long as there is something to read, however often it is called.
@@ -116,14 +100,7 @@ func TestWaitReadableAgain(t *testing.T) {
 
 // The end of the context ends the wait and leaves no trace on the connection.
 func TestWaitReadableCancelled(t *testing.T) {
-	c := serve(t, func(p *pmapitest.Peer) {
-		for {
-			if _, ok := p.Next(); !ok {
-				return
-			}
-			p.Send(&pdu.HighResResult{Sets: []pdu.ValueSet{{PMID: longOne}}})
-		}
-	})
+	c := serve(t, answer(answerOne))
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
 		result := make(chan error)
@@ -142,14 +119,7 @@ func TestWaitReadableCancelled(t *testing.T) {
 
 // A context that ends after its wait has no effect on the next one.
 func TestWaitReadableForgetsContext(t *testing.T) {
-	c := serve(t, func(p *pmapitest.Peer) {
-		for {
-			if _, ok := p.Next(); !ok {
-				return
-			}
-			p.Send(&pdu.HighResResult{Sets: []pdu.ValueSet{{PMID: longOne}}})
-		}
-	})
+	c := serve(t, answer(answerOne))
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := pipelined(ctx, c, []pdu.PMID{longOne})

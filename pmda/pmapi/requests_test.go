@@ -62,12 +62,7 @@ func TestReplyToAnotherRequest(t *testing.T) {
 		}, good},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			c := serve(t, func(p *pmapitest.Peer) {
-				_, ok := p.Next()
-				require.True(t, ok)
-				p.Send(row.reply)
-				p.WaitClosed()
-			})
+			c := serve(t, answerOnce(row.reply))
 			err := row.do(t.Context(), c)
 			if row.broken {
 				requireBroken(t, c, err, pdu.ErrIPC)
@@ -79,15 +74,9 @@ func TestReplyToAnotherRequest(t *testing.T) {
 	}
 
 	t.Run("one value set of another metric", func(t *testing.T) {
-		c := serve(t, func(p *pmapitest.Peer) {
-			p.Expect(pdu.KindHighResFetch)
-			p.Send(&pdu.HighResResult{Sets: []pdu.ValueSet{
-				{PMID: longOne, Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 1)}},
-				{PMID: longOne, Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 1)}},
-			}})
-			p.WaitClosed()
-		})
-		res, err := c.Fetch(t.Context(), []pdu.PMID{longOne, longTen})
+		one := pdu.ValueSet{PMID: longOne, Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 1)}}
+		c := serve(t, answerOnce(&pdu.HighResResult{Sets: []pdu.ValueSet{one, one}}))
+		res, err := c.Fetch(t.Context(), ids)
 		require.NoError(t, err)
 		assert.Len(t, res.Sets[0].Values, 1)
 		assert.Equal(t, longTen, res.Sets[1].PMID)
@@ -95,33 +84,28 @@ func TestReplyToAnotherRequest(t *testing.T) {
 		assert.Empty(t, res.Sets[1].Values)
 	})
 
-	t.Run("descriptors of other metrics", func(t *testing.T) {
-		c := serve(t, func(p *pmapitest.Peer) {
-			p.Expect(pdu.KindDescIDs)
-			p.Send(&pdu.Descs{Descs: []pdu.Desc{oneOfType(longTen), oneOfType(longOne)}})
-			p.WaitClosed()
+	wrong := func(id pdu.PMID) pmapi.DescResult {
+		return pmapi.DescResult{Desc: pdu.Desc{PMID: id}, Code: pdu.ErrIPC}
+	}
+	for name, row := range map[string]struct {
+		reply []pdu.Desc
+		want  []pmapi.DescResult
+	}{
+		"descriptors of other metrics": {
+			[]pdu.Desc{oneOfType(longTen), oneOfType(longOne)},
+			[]pmapi.DescResult{wrong(longOne), wrong(longTen)},
+		},
+		"one descriptor of another metric": {
+			[]pdu.Desc{oneOfType(longOne), oneOfType(longOne)},
+			[]pmapi.DescResult{{Desc: oneOfType(longOne)}, wrong(longTen)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := serve(t, answerOnce(&pdu.Descs{Descs: row.reply})).Descs(t.Context(), ids)
+			require.NoError(t, err)
+			assert.Equal(t, row.want, got)
 		})
-		got, err := c.Descs(t.Context(), []pdu.PMID{longOne, longTen})
-		require.NoError(t, err)
-		assert.Equal(t, []pmapi.DescResult{
-			{Desc: pdu.Desc{PMID: longOne}, Code: pdu.ErrIPC},
-			{Desc: pdu.Desc{PMID: longTen}, Code: pdu.ErrIPC},
-		}, got)
-	})
-
-	t.Run("one descriptor of another metric", func(t *testing.T) {
-		c := serve(t, func(p *pmapitest.Peer) {
-			p.Expect(pdu.KindDescIDs)
-			p.Send(&pdu.Descs{Descs: []pdu.Desc{oneOfType(longOne), oneOfType(longOne)}})
-			p.WaitClosed()
-		})
-		got, err := c.Descs(t.Context(), []pdu.PMID{longOne, longTen})
-		require.NoError(t, err)
-		assert.Equal(t, []pmapi.DescResult{
-			{Desc: oneOfType(longOne)},
-			{Desc: pdu.Desc{PMID: longTen}, Code: pdu.ErrIPC},
-		}, got)
-	})
+	}
 }
 
 // What cannot be asked is answered without asking.
@@ -180,34 +164,24 @@ func TestLookupNamesInBatches(t *testing.T) {
 			want = append(want, pmapi.NameResult{PMID: pdu.NoPMID, Code: pdu.ErrName})
 		}
 	}
-	sizes := make(chan []int, 1)
-	c := serve(t, func(p *pmapitest.Peer) {
-		var lengths []int
-		for {
-			req, ok := p.Next()
-			if !ok {
-				break
+	var lengths []int // written before the answer to each
+	c := serve(t, answer(func(req pdu.Message) []pdu.Message {
+		lengths = append(lengths, len(req.Append(nil, 0)))
+		reply := &pdu.PMNSIDs{}
+		for _, name := range req.(*pdu.PMNSNames).Names {
+			id := pdu.NoPMID
+			var n uint32
+			if _, err := fmt.Sscanf(name, "a.metric.%d", &n); err == nil {
+				id = pdu.PMID(n)
+				reply.Status++
 			}
-			lengths = append(lengths, len(req.Append(nil, 0)))
-			reply := &pdu.PMNSIDs{}
-			for _, name := range req.(*pdu.PMNSNames).Names {
-				id := pdu.NoPMID
-				var n uint32
-				if _, err := fmt.Sscanf(name, "a.metric.%d", &n); err == nil {
-					id = pdu.PMID(n)
-					reply.Status++
-				}
-				reply.PMIDs = append(reply.PMIDs, id)
-			}
-			p.Send(reply)
+			reply.PMIDs = append(reply.PMIDs, id)
 		}
-		sizes <- lengths
-	})
+		return []pdu.Message{reply}
+	}))
 	got, err := c.LookupNames(t.Context(), names)
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
-	require.NoError(t, c.Close())
-	lengths := <-sizes
 	for i, n := range lengths {
 		assert.LessOrEqual(t, n, shortRequest)
 		if i < len(lengths)-1 {
@@ -219,24 +193,14 @@ func TestLookupNamesInBatches(t *testing.T) {
 // A name that is longer than these requests is asked for alone.
 func TestLookupOfALongName(t *testing.T) {
 	names := []string{"a", strings.Repeat("b", 2*shortRequest), "c"}
-	asked := make(chan []int, 1)
-	c := serve(t, func(p *pmapitest.Peer) {
-		var counts []int
-		for {
-			req, ok := p.Next()
-			if !ok {
-				break
-			}
-			n := len(req.(*pdu.PMNSNames).Names)
-			counts = append(counts, n)
-			p.Send(&pdu.PMNSIDs{Status: int32(n), PMIDs: make([]pdu.PMID, n)})
-		}
-		asked <- counts
-	})
+	requests := 0
+	c := serve(t, answer(func(req pdu.Message) []pdu.Message {
+		requests++
+		return []pdu.Message{&pdu.PMNSIDs{Status: 1, PMIDs: make([]pdu.PMID, len(req.(*pdu.PMNSNames).Names))}}
+	}))
 	_, err := c.LookupNames(t.Context(), names)
 	require.NoError(t, err)
-	require.NoError(t, c.Close())
-	assert.Equal(t, []int{1, 1, 1}, <-asked)
+	assert.Equal(t, len(names), requests)
 }
 
 // A failure between two PDUs of one call leaves no half results.
@@ -350,28 +314,19 @@ func TestDescsInBatches(t *testing.T) {
 		ids[i] = pdu.PMID(i)
 		want[i].Desc = oneOfType(ids[i])
 	}
-	counts := make(chan []int, 1)
-	c := serve(t, func(p *pmapitest.Peer) {
-		var asked []int
-		for {
-			req, ok := p.Next()
-			if !ok {
-				break
-			}
-			reply := &pdu.Descs{}
-			for _, id := range req.(*pdu.DescIDs).PMIDs {
-				reply.Descs = append(reply.Descs, oneOfType(id))
-			}
-			asked = append(asked, len(reply.Descs))
-			p.Send(reply)
+	var counts []int
+	c := serve(t, answer(func(req pdu.Message) []pdu.Message {
+		reply := &pdu.Descs{}
+		for _, id := range req.(*pdu.DescIDs).PMIDs {
+			reply.Descs = append(reply.Descs, oneOfType(id))
 		}
-		counts <- asked
-	})
+		counts = append(counts, len(reply.Descs))
+		return []pdu.Message{reply}
+	}))
 	got, err := c.Descs(t.Context(), ids)
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
-	require.NoError(t, c.Close())
-	assert.Equal(t, []int{995, 995, 510}, <-counts, "%d bytes are requests of %d", 12+8+4*995, shortRequest)
+	assert.Equal(t, []int{995, 995, 510}, counts, "%d bytes are requests of %d", 12+8+4*995, shortRequest)
 }
 
 func TestDescsOfOneRefused(t *testing.T) {
@@ -443,18 +398,14 @@ func TestFetchLargest(t *testing.T) {
 	for i := range ids {
 		ids[i] = pdu.PMID(i)
 	}
-	c := serve(t, func(p *pmapitest.Peer) {
-		for range 2 {
-			req := p.Expect(pdu.KindHighResFetch).(*pdu.HighResFetch)
-			assert.Len(t, req.Append(nil, 0), pdu.MaxClientPDU)
-			reply := &pdu.HighResResult{}
-			for _, id := range req.PMIDs {
-				reply.Sets = append(reply.Sets, pdu.ValueSet{PMID: id, Code: pdu.ErrAgain})
-			}
-			p.Send(reply)
+	c := serve(t, answer(func(req pdu.Message) []pdu.Message {
+		assert.Len(t, req.Append(nil, 0), pdu.MaxClientPDU)
+		reply := &pdu.HighResResult{}
+		for _, id := range req.(*pdu.HighResFetch).PMIDs {
+			reply.Sets = append(reply.Sets, pdu.ValueSet{PMID: id, Code: pdu.ErrAgain})
 		}
-		p.WaitClosed()
-	})
+		return []pdu.Message{reply}
+	}))
 	res, err := c.Fetch(t.Context(), ids)
 	require.NoError(t, err)
 	assert.Len(t, res.Sets, len(ids))
@@ -508,12 +459,8 @@ func TestHostNameRefused(t *testing.T) {
 		"two strings": {Values: []pdu.Value{pdu.StringValue(1, "a"), pdu.StringValue(2, "b")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := serve(t, func(p *pmapitest.Peer) {
-				p.Expect(pdu.KindHighResFetch)
-				set.PMID = hostName
-				p.Send(&pdu.HighResResult{Sets: []pdu.ValueSet{set}})
-				p.WaitClosed()
-			})
+			set.PMID = hostName
+			c := serve(t, answerOnce(&pdu.HighResResult{Sets: []pdu.ValueSet{set}}))
 			_, err := c.HostName(t.Context())
 			require.Error(t, err)
 			assert.NoError(t, c.Err())
@@ -634,16 +581,6 @@ func TestTooLarge(t *testing.T) {
 			})
 		}
 	}
-}
-
-// The request that was too large may not be the last one.
-func TestTooLargeProfile(t *testing.T) {
-	c := serve(t, func(p *pmapitest.Peer) { p.Expect(pdu.KindProfile) })
-	profile := &pdu.Profile{InDoms: []pdu.ProfileInDom{{InDom: colours, Insts: make([]pdu.Inst, 20000)}}}
-	require.NoError(t, c.SetProfile(t.Context(), profile))
-	_, err := c.Desc(t.Context(), longOne)
-	requireBroken(t, c, err, pdu.ErrEOF)
-	require.ErrorIs(t, err, pmapi.ErrTooLarge)
 }
 
 // What has been answered was not too large.
