@@ -87,13 +87,12 @@ func (c *cell) more() *rest {
 	return c.rest
 }
 
-// aligned returns the numbers of the instances that both vectors have, in the order of the first, and
+// align makes x and y, the columns of two vectors, those of the instances that both have, in the order of the first, and
 // sets these instances. n is how many there are.
-func (c *cell) aligned(a, b *Vector) (x, y column, n int) {
-	x, y = column{bits: a.Bits}, column{bits: b.Bits}
+func (c *cell) align(x, y *column, a, b *Vector) (n int) {
 	if a.Insts == b.Insts {
 		c.v.Insts = a.Insts
-		return x, y, len(a.Bits)
+		return len(a.Bits)
 	}
 	if c.more().from != a.Insts || c.join == nil || c.join.other != b.Insts.token() {
 		c.from, c.join = a.Insts, a.Insts.with(b.Insts)
@@ -103,7 +102,7 @@ func (c *cell) aligned(a, b *Vector) (x, y column, n int) {
 	if c.join.insts != a.Insts {
 		c.v.Insts = c.steady(c.join.insts)
 	}
-	return x, y, c.v.Insts.Len()
+	return c.v.Insts.Len()
 }
 
 // steady is a set, or the set that the step had last time if it is the same, so that whoever takes its

@@ -198,14 +198,14 @@ func (e *Evaluation) binary(i int32, s *step, c *cell) {
 	case a.Len() == 0 || b.Len() == 0:
 		return
 	}
-	x, y, n := column{bits: a.Bits, single: !s.setA}, column{bits: b.Bits, single: !s.setB}, len(a.Bits)
+	x, y, n := column{bits: a.Bits}, column{bits: b.Bits}, len(a.Bits)
 	switch {
 	case s.setA == s.setB:
-		x, y, n = c.aligned(a, b)
+		n = c.align(&x, &y, a, b)
 	case s.setA:
-		c.v.Insts = a.Insts
+		c.v.Insts, y.single = a.Insts, true
 	default:
-		c.v.Insts, n = b.Insts, len(b.Bits)
+		c.v.Insts, x.single, n = b.Insts, true, len(b.Bits)
 	}
 	if taken := x.plain() && e.takeOver(i, c, s.a, n); !taken && y.plain() {
 		e.takeOver(i, c, s.b, n)
@@ -250,7 +250,8 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 
 func (e *Evaluation) delta(i int32, s *step, c *cell) {
 	if a, b, ok := e.changed(s, c); ok {
-		x, y, n := c.aligned(a, b)
+		x, y := column{bits: a.Bits}, column{bits: b.Bits}
+		n := c.align(&x, &y, a, b)
 		e.apply(difference(s.from), e.numbers(i, c, n), &x, &y)
 	}
 }
@@ -292,7 +293,8 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 	if seconds <= 0 {
 		return
 	}
-	x, y, n := c.aligned(a, b)
+	x, y := column{bits: a.Bits}, column{bits: b.Bits}
+	n := c.align(&x, &y, a, b)
 	out, kept, scratch := e.numbers(i, c, n), 0, e.blocks()
 	for from := 0; from < n; from += block {
 		size := min(block, n-from)
