@@ -161,7 +161,7 @@ func (f *faulty) revive(name string, old int) {
 		return slices.ContainsFunc(f.p.Processes(), func(p pmcdtest.Process) bool { return p.Name == name && p.Pid != old })
 	}
 	if until(time.Second, again) != nil {
-		require.NoError(f.t, f.p.Signal(syscall.SIGHUP))
+		f.hangup()
 	}
 }
 
@@ -178,10 +178,8 @@ func (f *faulty) identity(name string) pdu.PMID {
 func TestFaultOperandAgentStopped(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{Flags: []string{"-t", "1"}}, nil)
 	daemon := pidOf(f.t, f.p, "pmdaderived")
-	stopped := pidOf(f.t, f.p, "hanging-agent")
-	t.Cleanup(func() { _ = syscall.Kill(stopped, syscall.SIGCONT) })
 	require.NoError(t, os.Rename(f.hanger, f.hanger+".away")) // or pmcd starts another one at once
-	require.NoError(t, syscall.Kill(stopped, syscall.SIGSTOP))
+	stopped := f.stop("hanging-agent")
 	f.recovers("pmcd gives the agent up", func() bool { f.has("derived.value"); return !f.has("hanging.value") })
 	f.recovers("what does not need it is served", func() bool { return f.number("derived.other") == 4500 })
 	for range 50 {
@@ -191,7 +189,7 @@ func TestFaultOperandAgentStopped(t *testing.T) {
 
 	require.NoError(t, syscall.Kill(stopped, syscall.SIGCONT))
 	require.NoError(t, os.Rename(f.hanger+".away", f.hanger))
-	require.NoError(t, f.p.Signal(syscall.SIGHUP)) // pmcd starts it again
+	f.hangup() // pmcd starts it again
 	f.recovers("all is well", f.sound)
 	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"), "pmcd did not give us up")
 }
@@ -220,9 +218,7 @@ func TestFaultSuspendedForTooLong(t *testing.T) {
 	f := startFaulty(t, pmcdtest.Config{Flags: []string{"-t", "1"}}, nil)
 	before := f.identity("derived.value")
 	f.recovers("figures are exported", func() bool { return f.has("mmv.pmdaderived.pid") })
-	old := pidOf(f.t, f.p, "pmdaderived")
-	t.Cleanup(func() { _ = syscall.Kill(old, syscall.SIGCONT) })
-	require.NoError(t, syscall.Kill(old, syscall.SIGSTOP))
+	old := f.stop("pmdaderived")
 	f.recovers("pmcd gives us up", func() bool { return !f.has("derived.value") })
 	for range 50 {
 		require.True(t, f.has("sample.long.one"), "others are served")

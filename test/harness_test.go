@@ -35,8 +35,8 @@ func TestScripts(t *testing.T) {
 		Setup:               h.setup,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"pmcd":         h.pmcd,
-			"pmcd-stop":    h.stop,
-			"pmcd-restart": h.restart,
+			"pmcd-stop":    h.does((*pmcdtest.PMCD).Stop),
+			"pmcd-restart": h.does((*pmcdtest.PMCD).Restart),
 			"signal":       h.signal,
 			"poll":         h.poll,
 			"pmcd-log":     h.log,
@@ -168,18 +168,13 @@ func (h harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("PMCD_DIR", p.Dir)
 }
 
-// pmcd-stop
-func (h harness) stop(ts *testscript.TestScript, neg bool, args []string) {
-	plain(ts, neg)
-	p := current(ts)
-	check(ts, p, p.Stop())
-}
-
-// pmcd-restart
-func (h harness) restart(ts *testscript.TestScript, neg bool, args []string) {
-	plain(ts, neg)
-	p := current(ts)
-	check(ts, p, p.Restart())
+// pmcd-stop and pmcd-restart
+func (h harness) does(action func(*pmcdtest.PMCD) error) func(ts *testscript.TestScript, neg bool, args []string) {
+	return func(ts *testscript.TestScript, neg bool, _ []string) {
+		plain(ts, neg)
+		p := current(ts)
+		check(ts, p, action(p))
+	}
 }
 
 var signals = map[string]syscall.Signal{
@@ -213,7 +208,7 @@ func (h harness) signal(ts *testscript.TestScript, neg bool, args []string) {
 	check(ts, p, syscall.Kill(p.Processes()[i].Pid, sig))
 }
 
-// pmcd-log [-count=N] PATTERN, and its negation
+// pmcd-log PATTERN, and its negation
 func (h harness) log(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: [!] pmcd-log PATTERN")
@@ -251,10 +246,10 @@ func (h harness) poll(ts *testscript.TestScript, neg bool, args []string) {
 
 // attempt is what poll repeats.
 type attempt struct {
-	limit          time.Duration
-	stdout, stderr []*regexp.Regexp
-	command        []string
-	succeeds       bool
+	limit    time.Duration
+	patterns map[string][]*regexp.Regexp // by the option that gives them
+	command  []string
+	succeeds bool
 }
 
 func parsePoll(args []string) (attempt, error) {
@@ -266,17 +261,13 @@ func parsePoll(args []string) (attempt, error) {
 	if err != nil {
 		return attempt{}, err
 	}
-	a := attempt{limit: limit}
+	a := attempt{limit: limit, patterns: map[string][]*regexp.Regexp{}}
 	for args = args[1:]; len(args) > 2 && (args[0] == "-stdout" || args[0] == "-stderr"); args = args[2:] {
 		pattern, err := regexp.Compile("(?m)" + args[1])
 		if err != nil {
 			return attempt{}, err
 		}
-		if args[0] == "-stdout" {
-			a.stdout = append(a.stdout, pattern)
-		} else {
-			a.stderr = append(a.stderr, pattern)
-		}
+		a.patterns[args[0]] = append(a.patterns[args[0]], pattern)
 	}
 	if len(args) == 0 {
 		return attempt{}, errors.New(usage)
@@ -300,14 +291,11 @@ func (a attempt) run(p *pmcdtest.PMCD, dir string) (stdout, stderr []byte, probl
 	case !a.succeeds && err == nil:
 		problem = errors.New("the command succeeds")
 	}
-	for _, pattern := range a.stdout {
-		if !pattern.Match(out.Bytes()) {
-			problem = errors.Join(problem, fmt.Errorf("no match for %s in stdout", pattern))
-		}
-	}
-	for _, pattern := range a.stderr {
-		if !pattern.Match(errs.Bytes()) {
-			problem = errors.Join(problem, fmt.Errorf("no match for %s in stderr", pattern))
+	for option, printed := range map[string][]byte{"-stdout": out.Bytes(), "-stderr": errs.Bytes()} {
+		for _, pattern := range a.patterns[option] {
+			if !pattern.Match(printed) {
+				problem = errors.Join(problem, fmt.Errorf("no match for %s %s", option, pattern))
+			}
 		}
 	}
 	return out.Bytes(), errs.Bytes(), problem

@@ -110,8 +110,7 @@ func TestInstallUpgrade(t *testing.T) {
 	m.makeInstall()
 	upgrade := func() {
 		t.Helper()
-		out := m.done(filepath.Join(m.pmda, "Upgrade"))
-		assert.Empty(t, out)
+		assert.Empty(t, m.done(filepath.Join(m.pmda, "Upgrade")))
 	}
 	before := m.snapshot()
 	upgrade()

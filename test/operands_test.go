@@ -3,7 +3,6 @@ package test
 import (
 	"bufio"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
+	"pmdaderived/test/conformance"
 	"pmdaderived/test/pmcdtest"
 )
 
@@ -278,30 +278,11 @@ func (r *recorder) fetch(names []string, ids []pdu.PMID, catalog derived.Catalog
 	for i, set := range res.Sets {
 		v := recordedValue{Code: set.Code}
 		for _, value := range set.Values {
-			v.Values = append(v.Values, [2]any{value.Inst, written(catalog[names[i]].Type, value)})
+			v.Values = append(v.Values, [2]any{value.Inst, conformance.Text(catalog[names[i]].Type, value.Bits, value.Bytes)})
 		}
 		got[names[i]] = v
 	}
 	return got
-}
-
-// written gives a value the form in which the corpus has it.
-func written(t pdu.Type, v pdu.Value) string {
-	switch t {
-	case pdu.Type32:
-		return strconv.Itoa(int(int32(uint32(v.Bits))))
-	case pdu.Type64:
-		return strconv.FormatInt(int64(v.Bits), 10)
-	case pdu.TypeU32, pdu.TypeU64:
-		return strconv.FormatUint(v.Bits, 10)
-	case pdu.TypeFloat:
-		return strconv.FormatFloat(float64(math.Float32frombits(uint32(v.Bits))), 'g', -1, 32)
-	case pdu.TypeDouble:
-		return strconv.FormatFloat(math.Float64frombits(v.Bits), 'g', -1, 64)
-	case pdu.TypeString:
-		return string(v.Bytes)
-	}
-	return "hex:" + hex.EncodeToString(v.Bytes)
 }
 
 // store does what pmstore METRIC VALUE [INSTANCE] does.
@@ -321,8 +302,7 @@ func (r *recorder) store(words []string) {
 			value.Bits = uint64(uint32(n))
 		}
 	case pdu.TypeU32, pdu.TypeU64:
-		n := must(strconv.ParseUint(words[1], 10, 64))(r.t)
-		value.Bits = n
+		value.Bits = must(strconv.ParseUint(words[1], 10, 64))(r.t)
 	case pdu.TypeFloat, pdu.TypeDouble:
 		f := must(strconv.ParseFloat(words[1], 64))(r.t)
 		value.Bits = math.Float64bits(f)

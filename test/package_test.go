@@ -24,17 +24,23 @@ const (
 	presentVersion = "1.0.0"
 )
 
-// makePackages makes the packages of a version in a folder of a folder.
-func makePackages(t *testing.T, dir, version string) {
+// onCopyWithPackages is onCopy with the packages of both versions, and where they are.
+func onCopyWithPackages(t *testing.T) (dir string, ranElsewhere bool) {
 	t.Helper()
-	makePackagesWith(t, "022", dir, version)
+	dir = os.Getenv(packagesVariable)
+	if os.Getenv(stageVariable) == "" {
+		dir = worldReadableDir(t)
+		makePackages(t, "022", dir, formerVersion)
+		makePackages(t, "022", dir, presentVersion)
+	}
+	return dir, onCopy(t, packagesVariable+"="+dir)
 }
 
-func makePackagesWith(t *testing.T, umask, dir, version string) {
+// makePackages makes the packages of a version in a folder of a folder.
+func makePackages(t *testing.T, umask, dir, version string) {
 	t.Helper()
-	out, err := exec.Command("sh", "-c", "umask "+umask+" && exec make -C .. packages \"$@\"", "sh",
-		"VERSION="+version, "PACKAGES_DIR="+filepath.Join(dir, version)).CombinedOutput()
-	require.NoError(t, err, "make packages: %s", out)
+	combined(t, exec.Command("sh", "-c", "umask "+umask+" && exec make -C .. packages \"$@\"", "sh",
+		"VERSION="+version, "PACKAGES_DIR="+filepath.Join(dir, version)))
 }
 
 // packageOf returns the one package of a version that makePackages has made.
@@ -47,13 +53,8 @@ func packageOf(t *testing.T, dir, version, suffix string) string {
 
 // The Debian package goes into pmcd, replaces a former version, and leaves.
 func TestInstallPackage(t *testing.T) {
-	dir := os.Getenv(packagesVariable)
-	if os.Getenv(stageVariable) == "" {
-		dir = worldReadableDir(t)
-		makePackages(t, dir, formerVersion)
-		makePackages(t, dir, presentVersion)
-	}
-	if onCopy(t, packagesVariable+"="+dir) {
+	dir, ranElsewhere := onCopyWithPackages(t)
+	if ranElsewhere {
 		return
 	}
 	m := newMachine(t)
@@ -69,8 +70,7 @@ func TestInstallPackage(t *testing.T) {
 // dpkg runs dpkg, which must succeed and ask nothing.
 func (m *machine) dpkg(args ...string) (output string) {
 	m.t.Helper()
-	out := m.done("dpkg", args...)
-	return out
+	return m.done("dpkg", args...)
 }
 
 func (m *machine) testPackage(t *testing.T, former, present string) {
@@ -80,7 +80,7 @@ func (m *machine) testPackage(t *testing.T, former, present string) {
 	m.dpkg("-i", former)
 	m.requireServed()
 	m.requireVersion(formerVersion)
-	m.requireUnmarked()
+	require.Empty(t, m.marks())
 	assert.Equal(t, []string{m.account}, m.agents(), "one process, and not root's")
 	out, _ := m.run("dpkg", "--verify", "pmdaderived")
 	for line := range strings.Lines(out) { // machines may be set up to do without documents
@@ -107,7 +107,7 @@ func (m *machine) testPackage(t *testing.T, former, present string) {
 	m.requireServed()
 	m.requireVersion(presentVersion)
 	requireKept()
-	m.requireUnmarked()
+	require.Empty(t, m.marks())
 	assert.Len(t, m.agents(), 1, "the second replaces the first")
 	assert.Len(t, m.controlLines(), len(control)+1)
 	assert.Equal(t, pmid, m.pmid("derived.installtest.load"), "after an upgrade")
@@ -181,7 +181,7 @@ func (m *machine) testPackageFails(t *testing.T, present string) {
 
 	m.dpkg("-i", present)
 	m.requireVersion(presentVersion)
-	m.requireUnmarked()
+	require.Empty(t, m.marks())
 	m.dpkg("-P", "pmdaderived")
 }
 
@@ -239,9 +239,8 @@ func TestInstallPackageBesideAnother(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			write := func(name, text string) {
-				path := filepath.Join(dir, name)
-				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-				require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+				require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
+				writeFile(t, dir, name, text)
 			}
 			for _, name := range append(row.gone, row.kept...) {
 				write(name, "")
@@ -288,8 +287,7 @@ func (m *machine) requireVersion(version string) {
 
 func (m *machine) pmid(metric string) string {
 	m.t.Helper()
-	out := m.done("pminfo", "-m", metric)
-	return out
+	return m.done("pminfo", "-m", metric)
 }
 
 // identities is the file that remembers metric identifiers.
@@ -301,11 +299,6 @@ func (m *machine) identities() string {
 func (m *machine) marks() []string {
 	m.t.Helper()
 	return must(filepath.Glob(filepath.Join(m.pmda, ".Need*")))(m.t)
-}
-
-func (m *machine) requireUnmarked() {
-	m.t.Helper()
-	require.Empty(m.t, m.marks())
 }
 
 // packed returns the paths of the files of the package that is installed.
@@ -373,7 +366,7 @@ func (m *machine) requireNoTrace(before, packed []string) {
 func TestInstallPackageContents(t *testing.T) {
 	t.Parallel()
 	first, second := t.TempDir(), t.TempDir()
-	makePackages(t, first, presentVersion)
+	makePackages(t, "022", first, presentVersion)
 	root := filepath.Join(first, presentVersion, "root")
 
 	out := must(exec.Command("dpkg-deb", "--fsys-tarfile", packageOf(t, first, presentVersion, ".deb")).Output())(t)
@@ -420,7 +413,7 @@ func TestInstallPackageContents(t *testing.T) {
 		assert.Equal(t, want, strings.TrimSpace(string(out)), field)
 	}
 
-	makePackagesWith(t, "077", second, presentVersion)
+	makePackages(t, "077", second, presentVersion)
 	for _, suffix := range []string{".deb", ".rpm"} {
 		a := must(os.ReadFile(packageOf(t, first, presentVersion, suffix)))(t)
 		b := must(os.ReadFile(packageOf(t, second, presentVersion, suffix)))(t)
@@ -467,9 +460,7 @@ func TestInstallVersion(t *testing.T) {
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@invalid", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@invalid")
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s %v: %s", name, args, out)
-		return strings.TrimSpace(string(out))
+		return strings.TrimSpace(combined(t, cmd))
 	}
 	text := must(os.ReadFile("../scripts/version"))(t)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "scripts"), 0o755))

@@ -3,31 +3,25 @@
 package test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The RPM package goes into pmcd, is upgraded, and leaves definitions and identifiers behind. This machine
 // is Debian's: rpm has a database of its own here, and does not know of the package pcp.
 func TestInstallRPM(t *testing.T) {
-	dir := os.Getenv(packagesVariable)
-	if os.Getenv(stageVariable) == "" {
-		dir = worldReadableDir(t)
-		makePackages(t, dir, formerVersion)
-		makePackages(t, dir, presentVersion)
-	}
-	if onCopy(t, packagesVariable+"="+dir) {
+	dir, ranElsewhere := onCopyWithPackages(t)
+	if ranElsewhere {
 		return
 	}
 	m := newMachine(t)
 	rpm := func(args ...string) string {
 		t.Helper()
-		out := m.done("rpm", append([]string{"--dbpath", filepath.Join(dir, "database")}, args...)...)
-		return out
+		return m.done("rpm", append([]string{"--dbpath", filepath.Join(dir, "database")}, args...)...)
 	}
 	former, present := packageOf(t, dir, formerVersion, ".rpm"), packageOf(t, dir, presentVersion, ".rpm")
 
@@ -49,7 +43,7 @@ func TestInstallRPM(t *testing.T) {
 	install := []string{"--force-debian", "--nodeps"}
 	rpm(append(install, "-i", former)...)
 	m.requireServed()
-	m.requireUnmarked()
+	require.Empty(t, m.marks())
 	site := filepath.Join(m.site, "install-test.conf")
 	m.write(site, "installtest.load = 2 * kernel.all.load\n")
 	m.requireServed()

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"pmdaderived/config"
-	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
@@ -172,11 +171,7 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 	for file, defs := range waiting {
 		found = append(found, waitingProblem(file, defs, missing(withUsed(c.named(), defs...), catalog)))
 	}
-	defs := make([]*derived.Definition, len(c.all))
-	for i, d := range c.all {
-		defs[i] = d.Definition
-	}
-	for _, w := range lint.Check(defs, o) {
+	for _, w := range lint.Check(parsed(c.all), o) {
 		if p := c.warning(w, byName, all); p != nil {
 			found = append(found, p)
 		}

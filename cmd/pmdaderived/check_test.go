@@ -300,8 +300,7 @@ func TestCheckStandardInput(t *testing.T) {
 	s.stdin = "a = hinv.ncpu\n"
 	t.Setenv("TMPDIR", s.dir)
 	s.succeeds("check", "-")
-	left, err := filepath.Glob(filepath.Join(s.dir, "pmdaderived-*"))
-	require.NoError(t, err)
+	left := must(filepath.Glob(filepath.Join(s.dir, "pmdaderived-*")))(t)
 	assert.Empty(t, left)
 }
 

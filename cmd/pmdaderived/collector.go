@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -103,7 +105,10 @@ func (c *collector) fetch(ctx context.Context, names ...string) ([]fetched, erro
 	next := 0
 	for i := range all {
 		if all[i].absent == 0 {
-			all[i].code, all[i].values = res.Sets[next].Code, res.Sets[next].Values
+			all[i].code, all[i].values = res.Sets[next].Code, slices.Clone(res.Sets[next].Values)
+			for j := range all[i].values { // they belong to the connection
+				all[i].values[j].Bytes = bytes.Clone(all[i].values[j].Bytes)
+			}
 			next++
 		}
 	}

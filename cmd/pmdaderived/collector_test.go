@@ -78,8 +78,7 @@ func startCollector(t *testing.T) (spec string, c *pmapitest.Collector) {
 		}
 		insts := []pdu.Instance{{ID: pdu.NoInst}}
 		if f[4] != "." {
-			d, err := pdu.ParseInDom(f[4])
-			require.NoError(t, err)
+			d := must(pdu.ParseInDom(f[4]))(t)
 			m.Desc.InDom, insts = d, c.InDoms[d].Instances
 		}
 		require.Len(t, f[5:], len(insts), line)
@@ -96,8 +95,7 @@ func collectedValue(t *testing.T, typ pdu.Type, id pdu.Inst, text string) pdu.Va
 	if typ == pdu.TypeString {
 		return pdu.StringValue(id, text)
 	}
-	x, err := strconv.ParseFloat(text, 64)
-	require.NoError(t, err)
+	x := must(strconv.ParseFloat(text, 64))(t)
 	n, _ := strconv.ParseUint(text, 10, 64)
 	switch typ {
 	case pdu.Type32:
@@ -146,8 +144,7 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 	var out, errs bytes.Buffer
 	conf := filepath.Join(s.dir, "pcp.conf")
 	writeFile(s.t, conf, "")
-	me, err := user.Current()
-	require.NoError(s.t, err)
+	me := must(user.Current())(s.t)
 	exit = run(s.t.Context(), args, environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir, "PCP_USER", cmp.Or(s.user, me.Username),
 		"PMCD_SOCKET", cmp.Or(s.pmcd, "/nonexistent/socket")), strings.NewReader(s.stdin), &out, &errs)
 	return out.String(), errs.String(), exit
@@ -171,13 +168,20 @@ func (s *site) fails(args ...string) (stdout, stderr string) {
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(text)
+	return string(must(os.ReadFile(path))(t))
 }
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// must gives the value of a call that may not fail: must(os.ReadFile(path))(t).
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(tb testing.TB) T {
+		tb.Helper()
+		require.NoError(tb, err)
+		return v
+	}
 }

@@ -62,8 +62,7 @@ func startDaemon(t *testing.T, dir string, args ...string) *daemonProcess {
 	require.NoError(t, err)
 	p.from, err = p.cmd.StdoutPipe()
 	require.NoError(t, err)
-	stderr, err := os.Create(filepath.Join(dir, "stderr"))
-	require.NoError(t, err)
+	stderr := must(os.Create(filepath.Join(dir, "stderr")))(t)
 	defer stderr.Close()
 	p.cmd.Stderr = stderr
 	p.reader, p.writer = pdu.NewReader(p.from, pdu.ClientLimit), pdu.NewWriter(p.to)
@@ -74,10 +73,8 @@ func startDaemon(t *testing.T, dir string, args ...string) *daemonProcess {
 // next reads a PDU; anything else on the pipe fails the test.
 func (p *daemonProcess) next() pdu.Message {
 	p.t.Helper()
-	f, err := p.reader.Next()
-	require.NoError(p.t, err, "%s", p.log())
-	m, err := pdu.Decode(f)
-	require.NoError(p.t, err)
+	f := must(p.reader.Next())(p.t)
+	m := must(pdu.Decode(f))(p.t)
 	return m
 }
 
@@ -104,8 +101,7 @@ func (p *daemonProcess) known(name string) bool {
 // end waits for the exit and checks that nothing more was written to the pipe.
 func (p *daemonProcess) end() (status int) {
 	p.t.Helper()
-	rest, err := io.ReadAll(p.from)
-	require.NoError(p.t, err)
+	rest := must(io.ReadAll(p.from))(p.t)
 	assert.Empty(p.t, rest)
 	_ = p.cmd.Wait()
 	return p.cmd.ProcessState.ExitCode()
@@ -135,8 +131,7 @@ func TestDaemonThatNobodyAwaits(t *testing.T) {
 	log := filepath.Join(dir, "derived.log")
 	require.NoError(t, os.WriteFile(log, []byte("of the successor\n"), 0o644))
 	cmd := command(t, dir, "-U", "root", "-l", log, "-c", filepath.Join(dir, "conf"))
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
+	in := must(cmd.StdinPipe())(t)
 	defer in.Close()
 	from, to, err := os.Pipe()
 	require.NoError(t, err)
@@ -365,8 +360,7 @@ func TestDaemonWithHostilePMCD(t *testing.T) {
 			if err == nil { // it may have ended before it has read all
 				require.NoError(t, p.to.Close())
 			}
-			_, err = io.Copy(io.Discard, p.from)
-			require.NoError(t, err)
+			_ = must(io.Copy(io.Discard, p.from))(t)
 			_ = p.cmd.Wait()
 			assert.Contains(t, []int{exitOK, exitFailure}, p.cmd.ProcessState.ExitCode(), p.log())
 			assert.Contains(t, p.log(), row.log)

@@ -119,6 +119,15 @@ func (r *definitions) named() map[string]served.Definition {
 	return all
 }
 
+// parsed are definitions without what the agent says of them.
+func parsed(defs []served.Definition) []*derived.Definition {
+	all := make([]*derived.Definition, len(defs))
+	for i, d := range defs {
+		all[i] = d.Definition
+	}
+	return all
+}
+
 // withUsed gives definitions and those of all that they use, directly or not.
 func withUsed(all map[string]served.Definition, defs ...served.Definition) []served.Definition {
 	taken := make(map[string]bool, len(defs))

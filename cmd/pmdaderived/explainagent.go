@@ -16,15 +16,20 @@ import (
 
 // agentsView is what the agent that a pmcd has says of its definitions.
 type agentsView struct {
-	rows   map[string]*row   // by the name of the definition
+	rows   map[string]row    // by the name of the definition
 	unread map[string]string // why files and directories were not read, or not to their end, by path
 }
 
-// row is a definition as the agent has it.
-type row struct {
-	state, problem, expression, pmid string
-	age, evaluated                   time.Duration // -1: none
-	values                           uint64        // of the last evaluation
+// row is a definition as the agent has it: its values of derived.control.definition, by the rest of their names.
+type row map[string]pdu.Value
+
+func (r row) text(column string) string { return stringOf(r[column]) }
+
+// since is a time to the millisecond; false if there is none.
+func (r row) since(column string) (string, bool) {
+	v, ok := r[column]
+	passed := time.Duration(math.Float64frombits(v.Bits) * float64(time.Millisecond))
+	return passed.Round(time.Millisecond).String(), ok
 }
 
 // served asks the agent for its definitions; nil if pmcd has no agent.
@@ -45,15 +50,15 @@ func (c *collector) served(ctx context.Context) (*agentsView, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &agentsView{rows: make(map[string]*row, len(definitions)), unread: map[string]string{}}
+	v := &agentsView{rows: make(map[string]row, len(definitions)), unread: map[string]string{}}
 	for _, name := range definitions {
-		v.rows[name] = &row{age: -1, evaluated: -1}
+		v.rows[name] = row{}
 	}
 	last := len(all) - 1
 	for i, column := range all[:last] {
 		for _, value := range column.values {
 			if row := v.rows[definitions[value.Inst]]; row != nil {
-				row.set(columns[i], value)
+				row[strings.TrimPrefix(columns[i], "definition.")] = value
 			}
 		}
 	}
@@ -83,28 +88,8 @@ func (v *agentsView) reason(file string) string {
 	}
 }
 
-func (r *row) set(column string, v pdu.Value) {
-	millisec := func() time.Duration { return time.Duration(math.Float64frombits(v.Bits) * float64(time.Millisecond)) }
-	switch column {
-	case "definition.state":
-		r.state = stringOf(v)
-	case "definition.error":
-		r.problem = stringOf(v)
-	case "definition.expression":
-		r.expression = stringOf(v)
-	case "definition.pmid":
-		r.pmid = stringOf(v)
-	case "definition.age":
-		r.age = millisec()
-	case "definition.evaluated":
-		r.evaluated = millisec()
-	case "definition.values":
-		r.values = v.Bits
-	}
-}
-
 // row is what the agent says of a subject, nil if it does not have it.
-func (v *agentsView) row(of subject) *row {
+func (v *agentsView) row(of subject) row {
 	if v == nil {
 		return nil
 	}
@@ -147,8 +132,9 @@ func (r report) served(ctx context.Context, a *asked, view *agentsView, subject 
 	if file := subject.file(); file != "" {
 		unread = view.reason(file)
 	}
-	r.line("state", row.state+": "+meaning(row.state, unread != ""))
-	r.line("metric", served.Root+"."+name+", "+row.pmid)
+	state := row.text("state")
+	r.line("state", state+": "+meaning(state, unread != ""))
+	r.line("metric", served.Root+"."+name+", "+row.text("pmid"))
 	now, err := r.collector.fetch(ctx, served.Root+"."+name) // as a client gets it
 	if err != nil {
 		return err
@@ -165,24 +151,24 @@ func (r report) served(ctx context.Context, a *asked, view *agentsView, subject 
 }
 
 // row prints what else the agent says of a definition.
-func (r report) row(row *row, subject subject) {
-	if row.problem != "" {
-		r.line("error", row.problem)
+func (r report) row(row row, subject subject) {
+	if problem := row.text("error"); problem != "" {
+		r.line("error", problem)
 	}
-	if subject.source != nil && row.expression != "" && row.expression != strings.TrimSpace(subject.def.Text) {
-		r.line("other text", row.expression)
+	expression := row.text("expression")
+	if subject.source != nil && expression != "" && expression != strings.TrimSpace(subject.def.Text) {
+		r.line("other text", expression)
 	}
-	if subject.broken != nil && row.state == "kept" {
-		r.line("expression", row.expression)
+	if subject.broken != nil && row.text("state") == "kept" {
+		r.line("expression", expression)
 	}
-	switch {
-	case row.age >= 0:
-		r.line("newest sample", row.age.Round(time.Millisecond).String()+" old")
-	default:
+	if age, ok := row.since("age"); ok {
+		r.line("newest sample", age+" old")
+	} else {
 		r.line("newest sample", "none")
 	}
-	if row.evaluated >= 0 {
-		r.line("last computed", row.evaluated.Round(time.Millisecond).String()+" ago: "+plural(int(row.values), "value"))
+	if evaluated, ok := row.since("evaluated"); ok {
+		r.line("last computed", evaluated+" ago: "+plural(int(row["values"].Bits), "value"))
 	} else {
 		r.line("last computed", "never, for nobody has asked")
 	}

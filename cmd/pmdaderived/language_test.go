@@ -170,8 +170,7 @@ func syntaxMessages(t *testing.T) []string {
 // configMessages gives the beginnings of all messages in the source of package config.
 func configMessages(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../../config/*.go")
-	require.NoError(t, err)
+	files := must(filepath.Glob("../../config/*.go"))(t)
 	literal := regexp.MustCompile(`(?:(?:Msg:|msg :=)\s*(?:fmt\.Sprintf\()?|r\.wrong\([^"\n]*(?:""[^"\n]*)?)"([^"]+)"`)
 	var messages []string
 	for _, file := range files {

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"os"
 	"strings"
 	"testing"
 
@@ -37,47 +34,8 @@ func TestLimitOption(t *testing.T) {
 		t.Run(strings.Join(row.args, " "), func(t *testing.T) {
 			want := defaultLimits()
 			row.want(&want)
-			o, err := parseOptions(row.args, testConf, environment())
-			require.NoError(t, err)
+			o := must(parseOptions(row.args, testConf, environment()))(t)
 			assert.Equal(t, want, o.limits)
-		})
-	}
-}
-
-// A limit that makes no sense is an error that says which do.
-func TestLimitsThatMakeNoSense(t *testing.T) {
-	const ranges = "definitions (1..1000000), expression (1..1M), depth (1..10000), operands (1..4000), " +
-		"instances (1..10000000), contexts (1..65536), samples (64K..64G) or answer (4K..1G)"
-	for _, row := range []struct{ arg, reason string }{
-		{"", `"": want NAME=N with ` + ranges},
-		{"contexts", `"contexts": want NAME=N with ` + ranges},
-		{"log=5", `no limit is called "log": want ` + ranges},
-		{"Depth=5", `no limit is called "Depth": want ` + ranges},
-		{"depth=", `depth: "" is not a number`},
-		{"depth=much", `depth: "much" is not a number`},
-		{"depth=-1", `depth: "-1" is not a number`},
-		{"depth=5T", `depth: "5T" is not a number`},
-		{"samples=99999999999", `samples: "99999999999" is not a number`},
-		{"definitions=0", `definitions: "0" is not within 1..1000000`},
-		{"definitions=1M", `definitions: "1M" is not within 1..1000000`},
-		{"expression=1048577", `expression: "1048577" is not within 1..1M`},
-		{"depth=10001", `depth: "10001" is not within 1..10000`},
-		{"operands=4001", `operands: "4001" is not within 1..4000`},
-		{"instances=16M", `instances: "16M" is not within 1..10000000`},
-		{"contexts=65537", `contexts: "65537" is not within 1..65536`},
-		{"samples=65535", `samples: "65535" is not within 64K..64G`},
-		{"samples=65G", `samples: "65G" is not within 64K..64G`},
-		{"answer=4095", `answer: "4095" is not within 4K..1G`},
-		{"answer=2147483647G", `answer: "2147483647G" is not within 4K..1G`},
-	} {
-		t.Run(row.arg, func(t *testing.T) {
-			for _, command := range [][]string{nil, {"check"}} {
-				var stdout, stderr bytes.Buffer
-				exit := run(context.Background(), append(command, "--limit", row.arg), os.Getenv, nil, &stdout, &stderr)
-				assert.Equal(t, exitUsage, exit)
-				assert.Empty(t, stdout.String())
-				assert.Contains(t, stderr.String(), "--limit: "+row.reason)
-			}
 		})
 	}
 }
@@ -98,8 +56,7 @@ func TestLimitsPage(t *testing.T) {
 		l := all[i]
 		assert.Equal(t, "`"+l.name+"`", cells[0])
 		for j, is := range []int64{*l.of(&usual), l.least, l.most} {
-			n, err := parseSize(cells[2+j])
-			require.NoError(t, err, line)
+			n := must(parseSize(cells[2+j]))(t)
 			assert.Equal(t, is, n, line)
 		}
 	}

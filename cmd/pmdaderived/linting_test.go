@@ -154,8 +154,7 @@ func TestCodes(t *testing.T) {
 // unavailable is the error of a definition whose operand is there and cannot be described.
 func unavailable(t *testing.T) error {
 	t.Helper()
-	d, err := derived.Parse("a", "x")
-	require.NoError(t, err)
+	d := must(derived.Parse("a", "x"))(t)
 	return derived.NewSet([]*derived.Definition{d}, refusing{}, "").Metrics()[0].Err
 }
 

@@ -38,8 +38,7 @@ func (l *limitedLog) write(t *testing.T, messages int) string {
 	t.Helper()
 	l.out.Reset()
 	for range messages {
-		n, err := l.Write([]byte("a message\n"))
-		require.NoError(t, err)
+		n := must(l.Write([]byte("a message\n")))(t)
 		require.Equal(t, 10, n, "nobody is to try again")
 	}
 	return l.out.String()

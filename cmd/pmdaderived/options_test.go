@@ -35,8 +35,7 @@ func environment(pairs ...string) func(string) string {
 }
 
 func TestDefaults(t *testing.T) {
-	o, err := parseOptions(nil, testConf, environment())
-	require.NoError(t, err)
+	o := must(parseOptions(nil, testConf, environment()))(t)
 	assert.Equal(t, 510, o.standard.Domain)
 	assert.Equal(t, "/l/pmcd/derived.log", o.standard.LogFile)
 	assert.Equal(t, "pcp", o.standard.User)
@@ -54,8 +53,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, logrus.InfoLevel, o.logLevel)
 	assert.False(t, o.version)
 
-	o, err = parseOptions(nil, testConf, environment("PMCD_SOCKET", "/elsewhere"))
-	require.NoError(t, err)
+	o = must(parseOptions(nil, testConf, environment("PMCD_SOCKET", "/elsewhere")))(t)
 	assert.Equal(t, "unix:/elsewhere", o.pmcd)
 }
 
@@ -103,47 +101,13 @@ func TestOptions(t *testing.T) {
 		{[]string{"-V"}, func(o *options) any { return o.version }, true},
 	} {
 		t.Run(filepath.Join(row.args...), func(t *testing.T) {
-			o, err := parseOptions(row.args, testConf, environment())
-			require.NoError(t, err)
+			o := must(parseOptions(row.args, testConf, environment()))(t)
 			assert.Equal(t, row.is, row.want(o))
 		})
 	}
 }
 
-func TestOptionsThatMakeNoSense(t *testing.T) {
-	for _, row := range []struct {
-		args   []string
-		reason string
-	}{
-		{[]string{"-d", "511"}, "1..510"},
-		{[]string{"-d"}, "needs an argument"},
-		{[]string{"-i", "1234"}, "pipe"},
-		{[]string{"--interval", "soon"}, "not a time"},
-		{[]string{"--interval", "-1s"}, "shorter than"},
-		{[]string{"--poll", "0"}, "shorter than"},
-		{[]string{"--watch", "always"}, "want auto, poll or off"},
-		{[]string{"--watch-poll", "0"}, "shorter than"},
-		{[]string{"--first-fetch", "maybe"}, "want warm or none"},
-		{[]string{"--non-finite", "inf"}, "want drop or serve"},
-		{[]string{"--mmv", "a.b"}, "want a letter"},
-		{[]string{"--mmv="}, "want a letter"},
-		{[]string{"--log-level", "loud"}, "want error, warn, info or debug"},
-		{[]string{"--log-limit", "much"}, "not a size"},
-		{[]string{"--log-limit", "-1"}, "not a size"},
-		{[]string{"--log-limit", "M"}, "not a size"},
-		{[]string{"--pmcd", "pcp://"}, "--pmcd"},
-		{[]string{"--nosuch"}, "unknown option"},
-		{[]string{"chek", "file.conf"}, `unexpected argument "chek"; the sub-commands are check, explain, eval, test, logrewrite, help`},
-	} {
-		t.Run(filepath.Join(row.args...), func(t *testing.T) {
-			var stdout, stderr bytes.Buffer
-			assert.Equal(t, exitUsage, run(t.Context(), row.args, os.Getenv, nil, &stdout, &stderr))
-			assert.Empty(t, stdout.String())
-			assert.Contains(t, stderr.String(), row.reason)
-			assert.Contains(t, stderr.String(), "pmdaderived: ")
-			assert.Contains(t, stderr.String(), "--help")
-		})
-	}
+func TestOptionForHelp(t *testing.T) {
 	_, err := parseOptions([]string{"-?"}, testConf, environment())
 	require.ErrorIs(t, err, pmda.ErrHelp)
 }

@@ -195,11 +195,7 @@ func (r *recorder) repeat(text []byte) int {
 	if len(problems) > 0 {
 		return r.fail(problems[0])
 	}
-	defs := make([]*derived.Definition, len(r.defs))
-	for i, d := range r.defs {
-		defs[i] = d.Definition
-	}
-	if failed := unittest.Run(r.language, defs, f.Tests[0]).String(); failed != "" {
+	if failed := unittest.Run(r.language, parsed(r.defs), f.Tests[0]).String(); failed != "" {
 		return r.fail(fmt.Errorf("what was recorded cannot be repeated:\n%s", failed))
 	}
 	return exitOK

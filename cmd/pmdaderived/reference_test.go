@@ -58,8 +58,7 @@ func (o helpOption) optionNames() string {
 
 // The table of options has each with its default, and an argument that is refused.
 func TestReferenceOptions(t *testing.T) {
-	usual, err := parseOptions(nil, testConf, environment())
-	require.NoError(t, err)
+	usual := must(parseOptions(nil, testConf, environment()))(t)
 	takesArgument := map[string]bool{"--help": false}
 	for _, o := range usual.set.Options {
 		takesArgument["--"+o.Long] = o.Arg != ""
@@ -138,8 +137,7 @@ func TestReferenceEnvironment(t *testing.T) {
 		}
 		return ""
 	}
-	usual, err := config.ReadPCPConf(getenv)
-	require.NoError(t, err)
+	usual := must(config.ReadPCPConf(getenv))(t)
 	defaultPMCD(usual, getenv)
 	_, sections := manualPage(t)
 	for _, row := range referenceTable(t, "variable", "default", "what it gives") {

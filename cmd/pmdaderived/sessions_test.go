@@ -18,15 +18,12 @@ import (
 // print: first standard output, then standard error, behind !, then the exit status if it is not 0.
 // go test -update writes what is printed now.
 func TestSessions(t *testing.T) {
-	archives, err := filepath.Glob("testdata/sessions/*.txtar")
-	require.NoError(t, err)
+	archives := must(filepath.Glob("testdata/sessions/*.txtar"))(t)
 	require.NotEmpty(t, archives)
 	for _, path := range archives {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			path, err := filepath.Abs(path)
-			require.NoError(t, err)
-			archive, err := txtar.ParseFile(path)
-			require.NoError(t, err)
+			path := must(filepath.Abs(path))(t)
+			archive := must(txtar.ParseFile(path))(t)
 			s := newSite(t)
 			t.Chdir(s.dir)
 			for i, file := range archive.Files {

@@ -178,10 +178,7 @@ func (r *testRun) file(path string) {
 		return
 	}
 	byName := read.byName()
-	defs := make([]*derived.Definition, len(read.all))
-	for i, d := range read.all {
-		defs[i] = d.Definition
-	}
+	defs := parsed(read.all)
 	suite := unittest.Suite{File: path}
 	for _, test := range f.Tests {
 		if r.wanted != nil && !r.wanted.MatchString(test.Name) {
