@@ -2,9 +2,7 @@ package agent
 
 import (
 	"context"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,15 +51,15 @@ type Options struct {
 	// computed from them are served to contexts with a user identifier only.
 	Protected []string
 
-	// Debug makes the log more or less detailed, because somebody has stored that. Nil: nothing does.
+	// Debug makes the log more or less detailed, because somebody has stored that.
 	Debug func(on bool)
 
 	// LeftOut is how many messages the log has left out to stay within its limit. It may be called at any
-	// time. Nil: none.
+	// time.
 	LeftOut func() uint64
 
 	// LogUsed is how many bytes of the log count towards its limit now. It may be called at any time and does
-	// not wait. Nil: not known.
+	// not wait. Only without Limits.Log it may be nil.
 	LogUsed func() int64
 
 	Limits Limits
@@ -73,17 +71,14 @@ type Options struct {
 // Agent serves derived metrics: it implements pmda.Agent and all of its optional interfaces. Its
 // handlers run on one goroutine, that of pmda.Server.Serve; Run has to run beside it.
 type Agent struct {
-	options      Options
-	log          logrus.FieldLogger
-	figures      control.Figures
-	control      *control.Metrics
-	snapshot     atomic.Pointer[snapshot]
-	changes      atomic.Uint32 // to be told to pmcd with the next reply
-	names        operand.Names
-	upstream     *upstream.Upstream
-	reloader     *reloader
-	domainLabels []pdu.LabelSet
-	self         string // our process identifier, as pmcd tells it of its clients
+	options  Options
+	figures  control.Figures
+	control  *control.Metrics
+	snapshot atomic.Pointer[snapshot]
+	changes  atomic.Uint32 // to be told to pmcd with the next reply
+	names    operand.Names
+	upstream *upstream.Upstream
+	reloader *reloader
 
 	// What follows belongs to the request loop, which alone knows clients, their contexts and evaluations.
 	contexts    *contexts
@@ -109,19 +104,9 @@ func New(o Options) *Agent {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Debug == nil {
-		o.Debug = func(bool) {}
-	}
-	if o.LeftOut == nil {
-		o.LeftOut = func() uint64 { return 0 }
-	}
-	if o.LogUsed == nil {
-		o.LogUsed = func() int64 { return -1 }
-	}
 	o.Limits = o.Limits.complete()
 	a := &Agent{
-		options: o, log: o.Log, domainLabels: served.DomainLabels(), self: strconv.Itoa(os.Getpid()),
-		clients: make(map[pmda.Client]client),
+		options: o, clients: make(map[pmda.Client]client),
 	}
 	a.constant = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
 	a.upstream = upstream.New(upstream.Options{

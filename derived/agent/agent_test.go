@@ -373,13 +373,13 @@ func labelSets(h *harness, ident uint32, kind pdu.LabelType) []pdu.LabelSet {
 
 // What became of each file can be seen.
 func TestFileStatus(t *testing.T) {
-	read := time.Unix(1_700_000_000, 0)
 	good := served.File{Path: "/etc/a.conf", Definitions: 2, Modified: time.Unix(1_600_000_000, 0)}
 	bad := served.File{Path: "/etc/b.conf", Definitions: 1, Failed: 1, Modified: time.Unix(1_600_000_001, 0)}
 	gone := served.File{Path: "/etc/c.conf", Error: "open /etc/c.conf: permission denied"}
 	c := conf("a = up.load")
-	c.Files, c.Read = []served.File{good, bad, gone}, read
+	c.Files = []served.File{good, bad, gone}
 	h := start(t, newCollector(t), c).bound()
+	read := uint64(h.agent.snapshot.Load().Read.Unix())
 	dom := pdu.NewInDom(testDomain, 2)
 	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: dom, Inst: pdu.NoInst}))
 	assert.Equal(t, []pdu.Instance{{ID: 0, Name: good.Path}, {ID: 1, Name: bad.Path}, {ID: 2, Name: gone.Path}}, reply.Instances)
@@ -398,7 +398,7 @@ func TestFileStatus(t *testing.T) {
 	assert.Equal(t, []any{uint64(2), uint64(1), uint64(0)}, values("definitions"))
 	assert.Equal(t, []any{uint64(0), uint64(1), uint64(0)}, values("failed"))
 	assert.Equal(t, []any{uint64(1_600_000_000), uint64(1_600_000_001)}, values("modified"))
-	assert.Equal(t, []any{uint64(1_700_000_000), uint64(1_700_000_000), uint64(1_700_000_000)}, values("read"))
+	assert.Equal(t, []any{read, read, read}, values("read"))
 	c.Files = []served.File{gone, {Path: "/etc/new.conf"}}
 	h.reload(c)
 	reply = pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: dom, Inst: pdu.NoInst}))
@@ -671,45 +671,6 @@ func TestUpstreamThatClosesAtEveryPoint(t *testing.T) {
 			assert.Len(t, h.value(h.id("derived.even")), 2)
 		})
 	}
-}
-
-func TestReconnect(t *testing.T) {
-	u := newCollector(t)
-	h := start(t, u, conf("a = up.load")).bound()
-	id := h.id("derived.a")
-	h.value(id)
-	for range 3 {
-		u.HangUp()
-		eventually(t, "notice", func() bool { return h.agent.figures.UpstreamErrors.Load() > 0 })
-		u.tick(time.Second, map[pdu.PMID][]pdu.Value{loadID: {pdu.DoubleValue(pdu.NoInst, 0.75)}})
-		eventually(t, "new values", func() bool {
-			h.id("derived.a")
-			set := h.fetch(id)[0]
-			return len(set.Values) == 1 && pdu.TypeDouble.Float64(set.Values[0].Bits) == 0.75
-		})
-	}
-}
-
-// The same failure to connect is logged once, however often it is tried.
-func TestAbsentUpstreamIsLoggedOnce(t *testing.T) {
-	var dials atomic.Int64
-	h := start(t, nil, conf("a = up.load"), func(o *Options) {
-		o.Dial = func(context.Context, ...pmapi.Option) (*pmapi.Conn, error) {
-			dials.Add(1)
-			return nil, errors.New("no pmcd")
-		}
-	})
-	eventually(t, "three attempts", func() bool { return dials.Load() >= 3 })
-	n := 0
-	for _, e := range h.log.AllEntries() {
-		if e.Message == "no connection to pmcd, trying again" {
-			n++
-		}
-	}
-	assert.Equal(t, 1, n)
-	h.reload(conf("a = up.load", "b = up.load"))
-	h.id("derived.b")
-	assert.Equal(t, pdu.ErrAgain, h.fetch(h.id("derived.b"))[0].Code, "not looked up yet")
 }
 
 // A restarted agent knows its metrics before it has asked anybody.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -26,11 +27,10 @@ const (
 
 // client is what pmcd has told about one of its clients.
 type client struct {
-	known   bool // it has a user identifier
-	uid     int
-	since   time.Time // when it was heard of first
-	fetched time.Time // when its last FETCH came
-	looked  *lookUps  // since; nil: none
+	known  bool // it has a user identifier
+	uid    int
+	since  time.Time // when its last FETCH came, or it was heard of first: it may have changed something then
+	looked *lookUps  // since then; nil: none
 }
 
 // lookUps is what a client has looked up and not fetched yet.
@@ -54,22 +54,6 @@ func (a *Agent) client(c pmda.Client, now time.Time) client {
 		a.clients[c] = who
 	}
 	return who
-}
-
-// metadata is what a client needs that asks about a metric it knows.
-//
-//nolint:gochecknoglobals // a constant
-var metadata = upstream.Need{Gap: upstream.MinGap, Burst: true}
-
-// lookup is what a client needs that looks names up: what was sampled before it connected, or before
-// its last fetch, is not new to it, since it may have changed something meanwhile.
-func (a *Agent) lookup(c pmda.Client) upstream.Need {
-	who := a.client(c, a.options.Now())
-	n := upstream.Need{Gap: upstream.MinGap, After: who.since, Burst: true}
-	if who.fetched.After(n.After) {
-		n.After = who.fetched
-	}
-	return n
 }
 
 // lookedUp prepares for a client that does not fetch what it looks up at once. If the client has looked up the
@@ -102,7 +86,7 @@ func (a *Agent) lookedUp(c pmda.Client, m *metric) (before []*upstream.Series) {
 // hasFetched notes that a client fetches.
 func (a *Agent) hasFetched(c pmda.Client, arrived time.Time) {
 	who := a.client(c, arrived)
-	who.fetched = arrived
+	who.since = arrived
 	if who.looked != nil {
 		a.upstream.Unplan(&who.looked.planned)
 		who.looked = nil
@@ -118,7 +102,7 @@ func (a *Agent) Attribute(c pmda.Client, attr pdu.Attribute, value string) {
 		uid, err := strconv.ParseUint(value, 10, 32)
 		who.known, who.uid = err == nil, int(uid)
 	case pdu.AttrProcessID:
-		if value == a.self {
+		if value == strconv.Itoa(os.Getpid()) {
 			a.upstream.Place(int(c))
 		}
 	}

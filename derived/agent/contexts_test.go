@@ -36,7 +36,7 @@ func newBench(t *testing.T, c served.Config, change ...func(*Options)) *bench {
 	log, _ := logtest.NewNullLogger()
 	o := Options{
 		Domain: testDomain, Load: func() served.Config { return served.Config{} }, Interval: 10 * time.Second, Log: log,
-		Now: func() time.Time { return b.now },
+		Now: func() time.Time { return b.now }, LeftOut: func() uint64 { return 0 }, Debug: func(bool) {},
 	}
 	for _, f := range change {
 		f(&o)
@@ -142,16 +142,6 @@ func TestEachContextHasItsOwnHistory(t *testing.T) {
 // clockNoise is by how much pmcd's clock may differ from ours without having been set.
 const clockNoise = 50 * ms
 
-func TestRateDividesBySampleTimes(t *testing.T) {
-	b := newBench(t, conf("r = rate(up.count)"), withoutWarmStart)
-	at := time.Unix(5_000_000, 0) // pmcd's clock, not ours
-	b.sampleAt(at, 100, "r")
-	assert.Equal(t, "no value", b.value(1, 0, "r"))
-	b.pass(4 * time.Second)
-	b.sampleAt(at.Add(4*time.Second+clockNoise), 140, "r")
-	assert.Equal(t, "9.876543209876544", b.value(1, 0, "r"))
-}
-
 // When pmcd's clock is set a time stamp says nothing about the time since the one before.
 func TestClockThatIsSet(t *testing.T) {
 	for _, row := range []struct {
@@ -188,22 +178,6 @@ func TestClockThatIsSet(t *testing.T) {
 	}
 }
 
-// A pmlogger with two groups fetches two lists of metrics in one context.
-func TestTwoListsOfOneContext(t *testing.T) {
-	b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
-	both := func() string { return number(b.metric("d"), b.fetch(1, 0, "c", "d")[1]) }
-	b.sample(100, "c", "d")
-	assert.Equal(t, "no value", b.value(1, 0, "d"))
-	assert.Equal(t, "no value", both())
-	for i := range 5 {
-		b.pass(time.Second)
-		b.sample(101+uint64(i), "c", "d")
-		assert.Equal(t, "1", b.value(1, 0, "d"))
-	}
-	assert.Equal(t, "5", both())
-	assert.Len(t, b.agent.contexts.byKey, 2)
-}
-
 func TestHistoryEndsWithTheClient(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
 	b.sample(100, "d")
@@ -225,36 +199,6 @@ func TestHistoryEndsWithTheClient(t *testing.T) {
 	assert.Empty(t, b.agent.contexts.byKey)
 	assert.Empty(t, b.agent.contexts.ofClient)
 	assert.Zero(t, b.agent.contexts.entries)
-}
-
-// However close fetches are, each new sample is a step of the history, and only that.
-func TestFetchesThatComeTogether(t *testing.T) {
-	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
-	b.sample(100, "d")
-	b.value(1, 0, "d")
-	b.pass(time.Second)
-	b.sample(110, "d")
-	assert.Equal(t, "10", b.value(1, 0, "d"))
-	assert.Equal(t, "no value", b.value(1, 0, "d"), "it would count twice")
-	b.pass(time.Millisecond)
-	b.sample(111, "d")
-	assert.Equal(t, "1", b.value(1, 0, "d"))
-	b.pass(1)
-	b.sample(113, "d")
-	assert.Equal(t, "2", b.value(1, 0, "d"))
-}
-
-func TestClockOfTheCollectorIsSetBack(t *testing.T) {
-	b := newBench(t, conf("r = rate(up.count)"), withoutWarmStart)
-	at := time.Unix(5_000_000, 0)
-	b.sampleAt(at, 100, "r")
-	b.value(1, 0, "r")
-	b.pass(time.Second)
-	b.sampleAt(at.Add(-time.Hour), 110, "r")
-	assert.Equal(t, "no value", b.value(1, 0, "r"))
-	b.pass(time.Second)
-	b.sampleAt(at.Add(-time.Hour+time.Second), 120, "r")
-	assert.Equal(t, "10", b.value(1, 0, "r"), "history starts anew")
 }
 
 // The first fetch of a context continues from what was sampled for that before it came, whatever else was sampled.
@@ -379,18 +323,6 @@ func TestNoNewerSample(t *testing.T) {
 	}
 	b.sample(150, "plain")
 	assert.Equal(t, "20", values()[4], "delta: what happened meanwhile")
-}
-
-func TestNestedDeltas(t *testing.T) {
-	b := newBench(t, conf("dd = delta(delta(up.count))"), withoutWarmStart)
-	for _, row := range []struct {
-		count uint64
-		want  string
-	}{{100, "no value"}, {110, "no value"}, {125, "5"}, {150, "10"}} {
-		b.pass(time.Second)
-		b.sample(row.count, "dd")
-		assert.Equal(t, row.want, b.value(1, 0, "dd"))
-	}
 }
 
 // A sample must be young enough for the client that asks.
@@ -520,20 +452,6 @@ func TestAgesByKindOfFetch(t *testing.T) {
 	}
 }
 
-// History goes on after a gap in which there was nothing to serve.
-func TestHistoryOutlivesAGap(t *testing.T) {
-	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
-	for range 3 {
-		b.pass(time.Second)
-		b.sample(100, "d")
-		b.value(1, 0, "d")
-	}
-	b.pass(time.Minute)
-	assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "d"))
-	b.sample(160, "d")
-	assert.Equal(t, "60", b.value(1, 0, "d"))
-}
-
 func TestReloadKeepsHistory(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)", "gone = up.load"), withoutWarmStart)
 	b.sample(100, "d")
@@ -574,9 +492,10 @@ func TestMetricTwiceInAList(t *testing.T) {
 
 func TestContextsAreBounded(t *testing.T) {
 	t.Run("in number", func(t *testing.T) {
-		b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
+		const most = 8
+		b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart, func(o *Options) { o.Limits.Contexts = most })
 		b.sample(100, "d")
-		for i := range maxContexts {
+		for i := range most {
 			b.pass(time.Nanosecond)
 			b.fetch(pmda.Client(i), 0, "d")
 		}
@@ -584,12 +503,12 @@ func TestContextsAreBounded(t *testing.T) {
 		b.sample(110, "d")
 		assert.Equal(t, "10", b.value(0, 0, "d"), "the oldest is used again")
 		b.pass(time.Nanosecond)
-		b.fetch(pmda.Client(maxContexts), 0, "d") // one too many
-		assert.Len(t, b.agent.contexts.byKey, maxContexts)
+		b.fetch(pmda.Client(most), 0, "d") // one too many
+		assert.Len(t, b.agent.contexts.byKey, most)
 		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
 		assert.Equal(t, "10", b.value(2, 0, "d"))
 		assert.Equal(t, "no value", b.value(1, 0, "d"), "it was idle longest")
-		assert.Len(t, b.agent.contexts.ofClient, maxContexts)
+		assert.Len(t, b.agent.contexts.ofClient, most)
 	})
 	t.Run("in metrics", func(t *testing.T) {
 		b := newBench(t, conf("d = up.count"))
@@ -613,21 +532,22 @@ func TestContextsAreBounded(t *testing.T) {
 		assert.Equal(t, 1, b.agent.contexts.entries)
 	})
 	t.Run("in bytes", func(t *testing.T) {
-		b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
+		const most = 1000
+		b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart, func(o *Options) { o.Limits.Samples = most })
 		large := func(value uint64) {
 			b.pass(time.Second)
-			b.sample(value, "d", "c").Size = maxHeld / 4
+			b.sample(value, "d", "c").Size = most / 4
 		}
 		large(100)
 		for c := range pmda.Client(4) {
 			b.fetch(c, 0, "d", "c")
 		}
-		assert.Equal(t, maxHeld/4, b.agent.contexts.held.Bytes, "it is one sample")
+		assert.Equal(t, most/4, b.agent.contexts.held.Bytes, "it is one sample")
 		for c := range pmda.Client(4) {
 			large(101 + uint64(c))
 			b.fetch(c, 0, "d", "c")
 		}
-		assert.LessOrEqual(t, b.agent.contexts.held.Bytes, maxHeld)
+		assert.LessOrEqual(t, b.agent.contexts.held.Bytes, most)
 		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
 		large(110)
 		assert.Equal(t, "7", number(b.metric("d"), b.fetch(2, 0, "d", "c")[0]), "the history of those that are left goes on")
@@ -639,7 +559,7 @@ func TestContextsAreBounded(t *testing.T) {
 }
 
 // A context that does not fetch any more does not keep the definitions of its time in memory.
-func TestIdleContextsLetGoOfFormerServices(t *testing.T) {
+func TestIdleContextsLetGoOfFormerSnapshots(t *testing.T) {
 	s := newSite(t)
 	cs := newContexts(newBench(t, served.Config{}).agent.upstream, &control.Figures{}, DefaultLimits())
 	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
@@ -665,26 +585,6 @@ func TestIdleContextsLetGoOfFormerServices(t *testing.T) {
 	assert.Same(t, now, again.snapshot)
 	assert.Same(t, s.metric("a"), again.entries[0].metric)
 	assert.Same(t, was, again.entries[1].series, "its history goes on")
-}
-
-// What an agent counted before it was started again is not compared with what it counts then.
-func TestAgentThatIsStartedAgain(t *testing.T) {
-	for _, function := range []string{"delta", "rate"} {
-		b := newBench(t, conf("d = "+function+"(up.count)"))
-		b.sample(1000, "d")
-		assert.Equal(t, "no value", b.value(1, 0, "d"))
-		b.pass(time.Second)
-		b.sample(1007, "d")
-		assert.Equal(t, "7", b.value(1, 0, "d"))
-		b.pass(time.Second)
-		b.maker.BeginEpoch()
-		b.sample(1009, "d")
-		assert.Equal(t, "no value", b.value(1, 0, "d"), "it would be 2")
-		assert.Equal(t, "no value", b.value(2, 0, "d"), "for a new client, too")
-		b.pass(time.Second)
-		b.sample(1014, "d")
-		assert.Equal(t, "5", b.value(1, 0, "d"))
-	}
 }
 
 // What no metric decides does not change: delta() and rate() of it are 0, as for libpcp from the second fetch on.

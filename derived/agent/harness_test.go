@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
@@ -61,7 +62,7 @@ func start(tb testing.TB, up *collector, c served.Config, change ...func(*Option
 	h.log = hook
 	o := Options{
 		Domain: testDomain, Version: "1.2.3", Load: func() served.Config { return *h.config.Load() },
-		Poll: time.Hour, Log: quiet(log),
+		Poll: time.Hour, Log: log, LeftOut: func() uint64 { return 0 }, Debug: func(bool) {},
 	}
 	if up != nil {
 		o.Dial = up.dial
@@ -81,9 +82,6 @@ func start(tb testing.TB, up *collector, c served.Config, change ...func(*Option
 	h.pmcd.Handshake()
 	return h
 }
-
-// quiet is the log as the agent sees it.
-func quiet(log *logrus.Logger) logrus.FieldLogger { return log }
 
 // bound waits until the operands have been looked up.
 func (h *harness) bound() *harness {
@@ -145,7 +143,7 @@ func require1[T any](tb testing.TB, list []T) T {
 	return list[0]
 }
 
-// site is what snapshots are made from, as the binder has it.
+// site is what snapshots are made from, as the reloader has it.
 type site struct {
 	tb      testing.TB
 	ids     *identity.Registry
@@ -168,7 +166,7 @@ func newSite(tb testing.TB) *site {
 
 // serve makes the next snapshot.
 func (s *site) serve(c served.Config) *snapshot {
-	in := served.Input{Config: c, Catalog: s.catalog, IDs: s.ids, Own: OwnMetrics(testDomain)}
+	in := served.Input{Config: c, Catalog: s.catalog, IDs: s.ids, Own: control.Entries(testDomain)}
 	if s.before != nil {
 		in.Before = s.before.Snapshot
 	}

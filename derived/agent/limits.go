@@ -5,7 +5,6 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/operand"
-	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 )
@@ -47,12 +46,4 @@ func (l Limits) complete() Limits {
 	l.Samples = cmp.Or(l.Samples, usual.Samples)
 	l.Answer = cmp.Or(l.Answer, usual.Answer)
 	return l
-}
-
-// noteDefinitions notes how large the expressions are.
-func (a *Agent) noteDefinitions(defs []served.Definition) {
-	for _, d := range defs {
-		a.figures.Expression.Raise(int64(len(d.Text)))
-		a.figures.Depth.Raise(int64(d.Depth()))
-	}
 }

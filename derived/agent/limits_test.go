@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,7 +12,6 @@ import (
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
-	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmdatest"
 )
 
@@ -98,33 +96,5 @@ func TestLoweredLimits(t *testing.T) {
 		assert.Empty(t, h.fetch(bin)[0].Values)
 		assert.Equal(t, 2, h.logged("operand has too many instances, what is computed from it has no values").Data["limit"])
 		assert.EqualValues(t, 3, h.limits("used")["instances"])
-	})
-	t.Run("contexts", func(t *testing.T) {
-		b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart, func(o *Options) { o.Limits.Contexts = 2 })
-		b.sample(100, "d")
-		b.fetch(1, 0, "d")
-		b.pass(time.Second)
-		b.fetch(2, 0, "d")
-		b.pass(time.Second)
-		b.sample(110, "d")
-		b.fetch(3, 0, "d")
-		assert.Equal(t, "10", b.value(2, 0, "d"), "the history of the others goes on")
-		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
-		assert.Len(t, b.agent.contexts.byKey, 2)
-	})
-	t.Run("samples", func(t *testing.T) {
-		b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart, func(o *Options) { o.Limits.Samples = 1000 })
-		for c := range pmda.Client(3) {
-			b.pass(time.Second)
-			b.sample(100+uint64(c), "d").Size = 400
-			b.fetch(c, 0, "d")
-		}
-		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
-		assert.Equal(t, 800, b.agent.contexts.held.Bytes)
-		b.pass(time.Second)
-		b.sample(110, "d")
-		assert.Equal(t, "8", b.value(2, 0, "d"), "the history of those that are left goes on")
-		assert.Equal(t, "9", b.value(1, 0, "d"))
-		assert.Equal(t, "no value", b.value(0, 0, "d"), "it was idle longest")
 	})
 }

@@ -2,8 +2,10 @@ package agent
 
 import (
 	"os"
+	"time"
 
 	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -22,7 +24,7 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 		}
 		return pdu.Desc{}, pdu.ErrPMID
 	}
-	a.interest(m, metadata)
+	a.interest(m, time.Time{})
 	if !m.Described {
 		return pdu.Desc{}, m.Code()
 	}
@@ -49,7 +51,7 @@ func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error
 	if m == nil {
 		return "", pdu.ErrPMID
 	}
-	a.interest(m, metadata)
+	a.interest(m, time.Time{})
 	return m.Text(t&pdu.TextOneLine != 0), nil
 }
 
@@ -57,10 +59,10 @@ func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error
 func (a *Agent) Labels(_ pmda.Client, ident uint32, t pdu.LabelType, _ *pdu.Profile) ([]pdu.LabelSet, error) {
 	switch t {
 	case pdu.LabelDomain:
-		return a.domainLabels, nil
+		return served.DomainLabels(), nil
 	case pdu.LabelItem:
 		if m := a.snapshot.Load().metric(pdu.PMID(ident)); m != nil {
-			a.interest(m, metadata)
+			a.interest(m, time.Time{})
 			return m.Labels(), nil
 		}
 	}
@@ -73,7 +75,7 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	id, err := snap.Names.Lookup(c, name)
 	if err == nil {
 		if m := snap.metric(id); m != nil {
-			a.interest(m, a.lookup(c), a.lookedUp(c, m)...)
+			a.interest(m, a.client(c, a.options.Now()).since, a.lookedUp(c, m)...)
 		}
 	}
 	return id, err
@@ -83,7 +85,7 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 func (a *Agent) Names(c pmda.Client, id pdu.PMID) ([]string, error) {
 	snap := a.snapshot.Load()
 	if m := snap.metric(id); m != nil {
-		a.interest(m, metadata)
+		a.interest(m, time.Time{})
 	}
 	return snap.Names.Names(c, id)
 }
@@ -102,20 +104,22 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 			series = append(series, s)
 		}
 	}
+	now := a.options.Now()
 	a.upstream.Drain()
-	a.upstream.Want(a.options.Now(), a.lookup(c), series...)
+	a.upstream.Want(now, upstream.Need{Gap: upstream.MinGap, After: a.client(c, now).since, Burst: true}, series...)
 	return snap.Names.Traverse(c, name)
 }
 
 // interest is shown by a request for metadata: most clients fetch the metric next. The request for
 // its operands is written before our reply is, and pmcd gets to it before the client's own fetch.
 // A client that looks the same up again is content with an older sample, and has those of all with one request.
-func (a *Agent) interest(m *metric, n upstream.Need, again ...*upstream.Series) {
+// What was sampled before after is not new enough.
+func (a *Agent) interest(m *metric, after time.Time, again ...*upstream.Series) {
 	if m.Derived == nil {
 		signal(a.reloader.missed)
 		return
 	}
-	now := a.options.Now()
+	now, n := a.options.Now(), upstream.Need{Gap: upstream.MinGap, After: after, Burst: true}
 	a.upstream.Drain()
 	if len(again) == 0 {
 		a.upstream.Want(now, n, m.series)
@@ -131,7 +135,10 @@ func (a *Agent) interest(m *metric, n upstream.Need, again ...*upstream.Series) 
 // for derived.control.debug says whether the log has everything in it.
 func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 	for i := range sets {
-		if err := a.checkStore(&sets[i]); err != nil {
+		if a.snapshot.Load().metric(sets[i].PMID) != nil {
+			return pdu.ErrPermission
+		}
+		if err := a.control.CheckStore(&sets[i]); err != nil {
 			return err
 		}
 	}
@@ -149,12 +156,4 @@ func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 		}
 	}
 	return nil
-}
-
-// checkStore says why a value cannot be stored, whoever wants that.
-func (a *Agent) checkStore(set *pdu.ValueSet) error {
-	if a.snapshot.Load().metric(set.PMID) != nil {
-		return pdu.ErrPermission
-	}
-	return a.control.CheckStore(set)
 }

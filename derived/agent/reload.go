@@ -69,7 +69,7 @@ type reloader struct {
 // newReloader reads configuration and state, and gives the agent its first snapshot.
 func newReloader(a *Agent) *reloader {
 	r := &reloader{
-		a: a, log: a.log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
+		a: a, log: a.options.Log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
 		bind: stopped(), announce: stopped(), unsaved: stopped(),
 	}
 	var err error
@@ -189,10 +189,11 @@ func (r *reloader) unbound() bool {
 
 func (r *reloader) load() {
 	r.config = r.a.options.Load()
-	if r.config.Read.IsZero() {
-		r.config.Read = r.a.options.Now()
+	r.config.Read = r.a.options.Now()
+	for _, d := range r.config.Definitions {
+		r.a.figures.Expression.Raise(int64(len(d.Text)))
+		r.a.figures.Depth.Raise(int64(d.Depth()))
 	}
-	r.a.noteDefinitions(r.config.Definitions)
 }
 
 // reread reads the configuration and serves it.

@@ -56,7 +56,7 @@ func startMany(tb testing.TB, state string) *harness {
 }
 
 // BenchmarkReload5000 is the time from the request to read 5,000 definitions again, of which one has changed, to
-// the service of the new ones, parsing not included, while a client fetches: also of its longest request.
+// the new ones being served, parsing not included, while a client fetches: also of its longest request.
 func BenchmarkReload5000(b *testing.B) {
 	h := startMany(b, filepath.Join(b.TempDir(), "state")).bound()
 	id := h.id("derived.site.changed")

@@ -24,7 +24,12 @@ func (a *Agent) Figures() *control.Figures { return &a.figures }
 
 func (a *Agent) shownDefinitions(yield func(*control.Definition) bool) {
 	var m *metric
-	d := control.Definition{Sampled: func() time.Time { return a.sampled(m) }}
+	d := control.Definition{Sampled: func() (at time.Time) {
+		if m.series != nil {
+			at = a.upstream.Taken(m.series)
+		}
+		return at
+	}}
 	snap := a.snapshot.Load()
 	for i := range snap.metrics {
 		m = &snap.metrics[i]
@@ -35,14 +40,6 @@ func (a *Agent) shownDefinitions(yield func(*control.Definition) bool) {
 			return
 		}
 	}
-}
-
-// sampled is when the newest sample of a metric's operands was taken; zero if there is none.
-func (a *Agent) sampled(m *metric) time.Time {
-	if m.series == nil {
-		return time.Time{}
-	}
-	return a.upstream.Taken(m.series)
 }
 
 func (a *Agent) shownFiles(yield func(*control.File) bool) {

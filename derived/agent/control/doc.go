@@ -4,7 +4,7 @@
 //
 //	request loop ──┐                  Table: one row for each metric,
 //	upstream ──────┼─► Figures ──┐    with item, name, type, texts    ┌─ Metrics ─ requests of pmcd
-//	binder ────────┘  (atomics)  ├──►      and where its values ──────┼─ package mmv, every 2 s
+//	reload ────────┘  (atomics)  ├──►      and where its values ──────┼─ package mmv, every 2 s
 //	                             │         come from                  └─ tests: help, docs/reference.md
 //	definitions, files, limits ──┘
 //	  (sequences of plain values, made by the agent while the request loop reads)

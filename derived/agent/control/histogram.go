@@ -79,7 +79,7 @@ func (h *Histogram) AddTo(sum *Buckets) {
 	}
 }
 
-// Buckets is a histogram at one moment: how many durations were at most as long as the bucket's bound
+// Buckets is a histogram at one time: how many durations were at most as long as the bucket's bound
 // and longer than that of the bucket before. [BucketNames] has the bounds.
 type Buckets [numBuckets]uint64
 

@@ -40,7 +40,7 @@ type Content struct {
 	Fill   func(*Values) // after Reset
 }
 
-// Values are the values of one metric at one moment: a number or a text for each instance.
+// Values are the values of one metric at one time: a number or a text for each instance.
 type Values struct {
 	Now     time.Time
 	Insts   []pdu.Inst // pdu.NoInst for that of a singular metric

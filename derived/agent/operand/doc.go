@@ -5,5 +5,5 @@
 //	Catalog   what pmcd says of the names that definitions use      LookUp
 //	Names     names and members of the domains that expressions need  Names.Refresh
 //	List      operands that one fetch asks for
-//	Sample    the values of a List at one moment                      Maker.Make
+//	Sample    the values of a List at one time                        Maker.Make
 package operand

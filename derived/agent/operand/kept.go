@@ -1,6 +1,9 @@
 package operand
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Kept is samples that are kept although there are newer ones, newest first.
 type Kept []*Sample
@@ -10,11 +13,8 @@ func (k *Kept) Add(s *Sample, most int) {
 	if len(*k) > 0 && (*k)[0] == s {
 		return
 	}
-	if len(*k) < most {
-		*k = append(*k, nil)
-	}
-	copy((*k)[1:], *k)
-	(*k)[0] = s
+	*k = slices.Insert(*k, 0, s)
+	k.Trim(most)
 }
 
 // In is how many of the newest samples are of an epoch.
@@ -27,11 +27,7 @@ func (k Kept) In(epoch int) (n int) {
 
 // Forget lets go of samples that were taken before a time.
 func (k *Kept) Forget(before time.Time) {
-	n := len(*k)
-	for n > 0 && (*k)[n-1].Taken.Before(before) {
-		n--
-	}
-	k.Trim(n)
+	*k = slices.DeleteFunc(*k, func(s *Sample) bool { return s.Taken.Before(before) })
 }
 
 // Trim lets go of all samples but the n newest.

@@ -7,7 +7,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Sample is one upstream fetch: the values of some operands at one moment, a [derived.Sample]. Immutable, but for the
+// Sample is one upstream fetch: the values of some operands at one time, a [derived.Sample]. Immutable, but for the
 // names, which are those known when they are asked for.
 type Sample struct {
 	At      time.Time // by pmcd's clock, for rates

@@ -41,9 +41,6 @@ func (a *Agenda[T]) Remove(e *Entry[T]) {
 	}
 }
 
-// Len is how many entries there are.
-func (a *Agenda[T]) Len() int { return len(a.entries) }
-
 // Next is when the next sample is to be taken; zero: never.
 func (a *Agenda[T]) Next() time.Time {
 	if len(a.entries) == 0 {

@@ -74,10 +74,10 @@ func TestPrediction(t *testing.T) {
 	}
 	f.pass(30 * time.Second)
 	f.times()
-	assert.Equal(t, 1, f.Len())
+	assert.Len(t, f.entries, 1)
 	f.pass(time.Hour)
 	assert.LessOrEqual(t, len(f.times()), int(restless/mostPace))
-	assert.Zero(t, f.Len(), "a context that does not come back is not sampled for")
+	assert.Empty(t, f.entries, "a context that does not come back is not sampled for")
 }
 
 // Before there is an interval the usual ones are tried.
@@ -104,7 +104,7 @@ func TestLadder(t *testing.T) {
 		assert.Contains(t, got, d-Lead)
 	}
 	assert.Len(t, slices.DeleteFunc(got, func(at time.Duration) bool { return at < restless }), 2*59)
-	assert.Zero(t, f.Len())
+	assert.Empty(t, f.entries)
 }
 
 // pmval fetches again at once when it has got no value: that says nothing of when it fetches next.
@@ -163,7 +163,7 @@ func TestPauseBeforeTheFirstFetch(t *testing.T) {
 		assert.Equal(t, sampled{20*ms + time.Duration(i)*mostPace, "a b"}, s)
 	}
 	assert.InDelta(t, Undecided, got[len(got)-1].at, float64(mostPace))
-	assert.Zero(t, f.Len())
+	assert.Empty(t, f.entries)
 
 	f.Put(&e, LookedUp(f.time()), "a")
 	f.pass(5 * ms)
@@ -178,5 +178,5 @@ func TestAgendaIsBounded(t *testing.T) {
 	for range maxEntries + 10 {
 		f.fetch(&History{}, &Entry[string]{}, "")
 	}
-	assert.Equal(t, maxEntries, f.Len())
+	assert.Len(t, f.entries, maxEntries)
 }

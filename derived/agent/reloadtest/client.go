@@ -9,7 +9,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Patience is how long a metric may have no sample after its name has come into service.
+// Patience is how long a metric may have no sample after its name is first served.
 const Patience = time.Second
 
 // Client is one client of the agent, with the metrics that it has looked up. It belongs to one
@@ -207,7 +207,7 @@ func (c *Client) judge(e *entry, set *pdu.ValueSet, g *generation, now time.Time
 	return nil
 }
 
-// young reports whether a name is so new in service that it need not have a sample yet.
+// young reports whether a name has been served for so short a time that it need not have a sample yet.
 func (c *Client) young(since int, now time.Time) bool {
 	g := c.site.generation(since)
 	return g != nil && now.Sub(g.made) < Patience

@@ -27,7 +27,7 @@ const (
 
 // Operands are the metrics of a collector that the definitions use.
 type Operands struct {
-	Number string // singular, not a counter, a number; in service all the time
+	Number string // singular, not a counter, a number; served all the time
 	Bins   string // likewise, with the instances of a domain
 	Count  int    // how many instances those are
 	Names  []string
@@ -75,7 +75,7 @@ type serving struct {
 	configured bool // the file defines the name
 	served     bool
 	definition definition
-	since      int // generation from which on the name has been in service
+	since      int // generation from which on the name has been served
 	sampled    int // generation from which on the same operands have been sampled for it
 }
 

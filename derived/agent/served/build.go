@@ -309,7 +309,7 @@ func within(name, node string) bool {
 // retire keeps the descriptors of PMIDs that a change of metadata has ended.
 func (b *builder) retire() {
 	for id, desc := range b.Before.Retired {
-		if b.made.ByID[id] == nil { // it may be in service again
+		if b.made.ByID[id] == nil { // it may be served again
 			b.made.Retired[id] = desc
 		}
 	}

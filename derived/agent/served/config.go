@@ -52,8 +52,8 @@ type Config struct {
 
 	Language derived.Language // as the site has configured it
 
-	// Unread reports whether a file could not be read, or not to its end. What it defined before stays
-	// in service. Nil: everything was read.
+	// Unread reports whether a file could not be read, or not to its end. What it defined before is
+	// still served. Nil: everything was read.
 	Unread func(file string) bool
 }
 

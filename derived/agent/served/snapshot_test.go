@@ -403,7 +403,7 @@ func TestRetiredPMIDs(t *testing.T) {
 	}
 	assert.Len(t, s.before.Retired, 2)
 	s.serve(conf("a = up.load", "b = up.count"))
-	assert.NotContains(t, s.before.Retired, old.ID, "it is in service again")
+	assert.NotContains(t, s.before.Retired, old.ID, "it is served again")
 
 	s.restart()
 	assert.Empty(t, s.serve(conf("a = up.name")).Retired)

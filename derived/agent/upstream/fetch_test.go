@@ -260,7 +260,7 @@ func TestPMCDThatTakesShortRequests(t *testing.T) {
 	part, shrunk := s.longest()
 	assert.LessOrEqual(t, part, limit)
 
-	again := newFetching(t, address, connections) // as the binder does
+	again := newFetching(t, address, connections) // as stayConnected does
 	again.size.now, again.size.shrunk = part, shrunk
 	again.Want(time.Now(), Need{Gap: MinGap}, series...)
 	again.sampled(series...)
@@ -754,7 +754,7 @@ func (s *losing) all(series []*Series) *batch {
 
 func (s *losing) pass(d time.Duration) { s.passed.Add(int64(d)) }
 
-// connect makes new connections instead of those that are left, as the binder does.
+// connect makes new connections instead of those that are left, as stayConnected does.
 func (s *losing) connect() {
 	s.detach()
 	for slot := range connections {
