@@ -45,7 +45,7 @@ type builtin struct {
 	result  func(n *Node)                            // metadata of the result; nil: as they are
 
 	step   stepOp                                      // that computes it; 0: it is its operand
-	each   func(t pdu.Type, dst, a []uint64)           // of opEach: value by value
+	each   func(t pdu.Type, dst, a []uint64)           // of opEach: value by value, of the type of the result
 	reduce func(t pdu.Type, a []uint64) (value uint64) // of opAggregate: of one value at least
 	ofNone bool                                        // of opAggregate: 0 is the result of no values
 

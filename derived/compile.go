@@ -180,7 +180,7 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 	case 0:
 		return s.a
 	case opEach:
-		s.syntax = uint8(e.Func)
+		s.syntax, s.a = uint8(e.Func), c.convert(s.a, n.Type)
 	case opAggregate:
 		s.from, s.syntax, s.age = x.Type, uint8(e.Func), age+x.history
 	case opCount:
