@@ -161,6 +161,16 @@ func endFrame(dst []byte, start int) []byte {
 	return dst
 }
 
+// appendWords appends a whole PDU of words.
+func appendWords(dst []byte, k Kind, from int32, words ...uint32) []byte {
+	start := len(dst)
+	dst = appendHeader(dst, k, from)
+	for _, w := range words {
+		dst = appendU32(dst, w)
+	}
+	return endFrame(dst, start)
+}
+
 func appendU16(dst []byte, v uint16) []byte { return binary.BigEndian.AppendUint16(dst, v) }
 func appendU32(dst []byte, v uint32) []byte { return binary.BigEndian.AppendUint32(dst, v) }
 func appendI32(dst []byte, v int32) []byte  { return binary.BigEndian.AppendUint32(dst, uint32(v)) }

@@ -48,10 +48,7 @@ func (m *DescReq) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *DescReq) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindDescReq, from)
-	dst = appendU32(dst, uint32(m.PMID))
-	return endFrame(dst, start)
+	return appendWords(dst, KindDescReq, from, uint32(m.PMID))
 }
 
 func (m *DescReq) String() string { return items("pmid", m.PMID) }

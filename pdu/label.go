@@ -211,11 +211,7 @@ func (m *LabelReq) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *LabelReq) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindLabelReq, from)
-	dst = appendU32(dst, m.Ident)
-	dst = appendU32(dst, uint32(m.Type))
-	return endFrame(dst, start)
+	return appendWords(dst, KindLabelReq, from, m.Ident, uint32(m.Type))
 }
 
 func (m *LabelReq) String() string { return labelIdent(m.Type, m.Ident) }

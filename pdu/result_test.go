@@ -167,35 +167,6 @@ func randomSets(rnd *rand.Rand, n int) []ValueSet {
 	return sets
 }
 
-func TestResultRoundTrip(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 2))
-	var r Result
-	var h HighResResult
-	for range 500 {
-		sets := randomSets(rnd, rnd.IntN(12))
-		frame := (&Result{Sec: 1, Usec: 2, Sets: sets}).Append(nil, 0)
-		require.NoError(t, r.Decode(readFrame(t, frame).Body))
-		require.Equal(t, frame, r.Append(nil, 0))
-		require.Len(t, r.Sets, len(sets))
-		for i, set := range sets {
-			got := r.Sets[i]
-			require.Equal(t, set.PMID, got.PMID)
-			require.Equal(t, set.Code, got.Code)
-			require.Len(t, got.Values, len(set.Values))
-			for j, v := range set.Values {
-				require.Equal(t, v.Inst, got.Values[j].Inst)
-				require.Equal(t, v.Bits, got.Values[j].Bits)
-				require.Equal(t, string(v.Bytes), string(got.Values[j].Bytes))
-				require.Equal(t, v.Type, got.Values[j].TypeOr(v.Type))
-			}
-		}
-		frame = (&HighResResult{Sec: 1 << 40, Nsec: 999_999_999, Sets: sets}).Append(nil, 0)
-		require.NoError(t, h.Decode(readFrame(t, frame).Body))
-		require.Equal(t, frame, h.Append(nil, 0))
-		require.Equal(t, r.Sets, h.Sets)
-	}
-}
-
 func TestResultGivesBackAfterAnOutlier(t *testing.T) {
 	large := Result{Sets: []ValueSet{{PMID: 1, Values: make([]Value, 50_000)}}}
 	frame := large.Append(nil, 0)

@@ -259,25 +259,6 @@ func (w *ResultWriter) Set(vs *ValueSet) {
 	}
 }
 
-// Truncate drops all sets but the first n; it does nothing when there are no more than n.
-func (w *ResultWriter) Truncate(n int) {
-	if n >= w.n {
-		return
-	}
-	all := w.buf[:w.sets]
-	w.sets, w.n = w.head, n
-	for range n {
-		w.sets += setSize(all[w.sets:])
-	}
-	for tail := all[w.sets:]; len(tail) > 0; tail = tail[setSize(tail):] {
-		if numval, format := setShape(tail); numval > 0 && format != InSitu {
-			first := 4 * int(binary.BigEndian.Uint32(tail[setHead+4:]))
-			w.blocks = w.base + first - w.assume
-			break
-		}
-	}
-}
-
 // Frame completes the RESULT and returns it, valid until the writer is used again. change tells pmcd what
 // has changed since the last one; pmcd knows ChangeLabels and ChangeNames from an agent.
 func (w *ResultWriter) Frame(from int32, change Change) []byte {

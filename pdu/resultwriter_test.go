@@ -89,27 +89,6 @@ func TestResultWriterExpectsWrong(t *testing.T) {
 	}
 }
 
-func TestResultWriterTruncate(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(5, 6))
-	for range 300 {
-		sets := randomSets(rnd, 1+rnd.IntN(10))
-		n := rnd.IntN(len(sets) + 2)
-		kept := sets[:min(n, len(sets))]
-		extra := randomSets(rnd, rnd.IntN(3))
-		var w ResultWriter
-		for i := range sets {
-			write(&w, &sets[i])
-		}
-		w.Truncate(n)
-		require.Equal(t, len(kept), w.Len())
-		for i := range extra { // it goes on from there
-			write(&w, &extra[i])
-		}
-		want := (&Result{Sets: append(kept[:len(kept):len(kept)], extra...)}).Append(nil, 0)
-		require.Equal(t, want, w.Append(nil, 0, 0))
-	}
-}
-
 func TestResultWriterCases(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -182,7 +161,6 @@ func TestResultWriterCases(t *testing.T) {
 func TestResultWriterZeroValue(t *testing.T) {
 	var w ResultWriter
 	assert.Zero(t, w.Len())
-	w.Truncate(0)
 	w.Reset()
 	assert.Equal(t, hex.Dump((&Result{}).Append(nil, 3)), hex.Dump(w.Append(nil, 3, 0)))
 }

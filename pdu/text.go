@@ -51,11 +51,7 @@ func (m *TextReq) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *TextReq) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindTextReq, from)
-	dst = appendU32(dst, m.Ident)
-	dst = appendU32(dst, uint32(m.Type))
-	return endFrame(dst, start)
+	return appendWords(dst, KindTextReq, from, m.Ident, uint32(m.Type))
 }
 
 func (m *TextReq) String() string {

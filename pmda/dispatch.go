@@ -105,6 +105,15 @@ func (s *session) undecodable(k pdu.Kind, err error) []byte {
 	return s.instead(k)
 }
 
+// decoded decodes a PDU that gets no reply, and reports whether it makes sense.
+func (s *session) decoded(m pdu.Message, body []byte) bool {
+	err := m.Decode(body)
+	if err != nil {
+		s.complain(m.Kind(), "pdu cannot be decoded", err)
+	}
+	return err == nil
+}
+
 // send encodes a reply. It is valid until the next one.
 func (s *session) send(m pdu.Message) []byte {
 	return s.reply.set(m.Append(s.reply.empty(), 0))
@@ -147,10 +156,13 @@ func (s *session) onFetch(c Client, body []byte, arrived time.Time) []byte {
 	if n := s.result.Len(); n != len(ids) {
 		s.complain(pdu.KindFetch, "wrong number of value sets",
 			fmt.Errorf("%d sets for %d metrics", n, len(ids)))
-		for ; n < len(ids); n++ {
-			s.result.Fail(ids[n], pdu.ErrGeneric)
+		if n > len(ids) { // nobody knows which of them are the answer
+			s.result.Reset()
+			n = 0
 		}
-		s.result.Truncate(len(ids))
+		for _, id := range ids[n:] {
+			s.result.Fail(id, pdu.ErrGeneric)
+		}
 	}
 	*size = s.result.SetsSize()
 	frame := s.result.Frame(0, 0)
@@ -161,12 +173,10 @@ func (s *session) onFetch(c Client, body []byte, arrived time.Time) []byte {
 }
 
 func (s *session) onProfile(body []byte) {
-	if err := s.spare.Decode(body); err != nil {
-		s.complain(pdu.KindProfile, "pdu cannot be decoded", err)
-		return
+	if s.decoded(s.spare, body) {
+		s.spare.Sort()
+		s.profile, s.spare = s.spare, s.profile
 	}
-	s.spare.Sort()
-	s.profile, s.spare = s.spare, s.profile
 }
 
 func (s *session) onDescReq(c Client, req *pdu.DescReq) (pdu.Message, error) {
@@ -274,26 +284,18 @@ func (s *session) onStore(c Client, req *pdu.Result) (pdu.Message, error) {
 
 func (s *session) onAttr(c Client, body []byte) {
 	var attr pdu.Attr
-	if err := attr.Decode(body); err != nil {
-		s.complain(pdu.KindAttr, "pdu cannot be decoded", err)
-		return
-	}
-	if s.attribute != nil {
+	if s.decoded(&attr, body) && s.attribute != nil {
 		s.attribute.Attribute(c, attr.Attr, attr.Value)
 	}
 }
 
 func (s *session) onError(c Client, body []byte) {
 	var e pdu.Error
-	if err := e.Decode(body); err != nil {
-		s.complain(pdu.KindError, "pdu cannot be decoded", err)
-		return
-	}
-	if e.Code != pdu.ErrNotConn {
+	switch {
+	case !s.decoded(&e, body):
+	case e.Code != pdu.ErrNotConn:
 		s.complain(pdu.KindError, "pdu ignored", e.Code)
-		return
-	}
-	if s.ender != nil {
+	case s.ender != nil:
 		s.ender.EndContext(c)
 	}
 }

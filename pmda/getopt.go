@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -79,20 +80,14 @@ func (s *OptionSet) parseLong(arg string, next []string) (rest []string, err err
 
 func (s *OptionSet) findLong(name string) (*Option, error) {
 	var found []*Option
-	for i := range s.Options {
-		switch o := &s.Options[i]; {
+	for _, o := range s.all() {
+		switch {
 		case o.Long == "":
 		case o.Long == name:
-			return o, nil
+			return &o, nil
 		case strings.HasPrefix(o.Long, name):
-			found = append(found, o)
+			found = append(found, &o)
 		}
-	}
-	if help := helpOption(); strings.HasPrefix(help.Long, name) {
-		if help.Long == name {
-			return &help, nil
-		}
-		found = append(found, &help)
 	}
 	switch len(found) {
 	case 0:
@@ -136,13 +131,10 @@ func (s *OptionSet) parseShort(cluster string, next []string) (rest []string, er
 }
 
 func (s *OptionSet) findShort(c byte) (*Option, error) {
-	for i := range s.Options {
-		if o := &s.Options[i]; o.Short == c && c != 0 {
-			return o, nil
+	for _, o := range s.all() {
+		if o.Short == c && c != 0 {
+			return &o, nil
 		}
-	}
-	if help := helpOption(); c == help.Short {
-		return &help, nil
 	}
 	return nil, fmt.Errorf("unknown option -%c", c)
 }
@@ -155,12 +147,13 @@ func (o *Option) take(flag, value string) error {
 	return err
 }
 
-func helpOption() Option {
-	return Option{
+// all returns the options with the one that is built in.
+func (s *OptionSet) all() []Option {
+	return append(slices.Clip(s.Options), Option{
 		Short: '?', Long: "help",
 		Help: "show this usage message and exit",
 		Set:  func(string) error { return ErrHelp },
-	}
+	})
 }
 
 // helpColumn is where the usage text explains an option, as in the texts of PCP's own programs.
@@ -171,7 +164,7 @@ func (s *OptionSet) Usage(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: %s", strings.TrimRight(s.Program+" [options] "+s.Operands, " "))
 	b.WriteString("\n" + s.Intro + "\nOptions:\n")
-	for _, o := range append(s.Options[:len(s.Options):len(s.Options)], helpOption()) {
+	for _, o := range s.all() {
 		if o.Help == "" {
 			continue
 		}

@@ -178,7 +178,7 @@ func (s *session) serve(f pdu.Frame) error {
 		s.log.WithField("trace", pdu.Trace(f)).Debug("pdu received")
 	}
 	if s.observer != nil {
-		s.before(client, f.Kind, arrived)
+		s.watch(f.Kind, func() { s.observer.Before(client, f.Kind, arrived) })
 	}
 	frame := s.answer(client, f, arrived)
 	if frame == nil {
@@ -203,25 +203,17 @@ func (s *session) serve(f pdu.Frame) error {
 	}
 	s.result.Release()
 	if s.observer != nil {
-		s.replied(client, f.Kind, arrived)
+		s.watch(f.Kind, func() { s.observer.Replied(client, f.Kind, s.now().Sub(arrived)) })
 	}
 	return nil
 }
 
-func (s *session) before(c Client, k pdu.Kind, arrived time.Time) {
+// watch makes a call of the observer, whose panic is contained.
+func (s *session) watch(k pdu.Kind, call func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.logPanic(k, p)
 		}
 	}()
-	s.observer.Before(c, k, arrived)
-}
-
-func (s *session) replied(c Client, k pdu.Kind, arrived time.Time) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.logPanic(k, p)
-		}
-	}()
-	s.observer.Replied(c, k, s.now().Sub(arrived))
+	call()
 }

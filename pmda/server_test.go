@@ -302,7 +302,7 @@ func TestFetchAnswersEveryMetricOnce(t *testing.T) {
 		{"as many as asked", all, []pdu.Code{0, 0, 0, 0}},
 		{"too few", all[:1], []pdu.Code{0, pdu.ErrGeneric, pdu.ErrGeneric, pdu.ErrGeneric}},
 		{"none", nil, []pdu.Code{pdu.ErrGeneric, pdu.ErrGeneric, pdu.ErrGeneric, pdu.ErrGeneric}},
-		{"too many", append(slices.Clone(all), idSpeed, idSpeed), []pdu.Code{0, 0, 0, 0}},
+		{"too many", append(slices.Clone(all), idSpeed, idSpeed), []pdu.Code{pdu.ErrGeneric, pdu.ErrGeneric, pdu.ErrGeneric, pdu.ErrGeneric}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package pmda
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -293,58 +292,6 @@ func BenchmarkServeFetch(b *testing.B) {
 					require.NoError(b, s.serve(f))
 				}
 			}
-		})
-	}
-}
-
-// named is an agent with a name space of n names.
-type named struct {
-	*numbers
-	*Namespace
-}
-
-func newNamed(tb testing.TB, n int) (named, []Entry) {
-	entries := make([]Entry, n)
-	for i := range entries {
-		name := fmt.Sprintf("derived.group%d.subsystem%d.metric%d", i/100%10, i/100, i)
-		entries[i] = Entry{Name: name, PMID: pdu.NewPMID(510, 1+i/1000, i%1000)}
-	}
-	ns, err := NewNamespace("derived", entries)
-	require.NoError(tb, err)
-	return named{newNumbers(), ns}, entries
-}
-
-// What a lookup costs from the bytes that come in to the bytes that go out, system calls excepted.
-func BenchmarkServeLookup(b *testing.B) {
-	for _, n := range []int{10, 10_000} {
-		b.Run(fmt.Sprintf("names=%d", n), func(b *testing.B) {
-			agent, entries := newNamed(b, n)
-			var stream []byte
-			for i := range 1000 {
-				name := entries[i*7919%n].Name
-				stream = (&pdu.PMNSNames{Names: []string{name}}).Append(stream, 1)
-			}
-			s := newSession(&Server{Agent: agent}, &endless{stream: stream}, io.Discard)
-			b.ReportAllocs()
-			for b.Loop() {
-				f, err := s.in.Next()
-				require.NoError(b, err)
-				require.NoError(b, s.serve(f))
-			}
-		})
-	}
-}
-
-func BenchmarkNewNamespace(b *testing.B) {
-	for _, n := range []int{100, 5000} {
-		b.Run(fmt.Sprintf("names=%d", n), func(b *testing.B) {
-			_, entries := newNamed(b, n)
-			b.ReportAllocs()
-			for b.Loop() {
-				_, err := NewNamespace("derived", entries)
-				require.NoError(b, err)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/name")
 		})
 	}
 }

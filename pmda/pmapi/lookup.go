@@ -105,10 +105,7 @@ func (c *Conn) lookupBatch(ctx context.Context, op string, names []string, resul
 func (c *Conn) NameAll(ctx context.Context, id pdu.PMID) ([]string, error) {
 	const op = "names of a metric"
 	reply, err := c.names(ctx, op, &pdu.PMNSIDs{PMIDs: []pdu.PMID{id}})
-	if err != nil {
-		return nil, err
-	}
-	return reply.Names, nil
+	return reply.Names, err
 }
 
 // Child is a node directly below another in the name space.
@@ -152,20 +149,19 @@ func (c *Conn) Traverse(ctx context.Context, name string) ([]string, error) {
 		return nil, c.opError(op, pdu.ErrName)
 	}
 	reply, err := c.names(ctx, op, &pdu.PMNSTraverse{Name: name})
-	if err != nil {
-		return nil, err
-	}
-	return reply.Names, nil
+	return reply.Names, err
 }
 
-// names makes a request that PMNS_NAMES answers, perhaps with a code in place of the names.
-func (c *Conn) names(ctx context.Context, op string, req pdu.Message) (*pdu.PMNSNames, error) {
-	reply := new(pdu.PMNSNames)
-	if err := c.call(ctx, op, req, reply); err != nil {
-		return nil, err
+// names makes a request that PMNS_NAMES answers, perhaps with a code in place of the names. The reply is empty after an
+// error.
+func (c *Conn) names(ctx context.Context, op string, req pdu.Message) (pdu.PMNSNames, error) {
+	var reply pdu.PMNSNames
+	err := c.call(ctx, op, req, &reply)
+	if err == nil && reply.Code < 0 {
+		err = c.opError(op, reply.Code)
 	}
-	if reply.Code < 0 {
-		return nil, c.opError(op, reply.Code)
+	if err != nil {
+		return pdu.PMNSNames{}, err
 	}
 	return reply, nil
 }

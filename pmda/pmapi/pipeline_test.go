@@ -426,29 +426,6 @@ func TestFetchAllocations(t *testing.T) {
 	assert.LessOrEqual(t, polling, 20.0)
 }
 
-func BenchmarkFetch(b *testing.B) {
-	for _, row := range []struct {
-		name               string
-		metrics, instances int
-	}{
-		{"1", 1, 1},
-		{"1000", 100, 10},
-		{"10000", 100, 100},
-	} {
-		b.Run(row.name, func(b *testing.B) {
-			ids, reply := manyValues(row.metrics, row.instances)
-			c := dial(b, "unix", echo(b, reply, len((&pdu.HighResFetch{PMIDs: ids}).Append(nil, 0))))
-			b.SetBytes(int64(len(reply)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := c.Fetch(context.Background(), ids); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func manyValues(metrics, instances int) (ids []pdu.PMID, reply []byte) {
 	result := &pdu.HighResResult{}
 	for i := range metrics {
