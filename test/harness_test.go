@@ -201,11 +201,11 @@ func (h harness) signal(ts *testscript.TestScript, neg bool, args []string) {
 		check(ts, p, p.Signal(sig))
 		return
 	}
-	i := slices.IndexFunc(p.Processes(), func(process pmcdtest.Process) bool { return process.Name == program })
-	if i < 0 {
+	pid, ok := p.PidOf(program)
+	if !ok {
 		check(ts, p, fmt.Errorf("%s is not among %v", program, p.Processes()))
 	}
-	check(ts, p, syscall.Kill(p.Processes()[i].Pid, sig))
+	check(ts, p, syscall.Kill(pid, sig))
 }
 
 // pmcd-log PATTERN, and its negation

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -163,10 +162,9 @@ func writeFile(t *testing.T, dir, name, text string) string {
 // pidOf is the process of an agent.
 func pidOf(t *testing.T, p *pmcdtest.PMCD, program string) int {
 	t.Helper()
-	all := p.Processes()
-	i := slices.IndexFunc(all, func(process pmcdtest.Process) bool { return process.Name == program })
-	require.GreaterOrEqual(t, i, 0, "%s is not among %v", program, all)
-	return all[i].Pid
+	pid, ok := p.PidOf(program)
+	require.True(t, ok, "%s is not among %v", program, p.Processes())
+	return pid
 }
 
 // printed is what a program prints that must end well.

@@ -25,6 +25,16 @@ func (p *PMCD) Processes() []Process {
 	return processes(p.daemon.pid)
 }
 
+// PidOf returns the number of the first process of a program, pmcd or an agent.
+func (p *PMCD) PidOf(program string) (pid int, ok bool) {
+	for _, process := range p.Processes() {
+		if process.Name == program {
+			return process.Pid, true
+		}
+	}
+	return 0, false
+}
+
 // processes returns the living processes of a session.
 func processes(session int) []Process {
 	var found []Process

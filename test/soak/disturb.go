@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"pmdaderived/test/pmcdtest"
 	"pmdaderived/test/rig"
 )
 
@@ -159,7 +158,7 @@ func (r *run) drops() (int, error) {
 
 // killed kills wave and waits until there is another one.
 func (r *run) killed(ctx context.Context, then func() error) error {
-	pid, ok := r.pid(waveName)
+	pid, ok := r.pmcd.PidOf(waveName)
 	if !ok {
 		return fmt.Errorf("%s does not run", waveName)
 	}
@@ -173,7 +172,7 @@ func (r *run) killed(ctx context.Context, then func() error) error {
 		return err
 	}
 	for begin := time.Now(); time.Since(begin) < soon; rig.Sleep(ctx, 10*time.Millisecond) {
-		if now, ok := r.pid(waveName); ok && now != pid {
+		if now, ok := r.pmcd.PidOf(waveName); ok && now != pid {
 			return r.noteRevivals()
 		}
 	}
@@ -199,7 +198,7 @@ func (r *run) served(ctx context.Context) error {
 		if err = r.probe(ctx); err == nil {
 			return nil
 		}
-		switch _, runs := r.pid(daemonName); {
+		switch _, runs := r.pmcd.PidOf(daemonName); {
 		case runs:
 			gone = time.Time{}
 		case gone.IsZero():
@@ -219,16 +218,6 @@ func (r *run) served(ctx context.Context) error {
 func (r *run) probe(ctx context.Context) error {
 	_, err := rig.ReadFigures(ctx, r.pmcd, atName)
 	return err
-}
-
-// pid is the process of a program that pmcd has started. It may be called only by who restarts pmcd.
-func (r *run) pid(program string) (pid int, ok bool) {
-	all := r.pmcd.Processes()
-	i := slices.IndexFunc(all, func(p pmcdtest.Process) bool { return p.Name == program })
-	if i < 0 {
-		return 0, false
-	}
-	return all[i].Pid, true
 }
 
 // keepLog takes the complaints out of pmcd's log, which its next start empties.
