@@ -116,5 +116,8 @@ func (a *Agent) EndContext(c pmda.Client) {
 	}
 	delete(a.clients, c)
 	a.contexts.end(c)
+	if len(a.contexts.byKey) == 0 { // it may be long until somebody comes
+		a.evaluations.Forget()
+	}
 	a.upstream.Freed(int(c))
 }

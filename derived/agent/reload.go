@@ -122,7 +122,7 @@ func (r *reloader) run(ctx context.Context) {
 		case <-r.unsaved.C:
 			r.save()
 		case <-r.announce.C:
-			if r.a.changes.Load() != 0 && announceAgain <= announceLast {
+			if r.session != 0 && r.a.changes.Load() != 0 && announceAgain <= announceLast {
 				if r.a.upstream.Announce(pdu.NewPMID(r.a.options.Domain, control.Cluster, control.Reload)) {
 					announceAgain *= 2
 				}
@@ -145,6 +145,7 @@ func (r *reloader) heed(ctx context.Context, e upstream.Events) {
 			r.a.figures.Connected.Store(false)
 		} else {
 			r.lookUpAll(ctx)
+			r.untold = r.untold || r.a.changes.Load() != 0
 		}
 		return
 	}
@@ -155,13 +156,18 @@ func (r *reloader) heed(ctx context.Context, e upstream.Events) {
 		r.failed(r.rebind(ctx, missing))
 	}
 	if len(e.Instances) > 0 {
-		r.failed(r.a.upstream.Refresh(ctx, r.needed, e.Instances))
+		if err := r.a.upstream.Refresh(ctx, r.needed, e.Instances); err != nil { // else it may have asked for nothing
+			r.failed(err)
+		}
 	}
 }
 
 // lookUpAll binds all definitions anew.
 func (r *reloader) lookUpAll(ctx context.Context) {
-	r.doubt = false
+	if r.session == 0 {
+		return // the next one begins with this
+	}
+	r.doubt, r.lastBind = false, time.Now()
 	r.failed(r.rebind(ctx, afresh))
 }
 

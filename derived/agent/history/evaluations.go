@@ -133,6 +133,16 @@ func (es *Evaluations) Tidy(now time.Time, old time.Duration, constant *operand.
 	}
 }
 
+// Forget lets go of all samples, since no context is left. The memory of one evaluation is kept.
+func (es *Evaluations) Forget() {
+	for _, k := range es.all {
+		k.rest()
+	}
+	kept := min(1, len(es.all))
+	clear(es.all[kept:])
+	es.all = es.all[:kept]
+}
+
 // rest lets go of the samples.
 func (k *evaluation) rest() {
 	clear(k.history)

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sirupsen/logrus"
-
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -86,7 +84,10 @@ func (u *Upstream) stayConnected(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if u.heard { // what does not even answer is tried again ever more slowly
+		u.mu.Lock()
+		heard := u.heard
+		u.unlock()
+		if heard { // where nothing can be looked up it is tried again ever more slowly
 			retry, trouble = firstRetry, ""
 		}
 		if text := err.Error(); text != trouble {
@@ -161,14 +162,13 @@ func (u *Upstream) dialControl(ctx context.Context) error {
 	u.control = conn
 	u.last++
 	u.session = u.last
-	u.remark(logrus.InfoLevel, logrus.Fields{"pmcd": conn.Addr()}, "connected to pmcd")
 	u.tell()
 	return nil
 }
 
 // attach adds a connection for fetches. One of the readers reads from it until ctx ends, it fails or
-// detach is called. It returns how many there are now.
-func (u *Upstream) attach(ctx context.Context, readers *sync.WaitGroup, c *connection) int {
+// detach is called.
+func (u *Upstream) attach(ctx context.Context, readers *sync.WaitGroup, c *connection) {
 	u.mu.Lock()
 	defer u.unlock()
 	c.made = u.now()
@@ -177,7 +177,6 @@ func (u *Upstream) attach(ctx context.Context, readers *sync.WaitGroup, c *conne
 	slices.SortStableFunc(u.conns, func(x, y *connection) int { return x.slot - y.slot })
 	u.queue.hold = false
 	u.send(u.now()) // what waits for one that was given up
-	return len(u.conns)
 }
 
 // retire gives up the connection in a slot as soon as nothing is under way on it, if there is another one. There may be a
@@ -241,14 +240,14 @@ func (u *Upstream) dial(ctx context.Context, patience time.Duration) (*connectio
 	return &connection{conn: c, slot: unknownSlot}, nil
 }
 
-// refill makes connections in place of those that were given up.
+// refill makes connections in place of those that were given up. One that fails meanwhile ends the session.
 func (u *Upstream) refill(ctx context.Context, readers *sync.WaitGroup) error {
 	dialling, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
 	u.mu.Lock()
 	have := len(u.conns)
 	u.unlock()
-	for patience := slotPatience; have < connections; {
+	for patience := slotPatience; have < connections; have++ {
 		made, err := u.dial(dialling, patience)
 		if err != nil {
 			return err
@@ -256,7 +255,7 @@ func (u *Upstream) refill(ctx context.Context, readers *sync.WaitGroup) error {
 		if made.slot == unknownSlot {
 			patience = 0 // it is not this pmcd that we serve, or it tells no slots
 		}
-		have = u.attach(ctx, readers, made)
+		u.attach(ctx, readers, made)
 	}
 	return nil
 }

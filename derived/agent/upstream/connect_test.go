@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -180,3 +182,38 @@ func TestRefresh(t *testing.T) {
 	assert.EqualValues(t, 2, id)
 	assert.False(t, s.options.Names.Knows(procDom), "nobody needs it")
 }
+
+// Connections that pmcd ends as soon as it has greeted end the session: they are not made again before a pause.
+func TestConnectionsThatEndAtOnce(t *testing.T) {
+	relay := newRelay(t)
+	var dials atomic.Int64
+	u, _ := bare(time.Now, func(o *Options) {
+		o.Dial = func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
+			dials.Add(1)
+			c, err := pmapi.Dial(ctx, "unix", relay.Address, opts...)
+			if err == nil {
+				require.NoError(t, c.Close())
+			}
+			return c, err
+		}
+	})
+	ended := make(chan int64, 1)
+	u.log.(*logrus.Logger).AddHook(onLog(func() {
+		select {
+		case ended <- dials.Load(): // the session has ended, and the next one has not begun
+		default:
+		}
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { u.Run(ctx) })
+	assert.LessOrEqual(t, <-ended, int64(connections+1))
+	cancel()
+	running.Wait()
+}
+
+// onLog is called with every message.
+type onLog func()
+
+func (f onLog) Levels() []logrus.Level     { return logrus.AllLevels }
+func (f onLog) Fire(_ *logrus.Entry) error { f(); return nil }

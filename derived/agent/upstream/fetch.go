@@ -122,7 +122,6 @@ func (a answer) before(b answer) int { return a.at.Compare(b.at) }
 // settle ends what a connection had under way.
 func (u *Upstream) settle(a answer, now time.Time) {
 	c, asked := a.conn, a.conn.asked
-	u.heard = true
 	if a.err == nil {
 		u.take(c, a.res, now)
 	}

@@ -26,7 +26,7 @@ func (u *Upstream) LookUp(ctx context.Context, names []string) (found *operand.C
 }
 
 // Refresh asks the owners of domains for their instances, as [operand.Names.Refresh]. It waits. A domain whose owner
-// cannot answer is asked for again with the next ones.
+// cannot answer is asked for again with the next ones. With the first one of a session we are connected: names can be looked up.
 func (u *Upstream) Refresh(ctx context.Context, needed operand.Domains, domains []pdu.InDom) error {
 	return u.converse(func(conn *pmapi.Conn) error {
 		refused, err := u.options.Names.Refresh(ctx, conn, needed, domains)
@@ -35,6 +35,10 @@ func (u *Upstream) Refresh(ctx context.Context, needed operand.Domains, domains 
 		for d, err := range refused {
 			u.remark(logrus.DebugLevel, logrus.Fields{logrus.ErrorKey: err, "indom": d}, "instances cannot be had")
 			u.events.Instances = append(u.events.Instances, d) // of the next Events, which this does not announce
+		}
+		if err == nil && !u.heard {
+			u.heard = true
+			u.remark(logrus.InfoLevel, logrus.Fields{"pmcd": conn.Addr()}, "connected to pmcd")
 		}
 		return err
 	})
@@ -54,9 +58,7 @@ func (u *Upstream) converse(ask func(*pmapi.Conn) error) error {
 	switch {
 	case conn != u.control:
 		return ErrUnconnected // it has ended meanwhile
-	case err == nil:
-		u.heard = true
-	case conn.Err() != nil:
+	case err != nil && conn.Err() != nil:
 		u.lose(err)
 		return fmt.Errorf("%w: %w", ErrUnconnected, err)
 	}

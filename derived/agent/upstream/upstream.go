@@ -57,7 +57,7 @@ type Upstream struct {
 	control *pmapi.Conn   // for all but fetches; nil: none
 	conns   []*connection // for fetches; those of lower slots in pmcd's table first
 	errand  errand
-	heard   bool      // pmcd has answered something in this session
+	heard   bool      // names and instances have been looked up in this session
 	stamped time.Time // by pmcd, the last answer
 	answers []answer  // scratch space
 
