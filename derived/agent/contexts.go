@@ -45,7 +45,7 @@ type clientContext struct {
 	snapshot *snapshot
 	entries  []entry            // one for each PMID of the list, in order
 	series   []*upstream.Series // of all entries that have one
-	fetches  predict.History
+	fetches  predict.Rhythm
 	planned  upstream.Planned // for the next fetch
 	used     time.Time
 }

@@ -78,7 +78,7 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) (deep bool
 }
 
 // kindOf is what the fetch that is there now is to its context.
-func kindOf(h *predict.History) control.FetchKind {
+func kindOf(h *predict.Rhythm) control.FetchKind {
 	switch {
 	case h.Fetches() == 0:
 		return control.FirstFetch

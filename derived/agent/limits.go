@@ -20,7 +20,7 @@ type Limits struct {
 	Instances int64 // of an operand
 	Contexts  int64 // of clients, with a history
 	Samples   int64 // bytes of the samples that these histories hold
-	Answer    int64 // bytes of a PDU from pmcd to the sampler
+	Answer    int64 // bytes of an answer of pmcd to a fetch of operands
 
 	Log int64 // bytes in an hour
 }

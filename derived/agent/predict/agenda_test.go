@@ -24,7 +24,7 @@ type sampled struct {
 func (f *following) time() time.Time { return time.Unix(1_000_000, 0).Add(f.now) }
 
 // fetch notes a fetch of a context now.
-func (f *following) fetch(h *History, e *Entry[string], what string) {
+func (f *following) fetch(h *Rhythm, e *Entry[string], what string) {
 	f.Put(e, h.Fetched(f.time(), Interval{}), what)
 }
 
@@ -59,7 +59,7 @@ func (f *following) times() (at []time.Duration) {
 // A sample is taken shortly before the fetch that will need it.
 func TestPrediction(t *testing.T) {
 	var f following
-	var h History
+	var h Rhythm
 	var e Entry[string]
 	for range 2 + trusted {
 		f.fetch(&h, &e, "")
@@ -83,7 +83,7 @@ func TestPrediction(t *testing.T) {
 // Before there is an interval the usual ones are tried.
 func TestLadder(t *testing.T) {
 	var f following
-	var h History
+	var h Rhythm
 	var e Entry[string]
 	f.fetch(&h, &e, "")
 	f.pass(3 * time.Hour)
@@ -110,7 +110,7 @@ func TestLadder(t *testing.T) {
 // pmval fetches again at once when it has got no value: that says nothing of when it fetches next.
 func TestFetchAgainAtOnce(t *testing.T) {
 	var f following
-	var h History
+	var h Rhythm
 	var e Entry[string]
 	f.fetch(&h, &e, "")
 	f.pass(time.Millisecond)
@@ -128,7 +128,7 @@ func TestFetchAgainAtOnce(t *testing.T) {
 // Contexts that cannot be foretold find a sample that is young for them, as long as they are active.
 func TestIrregularContext(t *testing.T) {
 	var f following
-	var h History
+	var h Rhythm
 	var e Entry[string]
 	for _, d := range []time.Duration{700 * ms, 3 * time.Second, 1200 * ms, 9 * time.Second, 400 * ms} {
 		f.fetch(&h, &e, "")
@@ -176,7 +176,7 @@ func TestPauseBeforeTheFirstFetch(t *testing.T) {
 func TestAgendaIsBounded(t *testing.T) {
 	var f following
 	for range maxEntries + 10 {
-		f.fetch(&History{}, &Entry[string]{}, "")
+		f.fetch(&Rhythm{}, &Entry[string]{}, "")
 	}
 	assert.Len(t, f.entries, maxEntries)
 }

@@ -1,9 +1,9 @@
 // Package predict tells when a client context will fetch next, from when it has fetched. It is pure: it knows nothing of
 // metrics, and is told what time it is.
 //
-//	request loop:  History.Fetched(now) ──► Plan, a value ──► schedule:  sample at Plan.At, Plan.Sampled(now), …
+//	request loop:  Rhythm.Fetched(now) ──► Plan, a value ──► schedule:  sample at Plan.At, Plan.Sampled(now), …
 //
-// A History belongs to the request loop, a Plan to who follows it until the next fetch: they share nothing.
+// A Rhythm belongs to the request loop, a Plan to who follows it until the next fetch: they share nothing.
 //
 //	the context has fetched      the plan samples
 //	once, or twice at once       before each usual interval (ladder), 40 and 5 ms

@@ -120,7 +120,7 @@ func (u *Upstream) connect(ctx context.Context) error {
 	if err := u.refill(ctx, &readers); err != nil { // first, for low slots in pmcd's table
 		return err
 	}
-	if err := u.dialControl(ctx); err != nil {
+	if err := u.dialLookups(ctx); err != nil {
 		return err
 	}
 	var move <-chan time.Time
@@ -149,8 +149,8 @@ func (u *Upstream) connect(ctx context.Context) error {
 	}
 }
 
-// dialControl makes the connection that is not for fetches, with which the session has begun.
-func (u *Upstream) dialControl(ctx context.Context) error {
+// dialLookups makes the connection that is not for fetches, with which the session has begun.
+func (u *Upstream) dialLookups(ctx context.Context) error {
 	dialling, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
 	conn, err := u.options.Dial(dialling)
@@ -159,7 +159,7 @@ func (u *Upstream) dialControl(ctx context.Context) error {
 	}
 	u.mu.Lock()
 	defer u.unlock()
-	u.control = conn
+	u.lookups = conn
 	u.last++
 	u.session = u.last
 	u.tell()
@@ -204,10 +204,10 @@ func (u *Upstream) detach() {
 	for len(u.conns) > 0 {
 		u.end(u.conns[0])
 	}
-	if u.control != nil {
-		_ = u.control.Close()
+	if u.lookups != nil {
+		_ = u.lookups.Close()
 	}
-	u.control, u.session = nil, 0
+	u.lookups, u.session = nil, 0
 	u.queue.forget()
 	u.size.proven = 0
 	u.maker.Forget()

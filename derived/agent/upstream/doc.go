@@ -10,8 +10,8 @@
 // # The lock
 //
 // Upstream.mu guards everything that changes: connections, series, the queue, the schedule, what is known of slow agents. It is
-// the agent's only lock. Nothing that could wait, take it again or call back is called under it; what there is to log is
-// logged after it (remark, unlock), and what happens is told by one set of [Events], which a channel announces.
+// the agent's only lock. Nothing that could take it again or call back is called under it, and nothing that waits, but for 20 ms at most until
+// a socket has room for a request; what there is to log is logged after it (remark, unlock), and what happens is told by one set of [Events], which a channel announces.
 //
 // # States
 //
@@ -25,18 +25,18 @@
 //	too long       ended because of its answer: it alone is made again (tooLong, refill)
 //
 //	series         becomes
-//	fresh          stale, with time (fresh)
+//	fresh          stale, with time (Series.fresh)
 //	stale          waiting, when somebody wants a sample (ask); outstanding at once if a connection is free
 //	waiting        outstanding: in the queue few, many or apart, for the first free connection (send)
-//	outstanding    fresh: stored (give); stale: refused (deny)
-//	refused        stale, after ten minutes or a reload: its answer is too long (tooLongAlone, Forgive)
+//	outstanding    fresh: stored (take); stale: pmcd said no (deny)
+//	excused        stale, after ten minutes or a reload: its answer is too long (tooLongAlone, Forgive)
 //
 // Slow agents have states of their own: package slow. Their series wait apart and have the last connection to themselves; while one
 // rests its series are not asked for.
 //
 // # Whose error it is
 //
-//	a set's code             that operand's, in that sample
+//	a value set's code       that operand's, in that sample
 //	a fetch refused          the series of that fetch
 //	a name, a descriptor     that name's, in the Catalog
 //	a domain's instances     that domain's: it keeps the names it had (Refresh)

@@ -157,7 +157,7 @@ func (u *Upstream) take(c *connection, res *pmapi.Columns, now time.Time) {
 	u.size.proven = max(u.size.proven, len(c.asked.IDs))
 	u.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
 	u.charge(c, res, now)
-	fresh := u.fresh(c, res.Changes)
+	news := u.news(c, res.Changes)
 	if len(c.asked.Sources) > 0 {
 		made := u.sample(res, c.sent, now, c.asked.List)
 		c.asked.Count(made, func(s *Series, values int) {
@@ -166,7 +166,7 @@ func (u *Upstream) take(c *connection, res *pmapi.Columns, now time.Time) {
 		})
 	}
 	const operands = pdu.ChangeAddAgent | pdu.ChangeRestartAgent | pdu.ChangeDropAgent | pdu.ChangeNames
-	if fresh&operands != 0 {
+	if news&operands != 0 {
 		u.events.Agents = true
 		u.tell()
 	}
@@ -189,24 +189,24 @@ func (u *Upstream) sample(res *pmapi.Columns, taken, arrived time.Time, asked *o
 	return made
 }
 
-// fresh returns which changes a connection's answer tells that no other has told before: pmcd tells each of
+// news returns which changes a connection's answer tells that no other has told before: pmcd tells each of
 // its clients once, with its next answer. Nor are those news that are our own.
-func (u *Upstream) fresh(c *connection, change pdu.Change) pdu.Change {
+func (u *Upstream) news(c *connection, change pdu.Change) pdu.Change {
 	if change&c.echo != 0 {
 		u.events.Hidden = true // somebody else's may hide behind ours
 	}
-	fresh := change &^ c.echo &^ c.told
+	news := change &^ c.echo &^ c.told
 	c.echo &^= change
 	c.told &^= change
 	for _, other := range u.conns {
 		if other != c {
-			other.told |= fresh
+			other.told |= news
 		}
 	}
-	if fresh&(pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
+	if news&(pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
 		u.maker.BeginEpoch() // what was counted before says nothing about what is counted now
 	}
-	return fresh
+	return news
 }
 
 // drop forgets what a connection had under way.

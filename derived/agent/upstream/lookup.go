@@ -47,7 +47,7 @@ func (u *Upstream) Refresh(ctx context.Context, needed operand.Domains, domains 
 // converse asks something on the connection that is not for fetches.
 func (u *Upstream) converse(ask func(*pmapi.Conn) error) error {
 	u.mu.Lock()
-	conn := u.control
+	conn := u.lookups
 	u.unlock()
 	if conn == nil {
 		return ErrUnconnected
@@ -56,7 +56,7 @@ func (u *Upstream) converse(ask func(*pmapi.Conn) error) error {
 	u.mu.Lock()
 	defer u.unlock()
 	switch {
-	case conn != u.control:
+	case conn != u.lookups:
 		return ErrUnconnected // it has ended meanwhile
 	case err != nil && conn.Err() != nil:
 		u.lose(err)

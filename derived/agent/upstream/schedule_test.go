@@ -43,7 +43,7 @@ func inBubble(t *testing.T, interval time.Duration, test func(t *testing.T, s *s
 }
 
 // fetch notes a fetch of a context now.
-func (s *scheduling) fetch(h *predict.History, p *Planned, series ...*Series) {
+func (s *scheduling) fetch(h *predict.Rhythm, p *Planned, series ...*Series) {
 	s.Plan(p, h.Fetched(time.Now(), predict.Interval{}), series)
 	synctest.Wait()
 }
@@ -111,7 +111,7 @@ func TestFetchesDoNotWakeTheSchedule(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			inBubble(t, 0, func(t *testing.T, s *scheduling) {
-				var h predict.History
+				var h predict.Rhythm
 				var p Planned
 				f := seriesOf(loadID)
 				for range 24 {
@@ -135,7 +135,7 @@ func TestFetchesDoNotWakeTheSchedule(t *testing.T) {
 func TestCoincidingPlans(t *testing.T) {
 	inBubble(t, 0, func(t *testing.T, s *scheduling) {
 		const lead = predict.Lead
-		var a, b, c predict.History
+		var a, b, c predict.Rhythm
 		var pa, pb, pc Planned
 		fa, fb, fc := seriesOf(loadID), seriesOf(countID), seriesOf(binID)
 		for range 5 {

@@ -24,7 +24,7 @@ type Series struct {
 	history     int             // how many older samples are needed
 
 	tooLong    time.Time // when the answer for its operands alone was too long
-	refused    time.Time // since when it is not asked for, because of that
+	excused    time.Time // since when it is not asked for, because of that
 	complained bool      // that is logged
 	doubted    time.Time // when pmcd closed a connection over a fetch for it alone
 }

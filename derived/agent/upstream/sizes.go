@@ -133,7 +133,7 @@ func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) 
 		u.requeue(s)
 		return
 	}
-	s.refused = now
+	s.excused = now
 	if !s.complained {
 		s.complained = true
 		fields["pmid"] = s.descs[0].PMID
@@ -146,7 +146,7 @@ func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) 
 // excused gives a series that is not asked for, because its answer is too long, a sample without values, and reports
 // whether it is one.
 func (u *Upstream) excused(s *Series, now time.Time) bool {
-	if s.refused.IsZero() || now.Sub(s.refused) >= partRetry {
+	if s.excused.IsZero() || now.Sub(s.excused) >= partRetry {
 		return false
 	}
 	s.push(u.maker.Refused(s.descs, pdu.ErrTooBig, now))

@@ -54,7 +54,7 @@ type Upstream struct {
 	// Connections; see connect.go.
 	session int           // number of the present one; 0: none
 	last    int           // number of the last one
-	control *pmapi.Conn   // for all but fetches; nil: none
+	lookups *pmapi.Conn   // for all but fetches; nil: none
 	conns   []*connection // for fetches; those of lower slots in pmcd's table first
 	errand  errand
 	heard   bool      // names and instances have been looked up in this session
@@ -213,7 +213,7 @@ func (u *Upstream) Forgive() {
 	u.size = newSizes()
 	u.size.longest = longest
 	for _, s := range u.series {
-		s.refused, s.tooLong, s.doubted, s.complained = time.Time{}, time.Time{}, time.Time{}, false
+		s.excused, s.tooLong, s.doubted, s.complained = time.Time{}, time.Time{}, time.Time{}, false
 	}
 }
 

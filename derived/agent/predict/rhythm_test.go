@@ -30,7 +30,7 @@ func TestTypicalInterval(t *testing.T) {
 		{"by hand", []time.Duration{700 * ms, 2000 * ms, 9000 * ms, 400 * ms, 60000 * ms}, 2000 * ms, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var h History
+			var h Rhythm
 			now := time.Unix(0, 0)
 			h.Fetched(now, Interval{})
 			for _, d := range row.intervals {
@@ -42,7 +42,7 @@ func TestTypicalInterval(t *testing.T) {
 		})
 	}
 	t.Run("the last eight count", func(t *testing.T) {
-		var h History
+		var h Rhythm
 		now := time.Unix(0, 0)
 		p := h.Fetched(now, Interval{})
 		for i := range 20 {
@@ -62,7 +62,7 @@ func TestTypicalInterval(t *testing.T) {
 // A client that came too early once is expected a little earlier for a while, unless it was early only
 // because it was late before.
 func TestLeadFollowsEarlyFetches(t *testing.T) {
-	var h History
+	var h Rhythm
 	now := time.Unix(0, 0)
 	fetch := func(after time.Duration) time.Duration {
 		now = now.Add(after)
@@ -87,7 +87,7 @@ func TestLeadFollowsEarlyFetches(t *testing.T) {
 
 // A client that was held up goes on where it would have been.
 func TestGridGoesOnAfterAStandstill(t *testing.T) {
-	var h History
+	var h Rhythm
 	now := time.Unix(0, 0)
 	h.Fetched(now, Interval{})
 	for range remembered {
@@ -122,7 +122,7 @@ func TestHeldUp(t *testing.T) {
 		{"a long time before", 9, 10 * ms, []time.Duration{4040*ms + backlog}, 100 * ms, 60*ms - backlog},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var h History
+			var h Rhythm
 			now := time.Unix(0, 0)
 			p := h.Fetched(now, Interval{})
 			for range row.fetches - 1 {
@@ -169,7 +169,7 @@ func TestWhatAStandstillExplains(t *testing.T) {
 
 // Fetches at the same moment, or by a clock that goes back, are no reason to fall.
 func TestFetchesWithoutAnInterval(t *testing.T) {
-	var h History
+	var h Rhythm
 	now := time.Unix(0, 0)
 	for i := range 50 {
 		p := h.Fetched(now.Add(-time.Duration(i%3)), Interval{})
@@ -179,7 +179,7 @@ func TestFetchesWithoutAnInterval(t *testing.T) {
 
 // What is not known well is sampled for at other times, too.
 func TestTrust(t *testing.T) {
-	var h History
+	var h Rhythm
 	now := time.Unix(0, 0)
 	p := h.Fetched(now, Interval{})
 	for i := range trusted + 1 {
@@ -210,7 +210,7 @@ func TestGridAndPace(t *testing.T) {
 		grid bool
 	}{{"on a grid", true}, {"with pauses", false}} {
 		t.Run(row.name, func(t *testing.T) {
-			var h History
+			var h Rhythm
 			now := time.Unix(0, 0)
 			h.Fetched(now, Interval{})
 			wrong := 0
@@ -243,7 +243,7 @@ func TestNewInterval(t *testing.T) {
 		{"much shorter", time.Hour, 10 * ms},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var h History
+			var h Rhythm
 			now := time.Unix(0, 0)
 			h.Fetched(now, Interval{})
 			for range remembered {

@@ -32,8 +32,8 @@ const (
 	backlog = 20 * time.Millisecond
 )
 
-// History is the fetches of one context, as far as they tell when it will fetch next. The zero value has none.
-type History struct {
+// Rhythm is the fetches of one context, as far as they tell when it will fetch next. The zero value has none.
+type Rhythm struct {
 	last      time.Time                 // of the last fetch; when it would have come if it was held up
 	intervals []time.Duration           // the last ones, oldest first
 	median    time.Duration             // of these; see Interval
@@ -46,49 +46,49 @@ type History struct {
 }
 
 // Fetches is how many there were.
-func (h *History) Fetches() int { return h.fetches }
+func (r *Rhythm) Fetches() int { return r.fetches }
 
 // Last is when the last one came, or would have come if it was held up; zero: there was none.
-func (h *History) Last() time.Time { return h.last }
+func (r *Rhythm) Last() time.Time { return r.last }
 
 // Expected is when the next one is expected; zero: at no known time.
-func (h *History) Expected() time.Time { return h.expected }
+func (r *Rhythm) Expected() time.Time { return r.expected }
 
 // Interval is the median of the intervals, 0 when there is none yet. Of two it is the last: the first may have
 // begun with a fetch that was late.
-func (h *History) Interval() time.Duration { return h.median }
+func (r *Rhythm) Interval() time.Duration { return r.median }
 
 // Quick reports whether a client fetches so often that the time to sample for its next fetch is while this
 // one is served. Nothing has to be waited for then, and nobody woken.
-func (h *History) Quick() bool { return len(h.intervals) > 0 && h.median <= Lead }
+func (r *Rhythm) Quick() bool { return len(r.intervals) > 0 && r.median <= Lead }
 
 // Fetched notes a fetch and says when to sample until the next one. busy is when pmcd served nobody the last time.
-func (h *History) Fetched(now time.Time, busy Interval) Plan {
+func (r *Rhythm) Fetched(now time.Time, busy Interval) Plan {
 	last := now
 	switch {
-	case h.last.IsZero():
-		h.judge(now)
-	case busy.explains(h.last, now):
-		last = h.resume(now)
+	case r.last.IsZero():
+		r.judge(now)
+	case busy.explains(r.last, now):
+		last = r.resume(now)
 	default:
-		h.judge(now)
-		h.learn(now.Sub(h.last))
+		r.judge(now)
+		r.learn(now.Sub(r.last))
 	}
-	h.last, h.expected = last, time.Time{}
-	h.pace.next, h.grid.next = time.Time{}, time.Time{}
-	p := Plan{last: last, trusted: h.right >= trusted, climbing: h.unknown()}
-	steady := h.steady()
+	r.last, r.expected = last, time.Time{}
+	r.pace.next, r.grid.next = time.Time{}, time.Time{}
+	p := Plan{last: last, trusted: r.right >= trusted, climbing: r.unknown()}
+	steady := r.steady()
 	switch {
 	case p.climbing:
 		p.climb()
 	case steady:
-		h.foretell(now)
-		if p.expected = h.expected; !h.Quick() {
-			p.due = h.expected.Add(-h.lead())
+		r.foretell(now)
+		if p.expected = r.expected; !r.Quick() {
+			p.due = r.expected.Add(-r.lead())
 		}
 	}
-	if !steady && len(h.intervals) > 0 {
-		p.unsteady = h.intervals[len(h.intervals)-1]
+	if !steady && len(r.intervals) > 0 {
+		p.unsteady = r.intervals[len(r.intervals)-1]
 	}
 	p.next(now)
 	return p
@@ -96,25 +96,25 @@ func (h *History) Fetched(now time.Time, busy Interval) Plan {
 
 // steady reports whether the next fetch can be foretold: most intervals are about the typical one, or most fetches
 // came about when a grid wants them. Of two intervals nobody can tell: the last may be it.
-func (h *History) steady() bool {
-	t := h.median
+func (r *Rhythm) steady() bool {
+	t := r.median
 	n := 0
-	for _, i := range h.intervals {
+	for _, i := range r.intervals {
 		if alike(i, t) {
 			n++
 		}
 	}
-	return 2*n > len(h.intervals) || len(h.intervals) == 2 || h.onGrid()
+	return 2*n > len(r.intervals) || len(r.intervals) == 2 || r.onGrid()
 }
 
 // onGrid reports whether most fetches came about when a grid wants them: a client that is held up often has
 // one interval that is too long and one that is too short each time.
-func (h *History) onGrid() bool {
-	period := h.period()
-	if period <= 0 || len(h.intervals) < remembered/2 { // of few fetches most are about somewhere
+func (r *Rhythm) onGrid() bool {
+	period := r.period()
+	if period <= 0 || len(r.intervals) < remembered/2 { // of few fetches most are about somewhere
 		return false
 	}
-	offsets, n := h.offsets(period)
+	offsets, n := r.offsets(period)
 	median, near := offsets[n/2], 0
 	for _, o := range offsets[:n] {
 		if alike(period+o-median, period) {
@@ -126,117 +126,117 @@ func (h *History) onGrid() bool {
 
 // unknown reports whether nothing can be said of the next fetch: a second one at once may have been because the first
 // brought no value, after which pmval asks again.
-func (h *History) unknown() bool { return len(h.intervals) == 0 || len(h.intervals) == 1 && h.Quick() }
+func (r *Rhythm) unknown() bool { return len(r.intervals) == 0 || len(r.intervals) == 1 && r.Quick() }
 
 // judge compares what was foretold with the fetch that has come.
-func (h *History) judge(now time.Time) {
-	if h.late(now) {
-		h.right = 0
+func (r *Rhythm) judge(now time.Time) {
+	if r.late(now) {
+		r.right = 0
 	}
-	if !h.expected.IsZero() && alike(now.Sub(h.last), h.expected.Sub(h.last)) {
-		h.right++
+	if !r.expected.IsZero() && alike(now.Sub(r.last), r.expected.Sub(r.last)) {
+		r.right++
 	} else {
-		h.right = 0
+		r.right = 0
 	}
-	interval := h.median
-	h.pace.note(now, interval)
-	h.grid.note(now, interval)
+	interval := r.median
+	r.pace.note(now, interval)
+	r.grid.note(now, interval)
 	// A fetch that the better forecast has right is not early, whatever was expected.
-	early := max(0, h.better().next.Sub(now)) // 0 if nothing was expected
+	early := max(0, r.better().next.Sub(now)) // 0 if nothing was expected
 	if early > interval/8+Lead {
 		early = 0
 	}
-	h.early[h.fetches%remembered] = early
-	h.fetches++
+	r.early[r.fetches%remembered] = early
+	r.fetches++
 }
 
 // late reports whether the fetch that was expected did not come before one at any time was sampled for.
-func (h *History) late(now time.Time) bool {
-	if h.expected.IsZero() {
+func (r *Rhythm) late(now time.Time) bool {
+	if r.expected.IsZero() {
 		return false
 	}
-	next := h.expected.Add(mostPace)
-	return now.After(next) && !next.After(h.last.Add(restless))
+	next := r.expected.Add(mostPace)
+	return now.After(next) && !next.After(r.last.Add(restless))
 }
 
 // resume notes a fetch that was held up, which says nothing of the client's interval, and returns when it would
 // have come: at the last moment of the grid, if that is known.
-func (h *History) resume(now time.Time) time.Time {
-	h.early[h.fetches%remembered] = 0
-	h.fetches++
-	period := h.period()
-	if !h.steady() || period <= 0 {
+func (r *Rhythm) resume(now time.Time) time.Time {
+	r.early[r.fetches%remembered] = 0
+	r.fetches++
+	period := r.period()
+	if !r.steady() || period <= 0 {
 		return now
 	}
-	phase := h.phase(period)
-	h.remember(period + phase) // whatever multiple of the period it was
-	grid := h.last.Add(phase)
+	phase := r.phase(period)
+	r.remember(period + phase) // whatever multiple of the period it was
+	grid := r.last.Add(phase)
 	return grid.Add(now.Sub(grid).Truncate(period))
 }
 
 // better is the forecast that was right lately. Most tools keep to a grid: what can hardly be told apart is one.
-func (h *History) better() *forecast {
-	if h.pace.off+Slack < h.grid.off {
-		return &h.pace
+func (r *Rhythm) better() *forecast {
+	if r.pace.off+Slack < r.grid.off {
+		return &r.pace
 	}
-	return &h.grid
+	return &r.grid
 }
 
 // learn takes another interval into account. Two that agree and differ from those before are new ones:
 // the others are forgotten.
-func (h *History) learn(interval time.Duration) {
-	if n := len(h.intervals); n > 1 {
-		last, old := h.intervals[n-1], h.median
+func (r *Rhythm) learn(interval time.Duration) {
+	if n := len(r.intervals); n > 1 {
+		last, old := r.intervals[n-1], r.median
 		if alike(interval, last) && !alike(interval, old) && !alike(last, old) {
-			h.intervals = append(h.intervals[:0], last)
-			h.pace, h.grid, h.early = forecast{}, forecast{}, [remembered]time.Duration{}
+			r.intervals = append(r.intervals[:0], last)
+			r.pace, r.grid, r.early = forecast{}, forecast{}, [remembered]time.Duration{}
 		}
 	}
-	h.remember(interval)
+	r.remember(interval)
 }
 
-func (h *History) remember(interval time.Duration) {
-	if len(h.intervals) == remembered {
-		h.intervals = append(h.intervals[:0], h.intervals[1:]...)
+func (r *Rhythm) remember(interval time.Duration) {
+	if len(r.intervals) == remembered {
+		r.intervals = append(r.intervals[:0], r.intervals[1:]...)
 	}
-	h.intervals = append(h.intervals, interval)
-	if len(h.intervals) == 2 {
-		h.median = interval
+	r.intervals = append(r.intervals, interval)
+	if len(r.intervals) == 2 {
+		r.median = interval
 		return
 	}
 	var sorted [remembered]time.Duration
-	n := copy(sorted[:], h.intervals)
+	n := copy(sorted[:], r.intervals)
 	slices.Sort(sorted[:n])
-	h.median = sorted[n/2]
+	r.median = sorted[n/2]
 }
 
 // alike reports whether an interval is about as long as another.
 func alike(i, of time.Duration) bool { return (i - of).Abs() <= of/8+Lead }
 
 // foretell says when the next fetch is to be expected after one now.
-func (h *History) foretell(now time.Time) {
-	h.pace.next = now.Add(h.median)
-	if h.Quick() { // no sample is planned for it, and it is not to wait for what would tell when
-		h.expected = h.pace.next
+func (r *Rhythm) foretell(now time.Time) {
+	r.pace.next = now.Add(r.median)
+	if r.Quick() { // no sample is planned for it, and it is not to wait for what would tell when
+		r.expected = r.pace.next
 		return
 	}
-	period := h.period()
-	h.grid.next = h.last.Add(h.phase(period) + period)
-	h.expected = h.better().next
+	period := r.period()
+	r.grid.next = r.last.Add(r.phase(period) + period)
+	r.expected = r.better().next
 }
 
 // period is the distance of the moments that a client fetches at, if it keeps to a grid and leaves some of
 // them out when it is held up: the median of what each two fetches say. Late ones hardly move it.
-func (h *History) period() time.Duration {
-	if len(h.intervals) == 2 && !alike(h.intervals[0], h.intervals[1]) {
-		return h.intervals[1]
+func (r *Rhythm) period() time.Duration {
+	if len(r.intervals) == 2 && !alike(r.intervals[0], r.intervals[1]) {
+		return r.intervals[1]
 	}
 	const pairs = remembered * (remembered + 1) / 2
 	var slopes [pairs]time.Duration
-	typical, n := max(h.median, 1), 0
-	for i := range h.intervals {
+	typical, n := max(r.median, 1), 0
+	for i := range r.intervals {
 		var sum, steps time.Duration
-		for _, interval := range h.intervals[i:] {
+		for _, interval := range r.intervals[i:] {
 			sum += interval
 			steps += max(1, interval.Round(typical)/typical)
 			slopes[n] = sum / steps
@@ -248,17 +248,17 @@ func (h *History) period() time.Duration {
 }
 
 // phase is how far the last fetch is from where the fetches before it suggest, by their median.
-func (h *History) phase(period time.Duration) time.Duration {
-	offsets, n := h.offsets(period)
+func (r *Rhythm) phase(period time.Duration) time.Duration {
+	offsets, n := r.offsets(period)
 	return offsets[n/2]
 }
 
 // offsets are the n distances of the fetches from multiples of a period before the last one, in ascending order.
-func (h *History) offsets(period time.Duration) (offsets [remembered + 1]time.Duration, n int) {
+func (r *Rhythm) offsets(period time.Duration) (offsets [remembered + 1]time.Duration, n int) {
 	n = 1 // the last fetch itself
 	before := time.Duration(0)
-	for i := len(h.intervals) - 1; i >= 0; i-- {
-		before += period - h.intervals[i]
+	for i := len(r.intervals) - 1; i >= 0; i-- {
+		before += period - r.intervals[i]
 		before -= before.Round(period)
 		offsets[n] = before
 		n++
@@ -282,10 +282,10 @@ func (f *forecast) note(now time.Time, interval time.Duration) {
 
 // lead is how long before the expected fetch the sample is asked for: longer than usual for a client
 // that came too early lately, and for one that is not known well.
-func (h *History) lead() time.Duration {
-	early := slices.Max(h.early[:])
-	if h.right < trusted {
+func (r *Rhythm) lead() time.Duration {
+	early := slices.Max(r.early[:])
+	if r.right < trusted {
 		early = max(early, unsureLead-Lead)
 	}
-	return Lead + min(early, maxLead-Lead, h.median/4)
+	return Lead + min(early, maxLead-Lead, r.median/4)
 }
