@@ -871,4 +871,6 @@ func TestAnswerThatIsTooLongAlone(t *testing.T) {
 	s.Serve([]*Series{one}, []int{0})
 	s.Forgive()
 	assert.False(t, s.excused(one, now), "or after a reload")
+	s.size.alone = 1
+	assert.True(t, s.excused(one, now), "pmcd takes one operand: to ask for two would end each session")
 }

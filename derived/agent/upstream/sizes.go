@@ -143,10 +143,10 @@ func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) 
 	u.excused(s, now)
 }
 
-// excused gives a series that is not asked for, because its answer is too long, a sample without values, and reports
-// whether it is one.
+// excused gives a series that is not asked for a sample without values, and reports whether it is one: its answer is too
+// long, or pmcd takes no request for so many operands. Until the reload has seen that, it would end each session.
 func (u *Upstream) excused(s *Series, now time.Time) bool {
-	if s.excused.IsZero() || now.Sub(s.excused) >= partRetry {
+	if len(s.descs) <= u.size.alone && (s.excused.IsZero() || now.Sub(s.excused) >= partRetry) {
 		return false
 	}
 	s.push(u.maker.Refused(s.descs, pdu.ErrTooBig, now))
