@@ -146,7 +146,8 @@ func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) 
 // excused gives a series that is not asked for a sample without values, and reports whether it is one: its answer is too
 // long, or pmcd takes no request for so many operands. Until the reload has seen that, it would end each session.
 func (u *Upstream) excused(s *Series, now time.Time) bool {
-	if len(s.descs) <= u.size.alone && (s.excused.IsZero() || now.Sub(s.excused) >= partRetry) {
+	tooMany := u.size.alone < MaxPart && len(s.descs) > u.size.alone
+	if !tooMany && (s.excused.IsZero() || now.Sub(s.excused) >= partRetry) {
 		return false
 	}
 	s.push(u.maker.Refused(s.descs, pdu.ErrTooBig, now))
