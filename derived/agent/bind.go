@@ -54,7 +54,6 @@ func (r *reloader) rebind(ctx context.Context, what scope) error {
 			return err
 		}
 		r.prime(ctx, snap, before)
-		r.a.figures.Connected.Store(r.session != 0)
 	}
 	r.needed = needsOf(snap)
 	if r.ids.MustSave() {
@@ -62,6 +61,9 @@ func (r *reloader) rebind(ctx context.Context, what scope) error {
 	}
 	snap.spare.Store(snap.Set.NewEvaluation()) // so that no request waits for it
 	r.publish(snap)
+	if what != nothing { // whoever sees that finds what was looked up
+		r.a.figures.Connected.Store(r.session != 0)
+	}
 	r.a.names.Forget(both) // a fetch from the snapshot before may still need its names
 	r.a.upstream.Serve(snap.series, snap.history)
 	if !snap.SameNames(before.Snapshot) {
