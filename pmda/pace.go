@@ -19,7 +19,7 @@ import (
 type pacedPipe struct {
 	end    *pipeEnd
 	pipe   *os.File   // of end
-	polled *os.File   // another descriptor of it, in the poller; nil while busy
+	polled *os.File   // another descriptor of it, in the poller; nil while busy, or if there can be none
 	quiet  *quietFile // polled
 	pace   pace
 	ended  atomic.Bool // Read fails from now on
@@ -67,13 +67,14 @@ func (p *pacedPipe) change() error {
 	return errors.Join(err, p.end.setNonblock(false))
 }
 
+// poll leaves everything as it is if the process has no descriptor left: read(2) waits, too.
 func (p *pacedPipe) poll() error {
-	if err := p.end.setNonblock(true); err != nil {
-		return err
-	}
 	fd, err := p.end.duplicate()
 	if err != nil {
-		return err
+		return nil
+	}
+	if err := p.end.setNonblock(true); err != nil {
+		return errors.Join(err, unix.Close(fd))
 	}
 	p.polled = os.NewFile(uintptr(fd), p.pipe.Name())
 	p.quiet, err = newQuietFile(p.polled)

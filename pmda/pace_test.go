@@ -101,6 +101,27 @@ func TestPipeAtEveryPace(t *testing.T) {
 	require.Equal(t, io.EOF, err)
 }
 
+// A process with no descriptor left goes on in read(2), and returns to the poller when it can.
+func TestPipeWithoutDescriptors(t *testing.T) {
+	p := newPacing(t)
+	p.busy()
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	none := limit
+	none.Cur = 3 // those that are open stay open
+	pause := func() {
+		time.Sleep(2 * pacePause)
+		p.ask()
+	}
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &none))
+	t.Cleanup(func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) })
+	pause()
+	require.Nil(t, p.polled)
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	pause()
+	require.NotNil(t, p.polled)
+}
+
 func TestPipeIsInterrupted(t *testing.T) {
 	for name, before := range map[string]func(p pacing){
 		"while it is polled": func(pacing) {},

@@ -402,9 +402,13 @@ func TestFaultDescriptorsExhausted(t *testing.T) {
 	f.write(soundConf + "late = sample.long.ten\n")
 	require.NoError(t, syscall.Kill(daemon, syscall.SIGHUP))
 	f.recovers("the log says so", func() bool { return strings.Contains(f.p.Log(), "too many open files") })
-	for range 20 {
-		require.True(t, f.sound())
+	for range 20 { // a crowd of requests, then none
+		for range 8 {
+			require.True(t, f.sound())
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
+	assert.Equal(t, daemon, pidOf(f.t, f.p, "pmdaderived"))
 	require.Less(t, f.number("derived.late"), 0.0)
 
 	limit(t, daemon, "--nofile=1000:")
