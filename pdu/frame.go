@@ -201,16 +201,19 @@ func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 // Write encodes m and writes it. from is 0, the number of a client or, in CREDS, a process id.
 // A PDU above MaxPDU is refused with ErrTooBig and nothing is written. After any other error it is
 // unknown how much the peer has got: the stream is over.
-func (w *Writer) Write(m Message, from int32) error {
-	w.buf = m.Append(w.buf[:0], from)
-	err := w.WriteFrame(w.buf)
-	if w.keep.excess(cap(w.buf), len(w.buf)) {
+func (w *Writer) Write(m Message, from int32) error { return w.WriteFrame(w.Encode(m, from)) }
+
+// Encode encodes m for WriteFrame. The frame is valid until the next Encode or Write.
+func (w *Writer) Encode(m Message, from int32) []byte {
+	frame := m.Append(w.buf[:0], from)
+	w.buf = frame
+	if w.keep.excess(cap(frame), len(frame)) {
 		w.buf = nil
 	}
-	return err
+	return frame
 }
 
-// WriteFrame writes a PDU that is encoded already, as ResultWriter.Append makes it.
+// WriteFrame writes a PDU that is encoded already, by Encode or ResultWriter.Frame.
 func (w *Writer) WriteFrame(frame []byte) error {
 	if len(frame) > MaxPDU {
 		return fmt.Errorf("frame of %d bytes: %w", len(frame), ErrTooBig)

@@ -73,7 +73,7 @@ func respond[M any, P interface {
 	if err != nil {
 		return s.refuse(f.Kind, err)
 	}
-	return s.send(reply)
+	return s.out.Encode(reply, 0)
 }
 
 // errNotForAgents is logged with a PDU that pmcd should not have sent.
@@ -92,9 +92,9 @@ func wantsReply(k pdu.Kind) bool {
 func (s *session) instead(k pdu.Kind) []byte {
 	switch {
 	case k == pdu.KindPMNSTraverse:
-		return s.send(&pdu.PMNSNames{})
+		return s.out.Encode(&pdu.PMNSNames{}, 0)
 	case wantsReply(k):
-		return s.send(&pdu.Error{Code: pdu.ErrGeneric})
+		return s.out.Encode(&pdu.Error{Code: pdu.ErrGeneric}, 0)
 	}
 	return nil
 }
@@ -114,11 +114,6 @@ func (s *session) decoded(m pdu.Message, body []byte) bool {
 	return err == nil
 }
 
-// send encodes a reply. It is valid until the next one.
-func (s *session) send(m pdu.Message) []byte {
-	return s.reply.set(m.Append(s.reply.empty(), 0))
-}
-
 // refuse is the reply that carries the code of err, made fit for pmcd. TRAVERSE is told of unknown
 // names only: see [Namer.Traverse].
 func (s *session) refuse(k pdu.Kind, err error) []byte {
@@ -132,7 +127,7 @@ func (s *session) refuse(k pdu.Kind, err error) []byte {
 	case debugEnabled(s.log):
 		s.log.WithField("pdu", k).WithError(err).Debug("request refused")
 	}
-	return s.send(&pdu.Error{Code: code})
+	return s.out.Encode(&pdu.Error{Code: code}, 0)
 }
 
 func (s *session) onFetch(c Client, body []byte, arrived time.Time) []byte {

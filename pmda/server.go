@@ -109,7 +109,6 @@ type session struct {
 	result   pdu.ResultWriter
 	sizes    resultSizes
 	children []Child
-	reply    replyBuffer
 	maxReply int // bytes
 }
 

@@ -260,26 +260,6 @@ func TestDebugLog(t *testing.T) {
 	assert.Empty(t, serve(logger, logrus.InfoLevel))
 }
 
-// One huge reply does not keep its memory for ever, a busy agent keeps what it needs.
-func TestReplyBufferGivesMemoryBack(t *testing.T) {
-	var b replyBuffer
-	reply := func(n int) { b.set(append(b.empty(), make([]byte, n)...)) }
-	reply(8 * keepReply)
-	for range outlierRun {
-		reply(100)
-	}
-	require.GreaterOrEqual(t, cap(b.buf), 8*keepReply, "it may come again")
-	reply(100)
-	assert.Less(t, cap(b.buf), keepReply)
-
-	reply(8 * keepReply)
-	for range 10 * outlierRun {
-		reply(100)
-		reply(4 * keepReply)
-	}
-	assert.GreaterOrEqual(t, cap(b.buf), 8*keepReply)
-}
-
 func BenchmarkServeFetch(b *testing.B) {
 	for _, metrics := range []int{1, 100} {
 		b.Run(map[int]string{1: "metrics=1", 100: "metrics=100"}[metrics], func(b *testing.B) {
