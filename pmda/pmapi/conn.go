@@ -16,9 +16,9 @@ type Conn struct {
 	timeout  time.Duration
 	features pdu.Features
 
-	input  input
-	output output
-	out    *pdu.Writer // into output
+	frames  *pdu.Splitter
+	out     *pdu.Writer
+	longest int // length in bytes of the longest PDU that no answer has followed yet
 
 	// profileSent is set until a reply has shown that pmcd has taken the last PROFILE.
 	profileSent bool

@@ -103,15 +103,13 @@ func newConn(nc net.Conn, addr string, o options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{
+	return &Conn{
 		socket:  s,
 		addr:    addr,
 		timeout: o.timeout,
-		input:   input{socket: s, frames: pdu.NewSplitter(o.limit)},
-		output:  output{socket: s},
-	}
-	c.out = pdu.NewWriter(&c.output)
-	return c, nil
+		frames:  pdu.NewSplitter(o.limit),
+		out:     pdu.NewWriter(s),
+	}, nil
 }
 
 // handshake reads the challenge, sends the credentials and the profile that selects everything,
@@ -124,12 +122,12 @@ func (c *Conn) handshake(ctx context.Context) error {
 		return c.fail(op, explain(ctx, err, 0))
 	}
 	creds := pdu.Creds{Version: pdu.ProtocolVersion}
-	if err := c.out.Write(&creds, int32(os.Getpid())); err != nil {
-		return c.fail(op, c.lastWords(explain(ctx, err, 0)))
+	if err := c.send(ctx, op, &creds, int32(os.Getpid())); err != nil {
+		return err
 	}
 	for _, req := range []pdu.Message{&pdu.Profile{}, &pdu.DescReq{PMID: firstRequest}} {
-		if err := c.out.Write(req, 0); err != nil {
-			return c.fail(op, c.lastWords(explain(ctx, err, 0)))
+		if err := c.send(ctx, op, req, 0); err != nil {
+			return err
 		}
 	}
 	if err := c.readFirstReply(); err != nil {
@@ -140,7 +138,7 @@ func (c *Conn) handshake(ctx context.Context) error {
 }
 
 func (c *Conn) readChallenge() error {
-	f, err := c.input.receive()
+	f, err := c.receive()
 	if err != nil {
 		return err
 	}
@@ -171,7 +169,7 @@ func (c *Conn) readFirstReply() error {
 	var refusal pdu.Error
 	var reply pdu.DescReply
 	for again := false; ; {
-		f, err := c.input.receive()
+		f, err := c.receive()
 		if err != nil {
 			return err
 		}

@@ -69,22 +69,22 @@ func (c *Conn) Fetch(ctx context.Context, ids []pdu.PMID) (*Result, error) {
 // FetchColumns is [Conn.Fetch] for receivers of many numbers.
 func (c *Conn) FetchColumns(ctx context.Context, ids []pdu.PMID) (*Columns, error) {
 	const op = "fetch"
+	disarm, err := c.begin(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	defer disarm()
 	req, err := c.fetchRequest(op, ids)
 	if err != nil {
 		return nil, err
 	}
-	if err := interrupted(ctx); err != nil {
-		return nil, c.opError(op, err)
-	}
-	disarm := c.arm(ctx)
-	defer disarm()
-	if err := c.out.Write(req, 0); err != nil {
-		return nil, c.fail(op, c.lastWords(explain(ctx, err, c.output.longest)))
+	if err := c.send(ctx, op, req, 0); err != nil {
+		return nil, err
 	}
 	for {
-		f, err := c.input.receive()
+		f, err := c.receive()
 		if err != nil {
-			return nil, c.fail(op, explain(ctx, err, c.output.longest))
+			return nil, c.fail(op, explain(ctx, err, c.longest))
 		}
 		if res, done, err := c.fetched(op, f); done {
 			return res, err
@@ -92,11 +92,8 @@ func (c *Conn) FetchColumns(ctx context.Context, ids []pdu.PMID) (*Columns, erro
 	}
 }
 
-// fetchRequest checks whether a fetch can be sent and prepares it.
+// fetchRequest prepares a fetch.
 func (c *Conn) fetchRequest(op string, ids []pdu.PMID) (pdu.Message, error) {
-	if err := c.ready(op); err != nil {
-		return nil, err
-	}
 	switch {
 	case len(ids) == 0:
 		return nil, c.opError(op, fmt.Errorf("no metrics: %w", pdu.ErrTooSmall))
@@ -132,7 +129,7 @@ func (c *Conn) fetched(op string, f pdu.Frame) (res *Columns, done bool, err err
 	c.profileSent = false
 	c.settle(op)
 	if !s.answer.Borrows() {
-		c.input.frames.Release()
+		c.frames.Release()
 	}
 	s.res = Columns{
 		Time: s.answer.Time, Sets: s.answer.Sets, Changes: s.changes, Size: pdu.HeaderSize + len(f.Body), answer: &s.answer,
@@ -179,5 +176,47 @@ func match(sets []pdu.Column, ids []pdu.PMID) error {
 			sets[i] = pdu.Column{PMID: ids[i], Code: pdu.ErrIPC, Type: pdu.TypeUnknown}
 		}
 	}
+	return nil
+}
+
+// HostName gives the name by which the host of the pmcd knows itself. It is a fetch: it ends the
+// life of a [Result].
+//
+// Source: pmGetContextHostName(3).
+func (c *Conn) HostName(ctx context.Context) (string, error) {
+	res, err := c.Fetch(ctx, []pdu.PMID{hostNameID})
+	if err != nil {
+		return "", err
+	}
+	set := res.Sets[0]
+	switch {
+	case set.Code < 0:
+		return "", c.opError("host name", set.Code)
+	case len(set.Values) != 1 || set.Values[0].Type != pdu.TypeString:
+		return "", c.opError("host name", pdu.ErrValue)
+	}
+	return string(set.Values[0].Bytes), nil
+}
+
+// SetProfile selects the instances that later fetches report; it replaces the profile before, at
+// first that of all instances. The context number of p is not used.
+//
+// pmcd does not answer. If it refuses the profile, which it does only to a client that may not
+// fetch at all, the next call fails with its code and the connection with it.
+//
+// Source: pmAddProfile(3), docs/protocol.md 2.5, 5.9.
+func (c *Conn) SetProfile(ctx context.Context, p *pdu.Profile) error {
+	const op = "profile"
+	disarm, err := c.begin(ctx, op)
+	if err != nil {
+		return err
+	}
+	defer disarm()
+	own := *p
+	own.Context = 0
+	if err := c.send(ctx, op, &own, 0); err != nil {
+		return err
+	}
+	c.profileSent = true
 	return nil
 }

@@ -35,29 +35,25 @@ type NameResult struct {
 func (c *Conn) LookupNames(ctx context.Context, names []string) ([]NameResult, error) {
 	const op = "look up names"
 	results := make([]NameResult, len(names))
-	var batch []string
-	var slots []*NameResult // of the batch
-	size := namesHead
-	flush := func() error {
-		err := c.lookupBatch(ctx, op, batch, slots)
-		batch, slots, size = batch[:0], slots[:0], namesHead
-		return err
-	}
-	for i, name := range names {
-		if !askable(name) {
-			results[i] = NameResult{pdu.NoPMID, pdu.ErrName}
-			continue
-		}
-		add := nameHead + padded(len(name))
-		if size+add > maxLookup && len(batch) > 0 {
-			if err := flush(); err != nil {
-				return nil, err
+	for next := 0; next < len(names); {
+		var batch []string
+		var slots []*NameResult // of the batch
+		for size := namesHead; next < len(names); next++ {
+			name := names[next]
+			if !askable(name) {
+				results[next] = NameResult{pdu.NoPMID, pdu.ErrName}
+				continue
 			}
+			size += nameHead + padded(len(name))
+			if size > maxLookup && len(batch) > 0 {
+				break
+			}
+			batch, slots = append(batch, name), append(slots, &results[next])
 		}
-		batch, slots, size = append(batch, name), append(slots, &results[i]), size+add
-	}
-	if len(batch) > 0 {
-		if err := flush(); err != nil {
+		if len(batch) == 0 {
+			break
+		}
+		if err := c.lookupBatch(ctx, op, batch, slots); err != nil {
 			return nil, err
 		}
 	}

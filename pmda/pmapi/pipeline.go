@@ -9,6 +9,10 @@ import (
 	"pmdaderived/pdu"
 )
 
+// startTimeout is how long StartFetch waits for room in the buffer of the socket. A request is far
+// shorter than the buffer; if there is no room pmcd has stopped reading.
+const startTimeout = 20 * time.Millisecond
+
 // StartFetch sends a fetch and does not wait for the answer, which [Conn.PollColumns] takes.
 // [ErrOutstanding] if there is one to come already. It waits for milliseconds at most; a request
 // that cannot be written whole ends the connection.
@@ -16,15 +20,16 @@ import (
 // StartFetch may be called while another goroutine is in [Conn.WaitReadable].
 func (c *Conn) StartFetch(ids []pdu.PMID) error {
 	const op = "fetch"
+	if err := c.ready(op); err != nil {
+		return err
+	}
 	req, err := c.fetchRequest(op, ids)
 	if err != nil {
 		return err
 	}
-	c.output.hurry = true
-	err = c.out.Write(req, 0)
-	c.output.hurry = false
-	if err != nil {
-		return c.fail(op, c.lastWords(explain(context.Background(), err, c.output.longest)))
+	_, err = c.socket.writeSoon(c.encode(req, 0), startTimeout)
+	if err := c.sent(context.Background(), op, err); err != nil {
+		return err
 	}
 	c.outstanding.Store(true)
 	if err := c.Err(); err != nil { // closed meanwhile
@@ -49,10 +54,10 @@ func (c *Conn) PollColumns() (res *Columns, done bool, err error) {
 		return nil, true, err
 	}
 	for {
-		f, ok, err := c.input.receiveNow()
+		f, ok, err := c.receiveNow()
 		switch {
 		case err != nil:
-			return nil, true, c.fail(op, explain(context.Background(), err, c.output.longest))
+			return nil, true, c.fail(op, explain(context.Background(), err, c.longest))
 		case !ok:
 			return nil, false, nil
 		case !c.outstanding.Load():

@@ -2,6 +2,10 @@ package pmapi
 
 import (
 	"context"
+	"errors"
+	"io"
+	"syscall"
+	"time"
 
 	"pmdaderived/pdu"
 )
@@ -19,20 +23,17 @@ func (c *Conn) call(ctx context.Context, op string, req, reply pdu.Message) erro
 // request sends req and reads its answer into reply or, if that is an ERROR, gives its code. An
 // error has ended the connection, or nothing has been sent.
 func (c *Conn) request(ctx context.Context, op string, req, reply pdu.Message) (pdu.Code, error) {
-	if err := c.ready(op); err != nil {
+	disarm, err := c.begin(ctx, op)
+	if err != nil {
 		return 0, err
 	}
-	if err := interrupted(ctx); err != nil {
-		return 0, c.opError(op, err)
-	}
-	disarm := c.arm(ctx)
 	defer disarm()
-	if err := c.out.Write(req, 0); err != nil {
-		return 0, c.fail(op, c.lastWords(explain(ctx, err, c.output.longest)))
+	if err := c.send(ctx, op, req, 0); err != nil {
+		return 0, err
 	}
-	f, err := c.input.receive()
+	f, err := c.receive()
 	if err != nil {
-		return 0, c.fail(op, explain(ctx, err, c.output.longest))
+		return 0, c.fail(op, explain(ctx, err, c.longest))
 	}
 	code, err := c.answer(f, reply)
 	if err != nil {
@@ -40,6 +41,80 @@ func (c *Conn) request(ctx context.Context, op string, req, reply pdu.Message) (
 	}
 	c.settle(op)
 	return code, nil
+}
+
+// begin makes sure that a request can be sent, and gives the socket the deadline of the context until disarm is called.
+func (c *Conn) begin(ctx context.Context, op string) (disarm func(), err error) {
+	if err := c.ready(op); err != nil {
+		return nil, err
+	}
+	if err := interrupted(ctx); err != nil {
+		return nil, c.opError(op, err)
+	}
+	return c.arm(ctx), nil
+}
+
+// arm gives the socket the deadline of the context until disarm is called. Whatever waits sets
+// its own deadline, so the last one may stay.
+func (c *Conn) arm(ctx context.Context) (disarm func()) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(c.timeout)
+	}
+	return interruptible(ctx, deadline, c.socket.SetDeadline)
+}
+
+// send writes a PDU. An error has ended the connection.
+func (c *Conn) send(ctx context.Context, op string, m pdu.Message, from int32) error {
+	return c.sent(ctx, op, c.out.WriteFrame(c.encode(m, from)))
+}
+
+// encode gives the frame of a PDU, valid until the next one.
+func (c *Conn) encode(m pdu.Message, from int32) []byte {
+	frame := c.out.Encode(m, from)
+	c.longest = max(c.longest, len(frame))
+	return frame
+}
+
+// sent makes the error of a write the end of the connection. Its reason is the code that pmcd sent before it closed
+// the connection, if one has arrived.
+func (c *Conn) sent(ctx context.Context, op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = explain(ctx, err, c.longest)
+	if f, ok, readErr := c.receiveNow(); readErr == nil && ok {
+		err = unasked(f)
+	}
+	return c.fail(op, err)
+}
+
+// receive reads up to the end of the next frame, which is valid until the next call.
+func (c *Conn) receive() (pdu.Frame, error) {
+	f, _, err := c.nextFrame(c.socket.Read)
+	return f, err
+}
+
+// receiveNow is receive without waiting: ok is false when the socket holds no whole frame.
+func (c *Conn) receiveNow() (f pdu.Frame, ok bool, err error) { return c.nextFrame(c.socket.readNow) }
+
+func (c *Conn) nextFrame(read func([]byte) (int, error)) (f pdu.Frame, ok bool, err error) {
+	for {
+		if f, ok, err = c.frames.Next(); ok || err != nil {
+			return f, ok, err
+		}
+		n, err := read(c.frames.Buffer())
+		c.frames.Advance(n)
+		switch {
+		case n > 0 || err == nil:
+		case errors.Is(err, syscall.EAGAIN):
+			return f, false, nil
+		case errors.Is(err, io.EOF) && c.frames.Pending() > 0:
+			return f, false, io.ErrUnexpectedEOF
+		default:
+			return f, false, err
+		}
+	}
 }
 
 // answer decodes the frame that answers a request: a reply of the kind wanted, or an ERROR.
@@ -80,7 +155,7 @@ func (c *Conn) errorCode(f pdu.Frame) (pdu.Code, error) {
 
 // settle is called after an answer. What follows it ends the connection, but the answer is good.
 func (c *Conn) settle(op string) {
-	c.output.longest = 0
+	c.longest = 0
 	if err := c.surplus(); err != nil {
 		_ = c.fail(op, err)
 	}
@@ -88,11 +163,11 @@ func (c *Conn) settle(op string) {
 
 // surplus tells what has been read though nobody asked for it, nil if nothing has.
 func (c *Conn) surplus() error {
-	n := c.input.frames.Pending()
+	n := c.frames.Pending()
 	if n == 0 {
 		return nil
 	}
-	f, ok, err := c.input.frames.Next()
+	f, ok, err := c.frames.Next()
 	if err != nil {
 		return err
 	}
@@ -110,13 +185,4 @@ func unasked(f pdu.Frame) error {
 		return e.Code
 	}
 	return protocolErrorf("%v that nobody asked for", f.Kind)
-}
-
-// lastWords replaces the error of a write by the code that pmcd sent before it closed the
-// connection, if one has arrived.
-func (c *Conn) lastWords(writeErr error) error {
-	if f, ok, err := c.input.receiveNow(); err == nil && ok {
-		return unasked(f)
-	}
-	return writeErr
 }

@@ -1,6 +1,7 @@
 package pmapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -91,4 +92,23 @@ func readable(fd uintptr) bool {
 	var first [1]byte
 	_, _, err := syscall.Recvfrom(int(fd), first[:], syscall.MSG_PEEK)
 	return !errors.Is(err, syscall.EAGAIN)
+}
+
+// interruptible sets a deadline that the end of the context brings forward, until disarm is called.
+// Errors of set are left to the read or write that follows.
+func interruptible(ctx context.Context, deadline time.Time, set func(time.Time) error) (disarm func()) {
+	_ = set(deadline)
+	if ctx.Done() == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		_ = set(time.Unix(1, 0))
+	})
+	return func() {
+		if !stop() {
+			<-done // or it would hit the next wait
+		}
+	}
 }
