@@ -195,7 +195,11 @@ func (e *Evaluation) binary(i int32, s *step, c *cell) {
 	case b.Code < 0:
 		c.v.Code = b.Code
 		return
-	case a.Len() == 0 || b.Len() == 0:
+	case len(a.Bits) == 0 || len(b.Bits) == 0:
+		return
+	case !s.set: // two numbers
+		s.binary()(c.single[:], a.Bits, b.Bits)
+		c.v.Bits = c.single[:]
 		return
 	}
 	x, y, n := column{bits: a.Bits}, column{bits: b.Bits}, len(a.Bits)

@@ -13,6 +13,7 @@ import (
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/predict"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
@@ -86,7 +87,9 @@ type Agent struct {
 	evaluations history.Evaluations
 	constant    []*operand.Sample // without values, for metrics made of constants
 	ages        ages
-	values      uint64 // served in this fetch
+	values      uint64         // served in this fetch
+	fetched     *clientContext // whose next fetch is to be planned; nil: none
+	busy        predict.Interval
 
 	// Scratch space, likewise.
 	selected []int
@@ -158,12 +161,14 @@ func (a *Agent) Changes() pdu.Change {
 
 // Before implements pmda.Observer.
 func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
+	a.planNext() // if pmcd did not wait for the last reply
 	a.upstream.Requested(arrived)
 	a.evaluations.Tidy(arrived, upstream.OldEnough, a.constant[0])
 }
 
 // Replied implements pmda.Observer.
 func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) {
+	a.planNext()
 	a.figures.Requests.Add(1)
 	a.figures.RequestTime.Record(took, 1)
 }

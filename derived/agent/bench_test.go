@@ -72,6 +72,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 		if err := a.Fetch(&req, &w); err != nil || w.Len() != n {
 			panic("wrong answer")
 		}
+		a.Replied(req.Client, pdu.KindFetch, 0)
 	}
 }
 

@@ -55,6 +55,7 @@ type entry struct {
 	id     pdu.PMID
 	metric *metric // nil: none of ours
 	series *upstream.Series
+	depth  int  // how many samples the metric is computed from
 	asked  bool // of a metric made of constants alone: this is not the first fetch
 	history.History
 }
@@ -169,7 +170,7 @@ func (c *clientContext) follow(s *snapshot, h *history.Held) {
 		e.metric = s.metric(e.id)
 		var series *upstream.Series
 		if e.metric != nil {
-			series = e.metric.series
+			series, e.depth = e.metric.series, e.metric.History+1
 		}
 		if series != e.series {
 			h.Drop(e.Seen...)

@@ -91,6 +91,7 @@ func (b *bench) fetchRequest(req *pmda.FetchRequest) []pdu.ValueSet {
 	b.tb.Helper()
 	var w pdu.ResultWriter
 	require.NoError(b.tb, b.agent.Fetch(req, &w))
+	b.agent.Replied(req.Client, pdu.KindFetch, 0)
 	require.Equal(b.tb, len(req.PMIDs), w.Len())
 	var res pdu.Result
 	require.NoError(b.tb, res.Decode(w.Append(nil, 0, 0)[pdu.HeaderSize:]))

@@ -30,7 +30,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 }
 
 // advance brings the histories of a context up to date, starts sampling what was not made for this fetch, and
-// plans the sample for the next fetch. busy is when pmcd served nobody the last time.
+// leaves the context to planNext. busy is when pmcd served nobody the last time.
 func (a *Agent) advance(c *clientContext, req *pmda.FetchRequest, busy predict.Interval) {
 	if len(c.series) == 0 {
 		return
@@ -46,7 +46,16 @@ func (a *Agent) advance(c *clientContext, req *pmda.FetchRequest, busy predict.I
 		}
 	}
 	a.upstream.Want(req.Arrived, upstream.Need{Gap: gap}, wanted...)
-	a.upstream.Plan(&c.planned, c.fetches.Fetched(req.Arrived, busy), c.series)
+	a.fetched, a.busy = c, busy
+}
+
+// planNext plans the sample for the next fetch of the context that has fetched, once its reply is out: it may wake a thread,
+// which takes longer than to serve a hundred metrics.
+func (a *Agent) planNext() {
+	if c := a.fetched; c != nil {
+		a.upstream.Plan(&c.planned, c.fetches.Fetched(c.used, a.busy), c.series)
+		a.fetched = nil
+	}
 }
 
 // takeSamples moves the histories of a context on and leaves in a.wanted the series that should have had a
@@ -56,19 +65,24 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) (deep bool
 	a.wanted = a.wanted[:0]
 	a.newest = a.upstream.Newest(a.newest[:0], c.series)
 	newest := a.newest
+	var last *operand.Sample // most have the same
+	var age time.Duration    // of it
 	for i := range c.entries {
 		e := &c.entries[i]
 		if e.series == nil {
 			continue
 		}
-		depth := e.metric.History + 1
-		deep = deep || depth > 1
-		if e.Advance(newest[0], depth, req.Arrived, patience, &a.contexts.held) && a.options.Interval > 0 {
+		cur := newest[0]
+		newest = newest[1:]
+		if cur != nil && cur != last {
+			last, age = cur, req.Arrived.Sub(cur.Taken)
+		}
+		deep = deep || e.depth > 1
+		if e.Advance(cur, e.depth, age, patience, &a.contexts.held) && a.options.Interval > 0 {
 			a.kept = a.upstream.Kept(a.kept[:0], e.series)
-			e.Continue(a.kept, depth, a.options.Interval, upstream.Reach(a.options.Interval), &a.contexts.held)
+			e.Continue(a.kept, e.depth, a.options.Interval, upstream.Reach(a.options.Interval), &a.contexts.held)
 			clear(a.kept)
 		}
-		newest = newest[1:]
 		if e.Missed {
 			a.wanted = append(a.wanted, e.series)
 		}
@@ -109,7 +123,7 @@ func (a *Agent) serve(snap *snapshot, req *pmda.FetchRequest, e *entry, w *pdu.R
 		a.figures.Repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
-		a.countAge(e.Seen[0].Taken, req.Arrived)
+		a.countAge(e.Seen[0], req.Arrived)
 		a.write(m, a.evaluate(snap, e.Seen, m), req, w)
 	}
 }
@@ -128,18 +142,18 @@ func (a *Agent) constants(e *entry) []*operand.Sample {
 	return a.constant
 }
 
-// ages counts the metrics of one fetch that are served from samples of the same moment.
+// ages counts the metrics of one fetch that are served from the same sample.
 type ages struct {
 	kind    control.FetchKind
-	taken   time.Time
+	sample  *operand.Sample
 	metrics uint64
 }
 
-// countAge counts a metric that is served from a sample of that moment.
-func (a *Agent) countAge(taken, now time.Time) {
-	if taken != a.ages.taken {
+// countAge counts a metric that is served from a sample.
+func (a *Agent) countAge(s *operand.Sample, now time.Time) {
+	if s != a.ages.sample {
 		a.noteAges(now)
-		a.ages.taken = taken
+		a.ages.sample = s
 	}
 	a.ages.metrics++
 }
@@ -147,9 +161,9 @@ func (a *Agent) countAge(taken, now time.Time) {
 // noteAges records how old the sample is that the last metrics were served from.
 func (a *Agent) noteAges(now time.Time) {
 	if a.ages.metrics > 0 {
-		a.figures.SampleAge[a.ages.kind].Record(now.Sub(a.ages.taken), a.ages.metrics)
+		a.figures.SampleAge[a.ages.kind].Record(now.Sub(a.ages.sample.Taken), a.ages.metrics)
 	}
-	a.ages.metrics = 0
+	a.ages.sample, a.ages.metrics = nil, 0
 }
 
 // serveOther answers for what is not a definition.

@@ -58,7 +58,9 @@ func (es *Evaluations) Value(
 	for i, k := range es.all {
 		if k.names == names && k.covers(history, depth) {
 			k.used = es.fetches
-			es.all[0], es.all[i] = k, es.all[0] // most metrics of a fetch have the same samples
+			if i > 0 {
+				es.all[0], es.all[i] = k, es.all[0] // most metrics of a fetch have the same samples
+			}
 			return k.memory.Value(m)
 		}
 		if free == nil || es.better(k, free, history) {

@@ -25,11 +25,11 @@ type History struct {
 }
 
 // Advance makes the newest sample, which may be nil, part of the history, which has so many samples at most (1: only the newest
-// counts). No sample older than patience is served. It reports whether the history has begun: it may continue with samples that
-// were kept.
-func (e *History) Advance(cur *operand.Sample, depth int, now time.Time, patience time.Duration, h *Held) (begun bool) {
-	e.Stale = cur == nil || now.Sub(cur.Taken) > patience
-	e.Missed = e.Stale || len(e.Seen) > 0 && cur == e.Seen[0] || now.Sub(cur.Taken) > missedAge
+// counts). No sample whose age is beyond patience is served. It reports whether the history has begun: it may continue with samples
+// that were kept.
+func (e *History) Advance(cur *operand.Sample, depth int, age, patience time.Duration, h *Held) (begun bool) {
+	e.Stale = cur == nil || age > patience
+	e.Missed = e.Stale || len(e.Seen) > 0 && cur == e.Seen[0] || age > missedAge
 	e.Same = false
 	if e.Stale {
 		return false

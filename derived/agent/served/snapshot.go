@@ -49,10 +49,10 @@ type Metric struct {
 	Inst      pdu.Inst // in the domain of definitions
 	Desc      pdu.Desc
 	Described bool            // Desc is what the metric has, or had when last bound
+	Protected bool            // its operands are only for known users
 	Derived   *derived.Metric // nil: not bound
 	Operands  *Operands       // nil: not bound
 	History   int             // how many older samples it needs
-	Protected bool            // its operands are only for known users
 
 	State    State
 	Problem  string // why it is not served, or served as it was
