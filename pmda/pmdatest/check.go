@@ -13,45 +13,29 @@ func checkReply(request, reply pdu.Message) error {
 	if e, ok := reply.(*pdu.Error); ok {
 		return checkError(request, e)
 	}
+	if reply.Kind() != Answer(request.Kind()) {
+		return fmt.Errorf("%v is no reply to %s", reply, request.Kind())
+	}
 	switch q := request.(type) {
 	case *pdu.Fetch:
-		if r, ok := reply.(*pdu.Result); ok {
-			return checkResult(q, r)
-		}
+		return checkResult(q, reply.(*pdu.Result))
 	case *pdu.DescReq:
-		if r, ok := reply.(*pdu.DescReply); ok {
-			return same("metric", r.Desc.PMID, q.PMID)
-		}
+		return same("metric", reply.(*pdu.DescReply).Desc.PMID, q.PMID)
 	case *pdu.InstanceReq:
-		if r, ok := reply.(*pdu.InstanceReply); ok {
-			return checkInstances(q, r)
-		}
+		return checkInstances(q, reply.(*pdu.InstanceReply))
 	case *pdu.TextReq:
-		if r, ok := reply.(*pdu.Text); ok {
-			return same("ident", r.Ident, q.Ident)
-		}
+		return same("ident", reply.(*pdu.Text).Ident, q.Ident)
 	case *pdu.LabelReq:
-		if r, ok := reply.(*pdu.Labels); ok {
-			return checkLabels(q, r)
-		}
+		return checkLabels(q, reply.(*pdu.Labels))
 	case *pdu.PMNSNames:
-		if r, ok := reply.(*pdu.PMNSIDs); ok {
-			return same("number of metrics", len(r.PMIDs), len(q.Names))
-		}
-	case *pdu.PMNSIDs:
-		if r, ok := reply.(*pdu.PMNSNames); ok {
-			return checkNames(r, false)
-		}
+		return same("number of metrics", len(reply.(*pdu.PMNSIDs).PMIDs), len(q.Names))
+	case *pdu.PMNSIDs, *pdu.PMNSTraverse:
+		return checkNames(reply.(*pdu.PMNSNames), false)
 	case *pdu.PMNSChild:
-		if r, ok := reply.(*pdu.PMNSNames); ok {
-			return checkNames(r, q.WithStatus && len(r.Names) > 0)
-		}
-	case *pdu.PMNSTraverse:
-		if r, ok := reply.(*pdu.PMNSNames); ok {
-			return checkNames(r, false)
-		}
+		r := reply.(*pdu.PMNSNames)
+		return checkNames(r, q.WithStatus && len(r.Names) > 0)
 	}
-	return fmt.Errorf("%v is no reply to %s", reply, request.Kind())
+	return nil
 }
 
 func checkError(request pdu.Message, e *pdu.Error) error {

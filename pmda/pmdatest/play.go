@@ -53,23 +53,16 @@ func Play(tb TB, s *pmda.Server, stream []byte) (replies []byte, err error) {
 
 // Answer is the kind of a good reply to a PDU of kind k, 0 if there is none.
 func Answer(k pdu.Kind) pdu.Kind {
-	switch k {
-	case pdu.KindFetch:
-		return pdu.KindResult
-	case pdu.KindDescReq:
-		return pdu.KindDesc
-	case pdu.KindInstanceReq:
-		return pdu.KindInstance
-	case pdu.KindTextReq:
-		return pdu.KindText
-	case pdu.KindLabelReq:
-		return pdu.KindLabel
-	case pdu.KindPMNSNames:
-		return pdu.KindPMNSIDs
-	case pdu.KindPMNSIDs, pdu.KindPMNSChild, pdu.KindPMNSTraverse:
-		return pdu.KindPMNSNames
-	case pdu.KindResult:
-		return pdu.KindError
-	}
-	return 0
+	return map[pdu.Kind]pdu.Kind{
+		pdu.KindFetch:        pdu.KindResult,
+		pdu.KindDescReq:      pdu.KindDesc,
+		pdu.KindInstanceReq:  pdu.KindInstance,
+		pdu.KindTextReq:      pdu.KindText,
+		pdu.KindLabelReq:     pdu.KindLabel,
+		pdu.KindPMNSNames:    pdu.KindPMNSIDs,
+		pdu.KindPMNSIDs:      pdu.KindPMNSNames,
+		pdu.KindPMNSChild:    pdu.KindPMNSNames,
+		pdu.KindPMNSTraverse: pdu.KindPMNSNames,
+		pdu.KindResult:       pdu.KindError,
+	}[k]
 }

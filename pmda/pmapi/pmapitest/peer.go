@@ -173,19 +173,9 @@ func (p *Peer) Next() (pdu.Message, bool) {
 		p.failf("peer: %v", err)
 	}
 	if !p.lasting {
-		p.seen = append(p.seen, Request{f.Kind, whole(f)})
+		p.seen = append(p.seen, Request{f.Kind, Encoded(f)})
 	}
 	return m, true
-}
-
-// whole puts the header back in front of the body.
-func whole(f pdu.Frame) []byte {
-	n := uint32(pdu.HeaderSize + len(f.Body))
-	b := make([]byte, 0, n)
-	for _, word := range [...]uint32{n, uint32(f.Kind), uint32(f.From)} {
-		b = append(b, byte(word>>24), byte(word>>16), byte(word>>8), byte(word))
-	}
-	return append(b, f.Body...)
 }
 
 // gone tells the ways in which a client ends a connection.

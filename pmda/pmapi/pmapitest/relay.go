@@ -3,7 +3,6 @@ package pmapitest
 import (
 	"encoding/binary"
 	"net"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -20,9 +19,10 @@ type Relay struct {
 	watch   func(conn int, f pdu.Frame) bool // of requests; false: the client is cut off
 	replies func(conn int, f pdu.Frame) bool // of replies, likewise
 	attack  func(conn int, f pdu.Frame, to net.Conn) (met, goOn bool)
-	conns   []net.Conn // of clients
-	closed  bool
+	conns   []net.Conn   // of clients
 	fetches [][]pdu.PMID // PMIDs of all fetches so far
+
+	accepted int // connections
 }
 
 // NewRelay starts a relay in front of a collector. It ends with the test.
@@ -30,51 +30,32 @@ func NewRelay(tb testing.TB, c *Collector) *Relay {
 	tb.Helper()
 	r := &Relay{Collector: c}
 	behind := Listen(tb, "unix", r.Serve)
-	r.Address = filepath.Join(tb.TempDir(), "s")
-	l, err := net.Listen("unix", r.Address)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var relays sync.WaitGroup
-	relays.Go(func() {
-		for n := 0; ; n++ {
-			front, err := l.Accept()
-			if err != nil {
-				return
-			}
-			back, err := net.Dial("unix", behind)
-			if err != nil {
-				_ = front.Close()
-				return
-			}
-			r.mu.Lock()
-			r.conns = append(r.conns, front)
-			closed := r.closed
-			r.mu.Unlock()
-			relays.Go(func() {
-				if passed := relay(n, front, back, r.request); passed == 0 {
-					_, _ = back.Write((&pdu.Creds{}).Append(nil, 0)) // the collector insists
-				}
-				_ = back.Close()
-			})
-			relays.Go(func() {
-				r.relayReplies(n, back, front)
-				_ = front.Close()
-			})
-			if closed {
-				_ = front.Close()
-			}
-		}
-	})
-	tb.Cleanup(func() {
-		_ = l.Close()
-		r.mu.Lock()
-		r.closed = true
-		r.mu.Unlock()
-		r.HangUp()
-		relays.Wait()
-	})
+	r.Address = Listen(tb, "unix", func(p *Peer) { r.connect(p.nc, behind) })
 	return r
+}
+
+// connect passes on what comes from a client, and what the collector answers, until one of them has gone.
+func (r *Relay) connect(front net.Conn, behind string) {
+	back, err := net.Dial("unix", behind)
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	n := r.accepted
+	r.accepted++
+	r.conns = append(r.conns, front)
+	r.mu.Unlock()
+	var replies sync.WaitGroup
+	replies.Go(func() {
+		r.relayReplies(n, back, front)
+		_ = front.Close()
+	})
+	if passed := relay(n, front, back, r.request); passed == 0 {
+		_, _ = back.Write((&pdu.Creds{}).Append(nil, 0)) // the collector insists
+	}
+	_ = back.Close()
+	_ = front.Close()
+	replies.Wait()
 }
 
 // HangUp ends all connections.
