@@ -259,30 +259,6 @@ const maxLog = 64 << 10
 // Log returns the logs of pmcd and of its agents, each with a heading.
 func (p *PMCD) Log() string {
 	files, _ := filepath.Glob(filepath.Join(p.Dir, "log", "pmcd", "*.log")) // the pattern is well-formed
-	return logs(files)
-}
-
-// AgentLog returns the logs of the agents of [Config], each with a heading, after what pmcd says about starting them.
-func (p *PMCD) AgentLog() string {
-	var b strings.Builder
-	text, _ := os.ReadFile(p.LogFile) // empty if there is none
-	var files []string
-	for _, agent := range p.cfg.Agents {
-		for line := range strings.Lines(string(text)) {
-			if strings.Contains(line, agent.Command[0]+": ") {
-				b.WriteString(line)
-			}
-		}
-		file := filepath.Join(filepath.Dir(p.LogFile), agent.Name+".log")
-		if _, err := os.Stat(file); err == nil {
-			files = append(files, file)
-		}
-	}
-	return b.String() + logs(files)
-}
-
-// logs returns files, each with a heading.
-func logs(files []string) string {
 	var b strings.Builder
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -11,8 +11,8 @@ import (
 
 // Process is a living process: pmcd or one of its agents.
 type Process struct {
-	Pid, Parent int
-	Name        string // of the program, cut to 15 bytes by the kernel
+	Pid  int
+	Name string // of the program, cut to 15 bytes by the kernel
 }
 
 func (p Process) String() string { return fmt.Sprintf("%s(%d)", p.Name, p.Pid) }
@@ -40,7 +40,7 @@ func processes(session int) []Process {
 	var found []Process
 	for pid := range pids {
 		if stat, ok := readStat(pid); ok && stat.session == session && stat.living() {
-			found = append(found, Process{Pid: pid, Parent: stat.parent, Name: stat.name})
+			found = append(found, Process{Pid: pid, Name: stat.name})
 		}
 	}
 	slices.SortFunc(found, func(a, b Process) int { return a.Pid - b.Pid })
@@ -81,7 +81,6 @@ func alive(pid int) bool {
 type procStat struct {
 	name    string
 	state   byte
-	parent  int
 	session int
 }
 
@@ -89,26 +88,25 @@ type procStat struct {
 func (s procStat) living() bool { return s.state != 'Z' && s.state != 'X' }
 
 func readStat(pid int) (procStat, bool) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return procStat{}, false
-	}
-	// PID (NAME) STATE PARENT GROUP SESSION ...; NAME may hold anything, parentheses too.
-	open, shut := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
-	if open < 0 || shut < open {
-		return procStat{}, false
-	}
-	fields := strings.Fields(string(text[shut+1:]))
-	if len(fields) < 4 {
-		return procStat{}, false
-	}
-	parent, err := strconv.Atoi(fields[1])
+	name, fields, err := Stat(pid)
 	if err != nil {
 		return procStat{}, false
 	}
 	session, err := strconv.Atoi(fields[3])
+	return procStat{name: name, state: fields[0][0], session: session}, err == nil
+}
+
+// Stat reads /proc/PID/stat: the name of the program, and the fields behind it from the state on. Source: proc(5).
+func Stat(pid int) (name string, fields []string, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return procStat{}, false
+		return "", nil, err
 	}
-	return procStat{name: string(text[open+1 : shut]), state: fields[0][0], parent: parent, session: session}, true
+	// PID (NAME) STATE PARENT GROUP SESSION ...; NAME may hold anything, parentheses too.
+	open, shut := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	fields = strings.Fields(string(text[shut+1:]))
+	if open < 0 || shut < open || len(fields) < 22 {
+		return "", nil, fmt.Errorf("stat of process %d is cut short", pid)
+	}
+	return string(text[open+1 : shut]), fields, nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pmdaderived/test/pmcdtest"
 )
 
 // CPU is the time that processes have spent on a processor so far: all threads, those that have ended, too, in user and
@@ -36,21 +38,21 @@ type Process struct {
 
 // ReadProcess asks for it.
 func ReadProcess(pid int) (p Process, err error) {
-	dir := fmt.Sprintf("/proc/%d/", pid)
-	if p.Age, err = age(dir + "stat"); err != nil {
+	if p.Age, err = age(pid); err != nil {
 		return p, err
 	}
-	status, err := os.ReadFile(dir + "status")
+	dir := fmt.Sprintf("/proc/%d/", pid)
+	status, err := os.ReadFile(dir + "status") // stat is less exact about memory
 	if err != nil {
 		return p, err
 	}
 	for line := range strings.Lines(string(status)) {
 		name, value, _ := strings.Cut(line, ":")
-		n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
-		switch {
-		case name == "Threads" && err == nil:
+		n, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
+		switch name {
+		case "Threads":
 			p.Threads = n
-		case name == "VmRSS" && err == nil:
+		case "VmRSS":
 			p.Resident = float64(n) * 1024
 		}
 	}
@@ -77,24 +79,18 @@ func ReadProcess(pid int) (p Process, err error) {
 	return p, nil
 }
 
-// age is how long ago a process was started, by its stat file.
-func age(stat string) (time.Duration, error) {
-	const clockTicks = 100 // a second, on every Linux that Go supports
-	text, err := os.ReadFile(stat)
+// age is how long ago a process was started.
+func age(pid int) (time.Duration, error) {
+	const start, clockTicks = 19, 100 // field of stat; a second, on every Linux that Go supports
+	_, stat, err := pmcdtest.Stat(pid)
 	if err != nil {
 		return 0, err
 	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(fields) < 20 {
-		return 0, fmt.Errorf("%s is cut short", stat)
-	}
-	ticks, err := strconv.ParseInt(fields[19], 10, 64)
+	ticks, err := strconv.ParseInt(stat[start], 10, 64)
 	if err != nil {
 		return 0, err
 	}
 	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		return 0, err
-	}
-	return time.Duration(now.Nano()) - time.Duration(ticks)*time.Second/clockTicks, nil
+	err = unix.ClockGettime(unix.CLOCK_BOOTTIME, &now)
+	return time.Duration(now.Nano()) - time.Duration(ticks)*time.Second/clockTicks, err
 }

@@ -6,8 +6,8 @@
 // owner of the dynamic subtree NAME. In the command's environment stock tools use it without being told. It ends with the command.
 //
 // The exit status is the command's; 128+N if signal N ended it; 125 if pmcd could not be started or
-// ended, 126 if the command could not be started, 2 for wrong usage. If it is not 0, the logs of the agents
-// given with -agent are printed.
+// ended, 126 if the command could not be started, 2 for wrong usage. If it is not 0 and agents were given with -agent,
+// the logs of pmcd and its agents are printed.
 package main
 
 import (
@@ -48,23 +48,20 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 
 	// From here on a signal must not end us before pmcd has ended. The terminal sends its signals to
-	// the command as well; SIGTERM is passed on.
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTERM)
-	defer signal.Stop(signals)
+	// the command as well; of the others the command gets a SIGTERM.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGQUIT)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGHUP, syscall.SIGTERM)
+	defer stop()
 
 	p, err := pmcdtest.Launch(cfg)
 	if err != nil {
 		fmt.Fprintf(stderr, "private-pmcd: %v\n", err)
 		return exitNoPMCD
 	}
-	exit := runCommand(p, command, signals, stdin, stdout, stderr)
+	exit := runCommand(ctx, p, command, stdin, stdout, stderr)
 	err = p.Stop()
-	switch agents := p.AgentLog(); {
-	case err != nil:
-		fmt.Fprint(stderr, p.Log())
-	case exit != 0 && agents != "":
-		fmt.Fprintf(stderr, "private-pmcd: %s: exit status %d; the agents' logs:\n%s", command[0], exit, agents)
+	if err != nil || exit != 0 && len(cfg.Agents) > 0 {
+		fmt.Fprintf(stderr, "private-pmcd: %s: exit status %d; the logs:\n%s", command[0], exit, p.Log())
 	}
 	if err = errors.Join(err, p.Remove()); err != nil {
 		fmt.Fprintf(stderr, "private-pmcd: %v\n", err)
@@ -115,33 +112,17 @@ func parseAgent(text string) (pmcdtest.Agent, error) {
 }
 
 // runCommand runs the command to its end and returns the exit status for it.
-func runCommand(
-	p *pmcdtest.PMCD, command []string, signals <-chan os.Signal, stdin io.Reader, stdout, stderr io.Writer,
-) int {
-	cmd := p.Command(context.Background(), command[0], command[1:]...)
+func runCommand(ctx context.Context, p *pmcdtest.PMCD, command []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cmd := p.Command(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
-	if err := cmd.Start(); err != nil {
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
 		fmt.Fprintf(stderr, "private-pmcd: %v\n", err)
 		return exitNoCommand
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for {
-		select {
-		case sig := <-signals:
-			if sig == syscall.SIGTERM || sig == syscall.SIGHUP {
-				_ = cmd.Process.Signal(sig) // it may just have ended, which is what is wanted
-			}
-		case err := <-ended:
-			var status *exec.ExitError
-			if err != nil && !errors.As(err, &status) {
-				fmt.Fprintf(stderr, "private-pmcd: %v\n", err)
-				return exitNoCommand
-			}
-			if wait, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && wait.Signaled() {
-				return exitSignal + int(wait.Signal())
-			}
-			return cmd.ProcessState.ExitCode()
-		}
+	if wait, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && wait.Signaled() {
+		return exitSignal + int(wait.Signal())
 	}
+	return cmd.ProcessState.ExitCode()
 }
