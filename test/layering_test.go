@@ -92,7 +92,7 @@ var layers = map[string]layer{
 	"test/pmcdtest/cmd/private-pmcd":         {ours: "test/pmcdtest"},
 	"test/rig":                               {ours: "pdu pmda pmda/pmapi test/pmcdtest", modules: unixCalls},
 	"test/bench":                             {ours: "test/pmcdtest test/rig"},
-	"test/freshbench":                        {ours: "test/conformance test/pmcdtest test/rig"},
+	"test/freshbench":                        {ours: "test/pmcdtest test/rig"},
 	"test/soak":                              {ours: "derived/agent/reloadtest pdu pmda/pmapi test/pmcdtest test/rig"},
 	"test/rig/cmd/rig":                       {ours: "test/bench test/freshbench test/rig test/soak"},
 }

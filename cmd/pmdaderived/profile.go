@@ -11,11 +11,9 @@ import (
 	"syscall"
 )
 
-// With the build tag profile the daemon tells about itself, for benchmarks: see test/bench. It writes
-// into the folder $PMDADERIVED_PROFILE:
-//
-//	SIGUSR1  begins cpu.pprof, a profile of the CPU time; the next one ends it
-//	SIGUSR2  heap.pprof, what is in use after a collection
+// With the build tag profile the daemon tells about itself, for benchmarks: see test/bench. SIGUSR1 begins a profile of the
+// CPU time, and the next one ends it: then there are in the folder $PMDADERIVED_PROFILE cpu.pprof and, once it is complete,
+// heap.pprof, what is in use after a collection.
 var _ = watchProfileSignals(os.Getenv("PMDADERIVED_PROFILE"))
 
 func watchProfileSignals(dir string) bool {
@@ -23,21 +21,16 @@ func watchProfileSignals(dir string) bool {
 		return false
 	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, syscall.SIGUSR1)
 	go func() { // for as long as the process lives
-		var cpu *os.File
-		for sig := range signals {
-			switch {
-			case sig == syscall.SIGUSR2:
-				writeHeap(filepath.Join(dir, "heap.pprof"))
-			case cpu == nil:
-				cpu, _ = os.Create(filepath.Join(dir, "cpu.pprof")) // whoever waits for it sees that it fails
-				_ = pprof.StartCPUProfile(cpu)
-			default:
-				pprof.StopCPUProfile()
-				_ = cpu.Close()
-				cpu = nil
-			}
+		for {
+			<-signals
+			cpu, _ := os.Create(filepath.Join(dir, "cpu.pprof")) // whoever waits for it sees that it fails
+			_ = pprof.StartCPUProfile(cpu)
+			<-signals
+			pprof.StopCPUProfile()
+			_ = cpu.Close()
+			writeHeap(filepath.Join(dir, "heap.pprof"))
 		}
 	}()
 	return true

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 
@@ -132,7 +131,7 @@ func (a *arena) settle(ctx context.Context, defs []definition) error {
 	if err != nil {
 		return err
 	}
-	defer a.drop(c)
+	defer c.close()
 	if err := c.names(names("derived.", defs[:min(len(defs), 16)])); err != nil { // at once, so on all connections
 		return err
 	}
@@ -166,18 +165,17 @@ func (a *arena) define(defs []definition) error {
 	return err
 }
 
-// drop ends a client before its arena.
-func (a *arena) drop(c *client) {
-	c.close()
-	a.clients = slices.DeleteFunc(a.clients, func(other *client) bool { return other == c })
-}
-
-// close ends the arena and all its clients.
-func (a *arena) close() (err error) {
+// disconnect ends all clients.
+func (a *arena) disconnect() {
 	for _, c := range a.clients {
 		c.close()
 	}
 	a.clients = nil
+}
+
+// close ends the arena and all its clients.
+func (a *arena) close() (err error) {
+	a.disconnect()
 	if a.control != nil {
 		err = a.control.Close()
 		a.control = nil

@@ -59,6 +59,9 @@ func Run(ctx context.Context, o Options) (*rig.Table, error) {
 		for _, l := range lines() {
 			parts = append(parts, rig.Part{Name: l.what, Run: func(ctx context.Context) ([]rig.Row, error) {
 				figures, err := l.measure(b, ctx)
+				for _, a := range b.extra {
+					a.disconnect()
+				}
 				if err != nil {
 					return nil, err
 				}

@@ -84,12 +84,8 @@ func (b *bench) profile(ctx context.Context, to string, l load) (err error) {
 	if err != nil {
 		return err
 	}
-	// The heap is written after the other profile is complete.
-	for _, signal := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2} {
-		if err := syscall.Kill(a.derived, signal); err != nil {
-			return err
-		}
-		rig.Sleep(ctx, 100*time.Millisecond)
+	if err := syscall.Kill(a.derived, syscall.SIGUSR1); err != nil {
+		return err
 	}
 	if err := rig.Await(ctx, "the agent has written its profiles", func() (bool, error) {
 		_, err := os.Stat(profiles.Path("heap.pprof"))
@@ -97,17 +93,8 @@ func (b *bench) profile(ctx context.Context, to string, l load) (err error) {
 	}); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(string(profiles)))); err != nil {
 		return err
-	}
-	for _, file := range []string{"cpu.pprof", "heap.pprof"} {
-		content, err := os.ReadFile(profiles.Path(file))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(to, file), content, 0o644); err != nil {
-			return err
-		}
 	}
 	b.Log.Tellf("%s: %d fetches, %.0f µs CPU of the agent each\n  go tool pprof -top %[4]s\n  go tool pprof -http : %[4]s\n"+
 		"  go tool pprof -sample_index=inuse_space -top %[5]s", l.what, n, used/1e3/float64(n), filepath.Join(to, "cpu.pprof"), filepath.Join(to, "heap.pprof"))

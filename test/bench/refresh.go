@@ -64,7 +64,6 @@ func (b *bench) refreshAgainstClient(ctx context.Context, defs []definition, wan
 	if err != nil {
 		return 0, err
 	}
-	defer a.drop(ours.client)
 	file, err := a.folder.Write("client.conf", text(defs))
 	if err != nil {
 		return 0, err
@@ -73,7 +72,6 @@ func (b *bench) refreshAgainstClient(ctx context.Context, defs []definition, wan
 	if err != nil {
 		return 0, err
 	}
-	defer a.drop(theirs.client)
 	return b.compare(fmt.Sprintf("%d metrics, the first %s, against a libpcp client", len(defs), defs[0].name), minRounds,
 		func() (float64, error) { return a.refreshCost(ctx, ours, defs, n, period) },
 		func() (float64, error) { return clientCost(theirs, n, period) })
@@ -168,7 +166,6 @@ func (b *bench) refreshScalars(ctx context.Context) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer a.drop(ours.client)
 	pmie, err := b.compare("1,000 scalars, against pmie", minRounds,
 		func() (float64, error) { return a.refreshCost(ctx, ours, defs, 8, pace(n)) },
 		func() (float64, error) { return a.pmieCost(ctx, n) })
@@ -199,7 +196,6 @@ func (b *bench) definitions(ctx context.Context) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer a.drop(c.client)
 	if err := c.join(1, 0); err != nil {
 		return nil, err
 	}

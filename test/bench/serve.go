@@ -37,12 +37,10 @@ func (b *bench) compareLatency(ctx context.Context, a *arena, ours, theirs []str
 	if err != nil {
 		return 0, err
 	}
-	defer a.drop(x.client)
 	y, err := a.fetcher(ctx, "", theirs, want)
 	if err != nil {
 		return 0, err
 	}
-	defer a.drop(y.client)
 	return b.compare(fmt.Sprintf("%d metrics, %d values, period %v", len(ours), want, period), minRounds,
 		func() (float64, error) { return x.latency(period) },
 		func() (float64, error) { return y.latency(period) })

@@ -83,7 +83,7 @@ func (c *crowd) cost(warm, n int) (float64, error) {
 
 func (c *crowd) close() {
 	for _, f := range c.clients {
-		c.a.drop(f.client)
+		f.close()
 	}
 }
 
@@ -150,12 +150,10 @@ func (b *bench) stall(ctx context.Context) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer a.drop(victim.client)
 	cause, err := a.newClient(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	defer a.drop(cause)
 	if err := victim.join(1, 0); err != nil {
 		return nil, err
 	}

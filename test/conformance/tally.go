@@ -86,10 +86,6 @@ func (t *Tally) Count(set string, wanted, failed bool) {
 	}
 }
 
-// SeveralFetches is the run, also end to end, of the cases with several fetches alone; its set is "corpus". `make conformance` does not
-// print it, `make bench-fresh` does.
-const SeveralFetches = "several-fetches"
-
 // attribute is the key of the test attributes that hold a tally.
 const attribute = "conformance"
 

@@ -1,15 +1,12 @@
 package freshbench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"time"
 
-	"pmdaderived/test/conformance"
 	"pmdaderived/test/pmcdtest"
 	"pmdaderived/test/rig"
 )
@@ -81,24 +78,4 @@ func printed(ctx context.Context, p *pmcdtest.PMCD, env []string, metric string)
 		return "", err
 	}
 	return strings.TrimSpace(lines[len(lines)-1].Text), nil
-}
-
-// conformance runs the conformance test, whose daemons have --interval=0.
-func (b *bench) conformance(ctx context.Context) ([]rig.Row, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-timeout=10m", "-run=^TestConformance$", "./test")
-	cmd.Dir = b.plan.Conformance
-	out, err := cmd.Output()
-	var status *exec.ExitError
-	if err != nil && !errors.As(err, &status) {
-		return nil, err
-	}
-	var problems strings.Builder
-	table, _, err := conformance.ReadTable(bytes.NewReader(out), &problems)
-	b.log.Notef("%s", problems.String())
-	c := table["corpus"][conformance.SeveralFetches]
-	return []rig.Row{{
-		What:     "corpus cases with several fetches, --interval=0",
-		Measured: fmt.Sprintf("%d of %d as libpcp, %d differ as is wanted", c.Agree, c.Cases, c.Wanted), Target: "no other",
-		OK: c.Failures == 0 && c.Cases > 0,
-	}}, err
 }

@@ -40,20 +40,16 @@ type Plan struct {
 
 	Slow time.Duration // how long an operand is slow
 	Nap  time.Duration // how slow, for each fetch
-
-	// Conformance is the source tree whose conformance test is run; "": it is not.
-	Conformance string
 }
 
 // Full is the plan of what docs/freshness.md promises. periodic is how long the periodic tools run, 3 min there.
-func Full(periodic time.Duration, source string) Plan {
+func Full(periodic time.Duration) Plan {
 	return Plan{
 		OneShots: 1000, Loads: []int{0, 10, 50},
 		Periodic: periodic, Irregular: periodic / 2, Coincide: 30 * time.Second,
 		Rates: 100, RateInterval: time.Second,
 		Sums: time.Minute, Warm: 15 * time.Second, Idle: time.Minute,
 		Slow: 2 * time.Minute, Nap: 4 * time.Second,
-		Conformance: source,
 	}
 }
 
@@ -98,7 +94,6 @@ func (b *bench) parts(machine func() rig.Durations) (all []rig.Part) {
 	add(p.Warm > 0, false, "warm", b.warm)
 	add(p.Slow > 0, true, "slow", b.slowOperand)
 	add(p.Idle > 0, false, "idle", b.idle)
-	add(p.Conformance != "", false, "conformance", b.conformance)
 	add(true, false, "requests", func(ctx context.Context) ([]rig.Row, error) { return b.requests(ctx, machine()) })
 	return all
 }

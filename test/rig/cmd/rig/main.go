@@ -121,7 +121,7 @@ func runProfile(ctx context.Context, o options, args []string) (*rig.Table, erro
 }
 
 func runFresh(ctx context.Context, o options, args []string) (*rig.Table, error) {
-	plan := freshbench.Full(o.time, ".")
+	plan := freshbench.Full(o.time)
 	if o.short {
 		plan = freshbench.Short()
 	}
