@@ -3,7 +3,6 @@ package rig
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -32,8 +31,7 @@ func CPU(pids ...int) (time.Duration, error) {
 type Process struct {
 	Age            time.Duration // to 10 ms
 	Threads, Files int
-	Resident       float64       // bytes
-	Ran, Waited    time.Duration // of all threads that there are: on a processor, and for one
+	Resident       float64 // bytes
 }
 
 // ReadProcess asks for it.
@@ -57,26 +55,8 @@ func ReadProcess(pid int) (p Process, err error) {
 		}
 	}
 	files, err := os.ReadDir(dir + "fd")
-	if err != nil {
-		return p, err
-	}
 	p.Files = len(files)
-	threads, err := filepath.Glob(dir + "task/*/schedstat")
-	if err != nil {
-		return p, err
-	}
-	for _, path := range threads {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // the thread has ended
-		}
-		var ran, waited time.Duration // ns
-		if _, err := fmt.Sscan(string(text), &ran, &waited); err != nil {
-			return p, fmt.Errorf("%s: %w", path, err)
-		}
-		p.Ran, p.Waited = p.Ran+ran, p.Waited+waited
-	}
-	return p, nil
+	return p, err
 }
 
 // age is how long ago a process was started.

@@ -106,6 +106,7 @@ type run struct {
 	panics     int
 	series     []figures
 	worst      time.Duration // request of any process
+	late       rig.Durations // by how much the machine woke a sleeper too late
 }
 
 // Run makes a run on a private pmcd that ends with it. A table can come with an error.
@@ -299,6 +300,8 @@ func (r *run) everything(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx) // a deadline would fail calls before it is seen to be over
 	defer cancel()
 	defer time.AfterFunc(r.options.Plan.Length, cancel).Stop()
+	late := rig.WatchMachine()
+	defer func() { r.late = late() }()
 	tools, err := r.tools()
 	if err != nil {
 		return err

@@ -42,8 +42,7 @@ func (r *run) verdict(before, after figures, records int) []rig.Row {
 		rig.Equal("complaints in pmcd's log", len(r.complaints), 0),
 		rig.Equal("panics in the daemon's log", r.panics, 0),
 		rig.Times("worst request", rig.Durations{r.worst}, rig.Limit{Q: 1, Most: mostRequest}),
-		r.busy(),
-		r.held(),
+		rig.MachineRow("the run", r.late),
 		r.growth(),
 		same("goroutines before and after", before.goroutines, after.goroutines),
 		same("descriptors before and after", before.Files, after.Files),
@@ -52,30 +51,6 @@ func (r *run) verdict(before, after figures, records int) []rig.Row {
 
 func same(what string, before, after int) rig.Row {
 	return rig.Row{What: what, Measured: fmt.Sprintf("%d and %d", before, after), Target: "equal", OK: before == after}
-}
-
-// busy tells how busy the machine was: what a process waits for a processor is part of how long its requests take.
-func (r *run) busy() rig.Row {
-	row := rig.Row{What: "the last process ran, and waited for a processor", Measured: "not measured", OK: true}
-	if n := len(r.series); n > 0 {
-		row.Measured = fmt.Sprintf("%.1f and %.1f s", r.series[n-1].Ran.Seconds(), r.series[n-1].Waited.Seconds())
-	}
-	return row
-}
-
-// held tells the same of the time, a second or so, in which the worst of all requests fell.
-func (r *run) held() rig.Row {
-	row := rig.Row{What: "the same while it had the worst request", Measured: "not measured", OK: true}
-	var worst time.Duration
-	for i := 1; i < len(r.series); i++ {
-		before, f := r.series[i-1], r.series[i]
-		if f.pid == before.pid && f.longest > before.longest && f.longest > worst {
-			worst = f.longest
-			row.Measured = fmt.Sprintf("%s and %s at %.0f s",
-				rig.Milliseconds(f.Ran-before.Ran), rig.Milliseconds(f.Waited-before.Waited), f.at.Sub(r.tally.begin).Seconds())
-		}
-	}
-	return row
 }
 
 // growth compares the memory of one process in the two halves of the time that it was watched.
