@@ -246,8 +246,8 @@ func TestReloads(t *testing.T) {
 		repeated, histories = repeated+r.client.Repeated, histories+r.client.Histories
 	}
 	t.Logf("%d reloads in %.1f s, %d definitions made wrong; from signal to value %.1f ms on average, %.1f at most",
-		reloads, took.Seconds(), site.Broken(), total.Seconds()*1e3/float64(reloads), longest.Seconds()*1e3)
-	t.Logf("%d clients: %d fetches, %d values, %d metric identifiers", clients, fetches, values, site.IDs())
+		reloads, took.Seconds(), site.State().Broken, total.Seconds()*1e3/float64(reloads), longest.Seconds()*1e3)
+	t.Logf("%d clients: %d fetches, %d values, %d metric identifiers", clients, fetches, values, site.State().IDs)
 	assert.Greater(t, histories, repeated, "metrics with a history have values most of the time")
 	t.Logf("no value yet: %d of new metrics, %d of new histories, %d of %d for want of a newer sample; failed fetches: %d",
 		young, begun, repeated, repeated+histories, len(failed))

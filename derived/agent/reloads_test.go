@@ -150,7 +150,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 	}
 	up.Forget()
 	late := measure(t)
-	assert.Equal(t, site.Generation(), site.Served(), "at the end the last edit is served")
+	assert.Equal(t, site.State().Generation, site.State().Served, "at the end the last edit is served")
 
 	r.report(took, early, late)
 	assert.LessOrEqual(t, late.goroutines, early.goroutines+moreGoroutines, "goroutines")
@@ -200,7 +200,7 @@ func (r *reloads) look(i int) {
 // list looks at the names as a client does that looks around.
 func (r *reloads) list() {
 	r.tb.Helper()
-	from := r.site.Served()
+	from := r.site.State().Served
 	all := pmdatest.As[*pdu.PMNSNames](r.pmcd, r.request(0, &pdu.PMNSTraverse{Name: served.Root}))
 	var names []string
 	for _, name := range all.Names {
@@ -246,9 +246,9 @@ func (r *reloads) report(took time.Duration, early, late footprint) {
 	}
 	assert.Greater(r.tb, histories, repeated, "metrics with a history have values most of the time")
 	n := r.agent.figures.Reloads.Load()
-	r.tb.Logf("%d reloads in %.1f s, %.2f ms each, %d definitions made wrong", n, took.Seconds(), r.reloading.Seconds()*1e3/float64(n), r.site.Broken())
+	r.tb.Logf("%d reloads in %.1f s, %.2f ms each, %d definitions made wrong", n, took.Seconds(), r.reloading.Seconds()*1e3/float64(n), r.site.State().Broken)
 	r.tb.Logf("%d clients: %d fetches, %d values, %d listings, %d metric identifiers, longest request %.1f ms",
-		len(r.clients), r.fetches, values, r.listed, r.site.IDs(), float64(r.longest)/1e6)
+		len(r.clients), r.fetches, values, r.listed, r.site.State().IDs, float64(r.longest)/1e6)
 	r.tb.Logf("no value yet: %d of new metrics, %d of new histories, %d of %d for want of a newer sample; failed fetches: 0",
 		young, begun, repeated, repeated+histories)
 	r.tb.Logf("after a tenth and at the end: goroutines %d %d, open files %d %d, heap %d %d KiB",

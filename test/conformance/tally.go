@@ -24,15 +24,11 @@ type Tally struct {
 	why  map[string]string
 }
 
-// NewTally starts a tally. run names it and is a word: the table has a group of columns for it.
-func NewTally(run string) *Tally { return newTally(run, Differences()) }
-
-// NewTallySeven is [NewTally] for a run over answers of libpcp 7.2.
-func NewTallySeven(run string) *Tally { return newTally(run, DifferencesSeven()) }
-
-func newTally(run string, list []Difference) *Tally {
+// NewTally starts a tally. run names it and is a word: the table has a group of columns for it. Beside [Differences] there may
+// be others.
+func NewTally(run string, list ...Difference) *Tally {
 	t := &Tally{run: run, sets: map[string]*Counts{}, seen: map[string]bool{}, why: map[string]string{}}
-	for _, d := range list {
+	for _, d := range append(Differences(), list...) {
 		for _, name := range d.Cases {
 			t.why[name] = d.ID
 		}

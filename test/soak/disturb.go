@@ -195,7 +195,7 @@ func (r *run) served(ctx context.Context) error {
 	var err error
 	var gone time.Time
 	for begin := time.Now(); time.Since(begin) < soon; rig.Sleep(ctx, 10*time.Millisecond) {
-		if err = r.probe(ctx); err == nil {
+		if _, err = rig.ReadFigures(ctx, r.pmcd, atName); err == nil {
 			return nil
 		}
 		switch _, runs := r.pmcd.PidOf(daemonName); {
@@ -212,12 +212,6 @@ func (r *run) served(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("not served: %w", err)
-}
-
-// probe is nil if it is.
-func (r *run) probe(ctx context.Context) error {
-	_, err := rig.ReadFigures(ctx, r.pmcd, atName)
-	return err
 }
 
 // keepLog takes the complaints out of pmcd's log, which its next start empties.

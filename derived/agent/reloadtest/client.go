@@ -108,7 +108,7 @@ func (c *Client) IDs() []pdu.PMID {
 	for i, e := range c.entries {
 		ids[i] = e.desc.PMID
 	}
-	c.from = c.site.Served()
+	c.from = c.site.State().Served
 	return ids
 }
 

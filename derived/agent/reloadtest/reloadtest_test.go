@@ -94,12 +94,12 @@ func TestRightAnswersPass(t *testing.T) {
 	for range 3000 {
 		s.site.Edit()
 		require.NoError(t, c.Check(s.fetch(c, s.site.latest()), time.Now()))
-		require.NoError(t, s.site.CheckNames(s.site.Names(), s.site.Served()))
+		require.NoError(t, s.site.CheckNames(s.site.Names(), s.site.State().Served))
 	}
 	assert.Positive(t, c.Values)
 	assert.Zero(t, c.Young)
-	assert.Positive(t, s.site.Broken())
-	assert.Equal(t, s.site.Generation(), s.site.Served())
+	assert.Positive(t, s.site.State().Broken)
+	assert.Equal(t, s.site.State().Generation, s.site.State().Served)
 }
 
 // Each row is a mistake of an agent that must not pass.
@@ -166,7 +166,7 @@ func TestDeletedMetricMayHaveNoValue(t *testing.T) {
 	require.NoError(t, c.Check(s.fetch(c, s.site.latest()), time.Now()))
 	for i := range before {
 		if c.entries[i].slot < 0 {
-			before[i].Values[0] = pdu.DoubleValue(0, float64(s.site.Generation()))
+			before[i].Values[0] = pdu.DoubleValue(0, float64(s.site.State().Generation))
 		}
 	}
 	require.ErrorContains(t, c.Check(before, time.Now()), "it is not served")
@@ -174,7 +174,7 @@ func TestDeletedMetricMayHaveNoValue(t *testing.T) {
 
 func TestRepairLeavesNothingWrong(t *testing.T) {
 	s, _ := newServer(t)
-	require.Equal(t, s.site.Generation()+1, s.site.Repair())
+	require.Equal(t, s.site.State().Generation+1, s.site.Repair())
 	for i, v := range s.site.latest().slots {
 		assert.Equal(t, v.configured, v.served, "slot %d", i)
 		assert.Contains(t, []fault{none, absent}, s.site.file[i].fault, "slot %d", i)

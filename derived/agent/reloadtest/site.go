@@ -2,7 +2,6 @@ package reloadtest
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -219,32 +218,19 @@ func (s *Site) generation(number int) *generation {
 	return s.generations[i]
 }
 
-// Generation is the number of the newest generation.
-func (s *Site) Generation() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.latest().number
+// State is how far a site is.
+type State struct {
+	Generation int // the newest one
+	Served     int // the newest one that a client was served
+	Broken     int // edits that have made a definition wrong
+	IDs        int // different metric identifiers that clients have seen
 }
 
-// Served is the newest generation that a client was served.
-func (s *Site) Served() int {
+// State tells it.
+func (s *Site) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.seen
-}
-
-// Broken is how many edits have made a definition wrong.
-func (s *Site) Broken() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.broken
-}
-
-// IDs is how many different metric identifiers clients have seen.
-func (s *Site) IDs() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.names)
+	return State{Generation: s.latest().number, Served: s.seen, Broken: s.broken, IDs: len(s.names)}
 }
 
 // Lines is what a definition file has now: definitions and comments. Those that show the generation
@@ -329,14 +315,13 @@ func (s *Site) CheckNames(names []string, from int) error {
 	return fmt.Errorf("these names are those of no generation from %d on: %v", from, sorted)
 }
 
-// Metrics returns the identifiers that clients have seen, by name; of a name with several the last one
-// seen.
+// Metrics returns the names of the identifiers that clients have seen.
 func (s *Site) Metrics() map[pdu.PMID]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make(map[pdu.PMID]string, len(s.names))
-	for id := range maps.Keys(s.names) {
-		all[id] = s.names[id].name
+	for id, metric := range s.names {
+		all[id] = metric.name
 	}
 	return all
 }
