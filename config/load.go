@@ -30,20 +30,16 @@ type Loading struct {
 
 	// Definitions is how many are read at most. 0: [MaxDefinitions].
 	Definitions int
+
+	// Missing is how grave it is that a component of the path list does not exist.
+	Missing Severity
 }
 
 // Load is [Load] this way.
-func (o Loading) Load(paths []string) Loaded { return o.load(paths, Error) }
-
-// LoadDefault loads the DefaultPaths of a host this way. One that does not exist is nothing to worry about.
-func (o Loading) LoadDefault(conf PCPConf) Loaded { return o.load(DefaultPaths(conf), Note) }
-
-// load reads a path list; absent is how grave it is that a path does not exist.
-func (o Loading) load(paths []string, absent Severity) Loaded {
-	l := newLoader(o)
-	for _, path := range paths {
-		l.path(path, absent)
-	}
+func (o Loading) Load(paths []string) Loaded {
+	o.Definitions = cmp.Or(o.Definitions, MaxDefinitions)
+	l := &loader{Loading: o, names: map[string]*entry{}}
+	l.paths(paths)
 	return l.finish()
 }
 
@@ -64,10 +60,8 @@ func (l *Loaded) Covers(file string) bool {
 
 // loader collects what the files of a load hold.
 type loader struct {
-	accept     Accept
-	called     func(path string) string // may be nil
-	most       int                      // definitions
-	scanning   bool                     // files are read and not understood
+	Loading
+	scanning   bool // files are read and not understood
 	out        Loaded
 	names      map[string]*entry
 	generation int // of the file being read, from 1
@@ -87,18 +81,12 @@ type origin struct {
 	pos        Position
 }
 
-func newLoader(o Loading) *loader {
-	return &loader{
-		accept: o.Accept, called: o.Called, most: cmp.Or(o.Definitions, MaxDefinitions), names: map[string]*entry{},
-	}
-}
-
 // name is what a file or directory is called.
 func (l *loader) name(path string) string {
-	if l.called == nil {
+	if l.Called == nil {
 		return path
 	}
-	return l.called(path)
+	return l.Called(path)
 }
 
 // add makes d what its name means.
@@ -120,9 +108,14 @@ func (l *loader) finish() Loaded {
 	return l.out
 }
 
-// path loads a component of the path list. If it does not exist, the problem has the severity
-// missing.
-func (l *loader) path(path string, missing Severity) {
+func (l *loader) paths(paths []string) {
+	for _, path := range paths {
+		l.path(path)
+	}
+}
+
+// path loads a component of the path list.
+func (l *loader) path(path string) {
 	if path == "" {
 		l.unread(path, Error, errEmptyPath)
 		return
@@ -130,7 +123,7 @@ func (l *loader) path(path string, missing Severity) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		l.unread(path, missing, err)
+		l.unread(path, l.Missing, err)
 	case err != nil:
 		l.unread(path, Error, err)
 	case info.IsDir():

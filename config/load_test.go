@@ -392,8 +392,8 @@ func TestLoadDefault(t *testing.T) {
 		"etc/pmdaderived/site.conf a=1",
 		"var/config/derived note: no such file or directory",
 		"var/config/pmdaderived note: no such file or directory",
-	}, places(Loading{}.LoadDefault(conf)))
-	assert.Equal(t, places(Loading{}.LoadDefault(conf))[:1], places(Load(DefaultPaths(conf), nil))[:1])
+	}, places(Loading{Missing: Note}.Load(DefaultPaths(conf))))
+	assert.Equal(t, places(Loading{Missing: Note}.Load(DefaultPaths(conf)))[:1], places(Load(DefaultPaths(conf), nil))[:1])
 }
 
 func TestSplitPaths(t *testing.T) {

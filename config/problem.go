@@ -83,7 +83,7 @@ func (p *Problem) Error() string {
 func (p *Problem) Unwrap() error { return p.Err }
 
 // Excerpt makes a source line and a column of it, counted in bytes from 1, fit for a terminal, as in
-// [Problem]. The caret line has the tabs of the source line, so it fits at any tab width.
+// [Problem].
 func Excerpt(source string, column int) (line, caret string) {
 	const cut = "…"
 	at := max(0, min(column-1, len(source)))
@@ -93,26 +93,30 @@ func Excerpt(source string, column int) (line, caret string) {
 		to = from + maxShown
 	}
 
-	var shown, below strings.Builder
-	shown.Grow(to - from)
+	shown := source[from:to]
+	line, caret = strings.Map(printable, shown), Caret(shown, at-from)
 	if from > 0 {
-		shown.WriteString(cut)
-		below.WriteByte(' ')
-	}
-	for i, r := range source[from:to] {
-		shown.WriteRune(printable(r))
-		switch {
-		case from+i >= at:
-		case r == '\t':
-			below.WriteByte('\t')
-		default:
-			below.WriteByte(' ')
-		}
+		line, caret = cut+line, " "+caret
 	}
 	if to < len(source) {
-		shown.WriteString(cut)
+		line += cut
 	}
-	return shown.String(), below.String() + "^"
+	return line, caret
+}
+
+// Caret is a line with a caret to show below a text, at a byte of it. It has the tabs of the text, so it fits at any tab width.
+func Caret(text string, offset int) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case i >= offset:
+		case r == '\t':
+			b.WriteByte('\t')
+		default:
+			b.WriteByte(' ')
+		}
+	}
+	return b.String() + "^"
 }
 
 // Clip makes a text that a message quotes fit for a terminal.

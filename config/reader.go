@@ -94,13 +94,13 @@ func (r *reader) definition(l line, name string, start, equals int, ignored []st
 		r.wrong(l, start, name, "Duplicate global derived metric name (first defined in line %d)", old.definition.Pos.Line)
 		return
 	}
-	if old == nil && len(r.names) >= r.most {
+	if old == nil && len(r.names) >= r.Definitions {
 		r.complete = false
-		r.wrong(l, start, name, "more than %d definitions; the rest of the file is not read", r.most)
+		r.wrong(l, start, name, "more than %d definitions; the rest of the file is not read", r.Definitions)
 		return
 	}
-	if r.accept != nil {
-		if err := r.accept(d); err != nil {
+	if r.Accept != nil {
+		if err := r.Accept(d); err != nil {
 			r.refuse(l, exprAt, d, err)
 			return
 		}

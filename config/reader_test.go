@@ -11,7 +11,7 @@ import (
 
 // readText reads the text of one file. The name of the file only serves positions and messages.
 func readText(file string, text []byte, accept Accept) Loaded {
-	l := newLoader(Loading{Accept: accept})
+	l := &loader{Loading: Loading{Accept: accept, Definitions: MaxDefinitions}, names: map[string]*entry{}}
 	source := newSource(file, text)
 	source.Incomplete = !l.read(file, string(text))
 	l.out.Sources = append(l.out.Sources, source)

@@ -18,11 +18,8 @@ type state struct {
 
 // scan finds the state that Load would see now.
 func scan(paths []string) state {
-	l := newLoader(Loading{})
-	l.scanning = true
-	for _, path := range paths {
-		l.path(path, Error)
-	}
+	l := &loader{scanning: true}
+	l.paths(paths)
 	return l.out.state()
 }
 

@@ -239,10 +239,10 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 }
 
 func TestCaretLine(t *testing.T) {
-	assert.Equal(t, "^", caretLine("", 0))
-	assert.Equal(t, "   ^", caretLine("abcd", 3))
-	assert.Equal(t, " \t ^", caretLine("a\té+b", 4), "as wide as what is above it")
-	assert.Equal(t, "  ^", caretLine("ab", 9))
+	assert.Equal(t, "^", config.Caret("", 0))
+	assert.Equal(t, "   ^", config.Caret("abcd", 3))
+	assert.Equal(t, " \t ^", config.Caret("a\té+b", 4), "as wide as what is above it")
+	assert.Equal(t, "  ^", config.Caret("ab", 9))
 }
 
 // What cannot be reached is told in words of PCP, by every command that connects.

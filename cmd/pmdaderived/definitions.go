@@ -56,11 +56,11 @@ func (f reading) definitions() definitions {
 		return nil
 	}
 	loading := config.Loading{Accept: accept, Definitions: int(f.limits.Definitions), Called: f.called}
-	if f.paths == nil {
-		r.Loaded = loading.LoadDefault(f.conf)
-	} else {
-		r.Loaded = loading.Load(f.paths)
+	paths := f.paths
+	if paths == nil {
+		paths, loading.Missing = config.DefaultPaths(f.conf), config.Note
 	}
+	r.Loaded = loading.Load(paths)
 	r.configure(f.conf.InDomConfig)
 	r.all = make([]served.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {

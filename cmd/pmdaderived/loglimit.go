@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,16 +27,12 @@ type logLimit struct {
 	now  func() time.Time
 
 	leftOut atomic.Uint64        // messages, in all
-	level   atomic.Pointer[fill] // of the last message; nil: there was none
-
-	mu     sync.Mutex
-	room   int64     // guarded by mu, as below: bytes
-	filled time.Time // when room was reckoned
-	gap    uint64    // messages left out since the last that was written
+	level   atomic.Pointer[room] // after the last message; only Write stores it
+	gap     uint64               // messages left out since the last that was written; belongs to Write
 }
 
-// fill is how many bytes counted towards the limit at a moment.
-type fill struct {
+// room is how many bytes may be written at a moment.
+type room struct {
 	at    time.Time
 	bytes int64
 }
@@ -48,24 +43,24 @@ func newLogger(out io.Writer, level logrus.Level, most int64, now func() time.Ti
 	log := logrus.New()
 	log.SetLevel(level)
 	log.SetFormatter(&logrus.TextFormatter{DisableColors: true, FullTimestamp: true, DisableQuote: true})
-	limit := &logLimit{log: log, out: out, most: most, now: now, room: most, filled: now()}
+	limit := &logLimit{log: log, out: out, most: most, now: now}
+	limit.level.Store(&room{now(), most})
 	log.SetOutput(limit)
 	return log, limit
 }
 
-// Write implements io.Writer. A message that is left out is no error.
+// Write implements io.Writer. A message that is left out is no error. Only the logger calls it, which does so for one message
+// after the other.
 func (l *logLimit) Write(message []byte) (int, error) {
 	if l.most == 0 || l.log.IsLevelEnabled(logrus.DebugLevel) {
 		return l.out.Write(message)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.now()
-	l.refill(now)
-	size := int64(len(message))
+	now, size := l.now(), int64(len(message))
+	left := l.refilled(now)
+	defer func() { l.level.Store(&left) }()
 	switch {
-	case l.gap == 0 && size <= l.room:
-	case l.gap > 0 && l.room >= max(l.most/logResume, min(size, l.most)):
+	case l.gap == 0 && size <= left.bytes:
+	case l.gap > 0 && left.bytes >= max(l.most/logResume, min(size, l.most)):
 		l.say(now, "messages were left out", logrus.Fields{"messages": l.gap})
 		l.gap = 0
 	default:
@@ -76,32 +71,22 @@ func (l *logLimit) Write(message []byte) (int, error) {
 		l.leftOut.Add(1)
 		return len(message), nil
 	}
-	l.room -= size
-	l.level.Store(&fill{now, l.most - l.room})
+	left.bytes -= size
 	return l.out.Write(message)
 }
 
 // used is how many bytes count towards the limit now. It does not wait.
-func (l *logLimit) used() int64 {
-	last := l.level.Load()
-	if last == nil {
-		return 0
-	}
-	return max(last.bytes-l.gained(last.at, l.now()), 0)
-}
+func (l *logLimit) used() int64 { return l.most - l.refilled(l.now()).bytes }
 
-// gained is how many bytes have become free between two moments.
-func (l *logLimit) gained(from, to time.Time) int64 {
-	passed := min(max(to.Sub(from), 0), time.Hour)
-	return int64(float64(l.most) * passed.Hours())
-}
-
-// refill adds what has become free since the last time.
-func (l *logLimit) refill(now time.Time) {
-	free := l.gained(l.filled, now)
-	if free > 0 || now.Before(l.filled) {
-		l.room, l.filled = min(l.room+free, l.most), now
+// refilled is the room with what has become free since then.
+func (l *logLimit) refilled(now time.Time) room {
+	left := *l.level.Load()
+	passed := min(max(now.Sub(left.at), 0), time.Hour)
+	free := int64(float64(l.most) * passed.Hours())
+	if free > 0 || now.Before(left.at) {
+		left = room{now, min(left.bytes+free, l.most)}
 	}
+	return left
 }
 
 // say writes a message of our own: two for each gap, whatever the room. What becomes of it is what becomes of

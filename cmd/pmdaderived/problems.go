@@ -238,7 +238,7 @@ func problemAt(d *config.Definition, offset int) *config.Problem {
 			p.Line = d.Name
 		}
 		p.Pos = d.Pos
-		p.Caret = caretLine(p.Line, strings.Index(p.Line, d.Name))
+		p.Caret = config.Caret(p.Line, strings.Index(p.Line, d.Name))
 	}
 	return p
 }

@@ -161,22 +161,6 @@ func (t *tool) pmcdOption() pmda.Option {
 	}
 }
 
-// caretLine is a line with a caret to show below text, at a byte of it. It has the tabs of the text, so
-// it fits at any tab width.
-func caretLine(text string, offset int) string {
-	var b strings.Builder
-	for i, r := range text {
-		switch {
-		case i >= offset:
-		case r == '\t':
-			b.WriteByte('\t')
-		default:
-			b.WriteByte(' ')
-		}
-	}
-	return b.String() + "^"
-}
-
 // oneLine makes a text fit for one line of a terminal, byte for byte where it is ASCII.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {

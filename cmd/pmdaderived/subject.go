@@ -113,7 +113,7 @@ func (t *tool) showFault(text string, fault error) {
 		offset = at.Offset()
 	}
 	text = oneLine(text)
-	t.complain(fmt.Errorf("%w\n%s\n%s", fault, text, caretLine(text, min(offset, max(0, len(text)-1)))))
+	t.complain(fmt.Errorf("%w\n%s\n%s", fault, text, config.Caret(text, min(offset, max(0, len(text)-1)))))
 	t.showHint(fault)
 }
 
