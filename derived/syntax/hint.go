@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // blanks are what may stand between the parts of an expression.
@@ -160,7 +159,7 @@ func operatorHint(word string) string {
 
 // functionHint says which function the word that a text ends with may stand for; "" if it ends with none.
 func functionHint(text string) string {
-	word := text[strings.LastIndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII || !isNameByte(byte(r)) })+1:]
+	word := text[strings.LastIndexFunc(text, func(r rune) bool { return !isNameRune(r) })+1:]
 	if word == "" || isDigit(word[0]) {
 		return ""
 	}

@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,7 +10,11 @@ import (
 
 // What people write who know other languages, and what it is here.
 func TestHints(t *testing.T) {
-	const unknown = "; there are avg, count, max, min, sum, delta, rate, instant, scalar, defined, matchinst, mkconst, novalue, rescale, abs, floor, ceil, round"
+	var words []string
+	for f := range Functions {
+		words = append(words, f.String())
+	}
+	unknown := "; there are " + strings.Join(words, ", ")
 	for _, row := range []struct{ expr, want string }{
 		{"mem.util.free > 10GB", "a number has no units: write mkconst(10, units=Gbyte)"},
 		{"mem.util.free > 1.5 kB", "a number has no units: write mkconst(1.5, units=Kbyte)"},

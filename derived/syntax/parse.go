@@ -51,17 +51,23 @@ func ParseWithin(text string, lits Literals, limits Limits) (Expr, error) {
 		return nil, &Error{Offset: limits.Text, Msg: fmt.Sprintf("Expression longer than %d bytes", limits.Text)}
 	}
 	p := parser{scan: scanner{text: text}, lits: lits, deepest: limits.Depth}
-	return p.definition()
+	e := p.definition()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return e, nil
 }
 
 // Depth returns the largest number of nodes on a path from the root of a tree to a leaf.
 func Depth(e Expr) int { return e.depth() }
 
 // parser has one method per production of grammar.txt; operators go by binding power. Each method
-// begins at the first token of its production and ends after the last one.
+// begins at the first token of its production and ends after the last one. The first mistake stays: behind it
+// there is only tokBad, which no production takes, and what the methods return is of no use.
 type parser struct {
 	scan scanner
 	lits Literals
+	err  *Error
 
 	tok   token // the one to look at
 	end   int   // where the token before it ended
@@ -74,190 +80,176 @@ type parser struct {
 }
 
 // advance goes on to the next token.
-func (p *parser) advance() error { return p.scanNext(false) }
+func (p *parser) advance() { p.scanNext(false) }
 
-func (p *parser) scanNext(pattern bool) error {
+func (p *parser) scanNext(pattern bool) {
+	if p.err != nil {
+		return
+	}
 	tok, err := p.scan.next(pattern)
 	if err != nil {
-		return err
+		p.stop(err)
+		return
 	}
 	p.end, p.tok = p.tok.at.End, tok
-	return nil
 }
 
 // expect goes past a token of kind k, or refuses another one.
-func (p *parser) expect(k kind) error {
+func (p *parser) expect(k kind) {
 	if p.tok.kind != k {
-		return p.refuse()
+		p.refuse()
 	}
-	return p.advance()
+	p.advance()
 }
 
 func (p *parser) begin(c construct) { p.open = append(p.open, c) }
 func (p *parser) finish()           { p.open = p.open[:len(p.open)-1] }
 
-// refuse is the error for a token that does not fit: the innermost open construct has the word.
-func (p *parser) refuse() *Error {
+// refuse is for a token that does not fit: the innermost open construct has the word.
+func (p *parser) refuse() {
 	if len(p.open) == 0 {
-		return p.fail("")
+		p.fail("")
+		return
 	}
-	return p.fail(p.open[len(p.open)-1].message())
+	p.fail(p.open[len(p.open)-1].message())
 }
 
-// fail is an error at the current token.
-func (p *parser) fail(msg string) *Error { return &Error{Offset: p.tok.at.Start, Msg: msg} }
+// fail is a mistake at the current token.
+func (p *parser) fail(msg string) { p.failAt(p.tok.at.Start, msg) }
+
+func (p *parser) failAt(offset int, msg string) { p.stop(&Error{Offset: offset, Msg: msg}) }
+
+// stop ends the parse with a mistake, unless there is one already.
+func (p *parser) stop(err *Error) {
+	if p.err == nil {
+		p.err, p.tok = err, token{kind: tokBad}
+	}
+}
 
 // swallow is the error of PCP for a token it only finds wrong after reading the one behind it.
-func (p *parser) swallow(what string) error {
+func (p *parser) swallow(what string) {
 	found := p.tok
-	if err := p.advance(); err != nil {
-		return err
-	}
-	e := p.fail(what + " '" + p.scan.text[found.at.Start:found.at.End] + "'")
-	e.call = found.kind == tokLParen
-	return e
+	p.advance()
+	p.stop(&Error{
+		Offset: p.tok.at.Start, Msg: what + " '" + p.scan.text[found.at.Start:found.at.End] + "'",
+		call: found.kind == tokLParen,
+	})
 }
 
 // node makes the common part of a node that begins at start, ends before the current token and has
-// these operands; it refuses a tree that grows too high.
-func (p *parser) node(start int, operands ...Expr) (node, error) {
+// these operands; it refuses a tree that grows too high, with the mistake at an offset.
+func (p *parser) node(start, offset int, operands ...Expr) node {
 	n := node{at: Span{start, p.end}, height: 1}
+	if p.err != nil {
+		return n // there may be no operands
+	}
 	for _, e := range operands {
 		n.height = max(n.height, e.depth()+1)
 	}
 	if n.height > p.deepest {
-		return node{}, p.tooDeep(start)
+		p.tooDeep(offset)
 	}
-	return n, nil
+	return n
 }
 
-func (p *parser) tooDeep(offset int) *Error {
-	return &Error{Offset: offset, Msg: fmt.Sprintf("Expression more than %d levels deep", p.deepest)}
+func (p *parser) tooDeep(offset int) {
+	p.failAt(offset, fmt.Sprintf("Expression more than %d levels deep", p.deepest))
 }
 
 // definition = expr .
-func (p *parser) definition() (Expr, error) {
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
+func (p *parser) definition() Expr {
+	p.advance()
 	p.first = p.tok.at.Start
 	switch p.tok.kind {
 	case tokOp:
 		if p.tok.op != Sub {
-			return nil, p.swallow("Unexpected initial")
+			p.swallow("Unexpected initial")
 		}
 	case tokQuest, tokColon, tokRParen:
-		return nil, p.swallow("Unexpected initial")
+		p.swallow("Unexpected initial")
 	default:
 	}
 
-	e, err := p.expr(powerTernary)
-	if err != nil {
-		return nil, err
-	}
+	e := p.expr(powerTernary)
 	switch p.tok.kind {
 	case tokEnd:
 	case tokLParen, tokRParen:
-		return nil, p.swallow("Unexpected")
+		p.swallow("Unexpected")
 	default:
-		return nil, p.refuse()
+		p.refuse()
 	}
-	return e, nil
+	return e
 }
 
 // expr reads operands and the operators between them that have at least the power least.
-func (p *parser) expr(least int) (Expr, error) {
+func (p *parser) expr(least int) Expr {
 	// Every call yields a node below that of the call around it: calls nest no deeper than the tree.
 	p.depth++
 	defer func() { p.depth-- }()
 	if p.depth > p.deepest {
-		return nil, p.tooDeep(p.tok.at.Start)
+		p.tooDeep(p.tok.at.Start)
 	}
 
-	x, err := p.operand()
-	for err == nil {
+	x := p.operand()
+	for {
 		switch {
 		case p.tok.kind == tokOp && p.tok.op.power() >= least:
-			x, err = p.binary(x)
+			x = p.binary(x)
 		case p.tok.kind == tokQuest && powerTernary >= least:
-			x, err = p.ternary(x)
+			x = p.ternary(x)
 		default:
-			return x, nil
+			return x
 		}
 	}
-	return nil, err
 }
 
 // binary = x op expr, where expr binds tighter than op: chains fold to the left.
-func (p *parser) binary(x Expr) (Expr, error) {
+func (p *parser) binary(x Expr) Expr {
 	op, pos := p.tok.op, p.tok.at.Start
 	p.begin(construct{op: op})
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	y, err := p.expr(op.power() + 1)
-	if err != nil {
-		return nil, err
-	}
+	p.advance()
+	y := p.expr(op.power() + 1)
 	p.finish()
-	n, err := p.node(x.Span().Start, x, y)
-	if err != nil {
-		return nil, p.tooDeep(pos)
-	}
-	return &Binary{node: n, Op: op, OpPos: pos, X: x, Y: y}, nil
+	return &Binary{node: p.node(x.Span().Start, pos, x, y), Op: op, OpPos: pos, X: x, Y: y}
 }
 
 // ternary = guard "?" ( expr ":" ( expr | novalue ) | novalue ":" expr ), where the last expr is no bare
 // ternary: chains fold to the left. A novalue() is the whole operand: what follows it goes on after the ternary.
-func (p *parser) ternary(guard Expr) (Expr, error) {
+func (p *parser) ternary(guard Expr) Expr {
 	pos := p.tok.at.Start
 	p.begin(construct{op: opQuest})
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	then, none, err := p.selectable(powerTernary)
-	if err != nil {
-		return nil, err
-	}
+	p.advance()
+	none := p.atNoValue()
+	then := p.selectable(powerTernary)
 	if p.tok.kind != tokColon {
-		return nil, p.refuse()
+		p.refuse()
 	}
 	if !none {
 		p.finish()
 		p.begin(construct{op: opColon})
 	}
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
+	p.advance()
 	if none && p.atNoValue() {
-		return nil, p.fail("novalue() can only be one of the two operands of a ternary")
+		p.fail("novalue() can only be one of the two operands of a ternary")
 	}
-	otherwise, _, err := p.selectable(powerTernary + 1)
-	if err != nil {
-		return nil, err
-	}
+	otherwise := p.selectable(powerTernary + 1)
 	p.finish()
-	n, err := p.node(guard.Span().Start, guard, then, otherwise)
-	if err != nil {
-		return nil, p.tooDeep(pos)
-	}
-	return &Ternary{node: n, Guard: guard, Then: then, Else: otherwise}, nil
+	n := p.node(guard.Span().Start, pos, guard, then, otherwise)
+	return &Ternary{node: n, Guard: guard, Then: then, Else: otherwise}
 }
 
-// selectable reads an operand of a ternary; none says that it is a novalue().
-func (p *parser) selectable(least int) (e Expr, none bool, err error) {
+// selectable reads an operand of a ternary, which may be a novalue().
+func (p *parser) selectable(least int) Expr {
 	if p.atNoValue() {
-		e, err = p.call()
-		return e, true, err
+		return p.call()
 	}
-	e, err = p.expr(least)
-	return e, false, err
+	return p.expr(least)
 }
 
 func (p *parser) atNoValue() bool { return p.tok.kind == tokFunc && p.tok.fn == NoValue }
 
 // operand = prefix | name | number | paren | call .
-func (p *parser) operand() (Expr, error) {
+func (p *parser) operand() Expr {
 	switch p.tok.kind {
 	case tokOp:
 		if p.tok.op == Sub {
@@ -277,70 +269,51 @@ func (p *parser) operand() (Expr, error) {
 		}
 	default:
 	}
-	return nil, p.refuse()
+	p.refuse()
+	return nil
 }
 
 // prefix = op expr, where expr binds at least as tight as op asks for.
-func (p *parser) prefix(op Op) (Expr, error) {
+func (p *parser) prefix(op Op) Expr {
 	start := p.tok.at.Start
 	p.begin(construct{op: op})
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	x, err := p.expr(op.power())
-	if err != nil {
-		return nil, err
-	}
+	p.advance()
+	x := p.expr(op.power())
 	p.finish()
-	n, err := p.node(start, x)
-	if err != nil {
-		return nil, err
-	}
-	return &Unary{node: n, Op: op, X: x}, nil
+	return &Unary{node: p.node(start, start, x), Op: op, X: x}
 }
 
 // name = NAME [ INSTANCE ] .
-func (p *parser) name() (Expr, error) {
+func (p *parser) name() Expr {
 	argument := p.argument
 	p.argument = false
-	x, err := p.metric()
-	if err != nil {
-		return nil, err
-	}
+	x := p.metric()
 	if !argument && !p.tok.follows() {
-		return nil, p.fail(afterName)
+		p.fail(afterName)
 	}
 	return p.instance(x)
 }
 
 // metric = NAME .
-func (p *parser) metric() (*Name, error) {
+func (p *parser) metric() *Name {
 	text, start := p.tok.text, p.tok.at.Start
-	if err := p.expect(tokName); err != nil {
-		return nil, err
-	}
-	n, err := p.node(start)
-	return &Name{node: n, Name: text}, err
+	p.expect(tokName)
+	return &Name{node: p.node(start, start), Name: text}
 }
 
 // instance reads the INSTANCE that may follow a name or a parenthesis.
-func (p *parser) instance(x Expr) (Expr, error) {
-	if p.tok.kind != tokInstance {
-		return x, nil
-	}
+func (p *parser) instance(x Expr) Expr {
 	tok := p.tok
-	if err := p.advance(); err != nil {
-		return nil, err
+	if tok.kind != tokInstance {
+		return x
 	}
-	n, err := p.node(x.Span().Start, x)
-	if err != nil {
-		return nil, err
-	}
-	return &Select{node: n, X: x, Instance: tok.text, InstanceSpan: tok.at}, nil
+	p.advance()
+	start := x.Span().Start
+	return &Select{node: p.node(start, start, x), X: x, Instance: tok.text, InstanceSpan: tok.at}
 }
 
 // number = INTEGER | DOUBLE .
-func (p *parser) number() (*Number, error) {
+func (p *parser) number() *Number {
 	tok := p.tok
 	x := &Number{Text: tok.text}
 	switch tok.kind {
@@ -352,66 +325,46 @@ func (p *parser) number() (*Number, error) {
 			x.Float, _ = strconv.ParseFloat(tok.text, 64) // out of range: +Inf, as strtod(3) has it
 		}
 	default:
-		return nil, p.refuse()
+		p.refuse()
 	}
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	var err error
-	x.node, err = p.node(tok.at.Start)
-	return x, err
+	p.advance()
+	x.node = p.node(tok.at.Start, tok.at.Start)
+	return x
 }
 
 // paren = "(" expr ")" [ INSTANCE ] .
-func (p *parser) paren() (Expr, error) {
+func (p *parser) paren() Expr {
 	start := p.tok.at.Start
 	if start == p.first {
 		p.begin(construct{})
 	}
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	x, err := p.expr(powerTernary)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.expect(tokRParen); err != nil {
-		return nil, err
-	}
+	p.advance()
+	x := p.expr(powerTernary)
+	p.expect(tokRParen)
 	if start == p.first {
 		p.finish()
 	}
-	n, err := p.node(start, x)
-	if err != nil {
-		return nil, err
-	}
-	return p.instance(&Paren{node: n, X: x})
+	return p.instance(&Paren{node: p.node(start, start, x), X: x})
 }
 
 // call = FUNC [ argument { "," argument } ] ")" .
-func (p *parser) call() (Expr, error) {
-	word, waiting := p.tok, len(p.open)
-	f := &functions[word.fn]
-	e := &Call{Func: word.fn, Args: make([]Expr, 0, len(f.args))}
+func (p *parser) call() Expr {
+	start, waiting := p.tok.at.Start, len(p.open)
+	f := &functions[p.tok.fn]
+	e := &Call{Func: p.tok.fn, Args: make([]Expr, 0, len(f.args))}
 	for {
 		arg, begun := e.Func.arg(len(e.Args)), construct{fn: e.Func, arg: int32(len(e.Args))}
 		if !arg.late && arg.wants != "" {
 			p.open = append(p.open[:waiting], begun)
 		}
-		if err := p.scanNext(arg.Kind == Pattern); err != nil {
-			return nil, err
-		}
+		p.scanNext(arg.Kind == Pattern)
 		if f.optional && len(e.Args) == 0 && p.tok.kind == tokRParen {
 			break
 		}
 		if arg.late && p.newKey() {
 			p.open = append(p.open[:waiting], begun)
 		}
-		x, err := p.argumentOf(arg)
-		if err != nil {
-			return nil, err
-		}
-		e.Args = append(e.Args, x)
+		e.Args = append(e.Args, p.argumentOf(arg))
 		if begun.read = true; arg.then != "" {
 			p.open = append(p.open[:waiting], begun)
 		}
@@ -419,25 +372,21 @@ func (p *parser) call() (Expr, error) {
 			break
 		}
 		if p.tok.kind != tokComma {
-			return nil, p.refuse()
+			p.refuse()
+			break
 		}
 	}
 	if p.tok.kind == tokRParen {
-		if err := p.judgeCall(e); err != nil {
-			return nil, err
-		}
+		p.judgeCall(e)
 	}
-	if err := p.expect(tokRParen); err != nil {
-		return nil, err
-	}
+	p.expect(tokRParen)
 	p.open = p.open[:waiting]
-	var err error
-	e.node, err = p.node(word.at.Start, e.Args...)
-	return e, err
+	e.node = p.node(start, start, e.Args...)
+	return e
 }
 
 // argumentOf reads an argument of a function.
-func (p *parser) argumentOf(arg *Arg) (Expr, error) {
+func (p *parser) argumentOf(arg *Arg) Expr {
 	switch arg.Kind {
 	case Operand:
 		p.argument = arg.named && p.tok.kind == tokName
@@ -455,49 +404,47 @@ func (p *parser) argumentOf(arg *Arg) (Expr, error) {
 	case Metadata:
 		return p.tag()
 	}
-	return nil, p.refuse()
+	return nil
 }
 
 // literal is a token as an argument.
-func (p *parser) literal(k ArgKind, wanted kind) (*Literal, error) {
+func (p *parser) literal(k ArgKind, wanted kind) *Literal {
 	x := &Literal{node: node{at: p.tok.at}, Kind: k, Text: p.tok.text}
-	return x, p.expect(wanted)
+	p.expect(wanted)
+	return x
 }
 
 // pattern = [ "!" ] PATTERN .
-func (p *parser) pattern() (*Literal, error) {
+func (p *parser) pattern() *Literal {
 	negate := p.tok.kind == tokNot
 	if negate {
-		if err := p.scanNext(true); err != nil {
-			return nil, err
-		}
+		p.scanNext(true)
 	}
 	if p.tok.kind == tokPattern && p.lits.Pattern != nil {
 		if err := p.lits.Pattern(p.tok.text); err != nil {
-			return nil, p.fail("bad regular expression: '" + err.Error() + "'")
+			p.fail("bad regular expression: '" + err.Error() + "'")
 		}
 	}
-	x, err := p.literal(Pattern, tokPattern)
+	x := p.literal(Pattern, tokPattern)
 	x.Negate = negate
-	return x, err
+	return x
 }
 
 // judgeCall refuses arguments that PCP looks at only when the function is complete, at its closing parenthesis.
-func (p *parser) judgeCall(e *Call) error {
+func (p *parser) judgeCall(e *Call) {
 	for i, x := range e.Args {
 		switch x := x.(type) {
 		case *Literal:
 			if x.Kind == Units {
-				return p.judgeUnits(x.Text)
+				p.judgeUnits(x.Text)
 			}
 			if x.Kind == TypeName && !isAnonType(x.Text) {
-				return &Error{Offset: x.at.Start, Msg: unrecognized("type", x.Text)}
+				p.failAt(x.at.Start, unrecognized("type", x.Text))
 			}
 		case *Number:
 			if t := strings.ToUpper(e.lastType()); e.Kind(i) == Constant && x.Double && t != "" && t != "FLOAT" && t != "DOUBLE" {
-				return p.fail("Incompatible floating point constant and type '" + t + "'")
+				p.fail("Incompatible floating point constant and type '" + t + "'")
 			}
 		}
 	}
-	return nil
 }

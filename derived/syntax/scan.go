@@ -3,6 +3,7 @@ package syntax
 import (
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // scanner cuts the text into tokens, one at a time, so that of two mistakes the first is reported.
@@ -13,7 +14,7 @@ type scanner struct {
 
 // next reads the next token. A "/" begins a pattern if pattern is set, else it is the operator.
 // At the end of the text it gives tokEnd for ever, whose place is the last byte.
-func (s *scanner) next(pattern bool) (token, error) {
+func (s *scanner) next(pattern bool) (token, *Error) {
 	for s.pos < len(s.text) && isSpace(s.text[s.pos]) {
 		s.pos++
 	}
@@ -60,7 +61,7 @@ func (s *scanner) name() token {
 
 // number reads digits with at most one point, which may be all there is. Integers are unsigned, of
 // 32 bits.
-func (s *scanner) number() (token, error) {
+func (s *scanner) number() (token, *Error) {
 	start, kind := s.pos, tokInt
 	for s.pos < len(s.text) {
 		if s.text[s.pos] == '.' && kind == tokInt {
@@ -82,7 +83,7 @@ func (s *scanner) number() (token, error) {
 }
 
 // quoted reads a string; nothing is special inside.
-func (s *scanner) quoted() (token, error) {
+func (s *scanner) quoted() (token, *Error) {
 	start := s.pos
 	n := strings.IndexByte(s.text[start+1:], '"')
 	if n < 0 {
@@ -93,7 +94,7 @@ func (s *scanner) quoted() (token, error) {
 }
 
 // escaped reads up to the closing delimiter; a backslash takes the byte after it as it is.
-func (s *scanner) escaped(k kind, closing byte, unterminated string) (token, error) {
+func (s *scanner) escaped(k kind, closing byte, unterminated string) (token, *Error) {
 	start, escapes := s.pos, false
 	for i := start + 1; i < len(s.text); i++ {
 		switch s.text[i] {
@@ -129,7 +130,7 @@ func unescape(text string) string {
 const marks = "!?:(),="
 
 // symbol reads an operator or a punctuation mark; the longer one of two that fit.
-func (s *scanner) symbol() (token, error) {
+func (s *scanner) symbol() (token, *Error) {
 	rest := s.text[s.pos:]
 	t, width := token{}, 0
 	for op := Add; op <= Or; op++ {
@@ -153,3 +154,4 @@ func isSpace(c byte) bool    { return c == ' ' || c >= '\t' && c <= '\r' }
 func isDigit(c byte) bool    { return c >= '0' && c <= '9' }
 func isLetter(c byte) bool   { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c == '.' }
+func isNameRune(r rune) bool { return r <= unicode.MaxASCII && isNameByte(byte(r)) }

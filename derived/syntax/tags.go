@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,29 +16,24 @@ const (
 // tag = KEY "=" ( STRING | NAME | INTEGER ), or a DOUBLE if the key is indom.
 //
 // Only here are meta and indom keys: PCP 6.0.3 has neither, so metrics may be called that.
-func (p *parser) tag() (*Tag, error) {
+func (p *parser) tag() *Tag {
 	t := &Tag{Key: p.tok.text}
 	if p.tok.kind != tokKey && !p.newKey() {
-		return nil, p.refuse()
+		p.refuse()
 	}
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	if err := p.expect(tokAssign); err != nil {
-		return nil, err
-	}
+	p.advance()
+	p.expect(tokAssign)
 	t.Value, t.at = p.tok.text, p.tok.at
 	switch {
 	case p.tok.kind == tokString:
 		t.Quoted = true
 	case p.tok.kind == tokName, p.tok.kind == tokInt, p.tok.kind == tokDouble && t.Key == "indom":
 	default:
-		return nil, p.refuse()
+		p.refuse()
 	}
-	if err := p.judge(t); err != nil { // before the next token is read: this mistake comes first
-		return nil, err
-	}
-	return t, p.advance()
+	p.judge(t) // before the next token is read: this mistake comes first
+	p.advance()
+	return t
 }
 
 // newKey reports whether the current token is a key that PCP 7 introduced.
@@ -46,43 +42,36 @@ func (p *parser) newKey() bool {
 }
 
 // judge refuses a tag, being the current token, whose value is none for its key.
-func (p *parser) judge(t *Tag) error {
-	good := false
+func (p *parser) judge(t *Tag) {
+	good := true
 	switch t.Key {
 	case "type":
-		good = isType(t.Value)
+		good = isType(strings.ToLower(t.Value))
 	case "semantics":
-		switch strings.ToLower(t.Value) {
-		case "counter", "instant", "discrete":
-			good = true
-		}
+		good = slices.Contains([]string{"counter", "instant", "discrete"}, strings.ToLower(t.Value))
 	case "units":
-		return p.judgeUnits(t.Value)
+		p.judgeUnits(t.Value)
 	case "meta":
 		if !isMetric(t.Value) {
-			return p.refuse()
+			p.refuse()
 		}
-		good = true
 	case "indom":
 		if !isInDom(t.Value) {
-			return p.fail("Illegal indom: '" + t.Value + "'")
+			p.fail("Illegal indom: '" + t.Value + "'")
 		}
-		good = true
 	}
 	if !good {
-		return p.fail(unrecognized(t.Key, t.Value))
+		p.fail(unrecognized(t.Key, t.Value))
 	}
-	return nil
 }
 
-func (p *parser) judgeUnits(text string) error {
+func (p *parser) judgeUnits(text string) {
 	if p.lits.Units == nil {
-		return nil
+		return
 	}
 	if err := p.lits.Units(text); err != nil {
-		return p.fail("Illegal units: '" + err.Error() + "'")
+		p.fail("Illegal units: '" + err.Error() + "'")
 	}
-	return nil
 }
 
 func unrecognized(key, value string) string {
@@ -101,32 +90,17 @@ func (e *Call) lastType() string {
 }
 
 func isType(s string) bool {
-	switch strings.ToLower(s) {
-	case "32", "u32", "64", "u64", "float", "double":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"32", "u32", "64", "u64", "float", "double"}, s)
 }
 
 // isAnonType reports whether anon() takes the word. It spells types as pmapi.h does.
 func isAnonType(s string) bool {
-	switch s {
-	case "PM_TYPE_32", "PM_TYPE_U32", "PM_TYPE_64", "PM_TYPE_U64", "PM_TYPE_FLOAT", "PM_TYPE_DOUBLE":
-		return true
-	}
-	return false
+	word, ok := strings.CutPrefix(s, "PM_TYPE_")
+	return ok && word == strings.ToUpper(word) && isType(strings.ToLower(word))
 }
 
 func isMetric(s string) bool {
-	if s == "" || !isLetter(s[0]) {
-		return false
-	}
-	for i := range len(s) {
-		if !isNameByte(s[i]) {
-			return false
-		}
-	}
-	return true
+	return s != "" && isLetter(s[0]) && !strings.ContainsFunc(s, func(r rune) bool { return !isNameRune(r) })
 }
 
 func isInDom(s string) bool {

@@ -32,6 +32,8 @@ const (
 	tokRParen // )
 	tokComma  // ,
 	tokAssign // =
+
+	tokBad // what stands behind a mistake
 )
 
 // follows reports whether the token may stand right after a metric that is an operand.
