@@ -17,126 +17,118 @@ type element struct {
 //
 // A backslash is an ordinary character here, and so are "]" in the first place and "-" in the
 // first or last one, or as the end of a range.
-func (p *parser) bracket() (fragment, error) {
+func (p *parser) bracket() fragment {
 	open := "["
 	if p.accept('^') {
 		open = "[^"
 	}
 	if p.done() {
-		return fragment{}, ErrBadPat
+		p.fail(ErrBadPat)
 	}
-	first, err := p.bracketTerm(true)
-	if err != nil {
-		return fragment{}, err
-	}
-	terms, members := []string{first.text}, first.first
-	for !p.accept(']') {
-		term, err := p.bracketTerm(false)
-		if err != nil {
-			return fragment{}, err
-		}
-		terms = append(terms, term.text)
+	first := p.bracketTerm(true)
+	text, members := open+first.text, first.first
+	for p.err == nil && !p.accept(']') {
+		term := p.bracketTerm(false)
+		text += term.text
 		members = members.or(term.first)
 	}
 	if open == "[^" {
 		members = edgeAny
 	}
-	return one(open+strings.Join(terms, "")+"]", members), nil
+	return one(text+"]", members)
 }
 
 // bracketTerm reads one element or one range; something has to follow it.
-func (p *parser) bracketTerm(first bool) (fragment, error) {
+func (p *parser) bracketTerm(first bool) (term fragment) {
 	if p.peek(0) == '-' && !first && p.peek(1) != ']' {
-		return fragment{}, ErrRange
+		p.fail(ErrRange)
 	}
-	start, err := p.element()
-	if err != nil {
-		return fragment{}, err
+	start := p.element()
+	if p.acceptRange(start) {
+		term = p.span(start, p.element())
+	} else {
+		term = p.alone(start)
 	}
-	ranged, err := p.acceptRange(start)
-	if err != nil {
-		return fragment{}, err
+	if p.done() {
+		p.fail(ErrBrack)
 	}
-	term, err := start.alone()
-	if ranged {
-		var end element
-		if end, err = p.element(); err == nil {
-			term, err = span(start, end)
-		}
-	}
-	if err == nil && p.done() {
-		err = ErrBrack
-	}
-	return term, err
+	return term
 }
 
 // acceptRange takes the "-" of a range after its first element.
-func (p *parser) acceptRange(start element) (bool, error) {
+func (p *parser) acceptRange(start element) bool {
 	if start.kind == ':' || start.kind == '=' {
-		return false, nil
+		return false
 	}
 	if p.done() {
-		return false, ErrBrack
+		p.fail(ErrBrack)
 	}
 	if p.peek(0) != '-' || p.peek(1) == ']' {
-		return false, nil
+		return false
 	}
 	p.at++
 	if p.done() {
-		return false, ErrBrack
+		p.fail(ErrBrack)
 	}
-	return true, nil
+	return true
 }
 
 // element reads a character or one of the [: :], [. .] and [= =] forms.
-func (p *parser) element() (element, error) {
+func (p *parser) element() element {
+	if p.done() {
+		return element{} // a fault
+	}
 	kind := p.peek(1)
 	if p.peek(0) != '[' || kind != '.' && kind != '=' && kind != ':' {
 		p.at++
-		return element{text: p.pattern[p.at-1 : p.at]}, nil
+		return element{text: p.pattern[p.at-1 : p.at]}
 	}
 	rest := p.pattern[p.at+2:]
 	length := strings.Index(rest, string([]byte{kind, ']'}))
 	if length < 0 || length > maxBracketName {
-		return element{}, ErrBrack
+		p.fail(ErrBrack)
+		return element{}
 	}
 	p.at += 2 + length + 2
-	return element{kind: kind, text: rest[:length]}, nil
+	return element{kind: kind, text: rest[:length]}
 }
 
-// alone is what the element stands for when it is not part of a range. In the C locale a
+// alone is what an element stands for when it is not part of a range. In the C locale a
 // character is the only collating element there is, and equivalent to itself alone.
-func (e element) alone() (fragment, error) {
+func (p *parser) alone(e element) fragment {
 	if e.kind == ':' {
 		edge, known := classEdge(e.text)
 		if !known {
-			return fragment{}, ErrCType
+			p.fail(ErrCType)
 		}
-		return one("[:"+e.text+":]", edge), nil
+		return one("[:"+e.text+":]", edge)
 	}
 	if len(e.text) != 1 {
-		return fragment{}, ErrCollate
+		p.fail(ErrCollate)
+		return fragment{}
 	}
-	return char(e.text[0]), nil
+	return char(e.text[0])
 }
 
 // span is the range from start to end, by byte value.
-func span(start, end element) (fragment, error) {
-	if end.kind == ':' || end.kind == '=' {
-		return fragment{}, ErrRange
-	}
-	if len(start.text) != 1 || len(end.text) != 1 {
-		return fragment{}, ErrCollate
+func (p *parser) span(start, end element) fragment {
+	switch {
+	case end.kind == ':' || end.kind == '=':
+		p.fail(ErrRange)
+		return fragment{}
+	case len(start.text) != 1 || len(end.text) != 1:
+		p.fail(ErrCollate)
+		return fragment{}
 	}
 	low, high := start.text[0], end.text[0]
 	if low > high {
-		return fragment{}, ErrRange
+		p.fail(ErrRange)
 	}
 	members := edgeOf(low)
 	for c := int(low); c <= int(high); c++ {
 		members = members.or(edgeOf(byte(c)))
 	}
-	return one(literal(low)+"-"+literal(high), members), nil
+	return one(literal(low)+"-"+literal(high), members)
 }
 
 // classEdge says whether there is a character class [:name:], and what its members are. Go's regexp

@@ -2,7 +2,6 @@ package ere
 
 import (
 	"regexp"
-	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
 )
@@ -27,16 +26,10 @@ func Compile(pattern string) (*Regexp, error) {
 	return &Regexp{pattern, re}, nil
 }
 
-// Check says what is wrong with a pattern, as [Compile] does, for a third of the time.
+// Check says what is wrong with a pattern, as [Compile] does.
 func Check(pattern string) error {
-	text, err := translate(cString(pattern))
-	if err != nil {
-		return err
-	}
-	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
-		return ErrSize
-	}
-	return nil
+	_, err := Compile(pattern)
+	return err
 }
 
 // String returns the pattern.

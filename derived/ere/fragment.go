@@ -53,7 +53,7 @@ func literal(c byte) string {
 }
 
 // join puts fragments one after the other.
-func join(parts []fragment) (fragment, error) {
+func (p *parser) join(parts []fragment) fragment {
 	after := make([]edge, len(parts)+1) // what is known of the byte after part i-1
 	for i := len(parts) - 1; i >= 0; i-- {
 		after[i] = parts[i].first.past(parts[i], after[i+1])
@@ -63,7 +63,7 @@ func join(parts []fragment) (fragment, error) {
 	for i, part := range parts {
 		if part.wordEdge != 0 {
 			if !decided(part.wordEdge, all.last, after[i+1]) {
-				return fragment{}, ErrWordEdge
+				p.fail(ErrWordEdge)
 			}
 			part.text = `\b`
 		}
@@ -73,7 +73,7 @@ func join(parts []fragment) (fragment, error) {
 		all.empty = all.empty && part.empty
 	}
 	all.text = text.String()
-	return all, nil
+	return all
 }
 
 // past is what is known at an end of a fragment, or if it takes no byte and tells nothing, beyond it.
@@ -132,11 +132,11 @@ func (t times) again(u times) (times, bool) {
 	return times{}, false
 }
 
-func (t times) repeat(f fragment) (fragment, error) {
+func (p *parser) repeat(f fragment, t times) fragment {
 	copies, operator := t.high, fmt.Sprintf("{%d,%d}", t.low, t.high)
 	switch {
 	case t == times{1, 1}:
-		return f, nil
+		return f
 	case t.high == unlimited:
 		copies, operator = max(t.low, 1), fmt.Sprintf("{%d,}", t.low)
 	}
@@ -146,7 +146,7 @@ func (t times) repeat(f fragment) (fragment, error) {
 		f.first, f.last = edgeAny, edgeAny
 	}
 	if f.size > maxProgram {
-		return fragment{}, ErrSize
+		p.fail(ErrSize)
 	}
-	return f, nil
+	return f
 }

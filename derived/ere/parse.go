@@ -9,13 +9,15 @@ const (
 )
 
 // parser writes a pattern anew for Go's regexp, by recursive descent. Which fault is found first, and
-// so which error is reported, follows from reading strictly left to right.
+// so which error is reported, follows from reading strictly left to right: the first one stays, and behind it
+// the pattern is at its end.
 type parser struct {
 	pattern string
 	at      int   // offset of what follows token
 	token   token // not yet consumed
 	nest    int   // open groups
 	groups  int   // groups opened so far
+	err     error // the first fault
 }
 
 // token is one piece of a pattern outside a bracket expression, which has rules of its own (bracket.go).
@@ -42,8 +44,15 @@ func translate(pattern string) (string, error) {
 	}
 	p := &parser{pattern: pattern}
 	p.advance()
-	all, err := p.alternation()
-	return "(?s)" + all.text, err
+	all := p.alternation()
+	return "(?s)" + all.text, p.err
+}
+
+// fail is for a fault; it counts if it is the first.
+func (p *parser) fail(err Error) {
+	if p.err == nil {
+		p.err, p.at, p.token = err, len(p.pattern), token{}
+	}
 }
 
 func (p *parser) advance() {
@@ -66,32 +75,22 @@ func (p *parser) advance() {
 func (p *parser) done() bool { return p.at >= len(p.pattern) }
 
 // alternation reads branches between "|"; each of them may be empty.
-func (p *parser) alternation() (fragment, error) {
-	var branches []fragment
-	for {
-		branch, err := p.branch()
-		if err != nil {
-			return fragment{}, err
-		}
-		branches = append(branches, branch)
-		if !p.token.is('|') {
-			return choice(branches), nil
-		}
+func (p *parser) alternation() fragment {
+	branches := []fragment{p.branch()}
+	for p.token.is('|') {
 		p.advance()
+		branches = append(branches, p.branch())
 	}
+	return choice(branches)
 }
 
 // branch reads expressions up to "|", the end, or the ")" of the group it is in.
-func (p *parser) branch() (fragment, error) {
+func (p *parser) branch() fragment {
 	var sequence []fragment
 	for !p.atBranchEnd() {
-		expression, err := p.expression()
-		if err != nil {
-			return fragment{}, err
-		}
-		sequence = append(sequence, expression)
+		sequence = append(sequence, p.expression())
 	}
-	return join(sequence)
+	return p.join(sequence)
 }
 
 func (p *parser) atBranchEnd() bool {
@@ -100,14 +99,13 @@ func (p *parser) atBranchEnd() bool {
 
 // expression reads an atom and the repetitions after it. Assertions take no repetition: the
 // operator in "^*" has nothing to repeat and is an error.
-func (p *parser) expression() (fragment, error) {
+func (p *parser) expression() fragment {
 	if f, ok := assertion(p.token); ok {
 		p.advance()
-		return f, nil
+		return f
 	}
-	f, err := p.atom()
-	all := times{1, 1}
-	for err == nil {
+	f, all := p.atom(), times{1, 1}
+	for {
 		var next times
 		switch {
 		case p.token.is('*'):
@@ -117,68 +115,61 @@ func (p *parser) expression() (fragment, error) {
 		case p.token.is('?'):
 			next = times{0, 1}
 		case p.token.is('{'):
-			if next, err = p.interval(); err != nil {
-				return fragment{}, err
-			}
+			next = p.interval()
 		default:
-			return all.repeat(f)
+			return p.repeat(f, all)
 		}
 		p.advance()
 		both, ok := all.again(next)
 		if !ok {
-			f, err = all.repeat(f)
-			both = next
+			f, both = p.repeat(f, all), next
 		}
 		all = both
 	}
-	return fragment{}, err
 }
 
 // atom reads what a repetition applies to. A ")" without "(", and a "}" without "{", stand for
 // themselves.
-func (p *parser) atom() (f fragment, err error) {
+func (p *parser) atom() (f fragment) {
 	switch t := p.token; {
 	case t.kind == tokenBackslash:
-		err = ErrEscape
+		p.fail(ErrEscape)
 	case t.kind == tokenEscaped:
-		f, err = p.escaped(t.char)
+		f = p.escaped(t.char)
 	case t.is('('):
 		return p.group()
 	case t.is('['):
-		f, err = p.bracket()
+		f = p.bracket()
 	case t.is('.'):
 		f = one(".", edgeAny)
 	case t.is('*'), t.is('+'), t.is('?'), t.is('{'):
-		err = ErrBadRpt
+		p.fail(ErrBadRpt)
 	default:
 		f = char(t.char)
 	}
-	if err != nil {
-		return fragment{}, err
-	}
 	p.advance()
-	return f, nil
+	return f
 }
 
 // escaped is \c for what is no assertion. All but the GNU extensions stand for themselves: \n is an
 // n and \d a d.
-func (p *parser) escaped(c byte) (fragment, error) {
+func (p *parser) escaped(c byte) fragment {
 	switch c {
 	case 'w':
-		return one(`\w`, edgeWord), nil
+		return one(`\w`, edgeWord)
 	case 'W':
-		return one(`\W`, edgeRest), nil
+		return one(`\W`, edgeRest)
 	case 's':
-		return one("[[:space:]]", edgeRest), nil // \s of Go's regexp lacks the vertical tab
+		return one("[[:space:]]", edgeRest) // \s of Go's regexp lacks the vertical tab
 	case 'S':
-		return one("[[:^space:]]", edgeAny), nil
+		return one("[[:^space:]]", edgeAny)
 	case '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		if int(c-'0') > p.groups {
-			return fragment{}, ErrSubReg
+			p.fail(ErrSubReg)
 		}
-		return fragment{}, ErrBackref
+		p.fail(ErrBackref)
 	}
-	return char(c), nil
+	return char(c)
 }
 
 // assertion is a condition on the place between two bytes.
@@ -199,31 +190,28 @@ func assertion(t token) (f fragment, ok bool) {
 	return f, true
 }
 
-func (p *parser) group() (fragment, error) {
+func (p *parser) group() fragment {
 	if p.nest == maxDepth {
-		return fragment{}, ErrSize
+		p.fail(ErrSize)
 	}
 	p.nest++
 	p.groups++
 	p.advance()
-	inner, err := p.alternation()
-	if err != nil {
-		return fragment{}, err
-	}
+	inner := p.alternation()
 	if !p.token.is(')') {
-		return fragment{}, ErrParen
+		p.fail(ErrParen)
 	}
 	p.nest--
 	p.advance()
-	return group(inner), nil
+	return group(inner)
 }
 
 // interval reads "{n}", "{n,}", "{,m}" or "{n,m}" and leaves the "}" as the current token.
-func (p *parser) interval() (times, error) {
+func (p *parser) interval() times {
 	low, valid := p.number()
 	if low == noNumber && valid {
 		if p.token.char != ',' {
-			return times{}, ErrBadBr
+			p.fail(ErrBadBr)
 		}
 		low = 0
 	}
@@ -233,15 +221,15 @@ func (p *parser) interval() (times, error) {
 	}
 	switch {
 	case !valid && p.token.kind == tokenEnd:
-		return times{}, ErrBrace
+		p.fail(ErrBrace)
 	case !valid, !p.token.is('}'), high != noNumber && low > high:
-		return times{}, ErrBadBr
+		p.fail(ErrBadBr)
 	case max(low, high) > maxRepeat:
-		return times{}, ErrSize
+		p.fail(ErrSize)
 	case high == noNumber:
 		high = unlimited
 	}
-	return times{low, high}, nil
+	return times{low, high}
 }
 
 // noNumber is the value of a number without digits.
