@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
 
@@ -309,7 +310,7 @@ func TestNames(t *testing.T) {
 
 func TestSyntaxError(t *testing.T) {
 	_, err := Parse("it", "1 + * 2")
-	var fault *SyntaxError
+	var fault *syntax.Error
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "syntax error: Arithmetic expression expected to follow PLUS", fault.Error())
 	assert.Equal(t, 4, fault.Offset())

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 	"pmdaderived/test/conformance"
 )
@@ -192,7 +193,7 @@ func differentMetric(t *testing.T, c *conformance.Case, def *Definition, cat Cat
 }
 
 func differentSyntax(t *testing.T, c *conformance.Case, text string, err error) string {
-	var fault *SyntaxError
+	var fault *syntax.Error
 	switch {
 	case err == nil:
 		return "want a syntax error, got none"
@@ -202,7 +203,7 @@ func differentSyntax(t *testing.T, c *conformance.Case, text string, err error) 
 		return ""
 	}
 	require.ErrorAs(t, err, &fault)
-	shown := conformance.Shown(text, fault.Offset(), fault.Err.Msg)
+	shown := conformance.Shown(text, fault.Offset(), fault.Msg)
 	return conformance.Different("message", c.Message(), shown)
 }
 

@@ -1,8 +1,6 @@
 package derived
 
 import (
-	"errors"
-
 	"pmdaderived/derived/ere"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
@@ -15,42 +13,19 @@ type Definition struct {
 	Expr syntax.Expr // its tree; spans are byte offsets into Text
 }
 
-// SyntaxError says why a text is no expression.
-type SyntaxError struct {
-	Err  *syntax.Error
-	Hint syntax.Hint // what it may come from; zero: that is not known
-}
-
-// Error gives the reason, in the words of pmRegisterDerived(3) where it has any.
-func (e *SyntaxError) Error() string {
-	if e.Err.Msg == "" {
-		return "syntax error"
-	}
-	return "syntax error: " + e.Err.Msg
-}
-
-// Offset is the place in the text, in bytes.
-func (e *SyntaxError) Offset() int { return e.Err.Offset }
-
-func (e *SyntaxError) Unwrap() error { return e.Err }
-
 // Limits bound an expression. What is 0 is as in [DefaultLimits], and no limit can be higher.
 type Limits = syntax.Limits
 
 // DefaultLimits are those of [Parse].
 func DefaultLimits() Limits { return Limits{Text: syntax.MaxText, Depth: syntax.MaxDepth} }
 
-// Parse reads the expression of a definition. An error is a *SyntaxError.
+// Parse reads the expression of a definition. An error is a *syntax.Error.
 func Parse(name, text string) (*Definition, error) { return ParseWithin(name, text, DefaultLimits()) }
 
 // ParseWithin is [Parse] with limits of one's own.
 func ParseWithin(name, text string, limits Limits) (*Definition, error) {
 	expr, err := syntax.ParseWithin(text, syntax.Literals{Units: checkUnits, Pattern: ere.Check}, limits)
-	var fault *syntax.Error
-	switch {
-	case errors.As(err, &fault):
-		return nil, &SyntaxError{fault, fault.Hint(text)}
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	return &Definition{Name: name, Text: text, Expr: expr}, nil

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 	"pmdaderived/test/conformance"
 	"pmdaderived/test/pmcdtest"
@@ -335,11 +336,11 @@ func (r *oracleRun) ours(names []string, all []*expression) map[string]outcome {
 // syntaxMessage shows a syntax error as libpcp does: the text behind the "=", the caret, the reason.
 func syntaxMessage(text string) string {
 	_, err := derived.Parse("x", " "+text)
-	var fault *derived.SyntaxError
+	var fault *syntax.Error
 	if !errors.As(err, &fault) {
 		return fmt.Sprint("no syntax error: ", err)
 	}
-	return strings.TrimSuffix(conformance.Shown(" "+text, fault.Offset(), fault.Err.Msg), "\n")
+	return strings.TrimSuffix(conformance.Shown(" "+text, fault.Offset(), fault.Msg), "\n")
 }
 
 // Every explanation has to be one of the wanted differences.

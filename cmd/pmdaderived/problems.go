@@ -67,7 +67,7 @@ func warningCodes() []string {
 // codeOf is the code of a problem, whatever found it.
 func codeOf(p *config.Problem) string {
 	var fault *derived.Error
-	var syntaxError *derived.SyntaxError
+	var syntaxError *syntax.Error
 	var name *pmda.NameError
 	switch {
 	case p.Code != "":
@@ -92,7 +92,7 @@ func codeOf(p *config.Problem) string {
 func (r *definitions) hints() []*config.Problem {
 	var found []*config.Problem
 	for _, p := range r.Problems {
-		fault, ok := errors.AsType[*derived.SyntaxError](p.Err)
+		fault, ok := errors.AsType[*syntax.Error](p.Err)
 		if !ok || fault.Hint.Text == "" {
 			continue
 		}

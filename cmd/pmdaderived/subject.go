@@ -10,6 +10,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/session"
+	"pmdaderived/derived/syntax"
 )
 
 // subject is what an operand of explain and eval stands for: a definition of the files, or an expression
@@ -119,7 +120,7 @@ func (t *tool) showFault(text string, fault error) {
 
 // showHint tells what a syntax error may come from.
 func (t *tool) showHint(fault error) {
-	if err, ok := errors.AsType[*derived.SyntaxError](fault); ok && err.Hint.Text != "" {
+	if err, ok := errors.AsType[*syntax.Error](fault); ok && err.Hint.Text != "" {
 		t.complain(errors.New(err.Hint.Text))
 	}
 }

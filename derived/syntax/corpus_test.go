@@ -34,7 +34,7 @@ func TestCorpus(t *testing.T) {
 			default:
 				refused++
 				got := fault(t, err)
-				shown := conformance.Shown(text, got.Offset, got.Msg)
+				shown := conformance.Shown(text, got.At, got.Msg)
 				if wanted {
 					assert.NotEqual(t, c.Message(), shown, "no difference any more")
 				} else {

@@ -1,22 +1,24 @@
 package syntax
 
-import "fmt"
-
 // Error is the first syntax error of an expression.
 type Error struct {
-	Offset int    // of the byte the caret points at; at the end of the text, that of its last byte
-	Msg    string // empty where PCP has nothing to say either
+	At   int    // offset of the byte the caret points at, in bytes; at the end of the text, that of its last byte
+	Msg  string // in the words of pmRegisterDerived(3); empty where PCP has nothing to say either
+	Hint Hint   // what it may come from; zero: that is not known
 
-	call bool // a parenthesis before Offset follows an operand
+	call bool // a parenthesis before At follows an operand
 }
 
-// Error gives the message and the offset; callers that know the file show Msg and the place instead.
+// Error gives the reason; callers that know the file show the place, too.
 func (e *Error) Error() string {
 	if e.Msg == "" {
-		return fmt.Sprintf("syntax error at offset %d", e.Offset)
+		return "syntax error"
 	}
-	return fmt.Sprintf("syntax error at offset %d: %s", e.Offset, e.Msg)
+	return "syntax error: " + e.Msg
 }
+
+// Offset is the place in the text, in bytes.
+func (e *Error) Offset() int { return e.At }
 
 // construct is something begun that waits for its rest: an operator, a function with the argument that is next, or, being
 // neither, a parenthesis that is the very first token. It has the message for a token that does not fit.

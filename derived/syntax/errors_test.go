@@ -46,7 +46,7 @@ func TestMessages(t *testing.T) {
 				shown += " " + got.Msg
 			}
 			assert.Equal(t, below, shown, "wrong message")
-			assert.Equal(t, len(blanks), got.Offset, "wrong place for %q", got.Msg)
+			assert.Equal(t, len(blanks), got.At, "wrong place for %q", got.Msg)
 		})
 	}
 }
@@ -70,7 +70,7 @@ func TestMistakeAtTheEnd(t *testing.T) {
 		t.Run(tt.text, func(t *testing.T) {
 			_, err := Parse(tt.text, Literals{})
 			got := fault(t, err)
-			assert.Equal(t, Error{Offset: tt.offset, Msg: tt.msg}, Error{Offset: got.Offset, Msg: got.Msg})
+			assert.Equal(t, Error{At: tt.offset, Msg: tt.msg}, Error{At: got.At, Msg: got.Msg})
 		})
 	}
 }
@@ -85,14 +85,14 @@ func TestIllegalBytes(t *testing.T) {
 		illegal := err != nil && fault(t, err).Msg == "Illegal character"
 		assert.Equal(t, strings.IndexByte(known, byte(c)) < 0, illegal, "%q", text)
 		if illegal {
-			assert.Equal(t, 2, fault(t, err).Offset, "%q", text)
+			assert.Equal(t, 2, fault(t, err).At, "%q", text)
 		}
 	}
 }
 
 func TestErrorText(t *testing.T) {
 	_, err := Parse("1 + * 2", Literals{})
-	assert.EqualError(t, err, "syntax error at offset 4: Arithmetic expression expected to follow PLUS")
+	assert.EqualError(t, err, "syntax error: Arithmetic expression expected to follow PLUS")
 	_, err = Parse("1 2", Literals{})
-	assert.EqualError(t, err, "syntax error at offset 2")
+	assert.EqualError(t, err, "syntax error")
 }

@@ -31,7 +31,7 @@ func FuzzParse(f *testing.F) {
 		e, err := Parse(text, Literals{})
 		if err != nil {
 			require.Nil(t, e)
-			offset := fault(t, err).Offset
+			offset := fault(t, err).At
 			require.GreaterOrEqual(t, offset, 0)
 			require.LessOrEqual(t, offset, max(0, len(text)-1))
 			return

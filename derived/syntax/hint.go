@@ -26,17 +26,17 @@ type Hint struct {
 	Text string
 }
 
-// Hint says what the error of a text may come from.
-func (e *Error) Hint(text string) Hint {
-	if before, ok := strings.CutSuffix(text[:min(e.Offset, len(text))], "("); ok && e.call {
+// hint says what the error of a text may come from.
+func (e *Error) hint(text string) Hint {
+	if before, ok := strings.CutSuffix(text[:min(e.At, len(text))], "("); ok && e.call {
 		if hint := functionHint(strings.TrimRight(before, blanks)); hint != "" {
 			return Hint{HintFunction, hint}
 		}
 	}
-	if hint := languageHint(text, e.Offset); hint != "" {
+	if hint := languageHint(text, e.At); hint != "" {
 		return Hint{HintLanguage, hint}
 	}
-	if e.Offset >= len(strings.TrimRight(text, blanks))-1 && unclosed(text) {
+	if e.At >= len(strings.TrimRight(text, blanks))-1 && unclosed(text) {
 		return Hint{HintParenthesis, "a parenthesis is not closed?"}
 	}
 	return Hint{}

@@ -81,7 +81,7 @@ func TestHints(t *testing.T) {
 			var fault *Error
 			_, err := Parse(row.expr, Literals{})
 			require.ErrorAs(t, err, &fault)
-			hint := fault.Hint(row.expr)
+			hint := fault.Hint
 			kind := map[HintKind]string{HintFunction: "function: ", HintParenthesis: "parenthesis: "}[hint.Kind]
 			assert.Equal(t, row.want, kind+hint.Text, err)
 			assert.Equal(t, hint.Text == "", hint.Kind == 0)

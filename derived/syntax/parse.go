@@ -47,12 +47,13 @@ func Parse(text string, lits Literals) (Expr, error) { return ParseWithin(text, 
 // ParseWithin is [Parse] with limits of one's own.
 func ParseWithin(text string, lits Literals, limits Limits) (Expr, error) {
 	limits = limits.within()
-	if len(text) > limits.Text {
-		return nil, &Error{Offset: limits.Text, Msg: fmt.Sprintf("Expression longer than %d bytes", limits.Text)}
-	}
 	p := parser{scan: scanner{text: text}, lits: lits, deepest: limits.Depth}
+	if len(text) > limits.Text {
+		p.failAt(limits.Text, fmt.Sprintf("Expression longer than %d bytes", limits.Text))
+	}
 	e := p.definition()
 	if p.err != nil {
+		p.err.Hint = p.err.hint(text)
 		return nil, p.err
 	}
 	return e, nil
@@ -117,7 +118,7 @@ func (p *parser) refuse() {
 // fail is a mistake at the current token.
 func (p *parser) fail(msg string) { p.failAt(p.tok.at.Start, msg) }
 
-func (p *parser) failAt(offset int, msg string) { p.stop(&Error{Offset: offset, Msg: msg}) }
+func (p *parser) failAt(offset int, msg string) { p.stop(&Error{At: offset, Msg: msg}) }
 
 // stop ends the parse with a mistake, unless there is one already.
 func (p *parser) stop(err *Error) {
@@ -131,7 +132,7 @@ func (p *parser) swallow(what string) {
 	found := p.tok
 	p.advance()
 	p.stop(&Error{
-		Offset: p.tok.at.Start, Msg: what + " '" + p.scan.text[found.at.Start:found.at.End] + "'",
+		At: p.tok.at.Start, Msg: what + " '" + p.scan.text[found.at.Start:found.at.End] + "'",
 		call: found.kind == tokLParen,
 	})
 }

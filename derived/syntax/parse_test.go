@@ -416,7 +416,7 @@ func TestBounds(t *testing.T) {
 	})
 	t.Run("longer than the longest text", func(t *testing.T) {
 		_, err := Parse(wide(MaxText)+" ", Literals{})
-		assert.Equal(t, &Error{Offset: MaxText, Msg: "Expression longer than 1048576 bytes"}, fault(t, err))
+		assert.Equal(t, &Error{At: MaxText, Msg: "Expression longer than 1048576 bytes"}, fault(t, err))
 	})
 	t.Run("limits of one's own", func(t *testing.T) {
 		for _, row := range []struct {

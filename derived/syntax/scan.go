@@ -75,7 +75,7 @@ func (s *scanner) number() (token, *Error) {
 	if kind == tokInt {
 		num, err := strconv.ParseUint(t.text, 10, 32)
 		if err != nil {
-			return token{}, &Error{Offset: start, Msg: "Constant value too large"}
+			return token{}, &Error{At: start, Msg: "Constant value too large"}
 		}
 		t.num = uint32(num)
 	}
@@ -87,7 +87,7 @@ func (s *scanner) quoted() (token, *Error) {
 	start := s.pos
 	n := strings.IndexByte(s.text[start+1:], '"')
 	if n < 0 {
-		return token{}, &Error{Offset: start, Msg: "unterminated STRING"}
+		return token{}, &Error{At: start, Msg: "unterminated STRING"}
 	}
 	s.pos = start + 1 + n + 1
 	return token{kind: tokString, text: s.text[start+1 : s.pos-1], at: Span{start, s.pos}}, nil
@@ -110,7 +110,7 @@ func (s *scanner) escaped(k kind, closing byte, unterminated string) (token, *Er
 			return t, nil
 		}
 	}
-	return token{}, &Error{Offset: start, Msg: unterminated}
+	return token{}, &Error{At: start, Msg: unterminated}
 }
 
 // unescape takes away the backslash of every \x; there is no lone one at the end.
@@ -141,7 +141,7 @@ func (s *scanner) symbol() (token, *Error) {
 	if width == 0 {
 		mark := strings.IndexByte(marks, rest[0])
 		if mark < 0 {
-			return token{}, &Error{Offset: s.pos, Msg: "Illegal character"}
+			return token{}, &Error{At: s.pos, Msg: "Illegal character"}
 		}
 		t.kind, width = tokNot+kind(mark), 1
 	}
