@@ -26,7 +26,8 @@ type agent struct {
 	random  func(n uint32) uint32 // 0 to n-1
 	metrics []metric              // by item
 	sides   uint32
-	dice    []die // by instance
+	dice    []die         // by instance
+	age     time.Duration // of the agent, at the last fetch
 
 	insts []pdu.Inst // scratch of Fetch
 	bits  []uint64
@@ -102,43 +103,28 @@ func (a *agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 		switch {
 		case m == nil:
 			w.Fail(id, pdu.ErrPMID)
-		case m.perDie:
+		case !m.perDie:
+			w.Number(id, m.desc.Type, m.value(a, nil))
+		default:
 			a.insts, a.bits = a.insts[:0], a.bits[:0]
 			for i := range a.dice {
 				if inst := pdu.Inst(i); req.Profile.Includes(m.desc.InDom, inst) {
 					a.insts = append(a.insts, inst)
-					a.bits = append(a.bits, a.perDie(id.Item(), &a.dice[i]))
+					a.bits = append(a.bits, m.value(a, &a.dice[i]))
 				}
 			}
 			w.Numbers(id, m.desc.Type, a.insts, a.bits)
-		default:
-			w.Number(id, m.desc.Type, a.singular(id.Item(), req.Arrived))
 		}
 	}
 	return nil
 }
 
-func (a *agent) perDie(item int, d *die) uint64 {
-	if item == itemThrows {
-		return d.throws
-	}
-	return uint64(d.face)
-}
-
-func (a *agent) singular(item int, now time.Time) uint64 {
-	if item == itemUptime {
-		return seconds(now.Sub(a.start))
-	}
-	return uint64(a.sides)
-}
-
-func seconds(d time.Duration) uint64 { return uint64(max(d, 0) / time.Second) }
-
 // throw makes the throws that are due. Nobody sees those between two fetches, so only the last is made.
 func (a *agent) throw(now time.Time) {
+	a.age = max(now.Sub(a.start), 0)
 	for i := range a.dice {
 		d := &a.dice[i]
-		if throws := uint64(max(now.Sub(a.start), 0) / d.every); throws > d.throws {
+		if throws := uint64(a.age / d.every); throws > d.throws {
 			d.throws, d.face = throws, 1+a.random(a.sides)
 		}
 	}

@@ -1,6 +1,10 @@
 package main
 
-import "pmdaderived/pdu"
+import (
+	"time"
+
+	"pmdaderived/pdu"
+)
 
 // root is the name below which the metrics are, the one in pmns.
 const root = "dice"
@@ -25,36 +29,39 @@ type metric struct {
 	desc   pdu.Desc
 	line   string // help text on one line
 	help   string
+	value  func(a *agent, d *die) uint64 // d is nil unless perDie
 }
 
 // metricTable has all metrics, by item. Numbers once given stay: archives know metrics by them.
 func metricTable() []metric {
-	count := pdu.Units{Count: 1}
-	second := pdu.Units{Time: 1, TimeScale: pdu.TimeSec}
 	return []metric{
 		itemFace: {
 			name: "face", perDie: true,
-			desc: pdu.Desc{Type: pdu.TypeU32, Sem: pdu.SemInstant},
-			line: "what each die shows",
-			help: "From 1 to dice.sides; 0 before the first throw.",
+			desc:  pdu.Desc{Type: pdu.TypeU32, Sem: pdu.SemInstant},
+			line:  "what each die shows",
+			help:  "From 1 to dice.sides; 0 before the first throw.",
+			value: func(_ *agent, d *die) uint64 { return uint64(d.face) },
 		},
 		itemThrows: {
 			name: "throws", perDie: true,
-			desc: pdu.Desc{Type: pdu.TypeU64, Sem: pdu.SemCounter, Units: count},
-			line: "how often each die was thrown",
-			help: "The red die is thrown every second, the green one every two and the blue one every three.",
+			desc:  pdu.Desc{Type: pdu.TypeU64, Sem: pdu.SemCounter, Units: pdu.Units{Count: 1}},
+			line:  "how often each die was thrown",
+			help:  "The red die is thrown every second, the green one every two and the blue one every three.",
+			value: func(_ *agent, d *die) uint64 { return d.throws },
 		},
 		itemSides: {
-			name: "sides",
-			desc: pdu.Desc{Type: pdu.TypeU32, Sem: pdu.SemDiscrete},
-			line: "number of sides of every die; can be stored",
-			help: "From 2 to 1000. It counts from the next throw on.",
+			name:  "sides",
+			desc:  pdu.Desc{Type: pdu.TypeU32, Sem: pdu.SemDiscrete},
+			line:  "number of sides of every die; can be stored",
+			help:  "From 2 to 1000. It counts from the next throw on.",
+			value: func(a *agent, _ *die) uint64 { return uint64(a.sides) },
 		},
 		itemUptime: {
-			name: "uptime",
-			desc: pdu.Desc{Type: pdu.TypeU64, Sem: pdu.SemInstant, Units: second},
-			line: "seconds since the agent was started",
-			help: "It begins anew with each start of the agent.",
+			name:  "uptime",
+			desc:  pdu.Desc{Type: pdu.TypeU64, Sem: pdu.SemInstant, Units: pdu.Units{Time: 1, TimeScale: pdu.TimeSec}},
+			line:  "seconds since the agent was started",
+			help:  "It begins anew with each start of the agent.",
+			value: func(a *agent, _ *die) uint64 { return uint64(a.age / time.Second) },
 		},
 	}
 }
