@@ -8,25 +8,16 @@ import (
 // Attribute names what is known of a client. Source: docs/protocol.md 2.15.
 type Attribute int32
 
-// The attributes. An agent gets user, group and process id and the container.
+// The attributes that mean something here; String has the names of all. An agent gets user, group and process id and the
+// container.
 const (
 	AttrSASL      Attribute = 0 // payload of an authentication
-	AttrProtocol  Attribute = 1
-	AttrSecure    Attribute = 2
-	AttrCompress  Attribute = 3
-	AttrUserAuth  Attribute = 4
 	AttrUsername  Attribute = 5
-	AttrAuthName  Attribute = 6
 	AttrPassword  Attribute = 7
-	AttrMethod    Attribute = 8
-	AttrRealm     Attribute = 9
-	AttrUnixSock  Attribute = 10
 	AttrUserID    Attribute = 11 // decimal
 	AttrGroupID   Attribute = 12 // decimal
-	AttrLocal     Attribute = 13
 	AttrProcessID Attribute = 14 // decimal
 	AttrContainer Attribute = 15 // name
-	AttrExclusive Attribute = 16
 )
 
 // String gives the name as host specifications of PCPIntro(1) spell it.

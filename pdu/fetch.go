@@ -17,63 +17,49 @@ type Fetch struct {
 //
 //	Sent    client → pmcd if it offers FeatureHighRes; answered by HIGHRES_RESULT
 //	Source  docs/protocol.md 2.6
-type HighResFetch struct {
-	Context ContextID
-	PMIDs   []PMID // at least one; may repeat
-}
+type HighResFetch Fetch
 
 // Kind returns KindFetch.
 func (m *Fetch) Kind() Kind { return KindFetch }
 
 // Decode reads the body of a FETCH.
-func (m *Fetch) Decode(body []byte) (err error) {
-	m.Context, m.PMIDs, err = decodeFetch(KindFetch, body, m.PMIDs)
-	return err
-}
+func (m *Fetch) Decode(body []byte) error { return m.decode(KindFetch, body) }
 
 // Append appends the PDU.
-func (m *Fetch) Append(dst []byte, from int32) []byte {
-	return appendFetch(dst, KindFetch, from, m.Context, m.PMIDs)
-}
+func (m *Fetch) Append(dst []byte, from int32) []byte { return m.encode(dst, KindFetch, from) }
 
-func (m *Fetch) String() string { return traceFetch(m.Context, m.PMIDs) }
+func (m *Fetch) String() string {
+	return items("ctxid", m.Context, "pmids", list(m.PMIDs, PMID.String))
+}
 
 // Kind returns KindHighResFetch.
 func (m *HighResFetch) Kind() Kind { return KindHighResFetch }
 
 // Decode reads the body of a HIGHRES_FETCH.
-func (m *HighResFetch) Decode(body []byte) (err error) {
-	m.Context, m.PMIDs, err = decodeFetch(KindHighResFetch, body, m.PMIDs)
-	return err
-}
+func (m *HighResFetch) Decode(body []byte) error { return (*Fetch)(m).decode(KindHighResFetch, body) }
 
 // Append appends the PDU.
 func (m *HighResFetch) Append(dst []byte, from int32) []byte {
-	return appendFetch(dst, KindHighResFetch, from, m.Context, m.PMIDs)
+	return (*Fetch)(m).encode(dst, KindHighResFetch, from)
 }
 
-func (m *HighResFetch) String() string { return traceFetch(m.Context, m.PMIDs) }
+func (m *HighResFetch) String() string { return (*Fetch)(m).String() }
 
-func decodeFetch(k Kind, body []byte, ids []PMID) (ContextID, []PMID, error) {
+func (m *Fetch) decode(k Kind, body []byte) error {
 	c := cursor{kind: k, body: body}
-	ctx := ContextID(c.i32("ctxid"))
+	m.Context = ContextID(c.i32("ctxid"))
 	c.skip(8, "unused")
-	n := c.count("numpmid", 1, 4)
-	ids = c.pmids(ids, n)
-	return ctx, ids, c.done()
+	m.PMIDs = c.pmids(m.PMIDs, c.count("numpmid", 1, 4))
+	return c.done()
 }
 
-func appendFetch(dst []byte, k Kind, from int32, ctx ContextID, ids []PMID) []byte {
+func (m *Fetch) encode(dst []byte, k Kind, from int32) []byte {
 	start := len(dst)
 	dst = appendHeader(dst, k, from)
-	dst = appendI32(dst, int32(ctx))
+	dst = appendI32(dst, int32(m.Context))
 	dst = appendU64(dst, 0)
-	dst = appendPMIDs(dst, ids)
+	dst = appendPMIDs(dst, m.PMIDs)
 	return endFrame(dst, start)
-}
-
-func traceFetch(ctx ContextID, ids []PMID) string {
-	return items("ctxid", ctx, "pmids", list(ids, PMID.String))
 }
 
 // pmids reads n PMIDs into ids; n has been compared with what is left.

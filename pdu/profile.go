@@ -154,15 +154,10 @@ func (p *Profile) Decode(body []byte) error {
 		c.fail(0, "ctxid", "below 0")
 	}
 	p.Default = ProfileState(c.i32("g_state"))
-	if len(body) == headSize-4 { // as some clients of 7.x send it
-		p.InDoms, p.insts = p.InDoms[:0], p.insts[:0]
-		if n := c.i32("numprof"); n != 0 {
-			c.fail(8, "numprof", itoa(n)+" entries do not fit 0 bytes")
-		}
-		return c.done()
-	}
 	n := int(c.i32("numprof"))
-	c.skip(4, "pad")
+	if len(body) != headSize-4 { // some clients of 7.x leave it out
+		c.skip(4, "pad")
+	}
 	if c.err == nil && (n < 0 || n > c.left()/entrySize) {
 		c.fail(8, "numprof", strconv.Itoa(n)+" entries do not fit "+strconv.Itoa(c.left())+" bytes")
 	}
