@@ -39,13 +39,11 @@ func (e *FrameError) Unwrap() error { return ErrIPC }
 // Splitter cuts frames from bytes that arrive in pieces, for input that must not block. Read into
 // Buffer, tell Advance how much, then call Next until it has no frame. One goroutine at a time.
 type Splitter struct {
-	limit  int
-	buf    []byte // all of it is usable space
-	r, w   int    // buf[r:w] has arrived and is not cut yet
-	need   int    // length of the frame that buf[r:] begins with, 0 if unknown
-	keep   retention
-	shrink bool // give buf back when it is empty
-	err    error
+	limit int
+	buf   []byte // all of it is usable space
+	r, w  int    // buf[r:w] has arrived and is not cut yet
+	need  int    // length of the frame that buf[r:] begins with, 0 if unknown
+	err   error
 
 	small   []byte // buf before a large message
 	large   spare
@@ -59,10 +57,8 @@ func NewSplitter(limit int) *Splitter { return &Splitter{limit: limit} }
 // space is at most as large as what has arrived of the frame under way or as a frame before, or a few KiB.
 func (s *Splitter) Buffer() []byte {
 	if s.r == s.w {
+		s.Release()
 		s.r, s.w = 0, 0
-		if s.shrink {
-			s.buf, s.shrink = nil, false
-		}
 	}
 	if s.r > 0 && len(s.buf)-s.w < minRead {
 		s.w = copy(s.buf, s.buf[s.r:s.w])
@@ -105,7 +101,7 @@ func (s *Splitter) Release() {
 	s.largest = s.w
 	s.large.put(s.buf)
 	s.buf, s.small = s.small, nil
-	s.r, s.w, s.shrink = 0, 0, false
+	s.r, s.w = 0, 0
 }
 
 // Advance takes over the first n bytes of the last Buffer.
@@ -138,9 +134,6 @@ func (s *Splitter) Next() (Frame, bool, error) {
 	}
 	s.r += n
 	s.need = 0
-	if s.keep.excess(len(s.buf), n) {
-		s.shrink = true
-	}
 	from := int32(binary.BigEndian.Uint32(have[8:]))
 	return Frame{Kind: kind, From: from, Body: have[HeaderSize:n:n]}, true, nil
 }
