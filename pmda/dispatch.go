@@ -27,29 +27,12 @@ func (s *session) answer(c Client, f pdu.Frame, arrived time.Time) (frame []byte
 }
 
 func (s *session) dispatch(c Client, f pdu.Frame, arrived time.Time) []byte {
+	if handle, ok := s.requests[f.Kind]; ok {
+		return handle(c, f, arrived)
+	}
 	switch f.Kind {
-	case pdu.KindFetch:
-		return s.onFetch(c, f.Body, arrived)
 	case pdu.KindProfile:
 		s.onProfile(f.Body)
-	case pdu.KindDescReq:
-		return respond(s, c, f, s.onDescReq)
-	case pdu.KindInstanceReq:
-		return respond(s, c, f, s.onInstanceReq)
-	case pdu.KindTextReq:
-		return respond(s, c, f, s.onTextReq)
-	case pdu.KindLabelReq:
-		return respond(s, c, f, s.onLabelReq)
-	case pdu.KindPMNSNames:
-		return respond(s, c, f, s.onNames)
-	case pdu.KindPMNSIDs:
-		return respond(s, c, f, s.onIDs)
-	case pdu.KindPMNSChild:
-		return respond(s, c, f, s.onChild)
-	case pdu.KindPMNSTraverse:
-		return respond(s, c, f, s.onTraverse)
-	case pdu.KindResult:
-		return respond(s, c, f, s.onStore)
 	case pdu.KindAttr:
 		s.onAttr(c, f.Body)
 	case pdu.KindError:
@@ -60,40 +43,52 @@ func (s *session) dispatch(c Client, f pdu.Frame, arrived time.Time) []byte {
 	return nil
 }
 
-// respond decodes a request and encodes what its handler says.
+// handler makes the reply to a request.
+type handler func(c Client, f pdu.Frame, arrived time.Time) []byte
+
+// handlers are those of the kinds that get a reply.
+func (s *session) handlers() map[pdu.Kind]handler {
+	return map[pdu.Kind]handler{
+		pdu.KindFetch:        s.onFetch,
+		pdu.KindDescReq:      respond(s, s.onDescReq),
+		pdu.KindInstanceReq:  respond(s, s.onInstanceReq),
+		pdu.KindTextReq:      respond(s, s.onTextReq),
+		pdu.KindLabelReq:     respond(s, s.onLabelReq),
+		pdu.KindPMNSNames:    respond(s, s.onNames),
+		pdu.KindPMNSIDs:      respond(s, s.onIDs),
+		pdu.KindPMNSChild:    respond(s, s.onChild),
+		pdu.KindPMNSTraverse: respond(s, s.onTraverse),
+		pdu.KindResult:       respond(s, s.onStore),
+	}
+}
+
+// respond decodes a request, into memory that the next one of its kind uses again, and encodes what handle says.
 func respond[M any, P interface {
 	*M
 	pdu.Message
-}](s *session, c Client, f pdu.Frame, handle func(Client, *M) (pdu.Message, error)) []byte {
-	var req M
-	if err := P(&req).Decode(f.Body); err != nil {
-		return s.undecodable(f.Kind, err)
+}](s *session, handle func(Client, *M) (pdu.Message, error)) handler {
+	req := new(M)
+	return func(c Client, f pdu.Frame, _ time.Time) []byte {
+		if err := P(req).Decode(f.Body); err != nil {
+			return s.undecodable(f.Kind, err)
+		}
+		reply, err := handle(c, req)
+		if err != nil {
+			return s.refuse(f.Kind, err)
+		}
+		return s.out.Encode(reply, 0)
 	}
-	reply, err := handle(c, &req)
-	if err != nil {
-		return s.refuse(f.Kind, err)
-	}
-	return s.out.Encode(reply, 0)
 }
 
 // errNotForAgents is logged with a PDU that pmcd should not have sent.
 var errNotForAgents = errors.New("not a request to an agent")
 
-func wantsReply(k pdu.Kind) bool {
-	switch k {
-	case pdu.KindFetch, pdu.KindDescReq, pdu.KindInstanceReq, pdu.KindTextReq, pdu.KindLabelReq,
-		pdu.KindPMNSNames, pdu.KindPMNSIDs, pdu.KindPMNSChild, pdu.KindPMNSTraverse, pdu.KindResult:
-		return true
-	}
-	return false
-}
-
 // instead is the reply to a PDU of kind k that could not be handled.
 func (s *session) instead(k pdu.Kind) []byte {
-	switch {
-	case k == pdu.KindPMNSTraverse:
+	if k == pdu.KindPMNSTraverse {
 		return s.out.Encode(&pdu.PMNSNames{}, 0)
-	case wantsReply(k):
+	}
+	if _, ok := s.requests[k]; ok {
 		return s.out.Encode(&pdu.Error{Code: pdu.ErrGeneric}, 0)
 	}
 	return nil
@@ -130,8 +125,8 @@ func (s *session) refuse(k pdu.Kind, err error) []byte {
 	return s.out.Encode(&pdu.Error{Code: code}, 0)
 }
 
-func (s *session) onFetch(c Client, body []byte, arrived time.Time) []byte {
-	if err := s.fetch.Decode(body); err != nil {
+func (s *session) onFetch(c Client, f pdu.Frame, arrived time.Time) []byte {
+	if err := s.fetch.Decode(f.Body); err != nil {
 		return s.undecodable(pdu.KindFetch, err)
 	}
 	ids := s.fetch.PMIDs

@@ -104,6 +104,7 @@ type session struct {
 	profile   *pdu.Profile
 	spare     *pdu.Profile // the next profile is decoded here, so that a bad one changes nothing
 
+	requests map[pdu.Kind]handler // those that get a reply
 	fetch    pdu.Fetch
 	request  FetchRequest
 	result   pdu.ResultWriter
@@ -133,6 +134,7 @@ func newSession(s *Server, in io.Reader, out io.Writer) *session {
 	ss.ender, _ = s.Agent.(ContextEnder)
 	ss.notifier, _ = s.Agent.(Notifier)
 	ss.observer, _ = s.Agent.(Observer)
+	ss.requests = ss.handlers()
 	if ss.log == nil {
 		ss.log = silent()
 	}
