@@ -1,6 +1,7 @@
 package pdu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -53,8 +54,8 @@ func ParseUnits(s string) (Units, float64, error) {
 	return divideUnits(above, below)
 }
 
-// unitsPart is one side of the line: a power and a scale for each axis, and the product of the
-// numbers. A power of zero means that the axis is unused, whatever its scale.
+// unitsPart is one side of the line: a power and a scale for each axis, both zero where it is unused, and the product of
+// the numbers.
 type unitsPart struct {
 	space, time, count unitsAxis
 	extra              ExtraUnit
@@ -90,15 +91,15 @@ func parseUnitsPart(s string) (unitsPart, error) {
 
 // unit reads one unit at the start of s and returns what follows it.
 func (p *unitsPart) unit(s string) (rest string, err error) {
-	if extra, scale, rest, ok := cutExtra(s); ok {
-		if p.extra != ExtraNone {
-			return "", errUnitsExtra
-		}
+	extra, scale, rest, ok := cutExtra(s)
+	switch {
+	case ok && p.extra != ExtraNone:
+		return "", errUnitsExtra
+	case ok:
 		p.extra, p.extraScale = extra, scale
 		return rest, nil
 	}
-	rest, ok := p.powered(s)
-	if !ok {
+	if rest, ok = p.powered(s); !ok {
 		return "", errUnitsWord
 	}
 	return rest, nil
@@ -132,12 +133,14 @@ func (p *unitsPart) powered(s string) (rest string, ok bool) {
 	return "", false
 }
 
-// set gives the axis its power and scale, once.
+// set gives the axis its power and scale, once. A power of zero leaves it unused.
 func (a *unitsAxis) set(b unitsAxis) bool {
 	if a.power != 0 {
 		return false
 	}
-	*a = b
+	if b.power != 0 {
+		*a = b
+	}
 	return true
 }
 
@@ -263,7 +266,7 @@ func divideUnits(above, below unitsPart) (Units, float64, error) {
 	if a, b := above.space, below.space; a.power != 0 && b.power != 0 {
 		multiplier = math.Ldexp(multiplier, 10*(b.power*b.scale-a.power*a.scale))
 	} else {
-		u.SpaceScale = SpaceScale(scaleOf(a, b))
+		u.SpaceScale = SpaceScale(cmp.Or(a.scale, b.scale))
 	}
 	if a, b := above.time, below.time; a.power != 0 && b.power != 0 {
 		if a.scale > int(TimeHour) || b.scale > int(TimeHour) {
@@ -274,45 +277,24 @@ func divideUnits(above, below unitsPart) (Units, float64, error) {
 			u.TimeScale = TimeSec
 		}
 	} else {
-		u.TimeScale = TimeScale(scaleOf(a, b))
+		u.TimeScale = TimeScale(cmp.Or(a.scale, b.scale))
 	}
 	if a, b := above.count, below.count; a.power != 0 && b.power != 0 {
 		multiplier *= math.Pow10(b.power*b.scale - a.power*a.scale)
 	} else {
-		u.CountScale = int8(scaleOf(a, b))
+		u.CountScale = int8(cmp.Or(a.scale, b.scale))
 	}
 	return u, multiplier, nil
-}
-
-// scaleOf returns the scale of an axis that is used on one side at most.
-func scaleOf(a, b unitsAxis) int {
-	switch {
-	case a.power != 0:
-		return a.scale
-	case b.power != 0:
-		return b.scale
-	}
-	return 0
 }
 
 // secondsToPower returns (the length of scale a in seconds)^aPower × (that of b)^bPower. It
 // divides once, at the end, so that usual scales give exact or correctly rounded factors.
 func secondsToPower(a, aPower, b, bPower int) float64 {
+	// How long each scale is: long/short seconds.
+	lengths := [...]struct{ long, short float64 }{{1, 1e9}, {1, 1e6}, {1, 1e3}, {1, 1}, {60, 1}, {3600, 1}}
 	num, den := 1.0, 1.0
 	for _, f := range [...]struct{ scale, power int }{{a, aPower}, {b, bPower}} {
-		long, short := 1.0, 1.0 // of the scale: long/short seconds
-		switch TimeScale(f.scale) {
-		case TimeNanosec:
-			short = 1e9
-		case TimeMicrosec:
-			short = 1e6
-		case TimeMillisec:
-			short = 1e3
-		case TimeMin:
-			long = 60
-		case TimeHour:
-			long = 3600
-		}
+		long, short := lengths[f.scale].long, lengths[f.scale].short
 		if f.power < 0 {
 			long, short, f.power = short, long, -f.power
 		}
