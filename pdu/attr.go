@@ -67,14 +67,13 @@ func (m *Attr) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *Attr) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindAttr, from)
-	dst = appendI32(dst, int32(m.Attr))
-	dst = append(dst, m.Value...)
+	e := begin(dst, KindAttr, from)
+	e.i32(int32(m.Attr))
+	e.raw(m.Value)
 	if m.NUL {
-		dst = append(dst, 0)
+		e.u8(0)
 	}
-	return endFrame(dst, start)
+	return e.end()
 }
 
 func (m *Attr) String() string {

@@ -103,12 +103,12 @@ func (m *Creds) Decode(body []byte) error {
 
 // Append appends the PDU, with one credential. from is the sender's process id.
 func (m *Creds) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindCreds, from)
-	dst = appendI32(dst, 1)
-	dst = append(dst, credVersion, m.Version)
-	dst = appendU16(dst, uint16(m.Features))
-	return endFrame(dst, start)
+	e := begin(dst, KindCreds, from)
+	e.i32(1)
+	e.u8(credVersion)
+	e.u8(m.Version)
+	e.u16(uint16(m.Features))
+	return e.end()
 }
 
 func (m *Creds) String() string { return items("version", m.Version, "features", m.Features) }

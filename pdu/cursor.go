@@ -148,39 +148,40 @@ const padding = "~~~"
 // pad4 rounds n up to a multiple of four.
 func pad4(n int) int { return (n + 3) &^ 3 }
 
-// appendHeader appends a header whose length endFrame fills in.
-func appendHeader(dst []byte, k Kind, from int32) []byte {
-	dst = append(dst, 0, 0, 0, 0)
-	dst = appendU32(dst, uint32(k))
-	return appendU32(dst, uint32(from))
+// encoder appends one PDU to what is in frame already. It writes fields from front to back as a cursor reads them.
+type encoder struct {
+	frame []byte
+	start int // of the PDU
 }
 
-// endFrame writes the length of the frame that begins at byte start of dst.
-func endFrame(dst []byte, start int) []byte {
-	binary.BigEndian.PutUint32(dst[start:], uint32(len(dst)-start))
-	return dst
+// begin writes a header whose length end fills in.
+func begin(dst []byte, k Kind, from int32) encoder {
+	e := encoder{frame: dst, start: len(dst)}
+	e.u32(0)
+	e.u32(uint32(k))
+	e.i32(from)
+	return e
 }
 
-// appendWords appends a whole PDU of words.
-func appendWords(dst []byte, k Kind, from int32, words ...uint32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, k, from)
-	for _, w := range words {
-		dst = appendU32(dst, w)
-	}
-	return endFrame(dst, start)
+func (e *encoder) end() []byte {
+	binary.BigEndian.PutUint32(e.frame[e.start:], uint32(len(e.frame)-e.start))
+	return e.frame
 }
 
-func appendU16(dst []byte, v uint16) []byte { return binary.BigEndian.AppendUint16(dst, v) }
-func appendU32(dst []byte, v uint32) []byte { return binary.BigEndian.AppendUint32(dst, v) }
-func appendI32(dst []byte, v int32) []byte  { return binary.BigEndian.AppendUint32(dst, uint32(v)) }
-func appendU64(dst []byte, v uint64) []byte { return binary.BigEndian.AppendUint64(dst, v) }
+func (e *encoder) u8(v uint8)   { e.frame = append(e.frame, v) }
+func (e *encoder) u16(v uint16) { e.frame = binary.BigEndian.AppendUint16(e.frame, v) }
+func (e *encoder) u32(v uint32) { e.frame = binary.BigEndian.AppendUint32(e.frame, v) }
+func (e *encoder) i32(v int32)  { e.u32(uint32(v)) }
+func (e *encoder) u64(v uint64) { e.frame = binary.BigEndian.AppendUint64(e.frame, v) }
 
-// appendText appends the length of s, s and its padding.
-func appendText(dst []byte, s string) []byte {
-	dst = appendI32(dst, int32(len(s)))
-	dst = append(dst, s...)
-	return append(dst, padding[:pad4(len(s))-len(s)]...)
+// raw writes s as it is.
+func (e *encoder) raw(s string) { e.frame = append(e.frame, s...) }
+
+// text writes the length of s, s and its padding.
+func (e *encoder) text(s string) {
+	e.i32(int32(len(s)))
+	e.raw(s)
+	e.raw(padding[:pad4(len(s))-len(s)])
 }
 
 // resized returns a slice of n elements that uses the array of s when it is large enough. What

@@ -48,7 +48,9 @@ func (m *DescReq) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *DescReq) Append(dst []byte, from int32) []byte {
-	return appendWords(dst, KindDescReq, from, uint32(m.PMID))
+	e := begin(dst, KindDescReq, from)
+	e.u32(uint32(m.PMID))
+	return e.end()
 }
 
 func (m *DescReq) String() string { return items("pmid", m.PMID) }
@@ -65,10 +67,9 @@ func (m *DescReply) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *DescReply) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindDesc, from)
-	dst = appendDesc(dst, m.Desc)
-	return endFrame(dst, start)
+	e := begin(dst, KindDesc, from)
+	e.desc(m.Desc)
+	return e.end()
 }
 
 func (m *DescReply) String() string {
@@ -92,11 +93,10 @@ func (m *DescIDs) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *DescIDs) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindDescIDs, from)
-	dst = appendI32(dst, -1)
-	dst = appendPMIDs(dst, m.PMIDs)
-	return endFrame(dst, start)
+	e := begin(dst, KindDescIDs, from)
+	e.i32(-1)
+	e.pmids(m.PMIDs)
+	return e.end()
 }
 
 func (m *DescIDs) String() string { return items("pmids", list(m.PMIDs, PMID.String)) }
@@ -117,13 +117,12 @@ func (m *Descs) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *Descs) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindDescs, from)
-	dst = appendI32(dst, int32(len(m.Descs)))
+	e := begin(dst, KindDescs, from)
+	e.i32(int32(len(m.Descs)))
 	for _, d := range m.Descs {
-		dst = appendDesc(dst, d)
+		e.desc(d)
 	}
-	return endFrame(dst, start)
+	return e.end()
 }
 
 func (m *Descs) String() string {
@@ -144,10 +143,10 @@ func (c *cursor) desc(field string) Desc {
 	}
 }
 
-func appendDesc(dst []byte, d Desc) []byte {
-	dst = appendU32(dst, uint32(d.PMID))
-	dst = appendI32(dst, int32(d.Type))
-	dst = appendU32(dst, uint32(d.InDom))
-	dst = appendI32(dst, int32(d.Sem))
-	return appendU32(dst, d.Units.Wire())
+func (e *encoder) desc(d Desc) {
+	e.u32(uint32(d.PMID))
+	e.i32(int32(d.Type))
+	e.u32(uint32(d.InDom))
+	e.i32(int32(d.Sem))
+	e.u32(d.Units.Wire())
 }

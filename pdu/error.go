@@ -50,14 +50,14 @@ func (m *Error) Decode(body []byte) error {
 
 // Append appends the PDU, in the extended form if m.Extended is set.
 func (m *Error) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindError, from)
-	dst = appendI32(dst, int32(m.Code))
+	e := begin(dst, KindError, from)
+	e.i32(int32(m.Code))
 	if m.Extended {
-		dst = append(dst, m.Challenge.Version&0x7f, m.Challenge.Licensed)
-		dst = appendU16(dst, uint16(m.Challenge.Features))
+		e.u8(m.Challenge.Version & 0x7f)
+		e.u8(m.Challenge.Licensed)
+		e.u16(uint16(m.Challenge.Features))
 	}
-	return endFrame(dst, start)
+	return e.end()
 }
 
 func (m *Error) String() string {

@@ -54,12 +54,11 @@ func (m *Fetch) decode(k Kind, body []byte) error {
 }
 
 func (m *Fetch) encode(dst []byte, k Kind, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, k, from)
-	dst = appendI32(dst, int32(m.Context))
-	dst = appendU64(dst, 0)
-	dst = appendPMIDs(dst, m.PMIDs)
-	return endFrame(dst, start)
+	e := begin(dst, k, from)
+	e.i32(int32(m.Context))
+	e.u64(0)
+	e.pmids(m.PMIDs)
+	return e.end()
 }
 
 // pmids reads n PMIDs into ids; n has been compared with what is left.
@@ -76,11 +75,12 @@ func (c *cursor) pmids(ids []PMID, n int) []PMID {
 	return ids
 }
 
-// appendPMIDs appends the number of ids and ids.
-func appendPMIDs(dst []byte, ids []PMID) []byte {
-	dst = appendI32(dst, int32(len(ids)))
+// pmids writes the number of ids and ids.
+func (e *encoder) pmids(ids []PMID) {
+	e.i32(int32(len(ids)))
+	frame := e.frame
 	for _, id := range ids {
-		dst = appendU32(dst, uint32(id))
+		frame = binary.BigEndian.AppendUint32(frame, uint32(id))
 	}
-	return dst
+	e.frame = frame
 }

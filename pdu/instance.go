@@ -43,13 +43,12 @@ func (m *InstanceReq) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *InstanceReq) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindInstanceReq, from)
-	dst = appendU32(dst, uint32(m.InDom))
-	dst = appendU64(dst, 0)
-	dst = appendI32(dst, int32(m.Inst))
-	dst = appendText(dst, m.Name)
-	return endFrame(dst, start)
+	e := begin(dst, KindInstanceReq, from)
+	e.u32(uint32(m.InDom))
+	e.u64(0)
+	e.i32(int32(m.Inst))
+	e.text(m.Name)
+	return e.end()
 }
 
 func (m *InstanceReq) String() string {
@@ -76,15 +75,14 @@ func (m *InstanceReply) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *InstanceReply) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindInstance, from)
-	dst = appendU32(dst, uint32(m.InDom))
-	dst = appendI32(dst, int32(len(m.Instances)))
+	e := begin(dst, KindInstance, from)
+	e.u32(uint32(m.InDom))
+	e.i32(int32(len(m.Instances)))
 	for _, in := range m.Instances {
-		dst = appendI32(dst, int32(in.ID))
-		dst = appendText(dst, in.Name)
+		e.i32(int32(in.ID))
+		e.text(in.Name)
 	}
-	return endFrame(dst, start)
+	return e.end()
 }
 
 func (m *InstanceReply) String() string {

@@ -211,7 +211,10 @@ func (m *LabelReq) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *LabelReq) Append(dst []byte, from int32) []byte {
-	return appendWords(dst, KindLabelReq, from, m.Ident, uint32(m.Type))
+	e := begin(dst, KindLabelReq, from)
+	e.u32(m.Ident)
+	e.u32(uint32(m.Type))
+	return e.end()
 }
 
 func (m *LabelReq) String() string { return labelIdent(m.Type, m.Ident) }
@@ -318,12 +321,11 @@ func (c cursor) scanLabels(n int) (total int, err error) {
 
 // Append appends the PDU.
 func (m *Labels) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindLabel, from)
-	dst = appendU32(dst, m.Ident)
-	dst = appendU32(dst, uint32(m.Type))
-	dst = appendI32(dst, 0)
-	dst = appendI32(dst, int32(len(m.Sets)))
+	e := begin(dst, KindLabel, from)
+	e.u32(m.Ident)
+	e.u32(uint32(m.Type))
+	e.i32(0)
+	e.i32(int32(len(m.Sets)))
 	text := HeaderSize + labelHead
 	for i := range m.Sets {
 		text += labelSetHead + labelSize*len(m.Sets[i].sent())
@@ -335,22 +337,23 @@ func (m *Labels) Append(dst []byte, from int32) []byte {
 		if set.Code < 0 {
 			count = int32(set.Code)
 		}
-		dst = appendI32(dst, int32(set.Inst))
-		dst = appendI32(dst, count)
-		dst = appendI32(dst, int32(text))
-		dst = appendI32(dst, int32(len(set.JSON)))
+		e.i32(int32(set.Inst))
+		e.i32(count)
+		e.i32(int32(text))
+		e.i32(int32(len(set.JSON)))
 		for _, l := range labels {
-			dst = appendU16(dst, l.NameOffset)
-			dst = append(dst, l.NameLen, byte(l.Flags))
-			dst = appendU16(dst, l.ValueOffset)
-			dst = appendU16(dst, l.ValueLen)
+			e.u16(l.NameOffset)
+			e.u8(l.NameLen)
+			e.u8(uint8(l.Flags))
+			e.u16(l.ValueOffset)
+			e.u16(l.ValueLen)
 		}
 		text += len(set.JSON)
 	}
 	for i := range m.Sets {
-		dst = append(dst, m.Sets[i].JSON...)
+		e.raw(m.Sets[i].JSON)
 	}
-	return endFrame(dst, start)
+	return e.end()
 }
 
 // sent returns the labels that go out: none beside a code.

@@ -113,12 +113,11 @@ func (m *PMNSNames) Decode(body []byte) error {
 
 // Append appends the PDU. A Code below zero goes out in place of the names.
 func (m *PMNSNames) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindPMNSNames, from)
+	e := begin(dst, KindPMNSNames, from)
 	if m.Code < 0 {
-		dst = appendU64(dst, 0)
-		dst = appendI32(dst, int32(m.Code))
-		return endFrame(dst, start)
+		e.u64(0)
+		e.i32(int32(m.Code))
+		return e.end()
 	}
 	sum, statuses := 0, 0
 	for _, name := range m.Names {
@@ -127,19 +126,19 @@ func (m *PMNSNames) Append(dst []byte, from int32) []byte {
 	if len(m.Status) > 0 {
 		statuses = len(m.Names)
 	}
-	dst = appendI32(dst, int32(sum))
-	dst = appendI32(dst, int32(statuses))
-	dst = appendI32(dst, int32(len(m.Names)))
+	e.i32(int32(sum))
+	e.i32(int32(statuses))
+	e.i32(int32(len(m.Names)))
 	for i, name := range m.Names {
 		switch {
 		case i < len(m.Status):
-			dst = appendI32(dst, m.Status[i])
+			e.i32(m.Status[i])
 		case statuses > 0:
-			dst = appendI32(dst, StatusLeaf)
+			e.i32(StatusLeaf)
 		}
-		dst = appendText(dst, name)
+		e.text(name)
 	}
-	return endFrame(dst, start)
+	return e.end()
 }
 
 func (m *PMNSNames) String() string {
@@ -170,11 +169,10 @@ func (m *PMNSIDs) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *PMNSIDs) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindPMNSIDs, from)
-	dst = appendI32(dst, m.Status)
-	dst = appendPMIDs(dst, m.PMIDs)
-	return endFrame(dst, start)
+	e := begin(dst, KindPMNSIDs, from)
+	e.i32(m.Status)
+	e.pmids(m.PMIDs)
+	return e.end()
 }
 
 func (m *PMNSIDs) String() string { return items("sts", m.Status, "pmids", list(m.PMIDs, PMID.String)) }
@@ -192,11 +190,14 @@ func (m *PMNSChild) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *PMNSChild) Append(dst []byte, from int32) []byte {
-	var subtype int32
+	e := begin(dst, KindPMNSChild, from)
 	if m.WithStatus {
-		subtype = 1
+		e.i32(1)
+	} else {
+		e.i32(0)
 	}
-	return appendNode(dst, KindPMNSChild, from, subtype, m.Name)
+	e.text(m.Name)
+	return e.end()
 }
 
 func (m *PMNSChild) String() string {
@@ -216,15 +217,10 @@ func (m *PMNSTraverse) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *PMNSTraverse) Append(dst []byte, from int32) []byte {
-	return appendNode(dst, KindPMNSTraverse, from, 0, m.Name)
+	e := begin(dst, KindPMNSTraverse, from)
+	e.i32(0)
+	e.text(m.Name)
+	return e.end()
 }
 
 func (m *PMNSTraverse) String() string { return items("name", quoted(m.Name)) }
-
-func appendNode(dst []byte, k Kind, from, subtype int32, name string) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, k, from)
-	dst = appendI32(dst, subtype)
-	dst = appendText(dst, name)
-	return endFrame(dst, start)
-}

@@ -196,25 +196,24 @@ func (p *Profile) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (p *Profile) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindProfile, from)
-	dst = appendI32(dst, int32(p.Context))
-	dst = appendI32(dst, int32(p.Default))
-	dst = appendI32(dst, int32(len(p.InDoms)))
-	dst = appendI32(dst, 0)
+	e := begin(dst, KindProfile, from)
+	e.i32(int32(p.Context))
+	e.i32(int32(p.Default))
+	e.i32(int32(len(p.InDoms)))
+	e.i32(0)
 	for i := range p.InDoms {
-		e := &p.InDoms[i]
-		dst = appendU32(dst, uint32(e.InDom))
-		dst = appendI32(dst, int32(e.State))
-		dst = appendI32(dst, int32(len(e.Insts)))
-		dst = appendI32(dst, 0)
+		of := &p.InDoms[i]
+		e.u32(uint32(of.InDom))
+		e.i32(int32(of.State))
+		e.i32(int32(len(of.Insts)))
+		e.i32(0)
 	}
 	for i := range p.InDoms {
 		for _, inst := range p.InDoms[i].Insts {
-			dst = appendI32(dst, int32(inst))
+			e.i32(int32(inst))
 		}
 	}
-	return endFrame(dst, start)
+	return e.end()
 }
 
 func (p *Profile) String() string {

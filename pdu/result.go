@@ -58,13 +58,12 @@ func (m *Result) Decode(body []byte) (err error) {
 
 // Append appends the PDU. A set whose value is larger than MaxBlockBody goes out as ErrTooBig.
 func (m *Result) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindResult, from)
-	dst = appendI32(dst, m.Sec)
-	dst = appendI32(dst, m.Usec)
-	dst = appendI32(dst, int32(len(m.Sets)))
-	dst = appendSets(dst, start, m.Sets)
-	return endFrame(dst, start)
+	e := begin(dst, KindResult, from)
+	e.i32(m.Sec)
+	e.i32(m.Usec)
+	e.i32(int32(len(m.Sets)))
+	e.sets(m.Sets)
+	return e.end()
 }
 
 func (m *Result) String() string {
@@ -84,28 +83,27 @@ func (m *HighResResult) Decode(body []byte) (err error) {
 
 // Append appends the PDU. A set whose value is larger than MaxBlockBody goes out as ErrTooBig.
 func (m *HighResResult) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindHighResResult, from)
-	dst = appendI32(dst, int32(len(m.Sets)))
-	dst = appendU64(dst, uint64(m.Sec))
-	dst = appendU64(dst, uint64(m.Nsec))
-	dst = appendSets(dst, start, m.Sets)
-	return endFrame(dst, start)
+	e := begin(dst, KindHighResResult, from)
+	e.i32(int32(len(m.Sets)))
+	e.u64(uint64(m.Sec))
+	e.u64(uint64(m.Nsec))
+	e.sets(m.Sets)
+	return e.end()
 }
 
 func (m *HighResResult) String() string {
 	return items("time", fmt.Sprintf("%d.%09d", m.Sec, m.Nsec), "sets", list(m.Sets, traceSet))
 }
 
-// appendSets appends sets and blocks to the PDU that begins at byte start of dst.
-func appendSets(dst []byte, start int, sets []ValueSet) []byte {
+// sets writes sets and their blocks.
+func (e *encoder) sets(sets []ValueSet) {
 	var w ResultWriter
-	head := len(dst) - start
+	head := len(e.frame) - e.start
 	w.reset(head, head)
 	for i := range sets {
 		w.Set(&sets[i])
 	}
-	return append(dst, w.finish()[head:]...)
+	e.frame = append(e.frame, w.finish()[head:]...)
 }
 
 func traceSet(set ValueSet) string { return set.String() }

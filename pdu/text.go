@@ -51,7 +51,10 @@ func (m *TextReq) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *TextReq) Append(dst []byte, from int32) []byte {
-	return appendWords(dst, KindTextReq, from, m.Ident, uint32(m.Type))
+	e := begin(dst, KindTextReq, from)
+	e.u32(m.Ident)
+	e.u32(uint32(m.Type))
+	return e.end()
 }
 
 func (m *TextReq) String() string {
@@ -74,11 +77,10 @@ func (m *Text) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *Text) Append(dst []byte, from int32) []byte {
-	start := len(dst)
-	dst = appendHeader(dst, KindText, from)
-	dst = appendU32(dst, m.Ident)
-	dst = appendText(dst, m.Text)
-	return endFrame(dst, start)
+	e := begin(dst, KindText, from)
+	e.u32(m.Ident)
+	e.text(m.Text)
+	return e.end()
 }
 
 func (m *Text) String() string { return items("ident", hex32(m.Ident), "text", quoted(m.Text)) }
