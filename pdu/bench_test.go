@@ -25,7 +25,7 @@ func numbersFrame(t Type, values, each int) []byte {
 	for i := range values / each {
 		w.Numbers(PMID(i), t, insts, bits)
 	}
-	return w.Append(nil, 0, 0)
+	return w.Frame(0, 0)
 }
 
 func stringsFrame(values int) []byte {
@@ -36,7 +36,7 @@ func stringsFrame(values int) []byte {
 	}
 	var w ResultWriter
 	w.Strings(1, TypeString, insts, blobs)
-	return w.Append(nil, 0, 0)
+	return w.Frame(0, 0)
 }
 
 func wideProfile() *Profile {
@@ -70,7 +70,6 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		Error
 	}
 	var w ResultWriter
-	var out []byte
 	writer := NewWriter(io.Discard)
 	set := ValueSet{PMID: 1, Values: []Value{StringValue(1, "abc"), StringValue(2, "")}}
 	descs := (&Descs{Descs: make([]Desc, 50)}).Append(nil, 0)[HeaderSize:]
@@ -107,8 +106,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 			w.Strings(6, TypeString, nil, blobs[:1])
 			w.Fail(7, ErrAgain)
 			w.Set(&set)
-			out = w.Append(out[:0], 0, 0)
-			return writer.WriteFrame(out)
+			return writer.WriteFrame(w.Frame(0, 0))
 		}},
 		{"Writer", func() error { return writer.Write(&m.Fetch, 0) }},
 	}

@@ -104,24 +104,23 @@ func (s *LabelSet) Value(l Label) string {
 }
 
 // NewLabelSet makes the labels of one thing at one level. Names are dotted sequences of
-// [A-Za-z][A-Za-z0-9_]*; a map[string]any as a value is nested, its labels get dotted names. Other
-// values are whatever encoding/json can encode. inst is NoInst except with LabelInstances. An error
-// says which label is bad or too long, or that there are too many (ErrTooBig).
+// [A-Za-z][A-Za-z0-9_]*: "a.b" is b inside a. Values are whatever encoding/json can encode, but objects.
+// inst is NoInst except with LabelInstances. An error says which label is bad or too long, or that there are too many
+// (ErrTooBig).
 func NewLabelSet(inst Inst, level LabelType, labels map[string]any) (LabelSet, error) {
-	flat := map[string]string{}
-	if err := flattenLabels(flat, "", labels, 0); err != nil {
-		return LabelSet{}, err
-	}
 	set := LabelSet{Inst: inst}
-	if len(flat) == 0 {
+	if len(labels) == 0 {
 		return set, nil
 	}
-	if len(flat) > MaxLabels {
-		return LabelSet{}, fmt.Errorf("%d labels in a set, at most %d: %w", len(flat), MaxLabels, ErrTooBig)
+	if len(labels) > MaxLabels {
+		return LabelSet{}, fmt.Errorf("%d labels in a set, at most %d: %w", len(labels), MaxLabels, ErrTooBig)
 	}
 	text := []byte{'{'}
-	for _, name := range slices.Sorted(maps.Keys(flat)) {
-		value := flat[name]
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		value, err := encodeLabel(name, labels[name])
+		if err != nil {
+			return LabelSet{}, err
+		}
 		if len(text) > 1 {
 			text = append(text, ',')
 		}
@@ -143,39 +142,24 @@ func NewLabelSet(inst Inst, level LabelType, labels map[string]any) (LabelSet, e
 	return set, nil
 }
 
-// flattenLabels puts labels into flat, dotted name to JSON value, their names below prefix.
-func flattenLabels(flat map[string]string, prefix string, labels map[string]any, depth int) error {
-	if depth > maxLabelDepth {
-		return fmt.Errorf("label %s: nested more than %d deep", prefix, maxLabelDepth)
+// encodeLabel checks the name of a label and gives its value as JSON.
+func encodeLabel(name string, value any) ([]byte, error) {
+	if !labelName(name) {
+		return nil, fmt.Errorf("label %q: not a name", name)
 	}
-	for name, value := range labels {
-		if prefix != "" {
-			name = prefix + "." + name
-		}
-		if nested, ok := value.(map[string]any); ok {
-			if err := flattenLabels(flat, name, nested, depth+1); err != nil {
-				return err
-			}
-			continue
-		}
-		if !labelName(name) {
-			return fmt.Errorf("label %q: not a name", name)
-		}
-		if len(name) > MaxLabelName {
-			return fmt.Errorf("label %s: name above %d bytes: %w", name, MaxLabelName, ErrTooBig)
-		}
-		if _, twice := flat[name]; twice {
-			return fmt.Errorf("label %s: given twice", name)
-		}
-		var text bytes.Buffer
-		enc := json.NewEncoder(&text)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(value); err != nil {
-			return fmt.Errorf("label %s: %w", name, err)
-		}
-		flat[name] = strings.TrimSuffix(text.String(), "\n")
+	if len(name) > MaxLabelName {
+		return nil, fmt.Errorf("label %s: name above %d bytes: %w", name, MaxLabelName, ErrTooBig)
 	}
-	return nil
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, fmt.Errorf("label %s: %w", name, err)
+	}
+	if text.Bytes()[0] == '{' {
+		return nil, fmt.Errorf("label %s: nested, name what is inside %s.NAME", name, name)
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
 // labelName reports whether name is a dotted sequence of [A-Za-z][A-Za-z0-9_]*.

@@ -41,9 +41,6 @@ const (
 
 	// maxCreds is the largest number of credentials in a CREDS.
 	maxCreds = 1024
-
-	// maxLabelDepth is how deep nested labels may be given to NewLabelSet.
-	maxLabelDepth = 16
 )
 
 // Sizes of buffers, in bytes.

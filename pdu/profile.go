@@ -138,9 +138,6 @@ func (s Selection) AppendSelected(dst []int, insts []Inst) []int {
 // All reports whether every instance is selected, listed or not.
 func (s Selection) All() bool { return s.state == Include && len(s.insts) == 0 }
 
-// None reports whether no instance is selected.
-func (s Selection) None() bool { return s.state != Include && len(s.insts) == 0 }
-
 // Kind returns KindProfile.
 func (p *Profile) Kind() Kind { return KindProfile }
 

@@ -132,7 +132,7 @@ func TestValueTooLarge(t *testing.T) {
 			var w ResultWriter
 			w.Strings(1, tt.v.Type, nil, [][]byte{tt.v.Bytes})
 			w.Numbers(2, Type32, nil, []uint64{7})
-			assert.True(t, bytes.Equal(frame, w.Append(nil, 0, 0)))
+			assert.True(t, bytes.Equal(frame, w.Frame(0, 0)))
 		})
 	}
 }

@@ -273,11 +273,6 @@ func (w *ResultWriter) Frame(from int32, change Change) []byte {
 	return frame
 }
 
-// Append appends what Frame returns.
-func (w *ResultWriter) Append(dst []byte, from int32, change Change) []byte {
-	return append(dst, w.Frame(from, change)...)
-}
-
 // finish brings blocks and places together and returns the frame, its head not filled in.
 func (w *ResultWriter) finish() []byte {
 	if w.n == 0 {

@@ -37,14 +37,14 @@ func TestResultWriterEqualsResult(t *testing.T) {
 	var w ResultWriter
 	for range 500 {
 		sets := randomSets(rnd, rnd.IntN(12))
-		want := (&Result{Sec: int32(ChangeNames), Sets: sets}).Append([]byte("head"), 7)
+		want := (&Result{Sec: int32(ChangeNames), Sets: sets}).Append(nil, 7)
 		w.Reset()
 		for i := range sets {
 			write(&w, &sets[i])
 		}
 		require.Equal(t, len(sets), w.Len())
-		require.Equal(t, want, w.Append([]byte("head"), 7, ChangeNames))
-		require.Equal(t, want, w.Append([]byte("head"), 7, ChangeNames), "a second time")
+		require.Equal(t, want, w.Frame(7, ChangeNames))
+		require.Equal(t, want, w.Frame(7, ChangeNames), "a second time")
 
 		size := w.SetsSize()
 
@@ -53,7 +53,7 @@ func TestResultWriterEqualsResult(t *testing.T) {
 		for i := range sets {
 			w.Set(&sets[i])
 		}
-		require.Equal(t, want[len("head"):], w.Frame(7, ChangeNames))
+		require.Equal(t, want, w.Frame(7, ChangeNames))
 		require.Equal(t, size, w.SetsSize())
 	}
 }
@@ -149,7 +149,7 @@ func TestResultWriterCases(t *testing.T) {
 			tt.write(&w)
 			w.Strings(2, TypeString, nil, [][]byte{[]byte("after")})
 			require.Equal(t, 3, w.Len())
-			got := decodeResult(t, w.Append(nil, 0, 0))
+			got := decodeResult(t, w.Frame(0, 0))
 			require.Len(t, got.Sets, 3)
 			assert.Equal(t, tt.want, got.Sets[1])
 			assert.Equal(t, "before", string(got.Sets[0].Values[0].Bytes))
@@ -162,7 +162,7 @@ func TestResultWriterZeroValue(t *testing.T) {
 	var w ResultWriter
 	assert.Zero(t, w.Len())
 	w.Reset()
-	assert.Equal(t, hex.Dump((&Result{}).Append(nil, 3)), hex.Dump(w.Append(nil, 3, 0)))
+	assert.Equal(t, hex.Dump((&Result{}).Append(nil, 3)), hex.Dump(w.Frame(3, 0)))
 }
 
 func TestResultWriterGivesBackAfterAnOutlier(t *testing.T) {

@@ -55,42 +55,30 @@ type identity struct {
 	groups   []int
 }
 
-func lookupIdentity(username, groupname string) (identity, error) {
+func lookupIdentity(username, groupname string) (ids identity, err error) {
 	account, err := user.Lookup(username)
 	if err != nil {
-		return identity{}, err
+		return ids, err
 	}
-	return identityOf(account, groupname)
-}
-
-func identityOf(account *user.User, groupname string) (identity, error) {
-	var ids identity
-	var err error
-	if ids.uid, err = strconv.Atoi(account.Uid); err != nil {
-		return ids, fmt.Errorf("user identifier %q: %w", account.Uid, err)
-	}
-	if ids.gid, err = strconv.Atoi(account.Gid); err != nil {
-		return ids, fmt.Errorf("group identifier %q: %w", account.Gid, err)
-	}
+	gid := account.Gid
 	if groupname != "" {
 		group, err := user.LookupGroup(groupname)
 		if err != nil {
 			return ids, err
 		}
-		if ids.gid, err = strconv.Atoi(group.Gid); err != nil {
-			return ids, fmt.Errorf("group identifier %q: %w", group.Gid, err)
-		}
+		gid = group.Gid
 	}
 	members, err := account.GroupIds()
 	if err != nil {
 		return ids, err
 	}
-	for _, text := range members {
-		gid, err := strconv.Atoi(text)
+	var numbers []int
+	for _, text := range append([]string{account.Uid, gid}, members...) {
+		n, err := strconv.Atoi(text)
 		if err != nil {
-			return ids, fmt.Errorf("group identifier %q: %w", text, err)
+			return ids, fmt.Errorf("identifier of the account: %w", err)
 		}
-		ids.groups = append(ids.groups, gid)
+		numbers = append(numbers, n)
 	}
-	return ids, nil
+	return identity{uid: numbers[0], gid: numbers[1], groups: numbers[2:]}, nil
 }

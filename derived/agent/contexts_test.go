@@ -94,7 +94,7 @@ func (b *bench) fetchRequest(req *pmda.FetchRequest) []pdu.ValueSet {
 	b.agent.Replied(req.Client, pdu.KindFetch, 0)
 	require.Equal(b.tb, len(req.PMIDs), w.Len())
 	var res pdu.Result
-	require.NoError(b.tb, res.Decode(w.Append(nil, 0, 0)[pdu.HeaderSize:]))
+	require.NoError(b.tb, res.Decode(w.Frame(0, 0)[pdu.HeaderSize:]))
 	return res.Sets
 }
 

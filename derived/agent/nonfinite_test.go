@@ -82,7 +82,7 @@ func TestNonFiniteValuesOfAProfile(t *testing.T) {
 		write()
 		assert.Zero(t, testing.AllocsPerRun(10, write))
 		var res pdu.Result
-		require.NoError(t, res.Decode(w.Append(nil, 0, 0)[pdu.HeaderSize:]))
+		require.NoError(t, res.Decode(w.Frame(0, 0)[pdu.HeaderSize:]))
 		var got []pdu.Inst
 		for _, value := range res.Sets[0].Values {
 			got = append(got, value.Inst)
