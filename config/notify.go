@@ -67,25 +67,24 @@ func (n *notifier) broken() bool {
 // pump takes events as they come, whatever the owner of the notifier is doing: while fsnotify waits
 // for somebody to take an error it may hold the lock that Add and Remove need.
 func (n *notifier) pump() {
+	defer n.tell() // so that the owner finds out
 	defer close(n.done)
-	events, errs := n.events, n.errors
-	for events != nil || errs != nil {
+	for {
 		select {
-		case e, ok := <-events:
+		case e, ok := <-n.events:
 			if !ok {
-				events = nil
-			} else if n.matters(e) {
+				return
+			}
+			if n.matters(e) {
 				n.tell()
 			}
-		case _, ok := <-errs:
+		case _, ok := <-n.errors:
 			if !ok {
-				errs = nil
-			} else {
-				n.tell() // events were lost: whatever they were about is looked at
+				return
 			}
+			n.tell() // events were lost: whatever they were about is looked at
 		}
 	}
-	n.tell() // so that the owner finds out
 }
 
 func (n *notifier) matters(e fsnotify.Event) bool {

@@ -17,17 +17,7 @@ const (
 )
 
 // String gives "error", "warning" or "note".
-func (s Severity) String() string {
-	switch s {
-	case Error:
-		return "error"
-	case Warning:
-		return "warning"
-	case Note:
-		return "note"
-	}
-	return "Severity(" + strconv.Itoa(int(s)) + ")"
-}
+func (s Severity) String() string { return [...]string{"error", "warning", "note"}[s] }
 
 // MarshalText makes text and JSON logs agree.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -30,13 +30,9 @@ type collector struct {
 
 // connect connects to the pmcd that the command line names, or to this host's.
 func (t *tool) connect(ctx context.Context) (*collector, error) {
-	network, address, err := pmapi.ParseAddress(t.pmcd)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := pmapi.Dial(ctx, network, address)
+	conn, err := dial(ctx, t.pmcd)
 	if err != nil {
 		return nil, unreachable(err)
 	}

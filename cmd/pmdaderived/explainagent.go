@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -276,17 +277,11 @@ func meaning(state string, unread bool) string {
 	case unread:
 		return "its file cannot be read, and what it said before is not served"
 	}
-	switch state {
-	case "bound":
-		return "it is served"
-	case "kept":
-		return "what the file says now is wrong, it is served as it was before"
-	case "unbound":
-		return "a metric that it uses does not exist on this host, so far"
-	case "failed":
-		return "it is wrong"
-	case "waiting":
-		return "the metrics that it uses have not been looked up yet"
-	}
-	return "unknown to this program"
+	return cmp.Or(map[string]string{
+		"bound":   "it is served",
+		"kept":    "what the file says now is wrong, it is served as it was before",
+		"unbound": "a metric that it uses does not exist on this host, so far",
+		"failed":  "it is wrong",
+		"waiting": "the metrics that it uses have not been looked up yet",
+	}[state], "unknown to this program")
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -107,8 +106,6 @@ func shortSize(n int64) string {
 	return strconv.FormatInt(n, 10) + unit
 }
 
-var errSize = errors.New("not a size")
-
 // parseSize reads a number of bytes: "4096", "64K", "16M", "1G".
 func parseSize(text string) (int64, error) {
 	digits, shift := text, 0
@@ -118,10 +115,10 @@ func parseSize(text string) (int64, error) {
 		}
 	}
 	v, err := strconv.ParseInt(digits, 10, 32)
-	if err != nil || v < 0 {
-		return 0, errSize
+	if err == nil && v < 0 {
+		err = strconv.ErrRange
 	}
-	return v << shift, nil
+	return v << shift, err
 }
 
 // ofExpressions are the limits that the parser keeps.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,20 +107,27 @@ func daemon(ctx context.Context, o *options) error {
 
 	files := newSource(o, log)
 	a := agent.New(agent.Options{
-		Domain:    o.standard.Domain,
-		Version:   version(),
-		Load:      files.load,
-		Dial:      o.dial,
+		Domain:  o.standard.Domain,
+		Version: version(),
+		Load:    files.load,
+		Dial: func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
+			return dial(ctx, o.pmcd, opts...)
+		},
 		StateFile: o.state,
 		Interval:  o.interval,
 		NonFinite: o.nonFinite,
 		Poll:      o.poll,
 		Protected: o.protected,
-		Debug:     func(on bool) { log.SetLevel(debugLevel(o.logLevel, on)) },
-		LeftOut:   limit.leftOut.Load,
-		LogUsed:   limit.used,
-		Limits:    o.limits,
-		Log:       log,
+		Debug: func(on bool) {
+			log.SetLevel(o.logLevel)
+			if on {
+				log.SetLevel(max(o.logLevel, logrus.DebugLevel))
+			}
+		},
+		LeftOut: limit.leftOut.Load,
+		LogUsed: limit.used,
+		Limits:  o.limits,
+		Log:     log,
 	})
 	beside := []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
 	if o.watch != watchOff {
@@ -177,14 +185,6 @@ func forward(ctx context.Context, signals <-chan os.Signal, reload func()) {
 	}
 }
 
-// debugLevel is the level at which to log when somebody wants to see everything, or no more.
-func debugLevel(usual logrus.Level, on bool) logrus.Level {
-	if on {
-		return max(usual, logrus.DebugLevel)
-	}
-	return usual
-}
-
 // release is the version that the Makefile gives the program: scripts/version.
 var release string //nolint:gochecknoglobals // the linker sets it
 
@@ -193,24 +193,15 @@ func version() string {
 	if release != "" {
 		return release
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel-" + s.Value[:min(12, len(s.Value))]
-		}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "(devel)" {
+		return cmp.Or(info.Main.Version, "devel")
 	}
 	return "devel"
 }
 
-// dial connects to the pmcd that has the operands.
-func (o *options) dial(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
-	network, address, err := pmapi.ParseAddress(o.pmcd)
+// dial connects to a pmcd.
+func dial(ctx context.Context, spec string, opts ...pmapi.Option) (*pmapi.Conn, error) {
+	network, address, err := pmapi.ParseAddress(spec)
 	if err != nil {
 		return nil, err
 	}

@@ -57,8 +57,7 @@ func runTest(ctx context.Context, t *tool, operands string, args []string) int {
 	if recorded.samples > 0 {
 		return recorded.record(ctx, paths)
 	}
-	r.tested, r.counted = map[string]map[string]bool{}, map[string]bool{}
-	r.told = map[string]bool{}
+	r.tested, r.told = map[string]map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
 		r.path(path)
 	}
@@ -77,10 +76,9 @@ type testRun struct {
 	passed, failed int
 	broken         bool                       // a file could not be used
 	mistaken       bool                       // a definition file has a mistake
-	tested         map[string]map[string]bool // names that are tested, by definition file
-	counted        map[string]bool            // definition files that count for the coverage
-	told           map[string]bool            // mistakes in definitions
+	tested         map[string]map[string]bool // names that are tested, by the definition files that count for the coverage
 	files          []string                   // these, in order
+	told           map[string]bool            // mistakes in definitions
 }
 
 func (r *testRun) setLeast(arg string) error {
@@ -150,8 +148,7 @@ func (r *testRun) path(path string) {
 
 // count makes a file of definitions one that counts for the coverage.
 func (r *testRun) count(file string) {
-	if !r.counted[file] {
-		r.counted[file] = true
+	if r.tested[file] == nil {
 		r.tested[file] = map[string]bool{}
 		r.files = append(r.files, file)
 	}
