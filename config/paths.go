@@ -43,15 +43,8 @@ func Shipped(conf PCPConf, file string) bool {
 // files replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden files are read, as
 // libpcp does.
 func Ignored(name string) bool {
-	switch {
-	case strings.HasPrefix(name, ".."),
-		strings.HasPrefix(name, ".#"),
-		strings.HasPrefix(name, ".nfs"),
-		strings.HasPrefix(name, ".ansible_tmp"),
-		strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#"):
-		return true
-	}
 	for _, pattern := range [...]string{
+		"..*", ".#*", ".nfs*", ".ansible_tmp*", "#", "#*#",
 		"*.test", "*~", ".*.sw?", "*.bak", "*.orig", "*.old", "*.rej", "*.save", "*.swp", "*.tmp",
 		"*.dpkg-*", "*.ucf-*", "*.rpmnew", "*.rpmorig", "*.rpmsave",
 	} {

@@ -23,11 +23,11 @@ import (
 // runCheck looks for mistakes in definition files: what cannot be read, what is no expression and,
 // where a pmcd can be asked, what does not fit its metrics; and for what is probably not meant. Exit: 1 if there
 // is an error.
-func runCheck(ctx context.Context, t *tool, operands string, args []string) int {
+func runCheck(ctx context.Context, t *tool, args []string) int {
 	var offline, asJSON, all bool
 	var treat treatment
 	limits := defaultLimits()
-	paths, exit, done := t.parse(operands, args,
+	paths, exit, done := t.parse(args,
 		pmda.Option{
 			Short: 'c', Long: "config", Arg: "PATHS", Set: pathList(&t.paths),
 			Help: "the agent reads this list of files and directories, separated by colons",

@@ -267,9 +267,7 @@ func TestUnreachable(t *testing.T) {
 		{"refuses us", refusal(pdu.ErrPermission), "pmcd host:1: connect: No permission to perform requested operation"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			err := unreachable(row.err)
-			assert.EqualError(t, err, row.want)
-			assert.ErrorIs(t, err, row.err)
+			assert.EqualError(t, unreachable(row.err), row.want)
 		})
 	}
 }

@@ -152,17 +152,8 @@ func unreachable(err error) error {
 	default:
 		return err
 	}
-	return &unreachableError{text, err}
+	return errors.New(text)
 }
-
-// unreachableError says in words for a person what the system says in its own.
-type unreachableError struct {
-	text string
-	err  error
-}
-
-func (e *unreachableError) Error() string { return e.text }
-func (e *unreachableError) Unwrap() error { return e.err }
 
 // onThisHost reports whether an address, as in [pmapi.OpError], is a socket of this host or a loopback address.
 func onThisHost(at string) bool {

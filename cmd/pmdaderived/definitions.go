@@ -179,13 +179,12 @@ func missing(defs []served.Definition, catalog *operand.Catalog) []string {
 
 // problem is why a definition of that name could not be read, nil if there is none.
 func (r *definitions) problem(name string) *config.Problem {
-	i := slices.IndexFunc(r.Problems, func(p *config.Problem) bool {
-		return p.Name == name && p.Severity == config.Error
-	})
-	if i < 0 {
-		return nil
+	for _, p := range r.Problems {
+		if p.Name == name && p.Severity == config.Error {
+			return p
+		}
 	}
-	return r.Problems[i]
+	return nil
 }
 
 // unnamed is what is wrong with a line that begins with a name and does not define it, nil if there is none.

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os/signal"
 	"slices"
@@ -25,9 +24,9 @@ const defaultPause = time.Second
 
 // runEval computes metrics from a pmcd's own, without the agent. Where delta() and rate() need earlier
 // samples it takes these first. Exit: 1 if an expression cannot be bound or has an error for a value.
-func runEval(ctx context.Context, t *tool, operands string, args []string) int {
+func runEval(ctx context.Context, t *tool, args []string) int {
 	samples, pause, nonFinite := 1, defaultPause, false
-	args, exit, done := t.parse(operands, args,
+	args, exit, done := t.parse(args,
 		t.pathsOption(), t.pmcdOption(), nonFiniteOption(&nonFinite),
 		pmda.Option{
 			Short: 's', Long: "samples", Arg: "NUM", Set: samplesOption(&samples),
@@ -155,15 +154,15 @@ func (e *evaluation) print(several bool) {
 		case v.Len() == 0:
 			fmt.Fprintln(e.stdout, "No value(s) available!")
 		default:
-			e.printValues(e.stdout, s.metric, v)
+			e.printValues(s.metric, v)
 		}
 	}
 }
 
-func (e *evaluation) printValues(w io.Writer, m *derived.Metric, v *derived.Vector) {
+func (e *evaluation) printValues(m *derived.Metric, v *derived.Vector) {
 	for i := range v.Len() {
 		if v.Insts == nil {
-			fmt.Fprintf(w, "    value %s\n", valueText(v, i))
+			fmt.Fprintf(e.stdout, "    value %s\n", valueText(v, i))
 			continue
 		}
 		id := v.At(i)
@@ -171,7 +170,7 @@ func (e *evaluation) printValues(w io.Writer, m *derived.Metric, v *derived.Vect
 		if known, ok := e.session.InstanceName(m.Desc.InDom, id); ok {
 			name = strconv.Quote(known)
 		}
-		fmt.Fprintf(w, "    inst [%d or %s] value %s\n", id, name, valueText(v, i))
+		fmt.Fprintf(e.stdout, "    inst [%d or %s] value %s\n", id, name, valueText(v, i))
 	}
 }
 

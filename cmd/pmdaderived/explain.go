@@ -17,8 +17,8 @@ import (
 
 // runExplain shows for every part of an expression the metadata that it has, and how a definition is doing in the
 // agent. Exit: 1 if an expression cannot be bound.
-func runExplain(ctx context.Context, t *tool, operands string, args []string) int {
-	args, exit, done := t.parse(operands, args, t.pathsOption(), t.pmcdOption())
+func runExplain(ctx context.Context, t *tool, args []string) int {
+	args, exit, done := t.parse(args, t.pathsOption(), t.pmcdOption())
 	if done {
 		return exit
 	}

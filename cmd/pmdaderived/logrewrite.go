@@ -19,9 +19,9 @@ import (
 
 // runLogRewrite prints rules for pmlogrewrite(1) that make of the former metrics in archives the present
 // ones, where the metadata of a definition has changed.
-func runLogRewrite(_ context.Context, t *tool, operands string, args []string) int {
+func runLogRewrite(_ context.Context, t *tool, args []string) int {
 	state, file := defaultState(t.conf), ""
-	rest, exit, done := t.parse(operands, args,
+	rest, exit, done := t.parse(args,
 		pmda.Option{
 			Short: 'o', Long: "output", Arg: "FILE", Set: text(&file),
 			Help: "write to FILE, not to standard output",
@@ -88,6 +88,7 @@ func described(d pdu.Desc) string {
 
 // impossible says why values of one metric cannot be those of another; "": they can.
 func impossible(was, now pdu.Desc) string {
+	_, convertible := derived.NewConverter(was.Units, now.Units)
 	switch {
 	case was.Type != now.Type && (!was.Type.Numeric() || !now.Type.Numeric()):
 		return "Only numbers can be given another type"
@@ -95,17 +96,12 @@ func impossible(was, now pdu.Desc) string {
 		return "Values of a counter cannot be made of others, nor others of it"
 	case !was.Units.SameDimension(now.Units):
 		return "The dimension of the units is another one"
-	case !convertible(was.Units, now.Units):
+	case !convertible:
 		return "There is no conversion to these units"
 	case was.InDom != now.InDom:
 		return "The instances are others"
 	}
 	return ""
-}
-
-func convertible(from, to pdu.Units) bool {
-	_, ok := derived.NewConverter(from, to)
-	return ok
 }
 
 // narrower reports whether a type lacks values that another one has.

@@ -90,6 +90,9 @@ func codeOf(p *config.Problem) string {
 
 // hints are notes below syntax errors: what they may come from.
 func (r *definitions) hints() []*config.Problem {
+	codes := map[syntax.HintKind]string{
+		syntax.HintFunction: codeNoFunction, syntax.HintParenthesis: codeUnclosed, syntax.HintLanguage: codeHint,
+	}
 	var found []*config.Problem
 	for _, p := range r.Problems {
 		fault, ok := errors.AsType[*syntax.Error](p.Err)
@@ -97,14 +100,7 @@ func (r *definitions) hints() []*config.Problem {
 			continue
 		}
 		note := *p
-		note.Severity, note.Code, note.Msg, note.Err = config.Note, codeHint, fault.Hint.Text, nil
-		switch fault.Hint.Kind {
-		case syntax.HintFunction:
-			note.Code = codeNoFunction
-		case syntax.HintParenthesis:
-			note.Code = codeUnclosed
-		case syntax.HintLanguage:
-		}
+		note.Severity, note.Code, note.Msg, note.Err = config.Note, codes[fault.Hint.Kind], fault.Hint.Text, nil
 		found = append(found, &note)
 	}
 	return found
@@ -112,23 +108,20 @@ func (r *definitions) hints() []*config.Problem {
 
 // treatment is what becomes of warnings and notes.
 type treatment struct {
-	ignored   map[string]bool
-	errors    map[string]bool // by code
-	allErrors bool            // every warning
+	ignored   []string // codes
+	errors    []string // likewise
+	allErrors bool     // every warning
 	promoted  map[*config.Problem]bool
 }
 
 // codes reads a list of codes, separated by commas.
-func codes(arg string, into *map[string]bool) error {
+func codes(arg string, into *[]string) error {
 	known := warningCodes()
 	for code := range strings.SplitSeq(arg, ",") {
 		if !slices.Contains(known, code) {
 			return fmt.Errorf("%q is no code; there are %s", code, strings.Join(known, ", "))
 		}
-		if *into == nil {
-			*into = map[string]bool{}
-		}
-		(*into)[code] = true
+		*into = append(*into, code)
 	}
 	return nil
 }
@@ -141,10 +134,10 @@ func (t *treatment) apply(problems []*config.Problem, defs map[string]*config.De
 		code := codeOf(p)
 		fixed := p.Severity == config.Error && !slices.Contains(unboundCodes(), code)
 		d := defs[p.Name]
-		if !fixed && (t.ignored[code] || d != nil && slices.Contains(d.Ignored, code)) {
+		if !fixed && (slices.Contains(t.ignored, code) || d != nil && slices.Contains(d.Ignored, code)) {
 			continue
 		}
-		if p.Severity != config.Error && t.errors[code] || t.allErrors && p.Severity == config.Warning {
+		if p.Severity != config.Error && slices.Contains(t.errors, code) || t.allErrors && p.Severity == config.Warning {
 			made := *p
 			made.Severity, made.Code = config.Error, code
 			p = &made

@@ -15,7 +15,7 @@ import (
 // tool is a run of a sub-command. Sub-commands are for people: what was asked for goes to stdout, what
 // went wrong to stderr.
 type tool struct {
-	name, help     string // of the sub-command
+	subCommand
 	conf           config.PCPConf
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -29,7 +29,7 @@ type tool struct {
 // subCommand is one of the words that may come first on the command line.
 type subCommand struct {
 	name, operands, help string
-	run                  func(ctx context.Context, t *tool, operands string, args []string) int
+	run                  func(ctx context.Context, t *tool, args []string) int
 }
 
 func subCommands() []subCommand {
@@ -52,13 +52,13 @@ func runSubCommand(
 			continue
 		}
 		conf, err := config.ReadPCPConf(getenv)
-		t := &tool{name: c.name, help: c.help, conf: conf, stdin: stdin, stdout: stdout, stderr: stderr, pmcd: defaultPMCD(conf, getenv)}
+		t := &tool{subCommand: c, conf: conf, stdin: stdin, stdout: stdout, stderr: stderr, pmcd: defaultPMCD(conf, getenv)}
 		if err != nil {
 			t.complain(err)
 		}
 		out := &checkedWriter{w: stdout}
 		t.stdout = out
-		exit = c.run(ctx, t, c.operands, args[1:])
+		exit = c.run(ctx, t, args[1:])
 		if out.err != nil && exit == exitOK {
 			t.complain(out.err)
 			exit = exitFailure
@@ -69,8 +69,8 @@ func runSubCommand(
 }
 
 // runHelp prints the usage text of a sub-command, or of the program.
-func runHelp(ctx context.Context, t *tool, operands string, args []string) int {
-	args, exit, done := t.parse(operands, args)
+func runHelp(ctx context.Context, t *tool, args []string) int {
+	args, exit, done := t.parse(args)
 	switch {
 	case done:
 		return exit
@@ -84,8 +84,8 @@ func runHelp(ctx context.Context, t *tool, operands string, args []string) int {
 	for _, c := range subCommands() {
 		if c.name == args[0] {
 			of := *t
-			of.name, of.help = c.name, c.help
-			return c.run(ctx, &of, c.operands, []string{"--help"})
+			of.subCommand = c
+			return c.run(ctx, &of, []string{"--help"})
 		}
 	}
 	return t.misused(fmt.Errorf("there is no sub-command %q; there are %s", args[0], commandNames()))
@@ -114,9 +114,9 @@ func (c *checkedWriter) Write(p []byte) (int, error) {
 }
 
 // parse reads the command line of a sub-command. done says that there is nothing else to do.
-func (t *tool) parse(operands string, args []string, options ...pmda.Option) (rest []string, exit int, done bool) {
+func (t *tool) parse(args []string, options ...pmda.Option) (rest []string, exit int, done bool) {
 	does := strings.ToUpper(t.help[:1]) + t.help[1:]
-	set := pmda.OptionSet{Program: program + " " + t.name, Operands: operands, Intro: "\n" + does + ".\n", Options: options}
+	set := pmda.OptionSet{Program: program + " " + t.name, Operands: t.operands, Intro: "\n" + does + ".\n", Options: options}
 	rest, err := set.Parse(args)
 	switch {
 	case errors.Is(err, pmda.ErrHelp):

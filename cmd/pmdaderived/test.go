@@ -21,10 +21,10 @@ import (
 )
 
 // runTest runs unit tests of definitions. Exit: 1 if one fails, or too little is tested; 2 if a file cannot be used.
-func runTest(ctx context.Context, t *tool, operands string, args []string) int {
+func runTest(ctx context.Context, t *tool, args []string) int {
 	r := testRun{tool: t}
 	recorded := recorder{tool: t, pause: defaultPause}
-	paths, exit, done := t.parse(operands, args,
+	paths, exit, done := t.parse(args,
 		pmda.Option{Short: 'v', Long: "verbose", Set: set(&r.verbose), Help: "name the tests that pass, too"},
 		pmda.Option{
 			Long: "run", Arg: "PATTERN", Set: func(arg string) (err error) { r.wanted, err = regexp.Compile(arg); return err },
