@@ -5,18 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"pmdaderived/config"
 	"pmdaderived/derived/agent"
-	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
-	"pmdaderived/derived/session"
-	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
 
@@ -64,21 +62,20 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 		return exit
 	}
 
-	paths, remove, err := t.spool(paths)
-	if err != nil {
+	defer func() { _ = os.Remove(t.spooled) }()
+	if err := t.spool(paths); err != nil {
 		return t.fail(err)
 	}
-	defer remove()
 	read := t.readChecked(paths, offline, limits)
 	var h *host
 	if !offline && len(read.all) > 0 {
-		if h, err = t.lookUp(ctx, read.all); err != nil {
+		var err error
+		if h, err = t.lookUp(ctx, &read); err != nil {
 			if t.pmcdGiven {
 				exit = exitFailure
 			}
 			t.complain(err)
-		}
-		if h != nil {
+		} else {
 			defer h.close()
 		}
 	}
@@ -94,35 +91,6 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 		return exitFailure
 	}
 	return exit
-}
-
-// host is what a pmcd has said about definitions, and can still be asked.
-type host struct {
-	*collector
-	catalog    *operand.Catalog
-	remembered map[string]identity.Remembered // by the agent of this host; nil: not known
-}
-
-// lookUp asks pmcd about the operands of definitions, and about metrics that are called as they are.
-func (t *tool) lookUp(ctx context.Context, defs []served.Definition) (*host, error) {
-	c, err := t.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(defs))
-	for i, d := range defs {
-		names[i] = d.Name
-	}
-	catalog, err := session.LookUp(ctx, c.Conn, defs, names...)
-	if err != nil {
-		c.close()
-		return nil, err
-	}
-	h := &host{collector: c, catalog: catalog}
-	if !t.pmcdGiven { // else it may be that of another host
-		h.remembered, _ = identity.Read(defaultState(t.conf)) // nice to have
-	}
-	return h, nil
 }
 
 func (r *definitions) byName() map[string]*config.Definition {
@@ -143,7 +111,7 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 	if h != nil {
 		catalog = h.catalog
 		o.Catalog, o.Suggest = catalog, func(name string) string { return h.similar(ctx, name) }
-		o.Host = &lintHost{ctx: ctx, collector: h.collector, language: c.language, named: c.named(), instances: map[pdu.InDom][]string{}}
+		o.Host = h
 	}
 	waiting := map[string][]served.Definition{}
 	most := served.OperandLimits{Most: int(limits.Operands)}

@@ -20,7 +20,7 @@ import (
 type checked struct {
 	definitions
 	files    map[string]bool      // those that it is asked about, and directories that could not be read; nil: all
-	direct   map[string]bool      // files that operands name themselves
+	direct   map[string]bool      // files that operands name themselves, by their real paths
 	drafts   map[string]bool      // files asked about that the agent does not read
 	shipped  map[string]bool      // files where PCP and the agent have theirs
 	modified map[string]time.Time // by file
@@ -69,32 +69,26 @@ func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits)
 // standardInput is the operand for what comes from there, and what it is called in messages.
 const standardInput = "-"
 
-// spool makes a file of standard input if operands ask for it, and gives the operands with its path in place. remove removes
-// the file.
-func (t *tool) spool(operands []string) (paths []string, remove func(), err error) {
-	remove = func() {}
-	at := slices.Index(operands, standardInput)
-	if at < 0 {
-		return operands, remove, nil
+// spool makes the file t.spooled of standard input if operands ask for it, and puts its path in its place.
+func (t *tool) spool(operands []string) error {
+	if !slices.Contains(operands, standardInput) {
+		return nil
 	}
 	f, err := os.CreateTemp("", "pmdaderived-*.conf")
 	if err != nil {
-		return nil, remove, err
-	}
-	remove = func() { _ = os.Remove(f.Name()) }
-	_, err = io.Copy(f, io.LimitReader(t.stdin, config.MaxFileSize+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		remove()
-		return nil, func() {}, fmt.Errorf("standard input: %w", err)
+		return err
 	}
 	t.spooled = f.Name()
-	paths = slices.Clone(operands)
-	for i, operand := range paths {
+	_, err = io.Copy(f, io.LimitReader(t.stdin, config.MaxFileSize+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	for i, operand := range operands {
 		if operand == standardInput {
-			paths[i] = t.spooled
+			operands[i] = t.spooled
 		}
 	}
-	return paths, remove, nil
+	return nil
 }
 
 // sort finds the files that operands name, and gives the paths of those that the agent does not read. alone: it reads
@@ -103,7 +97,7 @@ func (c *checked) sort(operands, around []string, names map[string]string, spool
 	c.files, c.direct, c.drafts = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	alone = true
 	agents := newAgentsFiles(around)
-	seen, direct := map[string]bool{}, map[string]bool{}
+	seen := map[string]bool{}
 	add := func(path string) {
 		if real := realPath(path); !seen[real] {
 			seen[real] = true
@@ -124,7 +118,7 @@ func (c *checked) sort(operands, around []string, names map[string]string, spool
 			}
 			c.files[shown], names[real] = true, shown
 			if s.Path == operand {
-				direct[real] = true
+				c.direct[real] = true
 			}
 			if agents.read[real] {
 				alone = false
@@ -145,9 +139,6 @@ func (c *checked) sort(operands, around []string, names map[string]string, spool
 				}
 			}
 		}
-	}
-	for real := range direct {
-		c.direct[names[real]] = true
 	}
 	return outside, alone
 }
@@ -224,7 +215,7 @@ func (c *checked) asked(p *config.Problem) bool {
 
 // lenient reports whether a file is one of those for many hosts, and not asked about by its name: that metrics are
 // missing is no mistake there.
-func (c *checked) lenient(file string) bool { return c.shipped[file] && !c.direct[file] }
+func (c *checked) lenient(file string) bool { return c.shipped[file] && !c.direct[realPath(file)] }
 
 // size is how many definitions the files have that are asked about, those that are no expression included.
 func (c *checked) size() int {

@@ -6,25 +6,53 @@ import (
 	"slices"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/identity"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/session"
 	"pmdaderived/pdu"
 )
 
-// lintHost asks a pmcd what package lint wants to know of a host, as a [lint.Host]. What pmcd does not tell is not known.
-type lintHost struct {
-	ctx       context.Context //nolint:containedctx // of one run of check
-	collector *collector
+// host is what a pmcd has said about definitions, and can still be asked, also as a [lint.Host]. What pmcd does not tell is
+// not known.
+type host struct {
+	*collector
+	ctx        context.Context //nolint:containedctx // of one run of check
+	catalog    *operand.Catalog
+	remembered map[string]identity.Remembered // by the agent of this host; nil: not known
+
 	language  derived.Language
 	named     map[string]served.Definition
 	instances map[pdu.InDom][]string
 	computed  int
 }
 
+// lookUp asks pmcd about the operands of definitions, and about metrics that are called as they are.
+func (t *tool) lookUp(ctx context.Context, c *checked) (*host, error) {
+	conn, err := t.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(c.all))
+	for i, d := range c.all {
+		names[i] = d.Name
+	}
+	h := &host{collector: conn, ctx: ctx, language: c.language, named: c.named(), instances: map[pdu.InDom][]string{}}
+	if h.catalog, err = session.LookUp(ctx, conn.Conn, c.all, names...); err != nil {
+		h.close()
+		return nil, err
+	}
+	if !t.pmcdGiven { // else it may be that of another host
+		h.remembered, _ = identity.Read(defaultState(t.conf)) // nice to have
+	}
+	return h, nil
+}
+
 // maxComputed is how many expressions are computed in a run: each is a fetch.
 const maxComputed = 200
 
 // Instances implements lint.Host.
-func (h *lintHost) Instances(d pdu.InDom) []string {
+func (h *host) Instances(d pdu.InDom) []string {
 	names, ok := h.instances[d]
 	if !ok {
 		if all, err := h.collector.Instances(h.ctx, d); err == nil {
@@ -39,19 +67,19 @@ func (h *lintHost) Instances(d pdu.InDom) []string {
 }
 
 // HasInstance implements lint.Host.
-func (h *lintHost) HasInstance(d pdu.InDom, name string) bool {
-	_, err := h.collector.InstanceID(h.ctx, d, name)
+func (h *host) HasInstance(d pdu.InDom, name string) bool {
+	_, err := h.InstanceID(h.ctx, d, name)
 	return !errors.Is(err, pdu.ErrInst)
 }
 
 // Holds implements lint.Host.
-func (h *lintHost) Holds(expr string) bool {
+func (h *host) Holds(expr string) bool {
 	d, err := derived.Parse("("+expr+")", expr)
 	if err != nil || h.computed == maxComputed {
 		return false
 	}
 	h.computed++
-	session, metrics, err := h.collector.sample(h.ctx, withUsed(h.named, served.Definition{Definition: d}), h.language, d.Name)
+	session, metrics, err := h.sample(h.ctx, withUsed(h.named, served.Definition{Definition: d}), h.language, d.Name)
 	if err != nil || metrics[0] == nil {
 		return false
 	}

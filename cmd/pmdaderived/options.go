@@ -173,12 +173,7 @@ func nonFiniteOption(serve *bool) pmda.Option {
 }
 
 func (o *options) setProtected(arg string) error {
-	o.protected = nil
-	for name := range strings.SplitSeq(arg, ",") {
-		if name != "" {
-			o.protected = append(o.protected, name)
-		}
-	}
+	o.protected = strings.FieldsFunc(arg, func(c rune) bool { return c == ',' })
 	return nil
 }
 

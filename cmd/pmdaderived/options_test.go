@@ -86,7 +86,7 @@ func TestOptions(t *testing.T) {
 		{[]string{"--non-finite=serve", "--non-finite=drop"}, func(o *options) any { return o.nonFinite }, false},
 		{[]string{"--state", "/x"}, func(o *options) any { return o.state }, "/x"},
 		{[]string{"--protect", "a,b.c,"}, func(o *options) any { return o.protected }, []string{"a", "b.c"}},
-		{[]string{"--protect", ""}, func(o *options) any { return o.protected }, []string(nil)},
+		{[]string{"--protect", ""}, func(o *options) any { return o.protected }, []string{}},
 		{[]string{"--mmv", "other"}, func(o *options) any { return o.mmv }, "other"},
 		{[]string{"--mmv=off"}, func(o *options) any { return o.mmv }, ""},
 		{[]string{"--log-level", "warn"}, func(o *options) any { return o.logLevel }, logrus.WarnLevel},
