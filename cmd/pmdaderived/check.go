@@ -169,16 +169,11 @@ func (c *checked) warning(w lint.Warning, byName map[string]*config.Definition, 
 	p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
 	lenient := c.lenient(p.Pos.File)
 	switch w.Code {
-	case lint.AbsentOperand:
-		p.Severity = config.Note
+	case lint.AbsentOperand, lint.AbsentInstance, lint.MatchesNothing, lint.UnsignedDiff, lint.ZeroDivisor: // on this host, or just now
 		if lenient && !all {
 			return nil
 		}
-	case lint.AbsentInstance, lint.MatchesNothing, lint.UnsignedDiff, lint.ZeroDivisor: // on this host, or just now
-		switch {
-		case lenient && !all:
-			return nil
-		case lenient:
+		if lenient || w.Code == lint.AbsentOperand {
 			p.Severity = config.Note
 		}
 	case lint.MisspeltOperand:

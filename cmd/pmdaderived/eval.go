@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -198,10 +199,8 @@ func valueText(v *derived.Vector, i int) string {
 // aggregateText is bytes in hexadecimal, behind the text that they are if they are one.
 func aggregateText(blob []byte) string {
 	text := "[" + hex.EncodeToString(blob) + "]"
-	for _, c := range blob {
-		if c < ' ' || c > '~' {
-			return text
-		}
+	if bytes.ContainsFunc(blob, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return text
 	}
 	return `"` + string(blob) + `" ` + text
 }

@@ -83,18 +83,18 @@ const maxShownDepth = 64
 // showTree prints the tree of a metric as a table, a line for each part of the expression.
 func showTree(w io.Writer, m *derived.Metric) {
 	rows := [][]string{{"expression", "type", "semantics", "units", "indom", "conversion"}}
-	var more []bool // for each level, whether an operand at that level is still to come
+	stems := make([]string, maxShownDepth+1) // by level: what to draw while operands at that level are still to come
 	for l := range m.Lines {
 		if l.Depth > maxShownDepth {
 			continue
 		}
-		more = append(more[:l.Depth], !l.Last)
+		stems[l.Depth] = map[bool]string{false: "│  ", true: "   "}[l.Last]
 		rows = append(rows, []string{
-			branch(more) + label(l), l.Type.String(), l.Sem.String(), cmp.Or(l.Units.String(), "none"),
+			branch(stems[:l.Depth], l.Last) + label(l), l.Type.String(), l.Sem.String(), cmp.Or(l.Units.String(), "none"),
 			indomName(l.InDom), conversion(l.Conversion, l.Offset),
 		})
 		if l.Depth == maxShownDepth && len(l.Kids) > 0 {
-			rows = append(rows, []string{branch(append(more, false)) + "...", "", "", "", "", ""})
+			rows = append(rows, []string{branch(stems, true) + "...", "", "", "", "", ""})
 		}
 	}
 	printTable(w, rows)
@@ -103,24 +103,15 @@ func showTree(w io.Writer, m *derived.Metric) {
 	}
 }
 
-// branch draws the lines of a tree in front of a node; more tells for each level down to the node's
-// whether there are others to come.
-func branch(more []bool) string {
-	var b strings.Builder
-	for i, m := range more {
-		switch {
-		case i == 0: // the root
-		case i == len(more)-1 && m:
-			b.WriteString("├─ ")
-		case i == len(more)-1:
-			b.WriteString("└─ ")
-		case m:
-			b.WriteString("│  ")
-		default:
-			b.WriteString("   ")
-		}
+// branch draws the lines of a tree in front of a node; stems are those that go on below the levels above it.
+func branch(stems []string, last bool) string {
+	switch {
+	case len(stems) == 0:
+		return ""
+	case last:
+		return strings.Join(stems[1:], "") + "└─ "
 	}
-	return b.String()
+	return strings.Join(stems[1:], "") + "├─ "
 }
 
 func label(l derived.Line) string {

@@ -2,9 +2,9 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -174,19 +174,17 @@ func (r *recorder) take() {
 
 // instances names the instances that were seen.
 func (r *recorder) instances() {
-	for d, ids := range r.seen {
+	for _, d := range slices.Sorted(maps.Keys(r.seen)) {
 		made := unittest.RecordedInDom{InDom: d}
-		for id := range ids {
+		for _, id := range slices.Sorted(maps.Keys(r.seen[d])) {
 			name, ok := r.session.InstanceName(d, id)
 			if !ok {
 				name = fmt.Sprintf("instance %d", id) // nobody knows it any more
 			}
 			made.Instances = append(made.Instances, pdu.Instance{ID: id, Name: name})
 		}
-		slices.SortFunc(made.Instances, func(x, y pdu.Instance) int { return cmp.Compare(x.ID, y.ID) })
 		r.out.InDoms = append(r.out.InDoms, made)
 	}
-	slices.SortFunc(r.out.InDoms, func(x, y unittest.RecordedInDom) int { return cmp.Compare(x.InDom, y.InDom) })
 }
 
 // repeat runs what was recorded, and tells if it cannot be repeated.
