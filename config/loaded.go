@@ -48,8 +48,7 @@ func newSource(path string, text []byte) Source {
 }
 
 // Accept judges an expression when its line has been read. A definition that it returns an error
-// for is reported with the error's text and does not exist for what follows. An error that has
-// (or wraps one that has) a method Offset() int is reported at that offset of Expr.
+// for is reported with the error's text, at its [Offset] of Expr, and does not exist for what follows.
 //
 // A nil Accept takes everything.
 type Accept func(*Definition) error

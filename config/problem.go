@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"unicode"
@@ -107,6 +108,17 @@ func Caret(text string, offset int) string {
 		}
 	}
 	return b.String() + "^"
+}
+
+// Offset is the place in an expression that an error is about, if it has or wraps one that has a method Offset; else 0.
+func Offset(err error) int {
+	if at, ok := errors.AsType[interface {
+		error
+		Offset() int
+	}](err); ok {
+		return at.Offset()
+	}
+	return 0
 }
 
 // Clip makes a text that a message quotes fit for a terminal.

@@ -1,7 +1,7 @@
 package config
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -114,18 +114,8 @@ func (r *reader) definition(l line, name string, start, equals int, ignored []st
 
 // refuse reports an error of Accept.
 func (r *reader) refuse(l line, exprAt int, d *Definition, err error) {
-	offset := 0
-	if at, ok := errors.AsType[interface {
-		error
-		Offset() int
-	}](err); ok {
-		offset = max(0, min(at.Offset(), len(d.Expr)))
-	}
-	msg := err.Error()
-	if msg == "" {
-		msg = "syntax error"
-	}
-	r.report(l, exprAt+offset, &Problem{Msg: msg, Name: d.Name, Err: err})
+	offset := max(0, min(Offset(err), len(d.Expr)))
+	r.report(l, exprAt+offset, &Problem{Msg: cmp.Or(err.Error(), "syntax error"), Name: d.Name, Err: err})
 }
 
 // checkText looks for bytes that cannot be sent or shown and returns the offset of the first. Texts

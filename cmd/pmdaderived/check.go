@@ -218,26 +218,27 @@ func count(problems []*config.Problem, s config.Severity) int {
 // together.
 func (t *tool) printProblems(problems []*config.Problem, promoted map[*config.Problem]bool, all bool) {
 	const most = 100
-	var left []*config.Problem
-	printed := 0
-	for i, p := range problems {
-		if i == 0 || p.Pos.File != problems[i-1].Pos.File {
-			printed = 0
+	for rest := problems; len(rest) > 0; {
+		file := rest[0].Pos.File
+		n := slices.IndexFunc(rest, func(p *config.Problem) bool { return p.Pos.File != file })
+		if n < 0 {
+			n = len(rest)
 		}
-		last := i == len(problems)-1 || problems[i+1].Pos.File != p.Pos.File
-		if printed++; printed > most && !all {
-			left = append(left, p)
-			if last {
-				fmt.Fprintf(t.stdout, "%s: %s; --all shows them\n", p.Pos.File, kinds(left))
-				left = nil
+		printed := n
+		if !all {
+			printed = min(n, most)
+		}
+		for _, p := range rest[:printed] {
+			shown := *p
+			if p.Severity != config.Error || promoted[p] {
+				shown.Msg = p.Severity.String() + ": " + p.Msg + " [" + codeOf(p) + "]"
 			}
-			continue
+			fmt.Fprintln(t.stdout, shown.Error())
 		}
-		shown := *p
-		if p.Severity != config.Error || promoted[p] {
-			shown.Msg = p.Severity.String() + ": " + p.Msg + " [" + codeOf(p) + "]"
+		if printed < n {
+			fmt.Fprintf(t.stdout, "%s: %s; --all shows them\n", file, kinds(rest[printed:n]))
 		}
-		fmt.Fprintln(t.stdout, shown.Error())
+		rest = rest[n:]
 	}
 }
 

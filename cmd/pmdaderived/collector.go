@@ -39,12 +39,8 @@ func (t *tool) connect(ctx context.Context) (*collector, error) {
 	return &collector{conn, map[string][]pmapi.Child{}}, nil
 }
 
-// close ends the connection, if there is one: nothing is lost with it.
-func (c *collector) close() {
-	if c != nil {
-		_ = c.Close()
-	}
-}
+// close ends the connection: nothing is lost with it.
+func (c *collector) close() { _ = c.Close() }
 
 // sample binds definitions and takes one sample of those named that have a value at once; the others are nil.
 func (c *collector) sample(

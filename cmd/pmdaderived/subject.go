@@ -106,15 +106,8 @@ func (t *tool) showMeant(s subject) {
 
 // showFault tells what is wrong with an expression of the command line.
 func (t *tool) showFault(text string, fault error) {
-	offset := 0
-	if at, ok := errors.AsType[interface {
-		error
-		Offset() int
-	}](fault); ok {
-		offset = at.Offset()
-	}
 	text = oneLine(text)
-	t.complain(fmt.Errorf("%w\n%s\n%s", fault, text, config.Caret(text, min(offset, max(0, len(text)-1)))))
+	t.complain(fmt.Errorf("%w\n%s\n%s", fault, text, config.Caret(text, min(config.Offset(fault), max(0, len(text)-1)))))
 	t.showHint(fault)
 }
 
