@@ -89,12 +89,6 @@ func (l *loader) name(path string) string {
 	return l.Called(path)
 }
 
-// add makes d what its name means.
-func (l *loader) add(d *Definition) {
-	l.names[d.Name] = &entry{definition: d, generation: l.generation}
-	l.out.Definitions = append(l.out.Definitions, d)
-}
-
 // finish drops the definitions that later ones replace.
 func (l *loader) finish() Loaded {
 	all := l.out.Definitions

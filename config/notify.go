@@ -54,16 +54,6 @@ func (n *notifier) close() {
 	<-n.done
 }
 
-// broken reports whether the notifier has ended by itself.
-func (n *notifier) broken() bool {
-	select {
-	case <-n.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // pump takes events as they come, whatever the owner of the notifier is doing: while fsnotify waits
 // for somebody to take an error it may hold the lock that Add and Remove need.
 func (n *notifier) pump() {

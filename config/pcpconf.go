@@ -75,7 +75,7 @@ func (c PCPConf) NotReady(domain int) bool {
 	return false
 }
 
-// readPCPConfFile reads the file, or /etc/pcp.conf for "".
+// readPCPConfFile reads lines PCP_…=VALUE of the file, or of /etc/pcp.conf for "". A value may stand in quotes; a later line wins.
 func readPCPConfFile(path string) (map[string]string, error) {
 	text, err := ReadFile(cmp.Or(path, pcpConfFile))
 	switch {
@@ -84,13 +84,8 @@ func readPCPConfFile(path string) (map[string]string, error) {
 	case err != nil:
 		return nil, fmt.Errorf("PCP configuration: %w", err)
 	}
-	return parsePCPConf(string(text)), nil
-}
-
-// parsePCPConf reads lines PCP_…=VALUE. A value may stand in quotes; a later line wins.
-func parsePCPConf(text string) map[string]string {
 	values := map[string]string{}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(string(text)) {
 		name, value, ok := strings.Cut(line, "=")
 		if !ok || !strings.HasPrefix(name, "PCP_") {
 			continue
@@ -101,5 +96,5 @@ func parsePCPConf(text string) map[string]string {
 		}
 		values[name] = value
 	}
-	return values
+	return values, nil
 }

@@ -109,7 +109,8 @@ func (r *reader) definition(l line, name string, start, equals int, ignored []st
 		msg := "replaces the definition at " + old.definition.Pos.String()
 		r.report(l, start, &Problem{Severity: Note, Code: "replaced-definition", Msg: msg, Name: name, Replaced: old.definition.Pos})
 	}
-	r.add(d)
+	r.names[name] = &entry{definition: d, generation: r.generation}
+	r.out.Definitions = append(r.out.Definitions, d)
 }
 
 // refuse reports an error of Accept.

@@ -171,8 +171,12 @@ func (w *Watcher) follow() time.Duration {
 	if w.options.PollOnly {
 		return w.options.Poll
 	}
-	if w.notifier != nil && w.notifier.broken() {
-		w.closeNotifier()
+	if w.notifier != nil {
+		select {
+		case <-w.notifier.done: // by itself
+			w.closeNotifier()
+		default:
+		}
 	}
 	if w.notifier == nil {
 		f, err := w.open()
