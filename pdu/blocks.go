@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"strconv"
 )
 
@@ -139,25 +140,34 @@ func (b *blocks) tile() bool {
 	if walked != b.n || at != len(b.body) {
 		return false
 	}
-	for off := b.begin; off < b.end; {
-		numval := int(int32(binary.BigEndian.Uint32(b.body[off+4:])))
-		if numval <= 0 {
-			off += emptySetHead
-			continue
+	for index := range indexes(b.body[b.begin:b.end]) {
+		word := int(binary.BigEndian.Uint32(index)) - (HeaderSize+b.end)/4
+		mark := uint64(1) << (word % 64)
+		if begins[word/64]&mark == 0 {
+			return false
 		}
-		inBlocks := ValueFormat(binary.BigEndian.Uint32(b.body[off+8:])) != InSitu
-		off += setHead
-		for range numval {
-			if inBlocks {
-				word := int(binary.BigEndian.Uint32(b.body[off+4:])) - (HeaderSize+b.end)/4
-				mark := uint64(1) << (word % 64)
-				if begins[word/64]&mark == 0 {
-					return false
-				}
-				begins[word/64] &^= mark
-			}
-			off += valueSize
-		}
+		begins[word/64] &^= mark
 	}
 	return true
+}
+
+// indexes yields the indexes of value blocks, 4 bytes each, in value sets as they are sent.
+func indexes(sets []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(sets) > 0 {
+			numval := int(int32(binary.BigEndian.Uint32(sets[4:])))
+			if numval <= 0 {
+				sets = sets[emptySetHead:]
+				continue
+			}
+			format := ValueFormat(binary.BigEndian.Uint32(sets[8:]))
+			values := sets[setHead : setHead+valueSize*numval]
+			sets = sets[setHead+valueSize*numval:]
+			for ; format != InSitu && len(values) > 0; values = values[valueSize:] {
+				if !yield(values[4:valueSize]) {
+					return
+				}
+			}
+		}
+	}
 }

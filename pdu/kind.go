@@ -39,42 +39,34 @@ const (
 	lastKind  Kind = 0x70ff
 )
 
-// kinds has the name of each kind from firstKind on, and what makes a message of it, nil if there is none.
-var kinds = [...]struct { //nolint:gochecknoglobals // a table
+// kinds has the name of each kind, and what makes a message of it, nil if there is none.
+var kinds = map[Kind]struct { //nolint:gochecknoglobals // a table
 	name  string
 	empty func() Message
 }{
-	KindError - firstKind:         {"ERROR", message[Error]},
-	KindResult - firstKind:        {"RESULT", message[Result]},
-	KindProfile - firstKind:       {"PROFILE", message[Profile]},
-	KindFetch - firstKind:         {"FETCH", message[Fetch]},
-	KindDescReq - firstKind:       {"DESC_REQ", message[DescReq]},
-	KindDesc - firstKind:          {"DESC", message[DescReply]},
-	KindInstanceReq - firstKind:   {"INSTANCE_REQ", message[InstanceReq]},
-	KindInstance - firstKind:      {"INSTANCE", message[InstanceReply]},
-	KindTextReq - firstKind:       {"TEXT_REQ", message[TextReq]},
-	KindText - firstKind:          {"TEXT", message[Text]},
-	KindControlReq - firstKind:    {"CONTROL_REQ", nil},
-	KindCreds - firstKind:         {"CREDS", message[Creds]},
-	KindPMNSIDs - firstKind:       {"PMNS_IDS", message[PMNSIDs]},
-	KindPMNSNames - firstKind:     {"PMNS_NAMES", message[PMNSNames]},
-	KindPMNSChild - firstKind:     {"PMNS_CHILD", message[PMNSChild]},
-	KindPMNSTraverse - firstKind:  {"PMNS_TRAVERSE", message[PMNSTraverse]},
-	KindAttr - firstKind:          {"ATTR", message[Attr]},
-	KindLabelReq - firstKind:      {"LABEL_REQ", message[LabelReq]},
-	KindLabel - firstKind:         {"LABEL", message[Labels]},
-	KindHighResFetch - firstKind:  {"HIGHRES_FETCH", message[HighResFetch]},
-	KindHighResResult - firstKind: {"HIGHRES_RESULT", message[HighResResult]},
-	KindDescIDs - firstKind:       {"DESC_IDS", message[DescIDs]},
-	KindDescs - firstKind:         {"DESCS", message[Descs]},
-}
-
-// about returns the row of kinds, an empty one for what is no kind.
-func (k Kind) about() (name string, empty func() Message) {
-	if i := int(k) - int(firstKind); i >= 0 && i < len(kinds) {
-		return kinds[i].name, kinds[i].empty
-	}
-	return "", nil
+	KindError:         {"ERROR", message[Error]},
+	KindResult:        {"RESULT", message[Result]},
+	KindProfile:       {"PROFILE", message[Profile]},
+	KindFetch:         {"FETCH", message[Fetch]},
+	KindDescReq:       {"DESC_REQ", message[DescReq]},
+	KindDesc:          {"DESC", message[DescReply]},
+	KindInstanceReq:   {"INSTANCE_REQ", message[InstanceReq]},
+	KindInstance:      {"INSTANCE", message[InstanceReply]},
+	KindTextReq:       {"TEXT_REQ", message[TextReq]},
+	KindText:          {"TEXT", message[Text]},
+	KindControlReq:    {"CONTROL_REQ", nil},
+	KindCreds:         {"CREDS", message[Creds]},
+	KindPMNSIDs:       {"PMNS_IDS", message[PMNSIDs]},
+	KindPMNSNames:     {"PMNS_NAMES", message[PMNSNames]},
+	KindPMNSChild:     {"PMNS_CHILD", message[PMNSChild]},
+	KindPMNSTraverse:  {"PMNS_TRAVERSE", message[PMNSTraverse]},
+	KindAttr:          {"ATTR", message[Attr]},
+	KindLabelReq:      {"LABEL_REQ", message[LabelReq]},
+	KindLabel:         {"LABEL", message[Labels]},
+	KindHighResFetch:  {"HIGHRES_FETCH", message[HighResFetch]},
+	KindHighResResult: {"HIGHRES_RESULT", message[HighResResult]},
+	KindDescIDs:       {"DESC_IDS", message[DescIDs]},
+	KindDescs:         {"DESCS", message[Descs]},
 }
 
 // message returns an empty message of the type *M.
@@ -87,8 +79,8 @@ func message[M any, P interface {
 
 // String gives the name without its PDU_ prefix.
 func (k Kind) String() string {
-	if name, _ := k.about(); name != "" {
-		return name
+	if kind, ok := kinds[k]; ok {
+		return kind.name
 	}
 	return "Kind(0x" + strconv.FormatUint(uint64(k), 16) + ")"
 }
@@ -115,7 +107,7 @@ type Message interface {
 
 // New returns an empty message of the kind, or nil if there is none.
 func New(k Kind) Message {
-	if _, empty := k.about(); empty != nil {
+	if empty := kinds[k].empty; empty != nil {
 		return empty()
 	}
 	return nil

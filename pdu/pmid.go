@@ -64,19 +64,11 @@ func ParsePMID(s string) (PMID, error) {
 	if s == "PM_ID_NULL" {
 		return NoPMID, nil
 	}
-	parts := strings.Split(s, ".")
-	if len(parts) != 3 {
-		return NoPMID, fmt.Errorf("metric identifier %q: want domain.cluster.item", s)
+	fields, err := parseFields(strings.Split(s, "."), "domain.cluster.item", MaxDomain, MaxCluster, MaxItem)
+	if err != nil {
+		return NoPMID, fmt.Errorf("metric identifier %q: %w", s, err)
 	}
-	var field [3]int
-	for i, limit := range [3]int{MaxDomain, MaxCluster, MaxItem} {
-		n, err := parseField(parts[i], limit)
-		if err != nil {
-			return NoPMID, fmt.Errorf("metric identifier %q: %w", s, err)
-		}
-		field[i] = n
-	}
-	return NewPMID(field[0], field[1], field[2]), nil
+	return NewPMID(fields[0], fields[1], fields[2]), nil
 }
 
 // InDom identifies an instance domain: a domain of 9 bits and a serial of 22 bits. It prints as
@@ -125,30 +117,30 @@ func ParseInDom(s string) (InDom, error) {
 	if s == "PM_INDOM_NULL" {
 		return NoInDom, nil
 	}
-	domain, serial, ok := strings.Cut(s, ".")
-	if !ok {
-		return NoInDom, fmt.Errorf("instance domain %q: want domain.serial", s)
-	}
-	d, err := parseField(domain, MaxDomain)
+	fields, err := parseFields(strings.SplitN(s, ".", 2), "domain.serial", MaxDomain, MaxSerial)
 	if err != nil {
 		return NoInDom, fmt.Errorf("instance domain %q: %w", s, err)
 	}
-	n, err := parseField(serial, MaxSerial)
-	if err != nil {
-		return NoInDom, fmt.Errorf("instance domain %q: %w", s, err)
-	}
-	return NewInDom(d, n), nil
+	return NewInDom(fields[0], fields[1]), nil
 }
 
-func parseField(s string, limit int) (int, error) {
-	n, err := strconv.ParseUint(s, 10, 32)
-	if err != nil {
-		return 0, errors.Unwrap(err)
+// parseFields reads the numbers of a text of that form, each up to its limit.
+func parseFields(texts []string, form string, limits ...int) ([]int, error) {
+	if len(texts) != len(limits) {
+		return nil, errors.New("want " + form)
 	}
-	if n > uint64(limit) {
-		return 0, fmt.Errorf("%d is larger than %d", n, limit)
+	fields := make([]int, len(limits))
+	for i, limit := range limits {
+		n, err := strconv.ParseUint(texts[i], 10, 32)
+		if err != nil {
+			return nil, errors.Unwrap(err)
+		}
+		if n > uint64(limit) {
+			return nil, fmt.Errorf("%d is larger than %d", n, limit)
+		}
+		fields[i] = int(n)
 	}
-	return int(n), nil
+	return fields, nil
 }
 
 // Inst is the number of an instance inside its domain, 0..2³¹-1, or NoInst. Other negative

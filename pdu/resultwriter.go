@@ -279,44 +279,16 @@ func (w *ResultWriter) finish() []byte {
 		w.makeRoom(0, 0)
 	}
 	if w.base < w.blocks && w.sets != w.assume {
-		w.relocate(uint32((w.sets - w.assume) / 4))
+		words := uint32((w.sets - w.assume) / 4)
+		for place := range indexes(w.buf[w.head:w.sets]) {
+			binary.BigEndian.PutUint32(place, words+binary.BigEndian.Uint32(place))
+		}
 	}
 	if w.base != w.sets {
 		w.blocks = w.sets + copy(w.buf[w.sets:], w.buf[w.base:w.blocks])
 	}
 	w.base, w.assume = w.sets, w.sets
 	return w.buf[:w.blocks]
-}
-
-// relocate adds words to the places of all blocks.
-func (w *ResultWriter) relocate(words uint32) {
-	for sets := w.buf[w.head:w.sets]; len(sets) > 0; {
-		numval, format := setShape(sets)
-		size := setSize(sets)
-		if numval > 0 && format != InSitu {
-			for values := sets[setHead:size]; len(values) >= valueSize; values = values[valueSize:] {
-				binary.BigEndian.PutUint32(values[4:], words+binary.BigEndian.Uint32(values[4:]))
-			}
-		}
-		sets = sets[size:]
-	}
-}
-
-// setShape returns the number of values of an encoded set, and their format if there are any.
-func setShape(set []byte) (numval int, format ValueFormat) {
-	numval = int(int32(binary.BigEndian.Uint32(set[4:])))
-	if numval > 0 {
-		format = ValueFormat(binary.BigEndian.Uint32(set[8:]))
-	}
-	return numval, format
-}
-
-// setSize returns the size of an encoded set in bytes.
-func setSize(set []byte) int {
-	if numval, _ := setShape(set); numval > 0 {
-		return setHead + valueSize*numval
-	}
-	return emptySetHead
 }
 
 // set adds the head of a set of n values, n above 0, and returns the space for these and for their

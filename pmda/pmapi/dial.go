@@ -166,38 +166,23 @@ func (c *Conn) readChallenge() error {
 // an agent that is not ready; another error means that the agent of the metric is not configured,
 // which is no concern of ours, or that pmcd does not want us.
 func (c *Conn) readFirstReply() error {
-	var refusal pdu.Error
-	var reply pdu.DescReply
-	for again := false; ; {
+	for again := false; ; again = true {
 		f, err := c.receive()
 		if err != nil {
 			return err
 		}
-		switch f.Kind {
-		case pdu.KindDesc:
-			if err := reply.Decode(f.Body); err != nil {
-				return err
-			}
-			if reply.Desc.PMID != firstRequest {
-				return protocolErrorf("descriptor of %v, asked for %v", reply.Desc.PMID, firstRequest)
-			}
-			return nil
-		case pdu.KindError:
-			if err := refusal.Decode(f.Body); err != nil {
-				return err
-			}
-		default:
-			return protocolErrorf("unexpected %v", f.Kind)
-		}
+		var reply pdu.DescReply
+		code, err := c.answer(f, &reply)
 		switch {
-		case refusal.Code >= 0:
-			return protocolErrorf("unexpected ERROR %d", int32(refusal.Code))
-		case refusal.Code == pdu.ErrAgain && !again:
-			again = true
-		case refusal.Code == pdu.ErrAgain || refusesClient(refusal.Code):
-			return refusal.Code
-		default:
-			return nil
+		case err != nil:
+			return err
+		case code == pdu.ErrAgain && !again:
+			continue
+		case code == pdu.ErrAgain || refusesClient(code):
+			return code
+		case code == 0 && reply.Desc.PMID != firstRequest:
+			return protocolErrorf("descriptor of %v, asked for %v", reply.Desc.PMID, firstRequest)
 		}
+		return nil
 	}
 }
