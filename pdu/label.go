@@ -144,7 +144,7 @@ func NewLabelSet(inst Inst, level LabelType, labels map[string]any) (LabelSet, e
 
 // encodeLabel checks the name of a label and gives its value as JSON.
 func encodeLabel(name string, value any) ([]byte, error) {
-	if !labelName(name) {
+	if !LegalName(name) {
 		return nil, fmt.Errorf("label %q: not a name", name)
 	}
 	if len(name) > MaxLabelName {
@@ -160,26 +160,6 @@ func encodeLabel(name string, value any) ([]byte, error) {
 		return nil, fmt.Errorf("label %s: nested, name what is inside %s.NAME", name, name)
 	}
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
-}
-
-// labelName reports whether name is a dotted sequence of [A-Za-z][A-Za-z0-9_]*.
-func labelName(name string) bool {
-	first := true
-	for i := range len(name) {
-		b := name[i]
-		letter := b|0x20 >= 'a' && b|0x20 <= 'z'
-		switch {
-		case letter:
-			first = false
-		case first:
-			return false
-		case b == '.':
-			first = true
-		case b != '_' && (b < '0' || b > '9'):
-			return false
-		}
-	}
-	return !first
 }
 
 // Kind returns KindLabelReq.

@@ -65,6 +65,27 @@ type PMNSChild struct {
 //	Source  docs/protocol.md 2.14
 type PMNSTraverse struct{ Name string }
 
+// LegalName reports whether a metric or a label may have the name: components of letters, digits and underscores
+// that begin with a letter, separated by dots. Source: docs/protocol.md 3.6.
+func LegalName(name string) bool {
+	first := true
+	for i := range len(name) {
+		b := name[i]
+		letter := b|0x20 >= 'a' && b|0x20 <= 'z'
+		switch {
+		case letter:
+			first = false
+		case first:
+			return false
+		case b == '.':
+			first = true
+		case b != '_' && (b < '0' || b > '9'):
+			return false
+		}
+	}
+	return !first
+}
+
 // Kind returns KindPMNSNames.
 func (m *PMNSNames) Kind() Kind { return KindPMNSNames }
 

@@ -194,9 +194,13 @@ func (w *ResultWriter) numbers(id PMID, t Type, insts []Inst, bits []uint64) {
 // goes out as ErrType, lists of different lengths as ErrGeneric, a value larger than
 // MaxBlockBody as ErrTooBig.
 func (w *ResultWriter) Strings(id PMID, t Type, insts []Inst, blobs [][]byte) {
-	var singular [1]Inst
-	insts, code := instances(&singular, insts, len(blobs))
-	size := 0
+	if insts == nil && len(blobs) == 1 {
+		insts = []Inst{NoInst}
+	}
+	code, size := Code(0), 0
+	if len(insts) != len(blobs) {
+		code = ErrGeneric
+	}
 	for _, blob := range blobs {
 		if len(blob) > maxBlob(t) {
 			code = ErrTooBig
@@ -403,16 +407,4 @@ func stockFormat(t Type) ValueFormat {
 		return StaticBlock
 	}
 	return Block
-}
-
-// instances returns the instances of n values: insts, or for a singular metric NoInst in singular.
-func instances(singular *[1]Inst, insts []Inst, n int) ([]Inst, Code) {
-	if insts == nil && n == 1 {
-		singular[0] = NoInst
-		return singular[:], 0
-	}
-	if len(insts) != n {
-		return nil, ErrGeneric
-	}
-	return insts, 0
 }

@@ -163,9 +163,9 @@ func (s *session) onFetch(c Client, f pdu.Frame, arrived time.Time) []byte {
 }
 
 func (s *session) onProfile(body []byte) {
-	if s.decoded(s.spare, body) {
-		s.spare.Sort()
-		s.profile, s.spare = s.spare, s.profile
+	if s.decoded(s.next, body) {
+		s.next.Sort()
+		s.profile, s.next = s.next, s.profile
 	}
 }
 

@@ -79,7 +79,7 @@ func (n *Namespace) refuses(root string, e Entry) (reason string) {
 	_, leaf := n.leaves[e.Name]
 	_, inner := n.inner[e.Name]
 	switch {
-	case !validName(e.Name):
+	case !pdu.LegalName(e.Name):
 		return "malformed"
 	case e.PMID == pdu.NoPMID:
 		return "no metric identifier"
@@ -184,21 +184,3 @@ func prefixes(name string) func(yield func(string) bool) {
 		}
 	}
 }
-
-// validName reports whether name is a metric name: components of letters, digits and underscores
-// that begin with a letter, separated by dots. Source: docs/protocol.md 3.6.
-func validName(name string) bool {
-	for component := range strings.SplitSeq(name, ".") {
-		if component == "" || !isLetter(component[0]) {
-			return false
-		}
-		for _, r := range component {
-			if !isWordRune(r) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }

@@ -102,7 +102,7 @@ type session struct {
 	replySize int       // bytes of the last one
 	answered  bool      // the next request that gets a reply has had one, as pmcd sees it
 	profile   *pdu.Profile
-	spare     *pdu.Profile // the next profile is decoded here, so that a bad one changes nothing
+	next      *pdu.Profile // the next profile is decoded here, so that a bad one changes nothing
 
 	requests map[pdu.Kind]handler // those that get a reply
 	fetch    pdu.Fetch
@@ -122,7 +122,7 @@ func newSession(s *Server, in io.Reader, out io.Writer) *session {
 		out:     pdu.NewWriter(out),
 		rawOut:  out,
 		profile: &pdu.Profile{Default: pdu.Include},
-		spare:   &pdu.Profile{},
+		next:    &pdu.Profile{},
 
 		maxReply: pdu.MaxPDU,
 	}
