@@ -110,7 +110,7 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	case *syntax.Name:
 		return c.name(e)
 	case *syntax.Number:
-		n = c.node(Node{Expr: e, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom})
+		n = c.node(Node{Expr: e, Desc: discrete(pdu.TypeU32)})
 		n.number(e)
 	case *syntax.Unary:
 		n, err = c.unary(e)
@@ -156,7 +156,7 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	desc, other, err := c.lookup(e.Name)
 	switch {
 	case unknown(err) && c.set.language.NoValue:
-		return c.node(Node{Expr: e, Type: pdu.Type32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom, empty: true, height: 1}), nil
+		return c.node(Node{Expr: e, Desc: discrete(pdu.Type32), empty: true, height: 1}), nil
 	case unknown(err):
 		return nil, c.fail(e, RuleUnknownOperand, "operand "+e.Name)
 	case err != nil:
@@ -166,10 +166,7 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	case other != nil:
 		return c.other(e, other)
 	}
-	return c.node(Node{
-		Expr: e, Type: desc.Type, Sem: desc.Sem, Units: desc.Units, InDom: desc.InDom,
-		operand: desc.PMID, height: 1,
-	}), nil
+	return c.node(Node{Expr: e, Desc: desc, height: 1}), nil
 }
 
 // lookup finds a name among the collector's metrics and then among the definitions.
@@ -242,9 +239,9 @@ func (c *checker) cycle(start *Metric) string {
 	return b.String()
 }
 
-// number makes n the number as it is written.
+// number makes n, which is U32, the number as it is written.
 func (n *Node) number(e *syntax.Number) {
-	n.Type, n.value, n.decided = pdu.TypeU32, uint64(e.Int), true
+	n.value, n.decided = uint64(e.Int), true
 	if e.Double {
 		n.Type, n.value, n.decided = pdu.TypeDouble, fromDouble(e.Float), false
 	}
@@ -261,7 +258,7 @@ func (c *checker) tagged(n *Node, e *syntax.Call) *Error {
 			err.Span = t.Span()
 			return err
 		}
-		n.Type, n.Sem, n.Units, n.InDom = like.Type, like.Sem, like.Units, like.InDom
+		n.Desc = like.Desc
 	}
 	for t := range e.Tags {
 		switch t.Key {
@@ -309,7 +306,8 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	n := c.node(Node{Expr: e, Type: x.Type, Units: x.Units, InDom: x.InDom, Sem: pdu.SemInstant, Kids: []*Node{x}})
+	n := c.node(Node{Expr: e, Desc: x.Desc, Kids: []*Node{x}})
+	n.Sem = pdu.SemInstant
 	if e.Op == syntax.Not {
 		if !x.Type.Numeric() {
 			return nil, c.fail(e, RuleNotType, "! "+shown(e.X))
@@ -338,13 +336,13 @@ func (c *checker) pass(e, operand syntax.Expr) (*Node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.node(Node{Expr: e, Type: x.Type, Sem: x.Sem, Units: x.Units, InDom: x.InDom, Kids: []*Node{x}}), nil
+	return c.node(Node{Expr: e, Desc: x.Desc, Kids: []*Node{x}}), nil
 }
 
 // call looks at the arguments of a function by their kinds, and then at its row.
 func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 	f := &builtins[e.Func]
-	n := c.node(Node{Expr: e, Type: pdu.TypeU32, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom})
+	n := c.node(Node{Expr: e, Desc: discrete(pdu.TypeU32)})
 	if f.step == opNothing {
 		n.Type, n.empty = pdu.Type32, true
 	}
@@ -391,7 +389,7 @@ func (c *checker) operand(n *Node, e syntax.Expr) *Error {
 		return err
 	}
 	if n.Kids == nil {
-		n.Type, n.Sem, n.Units, n.InDom = x.Type, x.Sem, x.Units, x.InDom
+		n.Desc = x.Desc
 	}
 	n.Kids = append(n.Kids, x)
 	return nil

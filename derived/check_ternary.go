@@ -32,10 +32,7 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	if rule := ternaryOperands(x, y); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.Then)+" : "+shown(e.Else))
 	}
-	n := c.node(Node{
-		Expr: e, Type: x.Type, Sem: x.Sem, Units: x.Units, InDom: x.InDom,
-		Kids: []*Node{guard, x, y},
-	})
+	n := c.node(Node{Expr: e, Desc: x.Desc, Kids: []*Node{guard, x, y}})
 	if n.InDom == pdu.NoInDom {
 		n.InDom = y.InDom
 	}
@@ -51,9 +48,9 @@ func noValue(e syntax.Expr, n *Node) bool {
 	return n.empty && (name || syntax.Is(e, syntax.NoValue))
 }
 
-// ofTernary words the error of an operand of a ternary as PCP 7 does.
+// ofTernary words the error of an operand of a ternary, if there is one, as PCP 7 does.
 func ofTernary(err *Error) *Error {
-	if err.Rule == RuleUnknownOperand {
+	if err != nil && err.Rule == RuleUnknownOperand {
 		err.Rule = RuleTernaryUnknown
 	}
 	return err
@@ -62,7 +59,7 @@ func ofTernary(err *Error) *Error {
 // like is n with the metadata of another node.
 func like(n, other *Node) *Node {
 	made := *n
-	made.Type, made.Sem, made.Units, made.InDom = other.Type, other.Sem, other.Units, other.InDom
+	made.Desc = other.Desc
 	return &made
 }
 
@@ -74,10 +71,7 @@ func (c *checker) selected(e *syntax.Ternary, first bool) (*Node, *Error) {
 		chosen = e.Then
 	}
 	n, err := c.expr(chosen)
-	if err != nil {
-		return nil, ofTernary(err)
-	}
-	return n, nil
+	return n, ofTernary(err)
 }
 
 // ternaryOperands returns the first respect in which the metadata of the operands differs.

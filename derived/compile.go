@@ -139,7 +139,7 @@ func (c *compiler) node(n *Node, age uint8) int32 {
 	s := step{set: n.InDom != pdu.NoInDom, typ: n.Type}
 	switch e := n.Expr.(type) {
 	case *syntax.Name:
-		s.op, s.id, s.age = opOperand, uint32(n.operand), age
+		s.op, s.id, s.age = opOperand, uint32(n.PMID), age
 	case *syntax.Number:
 		s.op = opConst
 		s = s.holding(n.value)

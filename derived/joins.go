@@ -1,6 +1,7 @@
 package derived
 
 import (
+	"cmp"
 	"slices"
 
 	"pmdaderived/pdu"
@@ -57,10 +58,10 @@ func (s *InstSet) meet(other *InstSet) *join {
 	return j
 }
 
-// rising reports whether instances are sorted and distinct.
-func rising(ids []pdu.Inst) bool {
-	for i := 1; i < len(ids); i++ {
-		if ids[i] <= ids[i-1] {
+// rising reports whether numbers are sorted and distinct.
+func rising[T cmp.Ordered](all []T) bool {
+	for i := 1; i < len(all); i++ {
+		if all[i] <= all[i-1] {
 			return false
 		}
 	}
@@ -103,13 +104,7 @@ func found(a []pdu.Inst, other *InstSet) (left, right []int32) {
 
 // placesOf are positions in a column of n values.
 func placesOf(at []int32, n int) places {
-	p := places{at: at, rising: true}
-	for i := 1; i < len(at); i++ {
-		if at[i] <= at[i-1] {
-			p.rising = false
-			break
-		}
-	}
+	p := places{at: at, rising: rising(at)}
 	switch {
 	case p.rising && len(at) == n:
 		return places{}

@@ -11,10 +11,7 @@ import (
 type Node struct {
 	Expr syntax.Expr // where it came from
 
-	Type  pdu.Type
-	Sem   pdu.Semantics
-	Units pdu.Units
-	InDom pdu.InDom // pdu.NoInDom: singular
+	pdu.Desc // its PMID counts where the node is a metric of the collector
 
 	// Kids are the operands, left to right. Of a definition used by another there are none more
 	// than its own.
@@ -24,7 +21,6 @@ type Node struct {
 	// applied, one for each of Kids; nil when there are none.
 	Factors []Factor
 
-	operand pdu.PMID   // of a metric
 	value   uint64     // of a constant, as in Vector.Bits
 	convert *Converter // of rescale(), and of rate() over a time
 	decided bool       // the value is known while checking: a static guard may use it
@@ -33,6 +29,11 @@ type Node struct {
 	history uint8      // earlier samples that the value needs
 	adds    bool       // with a delta() that is not within a rate()
 	other   *Node      // the tree of another definition that this is a use of; nil: it is none
+}
+
+// discrete is the metadata of a single value of a type that does not change.
+func discrete(t pdu.Type) pdu.Desc {
+	return pdu.Desc{Type: t, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom}
 }
 
 // constant reports whether n is a number or an mkconst(), which relations may compare with anything.

@@ -74,7 +74,8 @@ func (s *Set) compile() *program {
 		}
 		r := check.check(m)
 		if m.Err = r.err; m.Err == nil {
-			m.Desc = pdu.Desc{PMID: pdu.NoPMID, Type: r.tree.Type, InDom: r.tree.InDom, Sem: r.tree.Sem, Units: r.tree.Units}
+			m.Desc = r.tree.Desc
+			m.Desc.PMID = pdu.NoPMID
 			compile.metric(m, r.tree)
 		}
 		if !used[m.index] {

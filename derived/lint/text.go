@@ -6,20 +6,12 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-// mirrored is the operator for exchanged operands.
+// mirrored is the operator for exchanged operands. Those that have another one go from < to >, with == in the middle.
 func mirrored(op syntax.Op) syntax.Op {
-	switch op {
-	case syntax.Lt:
-		return syntax.Gt
-	case syntax.Leq:
-		return syntax.Geq
-	case syntax.Geq:
-		return syntax.Leq
-	case syntax.Gt:
-		return syntax.Lt
-	default:
-		return op
+	if op >= syntax.Lt && op <= syntax.Gt {
+		return syntax.Lt + syntax.Gt - op
 	}
+	return op
 }
 
 // literal reports whether an expression is a number, with a sign perhaps.

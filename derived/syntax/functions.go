@@ -1,5 +1,7 @@
 package syntax
 
+import "slices"
+
 // Func is a function. The zero value is none.
 type Func uint8
 
@@ -179,15 +181,7 @@ func (e *Call) Tags(yield func(*Tag) bool) {
 // Is reports whether e is a call of one of some functions.
 func Is(e Expr, functions ...Func) bool {
 	call, ok := e.(*Call)
-	if !ok {
-		return false
-	}
-	for _, f := range functions {
-		if call.Func == f {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(functions, call.Func)
 }
 
 // NumberOf is the number that a number or an mkconst() consists of, nil for everything else.

@@ -138,10 +138,8 @@ func unitMeant(word string) string {
 		{"min", "min mins minute minutes"},
 		{"hour", "h hour hours"},
 	} {
-		for known := range strings.FieldsSeq(unit.words) {
-			if word == known {
-				return unit.name
-			}
+		if slices.Contains(strings.Fields(unit.words), word) {
+			return unit.name
 		}
 	}
 	return ""
