@@ -89,7 +89,7 @@ func widen(x, y pdu.Units) (fx, fy Factor, ux, uy pdu.Units) {
 			continue
 		}
 		one, _ := new(big.Float).SetInt(r).Float64()
-		for range abs(int(small.dim)) {
+		for range max(small.dim, -small.dim) {
 			if small.dim > 0 {
 				f.Divisor *= one
 			} else {
@@ -173,26 +173,22 @@ func newExtraScale(from, to pdu.Units) (*extraScale, bool) {
 	return c, true
 }
 
-func (c *extraScale) of(v float64) float64 { return (v-c.before)*c.multiplier/c.divisor + c.after }
-
-// convert changes a column of numbers of type t.
-func (c *extraScale) convert(t pdu.Type, column []uint64) {
-	for i, b := range column {
-		switch t {
-		case pdu.TypeFloat:
-			column[i] = fromFloat(float32(c.of(float64(toFloat(b)))))
-		case pdu.TypeDouble:
-			column[i] = fromDouble(c.of(toDouble(b)))
-		case pdu.TypeU64:
-			column[i] = cutUnsigned(c.of(float64(b)))
-		case pdu.Type64:
-			column[i] = uint64(cut64(c.of(float64(int64(b)))))
-		case pdu.Type32:
-			column[i] = uint64(uint32(cut32(c.of(float64(int32(uint32(b)))))))
-		default: // U32: through signed 64 bits, then cut
-			column[i] = uint64(uint32(cut64(c.of(float64(b)))))
-		}
+// convert changes a number of type t.
+func (c *extraScale) convert(t pdu.Type, b uint64) uint64 {
+	v := (t.Float64(b)-c.before)*c.multiplier/c.divisor + c.after
+	switch t {
+	case pdu.TypeFloat:
+		return fromFloat(float32(v))
+	case pdu.TypeDouble:
+		return fromDouble(v)
+	case pdu.TypeU64:
+		return cutUnsigned(v)
+	case pdu.Type64:
+		return uint64(cut64(v))
+	case pdu.Type32:
+		return uint64(uint32(cut32(v)))
 	}
+	return uint64(uint32(cut64(v))) // U32: through signed 64 bits, then cut
 }
 
 // cut32, cut64 and cutUnsigned drop what is behind the point. What does not fit becomes the number that
@@ -244,7 +240,7 @@ func NewConverter(from, to pdu.Units) (*Converter, bool) {
 		if af[i].dim < 0 {
 			up = down
 		}
-		for range abs(int(af[i].dim)) {
+		for range max(af[i].dim, -af[i].dim) {
 			up.Mul(up, r)
 		}
 	}
@@ -290,38 +286,25 @@ func countIfNone(u pdu.Units) pdu.Units {
 // convert changes a column of numbers of type t from src into dst. Integers are rounded half up
 // (half a unit is added before a division that cuts toward zero) and cut to the type.
 func (c *Converter) convert(t pdu.Type, dst, src []uint64) {
-	c.scale(t, dst, src)
-	if c.extra != nil {
-		c.extra.convert(t, dst[:len(src)])
-	}
-}
-
-func (c *Converter) scale(t pdu.Type, dst, src []uint64) {
-	switch t {
-	case pdu.TypeFloat:
-		for i, b := range src {
-			dst[i] = fromFloat(toFloat(b) * c.single)
+	for i, b := range src {
+		switch t {
+		case pdu.TypeFloat:
+			b = fromFloat(toFloat(b) * c.single)
+		case pdu.TypeDouble:
+			b = fromDouble(toDouble(b) * c.float)
+		case pdu.TypeU64:
+			b = c.unsigned(b)
+		case pdu.Type64:
+			b = uint64(c.signed(int64(b)))
+		case pdu.Type32:
+			b = uint64(uint32(c.signed(int64(int32(uint32(b))))))
+		default: // U32: through signed 64 bits, then cut
+			b = uint64(uint32(c.signed(int64(b))))
 		}
-	case pdu.TypeDouble:
-		for i, b := range src {
-			dst[i] = math.Float64bits(math.Float64frombits(b) * c.float)
+		if c.extra != nil {
+			b = c.extra.convert(t, b)
 		}
-	case pdu.TypeU64:
-		for i, b := range src {
-			dst[i] = c.unsigned(b)
-		}
-	case pdu.Type64:
-		for i, b := range src {
-			dst[i] = uint64(c.signed(int64(b)))
-		}
-	case pdu.Type32:
-		for i, b := range src {
-			dst[i] = uint64(uint32(c.signed(int64(int32(uint32(b))))))
-		}
-	default: // U32: through signed 64 bits, then cut
-		for i, b := range src {
-			dst[i] = uint64(uint32(c.signed(int64(b))))
-		}
+		dst[i] = b
 	}
 }
 
@@ -366,11 +349,4 @@ func (c *Converter) exact(v *big.Int) *big.Int {
 func low64(v *big.Int) uint64 {
 	mask := new(big.Int).SetUint64(math.MaxUint64)
 	return new(big.Int).And(v, mask).Uint64()
-}
-
-func abs(n int) int {
-	if n < 0 {
-		return -n
-	}
-	return n
 }
