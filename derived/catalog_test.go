@@ -75,7 +75,7 @@ func newTestCatalog(tb testing.TB) testCatalog {
 	for i, line := range strings.Split(strings.TrimSpace(collector), "\n") {
 		line = strings.TrimSpace(line)
 		fields := strings.Fields(line)
-		d := pdu.Desc{PMID: pdu.NewPMID(29, 0, i+1), Type: typeOf(fields[1]), Sem: semanticsNamed(fields[2]), InDom: pdu.NoInDom}
+		d := pdu.Desc{PMID: pdu.NewPMID(29, 0, i+1), Type: typeOf(fields[1]), Sem: SemanticsNamed(fields[2]), InDom: pdu.NoInDom}
 		if n := len(fields); n > 3 && strings.HasPrefix(fields[n-1], "29.") {
 			d.InDom = indomNamed(fields[n-1])
 			fields = fields[:n-1]

@@ -263,9 +263,9 @@ func (c *checker) tagged(n *Node, e *syntax.Call) *Error {
 	for t := range e.Tags {
 		switch t.Key {
 		case "type":
-			n.Type = typeNamed(t.Value)
+			n.Type = TypeNamed(t.Value)
 		case "semantics":
-			n.Sem = semanticsNamed(t.Value)
+			n.Sem = SemanticsNamed(t.Value)
 		case "units":
 			n.Units, _, _ = pdu.ParseUnits(t.Value) // judged when the definition was parsed
 		case "indom":
@@ -275,18 +275,20 @@ func (c *checker) tagged(n *Node, e *syntax.Call) *Error {
 	return nil
 }
 
-func typeNamed(s string) pdu.Type {
-	for t := pdu.Type32; t <= pdu.TypeDouble; t++ {
-		if strings.EqualFold(s, t.String()) {
+// TypeNamed is the type of values that a word stands for, in any mix of cases; pdu.TypeUnknown if it is none.
+func TypeNamed(word string) pdu.Type {
+	for t := pdu.Type32; t <= pdu.TypeAggregateStatic; t++ {
+		if strings.EqualFold(word, t.String()) {
 			return t
 		}
 	}
 	return pdu.TypeUnknown
 }
 
-func semanticsNamed(s string) pdu.Semantics {
+// SemanticsNamed is the semantics that a word stands for, in any mix of cases; 0 if it is none.
+func SemanticsNamed(word string) pdu.Semantics {
 	for _, sem := range []pdu.Semantics{pdu.SemCounter, pdu.SemInstant, pdu.SemDiscrete} {
-		if strings.EqualFold(s, sem.String()) {
+		if strings.EqualFold(word, sem.String()) {
 			return sem
 		}
 	}
@@ -354,7 +356,7 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 		case syntax.MetricName:
 			err = c.exists(n, arg.(*syntax.Name))
 		case syntax.TypeName:
-			n.Type = typeNamed(strings.TrimPrefix(e.Literal().Text, "PM_TYPE_"))
+			n.Type = TypeNamed(strings.TrimPrefix(e.Literal().Text, "PM_TYPE_"))
 		case syntax.Constant:
 			n.number(arg.(*syntax.Number))
 		case syntax.Units, syntax.Pattern, syntax.Metadata: // for the whole function

@@ -35,9 +35,9 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 	case opOperand:
 		words = append(words, pdu.PMID(s.id).String())
 	case opConst:
-		words = append(words, formatNumber(s.typ, s.value()))
+		words = append(words, FormatNumber(s.typ, s.value()))
 	case opConstSet:
-		words = append(words, formatNumber(s.typ, s.value()), pdu.InDom(s.id).String())
+		words = append(words, FormatNumber(s.typ, s.value()), pdu.InDom(s.id).String())
 	case opArith, opCompare, opBool:
 		words = append(words, syntax.Op(s.syntax).String())
 	case opAggregate, opEach:

@@ -49,7 +49,7 @@ func judgeSeven(t *testing.T, cases []*conformance.Case, tally *conformance.Tall
 		if !ok {
 			continue
 		}
-		desc := pdu.Desc{PMID: pdu.NewPMID(29, 0, len(metrics)+1), Type: typeOf(c.Type), Sem: semanticsNamed(c.Sem), InDom: pdu.NoInDom}
+		desc := pdu.Desc{PMID: pdu.NewPMID(29, 0, len(metrics)+1), Type: typeOf(c.Type), Sem: SemanticsNamed(c.Sem), InDom: pdu.NoInDom}
 		if c.InDom != nil {
 			desc.InDom = indomNamed(*c.InDom)
 		}

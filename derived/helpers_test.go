@@ -101,7 +101,7 @@ func addValue(tb testing.TB, v *Vector, text string) {
 func valueAt(v *Vector, i int) string {
 	switch {
 	case v.Type.Numeric():
-		return strings.Replace(strings.ToLower(formatNumber(v.Type, v.Bits[i])), "+inf", "inf", 1)
+		return strings.Replace(strings.ToLower(FormatNumber(v.Type, v.Bits[i])), "+inf", "inf", 1)
 	case v.Type == pdu.TypeString:
 		return string(v.Blobs[i])
 	}

@@ -203,8 +203,8 @@ func negate(t pdu.Type, dst, a []uint64) {
 	}
 }
 
-// formatNumber writes a number of type t.
-func formatNumber(t pdu.Type, v uint64) string {
+// FormatNumber writes a number of type t, as few digits as tell it apart.
+func FormatNumber(t pdu.Type, v uint64) string {
 	switch t {
 	case pdu.Type32:
 		return strconv.Itoa(int(int32(uint32(v))))

@@ -221,7 +221,7 @@ func TestConverterIsExact(t *testing.T) {
 			column := []uint64{bits}
 			c.convert(typ, column, column)
 			require.Equal(t, amount{exact: new(big.Float).SetPrec(2000).SetInt(want)}.as(typ), column[0],
-				"%s %s from %s to %s", typ, formatNumber(typ, bits), from, to)
+				"%s %s from %s to %s", typ, FormatNumber(typ, bits), from, to)
 		}
 	}
 }

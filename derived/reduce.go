@@ -38,26 +38,11 @@ func total(t pdu.Type, a []uint64) uint64 {
 // average is computed in double and given as FLOAT.
 func average(t pdu.Type, a []uint64) uint64 {
 	sum := 0.0
-	switch t {
-	case pdu.TypeDouble:
+	if t == pdu.TypeDouble {
+		sum = toDouble(total(t, a))
+	} else {
 		for _, v := range a {
-			sum += toDouble(v)
-		}
-	case pdu.TypeFloat:
-		for _, v := range a {
-			sum += float64(toFloat(v))
-		}
-	case pdu.Type32:
-		for _, v := range a {
-			sum += float64(int32(uint32(v)))
-		}
-	case pdu.Type64:
-		for _, v := range a {
-			sum += float64(int64(v))
-		}
-	default:
-		for _, v := range a {
-			sum += float64(v)
+			sum += t.Float64(v)
 		}
 	}
 	return fromFloat(float32(sum / float64(len(a))))

@@ -53,7 +53,7 @@ func TestConverterTable(t *testing.T) {
 		typ := typeOf(row.Type)
 		column := []uint64{scanNumber(t, typ, row.Value)}
 		c.convert(typ, column, column)
-		good := assert.Equal(t, formatNumber(typ, scanNumber(t, typ, row.Result)), formatNumber(typ, column[0]), key)
+		good := assert.Equal(t, FormatNumber(typ, scanNumber(t, typ, row.Result)), FormatNumber(typ, column[0]), key)
 		tally.Count("unitstables", different, !good)
 	}
 	tally.Report(t)

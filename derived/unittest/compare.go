@@ -79,17 +79,10 @@ func valueText(v *derived.Vector, i int) string {
 		return v.Code.Name()
 	case i < 0 || i >= v.Len():
 		return "_"
-	case v.Type == pdu.TypeFloat:
-		return floatText(v.Type.Float64(v.Bits[i]), 32)
-	case v.Type == pdu.TypeDouble:
-		return floatText(v.Type.Float64(v.Bits[i]), 64)
+	case v.Type.Numeric():
+		return lower(derived.FormatNumber(v.Type, v.Bits[i]))
 	case v.Type == pdu.TypeString:
 		return strconv.Quote(string(v.Blobs[i]))
-	case !v.Type.Numeric():
-		return "[" + hex.EncodeToString(v.Blobs[i]) + "]"
 	}
-	if n, ok := v.Type.Int64(v.Bits[i]); ok {
-		return strconv.FormatInt(n, 10)
-	}
-	return strconv.FormatUint(v.Bits[i], 10)
+	return "[" + hex.EncodeToString(v.Blobs[i]) + "]"
 }

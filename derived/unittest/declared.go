@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pmdaderived/config"
+	"pmdaderived/derived"
 	"pmdaderived/pdu"
 )
 
@@ -89,25 +90,14 @@ func (p *parser) desc(before token, words []token, into *pdu.Desc) bool {
 	if !p.more(before, words, "type") {
 		return false
 	}
-	known := false
-	for t := pdu.Type32; t <= pdu.TypeAggregateStatic; t++ {
-		if strings.EqualFold(words[0].text, t.String()) {
-			into.Type, known = t, true
-		}
-	}
-	if !known {
+	if into.Type = derived.TypeNamed(words[0].text); into.Type == pdu.TypeUnknown {
 		p.report(words[0].at, config.Clip(words[0].text)+": no type; there are 32, U32, 64, U64, FLOAT, DOUBLE, STRING and AGGREGATE")
 		return false
 	}
 	if !p.more(words[0], words[1:], "semantics") {
 		return false
 	}
-	for _, s := range []pdu.Semantics{pdu.SemCounter, pdu.SemInstant, pdu.SemDiscrete} {
-		if strings.EqualFold(words[1].text, s.String()) {
-			into.Sem = s
-		}
-	}
-	if into.Sem == 0 {
+	if into.Sem = derived.SemanticsNamed(words[1].text); into.Sem == 0 {
 		p.report(words[1].at, config.Clip(words[1].text)+": no semantics; there are counter, instant and discrete")
 		return false
 	}

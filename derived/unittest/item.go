@@ -183,7 +183,7 @@ func (it *item) text(sample int) string {
 	case any_:
 		return "*"
 	case special:
-		return floatText(it.float, 64)
+		return lower(strconv.FormatFloat(it.float, 'g', -1, 64))
 	case text:
 		return strconv.Quote(string(it.bytes))
 	case blob:
@@ -199,15 +199,5 @@ func (it *item) text(sample int) string {
 	return shown
 }
 
-// floatText is a floating point number as it is written in a file.
-func floatText(f float64, size int) string {
-	switch {
-	case math.IsInf(f, 1):
-		return "inf"
-	case math.IsInf(f, -1):
-		return "-inf"
-	case math.IsNaN(f):
-		return "nan"
-	}
-	return strconv.FormatFloat(f, 'g', -1, size)
-}
+// lower is a number in the spelling of files, which have inf, -inf and nan.
+func lower(number string) string { return strings.ToLower(strings.TrimPrefix(number, "+")) }
