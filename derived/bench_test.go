@@ -224,7 +224,7 @@ func BenchmarkScalars(b *testing.B) {
 	for _, n := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("definitions=%d", n), func(b *testing.B) {
 			cat, defs := simpleDefinitions(b, n)
-			set := NewSet(defs, cat, "derived")
+			set := Language{}.NewSet(defs, cat, "derived")
 			now := &moment{at: time.Unix(1, 0), values: map[pdu.PMID]*Vector{}}
 			vectors, bits := make([]Vector, 2*n), make([]uint64, 2*n) // next to each other, as in a sample
 			for i := range vectors {
@@ -326,7 +326,7 @@ func BenchmarkBind(b *testing.B) {
 		b.Run(row.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if NewSet(row.defs, row.cat, "derived").Metrics()[0].Err != nil {
+				if (Language{}).NewSet(row.defs, row.cat, "derived").Metrics()[0].Err != nil {
 					b.Fatal("bad definition")
 				}
 			}
@@ -371,7 +371,7 @@ func BenchmarkMemory(b *testing.B) {
 				made[i] = definition(b, t[0], t[1])
 			}
 			parsed := heap()
-			set := NewSet(made, cat, "derived")
+			set := Language{}.NewSet(made, cat, "derived")
 			bound := heap()
 			eval := set.NewEvaluation()
 			evaluated := heap()

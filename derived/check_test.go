@@ -68,7 +68,7 @@ func metadata(expr string, lets []*Definition, cat Catalog) string {
 	if err != nil {
 		return err.Error()
 	}
-	set := NewSet(append([]*Definition{def}, lets...), cat, "derived")
+	set := Language{}.NewSet(append([]*Definition{def}, lets...), cat, "derived")
 	m, _ := set.Lookup("it")
 	if m.Err != nil {
 		return "error: " + strings.TrimPrefix(m.Err.Error(), "Semantic error: derived metric it: ")
@@ -107,7 +107,7 @@ func TestCatalogue(t *testing.T) {
 			if rule >= RuleCycle {
 				defs = append(defs, used...)
 			}
-			m := NewSet(defs, newTestCatalog(t), "derived").Metrics()[0]
+			m := Language{}.NewSet(defs, newTestCatalog(t), "derived").Metrics()[0]
 			require.NotNil(t, m.Err, "%s is good", catalogue[rule].example)
 			assert.Equal(t, rule, m.Err.Rule, m.Err.Error())
 			assert.Equal(t, "it", m.Err.Metric)
@@ -161,7 +161,7 @@ func TestErrorUnbound(t *testing.T) {
 				definition(t, "user.user", "user + 1"), definition(t, "bad.user", "bad + 1"),
 				definition(t, "bad", "string + 1"), definition(t, "round", "it"),
 			}
-			m := NewSet(defs, newTestCatalog(t), "derived").Metrics()[0]
+			m := Language{}.NewSet(defs, newTestCatalog(t), "derived").Metrics()[0]
 			require.NotNil(t, m.Err)
 			assert.Equal(t, unbound, m.Err.Unbound())
 		})
@@ -197,7 +197,7 @@ func TestChain(t *testing.T) {
 				reversed[row.n-1-i] = d
 			}
 			for name, defs := range map[string][]*Definition{"forwards": defs, "backwards": reversed} {
-				set := NewSet(defs, newTestCatalog(t), "derived")
+				set := Language{}.NewSet(defs, newTestCatalog(t), "derived")
 				good := 0
 				for _, m := range set.Metrics() {
 					if m.Err == nil {
@@ -216,7 +216,7 @@ func TestChain(t *testing.T) {
 func TestBrokenChain(t *testing.T) {
 	defs := chain(t, 10_000)
 	defs[9_999] = definition(t, "m9999", "nosuch")
-	m := NewSet(defs, newTestCatalog(t), "derived").Metrics()[0]
+	m := Language{}.NewSet(defs, newTestCatalog(t), "derived").Metrics()[0]
 	require.NotNil(t, m.Err)
 	assert.EqualError(t, m.Err, "Semantic error: derived metric m0: operand m1: Definition of operand metric failed "+
 		"(Semantic error: derived metric m9999: operand nosuch: Unknown operand metric)")
@@ -228,7 +228,7 @@ func TestRing(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 1000, maxChain + 1000} {
 		defs := chain(t, n)
 		defs[n-1] = definition(t, defs[n-1].Name, "derived.m0 * 2")
-		for _, m := range NewSet(defs, newTestCatalog(t), "derived").Metrics() {
+		for _, m := range (Language{}).NewSet(defs, newTestCatalog(t), "derived").Metrics() {
 			require.NotNil(t, m.Err)
 			if n <= maxChain {
 				require.Equal(t, RuleCycle, m.Err.Rule)
@@ -245,7 +245,7 @@ func TestSharedDefinitions(t *testing.T) {
 		before := "m" + strconv.Itoa(i-1)
 		defs = append(defs, definition(t, "m"+strconv.Itoa(i), before+" + "+before))
 	}
-	set := NewSet(defs, newTestCatalog(t), "derived")
+	set := Language{}.NewSet(defs, newTestCatalog(t), "derived")
 	assert.Len(t, set.program.steps, 1001)
 	last, _ := set.Lookup("m1000")
 	require.Nil(t, last.Err)
@@ -253,7 +253,7 @@ func TestSharedDefinitions(t *testing.T) {
 
 // Of several definitions with one name the last one counts, in the place of the first.
 func TestDuplicateName(t *testing.T) {
-	set := NewSet([]*Definition{
+	set := Language{}.NewSet([]*Definition{
 		definition(t, "a", "1"), definition(t, "b", "a"), definition(t, "a", "1.5"),
 	}, newTestCatalog(t), "derived")
 	require.Len(t, set.Metrics(), 2)
@@ -267,7 +267,7 @@ func TestDuplicateName(t *testing.T) {
 
 // Without a prefix there is no other name for a definition.
 func TestNoPrefix(t *testing.T) {
-	set := NewSet([]*Definition{definition(t, "a", "1"), definition(t, "b", "derived.a")}, newTestCatalog(t), "")
+	set := Language{}.NewSet([]*Definition{definition(t, "a", "1"), definition(t, "b", "derived.a")}, newTestCatalog(t), "")
 	require.NotNil(t, set.Metrics()[1].Err)
 	assert.Equal(t, RuleUnknownOperand, set.Metrics()[1].Err.Rule)
 }
@@ -287,7 +287,7 @@ func (c asked) Desc(name string) (pdu.Desc, error) {
 // guard does not select.
 func TestNotAsked(t *testing.T) {
 	cat := asked{newTestCatalog(t), map[string]bool{}}
-	NewSet([]*Definition{
+	Language{}.NewSet([]*Definition{
 		definition(t, "a", "derived.b + derived.nosuch"),
 		definition(t, "b", "long.one"),
 		definition(t, "c", "1 ? long.ten : bin"),

@@ -74,7 +74,7 @@ func TestBlocks(t *testing.T) {
 		defs = append(defs, definition(t, string(rune('A'+i)), row.expr))
 	}
 	cat := benchCatalog()
-	set := NewSet(defs, cat, "derived")
+	set := Language{}.NewSet(defs, cat, "derived")
 	eval := set.NewEvaluation()
 	lists := instanceLists()
 	r := rand.New(rand.NewPCG(13, 14))
@@ -167,7 +167,7 @@ func TestFit(t *testing.T) {
 
 // The result of a step that several take is not overwritten by any of them.
 func TestSharedStepsStay(t *testing.T) {
-	set := NewSet([]*Definition{
+	set := Language{}.NewSet([]*Definition{
 		definition(t, "twice", "2 * (instant(a) + 1)"), definition(t, "negative", "-(instant(a) + 1)"), definition(t, "plus", "instant(a) + 1"),
 	}, benchCatalog(), "")
 	now := benchMoments(1000, 1, sameOrder)[0]

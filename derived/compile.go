@@ -85,26 +85,19 @@ func (c *compiler) add(s step) int32 {
 	return i
 }
 
-// fold computes a step if all it takes are single numbers that never change.
+// fold computes a step if all it takes are single numbers that never change. What computes numbers from numbers is
+// from opConvert to opEach.
 func (c *compiler) fold(s *step) (uint64, bool) {
+	two := s.op == opArith || s.op == opCompare || s.op == opBool
 	steps := c.program.steps
-	switch s.op {
-	case opConvert, opScale, opRescale, opTruth, opNot, opNegate, opEach:
-		if steps[s.a].op != opConst {
-			return 0, false
-		}
-	case opArith, opCompare, opBool:
-		if steps[s.a].op != opConst || steps[s.b].op != opConst {
-			return 0, false
-		}
-	default:
+	switch {
+	case s.op < opConvert, s.op > opEach, steps[s.a].op != opConst, two && steps[s.b].op != opConst:
 		return 0, false
 	}
 	out, a := []uint64{0}, []uint64{steps[s.a].value()}
-	switch s.op {
-	case opArith, opCompare, opBool:
+	if two {
 		s.binary()(out, a, []uint64{steps[s.b].value()})
-	default:
+	} else {
 		c.program.unary(s, out, a)
 	}
 	return out[0], true

@@ -28,23 +28,18 @@ func TestCompile(t *testing.T) {
 				defs = append(defs, definition(t, name, expr))
 			}
 		}
-		set := NewSet(defs, cat, "derived")
+		set := Language{}.NewSet(defs, cat, "derived")
 		fmt.Fprintf(&made, "=== %s\n", title)
 		for _, m := range set.Metrics() {
 			require.Nil(t, m.Err)
 			fmt.Fprintf(&made, "%s = %s\n", m.Name, m.Definition.Text)
-			for line := range strings.Lines(set.Disassemble(m)) {
+			for line := range strings.Lines(set.disassemble(m)) {
 				fmt.Fprintf(&made, "\t%s", line)
 			}
 		}
 		fmt.Fprintf(&made, "%d steps\n", len(set.program.steps))
 	}
 	golden(t, "compile/steps.txt", made.String())
-}
-
-func TestDisassembleError(t *testing.T) {
-	set, m := only(t, "nosuch", newTestCatalog(t))
-	assert.Empty(t, set.Disassemble(m))
 }
 
 // What one definition takes from samples before is not what another one takes, wherever their trees lie.
@@ -55,16 +50,16 @@ func TestCompileApart(t *testing.T) {
 	for i, text := range texts {
 		defs = append(defs, definition(t, fmt.Sprintf("d%d", i), text))
 	}
-	set := NewSet(defs, cat, "derived")
+	set := Language{}.NewSet(defs, cat, "derived")
 	for i, m := range set.Metrics() {
-		alone := NewSet(defs[i:i+1], cat, "derived")
-		assert.Equal(t, alone.Disassemble(alone.Metrics()[0]), set.Disassemble(m), texts[i])
+		alone := Language{}.NewSet(defs[i:i+1], cat, "derived")
+		assert.Equal(t, alone.disassemble(alone.Metrics()[0]), set.disassemble(m), texts[i])
 	}
 }
 
 // Every step comes after those that it takes from, whatever the order of the definitions.
 func TestStepOrder(t *testing.T) {
-	set := NewSet([]*Definition{
+	set := Language{}.NewSet([]*Definition{
 		definition(t, "a", "derived.b + delta(derived.c)"),
 		definition(t, "b", "rate(c * 2) + 1"),
 		definition(t, "c", "bin ? bin : -bin"),
@@ -77,7 +72,7 @@ func TestStepOrder(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	cat := newTestCatalog(t)
 	id := func(name string) pdu.PMID { return cat.metrics[name].PMID }
-	set := NewSet([]*Definition{
+	set := Language{}.NewSet([]*Definition{
 		definition(t, "nothing", "1 + defined(long.one)"),
 		definition(t, "plain", "bin.d + bin + bin.d"),
 		definition(t, "match", "matchinst(/x/, bin) + matchinst(/y/, bin)"),

@@ -262,7 +262,7 @@ func (s *story) results(expr string) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	set := NewSet(append([]*Definition{def}, s.lets...), s.cat, "derived")
+	set := Language{}.NewSet(append([]*Definition{def}, s.lets...), s.cat, "derived")
 	m := set.Metrics()[0]
 	if m.Err != nil {
 		return []string{m.Err.Error()}

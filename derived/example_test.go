@@ -33,7 +33,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	set := derived.NewSet([]*derived.Definition{def}, catalog, "derived")
+	set := derived.Language{}.NewSet([]*derived.Definition{def}, catalog, "derived")
 	m, _ := set.Lookup("reads")
 	if m.Err != nil {
 		fmt.Println(m.Err)
@@ -46,16 +46,12 @@ func Example() {
 	eval := set.NewEvaluation()
 	eval.Reset(newer, older)
 	fmt.Println(math.Float64frombits(eval.Value(m).Bits[0]))
-	fmt.Print(set.Disassemble(m))
 
 	bad, _ := derived.Parse("bad", "disk.all.read + 1")
-	fmt.Println(derived.NewSet([]*derived.Definition{bad}, catalog, "derived").Metrics()[0].Err)
+	fmt.Println(derived.Language{}.NewSet([]*derived.Definition{bad}, catalog, "derived").Metrics()[0].Err)
 
 	// Output:
 	// DOUBLE instant count / sec
 	// 250
-	// 0	operand 60.0.24 -> U64
-	// 1	operand 60.0.24 @-1 -> U64
-	// 2	rate %0 %1 -> DOUBLE
 	// Semantic error: derived metric bad: disk.all.read + 1: Illegal operator for counter and non-counter
 }

@@ -35,7 +35,7 @@ func TestLines(t *testing.T) {
 		{"nosuch", ""},
 	} {
 		t.Run(row.expr, func(t *testing.T) {
-			set := NewSet(append([]*Definition{definition(t, "it", row.expr)}, lets...), newTestCatalog(t), "derived")
+			set := Language{}.NewSet(append([]*Definition{definition(t, "it", row.expr)}, lets...), newTestCatalog(t), "derived")
 			m, _ := set.Lookup("it")
 			assert.Equal(t, row.want, drawn(m))
 		})
@@ -87,7 +87,7 @@ func TestLinesOfSharedTrees(t *testing.T) {
 	for i := range 40 {
 		defs = append(defs, definition(t, fmt.Sprintf("d%d", i+1), fmt.Sprintf("d%d + d%d", i, i)))
 	}
-	m, _ := NewSet(defs, newTestCatalog(t), "derived").Lookup("d40")
+	m, _ := Language{}.NewSet(defs, newTestCatalog(t), "derived").Lookup("d40")
 	require.Nil(t, m.Err)
 	assert.Equal(t, 81, strings.Count(drawn(m), "\n"))
 }

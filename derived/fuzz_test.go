@@ -46,7 +46,7 @@ func FuzzPipeline(f *testing.F) {
 				defs = append(defs, d)
 			}
 		}
-		set := NewSet(defs, cat, "derived")
+		set := Language{}.NewSet(defs, cat, "derived")
 		assert.LessOrEqual(t, len(set.program.steps), (MaxHistory+1)*(4*len(text)+4))
 		samples := randomMoments(rand.New(rand.NewPCG(seed, 1)), cat, 3)
 		eval := set.NewEvaluation()
@@ -56,7 +56,7 @@ func FuzzPipeline(f *testing.F) {
 				v := eval.Value(m)
 				if m.Err == nil {
 					checkVector(t, m, v)
-					_ = set.Disassemble(m)
+					_ = set.disassemble(m)
 				} else {
 					assert.Equal(t, pdu.ErrBadDerive, v.Code)
 					_ = m.Err.Error()

@@ -47,7 +47,7 @@ func definition(tb testing.TB, name, text string) *Definition {
 // only binds a single definition.
 func only(tb testing.TB, text string, cat Catalog) (*Set, *Metric) {
 	tb.Helper()
-	set := NewSet([]*Definition{definition(tb, "it", text)}, cat, "derived")
+	set := Language{}.NewSet([]*Definition{definition(tb, "it", text)}, cat, "derived")
 	return set, set.Metrics()[0]
 }
 

@@ -41,7 +41,7 @@ func TestHostileTexts(t *testing.T) {
 				require.ErrorContains(t, err, row.wrong)
 			} else {
 				require.NoError(t, err)
-				set := NewSet([]*Definition{d}, newTestCatalog(t), "derived")
+				set := Language{}.NewSet([]*Definition{d}, newTestCatalog(t), "derived")
 				set.NewEvaluation().Value(set.Metrics()[0])
 			}
 			assert.Less(t, allocated()-before, uint64(64<<20+1000*len(row.text)))
@@ -67,7 +67,7 @@ func TestHundredThousandDefinitions(t *testing.T) {
 		require.NoError(t, err)
 		defs[i] = d
 	}
-	set := NewSet(defs, newTestCatalog(t), "derived")
+	set := Language{}.NewSet(defs, newTestCatalog(t), "derived")
 	require.Len(t, set.Metrics(), n)
 	last, ok := set.Lookup(fmt.Sprintf("m%d", n-1))
 	require.True(t, ok)

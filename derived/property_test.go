@@ -338,7 +338,7 @@ func randomMoments(r *rand.Rand, cat testCatalog, n int) []*moment {
 func TestEvaluationsAreIndependent(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	cat := newTestCatalog(t)
-	set := NewSet(mixture(t), cat, "derived")
+	set := Language{}.NewSet(mixture(t), cat, "derived")
 	for _, m := range set.Metrics() {
 		require.Nil(t, m.Err)
 	}

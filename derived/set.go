@@ -27,15 +27,10 @@ type Metric struct {
 	needs Needs
 }
 
-// NewSet checks and compiles definitions, which should have distinct names; of several with one
-// name the last one counts. The set keeps the catalog, whose answers should stay the same. prefix, if
+// NewSet checks and compiles definitions, in the language as the site has configured it. They should have
+// distinct names; of several with one name the last one counts. The set keeps the catalog, whose answers should stay the same. prefix, if
 // not empty, is the name that the metrics are served below: "derived" lets an expression use the
 // definition a.b as derived.a.b, and keeps such names from being looked up in the catalog.
-func NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
-	return Language{}.NewSet(defs, cat, prefix)
-}
-
-// NewSet is [NewSet] where the site has configured the language.
 func (l Language) NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
 	s := &Set{catalog: cat, prefix: prefix, language: l, names: make(map[string]*Metric, len(defs))}
 	if prefix != "" {

@@ -34,14 +34,6 @@ const (
 	opTernary                     // ( g a b -- a where g is not 0, else b )
 )
 
-//nolint:gochecknoglobals // a table
-var stepNames = [...]string{
-	opOperand: "operand", opConst: "const", opConstSet: "constset", opNothing: "nothing", opConvert: "convert",
-	opScale: "scale", opRescale: "rescale", opArith: "arith", opCompare: "compare", opTruth: "truth", opBool: "bool",
-	opNot: "not", opNegate: "negate", opEach: "each", opAggregate: "aggregate", opCount: "count", opDelta: "delta", opRate: "rate", opUnchanged: "unchanged",
-	opScalar: "scalar", opSelect: "select", opMatch: "match", opTernary: "ternary",
-}
-
 // step computes one column from others. It is comparable: steps that are equal compute the same,
 // so a program holds each once, whichever definitions it is for. It is small: there are a lot of them.
 type step struct {

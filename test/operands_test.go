@@ -220,7 +220,7 @@ func (r *recorder) record(s *situation) {
 			r.names(desc.InDom)
 		}
 	}
-	r.selectors(derived.NewSet(s.defs, catalog, ""))
+	r.selectors(derived.Language{}.NewSet(s.defs, catalog, ""))
 	for _, step := range s.Steps {
 		switch step[0] {
 		case "store":

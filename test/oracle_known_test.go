@@ -26,7 +26,7 @@ func newExpression(text string, catalog derived.CatalogMap) *expression {
 		return x
 	}
 	x.tree = def.Expr
-	if m := derived.NewSet([]*derived.Definition{def}, catalog, "").Metrics()[0]; m.Err != nil {
+	if m := (derived.Language{}).NewSet([]*derived.Definition{def}, catalog, "").Metrics()[0]; m.Err != nil {
 		x.problem = m.Err.Error()
 	}
 	return x
@@ -34,7 +34,7 @@ func newExpression(text string, catalog derived.CatalogMap) *expression {
 
 // desc gives the metadata of a part of the expression.
 func (x *expression) desc(e syntax.Expr) (pdu.Desc, bool) {
-	m := derived.NewSet([]*derived.Definition{{Name: "x", Text: x.text, Expr: e}}, x.catalog, "").Metrics()[0]
+	m := derived.Language{}.NewSet([]*derived.Definition{{Name: "x", Text: x.text, Expr: e}}, x.catalog, "").Metrics()[0]
 	return m.Desc, m.Err == nil
 }
 

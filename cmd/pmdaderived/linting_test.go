@@ -132,7 +132,7 @@ func TestCodes(t *testing.T) {
 func unavailable(t *testing.T) error {
 	t.Helper()
 	d := must(derived.Parse("a", "x"))(t)
-	return derived.NewSet([]*derived.Definition{d}, refusing{}, "").Metrics()[0].Err
+	return derived.Language{}.NewSet([]*derived.Definition{d}, refusing{}, "").Metrics()[0].Err
 }
 
 type refusing struct{}

@@ -8,11 +8,15 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Disassemble lists the steps that compute a metric, one a line, operands before operators.
-func (s *Set) Disassemble(m *Metric) string {
-	if m.Err != nil {
-		return ""
-	}
+var stepNames = [...]string{
+	opOperand: "operand", opConst: "const", opConstSet: "constset", opNothing: "nothing", opConvert: "convert",
+	opScale: "scale", opRescale: "rescale", opArith: "arith", opCompare: "compare", opTruth: "truth", opBool: "bool",
+	opNot: "not", opNegate: "negate", opEach: "each", opAggregate: "aggregate", opCount: "count", opDelta: "delta", opRate: "rate", opUnchanged: "unchanged",
+	opScalar: "scalar", opSelect: "select", opMatch: "match", opTernary: "ternary",
+}
+
+// disassemble lists the steps that compute a metric, one a line, operands before operators.
+func (s *Set) disassemble(m *Metric) string {
 	var b strings.Builder
 	numbers := map[int32]int{}
 	var down func(int32)
