@@ -45,7 +45,7 @@ func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits)
 		return name
 	}
 	if len(operands) == 0 {
-		c.definitions = reading{paths: t.paths, conf: t.conf, limits: limits}.definitions()
+		c.definitions = reading{paths: t.paths, conf: t.conf, limits: limits, called: called}.definitions()
 		c.noteIgnored(c.Ignored)
 	} else {
 		outside, alone := c.sort(operands, around, names, t.spooled)
@@ -59,9 +59,6 @@ func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits)
 	}
 	for _, s := range c.Sources {
 		c.modified[s.Path] = s.ModTime
-		if len(operands) == 0 {
-			called(s.Path)
-		}
 	}
 	return c
 }

@@ -26,11 +26,11 @@ func FuzzCommandLine(f *testing.F) {
 			require.NoError(t, o.usage(io.Discard))
 			return
 		}
-		require.GreaterOrEqual(t, int64(o.interval), int64(0))
-		require.Positive(t, o.poll)
+		require.GreaterOrEqual(t, int64(o.agent.Interval), int64(0))
+		require.Positive(t, o.agent.Poll)
 		require.Positive(t, o.watchPoll)
 		require.NotContains(t, o.mmv, "/", "it is the name of a file")
-		require.NotContains(t, o.protected, "")
+		require.NotContains(t, o.agent.Protected, "")
 		require.Contains(t, []string{watchAuto, watchPoll, watchOff}, o.watch)
 	})
 }

@@ -35,7 +35,7 @@ func TestLimitOption(t *testing.T) {
 			want := defaultLimits()
 			row.want(&want)
 			o := must(parseOptions(row.args, testConf, environment()))(t)
-			assert.Equal(t, want, o.limits)
+			assert.Equal(t, want, o.agent.Limits)
 		})
 	}
 }

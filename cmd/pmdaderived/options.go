@@ -34,21 +34,16 @@ const (
 // options is the command line.
 type options struct {
 	standard  pmda.Options
+	agent     agent.Options // as far as options say what they are
 	group     string
 	paths     []string // nil: the default ones
 	conf      config.PCPConf
 	pmcd      string
-	state     string
-	interval  time.Duration
 	cold      bool // first fetches have no values of delta() and rate()
-	nonFinite bool // served
-	poll      time.Duration
 	watch     string
 	watchPoll time.Duration
-	protected []string
 	mmv       string // name of our MMV file; "": none
 	logLevel  logrus.Level
-	limits    agent.Limits
 	version   bool
 
 	set pmda.OptionSet
@@ -67,23 +62,25 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 			LogFile: filepath.Join(conf.LogDir, "pmcd", "derived.log"),
 			User:    conf.User,
 		},
+		agent: agent.Options{
+			StateFile: defaultState(conf),
+			Interval:  defaultInterval,
+			Poll:      defaultPoll,
+			Protected: []string{"proc", "hotproc", "systemd"},
+			Limits:    defaultLimits(),
+		},
 		group:     conf.Group,
 		conf:      conf,
 		pmcd:      defaultPMCD(conf, getenv),
-		state:     defaultState(conf),
-		interval:  defaultInterval,
-		poll:      defaultPoll,
 		watch:     watchAuto,
 		watchPoll: defaultWatchPoll,
-		protected: []string{"proc", "hotproc", "systemd"},
 		mmv:       program,
 		logLevel:  logrus.InfoLevel,
-		limits:    defaultLimits(),
 	}
 	o.set = pmda.OptionSet{Program: program, Options: append(o.usual(), o.own()...)}
 	operands, err := o.set.Parse(args)
 	if o.cold {
-		o.interval = 0
+		o.agent.Interval = 0
 	}
 	switch {
 	case err != nil:
@@ -122,16 +119,16 @@ func (o *options) own() []pmda.Option {
 		},
 		{Long: "pmcd", Arg: "SPEC", Set: address(&o.pmcd), Help: "take the operands from the pmcd at this address"},
 		{
-			Long: "interval", Arg: "TIME", Set: duration(&o.interval, 0),
+			Long: "interval", Arg: "TIME", Set: duration(&o.agent.Interval, 0),
 			Help: "what delta() and rate() cover at least in the first fetch of a client; 0: they have no values then",
 		},
 		{
 			Long: "first-fetch", Arg: "WORD", Set: choice(func(word string) { o.cold = word == "none" }, "warm", "none"),
 			Help: "whether the first fetch of a client has values of delta() and rate(): warm or none",
 		},
-		nonFiniteOption(&o.nonFinite),
-		{Long: "state", Arg: "FILE", Set: text(&o.state), Help: "remember metric identifiers in FILE"},
-		{Long: "poll", Arg: "TIME", Set: duration(&o.poll, time.Millisecond), Help: "how often to look for missing operands"},
+		nonFiniteOption(&o.agent.NonFinite),
+		{Long: "state", Arg: "FILE", Set: text(&o.agent.StateFile), Help: "remember metric identifiers in FILE"},
+		{Long: "poll", Arg: "TIME", Set: duration(&o.agent.Poll, time.Millisecond), Help: "how often to look for missing operands"},
 		{
 			Long: "watch", Arg: "WORD", Set: choice(func(word string) { o.watch = word }, watchAuto, watchPoll, watchOff),
 			Help: "how to notice changed files: auto, poll (only look at them again and again), off",
@@ -147,10 +144,10 @@ func (o *options) own() []pmda.Option {
 		},
 		{Long: "log-level", Arg: "LEVEL", Set: o.setLogLevel, Help: "error, warn, info, debug"},
 		{
-			Long: "log-limit", Arg: "SIZE", Set: size(&o.limits.Log),
+			Long: "log-limit", Arg: "SIZE", Set: size(&o.agent.Limits.Log),
 			Help: "how many bytes of log are written in an hour, in bytes or with K, M or G; 0: all",
 		},
-		limitOption(&o.limits),
+		limitOption(&o.agent.Limits),
 		{Short: 'V', Long: "version", Set: set(&o.version), Help: "print the version"},
 	}
 }
@@ -173,7 +170,7 @@ func nonFiniteOption(serve *bool) pmda.Option {
 }
 
 func (o *options) setProtected(arg string) error {
-	o.protected = strings.FieldsFunc(arg, func(c rune) bool { return c == ',' })
+	o.agent.Protected = strings.FieldsFunc(arg, func(c rune) bool { return c == ',' })
 	return nil
 }
 

@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 // daemon is the agent's life, in the order that matters: no rights before anything is opened, the
 // handshake before anything slow. Errors have been logged when it returns.
 func daemon(ctx context.Context, o *options) error {
-	log, limit := newLogger(os.Stderr, o.logLevel, o.limits.Log, time.Now)
+	log, limit := newLogger(os.Stderr, o.logLevel, o.agent.Limits.Log, time.Now)
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 	hup := make(chan os.Signal, 1)
@@ -106,29 +106,19 @@ func daemon(ctx context.Context, o *options) error {
 	}
 
 	files := newSource(o, log)
-	a := agent.New(agent.Options{
-		Domain:  o.standard.Domain,
-		Version: version(),
-		Load:    files.load,
-		Dial: func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
-			return dial(ctx, o.pmcd, opts...)
-		},
-		StateFile: o.state,
-		Interval:  o.interval,
-		NonFinite: o.nonFinite,
-		Poll:      o.poll,
-		Protected: o.protected,
-		Debug: func(on bool) {
-			log.SetLevel(o.logLevel)
-			if on {
-				log.SetLevel(max(o.logLevel, logrus.DebugLevel))
-			}
-		},
-		LeftOut: limit.leftOut.Load,
-		LogUsed: limit.used,
-		Limits:  o.limits,
-		Log:     log,
-	})
+	settings := o.agent
+	settings.Domain, settings.Version, settings.Log = o.standard.Domain, version(), log
+	settings.Load, settings.LeftOut, settings.LogUsed = files.load, limit.leftOut.Load, limit.used
+	settings.Dial = func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
+		return dial(ctx, o.pmcd, opts...)
+	}
+	settings.Debug = func(on bool) {
+		log.SetLevel(o.logLevel)
+		if on {
+			log.SetLevel(max(o.logLevel, logrus.DebugLevel))
+		}
+	}
+	a := agent.New(settings)
 	beside := []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
 	if o.watch != watchOff {
 		beside = append(beside, func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) })
