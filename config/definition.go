@@ -40,26 +40,15 @@ func newPlace(file string, l line, expr string) Place {
 	return Place{file: file, line: part.number, before: strings.Clone(part.source[:column-1])}
 }
 
-// At returns the place in the file of a byte of the expression; the place behind its last byte for any
-// offset from len(expr) on, that of its first for a negative one.
-func (p Place) At(expr string, offset int) Position {
-	number, _, column := p.locate(expr, offset)
-	return Position{File: p.file, Line: number, Column: column}
-}
-
-// Context returns the source line that holds a byte of the expression and, below it, a line with a caret at
-// that byte. There is no newline at the end.
-func (p Place) Context(expr string, offset int) string {
-	_, source, column := p.locate(expr, offset)
-	source, caret := Excerpt(source, column)
-	return source + "\n" + caret
-}
-
-func (p Place) locate(expr string, offset int) (number int, source string, column int) {
+// Problem has the place of a byte of the expression, and no message yet: the place behind its last byte for any offset from
+// len(expr) on, that of its first for a negative one.
+func (p Place) Problem(expr string, offset int) *Problem {
 	offset = max(0, min(offset, len(expr)))
-	if p.joined == nil {
-		return p.line, p.before + expr, len(p.before) + 1 + offset
+	number, source, column := p.line, p.before+expr, len(p.before)+1+offset
+	if p.joined != nil {
+		part, at := p.joined.locate(len(p.joined.text) - len(expr) + offset)
+		number, source, column = part.number, part.source, at
 	}
-	part, column := p.joined.locate(len(p.joined.text) - len(expr) + offset)
-	return part.number, part.source, column
+	line, caret := Excerpt(source, column)
+	return &Problem{Pos: Position{File: p.file, Line: number, Column: column}, Line: line, Caret: caret}
 }

@@ -38,7 +38,7 @@ func FuzzRead(f *testing.F) {
 			require.True(t, strings.HasSuffix(d.Raw, d.Expr))
 			require.Equal(t, d.Name[0], lines[d.Pos.Line-1][d.Pos.Column-1])
 			for i := range len(d.Expr) {
-				at := d.Place.At(d.Expr, i)
+				at := d.Place.Problem(d.Expr, i).Pos
 				require.Equal(t, d.Expr[i], lines[at.Line-1][at.Column-1], "byte %d of %q at %s", i, d.Expr, at)
 			}
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -29,12 +30,7 @@ func DefaultPaths(conf PCPConf) []string {
 // its own there, too.
 func Shipped(conf PCPConf, file string) bool {
 	paths := DefaultPaths(conf)
-	for _, dir := range paths[:len(paths)-1] {
-		if strings.HasPrefix(file, dir+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(paths[:len(paths)-1], func(dir string) bool { return strings.HasPrefix(file, dir+"/") })
 }
 
 // Ignored reports whether a file or directory in a directory is left out because of its name, without definitions: tests
@@ -43,14 +39,13 @@ func Shipped(conf PCPConf, file string) bool {
 // files replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden files are read, as
 // libpcp does.
 func Ignored(name string) bool {
-	for _, pattern := range [...]string{
+	patterns := []string{
 		"..*", ".#*", ".nfs*", ".ansible_tmp*", "#", "#*#",
 		"*.test", "*~", ".*.sw?", "*.bak", "*.orig", "*.old", "*.rej", "*.save", "*.swp", "*.tmp",
 		"*.dpkg-*", "*.ucf-*", "*.rpmnew", "*.rpmorig", "*.rpmsave",
-	} {
-		if match, _ := filepath.Match(pattern, name); match {
-			return true
-		}
 	}
-	return false
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		match, _ := filepath.Match(pattern, name)
+		return match
+	})
 }

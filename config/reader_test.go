@@ -284,12 +284,12 @@ func TestDefinitionPositions(t *testing.T) {
 	d := find(t, readText("f", []byte(text), nil), "a.b")
 	require.Equal(t, "x  +  y", d.Expr)
 	for offset, want := range []string{"f:2:8", "f:3:1", "f:3:2", "f:3:3", "f:3:4", "f:5:1", "f:5:2", "f:5:3"} {
-		assert.Equal(t, want, d.Place.At(d.Expr, offset).String(), "offset %d", offset)
+		assert.Equal(t, want, d.Place.Problem(d.Expr, offset).Pos.String(), "offset %d", offset)
 	}
-	assert.Equal(t, "\ta.b = x\\\n\t      ^", d.Place.Context(d.Expr, 0))
-	assert.Equal(t, "  + \\\n  ^", d.Place.Context(d.Expr, 3))
-	assert.Equal(t, " y\n ^", d.Place.Context(d.Expr, 6))
-	assert.Equal(t, " y\n  ^", d.Place.Context(d.Expr, 7))
+	for offset, want := range map[int]string{0: "\ta.b = x\\\n\t      ^", 3: "  + \\\n  ^", 6: " y\n ^", 7: " y\n  ^"} {
+		p := d.Place.Problem(d.Expr, offset)
+		assert.Equal(t, want, p.Line+"\n"+p.Caret)
+	}
 }
 
 func TestProblemText(t *testing.T) {

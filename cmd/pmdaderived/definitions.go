@@ -44,11 +44,12 @@ func (f reading) definitions() definitions {
 		known[d.Name] = d.Definition
 	}
 	var r definitions
+	limits := derived.Limits{Text: int(f.limits.Expression), Depth: int(f.limits.Depth)}
 	accept := func(d *config.Definition) error {
 		p := known[d.Name]
 		if p == nil || p.Text != d.Expr {
 			var err error
-			if p, err = derived.ParseWithin(strings.Clone(d.Name), strings.Clone(d.Expr), ofExpressions(f.limits)); err != nil {
+			if p, err = derived.ParseWithin(strings.Clone(d.Name), strings.Clone(d.Expr), limits); err != nil {
 				return err
 			}
 		}
@@ -72,7 +73,8 @@ func (f reading) definitions() definitions {
 			File:       d.Pos.File,
 			Line:       d.Pos.Line,
 			Explain: func(offset int, msg string) string {
-				return msg + "\n" + place.At(parsed.Text, offset).String() + "\n" + place.Context(parsed.Text, offset)
+				at := place.Problem(parsed.Text, offset)
+				return msg + "\n" + at.Pos.String() + "\n" + at.Line + "\n" + at.Caret
 			},
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"pmdaderived/config"
-	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
 	"pmdaderived/pmda"
 )
@@ -119,9 +118,4 @@ func parseSize(text string) (int64, error) {
 		err = strconv.ErrRange
 	}
 	return v << shift, err
-}
-
-// ofExpressions are the limits that the parser keeps.
-func ofExpressions(l agent.Limits) derived.Limits {
-	return derived.Limits{Text: int(l.Expression), Depth: int(l.Depth)}
 }

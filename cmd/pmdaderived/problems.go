@@ -224,8 +224,8 @@ func metricsText(metrics []string) string {
 
 // problemAt is a problem of a definition at a byte of its expression; -1: at its name.
 func problemAt(d *config.Definition, offset int) *config.Problem {
-	p := &config.Problem{Name: d.Name, Pos: d.Place.At(d.Expr, offset)}
-	p.Line, p.Caret, _ = strings.Cut(d.Place.Context(d.Expr, offset), "\n")
+	p := d.Place.Problem(d.Expr, offset)
+	p.Name = d.Name
 	if offset < 0 {
 		if d.Pos.Line != p.Pos.Line { // the expression begins on a line below
 			p.Line = d.Name
