@@ -135,9 +135,9 @@ func (a *Agent) Run(ctx context.Context) {
 // known of operands is not looked up again.
 func (a *Agent) Reload() { signal(a.reloader.asked) }
 
-// Refresh asks for the configuration to be read and for all operands to be looked up again, because
+// ReloadAll asks for the configuration to be read and for all operands to be looked up again, because
 // somebody wants that; it does not wait.
-func (a *Agent) Refresh() {
+func (a *Agent) ReloadAll() {
 	a.reloader.whole.Store(true)
 	signal(a.reloader.asked)
 }

@@ -50,7 +50,7 @@ func (r *reloader) rebind(ctx context.Context, what scope) error {
 		if what == missing {
 			domains = r.a.names.Lacking(both)
 		}
-		if err := r.a.upstream.Refresh(ctx, both, domains); err != nil {
+		if err := r.a.upstream.LookUpInstances(ctx, both, domains); err != nil {
 			return err
 		}
 		r.prime(ctx, snap, before)
@@ -65,7 +65,7 @@ func (r *reloader) rebind(ctx context.Context, what scope) error {
 		r.a.figures.Connected.Store(r.session != 0)
 	}
 	r.a.names.Forget(both) // a fetch from the snapshot before may still need its names
-	r.a.upstream.Serve(snap.series, snap.history)
+	r.a.upstream.Serve(snap.series, snap.older)
 	if !snap.SameNames(before.Snapshot) {
 		r.tell(pdu.ChangeNames)
 	}

@@ -19,10 +19,10 @@ const (
 	// maxLookedUp bounds for how many metrics that a client has looked up there are samples before it fetches.
 	maxLookedUp = 1 << 16
 
-	// A client that looks up again what it looked up among the last again names is content with a sample
-	// that is againGap old.
-	again    = 16
-	againGap = 10 * time.Millisecond
+	// A client that looks up once more what is among the last lookedBack names that it looked up is content with a sample
+	// that is repeatGap old.
+	lookedBack = 16
+	repeatGap  = 10 * time.Millisecond
 )
 
 // client is what pmcd has told about one of its clients.
@@ -72,7 +72,7 @@ func (a *Agent) lookedUp(c pmda.Client, m *metric) (before []*upstream.Series) {
 	if now.Sub(l.last) > predict.Undecided {
 		l.series = nil // what is looked up now is another matter
 	}
-	if last := l.series[max(0, len(l.series)-again):]; slices.Contains(last, m.series) {
+	if last := l.series[max(0, len(l.series)-lookedBack):]; slices.Contains(last, m.series) {
 		before = last
 	}
 	if n := len(l.series); n < maxLookedUp && (n == 0 || l.series[n-1] != m.series) {

@@ -170,7 +170,7 @@ func (c *clientContext) follow(s *snapshot, h *history.Held) {
 		e.metric = s.metric(e.id)
 		var series *upstream.Series
 		if e.metric != nil {
-			series, e.depth = e.metric.series, e.metric.History+1
+			series, e.depth = e.metric.series, e.metric.Older+1
 		}
 		if series != e.series {
 			h.Drop(e.Seen...)

@@ -20,7 +20,7 @@ import (
 	"pmdaderived/pmda"
 )
 
-// bench is an agent without any goroutine: the test is its request loop, its sampler and its clock.
+// bench is an agent without any goroutine: the test is its request loop, its upstream and its clock.
 type bench struct {
 	tb    testing.TB
 	agent *Agent
@@ -51,7 +51,7 @@ func (b *bench) serve(c served.Config) {
 	b.tb.Helper()
 	snap := b.site.serve(c)
 	b.agent.snapshot.Store(snap)
-	b.agent.upstream.Serve(snap.series, snap.history)
+	b.agent.upstream.Serve(snap.series, snap.older)
 	b.agent.upstream.Keep(false, snap.series...)
 }
 
@@ -379,7 +379,7 @@ func TestMetricsWithTheSameOperandsShareSamples(t *testing.T) {
 	history := func() map[*upstream.Series]int {
 		snap, found := b.agent.snapshot.Load(), make(map[*upstream.Series]int)
 		for i, s := range snap.series {
-			found[s] = snap.history[i]
+			found[s] = snap.older[i]
 		}
 		return found
 	}

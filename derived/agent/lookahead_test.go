@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/predict"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
@@ -47,7 +48,13 @@ func TestLookupsInARow(t *testing.T) {
 		clock.Add(int64(upstream.MinGap))
 		h.id("derived." + name)
 		eventually(t, "the answers", func() bool {
-			return !h.agent.upstream.Awaiting(h.agent.snapshot.Load().series)
+			var answers control.Buckets
+			h.agent.figures.UpstreamTime.AddTo(&answers)
+			n := uint64(0)
+			for _, in := range answers {
+				n += in
+			}
+			return n == h.agent.figures.UpstreamFetches.Load()
 		})
 		return len(slices.DeleteFunc(u.Fetched(), ours))
 	}

@@ -112,22 +112,22 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 
 // interest is shown by a request for metadata: most clients fetch the metric next. The request for
 // its operands is written before our reply is, and pmcd gets to it before the client's own fetch.
-// A client that looks the same up again is content with an older sample, and has those of all with one request.
-// What was sampled before after is not new enough.
-func (a *Agent) interest(m *metric, after time.Time, again ...*upstream.Series) {
+// A client that looks the same up once more is content with an older sample, and has those of all that it looked up before
+// with one request. What was sampled before after is not new enough.
+func (a *Agent) interest(m *metric, after time.Time, before ...*upstream.Series) {
 	if m.Derived == nil {
 		signal(a.reloader.missed)
 		return
 	}
 	now, n := a.options.Now(), upstream.Need{Gap: upstream.MinGap, After: after, Burst: true}
 	a.upstream.Drain()
-	if len(again) == 0 {
+	if len(before) == 0 {
 		a.upstream.Want(now, n, m.series)
 		return
 	}
-	if n.Gap = againGap; a.upstream.Stale(now, n, m.series) {
-		n.Gap = againGap / 2
-		a.upstream.Want(now, n, again...)
+	if n.Gap = repeatGap; !a.upstream.Fresh(now, n, m.series) {
+		n.Gap = repeatGap / 2
+		a.upstream.Want(now, n, before...)
 	}
 }
 
@@ -148,7 +148,7 @@ func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 	for i := range sets {
 		switch sets[i].PMID.Item() {
 		case control.Reload:
-			a.Refresh()
+			a.ReloadAll()
 		case control.Debug:
 			on := sets[i].Values[0].Bits != 0
 			a.figures.Debug.Store(on)

@@ -102,7 +102,7 @@ func TestAnswersTooLongTogether(t *testing.T) {
 	})
 }
 
-// One operand among very many is found while the others are served, and no connection but the sampler's is made again.
+// One operand among very many is found while the others are served, and no connection but the agent's is made again.
 func TestOperandTooLongAmongMany(t *testing.T) {
 	const all = 500
 	up := newCollector(t)

@@ -56,9 +56,9 @@ type reloader struct {
 	lastBind time.Time
 	session  int           // that operands are looked up in; 0: none
 	retry    time.Duration // of a lookup that was refused
-	doubt    bool          // a change of names may have been missed
+	hidden   bool          // a change of names may have been missed
 	untold   bool          // there is something new to announce
-	refused  string        // the last refusal of a lookup that was logged
+	bindErr  string        // what was logged last why a lookup failed
 	saveErr  string        // likewise of the disk
 
 	bind     *time.Timer // to look everything up
@@ -106,8 +106,8 @@ func (r *reloader) run(ctx context.Context) {
 			return
 		case <-r.asked:
 			r.reread(ctx)
-		case <-r.a.upstream.Events():
-			r.heed(ctx, r.a.upstream.Take())
+		case <-r.a.upstream.Ready():
+			r.handle(ctx, r.a.upstream.Events())
 		case <-r.bind.C:
 			r.lookUpAll(ctx)
 		case <-r.missed:
@@ -115,8 +115,8 @@ func (r *reloader) run(ctx context.Context) {
 				r.lookUpAll(ctx)
 			}
 		case <-poll:
-			r.heed(ctx, r.a.upstream.Take()) // domains that could not be had
-			if r.doubt || r.unbound() {
+			r.handle(ctx, r.a.upstream.Events()) // domains that could not be had
+			if r.hidden || r.unbound() {
 				r.lookUpAll(ctx)
 			}
 		case <-r.unsaved.C:
@@ -136,11 +136,11 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// heed does what events call for.
-func (r *reloader) heed(ctx context.Context, e upstream.Events) {
-	r.doubt = r.doubt || e.Hidden
+// handle does what events call for.
+func (r *reloader) handle(ctx context.Context, e upstream.Events) {
+	r.hidden = r.hidden || e.Hidden
 	if e.Session != r.session {
-		r.session, r.retry, r.refused = e.Session, firstRetry, ""
+		r.session, r.retry, r.bindErr = e.Session, firstRetry, ""
 		if r.session == 0 {
 			r.a.figures.Connected.Store(false)
 		} else {
@@ -156,7 +156,7 @@ func (r *reloader) heed(ctx context.Context, e upstream.Events) {
 		r.failed(r.rebind(ctx, missing))
 	}
 	if len(e.Instances) > 0 {
-		if err := r.a.upstream.Refresh(ctx, r.needed, e.Instances); err != nil { // else it may have asked for nothing
+		if err := r.a.upstream.LookUpInstances(ctx, r.needed, e.Instances); err != nil { // else it may have asked for nothing
 			r.failed(err)
 		}
 	}
@@ -167,7 +167,7 @@ func (r *reloader) lookUpAll(ctx context.Context) {
 	if r.session == 0 {
 		return // the next one begins with this
 	}
-	r.doubt, r.lastBind = false, time.Now()
+	r.hidden, r.lastBind = false, time.Now()
 	r.failed(r.rebind(ctx, afresh))
 }
 
@@ -176,10 +176,10 @@ func (r *reloader) lookUpAll(ctx context.Context) {
 func (r *reloader) failed(err error) {
 	switch {
 	case err == nil:
-		r.retry, r.refused = firstRetry, ""
+		r.retry, r.bindErr = firstRetry, ""
 	case !errors.Is(err, upstream.ErrUnconnected) && r.session != 0:
-		if text := err.Error(); text != r.refused {
-			r.refused = text
+		if text := err.Error(); text != r.bindErr {
+			r.bindErr = text
 			r.log.WithError(err).Warn("operands cannot be looked up, trying again")
 		}
 		r.bind.Reset(r.retry)
@@ -206,7 +206,7 @@ func (r *reloader) load() {
 func (r *reloader) reread(ctx context.Context) {
 	start := time.Now()
 	r.load()
-	r.a.upstream.Forgive()
+	r.a.upstream.ForgetLimits()
 	err := r.rebind(ctx, missing)
 	if err != nil { // what is new is served as far as it can be
 		_ = r.rebind(ctx, nothing)

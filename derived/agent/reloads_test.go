@@ -309,7 +309,7 @@ func TestRefreshLooksOperandsUpAgain(t *testing.T) {
 	h.reload(conf("a = up.load"))
 	assert.Equal(t, was, h.id("derived.a"), "nobody knows")
 	before := h.agent.figures.Reloads.Load()
-	h.agent.Refresh()
+	h.agent.ReloadAll()
 	eventually(t, "configuration read again", func() bool { return h.agent.figures.Reloads.Load() > before })
 	now := h.id("derived.a")
 	assert.NotEqual(t, was, now, "another metric")

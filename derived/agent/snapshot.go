@@ -16,7 +16,7 @@ type snapshot struct {
 	*served.Snapshot
 	metrics []metric           // beside those of the Snapshot
 	series  []*upstream.Series // beside its Sets
-	history []int              // how many older samples each of these needs
+	older   []int              // how many older samples each of these needs
 
 	spare atomic.Pointer[derived.Evaluation] // made beforehand, for the first fetch
 }
@@ -41,7 +41,7 @@ func newSnapshot(s *served.Snapshot, before *snapshot) *snapshot {
 	}
 	made := &snapshot{
 		Snapshot: s, metrics: make([]metric, len(s.Metrics)),
-		series: make([]*upstream.Series, len(s.Sets)), history: make([]int, len(s.Sets)),
+		series: make([]*upstream.Series, len(s.Sets)), older: make([]int, len(s.Sets)),
 	}
 	former := make(map[*served.Operands]*upstream.Series, len(before.Sets))
 	for i, o := range before.Sets {
@@ -60,7 +60,7 @@ func newSnapshot(s *served.Snapshot, before *snapshot) *snapshot {
 		if m.Operands != nil {
 			i := place[m.Operands]
 			beside.series = made.series[i]
-			made.history[i] = max(made.history[i], m.History)
+			made.older[i] = max(made.older[i], m.Older)
 		}
 		if old != nil {
 			beside.usage = before.metrics[old.Index].usage

@@ -117,7 +117,7 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 	}
 	if len(stale) > 0 {
 		slices.Sort(stale)
-		if _, err := s.names.Refresh(ctx, s.conn, s.needed, slices.Compact(stale)); err != nil {
+		if _, err := s.names.LookUp(ctx, s.conn, s.needed, slices.Compact(stale)); err != nil {
 			return err
 		}
 	}

@@ -41,19 +41,34 @@ func testSource() *Source {
 	}
 }
 
-// The items and the names of the table are different, and a PMNS can be made of them.
+// The names of the table are different, and a PMNS can be made of them.
 func TestTable(t *testing.T) {
 	all := Table(testSource())
 	assert.True(t, slices.IsSortedFunc(all, func(a, b Metric) int { return a.Item - b.Item }))
-	items, exported := map[int]bool{}, map[uint32]bool{}
+	exported := map[uint32]bool{}
 	for _, m := range all {
-		assert.False(t, items[m.Item], "%d is in use", m.Item)
 		assert.False(t, m.Exported != 0 && exported[m.Exported], "%d is in use", m.Exported)
-		items[m.Item], exported[m.Exported] = true, true
+		exported[m.Exported] = true
 		require.NotNil(t, m.Fill, m.Name)
 	}
 	_, err := pmda.NewNamespace("derived", Entries(testDomain))
 	require.NoError(t, err)
+}
+
+// No item is ever used twice, since archives remember them: a new metric takes nextItem, which then goes up by one. The item
+// of a metric that is removed goes into formerly.
+func TestItems(t *testing.T) {
+	const nextItem = 50
+	formerly := []int{27, 28, 37, 38, 39}
+	items := slices.Clone(formerly)
+	for _, m := range Table(testSource()) {
+		items = append(items, m.Item)
+	}
+	slices.Sort(items)
+	for item := range nextItem {
+		require.Equal(t, item, items[item])
+	}
+	assert.Len(t, items, nextItem, "take the next item, and raise nextItem")
 }
 
 // fetch returns the value set of a metric with its values as text.

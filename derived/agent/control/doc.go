@@ -9,7 +9,8 @@
 //	definitions, files, limits ──┘
 //	  (sequences of plain values, made by the agent while the request loop reads)
 //
-// A new metric is a field of [Figures] and a row of the [Table], both in table.go, and a line where it is counted.
+// A new metric is a field of [Figures] and a row of the [Table], both in table.go, and a line where it is counted. Its item is the
+// next one, which TestItems knows: none is used twice.
 // `go test ./derived/agent/control -update` writes the file help and docs/reference.md anew. The name
 // goes into docs/pmdaderived.1, and `go test ./test -run TestDbpmda -update` shows it to dbpmda. One with a value for each definition,
 // file or limit is a field and a row in lists.go, and a line in derived/agent/shown.go.

@@ -23,9 +23,9 @@ const (
 // Evaluations are those of the last fetches.
 type Evaluations struct {
 	all     []*evaluation
-	fetches uint64    // so far
-	tidied  time.Time // when it was last looked for some to forget
-	history []derived.Sample
+	fetches uint64           // so far
+	tidied  time.Time        // when it was last looked for some to forget
+	samples []derived.Sample // scratch space
 }
 
 // evaluation is what has been computed from some samples.
@@ -78,12 +78,12 @@ func (es *Evaluations) Value(
 	made.Add(1)
 	free.history = append(free.history[:0], history...)
 	free.list, free.names, free.used = history[0].List(), names, es.fetches
-	es.history = es.history[:0]
+	es.samples = es.samples[:0]
 	for _, s := range history {
-		es.history = append(es.history, s)
+		es.samples = append(es.samples, s)
 	}
-	free.memory.Reset(es.history...)
-	clear(es.history) // they are not kept for longer than the evaluation
+	free.memory.Reset(es.samples...)
+	clear(es.samples) // they are not kept for longer than the evaluation
 	return free.memory.Value(m)
 }
 

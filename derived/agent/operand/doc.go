@@ -3,7 +3,7 @@
 // Names, which one goroutine replaces as a whole, and Maker, which belongs to one connection or lock.
 //
 //	Catalog   what pmcd says of the names that definitions use      LookUp
-//	Names     names and members of the domains that expressions need  Names.Refresh
+//	Names     names and members of the domains that expressions need  Names.LookUp
 //	List      operands that one fetch asks for
 //	Sample    the values of a List at one time                        Maker.Make
 package operand

@@ -84,8 +84,8 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 	return s, &m.noticed
 }
 
-// Refused makes a sample of operands that all have a code instead of values.
-func (m *Maker) Refused(descs []pdu.Desc, code pdu.Code, now time.Time) *Sample {
+// Without makes a sample of operands without values: they all have a code.
+func (m *Maker) Without(descs []pdu.Desc, code pdu.Code, now time.Time) *Sample {
 	s := &Sample{
 		At: now, Taken: now, Arrived: now, epoch: m.epoch, names: m.names,
 		list: NewList(descs...), vectors: make([]derived.Vector, len(descs)), Size: vectorMemory * len(descs),

@@ -43,7 +43,7 @@ func (d Domains) Add(indom pdu.InDom) {
 }
 
 // Names holds what is known of the instance domains whose names or members matter to an expression. One goroutine
-// refreshes and forgets, everybody reads.
+// looks up and forgets, everybody reads.
 type Names struct {
 	known atomic.Pointer[NameSet]
 }
@@ -102,12 +102,12 @@ func (n *Names) Lacking(needed Domains) []pdu.InDom {
 	return lacking
 }
 
-// Refresh asks the owners of domains for their instances, and for what the needed selectors mean to them. Domains that are
-// not needed are passed over; one whose owner cannot answer keeps the names it had and is among the refused. An error is
+// LookUp asks the owners of domains for their instances, and for what the needed selectors mean to them. Domains that are
+// not needed are passed over; one whose owner cannot answer keeps the names it had and is among the failed. An error is
 // one of the connection.
-func (n *Names) Refresh(
+func (n *Names) LookUp(
 	ctx context.Context, conn *pmapi.Conn, needed Domains, domains []pdu.InDom,
-) (refused map[pdu.InDom]error, err error) {
+) (failed map[pdu.InDom]error, err error) {
 	domains = slices.DeleteFunc(slices.Clone(domains), func(d pdu.InDom) bool { return needed[d] == nil })
 	if len(domains) == 0 {
 		return nil, nil
@@ -116,7 +116,7 @@ func (n *Names) Refresh(
 	if old := n.known.Load(); old != nil {
 		maps.Copy(now, *old)
 	}
-	refused = make(map[pdu.InDom]error)
+	failed = make(map[pdu.InDom]error)
 	for _, d := range domains {
 		known, err := lookUpDomain(ctx, conn, d, needed[d])
 		switch {
@@ -125,11 +125,11 @@ func (n *Names) Refresh(
 		case conn.Err() != nil || ctx.Err() != nil:
 			return nil, fmt.Errorf("instances of %s: %w", d, err)
 		default:
-			refused[d] = err
+			failed[d] = err
 		}
 	}
 	n.known.Store(&now)
-	return refused, nil
+	return failed, nil
 }
 
 // Forget drops the domains that are not needed any more.

@@ -102,7 +102,7 @@ func TestHint(t *testing.T) {
 	m, now := NewMaker(&Names{}, time.Now()), time.Now()
 	hint := new(int32)
 	for _, list := range [][]pdu.Desc{{a, b}, {a, b}, {b, a}, {b}, {}, {a}} {
-		s := m.Refused(list, pdu.ErrNoAgent, now)
+		s := m.Without(list, pdu.ErrNoAgent, now)
 		want := pdu.ErrAgain
 		if at := slices.Index(s.List().IDs, b.PMID); at >= 0 {
 			want = pdu.ErrNoAgent

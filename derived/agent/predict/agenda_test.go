@@ -95,8 +95,8 @@ func TestLadder(t *testing.T) {
 		}
 		last = at
 	}
-	want := slices.Clone(ladder[:])
-	for d := 2 * time.Minute; d <= ladderEnd; d += time.Minute {
+	want := slices.Clone(usual[:])
+	for d := 2 * time.Minute; d <= usualEnd; d += time.Minute {
 		want = append(want, d)
 	}
 	for _, d := range want {

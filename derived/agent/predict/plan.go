@@ -22,16 +22,16 @@ const (
 	Undecided = 10 * time.Second
 )
 
-// ladder is when a context may fetch for the second time: the usual intervals. After the last one
-// it goes on at that pace until ladderEnd.
+// usual are the intervals after which a context may fetch for the second time. After the last one
+// it goes on at that pace until usualEnd.
 //
 //nolint:gochecknoglobals // a table
-var ladder = [...]time.Duration{
+var usual = [...]time.Duration{
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second,
 	5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute,
 }
 
-const ladderEnd = time.Hour
+const usualEnd = time.Hour
 
 // Plan is when to sample for a context until its next fetch.
 type Plan struct {
@@ -40,8 +40,8 @@ type Plan struct {
 	last     time.Time     // fetch or look-up
 	expected time.Time     // the next one; zero: nobody knows
 	due      time.Time     // when to sample for the fetch that is expected; zero: for none
-	rung     int           // of the ladder
-	climbing bool          // the ladder is followed
+	guesses  int           // so far, two for each usual interval
+	guessing bool          // the second fetch is expected after a usual interval
 	trusted  bool          // it is sampled for the fetch that is expected only
 	unsteady time.Duration // the last interval, if nothing can be foretold from it and those before; else 0
 	lookedUp bool          // for a client that has looked up and not fetched yet
@@ -62,8 +62,8 @@ func (p *Plan) Sampled(now time.Time) {
 	}
 	if !p.due.IsZero() && !p.due.After(p.At) {
 		p.due = time.Time{}
-		if p.climbing {
-			p.climb()
+		if p.guessing {
+			p.guess()
 		}
 	}
 	if p.due.IsZero() && now.After(p.expected) {
@@ -96,20 +96,20 @@ func (p *Plan) pace(after time.Time) time.Duration {
 	return min(max(silent/4, leastPace), mostPace)
 }
 
-// climb sets the time of the next guess for a context that has fetched once. There are two for each rung,
-// since a first fetch that was late is followed by a second one that comes early.
-func (p *Plan) climb() {
-	rung, before := p.rung/2, firstLead
-	if p.rung%2 > 0 {
+// guess sets the time of the next guess for a context that has fetched once. There are two for each usual
+// interval, since a first fetch that was late is followed by a second one that comes early.
+func (p *Plan) guess() {
+	i, before := p.guesses/2, firstLead
+	if p.guesses%2 > 0 {
 		before = Lead
 	}
-	after := ladder[len(ladder)-1] * time.Duration(rung-len(ladder)+2)
-	if rung < len(ladder) {
-		after = ladder[rung]
+	after := usual[len(usual)-1] * time.Duration(i-len(usual)+2)
+	if i < len(usual) {
+		after = usual[i]
 	}
-	p.rung++
+	p.guesses++
 	p.due = time.Time{}
-	if after <= ladderEnd {
+	if after <= usualEnd {
 		p.due = p.last.Add(after - before)
 	}
 }

@@ -28,7 +28,7 @@ const (
 	// trusted is how many times in a row a context must have been foretold rightly to be sampled for only then.
 	trusted = 3
 
-	// A fetch that comes within backlog after pmcd stood still was held up by that.
+	// A fetch that comes within backlog after pmcd was busy with something long was held up by that.
 	backlog = 20 * time.Millisecond
 )
 
@@ -76,11 +76,11 @@ func (r *Rhythm) Fetched(now time.Time, busy Interval) Plan {
 	}
 	r.last, r.expected = last, time.Time{}
 	r.pace.next, r.grid.next = time.Time{}, time.Time{}
-	p := Plan{last: last, trusted: r.right >= trusted, climbing: r.unknown()}
+	p := Plan{last: last, trusted: r.right >= trusted, guessing: r.unknown()}
 	steady := r.steady()
 	switch {
-	case p.climbing:
-		p.climb()
+	case p.guessing:
+		p.guess()
 	case steady:
 		r.foretell(now)
 		if p.expected = r.expected; !r.Quick() {

@@ -137,7 +137,7 @@ func TestHeldUp(t *testing.T) {
 			assert.Equal(t, row.typical, h.Interval())
 			if row.next == 0 {
 				assert.Zero(t, h.expected)
-				assert.Equal(t, now.Add(ladder[0]-firstLead), p.At, "as after a first fetch")
+				assert.Equal(t, now.Add(usual[0]-firstLead), p.At, "as after a first fetch")
 				return
 			}
 			assert.Equal(t, now.Add(row.next), h.expected)

@@ -205,7 +205,7 @@ func (b *builder) add(d *Definition) {
 		m.Desc, m.Described = bound.Desc, true
 		m.Desc.PMID = m.ID
 		needs := bound.Needs()
-		m.Operands, m.History = b.operands(needs.Operands), needs.History
+		m.Operands, m.Older = b.operands(needs.Operands), needs.History
 		m.Protected = slices.ContainsFunc(needs.Operands, func(id pdu.PMID) bool { return b.secret[id] })
 	} else {
 		m.ID, err = b.IDs.PMID(d.Name)

@@ -52,7 +52,7 @@ type Metric struct {
 	Protected bool            // its operands are only for known users
 	Derived   *derived.Metric // nil: not bound
 	Operands  *Operands       // nil: not bound
-	History   int             // how many older samples it needs
+	Older     int             // how many older samples it needs
 
 	State    State
 	Problem  string // why it is not served, or served as it was

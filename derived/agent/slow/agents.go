@@ -11,13 +11,13 @@ const (
 	// A busy pmcd may take as long to come to a fetch (docs/pmcd.md b.3), hence no less.
 	Long = 100 * time.Millisecond
 
-	// hiccup is for how long something else may hold up pmcd, an agent or the machine: long fetches that end
+	// incident is for how long something else may hold up pmcd, an agent or the machine: long fetches that end
 	// within it, from the end of the first one on, count as one.
-	hiccup = time.Second
+	incident = time.Second
 
-	// doubt is for how long a quick fetch does not clear an agent that had several long ones within a hiccup: it may
+	// suspectFor is for how long a quick fetch does not clear an agent that had several long ones within an incident: it may
 	// have slow metrics and quick ones.
-	doubt = 10 * hiccup
+	suspectFor = 10 * incident
 
 	// shareOfPMCD is how many times as long as their fetches took slow agents are left alone: they
 	// get at most a tenth of pmcd's time, all of them together.
@@ -26,14 +26,14 @@ const (
 
 // Agents knows the agents that are slow or suspected to be, by their domains. One long fetch makes an agent a suspect:
 // pmcd may have been held up by somebody else. From then on it is in quarantine: asked apart from others, which shows
-// whose fault it was. From the second time in a row on, a hiccup later, it backs off: it is asked so seldom that pmcd can
+// whose fault it was. From the second time in a row on, an incident later, it backs off: it is asked so seldom that pmcd can
 // bear it.
 type Agents map[int]*agent
 
 type agent struct {
 	asked bool          // a fetch is on its way
 	long  int           // long fetches since it is known
-	inRow int           // times in a row that fetches were long; a hiccup is one
+	inRow int           // times in a row that fetches were long; an incident is one
 	since time.Time     // when the first fetch of the last one ended
 	debt  time.Duration // what long fetches took that no rest has followed
 	ended time.Time     // the last of them
@@ -104,7 +104,7 @@ func (s Agents) Note(domains, spoke []int, took time.Duration, now time.Time) (s
 			a.long++
 			a.debt += took
 			a.ended = now
-			if a.inRow > 0 && now.Sub(a.since) < hiccup {
+			if a.inRow > 0 && now.Sub(a.since) < incident {
 				continue
 			}
 			a.inRow++
@@ -113,7 +113,7 @@ func (s Agents) Note(domains, spoke []int, took time.Duration, now time.Time) (s
 				slowed = append(slowed, d)
 			}
 		case a == nil || !slices.Contains(spoke, d):
-		case a.inRow == 1 && a.long > 1 && now.Sub(a.since) < doubt:
+		case a.inRow == 1 && a.long > 1 && now.Sub(a.since) < suspectFor:
 		default:
 			delete(s, d)
 			if a.backsOff() {

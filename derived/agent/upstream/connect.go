@@ -20,11 +20,11 @@ const (
 	// its agents, us among them.
 	greetTimeout = time.Minute
 
-	// Attempts to connect start at firstRetry and slow down to lastRetry, to refusedRetry where
+	// Attempts to connect start at firstRetry and slow down to lastRetry, to deniedRetry where
 	// pmcd says that we may not.
-	firstRetry   = 50 * time.Millisecond
-	lastRetry    = 2 * time.Second
-	refusedRetry = time.Minute
+	firstRetry  = 50 * time.Millisecond
+	lastRetry   = 2 * time.Second
+	deniedRetry = time.Minute
 
 	// slotPatience is how long to wait for pmcd to tell the slot of a new connection: it has done so
 	// before it answers there, but on the pipe.
@@ -43,8 +43,8 @@ const (
 
 const unknownSlot = 1 << 30
 
-// errand is what who keeps us connected has to do.
-type errand struct {
+// todo is what stayConnected has to do.
+type todo struct {
 	lost   error // the session has ended, because of that
 	refill bool  // a connection was given up that the others do without
 	better bool  // a lower slot has fallen free
@@ -63,15 +63,15 @@ func (u *Upstream) Freed(slot int) {
 	u.mu.Lock()
 	defer u.unlock()
 	if slot < u.worst() {
-		u.errand.better = true
+		u.todo.better = true
 		signal(u.wake)
 	}
 }
 
 // lose ends the session.
 func (u *Upstream) lose(err error) {
-	if u.errand.lost == nil {
-		u.errand.lost = err
+	if u.todo.lost == nil {
+		u.todo.lost = err
 	}
 	signal(u.wake)
 }
@@ -96,7 +96,7 @@ func (u *Upstream) stayConnected(ctx context.Context) {
 		}
 		slowest := lastRetry
 		if code := pdu.CodeOf(err); code == pdu.ErrPermission || code == pdu.ErrConnLimit {
-			slowest = refusedRetry
+			slowest = deniedRetry
 		}
 		select {
 		case <-ctx.Done():
@@ -115,12 +115,9 @@ func (u *Upstream) connect(ctx context.Context) error {
 	defer readers.Wait()
 	defer u.detach()
 	u.mu.Lock()
-	u.errand, u.heard = errand{}, false // of the session before
+	u.todo, u.heard = todo{}, false // of the session before
 	u.unlock()
-	if err := u.refill(ctx, &readers); err != nil { // first, for low slots in pmcd's table
-		return err
-	}
-	if err := u.dialLookups(ctx); err != nil {
+	if err := u.refill(ctx, &readers); err != nil {
 		return err
 	}
 	var move <-chan time.Time
@@ -134,36 +131,29 @@ func (u *Upstream) connect(ctx context.Context) error {
 		case <-u.wake:
 		}
 		u.mu.Lock()
-		todo := u.errand
-		u.errand = errand{}
+		next := u.todo
+		u.todo = todo{}
 		u.unlock()
-		if todo.better {
+		if next.better {
 			move = time.After(moveGap)
 		}
-		if todo.lost == nil && todo.refill {
-			todo.lost = u.refill(ctx, &readers)
+		if next.lost == nil && next.refill {
+			next.lost = u.refill(ctx, &readers)
 		}
-		if todo.lost != nil {
-			return todo.lost
+		if next.lost != nil {
+			return next.lost
 		}
 	}
 }
 
-// dialLookups makes the connection that is not for fetches, with which the session has begun.
-func (u *Upstream) dialLookups(ctx context.Context) error {
-	dialling, cancel := context.WithTimeout(ctx, greetTimeout)
-	defer cancel()
-	conn, err := u.options.Dial(dialling)
-	if err != nil {
-		return err
-	}
+// begin begins a session, with the connection that is not for fetches.
+func (u *Upstream) begin(lookups *pmapi.Conn) {
 	u.mu.Lock()
 	defer u.unlock()
-	u.lookups = conn
+	u.lookups = lookups
 	u.last++
 	u.session = u.last
 	u.tell()
-	return nil
 }
 
 // attach adds a connection for fetches. One of the readers reads from it until ctx ends, it fails or
@@ -184,7 +174,7 @@ func (u *Upstream) attach(ctx context.Context, readers *sync.WaitGroup, c *conne
 func (u *Upstream) retire(slot int) {
 	u.mu.Lock()
 	defer u.unlock()
-	u.errand.better = true
+	u.todo.better = true
 	signal(u.wake)
 	i := slices.IndexFunc(u.conns, func(c *connection) bool { return c.slot == slot && !c.leaving })
 	if i < 0 || len(u.conns) == 1 { // others have failed meanwhile
@@ -222,12 +212,12 @@ func (u *Upstream) worst() int {
 	return 0
 }
 
-// dial makes a connection for fetches and finds out its slot, if pmcd tells it soon enough.
-func (u *Upstream) dial(ctx context.Context, patience time.Duration) (*connection, error) {
+// dial makes a connection and finds out its slot, if pmcd tells it soon enough.
+func (u *Upstream) dial(ctx context.Context, patience time.Duration, opts ...pmapi.Option) (*connection, error) {
 	for len(u.slots) > 0 {
 		<-u.slots
 	}
-	c, err := u.options.Dial(ctx, pmapi.WithLimit(u.options.Answer))
+	c, err := u.options.Dial(ctx, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -240,15 +230,17 @@ func (u *Upstream) dial(ctx context.Context, patience time.Duration) (*connectio
 	return &connection{conn: c, slot: unknownSlot}, nil
 }
 
-// refill makes connections in place of those that were given up. One that fails meanwhile ends the session.
+// refill makes the connections that there are not: those for fetches first, for low slots in pmcd's table. One that fails
+// meanwhile ends the session.
 func (u *Upstream) refill(ctx context.Context, readers *sync.WaitGroup) error {
 	dialling, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
 	u.mu.Lock()
-	have := len(u.conns)
+	have, begun := len(u.conns), u.lookups != nil
 	u.unlock()
-	for patience := slotPatience; have < connections; have++ {
-		made, err := u.dial(dialling, patience)
+	patience := slotPatience
+	for ; have < connections; have++ {
+		made, err := u.dial(dialling, patience, u.answerLimit)
 		if err != nil {
 			return err
 		}
@@ -257,7 +249,14 @@ func (u *Upstream) refill(ctx context.Context, readers *sync.WaitGroup) error {
 		}
 		u.attach(ctx, readers, made)
 	}
-	return nil
+	if begun {
+		return nil
+	}
+	made, err := u.dial(dialling, patience) // its slot must not be taken for that of the next one
+	if err == nil {
+		u.begin(made.conn)
+	}
+	return err
 }
 
 // moveDown makes the connection with the highest slot anew, if there is a lower one for it.
@@ -270,7 +269,7 @@ func (u *Upstream) moveDown(ctx context.Context, readers *sync.WaitGroup) {
 	}
 	dialling, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
-	made, err := u.dial(dialling, slotPatience)
+	made, err := u.dial(dialling, slotPatience, u.answerLimit)
 	switch {
 	case err != nil:
 		u.log.WithError(err).Debug("no connection in a lower slot")

@@ -101,12 +101,13 @@ func (s *table) slotsUsed() (slots []int) {
 func (s *table) better() bool {
 	s.Upstream.mu.Lock()
 	defer s.Upstream.mu.Unlock()
-	return s.errand.better
+	return s.todo.better
 }
 
 // Connections move down whenever a slot below them falls free.
 func TestConnectionsMoveDown(t *testing.T) {
-	s := connectAt(t, 5, 1, 9, 3, 4)
+	s := connectAt(t, 5, 1, 9, 3, 4, 6)
+	assert.Empty(t, s.slots, "that of the connection for look-ups is nobody else's")
 	assert.Equal(t, []int{1, 3, 4, 5, 9}, s.slotsUsed(), "the lowest first")
 	s.free(2, 12)
 	eventually(t, "an attempt", func() bool { return s.dialled() == connections+1+1 })
@@ -135,21 +136,21 @@ func TestUnknownSlots(t *testing.T) {
 // When pmcd goes, connections are made again, and everybody is told. Why they cannot be made is logged once.
 func TestSessions(t *testing.T) {
 	s := connectAt(t)
-	<-s.Events()
-	assert.Equal(t, 1, s.Take().Session)
+	<-s.Ready()
+	assert.Equal(t, 1, s.Events().Session)
 	s.refuse(errors.New("nobody there"))
 	s.relay.HangUp()
 	eventually(t, "the end of the session", func() bool { return s.session() == 0 })
-	<-s.Events()
-	assert.Zero(t, s.Take().Session)
+	<-s.Ready()
+	assert.Zero(t, s.Events().Session)
 	_, err := s.LookUp(t.Context(), []string{"up.load"})
 	require.ErrorIs(t, err, ErrUnconnected)
 	dialled := s.dialled()
 	eventually(t, "several attempts", func() bool { return s.dialled() > dialled+2 })
 	s.refuse(nil)
 	eventually(t, "the next session", func() bool { return s.session() == 2 })
-	<-s.Events()
-	assert.Equal(t, 2, s.Take().Session)
+	<-s.Ready()
+	assert.Equal(t, 2, s.Events().Session)
 	found, err := s.LookUp(t.Context(), []string{"up.load", "no.such"})
 	require.NoError(t, err)
 	desc, err := found.Desc("up.load")
@@ -167,16 +168,16 @@ func TestSessions(t *testing.T) {
 }
 
 // A domain whose owner cannot answer is asked for again with the next ones.
-func TestRefresh(t *testing.T) {
+func TestInstancesThatCannotBeHad(t *testing.T) {
 	s := connectAt(t)
 	needed := operand.Domains{binDom: {"two": true}}
-	require.NoError(t, s.Refresh(t.Context(), needed, []pdu.InDom{binDom, procDom}))
+	require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom, procDom}))
 	assert.False(t, s.options.Names.Knows(binDom), "nobody has its instances")
-	assert.Equal(t, []pdu.InDom{binDom}, s.Take().Instances)
+	assert.Equal(t, []pdu.InDom{binDom}, s.Events().Instances)
 	s.relay.Update(func() {
 		s.relay.InDoms = map[pdu.InDom]pmapitest.InDom{binDom: {Instances: []pdu.Instance{{ID: 1, Name: "one"}, {ID: 2, Name: "two"}}}}
 	})
-	require.NoError(t, s.Refresh(t.Context(), needed, []pdu.InDom{binDom}))
+	require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom}))
 	id, ok := s.options.Names.Table(binDom).Select("two")
 	assert.True(t, ok)
 	assert.EqualValues(t, 2, id)

@@ -2,7 +2,7 @@
 //
 //	who                goroutine                  what it does here
 //	request loop       pmda.Server's              Drain, Newest, Want, Plan: it never waits for pmcd
-//	reload             the agent's                LookUp and Refresh, which wait for pmcd; Serve, Take
+//	reload             the agent's                LookUp and LookUpInstances, which wait for pmcd; Serve, Events
 //	stayConnected      Run's                      dials, dials again, moves connections to lower slots
 //	follow             Run's                      samples what is planned, keeps warm, forgets, gives up what is overdue
 //	read               one for each connection    takes answers off the socket and stores them as samples
@@ -11,7 +11,7 @@
 //
 // Upstream.mu guards everything that changes: connections, series, the queue, the schedule, what is known of slow agents. It is
 // the agent's only lock. Nothing that could take it again or call back is called under it, and nothing that waits, but for 20 ms at most until
-// a socket has room for a request; what there is to log is logged after it (remark, unlock), and what happens is told by one set of [Events], which a channel announces.
+// a socket has room for a request; what there is to log is logged after it (remark, unlock), and what has happened is one set of [Events], which a channel announces.
 //
 // # States
 //
@@ -25,11 +25,11 @@
 //	too long       ended because of its answer: it alone is made again (tooLong, refill)
 //
 //	series         becomes
-//	fresh          stale, with time (Series.fresh)
-//	stale          waiting, when somebody wants a sample (ask); outstanding at once if a connection is free
+//	fresh          idle, with time (Series.fresh)
+//	idle           waiting, when somebody wants a sample (ask); outstanding at once if a connection is free
 //	waiting        outstanding: in the queue few, many or apart, for the first free connection (send)
-//	outstanding    fresh: stored (take); stale: pmcd said no (deny)
-//	excused        stale, after ten minutes or a reload: its answer is too long (tooLongAlone, Forgive)
+//	outstanding    fresh: stored (store); idle: pmcd has refused (refused), or the session has ended (detach)
+//	excused        idle, after ten minutes or a reload: its answer is too long (tooLongAlone, ForgetLimits)
 //
 // Slow agents have states of their own: package slow. Their series wait apart and have the last connection to themselves; while one
 // rests its series are not asked for.
@@ -39,6 +39,6 @@
 //	a value set's code       that operand's, in that sample
 //	a fetch refused          the series of that fetch
 //	a name, a descriptor     that name's, in the Catalog
-//	a domain's instances     that domain's: it keeps the names it had (Refresh)
+//	a domain's instances     that domain's: it keeps the names it had (LookUpInstances)
 //	a connection's           all that is on its way; with it the session ends
 package upstream

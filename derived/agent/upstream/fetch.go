@@ -31,12 +31,12 @@ type connection struct {
 	values  int   // of a fetch for more than a few
 	sent    time.Time
 	echo    pdu.Change // changes that we have announced and that pmcd has yet to repeat here
-	told    pdu.Change // changes of agents that another connection has been told first
+	known   pdu.Change // changes of agents that another connection has brought first
 }
 
 // put loads operands onto a free connection.
-func (u *Upstream) put(c *connection, asked *batch, slow []int) {
-	c.asked, c.agents = asked, slow
+func (u *Upstream) put(c *connection, asked *batch, agents []int) {
+	c.asked, c.agents = asked, agents
 	for _, s := range asked.Sources {
 		s.waiting = false
 		s.outstanding++
@@ -82,6 +82,9 @@ type answer struct {
 	err  error // pmcd refuses, but the connection is good
 }
 
+// before compares when pmcd has given answers.
+func (a answer) before(b answer) int { return a.at.Compare(b.at) }
+
 // collect takes all answers that are there, in the order in which pmcd has given them, and makes them
 // samples. It looks at readable, too, which nothing need be under way on; nil: no such connection.
 func (u *Upstream) collect(readable *connection) {
@@ -103,10 +106,10 @@ func (u *Upstream) collect(readable *connection) {
 			u.answers = append(u.answers, answer{conn: c, at: res.Time, res: res})
 		}
 	}
-	if len(u.answers) == 0 && !u.queue.again {
+	if len(u.answers) == 0 && !u.queue.requeued {
 		return
 	}
-	u.queue.again = false
+	u.queue.requeued = false
 	slices.SortFunc(u.answers, answer.before)
 	now := u.now()
 	for _, a := range u.answers {
@@ -116,26 +119,23 @@ func (u *Upstream) collect(readable *connection) {
 	u.send(now)
 }
 
-// before compares when pmcd has given answers.
-func (a answer) before(b answer) int { return a.at.Compare(b.at) }
-
 // settle ends what a connection had under way.
 func (u *Upstream) settle(a answer, now time.Time) {
 	c, asked := a.conn, a.conn.asked
 	if a.err == nil {
-		u.take(c, a.res, now)
+		u.store(c, a.res, now)
 	}
 	u.drop(c)
 	if a.err != nil {
-		u.deny(asked, a.err, now)
+		u.refused(asked, a.err, now)
 	}
 	if c.leaving {
 		u.end(c)
 	}
 }
 
-// deny is told that pmcd refuses a fetch.
-func (u *Upstream) deny(asked *batch, err error, now time.Time) {
+// refused looks after a fetch that pmcd refuses.
+func (u *Upstream) refused(asked *batch, err error, now time.Time) {
 	u.figures.UpstreamErrors.Add(1)
 	if errors.Is(err, pdu.ErrTooBig) && len(asked.IDs) > 1 {
 		u.tooMany(asked, true, now)
@@ -144,15 +144,15 @@ func (u *Upstream) deny(asked *batch, err error, now time.Time) {
 		}
 		return
 	}
-	if text := err.Error(); text != u.refused {
-		u.refused = text
+	if text := err.Error(); text != u.refusal {
+		u.refusal = text
 		u.remark(logrus.WarnLevel, logrus.Fields{logrus.ErrorKey: err, "metrics": len(asked.IDs)}, "upstream fetch refused")
 	}
 }
 
-// take makes a connection's answer a sample.
-func (u *Upstream) take(c *connection, res *pmapi.Columns, now time.Time) {
-	u.refused = ""
+// store makes a connection's answer a sample.
+func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
+	u.refusal = ""
 	u.size.longest = max(u.size.longest, res.Size)
 	u.size.proven = max(u.size.proven, len(c.asked.IDs))
 	u.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
@@ -175,12 +175,12 @@ func (u *Upstream) take(c *connection, res *pmapi.Columns, now time.Time) {
 // sample makes a sample of an answer and tells what is noticed.
 func (u *Upstream) sample(res *pmapi.Columns, taken, arrived time.Time, asked *operand.List) *operand.Sample {
 	made, noticed := u.maker.Make(res, taken, arrived, asked)
-	if len(noticed.Changed) > 0 {
-		u.events.Instances = append(u.events.Instances, noticed.Changed...)
+	for _, d := range noticed.Changed {
+		u.changed[d] = struct{}{}
 		u.tell()
 	}
 	for _, set := range noticed.Excess {
-		if _, told := u.excess[set.PMID]; !told {
+		if _, logged := u.excess[set.PMID]; !logged {
 			u.excess[set.PMID] = struct{}{}
 			u.remark(logrus.WarnLevel, logrus.Fields{"pmid": set.PMID, "instances": len(set.Insts), "limit": u.maker.Most},
 				"operand has too many instances, what is computed from it has no values")
@@ -195,12 +195,12 @@ func (u *Upstream) news(c *connection, change pdu.Change) pdu.Change {
 	if change&c.echo != 0 {
 		u.events.Hidden = true // somebody else's may hide behind ours
 	}
-	news := change &^ c.echo &^ c.told
+	news := change &^ c.echo &^ c.known
 	c.echo &^= change
-	c.told &^= change
+	c.known &^= change
 	for _, other := range u.conns {
 		if other != c {
-			other.told |= news
+			other.known |= news
 		}
 	}
 	if news&(pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
@@ -241,7 +241,7 @@ func (u *Upstream) end(c *connection) {
 	c.dead = true
 	u.conns = slices.DeleteFunc(u.conns, func(x *connection) bool { return x == c })
 	for _, other := range u.conns {
-		other.told = 0 // what it would have told next, others tell
+		other.known = 0 // what it would have told next, others tell
 	}
 	_ = c.conn.Close() // there is nothing left to be done about it
 }

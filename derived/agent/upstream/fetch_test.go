@@ -66,7 +66,7 @@ func TestOneRequestPerConnection(t *testing.T) {
 	assert.Len(t, u.Fetched()[connections], connections)
 }
 
-func TestOnlyStaleSeriesAreSampled(t *testing.T) {
+func TestOnlySeriesThatAreNotFreshAreSampled(t *testing.T) {
 	u := newRelay(t)
 	s := newFetching(t, u.Address, 1)
 	f, constant := seriesOf(loadID), seriesOf()
@@ -77,6 +77,24 @@ func TestOnlyStaleSeriesAreSampled(t *testing.T) {
 	s.Want(time.Now().Add(2*time.Hour), Need{Gap: time.Hour}, f)
 	eventually(t, "a second fetch", func() bool { return len(u.Fetched()) == 2 })
 	assert.Nil(t, constant.latest)
+}
+
+// Only a first sample is awaited: a series that has one is served meanwhile.
+func TestAwaiting(t *testing.T) {
+	u, _ := bare(time.Now)
+	some := &operand.Sample{}
+	for _, s := range []struct {
+		Series
+		awaiting bool
+	}{
+		{Series{}, false},
+		{Series{waiting: true}, true},
+		{Series{outstanding: 1}, true},
+		{Series{waiting: true, latest: some}, false},
+		{Series{outstanding: 1, latest: some}, false},
+	} {
+		assert.Equal(t, s.awaiting, u.Awaiting([]*Series{{}, &s.Series}), "%+v", s)
+	}
 }
 
 func TestWantWithoutConnections(t *testing.T) {
@@ -303,7 +321,7 @@ func TestPMCDThatTakesFewMetrics(t *testing.T) {
 	s.Want(time.Now(), Need{Gap: MinGap}, append(fitting, longer, long)...)
 	s.sampled(fitting...)
 	eventually(t, "both are refused alone", func() bool { return s.Most() == limit })
-	assert.True(t, s.Take().Narrowed)
+	assert.True(t, s.Events().Narrowed)
 	assert.NoError(t, s.lost())
 	part, _ := s.longest()
 	assert.LessOrEqual(t, part, limit)
@@ -433,7 +451,7 @@ func TestStateChangesAreToldOnce(t *testing.T) {
 		old := s.newest(f)
 		s.Want(time.Now().Add(time.Hour), Need{Gap: 0}, f)
 		eventually(t, "a sample", func() bool { return s.newest(f) != old })
-		return s.Take().Agents
+		return s.Events().Agents
 	}
 	assert.False(t, fetch())
 	u.Announce(pdu.ChangeAddAgent | pdu.ChangeNames)
@@ -470,7 +488,7 @@ func TestAnnounceNeedsAFreeConnection(t *testing.T) {
 }
 
 // Handlers drain and want, readers poll, the scheduler checks, all at once.
-func TestSamplerIsSafeForAll(t *testing.T) {
+func TestUpstreamIsSafeForAll(t *testing.T) {
 	u := newRelay(t)
 	s := newFetching(t, u.Address, connections)
 	var series []*Series
@@ -523,8 +541,8 @@ func TestSampleIsACopy(t *testing.T) {
 	assert.Equal(t, []uint64{10, 1<<32 - 20, 30}, old.Values(binID, new(int32)).Bits)
 	assert.Equal(t, [][]byte{[]byte("a"), []byte("b"), []byte("c")}, old.Values(binTextID, new(int32)).Blobs)
 	assert.Equal(t, time.Second, s.newest(f).Time().Sub(old.Time()))
-	assert.Equal(t, []pdu.InDom{binDom}, s.Take().Instances)
-	assert.Empty(t, s.Take().Instances)
+	assert.Equal(t, []pdu.InDom{binDom}, s.Events().Instances)
+	assert.Empty(t, s.Events().Instances)
 }
 
 // Samples for first fetches are kept when somebody wants that, each once, and no more of them than are needed.
@@ -543,7 +561,7 @@ func TestSeriesKeepsSamples(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := NewSeries(nil)
-			f.history = row.history
+			f.older = row.history
 			for _, ms := range row.times {
 				f.keep = ms < 0
 				f.push(at(max(ms, -ms)))
@@ -567,7 +585,7 @@ func TestSamplesToBeKept(t *testing.T) {
 	coming, fresh, enough := seriesOf(loadID), seriesOf(countID), seriesOf(binID)
 	coming.outstanding = 1
 	for _, f := range []*Series{coming, fresh, enough} {
-		f.history = 1
+		f.older = 1
 		f.push(&operand.Sample{Taken: now.Add(-time.Second)})
 	}
 	enough.retain()
@@ -661,7 +679,7 @@ func TestMovedConnectionTellsChanges(t *testing.T) {
 		old := s.newest(f)
 		s.Want(time.Now().Add(time.Hour), Need{Gap: 0}, f)
 		eventually(t, "a sample", func() bool { return s.newest(f) != old })
-		return s.Take().Agents
+		return s.Events().Agents
 	}
 	assert.False(t, fetch())
 	u.Announce(pdu.ChangeRestartAgent)
@@ -694,7 +712,7 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 func TestForgetsOldSamples(t *testing.T) {
 	begin := time.Unix(1_000_000, 0)
 	at := func(d time.Duration) *operand.Sample { return &operand.Sample{Taken: begin.Add(d)} }
-	f := &Series{descs: make([]pdu.Desc, 2), history: 1}
+	f := &Series{descs: make([]pdu.Desc, 2), older: 1}
 	assert.Equal(t, 2, f.Size(), "one for each operand, as far as anybody knows")
 	for i := range 4 {
 		f.push(at(time.Duration(i) * time.Minute))
@@ -726,7 +744,7 @@ func TestForgetsOldSamples(t *testing.T) {
 	assert.Equal(t, begin.Add(3*time.Minute), f.taken)
 }
 
-// losing is a sampler whose connections pmcd closes over fetches.
+// losing is an Upstream whose connections pmcd closes over fetches.
 type losing struct {
 	*fetching
 	address string
@@ -824,7 +842,7 @@ func TestLossesThatAreNoLimit(t *testing.T) {
 }
 
 // What pmcd has not said, but was taken for its limit, is tried again when the configuration is read again.
-func TestReloadForgivesSuspectedLimits(t *testing.T) {
+func TestReloadForgetsLimits(t *testing.T) {
 	s := newLosing(t)
 	one, several := seriesOf(many(5, 500)...), []*Series{seriesOf(many(1, 1000)...), seriesOf(many(2, 1000)...)}
 	s.lose([]*Series{one})
@@ -835,7 +853,7 @@ func TestReloadForgivesSuspectedLimits(t *testing.T) {
 	assert.Equal(t, 1000, s.recovered())
 
 	s.Serve(append(several, one), []int{0, 0, 0})
-	s.Forgive()
+	s.ForgetLimits()
 	assert.Equal(t, MaxPart, s.Most())
 	assert.Equal(t, MaxPart, s.recovered())
 	s.lose([]*Series{one})
@@ -869,7 +887,7 @@ func TestAnswerThatIsTooLongAlone(t *testing.T) {
 	too()
 	assert.Len(t, hook.AllEntries(), 1, "logged once")
 	s.Serve([]*Series{one}, []int{0})
-	s.Forgive()
+	s.ForgetLimits()
 	assert.False(t, s.excused(one, now), "or after a reload")
 	s.size.alone = 1
 	assert.True(t, s.excused(one, now), "pmcd takes one operand: to ask for two would end each session")

@@ -15,7 +15,7 @@ import (
 // ErrUnconnected says that there is no pmcd to ask.
 var ErrUnconnected = errors.New("no connection to pmcd")
 
-// LookUp asks pmcd for names and their descriptors. It waits, and is for one goroutine, which also calls Refresh. After an
+// LookUp asks pmcd for names and their descriptors. It waits, and is for one goroutine, which also calls LookUpInstances. After an
 // error nothing is known; one of the connection has ended the session.
 func (u *Upstream) LookUp(ctx context.Context, names []string) (found *operand.Catalog, err error) {
 	err = u.converse(func(conn *pmapi.Conn) (err error) {
@@ -25,16 +25,16 @@ func (u *Upstream) LookUp(ctx context.Context, names []string) (found *operand.C
 	return found, err
 }
 
-// Refresh asks the owners of domains for their instances, as [operand.Names.Refresh]. It waits. A domain whose owner
+// LookUpInstances asks the owners of domains for their instances, as [operand.Names.LookUp]. It waits. A domain whose owner
 // cannot answer is asked for again with the next ones. With the first one of a session we are connected: names can be looked up.
-func (u *Upstream) Refresh(ctx context.Context, needed operand.Domains, domains []pdu.InDom) error {
+func (u *Upstream) LookUpInstances(ctx context.Context, needed operand.Domains, domains []pdu.InDom) error {
 	return u.converse(func(conn *pmapi.Conn) error {
-		refused, err := u.options.Names.Refresh(ctx, conn, needed, domains)
+		failed, err := u.options.Names.LookUp(ctx, conn, needed, domains)
 		u.mu.Lock()
 		defer u.unlock()
-		for d, err := range refused {
+		for d, err := range failed {
 			u.remark(logrus.DebugLevel, logrus.Fields{logrus.ErrorKey: err, "indom": d}, "instances cannot be had")
-			u.events.Instances = append(u.events.Instances, d) // of the next Events, which this does not announce
+			u.changed[d] = struct{}{} // of the next Events, which this does not announce
 		}
 		if err == nil && !u.heard {
 			u.heard = true

@@ -32,13 +32,13 @@ type Need struct {
 
 // queue is the series that are wanted while every connection is busy.
 type queue struct {
-	few     []*Series // with few values
-	many    []*Series // with more values
-	apart   []*Series // with operands of slow agents
-	under   int       // values on their way that were not few
-	batches operand.Batches[*Series]
-	again   bool // series wait that were on a connection
-	hold    bool // nothing is asked for: the last connection is spared until there are others
+	few      []*Series // with few values
+	many     []*Series // with more values
+	apart    []*Series // with operands of slow agents
+	under    int       // values on their way that were not few
+	batches  operand.Batches[*Series]
+	requeued bool // series wait that were on a connection
+	hold     bool // nothing is asked for: the last connection is spared until there are others
 }
 
 // Want asks for a new sample of each series that has none that is new enough and none on its way. What
@@ -49,18 +49,19 @@ func (u *Upstream) Want(now time.Time, n Need, series ...*Series) {
 	u.ask(now, n, series...)
 }
 
-// Stale reports whether a series has no sample that is new enough.
-func (u *Upstream) Stale(now time.Time, n Need, s *Series) bool {
+// Fresh reports whether a series has a sample that is new enough.
+func (u *Upstream) Fresh(now time.Time, n Need, s *Series) bool {
 	u.mu.Lock()
 	defer u.unlock()
-	return !s.fresh(now, n)
+	return s.fresh(now, n)
 }
 
-// Awaiting reports whether a sample of any series is still on its way.
+// Awaiting reports whether the first sample of any series is still on its way. A series that has one can be served: who
+// waits for that, as a reload does, need not wait for another.
 func (u *Upstream) Awaiting(series []*Series) bool {
 	u.mu.Lock()
 	defer u.unlock()
-	return slices.ContainsFunc(series, func(s *Series) bool { return s.waiting || s.outstanding > 0 })
+	return slices.ContainsFunc(series, func(s *Series) bool { return s.latest == nil && (s.waiting || s.outstanding > 0) })
 }
 
 // ask is Want for who has the lock.
@@ -107,7 +108,7 @@ func (u *Upstream) requeue(series ...*Series) {
 			u.enqueue(s)
 		}
 	}
-	u.queue.again = true
+	u.queue.requeued = true
 }
 
 // forget drops all that waits.
@@ -182,17 +183,17 @@ func (u *Upstream) fill(waiting []*Series) *batch {
 // which are slow.
 func (u *Upstream) loadApart(c *connection) {
 	most := u.size.part(u.now())
-	slow := u.slow.Among(u.queue.apart[0].agents)
+	agents := u.slow.Among(u.queue.apart[0].agents)
 	var taken []*Series
 	metrics := 0
 	u.queue.apart = slices.DeleteFunc(u.queue.apart, func(s *Series) bool {
-		if len(taken) > 0 && (metrics+len(s.descs) > most || !slices.Equal(slow, u.slow.Among(s.agents))) {
+		if len(taken) > 0 && (metrics+len(s.descs) > most || !slices.Equal(agents, u.slow.Among(s.agents))) {
 			return false
 		}
 		metrics += len(s.descs)
 		taken = append(taken, s)
 		return true
 	})
-	u.put(c, u.queue.batches.Fill(taken, math.MaxInt, math.MaxInt), slow)
-	u.slow.Begin(slow)
+	u.put(c, u.queue.batches.Fill(taken, math.MaxInt, math.MaxInt), agents)
+	u.slow.Begin(agents)
 }

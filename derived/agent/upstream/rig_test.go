@@ -126,7 +126,7 @@ func dialUnix(tb testing.TB, address string) *pmapi.Conn {
 func (s *fetching) lost() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.errand.lost
+	return s.todo.lost
 }
 
 // newest returns the latest sample of a series.

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// warmAgain is how soon after its first sample a series that is kept warm has another one.
-	warmAgain = 100 * time.Millisecond
+	// secondSample is how soon after its first sample a series that is kept warm has another one.
+	secondSample = 100 * time.Millisecond
 
 	// moreSlack is how much earlier than a sample is due the schedule may look, and predict.Slack how much later: to set
 	// its timer may take a system call, to wake it for nothing some twenty times as much.
@@ -31,7 +31,7 @@ type schedule struct {
 	warm    time.Duration
 	keep    []*Series // to be kept warm
 	tick    time.Time // when to sample these next; zero: never
-	again   time.Time // when to sample those of them that have been sampled only once for that; zero: all have been
+	second  time.Time // when to sample those of them that have been sampled only once for that; zero: all have been
 	due     []*Series // scratch space of follow
 }
 
@@ -62,10 +62,10 @@ func (u *Upstream) keepWarm(series []*Series) {
 		return
 	}
 	now := u.now()
-	s.keep, s.again = series, now.Add(warmAgain)
-	if s.again.Before(s.next) {
-		s.next = s.again
-		u.timer.Reset(warmAgain)
+	s.keep, s.second = series, now.Add(secondSample)
+	if s.second.Before(s.next) {
+		s.next = s.second
+		u.timer.Reset(secondSample)
 	}
 	u.retain(now, 1)
 }
@@ -112,8 +112,8 @@ func (u *Upstream) Look(now time.Time) {
 	case !now.Before(s.tick):
 		s.tick = now.Add(s.warm)
 		u.retain(now, math.MaxInt)
-	case !s.again.IsZero() && !now.Before(s.again):
-		s.again = time.Time{}
+	case !s.second.IsZero() && !now.Before(s.second):
+		s.second = time.Time{}
 		u.retain(now, 2)
 	}
 	u.forgetSamples(now)
@@ -122,7 +122,7 @@ func (u *Upstream) Look(now time.Time) {
 	for at := s.planned.Next(); !at.IsZero() && !at.After(now.Add(predict.Lead/2)); at = s.planned.Next() {
 		due = append(due, s.planned.Sampled(now)...) // one fetch for those due together
 	}
-	s.latest = earliest(now.Add(idleCheck), s.tick, s.again)
+	s.latest = earliest(now.Add(idleCheck), s.tick, s.second)
 	s.next = earliest(s.latest, s.planned.Next())
 	u.timer.Reset(s.next.Sub(now))
 	u.ask(now, Need{Gap: MinGap}, due...)

@@ -174,17 +174,17 @@ func TestKeepWarm(t *testing.T) {
 		s.wants = nil
 		assert.Len(t, deep.kept, 1, "at once")
 		s.pass(35*time.Second - 20*time.Millisecond)
-		assert.Equal(t, []time.Duration{time.Second + warmAgain, 10 * time.Second, 20 * time.Second, 30 * time.Second}, s.times())
+		assert.Equal(t, []time.Duration{time.Second + secondSample, 10 * time.Second, 20 * time.Second, 30 * time.Second}, s.times())
 		assert.Len(t, deep.kept, perInterval+2)
 		assert.Empty(t, flat.kept)
 
 		fresh := seriesOf(binID)
 		s.Serve([]*Series{deep, fresh}, []int{1, 1})
-		s.pass(warmAgain)
+		s.pass(secondSample)
 		for _, w := range s.wants {
 			assert.Equal(t, []*Series{fresh}, w.series, "what was never sampled for that")
 		}
-		assert.Equal(t, []time.Duration{36 * time.Second, 36*time.Second + warmAgain}, s.times())
+		assert.Equal(t, []time.Duration{36 * time.Second, 36*time.Second + secondSample}, s.times())
 		s.Serve([]*Series{deep}, []int{0})
 		s.pass(time.Minute)
 		assert.Empty(t, s.times())

@@ -21,12 +21,12 @@ type Series struct {
 	taken       time.Time       // the last one
 	outstanding int32           // fetches on their way that will bring a new one
 	waiting     bool            // wanted when no connection was free
-	history     int             // how many older samples are needed
+	older       int             // how many older samples are needed
 
 	tooLong    time.Time // when the answer for its operands alone was too long
 	excused    time.Time // since when it is not asked for, because of that
 	complained bool      // that is logged
-	doubted    time.Time // when pmcd closed a connection over a fetch for it alone
+	closed     time.Time // when pmcd closed a connection over a fetch for it alone
 }
 
 // NewSeries makes a series of operands, which nobody may change.
@@ -105,7 +105,7 @@ const perInterval = 2
 // older than the newest, for each step of the history, and one more, because no two are exactly as far apart as they should be.
 func (s *Series) retain() {
 	s.keep = false
-	s.kept.Add(s.latest, perInterval*s.history+2)
+	s.kept.Add(s.latest, perInterval*s.older+2)
 }
 
 // fresh reports whether the newest sample is new enough.
@@ -152,7 +152,7 @@ func (u *Upstream) forgetSamples(now time.Time) {
 		if s.latest != nil && s.latest.Taken.Before(oldest) {
 			s.latest = nil
 		}
-		s.kept.Forget(oldest.Add(-time.Duration(s.history) * Reach(u.options.Interval)))
+		s.kept.Forget(oldest.Add(-time.Duration(s.older) * Reach(u.options.Interval)))
 	}
 }
 

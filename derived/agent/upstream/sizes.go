@@ -18,9 +18,9 @@ const (
 	// fetch: it may have ended just then. It is also for how long a series is not asked for whose answer alone is too long.
 	partRetry = 10 * time.Minute
 
-	// doubtful is within what time pmcd closes another connection if it was not by chance: longer fetches are
+	// closedTwice is within what time pmcd closes another connection if it was not by chance: longer fetches are
 	// sent again in between.
-	doubtful = 2 * partRetry
+	closedTwice = 2 * partRetry
 )
 
 // sizes is what is known of how long fetches and their answers may be. pmcd does not tell how many operands it takes
@@ -30,7 +30,7 @@ type sizes struct {
 	shrunk   time.Time // when that was last made less
 	together int       // what now grows back to: how many of several series pmcd takes
 	alone    int       // operands of one series that pmcd takes: they cannot be parted
-	doubted  time.Time // when pmcd last closed a connection over a fetch for several series
+	closed   time.Time // when pmcd last closed a connection over a fetch for several series
 	proven   int       // operands in the longest fetch that it has answered in this session
 	longest  int       // bytes of an answer, so far
 }
@@ -78,16 +78,16 @@ func (u *Upstream) tooMany(asked *batch, certain bool, now time.Time) {
 	}
 }
 
-// closedOver is told that pmcd has closed a connection over a long fetch. It may have ended just then, with all its
+// closedOver notes that pmcd has closed a connection over a long fetch. It may have ended just then, with all its
 // connections; it has not if that happens on a later one, too, and it has answered no fetch as long since. What was
 // under way is not sent again: all connections are made again.
 func (u *Upstream) closedOver(c *connection, now time.Time) {
-	doubted := &u.size.doubted
+	closed := &u.size.closed
 	if len(c.asked.Sources) == 1 {
-		doubted = &c.asked.Sources[0].doubted
+		closed = &c.asked.Sources[0].closed
 	}
-	certain := c.made.After(*doubted) && now.Sub(*doubted) <= doubtful && len(c.asked.IDs) > u.size.proven
-	*doubted = now
+	certain := c.made.After(*closed) && now.Sub(*closed) <= closedTwice && len(c.asked.IDs) > u.size.proven
+	*closed = now
 	u.tooMany(c.asked, certain, now)
 }
 
@@ -119,7 +119,7 @@ func (u *Upstream) tooLong(c *connection, err error) bool {
 	if len(u.conns) == 0 {
 		u.lose(err)
 	} else {
-		u.errand.refill = true
+		u.todo.refill = true
 		signal(u.wake)
 	}
 	return true
@@ -150,7 +150,7 @@ func (u *Upstream) excused(s *Series, now time.Time) bool {
 	if !tooMany && (s.excused.IsZero() || now.Sub(s.excused) >= partRetry) {
 		return false
 	}
-	s.push(u.maker.Refused(s.descs, pdu.ErrTooBig, now))
+	s.push(u.maker.Without(s.descs, pdu.ErrTooBig, now))
 	s.values = 0
 	return true
 }

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,7 +22,7 @@ type Options struct {
 	// Dial connects to the pmcd whose metrics are the operands, with the options that it is given.
 	Dial func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error)
 
-	Names     *operand.Names // of instances: Refresh writes it
+	Names     *operand.Names // of instances: LookUpInstances writes it
 	Instances int            // of an operand, at most
 	Answer    int            // bytes of an answer to a fetch, at most
 
@@ -41,22 +42,26 @@ type Upstream struct {
 	figures *control.Figures
 	now     func() time.Time
 
-	told  chan struct{} // there are Events
+	ready chan struct{} // there are Events
 	wake  chan struct{} // there is something to do for who keeps us connected
 	slots chan int      // where pmcd has put a connection of ours
-	timer *time.Timer   // of the schedule
+
+	answerLimit pmapi.Option // of connections for fetches
+
+	timer *time.Timer // of the schedule
 
 	mu sync.Mutex // guards all that follows, series, connections and what the schedule follows
 
 	events  Events
-	remarks []remark // to be logged when the lock is released
+	changed map[pdu.InDom]struct{} // of Events.Instances
+	remarks []remark               // to be logged when the lock is released
 
 	// Connections; see connect.go.
 	session int           // number of the present one; 0: none
 	last    int           // number of the last one
 	lookups *pmapi.Conn   // for all but fetches; nil: none
 	conns   []*connection // for fetches; those of lower slots in pmcd's table first
-	errand  errand
+	todo    todo
 	heard   bool      // names and instances have been looked up in this session
 	stamped time.Time // by pmcd, the last answer
 	answers []answer  // scratch space
@@ -69,12 +74,12 @@ type Upstream struct {
 	series   []*Series // of the operands that are served
 	maker    *operand.Maker
 	cleared  time.Time             // when samples were last forgotten
-	refused  string                // the last refusal that was logged
+	refusal  string                // the last that was logged
 	excess   map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
 	schedule schedule
 }
 
-// Events is what has happened since Take was called before.
+// Events is what has happened since Upstream.Events was called before.
 type Events struct {
 	// Session is the number of the set of connections that there is now, which is not zero; 0: there is none.
 	Session int
@@ -96,10 +101,11 @@ type remark struct {
 func New(o Options) *Upstream {
 	u := &Upstream{
 		options: o, log: o.Log, figures: o.Figures, now: o.Now,
-		told: make(chan struct{}, 1), wake: make(chan struct{}, 1), slots: make(chan int, connections+1),
+		ready: make(chan struct{}, 1), wake: make(chan struct{}, 1), slots: make(chan int, connections+1),
 		timer: time.NewTimer(idleCheck),
 		slow:  make(slow.Agents), size: newSizes(), maker: operand.NewMaker(o.Names, o.Now()),
-		excess: make(map[pdu.PMID]struct{}),
+		excess: make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
+		answerLimit: pmapi.WithLimit(o.Answer),
 	}
 	u.maker.Most = o.Instances
 	u.schedule.warm = o.Interval / perInterval
@@ -114,23 +120,22 @@ func (u *Upstream) Run(ctx context.Context) {
 	tasks.Wait()
 }
 
-// Events becomes ready when there are some.
-func (u *Upstream) Events() <-chan struct{} { return u.told }
+// Ready has something when there are Events.
+func (u *Upstream) Ready() <-chan struct{} { return u.ready }
 
-// Take returns what has happened, and forgets it.
-func (u *Upstream) Take() Events {
+// Events returns what has happened, and forgets it.
+func (u *Upstream) Events() Events {
 	u.mu.Lock()
 	defer u.unlock()
 	e := u.events
 	u.events = Events{}
-	e.Session = u.session
-	slices.Sort(e.Instances)
-	e.Instances = slices.Compact(e.Instances)
+	e.Session, e.Instances = u.session, slices.Sorted(maps.Keys(u.changed))
+	clear(u.changed)
 	return e
 }
 
 // tell announces events.
-func (u *Upstream) tell() { signal(u.told) }
+func (u *Upstream) tell() { signal(u.ready) }
 
 // signal makes a channel of capacity one ready, if it is not.
 func signal(c chan struct{}) {
@@ -204,23 +209,23 @@ func (u *Upstream) Expect(change pdu.Change) {
 	}
 }
 
-// Forgive has everything asked for again that was refused for its size: what is asked for may be something else now, and pmcd
-// another one.
-func (u *Upstream) Forgive() {
+// ForgetLimits forgets what has been learnt of how much pmcd takes, also what it has said with a code: it may have been started
+// with other options since.
+func (u *Upstream) ForgetLimits() {
 	u.mu.Lock()
 	defer u.unlock()
 	longest := u.size.longest
 	u.size = newSizes()
 	u.size.longest = longest
 	for _, s := range u.series {
-		s.excused, s.tooLong, s.doubted, s.complained = time.Time{}, time.Time{}, time.Time{}, false
+		s.excused, s.tooLong, s.closed, s.complained = time.Time{}, time.Time{}, time.Time{}, false
 	}
 }
 
 // Serve says which series are served from now on, and how many older samples each needs. Those that need any
 // are kept warm. Those that never were are sampled now and again soon after: contexts that have fetched them from an
 // agent before us, or another, find a value at once.
-func (u *Upstream) Serve(series []*Series, history []int) {
+func (u *Upstream) Serve(series []*Series, older []int) {
 	u.mu.Lock()
 	defer u.unlock()
 	u.queue.batches.Forget()
@@ -228,8 +233,8 @@ func (u *Upstream) Serve(series []*Series, history []int) {
 	agents := make(map[int]bool)
 	var deep []*Series
 	for i, s := range series {
-		s.history = history[i]
-		if s.history > 0 {
+		s.older = older[i]
+		if s.older > 0 {
 			deep = append(deep, s)
 		} else {
 			s.keep = false
