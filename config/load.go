@@ -18,12 +18,15 @@ import (
 //
 // Who can write a file decides what the collector serves, so a file or directory that everybody
 // can write is refused, and one that its group can write is reported.
-func Load(paths []string, accept Accept) Loaded { return Loading{Accept: accept}.Load(paths) }
+func Load(paths []string, accept func(*Definition) error) Loaded {
+	return Loading{Accept: accept}.Load(paths)
+}
 
 // Loading says how path lists are read, beyond [Load].
 type Loading struct {
-	// Accept judges each expression.
-	Accept Accept
+	// Accept judges an expression when its line has been read; nil takes all. A definition that it returns an error for is
+	// reported with the error's text, at its [Offset] of Expr, and does not exist for what follows.
+	Accept func(*Definition) error
 
 	// Called returns what a file or directory is called in all that is loaded, by its path. nil: its path.
 	Called func(path string) string

@@ -46,9 +46,3 @@ func newSource(path string, text []byte) Source {
 		openEnd: len(text) == 0 || text[len(text)-1] != '\n',
 	}
 }
-
-// Accept judges an expression when its line has been read. A definition that it returns an error
-// for is reported with the error's text, at its [Offset] of Expr, and does not exist for what follows.
-//
-// A nil Accept takes everything.
-type Accept func(*Definition) error

@@ -10,7 +10,7 @@ import (
 )
 
 // readText reads the text of one file. The name of the file only serves positions and messages.
-func readText(file string, text []byte, accept Accept) Loaded {
+func readText(file string, text []byte, accept func(*Definition) error) Loaded {
 	l := &loader{Loading: Loading{Accept: accept, Definitions: MaxDefinitions}, names: map[string]*entry{}}
 	source := newSource(file, text)
 	source.Incomplete = !l.read(file, string(text))
@@ -239,7 +239,7 @@ func TestAcceptJudgesEachDefinitionOnce(t *testing.T) {
 }
 
 func TestRefusedDefinitions(t *testing.T) {
-	refuse := func(offset int) Accept {
+	refuse := func(offset int) func(*Definition) error {
 		return func(d *Definition) error {
 			if d.Name != "bad" {
 				return nil

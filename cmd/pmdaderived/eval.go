@@ -27,24 +27,17 @@ const defaultPause = time.Second
 // samples it takes these first. Exit: 1 if an expression cannot be bound or has an error for a value.
 func runEval(ctx context.Context, t *tool, args []string) int {
 	samples, pause, nonFinite := 1, defaultPause, false
-	args, exit, done := t.parse(args,
-		t.pathsOption(), t.pmcdOption(), nonFiniteOption(&nonFinite),
+	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer cancel()
+	a, exit := t.open(ctx, args,
+		nonFiniteOption(&nonFinite),
 		pmda.Option{
 			Short: 's', Long: "samples", Arg: "NUM", Set: samplesOption(&samples),
 			Help: "how many samples to print; 0: until interrupted",
 		},
 		pmda.Option{Short: 't', Long: "interval", Arg: "TIME", Set: duration(&pause, time.Millisecond), Help: "time between samples"})
-	if done {
-		return exit
-	}
-	if len(args) == 0 {
-		return t.misused(errNothing)
-	}
-	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer cancel()
-	a := t.open(ctx, args)
 	if a == nil {
-		return exitFailure
+		return exit
 	}
 	defer a.collector.close()
 	if slices.ContainsFunc(a.subjects, func(s subject) bool { return s.broken != nil }) {

@@ -18,16 +18,9 @@ import (
 // runExplain shows for every part of an expression the metadata that it has, and how a definition is doing in the
 // agent. Exit: 1 if an expression cannot be bound.
 func runExplain(ctx context.Context, t *tool, args []string) int {
-	args, exit, done := t.parse(args, t.pathsOption(), t.pmcdOption())
-	if done {
-		return exit
-	}
-	if len(args) == 0 {
-		return t.misused(errNothing)
-	}
-	a := t.open(ctx, args)
+	a, exit := t.open(ctx, args)
 	if a == nil {
-		return exitFailure
+		return exit
 	}
 	defer a.collector.close()
 	served, err := a.collector.served(ctx)
@@ -65,9 +58,6 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 	return exit
 }
 
-// errNothing is a command line that names no metric.
-var errNothing = errors.New("name a metric, or give an expression")
-
 // showHead prints the expression and where it comes from.
 func showHead(w io.Writer, s subject) {
 	if s.source == nil {
@@ -89,9 +79,13 @@ func showTree(w io.Writer, m *derived.Metric) {
 			continue
 		}
 		stems[l.Depth] = map[bool]string{false: "│  ", true: "   "}[l.Last]
+		indom := l.InDom.String()
+		if l.InDom == pdu.NoInDom {
+			indom = "singular"
+		}
 		rows = append(rows, []string{
 			branch(stems[:l.Depth], l.Last) + label(l), l.Type.String(), l.Sem.String(), cmp.Or(l.Units.String(), "none"),
-			indomName(l.InDom), conversion(l.Conversion, l.Offset),
+			indom, conversion(l.Conversion, l.Offset),
 		})
 		if l.Depth == maxShownDepth && len(l.Kids) > 0 {
 			rows = append(rows, []string{branch(stems, true) + "...", "", "", "", "", ""})
@@ -123,13 +117,6 @@ func label(l derived.Line) string {
 		text += " (as above)"
 	}
 	return text
-}
-
-func indomName(d pdu.InDom) string {
-	if d == pdu.NoInDom {
-		return "singular"
-	}
-	return d.String()
 }
 
 // conversion shows what is done to values before the operator above takes them: "/1048576 *1000",

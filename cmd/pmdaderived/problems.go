@@ -171,22 +171,17 @@ const longEnough = 10 * time.Minute
 // if it knows nothing. age is that of the file.
 func remembered(p *config.Problem, text string, agents map[string]identity.Remembered, age time.Duration) *config.Problem {
 	known, ok := agents[p.Name]
-	if !ok {
+	if !ok || known.Bound && known.Text != text || !known.Bound && age < longEnough {
 		return nil
 	}
 	more := *p
 	more.Err = nil
-	switch {
-	case !known.Bound && age < longEnough:
-		return nil
-	case !known.Bound:
-		more.Severity, more.Code = config.Warning, codeNeverServed
-		more.Msg = "the agent of this host has never been able to serve " + p.Name
-	case known.Text == text:
+	if known.Bound {
 		more.Severity, more.Code = config.Note, codeOperandGone
 		more.Msg = p.Name + " has been served on this host: the agent of an operand may be missing"
-	default:
-		return nil
+	} else {
+		more.Severity, more.Code = config.Warning, codeNeverServed
+		more.Msg = "the agent of this host has never been able to serve " + p.Name
 	}
 	return &more
 }

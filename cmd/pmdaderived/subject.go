@@ -11,6 +11,7 @@ import (
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/session"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/pmda"
 )
 
 // subject is what an operand of explain and eval stands for: a definition of the files, or an expression
@@ -32,11 +33,18 @@ type asked struct {
 	named     map[string]served.Definition // all that the files have
 }
 
-// open finds out what operands stand for, and binds it. nil if that cannot be; why has been told, as have mistakes of
-// definitions.
-func (t *tool) open(ctx context.Context, operands []string) *asked {
+// open reads a command line, finds out what its operands stand for, and binds it. nil if that cannot be, or if there is nothing
+// else to do; why has been told, as have mistakes of definitions.
+func (t *tool) open(ctx context.Context, args []string, options ...pmda.Option) (a *asked, exit int) {
+	operands, exit, done := t.parse(args, append([]pmda.Option{t.pathsOption(), t.pmcdOption()}, options...)...)
+	switch {
+	case done:
+		return nil, exit
+	case len(operands) == 0:
+		return nil, t.misused(errors.New("name a metric, or give an expression"))
+	}
 	read := t.read(t.paths)
-	a := &asked{language: read.language, named: read.named()}
+	a = &asked{language: read.language, named: read.named()}
 	places := read.byName()
 	var defs []served.Definition
 	wrong := false
@@ -70,19 +78,17 @@ func (t *tool) open(ctx context.Context, operands []string) *asked {
 		}
 	}
 	if wrong {
-		return nil
+		return nil, exitFailure
 	}
 	var err error
 	if a.collector, err = t.connect(ctx); err != nil {
-		t.complain(err)
-		return nil
+		return nil, t.fail(err)
 	}
 	if a.Session, err = session.New(ctx, a.collector.Conn, withUsed(a.named, defs...), a.language); err != nil {
 		a.collector.close()
-		t.complain(err)
-		return nil
+		return nil, t.fail(err)
 	}
-	return a
+	return a, exitOK
 }
 
 // metric is what a subject is bound to, nil if it could not be read.

@@ -22,7 +22,7 @@ import (
 
 // runTest runs unit tests of definitions. Exit: 1 if one fails, or too little is tested; 2 if a file cannot be used.
 func runTest(ctx context.Context, t *tool, args []string) int {
-	r := testRun{tool: t}
+	r := testRun{tool: t, tested: map[string]map[string]bool{}, told: map[string]bool{}}
 	recorded := recorder{tool: t, pause: defaultPause}
 	paths, exit, done := t.parse(args,
 		pmda.Option{Short: 'v', Long: "verbose", Set: set(&r.verbose), Help: "name the tests that pass, too"},
@@ -57,7 +57,6 @@ func runTest(ctx context.Context, t *tool, args []string) int {
 	if recorded.samples > 0 {
 		return recorded.record(ctx, paths)
 	}
-	r.tested, r.told = map[string]map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
 		r.path(path)
 	}
