@@ -7,10 +7,9 @@ type Definition struct {
 	Name string
 	Pos  Position // of the name
 
-	// Raw is everything behind the = with continuation lines joined; messages of libpcp show it.
-	// Expr is Raw without its leading blanks, and never empty. Blanks at the end stay: a caret
-	// below the end of an expression goes under the last of them.
-	Raw, Expr string
+	// Expr is what is behind the =, with continuation lines joined and without leading blanks, and never empty. Blanks at the
+	// end stay: a caret below the end of an expression goes under the last of them.
+	Expr string
 
 	// OneLine and Help are the texts of the metric; nil where the files give none. A metric
 	// without a help text of its own shows its one-line text instead.

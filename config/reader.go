@@ -71,8 +71,7 @@ func (r *reader) statement(l line) {
 }
 
 func (r *reader) definition(l line, name string, start, equals int, ignored []string) {
-	raw := l.text[equals+1:]
-	expr := strings.TrimLeft(raw, blanks)
+	expr := strings.TrimLeft(l.text[equals+1:], blanks)
 	if expr == "" {
 		r.wrong(l, equals+1, name, "expression missing")
 		return
@@ -86,7 +85,7 @@ func (r *reader) definition(l line, name string, start, equals int, ignored []st
 		}
 	}
 	d := &Definition{
-		Name: name, Pos: r.position(l, start), Raw: raw, Expr: expr, Ignored: ignored, Place: newPlace(r.file, l, expr),
+		Name: name, Pos: r.position(l, start), Expr: expr, Ignored: ignored, Place: newPlace(r.file, l, expr),
 	}
 
 	old := r.names[name]
