@@ -63,7 +63,7 @@ type Options struct {
 	// not wait. Only without Limits.Log it may be nil.
 	LogUsed func() int64
 
-	Limits Limits
+	Limits Limits // the zero value: DefaultLimits
 
 	Log logrus.FieldLogger
 	Now func() time.Time // nil: time.Now
@@ -107,7 +107,9 @@ func New(o Options) *Agent {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.Limits = o.Limits.complete()
+	if o.Limits == (Limits{}) {
+		o.Limits = DefaultLimits()
+	}
 	a := &Agent{
 		options: o, clients: make(map[pmda.Client]client),
 	}

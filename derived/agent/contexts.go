@@ -69,7 +69,6 @@ type contexts struct {
 	entries  int // of all
 	held     history.Held
 	byKey    map[contextKey]*clientContext
-	ofClient map[pmda.Client]map[contextKey]struct{}
 
 	snapshot *snapshot        // the newest that one has followed
 	behind   []*clientContext // those that may still hold an older one
@@ -78,7 +77,6 @@ type contexts struct {
 func newContexts(u *upstream.Upstream, figures *control.Figures, limits Limits) *contexts {
 	return &contexts{
 		upstream: u, figures: figures, limits: limits, seed: maphash.MakeSeed(), byKey: make(map[contextKey]*clientContext),
-		ofClient: make(map[pmda.Client]map[contextKey]struct{}),
 	}
 }
 
@@ -97,10 +95,6 @@ func (cs *contexts) of(s *snapshot, req *pmda.FetchRequest) *clientContext {
 		}
 		cs.byKey[key] = c
 		cs.figures.Contexts.Add(1)
-		if cs.ofClient[key.client] == nil {
-			cs.ofClient[key.client] = make(map[contextKey]struct{})
-		}
-		cs.ofClient[key.client][key] = struct{}{}
 	}
 	c.used = req.Arrived
 	c.follow(s, &cs.held)
@@ -202,16 +196,14 @@ func (cs *contexts) remove(c *clientContext) {
 	cs.entries -= len(c.entries)
 	cs.figures.Contexts.Add(-1)
 	delete(cs.byKey, c.key)
-	delete(cs.ofClient[c.key.client], c.key)
-	if len(cs.ofClient[c.key.client]) == 0 {
-		delete(cs.ofClient, c.key.client)
-	}
 }
 
 // end forgets all contexts of a client that has gone.
 func (cs *contexts) end(c pmda.Client) {
-	for key := range cs.ofClient[c] {
-		cs.remove(cs.byKey[key])
+	for key, context := range cs.byKey {
+		if key.client == c {
+			cs.remove(context)
+		}
 	}
 }
 

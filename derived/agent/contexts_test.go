@@ -35,7 +35,7 @@ func newBench(t *testing.T, c served.Config, change ...func(*Options)) *bench {
 	b := &bench{tb: t, site: newSite(t), now: time.Unix(1_000_000, 0)}
 	log, _ := logtest.NewNullLogger()
 	o := Options{
-		Domain: testDomain, Load: func() served.Config { return served.Config{} }, Interval: 10 * time.Second, Log: log,
+		Domain: testDomain, Load: func() served.Config { return served.Config{} }, Interval: 10 * time.Second, Limits: DefaultLimits(), Log: log,
 		Now: func() time.Time { return b.now }, LeftOut: func() uint64 { return 0 }, Debug: func(bool) {},
 	}
 	for _, f := range change {
@@ -198,7 +198,6 @@ func TestHistoryEndsWithTheClient(t *testing.T) {
 	b.agent.EndContext(2)
 	b.agent.EndContext(77) // a client that never asked for anything
 	assert.Empty(t, b.agent.contexts.byKey)
-	assert.Empty(t, b.agent.contexts.ofClient)
 	assert.Zero(t, b.agent.contexts.entries)
 }
 
@@ -509,7 +508,6 @@ func TestContextsAreBounded(t *testing.T) {
 		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
 		assert.Equal(t, "10", b.value(2, 0, "d"))
 		assert.Equal(t, "no value", b.value(1, 0, "d"), "it was idle longest")
-		assert.Len(t, b.agent.contexts.ofClient, most)
 	})
 	t.Run("in metrics", func(t *testing.T) {
 		b := newBench(t, conf("d = up.count"))

@@ -1,16 +1,13 @@
 package agent
 
 import (
-	"cmp"
-
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 )
 
-// Limits bound what an Agent takes. What exceeds one fails alone. 0 stands for the default, of Definitions and Log for
-// one that is not known.
+// Limits bound what an Agent takes. What exceeds one fails alone. Definitions and Log may be 0: not known.
 type Limits struct {
 	Definitions int64 // of all files
 	Expression  int64 // bytes of a definition's expression
@@ -33,17 +30,4 @@ func DefaultLimits() Limits {
 		Expression: int64(expression.Text), Depth: int64(expression.Depth),
 		Operands: upstream.MaxPart, Instances: operand.MaxInstances, Contexts: maxContexts, Samples: maxHeld, Answer: pdu.ClientLimit,
 	}
-}
-
-// complete puts the default in for what is 0.
-func (l Limits) complete() Limits {
-	usual := DefaultLimits()
-	l.Expression = cmp.Or(l.Expression, usual.Expression)
-	l.Depth = cmp.Or(l.Depth, usual.Depth)
-	l.Operands = cmp.Or(l.Operands, usual.Operands)
-	l.Instances = cmp.Or(l.Instances, usual.Instances)
-	l.Contexts = cmp.Or(l.Contexts, usual.Contexts)
-	l.Samples = cmp.Or(l.Samples, usual.Samples)
-	l.Answer = cmp.Or(l.Answer, usual.Answer)
-	return l
 }

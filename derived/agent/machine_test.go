@@ -124,7 +124,11 @@ func (m *machine) do(d deed) error {
 				delete(m.seen, key)
 			}
 		}
-		if _, ok := m.agent.clients[c]; ok || len(m.agent.contexts.ofClient[c]) > 0 {
+		_, known := m.agent.clients[c]
+		for key := range m.agent.contexts.byKey {
+			known = known || key.client == c
+		}
+		if known {
 			return errors.New("the client is remembered")
 		}
 	case doPass:

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -70,7 +71,7 @@ type reloader struct {
 func newReloader(a *Agent) *reloader {
 	r := &reloader{
 		a: a, log: a.options.Log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
-		bind: stopped(), announce: stopped(), unsaved: stopped(),
+		bind: time.NewTimer(never), announce: time.NewTimer(never), unsaved: time.NewTimer(never),
 	}
 	var err error
 	if r.ids, err = identity.Load(a.options.StateFile, a.options.Domain); err != nil {
@@ -84,12 +85,8 @@ func newReloader(a *Agent) *reloader {
 	return r
 }
 
-// stopped makes a timer that has yet to be set.
-func stopped() *time.Timer {
-	timer := time.NewTimer(time.Hour)
-	timer.Stop()
-	return timer
-}
+// never is what a timer is set to that has yet to be set.
+const never = time.Duration(math.MaxInt64)
 
 // run does what becomes necessary until ctx ends.
 func (r *reloader) run(ctx context.Context) {

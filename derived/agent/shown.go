@@ -57,7 +57,6 @@ func (a *Agent) shownFiles(yield func(*control.File) bool) {
 // shownLimits are the limits by their instances, whose numbers stay what they are.
 func (a *Agent) shownLimits(yield func(*control.Limit) bool) {
 	l, f := &a.options.Limits, &a.figures
-	instances, answer := a.upstream.Met()
 	logUsed := int64(-1)
 	if l.Log > 0 {
 		logUsed = a.options.LogUsed()
@@ -70,10 +69,10 @@ func (a *Agent) shownLimits(yield func(*control.Limit) bool) {
 		{"expression", l.Expression, f.Expression.Load()},
 		{"depth", l.Depth, f.Depth.Load()},
 		{"operands", l.Operands, f.Operands.Load()},
-		{"instances", l.Instances, int64(instances)},
+		{"instances", l.Instances, f.Instances.Load()},
 		{"contexts", l.Contexts, f.Contexts.Load()},
 		{"samples", l.Samples, int64(a.contexts.held.Bytes)},
-		{"answer", l.Answer, int64(answer)},
+		{"answer", l.Answer, f.Answer.Load()},
 		{"log", l.Log, logUsed},
 	} {
 		if !yield(&control.Limit{Instance: pdu.Instance{ID: pdu.Inst(i), Name: l.name}, Max: l.max, Used: l.used}) {

@@ -36,6 +36,8 @@ type Figures struct {
 	Expression  Peak         // bytes of the longest one
 	Depth       Peak         // of the deepest expression
 	Operands    Peak         // of the definition with most
+	Instances   Peak         // of the operand with most
+	Answer      Peak         // bytes of the longest one to a fetch of operands
 	Reloads     atomic.Uint64
 	ReloadTook  atomic.Int64 // ns, the last time
 

@@ -121,33 +121,28 @@ func (es *Evaluations) Tidy(now time.Time, old time.Duration, constant *operand.
 		return
 	}
 	es.tidied = now
-	var spare *evaluation
-	es.all = slices.DeleteFunc(es.all, func(k *evaluation) bool {
-		over := len(k.history) == 0 || k.history[0] != constant && now.Sub(k.history[0].Taken) > old
-		if over && (spare == nil || k.used > spare.used) {
-			spare = k
-		}
-		return over
+	es.drop(func(k *evaluation) bool {
+		return len(k.history) == 0 || k.history[0] != constant && now.Sub(k.history[0].Taken) > old
 	})
-	if spare != nil {
-		spare.rest()
-		es.all = append(es.all, spare)
-	}
 }
 
 // Forget lets go of all samples, since no context is left. The memory of one evaluation is kept.
-func (es *Evaluations) Forget() {
-	for _, k := range es.all {
-		k.rest()
-	}
-	kept := min(1, len(es.all))
-	clear(es.all[kept:])
-	es.all = es.all[:kept]
-}
+func (es *Evaluations) Forget() { es.drop(func(*evaluation) bool { return true }) }
 
-// rest lets go of the samples.
-func (k *evaluation) rest() {
-	clear(k.history)
-	k.history, k.list = k.history[:0], nil
-	k.memory.Reset()
+// drop drops evaluations that are over, but for the memory of the one of them that was used last.
+func (es *Evaluations) drop(over func(*evaluation) bool) {
+	var spare *evaluation
+	es.all = slices.DeleteFunc(es.all, func(k *evaluation) bool {
+		is := over(k)
+		if is && (spare == nil || k.used > spare.used) {
+			spare = k
+		}
+		return is
+	})
+	if spare != nil {
+		clear(spare.history)
+		spare.history, spare.list = spare.history[:0], nil
+		spare.memory.Reset()
+		es.all = append(es.all, spare)
+	}
 }

@@ -21,7 +21,6 @@ const MaxInstances = 1_000_000
 // equal ones are the same *derived.InstSet, which is what evaluation is fast with.
 type Maker struct {
 	Most int // instances of an operand
-	Met  int // the most so far
 
 	names    *Names
 	start    time.Time // by our clock; the offsets of pmcd's are since then
@@ -34,7 +33,8 @@ type Maker struct {
 // Noticed is what a Maker has found out about the operands of a sample besides.
 type Noticed struct {
 	Changed []pdu.InDom   // domains whose instances are not those of the sample before
-	Excess  []*pdu.Column // of operands with more instances than the most
+	Excess  []*pdu.Column // of operands with more instances than they may have
+	Largest int           // how many instances the operand with most has
 }
 
 // NewMaker makes one. start is any time, by our clock.
@@ -48,7 +48,7 @@ func NewMaker(names *Names, start time.Time) *Maker {
 // Make makes res, the answer to a fetch of the operands asked for, a sample. Of what belongs to the connection it
 // copies what it needs. What it has noticed is valid until the connection is used again.
 func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) (*Sample, *Noticed) {
-	m.noticed.Changed, m.noticed.Excess = m.noticed.Changed[:0], m.noticed.Excess[:0]
+	m.noticed = Noticed{Changed: m.noticed.Changed[:0], Excess: m.noticed.Excess[:0]}
 	s := &Sample{
 		At: res.Time, Taken: taken, Arrived: arrived, epoch: m.epoch, names: m.names,
 		list: asked, vectors: make([]derived.Vector, len(res.Sets)),
@@ -58,7 +58,7 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 	for i := range res.Sets {
 		set, v, desc := &res.Sets[i], &s.vectors[i], &asked.Descs[i]
 		v.Type = desc.Type
-		m.Met = max(m.Met, len(set.Insts))
+		m.noticed.Largest = max(m.noticed.Largest, len(set.Insts))
 		switch {
 		case set.Code < 0:
 			v.Code = set.Code

@@ -153,7 +153,7 @@ func (u *Upstream) refused(asked *batch, err error, now time.Time) {
 // store makes a connection's answer a sample.
 func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 	u.refusal = ""
-	u.size.longest = max(u.size.longest, res.Size)
+	u.figures.Answer.Raise(int64(res.Size))
 	u.size.proven = max(u.size.proven, len(c.asked.IDs))
 	u.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
 	u.charge(c, res, now)
@@ -175,6 +175,7 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 // sample makes a sample of an answer and tells what is noticed.
 func (u *Upstream) sample(res *pmapi.Columns, taken, arrived time.Time, asked *operand.List) *operand.Sample {
 	made, noticed := u.maker.Make(res, taken, arrived, asked)
+	u.figures.Instances.Raise(int64(noticed.Largest))
 	for _, d := range noticed.Changed {
 		u.changed[d] = struct{}{}
 		u.tell()

@@ -32,7 +32,6 @@ type sizes struct {
 	alone    int       // operands of one series that pmcd takes: they cannot be parted
 	closed   time.Time // when pmcd last closed a connection over a fetch for several series
 	proven   int       // operands in the longest fetch that it has answered in this session
-	longest  int       // bytes of an answer, so far
 }
 
 func newSizes() sizes { return sizes{now: MaxPart, together: MaxPart, alone: MaxPart} }

@@ -177,13 +177,6 @@ func (u *Upstream) Requested(now time.Time) {
 	u.busy.Requested(now)
 }
 
-// Met is how many instances an operand has had at most, and how many bytes an answer.
-func (u *Upstream) Met() (instances, answer int) {
-	u.mu.Lock()
-	defer u.unlock()
-	return u.maker.Met, u.size.longest
-}
-
 // Announce fetches one of our own metrics, if a connection is free, so that its RESULT carries what has
 // changed to every client of pmcd. It reports whether the request is out.
 func (u *Upstream) Announce(own pdu.PMID) bool {
@@ -214,9 +207,7 @@ func (u *Upstream) Expect(change pdu.Change) {
 func (u *Upstream) ForgetLimits() {
 	u.mu.Lock()
 	defer u.unlock()
-	longest := u.size.longest
 	u.size = newSizes()
-	u.size.longest = longest
 	for _, s := range u.series {
 		s.excused, s.tooLong, s.closed, s.complained = time.Time{}, time.Time{}, time.Time{}, false
 	}
