@@ -28,7 +28,7 @@ type checker struct {
 	metric  *Metric  // being checked
 	chain   []*Metric
 
-	// nodes is room for the tree being checked, if it is needed no longer than it takes to compile it: most are.
+	// nodes is memory for the tree being checked, if it is needed no longer than it takes to compile it: most are.
 	nodes []Node
 }
 
@@ -126,11 +126,11 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.grown(n)
+	return c.completed(n)
 }
 
-// grown completes a node by what its operands are.
-func (c *checker) grown(n *Node) (*Node, *Error) {
+// completed is a node with what follows from its operands.
+func (c *checker) completed(n *Node) (*Node, *Error) {
 	for _, k := range n.Kids {
 		n.height = max(n.height, k.height)
 		n.history = max(n.history, k.history)

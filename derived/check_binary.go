@@ -83,8 +83,8 @@ func (c *checker) equivalent(x, y *Node) bool {
 	return c.set.language.InDoms.Equivalent(x.InDom, y.InDom)
 }
 
-// legalSemantics holds the table of docs/language-rules.md 6.4; relations and booleans use the values of the
-// moment and may have counters.
+// legalSemantics holds the table of docs/language-rules.md 6.4; relations and booleans use the values as they
+// are and may have counters.
 func legalSemantics(op syntax.Op, xc, yc bool) Rule {
 	switch op {
 	case syntax.Add, syntax.Sub:

@@ -39,7 +39,7 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	if rule := c.ternaryGuard(guard, n); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.Guard)+" ? "+shown(e.Then)+" : "+shown(e.Else))
 	}
-	return c.grown(n)
+	return c.completed(n)
 }
 
 // noValue reports whether an operand is novalue(), or a metric that is not there and stands for it.

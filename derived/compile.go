@@ -12,19 +12,19 @@ import (
 // compiler turns typed trees into steps.
 type compiler struct {
 	program   *program
-	needs     []*Needs        // of each step
-	users     []uint8         // how often each is taken from or is a metric; 2 stands for more
-	known     map[step]int32  // where each step is
-	trees     map[sight]int32 // of other definitions
-	parts     map[sight]int32 // of the one that is compiled
+	needs     []*Needs         // of each step
+	users     []uint8          // how often each is taken from or is a metric; 2 stands for more
+	known     map[step]int32   // where each step is
+	trees     map[treeAt]int32 // of other definitions
+	parts     map[treeAt]int32 // of the one that is compiled
 	patternOf map[string]int32
 	textOf    map[string]int32
 	factorOf  map[Factor]int32
 	unitsOf   map[[2]pdu.Units]int32
 }
 
-// sight is a tree as it was so many samples ago.
-type sight struct {
+// treeAt is a tree as it was so many samples ago.
+type treeAt struct {
 	tree *Node
 	age  uint8
 }
@@ -34,7 +34,7 @@ func newCompiler(n int) *compiler {
 	return &compiler{
 		program: &program{steps: make([]step, 0, n)},
 		needs:   make([]*Needs, 0, n), users: make([]uint8, 0, n),
-		known: make(map[step]int32, n), trees: make(map[sight]int32), parts: make(map[sight]int32),
+		known: make(map[step]int32, n), trees: make(map[treeAt]int32), parts: make(map[treeAt]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
 		factorOf: make(map[Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
 	}
@@ -120,10 +120,10 @@ func (c *compiler) tree(n *Node, age uint8) int32 {
 	if other {
 		known = c.trees
 	}
-	at, ok := known[sight{n, age}]
+	at, ok := known[treeAt{n, age}]
 	if !ok {
 		at = c.node(n, age)
-		known[sight{n, age}] = at
+		known[treeAt{n, age}] = at
 	}
 	return at
 }

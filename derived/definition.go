@@ -24,7 +24,7 @@ func Parse(name, text string) (*Definition, error) { return ParseWithin(name, te
 
 // ParseWithin is [Parse] with limits of one's own.
 func ParseWithin(name, text string, limits Limits) (*Definition, error) {
-	expr, err := syntax.ParseWithin(text, syntax.Literals{Units: checkUnits, Pattern: ere.Check}, limits)
+	expr, err := syntax.Parse(text, syntax.Literals{Units: checkUnits, Pattern: ere.Check}, limits)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@
 // or one with an error that says which rule of the language it breaks. The metrics of a Set are
 // compiled into one list of steps in which equal subexpressions, and equal operands, occur once.
 //
-// An [Evaluation] computes metrics from a [Sample], one moment of all operands, and from the older
+// An [Evaluation] computes metrics from a [Sample], all operands of one fetch, and from the older
 // samples that delta() and rate() need. It is a pure function of these samples: whose history they
 // are is the caller's business. Values are columns ([Vector]) over shared lists of instances
 // ([InstSet]); in the steady state nothing is allocated. docs/performance.md tells what things cost.

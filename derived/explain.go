@@ -100,7 +100,11 @@ func title(e syntax.Expr) string {
 	case *syntax.Ternary:
 		return short(e.Guard) + " ? " + short(e.Then) + " : " + short(e.Else)
 	case *syntax.Select:
-		return shortest(e.X) + (&syntax.Select{X: &syntax.Name{}, Instance: e.Instance}).String()
+		x := syntax.Expr(&syntax.Paren{X: &syntax.Name{Name: cut}})
+		if _, ok := e.X.(*syntax.Name); ok {
+			x = e.X
+		}
+		return (&syntax.Select{X: x, Instance: e.Instance}).String()
 	}
 	return short(e)
 }
@@ -120,12 +124,4 @@ func short(e syntax.Expr) string {
 		return (&syntax.Call{Func: e.Func, Args: args}).String()
 	}
 	return cut
-}
-
-// shortest is the operand of a selection: nothing else but a name can stand there without parentheses.
-func shortest(e syntax.Expr) string {
-	if name, ok := e.(*syntax.Name); ok {
-		return name.Name
-	}
-	return "(" + cut + ")"
 }

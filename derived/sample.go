@@ -6,7 +6,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Sample is one moment of the operands, all of one fetch. Immutable.
+// Sample is the values of the operands from one fetch. Immutable.
 type Sample interface {
 	// Time is when the collector took the values.
 	Time() time.Time

@@ -61,11 +61,11 @@ func (s *Set) compile() *program {
 	const usual = 10 // characters of an expression for each step
 	check, compile := newChecker(s), newCompiler(length/usual)
 	order, used := s.inOrder(s.metrics)
-	room := make([]Node, 0, 64)
+	memory := make([]Node, 0, 64)
 	for _, m := range order {
 		check.nodes = nil
 		if !used[m.index] {
-			check.nodes = room
+			check.nodes = memory
 		}
 		r := check.check(m)
 		if m.Err = r.err; m.Err == nil {

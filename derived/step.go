@@ -77,16 +77,16 @@ type program struct {
 
 // takes calls yield for the steps that s takes from.
 func (s *step) takes(yield func(int32)) {
+	if s.op <= opNothing {
+		return // the first ones make a column of none
+	}
+	yield(s.a)
 	switch s.op {
-	case opOperand, opConst, opConstSet, opNothing:
+	case opArith, opCompare, opBool, opDelta, opRate:
+		yield(s.b)
 	case opTernary:
-		yield(s.a)
 		yield(s.b)
 		yield(s.c)
-	case opArith, opCompare, opBool, opDelta, opRate:
-		yield(s.a)
-		yield(s.b)
 	default:
-		yield(s.a)
 	}
 }

@@ -113,7 +113,7 @@ func (r *recorder) prepare() {
 			continue
 		}
 		desc, err := r.session.Catalog().Desc(name)
-		m := unittest.RecordedMetric{Name: name, Desc: desc}
+		m := unittest.Recorded{Name: name, Desc: desc}
 		if err != nil {
 			m.Code = pdu.CodeOf(err)
 		}
@@ -123,10 +123,7 @@ func (r *recorder) prepare() {
 	}
 	for _, d := range r.defs {
 		m, _ := r.session.Set().Lookup(d.Name)
-		made := unittest.RecordedDefinition{Name: d.Name, Desc: m.Desc}
-		if m.Err != nil {
-			made.Err = m.Err
-		}
+		made := unittest.Recorded{Name: d.Name, Desc: m.Desc, Err: m.Err}
 		if writable(m.Desc) {
 			r.out.Derived = append(r.out.Derived, made)
 		}

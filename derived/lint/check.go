@@ -94,7 +94,7 @@ type linter struct {
 // maxLooked is how many parts of expressions are looked at for one definition, again and again perhaps.
 const maxLooked = 2_000_000
 
-// maxWarnings is how many warnings about one definition are told.
+// maxWarnings is how many warnings about one definition are shown.
 const maxWarnings = 20
 
 // warn adds a warning; once for each place.
@@ -114,7 +114,7 @@ func (l *linter) add(w Warning) {
 	}
 }
 
-// silent reports whether no warning about the current definition would be told any more.
+// silent reports whether no warning about the current definition would be shown any more.
 func (l *linter) silent() bool { return l.warnings >= maxWarnings }
 
 // definition looks at the text of a definition.

@@ -150,16 +150,16 @@ func (l *linter) related(x, y syntax.Expr) bool {
 	return l.share(x, y, func(metric string) string { root, _, _ := strings.Cut(metric, "."); return root })
 }
 
-// share reports whether two expressions use metrics that are the same to some view.
-func (l *linter) share(x, y syntax.Expr, view func(metric string) string) bool {
+// share reports whether two expressions use metrics of which something is the same.
+func (l *linter) share(x, y syntax.Expr, of func(metric string) string) bool {
 	known := map[string]bool{}
 	l.uses(x, func(name string) bool {
 		if l.byName[name] == nil {
-			known[view(name)] = true
+			known[of(name)] = true
 		}
 		return false
 	})
-	return l.uses(y, func(name string) bool { return l.byName[name] == nil && known[view(name)] })
+	return l.uses(y, func(name string) bool { return l.byName[name] == nil && known[of(name)] })
 }
 
 // reaches reports whether infinity, as the value of the last line, is that of the metric or has a part in it.

@@ -147,10 +147,9 @@ func unitMeant(word string) string {
 
 // operatorHint is for operators that are words elsewhere.
 func operatorHint(word string) string {
-	for _, o := range [][2]string{{"and", "&&"}, {"or", "||"}, {"not", "!"}} {
-		if strings.EqualFold(word, o[0]) {
-			return "write " + o[1] + " in place of " + word
-		}
+	operators := map[string]string{"and": "&&", "or": "||", "not": "!"}
+	if op := operators[strings.ToLower(word)]; op != "" {
+		return "write " + op + " in place of " + word
 	}
 	return ""
 }

@@ -41,11 +41,8 @@ func within(limit, most int) int {
 }
 
 // Parse reads one definition: the text after the "=". It takes time linear in its length. The error
-// is an *Error. The tree refers to text and keeps it alive.
-func Parse(text string, lits Literals) (Expr, error) { return ParseWithin(text, lits, Limits{}) }
-
-// ParseWithin is [Parse] with limits of one's own.
-func ParseWithin(text string, lits Literals, limits Limits) (Expr, error) {
+// is an *Error. The tree refers to text and keeps its memory.
+func Parse(text string, lits Literals, limits Limits) (Expr, error) {
 	limits = limits.within()
 	p := parser{scan: scanner{text: text}, lits: lits, deepest: limits.Depth}
 	if len(text) > limits.Text {
@@ -127,8 +124,8 @@ func (p *parser) stop(err *Error) {
 	}
 }
 
-// swallow is the error of PCP for a token it only finds wrong after reading the one behind it.
-func (p *parser) swallow(what string) {
+// refuseLate is refuse for a token that PCP only finds wrong after reading the one behind it.
+func (p *parser) refuseLate(what string) {
 	found := p.tok
 	p.advance()
 	p.stop(&Error{
@@ -164,10 +161,10 @@ func (p *parser) definition() Expr {
 	switch p.tok.kind {
 	case tokOp:
 		if p.tok.op != Sub {
-			p.swallow("Unexpected initial")
+			p.refuseLate("Unexpected initial")
 		}
 	case tokQuest, tokColon, tokRParen:
-		p.swallow("Unexpected initial")
+		p.refuseLate("Unexpected initial")
 	default:
 	}
 
@@ -175,7 +172,7 @@ func (p *parser) definition() Expr {
 	switch p.tok.kind {
 	case tokEnd:
 	case tokLParen, tokRParen:
-		p.swallow("Unexpected")
+		p.refuseLate("Unexpected")
 	default:
 		p.refuse()
 	}

@@ -328,7 +328,7 @@ func TestLiterals(t *testing.T) {
 	}
 	const text = `rescale(matchinst(/a\/b\\./, x) + mkconst(1, units=byte, units="Kbyte / sec"), "sec")` +
 		` + (x ? novalue(units=5) : matchinst(!//, x))`
-	_, err := Parse(text, lits)
+	_, err := Parse(text, lits, Limits{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"byte", "Kbyte / sec", "sec", "5"}, units)
 	assert.Equal(t, []string{`a/b\.`, ""}, patterns)
@@ -378,7 +378,7 @@ func TestBounds(t *testing.T) {
 			assert.GreaterOrEqual(t, nodes, height)
 
 			n++
-			_, err := Parse(strings.Repeat(tt.left, n)+tt.leaf+strings.Repeat(tt.right, n), Literals{})
+			_, err := Parse(strings.Repeat(tt.left, n)+tt.leaf+strings.Repeat(tt.right, n), Literals{}, Limits{})
 			assert.Equal(t, tooDeep, fault(t, err).Msg)
 		})
 	}
@@ -390,22 +390,22 @@ func TestBounds(t *testing.T) {
 			"-%s", "!%s", "(%s)", "b - %s", "%s - b", "1 ? %s : 2", "1 ? 2 : %s", "%s ? 1 : 2",
 			"sum(%s)", `rescale(%s, "")`, "matchinst(/x/, %s)",
 		} {
-			_, err := Parse(fmt.Sprintf(around, highest), Literals{})
+			_, err := Parse(fmt.Sprintf(around, highest), Literals{}, Limits{})
 			assert.Equal(t, tooDeep, fault(t, err).Msg, around)
 		}
-		_, err := Parse("("+strings.TrimPrefix(highest, "a*")+")[x]", Literals{})
+		_, err := Parse("("+strings.TrimPrefix(highest, "a*")+")[x]", Literals{}, Limits{})
 		assert.Equal(t, tooDeep, fault(t, err).Msg, "selector")
 	})
 	t.Run("a megabyte of openings", func(t *testing.T) {
 		for _, s := range []string{"(", "-", "!", "avg(", "a?", "a+(", "matchinst(/x/,", "rescale("} {
-			_, err := Parse(strings.Repeat(s, MaxText/len(s)), Literals{})
+			_, err := Parse(strings.Repeat(s, MaxText/len(s)), Literals{}, Limits{})
 			e := fault(t, err)
 			assert.Equal(t, tooDeep, e.Msg, s)
 		}
 	})
 	t.Run("a megabyte of operands", func(t *testing.T) {
 		for _, s := range []string{"a+", "a?b:", "1*"} {
-			_, err := Parse(strings.Repeat(s, MaxText/len(s)-1)+"a", Literals{})
+			_, err := Parse(strings.Repeat(s, MaxText/len(s)-1)+"a", Literals{}, Limits{})
 			assert.Equal(t, tooDeep, fault(t, err).Msg, s)
 		}
 	})
@@ -415,7 +415,7 @@ func TestBounds(t *testing.T) {
 		assert.Greater(t, nodes, MaxText/32)
 	})
 	t.Run("longer than the longest text", func(t *testing.T) {
-		_, err := Parse(wide(MaxText)+" ", Literals{})
+		_, err := Parse(wide(MaxText)+" ", Literals{}, Limits{})
 		assert.Equal(t, &Error{At: MaxText, Msg: "Expression longer than 1048576 bytes"}, fault(t, err))
 	})
 	t.Run("limits of one's own", func(t *testing.T) {
@@ -431,7 +431,7 @@ func TestBounds(t *testing.T) {
 			{"deeper in parentheses", "(((a)))", Limits{Depth: 3}, "Expression more than 3 levels deep"},
 			{"no higher than the highest", strings.Repeat("a+", MaxDepth) + "a", Limits{Depth: 2 * MaxDepth}, tooDeep},
 		} {
-			e, err := ParseWithin(row.text, Literals{}, row.limits)
+			e, err := Parse(row.text, Literals{}, row.limits)
 			if row.want != "" {
 				assert.Equal(t, row.want, fault(t, err).Msg, row.name)
 				continue
@@ -447,7 +447,7 @@ func TestBounds(t *testing.T) {
 // parse reads a text that has to be good.
 func parse(t testing.TB, text string) Expr {
 	t.Helper()
-	e, err := Parse(text, Literals{})
+	e, err := Parse(text, Literals{}, Limits{})
 	require.NoError(t, err, "%.80s", text)
 	return e
 }

@@ -70,7 +70,7 @@ func (t *Test) indom(d pdu.InDom) *indom {
 	return t.shared.indoms[d]
 }
 
-// at is the time of a sample since the first moment of the test.
+// at is the time of a sample since the test begins.
 func (t *Test) at(sample int) time.Duration {
 	if t.times != nil {
 		return t.times[sample]

@@ -8,7 +8,7 @@ import (
 	"pmdaderived/config"
 )
 
-// MaxProblems is how many problems of one file are told.
+// MaxProblems is how many problems of one file are reported.
 const MaxProblems = 100
 
 // Parse reads the text of a file. With problems there is no file to run.

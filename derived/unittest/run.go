@@ -15,7 +15,7 @@ import (
 // root is the subtree that definitions are served in: derived.x is x.
 const root = "derived"
 
-// shownRows is how many differences of one expectation are told.
+// shownRows is how many differences of one expectation are shown.
 const shownRows = 20
 
 // Result is what came of a test.
@@ -220,17 +220,17 @@ func (e *expectation) look(t *Test, n int, got *derived.Vector) {
 	whole := e.whole()
 	want := whole.item(n)
 	if e.metric.Desc.InDom == pdu.NoInDom {
-		e.tell(t, whole, want, n, "", got, 0)
+		e.note(t, whole, want, n, "", got, 0)
 		return
 	}
 	known := t.indom(e.metric.Desc.InDom)
 	if got.Code < 0 || known == nil || want != nil && want.kind == code {
-		e.tell(t, whole, want, n, "", got, -1)
+		e.note(t, whole, want, n, "", got, -1)
 		if known == nil || got.Code >= 0 {
 			return
 		}
 		if want != nil && want.kind == code {
-			got = &derived.Vector{} // as expected, or told
+			got = &derived.Vector{} // as expected, or noted
 		}
 		whole, want = nil, nil
 	}
@@ -241,17 +241,17 @@ func (e *expectation) look(t *Test, n int, got *derived.Vector) {
 		}
 		switch own := e.instance(instance.Name); {
 		case own != nil:
-			e.tell(t, own, own.item(n), n, instance.Name, got, at)
+			e.note(t, own, own.item(n), n, instance.Name, got, at)
 		case whole != nil:
-			e.tell(t, whole, want, n, instance.Name, got, at)
+			e.note(t, whole, want, n, instance.Name, got, at)
 		case at >= 0:
-			e.tell(t, e.all[0], &item{kind: none}, n, instance.Name, got, at) // it takes the blame
+			e.note(t, e.all[0], &item{kind: none}, n, instance.Name, got, at) // the failure is its
 		}
 	}
 }
 
-// tell notes whether value i of a vector, -1 for none or for all, is as an item of a series wants it.
-func (e *expectation) tell(t *Test, s *series, want *item, n int, instance string, got *derived.Vector, i int) {
+// note keeps whether value i of a vector, -1 for none or for all, is as an item of a series wants it.
+func (e *expectation) note(t *Test, s *series, want *item, n int, instance string, got *derived.Vector, i int) {
 	if want == nil || want.kind == any_ {
 		return
 	}

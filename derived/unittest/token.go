@@ -1,6 +1,7 @@
 package unittest
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -31,25 +32,20 @@ const blanks = " \t\v\f\r"
 // lines cuts the text of a file into statements. Lines of blanks and comments are none.
 func (p *parser) lines(text string) []statement {
 	var all []statement
-	var s statement
 	number, more := 0, false
 	for raw := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
 		number++
 		source := strings.TrimRight(strings.TrimSuffix(raw, "\n"), "\r")
 		line, continued := strings.CutSuffix(source, `\`)
 		if !more {
-			s = statement{indented: line != "" && strings.IndexByte(blanks, line[0]) >= 0}
+			all = append(all, statement{indented: line != "" && strings.IndexByte(blanks, line[0]) >= 0})
 		}
 		words, comment := p.words(line, place{line: number, source: source})
+		s := &all[len(all)-1]
 		s.words = append(s.words, words...)
-		if more = continued && !comment; !more && len(s.words) > 0 {
-			all = append(all, s)
-		}
+		more = continued && !comment
 	}
-	if more && len(s.words) > 0 {
-		all = append(all, s)
-	}
-	return all
+	return slices.DeleteFunc(all, func(s statement) bool { return len(s.words) == 0 })
 }
 
 // words cuts a line into tokens; comment says that it ends in one.

@@ -12,13 +12,13 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Recording is what a collector had at some moments, and what definitions made of it.
+// Recording is what a collector had in some samples, and what definitions made of it.
 type Recording struct {
 	Title   string
-	Times   []time.Duration // since the first moment, ascending
+	Times   []time.Duration // since the first sample, ascending
 	InDoms  []RecordedInDom
-	Metrics []RecordedMetric
-	Derived []RecordedDefinition
+	Metrics []Recorded // of the collector
+	Derived []Recorded
 }
 
 // RecordedInDom is an instance domain with all instances that were seen.
@@ -27,20 +27,13 @@ type RecordedInDom struct {
 	Instances []pdu.Instance
 }
 
-// RecordedMetric is a metric of the collector.
-type RecordedMetric struct {
+// Recorded is a metric of the collector, or a definition.
+type Recorded struct {
 	Name   string
 	Desc   pdu.Desc
-	Code   pdu.Code          // < 0: why it has no descriptor
-	Values []*derived.Vector // one for each moment; without a descriptor none
-}
-
-// RecordedDefinition is a definition.
-type RecordedDefinition struct {
-	Name   string
-	Desc   pdu.Desc
-	Err    *derived.Error    // why it cannot be used; Desc and Values are then empty
-	Values []*derived.Vector // one for each moment
+	Code   pdu.Code          // of a metric: < 0: why it has no descriptor
+	Err    *derived.Error    // of a definition: why it cannot be used
+	Values []*derived.Vector // one for each sample; none of what has no descriptor
 }
 
 // String is a file with one test: given what the metrics had, the definitions are to do the same again.
