@@ -9,7 +9,8 @@ type Evaluation struct {
 	set     *Set
 	history []Sample // newest first
 	round   uint32
-	slots   []slot // of the program's steps
+	steps   []step // of the program
+	slots   []slot // of these
 
 	registers registers
 	scratch   *blocks // nil: not needed yet
@@ -17,7 +18,7 @@ type Evaluation struct {
 
 // NewEvaluation makes an evaluation without samples; every metric has no values yet.
 func (s *Set) NewEvaluation() *Evaluation {
-	return &Evaluation{set: s, round: 1, slots: make([]slot, len(s.program.steps))}
+	return &Evaluation{set: s, round: 1, steps: s.program.steps, slots: make([]slot, len(s.program.steps))}
 }
 
 // Set is the set that e evaluates.
@@ -61,7 +62,7 @@ func (e *Evaluation) step(i int32) *Vector {
 		return slot.v
 	}
 	slot.round = e.round
-	s := &e.set.program.steps[i]
+	s := &e.steps[i]
 	var values *Vector
 	if s.op == opOperand {
 		if values = e.values(s, &slot.hint); values.usual(s) {

@@ -16,15 +16,15 @@ type Set struct {
 
 // Metric is a definition bound to a collector: it has either a descriptor or an error. Immutable.
 type Metric struct {
+	Err   *Error // why it cannot be used; Desc and Needs are then empty
+	root  int32  // step that computes it
+	index int32  // in the set
+	needs Needs
+
 	Name       string
 	Definition *Definition
-	Err        *Error   // why it cannot be used; Desc and Needs are then empty
 	Desc       pdu.Desc // its PMID is pdu.NoPMID: identity is the business of whoever serves it
-
-	set   *Set
-	index int32 // in the set
-	root  int32 // step that computes it
-	needs Needs
+	set        *Set
 }
 
 // NewSet checks and compiles definitions, in the language as the site has configured it. They should have

@@ -53,8 +53,7 @@ type clientContext struct {
 // entry is one metric of a context, with its history.
 type entry struct {
 	id     pdu.PMID
-	metric *metric // nil: none of ours
-	series *upstream.Series
+	metric      // its Metric is nil if it is none of ours, or the snapshot has been let go of
 	depth  int  // how many samples the metric is computed from
 	asked  bool // of a metric made of constants alone: this is not the first fetch
 	history.History
@@ -133,7 +132,7 @@ func (cs *contexts) release(s *snapshot) {
 func (c *clientContext) release() {
 	c.snapshot = nil
 	for i := range c.entries {
-		c.entries[i].metric = nil
+		c.entries[i].Metric, c.entries[i].usage = nil, nil
 	}
 }
 
@@ -161,17 +160,17 @@ func (c *clientContext) follow(s *snapshot, h *history.Held) {
 	c.series = nil
 	for i := range c.entries {
 		e := &c.entries[i]
-		e.metric = s.metric(e.id)
-		var series *upstream.Series
-		if e.metric != nil {
-			series, e.depth = e.metric.series, e.metric.Older+1
+		former := e.series
+		e.metric = metric{}
+		if m := s.metric(e.id); m != nil {
+			e.metric, e.depth = *m, m.Older+1
 		}
-		if series != e.series {
+		if e.series != former {
 			h.Drop(e.Seen...)
-			e.series, e.Seen = series, nil
+			e.Seen = nil
 		}
-		if series != nil {
-			c.series = append(c.series, series)
+		if e.series != nil {
+			c.series = append(c.series, e.series)
 		}
 	}
 }

@@ -578,11 +578,11 @@ func TestIdleContextsLetGoOfFormerSnapshots(t *testing.T) {
 	}
 	for _, c := range all {
 		assert.Nil(t, c.snapshot)
-		assert.Nil(t, c.entries[0].metric)
+		assert.Nil(t, c.entries[0].Metric)
 	}
 	again := fetch(now, 0)
 	assert.Same(t, now, again.snapshot)
-	assert.Same(t, s.metric("a"), again.entries[0].metric)
+	assert.Same(t, s.metric("a").Metric, again.entries[0].Metric)
 	assert.Same(t, was, again.entries[1].series, "its history goes on")
 }
 

@@ -106,9 +106,9 @@ func kindOf(h *predict.Rhythm) control.FetchKind {
 
 // serve writes the value set of one metric.
 func (a *Agent) serve(snap *snapshot, req *pmda.FetchRequest, e *entry, w *pdu.ResultWriter) {
-	m := e.metric
+	m := &e.metric
 	switch {
-	case m == nil:
+	case m.Metric == nil:
 		a.serveOther(snap, req, e.id, w)
 	case m.Derived == nil:
 		w.Fail(e.id, m.Code())
@@ -186,8 +186,10 @@ func (a *Agent) write(m *metric, v *derived.Vector, req *pmda.FetchRequest, w *p
 	}
 	m.usage.fetched, m.usage.values = req.Arrived, v.Len()
 	insts, bits, blobs := v.Insts.IDs(), v.Bits, v.Blobs
-	if sel := req.Profile.Selects(m.Desc.InDom); !sel.All() {
-		insts, bits, blobs = a.filter(v, sel)
+	if insts != nil {
+		if sel := req.Profile.Selects(m.Desc.InDom); !sel.All() {
+			insts, bits, blobs = a.filter(v, sel)
+		}
 	}
 	if !a.options.NonFinite && !v.Finite() {
 		insts, bits = a.finite(v.Type, insts, bits)
