@@ -65,7 +65,10 @@ func (e *Evaluation) step(i int32) *Vector {
 	s := &e.steps[i]
 	var values *Vector
 	if s.op == opOperand {
-		if values = e.values(s, &slot.hint); values.usual(s) {
+		if sample := e.sample(s.age); sample != nil {
+			values = sample.Values(pdu.PMID(s.id), &slot.hint)
+		}
+		if values != nil && values.usual(s) {
 			slot.v = values
 			return values
 		}
@@ -127,19 +130,11 @@ func (c *cell) only(v uint64) {
 	c.v.Bits = c.single[:]
 }
 
-// values returns the vector of the operand of a step, nil if there is no sample so old.
-func (e *Evaluation) values(s *step, hint *int32) *Vector {
-	sample := e.sample(s.age)
-	if sample == nil {
-		return nil
-	}
-	return sample.Values(pdu.PMID(s.id), hint)
-}
-
 // usual reports whether the values of a metric can be taken as they are. From here on a
 // result that is a set and has values has Insts, any other has none.
 func (v *Vector) usual(s *step) bool {
-	return v != nil && v.Code >= 0 && v.Type == s.typ && s.set == (v.Insts != nil) && v.Len() > 0 && (s.set || v.Len() == 1)
+	n := v.Len()
+	return v.Code >= 0 && v.Type == s.typ && s.set == (v.Insts != nil) && (n == 1 || n > 1 && s.set)
 }
 
 // odd takes what is left of values that cannot be taken as they are.
