@@ -83,7 +83,7 @@ type Agent struct {
 
 	// What follows belongs to the request loop, which alone knows clients, their contexts and evaluations.
 	contexts    *contexts
-	clients     map[pmda.Client]client
+	clients     map[pmda.Client]*client
 	evaluations history.Evaluations
 	constant    []*operand.Sample // without values, for metrics made of constants
 	ages        ages
@@ -111,7 +111,7 @@ func New(o Options) *Agent {
 		o.Limits = DefaultLimits()
 	}
 	a := &Agent{
-		options: o, clients: make(map[pmda.Client]client),
+		options: o, clients: make(map[pmda.Client]*client),
 	}
 	a.constant = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
 	a.upstream = upstream.New(upstream.Options{

@@ -217,13 +217,13 @@ func (r *reloader) save() {
 
 // needsOf gathers the domains whose instance names or members snapshots need.
 func needsOf(snapshots ...*snapshot) operand.Domains {
-	var all []*derived.Metric
-	for _, snap := range snapshots {
-		for _, m := range snap.metrics {
-			if m.Derived != nil {
-				all = append(all, m.Derived)
+	return operand.DomainsOf(func(yield func(*derived.Metric) bool) {
+		for _, snap := range snapshots {
+			for _, m := range snap.metrics {
+				if m.Derived != nil && !yield(m.Derived) {
+					return
+				}
 			}
 		}
-	}
-	return operand.DomainsOf(slices.Values(all))
+	})
 }

@@ -30,7 +30,7 @@ type client struct {
 	known  bool // it has a user identifier
 	uid    int
 	since  time.Time // when its last FETCH came, or it was heard of first: it may have changed something then
-	looked *lookUps  // since then; nil: none
+	looked lookUps   // since then
 }
 
 // lookUps is what a client has looked up and not fetched yet.
@@ -41,16 +41,16 @@ type lookUps struct {
 }
 
 // client returns what is known of a client, who may be new.
-func (a *Agent) client(c pmda.Client, now time.Time) client {
-	who, ok := a.clients[c]
-	if !ok {
+func (a *Agent) client(c pmda.Client, now time.Time) *client {
+	who := a.clients[c]
+	if who == nil {
 		for other := range a.clients {
 			if len(a.clients) < maxClients {
 				break
 			}
 			a.EndContext(other) // any: nobody has that many
 		}
-		who.since = now
+		who = &client{since: now}
 		a.clients[c] = who
 	}
 	return who
@@ -63,12 +63,7 @@ func (a *Agent) lookedUp(c pmda.Client, m *metric) (before []*upstream.Series) {
 		return nil
 	}
 	now := a.options.Now()
-	who := a.client(c, now)
-	if who.looked == nil {
-		who.looked = &lookUps{}
-		a.clients[c] = who
-	}
-	l := who.looked
+	l := &a.client(c, now).looked
 	if now.Sub(l.last) > predict.Undecided {
 		l.series = nil // what is looked up now is another matter
 	}
@@ -87,11 +82,14 @@ func (a *Agent) lookedUp(c pmda.Client, m *metric) (before []*upstream.Series) {
 func (a *Agent) hasFetched(c pmda.Client, arrived time.Time) {
 	who := a.client(c, arrived)
 	who.since = arrived
-	if who.looked != nil {
+	a.forgetLookUps(who)
+}
+
+func (a *Agent) forgetLookUps(who *client) {
+	if !who.looked.last.IsZero() {
 		a.upstream.Unplan(&who.looked.planned)
-		who.looked = nil
+		who.looked = lookUps{}
 	}
-	a.clients[c] = who
 }
 
 // Attribute implements pmda.AttributeWatcher.
@@ -106,13 +104,12 @@ func (a *Agent) Attribute(c pmda.Client, attr pdu.Attribute, value string) {
 			a.upstream.Place(int(c))
 		}
 	}
-	a.clients[c] = who
 }
 
 // EndContext implements pmda.ContextEnder.
 func (a *Agent) EndContext(c pmda.Client) {
-	if who := a.clients[c]; who.looked != nil {
-		a.upstream.Unplan(&who.looked.planned)
+	if who := a.clients[c]; who != nil {
+		a.forgetLookUps(who)
 	}
 	delete(a.clients, c)
 	a.contexts.end(c)

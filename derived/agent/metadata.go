@@ -142,7 +142,7 @@ func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 			return err
 		}
 	}
-	if who := a.clients[c]; !who.known || who.uid != 0 && who.uid != os.Getuid() {
+	if who := a.clients[c]; who == nil || !who.known || who.uid != 0 && who.uid != os.Getuid() {
 		return pdu.ErrPermission
 	}
 	for i := range sets {

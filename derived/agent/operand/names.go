@@ -49,9 +49,9 @@ type Names struct {
 }
 
 // NameSet is all domains as they were known at one time. Immutable: another one is another pointer.
-type NameSet map[pdu.InDom]*domain
+type NameSet map[pdu.InDom]domain
 
-// domain is one domain as it was when it was last looked up. Immutable.
+// domain is one domain as it was when it was last looked up; the zero value: it is not known. Immutable.
 type domain struct {
 	table   *derived.NameTable
 	members *derived.InstSet
@@ -61,29 +61,19 @@ type domain struct {
 func (n *Names) Now() *NameSet { return n.known.Load() }
 
 // Knows reports whether a domain has been looked up.
-func (n *Names) Knows(d pdu.InDom) bool { return n.domain(d) != nil }
+func (n *Names) Knows(d pdu.InDom) bool { return n.domain(d).table != nil }
 
 // Table is the names of a domain's instances; nil if it is not known.
-func (n *Names) Table(d pdu.InDom) *derived.NameTable {
-	if known := n.domain(d); known != nil {
-		return known.table
-	}
-	return nil
-}
+func (n *Names) Table(d pdu.InDom) *derived.NameTable { return n.domain(d).table }
 
 // Members is the instances of a domain; nil if it is not known.
-func (n *Names) Members(d pdu.InDom) *derived.InstSet {
-	if known := n.domain(d); known != nil {
-		return known.members
-	}
-	return nil
-}
+func (n *Names) Members(d pdu.InDom) *derived.InstSet { return n.domain(d).members }
 
-func (n *Names) domain(d pdu.InDom) *domain {
+func (n *Names) domain(d pdu.InDom) domain {
 	if known := n.known.Load(); known != nil {
 		return (*known)[d]
 	}
-	return nil
+	return domain{}
 }
 
 // Lacking are the domains that are not known with all their selectors.
@@ -139,16 +129,16 @@ func (n *Names) Forget(needed Domains) {
 		return
 	}
 	now := maps.Clone(*old)
-	maps.DeleteFunc(now, func(d pdu.InDom, _ *domain) bool { return needed[d] == nil })
+	maps.DeleteFunc(now, func(d pdu.InDom, _ domain) bool { return needed[d] == nil })
 	if len(now) < len(*old) {
 		n.known.Store(&now)
 	}
 }
 
-func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, selectors map[string]bool) (*domain, error) {
+func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, selectors map[string]bool) (domain, error) {
 	instances, err := conn.Instances(ctx, d)
 	if err != nil {
-		return nil, err
+		return domain{}, err
 	}
 	table := make(map[pdu.Inst]string, len(instances))
 	members := make([]pdu.Inst, len(instances))
@@ -163,8 +153,8 @@ func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, selectors 
 		case err == nil:
 			selected[name] = id
 		case conn.Err() != nil:
-			return nil, err
+			return domain{}, err
 		}
 	}
-	return &domain{derived.NewNameTable(table, selected), derived.NewInstSet(members)}, nil
+	return domain{derived.NewNameTable(table, selected), derived.NewInstSet(members)}, nil
 }

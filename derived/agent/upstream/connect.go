@@ -153,7 +153,7 @@ func (u *Upstream) begin(lookups *pmapi.Conn) {
 	u.lookups = lookups
 	u.last++
 	u.session = u.last
-	u.tell()
+	signal(u.ready)
 }
 
 // attach adds a connection for fetches. One of the readers reads from it until ctx ends, it fails or
@@ -201,7 +201,7 @@ func (u *Upstream) detach() {
 	u.queue.forget()
 	u.size.proven = 0
 	u.maker.Forget()
-	u.tell()
+	signal(u.ready)
 }
 
 // worst returns the highest slot of a connection, 0 if none is known.

@@ -168,7 +168,7 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 	const operands = pdu.ChangeAddAgent | pdu.ChangeRestartAgent | pdu.ChangeDropAgent | pdu.ChangeNames
 	if news&operands != 0 {
 		u.events.Agents = true
-		u.tell()
+		signal(u.ready)
 	}
 }
 
@@ -178,7 +178,7 @@ func (u *Upstream) sample(res *pmapi.Columns, taken, arrived time.Time, asked *o
 	u.figures.Instances.Raise(int64(noticed.Largest))
 	for _, d := range noticed.Changed {
 		u.changed[d] = struct{}{}
-		u.tell()
+		signal(u.ready)
 	}
 	for _, set := range noticed.Excess {
 		if _, logged := u.excess[set.PMID]; !logged {

@@ -73,7 +73,7 @@ func (u *Upstream) tooMany(asked *batch, certain bool, now time.Time) {
 		u.size.alone = n - 1
 		u.remark(logrus.WarnLevel, logrus.Fields{"metrics": n}, "pmcd takes fewer metrics in a request than a definition has")
 		u.events.Narrowed = true
-		u.tell()
+		signal(u.ready)
 	}
 }
 

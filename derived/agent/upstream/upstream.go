@@ -134,9 +134,6 @@ func (u *Upstream) Events() Events {
 	return e
 }
 
-// tell announces events.
-func (u *Upstream) tell() { signal(u.ready) }
-
 // signal makes a channel of capacity one ready, if it is not.
 func signal(c chan struct{}) {
 	select {
