@@ -121,7 +121,8 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	case *syntax.Call:
 		n, err = c.call(e)
 	case *syntax.Select:
-		n, err = c.pass(e, e.X)
+		n = c.node(Node{Expr: e})
+		err = c.operand(n, e.X)
 	}
 	if err != nil {
 		return nil, err
@@ -160,13 +161,17 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	case unknown(err):
 		return nil, c.fail(e, RuleUnknownOperand, "operand "+e.Name)
 	case err != nil:
-		fault := c.fail(e, RuleOperandMetadata, "operand "+e.Name)
-		fault.Detail = pdu.CodeOf(err).Error()
-		return nil, fault
+		return nil, c.noMetadata(e, err)
 	case other != nil:
 		return c.other(e, other)
 	}
 	return c.node(Node{Expr: e, Desc: desc, height: 1}), nil
+}
+
+func (c *checker) noMetadata(e *syntax.Name, err error) *Error {
+	fault := c.fail(e, RuleOperandMetadata, "operand "+e.Name)
+	fault.Detail = pdu.CodeOf(err).Error()
+	return fault
 }
 
 // lookup finds a name among the collector's metrics and then among the definitions.
@@ -332,15 +337,6 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 	return n, nil
 }
 
-// pass is an operator that leaves all metadata as it is.
-func (c *checker) pass(e, operand syntax.Expr) (*Node, *Error) {
-	x, err := c.expr(operand)
-	if err != nil {
-		return nil, err
-	}
-	return c.node(Node{Expr: e, Desc: x.Desc, Kids: []*Node{x}}), nil
-}
-
 // call looks at the arguments of a function by their kinds, and then at its row.
 func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 	f := &builtins[e.Func]
@@ -417,9 +413,7 @@ func (c *checker) exists(n *Node, name *syntax.Name) *Error {
 	switch {
 	case unknown(err):
 	case err != nil:
-		fault := c.fail(name, RuleOperandMetadata, "operand "+name.Name)
-		fault.Detail = pdu.CodeOf(err).Error()
-		return fault
+		return c.noMetadata(name, err)
 	case other != nil:
 		if _, fault := c.other(name, other); fault == nil {
 			n.value = 1

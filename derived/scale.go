@@ -255,13 +255,11 @@ func NewConverter(from, to pdu.Units) (*Converter, bool) {
 	d, _ := new(big.Float).SetInt(den).Float64()
 	c.float = n / d
 	c.single = float32(n) / float32(d)
+	known := true
 	if !from.SameExtra(to) {
-		var ok bool
-		if c.extra, ok = newExtraScale(from, to); !ok {
-			return nil, false
-		}
+		c.extra, known = newExtraScale(from, to)
 	}
-	return c, true
+	return c, known
 }
 
 // factor gives the conversion as a Factor for values in double precision, and what is added then.

@@ -52,6 +52,3 @@ func (c construct) message() string {
 	what, behind := c.wants()
 	return what + " expected to follow " + behind
 }
-
-// afterName is the message for a token that can never follow a metric used as an operand.
-const afterName = "Arithmetic or relational or boolean operator expected to follow NAME"

@@ -287,7 +287,7 @@ func (p *parser) name() Expr {
 	p.argument = false
 	x := p.metric()
 	if !argument && !p.tok.follows() {
-		p.fail(afterName)
+		p.fail("Arithmetic or relational or boolean operator expected to follow NAME")
 	}
 	return p.instance(x)
 }

@@ -144,26 +144,15 @@ func bits(t pdu.Type, v *big.Rat) (uint64, error) {
 	if !v.IsInt() {
 		return 0, fmt.Errorf("%s is no whole number and %s holds no other", decimal(v), t)
 	}
-	n, fits := v.Num(), false
-	switch t {
-	case pdu.Type32:
-		fits = n.IsInt64() && n.Int64() == int64(int32(n.Int64()))
-	case pdu.TypeU32:
-		fits = n.IsUint64() && n.Uint64() <= math.MaxUint32
-	case pdu.Type64:
-		fits = n.IsInt64()
-	default:
-		fits = n.IsUint64()
-	}
-	switch {
-	case !fits:
-		return 0, fmt.Errorf("%s does not fit into %s", n, t)
-	case t == pdu.Type32:
+	switch n := v.Num(); {
+	case t == pdu.Type32 && n.IsInt64() && n.Int64() == int64(int32(n.Int64())):
 		return uint64(uint32(n.Int64())), nil
-	case t == pdu.Type64:
+	case t == pdu.Type64 && n.IsInt64():
 		return uint64(n.Int64()), nil
+	case n.IsUint64() && (t == pdu.TypeU64 || t == pdu.TypeU32 && n.Uint64() <= math.MaxUint32):
+		return n.Uint64(), nil
 	}
-	return n.Uint64(), nil
+	return 0, fmt.Errorf("%s does not fit into %s", v.Num(), t)
 }
 
 // decimal writes a number as people do.

@@ -98,18 +98,19 @@ func (u *run) metadata(want metadata) {
 		return
 	}
 	f := Failure{Pos: u.position(want.at), Metric: want.name, Msg: "metadata " + want.name}
-	compare := func(what, want, got string) {
-		if want == got {
+	w, g := want.desc, m.Desc
+	for _, row := range []Row{
+		{What: "type", Want: w.Type.String(), Got: g.Type.String()},
+		{What: "semantics", Want: w.Sem.String(), Got: g.Sem.String()},
+		{What: "units", Want: unitsText(w.Units), Got: unitsText(g.Units)},
+		{What: "indom", Want: indomText(w.InDom), Got: indomText(g.InDom)},
+	} {
+		if row.Want == row.Got {
 			f.Same++
 		} else {
-			f.Rows = append(f.Rows, Row{What: what, Want: want, Got: got})
+			f.Rows = append(f.Rows, row)
 		}
 	}
-	w, g := want.desc, m.Desc
-	compare("type", w.Type.String(), g.Type.String())
-	compare("semantics", w.Sem.String(), g.Sem.String())
-	compare("units", unitsText(w.Units), unitsText(g.Units))
-	compare("indom", indomText(w.InDom), indomText(g.InDom))
 	if len(f.Rows) > 0 {
 		u.failures = append(u.failures, f)
 	}
