@@ -86,26 +86,14 @@ func (c *checker) equivalent(x, y *Node) bool {
 // legalSemantics holds the table of docs/language-rules.md 6.4; relations and booleans use the values as they
 // are and may have counters.
 func legalSemantics(op syntax.Op, xc, yc bool) Rule {
-	switch op {
-	case syntax.Add, syntax.Sub:
-		switch {
-		case xc && !yc:
-			return RuleCounterNonCounter
-		case !xc && yc:
-			return RuleNonCounterCounter
-		}
-	case syntax.Mul:
-		if xc && yc {
-			return RuleCounters
-		}
-	case syntax.Div:
-		switch {
-		case xc && yc:
-			return RuleCounters
-		case yc:
-			return RuleNonCounterCounter
-		}
-	default:
+	sum, product := op == syntax.Add || op == syntax.Sub, op == syntax.Mul || op == syntax.Div
+	switch {
+	case xc && yc && product:
+		return RuleCounters
+	case xc && !yc && sum:
+		return RuleCounterNonCounter
+	case !xc && yc && (sum || op == syntax.Div):
+		return RuleNonCounterCounter
 	}
 	return 0
 }

@@ -13,7 +13,12 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 		return nil, c.first(err, e.Then, e.Else)
 	}
 	if guard.decided {
-		return c.selected(e, guard.value != 0)
+		chosen := e.Else
+		if guard.value != 0 {
+			chosen = e.Then
+		}
+		n, err := c.expr(chosen) // a novalue() has the metadata of its own tags
+		return n, ofTernary(err)
 	}
 	x, err := c.expr(e.Then)
 	if err != nil {
@@ -61,17 +66,6 @@ func like(n, other *Node) *Node {
 	made := *n
 	made.Desc = other.Desc
 	return &made
-}
-
-// selected is a ternary whose guard is decided. The other operand does not matter: a novalue() has the
-// metadata of its own tags.
-func (c *checker) selected(e *syntax.Ternary, first bool) (*Node, *Error) {
-	chosen := e.Else
-	if first {
-		chosen = e.Then
-	}
-	n, err := c.expr(chosen)
-	return n, ofTernary(err)
 }
 
 // ternaryOperands returns the first respect in which the metadata of the operands differs.

@@ -46,7 +46,7 @@ var layers = map[string]layer{
 	"derived/syntax":     {never: pure},
 	"derived/ere":        {never: pure},
 	"derived":            {ours: "derived/ere derived/syntax pdu", never: pure},
-	"derived/unittest":   {ours: "config derived pdu", never: pure},
+	"derived/unittest":   {ours: "config derived derived/syntax pdu", never: pure},
 	"derived/lint":       {ours: "derived derived/ere derived/syntax pdu", never: pure},
 	"derived/agent": {
 		ours: "derived derived/agent/control derived/agent/history derived/agent/identity derived/agent/operand derived/agent/predict " +

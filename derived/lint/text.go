@@ -30,7 +30,7 @@ func zero(e syntax.Expr) bool {
 	return ok && minus.Op == syntax.Neg && zero(minus.X)
 }
 
-// clip is an expression for a message, cut short if it is long.
+// clip is an expression for a message, without its end if it is long.
 func clip(e syntax.Expr) string { return short(e.String()) }
 
 // short is a text for a message, without its end if it is long.

@@ -166,13 +166,11 @@ const (
 
 // Binding powers: a higher one binds tighter. Operators of one power fold to the left.
 const (
-	powerExpr = iota // anything
-	powerTernary
+	powerTernary = iota + 1
 	powerBool
 	powerRel
 	powerSum
 	powerTerm
-	powerOperand
 )
 
 // operators is a row for each operator.

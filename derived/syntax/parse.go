@@ -30,9 +30,7 @@ type Limits struct {
 	Depth int // nodes on a path from the root of the tree to a leaf
 }
 
-// within returns the limits that are in force.
-func (l Limits) within() Limits { return Limits{within(l.Text, MaxText), within(l.Depth, MaxDepth)} }
-
+// within is the limit that is in force.
 func within(limit, most int) int {
 	if limit <= 0 || limit > most {
 		return most
@@ -43,7 +41,7 @@ func within(limit, most int) int {
 // Parse reads one definition: the text after the "=". It takes time linear in its length. The error
 // is an *Error. The tree refers to text and keeps its memory.
 func Parse(text string, lits Literals, limits Limits) (Expr, error) {
-	limits = limits.within()
+	limits = Limits{within(limits.Text, MaxText), within(limits.Depth, MaxDepth)}
 	p := parser{scan: scanner{text: text}, lits: lits, deepest: limits.Depth}
 	if len(text) > limits.Text {
 		p.failAt(limits.Text, fmt.Sprintf("Expression longer than %d bytes", limits.Text))

@@ -95,30 +95,28 @@ func (s *scanner) quoted() (token, *Error) {
 
 // escaped reads up to the closing delimiter; a backslash takes the byte after it as it is.
 func (s *scanner) escaped(k kind, closing byte, unterminated string) (token, *Error) {
-	start, escapes := s.pos, false
+	start := s.pos
 	for i := start + 1; i < len(s.text); i++ {
 		switch s.text[i] {
 		case '\\':
-			escapes = true
 			i++
 		case closing:
 			s.pos = i + 1
-			t := token{kind: k, text: s.text[start+1 : i], at: Span{start, s.pos}}
-			if escapes {
-				t.text = unescape(t.text)
-			}
-			return t, nil
+			return token{kind: k, text: Unescape(s.text[start+1 : i]), at: Span{start, s.pos}}, nil
 		}
 	}
 	return token{}, &Error{At: start, Msg: unterminated}
 }
 
-// unescape takes away the backslash of every \x; there is no lone one at the end.
-func unescape(text string) string {
+// Unescape takes away the backslash of every \x; a lone one at the end stays.
+func Unescape(text string) string {
+	if strings.IndexByte(text, '\\') < 0 {
+		return text
+	}
 	var b strings.Builder
 	b.Grow(len(text))
 	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' {
+		if text[i] == '\\' && i+1 < len(text) {
 			i++
 		}
 		b.WriteByte(text[i])

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
 
@@ -98,7 +99,7 @@ func (it *item) body(body string) (msg string) {
 	case body == "*":
 		it.kind = any_
 	case strings.HasPrefix(body, `"`):
-		it.kind, it.bytes = text, []byte(unescaped(body[1:len(body)-1]))
+		it.kind, it.bytes = text, []byte(syntax.Unescape(body[1:len(body)-1]))
 	case strings.HasPrefix(body, `[`):
 		b, err := hex.DecodeString(body[1 : len(body)-1])
 		if err != nil {

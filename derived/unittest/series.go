@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"pmdaderived/derived/syntax"
 )
 
 // maxSamples is how many samples a test may have.
@@ -113,7 +115,7 @@ func (p *parser) target(w token, s *series) bool {
 		p.report(w.at.right(len(s.name)+1+n), "unexpected text after the instance")
 		return false
 	}
-	s.inst = unescaped(rest[:len(rest)-1])
+	s.inst = syntax.Unescape(rest[:len(rest)-1])
 	return p.utf8(w)
 }
 

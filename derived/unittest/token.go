@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"pmdaderived/config"
+	"pmdaderived/derived/syntax"
 )
 
 // token is a word of a line. What stands in quotes or brackets is part of it, blanks included.
@@ -100,21 +101,6 @@ func enclosed(text string, closing byte) int {
 	return -1
 }
 
-// unescaped is text without the backslashes: \x stands for x.
-func unescaped(text string) string {
-	if strings.IndexByte(text, '\\') < 0 {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) {
-			i++
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
-}
-
 // unquoted is what a word means that may stand in quotes. Behind the last quote there must be nothing.
 func (p *parser) unquoted(t token) (string, bool) {
 	if !strings.HasPrefix(t.text, `"`) {
@@ -125,7 +111,7 @@ func (p *parser) unquoted(t token) (string, bool) {
 		p.report(t.at.right(n+1), "unexpected text after the quote")
 		return "", false
 	}
-	return unescaped(t.text[1:n]), p.utf8(t)
+	return syntax.Unescape(t.text[1:n]), p.utf8(t)
 }
 
 func (p *parser) utf8(t token) bool {
