@@ -23,7 +23,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	for i := range c.entries {
 		a.serve(snap, req, &c.entries[i], w)
 	}
-	a.noteAges(req.Arrived)
+	a.countAge(nil, req.Arrived)
 	a.figures.Values.Add(a.values)
 	a.values = 0
 	return nil
@@ -149,21 +149,16 @@ type ages struct {
 	metrics uint64
 }
 
-// countAge counts a metric that is served from a sample.
+// countAge counts a metric that is served from a sample; nil: there are no more in this fetch. How old the sample is that those
+// before were served from is recorded when another one comes.
 func (a *Agent) countAge(s *operand.Sample, now time.Time) {
-	if s != a.ages.sample {
-		a.noteAges(now)
-		a.ages.sample = s
+	if last := a.ages.sample; s != last {
+		if last != nil {
+			a.figures.SampleAge[a.ages.kind].Record(now.Sub(last.Taken), a.ages.metrics)
+		}
+		a.ages.sample, a.ages.metrics = s, 0
 	}
 	a.ages.metrics++
-}
-
-// noteAges records how old the sample is that the last metrics were served from.
-func (a *Agent) noteAges(now time.Time) {
-	if a.ages.metrics > 0 {
-		a.figures.SampleAge[a.ages.kind].Record(now.Sub(a.ages.sample.Taken), a.ages.metrics)
-	}
-	a.ages.sample, a.ages.metrics = nil, 0
 }
 
 // serveOther answers for what is not a definition.
@@ -171,11 +166,11 @@ func (a *Agent) serveOther(snap *snapshot, req *pmda.FetchRequest, id pdu.PMID, 
 	if a.control.Fetch(id, req.Profile, req.Arrived, w) {
 		return
 	}
+	code := pdu.ErrPMID
 	if _, ok := snap.Retired[id]; ok {
-		w.Fail(id, 0)
-		return
+		code = 0
 	}
-	w.Fail(id, pdu.ErrPMID)
+	w.Fail(id, code)
 }
 
 // write puts the values that the profile selects into the reply.

@@ -51,9 +51,6 @@ func (s *Sample) Values(id pdu.PMID, hint *int32) *derived.Vector {
 // List is what was asked for.
 func (s *Sample) List() *List { return s.list }
 
-// Vectors returns all values, in the order of the list.
-func (s *Sample) Vectors() []derived.Vector { return s.vectors }
-
 // Names implements [derived.Sample].
 func (s *Sample) Names(d pdu.InDom) *derived.NameTable { return s.names.Table(d) }
 

@@ -106,7 +106,7 @@ func TestHint(t *testing.T) {
 		want := pdu.ErrAgain
 		if at := slices.Index(s.List().IDs, b.PMID); at >= 0 {
 			want = pdu.ErrNoAgent
-			require.Same(t, &s.Vectors()[at], s.Values(b.PMID, hint))
+			require.Same(t, &s.vectors[at], s.Values(b.PMID, hint))
 			require.EqualValues(t, at, *hint)
 		}
 		require.Equal(t, want, s.Values(b.PMID, hint).Code)
