@@ -6,17 +6,26 @@ func Walk(e Expr, visit func(Expr) bool) {
 	if !visit(e) {
 		return
 	}
-	call, ok := e.(*Call)
-	if !ok {
-		for _, x := range Operands(e) {
-			Walk(x, visit)
+	switch e := e.(type) {
+	case *Unary:
+		Walk(e.X, visit)
+	case *Binary:
+		Walk(e.X, visit)
+		Walk(e.Y, visit)
+	case *Ternary:
+		Walk(e.Guard, visit)
+		Walk(e.Then, visit)
+		Walk(e.Else, visit)
+	case *Call:
+		for i, x := range e.Args {
+			if k := e.Kind(i); k == Operand || k == MetricName {
+				Walk(x, visit)
+			}
 		}
-		return
-	}
-	for i, x := range call.Args {
-		if k := call.Kind(i); k == Operand || k == MetricName {
-			Walk(x, visit)
-		}
+	case *Select:
+		Walk(e.X, visit)
+	case *Paren:
+		Walk(e.X, visit)
 	}
 }
 
