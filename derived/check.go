@@ -70,15 +70,17 @@ func (c *checker) check(m *Metric) *result {
 	return r
 }
 
-// node returns a copy of n that lasts as long as the tree.
-func (c *checker) node(n Node) *Node {
+// node returns a copy of n, with operands if there are any, that lasts as long as the tree.
+func (c *checker) node(n Node, operands ...*Node) *Node {
 	if len(c.nodes) == cap(c.nodes) {
-		made := new(Node)
-		*made = n
-		return made
+		c.nodes = make([]Node, 0, 1)
 	}
 	c.nodes = append(c.nodes, n)
-	return &c.nodes[len(c.nodes)-1]
+	made := &c.nodes[len(c.nodes)-1]
+	if len(operands) > 0 {
+		made.Kids = append(made.room[:0], operands...)
+	}
+	return made
 }
 
 // first is the error to report of err and those in the other operands of the same operator: libpcp looks
@@ -313,7 +315,7 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	n := c.node(Node{Expr: e, Desc: x.Desc, Kids: []*Node{x}})
+	n := c.node(Node{Expr: e, Desc: x.Desc}, x)
 	n.Sem = pdu.SemInstant
 	if e.Op == syntax.Not {
 		if !x.Type.Numeric() {
@@ -387,7 +389,7 @@ func (c *checker) operand(n *Node, e syntax.Expr) *Error {
 		return err
 	}
 	if n.Kids == nil {
-		n.Desc = x.Desc
+		n.Desc, n.Kids = x.Desc, n.room[:0]
 	}
 	n.Kids = append(n.Kids, x)
 	return nil

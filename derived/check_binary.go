@@ -22,7 +22,7 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 	if rule := c.legal(e.Op, x, y); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.X)+" "+e.Op.String()+" "+shown(e.Y))
 	}
-	n := c.node(Node{Expr: e, Desc: pdu.Desc{Sem: combinedSemantics(e.Op, x, y), InDom: x.InDom}, Kids: []*Node{x, y}})
+	n := c.node(Node{Expr: e, Desc: pdu.Desc{Sem: combinedSemantics(e.Op, x, y), InDom: x.InDom}}, x, y)
 	if n.InDom == pdu.NoInDom {
 		n.InDom = y.InDom
 	}

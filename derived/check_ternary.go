@@ -37,7 +37,7 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	if rule := ternaryOperands(x, y); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.Then)+" : "+shown(e.Else))
 	}
-	n := c.node(Node{Expr: e, Desc: x.Desc, Kids: []*Node{guard, x, y}})
+	n := c.node(Node{Expr: e, Desc: x.Desc}, guard, x, y)
 	if n.InDom == pdu.NoInDom {
 		n.InDom = y.InDom
 	}
