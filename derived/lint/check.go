@@ -55,7 +55,10 @@ type Host interface {
 // Check looks at definitions of distinct names. Warnings are in the order of the definitions and of
 // their texts.
 func Check(defs []*derived.Definition, o Options) []Warning {
-	l := &linter{Options: o, byName: make(map[string]*derived.Definition, len(defs)), shapes: newShapes(), same: map[int]*derived.Definition{}}
+	l := &linter{
+		Options: o, byName: make(map[string]*derived.Definition, len(defs)),
+		numbers: map[shape]int{}, shapes: map[syntax.Expr]int{}, same: map[int]*derived.Definition{},
+	}
 	for _, d := range defs {
 		l.byName[d.Name] = d
 	}
@@ -70,7 +73,9 @@ func Check(defs []*derived.Definition, o Options) []Warning {
 			m, _ := set.Lookup(d.Name)
 			l.metric(m)
 		}
-		l.name(d)
+		if o.Root != "" && strings.HasPrefix(d.Name, o.Root+".") {
+			l.warn(DoubledRoot, -1, "is served as "+o.Root+"."+d.Name+": leave out "+o.Root+". here")
+		}
 		slices.SortStableFunc(l.found[from:], func(x, y Warning) int { return cmp.Compare(x.Offset, y.Offset) })
 	}
 	return l.found
@@ -79,14 +84,15 @@ func Check(defs []*derived.Definition, o Options) []Warning {
 // linter looks at definitions.
 type linter struct {
 	Options
-	byName map[string]*derived.Definition
-	shapes *shapes
-	same   map[int]*derived.Definition // by shape
-	found  []Warning
+	byName  map[string]*derived.Definition
+	numbers map[shape]int
+	same    map[int]*derived.Definition // by the number of the shape
+	found   []Warning
 
 	current  *derived.Definition
 	warnings int                  // about it
 	constant map[syntax.Expr]bool // what is known of its parts
+	shapes   map[syntax.Expr]int  // numbers of the shapes of its parts
 	looked   int                  // parts that contains has looked at
 	held     int                  // questions about the host
 }
@@ -114,13 +120,10 @@ func (l *linter) add(w Warning) {
 	}
 }
 
-// silent reports whether no warning about the current definition would be shown any more.
-func (l *linter) silent() bool { return l.warnings >= maxWarnings }
-
 // definition looks at the text of a definition.
 func (l *linter) definition(d *derived.Definition) {
 	l.current, l.warnings, l.constant, l.looked, l.held = d, 0, map[syntax.Expr]bool{}, 0, 0
-	clear(l.shapes.known)
+	clear(l.shapes)
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
 		switch e := e.(type) {
 		case *syntax.Unary:
@@ -132,16 +135,16 @@ func (l *linter) definition(d *derived.Definition) {
 		case *syntax.Call:
 			l.call(e)
 		}
-		return !l.silent()
+		return l.warnings < maxWarnings
 	})
 	constant := l.fixed(d.Expr)
-	if constant && l.warnings == 0 && !literal(d.Expr) {
+	if constant && l.warnings == 0 && literal(d.Expr) == nil {
 		l.warn(ConstantExpr, start(d.Expr), "uses no metric: its value never changes")
 	}
 	if constant {
 		return
 	}
-	shape := l.shapes.of(d.Expr, l.plain)
+	shape := l.number(d.Expr)
 	if first := l.same[shape]; first != nil {
 		l.add(Warning{
 			Definition: d, Code: SameExpression, Offset: start(d.Expr),
@@ -150,13 +153,6 @@ func (l *linter) definition(d *derived.Definition) {
 		return
 	}
 	l.same[shape] = d
-}
-
-// name looks at what a definition is called.
-func (l *linter) name(d *derived.Definition) {
-	if l.Root != "" && strings.HasPrefix(d.Name, l.Root+".") {
-		l.warn(DoubledRoot, -1, "is served as "+l.Root+"."+d.Name+": leave out "+l.Root+". here")
-	}
 }
 
 // plain is a name as it is without the subtree in front.
@@ -215,9 +211,7 @@ func guardTwice(e *syntax.Binary) bool {
 	return is(derived.Query, e.X) && is(derived.Query, e.Y)
 }
 
-func (l *linter) equal(x, y syntax.Expr) bool {
-	return l.shapes.of(x, l.plain) == l.shapes.of(y, l.plain)
-}
+func (l *linter) equal(x, y syntax.Expr) bool { return l.number(x) == l.number(y) }
 
 func (l *linter) ternary(e *syntax.Ternary) {
 	if _, ok := e.Guard.(*syntax.Ternary); ok {

@@ -6,47 +6,39 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-// shapes numbers expressions: those that mean the same by the rules of arithmetic alone have the same number,
-// whatever parentheses they have and in which order the operands of +, *, && and so on stand.
-type shapes struct {
-	numbers map[shape]int
-	known   map[syntax.Expr]int
-}
-
-// shape is an expression whose operands have numbers.
+// shape is an expression whose operands have numbers. Those that mean the same by the rules of arithmetic alone have
+// the same shape, whatever parentheses they have and in which order the operands of +, *, && and so on stand.
 type shape struct {
 	what    string
 	x, y, z int
 }
 
-func newShapes() *shapes { return &shapes{numbers: map[shape]int{}, known: map[syntax.Expr]int{}} }
-
-// of returns the number of an expression, from 1. plain is what a metric is called in one way only.
-func (s *shapes) of(e syntax.Expr, plain func(string) string) int {
+// number returns the number of an expression's shape, from 1.
+func (l *linter) number(e syntax.Expr) int {
 	e = syntax.Unparen(e)
-	if n, ok := s.known[e]; ok {
+	if n, ok := l.shapes[e]; ok {
 		return n
 	}
-	key := s.shape(e, plain)
-	n, ok := s.numbers[key]
+	key := l.shape(e)
+	n, ok := l.numbers[key]
 	if !ok {
-		n = len(s.numbers) + 1
-		s.numbers[key] = n
+		n = len(l.numbers) + 1
+		l.numbers[key] = n
 	}
-	s.known[e] = n
+	l.shapes[e] = n
 	return n
 }
 
-func (s *shapes) shape(e syntax.Expr, plain func(string) string) shape {
+func (l *linter) shape(e syntax.Expr) shape {
 	switch e := e.(type) {
 	case *syntax.Name:
-		return shape{what: "name " + plain(e.Name)}
+		return shape{what: "name " + l.plain(e.Name)}
 	case *syntax.Number:
 		return shape{what: strconv.FormatBool(e.Double) + strconv.FormatFloat(e.Float, 'g', -1, 64)}
 	case *syntax.Unary:
-		return shape{what: "prefix " + e.Op.String(), x: s.of(e.X, plain)}
+		return shape{what: "prefix " + e.Op.String(), x: l.number(e.X)}
 	case *syntax.Binary:
-		op, x, y := e.Op, s.of(e.X, plain), s.of(e.Y, plain)
+		op, x, y := e.Op, l.number(e.X), l.number(e.Y)
 		switch op {
 		case syntax.Add, syntax.Mul, syntax.Eq, syntax.Neq, syntax.And, syntax.Or:
 			x, y = min(x, y), max(x, y)
@@ -56,19 +48,19 @@ func (s *shapes) shape(e syntax.Expr, plain func(string) string) shape {
 		}
 		return shape{what: op.String(), x: x, y: y}
 	case *syntax.Ternary:
-		return shape{"?:", s.of(e.Guard, plain), s.of(e.Then, plain), s.of(e.Else, plain)}
+		return shape{"?:", l.number(e.Guard), l.number(e.Then), l.number(e.Else)}
 	case *syntax.Call:
 		what := e.Func.String()
 		for i, arg := range e.Args {
 			if k := e.Kind(i); k == syntax.Operand || k == syntax.MetricName {
-				what += " #" + strconv.Itoa(s.of(arg, plain))
+				what += " #" + strconv.Itoa(l.number(arg))
 			} else {
 				what += " " + arg.String()
 			}
 		}
 		return shape{what: what}
 	case *syntax.Select:
-		return shape{what: "[" + e.Instance, x: s.of(e.X, plain)}
+		return shape{what: "[" + e.Instance, x: l.number(e.X)}
 	}
 	return shape{what: e.String()}
 }

@@ -14,20 +14,18 @@ func mirrored(op syntax.Op) syntax.Op {
 	return op
 }
 
-// literal reports whether an expression is a number, with a sign perhaps.
-func literal(e syntax.Expr) bool {
-	e = syntax.Unparen(e)
-	minus, ok := e.(*syntax.Unary)
-	return syntax.NumberOf(e) != nil || ok && minus.Op == syntax.Neg && literal(minus.X)
+// literal is the number that an expression is, with a sign perhaps, nil if it is none.
+func literal(e syntax.Expr) *syntax.Number {
+	if minus, ok := syntax.Unparen(e).(*syntax.Unary); ok && minus.Op == syntax.Neg {
+		return literal(minus.X)
+	}
+	return syntax.NumberOf(e)
 }
 
 // zero reports whether an expression is the number 0.
 func zero(e syntax.Expr) bool {
-	if number := syntax.NumberOf(e); number != nil {
-		return number.Float == 0
-	}
-	minus, ok := syntax.Unparen(e).(*syntax.Unary)
-	return ok && minus.Op == syntax.Neg && zero(minus.X)
+	number := literal(e)
+	return number != nil && number.Float == 0
 }
 
 // clip is an expression for a message, without its end if it is long.

@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -48,20 +49,12 @@ func languageHint(text string, offset int) string {
 		return ""
 	}
 	before, after := text[:offset], text[offset:]
-	if hint := signHint(before, after); hint != "" {
-		return hint
+	written := strings.TrimRight(before, blanks)
+	word, last := leadingWord.FindString(after), trailingWord.FindString(written)
+	if !strings.EqualFold(last, "not") {
+		last = ""
 	}
-	word := leadingWord.FindString(after)
-	if hint := numberHint(strings.TrimRight(before, blanks), after, word); hint != "" {
-		return hint
-	}
-	if hint := operatorHint(word); hint != "" {
-		return hint
-	}
-	if last := trailingWord.FindString(strings.TrimRight(before, blanks)); strings.EqualFold(last, "not") {
-		return operatorHint(last)
-	}
-	return ""
+	return cmp.Or(signHint(before, after), numberHint(written, after, word), operatorHint(word), operatorHint(last))
 }
 
 var (

@@ -25,22 +25,16 @@ func (it *item) accepts(sample int, v *derived.Vector, i int) bool {
 	if i < 0 || i >= v.Len() {
 		return it.kind == none
 	}
-	switch it.kind {
-	case number:
-		return v.Type.Numeric() && it.close(sample, v.Type, v.Bits[i])
-	case special:
-		if !v.Type.Numeric() {
-			return false
-		}
+	switch {
+	case !it.kind.of(v.Type):
+		return false
+	case it.kind == number:
+		return it.close(sample, v.Type, v.Bits[i])
+	case it.kind == special:
 		got := v.Type.Float64(v.Bits[i])
 		return got == it.float || math.IsNaN(got) && math.IsNaN(it.float)
-	case text:
-		return v.Type == pdu.TypeString && bytes.Equal(v.Blobs[i], it.bytes)
-	case blob:
-		return !v.Type.Numeric() && v.Type != pdu.TypeString && bytes.Equal(v.Blobs[i], it.bytes)
-	default:
-		return false
 	}
+	return bytes.Equal(v.Blobs[i], it.bytes)
 }
 
 // close reports whether a number is the expected one, give or take the tolerance.

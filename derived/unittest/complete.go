@@ -82,15 +82,14 @@ func (p *parser) fill(t *Test, s *series) {
 		}
 	}
 	last := s.items[len(s.items)-1]
+	differ := plural(last.to, "value") + ", and the test has " + plural(t.samples, "sample")
 	switch {
 	case last.to > t.samples:
-		p.report(last.at, fmt.Sprintf("%s, and %s", plural(last.to, "value"), samplesText(t)))
+		p.report(last.at, differ)
 	case !s.fetches && last.to < t.samples:
-		p.report(last.at, fmt.Sprintf("%s, and %s: end with ... if the last one goes on", plural(last.to, "value"), samplesText(t)))
+		p.report(last.at, differ+": end with ... if the last one goes on")
 	}
 }
-
-func samplesText(t *Test) string { return "the test has " + plural(t.samples, "sample") }
 
 // judgeGiven looks whether the values of metrics are such as the metrics have.
 func (p *parser) judgeGiven(t *Test) {
@@ -142,44 +141,24 @@ func (p *parser) instance(t *Test, d pdu.InDom, s *series) bool {
 // judge looks whether a metric can have a value.
 func (p *parser) judge(o *operand, s *series, it *item) {
 	t := o.desc.Type
-	wrong := func(what string) {
-		p.report(it.at, fmt.Sprintf("%s is %s, its values are %s", s.name, t, what))
-	}
-	switch it.kind {
-	case any_:
+	switch {
+	case it.kind == none, it.kind == code && !s.instance:
+	case it.kind == any_:
 		p.report(it.at, "* is for expectations: give a value, or _ for none")
-	case code:
-		if s.instance {
-			p.report(it.at, "an error is that of the metric, not of one instance: give it in a line of "+s.name)
-		}
-	case number:
-		if !t.Numeric() {
-			wrong("no numbers")
-			return
-		}
-		if it.tolerance != nil {
-			p.report(it.at, "a tolerance is for expectations")
-			return
-		}
+	case it.kind == code:
+		p.report(it.at, "an error is that of the metric, not of one instance: give it in a line of "+s.name)
+	case !it.kind.of(t):
+		has := map[kind]string{number: "no numbers", special: "whole numbers", text: "no texts", blob: "no bytes"}
+		p.report(it.at, fmt.Sprintf("%s is %s, its values are %s", s.name, t, has[it.kind]))
+	case it.tolerance != nil:
+		p.report(it.at, "a tolerance is for expectations")
+	case it.kind == number:
 		for _, sample := range []int{it.from, it.to - 1} {
 			if _, err := bits(t, it.value(sample)); err != nil {
 				p.report(it.at, err.Error())
 				return
 			}
 		}
-	case special:
-		if t != pdu.TypeFloat && t != pdu.TypeDouble {
-			wrong("whole numbers")
-		}
-	case text:
-		if t != pdu.TypeString {
-			wrong("no texts")
-		}
-	case blob:
-		if t.Numeric() || t == pdu.TypeString {
-			wrong("no bytes")
-		}
-	case none:
 	}
 }
 

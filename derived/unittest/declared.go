@@ -34,6 +34,7 @@ type operand struct {
 type indom struct {
 	instances []pdu.Instance
 	byName    map[string]pdu.Inst
+	names     *derived.NameTable
 	at        place
 }
 
@@ -151,7 +152,7 @@ func (p *parser) indom(into *declared, keyword token, words []token) {
 		return
 	}
 	made := &indom{byName: make(map[string]pdu.Inst), at: words[0].at}
-	ids := make(map[pdu.Inst]bool)
+	names := make(map[pdu.Inst]string)
 	next := pdu.Inst(0)
 	for _, w := range words[1:] {
 		if m := numbered.FindStringSubmatch(w.text); m != nil {
@@ -163,13 +164,15 @@ func (p *parser) indom(into *declared, keyword token, words []token) {
 		if !ok {
 			return
 		}
-		if _, twice := made.byName[name]; twice || ids[next] {
+		_, sameName := made.byName[name]
+		if _, sameNumber := names[next]; sameName || sameNumber {
 			p.report(w.at, fmt.Sprintf("instance %d or %q is there already", next, name))
 			return
 		}
 		made.instances = append(made.instances, pdu.Instance{ID: next, Name: name})
-		made.byName[name], ids[next] = next, true
+		made.byName[name], names[next] = next, name
 		next++
 	}
+	made.names = derived.NewNameTable(names, made.byName)
 	into.indoms[d] = made
 }

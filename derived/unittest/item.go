@@ -30,6 +30,22 @@ const (
 	code // an error in place of values
 )
 
+// of reports whether a type has values of a kind.
+func (k kind) of(t pdu.Type) bool {
+	switch k {
+	case number:
+		return t.Numeric()
+	case special:
+		return t == pdu.TypeFloat || t == pdu.TypeDouble
+	case text:
+		return t == pdu.TypeString
+	case blob:
+		return !t.Numeric() && t != pdu.TypeString
+	default:
+		return false
+	}
+}
+
 // item is a value that holds for one or more samples.
 type item struct {
 	kind      kind

@@ -1,6 +1,7 @@
 package unittest
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -11,40 +12,17 @@ import (
 
 // collector makes the samples of a test.
 type collector struct {
-	test     *Test
-	operands []supplied
-	names    map[pdu.InDom]*derived.NameTable
-	indoms   map[pdu.InDom]*indom
-	last     map[pdu.PMID]*derived.InstSet // the same one again where nothing changes, as the agent does
-}
-
-// supplied is a metric that a test gives values of.
-type supplied struct {
-	*target
-	operand *operand
+	test   *Test
+	indoms map[pdu.InDom]*indom
+	last   map[pdu.PMID]*derived.InstSet // the same one again where nothing changes, as the agent does
 }
 
 // epoch is when tests begin.
 var epoch = time.Unix(0, 0) //nolint:gochecknoglobals // never changed
 
 func newCollector(t *Test) *collector {
-	c := &collector{
-		test: t, names: map[pdu.InDom]*derived.NameTable{}, indoms: map[pdu.InDom]*indom{},
-		last: map[pdu.PMID]*derived.InstSet{},
-	}
-	for _, s := range t.given.targets {
-		c.operands = append(c.operands, supplied{s, t.operand(s.all[0].name)})
-	}
-	for _, d := range []*declared{t.shared, t.own} {
-		for id, made := range d.indoms {
-			c.indoms[id] = made
-			names := make(map[pdu.Inst]string, len(made.instances))
-			for _, instance := range made.instances {
-				names[instance.ID] = instance.Name
-			}
-			c.names[id] = derived.NewNameTable(names, made.byName)
-		}
-	}
+	c := &collector{test: t, indoms: maps.Clone(t.shared.indoms), last: map[pdu.PMID]*derived.InstSet{}}
+	maps.Copy(c.indoms, t.own.indoms)
 	return c
 }
 
@@ -57,8 +35,14 @@ type sample struct {
 }
 
 func (s *sample) Time() time.Time                      { return s.at }
-func (s *sample) Names(d pdu.InDom) *derived.NameTable { return s.names[d] }
 func (s *sample) Members(d pdu.InDom) *derived.InstSet { return s.members[d] }
+
+func (s *sample) Names(d pdu.InDom) *derived.NameTable {
+	if known := s.indoms[d]; known != nil {
+		return known.names
+	}
+	return nil
+}
 
 func (s *sample) Values(id pdu.PMID, _ *int32) *derived.Vector {
 	if v := s.values[id]; v != nil {
@@ -71,18 +55,18 @@ func (s *sample) Values(id pdu.PMID, _ *int32) *derived.Vector {
 func (c *collector) take(n int) *sample {
 	m := &sample{
 		collector: c, at: epoch.Add(c.test.at(n)),
-		values:  make(map[pdu.PMID]*derived.Vector, len(c.operands)),
+		values:  make(map[pdu.PMID]*derived.Vector, len(c.test.given.targets)),
 		members: make(map[pdu.InDom]*derived.InstSet, len(c.indoms)),
 	}
 	there := map[pdu.InDom]map[pdu.Inst]bool{} // domains that some metric has a say in
-	for i := range c.operands {
-		s := &c.operands[i]
-		d := s.operand.desc.InDom
+	for _, s := range c.test.given.targets {
+		desc := c.test.operand(s.all[0].name).desc
+		d := desc.InDom
 		if d != pdu.NoInDom && there[d] == nil {
 			there[d] = map[pdu.Inst]bool{}
 		}
-		v := c.vector(s, n)
-		m.values[s.operand.desc.PMID] = v
+		v := c.vector(s, desc, n)
+		m.values[desc.PMID] = v
 		for _, id := range v.Insts.IDs() {
 			there[d][id] = true
 		}
@@ -100,19 +84,18 @@ func (c *collector) take(n int) *sample {
 }
 
 // vector is the values of a metric in a sample.
-func (c *collector) vector(s *supplied, n int) *derived.Vector {
-	t := s.operand.desc.Type
-	v := &derived.Vector{Type: t}
+func (c *collector) vector(s *target, desc pdu.Desc, n int) *derived.Vector {
+	v := &derived.Vector{Type: desc.Type}
 	whole := s.whole().item(n)
 	if whole != nil && whole.kind == code {
 		v.Code = whole.code
 		return v
 	}
-	if s.operand.desc.InDom == pdu.NoInDom {
+	if desc.InDom == pdu.NoInDom {
 		whole.add(v, n)
 		return v
 	}
-	known := c.indoms[s.operand.desc.InDom]
+	known := c.indoms[desc.InDom]
 	if known == nil {
 		return v // nothing but _: an instance would need a name
 	}
@@ -126,10 +109,10 @@ func (c *collector) vector(s *supplied, n int) *derived.Vector {
 			ids = append(ids, instance.ID)
 		}
 	}
-	if last := c.last[s.operand.desc.PMID]; last == nil || !slices.Equal(last.IDs(), ids) {
-		c.last[s.operand.desc.PMID] = derived.NewInstSet(ids)
+	if last := c.last[desc.PMID]; last == nil || !slices.Equal(last.IDs(), ids) {
+		c.last[desc.PMID] = derived.NewInstSet(ids)
 	}
-	v.Insts = c.last[s.operand.desc.PMID]
+	v.Insts = c.last[desc.PMID]
 	return v
 }
 

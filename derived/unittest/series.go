@@ -1,7 +1,6 @@
 package unittest
 
 import (
-	"cmp"
 	"fmt"
 	"sort"
 	"strings"
@@ -177,5 +176,5 @@ func timeText(d time.Duration) string {
 			shown = short + unit[:1]
 		}
 	}
-	return cmp.Or(shown, "0s")
+	return shown
 }

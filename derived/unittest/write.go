@@ -147,12 +147,7 @@ func (p *writer) values(keyword, name string, d pdu.InDom, values []*derived.Vec
 		}
 	}
 	if !written || slices.ContainsFunc(values, func(v *derived.Vector) bool { return v.Code < 0 }) {
-		one(name, func(v *derived.Vector) string {
-			if v.Code < 0 {
-				return v.Code.Name()
-			}
-			return "_"
-		})
+		one(name, func(v *derived.Vector) string { return valueText(v, -1) })
 	}
 }
 
