@@ -47,15 +47,9 @@ func cString(s string) string {
 // latin1 returns s with each byte as the character of that number, so that Go's regexp sees bytes.
 // ASCII, as nearly all names are, stays as it is.
 func latin1(s string) string {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return widened(s)
-		}
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return s
 	}
-	return s
-}
-
-func widened(s string) string {
 	wide := make([]rune, len(s))
 	for i := range wide {
 		wide[i] = rune(s[i])

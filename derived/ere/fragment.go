@@ -107,13 +107,6 @@ func choice(branches []fragment) fragment {
 	return all
 }
 
-// group is a fragment in parentheses; Go's regexp numbers its groups as the pattern does.
-func group(inner fragment) fragment {
-	inner.text = "(" + inner.text + ")"
-	inner.size += 2
-	return inner
-}
-
 // times says how often a fragment is repeated.
 type times struct{ low, high int }
 

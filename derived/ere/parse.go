@@ -203,7 +203,9 @@ func (p *parser) group() fragment {
 	}
 	p.nest--
 	p.advance()
-	return group(inner)
+	inner.text = "(" + inner.text + ")"
+	inner.size += 2
+	return inner
 }
 
 // interval reads "{n}", "{n,}", "{,m}" or "{n,m}" and leaves the "}" as the current token.

@@ -75,29 +75,28 @@ func (u *run) position(at place) config.Position { return at.position(u.test.Pos
 
 func short(name string) string { return strings.TrimPrefix(name, root+".") }
 
-// metric finds the metric of an expectation. Where it cannot be used, that is a failure.
-func (u *run) metric(name string, at place, what string) *derived.Metric {
+// metric finds the metric of an expectation. Where it cannot be used, that is the failure, else f is to be filled.
+func (u *run) metric(name string, at place, what string) (m *derived.Metric, f Failure) {
 	m, ok := u.set.Lookup(short(name))
-	f := Failure{Pos: u.position(at), Metric: name, Msg: what}
+	f = Failure{Pos: u.position(at), Metric: name, Msg: what}
 	switch {
 	case !ok:
 		f.Err = ErrNoDefinition
 	case m.Err != nil:
 		f.Err = m.Err
 	default:
-		return m
+		return m, f
 	}
 	u.failures = append(u.failures, f)
-	return nil
+	return nil, f
 }
 
 // metadata compares the descriptor of a definition.
 func (u *run) metadata(want metadata) {
-	m := u.metric(want.name, want.at, "metadata "+want.name)
+	m, f := u.metric(want.name, want.at, "metadata "+want.name)
 	if m == nil {
 		return
 	}
-	f := Failure{Pos: u.position(want.at), Metric: want.name, Msg: "metadata " + want.name}
 	w, g := want.desc, m.Desc
 	for _, row := range []Row{
 		{What: "type", Want: w.Type.String(), Got: g.Type.String()},
@@ -185,7 +184,7 @@ func (u *run) expectations() []*expectation {
 	for _, t := range u.test.expect.targets {
 		e := &expectation{target: t, reports: map[*series]*Failure{}}
 		first := t.all[0]
-		if e.metric = u.metric(first.name, first.at, "expect "+first.written()); e.metric == nil {
+		if e.metric, _ = u.metric(first.name, first.at, "expect "+first.written()); e.metric == nil {
 			continue
 		}
 		all = append(all, e)
