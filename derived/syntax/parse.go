@@ -156,16 +156,10 @@ func (p *parser) tooDeep(offset int) {
 func (p *parser) definition() Expr {
 	p.advance()
 	p.first = p.tok.at.Start
-	switch p.tok.kind {
-	case tokOp:
-		if p.tok.op != Sub {
-			p.refuseLate("Unexpected initial")
-		}
-	case tokQuest, tokColon, tokRParen:
+	switch t := p.tok; {
+	case t.kind == tokOp && t.op != Sub, t.kind == tokQuest, t.kind == tokColon, t.kind == tokRParen:
 		p.refuseLate("Unexpected initial")
-	default:
 	}
-
 	e := p.expr(powerTernary)
 	switch p.tok.kind {
 	case tokEnd:
