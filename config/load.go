@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -94,14 +95,7 @@ func (l *loader) name(path string) string {
 
 // finish drops the definitions that later ones replace.
 func (l *loader) finish() Loaded {
-	all := l.out.Definitions
-	l.out.Definitions = all[:0]
-	for _, d := range all {
-		if l.names[d.Name].definition == d {
-			l.out.Definitions = append(l.out.Definitions, d)
-		}
-	}
-	clear(all[len(l.out.Definitions):])
+	l.out.Definitions = slices.DeleteFunc(l.out.Definitions, func(d *Definition) bool { return l.names[d.Name].definition != d })
 	return l.out
 }
 

@@ -197,11 +197,10 @@ func (w *Watcher) follow() time.Duration {
 		all = trace(w.options.Paths)
 		fresh, err = w.notifier.watch(all)
 	}
+	w.setBlind(err)
 	if err != nil {
-		w.setBlind(err)
 		return w.options.Poll
 	}
-	w.setBlind(nil)
 	return max(safetyNet, w.options.Poll)
 }
 

@@ -134,19 +134,16 @@ func parsed(defs []served.Definition) []*derived.Definition {
 func withUsed(all map[string]served.Definition, defs ...served.Definition) []served.Definition {
 	taken := make(map[string]bool, len(defs))
 	var used []served.Definition
-	add := func(d served.Definition) {
-		if !taken[d.Name] {
-			taken[d.Name] = true
-			used = append(used, d)
+	for queue := slices.Clone(defs); len(queue) > 0; queue = queue[1:] {
+		d := queue[0]
+		if taken[d.Name] {
+			continue
 		}
-	}
-	for _, d := range defs {
-		add(d)
-	}
-	for next := 0; next < len(used); next++ {
-		for name := range used[next].Names {
-			if d, ok := all[short(name)]; ok {
-				add(d)
+		taken[d.Name] = true
+		used = append(used, d)
+		for name := range d.Names {
+			if operand, ok := all[short(name)]; ok {
+				queue = append(queue, operand)
 			}
 		}
 	}
