@@ -11,7 +11,5 @@ const (
 	MaxContinuations = 10_000   // physical lines that continue one line
 	MaxDefinitions   = 100_000  // definitions of a load
 	MaxProblems      = 10_000   // problems reported per file
+	maxShown         = 2000     // bytes of a source line in a message
 )
-
-// maxShown is how many bytes of a source line a message shows at most.
-const maxShown = 2000

@@ -49,11 +49,6 @@ type scanner struct {
 
 const byteOrderMark = "\ufeff"
 
-func newScanner(text string) scanner {
-	text = strings.TrimPrefix(text, byteOrderMark)
-	return scanner{text: text, number: 1}
-}
-
 func (s *scanner) atEnd() bool { return s.pos >= len(s.text) }
 
 // line returns what is left of the current line, with its continuations, and goes behind it.

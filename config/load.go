@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Load reads the files of a path list in order, directories with all files below them. A name that
@@ -193,9 +195,15 @@ func (l *loader) file(path string, info os.FileInfo) {
 		l.unread(path, Error, err)
 		return
 	}
-	path = l.name(path)
-	source := newSource(path, text)
-	source.ModTime = info.ModTime()
+	l.add(l.name(path), text, info.ModTime())
+}
+
+// add takes the text of a file.
+func (l *loader) add(path string, text []byte, modified time.Time) {
+	source := Source{
+		Path: path, Size: int64(len(text)), ModTime: modified, Sum: sha256.Sum256(text),
+		openEnd: len(text) == 0 || text[len(text)-1] != '\n',
+	}
 	if !l.scanning {
 		source.Incomplete = !l.read(path, string(text))
 	}

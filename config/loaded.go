@@ -37,12 +37,3 @@ type Source struct {
 
 	openEnd bool // the last line has no newline, or there is no line at all
 }
-
-func newSource(path string, text []byte) Source {
-	return Source{
-		Path:    path,
-		Size:    int64(len(text)),
-		Sum:     sha256.Sum256(text),
-		openEnd: len(text) == 0 || text[len(text)-1] != '\n',
-	}
-}

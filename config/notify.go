@@ -3,7 +3,9 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"syscall"
 
@@ -84,7 +86,8 @@ func (n *notifier) matters(e fsnotify.Event) bool {
 		return true
 	}
 	p := all[filepath.Dir(name)]
-	return p != nil && p.concerns(filepath.Base(name))
+	entry := filepath.Base(name)
+	return p != nil && (p.names[entry] || p.whole && !Ignored(entry))
 }
 
 // watch follows exactly these places. fresh reports whether one of them was not followed before, so
@@ -98,7 +101,7 @@ func (n *notifier) watch(all placeSet) (fresh bool, err error) {
 			delete(n.watched, dir)
 		}
 	}
-	for _, dir := range all.dirs() {
+	for _, dir := range slices.Sorted(maps.Keys(all)) { // in order, so that the first error is the same the next time
 		p := all[dir]
 		// Also those watched already: a directory made anew may have the identity of the former.
 		addErr := n.Add(dir)

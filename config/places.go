@@ -2,10 +2,8 @@ package config
 
 import (
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -24,17 +22,9 @@ type place struct {
 	end bool
 }
 
-// concerns reports whether a change of an entry can change what the path list means.
-func (p *place) concerns(name string) bool {
-	return p.names[name] || p.whole && !Ignored(name)
-}
-
 // placeSet holds directories by their path, in which no component is a symbolic link. A directory that
 // is mounted in several places is there once.
 type placeSet map[string]*place
-
-// dirs returns the paths in order, so that what is said of one of them does not change by itself.
-func (s placeSet) dirs() []string { return slices.Sorted(maps.Keys(s)) }
 
 // fileID tells files of a host apart.
 type fileID struct{ device, inode uint64 }

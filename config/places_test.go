@@ -16,7 +16,7 @@ import (
 // component of the path list.
 func placesBelow(root string, all placeSet) []string {
 	var lines []string
-	for _, dir := range all.dirs() {
+	for _, dir := range slices.Sorted(maps.Keys(all)) {
 		name, below := strings.CutPrefix(dir, root)
 		if !below {
 			continue

@@ -21,7 +21,7 @@ type reader struct {
 // read reads the text of a file and reports whether it got to the end.
 func (l *loader) read(file, text string) (complete bool) {
 	l.generation++
-	r := reader{loader: l, file: file, scan: newScanner(text), complete: true}
+	r := reader{loader: l, file: file, scan: scanner{text: strings.TrimPrefix(text, byteOrderMark), number: 1}, complete: true}
 	for r.complete && !r.scan.atEnd() {
 		r.statement(r.scan.line())
 	}

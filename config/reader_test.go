@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,9 +13,7 @@ import (
 // readText reads the text of one file. The name of the file only serves positions and messages.
 func readText(file string, text []byte, accept func(*Definition) error) Loaded {
 	l := &loader{Loading: Loading{Accept: accept, Definitions: MaxDefinitions}, names: map[string]*entry{}}
-	source := newSource(file, text)
-	source.Incomplete = !l.read(file, string(text))
-	l.out.Sources = append(l.out.Sources, source)
+	l.add(file, text, time.Time{})
 	return l.finish()
 }
 

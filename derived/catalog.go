@@ -17,9 +17,8 @@ type CatalogMap map[string]pdu.Desc
 
 // Desc implements Catalog.
 func (m CatalogMap) Desc(name string) (pdu.Desc, error) {
-	d, ok := m[name]
-	if !ok {
-		return pdu.Desc{}, pdu.ErrName
+	if d, ok := m[name]; ok {
+		return d, nil
 	}
-	return d, nil
+	return pdu.Desc{}, pdu.ErrName
 }

@@ -71,7 +71,7 @@ func parseUnitsPart(s string) (unitsPart, error) {
 		switch c := s[0]; {
 		case isBlank(c):
 			s = s[1:]
-		case c == '-' || c == '.' || isDigit(c):
+		case c == '-' || c == '.' || '0' <= c && c <= '9':
 			value, n := leadingFloat(s)
 			if n == 0 {
 				return part, errUnitsLiteral
@@ -337,8 +337,6 @@ func leadingFloat(s string) (value float64, n int) {
 }
 
 const smallestNormal = 0x1p-1022
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // isBlank is isspace(3) in the C locale.
 func isBlank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }

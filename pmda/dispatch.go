@@ -3,8 +3,10 @@ package pmda
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"pmdaderived/pdu"
@@ -247,7 +249,7 @@ func plainTextType(t pdu.TextType) pdu.TextType {
 }
 
 func (s *session) onLabelReq(c Client, req *pdu.LabelReq) (pdu.Message, error) {
-	if !singleLevel(req.Type) {
+	if bits.OnesCount32(uint32(req.Type)) != 1 || req.Type > pdu.LabelInstances { // not one level
 		return nil, pdu.ErrType
 	}
 	reply := pdu.Labels{Ident: req.Ident, Type: req.Type}
@@ -259,10 +261,6 @@ func (s *session) onLabelReq(c Client, req *pdu.LabelReq) (pdu.Message, error) {
 		reply.Sets = sets
 	}
 	return &reply, nil
-}
-
-func singleLevel(t pdu.LabelType) bool {
-	return t != 0 && t&(t-1) == 0 && t <= pdu.LabelInstances
 }
 
 func (s *session) onStore(c Client, req *pdu.Result) (pdu.Message, error) {
@@ -287,5 +285,21 @@ func (s *session) onError(c Client, body []byte) {
 		s.complain(pdu.KindError, "pdu ignored", e.Code)
 	case s.ender != nil:
 		s.ender.EndContext(c)
+	}
+}
+
+// replyCode picks the code that goes into an ERROR in place of a reply. Some codes must never be
+// there: PM_ERR_IPC, PM_ERR_TIMEOUT and -EPIPE make pmcd drop the agent; the not-ready pair switches
+// pmcd's idea of the agent; a code ≥ 0 is a state change or a success. They reach an agent all
+// the same, as errors of the places it got its values from. Source: docs/protocol.md 6.1, 6.2, 4.7.
+func replyCode(err error) pdu.Code {
+	switch code := pdu.CodeOf(err); {
+	case code == pdu.ErrPMDANotReady:
+		return pdu.ErrAgain
+	case code >= 0, code == pdu.ErrIPC, code == pdu.ErrTimeout, code == -pdu.Code(syscall.EPIPE),
+		code == pdu.ErrPMDAReady:
+		return pdu.ErrGeneric
+	default:
+		return code
 	}
 }

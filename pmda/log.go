@@ -51,34 +51,28 @@ func (c *complaints) due(what complaint, now time.Time) (skipped int, due bool) 
 
 // complain logs, once in a while, what is wrong with PDUs of kind k.
 func (s *session) complain(k pdu.Kind, what string, err error) {
-	skipped, due := s.complaints.due(complaint{k, err.Error()}, s.now())
-	if !due {
-		return
+	if skipped, due := s.complaints.due(complaint{k, err.Error()}, s.now()); due {
+		s.log.WithFields(logrus.Fields{"pdu": k, "repeated": skipped}).WithError(err).Warn(what)
 	}
-	s.log.WithFields(logrus.Fields{"pdu": k, "repeated": skipped}).WithError(err).Warn(what)
 }
 
 // logPanic logs, once in a while, a panic of the agent with its stack. It is called by the
 // deferred function that recovered, while the stack is still there.
 func (s *session) logPanic(k pdu.Kind, value any) {
 	text := fmt.Sprint(value)
-	skipped, due := s.complaints.due(complaint{k, "panic: " + text}, s.now())
-	if !due {
-		return
+	if skipped, due := s.complaints.due(complaint{k, "panic: " + text}, s.now()); due {
+		s.log.WithFields(logrus.Fields{
+			"pdu": k, "repeated": skipped, "panic": text, "stack": string(debug.Stack()),
+		}).Error("agent has panicked")
 	}
-	s.log.WithFields(logrus.Fields{
-		"pdu": k, "repeated": skipped, "panic": text, "stack": string(debug.Stack()),
-	}).Error("agent has panicked")
 }
 
 // debugEnabled reports whether l prints debug messages. [logrus.FieldLogger] has no method for it.
 func debugEnabled(l logrus.FieldLogger) bool {
 	switch l := l.(type) {
-	case *logrus.Logger:
-		return l.IsLevelEnabled(logrus.DebugLevel)
 	case *logrus.Entry:
 		return l.Logger.IsLevelEnabled(logrus.DebugLevel)
-	case interface{ IsLevelEnabled(logrus.Level) bool }:
+	case interface{ IsLevelEnabled(logrus.Level) bool }: // a Logger
 		return l.IsLevelEnabled(logrus.DebugLevel)
 	}
 	return false

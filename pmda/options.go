@@ -3,6 +3,7 @@ package pmda
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,14 +71,10 @@ func (o *Options) setDomain(arg string) error {
 func (o *Options) addDebug(arg string) error {
 	for name := range strings.SplitSeq(arg, ",") {
 		name = strings.TrimSpace(name)
-		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isWordRune(r) }) {
+		if ok, _ := regexp.MatchString(`^\w+$`, name); !ok {
 			return fmt.Errorf("unrecognized debug options specification %q", arg)
 		}
 		o.Debug = append(o.Debug, name)
 	}
 	return nil
-}
-
-func isWordRune(r rune) bool {
-	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }

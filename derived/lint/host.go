@@ -41,7 +41,7 @@ func (l *linter) quotient(e *syntax.Binary, path []derived.Line) {
 		return
 	}
 	const advice = ": the result is not finite then, and not served. Select another one with ?:"
-	if l.change(e.Y) && !l.contains(e.X, map[string]bool{}, isChange) {
+	if l.change(e.Y) && !l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return is(derived.Change, e) }) {
 		l.warn(ZeroDivisor, e.OpPos, "divides by "+clip(e.Y)+", which is 0 when nothing has changed"+advice)
 		return
 	}
@@ -220,8 +220,6 @@ func (l *linter) change(e syntax.Expr) bool {
 	}
 	return false
 }
-
-func isChange(e syntax.Expr) bool { return is(derived.Change, e) }
 
 // listed tells what instances there are, of many the first.
 func listed(names []string) string {

@@ -44,7 +44,7 @@ func (c *Conn) LookupNames(ctx context.Context, names []string) ([]NameResult, e
 				results[next] = NameResult{pdu.NoPMID, pdu.ErrName}
 				continue
 			}
-			size += nameHead + padded(len(name))
+			size += nameHead + (len(name)+3)&^3 // whole words
 			if size > maxLookup && len(batch) > 0 {
 				break
 			}
@@ -64,8 +64,6 @@ func (c *Conn) LookupNames(ctx context.Context, names []string) ([]NameResult, e
 func askable(name string) bool {
 	return name != "" && len(name) <= maxName && !strings.Contains(name, "\x00")
 }
-
-func padded(n int) int { return (n + 3) &^ 3 }
 
 // lookupBatch fills results for names, as many, which one PDU holds.
 func (c *Conn) lookupBatch(ctx context.Context, op string, names []string, results []*NameResult) error {
