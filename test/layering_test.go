@@ -71,12 +71,11 @@ var layers = map[string]layer{
 		ours: "derived derived/agent/operand derived/agent/served pdu pmda/pmapi", never: pure,
 	},
 	"derived/agent/mmv": {
-		ours:    "derived/agent/control derived/agent/mmv/quiet pdu",
+		ours:    "derived/agent/control pdu",
 		modules: logging + " " + exporting + " " + unixCalls,
 	},
-	"derived/agent/mmv/quiet": {never: pure},
-	"derived/agent/control":   {ours: "pdu pmda", never: pure},
-	"config":                  {modules: logging + " " + watching},
+	"derived/agent/control": {ours: "pdu pmda", never: pure},
+	"config":                {modules: logging + " " + watching},
 	"cmd/pmdaderived": {
 		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/session derived/syntax derived/unittest pdu pmda pmda/pmapi",
 		modules: logging + " " + unixCalls,

@@ -8,12 +8,8 @@ import (
 	"github.com/performancecopilot/speed/v4"
 
 	"pmdaderived/derived/agent/control"
-	"pmdaderived/derived/agent/mmv/quiet" // before speed
 	"pmdaderived/pdu"
 )
-
-// What speed's init should not see is back.
-var _ = quiet.Restore()
 
 // speed lets nobody choose where the file is and which numbers things have: it takes the place from
 // pcp.conf, deaf to the variables that pmcd and the MMV agent obey, and hashes names to numbers that can
