@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -307,4 +308,17 @@ func allocated(f func()) uint64 {
 	f()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
+}
+
+// A Writer that has encoded a large PDU keeps its memory for a while, and not for ever.
+func TestWriterGivesMemoryBack(t *testing.T) {
+	w := NewWriter(io.Discard)
+	large, small := &PMNSNames{Names: []string{strings.Repeat("x", 1<<20)}}, &Fetch{}
+	w.Encode(large, 0)
+	w.Encode(small, 0)
+	require.Greater(t, cap(w.buf), 1<<20, "it may come again")
+	for range 2 * retentionWindow {
+		w.Encode(small, 0)
+	}
+	assert.Less(t, cap(w.buf), 1<<20)
 }

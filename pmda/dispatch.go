@@ -64,13 +64,13 @@ func (s *session) handlers() map[pdu.Kind]handler {
 	}
 }
 
-// respond decodes a request, into memory that the next one of its kind uses again, and encodes what handle says.
+// respond decodes a request and encodes what handle says. The request is garbage then: it may be a large one.
 func respond[M any, P interface {
 	*M
 	pdu.Message
 }](s *session, handle func(Client, *M) (pdu.Message, error)) handler {
-	req := new(M)
 	return func(c Client, f pdu.Frame, _ time.Time) []byte {
+		req := new(M)
 		if err := P(req).Decode(f.Body); err != nil {
 			return s.undecodable(f.Kind, err)
 		}

@@ -84,7 +84,7 @@ func (p *pacedPipe) poll() error {
 // interrupt makes the Read under way return, and every later one at once.
 func (p *pacedPipe) interrupt() {
 	p.ended.Store(true)
-	if end, err := p.end.reopen(); err == nil { // if it fails nothing can be done
+	if end, err := p.end.reopen(); err == nil { // without a descriptor it waits for pmcd's next request
 		_, _ = unix.Write(end, []byte{0}) // if the pipe is full there is enough to wake up for
 		_ = unix.Close(end)
 	}

@@ -20,7 +20,7 @@ const (
 	// that was idle longest starts anew.
 	maxContexts = 4096
 
-	// maxEntries bounds the metrics in all these histories together, some 60 bytes each.
+	// maxEntries bounds the metrics in all these histories together, some 80 bytes each.
 	maxEntries = 1 << 20
 
 	// maxHeld bounds the bytes of the samples that these histories hold, which contexts that fetch at the same time share,
@@ -68,6 +68,7 @@ type contexts struct {
 	entries  int // of all
 	held     history.Held
 	byKey    map[contextKey]*clientContext
+	ofClient map[pmda.Client][]*clientContext
 
 	snapshot *snapshot        // the newest that one has followed
 	behind   []*clientContext // those that may still hold an older one
@@ -75,7 +76,8 @@ type contexts struct {
 
 func newContexts(u *upstream.Upstream, figures *control.Figures, limits Limits) *contexts {
 	return &contexts{
-		upstream: u, figures: figures, limits: limits, seed: maphash.MakeSeed(), byKey: make(map[contextKey]*clientContext),
+		upstream: u, figures: figures, limits: limits, seed: maphash.MakeSeed(),
+		byKey: make(map[contextKey]*clientContext), ofClient: make(map[pmda.Client][]*clientContext),
 	}
 }
 
@@ -92,7 +94,7 @@ func (cs *contexts) of(s *snapshot, req *pmda.FetchRequest) *clientContext {
 		for i, id := range req.PMIDs {
 			c.entries[i].id = id
 		}
-		cs.byKey[key] = c
+		cs.byKey[key], cs.ofClient[key.client] = c, append(cs.ofClient[key.client], c)
 		cs.figures.Contexts.Add(1)
 	}
 	c.used = req.Arrived
@@ -195,15 +197,17 @@ func (cs *contexts) remove(c *clientContext) {
 	cs.entries -= len(c.entries)
 	cs.figures.Contexts.Add(-1)
 	delete(cs.byKey, c.key)
+	cs.ofClient[c.key.client] = slices.DeleteFunc(cs.ofClient[c.key.client], func(x *clientContext) bool { return x == c })
 }
 
 // end forgets all contexts of a client that has gone.
 func (cs *contexts) end(c pmda.Client) {
-	for key, context := range cs.byKey {
-		if key.client == c {
-			cs.remove(context)
-		}
+	theirs := cs.ofClient[c]
+	cs.ofClient[c] = nil // none is taken out one by one
+	for _, context := range theirs {
+		cs.remove(context)
 	}
+	delete(cs.ofClient, c)
 }
 
 // patience is how old a sample may be for this fetch: 1 s, or 1.5 times the context's interval, which

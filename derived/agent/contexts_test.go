@@ -198,6 +198,7 @@ func TestHistoryEndsWithTheClient(t *testing.T) {
 	b.agent.EndContext(2)
 	b.agent.EndContext(77) // a client that never asked for anything
 	assert.Empty(t, b.agent.contexts.byKey)
+	assert.Empty(t, b.agent.contexts.ofClient)
 	assert.Zero(t, b.agent.contexts.entries)
 }
 

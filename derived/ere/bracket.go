@@ -26,16 +26,16 @@ func (p *parser) bracket() fragment {
 		p.fail(ErrBadPat)
 	}
 	first := p.bracketTerm(true)
-	text, members := open+first.text, first.first
+	texts, members := []string{open, first.text}, first.first
 	for p.err == nil && !p.accept(']') {
 		term := p.bracketTerm(false)
-		text += term.text
+		texts = append(texts, term.text)
 		members = members.or(term.first)
 	}
 	if open == "[^" {
 		members = edgeAny
 	}
-	return one(text+"]", members)
+	return one(strings.Join(append(texts, "]"), ""), members)
 }
 
 // bracketTerm reads one element or one range; something has to follow it.

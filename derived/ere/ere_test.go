@@ -1,6 +1,7 @@
 package ere
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -97,4 +98,17 @@ func TestLimits(t *testing.T) {
 			assert.Equal(t, row.answer, answer(row.pattern, row.subject))
 		})
 	}
+}
+
+// What is written anew for Go's regexp takes memory by the length of the pattern, not by its square.
+func TestLongPatternsTakeLinearMemory(t *testing.T) {
+	taken := func(length int) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := translate("[" + strings.Repeat("a", length) + "]" + strings.Repeat("b*", length))
+		runtime.ReadMemStats(&after)
+		require.NoError(t, err)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	assert.Less(t, taken(maxPattern/4), 32*taken(maxPattern/64))
 }

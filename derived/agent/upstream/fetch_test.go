@@ -90,8 +90,8 @@ func TestAwaiting(t *testing.T) {
 		{Series{}, false},
 		{Series{waiting: true}, true},
 		{Series{outstanding: 1}, true},
-		{Series{waiting: true, latest: some}, false},
-		{Series{outstanding: 1, latest: some}, false},
+		{Series{waiting: true, latest: some}, true},
+		{Series{outstanding: 1, latest: some}, true},
 	} {
 		assert.Equal(t, s.awaiting, u.Awaiting([]*Series{{}, &s.Series}), "%+v", s)
 	}

@@ -56,12 +56,11 @@ func (u *Upstream) Fresh(now time.Time, n Need, s *Series) bool {
 	return s.fresh(now, n)
 }
 
-// Awaiting reports whether the first sample of any series is still on its way. A series that has one can be served: who
-// waits for that, as a reload does, need not wait for another.
+// Awaiting reports whether a sample of any series is still on its way.
 func (u *Upstream) Awaiting(series []*Series) bool {
 	u.mu.Lock()
 	defer u.unlock()
-	return slices.ContainsFunc(series, func(s *Series) bool { return s.latest == nil && (s.waiting || s.outstanding > 0) })
+	return slices.ContainsFunc(series, func(s *Series) bool { return s.waiting || s.outstanding > 0 })
 }
 
 // ask is Want for who has the lock.
