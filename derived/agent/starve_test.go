@@ -80,13 +80,8 @@ func TestRepliesAreReadWhileTheRequestLoopStands(t *testing.T) {
 	t.Logf("%d replies, %d MB read while the request loop stood", replies, bytes>>20)
 	mu.Unlock()
 
-	set := h.pmcd.Expect(pdu.KindResult).(*pdu.Result).Sets[0]
-	for range 3 { // it goes on where it stood
-		if set.Code == pdu.ErrAgain { // nothing but a pmcd so slow that it is left alone excuses that
-			assert.Positive(t, h.agent.figures.SlowAgents.Load())
-		} else {
-			assert.Len(t, set.Values, instances)
-		}
-		set = h.fetch(big)[0]
+	assert.Len(t, h.pmcd.Expect(pdu.KindResult).(*pdu.Result).Sets[0].Values, instances, "the reply that it stood in")
+	for range 2 { // it goes on; on a busy machine a sample may come too late to be served, the next one is
+		assert.Len(t, h.value(big), instances)
 	}
 }
