@@ -33,7 +33,7 @@ func TestAgents(t *testing.T) {
 		{"slow twice", []fetch{{one, second, false}, {one, 3 * second, false}}, one, 36 * second},
 		{"slow again after a rest", []fetch{{one, second, false}, {one, 3 * second, false}, {one, 2 * second, false}}, one, 18 * second},
 		{"slow after silence", []fetch{{one, 5 * second, false}, {one, 0, true}, {one, 5 * second, false}}, one, 90 * second},
-		{"a incident", []fetch{{one, Long, false}, {one, incident - 1, false}}, one, 0},
+		{"one incident", []fetch{{one, Long, false}, {one, incident - 1, false}}, one, 0},
 		{"several in one", []fetch{{one, second, false}, {one, second / 2, false}, {one, second/2 - 1, false}}, one, 0},
 		{"too long for one", []fetch{{one, second, false}, {one, second / 2, false}, {one, second / 2, false}}, one, 18 * second},
 		{"one, then quick", []fetch{{one, second, false}, {one, 0, false}}, nil, 0},

@@ -79,7 +79,7 @@ func TestOnlySeriesThatAreNotFreshAreSampled(t *testing.T) {
 	assert.Nil(t, constant.latest)
 }
 
-// Only a first sample is awaited: a series that has one is served meanwhile.
+// A sample on its way is awaited, also by a series that has one.
 func TestAwaiting(t *testing.T) {
 	u, _ := bare(time.Now)
 	some := &operand.Sample{}
