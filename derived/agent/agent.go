@@ -86,10 +86,9 @@ type Agent struct {
 	clients     map[pmda.Client]*client
 	evaluations history.Evaluations
 	constant    []*operand.Sample // without values, for metrics made of constants
-	ages        ages
-	values      uint64         // served in this fetch
-	fetched     *clientContext // whose next fetch is to be planned; nil: none
-	busy        predict.Interval
+	values      uint64            // served in this fetch
+	fetched     *clientContext    // whose fetch is to be finished; nil: none
+	busy        predict.Interval // when pmcd served nobody the last time
 
 	// Scratch space, likewise.
 	selected []int
@@ -110,9 +109,7 @@ func New(o Options) *Agent {
 	if o.Limits == (Limits{}) {
 		o.Limits = DefaultLimits()
 	}
-	a := &Agent{
-		options: o, clients: make(map[pmda.Client]*client),
-	}
+	a := &Agent{options: o, clients: make(map[pmda.Client]*client)}
 	a.constant = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
 	a.upstream = upstream.New(upstream.Options{
 		Dial: o.Dial, Names: &a.names, Instances: int(o.Limits.Instances), Answer: int(o.Limits.Answer),
@@ -163,14 +160,14 @@ func (a *Agent) Changes() pdu.Change {
 
 // Before implements pmda.Observer.
 func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
-	a.planNext() // if pmcd did not wait for the last reply
+	a.finish() // if pmcd did not wait for the last reply
 	a.upstream.Requested(arrived)
 	a.evaluations.Tidy(arrived, upstream.OldEnough, a.constant[0])
 }
 
 // Replied implements pmda.Observer.
 func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) {
-	a.planNext()
+	a.finish()
 	a.figures.Requests.Add(1)
 	a.figures.RequestTime.Record(took, 1)
 }

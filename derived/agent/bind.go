@@ -133,13 +133,12 @@ func (r *reloader) prime(ctx context.Context, snap, before *snapshot) {
 	r.a.upstream.Want(r.a.options.Now(), upstream.Need{Gap: upstream.MinGap}, series...)
 	ctx, cancel := context.WithTimeout(ctx, primeTime)
 	defer cancel()
-	tick := time.NewTicker(primePace)
-	defer tick.Stop()
+	tick := time.Tick(primePace)
 	for r.a.upstream.Awaiting(series) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 		}
 	}
 }

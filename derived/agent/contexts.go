@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"pmdaderived/derived"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/predict"
@@ -53,9 +54,10 @@ type clientContext struct {
 // entry is one metric of a context, with its history.
 type entry struct {
 	id     pdu.PMID
-	metric      // its Metric is nil if it is none of ours, or the snapshot has been let go of
-	depth  int  // how many samples the metric is computed from
-	asked  bool // of a metric made of constants alone: this is not the first fetch
+	metric                 // its Metric is nil if it is none of ours, or the snapshot has been let go of
+	depth  int             // how many samples the metric is computed from
+	asked  bool            // of a metric made of constants alone: this is not the first fetch
+	served *derived.Vector // in the fetch that is not finished; nil: nothing
 	history.History
 }
 

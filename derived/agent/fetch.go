@@ -17,25 +17,24 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	a.hasFetched(req.Client, req.Arrived)
 	snap := a.snapshot.Load()
 	a.evaluations.Begin()
-	busy := a.upstream.Drain()
+	a.busy = a.upstream.Drain()
 	c := a.contexts.of(snap, req)
-	a.advance(c, req, busy)
+	a.advance(c, req)
+	a.fetched = c
 	for i := range c.entries {
 		a.serve(snap, req, &c.entries[i], w)
 	}
-	a.countAge(nil, req.Arrived)
 	a.figures.Values.Add(a.values)
 	a.values = 0
 	return nil
 }
 
 // advance brings the histories of a context up to date, starts sampling what was not made for this fetch, and
-// leaves the context to planNext. busy is when pmcd served nobody the last time.
-func (a *Agent) advance(c *clientContext, req *pmda.FetchRequest, busy predict.Interval) {
+// leaves the context to finish.
+func (a *Agent) advance(c *clientContext, req *pmda.FetchRequest) {
 	if len(c.series) == 0 {
 		return
 	}
-	a.ages.kind = kindOf(&c.fetches)
 	deep := a.takeSamples(c, req)
 	a.contexts.bound(c)
 	wanted, gap := a.wanted, upstream.MinGap
@@ -46,15 +45,41 @@ func (a *Agent) advance(c *clientContext, req *pmda.FetchRequest, busy predict.I
 		}
 	}
 	a.upstream.Want(req.Arrived, upstream.Need{Gap: gap}, wanted...)
-	a.fetched, a.busy = c, busy
 }
 
-// planNext plans the sample for the next fetch of the context that has fetched, once its reply is out: it may wake a thread,
-// which takes longer than to serve a hundred metrics.
-func (a *Agent) planNext() {
-	if c := a.fetched; c != nil {
+// finish does what the reply to a fetch need not wait for: it counts what was served, which touches much memory, and plans the
+// sample for the next fetch, which may wake a thread.
+func (a *Agent) finish() {
+	c := a.fetched
+	if c == nil {
+		return
+	}
+	a.fetched = nil
+	var sample *operand.Sample
+	metrics := uint64(0) // that were served from it
+	count := func(next *operand.Sample) {
+		if metrics > 0 {
+			a.figures.SampleAge[kindOf(&c.fetches)].Record(c.used.Sub(sample.Taken), metrics)
+		}
+		sample, metrics = next, 0
+	}
+	for i := range c.entries {
+		e := &c.entries[i]
+		if e.served == nil {
+			continue
+		}
+		e.usage.fetched, e.usage.values, e.served = c.used, e.served.Len(), nil
+		if len(e.Seen) == 0 { // made of constants alone
+			continue
+		}
+		if e.Seen[0] != sample {
+			count(e.Seen[0])
+		}
+		metrics++
+	}
+	count(nil)
+	if len(c.series) > 0 {
 		a.upstream.Plan(&c.planned, c.fetches.Fetched(c.used, a.busy), c.series)
-		a.fetched = nil
 	}
 }
 
@@ -115,7 +140,7 @@ func (a *Agent) serve(snap *snapshot, req *pmda.FetchRequest, e *entry, w *pdu.R
 	case m.Protected && !a.clients[req.Client].known:
 		w.Fail(e.id, pdu.ErrPermission)
 	case e.series.Constant(): // made of constants alone
-		a.write(m, a.evaluate(snap, a.constants(e), m), req, w)
+		a.write(e, a.evaluate(snap, a.constants(e), m), req, w)
 	case e.Stale:
 		a.figures.Stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
@@ -123,8 +148,7 @@ func (a *Agent) serve(snap *snapshot, req *pmda.FetchRequest, e *entry, w *pdu.R
 		a.figures.Repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
-		a.countAge(e.Seen[0], req.Arrived)
-		a.write(m, a.evaluate(snap, e.Seen, m), req, w)
+		a.write(e, a.evaluate(snap, e.Seen, m), req, w)
 	}
 }
 
@@ -142,25 +166,6 @@ func (a *Agent) constants(e *entry) []*operand.Sample {
 	return a.constant
 }
 
-// ages counts the metrics of one fetch that are served from the same sample.
-type ages struct {
-	kind    control.FetchKind
-	sample  *operand.Sample
-	metrics uint64
-}
-
-// countAge counts a metric that is served from a sample; nil: there are no more in this fetch. How old the sample is that those
-// before were served from is recorded when another one comes.
-func (a *Agent) countAge(s *operand.Sample, now time.Time) {
-	if last := a.ages.sample; s != last {
-		if last != nil {
-			a.figures.SampleAge[a.ages.kind].Record(now.Sub(last.Taken), a.ages.metrics)
-		}
-		a.ages.sample, a.ages.metrics = s, 0
-	}
-	a.ages.metrics++
-}
-
 // serveOther answers for what is not a definition.
 func (a *Agent) serveOther(snap *snapshot, req *pmda.FetchRequest, id pdu.PMID, w *pdu.ResultWriter) {
 	if a.control.Fetch(id, req.Profile, req.Arrived, w) {
@@ -174,12 +179,13 @@ func (a *Agent) serveOther(snap *snapshot, req *pmda.FetchRequest, id pdu.PMID, 
 }
 
 // write puts the values that the profile selects into the reply.
-func (a *Agent) write(m *metric, v *derived.Vector, req *pmda.FetchRequest, w *pdu.ResultWriter) {
+func (a *Agent) write(e *entry, v *derived.Vector, req *pmda.FetchRequest, w *pdu.ResultWriter) {
+	m := e.metric
 	if v.Code < 0 {
 		w.Fail(m.ID, v.Code)
 		return
 	}
-	m.usage.fetched, m.usage.values = req.Arrived, v.Len()
+	e.served = v
 	insts, bits, blobs := v.Insts.IDs(), v.Bits, v.Blobs
 	if insts != nil {
 		if sel := req.Profile.Selects(m.Desc.InDom); !sel.All() {

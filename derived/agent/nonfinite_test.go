@@ -69,7 +69,7 @@ func TestNonFiniteValuesOfAProfile(t *testing.T) {
 		{pdu.TypeU64, []uint64{double(inf), double(nan), 0, 1}, []pdu.Inst{1, 2, 3}},
 		{pdu.TypeDouble, []uint64{double(nan), double(inf), double(inf), double(4)}, nil},
 	} {
-		m := &metric{Metric: &served.Metric{Desc: pdu.Desc{Type: row.typ, InDom: binDom}}, usage: &usage{}}
+		e := &entry{metric: metric{Metric: &served.Metric{Desc: pdu.Desc{Type: row.typ, InDom: binDom}}}}
 		v := &derived.Vector{Type: row.typ, Insts: derived.NewInstSet([]pdu.Inst{1, 2, 3, 4}), Bits: row.bits}
 		req := pmda.FetchRequest{Profile: &pdu.Profile{
 			InDoms: []pdu.ProfileInDom{{InDom: binDom, State: pdu.Include, Insts: []pdu.Inst{4}}},
@@ -77,7 +77,7 @@ func TestNonFiniteValuesOfAProfile(t *testing.T) {
 		var w pdu.ResultWriter
 		write := func() {
 			w.Reset()
-			b.agent.write(m, v, &req, &w)
+			b.agent.write(e, v, &req, &w)
 		}
 		write()
 		assert.Zero(t, testing.AllocsPerRun(10, write))

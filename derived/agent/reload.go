@@ -90,12 +90,7 @@ const never = time.Duration(math.MaxInt64)
 
 // run does what becomes necessary until ctx ends.
 func (r *reloader) run(ctx context.Context) {
-	var poll <-chan time.Time
-	if r.a.options.Poll > 0 {
-		ticker := time.NewTicker(r.a.options.Poll)
-		defer ticker.Stop()
-		poll = ticker.C
-	}
+	poll := time.Tick(r.a.options.Poll) // nil for 0
 	announceAgain := announceRetry
 	for {
 		select {
