@@ -28,12 +28,12 @@ type NameError struct {
 func (e *NameError) Error() string { return fmt.Sprintf("metric name %q: %s", e.Name, e.Reason) }
 
 // Namespace is a subtree of the PMNS that never changes: a [Namer] whose methods may be called by
-// any number of goroutines. Lookup and Names take constant time, Children and Traverse time in
-// proportion to the answer. To change names, build a new one. Returned slices are part of the
-// Namespace and only to be read.
+// any number of goroutines. Lookup takes constant time, the others time in proportion to the answer.
+// To change names, build a new one. Returned slices are only to be read.
 type Namespace struct {
 	leaves  map[string]pdu.PMID
-	names   map[pdu.PMID][]string // of leaves, in the order of the entries
+	first   map[pdu.PMID]string   // name of a metric, in the order of the entries
+	further map[pdu.PMID][]string // of those that have more, likewise
 	inner   map[string][]Child    // visible nodes directly below each inner node, in alphabetical order
 	visible []string              // visible leaves in the order of a traversal: every subtree is a stretch of it
 }
@@ -47,9 +47,10 @@ type Namespace struct {
 // in any case.
 func NewNamespace(root string, entries []Entry) (*Namespace, error) {
 	n := &Namespace{
-		leaves: make(map[string]pdu.PMID, len(entries)),
-		names:  make(map[pdu.PMID][]string, len(entries)),
-		inner:  map[string][]Child{root: nil},
+		leaves:  make(map[string]pdu.PMID, len(entries)),
+		first:   make(map[pdu.PMID]string, len(entries)),
+		further: make(map[pdu.PMID][]string),
+		inner:   map[string][]Child{root: nil},
 	}
 	n.addAbove(root)
 	var refused []error
@@ -59,7 +60,11 @@ func NewNamespace(root string, entries []Entry) (*Namespace, error) {
 			continue
 		}
 		n.leaves[e.Name] = e.PMID
-		n.names[e.PMID] = append(n.names[e.PMID], e.Name)
+		if _, ok := n.first[e.PMID]; ok {
+			n.further[e.PMID] = append(n.further[e.PMID], e.Name)
+		} else {
+			n.first[e.PMID] = e.Name
+		}
 		n.addAbove(e.Name)
 		if !e.Hidden {
 			n.visible = append(n.visible, e.Name)
@@ -136,8 +141,8 @@ func (n *Namespace) Lookup(_ Client, name string) (pdu.PMID, error) {
 
 // Names returns all names of a metric, in the order of the entries.
 func (n *Namespace) Names(_ Client, id pdu.PMID) ([]string, error) {
-	if names, ok := n.names[id]; ok {
-		return slices.Clip(names), nil
+	if first, ok := n.first[id]; ok {
+		return append([]string{first}, n.further[id]...), nil
 	}
 	return nil, pdu.ErrPMID
 }

@@ -88,7 +88,7 @@ type Agent struct {
 	constant    []*operand.Sample // without values, for metrics made of constants
 	values      uint64            // served in this fetch
 	fetched     *clientContext    // whose fetch is to be finished; nil: none
-	busy        predict.Interval // when pmcd served nobody the last time
+	busy        predict.Interval  // when pmcd served nobody the last time
 
 	// Scratch space, likewise.
 	selected []int

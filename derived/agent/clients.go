@@ -78,13 +78,6 @@ func (a *Agent) lookedUp(c pmda.Client, m *metric) (before []*upstream.Series) {
 	return before
 }
 
-// hasFetched notes that a client fetches.
-func (a *Agent) hasFetched(c pmda.Client, arrived time.Time) {
-	who := a.client(c, arrived)
-	who.since = arrived
-	a.forgetLookUps(who)
-}
-
 func (a *Agent) forgetLookUps(who *client) {
 	if !who.looked.last.IsZero() {
 		a.upstream.Unplan(&who.looked.planned)

@@ -14,7 +14,9 @@ import (
 
 // Fetch implements pmda.Agent.
 func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
-	a.hasFetched(req.Client, req.Arrived)
+	who := a.client(req.Client, req.Arrived)
+	who.since = req.Arrived
+	a.forgetLookUps(who)
 	snap := a.snapshot.Load()
 	a.evaluations.Begin()
 	a.busy = a.upstream.Drain()
