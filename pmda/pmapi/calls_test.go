@@ -61,8 +61,9 @@ type call struct {
 	reply pdu.Message // a good answer
 	want  any         // the answer as the caller sees it
 	fetch bool        // state changes may come before the answer
-	// lone tells that an error answer is a result, not an error
-	lone func(code pdu.Code) any
+	// refused is the result, and no error, if pmcd refuses each item that is asked for; nil: it is an error
+	refused func(code pdu.Code) any
+	items   int // that are asked for
 }
 
 // pipelined fetches the way that never waits.
@@ -106,6 +107,10 @@ func calls() []call {
 			sends: &pdu.PMNSNames{Names: []string{"sample.long.one", "no.such"}},
 			reply: &pdu.PMNSIDs{Status: 1, PMIDs: []pdu.PMID{longOne, pdu.NoPMID}},
 			want:  []pmapi.NameResult{{PMID: longOne}, {PMID: pdu.NoPMID, Code: pdu.ErrName}},
+			refused: func(code pdu.Code) any {
+				return []pmapi.NameResult{{PMID: pdu.NoPMID, Code: code}, {PMID: pdu.NoPMID, Code: code}}
+			},
+			items: 2,
 		},
 		{
 			name: "LookupNames, one name",
@@ -115,9 +120,10 @@ func calls() []call {
 			sends: &pdu.PMNSNames{Names: []string{"sample.long.one"}},
 			reply: &pdu.PMNSIDs{Status: 1, PMIDs: []pdu.PMID{longOne}},
 			want:  []pmapi.NameResult{{PMID: longOne}},
-			lone: func(code pdu.Code) any {
+			refused: func(code pdu.Code) any {
 				return []pmapi.NameResult{{PMID: pdu.NoPMID, Code: code}}
 			},
+			items: 1,
 		},
 		{
 			name:  "NameAll",
@@ -155,6 +161,11 @@ func calls() []call {
 			sends: &pdu.DescIDs{PMIDs: []pdu.PMID{longOne, longTen}},
 			reply: &pdu.Descs{Descs: []pdu.Desc{oneOfType(longOne), oneOfType(longTen)}},
 			want:  []pmapi.DescResult{{Desc: oneOfType(longOne)}, {Desc: oneOfType(longTen)}},
+			refused: func(code pdu.Code) any {
+				one, ten := pdu.Desc{PMID: longOne}, pdu.Desc{PMID: longTen}
+				return []pmapi.DescResult{{Desc: one, Code: code}, {Desc: ten, Code: code}}
+			},
+			items: 2,
 		},
 		{
 			name:  "Instances",
@@ -361,9 +372,12 @@ func TestCallRefused(t *testing.T) {
 	for _, call := range calls() {
 		t.Run(call.name, func(t *testing.T) {
 			c := serve(t, func(p *pmapitest.Peer) {
+				requests := max(1, 2*call.items-1) // for all of two items, then for each
 				for _, code := range codes {
-					p.Expect(call.sends.Kind())
-					p.Fail(code)
+					for range requests {
+						p.Expect(call.sends.Kind())
+						p.Fail(code)
+					}
 				}
 				p.Expect(call.sends.Kind())
 				p.Send(call.reply)
@@ -371,9 +385,9 @@ func TestCallRefused(t *testing.T) {
 			})
 			for _, code := range codes {
 				got, err := call.do(t.Context(), c)
-				if call.lone != nil && code != pdu.ErrPermission {
+				if call.refused != nil {
 					require.NoError(t, err)
-					assert.Equal(t, call.lone(code), got)
+					assert.Equal(t, call.refused(code), got)
 					continue
 				}
 				require.Error(t, err)

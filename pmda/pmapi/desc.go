@@ -43,7 +43,7 @@ func (c *Conn) desc(ctx context.Context, op string, id pdu.PMID) (pdu.Desc, pdu.
 
 // Descs gives the descriptors of metrics: one result per metric, in the order of ids. It asks in
 // bulk where pmcd can ([pdu.FeatureDescs]), and singly for what is missing, to learn the reason:
-// [pdu.ErrPMID], [pdu.ErrNoAgent], [pdu.ErrAgain], …
+// [pdu.ErrPMID], [pdu.ErrNoAgent], [pdu.ErrAgain], … What pmcd refuses in bulk is asked for in smaller requests.
 //
 // Source: pmLookupDescs(3).
 func (c *Conn) Descs(ctx context.Context, ids []pdu.PMID) ([]DescResult, error) {
@@ -53,10 +53,13 @@ func (c *Conn) Descs(ctx context.Context, ids []pdu.PMID) ([]DescResult, error) 
 		results[i] = DescResult{Desc: pdu.Desc{PMID: id}, Code: unknownReason}
 	}
 	if c.features&pdu.FeatureDescs != 0 {
-		for lo := 0; lo < len(results); lo += maxDescBatch {
-			if err := c.descBatch(ctx, op, results[lo:min(lo+maxDescBatch, len(results))]); err != nil {
-				return nil, err
-			}
+		err := narrow(len(results), func(lo, most int) (hi int, code pdu.Code, err error) {
+			hi = lo + min(most, maxDescBatch, len(results)-lo)
+			code, err = c.descBatch(ctx, op, results[lo:hi])
+			return hi, code, err
+		}, func(i int, code pdu.Code) { results[i].Code = code })
+		if err != nil {
+			return nil, err
 		}
 	}
 	absent := make(map[int]pdu.Code) // domains without an agent at the moment
@@ -84,8 +87,8 @@ func (c *Conn) Descs(ctx context.Context, ids []pdu.PMID) ([]DescResult, error) 
 // unknownReason marks a descriptor to ask for singly. No answer has this code.
 const unknownReason pdu.Code = 1
 
-// descBatch fills results, which hold the metrics to ask for, as far as one PDU can tell.
-func (c *Conn) descBatch(ctx context.Context, op string, results []DescResult) error {
+// descBatch fills results, which hold the metrics to ask for, as far as one PDU can tell. A code below zero fills none.
+func (c *Conn) descBatch(ctx context.Context, op string, results []DescResult) (pdu.Code, error) {
 	req := pdu.DescIDs{PMIDs: make([]pdu.PMID, len(results))}
 	for i, r := range results {
 		req.PMIDs[i] = r.Desc.PMID
@@ -93,15 +96,10 @@ func (c *Conn) descBatch(ctx context.Context, op string, results []DescResult) e
 	var reply pdu.Descs
 	code, err := c.request(ctx, op, &req, &reply)
 	switch {
-	case err != nil:
-		return err
-	case code < 0 && len(results) == 1 && code != pdu.ErrPermission:
-		results[0].Code = code
-		return nil
-	case code < 0: // the client is refused, not a metric
-		return c.opError(op, code)
+	case err != nil || code < 0:
+		return code, err
 	case len(reply.Descs) != len(results):
-		return c.fail(op, protocolErrorf("%d descriptors, asked for %d", len(reply.Descs), len(results)))
+		return pdu.ErrIPC, nil
 	}
 	for i, desc := range reply.Descs {
 		switch desc.PMID {
@@ -112,5 +110,5 @@ func (c *Conn) descBatch(ctx context.Context, op string, results []DescResult) e
 			results[i].Code = pdu.ErrIPC
 		}
 	}
-	return nil
+	return 0, nil
 }

@@ -29,33 +29,43 @@ type NameResult struct {
 // LookupNames finds the metrics of the names: one result per name, in the order of the names.
 //
 // pmcd tells the reason of a failure only when one name is asked alone: [pdu.ErrName],
-// [pdu.ErrNonLeaf] or the agent's, such as [pdu.ErrNoAgent]. Among several the code is ErrName.
+// [pdu.ErrNonLeaf] or the agent's, such as [pdu.ErrNoAgent]. Among several the code is ErrName. If an agent's reason is another
+// one (AGAIN, PERMISSION, …) pmcd refuses all names of the request with it: they are asked for in smaller requests until
+// the name has it alone. Names of one agent beside each other take fewest requests.
 //
 // Source: pmLookupName(3).
 func (c *Conn) LookupNames(ctx context.Context, names []string) ([]NameResult, error) {
-	const op = "look up names"
 	results := make([]NameResult, len(names))
-	for next := 0; next < len(names); {
-		var batch []string
-		var slots []*NameResult // of the batch
-		for size := namesHead; next < len(names); next++ {
-			name := names[next]
-			if !askable(name) {
-				results[next] = NameResult{pdu.NoPMID, pdu.ErrName}
-				continue
-			}
+	asked := make([]int, 0, len(names)) // the names that pmcd can be asked for
+	for i, name := range names {
+		if askable(name) {
+			asked = append(asked, i)
+		} else {
+			results[i] = NameResult{pdu.NoPMID, pdu.ErrName}
+		}
+	}
+	var batch []string
+	err := narrow(len(asked), func(lo, most int) (hi int, code pdu.Code, err error) {
+		batch = batch[:0]
+		for size := namesHead; len(batch) < min(most, len(asked)-lo); {
+			name := names[asked[lo+len(batch)]]
 			size += nameHead + (len(name)+3)&^3 // whole words
 			if size > maxLookup && len(batch) > 0 {
 				break
 			}
-			batch, slots = append(batch, name), append(slots, &results[next])
+			batch = append(batch, name)
 		}
-		if len(batch) == 0 {
-			break
+		ids, code, err := c.lookupBatch(ctx, batch)
+		for i, id := range ids {
+			r := &results[asked[lo+i]]
+			if r.PMID = id; id == pdu.NoPMID {
+				r.Code = pdu.ErrName
+			}
 		}
-		if err := c.lookupBatch(ctx, op, batch, slots); err != nil {
-			return nil, err
-		}
+		return lo + len(batch), code, err
+	}, func(i int, code pdu.Code) { results[asked[i]] = NameResult{pdu.NoPMID, code} })
+	if err != nil {
+		return nil, err
 	}
 	return results, nil
 }
@@ -65,32 +75,19 @@ func askable(name string) bool {
 	return name != "" && len(name) <= maxName && !strings.Contains(name, "\x00")
 }
 
-// lookupBatch fills results for names, as many, which one PDU holds.
-func (c *Conn) lookupBatch(ctx context.Context, op string, names []string, results []*NameResult) error {
+// lookupBatch asks for names that one PDU holds. There is one PMID for each, or a code below zero.
+func (c *Conn) lookupBatch(ctx context.Context, names []string) ([]pdu.PMID, pdu.Code, error) {
 	var reply pdu.PMNSIDs
-	code, err := c.request(ctx, op, &pdu.PMNSNames{Names: names}, &reply)
-	if err != nil {
-		return err
-	}
-	if code == 0 && reply.Status < 0 {
-		code = pdu.Code(reply.Status)
-	}
+	code, err := c.request(ctx, "look up names", &pdu.PMNSNames{Names: names}, &reply)
 	switch {
-	case code < 0 && len(names) == 1 && code != pdu.ErrPermission:
-		*results[0] = NameResult{pdu.NoPMID, code}
-		return nil
-	case code < 0: // the client is refused, not a name
-		return c.opError(op, code)
+	case err != nil || code < 0:
+		return nil, code, err
+	case reply.Status < 0:
+		return nil, pdu.Code(reply.Status), nil
 	case len(reply.PMIDs) != len(names):
-		return c.fail(op, protocolErrorf("%d metrics for %d names", len(reply.PMIDs), len(names)))
+		return nil, pdu.ErrIPC, nil
 	}
-	for i, id := range reply.PMIDs {
-		results[i].PMID = id
-		if id == pdu.NoPMID {
-			results[i].Code = pdu.ErrName
-		}
-	}
-	return nil
+	return reply.PMIDs, 0, nil
 }
 
 // NameAll gives all names of a metric; [pdu.ErrPMID] if it has none.
