@@ -1,6 +1,10 @@
 package operand
 
-import "pmdaderived/pdu"
+import (
+	"slices"
+
+	"pmdaderived/pdu"
+)
 
 // List is the operands that one fetch asks for, each once. Immutable.
 type List struct {
@@ -16,4 +20,9 @@ func NewList(descs ...pdu.Desc) *List {
 		l.IDs[i], l.at[d.PMID] = d.PMID, i
 	}
 	return l
+}
+
+// Of makes a list of those of one domain.
+func (l *List) Of(domain int) *List {
+	return NewList(slices.DeleteFunc(slices.Clone(l.Descs), func(d pdu.Desc) bool { return d.PMID.Domain() != domain })...)
 }

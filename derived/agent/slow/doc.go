@@ -1,14 +1,26 @@
 // Package slow knows the agents of pmcd that answer slowly, so that they are asked seldom. It is pure, and guarded by who has it.
 //
-//	state of an agent   it is fetched            becomes
-//	not slow            with all others          suspected by a fetch of 100 ms or more
-//	suspected           in quarantine: apart     backing off by another long one that ends a second or more after the first;
-//	                                             not slow by a quick one (10 s later, if it had several long ones in a row)
-//	backing off         in quarantine, after     not slow by a quick answer that has values of it
-//	                    a rest
+// A request is charged to accounts: that of each agent whose operands it asks for. Operands of several agents that one
+// sample needs have one time stamp and so one fetch, hence one account more, for these agents together.
 //
-// A rest is 9 times what its long fetches took since the last rest, times the number of agents that are backing off. What
-// people read calls such an agent slow.
+//	state of an account  it is asked              becomes
+//	not slow             with all others          suspected by a request of 100 ms or more, with whomever
+//	suspected            in quarantine: apart     backing off by another long one that it had alone and that ends a second or more
+//	                                              after the first; not slow by a quick one that has values of it
+//	 of several agents   in quarantine: each of   likewise, by one fetch for all of them when each was quick; if one was
+//	                     them alone, in a probe   not, that is the suspect
+//	backing off          in quarantine, after     not slow by a quick answer that has values of it
+//	                     a rest
 //
-// Not every long fetch is its agents' fault: Busy tells how much of it pmcd can have spent on it.
+// An account that backs off takes what needs it along: a series rests while one of its accounts does, and what its fetch takes is
+// charged to those that back off, since the others have proved to be quick alone.
+//
+// A rest is 9 times what long requests took that no rest has followed, times the number of accounts that are backing off. An account
+// whose long requests took more than 3 s so, with quick ones in between, backs off at the next one. Long fetches for several
+// series are charged to nobody; while these took more than 3 s so, no suspect is cleared by a quick one, so that the next one is
+// somebody's.
+//
+// What people read calls an account that backs off a slow agent.
+//
+// Not every long request is its agents' fault: Busy tells how much of it pmcd can have spent on it.
 package slow

@@ -1,6 +1,7 @@
 package slow
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -12,7 +13,9 @@ const (
 	second = time.Second
 )
 
-// Agents are slow when several fetches in a row were, and get a tenth of pmcd's time then.
+func agent(domain int) Account { return Of(Values, domain) }
+
+// Agents are slow when several requests in a row were, that they had alone, and get a tenth of pmcd's time then.
 func TestAgents(t *testing.T) {
 	type fetch struct {
 		agents []int
@@ -31,53 +34,64 @@ func TestAgents(t *testing.T) {
 		{"slow once, then quick", []fetch{{both, second, false}, {one, 0, false}}, []int{2}, 0},
 		{"slow once, then silent", []fetch{{both, second, false}, {one, 0, true}}, both, 0},
 		{"slow twice", []fetch{{one, second, false}, {one, 3 * second, false}}, one, 36 * second},
+		{"slow together, then alone", []fetch{{both, 2 * second, false}, {one, 2 * second, false}}, both, 18 * second},
 		{"slow again after a rest", []fetch{{one, second, false}, {one, 3 * second, false}, {one, 2 * second, false}}, one, 18 * second},
 		{"slow after silence", []fetch{{one, 5 * second, false}, {one, 0, true}, {one, 5 * second, false}}, one, 90 * second},
 		{"one incident", []fetch{{one, Long, false}, {one, incident - 1, false}}, one, 0},
 		{"several in one", []fetch{{one, second, false}, {one, second / 2, false}, {one, second/2 - 1, false}}, one, 0},
 		{"too long for one", []fetch{{one, second, false}, {one, second / 2, false}, {one, second / 2, false}}, one, 18 * second},
 		{"one, then quick", []fetch{{one, second, false}, {one, 0, false}}, nil, 0},
-		{"several in one, then quick", []fetch{{one, second, false}, {one, second / 2, false}, {one, 0, false}}, one, 0},
-		{
-			"quick now and then",
-			[]fetch{{one, second, false}, {one, second / 2, false}, {one, second / 4, false}, {one, 0, false}, {one, second / 4, false}},
-			one, 18 * second,
-		},
-		{"two that share", []fetch{{both, second, false}, {both, second, false}}, both, 36 * second},
+		{"slow, quick, slow", []fetch{{one, second, false}, {one, 0, false}, {one, second, false}}, one, 0},
+		{"too often", []fetch{{one, 2 * second, false}, {one, 0, false}, {one, 2 * second, false}}, one, 36 * second},
+		{"never alone", []fetch{{both, 2 * second, false}, {both, 2 * second, false}, {both, 2 * second, false}}, both, 0},
 		{"slow, then quick", []fetch{{one, second, false}, {one, second, false}, {one, ms, false}}, nil, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			b := make(Agents)
+			s := make(Agents)
 			now := time.Now()
-			slow := map[int]bool{}
+			slow := map[Account]bool{}
 			for _, f := range row.fetches {
-				b.Begin(f.agents)
+				r := Request{Took: f.took, Mixed: len(f.agents) > 1}
+				for _, d := range f.agents {
+					r.Of = append(r.Of, agent(d))
+				}
+				for s.Resting(now, r.Of...) {
+					now = now.Add(ms)
+				}
+				s.Begin(r.Of)
 				now = now.Add(f.took)
-				spoke := f.agents
-				if f.silent {
-					spoke = nil
+				r.Ended = now
+				if !f.silent {
+					r.Spoke = f.agents
 				}
-				slowed, recovered := b.Note(f.agents, spoke, f.took, now)
-				for _, d := range slowed {
-					slow[d] = true
+				slowed, recovered := s.Note(r)
+				for _, of := range slowed {
+					slow[of] = true
 				}
-				for _, d := range recovered {
-					slow[d] = false
+				for _, of := range recovered {
+					slow[of] = false
 				}
-				if slow[1] {
-					assert.True(t, b.Resting([]int{1}, now.Add(time.Hour)), "nobody knows how long it will take")
+				if slow[agent(1)] {
+					assert.True(t, s.Resting(now.Add(time.Hour), agent(1)), "nobody knows how long it will take")
 				}
-				b.Answered(f.agents)
+				s.Answered(r.Of)
 			}
-			assert.Equal(t, row.apart, b.Among([]int{1, 2, 3}))
-			assert.Equal(t, row.rest > 0, slow[1])
+			var apart []int
+			for d := range 4 {
+				if s.Suspected(agent(d)) {
+					apart = append(apart, d)
+				}
+			}
+			assert.Equal(t, row.apart, apart)
+			assert.Equal(t, row.rest > 0, slow[agent(1)])
 			if row.rest > 0 {
-				assert.True(t, b.Resting([]int{1, 3}, now.Add(row.rest-1)))
-				assert.Positive(t, b.BackingOff())
+				assert.True(t, s.Resting(now.Add(row.rest-10), agent(1), agent(3)))
+				assert.Positive(t, s.BackingOff())
 			} else {
-				assert.Zero(t, b.BackingOff())
+				assert.Zero(t, s.BackingOff())
 			}
-			assert.False(t, b.Resting([]int{1, 3}, now.Add(row.rest)))
+			assert.False(t, s.Resting(now.Add(row.rest), agent(1), agent(3)))
+			assert.False(t, s.Resting(now, agent(2)), "it was never slow alone")
 		})
 	}
 }
@@ -95,27 +109,203 @@ func TestShareOfPMCD(t *testing.T) {
 		{[]time.Duration{300 * ms, 300 * ms, 300 * ms, ms}, 200 * ms},
 		{[]time.Duration{450 * ms, 450 * ms, ms}, 500 * ms},
 		{[]time.Duration{300 * ms, 300 * ms, 300 * ms, 300 * ms, ms}, 333 * ms},
+		{[]time.Duration{900 * ms, ms}, second},
 	} {
-		b, agent := make(Agents), []int{1}
+		s, one := make(Agents), agent(1)
 		begin := time.Now()
 		now, n, busy := begin, 0, time.Duration(0)
-		for now.Sub(begin) < time.Hour {
-			if b.Resting(agent, now) {
+		for now.Sub(begin) < 20*time.Minute {
+			if s.Resting(now, one) {
 				now = now.Add(max(row.every, ms))
 				continue
 			}
 			took := row.took[n%len(row.took)]
 			n++
-			b.Begin(agent)
+			s.Begin([]Account{one})
 			now, busy = now.Add(took), busy+took
-			b.Note(agent, agent, took, now)
-			b.Answered(agent)
+			s.Note(Request{Of: []Account{one}, Spoke: []int{1}, Took: took, Ended: now})
+			s.Answered([]Account{one})
 			now = now.Add(max(0, row.every-took))
 		}
-		assert.InDelta(t, 0.1, float64(busy)/float64(now.Sub(begin)), 0.01, "%v every %v", row.took, row.every)
+		assert.InDelta(t, 0.1, float64(busy)/float64(now.Sub(begin)), 0.015, "%v every %v", row.took, row.every)
 	}
 }
 
+// asker has operands of some agents.
+type asker struct {
+	name    string
+	domains []int
+	wants   time.Duration // how often it is wanted
+
+	accounts []Account
+	due      time.Duration
+	waiting  bool
+	longest  time.Duration // without a sample
+	sampled  time.Duration // the last time
+}
+
+func (a *asker) Agents() []Account { return a.accounts }
+func (a *asker) Width() int        { return len(a.domains) }
+
+// collector is a pmcd that does one thing at a time for askers. What an operand of an agent takes is told by who asks.
+type collector struct {
+	Agents
+	askers []*asker
+	takes  func(a *asker, domains []int, n int) time.Duration // the nth time
+	now    time.Duration
+	asked  int
+	busy   time.Duration // with long requests
+	first  time.Duration // until the end of the second long one
+}
+
+// run lets askers ask for some time as package upstream does it: all that wait together, those in quarantine apart.
+func (c *collector) run(length time.Duration) {
+	start := time.Now()
+	for _, a := range c.askers {
+		a.accounts = Accounts(a.domains)
+	}
+	for c.now < length {
+		var together, apart []*asker
+		for _, a := range c.askers {
+			if c.now >= a.due {
+				a.due = c.now + a.wants
+				a.waiting = a.waiting || !c.Resting(start.Add(c.now), a.accounts...)
+			}
+			switch {
+			case !a.waiting:
+			case c.Resting(start.Add(c.now), a.accounts...):
+				a.waiting = false
+			case c.Suspected(a.accounts...):
+				apart = append(apart, a)
+			default:
+				together = append(together, a)
+			}
+		}
+		r := Request{}
+		served, probe := together, false
+		switch {
+		case len(together) > 0:
+			for _, a := range together {
+				r.Add(a.accounts)
+			}
+		case len(apart) > 0:
+			served, r.Of, probe = Choose(c.Agents, apart, 4000)
+			c.Begin(r.Of)
+		default:
+			c.now += ms
+			continue
+		}
+		c.asked++
+		r.Took = ms / 10
+		for _, a := range served {
+			asked := a.domains
+			if probe {
+				asked = []int{r.Of[0].Domain}
+			}
+			r.Took = max(r.Took, c.takes(a, asked, c.asked))
+			r.Spoke = append(r.Spoke, asked...)
+		}
+		c.now += r.Took
+		if r.Took >= Long {
+			c.busy += r.Took
+		}
+		r.Ended = start.Add(c.now)
+		c.Note(r)
+		c.Answered(r.Of)
+		if probe && r.Took < Long {
+			c.Probed(served[0].accounts)
+			continue
+		}
+		for _, a := range served {
+			a.waiting = false
+			if !probe {
+				a.longest = max(a.longest, c.now-a.sampled)
+				a.sampled = c.now
+			}
+		}
+	}
+}
+
+// Whoever is slow, others are sampled as if it were quick, but while pmcd stands still, and that is a tenth of its time.
+func TestOthersAreNotSlow(t *testing.T) {
+	type takes = func(a *asker, domains []int, n int) time.Duration
+	slow := func(took time.Duration, domain int) takes {
+		return func(_ *asker, domains []int, _ int) time.Duration {
+			if slices.Contains(domains, domain) {
+				return took
+			}
+			return 0
+		}
+	}
+	for _, row := range []struct {
+		name   string
+		askers []*asker
+		takes  takes
+		share  float64 // of pmcd's time
+	}{
+		{
+			"in one definition with a fast one", []*asker{
+				{name: "mixed", domains: []int{1, 2}, wants: second},
+				{name: "fast", domains: []int{2}, wants: second},
+			}, slow(2*second, 1), 0.11,
+		},
+		{
+			"alone and with fast ones", []*asker{
+				{name: "slow", domains: []int{1}, wants: second},
+				{name: "mixed", domains: []int{1, 2}, wants: second},
+				{name: "mixed", domains: []int{1, 3}, wants: second / 5},
+				{name: "fast", domains: []int{2}, wants: second},
+				{name: "fast", domains: []int{3}, wants: 10 * second},
+				{name: "fast", domains: []int{2, 3}, wants: 10 * second},
+			}, slow(2*second, 1), 0.11,
+		},
+		{
+			"with some of its metrics only", []*asker{
+				{name: "mixed", domains: []int{1, 2}, wants: second},
+				{name: "fast", domains: []int{1}, wants: second / 3},
+				{name: "fast", domains: []int{2}, wants: second},
+			}, func(a *asker, domains []int, _ int) time.Duration {
+				if slices.Contains(domains, 1) && a.name == "mixed" {
+					return 2 * second
+				}
+				return 0
+			}, 0.11,
+		},
+		{
+			"only with another one", []*asker{
+				{name: "mixed", domains: []int{1, 2}, wants: second},
+				{name: "fast", domains: []int{1}, wants: second},
+				{name: "fast", domains: []int{2}, wants: second},
+			}, func(_ *asker, domains []int, _ int) time.Duration { return time.Duration(len(domains)-1) * 2 * second }, 0.11,
+		},
+		{
+			"now and then, with others above all", []*asker{
+				{name: "mixed", domains: []int{1, 2}, wants: second},
+				{name: "slow", domains: []int{1}, wants: second},
+				{name: "fast", domains: []int{2}, wants: second},
+			}, func(_ *asker, domains []int, n int) time.Duration {
+				if slices.Contains(domains, 1) && n%3 == 0 {
+					return second
+				}
+				return 0
+			}, 0.16,
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := &collector{Agents: make(Agents), askers: row.askers, takes: row.takes}
+			c.run(10 * time.Minute)
+			assert.LessOrEqual(t, float64(c.busy)/float64(c.now), row.share)
+			for _, a := range c.askers {
+				most := a.wants + 2*2*second // the first fetch, and one that pmcd is busy with
+				if a.name != "fast" {
+					most = 80 * second
+				}
+				assert.LessOrEqual(t, a.longest, most, "%s %v", a.name, a.domains)
+				assert.Positive(t, a.longest)
+			}
+		})
+	}
+}
 func TestBusy(t *testing.T) {
 	const long = Long
 	for _, row := range []struct {
@@ -134,7 +324,7 @@ func TestBusy(t *testing.T) {
 		{"a longer one before the last", []time.Duration{0, 3 * long, 3*long + 1}, 0, 4 * long, 3 * long},
 		{"asked since", []time.Duration{0, 3 * long, 3*long + 1}, 0, 3 * long, 3 * long},
 		{"of two long ones the last", []time.Duration{0, 3 * long, 4 * long}, 0, 5 * long, long},
-		{"short", []time.Duration{0}, long, 2*long - 1, 0},
+		{"short", []time.Duration{0}, long, 2*long - 1, long - 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			begin := time.Now()
@@ -142,7 +332,7 @@ func TestBusy(t *testing.T) {
 			for _, at := range row.asked {
 				b.Requested(begin.Add(at))
 			}
-			assert.Equal(t, row.want, b.Most(begin.Add(row.sent), begin.Add(row.now)))
+			assert.Equal(t, row.want, b.LookedUp(begin.Add(row.sent), begin.Add(row.now)))
 		})
 	}
 }

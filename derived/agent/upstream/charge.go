@@ -6,44 +6,44 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"pmdaderived/derived/agent/predict"
 	"pmdaderived/derived/agent/slow"
 	"pmdaderived/pmda/pmapi"
 )
 
-// charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time and
-// stamps each answer when it is complete, so the time before the answer before was for that. Nor does it
+// charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time, and does not
 // ask us for anything while it works on a fetch.
 func (u *Upstream) charge(c *connection, res *pmapi.Columns, now time.Time) {
-	took := now.Sub(c.sent)
-	if since := res.Time.Sub(u.stamped); since >= 0 {
-		took = min(took, since)
-	}
-	u.stamped = res.Time
-	u.figures.UpstreamBusy.Add(int64(took))
-	if took >= slow.Long {
-		u.busy.PMCD = predict.Interval{From: now.Add(-took), To: now}
-		took = min(took, u.busy.Most(c.sent, now))
-	}
-	if took < slow.Long && len(u.slow) == 0 || len(c.asked.Sources) == 0 {
+	busy, took := u.busy.Fetched(c.sent, res.Time, now)
+	u.figures.UpstreamBusy.Add(int64(busy))
+	if c.agents == nil && (took < slow.Long || len(c.asked.Sources) == 0) {
 		return
 	}
-	asked, spoke := c.agents, []int(nil)
+	r := slow.Request{Of: c.agents, Took: took, Ended: now}
+	if c.agents == nil {
+		for _, s := range c.asked.Sources {
+			r.Add(s.agents)
+		}
+	}
 	for i := range res.Sets {
-		domain := res.Sets[i].PMID.Domain()
-		if c.agents == nil && !slices.Contains(asked, domain) {
-			asked = append(asked, domain)
-		}
-		if res.Sets[i].Code >= 0 && !slices.Contains(spoke, domain) {
-			spoke = append(spoke, domain)
+		if domain := res.Sets[i].PMID.Domain(); res.Sets[i].Code >= 0 && !slices.Contains(r.Spoke, domain) {
+			r.Spoke = append(r.Spoke, domain)
 		}
 	}
-	slowed, recovered := u.slow.Note(asked, spoke, took, now)
-	for _, d := range slowed {
-		u.remark(logrus.WarnLevel, logrus.Fields{"domain": d, "duration": took}, "agent is slow, sampled seldom")
+	if c.probes != nil && took < slow.Long {
+		u.slow.Probed(c.probes)
+		c.probes = nil // they are asked for now
 	}
-	for _, d := range recovered {
-		u.remark(logrus.InfoLevel, logrus.Fields{"domain": d, "duration": took}, "agent is no longer slow")
+	u.note(r)
+}
+
+// note charges a request to agents.
+func (u *Upstream) note(r slow.Request) {
+	slowed, recovered := u.slow.Note(r)
+	for _, of := range slowed {
+		u.remark(logrus.WarnLevel, logrus.Fields{"domain": of, "duration": r.Took}, "agent is slow, sampled seldom")
+	}
+	for _, of := range recovered {
+		u.remark(logrus.InfoLevel, logrus.Fields{"domain": of, "duration": r.Took}, "agent is no longer slow")
 	}
 	u.figures.SlowAgents.Store(int64(u.slow.BackingOff()))
 }

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -15,7 +16,19 @@ import (
 
 // A slow agent is found among others that were asked in the same fetch, and then left alone.
 func TestSlowAgentIsSampledApart(t *testing.T) {
-	quickID, slowID := loadID, procID
+	for _, row := range []struct {
+		name          string
+		quickID, slow pdu.PMID
+		found         [][]pdu.PMID // what is fetched for both when it is not known who is slow
+	}{
+		{"asked first", loadID, procID, [][]pdu.PMID{{procID}}},
+		{"asked last", procID, loadID, [][]pdu.PMID{{procID}, {loadID}}},
+	} {
+		t.Run(row.name, func(t *testing.T) { slowAgentIsSampledApart(t, row.quickID, row.slow, row.found) })
+	}
+}
+
+func slowAgentIsSampledApart(t *testing.T, quickID, slowID pdu.PMID, found [][]pdu.PMID) {
 	u := newRelay(t)
 	s := newFetching(t, u.Address, 0)
 	var clock atomic.Int64
@@ -33,7 +46,7 @@ func TestSlowAgentIsSampledApart(t *testing.T) {
 	seriesFor := func(ids ...pdu.PMID) *Series {
 		f := seriesOf(ids...)
 		for i := range f.descs {
-			if f.descs[i].PMID == slowID {
+			if f.descs[i].PMID == procID {
 				f.descs[i].Type, f.descs[i].InDom = pdu.TypeU64, procDom
 			}
 		}
@@ -47,14 +60,15 @@ func TestSlowAgentIsSampledApart(t *testing.T) {
 		eventually(t, "nothing under way", func() bool { return s.idle(series...) })
 		return u.Fetched()[before:]
 	}
-	assert.Equal(t, [][]pdu.PMID{{quickID, slowID}}, fetched(quick, slow, mixed), "nobody knows yet")
-	assert.Equal(t, [][]pdu.PMID{{quickID}, {slowID}}, fetched(quick, slow), "either may be to blame")
-	assert.Equal(t, [][]pdu.PMID{{quickID}}, fetched(quick, slow, mixed), "left alone, whoever asks")
+	assert.Equal(t, [][]pdu.PMID{{quickID, slowID}}, fetched(mixed), "nobody knows yet")
+	assert.Equal(t, found, fetched(mixed), "either may be to blame")
+	assert.Empty(t, fetched(mixed), "left alone")
+	assert.Equal(t, [][]pdu.PMID{{quickID}}, fetched(quick, slow, mixed), "whoever asks")
 	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
 	assert.Len(t, s.log.AllEntries(), 1)
-	clock.Add(int64(18*second) - 1)
+	clock.Add(int64(9*second) - 10)
 	assert.Empty(t, fetched(slow))
-	clock.Add(1)
+	clock.Add(10)
 	assert.Equal(t, [][]pdu.PMID{{slowID, quickID}}, fetched(slow, mixed), "after nine times as long as it took")
 	assert.Empty(t, fetched(slow))
 	u.OnRequest(func(int, pdu.Frame) bool {
@@ -66,24 +80,30 @@ func TestSlowAgentIsSampledApart(t *testing.T) {
 	assert.Equal(t, [][]pdu.PMID{{slowID}}, fetched(slow), "quick now")
 	assert.Zero(t, s.figures.SlowAgents.Load())
 	assert.Len(t, s.log.AllEntries(), 2)
+	before := len(u.Fetched())
+	fetched(mixed)
+	assert.Equal(t, []pdu.PMID{quickID, slowID}, u.Fetched()[len(u.Fetched())-1], "as a whole, when either was quick")
+	assert.LessOrEqual(t, len(u.Fetched())-before, 3)
+	assert.Equal(t, [][]pdu.PMID{{quickID, slowID}}, fetched(mixed))
+	assert.Empty(t, s.slow, "nobody is a suspect")
 }
 
 // What a fetch has to wait for another one of ours is not its fault.
 func TestFetchBehindASlowOne(t *testing.T) {
 	s := newFetching(t, newRelay(t).Address, 0)
 	now := time.Now()
-	asked := &batch{Sources: []*Series{{}}}
-	l := &connection{sent: now, asked: asked}
+	asking := func(domain int, sent time.Time) *connection {
+		return &connection{sent: sent, asked: &batch{Sources: []*Series{seriesOf(pdu.NewPMID(domain, 0, 0))}}}
+	}
 	result := func(domain int, at time.Duration) *pmapi.Columns {
 		return &pmapi.Columns{Time: now.Add(at), Sets: []pdu.Column{{PMID: pdu.NewPMID(domain, 0, 0)}}}
 	}
 	arrived := now.Add(4*second + slow.Long) // both, since nobody has looked before
-	s.charge(l, result(1, 4*second), arrived)
-	s.charge(l, result(2, 4*second+slow.Long-1), arrived)
-	assert.Equal(t, []int{1}, s.slow.Among([]int{1, 2}))
-	s.charge(&connection{sent: arrived, asked: asked}, result(3, -time.Hour), arrived.Add(ms))
-	s.charge(&connection{sent: arrived, asked: asked}, result(4, time.Hour), arrived.Add(ms))
-	assert.Equal(t, []int{1}, s.slow.Among([]int{1, 2, 3, 4}), "pmcd's clock may be set")
+	s.charge(asking(1, now), result(1, 4*second), arrived)
+	s.charge(asking(2, now), result(2, 4*second+slow.Long-1), arrived)
+	s.charge(asking(3, arrived), result(3, -time.Hour), arrived.Add(ms))
+	s.charge(asking(4, arrived), result(4, time.Hour), arrived.Add(ms)) // pmcd's clock may be set
+	assert.Equal(t, []slow.Account{slow.Of(slow.Values, 1)}, slices.Collect(maps.Keys(s.slow)))
 }
 
 // Answers are taken in the order in which pmcd has given them, after those that refuse.
@@ -142,11 +162,12 @@ func TestOnlyOperandsAreSlow(t *testing.T) {
 	assert.Empty(t, s.slow)
 	for range 2 {
 		now = now.Add(2 * second)
-		s.slow.Note([]int{7, 60}, nil, second, now)
+		for _, d := range []int{7, 60} {
+			s.slow.Note(slow.Request{Of: slow.Accounts([]int{d}), Took: second, Ended: now})
+		}
 	}
 	s.Serve([]*Series{seriesOf(loadID)}, []int{0})
-	assert.Nil(t, s.slow.Among([]int{7}))
-	assert.NotNil(t, s.slow.Among([]int{60}))
+	assert.Equal(t, []slow.Account{slow.Of(slow.Values, 60)}, slices.Collect(maps.Keys(s.slow)))
 	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
 }
 
@@ -178,19 +199,19 @@ func TestLookupsAreNobodysFault(t *testing.T) {
 		s.Want(s.now(), Need{}, f)
 		eventually(t, "an answer", func() bool { return s.idle(f) })
 	}
-	slow := func() []int {
+	suspected := func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.slow.Among(f.agents)
+		return s.slow.Suspected(f.agents...)
 	}
 	busy.Store(true)
 	for range 3 {
 		fetch()
-		assert.Empty(t, slow(), "pmcd asks for names")
+		assert.False(t, suspected(), "pmcd asks for names")
 	}
 	busy.Store(false)
 	fetch()
-	assert.Equal(t, f.agents, slow())
+	assert.True(t, suspected())
 	fetch()
 	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
 }

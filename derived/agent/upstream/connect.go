@@ -199,7 +199,7 @@ func (u *Upstream) detach() {
 	}
 	u.lookups, u.session = nil, 0
 	u.queue.forget()
-	u.size.proven = 0
+	u.size.Proven = 0
 	u.maker.Forget()
 	signal(u.ready)
 }

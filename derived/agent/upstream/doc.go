@@ -32,7 +32,7 @@
 //	excused        idle, after ten minutes or a reload: its answer is too long (tooLongAlone, ForgetLimits)
 //
 // Slow agents have states of their own: package slow. Their series wait apart and have the last connection to themselves; while one
-// rests its series are not asked for.
+// rests its series are not asked for. A probe is a fetch of one agent's operands alone: it brings no sample, and series wait for it.
 //
 // # Whose error it is
 //

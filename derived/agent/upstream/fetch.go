@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/slow"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -27,15 +28,16 @@ type connection struct {
 	leaving bool // to be ended as soon as it is not busy
 	dead    bool // closed, and not among the Upstream's any more
 	asked   *batch
-	agents  []int // domains of slow agents that the fetch is for; nil: of none that is known to be slow
-	values  int   // of a fetch for more than a few
+	agents  []slow.Account // that the fetch is for, in quarantine; nil: of none that is
+	probes  []slow.Account // it is for one agent of these alone and brings no sample: series wait for it; nil: it is for series
+	values  int            // of a fetch for more than a few
 	sent    time.Time
 	echo    pdu.Change // changes that we have announced and that pmcd has yet to repeat here
 	known   pdu.Change // changes of agents that another connection has brought first
 }
 
 // put loads operands onto a free connection.
-func (u *Upstream) put(c *connection, asked *batch, agents []int) {
+func (u *Upstream) put(c *connection, asked *batch, agents []slow.Account) {
 	c.asked, c.agents = asked, agents
 	for _, s := range asked.Sources {
 		s.waiting = false
@@ -154,7 +156,7 @@ func (u *Upstream) refused(asked *batch, err error, now time.Time) {
 func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 	u.refusal = ""
 	u.figures.Answer.Raise(int64(res.Size))
-	u.size.proven = max(u.size.proven, len(c.asked.IDs))
+	u.size.Proven = max(u.size.Proven, len(c.asked.IDs))
 	u.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
 	u.charge(c, res, now)
 	news := u.news(c, res.Changes)
@@ -219,7 +221,10 @@ func (u *Upstream) drop(c *connection) {
 	}
 	u.queue.under -= c.values
 	u.slow.Answered(c.agents)
-	c.asked, c.agents, c.values, c.busy = nil, nil, 0, false
+	if c.probes != nil { // it was not quick: they are asked for again when somebody wants them
+		u.queue.leave(func(s *Series) bool { return slices.Equal(s.agents, c.probes) })
+	}
+	c.asked, c.agents, c.probes, c.values, c.busy = nil, nil, nil, 0, false
 }
 
 // fail gives a connection up because of an error, and all others with it. It is closed at once: nobody would read what

@@ -279,7 +279,7 @@ func TestPMCDThatTakesShortRequests(t *testing.T) {
 	assert.LessOrEqual(t, part, limit)
 
 	again := newFetching(t, address, connections) // as stayConnected does
-	again.size.now, again.size.shrunk = part, shrunk
+	again.size.Now, again.size.Shrunk = part, shrunk
 	again.Want(time.Now(), Need{Gap: MinGap}, series...)
 	again.sampled(series...)
 	assert.NoError(t, again.lost())
@@ -294,14 +294,14 @@ func TestFetchesGrowAgain(t *testing.T) {
 		conn := dialUnix(t, newRelay(t).Address)
 		s.fail(&connection{conn: conn, asked: &batch{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
 	}
-	assert.Equal(t, MaxPart/2, s.size.part(clock()))
+	assert.Equal(t, MaxPart/2, s.size.Part(clock()))
 	now.Add(int64(partRetry + time.Second))
-	assert.Equal(t, MaxPart, s.size.part(clock()))
+	assert.Equal(t, MaxPart, s.size.Part(clock()))
 
 	again := &connection{conn: dialUnix(t, newRelay(t).Address), made: clock(), asked: &batch{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}
 	s.fail(again, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
 	now.Add(int64(partRetry + time.Second))
-	assert.Equal(t, MaxPart/2, s.size.part(clock()), "the second time it had not ended just then")
+	assert.Equal(t, MaxPart/2, s.size.Part(clock()), "the second time it had not ended just then")
 }
 
 // A pmcd may take fetches of fewer metrics than usual, and says so with an error: other fetches are shorter, and
@@ -872,14 +872,14 @@ func TestAnswerThatIsTooLongAlone(t *testing.T) {
 		defer s.unlock()
 		s.tooLongAlone(one, logrus.Fields{}, now)
 	}
-	s.size.halve(2, now)
+	s.size.Halve(2, now)
 	too()
 	assert.Nil(t, one.latest, "once may be a lie")
 	assert.True(t, one.waiting)
 	too()
 	require.NotNil(t, one.latest)
 	assert.Equal(t, pdu.ErrTooBig, one.latest.Values(countID, new(int32)).Code)
-	assert.Equal(t, MaxPart, s.size.part(now))
+	assert.Equal(t, MaxPart, s.size.Part(now))
 	assert.Len(t, hook.AllEntries(), 1)
 	assert.True(t, s.excused(one, now.Add(partRetry-1)))
 	assert.False(t, s.excused(one, now.Add(partRetry)), "it is tried again")
@@ -889,6 +889,6 @@ func TestAnswerThatIsTooLongAlone(t *testing.T) {
 	s.Serve([]*Series{one}, []int{0})
 	s.ForgetLimits()
 	assert.False(t, s.excused(one, now), "or after a reload")
-	s.size.alone = 1
+	s.size.Alone = 1
 	assert.True(t, s.excused(one, now), "pmcd takes one operand: to ask for two would end each session")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/slow"
 )
 
 const (
@@ -72,7 +73,7 @@ func (u *Upstream) ask(now time.Time, n Need, series ...*Series) {
 	added, values, before := false, 0, len(q.many)
 	for _, s := range series {
 		if s == nil || s.waiting || s.outstanding > 0 || s.Constant() || s.fresh(now, n) ||
-			u.slow.Resting(s.agents, now) || u.excused(s, now) {
+			u.slow.Resting(now, s.agents...) || u.excused(s, now) {
 			continue
 		}
 		if u.enqueue(s) {
@@ -92,7 +93,7 @@ func (u *Upstream) ask(now time.Time, n Need, series ...*Series) {
 // enqueue puts a series where those wait that are fetched with it. It reports whether that is not apart.
 func (u *Upstream) enqueue(s *Series) bool {
 	s.waiting = true
-	if u.slow.Among(s.agents) != nil {
+	if u.slow.Suspected(s.agents...) {
 		u.queue.apart = append(u.queue.apart, s)
 		return false
 	}
@@ -118,6 +119,15 @@ func (q *queue) forget() {
 	*q = queue{batches: q.batches}
 }
 
+// leave drops series that wait apart.
+func (q *queue) leave(which func(*Series) bool) {
+	q.apart = slices.DeleteFunc(q.apart, func(s *Series) bool {
+		drop := which(s)
+		s.waiting = !drop
+		return drop
+	})
+}
+
 // send puts what is waiting on free connections. The last one is for slow agents alone, unless there is no
 // other.
 func (u *Upstream) send(now time.Time) {
@@ -125,13 +135,7 @@ func (u *Upstream) send(now time.Time) {
 	if q.hold {
 		return
 	}
-	q.apart = slices.DeleteFunc(q.apart, func(s *Series) bool { // it has turned out to be slow meanwhile
-		if !u.slow.Resting(s.agents, now) {
-			return false
-		}
-		s.waiting = false
-		return true
-	})
+	q.leave(func(s *Series) bool { return u.slow.Resting(now, s.agents...) }) // it has turned out to be slow meanwhile
 	full := false
 	for i := 0; i < len(u.conns); i++ {
 		c := u.conns[i]
@@ -175,24 +179,19 @@ func (u *Upstream) loadMany(c *connection) bool {
 
 // fill returns what of the waiting series one fetch may be for.
 func (u *Upstream) fill(waiting []*Series) *batch {
-	return u.queue.batches.Fill(waiting, u.size.part(u.now()), maxPartValues)
+	return u.queue.batches.Fill(waiting, u.size.Part(u.now()), maxPartValues)
 }
 
-// loadApart puts series of slow agents onto a free connection: one fetch has those of the same agents, so that it shows
-// which are slow.
+// loadApart puts series in quarantine onto a free connection, or what shows which of their agents are slow.
 func (u *Upstream) loadApart(c *connection) {
-	most := u.size.part(u.now())
-	agents := u.slow.Among(u.queue.apart[0].agents)
-	var taken []*Series
-	metrics := 0
-	u.queue.apart = slices.DeleteFunc(u.queue.apart, func(s *Series) bool {
-		if len(taken) > 0 && (metrics+len(s.descs) > most || !slices.Equal(agents, u.slow.Among(s.agents))) {
-			return false
-		}
-		metrics += len(s.descs)
-		taken = append(taken, s)
-		return true
-	})
-	u.put(c, u.queue.batches.Fill(taken, math.MaxInt, math.MaxInt), agents)
-	u.slow.Begin(agents)
+	q := &u.queue
+	taken, charged, probe := slow.Choose(u.slow, q.apart, u.size.Part(u.now()))
+	asked := q.batches.Fill(taken, math.MaxInt, math.MaxInt)
+	if probe {
+		c.probes = taken[0].agents
+		asked = &batch{List: asked.Of(charged[0].Domain)}
+	}
+	u.put(c, asked, charged)
+	q.apart = slices.DeleteFunc(q.apart, func(s *Series) bool { return !s.waiting })
+	u.slow.Begin(charged)
 }

@@ -146,7 +146,7 @@ func (s *fetching) slots() (all []int) {
 func (s *fetching) longest() (part int, shrunk time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.size.part(s.now()), s.size.shrunk
+	return s.size.Part(s.now()), s.size.Shrunk
 }
 
 // sampled waits for the first sample of each series.

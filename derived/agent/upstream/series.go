@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/slow"
 	"pmdaderived/pdu"
 )
 
 // Series is the latest samples for all metrics that have the same operands: when several are fetched
 // together they are computed from the same time. The Upstream's lock guards all that changes.
 type Series struct {
-	descs  []pdu.Desc // of the operands; immutable
-	agents []int      // domains of the operands; immutable
+	descs  []pdu.Desc     // of the operands; immutable
+	agents []slow.Account // of the operands; immutable
 
 	latest      *operand.Sample // nil: none, or it is too old to be served
 	kept        operand.Kept    // for first fetches
@@ -32,18 +33,24 @@ type Series struct {
 // NewSeries makes a series of operands, which nobody may change.
 func NewSeries(descs []pdu.Desc) *Series { return &Series{descs: descs, agents: agentsOf(descs)} }
 
-// agentsOf lists the domains of metrics, each once, in order.
-func agentsOf(descs []pdu.Desc) []int {
+// agentsOf lists the accounts of the agents of metrics.
+func agentsOf(descs []pdu.Desc) []slow.Account {
 	var domains []int
 	for _, d := range descs {
 		domains = append(domains, d.PMID.Domain())
 	}
 	slices.Sort(domains)
-	return slices.Compact(domains)
+	return slow.Accounts(slices.Compact(domains))
 }
 
 // Operands implements [operand.Source].
 func (s *Series) Operands() []pdu.Desc { return s.descs }
+
+// Agents implements [slow.Asker].
+func (s *Series) Agents() []slow.Account { return s.agents }
+
+// Width implements [slow.Asker].
+func (s *Series) Width() int { return len(s.descs) }
 
 // Constant reports whether there is nothing to sample.
 func (s *Series) Constant() bool { return len(s.descs) == 0 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 )
 
@@ -14,46 +15,19 @@ const (
 	// it works on one.
 	MaxPart = 4000
 
-	// partRetry is how long shorter fetches are sent once an answer was too long or pmcd has closed a connection over a long
-	// fetch: it may have ended just then. It is also for how long a series is not asked for whose answer alone is too long.
-	partRetry = 10 * time.Minute
+	// partRetry is for how long a series is not asked for whose answer alone is too long.
+	partRetry = operand.PartRetry
 
 	// closedTwice is within what time pmcd closes another connection if it was not by chance: longer fetches are
 	// sent again in between.
 	closedTwice = 2 * partRetry
 )
 
-// sizes is what is known of how long fetches and their answers may be. pmcd does not tell how many operands it takes
-// (pmcd -M), or how many bytes (-L), and answers that are longer than Options.Answer are not taken.
-type sizes struct {
-	now      int       // operands in one fetch at most
-	shrunk   time.Time // when that was last made less
-	together int       // what now grows back to: how many of several series pmcd takes
-	alone    int       // operands of one series that pmcd takes: they cannot be parted
-	closed   time.Time // when pmcd last closed a connection over a fetch for several series
-	proven   int       // operands in the longest fetch that it has answered in this session
-}
-
-func newSizes() sizes { return sizes{now: MaxPart, together: MaxPart, alone: MaxPart} }
-
-// part is how many operands a fetch has at most.
-func (z *sizes) part(now time.Time) int {
-	if z.now < z.together && now.Sub(z.shrunk) > partRetry {
-		z.now = z.together
-	}
-	return z.now
-}
-
-// halve makes fetches half as long as one was.
-func (z *sizes) halve(operands int, now time.Time) {
-	z.now, z.shrunk = min(z.now, max(1, operands/2)), now
-}
-
 // Most is how many operands of one series pmcd takes at most, as far as is known.
 func (u *Upstream) Most() int {
 	u.mu.Lock()
 	defer u.unlock()
-	return u.size.alone
+	return u.size.Alone
 }
 
 // tooMany has shorter fetches sent than one that pmcd has not taken. certain: it may not have had another reason.
@@ -61,16 +35,16 @@ func (u *Upstream) tooMany(asked *batch, certain bool, now time.Time) {
 	n := len(asked.IDs)
 	switch {
 	case len(asked.Sources) != 1:
-		u.size.halve(n, now)
-		fields := logrus.Fields{"metrics": u.size.now}
+		u.size.Halve(n, now)
+		fields := logrus.Fields{"metrics": u.size.Now}
 		if !certain {
 			u.remark(logrus.DebugLevel, fields, "pmcd may take no long requests, sending shorter ones")
 			return
 		}
-		u.size.together = u.size.now
+		u.size.Together = u.size.Now
 		u.remark(logrus.WarnLevel, fields, "pmcd takes no long requests, sending shorter ones")
-	case certain && n <= u.size.alone:
-		u.size.alone = n - 1
+	case certain && n <= u.size.Alone:
+		u.size.Alone = n - 1
 		u.remark(logrus.WarnLevel, logrus.Fields{"metrics": n}, "pmcd takes fewer metrics in a request than a definition has")
 		u.events.Narrowed = true
 		signal(u.ready)
@@ -81,11 +55,11 @@ func (u *Upstream) tooMany(asked *batch, certain bool, now time.Time) {
 // connections; it has not if that happens on a later one, too, and it has answered no fetch as long since. What was
 // under way is not sent again: all connections are made again.
 func (u *Upstream) closedOver(c *connection, now time.Time) {
-	closed := &u.size.closed
+	closed := &u.size.Closed
 	if len(c.asked.Sources) == 1 {
 		closed = &c.asked.Sources[0].closed
 	}
-	certain := c.made.After(*closed) && now.Sub(*closed) <= closedTwice && len(c.asked.IDs) > u.size.proven
+	certain := c.made.After(*closed) && now.Sub(*closed) <= closedTwice && len(c.asked.IDs) > u.size.Proven
 	*closed = now
 	u.tooMany(c.asked, certain, now)
 }
@@ -106,10 +80,10 @@ func (u *Upstream) tooLong(c *connection, err error) bool {
 	u.end(c)
 	switch {
 	case len(asked.Sources) > 1:
-		if u.size.now == u.size.together {
+		if u.size.Now == u.size.Together {
 			u.remark(logrus.WarnLevel, fields, "answer of pmcd is too long, asking for fewer metrics at once")
 		}
-		u.size.halve(len(asked.IDs), now)
+		u.size.Halve(len(asked.IDs), now)
 		u.requeue(asked.Sources...)
 	case len(asked.Sources) == 1:
 		u.tooLongAlone(asked.Sources[0], fields, now)
@@ -138,14 +112,14 @@ func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) 
 		fields["pmid"] = s.descs[0].PMID
 		u.remark(logrus.WarnLevel, fields, "answer for a metric's operands is too long, it has no values")
 	}
-	u.size.now = u.size.together
+	u.size.Now = u.size.Together
 	u.excused(s, now)
 }
 
 // excused gives a series that is not asked for a sample without values, and reports whether it is one: its answer is too
 // long, or pmcd takes no request for so many operands. Until the reload has seen that, it would end each session.
 func (u *Upstream) excused(s *Series, now time.Time) bool {
-	tooMany := u.size.alone < MaxPart && len(s.descs) > u.size.alone
+	tooMany := u.size.Alone < MaxPart && len(s.descs) > u.size.Alone
 	if !tooMany && (s.excused.IsZero() || now.Sub(s.excused) >= partRetry) {
 		return false
 	}

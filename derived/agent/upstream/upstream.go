@@ -62,14 +62,13 @@ type Upstream struct {
 	lookups *pmapi.Conn   // for all but fetches; nil: none
 	conns   []*connection // for fetches; those of lower slots in pmcd's table first
 	todo    todo
-	heard   bool      // names and instances have been looked up in this session
-	stamped time.Time // by pmcd, the last answer
-	answers []answer  // scratch space
+	heard   bool     // names and instances have been looked up in this session
+	answers []answer // scratch space
 
 	queue queue
 	slow  slow.Agents
 	busy  slow.Busy
-	size  sizes
+	size  operand.Sizes
 
 	series   []*Series // of the operands that are served
 	maker    *operand.Maker
@@ -103,7 +102,7 @@ func New(o Options) *Upstream {
 		options: o, log: o.Log, figures: o.Figures, now: o.Now,
 		ready: make(chan struct{}, 1), wake: make(chan struct{}, 1), slots: make(chan int, connections+1),
 		timer: time.NewTimer(idleCheck),
-		slow:  make(slow.Agents), size: newSizes(), maker: operand.NewMaker(o.Names, o.Now()),
+		slow:  make(slow.Agents), size: operand.NewSizes(MaxPart), maker: operand.NewMaker(o.Names, o.Now()),
 		excess: make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
 		answerLimit: pmapi.WithLimit(o.Answer),
 	}
@@ -204,7 +203,7 @@ func (u *Upstream) Expect(change pdu.Change) {
 func (u *Upstream) ForgetLimits() {
 	u.mu.Lock()
 	defer u.unlock()
-	u.size = newSizes()
+	u.size = operand.NewSizes(MaxPart)
 	for _, s := range u.series {
 		s.excused, s.tooLong, s.closed, s.complained = time.Time{}, time.Time{}, time.Time{}, false
 	}
@@ -218,7 +217,7 @@ func (u *Upstream) Serve(series []*Series, older []int) {
 	defer u.unlock()
 	u.queue.batches.Forget()
 	u.series = series
-	agents := make(map[int]bool)
+	agents := make(map[slow.Account]bool)
 	var deep []*Series
 	for i, s := range series {
 		s.older = older[i]
@@ -228,8 +227,8 @@ func (u *Upstream) Serve(series []*Series, older []int) {
 			s.keep = false
 			s.kept.Trim(0)
 		}
-		for _, domain := range s.agents {
-			agents[domain] = true
+		for _, of := range s.agents {
+			agents[of] = true
 		}
 	}
 	u.slow.Keep(agents)
