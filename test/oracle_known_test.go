@@ -294,7 +294,7 @@ var known = []explanation{
 }
 
 // unaskable are the differences that harm the process that libpcp runs in.
-const unaskable = "Q-SCALAR-EMPTY Q-INST-PAREN Q-STRING Q-MATCH-SLASH Q-NOVALUE"
+const unaskable = "Q-SCALAR-EMPTY Q-INST-PAREN Q-STRING Q-MATCH-SLASH Q-NOVALUE Q-META-STAYS"
 
 // callsExpression reports whether one of the functions stands before something other than a name.
 func (x *expression) callsExpression(functions string) bool {
@@ -353,6 +353,7 @@ var knownSeven = []explanation{
 			return (first || second) && !decided(t.Guard)
 		})
 	}},
+	{"Q-META-STAYS", func(x *expression) bool { return x.tree == nil && newKeys.MatchString(x.text) }}, // it harms what is read next
 	{"missing operands of a ternary", func(x *expression) bool {
 		unbound := semantic(x.problem).Class == "unbound"
 		return unbound && x.ternary(func(*syntax.Ternary) bool { return true })

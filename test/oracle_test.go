@@ -392,6 +392,7 @@ func TestOraclePredicates(t *testing.T) {
 		{"Q-MATCH-SLASH", "matchinst(/x/, sample.bin / 2)", "matchinst(/x/, sample.bin)", false},
 		{"meta and indom as names", "meta + 1", "sample.meta + 1", true},
 		{"Q-NOVALUE", "sample.bin ? novalue() : sample.bin", "1 ? novalue() : sample.bin", true},
+		{"Q-META-STAYS", "mkconst(1, meta=sample.bin,)", "mkconst(1, meta=sample.bin)", true},
 		{"messages of PCP 7", "mkconst(1)", "mkconst(1, type=32)", true},
 		{"messages of PCP 7", "delta(sample.bin", "scalar(sample.bin", true},
 		{"missing operands of a ternary", "nosuch ? 1 : 2", "nosuch + 1", true},
