@@ -60,7 +60,7 @@ var layers = map[string]layer{
 	"derived/agent/operand": {ours: "derived pdu pmda/pmapi", never: pure},
 	"derived/agent/predict": {never: pure},
 	"derived/agent/history": {ours: "derived derived/agent/operand derived/agent/predict", never: pure},
-	"derived/agent/slow":    {ours: "derived/agent/predict", never: pure},
+	"derived/agent/slow":    {ours: "derived/agent/predict pdu", never: pure},
 	"derived/agent/identity": {
 		ours: "pdu", never: talking,
 	},

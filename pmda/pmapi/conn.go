@@ -15,6 +15,7 @@ type Conn struct {
 	addr     string
 	timeout  time.Duration
 	features pdu.Features
+	gate     Gate // nil: all requests are sent
 
 	frames  *pdu.Splitter
 	out     *pdu.Writer

@@ -29,6 +29,7 @@ type Option func(*options)
 type options struct {
 	timeout time.Duration
 	limit   int
+	gate    Gate
 }
 
 // WithTimeout sets how long one exchange may take when the context has no deadline, instead of
@@ -107,6 +108,7 @@ func newConn(nc net.Conn, addr string, o options) (*Conn, error) {
 		socket:  s,
 		addr:    addr,
 		timeout: o.timeout,
+		gate:    o.gate,
 		frames:  pdu.NewSplitter(o.limit),
 		out:     pdu.NewWriter(s),
 	}, nil

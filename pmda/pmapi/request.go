@@ -28,6 +28,9 @@ func (c *Conn) request(ctx context.Context, op string, req, reply pdu.Message) (
 		return 0, err
 	}
 	defer disarm()
+	if code := c.allowed(req); code < 0 {
+		return code, nil
+	}
 	if err := c.send(ctx, op, req, 0); err != nil {
 		return 0, err
 	}
@@ -40,6 +43,7 @@ func (c *Conn) request(ctx context.Context, op string, req, reply pdu.Message) (
 		return 0, c.fail(op, err)
 	}
 	c.settle(op)
+	c.answered(req, code)
 	return code, nil
 }
 

@@ -31,9 +31,14 @@ const (
 type Kind int
 
 const (
-	Values    Kind = iota
-	Instances      // of the agent's domains
+	Values      Kind = iota
+	Instances        // of the agent's domains
+	Descriptors      // of its metrics
+	Names            // of a subtree of the name space: they do not tell their agent
 )
+
+// String is what people read.
+func (k Kind) String() string { return [...]string{"values", "instances", "descriptors", "names"}[k] }
 
 // Domains that are none.
 const (
@@ -45,8 +50,8 @@ const (
 // these cannot be asked one by one.
 type Account struct {
 	Kind   Kind
-	Domain int // several: those of Agents
-	Agents string
+	Domain int    // several: those of Agents
+	Agents string // their domains, or the subtree that they serve
 }
 
 // Of is one agent's account.
@@ -65,7 +70,7 @@ func Accounts(domains []int) []Account {
 	return all
 }
 
-// String are the domains.
+// String are the domains, or the subtree.
 func (a Account) String() string {
 	if a.Domain == several {
 		return a.Agents
@@ -251,7 +256,9 @@ func (s Agents) charge(a *account, r Request) {
 func (s Agents) quick(r Request) (recovered []Account) {
 	a := s[Account{Domain: nobody}]
 	unclear := a != nil && s.owes(a, r.Ended) > patience
-	silent := func(of Account) bool { return of.Domain != several && !slices.Contains(r.Spoke, of.Domain) }
+	silent := func(of Account) bool {
+		return of.Kind == Values && of.Domain != several && !slices.Contains(r.Spoke, of.Domain)
+	}
 	for _, one := range r.Of {
 		a := s[one]
 		if a == nil || silent(one) || one.Domain == several && slices.ContainsFunc(r.Of, silent) || unclear && !a.slow {
@@ -272,7 +279,10 @@ func (s Agents) quick(r Request) (recovered []Account) {
 func (s Agents) BackingOff() int {
 	agents := make(map[Account]bool)
 	for of, a := range s {
-		if of.Kind = Values; a.slow {
+		if of.Domain != several {
+			of.Kind = Values // one agent, whatever it is slow with
+		}
+		if a.slow {
 			agents[of] = true
 		}
 	}
@@ -292,6 +302,9 @@ func (s Agents) backingOff() (n int) {
 // Keep forgets all accounts but those of agents whose values are in use.
 func (s Agents) Keep(used map[Account]bool) {
 	maps.DeleteFunc(s, func(of Account, _ *account) bool {
+		if of.Kind == Names {
+			return false
+		}
 		of.Kind = Values
 		return !used[of]
 	})

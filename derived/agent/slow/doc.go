@@ -1,12 +1,15 @@
 // Package slow knows the agents of pmcd that answer slowly, so that they are asked seldom. It is pure, and guarded by who has it.
 //
 // A request is charged to accounts: that of each agent whose operands it asks for. Operands of several agents that one
-// sample needs have one time stamp and so one fetch, hence one account more, for these agents together.
+// sample needs have one time stamp and so one fetch, hence one account more, for these agents together. Instances, descriptors and
+// names are looked up at the cost of other accounts, by kind: who is slow with one may be quick with another. Names do not tell their
+// agent, so these are charged to their first component.
 //
 //	state of an account  it is asked              becomes
 //	not slow             with all others          suspected by a request of 100 ms or more, with whomever
 //	suspected            in quarantine: apart     backing off by another long one that it had alone and that ends a second or more
 //	                                              after the first; not slow by a quick one that has values of it
+//	                     looked up: one by one
 //	 of several agents   in quarantine: each of   likewise, by one fetch for all of them when each was quick; if one was
 //	                     them alone, in a probe   not, that is the suspect
 //	backing off          in quarantine, after     not slow by a quick answer that has values of it

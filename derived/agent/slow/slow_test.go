@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
 )
 
 const (
@@ -155,7 +158,6 @@ type collector struct {
 	now    time.Duration
 	asked  int
 	busy   time.Duration // with long requests
-	first  time.Duration // until the end of the second long one
 }
 
 // run lets askers ask for some time as package upstream does it: all that wait together, those in quarantine apart.
@@ -306,6 +308,7 @@ func TestOthersAreNotSlow(t *testing.T) {
 		})
 	}
 }
+
 func TestBusy(t *testing.T) {
 	const long = Long
 	for _, row := range []struct {
@@ -333,6 +336,105 @@ func TestBusy(t *testing.T) {
 				b.Requested(begin.Add(at))
 			}
 			assert.Equal(t, row.want, b.LookedUp(begin.Add(row.sent), begin.Add(row.now)))
+		})
+	}
+}
+
+// What is looked up is charged to who has to answer it. Who is slow with that may not be asked, and suspects not for several
+// items at once.
+func TestLedger(t *testing.T) {
+	names := func(names ...string) pdu.Message { return &pdu.PMNSNames{Names: names} }
+	desc := func(domain int) pdu.Message { return &pdu.DescReq{PMID: pdu.NewPMID(domain, 0, 0)} }
+	instances := func(domain int) pdu.Message { return &pdu.InstanceReq{InDom: pdu.NewInDom(domain, 0)} }
+	descs := &pdu.DescIDs{PMIDs: []pdu.PMID{pdu.NewPMID(1, 0, 0), pdu.NewPMID(2, 0, 0), pdu.NewPMID(1, 0, 1)}}
+	for _, row := range []struct {
+		name    string
+		slow    []pdu.Message // each takes a second
+		refused []pdu.Message
+		allowed []pdu.Message
+	}{
+		{"nobody", nil, nil, []pdu.Message{names("a.x", "b.x"), desc(1), descs, instances(1)}},
+		{"instances", []pdu.Message{instances(1), instances(1)}, []pdu.Message{instances(1)}, []pdu.Message{instances(2), desc(1), descs, names("a", "b")}},
+		{"descriptors", []pdu.Message{desc(1), desc(1)}, []pdu.Message{desc(1), descs}, []pdu.Message{desc(2), instances(1)}},
+		{"one of several descriptors", []pdu.Message{descs}, []pdu.Message{descs}, []pdu.Message{desc(1), desc(2), instances(1)}},
+		{"names", []pdu.Message{names("a.x"), names("a.y")}, []pdu.Message{names("a.z"), names("a"), names("b", "a")}, []pdu.Message{names("b", "ab"), desc(1)}},
+		{"one of several names", []pdu.Message{names("a.x", "b.x")}, []pdu.Message{names("c", "a.x"), names("b.x", "b.y")}, []pdu.Message{names("a.x"), names("b.y"), names("c", "d")}},
+		{"fetches", nil, nil, []pdu.Message{&pdu.Profile{}}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := Ledger{Agents: make(Agents)}
+			now := time.Now()
+			ask := func(req pdu.Message, took time.Duration) {
+				require.Zero(t, l.Ask(req, now), req)
+				now = now.Add(took)
+				l.Reply(req, 0, now)
+			}
+			for _, req := range row.slow {
+				ask(req, second)
+			}
+			for _, req := range row.refused {
+				assert.Equal(t, pdu.ErrAgain, l.Ask(req, now), req)
+			}
+			for _, req := range row.allowed {
+				assert.Zero(t, l.Ask(req, now), req)
+			}
+			now = now.Add(time.Minute)
+			for _, req := range row.slow {
+				if _, items := asked(req); items == 1 {
+					ask(req, 0)
+				}
+			}
+			for _, req := range row.slow {
+				assert.Equal(t, len(row.slow) == 1, l.Ask(req, now) < 0, "that are not asked again remain suspects")
+			}
+		})
+	}
+}
+
+// A code does not clear: pmcd has one at once for an agent that it has given up.
+func TestCodesClearNobody(t *testing.T) {
+	l := Ledger{Agents: make(Agents)}
+	req := &pdu.InstanceReq{InDom: pdu.NewInDom(1, 0)}
+	now := time.Now()
+	for range 2 {
+		l.Ask(req, now)
+		now = now.Add(5 * second)
+		l.Reply(req, pdu.ErrAgain, now)
+	}
+	assert.Equal(t, 1, l.BackingOff())
+	now = now.Add(time.Hour)
+	assert.Zero(t, l.Ask(req, now))
+	l.Reply(req, pdu.ErrNoAgent, now)
+	assert.Equal(t, 1, l.BackingOff())
+}
+
+// While a fetch and something that is looked up wait for each other, the time is put down to the one that pmcd was busy with.
+func TestWhatPMCDWasBusyWith(t *testing.T) {
+	begin := time.Now()
+	at := func(d time.Duration) time.Time { return begin.Add(d) }
+	pmcd := begin.Add(time.Hour) // its clock
+	for _, row := range []struct {
+		name            string
+		fetch, lookedUp [2]time.Duration // sent and answered
+		want            [2]time.Duration // what is put down to them
+	}{
+		{"fetch first", [2]time.Duration{0, 2 * second}, [2]time.Duration{second, 2*second + ms}, [2]time.Duration{2 * second, ms}},
+		{"lookup first", [2]time.Duration{second, 2*second + ms}, [2]time.Duration{0, 2 * second}, [2]time.Duration{ms, 2 * second}},
+		{"apart", [2]time.Duration{0, second}, [2]time.Duration{3 * second, 5 * second}, [2]time.Duration{second, 2 * second}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var b Busy
+			var got [2]time.Duration
+			fetch := func() { _, got[0] = b.Fetched(at(row.fetch[0]), pmcd.Add(row.fetch[1]), at(row.fetch[1])) }
+			lookUp := func() { got[1] = b.LookedUp(at(row.lookedUp[0]), at(row.lookedUp[1])) }
+			if row.fetch[1] < row.lookedUp[1] {
+				fetch()
+				lookUp()
+			} else {
+				lookUp()
+				fetch()
+			}
+			assert.Equal(t, row.want, got)
 		})
 	}
 }

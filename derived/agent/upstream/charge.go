@@ -7,13 +7,14 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived/agent/slow"
+	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
 
 // charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time, and does not
 // ask us for anything while it works on a fetch.
 func (u *Upstream) charge(c *connection, res *pmapi.Columns, now time.Time) {
-	busy, took := u.busy.Fetched(c.sent, res.Time, now)
+	busy, took := u.slow.Fetched(c.sent, res.Time, now)
 	u.figures.UpstreamBusy.Add(int64(busy))
 	if c.agents == nil && (took < slow.Long || len(c.asked.Sources) == 0) {
 		return
@@ -33,17 +34,37 @@ func (u *Upstream) charge(c *connection, res *pmapi.Columns, now time.Time) {
 		u.slow.Probed(c.probes)
 		c.probes = nil // they are asked for now
 	}
-	u.note(r)
+	slowed, recovered := u.slow.Note(r)
+	u.tell(r, slowed, recovered)
 }
 
-// note charges a request to agents.
-func (u *Upstream) note(r slow.Request) {
-	slowed, recovered := u.slow.Note(r)
+// gate is that of the connection that is not for fetches: what is looked up there is charged, too.
+type gate struct{ *Upstream }
+
+// Ask implements [pmapi.Gate].
+func (u gate) Ask(req pdu.Message) pdu.Code {
+	u.mu.Lock()
+	defer u.unlock()
+	return u.slow.Ask(req, u.now())
+}
+
+// Answered implements [pmapi.Gate].
+func (u gate) Answered(req pdu.Message, code pdu.Code) {
+	u.mu.Lock()
+	defer u.unlock()
+	u.tell(u.slow.Reply(req, code, u.now()))
+}
+
+// tell tells of agents that are slow from now on, and of those that are no more.
+func (u *Upstream) tell(r slow.Request, slowed, recovered []slow.Account) {
+	remark := func(level logrus.Level, of slow.Account, text string) {
+		u.remark(level, logrus.Fields{"domain": of, "request": of.Kind, "duration": r.Took}, text)
+	}
 	for _, of := range slowed {
-		u.remark(logrus.WarnLevel, logrus.Fields{"domain": of, "duration": r.Took}, "agent is slow, sampled seldom")
+		remark(logrus.WarnLevel, of, "agent is slow, sampled seldom")
 	}
 	for _, of := range recovered {
-		u.remark(logrus.InfoLevel, logrus.Fields{"domain": of, "duration": r.Took}, "agent is no longer slow")
+		remark(logrus.InfoLevel, of, "agent is no longer slow")
 	}
 	u.figures.SlowAgents.Store(int64(u.slow.BackingOff()))
 }

@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/slow"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
+	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
 // A slow agent is found among others that were asked in the same fetch, and then left alone.
@@ -85,7 +88,7 @@ func slowAgentIsSampledApart(t *testing.T, quickID, slowID pdu.PMID, found [][]p
 	assert.Equal(t, []pdu.PMID{quickID, slowID}, u.Fetched()[len(u.Fetched())-1], "as a whole, when either was quick")
 	assert.LessOrEqual(t, len(u.Fetched())-before, 3)
 	assert.Equal(t, [][]pdu.PMID{{quickID, slowID}}, fetched(mixed))
-	assert.Empty(t, s.slow, "nobody is a suspect")
+	assert.Empty(t, s.slow.Agents, "nobody is a suspect")
 }
 
 // What a fetch has to wait for another one of ours is not its fault.
@@ -103,7 +106,7 @@ func TestFetchBehindASlowOne(t *testing.T) {
 	s.charge(asking(2, now), result(2, 4*second+slow.Long-1), arrived)
 	s.charge(asking(3, arrived), result(3, -time.Hour), arrived.Add(ms))
 	s.charge(asking(4, arrived), result(4, time.Hour), arrived.Add(ms)) // pmcd's clock may be set
-	assert.Equal(t, []slow.Account{slow.Of(slow.Values, 1)}, slices.Collect(maps.Keys(s.slow)))
+	assert.Equal(t, []slow.Account{slow.Of(slow.Values, 1)}, slices.Collect(maps.Keys(s.slow.Agents)))
 }
 
 // Answers are taken in the order in which pmcd has given them, after those that refuse.
@@ -159,7 +162,7 @@ func TestOnlyOperandsAreSlow(t *testing.T) {
 	now := time.Now()
 	own := &pmapi.Columns{Time: now, Sets: []pdu.Column{{PMID: pdu.NewPMID(510, 0, 0)}}}
 	s.charge(&connection{sent: now.Add(-second), asked: &batch{}}, own, now)
-	assert.Empty(t, s.slow)
+	assert.Empty(t, s.slow.Agents)
 	for range 2 {
 		now = now.Add(2 * second)
 		for _, d := range []int{7, 60} {
@@ -167,7 +170,7 @@ func TestOnlyOperandsAreSlow(t *testing.T) {
 		}
 	}
 	s.Serve([]*Series{seriesOf(loadID)}, []int{0})
-	assert.Equal(t, []slow.Account{slow.Of(slow.Values, 60)}, slices.Collect(maps.Keys(s.slow)))
+	assert.Equal(t, []slow.Account{slow.Of(slow.Values, 60)}, slices.Collect(maps.Keys(s.slow.Agents)))
 	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
 }
 
@@ -214,4 +217,63 @@ func TestLookupsAreNobodysFault(t *testing.T) {
 	assert.True(t, suspected())
 	fetch()
 	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
+}
+
+// What is looked up is charged, too: who is slow with that is left alone with that, and nothing else.
+func TestLookupsAreCharged(t *testing.T) {
+	var clock, slowKind, asked, others atomic.Int64
+	start := time.Now()
+	s := connectBy(t, func() time.Time { return start.Add(time.Duration(clock.Load())) })
+	s.relay.OnRequest(func(_ int, f pdu.Frame) bool {
+		if f.Kind != pdu.Kind(slowKind.Load()) {
+			others.Add(1)
+			return true
+		}
+		asked.Add(1)
+		clock.Add(int64(second))
+		return true
+	})
+	s.relay.Update(func() {
+		s.relay.InDoms = map[pdu.InDom]pmapitest.InDom{
+			binDom: {Instances: []pdu.Instance{{ID: 1, Name: "one"}}}, procDom: {Instances: []pdu.Instance{{ID: 1, Name: "init"}}},
+		}
+	})
+	instances := func() {
+		needed := operand.Domains{binDom: {}}
+		require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom}))
+	}
+	names := func(names ...string) {
+		_, err := s.LookUp(t.Context(), names)
+		require.NoError(t, err)
+	}
+	for _, row := range []struct {
+		name   string
+		slow   pdu.Kind
+		lookUp func()
+		other  func()
+	}{
+		{"instances", pdu.KindInstanceReq, instances, func() { names("up.load") }},
+		{"names", pdu.KindPMNSNames, func() { names("up.load") }, instances},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			slowKind.Store(int64(row.slow))
+			row.lookUp()
+			row.lookUp()
+			assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
+			assert.EqualValues(t, 2, asked.Swap(0))
+			row.lookUp()
+			assert.Zero(t, asked.Load(), "it is left alone")
+			others.Store(0)
+			row.other()
+			assert.Positive(t, others.Load())
+			clock.Add(int64(18 * second))
+			row.lookUp()
+			row.lookUp()
+			assert.EqualValues(t, 1, asked.Swap(0), "after nine times as long as it took")
+			slowKind.Store(0)
+			clock.Add(int64(9 * second))
+			row.lookUp()
+			assert.Zero(t, s.figures.SlowAgents.Load())
+		})
+	}
 }

@@ -252,7 +252,7 @@ func (u *Upstream) refill(ctx context.Context, readers *sync.WaitGroup) error {
 	if begun {
 		return nil
 	}
-	made, err := u.dial(dialling, patience) // its slot must not be taken for that of the next one
+	made, err := u.dial(dialling, patience, pmapi.WithGate(gate{u})) // its slot must not be taken for that of the next one
 	if err == nil {
 		u.begin(made.conn)
 	}

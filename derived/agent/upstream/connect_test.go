@@ -73,9 +73,12 @@ func (s *table) session() int {
 }
 
 // connectAt runs an Upstream whose connections are put into slots.
-func connectAt(t *testing.T, slots ...int) *table {
+func connectAt(t *testing.T, slots ...int) *table { return connectBy(t, time.Now, slots...) }
+
+// connectBy is connectAt with a clock.
+func connectBy(t *testing.T, now func() time.Time, slots ...int) *table {
 	s := &table{relay: newRelay(t), next: slots}
-	s.Upstream, s.log = bare(time.Now, func(o *Options) { o.Dial = s.dial })
+	s.Upstream, s.log = bare(now, func(o *Options) { o.Dial = s.dial })
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(ctx) })

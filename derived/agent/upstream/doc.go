@@ -33,6 +33,7 @@
 //
 // Slow agents have states of their own: package slow. Their series wait apart and have the last connection to themselves; while one
 // rests its series are not asked for. A probe is a fetch of one agent's operands alone: it brings no sample, and series wait for it.
+// What LookUp and LookUpInstances ask passes a gate, which charges it and refuses what rests with PM_ERR_AGAIN.
 //
 // # Whose error it is
 //

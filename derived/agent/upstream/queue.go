@@ -185,7 +185,7 @@ func (u *Upstream) fill(waiting []*Series) *batch {
 // loadApart puts series in quarantine onto a free connection, or what shows which of their agents are slow.
 func (u *Upstream) loadApart(c *connection) {
 	q := &u.queue
-	taken, charged, probe := slow.Choose(u.slow, q.apart, u.size.Part(u.now()))
+	taken, charged, probe := slow.Choose(u.slow.Agents, q.apart, u.size.Part(u.now()))
 	asked := q.batches.Fill(taken, math.MaxInt, math.MaxInt)
 	if probe {
 		c.probes = taken[0].agents

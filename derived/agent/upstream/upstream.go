@@ -66,8 +66,7 @@ type Upstream struct {
 	answers []answer // scratch space
 
 	queue queue
-	slow  slow.Agents
-	busy  slow.Busy
+	slow  slow.Ledger
 	size  operand.Sizes
 
 	series   []*Series // of the operands that are served
@@ -102,7 +101,7 @@ func New(o Options) *Upstream {
 		options: o, log: o.Log, figures: o.Figures, now: o.Now,
 		ready: make(chan struct{}, 1), wake: make(chan struct{}, 1), slots: make(chan int, connections+1),
 		timer: time.NewTimer(idleCheck),
-		slow:  make(slow.Agents), size: operand.NewSizes(MaxPart), maker: operand.NewMaker(o.Names, o.Now()),
+		slow:  slow.Ledger{Agents: make(slow.Agents)}, size: operand.NewSizes(MaxPart), maker: operand.NewMaker(o.Names, o.Now()),
 		excess: make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
 		answerLimit: pmapi.WithLimit(o.Answer),
 	}
@@ -163,14 +162,14 @@ func (u *Upstream) Drain() predict.Interval {
 	u.mu.Lock()
 	defer u.unlock()
 	u.collect(nil)
-	return u.busy.PMCD
+	return u.slow.PMCD
 }
 
 // Requested notes that a request has come from pmcd, which does one thing at a time.
 func (u *Upstream) Requested(now time.Time) {
 	u.mu.Lock()
 	defer u.unlock()
-	u.busy.Requested(now)
+	u.slow.Requested(now)
 }
 
 // Announce fetches one of our own metrics, if a connection is free, so that its RESULT carries what has
