@@ -155,7 +155,7 @@ bench-programs: go # in a make of its own: it may not look for a compiler before
 	@scripts/install-pcp -bench
 	@$(MAKE) -s --no-print-directory $(BENCH_PROGRAMS) bin/rig
 
-# A T that is given is the time for each comparison, of the periodic tools, or of the soak. T stands for something else unless
+# A T that is given is the time for each comparison, of the periodic tools, of each lie, or of the soak. T stands for something else unless
 # it is given.
 BENCH_TIME = $(if $(filter file,$(origin T)),,-t $(T))
 
@@ -180,6 +180,10 @@ bench-fresh: go pcp build bin/rig ## measure how fresh values are: a table (15 m
 .PHONY: soak
 soak: go pcp build bin/rig ## everything at once for T, every value checked: make soak [T=10m] [SEED=n]
 	@bin/rig soak $(BENCH_TIME) $(if $(filter file,$(origin SEED)),,-seed $(SEED)) bin/pmdaderived
+
+.PHONY: lies
+lies: go pcp build bin/rig ## an agent lies in every way for T each, others must lose nothing: a table: make lies [T=60s] [ONLY=sets,random]
+	@bin/rig lies $(BENCH_TIME) $(foreach part,$(subst $(comma), ,$(ONLY)),-only $(part)) $(if $(V),-v) bin/pmdaderived
 
 .PHONY: cover
 cover: go pcp ## which statements the tests reach: cover.out, and a summary

@@ -89,10 +89,11 @@ var layers = map[string]layer{
 	"test/conformance":                       {ours: "pdu", modules: "github.com/stretchr/testify/assert github.com/stretchr/testify/require"},
 	"test/conformance/cmd/conformance-table": {ours: "test/conformance"},
 	"test/pmcdtest/cmd/private-pmcd":         {ours: "test/pmcdtest"},
-	"test/rig":                               {ours: "pdu pmda pmda/pmapi test/pmcdtest", modules: unixCalls},
+	"test/liar":                              {ours: "pdu"},
+	"test/rig":                               {ours: "pdu pmda pmda/pmapi test/liar test/pmcdtest", modules: unixCalls},
 	"test/bench":                             {ours: "test/pmcdtest test/rig"},
 	"test/freshbench":                        {ours: "test/pmcdtest test/rig"},
-	"test/soak":                              {ours: "derived/agent/reloadtest pdu pmda/pmapi test/pmcdtest test/rig"},
+	"test/soak":                              {ours: "derived/agent/reloadtest pdu pmda/pmapi test/liar test/pmcdtest test/rig"},
 	"test/rig/cmd/rig":                       {ours: "test/bench test/freshbench test/rig test/soak"},
 }
 

@@ -2,18 +2,21 @@ package rig
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
+	"pmdaderived/test/liar"
 	"pmdaderived/test/pmcdtest"
 )
 
@@ -21,7 +24,7 @@ import (
 // tell when they were taken, and stay right when the process that computes them is started again.
 type Metric struct {
 	Name  string
-	Desc  pdu.Desc                              // of a U64; the domain is not in it
+	Desc  pdu.Desc                              // the domain is not in it
 	Value func(at uint64, inst pdu.Inst) uint64 // at ns since the Epoch
 }
 
@@ -44,6 +47,10 @@ func Metrics() []Metric {
 	singular := func(name string, sem pdu.Semantics, u pdu.Units, value func(uint64) uint64) Metric {
 		return metric(name, sem, pdu.NoInDom, u, func(at uint64, _ pdu.Inst) uint64 { return value(at) })
 	}
+	typed := func(t pdu.Type, m Metric) Metric {
+		m.Desc.Type = t
+		return m
+	}
 	same := func(at uint64) uint64 { return at }
 	return []Metric{
 		singular("now", pdu.SemInstant, pdu.Units{Time: 1, TimeScale: pdu.TimeNanosec}, same),
@@ -57,6 +64,9 @@ func Metrics() []Metric {
 		metric("load", pdu.SemCounter, all, count, Load),
 		metric("burst", pdu.SemInstant, some, pdu.Units{}, Member),
 		metric("surge", pdu.SemCounter, some, count, Load),
+		typed(pdu.TypeU32, singular("word", pdu.SemInstant, pdu.Units{}, Slope)),
+		typed(pdu.TypeDouble, singular("share", pdu.SemInstant, pdu.Units{}, func(at uint64) uint64 { return math.Float64bits(float64(Slope(at))) })),
+		typed(pdu.TypeU32, metric("words", pdu.SemInstant, all, pdu.Units{}, func(_ uint64, inst pdu.Inst) uint64 { return uint64(inst) })),
 	}
 }
 
@@ -116,7 +126,11 @@ type AgentSpec struct {
 	Domain  int
 	Journal string // file to which it adds lines, see ReadJournal; None: no such file
 	Orders  string // file that says how it misbehaves while it exists: "nap 4s" before each fetch; None: never
+	Lies    string // file that says how it lies while it exists, see package liar; "" or None: never
 }
+
+// dynamicNode is the node of a liar's names below which it answers lookups itself.
+const dynamicNode = "dyn"
 
 // In is the agent as pmcd starts it from a folder.
 func (s AgentSpec) In(f Folder) pmcdtest.Agent {
@@ -124,26 +138,30 @@ func (s AgentSpec) In(f Folder) pmcdtest.Agent {
 	for item, m := range Metrics() {
 		fmt.Fprintf(&pmns, "\t%s\t%s:0:%d\n", m.Name, strings.ToUpper(s.Name), item)
 	}
+	lies := cmp.Or(s.Lies, None)
+	if lies != None {
+		fmt.Fprintf(&pmns, "\t%s\t%s:*:*\n", dynamicNode, strings.ToUpper(s.Name))
+	}
 	return pmcdtest.Agent{
 		Name: s.Name, Domain: s.Domain, PMNS: s.Name + " {\n" + pmns.String() + "}",
-		Command: []string{f.Path(s.Name), agentWord, strconv.Itoa(s.Domain), s.Journal, s.Orders},
+		Command: []string{f.Path(s.Name), agentWord, s.Name, strconv.Itoa(s.Domain), s.Journal, s.Orders, lies},
 	}
 }
 
 // Helper does the work of an agent's process and reports whether the arguments, those after the program's
 // name, make this process one. The program then ends with the status.
 func Helper(args []string) (status int, helper bool) {
-	if len(args) != 4 || args[0] != agentWord {
+	if len(args) != 6 || args[0] != agentWord {
 		return 0, false
 	}
-	if err := serveAgent(args[1], args[2], args[3]); err != nil {
+	if err := serveAgent(args[1], args[2], args[3], args[4], args[5]); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", agentWord, err)
 		return 1, true
 	}
 	return 0, true
 }
 
-func serveAgent(domain, journal, orders string) error {
+func serveAgent(name, domain, journal, orders, lies string) error {
 	a, stop, err := newAgent(domain, journal, orders)
 	if err != nil {
 		return err
@@ -154,7 +172,37 @@ func serveAgent(domain, journal, orders string) error {
 		return err
 	}
 	pmda.IgnoreSIGPIPE()
-	return (&pmda.Server{Agent: a}).Serve(context.Background(), in, out)
+	if lies == None {
+		return (&pmda.Server{Agent: a}).Serve(context.Background(), in, out)
+	}
+	named, err := a.named(name)
+	if err != nil {
+		return err
+	}
+	return liar.Between(in, out, func(in, out *os.File) error { return (&pmda.Server{Agent: named}).Serve(context.Background(), in, out) }, lies)
+}
+
+// Numbered is how many metrics a liar has besides, by name dyn.n0 and so on; all have the value of nanos.
+const Numbered = 1000
+
+// numberedCluster is the cluster of these.
+const numberedCluster = 1
+
+// named is an agent that answers lookups itself: each metric has a name below dyn, too.
+func (a *agent) named(name string) (pmda.Agent, error) {
+	root := name + "." + dynamicNode
+	var entries []pmda.Entry
+	for item, m := range a.metrics {
+		entries = append(entries, pmda.Entry{Name: root + "." + m.Name, PMID: pdu.NewPMID(a.domain, 0, item)})
+	}
+	for item := range Numbered {
+		entries = append(entries, pmda.Entry{Name: fmt.Sprintf("%s.n%d", root, item), PMID: pdu.NewPMID(a.domain, numberedCluster, item)})
+	}
+	names, err := pmda.NewNamespace(root, entries)
+	return struct {
+		*agent
+		*pmda.Namespace
+	}{a, names}, err
 }
 
 func newAgent(domain, journal, orders string) (a *agent, stop func(), err error) {
@@ -180,12 +228,23 @@ type agent struct {
 	problem error // of the journal, told with the next fetch
 }
 
+func (a *agent) metric(id pdu.PMID) (m Metric, ok bool) {
+	switch item := id.Item(); {
+	case id.Cluster() == 0 && item < len(a.metrics):
+		return a.metrics[item], true
+	case id.Cluster() == numberedCluster && item < Numbered:
+		return a.metrics[slices.IndexFunc(a.metrics, func(m Metric) bool { return m.Name == "nanos" })], true
+	}
+	return Metric{}, false
+}
+
 // Desc implements pmda.Agent.
 func (a *agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
-	if id.Cluster() != 0 || id.Item() >= len(a.metrics) {
+	m, ok := a.metric(id)
+	if !ok {
 		return pdu.Desc{}, pdu.ErrPMID
 	}
-	d := a.metrics[id.Item()].Desc
+	d := m.Desc
 	if d.InDom != pdu.NoInDom {
 		d.InDom = pdu.NewInDom(a.domain, d.InDom.Serial())
 	}
@@ -221,9 +280,10 @@ func (a *agent) Fetch(req *pmda.FetchRequest, out *pdu.ResultWriter) error {
 			out.Fail(id, pdu.ErrPMID)
 			continue
 		}
-		value := a.metrics[id.Item()].Value
+		m, _ := a.metric(id)
+		value := m.Value
 		if d.InDom == pdu.NoInDom {
-			out.Number(id, pdu.TypeU64, value(at, pdu.NoInst))
+			out.Number(id, d.Type, value(at, pdu.NoInst))
 			continue
 		}
 		list := AllMembers
@@ -237,7 +297,7 @@ func (a *agent) Fetch(req *pmda.FetchRequest, out *pdu.ResultWriter) error {
 				insts, bits = append(insts, inst), append(bits, value(at, inst))
 			}
 		}
-		out.Numbers(id, pdu.TypeU64, insts, bits)
+		out.Numbers(id, d.Type, insts, bits)
 	}
 	return nil
 }

@@ -216,7 +216,7 @@ func TestAgent(t *testing.T) {
 	p.Refused(&pdu.Fetch{PMIDs: ids})
 	require.NoError(t, p.Close())
 
-	status, helper := Helper([]string{agentWord, "?", None, None})
+	status, helper := Helper([]string{agentWord, "wave", "?", None, None, None})
 	assert.True(t, helper)
 	assert.Equal(t, 1, status)
 	_, helper = Helper([]string{"bench"})

@@ -23,6 +23,7 @@ type scene struct {
 	model   *model
 	tally   *tally
 	weather *weather
+	lying   bool // agents lie, and pmcd may lose values of others with them: clients fetch an operand plainly, too
 }
 
 // persist has something done, one connection after the other, until ctx ends. When pmcd goes away is known only from
@@ -60,7 +61,8 @@ type client struct {
 	rand    *rand.Rand
 	metrics int // how many it chooses
 	pace    rig.Pace
-	fetches int // for each connection; 0: without end
+	fetches int      // for each connection; 0: without end
+	beside  []string // metrics that it fetches behind these, and does not judge
 }
 
 func (c *client) run(ctx context.Context) { c.persist(ctx, c.name, c.life) }
@@ -82,6 +84,9 @@ func (c *client) life(ctx context.Context, conn *pmapi.Conn) error {
 	}
 	for i, d := range descs {
 		list[i].desc = d
+	}
+	if err := c.add(ctx, fetcher); err != nil {
+		return err
 	}
 	j, n := newJudge(c.scene, c.name, list), 0
 	return fetcher.FetchAt(ctx, c.pace, func(f rig.Fetched) bool {
@@ -106,7 +111,24 @@ func (c *client) choose() (list []chosen) {
 			told = append(told, chosen{name: t.metric(r), track: &t, role: r})
 		}
 	}
+	if c.lying {
+		told = append([]chosen{{name: plainName}}, told...)
+	}
 	return append(told, list...)
+}
+
+// add has a client fetch those of the others that there are, too.
+func (c *client) add(ctx context.Context, to *rig.Client) error {
+	if len(c.beside) == 0 {
+		return nil
+	}
+	found, err := to.LookupNames(ctx, c.beside)
+	for i, f := range found {
+		if f.Code >= 0 {
+			to.Names, to.IDs = append(to.Names, c.beside[i]), append(to.IDs, f.PMID)
+		}
+	}
+	return err
 }
 
 // reader is a client of the definitions that are edited.

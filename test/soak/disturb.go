@@ -261,11 +261,11 @@ func dropLine() *regexp.Regexp {
 }
 
 // complaint matches lines of pmcd's log about what agents and clients did wrong; excuse those about wave, which we kill,
-// about agents that ended when they were told to, and about a host that does not know its own name.
+// about liars, about agents that ended when they were told to, and about a host that does not know its own name.
 func complaint() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)error|warning|protocol|time-?d? ?out|cleanup|ipc|unexpected|illegal|refus|bad|broken|reset`)
 }
 
 func excuse() *regexp.Regexp {
-	return regexp.MustCompile(`wave|active agent dom|client connection from|__pmGetAddrInfo|CleanupAgent \.\.\.|terminated, exit\(0\)`)
+	return regexp.MustCompile(`wave|evil|vile|active agent dom|client connection from|__pmGetAddrInfo|CleanupAgent \.\.\.|terminated, exit\(0\)`)
 }

@@ -17,16 +17,17 @@ const (
 	oldest = 90 * time.Second
 )
 
-// chosen is a metric that a client has chosen: one of the model, or one of a track.
+// chosen is a metric that a client has chosen: one of the model, one of a track, or an operand.
 type chosen struct {
 	name   string
 	desc   pdu.Desc
-	metric *metric // nil: of a track
-	track  *track
+	metric *metric // nil: of no model
+	track  *track  // nil: of no track
 	role   role
 }
 
-// judge follows one list of metrics of one context. Those of the tracks come first, of each track all together.
+// judge follows one list of metrics of one context. Those of the tracks come before those of the model, of each track all together. If
+// the first one is an operand, which is fetched plainly, nothing is missing that pmcd has no value of in the same moment.
 type judge struct {
 	*scene
 	who  string
@@ -48,21 +49,21 @@ func newJudge(s *scene, who string, list []chosen) *judge {
 // check judges a fetch.
 func (j *judge) check(f rig.Fetched) {
 	j.tally.fetches.Add(1)
-	sets, answered := f.Sets, f.Answered
+	sets, answered := f.Sets[:len(j.list)], f.Answered
 	for i := range sets {
 		if sets[i].PMID != j.list[i].desc.PMID {
 			j.tally.problem(wrongValue, "%s: %s instead of %s", j.who, sets[i].PMID, j.list[i].desc.PMID)
 			return
 		}
 	}
-	excused := j.weather.bad(f.Sent, answered, agentGone, pmcdGone, pmcdTold)
+	excused := j.weather.bad(f.Sent, answered, agentGone, pmcdGone, pmcdTold) || j.list[0].name == plainName && len(sets[0].Values) == 0
 	moments := make(map[string]moment)
 	for i := range sets {
 		switch c := &j.list[i]; {
 		case c.metric != nil:
 			m, ok := moments[c.metric.form.track]
 			j.metric(c, &sets[i], m, ok, excused)
-		case c.role == atRole:
+		case c.track != nil && c.role == atRole:
 			if m, ok := j.moment(c.track, rig.Fetched{Answered: answered, Sets: sets[i:]}, excused); ok {
 				moments[c.track.name] = m
 			}

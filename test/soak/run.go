@@ -51,6 +51,7 @@ type Plan struct {
 	Kills    int           // of wave, which pmcd starts again by itself; 61 s apart at least
 	Hangups  int           // the same, but a SIGHUP tells pmcd to
 	Restarts int           // of pmcd
+	Liars    int           // agents that lie
 
 	Routine time.Duration // how long clients work before the crowd comes
 	Crowd   int           // connections at once; each is two contexts
@@ -115,13 +116,18 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := rig.NewFolder(map[string]string{daemonName: o.Daemon, waveName: self})
+	programs := map[string]string{daemonName: o.Daemon, waveName: self}
+	for i := range o.Plan.Liars {
+		programs[liarOf(i)] = self
+	}
+	folder, err := rig.NewFolder(programs)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, folder.Remove()) }()
 	r := &run{options: o, folder: folder, scene: &scene{
 		model: newModel(o.Plan.Definitions), tally: &tally{begin: time.Now(), log: o.Log}, weather: &weather{},
+		lying: o.Plan.Liars > 0,
 	}}
 	if err := r.launch(); err != nil {
 		return nil, err
@@ -142,7 +148,13 @@ func (r *run) launch() error {
 	if err != nil {
 		return err
 	}
-	if _, err := conf.Write("model.conf", r.model.file()); err != nil {
+	text, agents := r.model.file(), []pmcdtest.Agent{rig.AgentSpec{Name: waveName, Domain: 401, Journal: rig.None, Orders: rig.None}.In(r.folder)}
+	for i := range r.options.Plan.Liars {
+		name := liarOf(i)
+		text += badDefinitions(name)
+		agents = append(agents, rig.AgentSpec{Name: name, Domain: 402 + i, Journal: rig.None, Orders: rig.None, Lies: r.folder.Path("lie-" + name)}.In(r.folder))
+	}
+	if _, err := conf.Write("model.conf", text); err != nil {
 		return err
 	}
 	r.editor = &editor{
@@ -151,18 +163,18 @@ func (r *run) launch() error {
 	if err := r.editor.write(); err != nil {
 		return err
 	}
-	r.pmcd, err = pmcdtest.Launch(pmcdtest.Config{Agents: []pmcdtest.Agent{
-		rig.AgentSpec{Name: waveName, Domain: 401, Journal: rig.None, Orders: rig.None}.In(r.folder),
-		{Name: "derived", Domain: derivedDomain, Command: []string{
-			r.folder.Path(daemonName), "-d", strconv.Itoa(derivedDomain), "-c", string(conf),
-		}},
-	}})
+	r.pmcd, err = pmcdtest.Launch(pmcdtest.Config{Agents: append(agents, pmcdtest.Agent{
+		Name: "derived", Domain: derivedDomain, Command: []string{r.folder.Path(daemonName), "-d", strconv.Itoa(derivedDomain), "-c", string(conf)},
+	})})
 	return err
 }
 
 // definitions is how many are served before anything is edited.
 func (r *run) definitions() int {
 	n := len(r.model.metrics) + len(r.editor.site.Names())
+	for i := range r.options.Plan.Liars {
+		n += len(badNames(liarOf(i)))
+	}
 	for _, t := range tracks() {
 		n += len(t.roles())
 	}
@@ -315,6 +327,9 @@ func (r *run) everything(ctx context.Context) error {
 	}
 	running.Go(func() { r.editor.run(ctx) })
 	running.Go(func() { r.disturb(ctx) })
+	for i := range r.options.Plan.Liars {
+		running.Go(func() { r.lie(ctx, liarOf(i)) })
+	}
 	r.watch(ctx)
 	running.Wait()
 	return nil
@@ -325,6 +340,9 @@ func (r *run) everyClient() (all []func(context.Context)) {
 	add := func(name string, metrics, fetches int, pace func(*rand.Rand) rig.Pace) {
 		random := r.random()
 		c := &client{scene: r.scene, name: name, rand: random, metrics: metrics, pace: pace(random), fetches: fetches}
+		for i := range p.Liars {
+			c.beside = append(c.beside, badNames(liarOf(i))...)
+		}
 		all = append(all, c.run)
 	}
 	every := func(interval time.Duration) func(*rand.Rand) rig.Pace {

@@ -34,15 +34,29 @@ type tally struct {
 	excused                atomic.Int64 // metrics without a value, and calls that failed, with a cause
 	problems               [kinds]atomic.Int64
 
+	told   atomic.Int64 // lies
+	lying  atomic.Int64 // agents, at the moment
+	misled atomic.Int64 // values that were wrong or missing while any of them did
+
 	mu  sync.Mutex // guards log
 	log io.Writer
 }
 
 // problem counts one and tells it, unless there have been many.
 func (t *tally) problem(k kind, format string, args ...any) {
+	if (k == wrongValue || k == missingValue) && t.lying.Load() > 0 {
+		t.misled.Add(1)
+	}
 	if t.problems[k].Add(1) <= mostTold {
 		t.tell("%s after %.1f s: %s", k, time.Since(t.begin).Seconds(), fmt.Sprintf(format, args...))
 	}
+}
+
+// lies notes that an agent begins to lie, and returns what notes that it says the truth again.
+func (t *tally) lies() (honest func()) {
+	t.told.Add(1)
+	t.lying.Add(1)
+	return func() { t.lying.Add(-1) }
 }
 
 // tell writes a line to the log.

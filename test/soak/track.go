@@ -50,6 +50,9 @@ func nearest(v, ref, modulus uint64) uint64 {
 	return n
 }
 
+// plainName is an operand, which all tracks have from one agent.
+const plainName = waveName + ".nanos"
+
 // atName is the time of day in ns.
 const atName = "derived.track.nanos.at"
 

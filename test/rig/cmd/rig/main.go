@@ -4,6 +4,7 @@
 //	rig profile [-t TIME] [-only TEXT]... PROGRAMS FOLDER                where its time and memory go
 //	rig fresh [-t TIME] [-short] [-only TEXT]... [-v] DAEMON             how fresh values are: docs/freshness.md
 //	rig soak [-t TIME] [-seed N] [-short] DAEMON                         everything at once: docs/reliability.md
+//	rig lies [-t TIME] [-short] [-only TEXT]... [-v] DAEMON              an agent lies beside one that does not: docs/reliability.md
 //
 // DAEMON is the path of pmdaderived; PROGRAMS a folder with it and what it is compared with; FOLDER is where profiles are
 // left. With TEXT only what has it, or one of several, in its name is measured. The Makefile has a target for each.
@@ -57,6 +58,7 @@ func commands() map[string]command {
 		"profile": {2, 5 * time.Second, runProfile},
 		"fresh":   {1, 3 * time.Minute, runFresh},
 		"soak":    {1, 10 * time.Minute, runSoak},
+		"lies":    {1, time.Minute, runLies},
 	}
 }
 
@@ -64,7 +66,7 @@ func run(ctx context.Context, args []string) int {
 	name := strings.Join(args[:min(1, len(args))], "")
 	c, ok := commands()[name]
 	if !ok {
-		fmt.Fprintf(os.Stderr, "rig: no command %q, only bench, profile, fresh, soak\n", name)
+		fmt.Fprintf(os.Stderr, "rig: no command %q, only bench, profile, fresh, soak, lies\n", name)
 		return 2
 	}
 	var o options
@@ -136,4 +138,12 @@ func runSoak(ctx context.Context, o options, args []string) (*rig.Table, error) 
 		return nil, fmt.Errorf("-t %v: the disturbances need %v at least", o.time, soak.Least)
 	}
 	return soak.Run(ctx, soak.Options{Daemon: args[0], Seed: o.seed, Plan: plan, Log: os.Stdout})
+}
+
+func runLies(ctx context.Context, o options, args []string) (*rig.Table, error) {
+	plan := soak.FullLies(o.time)
+	if o.short {
+		plan = soak.ShortLies()
+	}
+	return soak.Lies(ctx, soak.LieOptions{Daemon: args[0], Plan: plan, Only: o.only, Log: o.log()})
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/test/liar"
 	"pmdaderived/test/rig"
 )
 
@@ -22,18 +24,25 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Short runs with a real pmcd: everything happens and can be measured, and what does not depend on the machine's speed holds.
-func TestShortRuns(t *testing.T) {
-	daemon := filepath.Join(t.TempDir(), "pmdaderived")
-	build := exec.Command("go", "build", "-trimpath", "-o", daemon, "../../../../cmd/pmdaderived")
+// daemon builds it.
+func daemon(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "pmdaderived")
+	build := exec.Command("go", "build", "-trimpath", "-o", program, "../../../../cmd/pmdaderived")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	return program
+}
+
+// Short runs with a real pmcd: everything happens and can be measured, and what does not depend on the machine's speed holds.
+func TestShortRuns(t *testing.T) {
+	program := daemon(t)
 	for name, rows := range map[string]int{"fresh": 41, "soak": 28} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			table, err := commands()[name].run(ctx, options{short: true, verbose: true, seed: 1}, []string{daemon})
+			table, err := commands()[name].run(ctx, options{short: true, verbose: true, seed: 1}, []string{program})
 			require.NoError(t, err)
 			var printed strings.Builder
 			require.NoError(t, table.Write(&printed))
@@ -46,6 +55,33 @@ func TestShortRuns(t *testing.T) {
 			}
 			assert.Len(t, table.Rows, rows)
 		})
+	}
+}
+
+// Whatever an agent says, the definitions that need nothing of it lose nothing, and those that do come back after it.
+func TestLies(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	o := options{short: true, verbose: true}
+	for _, l := range liar.Lies(false) {
+		if !slices.Contains(costly(), l.Order) {
+			o.only = append(o.only, l.Order)
+		}
+	}
+	table, err := runLies(ctx, o, []string{daemon(t)})
+	require.NoError(t, err)
+	for _, r := range table.Rows {
+		assert.True(t, r.OK, "%s: %s", r.What, r.Measured)
+	}
+	assert.GreaterOrEqual(t, len(table.Rows), len(o.only))
+}
+
+// costly are lies that still cost others something.
+func costly() []string {
+	return []string{
+		"name-slow 1s", "desc-slow 500ms", "fetch-slow 2s", "instances-slow-churn 500ms", "instances-slow 500ms", "fetch-ipc", "fetch-changes 31", "sets-missing", "sets-many",
+		"blocks-short", "blocks-empty", "blocks-long", "blocks-type 6", "format", "in-situ", "count", "kind", "twice", "never", "before", "length", "exit",
+		"random 1", "random-all 1", "sets-of-others", "sets-other", "sets-swapped", "sets-doubled",
 	}
 }
 

@@ -1,0 +1,128 @@
+package liar
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// Once in front of an order is for those who are there when it comes: an agent that pmcd starts later says the truth.
+const Once = "once "
+
+// Between serves pmcd with what an agent answers, or with lies. orders is the path of a file; without that file, or if it is empty, all is true.
+// It returns when pmcd or the agent closes its pipe, or when a lie ends it.
+func Between(in, out *os.File, agent func(in, out *os.File) error, orders string) error {
+	fromUs, toAgent, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	fromAgent, toUs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		err := agent(fromUs, toUs)
+		ended <- errors.Join(err, toUs.Close())
+	}()
+	b := &between{
+		pmcd: pdu.NewReader(in, pdu.AgentLimit), agent: pdu.NewReader(fromAgent, pdu.MaxPDU), toAgent: toAgent, toPMCD: out, orders: orders, started: time.Now(),
+	}
+	if err := b.serve(); err != nil {
+		return err // the process ends with it, and the agent, too
+	}
+	return errors.Join(toAgent.Close(), <-ended)
+}
+
+type between struct {
+	pmcd, agent     *pdu.Reader
+	toAgent, toPMCD io.Writer
+	orders          string
+	started         time.Time
+	teller          teller
+}
+
+func (b *between) serve() error {
+	greeting, err := b.agent.Next()
+	if err != nil {
+		return err
+	}
+	if _, err := b.toPMCD.Write(whole(greeting)); err != nil {
+		return err
+	}
+	for {
+		asked, err := b.pmcd.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := b.pass(asked); err != nil {
+			return err
+		}
+	}
+}
+
+// pass passes a request on, and its answer back.
+func (b *between) pass(asked pdu.Frame) error {
+	if _, err := b.toAgent.Write(whole(asked)); err != nil || !answered(asked.Kind) {
+		return err
+	}
+	reply, err := b.agent.Next()
+	if err != nil {
+		return err
+	}
+	order, err := b.order()
+	if err != nil {
+		return err
+	}
+	said, err := b.teller.tell(order, asked, reply)
+	if err != nil {
+		return fmt.Errorf("%s: %w", order, err)
+	}
+	_, err = b.toPMCD.Write(said)
+	return err
+}
+
+// order is the one that holds; "": none does.
+func (b *between) order() (string, error) {
+	text, err := os.ReadFile(b.orders)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	order, once := strings.CutPrefix(strings.TrimSpace(string(text)), Once)
+	if err != nil || !once {
+		return order, err
+	}
+	info, err := os.Stat(b.orders)
+	if err != nil || info.ModTime().Before(b.started) {
+		return "", err
+	}
+	return order, nil
+}
+
+// answered reports whether pmcd waits for an answer.
+func answered(k pdu.Kind) bool {
+	switch k {
+	case pdu.KindCreds, pdu.KindProfile, pdu.KindAttr, pdu.KindError:
+		return false
+	}
+	return true
+}
+
+// whole is a frame with its header.
+func whole(f pdu.Frame) []byte {
+	all := make([]byte, 0, pdu.HeaderSize+len(f.Body))
+	for _, word := range []uint32{uint32(pdu.HeaderSize + len(f.Body)), uint32(f.Kind), uint32(f.From)} {
+		all = binary.BigEndian.AppendUint32(all, word)
+	}
+	return append(all, f.Body...)
+}

@@ -1,0 +1,186 @@
+package liar
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+)
+
+func frame(t *testing.T, m pdu.Message) pdu.Frame {
+	t.Helper()
+	f, err := pdu.NewReader(bytes.NewReader(m.Append(nil, 3)), pdu.MaxPDU).Next()
+	require.NoError(t, err)
+	return f
+}
+
+// truths are requests, each with its true answer, the values last.
+func truths(t *testing.T, value uint64) [][2]pdu.Frame {
+	t.Helper()
+	id := pdu.NewPMID(400, 0, 1)
+	var all [][2]pdu.Frame
+	add := func(asked, truth pdu.Message) { all = append(all, [2]pdu.Frame{frame(t, asked), frame(t, truth)}) }
+	add(&pdu.PMNSNames{Names: []string{"evil.dyn.a"}}, &pdu.PMNSIDs{PMIDs: []pdu.PMID{id}})
+	add(&pdu.PMNSTraverse{Name: "evil.dyn"}, &pdu.PMNSNames{Names: []string{"evil.dyn.a"}})
+	add(&pdu.DescReq{PMID: id}, &pdu.DescReply{Desc: pdu.Desc{PMID: id, Type: pdu.TypeU64, InDom: pdu.NewInDom(400, 1)}})
+	add(&pdu.InstanceReq{InDom: pdu.NewInDom(400, 1), Inst: pdu.NoInst}, &pdu.InstanceReply{InDom: pdu.NewInDom(400, 1), Instances: []pdu.Instance{{ID: 0, Name: "m0"}, {ID: 1, Name: "m1"}}})
+	add(&pdu.Fetch{PMIDs: []pdu.PMID{id, id + 1, id + 2}}, &pdu.Result{Sets: []pdu.ValueSet{
+		{PMID: id, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, value)}},
+		{PMID: id + 1, Values: []pdu.Value{pdu.Uint64Value(1, 8), pdu.Uint64Value(0, 9)}},
+		{PMID: id + 2, Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 10)}},
+	}})
+	return all
+}
+
+// Each lie says something else, or at another time, and what it says arrives at pmcd as one message, unless that is what pmcd drops an agent for.
+func TestLies(t *testing.T) {
+	seen := map[string]bool{}
+	for _, l := range Lies(true) {
+		t.Run(l.Order, func(t *testing.T) {
+			require.False(t, seen[l.Order], "told twice")
+			seen[l.Order] = true
+			synctest.Test(t, func(t *testing.T) { lieIs(t, l) })
+		})
+	}
+}
+
+func lieIs(t *testing.T, l Lie) {
+	t.Helper()
+	var r teller
+	lied := false
+	begin := time.Now()
+	for n := range uint64(5) {
+		all := truths(t, n)
+		for i, pair := range all {
+			said, err := r.tell(l.Order, pair[0], pair[1])
+			if errors.Is(err, errEnd) {
+				require.Equal(t, Dropped, l.Cost)
+				return
+			}
+			require.NoError(t, err)
+			honest := whole(pair[1])
+			if i == len(all)-1 && len(said) > pdu.HeaderSize && get(said, pdu.HeaderSize) == uint32(pdu.ChangeNames) {
+				put(honest, pdu.HeaderSize, uint32(pdu.ChangeNames)) // it is announced
+			}
+			if bytes.Equal(said, honest) {
+				continue
+			}
+			lied = true
+			if l.Cost == Dropped {
+				continue
+			}
+			arrived := pdu.NewReader(bytes.NewReader(said), pdu.MaxPDU)
+			f, err := arrived.Next()
+			require.NoError(t, err)
+			require.Zero(t, arrived.Pending(), "one message")
+			require.Contains(t, []pdu.Kind{pair[1].Kind, pdu.KindError}, f.Kind)
+		}
+	}
+	slow := time.Since(begin) > 0
+	assert.True(t, lied || slow, "it is the truth")
+	assert.Equal(t, l.Cost == Waits, slow)
+}
+
+func TestNoSuchLie(t *testing.T) {
+	var r teller
+	pair := truths(t, 0)[0]
+	_, err := r.tell("white", pair[0], pair[1])
+	assert.ErrorContains(t, err, "no such lie")
+	said, err := r.tell("", pair[0], pair[1])
+	require.NoError(t, err)
+	assert.Equal(t, whole(pair[1]), said)
+}
+
+// The same seed tells the same lies.
+func TestRandomIsSeeded(t *testing.T) {
+	told := func(seed int) (all []byte) {
+		var r teller
+		for range 20 {
+			for _, pair := range truths(t, 0) {
+				said, err := r.tell("random "+strconv.Itoa(seed), pair[0], pair[1])
+				require.NoError(t, err)
+				all = append(all, said...)
+			}
+		}
+		return all
+	}
+	assert.Equal(t, told(1), told(1))
+	assert.NotEqual(t, told(1), told(2))
+}
+
+// What pmcd asks reaches the agent, and what the agent says reaches pmcd, or else what the order says.
+func TestBetween(t *testing.T) {
+	orders := filepath.Join(t.TempDir(), "orders")
+	in, toLiar, err := os.Pipe()
+	require.NoError(t, err)
+	fromLiar, out, err := os.Pipe()
+	require.NoError(t, err)
+	agent := func(in, out *os.File) error {
+		w, r := pdu.NewWriter(out), pdu.NewReader(in, pdu.AgentLimit)
+		if err := w.Write(&pdu.Creds{Version: 2}, 0); err != nil {
+			return err
+		}
+		for {
+			f, err := r.Next()
+			if err != nil {
+				return nil
+			}
+			if f.Kind == pdu.KindDescReq {
+				if err := w.Write(&pdu.DescReply{Desc: pdu.Desc{PMID: 5}}, f.From); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	done := make(chan error, 1)
+	go func() { done <- Between(in, out, agent, orders) }()
+	w, r := pdu.NewWriter(toLiar), pdu.NewReader(fromLiar, pdu.ClientLimit)
+	next := func() pdu.Message {
+		t.Helper()
+		f, err := r.Next()
+		require.NoError(t, err)
+		m, err := pdu.Decode(f)
+		require.NoError(t, err)
+		return m
+	}
+	require.IsType(t, &pdu.Creds{}, next())
+	require.NoError(t, w.Write(&pdu.Creds{Version: 2}, 0))
+	asked := func() pdu.Message {
+		t.Helper()
+		require.NoError(t, w.Write(&pdu.DescReq{PMID: 5}, 7))
+		return next()
+	}
+	assert.Equal(t, &pdu.DescReply{Desc: pdu.Desc{PMID: 5}}, asked())
+	order := func(text string) { require.NoError(t, os.WriteFile(orders, []byte(text), 0o644)) }
+	order("desc-error -12389\n")
+	assert.Equal(t, &pdu.Error{Code: pdu.ErrAgain}, asked())
+	order(Once + "desc-error -12389")
+	assert.IsType(t, &pdu.Error{}, asked(), "it was there when the order came")
+	require.NoError(t, os.Chtimes(orders, time.Time{}, time.Now().Add(-time.Hour)))
+	assert.IsType(t, &pdu.DescReply{}, asked(), "it has come since")
+	order("")
+	assert.IsType(t, &pdu.DescReply{}, asked())
+	require.NoError(t, toLiar.Close())
+	assert.NoError(t, <-done)
+}
+
+// Arguments are what the table says: numbers, or times.
+func TestArguments(t *testing.T) {
+	for _, l := range Lies(true) {
+		if _, argument, ok := strings.Cut(l.Order, " "); ok {
+			_, number := strconv.Atoi(argument)
+			_, duration := time.ParseDuration(argument)
+			assert.True(t, number == nil || duration == nil, l.Order)
+		}
+	}
+}

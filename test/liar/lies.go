@@ -1,0 +1,322 @@
+package liar
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// Cost is what pmcd itself makes of a lie, at the most.
+type Cost int
+
+const (
+	Nothing Cost = iota // the lie reaches clients, or an error in its place
+	Dropped             // pmcd drops the agent, and starts it again: at once for the first time, else a minute after the last time
+	Waits               // pmcd waits for the agent, and serves nobody
+)
+
+// Lie is an order.
+type Lie struct {
+	Order string
+	Cost  Cost
+}
+
+// Lies are all of the table, each with its first argument or, if wanted, with every one.
+func Lies(every bool) []Lie {
+	var all []Lie
+	for _, l := range tellings() {
+		arguments := strings.Fields(l.arguments)
+		if len(arguments) == 0 {
+			arguments = []string{""}
+		}
+		if !every {
+			arguments = arguments[:1]
+		}
+		for _, argument := range arguments {
+			all = append(all, Lie{strings.TrimSpace(l.name + " " + argument), l.cost})
+		}
+	}
+	return all
+}
+
+// lie is one way to lie.
+type lie struct {
+	name      string
+	arguments string     // separated by blanks; one is told with each of them
+	about     []pdu.Kind // of requests; nil: of all
+	cost      Cost
+	say       func(t *telling) []byte // the frame, or what is in its place
+}
+
+// tellings are the lies.
+func tellings() []lie {
+	names, descs, instances, fetch := []pdu.Kind{pdu.KindPMNSNames}, []pdu.Kind{pdu.KindDescReq}, []pdu.Kind{pdu.KindInstanceReq}, []pdu.Kind{pdu.KindFetch}
+	below := []pdu.Kind{pdu.KindPMNSChild, pdu.KindPMNSTraverse, pdu.KindPMNSIDs}
+	codes := "-12389 -12387 -2 -2147483648" // AGAIN, PERMISSION, ENOENT, none
+	return []lie{
+		{"name-error", codes, names, Nothing, refuse},
+		{"name-three", "", names, Nothing, ids(func(t *telling, m *pdu.PMNSIDs) { m.PMIDs = slices.Repeat(m.PMIDs, 3) })},
+		{"name-status", "1 -2", names, Nothing, ids(func(t *telling, m *pdu.PMNSIDs) { m.Status = int32(t.number()) })},
+		{"name-other", "", names, Nothing, ids(func(t *telling, m *pdu.PMNSIDs) { m.PMIDs[0] = pdu.NewPMID(60, 0, 4) })},
+		{"name-changes", "", names, Nothing, ids(func(t *telling, m *pdu.PMNSIDs) { m.PMIDs[0] += pdu.PMID(t.n) })},
+		{"name-slow", "1s", names, Waits, slow},
+		{"below-names", "", below, Nothing, other(func(t *telling, m *pdu.PMNSNames) { m.Names, m.Status = odd(), nil })},
+		{"below-error", "-12389", below, Nothing, refuse},
+
+		{"desc-error", "-12389 -12358", descs, Nothing, refuse},
+		{"desc-pmid", "", descs, Nothing, desc(func(t *telling, d *pdu.Desc) { d.PMID = pdu.NewPMID(60, 0, 4) })},
+		{"desc-type", "0 6 9 99", descs, Nothing, desc(func(t *telling, d *pdu.Desc) { d.Type = pdu.Type(t.number()) })},
+		{"desc-changes", "", descs, Nothing, desc(func(t *telling, d *pdu.Desc) { d.Type = pdu.Type(t.n % 8) })},
+		{"desc-indom", "", descs, Nothing, desc(func(t *telling, d *pdu.Desc) { d.InDom = pdu.NewInDom(60, 0) })},
+		{"desc-garbage", "", descs, Nothing, desc(func(t *telling, d *pdu.Desc) {
+			*d = pdu.Desc{PMID: pdu.PMID(t.rand.Uint32()), Type: pdu.Type(t.rand.Int32()), InDom: pdu.InDom(t.rand.Uint32()), Sem: pdu.Semantics(t.rand.Int32())}
+		})},
+		{"desc-slow", "500ms", descs, Waits, slow},
+
+		{"instances-error", "-12389 -12359", instances, Nothing, refuse},
+		{"instances-indom", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) { m.InDom = 0xdeadbeef })},
+		{"instances-none", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) { m.Instances = nil })},
+		{"instances-twice", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) { m.Instances = slices.Repeat(m.Instances, 2) })},
+		{"instances-negative", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) {
+			for i := range m.Instances {
+				m.Instances[i].ID = -m.Instances[i].ID - 1
+			}
+		})},
+		{"instances-many", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) {
+			for i := range 50_000 {
+				m.Instances = append(m.Instances, pdu.Instance{ID: pdu.Inst(1000 + i), Name: "more" + strconv.Itoa(i)})
+			}
+		})},
+		{"instances-names", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) {
+			for i, name := range odd()[:min(len(odd()), len(m.Instances))] {
+				m.Instances[i].Name = name
+			}
+		})},
+		{"instances-same", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) {
+			for i := range m.Instances {
+				m.Instances[i].Name = "m3"
+			}
+		})},
+		{"instances-count", "", instances, Nothing, func(t *telling) []byte {
+			frame := whole(t.truth)
+			if t.truth.Kind == pdu.KindInstance {
+				put(frame, pdu.HeaderSize+4, 1<<20)
+			}
+			return frame
+		}},
+		{"instances-slow", "500ms", instances, Waits, slow},
+		{"instances-churn", "", slices.Concat(fetch, instances), Nothing, churn},
+		{"instances-slow-churn", "500ms", slices.Concat(fetch, instances), Waits, func(t *telling) []byte {
+			if t.asked.Kind == pdu.KindInstanceReq {
+				t.rest()
+			}
+			return churn(t)
+		}},
+
+		{"fetch-error", "-12389 1", fetch, Nothing, refuse},
+		{"fetch-ipc", "", fetch, Dropped, func(t *telling) []byte { return (&pdu.Error{Code: pdu.ErrIPC}).Append(nil, t.truth.From) }},
+		{"fetch-changes", "31", fetch, Nothing, patched(func(frame []byte) { put(frame, pdu.HeaderSize, 31) })},
+		{"fetch-slow", "2s 500ms 6s", fetch, Waits, slow},
+		{"sets-other", "", fetch, Nothing, patched(func(frame []byte) { sets(frame, func(at, _ int) { put(frame, at, uint32(pdu.NewPMID(1, 2, 3))) }) })},
+		{"sets-of-others", "", fetch, Nothing, patched(func(frame []byte) {
+			sets(frame, func(at, _ int) { put(frame, at, uint32(pdu.NewPMID(401, 0, pdu.PMID(get(frame, at)).Item()))) })
+		})},
+		{"sets-swapped", "", fetch, Nothing, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet {
+			return append(all[1:], all[0])
+		})},
+		{"sets-doubled", "", fetch, Nothing, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet {
+			return slices.Repeat(all[:1], len(all))
+		})},
+		{"sets-missing", "", fetch, Dropped, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet { return all[1:] })},
+		{"sets-many", "", fetch, Dropped, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet { return slices.Repeat(all, 2) })},
+		{"sets-codes", "-12389 -2147483648", fetch, Nothing, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet {
+			for i := range all {
+				all[i] = pdu.ValueSet{PMID: all[i].PMID, Code: pdu.Code(t.number())}
+			}
+			return all
+		})},
+		{"values-none", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value { return nil })},
+		{"values-two", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value { return slices.Repeat(vs, 2) })},
+		{"values-many", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value {
+			for i := range 5000 {
+				v := vs[0]
+				v.Inst = pdu.Inst(i)
+				vs = append(vs, v)
+			}
+			return vs
+		})},
+		{"values-negative", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value {
+			for i := range vs {
+				vs[i].Inst = -2 - vs[i].Inst
+			}
+			return vs
+		})},
+		{"values-unsorted", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value { slices.Reverse(vs); return vs })},
+		{"values-back", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value {
+			for i := range vs {
+				vs[i].Bits = math.MaxUint64 - vs[i].Bits
+			}
+			return vs
+		})},
+		{"types-change", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value {
+			for i, v := range vs {
+				vs[i] = [...]pdu.Value{
+					v, pdu.Uint32Value(v.Inst, 7), pdu.DoubleValue(v.Inst, math.NaN()), pdu.StringValue(v.Inst, "seven"), pdu.AggregateValue(v.Inst, []byte{7}),
+				}[t.n%5]
+			}
+			return vs
+		})},
+		{"blocks-short", "", fetch, Nothing, patched(func(frame []byte) {
+			blocks(frame, func(at int) { put(frame, at, get(frame, at)&^0xffffff|8) })
+		})},
+		{"blocks-empty", "", fetch, Nothing, patched(func(frame []byte) {
+			blocks(frame, func(at int) { put(frame, at, get(frame, at)&^0xffffff|4) })
+		})},
+		{"blocks-long", "", fetch, Dropped, patched(func(frame []byte) { blocks(frame, func(at int) { put(frame, at, get(frame, at)|0xffffff) }) })},
+		{"blocks-type", "6 9 255", fetch, Nothing, func(t *telling) []byte {
+			return patched(func(frame []byte) {
+				blocks(frame, func(at int) { put(frame, at, get(frame, at)&0xffffff|uint32(t.number())<<24) })
+			})(t)
+		}},
+		{"format", "", fetch, Dropped, patched(func(frame []byte) { sets(frame, func(at, _ int) { put(frame, at+8, 77) }) })},
+		{"in-situ", "", fetch, Nothing, patched(func(frame []byte) { sets(frame, func(at, _ int) { put(frame, at+8, 0) }) })},
+		{"count", "", fetch, Dropped, patched(func(frame []byte) { sets(frame, func(at, _ int) { put(frame, at+4, 1<<28) }) })},
+
+		{"kind", "", fetch, Dropped, func(t *telling) []byte { return (&pdu.DescReply{}).Append(nil, t.truth.From) }},
+		{"twice", "", nil, Dropped, func(t *telling) []byte { return append(whole(t.truth), whole(t.truth)...) }},
+		{"never", "", fetch, Dropped, func(*telling) []byte { return nil }},
+		{"before", "", nil, Dropped, func(t *telling) []byte {
+			if t.before == nil {
+				return whole(t.truth)
+			}
+			return t.before
+		}},
+		{"length", "", fetch, Dropped, func(t *telling) []byte {
+			frame := whole(t.truth)
+			put(frame, 0, 4)
+			return frame
+		}},
+		{"exit", "", fetch, Dropped, nil},
+		{"random", "1 2 3", nil, Nothing, random(false)},
+		{"random-all", "1", nil, Dropped, random(true)},
+	}
+}
+
+func (t *telling) number() int {
+	n, _ := strconv.Atoi(t.argument) // of the table, which a test reads
+	return n
+}
+
+func (t *telling) rest() {
+	d, _ := time.ParseDuration(t.argument)
+	time.Sleep(d)
+}
+
+func refuse(t *telling) []byte {
+	return (&pdu.Error{Code: pdu.Code(t.number())}).Append(nil, t.truth.From)
+}
+
+func slow(t *telling) []byte {
+	t.rest()
+	return whole(t.truth)
+}
+
+// odd are names that nobody expects.
+func odd() []string {
+	return []string{"", "\x00", "a\nb", "\x1b[31mred", "\xff\xfe", strings.Repeat("x", 2000), "m3 m3", "\"'\\"}
+}
+
+func ids(change func(*telling, *pdu.PMNSIDs)) func(*telling) []byte { return other(change) }
+
+func list(change func(*telling, *pdu.InstanceReply)) func(*telling) []byte { return other(change) }
+
+func desc(change func(*telling, *pdu.Desc)) func(*telling) []byte {
+	return other(func(t *telling, m *pdu.DescReply) { change(t, &m.Desc) })
+}
+
+func values(change func(*telling, []pdu.ValueSet) []pdu.ValueSet) func(*telling) []byte {
+	return other(func(t *telling, m *pdu.Result) { m.Sets = change(t, m.Sets) })
+}
+
+// each changes the values of all sets that have some.
+func each(change func(*telling, []pdu.Value) []pdu.Value) func(*telling) []byte {
+	return values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet {
+		for i := range all {
+			if len(all[i].Values) > 0 {
+				all[i].Values = change(t, slices.Clone(all[i].Values))
+			}
+		}
+		return all
+	})
+}
+
+// churn has other instances at each fetch, and names for those of the last one and the next.
+func churn(t *telling) []byte {
+	if t.asked.Kind == pdu.KindInstanceReq {
+		return list(func(t *telling, m *pdu.InstanceReply) {
+			for i := range 3 * churned {
+				id := max(0, t.fetches-1)*churned + i
+				m.Instances = append(m.Instances, pdu.Instance{ID: pdu.Inst(churned + id), Name: "c" + strconv.Itoa(id)})
+			}
+		})(t)
+	}
+	return each(func(t *telling, vs []pdu.Value) []pdu.Value {
+		for i := range vs {
+			if vs[i].Inst != pdu.NoInst {
+				vs[i].Inst = pdu.Inst(churned*(t.n+1) + i)
+			}
+		}
+		return vs
+	})(t)
+}
+
+// churned is how many instances there are of one fetch, at the most.
+const churned = 100
+
+// random changes one to three words of every other answer; of a RESULT, unless all may change, those that pmcd passes on: change bits,
+// PMIDs, instances, values.
+func random(all bool) func(*telling) []byte {
+	return func(t *telling) []byte {
+		frame := whole(t.truth)
+		var words []int // where they are
+		for at := pdu.HeaderSize; at+4 <= len(frame); at += 4 {
+			words = append(words, at)
+		}
+		if t.truth.Kind == pdu.KindResult && !all {
+			words = passed(frame)
+		}
+		if len(words) == 0 || t.rand.IntN(2) == 0 {
+			return frame
+		}
+		for range 1 + t.rand.IntN(3) {
+			at := words[t.rand.IntN(len(words))]
+			word := get(frame, at)
+			put(frame, at, [...]uint32{0, 1, word + 1, word - 1, word ^ 1<<t.rand.IntN(32), math.MaxUint32, math.MaxInt32, t.rand.Uint32()}[t.rand.IntN(8)])
+		}
+		return frame
+	}
+}
+
+func passed(frame []byte) []int {
+	words := []int{pdu.HeaderSize}
+	sets(frame, func(at, values int) {
+		words = append(words, at)
+		for i := range values {
+			pair := at + 12 + 8*i
+			words = append(words, pair)
+			if get(frame, at+8) == 0 { // in situ
+				words = append(words, pair+4)
+			}
+		}
+	})
+	blocks(frame, func(at int) {
+		for body := at + 4; body+4 <= at+int(get(frame, at)&0xffffff); body += 4 {
+			words = append(words, body)
+		}
+	})
+	return words
+}

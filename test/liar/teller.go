@@ -1,0 +1,134 @@
+package liar
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pmdaderived/pdu"
+)
+
+// telling is one answer.
+type telling struct {
+	asked, truth pdu.Frame
+	argument     string
+	rand         *rand.Rand // begins with the argument, if that is a number
+	n            int        // answers to requests of the kind since the lie began
+	fetches      int        // likewise of FETCH
+	before       []byte     // the last one that would have been true; nil: there is none
+}
+
+// teller tells lies, one after the other.
+type teller struct {
+	order  string
+	rand   *rand.Rand
+	n      map[pdu.Kind]int
+	before map[pdu.Kind][]byte
+
+	announced bool // that names have changed since the order
+}
+
+// errEnd has the agent end.
+var errEnd = errors.New("the agent ends as it is told")
+
+// tell is what to answer instead of the truth.
+func (r *teller) tell(order string, asked, truth pdu.Frame) ([]byte, error) {
+	if order != r.order {
+		_, argument, _ := strings.Cut(order, " ")
+		seed, _ := strconv.ParseUint(argument, 10, 64) // of most lies the argument is none
+		*r = teller{order: order, rand: rand.New(rand.NewPCG(seed, 0)), n: map[pdu.Kind]int{}, before: map[pdu.Kind][]byte{}}
+	}
+	if order == "" {
+		return r.announce(truth), nil
+	}
+	name, argument, _ := strings.Cut(order, " ")
+	i := slices.IndexFunc(tellings(), func(l lie) bool { return l.name == name })
+	if i < 0 {
+		return nil, errors.New("there is no such lie")
+	}
+	l, k := tellings()[i], asked.Kind
+	if len(l.about) > 0 && !slices.Contains(l.about, k) {
+		return r.announce(truth), nil
+	}
+	t := &telling{asked: asked, truth: truth, argument: argument, rand: r.rand, n: r.n[k], fetches: r.n[pdu.KindFetch], before: r.before[k]}
+	r.n[k]++
+	r.before[k] = whole(truth)
+	if name == "exit" {
+		return nil, errEnd
+	}
+	return l.say(t), nil
+}
+
+// announce is the truth, with word that names have changed in the first RESULT since the order: so everybody asks for them again, and meets the
+// lie, or the truth again.
+func (r *teller) announce(truth pdu.Frame) []byte {
+	frame := whole(truth)
+	if truth.Kind == pdu.KindResult && !r.announced {
+		put(frame, pdu.HeaderSize, uint32(pdu.ChangeNames))
+		r.announced = true
+	}
+	return frame
+}
+
+// put replaces a word of a frame.
+func put(frame []byte, at int, word uint32) { binary.BigEndian.PutUint32(frame[at:], word) }
+
+func get(frame []byte, at int) uint32 { return binary.BigEndian.Uint32(frame[at:]) }
+
+// setAt is where the sets of a RESULT begin: behind the header, the time and their number.
+const setAt = pdu.HeaderSize + 12
+
+// sets calls f with where each set of a RESULT that has values stands in the frame: PMID, number of values, format, pairs.
+func sets(frame []byte, f func(at, values int)) {
+	at := setAt
+	for range get(frame, setAt-4) {
+		n := int(int32(get(frame, at+4)))
+		if n <= 0 {
+			at += 8
+			continue
+		}
+		f(at, n)
+		at += 12 + 8*n
+	}
+}
+
+// blocks calls f with where the value blocks of a RESULT begin.
+func blocks(frame []byte, f func(at int)) {
+	sets(frame, func(at, values int) {
+		if get(frame, at+8) == 0 {
+			return // in situ
+		}
+		for i := range values {
+			f(4 * int(get(frame, at+16+8*i)))
+		}
+	})
+}
+
+// patched says a true RESULT with words replaced.
+func patched(patch func(frame []byte)) func(*telling) []byte {
+	return func(t *telling) []byte {
+		frame := whole(t.truth)
+		if t.truth.Kind == pdu.KindResult {
+			patch(frame)
+		}
+		return frame
+	}
+}
+
+// other says another message of the kind of the true one.
+func other[M any, P interface {
+	*M
+	pdu.Message
+}](change func(t *telling, m P)) func(*telling) []byte {
+	return func(t *telling) []byte {
+		m := P(new(M))
+		if t.truth.Kind != m.Kind() || m.Decode(t.truth.Body) != nil {
+			return whole(t.truth)
+		}
+		change(t, m)
+		return m.Append(nil, t.truth.From)
+	}
+}
