@@ -11,8 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"pmdaderived/regular"
 )
 
 // Load reads the files of a path list in order, directories with all files below them. A name that
@@ -122,13 +123,12 @@ func (l *loader) path(path string) {
 	case info.IsDir():
 		l.directory(path, info, nil)
 	default:
-		l.file(path, info)
+		l.file(path)
 	}
 }
 
 var (
 	errEmptyPath   = errors.New("empty path")
-	errNotRegular  = errors.New("not a regular file")
 	errEverybody   = errors.New("everybody can write it")
 	errTooLarge    = fmt.Errorf("larger than %d bytes", MaxFileSize)
 	errTotalSize   = fmt.Errorf("more than %d bytes with the files before it", MaxTotalSize)
@@ -180,17 +180,17 @@ func (l *loader) directory(path string, info os.FileInfo, above []os.FileInfo) {
 		case info.IsDir():
 			l.directory(name, info, above)
 		case info.Mode().IsRegular():
-			l.file(name, info)
+			l.file(name)
 		default:
-			l.problem(name, Note, "not-regular", errNotRegular)
+			l.problem(name, Note, "not-regular", regular.ErrNotRegular)
 		}
 	}
 }
 
 // file loads one file.
-func (l *loader) file(path string, info os.FileInfo) {
+func (l *loader) file(path string) {
 	l.files++
-	text, info, err := l.content(path, info)
+	text, info, err := l.content(path)
 	if err != nil {
 		l.unread(path, Error, err)
 		return
@@ -211,19 +211,13 @@ func (l *loader) add(path string, text []byte, modified time.Time) {
 }
 
 // content reads a file within the limits.
-func (l *loader) content(path string, info os.FileInfo) ([]byte, os.FileInfo, error) {
-	if !info.Mode().IsRegular() {
-		return nil, nil, errNotRegular
-	}
-	// Should a pipe take the file's place now, opening it must not wait for a writer.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func (l *loader) content(path string) ([]byte, os.FileInfo, error) {
+	f, err := regular.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
-		err = errNotRegular
-	}
+	info, err := f.Stat()
 	if err == nil {
 		err = l.trust(path, info)
 	}
@@ -234,31 +228,21 @@ func (l *loader) content(path string, info os.FileInfo) ([]byte, os.FileInfo, er
 	if rest := MaxTotalSize - l.size; rest < limit {
 		limit, beyond = rest, errTotalSize
 	}
-	text, err := readAll(f, limit, beyond)
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if int64(len(text)) > limit {
+		text, err = nil, beyond
+	}
 	l.size += int64(len(text))
 	return text, info, err
 }
 
-// ReadFile reads a file that is no larger than MaxFileSize.
+// ReadFile reads a regular file that is no larger than MaxFileSize.
 func ReadFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+	text, err := regular.Read(path, MaxFileSize+1)
+	if err == nil && len(text) > MaxFileSize {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errTooLarge}
 	}
-	defer f.Close()
-	return readAll(f, MaxFileSize, &fs.PathError{Op: "read", Path: path, Err: errTooLarge})
-}
-
-// readAll reads so many bytes at most; if there are more, it returns the error beyond.
-func readAll(r io.Reader, limit int64, beyond error) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, limit+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case int64(len(text)) > limit:
-		return nil, beyond
-	}
-	return text, nil
+	return text, err
 }
 
 // trust reports who can write a file or directory, and returns why it may not be read.

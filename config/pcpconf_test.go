@@ -2,11 +2,14 @@ package config
 
 import (
 	"io/fs"
+	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/regular"
 )
 
 func TestPCPConf(t *testing.T) {
@@ -63,7 +66,7 @@ PCP_TMP_DIR="`
 				VarDir: "/var/lib/pcp", SysconfDir: "/etc/pcp", RunDir: "/run/pcp",
 				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "pcp", Group: "pcp", InDomConfig: "/etc/pcp/indom.conf",
 			},
-			syscall.EISDIR,
+			regular.ErrNotRegular,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -95,4 +98,16 @@ sock 508 socket inet 4321 notready
 		assert.False(t, conf.NotReady(domain), "%d", domain)
 	}
 	assert.False(t, PCPConf{PMCDConf: "nothing"}.NotReady(511))
+}
+
+// Nobody waits for what is no file.
+func TestPCPConfThatIsNoFile(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	for _, path := range []string{fifo, "/dev/zero", "/dev/urandom"} {
+		conf, err := ReadPCPConf(func(name string) string { return map[string]string{"PCP_CONF": path, "PCP_PMCDCONF_PATH": path}[name] })
+		require.EqualError(t, err, "PCP configuration: open "+path+": not a regular file")
+		assert.Equal(t, "/var/lib/pcp", conf.VarDir)
+		assert.False(t, conf.NotReady(510))
+	}
 }

@@ -44,11 +44,11 @@ func (l *Loaded) state() state {
 	return s
 }
 
-// passing reports whether an attempt to read failed because the system was short of something. When it no longer is, no
-// event tells.
+// passing reports whether an attempt to read failed because the system was short of something, or
+// somebody had a lease on the file. When that is over, no event tells.
 func passing(err error) bool {
 	errno, ok := errors.AsType[syscall.Errno](err)
-	return ok && slices.Contains([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO}, errno)
+	return ok && slices.Contains([]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.EAGAIN}, errno)
 }
 
 // halfWritten reports whether now may be a moment in the middle of a change from before: a file that

@@ -7,16 +7,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pmdaderived/regular"
 )
 
 // OpenLog makes the file at path the standard error stream of the process, so that everything
 // lands there: a logger on os.Stderr, the traces of the Go runtime, messages of child processes.
 // An existing file is kept as path.prev, replacing the one before; the new one (mode 0644) begins
-// with the line that PCP's logs begin with. Anything else that is at path, such as /dev/null
-// or a named pipe, is written to as it is.
+// with the line that PCP's logs begin with. /dev/null is written to as it is; anything else at path is refused, since a
+// named pipe or a terminal makes those wait who write to it.
 //
 // In a directory where the process can make no files, its own at path and path.prev are used: the text moves from the one
 // to the other ([GiveLog] makes them).
@@ -67,16 +70,29 @@ func openLogFile(path string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
+	case isNull(info):
+		return os.OpenFile(path, os.O_WRONLY, 0)
 	default:
-		return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		return nil, &fs.PathError{Op: "open", Path: path, Err: regular.ErrNotRegular}
 	}
 	// O_EXCL: whoever can write to the directory cannot choose what we write to.
 	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
+// isNull reports whether a file is the device that takes everything at once, whatever its path.
+func isNull(info fs.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	if err != nil {
+		return false
+	}
+	have, ok := info.Sys().(*syscall.Stat_t)
+	want, known := null.Sys().(*syscall.Stat_t)
+	return ok && known && info.Mode().Type() == null.Mode().Type() && have.Rdev == want.Rdev
+}
+
 // emptyLogFile opens the file at path after it has moved its text to path.prev.
 func emptyLogFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|unix.O_NOFOLLOW, 0)
+	f, err := regular.Open(path, os.O_RDWR|os.O_APPEND|unix.O_NOFOLLOW)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +103,7 @@ func emptyLogFile(path string) (*os.File, error) {
 }
 
 func moveText(f *os.File, to string) error {
-	former, err := os.OpenFile(to, os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW, 0)
+	former, err := regular.Open(to, os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}

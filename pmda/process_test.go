@@ -260,29 +260,31 @@ func TestOpenLogOverLink(t *testing.T) {
 	assert.Equal(t, "gold", string(gold))
 }
 
-// A named pipe, and so a device, stays where it is and gets the log.
-func TestOpenLogOnNamedPipe(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "toy.log")
-	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	reader, err := os.OpenFile(path, os.O_RDWR, 0)
+// A log that nobody wants is none, and stays where it is.
+func TestOpenLogOnNull(t *testing.T) {
+	null := filepath.Join(t.TempDir(), "toy.log")
+	require.NoError(t, os.Symlink(os.DevNull, null)) // a link is moved aside
+	for _, path := range []string{os.DevNull, null} {
+		cmd, stderr := childCommand(t, "log", path)
+		require.Error(t, cmd.Run())
+		assert.Empty(t, stderr.String())
+	}
+	assert.NoFileExists(t, os.DevNull+".prev")
+	info, err := os.Lstat(os.DevNull)
 	require.NoError(t, err)
-	defer reader.Close()
-	cmd, _ := childCommand(t, "log", path)
-	require.Error(t, cmd.Run())
-	head := make([]byte, 12)
-	require.NoError(t, reader.SetReadDeadline(time.Now().Add(5*time.Second)))
-	_, err = reader.Read(head)
-	require.NoError(t, err)
-	assert.Equal(t, "Log for toy ", string(head))
-	assert.NoFileExists(t, path+".prev")
+	assert.Equal(t, os.ModeDevice|os.ModeCharDevice, info.Mode().Type())
 }
 
 // A log that cannot be opened is an error that names the file, on the standard error there was.
 func TestOpenLogFails(t *testing.T) {
 	dir := t.TempDir()
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600)) // nobody reads: opening it would wait
 	for name, path := range map[string]string{
 		"no directory": filepath.Join(dir, "none", "toy.log"),
 		"a directory":  dir,
+		"a named pipe": fifo,
+		"a device":     "/dev/full",
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd, stderr := childCommand(t, "log", path)

@@ -39,7 +39,7 @@ const (
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
 	"pdu":                {never: pure},
-	"pmda":               {ours: "pdu", modules: logging + " " + unixCalls},
+	"pmda":               {ours: "pdu regular", modules: logging + " " + unixCalls},
 	"pmda/pmdatest":      {ours: "pdu pmda"},
 	"pmda/pmapi":         {ours: "pdu"},
 	"pmda/examples/dice": {ours: "pdu pmda", modules: logging},
@@ -62,7 +62,7 @@ var layers = map[string]layer{
 	"derived/agent/history": {ours: "derived derived/agent/operand derived/agent/predict", never: pure},
 	"derived/agent/slow":    {ours: "derived/agent/predict pdu", never: pure},
 	"derived/agent/identity": {
-		ours: "pdu", never: talking,
+		ours: "pdu regular", never: talking,
 	},
 	"derived/agent/served": {
 		ours: "derived derived/agent/identity pdu pmda", never: pure,
@@ -75,7 +75,8 @@ var layers = map[string]layer{
 		modules: logging + " " + exporting + " " + unixCalls,
 	},
 	"derived/agent/control": {ours: "pdu pmda", never: pure},
-	"config":                {modules: logging + " " + watching},
+	"regular":               {never: talking},
+	"config":                {ours: "regular", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
 		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/session derived/syntax derived/unittest pdu pmda pmda/pmapi",
 		modules: logging + " " + unixCalls,

@@ -93,6 +93,36 @@ func daemon(ctx context.Context, o *options) error {
 		log.WithError(err).Error("pmcd does not listen")
 		return err
 	}
+	var beside []func(context.Context)
+	var a *agent.Agent
+	var failed error
+	if err = pmda.UntilHangup(ctx, in, patience, func() { a, beside, failed = prepare(o, log, limit, hup) }); err == nil && failed != nil {
+		return failed
+	}
+	if err == nil {
+		err = serve(ctx, &pmda.Server{Agent: a, Log: log, Greeted: true}, in, out, beside...)
+	}
+	switch {
+	case err == nil, errors.Is(err, pmda.ErrHangup):
+		log.Info("pmcd closed the pipe, ended")
+		err = nil
+	case ctx.Err() != nil:
+		log.WithField("reason", err).Info("told to end, ended")
+		err = nil
+	case errors.Is(err, syscall.EPIPE): // it was ended, or has given us up, which its own log tells
+		log.WithField("reason", err).Warn("pmcd closed the pipe without reading a reply, ended")
+		err = nil
+	default:
+		log.WithError(err).Error("ended")
+	}
+	return err
+}
+
+// prepare opens the log, reads configuration and state, and makes the agent, with what runs beside its request loop. It
+// may wait for a disk. An error has been logged.
+func prepare(
+	o *options, log *logrus.Logger, limit *logLimit, hup <-chan os.Signal,
+) (a *agent.Agent, beside []func(context.Context), err error) {
 	if err := pmda.OpenLog(o.standard.LogFile, program, time.Now()); err != nil {
 		log.WithError(err).Warn("no log file, logging to standard error")
 	}
@@ -102,7 +132,7 @@ func daemon(ctx context.Context, o *options) error {
 	if o.conf.NotReady(o.standard.Domain) {
 		err := errors.New("pmcd asks nothing of an agent whose line has the word notready; remove it and send SIGHUP to pmcd")
 		log.WithError(err).WithField("file", o.conf.PMCDConf).Error("ended")
-		return err
+		return nil, nil, err
 	}
 
 	files := newSource(o, log)
@@ -118,8 +148,8 @@ func daemon(ctx context.Context, o *options) error {
 			log.SetLevel(max(o.logLevel, logrus.DebugLevel))
 		}
 	}
-	a := agent.New(settings)
-	beside := []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
+	a = agent.New(settings)
+	beside = []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
 	if o.watch != watchOff {
 		beside = append(beside, func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) })
 	}
@@ -132,35 +162,36 @@ func daemon(ctx context.Context, o *options) error {
 			Log:     log,
 		}).Run)
 	}
-	err = serve(ctx, &pmda.Server{Agent: a, Log: log, Greeted: true}, in, out, beside...)
-	switch {
-	case err == nil:
-		log.Info("pmcd closed the pipe, ended")
-	case ctx.Err() != nil:
-		log.WithField("reason", err).Info("told to end, ended")
-		err = nil
-	case errors.Is(err, syscall.EPIPE): // it was ended, or has given us up, which its own log tells
-		log.WithField("reason", err).Warn("pmcd closed the pipe without reading a reply, ended")
-		err = nil
-	default:
-		log.WithError(err).Error("ended")
-	}
-	return err
+	return a, beside, nil
 }
 
+// patience is how long what reads and writes files may go on when pmcd has closed the pipe. What waits for longer, for a
+// file system that does not answer, ends with the process.
+const patience = 3 * time.Second
+
 // serve runs the request loop and all that goes on beside it until pmcd closes the pipe or ctx ends.
-// When it returns everything has ended.
+// When it returns everything has ended, or has had [patience] for that.
 func serve(
 	ctx context.Context, server *pmda.Server, in, out *os.File, beside ...func(context.Context),
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
-	defer tasks.Wait()
-	defer cancel()
 	for _, task := range beside {
 		tasks.Go(func() { task(ctx) })
 	}
-	return server.Serve(ctx, in, out)
+	err := server.Serve(ctx, in, out)
+	cancel()
+	ended := make(chan struct{})
+	go func() {
+		tasks.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		server.Log.Warn("something waits for a file and is not waited for")
+	}
+	return err
 }
 
 // forward calls reload for every signal until ctx ends.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"pmdaderived/regular"
 )
 
 // disk is what replaceFile does to a file system. Tests have one that loses its power.
@@ -64,7 +66,7 @@ func removeLeftovers(path string) {
 			continue
 		}
 		name := filepath.Join(filepath.Dir(path), e.Name())
-		f, err := os.OpenFile(name, os.O_WRONLY|syscall.O_NOFOLLOW, 0)
+		f, err := regular.Open(name, os.O_WRONLY|syscall.O_NOFOLLOW)
 		if err != nil {
 			continue
 		}

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"regexp"
 	"strconv"
 
 	"pmdaderived/pdu"
+	"pmdaderived/regular"
 )
 
 const (
@@ -155,16 +155,6 @@ func (s *state) complete() {
 	}
 }
 
-// read returns the text of a state file, as much of it as can be one.
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxStateBytes+1))
-}
-
 // errDamaged says that the state file cannot be used and has been set aside.
 var errDamaged = errors.New("state file set aside")
 
@@ -179,7 +169,7 @@ func Load(path string, domain int) (*Registry, error) {
 		return r, nil
 	}
 	removeLeftovers(path)
-	text, err := read(path)
+	text, err := regular.Read(path, maxStateBytes+1) // one more than can be one
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return r, nil
@@ -264,7 +254,7 @@ type Remembered struct {
 // Read reads from a state file which definitions an agent has ever had, by name. It changes nothing; the agent
 // may run.
 func Read(path string) (map[string]Remembered, error) {
-	text, err := read(path)
+	text, err := regular.Read(path, maxStateBytes+1) // one more than can be one
 	if err != nil {
 		return nil, err
 	}

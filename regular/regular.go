@@ -1,0 +1,63 @@
+// Package regular opens files that make nobody wait and have an end: regular ones. What stands at a configured path
+// may be anything: a named pipe that nobody writes to, a device without an end, or one where opening it does something.
+//
+//	Open    configuration, definitions, the state file, the log
+//	Read    likewise, whole, within a limit
+//
+// Anything else at the path is [ErrNotRegular], before it is opened where that can be seen.
+package regular
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// ErrNotRegular says that there is something else than a regular file.
+var ErrNotRegular = errors.New("not a regular file")
+
+// Open opens the regular file at path, through symbolic links unless flag has O_NOFOLLOW. It makes no file, and
+// waits for nobody: neither for the other end of a pipe that takes the file's place meanwhile nor for a lease.
+// Errors are *fs.PathError.
+func Open(path string, flag int) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		return nil, about(path, err)
+	}
+	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, about(path, err)
+	}
+	return f, nil
+}
+
+// about is an error in the form of os.Open.
+func about(path string, err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = failed.Err
+	}
+	return &fs.PathError{Op: "open", Path: path, Err: err}
+}
+
+// Read reads the regular file at path, of which it takes the first most bytes: a caller that cannot use a part of a file
+// asks for one more than it takes.
+func Read(path string, most int64) ([]byte, error) {
+	f, err := Open(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
