@@ -24,8 +24,11 @@ type Columns struct {
 
 // Column is the answer for one metric: a Code below zero, or values (perhaps none), one for each of Insts.
 type Column struct {
-	PMID PMID
-	Code Code // < 0: why there are no values; otherwise 0
+	PMID PMID // NoPMID: the set cannot be read
+
+	// Code < 0 says why there are no values: it is the agent's, or what is wrong with the set: ErrConv, a number is not as
+	// long as its type; ErrIPC, anything else. Otherwise it is 0.
+	Code Code
 
 	// Type is the type of all values: TypeUnknown for those that travelled in situ, which the
 	// descriptor tells, and TypeNoSupport for values of different types or of none, of which nothing else is given.
@@ -49,18 +52,17 @@ type Column struct {
 }
 
 // Decode reads the body of a RESULT or HIGHRES_RESULT. Columns that were decoded before are lost, but for the
-// Bits. After an error the Sets mean nothing.
+// Bits. An error says what is wrong first. There are as many Sets as were announced all the same, and only those have a code that
+// something is wrong with; there are none if that number makes no sense.
 func (m *Columns) Decode(f Frame) error {
 	c := cursor{kind: f.Kind, body: f.Body}
 	n := m.head(&c)
 	if c.err == nil {
 		m.decode(&c, n)
-	}
-	if err := c.done(); err != nil {
+	} else {
 		m.Sets = m.Sets[:0]
-		return err
 	}
-	return nil
+	return c.done()
 }
 
 // Borrows reports whether there are Blobs, which are borrowed from the frame.
@@ -77,11 +79,8 @@ func (m *Columns) head(c *cursor) (n int) {
 		n = int(c.i32("numpmid"))
 		m.sec, m.fraction = c.i64("sec"), c.i64("nsec")
 		m.Time = time.Unix(m.sec, m.fraction)
-		switch {
-		case n < 0 || n > c.left()/emptySetHead:
+		if n < 0 || n > c.left()/emptySetHead {
 			c.fail(0, "numpmid", strconv.Itoa(n)+" items do not fit "+strconv.Itoa(c.left())+" bytes")
-		case m.fraction < 0 || m.fraction >= 1e9:
-			c.fail(c.off-8, "nsec", "not a fraction of a second")
 		}
 		return n
 	default:
@@ -91,10 +90,7 @@ func (m *Columns) head(c *cursor) (n int) {
 }
 
 func (m *Columns) decode(c *cursor, n int) {
-	total, end := c.scanSets(n)
-	if c.err != nil {
-		return
-	}
+	whole, total, end := c.scanSets(n)
 	const columnMemory, blobMemory = 120, 24 // bytes
 	if m.single == nil {
 		m.single = []Inst{NoInst}
@@ -111,9 +107,9 @@ func (m *Columns) decode(c *cursor, n int) {
 	clear(m.blobs)
 	m.blobs = m.blobs[:0]
 	numbers := make([]uint64, total)
-	b := blocks{cursor: c, begin: c.off, end: end, next: end, ordered: true}
+	b := blocks{cursor: c, end: end, left: len(c.body) - end}
 	var before []Inst // of the set before
-	for i := range m.Sets {
+	for i := range m.Sets[:whole] {
 		c.item = i
 		set := &m.Sets[i]
 		p := c.body[c.off:]
@@ -143,18 +139,27 @@ func (m *Columns) decode(c *cursor, n int) {
 			for j := range set.Bits {
 				set.Bits[j] = uint64(binary.BigEndian.Uint32(heads[valueSize*j+4:]))
 			}
-			c.off += len(heads)
+		case set.Format != Block && set.Format != StaticBlock:
+			c.fail(c.off-4, "vset[].valfmt", itoa(set.Format)+" is no format")
+			set.fail(ErrIPC)
 		case b.regular(set, heads):
-			c.off += len(heads)
 		default:
 			m.each(&b, set)
-			if c.err != nil {
-				return
-			}
 		}
+		c.off += len(heads)
 	}
-	b.check()
-	c.off = len(c.body)
+	for i := range m.Sets[whole:] {
+		set := &m.Sets[whole+i]
+		set.PMID = NoPMID
+		set.fail(ErrIPC)
+	}
+	c.off = len(c.body) - b.left
+}
+
+// fail gives a set a code in place of its values.
+func (set *Column) fail(code Code) {
+	set.Code, set.Type, set.Format = code, TypeUnknown, InSitu
+	set.Insts, set.Bits, set.Blobs = nil, nil, nil
 }
 
 // ValueSets are the sets with a Value for each value, for receivers of few. The next call reuses their memory, and Bytes
@@ -198,7 +203,9 @@ func (m *Columns) each(b *blocks, set *Column) {
 	mixed := false
 	for j := range set.Bits {
 		var v Value
-		if !b.value(&v) {
+		if code := b.value(&v, b.off+valueSize*j); code < 0 {
+			set.fail(code)
+			m.blobs = m.blobs[:start]
 			return
 		}
 		if j == 0 {
@@ -217,40 +224,6 @@ func (m *Columns) each(b *blocks, set *Column) {
 	case !set.Type.Numeric():
 		set.Bits, set.Blobs = nil, m.blobs[start:len(m.blobs):len(m.blobs)]
 	}
-}
-
-// regularBlock is the size of a value block with a 64-bit number.
-const regularBlock = blockHead + 8
-
-// regular reads 64-bit numbers whose blocks follow each other in the order of the values, which is what stock
-// senders write. It reports whether it was so; otherwise nothing has been read.
-func (b *blocks) regular(set *Column, heads []byte) bool {
-	n := len(set.Bits)
-	if !b.ordered || len(b.body)-b.next < n*regularBlock || (b.next+HeaderSize)%4 != 0 {
-		return false
-	}
-	data := b.body[b.next : b.next+n*regularBlock]
-	head := binary.BigEndian.Uint32(data)
-	t := Type(head >> 24)
-	if t.size() != 8 || head&0xffffff != regularBlock {
-		return false
-	}
-	index := uint32((b.next + HeaderSize) / 4)
-	wrong := uint32(0) // a bit is set where anything is not as expected
-	for j := range set.Bits {
-		d, h := (*[regularBlock]byte)(data), (*[valueSize]byte)(heads)
-		data, heads = data[regularBlock:], heads[valueSize:]
-		wrong |= (binary.BigEndian.Uint32(d[:]) ^ head) | (binary.BigEndian.Uint32(h[4:]) ^ index)
-		set.Bits[j] = binary.BigEndian.Uint64(d[blockHead:])
-		index += regularBlock / 4
-	}
-	if wrong != 0 {
-		return false
-	}
-	set.Type = t
-	b.n += n
-	b.next += n * regularBlock
-	return true
 }
 
 // instancesOf returns the instances of values: one of the known lists if they are the same.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -156,7 +157,76 @@ func TestColumnsOfOtherKinds(t *testing.T) {
 	require.ErrorIs(t, c.Decode(readFrame(t, (&Fetch{PMIDs: []PMID{1}}).Append(nil, 0))), ErrIPC)
 }
 
-// FuzzColumns: any bytes are columns exactly if the plainest of readers takes them, and say the same.
+// wrongSets are sets that cannot be read, or hold a code. A block of theirs is at word ownBlock of the frame that aroundOne makes.
+const ownBlock = 8 + 5 + 5 + 5 + 6
+
+var wrongSets = []struct {
+	name  string
+	set   []byte // for metric 7
+	block []byte
+	code  Code
+}{
+	{"a 64-bit number of 4 bytes", body(7, 1, 1, -1, ownBlock), body(0x03000008, 7), ErrConv},
+	{"a 64-bit number of no bytes", body(7, 1, 1, -1, ownBlock), body(0x03000004), ErrConv},
+	{"a 64-bit number of 12 bytes", body(7, 1, 1, -1, ownBlock), body(0x03000010, 0, 0, 7), ErrConv},
+	{"a 32-bit number of 8 bytes", body(7, 1, 1, -1, ownBlock), body(0x0100000c, 0, 7), ErrConv},
+	{"a block of 3 bytes", body(7, 1, 1, -1, ownBlock), body(0x03000003), ErrIPC},
+	{"a block beyond the end", body(7, 1, 1, -1, ownBlock), body(0x06ffffff), ErrIPC},
+	{"an index in the head", body(7, 1, 1, -1, 3), nil, ErrIPC},
+	{"an index beyond the end", body(7, 1, 1, -1, huge), nil, ErrIPC},
+	{"an index below zero", body(7, 1, 1, -1, -1), nil, ErrIPC},
+	{"no such format", body(7, 1, 3, -1, ownBlock), nil, ErrIPC},
+	{"a format below zero", body(7, 1, -1, -1, ownBlock), nil, ErrIPC},
+	{"a code", body(7, -5), nil, -5},
+}
+
+// aroundOne is a HIGHRES_RESULT of three sets: set, which has a block or none, between two with the numbers 1 and 2.
+func aroundOne(set, block []byte) []byte {
+	blocks := ownBlock - 6 - (5*4-len(set))/4
+	return slices.Concat(
+		body(3, int64(5), int64(7), 1, 1, 1, -1, blocks), set, body(2, 1, 1, -1, blocks+3),
+		body(0x0300000c, 0, 1, 0x0300000c, 0, 2), block,
+	)
+}
+
+// What is wrong in a set costs that set: those beside it are good.
+func TestColumnsWrongSets(t *testing.T) {
+	number := func(id PMID, n uint64) Column {
+		return Column{PMID: id, Type: TypeU64, Format: Block, Insts: []Inst{NoInst}, Bits: []uint64{n}}
+	}
+	for _, row := range wrongSets {
+		t.Run(row.name, func(t *testing.T) {
+			var c Columns
+			for range 2 { // into used ones, too
+				err := c.Decode(Frame{Kind: KindHighResResult, Body: aroundOne(row.set, row.block)})
+				assert.Equal(t, row.code == -5, err == nil, "%v", err)
+				assertColumns(t, []Column{number(1, 1), {PMID: 7, Code: row.code, Type: TypeUnknown}, number(2, 2)}, c.Sets)
+			}
+		})
+	}
+	t.Run("where no set begins, none is read", func(t *testing.T) {
+		var c Columns
+		unread := Column{PMID: NoPMID, Code: ErrIPC, Type: TypeUnknown}
+		for range 2 {
+			require.ErrorIs(t, c.Decode(Frame{Kind: KindHighResResult, Body: body(3, int64(5), int64(7), 1, 1, 0, -1, 1, 7, huge, 0, -1)}), ErrIPC)
+			one := number(1, 1)
+			one.Type, one.Format = TypeUnknown, InSitu
+			assertColumns(t, []Column{one, unread, unread}, c.Sets)
+		}
+	})
+}
+
+// Values that name the same block get no more of it in all than was sent: copies of a large one, for each of very many
+// values, would be more than anybody has.
+func TestColumnsShareBlocks(t *testing.T) {
+	var c Columns
+	require.NoError(t, c.Decode(Frame{Kind: KindResult, Body: body(0, 0, 1, 1, 2, 1, 0, 13, 1, 13, 0x06000006, "ab~~", 0, 0)}))
+	assert.Equal(t, [][]byte{[]byte("ab"), []byte("ab")}, c.Sets[0].Blobs)
+	require.ErrorIs(t, c.Decode(Frame{Kind: KindResult, Body: body(0, 0, 1, 1, 2, 1, 0, 13, 1, 13, 0x06000006, "ab~~", 0)}), ErrIPC)
+	assert.Equal(t, ErrIPC, c.Sets[0].Code)
+}
+
+// FuzzColumns: any bytes are the columns that the plainest of readers makes of them, code by code.
 func FuzzColumns(f *testing.F) {
 	for _, v := range loadVectors(f) {
 		if k := v.kind(); k == KindResult || k == KindHighResResult {
@@ -164,6 +234,9 @@ func FuzzColumns(f *testing.F) {
 		}
 	}
 	f.Add(true, highResFrame(f, numbersOf(1, 1, 2), numbersOf(2, 2, 1)).Body)
+	for _, row := range wrongSets {
+		f.Add(true, aroundOne(row.set, row.block))
+	}
 	f.Fuzz(func(t *testing.T, high bool, body []byte) {
 		frame := Frame{Kind: KindResult, Body: body}
 		if high {
@@ -174,63 +247,90 @@ func FuzzColumns(f *testing.F) {
 		for range 2 {
 			err := c.Decode(frame)
 			require.Equal(t, ok, err == nil, "%v", err)
-			if ok {
-				assertColumns(t, columnsOf(want), c.Sets)
-			}
+			assertColumns(t, columnsOf(want), c.Sets)
 		}
 	})
 }
 
-// readPlainly reads a result word by word. What does not fit is an index out of range.
+// readPlainly reads a result word by word, and reports whether all is well.
 func readPlainly(f Frame) (sets []ValueSet, ok bool) {
-	defer func() { ok = recover() == nil && ok }()
-	word := func(at int) uint32 { return binary.BigEndian.Uint32(f.Body[at:]) }
-	n, at := int32(word(8)), 12
+	defer func() {
+		if recover() != nil { // an index out of range
+			sets, ok = nil, false
+		}
+	}()
+	n, at := int32(word(f.Body, 8)), 12
 	if f.Kind == KindHighResResult {
-		n, at = int32(word(0)), 20
+		n, at = int32(word(f.Body, 0)), 20
+		_ = f.Body[at-1]
 	}
-	if n < 0 || f.Kind == KindHighResResult && binary.BigEndian.Uint64(f.Body[12:]) >= 1e9 {
+	if n < 0 || int(n) > (len(f.Body)-at)/8 {
 		return nil, false
 	}
-	blocks := make(map[int]bool) // by where they begin
-	for range n {
-		set, count := ValueSet{PMID: PMID(word(at))}, int32(word(at+4))
-		at += 8
-		if count <= 0 {
-			set.Code = Code(count)
-			sets = append(sets, set)
-			continue
+	ok = true
+	ends := []int{at} // of sets
+	for len(ends) <= int(n) {
+		end, whole := setEnd(f.Body, ends[len(ends)-1])
+		if ok = whole; !whole {
+			break
 		}
-		set.Format = ValueFormat(word(at))
-		at += 4
-		if set.Format < InSitu || set.Format > StaticBlock {
-			return nil, false
-		}
-		for range count {
-			v := Value{Inst: Inst(word(at)), Type: TypeUnknown, Bits: uint64(word(at + 4))}
-			if set.Format != InSitu {
-				begin := int(v.Bits)*4 - HeaderSize
-				if blocks[begin] || !v.readPlainly(f.Body[begin:]) {
-					return nil, false
-				}
-				blocks[begin] = true
+		ends = append(ends, end)
+	}
+	behind := ends[len(ends)-1] // the sets
+	left := len(f.Body) - behind
+	for i := range ends[1:] {
+		set := ValueSet{PMID: PMID(word(f.Body, ends[i])), Code: min(0, Code(word(f.Body, ends[i]+4)))}
+		for at := ends[i] + 12; at < ends[i+1]; at += 8 {
+			set.Format = ValueFormat(word(f.Body, ends[i]+8))
+			v := Value{Inst: Inst(word(f.Body, at)), Type: TypeUnknown, Bits: uint64(word(f.Body, at+4))}
+			code := ErrIPC
+			switch set.Format {
+			case InSitu:
+				code = 0
+			case Block, StaticBlock:
+				code = v.readPlainly(f.Body, int(v.Bits)*4-HeaderSize, behind, &left)
+			}
+			if code < 0 {
+				set, ok = ValueSet{PMID: set.PMID, Code: code}, false
+				break
 			}
 			set.Values = append(set.Values, v)
-			at += 8
 		}
 		sets = append(sets, set)
 	}
-	for at < len(f.Body) && blocks[at] { // they fill the rest
-		delete(blocks, at)
-		at += pad4(int(word(at) & 0xffffff))
+	for len(sets) < int(n) {
+		sets = append(sets, ValueSet{PMID: NoPMID, Code: ErrIPC})
 	}
-	return sets, at == len(f.Body) && len(blocks) == 0
+	return sets, ok && left == 0
+}
+
+func word(b []byte, at int) uint32 { return binary.BigEndian.Uint32(b[at:]) }
+
+// setEnd is where a value set ends that is whole.
+func setEnd(body []byte, at int) (end int, whole bool) {
+	if len(body) < at+8 {
+		return 0, false
+	}
+	count := int(int32(word(body, at+4)))
+	if count <= 0 {
+		return at + 8, true
+	}
+	end = at + 12 + 8*count
+	return end, end <= len(body)
 }
 
 // readPlainly reads a value block.
-func (v *Value) readPlainly(block []byte) bool {
-	head := binary.BigEndian.Uint32(block)
-	data := block[4 : head&0xffffff]
+func (v *Value) readPlainly(body []byte, at, behind int, left *int) Code {
+	if at < behind || at+4 > len(body) {
+		return ErrIPC
+	}
+	head := word(body, at)
+	length := int(head & 0xffffff)
+	if length < 4 || at+pad4(length) > len(body) || pad4(length) > *left {
+		return ErrIPC
+	}
+	*left -= pad4(length)
+	data := body[at+4 : at+length]
 	*v = Value{Inst: v.Inst, Type: Type(head >> 24), Bytes: data}
 	switch {
 	case v.Type == TypeUnknown:
@@ -239,7 +339,7 @@ func (v *Value) readPlainly(block []byte) bool {
 		v.Bytes = nil
 		switch {
 		case len(data) != v.Type.size():
-			return false
+			return ErrConv
 		case len(data) == 8:
 			v.Bits = binary.BigEndian.Uint64(data)
 		case v.Type == TypeFloat:
@@ -250,7 +350,7 @@ func (v *Value) readPlainly(block []byte) bool {
 	case v.Type == TypeString:
 		v.Bytes, _, _ = bytes.Cut(data, []byte{0})
 	}
-	return true
+	return 0
 }
 
 func BenchmarkColumns(b *testing.B) {

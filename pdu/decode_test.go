@@ -119,7 +119,6 @@ func TestMalformed(t *testing.T) {
 		{"RESULT second set cut", KindResult, body(0, 0, 2, 1, 1, 0, -1, 7), "vset[1]", 44},
 		{"RESULT format 3", KindResult, body(0, 0, 1, 1, 1, 3, -1, 7), "vset[0].valfmt", 32},
 		{"RESULT format -1", KindResult, body(0, 0, 1, 1, 1, -1, -1, 7), "vset[0].valfmt", 32},
-		{"RESULT bytes left over", KindResult, body(0, 0, 1, 1, 0, 7), "end", 32},
 		{"RESULT block in the value sets", KindResult, body(0, 0, 1, 1, 1, 1, -1, 10, 0x0200000c, 0, 7), "vset[0].index", 40},
 		{"RESULT block beyond the end", KindResult, body(0, 0, 1, 1, 1, 1, -1, 14, 0x0200000c, 0, 7), "vset[0].index", 40},
 		{"RESULT block index huge", KindResult, body(0, 0, 1, 1, 1, 1, -1, huge, 0x0200000c, 0, 7), "vset[0].index", 40},
@@ -133,15 +132,13 @@ func TestMalformed(t *testing.T) {
 		{"RESULT DOUBLE of 0 bytes", KindResult, body(0, 0, 1, 1, 1, 1, -1, 11, 0x05000004), "vset[0].vlen", 44},
 		{"RESULT FLOAT of 8 bytes", KindResult, body(0, 0, 1, 1, 1, 1, -1, 11, 0x0400000c, 0, 7), "vset[0].vlen", 44},
 		{"RESULT 32 of 8 bytes", KindResult, body(0, 0, 1, 1, 1, 1, -1, 11, 0x0000000c, 0, 7), "vset[0].vlen", 44},
+		{"RESULT bytes left over", KindResult, body(0, 0, 1, 1, 0, 7), "end", 32},
 		{"RESULT block nobody has", KindResult, body(0, 0, 1, 1, 1, 1, -1, 11, 0x06000004, 0x06000004), "end", 48},
-		{"RESULT gap before the blocks", KindResult, body(0, 0, 1, 1, 1, 1, -1, 12, 0x06000004, 0x06000004), "value blocks", 44},
-		{"RESULT two values, one block", KindResult, body(0, 0, 1, 1, 2, 1, 0, 13, 1, 13, 0x06000004), "value blocks", 52},
-		{"RESULT two values, one block, one gap", KindResult, body(0, 0, 1, 1, 2, 1, 0, 14, 1, 14, 0x06000004, 0x06000004), "value blocks", 52},
-		{"RESULT block inside another", KindResult, body(0, 0, 1, 1, 2, 1, 0, 14, 1, 13, 0x0600000c, 0x06000004, 0x06000004), "value blocks", 52},
+		{"RESULT gap before the blocks", KindResult, body(0, 0, 1, 1, 1, 1, -1, 12, 0x06000004, 0x06000004), "end", 48},
+		{"RESULT two values, one block", KindResult, body(0, 0, 1, 1, 2, 1, 0, 13, 1, 13, 0x06000004), "vset[0].vlen", 52},
+		{"RESULT block inside another", KindResult, body(0, 0, 1, 1, 2, 1, 0, 14, 1, 13, 0x0600000c, 0x06000004, 0x06000004), "vset[0].vlen", 52},
 		{"HIGHRES_RESULT huge", KindHighResResult, body(huge, int64(0), int64(0), 1, 0), "numpmid", 12},
 		{"HIGHRES_RESULT negative", KindHighResResult, body(-1, int64(0), int64(0)), "numpmid", 12},
-		{"HIGHRES_RESULT a whole second", KindHighResResult, body(0, int64(0), int64(1e9)), "nsec", 24},
-		{"HIGHRES_RESULT negative fraction", KindHighResResult, body(0, int64(0), int64(-1)), "nsec", 24},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := New(tt.kind)

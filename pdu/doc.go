@@ -51,7 +51,8 @@
 // compared with the bytes that remain before anything is allocated. Layouts are checked strictly,
 // and tolerantly where stock programs of different versions differ: ERROR of 16 or 20 bytes,
 // PROFILE of 24, a missing pad at the very end of a PDU that ends with a string, up to three bytes
-// of pad after a LABEL, a generous nstrbytes in PMNS_NAMES. Decoding errors are *DecodeError and
+// of pad after a LABEL, a generous nstrbytes in PMNS_NAMES. What is wrong in a value set of a RESULT
+// costs a reader of [Columns] that set. Decoding errors are *DecodeError and
 // carry ErrIPC; the stream survives them. Framing errors are *FrameError; the stream does not.
 //
 // # To add a PDU

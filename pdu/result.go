@@ -10,10 +10,11 @@ import "fmt"
 //	        value set    PMID, number of values or code[, format, n × (instance, word)]
 //	        word         the value (format InSitu) or the index of its block
 //	        value block  type, length (3 bytes), body, pad
-//	Errors  counts or indexes that cannot be; blocks that do not fill the rest, one for each value
+//	Errors  counts, indexes or formats that cannot be; numbers of another size than their type's; values that claim
+//	        more or less in blocks than there is
 //	Source  docs/protocol.md 2.3, 2.4
 //
-// Decode is that of [Columns], and so are its errors. The values share an array of the Result, which the next Decode
+// Decode is that of [Columns], and so are its errors: sets that nothing is wrong with are good in spite of one. The values share an array of the Result, which the next Decode
 // reuses, and the Bytes of values are borrowed from the frame.
 type Result struct {
 	// Sec and Usec are the time of the fetch, from pmcd to a client. From an agent, Sec is a Change and

@@ -1,6 +1,9 @@
 package pdu
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"iter"
+)
 
 // ResultWriter builds the RESULT with which an agent answers a FETCH, one value set after the
 // other, in the order of the FETCH, without a Value in between. The zero value is ready; Reset and
@@ -293,6 +296,27 @@ func (w *ResultWriter) finish() []byte {
 	}
 	w.base, w.assume = w.sets, w.sets
 	return w.buf[:w.blocks]
+}
+
+// indexes yields the indexes of value blocks, 4 bytes each, in value sets as they are sent.
+func indexes(sets []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(sets) > 0 {
+			numval := int(int32(binary.BigEndian.Uint32(sets[4:])))
+			if numval <= 0 {
+				sets = sets[emptySetHead:]
+				continue
+			}
+			format := ValueFormat(binary.BigEndian.Uint32(sets[8:]))
+			values := sets[setHead : setHead+valueSize*numval]
+			sets = sets[setHead+valueSize*numval:]
+			for ; format != InSitu && len(values) > 0; values = values[valueSize:] {
+				if !yield(values[4:valueSize]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // set adds the head of a set of n values, n above 0, and returns the space for these and for their
