@@ -19,8 +19,9 @@
 // # Answers and failures
 //
 // An error answer of pmcd (an ERROR PDU in place of the reply) is a [pdu.Code] inside an
-// [*OpError]; the connection stays good. Everything else — a time-out, the end of the stream, a PDU
-// that cannot be the answer — leaves the stream in an unknown place: the connection is closed at
+// [*OpError]; the connection stays good. So it does after an answer that cannot be read or does not fit the question:
+// [pdu.ErrIPC], in a fetch of those metrics alone that it concerns. An agent may have said so, and pmcd relays it.
+// Everything else — a time-out, the end of the stream, a PDU of a kind that cannot be the answer — leaves the stream in an unknown place: the connection is closed at
 // once and every later call returns that first error, as does [Conn.Err]. The caller dials anew and
 // looks everything up again. Closing at once matters: pmcd writes to its clients without a time-out,
 // and a reply that nobody reads stops it for everybody.

@@ -23,7 +23,8 @@ type Columns struct {
 	Time time.Time
 
 	// Sets holds one set for each metric asked for. The codes are those of the agents; ErrNoAgent, ErrAgain,
-	// ErrPMDAFenced and ErrTimeout may come from pmcd.
+	// ErrPMDAFenced and ErrTimeout may come from pmcd. ErrIPC is also that of a set for another metric, and of what cannot
+	// be read; ErrConv that of numbers that are not as long as their type.
 	Sets []pdu.Column
 
 	Changes pdu.Change // what pmcd has announced with this answer
@@ -120,14 +121,16 @@ func (c *Conn) fetched(op string, f pdu.Frame) (res *Columns, done bool, err err
 		done, err = c.notFetched(op, f)
 		return nil, done, err
 	}
-	if err = s.answer.Decode(f); err == nil {
-		err = match(s.answer.Sets, s.req.PMIDs)
-	}
-	if err != nil {
-		return nil, true, c.fail(op, err)
-	}
+	wrong := s.answer.Decode(f)
 	c.profileSent = false
 	c.settle(op)
+	if have, want := len(s.answer.Sets), len(s.req.PMIDs); have != want {
+		if wrong == nil {
+			wrong = protocolErrorf("values of %d metrics, asked for %d", have, want)
+		}
+		return nil, true, c.opError(op, wrong)
+	}
+	match(s.answer.Sets, s.req.PMIDs)
 	if !s.answer.Borrows() {
 		c.frames.Release()
 	}
@@ -142,41 +145,29 @@ func (c *Conn) notFetched(op string, f pdu.Frame) (done bool, err error) {
 	code, err := c.errorCode(f)
 	switch {
 	case err != nil:
-	case code < 0:
-		c.settle(op)
-		return true, c.opError(op, code)
+		return true, c.fail(op, err)
 	case code > 0 && c.fetch.changes == 0:
 		c.fetch.changes = pdu.Change(code)
 		c.changes |= c.fetch.changes
 		return false, nil
-	default:
-		err = protocolErrorf("ERROR %d in place of values", int32(code))
+	case code > 0: // for ever, perhaps
+		return true, c.fail(op, protocolErrorf("ERROR %d in place of values", int32(code)))
+	case code == 0:
+		code = pdu.ErrIPC
 	}
-	return true, c.fail(op, err)
+	c.settle(op)
+	return true, c.opError(op, code)
 }
 
-// match pairs value sets with the metrics asked for. pmcd pairs what agents send by position and does not look, so a
-// set for another metric is the fault of one agent and fails that metric alone; but if no set fits, the answer is
-// not ours.
-func match(sets []pdu.Column, ids []pdu.PMID) error {
-	if len(sets) != len(ids) {
-		return protocolErrorf("values of %d metrics, asked for %d", len(sets), len(ids))
-	}
-	fits := 0
-	for i := range sets {
-		if sets[i].PMID == ids[i] {
-			fits++
-		}
-	}
-	if fits == 0 {
-		return protocolErrorf("values of %v, asked for %v", sets[0].PMID, ids[0])
-	}
+// match fails the sets for other metrics than were asked for in their place: pmcd pairs what agents send by position and does
+// not look, so it is the fault of one agent, and what it says of its other metrics may be its answer to another request as well.
+// It is no reason to end the connection, even if no set fits: all may be of that agent (decision 27).
+func match(sets []pdu.Column, ids []pdu.PMID) {
 	for i := range sets {
 		if sets[i].PMID != ids[i] {
 			sets[i] = pdu.Column{PMID: ids[i], Code: pdu.ErrIPC, Type: pdu.TypeUnknown}
 		}
 	}
-	return nil
 }
 
 // HostName gives the name by which the host of the pmcd knows itself. It is a fetch: it ends the

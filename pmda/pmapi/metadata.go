@@ -80,7 +80,7 @@ func (c *Conn) Labels(ctx context.Context, ident uint32, t pdu.LabelType) ([]pdu
 		return nil, err
 	}
 	if reply.Ident != ident || reply.Type != t {
-		return nil, c.fail(op, protocolErrorf("labels of %#x, type %d, asked for %#x, type %d",
+		return nil, c.opError(op, protocolErrorf("labels of %#x, type %d, asked for %#x, type %d",
 			reply.Ident, reply.Type, ident, t))
 	}
 	return reply.Sets, nil

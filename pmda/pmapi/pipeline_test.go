@@ -237,7 +237,7 @@ func TestWaitReadableEnds(t *testing.T) {
 	t.Run("failed", func(t *testing.T) {
 		c := serve(t, func(p *pmapitest.Peer) {
 			p.Expect(pdu.KindHighResFetch)
-			p.Send(&pdu.HighResResult{})
+			p.Send(&pdu.Result{}) // not what was asked for
 			p.WaitClosed()
 		})
 		result := make(chan error)

@@ -10,8 +10,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// call sends req and reads its answer into reply. An error answer is an *OpError with its code;
-// every other error has ended the connection.
+// call sends req and reads its answer into reply. An answer that is an error, or cannot be decoded, is an *OpError with a
+// code; every other error has ended the connection.
 func (c *Conn) call(ctx context.Context, op string, req, reply pdu.Message) error {
 	code, err := c.request(ctx, op, req, reply)
 	if err == nil && code < 0 {
@@ -20,7 +20,7 @@ func (c *Conn) call(ctx context.Context, op string, req, reply pdu.Message) erro
 	return err
 }
 
-// request sends req and reads its answer into reply or, if that is an ERROR, gives its code. An
+// request sends req and reads its answer into reply or, if that is an ERROR or cannot be decoded, gives a code. An
 // error has ended the connection, or nothing has been sent.
 func (c *Conn) request(ctx context.Context, op string, req, reply pdu.Message) (pdu.Code, error) {
 	disarm, err := c.begin(ctx, op)
@@ -121,20 +121,22 @@ func (c *Conn) nextFrame(read func([]byte) (int, error)) (f pdu.Frame, ok bool, 
 	}
 }
 
-// answer decodes the frame that answers a request: a reply of the kind wanted, or an ERROR.
+// answer decodes the frame that answers a request: a reply of the kind wanted, or an ERROR. The code is ErrIPC for what
+// cannot be decoded or says nothing: an agent may have said so to pmcd. An error is the end of the connection: answers and requests do
+// not belong together any more.
 func (c *Conn) answer(f pdu.Frame, reply pdu.Message) (pdu.Code, error) {
 	if f.Kind == reply.Kind() && f.Kind != pdu.KindError {
 		c.profileSent = false
-		return 0, reply.Decode(f.Body)
+		if reply.Decode(f.Body) != nil {
+			return pdu.ErrIPC, nil
+		}
+		return 0, nil
 	}
 	code, err := c.errorCode(f)
-	if err != nil {
-		return 0, err
+	if err == nil && (code > 0 || code == 0 && reply.Kind() != pdu.KindError) {
+		code = pdu.ErrIPC
 	}
-	if code > 0 || code == 0 && reply.Kind() != pdu.KindError {
-		return 0, protocolErrorf("ERROR %d in place of %v", int32(code), reply.Kind())
-	}
-	return code, nil
+	return code, err
 }
 
 // errorCode decodes an ERROR. The code that may belong to a refused PROFILE is an error: the answer
@@ -144,11 +146,8 @@ func (c *Conn) errorCode(f pdu.Frame) (pdu.Code, error) {
 		return 0, protocolErrorf("unexpected %v", f.Kind)
 	}
 	var e pdu.Error
-	if err := e.Decode(f.Body); err != nil {
-		return 0, err
-	}
-	if e.Extended {
-		return 0, protocolErrorf("a challenge in place of an answer")
+	if e.Decode(f.Body) != nil || e.Extended {
+		e.Code = pdu.ErrIPC
 	}
 	if c.profileSent && refusesClient(e.Code) {
 		return 0, e.Code

@@ -42,11 +42,10 @@ func TestReplyToAnotherRequest(t *testing.T) {
 		reply  pdu.Message
 		broken bool // the connection
 	}{
-		{"labels of another ident", labels, &pdu.Labels{Ident: 30, Type: pdu.LabelDomain}, broken},
-		{"labels of another type", labels, &pdu.Labels{Ident: 29, Type: pdu.LabelItem}, broken},
-		{"values of fewer metrics", fetch, &pdu.HighResResult{Sets: []pdu.ValueSet{one}}, broken},
-		{"values of more metrics", fetch, &pdu.HighResResult{Sets: []pdu.ValueSet{one, ten, ten}}, broken},
-		{"values of other metrics", fetch, &pdu.HighResResult{Sets: []pdu.ValueSet{ten, one}}, broken},
+		{"labels of another ident", labels, &pdu.Labels{Ident: 30, Type: pdu.LabelDomain}, good},
+		{"labels of another type", labels, &pdu.Labels{Ident: 29, Type: pdu.LabelItem}, good},
+		{"values of fewer metrics", fetch, &pdu.HighResResult{Sets: []pdu.ValueSet{one}}, good},
+		{"values of more metrics", fetch, &pdu.HighResResult{Sets: []pdu.ValueSet{one, ten, ten}}, good},
 		{"values in the old form", fetch, &pdu.Result{Sets: []pdu.ValueSet{one, ten}}, broken},
 		{"children without status", children, &pdu.PMNSNames{Names: []string{"b"}}, good},
 		{"descriptor of another metric", desc, &pdu.DescReply{Desc: oneOfType(longTen)}, good},
@@ -67,16 +66,34 @@ func TestReplyToAnotherRequest(t *testing.T) {
 		})
 	}
 
-	t.Run("one value set of another metric", func(t *testing.T) {
-		one := pdu.ValueSet{PMID: longOne, Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 1)}}
-		c := serve(t, answerOnce(&pdu.HighResResult{Sets: []pdu.ValueSet{one, one}}))
-		res, err := c.Fetch(t.Context(), ids)
-		require.NoError(t, err)
-		assert.Len(t, res.Sets[0].Values, 1)
-		assert.Equal(t, longTen, res.Sets[1].PMID)
-		assert.Equal(t, pdu.ErrIPC, res.Sets[1].Code)
-		assert.Empty(t, res.Sets[1].Values)
-	})
+	filled := func(id pdu.PMID) pdu.ValueSet {
+		return pdu.ValueSet{PMID: id, Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.TypeUnknown, Bits: 1}}}
+	}
+	for _, row := range []struct {
+		name string
+		sent []pdu.PMID
+		code []pdu.Code
+	}{
+		{"one value set of another metric", []pdu.PMID{longOne, hullo}, []pdu.Code{0, pdu.ErrIPC}},
+		{"the same one twice", []pdu.PMID{longOne, longOne}, []pdu.Code{0, pdu.ErrIPC}},
+		{"swapped", []pdu.PMID{longTen, longOne}, []pdu.Code{pdu.ErrIPC, pdu.ErrIPC}},
+		{"all of other metrics", []pdu.PMID{hullo, noMetric}, []pdu.Code{pdu.ErrIPC, pdu.ErrIPC}},
+		{"all of another agent's", []pdu.PMID{hostName, hostName}, []pdu.Code{pdu.ErrIPC, pdu.ErrIPC}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := serve(t, answerOnce(&pdu.HighResResult{Sets: []pdu.ValueSet{filled(row.sent[0]), filled(row.sent[1])}}))
+			res, err := c.Fetch(t.Context(), ids)
+			require.NoError(t, err)
+			want := []pdu.ValueSet{filled(longOne), filled(longTen)}
+			for i, code := range row.code {
+				if code < 0 {
+					want[i] = pdu.ValueSet{PMID: ids[i], Code: code}
+				}
+			}
+			assert.Equal(t, want, res.Sets)
+			assert.NoError(t, c.Err())
+		})
+	}
 
 	wrong := func(id pdu.PMID) pmapi.DescResult {
 		return pmapi.DescResult{Desc: pdu.Desc{PMID: id}, Code: pdu.ErrIPC}
@@ -431,7 +448,8 @@ func TestWithoutFeatures(t *testing.T) {
 	})
 	ctx := t.Context()
 	_, err := torn.Fetch(ctx, []pdu.PMID{longOne})
-	requireBroken(t, torn, err, pdu.ErrIPC)
+	require.ErrorIs(t, err, pdu.ErrIPC)
+	require.NoError(t, torn.Err())
 
 	want := values{Time: moment, Changes: pdu.ChangeNames, Sets: []pdu.ValueSet{{PMID: longOne}}}
 	got, err := copied(c.Fetch(ctx, []pdu.PMID{longOne}))
