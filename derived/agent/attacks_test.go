@@ -22,7 +22,8 @@ type attack struct {
 type aftermath int
 
 const (
-	goesOn aftermath = iota
+	goesOn  aftermath = iota
+	answers           // likewise: what it has sent is a whole PDU that can be an answer, so only what it answers is lost
 	closes
 	stalls // neither sends nor closes
 )
@@ -42,12 +43,12 @@ func attacks() []attack {
 		{"length too long", length(func(n int) int { return n + 1 }), closes},
 		{"no such kind", kind(0x7fff), goesOn},
 		{"another kind", kind(pdu.KindText), goesOn},
-		{"no body", body(func([]byte) []byte { return nil }), goesOn},
-		{"half of the body", body(func(b []byte) []byte { return b[:len(b)/8*4] }), goesOn},
-		{"a byte too few", body(func(b []byte) []byte { return b[:max(0, len(b)-1)] }), goesOn},
-		{"a long tail", body(func(b []byte) []byte { return append(b, make([]byte, 4096)...) }), goesOn},
-		{"all counts without end", body(func(b []byte) []byte { return bytes.Repeat([]byte{0x7f, 0xff, 0xff, 0xff}, len(b)/4) }), goesOn},
-		{"all counts below zero", body(func(b []byte) []byte { return bytes.Repeat([]byte{0xff}, len(b)) }), goesOn},
+		{"no body", body(func([]byte) []byte { return nil }), answers},
+		{"half of the body", body(func(b []byte) []byte { return b[:len(b)/8*4] }), answers},
+		{"a byte too few", body(func(b []byte) []byte { return b[:max(0, len(b)-1)] }), answers},
+		{"a long tail", body(func(b []byte) []byte { return append(b, make([]byte, 4096)...) }), answers},
+		{"all counts without end", body(func(b []byte) []byte { return bytes.Repeat([]byte{0x7f, 0xff, 0xff, 0xff}, len(b)/4) }), answers},
+		{"all counts below zero", body(func(b []byte) []byte { return bytes.Repeat([]byte{0xff}, len(b)) }), answers},
 		{"half of a header", func(f []byte) [][]byte { return [][]byte{f[:pdu.HeaderSize/2]} }, closes},
 		{"half of the PDU", func(f []byte) [][]byte { return [][]byte{f[:len(f)/2]} }, closes},
 		{"half of the PDU, then nothing", func(f []byte) [][]byte { return [][]byte{f[:len(f)/2]} }, stalls},
@@ -61,11 +62,11 @@ func attacks() []attack {
 				all = append(all, f[i:i+1])
 			}
 			return all
-		}, goesOn},
-		{"refused", sends((&pdu.Error{Code: pdu.ErrPermission}).Append(nil, 0)), goesOn},
-		{"refused for no reason", sends((&pdu.Error{Code: -1}).Append(nil, 0)), goesOn},
-		{"refused in a way that ends connections", sends((&pdu.Error{Code: pdu.ErrIPC}).Append(nil, 0)), goesOn},
-		{"refused with success", sends((&pdu.Error{}).Append(nil, 0)), goesOn},
+		}, answers},
+		{"refused", sends((&pdu.Error{Code: pdu.ErrPermission}).Append(nil, 0)), answers},
+		{"refused for no reason", sends((&pdu.Error{Code: -1}).Append(nil, 0)), answers},
+		{"refused in a way that ends connections", sends((&pdu.Error{Code: pdu.ErrIPC}).Append(nil, 0)), answers},
+		{"refused with success", sends((&pdu.Error{}).Append(nil, 0)), answers},
 		{"changes without end", func(f []byte) [][]byte {
 			return [][]byte{append(bytes.Repeat((&pdu.Error{Code: 0x7f}).Append(nil, 0), 100), f...)}
 		}, goesOn},

@@ -38,7 +38,8 @@
 // # Whose error it is
 //
 //	a value set's code       that operand's, in that sample
-//	a fetch refused          the series of that fetch
+//	a value set, unreadable  likewise: PM_ERR_IPC, so is a set for another metric; PM_ERR_CONV, PM_ERR_TYPE: of another type
+//	a fetch refused          the series of that fetch; so is an answer that cannot be read at all
 //	a name, a descriptor     that name's, in the Catalog
 //	a domain's instances     that domain's: it keeps the names it had (LookUpInstances)
 //	a connection's           all that is on its way; with it the session ends
