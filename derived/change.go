@@ -77,8 +77,8 @@ func divideAll(dst []uint64, by float64) {
 	}
 }
 
-// backwards reports whether a number of type t went down from b to a.
-func backwards(t pdu.Type, a, b uint64) bool {
+// Backwards reports whether a number of type t went down from b to a.
+func Backwards(t pdu.Type, a, b uint64) bool {
 	switch t {
 	case pdu.Type32:
 		return int32(uint32(a)) < int32(uint32(b))

@@ -311,7 +311,7 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 			m.ids = append(m.ids[:0], c.v.Insts.ids[:from]...)
 		}
 		for k, rate := range rates {
-			if s.counter && backwards(s.from, now[k], before[k]) {
+			if s.counter && Backwards(s.from, now[k], before[k]) {
 				continue
 			}
 			out[kept] = rate

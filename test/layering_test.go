@@ -54,10 +54,11 @@ var layers = map[string]layer{
 		modules: logging,
 	},
 	"derived/agent/upstream": {
-		ours:    "derived/agent/control derived/agent/operand derived/agent/predict derived/agent/slow pdu pmda/pmapi",
+		ours:    "derived/agent/agents derived/agent/control derived/agent/operand derived/agent/predict derived/agent/slow pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
 	"derived/agent/operand": {ours: "derived pdu pmda/pmapi", never: pure},
+	"derived/agent/agents":  {ours: "pdu pmda/pmapi", never: pure},
 	"derived/agent/predict": {never: pure},
 	"derived/agent/history": {ours: "derived derived/agent/operand derived/agent/predict", never: pure},
 	"derived/agent/slow":    {ours: "derived/agent/predict pdu", never: pure},

@@ -105,9 +105,9 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) (deep bool
 			last, age = cur, req.Arrived.Sub(cur.Taken)
 		}
 		deep = deep || e.depth > 1
-		if e.Advance(cur, e.depth, age, patience, &a.contexts.held) && a.options.Interval > 0 {
+		if e.Advance(cur, e.series.Domains(), e.depth, age, patience, &a.contexts.held) && a.options.Interval > 0 {
 			a.kept = a.upstream.Kept(a.kept[:0], e.series)
-			e.Continue(a.kept, e.depth, a.options.Interval, upstream.Reach(a.options.Interval), &a.contexts.held)
+			e.Continue(a.kept, e.series.Domains(), e.depth, a.options.Interval, upstream.Reach(a.options.Interval), &a.contexts.held)
 			clear(a.kept)
 		}
 		if e.Missed {

@@ -30,6 +30,7 @@ type machine struct {
 	again  time.Time     // and when of those of which one is kept at most; zero: never
 
 	generation int
+	epoch      int
 	count      uint64        // what up.count says
 	ahead      time.Duration // of pmcd's clock, ours behind it
 	bins       int           // bit i: up.bin has the instance i
@@ -135,6 +136,7 @@ func (m *machine) do(d deed) error {
 		m.pass(pauses[int(d.much)%len(pauses)])
 	case doCount:
 		m.count += uint64(d.much) << (d.much % 8)
+		m.maker.BeginEpoch(countID.Domain() + 1) // the agent of nobody's operands was restarted
 	case doSample:
 		m.ask()
 		m.arrive()
@@ -147,9 +149,15 @@ func (m *machine) do(d deed) error {
 	case doRestart: // what was answered before has arrived before: pmcd does one thing after the other
 		m.arrive()
 		m.count = uint64(d.much)
-		m.maker.BeginEpoch()
+		m.epoch++
+		if d.much%2 == 0 {
+			m.maker.BeginEpoch(countID.Domain())
+		} else {
+			m.maker.BeginEpoch()
+		}
 	case doDisconnect:
 		m.asked = nil
+		m.epoch++
 		m.maker.Forget()
 	case doSetClock:
 		m.ahead = time.Duration(int8(d.much)) * time.Hour //nolint:gosec // wraps on purpose
@@ -247,7 +255,7 @@ func (m *machine) arrive() {
 	if s == nil || m.now.Sub(s.taken) > time.Minute {
 		return
 	}
-	s.epoch = m.maker.Epoch()
+	s.epoch = m.epoch
 	count := pdu.ValueSet{PMID: countID, Format: pdu.Block, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, s.count)}}
 	bins := pdu.ValueSet{PMID: binID, Format: pdu.InSitu}
 	for i := range 3 {

@@ -18,8 +18,13 @@ import (
 )
 
 const (
-	// rebindGap is how far apart two lookups of all operands are at least.
+	// lookGap is how far apart two looks at the agents of pmcd are at least: any of them can make pmcd say that some are others.
+	lookGap = time.Second
+
+	// rebindGap is how far apart two lookups of all operands are at least, mostGap where they have found nothing: any agent can make pmcd
+	// say that there are other names.
 	rebindGap = time.Second
+	mostGap   = time.Minute
 
 	// missedGap is likewise, when somebody asks for a metric that is not bound.
 	missedGap = 2 * time.Second
@@ -55,6 +60,11 @@ type reloader struct {
 	catalog  *operand.Catalog // nil: nothing looked up yet
 	needed   operand.Domains  // domains whose names matter, with their selectors
 	lastBind time.Time
+	lastLook time.Time     // at the agents of pmcd
+	agents   bool          // pmcd has said since that they are others
+	names    bool          // likewise that names are
+	gap      time.Duration // to the next lookup of all operands because of that
+	claimed  bool          // the next one is because of that
 	session  int           // that operands are looked up in; 0: none
 	retry    time.Duration // of a lookup that was refused
 	hidden   bool          // a change of names may have been missed
@@ -62,6 +72,7 @@ type reloader struct {
 	bindErr  string        // what was logged last why a lookup failed
 	saveErr  string        // likewise of the disk
 
+	look     *time.Timer // at the agents of pmcd
 	bind     *time.Timer // to look everything up
 	announce *time.Timer
 	unsaved  *time.Timer
@@ -70,8 +81,8 @@ type reloader struct {
 // newReloader reads configuration and state, and gives the agent its first snapshot.
 func newReloader(a *Agent) *reloader {
 	r := &reloader{
-		a: a, log: a.options.Log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
-		bind: time.NewTimer(never), announce: time.NewTimer(never), unsaved: time.NewTimer(never),
+		a: a, log: a.options.Log, gap: rebindGap, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
+		look: time.NewTimer(never), bind: time.NewTimer(never), announce: time.NewTimer(never), unsaved: time.NewTimer(never),
 	}
 	var err error
 	if r.ids, err = identity.Load(a.options.StateFile, a.options.Domain); err != nil {
@@ -100,6 +111,8 @@ func (r *reloader) run(ctx context.Context) {
 			r.reread(ctx)
 		case <-r.a.upstream.Ready():
 			r.handle(ctx, r.a.upstream.Events())
+		case <-r.look.C:
+			r.lookAtAgents(ctx)
 		case <-r.bind.C:
 			r.lookUpAll(ctx)
 		case <-r.missed:
@@ -136,13 +149,15 @@ func (r *reloader) handle(ctx context.Context, e upstream.Events) {
 		if r.session == 0 {
 			r.a.figures.Connected.Store(false)
 		} else {
+			_, _ = r.a.upstream.LookAtAgents(ctx) // what is said from now on is compared with that; a lost connection shows below
 			r.lookUpAll(ctx)
 			r.untold = r.untold || r.a.changes.Load() != 0
 		}
 		return
 	}
-	if e.Agents {
-		r.bind.Reset(max(0, rebindGap-time.Since(r.lastBind))) // agents come together
+	if e.Agents || e.Names {
+		r.agents, r.names = r.agents || e.Agents, r.names || e.Names
+		r.look.Reset(max(0, lookGap-time.Since(r.lastLook))) // agents come together
 	}
 	if e.Narrowed {
 		r.failed(r.rebind(ctx, missing))
@@ -154,13 +169,46 @@ func (r *reloader) handle(ctx context.Context, e upstream.Events) {
 	}
 }
 
+// lookAtAgents finds out what is behind a change that pmcd has announced. If agents have been started or have ended, everything is looked
+// up. So it is if only names are said to be others, but ever more seldom while nothing comes of it.
+func (r *reloader) lookAtAgents(ctx context.Context) {
+	agents, names := r.agents, r.names
+	r.lastLook, r.agents, r.names = time.Now(), false, false
+	changed, err := r.a.upstream.LookAtAgents(ctx)
+	switch {
+	case err != nil: // the next session begins with all that
+		return
+	case changed && agents:
+		r.gap = rebindGap
+	case !names:
+		return
+	default:
+		r.claimed = true
+		if time.Since(r.lastBind) > 2*r.gap {
+			r.gap = rebindGap
+		}
+	}
+	if r.bindErr == "" { // else it is tried again soon
+		r.bind.Reset(max(0, r.gap-time.Since(r.lastBind)))
+	}
+}
+
 // lookUpAll binds all definitions anew.
 func (r *reloader) lookUpAll(ctx context.Context) {
 	if r.session == 0 {
 		return // the next one begins with this
 	}
+	before := r.catalog
 	r.hidden, r.lastBind = false, time.Now()
 	r.failed(r.rebind(ctx, afresh))
+	switch {
+	case !r.claimed:
+	case r.catalog.Equal(before):
+		r.gap = min(2*r.gap, mostGap)
+	default:
+		r.gap = rebindGap
+	}
+	r.claimed = false
 }
 
 // failed looks after a lookup that has failed: what pmcd refuses is tried again. If the connection has failed, there will

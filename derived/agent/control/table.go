@@ -29,6 +29,8 @@ type Figures struct {
 	UpstreamTime    Histogram
 	UpstreamBusy    atomic.Int64 // ns, in all
 	SlowAgents      atomic.Int64 // sampled seldom
+	Reconnects      atomic.Uint64
+	Resets          atomic.Uint64 // of what is counted by agents that were restarted
 
 	Definitions atomic.Int64
 	Bound       atomic.Int64 // definitions that are served
@@ -210,6 +212,19 @@ func figures(s *Source) []Metric {
 			Short:   "time that pmcd has taken for fetches of the agent",
 			Long:    "Other requests that pmcd served before it came to these fetches are included.",
 			Content: nanosec(&f.UpstreamBusy),
+		},
+		{
+			Item: 50, Name: "upstream.reconnects", Shape: counter, Exported: 71,
+			Short:   "number of times that the agent has connected to pmcd again",
+			Long:    "All rate() and delta() begin anew then: nobody tells what was restarted meanwhile.",
+			Content: count(&f.Reconnects),
+		},
+		{
+			Item: 51, Name: "upstream.resets", Shape: counter, Exported: 72,
+			Short: "number of times that rate() and delta() of an agent's metrics began anew",
+			Long: "An agent was restarted, or has ended, and its counters begin anew, too. The agent's log names it. Where\n" +
+				"pmcd does not tell about its agents (pmcd.agent.status, pmcd.seqnum) those of all agents count as one.",
+			Content: count(&f.Resets),
 		},
 		{
 			Item: 30, Name: "request_time", Shape: counter, Exported: 21,

@@ -41,6 +41,11 @@ func (c *Catalog) Descs() map[pdu.PMID]pdu.Desc { return c.operands }
 // Len is how many names were asked for.
 func (c *Catalog) Len() int { return len(c.names) }
 
+// Equal reports whether two catalogs say the same of the same names; nil says nothing.
+func (c *Catalog) Equal(other *Catalog) bool {
+	return c == other || c != nil && other != nil && maps.Equal(c.names, other.names)
+}
+
 // With returns a catalog that has what was found besides.
 func (c *Catalog) With(found *Catalog) *Catalog {
 	if len(found.names) == 0 {

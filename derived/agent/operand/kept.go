@@ -17,9 +17,9 @@ func (k *Kept) Add(s *Sample, most int) {
 	k.Trim(most)
 }
 
-// In is how many of the newest samples are of an epoch.
-func (k Kept) In(epoch int) (n int) {
-	for n < len(k) && k[n].epoch == epoch {
+// In is how many of the newest samples are of the same epochs as far as some domains are concerned.
+func (k Kept) In(epochs *Epochs, domains []int) (n int) {
+	for n < len(k) && k[n].epochs.Same(epochs, domains) {
 		n++
 	}
 	return n

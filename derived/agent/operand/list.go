@@ -26,3 +26,13 @@ func NewList(descs ...pdu.Desc) *List {
 func (l *List) Of(domain int) *List {
 	return NewList(slices.DeleteFunc(slices.Clone(l.Descs), func(d pdu.Desc) bool { return d.PMID.Domain() != domain })...)
 }
+
+// AgentsOf lists the domains of metrics, each once, in order.
+func AgentsOf(descs []pdu.Desc) []int {
+	domains := make([]int, len(descs))
+	for i, d := range descs {
+		domains[i] = d.PMID.Domain()
+	}
+	slices.Sort(domains)
+	return slices.Compact(domains)
+}

@@ -151,7 +151,9 @@ func (u *Upstream) begin(lookups *pmapi.Conn) {
 	u.mu.Lock()
 	defer u.unlock()
 	u.lookups = lookups
-	u.last++
+	if u.last++; u.last > 1 {
+		u.figures.Reconnects.Add(1)
+	}
 	u.session = u.last
 	signal(u.ready)
 }
@@ -201,6 +203,7 @@ func (u *Upstream) detach() {
 	u.queue.forget()
 	u.size.Proven = 0
 	u.maker.Forget()
+	u.agents = nil
 	signal(u.ready)
 }
 

@@ -162,14 +162,15 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 	news := u.news(c, res.Changes)
 	if len(c.asked.Sources) > 0 {
 		made := u.sample(res, c.sent, now, c.asked.List)
+		u.judge(made, c.asked.Sources)
 		c.asked.Count(made, func(s *Series, values int) {
 			s.push(made)
 			s.values = values
 		})
 	}
-	const operands = pdu.ChangeAddAgent | pdu.ChangeRestartAgent | pdu.ChangeDropAgent | pdu.ChangeNames
-	if news&operands != 0 {
-		u.events.Agents = true
+	u.events.Agents = u.events.Agents || news&(pdu.ChangeAddAgent|restarts) != 0
+	u.events.Names = u.events.Names || news&pdu.ChangeNames != 0
+	if u.events.Agents || u.events.Names {
 		signal(u.ready)
 	}
 }
@@ -206,11 +207,18 @@ func (u *Upstream) news(c *connection, change pdu.Change) pdu.Change {
 			other.known |= news
 		}
 	}
-	if news&(pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
-		u.maker.BeginEpoch() // what was counted before says nothing about what is counted now
+	switch {
+	case news&restarts == 0:
+	case u.agents == nil:
+		u.beginEpoch("") // what was counted before says nothing about what is counted now
+	default:
+		u.doubts++
 	}
 	return news
 }
+
+// restarts are the changes that may have made agents count from zero.
+const restarts = pdu.ChangeDropAgent | pdu.ChangeRestartAgent
 
 // drop forgets what a connection had under way.
 func (u *Upstream) drop(c *connection) {

@@ -77,7 +77,7 @@ func (u *Upstream) retain(now time.Time, fewer int) {
 	n := Need{Gap: MinGap}
 	for _, s := range u.schedule.keep {
 		switch {
-		case s.kept.In(u.maker.Epoch()) >= fewer:
+		case s.kept.In(u.maker.Epochs(), s.domains) >= fewer:
 		case s.fresh(now, n):
 			s.retain()
 		default:

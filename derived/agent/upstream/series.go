@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"slices"
 	"time"
 
 	"pmdaderived/derived/agent/operand"
@@ -12,8 +11,9 @@ import (
 // Series is the latest samples for all metrics that have the same operands: when several are fetched
 // together they are computed from the same time. The Upstream's lock guards all that changes.
 type Series struct {
-	descs  []pdu.Desc     // of the operands; immutable
-	agents []slow.Account // of the operands; immutable
+	descs   []pdu.Desc     // of the operands; immutable
+	domains []int          // of the operands; immutable
+	agents  []slow.Account // of the operands; immutable
 
 	latest      *operand.Sample // nil: none, or it is too old to be served
 	kept        operand.Kept    // for first fetches
@@ -23,6 +23,7 @@ type Series struct {
 	outstanding int32           // fetches on their way that will bring a new one
 	waiting     bool            // wanted when no connection was free
 	older       int             // how many older samples are needed
+	judged      int             // how many doubts the latest sample has been judged by
 
 	tooLong    time.Time // when the answer for its operands alone was too long
 	excused    time.Time // since when it is not asked for, because of that
@@ -31,16 +32,9 @@ type Series struct {
 }
 
 // NewSeries makes a series of operands, which nobody may change.
-func NewSeries(descs []pdu.Desc) *Series { return &Series{descs: descs, agents: agentsOf(descs)} }
-
-// agentsOf lists the accounts of the agents of metrics.
-func agentsOf(descs []pdu.Desc) []slow.Account {
-	var domains []int
-	for _, d := range descs {
-		domains = append(domains, d.PMID.Domain())
-	}
-	slices.Sort(domains)
-	return slow.Accounts(slices.Compact(domains))
+func NewSeries(descs []pdu.Desc) *Series {
+	domains := operand.AgentsOf(descs)
+	return &Series{descs: descs, domains: domains, agents: slow.Accounts(domains)}
 }
 
 // Operands implements [operand.Source].
@@ -51,6 +45,9 @@ func (s *Series) Agents() []slow.Account { return s.agents }
 
 // Width implements [slow.Asker].
 func (s *Series) Width() int { return len(s.descs) }
+
+// Domains are those of the operands, each once.
+func (s *Series) Domains() []int { return s.domains }
 
 // Constant reports whether there is nothing to sample.
 func (s *Series) Constant() bool { return len(s.descs) == 0 }

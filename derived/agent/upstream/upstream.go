@@ -9,6 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"pmdaderived/derived/agent/agents"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/predict"
@@ -71,6 +72,9 @@ type Upstream struct {
 
 	series   []*Series // of the operands that are served
 	maker    *operand.Maker
+	agents   *agents.Look          // what pmcd has said of its agents; nil: it does not tell, or has not been asked in this session
+	untold   string                // why it does not tell, as it was logged
+	doubts   int                   // times that some agent may have been restarted
 	cleared  time.Time             // when samples were last forgotten
 	refusal  string                // the last that was logged
 	excess   map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
@@ -82,8 +86,9 @@ type Events struct {
 	// Session is the number of the set of connections that there is now, which is not zero; 0: there is none.
 	Session int
 
-	Agents    bool        // pmcd has other agents, or names
-	Hidden    bool        // such a change may have hidden behind one that we have announced
+	Agents    bool        // pmcd says that it has other agents; see LookAtAgents
+	Names     bool        // pmcd says that it has other names
+	Hidden    bool        // such a change of names may have hidden behind one that we have announced
 	Instances []pdu.InDom // whose instances are not what they were
 	Narrowed  bool        // pmcd takes fewer operands in a fetch than some series have; see Most
 }
@@ -216,7 +221,7 @@ func (u *Upstream) Serve(series []*Series, older []int) {
 	defer u.unlock()
 	u.queue.batches.Forget()
 	u.series = series
-	agents := make(map[slow.Account]bool)
+	used := make(map[slow.Account]bool)
 	var deep []*Series
 	for i, s := range series {
 		s.older = older[i]
@@ -227,10 +232,10 @@ func (u *Upstream) Serve(series []*Series, older []int) {
 			s.kept.Trim(0)
 		}
 		for _, of := range s.agents {
-			agents[of] = true
+			used[of] = true
 		}
 	}
-	u.slow.Keep(agents)
+	u.slow.Keep(used)
 	u.figures.SlowAgents.Store(int64(u.slow.BackingOff()))
 	u.keepWarm(deep)
 }

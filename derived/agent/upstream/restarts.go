@@ -1,0 +1,87 @@
+package upstream
+
+import (
+	"context"
+	"slices"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/derived/agent/agents"
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/pmda/pmapi"
+)
+
+// judge finds out whose agents have been restarted, if some may have been since the samples before: theirs begin an epoch
+// with this one. Where there is nothing to compare with it is all agents of the series.
+func (u *Upstream) judge(made *operand.Sample, of []*Series) {
+	evidence := make(operand.Evidence)
+	var restarted []int
+	for _, s := range of {
+		switch {
+		case s.judged == u.doubts || s.older == 0:
+		case s.latest != nil:
+			evidence.Compare(s.latest, made, s.descs)
+		case !s.taken.IsZero():
+			restarted = append(restarted, s.domains...)
+		}
+		s.judged = u.doubts
+	}
+	if restarted = append(restarted, evidence.Restarted()...); len(restarted) > 0 {
+		u.beginEpoch("its values", restarted...)
+		made.Begin(u.maker.Epochs())
+	}
+}
+
+// beginEpoch has the samples to come not compared with those before, those of some domains or all.
+func (u *Upstream) beginEpoch(source string, domains ...int) {
+	u.maker.BeginEpoch(domains...)
+	u.figures.Resets.Add(uint64(max(1, len(domains))))
+	for _, d := range domains {
+		u.remark(logrus.InfoLevel, logrus.Fields{"domain": d, "agent": u.agents.Name(d), "source": source},
+			"agent was restarted or has ended, rates of its metrics begin anew")
+	}
+}
+
+// LookAtAgents asks pmcd which of its agents have been started or have ended since it was asked before: what is computed from their
+// metrics begins anew. It waits, and is for the goroutine of LookUp. changed reports whether there was anything, or may have been since pmcd does not tell.
+func (u *Upstream) LookAtAgents(ctx context.Context) (changed bool, err error) {
+	err = u.converse(func(conn *pmapi.Conn) error {
+		u.mu.Lock()
+		before := u.agents
+		u.unlock()
+		now, err := agents.LookAt(ctx, conn, before)
+		if conn.Err() != nil {
+			return err
+		}
+		u.mu.Lock()
+		defer u.unlock()
+		if conn != u.lookups { // it has ended meanwhile
+			return nil
+		}
+		u.agents, changed = now, true
+		switch {
+		case err != nil && err.Error() != u.untold:
+			u.untold = err.Error()
+			u.remark(logrus.InfoLevel, logrus.Fields{logrus.ErrorKey: err},
+				"pmcd does not tell about its agents, when one is restarted all rates begin anew")
+		case err == nil && before != nil:
+			changed = u.restarted(now.Since(before))
+		}
+		return nil
+	})
+	return changed, err
+}
+
+// restarted does what agents call for that have ended or been started.
+func (u *Upstream) restarted(ended []int, restarted, changed bool) bool {
+	if len(ended) > 0 {
+		u.beginEpoch("its status", ended...)
+	}
+	if restarted { // it may be one that was not seen to have ended, and has not counted far
+		u.doubts++
+		deep := slices.DeleteFunc(slices.Clone(u.series), func(s *Series) bool { return s.older == 0 })
+		now := u.now()
+		u.ask(now, Need{After: now}, deep...)
+	}
+	return changed
+}

@@ -1,0 +1,175 @@
+package upstream
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/pmapitest"
+)
+
+// restarting is a collector with two agents of domains 60 and 3, which tells about them, and a counter of each.
+type restarting struct {
+	*fetching
+	relay      *pmapitest.Relay
+	upID, ioID pdu.PMID
+	up, io     *Series
+}
+
+const seqnumName, statusName = "pmcd.seqnum", "pmcd.agent.status"
+
+func newRestarting(t *testing.T) *restarting {
+	t.Helper()
+	indom := pdu.NewInDom(2, 3)
+	r := &restarting{relay: newRelay(t), upID: pdu.NewPMID(60, 7, 0), ioID: pdu.NewPMID(3, 7, 0)}
+	counter := func(id pdu.PMID) pdu.Desc {
+		return pdu.Desc{PMID: id, Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter}
+	}
+	r.relay.Update(func() {
+		r.relay.InDoms = map[pdu.InDom]pmapitest.InDom{indom: {Instances: []pdu.Instance{{ID: 3, Name: "proc"}, {ID: 60, Name: "linux"}}}}
+		r.relay.Metrics = append(r.relay.Metrics,
+			pmapitest.Metric{
+				Name: statusName, Desc: pdu.Desc{PMID: pdu.NewPMID(2, 4, 1), Type: pdu.Type32, InDom: indom},
+				Values: []pdu.Value{pdu.Int32Value(3, 0), pdu.Int32Value(60, 0)},
+			},
+			pmapitest.Metric{
+				Name: seqnumName, Desc: pdu.Desc{PMID: pdu.NewPMID(2, 0, 21), Type: pdu.TypeU32, InDom: pdu.NoInDom},
+				Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 7)},
+			},
+			pmapitest.Metric{Name: "up.ctr", Desc: counter(r.upID)}, pmapitest.Metric{Name: "proc.ctr", Desc: counter(r.ioID)},
+		)
+	})
+	r.up, r.io = NewSeries([]pdu.Desc{counter(r.upID)}), NewSeries([]pdu.Desc{counter(r.ioID)})
+	r.set("up.ctr", pdu.Uint64Value(pdu.NoInst, 100))
+	r.set("proc.ctr", pdu.Uint64Value(pdu.NoInst, 100))
+	r.fetching = newFetching(t, r.relay.Address, 2)
+	r.begin(dialUnix(t, r.relay.Address))
+	r.Serve([]*Series{r.up, r.io}, []int{1, 1})
+	r.look(true)
+	return r
+}
+
+// set gives a metric other values.
+func (r *restarting) set(name string, values ...pdu.Value) {
+	r.relay.Update(func() {
+		for i := range r.relay.Metrics {
+			if m := &r.relay.Metrics[i]; m.Name == name {
+				m.Values = values
+			}
+		}
+	})
+}
+
+// look looks at the agents, which may make it sample.
+func (r *restarting) look(changed bool) {
+	r.tb.Helper()
+	got, err := r.LookAtAgents(r.tb.Context())
+	require.NoError(r.tb, err)
+	assert.Equal(r.tb, changed, got)
+	eventually(r.tb, "nothing under way", func() bool { return r.idle(r.up, r.io) })
+}
+
+// sample samples both.
+func (r *restarting) sample() (up, io *operand.Sample) {
+	r.tb.Helper()
+	r.Want(time.Now(), Need{After: time.Now()}, r.up, r.io)
+	eventually(r.tb, "samples", func() bool { return r.idle(r.up, r.io) && r.newest(r.up) != nil && r.newest(r.io) != nil })
+	return r.newest(r.up), r.newest(r.io)
+}
+
+// A change that pmcd announces concerns nobody unless an agent was restarted; any agent can have it announced.
+func TestAnnouncedRestartThatIsNone(t *testing.T) {
+	r := newRestarting(t)
+	up, io := r.sample()
+	for range 3 {
+		r.relay.Announce(pdu.ChangeRestartAgent | pdu.ChangeDropAgent | pdu.ChangeAddAgent)
+		r.sample()
+		assert.True(t, r.Events().Agents)
+		r.look(false)
+	}
+	nextUp, nextIO := r.sample()
+	assert.True(t, nextUp.Continues(up, r.up.Domains()))
+	assert.True(t, nextIO.Continues(io, r.io.Domains()))
+	assert.Zero(t, r.figures.Resets.Load())
+}
+
+// Only what is computed from metrics of the agent that was restarted begins anew, and the log says whose that is.
+func TestRestartConcernsOneAgent(t *testing.T) {
+	for _, row := range []struct {
+		name, source string
+		restart      func(r *restarting)
+	}{
+		{"it has ended", "its status", func(r *restarting) {
+			r.set(statusName, pdu.Int32Value(3, 0), pdu.Int32Value(60, 2))
+			r.relay.Announce(pdu.ChangeDropAgent)
+			r.look(true)
+		}},
+		{"it was restarted at once", "its values", func(r *restarting) {
+			r.set("up.ctr", pdu.Uint64Value(pdu.NoInst, 1))
+			r.relay.Announce(pdu.ChangeDropAgent | pdu.ChangeRestartAgent)
+		}},
+		{"at once, seen before the next sample", "its values", func(r *restarting) {
+			r.set("up.ctr", pdu.Uint64Value(pdu.NoInst, 1))
+			r.set(seqnumName, pdu.Uint32Value(pdu.NoInst, 9))
+			r.look(true) // which samples
+			r.set("up.ctr", pdu.Uint64Value(pdu.NoInst, 1000))
+		}},
+		{"it lost its values", "its values", func(r *restarting) {
+			r.relay.Announce(pdu.ChangeDropAgent)
+			r.set("up.ctr")
+			r.relay.Update(func() { r.relay.Metrics[len(r.relay.Metrics)-2].Code = pdu.ErrAgain })
+			r.sample()
+			r.relay.Update(func() { r.relay.Metrics[len(r.relay.Metrics)-2].Code = 0 })
+			r.set("up.ctr", pdu.Uint64Value(pdu.NoInst, 1000))
+		}},
+		{"nothing was sampled for so long that there is nothing to compare", "its values", func(r *restarting) {
+			r.mu.Lock()
+			r.up.latest = nil
+			r.mu.Unlock()
+			r.relay.Announce(pdu.ChangeDropAgent | pdu.ChangeRestartAgent)
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := newRestarting(t)
+			up, io := r.sample()
+			row.restart(r)
+			newUp, newIO := r.sample()
+			assert.False(t, newUp.Continues(up, r.up.Domains()))
+			assert.True(t, newIO.Continues(io, r.io.Domains()))
+			nextUp, _ := r.sample()
+			assert.True(t, nextUp.Continues(newUp, r.up.Domains()), "once")
+			assert.EqualValues(t, 1, r.figures.Resets.Load())
+			entry := r.log.LastEntry()
+			require.NotNil(t, entry)
+			assert.Equal(t, []any{60, "linux", row.source}, []any{entry.Data["domain"], entry.Data["agent"], entry.Data["source"]})
+		})
+	}
+}
+
+// pmcd is asked again in the next session, since it may be another one.
+func TestLookAtAgentsNeedsASession(t *testing.T) {
+	r := newRestarting(t)
+	up, _ := r.sample()
+	r.detach()
+	<-r.ended
+	_, err := r.LookAtAgents(t.Context())
+	assert.ErrorIs(t, err, ErrUnconnected)
+	r.relay.Update(func() { r.relay.Metrics[len(r.relay.Metrics)-4].Code = pdu.ErrPermission })
+	r.join(r.relay.Address, 0)
+	r.begin(dialUnix(t, r.relay.Address))
+	for range 2 {
+		changed, err := r.LookAtAgents(t.Context())
+		assert.NoError(t, err)
+		assert.True(t, changed, "for all that is known")
+	}
+	assert.Len(t, r.log.AllEntries(), 1, "that is said once")
+	assert.EqualValues(t, 1, r.figures.Reconnects.Load())
+	next, _ := r.sample()
+	assert.False(t, next.Continues(up, r.up.Domains()))
+	r.detach()
+	r.readers.Wait()
+}
