@@ -266,3 +266,18 @@ func TestPMCDManyConnections(t *testing.T) {
 		require.NoError(t, <-results)
 	}
 }
+
+// pmcd 6.0.3 leaves it to chance which domain its replies for some of its own claim to be of.
+func TestInstancesOfPMCDItself(t *testing.T) {
+	p := pmcdtest.Start(t, pmcdtest.Config{})
+	c := dial(t, "unix", p.Socket)
+	for _, serial := range []int{2, 5} {
+		instances, err := c.Instances(t.Context(), pdu.NewInDom(2, serial))
+		require.NoError(t, err)
+		assert.NotEmpty(t, instances)
+		name, err := c.InstanceName(t.Context(), pdu.NewInDom(2, serial), instances[0].ID)
+		require.NoError(t, err)
+		assert.Equal(t, instances[0].Name, name)
+	}
+	require.NoError(t, c.Err())
+}
