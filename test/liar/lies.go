@@ -176,6 +176,15 @@ func tellings() []lie {
 		{"blocks-empty", "", fetch, Nothing, patched(func(frame []byte) {
 			blocks(frame, func(at int) { put(frame, at, get(frame, at)&^0xffffff|4) })
 		})},
+		{"block-short", "", fetch, Nothing, func(t *telling) []byte { // the last one, where pmcd does not notice
+			frame := whole(t.truth)
+			if last := len(frame) - 12; t.truth.Kind == pdu.KindResult && last >= setAt && get(frame, last)&0xffffff == 12 {
+				put(frame, last, get(frame, last)-4)
+				frame = frame[:last+8]
+				put(frame, 0, uint32(len(frame)))
+			}
+			return frame
+		}},
 		{"blocks-long", "", fetch, Dropped, patched(func(frame []byte) { blocks(frame, func(at int) { put(frame, at, get(frame, at)|0xffffff) }) })},
 		{"blocks-type", "6 9 255", fetch, Nothing, func(t *telling) []byte {
 			return patched(func(frame []byte) {
