@@ -49,7 +49,7 @@ var layers = map[string]layer{
 	"derived/unittest":   {ours: "config derived derived/syntax pdu", never: pure},
 	"derived/lint":       {ours: "derived derived/ere derived/syntax pdu", never: pure},
 	"derived/agent": {
-		ours: "derived derived/agent/control derived/agent/history derived/agent/identity derived/agent/operand derived/agent/predict " +
+		ours: "derived derived/agent/agents derived/agent/control derived/agent/history derived/agent/identity derived/agent/operand derived/agent/predict " +
 			"derived/agent/served derived/agent/upstream pdu pmda pmda/pmapi",
 		modules: logging,
 	},

@@ -84,4 +84,7 @@ func TestRestartConcernsOneAgent(t *testing.T) {
 	for range 20 {
 		fetch("it is gone", func(*pdu.ValueSet) bool { return true })
 	}
+	shown := printed(t, p, "pminfo", "-f", "derived.control.upstream.agent.resets", "derived.control.upstream.agent.errors")
+	assert.Regexp(t, `(?s)resets.*"hanging"\] value [1-9].*errors.*"hanging"\] value [1-9]`, shown)
+	assert.Regexp(t, `(?s)resets.*"sample"\] value 0.*errors.*"sample"\] value 0`, shown)
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"pmdaderived/derived/agent/agents"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -13,6 +14,7 @@ func (a *Agent) source() *control.Source {
 	return &control.Source{
 		Version: a.options.Version, Figures: &a.figures, LeftOut: a.options.LeftOut,
 		Definitions: a.shownDefinitions, Files: a.shownFiles, Limits: a.shownLimits,
+		Agents: a.shownAgents,
 	}
 }
 
@@ -52,6 +54,15 @@ func (a *Agent) shownFiles(yield func(*control.File) bool) {
 			return
 		}
 	}
+}
+
+func (a *Agent) shownAgents(yield func(*control.Agent) bool) {
+	a.upstream.Agents(a.options.Now(), func(of *agents.Agent, resting bool) bool {
+		return yield(&control.Agent{
+			Instance: pdu.Instance{ID: pdu.Inst(of.Domain), Name: of.Name}, Requests: of.Requests, Errors: of.Errors, Resets: of.Resets,
+			Time: of.Time, Resting: resting, Error: of.Error(),
+		})
+	})
 }
 
 // shownLimits are the limits by their instances, whose numbers stay what they are.

@@ -21,6 +21,7 @@ const (
 	bucketSerial     = 1 // one for each bucket of a histogram
 	fileSerial       = 2 // one for each file of definitions
 	limitSerial      = 3 // one for each limit
+	agentSerial      = 4 // one for each agent of operands
 )
 
 // inDom is one of our own instance domains.
@@ -47,6 +48,10 @@ func inDoms(s *Source) []inDom {
 		limitSerial: {
 			"limits of the agent", "One instance for each limit that an option sets.",
 			members(s.Limits, func(l *Limit) pdu.Instance { return l.Instance }),
+		},
+		agentSerial: {
+			"agents of operands", "One instance for each agent that was asked for operands: its number is the domain, its name that\nof pmcd.agent, or the number where pmcd does not tell.",
+			members(s.Agents, func(a *Agent) pdu.Instance { return a.Instance }),
 		},
 	}
 }

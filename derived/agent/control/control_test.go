@@ -38,6 +38,9 @@ func testSource() *Source {
 			{Instance: pdu.Instance{ID: 2, Name: "/c"}, Read: now},
 		}),
 		Limits: slices.Values([]*Limit{{pdu.Instance{ID: 0, Name: "definitions"}, 10, 2}, {pdu.Instance{ID: 1, Name: "log"}, 0, -1}}),
+		Agents: slices.Values([]*Agent{
+			{pdu.Instance{ID: 29, Name: "sample"}, 7, 6, 5, time.Second, true, "29.0.1: gone"}, {pdu.Instance{ID: 60, Name: "linux"}, 1, 0, 0, time.Second, false, ""},
+		}),
 	}
 }
 
@@ -58,7 +61,7 @@ func TestTable(t *testing.T) {
 // No item is ever used twice, since archives remember them: a new metric takes nextItem, which then goes up by one. The item
 // of a metric that is removed goes into formerly.
 func TestItems(t *testing.T) {
-	const nextItem = 52
+	const nextItem = 58
 	formerly := []int{27, 28, 37, 38, 39}
 	items := slices.Clone(formerly)
 	for _, m := range Table(testSource()) {
@@ -133,6 +136,12 @@ func TestFetch(t *testing.T) {
 		{"file.read", "0:1000 1:1000 2:1000"},
 		{"limit.max", "0:10"},
 		{"limit.used", "0:2"},
+		{"upstream.agent.requests", "29:7 60:1"},
+		{"upstream.agent.errors", "29:6 60:0"},
+		{"upstream.agent.time", "29:1000 60:1000"},
+		{"upstream.agent.resting", "29:1 60:0"},
+		{"upstream.agent.error", "29:29.0.1: gone 60:"},
+		{"upstream.agent.resets", "29:5 60:0"},
 	} {
 		t.Run(row.name, func(t *testing.T) { assert.Equal(t, row.want, fetch(t, m, row.name, everything)) })
 	}
@@ -166,6 +175,7 @@ func TestInstances(t *testing.T) {
 		definitionSerial: {{ID: 3, Name: "a"}, {ID: 9, Name: "b"}},
 		fileSerial:       {{ID: 0, Name: "/a"}, {ID: 1, Name: "/b"}, {ID: 2, Name: "/c"}},
 		limitSerial:      {{ID: 0, Name: "definitions"}, {ID: 1, Name: "log"}},
+		agentSerial:      {{ID: 29, Name: "sample"}, {ID: 60, Name: "linux"}},
 	} {
 		got, ok := m.Instances(pdu.NewInDom(testDomain, serial))
 		assert.True(t, ok)

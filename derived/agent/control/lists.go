@@ -17,6 +17,7 @@ type Source struct {
 	Definitions iter.Seq[*Definition] // each until the next
 	Files       iter.Seq[*File]
 	Limits      iter.Seq[*Limit]
+	Agents      iter.Seq[*Agent]
 }
 
 // Definition is what is shown of a definition.
@@ -59,11 +60,22 @@ type Limit struct {
 	Used int64 // -1: not known
 }
 
-// lists are the metrics with a value for each definition, file or limit.
+// Agent is what is shown of an agent of operands.
+type Agent struct {
+	pdu.Instance             // its number is the domain
+	Requests, Errors, Resets uint64
+	Time                     time.Duration
+	Resting                  bool
+	Error                    string // the last; "": there was none
+}
+
+// lists are the metrics with a value for each definition, file, limit or agent.
 func lists(s *Source) []Metric {
 	definitions := func(add func(*Values, *Definition)) Content { return each(definitionSerial, s.Definitions, add) }
 	files := func(add func(*Values, *File)) Content { return each(fileSerial, s.Files, add) }
 	limits := func(add func(*Values, *Limit)) Content { return each(limitSerial, s.Limits, add) }
+	agents := func(add func(*Values, *Agent)) Content { return each(agentSerial, s.Agents, add) }
+	counter := Shape{pdu.TypeU64, pdu.SemCounter, pdu.Units{Count: 1}}
 	word := Shape{pdu.TypeString, pdu.SemDiscrete, pdu.Units{}}
 	number := Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}}
 	millis := Shape{pdu.TypeDouble, pdu.SemInstant, pdu.Units{Time: 1, TimeScale: pdu.TimeMillisec}}
@@ -176,6 +188,45 @@ func lists(s *Source) []Metric {
 					v.number(l.ID, uint64(l.Used))
 				}
 			}),
+		},
+		{
+			Item: 52, Name: "upstream.agent.requests", Shape: counter,
+			Short:   "number of fetches in which each agent was asked for operands",
+			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, a.Requests) }),
+		},
+		{
+			Item: 53, Name: "upstream.agent.errors", Shape: counter,
+			Short:   "number of operands of each agent that had an error in place of values",
+			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, a.Errors) }),
+		},
+		{
+			Item: 54, Name: "upstream.agent.time", Shape: Shape{pdu.TypeDouble, pdu.SemCounter, millis.Units},
+			Short:   "time that pmcd has taken for fetches with operands of each agent",
+			Long:    "What pmcd took for other agents in the same fetches is included.",
+			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, Millisec(a.Time)) }),
+		},
+		{
+			Item: 55, Name: "upstream.agent.resting", Shape: Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{}},
+			Short: "whether each agent is not asked for now, since it is slow (1), or may be (0)",
+			Long:  "See derived.control.upstream.slow_agents.",
+			Content: agents(func(v *Values, a *Agent) {
+				resting := uint64(0)
+				if a.Resting {
+					resting = 1
+				}
+				v.number(a.ID, resting)
+			}),
+		},
+		{
+			Item: 56, Name: "upstream.agent.error", Shape: word,
+			Short:   "the last operand of each agent that had an error, and which; empty if none ever had",
+			Content: agents(func(v *Values, a *Agent) { v.text(a.ID, a.Error) }),
+		},
+		{
+			Item: 57, Name: "upstream.agent.resets", Shape: counter,
+			Short:   "number of times that rate() and delta() of each agent's metrics began anew",
+			Long:    "It was restarted, or has ended, and its counters begin anew, too.",
+			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, a.Resets) }),
 		},
 	}
 }

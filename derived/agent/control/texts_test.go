@@ -62,7 +62,7 @@ func TestHelpFile(t *testing.T) {
 func TestReference(t *testing.T) {
 	const path = "../../../docs/reference.md"
 	instances := map[int]string{
-		Singular: "", definitionSerial: "definition", bucketSerial: "class of durations", fileSerial: "file", limitSerial: "limit",
+		Singular: "", definitionSerial: "definition", bucketSerial: "class of durations", fileSerial: "file", limitSerial: "limit", agentSerial: "agent",
 	}
 	var rows strings.Builder
 	for _, m := range Table(testSource()) {

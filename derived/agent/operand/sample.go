@@ -51,6 +51,15 @@ func (s *Sample) Values(id pdu.PMID, hint *int32) *derived.Vector {
 // List is what was asked for.
 func (s *Sample) List() *List { return s.list }
 
+// Failed yields the operands that have no values, but a code.
+func (s *Sample) Failed(yield func(pdu.PMID, pdu.Code) bool) {
+	for i := range s.vectors {
+		if code := s.vectors[i].Code; code < 0 && !yield(s.list.IDs[i], code) {
+			return
+		}
+	}
+}
+
 // Names implements [derived.Sample].
 func (s *Sample) Names(d pdu.InDom) *derived.NameTable { return s.names.Table(d) }
 

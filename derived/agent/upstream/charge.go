@@ -12,12 +12,12 @@ import (
 )
 
 // charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time, and does not
-// ask us for anything while it works on a fetch.
-func (u *Upstream) charge(c *connection, res *pmapi.Columns, now time.Time) {
+// ask us for anything while it works on a fetch. It returns how long pmcd was busy until the answer.
+func (u *Upstream) charge(c *connection, res *pmapi.Columns, now time.Time) time.Duration {
 	busy, took := u.slow.Fetched(c.sent, res.Time, now)
 	u.figures.UpstreamBusy.Add(int64(busy))
 	if c.agents == nil && (took < slow.Long || len(c.asked.Sources) == 0) {
-		return
+		return busy
 	}
 	r := slow.Request{Of: c.agents, Took: took, Ended: now}
 	if c.agents == nil {
@@ -36,6 +36,7 @@ func (u *Upstream) charge(c *connection, res *pmapi.Columns, now time.Time) {
 	}
 	slowed, recovered := u.slow.Note(r)
 	u.tell(r, slowed, recovered)
+	return busy
 }
 
 // gate is that of the connection that is not for fetches: what is looked up there is charged, too.

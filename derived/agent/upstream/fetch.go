@@ -158,11 +158,17 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 	u.figures.Answer.Raise(int64(res.Size))
 	u.size.Proven = max(u.size.Proven, len(c.asked.IDs))
 	u.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
-	u.charge(c, res, now)
+	u.asked.Asked(c.asked.Agents, u.charge(c, res, now))
 	news := u.news(c, res.Changes)
 	if len(c.asked.Sources) > 0 {
 		made := u.sample(res, c.sent, now, c.asked.List)
 		u.judge(made, c.asked.Sources)
+		for metric, code := range made.Failed {
+			if d := metric.Domain(); u.asked.Failed(metric, code) {
+				u.remark(logrus.InfoLevel, logrus.Fields{"domain": d, "agent": u.agents.Name(d), "pmid": metric, logrus.ErrorKey: code},
+					"operand has no values")
+			}
+		}
 		c.asked.Count(made, func(s *Series, values int) {
 			s.push(made)
 			s.values = values

@@ -3,11 +3,13 @@ package upstream
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived/agent/agents"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/slow"
 	"pmdaderived/pmda/pmapi"
 )
 
@@ -35,6 +37,7 @@ func (u *Upstream) judge(made *operand.Sample, of []*Series) {
 // beginEpoch has the samples to come not compared with those before, those of some domains or all.
 func (u *Upstream) beginEpoch(source string, domains ...int) {
 	u.maker.BeginEpoch(domains...)
+	u.asked.Reset(domains)
 	u.figures.Resets.Add(uint64(max(1, len(domains))))
 	for _, d := range domains {
 		u.remark(logrus.InfoLevel, logrus.Fields{"domain": d, "agent": u.agents.Name(d), "source": source},
@@ -84,4 +87,20 @@ func (u *Upstream) restarted(ended []int, restarted, changed bool) bool {
 		u.ask(now, Need{After: now}, deep...)
 	}
 	return changed
+}
+
+// Agents lists what is known of the agents that were asked for operands, and calls shown with each and whether it is left alone for now until that returns false.
+func (u *Upstream) Agents(now time.Time, shown func(a *agents.Agent, resting bool) bool) {
+	u.mu.Lock()
+	list := u.asked.List(u.agents)
+	resting := make([]bool, len(list))
+	for i := range list {
+		resting[i] = u.slow.Resting(now, slow.Of(slow.Values, list[i].Domain))
+	}
+	u.unlock()
+	for i := range list {
+		if !shown(&list[i], resting[i]) {
+			return
+		}
+	}
 }

@@ -1,12 +1,15 @@
 package upstream
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/agents"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -143,11 +146,43 @@ func TestRestartConcernsOneAgent(t *testing.T) {
 			nextUp, _ := r.sample()
 			assert.True(t, nextUp.Continues(newUp, r.up.Domains()), "once")
 			assert.EqualValues(t, 1, r.figures.Resets.Load())
-			entry := r.log.LastEntry()
-			require.NotNil(t, entry)
-			assert.Equal(t, []any{60, "linux", row.source}, []any{entry.Data["domain"], entry.Data["agent"], entry.Data["source"]})
+			var told []logrus.Fields
+			for _, entry := range r.log.AllEntries() {
+				if entry.Data["source"] != nil {
+					told = append(told, entry.Data)
+				}
+			}
+			assert.Equal(t, []logrus.Fields{{"domain": 60, "agent": "linux", "source": row.source}}, told)
 		})
 	}
+}
+
+// The figures say whose operands have no values, and the log does so once.
+func TestFiguresOfAgents(t *testing.T) {
+	r := newRestarting(t)
+	r.sample()
+	r.relay.Update(func() { r.relay.Metrics[len(r.relay.Metrics)-2].Code = pdu.ErrAgain })
+	for range 3 {
+		r.sample()
+	}
+	var shown []string
+	r.Agents(r.now(), func(a *agents.Agent, resting bool) bool {
+		assert.False(t, resting)
+		assert.GreaterOrEqual(t, a.Requests, uint64(4))
+		shown = append(shown, fmt.Sprintf("%d %s %d %s", a.Domain, a.Name, a.Errors, a.Error()))
+		return true
+	})
+	assert.Equal(t, []string{"3 proc 0 ", fmt.Sprintf("60 linux 3 %v: %v", r.upID, pdu.ErrAgain)}, shown)
+	r.Agents(r.now(), func(*agents.Agent, bool) bool { shown = nil; return false })
+	assert.Nil(t, shown)
+	entries := 0
+	for _, entry := range r.log.AllEntries() {
+		if entry.Message == "operand has no values" {
+			entries++
+			assert.Equal(t, logrus.Fields{"domain": 60, "agent": "linux", "pmid": r.upID, logrus.ErrorKey: pdu.ErrAgain}, entry.Data)
+		}
+	}
+	assert.Equal(t, 1, entries)
 }
 
 // pmcd is asked again in the next session, since it may be another one.

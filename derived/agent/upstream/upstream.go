@@ -73,6 +73,7 @@ type Upstream struct {
 	series   []*Series // of the operands that are served
 	maker    *operand.Maker
 	agents   *agents.Look          // what pmcd has said of its agents; nil: it does not tell, or has not been asked in this session
+	asked    agents.Table          // what its agents were asked for
 	untold   string                // why it does not tell, as it was logged
 	doubts   int                   // times that some agent may have been restarted
 	cleared  time.Time             // when samples were last forgotten
@@ -107,6 +108,7 @@ func New(o Options) *Upstream {
 		ready: make(chan struct{}, 1), wake: make(chan struct{}, 1), slots: make(chan int, connections+1),
 		timer: time.NewTimer(idleCheck),
 		slow:  slow.Ledger{Agents: make(slow.Agents)}, size: operand.NewSizes(MaxPart), maker: operand.NewMaker(o.Names, o.Now()),
+		asked:  make(agents.Table),
 		excess: make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
 		answerLimit: pmapi.WithLimit(o.Answer),
 	}

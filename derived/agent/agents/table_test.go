@@ -1,0 +1,36 @@
+package agents
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/pdu"
+)
+
+func TestAgentsTable(t *testing.T) {
+	all := make(Table)
+	all.Asked([]int{29, 60}, time.Second)
+	all.Asked([]int{60}, time.Second)
+	bad := pdu.NewPMID(60, 0, 1)
+	assert.True(t, all.Failed(bad, pdu.ErrAgain))
+	assert.False(t, all.Failed(bad, pdu.ErrAgain), "the log has it")
+	assert.True(t, all.Failed(pdu.NewPMID(60, 0, 2), pdu.ErrPermission))
+	assert.False(t, all.Failed(bad, pdu.ErrAgain), "by turns")
+	all.Reset([]int{3, 60})
+	names := &Look{names: map[int]string{3: "proc", 29: "sample", 60: "sample"}}
+	list := all.List(names)
+	for i, want := range []Agent{
+		{Domain: 3, Name: "proc", Figures: Figures{Resets: 1}},
+		{Domain: 29, Name: "sample", Figures: Figures{Requests: 1, Time: time.Second}},
+		{Domain: 60, Name: "60", Figures: Figures{
+			Requests: 2, Errors: 4, Time: 2 * time.Second, Resets: 1, metric: bad, code: pdu.ErrAgain, told: []pdu.Code{pdu.ErrAgain, pdu.ErrPermission},
+		}},
+	} {
+		assert.Equal(t, want, list[i])
+	}
+	assert.Equal(t, "60.0.1: "+pdu.ErrAgain.Error(), list[2].Error())
+	assert.Empty(t, list[0].Error())
+	assert.Equal(t, "29", all.List(nil)[1].Name, "of an agent that has no name")
+}
