@@ -26,22 +26,46 @@ func (a *Agent) Figures() *control.Figures { return &a.figures }
 
 func (a *Agent) shownDefinitions(yield func(*control.Definition) bool) {
 	var m *metric
-	d := control.Definition{Sampled: func() (at time.Time) {
-		if m.series != nil {
-			at = a.upstream.Taken(m.series)
-		}
-		return at
-	}}
 	snap := a.snapshot.Load()
+	d := control.Definition{
+		Sampled: func() (at time.Time) {
+			if m.series != nil {
+				at = a.upstream.Taken(m.series)
+			}
+			return at
+		},
+		Problem: func() string { return a.problem(snap, m) },
+	}
 	for i := range snap.metrics {
 		m = &snap.metrics[i]
 		d.Instance, d.PMID = pdu.Instance{ID: m.Inst, Name: m.Def.Name}, m.ID
-		d.State, d.Problem, d.Text = string(m.State), m.Problem, m.Def.Text
+		d.State, d.Text = string(m.State), m.Def.Text
 		d.Fetched, d.Values = m.usage.fetched, m.usage.values
 		if !yield(&d) {
 			return
 		}
 	}
+}
+
+// problem is why a metric is not served as it is written, or what it lacks now.
+func (a *Agent) problem(snap *snapshot, m *metric) string {
+	if m.Problem != "" || m.series == nil {
+		return m.Problem
+	}
+	newest, resting := a.upstream.State(m.series, a.options.Now())
+	if newest != nil {
+		lack := snap.Lack(m.Metric, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })
+		if lack != "" {
+			return lack
+		}
+	}
+	switch {
+	case resting:
+		return "an agent of its operands is slow and is not asked now, see derived.control.upstream.agent.resting"
+	case !a.figures.Connected.Load() && !m.series.Constant():
+		return "no connection to pmcd"
+	}
+	return ""
 }
 
 func (a *Agent) shownFiles(yield func(*control.File) bool) {

@@ -21,6 +21,7 @@ const testDomain = 250
 // testSource has two instances in each list.
 func testSource() *Source {
 	now, never := time.Unix(1000, 0), func() time.Time { return time.Time{} }
+	says := func(what string) func() string { return func() string { return what } }
 	return &Source{
 		Version: "1.2.3",
 		Figures: &Figures{},
@@ -28,9 +29,9 @@ func testSource() *Source {
 		Definitions: slices.Values([]*Definition{
 			{
 				Instance: pdu.Instance{ID: 3, Name: "a"}, State: "bound", Text: " x + 1 ", PMID: pdu.NewPMID(testDomain, 1, 2),
-				Sampled: func() time.Time { return now.Add(-time.Second) }, Fetched: now.Add(-2 * time.Second), Values: 5,
+				Sampled: func() time.Time { return now.Add(-time.Second) }, Fetched: now.Add(-2 * time.Second), Values: 5, Problem: says(""),
 			},
-			{Instance: pdu.Instance{ID: 9, Name: "b"}, State: "failed", Problem: "no operand", Text: "y", PMID: pdu.NewPMID(testDomain, 1, 3), Sampled: never},
+			{Instance: pdu.Instance{ID: 9, Name: "b"}, State: "failed", Problem: says("no operand"), Text: "y", PMID: pdu.NewPMID(testDomain, 1, 3), Sampled: never},
 		}),
 		Files: slices.Values([]*File{
 			{Instance: pdu.Instance{ID: 0, Name: "/a"}, Definitions: 2, Failed: 1, Modified: time.Unix(100, 0), Read: now},

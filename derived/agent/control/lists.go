@@ -23,9 +23,9 @@ type Source struct {
 // Definition is what is shown of a definition.
 type Definition struct {
 	pdu.Instance
-	State   string // see the long text of definition.state
-	Problem string // why it is not served as it is written; "": it is
-	Text    string // its expression
+	State   string        // see the long text of definition.state
+	Problem func() string // why it is not served as it is written, or lacks values; "": neither
+	Text    string        // its expression
 	PMID    pdu.PMID
 	Sampled func() time.Time // the newest sample of its operands; zero: there is none
 	Fetched time.Time        // when it was computed for a client last; zero: never
@@ -91,8 +91,10 @@ func lists(s *Source) []Metric {
 		},
 		{
 			Item: 21, Name: "definition.error", Shape: word,
-			Short:   "why a definition is not served as it is written; empty if it is",
-			Content: definitions(func(v *Values, d *Definition) { v.text(d.ID, d.Problem) }),
+			Short: "why a definition is not served as it is written, or lacks values; empty if neither",
+			Long: "Of one that is served it tells which operand has no values now, and why, also if the definition gets by\n" +
+				"without; or that an agent of its operands is slow and not asked now; or that there is no connection to pmcd.",
+			Content: definitions(func(v *Values, d *Definition) { v.text(d.ID, d.Problem()) }),
 		},
 		{
 			Item: 22, Name: "definition.expression", Shape: word,

@@ -67,7 +67,7 @@ func Build(in Input) *Snapshot {
 	set := b.bind(defs)
 	b.secret = b.secrets(defs)
 	b.made = &Snapshot{
-		Set: set, LookedUp: in.Catalog != nil, Read: in.Config.Read, Files: slices.Clone(in.Config.Files),
+		Set: set, catalog: in.Catalog, LookedUp: in.Catalog != nil, Read: in.Config.Read, Files: slices.Clone(in.Config.Files),
 		Metrics: make([]*Metric, 0, len(defs)), ByID: make(map[pdu.PMID]*Metric, len(defs)),
 		Retired: make(map[pdu.PMID]pdu.Desc), byKey: make(map[string]*Operands, len(b.Before.byKey)),
 	}

@@ -2,6 +2,7 @@ package served
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ type Snapshot struct {
 	Files []File
 	Read  time.Time // when the files were
 
+	catalog derived.Catalog      // that it was made with; nil: nothing had been looked up
 	byKey   map[string]*Operands // the Sets
 	clashes bool                 // not all metrics have their names
 }
@@ -115,6 +117,26 @@ func (s *Snapshot) Candidates(c *Config) []*Definition {
 // place is where a name below Root is among the metrics, or would be.
 func (s *Snapshot) place(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.Metrics, name, func(m *Metric, name string) int { return cmp.Compare(m.Def.Name, name) })
+}
+
+// Lack names the first operand of a bound metric that has a code in place of values, and says which; "": there is none.
+func (s *Snapshot) Lack(m *Metric, code func(pdu.PMID) pdu.Code) string {
+	for _, d := range m.Operands.Descs {
+		if why := code(d.PMID); why < 0 {
+			return fmt.Sprintf("operand %s: %v", s.operandName(m, d.PMID), why)
+		}
+	}
+	return ""
+}
+
+// operandName is what a metric calls an operand; its PMID if it is one of another definition that the metric uses.
+func (s *Snapshot) operandName(m *Metric, id pdu.PMID) string {
+	for name := range m.Def.Names {
+		if d, err := s.catalog.Desc(name); err == nil && d.PMID == id {
+			return name
+		}
+	}
+	return id.String()
 }
 
 // find returns a metric by its full name; nil: there is none.

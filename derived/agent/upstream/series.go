@@ -62,6 +62,13 @@ func (u *Upstream) Newest(dst []*operand.Sample, series []*Series) []*operand.Sa
 	return dst
 }
 
+// State is the latest sample of a series, nil if there is none, and whether it is not asked for now because an agent is slow.
+func (u *Upstream) State(s *Series, now time.Time) (latest *operand.Sample, resting bool) {
+	u.mu.Lock()
+	defer u.unlock()
+	return s.latest, u.slow.Resting(now, s.agents...)
+}
+
 // Kept appends to dst the samples of a series that are kept for first fetches, newest first.
 func (u *Upstream) Kept(dst []*operand.Sample, s *Series) []*operand.Sample {
 	u.mu.Lock()
