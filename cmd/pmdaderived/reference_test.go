@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -129,11 +130,12 @@ func TestReferenceFiles(t *testing.T) {
 
 // The table of variables has those that are read, with what is taken without them.
 func TestReferenceEnvironment(t *testing.T) {
-	used := make(map[string]bool)
+	used, none := make(map[string]bool), filepath.Join(t.TempDir(), "pcp.conf")
+	require.NoError(t, os.WriteFile(none, nil, 0o600))
 	getenv := func(name string) string {
 		used[name] = true
 		if name == "PCP_CONF" {
-			return os.DevNull
+			return none
 		}
 		return ""
 	}
