@@ -66,7 +66,7 @@ var layers = map[string]layer{
 		ours: "pdu regular", never: talking,
 	},
 	"derived/agent/served": {
-		ours: "derived derived/agent/identity pdu pmda", never: pure,
+		ours: "derived derived/agent/identity pdu pmda", modules: logging, never: pure,
 	},
 	"derived/session": {
 		ours: "derived derived/agent/operand derived/agent/served pdu pmda/pmapi", never: pure,

@@ -17,6 +17,7 @@ import (
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
 )
 
 const (
@@ -50,7 +51,7 @@ func (r *reloader) rebind(ctx context.Context, what scope) error {
 		if what == missing {
 			domains = r.a.names.Lacking(both)
 		}
-		if err := r.a.upstream.LookUpInstances(ctx, both, domains); err != nil {
+		if err := r.a.upstream.LookUpInstances(ctx, both, r.directory.Waiting.Now(time.Now(), domains), r.directory.Waiting); err != nil {
 			return err
 		}
 		r.prime(ctx, snap, before)
@@ -72,7 +73,7 @@ func (r *reloader) rebind(ctx context.Context, what scope) error {
 	if !snap.SameLabels(before.Snapshot) {
 		r.tell(pdu.ChangeLabels)
 	}
-	r.report(before.Snapshot, snap.Snapshot)
+	snap.Report(r.log, before.Snapshot, len(r.config.Failures))
 	r.save()
 	return nil
 }
@@ -91,31 +92,50 @@ func (r *reloader) publish(snap *snapshot) {
 	r.a.figures.Failed.Store(int64(snap.Failures() + len(r.config.Failures)))
 }
 
-// lookUp brings the catalog up to date.
+// used are the names that definitions use.
+func (r *reloader) used() []string {
+	return operand.NamesIn(served.Texts(r.a.snapshot.Load().Candidates(&r.config)), served.Root)
+}
+
+// lookUp brings the directory up to date.
 func (r *reloader) lookUp(ctx context.Context, what scope) error {
-	candidates := served.Texts(r.a.snapshot.Load().Candidates(&r.config))
-	known := what == missing && r.catalog != nil
-	unknown, all := operand.NamesIn(candidates, served.Root, func(name string) bool {
-		if !known {
-			return true
-		}
-		_, err := r.catalog.Desc(name)
-		return err != nil
-	})
-	found, err := r.a.upstream.LookUp(ctx, unknown)
+	err := r.a.upstream.LookUp(func(conn *pmapi.Conn) error { return r.directory.LookUp(ctx, conn, r.used(), what == afresh) })
+	r.tellRefused()
+	return err
+}
+
+// lookUpDue asks again for what was refused, and for the domains that are due. All others go on as they are.
+func (r *reloader) lookUpDue(ctx context.Context) {
+	var fewer bool
+	var err error
+	if r.directory.RefusedDue(time.Now()) {
+		err = r.a.upstream.LookUp(func(conn *pmapi.Conn) (err error) {
+			fewer, err = r.directory.LookUpRefused(ctx, conn, r.used())
+			return err
+		})
+	}
+	if err == nil && fewer {
+		err = r.rebind(ctx, missing)
+	}
+	if domains := r.directory.Waiting.Due(time.Now(), r.needed); err == nil && len(domains) > 0 {
+		err = r.a.upstream.LookUpInstances(ctx, r.needed, domains, r.directory.Waiting)
+	}
+	if err != nil { // else it may have asked for nothing
+		r.failed(err)
+	}
+}
+
+// tellRefused logs names that agents refuse to tell anything of.
+func (r *reloader) tellRefused() {
+	n, name, why := r.directory.Refused()
 	switch {
-	case err != nil:
-		return err
-	case !known:
-		r.catalog, r.lastBind = found, time.Now()
-		return nil
+	case n == r.refused:
+	case n == 0:
+		r.log.Info("no operand is refused any more")
+	default:
+		r.log.WithError(why).WithFields(logrus.Fields{"operands": n, "operand": name}).Warn("operands are refused, asking again")
 	}
-	r.catalog = r.catalog.With(found)
-	if r.catalog.Len() > 2*all { // most of it is for definitions that are gone
-		used, _ := operand.NamesIn(candidates, served.Root, func(string) bool { return true })
-		r.catalog = r.catalog.Only(used)
-	}
-	return nil
+	r.refused = n
 }
 
 // prime waits, not for long, for first samples of metrics that are served and have other operands now, so
@@ -149,8 +169,8 @@ func (r *reloader) build(before *snapshot) *snapshot {
 		Config: r.config, IDs: r.ids, Own: control.Entries(r.a.options.Domain), Protect: r.a.options.Protected,
 		Operands: served.OperandLimits{Most: int(r.a.options.Limits.Operands), Taken: r.a.upstream.Most()},
 	}
-	if r.catalog != nil {
-		in.Catalog = r.catalog
+	if c := r.directory.Catalog; c != nil {
+		in.Catalog = c
 	}
 	if before != nil {
 		in.Before = before.Snapshot
@@ -158,41 +178,6 @@ func (r *reloader) build(before *snapshot) *snapshot {
 	snap := newSnapshot(served.Build(in), before)
 	r.a.figures.Operands.Raise(int64(snap.Widest))
 	return snap
-}
-
-// report logs definitions whose fate has changed.
-func (r *reloader) report(before, now *served.Snapshot) {
-	for _, name := range now.Nameless {
-		r.log.WithField("metric", name).Error("definition has no identity")
-	}
-	for m, now := range before.Pairs(now) {
-		if m.Described && (now == nil || now.ID != m.ID) {
-			r.log.WithFields(logrus.Fields{"metric": m.Def.Name, "pmid": m.ID}).
-				Warn("metric is gone or has become another one: a pmlogger that records it goes on without its values, and exits when pmcd starts an agent next; systemd or pmlogger_check starts it again")
-		}
-	}
-	for m, old := range now.Pairs(before) {
-		if old != nil && old.State == m.State && old.Problem == m.Problem {
-			continue
-		}
-		entry := r.log.WithFields(logrus.Fields{"metric": m.Def.Name, "state": m.State})
-		switch { // whoever has read the configuration has logged what is wrong with it
-		case m.State == served.Kept && m.Reported:
-			entry.Warn("definition is served as it was before")
-		case m.State == served.Failed && m.Reported:
-		case m.State == served.Failed:
-			entry.WithField("problem", m.Problem).Error("definition is wrong")
-		case m.State == served.Kept:
-			entry.WithField("problem", m.Problem).Error("definition is wrong, served as it was before")
-		case m.State == served.Unbound:
-			entry.WithField("problem", m.Problem).Debug("definition lacks an operand")
-		}
-	}
-	if now.LookedUp && (before.Bound != now.Bound || len(before.Metrics) != len(now.Metrics) || !before.LookedUp) {
-		r.log.WithFields(logrus.Fields{
-			"definitions": len(now.Metrics), "bound": now.Bound, "failed": now.Failures() + len(r.config.Failures),
-		}).Info("definitions bound")
-	}
 }
 
 // save writes identities down, or tries again soon.

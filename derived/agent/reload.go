@@ -29,9 +29,12 @@ const (
 	// missedGap is likewise, when somebody asks for a metric that is not bound.
 	missedGap = 2 * time.Second
 
-	// A lookup that pmcd refuses is tried again after firstRetry, then slower and slower, down to lastRetry.
+	// A lookup that fails is tried again after firstRetry, then slower and slower, down to lastRetry.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 2 * time.Second
+
+	// dueGap is how soon is looked at what is due to be looked up again, at least: nobody may be there to ask.
+	dueGap = 5 * time.Millisecond
 
 	// Announcements are tried again after announceRetry, then slower and slower, and not any more
 	// when that has become longer than announceLast: then pmcd is not asking us, or the pmcd that we
@@ -55,25 +58,28 @@ type reloader struct {
 	whole  atomic.Bool   // the next reload is for operands, too
 
 	// What follows belongs to the goroutine.
-	config   served.Config
-	ids      *identity.Registry
-	catalog  *operand.Catalog // nil: nothing looked up yet
-	needed   operand.Domains  // domains whose names matter, with their selectors
-	lastBind time.Time
-	lastLook time.Time     // at the agents of pmcd
-	agents   bool          // pmcd has said since that they are others
-	names    bool          // likewise that names are
-	gap      time.Duration // to the next lookup of all operands because of that
-	claimed  bool          // the next one is because of that
-	session  int           // that operands are looked up in; 0: none
-	retry    time.Duration // of a lookup that was refused
-	hidden   bool          // a change of names may have been missed
-	untold   bool          // there is something new to announce
-	bindErr  string        // what was logged last why a lookup failed
-	saveErr  string        // likewise of the disk
+	config     served.Config
+	ids        *identity.Registry
+	directory  operand.Directory
+	needed     operand.Domains // domains whose names matter, with their selectors
+	lastBind   time.Time
+	lastMissed time.Time     // look-up of what is not bound
+	lastLook   time.Time     // at the agents of pmcd
+	agents     bool          // pmcd has said since that they are others
+	names      bool          // likewise that names are
+	gap        time.Duration // to the next lookup of all operands because of that
+	claimed    bool          // the next one is because of that
+	session    int           // that operands are looked up in; 0: none
+	retry      time.Duration // of a lookup that was refused
+	hidden     bool          // a change of names may have been missed
+	untold     bool          // there is something new to announce
+	refused    int           // names, as logged last
+	bindErr    string        // what was logged last why a lookup failed
+	saveErr    string        // likewise of the disk
 
 	look     *time.Timer // at the agents of pmcd
 	bind     *time.Timer // to look everything up
+	due      *time.Timer // to look up what the directory says
 	announce *time.Timer
 	unsaved  *time.Timer
 }
@@ -82,7 +88,9 @@ type reloader struct {
 func newReloader(a *Agent) *reloader {
 	r := &reloader{
 		a: a, log: a.options.Log, gap: rebindGap, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
-		look: time.NewTimer(never), bind: time.NewTimer(never), announce: time.NewTimer(never), unsaved: time.NewTimer(never),
+		directory: operand.Directory{Waiting: make(operand.Waiting)},
+		look:      time.NewTimer(never), bind: time.NewTimer(never), due: time.NewTimer(never),
+		announce: time.NewTimer(never), unsaved: time.NewTimer(never),
 	}
 	var err error
 	if r.ids, err = identity.Load(a.options.StateFile, a.options.Domain); err != nil {
@@ -92,7 +100,7 @@ func newReloader(a *Agent) *reloader {
 	snap := r.build(nil)
 	r.save()
 	r.publish(snap)
-	r.report(&served.Snapshot{}, snap.Snapshot)
+	snap.Report(r.log, &served.Snapshot{}, len(r.config.Failures))
 	return r
 }
 
@@ -115,14 +123,17 @@ func (r *reloader) run(ctx context.Context) {
 			r.lookAtAgents(ctx)
 		case <-r.bind.C:
 			r.lookUpAll(ctx)
+		case <-r.due.C:
+			r.lookUpDue(ctx)
 		case <-r.missed:
-			if r.unbound() && time.Since(r.lastBind) > missedGap {
-				r.lookUpAll(ctx)
+			if time.Since(r.lastMissed) > missedGap {
+				r.lookUpMissing(ctx)
 			}
 		case <-poll:
-			r.handle(ctx, r.a.upstream.Events()) // domains that could not be had
-			if r.hidden || r.unbound() {
+			if r.hidden {
 				r.lookUpAll(ctx)
+			} else {
+				r.lookUpMissing(ctx)
 			}
 		case <-r.unsaved.C:
 			r.save()
@@ -133,6 +144,9 @@ func (r *reloader) run(ctx context.Context) {
 				}
 				r.announce.Reset(announceAgain)
 			}
+		}
+		if next := r.directory.Next(); r.session != 0 && !next.IsZero() {
+			r.due.Reset(max(dueGap, time.Until(next)))
 		}
 		if r.untold {
 			r.untold, announceAgain = false, announceRetry
@@ -150,6 +164,7 @@ func (r *reloader) handle(ctx context.Context, e upstream.Events) {
 			r.a.figures.Connected.Store(false)
 		} else {
 			_, _ = r.a.upstream.LookAtAgents(ctx) // what is said from now on is compared with that; a lost connection shows below
+			clear(r.directory.Waiting)
 			r.lookUpAll(ctx)
 			r.untold = r.untold || r.a.changes.Load() != 0
 		}
@@ -163,9 +178,8 @@ func (r *reloader) handle(ctx context.Context, e upstream.Events) {
 		r.failed(r.rebind(ctx, missing))
 	}
 	if len(e.Instances) > 0 {
-		if err := r.a.upstream.LookUpInstances(ctx, r.needed, e.Instances); err != nil { // else it may have asked for nothing
-			r.failed(err)
-		}
+		r.directory.Waiting.Add(e.Instances...)
+		r.lookUpDue(ctx)
 	}
 }
 
@@ -198,12 +212,12 @@ func (r *reloader) lookUpAll(ctx context.Context) {
 	if r.session == 0 {
 		return // the next one begins with this
 	}
-	before := r.catalog
+	before := r.directory.Catalog
 	r.hidden, r.lastBind = false, time.Now()
 	r.failed(r.rebind(ctx, afresh))
 	switch {
 	case !r.claimed:
-	case r.catalog.Equal(before):
+	case r.directory.Catalog.Equal(before):
 		r.gap = min(2*r.gap, mostGap)
 	default:
 		r.gap = rebindGap
@@ -211,7 +225,15 @@ func (r *reloader) lookUpAll(ctx context.Context) {
 	r.claimed = false
 }
 
-// failed looks after a lookup that has failed: what pmcd refuses is tried again. If the connection has failed, there will
+// lookUpMissing looks up what is not there, if there may be such a thing.
+func (r *reloader) lookUpMissing(ctx context.Context) {
+	if r.session != 0 && r.unbound() {
+		r.lastMissed = time.Now()
+		r.failed(r.rebind(ctx, missing))
+	}
+}
+
+// failed looks after a lookup that has failed as a whole: it is tried again. If the connection has failed, there will
 // be another session.
 func (r *reloader) failed(err error) {
 	switch {

@@ -52,6 +52,9 @@ func (a *Agent) problem(snap *snapshot, m *metric) string {
 	if m.Problem != "" || m.series == nil {
 		return m.Problem
 	}
+	if text := a.names.Problem(m.Derived); text != "" {
+		return text
+	}
 	newest, resting := a.upstream.State(m.series, a.options.Now())
 	if newest != nil {
 		lack := snap.Lack(m.Metric, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })

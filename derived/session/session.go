@@ -57,7 +57,7 @@ func New(ctx context.Context, conn *pmapi.Conn, defs []served.Definition, langua
 // below [served.Root] are not asked for. An error means that the catalog is not known at all; a metric that does not exist
 // is none.
 func LookUp(ctx context.Context, conn *pmapi.Conn, defs []served.Definition, more ...string) (*operand.Catalog, error) {
-	names, _ := operand.NamesIn(served.Texts(served.Pointers(defs)), served.Root, func(string) bool { return true })
+	names := operand.NamesIn(served.Texts(served.Pointers(defs)), served.Root)
 	names = append(names, more...)
 	slices.Sort(names)
 	return operand.LookUp(ctx, conn, slices.Compact(names))
@@ -117,7 +117,7 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 	}
 	if len(stale) > 0 {
 		slices.Sort(stale)
-		if _, err := s.names.LookUp(ctx, s.conn, s.needed, slices.Compact(stale)); err != nil {
+		if err := s.names.LookUp(ctx, s.conn, s.needed, slices.Compact(stale), nil); err != nil {
 			return err
 		}
 	}

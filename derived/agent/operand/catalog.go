@@ -19,8 +19,19 @@ type Catalog struct {
 }
 
 type operand struct {
-	desc pdu.Desc
-	code pdu.Code // < 0: why there is no descriptor
+	desc  pdu.Desc
+	code  pdu.Code // < 0: why there is no descriptor
+	doubt pdu.Code // < 0: why the agent has not told it again
+}
+
+// refused tells why there was no answer the last time: neither that the metric is there, nor that it is not, nor that its agent is
+// not. 0: there was one.
+func (o operand) refused() pdu.Code {
+	switch o.code {
+	case 0, pdu.ErrName, pdu.ErrNonLeaf, pdu.ErrPMID, pdu.ErrNoAgent, pdu.ErrPMDAFenced:
+		return o.doubt
+	}
+	return o.code
 }
 
 // Desc implements [derived.Catalog]. Names that were not asked for do not exist.
@@ -38,35 +49,55 @@ func (c *Catalog) Desc(name string) (pdu.Desc, error) {
 // Descs are the descriptors of all operands that there are. They must not be changed.
 func (c *Catalog) Descs() map[pdu.PMID]pdu.Desc { return c.operands }
 
-// Len is how many names were asked for.
-func (c *Catalog) Len() int { return len(c.names) }
-
 // Equal reports whether two catalogs say the same of the same names; nil says nothing.
 func (c *Catalog) Equal(other *Catalog) bool {
 	return c == other || c != nil && other != nil && maps.Equal(c.names, other.names)
 }
 
-// With returns a catalog that has what was found besides.
-func (c *Catalog) With(found *Catalog) *Catalog {
-	if len(found.names) == 0 {
-		return c
+// toAsk are those of the names to ask for: if not afresh, those that are not known or not there. Refused ones are not
+// among them: [Directory]. Of no catalog (nil) it is all.
+func (c *Catalog) toAsk(names []string, afresh bool) []string {
+	if c == nil {
+		return names
 	}
-	both := &Catalog{maps.Clone(c.names), maps.Clone(c.operands)}
-	for name, o := range found.names {
-		both.add(name, o)
-	}
-	return both
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		o, known := c.names[name]
+		return known && (o.refused() < 0 || !afresh && o.code >= 0)
+	})
 }
 
-// Only returns a catalog of some names, as far as they were asked for.
-func (c *Catalog) Only(names []string) *Catalog {
-	some := newCatalog(len(names))
-	for _, name := range names {
-		if o, ok := c.names[name]; ok {
-			some.add(name, o)
+// refused are the names that agents refuse to tell anything of, sorted.
+func (c *Catalog) refused() []string {
+	var refused []string
+	for name, o := range c.names {
+		if o.refused() < 0 {
+			refused = append(refused, name)
 		}
 	}
-	return some
+	slices.Sort(refused)
+	return refused
+}
+
+// with returns a catalog of names: what was found of them, else what is known, by no catalog (nil) nothing. What is known stays if its agent
+// only says that this is not the time to ask.
+func (c *Catalog) with(found *Catalog, names []string) *Catalog {
+	if c == nil {
+		return found
+	}
+	both := newCatalog(len(names))
+	for _, name := range names {
+		known, had := c.names[name]
+		now, has := found.names[name]
+		switch {
+		case had && known.code >= 0 && now.code == pdu.ErrAgain:
+			both.add(name, operand{desc: known.desc, doubt: now.code})
+		case has:
+			both.add(name, now)
+		case had:
+			both.add(name, known)
+		}
+	}
+	return both
 }
 
 func newCatalog(n int) *Catalog {
@@ -80,26 +111,24 @@ func (c *Catalog) add(name string, o operand) {
 	}
 }
 
-// NamesIn are the names that definitions use and that are wanted, sorted and without repetition, and how many there
-// are of all, with repetition. Names at or below own are left out: pmcd would ask the agent.
-func NamesIn(defs iter.Seq[*derived.Definition], own string, wanted func(name string) bool) (names []string, all int) {
+// NamesIn are the names that definitions use, sorted and without repetition. Names at or below own are left out: pmcd would ask the
+// agent.
+func NamesIn(defs iter.Seq[*derived.Definition], own string) []string {
+	var names []string
 	for d := range defs {
 		for name := range d.Names {
 			if rest, ours := strings.CutPrefix(name, own); ours && (rest == "" || rest[0] == '.') {
 				continue
 			}
-			all++
-			if wanted(name) {
-				names = append(names, name)
-			}
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
-	return slices.Compact(names), all
+	return slices.Compact(names)
 }
 
 // LookUp asks pmcd for names, and for the descriptors of those it knows. An error means that nothing is known at all; a
-// metric that does not exist is none.
+// metric that does not exist, or that its agent refuses, is none.
 func LookUp(ctx context.Context, conn *pmapi.Conn, names []string) (*Catalog, error) {
 	c := newCatalog(len(names))
 	if len(names) == 0 {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"pmdaderived/derived"
 	"pmdaderived/pdu"
@@ -49,12 +50,25 @@ type Names struct {
 }
 
 // NameSet is all domains as they were known at one time. Immutable: another one is another pointer.
-type NameSet map[pdu.InDom]domain
+type NameSet map[pdu.InDom]*domain
 
-// domain is one domain as it was when it was last looked up; the zero value: it is not known. Immutable.
+// unknown is a domain that has not been looked up.
+var unknown = &domain{}
+
+// domain is one domain as it was when it was last looked up. Immutable.
 type domain struct {
-	table   *derived.NameTable
+	table   *derived.NameTable // nil: nobody has told its instances yet
 	members *derived.InstSet
+	names   map[pdu.Inst]string // of the table
+	means   map[string]answer   // what the owner takes selectors for
+	of      *pmapi.Conn         // that it is known from
+	err     error               // why the last look-up got less than all
+}
+
+// answer is what an owner takes a selector for.
+type answer struct {
+	id pdu.Inst
+	ok bool // there is such an instance
 }
 
 // Now is what is known now; nil: nothing yet.
@@ -69,21 +83,46 @@ func (n *Names) Table(d pdu.InDom) *derived.NameTable { return n.domain(d).table
 // Members is the instances of a domain; nil if it is not known.
 func (n *Names) Members(d pdu.InDom) *derived.InstSet { return n.domain(d).members }
 
-func (n *Names) domain(d pdu.InDom) domain {
-	if known := n.known.Load(); known != nil {
-		return (*known)[d]
+// Err tells why a domain, or some of its selectors, could not be had the last time; nil: they could.
+func (n *Names) Err(d pdu.InDom) error { return n.domain(d).err }
+
+// Problem says which of the domains that a metric needs could not be had, and why; "": all could.
+func (n *Names) Problem(m *derived.Metric) string {
+	for d := range DomainsOf(func(yield func(*derived.Metric) bool) { yield(m) }) {
+		if err := n.Err(d); err != nil {
+			return fmt.Sprintf("instances of domain %s: %v", d, err)
+		}
 	}
-	return domain{}
+	return ""
 }
 
-// Lacking are the domains that are not known with all their selectors.
+func (n *Names) domain(d pdu.InDom) *domain {
+	if all := n.known.Load(); all != nil {
+		if known := (*all)[d]; known != nil {
+			return known
+		}
+	}
+	return unknown
+}
+
+func (n *Names) set(d pdu.InDom, known *domain) {
+	now := make(NameSet)
+	if old := n.known.Load(); old != nil {
+		maps.Copy(now, *old)
+	}
+	now[d] = known
+	n.known.Store(&now)
+}
+
+// Lacking are the domains that are not known with what all their selectors mean.
 func (n *Names) Lacking(needed Domains) []pdu.InDom {
 	var lacking []pdu.InDom
 	for d, selectors := range needed {
-		table, ok := n.Table(d), n.Knows(d)
+		known := n.domain(d)
+		ok := known.table != nil
 		for name := range selectors {
-			_, selected := table.Select(name)
-			ok = ok && selected
+			_, asked := known.means[name]
+			ok = ok && asked
 		}
 		if !ok {
 			lacking = append(lacking, d)
@@ -92,34 +131,30 @@ func (n *Names) Lacking(needed Domains) []pdu.InDom {
 	return lacking
 }
 
-// LookUp asks the owners of domains for their instances, and for what the needed selectors mean to them. Domains that are
-// not needed are passed over; one whose owner cannot answer keeps the names it had and is among the failed. An error is
-// one of the connection.
+// LookUp asks the owners of domains for their instances, and for what the needed selectors mean to them where that may
+// have changed. Domains that are not needed are passed over. One whose owner cannot answer keeps the names it had, and its error
+// is that domain's ([Names.Err]). looked, if it is not nil, is told of each domain. An error is one of the connection.
 func (n *Names) LookUp(
-	ctx context.Context, conn *pmapi.Conn, needed Domains, domains []pdu.InDom,
-) (failed map[pdu.InDom]error, err error) {
-	domains = slices.DeleteFunc(slices.Clone(domains), func(d pdu.InDom) bool { return needed[d] == nil })
-	if len(domains) == 0 {
-		return nil, nil
-	}
-	now := make(NameSet, len(needed))
-	if old := n.known.Load(); old != nil {
-		maps.Copy(now, *old)
-	}
-	failed = make(map[pdu.InDom]error)
+	ctx context.Context, conn *pmapi.Conn, needed Domains, domains []pdu.InDom, looked func(d pdu.InDom, took time.Duration, err error),
+) error {
 	for _, d := range domains {
-		known, err := lookUpDomain(ctx, conn, d, needed[d])
-		switch {
-		case err == nil:
-			now[d] = known
-		case conn.Err() != nil || ctx.Err() != nil:
-			return nil, fmt.Errorf("instances of %s: %w", d, err)
-		default:
-			failed[d] = err
+		if needed[d] == nil {
+			continue
+		}
+		began := time.Now()
+		old := n.domain(d)
+		known, err := lookUpDomain(ctx, conn, d, needed[d], old)
+		if err != nil && (conn.Err() != nil || ctx.Err() != nil) {
+			return fmt.Errorf("instances of %s: %w", d, err)
+		}
+		if known != old {
+			n.set(d, known)
+		}
+		if looked != nil {
+			looked(d, time.Since(began), err)
 		}
 	}
-	n.known.Store(&now)
-	return failed, nil
+	return nil
 }
 
 // Forget drops the domains that are not needed any more.
@@ -129,32 +164,8 @@ func (n *Names) Forget(needed Domains) {
 		return
 	}
 	now := maps.Clone(*old)
-	maps.DeleteFunc(now, func(d pdu.InDom, _ domain) bool { return needed[d] == nil })
+	maps.DeleteFunc(now, func(d pdu.InDom, _ *domain) bool { return needed[d] == nil })
 	if len(now) < len(*old) {
 		n.known.Store(&now)
 	}
-}
-
-func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, selectors map[string]bool) (domain, error) {
-	instances, err := conn.Instances(ctx, d)
-	if err != nil {
-		return domain{}, err
-	}
-	table := make(map[pdu.Inst]string, len(instances))
-	members := make([]pdu.Inst, len(instances))
-	for i, inst := range instances {
-		table[inst.ID] = inst.Name
-		members[i] = inst.ID
-	}
-	selected := make(map[string]pdu.Inst, len(selectors))
-	for name := range selectors {
-		id, err := conn.InstanceID(ctx, d, name)
-		switch {
-		case err == nil:
-			selected[name] = id
-		case conn.Err() != nil:
-			return domain{}, err
-		}
-	}
-	return domain{derived.NewNameTable(table, selected), derived.NewInstSet(members)}, nil
 }

@@ -240,11 +240,13 @@ func TestLookupsAreCharged(t *testing.T) {
 	})
 	instances := func() {
 		needed := operand.Domains{binDom: {}}
-		require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom}))
+		require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom}, make(operand.Waiting)))
 	}
 	names := func(names ...string) {
-		_, err := s.LookUp(t.Context(), names)
-		require.NoError(t, err)
+		require.NoError(t, s.LookUp(func(conn *pmapi.Conn) error {
+			_, err := operand.LookUp(t.Context(), conn, names)
+			return err
+		}))
 	}
 	for _, row := range []struct {
 		name   string

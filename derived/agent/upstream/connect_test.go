@@ -146,16 +146,18 @@ func TestSessions(t *testing.T) {
 	eventually(t, "the end of the session", func() bool { return s.session() == 0 })
 	<-s.Ready()
 	assert.Zero(t, s.Events().Session)
-	_, err := s.LookUp(t.Context(), []string{"up.load"})
-	require.ErrorIs(t, err, ErrUnconnected)
+	require.ErrorIs(t, s.LookUp(func(*pmapi.Conn) error { return nil }), ErrUnconnected)
 	dialled := s.dialled()
 	eventually(t, "several attempts", func() bool { return s.dialled() > dialled+2 })
 	s.refuse(nil)
 	eventually(t, "the next session", func() bool { return s.session() == 2 })
 	<-s.Ready()
 	assert.Equal(t, 2, s.Events().Session)
-	found, err := s.LookUp(t.Context(), []string{"up.load", "no.such"})
-	require.NoError(t, err)
+	var found *operand.Catalog
+	require.NoError(t, s.LookUp(func(conn *pmapi.Conn) (err error) {
+		found, err = operand.LookUp(t.Context(), conn, []string{"up.load", "no.such"})
+		return err
+	}))
 	desc, err := found.Desc("up.load")
 	require.NoError(t, err)
 	assert.Equal(t, loadID, desc.PMID)
@@ -170,21 +172,28 @@ func TestSessions(t *testing.T) {
 	assert.Equal(t, 1, count)
 }
 
-// A domain whose owner cannot answer is asked for again with the next ones.
+// A domain whose owner cannot answer is asked for again, ever more seldom. It has an error meanwhile, and waits for its turn.
 func TestInstancesThatCannotBeHad(t *testing.T) {
 	s := connectAt(t)
 	needed := operand.Domains{binDom: {"two": true}}
-	require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom, procDom}))
+	waiting := make(operand.Waiting)
+	require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom, procDom}, waiting))
 	assert.False(t, s.options.Names.Knows(binDom), "nobody has its instances")
-	assert.Equal(t, []pdu.InDom{binDom}, s.Events().Instances)
+	require.ErrorIs(t, s.options.Names.Err(binDom), pdu.ErrInDom)
+	now := time.Now()
+	assert.Empty(t, waiting.Now(now, []pdu.InDom{binDom}))
+	assert.Empty(t, waiting.Due(now, needed))
+	assert.Equal(t, []pdu.InDom{binDom}, waiting.Due(now.Add(second), needed))
 	s.relay.Update(func() {
 		s.relay.InDoms = map[pdu.InDom]pmapitest.InDom{binDom: {Instances: []pdu.Instance{{ID: 1, Name: "one"}, {ID: 2, Name: "two"}}}}
 	})
-	require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom}))
+	require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom}, waiting))
+	require.NoError(t, s.options.Names.Err(binDom))
 	id, ok := s.options.Names.Table(binDom).Select("two")
 	assert.True(t, ok)
 	assert.EqualValues(t, 2, id)
 	assert.False(t, s.options.Names.Knows(procDom), "nobody needs it")
+	assert.True(t, waiting.Next().IsZero(), "no other is waiting")
 }
 
 // Connections that pmcd ends as soon as it has greeted end the session: they are not made again before a pause.

@@ -41,7 +41,7 @@
 //	a value set, unreadable  likewise: PM_ERR_IPC, so is a set for another metric; PM_ERR_CONV, PM_ERR_TYPE: of another type
 //	a fetch refused          the series of that fetch; so is an answer that cannot be read at all
 //	a restart of an agent    that domain's: what is counted in it begins anew (judge, LookAtAgents)
-//	a name, a descriptor     that name's, in the Catalog
-//	a domain's instances     that domain's: it keeps the names it had (LookUpInstances)
+//	a name, a descriptor     that name's, in the Catalog; the others of its request are asked for without it
+//	a domain's instances     that domain's: it keeps the names it had, and is asked again ever more seldom (LookUpInstances)
 //	a connection's           all that is on its way; with it the session ends
 package upstream

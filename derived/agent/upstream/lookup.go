@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -15,27 +16,18 @@ import (
 // ErrUnconnected says that there is no pmcd to ask.
 var ErrUnconnected = errors.New("no connection to pmcd")
 
-// LookUp asks pmcd for names and their descriptors. It waits, and is for one goroutine, which also calls LookUpInstances. After an
-// error nothing is known; one of the connection has ended the session.
-func (u *Upstream) LookUp(ctx context.Context, names []string) (found *operand.Catalog, err error) {
-	err = u.converse(func(conn *pmapi.Conn) (err error) {
-		found, err = operand.LookUp(ctx, conn, names)
-		return err
-	})
-	return found, err
-}
-
-// LookUpInstances asks the owners of domains for their instances, as [operand.Names.LookUp]. It waits. A domain whose owner
-// cannot answer is asked for again with the next ones. With the first one of a session we are connected: names can be looked up.
-func (u *Upstream) LookUpInstances(ctx context.Context, needed operand.Domains, domains []pdu.InDom) error {
-	return u.converse(func(conn *pmapi.Conn) error {
-		failed, err := u.options.Names.LookUp(ctx, conn, needed, domains)
+// LookUpInstances asks the owners of domains for their instances, as [operand.Names.LookUp], and notes it with those that are
+// waiting. It waits. With the first one of a session we are connected: names can be looked up.
+func (u *Upstream) LookUpInstances(ctx context.Context, needed operand.Domains, domains []pdu.InDom, waiting operand.Waiting) error {
+	return u.LookUp(func(conn *pmapi.Conn) error {
+		err := u.options.Names.LookUp(ctx, conn, needed, domains, func(d pdu.InDom, took time.Duration, err error) {
+			waiting.Asked(d, time.Now(), took, err)
+			if err != nil {
+				u.log.WithError(err).WithField("indom", d).Debug("instances cannot be had")
+			}
+		})
 		u.mu.Lock()
 		defer u.unlock()
-		for d, err := range failed {
-			u.remark(logrus.DebugLevel, logrus.Fields{logrus.ErrorKey: err, "indom": d}, "instances cannot be had")
-			u.changed[d] = struct{}{} // of the next Events, which this does not announce
-		}
 		if err == nil && !u.heard {
 			u.heard = true
 			u.remark(logrus.InfoLevel, logrus.Fields{"pmcd": conn.Addr()}, "connected to pmcd")
@@ -44,8 +36,9 @@ func (u *Upstream) LookUpInstances(ctx context.Context, needed operand.Domains, 
 	})
 }
 
-// converse asks something on the connection that is not for fetches.
-func (u *Upstream) converse(ask func(*pmapi.Conn) error) error {
+// LookUp asks something on the connection that is not for fetches: names, descriptors. It waits, and is for one goroutine, which also calls
+// LookUpInstances. An error of the connection has ended the session.
+func (u *Upstream) LookUp(ask func(*pmapi.Conn) error) error {
 	u.mu.Lock()
 	conn := u.lookups
 	u.unlock()

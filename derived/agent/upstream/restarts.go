@@ -48,7 +48,7 @@ func (u *Upstream) beginEpoch(source string, domains ...int) {
 // LookAtAgents asks pmcd which of its agents have been started or have ended since it was asked before: what is computed from their
 // metrics begins anew. It waits, and is for the goroutine of LookUp. changed reports whether there was anything, or may have been since pmcd does not tell.
 func (u *Upstream) LookAtAgents(ctx context.Context) (changed bool, err error) {
-	err = u.converse(func(conn *pmapi.Conn) error {
+	err = u.LookUp(func(conn *pmapi.Conn) error {
 		u.mu.Lock()
 		before := u.agents
 		u.unlock()

@@ -19,12 +19,15 @@ type Metric struct {
 	OneLine string
 	Help    string
 
-	ReadOnly bool // stores are refused
+	ReadOnly bool     // stores are refused
+	Refused  pdu.Code // < 0: what its agent says when somebody looks the name up
 }
 
 // InDom is an instance domain of a [Collector].
 type InDom struct {
 	Instances []pdu.Instance
+	Code      pdu.Code // < 0: why there are none
+	Unnamed   pdu.Code // < 0: what its agent says when somebody asks for the number of a name
 	OneLine   string
 	Help      string
 }
@@ -211,8 +214,13 @@ func (s *session) descs(ids []pdu.PMID) pdu.Message {
 
 func (s *session) instances(req *pdu.InstanceReq) pdu.Message {
 	indom, ok := s.InDoms[req.InDom]
-	if !ok {
+	switch {
+	case !ok:
 		return &pdu.Error{Code: pdu.ErrInDom}
+	case indom.Code < 0:
+		return &pdu.Error{Code: indom.Code}
+	case indom.Unnamed < 0 && req.Name != "":
+		return &pdu.Error{Code: indom.Unnamed}
 	}
 	reply := &pdu.InstanceReply{InDom: req.InDom}
 	if req.Name == "" && req.Inst == pdu.NoInst {
@@ -270,6 +278,8 @@ func (s *session) lookup(names []string) pdu.Message {
 	for i, name := range names {
 		leaf, below := s.below(name)
 		switch {
+		case leaf != nil && leaf.Refused < 0: // pmcd refuses them all
+			return &pdu.Error{Code: leaf.Refused}
 		case leaf != nil:
 			reply.PMIDs[i] = leaf.Desc.PMID
 			reply.Status++

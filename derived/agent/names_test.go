@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+)
+
+// problems are what derived.control.definition.error says, in the order of the definitions.
+func (h *harness) problems() (all []string) {
+	h.tb.Helper()
+	for _, v := range h.value(h.id("derived.control.definition.error")) {
+		all = append(all, strings.TrimRight(string(v.Bytes), "\x00"))
+	}
+	return all
+}
+
+// refuse makes the agent of a metric refuse its name.
+func (u *collector) refuse(name string, code pdu.Code) {
+	u.Update(func() {
+		for i := range u.Metrics {
+			if u.Metrics[i].Name == name {
+				u.Metrics[i].Refused = code
+			}
+		}
+	})
+}
+
+// A name that its agent refuses costs the definition that uses it, which says why, and comes back by itself.
+func TestRefusedName(t *testing.T) {
+	u := newCollector(t)
+	u.refuse("up.count", pdu.ErrPermission)
+	h := start(t, u, conf("a = up.load", "b = up.count", "c = up.bin")).bound()
+	assert.Len(t, h.value(h.id("derived.a")), 1)
+	assert.Len(t, h.value(h.id("derived.c")), 3)
+	problems := h.problems()
+	require.Len(t, problems, 3)
+	assert.Equal(t, []string{"", ""}, []string{problems[0], problems[2]})
+	assert.Contains(t, problems[1], "operand up.count")
+	assert.Contains(t, problems[1], pdu.ErrPermission.Error())
+	assert.NotNil(t, h.logged("operands are refused, asking again"))
+
+	u.refuse("up.count", 0)
+	assert.Len(t, h.value(h.id("derived.b")), 1)
+	eventually(t, "the word that it is over", func() bool { return h.logged("no operand is refused any more") != nil })
+	assert.Equal(t, []string{"", "", ""}, h.problems())
+}
+
+// An agent that has no time to tell its names again costs nothing: what is known of them stays.
+func TestNameThatIsNotToldAgain(t *testing.T) {
+	u := newCollector(t)
+	h := start(t, u, conf("b = up.count")).bound()
+	id := h.id("derived.b")
+	h.value(id)
+	u.refuse("up.count", pdu.ErrAgain)
+	u.Announce(pdu.ChangeAddAgent)
+	eventually(t, "the look-up", func() bool {
+		h.fetch(id)
+		return h.logged("operands are refused, asking again") != nil
+	})
+	assert.Len(t, h.value(id), 1)
+	assert.Equal(t, []string{""}, h.problems())
+}
+
+// A domain that its owner does not tell of costs what needs it, which says why.
+func TestDomainThatCannotBeHad(t *testing.T) {
+	u := newCollector(t)
+	h := start(t, u, conf("a = matchinst(/two/, up.bin)", "b = matchinst(/1/, proc.io)", "c = proc.io")).bound()
+	assert.Len(t, h.value(h.id("derived.a")), 1)
+	assert.Len(t, h.value(h.id("derived.c")), 2)
+	assert.Equal(t, []string{"", "instances of domain 3.9: " + pdu.ErrInDom.Error(), ""}, h.problems())
+}

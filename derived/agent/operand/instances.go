@@ -1,0 +1,129 @@
+package operand
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+const (
+	// A look-up of a domain ends for now when its owner has refused so many selectors, or has taken so long for one: who cannot
+	// answer must not be asked for thousands.
+	mostRefused = 8
+	longAnswer  = 100 * time.Millisecond
+)
+
+var errSlow = errors.New("the agent takes long for each name")
+
+// lookUpDomain asks the owner of a domain for its instances, and for those selectors that may mean something else than they did.
+// After an error of the owner's what is known is told all the same, with that error. old is returned if nothing has changed.
+func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, selectors map[string]bool, old *domain) (*domain, error) {
+	instances, err := conn.Instances(ctx, d)
+	if err != nil {
+		known := *old
+		known.err = reason(err)
+		return &known, err
+	}
+	known := &domain{names: make(map[pdu.Inst]string, len(instances)), means: make(map[string]answer, len(selectors)), of: conn}
+	members := make([]pdu.Inst, 0, len(instances))
+	for _, inst := range instances {
+		if _, twice := known.names[inst.ID]; !twice { // an owner's fault
+			known.names[inst.ID] = inst.Name
+			members = append(members, inst.ID)
+		}
+	}
+	refused := 0
+	for _, name := range known.doubtful(selectors, old) {
+		began := time.Now()
+		id, err := conn.InstanceID(ctx, d, name)
+		switch {
+		case err == nil:
+			known.means[name] = answer{id, true}
+		case errors.Is(err, pdu.ErrInst):
+			known.means[name] = answer{}
+		default: // it is asked for again
+			known.err = reason(err)
+			refused++
+		}
+		if conn.Err() != nil || ctx.Err() != nil || refused == mostRefused {
+			break
+		}
+		if time.Since(began) >= longAnswer && len(known.means) < len(selectors) {
+			known.err = errSlow
+			break
+		}
+	}
+	known.settle(members)
+	if known.same(old) {
+		return old, nil
+	}
+	return known, known.err
+}
+
+// reason is an error without what was asked of whom.
+func reason(err error) error {
+	if op, ok := errors.AsType[*pmapi.OpError](err); ok {
+		return op.Err
+	}
+	return err
+}
+
+// doubtful takes over what the owner has taken selectors for, and returns those of which it may say something else now: the instance has gone
+// or is called something else; or an instance has come whose name begins like that. Owners match the whole name, or the part in
+// front of its first blank, or accept shorter ones.
+func (known *domain) doubtful(selectors map[string]bool, old *domain) []string {
+	if old.of != known.of {
+		return slices.Collect(maps.Keys(selectors))
+	}
+	longest := 0
+	for name := range selectors {
+		longest = max(longest, len(name))
+	}
+	doubtful := make(map[string]bool)
+	for id, name := range known.names {
+		if before, ok := old.names[id]; ok && before == name {
+			continue
+		}
+		for end := 0; end <= min(longest, len(name)); end++ {
+			if selectors[name[:end]] {
+				doubtful[name[:end]] = true
+			}
+		}
+	}
+	for name := range selectors {
+		meant, asked := old.means[name]
+		is, there := known.names[meant.id]
+		was, wasThere := old.names[meant.id]
+		switch {
+		case doubtful[name]:
+		case !asked, meant.ok && (is != was || there != wasThere):
+			doubtful[name] = true
+		default:
+			known.means[name] = meant
+		}
+	}
+	return slices.Collect(maps.Keys(doubtful))
+}
+
+// settle makes what an evaluation needs of what is known.
+func (known *domain) settle(members []pdu.Inst) {
+	selected := make(map[string]pdu.Inst, len(known.means))
+	for name, meant := range known.means {
+		if meant.ok {
+			selected[name] = meant.id
+		}
+	}
+	known.table, known.members = derived.NewNameTable(known.names, selected), derived.NewInstSet(members)
+}
+
+// same reports whether two look-ups have brought the same.
+func (known *domain) same(old *domain) bool {
+	return known.of == old.of && known.err == nil && old.err == nil && maps.Equal(known.names, old.names) &&
+		maps.Equal(known.means, old.means) && slices.Equal(known.members.IDs(), old.members.IDs())
+}

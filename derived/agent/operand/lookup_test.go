@@ -1,0 +1,407 @@
+package operand
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/pmda/pmapi/pmapitest"
+)
+
+// counted is a pmcd that counts requests.
+type counted struct {
+	*pmapitest.Relay
+	conn     *pmapi.Conn
+	requests atomic.Int64
+}
+
+func newCounted(t *testing.T, metrics ...pmapitest.Metric) *counted {
+	t.Helper()
+	c := &counted{Relay: pmapitest.NewRelay(t, &pmapitest.Collector{Features: pmapitest.AllFeatures, Metrics: metrics})}
+	c.OnRequest(func(int, pdu.Frame) bool {
+		c.requests.Add(1)
+		return true
+	})
+	var err error
+	c.conn, err = pmapi.Dial(t.Context(), "unix", c.Address)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.conn.Close()) })
+	return c
+}
+
+// took is how many requests there were since it was called before.
+func (c *counted) took() int { return int(c.requests.Swap(0)) }
+
+// metricsOf are n metrics of each of some agents.
+func metricsOf(agents, n int) (metrics []pmapitest.Metric, names []string) {
+	for a := range agents {
+		for i := range n {
+			m := pmapitest.Metric{Name: fmt.Sprintf("agent%d.metric.m%04d", a, i), Desc: pdu.Desc{PMID: pdu.NewPMID(60+a, i>>10, i&1023), InDom: pdu.NoInDom}}
+			metrics, names = append(metrics, m), append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	return metrics, names
+}
+
+// refuse makes the agents of some metrics refuse their names.
+func (c *counted) refuse(code func(name string) pdu.Code) {
+	c.Update(func() {
+		for i := range c.Metrics {
+			c.Metrics[i].Refused = code(c.Metrics[i].Name)
+		}
+	})
+}
+
+// One name of 1,000 that is refused costs the others nothing, nor is it asked for with them again; it comes back alone.
+func TestRefusedName(t *testing.T) {
+	metrics, names := metricsOf(5, 200)
+	c := newCounted(t, metrics...)
+	c.refuse(func(name string) pdu.Code {
+		if name == "agent2.metric.m0145" {
+			return pdu.ErrAgain
+		}
+		return 0
+	})
+	d := &Directory{}
+	c.took()
+	require.NoError(t, d.LookUp(t.Context(), c.conn, names, true))
+	assert.Len(t, d.Catalog.Descs(), 999)
+	n, name, why := d.Refused()
+	assert.Equal(t, 1, n)
+	assert.Equal(t, "agent2.metric.m0145", name)
+	require.ErrorIs(t, why, pdu.ErrAgain)
+	first := c.took()
+	t.Log(first, "requests for all")
+
+	require.NoError(t, d.LookUp(t.Context(), c.conn, names, false))
+	assert.Zero(t, c.took(), "it is asked for apart")
+	require.NoError(t, d.LookUp(t.Context(), c.conn, names, true))
+	assert.Less(t, c.took(), first, "nor is it in the way again")
+
+	now := time.Now()
+	assert.False(t, d.RefusedDue(now.Add(-time.Hour)))
+	assert.True(t, d.RefusedDue(d.Next()))
+	fewer, err := d.LookUpRefused(t.Context(), c.conn, names)
+	require.NoError(t, err)
+	assert.False(t, fewer)
+	assert.Equal(t, 1, c.took())
+	c.refuse(func(string) pdu.Code { return 0 })
+	fewer, err = d.LookUpRefused(t.Context(), c.conn, names)
+	require.NoError(t, err)
+	assert.True(t, fewer)
+	assert.Len(t, d.Catalog.Descs(), 1000)
+	assert.True(t, d.Next().IsZero())
+}
+
+// An agent that refuses all its names is asked for a few of them, and for all as soon as it answers one.
+func TestRefusedAgent(t *testing.T) {
+	metrics, names := metricsOf(5, 200)
+	c := newCounted(t, metrics...)
+	c.refuse(func(name string) pdu.Code {
+		if strings.HasPrefix(name, "agent2.") {
+			return pdu.ErrPermission
+		}
+		return 0
+	})
+	d := &Directory{}
+	c.took()
+	require.NoError(t, d.LookUp(t.Context(), c.conn, names, true))
+	assert.Len(t, d.Catalog.Descs(), 800)
+	t.Log(c.took(), "requests for all")
+	for range 3 {
+		fewer, err := d.LookUpRefused(t.Context(), c.conn, names)
+		require.NoError(t, err)
+		assert.False(t, fewer)
+		assert.Equal(t, probes, c.took())
+	}
+	c.refuse(func(string) pdu.Code { return 0 })
+	fewer, err := d.LookUpRefused(t.Context(), c.conn, names)
+	require.NoError(t, err)
+	assert.True(t, fewer)
+	assert.Len(t, d.Catalog.Descs(), 1000)
+	assert.Less(t, c.took(), 20)
+}
+
+// Whatever agents refuse at one time or another, of all others is known at once what asking for each alone tells, which is the model; and
+// of the rest when it is not refused any more.
+func TestDirectory(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	metrics, names := metricsOf(4, 30)
+	c := newCounted(t, metrics...)
+	d := &Directory{}
+	names = append(names, "no.such", "nor.this")
+	slices.Sort(names)
+	codes := []pdu.Code{0, 0, 0, 0, 0, pdu.ErrAgain, pdu.ErrPermission, -2}
+	for round := range 60 {
+		share := random.Float64()
+		refused := make(map[string]pdu.Code)
+		for _, name := range names {
+			if random.Float64() < share {
+				refused[name] = codes[random.IntN(len(codes))]
+			}
+		}
+		c.refuse(func(name string) pdu.Code { return refused[name] })
+		wanted := slices.DeleteFunc(slices.Clone(names), func(string) bool { return random.IntN(10) == 0 })
+		require.NoError(t, d.LookUp(t.Context(), c.conn, wanted, round%2 == 0))
+		for _, name := range wanted {
+			if refused[name] == 0 {
+				alone, err := LookUp(t.Context(), c.conn, []string{name})
+				require.NoError(t, err)
+				assert.Equal(t, alone.names[name], d.Catalog.names[name], name)
+			}
+		}
+		for tries := 0; len(d.refused) > 0; tries++ {
+			require.Less(t, tries, 10)
+			_, err := d.LookUpRefused(t.Context(), c.conn, wanted)
+			require.NoError(t, err)
+			c.refuse(func(string) pdu.Code { return 0 })
+		}
+		assert.Len(t, d.Catalog.names, len(wanted))
+	}
+}
+
+// Of 3,000 selectors one is asked for when one instance changes, none when none of them is concerned.
+func TestSelectorsOfAChangedInstance(t *testing.T) {
+	const many = 3000
+	c := newCounted(t)
+	indom := pdu.NewInDom(60, 1)
+	needed := Domains{indom: {}}
+	instances := make([]pdu.Instance, many)
+	for i := range instances {
+		instances[i] = pdu.Instance{ID: pdu.Inst(i), Name: fmt.Sprintf("process%d", i)}
+		needed[indom][instances[i].Name] = true
+	}
+	needed[indom]["nobody"] = true
+	names := &Names{}
+	look := func(instances []pdu.Instance) int {
+		t.Helper()
+		c.Update(func() { c.InDoms = map[pdu.InDom]pmapitest.InDom{indom: {Instances: instances}} })
+		c.took()
+		require.NoError(t, names.LookUp(t.Context(), c.conn, needed, []pdu.InDom{indom}, nil))
+		return c.took()
+	}
+	selected := func(name string) (pdu.Inst, bool) { return names.Table(indom).Select(name) }
+
+	assert.Equal(t, 1+many+1, look(instances))
+	assert.Empty(t, names.Lacking(needed))
+	before := names.Now()
+	assert.Equal(t, 1, look(instances))
+	assert.Same(t, before, names.Now(), "nothing has changed")
+	assert.Equal(t, 1, look(append(slices.Clone(instances), pdu.Instance{ID: many, Name: "stranger"})))
+	assert.Equal(t, 1+1, look(append(slices.Clone(instances), pdu.Instance{ID: many, Name: "nobody"})))
+	id, ok := selected("nobody")
+	assert.True(t, ok)
+	assert.EqualValues(t, many, id)
+	assert.Equal(t, 1+1+1, look(instances[1:]), "nobody and process0 have gone")
+	_, ok = selected("process0")
+	assert.False(t, ok)
+	renamed := slices.Clone(instances[1:])
+	renamed[0].Name, renamed[1].Name = renamed[1].Name, renamed[0].Name
+	assert.LessOrEqual(t, look(renamed), 1+2)
+	id, _ = selected("process1")
+	assert.EqualValues(t, 2, id)
+	delete(needed[indom], "process5")
+	needed[indom]["process6"] = true
+	assert.Equal(t, 1, look(renamed))
+	_, ok = selected("process5")
+	assert.False(t, ok, "nobody needs it any more")
+}
+
+// owner answers for a domain as agents do: it matches whole names, else up to the first blank, else any abbreviation.
+type owner struct {
+	instances []pdu.Instance
+	abbrev    bool
+}
+
+func (o *owner) instance(name string) (pdu.Inst, bool) {
+	for _, fits := range []func(in string) bool{
+		func(in string) bool { return in == name },
+		func(in string) bool { first, _, _ := strings.Cut(in, " "); return first == name },
+		func(in string) bool { return o.abbrev && strings.HasPrefix(in, name) },
+	} {
+		if i := slices.IndexFunc(o.instances, func(in pdu.Instance) bool { return fits(in.Name) }); i >= 0 {
+			return o.instances[i].ID, true
+		}
+	}
+	return 0, false
+}
+
+// However a domain changes, a selector means what its owner takes it for: the model asks for each every time. An instance that is there
+// as it was stays selected, though, as it does in libpcp, also if another would be chosen now.
+func TestSelectors(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	o := &owner{}
+	address := pmapitest.Listen(t, "unix", func(p *pmapitest.Peer) {
+		p.Greet(pmapitest.AllFeatures)
+		for {
+			m, ok := p.Next()
+			if !ok {
+				return
+			}
+			req := m.(*pdu.InstanceReq)
+			if req.Name == "" {
+				p.Send(&pdu.InstanceReply{Instances: o.instances})
+			} else if id, ok := o.instance(req.Name); ok {
+				p.Send(&pdu.InstanceReply{Instances: []pdu.Instance{{ID: id}}})
+			} else {
+				p.Fail(pdu.ErrInst)
+			}
+		}
+	})
+	conn, err := pmapi.Dial(t.Context(), "unix", address)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, conn.Close()) }()
+	indom := pdu.NewInDom(60, 1)
+	words := []string{"a", "ab", "abc", "b", "ba", "a b", "ab c", "b a", "b abc", "abc a"}
+	for range 40 {
+		names := &Names{}
+		o.abbrev = random.IntN(2) == 0
+		needed := Domains{indom: {}}
+		for range 12 {
+			o.instances = nil
+			for id, i := range random.Perm(len(words))[:random.IntN(len(words))] {
+				if random.IntN(3) == 0 {
+					id = 100 + i
+				}
+				o.instances = append(o.instances, pdu.Instance{ID: pdu.Inst(id), Name: words[i]})
+			}
+			for range 2 {
+				needed[indom][words[random.IntN(len(words))]] = true
+			}
+			before := names.domain(indom)
+			require.NoError(t, names.LookUp(t.Context(), conn, needed, []pdu.InDom{indom}, nil))
+			table := names.Table(indom)
+			for name := range needed[indom] {
+				want, there := o.instance(name)
+				got, ok := table.Select(name)
+				require.Equal(t, there, ok, "%s of %v", name, o.instances)
+				if got != want {
+					was, wasThere := before.names[got]
+					is, isThere := table.Name(got)
+					assert.True(t, wasThere && isThere && was == is && before.means[name].id == got, "%s of %v", name, o.instances)
+				}
+			}
+		}
+	}
+}
+
+// A domain that cannot be had, or some of whose selectors cannot, has an error, keeps what it had, and costs others nothing.
+func TestFailingDomains(t *testing.T) {
+	c := newCounted(t)
+	bad, good := pdu.NewInDom(60, 1), pdu.NewInDom(61, 1)
+	of := func(names ...string) (in pmapitest.InDom) {
+		for i, name := range names {
+			in.Instances = append(in.Instances, pdu.Instance{ID: pdu.Inst(i), Name: name})
+		}
+		return in
+	}
+	many := make(map[string]bool)
+	for i := range 100 {
+		many[fmt.Sprint("x", i)] = true
+	}
+	needed := Domains{bad: many, good: {"a": true}}
+	names, waiting := &Names{}, make(Waiting)
+	var in pmapitest.InDom
+	look := func() int {
+		t.Helper()
+		c.Update(func() { c.InDoms = map[pdu.InDom]pmapitest.InDom{bad: in, good: of("a")} })
+		c.took()
+		require.NoError(t, names.LookUp(t.Context(), c.conn, needed, []pdu.InDom{bad, good}, func(d pdu.InDom, took time.Duration, err error) {
+			waiting.Asked(d, time.Now(), took, err)
+		}))
+		id, ok := names.Table(good).Select("a")
+		assert.True(t, ok)
+		assert.Zero(t, id)
+		return c.took()
+	}
+	in = pmapitest.InDom{Code: pdu.ErrAgain}
+	look()
+	assert.False(t, names.Knows(bad))
+	require.ErrorIs(t, names.Err(bad), pdu.ErrAgain)
+	assert.ElementsMatch(t, []pdu.InDom{bad}, slices.Collect(maps.Keys(waitingOnly(waiting))))
+
+	in = of(slices.Collect(maps.Keys(many))...)
+	in.Unnamed = pdu.ErrPermission
+	assert.Equal(t, 1+mostRefused+1, look(), "who refuses selectors is not asked for all of them")
+	assert.True(t, names.Knows(bad))
+	require.ErrorIs(t, names.Err(bad), pdu.ErrPermission)
+	assert.Equal(t, []pdu.InDom{bad}, names.Lacking(needed))
+
+	in.Unnamed = 0
+	look()
+	require.NoError(t, names.Err(bad))
+	assert.Empty(t, names.Lacking(needed))
+	in.Code = pdu.ErrAgain
+	look()
+	require.Error(t, names.Err(bad))
+	_, ok := names.Table(bad).Select("x7")
+	assert.True(t, ok, "what was known still is")
+
+	in.Code = 0
+	in.Instances = append(in.Instances, in.Instances[0])
+	look()
+	assert.Equal(t, 100, names.Members(bad).Len(), "an instance that is told twice is one")
+}
+
+func waitingOnly(w Waiting) Waiting {
+	only := maps.Clone(w)
+	maps.DeleteFunc(only, func(_ pdu.InDom, x *waiting) bool { return !x.wanted })
+	return only
+}
+
+// What is refused is asked for ever more seldom, and what takes long gets a tenth of pmcd's time.
+func TestPace(t *testing.T) {
+	now := time.Now()
+	var p Pace
+	var gaps []time.Duration
+	for range 13 {
+		p.Asked(now, 0, true)
+		gaps = append(gaps, p.Next.Sub(now))
+	}
+	const ms = time.Millisecond
+	assert.Equal(t, []time.Duration{50 * ms, 100 * ms, 200 * ms}, gaps[:3])
+	assert.Equal(t, time.Minute, gaps[12])
+	p.Begin(now)
+	assert.Equal(t, 50*ms, p.Next.Sub(now))
+	p.Asked(now, time.Second, true)
+	assert.Equal(t, 9*time.Second, p.Next.Sub(now))
+	p.Begin(now)
+	assert.Equal(t, 9*time.Second, p.Next.Sub(now), "whatever it is for")
+	p.Asked(now, ms, false)
+	assert.Equal(t, 9*ms, p.Next.Sub(now))
+}
+
+// Domains wait for their turn, those that take longest behind the others. What matters to something new does not, if its owner can answer.
+func TestWaiting(t *testing.T) {
+	now := time.Now()
+	quick, churning, slow := pdu.NewInDom(1, 1), pdu.NewInDom(2, 1), pdu.NewInDom(3, 1)
+	needed := Domains{}
+	for _, d := range []pdu.InDom{quick, churning, slow} {
+		needed.Add(d)
+	}
+	w := make(Waiting)
+	w.Add(quick, churning, slow, pdu.NewInDom(4, 1))
+	assert.ElementsMatch(t, []pdu.InDom{quick, churning, slow}, w.Due(now, needed))
+	assert.Empty(t, w.Due(now, needed), "each once")
+	w.Asked(quick, now, 0, nil)
+	w.Asked(churning, now, 20*time.Millisecond, nil)
+	w.Asked(slow, now, 200*time.Millisecond, nil)
+	assert.True(t, w.Next().IsZero())
+	w.Add(quick, churning, slow)
+	assert.Equal(t, []pdu.InDom{quick}, w.Due(now, needed))
+	assert.Equal(t, now.Add(180*time.Millisecond), w.Next())
+	assert.Equal(t, []pdu.InDom{churning}, w.Now(now, []pdu.InDom{churning, slow}))
+	w.Add(churning)
+	assert.Equal(t, []pdu.InDom{churning, slow}, w.Due(now.Add(2*time.Second), needed))
+}

@@ -1,0 +1,38 @@
+package served
+
+import "github.com/sirupsen/logrus"
+
+// Report logs definitions whose fate has changed since the snapshot before. unread is how many the configuration fails to define.
+func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) {
+	for _, name := range s.Nameless {
+		log.WithField("metric", name).Error("definition has no identity")
+	}
+	for m, now := range before.Pairs(s) {
+		if m.Described && (now == nil || now.ID != m.ID) {
+			log.WithFields(logrus.Fields{"metric": m.Def.Name, "pmid": m.ID}).
+				Warn("metric is gone or has become another one: a pmlogger that records it goes on without its values, and exits when pmcd starts an agent next; systemd or pmlogger_check starts it again")
+		}
+	}
+	for m, old := range s.Pairs(before) {
+		if old != nil && old.State == m.State && old.Problem == m.Problem {
+			continue
+		}
+		entry := log.WithFields(logrus.Fields{"metric": m.Def.Name, "state": m.State})
+		switch { // whoever has read the configuration has logged what is wrong with it
+		case m.State == Kept && m.Reported:
+			entry.Warn("definition is served as it was before")
+		case m.State == Failed && m.Reported:
+		case m.State == Failed:
+			entry.WithField("problem", m.Problem).Error("definition is wrong")
+		case m.State == Kept:
+			entry.WithField("problem", m.Problem).Error("definition is wrong, served as it was before")
+		case m.State == Unbound:
+			entry.WithField("problem", m.Problem).Debug("definition lacks an operand")
+		}
+	}
+	if s.LookedUp && (before.Bound != s.Bound || len(before.Metrics) != len(s.Metrics) || !before.LookedUp) {
+		log.WithFields(logrus.Fields{
+			"definitions": len(s.Metrics), "bound": s.Bound, "failed": s.Failures() + unread,
+		}).Info("definitions bound")
+	}
+}
