@@ -72,6 +72,7 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 			Severity: Note, Code: "replaced-text", Msg: "replaces the text at " + at.pos.String(), Name: name, Replaced: at.pos,
 		})
 	}
+	entry.definition.Secret = entry.definition.Secret || r.hidden
 	*given = &text
 	*at = origin{generation: r.generation, pos: r.position(l, attrAt)}
 }

@@ -19,6 +19,9 @@ type Definition struct {
 	// "# pmdaderived:ignore CODE…".
 	Ignored []string
 
+	// Secret: not everybody may read its file, or one that gives it a text.
+	Secret bool
+
 	Place Place
 }
 

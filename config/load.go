@@ -73,7 +73,8 @@ type loader struct {
 	names      map[string]*entry
 	generation int // of the file being read, from 1
 	files      int
-	size       int64 // bytes read
+	size       int64           // bytes read
+	closed     map[string]bool // folders that not everybody can get through, as far as they have been looked at
 }
 
 // entry is the definition that a name means so far, and who gave it and its texts.
@@ -195,17 +196,17 @@ func (l *loader) file(path string) {
 		l.unread(path, Error, err)
 		return
 	}
-	l.add(l.name(path), text, info.ModTime())
+	l.add(l.name(path), text, info.ModTime(), l.secret(path, info))
 }
 
 // add takes the text of a file.
-func (l *loader) add(path string, text []byte, modified time.Time) {
+func (l *loader) add(path string, text []byte, modified time.Time, secret bool) {
 	source := Source{
-		Path: path, Size: int64(len(text)), ModTime: modified, Sum: sha256.Sum256(text),
+		Path: path, Size: int64(len(text)), ModTime: modified, Sum: sha256.Sum256(text), Secret: secret,
 		openEnd: len(text) == 0 || text[len(text)-1] != '\n',
 	}
 	if !l.scanning {
-		source.Incomplete = !l.read(path, string(text))
+		source.Incomplete = !l.read(path, string(text), secret)
 	}
 	l.out.Sources = append(l.out.Sources, source)
 }
@@ -274,7 +275,7 @@ func (l *loader) problem(path string, severity Severity, code string, err error)
 		Pos:      Position{File: path},
 		Severity: severity,
 		Code:     code,
-		Msg:      reason.Error(),
+		Msg:      Printable(reason.Error()),
 		Path:     path,
 		Err:      err,
 	})

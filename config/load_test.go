@@ -24,6 +24,7 @@ func inTree(t *testing.T, files map[string]string) {
 func newTree(t *testing.T, files map[string]string) tree {
 	t.Helper()
 	d := tree{t: t, dir: t.TempDir()}
+	require.NoError(t, os.Chmod(filepath.Dir(d.dir), 0o755)) // else nobody else could read a file
 	for name, content := range files {
 		name = d.dir + "/" + name
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))

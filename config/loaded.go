@@ -35,5 +35,7 @@ type Source struct {
 	Err        error
 	Incomplete bool
 
+	Secret bool // not everybody may read it
+
 	openEnd bool // the last line has no newline, or there is no line at all
 }

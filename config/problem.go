@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Severity says what became of the text that a Problem is about.
@@ -31,10 +32,13 @@ type Position struct {
 	Column int
 }
 
-// String gives "file:line:column", or the file alone.
+// String gives "file:line:column", or as much of it as there is.
 func (p Position) String() string {
-	if p.Line == 0 {
+	switch {
+	case p.Line == 0:
 		return p.File
+	case p.Column == 0:
+		return p.File + ":" + strconv.Itoa(p.Line)
 	}
 	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column)
 }
@@ -64,7 +68,7 @@ type Problem struct {
 // Error gives "file:line:column: message" and, if there is one, the source line with its caret.
 func (p *Problem) Error() string {
 	text := p.Pos.String() + ": " + p.Msg
-	if p.Pos.Line > 0 {
+	if p.Caret != "" {
 		text += "\n" + p.Line + "\n" + p.Caret
 	}
 	return text
@@ -127,6 +131,27 @@ func Clip(s string) string {
 		s = s[:maxShown] + "…"
 	}
 	return strings.Map(printable, s)
+}
+
+// Printable writes what is not printable in a text as Go does, such as \n, \x1b or \xff, but leaves tabs: it is for names of
+// files, which may have any bytes, and for what is said in one line. Different texts stay different, unless they have
+// backslashes.
+func Printable(text string) string {
+	odd := func(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, odd) {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		if odd(r) || r == utf8.RuneError && size == 1 {
+			quoted := strconv.Quote(text[i : i+size])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // printable replaces what would move a terminal's cursor or hide itself.

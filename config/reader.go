@@ -15,13 +15,16 @@ type reader struct {
 	scan     scanner
 	problems int
 	complete bool
+	hidden   bool     // not everybody may read the file
 	ignored  []string // codes that the comments right above name
 }
 
 // read reads the text of a file and reports whether it got to the end.
-func (l *loader) read(file, text string) (complete bool) {
+func (l *loader) read(file, text string, secret bool) (complete bool) {
 	l.generation++
-	r := reader{loader: l, file: file, scan: scanner{text: strings.TrimPrefix(text, byteOrderMark), number: 1}, complete: true}
+	r := reader{
+		loader: l, file: file, scan: scanner{text: strings.TrimPrefix(text, byteOrderMark), number: 1}, complete: true, hidden: secret,
+	}
 	for r.complete && !r.scan.atEnd() {
 		r.statement(r.scan.line())
 	}
@@ -85,7 +88,7 @@ func (r *reader) definition(l line, name string, start, equals int, ignored []st
 		}
 	}
 	d := &Definition{
-		Name: name, Pos: r.position(l, start), Expr: expr, Ignored: ignored, Place: newPlace(r.file, l, expr),
+		Name: name, Pos: r.position(l, start), Expr: expr, Ignored: ignored, Secret: r.hidden, Place: newPlace(r.file, l, expr),
 	}
 
 	old := r.names[name]
@@ -195,5 +198,6 @@ func (r *reader) report(l line, offset int, p *Problem) {
 	at, column := l.locate(offset)
 	p.Pos = Position{File: r.file, Line: at.number, Column: column}
 	p.Line, p.Caret = Excerpt(at.source, column)
+	p.Msg = Printable(p.Msg)
 	r.out.Problems = append(r.out.Problems, p)
 }

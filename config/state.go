@@ -33,6 +33,7 @@ func (l *Loaded) state() state {
 			fmt.Fprintf(h, "%v\x00", source.Err)
 			s.passing = s.passing || passing(source.Err)
 		}
+		fmt.Fprintf(h, "%t\x00", source.Secret)
 		h.Write(source.Sum[:])
 	}
 	for _, p := range l.Problems {

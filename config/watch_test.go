@@ -110,7 +110,7 @@ func (d tree) path(name string) string { return filepath.Join(d.dir, name) }
 func (d tree) put(name, text string) {
 	d.t.Helper()
 	d.mkdir(filepath.Dir(name))
-	require.NoError(d.t, os.WriteFile(d.path(name), []byte(text), 0o600))
+	require.NoError(d.t, os.WriteFile(d.path(name), []byte(text), 0o644))
 }
 
 func (d tree) remove(name string) {

@@ -121,6 +121,14 @@ func (e *Error) Reason() string {
 // Offset is the place of the fault in the definition's text, in bytes.
 func (e *Error) Offset() int { return e.Span.Start }
 
+// Origin is the definition where it began: the operand that is broken, or the metric itself.
+func (e *Error) Origin() string {
+	if e.cause != nil {
+		return e.cause.Metric
+	}
+	return e.Metric
+}
+
 // Unbound reports whether the definition may become good by itself, when the metrics it lacks
 // appear.
 func (e *Error) Unbound() bool {

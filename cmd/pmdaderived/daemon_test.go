@@ -121,6 +121,7 @@ func (p *daemonProcess) stderr() string {
 func folder(t *testing.T, definitions string) string {
 	t.Helper()
 	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // as where everybody may read definitions
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte(definitions), 0o644))
 	return dir
 }

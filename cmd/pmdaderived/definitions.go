@@ -72,9 +72,10 @@ func (f reading) definitions() definitions {
 			Help:       d.Help,
 			File:       d.Pos.File,
 			Line:       d.Pos.Line,
+			Secret:     d.Secret,
 			Explain: func(offset int, msg string) string {
 				at := place.Problem(parsed.Text, offset)
-				return msg + "\n" + at.Pos.String() + "\n" + at.Line + "\n" + at.Caret
+				return config.Printable(msg) + "\n" + at.Pos.String() + "\n" + at.Line + "\n" + at.Caret
 			},
 		})
 	}

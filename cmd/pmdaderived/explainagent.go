@@ -157,7 +157,7 @@ func (r report) row(row row, subject subject) {
 		r.line("error", problem)
 	}
 	expression := row.text("expression")
-	if subject.source != nil && expression != "" && expression != strings.TrimSpace(subject.def.Text) {
+	if subject.source != nil && expression != "" && expression != subject.def.Shown() {
 		r.line("other text", expression)
 	}
 	if subject.broken != nil && row.text("state") == "kept" {

@@ -42,7 +42,7 @@ type room struct {
 func newLogger(out io.Writer, level logrus.Level, most int64, now func() time.Time) (*logrus.Logger, *logLimit) {
 	log := logrus.New()
 	log.SetLevel(level)
-	log.SetFormatter(&logrus.TextFormatter{DisableColors: true, FullTimestamp: true, DisableQuote: true})
+	log.SetFormatter(newLineFormatter())
 	limit := &logLimit{log: log, out: out, most: most, now: now}
 	limit.level.Store(&room{now(), most})
 	log.SetOutput(limit)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -32,7 +34,7 @@ func newSource(o *options, log logrus.FieldLogger) *source {
 // load returns what the files say now, or once more what they said before while they are being written.
 // Problems are logged when they are new.
 func (s *source) load() served.Config {
-	r := reading{paths: s.options.paths, conf: s.options.conf, limits: s.options.agent.Limits, before: s.last.Definitions}.definitions()
+	r := reading{paths: s.options.paths, conf: s.options.conf, limits: s.options.agent.Limits, before: s.last.Definitions, called: config.Printable}.definitions()
 	if !s.watcher.Took(&r.Loaded) {
 		return s.last
 	}
@@ -41,12 +43,20 @@ func (s *source) load() served.Config {
 		Definitions: r.all, Files: r.files(), Language: r.language, Read: time.Now(),
 		Unread: func(file string) bool { return !read.Covers(file) },
 	}
+	secret := make(map[string]bool)
+	for _, source := range r.Sources {
+		secret[source.Path] = source.Secret
+	}
 	told := make(map[string]bool, len(r.Problems))
 	for _, p := range r.Problems {
+		if secret[p.Pos.File] && p.Path == "" || p.Path == s.options.conf.InDomConfig && quotes(p.Err) && config.Secret(p.Path) {
+			at := config.Position{File: p.Pos.File, Line: p.Pos.Line}
+			p = &config.Problem{Pos: at, Severity: p.Severity, Name: p.Name, Msg: served.HiddenProblem}
+		}
 		text := p.Error()
 		if p.Severity == config.Error {
 			c.Failures = append(c.Failures, served.Failure{
-				Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Message: text,
+				Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Message: text, Secret: secret[p.Pos.File],
 			})
 		}
 		told[text] = true
@@ -60,6 +70,12 @@ func (s *source) load() served.Config {
 	return c
 }
 
+// quotes reports whether an error about a file may have text of it: that it cannot be opened or read has none.
+func quotes(err error) bool {
+	_, ok := errors.AsType[*fs.PathError](err)
+	return !ok
+}
+
 // files says what became of each file.
 func (r *definitions) files() []served.File {
 	files := make([]served.File, 0, len(r.Sources))
@@ -68,7 +84,7 @@ func (r *definitions) files() []served.File {
 		f := served.File{Path: s.Path, Modified: s.ModTime}
 		switch {
 		case s.Err != nil:
-			f.Error = s.Err.Error()
+			f.Error = config.Printable(s.Err.Error())
 		case s.Incomplete:
 			f.Error = "not read to its end"
 		}

@@ -39,7 +39,7 @@ func (a *Agent) shownDefinitions(yield func(*control.Definition) bool) {
 	for i := range snap.metrics {
 		m = &snap.metrics[i]
 		d.Instance, d.PMID = pdu.Instance{ID: m.Inst, Name: m.Def.Name}, m.ID
-		d.State, d.Text = string(m.State), m.Def.Text
+		d.State, d.Text = string(m.State), m.Def.Shown()
 		d.Fetched, d.Values = m.usage.fetched, m.usage.values
 		if !yield(&d) {
 			return

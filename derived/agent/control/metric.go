@@ -3,8 +3,11 @@ package control
 import (
 	"iter"
 	"math"
+	"strconv"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"pmdaderived/pdu"
 )
@@ -66,9 +69,31 @@ func (v *Values) number(inst pdu.Inst, n uint64) {
 func (v *Values) text(inst pdu.Inst, s string) {
 	if v.selected.Includes(inst) {
 		start := len(v.bytes)
-		v.bytes = append(v.bytes, s...)
+		v.bytes = appendPrintable(v.bytes, s)
 		v.Insts, v.Texts = append(v.Insts, inst), append(v.Texts, v.bytes[start:])
 	}
+}
+
+// appendPrintable appends a text without what moves a terminal's cursor elsewhere or hides itself, nor what is no UTF-8: that
+// is written as Go writes it, such as \x1b. Ends of lines and tabs stay.
+func appendPrintable(b []byte, s string) []byte {
+	plain := 0 // bytes that can be appended as they are
+	for plain < len(s) && (s[plain] >= ' ' && s[plain] < 0x7f || s[plain] == '\n' || s[plain] == '\t') {
+		plain++
+	}
+	b = append(b, s[:plain]...)
+	for s = s[plain:]; s != ""; {
+		r, size := utf8.DecodeRuneInString(s)
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) && (r != utf8.RuneError || size > 1) {
+			b = append(b, s[:size]...)
+		} else {
+			start := len(b)
+			b = strconv.AppendQuote(b, s[:size])
+			b = append(b[:start], b[start+1:len(b)-1]...)
+		}
+		s = s[size:]
+	}
+	return b
 }
 
 // since is how long ago something was, in milliseconds; nothing if it never was.

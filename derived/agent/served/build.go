@@ -39,7 +39,8 @@ type builder struct {
 	wrong      map[string]problem    // of definitions that are not those of the configuration, by name
 	unreadable map[string]*Failure   // by names that are not served
 	descs      map[pdu.PMID]pdu.Desc // of the operands
-	secret     map[pdu.PMID]bool     // the protected operands
+	protected  map[pdu.PMID]bool     // the operands that are
+	secret     map[string]bool       // the definitions whose texts not everybody may read
 	made       *Snapshot
 	key        []byte // scratch space
 }
@@ -52,7 +53,7 @@ type problem struct {
 
 // Build makes a snapshot. Definitions that became wrong while they are served stay as they were.
 func Build(in Input) *Snapshot {
-	b := &builder{Input: in, wrong: make(map[string]problem), unreadable: make(map[string]*Failure)}
+	b := &builder{Input: in, wrong: make(map[string]problem), unreadable: make(map[string]*Failure), secret: make(map[string]bool)}
 	if in.Before == nil {
 		b.Before = &Snapshot{}
 	}
@@ -65,7 +66,7 @@ func Build(in Input) *Snapshot {
 	}
 	defs := b.definitions()
 	set := b.bind(defs)
-	b.secret = b.secrets(defs)
+	b.protected = b.protectedOperands(defs)
 	b.made = &Snapshot{
 		Set: set, catalog: in.Catalog, LookedUp: in.Catalog != nil, Read: in.Config.Read, Files: slices.Clone(in.Config.Files),
 		Metrics: make([]*Metric, 0, len(defs)), ByID: make(map[pdu.PMID]*Metric, len(defs)),
@@ -142,6 +143,7 @@ func (b *builder) definitions() []*Definition {
 		case is && m.Absent: // there is nothing to serve, but its mistake has not gone
 			b.unreadable[m.Def.Name] = &Failure{
 				Name: m.Def.Name, Text: m.Def.Text, File: m.Def.File, Line: m.Def.Line, Message: m.Problem,
+				Secret: m.Def.Secret,
 			}
 		case is:
 			keep(m.Def, m.Def.File+" could not be read")
@@ -158,6 +160,9 @@ func (b *builder) bind(defs []*Definition) *derived.Set {
 	}
 	for {
 		set := Bind(defs, catalog, b.Config.Language)
+		for _, d := range defs {
+			b.secret[d.Name] = b.secret[d.Name] || d.Secret
+		}
 		if b.Catalog == nil || !b.restore(set, defs) {
 			return set
 		}
@@ -173,9 +178,9 @@ func (b *builder) restore(set *derived.Set, defs []*Definition) bool {
 			continue
 		}
 		m, _ := set.Lookup(d.Name)
-		why := b.Operands.fault(d, m)
+		why := b.fault(d, m)
 		if why == "" && m.Err != nil { // a misspelt operand is a mistake like any other
-			why = d.explain(m.Err)
+			why = d.explain(m.Err, b.secret)
 		}
 		if why != "" {
 			b.wrong[d.Name] = problem{text: why}
@@ -186,6 +191,17 @@ func (b *builder) restore(set *derived.Set, defs []*Definition) bool {
 	return any
 }
 
+// fault is what is wrong with a definition, "" if that is nothing or only that operands are missing.
+func (b *builder) fault(d *Definition, m *derived.Metric) string {
+	switch {
+	case m.Err == nil:
+		return b.Operands.fault(d, m)
+	case m.Err.Unbound():
+		return ""
+	}
+	return d.explain(m.Err, b.secret)
+}
+
 // add adds a definition to the snapshot.
 func (b *builder) add(d *Definition) {
 	bound, _ := b.made.Set.Lookup(d.Name)
@@ -194,22 +210,22 @@ func (b *builder) add(d *Definition) {
 	if bound.Err == nil {
 		b.made.Widest = max(b.made.Widest, len(bound.Needs().Operands))
 	}
-	fault := b.Operands.fault(d, bound)
+	fault := b.fault(d, bound)
 	var err error
 	if bound.Err == nil && fault == "" && b.Catalog != nil {
 		m.Derived, m.State, m.proven = bound, Bound, true
 		if m.Problem != "" {
 			m.State = Kept
 		}
-		m.ID, err = b.IDs.Bind(d.Name, d.Text, bound.Desc)
+		m.ID, err = b.IDs.Bind(d.Name, d.remembered(), bound.Desc)
 		m.Desc, m.Described = bound.Desc, true
 		m.Desc.PMID = m.ID
 		needs := bound.Needs()
 		m.Operands, m.Older = b.operands(needs.Operands), needs.History
-		m.Protected = slices.ContainsFunc(needs.Operands, func(id pdu.PMID) bool { return b.secret[id] })
+		m.Protected = slices.ContainsFunc(needs.Operands, func(id pdu.PMID) bool { return b.protected[id] })
 	} else {
 		m.ID, err = b.IDs.PMID(d.Name)
-		m.Desc, m.Described = b.IDs.Desc(d.Name, d.Text)
+		m.Desc, m.Described = b.IDs.Desc(d.Name, d.remembered())
 		old := b.formerly(d.Name)
 		m.proven = old != nil && old.Text == d.Text // it is unbound for now
 		switch {
@@ -218,7 +234,7 @@ func (b *builder) add(d *Definition) {
 		case fault != "":
 			m.State, m.Described = Failed, false
 		default:
-			m.State, fault = Unbound, d.explain(bound.Err)
+			m.State, fault = Unbound, d.explain(bound.Err, b.secret)
 		}
 		if b.Catalog != nil && m.Problem == "" {
 			m.Problem = fault
@@ -242,7 +258,7 @@ func (b *builder) addUnreadable() {
 			continue
 		}
 		b.made.Metrics = append(b.made.Metrics, &Metric{
-			Def: &Definition{Definition: &derived.Definition{Name: name, Text: f.Text}, File: f.File, Line: f.Line},
+			Def: &Definition{Definition: &derived.Definition{Name: name, Text: f.Text}, File: f.File, Line: f.Line, Secret: f.Secret},
 			ID:  id, Inst: b.IDs.Instance(id), State: Failed, Problem: f.Message, Reported: true, Absent: true,
 		})
 	}
@@ -279,10 +295,10 @@ func (b *builder) operands(ids []pdu.PMID) *Operands {
 	return o
 }
 
-// secrets finds the operands that belong to agents that show their values to known users only. The
+// protectedOperands finds the operands that belong to agents that show their values to known users only. The
 // values come to us as to a known user and must not go to others. What counts is the operand itself,
 // however many definitions lie between it and the metric that is served.
-func (b *builder) secrets(defs []*Definition) map[pdu.PMID]bool {
+func (b *builder) protectedOperands(defs []*Definition) map[pdu.PMID]bool {
 	found := make(map[pdu.PMID]bool)
 	if len(b.Protect) == 0 || b.Catalog == nil {
 		return found

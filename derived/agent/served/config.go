@@ -3,6 +3,8 @@ package served
 import (
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"pmdaderived/derived"
@@ -22,6 +24,31 @@ type Definition struct {
 	// Explain renders a message about a place in the expression for people: with the position in
 	// the file, the line and a caret. Nil: only the message.
 	Explain func(offset int, msg string) string
+
+	// Secret: not everybody may read the file. What is served of the definition has no text of it, nor has the log.
+	Secret bool
+}
+
+// What is said in the place of texts of files that not everybody may read.
+const (
+	Hidden        = "not shown: not everybody may read its file"
+	HiddenProblem = "something is wrong that is not shown: not everybody may read the file, and who may is told by pmdaderived check"
+)
+
+// Shown is what everybody may see of the expression.
+func (d *Definition) Shown() string {
+	if d.Secret {
+		return Hidden
+	}
+	return strings.TrimSpace(d.Text)
+}
+
+// remembered is what the state file, which everybody may read, has of the expression.
+func (d *Definition) remembered() string {
+	if d.Secret {
+		return ""
+	}
+	return d.Text
 }
 
 // Failure is a definition that cannot be read.
@@ -31,6 +58,7 @@ type Failure struct {
 	File    string
 	Line    int
 	Message string
+	Secret  bool // not everybody may read the file; Message can be shown
 }
 
 // File is a file of definitions, or a place where there should be one.
@@ -63,8 +91,16 @@ func (d *Definition) alone() *Definition {
 	return &own
 }
 
-// explain shows what is wrong with a definition.
-func (d *Definition) explain(err *derived.Error) string {
+// explain shows what is wrong with a definition, without texts that are secret.
+func (d *Definition) explain(err *derived.Error, secret map[string]bool) string {
+	switch {
+	case d.Secret:
+		return d.File + ":" + strconv.Itoa(d.Line) + ": " + HiddenProblem
+	case secret[err.Origin()]:
+		own := *err
+		own.Detail = "" // quotes the other
+		err = &own
+	}
 	if d.Explain == nil {
 		return err.Error()
 	}

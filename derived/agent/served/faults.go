@@ -17,14 +17,8 @@ type OperandLimits struct {
 	Taken int // that pmcd takes in one fetch
 }
 
-// fault is what is wrong with a definition, "" if that is nothing or only that operands are missing.
+// fault says that a definition has too many operands, "" if it has not.
 func (l OperandLimits) fault(d *Definition, m *derived.Metric) string {
-	if m.Err != nil {
-		if m.Err.Unbound() {
-			return ""
-		}
-		return d.explain(m.Err)
-	}
 	switch n := len(m.Needs().Operands); {
 	case l.Most > 0 && n > l.Most:
 		return fmt.Sprintf("derived metric %s: %d operand metrics, %d are the most that are sampled together", d.Name, n, l.Most)

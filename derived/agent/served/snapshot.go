@@ -123,6 +123,9 @@ func (s *Snapshot) place(name string) (int, bool) {
 func (s *Snapshot) Lack(m *Metric, code func(pdu.PMID) pdu.Code) string {
 	for _, d := range m.Operands.Descs {
 		if why := code(d.PMID); why < 0 {
+			if m.Def.Secret {
+				return fmt.Sprintf("an operand: %v", why)
+			}
 			return fmt.Sprintf("operand %s: %v", s.operandName(m, d.PMID), why)
 		}
 	}

@@ -8,10 +8,15 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Text is what a metric's help says: the definition's own, or the expression and where it stands.
+// Text is what a metric's help says: the definition's own, or the expression and where it stands. A definition whose file not
+// everybody may read has no text but where it stands.
 func (m *Metric) Text(short bool) string {
-	def := plain(m.Def.Name + " = " + strings.TrimSpace(m.Def.Text))
+	def := plain(m.Def.Name + " = " + m.Def.Shown())
 	switch {
+	case m.Def.Secret:
+		if def = m.Def.Name + ": " + Hidden; short {
+			return def
+		}
 	case short && m.Def.OneLine != nil:
 		return *m.Def.OneLine
 	case short:
