@@ -9,6 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"pmdaderived/derived/agent/agents"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
@@ -18,15 +19,7 @@ import (
 )
 
 const (
-	// lookGap is how far apart two looks at the agents of pmcd are at least: any of them can make pmcd say that some are others.
-	lookGap = time.Second
-
-	// rebindGap is how far apart two lookups of all operands are at least, mostGap where they have found nothing: any agent can make pmcd
-	// say that there are other names.
-	rebindGap = time.Second
-	mostGap   = time.Minute
-
-	// missedGap is likewise, when somebody asks for a metric that is not bound.
+	// missedGap is how far apart two lookups of all operands are at least when somebody asks for a metric that is not bound.
 	missedGap = 2 * time.Second
 
 	// A lookup that fails is tried again after firstRetry, then slower and slower, down to lastRetry.
@@ -64,11 +57,7 @@ type reloader struct {
 	needed     operand.Domains // domains whose names matter, with their selectors
 	lastBind   time.Time
 	lastMissed time.Time     // look-up of what is not bound
-	lastLook   time.Time     // at the agents of pmcd
-	agents     bool          // pmcd has said since that they are others
-	names      bool          // likewise that names are
-	gap        time.Duration // to the next lookup of all operands because of that
-	claimed    bool          // the next one is because of that
+	pace       agents.Pace   // of what pmcd has announced
 	session    int           // that operands are looked up in; 0: none
 	retry      time.Duration // of a lookup that was refused
 	hidden     bool          // a change of names may have been missed
@@ -87,7 +76,7 @@ type reloader struct {
 // newReloader reads configuration and state, and gives the agent its first snapshot.
 func newReloader(a *Agent) *reloader {
 	r := &reloader{
-		a: a, log: a.options.Log, gap: rebindGap, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
+		a: a, log: a.options.Log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
 		directory: operand.Directory{Waiting: make(operand.Waiting)},
 		look:      time.NewTimer(never), bind: time.NewTimer(never), due: time.NewTimer(never),
 		announce: time.NewTimer(never), unsaved: time.NewTimer(never),
@@ -171,8 +160,7 @@ func (r *reloader) handle(ctx context.Context, e upstream.Events) {
 		return
 	}
 	if e.Agents || e.Names {
-		r.agents, r.names = r.agents || e.Agents, r.names || e.Names
-		r.look.Reset(max(0, lookGap-time.Since(r.lastLook))) // agents come together
+		r.look.Reset(r.pace.Announced(e.Agents, e.Names, time.Now()))
 	}
 	if e.Narrowed {
 		r.failed(r.rebind(ctx, missing))
@@ -186,24 +174,13 @@ func (r *reloader) handle(ctx context.Context, e upstream.Events) {
 // lookAtAgents finds out what is behind a change that pmcd has announced. If agents have been started or have ended, everything is looked
 // up. So it is if only names are said to be others, but ever more seldom while nothing comes of it.
 func (r *reloader) lookAtAgents(ctx context.Context) {
-	agents, names := r.agents, r.names
-	r.lastLook, r.agents, r.names = time.Now(), false, false
 	changed, err := r.a.upstream.LookAtAgents(ctx)
-	switch {
-	case err != nil: // the next session begins with all that
+	if err != nil { // the next session begins with all that
 		return
-	case changed && agents:
-		r.gap = rebindGap
-	case !names:
-		return
-	default:
-		r.claimed = true
-		if time.Since(r.lastBind) > 2*r.gap {
-			r.gap = rebindGap
-		}
 	}
-	if r.bindErr == "" { // else it is tried again soon
-		r.bind.Reset(max(0, r.gap-time.Since(r.lastBind)))
+	wait, ok := r.pace.Looked(changed, r.lastBind, time.Now())
+	if ok && r.bindErr == "" { // else it is tried again soon
+		r.bind.Reset(wait)
 	}
 }
 
@@ -215,14 +192,7 @@ func (r *reloader) lookUpAll(ctx context.Context) {
 	before := r.directory.Catalog
 	r.hidden, r.lastBind = false, time.Now()
 	r.failed(r.rebind(ctx, afresh))
-	switch {
-	case !r.claimed:
-	case r.directory.Catalog.Equal(before):
-		r.gap = min(2*r.gap, mostGap)
-	default:
-		r.gap = rebindGap
-	}
-	r.claimed = false
+	r.pace.Bound(!r.directory.Catalog.Equal(before))
 }
 
 // lookUpMissing looks up what is not there, if there may be such a thing.

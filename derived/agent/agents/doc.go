@@ -2,6 +2,7 @@
 // became of what they were asked for. It has no goroutine and no lock; who has it guards it.
 //
 //	Look     what pmcd says of its agents at one time: pmcd.agent.status and pmcd.seqnum (docs/pmcd.md o)
+//	Pace     how soon to do something about what is announced
 //	Table    for each agent what it was asked for, what was wrong and what it cost
 //
 // pmcd tells its clients that some agent was started or has ended, not which, and any agent can make it say so. What two looks show:
