@@ -170,18 +170,24 @@ func tellings() []lie {
 			}
 			return vs
 		})},
-		{"blocks-short", "", fetch, Nothing, patched(func(frame []byte) {
-			blocks(frame, func(at int) { put(frame, at, get(frame, at)&^0xffffff|8) })
-		})},
-		{"blocks-empty", "", fetch, Nothing, patched(func(frame []byte) {
-			blocks(frame, func(at int) { put(frame, at, get(frame, at)&^0xffffff|4) })
-		})},
 		{"block-short", "", fetch, Nothing, func(t *telling) []byte { // the last one, where pmcd does not notice
 			frame := whole(t.truth)
 			if last := len(frame) - 12; t.truth.Kind == pdu.KindResult && last >= setAt && get(frame, last)&0xffffff == 12 {
 				put(frame, last, get(frame, last)-4)
 				frame = frame[:last+8]
 				put(frame, 0, uint32(len(frame)))
+			}
+			return frame
+		}},
+		{"blocks-length", "4 0 12 100", fetch, Dropped, func(t *telling) []byte {
+			frame := each(func(t *telling, vs []pdu.Value) []pdu.Value {
+				for i := range vs {
+					vs[i] = pdu.AggregateValue(vs[i].Inst, make([]byte, t.number()))
+				}
+				return vs
+			})(t)
+			if t.truth.Kind == pdu.KindResult {
+				blocks(frame, func(at int) { put(frame, at, get(frame, at)&0xffffff|uint32(pdu.TypeU64)<<24) })
 			}
 			return frame
 		}},
@@ -192,7 +198,12 @@ func tellings() []lie {
 			})(t)
 		}},
 		{"format", "", fetch, Dropped, patched(func(frame []byte) { sets(frame, func(at, _ int) { put(frame, at+8, 77) }) })},
-		{"in-situ", "", fetch, Nothing, patched(func(frame []byte) { sets(frame, func(at, _ int) { put(frame, at+8, 0) }) })},
+		{"in-situ", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value {
+			for i := range vs {
+				vs[i] = pdu.Uint32Value(vs[i].Inst, 7)
+			}
+			return vs
+		})},
 		{"count", "", fetch, Dropped, patched(func(frame []byte) { sets(frame, func(at, _ int) { put(frame, at+4, 1<<28) }) })},
 
 		{"kind", "", fetch, Dropped, func(t *telling) []byte { return (&pdu.DescReply{}).Append(nil, t.truth.From) }},

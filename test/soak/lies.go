@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -215,6 +216,10 @@ func (t *told) whole(ctx context.Context) (rig.Row, error) {
 		c.scene, c.rand, c.metrics = t.scene, rand.New(rand.NewPCG(0, uint64(i))), len(t.model.metrics)
 		running.Go(func() { c.run(clients) })
 	}
+	recorded, err := t.record(func(l *tool) { running.Go(func() { l.run(clients) }) })
+	if err != nil {
+		return rig.Row{}, err
+	}
 	var stands []rig.Fetched
 	running.Go(func() { stands = t.stand(clients) })
 	rig.Sleep(ctx, t.plan.Honest)
@@ -242,7 +247,60 @@ func (t *told) whole(ctx context.Context) (rig.Row, error) {
 	rig.Sleep(ctx, t.plan.Honest)
 	cancel()
 	running.Wait()
+	recorded(ctx)
 	return t.row(standing(stands, begin, end), back, errors.Join(problems...)), ctx.Err()
+}
+
+// record has pmlogger record what the clients fetch, and returns what judges the archive.
+func (t *told) record(run func(*tool)) (judge func(context.Context), err error) {
+	if t.plan.Recorded == 0 {
+		return func(context.Context) {}, nil
+	}
+	names := []string{plainName, tracks()[0].metric(atRole), tracks()[0].metric(stepRole), tracks()[0].metric(paceRole)}
+	config, err := t.orders.Write("pmlogger.config", fmt.Sprintf("log mandatory on %d sec { %s }\n", t.plan.Recorded/time.Second,
+		strings.Join(slices.Concat(names, t.goodNames(), badNames(liarName)), " ")))
+	if err != nil {
+		return nil, err
+	}
+	archive := filepath.Join(filepath.Dir(t.pmcd.LogFile), "archive"+startMark)
+	run(&tool{scene: t.scene, args: []string{"pmlogger", "-c", config, "-l", archive + ".log", archive}, pause: redial, line: func(string) string { return "" }})
+	return func(ctx context.Context) {
+		reader := &tool{scene: t.scene, line: t.recordLine(), args: slices.Concat(
+			[]string{"pmrep", "-a", strings.ReplaceAll(archive, startMark, "1"), "-u", "-ocsv", "-r"}, names)}
+		if err := reader.once(ctx); err != nil {
+			t.tally.problem(failedTool, "%v", err)
+		}
+	}, nil
+}
+
+// recordLine judges what pmrep prints of an archive: the time, an operand, and the track of it.
+func (t *told) recordLine() func(string) string {
+	var last float64 // when the sample before was taken; 0: there is none
+	return func(text string) string {
+		cells := strings.Split(text, ",")
+		if len(cells) != 5 || strings.HasPrefix(text, "Time") {
+			return ""
+		}
+		number := func(i int) float64 {
+			x, _ := strconv.ParseFloat(cells[i], 64) // an empty one is 0
+			return x
+		}
+		plain, at, step := number(1), number(2), number(3)
+		before := last
+		last = at
+		switch {
+		case plain == 0: // pmcd had no value itself
+		case at == 0, before != 0 && step == 0, before != 0 && number(4) == 0:
+			t.tally.problem(missingValue, "pmlogger: %s", text)
+		case plain-at < -1e9 || plain-at > float64(oldest):
+			return "it is of another time"
+		case before != 0 && math.Abs(at-step-before) > 1e6:
+			return fmt.Sprintf("the step has to be since %.0f", before)
+		default:
+			t.tally.values.Add(3)
+		}
+		return ""
+	}
 }
 
 // lies gives an order.

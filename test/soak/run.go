@@ -67,7 +67,7 @@ func Full(length time.Duration) Plan {
 	return Plan{
 		Length: length, Interval: max(time.Second, length/60), Definitions: 1943,
 		Periodic: 16, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3,
-		Edit: time.Second, Kills: max(1, int(float64(length)*(halves-settled)/float64(65*time.Second))-1), Hangups: 5, Restarts: 4,
+		Edit: time.Second, Kills: max(1, int(float64(length)*(halves-settled)/float64(65*time.Second))-1), Hangups: 5, Restarts: 4, Liars: 2,
 		Routine: time.Minute, Crowd: 900, Visits: 10_000, Return: 5 * time.Minute,
 	}
 }
@@ -77,7 +77,7 @@ func Short() Plan {
 	return Plan{
 		Length: 10 * time.Second, Interval: time.Second, Definitions: 150,
 		Periodic: 4, Irregular: 2, Reconnecting: 2, Wide: 1, Readers: 2, Tools: 1,
-		Edit: 200 * time.Millisecond, Kills: 1, Hangups: 1, Restarts: 1,
+		Edit: 200 * time.Millisecond, Kills: 1, Hangups: 1, Restarts: 1, Liars: 2,
 		Routine: time.Second, Crowd: 40, Visits: 100, Return: 4 * time.Second,
 	}
 }

@@ -32,6 +32,8 @@ func (r *run) verdict(before, after figures, records int) []rig.Row {
 		rig.Equal("operand agent killed", r.weather.count(agentGone), p.Kills+p.Hangups),
 		rig.Equal("of these with a SIGHUP to pmcd", r.weather.count(pmcdTold), p.Hangups),
 		rig.Equal("pmcd restarted", r.weather.count(pmcdGone), p.Restarts),
+		rig.Some("lies of two agents", t.told.Load()),
+		rig.Equal("others' values wrong or missing while agents lie", t.misled.Load(), 0),
 		none("wrong values", wrongValue),
 		missing,
 		none("calls that failed without a cause", failedCall),

@@ -38,7 +38,7 @@ func daemon(t *testing.T) string {
 // Short runs with a real pmcd: everything happens and can be measured, and what does not depend on the machine's speed holds.
 func TestShortRuns(t *testing.T) {
 	program := daemon(t)
-	for name, rows := range map[string]int{"fresh": 41, "soak": 28} {
+	for name, rows := range map[string]int{"fresh": 41, "soak": 30} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
@@ -76,13 +76,9 @@ func TestLies(t *testing.T) {
 	assert.GreaterOrEqual(t, len(table.Rows), len(o.only))
 }
 
-// costly are lies that still cost others something.
+// costly are lies that still cost others something: pmcd stands still for longer than samples are served, or than a client waits.
 func costly() []string {
-	return []string{
-		"name-slow 1s", "desc-slow 500ms", "fetch-slow 2s", "instances-slow-churn 500ms", "instances-slow 500ms", "fetch-ipc", "fetch-changes 31", "sets-missing", "sets-many",
-		"blocks-short", "blocks-empty", "blocks-long", "format", "in-situ", "count", "kind", "twice", "never", "before", "length", "exit",
-		"random 1", "random-all 1",
-	}
+	return []string{"name-slow 1s", "desc-slow 500ms", "fetch-slow 2s", "never"}
 }
 
 func TestWrongUsage(t *testing.T) {
