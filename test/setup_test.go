@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 		runAgent(newHuge(file))
 		return
 	}
+	if dir := os.Getenv(sluggishVariable); dir != "" {
+		runAgent(newSluggish(dir))
+		return
+	}
 	exit := m.Run()
 	dir, err := programDir()
 	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {

@@ -11,7 +11,7 @@ import (
 // names, which are those known when they are asked for.
 type Sample struct {
 	At      time.Time // by pmcd's clock, for rates
-	Taken   time.Time // by ours: when it was asked for, so that no value is older than it seems
+	Taken   time.Time // by ours: when pmcd began with it, at the earliest, so that no value is older than it seems
 	Arrived time.Time // by ours
 	Size    int       // bytes of its values
 

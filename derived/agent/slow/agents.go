@@ -299,13 +299,11 @@ func (s Agents) backingOff() (n int) {
 	return n
 }
 
-// Keep forgets all accounts but those of agents whose values are in use.
-func (s Agents) Keep(used map[Account]bool) {
-	maps.DeleteFunc(s, func(of Account, _ *account) bool {
-		if of.Kind == Names {
-			return false
-		}
-		of.Kind = Values
-		return !used[of]
+// Keep forgets all accounts but those of agents whose values are in use, of names, and those that owe something: what an
+// agent that is left alone does not tell may be why nothing of it is in use.
+func (s Agents) Keep(used map[Account]bool, now time.Time) {
+	maps.DeleteFunc(s, func(of Account, a *account) bool {
+		unused := of.Kind != Names && !used[Account{Values, of.Domain, of.Agents}]
+		return unused && s.owes(a, now) == 0
 	})
 }

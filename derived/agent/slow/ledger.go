@@ -13,25 +13,23 @@ import (
 type Ledger struct {
 	Agents
 	Busy
-	sent time.Time // the last request that looks something up
 }
 
 // Ask decides on a request that is to look something up: a code below zero if it may not be sent now. Who is left alone is
 // not asked, and suspects are asked for one item at a time: what that takes is theirs, and no more than anybody has to wait for.
 func (l *Ledger) Ask(req pdu.Message, now time.Time) pdu.Code {
-	l.sent = now
-	if len(l.Agents) == 0 {
-		return 0
+	if len(l.Agents) > 0 {
+		if of, items := asked(req); l.Resting(now, of...) || items > 1 && l.Suspected(of...) {
+			return pdu.ErrAgain
+		}
 	}
-	if of, items := asked(req); l.Resting(now, of...) || items > 1 && l.Suspected(of...) {
-		return pdu.ErrAgain
-	}
+	l.LookUp(now)
 	return 0
 }
 
 // Reply notes that it is answered now, perhaps by a code below zero. It returns what there is to tell; see Agents.Note.
 func (l *Ledger) Reply(req pdu.Message, code pdu.Code, now time.Time) (r Request, slowed, recovered []Account) {
-	r.Took, r.Ended = l.LookedUp(l.sent, now), now
+	r.Took, r.Ended = l.LookedUp(now), now
 	if r.Took >= Long || code >= 0 && len(l.Agents) > 0 {
 		r.Of, _ = asked(req)
 		r.Mixed = len(r.Of) > 1

@@ -1,6 +1,7 @@
 package slow
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -335,7 +336,8 @@ func TestBusy(t *testing.T) {
 			for _, at := range row.asked {
 				b.Requested(begin.Add(at))
 			}
-			assert.Equal(t, row.want, b.LookedUp(begin.Add(row.sent), begin.Add(row.now)))
+			b.LookUp(begin.Add(row.sent))
+			assert.Equal(t, row.want, b.LookedUp(begin.Add(row.now)))
 		})
 	}
 }
@@ -408,33 +410,76 @@ func TestCodesClearNobody(t *testing.T) {
 	assert.Equal(t, 1, l.BackingOff())
 }
 
-// While a fetch and something that is looked up wait for each other, the time is put down to the one that pmcd was busy with.
+// While a fetch and something that is looked up wait for each other, the time is put down to the one that pmcd was busy with,
+// in whatever order the answers are noted.
 func TestWhatPMCDWasBusyWith(t *testing.T) {
 	begin := time.Now()
 	at := func(d time.Duration) time.Time { return begin.Add(d) }
 	pmcd := begin.Add(time.Hour) // its clock
+	type request struct{ sent, complete, noted time.Duration }
 	for _, row := range []struct {
 		name            string
-		fetch, lookedUp [2]time.Duration // sent and answered
+		fetch, lookedUp request
 		want            [2]time.Duration // what is put down to them
 	}{
-		{"fetch first", [2]time.Duration{0, 2 * second}, [2]time.Duration{second, 2*second + ms}, [2]time.Duration{2 * second, ms}},
-		{"lookup first", [2]time.Duration{second, 2*second + ms}, [2]time.Duration{0, 2 * second}, [2]time.Duration{ms, 2 * second}},
-		{"apart", [2]time.Duration{0, second}, [2]time.Duration{3 * second, 5 * second}, [2]time.Duration{second, 2 * second}},
+		{"fetch first", request{0, 2 * second, 2*second + ms}, request{second, 2*second + ms, 2*second + 2*ms}, [2]time.Duration{2*second + ms, ms}},
+		{"lookup first", request{second, 2*second + ms, 2*second + 2*ms}, request{0, 2 * second, 2*second + ms}, [2]time.Duration{ms, 2*second + ms}},
+		{"lookup first, and noted last", request{second, 2*second + ms, 2*second + 2*ms}, request{0, 2 * second, 2*second + 3*ms}, [2]time.Duration{0, 2*second + 3*ms}},
+		{"apart", request{0, second, second}, request{3 * second, 5 * second, 5 * second}, [2]time.Duration{second, 2 * second}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var b Busy
+			b.Fetched(at(-second), pmcd.Add(-second), at(-second))
 			var got [2]time.Duration
-			fetch := func() { _, got[0] = b.Fetched(at(row.fetch[0]), pmcd.Add(row.fetch[1]), at(row.fetch[1])) }
-			lookUp := func() { got[1] = b.LookedUp(at(row.lookedUp[0]), at(row.lookedUp[1])) }
-			if row.fetch[1] < row.lookedUp[1] {
+			var began time.Time
+			fetch := func() {
+				began, _, got[0] = b.Fetched(at(row.fetch.sent), pmcd.Add(row.fetch.complete), at(row.fetch.noted))
+			}
+			b.LookUp(at(row.lookedUp.sent))
+			if row.fetch.noted < row.lookedUp.noted {
 				fetch()
-				lookUp()
-			} else {
-				lookUp()
+			}
+			got[1] = b.LookedUp(at(row.lookedUp.noted))
+			if row.fetch.noted > row.lookedUp.noted {
 				fetch()
 			}
 			assert.Equal(t, row.want, got)
+			if row.fetch.sent > 0 {
+				assert.Less(t, at(2*second).Sub(began), 10*ms, "it is no older")
+			}
 		})
 	}
+}
+
+// A sample that had to wait for another one is as old as it is, and not as old as its request. None is older than it seems.
+func TestBeganNotBefore(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	begin := time.Now()
+	at := func(d time.Duration) time.Time { return begin.Add(d) }
+	var b Busy
+	free, offset := time.Duration(0), time.Hour // when pmcd has time; by how much its clock is ahead
+	waited := 0
+	for n := range 5000 {
+		sent := free + time.Duration(random.Int64N(int64(ms)))
+		if n%10 == 9 { // while pmcd is busy with another one, whose answer comes in time
+			sent = free - min(free, 2*second)/2
+		}
+		began := max(sent, free)
+		took := ms/5 + time.Duration(random.Int64N(int64(ms)))
+		if n%10 == 8 {
+			took = 2 * second
+		}
+		if n == 2500 {
+			offset -= 10 * time.Minute
+		}
+		free = began + took
+		read := free + time.Duration(random.Int64N(int64(ms)))
+		got, _, _ := b.Fetched(at(sent), at(free+offset), at(read))
+		assert.False(t, got.After(at(began+ms/100)), "taken earlier than that")
+		assert.False(t, got.Before(at(sent)))
+		if began-sent > second/2 && at(began).Sub(got) < 20*ms {
+			waited++
+		}
+	}
+	assert.Greater(t, waited, 490)
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // charge puts down to the agents of a fetch what time of pmcd it took. pmcd does one thing at a time, and does not
-// ask us for anything while it works on a fetch. It returns how long pmcd was busy until the answer.
-func (u *Upstream) charge(c *connection, res *pmapi.Columns, now time.Time) time.Duration {
-	busy, took := u.slow.Fetched(c.sent, res.Time, now)
+// ask us for anything while it works on a fetch. It returns when pmcd began with it, at the earliest, and how long it was busy.
+func (u *Upstream) charge(c *connection, res *pmapi.Columns, now time.Time) (began time.Time, busy time.Duration) {
+	began, busy, took := u.slow.Fetched(c.sent, res.Time, now)
 	u.figures.UpstreamBusy.Add(int64(busy))
 	if c.agents == nil && (took < slow.Long || len(c.asked.Sources) == 0) {
-		return busy
+		return began, busy
 	}
 	r := slow.Request{Of: c.agents, Took: took, Ended: now}
 	if c.agents == nil {
@@ -36,7 +36,7 @@ func (u *Upstream) charge(c *connection, res *pmapi.Columns, now time.Time) time
 	}
 	slowed, recovered := u.slow.Note(r)
 	u.tell(r, slowed, recovered)
-	return busy
+	return began, busy
 }
 
 // gate is that of the connection that is not for fetches: what is looked up there is charged, too.

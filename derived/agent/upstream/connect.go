@@ -201,6 +201,7 @@ func (u *Upstream) detach() {
 	}
 	u.lookups, u.session = nil, 0
 	u.queue.forget()
+	u.slow.Disconnected()
 	u.size.Proven = 0
 	u.maker.Forget()
 	u.agents = nil

@@ -158,10 +158,11 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 	u.figures.Answer.Raise(int64(res.Size))
 	u.size.Proven = max(u.size.Proven, len(c.asked.IDs))
 	u.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
-	u.asked.Asked(c.asked.Agents, u.charge(c, res, now))
+	began, busy := u.charge(c, res, now)
+	u.asked.Asked(c.asked.Agents, busy)
 	news := u.news(c, res.Changes)
 	if len(c.asked.Sources) > 0 {
-		made := u.sample(res, c.sent, now, c.asked.List)
+		made := u.sample(res, began, now, c.asked.List)
 		u.judge(made, c.asked.Sources)
 		for metric, code := range made.Failed {
 			if d := metric.Domain(); u.asked.Failed(metric, code) {

@@ -237,7 +237,7 @@ func (u *Upstream) Serve(series []*Series, older []int) {
 			used[of] = true
 		}
 	}
-	u.slow.Keep(used)
+	u.slow.Keep(used, u.now())
 	u.figures.SlowAgents.Store(int64(u.slow.BackingOff()))
 	u.keepWarm(deep)
 }
