@@ -52,6 +52,15 @@ func (a *Agent) problem(snap *snapshot, m *metric) string {
 	if m.Problem != "" || m.series == nil {
 		return m.Problem
 	}
+	text := a.lack(snap, m)
+	if text != "" && m.Def.Secret {
+		return "it lacks what is not shown: not everybody may read its file"
+	}
+	return text
+}
+
+// lack is why a metric that is bound has no values now.
+func (a *Agent) lack(snap *snapshot, m *metric) string {
 	if text := a.names.Problem(m.Derived); text != "" {
 		return text
 	}

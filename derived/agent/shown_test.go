@@ -39,5 +39,7 @@ func TestProblemOfADefinition(t *testing.T) {
 	assert.Equal(t, map[string]string{"a": "", "b": "", "c": "", "d": absent}, shown())
 	b.serve(conf("a = up.count", "b = derived.a"))
 	fails(pdu.ErrNoAgent)
-	assert.Equal(t, "operand "+countID.String()+": "+pdu.ErrNoAgent.Error(), shown()["b"], "it names another definition, not the operand")
+	assert.Equal(t, "operand of a definition that it uses: "+pdu.ErrNoAgent.Error(), shown()["b"], "which may be secret")
+	b.metric("b").Def.Secret = true
+	assert.Equal(t, "it lacks what is not shown: not everybody may read its file", shown()["b"])
 }

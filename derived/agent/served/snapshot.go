@@ -132,14 +132,14 @@ func (s *Snapshot) Lack(m *Metric, code func(pdu.PMID) pdu.Code) string {
 	return ""
 }
 
-// operandName is what a metric calls an operand; its PMID if it is one of another definition that the metric uses.
+// operandName is what a metric calls an operand. One of another definition that it uses has no name here: that may be secret.
 func (s *Snapshot) operandName(m *Metric, id pdu.PMID) string {
 	for name := range m.Def.Names {
 		if d, err := s.catalog.Desc(name); err == nil && d.PMID == id {
 			return name
 		}
 	}
-	return id.String()
+	return "of a definition that it uses"
 }
 
 // find returns a metric by its full name; nil: there is none.
