@@ -12,7 +12,7 @@ import (
 
 // DropPrivileges gives up root for good: supplementary groups, group and user of the whole process
 // become those of the account username. groupname, if not empty, takes the place of the account's
-// own group. It does nothing when the process is not root, whoever it is then. Pipes on standard input
+// own group. The bounding set of capabilities becomes empty, where that is allowed. It does nothing when the process is not root, whoever it is then. Pipes on standard input
 // and output are given to the account: [Stdio] has to open them.
 //
 // It is called before anything else is opened: pmcd may start an agent as root, and what root can
@@ -28,6 +28,7 @@ func DropPrivileges(username, groupname string) error {
 	for fd := range 2 {
 		givePipe(fd, ids)
 	}
+	emptyBounds()
 	if err := syscall.Setgroups(ids.groups); err != nil {
 		return fmt.Errorf("run as %s: supplementary groups %v: %w", username, ids.groups, err)
 	}

@@ -83,6 +83,9 @@ func daemon(ctx context.Context, o *options) error {
 		log.WithError(err).Error("cannot run as an ordinary user")
 		return err
 	}
+	if err := pmda.Harden(); err != nil {
+		log.WithError(err).Warn("process keeps rights that it does not need")
+	}
 	in, out, err := pmda.Stdio()
 	if err != nil {
 		log.WithError(err).Error("cannot use the pipes of pmcd")

@@ -1,7 +1,9 @@
 package rig
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -55,6 +57,9 @@ func ReadProcess(pid int) (p Process, err error) {
 		}
 	}
 	files, err := os.ReadDir(dir + "fd")
+	if errors.Is(err, fs.ErrPermission) { // the daemon's are root's business
+		err = nil
+	}
 	p.Files = len(files)
 	return p, err
 }
