@@ -18,6 +18,9 @@ endif
 PCP_CONF ?= /etc/pcp.conf
 pcp = $(or $(shell sed -n 's/^$(1)=//p' $(PCP_CONF) 2>/dev/null),$(2))
 
+# How long the tests of one package may take: the ten minutes that go gives them are too few on a machine with other work.
+TIMEOUT = -timeout 30m
+
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 PACKAGES = $(shell $(GO) list $(VCS) ./... | grep -v '/test\(/\|$$\)')
@@ -63,7 +66,7 @@ demo: go pcp-demo build bin/private-pmcd ## show derived metrics live, on a pmcd
 .PHONY: test
 test: go ## run every test, against a real pmcd too (installs PCP and what looks at the manual page)
 	@scripts/install-pcp -test
-	$(strip $(GO) test $(RACE) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
+	$(strip $(GO) test $(RACE) $(TIMEOUT) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
 	@$(MAKE) --no-print-directory test-install check-fleet
 
 .PHONY: suite
@@ -187,7 +190,7 @@ lies: go pcp build bin/rig ## an agent lies in every way for T each, others must
 
 .PHONY: cover
 cover: go pcp ## which statements the tests reach: cover.out, and a summary
-	$(GO) test -coverprofile cover.out -coverpkg ./pdu/...,./pmda/...,./derived/...,./config/...,./cmd/... ./...
+	$(GO) test $(TIMEOUT) -coverprofile cover.out -coverpkg ./pdu/...,./pmda/...,./derived/...,./config/...,./cmd/... ./...
 	$(GO) tool cover -func cover.out | tail -n 1
 
 .PHONY: root
