@@ -108,7 +108,6 @@ func lookUpAgain(ctx context.Context, conn *pmapi.Conn, names []string) (*Catalo
 		names = names[end:]
 		rand.Shuffle(len(group), func(i, j int) { group[i], group[j] = group[j], group[i] })
 		for i, name := range group[:min(len(group), probes)] {
-			began := time.Now()
 			if err := ask(name); err != nil {
 				return nil, err
 			}
@@ -118,9 +117,6 @@ func lookUpAgain(ctx context.Context, conn *pmapi.Conn, names []string) (*Catalo
 				if err := ask(rest...); err != nil {
 					return nil, err
 				}
-				break
-			}
-			if time.Since(began) >= longAnswer {
 				break
 			}
 		}

@@ -5,21 +5,15 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	"pmdaderived/derived"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
 
-const (
-	// A look-up of a domain ends for now when its owner has refused so many selectors, or has taken so long for one: who cannot
-	// answer must not be asked for thousands.
-	mostRefused = 8
-	longAnswer  = 100 * time.Millisecond
-)
-
-var errSlow = errors.New("the agent takes long for each name")
+// mostRefused is how many selectors an owner may refuse before the look-up of its domain ends for now: who cannot answer, or is left alone
+// because it is slow, must not be asked for thousands.
+const mostRefused = 8
 
 // lookUpDomain asks the owner of a domain for its instances, and for those selectors that may mean something else than they did.
 // After an error of the owner's what is known is told all the same, with that error. old is returned if nothing has changed.
@@ -40,7 +34,6 @@ func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, selectors 
 	}
 	refused := 0
 	for _, name := range known.doubtful(selectors, old) {
-		began := time.Now()
 		id, err := conn.InstanceID(ctx, d, name)
 		switch {
 		case err == nil:
@@ -52,10 +45,6 @@ func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, selectors 
 			refused++
 		}
 		if conn.Err() != nil || ctx.Err() != nil || refused == mostRefused {
-			break
-		}
-		if time.Since(began) >= longAnswer && len(known.means) < len(selectors) {
-			known.err = errSlow
 			break
 		}
 	}

@@ -401,6 +401,7 @@ func TestWaiting(t *testing.T) {
 	w.Add(quick, churning, slow)
 	assert.Equal(t, []pdu.InDom{quick}, w.Due(now, needed))
 	assert.Equal(t, now.Add(180*time.Millisecond), w.Next())
+	w.Asked(slow, now, 200*time.Millisecond, pdu.ErrAgain)
 	assert.Equal(t, []pdu.InDom{churning}, w.Now(now, []pdu.InDom{churning, slow}))
 	w.Add(churning)
 	assert.Equal(t, []pdu.InDom{churning, slow}, w.Due(now.Add(2*time.Second), needed))

@@ -71,11 +71,11 @@ func (w Waiting) Add(domains ...pdu.InDom) {
 }
 
 // Now returns those of the domains that may be asked for out of their turn, because they matter to something new. The others, whose
-// owner cannot answer or takes long, are added.
+// owner cannot answer, are added.
 func (w Waiting) Now(now time.Time, domains []pdu.InDom) (ready []pdu.InDom) {
 	for _, d := range domains {
 		x := w[d]
-		if x != nil && (x.gap > 0 || x.took >= longAnswer) && x.Next.After(now) {
+		if x != nil && x.gap > 0 && x.Next.After(now) {
 			w.Add(d)
 			continue
 		}
