@@ -142,7 +142,7 @@ func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 			panic(err)
 		}
 		made := sampleOf(maker, &pmapi.Columns{Time: now, Sets: columns.Sets}, now, now, asked.List)
-		asked.Count(made, func(*upstream.Series, int) {})
+		asked.Count(made, func(*upstream.Series, int, bool) {})
 		a.upstream.Store(made, asked.Sources...)
 		req.Arrived = now
 		w.Reset()

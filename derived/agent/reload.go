@@ -152,7 +152,7 @@ func (r *reloader) handle(ctx context.Context, e upstream.Events) {
 		if r.session == 0 {
 			r.a.figures.Connected.Store(false)
 		} else {
-			_, _ = r.a.upstream.LookAtAgents(ctx) // what is said from now on is compared with that; a lost connection shows below
+			r.lookAtAgents(ctx) // what is said from now on is compared with that; a lost connection shows below
 			clear(r.directory.Waiting)
 			r.lookUpAll(ctx)
 			r.untold = r.untold || r.a.changes.Load() != 0
@@ -175,7 +175,10 @@ func (r *reloader) handle(ctx context.Context, e upstream.Events) {
 // up. So it is if only names are said to be others, but ever more seldom while nothing comes of it.
 func (r *reloader) lookAtAgents(ctx context.Context) {
 	changed, err := r.a.upstream.LookAtAgents(ctx)
-	if err != nil { // the next session begins with all that
+	if err != nil {
+		if r.session != 0 { // else the next one begins with all that
+			r.look.Reset(agents.LookGap)
+		}
 		return
 	}
 	wait, ok := r.pace.Looked(changed, r.lastBind, time.Now())

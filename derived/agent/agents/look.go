@@ -29,7 +29,7 @@ const (
 const notReady = 1
 
 // LookAt asks pmcd about its agents. before is what it said last on this connection; nil: nothing. An error that is not one of the connection
-// says that pmcd does not tell.
+// says that pmcd does not tell now; see Silent.
 func LookAt(ctx context.Context, conn *pmapi.Conn, before *Look) (*Look, error) {
 	now := &Look{down: make(map[int]bool)}
 	if before != nil {
@@ -61,9 +61,20 @@ func LookAt(ctx context.Context, conn *pmapi.Conn, before *Look) (*Look, error) 
 		}
 	}
 	if !known { // it has got another agent
-		err = now.name(ctx, conn)
+		if err := now.name(ctx, conn); err != nil && conn.Err() != nil {
+			return nil, err // else it has no name, which only who reads of it misses
+		}
 	}
-	return now, err
+	return now, nil
+}
+
+// Silent reports whether an error of LookAt says that pmcd will not tell later either.
+func Silent(err error) bool {
+	switch pdu.CodeOf(err) {
+	case pdu.ErrName, pdu.ErrPMID, pdu.ErrInDom, pdu.ErrPermission, pdu.ErrNoAgent:
+		return true
+	}
+	return errors.Is(err, errNoAnswer)
 }
 
 // errNoAnswer says that pmcd answers something else.

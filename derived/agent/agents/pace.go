@@ -3,8 +3,8 @@ package agents
 import "time"
 
 const (
-	// lookGap is how far apart two looks at the agents of a pmcd are at least: any of them can make it say that they are others.
-	lookGap = time.Second
+	// LookGap is how far apart two looks at the agents of a pmcd are at least: any of them can make it say that they are others.
+	LookGap = time.Second
 
 	// leastGap is how far apart two lookups of all names are at least, mostGap where they have found nothing: any agent can
 	// make pmcd say that there are other names.
@@ -23,7 +23,7 @@ type Pace struct {
 // Announced notes what is said to be others, and returns how long to wait until the agents are looked at: they come together.
 func (p *Pace) Announced(agents, names bool, now time.Time) time.Duration {
 	p.agents, p.names = p.agents || agents, p.names || names
-	return max(0, lookGap-now.Sub(p.looked))
+	return max(0, LookGap-now.Sub(p.looked))
 }
 
 // Looked notes that the agents have been looked at, and whether they have changed. It returns how long to wait until

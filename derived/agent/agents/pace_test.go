@@ -62,5 +62,5 @@ func TestPaceForgets(t *testing.T) {
 	wait, ok := p.Looked(false, now, later)
 	assert.True(t, ok)
 	assert.Zero(t, wait)
-	assert.Equal(t, lookGap, p.Announced(true, false, later))
+	assert.Equal(t, LookGap, p.Announced(true, false, later))
 }

@@ -50,12 +50,15 @@ func (t Table) Asked(domains []int, took time.Duration) {
 	}
 }
 
+// mostTold is how many codes of an agent the log has at most: it may answer with any.
+const mostTold = 8
+
 // Failed counts a metric that has a code in place of values. It reports whether that is the first one of its agent with this code.
 func (t Table) Failed(metric pdu.PMID, code pdu.Code) (first bool) {
 	f := t.of(metric.Domain())
 	f.Errors++
 	f.metric, f.code = metric, code
-	if first = !slices.Contains(f.told, code); first {
+	if first = len(f.told) < mostTold && !slices.Contains(f.told, code); first {
 		f.told = append(f.told, code)
 	}
 	return first

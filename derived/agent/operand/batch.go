@@ -21,15 +21,16 @@ type Batch[S Source] struct {
 }
 
 // Count calls yield with each source and how many values a sample of the batch has for it.
-func (b *Batch[S]) Count(s *Sample, yield func(source S, values int)) {
+func (b *Batch[S]) Count(s *Sample, yield func(source S, values int, whole bool)) {
 	places := b.places
 	for _, source := range b.Sources {
-		n, values := len(source.Operands()), 0
+		n, values, whole := len(source.Operands()), 0, true
 		for _, at := range places[:n] {
 			values += s.vectors[at].Len()
+			whole = whole && s.vectors[at].Code >= 0
 		}
 		places = places[n:]
-		yield(source, values)
+		yield(source, values, whole)
 	}
 }
 

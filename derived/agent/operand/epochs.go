@@ -3,6 +3,7 @@ package operand
 import (
 	"maps"
 	"slices"
+	"syscall"
 
 	"pmdaderived/derived"
 	"pmdaderived/pdu"
@@ -43,9 +44,9 @@ func (e *Epochs) Same(other *Epochs, domains []int) bool {
 	return e == other || !slices.ContainsFunc(domains, func(d int) bool { return e.at(d) != other.at(d) })
 }
 
-// Evidence is what values say about restarts: an agent that was restarted counts from zero, as a rule, and has no values
-// before. One counter that goes back, or one operand that has no values any more, is no restart: it has to be most
-// counters of a domain, or all its operands.
+// Evidence is what values say about restarts: an agent that was restarted counts from zero, as a rule. One counter that goes
+// back is no restart: it has to be most counters of a domain. Nor is it one to have no values, unless pmcd says of the agent
+// that it is not there: agents fail, and recover.
 type Evidence map[int]*votes
 
 // votes are what the operands of one domain say.
@@ -64,20 +65,29 @@ func (e Evidence) Compare(before, after *Sample, operands []pdu.Desc) {
 			v = &votes{}
 			e[d.PMID.Domain()] = v
 		}
-		if is.Code < 0 {
+		switch {
+		case absent(is.Code):
 			v.gone++
 			continue
+		case is.Code >= 0:
+			v.there++
 		}
-		v.there++
-		if d.Sem == pdu.SemCounter && d.Type.Numeric() {
-			switch back, forth := moves(was, is); {
-			case back > 0 && back >= forth:
-				v.back++
-			case forth > 0:
-				v.forth++
-			}
+		if d.Sem != pdu.SemCounter || !d.Type.Numeric() {
+			continue
+		}
+		switch back, forth := moves(was, is); {
+		case back > 0 && back >= forth:
+			v.back++
+		case forth > 0:
+			v.forth++
 		}
 	}
+}
+
+// absent reports whether a code is what pmcd says itself of an agent that is not there, or is lost just then. Source:
+// docs/protocol.md 5.10.
+func absent(code pdu.Code) bool {
+	return slices.Contains([]pdu.Code{pdu.ErrNoAgent, pdu.ErrIPC, pdu.ErrTimeout, -pdu.Code(syscall.EPIPE)}, code)
 }
 
 // moves counts the instances of a counter that have gone back, and those that have not. What was zero says nothing.

@@ -30,7 +30,8 @@ func (l *Ledger) Ask(req pdu.Message, now time.Time) pdu.Code {
 // Reply notes that it is answered now, perhaps by a code below zero. It returns what there is to tell; see Agents.Note.
 func (l *Ledger) Reply(req pdu.Message, code pdu.Code, now time.Time) (r Request, slowed, recovered []Account) {
 	r.Took, r.Ended = l.LookedUp(now), now
-	if r.Took >= Long || code >= 0 && len(l.Agents) > 0 {
+	found := code >= 0 || code == pdu.ErrName || code == pdu.ErrNonLeaf
+	if r.Took >= Long || found && len(l.Agents) > 0 {
 		r.Of, _ = asked(req)
 		r.Mixed = len(r.Of) > 1
 		slowed, recovered = l.Note(r)
@@ -38,10 +39,18 @@ func (l *Ledger) Reply(req pdu.Message, code pdu.Code, now time.Time) (r Request
 	return r, slowed, recovered
 }
 
+// What pmcd answers by itself is put down to nobody: it is busy with somebody else when that takes long.
+const (
+	pmcd      = 2
+	pmcdNames = "pmcd"
+)
+
 // asked are the accounts that what is looked up is charged to, and how many items it is.
 func asked(req pdu.Message) (of []Account, items int) {
 	add := func(a Account) {
-		items++
+		if items++; a.Domain == pmcd || a.Agents == pmcdNames {
+			return
+		}
 		if !slices.Contains(of, a) {
 			of = append(of, a)
 		}

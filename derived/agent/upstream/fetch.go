@@ -170,9 +170,12 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 					"operand has no values")
 			}
 		}
-		c.asked.Count(made, func(s *Series, values int) {
+		c.asked.Count(made, func(s *Series, values int, whole bool) {
 			s.push(made)
 			s.values = values
+			if values > 0 && whole {
+				s.valued, s.judged = made, u.doubts
+			}
 		})
 	}
 	u.events.Agents = u.events.Agents || news&(pdu.ChangeAddAgent|restarts) != 0

@@ -14,19 +14,19 @@ import (
 )
 
 // judge finds out whose agents have been restarted, if some may have been since the samples before: theirs begin an epoch
-// with this one. Where there is nothing to compare with it is all agents of the series.
+// with this one. It is compared with the last one that had values, and those that follow are, too, as long as it has none. Where the
+// samples before are forgotten it is all agents of the series.
 func (u *Upstream) judge(made *operand.Sample, of []*Series) {
 	evidence := make(operand.Evidence)
 	var restarted []int
 	for _, s := range of {
 		switch {
 		case s.judged == u.doubts || s.older == 0:
-		case s.latest != nil:
-			evidence.Compare(s.latest, made, s.descs)
-		case !s.taken.IsZero():
+		case s.valued != nil:
+			evidence.Compare(s.valued, made, s.descs)
+		case s.latest == nil && !s.taken.IsZero():
 			restarted = append(restarted, s.domains...)
 		}
-		s.judged = u.doubts
 	}
 	if restarted = append(restarted, evidence.Restarted()...); len(restarted) > 0 {
 		u.beginEpoch("its values", restarted...)
@@ -46,7 +46,8 @@ func (u *Upstream) beginEpoch(source string, domains ...int) {
 }
 
 // LookAtAgents asks pmcd which of its agents have been started or have ended since it was asked before: what is computed from their
-// metrics begins anew. It waits, and is for the goroutine of LookUp. changed reports whether there was anything, or may have been since pmcd does not tell.
+// metrics begins anew. It waits, and is for the goroutine of LookUp. changed reports whether there was anything, or may have been since pmcd does not tell. After
+// an error it is to be asked again.
 func (u *Upstream) LookAtAgents(ctx context.Context) (changed bool, err error) {
 	err = u.LookUp(func(conn *pmapi.Conn) error {
 		u.mu.Lock()
@@ -61,14 +62,19 @@ func (u *Upstream) LookAtAgents(ctx context.Context) (changed bool, err error) {
 		if conn != u.lookups { // it has ended meanwhile
 			return nil
 		}
-		u.agents, changed = now, true
+		changed = true
 		switch {
+		case err != nil && !agents.Silent(err):
+			return err // what it has said before counts until it tells
 		case err != nil && err.Error() != u.untold:
 			u.untold = err.Error()
 			u.remark(logrus.InfoLevel, logrus.Fields{logrus.ErrorKey: err},
 				"pmcd does not tell about its agents, when one is restarted all rates begin anew")
 		case err == nil && before != nil:
 			changed = u.restarted(now.Since(before))
+		}
+		if u.agents = now; err != nil && before != nil { // why it was asked now nobody knows
+			u.beginEpoch("")
 		}
 		return nil
 	})

@@ -67,6 +67,17 @@ func (r *restarting) set(name string, values ...pdu.Value) {
 	})
 }
 
+// fail gives a metric a code in place of its values; 0: it has them again.
+func (r *restarting) fail(name string, code pdu.Code) {
+	r.relay.Update(func() {
+		for i := range r.relay.Metrics {
+			if m := &r.relay.Metrics[i]; m.Name == name {
+				m.Code = code
+			}
+		}
+	})
+}
+
 // look looks at the agents, which may make it sample.
 func (r *restarting) look(changed bool) {
 	r.tb.Helper()
@@ -123,15 +134,32 @@ func TestRestartConcernsOneAgent(t *testing.T) {
 		}},
 		{"it lost its values", "its values", func(r *restarting) {
 			r.relay.Announce(pdu.ChangeDropAgent)
-			r.set("up.ctr")
-			r.relay.Update(func() { r.relay.Metrics[len(r.relay.Metrics)-2].Code = pdu.ErrAgain })
+			r.fail("up.ctr", pdu.ErrNoAgent)
 			r.sample()
-			r.relay.Update(func() { r.relay.Metrics[len(r.relay.Metrics)-2].Code = 0 })
+			r.fail("up.ctr", 0)
 			r.set("up.ctr", pdu.Uint64Value(pdu.NoInst, 1000))
+		}},
+		{"it had no values before", "its values", func(r *restarting) {
+			r.fail("up.ctr", pdu.ErrAgain)
+			r.sample()
+			r.fail("up.ctr", 0)
+			r.set("up.ctr", pdu.Uint64Value(pdu.NoInst, 5))
+			r.set(seqnumName, pdu.Uint32Value(pdu.NoInst, 8))
+			r.relay.Announce(pdu.ChangeRestartAgent)
+			r.sample()
+			r.look(true)
+			r.set("up.ctr", pdu.Uint64Value(pdu.NoInst, 1000))
+		}},
+		{"it has none at first", "its values", func(r *restarting) {
+			r.relay.Announce(pdu.ChangeRestartAgent)
+			r.fail("up.ctr", pdu.ErrAgain)
+			r.sample()
+			r.fail("up.ctr", 0)
+			r.set("up.ctr", pdu.Uint64Value(pdu.NoInst, 5))
 		}},
 		{"nothing was sampled for so long that there is nothing to compare", "its values", func(r *restarting) {
 			r.mu.Lock()
-			r.up.latest = nil
+			r.up.latest, r.up.valued = nil, nil
 			r.mu.Unlock()
 			r.relay.Announce(pdu.ChangeDropAgent | pdu.ChangeRestartAgent)
 		}},
@@ -155,6 +183,51 @@ func TestRestartConcernsOneAgent(t *testing.T) {
 			assert.Equal(t, []logrus.Fields{{"domain": 60, "agent": "linux", "source": row.source}}, told)
 		})
 	}
+}
+
+// A metric that fails now and then costs the others of its agent nothing, also while somebody announces restarts.
+func TestAnnouncedRestartBesideFailures(t *testing.T) {
+	r := newRestarting(t)
+	flaky := NewSeries([]pdu.Desc{{PMID: pdu.NewPMID(3, 7, 1), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter}})
+	r.relay.Update(func() {
+		r.relay.Metrics = append(r.relay.Metrics, pmapitest.Metric{
+			Name: "proc.flaky", Desc: flaky.descs[0], Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 9)},
+		})
+	})
+	r.Serve([]*Series{r.up, r.io, flaky}, []int{1, 1, 1})
+	_, io := r.sample()
+	for _, code := range []pdu.Code{0, pdu.ErrAgain, 0, pdu.ErrAgain} {
+		r.fail("proc.flaky", code)
+		r.relay.Announce(pdu.ChangeRestartAgent)
+		r.Want(time.Now(), Need{After: time.Now()}, flaky)
+		eventually(t, "a sample", func() bool { return r.idle(flaky) })
+		_, next := r.sample()
+		assert.True(t, next.Continues(io, r.io.Domains()))
+		r.look(false)
+	}
+}
+
+// A look that fails is repeated, and compared with what pmcd has said before.
+func TestLookThatFails(t *testing.T) {
+	r := newRestarting(t)
+	_, io := r.sample()
+	r.fail(statusName, pdu.ErrAgain)
+	r.set(statusName, pdu.Int32Value(3, 0), pdu.Int32Value(60, 2))
+	r.relay.Announce(pdu.ChangeDropAgent)
+	r.sample()
+	_, err := r.LookAtAgents(t.Context())
+	require.ErrorIs(t, err, pdu.ErrAgain)
+	r.fail(statusName, 0)
+	up, _ := r.sample()
+	r.look(true)
+	next, nextIO := r.sample()
+	assert.False(t, next.Continues(up, r.up.Domains()))
+	assert.True(t, nextIO.Continues(io, r.io.Domains()))
+
+	r.fail(statusName, pdu.ErrPermission)
+	r.look(true)
+	_, lastIO := r.sample()
+	assert.False(t, lastIO.Continues(nextIO, r.io.Domains()), "nobody tells whose restart it was")
 }
 
 // The figures say whose operands have no values, and the log does so once.

@@ -23,7 +23,8 @@ type Series struct {
 	outstanding int32           // fetches on their way that will bring a new one
 	waiting     bool            // wanted when no connection was free
 	older       int             // how many older samples are needed
-	judged      int             // how many doubts the latest sample has been judged by
+	valued      *operand.Sample // the latest in which each operand had values, however old; nil: none
+	judged      int             // how many doubts that has been judged by
 
 	tooLong    time.Time // when the answer for its operands alone was too long
 	excused    time.Time // since when it is not asked for, because of that
