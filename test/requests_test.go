@@ -121,7 +121,7 @@ func awaitProblem(t *testing.T, p *pmcdtest.PMCD, definition string, operands in
 	require.NoError(t, until(time.Minute, func() bool {
 		codes(t, c, []string{"derived." + definition})
 		problem = problemOf(t, p, definition)
-		return problem != ""
+		return strings.HasPrefix(problem, "derived metric") // before that the connection is lost, and operands have no values
 	}))
 	assert.Equal(t, fmt.Sprintf("derived metric %s: pmcd takes no request for %d operand metrics (see its options -M and -L)",
 		definition, operands), problem)

@@ -14,7 +14,8 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// Domains are the instance domains that expressions need, by the selectors (metric[name]) whose instances they need.
+// Domains are the instance domains that expressions need, by the selectors (metric[name]) whose instances they need. That of singular
+// metrics is none.
 type Domains map[pdu.InDom]map[string]bool
 
 // DomainsOf gathers the domains whose names or members metrics need.
@@ -33,6 +34,7 @@ func DomainsOf(metrics iter.Seq[*derived.Metric]) Domains {
 			needed[s.InDom][s.Name] = true
 		}
 	}
+	delete(needed, pdu.NoInDom)
 	return needed
 }
 

@@ -60,7 +60,7 @@ func TestShortRuns(t *testing.T) {
 
 // Whatever an agent says, the definitions that need nothing of it lose nothing, and those that do come back after it.
 func TestLies(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	o := options{short: true, verbose: true}
 	for _, l := range liar.Lies(false) {
