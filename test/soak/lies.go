@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/liar"
 	"pmdaderived/test/pmcdtest"
@@ -380,17 +381,23 @@ func (t *told) served(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		for range 2 { // for those with a history
-			var f rig.Fetched
-			if f, err = c.Fetch(ctx); err != nil {
+		lack := make(map[string]pdu.Code)
+		for n := range 2 { // a first fetch may have no delta(), and one right after it has none where there is no newer sample
+			f, err := c.Fetch(ctx)
+			if err != nil {
 				return err
 			}
 			for i := range f.Sets {
-				if len(f.Sets[i].Values) == 0 {
-					err = fmt.Errorf("%s: %w", names[i], f.Sets[i].Code)
+				if _, lacked := lack[names[i]]; len(f.Sets[i].Values) > 0 {
+					delete(lack, names[i])
+				} else if n == 0 || lacked {
+					lack[names[i]] = f.Sets[i].Code
 				}
 			}
 		}
-		return err
+		for name, code := range lack {
+			return fmt.Errorf("%s: %w", name, code)
+		}
+		return nil
 	})
 }
