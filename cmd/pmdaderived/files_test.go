@@ -58,17 +58,17 @@ func TestServeEndsWithoutAStuckTask(t *testing.T) {
 	log, said := logtest.NewNullLogger()
 	stuck := make(chan struct{})
 	defer close(stuck)
-	ended := false
+	ended := make(chan struct{})
 	require.NoError(t, pdu.NewWriter(to).Write(&pdu.Creds{Version: pdu.ProtocolVersion}, 0))
 	require.NoError(t, to.Close())
 	err := serve(t.Context(), &pmda.Server{Agent: struct{ pmda.Agent }{}, Log: log, Greeted: true}, in, out,
 		func(context.Context) { <-stuck },
 		func(ctx context.Context) {
 			<-ctx.Done()
-			ended = true
+			close(ended)
 		})
 	require.NoError(t, err)
-	assert.True(t, ended)
+	<-ended
 	assert.Equal(t, "something waits for a file and is not waited for", said.LastEntry().Message)
 }
 
