@@ -44,10 +44,9 @@ func (k *killed) end() {
 // PMID when it is started again, and leaves no temporary files behind.
 func TestKilledDaemonKeepsIdentities(t *testing.T) {
 	const (
-		kills  = 200
-		least  = 2 * time.Millisecond  // from the first answer to the end
-		most   = 25 * time.Millisecond // likewise
-		looked = 100                   // of the known metrics, after each start
+		least  = 200       // kills
+		most   = 5 * least // if none has hit a write
+		looked = 100       // of the known metrics, after each start
 	)
 	me := must(user.Current())(t)
 	dir := t.TempDir()
@@ -71,8 +70,9 @@ func TestKilledDaemonKeepsIdentities(t *testing.T) {
 		require.Contains(t, []string{"", name}, owners[id], "identity %s", id)
 		known[name], owners[id] = id, name
 	}
-	leftovers, writes := 0, 0
-	for round := range kills + 1 {
+	kills, leftovers, writes := 0, 0, 0
+	for last := false; !last; kills++ {
+		last = kills >= least && leftovers > 0 || kills >= most
 		k.piped = startPiped(t, options...)
 		_, ok := k.pmid("derived.control.reload")
 		require.True(t, ok)
@@ -80,16 +80,22 @@ func TestKilledDaemonKeepsIdentities(t *testing.T) {
 		for range min(looked, len(names)) {
 			check(names[dice.IntN(len(names))])
 		}
-		if round == kills {
+		if last {
 			for _, name := range names {
 				check(name)
 			}
 		}
-		timer := time.AfterFunc(least+time.Duration(dice.Int64N(int64(most-least))), func() { _ = k.cmd.Process.Kill() })
-		for alive := true; alive; {
+		// The kill comes while the third write goes on, or soon after it: how quick a machine is does not matter.
+		timer := time.AfterFunc(time.Minute, func() { _ = k.cmd.Process.Kill() })
+		var took time.Duration // by the write before
+		for alive, write := true, 1; alive; write++ {
 			name := fmt.Sprintf("m%d", len(names))
 			names = append(names, name)
 			rewrite(t, file, names)
+			if write == 3 {
+				timer.Reset(time.Duration(dice.Int64N(int64(2 * took))))
+			}
+			began := time.Now()
 			alive = k.cmd.Process.Signal(syscall.SIGHUP) == nil
 			for found := false; alive && !found; {
 				var id pdu.PMID
@@ -100,12 +106,13 @@ func TestKilledDaemonKeepsIdentities(t *testing.T) {
 					_, alive = k.pmid("derived.control.reload")
 				}
 			}
+			took = time.Since(began)
 		}
 		timer.Stop()
 		k.end()
 		leftovers += len(temporary(t, state))
 	}
-	t.Logf("%d kills, %d identities written one by one, %d kills in the middle of a write", kills+1, writes, leftovers)
+	t.Logf("%d kills, %d identities written one by one, %d kills in the middle of a write", kills, writes, leftovers)
 	assert.Positive(t, leftovers, "some kills have to hit a write, or this shows nothing")
 	assert.Len(t, owners, len(known))
 	log := must(os.ReadFile(filepath.Join(dir, "derived.log")))(t)
