@@ -87,8 +87,9 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 		}
 	}
 	var descs []pdu.Desc
+	known := s.catalog.Descs()
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		descs = append(descs, s.catalog.Descs()[id])
+		descs = append(descs, known[id])
 	}
 	s.asked = operand.NewList(descs...)
 }

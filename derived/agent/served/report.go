@@ -17,17 +17,17 @@ func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) 
 		if old != nil && old.State == m.State && old.Problem == m.Problem {
 			continue
 		}
-		entry := log.WithFields(logrus.Fields{"metric": m.Def.Name, "state": m.State})
+		fields := func() *logrus.Entry { return log.WithFields(logrus.Fields{"metric": m.Def.Name, "state": m.State}) }
 		switch { // whoever has read the configuration has logged what is wrong with it
 		case m.State == Kept && m.Reported:
-			entry.Warn("definition is served as it was before")
+			fields().Warn("definition is served as it was before")
 		case m.State == Failed && m.Reported:
 		case m.State == Failed:
-			entry.WithField("problem", m.Problem).Error("definition is wrong")
+			fields().WithField("problem", m.Problem).Error("definition is wrong")
 		case m.State == Kept:
-			entry.WithField("problem", m.Problem).Error("definition is wrong, served as it was before")
-		case m.State == Unbound:
-			entry.WithField("problem", m.Problem).Debug("definition lacks an operand")
+			fields().WithField("problem", m.Problem).Error("definition is wrong, served as it was before")
+		case m.State == Unbound && s.LookedUp: // before that all do
+			fields().WithField("problem", m.Problem).Debug("definition lacks an operand")
 		}
 	}
 	if s.LookedUp && (before.Bound != s.Bound || len(before.Metrics) != len(s.Metrics) || !before.LookedUp) {

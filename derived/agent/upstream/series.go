@@ -11,25 +11,39 @@ import (
 // Series is the latest samples for all metrics that have the same operands: when several are fetched
 // together they are computed from the same time. The Upstream's lock guards all that changes.
 type Series struct {
-	descs   []pdu.Desc     // of the operands; immutable
-	domains []int          // of the operands; immutable
-	agents  []slow.Account // of the operands; immutable
-
+	// What each fetch looks at comes first: that is little memory.
+	descs       []pdu.Desc      // of the operands; immutable
 	latest      *operand.Sample // nil: none, or it is too old to be served
-	kept        operand.Kept    // for first fetches
-	keep        bool            // the next one is to be kept
-	values      int             // of the last one that was taken
 	taken       time.Time       // the last one
 	outstanding int32           // fetches on their way that will bring a new one
 	waiting     bool            // wanted when no connection was free
+	keep        bool            // the next one is to be kept
+	values      int             // of the last one that was taken
 	older       int             // how many older samples are needed
-	valued      *operand.Sample // the latest in which each operand had values, however old; nil: none
-	judged      int             // how many doubts that has been judged by
+	excess      *excess         // nil: few have any
 
+	domains []int          // of the operands; immutable
+	agents  []slow.Account // of the operands; immutable
+
+	kept   operand.Kept    // for first fetches
+	valued *operand.Sample // the latest in which each operand had values, however old; nil: none
+	judged int             // how many doubts that has been judged by
+}
+
+// excess is what a series was too much for.
+type excess struct {
 	tooLong    time.Time // when the answer for its operands alone was too long
 	excused    time.Time // since when it is not asked for, because of that
 	complained bool      // that is logged
 	closed     time.Time // when pmcd closed a connection over a fetch for it alone
+}
+
+// tooMuch is the excess of a series that has some from now on.
+func (s *Series) tooMuch() *excess {
+	if s.excess == nil {
+		s.excess = &excess{}
+	}
+	return s.excess
 }
 
 // NewSeries makes a series of operands, which nobody may change.

@@ -57,7 +57,7 @@ func (u *Upstream) tooMany(asked *batch, certain bool, now time.Time) {
 func (u *Upstream) closedOver(c *connection, now time.Time) {
 	closed := &u.size.Closed
 	if len(c.asked.Sources) == 1 {
-		closed = &c.asked.Sources[0].closed
+		closed = &c.asked.Sources[0].tooMuch().closed
 	}
 	certain := c.made.After(*closed) && now.Sub(*closed) <= closedTwice && len(c.asked.IDs) > u.size.Proven
 	*closed = now
@@ -101,14 +101,15 @@ func (u *Upstream) tooLong(c *connection, err error) bool {
 // tooLongAlone notes that the answer for one series is too long. The second time in a row it is not asked for any more,
 // and what was too long has been found: the others need not be asked for in small parts.
 func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) {
-	if now.Sub(s.tooLong) > fetchTimeout {
-		s.tooLong = now
+	e := s.tooMuch()
+	if now.Sub(e.tooLong) > fetchTimeout {
+		e.tooLong = now
 		u.requeue(s)
 		return
 	}
-	s.excused = now
-	if !s.complained {
-		s.complained = true
+	e.excused = now
+	if !e.complained {
+		e.complained = true
 		fields["pmid"] = s.descs[0].PMID
 		u.remark(logrus.WarnLevel, fields, "answer for a metric's operands is too long, it has no values")
 	}
@@ -120,7 +121,7 @@ func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) 
 // long, or pmcd takes no request for so many operands. Until the reload has seen that, it would end each session.
 func (u *Upstream) excused(s *Series, now time.Time) bool {
 	tooMany := u.size.Alone < MaxPart && len(s.descs) > u.size.Alone
-	if !tooMany && (s.excused.IsZero() || now.Sub(s.excused) >= partRetry) {
+	if !tooMany && (s.excess == nil || now.Sub(s.excess.excused) >= partRetry) {
 		return false
 	}
 	s.push(u.maker.Without(s.descs, pdu.ErrTooBig, now))

@@ -211,7 +211,7 @@ func (u *Upstream) ForgetLimits() {
 	defer u.unlock()
 	u.size = operand.NewSizes(MaxPart)
 	for _, s := range u.series {
-		s.excused, s.tooLong, s.closed, s.complained = time.Time{}, time.Time{}, time.Time{}, false
+		s.excess = nil
 	}
 }
 
