@@ -85,16 +85,17 @@ type Agent struct {
 	contexts    *contexts
 	clients     map[pmda.Client]*client
 	evaluations history.Evaluations
-	constant    []*operand.Sample // without values, for metrics made of constants
-	values      uint64            // served in this fetch
-	fetched     *clientContext    // whose fetch is to be finished; nil: none
-	busy        predict.Interval  // when pmcd served nobody the last time
+	constant    []*operand.Sample  // without values, for metrics made of constants
+	values      uint64             // served in this fetch
+	fetched     *clientContext     // whose fetch is to be finished; nil: none
+	wanted      []*upstream.Series // that should have had a newer sample for it
+	deep        bool               // it needs older samples, too
+	busy        predict.Interval   // when pmcd served nobody the last time
 
 	// Scratch space, likewise.
 	selected []int
 	newest   []*operand.Sample
 	kept     []*operand.Sample
-	wanted   []*upstream.Series
 	insts    []pdu.Inst
 	bits     []uint64
 	blobs    [][]byte

@@ -106,15 +106,15 @@ func (r *reloader) lookUp(ctx context.Context, what scope) error {
 
 // lookUpDue asks again for what was refused, and for the domains that are due. All others go on as they are.
 func (r *reloader) lookUpDue(ctx context.Context) {
-	var fewer bool
+	var changed bool
 	var err error
 	if r.directory.RefusedDue(time.Now()) {
 		err = r.a.upstream.LookUp(func(conn *pmapi.Conn) (err error) {
-			fewer, err = r.directory.LookUpRefused(ctx, conn, r.used())
+			changed, err = r.directory.LookUpRefused(ctx, conn, r.used())
 			return err
 		})
 	}
-	if err == nil && fewer {
+	if err == nil && changed {
 		err = r.rebind(ctx, missing)
 	}
 	if domains := r.directory.Waiting.Due(time.Now(), r.needed); err == nil && len(domains) > 0 {

@@ -14,6 +14,7 @@ import (
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/predict"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
@@ -367,6 +368,33 @@ func TestStaleSamples(t *testing.T) {
 				assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "c"))
 				assert.Equal(t, stale+1, b.agent.figures.Stale.Load())
 			}
+		})
+	}
+}
+
+// Time in which pmcd served nobody makes no sample too old: there was no newer one.
+func TestSampleFromBeforePMCDWasBusy(t *testing.T) {
+	b := newBench(t, conf("c = up.count"))
+	b.sample(42, "c")
+	sampled := b.now
+	b.pass(4 * time.Second)
+	req := &pmda.FetchRequest{PMIDs: []pdu.PMID{b.metric("c").ID}, Arrived: b.now}
+	for _, row := range []struct {
+		name     string
+		from, to time.Duration // since the sample
+		stale    bool
+	}{
+		{"all the time but a second", time.Second, 4 * time.Second, false},
+		{"a second and a bit was left", time.Second + 1, 4 * time.Second, true},
+		{"since before the sample", -time.Hour, 3 * time.Second, false},
+		{"only before the sample", -time.Hour, -time.Second, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b.agent.busy = predict.Interval{From: sampled.Add(row.from), To: sampled.Add(row.to)}
+			c := b.agent.contexts.of(b.agent.snapshot.Load(), req)
+			b.agent.takeSamples(c, req)
+			assert.Equal(t, row.stale, c.entries[0].Stale)
+			assert.True(t, c.entries[0].Missed, "a newer one is wanted all the same")
 		})
 	}
 }

@@ -21,7 +21,10 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	a.evaluations.Begin()
 	a.busy = a.upstream.Drain()
 	c := a.contexts.of(snap, req)
-	a.advance(c, req)
+	if len(c.series) > 0 {
+		a.takeSamples(c, req)
+		a.contexts.bound(c)
+	}
 	a.fetched = c
 	for i := range c.entries {
 		a.serve(snap, req, &c.entries[i], w)
@@ -31,32 +34,17 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	return nil
 }
 
-// advance brings the histories of a context up to date, starts sampling what was not made for this fetch, and
-// leaves the context to finish.
-func (a *Agent) advance(c *clientContext, req *pmda.FetchRequest) {
-	if len(c.series) == 0 {
-		return
-	}
-	deep := a.takeSamples(c, req)
-	a.contexts.bound(c)
-	wanted, gap := a.wanted, upstream.MinGap
-	if c.fetches.Quick() { // each fetch asks for the sample of the next one
-		wanted = c.series
-		if !deep { // none is missed when it has become no older than for other clients
-			gap = predict.Lead
-		}
-	}
-	a.upstream.Want(req.Arrived, upstream.Need{Gap: gap}, wanted...)
-}
-
-// finish does what the reply to a fetch need not wait for: it counts what was served, which touches much memory, and plans the
-// sample for the next fetch, which may wake a thread.
+// finish does what the reply to a fetch need not wait for: it starts sampling, which pmcd has no time for before the reply, counts what
+// was served, which touches much memory, and plans the sample for the next fetch, which may wake a thread.
 func (a *Agent) finish() {
 	c := a.fetched
 	if c == nil {
 		return
 	}
 	a.fetched = nil
+	if len(c.series) > 0 {
+		a.want(c)
+	}
 	var sample *operand.Sample
 	metrics := uint64(0) // that were served from it
 	count := func(next *operand.Sample) {
@@ -85,15 +73,27 @@ func (a *Agent) finish() {
 	}
 }
 
+// want starts sampling what was not made for a fetch of a context.
+func (a *Agent) want(c *clientContext) {
+	wanted, gap := a.wanted, upstream.MinGap
+	if c.fetches.Quick() { // each fetch asks for the sample of the next one
+		wanted = c.series
+		if !a.deep { // none is missed when it has become no older than for other clients
+			gap = predict.Lead
+		}
+	}
+	a.upstream.Want(c.used, upstream.Need{Gap: gap}, wanted...)
+}
+
 // takeSamples moves the histories of a context on and leaves in a.wanted the series that should have had a
-// newer sample. It reports whether a metric needs older samples, too.
-func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) (deep bool) {
+// newer sample, and in a.deep whether a metric needs older ones, too.
+func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) {
 	patience := c.patience(req.Arrived)
-	a.wanted = a.wanted[:0]
+	a.wanted, a.deep = a.wanted[:0], false
 	a.newest = a.upstream.Newest(a.newest[:0], c.series)
 	newest := a.newest
-	var last *operand.Sample // most have the same
-	var age time.Duration    // of it
+	var last *operand.Sample      // most have the same
+	var age, oldest time.Duration // of it; that it may have
 	for i := range c.entries {
 		e := &c.entries[i]
 		if e.series == nil {
@@ -103,9 +103,10 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) (deep bool
 		newest = newest[1:]
 		if cur != nil && cur != last {
 			last, age = cur, req.Arrived.Sub(cur.Taken)
+			oldest = patience + max(0, a.busy.Within(cur.Taken, req.Arrived)) // while pmcd served nobody there was nothing newer
 		}
-		deep = deep || e.depth > 1
-		if e.Advance(cur, e.series.Domains(), e.depth, age, patience, &a.contexts.held) && a.options.Interval > 0 {
+		a.deep = a.deep || e.depth > 1
+		if e.Advance(cur, e.series.Domains(), e.depth, age, oldest, &a.contexts.held) && a.options.Interval > 0 {
 			a.kept = a.upstream.Kept(a.kept[:0], e.series)
 			e.Continue(a.kept, e.series.Domains(), e.depth, a.options.Interval, upstream.Reach(a.options.Interval), &a.contexts.held)
 			clear(a.kept)
@@ -115,7 +116,6 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) (deep bool
 		}
 	}
 	clear(a.newest) // histories hold what is needed
-	return deep
 }
 
 // kindOf is what the fetch that is there now is to its context.

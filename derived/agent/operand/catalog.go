@@ -14,8 +14,7 @@ import (
 
 // Catalog is what a pmcd said about the metrics that definitions use, a [derived.Catalog]. Immutable.
 type Catalog struct {
-	names    map[string]operand
-	operands map[pdu.PMID]pdu.Desc
+	names map[string]operand
 }
 
 type operand struct {
@@ -46,8 +45,16 @@ func (c *Catalog) Desc(name string) (pdu.Desc, error) {
 	return o.desc, nil
 }
 
-// Descs are the descriptors of all operands that there are. They must not be changed.
-func (c *Catalog) Descs() map[pdu.PMID]pdu.Desc { return c.operands }
+// Descs makes a table of the descriptors of all operands that there are.
+func (c *Catalog) Descs() map[pdu.PMID]pdu.Desc {
+	descs := make(map[pdu.PMID]pdu.Desc, len(c.names))
+	for _, o := range c.names {
+		if o.code >= 0 {
+			descs[o.desc.PMID] = o.desc
+		}
+	}
+	return descs
+}
 
 // Equal reports whether two catalogs say the same of the same names; nil says nothing.
 func (c *Catalog) Equal(other *Catalog) bool {
@@ -90,25 +97,18 @@ func (c *Catalog) with(found *Catalog, names []string) *Catalog {
 		now, has := found.names[name]
 		switch {
 		case had && known.code >= 0 && now.code == pdu.ErrAgain:
-			both.add(name, operand{desc: known.desc, doubt: now.code})
+			both.names[name] = operand{desc: known.desc, doubt: now.code}
 		case has:
-			both.add(name, now)
+			both.names[name] = now
 		case had:
-			both.add(name, known)
+			both.names[name] = known
 		}
 	}
 	return both
 }
 
 func newCatalog(n int) *Catalog {
-	return &Catalog{make(map[string]operand, n), make(map[pdu.PMID]pdu.Desc, n)}
-}
-
-func (c *Catalog) add(name string, o operand) {
-	c.names[name] = o
-	if o.code >= 0 {
-		c.operands[o.desc.PMID] = o.desc
-	}
+	return &Catalog{make(map[string]operand, n)}
 }
 
 // NamesIn are the names that definitions use, sorted and without repetition. Names at or below own are left out: pmcd would ask the
@@ -156,7 +156,7 @@ func LookUp(ctx context.Context, conn *pmapi.Conn, names []string) (*Catalog, er
 		}
 		d := descs[next]
 		next++
-		c.add(names[i], operand{desc: d.Desc, code: d.Code})
+		c.names[names[i]] = operand{desc: d.Desc, code: d.Code}
 	}
 	return c, nil
 }

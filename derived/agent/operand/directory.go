@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
 
@@ -47,18 +48,22 @@ func (d *Directory) LookUp(ctx context.Context, conn *pmapi.Conn, names []string
 	return nil
 }
 
-// LookUpRefused asks for the names that agents refuse, and reports whether they are fewer now. names are all.
-func (d *Directory) LookUpRefused(ctx context.Context, conn *pmapi.Conn, names []string) (fewer bool, err error) {
+// LookUpRefused asks for the names that agents refuse, and reports whether anything else is known of them now. names are all.
+func (d *Directory) LookUpRefused(ctx context.Context, conn *pmapi.Conn, names []string) (changed bool, err error) {
 	began := time.Now()
 	found, err := lookUpAgain(ctx, conn, d.refused)
 	if err != nil {
 		return false, err
 	}
-	d.pace.Asked(time.Now(), time.Since(began), true)
-	d.Catalog = d.Catalog.with(found, names)
-	before := len(d.refused)
+	before := d.Catalog
+	d.Catalog = before.with(found, names)
 	d.refused = d.Catalog.refused()
-	return len(d.refused) < before, nil
+	why := pdu.ErrPermission // or another code that says nothing of a time
+	if slices.ContainsFunc(d.refused, func(name string) bool { return d.Catalog.names[name].refused() == pdu.ErrAgain }) {
+		why = pdu.ErrAgain
+	}
+	d.pace.Asked(time.Now(), time.Since(began), why)
+	return !d.Catalog.Equal(before), nil
 }
 
 // Refused is how many names agents refuse, and the first of them with the reason.
@@ -95,7 +100,6 @@ func lookUpAgain(ctx context.Context, conn *pmapi.Conn, names []string) (*Catalo
 		some, err := LookUp(ctx, conn, names)
 		if err == nil {
 			maps.Copy(found.names, some.names)
-			maps.Copy(found.operands, some.operands)
 		}
 		return err
 	}

@@ -92,14 +92,14 @@ func TestRefusedName(t *testing.T) {
 	now := time.Now()
 	assert.False(t, d.RefusedDue(now.Add(-time.Hour)))
 	assert.True(t, d.RefusedDue(d.Next()))
-	fewer, err := d.LookUpRefused(t.Context(), c.conn, names)
+	changed, err := d.LookUpRefused(t.Context(), c.conn, names)
 	require.NoError(t, err)
-	assert.False(t, fewer)
+	assert.False(t, changed)
 	assert.Equal(t, 1, c.took())
 	c.refuse(func(string) pdu.Code { return 0 })
-	fewer, err = d.LookUpRefused(t.Context(), c.conn, names)
+	changed, err = d.LookUpRefused(t.Context(), c.conn, names)
 	require.NoError(t, err)
-	assert.True(t, fewer)
+	assert.True(t, changed)
 	assert.Len(t, d.Catalog.Descs(), 1000)
 	assert.True(t, d.Next().IsZero())
 }
@@ -120,15 +120,15 @@ func TestRefusedAgent(t *testing.T) {
 	assert.Len(t, d.Catalog.Descs(), 800)
 	t.Log(c.took(), "requests for all")
 	for range 3 {
-		fewer, err := d.LookUpRefused(t.Context(), c.conn, names)
+		changed, err := d.LookUpRefused(t.Context(), c.conn, names)
 		require.NoError(t, err)
-		assert.False(t, fewer)
+		assert.False(t, changed)
 		assert.Equal(t, probes, c.took())
 	}
 	c.refuse(func(string) pdu.Code { return 0 })
-	fewer, err := d.LookUpRefused(t.Context(), c.conn, names)
+	changed, err := d.LookUpRefused(t.Context(), c.conn, names)
 	require.NoError(t, err)
-	assert.True(t, fewer)
+	assert.True(t, changed)
 	assert.Len(t, d.Catalog.Descs(), 1000)
 	assert.Less(t, c.took(), 20)
 }
@@ -366,19 +366,21 @@ func TestPace(t *testing.T) {
 	var p Pace
 	var gaps []time.Duration
 	for range 13 {
-		p.Asked(now, 0, true)
+		p.Asked(now, 0, pdu.ErrPermission)
 		gaps = append(gaps, p.Next.Sub(now))
 	}
 	const ms = time.Millisecond
 	assert.Equal(t, []time.Duration{50 * ms, 100 * ms, 200 * ms}, gaps[:3])
 	assert.Equal(t, time.Minute, gaps[12])
+	p.Asked(now, 0, pdu.ErrAgain)
+	assert.Equal(t, 5*time.Second, p.Next.Sub(now), "that is worth trying sooner")
 	p.Begin(now)
 	assert.Equal(t, 50*ms, p.Next.Sub(now))
-	p.Asked(now, time.Second, true)
+	p.Asked(now, time.Second, pdu.ErrPermission)
 	assert.Equal(t, 9*time.Second, p.Next.Sub(now))
 	p.Begin(now)
 	assert.Equal(t, 9*time.Second, p.Next.Sub(now), "whatever it is for")
-	p.Asked(now, ms, false)
+	p.Asked(now, ms, 0)
 	assert.Equal(t, 9*ms, p.Next.Sub(now))
 }
 

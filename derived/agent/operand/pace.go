@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	// What is refused is asked for again after firstGap, then slower and slower, down to lastGap.
+	// What is refused is asked for again after firstGap, then slower and slower, down to lastGap, or to againGap if the reason is
+	// that this is not the time to ask: so it is with an agent that is left alone because it is slow.
 	firstGap = 50 * time.Millisecond
+	againGap = 5 * time.Second
 	lastGap  = time.Minute
 
 	// shareOfPMCD is how many times as long as it took something is not asked for again: it gets at most a tenth of pmcd's time.
@@ -26,12 +28,16 @@ type Pace struct {
 	rest time.Time // until then, whatever it was for
 }
 
-// Asked notes that something was asked for until now, how long that took, and whether it was refused.
-func (p *Pace) Asked(now time.Time, took time.Duration, refused bool) {
-	if refused {
-		p.gap = min(max(2*p.gap, firstGap), lastGap)
-	} else {
+// Asked notes that something was asked for until now, how long that took, and why it was refused, if it was (< 0).
+func (p *Pace) Asked(now time.Time, took time.Duration, refused pdu.Code) {
+	p.gap = max(2*p.gap, firstGap)
+	switch {
+	case refused >= 0:
 		p.gap = 0
+	case refused == pdu.ErrAgain:
+		p.gap = min(p.gap, againGap)
+	default:
+		p.gap = min(p.gap, lastGap)
 	}
 	p.rest = now.Add(shareOfPMCD * took)
 	p.Next = p.later(now.Add(p.gap))
@@ -92,7 +98,7 @@ func (w Waiting) Asked(d pdu.InDom, now time.Time, took time.Duration, err error
 	if w[d] == nil {
 		w[d] = &waiting{}
 	}
-	w[d].Pace.Asked(now, took, err != nil)
+	w[d].Pace.Asked(now, took, pdu.CodeOf(err))
 	w[d].took, w[d].wanted = took, w[d].wanted || err != nil
 }
 

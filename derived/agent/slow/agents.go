@@ -99,7 +99,7 @@ func (s Agents) owes(a *account, now time.Time) time.Duration {
 
 // Suspected reports whether one of the accounts is in quarantine: it is asked apart from all others.
 func (s Agents) Suspected(of ...Account) bool {
-	return slices.ContainsFunc(of, func(of Account) bool { return s[of] != nil && s[of].suspect })
+	return len(s) > 0 && slices.ContainsFunc(of, func(of Account) bool { return s[of] != nil && s[of].suspect })
 }
 
 // Slow are those of the accounts that back off.
@@ -116,7 +116,7 @@ func (s Agents) Slow(of ...Account) []Account {
 // Resting reports whether one of the accounts has cost pmcd so much that it is left alone for now: until a rest
 // has been taken for what it took last, which while it is asked nobody knows.
 func (s Agents) Resting(now time.Time, of ...Account) bool {
-	return slices.ContainsFunc(s.Slow(of...), func(of Account) bool { return s[of].asked || s.owes(s[of], now) > 0 })
+	return len(s) > 0 && slices.ContainsFunc(s.Slow(of...), func(of Account) bool { return s[of].asked || s.owes(s[of], now) > 0 })
 }
 
 // Asker is what has operands of agents that one fetch asks for.

@@ -348,7 +348,7 @@ func TestLedger(t *testing.T) {
 	names := func(names ...string) pdu.Message { return &pdu.PMNSNames{Names: names} }
 	desc := func(domain int) pdu.Message { return &pdu.DescReq{PMID: pdu.NewPMID(domain, 0, 0)} }
 	instances := func(domain int) pdu.Message { return &pdu.InstanceReq{InDom: pdu.NewInDom(domain, 0)} }
-	descs := &pdu.DescIDs{PMIDs: []pdu.PMID{pdu.NewPMID(1, 0, 0), pdu.NewPMID(2, 0, 0), pdu.NewPMID(1, 0, 1)}}
+	descs := &pdu.DescIDs{PMIDs: []pdu.PMID{pdu.NewPMID(1, 0, 0), pdu.NewPMID(3, 0, 0)}}
 	for _, row := range []struct {
 		name    string
 		slow    []pdu.Message // each takes a second
@@ -358,7 +358,7 @@ func TestLedger(t *testing.T) {
 		{"nobody", nil, nil, []pdu.Message{names("a.x", "b.x"), desc(1), descs, instances(1)}},
 		{"instances", []pdu.Message{instances(1), instances(1)}, []pdu.Message{instances(1)}, []pdu.Message{instances(2), desc(1), descs, names("a", "b")}},
 		{"descriptors", []pdu.Message{desc(1), desc(1)}, []pdu.Message{desc(1), descs}, []pdu.Message{desc(2), instances(1)}},
-		{"one of several descriptors", []pdu.Message{descs}, []pdu.Message{descs}, []pdu.Message{desc(1), desc(2), instances(1)}},
+		{"one of several descriptors", []pdu.Message{descs}, []pdu.Message{descs}, []pdu.Message{desc(1), desc(3), instances(1)}},
 		{"names", []pdu.Message{names("a.x"), names("a.y")}, []pdu.Message{names("a.z"), names("a"), names("b", "a")}, []pdu.Message{names("b", "ab"), desc(1)}},
 		{"one of several names", []pdu.Message{names("a.x", "b.x")}, []pdu.Message{names("c", "a.x"), names("b.x", "b.y")}, []pdu.Message{names("a.x"), names("b.y"), names("c", "d")}},
 		{"fetches", nil, nil, []pdu.Message{&pdu.Profile{}}},
@@ -382,7 +382,7 @@ func TestLedger(t *testing.T) {
 			}
 			now = now.Add(time.Minute)
 			for _, req := range row.slow {
-				if _, items := asked(req); items == 1 {
+				if of, _ := asked(req); len(of) == 1 {
 					ask(req, 0)
 				}
 			}
@@ -391,6 +391,28 @@ func TestLedger(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Who has not just answered quickly is asked for one item, then for twice as many as it has answered.
+func TestTrust(t *testing.T) {
+	l := Ledger{Agents: make(Agents)}
+	now := time.Now()
+	subtree := func(name string, items int) *pdu.PMNSNames {
+		return &pdu.PMNSNames{Names: slices.Repeat([]string{name + ".x"}, items)}
+	}
+	both := &pdu.PMNSNames{Names: append(subtree("a", 8).Names, subtree("b", 2).Names...)}
+	assert.Equal(t, pdu.ErrAgain, l.Ask(subtree("a", 2), now))
+	for _, items := range []int{1, 2, 4} {
+		require.Zero(t, l.Ask(subtree("a", items), now))
+		l.Reply(subtree("a", items), 0, now)
+		assert.Equal(t, pdu.ErrAgain, l.Ask(subtree("a", 2*items+1), now))
+	}
+	assert.Equal(t, pdu.ErrAgain, l.Ask(both, now), "of the other one nothing is known")
+	require.Zero(t, l.Ask(subtree("b", 1), now))
+	l.Reply(subtree("b", 1), 0, now)
+	assert.Zero(t, l.Ask(both, now))
+	assert.Equal(t, pdu.ErrAgain, l.Ask(subtree("a", 2), now.Add(trust)), "it may be another one by now")
+	assert.Zero(t, l.Ask(subtree("pmcd", 1000), now), "pmcd answers these by itself")
 }
 
 // A code does not clear: pmcd has one at once for an agent that it has given up.

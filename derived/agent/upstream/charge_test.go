@@ -64,6 +64,7 @@ func slowAgentIsSampledApart(t *testing.T, quickID, slowID pdu.PMID, found [][]p
 		return u.Fetched()[before:]
 	}
 	assert.Equal(t, [][]pdu.PMID{{quickID, slowID}}, fetched(mixed), "nobody knows yet")
+	assert.WithinDuration(t, start, mixed.latest.At, ms, "the quick one has answered before pmcd waited")
 	assert.Equal(t, found, fetched(mixed), "either may be to blame")
 	assert.Empty(t, fetched(mixed), "left alone")
 	assert.Equal(t, [][]pdu.PMID{{quickID}}, fetched(quick, slow, mixed), "whoever asks")
@@ -81,6 +82,7 @@ func slowAgentIsSampledApart(t *testing.T, quickID, slowID pdu.PMID, found [][]p
 	clock.Add(int64(9 * second))
 	assert.Len(t, fetched(slow), 1)
 	assert.Equal(t, [][]pdu.PMID{{slowID}}, fetched(slow), "quick now")
+	assert.WithinDuration(t, s.now(), slow.latest.At, ms)
 	assert.Zero(t, s.figures.SlowAgents.Load())
 	assert.Len(t, s.log.AllEntries(), 2)
 	before := len(u.Fetched())

@@ -163,6 +163,9 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 	news := u.news(c, res.Changes)
 	if len(c.asked.Sources) > 0 {
 		made := u.sample(res, began, now, c.asked.List)
+		if busy >= slow.Long && len(c.asked.Agents) > 1 { // all but the slow one have answered at once
+			made.At = made.At.Add(-busy)
+		}
 		u.judge(made, c.asked.Sources)
 		for metric, code := range made.Failed {
 			if d := metric.Domain(); u.asked.Failed(metric, code) {
