@@ -118,6 +118,22 @@ func TestRandomIsSeeded(t *testing.T) {
 	assert.NotEqual(t, told(1), told(2))
 }
 
+// A random error is one.
+func TestRandomErrors(t *testing.T) {
+	var r teller
+	asked := frame(t, &pdu.InstanceReq{InDom: pdu.NewInDom(400, 1), Inst: 7})
+	truth := frame(t, &pdu.Error{Code: pdu.ErrInst})
+	told := map[pdu.Code]bool{}
+	for range 200 {
+		said, err := r.tell("random 1", asked, truth)
+		require.NoError(t, err)
+		code := pdu.Code(int32(get(said, pdu.HeaderSize)))
+		require.Negative(t, code)
+		told[code] = true
+	}
+	assert.Greater(t, len(told), 2)
+}
+
 // What pmcd asks reaches the agent, and what the agent says reaches pmcd, or else what the order says.
 func TestBetween(t *testing.T) {
 	orders := filepath.Join(t.TempDir(), "orders")

@@ -298,7 +298,7 @@ func churn(t *telling) []byte {
 const churned = 100
 
 // random changes one to three words of every other answer; of a RESULT, unless all may change, those that pmcd passes on: change bits,
-// PMIDs, instances, values.
+// PMIDs, instances, values. An ERROR stays one: of another in place of an INSTANCE pmcd dies (docs/pmcd.md n).
 func random(all bool) func(*telling) []byte {
 	return func(t *telling) []byte {
 		frame := whole(t.truth)
@@ -316,6 +316,9 @@ func random(all bool) func(*telling) []byte {
 			at := words[t.rand.IntN(len(words))]
 			word := get(frame, at)
 			put(frame, at, [...]uint32{0, 1, word + 1, word - 1, word ^ 1<<t.rand.IntN(32), math.MaxUint32, math.MaxInt32, t.rand.Uint32()}[t.rand.IntN(8)])
+		}
+		if t.truth.Kind == pdu.KindError {
+			put(frame, pdu.HeaderSize, get(frame, pdu.HeaderSize)|1<<31)
 		}
 		return frame
 	}
