@@ -192,7 +192,7 @@ func tellings() []lie {
 			return frame
 		}},
 		{"blocks-long", "", fetch, Dropped, patched(func(frame []byte) { blocks(frame, func(at int) { put(frame, at, get(frame, at)|0xffffff) }) })},
-		{"blocks-type", "6 9 255", fetch, Nothing, func(t *telling) []byte {
+		{"blocks-type", "6 255", fetch, Nothing, func(t *telling) []byte {
 			return patched(func(frame []byte) {
 				blocks(frame, func(at int) { put(frame, at, get(frame, at)&0xffffff|uint32(t.number())<<24) })
 			})(t)

@@ -34,6 +34,7 @@ type form struct {
 	float    bool   // its values are FLOAT, exact to 24 bits
 	historic bool   // it needs a sample before
 	lasting  bool   // likewise, and while there is no newer sample its values are what they were
+	sums     bool   // it is a sum: 0 of no values, once there were two samples
 	cells    func(m moment, k float64) []cell
 }
 
@@ -68,7 +69,7 @@ func forms() []form {
 		{name: "grown", track: "load", text: "delta(wave.load) * %d", historic: true, cells: grown(rig.AllMembers, func(moment) float64 { return 1 })},
 		{name: "surge", track: "surge", text: "delta(wave.surge) * %d", historic: true, cells: grown(rig.BurstMembers, func(moment) float64 { return 1 })},
 		{name: "rate", track: "load", text: "rate(wave.load) * %d", historic: true, lasting: true, cells: grown(rig.AllMembers, func(m moment) float64 { return m.took })},
-		{name: "total", track: "load", text: "sum(rate(wave.load)) * %d", historic: true, lasting: true, cells: single(func(m moment, k float64) float64 {
+		{name: "total", track: "load", text: "sum(rate(wave.load)) * %d", historic: true, lasting: true, sums: true, cells: single(func(m moment, k float64) float64 {
 			sum := 0.0
 			for _, inst := range rig.AllMembers(m.at) {
 				sum += float64(rig.Load(m.at, inst)-rig.Load(m.before, inst)) / m.took
@@ -148,6 +149,9 @@ func (m *model) file() string {
 // wrong says what is wrong with the values of a metric; "": nothing.
 func (x *metric) wrong(at moment, t pdu.Type, values []pdu.Value) string {
 	if x.form.historic && at.before == 0 {
+		if x.form.sums && len(values) == 1 && values[0].Bits == 0 { // of no values, where the sample before had none
+			return ""
+		}
 		return fmt.Sprintf("%d values, and the step of its track has none", len(values))
 	}
 	if x.form.historic && at.repeated && !x.form.lasting {
