@@ -49,9 +49,14 @@ var layers = map[string]layer{
 	"derived/unittest":   {ours: "config derived derived/syntax pdu", never: pure},
 	"derived/lint":       {ours: "derived derived/ere derived/syntax pdu", never: pure},
 	"derived/agent": {
-		ours: "derived derived/agent/agents derived/agent/control derived/agent/history derived/agent/identity derived/agent/operand derived/agent/predict " +
-			"derived/agent/served derived/agent/upstream pdu pmda pmda/pmapi",
+		ours: "derived derived/agent/agents derived/agent/control derived/agent/history derived/agent/operand derived/agent/predict " +
+			"derived/agent/reload derived/agent/served derived/agent/upstream pdu pmda pmda/pmapi",
 		modules: logging,
+	},
+	"derived/agent/reload": {
+		ours: "derived derived/agent/agents derived/agent/control derived/agent/identity derived/agent/operand derived/agent/served " +
+			"derived/agent/upstream pdu pmda/pmapi",
+		modules: logging, never: "os " + talking,
 	},
 	"derived/agent/upstream": {
 		ours:    "derived/agent/agents derived/agent/control derived/agent/operand derived/agent/predict derived/agent/slow pdu pmda/pmapi",

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"pmdaderived/derived/agent/reload"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -75,11 +76,11 @@ type Agent struct {
 	options  Options
 	figures  control.Figures
 	control  *control.Metrics
-	snapshot atomic.Pointer[snapshot]
+	snapshot atomic.Pointer[reload.Snapshot]
 	changes  atomic.Uint32 // to be told to pmcd with the next reply
 	names    operand.Names
 	upstream *upstream.Upstream
-	reloader *reloader
+	reloader *reload.Reloader
 
 	// What follows belongs to the request loop, which alone knows clients, their contexts and evaluations.
 	contexts    *contexts
@@ -118,7 +119,11 @@ func New(o Options) *Agent {
 	})
 	a.contexts = newContexts(a.upstream, &a.figures, o.Limits)
 	a.control = control.New(o.Domain, a.source())
-	a.reloader = newReloader(a)
+	a.reloader = reload.New(reload.Options{
+		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.Poll, Protected: o.Protected, Operands: o.Limits.Operands,
+		Upstream: a.upstream, Names: &a.names, Figures: &a.figures, Log: o.Log, Now: o.Now,
+		Snapshot: &a.snapshot, Changes: &a.changes,
+	})
 	return a
 }
 
@@ -127,28 +132,17 @@ func New(o Options) *Agent {
 func (a *Agent) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { a.upstream.Run(ctx) })
-	tasks.Go(func() { a.reloader.run(ctx) })
+	tasks.Go(func() { a.reloader.Run(ctx) })
 	tasks.Wait()
 }
 
 // Reload asks for the configuration to be read again, because it has changed; it does not wait. What is
 // known of operands is not looked up again.
-func (a *Agent) Reload() { signal(a.reloader.asked) }
+func (a *Agent) Reload() { a.reloader.Reload() }
 
 // ReloadAll asks for the configuration to be read and for all operands to be looked up again, because
 // somebody wants that; it does not wait.
-func (a *Agent) ReloadAll() {
-	a.reloader.whole.Store(true)
-	signal(a.reloader.asked)
-}
-
-// signal makes a channel of capacity one ready, if it is not.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
+func (a *Agent) ReloadAll() { a.reloader.ReloadAll() }
 
 // Changes implements pmda.Notifier.
 func (a *Agent) Changes() pdu.Change {
@@ -163,7 +157,7 @@ func (a *Agent) Changes() pdu.Change {
 func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
 	a.finish() // if pmcd did not wait for the last reply
 	a.upstream.Requested(arrived)
-	a.evaluations.Tidy(arrived, upstream.OldEnough, a.constant[0])
+	a.evaluations.Tidy(arrived, operand.OldEnough, a.constant[0])
 }
 
 // Replied implements pmda.Observer.

@@ -51,7 +51,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 		made[i] = sampleOf(maker, result(tb, at, sets...), at, at, asked)
 	}
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
-	for _, m := range snap.metrics {
+	for _, m := range snap.Beside {
 		req.PMIDs = append(req.PMIDs, m.ID)
 	}
 	var w pdu.ResultWriter
@@ -66,7 +66,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 				made[k] = &moved
 			}
 		}
-		a.upstream.Store(s, snap.series...)
+		a.upstream.Store(s, snap.Series...)
 		w.Reset()
 		req.Arrived = s.Taken
 		if err := a.Fetch(&req, &w); err != nil || w.Len() != n {
@@ -127,7 +127,7 @@ func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 	require.Equal(tb, n, snap.Bound)
 	a.snapshot.Store(snap)
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
-	for _, m := range snap.metrics {
+	for _, m := range snap.Beside {
 		req.PMIDs = append(req.PMIDs, m.ID)
 	}
 	frame := pdu.Frame{Kind: answer.Kind(), Body: answer.Append(nil, 0)[pdu.HeaderSize:]}
@@ -137,7 +137,7 @@ func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 	maker, now := operand.NewMaker(&a.names, time.Unix(1_000_000, 0)), time.Unix(1_000_000, 0)
 	return a, func() {
 		now = now.Add(time.Second)
-		asked := batches.Fill(snap.series, math.MaxInt, math.MaxInt)
+		asked := batches.Fill(snap.Series, math.MaxInt, math.MaxInt)
 		if err := columns.Decode(frame); err != nil {
 			panic(err)
 		}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"os"
+	"pmdaderived/derived/agent/reload"
 	"slices"
 	"strconv"
 	"time"
@@ -58,8 +59,8 @@ func (a *Agent) client(c pmda.Client, now time.Time) *client {
 
 // lookedUp prepares for a client that does not fetch what it looks up at once. If the client has looked up the
 // same before and not fetched since, it returns the series of all that the client looked up just before.
-func (a *Agent) lookedUp(c pmda.Client, m *metric) (before []*upstream.Series) {
-	if m.series == nil {
+func (a *Agent) lookedUp(c pmda.Client, m *reload.Metric) (before []*upstream.Series) {
+	if m.Series == nil {
 		return nil
 	}
 	now := a.options.Now()
@@ -67,11 +68,11 @@ func (a *Agent) lookedUp(c pmda.Client, m *metric) (before []*upstream.Series) {
 	if now.Sub(l.last) > predict.Undecided {
 		l.series = nil // what is looked up now is another matter
 	}
-	if last := l.series[max(0, len(l.series)-lookedBack):]; slices.Contains(last, m.series) {
+	if last := l.series[max(0, len(l.series)-lookedBack):]; slices.Contains(last, m.Series) {
 		before = last
 	}
-	if n := len(l.series); n < maxLookedUp && (n == 0 || l.series[n-1] != m.series) {
-		l.series = append(l.series, m.series)
+	if n := len(l.series); n < maxLookedUp && (n == 0 || l.series[n-1] != m.Series) {
+		l.series = append(l.series, m.Series)
 	}
 	l.last = now
 	a.upstream.Plan(&l.planned, predict.LookedUp(now), l.series)

@@ -4,12 +4,14 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"maps"
+	"pmdaderived/derived/agent/reload"
 	"slices"
 	"time"
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/history"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/predict"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
@@ -43,7 +45,7 @@ type contextKey struct {
 // clientContext is what one context has seen.
 type clientContext struct {
 	key      contextKey
-	snapshot *snapshot
+	snapshot *reload.Snapshot
 	entries  []entry            // one for each PMID of the list, in order
 	series   []*upstream.Series // of all entries that have one
 	fetches  predict.Rhythm
@@ -53,11 +55,11 @@ type clientContext struct {
 
 // entry is one metric of a context, with its history.
 type entry struct {
-	id     pdu.PMID
-	metric                 // its Metric is nil if it is none of ours, or the snapshot has been let go of
-	depth  int             // how many samples the metric is computed from
-	asked  bool            // of a metric made of constants alone: this is not the first fetch
-	served *derived.Vector // in the fetch that is not finished; nil: nothing
+	id            pdu.PMID
+	reload.Metric                 // its Metric is nil if it is none of ours, or the snapshot has been let go of
+	depth         int             // how many samples the metric is computed from
+	asked         bool            // of a metric made of constants alone: this is not the first fetch
+	served        *derived.Vector // in the fetch that is not finished; nil: nothing
 	history.History
 }
 
@@ -72,7 +74,7 @@ type contexts struct {
 	byKey    map[contextKey]*clientContext
 	ofClient map[pmda.Client][]*clientContext
 
-	snapshot *snapshot        // the newest that one has followed
+	snapshot *reload.Snapshot // the newest that one has followed
 	behind   []*clientContext // those that may still hold an older one
 }
 
@@ -84,7 +86,7 @@ func newContexts(u *upstream.Upstream, figures *control.Figures, limits Limits) 
 }
 
 // of returns the context of a request, up to date with the snapshot.
-func (cs *contexts) of(s *snapshot, req *pmda.FetchRequest) *clientContext {
+func (cs *contexts) of(s *reload.Snapshot, req *pmda.FetchRequest) *clientContext {
 	key := contextKey{req.Client, req.Context, cs.hash(req.PMIDs)}
 	c := cs.byKey[key]
 	if c == nil {
@@ -117,7 +119,7 @@ const releases = 32
 
 // release makes contexts let go of older snapshots, a few at each fetch: one that is idle would
 // keep all definitions of its time in memory.
-func (cs *contexts) release(s *snapshot) {
+func (cs *contexts) release(s *reload.Snapshot) {
 	if cs.snapshot != s {
 		cs.snapshot = s
 		cs.behind = slices.AppendSeq(cs.behind[:0], maps.Values(cs.byKey))
@@ -136,7 +138,7 @@ func (cs *contexts) release(s *snapshot) {
 func (c *clientContext) release() {
 	c.snapshot = nil
 	for i := range c.entries {
-		c.entries[i].Metric, c.entries[i].usage = nil, nil
+		c.entries[i].Metric.Metric, c.entries[i].Usage = nil, nil
 	}
 }
 
@@ -156,7 +158,7 @@ func (cs *contexts) hash(ids []pdu.PMID) uint64 {
 }
 
 // follow brings a context to a new snapshot. The history of a metric goes on if its series does.
-func (c *clientContext) follow(s *snapshot, h *history.Held) {
+func (c *clientContext) follow(s *reload.Snapshot, h *history.Held) {
 	if c.snapshot == s {
 		return
 	}
@@ -164,17 +166,17 @@ func (c *clientContext) follow(s *snapshot, h *history.Held) {
 	c.series = nil
 	for i := range c.entries {
 		e := &c.entries[i]
-		former := e.series
-		e.metric = metric{}
-		if m := s.metric(e.id); m != nil {
-			e.metric, e.depth = *m, m.Older+1
+		former := e.Series
+		e.Metric = reload.Metric{}
+		if m := s.Metric(e.id); m != nil {
+			e.Metric, e.depth = *m, m.Older+1
 		}
-		if e.series != former {
+		if e.Series != former {
 			h.Drop(e.Seen...)
 			e.Seen = nil
 		}
-		if e.series != nil {
-			c.series = append(c.series, e.series)
+		if e.Series != nil {
+			c.series = append(c.series, e.Series)
 		}
 	}
 }
@@ -219,5 +221,5 @@ func (c *clientContext) patience(now time.Time) time.Duration {
 	if last := c.fetches.Last(); interval == 0 && !last.IsZero() {
 		interval = now.Sub(last)
 	}
-	return max(youngEnough, min(interval+interval/2, upstream.OldEnough))
+	return max(youngEnough, min(interval+interval/2, operand.OldEnough))
 }

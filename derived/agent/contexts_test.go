@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"pmdaderived/derived/agent/reload"
 	"testing"
 	"time"
 
@@ -52,11 +53,11 @@ func (b *bench) serve(c served.Config) {
 	b.tb.Helper()
 	snap := b.site.serve(c)
 	b.agent.snapshot.Store(snap)
-	b.agent.upstream.Serve(snap.series, snap.older)
-	b.agent.upstream.Keep(false, snap.series...)
+	b.agent.upstream.Serve(snap.Series, snap.Older)
+	b.agent.upstream.Keep(false, snap.Series...)
 }
 
-func (b *bench) metric(name string) *metric { return b.site.metric(name) }
+func (b *bench) metric(name string) *reload.Metric { return b.site.metric(name) }
 
 // pass lets time go by.
 func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
@@ -73,7 +74,7 @@ func (b *bench) sampleAt(at time.Time, n uint64, metrics ...string) *operand.Sam
 	asked := operand.NewList(b.site.catalog["up.count"])
 	s := sampleOf(b.maker, result(b.tb, at, set), b.now.Add(-b.took), b.now, asked)
 	for _, name := range metrics {
-		b.agent.upstream.Store(s, b.metric(name).series)
+		b.agent.upstream.Store(s, b.metric(name).Series)
 	}
 	return s
 }
@@ -100,7 +101,7 @@ func (b *bench) fetchRequest(req *pmda.FetchRequest) []pdu.ValueSet {
 }
 
 // number is the value of the first set, as text: "12", "no value" or an error.
-func number(m *metric, set pdu.ValueSet) string {
+func number(m *reload.Metric, set pdu.ValueSet) string {
 	switch {
 	case set.Code < 0:
 		return set.Code.Error()
@@ -238,7 +239,7 @@ func TestFirstFetch(t *testing.T) {
 			now, n := b.now, uint64(100)
 			take := func(ago time.Duration, kept bool) {
 				b.now = now.Add(-ago)
-				b.agent.upstream.Keep(kept, b.metric("d").series)
+				b.agent.upstream.Keep(kept, b.metric("d").Series)
 				b.sample(n, "d")
 				n++
 			}
@@ -276,7 +277,7 @@ func TestFirstFetchOfNestedDeltas(t *testing.T) {
 		count uint64
 		want  string
 	}{{100, "no value"}, {110, "no value"}, {130, "no value"}, {170, "no value"}, {200, "40"}, {300, "70"}} {
-		b.agent.upstream.Keep(true, b.metric("dd").series)
+		b.agent.upstream.Keep(true, b.metric("dd").Series)
 		b.sample(row.count, "dd")
 		assert.Equal(t, row.want, b.value(pmda.Client(row.count), 0, "dd"), row.count)
 		b.pass(time.Second)
@@ -319,7 +320,7 @@ func TestNoNewerSample(t *testing.T) {
 	assert.Equal(t, again, values())
 	b.pass(youngEnough)
 	assert.Equal(t, again, values())
-	b.pass(upstream.OldEnough)
+	b.pass(operand.OldEnough)
 	for i, value := range values() {
 		assert.Equal(t, pdu.ErrAgain.Error(), value, names[i])
 	}
@@ -402,19 +403,19 @@ func TestSampleFromBeforePMCDWasBusy(t *testing.T) {
 // What has the same operands is computed from the same samples: delta() adds up to what the counter does.
 func TestMetricsWithTheSameOperandsShareSamples(t *testing.T) {
 	b := newBench(t, conf("d = delta(up.count)", "c = up.count", "cc = up.load"))
-	assert.Same(t, b.metric("c").series, b.metric("d").series)
-	assert.NotSame(t, b.metric("c").series, b.metric("cc").series)
+	assert.Same(t, b.metric("c").Series, b.metric("d").Series)
+	assert.NotSame(t, b.metric("c").Series, b.metric("cc").Series)
 	history := func() map[*upstream.Series]int {
 		snap, found := b.agent.snapshot.Load(), make(map[*upstream.Series]int)
-		for i, s := range snap.series {
-			found[s] = snap.older[i]
+		for i, s := range snap.Series {
+			found[s] = snap.Older[i]
 		}
 		return found
 	}
-	assert.Equal(t, 1, history()[b.metric("c").series], "d needs it")
-	assert.Zero(t, history()[b.metric("cc").series])
+	assert.Equal(t, 1, history()[b.metric("c").Series], "d needs it")
+	assert.Zero(t, history()[b.metric("cc").Series])
 	b.serve(conf("c = up.count"))
-	assert.Zero(t, history()[b.metric("c").series], "nobody does")
+	assert.Zero(t, history()[b.metric("c").Series], "nobody does")
 }
 
 // A fetch that finds nothing new has no delta: it would be counted twice.
@@ -592,7 +593,7 @@ func TestIdleContextsLetGoOfFormerSnapshots(t *testing.T) {
 	cs := newContexts(newBench(t, served.Config{}).agent.upstream, &control.Figures{}, DefaultLimits())
 	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
 	ids := []pdu.PMID{s.metric("a").ID, s.metric("b").ID}
-	fetch := func(snap *snapshot, c pmda.Client) *clientContext {
+	fetch := func(snap *reload.Snapshot, c pmda.Client) *clientContext {
 		return cs.of(snap, &pmda.FetchRequest{Client: c, PMIDs: ids, Profile: &pdu.Profile{}})
 	}
 	const idle = 3 * releases
@@ -600,7 +601,7 @@ func TestIdleContextsLetGoOfFormerSnapshots(t *testing.T) {
 	for i := range all {
 		all[i] = fetch(old, pmda.Client(i))
 	}
-	was := all[0].entries[1].series
+	was := all[0].entries[1].Series
 	now := s.serve(conf("a = up.load + 1", "b = delta(up.count)"))
 	for range idle/releases + 1 {
 		fetch(now, idle)
@@ -612,7 +613,7 @@ func TestIdleContextsLetGoOfFormerSnapshots(t *testing.T) {
 	again := fetch(now, 0)
 	assert.Same(t, now, again.snapshot)
 	assert.Same(t, s.metric("a").Metric, again.entries[0].Metric)
-	assert.Same(t, was, again.entries[1].series, "its history goes on")
+	assert.Same(t, was, again.entries[1].Series, "its history goes on")
 }
 
 // What no metric decides does not change: delta() and rate() of it are 0, as for libpcp from the second fetch on.

@@ -1,5 +1,5 @@
 // Package agent is the product: a PMDA that serves derived metrics, and a client of the pmcd that
-// it serves. Here are its request loop and what reloads it; the rest has rooms of its own below.
+// it serves. Here is its request loop; the rest has rooms of its own below.
 //
 //	pmcd ──pipe──► pmda.Server ──► request loop ──────► snapshot ◄── reload ──┐
 //	                               │    │               (immutable, swapped)  ├─ upstream ── unix socket ──► pmcd
@@ -15,8 +15,7 @@
 //
 //	request loop   pmda.Server's. Agent's handlers run on it, and it alone owns clients, their contexts and evaluations:
 //	               no lock. metadata.go, clients.go, fetch.go, contexts.go
-//	reload         Run's. It reads the configuration, looks operands up, builds snapshots and swaps them, keeps identities and
-//	               announces: reload.go, bind.go. It may wait for pmcd; nobody waits for it
+//	reload         Run's: see there. It builds snapshots and swaps them. It may wait for pmcd; nobody waits for it
 //	upstream's     Run's: see there. They take samples and evaluate nothing
 //
 // They meet in what is immutable (a snapshot, a sample, the names of instances), in counters (package control), and in
@@ -30,6 +29,7 @@
 // The history outlives a reload as long as the metric has the same operands (Series), and ends with the client, or
 // when there are too many and this one was idle longest.
 //
+//	reload     configuration, look-ups, snapshots
 //	operand    samples, catalog and instance names as a pmcd shows them; pure
 //	upstream   connections to pmcd, the queue of fetches, series of samples, the schedule
 //	history    what a context has seen of a metric, and evaluations; pure

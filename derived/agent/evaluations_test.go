@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived/agent/history"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -55,7 +56,7 @@ func TestEvaluationsAreForgotten(t *testing.T) {
 	many := b.agent.evaluations.Len()
 	assert.Greater(t, many, 2)
 
-	b.pass(upstream.OldEnough - time.Second)
+	b.pass(operand.OldEnough - time.Second)
 	b.agent.Before(0, pdu.KindDescReq, b.now)
 	assert.Equal(t, many, b.agent.evaluations.Len(), "there may be contexts that fetch so seldom")
 	b.pass(time.Second)

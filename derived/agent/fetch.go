@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"pmdaderived/derived/agent/reload"
 	"time"
 
 	"pmdaderived/derived"
@@ -58,7 +59,7 @@ func (a *Agent) finish() {
 		if e.served == nil {
 			continue
 		}
-		e.usage.fetched, e.usage.values, e.served = c.used, e.served.Len(), nil
+		e.Usage.Fetched, e.Usage.Values, e.served = c.used, e.served.Len(), nil
 		if len(e.Seen) == 0 { // made of constants alone
 			continue
 		}
@@ -82,7 +83,7 @@ func (a *Agent) want(c *clientContext) {
 			gap = predict.Lead
 		}
 	}
-	a.upstream.Want(c.used, upstream.Need{Gap: gap}, wanted...)
+	a.upstream.Want(c.used, operand.Need{Gap: gap}, wanted...)
 }
 
 // takeSamples moves the histories of a context on and leaves in a.wanted the series that should have had a
@@ -96,7 +97,7 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) {
 	var age, oldest time.Duration // of it; that it may have
 	for i := range c.entries {
 		e := &c.entries[i]
-		if e.series == nil {
+		if e.Series == nil {
 			continue
 		}
 		cur := newest[0]
@@ -106,13 +107,13 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) {
 			oldest = patience + max(0, a.busy.Within(cur.Taken, req.Arrived)) // while pmcd served nobody there was nothing newer
 		}
 		a.deep = a.deep || e.depth > 1
-		if e.Advance(cur, e.series.Domains(), e.depth, age, oldest, &a.contexts.held) && a.options.Interval > 0 {
-			a.kept = a.upstream.Kept(a.kept[:0], e.series)
-			e.Continue(a.kept, e.series.Domains(), e.depth, a.options.Interval, upstream.Reach(a.options.Interval), &a.contexts.held)
+		if e.Advance(cur, e.Series.Domains(), e.depth, age, oldest, &a.contexts.held) && a.options.Interval > 0 {
+			a.kept = a.upstream.Kept(a.kept[:0], e.Series)
+			e.Continue(a.kept, e.Series.Domains(), e.depth, a.options.Interval, operand.Reach(a.options.Interval), &a.contexts.held)
 			clear(a.kept)
 		}
 		if e.Missed {
-			a.wanted = append(a.wanted, e.series)
+			a.wanted = append(a.wanted, e.Series)
 		}
 	}
 	clear(a.newest) // histories hold what is needed
@@ -132,8 +133,8 @@ func kindOf(h *predict.Rhythm) control.FetchKind {
 }
 
 // serve writes the value set of one metric.
-func (a *Agent) serve(snap *snapshot, req *pmda.FetchRequest, e *entry, w *pdu.ResultWriter) {
-	m := &e.metric
+func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, e *entry, w *pdu.ResultWriter) {
+	m := &e.Metric
 	switch {
 	case m.Metric == nil:
 		a.serveOther(snap, req, e.id, w)
@@ -141,7 +142,7 @@ func (a *Agent) serve(snap *snapshot, req *pmda.FetchRequest, e *entry, w *pdu.R
 		w.Fail(e.id, m.Code())
 	case m.Protected && !a.clients[req.Client].known:
 		w.Fail(e.id, pdu.ErrPermission)
-	case e.series.Constant(): // made of constants alone
+	case e.Series.Constant(): // made of constants alone
 		a.write(e, a.evaluate(snap, a.constants(e), m), req, w)
 	case e.Stale:
 		a.figures.Stale.Add(1)
@@ -154,8 +155,8 @@ func (a *Agent) serve(snap *snapshot, req *pmda.FetchRequest, e *entry, w *pdu.R
 	}
 }
 
-func (a *Agent) evaluate(snap *snapshot, history []*operand.Sample, m *metric) *derived.Vector {
-	return a.evaluations.Value(m.Derived, snap.Set, history, a.names.Now(), &snap.spare, &a.figures.Evaluations)
+func (a *Agent) evaluate(snap *reload.Snapshot, history []*operand.Sample, m *reload.Metric) *derived.Vector {
+	return a.evaluations.Value(m.Derived, snap.Set, history, a.names.Now(), &snap.Spare, &a.figures.Evaluations)
 }
 
 // constants is the history of a metric made of constants alone: the same sample for ever.
@@ -169,7 +170,7 @@ func (a *Agent) constants(e *entry) []*operand.Sample {
 }
 
 // serveOther answers for what is not a definition.
-func (a *Agent) serveOther(snap *snapshot, req *pmda.FetchRequest, id pdu.PMID, w *pdu.ResultWriter) {
+func (a *Agent) serveOther(snap *reload.Snapshot, req *pmda.FetchRequest, id pdu.PMID, w *pdu.ResultWriter) {
 	if a.control.Fetch(id, req.Profile, req.Arrived, w) {
 		return
 	}
@@ -182,7 +183,7 @@ func (a *Agent) serveOther(snap *snapshot, req *pmda.FetchRequest, id pdu.PMID, 
 
 // write puts the values that the profile selects into the reply.
 func (a *Agent) write(e *entry, v *derived.Vector, req *pmda.FetchRequest, w *pdu.ResultWriter) {
-	m := e.metric
+	m := e.Metric
 	if v.Code < 0 {
 		w.Fail(m.ID, v.Code)
 		return

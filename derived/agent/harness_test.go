@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"pmdaderived/derived/agent/reload"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -148,7 +149,7 @@ type site struct {
 	tb      testing.TB
 	ids     *identity.Registry
 	catalog catalog
-	before  *snapshot
+	before  *reload.Snapshot
 }
 
 func newSite(tb testing.TB) *site {
@@ -165,21 +166,21 @@ func newSite(tb testing.TB) *site {
 }
 
 // serve makes the next snapshot.
-func (s *site) serve(c served.Config) *snapshot {
+func (s *site) serve(c served.Config) *reload.Snapshot {
 	in := served.Input{Config: c, Catalog: s.catalog, IDs: s.ids, Own: control.Entries(testDomain)}
 	if s.before != nil {
 		in.Before = s.before.Snapshot
 	}
-	s.before = newSnapshot(served.Build(in), s.before)
+	s.before = reload.NewSnapshot(served.Build(in), s.before)
 	return s.before
 }
 
 // metric finds a definition.
-func (s *site) metric(name string) *metric {
+func (s *site) metric(name string) *reload.Metric {
 	s.tb.Helper()
 	for i, m := range s.before.Metrics {
 		if m.Def.Name == name {
-			return &s.before.metrics[i]
+			return &s.before.Beside[i]
 		}
 	}
 	require.Fail(s.tb, "no such definition", name)

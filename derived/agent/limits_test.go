@@ -77,7 +77,7 @@ func TestLoweredLimits(t *testing.T) {
 		h.value(h.id("derived.bin"))
 		var states []served.State
 		var problems []string
-		for _, m := range h.agent.snapshot.Load().metrics {
+		for _, m := range h.agent.snapshot.Load().Beside {
 			states, problems = append(states, m.State), append(problems, m.Problem)
 		}
 		assert.Equal(t, []served.State{served.Bound, served.Failed, served.Bound}, states)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"pmdaderived/derived/agent/reload"
 	"slices"
 	"strings"
 	"testing"
@@ -265,7 +266,7 @@ func (m *machine) arrive() {
 	}
 	asked := operand.NewList(m.site.catalog["up.count"], m.site.catalog["up.bin"])
 	made := sampleOf(m.maker, result(m.tb, s.at, count, bins), s.taken, m.now, asked)
-	m.agent.upstream.Store(made, m.site.before.series...)
+	m.agent.upstream.Store(made, m.site.before.Series...)
 	m.newest = s
 	if m.keep {
 		m.keep, m.kept = false, append(m.kept, s)
@@ -294,7 +295,7 @@ func (m *machine) fetchAll(client pmda.Client, ctx pdu.ContextID, list byte) err
 }
 
 func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) error {
-	metric := m.site.before.metric(set.PMID)
+	metric := m.site.before.Metric(set.PMID)
 	if metric == nil {
 		delete(m.seen, key)
 		if len(set.Values) > 0 {
@@ -311,7 +312,7 @@ func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) 
 		return nil
 	case set.Code < 0:
 		return set.Code
-	case m.newest == nil || m.now.Sub(m.newest.taken) > upstream.OldEnough:
+	case m.newest == nil || m.now.Sub(m.newest.taken) > operand.OldEnough:
 		return errors.New("a value without a sample that is young enough")
 	}
 	switch name {
@@ -325,7 +326,7 @@ func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) 
 	return m.judgeChange(client, key, name, metric, set)
 }
 
-func (m *machine) judgeBins(of *metric, name string, set pdu.ValueSet) error {
+func (m *machine) judgeBins(of *reload.Metric, name string, set pdu.ValueSet) error {
 	bins := 0
 	for _, v := range set.Values {
 		if v.Inst < 1 || v.Inst > 3 || bins>>(v.Inst-1)&1 != 0 {
@@ -347,7 +348,7 @@ func (m *machine) judgeBins(of *metric, name string, set pdu.ValueSet) error {
 }
 
 // judgeChange is the model of delta() and rate(): pmRegisterDerived(3), for each context on its own.
-func (m *machine) judgeChange(client pmda.Client, key, name string, of *metric, set pdu.ValueSet) error {
+func (m *machine) judgeChange(client pmda.Client, key, name string, of *reload.Metric, set pdu.ValueSet) error {
 	seen := m.seen[key]
 	if seen == nil {
 		seen = &recollection{client: client}
@@ -397,7 +398,7 @@ func (m *machine) none(set pdu.ValueSet) error {
 	return nil
 }
 
-func (m *machine) is(of *metric, set pdu.ValueSet, want float64) error {
+func (m *machine) is(of *reload.Metric, set pdu.ValueSet, want float64) error {
 	if len(set.Values) != 1 {
 		return fmt.Errorf("%d values, %w, instead of %v", len(set.Values), set.Code, want)
 	}
@@ -425,7 +426,7 @@ func (m *machine) look(item byte) error {
 	for _, v := range sets[0].Values {
 		i := slices.IndexFunc(named, func(in pdu.Instance) bool { return in.ID == v.Inst })
 		if i < 0 || named[i].Name == "" {
-			return fmt.Errorf("instance %d of %s has no name, of %d definitions", v.Inst, id, len(all.metrics))
+			return fmt.Errorf("instance %d of %s has no name, of %d definitions", v.Inst, id, len(all.Beside))
 		}
 	}
 	return nil

@@ -2,9 +2,11 @@ package agent
 
 import (
 	"os"
+	"pmdaderived/derived/agent/reload"
 	"time"
 
 	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
@@ -17,7 +19,7 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 		return desc, nil
 	}
 	snap := a.snapshot.Load()
-	m := snap.metric(id)
+	m := snap.Metric(id)
 	if m == nil {
 		if desc, ok := snap.Retired[id]; ok {
 			return desc, nil
@@ -47,7 +49,7 @@ func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error
 	if t&pdu.TextInDom != 0 {
 		return "", pdu.ErrText
 	}
-	m := a.snapshot.Load().metric(pdu.PMID(ident))
+	m := a.snapshot.Load().Metric(pdu.PMID(ident))
 	if m == nil {
 		return "", pdu.ErrPMID
 	}
@@ -61,7 +63,7 @@ func (a *Agent) Labels(_ pmda.Client, ident uint32, t pdu.LabelType, _ *pdu.Prof
 	case pdu.LabelDomain:
 		return served.DomainLabels(), nil
 	case pdu.LabelItem:
-		if m := a.snapshot.Load().metric(pdu.PMID(ident)); m != nil {
+		if m := a.snapshot.Load().Metric(pdu.PMID(ident)); m != nil {
 			a.interest(m, time.Time{})
 			return m.Labels(), nil
 		}
@@ -74,7 +76,7 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	snap := a.snapshot.Load()
 	id, err := snap.Names.Lookup(c, name)
 	if err == nil {
-		if m := snap.metric(id); m != nil {
+		if m := snap.Metric(id); m != nil {
 			a.interest(m, a.client(c, a.options.Now()).since, a.lookedUp(c, m)...)
 		}
 	}
@@ -84,7 +86,7 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 // Names implements pmda.Namer.
 func (a *Agent) Names(c pmda.Client, id pdu.PMID) ([]string, error) {
 	snap := a.snapshot.Load()
-	if m := snap.metric(id); m != nil {
+	if m := snap.Metric(id); m != nil {
 		a.interest(m, time.Time{})
 	}
 	return snap.Names.Names(c, id)
@@ -100,13 +102,13 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 	snap := a.snapshot.Load()
 	var series []*upstream.Series
 	for m := range snap.Under(name) {
-		if s := snap.metrics[m.Index].series; s != nil {
+		if s := snap.Beside[m.Index].Series; s != nil {
 			series = append(series, s)
 		}
 	}
 	now := a.options.Now()
 	a.upstream.Drain()
-	a.upstream.Want(now, upstream.Need{Gap: upstream.MinGap, After: a.client(c, now).since, Burst: true}, series...)
+	a.upstream.Want(now, operand.Need{Gap: upstream.MinGap, After: a.client(c, now).since, Burst: true}, series...)
 	return snap.Names.Traverse(c, name)
 }
 
@@ -114,18 +116,18 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 // its operands is written before our reply is, and pmcd gets to it before the client's own fetch.
 // A client that looks the same up once more is content with an older sample, and has those of all that it looked up before
 // with one request. What was sampled before after is not new enough.
-func (a *Agent) interest(m *metric, after time.Time, before ...*upstream.Series) {
+func (a *Agent) interest(m *reload.Metric, after time.Time, before ...*upstream.Series) {
 	if m.Derived == nil {
-		signal(a.reloader.missed)
+		a.reloader.Missed()
 		return
 	}
-	now, n := a.options.Now(), upstream.Need{Gap: upstream.MinGap, After: after, Burst: true}
+	now, n := a.options.Now(), operand.Need{Gap: upstream.MinGap, After: after, Burst: true}
 	a.upstream.Drain()
 	if len(before) == 0 {
-		a.upstream.Want(now, n, m.series)
+		a.upstream.Want(now, n, m.Series)
 		return
 	}
-	if n.Gap = repeatGap; !a.upstream.Fresh(now, n, m.series) {
+	if n.Gap = repeatGap; !a.upstream.Fresh(now, n, m.Series) {
 		n.Gap = repeatGap / 2
 		a.upstream.Want(now, n, before...)
 	}
@@ -135,7 +137,7 @@ func (a *Agent) interest(m *metric, after time.Time, before ...*upstream.Series)
 // for derived.control.debug says whether the log has everything in it.
 func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 	for i := range sets {
-		if a.snapshot.Load().metric(sets[i].PMID) != nil {
+		if a.snapshot.Load().Metric(sets[i].PMID) != nil {
 			return pdu.ErrPermission
 		}
 		if err := a.control.CheckStore(&sets[i]); err != nil {

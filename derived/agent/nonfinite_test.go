@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"math"
+	"pmdaderived/derived/agent/reload"
 	"strings"
 	"testing"
 
@@ -69,7 +70,7 @@ func TestNonFiniteValuesOfAProfile(t *testing.T) {
 		{pdu.TypeU64, []uint64{double(inf), double(nan), 0, 1}, []pdu.Inst{1, 2, 3}},
 		{pdu.TypeDouble, []uint64{double(nan), double(inf), double(inf), double(4)}, nil},
 	} {
-		e := &entry{metric: metric{Metric: &served.Metric{Desc: pdu.Desc{Type: row.typ, InDom: binDom}}}}
+		e := &entry{Metric: reload.Metric{Metric: &served.Metric{Desc: pdu.Desc{Type: row.typ, InDom: binDom}}}}
 		v := &derived.Vector{Type: row.typ, Insts: derived.NewInstSet([]pdu.Inst{1, 2, 3, 4}), Bits: row.bits}
 		req := pmda.FetchRequest{Profile: &pdu.Profile{
 			InDoms: []pdu.ProfileInDom{{InDom: binDom, State: pdu.Include, Insts: []pdu.Inst{4}}},

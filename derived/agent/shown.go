@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"pmdaderived/derived/agent/reload"
 	"time"
 
 	"pmdaderived/derived/agent/agents"
@@ -25,22 +26,22 @@ func OwnMetrics(domain int) []pmda.Entry { return control.Entries(domain) }
 func (a *Agent) Figures() *control.Figures { return &a.figures }
 
 func (a *Agent) shownDefinitions(yield func(*control.Definition) bool) {
-	var m *metric
+	var m *reload.Metric
 	snap := a.snapshot.Load()
 	d := control.Definition{
 		Sampled: func() (at time.Time) {
-			if m.series != nil {
-				at = a.upstream.Taken(m.series)
+			if m.Series != nil {
+				at = a.upstream.Taken(m.Series)
 			}
 			return at
 		},
 		Problem: func() string { return a.problem(snap, m) },
 	}
-	for i := range snap.metrics {
-		m = &snap.metrics[i]
+	for i := range snap.Beside {
+		m = &snap.Beside[i]
 		d.Instance, d.PMID = pdu.Instance{ID: m.Inst, Name: m.Def.Name}, m.ID
 		d.State, d.Text = string(m.State), m.Def.Shown()
-		d.Fetched, d.Values = m.usage.fetched, m.usage.values
+		d.Fetched, d.Values = m.Usage.Fetched, m.Usage.Values
 		if !yield(&d) {
 			return
 		}
@@ -48,8 +49,8 @@ func (a *Agent) shownDefinitions(yield func(*control.Definition) bool) {
 }
 
 // problem is why a metric is not served as it is written, or what it lacks now.
-func (a *Agent) problem(snap *snapshot, m *metric) string {
-	if m.Problem != "" || m.series == nil {
+func (a *Agent) problem(snap *reload.Snapshot, m *reload.Metric) string {
+	if m.Problem != "" || m.Series == nil {
 		return m.Problem
 	}
 	text := a.lack(snap, m)
@@ -60,11 +61,11 @@ func (a *Agent) problem(snap *snapshot, m *metric) string {
 }
 
 // lack is why a metric that is bound has no values now.
-func (a *Agent) lack(snap *snapshot, m *metric) string {
+func (a *Agent) lack(snap *reload.Snapshot, m *reload.Metric) string {
 	if text := a.names.Problem(m.Derived); text != "" {
 		return text
 	}
-	newest, resting := a.upstream.State(m.series, a.options.Now())
+	newest, resting := a.upstream.State(m.Series, a.options.Now())
 	if newest != nil {
 		lack := snap.Lack(m.Metric, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })
 		if lack != "" {
@@ -74,7 +75,7 @@ func (a *Agent) lack(snap *snapshot, m *metric) string {
 	switch {
 	case resting:
 		return "an agent of its operands is slow and is not asked now, see derived.control.upstream.agent.resting"
-	case !a.figures.Connected.Load() && !m.series.Constant():
+	case !a.figures.Connected.Load() && !m.Series.Constant():
 		return "no connection to pmcd"
 	}
 	return ""

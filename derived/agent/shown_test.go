@@ -24,7 +24,7 @@ func TestProblemOfADefinition(t *testing.T) {
 	fails := func(code pdu.Code) {
 		set := pdu.ValueSet{PMID: countID, Code: code}
 		asked := operand.NewList(b.site.catalog["up.count"])
-		b.agent.upstream.Store(sampleOf(b.maker, result(t, b.now, set), b.now, b.now, asked), b.site.before.series...)
+		b.agent.upstream.Store(sampleOf(b.maker, result(t, b.now, set), b.now, b.now, asked), b.site.before.Series...)
 	}
 	absent := shown()["d"]
 	assert.NotEmpty(t, absent)

@@ -39,6 +39,7 @@ type judge struct {
 type past struct {
 	last  moment // of the last fetch that had a sample
 	joint uint64 // where the next step has to begin; 0: not known
+	none  bool   // the last fetch had no value
 	asked time.Time
 }
 
@@ -109,7 +110,7 @@ func (j *judge) moment(t *track, sampled rig.Fetched, excused bool) (m moment, o
 	p.asked = answered
 	at, ok := sampled.Bits(0)
 	if !ok {
-		p.joint = 0
+		p.joint, p.none = 0, true
 		j.missing(excused, "%s: no value of %s: %v", j.who, t.metric(atRole), sets[0].Code)
 		return m, false
 	}
@@ -121,7 +122,7 @@ func (j *judge) moment(t *track, sampled rig.Fetched, excused bool) (m moment, o
 	case age < 0 || age > oldest:
 		j.tally.problem(wrongValue, "%s: %s: the sample is %v old", j.who, t.name, age)
 	}
-	defer func() { p.last = m }()
+	defer func() { p.last, p.none = m, false }()
 	if !t.historic {
 		return m, true
 	}
@@ -138,7 +139,7 @@ func (j *judge) moment(t *track, sampled rig.Fetched, excused bool) (m moment, o
 	case stepped:
 		j.step(t, p, &m, math.Float64frombits(step)*t.unit, math.Float64frombits(pace)*t.unit)
 	case !repeated:
-		if known {
+		if known && !p.none { // of a fetch without values there is nothing to begin with
 			j.missing(excused, "%s at %d: no value of %s: %v", j.who, m.at, t.metric(stepRole), sets[1].Code)
 		}
 		p.joint = m.at

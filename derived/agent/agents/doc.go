@@ -3,6 +3,7 @@
 //
 //	Look     what pmcd says of its agents at one time: pmcd.agent.status and pmcd.seqnum (docs/pmcd.md o)
 //	Pace     how soon to do something about what is announced
+//	Told     what of that a connection brings that another has brought already
 //	Table    for each agent what it was asked for, what was wrong and what it cost
 //
 // pmcd tells its clients that some agent was started or has ended, not which, and any agent can make it say so. What two looks show:

@@ -19,6 +19,7 @@ type Figures struct {
 	metric pdu.PMID // the last that had a code, and which
 	code   pdu.Code
 	told   []pdu.Code // that the log has
+	reset  time.Time  // the last time
 }
 
 // Error is the last metric that had no values, and why; "": all have always had some.
@@ -64,11 +65,17 @@ func (t Table) Failed(metric pdu.PMID, code pdu.Code) (first bool) {
 	return first
 }
 
-// Reset counts that what agents count has begun anew.
-func (t Table) Reset(domains []int) {
-	for _, d := range domains {
-		t.of(d).Resets++
-	}
+// resetGap is for how long an agent must have had no reset for the next one to be told.
+const resetGap = time.Minute
+
+// Reset counts that what an agent counts has begun anew. It reports whether that is worth telling: an agent may seem to begin anew in
+// each answer.
+func (t Table) Reset(domain int, now time.Time) (worth bool) {
+	f := t.of(domain)
+	worth = now.Sub(f.reset) >= resetGap
+	f.reset = now
+	f.Resets++
+	return worth
 }
 
 // Agent is a domain with its figures.

@@ -59,12 +59,12 @@ func slowAgentIsSampledApart(t *testing.T, quickID, slowID pdu.PMID, found [][]p
 	fetched := func(series ...*Series) [][]pdu.PMID {
 		t.Helper()
 		before := len(u.Fetched())
-		s.Want(s.now(), Need{}, series...)
+		s.Want(s.now(), operand.Need{}, series...)
 		eventually(t, "nothing under way", func() bool { return s.idle(series...) })
 		return u.Fetched()[before:]
 	}
 	assert.Equal(t, [][]pdu.PMID{{quickID, slowID}}, fetched(mixed), "nobody knows yet")
-	assert.WithinDuration(t, start, mixed.latest.At, ms, "the quick one has answered before pmcd waited")
+	assert.WithinDuration(t, start, mixed.Latest.At, ms, "the quick one has answered before pmcd waited")
 	assert.Equal(t, found, fetched(mixed), "either may be to blame")
 	assert.Empty(t, fetched(mixed), "left alone")
 	assert.Equal(t, [][]pdu.PMID{{quickID}}, fetched(quick, slow, mixed), "whoever asks")
@@ -82,7 +82,7 @@ func slowAgentIsSampledApart(t *testing.T, quickID, slowID pdu.PMID, found [][]p
 	clock.Add(int64(9 * second))
 	assert.Len(t, fetched(slow), 1)
 	assert.Equal(t, [][]pdu.PMID{{slowID}}, fetched(slow), "quick now")
-	assert.WithinDuration(t, s.now(), slow.latest.At, ms)
+	assert.WithinDuration(t, s.now(), slow.Latest.At, ms)
 	assert.Zero(t, s.figures.SlowAgents.Load())
 	assert.Len(t, s.log.AllEntries(), 2)
 	before := len(u.Fetched())
@@ -144,16 +144,16 @@ func TestSlowAgentRestsWhateverIsWanted(t *testing.T) {
 	gate <- struct{}{}
 	gate <- struct{}{}
 	for range 2 { // slow twice
-		s.Want(s.now(), Need{}, a)
+		s.Want(s.now(), operand.Need{}, a)
 		eventually(t, "nothing under way", func() bool { return s.idle(a) })
 	}
 	clock.Add(int64(time.Hour))
-	s.Want(s.now(), Need{}, a)
-	s.Want(s.now(), Need{}, b)
+	s.Want(s.now(), operand.Need{}, a)
+	s.Want(s.now(), operand.Need{}, b)
 	gate <- struct{}{}
 	eventually(t, "nothing under way", func() bool { return s.idle(a, b) })
-	s.Want(s.now(), Need{}, b)
-	s.Want(s.now(), Need{}, a)
+	s.Want(s.now(), operand.Need{}, b)
+	s.Want(s.now(), operand.Need{}, a)
 	assert.True(t, s.idle(a, b))
 	assert.Len(t, u.Fetched(), 3)
 }
@@ -203,7 +203,7 @@ func TestLookupsAreNobodysFault(t *testing.T) {
 	f := seriesOf(loadID)
 	fetch := func() {
 		clock.Add(int64(time.Second))
-		s.Want(s.now(), Need{}, f)
+		s.Want(s.now(), operand.Need{}, f)
 		eventually(t, "an answer", func() bool { return s.idle(f) })
 	}
 	suspected := func() bool {

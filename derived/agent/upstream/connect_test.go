@@ -123,7 +123,7 @@ func TestConnectionsMoveDown(t *testing.T) {
 	assert.False(t, s.better(), "a slot above, or one of ours")
 	assert.Equal(t, before, s.dialled())
 	f := seriesOf(loadID)
-	s.Want(time.Now(), Need{}, f)
+	s.Want(time.Now(), operand.Need{}, f)
 	eventually(t, "a sample", func() bool { return s.Newest(nil, []*Series{f})[0] != nil })
 }
 

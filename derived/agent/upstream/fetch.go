@@ -8,6 +8,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"pmdaderived/derived/agent/agents"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/slow"
 	"pmdaderived/pdu"
@@ -32,8 +33,7 @@ type connection struct {
 	probes  []slow.Account // it is for one agent of these alone and brings no sample: series wait for it; nil: it is for series
 	values  int            // of a fetch for more than a few
 	sent    time.Time
-	echo    pdu.Change // changes that we have announced and that pmcd has yet to repeat here
-	known   pdu.Change // changes of agents that another connection has brought first
+	told    agents.Told
 }
 
 // put loads operands onto a free connection.
@@ -174,10 +174,10 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 			}
 		}
 		c.asked.Count(made, func(s *Series, values int, whole bool) {
-			s.push(made)
-			s.values = values
+			s.Push(made)
+			s.Values = values
 			if values > 0 && whole {
-				s.valued, s.judged = made, u.doubts
+				s.Valued, s.judged = made, u.doubts
 			}
 		})
 	}
@@ -209,15 +209,11 @@ func (u *Upstream) sample(res *pmapi.Columns, taken, arrived time.Time, asked *o
 // news returns which changes a connection's answer tells that no other has told before: pmcd tells each of
 // its clients once, with its next answer. Nor are those news that are our own.
 func (u *Upstream) news(c *connection, change pdu.Change) pdu.Change {
-	if change&c.echo != 0 {
-		u.events.Hidden = true // somebody else's may hide behind ours
-	}
-	news := change &^ c.echo &^ c.known
-	c.echo &^= change
-	c.known &^= change
+	news, hidden := c.told.News(change)
+	u.events.Hidden = u.events.Hidden || hidden // somebody else's behind ours
 	for _, other := range u.conns {
 		if other != c {
-			other.known |= news
+			other.told.Elsewhere(news)
 		}
 	}
 	switch {
@@ -268,7 +264,7 @@ func (u *Upstream) end(c *connection) {
 	c.dead = true
 	u.conns = slices.DeleteFunc(u.conns, func(x *connection) bool { return x == c })
 	for _, other := range u.conns {
-		other.known = 0 // what it would have told next, others tell
+		other.told.Ended()
 	}
 	_ = c.conn.Close() // there is nothing left to be done about it
 }

@@ -47,8 +47,8 @@ func TestOneRequestPerConnection(t *testing.T) {
 	for i := range 2 * connections {
 		f := seriesOf(pdu.NewPMID(60, 9, i))
 		series = append(series, f)
-		s.Want(time.Now(), Need{Gap: MinGap}, f)
-		s.Want(time.Now(), Need{Gap: MinGap}, f) // it is on its way, or waits already
+		s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
+		s.Want(time.Now(), operand.Need{Gap: MinGap}, f) // it is on its way, or waits already
 	}
 	eventually(t, "a fetch on every connection", func() bool { return len(u.Fetched()) == connections })
 	assert.EqualValues(t, connections, s.figures.UpstreamFetches.Load())
@@ -70,13 +70,13 @@ func TestOnlySeriesThatAreNotFreshAreSampled(t *testing.T) {
 	u := newRelay(t)
 	s := newFetching(t, u.Address, 1)
 	f, constant := seriesOf(loadID), seriesOf()
-	s.Want(time.Now(), Need{Gap: MinGap}, nil, f, constant)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, nil, f, constant)
 	s.sampled(f)
-	s.Want(time.Now(), Need{Gap: time.Hour}, f)
+	s.Want(time.Now(), operand.Need{Gap: time.Hour}, f)
 	assert.Len(t, u.Fetched(), 1, "fresh enough")
-	s.Want(time.Now().Add(2*time.Hour), Need{Gap: time.Hour}, f)
+	s.Want(time.Now().Add(2*time.Hour), operand.Need{Gap: time.Hour}, f)
 	eventually(t, "a second fetch", func() bool { return len(u.Fetched()) == 2 })
-	assert.Nil(t, constant.latest)
+	assert.Nil(t, constant.Latest)
 }
 
 // A sample on its way is awaited, also by a series that has one.
@@ -90,8 +90,8 @@ func TestAwaiting(t *testing.T) {
 		{Series{}, false},
 		{Series{waiting: true}, true},
 		{Series{outstanding: 1}, true},
-		{Series{waiting: true, latest: some}, true},
-		{Series{outstanding: 1, latest: some}, true},
+		{Series{waiting: true, Recent: operand.Recent{Latest: some}}, true},
+		{Series{outstanding: 1, Recent: operand.Recent{Latest: some}}, true},
 	} {
 		assert.Equal(t, s.awaiting, u.Awaiting([]*Series{{}, &s.Series}), "%+v", s)
 	}
@@ -100,7 +100,7 @@ func TestAwaiting(t *testing.T) {
 func TestWantWithoutConnections(t *testing.T) {
 	s, _ := bare(time.Now)
 	f := seriesOf(loadID)
-	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
 	assert.False(t, f.waiting, "nothing would ever send it")
 	assert.False(t, s.Announce(loadID))
 	s.Drain()
@@ -127,7 +127,7 @@ func TestPartsOfAFetch(t *testing.T) {
 			for _, ids := range row.series {
 				series = append(series, seriesOf(ids...))
 			}
-			s.Want(time.Now(), Need{Gap: MinGap}, series...)
+			s.Want(time.Now(), operand.Need{Gap: MinGap}, series...)
 			s.sampled(series...)
 			var sizes []int
 			for _, ids := range u.Fetched() {
@@ -163,14 +163,14 @@ func TestFetchThatIsRefused(t *testing.T) {
 	s := newFetching(t, address, 1)
 	f := seriesOf(loadID)
 	for i := range uint64(3) {
-		s.Want(time.Now(), Need{Gap: MinGap}, f)
+		s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
 		eventually(t, "refused", func() bool { return s.figures.UpstreamErrors.Load() == i+1 })
 		eventually(t, "forgotten", func() bool { return s.idle(f) })
 		assert.Nil(t, s.newest(f))
 	}
 	require.Len(t, s.log.AllEntries(), 1, "the same refusal is logged once")
 	assert.Equal(t, "upstream fetch refused", s.log.LastEntry().Message)
-	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
 	s.sampled(f) // the connection was good all the time
 	assert.NoError(t, s.lost())
 	assert.Equal(t, time.Unix(5, 0), s.newest(f).Time())
@@ -181,12 +181,12 @@ func TestConnectionThatFails(t *testing.T) {
 	u.OnRequest(func(_ int, f pdu.Frame) bool { return f.Kind != pdu.KindHighResFetch })
 	s := newFetching(t, u.Address, 1)
 	f, next := seriesOf(loadID), seriesOf(countID)
-	s.Want(time.Now(), Need{Gap: MinGap}, f, next)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, f, next)
 	eventually(t, "lost", func() bool { return s.lost() != nil })
 	assert.True(t, gone(s.lost()), s.lost())
 	assert.True(t, s.idle(f, next))
 	<-s.ended // the reader has gone too
-	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
 	assert.Zero(t, f.outstanding, "no connection is left to send it on")
 	s.detach()
 	assert.False(t, f.waiting)
@@ -208,8 +208,8 @@ func TestDetachForgetsWhatIsUnderWay(t *testing.T) {
 	defer release()
 	s := newFetching(t, u.Address, 1)
 	f, waiting := seriesOf(loadID), seriesOf(countID)
-	s.Want(time.Now(), Need{Gap: MinGap}, f)
-	s.Want(time.Now(), Need{Gap: MinGap}, waiting)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, waiting)
 	assert.False(t, s.idle(f, waiting))
 	s.detach()
 	assert.True(t, s.idle(f, waiting))
@@ -225,7 +225,7 @@ func TestOverdueConnectionIsGivenUp(t *testing.T) {
 	s := newFetching(t, u.Address, 2)
 	both := slices.Clone(s.conns)
 	f := seriesOf(loadID)
-	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
 	s.check(time.Now().Add(fetchTimeout - time.Second))
 	assert.NoError(t, s.lost())
 	s.check(time.Now().Add(fetchTimeout + time.Second))
@@ -272,7 +272,7 @@ func TestPMCDThatTakesShortRequests(t *testing.T) {
 		series = append(series, seriesOf(many(100*(i+1), 1000)...))
 	}
 	s := newFetching(t, address, connections)
-	s.Want(time.Now(), Need{Gap: MinGap}, series...)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, series...)
 	eventually(t, "an end", func() bool { return s.idle(series...) })
 	require.Error(t, s.lost())
 	part, shrunk := s.longest()
@@ -280,7 +280,7 @@ func TestPMCDThatTakesShortRequests(t *testing.T) {
 
 	again := newFetching(t, address, connections) // as stayConnected does
 	again.size.Now, again.size.Shrunk = part, shrunk
-	again.Want(time.Now(), Need{Gap: MinGap}, series...)
+	again.Want(time.Now(), operand.Need{Gap: MinGap}, series...)
 	again.sampled(series...)
 	assert.NoError(t, again.lost())
 }
@@ -318,7 +318,7 @@ func TestPMCDThatTakesFewMetrics(t *testing.T) {
 	}
 	long, longer := seriesOf(many(6, limit+1)...), seriesOf(many(7, 2*limit)...)
 	s := newFetching(t, address, connections)
-	s.Want(time.Now(), Need{Gap: MinGap}, append(fitting, longer, long)...)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, append(fitting, longer, long)...)
 	s.sampled(fitting...)
 	eventually(t, "both are refused alone", func() bool { return s.Most() == limit })
 	assert.True(t, s.Events().Narrowed)
@@ -336,28 +336,28 @@ func TestFreshSamples(t *testing.T) {
 		name   string
 		sample *operand.Sample
 		after  time.Duration // the arrival
-		need   Need
+		need   operand.Need
 		fresh  bool
 	}{
-		{"none", nil, 0, Need{Gap: time.Hour}, false},
-		{"young", quick, 0, Need{Gap: MinGap}, true},
-		{"as old as the gap", quick, ms, Need{Gap: MinGap}, false},
-		{"within a burst", quick, ms, Need{Gap: MinGap, Burst: true}, true},
-		{"after a burst", quick, 2 * ms, Need{Gap: MinGap, Burst: true}, false},
-		{"took long", long, 0, Need{Gap: MinGap}, false},
-		{"took long, within a burst", long, 99 * ms, Need{Gap: MinGap, Burst: true}, true},
-		{"took long, after a burst", long, 100 * ms, Need{Gap: MinGap, Burst: true}, false},
-		{"taken when the client was there", quick, 0, Need{Gap: MinGap, After: at, Burst: true}, true},
-		{"taken before the client came", quick, 0, Need{Gap: time.Hour, After: at.Add(1), Burst: true}, false},
+		{"none", nil, 0, operand.Need{Gap: time.Hour}, false},
+		{"young", quick, 0, operand.Need{Gap: MinGap}, true},
+		{"as old as the gap", quick, ms, operand.Need{Gap: MinGap}, false},
+		{"within a burst", quick, ms, operand.Need{Gap: MinGap, Burst: true}, true},
+		{"after a burst", quick, 2 * ms, operand.Need{Gap: MinGap, Burst: true}, false},
+		{"took long", long, 0, operand.Need{Gap: MinGap}, false},
+		{"took long, within a burst", long, 99 * ms, operand.Need{Gap: MinGap, Burst: true}, true},
+		{"took long, after a burst", long, 100 * ms, operand.Need{Gap: MinGap, Burst: true}, false},
+		{"taken when the client was there", quick, 0, operand.Need{Gap: MinGap, After: at, Burst: true}, true},
+		{"taken before the client came", quick, 0, operand.Need{Gap: time.Hour, After: at.Add(1), Burst: true}, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := seriesOf(loadID)
 			now := at
 			if row.sample != nil {
-				f.push(row.sample)
+				f.Push(row.sample)
 				now = row.sample.Arrived.Add(row.after)
 			}
-			assert.Equal(t, row.fresh, f.fresh(now, row.need))
+			assert.Equal(t, row.fresh, f.Fresh(now, row.need))
 		})
 	}
 }
@@ -368,13 +368,13 @@ func TestPartsByValues(t *testing.T) {
 	s := newFetching(t, u.Address, connections)
 	sampled := func(name string, id pdu.PMID, values int) *Series {
 		f := seriesOf(id)
-		f.taken, f.values = time.Unix(1, 0), values
+		f.Taken, f.Values = time.Unix(1, 0), values
 		return f
 	}
 	a := sampled("a", pdu.NewPMID(60, 1, 1), maxPartValues/2)
 	b := sampled("b", pdu.NewPMID(60, 1, 2), maxPartValues/2)
 	c := sampled("c", pdu.NewPMID(60, 1, 3), 1)
-	s.Want(time.Now(), Need{}, a, b, c)
+	s.Want(time.Now(), operand.Need{}, a, b, c)
 	eventually(t, "both parts", func() bool { return len(u.Fetched()) == 2 })
 	assert.ElementsMatch(t, [][]pdu.PMID{{a.descs[0].PMID, b.descs[0].PMID}, {c.descs[0].PMID}}, u.Fetched())
 }
@@ -385,7 +385,7 @@ func TestPartsFollowEachOther(t *testing.T) {
 	s := newFetching(t, u.Address, connections)
 	sampled := func(item, values int) *Series {
 		f := seriesOf(pdu.NewPMID(60, 1, item))
-		f.taken, f.values = time.Unix(1, 0), values
+		f.Taken, f.Values = time.Unix(1, 0), values
 		return f
 	}
 	var big []*Series
@@ -394,10 +394,10 @@ func TestPartsFollowEachOther(t *testing.T) {
 	}
 	one, half, few := sampled(10, fewValues), sampled(11, fewValues+1), sampled(12, 1)
 	release := u.HoldFetches()
-	s.Want(time.Now(), Need{}, big...)
-	s.Want(time.Now(), Need{}, one)
-	s.Want(time.Now(), Need{}, half)
-	s.Want(time.Now(), Need{}, few)
+	s.Want(time.Now(), operand.Need{}, big...)
+	s.Want(time.Now(), operand.Need{}, one)
+	s.Want(time.Now(), operand.Need{}, half)
+	s.Want(time.Now(), operand.Need{}, few)
 	eventually(t, "what need not wait", func() bool { return len(u.Fetched()) == 3 })
 	asked := func(series ...*Series) (all [][]pdu.PMID) {
 		for _, f := range series {
@@ -424,7 +424,7 @@ func TestConnectionInALowerSlot(t *testing.T) {
 	s.join(u.Address, 7, unknownSlot)
 	assert.Zero(t, s.worst(), "one is not known")
 	f := seriesOf(loadID)
-	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
 	s.retire(unknownSlot)
 	assert.Equal(t, 7, s.worst(), "it was idle and has ended")
 	s.retire(7)
@@ -438,7 +438,7 @@ func TestConnectionInALowerSlot(t *testing.T) {
 	eventually(t, "ended", func() bool { return s.worst() == 3 })
 	assert.NoError(t, s.lost(), "on purpose")
 	g := seriesOf(countID)
-	s.Want(time.Now(), Need{Gap: MinGap}, g)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, g)
 	s.sampled(g)
 }
 
@@ -449,7 +449,7 @@ func TestStateChangesAreToldOnce(t *testing.T) {
 	fetch := func() bool {
 		t.Helper()
 		old := s.newest(f)
-		s.Want(time.Now().Add(time.Hour), Need{Gap: 0}, f)
+		s.Want(time.Now().Add(time.Hour), operand.Need{Gap: 0}, f)
 		eventually(t, "a sample", func() bool { return s.newest(f) != old })
 		e := s.Events()
 		return e.Agents || e.Names
@@ -500,7 +500,7 @@ func TestUpstreamIsSafeForAll(t *testing.T) {
 	for i := range 4 {
 		all.Go(func() {
 			for n := range 100 {
-				s.Want(time.Now().Add(time.Hour), Need{Gap: 0}, series[(5*i+n)%20], series[n%20])
+				s.Want(time.Now().Add(time.Hour), operand.Need{Gap: 0}, series[(5*i+n)%20], series[n%20])
 				s.Drain()
 				s.check(time.Now())
 				_ = s.newest(series[n%20])
@@ -528,7 +528,7 @@ func TestSampleIsACopy(t *testing.T) {
 	f := NewSeries([]pdu.Desc{
 		{PMID: binID, Type: pdu.Type32, InDom: binDom}, {PMID: binTextID, Type: pdu.TypeString, InDom: binDom},
 	})
-	s.Want(time.Now(), Need{Gap: 0}, f)
+	s.Want(time.Now(), operand.Need{Gap: 0}, f)
 	s.sampled(f)
 	old := s.newest(f)
 	u.Update(func() {
@@ -536,7 +536,7 @@ func TestSampleIsACopy(t *testing.T) {
 		u.Metrics[2].Values = []pdu.Value{pdu.Int32Value(4, 1), pdu.Int32Value(5, 2), pdu.Int32Value(6, 3)}
 		u.Metrics[3].Values = []pdu.Value{pdu.StringValue(4, "x"), pdu.StringValue(5, "y"), pdu.StringValue(6, "z")}
 	})
-	s.Want(time.Now().Add(time.Hour), Need{Gap: 0}, f)
+	s.Want(time.Now().Add(time.Hour), operand.Need{Gap: 0}, f)
 	eventually(t, "a new sample", func() bool { return s.newest(f) != old })
 	assert.Equal(t, []pdu.Inst{1, 2, 3}, old.Values(binID, new(int32)).Insts.IDs())
 	assert.Equal(t, []uint64{10, 1<<32 - 20, 30}, old.Values(binID, new(int32)).Bits)
@@ -562,16 +562,16 @@ func TestSeriesKeepsSamples(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := NewSeries(nil)
-			f.older = row.history
+			f.Older = row.history
 			for _, ms := range row.times {
-				f.keep = ms < 0
-				f.push(at(max(ms, -ms)))
+				f.Keep = ms < 0
+				f.Push(at(max(ms, -ms)))
 				if ms < 0 {
-					f.retain()
+					f.Retain()
 				}
 			}
 			var got []int
-			for _, s := range f.kept {
+			for _, s := range f.Kept {
 				got = append(got, int(s.At.UnixMilli()))
 			}
 			assert.Equal(t, row.want, got)
@@ -586,22 +586,22 @@ func TestSamplesToBeKept(t *testing.T) {
 	coming, fresh, enough := seriesOf(loadID), seriesOf(countID), seriesOf(binID)
 	coming.outstanding = 1
 	for _, f := range []*Series{coming, fresh, enough} {
-		f.older = 1
-		f.push(&operand.Sample{Taken: now.Add(-time.Second)})
+		f.Older = 1
+		f.Push(&operand.Sample{Taken: now.Add(-time.Second)})
 	}
-	enough.retain()
-	fresh.push(&operand.Sample{Taken: now})
+	enough.Retain()
+	fresh.Push(&operand.Sample{Taken: now})
 	s.schedule.keep = []*Series{coming, fresh, enough}
 	s.retain(now, 1)
-	assert.Empty(t, coming.kept)
-	assert.Equal(t, operand.Kept{fresh.latest}, fresh.kept)
-	assert.Len(t, enough.kept, 1)
-	coming.push(&operand.Sample{Taken: now.Add(-time.Millisecond)})
-	assert.Equal(t, operand.Kept{coming.latest}, coming.kept)
-	coming.push(&operand.Sample{Taken: now})
-	enough.push(&operand.Sample{Taken: now})
-	assert.Len(t, coming.kept, 1)
-	assert.Len(t, enough.kept, 1)
+	assert.Empty(t, coming.Kept)
+	assert.Equal(t, operand.Kept{fresh.Latest}, fresh.Kept)
+	assert.Len(t, enough.Kept, 1)
+	coming.Push(&operand.Sample{Taken: now.Add(-time.Millisecond)})
+	assert.Equal(t, operand.Kept{coming.Latest}, coming.Kept)
+	coming.Push(&operand.Sample{Taken: now})
+	enough.Push(&operand.Sample{Taken: now})
+	assert.Len(t, coming.Kept, 1)
+	assert.Len(t, enough.Kept, 1)
 }
 
 // Samples from before and after the restart of an agent are not compared, whoever's they are, if pmcd does not tell which agent that was. pmcd tells
@@ -616,7 +616,7 @@ func TestRestartOfAnAgentBeginsAnEpoch(t *testing.T) {
 		release := u.HoldFetches()
 		before := len(u.Fetched())
 		for i, f := range series {
-			s.Want(time.Now(), Need{After: time.Now()}, f)
+			s.Want(time.Now(), operand.Need{After: time.Now()}, f)
 			eventually(t, "a fetch", func() bool { return len(u.Fetched()) == before+i+1 })
 		}
 		release()
@@ -686,7 +686,7 @@ func TestMovedConnectionTellsChanges(t *testing.T) {
 	fetch := func() bool {
 		t.Helper()
 		old := s.newest(f)
-		s.Want(time.Now().Add(time.Hour), Need{Gap: 0}, f)
+		s.Want(time.Now().Add(time.Hour), operand.Need{Gap: 0}, f)
 		eventually(t, "a sample", func() bool { return s.newest(f) != old })
 		return s.Events().Agents
 	}
@@ -702,13 +702,13 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 	u := newRelay(t)
 	s := newFetching(t, u.Address, 2)
 	f := seriesOf(loadID)
-	s.Want(time.Now(), Need{Gap: MinGap}, f)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
 	s.sampled(f)
 	old := s.newest(f)
 	s.detach()
 	<-s.ended
 	s.join(u.Address, 5)
-	s.Want(time.Now(), Need{After: time.Now()}, f)
+	s.Want(time.Now(), operand.Need{After: time.Now()}, f)
 	eventually(t, "a sample", func() bool { return s.newest(f) != old })
 	assert.False(t, s.newest(f).Continues(old, f.Domains()))
 	s.retire(5)
@@ -722,36 +722,36 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 func TestForgetsOldSamples(t *testing.T) {
 	begin := time.Unix(1_000_000, 0)
 	at := func(d time.Duration) *operand.Sample { return &operand.Sample{Taken: begin.Add(d)} }
-	f := &Series{descs: make([]pdu.Desc, 2), older: 1}
+	f := &Series{descs: make([]pdu.Desc, 2), Recent: operand.Recent{Older: 1}}
 	assert.Equal(t, 2, f.Size(), "one for each operand, as far as anybody knows")
 	for i := range 4 {
-		f.push(at(time.Duration(i) * time.Minute))
-		f.retain()
+		f.Push(at(time.Duration(i) * time.Minute))
+		f.Retain()
 	}
-	f.values = 1000
+	f.Values = 1000
 	s, _ := bare(func() time.Time { return begin }, func(o *Options) { o.Interval = 40 * time.Second })
 	s.series = []*Series{f, {}}
 	kept := func() (all []time.Duration) {
-		for _, k := range f.kept {
+		for _, k := range f.Kept {
 			all = append(all, k.Taken.Sub(begin))
 		}
 		return all
 	}
-	reached := OldEnough + 80*time.Second // from the oldest that is served
+	reached := operand.OldEnough + 80*time.Second // from the oldest that is served
 	check(s, begin.Add(reached))
 	assert.Len(t, kept(), 4)
 	check(s, begin.Add(reached+time.Minute))
 	assert.Equal(t, []time.Duration{3 * time.Minute, 2 * time.Minute, time.Minute}, kept())
-	assert.Equal(t, at(3*time.Minute), f.latest)
+	assert.Equal(t, at(3*time.Minute), f.Latest)
 	check(s, begin.Add(reached+time.Minute+ForgetGap-1))
 	assert.Len(t, kept(), 3)
-	check(s, begin.Add(3*time.Minute+OldEnough+ForgetGap))
-	assert.Nil(t, f.latest)
+	check(s, begin.Add(3*time.Minute+operand.OldEnough+ForgetGap))
+	assert.Nil(t, f.Latest)
 	assert.NotEmpty(t, kept())
 	check(s, begin.Add(time.Hour))
 	assert.Empty(t, kept())
 	assert.Equal(t, 1000, f.Size())
-	assert.Equal(t, begin.Add(3*time.Minute), f.taken)
+	assert.Equal(t, begin.Add(3*time.Minute), f.Taken)
 }
 
 // losing is an Upstream whose connections pmcd closes over fetches.
@@ -805,7 +805,7 @@ func (s *losing) lose(fetches ...[]*Series) {
 
 // answered has pmcd answer a fetch.
 func (s *losing) answered(f *Series) {
-	s.Want(s.now(), Need{Gap: MinGap}, f)
+	s.Want(s.now(), operand.Need{Gap: MinGap}, f)
 	s.sampled(f)
 }
 
@@ -884,11 +884,11 @@ func TestAnswerThatIsTooLongAlone(t *testing.T) {
 	}
 	s.size.Halve(2, now)
 	too()
-	assert.Nil(t, one.latest, "once may be a lie")
+	assert.Nil(t, one.Latest, "once may be a lie")
 	assert.True(t, one.waiting)
 	too()
-	require.NotNil(t, one.latest)
-	assert.Equal(t, pdu.ErrTooBig, one.latest.Values(countID, new(int32)).Code)
+	require.NotNil(t, one.Latest)
+	assert.Equal(t, pdu.ErrTooBig, one.Latest.Values(countID, new(int32)).Code)
 	assert.Equal(t, MaxPart, s.size.Part(now))
 	assert.Len(t, hook.AllEntries(), 1)
 	assert.True(t, s.excused(one, now.Add(partRetry-1)))

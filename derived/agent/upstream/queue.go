@@ -24,13 +24,6 @@ const (
 // batch is what one fetch is for.
 type batch = operand.Batch[*Series]
 
-// Need is how new a sample has to be.
-type Need struct {
-	Gap   time.Duration // it is new enough if it is younger than that
-	After time.Time     // it is not if it was taken before
-	Burst bool          // it is also if its answer is as young: one who asks for names asks several times in a row
-}
-
 // queue is the series that are wanted while every connection is busy.
 type queue struct {
 	few      []*Series // with few values
@@ -44,17 +37,17 @@ type queue struct {
 
 // Want asks for a new sample of each series that has none that is new enough and none on its way. What
 // cannot be sent now, because all connections are busy, goes out when one is free.
-func (u *Upstream) Want(now time.Time, n Need, series ...*Series) {
+func (u *Upstream) Want(now time.Time, n operand.Need, series ...*Series) {
 	u.mu.Lock()
 	defer u.unlock()
 	u.ask(now, n, series...)
 }
 
 // Fresh reports whether a series has a sample that is new enough.
-func (u *Upstream) Fresh(now time.Time, n Need, s *Series) bool {
+func (u *Upstream) Fresh(now time.Time, n operand.Need, s *Series) bool {
 	u.mu.Lock()
 	defer u.unlock()
-	return s.fresh(now, n)
+	return s.Fresh(now, n)
 }
 
 // Awaiting reports whether a sample of any series is still on its way.
@@ -65,14 +58,14 @@ func (u *Upstream) Awaiting(series []*Series) bool {
 }
 
 // ask is Want for who has the lock.
-func (u *Upstream) ask(now time.Time, n Need, series ...*Series) {
+func (u *Upstream) ask(now time.Time, n operand.Need, series ...*Series) {
 	if len(u.conns) == 0 {
 		return
 	}
 	q := &u.queue
 	added, values, before := false, 0, len(q.many)
 	for _, s := range series {
-		if s == nil || s.waiting || s.outstanding > 0 || s.Constant() || s.fresh(now, n) ||
+		if s == nil || s.waiting || s.outstanding > 0 || s.Constant() || s.Fresh(now, n) ||
 			u.slow.Resting(now, s.agents...) || u.excused(s, now) {
 			continue
 		}

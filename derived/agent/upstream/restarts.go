@@ -21,10 +21,10 @@ func (u *Upstream) judge(made *operand.Sample, of []*Series) {
 	var restarted []int
 	for _, s := range of {
 		switch {
-		case s.judged == u.doubts || s.older == 0:
-		case s.valued != nil:
-			evidence.Compare(s.valued, made, s.descs)
-		case s.latest == nil && !s.taken.IsZero():
+		case s.judged == u.doubts || s.Older == 0:
+		case s.Valued != nil:
+			evidence.Compare(s.Valued, made, s.descs)
+		case s.Latest == nil && !s.Taken.IsZero():
 			restarted = append(restarted, s.domains...)
 		}
 	}
@@ -37,9 +37,11 @@ func (u *Upstream) judge(made *operand.Sample, of []*Series) {
 // beginEpoch has the samples to come not compared with those before, those of some domains or all.
 func (u *Upstream) beginEpoch(source string, domains ...int) {
 	u.maker.BeginEpoch(domains...)
-	u.asked.Reset(domains)
 	u.figures.Resets.Add(uint64(max(1, len(domains))))
 	for _, d := range domains {
+		if !u.asked.Reset(d, u.now()) {
+			continue
+		}
 		u.remark(logrus.InfoLevel, logrus.Fields{"domain": d, "agent": u.agents.Name(d), "source": source},
 			"agent was restarted or has ended, rates of its metrics begin anew")
 	}
@@ -88,9 +90,9 @@ func (u *Upstream) restarted(ended []int, restarted, changed bool) bool {
 	}
 	if restarted { // it may be one that was not seen to have ended, and has not counted far
 		u.doubts++
-		deep := slices.DeleteFunc(slices.Clone(u.series), func(s *Series) bool { return s.older == 0 })
+		deep := slices.DeleteFunc(slices.Clone(u.series), func(s *Series) bool { return s.Older == 0 })
 		now := u.now()
-		u.ask(now, Need{After: now}, deep...)
+		u.ask(now, operand.Need{After: now}, deep...)
 	}
 	return changed
 }

@@ -90,7 +90,7 @@ func (r *restarting) look(changed bool) {
 // sample samples both.
 func (r *restarting) sample() (up, io *operand.Sample) {
 	r.tb.Helper()
-	r.Want(time.Now(), Need{After: time.Now()}, r.up, r.io)
+	r.Want(time.Now(), operand.Need{After: time.Now()}, r.up, r.io)
 	eventually(r.tb, "samples", func() bool { return r.idle(r.up, r.io) && r.newest(r.up) != nil && r.newest(r.io) != nil })
 	return r.newest(r.up), r.newest(r.io)
 }
@@ -159,7 +159,7 @@ func TestRestartConcernsOneAgent(t *testing.T) {
 		}},
 		{"nothing was sampled for so long that there is nothing to compare", "its values", func(r *restarting) {
 			r.mu.Lock()
-			r.up.latest, r.up.valued = nil, nil
+			r.up.Latest, r.up.Valued = nil, nil
 			r.mu.Unlock()
 			r.relay.Announce(pdu.ChangeDropAgent | pdu.ChangeRestartAgent)
 		}},
@@ -199,7 +199,7 @@ func TestAnnouncedRestartBesideFailures(t *testing.T) {
 	for _, code := range []pdu.Code{0, pdu.ErrAgain, 0, pdu.ErrAgain} {
 		r.fail("proc.flaky", code)
 		r.relay.Announce(pdu.ChangeRestartAgent)
-		r.Want(time.Now(), Need{After: time.Now()}, flaky)
+		r.Want(time.Now(), operand.Need{After: time.Now()}, flaky)
 		eventually(t, "a sample", func() bool { return r.idle(flaky) })
 		_, next := r.sample()
 		assert.True(t, next.Continues(io, r.io.Domains()))

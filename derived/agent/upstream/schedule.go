@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/predict"
 )
 
@@ -74,14 +75,14 @@ func (u *Upstream) keepWarm(series []*Series) {
 // agent that backs off is the next one, whoever asks for it.
 func (u *Upstream) retain(now time.Time, fewer int) {
 	wanted := make([]*Series, 0, len(u.schedule.keep))
-	n := Need{Gap: MinGap}
+	n := operand.Need{Gap: MinGap}
 	for _, s := range u.schedule.keep {
 		switch {
-		case s.kept.In(u.maker.Epochs(), s.domains) >= fewer:
-		case s.fresh(now, n):
-			s.retain()
+		case s.Kept.In(u.maker.Epochs(), s.domains) >= fewer:
+		case s.Fresh(now, n):
+			s.Retain()
 		default:
-			s.keep = true
+			s.Keep = true
 			wanted = append(wanted, s)
 		}
 	}
@@ -125,7 +126,7 @@ func (u *Upstream) Look(now time.Time) {
 	s.latest = earliest(now.Add(idleCheck), s.tick, s.second)
 	s.next = earliest(s.latest, s.planned.Next())
 	u.timer.Reset(s.next.Sub(now))
-	u.ask(now, Need{Gap: MinGap}, due...)
+	u.ask(now, operand.Need{Gap: MinGap}, due...)
 	clear(due)
 	s.due = due
 }

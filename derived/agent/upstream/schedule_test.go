@@ -83,7 +83,7 @@ func (s *scheduling) come() {
 	s.wants = append(s.wants, asked{time.Since(s.start), s.queue.few})
 	for _, one := range s.queue.few {
 		one.waiting = false
-		one.push(operand.Empty(time.Now(), nil))
+		one.Push(operand.Empty(time.Now(), nil))
 	}
 	s.queue.few = nil
 }
@@ -172,11 +172,11 @@ func TestKeepWarm(t *testing.T) {
 		s.pass(20 * time.Millisecond)
 		s.Unplan(&p)
 		s.wants = nil
-		assert.Len(t, deep.kept, 1, "at once")
+		assert.Len(t, deep.Kept, 1, "at once")
 		s.pass(35*time.Second - 20*time.Millisecond)
 		assert.Equal(t, []time.Duration{time.Second + secondSample, 10 * time.Second, 20 * time.Second, 30 * time.Second}, s.times())
-		assert.Len(t, deep.kept, perInterval+2)
-		assert.Empty(t, flat.kept)
+		assert.Len(t, deep.Kept, operand.PerInterval+2)
+		assert.Empty(t, flat.Kept)
 
 		fresh := seriesOf(binID)
 		s.Serve([]*Series{deep, fresh}, []int{1, 1})
@@ -188,7 +188,7 @@ func TestKeepWarm(t *testing.T) {
 		s.Serve([]*Series{deep}, []int{0})
 		s.pass(time.Minute)
 		assert.Empty(t, s.times())
-		assert.Empty(t, deep.kept)
+		assert.Empty(t, deep.Kept)
 	})
 }
 

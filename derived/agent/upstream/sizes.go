@@ -124,7 +124,7 @@ func (u *Upstream) excused(s *Series, now time.Time) bool {
 	if !tooMany && (s.excess == nil || now.Sub(s.excess.excused) >= partRetry) {
 		return false
 	}
-	s.push(u.maker.Without(s.descs, pdu.ErrTooBig, now))
-	s.values = 0
+	s.Push(u.maker.Without(s.descs, pdu.ErrTooBig, now))
+	s.Values = 0
 	return true
 }

@@ -113,7 +113,7 @@ func New(o Options) *Upstream {
 		answerLimit: pmapi.WithLimit(o.Answer),
 	}
 	u.maker.Most = o.Instances
-	u.schedule.warm = o.Interval / perInterval
+	u.schedule.warm = o.Interval / operand.PerInterval
 	return u
 }
 
@@ -200,7 +200,7 @@ func (u *Upstream) Expect(change pdu.Change) {
 	u.mu.Lock()
 	defer u.unlock()
 	for _, c := range u.conns {
-		c.echo |= change
+		c.told.Announced(change)
 	}
 }
 
@@ -226,12 +226,12 @@ func (u *Upstream) Serve(series []*Series, older []int) {
 	used := make(map[slow.Account]bool)
 	var deep []*Series
 	for i, s := range series {
-		s.older = older[i]
-		if s.older > 0 {
+		s.Older = older[i]
+		if s.Older > 0 {
 			deep = append(deep, s)
 		} else {
-			s.keep = false
-			s.kept.Trim(0)
+			s.Keep = false
+			s.Kept.Trim(0)
 		}
 		for _, of := range s.agents {
 			used[of] = true

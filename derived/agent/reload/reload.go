@@ -1,4 +1,4 @@
-package agent
+package reload
 
 import (
 	"context"
@@ -40,11 +40,11 @@ const (
 	saveRetry = time.Second
 )
 
-// reloader is the goroutine that reads the configuration, looks up the operands of the definitions and the names of
+// Reloader is the goroutine that reads the configuration, looks up the operands of the definitions and the names of
 // instances, and makes the snapshots. It may wait; nobody waits for it.
-type reloader struct {
-	a   *Agent
-	log logrus.FieldLogger
+type Reloader struct {
+	options Options
+	log     logrus.FieldLogger
 
 	asked  chan struct{} // read the configuration again
 	missed chan struct{} // somebody asked for a metric that is not bound
@@ -73,16 +73,36 @@ type reloader struct {
 	unsaved  *time.Timer
 }
 
-// newReloader reads configuration and state, and gives the agent its first snapshot.
-func newReloader(a *Agent) *reloader {
-	r := &reloader{
-		a: a, log: a.options.Log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
+// Options are what a Reloader is made with.
+type Options struct {
+	Domain    int
+	StateFile string               // of identities; "": they are not kept
+	Load      func() served.Config // reads all definitions
+	Poll      time.Duration        // how often what is not there is looked up again; 0: never
+	Protected []string             // subtrees of the PMNS, see agent.Options
+	Operands  int64                // of a definition, at most
+
+	Upstream *upstream.Upstream
+	Names    *operand.Names // written by Upstream
+	Figures  *control.Figures
+	Log      logrus.FieldLogger
+	Now      func() time.Time
+
+	// What the request loop reads: what is served, and what is to be told to pmcd with the next reply.
+	Snapshot *atomic.Pointer[Snapshot]
+	Changes  *atomic.Uint32
+}
+
+// New reads configuration and state, and publishes a first snapshot.
+func New(o Options) *Reloader {
+	r := &Reloader{
+		options: o, log: o.Log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
 		directory: operand.Directory{Waiting: make(operand.Waiting)},
 		look:      time.NewTimer(never), bind: time.NewTimer(never), due: time.NewTimer(never),
 		announce: time.NewTimer(never), unsaved: time.NewTimer(never),
 	}
 	var err error
-	if r.ids, err = identity.Load(a.options.StateFile, a.options.Domain); err != nil {
+	if r.ids, err = identity.Load(o.StateFile, o.Domain); err != nil {
 		r.log.WithError(err).Error("metric identifiers of former runs are not known")
 	}
 	r.load()
@@ -96,9 +116,9 @@ func newReloader(a *Agent) *reloader {
 // never is what a timer is set to that has yet to be set.
 const never = time.Duration(math.MaxInt64)
 
-// run does what becomes necessary until ctx ends.
-func (r *reloader) run(ctx context.Context) {
-	poll := time.Tick(r.a.options.Poll) // nil for 0
+// Run does what becomes necessary until ctx ends.
+func (r *Reloader) Run(ctx context.Context) {
+	poll := time.Tick(r.options.Poll) // nil for 0
 	announceAgain := announceRetry
 	for {
 		select {
@@ -106,8 +126,8 @@ func (r *reloader) run(ctx context.Context) {
 			return
 		case <-r.asked:
 			r.reread(ctx)
-		case <-r.a.upstream.Ready():
-			r.handle(ctx, r.a.upstream.Events())
+		case <-r.options.Upstream.Ready():
+			r.handle(ctx, r.options.Upstream.Events())
 		case <-r.look.C:
 			r.lookAtAgents(ctx)
 		case <-r.bind.C:
@@ -127,8 +147,8 @@ func (r *reloader) run(ctx context.Context) {
 		case <-r.unsaved.C:
 			r.save()
 		case <-r.announce.C:
-			if r.session != 0 && r.a.changes.Load() != 0 && announceAgain <= announceLast {
-				if r.a.upstream.Announce(pdu.NewPMID(r.a.options.Domain, control.Cluster, control.Reload)) {
+			if r.session != 0 && r.options.Changes.Load() != 0 && announceAgain <= announceLast {
+				if r.options.Upstream.Announce(pdu.NewPMID(r.options.Domain, control.Cluster, control.Reload)) {
 					announceAgain *= 2
 				}
 				r.announce.Reset(announceAgain)
@@ -145,17 +165,17 @@ func (r *reloader) run(ctx context.Context) {
 }
 
 // handle does what events call for.
-func (r *reloader) handle(ctx context.Context, e upstream.Events) {
+func (r *Reloader) handle(ctx context.Context, e upstream.Events) {
 	r.hidden = r.hidden || e.Hidden
 	if e.Session != r.session {
 		r.session, r.retry, r.bindErr = e.Session, firstRetry, ""
 		if r.session == 0 {
-			r.a.figures.Connected.Store(false)
+			r.options.Figures.Connected.Store(false)
 		} else {
 			r.lookAtAgents(ctx) // what is said from now on is compared with that; a lost connection shows below
 			clear(r.directory.Waiting)
 			r.lookUpAll(ctx)
-			r.untold = r.untold || r.a.changes.Load() != 0
+			r.untold = r.untold || r.options.Changes.Load() != 0
 		}
 		return
 	}
@@ -173,8 +193,8 @@ func (r *reloader) handle(ctx context.Context, e upstream.Events) {
 
 // lookAtAgents finds out what is behind a change that pmcd has announced. If agents have been started or have ended, everything is looked
 // up. So it is if only names are said to be others, but ever more seldom while nothing comes of it.
-func (r *reloader) lookAtAgents(ctx context.Context) {
-	changed, err := r.a.upstream.LookAtAgents(ctx)
+func (r *Reloader) lookAtAgents(ctx context.Context) {
+	changed, err := r.options.Upstream.LookAtAgents(ctx)
 	if err != nil {
 		if r.session != 0 { // else the next one begins with all that
 			r.look.Reset(agents.LookGap)
@@ -188,7 +208,7 @@ func (r *reloader) lookAtAgents(ctx context.Context) {
 }
 
 // lookUpAll binds all definitions anew.
-func (r *reloader) lookUpAll(ctx context.Context) {
+func (r *Reloader) lookUpAll(ctx context.Context) {
 	if r.session == 0 {
 		return // the next one begins with this
 	}
@@ -199,7 +219,7 @@ func (r *reloader) lookUpAll(ctx context.Context) {
 }
 
 // lookUpMissing looks up what is not there, if there may be such a thing.
-func (r *reloader) lookUpMissing(ctx context.Context) {
+func (r *Reloader) lookUpMissing(ctx context.Context) {
 	if r.session != 0 && r.unbound() {
 		r.lastMissed = time.Now()
 		r.failed(r.rebind(ctx, missing))
@@ -208,7 +228,7 @@ func (r *reloader) lookUpMissing(ctx context.Context) {
 
 // failed looks after a lookup that has failed as a whole: it is tried again. If the connection has failed, there will
 // be another session.
-func (r *reloader) failed(err error) {
+func (r *Reloader) failed(err error) {
 	switch {
 	case err == nil:
 		r.retry, r.bindErr = firstRetry, ""
@@ -223,38 +243,60 @@ func (r *reloader) failed(err error) {
 }
 
 // unbound reports whether metrics that are not there now may change what is served when they appear.
-func (r *reloader) unbound() bool {
-	snap := r.a.snapshot.Load()
+func (r *Reloader) unbound() bool {
+	snap := r.options.Snapshot.Load()
 	return snap.Bound < len(snap.Metrics) || r.config.Language.NoValue
 }
 
-func (r *reloader) load() {
-	r.config = r.a.options.Load()
-	r.config.Read = r.a.options.Now()
+// Reload asks for the configuration to be read again, because it has changed; it does not wait. What is
+// known of operands is not looked up again.
+func (r *Reloader) Reload() { signal(r.asked) }
+
+// ReloadAll asks for the configuration to be read and for all operands to be looked up again, because
+// somebody wants that; it does not wait.
+func (r *Reloader) ReloadAll() {
+	r.whole.Store(true)
+	signal(r.asked)
+}
+
+// Missed tells that somebody has asked for a metric that is not bound; it does not wait.
+func (r *Reloader) Missed() { signal(r.missed) }
+
+// signal makes a channel of capacity one ready, if it is not.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (r *Reloader) load() {
+	r.config = r.options.Load()
+	r.config.Read = r.options.Now()
 	for _, d := range r.config.Definitions {
-		r.a.figures.Expression.Raise(int64(len(d.Text)))
-		r.a.figures.Depth.Raise(int64(d.Depth()))
+		r.options.Figures.Expression.Raise(int64(len(d.Text)))
+		r.options.Figures.Depth.Raise(int64(d.Depth()))
 	}
 }
 
 // reread reads the configuration and serves it.
-func (r *reloader) reread(ctx context.Context) {
+func (r *Reloader) reread(ctx context.Context) {
 	start := time.Now()
 	r.load()
-	r.a.upstream.ForgetLimits()
+	r.options.Upstream.ForgetLimits()
 	err := r.rebind(ctx, missing)
 	if err != nil { // what is new is served as far as it can be
 		_ = r.rebind(ctx, nothing)
 	}
-	r.a.figures.ReloadTook.Store(int64(time.Since(start)))
+	r.options.Figures.ReloadTook.Store(int64(time.Since(start)))
 	if r.whole.Swap(false) && err == nil { // what the files say is served by now: this takes longer
 		err = r.rebind(ctx, afresh)
 	}
 	r.failed(err)
-	r.a.figures.Reloads.Add(1)
-	snap := r.a.snapshot.Load()
+	r.options.Figures.Reloads.Add(1)
+	snap := r.options.Snapshot.Load()
 	r.log.WithFields(logrus.Fields{
-		"definitions": len(snap.Metrics), "bound": snap.Bound, "failed": r.a.figures.Failed.Load(),
+		"definitions": len(snap.Metrics), "bound": snap.Bound, "failed": r.options.Figures.Failed.Load(),
 		"duration": time.Since(start),
 	}).Info("configuration read again")
 }

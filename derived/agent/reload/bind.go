@@ -1,4 +1,4 @@
-package agent
+package reload
 
 import (
 	"context"
@@ -37,21 +37,21 @@ const (
 )
 
 // rebind looks up the operands of all definitions and serves what comes of it.
-func (r *reloader) rebind(ctx context.Context, what scope) error {
+func (r *Reloader) rebind(ctx context.Context, what scope) error {
 	if what != nothing {
 		if err := r.lookUp(ctx, what); err != nil {
 			return fmt.Errorf("operands: %w", err)
 		}
 	}
-	before := r.a.snapshot.Load()
+	before := r.options.Snapshot.Load()
 	snap := r.build(before)
 	both := needsOf(snap, before) // what is served now goes on until the swap
 	if what != nothing {
 		domains := slices.Collect(maps.Keys(both))
 		if what == missing {
-			domains = r.a.names.Lacking(both)
+			domains = r.options.Names.Lacking(both)
 		}
-		if err := r.a.upstream.LookUpInstances(ctx, both, r.directory.Waiting.Now(time.Now(), domains), r.directory.Waiting); err != nil {
+		if err := r.options.Upstream.LookUpInstances(ctx, both, r.directory.Waiting.Now(time.Now(), domains), r.directory.Waiting); err != nil {
 			return err
 		}
 		r.prime(ctx, snap, before)
@@ -60,13 +60,13 @@ func (r *reloader) rebind(ctx context.Context, what scope) error {
 	if r.ids.MustSave() {
 		r.save()
 	}
-	snap.spare.Store(snap.Set.NewEvaluation()) // so that no request waits for it
+	snap.Spare.Store(snap.Set.NewEvaluation()) // so that no request waits for it
 	r.publish(snap)
 	if what != nothing { // whoever sees that finds what was looked up
-		r.a.figures.Connected.Store(r.session != 0)
+		r.options.Figures.Connected.Store(r.session != 0)
 	}
-	r.a.names.Forget(both) // a fetch from the snapshot before may still need its names
-	r.a.upstream.Serve(snap.series, snap.older)
+	r.options.Names.Forget(both) // a fetch from the snapshot before may still need its names
+	r.options.Upstream.Serve(snap.Series, snap.Older)
 	if !snap.SameNames(before.Snapshot) {
 		r.tell(pdu.ChangeNames)
 	}
@@ -79,37 +79,37 @@ func (r *reloader) rebind(ctx context.Context, what scope) error {
 }
 
 // tell has a change announced.
-func (r *reloader) tell(change pdu.Change) {
-	r.a.changes.Or(uint32(change))
+func (r *Reloader) tell(change pdu.Change) {
+	r.options.Changes.Or(uint32(change))
 	r.untold = true
 }
 
 // publish serves what was built.
-func (r *reloader) publish(snap *snapshot) {
-	r.a.snapshot.Store(snap)
-	r.a.figures.Definitions.Store(int64(len(snap.Metrics)))
-	r.a.figures.Bound.Store(int64(snap.Bound))
-	r.a.figures.Failed.Store(int64(snap.Failures() + len(r.config.Failures)))
+func (r *Reloader) publish(snap *Snapshot) {
+	r.options.Snapshot.Store(snap)
+	r.options.Figures.Definitions.Store(int64(len(snap.Metrics)))
+	r.options.Figures.Bound.Store(int64(snap.Bound))
+	r.options.Figures.Failed.Store(int64(snap.Failures() + len(r.config.Failures)))
 }
 
 // used are the names that definitions use.
-func (r *reloader) used() []string {
-	return operand.NamesIn(served.Texts(r.a.snapshot.Load().Candidates(&r.config)), served.Root)
+func (r *Reloader) used() []string {
+	return operand.NamesIn(served.Texts(r.options.Snapshot.Load().Candidates(&r.config)), served.Root)
 }
 
 // lookUp brings the directory up to date.
-func (r *reloader) lookUp(ctx context.Context, what scope) error {
-	err := r.a.upstream.LookUp(func(conn *pmapi.Conn) error { return r.directory.LookUp(ctx, conn, r.used(), what == afresh) })
+func (r *Reloader) lookUp(ctx context.Context, what scope) error {
+	err := r.options.Upstream.LookUp(func(conn *pmapi.Conn) error { return r.directory.LookUp(ctx, conn, r.used(), what == afresh) })
 	r.tellRefused()
 	return err
 }
 
 // lookUpDue asks again for what was refused, and for the domains that are due. All others go on as they are.
-func (r *reloader) lookUpDue(ctx context.Context) {
+func (r *Reloader) lookUpDue(ctx context.Context) {
 	var changed bool
 	var err error
 	if r.directory.RefusedDue(time.Now()) {
-		err = r.a.upstream.LookUp(func(conn *pmapi.Conn) (err error) {
+		err = r.options.Upstream.LookUp(func(conn *pmapi.Conn) (err error) {
 			changed, err = r.directory.LookUpRefused(ctx, conn, r.used())
 			return err
 		})
@@ -118,7 +118,7 @@ func (r *reloader) lookUpDue(ctx context.Context) {
 		err = r.rebind(ctx, missing)
 	}
 	if domains := r.directory.Waiting.Due(time.Now(), r.needed); err == nil && len(domains) > 0 {
-		err = r.a.upstream.LookUpInstances(ctx, r.needed, domains, r.directory.Waiting)
+		err = r.options.Upstream.LookUpInstances(ctx, r.needed, domains, r.directory.Waiting)
 	}
 	if err != nil { // else it may have asked for nothing
 		r.failed(err)
@@ -126,7 +126,7 @@ func (r *reloader) lookUpDue(ctx context.Context) {
 }
 
 // tellRefused logs names that agents refuse to tell anything of.
-func (r *reloader) tellRefused() {
+func (r *Reloader) tellRefused() {
 	n, name, why := r.directory.Refused()
 	switch {
 	case n == r.refused:
@@ -140,21 +140,21 @@ func (r *reloader) tellRefused() {
 
 // prime waits, not for long, for first samples of metrics that are served and have other operands now, so
 // that their clients do not find them without a value.
-func (r *reloader) prime(ctx context.Context, snap, before *snapshot) {
+func (r *Reloader) prime(ctx context.Context, snap, before *Snapshot) {
 	var series []*upstream.Series
 	for m, old := range snap.Pairs(before.Snapshot) {
 		if old != nil && old.Operands != nil && m.Operands != nil && old.Operands != m.Operands && len(m.Operands.Descs) > 0 {
-			series = append(series, snap.metrics[m.Index].series)
+			series = append(series, snap.Beside[m.Index].Series)
 		}
 	}
 	if len(series) == 0 {
 		return
 	}
-	r.a.upstream.Want(r.a.options.Now(), upstream.Need{Gap: upstream.MinGap}, series...)
+	r.options.Upstream.Want(r.options.Now(), operand.Need{Gap: upstream.MinGap}, series...)
 	ctx, cancel := context.WithTimeout(ctx, primeTime)
 	defer cancel()
 	tick := time.Tick(primePace)
-	for r.a.upstream.Awaiting(series) {
+	for r.options.Upstream.Awaiting(series) {
 		select {
 		case <-ctx.Done():
 			return
@@ -164,10 +164,10 @@ func (r *reloader) prime(ctx context.Context, snap, before *snapshot) {
 }
 
 // build makes a snapshot of what is known; before is nil for the first one.
-func (r *reloader) build(before *snapshot) *snapshot {
+func (r *Reloader) build(before *Snapshot) *Snapshot {
 	in := served.Input{
-		Config: r.config, IDs: r.ids, Own: control.Entries(r.a.options.Domain), Protect: r.a.options.Protected,
-		Operands: served.OperandLimits{Most: int(r.a.options.Limits.Operands), Taken: r.a.upstream.Most()},
+		Config: r.config, IDs: r.ids, Own: control.Entries(r.options.Domain), Protect: r.options.Protected,
+		Operands: served.OperandLimits{Most: int(r.options.Operands), Taken: r.options.Upstream.Most()},
 	}
 	if c := r.directory.Catalog; c != nil {
 		in.Catalog = c
@@ -175,13 +175,13 @@ func (r *reloader) build(before *snapshot) *snapshot {
 	if before != nil {
 		in.Before = before.Snapshot
 	}
-	snap := newSnapshot(served.Build(in), before)
-	r.a.figures.Operands.Raise(int64(snap.Widest))
+	snap := NewSnapshot(served.Build(in), before)
+	r.options.Figures.Operands.Raise(int64(snap.Widest))
 	return snap
 }
 
 // save writes identities down, or tries again soon.
-func (r *reloader) save() {
+func (r *Reloader) save() {
 	text := ""
 	if err := r.ids.Save(); err != nil {
 		text = err.Error()
@@ -200,10 +200,10 @@ func (r *reloader) save() {
 }
 
 // needsOf gathers the domains whose instance names or members snapshots need.
-func needsOf(snapshots ...*snapshot) operand.Domains {
+func needsOf(snapshots ...*Snapshot) operand.Domains {
 	return operand.DomainsOf(func(yield func(*derived.Metric) bool) {
 		for _, snap := range snapshots {
-			for _, m := range snap.metrics {
+			for _, m := range snap.Beside {
 				if m.Derived != nil && !yield(m.Derived) {
 					return
 				}

@@ -1,0 +1,80 @@
+package reload
+
+import (
+	"sync/atomic"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/agent/upstream"
+	"pmdaderived/pdu"
+)
+
+// Snapshot is what is served, and what the agent keeps beside it: that goes on from one to the next, by the operands and by
+// the name of a metric.
+type Snapshot struct {
+	*served.Snapshot
+	Beside []Metric           // its Metrics
+	Series []*upstream.Series // beside its Sets
+	Older  []int              // how many older samples each of these needs
+
+	Spare atomic.Pointer[derived.Evaluation] // made beforehand, for the first fetch
+}
+
+// Metric is a definition as it is served, and what the agent keeps beside it.
+type Metric struct {
+	*served.Metric
+	Series *upstream.Series // nil: not bound
+	Usage  *Usage
+}
+
+// Usage is what became of a metric when it was fetched last. It belongs to the request loop.
+type Usage struct {
+	Fetched time.Time // zero: never
+	Values  int       // that it had then, for all instances
+}
+
+// NewSnapshot makes one that takes the place of another; nil: of none.
+func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
+	if before == nil {
+		before = &Snapshot{Snapshot: &served.Snapshot{}}
+	}
+	made := &Snapshot{
+		Snapshot: s, Beside: make([]Metric, len(s.Metrics)),
+		Series: make([]*upstream.Series, len(s.Sets)), Older: make([]int, len(s.Sets)),
+	}
+	former := make(map[*served.Operands]*upstream.Series, len(before.Sets))
+	for i, o := range before.Sets {
+		former[o] = before.Series[i]
+	}
+	place := make(map[*served.Operands]int, len(s.Sets))
+	for i, o := range s.Sets {
+		place[o] = i
+		if made.Series[i] = former[o]; made.Series[i] == nil {
+			made.Series[i] = upstream.NewSeries(o.Descs)
+		}
+	}
+	for m, old := range s.Pairs(before.Snapshot) {
+		beside := &made.Beside[m.Index]
+		beside.Metric = m
+		if m.Operands != nil {
+			i := place[m.Operands]
+			beside.Series = made.Series[i]
+			made.Older[i] = max(made.Older[i], m.Older)
+		}
+		if old != nil {
+			beside.Usage = before.Beside[old.Index].Usage
+		} else {
+			beside.Usage = &Usage{}
+		}
+	}
+	return made
+}
+
+// Metric returns the one with a PMID; nil: there is none.
+func (s *Snapshot) Metric(id pdu.PMID) *Metric {
+	if m := s.ByID[id]; m != nil {
+		return &s.Beside[m.Index]
+	}
+	return nil
+}
