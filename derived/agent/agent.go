@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"pmdaderived/derived/agent/reload"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/predict"
+	"pmdaderived/derived/agent/reload"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"

@@ -2,12 +2,12 @@ package agent
 
 import (
 	"os"
-	"pmdaderived/derived/agent/reload"
 	"slices"
 	"strconv"
 	"time"
 
 	"pmdaderived/derived/agent/predict"
+	"pmdaderived/derived/agent/reload"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"

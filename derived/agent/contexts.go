@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"maps"
-	"pmdaderived/derived/agent/reload"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/predict"
+	"pmdaderived/derived/agent/reload"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"

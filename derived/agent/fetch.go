@@ -1,13 +1,13 @@
 package agent
 
 import (
-	"pmdaderived/derived/agent/reload"
 	"time"
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/predict"
+	"pmdaderived/derived/agent/reload"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"pmdaderived/derived/agent/reload"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/reload"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"

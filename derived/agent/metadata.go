@@ -2,11 +2,11 @@ package agent
 
 import (
 	"os"
-	"pmdaderived/derived/agent/reload"
 	"time"
 
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/reload"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"

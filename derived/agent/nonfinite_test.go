@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"math"
-	"pmdaderived/derived/agent/reload"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/reload"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"

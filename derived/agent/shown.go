@@ -1,11 +1,11 @@
 package agent
 
 import (
-	"pmdaderived/derived/agent/reload"
 	"time"
 
 	"pmdaderived/derived/agent/agents"
 	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/reload"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
