@@ -608,11 +608,11 @@ func TestIdleContextsLetGoOfFormerSnapshots(t *testing.T) {
 	}
 	for _, c := range all {
 		assert.Nil(t, c.snapshot)
-		assert.Nil(t, c.entries[0].Metric)
+		assert.Nil(t, c.entries[0].Metric.Metric)
 	}
 	again := fetch(now, 0)
 	assert.Same(t, now, again.snapshot)
-	assert.Same(t, s.metric("a").Metric, again.entries[0].Metric)
+	assert.Same(t, s.metric("a").Metric, again.entries[0].Metric.Metric)
 	assert.Same(t, was, again.entries[1].Series, "its history goes on")
 }
 
