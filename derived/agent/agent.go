@@ -92,6 +92,7 @@ type Agent struct {
 	wanted      []*upstream.Series // that should have had a newer sample for it
 	deep        bool               // it needs older samples, too
 	busy        predict.Interval   // when pmcd served nobody the last time
+	stood       time.Duration      // because of us, all times together
 
 	// Scratch space, likewise.
 	selected []int

@@ -14,7 +14,6 @@ import (
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/operand"
-	"pmdaderived/derived/agent/predict"
 	"pmdaderived/derived/agent/reload"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
@@ -377,21 +376,20 @@ func TestStaleSamples(t *testing.T) {
 func TestSampleFromBeforePMCDWasBusy(t *testing.T) {
 	b := newBench(t, conf("c = up.count"))
 	b.sample(42, "c")
-	sampled := b.now
+	b.agent.upstream.Newest(nil, []*upstream.Series{b.metric("c").Series})[0].Before = time.Minute
 	b.pass(4 * time.Second)
 	req := &pmda.FetchRequest{PMIDs: []pdu.PMID{b.metric("c").ID}, Arrived: b.now}
 	for _, row := range []struct {
-		name     string
-		from, to time.Duration // since the sample
-		stale    bool
+		name  string
+		since time.Duration
+		stale bool
 	}{
-		{"all the time but a second", time.Second, 4 * time.Second, false},
-		{"a second and a bit was left", time.Second + 1, 4 * time.Second, true},
-		{"since before the sample", -time.Hour, 3 * time.Second, false},
-		{"only before the sample", -time.Hour, -time.Second, true},
+		{"all the time but a second", 3 * time.Second, false},
+		{"a second and a bit was left", 3*time.Second - 1, true},
+		{"only before the sample", 0, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			b.agent.busy = predict.Interval{From: sampled.Add(row.from), To: sampled.Add(row.to)}
+			b.agent.stood = time.Minute + row.since
 			c := b.agent.contexts.of(b.agent.snapshot.Load(), req)
 			b.agent.takeSamples(c, req)
 			assert.Equal(t, row.stale, c.entries[0].Stale)

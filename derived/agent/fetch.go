@@ -20,7 +20,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	a.forgetLookUps(who)
 	snap := a.snapshot.Load()
 	a.evaluations.Begin()
-	a.busy = a.upstream.Drain()
+	a.busy, a.stood = a.upstream.Drain()
 	c := a.contexts.of(snap, req)
 	if len(c.series) > 0 {
 		a.takeSamples(c, req)
@@ -104,7 +104,7 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) {
 		newest = newest[1:]
 		if cur != nil && cur != last {
 			last, age = cur, req.Arrived.Sub(cur.Taken)
-			oldest = patience + max(0, a.busy.Within(cur.Taken, req.Arrived)) // while pmcd served nobody there was nothing newer
+			oldest = patience + a.stood - cur.Before // while pmcd served nobody there was nothing newer
 		}
 		a.deep = a.deep || e.depth > 1
 		if e.Advance(cur, e.Series.Domains(), e.depth, age, oldest, &a.contexts.held) && a.options.Interval > 0 {

@@ -15,6 +15,8 @@ type Sample struct {
 	Arrived time.Time // by ours
 	Size    int       // bytes of its values
 
+	Before time.Duration // for how long pmcd had stood still until then because of us, all times together
+
 	// Holders is how many metrics of contexts have the sample in their history. It belongs to who counts them.
 	Holders int
 

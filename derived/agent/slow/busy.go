@@ -12,6 +12,7 @@ import (
 // look up many names keep it from a fetch for as long as a slow agent does.
 type Busy struct {
 	PMCD     predict.Interval // with a request of ours, the last time
+	Total    time.Duration    // all those times together
 	asked    time.Time        // when pmcd last asked us
 	quiet    predict.Interval // the last one in which it did not ask for long, but for the present one
 	stamped  time.Time        // by pmcd: the last answer to a fetch
@@ -92,6 +93,7 @@ func (b *Busy) most(took time.Duration, sent, now time.Time) time.Duration {
 		return took
 	}
 	b.PMCD = predict.Interval{From: now.Add(-took), To: now}
+	b.Total += took
 	most := max(b.quiet.Within(sent, now), predict.Interval{From: b.asked, To: now}.Within(sent, now))
 	if most < Long {
 		return 0

@@ -131,6 +131,10 @@ func (u *Upstream) settle(a answer, now time.Time) {
 	if a.err != nil {
 		u.refused(asked, a.err, now)
 	}
+	if len(u.unsure) > 0 {
+		u.requeue(u.unsure...)
+		u.unsure = u.unsure[:0]
+	}
 	if c.leaving {
 		u.end(c)
 	}
@@ -158,14 +162,13 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 	u.figures.Answer.Raise(int64(res.Size))
 	u.size.Proven = max(u.size.Proven, len(c.asked.IDs))
 	u.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
+	before := u.slow.Total
 	began, busy := u.charge(c, res, now)
 	u.asked.Asked(c.asked.Agents, busy)
 	news := u.news(c, res.Changes)
 	if len(c.asked.Sources) > 0 {
 		made := u.sample(res, began, now, c.asked.List)
-		if busy >= slow.Long && len(c.asked.Agents) > 1 { // all but the slow one have answered at once
-			made.At = made.At.Add(-busy)
-		}
+		made.Before = before
 		u.judge(made, c.asked.Sources)
 		for metric, code := range made.Failed {
 			if d := metric.Domain(); u.asked.Failed(metric, code) {
@@ -174,6 +177,10 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 			}
 		}
 		c.asked.Count(made, func(s *Series, values int, whole bool) {
+			if s.unsure = busy >= slow.Long && s.Older > 0 && len(s.domains) < len(c.asked.Agents) && !s.unsure; s.unsure {
+				u.unsure = append(u.unsure, s)
+				return
+			}
 			s.Push(made)
 			s.Values = values
 			if values > 0 && whole {

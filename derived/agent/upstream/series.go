@@ -15,6 +15,7 @@ type Series struct {
 	descs       []pdu.Desc // of the operands; immutable
 	outstanding int32      // fetches on their way that will bring a new sample
 	waiting     bool       // wanted when no connection was free
+	unsure      bool       // the last sample was left out: agents of others in the fetch took long, and nobody knows when these answered
 	operand.Recent
 	excess *excess // nil: few have any
 	judged int     // how many doubts Valued has been judged by

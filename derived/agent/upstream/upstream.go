@@ -63,8 +63,9 @@ type Upstream struct {
 	lookups *pmapi.Conn   // for all but fetches; nil: none
 	conns   []*connection // for fetches; those of lower slots in pmcd's table first
 	todo    todo
-	heard   bool     // names and instances have been looked up in this session
-	answers []answer // scratch space
+	heard   bool      // names and instances have been looked up in this session
+	answers []answer  // scratch space
+	unsure  []*Series // likewise: to be asked for again
 
 	queue queue
 	slow  slow.Ledger
@@ -164,12 +165,12 @@ func (u *Upstream) unlock() {
 
 // Drain takes all answers that are there. When pmcd has forwarded a FETCH to us, the answers to what
 // it served before are complete in our sockets, so a handler that drains sees them all. It returns when pmcd was busy
-// with something long the last time.
-func (u *Upstream) Drain() predict.Interval {
+// with something long of ours the last time, and for how long all times together.
+func (u *Upstream) Drain() (last predict.Interval, all time.Duration) {
 	u.mu.Lock()
 	defer u.unlock()
 	u.collect(nil)
-	return u.slow.PMCD
+	return u.slow.PMCD, u.slow.Total
 }
 
 // Requested notes that a request has come from pmcd, which does one thing at a time.
