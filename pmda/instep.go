@@ -73,7 +73,7 @@ func (s *session) overtaken(arrived time.Time) bool {
 		return false
 	}
 	n, err := s.pipes.requests()
-	return n > 0 && err == nil
+	return n >= pdu.HeaderSize && err == nil // one byte is our own: see pacedPipe.interrupt
 }
 
 // pipes are the two pipes of an agent.
