@@ -532,7 +532,7 @@ func TestSampleIsACopy(t *testing.T) {
 	s.sampled(f)
 	old := s.newest(f)
 	u.Update(func() {
-		u.Time = u.Time.Add(time.Second)
+		u.Time = old.Time().Add(time.Second)
 		u.Metrics[2].Values = []pdu.Value{pdu.Int32Value(4, 1), pdu.Int32Value(5, 2), pdu.Int32Value(6, 3)}
 		u.Metrics[3].Values = []pdu.Value{pdu.StringValue(4, "x"), pdu.StringValue(5, "y"), pdu.StringValue(6, "z")}
 	})

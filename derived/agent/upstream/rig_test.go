@@ -40,7 +40,6 @@ func newRelay(tb testing.TB) *pmapitest.Relay {
 	tb.Helper()
 	return pmapitest.NewRelay(tb, &pmapitest.Collector{
 		Features: pmapitest.AllFeatures,
-		Time:     time.Unix(1_000_000, 0),
 		Metrics: []pmapitest.Metric{
 			{
 				Name: "up.load", Desc: pdu.Desc{PMID: loadID, Type: pdu.TypeDouble, InDom: pdu.NoInDom},

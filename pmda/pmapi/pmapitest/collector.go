@@ -45,7 +45,7 @@ type Collector struct {
 	Metrics  []Metric
 	InDoms   map[pdu.InDom]InDom
 	Labels   map[LabelKey][]pdu.LabelSet
-	Time     time.Time // of every fetch
+	Time     time.Time // of every fetch; zero: the time at which it is answered
 
 	mu    sync.Mutex
 	peers map[*session]bool
@@ -105,17 +105,21 @@ func (s *session) answer(req pdu.Message) []pdu.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := func(m pdu.Message) []pdu.Message { return []pdu.Message{m} }
+	at := s.Time
+	if at.IsZero() {
+		at = time.Now()
+	}
 	switch req := req.(type) {
 	case *pdu.Profile:
 		s.profile = req
 		return nil
 	case *pdu.Fetch:
 		return s.fetch(req.PMIDs, func(sets []pdu.ValueSet) pdu.Message {
-			return &pdu.Result{Sec: int32(s.Time.Unix()), Usec: int32(s.Time.Nanosecond() / 1000), Sets: sets}
+			return &pdu.Result{Sec: int32(at.Unix()), Usec: int32(at.Nanosecond() / 1000), Sets: sets}
 		})
 	case *pdu.HighResFetch:
 		return s.fetch(req.PMIDs, func(sets []pdu.ValueSet) pdu.Message {
-			return &pdu.HighResResult{Sec: s.Time.Unix(), Nsec: int64(s.Time.Nanosecond()), Sets: sets}
+			return &pdu.HighResResult{Sec: at.Unix(), Nsec: int64(at.Nanosecond()), Sets: sets}
 		})
 	case *pdu.DescReq:
 		m := s.metric(req.PMID)

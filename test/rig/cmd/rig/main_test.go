@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,21 +62,40 @@ func TestShortRuns(t *testing.T) {
 	}
 }
 
-// Whatever an agent says, the definitions that need nothing of it lose nothing, and those that do come back after it.
+// Whatever an agent says, the definitions that need nothing of it lose nothing, and those that do come back after it. Eight are told at a time, and
+// a machine that has not enough for that loses values, too: what was missed is told once more, alone.
 func TestLies(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	args, lies := []string{"lies", "-short", "-v"}, 0
+	// Sixty collectors with three agents each are no place for the race detector.
+	program, daemon := built(t, "."), daemon(t)
+	missed := func(orders ...string) []string {
+		args := []string{"lies", "-short", "-v"}
+		for _, order := range orders {
+			args = append(args, "-only", order)
+		}
+		out, _ := exec.CommandContext(ctx, program, append(args, daemon)...).CombinedOutput() // the table tells
+		t.Logf("%s", out)
+		told := 0
+		failed := slices.DeleteFunc(slices.Clone(orders), func(order string) bool {
+			row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(order) + ` +\|.*\| (ok|MISSED) +\|$`).FindSubmatch(out)
+			if row != nil {
+				told++
+			}
+			return row != nil && string(row[1]) == "ok"
+		})
+		require.Equal(t, len(orders), told, "lies that were told")
+		return failed
+	}
+	var orders []string
 	for _, l := range liar.Lies(false) {
 		if !slices.Contains(costly(), l.Order) {
-			args, lies = append(args, "-only", l.Order), lies+1
+			orders = append(orders, l.Order)
 		}
 	}
-	// Sixty collectors with three agents each are no place for the race detector.
-	out, err := exec.CommandContext(ctx, built(t, "."), append(args, daemon(t))...).CombinedOutput()
-	t.Logf("%s", out)
-	require.NoError(t, err, "a lie costs others something")
-	assert.GreaterOrEqual(t, strings.Count(string(out), "| ok "), lies)
+	for _, order := range missed(orders...) {
+		assert.Empty(t, missed(order), "what it costs others")
+	}
 }
 
 // costly are lies that still cost others something: pmcd stands still for longer than samples are served, or than a client waits.
