@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/conformance"
@@ -140,19 +141,27 @@ func (s *station) prepare(setup [][]string) {
 	s.problems = s.definitionProblems()
 }
 
-// definitionProblems gives derived.control.definition.error, by name, and notes the instances of the names.
+// definitionProblems gives derived.control.definition.error, by name, empty for those that are bound (there it is what they lack
+// now), and notes the instances of the names.
 func (s *station) definitionProblems() map[string]string {
-	values := s.control("definition.error")
-	texts := make(map[pdu.Inst]string, len(values))
-	for _, v := range values {
-		texts[v.Inst] = string(v.Bytes)
+	texts := func(name string) map[pdu.Inst]string {
+		values := s.control(name)
+		texts := make(map[pdu.Inst]string, len(values))
+		for _, v := range values {
+			texts[v.Inst] = string(v.Bytes)
+		}
+		return texts
 	}
+	problem, state := texts("definition.error"), texts("definition.state")
 	instances := must(s.conn.Instances(s.ctx, pdu.NewInDom(domain, 0)))(s.t)
 	problems := make(map[string]string, len(instances))
 	s.instances = make(map[string]pdu.Inst, len(instances))
 	for _, i := range instances {
 		s.instances[i.Name] = i.ID
-		problems[i.Name] = texts[i.ID]
+		problems[i.Name] = ""
+		if state[i.ID] != string(served.Bound) {
+			problems[i.Name] = problem[i.ID]
+		}
 	}
 	return problems
 }
