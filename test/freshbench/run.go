@@ -78,7 +78,7 @@ type bench struct {
 }
 
 // parts are in their order; the last one is about the run as a whole, during which machine watches.
-func (b *bench) parts(machine func() rig.Durations) (all []rig.Part) {
+func (b *bench) parts(machine func() rig.Wakes) (all []rig.Part) {
 	p := b.plan
 	add := func(planned, quiet bool, name string, run func(context.Context) ([]rig.Row, error)) {
 		if planned {
@@ -234,7 +234,7 @@ func allOf(what string, n, all int) rig.Row {
 const mostRequest = 50 * time.Millisecond
 
 // requests looks back at the whole run.
-func (b *bench) requests(ctx context.Context, late rig.Durations) ([]rig.Row, error) {
+func (b *bench) requests(ctx context.Context, late rig.Wakes) ([]rig.Row, error) {
 	if err := b.lookBack(ctx, b.pmcd); err != nil {
 		return nil, err
 	}

@@ -60,7 +60,17 @@ func LookUp(ctx context.Context, conn *pmapi.Conn, names ...string) (*Client, er
 	return c, nil
 }
 
-// Describe looks the descriptors up.
+// Refused is that pmcd has no descriptor of a metric.
+type Refused struct {
+	Name string
+	Code pdu.Code
+}
+
+func (r *Refused) Error() string { return fmt.Sprintf("descriptor of %s: %v", r.Name, r.Code) }
+
+func (r *Refused) Unwrap() error { return r.Code }
+
+// Describe looks the descriptors up. One that there is not is a [*Refused].
 func (c *Client) Describe(ctx context.Context) ([]pdu.Desc, error) {
 	found, err := c.Descs(ctx, c.IDs)
 	if err != nil {
@@ -69,7 +79,7 @@ func (c *Client) Describe(ctx context.Context) ([]pdu.Desc, error) {
 	descs := make([]pdu.Desc, len(found))
 	for i, d := range found {
 		if d.Code < 0 {
-			return nil, fmt.Errorf("descriptor of %s: %w", c.Names[i], d.Code)
+			return nil, &Refused{c.Names[i], d.Code}
 		}
 		descs[i] = d.Desc
 	}

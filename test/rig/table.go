@@ -147,7 +147,7 @@ func Run(ctx context.Context, log *Log, only []string, parts []Part) (*Table, er
 			continue
 		}
 		log.Tellf("%4.0f s  %s", time.Since(begin).Seconds(), p.Name)
-		late := func() Durations { return nil }
+		late := func() Wakes { return nil }
 		if p.Quiet {
 			late = WatchMachine()
 		}
@@ -169,28 +169,56 @@ func Run(ctx context.Context, log *Log, only []string, parts []Part) (*Table, er
 	return t, nil
 }
 
+// Wake is the end of a sleep.
+type Wake struct {
+	Due  time.Time
+	Late time.Duration
+}
+
+// Wakes are in order of time.
+type Wakes []Wake
+
+// Quantile is [Quantile] of how late they were.
+func (w Wakes) Quantile(q float64) time.Duration {
+	late := make(Durations, len(w))
+	for i := range w {
+		late[i] = w[i].Late
+	}
+	return late.Quantile(q)
+}
+
+// Latest is how late the one was that was late most, of those that were overdue at any time between two.
+func (w Wakes) Latest(from, to time.Time) (late time.Duration) {
+	for _, x := range w {
+		if x.Due.Before(to) && x.Due.Add(x.Late).After(from) {
+			late = max(late, x.Late)
+		}
+	}
+	return late
+}
+
 // WatchMachine sleeps over and over until late is called, which returns how much too late it was woken: the
 // machine is shared, and what it adds to that it adds to every time that is measured.
-func WatchMachine() (late func() Durations) {
+func WatchMachine() (late func() Wakes) {
 	const pause = 5 * time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
-	all := make(chan Durations)
+	all := make(chan Wakes)
 	go func() {
-		var found Durations
+		var found Wakes
 		for ctx.Err() == nil {
-			start := time.Now()
+			due := time.Now().Add(pause)
 			time.Sleep(pause)
-			found = append(found, time.Since(start)-pause)
+			found = append(found, Wake{Due: due, Late: time.Since(due)})
 		}
 		all <- found
 	}()
-	return func() Durations {
+	return func() Wakes {
 		cancel()
 		return <-all
 	}
 }
 
 // MachineRow tells how well the machine kept time.
-func MachineRow(during string, late Durations) Row {
+func MachineRow(during string, late Wakes) Row {
 	return Times("the machine during "+during+": sleeps ended too late by", late, Limit{Q: 0.99}, Limit{Q: 0.999}, Limit{Q: 1})
 }

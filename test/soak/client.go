@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"pmdaderived/derived/agent/reloadtest"
@@ -78,8 +79,14 @@ func (c *client) life(ctx context.Context, conn *pmapi.Conn) error {
 	if err != nil {
 		return err
 	}
+	asked := time.Now()
 	descs, err := fetcher.Describe(ctx)
-	if err != nil {
+	switch {
+	case c.killed(asked, time.Now(), err):
+		c.tally.excused.Add(1)
+		rig.Sleep(ctx, redial)
+		return nil
+	case err != nil:
 		return err
 	}
 	for i, d := range descs {
@@ -94,6 +101,12 @@ func (c *client) life(ctx context.Context, conn *pmapi.Conn) error {
 		n++
 		return n != c.fetches
 	})
+}
+
+// killed reports whether a call failed because wave was killed while it had to answer it.
+func (s *scene) killed(asked, failed time.Time, err error) bool {
+	refused, ok := errors.AsType[*rig.Refused](err)
+	return ok && refused.Code == pdu.ErrIPC && strings.HasPrefix(refused.Name, waveName+".") && s.weather.during(asked, failed, agentGone)
 }
 
 // choose chooses metrics, which all exist, and adds those of their tracks in front.

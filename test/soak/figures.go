@@ -18,13 +18,14 @@ type figures struct {
 	bound, failed int
 	contexts      int // with a history
 	longest       time.Duration
+	requests      rig.Histogram // by the time that they took
 }
 
 // figures asks pmcd; those of mmv are a second old at most.
 func (s *scene) figures(ctx context.Context) (f figures, err error) {
 	const mmv = "mmv.pmdaderived."
 	read, err := rig.ReadFigures(ctx, s.pmcd, mmv+"pid", mmv+"goroutines", mmv+"gc.cycles", mmv+"memory.heap", mmv+"bound", mmv+"failed",
-		mmv+"contexts", mmv+"request_longest")
+		mmv+"contexts", mmv+"request_longest", mmv+"request_time")
 	if err != nil {
 		return f, err
 	}
@@ -32,7 +33,7 @@ func (s *scene) figures(ctx context.Context) (f figures, err error) {
 	f = figures{
 		at: read.At, pid: number("pid"), heap: read.Numbers[mmv+"memory.heap"], goroutines: number("goroutines"),
 		collections: number("gc.cycles"), bound: number("bound"), failed: number("failed"), contexts: number("contexts"),
-		longest: time.Duration(read.Numbers[mmv+"request_longest"] * 1e6),
+		longest: time.Duration(read.Numbers[mmv+"request_longest"] * 1e6), requests: read.Histograms[mmv+"request_time"],
 	}
 	f.Process, err = rig.ReadProcess(f.pid)
 	return f, err

@@ -41,8 +41,8 @@ type LiePlan struct {
 }
 
 // FullLies is the plan of `make lies`.
-func FullLies(each time.Duration) LiePlan {
-	return LiePlan{Honest: 5 * time.Second, Lying: each, Patience: 3 * time.Minute, Recorded: 10 * time.Second, Every: true, Parallel: 4}
+func FullLies(each, recorded time.Duration) LiePlan {
+	return LiePlan{Honest: 5 * time.Second, Lying: each, Patience: 3 * time.Minute, Recorded: recorded, Every: true, Parallel: 4}
 }
 
 // ShortLies is the plan of a test.
@@ -109,6 +109,8 @@ type told struct {
 	conf   rig.Folder
 	orders rig.Folder // of a folder of its own
 	log    strings.Builder
+
+	compared int // values with libpcp's
 }
 
 func (all *lies) tell(ctx context.Context, n int, l liar.Lie) (row rig.Row, err error) {
@@ -123,7 +125,7 @@ func (all *lies) tell(ctx context.Context, n int, l liar.Lie) (row rig.Row, err 
 	t := &told{lie: l, plan: all.Plan, conf: conf, orders: orders}
 	t.scene = &scene{model: newModel(2 * len(forms())), tally: &tally{begin: time.Now(), log: io.Discard}, weather: &weather{}, lying: true}
 	t.tally.log = &t.log
-	if _, err := conf.Write("model.conf", t.model.file()+badDefinitions(liarName)); err != nil {
+	if _, err := conf.Write("model.conf", t.model.file()+badDefinitions(liarName)+fmt.Sprintf(besideText, ourBeside)); err != nil {
 		return row, err
 	}
 	if l.Cost == liar.Nothing { // what makes pmcd wait or drop an agent would do so before there is anybody to see it
@@ -221,6 +223,10 @@ func (t *told) whole(ctx context.Context) (rig.Row, error) {
 	if err != nil {
 		return rig.Row{}, err
 	}
+	compared, err := t.beside(func(l *tool) { running.Go(func() { l.run(clients) }) })
+	if err != nil {
+		return rig.Row{}, err
+	}
 	var stands []rig.Fetched
 	running.Go(func() { stands = t.stand(clients) })
 	rig.Sleep(ctx, t.plan.Honest)
@@ -249,17 +255,19 @@ func (t *told) whole(ctx context.Context) (rig.Row, error) {
 	cancel()
 	running.Wait()
 	recorded(ctx)
+	compared(ctx)
 	return t.row(standing(stands, begin, end), back, errors.Join(problems...)), ctx.Err()
 }
 
-// record has pmlogger record what the clients fetch, and returns what judges the archive.
+// record has pmlogger record what needs nothing of the agent, and returns what judges the archive. A pmlogger that records more ends
+// by itself when pmcd tells it an error, or nonsense, of the agent's own instances.
 func (t *told) record(run func(*tool)) (judge func(context.Context), err error) {
 	if t.plan.Recorded == 0 {
 		return func(context.Context) {}, nil
 	}
 	names := []string{plainName, tracks()[0].metric(atRole), tracks()[0].metric(stepRole), tracks()[0].metric(paceRole)}
 	config, err := t.orders.Write("pmlogger.config", fmt.Sprintf("log mandatory on %d sec { %s }\n", t.plan.Recorded/time.Second,
-		strings.Join(slices.Concat(names, t.goodNames(), badNames(liarName)), " ")))
+		strings.Join(slices.Concat(names, t.goodNames()), " ")))
 	if err != nil {
 		return nil, err
 	}
@@ -322,6 +330,10 @@ func (t *told) row(standing float64, back time.Duration, problem error) rig.Row 
 			y.problems[wrongValue].Load(), y.problems[missingValue].Load(), y.problems[failedCall].Load()+y.problems[failedTool].Load(),
 			y.values.Load(), y.fetches.Load(), 100*standing, back.Seconds()),
 		OK: y.bad() == 0 && problem == nil,
+	}
+	if t.plan.Recorded > 0 {
+		row.Measured += fmt.Sprintf("; %d recorded beside libpcp's", t.compared)
+		row.OK = row.OK && (t.compared > 0 || t.plan.Lying < 2*t.plan.Recorded)
 	}
 	return row
 }

@@ -106,8 +106,10 @@ type run struct {
 	warnings   []string // of the daemon
 	panics     int
 	series     []figures
+	latest     figures
 	worst      time.Duration // request of any process
-	late       rig.Durations // by how much the machine woke a sleeper too late
+	slow       []slowRequests
+	late       rig.Wakes // of a sleeper, by the machine
 }
 
 // Run makes a run on a private pmcd that ends with it. A table can come with an error.
@@ -183,6 +185,8 @@ func (r *run) definitions() int {
 
 // whole is a run from when pmcd serves to the verdict.
 func (r *run) whole(ctx context.Context) (*rig.Table, error) {
+	late := sync.OnceValue(rig.WatchMachine())
+	defer late()
 	if err := r.ready(ctx); err != nil {
 		return nil, err
 	}
@@ -214,7 +218,8 @@ func (r *run) whole(ctx context.Context) (*rig.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.worst = max(r.worst, last.longest)
+	r.requested(last)
+	r.late = late()
 	r.keepLog()
 	for _, line := range r.complaints {
 		r.tally.tell("pmcd: %s", line)
@@ -296,7 +301,7 @@ func (r *run) quiet(ctx context.Context, before figures) (f figures, err error) 
 		if f, err = r.figures(ctx); err != nil {
 			return f, err
 		}
-		r.worst = max(r.worst, f.longest)
+		r.requested(f)
 		if same++; f.goroutines != last.goroutines || f.Files != last.Files {
 			same = 1
 		}
@@ -312,8 +317,6 @@ func (r *run) everything(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx) // a deadline would fail calls before it is seen to be over
 	defer cancel()
 	defer time.AfterFunc(r.options.Plan.Length, cancel).Stop()
-	late := rig.WatchMachine()
-	defer func() { r.late = late() }()
 	tools, err := r.tools()
 	if err != nil {
 		return err
@@ -395,7 +398,7 @@ func (r *run) watch(ctx context.Context) {
 			continue
 		}
 		r.series = append(r.series, f)
-		r.worst = max(r.worst, f.longest)
+		r.requested(f)
 		if time.Since(told) >= r.options.Plan.Interval-tickSlack {
 			told = time.Now()
 			r.tellInterval(f)

@@ -21,6 +21,7 @@ const latest = 15 * time.Second
 type tool struct {
 	*scene
 	args  []string
+	env   []string                 // beside the private pmcd's
 	ends  bool                     // it ends by itself
 	pause time.Duration            // before it is started again
 	line  func(text string) string // what is wrong with a line; "": nothing
@@ -64,7 +65,7 @@ func (t *tool) once(ctx context.Context) error {
 		if problem := t.line(l.Text); problem != "" {
 			t.tally.problem(wrongValue, "%s: %s: %s", t.args[0], problem, l.Text)
 		}
-	}, nil, args...)
+	}, t.env, args...)
 	if err != nil {
 		return err
 	}

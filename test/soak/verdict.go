@@ -8,11 +8,20 @@ import (
 )
 
 const (
-	// mostRequest is how long any request may take.
+	// mostRequest is how long any request may take, while the machine wakes those who sleep in time.
 	mostRequest = 50 * time.Millisecond
 
-	// mostGrowth is how much more memory may be held in the second half than in the first.
+	// tooLate is from when on the machine does not.
+	tooLate = mostRequest / 2
+
+	// figuresAge is how old the figures in mmv may be when they are read.
+	figuresAge = 2 * mmvAge
+
+	// mostGrowth is how much more memory may be held in the last third of the time than in the first.
 	mostGrowth = 0.05
+
+	// warming is the share of the time since the start of a process in which it comes to hold what it needs to serve all its clients.
+	warming = 0.25
 )
 
 // verdict is what has to hold after a run.
@@ -43,7 +52,8 @@ func (r *run) verdict(before, after figures, records int) []rig.Row {
 		rig.Times("longest from a SIGHUP until all is served", rig.Durations{r.back}, rig.Limit{Q: 1, Most: Grace}),
 		rig.Equal("complaints in pmcd's log", len(r.complaints), 0),
 		rig.Equal("panics in the daemon's log", r.panics, 0),
-		rig.Times("worst request", rig.Durations{r.worst}, rig.Limit{Q: 1, Most: mostRequest}),
+		rig.Times("worst request", rig.Durations{r.worst}, rig.Limit{Q: 1}),
+		r.slowness(),
 		rig.MachineRow("the run", r.late),
 		r.growth(),
 		same("goroutines before and after", before.goroutines, after.goroutines),
@@ -55,26 +65,82 @@ func same(what string, before, after int) rig.Row {
 	return rig.Row{What: what, Measured: fmt.Sprintf("%d and %d", before, after), Target: "equal", OK: before == after}
 }
 
-// growth compares the memory of one process in the two halves of the time that it was watched.
+// slowRequests are requests between two readings that took longer than mostRequest.
+type slowRequests struct {
+	from, to time.Time
+	most     time.Duration // that one of them can have taken
+	count    uint64
+}
+
+// requested notes the requests since the reading before, or since the start of another process.
+func (r *run) requested(f figures) {
+	before := r.latest
+	if before.pid != f.pid {
+		before.requests = rig.Histogram{}
+	}
+	if before.at.IsZero() {
+		before.at = r.tally.begin
+	}
+	r.latest, r.worst = f, max(r.worst, f.longest)
+	since := f.requests.Since(before.requests)
+	for i, n := range since.Counts {
+		if n > 0 && since.Bounds[i] > mostRequest {
+			r.slow = append(r.slow, slowRequests{before.at.Add(-figuresAge), f.at, min(since.Bounds[i], f.longest), n})
+		}
+	}
+}
+
+// delayed reports whether the machine is why they took so long: it woke one who only slept about as much too late at about that time.
+func (s slowRequests) delayed(machine rig.Wakes) bool {
+	late := machine.Latest(s.from.Add(-s.most), s.to)
+	return late >= tooLate && s.most-late <= mostRequest
+}
+
+// slowness judges the slow requests.
+func (r *run) slowness() rig.Row {
+	var slow, delayed uint64
+	for _, s := range r.slow {
+		if s.delayed(r.late) {
+			delayed += s.count
+		} else {
+			slow += s.count
+		}
+	}
+	return rig.Row{
+		What:     fmt.Sprintf("requests of more than %v, and those while the machine was late", mostRequest),
+		Measured: fmt.Sprintf("%d and %d", slow, delayed), Target: "0 and any", OK: slow == 0, Timed: true,
+	}
+}
+
+// growth compares the memory of one process at the begin and at the end of the time that it was watched.
 func (r *run) growth() rig.Row {
-	const what = "memory, means of the first and the second half"
-	var sums, counts [2]float64
-	pid := 0
+	const what = "memory of one process, means of the first and the last third"
+	missed := func(why string) rig.Row { return rig.Row{What: what, Measured: why, Timed: true} }
+	at := func(share float64) time.Time {
+		return r.tally.begin.Add(time.Duration(share * float64(r.options.Plan.Length)))
+	}
+	begin, end, pid := time.Time{}, at(halves), 0
 	for _, f := range r.series {
-		share := (float64(f.at.Sub(r.tally.begin))/float64(r.options.Plan.Length) - settled) / (halves - settled)
-		if share < 0 || share >= 1 {
-			continue
+		switch {
+		case !f.at.Before(end):
+		case f.pid == pid:
+		case pid != 0 && !f.at.Before(at(settled)):
+			return missed("not of one process")
+		default:
+			begin, pid = f.at, f.pid
 		}
-		if pid != 0 && f.pid != pid {
-			return rig.Row{What: what, Measured: "not of one process", Timed: true}
+	}
+	watched := end.Sub(begin)
+	var sums, counts [3]float64
+	for _, f := range r.series {
+		share := (float64(f.at.Sub(begin))/float64(watched) - warming) / (1 - warming)
+		if share >= 0 && share < 1 {
+			sums[int(share*3)] += f.Resident
+			counts[int(share*3)]++
 		}
-		pid = f.pid
-		half := int(share * 2)
-		sums[half] += f.Resident
-		counts[half]++
 	}
-	if counts[0] == 0 || counts[1] == 0 {
-		return rig.Row{What: what, Measured: "not measured", Timed: true}
+	if counts[0] == 0 || counts[2] == 0 {
+		return missed("not measured")
 	}
-	return memoryRow(what, sums[0]/counts[0], sums[1]/counts[1], mostGrowth)
+	return memoryRow(what, sums[0]/counts[0], sums[2]/counts[2], mostGrowth)
 }

@@ -44,12 +44,17 @@ func (w *weather) begins(c cause) (ends func()) {
 
 // bad reports whether one of the causes was there, or less than Grace ago, at any time between two.
 func (w *weather) bad(from, to time.Time, causes ...cause) bool {
+	return w.during(from.Add(-Grace), to, causes...)
+}
+
+// during reports whether one of the causes was there at any time between two.
+func (w *weather) during(from, to time.Time, causes ...cause) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range w.spells {
 		s := &w.spells[i]
 		for _, c := range causes {
-			if s.cause == c && to.After(s.begin) && (s.end.IsZero() || from.Before(s.end.Add(Grace))) {
+			if s.cause == c && to.After(s.begin) && (s.end.IsZero() || from.Before(s.end)) {
 				return true
 			}
 		}

@@ -4,7 +4,7 @@
 //	rig profile [-t TIME] [-only TEXT]... PROGRAMS FOLDER                where its time and memory go
 //	rig fresh [-t TIME] [-short] [-only TEXT]... [-v] DAEMON             how fresh values are: docs/freshness.md
 //	rig soak [-t TIME] [-seed N] [-short] DAEMON                         everything at once: docs/reliability.md
-//	rig lies [-t TIME] [-short] [-only TEXT]... [-v] DAEMON              an agent lies beside one that does not: docs/reliability.md
+//	rig lies [-t TIME] [-record TIME] [-short] [-only TEXT]... [-v] DAEMON an agent lies beside one that does not: docs/reliability.md
 //
 // DAEMON is the path of pmdaderived; PROGRAMS a folder with it and what it is compared with; FOLDER is where profiles are
 // left. With TEXT only what has it, or one of several, in its name is measured. The Makefile has a target for each.
@@ -43,6 +43,7 @@ type options struct {
 	only                          []string
 	quick, strict, short, verbose bool
 	seed                          uint64
+	record                        time.Duration
 }
 
 // command is a sub-command.
@@ -81,10 +82,11 @@ func run(ctx context.Context, args []string) int {
 	flags.BoolVar(&o.strict, "strict", false, "bench: exit with 1 if a line misses its target")
 	flags.BoolVar(&o.short, "short", false, "fresh, soak: the small plan that the tests use")
 	flags.Uint64Var(&o.seed, "seed", 1, "soak: what all random choices begin with")
+	flags.DurationVar(&o.record, "record", 10*time.Second, "lies: how often pmloggers record what needs nothing of the agent")
 	if err := flags.Parse(args[1:]); err != nil {
 		return 2
 	}
-	if flags.NArg() != c.operands || o.time <= 0 {
+	if flags.NArg() != c.operands || o.time <= 0 || o.record < time.Second {
 		fmt.Fprintf(os.Stderr, "rig %s: wrong arguments, see -help\n", name)
 		return 2
 	}
@@ -141,7 +143,7 @@ func runSoak(ctx context.Context, o options, args []string) (*rig.Table, error) 
 }
 
 func runLies(ctx context.Context, o options, args []string) (*rig.Table, error) {
-	plan := soak.FullLies(o.time)
+	plan := soak.FullLies(o.time, o.record)
 	if o.short {
 		plan = soak.ShortLies()
 	}

@@ -42,7 +42,7 @@ func built(t *testing.T, folder string) string {
 // Short runs with a real pmcd: everything happens and can be measured, and what does not depend on the machine's speed holds.
 func TestShortRuns(t *testing.T) {
 	program := daemon(t)
-	for name, rows := range map[string]int{"fresh": 41, "soak": 30} {
+	for name, rows := range map[string]int{"fresh": 41, "soak": 31} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
