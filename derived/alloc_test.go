@@ -77,6 +77,19 @@ func TestNoAllocation(t *testing.T) {
 		`rescale(-bin.kbyte, "Mbyte") + bin.kbyte`,
 		"(bin.u > 50 ? bin : novalue()) + bin.d",
 		"delta(delta(bin))",
+		"sqrt(abs(bin.d)) + max(bin.d, bin, 3) - min(bin.f, 0.5)",
+		"default(bin.d / (bin - bin), 7)",
+		"default(rate(bin.ctr), 0)",
+		"default(matchinst(/[13579]$/, bin), bin)",
+		"stdev_inst(bin) + nth_percentile_inst(bin.d, 90)",
+		"topk_inst(bin.d, 700) / bottomk_inst(bin, 900)",
+		"sum(bin) by (/([0-9])$/)",
+		"avg(bin.d) by (g=bin.u) - max(bin) by (g=/-(.)/)",
+		"bin / sum(bin) by (/([0-9])$/)",
+		"sum(delta(bin.ctr)) by (a=/([0-9])$/) + count(bin) by (b=/([0-9])$/)",
+		"max(sum(bin) by (/([0-9]{2})$/)) by (/(.)$/)",
+		"max(bin, avg(bin) by (/([0-9])$/), 3.5)",
+		"default(delta(bin), nth_percentile_inst(bin, 90) by (/([0-9])$/))",
 	} {
 		for _, split := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, split %t", expr, split), func(t *testing.T) {

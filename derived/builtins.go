@@ -18,36 +18,52 @@ var builtins = [...]builtin{
 	syntax.Count: {step: opCount, class: Tally, result: func(n *Node) {
 		n.Type, n.Sem, n.Units, n.InDom = pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}, pdu.NoInDom
 	}},
-	syntax.Max:     {numeric: true, step: opAggregate, reduce: largest, result: extreme},
-	syntax.Min:     {numeric: true, step: opAggregate, reduce: smallest, result: extreme},
-	syntax.Sum:     {numeric: true, step: opAggregate, reduce: total, ofNone: true, result: single},
-	syntax.Delta:   {numeric: true, step: opDelta, class: Change, result: changing},
-	syntax.Rate:    {numeric: true, step: opRate, class: Change, check: overTime, result: perSecond},
-	syntax.Instant: {class: Reading, result: reading},
-	syntax.Scalar:  {step: opScalar, result: single},
-	syntax.Defined: {step: opConst, class: Query},
-	syntax.Match:   {step: opMatch},
-	syntax.Const:   {step: opConst, check: fits},
-	syntax.NoValue: {step: opNothing},
-	syntax.Rescale: {numeric: true, step: opRescale, check: rescaled},
-	syntax.Anon:    {step: opNothing},
-	syntax.Abs:     {numeric: true, step: opEach, each: absolute},
-	syntax.Floor:   {numeric: true, step: opEach, each: rounded(math.Floor)},
-	syntax.Ceil:    {numeric: true, step: opEach, each: rounded(math.Ceil)},
-	syntax.Round:   {numeric: true, step: opEach, each: rounded(math.Round)},
+	syntax.Max:      {numeric: true, step: opAggregate, reduce: largest, result: extreme},
+	syntax.Min:      {numeric: true, step: opAggregate, reduce: smallest, result: extreme},
+	syntax.Sum:      {numeric: true, step: opAggregate, reduce: total, ofNone: true, result: single},
+	syntax.Delta:    {numeric: true, step: opDelta, class: Change, result: changing},
+	syntax.Rate:     {numeric: true, step: opRate, class: Change, check: overTime, result: perSecond},
+	syntax.Instant:  {class: Reading, result: reading},
+	syntax.Scalar:   {step: opScalar, result: single},
+	syntax.Defined:  {step: opConst, class: Query},
+	syntax.Match:    {step: opMatch},
+	syntax.Const:    {step: opConst, check: fits},
+	syntax.NoValue:  {step: opNothing},
+	syntax.Rescale:  {numeric: true, step: opRescale, check: rescaled},
+	syntax.Anon:     {step: opNothing},
+	syntax.Abs:      {numeric: true, step: opEach, each: absolute},
+	syntax.Floor:    {numeric: true, step: opEach, each: rounded(math.Floor)},
+	syntax.Ceil:     {numeric: true, step: opEach, each: rounded(math.Ceil)},
+	syntax.Round:    {numeric: true, step: opEach, each: rounded(math.Round)},
+	syntax.Sqrt:     {numeric: true, noCounter: true, check: bare, step: opEach, each: doubles(math.Sqrt), result: double},
+	syntax.Log:      {numeric: true, noCounter: true, check: bare, step: opEach, each: doubles(math.Log), result: double},
+	syntax.Largest:  {numeric: true, noCounter: true, check: alike, step: opPair, pair: larger},
+	syntax.Smallest: {numeric: true, noCounter: true, check: alike, step: opPair, pair: smaller},
+	syntax.Stdev: {numeric: true, noCounter: true, step: opAggregate, reduce: deviation, result: func(n *Node) {
+		n.Type, n.Sem, n.InDom = pdu.TypeDouble, pdu.SemInstant, pdu.NoInDom
+	}},
+	syntax.Percentile: {numeric: true, noCounter: true, step: opAggregate, reduce: percentile, sorts: true, result: extreme},
+	syntax.TopK:       {numeric: true, noCounter: true, step: opTop},
+	syntax.BottomK:    {numeric: true, noCounter: true, step: opTop},
+	syntax.Default:    {numeric: true, check: fallsBack, step: opDefault},
 }
 
 // builtin is what a function means. A node begins with the metadata of the first operand; without one with those of
 // its arguments: see checker.call.
 type builtin struct {
-	numeric bool                                     // operands must be numbers
-	check   func(n *Node, e *syntax.Call) (bad Rule) // what else the operands must be, and conversions; nil: nothing
-	result  func(n *Node)                            // metadata of the result; nil: as they are
+	numeric   bool                                                 // operands must be numbers
+	noCounter bool                                                 // operands must be no counters
+	check     func(c *checker, n *Node, e *syntax.Call) (bad Rule) // what else the operands must be, and conversions; nil: nothing
+	result    func(n *Node)                                        // metadata of the result; nil: as they are
 
-	step   stepOp                                      // that computes it; 0: it is its operand
-	each   func(t pdu.Type, dst, a []uint64)           // of opEach: value by value, of the type of the result
-	reduce func(t pdu.Type, a []uint64) (value uint64) // of opAggregate: of one value at least
-	ofNone bool                                        // of opAggregate: 0 is the result of no values
+	step   stepOp                                    // that computes it; 0: it is its operand
+	each   func(t pdu.Type, dst, a []uint64)         // of opEach: value by value, of the type of the result
+	pair   func(t pdu.Type) func(dst, a, b []uint64) // of opPair: the loop for two operands, of a type that is not FLOAT
+	ofNone bool                                      // of opAggregate: 0 is the result of no values
+	sorts  bool                                      // of opAggregate: reduce changes the order of the values
+
+	// Of opAggregate: of one value at least, and the number among the arguments, if there is one.
+	reduce func(t pdu.Type, a []uint64, n float64) (value uint64)
 
 	class Class
 }
@@ -70,6 +86,8 @@ func ClassOf(f syntax.Func) Class { return builtins[f].class }
 // single is the result of what has one value, without an instance.
 func single(n *Node) { n.InDom = pdu.NoInDom }
 
+func double(n *Node) { n.Type = pdu.TypeDouble }
+
 func extreme(n *Node) { n.Sem, n.InDom = pdu.SemInstant, pdu.NoInDom }
 
 func reading(n *Node) {
@@ -89,7 +107,7 @@ func changing(n *Node) {
 }
 
 // overTime converts times to seconds, so that what they make in a second is a share.
-func overTime(n *Node, _ *syntax.Call) Rule {
+func overTime(_ *checker, n *Node, _ *syntax.Call) Rule {
 	switch n.Units.Time {
 	case 0:
 		return 0
@@ -111,7 +129,7 @@ func perSecond(n *Node) {
 	}
 }
 
-func rescaled(n *Node, e *syntax.Call) Rule {
+func rescaled(_ *checker, n *Node, e *syntax.Call) Rule {
 	to, _, _ := pdu.ParseUnits(e.Literal().Text) // judged when the definition was parsed
 	ok := false
 	if n.convert, ok = NewConverter(n.Units, to); !ok {
@@ -121,8 +139,16 @@ func rescaled(n *Node, e *syntax.Call) Rule {
 	return 0
 }
 
+// bare wants an operand without units.
+func bare(_ *checker, n *Node, _ *syntax.Call) Rule {
+	if !n.Units.Dimensionless() {
+		return RuleFunctionDimension
+	}
+	return 0
+}
+
 // fits makes a constant one of the type that its tags ask for.
-func fits(n *Node, e *syntax.Call) Rule {
+func fits(_ *checker, n *Node, e *syntax.Call) Rule {
 	number := syntax.NumberOf(e)
 	switch {
 	case n.Type == pdu.TypeFloat:
@@ -152,6 +178,15 @@ func absolute(t pdu.Type, dst, a []uint64) {
 		default:
 		}
 		dst[i] = v
+	}
+}
+
+// doubles is the loop for a function of DOUBLE.
+func doubles(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
+	return func(_ pdu.Type, dst, a []uint64) {
+		for i, v := range a {
+			dst[i] = fromDouble(f(toDouble(v)))
+		}
 	}
 }
 

@@ -30,6 +30,8 @@ type rest struct {
 	from  *InstSet // the first of these sets
 	made  *InstSet // the last set that instances made
 	match match
+
+	grouping *grouping // the last one
 }
 
 // numbers makes room for n numbers in the result of step i, a register if only one step takes it.

@@ -138,6 +138,10 @@ func (c *checker) completed(n *Node) (*Node, *Error) {
 		n.height = max(n.height, k.height)
 		n.history = max(n.history, k.history)
 		n.adds = n.adds || k.adds
+		n.shifts = n.shifts || k.shifts && n.Sem == pdu.SemCounter
+		if n.groups == nil && k.InDom == n.InDom {
+			n.groups = k.groups
+		}
 	}
 	n.height++
 	if syntax.Is(n.Expr, syntax.Delta, syntax.Rate) {
@@ -356,7 +360,9 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 		case syntax.TypeName:
 			n.Type = TypeNamed(strings.TrimPrefix(e.Literal().Text, "PM_TYPE_"))
 		case syntax.Constant:
-			n.number(arg.(*syntax.Number))
+			if f.step == opConst {
+				n.number(arg.(*syntax.Number))
+			}
 		case syntax.Units, syntax.Pattern, syntax.Metadata: // for the whole function
 		}
 		if err != nil {
@@ -370,14 +376,31 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 		if f.numeric && !x.Type.Numeric() {
 			return nil, c.fail(e, RuleFunctionType, called(e))
 		}
+		if f.noCounter && x.Sem == pdu.SemCounter {
+			return nil, c.fail(e, RuleFunctionCounter, called(e))
+		}
 	}
 	if f.check != nil {
-		if rule := f.check(n, e); rule != 0 {
-			return nil, c.fail(e, rule, called(e))
+		if rule := f.check(c, n, e); rule != 0 {
+			fault := c.fail(e, rule, called(e))
+			switch rule {
+			case RuleNumberFit:
+				fault.Detail = described(n.Desc)
+			case RuleDefaultFit:
+				fault.Detail = described(n.Kids[1].Desc) + ", not " + described(n.Desc)
+			default:
+			}
+			return nil, fault
 		}
+	}
+	if f.class == Change && n.Kids[0].shifts {
+		return nil, c.fail(e, RuleGroupCounter, called(e))
 	}
 	if f.result != nil {
 		f.result(n)
+	}
+	if e.By != nil {
+		return n, c.grouped(n, e)
 	}
 	return n, nil
 }
@@ -395,7 +418,19 @@ func (c *checker) operand(n *Node, e syntax.Expr) *Error {
 	return nil
 }
 
-// called is how messages name a function and its operand.
+// described is metadata in a message.
+func described(d pdu.Desc) string {
+	text := "type " + d.Type.String()
+	if d.Sem == pdu.SemCounter {
+		text += " counter"
+	}
+	if units := d.Units.String(); units != "" {
+		text += " in " + units
+	}
+	return text
+}
+
+// called is how messages name a function and its operands.
 func called(e *syntax.Call) string {
 	switch {
 	case e.Func == syntax.Rescale:
@@ -404,7 +439,16 @@ func called(e *syntax.Call) string {
 	case e.X() == nil:
 		return shown(e)
 	}
-	return strings.ToUpper(e.Func.String()) + "(" + shown(e.X()) + ")"
+	const most = 4
+	var operands []string
+	for i, x := range e.Operands() {
+		if i == most {
+			operands = append(operands, cut)
+			break
+		}
+		operands = append(operands, shown(x))
+	}
+	return strings.ToUpper(e.Func.String()) + "(" + strings.Join(operands, ", ") + ")"
 }
 
 // exists makes n 1 if there is such a metric, among the collector's or the definitions that are good,

@@ -23,7 +23,7 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 		return nil, c.fail(e, rule, shown(e.X)+" "+e.Op.String()+" "+shown(e.Y))
 	}
 	n := c.node(Node{Expr: e, Desc: pdu.Desc{Sem: combinedSemantics(e.Op, x, y), InDom: x.InDom}}, x, y)
-	if n.InDom == pdu.NoInDom {
+	if n.InDom == pdu.NoInDom || c.set.meet(x, y) == leftGroups {
 		n.InDom = y.InDom
 	}
 	switch {
@@ -72,7 +72,7 @@ func (c *checker) legal(op syntax.Op, x, y *Node) Rule {
 	if rule := legalExtra(op, x.Units, y.Units); rule != 0 {
 		return rule
 	}
-	if x.InDom != pdu.NoInDom && y.InDom != pdu.NoInDom && !c.equivalent(x, y) {
+	if c.set.meet(x, y) == apart {
 		return RuleInDom
 	}
 	return 0

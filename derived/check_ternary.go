@@ -1,6 +1,8 @@
 package derived
 
 import (
+	"cmp"
+
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -33,13 +35,15 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 		x = like(x, y)
 	case noValue(e.Else, y):
 		y = like(y, x)
+	case !isPlainNumber(e.Then) || !isPlainNumber(e.Else): // what does not fit has libpcp's message
+		x, y = cmp.Or(fitting(e.Then, x, y), x), cmp.Or(fitting(e.Else, y, x), y)
 	}
-	if rule := ternaryOperands(x, y); rule != 0 {
+	if rule := c.ternaryOperands(x, y); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.Then)+" : "+shown(e.Else))
 	}
-	n := c.node(Node{Expr: e, Desc: x.Desc}, guard, x, y)
-	if n.InDom == pdu.NoInDom {
-		n.InDom = y.InDom
+	n := c.node(Node{Expr: e, Desc: x.Desc, groups: x.groups}, guard, x, y)
+	if n.InDom == pdu.NoInDom || c.set.meet(x, y) == leftGroups {
+		n.InDom, n.groups = y.InDom, y.groups
 	}
 	if rule := c.ternaryGuard(guard, n); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.Guard)+" ? "+shown(e.Then)+" : "+shown(e.Else))
@@ -64,17 +68,19 @@ func ofTernary(err *Error) *Error {
 // like is n with the metadata of another node.
 func like(n, other *Node) *Node {
 	made := *n
-	made.Desc = other.Desc
+	made.Desc, made.groups = other.Desc, other.groups
 	return &made
 }
 
-// ternaryOperands returns the first respect in which the metadata of the operands differs.
-func ternaryOperands(x, y *Node) Rule {
+// ternaryOperands returns the first respect in which the metadata of the operands differs. Equivalent domains are different ones
+// here, as in libpcp; groups meet as elsewhere.
+func (c *checker) ternaryOperands(x, y *Node) Rule {
 	ax, ay := axesOf(x.Units), axesOf(y.Units)
+	met := c.set.meet(x, y)
 	switch {
 	case x.Type != y.Type:
 		return RuleTernaryType
-	case x.InDom != y.InDom && x.InDom != pdu.NoInDom && y.InDom != pdu.NoInDom:
+	case met == apart, met == byInstance && x.InDom != y.InDom && x.InDom != pdu.NoInDom && y.InDom != pdu.NoInDom:
 		return RuleTernaryInDom
 	case x.Sem != y.Sem:
 		return RuleTernarySemantics
@@ -90,7 +96,8 @@ func ternaryOperands(x, y *Node) Rule {
 	return 0
 }
 
-// ternaryGuard returns the rule that a guard breaks, given the ternary that it is to decide.
+// ternaryGuard returns the rule that a guard breaks, given the ternary that it is to decide. If that is over groups of the guard's
+// instances it becomes one over these.
 func (c *checker) ternaryGuard(guard, n *Node) Rule {
 	switch {
 	case !guard.Type.Numeric():
@@ -99,8 +106,14 @@ func (c *checker) ternaryGuard(guard, n *Node) Rule {
 		return 0
 	case n.InDom == pdu.NoInDom:
 		return RuleTernaryGuardSet
-	case c.equivalent(guard, n):
-		return 0
 	}
-	return RuleTernaryGuardInDom
+	if c.set.meet(n, guard) == leftGroups {
+		n.InDom, n.groups = guard.InDom, guard.groups
+	}
+	for _, k := range n.Kids {
+		if c.set.meet(n, k) == apart {
+			return RuleTernaryGuardInDom
+		}
+	}
+	return 0
 }

@@ -11,12 +11,14 @@ import (
 
 // compiler turns typed trees into steps.
 type compiler struct {
+	set       *Set
 	program   *program
 	needs     []*Needs         // of each step
 	users     []uint8          // how often each is taken from or is a metric; 2 stands for more
 	known     map[step]int32   // where each step is
 	trees     map[treeAt]int32 // of other definitions
 	parts     map[treeAt]int32 // of the one that is compiled
+	spans     map[treeAt]int32 // of other definitions: see instances
 	patternOf map[string]int32
 	textOf    map[string]int32
 	factorOf  map[Factor]int32
@@ -30,11 +32,11 @@ type treeAt struct {
 }
 
 // newCompiler makes a compiler for about n steps.
-func newCompiler(n int) *compiler {
+func newCompiler(s *Set, n int) *compiler {
 	return &compiler{
-		program: &program{steps: make([]step, 0, n)},
-		needs:   make([]*Needs, 0, n), users: make([]uint8, 0, n),
-		known: make(map[step]int32, n), trees: make(map[treeAt]int32), parts: make(map[treeAt]int32),
+		set: s, program: &program{steps: make([]step, 0, n)},
+		needs: make([]*Needs, 0, n), users: make([]uint8, 0, n),
+		known: make(map[step]int32, n), trees: make(map[treeAt]int32), parts: make(map[treeAt]int32), spans: make(map[treeAt]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
 		factorOf: make(map[Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
 	}
@@ -88,7 +90,7 @@ func (c *compiler) add(s step) int32 {
 // fold computes a step if all it takes are single numbers that never change. What computes numbers from numbers is
 // from opConvert to opEach.
 func (c *compiler) fold(s *step) (uint64, bool) {
-	two := s.op == opArith || s.op == opCompare || s.op == opBool
+	two := s.op == opArith || s.op == opCompare || s.op == opBool || s.op == opPair
 	steps := c.program.steps
 	switch {
 	case s.op < opConvert, s.op > opEach, steps[s.a].op != opConst, two && steps[s.b].op != opConst:
@@ -104,12 +106,12 @@ func (c *compiler) fold(s *step) (uint64, bool) {
 }
 
 // tree returns the step that computes n, as it was age samples ago. What may be met again is remembered: the tree of
-// another definition, and operands of delta() and rate() within each other, whose ages meet.
+// another definition, operands of delta() and rate() within each other, whose ages meet, and what instances looks at.
 func (c *compiler) tree(n *Node, age uint8) int32 {
 	if n.empty {
 		return c.add(step{op: opNothing, typ: n.Type})
 	}
-	again, other := age > 0 && len(n.Kids) > 0, n.other != nil
+	again, other := (age > 0 || n.choice() != 0) && len(n.Kids) > 0, n.other != nil
 	for n.other != nil {
 		n, again = n.other, true
 	}
@@ -137,6 +139,11 @@ func (c *compiler) node(n *Node, age uint8) int32 {
 		s.op = opConst
 		s = s.holding(n.value)
 	case *syntax.Unary:
+		if len(n.Kids) == 0 { // a number that fits
+			s.op = opConst
+			s = s.holding(n.value)
+			break
+		}
 		s.op, s.a = opNegate, c.tree(n.Kids[0], age)
 		if e.Op == syntax.Not {
 			s.op, s.a = opNot, c.truth(s.a)
@@ -145,7 +152,8 @@ func (c *compiler) node(n *Node, age uint8) int32 {
 		return c.binary(e, n, age)
 	case *syntax.Ternary:
 		s.op, s.setA = opTernary, n.Kids[0].InDom != pdu.NoInDom
-		s.a, s.b, s.c = c.truth(c.tree(n.Kids[0], age)), c.tree(n.Kids[1], age), c.tree(n.Kids[2], age)
+		s.a = c.placed(n, 0, c.truth(c.tree(n.Kids[0], age)), c.tree, age)
+		s.b, s.c = c.placed(n, 1, c.tree(n.Kids[1], age), c.tree, age), c.placed(n, 2, c.tree(n.Kids[2], age), c.tree, age)
 	case *syntax.Select:
 		s.op, s.a, s.b = opSelect, c.tree(n.Kids[0], age), entry(c.textOf, &c.program.texts, e.Instance, e.Instance)
 		s.id, s.age = uint32(n.InDom), age
@@ -169,11 +177,30 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 	}
 	x := n.Kids[0]
 	s.a = c.tree(x, age)
+	if number := e.Number(); number != nil {
+		s.c = c.add(step{op: opConst, typ: pdu.TypeDouble}.holding(fromDouble(number.Float)))
+	}
+	if e.By != nil {
+		s.op, s.from, s.syntax, s.id, s.age = opGroup, x.Type, uint8(e.Func), uint32(n.InDom), age
+		s.b, s.key = c.key(n.groups, age)
+		return c.add(s)
+	}
 	switch s.op {
 	case 0:
 		return s.a
 	case opEach:
 		s.syntax, s.a = uint8(e.Func), c.convert(s.a, n.Type)
+	case opPair:
+		s.syntax, s.typ = uint8(e.Func), computed(n.Type)
+		return c.convert(c.pairs(n, s, 0, len(n.Kids), age), n.Type)
+	case opDefault:
+		y := n.Kids[1]
+		s.b, s.c, s.age = c.placed(n, 1, c.convert(c.tree(y, age), n.Type), c.instances, age), s.a, age
+		if s.setB = y.InDom != pdu.NoInDom; s.set && !s.setB {
+			s.c = c.instances(x, age)
+		}
+	case opTop:
+		s.syntax, s.variant = uint8(e.Func), e.Func == syntax.BottomK
 	case opAggregate:
 		s.from, s.syntax, s.age = x.Type, uint8(e.Func), age+x.history
 	case opCount:
@@ -182,7 +209,7 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 		s.b = entry(c.unitsOf, &c.program.converters, [2]pdu.Units{x.Units, n.Units}, n.convert)
 	case opMatch:
 		pattern := e.Literal()
-		s.negate, s.b, s.id, s.age = pattern.Negate, c.pattern(pattern.Text), uint32(n.InDom), age
+		s.variant, s.b, s.id, s.age = pattern.Negate, c.pattern(pattern.Text), uint32(n.InDom), age
 	case opDelta, opRate:
 		s.age = age
 		if len(c.needs[s.a].Operands) == 0 {
@@ -191,7 +218,7 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 		}
 		s.typ, s.from = computed(s.typ), computed(x.Type)
 		s.a, s.b = c.convert(s.a, s.from), c.convert(c.tree(x, age+1), s.from)
-		s.counter = s.op == opRate && x.Sem == pdu.SemCounter
+		s.variant = s.op == opRate && x.Sem == pdu.SemCounter
 	default:
 	}
 	at := c.convert(c.add(s), n.Type)
@@ -211,10 +238,9 @@ func (c *compiler) binary(e *syntax.Binary, n *Node, age uint8) int32 {
 	s := step{
 		op: opArith, syntax: uint8(e.Op), typ: n.Type, set: n.InDom != pdu.NoInDom,
 		setA: x.InDom != pdu.NoInDom, setB: y.InDom != pdu.NoInDom,
-		a: c.tree(x, age), b: c.tree(y, age),
 	}
 	if e.Op.Boolean() {
-		s.op, s.a, s.b = opBool, c.truth(s.a), c.truth(s.b)
+		s.op, s.a, s.b = opBool, c.placed(n, 0, c.truth(c.tree(x, age)), c.tree, age), c.placed(n, 1, c.truth(c.tree(y, age)), c.tree, age)
 		return c.add(s)
 	}
 	common := n.Type
@@ -225,15 +251,121 @@ func (c *compiler) binary(e *syntax.Binary, n *Node, age uint8) int32 {
 		}
 	}
 	s.from = computed(common)
-	s.a = c.convert(c.convert(s.a, common), s.from)
-	s.b = c.convert(c.convert(s.b, common), s.from)
-	if n.Factors != nil {
-		s.a, s.b = c.scale(s.a, n.Factors[0]), c.scale(s.b, n.Factors[1])
-	}
+	s.a, s.b = c.operand(n, 0, common, age), c.operand(n, 1, common, age)
 	if s.op == opArith {
 		s.typ = s.from
 	}
 	return c.convert(c.add(s), n.Type)
+}
+
+// placed is the values of operand i of n for the instances that n has: of groups, those of other groups with the same names, or for each
+// instance that of its group. at is the step of the operand; the one of an operand over these instances is made by tree.
+func (c *compiler) placed(n *Node, i int, at int32, tree func(*Node, uint8) int32, age uint8) int32 {
+	k := n.Kids[i]
+	s := step{typ: c.program.steps[at].typ, set: true, a: at}
+	switch c.set.meet(n, k) {
+	case byName:
+		s.op, s.b, s.id = opRename, int32(k.InDom), uint32(n.InDom)
+	case rightGroups:
+		s.op, s.id, s.age = opSpread, uint32(k.InDom), age
+		s.b, s.key = c.key(k.groups, age)
+		over := slices.IndexFunc(n.Kids, func(k *Node) bool { return k.InDom != pdu.NoInDom && !k.empty && c.set.meet(n, k) == byInstance })
+		s.c = tree(n.Kids[over], age)
+	default:
+		return at
+	}
+	return c.add(s)
+}
+
+// operand is one of several numbers that meet in a type, in the scale and the type in which that is computed.
+func (c *compiler) operand(n *Node, i int, common pdu.Type, age uint8) int32 {
+	at := c.convert(c.convert(c.tree(n.Kids[i], age), common), computed(common))
+	if n.Factors != nil {
+		at = c.scale(at, n.Factors[i])
+	}
+	return c.placed(n, i, at, c.tree, age)
+}
+
+// pairs applies a function of two to some operands: to what comes of the first half and what comes of the second, so that many
+// operands make no long chain. s has all but the operands.
+func (c *compiler) pairs(n *Node, s step, from, to int, age uint8) int32 {
+	if to-from == 1 {
+		return c.operand(n, from, n.Type, age)
+	}
+	half := (from + to) / 2
+	s.a, s.b = c.pairs(n, s, from, half, age), c.pairs(n, s, half, to, age)
+	s.setA, s.setB = c.program.steps[s.a].set, c.program.steps[s.b].set
+	s.set = s.setA || s.setB
+	return c.add(s)
+}
+
+// choice is the step of what chooses among the instances of its operand, adds to them or groups them; 0 for all else.
+func (n *Node) choice() stepOp {
+	switch e := n.Expr.(type) {
+	case *syntax.Select:
+		return opSelect
+	case *syntax.Call:
+		if e.By != nil {
+			return opGroup
+		}
+		if step := builtins[e.Func].step; step == opMatch || step == opTop || step == opDefault {
+			return step
+		}
+	}
+	return 0
+}
+
+// instances is a step with the instances for which n could have a value: those that its operands share, also where a rate has
+// no earlier sample. Its numbers mean nothing.
+func (c *compiler) instances(n *Node, age uint8) int32 {
+	of, other := n, n.other != nil
+	for of.other != nil {
+		of = of.other
+	}
+	if at, ok := c.spans[treeAt{of, age}]; ok && other {
+		return at
+	}
+	at := int32(-1)
+	switch of.choice() {
+	case opTop, opDefault, opGroup:
+		at = c.tree(n, age)
+	case opMatch, opSelect:
+		s := c.program.steps[c.tree(n, age)]
+		s.a = c.instances(of.Kids[0], age)
+		at = c.add(s)
+	default:
+		for i, k := range of.Kids {
+			switch {
+			case k.InDom == pdu.NoInDom || k.empty:
+			case at < 0:
+				at = c.placed(of, i, c.instances(k, age), c.instances, age)
+			default:
+				at = c.add(step{
+					op: opBool, syntax: uint8(syntax.And), typ: pdu.TypeU32, set: true, setA: true, setB: true,
+					a: at, b: c.placed(of, i, c.instances(k, age), c.instances, age),
+				})
+			}
+		}
+		if at < 0 {
+			at = c.tree(n, age)
+		}
+	}
+	if other {
+		c.spans[treeAt{of, age}] = at
+	}
+	return at
+}
+
+// key is where the keys of groups are.
+func (c *compiler) key(g *groups, age uint8) (at int32, kind keyKind) {
+	if g.key != nil {
+		return c.tree(g.key, age), keyMetric
+	}
+	key := g.by.Key.(*syntax.Literal)
+	if key.Kind == syntax.LabelName {
+		return entry(c.textOf, &c.program.texts, key.Text, key.Text), keyLabel
+	}
+	return c.pattern(key.Text), keyPattern
 }
 
 // computed is the type in which numbers of a type are computed.

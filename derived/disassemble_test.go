@@ -12,7 +12,9 @@ var stepNames = [...]string{
 	opOperand: "operand", opConst: "const", opConstSet: "constset", opNothing: "nothing", opConvert: "convert",
 	opScale: "scale", opRescale: "rescale", opArith: "arith", opCompare: "compare", opTruth: "truth", opBool: "bool",
 	opNot: "not", opNegate: "negate", opEach: "each", opAggregate: "aggregate", opCount: "count", opDelta: "delta", opRate: "rate", opUnchanged: "unchanged",
+	opPair: "pair", opTop: "top", opDefault: "default",
 	opScalar: "scalar", opSelect: "select", opMatch: "match", opTernary: "ternary",
+	opGroup: "group", opSpread: "spread", opRename: "rename",
 }
 
 // disassemble lists the steps that compute a metric, one a line, operands before operators.
@@ -44,7 +46,7 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 		words = append(words, FormatNumber(s.typ, s.value()), pdu.InDom(s.id).String())
 	case opArith, opCompare, opBool:
 		words = append(words, syntax.Op(s.syntax).String())
-	case opAggregate, opEach:
+	case opPair, opAggregate, opEach, opTop:
 		words = append(words, syntax.Func(s.syntax).String())
 	case opScale:
 		words = append(words, fmt.Sprintf("/%g *%g", p.factors[s.b].Divisor, p.factors[s.b].Multiplier))
@@ -58,10 +60,23 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 		words = append(words, fmt.Sprintf("%q", p.texts[s.b]))
 	case opMatch:
 		not := ""
-		if s.negate {
+		if s.variant {
 			not = "!"
 		}
 		words = append(words, fmt.Sprintf("%s/%s/", not, p.patterns[s.b]))
+	case opGroup, opSpread:
+		if s.op == opGroup {
+			words = append(words, syntax.Func(s.syntax).String())
+		}
+		words = append(words, pdu.InDom(s.id).String())
+		if s.key == keyLabel {
+			words = append(words, "label("+p.texts[s.b]+")")
+		}
+		if s.key == keyPattern {
+			words = append(words, fmt.Sprintf("/%s/", p.patterns[s.b]))
+		}
+	case opRename:
+		words = append(words, pdu.InDom(uint32(s.b)).String(), pdu.InDom(s.id).String())
 	default:
 	}
 	s.takes(func(k int32) { words = append(words, fmt.Sprintf("%%%d", numbers[k])) })

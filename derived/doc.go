@@ -14,6 +14,9 @@
 // are is the caller's business. Values are columns ([Vector]) over shared lists of instances
 // ([InstSet]); in the steady state nothing is allocated. docs/performance.md tells what things cost.
 //
+// Instances of its own are those of groups, as in sum(x) by (KEY). [Groups] gives them numbers, made from their names, and
+// belongs to whoever evaluates.
+//
 // The package does no I/O, reads no clock, keeps no history and writes no log.
 //
 // The language is that of pmRegisterDerived(3). Where the man page and the stock library part, and

@@ -41,10 +41,19 @@ const (
 	RuleExtraQuotient
 	RuleTernaryExtra
 	RuleDimensionRange
+	RuleGroupSingular
+	RuleKeyType
+	RuleKeyInDom
+	RuleGroupCounter
+	RuleGroupInDoms
 	RuleCycle
 	RuleBrokenOperand
 	RuleTooDeep
 	RuleHistory
+	RuleFunctionCounter
+	RuleFunctionDimension
+	RuleNumberFit
+	RuleDefaultFit
 )
 
 // catalogue holds the wording of every rule, and the smallest definition that breaks it over the
@@ -56,7 +65,7 @@ var catalogue = [...]struct{ reason, example string }{
 	RuleOperandMetadata:   {"Metadata for operand metric not available", "broken.desc + 1"},
 	RuleTernaryType:       {"Different types for ternary operands", "1 > 0.5 ? long.one : ulong.one"},
 	RuleTernaryInDom:      {"Different instance domains for ternary operands", "long.one ? bin : other"},
-	RuleTernarySemantics:  {"Different semantics for ternary operands", "long.one ? ulong.one : 1"},
+	RuleTernarySemantics:  {"Different semantics for ternary operands", "long.one ? ulong.one : mkconst(1, type=u32)"},
 	RuleTernarySpace:      {"Different units or scale (space) for ternary operands", "long.one ? kbyte : byte"},
 	RuleTernaryTime:       {"Different units or scale (time) for ternary operands", "long.one ? sec : millisec"},
 	RuleTernaryCount:      {"Different units or scale (count) for ternary operands", "long.one ? events : ulong.one"},
@@ -84,10 +93,19 @@ var catalogue = [...]struct{ reason, example string }{
 	RuleExtraQuotient:     {"Different extra units not allowed for both operands of /", "volt / millivolt"},
 	RuleTernaryExtra:      {"Different units or scale (extra) for ternary operands", "long.one ? volt : millivolt"},
 	RuleDimensionRange:    {"Dimension out of range", "byte7 * byte7"},
+	RuleGroupSingular:     {"No instances to group", "sum(long.one) by (/x/)"},
+	RuleKeyType:           {"Key is neither a string nor a whole number", "sum(bin) by (bin.d)"},
+	RuleKeyInDom:          {"Key should have the instance domain of what is grouped", "sum(bin) by (other)"},
+	RuleGroupCounter:      {"Members of groups of counters come and go: take sum(rate(x)) by ...", "rate(sum(bin.ctr) by (/x/))"},
+	RuleGroupInDoms:       {"No instance domain left for groups", "sum(bin) by (full=/x/)"},
 	RuleCycle:             {"Definition depends on itself", "cycle.a + 1"},
 	RuleBrokenOperand:     {"Definition of operand metric failed", "broken.definition + 1"},
 	RuleTooDeep:           {"Definitions nested too deeply", "deep.last"},
 	RuleHistory:           {"Too many delta() and rate() within each other", "delta(delta(delta(delta(delta(delta(delta(delta(delta(bin)))))))))"},
+	RuleFunctionCounter:   {"Counter operand for function", "max(bin.ctr, bin.u)"},
+	RuleFunctionDimension: {"Operand of function is not dimensionless", "sqrt(kbyte)"},
+	RuleNumberFit:         {"Number does not fit the other operands", "max(bin, 0.5)"},
+	RuleDefaultFit:        {"Second operand does not fit the first", "default(bin, bin.d)"},
 }
 
 // String is the wording of the rule's message.

@@ -14,12 +14,16 @@ type Evaluation struct {
 
 	registers registers
 	scratch   *blocks // nil: not needed yet
+	groups    *Groups // nil: not needed yet
 }
 
 // NewEvaluation makes an evaluation without samples; every metric has no values yet.
 func (s *Set) NewEvaluation() *Evaluation {
 	return &Evaluation{set: s, round: 1, steps: s.program.steps, slots: make([]slot, len(s.program.steps))}
 }
+
+// Number makes e number groups as others do that have the same.
+func (e *Evaluation) Number(g *Groups) { e.groups = g }
 
 // Set is the set that e evaluates.
 func (e *Evaluation) Set() *Set { return e.set }
@@ -90,11 +94,13 @@ func (e *Evaluation) step(i int32) *Vector {
 	case opNothing:
 	case opConvert, opScale, opRescale, opTruth, opNot, opNegate, opEach:
 		e.unary(i, s, c)
-	case opArith, opCompare, opBool:
+	case opArith, opCompare, opBool, opPair:
 		e.binary(i, s, c)
 		e.release(s.b)
 	case opAggregate:
 		e.aggregate(s, c)
+	case opTop:
+		e.top(i, s, c)
 	case opCount:
 		if e.sample(s.age) != nil {
 			c.only(uint64(e.step(s.a).Len())) // 0 for an error
@@ -117,6 +123,23 @@ func (e *Evaluation) step(i int32) *Vector {
 		e.ternary(i, s, c)
 		e.release(s.b)
 		e.release(s.c)
+	case opDefault:
+		e.fallBack(i, s, c)
+		e.release(s.b)
+		e.release(s.c)
+	case opGroup:
+		e.group(i, s, c)
+		if s.key == keyMetric {
+			e.release(s.b)
+		}
+	case opSpread:
+		e.spread(i, s, c)
+		if s.key == keyMetric {
+			e.release(s.b)
+		}
+		e.release(s.c)
+	case opRename:
+		e.rename(i, s, c)
 	}
 	if s.op > opNothing {
 		e.release(s.a)
@@ -241,12 +264,20 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code
+	case len(a.Bits) > 0 && f.sorts:
+		sorted := e.registers.take(len(a.Bits))
+		copy(sorted, a.Bits)
+		c.only(f.reduce(s.from, sorted, e.number(s)))
+		e.registers.put(sorted)
 	case len(a.Bits) > 0:
-		c.only(f.reduce(s.from, a.Bits))
+		c.only(f.reduce(s.from, a.Bits, e.number(s)))
 	case f.ofNone && e.sample(s.age) != nil:
 		c.only(0)
 	}
 }
+
+// number is the constant that a step computes with, if its function has one.
+func (e *Evaluation) number(s *step) float64 { return toDouble(e.steps[s.c].value()) }
 
 func (e *Evaluation) delta(i int32, s *step, c *cell) {
 	if a, b, ok := e.changed(s, c); ok {
@@ -300,7 +331,7 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 		size := min(block, n-from)
 		now, before := x.part(&scratch[0], from, size), y.part(&scratch[1], from, size)
 		rates := out[from : from+size]
-		reset := change(s.from, rates, now, before) && s.counter
+		reset := change(s.from, rates, now, before) && s.variant
 		divideAll(rates, seconds)
 		if kept == from && !reset {
 			kept += size
@@ -311,7 +342,7 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 			m.ids = append(m.ids[:0], c.v.Insts.ids[:from]...)
 		}
 		for k, rate := range rates {
-			if s.counter && Backwards(s.from, now[k], before[k]) {
+			if s.variant && Backwards(s.from, now[k], before[k]) {
 				continue
 			}
 			out[kept] = rate
@@ -351,7 +382,7 @@ func (e *Evaluation) selectOne(s *step, c *cell) {
 	case a.Insts == nil:
 		return
 	}
-	id, ok := e.history[s.age].Names(pdu.InDom(s.id)).Select(e.set.program.texts[s.b])
+	id, ok := e.names(pdu.InDom(s.id), s.age).Select(e.set.program.texts[s.b])
 	if !ok {
 		return
 	}

@@ -2,6 +2,7 @@ package derived
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ import (
 //	METRIC = VALUES             of a metric of catalog_test.go
 //	names INDOM = ID=NAME …     external names of instances
 //	select INDOM = NAME=ID …    what the agent takes names in brackets to mean
+//	labels INDOM LABEL = ID=VALUE …
 //	members INDOM = ID …        instances of a domain
 //	let NAME = EXPR             a definition that others may use
 //	> EXPR                      below it, indented, the result at each sample
@@ -114,6 +116,19 @@ func (s *story) line(line string) {
 			names[inst(s.tb, p[0])] = p[1]
 		}
 		now.table(indomNamed(indom)).names = names
+	case "labels":
+		indom, label, _ := strings.Cut(indom, " ")
+		values := map[pdu.Inst]string{}
+		for _, p := range pairs {
+			values[inst(s.tb, p[0])] = p[1]
+		}
+		d := indomNamed(indom)
+		labels := maps.Clone(now.table(d).labels)
+		if labels == nil {
+			labels = map[string]map[pdu.Inst]string{}
+		}
+		labels[label] = values
+		now.names[d] = now.table(d).WithLabels(labels)
 	case "select":
 		selectors := map[string]pdu.Inst{}
 		for _, p := range pairs {

@@ -36,6 +36,21 @@ func (m *Metric) Lines(yield func(Line) bool) {
 	x.node(Line{Node: tree, Last: true, Name: nameOf(m.Definition.Expr, tree)})
 }
 
+// Leaf is the first metric of the collector below n that has n's instances, nil if there is none.
+func (n *Node) Leaf() *syntax.Name {
+	if name, ok := n.Expr.(*syntax.Name); ok && len(n.Kids) == 0 {
+		return name
+	}
+	for _, k := range n.Kids {
+		if k.InDom == n.InDom {
+			if name := k.Leaf(); name != nil {
+				return name
+			}
+		}
+	}
+	return nil
+}
+
 type explainer struct {
 	yield func(Line) bool
 	seen  map[*Node]bool // first operands of the nodes shown: definitions share trees
@@ -121,7 +136,7 @@ func short(e syntax.Expr) string {
 				args[i] = &syntax.Name{Name: cut}
 			}
 		}
-		return (&syntax.Call{Func: e.Func, Args: args}).String()
+		return (&syntax.Call{Func: e.Func, Args: args, By: e.By}).String()
 	}
 	return cut
 }

@@ -16,7 +16,7 @@ import (
 // temperatures: testdata/extraunits. The definitions that are a metric's name alone describe the operands.
 func TestExtraUnits(t *testing.T) {
 	cases := conformance.ReadSet(t, "testdata/extraunits/expected.jsonl")
-	classes := judgeSeven(t, cases, conformance.NewTally("in-process"))
+	classes := judgeSeven(t, cases, conformance.NewTally("in-process", conformance.DifferencesSeven()...))
 	assert.Greater(t, classes["ok"], 300)
 	assert.Greater(t, classes["semantic"], 70)
 	assert.Greater(t, classes["syntax"], 15)

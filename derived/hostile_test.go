@@ -32,6 +32,9 @@ func TestHostileTexts(t *testing.T) {
 		{"a pattern of 1 MB", "matchinst(/" + strings.Repeat("x", mb-64) + "/, bin)", "Regular expression too big"},
 		{"a pattern of repeats", "matchinst(/((a{1,255}){1,255}){1,255}/, bin)", "Regular expression too big"},
 		{"units of 1 MB", `rescale(bin, "` + strings.Repeat("x", mb-64) + `")`, "Illegal units"},
+		{"200,000 operands", "max(" + strings.Repeat("bin,", 200_000) + "0)", ""},
+		{"200,000 operands that do not fit", "max(" + strings.Repeat("bin,", 200_000) + "0.5)", ""},
+		{"9,000 values in place of others", strings.Repeat("default(matchinst(/x/,", 4_000) + "bin" + strings.Repeat("),0)", 4_000), ""},
 		{"100,000 tags", "mkconst(1" + strings.Repeat(",type=32", 100_000) + ")", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -55,6 +58,18 @@ func balanced(n int) string {
 		return "1"
 	}
 	return "(" + balanced(n/2) + "+" + balanced(n-n/2) + ")"
+}
+
+// Definitions that use one another twice take no longer for it, also where the instances of all are asked for.
+func TestManyWaysToTheInstances(t *testing.T) {
+	defs := []*Definition{definition(t, "m0", "bin")}
+	for i := range 60 {
+		defs = append(defs, definition(t, fmt.Sprint("m", i+1), fmt.Sprintf("default(m%d, 0) + (m%d ? m%d : 1) * max(m%d, m%d)", i, i, i, i, i)))
+	}
+	set := Language{}.NewSet(append(defs, definition(t, "last", "default(m60 / m59, 0)")), newTestCatalog(t), "derived")
+	last, _ := set.Lookup("last")
+	require.Nil(t, last.Err)
+	assert.Less(t, len(set.program.steps), 2000)
 }
 
 // 100,000 definitions are a set like any other.

@@ -79,13 +79,6 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-func (p places) place(i int) int {
-	if p.at == nil {
-		return i
-	}
-	return int(p.at[i])
-}
-
 // A set remembers its last joins and none of the sets it was joined with.
 func TestJoinsAreBounded(t *testing.T) {
 	s := NewInstSet([]pdu.Inst{1, 2, 3})

@@ -21,6 +21,14 @@ type places struct {
 	rising bool // each is greater than the one before: those of a stretch without a gap need no copying
 }
 
+// place is the position in the column of value i.
+func (p places) place(i int) int {
+	if p.at == nil {
+		return i
+	}
+	return int(p.at[i])
+}
+
 // with returns the join of two sets, the one that was made before if it is among the last few. Safe
 // for concurrent use.
 func (s *InstSet) with(other *InstSet) *join {

@@ -53,6 +53,8 @@ func (s *step) binary() func(dst, a, b []uint64) {
 		return arith(op, s.typ)
 	case s.op == opCompare:
 		return relation(op, s.from)
+	case s.op == opPair:
+		return builtins[s.syntax].pair(s.typ)
 	case op == syntax.And:
 		return bothTrue
 	}
@@ -70,6 +72,68 @@ func eitherTrue(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] | b[i]
+	}
+}
+
+// larger returns the loop for the larger of two numbers; what does not compare is neither.
+func larger(t pdu.Type) func(dst, a, b []uint64) {
+	switch t {
+	case pdu.TypeDouble:
+		return largerDouble
+	case pdu.Type32:
+		return largerInteger[int32]
+	case pdu.Type64:
+		return largerInteger[int64]
+	}
+	return largerInteger[uint64]
+}
+
+// smaller returns the loop for the smaller of two numbers.
+func smaller(t pdu.Type) func(dst, a, b []uint64) {
+	switch t {
+	case pdu.TypeDouble:
+		return smallerDouble
+	case pdu.Type32:
+		return smallerInteger[int32]
+	case pdu.Type64:
+		return smallerInteger[int64]
+	}
+	return smallerInteger[uint64]
+}
+
+func largerDouble(dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = fromDouble(max(toDouble(a[i]), toDouble(b[i])))
+	}
+}
+
+func smallerDouble(dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = fromDouble(min(toDouble(a[i]), toDouble(b[i])))
+	}
+}
+
+func largerInteger[T int32 | int64 | uint64](dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		v := a[i]
+		if T(v) < T(b[i]) {
+			v = b[i]
+		}
+		dst[i] = v
+	}
+}
+
+func smallerInteger[T int32 | int64 | uint64](dst, a, b []uint64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		v := a[i]
+		if T(b[i]) < T(v) {
+			v = b[i]
+		}
+		dst[i] = v
 	}
 }
 

@@ -15,6 +15,10 @@ type Language struct {
 	NoValue bool
 
 	InDoms *InDomMaps // instance domains that are equivalent; nil: none are
+
+	// GroupInDom numbers instance domains of ours. It is asked while a Set is made, and gives the same the same number,
+	// or NoInDom if there is none left. Nil: they are numbered in the order in which the Set meets them, as those of domain 510.
+	GroupInDom func(GroupDomain) pdu.InDom
 }
 
 // InDomMaps tells which instance domains have the same instances, though they belong to different agents. The

@@ -26,7 +26,7 @@ func (e *Evaluation) matchSome(i int32, s *step, c *cell) {
 	case a.Insts == nil:
 		return
 	}
-	names := e.history[s.age].Names(pdu.InDom(s.id))
+	names := e.names(pdu.InDom(s.id), s.age)
 	m := c.more()
 	if m.match.from != a.Insts || m.match.names != names {
 		e.selectSome(s, m, a.Insts, names)
@@ -52,7 +52,7 @@ func (e *Evaluation) selectSome(s *step, m *rest, from *InstSet, names *NameTabl
 			continue
 		}
 		name, _, _ = strings.Cut(name, " ")
-		if re.MatchString(name) != s.negate {
+		if re.MatchString(name) != s.variant {
 			m.match.at = append(m.match.at, int32(i))
 			m.ids = append(m.ids, id)
 		}

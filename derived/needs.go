@@ -21,9 +21,11 @@ type Lookups struct {
 	Names     []pdu.InDom // external names of the instances, for matchinst()
 	Members   []pdu.InDom // list of instances, for constants over a domain
 	Selectors []Selector  // instances that a name stands for
+	Labels    []Selector  // labels of instances, by their names
+	Groups    []pdu.InDom // no need: the domains of ours whose groups come from this
 }
 
-// Selector is an instance by name: x[name].
+// Selector is an instance by name, x[name], or a label.
 type Selector struct {
 	InDom pdu.InDom
 	Name  string
@@ -38,18 +40,38 @@ func (s Selector) compare(t Selector) int {
 func (c *compiler) needsOf(s *step) *Needs {
 	needs := &none
 	s.takes(func(i int32) { needs = needs.and(c.needs[i]) })
+	switch of := c.set.groupDomains[pdu.InDom(s.id)].Of; s.key {
+	case keyPattern:
+		needs = c.naming(needs, of)
+	case keyLabel:
+		needs = needs.and(&Needs{Lookups: &Lookups{Labels: []Selector{{of, c.program.texts[s.b]}}}})
+	default:
+	}
 	switch s.op {
 	case opOperand:
 		return &Needs{Operands: []pdu.PMID{pdu.PMID(s.id)}, Lookups: none.Lookups}
 	case opConstSet:
 		return &Needs{Lookups: &Lookups{Members: []pdu.InDom{pdu.InDom(s.id)}}}
+	case opGroup, opSpread, opRename:
+		return needs.and(&Needs{Lookups: &Lookups{Groups: []pdu.InDom{pdu.InDom(s.id)}}})
 	case opMatch:
-		return needs.and(&Needs{Lookups: &Lookups{Names: []pdu.InDom{pdu.InDom(s.id)}}})
+		return c.naming(needs, pdu.InDom(s.id))
 	case opSelect:
+		if _, ours := c.set.groupDomains[pdu.InDom(s.id)]; ours {
+			return needs
+		}
 		return needs.and(&Needs{Lookups: &Lookups{Selectors: []Selector{{pdu.InDom(s.id), c.program.texts[s.b]}}}})
 	default:
 		return needs
 	}
+}
+
+// naming adds the names of a domain to what is needed. Those of groups are known.
+func (c *compiler) naming(needs *Needs, d pdu.InDom) *Needs {
+	if _, ours := c.set.groupDomains[d]; ours {
+		return needs
+	}
+	return needs.and(&Needs{Lookups: &Lookups{Names: []pdu.InDom{d}}})
 }
 
 // none is the needs of a constant.
@@ -90,10 +112,14 @@ func (l *Lookups) and(m *Lookups) *Lookups {
 		Names:     union(l.Names, m.Names, cmp.Compare[pdu.InDom]),
 		Members:   union(l.Members, m.Members, cmp.Compare[pdu.InDom]),
 		Selectors: union(l.Selectors, m.Selectors, Selector.compare),
+		Labels:    union(l.Labels, m.Labels, Selector.compare),
+		Groups:    union(l.Groups, m.Groups, cmp.Compare[pdu.InDom]),
 	}
 }
 
-func (l *Lookups) size() int { return len(l.Names) + len(l.Members) + len(l.Selectors) }
+func (l *Lookups) size() int {
+	return len(l.Names) + len(l.Members) + len(l.Selectors) + len(l.Labels) + len(l.Groups)
+}
 
 // union merges two sorted lists; it returns the longer one if that has everything.
 func union[T comparable](a, b []T, compare func(T, T) int) []T {

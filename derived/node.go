@@ -26,10 +26,19 @@ type Node struct {
 	convert *Converter // of rescale(), and of rate() over a time
 	decided bool       // the value is known while checking: a static guard may use it
 	empty   bool       // novalue() or anon(): never a value
+	Fitted  bool       // a plain number with metadata of what stands beside it, where libpcp wants mkconst()
 	height  int32      // nodes on the longest path to a leaf, itself included
 	history uint8      // earlier samples that the value needs
 	adds    bool       // with a delta() that is not within a rate()
+	shifts  bool       // a counter whose members come and go: a sum for each group
+	groups  *groups    // of a set over groups: what they are made by
 	other   *Node      // the tree of another definition that this is a use of; nil: it is none
+}
+
+// groups is what groups are made by.
+type groups struct {
+	by  *syntax.By
+	key *Node // the metric; nil: there is none
 }
 
 // discrete is the metadata of a single value of a type that does not change.

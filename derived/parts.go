@@ -33,8 +33,8 @@ func (d *Definition) Parts(most int) []Part {
 		return len(parts) < most
 	})
 	for i := range parts {
-		if _, ok := parts[i].Expr.(*syntax.Ternary); ok {
-			continue // what it does not select need not have any
+		if _, ok := parts[i].Expr.(*syntax.Ternary); ok || syntax.Is(parts[i].Expr, syntax.Default) {
+			continue // what is not selected need not have any
 		}
 		for _, x := range syntax.Operands(parts[i].Expr) {
 			if k, ok := at[syntax.Unparen(x)]; ok {

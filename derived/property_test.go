@@ -281,6 +281,9 @@ func mixture(tb testing.TB) []*Definition {
 		"bin > 0 ? long.one : bin", "bin.string", "long.one ? string : bin.string", "bin ? bin.string : string",
 		"scalar(bin.string)", "mkconst(3, indom=29.2) + bin", "delta(delta(bin.l))", "!bin || bin.u",
 		"rescale(bin.kbyte, \"byte\")", "bin.kbyte + mkconst(1, units=Mbyte)", "derived.m1 - derived.m2", "-m4",
+		"sqrt(bin.d)", "max(bin, bin.u, 3)", "min(bin.kbyte, bin.kbyte)", "default(bin.d / bin, 0)", "default(bin, long.one)",
+		"default(rate(bin.ctr), 1)", "default(m10 + m1, m10)", "bin.u ? 0 : bin", "stdev_inst(bin.f)", "nth_percentile_inst(bin.d, 33.3)",
+		"topk_inst(bin.d, 2)", "bottomk_inst(bin, 1) + bin", "default(topk_inst(delta(bin.l), 1), 7)",
 	} {
 		defs = append(defs, definition(tb, fmt.Sprint("m", i), text))
 	}

@@ -1,7 +1,10 @@
 package derived
 
 import (
+	"cmp"
 	"math"
+	"math/bits"
+	"slices"
 
 	"pmdaderived/pdu"
 )
@@ -10,7 +13,7 @@ import (
 // order decides the last bits.
 
 // total is the sum, in the type itself.
-func total(t pdu.Type, a []uint64) uint64 {
+func total(t pdu.Type, a []uint64, _ float64) uint64 {
 	switch t {
 	case pdu.TypeDouble:
 		sum := 0.0
@@ -36,10 +39,10 @@ func total(t pdu.Type, a []uint64) uint64 {
 }
 
 // average is computed in double and given as FLOAT.
-func average(t pdu.Type, a []uint64) uint64 {
+func average(t pdu.Type, a []uint64, _ float64) uint64 {
 	sum := 0.0
 	if t == pdu.TypeDouble {
-		sum = toDouble(total(t, a))
+		sum = toDouble(total(t, a, 0))
 	} else {
 		for _, v := range a {
 			sum += t.Float64(v)
@@ -49,20 +52,23 @@ func average(t pdu.Type, a []uint64) uint64 {
 }
 
 // largest is the maximum of one value at least. It passes over numbers that do not compare, but for the first one.
-func largest(t pdu.Type, a []uint64) uint64 { return furthest(t, a, 0) }
+func largest(t pdu.Type, a []uint64, _ float64) uint64 { return furthest(t, a, 0) }
 
 // smallest is the minimum, likewise: the largest if the order is turned round, which flipping the sign does for floating
 // point, and flipping all bits for integers.
-func smallest(t pdu.Type, a []uint64) uint64 {
+func smallest(t pdu.Type, a []uint64, _ float64) uint64 { return furthest(t, a, flip(t)) }
+
+// flip is the bits to change so that numbers have the opposite order; what is no number stays none.
+func flip(t pdu.Type) uint64 {
 	switch t {
 	case pdu.TypeDouble:
-		return furthest(t, a, 1<<63)
+		return 1 << 63
 	case pdu.TypeFloat:
-		return furthest(t, a, 1<<31)
+		return 1 << 31
 	case pdu.Type32, pdu.TypeU32:
-		return furthest(t, a, math.MaxUint32)
+		return math.MaxUint32
 	}
-	return furthest(t, a, math.MaxUint64)
+	return math.MaxUint64
 }
 
 func furthest(t pdu.Type, a []uint64, flip uint64) uint64 {
@@ -97,4 +103,86 @@ func furthestInteger[T int32 | int64 | uint64](a []uint64, flip uint64) T {
 		most = max(most, T(v^flip))
 	}
 	return most
+}
+
+// deviation is the standard deviation of all values, not of a sample of more of them. The first value is taken off before they
+// are added: equal values have none.
+func deviation(t pdu.Type, a []uint64, _ float64) uint64 {
+	first, sum, squares := t.Float64(a[0]), 0.0, 0.0
+	for _, v := range a {
+		sum += t.Float64(v) - first
+	}
+	mean := first + sum/float64(len(a))
+	for _, v := range a {
+		d := t.Float64(v) - mean
+		squares += d * d
+	}
+	return fromDouble(math.Sqrt(squares / float64(len(a))))
+}
+
+// percentile is the nearest rank: the smallest value that n percent of the values do not exceed. What is not a number does not
+// count.
+func percentile(t pdu.Type, a []uint64, n float64) uint64 {
+	none := 0
+	for _, v := range a {
+		if math.IsNaN(t.Float64(v)) {
+			none++
+		}
+	}
+	at := min(none+nearestRank(n, len(a)-none), len(a)) - 1
+	settle(a, at, ascending(t))
+	return a[at]
+}
+
+// nearestRank is the place, from 1, of the smallest of count values that n percent of them do not exceed. n is close to what was
+// written in decimal only: what is above a whole number by no more than that is the whole number.
+func nearestRank(n float64, count int) int {
+	const inexact = 1e-15
+	return max(int(math.Ceil(n*float64(count)/100*(1-inexact))), 1)
+}
+
+// settle puts that element of a list in its place that is there in order, before it what comes before it.
+func settle[T any](list []T, at int, order func(x, y T) int) {
+	for rounds := 2 * bits.Len(uint(len(list))); len(list) > 1; rounds-- {
+		if rounds == 0 { // the elements in the middle were ends again and again
+			slices.SortFunc(list, order)
+			return
+		}
+		pivot, i, j := list[len(list)/2], 0, len(list)-1
+		for i <= j {
+			for order(list[i], pivot) < 0 {
+				i++
+			}
+			for order(pivot, list[j]) < 0 {
+				j--
+			}
+			if i <= j {
+				list[i], list[j] = list[j], list[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case at <= j:
+			list = list[:j+1]
+		case at >= i:
+			list, at = list[i:], at-i
+		default:
+			return
+		}
+	}
+}
+
+// ascending returns the order of numbers; what is not a number comes first.
+func ascending(t pdu.Type) func(x, y uint64) int {
+	switch t {
+	case pdu.TypeDouble:
+		return func(x, y uint64) int { return cmp.Compare(toDouble(x), toDouble(y)) }
+	case pdu.TypeFloat:
+		return func(x, y uint64) int { return cmp.Compare(toFloat(x), toFloat(y)) }
+	case pdu.Type32:
+		return func(x, y uint64) int { return cmp.Compare(int32(uint32(x)), int32(uint32(y))) }
+	case pdu.Type64:
+		return func(x, y uint64) int { return cmp.Compare(int64(x), int64(y)) }
+	}
+	return cmp.Compare[uint64]
 }

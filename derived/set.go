@@ -12,6 +12,9 @@ type Set struct {
 	prefix  string // with its dot, or empty
 
 	language Language
+
+	groupInDoms  map[GroupDomain]pdu.InDom // nil: there are none
+	groupDomains map[pdu.InDom]GroupDomain // likewise
 }
 
 // Metric is a definition bound to a collector: it has either a descriptor or an error. Immutable.
@@ -59,7 +62,7 @@ func (s *Set) compile() *program {
 		length += len(m.Definition.Text)
 	}
 	const usual = 20 // characters of an expression for each step
-	check, compile := newChecker(s), newCompiler(length/usual)
+	check, compile := newChecker(s), newCompiler(s, length/usual)
 	order, used := s.inOrder(s.metrics)
 	memory := make([]Node, 0, 64)
 	for _, m := range order {

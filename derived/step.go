@@ -20,6 +20,7 @@ const (
 	opCompare                     // ( a b -- a<b … as U32 ), both of type from
 	opTruth                       // ( a -- 1 where a is not 0, else 0, as U32 )
 	opBool                        // ( a b -- a&b … ), both truths
+	opPair                        // ( a b -- the larger of both … )
 	opNot                         // ( a -- 1-a ), a truth
 	opNegate                      // ( a -- -a )
 	opEach                        // ( a -- a function of each value of a )
@@ -31,7 +32,12 @@ const (
 	opScalar                      // ( a -- its first value )
 	opSelect                      // ( a -- its value for one instance )
 	opMatch                       // ( a -- its values for matching instances )
+	opTop                         // ( a -- its k largest values, or smallest )
 	opTernary                     // ( g a b -- a where g is not 0, else b )
+	opDefault                     // ( a b c -- a where it has a finite value, else b, for the instances of c )
+	opGroup                       // ( a -- sum of a … for each group ), or ( a key -- … )
+	opSpread                      // ( a b -- for each instance of b the value of its group in a ), or ( a key b -- … )
+	opRename                      // ( a -- a over groups of the same names in another domain )
 )
 
 // step computes one column from others. It is comparable: steps that are equal compute the same,
@@ -41,19 +47,20 @@ type step struct {
 	set     bool     // the metadata gives the result an instance domain
 	setA    bool     // likewise the first operand
 	setB    bool     // likewise the second
-	negate  bool     // of opMatch
-	counter bool     // of opRate: the operand is a counter
-	syntax  uint8    // syntax.Op of opArith, opCompare, opBool; syntax.Func of opAggregate, opEach
-	age     uint8    // which sample it looks at, 0 the newest; of opAggregate, opCount: the oldest it must have
+	variant bool     // opMatch: what does not match; opTop: the smallest values; opRate: of a counter
+	syntax  uint8    // syntax.Op of opArith, opCompare, opBool; syntax.Func of opPair, opAggregate, opEach, opTop, opGroup
+	key     keyKind  // of opGroup, opSpread: what the groups are made by
+	age     uint8    // which sample it looks at, 0 the newest; of opAggregate, opCount, opDefault: the oldest it must have
 	typ     pdu.Type // of the result
 	from    pdu.Type // of the operands
 
 	// Steps whose results it takes, as many as the operator has operands. Of constants a and b are the
 	// halves; of those with one b is where the program has what else they
-	// need: a factor, converter, instance or pattern.
+	// need: a factor, converter, instance or pattern. A key is b of opGroup and opSpread; b of opRename is the domain of the
+	// operand. c of opAggregate, opGroup and opTop is the constant among the arguments, if there is one.
 	a, b, c int32
 
-	id uint32 // of opOperand the pdu.PMID; of opConstSet, opSelect, opMatch the pdu.InDom
+	id uint32 // of opOperand the pdu.PMID; of opConstSet, opSelect, opMatch the pdu.InDom; else that of the groups
 }
 
 // value is the number of a constant.
@@ -82,9 +89,16 @@ func (s *step) takes(yield func(int32)) {
 	}
 	yield(s.a)
 	switch s.op {
-	case opArith, opCompare, opBool, opDelta, opRate:
+	case opArith, opCompare, opBool, opPair, opDelta, opRate:
 		yield(s.b)
-	case opTernary:
+	case opGroup, opSpread:
+		if s.key == keyMetric {
+			yield(s.b)
+		}
+		if s.op == opSpread {
+			yield(s.c)
+		}
+	case opTernary, opDefault:
 		yield(s.b)
 		yield(s.c)
 	default:

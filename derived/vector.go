@@ -79,6 +79,7 @@ func (v *Vector) At(i int) pdu.Inst {
 type NameTable struct {
 	names     map[pdu.Inst]string
 	selectors map[string]pdu.Inst
+	labels    map[string]map[pdu.Inst]string
 }
 
 // NewNameTable makes a table of the external names of a domain, and of the instances that the
@@ -86,6 +87,30 @@ type NameTable struct {
 // abbreviations). It keeps both maps.
 func NewNameTable(names map[pdu.Inst]string, selectors map[string]pdu.Inst) *NameTable {
 	return &NameTable{names: names, selectors: selectors}
+}
+
+// WithLabels is t with the values of labels, by the label's name and the instance. It keeps the map.
+func (t *NameTable) WithLabels(labels map[string]map[pdu.Inst]string) *NameTable {
+	made := *t
+	made.labels = labels
+	return &made
+}
+
+// Labels are all values of labels, by the label's name and the instance; read-only.
+func (t *NameTable) Labels() map[string]map[pdu.Inst]string {
+	if t == nil {
+		return nil
+	}
+	return t.labels
+}
+
+// Label returns the value of a label of an instance.
+func (t *NameTable) Label(name string, id pdu.Inst) (string, bool) {
+	if t == nil {
+		return "", false
+	}
+	value, ok := t.labels[name][id]
+	return value, ok
 }
 
 // Name returns the external name of an instance.

@@ -142,24 +142,85 @@ func NewLabelSet(inst Inst, level LabelType, labels map[string]any) (LabelSet, e
 	return set, nil
 }
 
+// NameLabels makes the labels of instances that have one each, which says their names. An error says why it cannot be one.
+// The sets share the memory of their texts.
+func NameLabels(label string, all []Instance) ([]LabelSet, error) {
+	if err := checkLabel(label); err != nil {
+		return nil, err
+	}
+	prefix := `{"` + label + `":`
+	l := Label{NameOffset: uint16(len(`{"`)), NameLen: uint8(len(label)), ValueOffset: uint16(len(prefix)), Flags: LabelFlags(LabelInstances)}
+	if strings.Contains(label, ".") {
+		l.Flags |= LabelCompound
+	}
+	size := 0
+	for _, one := range all {
+		size += len(prefix) + len(one.Name) + len(`""}`)
+	}
+	sets, labels, text := make([]LabelSet, len(all)), make([]Label, len(all)), make([]byte, 0, size)
+	for i, one := range all {
+		from := len(text)
+		text = appendText(append(text, prefix...), one.Name)
+		if len(text)-from >= MaxLabelJSON {
+			return nil, fmt.Errorf("label %s: set above %d bytes: %w", label, MaxLabelJSON, ErrTooBig)
+		}
+		labels[i] = l
+		labels[i].ValueLen = uint16(len(text) - from - len(prefix))
+		text = append(text, '}')
+		sets[i] = LabelSet{Inst: one.ID, Labels: labels[i : i+1 : i+1]}
+	}
+	rest := string(text)
+	for i := range sets {
+		end := int(labels[i].ValueOffset) + int(labels[i].ValueLen) + len("}")
+		sets[i].JSON, rest = rest[:end], rest[end:]
+	}
+	return sets, nil
+}
+
 // encodeLabel checks the name of a label and gives its value as JSON.
 func encodeLabel(name string, value any) ([]byte, error) {
-	if !LegalName(name) {
-		return nil, fmt.Errorf("label %q: not a name", name)
+	if err := checkLabel(name); err != nil {
+		return nil, err
 	}
-	if len(name) > MaxLabelName {
-		return nil, fmt.Errorf("label %s: name above %d bytes: %w", name, MaxLabelName, ErrTooBig)
+	text, err := asJSON(value)
+	if err != nil {
+		return nil, fmt.Errorf("label %s: %w", name, err)
 	}
+	if text[0] == '{' {
+		return nil, fmt.Errorf("label %s: nested, name what is inside %s.NAME", name, name)
+	}
+	return text, nil
+}
+
+// asJSON is a value as JSON, in which nothing is escaped that need not be.
+func asJSON(value any) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		return nil, fmt.Errorf("label %s: %w", name, err)
+	err := enc.Encode(value)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
+}
+
+// checkLabel says why a label cannot have a name.
+func checkLabel(name string) error {
+	switch {
+	case !LegalName(name):
+		return fmt.Errorf("label %q: not a name", name)
+	case len(name) > MaxLabelName:
+		return fmt.Errorf("label %s: name above %d bytes: %w", name, MaxLabelName, ErrTooBig)
 	}
-	if text.Bytes()[0] == '{' {
-		return nil, fmt.Errorf("label %s: nested, name what is inside %s.NAME", name, name)
+	return nil
+}
+
+// appendText appends a string as JSON, most without any help.
+func appendText(text []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, _ := asJSON(s) // of a string there is no error
+			return append(text, quoted...)
+		}
 	}
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
+	return append(append(append(text, '"'), s...), '"')
 }
 
 // Kind returns KindLabelReq.

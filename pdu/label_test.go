@@ -100,6 +100,31 @@ func TestNewLabelSetErrors(t *testing.T) {
 	}
 }
 
+// The labels of many instances are those that each would have alone.
+func TestNameLabels(t *testing.T) {
+	all := []Instance{{ID: 3, Name: "root"}, {ID: 9}, {ID: 1, Name: `a "b" \ <&>`}, {ID: 1<<31 - 1, Name: "ü\u2028\x01\xff"}, {ID: 0, Name: "last"}}
+	for _, label := range []string{"kind", "a.b"} {
+		sets, err := NameLabels(label, all)
+		require.NoError(t, err)
+		for i, one := range all {
+			want, err := NewLabelSet(one.ID, LabelInstances, map[string]any{label: one.Name})
+			require.NoError(t, err)
+			assert.Equal(t, want, sets[i])
+		}
+	}
+	sets, err := NameLabels("kind", nil)
+	assert.NoError(t, err)
+	assert.Empty(t, sets)
+	_, err = NameLabels("1st", all)
+	assert.ErrorContains(t, err, "not a name")
+	_, err = NameLabels(strings.Repeat("a", MaxLabelName+1), all)
+	assert.ErrorIs(t, err, ErrTooBig)
+	for size, ok := range map[int]bool{MaxLabelJSON: true, MaxLabelJSON + 1: false} {
+		_, err = NameLabels("a", []Instance{{Name: strings.Repeat("x", size-len(`{"a":""}`))}})
+		assert.Equal(t, ok, err == nil, "%d bytes", size)
+	}
+}
+
 // The largest set that is allowed goes over the wire and back.
 func TestNewLabelSetLargest(t *testing.T) {
 	const rest = len(`{"a":""}`)

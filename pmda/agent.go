@@ -54,6 +54,13 @@ type FetchRequest struct {
 	Arrived time.Time // when the request had been read, by Server.Now
 }
 
+// InstanceFinder finds single instances, also such as Instances does not list any more. Without it they are those of the list.
+type InstanceFinder interface {
+	// Instance finds an instance by its name or, if that is empty, by its number; [pdu.ErrInst] when there is none,
+	// [pdu.ErrInDom] when the list of the domain tells.
+	Instance(c Client, d pdu.InDom, id pdu.Inst, name string) (pdu.Instance, error)
+}
+
 // Storer accepts new values (pmstore). Without it every store is answered [pdu.ErrPermission].
 type Storer interface {
 	// Store takes all value sets or names the reason why not: [pdu.ErrPermission],

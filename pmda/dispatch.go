@@ -178,6 +178,17 @@ func (s *session) onDescReq(c Client, req *pdu.DescReq) (pdu.Message, error) {
 }
 
 func (s *session) onInstanceReq(c Client, req *pdu.InstanceReq) (pdu.Message, error) {
+	if s.finder != nil && (req.Inst == pdu.NoInst) != (req.Name == "") {
+		found, err := s.finder.Instance(c, req.InDom, req.Inst, req.Name)
+		if !errors.Is(err, pdu.ErrInDom) {
+			if req.Name != "" {
+				found.Name = ""
+			} else {
+				found.ID = pdu.NoInst
+			}
+			return &pdu.InstanceReply{InDom: req.InDom, Instances: []pdu.Instance{found}}, err
+		}
+	}
 	instances, err := s.agent.Instances(c, req.InDom)
 	if err != nil {
 		return nil, err

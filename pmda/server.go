@@ -83,6 +83,7 @@ const lastReply = time.Second
 type session struct {
 	agent     Agent
 	storer    Storer // nil, like those below, when the agent is none
+	finder    InstanceFinder
 	texter    Texter
 	labeler   Labeler
 	namer     Namer
@@ -127,6 +128,7 @@ func newSession(s *Server, in io.Reader, out io.Writer) *session {
 		maxReply: pdu.MaxPDU,
 	}
 	ss.storer, _ = s.Agent.(Storer)
+	ss.finder, _ = s.Agent.(InstanceFinder)
 	ss.texter, _ = s.Agent.(Texter)
 	ss.labeler, _ = s.Agent.(Labeler)
 	ss.namer, _ = s.Agent.(Namer)

@@ -505,6 +505,31 @@ func (namelessAgent) Instances(pmda.Client, pdu.InDom) ([]pdu.Instance, error) {
 	return []pdu.Instance{{ID: 1}, {ID: 2, Name: "two"}, {ID: 3}}, nil
 }
 
+// Whoever asks for one instance gets also what the list has no more, where the agent finds it.
+func TestInstanceThatIsNotListed(t *testing.T) {
+	p := start(t, remembering{newFull()})
+	one := func(req *pdu.InstanceReq) pdu.Message { return p.Request(req) }
+	assert.Equal(t, &pdu.InstanceReply{InDom: lanes, Instances: []pdu.Instance{{ID: pdu.NoInst, Name: "closed"}}}, one(&pdu.InstanceReq{InDom: lanes, Inst: 99}))
+	assert.Equal(t, &pdu.InstanceReply{InDom: lanes, Instances: []pdu.Instance{{ID: 99}}}, one(&pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst, Name: "closed"}))
+	assert.Equal(t, pdu.ErrInst, p.Refused(&pdu.InstanceReq{InDom: lanes, Inst: 98}))
+	assert.Equal(t, pdu.ErrInst, p.Refused(&pdu.InstanceReq{InDom: lanes, Inst: 99, Name: "closed"}))
+	assert.Equal(t, &pdu.InstanceReply{InDom: lanes, Instances: laneList}, one(&pdu.InstanceReq{InDom: lanes, Inst: pdu.NoInst}))
+	assert.Equal(t, pdu.ErrInDom, p.Refused(&pdu.InstanceReq{InDom: nowhere, Inst: 99}))
+}
+
+// remembering is an agent with an instance that it does not list.
+type remembering struct{ *full }
+
+func (remembering) Instance(_ pmda.Client, d pdu.InDom, id pdu.Inst, name string) (pdu.Instance, error) {
+	switch {
+	case d != lanes:
+		return pdu.Instance{}, pdu.ErrInDom
+	case id == 99 || name == "closed":
+		return pdu.Instance{ID: 99, Name: "closed"}, nil
+	}
+	return pdu.Instance{}, pdu.ErrInst
+}
+
 // A metric without names is unknown: a list without names would be an answer that nobody can use.
 func TestMetricWithoutNames(t *testing.T) {
 	p := start(t, nameless{newFull()})

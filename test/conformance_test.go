@@ -214,7 +214,7 @@ func attempts(c *conformance.Case) int {
 	if _, wanted := conformance.Wanted(c.Name); wanted || c.Compare != "per-elapsed" {
 		return 1
 	}
-	return 3
+	return 8
 }
 
 // compare does the steps of a case over a connection of its own.

@@ -59,9 +59,11 @@ var layers = map[string]layer{
 		modules: logging, never: "os " + talking,
 	},
 	"derived/agent/upstream": {
-		ours:    "derived/agent/agents derived/agent/control derived/agent/operand derived/agent/predict derived/agent/slow pdu pmda/pmapi",
+		ours: "derived/agent/agents derived/agent/control derived/agent/operand derived/agent/predict " +
+			"derived/agent/queue derived/agent/slow pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
+	"derived/agent/queue":   {ours: "derived/agent/operand derived/agent/slow", never: pure},
 	"derived/agent/operand": {ours: "derived pdu pmda/pmapi", never: pure},
 	"derived/agent/agents":  {ours: "pdu pmda/pmapi", never: pure},
 	"derived/agent/predict": {never: pure},

@@ -49,7 +49,7 @@ var noLimits = map[string]string{
 	"pmapi.maxLookup":        "requests are parted: more takes more of them",
 	"pmapi.maxDescBatch":     "requests are parted: more takes more of them",
 	"main.maxShownDepth":     "indentation of explain",
-	"upstream.maxPartValues": "fetches are parted: more takes more of them",
+	"queue.MaxValues":        "fetches are parted: more takes more of them",
 	"agent.maxLookedUp":      "samples asked for in advance: beyond it they come with the fetch",
 	"pmda.maxProcessors":     "threads made in advance",
 	"predict.maxEntries":     "samples asked for in advance: beyond it they come with the fetch",

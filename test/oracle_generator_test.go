@@ -139,10 +139,10 @@ func (g *generator) expr(depth int) string {
 	return "instant(" + pick(g, sets...) + ")"
 }
 
-// function is a call of any function that stands by itself, by its row.
+// function is a call of any function of libpcp's that stands by itself, by its row.
 func (g *generator) function(depth int) string {
 	f := pick(g, slices.DeleteFunc(slices.Collect(syntax.Functions), func(f syntax.Func) bool {
-		return f == syntax.NoValue || f == syntax.Const
+		return f.Since() != syntax.Everywhere || f == syntax.Const
 	})...)
 	var args []string
 	for _, arg := range f.Args() {

@@ -136,6 +136,16 @@ func patchy(e syntax.Expr) bool {
 	return found
 }
 
+// plainNumber reports whether an expression is a number without metadata, with a minus perhaps.
+func plainNumber(e syntax.Expr) bool {
+	e = syntax.Unparen(e)
+	if minus, ok := e.(*syntax.Unary); ok && minus.Op == syntax.Neg {
+		e = syntax.Unparen(minus.X)
+	}
+	_, ok := e.(*syntax.Number)
+	return ok
+}
+
 func (x *expression) ternary(holds func(*syntax.Ternary) bool) bool {
 	return x.has(func(e syntax.Expr) bool {
 		t, ok := e.(*syntax.Ternary)
@@ -145,8 +155,6 @@ func (x *expression) ternary(holds func(*syntax.Ternary) bool) bool {
 
 // aggregate is a function that libpcp 6.0.3 gives to a bare name only.
 var bareName = regexp.MustCompile(`\b(avg|count|max|min|sum|delta|rate|instant|anon)\( *([A-Za-z][A-Za-z0-9_.]*)? *(.)?`)
-
-var ownFunction = regexp.MustCompile(`\b(abs|floor|ceil|round)\(`)
 
 // explanation is a wanted difference, and whether an expression might run into it.
 type explanation struct {
@@ -245,7 +253,9 @@ var known = []explanation{
 			return syntax.Is(e, syntax.Max, syntax.Min, syntax.Avg) && patchy(e)
 		})
 	}},
-	{"functions of our own", func(x *expression) bool { return ownFunction.MatchString(x.text) }},
+	{"numbers that fit", func(x *expression) bool {
+		return x.ternary(func(t *syntax.Ternary) bool { return plainNumber(t.Then) != plainNumber(t.Else) })
+	}},
 	{"avg", func(x *expression) bool {
 		return x.has(func(e syntax.Expr) bool {
 			if !syntax.Is(e, syntax.Avg) {
@@ -289,7 +299,7 @@ var known = []explanation{
 	}},
 	{"Q-MATCH-SLASH", func(x *expression) bool {
 		_, after, ok := strings.Cut(x.text, "matchinst")
-		return ok && (x.tree == nil || ownFunction.MatchString(x.text) || strings.Count(after, "/") != 2*strings.Count(x.text, "matchinst"))
+		return ok && (x.tree == nil || strings.Count(after, "/") != 2*strings.Count(x.text, "matchinst"))
 	}},
 }
 

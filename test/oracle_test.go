@@ -181,6 +181,9 @@ func (r *oracleRun) batch(n int) {
 		r.served++
 		r.classes[stock[names[i]].Class]++
 		ids := x.explanations(r.seven)
+		if stock[names[i]].Class == "ok" { // what libpcp accepts keeps its meaning
+			ids = slices.DeleteFunc(ids, conformance.Extension)
+		}
 		same := stock[names[i]] == ours[names[i]]
 		switch {
 		case same && len(ids) == 0:
@@ -382,6 +385,7 @@ func TestOraclePredicates(t *testing.T) {
 		{"Q-TERN-POS", "sample.bin > 1 ? sample.bin : sample.part_bin", "sample.bin > 1 ? sample.bin : sample.bin", false},
 		{"Q-TERN-BOTH", "sample.bin > 1 ? sample.bin : sample.part_bin", "sample.bin > 1 ? sample.bin : sample.bin", false},
 		{"Q-TERN-LAZY", "1 && sample.long.one ? 1 : 2", "sample.long.one > 1 ? 1 : 2", false},
+		{"numbers that fit", "sample.long.one ? sample.long.ten : -1", "sample.long.one ? 2 : -1", false},
 		{"Q-AGGR-EMPTY", "max(sample.part_bin)", "sum(sample.part_bin)", false},
 		{"avg", "avg(sample.bin)", "avg(sample.long.one)", false},
 		{"Q-7X", "delta(sample.bin + 1)", "delta( sample.bin ) + 1", false},

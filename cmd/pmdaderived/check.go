@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"pmdaderived/config"
+	"pmdaderived/derived"
 	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/pmda"
 )
 
@@ -22,7 +25,7 @@ import (
 // where a pmcd can be asked, what does not fit its metrics; and for what is probably not meant. Exit: 1 if there
 // is an error.
 func runCheck(ctx context.Context, t *tool, args []string) int {
-	var offline, asJSON, all bool
+	var offline, asJSON, all, portable bool
 	var treat treatment
 	limits := defaultLimits()
 	paths, exit, done := t.parse(args,
@@ -37,6 +40,10 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 		pmda.Option{
 			Long: "offline", Set: set(&offline),
 			Help: "ask no pmcd: look at the texts only",
+		},
+		pmda.Option{
+			Long: "portable", Set: set(&portable),
+			Help: "tell what clients cannot compute themselves, and what they can since PCP 7.2 only",
 		},
 		pmda.Option{
 			Long: "json", Set: set(&asJSON),
@@ -67,6 +74,7 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 		return t.fail(err)
 	}
 	read := t.readChecked(paths, offline, limits)
+	read.portable = portable
 	var h *host
 	if !offline && len(read.all) > 0 {
 		var err error
@@ -93,6 +101,39 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 	return exit
 }
 
+// tolerated is what libpcp need not have for definitions of a file: nothing if all is asked for, else what is installed has not
+// for a file that clients read by themselves.
+func (c *checked) tolerated(file string) syntax.Support {
+	switch {
+	case c.portable, c.clients[file] && beforeSeven(c.version):
+		return syntax.Everywhere
+	case c.clients[file]:
+		return syntax.PCP7
+	}
+	return syntax.Nowhere
+}
+
+// beforeSeven reports whether a version of PCP is known, and older than 7.
+func beforeSeven(version string) bool {
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	return err == nil && n < 7
+}
+
+// continued tells of expressions on several lines, which PCP 6 does not join.
+func (c *checked) continued() (found []*config.Problem) {
+	for _, d := range c.Definitions {
+		last := problemAt(d, len(d.Expr)-1)
+		if c.tolerated(d.Pos.File) >= syntax.PCP7 || last.Pos.Line == problemAt(d, 0).Pos.Line {
+			continue
+		}
+		last.Severity, last.Code = config.Warning, string(lint.NotPortable)
+		last.Msg = "a line that continues another one: " + lint.PCP7Only
+		found = append(found, last)
+	}
+	return found
+}
+
 func (r *definitions) byName() map[string]*config.Definition {
 	all := make(map[string]*config.Definition, len(r.Definitions))
 	for _, d := range r.Definitions {
@@ -107,6 +148,7 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 	byName := c.byName()
 	found := slices.Concat(c.Problems, c.ofFiles(), c.hints(), unknownCodes(c.Definitions))
 	o := lint.Options{Root: served.Root, Language: c.language}
+	o.Portable = func(d *derived.Definition) syntax.Support { return c.tolerated(byName[d.Name].Pos.File) }
 	var catalog *operand.Catalog
 	if h != nil {
 		catalog = h.catalog
@@ -144,6 +186,7 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 			found = append(found, p)
 		}
 	}
+	found = append(found, c.continued()...)
 	found = slices.DeleteFunc(found, func(p *config.Problem) bool { return !c.asked(p) })
 	for i, p := range found {
 		if p.Code == codeReplaced && !c.shipped[p.Pos.File] && !c.shipped[p.Replaced.File] {
@@ -169,7 +212,8 @@ func (c *checked) warning(w lint.Warning, byName map[string]*config.Definition, 
 	p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
 	lenient := c.lenient(p.Pos.File)
 	switch w.Code {
-	case lint.AbsentOperand, lint.AbsentInstance, lint.MatchesNothing, lint.UnsignedDiff, lint.ZeroDivisor: // on this host, or just now
+	case lint.AbsentOperand, lint.AbsentInstance, lint.MatchesNothing, lint.AbsentKey, lint.LoneMembers,
+		lint.UnsignedDiff, lint.ZeroDivisor: // on this host, or just now
 		if lenient && !all {
 			return nil
 		}

@@ -23,6 +23,9 @@ type checked struct {
 	direct   map[string]bool      // files that operands name themselves, by their real paths
 	drafts   map[string]bool      // files asked about that the agent does not read
 	shipped  map[string]bool      // files where PCP and the agent have theirs
+	clients  map[string]bool      // files that clients read by themselves
+	version  string               // of PCP, empty: not known
+	portable bool                 // all definitions are for clients, too
 	modified map[string]time.Time // by file
 	more     []*config.Problem    // of files and directories as a whole, besides those in Loaded
 }
@@ -30,7 +33,7 @@ type checked struct {
 // readChecked reads the files and directories that operands name, all that the agent reads if there are none. A file that the agent
 // reads is read in its place among the others; for other files the agent's give what they use and do not define.
 func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits) checked {
-	c := checked{shipped: map[string]bool{}, modified: map[string]time.Time{}}
+	c := checked{shipped: map[string]bool{}, clients: map[string]bool{}, version: t.conf.Version, modified: map[string]time.Time{}}
 	around := t.paths
 	if around == nil {
 		around = config.DefaultPaths(t.conf)
@@ -41,7 +44,7 @@ func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits)
 		if !ok {
 			name = path
 		}
-		c.shipped[name] = config.Shipped(t.conf, path)
+		c.shipped[name], c.clients[name] = config.Shipped(t.conf, path), config.OfClients(t.conf, path)
 		return name
 	}
 	if len(operands) == 0 {

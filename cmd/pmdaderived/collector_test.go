@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -40,17 +41,40 @@ sample.signed               64     instant  .            .     -5
 sample.big                  U64    instant  .            .     18446744073709551615
 sample.empty                32     instant  .            60.4
 proc.memory.rss             U64    instant  Kbyte        60.5  4096 1024
+proc.id.uid_nm              STRING discrete .            60.5  root pcp
+kernel.percpu.cpu.user      U64    counter  millisec     60.10 1 2 3 4 5 6 7 8
+kernel.percpu.cpu.idle      U64    counter  millisec     60.10 8 7 6 5 4 3 2 1
+mem.util.available          U64    instant  Kbyte        .     4194304
+disk.dev.avactive           U32    counter  millisec     60.1  10 20
+disk.dev.total_rawactive    U32    counter  millisec     60.1  15 30
+disk.dev.write_bytes        U64    counter  Kbyte        60.1  4000 16000
+swap.pagesout               U64    counter  count        .     7
+proc.psinfo.cmd             STRING discrete .            60.5  init pmcd
+filesys.used                U64    instant  Kbyte        60.6  1000 2000
+cgroup.memory.usage         U64    instant  byte         60.7  3000 2000 1000
 `
 
 func collectedInDoms() map[pdu.InDom]pmapitest.InDom {
 	domain := func(names ...pdu.Instance) pmapitest.InDom { return pmapitest.InDom{Instances: names} }
 	return map[pdu.InDom]pmapitest.InDom{
-		pdu.NewInDom(60, 1): domain(pdu.Instance{ID: 0, Name: "sda"}, pdu.Instance{ID: 1, Name: "sdb"}),
-		pdu.NewInDom(60, 2): domain(pdu.Instance{ID: 1, Name: "1 minute"}, pdu.Instance{ID: 5, Name: "5 minute"}, pdu.Instance{ID: 15, Name: "15 minute"}),
-		pdu.NewInDom(60, 3): domain(pdu.Instance{ID: 1, Name: "lo"}, pdu.Instance{ID: 2, Name: "eth0"}, pdu.Instance{ID: 3, Name: "eth1"}),
-		pdu.NewInDom(60, 4): domain(),
+		pdu.NewInDom(60, 1):  domain(pdu.Instance{ID: 0, Name: "sda"}, pdu.Instance{ID: 1, Name: "sdb"}),
+		pdu.NewInDom(60, 2):  domain(pdu.Instance{ID: 1, Name: "1 minute"}, pdu.Instance{ID: 5, Name: "5 minute"}, pdu.Instance{ID: 15, Name: "15 minute"}),
+		pdu.NewInDom(60, 3):  domain(pdu.Instance{ID: 1, Name: "lo"}, pdu.Instance{ID: 2, Name: "eth0"}, pdu.Instance{ID: 3, Name: "eth1"}),
+		pdu.NewInDom(60, 4):  domain(),
+		pdu.NewInDom(60, 10): domain(cpus(8)...),
+		pdu.NewInDom(60, 6):  domain(pdu.Instance{ID: 0, Name: "/dev/sda1"}, pdu.Instance{ID: 1, Name: "/dev/sdb"}),
+		pdu.NewInDom(60, 7): domain(pdu.Instance{ID: 0, Name: "/system.slice"}, pdu.Instance{ID: 1, Name: "/user.slice"},
+			pdu.Instance{ID: 2, Name: "/system.slice/cron.service"}),
 		pdu.NewInDom(60, 5): domain(pdu.Instance{ID: 1, Name: "000001 /sbin/init"}, pdu.Instance{ID: 812, Name: "000812 /usr/libexec/pcp/bin/pmcd -A"}),
 	}
+}
+
+// cpus are so many instances.
+func cpus(n int) (all []pdu.Instance) {
+	for i := range n {
+		all = append(all, pdu.Instance{ID: pdu.Inst(i), Name: fmt.Sprint("cpu", i)})
+	}
+	return all
 }
 
 // startCollector serves the metrics of collected and returns its address, and the collector itself. A metric
@@ -58,6 +82,11 @@ func collectedInDoms() map[pdu.InDom]pmapitest.InDom {
 func startCollector(t *testing.T) (spec string, c *pmapitest.Collector) {
 	t.Helper()
 	c = &pmapitest.Collector{Features: pmapitest.AllFeatures, Time: time.Unix(1_000_000, 0), InDoms: collectedInDoms()}
+	c.Labels = map[pmapitest.LabelKey][]pdu.LabelSet{}
+	for i, kind := range []string{"loopback", "ethernet", "ethernet"} {
+		key := pmapitest.LabelKey{Type: pdu.LabelInstances, Ident: uint32(pdu.NewInDom(60, 3))}
+		c.Labels[key] = append(c.Labels[key], must(pdu.NewLabelSet(pdu.Inst(i+1), pdu.LabelInstances, map[string]any{"type": kind}))(t))
+	}
 	for i, line := range strings.Split(strings.TrimSpace(collected), "\n") {
 		f := strings.Fields(line)
 		m := pmapitest.Metric{Name: f[0], Desc: pdu.Desc{PMID: pdu.NewPMID(60, 0, i), InDom: pdu.NoInDom}}
@@ -119,6 +148,7 @@ type site struct {
 	stdin     string
 	user      string // of the agent; "": ours
 	collector *pmapitest.Collector
+	version   string // of PCP; empty: not known
 }
 
 func newSite(t *testing.T) *site {
@@ -145,7 +175,7 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 	conf := filepath.Join(s.dir, "pcp.conf")
 	writeFile(s.t, conf, "")
 	me := must(user.Current())(s.t)
-	exit = run(s.t.Context(), args, environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir, "PCP_USER", cmp.Or(s.user, me.Username),
+	exit = run(s.t.Context(), args, environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir, "PCP_USER", cmp.Or(s.user, me.Username), "PCP_VERSION", s.version,
 		"PMCD_SOCKET", cmp.Or(s.pmcd, "/nonexistent/socket")), strings.NewReader(s.stdin), &out, &errs)
 	return out.String(), errs.String(), exit
 }

@@ -54,9 +54,29 @@ func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 
 func startDaemon(t *testing.T, dir string, args ...string) *daemonProcess {
 	t.Helper()
-	// As the user who runs the tests, root or not: the folder is that user's.
+	return startDaemonAs(t, nil, dir, args...)
+}
+
+// ordinary is a user who is not root, and nil if the tests are run by one.
+func ordinary() *syscall.Credential {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	const nobody = 65534
+	return &syscall.Credential{Uid: nobody, Gid: nobody}
+}
+
+// startDaemonAs starts it as another user, unless that is nil: a copy of the program, in a folder where that user may run it.
+func startDaemonAs(t *testing.T, user *syscall.Credential, dir string, args ...string) *daemonProcess {
+	t.Helper()
+	// As the user who starts it, root or not.
 	args = append([]string{"-U", "root", "-l", filepath.Join(dir, "derived.log"), "--state", filepath.Join(dir, "state"), "-c", filepath.Join(dir, "conf")}, args...)
 	p := &daemonProcess{t: t, dir: dir, cmd: command(t, dir, args...)}
+	if user != nil {
+		p.cmd.Path = filepath.Join(dir, "program")
+		require.NoError(t, os.WriteFile(p.cmd.Path, must(os.ReadFile(os.Args[0]))(t), 0o755))
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
+	}
 	var err error
 	p.to, err = p.cmd.StdinPipe()
 	require.NoError(t, err)

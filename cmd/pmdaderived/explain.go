@@ -12,6 +12,9 @@ import (
 	"unicode/utf8"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/session"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
 
@@ -23,11 +26,11 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 		return exit
 	}
 	defer a.collector.close()
-	served, err := a.collector.served(ctx)
+	view, err := a.collector.served(ctx)
 	switch {
 	case err != nil:
 		exit = t.fail(err) // the rest does not need the agent
-	case served == nil && slices.ContainsFunc(a.subjects, func(s subject) bool { return s.source != nil }):
+	case view == nil && slices.ContainsFunc(a.subjects, func(s subject) bool { return s.source != nil }):
 		t.complain(errors.New("this pmcd has no agent for derived metrics"))
 	}
 	shown := false
@@ -40,18 +43,21 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 				fmt.Fprintln(t.stdout)
 			}
 			showHead(t.stdout, s)
-			showTree(t.stdout, m)
+			showTree(t.stdout, m, a.Set().GroupDomains())
+			if err := t.showGroups(ctx, a, s, m); err != nil {
+				return t.fail(err)
+			}
 			shown = true
-		case s.source == nil && served.row(s) != nil: // of files that only the agent reads
+		case s.source == nil && view.row(s) != nil: // of files that only the agent reads
 		default:
 			exit = exitFailure
 			t.showBroken(s, m.Err)
-			if s.source == nil || served == nil { // else the operands are listed below
+			if s.source == nil || view == nil { // else the operands are listed below
 				t.showSimilar(ctx, a, s)
 			}
 		}
 		r := report{t.stdout, a.collector}
-		if err := r.served(ctx, a, served, s); err != nil {
+		if err := r.served(ctx, a, view, s); err != nil {
 			exit = t.fail(err)
 		}
 	}
@@ -71,7 +77,7 @@ func showHead(w io.Writer, s subject) {
 const maxShownDepth = 64
 
 // showTree prints the tree of a metric as a table, a line for each part of the expression.
-func showTree(w io.Writer, m *derived.Metric) {
+func showTree(w io.Writer, m *derived.Metric, groups map[pdu.InDom]derived.GroupDomain) {
 	rows := [][]string{{"expression", "type", "semantics", "units", "indom", "conversion"}}
 	stems := make([]string, maxShownDepth+1) // by level: what to draw while operands at that level are still to come
 	for l := range m.Lines {
@@ -82,6 +88,9 @@ func showTree(w io.Writer, m *derived.Metric) {
 		indom := l.InDom.String()
 		if l.InDom == pdu.NoInDom {
 			indom = "singular"
+		}
+		if of, ok := groups[l.InDom]; ok { // its number is the agent's to give
+			indom = groupsText(of, groups)
 		}
 		rows = append(rows, []string{
 			branch(stems[:l.Depth], l.Last) + label(l), l.Type.String(), l.Sem.String(), cmp.Or(l.Units.String(), "none"),
@@ -94,6 +103,84 @@ func showTree(w io.Writer, m *derived.Metric) {
 	printTable(w, rows)
 	if n := m.Needs().History; n > 0 {
 		fmt.Fprintf(w, "\nA value needs %s before it.\n", plural(n, "sample"))
+	}
+}
+
+// groupsText says what a domain is groups of.
+func groupsText(of derived.GroupDomain, groups map[pdu.InDom]derived.GroupDomain) string {
+	text := of.Of.String()
+	if below, ok := groups[of.Of]; ok {
+		text = groupsText(below, groups)
+	}
+	return text + " by " + of.Label
+}
+
+// shownGroups is how many groups are shown of each key.
+const shownGroups = 20
+
+// showGroups prints the groups that a metric has now.
+func (t *tool) showGroups(ctx context.Context, a *asked, s subject, m *derived.Metric) error {
+	defs := withUsed(a.named, s.def)
+	var names, clauses []string
+	for l := range m.Lines {
+		call, ok := l.Expr.(*syntax.Call)
+		if !ok || call.By == nil || slices.Contains(clauses, call.By.String()) {
+			continue
+		}
+		if leaf := l.Kids[0].Leaf(); leaf != nil {
+			each := &syntax.Call{Func: syntax.Count, Args: []syntax.Expr{leaf}, By: call.By}
+			all := &syntax.Call{Func: syntax.Count, Args: []syntax.Expr{leaf}}
+			for _, e := range []syntax.Expr{each, all} {
+				names = append(names, fmt.Sprintf("(groups %d)", len(names)))
+				defs = append(defs, served.Definition{Definition: &derived.Definition{Name: names[len(names)-1], Text: e.String(), Expr: e}})
+			}
+			clauses = append(clauses, call.By.String())
+		}
+	}
+	if len(clauses) == 0 {
+		return nil
+	}
+	session, metrics, err := a.collector.sample(ctx, defs, a.language, names...)
+	if err != nil {
+		return err
+	}
+	for i, clause := range clauses {
+		each, all := metrics[2*i], metrics[2*i+1]
+		if each == nil || all == nil {
+			continue
+		}
+		fmt.Fprintln(t.stdout)
+		t.showGroupsBy(clause, session, each, session.Value(all))
+	}
+	return nil
+}
+
+// showGroupsBy prints the groups of one key, with how many instances they have.
+func (t *tool) showGroupsBy(clause string, session *session.Session, each *derived.Metric, all *derived.Vector) {
+	v := session.Value(each)
+	if v.Code < 0 {
+		fmt.Fprintf(t.stdout, "%s: %v\n", oneLine(clause), v.Code)
+		return
+	}
+	members := uint64(0)
+	for _, n := range v.Bits {
+		members += n
+	}
+	total := members
+	if all.Len() > 0 {
+		total = all.Bits[0]
+	}
+	fmt.Fprintf(t.stdout, "%s now: %s, %s", oneLine(clause), plural(v.Len(), "group"), plural(int(total), "instance"))
+	if members < total {
+		fmt.Fprintf(t.stdout, ", %d of them in none", total-members)
+	}
+	fmt.Fprintln(t.stdout)
+	for i, n := range v.Bits[:min(len(v.Bits), shownGroups)] {
+		name, _ := session.InstanceName(each.Desc.InDom, v.At(i))
+		fmt.Fprintf(t.stdout, "    %q of %d\n", name, n)
+	}
+	if rest := v.Len() - shownGroups; rest > 0 {
+		fmt.Fprintf(t.stdout, "    and %d more\n", rest)
 	}
 }
 

@@ -50,6 +50,59 @@ func TestDaemonWithoutRegularFiles(t *testing.T) {
 	}
 }
 
+// Who runs as an ordinary user, and can do what that user can, opens no more than root's daemon does, and leaves alone what that user may not read:
+// it serves what it has, says which path it is and why, and ends with the pipe.
+func TestDaemonOfAnOrdinaryUser(t *testing.T) {
+	const secret = "b = 1 # nobody's business\n"
+	for _, row := range []struct {
+		name   string
+		device string
+		place  func(path, secret string) error // puts something at a path in a folder of that user
+		log    bool                            // the log is made, beside what was in its place
+		why    string
+	}{
+		{"device", "/dev/zero", nil, false, "not a regular file"},
+		{"fifo", "", func(path, _ string) error { return syscall.Mkfifo(path, 0o666) }, false, "not a regular file"},
+		{"unreadable", "", func(path, _ string) error { return os.WriteFile(path, []byte(secret), 0) }, true, "permission denied"},
+		{"symlink", "", func(path, to string) error { return os.Symlink(to, path) }, true, "permission denied"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			user, dir := ordinary(), folder(t, "a = 42\n")
+			own, hidden := filepath.Join(dir, "own"), filepath.Join(dir, "hidden")
+			require.NoError(t, os.WriteFile(hidden, []byte(secret), 0))
+			require.NoError(t, os.Mkdir(own, 0o755))
+			if user != nil {
+				require.NoError(t, os.Chown(own, int(user.Uid), int(user.Gid)))
+			}
+			paths := make(map[string]string)
+			for _, use := range []string{"state", "log", "conf"} {
+				paths[use] = row.device
+				if row.place != nil {
+					paths[use] = filepath.Join(own, use)
+					require.NoError(t, row.place(paths[use], hidden))
+				}
+			}
+			p := startDaemonAs(t, user, dir, "--state", paths["state"], "-l", paths["log"], "-c", filepath.Join(dir, "conf")+":"+paths["conf"])
+			p.handshake()
+			assert.True(t, p.known("derived.a"))
+			assert.False(t, p.known("derived.b"), "what the user may not read")
+			require.NoError(t, p.to.Close())
+			assert.Equal(t, exitOK, p.end(), p.log())
+			log := p.stderr()
+			if row.log {
+				log += string(must(os.ReadFile(paths["log"]))(t))
+			} else {
+				assert.Contains(t, log, "log: open "+paths["log"]+": "+row.why)
+			}
+			assert.Contains(t, log, "identities: open "+paths["state"]+": "+row.why)
+			assert.Contains(t, log, paths["conf"]+": "+row.why)
+			assert.NotContains(t, log, "business")
+			require.NoError(t, os.Chmod(hidden, 0o600))
+			assert.Equal(t, secret, string(must(os.ReadFile(hidden))(t)), "what a link leads to is as it was")
+		})
+	}
+}
+
 // A task that waits for a file system that does not answer does not keep the process.
 func TestServeEndsWithoutAStuckTask(t *testing.T) {
 	in, to := pipe(t)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,7 +39,11 @@ func TestLintingPage(t *testing.T) {
 				s := newSite(t)
 				path := filepath.Join(t.TempDir(), "lint.conf")
 				writeFile(t, path, block)
-				out, errs, _ := s.run("check", path)
+				args := []string{"check", path}
+				if p.heading == string(lint.NotPortable) {
+					args = append(args, "--portable", "--ignore=zero-divisor")
+				}
+				out, errs, _ := s.run(args...)
 				if j == 0 {
 					assert.Contains(t, out, "["+p.heading+"]\n")
 				} else {
@@ -97,6 +102,42 @@ func TestCodesOfFiles(t *testing.T) {
 			assert.Equal(t, exitFailure, exit)
 		})
 	}
+}
+
+// What clients cannot compute is told when it is asked for, and without being asked of files that they read by themselves.
+func TestCheckPortable(t *testing.T) {
+	s := newSite(t)
+	const text = "site.a = sqrt(hinv.ncpu)\nsite.b = hinv.ncpu > 1 ? mem.util.free : 0\nsite.c = site.a + 1\n" +
+		"site.d = defined(hinv.ncpu) ? hinv.ncpu : novalue()\nsite.e = hinv.ncpu > 1 ? hinv.ncpu : 0\n" +
+		"site.f = rescale(mkconst(1, units=\"power (W)\"), \"power (mW)\")\n" +
+		"site.g = hinv.ncpu \\\n+ 2\n"
+	ours := []string{"site.a = sqrt", "site.b = hinv.ncpu > 1 ? mem.util.free : 0", "site.c = site.a"}
+	seven := []string{"site.d = ", "site.f = ", "+ 2"}
+	told := func(args ...string) (found []string) {
+		out, _, _ := s.run(append([]string{"check", "--ignore=constant-expression"}, args...)...)
+		for _, begin := range append(slices.Clone(ours), append(seven, "site.e = ")...) {
+			if strings.Contains(out, "[not-portable]\n"+begin) {
+				found = append(found, begin)
+			}
+		}
+		return found
+	}
+	path := s.file("site.conf", text)
+	assert.Empty(t, told(path))
+	assert.Equal(t, append(slices.Clone(ours), seven...), told("--portable", path))
+	assert.Equal(t, []string{"site.a = sqrt", "site.c = site.a", "site.d = ", "site.f = ", "+ 2"}, told("--portable", "--offline", path))
+
+	require.NoError(t, os.Remove(path))
+	path = filepath.Join(s.dir, "config", "derived", "site.conf")
+	writeFile(t, path, text)
+	assert.Equal(t, ours, told(path))
+	for _, version := range []string{"5.3.7", "6.0.3"} {
+		s.version = version
+		assert.Equal(t, append(slices.Clone(ours), seven...), told(path), version)
+	}
+	assert.Equal(t, append(slices.Clone(ours), seven...), told())
+	s.version = "7.2.1"
+	assert.Equal(t, ours, told())
 }
 
 // Every problem has a code, whoever found it.

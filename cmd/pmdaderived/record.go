@@ -170,7 +170,8 @@ func (r *recorder) take() {
 // instances names the instances that were seen.
 func (r *recorder) instances() {
 	for _, d := range slices.Sorted(maps.Keys(r.seen)) {
-		made := unittest.RecordedInDom{InDom: d}
+		_, groups := r.session.Set().GroupDomains()[d]
+		made := unittest.RecordedInDom{InDom: d, Groups: groups, Labels: r.session.Labels(d)}
 		for _, id := range slices.Sorted(maps.Keys(r.seen[d])) {
 			name, ok := r.session.InstanceName(d, id)
 			if !ok {

@@ -86,13 +86,15 @@ type Agent struct {
 	contexts    *contexts
 	clients     map[pmda.Client]*client
 	evaluations history.Evaluations
-	constant    []*operand.Sample  // without values, for metrics made of constants
-	values      uint64             // served in this fetch
-	fetched     *clientContext     // whose fetch is to be finished; nil: none
-	wanted      []*upstream.Series // that should have had a newer sample for it
-	deep        bool               // it needs older samples, too
-	busy        predict.Interval   // when pmcd served nobody the last time
-	stood       time.Duration      // because of us, all times together
+	groups      *derived.Groups         // their names and numbers
+	refreshed   map[pdu.InDom]time.Time // when groups were computed for who asked for the instances
+	constant    []*operand.Sample       // without values, for metrics made of constants
+	values      uint64                  // served in this fetch
+	fetched     *clientContext          // whose fetch is to be finished; nil: none
+	wanted      []*upstream.Series      // that should have had a newer sample for it
+	deep        bool                    // it needs older samples, too
+	busy        predict.Interval        // when pmcd served nobody the last time
+	stood       time.Duration           // because of us, all times together
 
 	// Scratch space, likewise.
 	selected []int
@@ -112,7 +114,10 @@ func New(o Options) *Agent {
 	if o.Limits == (Limits{}) {
 		o.Limits = DefaultLimits()
 	}
-	a := &Agent{options: o, clients: make(map[pmda.Client]*client)}
+	a := &Agent{
+		options: o, clients: make(map[pmda.Client]*client), groups: derived.NewGroups(), refreshed: make(map[pdu.InDom]time.Time),
+	}
+	a.evaluations.Groups = a.groups
 	a.constant = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
 	a.upstream = upstream.New(upstream.Options{
 		Dial: o.Dial, Names: &a.names, Instances: int(o.Limits.Instances), Answer: int(o.Limits.Answer),
@@ -122,7 +127,7 @@ func New(o Options) *Agent {
 	a.control = control.New(o.Domain, a.source())
 	a.reloader = reload.New(reload.Options{
 		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.Poll, Protected: o.Protected, Operands: o.Limits.Operands,
-		Upstream: a.upstream, Names: &a.names, Figures: &a.figures, Log: o.Log, Now: o.Now,
+		Upstream: a.upstream, Names: &a.names, Groups: a.groups, Figures: &a.figures, Log: o.Log, Now: o.Now,
 		Snapshot: &a.snapshot, Changes: &a.changes,
 	})
 	return a
@@ -164,6 +169,9 @@ func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
 // Replied implements pmda.Observer.
 func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) {
 	a.finish()
+	if all := a.groups.Changes(); len(all) > 0 {
+		a.reloader.Grouped(all)
+	}
 	a.figures.Requests.Add(1)
 	a.figures.RequestTime.Record(took, 1)
 }

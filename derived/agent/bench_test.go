@@ -9,6 +9,7 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived"
 	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
@@ -186,6 +187,41 @@ func BenchmarkRefresh(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				next()
+			}
+		})
+	}
+}
+
+// BenchmarkGroupRequests is how long pmcd waits for the instances and the labels of 10,000 groups.
+func BenchmarkGroupRequests(b *testing.B) {
+	const n = 10_000
+	log, _ := logtest.NewNullLogger()
+	a := New(Options{Domain: testDomain, Load: func() served.Config { return served.Config{} }, Log: log})
+	a.snapshot.Store(newSite(b).serve(conf("kind = sum(up.bin) by (kind=/x/)")))
+	now := time.Now()
+	a.refreshed[groupDom] = now.Add(time.Hour)
+	a.groups.Restore(func(yield func(derived.Group) bool) {
+		for i := range n {
+			yield(derived.Group{InDom: groupDom, Name: fmt.Sprint("name of ", i), Inst: pdu.Inst(i), Day: now.Unix()/(24*60*60) + 1})
+		}
+	})
+	a.groups.Begin(now)
+	for name, ask := range map[string]func() int{
+		"instances": func() int {
+			all, _ := a.Instances(0, groupDom)
+			return len(all)
+		},
+		"labels": func() int {
+			all, _ := a.Labels(0, uint32(groupDom), pdu.LabelInstances, &pdu.Profile{})
+			return len((&pdu.Labels{Sets: all}).Append(nil, 0)) / len(`{"kind":"name of 1"}`)
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if ask() < n {
+					b.Fatal("too few")
+				}
 			}
 		})
 	}

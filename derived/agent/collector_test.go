@@ -29,9 +29,12 @@ var (
 // collector is the pmcd that an agent under test samples.
 type collector struct{ *pmapitest.Relay }
 
-func newCollector(tb testing.TB) *collector {
+func newCollector(tb testing.TB) *collector { return newCollectorWith(tb, pmapitest.AllFeatures) }
+
+// newCollectorWith is one with some features only.
+func newCollectorWith(tb testing.TB, features pdu.Features) *collector {
 	return &collector{pmapitest.NewRelay(tb, &pmapitest.Collector{
-		Features: pmapitest.AllFeatures,
+		Features: features,
 		Time:     time.Unix(1_000_000, 0),
 		Metrics: []pmapitest.Metric{
 			{

@@ -18,6 +18,17 @@
 //	reload         Run's: see there. It builds snapshots and swaps them. It may wait for pmcd; nobody waits for it
 //	upstream's     Run's: see there. They take samples and evaluate nothing
 //
+// # Groups
+//
+// An aggregate by (KEY) makes instances of its own. Their names and numbers (derived.Groups) belong to the request loop, which gives new names their numbers
+// itself: they are made from the names. What is new it hands to the reload, which writes it down; nobody waits for that.
+//
+//	a group is     of                                               to
+//	listed         the fetches of the last two minutes              who asks for the domain: groups.go
+//	found          whatever derived.Groups remembers                who asks for one by name or number
+//
+// # Meeting points
+//
 // They meet in what is immutable (a snapshot, a sample, the names of instances), in counters (package control), and in
 // package upstream, whose lock is the only one.
 //

@@ -5,6 +5,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/control"
+	"pmdaderived/derived/agent/history"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/predict"
 	"pmdaderived/derived/agent/reload"
@@ -20,6 +21,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	a.forgetLookUps(who)
 	snap := a.snapshot.Load()
 	a.evaluations.Begin()
+	a.groups.Begin(req.Arrived)
 	a.busy, a.stood = a.upstream.Drain()
 	c := a.contexts.of(snap, req)
 	if len(c.series) > 0 {
@@ -107,16 +109,22 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) {
 			oldest = patience + a.stood - cur.Before // while pmcd served nobody there was nothing newer
 		}
 		a.deep = a.deep || e.depth > 1
-		if e.Advance(cur, e.Series.Domains(), e.depth, age, oldest, &a.contexts.held) && a.options.Interval > 0 {
-			a.kept = a.upstream.Kept(a.kept[:0], e.Series)
-			e.Continue(a.kept, e.Series.Domains(), e.depth, a.options.Interval, operand.Reach(a.options.Interval), &a.contexts.held)
-			clear(a.kept)
-		}
+		a.advance(&e.History, &e.Metric, cur, age, oldest)
 		if e.Missed {
 			a.wanted = append(a.wanted, e.Series)
 		}
 	}
 	clear(a.newest) // histories hold what is needed
+}
+
+// advance makes the newest sample part of a history, which continues with those that are kept where it begins.
+func (a *Agent) advance(h *history.History, m *reload.Metric, newest *operand.Sample, age, patience time.Duration) {
+	held, domains, depth := &a.contexts.held, m.Series.Domains(), m.Older+1
+	if h.Advance(newest, domains, depth, age, patience, held) && a.options.Interval > 0 {
+		a.kept = a.upstream.Kept(a.kept[:0], m.Series)
+		h.Continue(a.kept, domains, depth, a.options.Interval, operand.Reach(a.options.Interval), held)
+		clear(a.kept)
+	}
 }
 
 // kindOf is what the fetch that is there now is to its context.

@@ -51,6 +51,7 @@ type harness struct {
 	up     *collector
 	config atomic.Pointer[served.Config]
 	log    *logtest.Hook
+	stop   func() // and wait until it has ended
 }
 
 // start runs an agent. change adapts its options.
@@ -75,10 +76,11 @@ func start(tb testing.TB, up *collector, c served.Config, change ...func(*Option
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { h.agent.Run(ctx) })
-	tb.Cleanup(func() {
+	h.stop = func() {
 		cancel()
 		running.Wait()
-	})
+	}
+	tb.Cleanup(h.stop)
 	h.pmcd = pmdatest.StartServer(tb, &pmda.Server{Agent: h.agent})
 	h.pmcd.Handshake()
 	return h

@@ -34,11 +34,12 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 }
 
 // Instances implements pmda.Agent. The domains of operands are their own agents' business.
-func (a *Agent) Instances(_ pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
+func (a *Agent) Instances(c pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
 	if own, ok := a.control.Instances(d); ok {
 		return own, nil
 	}
-	return nil, pdu.ErrInDom
+	all, _, err := a.listed(c, d)
+	return all, err
 }
 
 // Text implements pmda.Texter.
@@ -47,6 +48,9 @@ func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error
 		return text, nil
 	}
 	if t&pdu.TextInDom != 0 {
+		if g := a.snapshot.Load().Groups[pdu.InDom(ident)]; g != nil {
+			return g.Text(), nil
+		}
 		return "", pdu.ErrText
 	}
 	m := a.snapshot.Load().Metric(pdu.PMID(ident))
@@ -57,11 +61,13 @@ func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error
 	return m.Text(t&pdu.TextOneLine != 0), nil
 }
 
-// Labels implements pmda.Labeler. Labels of instances come from the agents that own them.
-func (a *Agent) Labels(_ pmda.Client, ident uint32, t pdu.LabelType, _ *pdu.Profile) ([]pdu.LabelSet, error) {
+// Labels implements pmda.Labeler.
+func (a *Agent) Labels(c pmda.Client, ident uint32, t pdu.LabelType, p *pdu.Profile) ([]pdu.LabelSet, error) {
 	switch t {
 	case pdu.LabelDomain:
 		return served.DomainLabels(), nil
+	case pdu.LabelInstances:
+		return a.labelsOfGroups(c, pdu.InDom(ident), p)
 	case pdu.LabelItem:
 		if m := a.snapshot.Load().Metric(pdu.PMID(ident)); m != nil {
 			a.interest(m, time.Time{})

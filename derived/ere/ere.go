@@ -23,6 +23,7 @@ func Compile(pattern string) (*Regexp, error) {
 	if err != nil {
 		return nil, ErrSize // the text is well formed, so it is one of Go's limits
 	}
+	re.Longest() // as POSIX has it: what matches is the same
 	return &Regexp{pattern, re}, nil
 }
 
@@ -38,6 +39,38 @@ func (re *Regexp) String() string { return re.pattern }
 // MatchString says whether the pattern matches any part of s, be it empty. A NUL ends s.
 func (re *Regexp) MatchString(s string) bool { return re.re.MatchString(latin1(cString(s))) }
 
+// Find returns the part of s that the first sub-expression in parentheses stands for which takes part in the leftmost
+// longest match, or the whole match if none does; "" if the pattern does not match. A NUL ends s.
+func (re *Regexp) Find(s string) string {
+	s = cString(s)
+	wide := latin1(s)
+	found := re.find(wide)
+	if len(wide) == len(s) {
+		return found
+	}
+	narrow := make([]byte, 0, len(found))
+	for _, r := range found {
+		narrow = append(narrow, byte(r))
+	}
+	return string(narrow)
+}
+
+func (re *Regexp) find(s string) string {
+	if re.re.NumSubexp() == 0 {
+		return re.re.FindString(s)
+	}
+	at := re.re.FindStringSubmatchIndex(s)
+	if at == nil {
+		return ""
+	}
+	for k := 2; k < len(at); k += 2 {
+		if at[k] >= 0 {
+			return s[at[k]:at[k+1]]
+		}
+	}
+	return s[at[0]:at[1]]
+}
+
 // cString returns s up to its first NUL.
 func cString(s string) string {
 	s, _, _ = strings.Cut(s, "\x00")
@@ -47,7 +80,11 @@ func cString(s string) string {
 // latin1 returns s with each byte as the character of that number, so that Go's regexp sees bytes.
 // ASCII, as nearly all names are, stays as it is.
 func latin1(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
+	ascii := true
+	for i := range len(s) {
+		ascii = ascii && s[i] < utf8.RuneSelf
+	}
+	if ascii {
 		return s
 	}
 	wide := make([]rune, len(s))

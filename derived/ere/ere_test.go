@@ -112,3 +112,27 @@ func TestLongPatternsTakeLinearMemory(t *testing.T) {
 	}
 	assert.Less(t, taken(maxPattern/4), 32*taken(maxPattern/64))
 }
+
+// What is found is of the leftmost longest match, as POSIX has it, and in bytes.
+func TestFind(t *testing.T) {
+	for _, tt := range []struct{ pattern, in, want string }{
+		{"^([a-z]+)", "sda1", "sda"},
+		{"[0-9]+", "nvme0n12", "0"},
+		{"(a)|(b)", "xb", "b"},
+		{"x(y)?z", "xz", "xz"},
+		{"x(y*)z", "xz", ""},
+		{"(a|ab)(c|bcd)?", "abcd", "a"},
+		{"a|ab", "xab", "ab"},
+		{"(x|xy)+", "xxy", "xy"},
+		{"nobody", "root", ""},
+		{"", "root", ""},
+		{".", "ü", "\xc3"},
+		{"b(.*)", "abü\xff", "ü\xff"},
+		{"b.*", "abü\xff", "bü\xff"},
+		{"a.*", "ab\x00c", "ab"},
+	} {
+		re, err := Compile(tt.pattern)
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, re.Find(tt.in), "/%s/ in %q", tt.pattern, tt.in)
+	}
+}

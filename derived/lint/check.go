@@ -34,6 +34,9 @@ type Options struct {
 	// Host is asked about the host as it is now. nil: that is not known.
 	Host Host
 
+	// Portable tells which libpcp is to understand a definition: what it lacks is told. nil: none has to.
+	Portable func(d *derived.Definition) syntax.Support
+
 	// Suggest returns another metric that a name was perhaps meant to be, "" for none. May be nil.
 	Suggest func(name string) string
 }
@@ -65,10 +68,12 @@ func Check(defs []*derived.Definition, o Options) []Warning {
 	var set *derived.Set
 	if o.Catalog != nil {
 		set = o.Language.NewSet(defs, o.Catalog, o.Root)
+		l.groups = set.GroupDomains()
 	}
 	for _, d := range defs {
 		from := len(l.found)
 		l.definition(d)
+		l.portable(d)
 		if set != nil {
 			m, _ := set.Lookup(d.Name)
 			l.metric(m)
@@ -89,6 +94,7 @@ type linter struct {
 	same    map[int]*derived.Definition // by the number of the shape
 	found   []Warning
 
+	groups   map[pdu.InDom]derived.GroupDomain
 	current  *derived.Definition
 	warnings int                  // about it
 	constant map[syntax.Expr]bool // what is known of its parts

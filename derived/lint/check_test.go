@@ -267,6 +267,21 @@ func TestHost(t *testing.T) {
 			`x:14 matches-nothing: this pattern matches no instance of rss: names are matched up to their first blank only, "0020 /bin/pmcd -f" as "0020"`,
 		},
 		{"before the first blank", "x = sum(matchinst(/^00/, rss))\ny = sum(matchinst(!/pmcd/, rss))", nil, ""},
+		{
+			"a key that no instance has", "x = sum(1.0 * rate(total)) by (/x/)\ny = sum(total) by (label(kind))\nz = max(five) by (five)",
+			fakeHost{
+				"count(total) > 0 && count(count(total) by (/x/)) == 0", "count(total) > 0 && count(count(total) by (label(kind))) == 0",
+				"count(five) > 0 && count(count(five) by (five)) == 0",
+			},
+			"x:27 absent-key: no instance of total has this key: there are sda, sdb\n" +
+				"y:15 absent-key: no instance of total has this key: there are sda, sdb\nz:14 absent-key: no instance of five has this key",
+		},
+		{
+			"a group for each instance", "x = sum(five) by (/./)",
+			fakeHost{"count(five) >= 8 && count(count(five) by (/./)) == count(five)"},
+			"x:14 lone-members: each instance of five is a group of its own now",
+		},
+		{"groups", "x = sum(five) by (/./)\ny = sum(x) by (/./)\nz = matchinst(/x/, x)\na = (x)[b]", nil, ""},
 		{"nothing to match", "x = matchinst(/a/, gone)", nil, ""},
 
 		{
@@ -339,7 +354,7 @@ func TestHost(t *testing.T) {
 			for _, w := range Check(defined(t, row.text), Options{Catalog: host(), Root: "derived", Host: row.holds}) {
 				text := fmt.Sprintf("%s:%d %s", w.Definition.Name, w.Offset, w.Code)
 				switch w.Code {
-				case UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing:
+				case UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, AbsentKey, LoneMembers:
 					text += ": " + w.Message
 				}
 				found = append(found, text)

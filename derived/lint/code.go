@@ -32,6 +32,10 @@ const (
 	ZeroDivisor    Code = "zero-divisor"
 	AbsentInstance Code = "absent-instance"
 	MatchesNothing Code = "matches-nothing"
+	AbsentKey      Code = "absent-key"
+	LoneMembers    Code = "lone-members"
+
+	NotPortable Code = "not-portable"
 )
 
 // Codes returns all codes, in the order in which they are documented.
@@ -40,6 +44,7 @@ func Codes() []Code {
 		NestedTernary, MixedAndOr, ChainedComparison, NotPrecedence, SameOperands, SameExpression, ConstantCondition,
 		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot,
 		CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName, AbsentOperand, MisspeltOperand,
-		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing,
+		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, AbsentKey, LoneMembers,
+		NotPortable,
 	}
 }

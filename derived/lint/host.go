@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pmdaderived/derived"
@@ -114,10 +115,36 @@ func (l *linter) matched(e *syntax.Call, kids []*derived.Node) {
 // singular reports whether an operand has one value, without an instance.
 func singular(kids []*derived.Node) bool { return len(kids) > 0 && kids[0].InDom == pdu.NoInDom }
 
+// manyLone is how many instances make it suspicious that each is a group.
+const manyLone = 8
+
+// grouped looks for a key that no instance has, and for groups that do not group.
+func (l *linter) grouped(e *syntax.Call, x *derived.Node) {
+	leaf := x.Leaf()
+	if leaf == nil {
+		return
+	}
+	all := "count(" + leaf.String() + ")"
+	each := all + " " + e.By.String()
+	switch {
+	case l.holds(func() string { return all + " > 0 && count(" + each + ") == 0" }):
+		text := "no instance of " + leaf.String() + " has this key"
+		if names := l.instances([]*derived.Node{x}); len(names) > 0 && e.By.Metric() == nil {
+			text += ": " + listed(names)
+		}
+		l.warn(AbsentKey, start(e.By.Key), text)
+	case l.holds(func() string { return fmt.Sprintf("%s >= %d && count(%s) == %s", all, manyLone, each, all) }):
+		l.warn(LoneMembers, start(e.By.Key), "each instance of "+leaf.String()+" is a group of its own now")
+	}
+}
+
 // instances are those of an operand's domain; nil if they are not known, or it has no domain.
 func (l *linter) instances(kids []*derived.Node) []string {
 	if l.Host == nil || len(kids) == 0 || singular(kids) {
 		return nil
+	}
+	if _, ours := l.groups[kids[0].InDom]; ours {
+		return nil // the collector may have others by this number
 	}
 	return l.Host.Instances(kids[0].InDom)
 }
@@ -180,7 +207,7 @@ func reaches(path []derived.Line) bool {
 				return false
 			}
 		case *syntax.Call:
-			if derived.ClassOf(e.Func) == derived.Tally {
+			if derived.ClassOf(e.Func) == derived.Tally || e.Func == syntax.Default && first {
 				return false
 			}
 		}
@@ -213,7 +240,8 @@ func (l *linter) change(e syntax.Expr) bool {
 		case derived.Tally, derived.Query:
 			return false
 		case derived.Plain, derived.Reading:
-			return e.X() != nil && l.change(e.X())
+			operands := e.Operands()
+			return len(operands) > 0 && !slices.ContainsFunc(operands, func(x syntax.Expr) bool { return !l.change(x) })
 		}
 	case *syntax.Select:
 		return l.change(e.X)

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"strconv"
+	"strings"
 
 	"pmdaderived/derived/syntax"
 )
@@ -50,15 +51,19 @@ func (l *linter) shape(e syntax.Expr) shape {
 	case *syntax.Ternary:
 		return shape{"?:", l.number(e.Guard), l.number(e.Then), l.number(e.Else)}
 	case *syntax.Call:
-		what := e.Func.String()
+		var what strings.Builder
+		what.WriteString(e.Func.String())
 		for i, arg := range e.Args {
 			if k := e.Kind(i); k == syntax.Operand || k == syntax.MetricName {
-				what += " #" + strconv.Itoa(l.number(arg))
+				what.WriteString(" #" + strconv.Itoa(l.number(arg)))
 			} else {
-				what += " " + arg.String()
+				what.WriteString(" " + arg.String())
 			}
 		}
-		return shape{what: what}
+		if e.By != nil {
+			what.WriteString(" " + e.By.String())
+		}
+		return shape{what: what.String()}
 	case *syntax.Select:
 		return shape{what: "[" + e.Instance, x: l.number(e.X)}
 	}

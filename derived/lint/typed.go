@@ -31,6 +31,9 @@ func (l *linter) metric(m *derived.Metric) {
 		if foreign >= 0 {
 			continue
 		}
+		if line.Fitted {
+			l.fitted(path[line.Depth-1].Expr, line)
+		}
 		switch e := line.Expr.(type) {
 		case *syntax.Binary:
 			switch {
@@ -54,8 +57,18 @@ func (l *linter) function(e *syntax.Call, kids []*derived.Node) {
 	if e.Func == syntax.Match {
 		l.matched(e, kids)
 	}
+	if e.By != nil {
+		l.grouped(e, kids[0])
+	}
 	if len(kids) > 0 && kids[0].Sem != pdu.SemCounter {
 		l.noCounter(e, clip(e.X())+" ("+kids[0].Sem.String()+")")
+	}
+}
+
+// fitted looks at a number that took the metadata of what stands beside it.
+func (l *linter) fitted(above syntax.Expr, line derived.Line) {
+	if _, ok := above.(*syntax.Ternary); ok { // else what is above is told
+		l.foreign(start(line.Expr), "a number beside metadata in ?: without mkconst()", syntax.Nowhere)
 	}
 }
 

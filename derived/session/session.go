@@ -30,6 +30,7 @@ type Session struct {
 	catalog *operand.Catalog
 	set     *derived.Set
 	eval    *derived.Evaluation
+	groups  *derived.Groups
 
 	names  operand.Names
 	needed operand.Domains // domains whose names matter, with their selectors
@@ -48,7 +49,8 @@ func New(ctx context.Context, conn *pmapi.Conn, defs []served.Definition, langua
 		return nil, fmt.Errorf("operands: %w", err)
 	}
 	s := &Session{conn: conn, catalog: c, set: served.Bind(served.Pointers(defs), c, language)}
-	s.eval = s.set.NewEvaluation()
+	s.eval, s.groups = s.set.NewEvaluation(), derived.NewGroups()
+	s.eval.Number(s.groups)
 	s.maker, s.asked = operand.NewMaker(&s.names, time.Now()), operand.NewList()
 	return s, nil
 }
@@ -82,7 +84,7 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 			ids[id] = true
 		}
 		s.depth = max(s.depth, needs.History+1)
-		if d := m.Desc.InDom; d != pdu.NoInDom {
+		if d := m.Desc.InDom; d != pdu.NoInDom && !s.ours(d) {
 			s.needed.Add(d) // for InstanceName
 		}
 	}
@@ -107,6 +109,7 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 			stale = append(stale, d)
 		}
 	}
+	s.groups.Begin(now)
 	taken := operand.Empty(now, &s.names)
 	if len(s.asked.IDs) > 0 {
 		res, err := s.conn.FetchColumns(ctx, s.asked.IDs)
@@ -141,5 +144,19 @@ func (s *Session) Value(m *derived.Metric) *derived.Vector { return s.eval.Value
 
 // InstanceName gives the name of an instance of a watched metric, if it is known.
 func (s *Session) InstanceName(d pdu.InDom, id pdu.Inst) (string, bool) {
+	if s.ours(d) {
+		return s.groups.Table(d).Name(id)
+	}
 	return s.names.Table(d).Name(id)
+}
+
+// Labels are those of a domain's instances that watched metrics need, by name; read-only.
+func (s *Session) Labels(d pdu.InDom) map[string]map[pdu.Inst]string {
+	return s.names.Table(d).Labels()
+}
+
+// ours reports whether a domain is one of groups, whose instances nobody else knows.
+func (s *Session) ours(d pdu.InDom) bool {
+	_, is := s.set.GroupDomains()[d]
+	return is
 }

@@ -78,6 +78,7 @@ type Ternary struct {
 // Call is a function with its arguments, which are what its row in the table of functions says.
 //
 //	delta(disk.dev.total)   matchinst(!/^lo/, network.interface.in.bytes)   mkconst(10, type=u64, units="Kbyte")
+//	sum(proc.memory.rss) by (proc.id.uid_nm)
 //
 // A NoValue is the Then or the Else of a Ternary, never both, never inside parentheses, and nowhere else. As the Else it
 // ends the ternary: an operator behind it has the whole ternary as its operand. Language of PCP 7.
@@ -85,6 +86,7 @@ type Call struct {
 	node
 	Func Func
 	Args []Expr
+	By   *By // behind an aggregate; nil: there is none
 }
 
 // Literal is an argument with a language of its own, without what is around it in the text, which its Span has:
@@ -94,7 +96,7 @@ type Call struct {
 type Literal struct {
 	node
 	Kind   ArgKind
-	Text   string // of a Pattern a POSIX extended regular expression, each \x of the text being x here
+	Text   string // of a Pattern a POSIX extended regular expression, each \x of the text being x here; of a LabelName the name
 	Negate bool   // of a Pattern: "!" stands before it, outside the Span
 }
 

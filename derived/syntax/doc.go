@@ -22,8 +22,10 @@
 // More than PCP:
 //
 //   - avg, count, max, min and sum take any expression, where PCP wants a metric name;
+//   - there are more functions, and max and min may have several operands;
 //   - "/" is division inside the second argument of matchinst(), where PCP reads a pattern;
-//   - metrics may be called meta and indom, which PCP 7 reserves.
+//   - metrics may be called meta and indom, which PCP 7 reserves;
+//   - an aggregate may be followed by a key, as in sum(x) by (key): see By.
 //
 // # Errors
 //

@@ -1,6 +1,9 @@
 package syntax
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Func is a function. The zero value is none.
 type Func uint8
@@ -26,6 +29,15 @@ const (
 	Floor
 	Ceil
 	Round
+	Sqrt
+	Log
+	Largest // max() of several operands
+	Smallest
+	Default
+	Stdev
+	Percentile
+	TopK
+	BottomK
 )
 
 // functions is a row for each function: how it is written. What it means is a row of package derived. To add one
@@ -33,14 +45,14 @@ const (
 //
 //nolint:gochecknoglobals // a table
 var functions = [...]function{
-	Avg:     {word: "avg", args: metric, help: "mean over all instances"},
-	Count:   {word: "count", args: metric, help: "number of instances; 0 if x has an error"},
-	Max:     {word: "max", args: metric, help: "largest value"},
-	Min:     {word: "min", args: metric, help: "smallest value"},
-	Sum:     {word: "sum", args: metric, help: "sum over all instances; 0 if there are none"},
-	Delta:   {word: "delta", args: metric, help: "change since the sample before"},
-	Rate:    {word: "rate", args: metric, help: "change per second"},
-	Instant: {word: "instant", args: metric, help: "x, not as a counter"},
+	Avg:     {word: "avg", synonym: "avg_inst", args: metric, by: true, help: "mean over all instances"},
+	Count:   {word: "count", args: metric, by: true, help: "number of instances; 0 if x has an error"},
+	Max:     {word: "max", synonym: "max_inst", args: metric, by: true, several: Largest, help: "largest value"},
+	Min:     {word: "min", synonym: "min_inst", args: metric, by: true, several: Smallest, help: "smallest value"},
+	Sum:     {word: "sum", synonym: "sum_inst", args: metric, by: true, help: "sum over all instances; 0 if there are none"},
+	Delta:   {word: "delta", args: metric7, help: "change since the sample before"},
+	Rate:    {word: "rate", args: metric7, help: "change per second"},
+	Instant: {word: "instant", args: metric7, help: "x, not as a counter"},
 	Scalar:  {word: "scalar", args: operand, help: "the first value, without its instance"},
 	Defined: {word: "defined", args: []Arg{{Kind: MetricName}}, help: "1 if there is such a metric or definition"},
 	Match: {word: "matchinst", args: []Arg{
@@ -51,30 +63,68 @@ var functions = [...]function{
 		{Kind: Constant},
 		{Kind: Metadata, wants: "metadata keyword", after: "type", late: true},
 	}, more: true, help: "a number with metadata"},
-	NoValue: {word: "novalue", args: []Arg{{Kind: Metadata, wants: "metadata keyword"}}, optional: true, more: true, help: "nothing; as one of the two operands of `?:`"},
+	NoValue: {word: "novalue", since: PCP7, args: []Arg{{Kind: Metadata, wants: "metadata keyword"}}, optional: true, more: true, help: "nothing; as one of the two operands of `?:`"},
 	Rescale: {word: "rescale", args: []Arg{
 		{Kind: Operand, wants: "Arithmetic or relational or boolean operator"},
 		{Kind: Units, wants: "Units string", after: "<expr>,"},
 	}, help: "x in other units"},
 	Anon:  {word: "anon", args: []Arg{{Kind: TypeName, wants: "Metric name"}}},
-	Abs:   {word: "abs", args: operand, help: "each value without its sign"},
-	Floor: {word: "floor", args: operand, help: "the next whole number below each value, or the value"},
-	Ceil:  {word: "ceil", args: operand, help: "the next whole number above each value, or the value"},
-	Round: {word: "round", args: operand, help: "the whole number nearest to each value; halves go away from 0"},
+	Abs:   {word: "abs", since: Nowhere, args: operand, help: "each value without its sign"},
+	Floor: {word: "floor", since: Nowhere, args: operand, help: "the next whole number below each value, or the value"},
+	Ceil:  {word: "ceil", since: Nowhere, args: operand, help: "the next whole number above each value, or the value"},
+	Round: {word: "round", since: Nowhere, args: operand, help: "the whole number nearest to each value; halves go away from 0"},
+
+	Sqrt:     {word: "sqrt", since: Nowhere, args: operand, help: "the square root of each value"},
+	Log:      {word: "log", since: Nowhere, args: operand, help: "the natural logarithm of each value"},
+	Largest:  {word: "max", since: Nowhere, args: several, more: true, help: "the largest of the values of each instance"},
+	Smallest: {word: "min", since: Nowhere, args: several, more: true, help: "the smallest of the values of each instance"},
+	Default: {word: "default", since: Nowhere, args: []Arg{
+		{Kind: Operand, wants: "<expr>", then: ", <expr>)", behind: "<expr>"},
+		{Kind: Operand, wants: "<expr>", after: "<expr>,"},
+	}, help: "x where it has a finite value, else y"},
+	Stdev: {word: "stdev_inst", since: Nowhere, args: operand, by: true, help: "standard deviation of the values of all instances"},
+	Percentile: {word: "nth_percentile_inst", since: Nowhere, args: []Arg{
+		{Kind: Operand, wants: "<expr>", then: ", <number>)", behind: "<expr>"},
+		{Kind: Constant, wants: "Number from 0 to 100", after: "<expr>,", most: 100},
+	}, by: true, help: "the value below or at which are n percent of the instances"},
+	TopK:    {word: "topk_inst", since: Nowhere, args: many, help: "the k instances with the largest values"},
+	BottomK: {word: "bottomk_inst", since: Nowhere, args: many, help: "the k instances with the smallest values"},
 }
 
-// operand is the argument of most functions; metric is that of those for which PCP wants the name of a metric.
+// Arguments that several functions have.
+//
+//nolint:gochecknoglobals // never changed
 var (
-	operand = []Arg{{Kind: Operand, wants: "<expr>"}}                   //nolint:gochecknoglobals // never changed
-	metric  = []Arg{{Kind: Operand, wants: "Metric name", named: true}} //nolint:gochecknoglobals // never changed
+	operand = []Arg{{Kind: Operand, wants: "<expr>"}}
+	metric  = []Arg{{Kind: Operand, wants: "Metric name", expr: Nowhere}} // for PCP, the name of one
+	metric7 = []Arg{{Kind: Operand, wants: "Metric name", expr: PCP7}}    // for PCP 6
+	several = []Arg{metric[0], {Kind: Operand, wants: "<expr>", after: "<expr>,"}}
+	many    = []Arg{
+		{Kind: Operand, wants: "<expr>", then: ", <number>)", behind: "<expr>"},
+		{Kind: Constant, wants: "Whole number above 0", after: "<expr>,", whole: true, least: 1, most: math.MaxUint32},
+	}
+)
+
+// Support is which libpcp understands something.
+type Support uint8
+
+// The versions that are known. Source: docs/language-rules.md 3.4.
+const (
+	Everywhere Support = iota // that of PCP 6.0 and all later ones
+	PCP7                      // that of PCP 7.2, not that of 6.0
+	Nowhere                   // none: it is of this language only
 )
 
 // function is how a function is written.
 type function struct {
 	word     string
+	since    Support
+	synonym  string // as pmseries(1) has it
 	args     []Arg
 	optional bool   // there may be no arguments
 	more     bool   // the last one may come again
+	several  Func   // of the same word, with more arguments
+	by       bool   // by (KEY) may follow: there is a value for each group then
 	help     string // what it gives; empty: only PCP itself writes it
 }
 
@@ -87,7 +137,11 @@ type Arg struct {
 	wants, after string
 	then, behind string // likewise where the argument is complete; empty: as before
 	late         bool   // wants is said only once a key of PCP 7 has come
-	named        bool   // a metric's name may come with anything behind it
+
+	expr Support // of what is no metric's name; where not everywhere, such a name may come with anything behind it
+
+	least, most float64 // of a Constant; 0, 0: any number
+	whole       bool    // of a Constant: without a point
 }
 
 // ArgKind is a kind of argument.
@@ -102,6 +156,7 @@ const (
 	Pattern                   // /^lo/ or !/^lo/
 	Constant                  // a *Number
 	Metadata                  // type=u64: a *Tag
+	LabelName                 // label(device_type), as the key of a [By] only
 )
 
 // String is the function's word: "avg".
@@ -119,16 +174,22 @@ func Functions(yield func(Func) bool) {
 	}
 }
 
+// Since is which libpcp has the function.
+func (f Func) Since() Support { return functions[f].since }
+
+// Groups reports whether by (KEY) may follow the function.
+func (f Func) Groups() bool { return functions[f].by }
+
 // Args are what the arguments can be. Of some functions the last one may come again.
 func (f Func) Args() []Arg { return functions[f].args }
 
 // arg is what argument i can be.
 func (f Func) arg(i int) *Arg { return &f.Args()[min(i, len(f.Args())-1)] }
 
-// functionOf finds the function of a word, 0 if there is none.
+// functionOf finds the function of a word, the one with the fewest arguments, 0 if there is none.
 func functionOf(word string) Func {
 	for f := range functions {
-		if functions[f].word == word {
+		if functions[f].word == word || functions[f].synonym == word {
 			return Func(f)
 		}
 	}
@@ -164,6 +225,16 @@ func (e *Call) Literal() *Literal {
 	for _, x := range e.Args {
 		if l, ok := x.(*Literal); ok {
 			return l
+		}
+	}
+	return nil
+}
+
+// Number is the argument that is one, nil if there is none.
+func (e *Call) Number() *Number {
+	for i, x := range e.Args {
+		if e.Kind(i) == Constant {
+			return x.(*Number)
 		}
 	}
 	return nil

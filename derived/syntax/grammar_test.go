@@ -15,7 +15,7 @@ func TestGrammar(t *testing.T) {
 	grammar := string(file)
 
 	for f := Avg; int(f) < len(functions); f++ {
-		assert.Equal(t, f, functionOf(f.String()))
+		assert.Equal(t, f.String(), functionOf(f.String()).String())
 		assert.Contains(t, grammar, `"`+f.String()+`("`)
 	}
 	for _, key := range []string{"type", "semantics", "units", "meta", "indom"} {

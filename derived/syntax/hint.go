@@ -54,7 +54,7 @@ func languageHint(text string, offset int) string {
 	if !strings.EqualFold(last, "not") {
 		last = ""
 	}
-	return cmp.Or(signHint(before, after), numberHint(written, after, word), operatorHint(word), operatorHint(last))
+	return cmp.Or(signHint(before, after), numberHint(written, after, word), operatorHint(word), operatorHint(last), byHint(word))
 }
 
 var (
@@ -147,6 +147,20 @@ func operatorHint(word string) string {
 	return ""
 }
 
+// byHint is for a key behind what makes no groups.
+func byHint(word string) string {
+	if word != "by" {
+		return ""
+	}
+	var names []string
+	for f := range Functions {
+		if f.Groups() {
+			names = append(names, f.String())
+		}
+	}
+	return "by (…) stands behind the closing parenthesis of " + strings.Join(names, ", ")
+}
+
 // functionHint says which function the word that a text ends with may stand for; "" if it ends with none.
 func functionHint(text string) string {
 	word := text[strings.LastIndexFunc(text, func(r rune) bool { return !isNameRune(r) })+1:]
@@ -155,7 +169,9 @@ func functionHint(text string) string {
 	}
 	var names []string
 	for f := range Functions {
-		names = append(names, f.String())
+		if name := f.String(); functionOf(name) == f {
+			names = append(names, name)
+		}
 	}
 	if slices.Contains(names, word) {
 		return word + " is a function only if its parenthesis follows at once"
@@ -174,6 +190,9 @@ func functionHint(text string) string {
 	}
 	if lower == "average" || lower == "mean" {
 		best = Avg.String()
+	}
+	if functionOf(lower+"_inst") != 0 {
+		best = lower + "_inst"
 	}
 	if best == "" {
 		return "there is no function " + word + "; there are " + strings.Join(names, ", ")

@@ -12,7 +12,9 @@ import (
 func TestHints(t *testing.T) {
 	var words []string
 	for f := range Functions {
-		words = append(words, f.String())
+		if f != Largest && f != Smallest {
+			words = append(words, f.String())
+		}
 	}
 	unknown := "; there are " + strings.Join(words, ", ")
 	for _, row := range []struct{ expr, want string }{
@@ -37,6 +39,8 @@ func TestHints(t *testing.T) {
 		{"hinv.ncpu <> 2", "write != in place of <>"},
 		{"rate(kernel.percpu.cpu.user)[cpu0]", "write parentheses around that of which an instance is selected: (…)[…]"},
 		{"5[cpu0]", ""},
+		{"rate(a) by (b)", "by (…) stands behind the closing parenthesis of avg, count, max, min, sum, stdev_inst, nth_percentile_inst"},
+		{"sum by (b) (a)", "by (…) stands behind the closing parenthesis of avg, count, max, min, sum, stdev_inst, nth_percentile_inst"},
 		{"hinv.ncpu & 1", "write &&"},
 		{"hinv.ncpu | 1", "write ||"},
 		{"cpu2 GB", ""},
@@ -55,7 +59,8 @@ func TestHints(t *testing.T) {
 		{"maximum(b)", "function: there is no function maximum; is max meant?"},
 		{"cuont(b)", "function: there is no function cuont; is count meant?"},
 		{"cuont( ", "function: there is no function cuont; is count meant?"},
-		{"log(hinv.ncpu) # x", "function: there is no function log" + unknown},
+		{"exp(hinv.ncpu) # x", "function: there is no function exp" + unknown},
+		{"topk(b, 5)", "function: there is no function topk; is topk_inst meant?"},
 		{"mod(b)", "function: there is no function mod" + unknown},
 		{"x(b)", "function: there is no function x" + unknown},
 		{"rate (b)", "function: rate is a function only if its parenthesis follows at once"},

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -337,10 +338,11 @@ func (p *parser) paren() Expr {
 	return p.instance(&Paren{node: p.node(start, start, x), X: x})
 }
 
-// call = FUNC [ argument { "," argument } ] ")" .
+// call = FUNC [ argument { "," argument } ] ")" [ by ] .
 func (p *parser) call() Expr {
 	start, waiting := p.tok.at.Start, len(p.open)
 	f := &functions[p.tok.fn]
+	synonym := strings.TrimSuffix(p.tok.text, "(") != f.word // max_inst() takes one operand only
 	e := &Call{Func: p.tok.fn, Args: make([]Expr, 0, len(f.args))}
 	for {
 		arg, begun := e.Func.arg(len(e.Args)), construct{fn: e.Func, arg: int32(len(e.Args))}
@@ -358,6 +360,9 @@ func (p *parser) call() Expr {
 		if begun.read = true; arg.then != "" {
 			p.open = append(p.open[:waiting], begun)
 		}
+		if f.several != 0 && !synonym && p.tok.kind == tokComma {
+			e.Func, f = f.several, &functions[f.several]
+		}
 		if len(e.Args) >= len(f.args) && !(f.more && p.tok.kind == tokComma) {
 			break
 		}
@@ -371,7 +376,12 @@ func (p *parser) call() Expr {
 	}
 	p.expect(tokRParen)
 	p.open = p.open[:waiting]
-	e.node = p.node(start, start, e.Args...)
+	below := e.Args
+	if p.atBy(f) {
+		e.By = p.by()
+		below = append(slices.Clip(below), e.By.Key)
+	}
+	e.node = p.node(start, start, below...)
 	return e
 }
 
@@ -379,7 +389,7 @@ func (p *parser) call() Expr {
 func (p *parser) argumentOf(arg *Arg) Expr {
 	switch arg.Kind {
 	case Operand:
-		p.argument = arg.named && p.tok.kind == tokName
+		p.argument = arg.expr != Everywhere && p.tok.kind == tokName
 		return p.expr(powerTernary)
 	case MetricName:
 		return p.metric()
@@ -390,9 +400,14 @@ func (p *parser) argumentOf(arg *Arg) Expr {
 	case Pattern:
 		return p.pattern()
 	case Constant:
-		return p.number()
+		x := p.number()
+		if arg.most > 0 && p.err == nil && (arg.whole && x.Double || x.Float < arg.least || x.Float > arg.most) {
+			p.failAt(x.at.Start, p.open[len(p.open)-1].message())
+		}
+		return x
 	case Metadata:
 		return p.tag()
+	case LabelName: // no argument: see key
 	}
 	return nil
 }

@@ -91,6 +91,17 @@ func TestCanonical(t *testing.T) {
 	same("sum(rate(disk.dev.read))")
 	same("anon(PM_TYPE_U64)")
 
+	// functions of several operands, and with a number
+	same("max(a, b, c + 1)")
+	another("min( a,-2 )", "min(a, -2)")
+	same("default(a / b, 0)")
+	same("nth_percentile_inst(a, 99.5)")
+	another("topk_inst(a,5)", "topk_inst(a, 5)")
+	same("bottomk_inst(rate(a), 1)")
+	another("sum_inst(a) + avg_inst(b + 1)", "sum(a) + avg(b + 1)")
+	another("max_inst(a) - min_inst(a)", "max(a) - min(a)")
+	same("sqrt + max - default * topk_inst")
+
 	// rescale
 	another(`rescale(a,"Kbyte / sec")`, `rescale(a, "Kbyte / sec")`)
 	another(`rescale( a+1 , "" )`, `rescale(a + 1, "")`)
@@ -115,6 +126,24 @@ func TestCanonical(t *testing.T) {
 	same(`a[\]\\]`)
 	another(`a[\x\[]`, `a[x[]`)
 	same("avg[x]")
+
+	// groups
+	same("sum(a) by (b)")
+	same("sum(rate(a.b)) by (kind=/^([a-z]+)/)")
+	same("max(a) by (/x/)")
+	same(`min(a) by (/a\/b/)`)
+	another("avg(a)by(b)", "avg(a) by (b)")
+	another("count( a ) by\n( type = b.c )", "count(a) by (type=b.c)")
+	same("sum(a) by (label(device_type))")
+	same("sum(a) by (disk=label(a.b))")
+	same("sum(a) by (label(type))")
+	same("sum(a) by (label)")
+	same("sum(a) by (label=label)")
+	same("sum(a) by (by=by)")
+	same("a / sum(a) by (b) * 2")
+	same("(sum(a) by (b))[x]")
+	same("max(sum(a) by (b)) by (/^(.)/)")
+	same("by + label")
 
 	// mkconst
 	another("mkconst(42,type=32)", "mkconst(42, type=32)")
@@ -272,6 +301,23 @@ func TestFields(t *testing.T) {
 		assert.Equal(t, `"Kbyte / sec"`, part(text, r.Literal().Span()))
 		assert.Equal(t, text, part(text, r.Span()))
 	})
+	t.Run("groups", func(t *testing.T) {
+		text := `1 + sum( a ) by ( x = b.c ) `
+		c := parse(t, text).(*Binary).Y.(*Call)
+		assert.Equal(t, "sum( a ) by ( x = b.c )", part(text, c.Span()))
+		assert.Equal(t, "by ( x = b.c )", part(text, c.By.Span()))
+		assert.Equal(t, "b.c", part(text, c.By.Key.Span()))
+		assert.Equal(t, "by (x=b.c)", c.By.String())
+		text = `sum(a) by (label( type ))`
+		assert.Equal(t, "label( type )", part(text, parse(t, text).(*Call).By.Key.Span()))
+		assert.Equal(t, 3, Depth(parse(t, "sum(-a) by (b)")))
+		for text, label := range map[string]string{
+			"b": "b", "b.c": "c", "x=b.c": "x", "/x/": "group", "units=/x/": "units", "label(a.b)": "a_b", "y=label(a)": "y",
+			"b.": "group", "b._c": "group",
+		} {
+			assert.Equal(t, label, parse(t, "sum(a) by ("+text+")").(*Call).By.LabelName(), text)
+		}
+	})
 	t.Run("tags", func(t *testing.T) {
 		text := `mkconst(1.5,type = Double, units="x y", semantics=instant, indom=4.5, meta="a.b")`
 		c := parse(t, text).(*Call)
@@ -312,6 +358,9 @@ func TestFields(t *testing.T) {
 		for f := Avg; f <= Scalar; f++ {
 			assert.Equal(t, f, parse(t, f.String()+"(a)").(*Call).Func)
 		}
+		assert.Equal(t, Largest, parse(t, "max(a, 1)").(*Call).Func)
+		assert.InDelta(t, 0.5, parse(t, "nth_percentile_inst(a, .5)").(*Call).Number().Float, 0)
+		assert.Nil(t, parse(t, "max(a, 1)").(*Call).Number())
 		anon := parse(t, "anon(PM_TYPE_32)").(*Call)
 		assert.Equal(t, Anon, anon.Func)
 		assert.Equal(t, "PM_TYPE_32", anon.Literal().Text)
@@ -496,6 +545,10 @@ func writeShape(b *strings.Builder, e Expr) {
 			b.WriteString(" ")
 		}
 		b.WriteString(")")
+		if e.By != nil {
+			b.WriteString("by " + e.By.Label + " ")
+			writeShape(b, e.By.Key)
+		}
 	case *Literal:
 		fmt.Fprintf(b, "%d %t %q", e.Kind, e.Negate, e.Text)
 	case *Tag:

@@ -77,6 +77,10 @@ func (p *printer) expr(e Expr, at place) {
 			p.expr(x, place{})
 		}
 		p.WriteByte(')')
+		if e.By != nil {
+			p.WriteByte(' ')
+			p.by(e.By)
+		}
 	case *Literal:
 		p.literal(e)
 	case *Tag:
@@ -116,6 +120,8 @@ func (p *printer) literal(e *Literal) {
 	switch {
 	case e.Kind == Units:
 		p.quoted(e.Text)
+	case e.Kind == LabelName:
+		p.WriteString("label(" + e.Text + ")")
 	case e.Kind != Pattern:
 		p.WriteString(e.Text)
 	default:

@@ -81,7 +81,11 @@ func randomTree(r *rand.Rand, height int) Expr {
 		}
 	}
 	x := func() Expr { return randomTree(r, height-1-r.IntN(3)) }
-	switch r.IntN(12) {
+	switch r.IntN(13) {
+	case 12:
+		keys := []Expr{&Name{Name: "k"}, &Literal{Kind: Pattern, Text: `/\d`}, &Literal{Kind: LabelName, Text: "type"}}
+		by := &By{Label: []string{"", "units"}[r.IntN(2)], Key: keys[r.IntN(len(keys))]}
+		return &Call{Func: Avg + Func(r.IntN(int(Sum))), Args: []Expr{x()}, By: by}
 	case 0, 1:
 		return &Unary{Op: Neg + Op(r.IntN(2)), X: x()}
 	case 2:

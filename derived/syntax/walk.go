@@ -1,5 +1,7 @@
 package syntax
 
+import "slices"
+
 // Walk calls visit for e and, where that returns true, for everything below, in the order of the
 // text. Of the arguments of a Call operands and names count, the others are a part of it.
 func Walk(e Expr, visit func(Expr) bool) {
@@ -22,6 +24,9 @@ func Walk(e Expr, visit func(Expr) bool) {
 				Walk(x, visit)
 			}
 		}
+		if key := e.By.Metric(); key != nil {
+			Walk(key, visit)
+		}
 	case *Select:
 		Walk(e.X, visit)
 	case *Paren:
@@ -29,7 +34,7 @@ func Walk(e Expr, visit func(Expr) bool) {
 	}
 }
 
-// Operands are the operands of a node, left to right.
+// Operands are the operands of a node, left to right. A metric by which values are grouped is the last one.
 func Operands(e Expr) []Expr {
 	switch e := e.(type) {
 	case *Unary:
@@ -39,6 +44,9 @@ func Operands(e Expr) []Expr {
 	case *Ternary:
 		return []Expr{e.Guard, e.Then, e.Else}
 	case *Call:
+		if key := e.By.Metric(); key != nil {
+			return append(slices.Clip(e.Operands()), key)
+		}
 		return e.Operands()
 	case *Select:
 		return []Expr{e.X}

@@ -2,6 +2,7 @@ package unittest
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -35,6 +36,7 @@ type indom struct {
 	instances []pdu.Instance
 	byName    map[string]pdu.Inst
 	names     *derived.NameTable
+	labels    map[string]map[pdu.Inst]string // of the table
 	at        place
 }
 
@@ -175,4 +177,40 @@ func (p *parser) indom(into *declared, keyword token, words []token) {
 	}
 	made.names = derived.NewNameTable(names, made.byName)
 	into.indoms[d] = made
+}
+
+// label reads the values of a label of a domain's instances, in their order.
+func (p *parser) label(into *declared, keyword token, words []token) {
+	if !p.more(keyword, words, "instance domain") || !p.more(words[0], words[1:], "name of a label") {
+		return
+	}
+	d, err := pdu.ParseInDom(words[0].text)
+	known := into.indoms[d]
+	if err != nil || known == nil {
+		p.report(words[0].at, fmt.Sprintf("a label needs a line indom %s before it", config.Clip(words[0].text)))
+		return
+	}
+	name, values := words[1].text, words[2:]
+	if len(values) > len(known.instances) {
+		p.report(values[len(known.instances)].at, fmt.Sprintf("%s has %s", d, plural(len(known.instances), "instance")))
+		return
+	}
+	made := make(map[pdu.Inst]string, len(values))
+	for i, w := range values {
+		if w.text == "_" {
+			continue
+		}
+		text, ok := p.unquoted(w)
+		if !ok {
+			return
+		}
+		made[known.instances[i].ID] = text
+	}
+	labels := map[string]map[pdu.Inst]string{name: made}
+	maps.Copy(labels, known.labels)
+	if known.labels[name] != nil {
+		p.report(words[1].at, config.Clip(name)+" is there already")
+		return
+	}
+	known.labels, known.names = labels, known.names.WithLabels(labels)
 }

@@ -14,10 +14,11 @@
 // One statement a line. What is indented belongs to the test above it. A # begins a comment, a
 // backslash at the end of a line continues it.
 //
-//	file     = { "definitions" PATH… | "interval" TIME | metric | indom | "test" TITLE { part } }
+//	file     = { "definitions" PATH… | "interval" TIME | metric | indom | label | "test" TITLE { part } }
 //	metric   = "metric" NAME ( TYPE SEMANTICS [ UNITS ] [ INDOM ] | PM_ERR_x )
 //	indom    = "indom" INDOM { [ NUMBER ":" ] NAME }
-//	part     = "interval" TIME | "times" TIME… | metric | indom | "without" NAME…
+//	label    = "label" INDOM NAME { TEXT | "_" }
+//	part     = "interval" TIME | "times" TIME… | metric | indom | label | "without" NAME…
 //	         | "given" NAME [ "[" INSTANCE "]" ] VALUES
 //	         | "expect" NAME [ "[" INSTANCE "]" ] VALUES
 //	         | "metadata" NAME TYPE SEMANTICS [ UNITS ] [ INDOM ]

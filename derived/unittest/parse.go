@@ -61,8 +61,8 @@ func (p *parser) statement(s statement) {
 	inFile, inTest := p.readers(name)
 	switch {
 	case inTest == nil && inFile == nil:
-		p.report(keyword.at, fmt.Sprintf("%s: no statement; there are definitions, interval, metric, indom and test, "+
-			"and in a test given, expect, metadata, error, without, times, interval, metric and indom", config.Clip(name)))
+		p.report(keyword.at, fmt.Sprintf("%s: no statement; there are definitions, interval, metric, indom, label and test, "+
+			"and in a test given, expect, metadata, error, without, times, interval, metric, indom and label", config.Clip(name)))
 	case s.indented && inTest == nil:
 		p.report(keyword.at, name+" belongs to the file, not to a test: put it at the beginning of a line")
 	case s.indented && p.test == nil:
@@ -90,6 +90,8 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 		return func(k token, words []token) { p.metric(p.shared, k, words) }, func(k token, words []token) { p.metric(p.test.own, k, words) }
 	case "indom":
 		return func(k token, words []token) { p.indom(p.shared, k, words) }, func(k token, words []token) { p.indom(p.test.own, k, words) }
+	case "label":
+		return func(k token, words []token) { p.label(p.shared, k, words) }, func(k token, words []token) { p.label(p.test.own, k, words) }
 	case "times":
 		return nil, p.times
 	case "without":

@@ -12,7 +12,7 @@ import (
 // Every mistake has its place. The first line of a row's test is line 16, below the lines of host.
 func TestMistakes(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
-		{"no statement", "expected x 1", `16:1: expected: no statement; there are definitions, interval, metric, indom and test, and in a test given, expect, metadata, error, without, times, interval, metric and indom`},
+		{"no statement", "expected x 1", `16:1: expected: no statement; there are definitions, interval, metric, indom, label and test, and in a test given, expect, metadata, error, without, times, interval, metric, indom and label`},
 		{"outside of a test", "given ncpu 1", "16:1: given belongs to a test: indent it below one"},
 		{"inside of a test", "test a\n  definitions x", "17:3: definitions belongs to the file, not to a test: put it at the beginning of a line"},
 		{"a test inside", "test a\n  test b", "17:3: test: no statement; there are definitions"},
@@ -37,6 +37,10 @@ func TestMistakes(t *testing.T) {
 		{"metric twice", "metric ncpu U32 discrete", "16:8: ncpu is there already, in line 2"},
 		{"no name", "metric 9.x U32 discrete", "16:8: 9.x: no name of a metric"},
 		{"no indom", "indom disks sda", "16:7: disks: no instance domain such as 60.1"},
+		{"label without domain", "label 60.77 kind a", "16:7: a label needs a line indom 60.77 before it"},
+		{"label without a name", "label 60.1", "16:11: name of a label missing"},
+		{"label of too many", "indom 60.9 a\nlabel 60.9 kind x y", "17:19: 60.9 has 1 instance"},
+		{"label twice", "indom 60.9 a\nlabel 60.9 kind x\nlabel 60.9 kind y", "18:12: kind is there already"},
 		{"indom without domain", "indom PM_INDOM_NULL sda", "16:7: PM_INDOM_NULL: no instance domain"},
 		{"indom twice", "indom 60.1 sda", "16:7: 60.1 is there already, in line 14"},
 		{"instance twice", "indom 60.3 a b a", `16:16: instance 2 or "a" is there already`},

@@ -52,7 +52,7 @@ type Row struct {
 // Run runs a test of definitions of distinct names, with the language as the site has configured it. Names that
 // expressions use are those of the test's metrics, then those of the definitions.
 func Run(language derived.Language, defs []*derived.Definition, t *Test) Result {
-	u := &run{test: t, set: language.NewSet(defs, t, root)}
+	u := &run{test: t, set: language.NewSet(defs, t, root), groups: derived.NewGroups()}
 	for _, m := range t.descs {
 		u.metadata(m)
 	}
@@ -68,6 +68,7 @@ func Run(language derived.Language, defs []*derived.Definition, t *Test) Result 
 type run struct {
 	test     *Test
 	set      *derived.Set
+	groups   *derived.Groups
 	failures []Failure
 }
 
@@ -160,13 +161,14 @@ func (u *run) values() {
 	}
 	c := newCollector(u.test)
 	eval := u.set.NewEvaluation()
+	eval.Number(u.groups)
 	var history []derived.Sample // newest first
 	for n := range u.test.samples {
 		history = slices.Insert(history, 0, derived.Sample(c.take(n)))
 		history = history[:min(len(history), depth)]
 		eval.Reset(history...)
 		for _, e := range all {
-			e.look(u.test, n, eval.Value(e.metric))
+			e.look(u, n, eval.Value(e.metric))
 		}
 	}
 	for _, e := range all {
@@ -205,6 +207,8 @@ func (u *run) named(e *expectation, s *series, f *Failure) {
 	row := Row{What: "instance", Want: s.inst}
 	if d == pdu.NoInDom {
 		row.Got = "none: " + s.name + " is singular"
+	} else if _, ours := u.set.GroupDomains()[d]; ours {
+		return // there may be any
 	} else if known := u.test.indom(d); known == nil {
 		row.Got = fmt.Sprintf("none: there is no line indom %s", d)
 	} else if _, ok := known.byName[s.inst]; !ok {
@@ -215,18 +219,42 @@ func (u *run) named(e *expectation, s *series, f *Failure) {
 	f.Rows = append(f.Rows, row)
 }
 
+// members are the instances of a metric, false if nothing says which: of a domain of groups those that have a value or are expected to.
+func (u *run) members(e *expectation, got *derived.Vector) ([]pdu.Instance, bool) {
+	d := e.metric.Desc.InDom
+	if _, ours := u.set.GroupDomains()[d]; !ours {
+		known := u.test.indom(d)
+		if known == nil {
+			return nil, false
+		}
+		return known.instances, true
+	}
+	var all []pdu.Instance
+	for _, id := range got.Insts.IDs() {
+		one, _ := u.groups.Find(d, id, "")
+		all = append(all, one)
+	}
+	for _, s := range e.all {
+		if s.instance && !slices.ContainsFunc(all, func(in pdu.Instance) bool { return in.Name == s.inst }) {
+			all = append(all, pdu.Instance{ID: pdu.NoInst, Name: s.inst})
+		}
+	}
+	return all, true
+}
+
 // look compares the values of a sample with what is expected.
-func (e *expectation) look(t *Test, n int, got *derived.Vector) {
+func (e *expectation) look(u *run, n int, got *derived.Vector) {
+	t := u.test
 	whole := e.whole()
 	want := whole.item(n)
 	if e.metric.Desc.InDom == pdu.NoInDom {
 		e.note(t, whole, want, n, "", got, 0)
 		return
 	}
-	known := t.indom(e.metric.Desc.InDom)
-	if got.Code < 0 || known == nil || want != nil && want.kind == code {
+	instances, known := u.members(e, got)
+	if got.Code < 0 || !known || want != nil && want.kind == code {
 		e.note(t, whole, want, n, "", got, -1)
-		if known == nil || got.Code >= 0 {
+		if !known || got.Code >= 0 {
 			return
 		}
 		if want != nil && want.kind == code {
@@ -234,7 +262,7 @@ func (e *expectation) look(t *Test, n int, got *derived.Vector) {
 		}
 		whole, want = nil, nil
 	}
-	for _, instance := range known.instances {
+	for _, instance := range instances {
 		at := -1
 		if got.Insts != nil {
 			at = got.Insts.Index(instance.ID)

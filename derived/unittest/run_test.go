@@ -55,6 +55,18 @@ func TestPasses(t *testing.T) {
 		{"no descriptor", "x = gone", "error x \"Metadata for operand metric not available\""},
 		{"constant over a domain", "x = mkconst(1, indom=60.1)", "expect x 1"},
 		{"members are those with values", "x = mkconst(1, indom=60.1)", "given total[sda] 1 1\n given reads[sdb] 1 _\n expect x[sda] 1 1\n expect x[sdb] 1 _"},
+		{
+			"groups by name", "x = sum(total) by (kind=/^(sd|md)/)",
+			"given total[sda] 1 5 _\n given total[sdb] 2 5 _\n given total[md 0] 7 _ 1\n expect x[sd] 3 10 _\n expect x[md] 7 _ 1",
+		},
+		{"groups that are all alike", "x = count(total) by (/^(..)/)", "given total[sda] 1\n given total[md 0] 7\n expect x 1"},
+		{"groups by a metric", "x = sum(total) by (reads)", "given total 1 2\n given reads 5 _\n expect x[5] 3 _"},
+		{
+			"groups by a label", "x = sum(total) by (label(kind))\ny = total / sum(total) by (label(kind))",
+			"metric total U64 instant 60.1\n indom 60.1 sda sdb \"md 0\"\n label 60.1 kind disk \"hard disk\" disk\n label 60.1 other _ x\n" +
+				" given total[sda] 1\n given total[sdb] 2\n given total[md 0] 3\n expect x[disk] 4\n expect x[hard_disk] 2\n expect y[sda] 0.25\n expect y[sdb] 1\n expect y[md 0] 0.75",
+		},
+		{"an error of groups", "x = sum(total) by (reads)", "given total 1\n given reads PM_ERR_AGAIN\n expect x PM_ERR_AGAIN"},
 		{"other definitions", "x = y + 1\ny = ncpu", "given ncpu 1\n expect x 2"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -79,6 +91,11 @@ func TestFails(t *testing.T) {
         instance  expected  got
     0s  md 0      5         3
     1s  md 0      6         4
+`},
+		{"a group that is not there", "x = count(total) by (/^(sd)/)", "given total 1\n expect x[md] 1", `18:9: expect x[md]
+        instance  expected  got
+    0s  sd        _         2
+    0s  md        1         _
 `},
 		{"missing value", "x = total[sdb]", "given total[sda] 1\n expect x[sdb] 1", `18:9: expect x[sdb]
         instance  expected  got

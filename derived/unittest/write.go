@@ -2,6 +2,7 @@ package unittest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,8 @@ type Recording struct {
 type RecordedInDom struct {
 	InDom     pdu.InDom
 	Instances []pdu.Instance
+	Groups    bool                           // they are made by definitions
+	Labels    map[string]map[pdu.Inst]string // that definitions need, by name
 }
 
 // Recorded is a metric of the collector, or a definition.
@@ -101,11 +104,25 @@ func (p *writer) head(r *Recording) {
 		fmt.Fprintf(p, "metric %-*s  %s\n", width, m.Name, text)
 	}
 	for _, d := range r.InDoms {
+		if d.Groups {
+			continue
+		}
 		fmt.Fprintf(p, "indom  %s", d.InDom)
 		for _, i := range d.Instances {
 			fmt.Fprintf(p, " %d:%s", i.ID, quote(i.Name))
 		}
 		fmt.Fprintln(p)
+		for _, name := range slices.Sorted(maps.Keys(d.Labels)) {
+			fmt.Fprintf(p, "label  %s %s", d.InDom, name)
+			for _, i := range d.Instances {
+				if value, ok := d.Labels[name][i.ID]; ok {
+					fmt.Fprint(p, " "+quote(value))
+				} else {
+					fmt.Fprint(p, " _")
+				}
+			}
+			fmt.Fprintln(p)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func TestRecording(t *testing.T) {
 	}
 	r := Recording{
 		Title: "recorded # now", Times: []time.Duration{0, 1_000_000_007, 2 * time.Minute},
-		InDoms: []RecordedInDom{{disks, []pdu.Instance{{ID: 3, Name: `a "b" # [c]\`}, {ID: 7, Name: "5:x"}, {ID: 9, Name: "é"}, {ID: 11, Name: "never"}}}},
+		InDoms: []RecordedInDom{{InDom: disks, Instances: []pdu.Instance{{ID: 3, Name: `a "b" # [c]\`}, {ID: 7, Name: "5:x"}, {ID: 9, Name: "é"}, {ID: 11, Name: "never"}}}},
 		Metrics: []Recorded{
 			{Name: "total", Desc: total, Values: []*derived.Vector{
 				numbers(pdu.TypeU64, set, 1, 2, math.MaxUint64-100), numbers(pdu.TypeU64, two, math.MaxUint64-90, 1), refused,

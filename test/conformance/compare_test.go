@@ -100,8 +100,14 @@ func TestTallyJudges(t *testing.T) {
 		assert.Equal(t, row.failures, r.failures, "%s %q", row.name, row.different)
 	}
 	r := &recorder{TB: t}
+	for class, failures := range map[string]int{"semantic": 0, "ok": 1} { // what libpcp accepts is no extension's
+		r.failures = 0
+		tally.Judge(r, &Case{Set: "ternary", Name: "ternary.c100", Class: class}, "other")
+		assert.Equal(t, failures, r.failures, class)
+	}
+	r.failures = 0
 	tally.Report(r)
-	assert.Equal(t, []string{"run prec 4 1 1 2"}, r.attrs)
+	assert.Equal(t, []string{"run prec 4 1 1 2", "run ternary 2 0 1 1"}, r.attrs)
 	assert.Zero(t, r.failures)
 	tally.ReportCorpus(r)
 	assert.Positive(t, r.failures, "most differences were not met")

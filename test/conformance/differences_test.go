@@ -50,6 +50,10 @@ func TestNoDifferenceIsListedTwice(t *testing.T) {
 			assert.Equal(t, d.ID, id)
 		}
 	}
+	for _, id := range []string{"Q-7X", "expressions in aggregates", "functions of our own", "numbers that fit"} {
+		assert.True(t, ids[id] && Extension(id), id)
+	}
+	assert.False(t, Extension("avg"))
 	_, ok := Wanted("arith.c001")
 	assert.False(t, ok)
 }

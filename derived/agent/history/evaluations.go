@@ -22,6 +22,8 @@ const (
 
 // Evaluations are those of the last fetches.
 type Evaluations struct {
+	Groups *derived.Groups // number the groups of all
+
 	all     []*evaluation
 	fetches uint64           // so far
 	tidied  time.Time        // when it was last looked for some to forget
@@ -72,6 +74,7 @@ func (es *Evaluations) Value(
 		if memory == nil {
 			memory = set.NewEvaluation()
 		}
+		memory.Number(es.Groups)
 		free = &evaluation{memory: memory}
 		es.all = append(es.all, free)
 	}

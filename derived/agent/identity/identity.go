@@ -27,6 +27,9 @@ type Registry struct {
 	disk     disk
 	changed  bool // something is not saved
 	promised bool // something that must be before anybody is told
+
+	groupBytes int                       // that groups take in the state file
+	groupInDom map[GroupDomain]pdu.InDom // of all that were given out
 }
 
 // Domain is the domain of all PMIDs.

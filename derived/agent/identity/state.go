@@ -29,6 +29,9 @@ type state struct {
 	Metrics  map[string]metric   `json:"metrics"`
 	Files    map[string]pdu.Inst `json:"files,omitempty"`
 	NextFile pdu.Inst            `json:"nextFile,omitempty"`
+
+	Groups     map[pdu.InDom]groupDomain `json:"groups,omitempty"`
+	NextGroups int                       `json:"nextGroups,omitempty"` // serial of a domain
 }
 
 // metric is what is remembered of one definition's name.
@@ -94,6 +97,8 @@ func (s *state) check() error {
 		return fmt.Errorf("version %d, want %d", s.Version, stateVersion)
 	case s.Next < 0 || s.Next > maxPMIDs:
 		return fmt.Errorf("next identity %d out of range", s.Next)
+	case s.NextGroups < 0 || s.NextGroups > pdu.MaxSerial:
+		return fmt.Errorf("next domain of groups %d out of range", s.NextGroups)
 	}
 	owner := make(map[pdu.PMID]string, len(s.Metrics))
 	claim := func(name string, id pdu.PMID) error {
@@ -123,7 +128,7 @@ func (s *state) check() error {
 		}
 		numbers[n] = path
 	}
-	return nil
+	return s.checkGroups()
 }
 
 // decode makes a state of the text of a file.
@@ -153,6 +158,15 @@ func (s *state) complete() {
 	for _, n := range s.Files {
 		s.NextFile = max(s.NextFile, n+1)
 	}
+	if s.Groups == nil {
+		s.Groups = make(map[pdu.InDom]groupDomain)
+	}
+	for d, known := range s.Groups {
+		if known.Names == nil {
+			known.Names = make(map[string]groupSeen)
+			s.Groups[d] = known
+		}
+	}
 }
 
 // errDamaged says that the state file cannot be used and has been set aside.
@@ -165,6 +179,7 @@ var errDamaged = errors.New("state file set aside")
 func Load(path string, domain int) (*Registry, error) {
 	r := &Registry{state: state{Version: stateVersion, Domain: domain}, path: path, disk: osDisk{}}
 	r.state.complete()
+	r.knowGroups()
 	if path == "" {
 		return r, nil
 	}
@@ -183,9 +198,10 @@ func Load(path string, domain int) (*Registry, error) {
 	}
 	if err == nil {
 		r.state = s
+		r.knowGroups()
 		return r, nil
 	}
-	r.state.Next = r.state.rescue(text)
+	r.state.rescue(text)
 	aside, moveErr := setAside(path)
 	if moveErr != nil {
 		r.path = ""
@@ -194,16 +210,21 @@ func Load(path string, domain int) (*Registry, error) {
 	return r, fmt.Errorf("identities: %w as %s: %w", errDamaged, aside, err)
 }
 
-// rescue finds in a damaged file the number from which on no PMID was given out, as far as that can still be seen.
-func (s *state) rescue(text []byte) int {
-	next := 0
-	for _, found := range regexp.MustCompile(`"(\d+\.\d+\.\d+)"`).FindAllSubmatch(text, -1) {
+// rescue finds in a damaged file the numbers from which on no PMID and no domain of groups was given out, as far as that can
+// still be seen.
+func (s *state) rescue(text []byte) {
+	for _, found := range regexp.MustCompile(`"(\d+\.\d+(\.\d+)?)"`).FindAllSubmatch(text, -1) {
+		if len(found[2]) == 0 {
+			if d, err := pdu.ParseInDom(string(found[1])); err == nil && d.Domain() == s.Domain {
+				s.NextGroups = max(s.NextGroups, d.Serial()+1)
+			}
+			continue
+		}
 		id, err := pdu.ParsePMID(string(found[1]))
 		if n, ok := s.place(id); err == nil && ok {
-			next = max(next, n+1)
+			s.Next = max(s.Next, n+1)
 		}
 	}
-	return next
 }
 
 // setAside moves a file to a name that is not taken yet.

@@ -2,7 +2,9 @@ package operand
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -15,16 +17,17 @@ import (
 // because it is slow, must not be asked for thousands.
 const mostRefused = 8
 
-// lookUpDomain asks the owner of a domain for its instances, and for those selectors that may mean something else than they did.
+// lookUpDomain asks the owner of a domain for its instances, for those selectors that may mean something else than they did, and for
+// labels.
 // After an error of the owner's what is known is told all the same, with that error. old is returned if nothing has changed.
-func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, selectors map[string]bool, old *domain) (*domain, error) {
+func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, wanted *Wanted, old *domain) (*domain, error) {
 	instances, err := conn.Instances(ctx, d)
 	if err != nil {
 		known := *old
 		known.err = reason(err)
 		return &known, err
 	}
-	known := &domain{names: make(map[pdu.Inst]string, len(instances)), means: make(map[string]answer, len(selectors)), of: conn}
+	known := &domain{names: make(map[pdu.Inst]string, len(instances)), means: make(map[string]answer, len(wanted.Selectors)), of: conn}
 	members := make([]pdu.Inst, 0, len(instances))
 	for _, inst := range instances {
 		if _, twice := known.names[inst.ID]; !twice { // an owner's fault
@@ -33,7 +36,7 @@ func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, selectors 
 		}
 	}
 	refused := 0
-	for _, name := range known.doubtful(selectors, old) {
+	for _, name := range known.doubtful(wanted.Selectors, old) {
 		id, err := conn.InstanceID(ctx, d, name)
 		switch {
 		case err == nil:
@@ -48,11 +51,51 @@ func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, selectors 
 			break
 		}
 	}
+	if err := known.lookUpLabels(ctx, conn, d, wanted.Labels, old); err != nil {
+		known.err = err
+	}
 	known.settle(members)
 	if known.same(old) {
 		return old, nil
 	}
 	return known, known.err
+}
+
+// lookUpLabels asks the owner for the labels of all instances. If that fails those of before are kept.
+func (known *domain) lookUpLabels(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, wanted map[string]bool, old *domain) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	known.labels = make(map[string]map[pdu.Inst]string, len(wanted))
+	for name := range wanted {
+		known.labels[name] = make(map[pdu.Inst]string)
+	}
+	sets, err := conn.Labels(ctx, uint32(d), pdu.LabelInstances)
+	if err != nil {
+		for name := range wanted {
+			if before := old.labels[name]; before != nil {
+				known.labels[name] = before
+			}
+		}
+		return fmt.Errorf("labels: %w", reason(err))
+	}
+	for _, set := range sets {
+		for _, l := range set.Labels {
+			if name := set.Name(l); wanted[name] {
+				known.labels[name][set.Inst] = plainValue(set.Value(l))
+			}
+		}
+	}
+	return nil
+}
+
+// plainValue is the value of a label as a text: a string without its quotes, all else as it is written.
+func plainValue(text string) string {
+	var s string
+	if json.Unmarshal([]byte(text), &s) == nil {
+		return s
+	}
+	return text
 }
 
 // reason is an error without what was asked of whom.
@@ -108,11 +151,11 @@ func (known *domain) settle(members []pdu.Inst) {
 			selected[name] = meant.id
 		}
 	}
-	known.table, known.members = derived.NewNameTable(known.names, selected), derived.NewInstSet(members)
+	known.table, known.members = derived.NewNameTable(known.names, selected).WithLabels(known.labels), derived.NewInstSet(members)
 }
 
 // same reports whether two look-ups have brought the same.
 func (known *domain) same(old *domain) bool {
 	return known.of == old.of && known.err == nil && old.err == nil && maps.Equal(known.names, old.names) &&
-		maps.Equal(known.means, old.means) && slices.Equal(known.members.IDs(), old.members.IDs())
+		maps.Equal(known.means, old.means) && maps.EqualFunc(known.labels, old.labels, maps.Equal) && slices.Equal(known.members.IDs(), old.members.IDs())
 }

@@ -176,13 +176,13 @@ func TestSelectorsOfAChangedInstance(t *testing.T) {
 	const many = 3000
 	c := newCounted(t)
 	indom := pdu.NewInDom(60, 1)
-	needed := Domains{indom: {}}
+	needed := Domains{indom: {Selectors: map[string]bool{}}}
 	instances := make([]pdu.Instance, many)
 	for i := range instances {
 		instances[i] = pdu.Instance{ID: pdu.Inst(i), Name: fmt.Sprintf("process%d", i)}
-		needed[indom][instances[i].Name] = true
+		needed[indom].Selectors[instances[i].Name] = true
 	}
-	needed[indom]["nobody"] = true
+	needed[indom].Selectors["nobody"] = true
 	names := &Names{}
 	look := func(instances []pdu.Instance) int {
 		t.Helper()
@@ -211,8 +211,8 @@ func TestSelectorsOfAChangedInstance(t *testing.T) {
 	assert.LessOrEqual(t, look(renamed), 1+2)
 	id, _ = selected("process1")
 	assert.EqualValues(t, 2, id)
-	delete(needed[indom], "process5")
-	needed[indom]["process6"] = true
+	delete(needed[indom].Selectors, "process5")
+	needed[indom].Selectors["process6"] = true
 	assert.Equal(t, 1, look(renamed))
 	_, ok = selected("process5")
 	assert.False(t, ok, "nobody needs it any more")
@@ -267,7 +267,7 @@ func TestSelectors(t *testing.T) {
 	for range 40 {
 		names := &Names{}
 		o.abbrev = random.IntN(2) == 0
-		needed := Domains{indom: {}}
+		needed := Domains{indom: {Selectors: map[string]bool{}}}
 		for range 12 {
 			o.instances = nil
 			for id, i := range random.Perm(len(words))[:random.IntN(len(words))] {
@@ -277,12 +277,12 @@ func TestSelectors(t *testing.T) {
 				o.instances = append(o.instances, pdu.Instance{ID: pdu.Inst(id), Name: words[i]})
 			}
 			for range 2 {
-				needed[indom][words[random.IntN(len(words))]] = true
+				needed[indom].Selectors[words[random.IntN(len(words))]] = true
 			}
 			before := names.domain(indom)
 			require.NoError(t, names.LookUp(t.Context(), conn, needed, []pdu.InDom{indom}, nil))
 			table := names.Table(indom)
-			for name := range needed[indom] {
+			for name := range needed[indom].Selectors {
 				want, there := o.instance(name)
 				got, ok := table.Select(name)
 				require.Equal(t, there, ok, "%s of %v", name, o.instances)
@@ -310,7 +310,7 @@ func TestFailingDomains(t *testing.T) {
 	for i := range 100 {
 		many[fmt.Sprint("x", i)] = true
 	}
-	needed := Domains{bad: many, good: {"a": true}}
+	needed := Domains{bad: {Selectors: many}, good: {Selectors: map[string]bool{"a": true}}}
 	names, waiting := &Names{}, make(Waiting)
 	var in pmapitest.InDom
 	look := func() int {

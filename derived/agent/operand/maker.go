@@ -28,7 +28,14 @@ type Maker struct {
 	byInDom  map[pdu.InDom]*derived.InstSet
 	byMetric map[pdu.PMID]*derived.InstSet
 	noticed  Noticed
+
+	// Strings of the last samples, and of those before them: a sample takes over what has not changed. Each has at most turn samples.
+	blobs, older map[pdu.PMID][][]byte
+	made         int // samples since they were turned
 }
+
+// turn is after how many samples the strings are forgotten that none of them had.
+const turn = 64
 
 // Noticed is what a Maker has found out about the operands of a sample besides.
 type Noticed struct {
@@ -42,6 +49,7 @@ func NewMaker(names *Names, start time.Time) *Maker {
 	return &Maker{
 		Most: MaxInstances, names: names, start: start,
 		byInDom: make(map[pdu.InDom]*derived.InstSet), byMetric: make(map[pdu.PMID]*derived.InstSet),
+		blobs: make(map[pdu.PMID][][]byte),
 	}
 }
 
@@ -70,18 +78,43 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 		default:
 			v.Insts = m.instances(set, desc.InDom)
 			v.Bits = set.Bits
-			if len(set.Blobs) > 0 {
-				v.Blobs = make([][]byte, len(set.Blobs))
-				for j, blob := range set.Blobs {
-					v.Blobs[j] = bytes.Clone(blob)
-					s.Size += len(blob)
-				}
+			v.Blobs = m.copied(set)
+			for _, blob := range v.Blobs {
+				s.Size += len(blob)
 			}
 			s.Size += numberMemory*len(v.Bits) + blobMemory*len(v.Blobs)
 		}
 	}
 	s.Size += vectorMemory * len(s.vectors)
+	if m.made++; m.made == turn {
+		m.made, m.older, m.blobs = 0, m.blobs, make(map[pdu.PMID][][]byte)
+	}
 	return s, &m.noticed
+}
+
+// copied are the strings of a metric, the very ones of the sample before where they are the same: grouping by them sees at once that nothing
+// has changed, and most strings, such as names of users, never do.
+func (m *Maker) copied(set *pdu.Column) [][]byte {
+	if len(set.Blobs) == 0 {
+		return nil
+	}
+	before, ok := m.blobs[set.PMID]
+	if !ok {
+		before = m.older[set.PMID]
+	}
+	if !slices.EqualFunc(before, set.Blobs, bytes.Equal) {
+		made := make([][]byte, len(set.Blobs))
+		for j, blob := range set.Blobs {
+			if j < len(before) && bytes.Equal(before[j], blob) {
+				made[j] = before[j]
+			} else {
+				made[j] = bytes.Clone(blob)
+			}
+		}
+		before = made
+	}
+	m.blobs[set.PMID] = before
+	return before
 }
 
 // Without makes a sample of operands without values: they all have a code.
@@ -107,6 +140,8 @@ func (m *Maker) BeginEpoch(domains ...int) { m.epochs = m.epochs.Begin(domains..
 func (m *Maker) Forget() {
 	clear(m.byInDom)
 	clear(m.byMetric)
+	clear(m.blobs)
+	clear(m.older)
 	m.BeginEpoch() // nobody tells what has been started again meanwhile
 }
 

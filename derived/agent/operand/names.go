@@ -14,35 +14,43 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// Domains are the instance domains that expressions need, by the selectors (metric[name]) whose instances they need. That of singular
-// metrics is none.
-type Domains map[pdu.InDom]map[string]bool
+// Domains are the instance domains that expressions need, and what of them. That of singular metrics is none.
+type Domains map[pdu.InDom]*Wanted
+
+// Wanted is what of a domain is needed besides its instances.
+type Wanted struct {
+	Selectors map[string]bool // the instances that these mean: metric[name]
+	Labels    map[string]bool // the values of these
+}
 
 // DomainsOf gathers the domains whose names or members metrics need.
 func DomainsOf(metrics iter.Seq[*derived.Metric]) Domains {
 	needed := make(Domains)
 	for m := range metrics {
 		needs := m.Needs()
-		if len(needs.Names)+len(needs.Members)+len(needs.Selectors) == 0 {
+		if len(needs.Names)+len(needs.Members)+len(needs.Selectors)+len(needs.Labels) == 0 {
 			continue // most
 		}
 		for _, d := range slices.Concat(needs.Names, needs.Members) {
 			needed.Add(d)
 		}
 		for _, s := range needs.Selectors {
-			needed.Add(s.InDom)
-			needed[s.InDom][s.Name] = true
+			needed.Add(s.InDom).Selectors[s.Name] = true
+		}
+		for _, l := range needs.Labels {
+			needed.Add(l.InDom).Labels[l.Name] = true
 		}
 	}
 	delete(needed, pdu.NoInDom)
 	return needed
 }
 
-// Add adds a domain.
-func (d Domains) Add(indom pdu.InDom) {
+// Add adds a domain, and returns what of it is needed.
+func (d Domains) Add(indom pdu.InDom) *Wanted {
 	if d[indom] == nil {
-		d[indom] = make(map[string]bool)
+		d[indom] = &Wanted{make(map[string]bool), make(map[string]bool)}
 	}
+	return d[indom]
 }
 
 // Names holds what is known of the instance domains whose names or members matter to an expression. One goroutine
@@ -61,10 +69,11 @@ var unknown = &domain{}
 type domain struct {
 	table   *derived.NameTable // nil: nobody has told its instances yet
 	members *derived.InstSet
-	names   map[pdu.Inst]string // of the table
-	means   map[string]answer   // what the owner takes selectors for
-	of      *pmapi.Conn         // that it is known from
-	err     error               // why the last look-up got less than all
+	names   map[pdu.Inst]string            // of the table
+	means   map[string]answer              // what the owner takes selectors for
+	labels  map[string]map[pdu.Inst]string // those that are needed, by name
+	of      *pmapi.Conn                    // that it is known from
+	err     error                          // why the last look-up got less than all
 }
 
 // answer is what an owner takes a selector for.
@@ -116,14 +125,18 @@ func (n *Names) set(d pdu.InDom, known *domain) {
 	n.known.Store(&now)
 }
 
-// Lacking are the domains that are not known with what all their selectors mean.
+// Lacking are the domains that are not known with what all their selectors mean, and the labels.
 func (n *Names) Lacking(needed Domains) []pdu.InDom {
 	var lacking []pdu.InDom
-	for d, selectors := range needed {
+	for d, wanted := range needed {
 		known := n.domain(d)
 		ok := known.table != nil
-		for name := range selectors {
+		for name := range wanted.Selectors {
 			_, asked := known.means[name]
+			ok = ok && asked
+		}
+		for name := range wanted.Labels {
+			_, asked := known.labels[name]
 			ok = ok && asked
 		}
 		if !ok {

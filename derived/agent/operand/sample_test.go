@@ -68,6 +68,43 @@ func TestInstanceSetsAreShared(t *testing.T) {
 	assert.NotSame(t, fourth.Values(a, new(int32)).Insts, take(valuesOf(a, 1, 2)).Values(a, new(int32)).Insts)
 }
 
+// Strings that have not changed are those of the sample before, so that who compares them need not look at them.
+func TestStringsAreShared(t *testing.T) {
+	id := pdu.NewPMID(60, 1, 1)
+	asked := NewList(pdu.Desc{PMID: id, Type: pdu.TypeString, InDom: pdu.NewInDom(60, 1)})
+	m := NewMaker(&Names{}, time.Now())
+	take := func(texts ...string) [][]byte {
+		set := pdu.ValueSet{PMID: id, Format: pdu.Block}
+		for i, text := range texts {
+			set.Values = append(set.Values, pdu.StringValue(pdu.Inst(i), text))
+		}
+		s, _ := m.Make(result(t, set), time.Now(), time.Now(), asked)
+		blobs := s.Values(id, new(int32)).Blobs
+		for i, text := range texts {
+			require.Equal(t, text, string(blobs[i]))
+		}
+		require.Len(t, blobs, len(texts))
+		return blobs
+	}
+	first := take("root", "pcp")
+	second := take("root", "pcp")
+	assert.Same(t, &first[0], &second[0], "the list, too")
+	third := take("root", "moss", "pcp")
+	assert.Same(t, &first[0][0], &third[0][0])
+	assert.Equal(t, "pcp", string(first[1]), "samples do not change")
+	for range 3 * turn {
+		take()
+	}
+	assert.NotSame(t, &third[0][0], &take("root")[0][0], "they are forgotten when nothing has them")
+	for range 3 * turn {
+		take("root")
+	}
+	last := take("root")
+	assert.Same(t, &last[0], &take("root")[0])
+	m.Forget()
+	assert.NotSame(t, &last[0][0], &take("root")[0][0])
+}
+
 func TestSampleValues(t *testing.T) {
 	id := pdu.NewPMID(60, 0, 1)
 	for _, row := range []struct {

@@ -191,12 +191,18 @@ func (r *Reloader) save() {
 		if text != r.saveErr {
 			r.log.WithError(err).Error("metric identifiers cannot be saved and may change at the next start")
 		}
-		r.unsaved.Reset(saveRetry)
+		r.saveIn(saveRetry)
 	}
 	if text == "" && r.saveErr != "" {
 		r.log.Info("metric identifiers are saved again")
 	}
 	r.saveErr = text
+}
+
+// saveIn saves after a time.
+func (r *Reloader) saveIn(after time.Duration) {
+	r.unsaved.Reset(after)
+	r.saving = true
 }
 
 // needsOf gathers the domains whose instance names or members snapshots need.

@@ -170,7 +170,7 @@ func (c *Client) judge(e *entry, set *pdu.ValueSet, g *generation, now time.Time
 		if d.form == nested {
 			want += g.number
 		}
-		if d.form == members {
+		if d.form == members || d.form == grouped {
 			count = c.site.operands.Count
 		}
 	}

@@ -62,7 +62,7 @@ func (s server) fetch(c *Client, g *generation) []pdu.ValueSet {
 				if v.definition.form == nested {
 					value += g.number
 				}
-				if v.definition.form == members {
+				if v.definition.form == members || v.definition.form == grouped {
 					n = 3
 				}
 			}

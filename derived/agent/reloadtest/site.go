@@ -45,6 +45,7 @@ const (
 	members  // has a value for each instance
 	selected // names an instance
 	summed
+	grouped  // has a value for each group, which is each instance
 	historic // needs a sample before
 	forms
 )
@@ -276,6 +277,8 @@ func (s *Site) text(i int, d definition) string {
 		return fmt.Sprintf("%s * 0 + %d", s.operands.Bins, value)
 	case selected:
 		return fmt.Sprintf("%s[%s] * 0 + %d", s.operands.Bins, s.operands.Names[d.instance], value)
+	case grouped:
+		return fmt.Sprintf("max(%s) by (/.*/) * 0 + %d", s.operands.Bins, value)
 	case summed:
 		return fmt.Sprintf("sum(%s) * 0 + %d", s.operands.Bins, value)
 	default:

@@ -76,6 +76,7 @@ func Build(in Input) *Snapshot {
 		b.add(d)
 	}
 	b.addUnreadable()
+	b.groups()
 	b.numberFiles()
 	b.retire()
 	slices.SortFunc(b.made.Metrics, func(x, y *Metric) int { return cmp.Compare(x.Def.Name, y.Def.Name) })
@@ -158,8 +159,11 @@ func (b *builder) bind(defs []*Definition) *derived.Set {
 	if b.Catalog != nil {
 		catalog = b.Catalog
 	}
+	language := b.Config.Language
+	ids := b.IDs // all that the set keeps
+	language.GroupInDom = func(g derived.GroupDomain) pdu.InDom { return ids.GroupInDom(g.Of, g.Label) }
 	for {
-		set := Bind(defs, catalog, b.Config.Language)
+		set := Bind(defs, catalog, language)
 		for _, d := range defs {
 			b.secret[d.Name] = b.secret[d.Name] || d.Secret
 		}

@@ -27,6 +27,8 @@ type Snapshot struct {
 
 	Sets []*Operands // of all metrics, each once
 
+	Groups map[pdu.InDom]*Groups // all that were ever given out
+
 	Files []File
 	Read  time.Time // when the files were
 

@@ -16,11 +16,11 @@ import (
 func (u *Upstream) charge(c *connection, res *pmapi.Columns, now time.Time) (began time.Time, busy time.Duration) {
 	began, busy, took := u.slow.Fetched(c.sent, res.Time, now)
 	u.figures.UpstreamBusy.Add(int64(busy))
-	if c.agents == nil && (took < slow.Long || len(c.asked.Sources) == 0) {
+	if c.asked.Charged == nil && (took < slow.Long || len(c.asked.Sources) == 0) {
 		return began, busy
 	}
-	r := slow.Request{Of: c.agents, Took: took, Ended: now}
-	if c.agents == nil {
+	r := slow.Request{Of: c.asked.Charged, Took: took, Ended: now}
+	if c.asked.Charged == nil {
 		for _, s := range c.asked.Sources {
 			r.Add(s.agents)
 		}
@@ -30,9 +30,9 @@ func (u *Upstream) charge(c *connection, res *pmapi.Columns, now time.Time) (beg
 			r.Spoke = append(r.Spoke, domain)
 		}
 	}
-	if c.probes != nil && took < slow.Long {
-		u.slow.Probed(c.probes)
-		c.probes = nil // they are asked for now
+	if c.asked.Probes != nil && took < slow.Long {
+		u.slow.Probed(c.asked.Probes)
+		c.asked.Probes = nil // they are asked for now
 	}
 	slowed, recovered := u.slow.Note(r)
 	u.tell(r, slowed, recovered)

@@ -98,8 +98,7 @@ func TestSampleOfAnUnknownTime(t *testing.T) {
 	now := time.Now()
 	deep, flat, both := seriesOf(pdu.NewPMID(1, 0, 0)), seriesOf(pdu.NewPMID(1, 0, 0)), seriesOf(pdu.NewPMID(1, 0, 0), pdu.NewPMID(3, 0, 0))
 	deep.Older, both.Older = 1, 1
-	batches := operand.Batches[*Series]{}
-	asked := batches.Fill([]*Series{deep, flat, both}, 100, 100)
+	asked := fetchOf(deep, flat, both)
 	answered := func(took time.Duration) {
 		now = now.Add(took)
 		c := &connection{sent: now.Add(-took), asked: asked}
@@ -128,7 +127,7 @@ func TestFetchBehindASlowOne(t *testing.T) {
 	s := newFetching(t, newRelay(t).Address, 0)
 	now := time.Now()
 	asking := func(domain int, sent time.Time) *connection {
-		return &connection{sent: sent, asked: &batch{Sources: []*Series{seriesOf(pdu.NewPMID(domain, 0, 0))}}}
+		return &connection{sent: sent, asked: fetchOf(seriesOf(pdu.NewPMID(domain, 0, 0)))}
 	}
 	result := func(domain int, at time.Duration) *pmapi.Columns {
 		return &pmapi.Columns{Time: now.Add(at), Sets: []pdu.Column{{PMID: pdu.NewPMID(domain, 0, 0)}}}
@@ -193,7 +192,7 @@ func TestOnlyOperandsAreSlow(t *testing.T) {
 	s := newFetching(t, newRelay(t).Address, 0)
 	now := time.Now()
 	own := &pmapi.Columns{Time: now, Sets: []pdu.Column{{PMID: pdu.NewPMID(510, 0, 0)}}}
-	s.charge(&connection{sent: now.Add(-second), asked: &batch{}}, own, now)
+	s.charge(&connection{sent: now.Add(-second), asked: fetch{Batch: &operand.Batch[*Series]{}}}, own, now)
 	assert.Empty(t, s.slow.Agents)
 	for range 2 {
 		now = now.Add(2 * second)

@@ -167,7 +167,7 @@ func (u *Upstream) attach(ctx context.Context, readers *sync.WaitGroup, c *conne
 	u.conns = append(u.conns, c)
 	readers.Go(func() { u.read(ctx, c) })
 	slices.SortStableFunc(u.conns, func(x, y *connection) int { return x.slot - y.slot })
-	u.queue.hold = false
+	u.queue.Hold = false
 	u.send(u.now()) // what waits for one that was given up
 }
 
@@ -200,7 +200,7 @@ func (u *Upstream) detach() {
 		_ = u.lookups.Close()
 	}
 	u.lookups, u.session = nil, 0
-	u.queue.forget()
+	u.queue.Forget()
 	u.slow.Disconnected()
 	u.size.Proven = 0
 	u.maker.Forget()

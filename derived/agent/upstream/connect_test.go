@@ -175,7 +175,7 @@ func TestSessions(t *testing.T) {
 // A domain whose owner cannot answer is asked for again, ever more seldom. It has an error meanwhile, and waits for its turn.
 func TestInstancesThatCannotBeHad(t *testing.T) {
 	s := connectAt(t)
-	needed := operand.Domains{binDom: {"two": true}}
+	needed := operand.Domains{binDom: {Selectors: map[string]bool{"two": true}}}
 	waiting := make(operand.Waiting)
 	require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom, procDom}, waiting))
 	assert.False(t, s.options.Names.Knows(binDom), "nobody has its instances")

@@ -25,9 +25,9 @@
 //	too long       ended because of its answer: it alone is made again (tooLong, refill)
 //
 //	series         becomes
-//	fresh          idle, with time (Series.fresh)
+//	fresh          idle, with time (Series.Fresh)
 //	idle           waiting, when somebody wants a sample (ask); outstanding at once if a connection is free
-//	waiting        outstanding: in the queue few, many or apart, for the first free connection (send)
+//	waiting        outstanding: in the queue, for the first free connection (send)
 //	outstanding    fresh: stored (store); idle: pmcd has refused (refused), or the session has ended (detach)
 //	excused        idle, after ten minutes or a reload: its answer is too long (tooLongAlone, ForgetLimits)
 //

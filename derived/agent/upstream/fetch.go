@@ -28,21 +28,9 @@ type connection struct {
 	busy    bool
 	leaving bool // to be ended as soon as it is not busy
 	dead    bool // closed, and not among the Upstream's any more
-	asked   *batch
-	agents  []slow.Account // that the fetch is for, in quarantine; nil: of none that is
-	probes  []slow.Account // it is for one agent of these alone and brings no sample: series wait for it; nil: it is for series
-	values  int            // of a fetch for more than a few
+	asked   fetch
 	sent    time.Time
 	told    agents.Told
-}
-
-// put loads operands onto a free connection.
-func (u *Upstream) put(c *connection, asked *batch, agents []slow.Account) {
-	c.asked, c.agents = asked, agents
-	for _, s := range asked.Sources {
-		s.waiting = false
-		s.outstanding++
-	}
 }
 
 // start sends the fetch of a connection.
@@ -108,10 +96,9 @@ func (u *Upstream) collect(readable *connection) {
 			u.answers = append(u.answers, answer{conn: c, at: res.Time, res: res})
 		}
 	}
-	if len(u.answers) == 0 && !u.queue.requeued {
+	if len(u.answers) == 0 && !u.queue.Requeued() {
 		return
 	}
-	u.queue.requeued = false
 	slices.SortFunc(u.answers, answer.before)
 	now := u.now()
 	for _, a := range u.answers {
@@ -132,7 +119,7 @@ func (u *Upstream) settle(a answer, now time.Time) {
 		u.refused(asked, a.err, now)
 	}
 	if len(u.unsure) > 0 {
-		u.requeue(u.unsure...)
+		u.queue.Requeue(u.unsure...)
 		u.unsure = u.unsure[:0]
 	}
 	if c.leaving {
@@ -141,12 +128,12 @@ func (u *Upstream) settle(a answer, now time.Time) {
 }
 
 // refused looks after a fetch that pmcd refuses.
-func (u *Upstream) refused(asked *batch, err error, now time.Time) {
+func (u *Upstream) refused(asked fetch, err error, now time.Time) {
 	u.figures.UpstreamErrors.Add(1)
 	if errors.Is(err, pdu.ErrTooBig) && len(asked.IDs) > 1 {
 		u.tooMany(asked, true, now)
 		if len(asked.Sources) > 1 {
-			u.requeue(asked.Sources...)
+			u.queue.Requeue(asked.Sources...)
 		}
 		return
 	}
@@ -238,17 +225,8 @@ const restarts = pdu.ChangeDropAgent | pdu.ChangeRestartAgent
 
 // drop forgets what a connection had under way.
 func (u *Upstream) drop(c *connection) {
-	if c.asked != nil {
-		for _, s := range c.asked.Sources {
-			s.outstanding--
-		}
-	}
-	u.queue.under -= c.values
-	u.slow.Answered(c.agents)
-	if c.probes != nil { // it was not quick: they are asked for again when somebody wants them
-		u.queue.leave(func(s *Series) bool { return slices.Equal(s.agents, c.probes) })
-	}
-	c.asked, c.agents, c.probes, c.values, c.busy = nil, nil, nil, 0, false
+	u.queue.Ended(c.asked)
+	c.asked, c.busy = fetch{}, false
 }
 
 // fail gives a connection up because of an error, and all others with it. It is closed at once: nobody would read what
@@ -257,7 +235,7 @@ func (u *Upstream) fail(c *connection, err error) {
 	if u.tooLong(c, err) {
 		return
 	}
-	if errors.Is(err, pmapi.ErrTooLarge) && c.asked != nil {
+	if errors.Is(err, pmapi.ErrTooLarge) && c.asked.Batch != nil {
 		u.closedOver(c, u.now())
 	}
 	u.end(c)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/queue"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
@@ -26,6 +27,12 @@ func seriesOf(ids ...pdu.PMID) *Series {
 		descs[i] = pdu.Desc{PMID: id, Type: pdu.TypeDouble, InDom: pdu.NoInDom}
 	}
 	return NewSeries(descs)
+}
+
+// fetchOf is one fetch for series.
+func fetchOf(series ...*Series) fetch {
+	var batches operand.Batches[*Series]
+	return fetch{Batch: batches.Fill(series, math.MaxInt, math.MaxInt)}
 }
 
 // many makes PMIDs that nobody has values of.
@@ -53,10 +60,10 @@ func TestOneRequestPerConnection(t *testing.T) {
 	eventually(t, "a fetch on every connection", func() bool { return len(u.Fetched()) == connections })
 	assert.EqualValues(t, connections, s.figures.UpstreamFetches.Load())
 	s.mu.Lock()
-	assert.Len(t, s.queue.few, connections, "the others wait")
+	assert.Len(t, s.queue.Waiting(), connections, "the others wait")
 	for i, f := range series {
-		assert.Equal(t, i >= connections, f.waiting)
-		assert.Equal(t, i < connections, f.outstanding == 1)
+		assert.Equal(t, i >= connections, f.Waiting)
+		assert.Equal(t, i < connections, f.Outstanding == 1)
 	}
 	s.mu.Unlock()
 	release()
@@ -88,10 +95,10 @@ func TestAwaiting(t *testing.T) {
 		awaiting bool
 	}{
 		{Series{}, false},
-		{Series{waiting: true}, true},
-		{Series{outstanding: 1}, true},
-		{Series{waiting: true, Recent: operand.Recent{Latest: some}}, true},
-		{Series{outstanding: 1, Recent: operand.Recent{Latest: some}}, true},
+		{Series{Member: queue.Member{Waiting: true}}, true},
+		{Series{Member: queue.Member{Outstanding: 1}}, true},
+		{Series{Member: queue.Member{Waiting: true}, Recent: operand.Recent{Latest: some}}, true},
+		{Series{Member: queue.Member{Outstanding: 1}, Recent: operand.Recent{Latest: some}}, true},
 	} {
 		assert.Equal(t, s.awaiting, u.Awaiting([]*Series{{}, &s.Series}), "%+v", s)
 	}
@@ -101,7 +108,7 @@ func TestWantWithoutConnections(t *testing.T) {
 	s, _ := bare(time.Now)
 	f := seriesOf(loadID)
 	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
-	assert.False(t, f.waiting, "nothing would ever send it")
+	assert.False(t, f.Waiting, "nothing would ever send it")
 	assert.False(t, s.Announce(loadID))
 	s.Drain()
 	check(s, time.Now())
@@ -187,9 +194,9 @@ func TestConnectionThatFails(t *testing.T) {
 	assert.True(t, s.idle(f, next))
 	<-s.ended // the reader has gone too
 	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
-	assert.Zero(t, f.outstanding, "no connection is left to send it on")
+	assert.Zero(t, f.Outstanding, "no connection is left to send it on")
 	s.detach()
-	assert.False(t, f.waiting)
+	assert.False(t, f.Waiting)
 }
 
 // pmcd may end a connection while nothing is asked of it.
@@ -292,13 +299,13 @@ func TestFetchesGrowAgain(t *testing.T) {
 	s, _ := bare(clock)
 	for range connections {
 		conn := dialUnix(t, newRelay(t).Address)
-		s.fail(&connection{conn: conn, asked: &batch{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
+		s.fail(&connection{conn: conn, asked: fetch{Batch: &operand.Batch[*Series]{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
 	}
 	assert.Equal(t, MaxPart/2, s.size.Part(clock()))
 	now.Add(int64(partRetry + time.Second))
 	assert.Equal(t, MaxPart, s.size.Part(clock()))
 
-	again := &connection{conn: dialUnix(t, newRelay(t).Address), made: clock(), asked: &batch{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}
+	again := &connection{conn: dialUnix(t, newRelay(t).Address), made: clock(), asked: fetch{Batch: &operand.Batch[*Series]{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}}
 	s.fail(again, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
 	now.Add(int64(partRetry + time.Second))
 	assert.Equal(t, MaxPart/2, s.size.Part(clock()), "the second time it had not ended just then")
@@ -371,8 +378,8 @@ func TestPartsByValues(t *testing.T) {
 		f.Taken, f.Values = time.Unix(1, 0), values
 		return f
 	}
-	a := sampled("a", pdu.NewPMID(60, 1, 1), maxPartValues/2)
-	b := sampled("b", pdu.NewPMID(60, 1, 2), maxPartValues/2)
+	a := sampled("a", pdu.NewPMID(60, 1, 1), queue.MaxValues/2)
+	b := sampled("b", pdu.NewPMID(60, 1, 2), queue.MaxValues/2)
 	c := sampled("c", pdu.NewPMID(60, 1, 3), 1)
 	s.Want(time.Now(), operand.Need{}, a, b, c)
 	eventually(t, "both parts", func() bool { return len(u.Fetched()) == 2 })
@@ -390,9 +397,9 @@ func TestPartsFollowEachOther(t *testing.T) {
 	}
 	var big []*Series
 	for i := range 3 {
-		big = append(big, sampled(i, maxPartValues-1))
+		big = append(big, sampled(i, queue.MaxValues-1))
 	}
-	one, half, few := sampled(10, fewValues), sampled(11, fewValues+1), sampled(12, 1)
+	one, half, few := sampled(10, queue.FewValues), sampled(11, queue.FewValues+1), sampled(12, 1)
 	release := u.HoldFetches()
 	s.Want(time.Now(), operand.Need{}, big...)
 	s.Want(time.Now(), operand.Need{}, one)
@@ -407,8 +414,7 @@ func TestPartsFollowEachOther(t *testing.T) {
 	}
 	assert.ElementsMatch(t, asked(big[0], one, few), u.Fetched())
 	s.mu.Lock()
-	assert.Equal(t, []*Series{big[1], big[2], half}, s.queue.many)
-	assert.Equal(t, maxPartValues-1, s.queue.under)
+	assert.Equal(t, []*Series{big[1], big[2], half}, s.queue.Waiting())
 	s.mu.Unlock()
 	release()
 	eventually(t, "the rest", func() bool { return s.idle(append(big, one, half, few)...) })
@@ -584,7 +590,7 @@ func TestSamplesToBeKept(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	s, _ := bare(func() time.Time { return now })
 	coming, fresh, enough := seriesOf(loadID), seriesOf(countID), seriesOf(binID)
-	coming.outstanding = 1
+	coming.Outstanding = 1
 	for _, f := range []*Series{coming, fresh, enough} {
 		f.Older = 1
 		f.Push(&operand.Sample{Taken: now.Add(-time.Second)})
@@ -775,11 +781,6 @@ func newLosing(t *testing.T) *losing {
 	return s
 }
 
-// all is one fetch for series.
-func (s *losing) all(series []*Series) *batch {
-	return s.queue.batches.Fill(series, math.MaxInt, math.MaxInt)
-}
-
 func (s *losing) pass(d time.Duration) { s.passed.Add(int64(d)) }
 
 // connect makes new connections instead of those that are left, as stayConnected does.
@@ -797,7 +798,10 @@ func (s *losing) lose(fetches ...[]*Series) {
 	defer s.mu.Unlock()
 	for _, series := range fetches {
 		l := s.conns[0]
-		s.put(l, s.all(series), nil)
+		l.asked = fetchOf(series...)
+		for _, one := range series {
+			one.Outstanding++
+		}
 		l.busy, l.sent = true, s.now()
 		s.fail(l, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
 	}
@@ -885,7 +889,7 @@ func TestAnswerThatIsTooLongAlone(t *testing.T) {
 	s.size.Halve(2, now)
 	too()
 	assert.Nil(t, one.Latest, "once may be a lie")
-	assert.True(t, one.waiting)
+	assert.True(t, one.Waiting)
 	too()
 	require.NotNil(t, one.Latest)
 	assert.Equal(t, pdu.ErrTooBig, one.Latest.Values(countID, new(int32)).Code)

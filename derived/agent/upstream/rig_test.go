@@ -160,8 +160,8 @@ func (s *fetching) sampled(series ...*Series) {
 func (s *fetching) idle(series ...*Series) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !slices.ContainsFunc(series, func(one *Series) bool { return one.outstanding != 0 || one.waiting }) &&
-		len(s.queue.few)+len(s.queue.many)+len(s.queue.apart)+s.queue.under == 0
+	return !slices.ContainsFunc(series, func(one *Series) bool { return !one.Idle() }) &&
+		len(s.queue.Waiting()) == 0
 }
 
 // check looks after what only time shows.

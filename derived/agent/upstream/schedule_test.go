@@ -77,15 +77,15 @@ func (s *scheduling) pass(d time.Duration) {
 func (s *scheduling) come() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue.few) == 0 {
+	waiting := s.queue.Waiting()
+	if len(waiting) == 0 {
 		return
 	}
-	s.wants = append(s.wants, asked{time.Since(s.start), s.queue.few})
-	for _, one := range s.queue.few {
-		one.waiting = false
+	s.wants = append(s.wants, asked{time.Since(s.start), waiting})
+	s.queue.Forget()
+	for _, one := range waiting {
 		one.Push(operand.Empty(time.Now(), nil))
 	}
-	s.queue.few = nil
 }
 
 // times returns when something was asked for since the last call.

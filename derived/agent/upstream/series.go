@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/queue"
 	"pmdaderived/derived/agent/slow"
 	"pmdaderived/pdu"
 )
@@ -12,10 +13,9 @@ import (
 // together they are computed from the same time. The Upstream's lock guards all that changes.
 type Series struct {
 	// What each fetch looks at comes first: that is little memory.
-	descs       []pdu.Desc // of the operands; immutable
-	outstanding int32      // fetches on their way that will bring a new sample
-	waiting     bool       // wanted when no connection was free
-	unsure      bool       // the last sample was left out: agents of others in the fetch took long, and nobody knows when these answered
+	descs []pdu.Desc // of the operands; immutable
+	queue.Member
+	unsure bool // the last sample was left out: agents of others in the fetch took long, and nobody knows when these answered
 	operand.Recent
 	excess *excess // nil: few have any
 	judged int     // how many doubts Valued has been judged by

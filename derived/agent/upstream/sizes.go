@@ -31,7 +31,7 @@ func (u *Upstream) Most() int {
 }
 
 // tooMany has shorter fetches sent than one that pmcd has not taken. certain: it may not have had another reason.
-func (u *Upstream) tooMany(asked *batch, certain bool, now time.Time) {
+func (u *Upstream) tooMany(asked fetch, certain bool, now time.Time) {
 	n := len(asked.IDs)
 	switch {
 	case len(asked.Sources) != 1:
@@ -84,11 +84,11 @@ func (u *Upstream) tooLong(c *connection, err error) bool {
 			u.remark(logrus.WarnLevel, fields, "answer of pmcd is too long, asking for fewer metrics at once")
 		}
 		u.size.Halve(len(asked.IDs), now)
-		u.requeue(asked.Sources...)
+		u.queue.Requeue(asked.Sources...)
 	case len(asked.Sources) == 1:
 		u.tooLongAlone(asked.Sources[0], fields, now)
 	}
-	u.queue.hold = len(u.conns) == 1
+	u.queue.Hold = len(u.conns) == 1
 	if len(u.conns) == 0 {
 		u.lose(err)
 	} else {
@@ -104,7 +104,7 @@ func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) 
 	e := s.tooMuch()
 	if now.Sub(e.tooLong) > fetchTimeout {
 		e.tooLong = now
-		u.requeue(s)
+		u.queue.Requeue(s)
 		return
 	}
 	e.excused = now

@@ -13,6 +13,7 @@ import (
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/predict"
+	"pmdaderived/derived/agent/queue"
 	"pmdaderived/derived/agent/slow"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
@@ -67,7 +68,7 @@ type Upstream struct {
 	answers []answer  // scratch space
 	unsure  []*Series // likewise: to be asked for again
 
-	queue queue
+	queue queue.Queue[*Series]
 	slow  slow.Ledger
 	size  operand.Sizes
 
@@ -104,11 +105,12 @@ type remark struct {
 
 // New makes an Upstream that knows no series yet.
 func New(o Options) *Upstream {
+	known := make(slow.Agents)
 	u := &Upstream{
 		options: o, log: o.Log, figures: o.Figures, now: o.Now,
 		ready: make(chan struct{}, 1), wake: make(chan struct{}, 1), slots: make(chan int, connections+1),
 		timer: time.NewTimer(idleCheck),
-		slow:  slow.Ledger{Agents: make(slow.Agents)}, size: operand.NewSizes(MaxPart), maker: operand.NewMaker(o.Names, o.Now()),
+		slow:  slow.Ledger{Agents: known}, queue: queue.New[*Series](known), size: operand.NewSizes(MaxPart), maker: operand.NewMaker(o.Names, o.Now()),
 		asked:  make(agents.Table),
 		excess: make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
 		answerLimit: pmapi.WithLimit(o.Answer),
@@ -189,7 +191,7 @@ func (u *Upstream) Announce(own pdu.PMID) bool {
 		if c.busy || c.leaving {
 			continue
 		}
-		u.put(c, &batch{List: operand.NewList(pdu.Desc{PMID: own})}, nil)
+		c.asked = fetch{Batch: &operand.Batch[*Series]{List: operand.NewList(pdu.Desc{PMID: own})}}
 		u.start(c, u.now())
 		return !c.dead
 	}
@@ -222,7 +224,7 @@ func (u *Upstream) ForgetLimits() {
 func (u *Upstream) Serve(series []*Series, older []int) {
 	u.mu.Lock()
 	defer u.unlock()
-	u.queue.batches.Forget()
+	u.queue.ForgetBatches()
 	u.series = series
 	used := make(map[slow.Account]bool)
 	var deep []*Series

@@ -1,0 +1,62 @@
+package derived
+
+import (
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// grouped makes n, an aggregate, one for each group of its operand's instances.
+func (c *checker) grouped(n *Node, e *syntax.Call) *Error {
+	x := n.Kids[0]
+	if x.InDom == pdu.NoInDom {
+		return c.fail(e, RuleGroupSingular, called(e))
+	}
+	made := &groups{by: e.By}
+	if key := e.By.Metric(); key != nil {
+		var err *Error
+		if made.key, err = c.name(key); err != nil {
+			return err
+		}
+		n.Kids = append(n.Kids, made.key)
+		switch t := made.key.Type; {
+		case t != pdu.TypeString && (!t.Numeric() || t == pdu.TypeFloat || t == pdu.TypeDouble):
+			return c.fail(key, RuleKeyType, "operand "+key.Name)
+		case made.key.InDom == pdu.NoInDom || !c.equivalent(x, made.key):
+			return c.fail(key, RuleKeyInDom, "operand "+key.Name)
+		}
+	}
+	n.groups, n.shifts = made, n.Sem == pdu.SemCounter
+	if n.InDom = c.set.groupInDom(GroupDomain{Of: x.InDom, Label: e.By.LabelName()}); n.InDom == pdu.NoInDom {
+		return c.fail(e, RuleGroupInDoms, called(e))
+	}
+	return nil
+}
+
+// meeting is how the values of two operands meet.
+type meeting uint8
+
+const (
+	byInstance  meeting = iota // those of one instance, or a single one with all
+	byName                     // those of groups that have one name, in different domains
+	leftGroups                 // those of each instance of the right operand with that of its group, which is on the left
+	rightGroups                // the other way round
+	apart                      // not at all
+)
+
+// meet says how the values of two operands meet.
+func (s *Set) meet(x, y *Node) meeting {
+	left, leftIs := s.groupDomains[x.InDom]
+	right, rightIs := s.groupDomains[y.InDom]
+	same := s.language.InDoms.Equivalent
+	switch {
+	case x.InDom == pdu.NoInDom || y.InDom == pdu.NoInDom || same(x.InDom, y.InDom):
+		return byInstance
+	case y.groups != nil && same(x.InDom, right.Of):
+		return rightGroups
+	case x.groups != nil && same(y.InDom, left.Of):
+		return leftGroups
+	case leftIs && rightIs:
+		return byName
+	}
+	return apart
+}

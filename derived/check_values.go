@@ -1,0 +1,142 @@
+package derived
+
+import (
+	"math"
+	"slices"
+
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// plainNumber is the number that an expression is, without metadata of its own, and whether a minus stands before it; nil if
+// it is none.
+func plainNumber(e syntax.Expr) (number *syntax.Number, minus bool) {
+	e = syntax.Unparen(e)
+	if u, ok := e.(*syntax.Unary); ok && u.Op == syntax.Neg {
+		e, minus = syntax.Unparen(u.X), true
+	}
+	number, _ = e.(*syntax.Number)
+	return number, minus
+}
+
+func isPlainNumber(e syntax.Expr) bool {
+	number, _ := plainNumber(e)
+	return number != nil
+}
+
+// fitting is the node of a plain number, written as e, with type, semantics and units of what it stands beside. nil if e is
+// none, or does not fit.
+func fitting(e syntax.Expr, n, beside *Node) *Node {
+	number, minus := plainNumber(e)
+	if number == nil || beside.Sem == pdu.SemCounter {
+		return nil
+	}
+	value, ok := valueOf(number, minus, beside.Type)
+	if !ok {
+		return nil
+	}
+	made := *n
+	made.Desc, made.Kids, made.value, made.decided = beside.Desc, nil, value, false
+	made.InDom = pdu.NoInDom
+	made.Fitted = made.Type != n.Type || made.Sem != n.Sem || made.Units != n.Units
+	return &made
+}
+
+// valueOf is a number as one of a type; false if it is none.
+func valueOf(number *syntax.Number, minus bool, t pdu.Type) (value uint64, ok bool) {
+	f, whole := number.Float, int64(number.Int)
+	if minus {
+		f, whole = -f, -whole
+	}
+	switch t {
+	case pdu.TypeDouble:
+		return fromDouble(f), true
+	case pdu.TypeFloat:
+		value = fromFloat(float32(f))
+		return value, Finite(t, value)
+	case pdu.Type32:
+		value, ok = uint64(uint32(whole)), whole >= math.MinInt32 && whole <= math.MaxInt32
+	case pdu.Type64:
+		value, ok = uint64(whole), true
+	case pdu.TypeU32, pdu.TypeU64:
+		value, ok = uint64(whole), whole >= 0
+	default:
+	}
+	return value, ok && !number.Double
+}
+
+// fit makes the plain numbers among the operands of n fit what they stand beside. Where there are only numbers, they are as
+// they are.
+func (n *Node) fit(e *syntax.Call, beside func(operand int) *Node) Rule {
+	written := e.Operands()
+	if !slices.ContainsFunc(written, func(x syntax.Expr) bool { return !isPlainNumber(x) }) {
+		return 0
+	}
+	for i, x := range written {
+		if !isPlainNumber(x) {
+			continue
+		}
+		made := fitting(x, n.Kids[i], beside(i))
+		if made == nil {
+			n.Desc = beside(i).Desc
+			return RuleNumberFit
+		}
+		n.Kids[i] = made
+	}
+	return 0
+}
+
+// alike gives operands that are paired by instance a common type and scale, as + does.
+func alike(c *checker, n *Node, e *syntax.Call) Rule {
+	written := e.Operands()
+	least := slices.IndexFunc(written, func(x syntax.Expr) bool { return !isPlainNumber(x) })
+	counts := func(i int) bool { return least < 0 || !isPlainNumber(written[i]) } // a number takes what others have
+	common := *n.Kids[max(least, 0)]
+	for i, x := range n.Kids {
+		if i <= least || !counts(i) {
+			continue
+		}
+		if rule := c.legal(syntax.Add, &common, x); rule != 0 {
+			return rule
+		}
+		common.arithmeticUnits(syntax.Add, &common, x)
+		common.Type, common.Sem = promoted(common.Type, x.Type), combinedSemantics(syntax.Add, &common, x)
+		if common.InDom == pdu.NoInDom || c.set.meet(&common, x) == leftGroups {
+			common.InDom, common.groups = x.InDom, x.groups
+		}
+	}
+	n.Desc = common.Desc
+	factors := slices.Repeat([]Factor{One}, len(n.Kids))
+	for i, x := range n.Kids {
+		if c.set.meet(n, x) == apart { // groups of what is no longer there
+			return RuleInDom
+		}
+		if !counts(i) || !x.Units.SameDimension(n.Units) {
+			continue
+		}
+		if factors[i], _, _, _ = widen(x.Units, n.Units); !factors[i].Trivial() {
+			n.Factors, n.Type = factors, pdu.TypeDouble
+		}
+	}
+	return n.fit(e, func(int) *Node { return n })
+}
+
+// fallsBack wants a second operand with the metadata of the first, but for a narrower type.
+func fallsBack(c *checker, n *Node, e *syntax.Call) Rule {
+	x, y := n.Kids[0], n.Kids[1]
+	if rule := n.fit(e, func(i int) *Node { return []*Node{y, x}[i] }); rule != 0 {
+		return rule
+	}
+	x, y = n.Kids[0], n.Kids[1]
+	n.Desc = x.Desc
+	if rule := legalSemantics(syntax.Add, x.Sem == pdu.SemCounter, y.Sem == pdu.SemCounter); rule != 0 {
+		return rule
+	}
+	switch {
+	case promoted(x.Type, y.Type) != x.Type, axesOf(x.Units) != axesOf(y.Units), !x.Units.SameExtra(y.Units):
+		return RuleDefaultFit
+	case y.InDom != pdu.NoInDom && (x.InDom == pdu.NoInDom || c.set.meet(x, y) == leftGroups || c.set.meet(x, y) == apart):
+		return RuleInDom
+	}
+	return 0
+}

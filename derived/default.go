@@ -1,0 +1,64 @@
+package derived
+
+// fallBack takes the values of an operand where they are finite, else those of another one. The instances are those that the first
+// could have or has, and those of the second if that is a set. An error that is taken is the result.
+func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
+	x := e.step(s.a)
+	switch {
+	case x.Code < 0:
+		c.v.Code = x.Code
+		return
+	case e.sample(s.age) == nil:
+		return
+	}
+	y := e.step(s.b)
+	if !s.set {
+		if len(x.Bits) > 0 && Finite(s.typ, x.Bits[0]) {
+			y = x
+		}
+		c.pick(y, 0, nil)
+		return
+	}
+	first, second := x.Insts, x.Insts
+	if within := e.step(s.c); within.Code >= 0 && within.Insts != nil {
+		first = within.Insts
+	}
+	if s.setB {
+		second = y.Insts
+	}
+	if first == second {
+		second = nil
+	}
+	m := c.more()
+	m.ids = m.ids[:0]
+	out, all := e.numbers(i, c, len(first.IDs())+len(second.IDs())), true
+	for from, insts := range [...]*InstSet{first, second} {
+		for k, id := range insts.IDs() {
+			if from > 0 && first != nil && first.near(id, k) >= 0 {
+				continue
+			}
+			v, at := x, x.find(id, k)
+			if at < 0 || !Finite(s.typ, x.Bits[at]) {
+				v, at = y, y.find(id, k)
+			}
+			switch {
+			case v.Code < 0:
+				c.v = Vector{Type: s.typ, Code: v.Code}
+				return
+			case at < 0:
+				all = false
+				continue
+			}
+			out[len(m.ids)] = v.Bits[at]
+			m.ids = append(m.ids, id)
+		}
+	}
+	switch c.v.Bits = out[:len(m.ids)]; {
+	case len(m.ids) == 0:
+		c.v.Code = min(y.Code, 0)
+	case all && len(m.ids) == len(first.IDs()):
+		c.v.Insts = first
+	default:
+		c.v.Insts = m.instances()
+	}
+}

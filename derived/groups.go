@@ -1,0 +1,404 @@
+package derived
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"pmdaderived/pdu"
+)
+
+// GroupDomain is what an instance domain of ours is for: the groups of the instances of a domain, each with a label of
+// this name. An aggregate with by (KEY) has one.
+type GroupDomain struct {
+	Of    pdu.InDom
+	Label string
+}
+
+// Of an instance domain of ours whose number nobody else gives: see Language.GroupInDom.
+const (
+	groupsOf         = 510
+	firstGroupSerial = 64
+)
+
+// groupInDom is the instance domain of some groups, NoInDom if there is none for them. Those of a set are known once all of it is checked.
+func (s *Set) groupInDom(g GroupDomain) pdu.InDom {
+	if d, ok := s.groupInDoms[g]; ok {
+		return d
+	}
+	if s.groupInDoms == nil {
+		s.groupInDoms, s.groupDomains = make(map[GroupDomain]pdu.InDom), make(map[pdu.InDom]GroupDomain)
+	}
+	d := pdu.NewInDom(groupsOf, firstGroupSerial+len(s.groupInDoms))
+	if number := s.language.GroupInDom; number != nil {
+		if d = number(g); d == pdu.NoInDom {
+			return d
+		}
+	}
+	s.groupInDoms[g], s.groupDomains[d] = d, g
+	return d
+}
+
+// GroupDomains are the instance domains of ours that metrics of the set have, or what they are computed from; read-only.
+func (s *Set) GroupDomains() map[pdu.InDom]GroupDomain { return s.groupDomains }
+
+// What Groups keeps.
+const (
+	// A group is listed for a while after it was evaluated last: its sample may still be served.
+	groupServed = 120 // s
+
+	// A group that was not used for so long is forgotten: 30 days, of which the first is not known to the second.
+	groupKept = 31 * day
+
+	// maxGroups is how many groups of a domain are remembered that are not listed.
+	maxGroups = 10_000
+
+	// maxListed is how many are listed, but for those of the newest sample: a key that is another one each time has so many soon.
+	maxListed = 50_000
+
+	day           = 24 * 60 * 60
+	sweepGap      = 60 * 60
+	keptGroupings = 16 // groupings of a domain that are remembered for whoever needs the same
+)
+
+// Groups numbers the groups of all domains, so that a name has one number whatever it is computed by. It belongs to one
+// goroutine, as do the evaluations that use it.
+//
+//	a group is      from                          until
+//	numbered        it is met first               it is forgotten
+//	listed          it is in an evaluation        two minutes later
+//	forgotten       30 days without being used, or when there are more than maxGroups, or listed ones than maxListed, and it was
+//	                not used for longest
+type Groups struct {
+	domains map[pdu.InDom]*groupNames
+	now     int64             // seconds since 1970, by Begin
+	changes map[groupAt]Group // nil: nobody keeps them
+}
+
+// groupAt is the name of a group in a domain.
+type groupAt struct {
+	inDom pdu.InDom
+	name  string
+}
+
+// Group is a group as it is kept.
+type Group struct {
+	InDom pdu.InDom
+	Name  string
+	Inst  pdu.Inst
+	Day   int64 // when it was used last, counted from 1970
+	Gone  bool  // it has been forgotten
+}
+
+// NewGroups makes one that knows no group.
+func NewGroups() *Groups { return &Groups{domains: make(map[pdu.InDom]*groupNames)} }
+
+// Restore makes g know groups, and note from now on what changes. Of those with one number or name the first counts.
+func (g *Groups) Restore(all iter.Seq[Group]) {
+	g.changes = make(map[groupAt]Group)
+	for one := range all {
+		n := g.domain(one.InDom)
+		if n.byName[one.Name] == nil && n.byInst[one.Inst] == nil {
+			made := &group{name: one.Name, inst: one.Inst, seen: one.Day * day, noted: one.Day, told: true}
+			n.byName[one.Name], n.byInst[one.Inst] = made, made
+		}
+	}
+}
+
+// Changes are the groups that are new, were used another day, or have been forgotten, since they were asked for last.
+func (g *Groups) Changes() []Group {
+	if len(g.changes) == 0 {
+		return nil
+	}
+	all := make([]Group, 0, len(g.changes))
+	for at, change := range g.changes {
+		if one := g.domain(at.inDom).byName[at.name]; one != nil {
+			one.told = true
+		}
+		all = append(all, change)
+	}
+	clear(g.changes)
+	return all
+}
+
+// Begin says what time it is. What was not used for long is forgotten now and then; but not at once where a day has passed since the
+// time before, as nobody may have asked meanwhile, or the clock was set.
+func (g *Groups) Begin(now time.Time) {
+	before := g.now
+	if g.now = now.Unix(); g.now == before {
+		return
+	}
+	if g.now < before || g.now-before > day {
+		for _, n := range g.domains {
+			n.settle()
+		}
+	}
+	for _, n := range g.domains {
+		if g.now-n.swept >= sweepGap {
+			n.sweep()
+			return // another one next time
+		}
+	}
+}
+
+// groupNames is the groups of one domain.
+type groupNames struct {
+	all    *Groups
+	inDom  pdu.InDom
+	byName map[string]*group
+	byInst map[pdu.Inst]*group
+	table  *NameTable  // of all; nil: to be made
+	sorted []*group    // all by name; nil: to be made
+	recent []*grouping // the last one that was made or met again first
+	rounds uint32      // groupings made
+	gone   uint32      // times that groups have been forgotten
+	most   int         // groups before some are forgotten
+	swept  int64
+}
+
+// group is one group of a domain.
+type group struct {
+	name  string
+	inst  pdu.Inst
+	seen  int64 // s, at least when it was used last but for its groupings
+	noted int64 // the day that is kept
+	told  bool  // somebody keeps it
+
+	round uint32 // of the grouping that is being made in which it has a member
+	place int32  // in that
+}
+
+// domain is what is known of the groups of a domain.
+func (g *Groups) domain(d pdu.InDom) *groupNames {
+	known := g.domains[d]
+	if known == nil {
+		known = &groupNames{
+			all: g, inDom: d, byName: make(map[string]*group), byInst: make(map[pdu.Inst]*group), most: maxGroups, swept: g.now,
+		}
+		g.domains[d] = known
+	}
+	return known
+}
+
+// note notes a change for who keeps groups. What nobody was told of need not be told to be gone.
+func (n *groupNames) note(one *group, gone bool) {
+	if n.all.changes == nil {
+		return
+	}
+	at := groupAt{n.inDom, one.name}
+	if gone && !one.told {
+		delete(n.all.changes, at)
+		return
+	}
+	one.noted = one.seen / day
+	n.all.changes[at] = Group{n.inDom, one.name, one.inst, one.noted, gone}
+}
+
+// fold says of the members of remembered groupings when they were used.
+func (n *groupNames) fold() {
+	for _, g := range n.recent {
+		g.fold()
+	}
+}
+
+// settle begins again to count the time, with nothing that was used later than now.
+func (n *groupNames) settle() {
+	n.swept = n.all.now
+	for _, g := range n.recent {
+		g.used = min(g.used, n.all.now)
+	}
+	for _, one := range n.byName {
+		one.seen = min(one.seen, n.all.now)
+	}
+}
+
+// sweep forgets the groups that were not used for long, and has the days noted on which the others were.
+func (n *groupNames) sweep() {
+	n.swept = n.all.now
+	n.fold()
+	for _, one := range n.byName {
+		switch {
+		case n.all.now-one.seen > groupKept:
+			n.forget(one)
+		case one.seen/day > one.noted:
+			n.note(one, false)
+		}
+	}
+}
+
+// shrink forgets the groups that were not used for longest: such as are not listed, and where there are far too many of those, whatever is
+// not of now.
+func (n *groupNames) shrink() {
+	n.fold()
+	all := slices.SortedFunc(maps.Values(n.byName), func(x, y *group) int { return cmp.Compare(x.seen, y.seen) })
+	kept, since := maxGroups*3/4, n.all.now-groupServed
+	if len(all) >= maxListed {
+		kept, since = maxListed/2, n.all.now
+	}
+	for _, one := range all[:max(0, len(all)-kept)] {
+		if one.seen >= since {
+			break
+		}
+		n.forget(one)
+	}
+	n.most = max(maxGroups, len(n.byName)*5/4)
+}
+
+// listed reports whether a sample with the group may still be served.
+func (n *groupNames) listed(one *group) bool { return n.all.now-one.seen <= groupServed }
+
+func (n *groupNames) forget(one *group) {
+	delete(n.byName, one.name)
+	delete(n.byInst, one.inst)
+	n.note(one, true)
+	n.gone++
+	n.table, n.sorted = nil, nil
+}
+
+// Members are the groups of a domain that samples have which may still be served, by name.
+func (g *Groups) Members(d pdu.InDom) []pdu.Instance {
+	n := g.domain(d)
+	n.fold()
+	if n.sorted == nil {
+		n.sorted = slices.SortedFunc(maps.Values(n.byName), byGroupName)
+	}
+	var all []pdu.Instance
+	for _, one := range n.sorted {
+		if n.listed(one) {
+			all = append(all, pdu.Instance{ID: one.inst, Name: one.name})
+		}
+	}
+	return all
+}
+
+// Find finds a group by its name, or, if that is empty, by its number. It need not be listed.
+func (g *Groups) Find(d pdu.InDom, id pdu.Inst, name string) (pdu.Instance, bool) {
+	n := g.domain(d)
+	one := n.byInst[id]
+	if name != "" {
+		one = n.byName[name]
+	}
+	if one == nil {
+		return pdu.Instance{}, false
+	}
+	return pdu.Instance{ID: one.inst, Name: one.name}, true
+}
+
+// Table is the names of all groups of a domain, what their names select, and their labels, which are these names.
+func (g *Groups) Table(d pdu.InDom) *NameTable {
+	n := g.domain(d)
+	if n.table == nil {
+		names, selectors := make(map[pdu.Inst]string, len(n.byInst)), make(map[string]pdu.Inst, len(n.byInst))
+		for id, one := range n.byInst {
+			names[id], selectors[one.name] = one.name, id
+		}
+		n.table = NewNameTable(names, selectors)
+	}
+	return n.table
+}
+
+// keyed is the group of a key, nil for the empty one.
+func (n *groupNames) keyed(key string) *group {
+	if key == "" {
+		return nil
+	}
+	if known := n.byName[key]; known != nil {
+		return n.met(known)
+	}
+	return n.named(GroupName(key))
+}
+
+// met notes that a group is used now.
+func (n *groupNames) met(one *group) *group {
+	one.seen = max(one.seen, n.all.now)
+	return one
+}
+
+// named is the group of a name. Its number is a hash of the name, so that it is the same without anything having been
+// remembered; or the next one that is free.
+func (n *groupNames) named(name string) *group {
+	if known := n.byName[name]; known != nil {
+		return n.met(known)
+	}
+	if len(n.byName) >= n.most {
+		n.shrink()
+	}
+	made := &group{name: strings.Clone(name), inst: hashOf(name), seen: n.all.now} // it may be a part of a long one
+	for n.byInst[made.inst] != nil {
+		made.inst = (made.inst + 1) & lastInst
+	}
+	n.byName[made.name], n.byInst[made.inst] = made, made
+	n.note(made, false)
+	n.table, n.sorted = nil, nil
+	return made
+}
+
+// lastInst is the largest number of an instance.
+const lastInst = 1<<31 - 1
+
+// hashOf is a number for a name: FNV-1a without its sign.
+func hashOf(name string) pdu.Inst {
+	h := uint32(2166136261)
+	for i := range len(name) {
+		h = (h ^ uint32(name[i])) * 16777619
+	}
+	return pdu.Inst(h & lastInst)
+}
+
+// maxGroupName is how long the name of a group can be, in bytes.
+const maxGroupName = 1024
+
+// GroupName makes a key the name of a group. PCP wants names that are unique up to their first blank, so that a blank
+// becomes "_". What no terminal shows and what is no UTF-8 becomes "?". Of a name that is too long the end is a number in its place.
+func GroupName(key string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return '_'
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, key)
+	if len(name) <= maxGroupName {
+		return name
+	}
+	const digits = "0123456789abcdef"
+	end := []byte("#........")
+	for i, h := len(end)-1, uint32(hashOf(name)); i > 0; i, h = i-1, h>>4 {
+		end[i] = digits[h&15]
+	}
+	return strings.ToValidUTF8(name[:maxGroupName-len(end)], "") + string(end)
+}
+
+// byGroupName is the order in which values of groups are served.
+func byGroupName(x, y *group) int { return strings.Compare(x.name, y.name) }
+
+// use notes that what is served has the groups of g, which its domain remembers for whoever needs the same, in place of the one that was
+// met longest ago.
+func (g *grouping) use() {
+	n := g.in
+	if g.used = n.all.now; g.recent {
+		return
+	}
+	if len(n.recent) == keptGroupings {
+		last := n.recent[keptGroupings-1]
+		last.fold()
+		last.recent = false
+		n.recent = n.recent[:keptGroupings-1]
+	}
+	g.recent = true
+	n.recent = slices.Insert(n.recent, 0, g)
+}
+
+// fold says of the groups when they were used.
+func (g *grouping) fold() {
+	for _, one := range g.list {
+		one.seen = max(one.seen, g.used)
+	}
+}

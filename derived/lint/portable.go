@@ -1,0 +1,54 @@
+package lint
+
+import (
+	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// PCP7Only says of a part of a definition that it is not for PCP 6.
+const PCP7Only = "libpcp of PCP 7.2 understands it, that of PCP 6.0 does not"
+
+// portable looks for what the text has that libpcp does not understand.
+func (l *linter) portable(d *derived.Definition) {
+	if l.Portable == nil {
+		return
+	}
+	syntax.Unportable(d.Expr, d.Text, func(at syntax.Span, what string, s syntax.Support) { l.foreign(at.Start, what, s) })
+	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
+		switch e := e.(type) {
+		case *syntax.Name:
+			if l.byName[e.Name] != nil && (l.Catalog == nil || !l.exists(e.Name)) {
+				l.foreign(start(e), "the definition "+e.Name+" as an operand", syntax.Nowhere)
+			}
+		case *syntax.Call:
+			if unit := e.Literal(); unit != nil && unit.Kind == syntax.Units {
+				l.extraUnits(unit, unit.Text)
+			}
+			for t := range e.Tags {
+				if t.Key == "units" {
+					l.extraUnits(t, t.Value)
+				}
+			}
+		}
+		return true
+	})
+}
+
+func (l *linter) extraUnits(e syntax.Expr, text string) {
+	if units, _, err := pdu.ParseUnits(text); err == nil && units.Extra != pdu.ExtraNone {
+		l.foreign(start(e), "the unit "+units.String(), syntax.PCP7)
+	}
+}
+
+// foreign tells of a part that libpcp does not understand, if it is to.
+func (l *linter) foreign(at int, what string, s syntax.Support) {
+	if l.Portable == nil || s <= l.Portable(l.current) {
+		return
+	}
+	which := PCP7Only
+	if s == syntax.Nowhere {
+		which = "no libpcp understands it: clients that compute the definition themselves refuse it"
+	}
+	l.warn(NotPortable, at, what+": "+which)
+}

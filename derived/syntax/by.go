@@ -1,0 +1,132 @@
+package syntax
+
+import "strings"
+
+// By is the clause behind an aggregate that asks for a value for each group of instances. libpcp has no such thing: there
+// nothing but an operator may follow the parenthesis.
+//
+//	by (kind=/^([a-z]+)/)   by (proc.id.uid_nm)   by (label(device_type))
+type By struct {
+	node
+	Label string // the name in front of "=", for the label that each group carries; "": none is given
+
+	// Key is what an instance is in a group by: a *Name, of a metric, or a *Literal that is a Pattern or a LabelName.
+	Key Expr
+}
+
+// String is the canonical text of the clause.
+func (b *By) String() string {
+	var p printer
+	p.by(b)
+	return p.String()
+}
+
+// LabelName is the name of the label that each group carries: the one that is given, else the last component of the
+// metric, the name of the label, or "group".
+func (b *By) LabelName() string {
+	name := b.Label
+	switch key := b.Key.(type) {
+	case *Name:
+		if name == "" {
+			name = key.Name[strings.LastIndexByte(key.Name, '.')+1:]
+		}
+	case *Literal:
+		if name == "" && key.Kind == LabelName {
+			name = strings.ReplaceAll(key.Text, ".", "_")
+		}
+	}
+	if name == "" || !isLetter(name[0]) {
+		return "group"
+	}
+	return name
+}
+
+// Metric is the metric that is the key, nil if there is none.
+func (b *By) Metric() *Name {
+	if b == nil {
+		return nil
+	}
+	name, _ := b.Key.(*Name)
+	return name
+}
+
+const keyExpected = "/<pattern>/, <metric> or label(<name>) expected to follow "
+
+// atBy reports whether the clause begins here, behind the parenthesis of a function that may have it.
+func (p *parser) atBy(f *function) bool {
+	return f.by && p.tok.kind == tokName && p.tok.text == "by"
+}
+
+// by = "by" "(" [ NAME "=" ] key ")" .
+func (p *parser) by() *By {
+	start := p.tok.at.Start
+	b := &By{}
+	p.advance()
+	p.mustBe(tokLParen, "(KEY) expected to follow by")
+	p.scanNext(true)
+	after := "by ("
+	if p.word() && p.ahead().kind == tokAssign {
+		b.Label = p.tok.text
+		if strings.Contains(b.Label, ".") {
+			p.fail("Illegal label name: '" + b.Label + "'")
+		}
+		after += b.Label + "="
+		p.advance()
+		p.scanNext(true)
+	}
+	b.Key = p.key(after)
+	p.mustBe(tokRParen, ") expected to follow "+after+"KEY")
+	p.advance()
+	b.node = p.node(start, start, b.Key)
+	return b
+}
+
+// key = PATTERN | NAME | "label" "(" NAME ")" .
+func (p *parser) key(after string) Expr {
+	switch {
+	case p.tok.kind == tokPattern:
+		return p.pattern()
+	case p.tok.kind == tokName && p.tok.text == "label" && p.ahead().kind == tokLParen:
+		start := p.tok.at.Start
+		p.advance()
+		p.advance()
+		text := p.tok.text
+		if !p.word() {
+			p.fail("<name> expected to follow label(")
+		}
+		p.advance()
+		p.mustBe(tokRParen, ") expected to follow label(<name>")
+		p.advance()
+		return &Literal{node: p.node(start, start), Kind: LabelName, Text: text}
+	case p.tok.kind == tokName:
+		return p.metric()
+	}
+	p.fail(keyExpected + after)
+	return nil
+}
+
+// word reports whether the current token is a name, or a word that is reserved elsewhere.
+func (p *parser) word() bool { return p.tok.kind == tokName || p.tok.kind == tokKey }
+
+// ahead is the token behind the current one.
+func (p *parser) ahead() token {
+	scan := p.scan
+	t, _ := scan.next(false)
+	return t
+}
+
+// mustBe refuses a token that is of another kind.
+func (p *parser) mustBe(k kind, otherwise string) {
+	if p.tok.kind != k {
+		p.fail(otherwise)
+	}
+}
+
+func (p *printer) by(b *By) {
+	p.WriteString("by (")
+	if b.Label != "" {
+		p.WriteString(b.Label + "=")
+	}
+	p.expr(b.Key, place{})
+	p.WriteByte(')')
+}

@@ -1,0 +1,52 @@
+package syntax
+
+import "strings"
+
+// Unportable calls yield for each part of an expression, parsed from a text, that not every libpcp understands: its place, what
+// it is, and which libpcp understands it. What depends on metrics is not known here.
+func Unportable(e Expr, text string, yield func(at Span, what string, s Support)) {
+	Walk(e, func(e Expr) bool {
+		switch e := e.(type) {
+		case *Call:
+			e.unportable(text, yield)
+		case *Select:
+			if _, ok := e.X.(*Paren); ok {
+				yield(e.InstanceSpan, "an instance of an expression", PCP7)
+			}
+		}
+		return true
+	})
+}
+
+func (e *Call) unportable(text string, yield func(at Span, what string, s Support)) {
+	f := functions[e.Func]
+	word, _, _ := strings.Cut(text[e.at.Start:], "(")
+	switch {
+	case word != f.word:
+		yield(e.at, word+"()", Nowhere)
+	case f.several == 0 && functionOf(word) != e.Func:
+		yield(e.at, word+"() of several operands", f.since)
+	case f.since != Everywhere:
+		yield(e.at, word+"()", f.since)
+	}
+	if e.By != nil {
+		yield(e.By.at, "by (KEY)", Nowhere)
+	}
+	for i, x := range e.Args {
+		name, _ := x.(*Name)
+		if s := e.Func.arg(i).expr; s != Everywhere && name == nil && f.since == Everywhere {
+			yield(x.Span(), word+"() of an expression", s)
+		}
+		if tag, ok := x.(*Tag); ok && (tag.Key == "meta" || tag.Key == "indom") && f.since == Everywhere {
+			yield(tag.at, "the tag "+tag.Key, PCP7)
+		}
+		if e.Func == Match {
+			Walk(x, func(x Expr) bool {
+				if b, ok := x.(*Binary); ok && b.Op == Div {
+					yield(Span{b.OpPos, b.OpPos + 1}, "a division within matchinst()", Nowhere)
+				}
+				return true
+			})
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package syntax
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// What each libpcp understands of a text.
+func TestUnportable(t *testing.T) {
+	versions := []string{Everywhere: "everywhere", PCP7: "PCP7", Nowhere: "nowhere"}
+	for _, row := range []struct{ text, want string }{
+		{"avg(a) + rate(b) * scalar(a + b) > instant(a) && defined(c) ? a[x] : -mkconst(1, type=32)", ""},
+		{`rescale(a, "byte") / matchinst(/x/, a + b) + a / b`, ""},
+		{"sum(a + 1) - count((b))", "sum() of an expression: 4 nowhere; count() of an expression: 19 nowhere"},
+		{"delta(a * 2) + rate(a[x])", "delta() of an expression: 6 PCP7; rate() of an expression: 20 PCP7"},
+		{"instant(rate(a))", "instant() of an expression: 8 PCP7"},
+		{"(a + b)[x]", "an instance of an expression: 7 PCP7"},
+		{"a ? b : novalue(meta=b)", "novalue(): 8 PCP7"},
+		{"mkconst(1, type=32, indom=60.1)", "the tag indom: 26 PCP7"},
+		{"matchinst(!/x/, a / b)", "a division within matchinst(): 18 nowhere"},
+		{"sum_inst(a)", "sum_inst(): 0 nowhere"},
+		{"max(a) + min(a, b)", "min() of several operands: 9 nowhere"},
+		{"max(sqrt(a), 1)", "max() of several operands: 0 nowhere; sqrt(): 4 nowhere"},
+		{"max(sum(a) by (b))", "max() of an expression: 4 nowhere; by (KEY): 11 nowhere"},
+		{"topk_inst(default(a, 0), 5)", "topk_inst(): 0 nowhere; default(): 10 nowhere"},
+	} {
+		var got []string
+		Unportable(parse(t, row.text), row.text, func(at Span, what string, s Support) {
+			got = append(got, fmt.Sprintf("%s: %d %s", what, at.Start, versions[s]))
+		})
+		assert.Equal(t, row.want, strings.Join(got, "; "), row.text)
+	}
+}

@@ -1,0 +1,39 @@
+package derived
+
+import (
+	"cmp"
+	"slices"
+)
+
+// top keeps the instances with the largest values, or the smallest: of equal ones those with the smaller numbers. What is not a
+// number comes last.
+func (e *Evaluation) top(i int32, s *step, c *cell) {
+	a := e.step(s.a)
+	if a.Code < 0 {
+		c.v.Code = a.Code
+		return
+	}
+	k := int(e.number(s))
+	c.v.Insts = a.Insts
+	if a.Insts == nil || k >= len(a.Bits) {
+		copy(e.numbers(i, c, len(a.Bits)), a.Bits)
+		return
+	}
+	m, ids, order, turn := c.more(), a.Insts.ids, ascending(s.typ), uint64(0)
+	if s.variant {
+		turn = flip(s.typ)
+	}
+	m.match.at = fit(m.match.at, len(a.Bits))
+	for at := range m.match.at {
+		m.match.at[at] = int32(at)
+	}
+	settle(m.match.at, k-1, func(x, y int32) int {
+		return cmp.Or(order(a.Bits[y]^turn, a.Bits[x]^turn), cmp.Compare(ids[x], ids[y]))
+	})
+	kept := m.match.at[:k]
+	slices.Sort(kept)
+	m.ids = fit(m.ids, k)
+	gather(m.ids, ids, kept)
+	c.v.Insts = m.instances()
+	gather(e.numbers(i, c, k), a.Bits, kept)
+}
