@@ -185,8 +185,8 @@ soak: go pcp build bin/rig ## everything at once for T, every value checked: mak
 	@bin/rig soak $(BENCH_TIME) $(if $(filter file,$(origin SEED)),,-seed $(SEED)) bin/pmdaderived
 
 .PHONY: lies
-lies: go pcp build bin/rig ## an agent lies in every way for T each, others must lose nothing: a table: make lies [T=60s] [ONLY=sets,random]
-	@bin/rig lies $(BENCH_TIME) $(foreach part,$(subst $(comma), ,$(ONLY)),-only $(part)) $(if $(V),-v) bin/pmdaderived
+lies: go pcp build bin/rig ## an agent lies in every way for T each, others must lose nothing: a table: make lies [T=60s] [RECORD=10s] [ONLY=sets,random]
+	@bin/rig lies $(BENCH_TIME) $(if $(RECORD),-record $(RECORD)) $(foreach part,$(subst $(comma), ,$(ONLY)),-only $(part)) $(if $(V),-v) bin/pmdaderived
 
 .PHONY: cover
 cover: go pcp ## which statements the tests reach: cover.out, and a summary
@@ -257,6 +257,7 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 	ln -sf $(patsubst $(DESTDIR)%,%,$(pmda_dir))/pmdaderived $(bin_dir)/pmdaderived
 	rm -rf $(own_config)
 	install -D -m 644 -t $(config_dir)/pmdaderived conf/*.conf
+	install -D -m 644 -t $(share_dir)/pmdaderived/optional optional/*.conf
 	install -D -m 644 -t $(config_dir)/pmlogconf/derived integration/pmlogconf/*
 	install -D -m 644 -t $(config_dir)/pmieconf/derived integration/pmieconf/*
 	install -D -m 644 -t $(config_dir)/pmchart integration/pmchart/*

@@ -33,6 +33,11 @@ func Shipped(conf PCPConf, file string) bool {
 	return slices.ContainsFunc(paths[:len(paths)-1], func(dir string) bool { return strings.HasPrefix(file, dir+"/") })
 }
 
+// OfClients reports whether a file is where PCP's clients look by themselves for definitions that they compute.
+func OfClients(conf PCPConf, file string) bool {
+	return strings.HasPrefix(file, DefaultPaths(conf)[0]+"/")
+}
+
 // Ignored reports whether a file or directory in a directory is left out because of its name, without definitions: tests
 // of definitions, which lie beside them, copies that people keep, and what nobody put there on purpose: what editors,
 // package managers and NFS leave behind, Kubernetes' ..data, and what Ansible renames when it is written. Because later

@@ -20,6 +20,7 @@ type PCPConf struct {
 	PMCDConf   string // PCP_PMCDCONF_PATH: the file with pmcd's agents
 	User       string // PCP_USER: the account of daemons
 	Group      string // PCP_GROUP
+	Version    string // PCP_VERSION: of what is installed; empty: not known
 
 	// InDomConfig is the file that says which instance domains are equivalent: $PCP_INDOM_CONFIG, else
 	// pcp/indom.conf below PCP_ETC_DIR. It need not exist. Source: __pmEquivInDom(3), where the latter has
@@ -50,6 +51,7 @@ func ReadPCPConf(getenv func(string) string) (PCPConf, error) {
 		{"PCP_USER", &conf.User, "pcp"},
 		{"PCP_GROUP", &conf.Group, "pcp"},
 		{"PCP_ETC_DIR", &etc, "/etc"},
+		{"PCP_VERSION", &conf.Version, ""},
 	}
 
 	values, err := readPCPConfFile(getenv("PCP_CONF"))

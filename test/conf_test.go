@@ -17,8 +17,11 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// confDir has the definitions that come with the agent.
-const confDir = "../conf"
+// confDir has the definitions that come with the agent, optionalDir those that a site switches on.
+const (
+	confDir     = "../conf"
+	optionalDir = "../optional"
+)
 
 // startWithConf runs a private pmcd whose agent has the definitions that come with it, where `make
 // install` puts them, and waits until they have values.
@@ -36,34 +39,45 @@ func startWithConf(t *testing.T) (p *pmcdtest.PMCD, program string) {
 // copyConf puts the definitions that come with the agent where `make install` puts them.
 func copyConf(t *testing.T, p *pmcdtest.PMCD) {
 	t.Helper()
-	for _, file := range confFiles(t, "*.conf") {
-		text := must(os.ReadFile(file))(t)
-		require.NoError(t, os.WriteFile(filepath.Join(p.Dir, "var/config/pmdaderived", filepath.Base(file)), text, 0o644))
+	for _, file := range confFiles(t, confDir, "*.conf") {
+		writeFile(t, filepath.Join(p.Dir, "var/config/pmdaderived"), filepath.Base(file), readDocument(t, file))
 	}
 }
 
-func confFiles(t *testing.T, pattern string) []string {
+// switchOn does what docs/host.md says to have the optional definitions served, and waits until they are.
+func switchOn(t *testing.T, p *pmcdtest.PMCD) {
 	t.Helper()
-	files := must(filepath.Glob(filepath.Join(confDir, pattern)))(t)
-	require.NotEmpty(t, files)
-	return files
+	link := regexp.MustCompile(`(?m)^    ln -s (/usr/share/pmdaderived/optional)/(\S+) /etc/pcp/pmdaderived$`)
+	commands := link.FindAllStringSubmatch(readDocument(t, "../docs/host.md"), -1)
+	require.Len(t, commands, len(confFiles(t, optionalDir, "*.conf")), "a command for each file")
+	share := filepath.Join(p.Dir, "optional")
+	require.NoError(t, os.MkdirAll(share, 0o755))
+	for _, command := range commands {
+		to := writeFile(t, share, command[2], readDocument(t, filepath.Join(optionalDir, command[2])))
+		require.NoError(t, os.Symlink(to, filepath.Join(p.Dir, "etc/pmdaderived", command[2])))
+	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		out, _, _ := p.Run(t, "pminfo", "derived.host")
+		for _, name := range definedNames(t, optionalDir) {
+			assert.Contains(c, out, "derived."+name+"\n")
+		}
+	}, 20*time.Second, 50*time.Millisecond)
 }
 
-// confNames returns the names that come with the agent, sorted.
-func confNames(t *testing.T) []string {
+func confFiles(t *testing.T, dir, pattern string) []string {
 	t.Helper()
-	names := definedNames(t, confDir)
-	slices.Sort(names)
-	return names
+	files := must(filepath.Glob(filepath.Join(dir, pattern)))(t)
+	require.NotEmpty(t, files)
+	return files
 }
 
 // The definitions that come with the agent: each is served on a Linux host and says what it is.
 func TestConf(t *testing.T) {
 	p, program := startWithConf(t)
-	names := confNames(t)
+	names := definedNames(t, confDir)
 
 	t.Run("check finds nothing", func(t *testing.T) {
-		out, errs, exit := p.Run(t, program, "check", confDir)
+		out, errs, exit := p.Run(t, program, "check", confDir, optionalDir)
 		assert.Zero(t, exit, "%s%s", out, errs)
 		assert.Empty(t, out)
 	})
@@ -88,7 +102,7 @@ func TestConf(t *testing.T) {
 	})
 
 	t.Run("unit tests cover all and pass", func(t *testing.T) {
-		out, errs, exit := p.Run(t, program, "test", "--min-coverage=100", confDir)
+		out, errs, exit := p.Run(t, program, "test", "--min-coverage=100", confDir, optionalDir)
 		assert.Zero(t, exit, "%s%s", out, errs)
 	})
 
@@ -107,20 +121,23 @@ func TestConf(t *testing.T) {
 		assert.Regexp(t, `(?m)^ +0s +25 +0\.25$`, out)
 	})
 
-	descs := printed(t, p, "pminfo", "-d", "derived.host")
-	served := described(descs)
-	t.Run("all are served", func(t *testing.T) {
+	allServed := func(t *testing.T) map[string]string {
+		served := described(printed(t, p, "pminfo", "-d", "derived.host"))
 		for _, name := range names {
 			assert.Contains(t, served, name)
 		}
 		assert.Len(t, served, len(names))
-	})
+		return served
+	}
+	t.Run("all are served", func(t *testing.T) { allServed(t) })
+	names = append(names, definedNames(t, optionalDir)...)
+	switchOn(t, p)
+	served := allServed(t)
 
 	t.Run("both texts", func(t *testing.T) {
 		texts := ""
-		for _, file := range confFiles(t, "*.conf") {
-			text := must(os.ReadFile(file))(t)
-			texts += string(text)
+		for _, file := range slices.Concat(confFiles(t, confDir, "*.conf"), confFiles(t, optionalDir, "*.conf")) {
+			texts += readDocument(t, file)
 		}
 		for _, name := range names {
 			assert.Regexp(t, `(?m)^`+name+`\(oneline\) = [^.\n]{15,120}$`, texts)
@@ -155,10 +172,10 @@ func TestConfMetadata(t *testing.T) {
 	conn := dial(t, pmcdtest.Start(t, pmcdtest.Config{}))
 	indom := regexp.MustCompile(`^\d+\.\d+$`)
 	seen := make(map[string]bool)
-	for _, file := range confFiles(t, "*.test") {
+	for _, file := range slices.Concat(confFiles(t, confDir, "*.test"), confFiles(t, optionalDir, "*.test")) {
 		for _, line := range regexp.MustCompile(`(?m)^ *metric (.*)$`).FindAllStringSubmatch(readDocument(t, file), -1) {
 			words := strings.Fields(line[1])
-			name, sem, rest := words[0], words[2], words[3:]
+			name, numeric, sem, rest := words[0], words[1] != "STRING", words[2], words[3:]
 			domain := "singular"
 			if last := len(rest) - 1; last >= 0 && indom.MatchString(rest[last]) {
 				domain, rest = rest[last], rest[:last]
@@ -170,7 +187,7 @@ func TestConfMetadata(t *testing.T) {
 			if desc.InDom != pdu.NoInDom {
 				got = desc.InDom.String()
 			}
-			assert.True(t, desc.Type.Numeric(), name)
+			assert.Equal(t, numeric, desc.Type.Numeric(), name)
 			assert.Equal(t, sem, desc.Sem.String(), "semantics of %s", name)
 			assert.Equal(t, cmp.Or(strings.Join(rest, " "), "none"), cmp.Or(desc.Units.String(), "none"), "units of %s", name)
 			assert.Equal(t, domain, got, "instance domain of %s", name)

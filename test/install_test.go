@@ -253,6 +253,7 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 	assert.DirExists(t, filepath.Join(root, etc, "pmdaderived"))
 	for pattern, dir := range map[string]string{
 		"../conf/*.conf":                filepath.Join(vars, "config/pmdaderived"),
+		"../optional/*.conf":            "/usr/share/pmdaderived/optional",
 		"../integration/pmlogconf/*":    filepath.Join(vars, "config/pmlogconf/derived"),
 		"../integration/pmieconf/*":     filepath.Join(vars, "config/pmieconf/derived"),
 		"../integration/pmchart/*":      filepath.Join(vars, "config/pmchart"),
