@@ -15,7 +15,7 @@ import (
 // MaxEvaluations is how many there are at most.
 const (
 	evaluationFetches = 2
-	MaxEvaluations    = 16
+	MaxEvaluations    = 8
 
 	tidyGap = 30 * time.Second // how often it is looked for old ones
 )
