@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -43,7 +42,7 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 		},
 		pmda.Option{
 			Long: "portable", Set: set(&portable),
-			Help: "tell what clients cannot compute themselves, and what they can since PCP 7.2 only",
+			Help: "tell what clients cannot compute themselves, and what they can since PCP 6.3 or 7.2 only",
 		},
 		pmda.Option{
 			Long: "json", Set: set(&asJSON),
@@ -105,30 +104,36 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 // for a file that clients read by themselves.
 func (c *checked) tolerated(file string) syntax.Support {
 	switch {
-	case c.portable, c.clients[file] && beforeSeven(c.version):
+	case c.portable:
 		return syntax.Everywhere
 	case c.clients[file]:
-		return syntax.PCP7
+		return understands(c.version)
 	}
 	return syntax.Nowhere
 }
 
-// beforeSeven reports whether a version of PCP is known, and older than 7.
-func beforeSeven(version string) bool {
-	major, _, _ := strings.Cut(version, ".")
-	n, err := strconv.Atoi(major)
-	return err == nil && n < 7
+// understands tells what libpcp of a version of PCP understands; one that is not known may be the newest.
+func understands(version string) syntax.Support {
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	switch {
+	case err != nil || major >= 7:
+		return syntax.PCP7
+	case major == 6 && minor >= 3:
+		return syntax.PCP63
+	}
+	return syntax.Everywhere
 }
 
-// continued tells of expressions on several lines, which PCP 6 does not join.
+// continued tells of expressions on several lines, which PCP 6.0 does not join.
 func (c *checked) continued() (found []*config.Problem) {
 	for _, d := range c.Definitions {
 		last := problemAt(d, len(d.Expr)-1)
-		if c.tolerated(d.Pos.File) >= syntax.PCP7 || last.Pos.Line == problemAt(d, 0).Pos.Line {
+		if c.tolerated(d.Pos.File) >= syntax.PCP63 || last.Pos.Line == problemAt(d, 0).Pos.Line {
 			continue
 		}
 		last.Severity, last.Code = config.Warning, string(lint.NotPortable)
-		last.Msg = "a line that continues another one: " + lint.PCP7Only
+		last.Msg = "a line that continues another one: " + lint.Understood(syntax.PCP63)
 		found = append(found, last)
 	}
 	return found

@@ -136,6 +136,8 @@ func TestCheckPortable(t *testing.T) {
 		assert.Equal(t, append(slices.Clone(ours), seven...), told(path), version)
 	}
 	assert.Equal(t, append(slices.Clone(ours), seven...), told())
+	s.version = "6.3.8"
+	assert.Equal(t, append(slices.Clone(ours), "site.f = "), told())
 	s.version = "7.2.1"
 	assert.Equal(t, ours, told())
 }

@@ -6,8 +6,16 @@ import (
 	"pmdaderived/pdu"
 )
 
-// PCP7Only says of a part of a definition that it is not for PCP 6.
-const PCP7Only = "libpcp of PCP 7.2 understands it, that of PCP 6.0 does not"
+// Understood says which libpcp understands a part of a definition that not every one does.
+func Understood(s syntax.Support) string {
+	switch s {
+	case syntax.PCP63:
+		return "libpcp of PCP 6.3 understands it, that of PCP 6.0 does not"
+	case syntax.PCP7:
+		return "libpcp of PCP 7.2 understands it, that of PCP 6.3 does not"
+	}
+	return "no libpcp understands it: clients that compute the definition themselves refuse it"
+}
 
 // portable looks for what the text has that libpcp does not understand.
 func (l *linter) portable(d *derived.Definition) {
@@ -43,12 +51,7 @@ func (l *linter) extraUnits(e syntax.Expr, text string) {
 
 // foreign tells of a part that libpcp does not understand, if it is to.
 func (l *linter) foreign(at int, what string, s syntax.Support) {
-	if l.Portable == nil || s <= l.Portable(l.current) {
-		return
+	if l.Portable != nil && s > l.Portable(l.current) {
+		l.warn(NotPortable, at, what+": "+Understood(s))
 	}
-	which := PCP7Only
-	if s == syntax.Nowhere {
-		which = "no libpcp understands it: clients that compute the definition themselves refuse it"
-	}
-	l.warn(NotPortable, at, what+": "+which)
 }

@@ -50,9 +50,9 @@ var functions = [...]function{
 	Max:     {word: "max", synonym: "max_inst", args: metric, by: true, several: Largest, help: "largest value"},
 	Min:     {word: "min", synonym: "min_inst", args: metric, by: true, several: Smallest, help: "smallest value"},
 	Sum:     {word: "sum", synonym: "sum_inst", args: metric, by: true, help: "sum over all instances; 0 if there are none"},
-	Delta:   {word: "delta", args: metric7, help: "change since the sample before"},
-	Rate:    {word: "rate", args: metric7, help: "change per second"},
-	Instant: {word: "instant", args: metric7, help: "x, not as a counter"},
+	Delta:   {word: "delta", args: newMetric, help: "change since the sample before"},
+	Rate:    {word: "rate", args: newMetric, help: "change per second"},
+	Instant: {word: "instant", args: newMetric, help: "x, not as a counter"},
 	Scalar:  {word: "scalar", args: operand, help: "the first value, without its instance"},
 	Defined: {word: "defined", args: []Arg{{Kind: MetricName}}, help: "1 if there is such a metric or definition"},
 	Match: {word: "matchinst", args: []Arg{
@@ -63,7 +63,7 @@ var functions = [...]function{
 		{Kind: Constant},
 		{Kind: Metadata, wants: "metadata keyword", after: "type", late: true},
 	}, more: true, help: "a number with metadata"},
-	NoValue: {word: "novalue", since: PCP7, args: []Arg{{Kind: Metadata, wants: "metadata keyword"}}, optional: true, more: true, help: "nothing; as one of the two operands of `?:`"},
+	NoValue: {word: "novalue", since: PCP63, args: []Arg{{Kind: Metadata, wants: "metadata keyword"}}, optional: true, more: true, help: "nothing; as one of the two operands of `?:`"},
 	Rescale: {word: "rescale", args: []Arg{
 		{Kind: Operand, wants: "Arithmetic or relational or boolean operator"},
 		{Kind: Units, wants: "Units string", after: "<expr>,"},
@@ -95,11 +95,11 @@ var functions = [...]function{
 //
 //nolint:gochecknoglobals // never changed
 var (
-	operand = []Arg{{Kind: Operand, wants: "<expr>"}}
-	metric  = []Arg{{Kind: Operand, wants: "Metric name", expr: Nowhere}} // for PCP, the name of one
-	metric7 = []Arg{{Kind: Operand, wants: "Metric name", expr: PCP7}}    // for PCP 6
-	several = []Arg{metric[0], {Kind: Operand, wants: "<expr>", after: "<expr>,"}}
-	many    = []Arg{
+	operand   = []Arg{{Kind: Operand, wants: "<expr>"}}
+	metric    = []Arg{{Kind: Operand, wants: "Metric name", expr: Nowhere}} // for PCP, the name of one
+	newMetric = []Arg{{Kind: Operand, wants: "Metric name", expr: PCP63}}   // for PCP 6
+	several   = []Arg{metric[0], {Kind: Operand, wants: "<expr>", after: "<expr>,"}}
+	many      = []Arg{
 		{Kind: Operand, wants: "<expr>", then: ", <number>)", behind: "<expr>"},
 		{Kind: Constant, wants: "Whole number above 0", after: "<expr>,", whole: true, least: 1, most: math.MaxUint32},
 	}
@@ -111,7 +111,8 @@ type Support uint8
 // The versions that are known. Source: docs/language-rules.md 3.4.
 const (
 	Everywhere Support = iota // that of PCP 6.0 and all later ones
-	PCP7                      // that of PCP 7.2, not that of 6.0
+	PCP63                     // that of PCP 6.3, not that of 6.0
+	PCP7                      // that of PCP 7.2, not that of 6.3
 	Nowhere                   // none: it is of this language only
 )
 

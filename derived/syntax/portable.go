@@ -11,7 +11,7 @@ func Unportable(e Expr, text string, yield func(at Span, what string, s Support)
 			e.unportable(text, yield)
 		case *Select:
 			if _, ok := e.X.(*Paren); ok {
-				yield(e.InstanceSpan, "an instance of an expression", PCP7)
+				yield(e.InstanceSpan, "an instance of an expression", PCP63)
 			}
 		}
 		return true
@@ -38,7 +38,7 @@ func (e *Call) unportable(text string, yield func(at Span, what string, s Suppor
 			yield(x.Span(), word+"() of an expression", s)
 		}
 		if tag, ok := x.(*Tag); ok && (tag.Key == "meta" || tag.Key == "indom") && f.since == Everywhere {
-			yield(tag.at, "the tag "+tag.Key, PCP7)
+			yield(tag.at, "the tag "+tag.Key, PCP63)
 		}
 		if e.Func == Match {
 			Walk(x, func(x Expr) bool {

@@ -10,16 +10,16 @@ import (
 
 // What each libpcp understands of a text.
 func TestUnportable(t *testing.T) {
-	versions := []string{Everywhere: "everywhere", PCP7: "PCP7", Nowhere: "nowhere"}
+	versions := []string{Everywhere: "everywhere", PCP63: "PCP63", PCP7: "PCP7", Nowhere: "nowhere"}
 	for _, row := range []struct{ text, want string }{
 		{"avg(a) + rate(b) * scalar(a + b) > instant(a) && defined(c) ? a[x] : -mkconst(1, type=32)", ""},
 		{`rescale(a, "byte") / matchinst(/x/, a + b) + a / b`, ""},
 		{"sum(a + 1) - count((b))", "sum() of an expression: 4 nowhere; count() of an expression: 19 nowhere"},
-		{"delta(a * 2) + rate(a[x])", "delta() of an expression: 6 PCP7; rate() of an expression: 20 PCP7"},
-		{"instant(rate(a))", "instant() of an expression: 8 PCP7"},
-		{"(a + b)[x]", "an instance of an expression: 7 PCP7"},
-		{"a ? b : novalue(meta=b)", "novalue(): 8 PCP7"},
-		{"mkconst(1, type=32, indom=60.1)", "the tag indom: 26 PCP7"},
+		{"delta(a * 2) + rate(a[x])", "delta() of an expression: 6 PCP63; rate() of an expression: 20 PCP63"},
+		{"instant(rate(a))", "instant() of an expression: 8 PCP63"},
+		{"(a + b)[x]", "an instance of an expression: 7 PCP63"},
+		{"a ? b : novalue(meta=b)", "novalue(): 8 PCP63"},
+		{"mkconst(1, type=32, indom=60.1)", "the tag indom: 26 PCP63"},
 		{"matchinst(!/x/, a / b)", "a division within matchinst(): 18 nowhere"},
 		{"sum_inst(a)", "sum_inst(): 0 nowhere"},
 		{"max(a) + min(a, b)", "min() of several operands: 9 nowhere"},
