@@ -325,24 +325,24 @@ func TestHost(t *testing.T) {
 
 		{
 			"per change", "x = 100 / delta(total)\ny = free / sum(rate(total))", nil,
-			"x:4 zero-divisor: divides by delta(total), which is 0 when nothing has changed: the result is not finite then, and not served. Select another one with ?:" +
-				"\ny:5 zero-divisor: divides by sum(rate(total)), which is 0 when nothing has changed: the result is not finite then, and not served. Select another one with ?:",
+			"x:4 zero-divisor: divides by delta(total), which is 0 when nothing has changed: the result is not finite then, and not served. Give another value with default(), or select one with ?:" +
+				"\ny:5 zero-divisor: divides by sum(rate(total)), which is 0 when nothing has changed: the result is not finite then, and not served. Give another value with default(), or select one with ?:",
 		},
 		{
 			"per change by another name", "y = 100 * rate(total)\nx = 2 * (free / derived.y)", nil,
-			"x:10 zero-divisor: divides by derived.y, which is 0 when nothing has changed: the result is not finite then, and not served. Select another one with ?:",
+			"x:10 zero-divisor: divides by derived.y, which is 0 when nothing has changed: the result is not finite then, and not served. Give another value with default(), or select one with ?:",
 		},
 		{"two changes, 0 for 0", "x = delta(busy) / delta(total)\ny = rate(total)\nz = y / delta(total)", nil, ""},
 		{"never 0", "x = 100 / (delta(total) + 1)\ny = 100 / ncpu\nz = free / swap", nil, ""},
 		{
 			"0 now", "x = free / procs",
 			fakeHost{"(procs) == 0 && (free) != 0"},
-			"x:5 zero-divisor: divides by procs, which is 0 now: the result is not finite then, and not served. Select another one with ?:",
+			"x:5 zero-divisor: divides by procs, which is 0 now: the result is not finite then, and not served. Give another value with default(), or select one with ?:",
 		},
 		{
 			"a number by 0 now", "x = -sum(1 / instant(total))",
 			fakeHost{"(instant(total)) == 0"},
-			"x:7 zero-divisor: divides by instant(total), which is 0 now: the result is not finite then, and not served. Select another one with ?:",
+			"x:7 zero-divisor: divides by instant(total), which is 0 now: the result is not finite then, and not served. Give another value with default(), or select one with ?:",
 		},
 		{"guarded change", "x = delta(total) == 0 ? 0.0 / 1 : 100 / delta(total)", nil, "x:20 always-zero"},
 		{"guarded now", "x = procs ? free / procs : free", fakeHost{"(procs) == 0 && (free) != 0"}, ""},

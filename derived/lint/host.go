@@ -41,7 +41,7 @@ func (l *linter) quotient(e *syntax.Binary, path []derived.Line) {
 	if l.fixed(e.Y) || zero(e.X) || !reaches(path) || l.guarded(e.Y, path) {
 		return
 	}
-	const advice = ": the result is not finite then, and not served. Select another one with ?:"
+	const advice = ": the result is not finite then, and not served. Give another value with default(), or select one with ?:"
 	if l.change(e.Y) && !l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return is(derived.Change, e) }) {
 		l.warn(ZeroDivisor, e.OpPos, "divides by "+clip(e.Y)+", which is 0 when nothing has changed"+advice)
 		return
