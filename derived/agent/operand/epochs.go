@@ -52,18 +52,20 @@ type Evidence map[int]*votes
 // votes are what the operands of one domain say.
 type votes struct{ back, forth, gone, there int }
 
-// Compare adds what two samples say that have the same operands.
+// Compare adds what two samples say that have the same operands. Where an epoch has begun between them it is known already: to
+// count it again would cost those a second value that have been sampled since.
 func (e Evidence) Compare(before, after *Sample, operands []pdu.Desc) {
 	var hints [2]int32
 	for _, d := range operands {
 		was, is := before.Values(d.PMID, &hints[0]), after.Values(d.PMID, &hints[1])
-		if was.Len() == 0 {
+		domain := d.PMID.Domain()
+		if was.Len() == 0 || before.epochs.at(domain) != after.epochs.at(domain) {
 			continue
 		}
-		v := e[d.PMID.Domain()]
+		v := e[domain]
 		if v == nil {
 			v = &votes{}
-			e[d.PMID.Domain()] = v
+			e[domain] = v
 		}
 		switch {
 		case absent(is.Code):

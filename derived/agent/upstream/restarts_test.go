@@ -185,6 +185,33 @@ func TestRestartConcernsOneAgent(t *testing.T) {
 	}
 }
 
+// Metrics of one agent that are sampled one after the other tell of one restart, not of one each.
+func TestRestartIsCountedOnce(t *testing.T) {
+	r := newRestarting(t)
+	late := NewSeries([]pdu.Desc{{PMID: pdu.NewPMID(60, 7, 1), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter}})
+	r.relay.Update(func() {
+		r.relay.Metrics = append(r.relay.Metrics, pmapitest.Metric{
+			Name: "up.late", Desc: late.descs[0], Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 100)},
+		})
+	})
+	r.Serve([]*Series{r.up, r.io, late}, []int{1, 1, 1})
+	take := func(s *Series) *operand.Sample {
+		r.Want(time.Now(), operand.Need{After: time.Now()}, s)
+		eventually(t, "a sample", func() bool { return r.idle(s) && r.newest(s) != nil })
+		return r.newest(s)
+	}
+	take(late)
+	before := take(r.up)
+	r.set("up.ctr", pdu.Uint64Value(pdu.NoInst, 1))
+	r.set("up.late", pdu.Uint64Value(pdu.NoInst, 1))
+	r.relay.Announce(pdu.ChangeDropAgent | pdu.ChangeRestartAgent)
+	first := take(r.up)
+	assert.False(t, first.Continues(before, r.up.Domains()))
+	take(late)
+	assert.True(t, take(r.up).Continues(first, r.up.Domains()), "it has begun anew already")
+	assert.EqualValues(t, 1, r.figures.Resets.Load())
+}
+
 // A metric that fails now and then costs the others of its agent nothing, also while somebody announces restarts.
 func TestAnnouncedRestartBesideFailures(t *testing.T) {
 	r := newRestarting(t)
