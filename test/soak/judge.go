@@ -59,6 +59,8 @@ func (j *judge) check(f rig.Fetched) {
 	}
 	excused := j.weather.bad(f.Sent, answered, agentGone, pmcdGone, pmcdTold) || j.list[0].name == plainName && len(sets[0].Values) == 0
 	moments := make(map[string]moment)
+	plain, aged := f.Bits(0)
+	aged = aged && j.list[0].name == plainName
 	for i := range sets {
 		switch c := &j.list[i]; {
 		case c.metric != nil:
@@ -67,6 +69,9 @@ func (j *judge) check(f rig.Fetched) {
 		case c.track != nil && c.role == atRole:
 			if m, ok := j.moment(c.track, rig.Fetched{Answered: answered, Sets: sets[i:]}, excused); ok {
 				moments[c.track.name] = m
+				if aged {
+					j.tally.age(int64(plain - m.at))
+				}
 			}
 		}
 	}

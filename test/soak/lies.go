@@ -326,9 +326,9 @@ func (t *told) row(standing float64, back time.Duration, problem error) rig.Row 
 	}
 	row := rig.Row{
 		What: t.lie.Order, Target: "0 wrong, 0 missing, 0 failed",
-		Measured: fmt.Sprintf("%d wrong, %d missing, %d failed of %d values in %d fetches; pmcd stood still %.0f %%; its own back after %.1f s",
+		Measured: fmt.Sprintf("%d wrong, %d missing, %d failed of %d values in %d fetches; others' samples at most %.2f s older than plain values; pmcd stood still %.0f %%; its own back after %.1f s",
 			y.problems[wrongValue].Load(), y.problems[missingValue].Load(), y.problems[failedCall].Load()+y.problems[failedTool].Load(),
-			y.values.Load(), y.fetches.Load(), 100*standing, back.Seconds()),
+			y.values.Load(), y.fetches.Load(), time.Duration(y.older.Load()).Seconds(), 100*standing, back.Seconds()),
 		OK: y.bad() == 0 && problem == nil,
 	}
 	if t.plan.Recorded > 0 {

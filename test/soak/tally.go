@@ -34,6 +34,7 @@ type tally struct {
 	excused                atomic.Int64 // metrics without a value, and calls that failed, with a cause
 	problems               [kinds]atomic.Int64
 
+	older  atomic.Int64 // ns by which a sample was older than a plain value of the same fetch, at most
 	told   atomic.Int64 // lies
 	lying  atomic.Int64 // agents, at the moment
 	misled atomic.Int64 // values that were wrong or missing while any of them did
@@ -49,6 +50,15 @@ func (t *tally) problem(k kind, format string, args ...any) {
 	}
 	if t.problems[k].Add(1) <= mostTold {
 		t.tell("%s after %.1f s: %s", k, time.Since(t.begin).Seconds(), fmt.Sprintf(format, args...))
+	}
+}
+
+// age notes by how many ns a sample is older than a plain value of the same fetch.
+func (t *tally) age(by int64) {
+	for was := t.older.Load(); by > was; was = t.older.Load() {
+		if t.older.CompareAndSwap(was, by) {
+			return
+		}
 	}
 }
 
