@@ -83,21 +83,6 @@ func TestDocumentIndex(t *testing.T) {
 	assert.Less(t, strings.Count(readDocument(t, "../README.md"), "\n"), 130, "README.md is for those who have little time")
 }
 
-// Every test and fuzz target that a promise names exists.
-func TestDocumentPromisesAreHeld(t *testing.T) {
-	var code strings.Builder
-	for _, pattern := range []string{"*", "*/*", "*/*/*", "*/*/*/*"} {
-		for _, path := range must(filepath.Glob("../" + pattern + "_test.go"))(t) {
-			code.WriteString(readDocument(t, path))
-		}
-	}
-	for _, path := range []string{"../docs/security.md", "../docs/reliability.md"} {
-		for _, match := range regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`").FindAllStringSubmatch(readDocument(t, path), -1) {
-			assert.True(t, strings.Contains(code.String(), "func "+match[1]+"("), "%s: %s", path, match[1])
-		}
-	}
-}
-
 // Every target of make that a document names exists.
 func TestDocumentTargets(t *testing.T) {
 	makefile := readDocument(t, "../Makefile")
