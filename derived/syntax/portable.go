@@ -37,8 +37,10 @@ func (e *Call) unportable(text string, yield func(at Span, what string, s Suppor
 		if s := e.Func.arg(i).expr; s != Everywhere && name == nil && f.since == Everywhere {
 			yield(x.Span(), word+"() of an expression", s)
 		}
-		if tag, ok := x.(*Tag); ok && (tag.Key == "meta" || tag.Key == "indom") && f.since == Everywhere {
-			yield(tag.at, "the tag "+tag.Key, PCP63)
+		if tag, ok := x.(*Tag); ok {
+			if s := tag.since(); s > f.since {
+				yield(tag.at, tag.what(), s)
+			}
 		}
 		if e.Func == Match {
 			Walk(x, func(x Expr) bool {
@@ -49,4 +51,25 @@ func (e *Call) unportable(text string, yield func(at Span, what string, s Suppor
 			})
 		}
 	}
+}
+
+// since is which libpcp understands the tag. PCP 6.3 takes no indom, and none a quoted metric.
+func (t *Tag) since() Support {
+	switch {
+	case t.Key == "meta" && t.Quoted:
+		return Nowhere
+	case t.Key == "meta":
+		return PCP63
+	case t.Key == "indom":
+		return PCP7
+	default:
+		return Everywhere
+	}
+}
+
+func (t *Tag) what() string {
+	if t.Key == "meta" && t.Quoted {
+		return "a metric in quotes as meta"
+	}
+	return "the tag " + t.Key
 }
