@@ -28,8 +28,9 @@ func (r *run) lie(ctx context.Context, agent string) {
 	defer say("")
 	moment := func() time.Duration { return time.Duration(random.Int64N(int64(mostLying))) }
 	for rig.Sleep(ctx, moment()) {
-		honest := r.tally.lies()
-		say(anyLie(random))
+		order := anyLie(random)
+		honest := r.tally.lies(agent + ": " + order)
+		say(order)
 		rig.Sleep(ctx, moment())
 		say("")
 		honest()

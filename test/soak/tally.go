@@ -11,6 +11,9 @@ import (
 // mostTold is how many problems of a kind are written to the log.
 const mostTold = 20
 
+// oneGap is for how long missing values are noted as if all were so at the same time.
+const oneGap = 100 * time.Millisecond
+
 // kind is a kind of problem.
 type kind int
 
@@ -37,19 +40,46 @@ type tally struct {
 	older  atomic.Int64 // ns by which a sample was older than a plain value of the same fetch, at most
 	told   atomic.Int64 // lies
 	lying  atomic.Int64 // agents, at the moment
-	misled atomic.Int64 // values that were wrong or missing while any of them did
+	misled atomic.Int64 // values that were wrong while any of them did
 
-	mu  sync.Mutex // guards log
-	log io.Writer
+	mu   sync.Mutex // guards what follows
+	gaps []gap      // in order of time
+	lie  string     // the last one that an agent began to tell
+	last time.Time  // when that was
+	log  io.Writer
+}
+
+// gap is values that were missing at about one time.
+type gap struct {
+	at     time.Time
+	values int64
+	misled int64 // those while an agent lied
 }
 
 // problem counts one and tells it, unless there have been many.
 func (t *tally) problem(k kind, format string, args ...any) {
-	if (k == wrongValue || k == missingValue) && t.lying.Load() > 0 {
+	switch lying := t.lying.Load() > 0; {
+	case k == missingValue:
+		t.missing(time.Now(), lying)
+	case k == wrongValue && lying:
 		t.misled.Add(1)
 	}
 	if t.problems[k].Add(1) <= mostTold {
-		t.tell("%s after %.1f s: %s", k, time.Since(t.begin).Seconds(), fmt.Sprintf(format, args...))
+		t.tell("%s after %.1f s%s: %s", k, time.Since(t.begin).Seconds(), t.lately(), fmt.Sprintf(format, args...))
+	}
+}
+
+// missing notes that a value was.
+func (t *tally) missing(at time.Time, lying bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.gaps); n == 0 || at.Sub(t.gaps[n-1].at) > oneGap {
+		t.gaps = append(t.gaps, gap{at: at})
+	}
+	g := &t.gaps[len(t.gaps)-1]
+	g.values++
+	if lying {
+		g.misled++
 	}
 }
 
@@ -62,8 +92,21 @@ func (t *tally) age(by int64) {
 	}
 }
 
+// lately says which lie an agent has begun to tell, and when; empty if none has.
+func (t *tally) lately() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lie == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s for %.1f s)", t.lie, time.Since(t.last).Seconds())
+}
+
 // lies notes that an agent begins to lie, and returns what notes that it says the truth again.
-func (t *tally) lies() (honest func()) {
+func (t *tally) lies(lie string) (honest func()) {
+	t.mu.Lock()
+	t.lie, t.last = lie, time.Now()
+	t.mu.Unlock()
 	t.told.Add(1)
 	t.lying.Add(1)
 	return func() { t.lying.Add(-1) }

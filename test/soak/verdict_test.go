@@ -89,6 +89,34 @@ func TestSlowness(t *testing.T) {
 	}
 }
 
+// Missing values are told apart by whether the machine stood still shortly before.
+func TestMissing(t *testing.T) {
+	begin := time.Now()
+	for _, row := range []struct {
+		name                         string
+		late                         time.Duration // of a wake-up that was due at 10 s
+		at                           time.Duration // when three values are missing
+		lying                        bool
+		unexplained, excused, misled int64
+	}{
+		{"a machine in time", time.Millisecond, 10 * time.Second, false, 3, 0, 0},
+		{"while it stands still", 500 * time.Millisecond, 10300 * time.Millisecond, false, 0, 3, 0},
+		{"soon after", 500 * time.Millisecond, 12400 * time.Millisecond, true, 0, 3, 0},
+		{"long after", 500 * time.Millisecond, 12600 * time.Millisecond, true, 3, 0, 3},
+		{"before", 500 * time.Millisecond, 9900 * time.Millisecond, true, 3, 0, 3},
+		{"late, but not so late", 200 * time.Millisecond, 10100 * time.Millisecond, false, 3, 0, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := &run{scene: &scene{tally: &tally{begin: begin}}, late: rig.Wakes{{Due: begin.Add(10 * time.Second), Late: row.late}}}
+			for range 3 {
+				r.tally.missing(begin.Add(row.at), row.lying)
+			}
+			unexplained, excused, misled := r.missing()
+			assert.Equal(t, []int64{row.unexplained, row.excused, row.misled}, []int64{unexplained, excused, misled})
+		})
+	}
+}
+
 // Memory is compared within the last process, which has had time to come to hold what it needs.
 func TestGrowth(t *testing.T) {
 	const length = 1000
