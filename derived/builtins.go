@@ -46,6 +46,17 @@ var builtins = [...]builtin{
 	syntax.TopK:       {numeric: true, noCounter: true, step: opTop},
 	syntax.BottomK:    {numeric: true, noCounter: true, step: opTop},
 	syntax.Default:    {numeric: true, check: fallsBack, step: opDefault},
+
+	syntax.MaxSample:   {numeric: true, noCounter: true, step: opWindow, result: instant},
+	syntax.MinSample:   {numeric: true, noCounter: true, step: opWindow, result: instant},
+	syntax.FirstSample: {numeric: true, noCounter: true, step: opWindow, result: instant},
+	syntax.LastSample:  {numeric: true, noCounter: true, step: opWindow, result: instant},
+	syntax.AvgSample:   {numeric: true, noCounter: true, step: opWindow, result: instantDouble},
+	syntax.SumSample:   {numeric: true, noCounter: true, step: opWindow, result: instantDouble},
+	syntax.StdevSample: {numeric: true, noCounter: true, step: opWindow, result: instantDouble},
+	syntax.CountSample: {numeric: true, noCounter: true, step: opWindow, class: Tally, result: func(n *Node) {
+		n.Type, n.Sem, n.Units = pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}
+	}},
 }
 
 // builtin is what a function means. A node begins with the metadata of the first operand; without one with those of
@@ -87,6 +98,10 @@ func ClassOf(f syntax.Func) Class { return builtins[f].class }
 func single(n *Node) { n.InDom = pdu.NoInDom }
 
 func double(n *Node) { n.Type = pdu.TypeDouble }
+
+func instant(n *Node) { n.Sem = pdu.SemInstant }
+
+func instantDouble(n *Node) { n.Type, n.Sem = pdu.TypeDouble, pdu.SemInstant }
 
 func extreme(n *Node) { n.Sem, n.InDom = pdu.SemInstant, pdu.NoInDom }
 

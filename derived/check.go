@@ -134,10 +134,14 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 
 // completed is a node with what follows from its operands.
 func (c *checker) completed(n *Node) (*Node, *Error) {
+	window := n.window()
 	for _, k := range n.Kids {
 		n.height = max(n.height, k.height)
-		n.history = max(n.history, k.history)
-		n.adds = n.adds || k.adds
+		n.over = n.over || k.over
+		if !window { // its operand has a history of its own
+			n.history = max(n.history, k.history)
+			n.adds = n.adds || k.adds
+		}
 		n.shifts = n.shifts || k.shifts && n.Sem == pdu.SemCounter
 		if n.groups == nil && k.InDom == n.InDom {
 			n.groups = k.groups
@@ -149,18 +153,23 @@ func (c *checker) completed(n *Node) (*Node, *Error) {
 		n.adds = syntax.Is(n.Expr, syntax.Delta)
 	}
 	switch {
+	case window && n.over:
+		return nil, c.fail(n.Expr, RuleWindowInWindow, called(n.Expr.(*syntax.Call)))
+	case n.over && syntax.Is(n.Expr, syntax.Delta, syntax.Rate):
+		return nil, c.fail(n.Expr, RuleWindowChange, called(n.Expr.(*syntax.Call)))
 	case n.height > maxHeight:
 		return nil, c.fail(n.Expr, RuleTooDeep, "operand "+shown(n.Expr))
 	case n.history > MaxHistory:
 		return nil, c.fail(n.Expr, RuleHistory, "operand "+shown(n.Expr))
 	}
+	n.over = n.over || window
 	return n, nil
 }
 
 // name resolves an operand: a metric of the collector, else another definition, by the name it was
 // given or the one it is served under.
 func (c *checker) name(e *syntax.Name) (*Node, *Error) {
-	desc, other, err := c.lookup(e.Name)
+	desc, other, err := c.set.lookup(e.Name)
 	switch {
 	case unknown(err) && c.set.language.NoValue:
 		return c.node(Node{Expr: e, Desc: discrete(pdu.Type32), empty: true, height: 1}), nil
@@ -181,15 +190,15 @@ func (c *checker) noMetadata(e *syntax.Name, err error) *Error {
 }
 
 // lookup finds a name among the collector's metrics and then among the definitions.
-func (c *checker) lookup(name string) (pdu.Desc, *Metric, error) {
+func (s *Set) lookup(name string) (pdu.Desc, *Metric, error) {
 	err := error(pdu.ErrName)
-	if _, own := c.set.own(name); !own {
+	if _, own := s.own(name); !own {
 		var desc pdu.Desc
-		if desc, err = c.set.catalog.Desc(name); !unknown(err) {
+		if desc, err = s.catalog.Desc(name); !unknown(err) {
 			return desc, nil, err
 		}
 	}
-	if other := c.set.definition(name); other != nil {
+	if other := s.definition(name); other != nil {
 		return pdu.Desc{}, other, nil
 	}
 	return pdu.Desc{}, nil, err
@@ -363,7 +372,7 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 			if f.step == opConst {
 				n.number(arg.(*syntax.Number))
 			}
-		case syntax.Units, syntax.Pattern, syntax.Metadata: // for the whole function
+		case syntax.Units, syntax.Pattern, syntax.Metadata, syntax.Interval: // for the whole function
 		}
 		if err != nil {
 			return nil, err
@@ -377,7 +386,11 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 			return nil, c.fail(e, RuleFunctionType, called(e))
 		}
 		if f.noCounter && x.Sem == pdu.SemCounter {
-			return nil, c.fail(e, RuleFunctionCounter, called(e))
+			rule := RuleFunctionCounter
+			if f.step == opWindow {
+				rule = RuleWindowCounter
+			}
+			return nil, c.fail(e, rule, called(e))
 		}
 	}
 	if f.check != nil {
@@ -455,7 +468,7 @@ func called(e *syntax.Call) string {
 // else 0; decided here and constant afterwards.
 func (c *checker) exists(n *Node, name *syntax.Name) *Error {
 	n.decided = true
-	_, other, err := c.lookup(name.Name)
+	_, other, err := c.set.lookup(name.Name)
 	switch {
 	case unknown(err):
 	case err != nil:

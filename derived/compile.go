@@ -176,6 +176,10 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 		return c.add(s.holding(n.value))
 	}
 	x := n.Kids[0]
+	if s.op == opWindow {
+		s.id = c.window(e, n)
+		return c.add(s)
+	}
 	s.a = c.tree(x, age)
 	if number := e.Number(); number != nil {
 		s.c = c.add(step{op: opConst, typ: pdu.TypeDouble}.holding(fromDouble(number.Float)))
@@ -299,7 +303,7 @@ func (c *compiler) pairs(n *Node, s step, from, to int, age uint8) int32 {
 	return c.add(s)
 }
 
-// choice is the step of what chooses among the instances of its operand, adds to them or groups them; 0 for all else.
+// choice is the step of what chooses among the instances of its operand, adds to them, groups or keeps them; 0 for all else.
 func (n *Node) choice() stepOp {
 	switch e := n.Expr.(type) {
 	case *syntax.Select:
@@ -308,7 +312,7 @@ func (n *Node) choice() stepOp {
 		if e.By != nil {
 			return opGroup
 		}
-		if step := builtins[e.Func].step; step == opMatch || step == opTop || step == opDefault {
+		if step := builtins[e.Func].step; step == opMatch || step == opTop || step == opDefault || step == opWindow {
 			return step
 		}
 	}
@@ -327,7 +331,7 @@ func (c *compiler) instances(n *Node, age uint8) int32 {
 	}
 	at := int32(-1)
 	switch of.choice() {
-	case opTop, opDefault, opGroup:
+	case opTop, opDefault, opGroup, opWindow:
 		at = c.tree(n, age)
 	case opMatch, opSelect:
 		s := c.program.steps[c.tree(n, age)]

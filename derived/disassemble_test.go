@@ -9,7 +9,7 @@ import (
 )
 
 var stepNames = [...]string{
-	opOperand: "operand", opConst: "const", opConstSet: "constset", opNothing: "nothing", opConvert: "convert",
+	opOperand: "operand", opConst: "const", opConstSet: "constset", opWindow: "window", opNothing: "nothing", opConvert: "convert",
 	opScale: "scale", opRescale: "rescale", opArith: "arith", opCompare: "compare", opTruth: "truth", opBool: "bool",
 	opNot: "not", opNegate: "negate", opEach: "each", opAggregate: "aggregate", opCount: "count", opDelta: "delta", opRate: "rate", opUnchanged: "unchanged",
 	opPair: "pair", opTop: "top", opDefault: "default",
@@ -44,6 +44,9 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 		words = append(words, FormatNumber(s.typ, s.value()))
 	case opConstSet:
 		words = append(words, FormatNumber(s.typ, s.value()), pdu.InDom(s.id).String())
+	case opWindow:
+		w := p.windows[s.id]
+		words = append(words, w.Func.String(), w.Every.String(), fmt.Sprint(w.Span), fmt.Sprintf("(%%%d)", w.root))
 	case opArith, opCompare, opBool:
 		words = append(words, syntax.Op(s.syntax).String())
 	case opPair, opAggregate, opEach, opTop:

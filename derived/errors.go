@@ -54,6 +54,9 @@ const (
 	RuleFunctionDimension
 	RuleNumberFit
 	RuleDefaultFit
+	RuleWindowCounter
+	RuleWindowInWindow
+	RuleWindowChange
 )
 
 // catalogue holds the wording of every rule, and the smallest definition that breaks it over the
@@ -106,6 +109,9 @@ var catalogue = [...]struct{ reason, example string }{
 	RuleFunctionDimension: {"Operand of function is not dimensionless", "sqrt(kbyte)"},
 	RuleNumberFit:         {"Number does not fit the other operands", "max(bin, 0.5)"},
 	RuleDefaultFit:        {"Second operand does not fit the first", "default(bin, bin.d)"},
+	RuleWindowCounter:     {"Counter operand for function over time: take rate() or delta() of it", `max_sample(bin.ctr, "1min")`},
+	RuleWindowInWindow:    {"Function over time of another one", `max_sample(avg_sample(bin, "1min"), "5min")`},
+	RuleWindowChange:      {"Change of a function over time: take it of what is within", `rate(avg_sample(bin, "1min"))`},
 }
 
 // String is the wording of the rule's message.

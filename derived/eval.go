@@ -12,6 +12,7 @@ type Evaluation struct {
 	steps   []step // of the program
 	slots   []slot // of these
 
+	results   *Results // of the windows; nil: not known
 	registers registers
 	scratch   *blocks // nil: not needed yet
 	groups    *Groups // nil: not needed yet
@@ -33,6 +34,7 @@ func (e *Evaluation) Set() *Set { return e.set }
 // Value become invalid.
 func (e *Evaluation) Reset(history ...Sample) {
 	clear(e.history)
+	e.results = nil
 	e.history = append(e.history[:0], history...)
 	e.registers.rest()
 	if e.round++; e.round == 0 { // results of 2³² rounds ago would count again
@@ -68,14 +70,18 @@ func (e *Evaluation) step(i int32) *Vector {
 	slot.round = e.round
 	s := &e.steps[i]
 	var values *Vector
-	if s.op == opOperand {
+	switch s.op {
+	case opOperand:
 		if sample := e.sample(s.age); sample != nil {
 			values = sample.Values(pdu.PMID(s.id), &slot.hint)
 		}
-		if values != nil && values.usual(s) {
-			slot.v = values
-			return values
-		}
+	case opWindow:
+		values = e.window(s, slot)
+	default:
+	}
+	if values != nil && values.usual(s) {
+		slot.v = values
+		return values
 	}
 	if slot.cell == nil {
 		slot.cell = &cell{}
@@ -84,7 +90,7 @@ func (e *Evaluation) step(i int32) *Vector {
 	slot.v = &c.v
 	c.v = Vector{Type: s.typ}
 	switch s.op {
-	case opOperand:
+	case opOperand, opWindow:
 		c.odd(s, values)
 	case opConst:
 		c.single[0] = s.value()

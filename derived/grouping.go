@@ -386,23 +386,29 @@ func (e *Evaluation) rename(i int32, s *step, c *cell) {
 		return
 	}
 	m := c.more()
-	theirs, ours := e.numbering().domain(pdu.InDom(uint32(s.b))), e.numbering().domain(pdu.InDom(s.id))
+	ours := e.numbering().domain(pdu.InDom(s.id))
 	if g := m.grouping; g == nil || g.in != ours || g.from != a.Insts || g.gone != ours.gone {
-		m.grouping, m.match.at = ours.renamed(theirs, a.Insts, m.match.at[:0])
+		m.grouping, m.match.at = ours.renamed(e.numbering().Table(pdu.InDom(uint32(s.b))), a.Insts, m.match.at[:0])
 	}
 	m.grouping.use()
 	c.v.Insts = m.grouping.groups
 	gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
 }
 
-// renamed is the groups that have the names of some of another domain, and where those are in their set. It keeps what a
+// renamed is the groups that have the names of some of other numbers, and where those are in their set. It keeps what a
 // grouping does, but for who is in which group.
-func (n *groupNames) renamed(theirs *groupNames, from *InstSet, at []int32) (*grouping, []int32) {
+func (n *groupNames) renamed(names *NameTable, from *InstSet, at []int32) (*grouping, []int32) {
 	g := &grouping{in: n, from: from}
 	for i, id := range from.ids {
-		if one := theirs.byInst[id]; one != nil {
-			g.list, at = append(g.list, n.named(one.name)), append(at, int32(i))
+		if name, ok := names.Name(id); ok {
+			one := n.named(name)
+			one.place = int32(i)
+			g.list = append(g.list, one)
 		}
+	}
+	slices.SortFunc(g.list, byGroupName)
+	for _, one := range g.list {
+		at = append(at, one.place)
 	}
 	g.groups, g.gone = n.numbers(g.list), n.gone
 	return g, at

@@ -225,7 +225,8 @@ func TestGroupsAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, len(g.domain(kinds).byName), maxGroups)
 	assert.Len(t, kept, len(g.domain(kinds).byName), "who keeps them knows the same")
 	assert.LessOrEqual(t, len(g.members()), 15)
-	assert.Less(t, heap()-min(before, heap()), uint64(16<<20), "bytes")
+	after := heap()
+	assert.Less(t, after-min(before, after), uint64(16<<20), "bytes")
 }
 
 // As many as are in use are remembered, however many that are.

@@ -23,6 +23,7 @@ type Lookups struct {
 	Selectors []Selector  // instances that a name stands for
 	Labels    []Selector  // labels of instances, by their names
 	Groups    []pdu.InDom // no need: the domains of ours whose groups come from this
+	Windows   []uint32    // places in [Set.Windows] of those whose results it is computed from
 }
 
 // Selector is an instance by name, x[name], or a label.
@@ -50,6 +51,10 @@ func (c *compiler) needsOf(s *step) *Needs {
 	switch s.op {
 	case opOperand:
 		return &Needs{Operands: []pdu.PMID{pdu.PMID(s.id)}, Lookups: none.Lookups}
+	case opWindow:
+		of := *c.program.windows[s.id].needs.Lookups
+		of.Windows = []uint32{s.id}
+		return &Needs{Lookups: &of}
 	case opConstSet:
 		return &Needs{Lookups: &Lookups{Members: []pdu.InDom{pdu.InDom(s.id)}}}
 	case opGroup, opSpread, opRename:
@@ -114,11 +119,12 @@ func (l *Lookups) and(m *Lookups) *Lookups {
 		Selectors: union(l.Selectors, m.Selectors, Selector.compare),
 		Labels:    union(l.Labels, m.Labels, Selector.compare),
 		Groups:    union(l.Groups, m.Groups, cmp.Compare[pdu.InDom]),
+		Windows:   union(l.Windows, m.Windows, cmp.Compare[uint32]),
 	}
 }
 
 func (l *Lookups) size() int {
-	return len(l.Names) + len(l.Members) + len(l.Selectors) + len(l.Labels) + len(l.Groups)
+	return len(l.Names) + len(l.Members) + len(l.Selectors) + len(l.Labels) + len(l.Groups) + len(l.Windows)
 }
 
 // union merges two sorted lists; it returns the longer one if that has everything.

@@ -31,6 +31,7 @@ type Node struct {
 	history uint8      // earlier samples that the value needs
 	adds    bool       // with a delta() that is not within a rate()
 	shifts  bool       // a counter whose members come and go: a sum for each group
+	over    bool       // a function over time, or computed from one
 	groups  *groups    // of a set over groups: what they are made by
 	other   *Node      // the tree of another definition that this is a use of; nil: it is none
 }
@@ -48,6 +49,12 @@ func discrete(t pdu.Type) pdu.Desc {
 
 // constant reports whether n is a number or an mkconst(), which relations may compare with anything.
 func (n *Node) constant() bool { return n.other == nil && syntax.NumberOf(n.Expr) != nil }
+
+// window reports whether n is a function over time.
+func (n *Node) window() bool {
+	call, ok := n.Expr.(*syntax.Call)
+	return ok && builtins[call.Func].step == opWindow
+}
 
 // shown is how messages call an operand: itself if it is a name or a number, else "<expr>".
 func shown(e syntax.Expr) string {

@@ -12,6 +12,7 @@ const (
 	opOperand   stepOp = iota + 1 // ( -- values of a metric in the sample of the step's age )
 	opConst                       // ( -- one number )
 	opConstSet                    // ( -- the number for every instance of a domain )
+	opWindow                      // ( -- what a window comes to )
 	opNothing                     // ( -- no values )
 	opConvert                     // ( a -- a as another numeric type )
 	opScale                       // ( a -- a as DOUBLE, divided and multiplied )
@@ -60,7 +61,7 @@ type step struct {
 	// operand. c of opAggregate, opGroup and opTop is the constant among the arguments, if there is one.
 	a, b, c int32
 
-	id uint32 // of opOperand the pdu.PMID; of opConstSet, opSelect, opMatch the pdu.InDom; else that of the groups
+	id uint32 // of opOperand the pdu.PMID; of opWindow its place among those of the set; of opConstSet, opSelect, opMatch the pdu.InDom; else that of the groups
 }
 
 // value is the number of a constant.
@@ -80,6 +81,7 @@ type program struct {
 	converters []*Converter
 	factors    []Factor
 	texts      []string
+	windows    []*Window
 }
 
 // takes calls yield for the steps that s takes from.

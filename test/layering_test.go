@@ -46,17 +46,22 @@ var layers = map[string]layer{
 	"derived/syntax":     {never: pure},
 	"derived/ere":        {never: pure},
 	"derived":            {ours: "derived/ere derived/syntax pdu", never: pure},
-	"derived/unittest":   {ours: "config derived derived/syntax pdu", never: pure},
+	"derived/window":     {ours: "derived derived/syntax pdu", never: pure},
+	"derived/unittest":   {ours: "config derived derived/syntax derived/window pdu", never: pure},
 	"derived/lint":       {ours: "derived derived/ere derived/syntax pdu", never: pure},
 	"derived/agent": {
-		ours: "derived derived/agent/agents derived/agent/control derived/agent/history derived/agent/operand derived/agent/predict " +
-			"derived/agent/reload derived/agent/served derived/agent/upstream pdu pmda pmda/pmapi",
+		ours: "derived derived/agent/agents derived/agent/control derived/agent/history derived/agent/keeper derived/agent/operand derived/agent/predict " +
+			"derived/agent/reload derived/agent/served derived/agent/upstream derived/window pdu pmda pmda/pmapi",
 		modules: logging,
 	},
 	"derived/agent/reload": {
-		ours: "derived derived/agent/agents derived/agent/control derived/agent/identity derived/agent/operand derived/agent/served " +
+		ours: "derived derived/agent/agents derived/agent/control derived/agent/identity derived/agent/keeper derived/agent/operand derived/agent/served " +
 			"derived/agent/upstream pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
+	},
+	"derived/agent/keeper": {
+		ours:    "derived derived/agent/control derived/agent/operand derived/agent/predict derived/agent/upstream derived/window",
+		modules: logging, never: pure,
 	},
 	"derived/agent/upstream": {
 		ours: "derived/agent/agents derived/agent/control derived/agent/operand derived/agent/predict " +
@@ -76,7 +81,7 @@ var layers = map[string]layer{
 		ours: "derived derived/agent/identity pdu pmda", modules: logging, never: pure,
 	},
 	"derived/session": {
-		ours: "derived derived/agent/operand derived/agent/served pdu pmda/pmapi", never: pure,
+		ours: "derived derived/agent/operand derived/agent/served derived/window pdu pmda/pmapi", never: pure,
 	},
 	"derived/agent/mmv": {
 		ours:    "derived/agent/control pdu",

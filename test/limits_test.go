@@ -22,7 +22,7 @@ import (
 // limited are the packages whose limits docs/limits.md lists.
 var limited = []string{
 	"cmd/pmdaderived", "config", "derived", "derived/agent", "derived/agent/history", "derived/agent/identity", "derived/agent/mmv", "derived/agent/operand", "derived/agent/predict", "derived/agent/served", "derived/agent/slow", "derived/agent/upstream", "derived/ere", "derived/lint", "derived/syntax", "pdu", "pmda", "pmda/pmapi",
-	"derived/unittest",
+	"derived/unittest", "derived/window",
 }
 
 // limitName is what limits are called.
@@ -45,6 +45,7 @@ var noLimits = map[string]string{
 	"pdu.ErrConnLimit":       "an error",
 	"syntax.maxDomain":       "width of a field",
 	"syntax.maxSerial":       "width of a field",
+	"syntax.MaxSample":       "a function",
 	"pmda.maxPipeSize":       "what the kernel allows: longer replies take turns",
 	"pmapi.maxLookup":        "requests are parted: more takes more of them",
 	"pmapi.maxDescBatch":     "requests are parted: more takes more of them",

@@ -53,7 +53,7 @@ func (c *collector) sample(
 	metrics := make([]*derived.Metric, len(names))
 	var watched []*derived.Metric
 	for i, name := range names {
-		if m, ok := session.Set().Lookup(name); ok && m.Err == nil && m.Needs().History == 0 {
+		if m, ok := session.Set().Lookup(name); ok && m.Err == nil && m.Needs().History == 0 && len(m.Needs().Windows) == 0 {
 			metrics[i] = m
 			watched = append(watched, m)
 		}

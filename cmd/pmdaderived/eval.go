@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"os/signal"
 	"slices"
 	"strconv"
@@ -98,6 +100,9 @@ type shown struct {
 
 // run takes samples and prints them once the history is complete; samples is how many to print, 0 for no end.
 func (e *evaluation) run(ctx context.Context, samples int, pause time.Duration) error {
+	if err := e.fill(ctx); err != nil {
+		return err
+	}
 	before := e.session.History()
 	all := samples + before
 	if samples == 0 {
@@ -110,16 +115,45 @@ func (e *evaluation) run(ctx context.Context, samples int, pause time.Duration) 
 	})
 }
 
+// fill waits until functions over time have all their samples, and tells on a terminal how long that will be.
+func (e *evaluation) fill(ctx context.Context) error {
+	span := e.session.Span()
+	if span == 0 {
+		return nil
+	}
+	terminal := isTerminal(e.stderr)
+	defer func() {
+		if terminal {
+			fmt.Fprint(e.stderr, "\r\033[K")
+		}
+	}()
+	return e.session.Wait(ctx, time.Now().Add(span), func(left time.Duration) {
+		if terminal {
+			fmt.Fprintf(e.stderr, "\r\033[Ktaking samples for %s, %s left", timeText(span), timeText(left.Round(time.Second)))
+		}
+	})
+}
+
+// isTerminal reports whether what is written is shown to somebody at once.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
 // sampled takes so many samples, a pause apart, and calls taken after each.
 func sampled(ctx context.Context, session *session.Session, samples int, pause time.Duration, taken func(n int)) error {
-	ticker := time.NewTicker(pause)
-	defer ticker.Stop()
+	next := time.Now()
 	for n := range samples {
 		if n > 0 {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-ticker.C:
+			if next = next.Add(pause); next.Before(time.Now()) {
+				next = time.Now()
+			}
+			if err := session.Wait(ctx, next, nil); err != nil {
+				return err
 			}
 		}
 		if err := session.Sample(ctx, time.Now()); err != nil {

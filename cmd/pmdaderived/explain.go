@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"pmdaderived/derived"
@@ -43,7 +44,7 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 				fmt.Fprintln(t.stdout)
 			}
 			showHead(t.stdout, s)
-			showTree(t.stdout, m, a.Set().GroupDomains())
+			showTree(t.stdout, m, a.Set().GroupDomains(), a.Set().Windows())
 			if err := t.showGroups(ctx, a, s, m); err != nil {
 				return t.fail(err)
 			}
@@ -77,7 +78,7 @@ func showHead(w io.Writer, s subject) {
 const maxShownDepth = 64
 
 // showTree prints the tree of a metric as a table, a line for each part of the expression.
-func showTree(w io.Writer, m *derived.Metric, groups map[pdu.InDom]derived.GroupDomain) {
+func showTree(w io.Writer, m *derived.Metric, groups map[pdu.InDom]derived.GroupDomain, windows []*derived.Window) {
 	rows := [][]string{{"expression", "type", "semantics", "units", "indom", "conversion"}}
 	stems := make([]string, maxShownDepth+1) // by level: what to draw while operands at that level are still to come
 	for l := range m.Lines {
@@ -104,6 +105,34 @@ func showTree(w io.Writer, m *derived.Metric, groups map[pdu.InDom]derived.Group
 	if n := m.Needs().History; n > 0 {
 		fmt.Fprintf(w, "\nA value needs %s before it.\n", plural(n, "sample"))
 	}
+	showWindows(w, m, windows)
+}
+
+// showWindows prints what the functions over time of a metric take.
+func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
+	if len(m.Needs().Windows) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	for _, i := range m.Needs().Windows {
+		of := windows[i]
+		kept := fmt.Sprintf("%s of each instance are kept", plural(int(of.Span), "value"))
+		if of.Desc.InDom == pdu.NoInDom {
+			kept = fmt.Sprintf("%s are kept", plural(int(of.Span), "value"))
+		}
+		fmt.Fprintf(w, "%s over %s: sampled every %s, whoever asks; %s.\n", of.Func, timeText(time.Duration(of.Span)*of.Every), timeText(of.Every), kept)
+	}
+}
+
+// timeText is a time without what says nothing: "1h", "90s" as "1m30s".
+func timeText(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if short, ok := strings.CutSuffix(text, zero); ok {
+			text = short + zero[:1]
+		}
+	}
+	return text
 }
 
 // groupsText says what a domain is groups of.

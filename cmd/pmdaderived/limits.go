@@ -32,6 +32,7 @@ func settable() []limit {
 		{"contexts", func(l *agent.Limits) *int64 { return &l.Contexts }, 1, 65_536, false},
 		{"samples", func(l *agent.Limits) *int64 { return &l.Samples }, 64 << 10, 64 << 30, true},
 		{"answer", func(l *agent.Limits) *int64 { return &l.Answer }, 4 << 10, 1 << 30, true},
+		{"windows", func(l *agent.Limits) *int64 { return &l.Windows }, 1, 1_000_000_000, false},
 	}
 }
 
@@ -46,7 +47,7 @@ func defaultLimits() agent.Limits {
 func limitOption(limits *agent.Limits) pmda.Option {
 	return pmda.Option{
 		Long: "limit", Arg: "NAME=N", Set: func(arg string) error { return setLimit(limits, arg) },
-		Help: "set a limit: definitions, expression, depth, operands, instances, contexts, samples, answer",
+		Help: "set a limit: definitions, expression, depth, operands, instances, contexts, samples, answer, windows",
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/history"
+	"pmdaderived/derived/agent/keeper"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/predict"
 	"pmdaderived/derived/agent/reload"
@@ -80,6 +81,7 @@ type Agent struct {
 	changes  atomic.Uint32 // to be told to pmcd with the next reply
 	names    operand.Names
 	upstream *upstream.Upstream
+	keeper   *keeper.Keeper
 	reloader *reload.Reloader
 
 	// What follows belongs to the request loop, which alone knows clients, their contexts and evaluations.
@@ -89,6 +91,7 @@ type Agent struct {
 	groups      *derived.Groups         // their names and numbers
 	refreshed   map[pdu.InDom]time.Time // when groups were computed for who asked for the instances
 	constant    []*operand.Sample       // without values, for metrics made of constants
+	windows     *derived.Results        // what all see that is computed for this fetch; nil: there are none
 	values      uint64                  // served in this fetch
 	fetched     *clientContext          // whose fetch is to be finished; nil: none
 	wanted      []*upstream.Series      // that should have had a newer sample for it
@@ -124,10 +127,13 @@ func New(o Options) *Agent {
 		Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
 	a.contexts = newContexts(a.upstream, &a.figures, o.Limits)
+	a.keeper = keeper.New(keeper.Options{
+		Upstream: a.upstream, Names: &a.names, Values: o.Limits.Windows, Figures: &a.figures, Log: o.Log, Now: o.Now,
+	})
 	a.control = control.New(o.Domain, a.source())
 	a.reloader = reload.New(reload.Options{
 		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.Poll, Protected: o.Protected, Operands: o.Limits.Operands,
-		Upstream: a.upstream, Names: &a.names, Groups: a.groups, Figures: &a.figures, Log: o.Log, Now: o.Now,
+		Upstream: a.upstream, Keeper: a.keeper, Names: &a.names, Groups: a.groups, Figures: &a.figures, Log: o.Log, Now: o.Now,
 		Snapshot: &a.snapshot, Changes: &a.changes,
 	})
 	return a
@@ -138,6 +144,7 @@ func New(o Options) *Agent {
 func (a *Agent) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { a.upstream.Run(ctx) })
+	tasks.Go(func() { a.keeper.Run(ctx) })
 	tasks.Go(func() { a.reloader.Run(ctx) })
 	tasks.Wait()
 }

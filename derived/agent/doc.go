@@ -17,6 +17,7 @@
 //	               no lock. metadata.go, clients.go, fetch.go, contexts.go
 //	reload         Run's: see there. It builds snapshots and swaps them. It may wait for pmcd; nobody waits for it
 //	upstream's     Run's: see there. They take samples and evaluate nothing
+//	keeper         Run's: see there. It evaluates what functions over time are computed from, at their ticks
 //
 // # Groups
 //
@@ -29,8 +30,8 @@
 //
 // # Meeting points
 //
-// They meet in what is immutable (a snapshot, a sample, the names of instances), in counters (package control), and in
-// package upstream, whose lock is the only one.
+// They meet in what is immutable (a snapshot, a sample, the names of instances, what functions over time come to), in counters (package control), and in
+// package upstream, whose lock is the only one that a request takes.
 //
 // # A context
 //
@@ -43,6 +44,7 @@
 //	reload     configuration, look-ups, snapshots
 //	operand    samples, catalog and instance names as a pmcd shows them; pure
 //	upstream   connections to pmcd, the queue of fetches, series of samples, the schedule
+//	keeper     functions over time: when they are sampled, and what they come to
 //	history    what a context has seen of a metric, and evaluations; pure
 //	predict    when a context will fetch next; pure
 //	slow       which agents are slow; pure

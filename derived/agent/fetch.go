@@ -23,6 +23,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	a.evaluations.Begin()
 	a.groups.Begin(req.Arrived)
 	a.busy, a.stood = a.upstream.Drain()
+	a.windows = snap.Board.Results()
 	c := a.contexts.of(snap, req)
 	if len(c.series) > 0 {
 		a.takeSamples(c, req)
@@ -163,8 +164,9 @@ func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, e *entry, w
 	}
 }
 
-func (a *Agent) evaluate(snap *reload.Snapshot, history []*operand.Sample, m *reload.Metric) *derived.Vector {
-	return a.evaluations.Value(m.Derived, snap.Set, history, a.names.Now(), &snap.Spare, &a.figures.Evaluations)
+func (a *Agent) evaluate(snap *reload.Snapshot, seen []*operand.Sample, m *reload.Metric) *derived.Vector {
+	from := history.From{History: seen, Names: a.names.Now(), Windows: a.windows}
+	return a.evaluations.Value(m.Derived, snap.Set, from, &snap.Spare, &a.figures.Evaluations)
 }
 
 // constants is the history of a metric made of constants alone: the same sample for ever.

@@ -65,11 +65,16 @@ func (a *Agent) refresh(d pdu.InDom) {
 	a.refreshed[d] = now
 	snap := a.snapshot.Load()
 	a.upstream.Drain()
+	a.windows = snap.Board.Results()
 	a.groups.Begin(now)
 	a.evaluations.Begin()
 	for i := range snap.Beside {
 		m := &snap.Beside[i]
 		if m.Derived == nil || m.Series == nil || !slices.Contains(m.Derived.Needs().Groups, d) {
+			continue
+		}
+		if m.Series.Constant() { // all of it is functions over time
+			a.evaluate(snap, a.constant[:1], m)
 			continue
 		}
 		newest, _ := a.upstream.State(m.Series, now)

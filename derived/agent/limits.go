@@ -4,6 +4,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/upstream"
+	"pmdaderived/derived/window"
 	"pmdaderived/pdu"
 )
 
@@ -18,6 +19,7 @@ type Limits struct {
 	Contexts  int64 // of clients, with a history
 	Samples   int64 // bytes of the samples that these histories hold
 	Answer    int64 // bytes of an answer of pmcd to a fetch of operands
+	Windows   int64 // values that functions over time keep
 
 	Log int64 // bytes in an hour
 }
@@ -29,5 +31,6 @@ func DefaultLimits() Limits {
 	return Limits{
 		Expression: int64(expression.Text), Depth: int64(expression.Depth),
 		Operands: upstream.MaxPart, Instances: operand.MaxInstances, Contexts: maxContexts, Samples: maxHeld, Answer: pdu.ClientLimit,
+		Windows: window.MaxValues,
 	}
 }

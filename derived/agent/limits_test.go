@@ -11,6 +11,7 @@ import (
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
+	"pmdaderived/derived/window"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmdatest"
 )
@@ -30,7 +31,7 @@ func (h *harness) limits(metric string) map[string]uint64 {
 }
 
 func TestLimitMetrics(t *testing.T) {
-	own := Limits{Definitions: 10, Expression: 200, Depth: 20, Operands: 30, Instances: 40, Contexts: 50, Samples: 1 << 20, Answer: 70_000, Log: 80}
+	own := Limits{Definitions: 10, Expression: 200, Depth: 20, Operands: 30, Instances: 40, Contexts: 50, Samples: 1 << 20, Answer: 70_000, Windows: 90, Log: 80}
 	h := start(t, newCollector(t), conf("load = up.load", "both = up.count * up.load", "bin = up.bin"), func(o *Options) {
 		o.Limits = own
 		o.LogUsed = func() int64 { return 33 }
@@ -39,10 +40,10 @@ func TestLimitMetrics(t *testing.T) {
 	h.value(h.id("derived.both"))
 	assert.Equal(t, map[string]uint64{
 		"definitions": 10, "expression": 200, "depth": 20, "operands": 30, "instances": 40, "contexts": 50,
-		"samples": 1 << 20, "answer": 70_000, "log": 80,
+		"samples": 1 << 20, "answer": 70_000, "windows": 90, "log": 80,
 	}, h.limits("max"))
 	used := h.limits("used")
-	assert.Equal(t, 9, len(used))
+	assert.Equal(t, 10, len(used))
 	assert.Less(t, uint64(20), used["answer"], "a PDU")
 	assert.Less(t, used["answer"], uint64(1000))
 	assert.Positive(t, used["samples"])
@@ -50,7 +51,7 @@ func TestLimitMetrics(t *testing.T) {
 	delete(used, "samples")
 	delete(used, "contexts") // of this test
 	assert.Equal(t, map[string]uint64{
-		"definitions": 3, "expression": uint64(len("up.count * up.load")), "depth": 2, "operands": 2, "instances": 3, "log": 33,
+		"definitions": 3, "expression": uint64(len("up.count * up.load")), "depth": 2, "operands": 2, "instances": 3, "log": 33, "windows": 0,
 	}, used)
 	h.reload(conf("load = up.load"))
 	assert.EqualValues(t, 1, h.limits("used")["definitions"], "as many as there are now")
@@ -63,7 +64,7 @@ func TestUsualLimits(t *testing.T) {
 	limits := h.limits("max")
 	assert.Equal(t, map[string]uint64{
 		"expression": 1 << 20, "depth": 10_000, "operands": upstream.MaxPart, "instances": operand.MaxInstances, "contexts": maxContexts,
-		"samples": maxHeld, "answer": pdu.ClientLimit,
+		"samples": maxHeld, "answer": pdu.ClientLimit, "windows": window.MaxValues,
 	}, limits)
 	assert.NotContains(t, h.limits("used"), "log")
 }

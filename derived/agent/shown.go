@@ -6,6 +6,8 @@ import (
 	"pmdaderived/derived/agent/agents"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/reload"
+	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -30,8 +32,14 @@ func (a *Agent) shownDefinitions(yield func(*control.Definition) bool) {
 	snap := a.snapshot.Load()
 	d := control.Definition{
 		Sampled: func() (at time.Time) {
-			if m.Series != nil {
-				at = a.upstream.Taken(m.Series)
+			if m.Series == nil {
+				return at
+			}
+			at = a.upstream.Taken(m.Series)
+			for _, i := range m.Derived.Needs().Windows {
+				if of := a.upstream.Taken(snap.Windows[i]); of.After(at) {
+					at = of
+				}
 			}
 			return at
 		},
@@ -65,9 +73,25 @@ func (a *Agent) lack(snap *reload.Snapshot, m *reload.Metric) string {
 	if text := a.names.Problem(m.Derived); text != "" {
 		return text
 	}
-	newest, resting := a.upstream.State(m.Series, a.options.Now())
+	if text := a.lackOf(snap, m, m.Operands, m.Series); text != "" {
+		return text
+	}
+	for _, i := range m.Derived.Needs().Windows {
+		if text := a.lackOf(snap, m, snap.Snapshot.Windows[i], snap.Windows[i]); text != "" {
+			return text
+		}
+		if snap.Board.Results().Values[i].Code == pdu.ErrTooBig {
+			return "its functions over time would keep more values than the limit windows allows, see derived.control.limit"
+		}
+	}
+	return ""
+}
+
+// lackOf is lack for what is sampled together.
+func (a *Agent) lackOf(snap *reload.Snapshot, m *reload.Metric, of *served.Operands, s *upstream.Series) string {
+	newest, resting := a.upstream.State(s, a.options.Now())
 	if newest != nil {
-		lack := snap.Lack(m.Metric, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })
+		lack := snap.Lack(m.Metric, of, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })
 		if lack != "" {
 			return lack
 		}
@@ -75,7 +99,7 @@ func (a *Agent) lack(snap *reload.Snapshot, m *reload.Metric) string {
 	switch {
 	case resting:
 		return "an agent of its operands is slow and is not asked now, see derived.control.upstream.agent.resting"
-	case !a.figures.Connected.Load() && !m.Series.Constant():
+	case !a.figures.Connected.Load() && !s.Constant():
 		return "no connection to pmcd"
 	}
 	return ""
@@ -122,6 +146,7 @@ func (a *Agent) shownLimits(yield func(*control.Limit) bool) {
 		{"samples", l.Samples, int64(a.contexts.held.Bytes)},
 		{"answer", l.Answer, f.Answer.Load()},
 		{"log", l.Log, logUsed},
+		{"windows", l.Windows, f.WindowValues.Load()},
 	} {
 		if !yield(&control.Limit{Instance: pdu.Instance{ID: pdu.Inst(i), Name: l.name}, Max: l.max, Used: l.used}) {
 			return

@@ -4,6 +4,7 @@
 //	s, err := session.New(ctx, conn, defs, derived.Language{})
 //	m, _ := s.Set().Lookup("x")           // m.Err: why it cannot be computed
 //	s.Watch(m)
+//	err = s.Wait(ctx, time.Now().Add(s.Span()), nil)
 //	for range s.History() + 1 {           // an interval apart
 //		err = s.Sample(ctx, time.Now())
 //	}
@@ -20,6 +21,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/window"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -36,6 +38,10 @@ type Session struct {
 	needed operand.Domains // domains whose names matter, with their selectors
 	maker  *operand.Maker
 
+	windows *window.Windows
+	ticks   map[time.Duration][]int // the windows of the metrics that are watched, by the time between their samples
+	span    time.Duration           // of the longest window
+
 	asked   *operand.List    // for the metrics that are watched
 	history []derived.Sample // newest first
 	depth   int              // of history at most
@@ -50,6 +56,7 @@ func New(ctx context.Context, conn *pmapi.Conn, defs []served.Definition, langua
 	}
 	s := &Session{conn: conn, catalog: c, set: served.Bind(served.Pointers(defs), c, language)}
 	s.eval, s.groups = s.set.NewEvaluation(), derived.NewGroups()
+	s.windows = window.NewWindows(s.set, s.groups, nil)
 	s.eval.Number(s.groups)
 	s.maker, s.asked = operand.NewMaker(&s.names, time.Now()), operand.NewList()
 	return s, nil
@@ -77,13 +84,23 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
 	s.needed = operand.DomainsOf(slices.Values(metrics))
 	s.history, s.depth = nil, 1
+	s.windows = window.NewWindows(s.set, s.groups, nil)
+	s.ticks, s.span = make(map[time.Duration][]int), 0
 	ids := make(map[pdu.PMID]bool)
 	for _, m := range metrics {
-		needs := m.Needs()
-		for _, id := range needs.Operands {
-			ids[id] = true
+		for needs := range m.Fetches {
+			for _, id := range needs.Operands {
+				ids[id] = true
+			}
 		}
-		s.depth = max(s.depth, needs.History+1)
+		s.depth = max(s.depth, m.Needs().History+1)
+		for _, i := range m.Needs().Windows {
+			w := s.windows.Of(int(i))
+			if !slices.Contains(s.ticks[w.Every], int(i)) {
+				s.ticks[w.Every] = append(s.ticks[w.Every], int(i))
+				s.span = max(s.span, time.Duration(w.Span)*w.Every)
+			}
+		}
 		if d := m.Desc.InDom; d != pdu.NoInDom && !s.ours(d) {
 			s.needed.Add(d) // for InstanceName
 		}
@@ -103,6 +120,70 @@ func (s *Session) History() int { return s.depth - 1 }
 // sample if nothing is fetched, because the metrics are made of constants. After an error of the
 // connection the session is over; after any other the sample before is still the newest.
 func (s *Session) Sample(ctx context.Context, now time.Time) error {
+	taken, err := s.take(ctx, now)
+	if err != nil {
+		return err
+	}
+	s.history = slices.Insert(s.history, 0, derived.Sample(taken))
+	s.history = s.history[:min(len(s.history), s.depth)]
+	s.eval.Reset(s.history...)
+	s.eval.Over(s.windows.Results())
+	return nil
+}
+
+// Span is how long the longest window of what is watched is; 0: there is none.
+func (s *Session) Span() time.Duration { return s.span }
+
+// Wait waits until a time, and takes the samples of the windows meanwhile. waiting, if it is not nil, is called before each.
+func (s *Session) Wait(ctx context.Context, until time.Time, waiting func(left time.Duration)) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		next, now := until, time.Now()
+		var due []time.Duration
+		for every := range s.ticks {
+			at := now.Add(every - time.Duration(now.UnixNano()%int64(every)))
+			if at.Before(next) {
+				next, due = at, nil
+			}
+			if at.Equal(next) {
+				due = append(due, every)
+			}
+		}
+		if waiting != nil {
+			waiting(until.Sub(now))
+		}
+		timer.Reset(next.Sub(now))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+		}
+		if len(due) == 0 {
+			return nil
+		}
+		if err := s.tick(ctx, next, due); err != nil {
+			return err
+		}
+	}
+}
+
+// tick takes the sample of the windows that have one at a time.
+func (s *Session) tick(ctx context.Context, at time.Time, due []time.Duration) error {
+	taken, err := s.take(ctx, at)
+	if err != nil {
+		return err
+	}
+	for _, every := range due {
+		for _, i := range s.ticks[every] {
+			s.windows.Add(i, at.UnixNano()/int64(every), taken, true)
+		}
+	}
+	return nil
+}
+
+// take takes a sample.
+func (s *Session) take(ctx context.Context, now time.Time) (*operand.Sample, error) {
 	var stale []pdu.InDom
 	for d := range s.needed {
 		if !s.names.Knows(d) {
@@ -114,7 +195,7 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 	if len(s.asked.IDs) > 0 {
 		res, err := s.conn.FetchColumns(ctx, s.asked.IDs)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		made, noticed := s.maker.Make(res, now, now, s.asked)
 		taken, stale = made, append(stale, noticed.Changed...)
@@ -122,13 +203,10 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 	if len(stale) > 0 {
 		slices.Sort(stale)
 		if err := s.names.LookUp(ctx, s.conn, s.needed, slices.Compact(stale), nil); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	s.history = slices.Insert(s.history, 0, derived.Sample(taken))
-	s.history = s.history[:min(len(s.history), s.depth)]
-	s.eval.Reset(s.history...)
-	return nil
+	return taken, nil
 }
 
 // Time is when pmcd took the newest sample; zero before the first.

@@ -245,3 +245,26 @@ func TestSessionWatch(t *testing.T) {
 	assert.Equal(t, &derived.Vector{Type: pdu.TypeDouble, Bits: []uint64{pdu.DoubleValue(0, 0.5).Bits}}, s.Value(b))
 	assert.Equal(t, []pdu.PMID{loadID}, received[*pdu.HighResFetch](t, c)[1].PMIDs)
 }
+
+// Functions over time have the samples of their ticks, and rates those of the samples that are taken besides.
+func TestSessionOfWindows(t *testing.T) {
+	c := newCollector(t)
+	s := newSession(t, c, `peak = max_sample(up.load, "0.2", "0.1")`, "change = delta(up.count)", `both = count_sample(up.bin, "0.1", "0.1") + up.bin`)
+	assert.Equal(t, 200*time.Millisecond, s.Span())
+	require.NoError(t, s.Sample(t.Context(), time.Now()))
+	peak, _ := s.Set().Lookup("peak")
+	assert.Equal(t, pdu.ErrAgain, s.Value(peak).Code)
+	left := 0
+	require.NoError(t, s.Wait(t.Context(), time.Now().Add(s.Span()), func(time.Duration) { left++ }))
+	assert.Positive(t, left)
+	c.tick(1, pdu.Uint64Value(pdu.NoInst, 130))
+	require.NoError(t, s.Sample(t.Context(), time.Now()))
+	assert.Equal(t, []uint64{pdu.DoubleValue(0, 0.5).Bits}, s.bits(t, "peak"))
+	assert.Equal(t, []uint64{pdu.DoubleValue(0, 30).Bits}, s.bits(t, "change"))
+	assert.Len(t, s.bits(t, "both"), 3)
+	require.NoError(t, c.conn.Close())
+	require.Error(t, s.Wait(t.Context(), time.Now().Add(s.Span()), nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, s.Wait(ctx, time.Now().Add(time.Hour), nil), context.Canceled)
+}

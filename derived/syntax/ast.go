@@ -92,7 +92,7 @@ type Call struct {
 // Literal is an argument with a language of its own, without what is around it in the text, which its Span has:
 // quotes, or slashes.
 //
-//	"Kbyte / sec"   /^lo/   PM_TYPE_U32
+//	"Kbyte / sec"   /^lo/   PM_TYPE_U32   "5 min"
 type Literal struct {
 	node
 	Kind   ArgKind

@@ -38,6 +38,14 @@ const (
 	Percentile
 	TopK
 	BottomK
+	MaxSample
+	MinSample
+	AvgSample
+	SumSample
+	CountSample
+	StdevSample
+	FirstSample
+	LastSample
 )
 
 // functions is a row for each function: how it is written. What it means is a row of package derived. To add one
@@ -89,6 +97,15 @@ var functions = [...]function{
 	}, by: true, help: "the value below or at which are n percent of the instances"},
 	TopK:    {word: "topk_inst", since: Nowhere, args: many, help: "the k instances with the largest values"},
 	BottomK: {word: "bottomk_inst", since: Nowhere, args: many, help: "the k instances with the smallest values"},
+
+	MaxSample:   {word: "max_sample", since: Nowhere, args: window, few: 2, help: "the largest value of each instance in the time before"},
+	MinSample:   {word: "min_sample", since: Nowhere, args: window, few: 2, help: "the smallest value of each instance in the time before"},
+	AvgSample:   {word: "avg_sample", since: Nowhere, args: window, few: 2, help: "the mean of each instance over the time before"},
+	SumSample:   {word: "sum_sample", since: Nowhere, args: window, few: 2, help: "the sum of the values of each instance in the time before"},
+	CountSample: {word: "count_sample", since: Nowhere, args: window, few: 2, help: "how many values each instance had in the time before"},
+	StdevSample: {word: "stdev_sample", since: Nowhere, args: window, few: 2, help: "standard deviation of the values of each instance in the time before"},
+	FirstSample: {word: "first_sample", since: Nowhere, args: window, few: 2, help: "the oldest value of each instance in the time before"},
+	LastSample:  {word: "last_sample", since: Nowhere, args: window, few: 2, help: "the newest value of each instance in the time before"},
 }
 
 // Arguments that several functions have.
@@ -102,6 +119,11 @@ var (
 	many      = []Arg{
 		{Kind: Operand, wants: "<expr>", then: ", <number>)", behind: "<expr>"},
 		{Kind: Constant, wants: "Whole number above 0", after: "<expr>,", whole: true, least: 1, most: math.MaxUint32},
+	}
+	window = []Arg{
+		{Kind: Operand, wants: "<expr>", then: `, "<window>")`, behind: "<expr>"},
+		{Kind: Interval, wants: "Interval string", after: "<expr>,", then: `) or , "<interval>")`, behind: `<expr>,"<window>"`},
+		{Kind: Interval, wants: "Interval string", after: `<expr>,"<window>",`, then: ")", behind: `<expr>,"<window>","<interval>"`},
 	}
 )
 
@@ -123,6 +145,7 @@ type function struct {
 	synonym  string // as pmseries(1) has it
 	args     []Arg
 	optional bool   // there may be no arguments
+	few      int    // so many arguments are enough; 0: all are needed
 	more     bool   // the last one may come again
 	several  Func   // of the same word, with more arguments
 	by       bool   // by (KEY) may follow: there is a value for each group then
@@ -158,6 +181,7 @@ const (
 	Constant                  // a *Number
 	Metadata                  // type=u64: a *Tag
 	LabelName                 // label(device_type), as the key of a [By] only
+	Interval                  // "5 min": a *Literal, see [ParseInterval]
 )
 
 // String is the function's word: "avg".

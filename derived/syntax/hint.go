@@ -191,8 +191,11 @@ func functionHint(text string) string {
 	if lower == "average" || lower == "mean" {
 		best = Avg.String()
 	}
-	if functionOf(lower+"_inst") != 0 {
-		best = lower + "_inst"
+	over, _ := strings.CutSuffix(lower, "_over_time") // of PromQL
+	for _, name := range []string{lower + "_inst", over + "_sample"} {
+		if functionOf(name) != 0 {
+			best = name
+		}
 	}
 	if best == "" {
 		return "there is no function " + word + "; there are " + strings.Join(names, ", ")

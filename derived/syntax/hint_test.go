@@ -60,6 +60,7 @@ func TestHints(t *testing.T) {
 		{"cuont(b)", "function: there is no function cuont; is count meant?"},
 		{"cuont( ", "function: there is no function cuont; is count meant?"},
 		{"exp(hinv.ncpu) # x", "function: there is no function exp" + unknown},
+		{"max_over_time(b[5m])", "function: there is no function max_over_time; is max_sample meant?"},
 		{"topk(b, 5)", "function: there is no function topk; is topk_inst meant?"},
 		{"mod(b)", "function: there is no function mod" + unknown},
 		{"x(b)", "function: there is no function x" + unknown},

@@ -363,7 +363,11 @@ func (p *parser) call() Expr {
 		if f.several != 0 && !synonym && p.tok.kind == tokComma {
 			e.Func, f = f.several, &functions[f.several]
 		}
-		if len(e.Args) >= len(f.args) && !(f.more && p.tok.kind == tokComma) {
+		enough := len(f.args)
+		if f.few > 0 && p.tok.kind == tokRParen {
+			enough = f.few
+		}
+		if len(e.Args) >= enough && !(f.more && p.tok.kind == tokComma) {
 			break
 		}
 		if p.tok.kind != tokComma {
@@ -373,6 +377,7 @@ func (p *parser) call() Expr {
 	}
 	if p.tok.kind == tokRParen {
 		p.judgeCall(e)
+		p.judgeWindow(e)
 	}
 	p.expect(tokRParen)
 	p.open = p.open[:waiting]
@@ -395,8 +400,8 @@ func (p *parser) argumentOf(arg *Arg) Expr {
 		return p.metric()
 	case TypeName:
 		return p.literal(TypeName, tokName)
-	case Units:
-		return p.literal(Units, tokString)
+	case Units, Interval:
+		return p.literal(arg.Kind, tokString)
 	case Pattern:
 		return p.pattern()
 	case Constant:

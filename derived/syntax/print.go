@@ -118,7 +118,7 @@ func (p *printer) between(op string) {
 
 func (p *printer) literal(e *Literal) {
 	switch {
-	case e.Kind == Units:
+	case e.Kind == Units || e.Kind == Interval:
 		p.quoted(e.Text)
 	case e.Kind == LabelName:
 		p.WriteString("label(" + e.Text + ")")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"pmdaderived/pdu"
@@ -13,19 +14,36 @@ import (
 // samples there are, and what each series says of them.
 func (p *parser) complete(t *Test) {
 	problems := len(p.problems)
-	all := slices.Concat(t.given.all, t.expect.all)
-	for _, s := range all {
-		p.arrange(t, s)
+	for _, s := range t.given.all {
+		t.samples = max(t.samples, p.arrange(t.sample, s))
+	}
+	at := t.sample
+	if t.fetches != nil {
+		at = func(when time.Duration) (int, bool) { return slices.BinarySearch(t.fetches, when) }
+	}
+	for _, s := range t.expect.all {
+		if n := p.arrange(at, s); t.fetches == nil {
+			t.samples = max(t.samples, n)
+		}
 	}
 	if t.times != nil {
 		t.samples = len(t.times)
 	}
 	t.samples = max(t.samples, 1)
+	for _, when := range t.fetches {
+		if n, ok := t.sample(when); !ok || n >= t.samples {
+			p.report(t.fetched, "there is no sample at "+timeText(when))
+			break
+		}
+	}
 	if len(p.problems) > problems {
 		return
 	}
-	for _, s := range all {
-		p.fill(t, s)
+	for _, s := range t.given.all {
+		p.fill(s, t.samples, "sample")
+	}
+	for _, s := range t.expect.all {
+		p.fill(s, t.expected(), map[bool]string{true: "sample", false: "fetch"}[t.fetches == nil])
 	}
 	p.judgeGiven(t)
 	if len(t.expect.all)+len(t.descs)+len(t.faults)+len(p.problems) == 0 {
@@ -33,20 +51,20 @@ func (p *parser) complete(t *Test) {
 	}
 }
 
-// arrange works out where the items of a series begin, and how many samples there are at least.
-func (p *parser) arrange(t *Test, s *series) {
-	next := 0
+// arrange works out where the items of a series begin, and how many samples, or fetches, there are at least. at is the number of that at
+// a time.
+func (p *parser) arrange(at func(time.Duration) (int, bool), s *series) (next int) {
 	for i := range s.items {
 		it := &s.items[i]
 		if it.when != nil {
-			sample, ok := t.sample(*it.when)
+			sample, ok := at(*it.when)
 			switch {
 			case !ok:
 				p.report(it.at, "there is no sample at "+timeText(*it.when))
-				return
+				return next
 			case sample < next:
 				p.report(it.at, timeText(*it.when)+" is before the end of what comes before it")
-				return
+				return next
 			}
 			next = sample
 		}
@@ -55,10 +73,10 @@ func (p *parser) arrange(t *Test, s *series) {
 		it.to = next
 		if next > maxSamples {
 			p.report(it.at, fmt.Sprintf("more than %d samples", maxSamples))
-			return
+			return next
 		}
 	}
-	t.samples = max(t.samples, next)
+	return next
 }
 
 // sample is the number of the sample that is taken at a time.
@@ -69,24 +87,24 @@ func (t *Test) sample(at time.Duration) (int, bool) {
 	return int(min(at/t.interval, maxSamples)), at%t.interval == 0
 }
 
-// fill makes items without an end go on as far as they can, and looks for gaps.
-func (p *parser) fill(t *Test, s *series) {
+// fill makes items without an end go on as far as they can, and looks for gaps. There are so many samples, or whatever it is.
+func (p *parser) fill(s *series, samples int, what string) {
 	for i := range s.items {
 		it := &s.items[i]
 		if it.count != endless {
 			continue
 		}
-		it.to = t.samples
+		it.to = samples
 		if i+1 < len(s.items) {
 			it.to = s.items[i+1].from
 		}
 	}
 	last := s.items[len(s.items)-1]
-	differ := plural(last.to, "value") + ", and the test has " + plural(t.samples, "sample")
+	differ := plural(last.to, "value") + ", and the test has " + plural(samples, what)
 	switch {
-	case last.to > t.samples:
+	case last.to > samples:
 		p.report(last.at, differ)
-	case !s.fetches && last.to < t.samples:
+	case !s.fetches && last.to < samples:
 		p.report(last.at, differ+": end with ... if the last one goes on")
 	}
 }
@@ -164,7 +182,7 @@ func (p *parser) judge(o *operand, s *series, it *item) {
 
 func plural(n int, what string) string {
 	if n != 1 {
-		what += "s"
+		what = strings.Replace(what+"s", "chs", "ches", 1)
 	}
 	return strconv.Itoa(n) + " " + what
 }

@@ -28,6 +28,8 @@ type Test struct {
 	interval time.Duration
 	times    []time.Duration // of the samples; nil: an interval apart
 	samples  int
+	fetches  []time.Duration // of the client; nil: at each sample
+	fetched  place           // of the statement that says so
 
 	shared *declared // by the file
 	own    *declared
@@ -68,6 +70,22 @@ func (t *Test) indom(d pdu.InDom) *indom {
 		return own
 	}
 	return t.shared.indoms[d]
+}
+
+// expected is how many values are expected of a metric, at most.
+func (t *Test) expected() int {
+	if t.fetches != nil {
+		return len(t.fetches)
+	}
+	return t.samples
+}
+
+// when is the time of an expected value.
+func (t *Test) when(n int) time.Duration {
+	if t.fetches != nil {
+		return t.fetches[n]
+	}
+	return t.at(n)
 }
 
 // at is the time of a sample since the test begins.

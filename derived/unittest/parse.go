@@ -62,7 +62,7 @@ func (p *parser) statement(s statement) {
 	switch {
 	case inTest == nil && inFile == nil:
 		p.report(keyword.at, fmt.Sprintf("%s: no statement; there are definitions, interval, metric, indom, label and test, "+
-			"and in a test given, expect, metadata, error, without, times, interval, metric, indom and label", config.Clip(name)))
+			"and in a test given, expect, metadata, error, without, times, fetches, interval, metric, indom and label", config.Clip(name)))
 	case s.indented && inTest == nil:
 		p.report(keyword.at, name+" belongs to the file, not to a test: put it at the beginning of a line")
 	case s.indented && p.test == nil:
@@ -93,7 +93,9 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 	case "label":
 		return func(k token, words []token) { p.label(p.shared, k, words) }, func(k token, words []token) { p.label(p.test.own, k, words) }
 	case "times":
-		return nil, p.times
+		return nil, func(k token, words []token) { p.times(k, words, &p.test.times) }
+	case "fetches":
+		return nil, func(k token, words []token) { p.test.fetched = k.at; p.times(k, words, &p.test.fetches) }
 	case "without":
 		return nil, p.without
 	case "given":
@@ -177,19 +179,19 @@ func (p *parser) pause(keyword token, words []token, into *time.Duration) bool {
 	return err == nil
 }
 
-func (p *parser) times(keyword token, words []token) {
+func (p *parser) times(keyword token, words []token, into *[]time.Duration) {
 	p.more(keyword, words, "time")
 	for _, w := range words {
 		d, err := parseTime(w.text)
-		switch n := len(p.test.times); {
+		switch n := len(*into); {
 		case err != nil:
 			p.report(w.at, err.Error())
 			return
-		case n > 0 && d <= p.test.times[n-1]:
+		case n > 0 && d <= (*into)[n-1]:
 			p.report(w.at, "each time is later than the one before")
 			return
 		}
-		p.test.times = append(p.test.times, d)
+		*into = append(*into, d)
 	}
 }
 

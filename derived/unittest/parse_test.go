@@ -12,7 +12,7 @@ import (
 // Every mistake has its place. The first line of a row's test is line 16, below the lines of host.
 func TestMistakes(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
-		{"no statement", "expected x 1", `16:1: expected: no statement; there are definitions, interval, metric, indom, label and test, and in a test given, expect, metadata, error, without, times, interval, metric, indom and label`},
+		{"no statement", "expected x 1", `16:1: expected: no statement; there are definitions, interval, metric, indom, label and test, and in a test given, expect, metadata, error, without, times, fetches, interval, metric, indom and label`},
 		{"outside of a test", "given ncpu 1", "16:1: given belongs to a test: indent it below one"},
 		{"inside of a test", "test a\n  definitions x", "17:3: definitions belongs to the file, not to a test: put it at the beginning of a line"},
 		{"a test inside", "test a\n  test b", "17:3: test: no statement; there are definitions"},

@@ -9,6 +9,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
+	"pmdaderived/derived/window"
 	"pmdaderived/pdu"
 )
 
@@ -162,13 +163,28 @@ func (u *run) values() {
 	c := newCollector(u.test)
 	eval := u.set.NewEvaluation()
 	eval.Number(u.groups)
+	windows := window.NewWindows(u.set, u.groups, nil)
 	var history []derived.Sample // newest first
 	for n := range u.test.samples {
-		history = slices.Insert(history, 0, derived.Sample(c.take(n)))
+		taken := c.take(n)
+		for i, w := range u.set.Windows() {
+			if at := u.test.at(n); at%w.Every == 0 {
+				windows.Add(i, int64(at/w.Every), taken, true)
+			}
+		}
+		fetch, fetched := n, true
+		if u.test.fetches != nil {
+			fetch, fetched = slices.BinarySearch(u.test.fetches, u.test.at(n))
+		}
+		if !fetched {
+			continue
+		}
+		history = slices.Insert(history, 0, derived.Sample(taken))
 		history = history[:min(len(history), depth)]
 		eval.Reset(history...)
+		eval.Over(windows.Results())
 		for _, e := range all {
-			e.look(u, n, eval.Value(e.metric))
+			e.look(u, fetch, eval.Value(e.metric))
 		}
 	}
 	for _, e := range all {
@@ -242,7 +258,7 @@ func (u *run) members(e *expectation, got *derived.Vector) ([]pdu.Instance, bool
 	return all, true
 }
 
-// look compares the values of a sample with what is expected.
+// look compares the values of a fetch with what is expected.
 func (e *expectation) look(u *run, n int, got *derived.Vector) {
 	t := u.test
 	whole := e.whole()
@@ -290,7 +306,7 @@ func (e *expectation) note(t *Test, s *series, want *item, n int, instance strin
 	case len(f.Rows) >= shownRows:
 		f.More++
 	default:
-		row := Row{What: timeText(t.at(n)), Instance: instance, Want: want.text(n), Got: valueText(got, i)}
+		row := Row{What: timeText(t.when(n)), Instance: instance, Want: want.text(n), Got: valueText(got, i)}
 		if i < 0 && instance == "" && got.Len() > 0 {
 			row.Got = plural(got.Len(), "value")
 		}

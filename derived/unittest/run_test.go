@@ -67,6 +67,38 @@ func TestPasses(t *testing.T) {
 				" given total[sda] 1\n given total[sdb] 2\n given total[md 0] 3\n expect x[disk] 4\n expect x[hard_disk] 2\n expect y[sda] 0.25\n expect y[sdb] 1\n expect y[md 0] 0.75",
 		},
 		{"an error of groups", "x = sum(total) by (reads)", "given total 1\n given reads PM_ERR_AGAIN\n expect x PM_ERR_AGAIN"},
+		{"the largest of a window", `x = max_sample(ncpu, "3s")`, "given ncpu 1 5 2 3 1 4\n expect x 1 5 5 5 3 4"},
+		{"each function of a window", `a = min_sample(ncpu, "3s")
+b = avg_sample(ncpu, "3s")
+c = sum_sample(ncpu, "3s")
+d = count_sample(ncpu, "3s")
+e = stdev_sample(ncpu, "3s")
+f = first_sample(ncpu, "3s")
+g = last_sample(ncpu, "3s")`, "given ncpu 9 1 4 1\n fetches 3s\n expect a 1\n expect b 2\n expect c 6\n expect d 3\n expect e 1.41421356~1e-8\n expect f 1\n expect g 1"},
+		{"a window with an interval", `x = sum_sample(ncpu, "4s", "2s")`, "given ncpu 1 20 3 40 5 60 7\n expect x 1 1 4 4 8 8 12"},
+		{"a long window has a sample each ten seconds", `x = count_sample(ncpu, "6min")`, "interval 5\n given ncpu 1x5\n expect x 1 1 2 2 3"},
+		{"a window of rates", `x = max_sample(rate(total), "2s")`, "given total[sda] 0 10 40 50 60\n expect x[sda] PM_ERR_AGAIN 10 30 30 10"},
+		{"a client that fetches seldom", `x = max_sample(ncpu, "10s")
+y = delta(reads)`, "given ncpu 1x4 8 1x5 2\n given reads[sda] 0+1x11\n fetches 4s 10s\n expect x 8 8\n expect y[sda] _ 6"},
+		{"a window with gaps", `x = sum_sample(ncpu, "3s")`, "given ncpu 1 2 PM_ERR_AGAIN PM_ERR_AGAIN 4 5\n expect x 1 3 3 3 4 9"},
+		{
+			"a window that sees nothing for long", `x = sum_sample(ncpu, "10s")`,
+			"given ncpu 1 PM_ERR_NOAGENT PM_ERR_NOAGENT PM_ERR_NOAGENT PM_ERR_NOAGENT 2\n expect x 1 1 1 1 PM_ERR_NOAGENT 3",
+		},
+		{"a change across a gap", `x = sum_sample(delta(reads), "10s")`, "given reads[sda] 0 1 3 _ 6 10\n given reads _x3 PM_ERR_AGAIN _x2\n expect x[sda] _ 1 3 3 6 10\n expect x PM_ERR_AGAIN _x5"},
+		{"a window has the instances of now", `x = count_sample(instant(total), "5s")`, "given total[sda] 1 1 _ 1\n given total[sdb] _ 1 1 1\n expect x[sda] 1 2 _ 3\n expect x[sdb] _ 1 2 3"},
+		{
+			"a window of groups has those of all of it", `x = sum_sample(sum(instant(total)) by (/^(sd|md)/), "3s")`,
+			"given total[sda] 1 1 _ _ _\n given total[md 0] 1...\n expect x[sd] 1 2 2 1 _\n expect x[md] 1 2 3 3 3",
+		},
+		{"groups and their window", `x = instant(total) / max_sample(sum(instant(total)) by (/^(sd|md)/), "3s")`, "given total[sda] 4 1\n given total[sdb] 4 3\n expect x[sda] 0.5 0.125\n expect x[sdb] 0.5 0.375"},
+		{"with values of now", "x = 100 * ncpu / max_sample(ncpu, \"5s\")\ny = x + 1", "given ncpu 4 2 1\n expect x 100 50 25\n expect y 101 51 26"},
+		{"a value where a window has none", `x = default(max_sample(rate(total), "2s"), 7)`, "given total[sda] 0 10\n expect x[sda] PM_ERR_AGAIN 10"},
+		{"a window of a constant", `x = sum_sample(mkconst(2, type=u32), "3s")`, "given ncpu 1 1 1 1\n expect x 2 4 6 6"},
+		{
+			"metadata of windows", "x = max_sample(rate(total), \"1min\")\ny = count_sample(free, \"1min\")\nz = sum_sample(free, \"1min\")",
+			"metadata x DOUBLE instant count / sec 60.1\n metadata y U32 instant count singular\n metadata z DOUBLE instant Kbyte singular",
+		},
 		{"other definitions", "x = y + 1\ny = ncpu", "given ncpu 1\n expect x 2"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

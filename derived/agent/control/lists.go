@@ -180,7 +180,7 @@ func lists(s *Source) []Metric {
 		{
 			Item: 49, Name: "limit.used", Shape: Shape{pdu.TypeU64, pdu.SemInstant, pdu.Units{}},
 			Short: "how much of each limit of the agent is used",
-			Long: limitText + "Of definitions, contexts and samples it is what there is now, of the log what counts towards\n" +
+			Long: limitText + "Of definitions, contexts, samples and windows it is what there is now, of the log what counts towards\n" +
 				"its limit now: that shrinks by the limit in an hour. Of the others it is the largest that has been\n" +
 				"met since the agent was started. Expressions that are too long or too deep and answers that are\n" +
 				"too long are not counted, definitions with too many operands and operands with too many\n" +

@@ -43,6 +43,11 @@ type Figures struct {
 	Reloads     atomic.Uint64
 	ReloadTook  atomic.Int64 // ns, the last time
 
+	Windows      atomic.Int64  // of functions over time, that are kept
+	WindowValues atomic.Int64  // kept in these
+	WindowTicks  atomic.Uint64 // samples that they took
+	WindowGaps   atomic.Uint64 // samples that they should have had
+
 	Debug atomic.Bool // stored
 }
 
@@ -267,6 +272,30 @@ func figures(s *Source) []Metric {
 			Short:   "number of times that a metric had no value because nothing was new since its last fetch",
 			Long:    "Metrics with delta() only: what has changed since is in the value of the next fetch. Without delta(), rate() has its former value.",
 			Content: count(&f.Repeated),
+		},
+		{
+			Item: 58, Name: "window.functions", Shape: gauge, Exported: 80,
+			Short:   "number of functions over time that are kept",
+			Long:    "Each is sampled at its interval, whoever asks. Those that several definitions have count once.",
+			Content: count(&f.Windows),
+		},
+		{
+			Item: 59, Name: "window.values", Shape: gauge, Exported: 81,
+			Short:   "number of values that are kept for functions over time",
+			Long:    "Each takes 8 bytes, one for stdev_sample() up to 16.",
+			Content: count(&f.WindowValues),
+		},
+		{
+			Item: 60, Name: "window.ticks", Shape: counter, Exported: 82,
+			Short:   "number of samples that functions over time took",
+			Long:    "Those of one interval are fetched together: upstream.fetches counts them once.",
+			Content: count(&f.WindowTicks),
+		},
+		{
+			Item: 61, Name: "window.gaps", Shape: counter, Exported: 83,
+			Short:   "number of samples that functions over time should have taken and had no values of",
+			Long:    "They came late or not at all, an operand had an error, or there was nothing to compare with for rate() and delta().",
+			Content: count(&f.WindowGaps),
 		},
 		{
 			Item: Debug, Name: "debug", Shape: Shape{pdu.TypeU32, pdu.SemDiscrete, pdu.Units{}},

@@ -36,6 +36,7 @@ type evaluation struct {
 	history []*operand.Sample // newest first; empty: nothing is computed
 	list    *operand.List     // of the newest one
 	names   *operand.NameSet
+	windows *derived.Results
 	used    uint64
 }
 
@@ -45,12 +46,18 @@ func (es *Evaluations) Begin() { es.fetches++ }
 // Len is how many there are.
 func (es *Evaluations) Len() int { return len(es.all) }
 
-// Value computes a metric of a set from a history, newest first, with these names of instances. spare is memory for an
-// evaluation of the set, which is taken if another one is needed; made counts them.
+// From is what metrics are computed from.
+type From struct {
+	History []*operand.Sample // newest first
+	Names   *operand.NameSet  // of instances
+	Windows *derived.Results  // nil: there are none
+}
+
+// Value computes a metric of a set. spare is memory for an evaluation of the set, which is taken if another one is needed; made counts them.
 func (es *Evaluations) Value(
-	m *derived.Metric, set *derived.Set, history []*operand.Sample, names *operand.NameSet,
-	spare *atomic.Pointer[derived.Evaluation], made *atomic.Uint64,
+	m *derived.Metric, set *derived.Set, from From, spare *atomic.Pointer[derived.Evaluation], made *atomic.Uint64,
 ) *derived.Vector {
+	history, over := from.History, len(m.Needs().Windows) > 0
 	depth := m.Needs().History + 1
 	if len(es.all) > 0 && es.all[0].memory.Set() != set {
 		clear(es.all) // those of a former set
@@ -58,18 +65,18 @@ func (es *Evaluations) Value(
 	}
 	var free *evaluation
 	for i, k := range es.all {
-		if k.names == names && k.covers(history, depth) {
+		if k.names == from.Names && (!over || k.windows == from.Windows) && k.covers(history, depth) {
 			k.used = es.fetches
 			if i > 0 {
 				es.all[0], es.all[i] = k, es.all[0] // most metrics of a fetch have the same samples
 			}
 			return k.memory.Value(m)
 		}
-		if free == nil || es.better(k, free, history) {
+		if free == nil || es.better(k, free, &from) {
 			free = k
 		}
 	}
-	if free == nil || !es.over(free, history) && len(es.all) < MaxEvaluations {
+	if free == nil || !es.over(free, &from) && len(es.all) < MaxEvaluations {
 		memory := spare.Swap(nil)
 		if memory == nil {
 			memory = set.NewEvaluation()
@@ -80,32 +87,34 @@ func (es *Evaluations) Value(
 	}
 	made.Add(1)
 	free.history = append(free.history[:0], history...)
-	free.list, free.names, free.used = history[0].List(), names, es.fetches
+	free.list, free.names, free.windows, free.used = history[0].List(), from.Names, from.Windows, es.fetches
 	es.samples = es.samples[:0]
 	for _, s := range history {
 		es.samples = append(es.samples, s)
 	}
 	free.memory.Reset(es.samples...)
+	free.memory.Over(from.Windows)
 	clear(es.samples) // they are not kept for longer than the evaluation
 	return free.memory.Value(m)
 }
 
 // better reports whether the memory of k should be used again rather than that of another evaluation: it was not
 // used for longer, or nobody is expected to ask for it any more.
-func (es *Evaluations) better(k, other *evaluation, history []*operand.Sample) bool {
-	if over := es.over(k, history); !over || !es.over(other, history) {
-		return over || !es.over(other, history) && k.used < other.used
+func (es *Evaluations) better(k, other *evaluation, from *From) bool {
+	if over := es.over(k, from); !over || !es.over(other, from) {
+		return over || !es.over(other, from) && k.used < other.used
 	}
 	return k.used < other.used
 }
 
 // over reports whether nobody is expected to ask for an evaluation any more: for some fetches nobody has, or there
-// is a newer sample of the same operands, which everybody gets from now on.
-func (es *Evaluations) over(k *evaluation, history []*operand.Sample) bool {
+// is a newer sample of the same operands, or newer results of windows, which everybody gets from now on.
+func (es *Evaluations) over(k *evaluation, from *From) bool {
 	if len(k.history) == 0 || k.used+evaluationFetches < es.fetches {
 		return true
 	}
-	return k.used < es.fetches && k.list == history[0].List() && k.history[0].Taken.Before(history[0].Taken)
+	newest := from.History[0]
+	return k.used < es.fetches && k.list == newest.List() && (k.windows != from.Windows || k.history[0].Taken.Before(newest.Taken))
 }
 
 // covers reports whether the evaluation was made from the same samples, as far back as the depth.
@@ -144,7 +153,7 @@ func (es *Evaluations) drop(over func(*evaluation) bool) {
 	})
 	if spare != nil {
 		clear(spare.history)
-		spare.history, spare.list = spare.history[:0], nil
+		spare.history, spare.list, spare.windows = spare.history[:0], nil, nil
 		spare.memory.Reset()
 		es.all = append(es.all, spare)
 	}

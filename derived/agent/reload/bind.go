@@ -86,6 +86,7 @@ func (r *Reloader) tell(change pdu.Change) {
 
 // publish serves what was built.
 func (r *Reloader) publish(snap *Snapshot) {
+	snap.Board = r.options.Keeper.Serve(snap.Set, snap.Windows)
 	r.options.Snapshot.Store(snap)
 	r.options.Figures.Definitions.Store(int64(len(snap.Metrics)))
 	r.options.Figures.Bound.Store(int64(snap.Bound))

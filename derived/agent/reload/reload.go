@@ -13,6 +13,7 @@ import (
 	"pmdaderived/derived/agent/agents"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/identity"
+	"pmdaderived/derived/agent/keeper"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
@@ -90,6 +91,7 @@ type Options struct {
 	Operands  int64                // of a definition, at most
 
 	Upstream *upstream.Upstream
+	Keeper   *keeper.Keeper
 	Names    *operand.Names  // written by Upstream
 	Groups   *derived.Groups // Options.StateFile's are made known to it by New; else it belongs to who gives it
 	Figures  *control.Figures

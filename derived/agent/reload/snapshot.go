@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/keeper"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/pdu"
@@ -17,6 +18,9 @@ type Snapshot struct {
 	Beside []Metric           // its Metrics
 	Series []*upstream.Series // beside its Sets
 	Older  []int              // how many older samples each of these needs
+
+	Windows []*upstream.Series // beside those of the Set; nil: it is not kept
+	Board   *keeper.Board      // what they come to
 
 	Spare atomic.Pointer[derived.Evaluation] // made beforehand, for the first fetch
 }
@@ -52,6 +56,14 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 		place[o] = i
 		if made.Series[i] = former[o]; made.Series[i] == nil {
 			made.Series[i] = upstream.NewSeries(o.Descs)
+		}
+	}
+	made.Windows = make([]*upstream.Series, len(s.Windows))
+	for k, o := range s.Windows {
+		if o != nil {
+			i := place[o]
+			made.Windows[k] = made.Series[i]
+			made.Older[i] = max(made.Older[i], s.Set.Windows()[k].Needs().History)
 		}
 	}
 	for m, old := range s.Pairs(before.Snapshot) {

@@ -70,7 +70,7 @@ func Build(in Input) *Snapshot {
 	b.made = &Snapshot{
 		Set: set, catalog: in.Catalog, LookedUp: in.Catalog != nil, Read: in.Config.Read, Files: slices.Clone(in.Config.Files),
 		Metrics: make([]*Metric, 0, len(defs)), ByID: make(map[pdu.PMID]*Metric, len(defs)),
-		Retired: make(map[pdu.PMID]pdu.Desc), byKey: make(map[string]*Operands, len(b.Before.byKey)),
+		Windows: make([]*Operands, len(set.Windows())), Retired: make(map[pdu.PMID]pdu.Desc), byKey: make(map[string]*Operands, len(b.Before.byKey)),
 	}
 	for _, d := range defs {
 		b.add(d)
@@ -212,7 +212,9 @@ func (b *builder) add(d *Definition) {
 	wrong := b.wrong[d.Name]
 	m := &Metric{Def: d, Problem: wrong.text, Reported: wrong.reported}
 	if bound.Err == nil {
-		b.made.Widest = max(b.made.Widest, len(bound.Needs().Operands))
+		for needs := range bound.Fetches {
+			b.made.Widest = max(b.made.Widest, len(needs.Operands))
+		}
 	}
 	fault := b.fault(d, bound)
 	var err error
@@ -226,7 +228,12 @@ func (b *builder) add(d *Definition) {
 		m.Desc.PMID = m.ID
 		needs := bound.Needs()
 		m.Operands, m.Older = b.operands(needs.Operands), needs.History
-		m.Protected = slices.ContainsFunc(needs.Operands, func(id pdu.PMID) bool { return b.protected[id] })
+		for needs := range bound.Fetches {
+			m.Protected = m.Protected || slices.ContainsFunc(needs.Operands, func(id pdu.PMID) bool { return b.protected[id] })
+		}
+		for _, i := range needs.Windows {
+			b.made.Windows[i] = b.operands(b.made.Set.Windows()[i].Needs().Operands)
+		}
 	} else {
 		m.ID, err = b.IDs.PMID(d.Name)
 		m.Desc, m.Described = b.IDs.Desc(d.Name, d.remembered())

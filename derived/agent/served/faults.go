@@ -19,7 +19,11 @@ type OperandLimits struct {
 
 // fault says that a definition has too many operands, "" if it has not.
 func (l OperandLimits) fault(d *Definition, m *derived.Metric) string {
-	switch n := len(m.Needs().Operands); {
+	n := 0
+	for needs := range m.Fetches {
+		n = max(n, len(needs.Operands))
+	}
+	switch {
 	case l.Most > 0 && n > l.Most:
 		return fmt.Sprintf("derived metric %s: %d operand metrics, %d are the most that are sampled together", d.Name, n, l.Most)
 	case l.Taken > 0 && n > l.Taken:

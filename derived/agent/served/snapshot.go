@@ -25,7 +25,8 @@ type Snapshot struct {
 	Widest   int                   // most operands of a definition
 	Nameless []string              // definitions that are left out because there are no PMIDs any more
 
-	Sets []*Operands // of all metrics, each once
+	Sets    []*Operands // of all metrics and windows, each once
+	Windows []*Operands // of those of the Set that what is served has, nil of others
 
 	Groups map[pdu.InDom]*Groups // all that were ever given out
 
@@ -121,9 +122,9 @@ func (s *Snapshot) place(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.Metrics, name, func(m *Metric, name string) int { return cmp.Compare(m.Def.Name, name) })
 }
 
-// Lack names the first operand of a bound metric that has a code in place of values, and says which; "": there is none.
-func (s *Snapshot) Lack(m *Metric, code func(pdu.PMID) pdu.Code) string {
-	for _, d := range m.Operands.Descs {
+// Lack names the first of some operands of a bound metric that has a code in place of values, and says which; "": there is none.
+func (s *Snapshot) Lack(m *Metric, of *Operands, code func(pdu.PMID) pdu.Code) string {
+	for _, d := range of.Descs {
 		if why := code(d.PMID); why < 0 {
 			if m.Def.Secret {
 				return fmt.Sprintf("an operand: %v", why)

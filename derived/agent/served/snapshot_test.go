@@ -431,7 +431,9 @@ func TestProtectedOperands(t *testing.T) {
 		"m = inner + 1":               true,
 		"m = outer":                   true,
 		"m = proc2.io":                false,
-		"m = defined(proc.io) ? up.load : up.load + 1": false,
+		`m = max(max_sample(rate(proc.io), "1min"))`:           true,
+		`m = up.load / sum(avg_sample(rate(proc.io), "1min"))`: true,
+		"m = defined(proc.io) ? up.load : up.load + 1":         false,
 	} {
 		t.Run(definition, func(t *testing.T) {
 			s := newSite(t)
@@ -442,6 +444,23 @@ func TestProtectedOperands(t *testing.T) {
 			assert.Equal(t, protected, s.metric("m").Protected)
 		})
 	}
+}
+
+// What functions over time are computed from is fetched apart from the rest, and only if somebody is served what comes of it.
+func TestOperandsOfWindows(t *testing.T) {
+	s := newSite(t)
+	s.limits = OperandLimits{Most: 1}
+	now := s.serve(conf(
+		`a = up.load + max_sample(rate(up.count), "1min")`, `b = min_sample(up.load, "1min")`, `c = max_sample(up.load + rate(up.count), "1min")`,
+	))
+	assert.Equal(t, Bound, s.metric("a").State)
+	assert.Equal(t, []pdu.Desc{s.catalog["up.load"]}, s.metric("a").Operands.Descs)
+	assert.Empty(t, s.metric("b").Operands.Descs)
+	assert.Equal(t, Failed, s.metric("c").State)
+	require.Len(t, now.Windows, 3)
+	assert.Equal(t, []pdu.Desc{s.catalog["up.count"]}, now.Windows[0].Descs)
+	assert.Same(t, s.metric("a").Operands, now.Windows[1])
+	assert.Nil(t, now.Windows[2])
 }
 
 func TestDuplicateNames(t *testing.T) {

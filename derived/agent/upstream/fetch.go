@@ -170,6 +170,10 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 			}
 			s.Push(made)
 			s.Values = values
+			if s.ticks {
+				s.ticks = false
+				signal(u.sampled)
+			}
 			if values > 0 && whole {
 				s.Valued, s.judged = made, u.doubts
 			}

@@ -18,6 +18,7 @@ type Series struct {
 	unsure bool // the last sample was left out: agents of others in the fetch took long, and nobody knows when these answered
 	operand.Recent
 	excess *excess // nil: few have any
+	ticks  bool    // Sampled is to tell of the next sample
 	judged int     // how many doubts Valued has been judged by
 
 	domains []int          // of the operands; immutable

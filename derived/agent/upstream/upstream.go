@@ -46,7 +46,9 @@ type Upstream struct {
 
 	ready chan struct{} // there are Events
 	wake  chan struct{} // there is something to do for who keeps us connected
-	slots chan int      // where pmcd has put a connection of ours
+
+	sampled chan struct{} // see Tick
+	slots   chan int      // where pmcd has put a connection of ours
 
 	answerLimit pmapi.Option // of connections for fetches
 
@@ -108,7 +110,7 @@ func New(o Options) *Upstream {
 	known := make(slow.Agents)
 	u := &Upstream{
 		options: o, log: o.Log, figures: o.Figures, now: o.Now,
-		ready: make(chan struct{}, 1), wake: make(chan struct{}, 1), slots: make(chan int, connections+1),
+		ready: make(chan struct{}, 1), wake: make(chan struct{}, 1), sampled: make(chan struct{}, 1), slots: make(chan int, connections+1),
 		timer: time.NewTimer(idleCheck),
 		slow:  slow.Ledger{Agents: known}, queue: queue.New[*Series](known), size: operand.NewSizes(MaxPart), maker: operand.NewMaker(o.Names, o.Now()),
 		asked:  make(agents.Table),

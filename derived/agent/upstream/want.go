@@ -22,6 +22,19 @@ func (u *Upstream) Want(now time.Time, n operand.Need, series ...*Series) {
 	u.ask(now, n, series...)
 }
 
+// Tick is Want, and has Sampled tell when a sample of any of the series has come.
+func (u *Upstream) Tick(now time.Time, n operand.Need, series ...*Series) {
+	u.mu.Lock()
+	defer u.unlock()
+	for _, s := range series {
+		s.ticks = true
+	}
+	u.ask(now, n, series...)
+}
+
+// Sampled has something when a sample has come that Tick has asked for.
+func (u *Upstream) Sampled() <-chan struct{} { return u.sampled }
+
 // Fresh reports whether a series has a sample that is new enough.
 func (u *Upstream) Fresh(now time.Time, n operand.Need, s *Series) bool {
 	u.mu.Lock()

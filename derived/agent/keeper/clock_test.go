@@ -1,0 +1,43 @@
+package keeper
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+const ms = time.Millisecond
+
+// The ticks of a clock that is looked at when it wants to be, and later.
+func TestClock(t *testing.T) {
+	start := time.Unix(1_000_000, 0)
+	c := &clock{every: time.Second, windows: []int{4, 5}}
+	c.next = c.after(start.Add(300 * ms))
+	assert.Equal(t, start.Add(time.Second), c.look(), "at a multiple of the interval")
+	c.advance(start.Add(999 * ms))
+	assert.Empty(t, c.pending)
+	c.advance(start.Add(1002 * ms))
+	assert.EqualValues(t, 1, c.tick)
+	assert.Equal(t, []int{4, 5}, c.pending)
+	assert.Equal(t, start.Add(1500*ms+1), c.look(), "until then its sample may come")
+
+	assert.Empty(t, c.expire(start.Add(1500*ms)))
+	c.pending = c.pending[1:] // one has come
+	assert.Equal(t, []int{5}, c.expire(start.Add(1501*ms)))
+	assert.Equal(t, start.Add(2*time.Second), c.look())
+
+	c.advance(start.Add(4400 * ms))
+	assert.EqualValues(t, 4, c.tick, "two were slept through")
+	assert.Equal(t, start.Add(4*time.Second), c.at)
+	assert.Equal(t, []int{4, 5}, c.expire(start.Add(5600*ms)))
+	c.advance(start.Add(5600 * ms))
+	assert.EqualValues(t, 4, c.tick, "it is too late for a sample of that one")
+	assert.Equal(t, start.Add(6*time.Second), c.look())
+
+	c.advance(start.Add(6 * time.Second))
+	assert.EqualValues(t, 6, c.tick)
+	c.next = start // the clock was set back by five seconds
+	c.advance(start.Add(1001 * ms))
+	assert.EqualValues(t, 7, c.tick, "ticks are counted")
+}

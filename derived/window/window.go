@@ -1,0 +1,254 @@
+package window
+
+import (
+	"slices"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+)
+
+// Window is the values of one expression over some ticks. It has one owner.
+type Window struct {
+	fn     function
+	typ    pdu.Type // of the values
+	result pdu.Type
+	span   int64 // ticks; 0: all since the last Restart
+	own    bool  // the result has all instances of the window, not only those of the newest tick
+
+	front []column // newest first
+	back  []column // oldest first
+	tick  int64    // the newest; counts if last is set
+	last  *members // of the newest tick; nil: there is none
+
+	slots []slot
+	slot  map[pdu.Inst]int32 // where each instance of the window is in slots
+	free  []int32            // slots that no instance has
+	every *members           // all of slot; nil: not known
+
+	kept  int        // values
+	spare [][]uint64 // memory of columns that have left
+}
+
+// slot is an instance of the window.
+type slot struct {
+	front, back part
+	id          pdu.Inst
+}
+
+// column is the values of one tick.
+type column struct {
+	tick int64
+	of   *members
+	a    []uint64 // in the back the value's word, in the front the word of the front without it and all before it
+	b    []uint64 // of a standard deviation in the front: likewise
+}
+
+// members are the instances of some ticks. Immutable.
+type members struct {
+	insts *derived.InstSet // nil: singular
+	at    []int32          // the slot of each
+}
+
+// New makes a window without ticks. Where its span is 0 it has all ticks since the last Restart, of which no values are kept.
+func New(of *derived.Window) *Window {
+	return &Window{
+		fn: function(of.Func), typ: of.Type, result: of.Desc.Type, span: of.Span, own: of.Own, slot: make(map[pdu.Inst]int32),
+	}
+}
+
+// Add adds the values of a tick, numbers of the window's type, or a code: then there is nothing to add. It keeps
+// the instances, but not the numbers. Of a tick that is not after the newest one the clock was set back: the window begins anew with it.
+func (w *Window) Add(tick int64, v *derived.Vector) {
+	if v.Code < 0 {
+		return
+	}
+	if w.last != nil && tick <= w.tick {
+		w.Restart()
+	}
+	w.tick = tick
+	w.expire()
+	v = v.OnlyFinite()
+	if w.last == nil || w.last.insts != v.Insts || len(w.last.at) != len(v.Bits) {
+		w.last = w.members(v)
+	}
+	a := w.memory(len(v.Bits))
+	w.fn.words(w.typ, a, v.Bits)
+	for i, s := range w.last.at {
+		p := &w.slots[s].back
+		*p = w.fn.join(*p, part{a: a[i], n: 1})
+	}
+	if w.span == 0 {
+		w.giveBack(a)
+		return
+	}
+	w.back = append(w.back, column{tick: tick, of: w.last, a: a})
+	w.kept += len(a)
+}
+
+// Kept is how many values are kept.
+func (w *Window) Kept() int { return w.kept }
+
+// Newest is the newest tick; ok is false if there is none.
+func (w *Window) Newest() (tick int64, ok bool) { return w.tick, w.last != nil }
+
+// Value is the result, PM_ERR_AGAIN if there has been no tick. It is the caller's.
+func (w *Window) Value() *derived.Vector {
+	if w.last == nil {
+		return &derived.Vector{Code: pdu.ErrAgain}
+	}
+	of := w.last
+	if w.own && of.insts != nil {
+		of = w.all()
+	}
+	v := &derived.Vector{Type: w.result, Insts: of.insts, Bits: make([]uint64, len(of.at))}
+	for i, s := range of.at {
+		v.Bits[i] = w.fn.result(w.typ, w.fn.join(w.slots[s].front, w.slots[s].back))
+	}
+	return v
+}
+
+// Restart forgets all ticks.
+func (w *Window) Restart() {
+	clear(w.front)
+	clear(w.back)
+	clear(w.slot)
+	w.front, w.back, w.slots, w.free = w.front[:0], w.back[:0], w.slots[:0], w.free[:0]
+	w.last, w.every, w.kept = nil, nil, 0
+}
+
+// expire lets go of the ticks that are not in the window of the newest one.
+func (w *Window) expire() {
+	for w.span > 0 {
+		if len(w.front) == 0 {
+			if len(w.back) == 0 || w.back[0].tick > w.tick-w.span {
+				return
+			}
+			w.turn()
+		}
+		end := len(w.front) - 1
+		if w.front[end].tick > w.tick-w.span {
+			return
+		}
+		w.leave(&w.front[end])
+		w.front[end] = column{}
+		w.front = w.front[:end]
+	}
+}
+
+// turn makes the back the front, which is empty.
+func (w *Window) turn() {
+	for _, c := range slices.Backward(w.back) {
+		if w.fn == stdev {
+			c.b = w.memory(len(c.a))
+		}
+		for i, s := range slices.Backward(c.of.at) {
+			p := &w.slots[s].front
+			x := part{a: c.a[i], n: 1}
+			c.a[i] = p.a
+			if c.b != nil {
+				c.b[i] = p.b
+			}
+			*p = w.fn.join(x, *p)
+		}
+		w.front = append(w.front, c)
+	}
+	clear(w.back)
+	w.back = w.back[:0]
+	for i := range w.slots {
+		w.slots[i].back = part{}
+	}
+}
+
+// leave takes the oldest tick out of the front. An instance that a tick has twice is put there and taken out in opposite orders.
+func (w *Window) leave(c *column) {
+	for i, s := range c.of.at {
+		p := &w.slots[s].front
+		p.a = c.a[i]
+		if c.b != nil {
+			p.b = c.b[i]
+		}
+		if p.n--; p.n == 0 && w.slots[s].back.n == 0 {
+			delete(w.slot, w.slots[s].id)
+			w.free, w.every = append(w.free, s), nil
+		}
+	}
+	w.kept -= len(c.a)
+	w.giveBack(c.a)
+	w.giveBack(c.b)
+	if len(w.front) == 1 && len(w.back) == 0 { // it is the last one: its slots are not its own any more
+		w.last = nil
+	}
+}
+
+// members finds or makes the slots of the instances of v. Most are where they were in the newest tick.
+func (w *Window) members(v *derived.Vector) *members {
+	m := &members{insts: v.Insts, at: make([]int32, len(v.Bits))}
+	var before []int32
+	if w.last != nil {
+		before = w.last.at
+	}
+	for i := range m.at {
+		id := v.At(i)
+		next := before[:min(2, len(before))] // it is the next one, or that has gone
+		at := slices.IndexFunc(next, func(s int32) bool { return w.slots[s].id == id })
+		if at < 0 {
+			m.at[i] = w.place(id)
+			continue
+		}
+		m.at[i], before = before[at], before[at+1:]
+	}
+	return m
+}
+
+// place finds or makes the slot of an instance.
+func (w *Window) place(id pdu.Inst) int32 {
+	if s, ok := w.slot[id]; ok {
+		return s
+	}
+	var s int32
+	if end := len(w.free) - 1; end >= 0 {
+		s, w.free = w.free[end], w.free[:end]
+		w.slots[s] = slot{id: id}
+	} else {
+		s = int32(len(w.slots))
+		w.slots = append(w.slots, slot{id: id})
+	}
+	w.slot[id], w.every = s, nil
+	return s
+}
+
+// all are the instances of all ticks, in ascending order.
+func (w *Window) all() *members {
+	if w.every == nil {
+		ids := make([]pdu.Inst, 0, len(w.slot))
+		for id := range w.slot {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+		w.every = &members{insts: derived.NewInstSet(ids), at: make([]int32, len(ids))}
+		for i, id := range ids {
+			w.every.at[i] = w.slot[id]
+		}
+	}
+	return w.every
+}
+
+// giveBack keeps the memory of a column that has left for the next ones: as much as the steady state needs.
+func (w *Window) giveBack(a []uint64) {
+	const enough = 2
+	if len(w.spare) < enough && a != nil {
+		w.spare = append(w.spare, a)
+	}
+}
+
+// memory is a column for n numbers, of the memory of those that have left if that is not far too much.
+func (w *Window) memory(n int) []uint64 {
+	if end := len(w.spare) - 1; end >= 0 {
+		a := w.spare[end]
+		w.spare[end] = nil
+		if w.spare = w.spare[:end]; cap(a) >= n && cap(a) <= n+n/8+8 {
+			return a[:n]
+		}
+	}
+	return make([]uint64, n)
+}

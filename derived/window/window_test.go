@@ -1,0 +1,416 @@
+package window
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// doubles is a column of DOUBLE over instances; nil: singular.
+func doubles(insts *derived.InstSet, values ...float64) *derived.Vector {
+	v := &derived.Vector{Type: pdu.TypeDouble, Insts: insts}
+	for _, x := range values {
+		v.Bits = append(v.Bits, math.Float64bits(x))
+	}
+	return v
+}
+
+// newWindow makes a window of numbers of type t.
+func newWindow(fn function, t pdu.Type, span int64, own bool) *Window {
+	return New(&derived.Window{Func: syntax.Func(fn), Type: t, Desc: pdu.Desc{Type: typeOf(fn, t)}, Span: span, Own: own})
+}
+
+// typeOf is the type of a result.
+func typeOf(fn function, t pdu.Type) pdu.Type {
+	switch fn {
+	case count:
+		return pdu.TypeU32
+	case sum, average, stdev:
+		return pdu.TypeDouble
+	case maximum, minimum, first, last:
+	}
+	return t
+}
+
+// numbers are the values of a DOUBLE result.
+func numbers(v *derived.Vector) []float64 {
+	made := make([]float64, len(v.Bits))
+	for i, b := range v.Bits {
+		made[i] = v.Type.Float64(b)
+	}
+	return made
+}
+
+func TestFunctions(t *testing.T) {
+	for _, tt := range []struct {
+		fn    function
+		typ   pdu.Type
+		wants []float64 // after each of the values 3, 1, 4, 1, 5 in a window of three ticks
+	}{
+		{maximum, pdu.TypeDouble, []float64{3, 3, 4, 4, 5}},
+		{minimum, pdu.TypeDouble, []float64{3, 1, 1, 1, 1}},
+		{sum, pdu.TypeDouble, []float64{3, 4, 8, 6, 10}},
+		{average, pdu.TypeDouble, []float64{3, 2, 8. / 3, 2, 10. / 3}},
+		{count, pdu.TypeU32, []float64{1, 2, 3, 3, 3}},
+		{stdev, pdu.TypeDouble, []float64{0, 1, math.Sqrt(14. / 9), math.Sqrt(2), math.Sqrt(26. / 9)}},
+		{first, pdu.TypeDouble, []float64{3, 3, 3, 1, 4}},
+		{last, pdu.TypeDouble, []float64{3, 1, 4, 1, 5}},
+	} {
+		t.Run(strconv.Itoa(int(tt.fn)), func(t *testing.T) {
+			w := newWindow(tt.fn, pdu.TypeDouble, 3, false)
+			for i, x := range []float64{3, 1, 4, 1, 5} {
+				w.Add(int64(i), doubles(nil, x))
+				got := w.Value()
+				assert.Equal(t, tt.typ, got.Type)
+				require.Len(t, got.Bits, 1)
+				assert.InDelta(t, tt.wants[i], numbers(got)[0], 1e-12, "tick %d", i)
+			}
+		})
+	}
+}
+
+// The largest and the smallest number of each type come out as they went in.
+func TestExtremesKeepTheirType(t *testing.T) {
+	float := func(x float32) uint64 { return uint64(math.Float32bits(x)) }
+	for _, tt := range []struct {
+		typ       pdu.Type
+		ascending []uint64
+	}{
+		{pdu.Type32, []uint64{1 << 31, math.MaxUint32, 0, math.MaxInt32}},
+		{pdu.TypeU32, []uint64{0, 1, 1 << 31, math.MaxUint32}},
+		{pdu.Type64, []uint64{1 << 63, math.MaxUint64, 0, math.MaxInt64}},
+		{pdu.TypeU64, []uint64{0, 1<<53 + 1, 1<<53 + 2, math.MaxUint64}},
+		{pdu.TypeFloat, []uint64{float(-math.MaxFloat32), float(-1), float(0), float(math.MaxFloat32)}},
+		{pdu.TypeDouble, []uint64{bits(-math.MaxFloat64), bits(-1), bits(0), bits(math.MaxFloat64)}},
+	} {
+		for i, smaller := range tt.ascending {
+			for _, larger := range tt.ascending[i:] {
+				for _, order := range [][]uint64{{smaller, larger}, {larger, smaller}} {
+					least, most := newWindow(minimum, tt.typ, 2, false), newWindow(maximum, tt.typ, 2, false)
+					for tick, b := range order {
+						v := &derived.Vector{Type: tt.typ, Bits: []uint64{b}}
+						least.Add(int64(tick), v)
+						most.Add(int64(tick), v)
+					}
+					assert.Equal(t, []uint64{smaller}, least.Value().Bits, "%s", tt.typ)
+					assert.Equal(t, []uint64{larger}, most.Value().Bits, "%s", tt.typ)
+				}
+			}
+		}
+	}
+}
+
+func TestNoTick(t *testing.T) {
+	w := newWindow(maximum, pdu.TypeDouble, 3, false)
+	_, ok := w.Newest()
+	assert.False(t, ok)
+	assert.Equal(t, pdu.ErrAgain, w.Value().Code)
+
+	w.Add(1, &derived.Vector{Code: pdu.ErrAgain})
+	assert.Equal(t, pdu.ErrAgain, w.Value().Code, "a tick that failed is none")
+}
+
+func TestGaps(t *testing.T) {
+	w := newWindow(sum, pdu.TypeDouble, 3, false)
+	w.Add(1, doubles(nil, 1))
+	w.Add(2, doubles(nil, 2))
+	w.Add(3, &derived.Vector{Code: pdu.ErrAgain})
+	assert.Equal(t, []float64{3}, numbers(w.Value()), "the window ends at the last good tick")
+	tick, _ := w.Newest()
+	assert.EqualValues(t, 2, tick)
+
+	w.Add(4, doubles(nil, 4))
+	assert.Equal(t, []float64{6}, numbers(w.Value()), "ticks 2 and 4 of the three")
+	w.Add(5, doubles(nil, math.Inf(1)))
+	assert.Empty(t, w.Value().Bits, "what is not finite is no value")
+	w.Add(6, doubles(nil, 6))
+	assert.Equal(t, []float64{10}, numbers(w.Value()))
+	w.Add(1000, doubles(nil, 7))
+	assert.Equal(t, []float64{7}, numbers(w.Value()), "the clock was set ahead")
+	w.Add(999, doubles(nil, 8))
+	assert.Equal(t, []float64{8}, numbers(w.Value()), "the clock was set back")
+}
+
+func TestInstancesComeAndGo(t *testing.T) {
+	first, second := derived.NewInstSet([]pdu.Inst{1, 2}), derived.NewInstSet([]pdu.Inst{3, 2})
+	newest, all := newWindow(sum, pdu.TypeDouble, 2, false), newWindow(sum, pdu.TypeDouble, 2, true)
+	add := func(tick int64, v *derived.Vector) {
+		newest.Add(tick, v)
+		all.Add(tick, v)
+	}
+	add(1, doubles(first, 10, 20))
+	add(2, doubles(second, 30, 40))
+	assert.Same(t, second, newest.Value().Insts)
+	assert.Equal(t, []float64{30, 60}, numbers(newest.Value()))
+	assert.Equal(t, []pdu.Inst{1, 2, 3}, all.Value().Insts.IDs())
+	assert.Equal(t, []float64{10, 60, 30}, numbers(all.Value()))
+
+	add(3, doubles(second, 1, 2))
+	assert.Equal(t, []pdu.Inst{2, 3}, all.Value().Insts.IDs())
+	assert.Equal(t, []float64{42, 31}, numbers(all.Value()))
+}
+
+// A value that has left leaves no rounding behind.
+func TestPeakThatHasLeft(t *testing.T) {
+	for _, fn := range []function{sum, average, stdev} {
+		w, calm := newWindow(fn, pdu.TypeDouble, 5, false), newWindow(fn, pdu.TypeDouble, 5, false)
+		w.Add(0, doubles(nil, 1e300))
+		for tick := int64(1); tick <= 12; tick++ {
+			v := doubles(nil, 0.1*float64(tick))
+			w.Add(tick, v)
+			calm.Add(tick, v)
+			if tick >= 5 {
+				assert.InDelta(t, numbers(calm.Value())[0], numbers(w.Value())[0], 1e-12, "function %d, tick %d", fn, tick)
+			}
+		}
+	}
+}
+
+// Without a span a window has what came since the last Restart: each tick is in one window of each client.
+func TestSinceTheLastLook(t *testing.T) {
+	w, total := newWindow(sum, pdu.TypeDouble, 0, false), 0.0
+	for tick := int64(1); tick <= 100; tick++ {
+		w.Add(tick, doubles(nil, float64(tick)))
+		if tick%7 == 0 || tick == 100 {
+			total += numbers(w.Value())[0]
+			w.Restart()
+		}
+	}
+	assert.InDelta(t, 5050, total, 0)
+}
+
+func TestSteadyWindowDoesNotAllocate(t *testing.T) {
+	insts := derived.NewInstSet([]pdu.Inst{1, 2, 3})
+	for _, span := range []int64{0, 10} {
+		w, tick, v := newWindow(maximum, pdu.TypeDouble, span, false), int64(0), doubles(insts, 1, 2, 3)
+		add := func() {
+			tick++
+			w.Add(tick, v)
+		}
+		for range 50 {
+			add()
+		}
+		assert.Zero(t, testing.AllocsPerRun(100, add), "span %d", span)
+	}
+}
+
+// model is a window that keeps all ticks and computes everything anew.
+type model struct {
+	fn    function
+	typ   pdu.Type
+	span  int64
+	own   bool
+	ticks []int64
+	all   []*derived.Vector
+}
+
+func (m *model) add(tick int64, v *derived.Vector) {
+	if v.Code < 0 {
+		return
+	}
+	if n := len(m.ticks); n > 0 && tick <= m.ticks[n-1] {
+		m.ticks, m.all = nil, nil
+	}
+	m.ticks, m.all = append(m.ticks, tick), append(m.all, v.OnlyFinite())
+}
+
+// value returns the instances of the result and their numbers.
+func (m *model) value() (ids []pdu.Inst, result []float64) {
+	newest := len(m.ticks) - 1
+	values := map[pdu.Inst][]float64{} // oldest first
+	for i, v := range m.all {
+		if m.span == 0 || m.ticks[i] > m.ticks[newest]-m.span {
+			for k, b := range v.Bits {
+				values[v.At(k)] = append(values[v.At(k)], m.typ.Float64(b))
+			}
+		}
+	}
+	if m.own && m.all[newest].Insts != nil {
+		for id := range values {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+	} else {
+		for k := range m.all[newest].Bits {
+			ids = append(ids, m.all[newest].At(k))
+		}
+	}
+	for _, id := range ids {
+		result = append(result, m.of(values[id]))
+	}
+	return ids, result
+}
+
+func (m *model) of(values []float64) float64 {
+	n, total, squares := float64(len(values)), 0.0, 0.0
+	for _, x := range values {
+		total += x
+	}
+	for _, x := range values {
+		squares += (x - total/n) * (x - total/n)
+	}
+	return map[function]float64{
+		maximum: slices.Max(values), minimum: slices.Min(values), sum: total, average: total / n, count: n, stdev: math.Sqrt(squares / n),
+		first: values[0], last: values[len(values)-1],
+	}[m.fn]
+}
+
+// Numbers of these tests are small multiples of a quarter, so that sums are exact in any order.
+func randomNumber(r *rand.Rand, t pdu.Type) uint64 {
+	n := r.IntN(2001) - 1000
+	switch t {
+	case pdu.Type32:
+		return uint64(uint32(int32(n)))
+	case pdu.Type64:
+		return uint64(int64(n))
+	case pdu.TypeFloat:
+		if r.IntN(50) == 0 {
+			return uint64(math.Float32bits(float32(math.Inf(n))))
+		}
+		return uint64(math.Float32bits(float32(n) / 4))
+	case pdu.TypeDouble:
+		if r.IntN(50) == 0 {
+			return bits(math.NaN())
+		}
+		return bits(float64(n) / 4)
+	default:
+		return uint64(n + 1000)
+	}
+}
+
+// randomInstances are up to a dozen, now and then in no order, now and then one of them twice.
+func randomInstances(r *rand.Rand) *derived.InstSet {
+	var ids []pdu.Inst
+	for id := range pdu.Inst(12) {
+		if r.IntN(3) > 0 {
+			ids = append(ids, id)
+		}
+	}
+	if r.IntN(4) == 0 {
+		r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	}
+	if len(ids) > 0 && r.IntN(20) == 0 {
+		ids = append(ids, ids[0])
+	}
+	return derived.NewInstSet(ids)
+}
+
+// TestRandomSequences compares windows with the model: values, gaps, instances, steps of the clock and, without a span, fetches.
+func TestRandomSequences(t *testing.T) {
+	types := []pdu.Type{pdu.Type32, pdu.TypeU32, pdu.Type64, pdu.TypeU64, pdu.TypeFloat, pdu.TypeDouble}
+	for seed := range uint64(10_000) {
+		r := rand.New(rand.NewPCG(19, seed))
+		m := &model{
+			fn: maximum + function(r.IntN(int(last-maximum)+1)), typ: types[r.IntN(len(types))], span: int64(r.IntN(20)), own: r.IntN(2) == 0,
+		}
+		w := newWindow(m.fn, m.typ, m.span, m.own)
+		singular := r.IntN(5) == 0
+		insts, tick := randomInstances(r), int64(1_000_000)
+		for range 60 {
+			switch r.IntN(40) {
+			case 0:
+				tick -= int64(r.IntN(5))
+			case 1:
+				tick += int64(r.IntN(50))
+			case 2, 3:
+				tick += 2
+			default:
+				tick++
+			}
+			if r.IntN(3) == 0 {
+				insts = randomInstances(r)
+			}
+			v := &derived.Vector{Type: m.typ, Insts: insts}
+			n := insts.Len()
+			if singular {
+				v.Insts, n = nil, r.IntN(8)
+				n = min(n, 1)
+			}
+			for range n {
+				v.Bits = append(v.Bits, randomNumber(r, m.typ))
+			}
+			if r.IntN(15) == 0 {
+				v = &derived.Vector{Code: pdu.ErrAgain}
+			}
+			w.Add(tick, v)
+			m.add(tick, v)
+			if len(m.ticks) == 0 {
+				require.Equal(t, pdu.ErrAgain, w.Value().Code, "seed %d", seed)
+				continue
+			}
+			requireSame(t, m, w, seed)
+			if m.span == 0 && r.IntN(6) == 0 { // a fetch
+				w.Restart()
+				m.ticks, m.all = nil, nil
+			}
+		}
+	}
+}
+
+func requireSame(t *testing.T, m *model, w *Window, seed uint64) {
+	t.Helper()
+	ids, wants := m.value()
+	got := w.Value()
+	require.Equal(t, typeOf(m.fn, m.typ), got.Type, "seed %d", seed)
+	require.Len(t, got.Bits, len(ids), "seed %d", seed)
+	within := 0.0
+	if m.fn == stdev {
+		within = 1e-5 // the root of a rounding, where all values are equal
+	}
+	for i, x := range numbers(got) {
+		require.Equal(t, ids[i], got.At(i), "seed %d", seed)
+		require.InDelta(t, wants[i], x, within, "seed %d: function %d, instance %d", seed, m.fn, ids[i])
+	}
+}
+
+// BenchmarkWindow is the cost of a value in a window that is full, and the memory of one that is kept.
+func BenchmarkWindow(b *testing.B) {
+	for _, fn := range []function{minimum, maximum, average, stdev} {
+		for _, span := range []int{60, 3600} {
+			for _, n := range []int{1, 10_000} {
+				b.Run(strconv.Itoa(int(fn))+"/"+strconv.Itoa(span)+"x"+strconv.Itoa(n), func(b *testing.B) {
+					ids := make([]pdu.Inst, n)
+					for i := range ids {
+						ids[i] = pdu.Inst(i)
+					}
+					v := &derived.Vector{Type: pdu.TypeDouble, Insts: derived.NewInstSet(ids), Bits: make([]uint64, n)}
+					r := rand.New(rand.NewPCG(1, 2))
+					for i := range v.Bits {
+						v.Bits[i] = bits(r.Float64())
+					}
+					before := heap()
+					w, tick := newWindow(fn, pdu.TypeDouble, int64(span), false), int64(0)
+					for range 2*span + span/2 {
+						tick++
+						w.Add(tick, v)
+					}
+					kept := float64(heap()-before) / float64(span*n)
+					for b.Loop() {
+						tick++
+						w.Add(tick, v)
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/value")
+					b.ReportMetric(kept, "B/value")
+					runtime.KeepAlive(w)
+				})
+			}
+		}
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,218 @@
+package window
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived"
+	"pmdaderived/pdu"
+)
+
+var (
+	loadID, countID, binID = pdu.NewPMID(60, 0, 1), pdu.NewPMID(60, 0, 2), pdu.NewPMID(60, 0, 3)
+	binDom                 = pdu.NewInDom(60, 1)
+)
+
+// operands are the metrics of the tests.
+var operands = derived.CatalogMap{
+	"load":  {PMID: loadID, Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant},
+	"count": {PMID: countID, Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter},
+	"bin":   {PMID: binID, Type: pdu.Type32, InDom: binDom, Sem: pdu.SemInstant},
+}
+
+// newSet binds definitions that are written "name = expression".
+func newSet(tb testing.TB, definitions map[string]string) *derived.Set {
+	tb.Helper()
+	var defs []*derived.Definition
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if text, ok := definitions[name]; ok {
+			d, err := derived.Parse(name, text)
+			require.NoError(tb, err)
+			defs = append(defs, d)
+		}
+	}
+	set := derived.Language{}.NewSet(defs, operands, "")
+	for _, m := range set.Metrics() {
+		require.NoError(tb, errOf(m))
+	}
+	return set
+}
+
+func errOf(m *derived.Metric) error {
+	if m.Err != nil {
+		return m.Err
+	}
+	return nil
+}
+
+// moment is a sample.
+type moment struct {
+	at     time.Time
+	values map[pdu.PMID]*derived.Vector
+}
+
+func (m *moment) Time() time.Time                    { return m.at }
+func (m *moment) Names(pdu.InDom) *derived.NameTable { return bins }
+func (m *moment) Members(pdu.InDom) *derived.InstSet { return nil }
+func (m *moment) Values(id pdu.PMID, _ *int32) *derived.Vector {
+	if v := m.values[id]; v != nil {
+		return v
+	}
+	return &derived.Vector{Code: pdu.ErrNoAgent}
+}
+
+var bins = derived.NewNameTable(map[pdu.Inst]string{1: "red", 2: "red", 3: "blue"}, nil)
+
+// at is the sample of a second, with a load and a count.
+func at(second int64, load float64, count uint64) *moment {
+	return &moment{time.Unix(second, 0), map[pdu.PMID]*derived.Vector{
+		loadID: doubles(nil, load), countID: {Type: pdu.TypeU64, Bits: []uint64{count}},
+	}}
+}
+
+// value computes a metric from what the windows come to.
+func (ws *Windows) value(tb testing.TB, name string, s derived.Sample) *derived.Vector {
+	tb.Helper()
+	m, ok := ws.set.Lookup(name)
+	require.True(tb, ok)
+	e := ws.set.NewEvaluation()
+	e.Number(ws.groups)
+	e.Reset(s)
+	e.Over(ws.Results())
+	return e.Value(m)
+}
+
+func TestWindowsOfOneOperandShareItsValues(t *testing.T) {
+	set := newSet(t, map[string]string{
+		"a": `max_sample(load, "3s")`, "b": `max_sample(load, "3s") - min_sample(load, "3s")`, "c": `max_sample(load, "3")`,
+	})
+	assert.Len(t, set.Windows(), 2)
+	ws := NewWindows(set, derived.NewGroups(), nil)
+	for i, load := range []float64{1, 5, 2, 3} {
+		for k := range set.Windows() {
+			assert.True(t, ws.Add(k, int64(i), at(int64(i), load, 0), true))
+		}
+	}
+	assert.Equal(t, 6, ws.Kept())
+	assert.Equal(t, []float64{5}, numbers(ws.value(t, "a", at(3, 3, 0))))
+	assert.Equal(t, []float64{3}, numbers(ws.value(t, "b", at(3, 3, 0))))
+	assert.Equal(t, []float64{5}, numbers(ws.value(t, "c", at(3, 3, 0))))
+}
+
+// What was counted between the first and the last tick is in a sum, gaps or not; and nothing of before a restart.
+func TestChangesFromTickToTick(t *testing.T) {
+	ws := NewWindows(newSet(t, map[string]string{"a": `sum_sample(delta(count), "1min")`}), derived.NewGroups(), nil)
+	assert.False(t, ws.Add(0, 1, at(1, 0, 100), true), "nothing to compare with")
+	assert.Equal(t, pdu.ErrAgain, ws.value(t, "a", at(1, 0, 0)).Code)
+	assert.True(t, ws.Add(0, 2, at(2, 0, 110), true))
+	assert.False(t, ws.Add(0, 3, &moment{at: time.Unix(3, 0)}, true), "its agent is not there")
+	assert.True(t, ws.Add(0, 4, at(4, 0, 125), true))
+	assert.Equal(t, []float64{25}, numbers(ws.value(t, "a", at(4, 0, 0))))
+	assert.False(t, ws.Add(0, 5, at(5, 0, 3), false), "it counts from 0 again")
+	assert.Equal(t, []float64{25}, numbers(ws.value(t, "a", at(5, 0, 0))))
+	assert.True(t, ws.Add(0, 6, at(6, 0, 5), true))
+	assert.Equal(t, []float64{27}, numbers(ws.value(t, "a", at(6, 0, 0))))
+}
+
+func TestResultThatIsOld(t *testing.T) {
+	ws := NewWindows(newSet(t, map[string]string{"a": `max_sample(load, "1min")`}), derived.NewGroups(), nil)
+	ws.Add(0, 10, at(10, 7, 0), true)
+	for tick := int64(11); tick <= 13; tick++ {
+		ws.Miss(0, tick)
+		assert.Equal(t, []float64{7}, numbers(ws.value(t, "a", at(tick, 0, 0))), "tick %d", tick)
+	}
+	ws.Miss(0, 14)
+	assert.Equal(t, pdu.ErrAgain, ws.value(t, "a", at(14, 0, 0)).Code)
+	ws.Add(0, 15, &moment{at: time.Unix(15, 0)}, true)
+	assert.Equal(t, pdu.ErrNoAgent, ws.value(t, "a", at(15, 0, 0)).Code)
+	ws.Add(0, 16, at(16, 3, 0), true)
+	assert.Equal(t, []float64{7}, numbers(ws.value(t, "a", at(16, 0, 0))))
+}
+
+// Too many values cost the definition that is one too many, as long as there is no room.
+func TestTooManyValues(t *testing.T) {
+	set := newSet(t, map[string]string{"a": `max_sample(bin, "10s")`, "b": `min_sample(load, "10s")`})
+	ws := NewWindows(set, derived.NewGroups(), nil)
+	ws.Most = 35
+	sample := func(instances ...pdu.Inst) *moment {
+		m := at(1, 5, 0)
+		m.values[binID] = &derived.Vector{Type: pdu.Type32, Insts: derived.NewInstSet(instances), Bits: make([]uint64, len(instances))}
+		return m
+	}
+	assert.True(t, ws.Add(1, 1, sample(), true))
+	assert.True(t, ws.Add(0, 1, sample(1, 2), true))
+	assert.False(t, ws.Add(0, 2, sample(1, 2, 3), true))
+	assert.True(t, ws.Excess(0))
+	assert.False(t, ws.Excess(1))
+	assert.Equal(t, 1, ws.Kept())
+	assert.Equal(t, pdu.ErrTooBig, ws.value(t, "a", sample()).Code)
+	assert.Equal(t, []float64{5}, numbers(ws.value(t, "b", sample())))
+	assert.True(t, ws.Add(0, 3, sample(3), true))
+	assert.False(t, ws.Excess(0))
+	assert.Equal(t, []pdu.Inst{3}, ws.value(t, "a", sample()).Insts.IDs())
+}
+
+// Windows of another set go on if nothing about them has changed.
+func TestWindowsGoOn(t *testing.T) {
+	defs := map[string]string{
+		"a": `max_sample(d, "1min")`, "b": `max_sample(load, "1min")`, "c": `count_sample(delta(count), "1min")`, "d": "load + 1",
+	}
+	ws := NewWindows(newSet(t, defs), derived.NewGroups(), nil)
+	for tick := range int64(5) {
+		for i := range ws.all {
+			ws.Add(i, tick, at(tick, 5-float64(tick), uint64(10*tick)), true)
+		}
+	}
+	defs["d"] = "load + 2"
+	after := NewWindows(newSet(t, defs), ws.groups, ws)
+	assert.Equal(t, pdu.ErrAgain, after.value(t, "a", at(5, 0, 0)).Code, "a definition that it uses is another one")
+	assert.Equal(t, []float64{5}, numbers(after.value(t, "b", at(5, 0, 0))))
+	assert.Equal(t, []uint64{4}, after.value(t, "c", at(5, 0, 0)).Bits)
+	i := len(after.all) - 1
+	assert.True(t, after.Add(i, 5, at(5, 0, 70), true), "it is compared with the sample before the reload")
+	assert.Equal(t, []uint64{5}, after.value(t, "c", at(5, 0, 0)).Bits)
+
+	load := operands["load"]
+	load.Units = pdu.Units{Count: 1}
+	operands["load"] = load
+	defer func() {
+		load.Units = pdu.Units{}
+		operands["load"] = load
+	}()
+	after = NewWindows(newSet(t, defs), ws.groups, after)
+	assert.Equal(t, pdu.ErrAgain, after.value(t, "b", at(5, 0, 0)).Code, "its operand is not what it was")
+	assert.Equal(t, []uint64{5}, after.value(t, "c", at(5, 0, 0)).Bits)
+}
+
+// Groups are numbered by who keeps the windows and by who reads them, and meet by their names.
+func TestGroupsOfWindows(t *testing.T) {
+	ws := NewWindows(newSet(t, map[string]string{"a": `sum_sample(sum(bin) by (/.*/), "3s")`, "b": `a / sum(bin) by (/.*/)`}), derived.NewGroups(), nil)
+	sample := func(tick int64, values ...uint64) *moment {
+		ids := []pdu.Inst{1, 2, 3}[:len(values)]
+		return &moment{time.Unix(tick, 0), map[pdu.PMID]*derived.Vector{binID: {Type: pdu.Type32, Insts: derived.NewInstSet(ids), Bits: values}}}
+	}
+	ws.Add(0, 1, sample(1, 1, 2, 3), true)
+	ws.Add(0, 2, sample(2, 4), true)
+
+	others := derived.NewGroups()
+	e := ws.set.NewEvaluation()
+	e.Number(others)
+	e.Reset(sample(2, 4))
+	e.Over(ws.Results())
+	m, _ := ws.set.Lookup("a")
+	v := e.Value(m)
+	require.Len(t, v.Bits, 2)
+	named := map[string]float64{}
+	for i, x := range numbers(v) {
+		one, ok := others.Find(m.Desc.InDom, v.At(i), "")
+		require.True(t, ok)
+		named[one.Name] = x
+	}
+	assert.Equal(t, map[string]float64{"red": 7, "blue": 3}, named, "those of all the window")
+	assert.Len(t, others.Members(m.Desc.InDom), 2, "who has them can ask for their names")
+	b, _ := ws.set.Lookup("b")
+	assert.Equal(t, []float64{1.75}, numbers(e.Value(b)))
+}

@@ -1,0 +1,132 @@
+package derived
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// Window is a function over time, whichever definitions it is for: what its operand is, and which of its values count. Whoever
+// evaluates the set keeps these (package window), and says what they come to ([Evaluation.Over]). Immutable.
+type Window struct {
+	Func  syntax.Func
+	Span  int64         // ticks
+	Every time.Duration // between them
+	Type  pdu.Type      // of the operand
+	Desc  pdu.Desc      // of the result; its PMID is pdu.NoPMID
+	Own   bool          // the instances are groups
+
+	expr  syntax.Expr // the operand
+	root  int32       // step that computes it
+	needs Needs
+}
+
+// Needs tells what the operand must find in a sample; read-only.
+func (w *Window) Needs() *Needs { return &w.needs }
+
+// Fetches calls yield for what must be sampled together for m: what it is computed from itself, and what the operand of each of its
+// windows is.
+func (m *Metric) Fetches(yield func(*Needs) bool) {
+	if !yield(&m.needs) {
+		return
+	}
+	for _, i := range m.needs.Windows {
+		if !yield(&m.set.program.windows[i].needs) {
+			return
+		}
+	}
+}
+
+// Windows are the functions over time of all metrics, each once; read-only.
+func (s *Set) Windows() []*Window { return s.program.windows }
+
+// window returns the place of a window, which the program may have already.
+func (c *compiler) window(e *syntax.Call, n *Node) uint32 {
+	x := n.Kids[0]
+	span, every := e.Window()
+	w := &Window{
+		Func: e.Func, Span: int64(span / every), Every: every, Type: x.Type, Desc: n.Desc, expr: e.X(), root: c.tree(x, 0),
+	}
+	at := slices.IndexFunc(c.program.windows, func(known *Window) bool {
+		return known.root == w.root && known.Func == w.Func && known.Span == w.Span && known.Every == w.Every
+	})
+	if at >= 0 {
+		return uint32(at)
+	}
+	w.Desc.PMID = pdu.NoPMID
+	_, w.Own = c.set.groupDomains[n.InDom]
+	w.needs = *c.needs[w.root]
+	w.needs.History, w.needs.Adds = int(x.history), x.adds
+	c.users[w.root] = many
+	c.program.windows = append(c.program.windows, w)
+	return uint32(len(c.program.windows) - 1)
+}
+
+// Key is the same for windows of two sets that have the same values: those of one of them can go on as those of the other.
+func (s *Set) Key(w *Window) string {
+	var b strings.Builder
+	fmt.Fprint(&b, w.Func, w.Span, w.Every, w.Type, w.Desc, w.Own, s.language.NoValue)
+	seen := make(map[string]bool)
+	for next := []syntax.Expr{w.expr}; len(next) > 0; {
+		e := next[len(next)-1]
+		next = next[:len(next)-1]
+		fmt.Fprintf(&b, "\n%s", e)
+		for name := range (&Definition{Expr: e}).Names {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			desc, other, err := s.lookup(name)
+			fmt.Fprintf(&b, "\n%s = %v %v", name, desc, err)
+			if other != nil {
+				next = append(next, other.Definition.Expr)
+			}
+		}
+	}
+	return b.String()
+}
+
+// Results are what windows come to. Immutable.
+type Results struct {
+	Values []*Vector // of each of [Set.Windows]
+
+	// Names are those of groups, by their numbers in Values. Nil: they have the numbers that the evaluation gives them.
+	Names map[pdu.InDom]*NameTable
+}
+
+// Over gives e what the windows come to, after a Reset and before any Value that is computed from them.
+func (e *Evaluation) Over(r *Results) { e.results = r }
+
+// Operand computes the operand of a window, as Value does.
+func (e *Evaluation) Operand(w *Window) *Vector { return e.step(w.root) }
+
+// window is what a window comes to.
+func (e *Evaluation) window(s *step, at *slot) *Vector {
+	if e.results == nil {
+		return &Vector{Code: pdu.ErrAgain}
+	}
+	w, v := e.set.program.windows[s.id], e.results.Values[s.id]
+	if !w.Own || v.Insts == nil {
+		return v
+	}
+	d := w.Desc.InDom
+	names, ours := e.results.Names[d], e.numbering().domain(d)
+	if names == nil {
+		names = e.numbering().Table(d)
+	}
+	if at.cell == nil {
+		at.cell = &cell{}
+	}
+	m := at.cell.more()
+	if g := m.grouping; g == nil || g.in != ours || g.from != v.Insts || g.gone != ours.gone {
+		m.grouping, m.match.at = ours.renamed(names, v.Insts, m.match.at[:0])
+	}
+	m.grouping.use()
+	m.bits = fit(m.bits, len(m.match.at))
+	gather(m.bits, v.Bits, m.match.at)
+	return &Vector{Type: v.Type, Insts: m.grouping.groups, Bits: m.bits}
+}
