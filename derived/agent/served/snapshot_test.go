@@ -451,14 +451,14 @@ func TestOperandsOfWindows(t *testing.T) {
 	s := newSite(t)
 	s.limits = OperandLimits{Most: 1}
 	now := s.serve(conf(
-		`a = up.load + max_sample(rate(up.count), "1min")`, `b = min_sample(up.load, "1min")`, `c = max_sample(up.load + rate(up.count), "1min")`,
+		`a = up.load / max_sample(rate(up.count), "1min")`, `b = min_sample(up.load, "1min")`, `c = max_sample(up.load / rate(up.count), "1min")`,
 	))
 	assert.Equal(t, Bound, s.metric("a").State)
-	assert.Equal(t, []pdu.Desc{s.catalog["up.load"]}, s.metric("a").Operands.Descs)
+	assert.Equal(t, []pdu.Desc{s.catalog["up.load"].Desc}, s.metric("a").Operands.Descs)
 	assert.Empty(t, s.metric("b").Operands.Descs)
 	assert.Equal(t, Failed, s.metric("c").State)
 	require.Len(t, now.Windows, 3)
-	assert.Equal(t, []pdu.Desc{s.catalog["up.count"]}, now.Windows[0].Descs)
+	assert.Equal(t, []pdu.Desc{s.catalog["up.count"].Desc}, now.Windows[0].Descs)
 	assert.Same(t, s.metric("a").Operands, now.Windows[1])
 	assert.Nil(t, now.Windows[2])
 }
