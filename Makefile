@@ -24,7 +24,7 @@ TIMEOUT = -timeout 30m
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 PACKAGES = $(shell $(GO) list $(VCS) ./... | grep -v '/test\(/\|$$\)')
-SCRIPTS = Install Remove Upgrade pmda/examples/dice/Install pmda/examples/dice/Remove .ci/run $(wildcard scripts/*) packaging/build $(wildcard packaging/*install packaging/*remove)
+SCRIPTS = Install Remove Upgrade pmda/examples/dice/Install pmda/examples/dice/Remove .ci/run $(wildcard scripts/*) packaging/build packaging/release $(wildcard packaging/*install packaging/*remove)
 
 .PHONY: help
 help: ## list the targets
@@ -303,3 +303,12 @@ packages: go ## make bin/packages/*.deb and *.rpm (fetches a tool, two minutes t
 		BINARY=$(PACKAGES_DIR)/program/pmdaderived
 	@STAGE=$(abspath $(PACKAGES_DIR))/root OUT=$(PACKAGES_DIR) VERSION='$(VERSION)' ARCH=$(or $(GOARCH),$(shell $(GO) env GOARCH)) \
 		MAINTAINER='$(MAINTAINER)' URL='$(URL)' SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) GO='$(GO)' NFPM='$(NFPM)' packaging/build
+
+# What a program is built from, as CycloneDX has it.
+SBOM = env -u GOARCH -u GOOS $(GO) run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+RELEASE_DIR = bin/release
+ARCHS = amd64 arm64
+
+.PHONY: release
+release: go ## make bin/release: packages for amd64 and arm64, source, list of modules, checksums: make release [VERSION=1.2.0]
+	@OUT=$(abspath $(RELEASE_DIR)) ARCHS='$(ARCHS)' VERSION='$(VERSION)' SBOM='$(SBOM)' packaging/release

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -448,6 +449,46 @@ func TestInstallPackageNeedsTool(t *testing.T) {
 	out, err := exec.Command("make", "-C", "..", "packages", "VERSION=1", "PACKAGES_DIR="+dir, "NFPM=false").CombinedOutput()
 	require.Error(t, err)
 	assert.Contains(t, string(out), "it comes through a Go module proxy, which has to be reachable")
+}
+
+// A release has packages, the source, which knows its version, what the program is built from, and their checksums.
+func TestInstallRelease(t *testing.T) {
+	t.Parallel()
+	const version = "9.8.7"
+	tree, dir := filepath.Join(t.TempDir(), "tree"), filepath.Join(t.TempDir(), "release")
+	run := func(name string, args ...string) string {
+		t.Helper()
+		return combined(t, exec.Command(name, args...))
+	}
+	run("git", "clone", "-q", "..", tree)
+	run("make", "-C", tree, "release", "VERSION="+version, "ARCHS="+runtime.GOARCH, "RELEASE_DIR="+dir)
+	source, modules := filepath.Join(dir, "pmdaderived-"+version+".tar.gz"), filepath.Join(dir, "pmdaderived-"+version+".cdx.json")
+	sums := exec.Command("sha256sum", "-c", "SHA256SUMS")
+	sums.Dir = dir
+	checked := combined(t, sums)
+	for _, file := range []string{"_" + version + "-1_" + runtime.GOARCH + ".deb", ".rpm", ".tar.gz", ".cdx.json"} {
+		assert.Contains(t, checked, file+": OK")
+	}
+	assert.Equal(t, 4, strings.Count(checked, "\n"), "nothing else")
+	run("tar", "-xzf", source, "-C", dir)
+	assert.Equal(t, version, strings.TrimSpace(run(filepath.Join(dir, "pmdaderived-"+version, "scripts", "version"))))
+
+	var list struct {
+		Components []struct{ Name, Version string }
+	}
+	require.NoError(t, json.Unmarshal(must(os.ReadFile(modules))(t), &list))
+	var names []string
+	for _, c := range list.Components {
+		names = append(names, c.Name)
+	}
+	assert.Contains(t, names, "github.com/sirupsen/logrus")
+	assert.NotContains(t, names, "github.com/stretchr/testify", "it is for tests")
+
+	require.NoError(t, os.WriteFile(filepath.Join(tree, "README.md"), nil, 0o644))
+	out, err := exec.Command("make", "-C", tree, "release", "RELEASE_DIR="+dir).CombinedOutput()
+	require.Error(t, err)
+	assert.Contains(t, string(out), "the tree has changes; commit them first")
+	assert.FileExists(t, source, "nothing was removed")
 }
 
 // scripts/version prints versions that sort as the history does.
