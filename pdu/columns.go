@@ -140,7 +140,7 @@ func (m *Columns) decode(c *cursor, n int) {
 				set.Bits[j] = uint64(binary.BigEndian.Uint32(heads[valueSize*j+4:]))
 			}
 		case set.Format != Block && set.Format != StaticBlock:
-			c.fail(c.off-4, "vset[].valfmt", itoa(set.Format)+" is no format")
+			c.fail(c.off-4, "vset[].valfmt", itoa(set.Format)+" is not a valid format")
 			set.fail(ErrIPC)
 		case b.regular(set, heads):
 		default:

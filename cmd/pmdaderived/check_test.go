@@ -125,7 +125,7 @@ func TestLeftOutUnknown(t *testing.T) {
 	r.loaded.Sources = append(r.loaded.Sources, config.Source{
 		Path: filepath.Join(dir, "d"), Err: &fs.PathError{Op: "open", Path: "d", Err: syscall.EACCES},
 	})
-	assert.Equal(t, "whether the agent reads it cannot be told: "+filepath.Join(dir, "d")+": permission denied", r.unread(filepath.Join(dir, "d/a.conf")))
+	assert.Equal(t, "cannot find out whether the agent reads it: "+filepath.Join(dir, "d")+": permission denied", r.unread(filepath.Join(dir, "d/a.conf")))
 	assert.Empty(t, r.unread(filepath.Join(dir, "da.conf")))
 }
 

@@ -214,7 +214,7 @@ func TestDaemonEndsBySignal(t *testing.T) {
 			assert.True(t, p.known("derived.a"))
 			require.NoError(t, p.cmd.Process.Signal(sig))
 			assert.Equal(t, exitOK, p.end(), p.log())
-			assert.Contains(t, p.log(), "told to end, ended")
+			assert.Contains(t, p.log(), "ended by a signal")
 		})
 	}
 }

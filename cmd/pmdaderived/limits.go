@@ -55,12 +55,12 @@ func limitOption(limits *agent.Limits) pmda.Option {
 func setLimit(limits *agent.Limits, arg string) error {
 	name, text, ok := strings.Cut(arg, "=")
 	if !ok {
-		return fmt.Errorf("%q: want NAME=N with %s", arg, limitRanges())
+		return fmt.Errorf("%q is not a limit: write NAME=N, with %s", arg, limitRanges())
 	}
 	all := settable()
 	i := slices.IndexFunc(all, func(l limit) bool { return l.name == name })
 	if i < 0 {
-		return fmt.Errorf("no limit is called %q: want %s", name, limitRanges())
+		return fmt.Errorf("%q is not the name of a limit; the limits are %s", name, limitRanges())
 	}
 	n, err := parseSize(text)
 	switch l := &all[i]; {

@@ -186,7 +186,7 @@ func (o *options) setMMV(arg string) error {
 func (o *options) setLogLevel(arg string) error {
 	level, err := logrus.ParseLevel(arg)
 	if err != nil {
-		return fmt.Errorf("%q: want error, warn, info or debug", arg)
+		return fmt.Errorf("%q is not a valid level; the levels are error, warn, info and debug", arg)
 	}
 	o.logLevel = level
 	return nil

@@ -119,7 +119,7 @@ func codes(arg string, into *[]string) error {
 	known := warningCodes()
 	for code := range strings.SplitSeq(arg, ",") {
 		if !slices.Contains(known, code) {
-			return fmt.Errorf("%q is no code; there are %s", code, strings.Join(known, ", "))
+			return fmt.Errorf("%q is not a valid code; the codes are %s", code, strings.Join(known, ", "))
 		}
 		*into = append(*into, code)
 	}
@@ -156,7 +156,7 @@ func unknownCodes(defs []*config.Definition) []*config.Problem {
 		for _, code := range d.Ignored {
 			if !slices.Contains(known, code) {
 				p := problemAt(d, -1)
-				p.Severity, p.Code, p.Msg = config.Warning, codeNoCode, fmt.Sprintf("the comment above ignores %q, which is no code", code)
+				p.Severity, p.Code, p.Msg = config.Warning, codeNoCode, fmt.Sprintf("the comment above ignores %q, which is not a valid code", code)
 				found = append(found, p)
 			}
 		}

@@ -110,7 +110,7 @@ func daemon(ctx context.Context, o *options) error {
 		log.Info("pmcd closed the pipe, ended")
 		err = nil
 	case ctx.Err() != nil:
-		log.WithField("reason", err).Info("told to end, ended")
+		log.WithField("reason", err).Info("ended by a signal")
 		err = nil
 	case errors.Is(err, syscall.EPIPE): // it was ended, or has given us up, which its own log tells
 		log.WithField("reason", err).Warn("pmcd closed the pipe without reading a reply, ended")

@@ -88,7 +88,7 @@ func runHelp(ctx context.Context, t *tool, args []string) int {
 			return c.run(ctx, &of, []string{"--help"})
 		}
 	}
-	return t.misused(fmt.Errorf("there is no sub-command %q; there are %s", args[0], commandNames()))
+	return t.misused(fmt.Errorf("%q is not a sub-command; the sub-commands are %s", args[0], commandNames()))
 }
 
 // commandNames lists the sub-commands for a message.

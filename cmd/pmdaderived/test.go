@@ -83,7 +83,7 @@ type testRun struct {
 func (r *testRun) setLeast(arg string) error {
 	v, err := strconv.ParseFloat(arg, 64)
 	if err != nil || v < 0 || v > 100 {
-		return fmt.Errorf("%q is no percentage from 0 to 100", arg)
+		return fmt.Errorf("%q is not a percentage from 0 to 100", arg)
 	}
 	r.coverage, r.least = true, v
 	return nil

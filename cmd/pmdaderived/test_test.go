@@ -18,7 +18,7 @@ func TestTestReport(t *testing.T) {
 	text := readFile(t, "report.xml")
 	assert.Contains(t, string(text), `<testsuites tests="3" failures="1" errors="1">`)
 	assert.Contains(t, string(text), `<failure message="expect x">`)
-	assert.Contains(t, string(text), `<error message="y.test:1:1: nonsense: no statement`)
+	assert.Contains(t, string(text), `<error message="y.test:1:1: nonsense is not a statement`)
 
 	_, errs := s.fails("test", "--junit", "no/such/report.xml", "--run=good", "x.test")
 	assert.Equal(t, "1 test, 0 failed\npmdaderived test: open no/such/report.xml: no such file or directory\n", errs)

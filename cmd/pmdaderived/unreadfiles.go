@@ -57,7 +57,7 @@ func (r *agentsFiles) refused(path string) string {
 			why = pathError.Err
 		}
 		if errors.Is(why, fs.ErrPermission) {
-			return fmt.Sprintf("whether the agent reads it cannot be told: %s: %v", s.Path, why)
+			return fmt.Sprintf("cannot find out whether the agent reads it: %s: %v", s.Path, why)
 		}
 		return fmt.Sprintf("the agent does not read it: %s: %v", s.Path, why)
 	}

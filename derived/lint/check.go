@@ -330,7 +330,7 @@ func (l *linter) call(e *syntax.Call) {
 func (l *linter) noCounter(e *syntax.Call, operand string) {
 	switch derived.ClassOf(e.Func) {
 	case derived.Change:
-		l.warn(ChangeOfNoCount, start(e), e.Func.String()+"() of "+operand+", which is no counter")
+		l.warn(ChangeOfNoCount, start(e), e.Func.String()+"() of "+operand+", which is not a counter")
 	case derived.Reading:
 		l.warn(InstantOfNoCount, start(e), e.Func.String()+"() of "+operand+" changes nothing")
 	case derived.Plain, derived.Tally, derived.Query: // take whatever there is

@@ -198,9 +198,9 @@ func functionHint(text string) string {
 		}
 	}
 	if best == "" {
-		return "there is no function " + word + "; there are " + strings.Join(names, ", ")
+		return word + " is not a function; the functions are " + strings.Join(names, ", ")
 	}
-	return "there is no function " + word + "; is " + best + " meant?"
+	return word + " is not a function; is " + best + " meant?"
 }
 
 // Slips is how many letters must be put in, left out or exchanged to make one word of another, two neighbours

@@ -16,7 +16,7 @@ func TestHints(t *testing.T) {
 			words = append(words, f.String())
 		}
 	}
-	unknown := "; there are " + strings.Join(words, ", ")
+	unknown := " is not a function; the functions are " + strings.Join(words, ", ")
 	for _, row := range []struct{ expr, want string }{
 		{"mem.util.free > 10GB", "a number has no units: write mkconst(10, units=Gbyte)"},
 		{"mem.util.free > 1.5 kB", "a number has no units: write mkconst(1.5, units=Kbyte)"},
@@ -52,18 +52,18 @@ func TestHints(t *testing.T) {
 		{"no.such@", ""},
 		{"5()", ""},
 
-		{"rat(b)", "function: there is no function rat; is rate meant?"},
-		{"100 * RATE(b)", "function: there is no function RATE; is rate meant?"},
-		{"a + matchinstance(b)", "function: there is no function matchinstance; is matchinst meant?"},
-		{"average(b)", "function: there is no function average; is avg meant?"},
-		{"maximum(b)", "function: there is no function maximum; is max meant?"},
-		{"cuont(b)", "function: there is no function cuont; is count meant?"},
-		{"cuont( ", "function: there is no function cuont; is count meant?"},
-		{"exp(hinv.ncpu) # x", "function: there is no function exp" + unknown},
-		{"max_over_time(b[5m])", "function: there is no function max_over_time; is max_sample meant?"},
-		{"topk(b, 5)", "function: there is no function topk; is topk_inst meant?"},
-		{"mod(b)", "function: there is no function mod" + unknown},
-		{"x(b)", "function: there is no function x" + unknown},
+		{"rat(b)", "function: rat is not a function; is rate meant?"},
+		{"100 * RATE(b)", "function: RATE is not a function; is rate meant?"},
+		{"a + matchinstance(b)", "function: matchinstance is not a function; is matchinst meant?"},
+		{"average(b)", "function: average is not a function; is avg meant?"},
+		{"maximum(b)", "function: maximum is not a function; is max meant?"},
+		{"cuont(b)", "function: cuont is not a function; is count meant?"},
+		{"cuont( ", "function: cuont is not a function; is count meant?"},
+		{"exp(hinv.ncpu) # x", "function: exp" + unknown},
+		{"max_over_time(b[5m])", "function: max_over_time is not a function; is max_sample meant?"},
+		{"topk(b, 5)", "function: topk is not a function; is topk_inst meant?"},
+		{"mod(b)", "function: mod" + unknown},
+		{"x(b)", "function: x" + unknown},
 		{"rate (b)", "function: rate is a function only if its parenthesis follows at once"},
 		{"rate \n\t(b)", "function: rate is a function only if its parenthesis follows at once"},
 

@@ -115,7 +115,7 @@ func (p *parser) judgeWindow(e *Call) {
 	case every < MinEvery:
 		p.failAt(at[len(at)-1], fmt.Sprintf("Interval of samples below %v", MinEvery))
 	case window%every != 0:
-		p.failAt(at[0], fmt.Sprintf("Window of %v is no multiple of the interval of its samples, %v", window, every))
+		p.failAt(at[0], fmt.Sprintf("Window of %v is not a multiple of the interval of its samples, %v", window, every))
 	case window/every > MaxTicks:
 		p.failAt(at[0], fmt.Sprintf("Window of more than %d samples", MaxTicks))
 	}

@@ -94,14 +94,14 @@ func (p *parser) desc(before token, words []token, into *pdu.Desc) bool {
 		return false
 	}
 	if into.Type = derived.TypeNamed(words[0].text); into.Type == pdu.TypeUnknown {
-		p.report(words[0].at, config.Clip(words[0].text)+": no type; there are 32, U32, 64, U64, FLOAT, DOUBLE, STRING and AGGREGATE")
+		p.report(words[0].at, config.Clip(words[0].text)+" is not a type; the types are 32, U32, 64, U64, FLOAT, DOUBLE, STRING and AGGREGATE")
 		return false
 	}
 	if !p.more(words[0], words[1:], "semantics") {
 		return false
 	}
 	if into.Sem = derived.SemanticsNamed(words[1].text); into.Sem == 0 {
-		p.report(words[1].at, config.Clip(words[1].text)+": no semantics; there are counter, instant and discrete")
+		p.report(words[1].at, config.Clip(words[1].text)+" is not a valid value of semantics; use counter, instant or discrete")
 		return false
 	}
 	return p.unitsAndInDom(words[2:], into)

@@ -159,7 +159,7 @@ func bits(t pdu.Type, v *big.Rat) (uint64, error) {
 		return math.Float64bits(f), nil
 	}
 	if !v.IsInt() {
-		return 0, fmt.Errorf("%s is no whole number and %s holds no other", decimal(v), t)
+		return 0, fmt.Errorf("%s is not a whole number, and %s holds only whole numbers", decimal(v), t)
 	}
 	switch n := v.Num(); {
 	case t == pdu.Type32 && n.IsInt64() && n.Int64() == int64(int32(n.Int64())):

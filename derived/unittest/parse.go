@@ -61,7 +61,7 @@ func (p *parser) statement(s statement) {
 	inFile, inTest := p.readers(name)
 	switch {
 	case inTest == nil && inFile == nil:
-		p.report(keyword.at, fmt.Sprintf("%s: no statement; there are definitions, interval, metric, indom, label and test, "+
+		p.report(keyword.at, fmt.Sprintf("%s is not a statement; the statements are definitions, interval, metric, indom, label and test, "+
 			"and in a test given, expect, metadata, error, without, times, fetches, interval, metric, indom and label", config.Clip(name)))
 	case s.indented && inTest == nil:
 		p.report(keyword.at, name+" belongs to the file, not to a test: put it at the beginning of a line")

@@ -12,10 +12,10 @@ import (
 // Every mistake has its place. The first line of a row's test is line 16, below the lines of host.
 func TestMistakes(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
-		{"no statement", "expected x 1", `16:1: expected: no statement; there are definitions, interval, metric, indom, label and test, and in a test given, expect, metadata, error, without, times, fetches, interval, metric, indom and label`},
+		{"no statement", "expected x 1", `16:1: expected is not a statement; the statements are definitions, interval, metric, indom, label and test, and in a test given, expect, metadata, error, without, times, fetches, interval, metric, indom and label`},
 		{"outside of a test", "given ncpu 1", "16:1: given belongs to a test: indent it below one"},
 		{"inside of a test", "test a\n  definitions x", "17:3: definitions belongs to the file, not to a test: put it at the beginning of a line"},
-		{"a test inside", "test a\n  test b", "17:3: test: no statement; there are definitions"},
+		{"a test inside", "test a\n  test b", "17:3: test is not a statement; the statements are definitions"},
 		{"below none", "  given ncpu 1", "16:3: no test to belong to: what is indented stands below one"},
 		{"no title", "test", "16:5: a title missing"},
 		{"nothing expected", "test a\n given ncpu 1", "16:1: nothing is expected of this test"},
@@ -29,8 +29,8 @@ func TestMistakes(t *testing.T) {
 		{"times out of order", "test a\n times 0 10 10\n error x", "17:13: each time is later than the one before"},
 		{"metric without type", "metric x", "16:9: type missing"},
 		{"metric without semantics", "metric x U32", "16:13: semantics missing"},
-		{"no type", "metric x int counter", "16:10: int: no type; there are 32, U32"},
-		{"no semantics", "metric x 32 gauge", "16:13: gauge: no semantics; there are counter, instant and discrete"},
+		{"no type", "metric x int counter", "16:10: int is not a type; the types are 32, U32"},
+		{"no semantics", "metric x 32 gauge", "16:13: gauge is not a valid value of semantics; use counter, instant or discrete"},
 		{"no units", "metric x 32 counter apples", "16:21: apples: no units, no instance domain"},
 		{"units with a factor", "metric x 32 counter 5 Kbyte", "16:21: 5 Kbyte: no units"},
 		{"no error", "metric x PM_ERR_NOSUCH", "16:10: PM_ERR_NOSUCH: no error of PCP"},
@@ -71,7 +71,7 @@ func TestMistakes(t *testing.T) {
 		{"tolerance given", "test a\n given temp 1~0.1\n error x", "17:13: a tolerance is for expectations"},
 		{"negative counter", "test a\n given ncpu -1\n error x", "17:13: -1 does not fit into U32"},
 		{"counter gets too large", "test a\n given reads 4294967290+10x2\n error x", "17:14: 4294967300 does not fit into U32"},
-		{"fraction", "test a\n given ncpu 0+0.5x2\n error x", "17:13: 0.5 is no whole number and U32 holds no other"},
+		{"fraction", "test a\n given ncpu 0+0.5x2\n error x", "17:13: 0.5 is not a whole number, and U32 holds only whole numbers"},
 		{"no infinite count", "test a\n given ncpu inf\n error x", "17:13: ncpu is U32, its values are whole numbers"},
 		{"text for a number", "test a\n given ncpu \"2\"\n error x", "17:13: ncpu is U32, its values are no texts"},
 		{"number for a text", "test a\n given node 2\n error x", "17:13: node is STRING, its values are no numbers"},

@@ -32,7 +32,7 @@ var goodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,62}$`)
 // CheckName says what is wrong with the name of an MMV file that becomes a part of metric names.
 func CheckName(name string) error {
 	if !goodName.MatchString(name) {
-		return fmt.Errorf("%q: want a letter, then letters, digits and underscores, 63 at most", name)
+		return fmt.Errorf("%q is not a valid name: use a letter, then letters, digits and underscores, 63 at most", name)
 	}
 	return nil
 }

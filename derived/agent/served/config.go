@@ -32,7 +32,7 @@ type Definition struct {
 // What is said in the place of texts of files that not everybody may read.
 const (
 	Hidden        = "not shown: not everybody may read its file"
-	HiddenProblem = "something is wrong that is not shown: not everybody may read the file, and who may is told by pmdaderived check"
+	HiddenProblem = "there is a mistake, which is not shown because not everybody may read the file; run pmdaderived check as a user who may"
 )
 
 // Shown is what everybody may see of the expression.
