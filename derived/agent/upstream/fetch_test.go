@@ -192,7 +192,7 @@ func TestConnectionThatFails(t *testing.T) {
 	eventually(t, "lost", func() bool { return s.lost() != nil })
 	assert.True(t, gone(s.lost()), s.lost())
 	assert.True(t, s.idle(f, next))
-	<-s.ended // the reader has gone too
+	s.readers.Wait() // the reader has gone too
 	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
 	assert.Zero(t, f.Outstanding, "no connection is left to send it on")
 	s.detach()
@@ -206,7 +206,7 @@ func TestConnectionThatFailsWhileIdle(t *testing.T) {
 	u.HangUp()
 	eventually(t, "all lost", func() bool { return len(s.slots()) == 0 })
 	assert.Error(t, s.lost())
-	<-s.ended
+	s.readers.Wait()
 }
 
 func TestDetachForgetsWhatIsUnderWay(t *testing.T) {
@@ -220,7 +220,7 @@ func TestDetachForgetsWhatIsUnderWay(t *testing.T) {
 	assert.False(t, s.idle(f, waiting))
 	s.detach()
 	assert.True(t, s.idle(f, waiting))
-	<-s.ended
+	s.readers.Wait()
 	assert.NoError(t, s.lost(), "on purpose")
 	assert.Zero(t, s.figures.UpstreamErrors.Load())
 }
@@ -712,7 +712,7 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 	s.sampled(f)
 	old := s.newest(f)
 	s.detach()
-	<-s.ended
+	s.readers.Wait()
 	s.join(u.Address, 5)
 	s.Want(time.Now(), operand.Need{After: time.Now()}, f)
 	eventually(t, "a sample", func() bool { return s.newest(f) != old })
@@ -770,11 +770,6 @@ type losing struct {
 func newLosing(t *testing.T) *losing {
 	s := &losing{address: listenWithLimit(t, MaxPart, func(*pmapitest.Peer) bool { return false })}
 	s.fetching = newFetching(t, s.address, 0)
-	<-s.ended
-	t.Cleanup(func() {
-		s.detach()
-		s.readers.Wait()
-	})
 	begin := time.Now()
 	s.now = func() time.Time { return begin.Add(time.Duration(s.passed.Add(1))) }
 	s.connect()

@@ -290,7 +290,7 @@ func TestLookAtAgentsNeedsASession(t *testing.T) {
 	r := newRestarting(t)
 	up, _ := r.sample()
 	r.detach()
-	<-r.ended
+	r.readers.Wait()
 	_, err := r.LookAtAgents(t.Context())
 	assert.ErrorIs(t, err, ErrUnconnected)
 	r.relay.Update(func() { r.relay.Metrics[len(r.relay.Metrics)-4].Code = pdu.ErrPermission })

@@ -71,7 +71,6 @@ type fetching struct {
 	tb      testing.TB
 	log     *logtest.Hook
 	readers sync.WaitGroup
-	ended   chan struct{} // all readers have
 }
 
 // bare is an Upstream without connections.
@@ -90,18 +89,14 @@ func bare(now func() time.Time, change ...func(*Options)) (*Upstream, *logtest.H
 // newFetching attaches n connections to the pmcd at an address.
 func newFetching(tb testing.TB, address string, n int) *fetching {
 	tb.Helper()
-	s := &fetching{tb: tb, ended: make(chan struct{})}
+	s := &fetching{tb: tb}
 	s.Upstream, s.log = bare(time.Now)
 	for slot := range n {
 		s.join(address, slot)
 	}
-	go func() {
-		s.readers.Wait()
-		close(s.ended)
-	}()
 	tb.Cleanup(func() {
 		s.detach()
-		<-s.ended
+		s.readers.Wait()
 	})
 	return s
 }
