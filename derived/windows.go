@@ -14,7 +14,7 @@ import (
 // evaluates the set keeps these (package window), and says what they come to ([Evaluation.Over]). Immutable.
 type Window struct {
 	Func  syntax.Func
-	Span  int64         // ticks
+	Span  int64         // ticks; 0: all that came since its client has looked last
 	Every time.Duration // between them
 	Type  pdu.Type      // of the operand
 	Desc  pdu.Desc      // of the result; its PMID is pdu.NoPMID

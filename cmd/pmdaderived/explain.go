@@ -116,6 +116,11 @@ func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 	fmt.Fprintln(w)
 	for _, i := range m.Needs().Windows {
 		of := windows[i]
+		if of.Span == 0 {
+			fmt.Fprintf(w, "%s since the client's own last fetch: sampled every %s while somebody fetches it, else seldom; a value of each instance is kept for each client.\n",
+				of.Func, timeText(of.Every))
+			continue
+		}
 		kept := fmt.Sprintf("%s of each instance are kept", plural(int(of.Span), "value"))
 		if of.Desc.InDom == pdu.NoInDom {
 			kept = fmt.Sprintf("%s are kept", plural(int(of.Span), "value"))

@@ -126,10 +126,10 @@ func New(o Options) *Agent {
 		Dial: o.Dial, Names: &a.names, Instances: int(o.Limits.Instances), Answer: int(o.Limits.Answer),
 		Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
-	a.contexts = newContexts(a.upstream, &a.figures, o.Limits)
 	a.keeper = keeper.New(keeper.Options{
-		Upstream: a.upstream, Names: &a.names, Values: o.Limits.Windows, Figures: &a.figures, Log: o.Log, Now: o.Now,
+		Upstream: a.upstream, Names: &a.names, Values: o.Limits.Windows, Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
+	a.contexts = newContexts(a.upstream, a.keeper, &a.figures, o.Limits)
 	a.control = control.New(o.Domain, a.source())
 	a.reloader = reload.New(reload.Options{
 		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.Poll, Protected: o.Protected, Operands: o.Limits.Operands,

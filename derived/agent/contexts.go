@@ -10,6 +10,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/history"
+	"pmdaderived/derived/agent/keeper"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/predict"
 	"pmdaderived/derived/agent/reload"
@@ -42,6 +43,13 @@ type contextKey struct {
 	list    uint64 // hash of the PMIDs
 }
 
+// lookKey is a metric that a client context fetches, in whatever lists.
+type lookKey struct {
+	client  pmda.Client
+	context pdu.ContextID
+	metric  pdu.PMID
+}
+
 // clientContext is what one context has seen.
 type clientContext struct {
 	key      contextKey
@@ -59,6 +67,7 @@ type entry struct {
 	reload.Metric                 // its Metric is nil if it is none of ours, or the snapshot has been let go of
 	depth         int             // how many samples the metric is computed from
 	asked         bool            // of a metric made of constants alone: this is not the first fetch
+	look          *keeper.Look    // shared by all lists of the context; nil: not needed yet
 	served        *derived.Vector // in the fetch that is not finished; nil: nothing
 	history.History
 }
@@ -66,6 +75,7 @@ type entry struct {
 // contexts are all that fetch. They belong to the request loop.
 type contexts struct {
 	upstream *upstream.Upstream
+	keeper   *keeper.Keeper
 	figures  *control.Figures
 	limits   Limits
 	seed     maphash.Seed
@@ -73,14 +83,15 @@ type contexts struct {
 	held     history.Held
 	byKey    map[contextKey]*clientContext
 	ofClient map[pmda.Client][]*clientContext
+	looks    map[lookKey]*keeper.Look
 
 	snapshot *reload.Snapshot // the newest that one has followed
 	behind   []*clientContext // those that may still hold an older one
 }
 
-func newContexts(u *upstream.Upstream, figures *control.Figures, limits Limits) *contexts {
+func newContexts(u *upstream.Upstream, k *keeper.Keeper, figures *control.Figures, limits Limits) *contexts {
 	return &contexts{
-		upstream: u, figures: figures, limits: limits, seed: maphash.MakeSeed(),
+		upstream: u, keeper: k, figures: figures, looks: make(map[lookKey]*keeper.Look), limits: limits, seed: maphash.MakeSeed(),
 		byKey: make(map[contextKey]*clientContext), ofClient: make(map[pmda.Client][]*clientContext),
 	}
 }
@@ -196,7 +207,12 @@ func (cs *contexts) evict(but *clientContext) {
 func (cs *contexts) remove(c *clientContext) {
 	cs.upstream.Unplan(&c.planned)
 	for i := range c.entries {
-		cs.held.Drop(c.entries[i].Seen...)
+		e := &c.entries[i]
+		cs.held.Drop(e.Seen...)
+		if e.look != nil {
+			cs.keeper.Forget(e.look)
+			delete(cs.looks, lookKey{c.key.client, c.key.context, e.id})
+		}
 	}
 	cs.entries -= len(c.entries)
 	cs.figures.Contexts.Add(-1)
@@ -212,6 +228,34 @@ func (cs *contexts) end(c pmda.Client) {
 		cs.remove(context)
 	}
 	delete(cs.ofClient, c)
+}
+
+// look is what a context has seen of a metric with functions over time that are since its last look.
+func (cs *contexts) look(c *clientContext, e *entry) *keeper.Look {
+	if e.look == nil {
+		key := lookKey{c.key.client, c.key.context, e.id}
+		if e.look = cs.looks[key]; e.look == nil {
+			e.look = &keeper.Look{}
+			cs.looks[key] = e.look
+		}
+	}
+	return e.look
+}
+
+const (
+	// A context is expected to come again within so many of its intervals, and anyLook; before its second fetch within firstLook.
+	lookIntervals = 3
+	anyLook       = time.Minute
+	firstLook     = 10 * time.Minute
+)
+
+// until is when it is not expected any more that a context comes again.
+func (c *clientContext) until(now time.Time) time.Time {
+	if c.fetches.Fetches() == 0 {
+		return now.Add(firstLook)
+	}
+	interval := max(c.fetches.Interval(), now.Sub(c.fetches.Last()))
+	return now.Add(max(lookIntervals*interval, anyLook))
 }
 
 // patience is how old a sample may be for this fetch: 1 s, or 1.5 times the context's interval, which

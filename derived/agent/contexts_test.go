@@ -589,7 +589,7 @@ func TestContextsAreBounded(t *testing.T) {
 // A context that does not fetch any more does not keep the definitions of its time in memory.
 func TestIdleContextsLetGoOfFormerSnapshots(t *testing.T) {
 	s := newSite(t)
-	cs := newContexts(newBench(t, served.Config{}).agent.upstream, &control.Figures{}, DefaultLimits())
+	cs := newContexts(newBench(t, served.Config{}).agent.upstream, nil, &control.Figures{}, DefaultLimits())
 	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
 	ids := []pdu.PMID{s.metric("a").ID, s.metric("b").ID}
 	fetch := func(snap *reload.Snapshot, c pmda.Client) *clientContext {

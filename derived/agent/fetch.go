@@ -31,7 +31,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	}
 	a.fetched = c
 	for i := range c.entries {
-		a.serve(snap, req, &c.entries[i], w)
+		a.serve(snap, req, c, &c.entries[i], w)
 	}
 	a.figures.Values.Add(a.values)
 	a.values = 0
@@ -142,7 +142,7 @@ func kindOf(h *predict.Rhythm) control.FetchKind {
 }
 
 // serve writes the value set of one metric.
-func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, e *entry, w *pdu.ResultWriter) {
+func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientContext, e *entry, w *pdu.ResultWriter) {
 	m := &e.Metric
 	switch {
 	case m.Metric == nil:
@@ -151,8 +151,8 @@ func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, e *entry, w
 		w.Fail(e.id, m.Code())
 	case m.Protected && !a.clients[req.Client].known:
 		w.Fail(e.id, pdu.ErrPermission)
-	case e.Series.Constant(): // made of constants alone
-		a.write(e, a.evaluate(snap, a.constants(e), m), req, w)
+	case e.Series.Constant(): // made of constants, and of functions over time
+		a.write(e, a.evaluate(snap, a.constants(e), m, a.seen(snap, req, c, e)), req, w)
 	case e.Stale:
 		a.figures.Stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
@@ -160,12 +160,20 @@ func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, e *entry, w
 		a.figures.Repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
-		a.write(e, a.evaluate(snap, e.Seen, m), req, w)
+		a.write(e, a.evaluate(snap, e.Seen, m, a.seen(snap, req, c, e)), req, w)
 	}
 }
 
-func (a *Agent) evaluate(snap *reload.Snapshot, seen []*operand.Sample, m *reload.Metric) *derived.Vector {
-	from := history.From{History: seen, Names: a.names.Now(), Windows: a.windows}
+// seen is what functions over time come to for a metric of a context, which sees that now.
+func (a *Agent) seen(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientContext, e *entry) *derived.Results {
+	if len(e.Since) == 0 {
+		return a.windows
+	}
+	return a.keeper.See(snap.Board, a.contexts.look(c, e), e.Since, c.until(req.Arrived))
+}
+
+func (a *Agent) evaluate(snap *reload.Snapshot, seen []*operand.Sample, m *reload.Metric, windows *derived.Results) *derived.Vector {
+	from := history.From{History: seen, Names: a.names.Now(), Windows: windows}
 	return a.evaluations.Value(m.Derived, snap.Set, from, &snap.Spare, &a.figures.Evaluations)
 }
 

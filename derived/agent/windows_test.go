@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/pdu"
+	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmdatest"
 )
 
@@ -133,28 +135,172 @@ func TestLimitOfWindows(t *testing.T) {
 	assert.Contains(t, b.agent.problem(snap, b.metric("m")), "limit windows")
 }
 
+// Without a window each client has the ticks since it has looked last: each tick once, whatever others do and however often it comes, also
+// with other lists of metrics, other definitions meanwhile, and by way of other definitions.
+func TestEachClientHasItsOwnWindow(t *testing.T) {
+	lines := []string{"sum = sum_sample(instant(up.count))", "max = max_sample(instant(up.count))", "twice = 2 * inner", "inner = sum_sample(instant(up.count))"}
+	b := newBench(t, conf(lines...))
+	type client struct {
+		every int
+		names []string
+		seen  map[string]int // ticks, by the metric
+		last  map[string]string
+	}
+	clients := []*client{{every: 1, names: []string{"sum", "max"}}, {every: 5, names: []string{"max", "twice", "sum"}}, {every: 7, names: []string{"inner"}}, {every: 60, names: []string{"max"}}}
+	for _, c := range clients {
+		c.seen, c.last = map[string]int{}, map[string]string{}
+	}
+	r := rand.New(rand.NewPCG(19, 2))
+	var ticks []uint64
+	var when []int // seconds
+	expected := func(c *client, name string) string {
+		from, met := c.seen[name]
+		if !met {
+			from = len(ticks)
+			for from > 0 && when[from-1] > when[len(when)-1]-10 {
+				from--
+			}
+		}
+		since := ticks[from:]
+		c.seen[name] = len(ticks)
+		sum := uint64(0)
+		for _, n := range since {
+			sum += n
+		}
+		switch {
+		case name == "max" && len(since) > 0:
+			c.last[name] = fmt.Sprint(slices.Max(since))
+		case name == "max":
+		case len(since) == 0:
+			return "no value"
+		case name == "twice":
+			return fmt.Sprint(2 * sum)
+		default:
+			return fmt.Sprint(sum)
+		}
+		return c.last[name]
+	}
+	for second := 1; second <= 400; second++ {
+		if r.IntN(10) > 0 {
+			n, before := uint64(r.IntN(1000)), b.agent.figures.WindowTicks.Load()
+			if b.tick(n); b.agent.figures.WindowTicks.Load() > before {
+				ticks, when = append(ticks, n), append(when, second)
+			}
+		} else { // nothing new
+			b.pass(time.Second)
+		}
+		for i, c := range clients {
+			if second%c.every > 0 || second < 12 {
+				continue
+			}
+			names := c.names
+			if r.IntN(3) == 0 {
+				names = names[r.IntN(len(names)):]
+			}
+			for k, set := range b.fetch(pmda.Client(i), 3, names...) {
+				require.Equal(t, expected(c, names[k]), number(b.metric(names[k]), set), "second %d, client %d, %s", second, i, names[k])
+			}
+		}
+		if second%50 == 0 {
+			b.serve(conf(append(lines, fmt.Sprintf("other = max_sample(up.load, \"%ds\")", second))...))
+		}
+	}
+}
+
+// A tick of which some samples have yet to come is nobody's: not in part, and not when the definitions are read again meanwhile.
+func TestTickThatIsNotComplete(t *testing.T) {
+	lines := []string{"n = sum_sample(instant(up.count))", "late = sum_sample(up.load)"}
+	b := newBench(t, conf(lines...))
+	b.fetch(1, 0, "n", "late")
+	b.agent.keeper.Look(b.now)
+	b.tick(1)
+	assert.Equal(t, "1", b.value(1, 0, "n"))
+	b.value(2, 0, "n")
+	b.pass(time.Second)
+	b.agent.keeper.Look(b.now)
+	for _, s := range b.site.before.Windows[:1] {
+		b.agent.upstream.Store(b.sample(10), s)
+	}
+	b.agent.keeper.Look(b.now.Add(ms))
+	assert.Equal(t, "no value", b.value(1, 0, "n"))
+	b.serve(conf(append([]string{"other = max_sample(up.load)"}, lines...)...))
+	b.agent.keeper.Look(b.now.Add(2 * ms))
+	assert.Equal(t, "no value", b.value(1, 0, "n"))
+	b.agent.keeper.Look(b.now.Add(501 * ms)) // the others are late
+	assert.Equal(t, "10", b.value(1, 0, "n"))
+	b.tick(100)
+	assert.Equal(t, "100", b.value(1, 0, "n"))
+	assert.Equal(t, "110", b.value(2, 0, "n"))
+}
+
+// While nobody looks they are sampled twice in the interval of a first fetch; and while somebody does each second, for three of its intervals or a
+// minute, and ten minutes after its first fetch.
+func TestSampledWhileSomebodyLooks(t *testing.T) {
+	b := newBench(t, conf("n = count_sample(instant(up.count))"))
+	passed := func(seconds int) (ticks int) {
+		for range seconds {
+			before := b.agent.figures.WindowGaps.Load() + b.agent.figures.WindowTicks.Load()
+			b.tick(1)
+			ticks += int(b.agent.figures.WindowGaps.Load() + b.agent.figures.WindowTicks.Load() - before)
+		}
+		return ticks
+	}
+	assert.Equal(t, 20, passed(100))
+	look := func() {
+		b.value(1, 0, "n")
+		b.agent.keeper.Look(b.now) // it is woken
+	}
+	look()
+	assert.Equal(t, 600, passed(600))
+	assert.InDelta(t, 20, passed(100), 1)
+	for range 3 {
+		look()
+		assert.Equal(t, 30, passed(30))
+	}
+	look()
+	assert.Equal(t, 90, passed(90))
+	assert.InDelta(t, 20, passed(100), 1)
+	look()
+	assert.Equal(t, 10, passed(10))
+	b.agent.EndContext(1)
+	passed(1)
+	assert.InDelta(t, 20, passed(100), 1)
+	assert.Empty(t, b.agent.contexts.looks)
+}
+
 // The whole at work: samples that come over a connection, groups, other definitions meanwhile.
 func TestWindowsAtWork(t *testing.T) {
 	lines := []string{
 		`n = count_sample(up.load, "0.5", "0.1")`, `g = max_sample(sum(up.bin) by (/^t|one/), "0.5", "0.1")`, `r = sum_sample(delta(up.count), "1 hour", "0.1")`,
+		"s = sum_sample(delta(up.count))",
 	}
 	up := newCollector(t)
 	up.Update(func() { up.Time = time.Time{} }) // that of the moment
 	h := start(t, up, conf(lines...)).bound()
-	n, g, r := h.id("derived.n"), h.id("derived.g"), h.id("derived.r")
+	n, g, r, s := h.id("derived.n"), h.id("derived.g"), h.id("derived.r"), h.id("derived.s")
 	eventually(t, "a window that is full", func() bool { return slices.Equal(bitsOf(h.value(n)), []uint64{5}) })
 	groups := h.value(g)
 	require.Len(t, groups, 2)
 	eventually(t, "something to count from", func() bool { return len(h.fetch(r)[0].Values) > 0 })
 	reply := pmdatest.As[*pdu.InstanceReply](h.pmcd, h.pmcd.Request(&pdu.InstanceReq{InDom: pdu.NewInDom(testDomain, 64), Inst: pdu.NoInst}))
 	assert.Len(t, reply.Instances, 2)
+	since := 0.0
+	look := func() (values int) {
+		for _, v := range h.fetch(s)[0].Values {
+			since += pdu.TypeDouble.Float64(v.Bits)
+			values++
+		}
+		return values
+	}
+	eventually(t, "something to count from, since the last look", func() bool { return look() > 0 })
 	for i := range 5 {
 		up.Update(func() { up.Metrics[1].Values = []pdu.Value{pdu.Uint64Value(pdu.NoInst, uint64(101+i))} })
 		h.reload(conf(append(lines, fmt.Sprintf(`x = max_sample(up.load, "%ds", "0.1")`, i+1))...))
 	}
 	eventually(t, "all that was counted", func() bool { return pdu.TypeDouble.Float64(h.value(r)[0].Bits) == 5 })
+	eventually(t, "all that was counted, look by look", func() bool { look(); return since == 5 })
 	assert.GreaterOrEqual(t, h.agent.figures.WindowTicks.Load(), uint64(15))
-	assert.EqualValues(t, 4, h.agent.figures.Windows.Load())
+	assert.EqualValues(t, 5, h.agent.figures.Windows.Load())
 }
 
 func bitsOf(values []pdu.Value) (all []uint64) {

@@ -12,6 +12,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -38,7 +39,7 @@ type Session struct {
 	needed operand.Domains // domains whose names matter, with their selectors
 	maker  *operand.Maker
 
-	windows *window.Windows
+	windows *window.One
 	ticks   map[time.Duration][]int // the windows of the metrics that are watched, by the time between their samples
 	span    time.Duration           // of the longest window
 
@@ -56,7 +57,7 @@ func New(ctx context.Context, conn *pmapi.Conn, defs []served.Definition, langua
 	}
 	s := &Session{conn: conn, catalog: c, set: served.Bind(served.Pointers(defs), c, language)}
 	s.eval, s.groups = s.set.NewEvaluation(), derived.NewGroups()
-	s.windows = window.NewWindows(s.set, s.groups, nil)
+	s.windows = window.NewOne(s.set, s.groups, window.First)
 	s.eval.Number(s.groups)
 	s.maker, s.asked = operand.NewMaker(&s.names, time.Now()), operand.NewList()
 	return s, nil
@@ -84,7 +85,7 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
 	s.needed = operand.DomainsOf(slices.Values(metrics))
 	s.history, s.depth = nil, 1
-	s.windows = window.NewWindows(s.set, s.groups, nil)
+	s.windows = window.NewOne(s.set, s.groups, window.First)
 	s.ticks, s.span = make(map[time.Duration][]int), 0
 	ids := make(map[pdu.PMID]bool)
 	for _, m := range metrics {
@@ -98,7 +99,7 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 			w := s.windows.Of(int(i))
 			if !slices.Contains(s.ticks[w.Every], int(i)) {
 				s.ticks[w.Every] = append(s.ticks[w.Every], int(i))
-				s.span = max(s.span, time.Duration(w.Span)*w.Every)
+				s.span = max(s.span, time.Duration(cmp.Or(w.Span, window.First))*w.Every)
 			}
 		}
 		if d := m.Desc.InDom; d != pdu.NoInDom && !s.ours(d) {
@@ -127,7 +128,7 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 	s.history = slices.Insert(s.history, 0, derived.Sample(taken))
 	s.history = s.history[:min(len(s.history), s.depth)]
 	s.eval.Reset(s.history...)
-	s.eval.Over(s.windows.Results())
+	s.eval.Over(s.windows.Look())
 	return nil
 }
 
@@ -175,10 +176,15 @@ func (s *Session) tick(ctx context.Context, at time.Time, due []time.Duration) e
 		return err
 	}
 	for _, every := range due {
+		number := at.UnixNano() / int64(every)
+		if every == window.Every {
+			s.windows.Begin(number)
+		}
 		for _, i := range s.ticks[every] {
-			s.windows.Add(i, at.UnixNano()/int64(every), taken, true)
+			s.windows.Add(i, number, taken, true)
 		}
 	}
+	s.windows.Done()
 	return nil
 }
 

@@ -98,14 +98,14 @@ var functions = [...]function{
 	TopK:    {word: "topk_inst", since: Nowhere, args: many, help: "the k instances with the largest values"},
 	BottomK: {word: "bottomk_inst", since: Nowhere, args: many, help: "the k instances with the smallest values"},
 
-	MaxSample:   {word: "max_sample", since: Nowhere, args: window, few: 2, help: "the largest value of each instance in the time before"},
-	MinSample:   {word: "min_sample", since: Nowhere, args: window, few: 2, help: "the smallest value of each instance in the time before"},
-	AvgSample:   {word: "avg_sample", since: Nowhere, args: window, few: 2, help: "the mean of each instance over the time before"},
-	SumSample:   {word: "sum_sample", since: Nowhere, args: window, few: 2, help: "the sum of the values of each instance in the time before"},
-	CountSample: {word: "count_sample", since: Nowhere, args: window, few: 2, help: "how many values each instance had in the time before"},
-	StdevSample: {word: "stdev_sample", since: Nowhere, args: window, few: 2, help: "standard deviation of the values of each instance in the time before"},
-	FirstSample: {word: "first_sample", since: Nowhere, args: window, few: 2, help: "the oldest value of each instance in the time before"},
-	LastSample:  {word: "last_sample", since: Nowhere, args: window, few: 2, help: "the newest value of each instance in the time before"},
+	MaxSample:   {word: "max_sample", since: Nowhere, args: window, few: 1, help: "the largest value of each instance in the time before"},
+	MinSample:   {word: "min_sample", since: Nowhere, args: window, few: 1, help: "the smallest value of each instance in the time before"},
+	AvgSample:   {word: "avg_sample", since: Nowhere, args: window, few: 1, help: "the mean of each instance over the time before"},
+	SumSample:   {word: "sum_sample", since: Nowhere, args: window, few: 1, help: "the sum of the values of each instance in the time before"},
+	CountSample: {word: "count_sample", since: Nowhere, args: window, few: 1, help: "how many values each instance had in the time before"},
+	StdevSample: {word: "stdev_sample", since: Nowhere, args: window, few: 1, help: "standard deviation of the values of each instance in the time before"},
+	FirstSample: {word: "first_sample", since: Nowhere, args: window, few: 1, help: "the oldest value of each instance in the time before"},
+	LastSample:  {word: "last_sample", since: Nowhere, args: window, few: 1, help: "the newest value of each instance in the time before"},
 }
 
 // Arguments that several functions have.
@@ -121,7 +121,7 @@ var (
 		{Kind: Constant, wants: "Whole number above 0", after: "<expr>,", whole: true, least: 1, most: math.MaxUint32},
 	}
 	window = []Arg{
-		{Kind: Operand, wants: "<expr>", then: `, "<window>")`, behind: "<expr>"},
+		{Kind: Operand, wants: "<expr>", then: `) or , "<window>")`, behind: "<expr>"},
 		{Kind: Interval, wants: "Interval string", after: "<expr>,", then: `) or , "<interval>")`, behind: `<expr>,"<window>"`},
 		{Kind: Interval, wants: "Interval string", after: `<expr>,"<window>",`, then: ")", behind: `<expr>,"<window>","<interval>"`},
 	}

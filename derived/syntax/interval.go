@@ -70,7 +70,8 @@ func unitOfTime(word string) time.Duration {
 	return 0
 }
 
-// Window is how long the window of a function over time is, and how far its ticks are apart; 0, 0 for all other functions.
+// Window is how long the window of a function over time is, 0 if it is since its client has looked last, and how far its ticks are apart; 0, 0 for all
+// other functions.
 func (e *Call) Window() (window, every time.Duration) {
 	for i, x := range e.Args {
 		if e.Kind(i) != Interval {
@@ -82,6 +83,9 @@ func (e *Call) Window() (window, every time.Duration) {
 		} else {
 			every = d
 		}
+	}
+	if window == 0 && e.Func.arg(len(e.Func.Args())-1).Kind == Interval {
+		every = shortEvery
 	}
 	return window, every
 }

@@ -163,15 +163,20 @@ func (u *run) values() {
 	c := newCollector(u.test)
 	eval := u.set.NewEvaluation()
 	eval.Number(u.groups)
-	windows := window.NewWindows(u.set, u.groups, nil)
+	windows := window.NewOne(u.set, u.groups, window.First)
 	var history []derived.Sample // newest first
 	for n := range u.test.samples {
 		taken := c.take(n)
+		at := u.test.at(n)
+		if at%window.Every == 0 {
+			windows.Begin(1 + int64(at/window.Every))
+		}
 		for i, w := range u.set.Windows() {
-			if at := u.test.at(n); at%w.Every == 0 {
-				windows.Add(i, int64(at/w.Every), taken, true)
+			if at%w.Every == 0 {
+				windows.Add(i, 1+int64(at/w.Every), taken, true)
 			}
 		}
+		windows.Done()
 		fetch, fetched := n, true
 		if u.test.fetches != nil {
 			fetch, fetched = slices.BinarySearch(u.test.fetches, u.test.at(n))
@@ -182,7 +187,7 @@ func (u *run) values() {
 		history = slices.Insert(history, 0, derived.Sample(taken))
 		history = history[:min(len(history), depth)]
 		eval.Reset(history...)
-		eval.Over(windows.Results())
+		eval.Over(windows.Look())
 		for _, e := range all {
 			e.look(u, fetch, eval.Value(e.metric))
 		}

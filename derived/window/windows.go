@@ -2,6 +2,7 @@ package window
 
 import (
 	"slices"
+	"time"
 
 	"pmdaderived/derived"
 	"pmdaderived/pdu"
@@ -11,13 +12,19 @@ const (
 	// MaxValues is how many values the windows of a set keep together, unless [Windows].Most says otherwise.
 	MaxValues = 10_000_000
 
+	// Every is the time between the ticks of windows that are since the last look, and First how many a client has at its first one, unless somebody
+	// wants others.
+	Every = time.Second
+	First = 10
+
 	// staleAfter is after how many ticks without values a result is not served any more.
 	staleAfter = 3
 )
 
 // Windows is all windows of a set, and what they hold. It has one owner, and so has the [derived.Groups] it is made with.
 type Windows struct {
-	Most int // values that are kept
+	Most  int   // values that are kept
+	First int64 // ticks that a client finds at its first look, of windows that are since the last one; 0: none
 
 	set    *derived.Set
 	groups *derived.Groups
@@ -30,38 +37,60 @@ type Windows struct {
 // kept is a window and what it is computed from.
 type kept struct {
 	*derived.Window
-	ring    *Window
-	history []derived.Sample // of good ticks, newest first
+	ring    *Window           // of a window since the last look what a client finds at its first one
+	since   map[int64]*Window // of such a window: what came after a tick that some client has seen last
+	history []derived.Sample  // of good ticks, newest first
 	value   *derived.Vector
 	needed  int  // see Windows.needed
+	added   bool // it has values of a tick that is not Done
 	excess  bool // it would make the windows keep too many values
 }
 
-// NewWindows makes the windows of a set. Those that another one has go on, and are taken from it; nil: there is none.
-func NewWindows(set *derived.Set, groups *derived.Groups, before *Windows) *Windows {
-	ws := &Windows{Most: MaxValues, set: set, groups: groups, all: make([]kept, len(set.Windows()))}
-	former := make(map[string]*kept)
-	if before != nil {
-		ws.Most = before.Most
-		for i := range before.all {
-			former[before.set.Key(before.all[i].Window)] = &before.all[i]
-		}
+// NewWindows makes windows of no set. Groups are numbered by groups.
+func NewWindows(groups *derived.Groups) *Windows {
+	return &Windows{Most: MaxValues, set: derived.Language{}.NewSet(nil, derived.CatalogMap{}, ""), groups: groups}
+}
+
+// Next makes the windows of another set. Those that ws has go on, and are taken from it: moved tells for each which it is there; -1: none.
+func (ws *Windows) Next(set *derived.Set) (next *Windows, moved []int) {
+	next = &Windows{
+		Most: ws.Most, First: ws.First, set: set, groups: ws.groups, all: make([]kept, len(set.Windows())),
+	}
+	former := make(map[string]int)
+	for i := range ws.all {
+		former[ws.set.Key(ws.all[i].Window)] = i
 	}
 	for i, of := range set.Windows() {
-		w := &ws.all[i]
-		if old := former[set.Key(of)]; old != nil {
-			*w = *old
+		w := &next.all[i]
+		if old, ok := former[set.Key(of)]; ok {
+			*w = ws.all[old]
+			moved = append(moved, old)
 		} else {
-			w.ring, w.value = New(of), &derived.Vector{Code: pdu.ErrAgain}
+			w.begin(of, ws.First)
+			moved = append(moved, -1)
 		}
 		w.Window = of
-		ws.needed += w.needed
+		next.needed += w.needed
 	}
-	if len(ws.all) > 0 {
-		ws.eval = set.NewEvaluation()
-		ws.eval.Number(groups)
+	if len(next.all) > 0 {
+		next.eval = set.NewEvaluation()
+		next.eval.Number(ws.groups)
 	}
-	return ws
+	return next, moved
+}
+
+// begin makes what is kept of a window that is new.
+func (w *kept) begin(of *derived.Window, first int64) {
+	w.value = &derived.Vector{Code: pdu.ErrAgain}
+	if of.Span == 0 {
+		w.since = make(map[int64]*Window)
+		looked := *of
+		if looked.Span = first; first == 0 {
+			looked.Span, w.value = 1, &derived.Vector{Type: of.Desc.Type}
+		}
+		of = &looked
+	}
+	w.ring = New(of)
 }
 
 // Newest is the sample of the newest tick of a window that had values; nil: there was none.
@@ -102,16 +131,22 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 		return false
 	}
 	ws.needed -= w.needed
-	w.needed = int(w.Span) * v.Len()
+	w.needed = (int(w.ring.span) + len(w.since)) * v.Len()
 	if w.excess = ws.needed+w.needed > ws.Most; w.excess {
 		w.needed = 0
 		w.ring.Restart()
+		clear(w.since)
 		w.value = &derived.Vector{Code: pdu.ErrTooBig}
 		return false
 	}
 	ws.needed += w.needed
 	w.ring.Add(tick, v)
-	w.value = w.ring.Value()
+	for _, all := range w.since {
+		all.Add(tick, v)
+	}
+	if w.added = w.since != nil; !w.added {
+		w.value = w.ring.Value()
+	}
 	return true
 }
 
@@ -135,6 +170,9 @@ func (ws *Windows) Of(i int) *derived.Window { return ws.all[i].Window }
 func (ws *Windows) Kept() (n int) {
 	for i := range ws.all {
 		n += ws.all[i].ring.Kept()
+		for _, all := range ws.all[i].since {
+			n += len(all.slots)
+		}
 	}
 	return n
 }

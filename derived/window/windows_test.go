@@ -66,6 +66,9 @@ func (m *moment) Values(id pdu.PMID, _ *int32) *derived.Vector {
 
 var bins = derived.NewNameTable(map[pdu.Inst]string{1: "red", 2: "red", 3: "blue"}, nil)
 
+// windowsOf are the windows of a set.
+func windowsOf(set *derived.Set) *Windows { return NewOne(set, derived.NewGroups(), First).Windows }
+
 // at is the sample of a second, with a load and a count.
 func at(second int64, load float64, count uint64) *moment {
 	return &moment{time.Unix(second, 0), map[pdu.PMID]*derived.Vector{
@@ -90,7 +93,7 @@ func TestWindowsOfOneOperandShareItsValues(t *testing.T) {
 		"a": `max_sample(load, "3s")`, "b": `max_sample(load, "3s") - min_sample(load, "3s")`, "c": `max_sample(load, "3")`,
 	})
 	assert.Len(t, set.Windows(), 2)
-	ws := NewWindows(set, derived.NewGroups(), nil)
+	ws := windowsOf(set)
 	for i, load := range []float64{1, 5, 2, 3} {
 		for k := range set.Windows() {
 			assert.True(t, ws.Add(k, int64(i), at(int64(i), load, 0), true))
@@ -104,7 +107,7 @@ func TestWindowsOfOneOperandShareItsValues(t *testing.T) {
 
 // What was counted between the first and the last tick is in a sum, gaps or not; and nothing of before a restart.
 func TestChangesFromTickToTick(t *testing.T) {
-	ws := NewWindows(newSet(t, map[string]string{"a": `sum_sample(delta(count), "1min")`}), derived.NewGroups(), nil)
+	ws := windowsOf(newSet(t, map[string]string{"a": `sum_sample(delta(count), "1min")`}))
 	assert.False(t, ws.Add(0, 1, at(1, 0, 100), true), "nothing to compare with")
 	assert.Equal(t, pdu.ErrAgain, ws.value(t, "a", at(1, 0, 0)).Code)
 	assert.True(t, ws.Add(0, 2, at(2, 0, 110), true))
@@ -118,7 +121,7 @@ func TestChangesFromTickToTick(t *testing.T) {
 }
 
 func TestResultThatIsOld(t *testing.T) {
-	ws := NewWindows(newSet(t, map[string]string{"a": `max_sample(load, "1min")`}), derived.NewGroups(), nil)
+	ws := windowsOf(newSet(t, map[string]string{"a": `max_sample(load, "1min")`}))
 	ws.Add(0, 10, at(10, 7, 0), true)
 	for tick := int64(11); tick <= 13; tick++ {
 		ws.Miss(0, tick)
@@ -135,7 +138,7 @@ func TestResultThatIsOld(t *testing.T) {
 // Too many values cost the definition that is one too many, as long as there is no room.
 func TestTooManyValues(t *testing.T) {
 	set := newSet(t, map[string]string{"a": `max_sample(bin, "10s")`, "b": `min_sample(load, "10s")`})
-	ws := NewWindows(set, derived.NewGroups(), nil)
+	ws := windowsOf(set)
 	ws.Most = 35
 	sample := func(instances ...pdu.Inst) *moment {
 		m := at(1, 5, 0)
@@ -160,14 +163,14 @@ func TestWindowsGoOn(t *testing.T) {
 	defs := map[string]string{
 		"a": `max_sample(d, "1min")`, "b": `max_sample(load, "1min")`, "c": `count_sample(delta(count), "1min")`, "d": "load + 1",
 	}
-	ws := NewWindows(newSet(t, defs), derived.NewGroups(), nil)
+	ws := windowsOf(newSet(t, defs))
 	for tick := range int64(5) {
 		for i := range ws.all {
 			ws.Add(i, tick, at(tick, 5-float64(tick), uint64(10*tick)), true)
 		}
 	}
 	defs["d"] = "load + 2"
-	after := NewWindows(newSet(t, defs), ws.groups, ws)
+	after, _ := ws.Next(newSet(t, defs))
 	assert.Equal(t, pdu.ErrAgain, after.value(t, "a", at(5, 0, 0)).Code, "a definition that it uses is another one")
 	assert.Equal(t, []float64{5}, numbers(after.value(t, "b", at(5, 0, 0))))
 	assert.Equal(t, []uint64{4}, after.value(t, "c", at(5, 0, 0)).Bits)
@@ -182,14 +185,14 @@ func TestWindowsGoOn(t *testing.T) {
 		load.Units = pdu.Units{}
 		operands["load"] = load
 	}()
-	after = NewWindows(newSet(t, defs), ws.groups, after)
+	after, _ = after.Next(newSet(t, defs))
 	assert.Equal(t, pdu.ErrAgain, after.value(t, "b", at(5, 0, 0)).Code, "its operand is not what it was")
 	assert.Equal(t, []uint64{5}, after.value(t, "c", at(5, 0, 0)).Bits)
 }
 
 // Groups are numbered by who keeps the windows and by who reads them, and meet by their names.
 func TestGroupsOfWindows(t *testing.T) {
-	ws := NewWindows(newSet(t, map[string]string{"a": `sum_sample(sum(bin) by (/.*/), "3s")`, "b": `a / sum(bin) by (/.*/)`}), derived.NewGroups(), nil)
+	ws := windowsOf(newSet(t, map[string]string{"a": `sum_sample(sum(bin) by (/.*/), "3s")`, "b": `a / sum(bin) by (/.*/)`}))
 	sample := func(tick int64, values ...uint64) *moment {
 		ids := []pdu.Inst{1, 2, 3}[:len(values)]
 		return &moment{time.Unix(tick, 0), map[pdu.PMID]*derived.Vector{binID: {Type: pdu.Type32, Insts: derived.NewInstSet(ids), Bits: values}}}

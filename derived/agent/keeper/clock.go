@@ -1,19 +1,42 @@
 package keeper
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // clock has the ticks of one interval.
 type clock struct {
 	every   time.Duration
-	windows []int     // that have these ticks
-	pending []int     // those of them that have yet to get their sample of the last tick
-	tick    int64     // number of the last one
-	at      time.Time // when that was, or was to be; zero: there was none
+	seldom  time.Duration // between the ticks of windows that nobody looks at; 0: they have none
+	looks   bool          // its windows are since the last look
+	watched map[int]bool  // of these: somebody looks at them
+	begun   bool          // the last tick is not complete
+	windows []int         // that have these ticks
+	pending []int         // those of them that have yet to get their sample of the last tick
+	tick    int64         // number of the last one
+	at      time.Time     // when that was, or was to be; zero: there was none
 	next    time.Time
 }
 
-// after is the next multiple of the interval by the wall clock.
-func (c *clock) after(now time.Time) time.Time { return now.Add(c.every - c.since(now)) }
+// after is when the next tick is, at a multiple of the interval by the wall clock; never: in a year.
+func (c *clock) after(now time.Time) time.Time {
+	every := c.every
+	if c.looks && len(c.watched) == 0 {
+		if every = c.seldom; every == 0 {
+			return now.AddDate(1, 0, 0)
+		}
+	}
+	return now.Add(every - time.Duration(now.UnixNano()%int64(every)))
+}
+
+// due are the windows that have a tick at a time.
+func (c *clock) due(at time.Time) []int {
+	if !c.looks || c.seldom > 0 && at.UnixNano()%int64(c.seldom) == 0 {
+		return slices.Clone(c.windows)
+	}
+	return slices.DeleteFunc(slices.Clone(c.windows), func(i int) bool { return !c.watched[i] })
+}
 
 // since is how long ago the last multiple was.
 func (c *clock) since(now time.Time) time.Duration {
@@ -39,15 +62,11 @@ func (c *clock) expire(now time.Time) (late []int) {
 	return late
 }
 
-// advance goes on to the present tick, if there is a new one.
-func (c *clock) advance(now time.Time) {
-	if now.Before(c.next) {
-		return
-	}
-	c.next = c.after(now)
+// advance begins the present tick; false: it is too late for that, or the clock was set.
+func (c *clock) advance(now time.Time) bool {
 	since := c.since(now)
-	if since > c.every/2 { // woken too late for the last one, or the clock was set
-		return
+	if since > c.every/2 {
+		return false
 	}
 	at := now.Add(-since)
 	if c.at.IsZero() {
@@ -55,6 +74,6 @@ func (c *clock) advance(now time.Time) {
 	} else {
 		c.tick += int64(max(1, at.Sub(c.at).Round(c.every)/c.every))
 	}
-	c.at = at
-	c.pending = append(c.pending[:0], c.windows...)
+	c.at, c.begun = at, true
+	return true
 }

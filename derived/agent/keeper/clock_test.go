@@ -13,11 +13,20 @@ const ms = time.Millisecond
 func TestClock(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	c := &clock{every: time.Second, windows: []int{4, 5}}
+	advance := func(now time.Time) {
+		if now.Before(c.next) {
+			return
+		}
+		if c.advance(now) {
+			c.pending = c.due(c.at)
+		}
+		c.next = c.after(now)
+	}
 	c.next = c.after(start.Add(300 * ms))
 	assert.Equal(t, start.Add(time.Second), c.look(), "at a multiple of the interval")
-	c.advance(start.Add(999 * ms))
+	advance(start.Add(999 * ms))
 	assert.Empty(t, c.pending)
-	c.advance(start.Add(1002 * ms))
+	advance(start.Add(1002 * ms))
 	assert.EqualValues(t, 1, c.tick)
 	assert.Equal(t, []int{4, 5}, c.pending)
 	assert.Equal(t, start.Add(1500*ms+1), c.look(), "until then its sample may come")
@@ -27,17 +36,32 @@ func TestClock(t *testing.T) {
 	assert.Equal(t, []int{5}, c.expire(start.Add(1501*ms)))
 	assert.Equal(t, start.Add(2*time.Second), c.look())
 
-	c.advance(start.Add(4400 * ms))
+	advance(start.Add(4400 * ms))
 	assert.EqualValues(t, 4, c.tick, "two were slept through")
 	assert.Equal(t, start.Add(4*time.Second), c.at)
 	assert.Equal(t, []int{4, 5}, c.expire(start.Add(5600*ms)))
-	c.advance(start.Add(5600 * ms))
+	advance(start.Add(5600 * ms))
 	assert.EqualValues(t, 4, c.tick, "it is too late for a sample of that one")
 	assert.Equal(t, start.Add(6*time.Second), c.look())
 
-	c.advance(start.Add(6 * time.Second))
+	advance(start.Add(6 * time.Second))
 	assert.EqualValues(t, 6, c.tick)
 	c.next = start // the clock was set back by five seconds
-	c.advance(start.Add(1001 * ms))
+	advance(start.Add(1001 * ms))
 	assert.EqualValues(t, 7, c.tick, "ticks are counted")
+}
+
+// Windows that are since the last look are sampled each second while somebody looks, else seldom.
+func TestClockOfLooks(t *testing.T) {
+	start := time.Unix(1_000_000, 0)
+	c := &clock{every: time.Second, seldom: 5 * time.Second, looks: true, windows: []int{4, 5}}
+	assert.Equal(t, start.Add(5*time.Second), c.after(start.Add(300*ms)))
+	assert.Equal(t, []int{4, 5}, c.due(start))
+	c.watched = map[int]bool{5: true}
+	assert.Equal(t, start.Add(time.Second), c.after(start.Add(300*ms)))
+	assert.Equal(t, []int{5}, c.due(start.Add(time.Second)))
+	assert.Equal(t, []int{4, 5}, c.due(start.Add(5*time.Second)))
+
+	c.seldom, c.watched = 0, nil
+	assert.True(t, c.after(start).After(start.Add(24*time.Hour)), "never")
 }

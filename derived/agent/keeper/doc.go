@@ -3,10 +3,12 @@
 //	reload ──Serve──► Keeper ──Tick──► upstream           one fetch for all ticks that fall together
 //	                    │  ▲              │
 //	                    │  └──Sampled─────┘
-//	                    └──► Board ──► request loop        immutable results, one set at a time
+//	                    └──► Board ──See──► request loop   immutable results, one set at a time
 //
-// It has one goroutine, Keeper.Run. Its lock is between that and Serve, which the goroutine of the reload calls: the request loop never
-// takes it. Upstream's is taken under it.
+// It has one goroutine, Keeper.Run, and two locks:
+//
+//	mu    is between Keeper.Run and Serve, which the goroutine of the reload calls; upstream's lock is taken under it
+//	seen  is between these and the request loop, which says in See and Forget which client has seen which tick; nothing is computed under it
 //
 // # Ticks
 //

@@ -30,9 +30,13 @@ type Options struct {
 	Upstream *upstream.Upstream
 	Names    *operand.Names // of instances, as Upstream knows them
 	Values   int64          // that all windows keep, at most
-	Figures  *control.Figures
-	Log      logrus.FieldLogger
-	Now      func() time.Time
+
+	// Interval is what a first look covers of windows that are since the last one: twice in it these are sampled while nobody looks. 0: they are not.
+	Interval time.Duration
+
+	Figures *control.Figures
+	Log     logrus.FieldLogger
+	Now     func() time.Time
 }
 
 // Keeper keeps the windows of what is served.
@@ -45,28 +49,27 @@ type Keeper struct {
 	series  []*upstream.Series // that each window is computed from; nil: it is not served
 	excess  []bool             // of each window: logged that there are too many values
 	clocks  []*clock
-	board   *Board
+	board   *Board // changed under seen, too
 	groups  *derived.Groups
+	sets    int // served so far
+
+	seen  sync.Mutex // guards looks and what these say it does, and what is shown; nothing is done under it that takes long
+	looks map[*Look]struct{}
 }
 
 // Board shows what the windows of a set come to. Nil: it has none.
 type Board struct {
-	results atomic.Pointer[derived.Results]
-}
-
-// Results are those of now.
-func (b *Board) Results() *derived.Results {
-	if b == nil {
-		return nil
-	}
-	return b.results.Load()
+	number  int // of the set
+	windows []*derived.Window
+	moved   []int                 // where each was before; -1: nowhere
+	shown   atomic.Pointer[shown] // written under Keeper.seen
 }
 
 // New makes a Keeper that has no windows yet.
 func New(o Options) *Keeper {
-	k := &Keeper{options: o, served: make(chan struct{}, 1), groups: derived.NewGroups()}
-	k.windows = window.NewWindows((derived.Language{}).NewSet(nil, derived.CatalogMap{}, ""), k.groups, nil)
-	k.windows.Most = int(o.Values)
+	k := &Keeper{options: o, served: make(chan struct{}, 1), groups: derived.NewGroups(), looks: make(map[*Look]struct{})}
+	k.windows = window.NewWindows(k.groups)
+	k.windows.Most, k.windows.First = int(o.Values), int64(o.Interval/window.Every)
 	return k
 }
 
@@ -75,56 +78,86 @@ func New(o Options) *Keeper {
 func (k *Keeper) Serve(set *derived.Set, series []*upstream.Series) *Board {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.windows = window.NewWindows(set, k.groups, k.windows)
-	k.series, k.excess, k.board = series, make([]bool, len(series)), nil
+	var moved []int
+	k.sets++
+	k.windows, moved = k.windows.Next(set)
+	k.series, k.excess = series, make([]bool, len(series))
 	former := k.clocks
 	k.clocks = nil
+	kept := int64(0)
 	for i, w := range set.Windows() {
 		if series[i] != nil {
-			c := k.clock(former, w.Every)
+			c := k.clock(former, w)
 			c.windows = append(c.windows, i)
+			kept++
 		}
 	}
-	kept := int64(0)
+	k.options.Figures.Windows.Store(kept)
+	k.swap(set, moved, kept > 0)
 	for _, c := range k.clocks {
-		kept += int64(len(c.windows))
+		if c.looks {
+			k.watch(c, k.options.Now())
+		}
 		if !k.options.Now().After(c.late()) { // what the last tick has for them may still come
-			c.pending = slices.DeleteFunc(slices.Clone(c.windows), func(i int) bool { return k.windows.Has(i, c.tick) })
+			c.pending = slices.DeleteFunc(c.due(c.at), func(i int) bool { return k.windows.Has(i, c.tick) })
+		}
+		c.next = c.after(k.options.Now())
+	}
+	k.wake()
+	return k.board
+}
+
+// swap makes a board for another set. Who has looked goes on there.
+func (k *Keeper) swap(set *derived.Set, moved []int, any bool) {
+	before := k.board
+	k.seen.Lock()
+	defer k.seen.Unlock()
+	if k.board = nil; any {
+		k.board = &Board{number: k.sets, windows: set.Windows(), moved: moved}
+		now := &shown{results: k.windows.Results()}
+		if before != nil {
+			now = before.shown.Load().move(moved, now.results)
+		}
+		k.board.shown.Store(now)
+	}
+	at := make(map[uint32]uint32, len(moved)) // places now by those before
+	for i, old := range moved {
+		if old >= 0 {
+			at[uint32(old)] = uint32(i)
 		}
 	}
-	if k.options.Figures.Windows.Store(kept); kept > 0 {
-		k.board = &Board{}
-		k.publish()
+	for l := range k.looks {
+		some := l.windows
+		l.windows = nil
+		for _, old := range some {
+			if i, ok := at[old]; ok {
+				l.windows = append(l.windows, i)
+			}
+		}
 	}
+}
+
+// wake has Run look at once.
+func (k *Keeper) wake() {
 	select {
 	case k.served <- struct{}{}:
 	default:
 	}
-	return k.board
 }
 
-// clock finds the clock of an interval, or makes one; it goes on as it did before.
-func (k *Keeper) clock(former []*clock, every time.Duration) *clock {
-	for _, c := range k.clocks {
-		if c.every == every {
-			return c
-		}
+// clock finds the clock of a window, or makes one; it goes on as it did before.
+func (k *Keeper) clock(former []*clock, of *derived.Window) *clock {
+	same := func(c *clock) bool { return c.every == of.Every && c.looks == (of.Span == 0) }
+	if at := slices.IndexFunc(k.clocks, same); at >= 0 {
+		return k.clocks[at]
 	}
-	made := &clock{every: every}
-	for _, c := range former {
-		if c.every == every {
-			made.tick, made.at = c.tick, c.at
-		}
+	made := &clock{every: of.Every, looks: of.Span == 0, seldom: k.options.Interval / operand.PerInterval}
+	if at := slices.IndexFunc(former, same); at >= 0 {
+		before := former[at]
+		made.tick, made.at, made.begun = before.tick, before.at, before.begun
 	}
-	made.next = made.after(k.options.Now())
 	k.clocks = append(k.clocks, made)
 	return made
-}
-
-// publish shows the results of now.
-func (k *Keeper) publish() {
-	k.options.Figures.WindowValues.Store(int64(k.windows.Kept()))
-	k.board.results.Store(k.windows.Results())
 }
 
 // Run keeps what Serve asks for until ctx ends.
@@ -154,17 +187,37 @@ func (k *Keeper) Look(now time.Time) (next time.Time) {
 	for _, c := range k.clocks {
 		late := c.expire(now)
 		k.gaps(late, c)
-		c.advance(now)
+		k.finish(c)
+		k.advance(c, now)
 		changed = k.take(c, now) || changed || len(late) > 0
+		k.finish(c)
 		if at := c.look(); at.Before(next) {
 			next = at
 		}
 	}
 	k.ask(now)
 	if changed {
-		k.publish()
+		k.show(nil)
 	}
 	return next
+}
+
+// advance goes on to the present tick of a clock, if there is a new one.
+func (k *Keeper) advance(c *clock, now time.Time) {
+	begins := !now.Before(c.next)
+	var seen map[int][]int64
+	if c.looks && (begins || len(c.watched) == 0) {
+		seen = k.watch(c, now)
+	}
+	if begins && c.advance(now) {
+		if c.looks {
+			k.begin(c, seen)
+		}
+		c.pending = c.due(c.at)
+	}
+	if next := c.after(now); begins || next.Before(c.next) {
+		c.next = next
+	}
 }
 
 // ask has sampled what is not there: with one fetch for all ticks of one time.
@@ -208,7 +261,11 @@ func (k *Keeper) take(c *clock, now time.Time) bool {
 		}
 		switch {
 		case s == nil || s.Taken.Before(c.at.Add(-early)):
-			rest = append(rest, i)
+			if _, resting := k.options.Upstream.State(series[n], now); resting { // what is there of others need not wait
+				missed = append(missed, i)
+			} else {
+				rest = append(rest, i)
+			}
 		case s.Taken.After(c.late()):
 			missed = append(missed, i)
 		default:

@@ -29,6 +29,7 @@ type Snapshot struct {
 type Metric struct {
 	*served.Metric
 	Series *upstream.Series // nil: not bound
+	Since  []uint32         // its windows that are since the last look of a client
 	Usage  *Usage
 }
 
@@ -69,6 +70,9 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 	for m, old := range s.Pairs(before.Snapshot) {
 		beside := &made.Beside[m.Index]
 		beside.Metric = m
+		if m.Derived != nil {
+			beside.Since = since(s.Set, m.Derived)
+		}
 		if m.Operands != nil {
 			i := place[m.Operands]
 			beside.Series = made.Series[i]
@@ -81,6 +85,16 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 		}
 	}
 	return made
+}
+
+// since are the windows of a metric that are since the last look of a client.
+func since(set *derived.Set, m *derived.Metric) (some []uint32) {
+	for _, i := range m.Needs().Windows {
+		if set.Windows()[i].Span == 0 {
+			some = append(some, i)
+		}
+	}
+	return some
 }
 
 // Metric returns the one with a PMID; nil: there is none.

@@ -1,0 +1,161 @@
+package keeper
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/window"
+)
+
+// Look is what a client context has seen of a metric with windows that are since its last look. The zero value is a context that has not looked. It
+// belongs to one goroutine, but for what Keeper.looks guards.
+type Look struct {
+	tick    int64     // the newest that it has seen
+	until   time.Time // it is expected to come again
+	windows []uint32  // of the set that is kept; nil: it is not known to the Keeper
+	known   bool
+
+	former *derived.Results // what it was told
+	of     int              // the number of the Board that is of
+}
+
+// shown is what is known at a time. Immutable.
+type shown struct {
+	results *derived.Results
+	tick    int64                      // the newest that is complete of the windows that are since the last look
+	since   map[int64]*derived.Results // likewise of these, by the tick that a client has seen
+}
+
+// Results are those of now, but for windows that are since the last look: there they are what a client finds at its first one.
+func (b *Board) Results() *derived.Results {
+	if b == nil {
+		return nil
+	}
+	return b.shown.Load().results
+}
+
+// See is what a client is told of a metric with some windows that are since its last look. It is expected to come again until a time, and begins anew if
+// it comes later.
+func (k *Keeper) See(b *Board, l *Look, some []uint32, until time.Time) *derived.Results {
+	k.seen.Lock()
+	s := b.shown.Load()
+	tick, first := l.tick, !l.known
+	l.tick, l.until = s.tick, until
+	if k.board == b { // else the windows are those of another set, of which there is one already
+		l.windows = some
+	}
+	if l.known = true; first {
+		k.looks[l] = struct{}{}
+	}
+	k.seen.Unlock()
+	r := s.results
+	if first {
+		k.wake()
+	} else if since := s.since[tick]; since != nil {
+		r = window.Else(b.windows, some, since, b.formerly(l))
+	}
+	l.former, l.of = r, b.number
+	return r
+}
+
+// formerly is what a client was told, for the windows of b; nil: that is not known any more.
+func (b *Board) formerly(l *Look) *derived.Results {
+	switch {
+	case l.of == b.number:
+		return l.former
+	case l.former == nil || l.of != b.number-1:
+		return nil
+	}
+	return moved(b.moved, &derived.Results{Values: make([]*derived.Vector, len(b.moved))}, l.former)
+}
+
+// Forget forgets what a client has seen that has gone.
+func (k *Keeper) Forget(l *Look) {
+	k.seen.Lock()
+	defer k.seen.Unlock()
+	delete(k.looks, l)
+	l.known = false
+}
+
+// begin begins a tick of the windows that are since the last look. Clients have seen some ticks last, and may see the newest one until this is complete.
+func (k *Keeper) begin(c *clock, seen map[int][]int64) {
+	newest := k.board.shown.Load().tick
+	for _, i := range c.windows {
+		k.windows.Begin(i, append(seen[i], newest)...)
+	}
+}
+
+// finish shows a tick of such windows that is complete.
+func (k *Keeper) finish(c *clock) {
+	if c.looks && c.begun && len(c.pending) == 0 {
+		c.begun = false
+		k.windows.Done()
+		k.show(c)
+	}
+}
+
+// watch finds out which windows somebody looks at, and which ticks were seen of them last. Who has not come for too long is forgotten.
+func (k *Keeper) watch(c *clock, now time.Time) (seen map[int][]int64) {
+	seen, c.watched = make(map[int][]int64), make(map[int]bool)
+	k.seen.Lock()
+	defer k.seen.Unlock()
+	for l := range k.looks {
+		if l.until.Before(now) {
+			delete(k.looks, l)
+			l.known = false
+			continue
+		}
+		for _, i := range l.windows {
+			c.watched[int(i)] = true
+			if !slices.Contains(seen[int(i)], l.tick) {
+				seen[int(i)] = append(seen[int(i)], l.tick)
+			}
+		}
+	}
+	return seen
+}
+
+// show publishes what is known now, with another tick if that is complete.
+func (k *Keeper) show(done *clock) {
+	next := &shown{results: k.windows.Results()}
+	if before := k.board.shown.Load(); before != nil {
+		next.tick, next.since = before.tick, before.since
+	}
+	if done != nil {
+		next.since = map[int64]*derived.Results{done.tick: k.windows.Since(done.tick)}
+		for _, i := range done.windows {
+			for _, tick := range k.windows.Seen(i) {
+				if next.since[tick] == nil {
+					next.since[tick] = k.windows.Since(tick)
+				}
+			}
+		}
+		next.tick = done.tick
+	}
+	k.options.Figures.WindowValues.Store(int64(k.windows.Kept()))
+	k.seen.Lock()
+	k.board.shown.Store(next)
+	k.seen.Unlock()
+}
+
+// move makes what was shown of a set that of another one, whose windows had other places.
+func (s *shown) move(places []int, results *derived.Results) *shown {
+	next := &shown{results: results, tick: s.tick, since: maps.Clone(s.since)}
+	for tick, r := range next.since {
+		next.since[tick] = moved(places, results, r)
+	}
+	return next
+}
+
+// moved is r with former results in place of those that windows had.
+func moved(places []int, r, former *derived.Results) *derived.Results {
+	made := &derived.Results{Values: slices.Clone(r.Values), Names: r.Names}
+	for i, old := range places {
+		if old >= 0 {
+			made.Values[i] = former.Values[old]
+		}
+	}
+	return made
+}

@@ -1,0 +1,127 @@
+package window
+
+import (
+	"maps"
+	"slices"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// Begin begins a tick of a window that is since the last look: seen are the ticks that clients have seen last, of which it is to be known what
+// came after them. What is not asked for any more is forgotten.
+func (ws *Windows) Begin(i int, seen ...int64) {
+	w := &ws.all[i]
+	for tick := range w.since {
+		if !slices.Contains(seen, tick) {
+			delete(w.since, tick)
+		}
+	}
+	for _, tick := range seen {
+		if w.since[tick] == nil {
+			w.since[tick] = New(w.Window)
+		}
+	}
+}
+
+// Seen are the ticks of which it is known what came after them.
+func (ws *Windows) Seen(i int) []int64 { return slices.Collect(maps.Keys(ws.all[i].since)) }
+
+// Done ends a tick of the windows that are since the last look: it is in their results from now on.
+func (ws *Windows) Done() {
+	for i := range ws.all {
+		if w := &ws.all[i]; w.added {
+			w.added, w.value = false, w.ring.Value()
+			if ws.First == 0 {
+				w.value = &derived.Vector{Type: w.Desc.Type}
+			}
+		}
+	}
+}
+
+// Since is what a client is told that has seen a tick last, nil for the windows that nothing has come of since; see [Else].
+func (ws *Windows) Since(tick int64) *derived.Results {
+	r := ws.Results()
+	for i := range ws.all {
+		w := &ws.all[i]
+		if w.since == nil {
+			continue
+		}
+		if all := w.since[tick]; all != nil && all.last != nil {
+			r.Values[i] = all.Value()
+		} else if w.value.Code >= 0 {
+			r.Values[i] = nil
+		}
+	}
+	return r
+}
+
+// Else is r, with what a client was told before, former, in place of some windows that nothing has come of since: but a sum is told once, and a count
+// is 0.
+func Else(of []*derived.Window, some []uint32, r, former *derived.Results) *derived.Results {
+	if !slices.ContainsFunc(some, func(i uint32) bool { return r.Values[i] == nil }) {
+		return r
+	}
+	told := &derived.Results{Values: slices.Clone(r.Values), Names: r.Names}
+	for _, i := range some {
+		if told.Values[i] != nil {
+			continue
+		}
+		v := &derived.Vector{Code: pdu.ErrAgain}
+		if former != nil && former.Values[i] != nil {
+			v = former.Values[i]
+		}
+		switch {
+		case v.Code < 0:
+		case of[i].Func == syntax.SumSample:
+			v = &derived.Vector{Type: v.Type}
+		case of[i].Func == syntax.CountSample:
+			v = &derived.Vector{Type: v.Type, Insts: v.Insts, Bits: make([]uint64, len(v.Bits))}
+		}
+		told.Values[i] = v
+	}
+	return told
+}
+
+// One is the windows of a set for who has one client.
+type One struct {
+	*Windows
+	some   []uint32 // that are since the last look
+	tick   int64    // the newest
+	seen   int64    // by the client
+	looked bool
+	former *derived.Results
+}
+
+// NewOne makes the windows of a set, with so many ticks at the first look.
+func NewOne(set *derived.Set, groups *derived.Groups, first int64) *One {
+	none := NewWindows(groups)
+	none.First = first
+	ws, _ := none.Next(set)
+	o := &One{Windows: ws}
+	for i, w := range set.Windows() {
+		if w.Span == 0 {
+			o.some = append(o.some, uint32(i))
+		}
+	}
+	return o
+}
+
+// Begin begins a tick of the windows that are since the last look.
+func (o *One) Begin(tick int64) {
+	for _, i := range o.some {
+		o.Windows.Begin(int(i), o.seen)
+	}
+	o.tick = tick
+}
+
+// Look is what the client is told now.
+func (o *One) Look() *derived.Results {
+	r := o.Results()
+	if o.looked {
+		r = Else(o.set.Windows(), o.some, o.Since(o.seen), o.former)
+	}
+	o.seen, o.looked, o.former = o.tick, true, r
+	return r
+}
