@@ -94,6 +94,10 @@ reloads: go pcp ## have the definitions read again N times under load, in proces
 	$(GO) test -count=1 -v -timeout 0 -run '^TestReloadsUnderLoad$$' ./derived/agent -args -reloads $(N) -reload-seed $(SEED)
 	$(GO) test -count=1 -v -timeout 0 -run '^TestReloads$$' ./test -args -reloads $(N) -reload-seed $(SEED)
 
+.PHONY: windows
+windows: go pcp ## functions over time for pmlogger, pmval, pmrep and others at once, for T: make windows T=10m
+	T=$(if $(filter file,$(origin T)),10m,$(T)) $(GO) test -count=1 -v -timeout 0 -run '^TestEachClientSeesItsPeaks$$' ./test
+
 .PHONY: unit
 unit: go ## run the tests that need no PCP (seconds)
 	$(strip $(GO) test $(GOTESTFLAGS)) $(PACKAGES)

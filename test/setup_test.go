@@ -37,6 +37,10 @@ func TestMain(m *testing.M) {
 		runAgent(newSluggish(dir))
 		return
 	}
+	if file := os.Getenv(squareVariable); file != "" {
+		runAgent(newSquare(file))
+		return
+	}
 	exit := m.Run()
 	dir, err := programDir()
 	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
