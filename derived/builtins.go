@@ -47,13 +47,15 @@ var builtins = [...]builtin{
 	syntax.BottomK:    {numeric: true, noCounter: true, step: opTop},
 	syntax.Default:    {numeric: true, check: fallsBack, step: opDefault},
 
-	syntax.MaxSample:   {numeric: true, noCounter: true, step: opWindow, result: instant},
-	syntax.MinSample:   {numeric: true, noCounter: true, step: opWindow, result: instant},
-	syntax.FirstSample: {numeric: true, noCounter: true, step: opWindow, result: instant},
-	syntax.LastSample:  {numeric: true, noCounter: true, step: opWindow, result: instant},
-	syntax.AvgSample:   {numeric: true, noCounter: true, step: opWindow, result: instantDouble},
-	syntax.SumSample:   {numeric: true, noCounter: true, step: opWindow, result: instantDouble},
-	syntax.StdevSample: {numeric: true, noCounter: true, step: opWindow, result: instantDouble},
+	syntax.MaxSample:        {numeric: true, noCounter: true, step: opWindow, result: instant},
+	syntax.MinSample:        {numeric: true, noCounter: true, step: opWindow, result: instant},
+	syntax.FirstSample:      {numeric: true, noCounter: true, step: opWindow, result: instant},
+	syntax.LastSample:       {numeric: true, noCounter: true, step: opWindow, result: instant},
+	syntax.AvgSample:        {numeric: true, noCounter: true, step: opWindow, result: instantDouble},
+	syntax.SumSample:        {numeric: true, noCounter: true, step: opWindow, result: instantDouble},
+	syntax.StdevSample:      {numeric: true, noCounter: true, step: opWindow, result: instantDouble},
+	syntax.PercentileSample: {numeric: true, noCounter: true, step: opWindow, result: instant},
+	syntax.SlopeSample:      {numeric: true, noCounter: true, step: opWindow, check: inSeconds, result: perSecond},
 	syntax.CountSample: {numeric: true, noCounter: true, step: opWindow, class: Tally, result: func(n *Node) {
 		n.Type, n.Sem, n.Units = pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}
 	}},
@@ -121,18 +123,25 @@ func changing(n *Node) {
 	}
 }
 
-// overTime converts times to seconds, so that what they make in a second is a share.
-func overTime(_ *checker, n *Node, _ *syntax.Call) Rule {
-	switch n.Units.Time {
-	case 0:
-		return 0
-	case 1:
-		from, ok := pdu.Units{Time: 1, TimeScale: n.Units.TimeScale}, false
-		if n.convert, ok = NewConverter(from, pdu.Units{Time: 1, TimeScale: pdu.TimeSec}); ok {
-			return 0
-		}
+// overTime wants what has a meaning per second in PCP: no time, or one, whose rate is a share.
+func overTime(c *checker, n *Node, e *syntax.Call) Rule {
+	if n.Units.Time != 0 && n.Units.Time != 1 {
+		return RuleRateDimension
 	}
-	return RuleRateDimension
+	return inSeconds(c, n, e)
+}
+
+// inSeconds converts times to seconds, those that something is per, too.
+func inSeconds(_ *checker, n *Node, _ *syntax.Call) Rule {
+	from := pdu.Units{Time: n.Units.Time, TimeScale: n.Units.TimeScale}
+	to, ok := pdu.Units{Time: n.Units.Time, TimeScale: pdu.TimeSec}, from.Time == 0
+	if !ok {
+		n.convert, ok = NewConverter(from, to)
+	}
+	if !ok || from.Time == -8 { // there is no ninth power, see [pdu.Units]
+		return RuleRateDimension
+	}
+	return 0
 }
 
 func perSecond(n *Node) {

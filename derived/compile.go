@@ -178,7 +178,7 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 	x := n.Kids[0]
 	if s.op == opWindow {
 		s.id = c.window(e, n)
-		return c.add(s)
+		return c.inSeconds(c.add(s), n)
 	}
 	s.a = c.tree(x, age)
 	if number := e.Number(); number != nil {
@@ -226,11 +226,19 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 	default:
 	}
 	at := c.convert(c.add(s), n.Type)
-	if s.op == opRate && n.convert != nil {
-		factor, _ := n.convert.factor()
-		return c.scale(at, factor)
+	if s.op == opRate {
+		return c.inSeconds(at, n)
 	}
 	return at
+}
+
+// inSeconds makes what a time comes to per second, as n is, of seconds.
+func (c *compiler) inSeconds(at int32, n *Node) int32 {
+	if n.convert == nil {
+		return at
+	}
+	factor, _ := n.convert.factor()
+	return c.scale(at, factor)
 }
 
 // binary brings the operands to a common scale and type and then applies the operator.

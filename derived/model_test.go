@@ -613,11 +613,11 @@ func TestNearestRank(t *testing.T) {
 		n, err := strconv.ParseFloat(fmt.Sprintf("%d.%d", tenths/10, tenths%10), 64)
 		require.NoError(t, err)
 		for _, count := range []int{1, 2, 3, 7, 10, 375, 750, 1500, 1750, 99_999, 1_000_000} {
-			require.Equal(t, max((tenths*count+999)/1000, 1), nearestRank(n, count), "%v percent of %d", n, count)
+			require.Equal(t, max((tenths*count+999)/1000, 1), NearestRank(n, count), "%v percent of %d", n, count)
 		}
 	}
-	require.Equal(t, 4, nearestRank(100.0/3, 10))
-	require.Equal(t, 1, nearestRank(50, 0))
+	require.Equal(t, 4, NearestRank(100.0/3, 10))
+	require.Equal(t, 1, NearestRank(50, 0))
 }
 
 // The standard deviation is that of exact arithmetic, but for the last digits.

@@ -129,14 +129,14 @@ func percentile(t pdu.Type, a []uint64, n float64) uint64 {
 			none++
 		}
 	}
-	at := min(none+nearestRank(n, len(a)-none), len(a)) - 1
+	at := min(none+NearestRank(n, len(a)-none), len(a)) - 1
 	settle(a, at, ascending(t))
 	return a[at]
 }
 
-// nearestRank is the place, from 1, of the smallest of count values that n percent of them do not exceed. n is close to what was
-// written in decimal only: what is above a whole number by no more than that is the whole number.
-func nearestRank(n float64, count int) int {
+// NearestRank is the place, from 1, of the smallest of count values, one at least, that n percent of them do not exceed.
+// n is close to what was written in decimal only: what is above a whole number by no more than that is the whole number.
+func NearestRank(n float64, count int) int {
 	const inexact = 1e-15
 	return max(int(math.Ceil(n*float64(count)/100*(1-inexact))), 1)
 }

@@ -14,6 +14,7 @@ import (
 // evaluates the set keeps these (package window), and says what they come to ([Evaluation.Over]). Immutable.
 type Window struct {
 	Func  syntax.Func
+	N     float64       // the number among the arguments, if there is one
 	Span  int64         // ticks; 0: all that came since its client has looked last
 	Every time.Duration // between them
 	Type  pdu.Type      // of the operand
@@ -51,8 +52,11 @@ func (c *compiler) window(e *syntax.Call, n *Node) uint32 {
 	w := &Window{
 		Func: e.Func, Span: int64(span / every), Every: every, Type: x.Type, Desc: n.Desc, expr: e.X(), root: c.tree(x, 0),
 	}
+	if number := e.Number(); number != nil {
+		w.N = number.Float
+	}
 	at := slices.IndexFunc(c.program.windows, func(known *Window) bool {
-		return known.root == w.root && known.Func == w.Func && known.Span == w.Span && known.Every == w.Every
+		return known.root == w.root && known.Func == w.Func && known.N == w.N && known.Span == w.Span && known.Every == w.Every
 	})
 	if at >= 0 {
 		return uint32(at)
@@ -69,7 +73,7 @@ func (c *compiler) window(e *syntax.Call, n *Node) uint32 {
 // Key is the same for windows of two sets that have the same values: those of one of them can go on as those of the other.
 func (s *Set) Key(w *Window) string {
 	var b strings.Builder
-	fmt.Fprint(&b, w.Func, w.Span, w.Every, w.Type, w.Desc, w.Own, s.language.NoValue)
+	fmt.Fprint(&b, w.Func, w.N, w.Span, w.Every, w.Type, w.Desc, w.Own, s.language.NoValue)
 	seen := make(map[string]bool)
 	for next := []syntax.Expr{w.expr}; len(next) > 0; {
 		e := next[len(next)-1]

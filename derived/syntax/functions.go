@@ -46,6 +46,8 @@ const (
 	StdevSample
 	FirstSample
 	LastSample
+	PercentileSample
+	SlopeSample
 )
 
 // functions is a row for each function: how it is written. What it means is a row of package derived. To add one
@@ -106,6 +108,17 @@ var functions = [...]function{
 	StdevSample: {word: "stdev_sample", since: Nowhere, args: window, few: 1, help: "standard deviation of the values of each instance in the time before"},
 	FirstSample: {word: "first_sample", since: Nowhere, args: window, few: 1, help: "the oldest value of each instance in the time before"},
 	LastSample:  {word: "last_sample", since: Nowhere, args: window, few: 1, help: "the newest value of each instance in the time before"},
+	PercentileSample: {word: "nth_percentile_sample", since: Nowhere, args: []Arg{
+		{Kind: Operand, wants: "<expr>", then: `, <number>, "<window>")`, behind: "<expr>"},
+		{Kind: Constant, wants: "Number from 0 to 100", after: "<expr>,", then: `, "<window>")`, behind: "<expr>,<number>", most: 100},
+		{Kind: Interval, wants: "Interval string", after: "<expr>,<number>,", then: `) or , "<interval>")`, behind: `<expr>,<number>,"<window>"`, most: MaxWhole},
+		{Kind: Interval, wants: "Interval string", after: `<expr>,<number>,"<window>",`, then: ")", behind: `<expr>,<number>,"<window>","<interval>"`},
+	}, few: 3, help: "the value below or at which are n percent of the values of each instance in the time before"},
+	SlopeSample: {word: "slope_sample", since: Nowhere, args: []Arg{
+		{Kind: Operand, wants: "<expr>", then: `, "<window>")`, behind: "<expr>"},
+		{Kind: Interval, wants: "Interval string", after: "<expr>,", then: `) or , "<interval>")`, behind: `<expr>,"<window>"`, most: MaxWhole},
+		window[2],
+	}, few: 2, help: "how much each instance grew per second in the time before, by least squares"},
 }
 
 // Arguments that several functions have.
@@ -164,7 +177,7 @@ type Arg struct {
 
 	expr Support // of what is no metric's name; where not everywhere, such a name may come with anything behind it
 
-	least, most float64 // of a Constant; 0, 0: any number
+	least, most float64 // of a Constant; 0, 0: any number. Of an Interval most is how many samples it has at most; 0: MaxTicks
 	whole       bool    // of a Constant: without a point
 }
 

@@ -16,6 +16,9 @@ const (
 	// MaxTicks is how many ticks a window may have.
 	MaxTicks = 10_000_000
 
+	// MaxWhole is how many there may be where all values are looked at for each result.
+	MaxWhole = 3600
+
 	// MaxInterval is the longest interval.
 	MaxInterval = 366 * 24 * time.Hour
 )
@@ -100,9 +103,14 @@ func defaultEvery(window time.Duration) time.Duration {
 // judgeWindow refuses what is no interval, and windows that ticks do not fill.
 func (p *parser) judgeWindow(e *Call) {
 	var at []int
+	most := time.Duration(MaxTicks)
 	for i, x := range e.Args {
-		if e.Kind(i) != Interval {
+		arg := e.Func.arg(i)
+		if arg.Kind != Interval {
 			continue
+		}
+		if arg.most > 0 {
+			most = time.Duration(arg.most)
 		}
 		l := x.(*Literal)
 		if _, err := ParseInterval(l.Text); err != nil {
@@ -120,7 +128,7 @@ func (p *parser) judgeWindow(e *Call) {
 		p.failAt(at[len(at)-1], fmt.Sprintf("Interval of samples below %v", MinEvery))
 	case window%every != 0:
 		p.failAt(at[0], fmt.Sprintf("Window of %v is not a multiple of the interval of its samples, %v", window, every))
-	case window/every > MaxTicks:
-		p.failAt(at[0], fmt.Sprintf("Window of more than %d samples", MaxTicks))
+	case window/every > most:
+		p.failAt(at[0], fmt.Sprintf("Window of more than %d samples", most))
 	}
 }

@@ -75,6 +75,12 @@ d = count_sample(ncpu, "3s")
 e = stdev_sample(ncpu, "3s")
 f = first_sample(ncpu, "3s")
 g = last_sample(ncpu, "3s")`, "given ncpu 9 1 4 1\n fetches 3s\n expect a 1\n expect b 2\n expect c 6\n expect d 3\n expect e 1.41421356~1e-8\n expect f 1\n expect g 1"},
+		{"percentiles of a window", "x = nth_percentile_sample(ncpu, 50, \"3s\")\ny = nth_percentile_sample(ncpu, 100, \"3s\")", "given ncpu 1 5 2 3 1 4\n expect x 1 1 2 3 2 3\n expect y 1 5 5 5 3 4"},
+		{"slopes of a window", `x = slope_sample(ncpu, "6s", "2s")`, "interval 2\n given ncpu 10 20 40 80 _ 100\n expect x _ 5 7.5 15 15 5"},
+		{
+			"what a slope foretells", "x = free + slope_sample(free, \"3s\") * mkconst(4, units=\"min\")\ny = slope_sample(busy, \"3s\")",
+			"metric busy U64 instant millisec\n given free 10 20 20\n given busy 0 500 1000\n expect x _ 2420 1220\n expect y _ 0.5 0.5",
+		},
 		{"a window with an interval", `x = sum_sample(ncpu, "4s", "2s")`, "given ncpu 1 20 3 40 5 60 7\n expect x 1 1 4 4 8 8 12"},
 		{"a long window has a sample each ten seconds", `x = count_sample(ncpu, "6min")`, "interval 5\n given ncpu 1x5\n expect x 1 1 2 2 3"},
 		{"a window of rates", `x = max_sample(rate(total), "2s")`, "given total[sda] 0 10 40 50 60\n expect x[sda] PM_ERR_AGAIN 10 30 30 10"},

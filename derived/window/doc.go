@@ -11,7 +11,8 @@
 // value is joined to the back. A value that leaves the window says itself what its front comes to from then on. Once the front is
 // empty the back becomes the front, newest tick first. So a value is looked at three times, however long the window is;
 // nothing is ever subtracted, so that no rounding outlives its value; and what is kept is one number for each value (two
-// in the front of a standard deviation), whatever instances come and go.
+// in the front of a standard deviation), whatever instances come and go. A percentile and a slope take all values, and have no parts: of the one
+// each instance's are kept in order, too, for the other each result goes through them.
 //
 //	what happens                     what becomes of the window
 //	a tick fails, or is missing      nothing: it ends at the last good one

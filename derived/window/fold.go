@@ -19,7 +19,13 @@ const (
 	stdev   = function(syntax.StdevSample) // of all values, not of a sample of more of them
 	first   = function(syntax.FirstSample)
 	last    = function(syntax.LastSample)
+
+	percentile = function(syntax.PercentileSample)
+	slope      = function(syntax.SlopeSample)
 )
+
+// whole reports whether a result takes all values: parts of some come to how many they are, and no more.
+func (f function) whole() bool { return f == percentile || f == slope }
 
 // part is what some values of an instance come to.
 type part struct {
@@ -45,7 +51,7 @@ func (f function) join(older, newer part) part {
 		return spread(older, newer)
 	case last:
 		older.a = newer.a
-	case first, count:
+	case first, count, percentile, slope:
 	}
 	older.n += newer.n
 	return older
@@ -66,7 +72,7 @@ func spread(x, y part) part {
 // smaller one; for sums a DOUBLE; else the number itself.
 func (f function) words(t pdu.Type, dst, numbers []uint64) {
 	switch f {
-	case maximum, minimum:
+	case maximum, minimum, percentile:
 		for i, v := range numbers {
 			dst[i] = ordered(t, v)
 		}
@@ -75,7 +81,7 @@ func (f function) words(t pdu.Type, dst, numbers []uint64) {
 				dst[i] = ^dst[i]
 			}
 		}
-	case sum, average, stdev:
+	case sum, average, stdev, slope:
 		for i, v := range numbers {
 			dst[i] = bits(t.Float64(v))
 		}
@@ -97,7 +103,7 @@ func (f function) result(t pdu.Type, p part) uint64 {
 		return bits(math.Sqrt(double(p.b) / float64(p.n)))
 	case count:
 		return uint64(p.n)
-	case sum, first, last:
+	case sum, first, last, percentile, slope:
 	}
 	return p.a
 }

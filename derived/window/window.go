@@ -12,8 +12,10 @@ type Window struct {
 	fn     function
 	typ    pdu.Type // of the values
 	result pdu.Type
-	span   int64 // ticks; 0: all since the last Restart
-	own    bool  // the result has all instances of the window, not only those of the newest tick
+	span   int64   // ticks; 0: all since the last Restart
+	n      float64 // of a percentile
+	apart  float64 // seconds from tick to tick
+	own    bool    // the result has all instances of the window, not only those of the newest tick
 
 	front []column // newest first
 	back  []column // oldest first
@@ -24,6 +26,8 @@ type Window struct {
 	slot  map[pdu.Inst]int32 // where each instance of the window is in slots
 	free  []int32            // slots that no instance has
 	every *members           // all of slot; nil: not known
+
+	sorted [][]uint64 // of a percentile: the words of each slot, in ascending order
 
 	kept  int        // values
 	spare [][]uint64 // memory of columns that have left
@@ -52,7 +56,8 @@ type members struct {
 // New makes a window without ticks. Where its span is 0 it has all ticks since the last Restart, of which no values are kept.
 func New(of *derived.Window) *Window {
 	return &Window{
-		fn: function(of.Func), typ: of.Type, result: of.Desc.Type, span: of.Span, own: of.Own, slot: make(map[pdu.Inst]int32),
+		fn: function(of.Func), typ: of.Type, result: of.Desc.Type, span: of.Span, n: of.N, apart: of.Every.Seconds(), own: of.Own,
+		slot: make(map[pdu.Inst]int32),
 	}
 }
 
@@ -76,6 +81,9 @@ func (w *Window) Add(tick int64, v *derived.Vector) {
 	for i, s := range w.last.at {
 		p := &w.slots[s].back
 		*p = w.fn.join(*p, part{a: a[i], n: 1})
+		if w.fn == percentile {
+			w.sort(s, a[i])
+		}
 	}
 	if w.span == 0 {
 		w.giveBack(a)
@@ -101,8 +109,21 @@ func (w *Window) Value() *derived.Vector {
 		of = w.all()
 	}
 	v := &derived.Vector{Type: w.result, Insts: of.insts, Bits: make([]uint64, len(of.at))}
-	for i, s := range of.at {
-		v.Bits[i] = w.fn.result(w.typ, w.fn.join(w.slots[s].front, w.slots[s].back))
+	switch w.fn {
+	case percentile:
+		for i, s := range of.at {
+			v.Bits[i] = w.percentile(s)
+		}
+	case slope:
+		lines := w.lines()
+		for i, s := range of.at {
+			v.Bits[i] = bits(lines[s].slope() / w.apart)
+		}
+		return v.OnlyFinite()
+	default:
+		for i, s := range of.at {
+			v.Bits[i] = w.fn.result(w.typ, w.fn.join(w.slots[s].front, w.slots[s].back))
+		}
 	}
 	return v
 }
@@ -113,6 +134,7 @@ func (w *Window) Restart() {
 	clear(w.back)
 	clear(w.slot)
 	w.front, w.back, w.slots, w.free = w.front[:0], w.back[:0], w.slots[:0], w.free[:0]
+	w.sorted = w.sorted[:0]
 	w.last, w.every, w.kept = nil, nil, 0
 }
 
@@ -144,7 +166,9 @@ func (w *Window) turn() {
 		for i, s := range slices.Backward(c.of.at) {
 			p := &w.slots[s].front
 			x := part{a: c.a[i], n: 1}
-			c.a[i] = p.a
+			if !w.fn.whole() {
+				c.a[i] = p.a
+			}
 			if c.b != nil {
 				c.b[i] = p.b
 			}
@@ -162,6 +186,9 @@ func (w *Window) turn() {
 // leave takes the oldest tick out of the front. An instance that a tick has twice is put there and taken out in opposite orders.
 func (w *Window) leave(c *column) {
 	for i, s := range c.of.at {
+		if w.fn == percentile {
+			w.unsort(s, c.a[i])
+		}
 		p := &w.slots[s].front
 		p.a = c.a[i]
 		if c.b != nil {

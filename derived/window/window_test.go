@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,9 +26,11 @@ func doubles(insts *derived.InstSet, values ...float64) *derived.Vector {
 	return v
 }
 
-// newWindow makes a window of numbers of type t.
+// newWindow makes a window of numbers of type t, with a tick every two seconds. A percentile is the 60th.
 func newWindow(fn function, t pdu.Type, span int64, own bool) *Window {
-	return New(&derived.Window{Func: syntax.Func(fn), Type: t, Desc: pdu.Desc{Type: typeOf(fn, t)}, Span: span, Own: own})
+	return New(&derived.Window{
+		Func: syntax.Func(fn), N: 60, Type: t, Desc: pdu.Desc{Type: typeOf(fn, t)}, Span: span, Every: 2 * time.Second, Own: own,
+	})
 }
 
 // typeOf is the type of a result.
@@ -35,9 +38,9 @@ func typeOf(fn function, t pdu.Type) pdu.Type {
 	switch fn {
 	case count:
 		return pdu.TypeU32
-	case sum, average, stdev:
+	case sum, average, stdev, slope:
 		return pdu.TypeDouble
-	case maximum, minimum, first, last:
+	case maximum, minimum, first, last, percentile:
 	}
 	return t
 }
@@ -65,6 +68,8 @@ func TestFunctions(t *testing.T) {
 		{stdev, pdu.TypeDouble, []float64{0, 1, math.Sqrt(14. / 9), math.Sqrt(2), math.Sqrt(26. / 9)}},
 		{first, pdu.TypeDouble, []float64{3, 3, 3, 1, 4}},
 		{last, pdu.TypeDouble, []float64{3, 1, 4, 1, 5}},
+		{percentile, pdu.TypeDouble, []float64{3, 3, 3, 1, 4}},
+		{slope, pdu.TypeDouble, []float64{math.NaN(), -1, .25, 0, .25}}, // NaN: none
 	} {
 		t.Run(strconv.Itoa(int(tt.fn)), func(t *testing.T) {
 			w := newWindow(tt.fn, pdu.TypeDouble, 3, false)
@@ -72,6 +77,10 @@ func TestFunctions(t *testing.T) {
 				w.Add(int64(i), doubles(nil, x))
 				got := w.Value()
 				assert.Equal(t, tt.typ, got.Type)
+				if math.IsNaN(tt.wants[i]) {
+					assert.Empty(t, got.Bits)
+					continue
+				}
 				require.Len(t, got.Bits, 1)
 				assert.InDelta(t, tt.wants[i], numbers(got)[0], 1e-12, "tick %d", i)
 			}
@@ -162,7 +171,7 @@ func TestInstancesComeAndGo(t *testing.T) {
 
 // A value that has left leaves no rounding behind.
 func TestPeakThatHasLeft(t *testing.T) {
-	for _, fn := range []function{sum, average, stdev} {
+	for _, fn := range []function{sum, average, stdev, slope} {
 		w, calm := newWindow(fn, pdu.TypeDouble, 5, false), newWindow(fn, pdu.TypeDouble, 5, false)
 		w.Add(0, doubles(nil, 1e300))
 		for tick := int64(1); tick <= 12; tick++ {
@@ -214,6 +223,9 @@ type model struct {
 	all   []*derived.Vector
 }
 
+// timed is a value and its tick.
+type timed struct{ tick, value float64 }
+
 func (m *model) add(tick int64, v *derived.Vector) {
 	if v.Code < 0 {
 		return
@@ -225,13 +237,14 @@ func (m *model) add(tick int64, v *derived.Vector) {
 }
 
 // value returns the instances of the result and their numbers.
-func (m *model) value() (ids []pdu.Inst, result []float64) {
+func (m *model) value() (with []pdu.Inst, result []float64) {
+	var ids []pdu.Inst
 	newest := len(m.ticks) - 1
-	values := map[pdu.Inst][]float64{} // oldest first
+	values := map[pdu.Inst][]timed{} // oldest first
 	for i, v := range m.all {
 		if m.span == 0 || m.ticks[i] > m.ticks[newest]-m.span {
 			for k, b := range v.Bits {
-				values[v.At(k)] = append(values[v.At(k)], m.typ.Float64(b))
+				values[v.At(k)] = append(values[v.At(k)], timed{float64(m.ticks[i] - m.ticks[newest]), m.typ.Float64(b)})
 			}
 		}
 	}
@@ -246,22 +259,29 @@ func (m *model) value() (ids []pdu.Inst, result []float64) {
 		}
 	}
 	for _, id := range ids {
-		result = append(result, m.of(values[id]))
+		if x := m.of(values[id]); !math.IsNaN(x) {
+			with, result = append(with, id), append(result, x)
+		}
 	}
-	return ids, result
+	return with, result
 }
 
-func (m *model) of(values []float64) float64 {
-	n, total, squares := float64(len(values)), 0.0, 0.0
+func (m *model) of(values []timed) float64 {
+	n, total, ticks, squares, product, width := float64(len(values)), 0.0, 0.0, 0.0, 0.0, 0.0
+	var ascending []float64
 	for _, x := range values {
-		total += x
+		total, ticks, ascending = total+x.value, ticks+x.tick, append(ascending, x.value)
 	}
+	slices.Sort(ascending)
 	for _, x := range values {
-		squares += (x - total/n) * (x - total/n)
+		squares += (x.value - total/n) * (x.value - total/n)
+		product += (x.tick - ticks/n) * (x.value - total/n)
+		width += (x.tick - ticks/n) * (x.tick - ticks/n)
 	}
 	return map[function]float64{
-		maximum: slices.Max(values), minimum: slices.Min(values), sum: total, average: total / n, count: n, stdev: math.Sqrt(squares / n),
-		first: values[0], last: values[len(values)-1],
+		maximum: ascending[len(values)-1], minimum: ascending[0], sum: total, average: total / n, count: n, stdev: math.Sqrt(squares / n),
+		first: values[0].value, last: values[len(values)-1].value,
+		percentile: ascending[(6*len(values)+9)/10-1], slope: product / width / 2,
 	}[m.fn]
 }
 
@@ -311,7 +331,10 @@ func TestRandomSequences(t *testing.T) {
 	for seed := range uint64(10_000) {
 		r := rand.New(rand.NewPCG(19, seed))
 		m := &model{
-			fn: maximum + function(r.IntN(int(last-maximum)+1)), typ: types[r.IntN(len(types))], span: int64(r.IntN(20)), own: r.IntN(2) == 0,
+			fn: maximum + function(r.IntN(int(slope-maximum)+1)), typ: types[r.IntN(len(types))], span: int64(r.IntN(20)), own: r.IntN(2) == 0,
+		}
+		if m.fn.whole() {
+			m.span = max(m.span, 1) // these have a window always
 		}
 		w := newWindow(m.fn, m.typ, m.span, m.own)
 		singular := r.IntN(5) == 0
@@ -364,8 +387,12 @@ func requireSame(t *testing.T, m *model, w *Window, seed uint64) {
 	require.Equal(t, typeOf(m.fn, m.typ), got.Type, "seed %d", seed)
 	require.Len(t, got.Bits, len(ids), "seed %d", seed)
 	within := 0.0
-	if m.fn == stdev {
+	switch m.fn {
+	case stdev:
 		within = 1e-5 // the root of a rounding, where all values are equal
+	case slope:
+		within = 1e-9
+	default:
 	}
 	for i, x := range numbers(got) {
 		require.Equal(t, ids[i], got.At(i), "seed %d", seed)
@@ -375,7 +402,7 @@ func requireSame(t *testing.T, m *model, w *Window, seed uint64) {
 
 // BenchmarkWindow is the cost of a value in a window that is full, and the memory of one that is kept.
 func BenchmarkWindow(b *testing.B) {
-	for _, fn := range []function{minimum, maximum, average, stdev} {
+	for _, fn := range []function{minimum, maximum, average, stdev, percentile, slope} {
 		for _, span := range []int{60, 3600} {
 			for _, n := range []int{1, 10_000} {
 				b.Run(strconv.Itoa(int(fn))+"/"+strconv.Itoa(span)+"x"+strconv.Itoa(n), func(b *testing.B) {

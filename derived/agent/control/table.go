@@ -282,7 +282,7 @@ func figures(s *Source) []Metric {
 		{
 			Item: 59, Name: "window.values", Shape: gauge, Exported: 81,
 			Short:   "number of values that are kept for functions over time",
-			Long:    "Each takes 8 bytes, one for stdev_sample() up to 16.",
+			Long:    "Each takes 8 bytes, one for stdev_sample() up to 16, for nth_percentile_sample() 20.",
 			Content: count(&f.WindowValues),
 		},
 		{

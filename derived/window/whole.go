@@ -1,0 +1,67 @@
+package window
+
+import (
+	"slices"
+
+	"pmdaderived/derived"
+)
+
+// What takes all values of a window for each result: no parts of it tell what the whole comes to.
+
+// sort puts a word among those of a slot.
+func (w *Window) sort(s int32, word uint64) {
+	for len(w.sorted) <= int(s) {
+		w.sorted = append(w.sorted, nil)
+	}
+	at, _ := slices.BinarySearch(w.sorted[s], word)
+	w.sorted[s] = slices.Insert(w.sorted[s], at, word)
+}
+
+// unsort takes a word out of those of a slot.
+func (w *Window) unsort(s int32, word uint64) {
+	at, _ := slices.BinarySearch(w.sorted[s], word)
+	w.sorted[s] = slices.Delete(w.sorted[s], at, at+1)
+}
+
+// percentile is the number of a slot that has values.
+func (w *Window) percentile(s int32) uint64 {
+	sorted := w.sorted[s]
+	return numbered(w.typ, sorted[derived.NearestRank(w.n, len(sorted))-1])
+}
+
+// line is what the values of an instance come to for the straight line that fits them best: their means, and the sums of what
+// each is off these.
+type line struct {
+	n, tick, value float64
+	ticks, product float64 // Σ(t − mean)², Σ(t − mean)(v − mean)
+}
+
+// add adds a value. Sums of large numbers are not subtracted from each other: what a file system of terabytes grows by in a second is not lost.
+func (l *line) add(tick, value float64) {
+	l.n++
+	off := tick - l.tick
+	l.tick += off / l.n
+	l.value += (value - l.value) / l.n
+	l.ticks += off * (tick - l.tick)
+	l.product += off * (value - l.value)
+}
+
+// slope is how much the value grows from tick to tick; NaN of one tick.
+func (l *line) slope() float64 { return l.product / l.ticks }
+
+// lines are those of all slots.
+func (w *Window) lines() []line {
+	lines := make([]line, len(w.slots))
+	add := func(c *column) {
+		for i, s := range c.of.at {
+			lines[s].add(float64(c.tick-w.tick), double(c.a[i]))
+		}
+	}
+	for i := range w.front {
+		add(&w.front[len(w.front)-1-i])
+	}
+	for i := range w.back {
+		add(&w.back[i])
+	}
+	return lines
+}
