@@ -3,9 +3,9 @@ package syntax
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
+
+	"pmdaderived/timewindow"
 )
 
 // Limits of windows.
@@ -32,45 +32,16 @@ const (
 
 var errInterval = errors.New("want a number and a unit, such as 30s, 5min or 1hour30min")
 
-// ParseInterval reads an interval as the option -t of PCP's tools does: "5min", "1 hour 30 min", "0.5"; a number without a
-// unit is seconds. Source: PCPIntro(1). None is longer than [MaxInterval], or 0.
+// ParseInterval reads an interval as [timewindow.ParseInterval] does. None is longer than [MaxInterval], or 0.
 func ParseInterval(text string) (time.Duration, error) {
-	rest := strings.ToLower(strings.Join(strings.Fields(text), ""))
-	sum := 0.0
-	for len(rest) > 0 {
-		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789."))
-		number, err := strconv.ParseFloat(rest[:digits], 64)
-		rest = rest[digits:]
-		word := len(rest) - len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyz"))
-		unit := unitOfTime(rest[:word])
-		if err != nil || unit == 0 {
-			return 0, errInterval
-		}
-		sum += number * float64(unit)
-		rest = rest[word:]
-	}
-	if sum < 1 {
+	d, err := timewindow.ParseInterval(text)
+	switch {
+	case err != nil, d == 0:
 		return 0, errInterval
-	}
-	if sum > float64(MaxInterval) {
+	case d > MaxInterval:
 		return 0, fmt.Errorf("more than %v days", MaxInterval.Hours()/24)
 	}
-	return time.Duration(sum + 0.5), nil
-}
-
-// unitOfTime is the unit that a word stands for; 0: none.
-func unitOfTime(word string) time.Duration {
-	switch word {
-	case "", "s", "sec", "secs", "second", "seconds":
-		return time.Second
-	case "m", "min", "mins", "minute", "minutes":
-		return time.Minute
-	case "h", "hour", "hours":
-		return time.Hour
-	case "d", "day", "days":
-		return 24 * time.Hour
-	}
-	return 0
+	return d, nil
 }
 
 // Window is how long the window of a function over time is, 0 if it is since its client has looked last, and how far its ticks are apart; 0, 0 for all

@@ -1,0 +1,83 @@
+package timewindow
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Error is a text that cannot be understood.
+type Error struct {
+	Text   string
+	Offset int    // where the mistake is, in bytes
+	Reason string // a sentence without a full stop
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%q is not valid at character %d: %s", e.Text, e.Offset+1, e.Reason)
+}
+
+const wantInterval = "want a number and a unit, such as 30s, 5min or 1hour30min"
+
+// ParseInterval reads an interval as the option -t of PCP's tools does: "5min", "1 hour 30 min", "0.5"; a number without a unit is
+// seconds. Blanks do not count. An error is an *[Error]. Source: PCPIntro(1).
+func ParseInterval(text string) (time.Duration, error) {
+	fail := func(at int) (time.Duration, error) { return 0, &Error{text, at, wantInterval} }
+	at := skipBlanks(text, 0)
+	if at == len(text) {
+		return fail(0)
+	}
+	sum := 0.0
+	for at < len(text) {
+		digits, end := take(text, at, "0123456789.")
+		number, err := strconv.ParseFloat(digits, 64)
+		if err != nil {
+			return fail(at)
+		}
+		at = end
+		word, end := take(text, at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+		unit := unitOfTime(strings.ToLower(word))
+		if unit == 0 {
+			return fail(at)
+		}
+		at = end
+		sum += number * float64(unit)
+	}
+	if sum+0.5 >= math.MaxInt64 {
+		return 0, &Error{text, 0, "it is longer than 292 years"}
+	}
+	return time.Duration(sum + 0.5), nil
+}
+
+// take reads characters of a set from a place on, blanks aside, which it passes over behind them, too.
+func take(text string, at int, set string) (taken string, end int) {
+	for at < len(text) && strings.IndexByte(set, text[at]) >= 0 {
+		taken += text[at : at+1]
+		at = skipBlanks(text, at+1)
+	}
+	return taken, at
+}
+
+func skipBlanks(text string, at int) int {
+	for at < len(text) && strings.IndexByte(" \t\n\v\f\r", text[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
+// unitOfTime is the unit that a word stands for; 0: none.
+func unitOfTime(word string) time.Duration {
+	switch word {
+	case "", "s", "sec", "secs", "second", "seconds":
+		return time.Second
+	case "m", "min", "mins", "minute", "minutes":
+		return time.Minute
+	case "h", "hour", "hours":
+		return time.Hour
+	case "d", "day", "days":
+		return 24 * time.Hour
+	}
+	return 0
+}

@@ -1,0 +1,136 @@
+package timewindow
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Options are the arguments of the options of PCP's tools that select a part of an archive; "": not given.
+type Options struct {
+	Start  string // -S
+	End    string // -T
+	Align  string // -A
+	Origin string // -O
+}
+
+// Extent is what there is to select from.
+type Extent struct {
+	Start, End time.Time      // of the archive
+	Now        time.Time      // by the clock
+	Zone       *time.Location // of dates and times; nil: UTC
+}
+
+// Window is a part of an archive.
+type Window struct {
+	Start, End time.Time
+	Origin     time.Time // of the first sample; from Start to End
+	Unaligned  bool      // there is no multiple of Align in the window, so it was passed over
+}
+
+// Window is the part that the options select. What begins before the archive or ends after it is cut off. An error says which option it is about; a
+// text that cannot be understood is an *[Error].
+func (o Options) Window(e Extent) (Window, error) {
+	if e.Zone == nil {
+		e.Zone = time.UTC
+	}
+	w := Window{Start: e.Start, End: e.End}
+	var err error
+	align := time.Duration(0)
+	if o.Align != "" {
+		if align, err = ParseInterval(o.Align); err == nil && align == 0 {
+			err = &Error{o.Align, 0, wantInterval}
+		}
+		if err != nil {
+			return w, fmt.Errorf("-A: %w", err)
+		}
+	}
+	aligned := func(t time.Time) time.Time {
+		if align == 0 {
+			return t
+		}
+		next := t
+		if past := time.Duration(t.UnixNano() % int64(align)); past > 0 {
+			next = t.Add(align - past)
+		}
+		if next.After(e.End) {
+			w.Unaligned = true
+			return t
+		}
+		return next
+	}
+
+	if o.Start != "" {
+		if w.Start, err = e.point(o.Start, e.Start, e.End); err != nil {
+			return w, fmt.Errorf("-S: %w", err)
+		}
+		w.Start = latest(w.Start, e.Start)
+	}
+	w.Start = aligned(w.Start)
+	if w.Start.After(e.End) {
+		return w, fmt.Errorf("-S: the window begins at %s, after the end of the archive at %s", e.text(w.Start), e.text(e.End))
+	}
+	if o.End != "" {
+		if w.End, err = e.point(o.End, w.Start, e.End); err != nil {
+			return w, fmt.Errorf("-T: %w", err)
+		}
+		if w.End.After(e.End) {
+			w.End = e.End
+		}
+		if w.End.Before(w.Start) {
+			return w, fmt.Errorf("-T: the window ends at %s, before it begins at %s", e.text(w.End), e.text(w.Start))
+		}
+	}
+	w.Origin = w.Start
+	if o.Origin != "" {
+		if w.Origin, err = e.point(o.Origin, w.Start, w.End); err != nil {
+			return w, fmt.Errorf("-O: %w", err)
+		}
+		w.Origin = aligned(latest(w.Origin, w.Start))
+		if w.Origin.After(w.End) {
+			w.Origin = w.End
+		}
+	}
+	return w, nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// text is a time for a message.
+func (e Extent) text(t time.Time) string { return t.In(e.Zone).Format("2006-01-02 15:04:05 MST") }
+
+// point is the time that an argument means: counted from one of two times, or a date and time.
+func (e Extent) point(arg string, after, before time.Time) (time.Time, error) {
+	at := skipBlanks(arg, 0)
+	switch rest := arg[at:]; {
+	case strings.HasPrefix(rest, "@"):
+		return e.date(arg, at+1)
+	case strings.HasPrefix(rest, "-"):
+		d, err := interval(arg, at+1)
+		return before.Add(-d), err
+	case strings.HasPrefix(rest, "+"):
+		d, err := interval(arg, at+1)
+		return after.Add(d), err
+	}
+	d, err := interval(arg, at)
+	return after.Add(d), err
+}
+
+// interval reads what an argument has from a place on.
+func interval(arg string, from int) (time.Duration, error) {
+	d, err := ParseInterval(arg[from:])
+	if fault, ok := errors.AsType[*Error](err); ok {
+		reason := fault.Reason
+		if from == 0 && reason == wantInterval {
+			reason += ", or a date and time behind @"
+		}
+		return 0, &Error{arg, from + fault.Offset, reason}
+	}
+	return d, err
+}

@@ -1,0 +1,217 @@
+package timewindow
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// extent is an archive from Tuesday evening to Wednesday evening.
+func extent() Extent {
+	return Extent{
+		Start: time.Date(2023, 11, 14, 22, 13, 20, 250e6, time.UTC),
+		End:   time.Date(2023, 11, 15, 23, 13, 20, 500e6, time.UTC),
+		Now:   time.Date(2023, 11, 16, 3, 7, 38, 0, time.UTC),
+		Zone:  time.UTC,
+	}
+}
+
+const layout = "02 15:04:05.999"
+
+// What pmParseHighResTimeWindow of PCP 6.0.3 gives for these, but where the row says so.
+func TestWindow(t *testing.T) {
+	for _, row := range []struct {
+		name               string
+		o                  Options
+		start, end, origin string
+	}{
+		{"all", Options{}, "14 22:13:20.25", "15 23:13:20.5", ""},
+		{"after the start", Options{Start: "30min"}, "14 22:43:20.25", "15 23:13:20.5", ""},
+		{"before the end", Options{Start: "-1hour"}, "15 22:13:20.5", "15 23:13:20.5", ""},
+		{"blanks and a plus", Options{Start: " + 10 min "}, "14 22:23:20.25", "15 23:13:20.5", ""},
+		{"the end is after the start of the window", Options{Start: "1h", End: "30m"}, "14 23:13:20.25", "14 23:43:20.25", ""},
+		{"both counted from the end", Options{Start: "1h", End: "-30m"}, "14 23:13:20.25", "15 22:43:20.5", ""},
+		{"longer than there is", Options{Start: "-2days", End: "3d"}, "14 22:13:20.25", "15 23:13:20.5", ""},
+		{"nothing but the end", Options{Start: "-0"}, "15 23:13:20.5", "15 23:13:20.5", ""},
+		{"aligned", Options{Align: "1hour"}, "14 23:00:00", "15 23:13:20.5", ""},
+		{"aligned to days of UTC", Options{Align: "1day"}, "15 00:00:00", "15 23:13:20.5", ""},
+		{"aligned, then the end", Options{Start: "2h", End: "1h", Align: "1h"}, "15 01:00:00", "15 02:00:00", ""},
+		{"aligned, then the origin", Options{Start: "10s", Align: "1min", Origin: "30s"}, "14 22:14:00", "15 23:13:20.5", "14 22:15:00"},
+		{"origin after the start", Options{Origin: "10min"}, "14 22:13:20.25", "15 23:13:20.5", "14 22:23:20.25"},
+		{"origin before the end", Options{End: "1h", Origin: "-10min"}, "14 22:13:20.25", "14 23:13:20.25", "14 23:03:20.25"},
+		{"origin at the end", Options{Origin: "-0"}, "14 22:13:20.25", "15 23:13:20.5", "15 23:13:20.5"},
+		{"origin after the end", Options{End: "1h", Origin: "2h"}, "14 22:13:20.25", "14 23:13:20.25", "14 23:13:20.25"},
+		{"origin before the start", Options{Start: "1h", Origin: "@14 Nov 2023"}, "14 23:13:20.25", "15 23:13:20.5", ""},
+		{"time of the next day", Options{Start: "@10:00"}, "15 10:00:00", "15 23:13:20.5", ""},
+		{"time of the same day", Options{Start: "@22:30"}, "14 22:30:00", "15 23:13:20.5", ""},
+		{"this very second", Options{Start: "@22:13:20"}, "14 22:13:20.25", "15 23:13:20.5", ""},
+		{"this very minute", Options{Start: "@22:13"}, "14 22:13:20.25", "15 23:13:20.5", ""},
+		{"two times", Options{Start: "@13:10", End: "@14:10"}, "15 13:10:00", "15 14:10:00", ""},
+		{"part of a second", Options{Start: "@03:00:00.25"}, "15 03:00:00.25", "15 23:13:20.5", ""},
+		{"end of the same day", Options{Start: "30s", End: "@23:00"}, "14 22:13:50.25", "14 23:00:00", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w, err := row.o.Window(extent())
+			require.NoError(t, err)
+			if row.origin == "" {
+				row.origin = row.start
+			}
+			assert.Equal(t, []string{row.start, row.end, row.origin},
+				[]string{w.Start.Format(layout), w.End.Format(layout), w.Origin.Format(layout)})
+			assert.False(t, w.Unaligned)
+		})
+	}
+	w, err := Options{Align: "3day"}.Window(extent())
+	require.NoError(t, err)
+	assert.True(t, w.Unaligned)
+	assert.Equal(t, extent().Start, w.Start)
+}
+
+func TestDate(t *testing.T) {
+	for _, row := range []struct{ text, want string }{
+		{"2023-11-15", "2023-11-15 00:00:00"},
+		{"2023-11-15 01:02", "2023-11-15 01:02:00"},
+		{"23-11-15", "2023-11-15 00:00:00"},
+		{"70-1-2", "1970-01-02 00:00:00"},
+		{"11/15/23", "2023-11-15 00:00:00"},
+		{"11/15/2023 1:30pm", "2023-11-15 13:30:00"},
+		{"2023/11/15", "2023-11-15 00:00:00"},
+		{"11/15", "2023-11-15 00:00:00"},
+		{"Wed Nov 15 10:00:00 2023", "2023-11-15 10:00:00"},
+		{"15 Nov 2023", "2023-11-15 00:00:00"},
+		{"15 November 2023 01:02:03.5", "2023-11-15 01:02:03.5"},
+		{"Nov 15, 2023", "2023-11-15 00:00:00"},
+		{"Nov 15 3:04am", "2023-11-15 03:04:00"},
+		{"10:00 Nov 15", "2023-11-15 10:00:00"},
+		{"Nov 14", "2023-11-14 00:00:00"},
+		{"Nov 13", "2024-11-13 00:00:00"},
+		{"Mar 4", "2024-03-04 00:00:00"},
+		{"Nov", "2023-11-01 00:00:00"},
+		{" Mar 1996", "1996-03-01 00:00:00"},
+		{"1996", "1996-01-01 00:00:00"},
+		{" Mar 1 00:00:00 1996", "1996-03-01 00:00:00"},
+		{"20", "2023-11-20 00:00:00"},
+		{"3", "2023-12-03 00:00:00"},
+		{"Wed", "2023-11-15 00:00:00"},
+		{"tuesday 10:00", "2023-11-21 10:00:00"},
+		{"3pm", "2023-11-15 15:00:00"},
+		{"12:30 am", "2023-11-15 00:30:00"},
+		{"12pm", "2023-11-15 12:00:00"},
+		{"2023-11-15 03:00 EST", "2023-11-15 08:00:00"},
+		{"2023-11-15 03:00 +0200", "2023-11-15 01:00:00"},
+		{"2023-11-15 03:00 -05:30", "2023-11-15 08:30:00"},
+		{"2023-11-15T03:00:00Z", "2023-11-15 03:00:00"},
+		{"2023-11-15 12:00 Australia/Melbourne", "2023-11-15 01:00:00"},
+		{"1996-03-04 13:07:47 EST Mon", "1996-03-04 18:07:47"},
+		{"1996-03-05 14:07:47 EST -1hour", "1996-03-05 18:07:47"},
+		{"2023-11-15 10:00 1 hour ago", "2023-11-15 09:00:00"},
+		{"2023-11-15 +1 day 2hours", "2023-11-16 02:00:00"},
+		{"1 hour ago", "2023-11-15 22:13:20.5"},
+		{"1 week ago", "2023-11-08 23:13:20.5"},
+		{"3 mins 20 secs ago", "2023-11-15 23:16:00.5"},
+		{"-1 month", "2023-10-15 23:13:20.5"},
+		{"2 years ago", "2021-11-15 23:13:20.5"},
+		{"now", "2023-11-16 03:07:38"},
+		{"today", "2023-11-16 00:00:00"},
+		{"yesterday 13:10", "2023-11-15 13:10:00"},
+		{"13:10 tomorrow", "2023-11-17 13:10:00"},
+		{"", "2023-11-14 22:13:20.25"},
+	} {
+		t.Run(row.text, func(t *testing.T) {
+			got, err := extent().date("@"+row.text, 1)
+			require.NoError(t, err)
+			assert.Equal(t, row.want, got.UTC().Format("2006-01-02 15:04:05.999"))
+		})
+	}
+}
+
+func TestDateInAZone(t *testing.T) {
+	for _, row := range []struct{ zone, want string }{
+		{"EST5", "2023-11-15 15:00"}, {"AEST-10", "2023-11-15 00:00"}, {":Europe/Vienna", "2023-11-15 09:00"},
+		{"CET-1CEST,M3.5.0,M10.5.0/3", "2023-11-15 09:00"}, {"<+0330>-3:30", "2023-11-15 06:30"},
+	} {
+		e := extent()
+		var err error
+		e.Zone, err = Zone(row.zone)
+		require.NoError(t, err, row.zone)
+		w, err := Options{Start: "@10:00"}.Window(e)
+		require.NoError(t, err, row.zone)
+		assert.Equal(t, row.want, w.Start.UTC().Format("2006-01-02 15:04"), row.zone)
+	}
+	summer, err := Zone("CET-1CEST,M3.5.0,M10.5.0/3")
+	require.NoError(t, err)
+	assert.Equal(t, "14:00 CEST", time.Date(2024, 7, 1, 12, 0, 0, 0, time.UTC).In(summer).Format("15:04 MST"))
+	for _, name := range []string{"nowhere", "EST5\nEST5", "../../etc/passwd", "Local"} {
+		_, err := Zone(name)
+		assert.ErrorContains(t, err, "is not a valid time zone", name)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, row := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Start: "bad"}, `-S: "bad" is not valid at character 1: want a number and a unit, such as 30s, 5min or 1hour30min, or a date and time behind @`},
+		{Options{End: "4minutes 30mumble"}, `-T: "4minutes 30mumble" is not valid at character 12: want a number and a unit`},
+		{Options{Origin: "-5x"}, `-O: "-5x" is not valid at character 3: want a number`},
+		{Options{Align: "0"}, `-A: "0" is not valid at character 1: want a number`},
+		{Options{Align: "x"}, `-A: "x" is not valid at character 1: `},
+		{Options{Start: "999999999days"}, "longer than 292 years"},
+		{Options{Start: "2days"}, "-S: the window begins at 2023-11-16 22:13:20 UTC, after the end of the archive at 2023-11-15 23:13:20 UTC"},
+		{Options{Start: "1h", End: "@Nov 14"}, "-T: the window ends at 2023-11-14 00:00:00 UTC, before it begins at 2023-11-14 23:13:20 UTC"},
+		{Options{Start: "@bad"}, `-S: "@bad" is not valid at character 2: "bad" is not a month, a day of the week, a time zone or another word of a date`},
+		{Options{Start: "@13:61"}, `character 5: 61 is not a valid minute`},
+		{Options{Start: "@25:00"}, `character 2: 25 is not a valid hour`},
+		{Options{Start: "@13:5"}, `character 5: want a time of day`},
+		{Options{Start: "@13:05:7"}, `character 8: want a time of day`},
+		{Options{Start: "@13:00pm"}, `13 is not a valid hour of am or pm`},
+		{Options{Start: "@10:00 11:00"}, `character 8: there is a second time of day`},
+		{Options{Start: "@Nov Dec"}, `character 6: there is a second month`},
+		{Options{Start: "@Nov 31"}, `November 2023 has no day 31`},
+		{Options{Start: "@2023-02-30"}, `February 2023 has no day 30`},
+		{Options{Start: "@2023-13-01"}, `character 7: 13 is not a valid month`},
+		{Options{Start: "@2023-11"}, `want a date, such as 1996-03-04`},
+		{Options{Start: "@123-1-1"}, `want a year of two or four digits`},
+		{Options{Start: "@Mon Nov 15 2023"}, `2023-11-15 is not a Monday but a Wednesday`},
+		{Options{Start: "@15 2023"}, `it has no month`},
+		{Options{Start: "@today Nov 15"}, `it has two dates`},
+		{Options{Start: "@+x"}, `want a number`},
+		{Options{Start: "@+0200"}, `want a number and a unit, such as -1hour`},
+		{Options{Start: "@99999999999999999999"}, `want a number`},
+		{Options{Start: "@;"}, `want a date and time`},
+		{Options{Start: "@40"}, `40 is not a valid day of a month`},
+	} {
+		_, err := row.o.Window(extent())
+		assert.ErrorContains(t, err, row.want, row.o)
+	}
+}
+
+func TestParseInterval(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"0": 0, "1.5h": 90 * time.Minute, "4 days 6 hours": 102 * time.Hour, "800d": 800 * 24 * time.Hour, " 1 0 s": 10 * time.Second,
+	} {
+		got, err := ParseInterval(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got, text)
+	}
+}
+
+// Whatever is given: an error, or a window within the archive.
+func FuzzWindow(f *testing.F) {
+	for _, text := range []string{"30min", "-1hour", "@10:00", "@Nov 15 2023 3pm EST -1hour", "@Wed", "@2 days ago", "@11/15/23", "@tomorrow 1:00:00.5 +0200", "1e9d"} {
+		f.Add(text, "1h", "10min", "-0")
+	}
+	f.Fuzz(func(t *testing.T, start, end, align, origin string) {
+		e := extent()
+		w, err := Options{start, end, align, origin}.Window(e)
+		if err != nil {
+			return
+		}
+		for _, ordered := range [][2]time.Time{{e.Start, w.Start}, {w.Start, w.Origin}, {w.Origin, w.End}, {w.End, e.End}} {
+			assert.False(t, ordered[1].Before(ordered[0]), "%v", w)
+		}
+	})
+}

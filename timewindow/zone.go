@@ -1,0 +1,55 @@
+package timewindow
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Zone is the time zone that -Z, or the label of an archive, names: as the variable TZ does, "Australia/Melbourne", ":Europe/Vienna",
+// "EST5EDT", "AEST-10" or "CET-1CEST,M3.5.0,M10.5.0/3".
+func Zone(name string) (*time.Location, error) {
+	trimmed := strings.TrimPrefix(name, ":")
+	if trimmed != "Local" { // that of this host only for Go
+		if zone, err := time.LoadLocation(trimmed); err == nil {
+			return zone, nil
+		}
+	}
+	if zone := ruled(trimmed); zone != nil {
+		return zone, nil
+	}
+	return nil, fmt.Errorf("%q is not a valid time zone: want one as in the variable TZ, such as UTC, Australia/Melbourne or AEST-10", name)
+}
+
+// nameless is what a zone of ruled is called where its rule says nothing.
+const nameless = "?"
+
+// ruled is the zone of a rule as POSIX has it in the variable TZ; nil: there is no such rule. Go reads these only at the end of a file of time
+// zones, so this makes one that has a rule and little else. Source: tzfile(5).
+func ruled(rule string) *time.Location {
+	if strings.ContainsAny(rule, "\n\x00") {
+		return nil
+	}
+	header := func(times, types, chars uint32) []byte {
+		b := append([]byte("TZif2"), make([]byte, 15)...)
+		for _, n := range []uint32{0, 0, 0, times, types, chars} {
+			b = binary.BigEndian.AppendUint32(b, n)
+		}
+		return b
+	}
+	file := append(header(0, 0, 0), header(1, 1, uint32(len(nameless)+1))...)
+	file = binary.BigEndian.AppendUint64(file, 1<<63|math.MaxInt64>>4) // since ever
+	file = append(file, 0)                                             // type 0
+	file = append(file, 0, 0, 0, 0, 0, 0)                              // at UTC, no summer time, the first name
+	file = append(file, nameless+"\x00\n"+rule+"\n"...)
+	zone, err := time.LoadLocationFromTZData(rule, file)
+	if err != nil {
+		return nil
+	}
+	if abbreviation, _ := time.Unix(0, 0).In(zone).Zone(); abbreviation == nameless {
+		return nil
+	}
+	return zone
+}
