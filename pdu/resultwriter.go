@@ -43,6 +43,17 @@ func (w *ResultWriter) Reset() {
 	w.reset(resultHead, sets)
 }
 
+// ResetAt is Reset for value sets that stand elsewhere than in a RESULT: as if they began at a byte of a PDU, to be had from
+// [ResultWriter.Sets]. Archives have them like that.
+func (w *ResultWriter) ResetAt(head int) {
+	sets := w.SetsSize()
+	w.Reset()
+	w.reset(head, head+sets)
+}
+
+// Sets completes the value sets and returns them with their blocks, valid until the writer is used again.
+func (w *ResultWriter) Sets() []byte { return w.finish()[w.head:] }
+
 // Expect says how long the value sets of the result will be: what SetsSize said of one like it. It
 // is called after Reset and only changes how much work the result is.
 func (w *ResultWriter) Expect(setsSize int) {

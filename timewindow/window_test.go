@@ -129,8 +129,11 @@ func TestDate(t *testing.T) {
 
 func TestDateInAZone(t *testing.T) {
 	for _, row := range []struct{ zone, want string }{
-		{"EST5", "2023-11-15 15:00"}, {"AEST-10", "2023-11-15 00:00"}, {":Europe/Vienna", "2023-11-15 09:00"},
-		{"CET-1CEST,M3.5.0,M10.5.0/3", "2023-11-15 09:00"}, {"<+0330>-3:30", "2023-11-15 06:30"},
+		{"EST5", "2023-11-15 15:00"},
+		{"AEST-10", "2023-11-15 00:00"},
+		{":Europe/Vienna", "2023-11-15 09:00"},
+		{"CET-1CEST,M3.5.0,M10.5.0/3", "2023-11-15 09:00"},
+		{"<+0330>-3:30", "2023-11-15 06:30"},
 	} {
 		e := extent()
 		var err error

@@ -1,0 +1,97 @@
+package writer
+
+import (
+	"encoding/binary"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// Kinds of records of metadata. Those with a time differ from version to version.
+const (
+	kindDesc   = 1
+	kindInDom2 = 2
+	kindLabel2 = 3
+	kindText   = 4
+	kindInDom3 = 5
+	kindLabel3 = 7
+)
+
+// Metric writes what a metric is, and its names.
+func (w *Writer) Metric(d pdu.Desc, names ...string) error {
+	b := words(kindDesc, uint32(d.PMID), uint32(d.Type), uint32(d.InDom), uint32(d.Sem), d.Units.Wire(), uint32(len(names)))
+	for _, name := range names {
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(name))), name...)
+	}
+	return w.describe(b)
+}
+
+// InDom writes the instances that a domain has from a time on.
+func (w *Writer) InDom(from time.Time, d pdu.InDom, instances []pdu.Instance) error {
+	b := w.timed(kindInDom2, kindInDom3, from)
+	b = binary.BigEndian.AppendUint32(b, uint32(d))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(instances)))
+	for _, one := range instances {
+		b = binary.BigEndian.AppendUint32(b, uint32(one.ID))
+	}
+	offset := 0
+	for _, one := range instances {
+		b = binary.BigEndian.AppendUint32(b, uint32(offset))
+		offset += len(one.Name) + 1
+	}
+	for _, one := range instances {
+		b = append(append(b, one.Name...), 0)
+	}
+	return w.describe(b)
+}
+
+// Labels writes the labels of one level from a time on. ident is as in [pdu.LabelReq]; of the context it is 0xffffffff.
+func (w *Writer) Labels(from time.Time, ident uint32, t pdu.LabelType, sets []pdu.LabelSet) error {
+	b := w.timed(kindLabel2, kindLabel3, from)
+	b = binary.BigEndian.AppendUint32(b, uint32(t))
+	b = binary.BigEndian.AppendUint32(b, ident)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(sets)))
+	for i := range sets {
+		set := &sets[i]
+		b = binary.BigEndian.AppendUint32(b, uint32(set.Inst))
+		b = binary.BigEndian.AppendUint32(b, uint32(len(set.JSON)))
+		b = append(b, set.JSON...)
+		b = binary.BigEndian.AppendUint32(b, uint32(len(set.Labels)))
+		for _, l := range set.Labels {
+			b = binary.BigEndian.AppendUint16(b, l.NameOffset)
+			b = append(b, l.NameLen, byte(l.Flags))
+			b = binary.BigEndian.AppendUint16(b, l.ValueOffset)
+			b = binary.BigEndian.AppendUint16(b, l.ValueLen)
+		}
+	}
+	return w.describe(b)
+}
+
+// Text writes a text of a metric or an instance domain.
+func (w *Writer) Text(ident uint32, t pdu.TextType, text string) error {
+	return w.describe(append(append(words(kindText, uint32(t), ident), text...), 0))
+}
+
+func (w *Writer) timed(kind2, kind3 uint32, from time.Time) []byte {
+	kind := kind3
+	if w.label.Version == 2 {
+		kind = kind2
+	}
+	return w.appendTime(words(kind), w.round(from))
+}
+
+func (w *Writer) describe(body []byte) error {
+	if w.err == nil {
+		w.meta.write(framed(body))
+		w.check()
+	}
+	return w.err
+}
+
+func words(all ...uint32) []byte {
+	b := make([]byte, 0, 4*len(all))
+	for _, word := range all {
+		b = binary.BigEndian.AppendUint32(b, word)
+	}
+	return b
+}
