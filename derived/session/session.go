@@ -1,4 +1,4 @@
-// Package session evaluates definitions over one connection to a pmcd, for programs that are not the agent: every
+// Package session evaluates definitions over one connection to a pmcd, or over an archive, for programs that are not the agent: every
 // sample is one fetch of all operands, and waits for it. It has no goroutine.
 //
 //	s, err := session.New(ctx, conn, defs, derived.Language{})
@@ -9,6 +9,8 @@
 //		err = s.Sample(ctx, time.Now())
 //	}
 //	v := s.Value(m)
+//
+// Over an archive the caller says when a sample is taken, and gives the samples of functions over time to Tick instead of calling Wait.
 package session
 
 import (
@@ -29,7 +31,7 @@ import (
 
 // Session is the definitions and the samples so far. Not for concurrent use.
 type Session struct {
-	conn    *pmapi.Conn
+	source  Source
 	catalog *operand.Catalog
 	set     *derived.Set
 	eval    *derived.Evaluation
@@ -48,29 +50,42 @@ type Session struct {
 	depth   int              // of history at most
 }
 
-// New looks up the operands of definitions and binds them. The connection stays the caller's.
+// Source is where samples come from: a [pmapi.Conn], or an archive.
+type Source interface {
+	operand.Metadata
+
+	// FetchColumns gives the values of one time: now, or that which the archive is at.
+	FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Columns, error)
+}
+
+// New looks up the operands of definitions and binds them. The source stays the caller's.
 // A definition that cannot be bound is no error: its metric in the Set has one.
-func New(ctx context.Context, conn *pmapi.Conn, defs []served.Definition, language derived.Language) (*Session, error) {
-	c, err := LookUp(ctx, conn, defs)
+func New(ctx context.Context, source Source, defs []served.Definition, language derived.Language) (*Session, error) {
+	c, err := LookUp(ctx, source, defs)
 	if err != nil {
 		return nil, fmt.Errorf("operands: %w", err)
 	}
-	s := &Session{conn: conn, catalog: c, set: served.Bind(served.Pointers(defs), c, language)}
-	s.eval, s.groups = s.set.NewEvaluation(), derived.NewGroups()
+	return Over(source, c, served.Bind(served.Pointers(defs), c, language), derived.NewGroups()), nil
+}
+
+// Over is a session with what has been looked up and bound. Groups have the numbers that are known already.
+func Over(source Source, c *operand.Catalog, set *derived.Set, groups *derived.Groups) *Session {
+	s := &Session{source: source, catalog: c, set: set, groups: groups}
+	s.eval = set.NewEvaluation()
 	s.windows = window.NewOne(s.set, s.groups, window.First)
 	s.eval.Number(s.groups)
 	s.maker, s.asked = operand.NewMaker(&s.names, time.Now()), operand.NewList()
-	return s, nil
+	return s
 }
 
-// LookUp asks pmcd for the names that definitions use, and for more, and for the descriptors of those it knows. Names
+// LookUp asks for the names that definitions use, and for more, and for the descriptors of those it knows. Names
 // below [served.Root] are not asked for. An error means that the catalog is not known at all; a metric that does not exist
 // is none.
-func LookUp(ctx context.Context, conn *pmapi.Conn, defs []served.Definition, more ...string) (*operand.Catalog, error) {
+func LookUp(ctx context.Context, source operand.Metadata, defs []served.Definition, more ...string) (*operand.Catalog, error) {
 	names := operand.NamesIn(served.Texts(served.Pointers(defs)), served.Root)
 	names = append(names, more...)
 	slices.Sort(names)
-	return operand.LookUp(ctx, conn, slices.Compact(names))
+	return operand.LookUp(ctx, source, slices.Compact(names))
 }
 
 // Set holds the metrics of the session's definitions.
@@ -163,29 +178,55 @@ func (s *Session) Wait(ctx context.Context, until time.Time, waiting func(left t
 		if len(due) == 0 {
 			return nil
 		}
-		if err := s.tick(ctx, next, due); err != nil {
+		if err := s.wait(ctx, next, due); err != nil {
 			return err
 		}
 	}
 }
 
-// tick takes the sample of the windows that have one at a time.
-func (s *Session) tick(ctx context.Context, at time.Time, due []time.Duration) error {
+// wait takes the sample of all windows that have ticks at some intervals.
+func (s *Session) wait(ctx context.Context, at time.Time, due []time.Duration) error {
+	var windows []int
+	for _, every := range due {
+		windows = append(windows, s.ticks[every]...)
+	}
+	return s.Tick(ctx, at, true, windows...)
+}
+
+// Windows are the places in [derived.Set.Windows] of those that watched metrics have, in order.
+func (s *Session) Windows() []int {
+	all := slices.Concat(slices.Collect(maps.Values(s.ticks))...)
+	slices.Sort(all)
+	return all
+}
+
+// Tick takes the sample of a tick of some windows. Unless it goes on where the one before is, delta() and rate() within them begin anew.
+func (s *Session) Tick(ctx context.Context, at time.Time, goesOn bool, windows ...int) error {
 	taken, err := s.take(ctx, at)
 	if err != nil {
 		return err
 	}
-	for _, every := range due {
-		number := at.UnixNano() / int64(every)
-		if every == window.Every {
+	begun := false
+	for _, i := range windows {
+		number := Number(at, s.windows.Of(i).Every)
+		if s.windows.Of(i).Every == window.Every && !begun {
+			begun = true
 			s.windows.Begin(number)
 		}
-		for _, i := range s.ticks[every] {
-			s.windows.Add(i, number, taken, true)
-		}
+		s.windows.Add(i, number, taken, goesOn)
 	}
 	s.windows.Done()
 	return nil
+}
+
+// Number is that of the tick that a time belongs to.
+func Number(at time.Time, every time.Duration) int64 { return at.UnixNano() / int64(every) }
+
+// Expire says that windows whose ticks are all too old at a time have no values any more.
+func (s *Session) Expire(at time.Time) {
+	for _, i := range s.Windows() {
+		s.windows.Expire(i, Number(at, s.windows.Of(i).Every))
+	}
 }
 
 // take takes a sample.
@@ -199,7 +240,7 @@ func (s *Session) take(ctx context.Context, now time.Time) (*operand.Sample, err
 	s.groups.Begin(now)
 	taken := operand.Empty(now, &s.names)
 	if len(s.asked.IDs) > 0 {
-		res, err := s.conn.FetchColumns(ctx, s.asked.IDs)
+		res, err := s.source.FetchColumns(ctx, s.asked.IDs)
 		if err != nil {
 			return nil, err
 		}
@@ -208,7 +249,7 @@ func (s *Session) take(ctx context.Context, now time.Time) (*operand.Sample, err
 	}
 	if len(stale) > 0 {
 		slices.Sort(stale)
-		if err := s.names.LookUp(ctx, s.conn, s.needed, slices.Compact(stale), nil); err != nil {
+		if err := s.names.LookUp(ctx, s.source, s.needed, slices.Compact(stale), nil); err != nil {
 			return nil, err
 		}
 	}

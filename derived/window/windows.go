@@ -153,6 +153,14 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 // Miss says that a window has no sample of a tick.
 func (ws *Windows) Miss(i int, tick int64) { ws.miss(&ws.all[i], tick, pdu.ErrAgain) }
 
+// Expire takes the values from a window that has none of the ticks up to one.
+func (ws *Windows) Expire(i int, tick int64) {
+	w := &ws.all[i]
+	if newest, ok := w.ring.Newest(); ok && w.Span > 0 && tick-newest >= w.Span {
+		ws.miss(w, tick, pdu.ErrAgain)
+	}
+}
+
 // miss leaves a result as it is, but for one that is too old.
 func (ws *Windows) miss(w *kept, tick int64, code pdu.Code) {
 	if newest, ok := w.ring.Newest(); !ok || tick-newest > staleAfter {

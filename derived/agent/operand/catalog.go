@@ -9,7 +9,6 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/pdu"
-	"pmdaderived/pmda/pmapi"
 )
 
 // Catalog is what a pmcd said about the metrics that definitions use, a [derived.Catalog]. Immutable.
@@ -127,14 +126,14 @@ func NamesIn(defs iter.Seq[*derived.Definition], own string) []string {
 	return slices.Compact(names)
 }
 
-// LookUp asks pmcd for names, and for the descriptors of those it knows. An error means that nothing is known at all; a
+// LookUp asks for names, and for the descriptors of those that there are. An error means that nothing is known at all; a
 // metric that does not exist, or that its agent refuses, is none.
-func LookUp(ctx context.Context, conn *pmapi.Conn, names []string) (*Catalog, error) {
+func LookUp(ctx context.Context, source Metadata, names []string) (*Catalog, error) {
 	c := newCatalog(len(names))
 	if len(names) == 0 {
 		return c, nil
 	}
-	found, err := conn.LookupNames(ctx, names)
+	found, err := source.LookupNames(ctx, names)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +143,7 @@ func LookUp(ctx context.Context, conn *pmapi.Conn, names []string) (*Catalog, er
 			ids = append(ids, f.PMID)
 		}
 	}
-	descs, err := conn.Descs(ctx, ids)
+	descs, err := source.Descs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"pmdaderived/pdu"
-	"pmdaderived/pmda/pmapi"
 )
 
 // Directory keeps what pmcd says of names, and knows what to ask it for again, and when. For one goroutine.
@@ -23,23 +22,23 @@ type Directory struct {
 	Catalog *Catalog // nil: nothing has been looked up yet
 	Waiting Waiting  // domains that are to be looked up
 
-	conn    *pmapi.Conn // that the catalog is from
-	refused []string    // sorted
-	pace    Pace        // of asking for them
+	source  Metadata // that the catalog is from
+	refused []string // sorted
+	pace    Pace     // of asking for them
 }
 
 // LookUp asks for those names that it must, or afresh for all but those that are refused; on another connection for all. An error
 // means that nothing is known that was not.
-func (d *Directory) LookUp(ctx context.Context, conn *pmapi.Conn, names []string, afresh bool) error {
+func (d *Directory) LookUp(ctx context.Context, source Metadata, names []string, afresh bool) error {
 	known := d.Catalog
-	if conn != d.conn {
+	if source != d.source {
 		known = nil // that may be another pmcd
 	}
-	found, err := LookUp(ctx, conn, known.toAsk(names, afresh))
+	found, err := LookUp(ctx, source, known.toAsk(names, afresh))
 	if err != nil {
 		return err
 	}
-	d.conn, d.Catalog = conn, known.with(found, names)
+	d.source, d.Catalog = source, known.with(found, names)
 	before := d.refused
 	d.refused = d.Catalog.refused()
 	if afresh || !slices.Equal(before, d.refused) {
@@ -49,9 +48,9 @@ func (d *Directory) LookUp(ctx context.Context, conn *pmapi.Conn, names []string
 }
 
 // LookUpRefused asks for the names that agents refuse, and reports whether anything else is known of them now. names are all.
-func (d *Directory) LookUpRefused(ctx context.Context, conn *pmapi.Conn, names []string) (changed bool, err error) {
+func (d *Directory) LookUpRefused(ctx context.Context, source Metadata, names []string) (changed bool, err error) {
 	began := time.Now()
-	found, err := lookUpAgain(ctx, conn, d.refused)
+	found, err := lookUpAgain(ctx, source, d.refused)
 	if err != nil {
 		return false, err
 	}
@@ -94,10 +93,10 @@ const probes = 16
 // lookUpAgain is LookUp for names that were refused, sorted. Who refuses one name refuses others as a rule, and names with the same first
 // component have the same owner as a rule: a few of those are asked for alone, any of them, and the rest only if one is
 // answered. The catalog has those that were asked for.
-func lookUpAgain(ctx context.Context, conn *pmapi.Conn, names []string) (*Catalog, error) {
+func lookUpAgain(ctx context.Context, source Metadata, names []string) (*Catalog, error) {
 	found := newCatalog(0)
 	ask := func(names ...string) error {
-		some, err := LookUp(ctx, conn, names)
+		some, err := LookUp(ctx, source, names)
 		if err == nil {
 			maps.Copy(found.names, some.names)
 		}

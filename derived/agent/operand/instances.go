@@ -20,14 +20,14 @@ const mostRefused = 8
 // lookUpDomain asks the owner of a domain for its instances, for those selectors that may mean something else than they did, and for
 // labels.
 // After an error of the owner's what is known is told all the same, with that error. old is returned if nothing has changed.
-func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, wanted *Wanted, old *domain) (*domain, error) {
-	instances, err := conn.Instances(ctx, d)
+func lookUpDomain(ctx context.Context, source Metadata, d pdu.InDom, wanted *Wanted, old *domain) (*domain, error) {
+	instances, err := source.Instances(ctx, d)
 	if err != nil {
 		known := *old
 		known.err = reason(err)
 		return &known, err
 	}
-	known := &domain{names: make(map[pdu.Inst]string, len(instances)), means: make(map[string]answer, len(wanted.Selectors)), of: conn}
+	known := &domain{names: make(map[pdu.Inst]string, len(instances)), means: make(map[string]answer, len(wanted.Selectors)), of: source}
 	members := make([]pdu.Inst, 0, len(instances))
 	for _, inst := range instances {
 		if _, twice := known.names[inst.ID]; !twice { // an owner's fault
@@ -37,7 +37,7 @@ func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, wanted *Wa
 	}
 	refused := 0
 	for _, name := range known.doubtful(wanted.Selectors, old) {
-		id, err := conn.InstanceID(ctx, d, name)
+		id, err := source.InstanceID(ctx, d, name)
 		switch {
 		case err == nil:
 			known.means[name] = answer{id, true}
@@ -47,11 +47,11 @@ func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, wanted *Wa
 			known.err = reason(err)
 			refused++
 		}
-		if conn.Err() != nil || ctx.Err() != nil || refused == mostRefused {
+		if source.Err() != nil || ctx.Err() != nil || refused == mostRefused {
 			break
 		}
 	}
-	if err := known.lookUpLabels(ctx, conn, d, wanted.Labels, old); err != nil {
+	if err := known.lookUpLabels(ctx, source, d, wanted.Labels, old); err != nil {
 		known.err = err
 	}
 	known.settle(members)
@@ -62,7 +62,7 @@ func lookUpDomain(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, wanted *Wa
 }
 
 // lookUpLabels asks the owner for the labels of all instances. If that fails those of before are kept.
-func (known *domain) lookUpLabels(ctx context.Context, conn *pmapi.Conn, d pdu.InDom, wanted map[string]bool, old *domain) error {
+func (known *domain) lookUpLabels(ctx context.Context, source Metadata, d pdu.InDom, wanted map[string]bool, old *domain) error {
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (known *domain) lookUpLabels(ctx context.Context, conn *pmapi.Conn, d pdu.I
 	for name := range wanted {
 		known.labels[name] = make(map[pdu.Inst]string)
 	}
-	sets, err := conn.Labels(ctx, uint32(d), pdu.LabelInstances)
+	sets, err := source.Labels(ctx, uint32(d), pdu.LabelInstances)
 	if err != nil {
 		for name := range wanted {
 			if before := old.labels[name]; before != nil {

@@ -11,7 +11,6 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/pdu"
-	"pmdaderived/pmda/pmapi"
 )
 
 // Domains are the instance domains that expressions need, and what of them. That of singular metrics is none.
@@ -72,7 +71,7 @@ type domain struct {
 	names   map[pdu.Inst]string            // of the table
 	means   map[string]answer              // what the owner takes selectors for
 	labels  map[string]map[pdu.Inst]string // those that are needed, by name
-	of      *pmapi.Conn                    // that it is known from
+	of      Metadata                       // that it is known from
 	err     error                          // why the last look-up got less than all
 }
 
@@ -150,7 +149,7 @@ func (n *Names) Lacking(needed Domains) []pdu.InDom {
 // have changed. Domains that are not needed are passed over. One whose owner cannot answer keeps the names it had, and its error
 // is that domain's ([Names.Err]). looked, if it is not nil, is told of each domain. An error is one of the connection.
 func (n *Names) LookUp(
-	ctx context.Context, conn *pmapi.Conn, needed Domains, domains []pdu.InDom, looked func(d pdu.InDom, took time.Duration, err error),
+	ctx context.Context, source Metadata, needed Domains, domains []pdu.InDom, looked func(d pdu.InDom, took time.Duration, err error),
 ) error {
 	for _, d := range domains {
 		if needed[d] == nil {
@@ -158,8 +157,8 @@ func (n *Names) LookUp(
 		}
 		began := time.Now()
 		old := n.domain(d)
-		known, err := lookUpDomain(ctx, conn, d, needed[d], old)
-		if err != nil && (conn.Err() != nil || ctx.Err() != nil) {
+		known, err := lookUpDomain(ctx, source, d, needed[d], old)
+		if err != nil && (source.Err() != nil || ctx.Err() != nil) {
 			return fmt.Errorf("instances of %s: %w", d, err)
 		}
 		if known != old {
