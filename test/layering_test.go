@@ -42,6 +42,7 @@ var layers = map[string]layer{
 	"pmda":               {ours: "pdu regular", modules: logging + " " + unixCalls},
 	"pmda/pmdatest":      {ours: "pdu pmda"},
 	"pmda/pmapi":         {ours: "pdu"},
+	"pmda/pmapi/archive": {ours: "pdu pmda/pmapi"},
 	"pmda/examples/dice": {ours: "pdu pmda", modules: logging},
 	"derived/syntax":     {never: pure},
 	"derived/ere":        {never: pure},
