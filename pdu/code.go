@@ -12,7 +12,7 @@ import (
 // a state change (Change). Source: docs/protocol.md 3.9.
 type Code int32
 
-// The codes of the PMAPI that agents and clients say or ask for. Others have a text only: see codes.
+// The codes of the PMAPI that agents, clients and archives say or ask for. Others have a text only: see codes.
 const (
 	ErrGeneric      Code = -12345
 	ErrText         Code = -12349
@@ -31,6 +31,10 @@ const (
 	ErrProfile      Code = -12365
 	ErrIPC          Code = -12366
 	ErrEOF          Code = -12368
+	ErrEOL          Code = -12370
+	ErrLabel        Code = -12372
+	ErrLogRec       Code = -12373
+	ErrLogFile      Code = -12375
 	ErrNoProfile    Code = -12381
 	ErrNoAgent      Code = -12386
 	ErrPermission   Code = -12387
@@ -40,9 +44,11 @@ const (
 	ErrNonLeaf      Code = -12394
 	ErrType         Code = -12397
 	ErrBadStore     Code = -12400
+	ErrLogOverlap   Code = -12401
 	ErrBadDerive    Code = -12409
 	ErrNoLabels     Code = -12410
 	ErrPMDAFenced   Code = -12411
+	ErrRecType      Code = -12412
 	ErrFeature      Code = -12413
 	ErrArg          Code = -12415 // since 6.0.4
 	ErrTooSmall     Code = -12443
@@ -174,12 +180,12 @@ var codes = map[Code]struct{ name, text string }{ //nolint:gochecknoglobals // a
 	ErrIPC:          {"PM_ERR_IPC", "IPC protocol failure"},
 	ErrEOF:          {"PM_ERR_EOF", "IPC channel closed"},
 	-12369:          {"PM_ERR_NOTHOST", "Operation requires context with host source of metrics"},
-	-12370:          {"PM_ERR_EOL", "End of PCP archive log"},
+	ErrEOL:          {"PM_ERR_EOL", "End of PCP archive log"},
 	-12371:          {"PM_ERR_MODE", "Illegal mode specification"},
-	-12372:          {"PM_ERR_LABEL", "Illegal label record at start of a PCP archive log file"},
-	-12373:          {"PM_ERR_LOGREC", "Corrupted record in a PCP archive log"},
+	ErrLabel:        {"PM_ERR_LABEL", "Illegal label record at start of a PCP archive log file"},
+	ErrLogRec:       {"PM_ERR_LOGREC", "Corrupted record in a PCP archive log"},
 	-12374:          {"PM_ERR_NOTARCHIVE", "Operation requires context with archive source of metrics"},
-	-12375:          {"PM_ERR_LOGFILE", "Missing PCP archive log file"},
+	ErrLogFile:      {"PM_ERR_LOGFILE", "Missing PCP archive log file"},
 	-12376:          {"PM_ERR_NOCONTEXT", "Attempt to use an illegal context"},
 	-12377:          {"PM_ERR_PROFILESPEC", "NULL pmInDom with non-NULL instlist"},
 	-12378:          {"PM_ERR_PMID_LOG", "Metric not defined in the PCP archive log"},
@@ -198,7 +204,7 @@ var codes = map[Code]struct{ name, text string }{ //nolint:gochecknoglobals // a
 	-12398:          {"PM_ERR_THREAD", "Operation not supported for multi-threaded applications"},
 	-12399:          {"PM_ERR_NOCONTAINER", "Container not found"},
 	ErrBadStore:     {"PM_ERR_BADSTORE", "Bad input to pmstore"},
-	-12401:          {"PM_ERR_LOGOVERLAP", "Archives overlap in time"},
+	ErrLogOverlap:   {"PM_ERR_LOGOVERLAP", "Archives overlap in time"},
 	-12402:          {"PM_ERR_LOGHOST", "Archives differ by host"},
 	-12404:          {"PM_ERR_LOGCHANGETYPE", "The type of a metric has changed in an archive"},
 	-12405:          {"PM_ERR_LOGCHANGESEM", "The semantics of a metric has changed in an archive"},
@@ -208,7 +214,7 @@ var codes = map[Code]struct{ name, text string }{ //nolint:gochecknoglobals // a
 	ErrBadDerive:    {"PM_ERR_BADDERIVE", "Derived metric definition failed"},
 	ErrNoLabels:     {"PM_ERR_NOLABELS", "No support for metric label metadata"},
 	ErrPMDAFenced:   {"PM_ERR_PMDAFENCED", "PMDA is currently fenced and unable to respond to requests"},
-	-12412:          {"PM_ERR_RECTYPE", "Incorrect record type in an archive"},
+	ErrRecType:      {"PM_ERR_RECTYPE", "Incorrect record type in an archive"},
 	ErrFeature:      {"PM_ERR_FEATURE", "Archive feature not supported"},
 	-12414:          {"PM_ERR_TLS", "TLS protocol failure"},
 	ErrArg:          {"PM_ERR_ARG", "Bad value for function argument"},

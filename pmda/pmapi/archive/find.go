@@ -1,0 +1,157 @@
+package archive
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pmdaderived/pdu"
+)
+
+// files are the names of the files of one archive.
+type files struct {
+	base    string
+	meta    string
+	index   string // "": there is none
+	volumes map[int]string
+}
+
+// sortedVolumes are the volumes by their numbers.
+func (f *files) sortedVolumes(version int) []*volume {
+	var list []*volume
+	for _, number := range slices.Sorted(maps.Keys(f.volumes)) {
+		list = append(list, &volume{number: number, path: f.volumes[number], version: version})
+	}
+	return list
+}
+
+// find finds the archives that paths name, each once, by their base names.
+func find(paths []string) ([]*files, error) {
+	found := make(map[string]*files)
+	for _, list := range paths {
+		for path := range strings.SplitSeq(list, ",") {
+			names := []string{path}
+			if strings.ContainsAny(path, "*?[") {
+				matches, err := filepath.Glob(path)
+				if err != nil {
+					return nil, fmt.Errorf("%s is not a valid pattern: %w", path, err)
+				}
+				if len(matches) > 0 {
+					names = matches
+				}
+			}
+			for _, name := range names {
+				if err := add(found, name); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("no archive is named: %w", pdu.ErrLogFile)
+	}
+	var all []*files
+	for _, base := range slices.Sorted(maps.Keys(found)) {
+		all = append(all, found[base])
+	}
+	return all, nil
+}
+
+// add adds the archives that a name stands for.
+func add(found map[string]*files, name string) error {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		in, err := list(name)
+		if err != nil {
+			return err
+		}
+		any := false
+		for base, f := range in {
+			if f.meta != "" && len(f.volumes) > 0 {
+				found[base], any = f, true
+			}
+		}
+		if !any {
+			return fmt.Errorf("there is no archive in folder %s: %w", name, pdu.ErrLogFile)
+		}
+		return nil
+	}
+	in, err := list(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	base := filepath.Clean(name)
+	f := in[base]
+	if f == nil {
+		base, _, _ = split(base)
+		f = in[base]
+	}
+	switch {
+	case f == nil:
+		return fmt.Errorf("there is no archive %s: %w", name, pdu.ErrLogFile)
+	case f.meta == "":
+		return fmt.Errorf("archive %s has no file .meta: %w", name, pdu.ErrLogFile)
+	case len(f.volumes) == 0:
+		return fmt.Errorf("archive %s has no volume: %w", name, pdu.ErrLogFile)
+	}
+	found[base] = f
+	return nil
+}
+
+// list finds the files of all archives in a folder, by base name. Of a file that is there with and without compression, the latter is
+// taken.
+func list(folder string) (map[string]*files, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]*files)
+	for _, e := range entries {
+		path := filepath.Join(folder, e.Name())
+		base, part, compressed := split(path)
+		if part == "" || e.IsDir() {
+			continue
+		}
+		f := found[base]
+		if f == nil {
+			f = &files{base: base, volumes: make(map[int]string)}
+			found[base] = f
+		}
+		switch part {
+		case "meta":
+			if f.meta == "" || !compressed {
+				f.meta = path
+			}
+		case "index":
+			if f.index == "" || !compressed {
+				f.index = path
+			}
+		default:
+			number, _ := strconv.Atoi(part)
+			if f.volumes[number] == "" || !compressed {
+				f.volumes[number] = path
+			}
+		}
+	}
+	return found, nil
+}
+
+// split parts the path of a file of an archive: the base name, and "meta", "index" or the number of the volume. part is "" if it is
+// no file of an archive.
+func split(path string) (base, part string, compressed bool) {
+	if compressions[filepath.Ext(path)] != nil {
+		path, compressed = strings.TrimSuffix(path, filepath.Ext(path)), true
+	}
+	ext := filepath.Ext(path)
+	base, part = strings.TrimSuffix(path, ext), strings.TrimPrefix(ext, ".")
+	if part == "meta" || part == "index" {
+		return base, part, compressed
+	}
+	if n, err := strconv.Atoi(part); err == nil && n >= 0 && strconv.Itoa(n) == part && filepath.Base(base) != "" {
+		return base, part, compressed
+	}
+	return path, "", compressed
+}

@@ -1,0 +1,114 @@
+package archive
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"pmdaderived/pdu"
+)
+
+// maxRecord is the length in bytes of the longest record that is read. pmlogger's are as long as an answer of pmcd.
+const maxRecord = pdu.ClientLimit
+
+// frames reads the records of a file from front to back:
+//
+//	length N (4 bytes) | N-8 bytes | length N again
+type frames struct {
+	file *file
+	r    *bufio.Reader
+	off  int64 // of the next record
+	buf  []byte
+}
+
+// lengths is how many bytes of a record its lengths are.
+const lengths = 8
+
+// framesAt reads a file from a place on.
+func framesAt(f *file, off int64) *frames {
+	s := &frames{file: f}
+	s.seek(off)
+	return s
+}
+
+func (s *frames) seek(off int64) {
+	const ahead = 64 << 10
+	section := io.NewSectionReader(s.file.os, off, max(0, s.file.size-off))
+	if s.r == nil {
+		s.r = bufio.NewReaderSize(section, ahead)
+	} else {
+		s.r.Reset(section)
+	}
+	s.off = off
+}
+
+// next returns what is between the lengths of the next record; it is valid until the next call. At the end it gives io.EOF, or
+// a [DamageError] after which nothing follows.
+func (s *frames) next() ([]byte, error) {
+	head, err := s.r.Peek(4)
+	if len(head) == 0 {
+		if s.file.broken != nil {
+			return nil, s.damage("%v", s.file.broken)
+		}
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, s.damage("the record is cut off in its length")
+	}
+	n := int64(binary.BigEndian.Uint32(head))
+	left := s.file.size - s.off
+	switch {
+	case n < lengths || n > maxRecord:
+		return nil, s.damage("%d is not a valid length of a record", n)
+	case n > left:
+		return nil, s.damage("the record is cut off: %d of %d bytes", left, n)
+	}
+	if int64(cap(s.buf)) < n || cap(s.buf) > 1<<20 && int64(cap(s.buf)) > 8*n {
+		s.buf = make([]byte, n)
+	}
+	buf := s.buf[:n]
+	if _, err := io.ReadFull(s.r, buf); err != nil {
+		return nil, s.damage("%v", err)
+	}
+	if again := int64(binary.BigEndian.Uint32(buf[n-4:])); again != n {
+		return nil, s.damage("the record is %d bytes long and ends with a length of %d", n, again)
+	}
+	s.off += n
+	return buf[4 : n-4], nil
+}
+
+// atRecord reports whether a record, or the end, is at the place.
+func (s *frames) atRecord() bool {
+	var head, tail [4]byte
+	if s.off == s.file.size {
+		return true
+	}
+	if _, err := s.file.os.ReadAt(head[:], s.off); err != nil {
+		return false
+	}
+	n := int64(binary.BigEndian.Uint32(head[:]))
+	if n < lengths || n > s.file.size-s.off {
+		return false
+	}
+	_, err := s.file.os.ReadAt(tail[:], s.off+n-4)
+	return err == nil && head == tail
+}
+
+// last finds where the last record begins, from the end; ok is false if the end is none of a record.
+func (s *frames) last() (off int64, ok bool) {
+	var head, tail [4]byte
+	if _, err := s.file.os.ReadAt(tail[:], s.file.size-4); err != nil {
+		return 0, false
+	}
+	off = s.file.size - int64(binary.BigEndian.Uint32(tail[:]))
+	if off < 0 || off > s.file.size-lengths {
+		return 0, false
+	}
+	_, err := s.file.os.ReadAt(head[:], off)
+	return off, err == nil && head == tail
+}
+
+func (s *frames) damage(format string, args ...any) *DamageError {
+	return &DamageError{File: s.file.path, Offset: s.off, Reason: fmt.Sprintf(format, args...), Code: pdu.ErrLogRec}
+}

@@ -1,0 +1,133 @@
+package archive
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+// LookupNames finds the metrics of the names: one result per name, in the order of the names. The code of a name that is
+// not there is [pdu.ErrName], or [pdu.ErrNonLeaf].
+//
+// Source: pmLookupName(3).
+func (a *Archive) LookupNames(_ context.Context, names []string) ([]pmapi.NameResult, error) {
+	results := make([]pmapi.NameResult, len(names))
+	for i, name := range names {
+		switch id, ok := a.ids[name]; {
+		case ok:
+			results[i].PMID = id
+		case len(a.below(name)) > 0:
+			results[i] = pmapi.NameResult{PMID: pdu.NoPMID, Code: pdu.ErrNonLeaf}
+		default:
+			results[i] = pmapi.NameResult{PMID: pdu.NoPMID, Code: pdu.ErrName}
+		}
+	}
+	return results, nil
+}
+
+// below returns the names of metrics below a node, or of all for "".
+func (a *Archive) below(name string) []string {
+	if name == "" {
+		return a.sorted
+	}
+	from, _ := slices.BinarySearch(a.sorted, name+".")
+	to, _ := slices.BinarySearch(a.sorted, name+"/") // the character behind the dot
+	return a.sorted[from:to]
+}
+
+// NameAll gives all names of a metric; [pdu.ErrPMID] if it has none.
+//
+// Source: pmNameAll(3).
+func (a *Archive) NameAll(_ context.Context, id pdu.PMID) ([]string, error) {
+	if names := a.names[id]; len(names) > 0 {
+		return slices.Clone(names), nil
+	}
+	return nil, fmt.Errorf("names of metric %v: %w", id, pdu.ErrPMID)
+}
+
+// Children lists the nodes directly below name, sorted; the root is "". A metric has none. [pdu.ErrName] if there is no such node.
+//
+// Source: pmGetChildrenStatus(3).
+func (a *Archive) Children(_ context.Context, name string) ([]pmapi.Child, error) {
+	prefix := ""
+	if name != "" {
+		prefix = name + "."
+	}
+	var children []pmapi.Child
+	for _, full := range a.below(name) {
+		first, _, deeper := strings.Cut(full[len(prefix):], ".")
+		if n := len(children); n > 0 && children[n-1].Name == first {
+			children[n-1].Leaf = children[n-1].Leaf && !deeper
+			continue
+		}
+		children = append(children, pmapi.Child{Name: first, Leaf: !deeper})
+	}
+	if _, leaf := a.ids[name]; !leaf && name != "" && children == nil {
+		return nil, fmt.Errorf("children of %s: %w", name, pdu.ErrName)
+	}
+	return children, nil
+}
+
+// Traverse lists the full names of all metrics at or below name, sorted; the root is "". [pdu.ErrName] if there is no such node.
+//
+// Source: pmTraversePMNS(3).
+func (a *Archive) Traverse(_ context.Context, name string) ([]string, error) {
+	if _, leaf := a.ids[name]; leaf {
+		return []string{name}, nil
+	}
+	names := a.below(name)
+	if len(names) == 0 && name != "" {
+		return nil, fmt.Errorf("names below %s: %w", name, pdu.ErrName)
+	}
+	return slices.Clone(names), nil
+}
+
+// Desc gives the descriptor of a metric; [pdu.ErrPMID] if the archive does not have it.
+//
+// Source: pmLookupDesc(3).
+func (a *Archive) Desc(_ context.Context, id pdu.PMID) (pdu.Desc, error) {
+	if d, ok := a.descs[id]; ok {
+		return d, nil
+	}
+	return pdu.Desc{}, fmt.Errorf("descriptor of metric %v: %w", id, pdu.ErrPMID)
+}
+
+// Descs gives the descriptors of metrics: one result per metric, in the order of ids.
+//
+// Source: pmLookupDescs(3).
+func (a *Archive) Descs(_ context.Context, ids []pdu.PMID) ([]pmapi.DescResult, error) {
+	results := make([]pmapi.DescResult, len(ids))
+	for i, id := range ids {
+		if d, ok := a.descs[id]; ok {
+			results[i].Desc = d
+		} else {
+			results[i] = pmapi.DescResult{Desc: pdu.Desc{PMID: id}, Code: pdu.ErrPMID}
+		}
+	}
+	return results, nil
+}
+
+// Text gives the one-line or the help text of a metric or an instance domain; [pdu.ErrText] if there is none.
+//
+// Source: pmLookupText(3), pmLookupInDomText(3).
+func (a *Archive) Text(_ context.Context, ident uint32, t pdu.TextType) (string, error) {
+	if text, ok := a.texts[textKey{ident, t}]; ok {
+		return text, nil
+	}
+	return "", fmt.Errorf("text of %#x: %w", ident, pdu.ErrText)
+}
+
+// AllInstances lists the instances that a domain has had at any time, each once, with its last name; [pdu.ErrInDom] if the archive does not
+// have it.
+//
+// Source: pmGetInDomArchive(3).
+func (a *Archive) AllInstances(indom pdu.InDom) ([]pdu.Instance, error) {
+	if d := a.indoms[indom]; d != nil {
+		return d.all(), nil
+	}
+	return nil, fmt.Errorf("instances of domain %v: %w", indom, pdu.ErrInDom)
+}

@@ -1,0 +1,83 @@
+package archive
+
+import (
+	"errors"
+	"slices"
+	"sync"
+)
+
+// volume is a file with values.
+type volume struct {
+	number  int
+	path    string
+	version int
+
+	// Under the lock of the pool:
+	file    *file // nil: not open
+	readers int
+}
+
+// maxIdle is how many volumes stay open that nobody reads: the next fetch may be of one again.
+const maxIdle = 2
+
+// pool has the volumes that are open. A volume is open once, whoever reads it.
+type pool struct {
+	mu     sync.Mutex
+	open   []*volume
+	idle   []*volume // of open; the last one used is the last
+	closed bool
+}
+
+var errClosed = errors.New("the archive has been closed")
+
+// acquire opens a volume for a reader, who releases it.
+func (p *pool) acquire(v *volume) (*file, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errClosed
+	}
+	if v.file == nil {
+		f, err := openFile(v.path, maxVolume)
+		if err != nil {
+			return nil, err
+		}
+		v.file = f
+		p.open = append(p.open, v)
+	}
+	p.idle = without(p.idle, v)
+	v.readers++
+	return v.file, nil
+}
+
+func (p *pool) release(v *volume) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if v.readers--; v.readers > 0 || p.closed {
+		return
+	}
+	p.idle = append(p.idle, v)
+	if len(p.idle) > maxIdle {
+		p.shut(p.idle[0])
+		p.idle = p.idle[1:]
+	}
+}
+
+func (p *pool) shut(v *volume) {
+	v.file.close()
+	v.file = nil
+	p.open = without(p.open, v)
+}
+
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, v := range slices.Clone(p.open) {
+		p.shut(v)
+	}
+	p.idle, p.closed = nil, true
+}
+
+func without(list []*volume, v *volume) []*volume {
+	return slices.DeleteFunc(list, func(x *volume) bool { return x == v })
+}
