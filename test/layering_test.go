@@ -42,7 +42,7 @@ var layers = map[string]layer{
 	"pmda":               {ours: "pdu regular", modules: logging + " " + unixCalls},
 	"pmda/pmdatest":      {ours: "pdu pmda"},
 	"pmda/pmapi":         {ours: "pdu"},
-	"pmda/pmapi/archive": {ours: "pdu pmda/pmapi"},
+	"pmda/pmapi/archive": {ours: "pdu pmda/pmapi", modules: "github.com/klauspost/compress/zstd github.com/ulikunitz/xz"},
 
 	"pmda/pmapi/archive/writer": {ours: "pdu", never: talking},
 
@@ -88,6 +88,11 @@ var layers = map[string]layer{
 	"derived/session": {
 		ours: "derived derived/agent/operand derived/agent/served derived/window pdu pmda/pmapi", never: pure,
 	},
+	"derived/replay": {
+		ours: "derived derived/agent/identity derived/agent/operand derived/agent/served derived/session pdu pmda/pmapi pmda/pmapi/archive " +
+			"pmda/pmapi/archive/writer",
+		never: pure,
+	},
 	"derived/agent/mmv": {
 		ours:    "derived/agent/control pdu",
 		modules: logging + " " + exporting + " " + unixCalls,
@@ -96,7 +101,7 @@ var layers = map[string]layer{
 	"regular":               {never: talking},
 	"config":                {ours: "regular", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/session derived/syntax derived/unittest pdu pmda pmda/pmapi",
+		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/replay derived/session derived/syntax derived/unittest pdu pmda pmda/pmapi pmda/pmapi/archive timewindow",
 		modules: logging + " " + unixCalls,
 	},
 

@@ -63,6 +63,7 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 			Help: "be silent about warnings and notes with the codes in this list",
 		},
 		limitOption(&limits),
+		t.archiveOption(),
 		t.pmcdOption())
 	if done {
 		return exit
@@ -158,7 +159,7 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 	if h != nil {
 		catalog = h.catalog
 		o.Catalog, o.Suggest = catalog, func(name string) string { return h.similar(ctx, name) }
-		o.Host = h
+		o.Host, o.Where = h, h.where()
 	}
 	waiting := map[string][]served.Definition{}
 	most := served.OperandLimits{Most: int(limits.Operands)}

@@ -38,11 +38,11 @@ func (t *tool) lookUp(ctx context.Context, c *checked) (*host, error) {
 		names[i] = d.Name
 	}
 	h := &host{collector: conn, ctx: ctx, language: c.language, named: c.named(), instances: map[pdu.InDom][]string{}}
-	if h.catalog, err = session.LookUp(ctx, conn.Conn, c.all, names...); err != nil {
+	if h.catalog, err = session.LookUp(ctx, conn.metrics, c.all, names...); err != nil {
 		h.close()
 		return nil, err
 	}
-	if !t.pmcdGiven { // else it may be that of another host
+	if !t.pmcdGiven && conn.played == nil { // else it may be that of another host
 		h.remembered, _ = identity.Read(defaultState(t.conf)) // nice to have
 	}
 	return h, nil

@@ -22,31 +22,48 @@ import (
 // dialTimeout is how long a person waits for a pmcd that does not greet.
 const dialTimeout = 10 * time.Second
 
-// collector is the pmcd that a sub-command asks.
+// collector is the pmcd that a sub-command asks, or an archive.
 type collector struct {
-	*pmapi.Conn
+	metrics
+	played   *played // nil: a pmcd
+	end      func() error
 	children map[string][]pmapi.Child // of nodes of the name space that were asked about
 }
 
-// connect connects to the pmcd that the command line names, or to this host's.
+// connect opens the archive that the command line names, or connects to the pmcd, or to this host's.
 func (t *tool) connect(ctx context.Context) (*collector, error) {
+	if len(t.archive.paths) > 0 {
+		p, err := t.play()
+		if err != nil {
+			return nil, err
+		}
+		return &collector{metrics: p.Source, played: p, end: p.Archive.Close, children: map[string][]pmapi.Child{}}, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := dial(ctx, t.pmcd)
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	return &collector{conn, map[string][]pmapi.Child{}}, nil
+	return &collector{metrics: conn, end: conn.Close, children: map[string][]pmapi.Child{}}, nil
 }
 
 // close ends the connection: nothing is lost with it.
-func (c *collector) close() { _ = c.Close() }
+func (c *collector) close() { _ = c.end() }
+
+// where says for a message where the metrics are.
+func (c *collector) where() string {
+	if c.played != nil {
+		return "in the archive"
+	}
+	return "on this host"
+}
 
 // sample binds definitions and takes one sample of those named that have a value at once; the others are nil.
 func (c *collector) sample(
 	ctx context.Context, defs []served.Definition, language derived.Language, names ...string,
 ) (*session.Session, []*derived.Metric, error) {
-	session, err := session.New(ctx, c.Conn, defs, language)
+	session, err := session.New(ctx, c.metrics, defs, language)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,6 +79,9 @@ func (c *collector) sample(
 		return session, metrics, nil
 	}
 	session.Watch(watched...)
+	if c.played != nil {
+		return session, metrics, c.played.sample(ctx, session, watched)
+	}
 	return session, metrics, session.Sample(ctx, time.Now())
 }
 

@@ -149,6 +149,7 @@ type site struct {
 	user      string // of the agent; "": ours
 	collector *pmapitest.Collector
 	version   string // of PCP; empty: not known
+	examples  string // folder
 }
 
 func newSite(t *testing.T) *site {

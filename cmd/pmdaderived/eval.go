@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -28,16 +29,20 @@ const defaultPause = time.Second
 // runEval computes metrics from a pmcd's own, without the agent. Where delta() and rate() need earlier
 // samples it takes these first. Exit: 1 if an expression cannot be bound or has an error for a value.
 func runEval(ctx context.Context, t *tool, args []string) int {
-	samples, pause, nonFinite := 1, defaultPause, false
+	samples, pause, nonFinite, form := -1, defaultPause, false, ""
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
 	a, exit := t.open(ctx, args,
 		nonFiniteOption(&nonFinite),
 		pmda.Option{
 			Short: 's', Long: "samples", Arg: "NUM", Set: samplesOption(&samples),
-			Help: "how many samples to print; 0: until interrupted",
+			Help: "how many samples to print; 0: until interrupted, of an archive all",
 		},
-		pmda.Option{Short: 't', Long: "interval", Arg: "TIME", Set: duration(&pause, time.Millisecond), Help: "time between samples"})
+		t.intervalOption(&pause, "time between samples; of an archive those of its records if it is not given"),
+		pmda.Option{
+			Short: 'o', Long: "output", Arg: "FORM", Help: "print the samples of an archive as text, csv or json",
+			Set: choice(func(word string) { form = word; t.archive.only = cmp.Or(t.archive.only, "-o") }, formText, formCSV, formJSON),
+		})
 	if a == nil {
 		return exit
 	}
@@ -47,7 +52,6 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 	}
 
 	e := evaluation{tool: t, session: a.Session, nonFinite: nonFinite}
-	var watched []*derived.Metric
 	for _, s := range a.subjects {
 		m := a.metric(s)
 		if m.Err != nil {
@@ -57,11 +61,19 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 			continue
 		}
 		e.shown = append(e.shown, shown{s.given, m})
-		watched = append(watched, m)
 	}
-	a.Watch(watched...)
-	if len(watched) > 0 {
-		if err := e.run(ctx, samples, pause); err != nil && !errors.Is(err, context.Canceled) {
+	if len(e.shown) > 0 {
+		e.watch()
+		var err error
+		if p := a.collector.played; p != nil {
+			err = e.overArchive(ctx, p, max(samples, 0), form)
+		} else {
+			if samples < 0 {
+				samples = 1
+			}
+			err = e.run(ctx, samples, pause)
+		}
+		if err != nil && !errors.Is(err, context.Canceled) {
 			return t.fail(err)
 		}
 	}
@@ -96,6 +108,15 @@ type evaluation struct {
 type shown struct {
 	name   string
 	metric *derived.Metric
+}
+
+// watch begins with the metrics that are shown.
+func (e *evaluation) watch() {
+	watched := make([]*derived.Metric, len(e.shown))
+	for i, s := range e.shown {
+		watched[i] = s.metric
+	}
+	e.session.Watch(watched...)
 }
 
 // run takes samples and prints them once the history is complete; samples is how many to print, 0 for no end.

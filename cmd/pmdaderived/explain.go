@@ -31,7 +31,7 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 	switch {
 	case err != nil:
 		exit = t.fail(err) // the rest does not need the agent
-	case view == nil && slices.ContainsFunc(a.subjects, func(s subject) bool { return s.source != nil }):
+	case view == nil && a.collector.played == nil && slices.ContainsFunc(a.subjects, func(s subject) bool { return s.source != nil }):
 		t.complain(errors.New("this pmcd has no agent for derived metrics"))
 	}
 	shown := false
@@ -45,6 +45,9 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 			}
 			showHead(t.stdout, s)
 			showTree(t.stdout, m, a.Set().GroupDomains(), a.Set().Windows())
+			if err := t.showTicks(ctx, a, m); err != nil {
+				return t.fail(err)
+			}
 			if err := t.showGroups(ctx, a, s, m); err != nil {
 				return t.fail(err)
 			}
@@ -204,7 +207,11 @@ func (t *tool) showGroupsBy(clause string, session *session.Session, each *deriv
 	if all.Len() > 0 {
 		total = all.Bits[0]
 	}
-	fmt.Fprintf(t.stdout, "%s now: %s, %s", oneLine(clause), plural(v.Len(), "group"), plural(int(total), "instance"))
+	when := "now"
+	if len(t.archive.paths) > 0 {
+		when = "at " + session.Time().UTC().Format(time.RFC3339)
+	}
+	fmt.Fprintf(t.stdout, "%s %s: %s, %s", oneLine(clause), when, plural(v.Len(), "group"), plural(int(total), "instance"))
 	if members < total {
 		fmt.Fprintf(t.stdout, ", %d of them in none", total-members)
 	}

@@ -33,8 +33,11 @@ func (r row) since(column string) (string, bool) {
 	return passed.Round(time.Millisecond).String(), ok
 }
 
-// served asks the agent for its definitions; nil if pmcd has no agent.
+// served asks the agent for its definitions; nil if pmcd has no agent, or it is an archive.
 func (c *collector) served(ctx context.Context) (*agentsView, error) {
+	if c.played != nil {
+		return nil, nil
+	}
 	columns := []string{
 		"definition.state", "definition.error", "definition.expression", "definition.pmid", "definition.age",
 		"definition.evaluated", "definition.values", "file.error",

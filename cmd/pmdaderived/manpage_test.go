@@ -107,7 +107,8 @@ func TestManualPageSubCommands(t *testing.T) {
 				assert.True(t, strings.Contains(entry, o.long) || o.short != "" && strings.Contains(entry, `[\fB`+o.short+`\fR`),
 					"without %s", o.long)
 				synopsis := synopses[c.name]
-				assert.True(t, o.short != "" && strings.Contains(synopsis, "["+o.short) || strings.Contains(synopsis, "["+o.long),
+				must := o.short != "" && strings.Contains(synopsis, "\n.B "+o.short+"\n")
+				assert.True(t, must || o.short != "" && strings.Contains(synopsis, "["+o.short) || strings.Contains(synopsis, "["+o.long),
 					"synopsis without %s", o.long)
 			}
 			for _, found := range long.FindAllString(entries[c.name], -1) {

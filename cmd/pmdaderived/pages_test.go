@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -40,4 +41,27 @@ func TestFromPromQL(t *testing.T) {
 	out, errs, exit := s.run("check", filepath.Join(s.dir, "pmdaderived"))
 	assert.Equal(t, exitOK, exit, out+errs)
 	assert.NotContains(t, out, "rows:", out)
+}
+
+// The sessions of docs/archives.md print exactly what follows.
+func TestArchivesPage(t *testing.T) {
+	text := readFile(t, "../../docs/archives.md")
+	examples := must(filepath.Abs("../../examples"))(t)
+	s := newSite(t)
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Symlink(examples, "examples"))
+	sessions := 0
+	for _, match := range blockPattern.FindAllStringSubmatch(string(text), -1) {
+		block := strings.TrimRight(strings.ReplaceAll("\n"+match[2], "\n    ", "\n")[1:], "\n") + "\n"
+		command, ok := strings.CutPrefix(block, "$ pmdaderived ")
+		if !ok {
+			continue
+		}
+		sessions++
+		command, want, _ := strings.Cut(command, "\n")
+		out, errs, exit := s.run(words(command)...)
+		assert.Equal(t, exitOK, exit)
+		assert.Equal(t, want, out+errs, command)
+	}
+	assert.Equal(t, 4, sessions)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os/signal"
@@ -15,6 +16,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/replay"
 	"pmdaderived/derived/session"
 	"pmdaderived/derived/unittest"
 	"pmdaderived/pdu"
@@ -92,17 +94,42 @@ func (r *recorder) run(ctx context.Context, c *collector) error {
 		all = append(all, served.Definition{Definition: d})
 	}
 	var err error
-	if r.session, err = session.New(ctx, c.Conn, all, r.language); err != nil {
+	if r.session, err = session.New(ctx, c.metrics, all, r.language); err != nil {
 		return err
 	}
 	r.prepare()
 	r.session.Watch(r.session.Set().Metrics()...)
-	if err := sampled(ctx, r.session, r.samples, r.pause, func(int) { r.take() }); err != nil {
+	if c.played != nil {
+		err = r.play(ctx, c.played)
+	} else {
+		err = sampled(ctx, r.session, r.samples, r.pause, func(int) { r.take() })
+	}
+	if err != nil {
 		return err
 	}
 	r.instances()
 	r.out.Title = "recorded " + r.session.Time().UTC().Format(time.RFC3339)
 	return nil
+}
+
+// play takes the samples of an archive. What functions over time had before is not in the test.
+func (r *recorder) play(ctx context.Context, p *played) error {
+	progress := r.progress(p.window.Origin, p.window.End)
+	defer progress.done()
+	o := r.playerOptions(p, progress)
+	o.Fresh = true
+	n := 0
+	err := replay.NewPlayer(p.Source, r.session).Play(ctx, o, func(*session.Session, time.Time) error {
+		r.take()
+		if n++; n == r.samples {
+			return replay.ErrEnough
+		}
+		return nil
+	})
+	if err == nil && n == 0 {
+		err = errors.New("the archive has no values of these metrics in this time")
+	}
+	return err
 }
 
 // prepare makes an entry for each metric and definition.

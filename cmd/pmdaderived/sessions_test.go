@@ -13,18 +13,19 @@ import (
 )
 
 // testdata/sessions has what a person sees who runs the program: archives (txtar) of files and sessions, which are taken
-// in their order. A file is one of the site, in whose folder, DIR, the program runs, or
+// in their order. EXAMPLES is the folder of the examples. A file is one of the site, in whose folder, DIR, the program runs, or
 // what stdin is from then on. A session is commands with what they
-// print: first standard output, then standard error, behind !, then the exit status if it is not 0.
+// print, where EXAMPLES is the folder of the examples: first standard output, then standard error, behind !, then the exit status if it is not 0.
 // go test -update writes what is printed now.
 func TestSessions(t *testing.T) {
 	archives := must(filepath.Glob("testdata/sessions/*.txtar"))(t)
 	require.NotEmpty(t, archives)
 	for _, path := range archives {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			path := must(filepath.Abs(path))(t)
+			path, examples := must(filepath.Abs(path))(t), must(filepath.Abs("../../examples"))(t)
 			archive := must(txtar.ParseFile(path))(t)
 			s := newSite(t)
+			s.examples = examples
 			t.Chdir(s.dir)
 			for i, file := range archive.Files {
 				switch text := string(file.Data); file.Name {
@@ -57,7 +58,7 @@ func (s *site) session(text string) string {
 		if !ok {
 			continue
 		}
-		out, errs, exit := s.run(words(strings.ReplaceAll(command, "DIR", s.dir))...)
+		out, errs, exit := s.run(words(strings.NewReplacer("DIR", s.dir, "EXAMPLES", s.examples).Replace(command))...)
 		b.WriteString(line + out)
 		for line := range strings.Lines(errs) {
 			b.WriteString("! " + line)
@@ -66,5 +67,5 @@ func (s *site) session(text string) string {
 			fmt.Fprintf(&b, "exit status %d\n", exit)
 		}
 	}
-	return strings.ReplaceAll(b.String(), s.dir, "DIR")
+	return strings.NewReplacer(s.dir, "DIR", s.examples, "EXAMPLES").Replace(b.String())
 }

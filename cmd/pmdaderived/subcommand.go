@@ -23,6 +23,7 @@ type tool struct {
 	paths     []string // of definitions; nil: the default ones
 	pmcd      string
 	pmcdGiven bool
+	archive   archiveOptions
 	spooled   string // file with what came from standard input
 }
 
@@ -38,6 +39,7 @@ func subCommands() []subCommand {
 		{"explain", "NAME|EXPR...", "show the metadata of every part of an expression", runExplain},
 		{"eval", "NAME|EXPR...", "compute metrics, without the agent", runEval},
 		{"test", "FILE|DIR...", "run unit tests of definitions", runTest},
+		{"replay", "OUT [NAME]...", "write an archive of derived metrics, computed from another archive", runReplay},
 		{"logrewrite", "", "print rules that bring archives up to date", runLogRewrite},
 		{"help", "[COMMAND]", "show what a sub-command does and takes, or this", runHelp},
 	}
@@ -125,6 +127,9 @@ func (t *tool) parse(args []string, options ...pmda.Option) (rest []string, exit
 	case err != nil:
 		return nil, t.misused(err), true
 	}
+	if err := t.archive.misfits(t.pmcdGiven); err != nil {
+		return nil, t.misused(err), true
+	}
 	return rest, exitOK, false
 }
 
@@ -137,6 +142,9 @@ func (t *tool) misused(err error) int {
 func (t *tool) complain(err error) { fmt.Fprintf(t.stderr, "%s %s: %v\n", program, t.name, err) }
 
 func (t *tool) fail(err error) int {
+	if window, ok := errors.AsType[errWindow](err); ok {
+		return t.misused(window.error)
+	}
 	t.complain(err)
 	return exitFailure
 }

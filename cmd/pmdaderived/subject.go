@@ -36,7 +36,7 @@ type asked struct {
 // open reads a command line, finds out what its operands stand for, and binds it. nil if that cannot be, or if there is nothing
 // else to do; why has been told, as have mistakes of definitions.
 func (t *tool) open(ctx context.Context, args []string, options ...pmda.Option) (a *asked, exit int) {
-	operands, exit, done := t.parse(args, append([]pmda.Option{t.pathsOption(), t.pmcdOption()}, options...)...)
+	operands, exit, done := t.parse(args, append(append([]pmda.Option{t.pathsOption(), t.pmcdOption()}, t.timeOptions()...), options...)...)
 	switch {
 	case done:
 		return nil, exit
@@ -84,7 +84,7 @@ func (t *tool) open(ctx context.Context, args []string, options ...pmda.Option) 
 	if a.collector, err = t.connect(ctx); err != nil {
 		return nil, t.fail(err)
 	}
-	if a.Session, err = session.New(ctx, a.collector.Conn, withUsed(a.named, defs...), a.language); err != nil {
+	if a.Session, err = session.New(ctx, a.collector.metrics, withUsed(a.named, defs...), a.language); err != nil {
 		a.collector.close()
 		return nil, t.fail(err)
 	}
@@ -146,7 +146,7 @@ func (e *nameless) Offset() int   { return e.fault.Offset() }
 func (t *tool) showSimilar(ctx context.Context, a *asked, s subject) {
 	for _, name := range missing(withUsed(a.named, s.def), a.Catalog()) {
 		if meant := a.collector.similar(ctx, name); meant != "" {
-			t.complain(fmt.Errorf("there is no %s on this host, but %s", name, meant))
+			t.complain(fmt.Errorf("there is no %s %s, but %s", name, a.collector.where(), meant))
 		}
 	}
 }

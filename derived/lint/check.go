@@ -34,6 +34,9 @@ type Options struct {
 	// Host is asked about the host as it is now. nil: that is not known.
 	Host Host
 
+	// Where says where the Catalog's metrics are; "": on this host.
+	Where string
+
 	// Portable tells which libpcp is to understand a definition: what it lacks is told. nil: none has to.
 	Portable func(d *derived.Definition) syntax.Support
 
@@ -337,6 +340,9 @@ func (l *linter) noCounter(e *syntax.Call, operand string) {
 	}
 }
 
+// where says where the metrics are.
+func (l *linter) where() string { return cmp.Or(l.Where, "on this host") }
+
 // names looks for operands that do not exist.
 func (l *linter) names(d *derived.Definition, bound bool) {
 	seen := map[string]bool{}
@@ -348,12 +354,12 @@ func (l *linter) names(d *derived.Definition, bound bool) {
 		seen[name.Name] = true
 		if l.Suggest != nil {
 			if meant := l.Suggest(name.Name); meant != "" {
-				l.warn(MisspeltOperand, start(e), "there is no "+name.Name+" on this host, but "+meant)
+				l.warn(MisspeltOperand, start(e), "there is no "+name.Name+" "+l.where()+", but "+meant)
 				return true
 			}
 		}
 		if bound {
-			l.warn(AbsentOperand, start(e), "there is no "+name.Name+" on this host: what is for hosts that have it is not used")
+			l.warn(AbsentOperand, start(e), "there is no "+name.Name+" "+l.where()+": what is for hosts that have it is not used")
 		}
 		return true
 	})

@@ -38,7 +38,8 @@ type Session struct {
 	groups  *derived.Groups
 
 	names  operand.Names
-	needed operand.Domains // domains whose names matter, with their selectors
+	needed operand.Domains   // domains whose names matter, with their selectors
+	looked map[pdu.InDom]int // their versions, of a source that has them
 	maker  *operand.Maker
 
 	windows *window.One
@@ -58,6 +59,11 @@ type Source interface {
 	FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Columns, error)
 }
 
+// versioned is a source that tells by itself that instances, or their labels, have changed: their domain has another version then.
+type versioned interface {
+	Version(d pdu.InDom) int
+}
+
 // New looks up the operands of definitions and binds them. The source stays the caller's.
 // A definition that cannot be bound is no error: its metric in the Set has one.
 func New(ctx context.Context, source Source, defs []served.Definition, language derived.Language) (*Session, error) {
@@ -74,7 +80,7 @@ func Over(source Source, c *operand.Catalog, set *derived.Set, groups *derived.G
 	s.eval = set.NewEvaluation()
 	s.windows = window.NewOne(s.set, s.groups, window.First)
 	s.eval.Number(s.groups)
-	s.maker, s.asked = operand.NewMaker(&s.names, time.Now()), operand.NewList()
+	s.maker, s.asked, s.looked = operand.NewMaker(&s.names, time.Now()), operand.NewList(), make(map[pdu.InDom]int)
 	return s
 }
 
@@ -128,6 +134,9 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 	}
 	s.asked = operand.NewList(descs...)
 }
+
+// Operands are those of all that is watched, in order.
+func (s *Session) Operands() []pdu.PMID { return s.asked.IDs }
 
 // History is how many samples must come before the first one that every metric has a value for.
 func (s *Session) History() int { return s.depth - 1 }
@@ -232,9 +241,15 @@ func (s *Session) Expire(at time.Time) {
 // take takes a sample.
 func (s *Session) take(ctx context.Context, now time.Time) (*operand.Sample, error) {
 	var stale []pdu.InDom
+	versions, _ := s.source.(versioned)
 	for d := range s.needed {
-		if !s.names.Knows(d) {
+		version := 0
+		if versions != nil {
+			version = versions.Version(d)
+		}
+		if !s.names.Knows(d) || version != s.looked[d] {
 			stale = append(stale, d)
+			s.looked[d] = version
 		}
 	}
 	s.groups.Begin(now)

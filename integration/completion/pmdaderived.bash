@@ -43,11 +43,12 @@ _pmdaderived() {
 	*' --first-fetch') words='warm none' ;;
 	*' --non-finite') words='drop serve' ;;
 	*' --limit') words='definitions= expression= depth= operands= instances= contexts= samples= answer=' ;;
+	'eval -o' | 'eval --output') words='text csv json' ;;
 	*' --log-level') words='error warn info debug' ;;
 	*' --mmv') words='pmdaderived off' ;;
 	*' -U' | *' --username') COMPREPLY=($(compgen -u -- "$cur")) && return ;;
 	*' --pmcd') COMPREPLY=($(compgen -A hostname -- "$cur")) && return ;;
-	*' -c' | *' --config' | *' --state' | *' -l' | *' --log' | *' -h' | *' --helptext' | *' -o' | *' --output' | *' --junit')
+	*' -c' | *' --config' | *' --state' | *' -l' | *' --log' | *' -h' | *' --helptext' | *' -o' | *' --output' | *' --junit' | *' -a' | *' --archive' | *' --identities')
 		compopt -o filenames
 		local head=
 		[[ $cur == *:* ]] && head=${cur%:*}:

@@ -210,6 +210,25 @@ func Load(path string, domain int) (*Registry, error) {
 	return r, fmt.Errorf("identities: %w as %s: %w", errDamaged, aside, err)
 }
 
+// View reads a state file for who needs identities and is not the agent: the registry is not persistent, so that what it gives
+// out besides nobody else knows of. The file stays as it is; the agent may run.
+func View(path string) (*Registry, error) {
+	text, err := regular.Read(path, maxStateBytes+1) // one more than can be one
+	if err != nil {
+		return nil, err
+	}
+	s, err := decode(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	r := &Registry{state: s, disk: osDisk{}}
+	r.knowGroups()
+	return r, nil
+}
+
+// Has reports whether a name has been bound before.
+func (r *Registry) Has(name string) bool { return r.state.Metrics[name].Desc != nil }
+
 // rescue finds in a damaged file the numbers from which on no PMID and no domain of groups was given out, as far as that can
 // still be seen.
 func (s *state) rescue(text []byte) {

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/replay"
+	"pmdaderived/derived/session"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/pmda/pmapi/archive"
+	"pmdaderived/timewindow"
+)
+
+// archiveOptions is what a command line says of an archive.
+type archiveOptions struct {
+	paths    []string // none: a pmcd is asked
+	window   timewindow.Options
+	zone     string // -Z
+	hostZone bool   // -z
+	every    time.Duration
+	only     string // the first option that is only for archives
+}
+
+// archiveOption is -a.
+func (t *tool) archiveOption() pmda.Option {
+	return pmda.Option{
+		Short: 'a', Long: "archive", Arg: "FILES", Help: "ask an archive, several, or those of a folder, instead of a pmcd",
+		Set: func(arg string) error { t.archive.paths = append(t.archive.paths, arg); return nil },
+	}
+}
+
+// timeOptions are those that select a part of an archive.
+func (t *tool) timeOptions() []pmda.Option {
+	o := &t.archive
+	taken := func(option string, to *string) func(string) error {
+		return func(arg string) error {
+			o.only = cmp.Or(o.only, option)
+			*to = arg
+			return nil
+		}
+	}
+	return []pmda.Option{
+		t.archiveOption(),
+		{Short: 'S', Long: "start", Arg: "TIME", Set: taken("-S", &o.window.Start), Help: "begin at this time of the archive: 30min, -1hour, @10:00"},
+		{Short: 'T', Long: "finish", Arg: "TIME", Set: taken("-T", &o.window.End), Help: "end at this time"},
+		{Short: 'A', Long: "align", Arg: "TIME", Set: taken("-A", &o.window.Align), Help: "begin at a multiple of this time"},
+		{Short: 'O', Long: "origin", Arg: "TIME", Set: taken("-O", &o.window.Origin), Help: "take the first sample at this time"},
+		{Short: 'Z', Long: "timezone", Arg: "ZONE", Set: taken("-Z", &o.zone), Help: "read and print times in this zone, as in the variable TZ"},
+		{
+			Short: 'z', Long: "hostzone", Help: "read and print times in the zone of the archive's host",
+			Set: func(string) error { o.only = cmp.Or(o.only, "-z"); o.hostZone = true; return nil },
+		},
+	}
+}
+
+// intervalOption is -t, which takes an interval as PCP's tools do, and as this program has always taken it.
+func (t *tool) intervalOption(pause *time.Duration, help string) pmda.Option {
+	return pmda.Option{
+		Short: 't', Long: "interval", Arg: "TIME", Help: help,
+		Set: func(arg string) error {
+			d, err := timewindow.ParseInterval(arg)
+			if err != nil || d < time.Millisecond {
+				if err := duration(&d, time.Millisecond)(arg); err != nil {
+					return err
+				}
+			}
+			*pause, t.archive.every = d, d
+			return nil
+		},
+	}
+}
+
+// misfits tells which of the options make no sense together.
+func (o *archiveOptions) misfits(pmcdGiven bool) error {
+	switch {
+	case len(o.paths) == 0 && o.only != "":
+		return fmt.Errorf("%s is only for archives: give one with -a", o.only)
+	case len(o.paths) > 0 && pmcdGiven:
+		return errors.New("-a and --pmcd: there can be one source of metrics")
+	case o.hostZone && o.zone != "":
+		return errors.New("-z and -Z: there can be one time zone")
+	}
+	return nil
+}
+
+// played is an archive that a sub-command asks in place of a pmcd, and the part of it that is asked for.
+type played struct {
+	*archive.Archive
+	*replay.Source
+	window timewindow.Window
+	every  time.Duration
+	zone   *time.Location
+}
+
+// errWindow is about options that select no part of an archive.
+type errWindow struct{ error }
+
+// play opens the archive that the command line names.
+func (t *tool) play() (*played, error) {
+	a, err := archive.Open(t.archive.paths...)
+	if err != nil {
+		return nil, err
+	}
+	p := &played{Archive: a, zone: time.Local, every: t.archive.every}
+	if err := p.open(&t.archive); err != nil {
+		_ = a.Close()
+		return nil, errWindow{err}
+	}
+	for _, damage := range a.Damage() {
+		t.complain(damage)
+	}
+	if p.window.Unaligned {
+		t.complain(fmt.Errorf("-A: no multiple of %s is in the window; it is passed over", t.archive.window.Align))
+	}
+	return p, nil
+}
+
+// open finds out which part of the archive is meant.
+func (p *played) open(o *archiveOptions) (err error) {
+	zone := o.zone
+	if label := p.Archive.LogLabels()[0]; o.hostZone {
+		zone = cmp.Or(label.ZoneInfo, label.TimeZone, "UTC")
+	}
+	if zone != "" {
+		if p.zone, err = timewindow.Zone(zone); err != nil {
+			return err
+		}
+	}
+	extent := timewindow.Extent{Start: p.Archive.Start(), End: p.Archive.End(), Now: time.Now(), Zone: p.zone}
+	if p.window, err = o.window.Window(extent); err != nil {
+		return err
+	}
+	p.Source = replay.NewSource(p.Archive)
+	p.SetTime(p.window.Origin)
+	return nil
+}
+
+// text is a time in the zone that is asked for.
+func (p *played) text(t time.Time) string { return t.In(p.zone).Format("2006-01-02 15:04:05.000") }
+
+// options are those of a player, which tells what it cannot read, and on a terminal how far it is.
+func (t *tool) playerOptions(p *played, progress *progress) replay.Options {
+	return replay.Options{
+		Start: p.window.Origin, End: p.window.End, Every: p.every,
+		Read:    progress.read,
+		Damaged: t.complain,
+	}
+}
+
+// sample takes samples until all of some metrics have values, a limited number.
+func (p *played) sample(ctx context.Context, s *session.Session, watched []*derived.Metric) error {
+	const most = 1000
+	n := 0
+	err := replay.NewPlayer(p.Source, s).Play(ctx, replay.Options{Start: p.window.Origin, End: p.window.End}, func(s *session.Session, _ time.Time) error {
+		n++
+		for _, m := range watched {
+			if s.Value(m).Len() == 0 && n < most {
+				return nil
+			}
+		}
+		return replay.ErrEnough
+	})
+	if err == nil && n == 0 {
+		err = s.Sample(ctx, p.window.Origin) // of what has no operands
+	}
+	return err
+}
+
+// showTicks prints how many samples an archive has for the functions over time of a metric.
+func (t *tool) showTicks(ctx context.Context, a *asked, m *derived.Metric) error {
+	p := a.collector.played
+	if p == nil || len(m.Needs().Windows) == 0 {
+		return nil
+	}
+	progress := t.progress(p.window.Start, p.window.End)
+	defer progress.done()
+	a.Watch(m)
+	player := replay.NewPlayer(p.Source, a.Session)
+	o := t.playerOptions(p, progress)
+	o.Every = max(1, 2*o.End.Sub(o.Start)) // one sample, for which there may be no values yet
+	if err := player.Play(ctx, o, func(*session.Session, time.Time) error { return nil }); err != nil {
+		return err
+	}
+	progress.done()
+	fmt.Fprintln(t.stdout)
+	t.printTicks(t.stdout, player.Ticks())
+	return nil
+}
+
+// printTicks prints how many samples functions over time had.
+func (t *tool) printTicks(w io.Writer, all []replay.Ticks) {
+	for _, ticks := range all {
+		over := "since the last look"
+		if span := ticks.Window.Span; span > 0 {
+			over = "over " + timeText(time.Duration(span)*ticks.Window.Every)
+		}
+		fmt.Fprintf(w, "%s %s, every %s: %d of %s are in the archive, as records that hold all operands.\n",
+			ticks.Window.Func, over, timeText(ticks.Window.Every), ticks.Had, plural(int(ticks.Asked), "sample"))
+	}
+}
+
+// metrics is what a sub-command asks of a pmcd or an archive.
+type metrics interface {
+	session.Source
+	Desc(ctx context.Context, id pdu.PMID) (pdu.Desc, error)
+	Children(ctx context.Context, name string) ([]pmapi.Child, error)
+	Fetch(ctx context.Context, ids []pdu.PMID) (*pmapi.Result, error)
+}
+
+// progress shows on a terminal how far an archive has been read, once that takes long.
+type progress struct {
+	w          io.Writer // nil: nothing is shown
+	start, end time.Time // of the part
+	began      time.Time
+	shown      time.Time
+}
+
+// Times of a progress: from when on it is shown, and how often.
+const (
+	progressAfter = time.Second
+	progressEvery = 200 * time.Millisecond
+)
+
+// progress is that of a part of an archive. What is printed to the same terminal would be disturbed.
+func (t *tool) progress(start, end time.Time) *progress {
+	p := &progress{start: start, end: end, began: time.Now()}
+	if isTerminal(t.stderr) && !t.printsToTerminal() {
+		p.w = t.stderr
+	}
+	return p
+}
+
+func (t *tool) printsToTerminal() bool {
+	out, ok := t.stdout.(*checkedWriter)
+	return ok && isTerminal(out.w)
+}
+
+func (p *progress) read(at time.Time) {
+	now := time.Now()
+	if p.w == nil || now.Sub(p.began) < progressAfter || now.Sub(p.shown) < progressEvery {
+		return
+	}
+	p.shown = now
+	all := max(p.end.Sub(p.start), 1)
+	fmt.Fprintf(p.w, "\r\033[K%3.0f %% of the archive read", 100*min(1, max(0, at.Sub(p.start).Seconds()/all.Seconds())))
+}
+
+// done takes the progress from the terminal.
+func (p *progress) done() {
+	if p.w != nil && !p.shown.IsZero() {
+		fmt.Fprint(p.w, "\r\033[K")
+	}
+}

@@ -1,0 +1,333 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/replay"
+	"pmdaderived/derived/session"
+	"pmdaderived/pdu"
+)
+
+// Forms of what eval prints of an archive.
+const (
+	formText = "text"
+	formCSV  = "csv"
+	formJSON = "json"
+)
+
+// absent is printed where there is no value, as pmrep does.
+const absent = "N/A"
+
+// overArchive prints a line for each sample of an archive; samples is how many at most, 0: all.
+func (e *evaluation) overArchive(ctx context.Context, p *played, samples int, form string) error {
+	rows := &rows{evaluation: e, played: p, at: map[column]int{}, had: make([]bool, len(e.shown)), code: make([]pdu.Code, len(e.shown))}
+	row := rows.text
+	switch form {
+	case formCSV:
+		row = rows.csv
+	case formJSON:
+		row = rows.json
+	}
+	progress := e.progress(p.window.Origin, p.window.End)
+	defer progress.done()
+	o := e.playerOptions(p, progress)
+	play := func(row func(at time.Time) error) error {
+		n := 0
+		return replay.NewPlayer(p.Source, e.session).Play(ctx, o, func(_ *session.Session, at time.Time) error {
+			if err := row(at); err != nil {
+				return err
+			}
+			if n++; n == samples {
+				return replay.ErrEnough
+			}
+			return nil
+		})
+	}
+	if form == formCSV { // its columns must be known before its first line
+		progress.end = progress.end.Add(p.window.End.Sub(p.window.Origin))
+		if err := play(rows.measure); err != nil {
+			return err
+		}
+		rows.head()
+		p.Source.Rewind()
+		e.watch()
+		progress.start = progress.start.Add(p.window.Origin.Sub(p.window.End))
+		o.Damaged = nil // told
+	}
+	err := play(row)
+	progress.done()
+	rows.report()
+	return err
+}
+
+// rows prints samples, a line each.
+type rows struct {
+	*evaluation
+	played  *played
+	columns []column
+	at      map[column]int
+	widths  []int // nil: there is no head for the columns yet
+	headed  bool
+	had     []bool     // of the metrics, whether there was any value
+	code    []pdu.Code // of these, the last one
+}
+
+// column is an instance of a metric that is shown.
+type column struct {
+	metric int
+	inst   pdu.Inst // pdu.NoInst: of a singular one, or of one without values
+}
+
+// values calls each for every value of the newest sample.
+func (r *rows) values(each func(c column, v *derived.Vector, i int)) {
+	for k, s := range r.shown {
+		v := r.session.Value(s.metric)
+		if !r.nonFinite {
+			v = v.OnlyFinite()
+		}
+		if v.Code < 0 {
+			r.code[k] = v.Code
+			continue
+		}
+		for i := range v.Len() {
+			r.had[k] = true
+			each(column{k, v.At(i)}, v, i)
+		}
+	}
+}
+
+// measure finds columns that are new.
+func (r *rows) measure(time.Time) error {
+	r.values(func(c column, _ *derived.Vector, _ int) { r.add(c) })
+	return nil
+}
+
+func (r *rows) add(c column) {
+	if _, ok := r.at[c]; ok {
+		return
+	}
+	at := len(r.columns)
+	for at > 0 && r.columns[at-1].metric > c.metric {
+		at--
+	}
+	r.columns = append(r.columns, column{})
+	copy(r.columns[at+1:], r.columns[at:])
+	r.columns[at] = c
+	for i, c := range r.columns {
+		r.at[c] = i
+	}
+}
+
+// instance is the name of a column's instance, "" of a singular metric.
+func (r *rows) instance(c column) string {
+	if c.inst == pdu.NoInst {
+		return ""
+	}
+	return r.instanceName(r.shown[c.metric].metric.Desc.InDom, c.inst)
+}
+
+func (r *rows) instanceName(d pdu.InDom, id pdu.Inst) string {
+	if name, ok := r.session.InstanceName(d, id); ok {
+		return name
+	}
+	if all, err := r.played.AllInstances(d); err == nil { // it has gone meanwhile
+		for _, one := range all {
+			if one.ID == id {
+				return one.Name
+			}
+		}
+	}
+	return "instance " + strconv.FormatUint(uint64(uint32(id)), 10)
+}
+
+const timeColumn = len("2006-01-02 15:04:05.000")
+
+// text prints a sample as columns, below a head whenever there are new ones.
+func (r *rows) text(at time.Time) error {
+	before := len(r.columns)
+	cells := map[column]string{}
+	r.values(func(c column, v *derived.Vector, i int) {
+		r.add(c)
+		cells[c] = cellText(v, i)
+	})
+	for k := range r.shown {
+		if !r.had[k] {
+			r.add(column{k, pdu.NoInst})
+		}
+	}
+	r.settle()
+	if len(r.columns) != before || r.widths == nil {
+		r.textHead()
+	}
+	var line strings.Builder
+	line.WriteString(r.played.text(at))
+	for i, c := range r.columns {
+		cell, ok := cells[c]
+		if !ok {
+			cell = absent
+		}
+		fmt.Fprintf(&line, "  %*s", r.widths[i], cell)
+	}
+	fmt.Fprintln(r.stdout, line.String())
+	return nil
+}
+
+// settle takes columns away that only stood for a set without values.
+func (r *rows) settle() {
+	kept := r.columns[:0]
+	for _, c := range r.columns {
+		if c.inst == pdu.NoInst && r.had[c.metric] && r.shown[c.metric].metric.Desc.InDom != pdu.NoInDom {
+			delete(r.at, c)
+			continue
+		}
+		kept = append(kept, c)
+	}
+	if len(kept) < len(r.columns) {
+		r.columns, r.widths = kept, nil
+		for i, c := range r.columns {
+			r.at[c] = i
+		}
+	}
+}
+
+// textHead prints what the columns are.
+func (r *rows) textHead() {
+	const least = 10
+	r.widths = make([]int, len(r.columns))
+	names, instances, any := make([]string, len(r.columns)), make([]string, len(r.columns)), false
+	for i, c := range r.columns {
+		names[i], instances[i] = oneLine(r.shown[c.metric].name), oneLine(r.instance(c))
+		any = any || instances[i] != ""
+		r.widths[i] = max(least, utf8.RuneCountInString(names[i]), utf8.RuneCountInString(instances[i]))
+	}
+	line := func(cells []string) {
+		var b strings.Builder
+		b.WriteString(strings.Repeat(" ", timeColumn))
+		for i, cell := range cells {
+			b.WriteString("  " + strings.Repeat(" ", r.widths[i]-utf8.RuneCountInString(cell)) + cell)
+		}
+		fmt.Fprintln(r.stdout, strings.TrimRight(b.String(), " "))
+	}
+	if r.headed {
+		fmt.Fprintln(r.stdout)
+	}
+	r.headed = true
+	line(names)
+	if any {
+		line(instances)
+	}
+}
+
+// cellText is a value in a column, a number that is not whole with six digits.
+func cellText(v *derived.Vector, i int) string {
+	if v.Type == pdu.TypeFloat || v.Type == pdu.TypeDouble {
+		const digits = 6
+		return number(v.Type.Float64(v.Bits[i]), digits)
+	}
+	return valueText(v, i)
+}
+
+// plainText is a value as a machine reads it: a number with all its digits, a string as it is.
+func plainText(v *derived.Vector, i int) string {
+	switch v.Type {
+	case pdu.TypeFloat:
+		const bits = 32
+		return strconv.FormatFloat(v.Type.Float64(v.Bits[i]), 'g', -1, bits)
+	case pdu.TypeDouble:
+		const bits = 64
+		return strconv.FormatFloat(v.Type.Float64(v.Bits[i]), 'g', -1, bits)
+	case pdu.TypeString:
+		return string(v.Blobs[i])
+	}
+	return valueText(v, i)
+}
+
+// head prints the first line of CSV.
+func (r *rows) head() {
+	for k := range r.shown {
+		if !r.had[k] {
+			r.add(column{k, pdu.NoInst})
+		}
+	}
+	record := make([]string, 1+len(r.columns))
+	record[0] = "Time"
+	for i, c := range r.columns {
+		record[i+1] = r.shown[c.metric].name
+		if instance := r.instance(c); instance != "" {
+			record[i+1] += "-" + instance
+		}
+	}
+	writeCSV(r.stdout, record)
+}
+
+func writeCSV(w io.Writer, record []string) {
+	csv := csv.NewWriter(w)
+	_ = csv.Write(record) // a checkedWriter
+	csv.Flush()
+}
+
+func (r *rows) csv(at time.Time) error {
+	record := make([]string, 1+len(r.columns))
+	record[0] = r.played.text(at)
+	r.values(func(c column, v *derived.Vector, i int) { record[1+r.at[c]] = plainText(v, i) })
+	writeCSV(r.stdout, record)
+	return nil
+}
+
+// json prints a sample as an object: values by metric, those of a set by instance.
+func (r *rows) json(at time.Time) error {
+	values := make(map[string]any, len(r.shown))
+	r.values(func(c column, v *derived.Vector, i int) {
+		name := r.shown[c.metric].name
+		if c.inst == pdu.NoInst {
+			values[name] = jsonValue(v, i)
+			return
+		}
+		set, ok := values[name].(map[string]any)
+		if !ok {
+			set = map[string]any{}
+			values[name] = set
+		}
+		set[r.instance(c)] = jsonValue(v, i)
+	})
+	line, err := json.Marshal(struct {
+		Time   string         `json:"time"`
+		Values map[string]any `json:"values"`
+	}{at.In(r.played.zone).Format(time.RFC3339Nano), values})
+	if err == nil {
+		_, _ = r.stdout.Write(append(line, '\n')) // a checkedWriter
+	}
+	return err
+}
+
+// jsonValue is a number, as it is printed, or a text: JSON has no other numbers.
+func jsonValue(v *derived.Vector, i int) any {
+	text := plainText(v, i)
+	if v.Type.Numeric() && derived.Finite(v.Type, v.Bits[i]) {
+		return json.Number(text)
+	}
+	return text
+}
+
+// report tells of what had no value at all.
+func (r *rows) report() {
+	for k, had := range r.had {
+		switch {
+		case had:
+		case r.code[k] < 0:
+			r.failed = true
+			r.complain(fmt.Errorf("%s has no values in this time: %w", oneLine(r.shown[k].name), r.code[k]))
+		default:
+			r.complain(fmt.Errorf("%s has no values in this time", oneLine(r.shown[k].name)))
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"pmdaderived/config"
+	"pmdaderived/derived/agent/identity"
+	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/replay"
+	"pmdaderived/pmda"
+)
+
+// runReplay writes an archive of derived metrics, computed from another archive. Exit: 1 if a metric that was named is not written, or if nothing is.
+func runReplay(ctx context.Context, t *tool, args []string) int {
+	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer cancel()
+	var pause time.Duration
+	r := replay.Recording{PID: os.Getpid()}
+	identities := ""
+	operands, exit, done := t.parse(args, append([]pmda.Option{
+		t.pathsOption(),
+		t.intervalOption(&pause, "time between samples; those of the archive's records if it is not given"),
+		{Long: "replace", Set: set(&r.Replace), Help: "write metrics that the archive has already, too"},
+		{Long: "identities", Arg: "FILE", Set: text(&identities), Help: "take PMIDs and instance domains from this state file of an agent"},
+		nonFiniteOption(&r.NonFinite),
+	}, t.timeOptions()...)...)
+	switch {
+	case done:
+		return exit
+	case len(t.archive.paths) == 0:
+		return t.misused(errors.New("give an archive with -a"))
+	case len(operands) == 0:
+		return t.misused(errors.New("name the archive to write"))
+	}
+	r.Out = operands[0]
+	names := operands[1:]
+	for i, name := range names {
+		names[i] = short(name)
+	}
+	if len(names) > 0 {
+		r.Wanted = func(name string) bool {
+			return slices.ContainsFunc(names, func(node string) bool { return within(name, node) })
+		}
+	}
+	if err := t.identify(&r, identities); err != nil {
+		return t.fail(err)
+	}
+	p, err := t.play()
+	if err != nil {
+		return t.fail(err)
+	}
+	defer func() { _ = p.Archive.Close() }()
+	read := t.read(t.paths)
+	if wrong := count(read.Problems, config.Error); wrong > 0 {
+		t.complain(fmt.Errorf("%s in the definitions: run %s check", plural(wrong, "mistake"), program))
+	}
+	progress := t.progress(p.window.Origin, p.window.End)
+	r.In, r.Options = p.Archive, t.playerOptions(p, progress)
+	for _, name := range names {
+		if !slices.ContainsFunc(read.all, func(d served.Definition) bool { return within(d.Name, name) }) {
+			return t.fail(fmt.Errorf("there is no definition of %s", name))
+		}
+	}
+	r.Config = served.Config{Definitions: read.all, Language: read.language}
+	report, err := r.Record(ctx)
+	progress.done()
+	return t.tellReplayed(&r, report, err, names)
+}
+
+// identify says where identities come from: a file, or that of this host's agent, which need not be there.
+func (t *tool) identify(r *replay.Recording, file string) (err error) {
+	own := file == ""
+	if own {
+		file = defaultState(t.conf)
+	}
+	r.IDs, err = identity.View(file)
+	if own && errors.Is(err, fs.ErrNotExist) {
+		r.IDs, err = identity.Load("", defaultDomain)
+	}
+	if err != nil {
+		return fmt.Errorf("identities: %w", err)
+	}
+	r.Known = r.IDs.Has
+	return nil
+}
+
+// within reports whether a name is a node of the name space, or below it.
+func within(name, node string) bool {
+	rest, ok := strings.CutPrefix(name, node)
+	return ok && (rest == "" || rest[0] == '.')
+}
+
+// tellReplayed tells what has been written and what has not.
+func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err error, names []string) int {
+	exit := exitOK
+	has, rest := 0, 0
+	for _, left := range report.LeftOut {
+		switch {
+		case left.Has && len(names) == 0:
+			has++
+		case left.Lack && len(names) == 0:
+			rest++
+		default:
+			t.complain(fmt.Errorf("%s.%s is left out: %s", served.Root, left.Name, left.Why))
+			exit = exitFailure
+		}
+	}
+	if has > 0 {
+		t.complain(fmt.Errorf("%s left out: the archive has it already, see --replace", plural(has, "metric")))
+	}
+	if rest > 0 {
+		t.complain(fmt.Errorf("%s left out: operands are not in the archive", plural(rest, "metric")))
+	}
+	if n := len(report.New); n > 0 {
+		t.complain(fmt.Errorf("the agent has not served %s yet, such as %s.%s: it may give them other PMIDs", plural(n, "metric"), served.Root, report.New[0]))
+	}
+	if err != nil {
+		return t.fail(err)
+	}
+	t.printTicks(t.stdout, report.Ticks)
+	fmt.Fprintf(t.stdout, "%s: %s of %s\n", r.Out, plural(report.Records, "record"), plural(len(report.Metrics), "metric"))
+	return exit
+}

@@ -1,0 +1,196 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/session"
+	"pmdaderived/pmda/pmapi/archive"
+)
+
+// open opens the archive of an incident.
+func open(t *testing.T) *archive.Archive {
+	t.Helper()
+	a, err := archive.Open(incidentPath)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, a.Close()) })
+	return a
+}
+
+// definitions are written "name = expression".
+func definitions(t *testing.T, lines ...string) (defs []served.Definition) {
+	t.Helper()
+	for i, line := range lines {
+		name, text, _ := strings.Cut(line, " = ")
+		d, err := derived.Parse(name, text)
+		require.NoError(t, err)
+		defs = append(defs, served.Definition{Definition: d, File: "/etc/site.conf", Line: i + 1})
+	}
+	return defs
+}
+
+// watching is a session that watches the metrics of definitions.
+func watching(t *testing.T, source *Source, lines ...string) *session.Session {
+	t.Helper()
+	s, err := session.New(t.Context(), source, definitions(t, lines...), derived.Language{})
+	require.NoError(t, err)
+	for _, m := range s.Set().Metrics() {
+		require.Nil(t, m.Err, m.Name)
+	}
+	s.Watch(s.Set().Metrics()...)
+	return s
+}
+
+// row is a sample: its time, and the values of all metrics.
+func row(s *session.Session, at time.Time) string {
+	text := at.UTC().Format("15:04:05.999")
+	for _, m := range s.Set().Metrics() {
+		v := s.Value(m)
+		var values []string
+		for i := range v.Bits {
+			value := fmt.Sprintf("%.4g", v.Type.Float64(v.Bits[i]))
+			if name, ok := s.InstanceName(m.Desc.InDom, v.At(i)); ok {
+				value = name + ":" + value
+			}
+			values = append(values, value)
+		}
+		if len(values) == 0 {
+			values = []string{"-"}
+		}
+		text += "  " + m.Name + " " + strings.Join(values, " ")
+	}
+	return text
+}
+
+// at is a time of the night.
+func at(minute, second int) time.Time {
+	return night.Add(time.Duration(minute)*time.Minute + time.Duration(second)*time.Second)
+}
+
+func play(t *testing.T, o Options, lines ...string) (rows []string, p *Player) {
+	t.Helper()
+	source := NewSource(open(t))
+	p = NewPlayer(source, watching(t, source, lines...))
+	require.NoError(t, p.Play(t.Context(), o, func(s *session.Session, at time.Time) error {
+		rows = append(rows, row(s, at))
+		return nil
+	}))
+	return rows, p
+}
+
+func TestPlay(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		o     Options
+		lines []string
+		want  []string
+	}{
+		{
+			"at the records that hold an operand, the first without a rate",
+			Options{Start: at(11, 50), End: at(12, 10)},
+			[]string{"busy = rate(disk.dev.avactive)"},
+			[]string{"02:11:50  busy -", "02:12:00  busy sda:0.028 sdb:0.97", "02:12:10  busy sda:0.032 sdb:0.98"},
+		},
+		{
+			"values between records",
+			Options{Start: at(11, 55), End: at(12, 5), Every: 5 * time.Second},
+			[]string{"reads = sum(disk.dev.read)", "load = max(kernel.all.load)"},
+			[]string{"02:11:55  reads 2895  load 0.3", "02:12:00  reads 3144  load 1.64", "02:12:05  reads 3397  load 1.64"},
+		},
+		{
+			"nothing beyond a mark, and a third disk behind it",
+			Options{Start: at(21, 40), End: at(22, 20)},
+			[]string{"busy = rate(disk.dev.avactive)", "disks = count(disk.dev.read)"},
+			[]string{
+				"02:21:40  busy -  disks 2", "02:21:50  busy sda:0.04 sdb:0.036  disks 2", "02:22:00  busy -  disks 0",
+				"02:22:10  busy -  disks 3", "02:22:20  busy sda:0.024 sdb:0.054 sdc:0.005  disks 3",
+			},
+		},
+		{
+			"what is recorded once holds until the mark",
+			Options{Start: at(21, 50), End: at(22, 0)},
+			[]string{"cpus = hinv.ncpu", "load = max(kernel.all.load) / hinv.ncpu"},
+			[]string{"02:21:50  cpus 4  load 0.7575", "02:22:00  cpus 4  load 0.735"},
+		},
+		{
+			"functions over time have the samples of before",
+			Options{Start: at(12, 30), End: at(13, 0), Every: 30 * time.Second},
+			[]string{`peak = max_sample(rate(disk.dev.avactive), "20s")`, `n = count_sample(kernel.all.load, "1min")`},
+			[]string{
+				"02:12:30  peak sda:0.04 sdb:0.99  n 1 minute:6 5 minute:6 15 minute:6",
+				"02:13:00  peak sda:0.024 sdb:0.99  n 1 minute:6 5 minute:6 15 minute:6",
+			},
+		},
+		{
+			"since the last look",
+			Options{Start: at(12, 0), End: at(14, 0), Every: time.Minute},
+			[]string{"n = count_sample(max(kernel.all.load))", "change = sum_sample(sum(delta(disk.dev.read)))", "reads = sum(disk.dev.read)"},
+			[]string{"02:12:00  n 1  change 499  reads 3144", "02:13:00  n 6  change 3038  reads 6182", "02:14:00  n 6  change 3040  reads 9222"},
+		},
+		{
+			"instances by name",
+			Options{Start: at(22, 10), End: at(22, 20)},
+			[]string{`some = matchinst(/[bc]$/, disk.dev.read)`, "one = disk.dev.read[sdc]", "all = sum(disk.dev.read) by (/^(sd)/)"},
+			[]string{"02:22:10  some sdb:45 sdc:4  one sdc:4  all sd:81", "02:22:20  some sdb:72 sdc:6  one sdc:6  all sd:122"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rows, _ := play(t, test.o, test.lines...)
+			assert.Equal(t, test.want, rows)
+		})
+	}
+}
+
+// A window that has no sample left has no value: it is not as old as the archive.
+func TestWindowsEnd(t *testing.T) {
+	rows, _ := play(t, Options{Start: at(22, 31), End: at(22, 35), Every: time.Second}, `peak = max_sample(mem.util.available, "3s")`)
+	assert.Equal(t, []string{
+		"02:22:31  peak 7.865e+06", "02:22:32  peak 7.865e+06", "02:22:33  peak 7.865e+06", "02:22:34  peak -", "02:22:35  peak -",
+	}, rows)
+}
+
+func TestTicks(t *testing.T) {
+	_, p := play(t, Options{Start: at(10, 0), End: at(20, 0), Every: time.Hour},
+		`a = max_sample(mem.util.available, "1min")`, `b = max_sample(max(kernel.all.load) / hinv.ncpu, "10min", "1min")`)
+	var all []string
+	for _, ticks := range p.Ticks() {
+		all = append(all, fmt.Sprint(ticks.Had, " of ", ticks.Asked))
+	}
+	assert.Equal(t, []string{"20 of 1201", "21 of 21"}, all, "20 minutes with what is before")
+}
+
+func TestPlayEnds(t *testing.T) {
+	source := NewSource(open(t))
+	p := NewPlayer(source, watching(t, source, "load = kernel.all.load"))
+	n := 0
+	o := Options{Start: night, End: at(30, 0)}
+	require.NoError(t, p.Play(t.Context(), o, func(*session.Session, time.Time) error {
+		n++
+		return ErrEnough
+	}))
+	assert.Equal(t, 1, n)
+	failed := errors.New("failed")
+	require.ErrorIs(t, p.Play(t.Context(), o, func(*session.Session, time.Time) error { return failed }), failed)
+}
+
+func TestRefine(t *testing.T) {
+	classes, n := make([]int, 5), 1
+	for _, hit := range [][]bool{
+		{true, true, true, true, true},
+		{true, false, true, false, false},
+		{false, false, false, false, false},
+		{true, true, false, true, false},
+		{true, false, true, false, false},
+	} {
+		n = refine(classes, hit, n)
+	}
+	assert.Equal(t, []int{2, 3, 1, 3, 0}, classes)
+}

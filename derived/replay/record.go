@@ -1,0 +1,338 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/agent/identity"
+	"pmdaderived/derived/agent/operand"
+	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/session"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/archive"
+	"pmdaderived/pmda/pmapi/archive/writer"
+)
+
+// Recording is an archive of derived metrics that is to be made of another archive.
+type Recording struct {
+	In        *archive.Archive
+	Out       string // base name of the files, none of which may be there
+	PID       int    // of this process
+	Config    served.Config
+	IDs       *identity.Registry     // gives PMIDs and instance domains; what it does not know yet gets new ones
+	Wanted    func(name string) bool // which definitions; nil: all
+	Replace   bool                   // those that In has already, too
+	NonFinite bool                   // values that are not finite are written
+	Known     func(name string) bool // whether IDs has known a definition all along; nil: not asked
+	Options                          // times
+}
+
+// Report is what has been written.
+type Report struct {
+	Metrics []*served.Metric
+	LeftOut []LeftOut
+	New     []string // definitions that have PMIDs of which nobody else knows
+	Records int
+	Ticks   []Ticks
+}
+
+// LeftOut is a definition that is wanted and not written.
+type LeftOut struct {
+	Name string
+	Why  string
+	Has  bool // In has the metric already
+	Lack bool // In has not all metrics that it uses
+}
+
+// ErrNothing says that no metric can be written.
+var ErrNothing = errors.New("there is no metric to write")
+
+// Record writes the archive. What was written before an error is removed, but the report tells what has been found out.
+func (r *Recording) Record(ctx context.Context) (*Report, error) {
+	report := &Report{}
+	source := NewSource(r.In)
+	defer source.Close()
+	source.SetTime(r.Start)
+	catalog, err := session.LookUp(ctx, source, r.Config.Definitions)
+	if err != nil {
+		return report, fmt.Errorf("operands: %w", err)
+	}
+	snapshot := served.Build(served.Input{Config: r.Config, Catalog: catalog, IDs: r.IDs})
+	metrics, err := r.choose(ctx, snapshot, report)
+	if err != nil {
+		return report, err
+	}
+	if len(metrics) == 0 {
+		return report, ErrNothing
+	}
+	p := &part{Recording: r, source: source, snapshot: snapshot, report: report, at: make(map[*derived.Metric]int), domains: make(map[pdu.InDom]*domain)}
+	p.groups = r.groups(ctx, snapshot, p)
+	sessions, err := p.sessions(ctx, catalog, metrics)
+	if err != nil {
+		return report, err
+	}
+	label := r.In.LogLabels()[0]
+	p.out, err = writer.Create(r.Out, writer.Label{
+		Version: label.Version, PID: r.PID, Start: r.Start, Host: label.Host, TimeZone: label.TimeZone, ZoneInfo: label.ZoneInfo,
+	})
+	if err != nil {
+		return report, err
+	}
+	if err := p.write(ctx, sessions); err != nil {
+		return report, errors.Join(err, p.out.Discard())
+	}
+	return report, nil
+}
+
+// chosen is a metric as it is written.
+type chosen struct {
+	*served.Metric
+	id pdu.PMID
+}
+
+// choose finds out which metrics are written, and with which PMIDs: a name that In has keeps its own.
+func (r *Recording) choose(ctx context.Context, snapshot *served.Snapshot, report *Report) ([]chosen, error) {
+	var all []chosen
+	for _, m := range snapshot.Metrics {
+		if r.Wanted != nil && !r.Wanted(m.Def.Name) {
+			continue
+		}
+		leave := func(why string) { report.LeftOut = append(report.LeftOut, LeftOut{Name: m.Def.Name, Why: why}) }
+		if m.Derived == nil {
+			left := LeftOut{Name: m.Def.Name, Why: m.Problem}
+			if bound, ok := snapshot.Set.Lookup(m.Def.Name); ok && bound.Err != nil { // whoever may read the file
+				left.Why, left.Lack = bound.Err.Error(), bound.Err.Unbound()
+			}
+			report.LeftOut = append(report.LeftOut, left)
+			continue
+		}
+		found, err := r.In.LookupNames(ctx, []string{m.FullName()})
+		if err != nil {
+			return nil, err
+		}
+		above, err := r.above(ctx, m.FullName())
+		if err != nil {
+			return nil, err
+		}
+		c := chosen{m, m.ID}
+		switch {
+		case above != "":
+			leave(above + " is a metric in the archive")
+			continue
+		case found[0].Code == pdu.ErrNonLeaf:
+			leave("the archive has metrics below this name")
+			continue
+		case found[0].Code == 0 && !r.Replace:
+			report.LeftOut = append(report.LeftOut, LeftOut{Name: m.Def.Name, Why: "the archive has it already", Has: true})
+			continue
+		case found[0].Code == 0:
+			c.id = found[0].PMID
+			if desc, err := r.In.Desc(ctx, c.id); err != nil || !sameMetadata(desc, m.Desc, snapshot) {
+				leave(fmt.Sprintf("the archive has it with other metadata: %s, not %s", metadataText(desc), metadataText(m.Desc)))
+				continue
+			}
+		default:
+			if names, err := r.In.NameAll(ctx, c.id); err == nil {
+				leave(fmt.Sprintf("its PMID %s is that of %s in the archive", c.id, names[0]))
+				continue
+			}
+		}
+		if r.Known != nil && found[0].Code != 0 && !r.Known(m.Def.Name) {
+			report.New = append(report.New, m.Def.Name)
+		}
+		all = append(all, c)
+		report.Metrics = append(report.Metrics, m)
+	}
+	return all, nil
+}
+
+// above is a metric of In whose name is that of a node above a name; "": there is none.
+func (r *Recording) above(ctx context.Context, name string) (string, error) {
+	for at, c := range name {
+		if c != '.' {
+			continue
+		}
+		if found, err := r.In.LookupNames(ctx, []string{name[:at]}); err != nil || found[0].Code == 0 {
+			return name[:at], err
+		}
+	}
+	return "", nil
+}
+
+// sameMetadata reports whether a descriptor of In is that of a metric, whatever the numbers of groups.
+func sameMetadata(in, of pdu.Desc, snapshot *served.Snapshot) bool {
+	if _, groups := snapshot.Set.GroupDomains()[of.InDom]; groups && in.InDom != pdu.NoInDom {
+		of.InDom = in.InDom
+	}
+	of.PMID = in.PMID
+	return in == of
+}
+
+func metadataText(d pdu.Desc) string {
+	units := d.Units.String()
+	if units == "" {
+		units = "none"
+	}
+	return fmt.Sprintf("%s %s %s %s", d.Type, d.Sem, units, d.InDom)
+}
+
+// groups makes what numbers groups: first as In has them, then as identities do.
+func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, p *part) *derived.Groups {
+	theirs := make(map[pdu.InDom]pdu.InDom)
+	for _, m := range snapshot.Metrics {
+		if m.Derived == nil {
+			continue
+		}
+		if _, groups := snapshot.Set.GroupDomains()[m.Desc.InDom]; !groups {
+			continue
+		}
+		found, err := r.In.LookupNames(ctx, []string{m.FullName()})
+		if err != nil || found[0].Code < 0 {
+			continue
+		}
+		if desc, err := r.In.Desc(ctx, found[0].PMID); err == nil && desc.InDom != pdu.NoInDom {
+			theirs[m.Desc.InDom] = desc.InDom
+		}
+	}
+	p.theirs = theirs
+	groups := derived.NewGroups()
+	groups.Restore(func(yield func(derived.Group) bool) {
+		for d := range snapshot.Set.GroupDomains() {
+			all, err := r.In.AllInstances(p.domain(d))
+			if err != nil {
+				continue
+			}
+			for _, one := range all {
+				if !yield(derived.Group{InDom: d, Name: one.Name, Inst: one.ID}) {
+					return
+				}
+			}
+		}
+		for g := range r.IDs.Groups() {
+			if !yield(derived.Group(g)) {
+				return
+			}
+		}
+	})
+	return groups
+}
+
+// part is a recording that goes on.
+type part struct {
+	*Recording
+	source   *Source
+	snapshot *served.Snapshot
+	report   *Report
+	groups   *derived.Groups
+	theirs   map[pdu.InDom]pdu.InDom // of domains of groups: what In has for them
+
+	metrics []chosen
+	at      map[*derived.Metric]int // in metrics
+	classes map[*session.Session][]int
+	domains map[pdu.InDom]*domain
+	out     *writer.Writer
+	pending time.Time // of the values that are not written yet
+	marked  bool      // nothing has been written since a mark, or at all
+}
+
+// domain is the number of an instance domain in the archive that is written.
+func (p *part) domain(d pdu.InDom) pdu.InDom {
+	if theirs, ok := p.theirs[d]; ok {
+		return theirs
+	}
+	return d
+}
+
+// sessions makes a session for the metrics that are evaluated at the same records.
+func (p *part) sessions(ctx context.Context, catalog *operand.Catalog, metrics []chosen) ([]*session.Session, error) {
+	p.metrics, p.classes = metrics, make(map[*session.Session][]int)
+	all := make([][]pdu.PMID, len(metrics))
+	for i, m := range metrics {
+		p.at[m.Derived] = i
+		for needs := range m.Derived.Fetches {
+			all[i] = append(all[i], needs.Operands...)
+		}
+	}
+	classes := make([]int, len(metrics))
+	if p.Every == 0 {
+		var err error
+		if classes, err = p.classify(ctx, all); err != nil {
+			return nil, err
+		}
+	}
+	var sessions []*session.Session
+	byClass := make(map[int]*session.Session)
+	watched := make(map[*session.Session][]*derived.Metric)
+	for i, class := range classes {
+		s := byClass[class]
+		if s == nil {
+			s = session.Over(p.source, catalog, p.snapshot.Set, p.groups)
+			byClass[class] = s
+			sessions = append(sessions, s)
+		}
+		p.classes[s] = append(p.classes[s], i)
+		watched[s] = append(watched[s], metrics[i].Derived)
+	}
+	for s, metrics := range watched {
+		s.Watch(metrics...)
+	}
+	return sessions, nil
+}
+
+// classify reads which metrics records have, and numbers lists of operands so that those with the same number are in the same records.
+func (p *part) classify(ctx context.Context, operands [][]pdu.PMID) ([]int, error) {
+	classes := make([]int, len(operands))
+	users := make(map[pdu.PMID][]int)
+	for i, ids := range operands {
+		for _, id := range ids {
+			users[id] = append(users[id], i)
+		}
+	}
+	seen, n := make(map[string]bool), 1
+	var key []byte
+	return classes, p.scan(ctx, func(r *archive.Record) {
+		key = key[:0]
+		for i := range r.Sets {
+			id := uint32(r.Sets[i].PMID)
+			key = append(key, byte(id>>24), byte(id>>16), byte(id>>8), byte(id))
+		}
+		const most = 10_000 // lists of metrics that are remembered
+		if r.Mark || seen[string(key)] {
+			return
+		}
+		if len(seen) >= most {
+			clear(seen)
+		}
+		seen[string(key)] = true
+		hit := make([]bool, len(operands))
+		for i := range r.Sets {
+			for _, k := range users[r.Sets[i].PMID] {
+				hit[k] = true
+			}
+		}
+		n = refine(classes, hit, n)
+	})
+}
+
+// refine gives those of a class another one that are hit where others are not; n is how many numbers have been used.
+func refine(classes []int, hit []bool, n int) int {
+	missed := make(map[int]bool)
+	for i, class := range classes {
+		missed[class] = missed[class] || !hit[i]
+	}
+	made := make(map[int]int)
+	for i, class := range classes {
+		if !hit[i] || !missed[class] {
+			continue
+		}
+		if made[class] == 0 {
+			made[class] = n
+			n++
+		}
+		classes[i] = made[class]
+	}
+	return n
+}

@@ -1,0 +1,210 @@
+package replay
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived/agent/identity"
+	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/session"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/archive"
+)
+
+// record makes an archive of definitions over another one.
+func record(t *testing.T, in *archive.Archive, r *Recording, lines ...string) (*archive.Archive, *Report, error) {
+	t.Helper()
+	r.In, r.Out = in, filepath.Join(t.TempDir(), "out")
+	if r.IDs == nil {
+		var err error
+		r.IDs, err = identity.Load("", 510)
+		require.NoError(t, err)
+	}
+	if r.End.IsZero() {
+		r.Start, r.End = night, at(30, 0)
+	}
+	r.Config = served.Config{Definitions: definitions(t, lines...)}
+	report, err := r.Record(t.Context())
+	if err != nil {
+		left, globErr := filepath.Glob(r.Out + "*")
+		require.NoError(t, globErr)
+		assert.Empty(t, left)
+		return nil, report, err
+	}
+	made, err := archive.Open(r.Out)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, made.Close()) })
+	return made, report, nil
+}
+
+// idOf is the PMID of a metric.
+func idOf(t *testing.T, a *archive.Archive, name string) pdu.PMID {
+	t.Helper()
+	found, err := a.LookupNames(t.Context(), []string{name})
+	require.NoError(t, err)
+	require.Zero(t, found[0].Code, name)
+	return found[0].PMID
+}
+
+// times are those of the records that have a metric, and marks.
+func times(t *testing.T, a *archive.Archive, id pdu.PMID) (all []string) {
+	t.Helper()
+	c := a.NewContext(time.Time{}, time.Time{})
+	for {
+		r, err := c.Next(t.Context(), id)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		text := r.Time.UTC().Format("04:05.999")
+		if r.Mark {
+			text += " mark"
+		}
+		all = append(all, text)
+	}
+}
+
+// next is the next record that has a metric.
+func next(t *testing.T, c *archive.Context, id pdu.PMID) *archive.Record {
+	t.Helper()
+	for {
+		r, err := c.Next(t.Context())
+		require.NoError(t, err)
+		if slices.ContainsFunc(r.Sets, func(set pdu.Column) bool { return set.PMID == id }) {
+			return r
+		}
+	}
+}
+
+// What was written has the values that are played, as the agent would serve them.
+func TestRecord(t *testing.T) {
+	lines := []string{
+		"busy = rate(disk.dev.avactive)", "load = max(kernel.all.load) / hinv.ncpu", `kind = sum(rate(disk.dev.read)) by (letter=/(.)$/)`,
+		`peak = max_sample(busy, "1min")`, "wrong = no.such", "inf = mem.util.available / 0",
+	}
+	made, report, err := record(t, open(t), &Recording{PID: 1, Known: func(name string) bool { return name != "load" }}, lines...)
+	require.NoError(t, err)
+	assert.Equal(t, []LeftOut{{Name: "wrong", Why: "Semantic error: derived metric wrong: operand no.such: Unknown operand metric", Lack: true}}, report.LeftOut)
+	assert.Equal(t, []string{"load"}, report.New)
+	assert.Len(t, report.Metrics, 5)
+	label := made.LogLabels()[0]
+	assert.Equal(t, []any{3, 1, "web1.example", ":Etc/UTC"}, []any{label.Version, label.PID, label.Host, label.ZoneInfo})
+
+	busy, kind := idOf(t, made, "derived.busy"), idOf(t, made, "derived.kind")
+	desc, err := made.Desc(t.Context(), busy)
+	require.NoError(t, err)
+	assert.Equal(t, pdu.Desc{PMID: pdu.NewPMID(510, 1, 0), Type: pdu.TypeDouble, InDom: disks, Sem: pdu.SemInstant}, desc)
+	text, err := made.Text(t.Context(), uint32(busy), pdu.TextPMID|pdu.TextHelp)
+	require.NoError(t, err)
+	assert.Equal(t, "busy = rate(disk.dev.avactive)\n\nDefined in /etc/site.conf, line 1.", text)
+	desc, err = made.Desc(t.Context(), kind)
+	require.NoError(t, err)
+	assert.Equal(t, 510, desc.InDom.Domain())
+	c := made.NewContext(time.Time{}, time.Time{})
+	c.SetTime(at(29, 0))
+	sets, err := c.Labels(t.Context(), uint32(desc.InDom), pdu.LabelInstances)
+	require.NoError(t, err)
+	var letters []string
+	for _, set := range sets {
+		letters = append(letters, set.JSON)
+	}
+	assert.ElementsMatch(t, []string{`{"letter":"a"}`, `{"letter":"b"}`, `{"letter":"c"}`}, letters)
+
+	// The metrics of the archive are what the definitions give over In.
+	source := NewSource(open(t))
+	want := watching(t, source, lines[0], lines[1], lines[2], lines[3])
+	c.Rewind(night)
+	n := 0
+	require.NoError(t, NewPlayer(source, want).Play(t.Context(), Options{Start: night, End: at(30, 0)}, func(s *session.Session, at time.Time) error {
+		r := next(t, c, busy)
+		require.Equal(t, at, r.Time)
+		for _, m := range s.Set().Metrics() {
+			id := idOf(t, made, "derived."+m.Name)
+			i := slices.IndexFunc(r.Sets, func(set pdu.Column) bool { return set.PMID == id })
+			require.GreaterOrEqual(t, i, 0)
+			v := s.Value(m).OnlyFinite()
+			assert.Equal(t, []any{v.Code, append([]uint64{}, v.Bits...)}, []any{r.Sets[i].Code, append([]uint64{}, r.Sets[i].Bits...)}, "%s at %s", m.Name, at)
+			if v.Insts != nil && v.Len() > 0 {
+				assert.Equal(t, v.Insts.IDs(), r.Sets[i].Insts)
+			}
+			n += v.Len()
+		}
+		return nil
+	}))
+	assert.Greater(t, n, 1000)
+
+	inf := idOf(t, made, "derived.inf")
+	c.SetTime(at(10, 0))
+	res, err := c.FetchColumns(t.Context(), []pdu.PMID{inf})
+	require.NoError(t, err)
+	assert.Empty(t, res.Sets[0].Bits, "not served either")
+}
+
+// Each metric is written at the records that hold one of its operands.
+func TestRecordsOfTwoTimers(t *testing.T) {
+	made, _, err := record(t, open(t), &Recording{Options: Options{Start: at(20, 0), End: at(23, 0)}}, "busy = rate(disk.dev.avactive)", "free = mem.util.available / 1024",
+		"both = mem.util.available / max(kernel.all.load)")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"20:30.5", "21:30.5", "21:51 mark", "22:30.5"}, times(t, made, idOf(t, made, "derived.free")))
+	busy := strings.Join(times(t, made, idOf(t, made, "derived.busy")), " ")
+	assert.Contains(t, busy, "20:20 20:30 20:40")
+	both := strings.Join(times(t, made, idOf(t, made, "derived.both")), " ")
+	assert.Contains(t, both, "20:20 20:30 20:30.5 20:40")
+}
+
+func TestRecordAtIntervals(t *testing.T) {
+	made, _, err := record(t, open(t), &Recording{Options: Options{Start: at(20, 0), End: at(23, 0), Every: time.Minute}}, "free = mem.util.available / 1024")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"20:00", "21:00", "21:51 mark", "22:00", "23:00"}, times(t, made, idOf(t, made, "derived.free")))
+}
+
+// What an archive has already keeps its numbers, and is written only if that is asked for.
+func TestReplace(t *testing.T) {
+	lines := []string{"busy = rate(disk.dev.avactive)", `kind = sum(disk.dev.read) by (/(.)$/)`}
+	ids, err := identity.Load("", 511) // of another host
+	require.NoError(t, err)
+	made, _, err := record(t, open(t), &Recording{IDs: ids}, lines...)
+	require.NoError(t, err)
+
+	_, report, err := record(t, made, &Recording{}, "busy = 1", "kind = 2")
+	require.ErrorIs(t, err, ErrNothing)
+	assert.Equal(t, []LeftOut{
+		{Name: "busy", Why: "the archive has it already", Has: true}, {Name: "kind", Why: "the archive has it already", Has: true},
+	}, report.LeftOut)
+	_, report, err = record(t, made, &Recording{Replace: true}, "busy = 1", "kind = 2", "busy.more = 3")
+	require.ErrorIs(t, err, ErrNothing)
+	assert.Equal(t, "the archive has it with other metadata: DOUBLE instant none 60.1, not U32 discrete none PM_INDOM_NULL", report.LeftOut[0].Why)
+}
+
+// A PMID that is another metric's in the archive is not given to a second one.
+func TestRecordWithoutConfusion(t *testing.T) {
+	made, _, err := record(t, open(t), &Recording{}, "first = max(kernel.all.load)")
+	require.NoError(t, err)
+	_, report, err := record(t, made, &Recording{}, "other = 1", "first.below = 2")
+	require.ErrorIs(t, err, ErrNothing)
+	assert.Equal(t, []LeftOut{
+		{Name: "first.below", Why: "derived.first is a metric in the archive"},
+		{Name: "other", Why: "its PMID 510.1.0 is that of derived.first in the archive"},
+	}, report.LeftOut)
+}
+
+func TestRecordIntoNowhere(t *testing.T) {
+	r := &Recording{In: open(t), Out: filepath.Join(t.TempDir(), "no", "out"), Options: Options{Start: night, End: at(1, 0)}}
+	var err error
+	r.IDs, err = identity.Load("", 510)
+	require.NoError(t, err)
+	_, err = r.Record(t.Context())
+	require.ErrorIs(t, err, ErrNothing)
+	r.Config = served.Config{Definitions: definitions(t, "load = kernel.all.load")}
+	_, err = r.Record(t.Context())
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

@@ -1,0 +1,106 @@
+package replay
+
+import (
+	"context"
+	"time"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/pmda/pmapi/archive"
+)
+
+// Source is an archive as what samples are taken from, a [session.Source]. It is at one time, where [Player.Play] puts it.
+type Source struct {
+	*archive.Context
+
+	record   *archive.Record   // values are those of it; nil: they are interpolated
+	at       map[pdu.PMID]int  // where they are in it
+	discrete map[pdu.PMID]bool // metrics whose values stay until the next record that has them
+	columns  pmapi.Columns
+}
+
+// NewSource makes a source that is at the start of an archive.
+func NewSource(a *archive.Archive) *Source {
+	return &Source{Context: a.NewContext(time.Time{}, time.Time{}), at: make(map[pdu.PMID]int), discrete: make(map[pdu.PMID]bool)}
+}
+
+// Err implements [session.Source]: an archive can always be asked.
+func (s *Source) Err() error { return nil }
+
+// FetchColumns implements [session.Source].
+func (s *Source) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Columns, error) {
+	if s.record == nil {
+		return s.Context.FetchColumns(ctx, ids)
+	}
+	s.columns = pmapi.Columns{Time: s.record.Time, Sets: s.columns.Sets[:0]}
+	for _, id := range ids {
+		set := pdu.Column{PMID: id, Code: pdu.ErrAgain}
+		if at, ok := s.at[id]; ok {
+			set = s.record.Sets[at]
+		} else if s.isDiscrete(ctx, id) {
+			known, err := s.Context.FetchColumns(ctx, []pdu.PMID{id})
+			if err != nil {
+				return nil, err
+			}
+			set = known.Sets[0]
+		}
+		s.columns.Sets = append(s.columns.Sets, set)
+	}
+	return &s.columns, nil
+}
+
+// isDiscrete reports whether values of a metric stay until there is another one, so that no record need repeat them.
+func (s *Source) isDiscrete(ctx context.Context, id pdu.PMID) bool {
+	is, known := s.discrete[id]
+	if !known {
+		desc, err := s.Desc(ctx, id)
+		is = err == nil && desc.Sem == pdu.SemDiscrete
+		s.discrete[id] = is
+	}
+	return is
+}
+
+// Rewind brings the source to the start of the archive, as if it had not been asked anything.
+func (s *Source) Rewind() {
+	s.Close()
+	s.record = nil
+	start, _ := s.Window()
+	s.SetTime(start)
+}
+
+// read gives the source a record, and its time; nil: values are interpolated from now on.
+func (s *Source) read(r *archive.Record) {
+	s.record = r
+	if r == nil {
+		return
+	}
+	s.SetTime(r.Time)
+	clear(s.at)
+	for i := range r.Sets {
+		s.at[r.Sets[i].PMID] = i
+	}
+}
+
+// has reports whether the record has values of all these metrics. What is discrete counts as being there, if anything else is.
+func (s *Source) has(ctx context.Context, ids []pdu.PMID) bool {
+	any := len(ids) == 0
+	for _, id := range ids {
+		switch at, ok := s.at[id]; {
+		case ok && s.record.Sets[at].Code >= 0:
+			any = true
+		case ok || !s.isDiscrete(ctx, id):
+			return false
+		}
+	}
+	return any
+}
+
+// any reports whether the record has one of these metrics.
+func (s *Source) any(ids []pdu.PMID) bool {
+	for _, id := range ids {
+		if _, ok := s.at[id]; ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,229 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived/session"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/archive"
+)
+
+// scan calls look with each record.
+func (p *part) scan(ctx context.Context, look func(r *archive.Record)) error {
+	records := p.In.NewContext(p.Start, p.End)
+	defer records.Close()
+	for {
+		r, err := records.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			if _, ok := errors.AsType[*archive.DamageError](err); ok { // Play tells
+				continue
+			}
+			return err
+		}
+		look(r)
+		if p.Read != nil {
+			p.Read(r.Time)
+		}
+	}
+}
+
+// domain is an instance domain of what is written.
+type domain struct {
+	of      pdu.InDom // as the set has it
+	groups  *served.Groups
+	version int              // of In's domain when it was written last
+	insts   *derived.InstSet // that it was looked at for last
+	written []pdu.Instance
+	known   map[pdu.Inst]bool // of written
+}
+
+// write writes all but the files' labels.
+func (p *part) write(ctx context.Context, sessions []*session.Session) error {
+	if err := p.describe(ctx); err != nil {
+		return err
+	}
+	p.marked = true
+	o := p.Options
+	o.Mark = p.mark
+	player := NewPlayer(p.source, sessions...)
+	err := player.Play(ctx, o, func(s *session.Session, at time.Time) error { return p.put(ctx, s, at) })
+	if err == nil {
+		err = p.flush()
+	}
+	if err == nil {
+		err = p.out.Close()
+	}
+	p.report.Ticks = player.Ticks()
+	return err
+}
+
+// describe writes what there is to say of metrics once.
+func (p *part) describe(ctx context.Context) error {
+	const context = math.MaxUint32 // stands for no metric
+	if err := p.copyLabels(ctx, context, pdu.LabelContext); err != nil {
+		return err
+	}
+	domain := p.IDs.Domain()
+	if err := p.out.Labels(p.Start, uint32(domain), pdu.LabelDomain, served.DomainLabels()); err != nil {
+		return err
+	}
+	for _, m := range p.metrics {
+		desc := m.Desc
+		desc.PMID, desc.InDom = m.id, p.domain(m.Desc.InDom)
+		err := errors.Join(
+			p.out.Metric(desc, m.FullName()),
+			p.out.Text(uint32(m.id), pdu.TextPMID|pdu.TextOneLine, m.Text(true)),
+			p.out.Text(uint32(m.id), pdu.TextPMID|pdu.TextHelp, m.Text(false)),
+			p.out.Labels(p.Start, uint32(m.id), pdu.LabelItem, m.Labels()))
+		if err == nil && desc.InDom != pdu.NoInDom && p.domains[m.Desc.InDom] == nil {
+			err = p.describeDomain(ctx, m.Desc.InDom)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describeDomain writes texts and labels of a domain.
+func (p *part) describeDomain(ctx context.Context, of pdu.InDom) error {
+	d := &domain{of: of, version: -1}
+	p.domains[of] = d
+	out := uint32(p.domain(of))
+	if _, ours := p.snapshot.Set.GroupDomains()[of]; ours {
+		d.groups = p.snapshot.Groups[of]
+		return errors.Join(
+			p.out.Text(out, pdu.TextInDom|pdu.TextOneLine, d.groups.Text()),
+			p.out.Text(out, pdu.TextInDom|pdu.TextHelp, d.groups.Text()))
+	}
+	for _, t := range []pdu.TextType{pdu.TextInDom | pdu.TextOneLine, pdu.TextInDom | pdu.TextHelp} {
+		text, err := p.In.Text(ctx, out, t)
+		if err != nil {
+			continue // there is none
+		}
+		if err := p.out.Text(out, t, text); err != nil {
+			return err
+		}
+	}
+	return p.copyLabels(ctx, out, pdu.LabelInDom)
+}
+
+// copyLabels writes labels that In has.
+func (p *part) copyLabels(ctx context.Context, ident uint32, t pdu.LabelType) error {
+	sets, err := p.source.Labels(ctx, ident, t)
+	if err != nil || !slices.ContainsFunc(sets, func(set pdu.LabelSet) bool { return len(set.Labels) > 0 }) {
+		return err
+	}
+	return p.out.Labels(latest(p.source.Time(), p.Start), ident, t, sets)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// put takes over the values of a session. They are written when nothing else can be of their time.
+func (p *part) put(ctx context.Context, s *session.Session, at time.Time) error {
+	if !at.Equal(p.pending) {
+		if err := p.flush(); err != nil {
+			return err
+		}
+		p.pending = at
+	}
+	values := p.out.Values()
+	for _, i := range p.classes[s] {
+		m := p.metrics[i]
+		v := s.Value(m.Derived)
+		if !p.NonFinite {
+			v = v.OnlyFinite()
+		}
+		switch {
+		case v.Len() == 0:
+			values.Fail(m.id, v.Code)
+			continue
+		case v.Type.Numeric():
+			values.Numbers(m.id, v.Type, v.Insts.IDs(), v.Bits)
+		default:
+			values.Strings(m.id, v.Type, v.Insts.IDs(), v.Blobs)
+		}
+		if d := p.domains[m.Desc.InDom]; d != nil {
+			if err := p.instances(ctx, d, at, v.Insts); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// instances writes the instances of a domain if they are not those that were written last.
+func (p *part) instances(ctx context.Context, d *domain, at time.Time, insts *derived.InstSet) error {
+	var now []pdu.Instance
+	switch {
+	case d.groups == nil:
+		version := p.source.Version(d.of)
+		if version == d.version {
+			return nil
+		}
+		d.version = version
+		var err error
+		if now, err = p.source.Instances(ctx, d.of); err != nil {
+			return nil //nolint:nilerr // In has no names for them either
+		}
+		if d.written != nil && slices.Equal(now, d.written) {
+			return p.copyLabels(ctx, uint32(d.of), pdu.LabelInstances)
+		}
+	case insts == d.insts:
+		return nil
+	default:
+		d.insts = insts
+		if d.known != nil && !slices.ContainsFunc(insts.IDs(), func(id pdu.Inst) bool { return !d.known[id] }) {
+			return nil
+		}
+		now = p.groups.Members(d.of)
+	}
+	d.written, d.known = now, make(map[pdu.Inst]bool, len(now))
+	for _, one := range now {
+		d.known[one.ID] = true
+	}
+	if err := p.out.InDom(at, p.domain(d.of), now); err != nil {
+		return err
+	}
+	if d.groups == nil {
+		return p.copyLabels(ctx, uint32(d.of), pdu.LabelInstances)
+	}
+	if sets := d.groups.Labels(now); len(sets) > 0 {
+		return p.out.Labels(at, uint32(p.domain(d.of)), pdu.LabelInstances, sets)
+	}
+	return nil
+}
+
+// flush writes the values that are waiting.
+func (p *part) flush() error {
+	if p.out.Values().Len() == 0 {
+		return nil
+	}
+	p.marked = false
+	p.report.Records++
+	return p.out.Put(p.pending)
+}
+
+// mark writes a mark, unless nothing is in front of it.
+func (p *part) mark(at time.Time) error {
+	if err := p.flush(); err != nil || p.marked {
+		return err
+	}
+	p.marked = true
+	return p.out.Mark(at)
+}
