@@ -407,3 +407,39 @@ func FuzzStateFile(f *testing.F) {
 		}
 	})
 }
+
+// Who only looks gets what the agent has written, and leaves it as it is.
+func TestView(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ids")
+	_, err := View(path)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	r, err := Load(path, 510)
+	require.NoError(t, err)
+	bound, err := r.Bind("a", "x", pdu.Desc{Type: pdu.TypeU32, InDom: pdu.NoInDom})
+	require.NoError(t, err)
+	groups := r.GroupInDom(pdu.NewInDom(60, 1), "kind")
+	require.NoError(t, r.Save())
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+
+	v, err := View(path)
+	require.NoError(t, err)
+	assert.Equal(t, 510, v.Domain())
+	id, err := v.PMID("a")
+	require.NoError(t, err)
+	assert.Equal(t, bound, id)
+	assert.True(t, v.Has("a"))
+	assert.False(t, v.Has("b"))
+	assert.Equal(t, groups, v.GroupInDom(pdu.NewInDom(60, 1), "kind"))
+	_, err = v.PMID("b")
+	require.NoError(t, err)
+	assert.False(t, v.Has("b"), "a number, but not one that anybody has been told")
+	require.NoError(t, v.Save())
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
+	_, err = View(path)
+	require.ErrorContains(t, err, path)
+}
