@@ -218,6 +218,9 @@ type metrics interface {
 type progress struct {
 	w          io.Writer // nil: nothing is shown
 	start, end time.Time // of the part
+	passes     int       // how often it is read
+	pass       int       // how often it has been
+	last       time.Time // that was read
 	began      time.Time
 	shown      time.Time
 }
@@ -230,7 +233,7 @@ const (
 
 // progress is that of a part of an archive. What is printed to the same terminal would be disturbed.
 func (t *tool) progress(start, end time.Time) *progress {
-	p := &progress{start: start, end: end, began: time.Now()}
+	p := &progress{start: start, end: end, passes: 1, began: time.Now()}
 	if isTerminal(t.stderr) && !t.printsToTerminal() {
 		p.w = t.stderr
 	}
@@ -243,13 +246,17 @@ func (t *tool) printsToTerminal() bool {
 }
 
 func (p *progress) read(at time.Time) {
+	if at.Before(p.last) {
+		p.pass++
+	}
+	p.last = at
 	now := time.Now()
 	if p.w == nil || now.Sub(p.began) < progressAfter || now.Sub(p.shown) < progressEvery {
 		return
 	}
 	p.shown = now
-	all := max(p.end.Sub(p.start), 1)
-	fmt.Fprintf(p.w, "\r\033[K%3.0f %% of the archive read", 100*min(1, max(0, at.Sub(p.start).Seconds()/all.Seconds())))
+	part := max(0, min(1, at.Sub(p.start).Seconds()/max(p.end.Sub(p.start), 1).Seconds()))
+	fmt.Fprintf(p.w, "\r\033[K%3.0f %% of the archive read", 100*(float64(p.pass)+part)/float64(p.passes))
 }
 
 // done takes the progress from the terminal.

@@ -53,14 +53,13 @@ func (e *evaluation) overArchive(ctx context.Context, p *played, samples int, fo
 		})
 	}
 	if form == formCSV { // its columns must be known before its first line
-		progress.end = progress.end.Add(p.window.End.Sub(p.window.Origin))
+		progress.passes = 2
 		if err := play(rows.measure); err != nil {
 			return err
 		}
 		rows.head()
 		p.Source.Rewind()
 		e.watch()
-		progress.start = progress.start.Add(p.window.Origin.Sub(p.window.End))
 		o.Damaged = nil // told
 	}
 	err := play(row)

@@ -64,6 +64,9 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 		t.complain(fmt.Errorf("%s in the definitions: run %s check", plural(wrong, "mistake"), program))
 	}
 	progress := t.progress(p.window.Origin, p.window.End)
+	if p.every == 0 {
+		progress.passes = 2 // first it is found out which metrics are recorded together
+	}
 	r.In, r.Options = p.Archive, t.playerOptions(p, progress)
 	for _, name := range names {
 		if !slices.ContainsFunc(read.all, func(d served.Definition) bool { return within(d.Name, name) }) {

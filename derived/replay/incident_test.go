@@ -21,7 +21,6 @@ var update = flag.Bool("update", false, "write examples/incident again")
 var night = time.Date(2026, 11, 24, 2, 0, 0, 0, time.UTC)
 
 var (
-	cpus  = pdu.NewInDom(60, 0)
 	disks = pdu.NewInDom(60, 1)
 	loads = pdu.NewInDom(60, 2)
 
