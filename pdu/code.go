@@ -35,6 +35,7 @@ const (
 	ErrLabel        Code = -12372
 	ErrLogRec       Code = -12373
 	ErrLogFile      Code = -12375
+	ErrPMIDLog      Code = -12378
 	ErrNoProfile    Code = -12381
 	ErrNoAgent      Code = -12386
 	ErrPermission   Code = -12387
@@ -188,7 +189,7 @@ var codes = map[Code]struct{ name, text string }{ //nolint:gochecknoglobals // a
 	ErrLogFile:      {"PM_ERR_LOGFILE", "Missing PCP archive log file"},
 	-12376:          {"PM_ERR_NOCONTEXT", "Attempt to use an illegal context"},
 	-12377:          {"PM_ERR_PROFILESPEC", "NULL pmInDom with non-NULL instlist"},
-	-12378:          {"PM_ERR_PMID_LOG", "Metric not defined in the PCP archive log"},
+	ErrPMIDLog:      {"PM_ERR_PMID_LOG", "Metric not defined in the PCP archive log"},
 	-12379:          {"PM_ERR_INDOM_LOG", "Instance domain identifier not defined in the PCP archive log"},
 	-12380:          {"PM_ERR_INST_LOG", "Instance identifier not defined in the PCP archive log"},
 	ErrNoProfile:    {"PM_ERR_NOPROFILE", "Missing profile - protocol botch"},

@@ -288,7 +288,7 @@ func (l line) same(other line) bool {
 	if l.value == other.value {
 		return true
 	}
-	x, err := strconv.ParseFloat(l.value, 64)
+	x, err := strconv.ParseFloat(strings.Replace(l.value, "-nan", "nan", 1), 64)
 	y, err2 := strconv.ParseFloat(other.value, 64)
 	if err != nil || err2 != nil || !l.typ.Numeric() {
 		return false

@@ -99,7 +99,7 @@ func (c *Context) Next(ctx context.Context, ids ...pdu.PMID) (*Record, error) {
 			c.record = Record{Time: r.time, Mark: true}
 			return &c.record, nil
 		}
-		decode(&c.columns, r, wanted)
+		decode(&c.columns, r, c.descs, wanted)
 		if len(c.columns.Sets) > 0 {
 			c.record = Record{Time: r.time, Sets: c.columns.Sets}
 			return &c.record, nil

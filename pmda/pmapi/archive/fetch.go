@@ -9,7 +9,7 @@ import (
 )
 
 // Fetch gives the values of metrics at the time of the context: one set for each metric, in the order of ids. A set has no values if the
-// archive has none for that time, and the code [pdu.ErrPMID] if it does not have the metric.
+// archive has none for that time, and the code [pdu.ErrPMIDLog] if it does not have the metric.
 //
 // A counter is interpolated between the record before and the one after; an instant value or a string is that of the record before, if
 // there is one after; a discrete one is that of the record before. There is nothing before a mark for what is after it, and the other way
@@ -44,7 +44,7 @@ func (c *Context) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Colu
 		if s := asked[i]; s != nil {
 			res.Sets[i] = s.value
 		} else {
-			res.Sets[i] = pdu.Column{PMID: id, Code: pdu.ErrPMID, Type: pdu.TypeUnknown}
+			res.Sets[i] = pdu.Column{PMID: id, Code: pdu.ErrPMIDLog, Type: pdu.TypeUnknown}
 		}
 	}
 	return res, nil

@@ -10,8 +10,8 @@ import (
 
 // domain is the history of an instance domain.
 type domain struct {
-	states []state // by time
-	count  int     // of instances that there have been
+	states []state          // by time
+	last   map[pdu.Inst]int // the last state that an instance is in
 }
 
 // state is what a record says of an instance domain from a time on: all its instances, or in what they differ from those before.
@@ -134,6 +134,35 @@ func (d *domain) all() []pdu.Instance {
 		}
 	}
 	return list
+}
+
+// done is called when all states are there.
+func (d *domain) done() {
+	d.last = make(map[pdu.Inst]int)
+	alive := make(map[pdu.Inst]bool)
+	end := func(id pdu.Inst, i int) {
+		delete(alive, id)
+		d.last[id] = i - 1
+	}
+	for i, s := range d.states {
+		now := make(map[pdu.Inst]bool, len(s.instances))
+		for _, in := range s.instances {
+			now[in.ID], alive[in.ID] = true, true
+		}
+		for _, id := range s.gone {
+			end(id, i)
+		}
+		if !s.delta && len(alive) > len(now) {
+			for id := range alive {
+				if !now[id] {
+					end(id, i)
+				}
+			}
+		}
+	}
+	for id := range alive {
+		d.last[id] = len(d.states) - 1
+	}
 }
 
 // find returns the first instance that is wanted: of those at a time, or else of all, the last first.

@@ -129,8 +129,6 @@ func (m *meta) desc(f *fields) (reason string) {
 	}
 	for _, name := range names {
 		switch id, known := m.ids[name]; {
-		case !pdu.LegalName(name):
-			reason = fmt.Sprintf("%q is not a valid name of a metric", name)
 		case !known:
 			m.ids[name] = d.PMID
 			m.names[d.PMID] = append(m.names[d.PMID], name)
@@ -198,7 +196,7 @@ func (m *meta) done() {
 	}
 	slices.Sort(m.sorted)
 	for _, d := range m.indoms {
-		d.count = len(d.all())
+		d.done()
 	}
 	m.interned = nil
 }

@@ -19,7 +19,9 @@ const (
 //
 // A record is a RESULT but for its head, and value blocks are counted from the same place: the wanted sets are put together where those of a
 // RESULT are.
-func decode(dst *pdu.Columns, r record, wanted func(pdu.PMID) bool) {
+//
+// The type of a value is that of the descriptor, whatever its block says: archives of old times say 0.
+func decode(dst *pdu.Columns, r record, descs map[pdu.PMID]pdu.Desc, wanted func(pdu.PMID) bool) {
 	const resultHead = 12
 	body := r.body
 	from, to, n := headSize(r.version), resultHead, 0
@@ -39,7 +41,38 @@ func decode(dst *pdu.Columns, r record, wanted func(pdu.PMID) bool) {
 		from += size
 	}
 	binary.BigEndian.PutUint32(body[resultHead-4:], uint32(n))
-	_ = dst.Decode(pdu.Frame{Kind: pdu.KindResult, Body: body}) // what is wrong with a set, its code says
+	frame := pdu.Frame{Kind: pdu.KindResult, Body: body}
+	_ = dst.Decode(frame) // what is wrong with a set, its code says
+	for i := range dst.Sets {
+		set := &dst.Sets[i]
+		desc, ok := descs[set.PMID]
+		if ok && (set.Code == pdu.ErrConv || len(set.Insts) > 0 && set.Format != pdu.InSitu && set.Type != desc.Type) {
+			retype(body[:to], body, descs)
+			_ = dst.Decode(frame)
+			return
+		}
+	}
+}
+
+// retype writes the types of the descriptors into the value blocks of the sets that are in front.
+func retype(sets, body []byte, descs map[pdu.PMID]pdu.Desc) {
+	const frameHead = pdu.HeaderSize
+	f := fields{b: sets, off: frameHead}
+	for f.left() > 0 && !f.failed {
+		desc, ok := descs[pdu.PMID(f.u32())]
+		count := int(f.i32())
+		if count <= 0 {
+			continue
+		}
+		format := pdu.ValueFormat(f.i32())
+		for range count {
+			f.u32()
+			at := int64(f.u32())*4 - frameHead
+			if ok && format != pdu.InSitu && !f.failed && at >= int64(len(sets)) && at < int64(len(body)) {
+				body[at] = byte(desc.Type)
+			}
+		}
+	}
 }
 
 // own makes what is not numeric independent of the record.

@@ -1,0 +1,279 @@
+package archive
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// series is what is known of a metric.
+type series struct {
+	desc   pdu.Desc
+	domain *domain              // nil: the metric is singular
+	known  map[pdu.Inst]bool    // the instances that have been seen; false: gone for good
+	newest column               // the last record up to now
+	older  map[pdu.Inst]*sample // instances that newest does not have
+	ahead  []column             // records behind now, up to the next mark at most
+
+	// far has, of instances that are in no record ahead, where they come next in this segment; zero: nowhere. scanned says that it
+	// knows the last times of all.
+	far     map[pdu.Inst]*sample
+	last    map[pdu.Inst]time.Time
+	scanned bool
+	final   bool // what is not ahead and not far comes no more in this segment
+
+	had    bool       // the last fetch has had values
+	broken bool       // there was a mark since the last fetch
+	value  pdu.Column // of this fetch
+}
+
+func newSeries(a *Archive, desc pdu.Desc) *series {
+	s := &series{desc: desc, known: make(map[pdu.Inst]bool)}
+	if desc.InDom != pdu.NoInDom {
+		if s.domain = a.indoms[desc.InDom]; s.domain == nil {
+			s.domain = &domain{}
+		}
+	}
+	return s
+}
+
+// column is the values of a metric in a record; there are no Insts if there is none.
+type column struct {
+	t     time.Time
+	insts []pdu.Inst
+	bits  []uint64
+	blobs [][]byte
+}
+
+// sample is a value of an instance.
+type sample struct {
+	t    time.Time
+	bits uint64
+	blob []byte
+}
+
+// one makes a column that of a singular metric: archives of old times have any number for its instance.
+func (c *column) one() {
+	if len(c.insts) == 1 && c.insts[0] == pdu.NoInst {
+		return
+	}
+	c.insts = []pdu.Inst{pdu.NoInst}
+	if c.bits != nil {
+		c.bits = c.bits[:1]
+	} else {
+		c.blobs = c.blobs[:1]
+	}
+}
+
+func (c *column) sample(i int) sample {
+	s := sample{t: c.t}
+	if c.bits != nil {
+		s.bits = c.bits[i]
+	} else {
+		s.blob = c.blobs[i]
+	}
+	return s
+}
+
+// fits reports whether values of a type can be read as the descriptor says.
+func fits(values, t pdu.Type) bool {
+	switch {
+	case values == t:
+		return t.Numeric() || t == pdu.TypeString || t == pdu.TypeAggregate || t == pdu.TypeAggregateStatic
+	case values == pdu.TypeUnknown: // in situ
+		return t == pdu.Type32 || t == pdu.TypeU32 || t == pdu.TypeFloat
+	case t == pdu.TypeAggregate || t == pdu.TypeAggregateStatic:
+		return values == pdu.TypeAggregate || values == pdu.TypeAggregateStatic
+	}
+	return false
+}
+
+// take takes a record that is newer than all before.
+func (s *series) take(c column) {
+	if !slices.Equal(s.newest.insts, c.insts) {
+		if s.older == nil {
+			s.older = make(map[pdu.Inst]*sample)
+		}
+		for i, id := range s.newest.insts {
+			one := s.newest.sample(i)
+			s.older[id] = &one
+		}
+		for _, id := range c.insts {
+			delete(s.older, id)
+		}
+	}
+	s.newest = c
+}
+
+// adopt takes what is older than all that is known.
+func (s *series) adopt(old *series) {
+	if len(s.newest.insts) == 0 {
+		s.newest, s.older = old.newest, old.older
+		return
+	}
+	has := make(map[pdu.Inst]bool)
+	for _, id := range s.newest.insts {
+		has[id] = true
+	}
+	if s.older == nil {
+		s.older = make(map[pdu.Inst]*sample)
+	}
+	for i, id := range old.newest.insts {
+		if s.older[id] == nil && !has[id] {
+			one := old.newest.sample(i)
+			s.older[id] = &one
+		}
+	}
+	for id, one := range old.older {
+		if s.older[id] == nil && !has[id] {
+			s.older[id] = one
+		}
+	}
+}
+
+// fewInstances is how many instances a metric may have without those that are gone being forgotten (as in libpcp).
+const fewInstances = 15
+
+// forget drops the instances whose domain will not have them again, if there are many. What is discrete would have a value for ever.
+func (s *series) forget(now time.Time) {
+	if s.domain == nil || s.desc.Sem != pdu.SemDiscrete {
+		return
+	}
+	for _, id := range s.newest.insts {
+		if _, ok := s.known[id]; !ok {
+			s.known[id] = true
+		}
+	}
+	n := 0
+	for _, there := range s.known {
+		if there {
+			n++
+		}
+	}
+	if n <= fewInstances {
+		return
+	}
+	state := s.domain.state(now)
+	for id := range s.known {
+		if last, ok := s.domain.last[id]; !ok || last < state {
+			s.known[id] = false
+			delete(s.older, id)
+		}
+	}
+}
+
+// exists reports whether an instance may have a value: its domain has it at some time, and it is not forgotten.
+func (s *series) exists(id pdu.Inst) bool {
+	there, seen := s.known[id]
+	_, ok := s.domain.last[id]
+	return ok && (there || !seen)
+}
+
+// pending reports whether the value of a series depends on records behind now.
+func (s *series) pending() bool {
+	return s.desc.Sem != pdu.SemDiscrete && len(s.newest.insts)+len(s.older) > 0
+}
+
+// unresolved are the instances that have a value up to now, and of which it is not known whether they have one behind.
+func (s *series) unresolved(now time.Time) iter.Seq[pdu.Inst] {
+	return func(yield func(pdu.Inst) bool) {
+		if s.final {
+			return
+		}
+		open := func(id pdu.Inst, i int) bool {
+			if s.scanned && !s.last[id].After(now) {
+				return false
+			}
+			_, ok := s.next(id, i, now)
+			return !ok
+		}
+		if !s.newest.t.Equal(now) {
+			for i, id := range s.newest.insts {
+				if open(id, i) && !yield(id) {
+					return
+				}
+			}
+		}
+		for id := range s.older {
+			if open(id, -1) && !yield(id) {
+				return
+			}
+		}
+	}
+}
+
+// next is the first value of an instance behind now, as far as it is known; i is its place in the newest record.
+func (s *series) next(id pdu.Inst, i int, now time.Time) (sample, bool) {
+	for j := range s.ahead {
+		c := &s.ahead[j]
+		if i >= len(c.insts) || i < 0 || c.insts[i] != id {
+			i = slices.Index(c.insts, id)
+		}
+		if i >= 0 {
+			return c.sample(i), true
+		}
+	}
+	if far := s.far[id]; far != nil && far.t.After(now) {
+		return *far, true
+	}
+	return sample{}, false
+}
+
+// interpolate makes the value at a time.
+func (s *series) interpolate(now time.Time) {
+	counter, discrete := s.desc.Sem == pdu.SemCounter, s.desc.Sem == pdu.SemDiscrete
+	skip := counter && s.broken && s.had
+	s.broken = false
+	v := &s.value
+	before := v.Insts
+	*v = pdu.Column{PMID: s.desc.PMID, Type: s.desc.Type}
+	if skip {
+		s.had = false
+		return
+	}
+	n := len(s.newest.insts) + len(s.older)
+	insts := make([]pdu.Inst, 0, n)
+	numeric := s.desc.Type.Numeric()
+	one := func(id pdu.Inst, prior sample, i int) {
+		if s.domain != nil && !s.exists(id) {
+			return
+		}
+		if !discrete && !prior.t.Equal(now) {
+			next, ok := s.next(id, i, now)
+			if !ok {
+				return
+			}
+			if counter && numeric {
+				part := float64(now.Sub(prior.t)) / float64(next.t.Sub(prior.t))
+				prior.bits = between(s.desc.Type, prior.bits, next.bits, part)
+			}
+		}
+		insts = append(insts, id)
+		if numeric {
+			v.Bits = append(v.Bits, prior.bits)
+		} else {
+			v.Blobs = append(v.Blobs, prior.blob)
+		}
+	}
+	if numeric {
+		v.Bits = make([]uint64, 0, n)
+	}
+	for i, id := range s.newest.insts {
+		one(id, s.newest.sample(i), i)
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.older)) {
+		one(id, *s.older[id], -1)
+	}
+	s.had = len(insts) > 0
+	switch {
+	case len(insts) == 0:
+		v.Bits = nil
+	case slices.Equal(insts, before):
+		v.Insts = before
+	default:
+		v.Insts = insts
+	}
+}
