@@ -145,7 +145,7 @@ func (p *played) open(o *archiveOptions) (err error) {
 // text is a time in the zone that is asked for.
 func (p *played) text(t time.Time) string { return t.In(p.zone).Format("2006-01-02 15:04:05.000") }
 
-// options are those of a player, which tells what it cannot read, and on a terminal how far it is.
+// playerOptions are those of a player that takes the samples that are asked for, and tells what it cannot read, and on a terminal how far it is.
 func (t *tool) playerOptions(p *played, progress *progress) replay.Options {
 	return replay.Options{
 		Start: p.window.Origin, End: p.window.End, Every: p.every,

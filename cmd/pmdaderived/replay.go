@@ -23,12 +23,11 @@ import (
 func runReplay(ctx context.Context, t *tool, args []string) int {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	var pause time.Duration
 	r := replay.Recording{PID: os.Getpid()}
 	identities := ""
 	operands, exit, done := t.parse(args, append([]pmda.Option{
 		t.pathsOption(),
-		t.intervalOption(&pause, "time between samples; those of the archive's records if it is not given"),
+		t.intervalOption(new(time.Duration), "time between samples; those of the archive's records if it is not given"),
 		{Long: "replace", Set: set(&r.Replace), Help: "write metrics that the archive has already, too"},
 		{Long: "identities", Arg: "FILE", Set: text(&identities), Help: "take PMIDs and instance domains from this state file of an agent"},
 		nonFiniteOption(&r.NonFinite),

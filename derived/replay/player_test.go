@@ -157,6 +157,19 @@ func TestWindowsEnd(t *testing.T) {
 	}, rows)
 }
 
+// Who knows the names of instances learns when there are others.
+func TestVersions(t *testing.T) {
+	source := NewSource(open(t))
+	source.SetTime(at(21, 59))
+	before := source.Version(disks)
+	source.SetTime(at(22, 0))
+	assert.Equal(t, before+1, source.Version(disks))
+	source.Rewind()
+	assert.Equal(t, before, source.Version(disks))
+	assert.Zero(t, source.Version(510))
+	assert.NoError(t, source.Err())
+}
+
 func TestTicks(t *testing.T) {
 	_, p := play(t, Options{Start: at(10, 0), End: at(20, 0), Every: time.Hour},
 		`a = max_sample(mem.util.available, "1min")`, `b = max_sample(max(kernel.all.load) / hinv.ncpu, "10min", "1min")`)
