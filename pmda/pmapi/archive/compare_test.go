@@ -301,7 +301,7 @@ func (l line) same(other line) bool {
 	default:
 		slack = max(slack, 1)
 	}
-	return math.Abs(x-y) <= slack || math.IsNaN(x) && math.IsNaN(y)
+	return x == y || math.Abs(x-y) <= slack || math.IsNaN(x) && math.IsNaN(y)
 }
 
 // compare says where two readings differ, how often, and how many lines libpcp has.
