@@ -25,14 +25,18 @@ func TestAsPmrep(t *testing.T) {
 	if _, err := exec.LookPath("pmrep"); err != nil {
 		t.Skip("pmrep is not installed")
 	}
-	names := []string{"sample.milliseconds", "sample.seconds", "sample.double.bin_ctr", "sample.longlong.million", "sample.ulonglong.bin_ctr",
-		"kernel.all.sysfork", "kernel.all.load", "sample.float.one", "sample.drift", "sample.step", "hinv.ncpu", "sample.bin"}
+	names := []string{
+		"sample.milliseconds", "sample.seconds", "sample.double.bin_ctr", "sample.longlong.million", "sample.ulonglong.bin_ctr",
+		"kernel.all.sysfork", "kernel.all.load", "sample.float.one", "sample.drift", "sample.step", "hinv.ncpu", "sample.bin",
+	}
 	for _, name := range []string{"v2a", "v3a", "marks2", "marks3", "volumes"} {
 		t.Run(name, func(t *testing.T) {
 			a := open(t, name)
 			step := (a.End().Sub(a.Start()) / 201).Truncate(time.Millisecond)
-			cmd := exec.Command("pmrep", append([]string{"-a", filepath.Join("testdata", name), "-Z", "UTC", "-r", "-p", "-f", "%s", "-o", "csv", "-P", "6",
-				"-t", fmt.Sprintf("%dmsec", step.Milliseconds()), "-s", "200"}, names...)...)
+			cmd := exec.Command("pmrep", append([]string{
+				"-a", filepath.Join("testdata", name), "-Z", "UTC", "-r", "-p", "-f", "%s", "-o", "csv", "-P", "6",
+				"-t", fmt.Sprintf("%dmsec", step.Milliseconds()), "-s", "200",
+			}, names...)...)
 			cmd.Env = append(cmd.Environ(), "PCP_DERIVED_CONFIG=", "PCP_PYTHON_PROG=/usr/bin/python3")
 			out, err := cmd.Output()
 			require.NoError(t, err)
