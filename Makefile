@@ -98,6 +98,10 @@ reloads: go pcp ## have the definitions read again N times under load, in proces
 windows: go pcp ## functions over time for pmlogger, pmval, pmrep and others at once, for T: make windows T=10m
 	T=$(if $(filter file,$(origin T)),10m,$(T)) $(GO) test -count=1 -v -timeout 0 -run '^TestEachClientSeesItsPeaks$$' ./test
 
+.PHONY: archives
+archives: go pcp ## compare all archives below a folder with what libpcp reads (needs a C compiler and libpcp's headers): make archives DIR=folder
+	$(GO) test -count=1 -v -timeout 0 -run '^TestArchives$$' ./pmda/pmapi/archive -args -archives $(abspath $(DIR))
+
 .PHONY: unit
 unit: go ## run the tests that need no PCP (seconds)
 	$(strip $(GO) test $(GOTESTFLAGS)) $(PACKAGES)

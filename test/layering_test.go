@@ -29,6 +29,7 @@ const (
 	watching  = "github.com/fsnotify/fsnotify"
 	unixCalls = "golang.org/x/sys/unix"
 	exporting = "github.com/performancecopilot/speed/v4"
+	unpacking = "github.com/klauspost/compress/zstd github.com/ulikunitz/xz"
 	// talking is what code needs for the world and the log.
 	talking = "os/exec os/signal net net/http log log/slog"
 	// pure code does neither.
@@ -42,7 +43,7 @@ var layers = map[string]layer{
 	"pmda":               {ours: "pdu regular", modules: logging + " " + unixCalls},
 	"pmda/pmdatest":      {ours: "pdu pmda"},
 	"pmda/pmapi":         {ours: "pdu"},
-	"pmda/pmapi/archive": {ours: "pdu pmda/pmapi", modules: "github.com/klauspost/compress/zstd github.com/ulikunitz/xz"},
+	"pmda/pmapi/archive": {ours: "pdu pmda/pmapi", modules: unpacking},
 
 	"pmda/pmapi/archive/writer": {ours: "pdu", never: talking},
 
@@ -130,6 +131,7 @@ var testModules = []string{
 	"github.com/rogpeppe/go-internal/txtar",
 	exporting + "/mmvdump",
 	logging, watching, unixCalls, exporting,
+	"github.com/klauspost/compress/zstd", "github.com/ulikunitz/xz",
 }
 
 // listed is the part of `go list -json` that is used here.

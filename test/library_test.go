@@ -21,7 +21,7 @@ import (
 
 // library are the packages that docs/library.md promises to other programs.
 func library() []string {
-	return []string{"pdu", "pmda", "pmda/pmapi", "pmda/pmapi/pmapitest", "pmda/pmdatest"}
+	return []string{"pdu", "pmda", "pmda/pmapi", "pmda/pmapi/archive", "pmda/pmapi/pmapitest", "pmda/pmdatest"}
 }
 
 // What other programs can use changes on purpose only (-update writes what there is): docs/library.md says

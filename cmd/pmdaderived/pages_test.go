@@ -43,9 +43,9 @@ func TestFromPromQL(t *testing.T) {
 	assert.NotContains(t, out, "rows:", out)
 }
 
-// The sessions of docs/archives.md print exactly what follows.
-func TestArchivesPage(t *testing.T) {
-	text := readFile(t, "../../docs/archives.md")
+// The sessions of docs/replay.md print exactly what follows.
+func TestReplayPage(t *testing.T) {
+	text := readFile(t, "../../docs/replay.md")
 	examples := must(filepath.Abs("../../examples"))(t)
 	s := newSite(t)
 	t.Chdir(t.TempDir())

@@ -45,7 +45,11 @@ func (c *Columns) Result() *Result {
 	if c == nil {
 		return nil
 	}
-	return &Result{Time: c.Time, Sets: c.answer.ValueSets(), Changes: c.Changes}
+	answer := c.answer
+	if answer == nil { // not a connection's, but an archive's
+		answer = &pdu.Columns{Sets: c.Sets}
+	}
+	return &Result{Time: c.Time, Sets: answer.ValueSets(), Changes: c.Changes}
 }
 
 // fetchState is the part of a Conn that a fetch uses, kept for the next one.

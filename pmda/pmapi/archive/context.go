@@ -70,8 +70,8 @@ type Record struct {
 }
 
 // Next gives the next record of the window that has one of the metrics, with the sets of these only, and every mark; without ids, every
-// record with all its sets. It ends with [io.EOF]. A [DamageError] says that records are missing here: those of the next volume or archive follow,
-// if there is one.
+// record with all its sets. Event records are left out. It ends with [io.EOF]. A [DamageError] says that records are missing here: those
+// of the next volume or archive follow, if there is one.
 //
 // Source: pmFetchArchive(3).
 func (c *Context) Next(ctx context.Context, ids ...pdu.PMID) (*Record, error) {

@@ -5,11 +5,12 @@
 //	found, err := a.LookupNames(ctx, []string{"kernel.all.load"})
 //	c := a.NewContext(time.Time{}, time.Time{})            // all of it
 //	c.SetTime(a.Start().Add(time.Minute))
+//	defer c.Close()
 //	res, err := c.Fetch(ctx, []pdu.PMID{found[0].PMID})    // what the load was then
 //
 // # Two ways to read
 //
-// [Context.Fetch] gives the values at a time, between two records, too (PM_MODE_INTERP): fetch.go says how.
+// [Context.Fetch] gives the values at a time, between two records, too (PM_MODE_INTERP).
 // [Context.Next] walks over the records as they are (PM_MODE_FORW). Both may be used with one context: neither moves the other.
 //
 // # What is broken
@@ -20,8 +21,8 @@
 // # Memory
 //
 // Metadata is held: names, descriptors, instances, labels, texts. Values are not: a context holds those that it needs for the metrics that
-// it was asked for, whatever the length of the archive. Compressed volumes are decompressed to temporary files, two for each context at
-// most. Counts and lengths in a file never choose how much memory is taken: buffers grow with the bytes that have been read.
+// it was asked for, whatever the length of the archive. Compressed volumes are decompressed to temporary files: those
+// that contexts read, and two more at most. Counts and lengths in a file never choose how much memory is taken: buffers grow with the bytes that have been read.
 //
 // # Who may call what
 //

@@ -15,16 +15,12 @@ import (
 // there is one after; a discrete one is that of the record before. There is nothing before a mark for what is after it, and the other way
 // round. After a mark a counter has no value once if it had one in the fetch before: what a fetch gives depends on those before it.
 //
-// [pdu.ErrEOL] beyond the window. The memory of the result is the context's until its next call.
+// [pdu.ErrEOL] beyond the window. The lists of instances must not be changed.
 //
 // Source: pmFetch(3), docs/archives.md.
 func (c *Context) Fetch(ctx context.Context, ids []pdu.PMID) (*pmapi.Result, error) {
 	res, err := c.FetchColumns(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	columns := pdu.Columns{Sets: res.Sets}
-	return &pmapi.Result{Time: res.Time, Sets: columns.ValueSets()}, nil
+	return res.Result(), err
 }
 
 // FetchColumns is [Context.Fetch] for receivers of many numbers.

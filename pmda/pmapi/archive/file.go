@@ -58,7 +58,7 @@ func openFile(path string, most int64) (*file, error) {
 		}
 		return &file{path: path, os: f, size: info.Size()}, nil
 	}
-	defer f.Close() //nolint:errcheck // was read only
+	defer f.Close()
 	temporary, err := os.CreateTemp("", "pcp-archive-*")
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ const (
 	valueSize    = 8  // instance and value
 )
 
-// decode reads the sets of a record that are wanted, all if wanted is nil. A set that cannot be read has a code. Numbers have memory of their own;
+// decode reads the sets of a record that are wanted, all if wanted is nil; event records are left out. A set that cannot be read has a code. Numbers have memory of their own;
 // what is not numeric is borrowed from the record.
 //
 // A record is a RESULT but for its head, and value blocks are counted from the same place: the wanted sets are put together where those of a
@@ -34,7 +34,8 @@ func decode(dst *pdu.Columns, r record, descs map[pdu.PMID]pdu.Desc, wanted func
 			}
 			size = setHead + count*valueSize
 		}
-		if wanted == nil || wanted(pdu.PMID(binary.BigEndian.Uint32(body[from:]))) {
+		id := pdu.PMID(binary.BigEndian.Uint32(body[from:]))
+		if (wanted == nil || wanted(id)) && !events(descs[id].Type) {
 			copy(body[to:], body[from:from+size])
 			to, n = to+size, n+1
 		}
@@ -53,6 +54,8 @@ func decode(dst *pdu.Columns, r record, descs map[pdu.PMID]pdu.Desc, wanted func
 		}
 	}
 }
+
+func events(t pdu.Type) bool { return t == pdu.TypeEvent || t == pdu.TypeHighResEvent }
 
 // retype writes the types of the descriptors into the value blocks of the sets that are in front.
 func retype(sets, body []byte, descs map[pdu.PMID]pdu.Desc) {

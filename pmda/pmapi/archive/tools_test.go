@@ -1,0 +1,160 @@
+package archive_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/archive"
+)
+
+// pmrep -a prints what we fetch: raw values of many kinds of metrics at 200 ascending times.
+func TestAsPmrep(t *testing.T) {
+	if _, err := exec.LookPath("pmrep"); err != nil {
+		t.Skip("pmrep is not installed")
+	}
+	names := []string{
+		"sample.milliseconds", "sample.seconds", "sample.double.bin_ctr", "sample.longlong.million", "sample.ulonglong.bin_ctr",
+		"kernel.all.sysfork", "kernel.all.load", "sample.float.one", "sample.drift", "sample.step", "hinv.ncpu", "sample.bin",
+	}
+	for _, name := range []string{"v2a", "v3a", "marks2", "marks3", "volumes"} {
+		t.Run(name, func(t *testing.T) {
+			a := open(t, name)
+			step := (a.End().Sub(a.Start()) / 201).Truncate(time.Millisecond)
+			cmd := exec.Command("pmrep", append([]string{
+				"-a", filepath.Join("testdata", name), "-Z", "UTC", "-r", "-p", "-f", "%s", "-o", "csv", "-P", "6",
+				"-t", fmt.Sprintf("%dmsec", step.Milliseconds()), "-s", "200",
+			}, names...)...)
+			cmd.Env = append(cmd.Environ(), "PCP_DERIVED_CONFIG=", "PCP_PYTHON_PROG=/usr/bin/python3")
+			out, err := cmd.Output()
+			require.NoError(t, err)
+			s := bufio.NewScanner(bytes.NewReader(out))
+			require.True(t, s.Scan())
+			header := strings.Split(s.Text(), ",")[1:]
+			have := fetched(t, a, names, step)
+			rows := 0
+			for ; s.Scan(); rows++ {
+				for i, want := range strings.Split(s.Text(), ",")[1:] {
+					value, ok := have[rows][strings.Trim(header[i], `"`)]
+					if want == "" {
+						assert.False(t, ok, "row %d %s: %v", rows, header[i], value)
+						continue
+					}
+					x, err := strconv.ParseFloat(want, 64)
+					require.NoError(t, err)
+					assert.True(t, ok && math.Abs(x-value) <= max(1, 1e-9*math.Abs(x)), "row %d %s: want %s, have %v", rows, header[i], want, value)
+				}
+			}
+			assert.Equal(t, 200, rows)
+		})
+	}
+}
+
+// pmval -a prints what we fetch of a counter that wraps, which is wider than pmrep's columns.
+func TestAsPmval(t *testing.T) {
+	if _, err := exec.LookPath("pmval"); err != nil {
+		t.Skip("pmval is not installed")
+	}
+	const metric = "sample.wrap.long"
+	line := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d+ +(-?\d+|No values available)$`)
+	for _, name := range []string{"v2a", "v3a", "marks2", "marks3", "volumes"} {
+		t.Run(name, func(t *testing.T) {
+			a := open(t, name)
+			step := (a.End().Sub(a.Start()) / 201).Truncate(time.Millisecond)
+			out, err := exec.Command("pmval", "-a", filepath.Join("testdata", name), "-Z", "UTC", "-r", "-w", "20",
+				"-t", fmt.Sprintf("%dmsec", step.Milliseconds()), "-s", "200", metric).Output()
+			require.NoError(t, err)
+			lines := line.FindAllSubmatch(out, -1)
+			require.Len(t, lines, 200)
+			for i, row := range fetched(t, a, []string{metric}, step) {
+				want := "No values available"
+				if value, ok := row[metric]; ok {
+					want = strconv.FormatFloat(value, 'f', 0, 64)
+				}
+				assert.Equal(t, want, string(lines[i][1]), "row %d", i)
+			}
+		})
+	}
+}
+
+// fetched are the values at ascending times, by the names that pmrep gives its columns.
+func fetched(t *testing.T, a *archive.Archive, names []string, step time.Duration) (rows []map[string]float64) {
+	begin := a.Start().Truncate(time.Microsecond) // as fine as the tools have it
+	c := a.NewContext(begin, time.Time{})
+	defer c.Close()
+	found, err := a.LookupNames(t.Context(), names)
+	require.NoError(t, err)
+	var ids []pdu.PMID
+	for _, f := range found {
+		ids = append(ids, f.PMID)
+	}
+	for i := range 200 {
+		c.SetTime(begin.Add(step * time.Duration(i)))
+		res, err := c.Fetch(t.Context(), ids)
+		require.NoError(t, err)
+		row := make(map[string]float64)
+		for j, s := range res.Sets {
+			desc, err := a.Desc(t.Context(), s.PMID)
+			require.NoError(t, err)
+			for _, v := range s.Values {
+				column := names[j]
+				if desc.InDom != pdu.NoInDom {
+					name, err := c.InstanceName(t.Context(), desc.InDom, v.Inst)
+					require.NoError(t, err)
+					column += "-" + name
+				}
+				row[column] = desc.Type.Float64(v.Bits)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// pmdumplog -m prints as many records, values and marks as we read.
+func TestAsPmdumplog(t *testing.T) {
+	if _, err := exec.LookPath("pmdumplog"); err != nil {
+		t.Skip("pmdumplog is not installed")
+	}
+	inst := regexp.MustCompile(`inst \[(-?\d+) or`)
+	for _, name := range []string{"v2a", "v3a", "marks2", "marks3", "volumes"} {
+		t.Run(name, func(t *testing.T) {
+			out, err := exec.Command("pmdumplog", "-m", filepath.Join("testdata", name)).Output()
+			require.NoError(t, err)
+			marks := bytes.Count(out, []byte("<mark>"))
+			want := len(inst.FindAll(out, -1))
+			haveMarks, have := 0, 0
+			a := open(t, name)
+			c := a.NewContext(time.Time{}, time.Time{})
+			defer c.Close()
+			for {
+				r, err := c.Next(t.Context())
+				if err != nil {
+					break
+				}
+				if r.Mark {
+					haveMarks++
+				}
+				for _, s := range r.Sets {
+					if d, err := a.Desc(t.Context(), s.PMID); err == nil && d.InDom != pdu.NoInDom && d.Type != pdu.TypeHighResEvent && d.Type != pdu.TypeEvent {
+						have += len(s.Insts)
+					}
+				}
+			}
+			assert.Equal(t, marks, haveMarks, "marks")
+			assert.Equal(t, want, have, "values with an instance")
+		})
+	}
+}
