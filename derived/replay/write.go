@@ -41,10 +41,10 @@ func (p *part) scan(ctx context.Context, look func(r *archive.Record)) error {
 type domain struct {
 	of      pdu.InDom // as the set has it
 	groups  *served.Groups
-	version int              // of In's domain when it was written last
-	insts   *derived.InstSet // that it was looked at for last
-	written []pdu.Instance
-	known   map[pdu.Inst]bool // of written
+	version int               // of In's domain when it was written last
+	states  int               // of In's domain that have been written
+	insts   *derived.InstSet  // that it was looked at for last
+	known   map[pdu.Inst]bool // that have been written
 }
 
 // write writes all but the files' labels.
@@ -169,44 +169,53 @@ func (p *part) put(ctx context.Context, s *session.Session, at time.Time) error 
 
 // instances writes the instances of a domain if they are not those that were written last.
 func (p *part) instances(ctx context.Context, d *domain, at time.Time, insts *derived.InstSet) error {
-	var now []pdu.Instance
-	switch {
-	case d.groups == nil:
-		version := p.source.Version(d.of)
-		if version == d.version {
-			return nil
-		}
-		d.version = version
-		var err error
-		if now, err = p.source.Instances(ctx, d.of); err != nil {
-			return nil //nolint:nilerr // In has no names for them either
-		}
-		if d.written != nil && slices.Equal(now, d.written) {
-			return p.copyLabels(ctx, uint32(d.of), pdu.LabelInstances)
-		}
-	case insts == d.insts:
-		return nil
-	default:
-		d.insts = insts
-		if d.known != nil && !slices.ContainsFunc(insts.IDs(), func(id pdu.Inst) bool { return !d.known[id] }) {
-			return nil
-		}
-		now = p.groups.Members(d.of)
+	if d.groups == nil {
+		return p.states(ctx, d, at)
 	}
-	d.written, d.known = now, make(map[pdu.Inst]bool, len(now))
+	if insts == d.insts {
+		return nil
+	}
+	d.insts = insts
+	if d.known != nil && !slices.ContainsFunc(insts.IDs(), func(id pdu.Inst) bool { return !d.known[id] }) {
+		return nil
+	}
+	now := p.groups.Members(d.of)
+	d.known = make(map[pdu.Inst]bool, len(now))
 	for _, one := range now {
 		d.known[one.ID] = true
 	}
-	if err := p.out.InDom(at, p.domain(d.of), now); err != nil {
-		return err
+	err := p.out.InDom(at, p.domain(d.of), now)
+	if sets := d.groups.Labels(now); err == nil && len(sets) > 0 {
+		err = p.out.Labels(at, uint32(p.domain(d.of)), pdu.LabelInstances, sets)
 	}
-	if d.groups == nil {
-		return p.copyLabels(ctx, uint32(d.of), pdu.LabelInstances)
+	return err
+}
+
+// states writes what In has of a domain until a time, record by record: pmlogextract of PCP 6 makes differences of instances that are recorded
+// otherwise in two archives of version 3, and tools read these wrongly.
+func (p *part) states(ctx context.Context, d *domain, at time.Time) error {
+	version := p.source.Version(d.of)
+	if version == d.version {
+		return nil
 	}
-	if sets := d.groups.Labels(now); len(sets) > 0 {
-		return p.out.Labels(at, uint32(p.domain(d.of)), pdu.LabelInstances, sets)
+	d.version = version
+	for {
+		s, ok := p.In.State(d.of, d.states)
+		if !ok || s.From.After(at) {
+			break
+		}
+		d.states++
+		var err error
+		if s.Delta {
+			err = p.out.InDomDelta(s.From, d.of, s.Gone, s.Instances)
+		} else {
+			err = p.out.InDom(s.From, d.of, s.Instances)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return nil
+	return p.copyLabels(ctx, uint32(d.of), pdu.LabelInstances)
 }
 
 // flush writes the values that are waiting.

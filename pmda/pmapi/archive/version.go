@@ -7,6 +7,24 @@ import (
 	"pmdaderived/pdu"
 )
 
+// State is what an archive says of an instance domain from a time on.
+type State struct {
+	From      time.Time
+	Delta     bool           // the others of before stay
+	Instances []pdu.Instance // of a Delta those that have come
+	Gone      []pdu.Inst     // of a Delta
+}
+
+// State is what has been recorded of a domain's instances for the n-th time, counted from 0; false if there is no such record.
+func (a *Archive) State(indom pdu.InDom, n int) (State, bool) {
+	d := a.indoms[indom]
+	if d == nil || n >= len(d.states) {
+		return State{}, false
+	}
+	s := d.states[n]
+	return State{From: s.t, Delta: s.delta, Instances: s.instances, Gone: s.gone}, true
+}
+
 // Version counts how often the instances of a domain and their labels have been recorded until the time of the context: while it stays the
 // same so do they.
 func (c *Context) Version(indom pdu.InDom) int {

@@ -16,5 +16,5 @@
 //
 // Errors of writing are kept: after one nothing more is written, and every call returns it.
 //
-// Sources: LOGARCHIVE(5); the labels of a label record stand behind the text of each set, which that page has otherwise.
+// Sources: LOGARCHIVE(5), docs/archives.md 1 to 4.
 package writer

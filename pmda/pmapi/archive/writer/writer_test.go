@@ -50,8 +50,11 @@ func write(t *testing.T, version, records int, most int64) (base string) {
 	for n := range records {
 		at := start.Add(time.Duration(n) * time.Second)
 		insts := []pdu.Inst{0}
-		if n == 2 {
+		if n == 2 && version == 2 {
 			require.NoError(t, w.InDom(at, disks, both))
+		}
+		if n == 2 && version == 3 {
+			require.NoError(t, w.InDomDelta(at, disks, []pdu.Inst{0}, []pdu.Instance{{ID: 7, Name: "sdb"}, {ID: 0, Name: "sda"}}))
 		}
 		if n >= 2 {
 			insts = []pdu.Inst{0, 7}
