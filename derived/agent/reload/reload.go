@@ -125,6 +125,7 @@ func New(o Options) *Reloader {
 	r.load()
 	snap := r.build(nil)
 	r.save()
+	snap.Board = r.options.Keeper.Follow(snap.Set, snap.Windows)
 	r.publish(snap)
 	snap.Report(r.log, &served.Snapshot{}, len(r.config.Failures))
 	return r
