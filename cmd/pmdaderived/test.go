@@ -52,7 +52,7 @@ func runTest(ctx context.Context, t *tool, args []string) int {
 		return exit
 	}
 	if len(paths) == 0 {
-		return t.misused(errors.New("name files with tests, or directories"))
+		return t.misused(errors.New("give the names of test files or directories"))
 	}
 	if recorded.samples > 0 {
 		return recorded.record(ctx, paths)
@@ -120,7 +120,7 @@ func (r *testRun) path(path string) {
 		case filepath.Ext(path) == unittest.Extension:
 			r.file(path)
 		default:
-			r.unusable(path, fmt.Errorf("%s: there are no tests beside it: no %s, which `pmdaderived test --record 1 %s` prints", path, beside, path))
+			r.unusable(path, fmt.Errorf("%s has no tests: %s does not exist; `pmdaderived test --record 1 %s` prints a first test", path, beside, path))
 		}
 		return
 	}
@@ -138,7 +138,7 @@ func (r *testRun) path(path string) {
 		return err
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("%s: no file with tests: their names end in %s", path, unittest.Extension)
+		err = fmt.Errorf("%s: no test files, which have names that end in %s", path, unittest.Extension)
 	}
 	if err != nil {
 		r.unusable(path, err)
@@ -285,7 +285,7 @@ func (r *testRun) finish() int {
 		exit = exitFailure
 	}
 	if r.wanted != nil && r.passed+r.failed == 0 && !r.broken {
-		r.complain(fmt.Errorf("the title of no test matches %q", r.wanted))
+		r.complain(fmt.Errorf("no test has a title that matches %q", r.wanted))
 		exit = exitFailure
 	}
 	if r.junit != "" {
@@ -331,7 +331,7 @@ func (r *testRun) cover() bool {
 		fmt.Fprintf(r.stdout, "all: %s\n", share(tested, all))
 	}
 	if 100*float64(tested) < r.least*float64(all) {
-		fmt.Fprintf(r.stdout, "less than %g %%\n", r.least)
+		fmt.Fprintf(r.stdout, "this is less than %g %%\n", r.least)
 		return false
 	}
 	return true
