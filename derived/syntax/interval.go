@@ -30,7 +30,7 @@ const (
 	longEvery   = 10 * time.Second
 )
 
-var errInterval = errors.New("want a number and a unit, such as 30s, 5min or 1hour30min")
+var errInterval = errors.New("use a number and a unit, such as 30s, 5min or 1hour30min")
 
 // ParseInterval reads an interval as the option -t of PCP's tools does: "5min", "1 hour 30 min", "0.5"; a number without a
 // unit is seconds. Source: PCPIntro(1). None is longer than [MaxInterval], or 0.
