@@ -41,7 +41,7 @@ func TestCheckAmongOtherFiles(t *testing.T) {
 		{"it takes a place", "mine.old = 5\n", []string{path}, "PATH:1:1: warning: replaces the definition at DIR/early.conf:4:1 [replaced-definition]", ""},
 		{"its place is taken", "mine.taken = 5\n", []string{path}, "DIR/zlate.conf:3:1: warning: replaces the definition at PATH:1:1 [replaced-definition]", ""},
 		{"in conflict", "per = 2\n", []string{path}, "PATH:1:1: derived metric per: has names below it", ""},
-		{"the same", "same = 3 * hinv.ncpu\n", []string{path}, "PATH:1:8: warning: the same expression as that of twin [same-expression]", ""},
+		{"the same", "same = 3 * hinv.ncpu\n", []string{path}, "PATH:1:8: warning: has the same expression as twin [same-expression]", ""},
 		{"a mistake", "mine = per.cup\n", []string{path}, "PATH:1:8: Semantic error: derived metric mine: operand per.cup: Unknown operand metric", ""},
 		{"elsewhere", uses, []string{draft}, "draft/mine.conf:4:1: derived metric per: has names below it", "4 definitions, 2 errors\n"},
 		{"elsewhere, alone", uses, []string{"-c", "", draft}, "operand derived.per.cpu: Unknown operand metric", "4 definitions, 2 errors\n"},

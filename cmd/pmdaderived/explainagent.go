@@ -204,7 +204,7 @@ func (r report) operands(ctx context.Context, a *asked, subject subject) error {
 		if all[i].absent < 0 {
 			text = "there is no such metric on this host"
 			if meant := r.collector.similar(ctx, name); meant != "" {
-				text += ", but " + meant
+				text += "; did you mean " + meant + "?"
 			}
 		}
 		r.line(head, fmt.Sprintf("%-*s  %s", width, name, text))

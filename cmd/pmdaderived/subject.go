@@ -146,7 +146,7 @@ func (e *nameless) Offset() int   { return e.fault.Offset() }
 func (t *tool) showSimilar(ctx context.Context, a *asked, s subject) {
 	for _, name := range missing(withUsed(a.named, s.def), a.Catalog()) {
 		if meant := a.collector.similar(ctx, name); meant != "" {
-			t.complain(fmt.Errorf("there is no %s on this host, but %s", name, meant))
+			t.complain(fmt.Errorf("%s does not exist on this host; did you mean %s?", name, meant))
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (l *linter) definition(d *derived.Definition) {
 	if first := l.same[shape]; first != nil {
 		l.add(Warning{
 			Definition: d, Code: SameExpression, Offset: start(d.Expr),
-			Message: "the same expression as that of " + first.Name, Other: first,
+			Message: "has the same expression as " + first.Name, Other: first,
 		})
 		return
 	}
@@ -182,7 +182,7 @@ func (l *linter) behind(e syntax.Expr) int {
 
 func (l *linter) unary(e *syntax.Unary) {
 	if _, ok := e.X.(*syntax.Binary); ok && e.Op == syntax.Not {
-		l.warn(NotPrecedence, start(e), "! takes all of "+clip(e.X)+": write parentheses around what it is to take")
+		l.warn(NotPrecedence, start(e), "! takes all of "+clip(e.X)+": put its operand in parentheses")
 	}
 }
 
@@ -190,9 +190,9 @@ func (l *linter) binary(e *syntax.Binary) {
 	left, _ := e.X.(*syntax.Binary)
 	switch {
 	case left != nil && e.Op.Boolean() && left.Op.Boolean() && left.Op != e.Op:
-		l.warn(MixedAndOr, e.OpPos, "&& and || bind alike, from left to right: this is ("+clip(e.X)+") "+e.Op.String()+" "+clip(e.Y))
+		l.warn(MixedAndOr, e.OpPos, "&& and || have equal precedence and group from the left: this is ("+clip(e.X)+") "+e.Op.String()+" "+clip(e.Y))
 	case left != nil && e.Op.Relation() && left.Op.Relation():
-		l.warn(ChainedComparison, e.OpPos, "compares the outcome of "+clip(e.X)+", which is 1 or 0, with "+clip(e.Y))
+		l.warn(ChainedComparison, e.OpPos, "compares the result of "+clip(e.X)+", which is 1 or 0, with "+clip(e.Y))
 	}
 	x, y := l.fixed(e.X), l.fixed(e.Y)
 	switch {
@@ -203,7 +203,7 @@ func (l *linter) binary(e *syntax.Binary) {
 	case e.Op.Relation() && x && y:
 		l.warn(ConstantCondition, start(e), clip(e)+" never changes")
 	case e.Op == syntax.Div && zero(e.Y):
-		l.warn(DivisionByZero, e.OpPos, "divides by zero, which gives infinity, or 0 for 0")
+		l.warn(DivisionByZero, e.OpPos, "divides by zero: the result is infinite, or 0 for 0 / 0")
 	case e.Op == syntax.Mul && (zero(e.X) || zero(e.Y)), e.Op == syntax.Div && zero(e.X):
 		l.warn(AlwaysZero, start(e), clip(e)+" is always 0")
 	}
@@ -221,7 +221,7 @@ func (l *linter) equal(x, y syntax.Expr) bool { return l.number(x) == l.number(y
 
 func (l *linter) ternary(e *syntax.Ternary) {
 	if _, ok := e.Guard.(*syntax.Ternary); ok {
-		l.warn(NestedTernary, l.behind(e.Guard), "what is left of this ? is all of its condition: ?: chains to the left; write parentheses around the inner one")
+		l.warn(NestedTernary, l.behind(e.Guard), "everything to the left of this ? is its condition, because ?: groups from the left: put the inner ?: in parentheses")
 	}
 	if l.fixed(e.Guard) {
 		l.warn(ConstantCondition, start(e.Guard), clip(e.Guard)+" never changes")
@@ -242,7 +242,7 @@ func (l *linter) guard(e *syntax.Ternary, operand syntax.Expr, truth bool) {
 		syntax.Walk(operand, func(x syntax.Expr) bool {
 			name, ok := x.(*syntax.Name)
 			if ok && l.plain(name.Name) == l.plain(absent.Name) {
-				l.warn(ReversedGuard, start(name), name.Name+" is used where it does not exist: the operands are the wrong way round")
+				l.warn(ReversedGuard, start(name), name.Name+" is used only where it does not exist: swap the operands of ?:")
 			}
 			return !is(derived.Query, x)
 		})
@@ -258,7 +258,7 @@ func (l *linter) guards(e *syntax.Ternary) {
 		if !l.uses(l.current.Expr, func(used string) bool {
 			return used == metric || beside != "" && strings.HasPrefix(used, beside)
 		}) {
-			l.warn(UnusedGuard, start(name), name.Name+" is not used: its existence decides about other metrics")
+			l.warn(UnusedGuard, start(name), name.Name+" is tested with defined() and not used")
 		}
 	}
 }
@@ -348,12 +348,12 @@ func (l *linter) names(d *derived.Definition, bound bool) {
 		seen[name.Name] = true
 		if l.Suggest != nil {
 			if meant := l.Suggest(name.Name); meant != "" {
-				l.warn(MisspeltOperand, start(e), "there is no "+name.Name+" on this host, but "+meant)
+				l.warn(MisspeltOperand, start(e), name.Name+" does not exist on this host; did you mean "+meant+"?")
 				return true
 			}
 		}
 		if bound {
-			l.warn(AbsentOperand, start(e), "there is no "+name.Name+" on this host: what is for hosts that have it is not used")
+			l.warn(AbsentOperand, start(e), name.Name+" does not exist on this host: the operand for hosts that have it is not used")
 		}
 		return true
 	})
