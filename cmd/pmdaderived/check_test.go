@@ -95,7 +95,7 @@ func TestCheckLeftOut(t *testing.T) {
 		{"in a copy", within, within + ": warning: the agent does not read it: names like old.bak are left out [unread-by-agent]\n"},
 		{
 			"in a directory that is refused", refused,
-			refused + ": warning: the agent does not read it: " + filepath.Dir(refused) + ": everybody can write it (mode 0777) [unread-by-agent]\n",
+			refused + ": warning: the agent does not read it: " + filepath.Dir(refused) + ": everyone can write to it (mode 0777) [unread-by-agent]\n",
 		},
 		{"a draft", elsewhere, ""},
 	} {
@@ -144,7 +144,7 @@ func TestCheckPartlyDeployed(t *testing.T) {
 		{source, filepath.Join(s.dir, "pmdaderived/a.conf")},
 	} {
 		out, errs, exit := s.run(append([]string{"check"}, operands...)...)
-		for _, text := range []string{"a.conf:2:", "b.conf:2:", source + ": warning: its group can write it"} {
+		for _, text := range []string{"a.conf:2:", "b.conf:2:", source + ": warning: its group can write to it"} {
 			assert.Equal(t, 1, strings.Count(out, text), "%s in %s", text, out)
 		}
 		assert.Equal(t, "5 definitions, 2 errors, 1 warning\n", errs, out)
