@@ -261,7 +261,7 @@ func TestUnreachable(t *testing.T) {
 		want string
 	}{
 		{"refused", refusal(syscall.ECONNREFUSED), "pmcd does not run: nothing listens at host:1. Start it on that host, or name another one with --pmcd"},
-		{"closed", refusal(syscall.EACCES), "you have no permission for the socket of pmcd at host:1"},
+		{"closed", refusal(syscall.EACCES), "permission denied for the socket of pmcd at host:1"},
 		{"silent", refusal(pdu.ErrTimeout), "pmcd at host:1 does not answer"},
 		{"no host", refusal(&net.DNSError{Err: "no such host", Name: "host", IsNotFound: true}), "there is no host host"},
 		{"refuses us", refusal(pdu.ErrPermission), "pmcd host:1: connect: No permission to perform requested operation"},

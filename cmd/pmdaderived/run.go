@@ -192,7 +192,7 @@ func serve(
 	select {
 	case <-ended:
 	case <-time.After(patience):
-		server.Log.Warn("something waits for a file and is not waited for")
+		server.Log.Warn("ended while something still waited for a file")
 	}
 	return err
 }

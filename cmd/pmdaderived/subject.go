@@ -106,7 +106,7 @@ func short(name string) string { return strings.TrimPrefix(name, served.Root+"."
 // showMeant tells of a line that may have been meant.
 func (t *tool) showMeant(s subject) {
 	if s.meant != nil {
-		t.complain(fmt.Errorf("this line may be meant to define %s:\n%w", s.given, s.meant))
+		t.complain(fmt.Errorf("this line was probably meant to define %s:\n%w", s.given, s.meant))
 	}
 }
 

@@ -85,7 +85,7 @@ func lists(s *Source) []Metric {
 			Item: 20, Name: "definition.state", Shape: word,
 			Short: "what becomes of each definition: bound, kept, unbound, failed or waiting",
 			Long: "bound    it is served\nkept     its new text is wrong; it is served as it was before\n" +
-				"unbound  a metric that it uses does not exist on this host, so far\nfailed   it is wrong\n" +
+				"unbound  a metric that it uses does not exist on this host yet\nfailed   it is wrong\n" +
 				"waiting  the metrics that it uses have not been looked up yet",
 			Content: definitions(func(v *Values, d *Definition) { v.text(d.ID, d.State) }),
 		},
