@@ -35,7 +35,7 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 		nonFiniteOption(&nonFinite),
 		pmda.Option{
 			Short: 's', Long: "samples", Arg: "NUM", Set: samplesOption(&samples),
-			Help: "how many samples to print; 0: until interrupted",
+			Help: "number of samples to print; 0: until interrupted",
 		},
 		pmda.Option{Short: 't', Long: "interval", Arg: "TIME", Set: duration(&pause, time.Millisecond), Help: "time between samples"})
 	if a == nil {

@@ -28,7 +28,7 @@ func runLogRewrite(_ context.Context, t *tool, args []string) int {
 		},
 		pmda.Option{
 			Long: "state", Arg: "FILE", Set: text(&state),
-			Help: "take metric identifiers from FILE, which the agent has written",
+			Help: "read metric identifiers from FILE, the state file of the agent",
 		})
 	switch {
 	case done:

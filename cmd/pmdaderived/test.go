@@ -25,7 +25,7 @@ func runTest(ctx context.Context, t *tool, args []string) int {
 	r := testRun{tool: t, tested: map[string]map[string]bool{}, told: map[string]bool{}}
 	recorded := recorder{tool: t, pause: defaultPause}
 	paths, exit, done := t.parse(args,
-		pmda.Option{Short: 'v', Long: "verbose", Set: set(&r.verbose), Help: "name the tests that pass, too"},
+		pmda.Option{Short: 'v', Long: "verbose", Set: set(&r.verbose), Help: "also name the tests that pass"},
 		pmda.Option{
 			Long: "run", Arg: "PATTERN", Set: func(arg string) (err error) { r.wanted, err = regexp.Compile(arg); return err },
 			Help: "run only the tests whose titles match this regular expression",
@@ -36,15 +36,15 @@ func runTest(ctx context.Context, t *tool, args []string) int {
 		},
 		pmda.Option{
 			Long: "coverage", Set: set(&r.coverage),
-			Help: "say which definitions no test looks at",
+			Help: "list the definitions that no test covers",
 		},
 		pmda.Option{
 			Long: "min-coverage", Arg: "PERCENT", Set: r.setLeast,
-			Help: "fail if tests look at less than so many of the definitions",
+			Help: "fail if the tests cover less than this percentage of the definitions",
 		},
 		pmda.Option{
 			Long: "record", Arg: "NUM", Set: recorded.setSamples,
-			Help: "print a test of files with definitions, made from so many samples of a pmcd's metrics",
+			Help: "print a test of definition files, made from this many samples of the metrics of pmcd",
 		},
 		pmda.Option{Short: 't', Long: "interval", Arg: "TIME", Set: duration(&recorded.pause, time.Millisecond), Help: "time between the samples"},
 		t.pmcdOption())
