@@ -40,10 +40,10 @@ func TestCheckAmongOtherFiles(t *testing.T) {
 		{"its directory", uses, []string{filepath.Dir(path)}, "early.conf:1:11: syntax error", ""},
 		{"it takes a place", "mine.old = 5\n", []string{path}, "PATH:1:1: warning: replaces the definition at DIR/early.conf:4:1 [replaced-definition]", ""},
 		{"its place is taken", "mine.taken = 5\n", []string{path}, "DIR/zlate.conf:3:1: warning: replaces the definition at PATH:1:1 [replaced-definition]", ""},
-		{"in conflict", "per = 2\n", []string{path}, "PATH:1:1: derived metric per: has names below it", ""},
+		{"in conflict", "per = 2\n", []string{path}, "PATH:1:1: derived metric per: the name has other metrics below it", ""},
 		{"the same", "same = 3 * hinv.ncpu\n", []string{path}, "PATH:1:8: warning: has the same expression as twin [same-expression]", ""},
 		{"a mistake", "mine = per.cup\n", []string{path}, "PATH:1:8: Semantic error: derived metric mine: operand per.cup: Unknown operand metric", ""},
-		{"elsewhere", uses, []string{draft}, "draft/mine.conf:4:1: derived metric per: has names below it", "4 definitions, 2 errors\n"},
+		{"elsewhere", uses, []string{draft}, "draft/mine.conf:4:1: derived metric per: the name has other metrics below it", "4 definitions, 2 errors\n"},
 		{"elsewhere, alone", uses, []string{"-c", "", draft}, "operand derived.per.cpu: Unknown operand metric", "4 definitions, 2 errors\n"},
 		{"elsewhere, offline", uses, []string{"--offline", draft}, "", "4 definitions, 0 errors (syntax only)\n"},
 		{"another configuration", uses, []string{"-c", filepath.Dir(path), link}, "", "2 definitions, 0 errors\n"},
@@ -203,7 +203,7 @@ func TestCheckOfTooManyOperands(t *testing.T) {
 		}
 	})
 	out, _ := s.fails("check", s.file("site.conf", "all = "+strings.Join(many, " + ")+"\n"))
-	assert.Contains(t, out, "site.conf:1:7: derived metric all: 4001 operand metrics, 4000 are the most")
+	assert.Contains(t, out, "site.conf:1:7: derived metric all: 4001 operands, but at most 4000")
 }
 
 func TestSubCommandUsage(t *testing.T) {

@@ -63,7 +63,7 @@ func (a *Agent) problem(snap *reload.Snapshot, m *reload.Metric) string {
 	}
 	text := a.lack(snap, m)
 	if text != "" && m.Def.Secret {
-		return "it lacks what is not shown: not everybody may read its file"
+		return "it needs something that is not shown: not everyone can read its file"
 	}
 	return text
 }
