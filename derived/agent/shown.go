@@ -80,7 +80,7 @@ func (a *Agent) lack(snap *reload.Snapshot, m *reload.Metric) string {
 		if text := a.lackOf(snap, m, snap.Snapshot.Windows[i], snap.Windows[i]); text != "" {
 			return text
 		}
-		if snap.Board.Results().Values[i].Code == pdu.ErrTooBig {
+		if snap.Board.Now().Results().Values[i].Code == pdu.ErrTooBig {
 			return "its functions over time would keep more values than the limit windows allows, see derived.control.limit"
 		}
 	}

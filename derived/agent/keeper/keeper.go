@@ -21,6 +21,9 @@ const (
 	// early is how long before a tick its sample may have been taken: predict.Lead and some.
 	early = 2 * predict.Lead
 
+	// setsBack is over how many sets more than the one before it is known what a client was told: while files are edited, one can follow another at once.
+	setsBack = 8
+
 	// idle is when is looked next where there is nothing to keep.
 	idle = time.Hour
 )
@@ -62,8 +65,8 @@ type Keeper struct {
 type Board struct {
 	number  int // of the set
 	windows []*derived.Window
-	moved   []int                 // where each was before; -1: nowhere
-	shown   atomic.Pointer[shown] // written under Keeper.seen
+	moved   [][]int               // where each was in the set before; -1: nowhere; likewise of that set, and so on
+	shown   atomic.Pointer[Shown] // written under Keeper.seen
 }
 
 // New makes a Keeper that has no windows yet.
@@ -129,8 +132,11 @@ func (k *Keeper) swap(set *derived.Set, moved []int, any bool) {
 	k.seen.Lock()
 	defer k.seen.Unlock()
 	if k.board = nil; any {
-		k.board = &Board{number: k.sets, windows: set.Windows(), moved: moved}
-		now := &shown{results: k.windows.Results()}
+		k.board = &Board{number: k.sets, windows: set.Windows(), moved: [][]int{moved}}
+		if before != nil {
+			k.board.moved = append(k.board.moved, before.moved[:min(len(before.moved), setsBack)]...)
+		}
+		now := &Shown{results: k.windows.Results()}
 		if before != nil {
 			now = before.shown.Load().move(moved, now.results)
 		}
