@@ -324,6 +324,34 @@ func (l *linter) call(e *syntax.Call) {
 	if x := e.X(); x != nil && (is(derived.Change, x) || is(derived.Reading, x)) {
 		l.noCounter(e, "the result of "+syntax.Unparen(x).(*syntax.Call).Func.String()+"()")
 	}
+	if derived.ClassOf(e.Func) == derived.Tally && e.X() != nil && l.condition(e.X()) {
+		of, adds := "instances", syntax.Sum
+		if e.Func == syntax.CountSample {
+			of, adds = "samples", syntax.SumSample
+		}
+		l.warn(CountOfTruths, start(e), e.Func.String()+"() counts "+of+", whether "+clip(e.X())+" is true in them or not: take "+adds.String()+"()")
+	}
+}
+
+// condition reports whether an expression, or the definition that it names, is 1 where something is true, and 0 elsewhere.
+func (l *linter) condition(e syntax.Expr) bool {
+	for range len(l.byName) + 1 { // definitions can name each other in a circle
+		switch x := syntax.Unparen(e).(type) {
+		case *syntax.Binary:
+			return x.Op.Relation() || x.Op.Boolean()
+		case *syntax.Unary:
+			return x.Op == syntax.Not
+		case *syntax.Name:
+			other := l.byName[l.plain(x.Name)]
+			if other == nil {
+				return false
+			}
+			e = other.Expr
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // noCounter looks at a function whose operand is no counter.

@@ -134,6 +134,13 @@ func TestCheck(t *testing.T) {
 		{"divided by zero", "x = free / (0)", "x:5 division-by-zero", ""},
 		{"divided by one", "x = free / 1", "", ""},
 
+		{
+			"truths counted", "x = count_sample(ncpu > 4)\ny = 1 + count_sample((ncpu > 4 && !procs), \"1min\")\nz = count(total > 5)\na = count(total != 0) by (/./)",
+			"x:0 count-of-condition y:4 count-of-condition z:0 count-of-condition a:0 count-of-condition", "",
+		},
+		{"truths of other definitions counted", "x = many\nmany = !ncpu\ny = count_sample(derived.x)", "y:0 count-of-condition", ""},
+		{"values counted", "x = count_sample(ncpu)\ny = count(total > 5 ? total : novalue())\nz = sum_sample(ncpu > 4)\na = count(total) > 4\nb = count(c)\nc = b", "", ""},
+
 		{"guard of nothing", "x = defined(ncpu) ? free : swap", "x:8 unused-guard", ""},
 		{"guard of one of two", "x = defined(ncpu) && defined(free) ? free : swap", "x:8 unused-guard", ""},
 		{"guard of itself", "x = defined(free) ? free : 0\ny = !defined(free) ? 0 : free", "", ""},
