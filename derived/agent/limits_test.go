@@ -95,7 +95,7 @@ func TestLoweredLimits(t *testing.T) {
 		bin := h.id("derived.bin")
 		eventually(t, "a sample", func() bool { h.fetch(bin); return h.newest("bin") != nil })
 		assert.Empty(t, h.fetch(bin)[0].Values)
-		assert.Equal(t, 2, h.logged("operand has too many instances, what is computed from it has no values").Data["limit"])
+		assert.Equal(t, 2, h.logged("operand has too many instances, definitions that use it have no values").Data["limit"])
 		assert.EqualValues(t, 3, h.limits("used")["instances"])
 	})
 }

@@ -217,7 +217,7 @@ Cleanup "derived" agent (dom 510): protocol failure for fd=16, exit(1)
 time=2026-11-22T04:10:41Z level=info msg=started domain=510
 time=2026-11-22T04:10:42Z level=error msg=Semantic error: derived metric slot29.m: a + b: Non-arithmetic type for left operand
 time=2026-11-22T04:10:43Z level=warning msg=metric is gone or has become another one metric=slot1.m pmid=510.2.936
-time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampled seldom domain=401 duration=120ms
+time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampling it less often domain=401 duration=120ms
 `,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
@@ -232,7 +232,7 @@ time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampled seldom domain
 	assert.Equal(t, []string{
 		`Cleanup "derived" agent (dom 510): protocol failure for fd=15`, `Cleanup "derived" agent (dom 510): protocol failure for fd=16, exit(1)`,
 	}, r.complaints)
-	assert.Equal(t, []string{`time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampled seldom domain=401 duration=120ms`}, r.warnings)
+	assert.Equal(t, []string{`time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampling it less often domain=401 duration=120ms`}, r.warnings)
 }
 
 func TestOnlyMissing(t *testing.T) {

@@ -317,7 +317,7 @@ func (k *Keeper) add(c *clock, i int, s *operand.Sample) {
 			w := k.windows.Of(i)
 			k.options.Log.WithFields(logrus.Fields{
 				"function": w.Func, "samples": w.Span, "limit": k.windows.Most,
-			}).Error("a function over time has no values: there would be too many to keep")
+			}).Error("function over time has no values, they would exceed the limit")
 		}
 	}
 }

@@ -138,9 +138,9 @@ func (r *Reloader) tellRefused() {
 	switch {
 	case n == r.refused:
 	case n == 0:
-		r.log.Info("no operand is refused any more")
+		r.log.Info("no operands are refused any more")
 	default:
-		r.log.WithError(why).WithFields(logrus.Fields{"operands": n, "operand": name}).Warn("operands are refused, asking again")
+		r.log.WithError(why).WithFields(logrus.Fields{"operands": n, "operand": name}).Warn("operands are refused, trying again")
 	}
 	r.refused = n
 }
@@ -196,7 +196,7 @@ func (r *Reloader) save() {
 			text = cause.Error() // a temporary file has another name each time
 		}
 		if text != r.saveErr {
-			r.log.WithError(err).Error("metric identifiers cannot be saved and may change at the next start")
+			r.log.WithError(err).Error("cannot save metric identifiers, they may change at the next start")
 		}
 		r.saveIn(saveRetry)
 	}
