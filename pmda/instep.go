@@ -27,7 +27,7 @@ type leftovers interface {
 }
 
 // errOutOfStep says that pmcd would take our replies for those to other requests.
-var errOutOfStep = errors.New("pmcd has gone on without a reply")
+var errOutOfStep = errors.New("pmcd did not wait for a reply")
 
 // keepInStep is called for each PDU before it is answered. A reply that pmcd has left whole is taken back, and
 // all is as if it had been read. One that pmcd has begun to read meanwhile is, to pmcd, the reply to the next
