@@ -98,7 +98,7 @@ func (a *Agent) lackOf(snap *reload.Snapshot, m *reload.Metric, of *served.Opera
 	}
 	switch {
 	case resting:
-		return "an agent of its operands is slow and is not asked now, see derived.control.upstream.agent.resting"
+		return "an agent of its operands is slow and is not sampled now, see derived.control.upstream.agent.resting"
 	case !a.figures.Connected.Load() && !s.Constant():
 		return "no connection to pmcd"
 	}

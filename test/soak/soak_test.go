@@ -216,7 +216,7 @@ Cleanup "derived" agent (dom 510): protocol failure for fd=16, exit(1)
 
 time=2026-11-22T04:10:41Z level=info msg=started domain=510
 time=2026-11-22T04:10:42Z level=error msg=Semantic error: derived metric slot29.m: a + b: Non-arithmetic type for left operand
-time=2026-11-22T04:10:43Z level=warning msg=metric is gone or has become another one metric=slot1.m pmid=510.2.936
+time=2026-11-22T04:10:43Z level=warning msg=metric has disappeared or changed, restart pmlogger if it records it metric=slot1.m pmid=510.2.936
 time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampling it less often domain=401 duration=120ms
 `,
 	} {

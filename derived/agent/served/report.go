@@ -10,7 +10,7 @@ func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) 
 	for m, now := range before.Pairs(s) {
 		if m.Described && (now == nil || now.ID != m.ID) {
 			log.WithFields(logrus.Fields{"metric": m.Def.Name, "pmid": m.ID}).
-				Warn("metric is gone or has become another one: a pmlogger that records it goes on without its values, and exits when pmcd starts an agent next; systemd or pmlogger_check starts it again")
+				Warn("metric has disappeared or changed, restart pmlogger if it records it")
 		}
 	}
 	for m, old := range s.Pairs(before) {
