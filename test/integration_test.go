@@ -230,7 +230,7 @@ func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	if hasFileSystems(t, p) {
 		assert.Contains(t, out, "derived.space: true\n")
 		assert.Regexp(t, `(?m)^File system nearly full, or nearly out of inodes [0-9.]+%used\[/dev/\S+\]@\S+`, out+errs)
-		assert.Regexp(t, `(?m)^File system full in four hours filling\[/dev/\S+\]@\S+`, out+errs)
+		assert.Regexp(t, `(?m)^File system will be full in four hours filling\[/dev/\S+\]@\S+`, out+errs)
 	} else {
 		assert.NotContains(t, out, "derived.space: true\n")
 	}
