@@ -224,6 +224,11 @@ check-desktop: build bin/private-pmcd ## draw pmchart's views on a virtual displ
 	@scripts/install-pcp -desktop
 	@BINARY=bin/pmdaderived scripts/check-desktop bin/desktop
 
+.PHONY: check-browser
+check-browser: build bin/private-pmcd ## look at Prometheus' graph page in Chromium: picture in bin/browser (installs prometheus, chromium)
+	@scripts/install-pcp -browser
+	@BINARY=bin/pmdaderived scripts/check-browser bin/browser
+
 .PHONY: check-fleet
 check-fleet: go ## test three hosts, pmproxy and Redis, and print all values (installs redis-tools)
 	@scripts/install-pcp -fleet
