@@ -321,3 +321,12 @@ ARCHS = amd64 arm64
 .PHONY: release
 release: go ## make bin/release: packages for amd64 and arm64, source, list of modules, checksums: make release [VERSION=1.2.0]
 	@OUT=$(abspath $(RELEASE_DIR)) ARCHS='$(ARCHS)' VERSION='$(VERSION)' SBOM='$(SBOM)' packaging/release
+
+FORMER_DIR = bin/former
+ARCH = $(shell dpkg --print-architecture)
+
+.PHONY: check-packages
+check-packages: release ## install, upgrade, remove and purge the release's package on new machines (as root; 10 min): make check-packages [SUITE=sid] [VERSION=1.2.0]
+	@$(MAKE) -s --no-print-directory packages VERSION=0.0.0~former PACKAGES_DIR=$(FORMER_DIR)
+	@GO='$(GO)' scripts/check-packages $(FORMER_DIR)/pmdaderived_0.0.0~former-1_$(ARCH).deb \
+		'$(RELEASE_DIR)/pmdaderived_$(VERSION)-1_$(ARCH).deb' $(or $(SUITE),$(SUITES))
