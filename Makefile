@@ -41,7 +41,7 @@ SOURCE_DATE_EPOCH ?= $(or $(shell git -c safe.directory='$(CURDIR)' log -1 --for
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(strip $(LDFLAGS) -X main.release=$(VERSION))'
 
 .PHONY: build
-build: go ## build the daemon: bin/pmdaderived, static
+build: go ## build the agent: bin/pmdaderived, static
 	$(BUILD) -o bin/pmdaderived ./cmd/pmdaderived
 
 bin/private-pmcd: go FORCE
@@ -59,43 +59,43 @@ pcp-demo:
 	@scripts/install-pcp -demo
 
 .PHONY: demo
-demo: go pcp-demo build bin/private-pmcd ## show derived metrics live, on a pmcd of its own
+demo: go pcp-demo build bin/private-pmcd ## show the agent live, on a private pmcd
 	@[ "$$(id -u)" -ne 0 ] || chown -R --reference=. bin # root was needed for PCP only: others go on
 	@BINARY=bin/pmdaderived scripts/demo
 
 .PHONY: test
-test: go ## run every test, against a real pmcd too (installs PCP and what looks at the manual page)
+test: go ## run all tests (installs PCP, groff and mandoc if they are missing)
 	@scripts/install-pcp -test
 	$(strip $(GO) test $(RACE) $(TIMEOUT) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
 	@$(MAKE) --no-print-directory test-install check-fleet
 
 .PHONY: suite
-suite: go ## run make demo and make test on a new machine of another Debian suite (as root; 10 min): make suite SUITE=sid
+suite: go ## run make demo and make test on a new machine with another Debian suite (as root; 10 min): make suite SUITE=sid
 	@GO='$(GO)' scripts/suite $(SUITE)
 
 SUITES = bookworm trixie sid
 
 .PHONY: suites
-suites: go ## the same in all suites that are supported, one after the other
+suites: go ## the same in all supported suites
 	@failed=; for suite in $(SUITES); do GO='$(GO)' scripts/suite $$suite || failed="$$failed $$suite (exit status $$?)"; done; \
 	[ -z "$$failed" ] || { echo "not well:$$failed; scripts/suite says what that means"; exit 1; }
 
 .PHONY: conformance
-conformance: go pcp ## compare with libpcp's recorded answers, in process and end to end: a table
+conformance: go pcp ## compare with recorded answers of libpcp, and print a table
 	@$(GO) test -json -count=1 -run '^(TestCorpus|TestConformance|TestDocumentListsDifferences|TestConverterTable|TestExtraUnits|TestParseUnitsAnswersAsLibpcp|TestUnitsPrintAsLibpcp)$$' \
 		./pdu ./config ./derived ./derived/syntax ./test ./test/conformance | $(GO) run ./test/conformance/cmd/conformance-table
 
 .PHONY: oracle
-oracle: go pcp ## compare random expressions with libpcp itself for T: make oracle T=10m [SEED=n]
+oracle: go pcp ## compare random expressions with libpcp: make oracle T=10m [SEED=n]
 	$(GO) test -count=1 -v -timeout 0 -run '^TestOracle$$' ./test -args -oracle $(T) -oracle-seed $(SEED)
 
 .PHONY: reloads
-reloads: go pcp ## have the definitions read again N times under load, in process and end to end: make reloads N=10000 [SEED=n]
+reloads: go pcp ## reload definitions N times under load: make reloads N=10000 [SEED=n]
 	$(GO) test -count=1 -v -timeout 0 -run '^TestReloadsUnderLoad$$' ./derived/agent -args -reloads $(N) -reload-seed $(SEED)
 	$(GO) test -count=1 -v -timeout 0 -run '^TestReloads$$' ./test -args -reloads $(N) -reload-seed $(SEED)
 
 .PHONY: windows
-windows: go pcp ## functions over time for pmlogger, pmval, pmrep and others at once, for T: make windows T=10m
+windows: go pcp ## test functions over time with several tools at once: make windows T=10m
 	T=$(if $(filter file,$(origin T)),10m,$(T)) $(GO) test -count=1 -v -timeout 0 -run '^TestEachClientSeesItsPeaks$$' ./test
 
 .PHONY: archives
@@ -107,7 +107,7 @@ unit: go ## run the tests that need no PCP (seconds)
 	$(strip $(GO) test $(GOTESTFLAGS)) $(PACKAGES)
 
 .PHONY: check
-check: go ## look at the source: format, vet, staticcheck, layers, shell syntax, go.mod
+check: go ## check the source: format, vet, staticcheck, layers, shell syntax, go.mod
 	@unformatted=$$($(GO) tool gofumpt -l .); [ -z "$$unformatted" ] || \
 		{ echo "not formatted (go tool gofumpt -w): $$unformatted"; exit 1; }
 	$(GO) vet ./...
@@ -119,7 +119,7 @@ check: go ## look at the source: format, vet, staticcheck, layers, shell syntax,
 	$(GO) mod tidy -diff
 
 .PHONY: lint
-lint: go ## run golangci-lint (the version that .golangci.yml names; fetched if need be)
+lint: go ## run golangci-lint (downloads the version in .golangci.yml)
 	@wanted=$$(sed -n 's/^# golangci-lint v//p' .golangci.yml); \
 	if golangci-lint version 2>/dev/null | grep -q "version $$wanted "; then golangci-lint run; \
 	else $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$$wanted run; fi
@@ -127,7 +127,7 @@ lint: go ## run golangci-lint (the version that .golangci.yml names; fetched if 
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
 .PHONY: vulns
-vulns: go ## look for known vulnerabilities in what is called (fetches a tool and Go's database of them)
+vulns: go ## look for known vulnerabilities (downloads a tool and Go's database)
 	$(GO) run $(GOVULNCHECK) ./...
 
 .PHONY: fuzz
@@ -171,11 +171,11 @@ bench-programs: go # in a make of its own: it may not look for a compiler before
 BENCH_TIME = $(if $(filter file,$(origin T)),,-t $(T))
 
 .PHONY: bench
-bench: bench-programs ## measure beside C, libpcp and pmie: make bench [T=5s] [BENCHFLAGS='-quick -strict -v']
+bench: bench-programs ## compare the speed with C, libpcp and pmie: make bench [T=5s] [BENCHFLAGS='-quick -strict -v']
 	@bin/rig bench $(BENCH_TIME) $(BENCHFLAGS) bin/bench
 
 .PHONY: bench-go
-bench-go: go ## run every Go benchmark; with BENCHFLAGS=-count=10 the output is for benchstat
+bench-go: go ## run all Go benchmarks (BENCHFLAGS=-count=10 for benchstat)
 	$(strip $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS)) $(PACKAGES)
 
 .PHONY: profile
@@ -185,19 +185,19 @@ profile: bench-programs ## profile the agent under load into bin/profile: make p
 comma = ,
 
 .PHONY: bench-fresh
-bench-fresh: go pcp build bin/rig ## measure how fresh values are: a table (15 min): make bench-fresh [T=3m] [ONLY=periodic,idle]
+bench-fresh: go pcp build bin/rig ## measure how fresh values are (15 min): make bench-fresh [T=3m] [ONLY=periodic,idle]
 	@bin/rig fresh $(BENCH_TIME) $(foreach part,$(subst $(comma), ,$(ONLY)),-only $(part)) $(if $(V),-v) bin/pmdaderived
 
 .PHONY: soak
-soak: go pcp build bin/rig ## everything at once for T, every value checked: make soak [T=10m] [SEED=n]
+soak: go pcp build bin/rig ## check every value under load and faults: make soak [T=10m] [SEED=n]
 	@bin/rig soak $(BENCH_TIME) $(if $(filter file,$(origin SEED)),,-seed $(SEED)) bin/pmdaderived
 
 .PHONY: lies
-lies: go pcp build bin/rig ## an agent lies in every way for T each, others must lose nothing: a table: make lies [T=60s] [RECORD=10s] [ONLY=sets,random]
+lies: go pcp build bin/rig ## run an agent that returns wrong answers, for T each: make lies [T=60s] [RECORD=10s] [ONLY=sets,random]
 	@bin/rig lies $(BENCH_TIME) $(if $(RECORD),-record $(RECORD)) $(foreach part,$(subst $(comma), ,$(ONLY)),-only $(part)) $(if $(V),-v) bin/pmdaderived
 
 .PHONY: cover
-cover: go pcp ## which statements the tests reach: cover.out, and a summary
+cover: go pcp ## measure test coverage: cover.out, and a summary
 	$(GO) test $(TIMEOUT) -coverprofile cover.out -coverpkg ./pdu/...,./pmda/...,./derived/...,./config/...,./cmd/... ./...
 	$(GO) tool cover -func cover.out | tail -n 1
 
@@ -215,21 +215,26 @@ test-install: go
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
 
 .PHONY: check-rpm
-check-rpm: go root ## test the RPM package with rpm, on a copy of this machine (as root; installs rpm)
+check-rpm: go root ## test the RPM package on a copy of this machine (as root; installs rpm)
 	@scripts/install-pcp -rpm
 	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
 
 .PHONY: check-dashboards
-check-dashboards: ## have Grafana's own types check the dashboards (npm and its registry)
+check-dashboards: ## check the dashboards against Grafana's types (needs npm)
 	@scripts/check-dashboards
 
 .PHONY: check-desktop
-check-desktop: build bin/private-pmcd ## show pmchart's views on a display that nobody sees: pictures in bin/desktop (installs pcp-gui, xvfb)
+check-desktop: build bin/private-pmcd ## draw pmchart's views on a virtual display, pictures in bin/desktop (installs pcp-gui, xvfb)
 	@scripts/install-pcp -desktop
 	@BINARY=bin/pmdaderived scripts/check-desktop bin/desktop
 
+.PHONY: check-browser
+check-browser: build bin/private-pmcd ## look at Prometheus' graph page in Chromium: picture in bin/browser (installs prometheus, chromium)
+	@scripts/install-pcp -browser
+	@BINARY=bin/pmdaderived scripts/check-browser bin/browser
+
 .PHONY: check-fleet
-check-fleet: go ## test three hosts, pmproxy and Redis, and print the values of them all (installs redis-tools if need be)
+check-fleet: go ## test three hosts, pmproxy and Redis, and print all values (installs redis-tools)
 	@scripts/install-pcp -fleet
 	$(strip $(GO) test -count=1 -v $(filter-out -count=1 -v,$(GOTESTFLAGS))) -run '^TestFleet' ./test/fleet
 
@@ -255,7 +260,7 @@ check_destdir = $(if $(word 2,.$(DESTDIR).),$(error DESTDIR must not have blanks
 check_purge = $(if $(filter-out yes,$(PURGE)),$(error PURGE is yes or is not given: "$(PURGE)"))
 
 .PHONY: install
-install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Install expects them (DESTDIR=)
+install: $(if $(filter file,$(origin BINARY)),build) ## install the files where Install expects them (DESTDIR=)
 	@$(check_destdir)
 	install -d -m 755 $(pmda_dir) $(site_dir) $(bin_dir)
 	install -m 755 $(BINARY) $(pmda_dir)/pmdaderived.new
@@ -277,7 +282,7 @@ install: $(if $(filter file,$(origin BINARY)),build) ## put the files where Inst
 	@[ -n "$(DESTDIR)" ] || echo "next: $(pmda_dir)/Install"
 
 .PHONY: uninstall
-uninstall: ## take away what install has put there (run Remove before), and with PURGE=yes definitions, metric identifiers and logs
+uninstall: ## remove installed files (run Remove first); PURGE=yes: also definitions, metric identifiers and logs
 	@$(check_destdir)$(check_purge)
 	@[ -n "$(DESTDIR)" ] || ! grep -q '^derived[[:space:]]' $(pmcd_conf) 2>/dev/null || \
 		{ echo "pmcd still runs the agent: run $(pmda_dir)/Remove first"; exit 1; }
@@ -304,7 +309,7 @@ URL = https://pcp.io
 # PCP_CONF: a package has the paths of PCP's packages, wherever it is made.
 .PHONY: packages
 packages: LDFLAGS = -s -w # traces have names and lines even so
-packages: go ## make bin/packages/*.deb and *.rpm (fetches a tool, two minutes the first time): make packages [VERSION=1.2.0] [GOARCH=arm64]
+packages: go ## make bin/packages/*.deb and *.rpm (two minutes the first time): make packages [VERSION=1.2.0] [GOARCH=arm64]
 	@rm -rf $(PACKAGES_DIR)/root $(PACKAGES_DIR)/program $(PACKAGES_DIR)/pmdaderived[_-]*
 	$(BUILD) -o $(PACKAGES_DIR)/program/pmdaderived ./cmd/pmdaderived
 	@$(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(PACKAGES_DIR))/root PCP_CONF=/dev/null \
@@ -320,3 +325,12 @@ ARCHS = amd64 arm64
 .PHONY: release
 release: go ## make bin/release: packages for amd64 and arm64, source, list of modules, checksums: make release [VERSION=1.2.0]
 	@OUT=$(abspath $(RELEASE_DIR)) ARCHS='$(ARCHS)' VERSION='$(VERSION)' SBOM='$(SBOM)' packaging/release
+
+FORMER_DIR = bin/former
+ARCH = $(shell dpkg --print-architecture)
+
+.PHONY: check-packages
+check-packages: release ## install, upgrade, remove and purge the release's package on new machines (as root; 10 min): make check-packages [SUITE=sid] [VERSION=1.2.0]
+	@$(MAKE) -s --no-print-directory packages VERSION=0.0.0~former PACKAGES_DIR=$(FORMER_DIR)
+	@GO='$(GO)' scripts/check-packages $(FORMER_DIR)/pmdaderived_0.0.0~former-1_$(ARCH).deb \
+		'$(RELEASE_DIR)/pmdaderived_$(VERSION)-1_$(ARCH).deb' $(or $(SUITE),$(SUITES))

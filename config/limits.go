@@ -6,7 +6,7 @@ const (
 	MaxFileSize      = 16 << 20 // bytes of one file
 	MaxTotalSize     = 64 << 20 // bytes of all files of a load
 	MaxFiles         = 10_000   // files of a load
-	MaxDepth         = 32       // directories inside one another
+	MaxDepth         = 32       // levels of directories
 	MaxLine          = 1 << 20  // bytes of a line with its continuations, and of a quoted text
 	MaxContinuations = 10_000   // physical lines that continue one line
 	MaxDefinitions   = 100_000  // definitions of a load

@@ -130,12 +130,12 @@ func (l *loader) path(path string) {
 
 var (
 	errEmptyPath   = errors.New("empty path")
-	errEverybody   = errors.New("everybody can write it")
+	errEverybody   = errors.New("everyone can write to it")
 	errTooLarge    = fmt.Errorf("larger than %d bytes", MaxFileSize)
 	errTotalSize   = fmt.Errorf("more than %d bytes with the files before it", MaxTotalSize)
 	errTooMany     = fmt.Errorf("more than %d files", MaxFiles)
-	errTooDeep     = fmt.Errorf("more than %d directories inside one another", MaxDepth)
-	errLinkedCycle = errors.New("symbolic link to a directory that holds it")
+	errTooDeep     = fmt.Errorf("more than %d levels of directories", MaxDepth)
+	errLinkedCycle = errors.New("symbolic link to a directory that contains it")
 )
 
 // directory loads all files below a directory, sorted by name; above are the directories that it
@@ -253,7 +253,7 @@ func (l *loader) trust(path string, info os.FileInfo) error {
 		return fmt.Errorf("%w (mode %04o)", errEverybody, mode)
 	}
 	if mode&0o020 != 0 {
-		l.problem(path, Warning, "group-writable", fmt.Errorf("its group can write it (mode %04o)", mode))
+		l.problem(path, Warning, "group-writable", fmt.Errorf("its group can write to it (mode %04o)", mode))
 	}
 	return nil
 }

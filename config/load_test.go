@@ -194,9 +194,9 @@ func TestLoad(t *testing.T) {
 			[]string{"d"},
 			[]string{
 				"d/a a=1", "d/e/b b=1",
-				"d/e/here warning: symbolic link to a directory that holds it",
+				"d/e/here warning: symbolic link to a directory that contains it",
 				// The folder above d is not part of the load until the link leads there.
-				"d/e/up/d warning: symbolic link to a directory that holds it",
+				"d/e/up/d warning: symbolic link to a directory that contains it",
 			},
 		},
 	} {
@@ -224,14 +224,14 @@ func TestLoadJudgesWhoCanWrite(t *testing.T) {
 	}{
 		{"owner only", map[string]fs.FileMode{"d": 0o700, "d/f": 0o600}, []string{"d/f a=1"}},
 		{"file by its group", map[string]fs.FileMode{"d/f": 0o664}, []string{
-			"d/f a=1", "d/f warning: its group can write it (mode 0664)",
+			"d/f a=1", "d/f warning: its group can write to it (mode 0664)",
 		}},
-		{"file by everybody", map[string]fs.FileMode{"d/f": 0o602}, []string{"d/f error: everybody can write it (mode 0602)"}},
+		{"file by everybody", map[string]fs.FileMode{"d/f": 0o602}, []string{"d/f error: everyone can write to it (mode 0602)"}},
 		{"directory by its group", map[string]fs.FileMode{"d": 0o775}, []string{
-			"d/f a=1", "d warning: its group can write it (mode 0775)",
+			"d/f a=1", "d warning: its group can write to it (mode 0775)",
 		}},
 		{"directory by everybody", map[string]fs.FileMode{"d": 0o777 | fs.ModeSticky}, []string{
-			"d error: everybody can write it (mode 0777)",
+			"d error: everyone can write to it (mode 0777)",
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestLoadJudgesWhoCanWrite(t *testing.T) {
 func TestLoadTakesTheModeOfTheTarget(t *testing.T) {
 	inTree(t, map[string]string{"f": "a = 1", "link": "->f"})
 	require.NoError(t, os.Chmod("f", 0o666))
-	assert.Equal(t, []string{"link error: everybody can write it (mode 0666)"}, places(Load([]string{"link"}, nil)))
+	assert.Equal(t, []string{"link error: everyone can write to it (mode 0666)"}, places(Load([]string{"link"}, nil)))
 }
 
 func TestLoadNeverOpensPipes(t *testing.T) {
@@ -381,7 +381,7 @@ func TestLoadLimits(t *testing.T) {
 		inTree(t, map[string]string{deep + "f": "a = 1", deep + "d/f": "b = 1"})
 		assert.Equal(t, []string{
 			deep + "f a=1",
-			deep + "d error: more than 32 directories inside one another",
+			deep + "d error: more than 32 levels of directories",
 		}, places(Load([]string{"d"}, nil)))
 	})
 }

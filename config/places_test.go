@@ -43,7 +43,7 @@ func TestTrace(t *testing.T) {
 	}{
 		{"a file", map[string]string{"d/f": ""}, []string{"d/f"}, []string{": d", "/d: f END"}},
 		{"a directory", map[string]string{"d/f": ""}, []string{"d/"}, []string{": d", "/d: * END"}},
-		{"directories inside one another", map[string]string{"d/e/f/g": ""}, []string{"d"}, []string{
+		{"levels of directories", map[string]string{"d/e/f/g": ""}, []string{"d"}, []string{
 			": d", "/d: * END", "/d/e: * END", "/d/e/f: * END",
 		}},
 		{"ignored directories", map[string]string{"d/..1/f": "", "d/e~/f": ""}, []string{"d"}, []string{": d", "/d: * END"}},

@@ -146,12 +146,12 @@ const (
 // comment reads a line that begins with #.
 func (r *reader) comment(l line) {
 	if len(l.parts) > 1 {
-		r.report(l, l.parts[1].at, &Problem{Severity: Note, Code: "continued-comment", Msg: "comment continues here, its line ends in a backslash"})
+		r.report(l, l.parts[1].at, &Problem{Severity: Note, Code: "continued-comment", Msg: "this line is part of the comment above, which ends in a backslash"})
 	}
 	codes, ok := strings.CutPrefix(strings.TrimLeft(l.text[1:], blanks), ignoreWord)
 	if ok && (codes == "" || strings.IndexByte(blanks, codes[0]) >= 0) {
 		if strings.Trim(codes, blanks) == "" {
-			r.report(l, len(l.text), &Problem{Severity: Note, Code: "ignored-nothing", Msg: "code to ignore missing"})
+			r.report(l, len(l.text), &Problem{Severity: Note, Code: "ignored-nothing", Msg: "no code follows pmdaderived:ignore"})
 		}
 		r.ignored = append(r.ignored, strings.FieldsFunc(strings.Clone(codes), func(c rune) bool { return c == ',' || strings.ContainsRune(blanks, c) })...)
 		return
@@ -165,7 +165,7 @@ func (r *reader) comment(l line) {
 	option = strings.Trim(option, blanks)
 	value = strings.Trim(value, blanks)
 	if !ok || option == "" || strings.ContainsAny(option, blanks) || l.tooLong {
-		r.report(l, at, &Problem{Severity: Note, Code: "control-line", Msg: "control line without option=value is taken as a comment"})
+		r.report(l, at, &Problem{Severity: Note, Code: "control-line", Msg: "control line without option=value is treated as a comment"})
 		return
 	}
 	r.out.Controls = append(r.out.Controls, Control{Option: option, Value: value, Pos: r.position(l, at)})
@@ -193,7 +193,7 @@ func (r *reader) report(l line, offset int, p *Problem) {
 		return
 	}
 	if r.problems == MaxProblems {
-		p = &Problem{Severity: Note, Code: "more-problems", Msg: fmt.Sprintf("more than %d problems; no more of this file are shown", MaxProblems-1)}
+		p = &Problem{Severity: Note, Code: "more-problems", Msg: fmt.Sprintf("more than %d problems in this file; the rest is not shown", MaxProblems-1)}
 	}
 	at, column := l.locate(offset)
 	p.Pos = Position{File: r.file, Line: at.number, Column: column}

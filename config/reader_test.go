@@ -91,7 +91,7 @@ func TestRead(t *testing.T) {
 		{"continuation with carriage return", "a = 1\\\r\n2\r\n", []string{"a=12"}},
 		{"# on a continuation line", "a = 1\\\n# 2\n", []string{"a=1# 2"}},
 		{"continued comment", "# x \\\na = 1\nb = 2\n", []string{
-			"b=2", "2:1 note: comment continues here, its line ends in a backslash",
+			"b=2", "2:1 note: this line is part of the comment above, which ends in a backslash",
 		}},
 		{"continued blank line", " \\\n \na = 1\n", []string{"a=1"}},
 		{"position behind a continuation", "a = \\\n\\\n 1\na = 2", []string{
@@ -205,19 +205,19 @@ func TestControlLines(t *testing.T) {
 		{"value with =", "#control a==b\n", []Control{{"a", "=b", Position{"f", 1, 10}}}, nil},
 		{"empty value", "#control a=\n", []Control{{"a", "", Position{"f", 1, 10}}}, nil},
 		{"continued", "#control \\\na=b\n", []Control{{"a", "b", Position{"f", 2, 1}}}, []string{
-			"2:1 note: comment continues here, its line ends in a backslash",
+			"2:1 note: this line is part of the comment above, which ends in a backslash",
 		}},
 		{"a longer word", "#controls a=b\n", nil, nil},
 		{"a blank before", "# control a=b\n", nil, nil},
 		{"the word alone", "#control\n", nil, nil},
 		{"no =", "#control of disks\n", nil, []string{
-			"1:10 note: control line without option=value is taken as a comment",
+			"1:10 note: control line without option=value is treated as a comment",
 		}},
 		{"no option", "#control = x\n", nil, []string{
-			"1:10 note: control line without option=value is taken as a comment",
+			"1:10 note: control line without option=value is treated as a comment",
 		}},
 		{"prose", "#control of x = y\n", nil, []string{
-			"1:10 note: control line without option=value is taken as a comment",
+			"1:10 note: control line without option=value is treated as a comment",
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -382,7 +382,7 @@ func TestLimits(t *testing.T) {
 	t.Run("problems", func(t *testing.T) {
 		loaded := readText("f", []byte(strings.Repeat("a\n", MaxProblems+10)+"b = 1"), nil)
 		require.Len(t, loaded.Problems, MaxProblems)
-		assert.Equal(t, "more than 9999 problems; no more of this file are shown", loaded.Problems[MaxProblems-1].Msg)
+		assert.Equal(t, "more than 9999 problems in this file; the rest is not shown", loaded.Problems[MaxProblems-1].Msg)
 		assert.Len(t, loaded.Definitions, 1)
 	})
 }

@@ -215,11 +215,11 @@ func (w *Watcher) setBlind(why error) {
 	}
 	w.reported, w.blind = true, reason
 	if why == nil {
-		w.options.Log.Info("changes of definition files are notified")
+		w.options.Log.Info("the kernel reports changes of definition files")
 		return
 	}
 	w.options.Log.WithFields(logrus.Fields{"reason": why, "interval": w.options.Poll}).
-		Warn("not all changes of definition files are notified, looking at them again and again")
+		Warn("the kernel does not report all changes of definition files, polling them")
 }
 
 func (w *Watcher) closeNotifier() {

@@ -245,7 +245,7 @@ func TestWatchNotices(t *testing.T) {
 }
 
 // notified is what the watcher says when it has nothing to complain of.
-const notified = "changes of definition files are notified"
+const notified = "the kernel reports changes of definition files"
 
 // said returns what was logged.
 func (s *watching) said() []string {

@@ -15,7 +15,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// The benchmarks of this file are the lines of the evaluation in docs/performance.md. What they report
+// The benchmarks of this file are the lines of the evaluation in test/bench/README.md. What they report
 // is per value of the result: ns/value, B/value.
 
 // benchOperands are the operands of the benchmarks: two counters and two gauges of one domain.

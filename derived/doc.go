@@ -12,7 +12,7 @@
 // An [Evaluation] computes metrics from a [Sample], all operands of one fetch, and from the older
 // samples that delta() and rate() need. It is a pure function of these samples: whose history they
 // are is the caller's business. Values are columns ([Vector]) over shared lists of instances
-// ([InstSet]); in the steady state nothing is allocated. docs/performance.md tells what things cost.
+// ([InstSet]); in the steady state nothing is allocated. test/bench/README.md tells what things cost.
 //
 // Instances of its own are those of groups, as in sum(x) by (KEY). [Groups] gives them numbers, made from their names, and
 // belongs to whoever evaluates.

@@ -98,7 +98,7 @@ func (s *session) instead(k pdu.Kind) []byte {
 
 // undecodable is the reply to a PDU whose body makes no sense.
 func (s *session) undecodable(k pdu.Kind, err error) []byte {
-	s.complain(k, "pdu cannot be decoded", err)
+	s.complain(k, "cannot decode pdu", err)
 	return s.instead(k)
 }
 
@@ -106,7 +106,7 @@ func (s *session) undecodable(k pdu.Kind, err error) []byte {
 func (s *session) decoded(m pdu.Message, body []byte) bool {
 	err := m.Decode(body)
 	if err != nil {
-		s.complain(m.Kind(), "pdu cannot be decoded", err)
+		s.complain(m.Kind(), "cannot decode pdu", err)
 	}
 	return err == nil
 }

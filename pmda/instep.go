@@ -27,7 +27,7 @@ type leftovers interface {
 }
 
 // errOutOfStep says that pmcd would take our replies for those to other requests.
-var errOutOfStep = errors.New("pmcd has gone on without a reply")
+var errOutOfStep = errors.New("pmcd did not wait for a reply")
 
 // keepInStep is called for each PDU before it is answered. A reply that pmcd has left whole is taken back, and
 // all is as if it had been read. One that pmcd has begun to read meanwhile is, to pmcd, the reply to the next
@@ -47,14 +47,14 @@ func (s *session) keepInStep(k pdu.Kind) error {
 	case len(left) > s.replySize:
 		return fmt.Errorf("%w: of %d bytes %d were left", errOutOfStep, s.replySize, len(left))
 	case len(left) == s.replySize:
-		entry.Warn("pmcd has gone on without a reply, which is taken back")
+		entry.Warn("pmcd did not wait for a reply, taking it back")
 		return nil
 	}
 	if err := s.out.WriteFrame(left); err != nil {
 		return fmt.Errorf("%w: %w", errOutOfStep, err)
 	}
 	s.answered = true
-	entry.Warn("pmcd takes a reply for that to its next request, which gets no other")
+	entry.Warn("pmcd takes a late reply for the next one, sending no other")
 	return nil
 }
 

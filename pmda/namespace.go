@@ -91,13 +91,13 @@ func (n *Namespace) refuses(root string, e Entry) (reason string) {
 	case root != "" && !strings.HasPrefix(e.Name, root+"."):
 		return fmt.Sprintf("not below %q", root)
 	case leaf:
-		return "there already"
+		return "the name is in use"
 	case inner:
-		return "has names below it"
+		return "the name has other metrics below it"
 	}
 	for above := range prefixes(e.Name) {
 		if _, leaf := n.leaves[above]; leaf {
-			return fmt.Sprintf("below the metric %q", above)
+			return fmt.Sprintf("the name is below the metric %q", above)
 		}
 	}
 	return ""

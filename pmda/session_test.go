@@ -190,10 +190,10 @@ func TestOddThingsAreLogged(t *testing.T) {
 		message string
 		err     string
 	}{
-		{"profile that makes no sense", pdu.KindProfile, []byte{1}, "pdu cannot be decoded", "PROFILE"},
-		{"request that makes no sense", pdu.KindDescReq, nil, "pdu cannot be decoded", "DESC_REQ"},
-		{"attribute that makes no sense", pdu.KindAttr, nil, "pdu cannot be decoded", "ATTR"},
-		{"error that makes no sense", pdu.KindError, nil, "pdu cannot be decoded", "ERROR"},
+		{"profile that makes no sense", pdu.KindProfile, []byte{1}, "cannot decode pdu", "PROFILE"},
+		{"request that makes no sense", pdu.KindDescReq, nil, "cannot decode pdu", "DESC_REQ"},
+		{"attribute that makes no sense", pdu.KindAttr, nil, "cannot decode pdu", "ATTR"},
+		{"error that makes no sense", pdu.KindError, nil, "cannot decode pdu", "ERROR"},
 		{"error that does not concern agents", pdu.KindError, []byte{0, 0, 0, 1}, "pdu ignored", pdu.Code(1).Error()},
 		{"request that does not concern agents", pdu.KindHighResFetch, nil, "pdu ignored", "not a request to an agent"},
 		{"unknown kind", 0x700b, nil, "pdu ignored", "not a request to an agent"},

@@ -41,7 +41,13 @@ func TestIntegration(t *testing.T) {
 	work := worldReadableDir(t)
 	require.NoError(t, os.Chmod(work, 0o777)) // pmie and pmlogger become another user
 
+	t.Run("dashboards show metrics in their units", func(t *testing.T) { testDashboards(t, p) })
+	t.Run("pmlogconf and pmlogger", func(t *testing.T) { testPmlogconf(t, p, work) })
+	t.Run("pmrep", func(t *testing.T) { testPmrep(t, p) })
+	t.Run("pmieconf and pmie", func(t *testing.T) { testPmieconf(t, p, work) })
+	t.Run("bash completion", func(t *testing.T) { testBashCompletion(t, p, program) })
 	t.Run("every metric exists", func(t *testing.T) {
+		switchOn(t, p)
 		out := printed(t, p, "pminfo", "derived", "mmv.pmdaderived")
 		served := strings.Fields(out)
 		files := integrationFiles(t, "pmlogconf/*", "pmrep/*", "pmchart/*", "pmieconf/*", "grafana/*.json")
@@ -60,11 +66,6 @@ func TestIntegration(t *testing.T) {
 			}
 		}
 	})
-	t.Run("dashboards show metrics in their units", func(t *testing.T) { testDashboards(t, p) })
-	t.Run("pmlogconf and pmlogger", func(t *testing.T) { testPmlogconf(t, p, work) })
-	t.Run("pmrep", func(t *testing.T) { testPmrep(t, p) })
-	t.Run("pmieconf and pmie", func(t *testing.T) { testPmieconf(t, p, work) })
-	t.Run("bash completion", func(t *testing.T) { testBashCompletion(t, p, program) })
 }
 
 func integrationFiles(t *testing.T, patterns ...string) []string {
@@ -136,7 +137,7 @@ func testPmlogconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	conf := filepath.Join(work, "pmlogger.conf")
 	printed(t, p, "pmlogconf", "-c", "-d", groups, conf)
 	text := readDocument(t, conf)
-	for group, state := range map[string]string{"host": "y", "agent": "y", "site": "y", "definitions": "n", "mydb": "y"} {
+	for group, state := range map[string]string{"host": "y", "peak": "y", "agent": "y", "site": "y", "definitions": "n", "mydb": "y"} {
 		assert.Contains(t, text, "#+ derived/"+group+":"+state+":", "included: %s", text)
 	}
 
@@ -159,11 +160,15 @@ func testPmrep(t *testing.T, p *pmcdtest.PMCD) {
 	file := filepath.Join(integrationDir, "pmrep/derived.conf")
 	text := must(os.ReadFile(file))(t)
 	sets := regexp.MustCompile(`(?m)^\[(\S+)\]$`).FindAllStringSubmatch(string(text), -1)
-	require.Len(t, sets, 4)
+	require.Len(t, sets, 5)
 	value := regexp.MustCompile(`^[0-9.]+$`)
 	if !hasFileSystems(t, p) {
 		value = regexp.MustCompile(`^([0-9.]+|N/A)$`)
 	}
+	require.Eventually(t, func() bool {
+		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.peak.cpu.busy")
+		return strings.Contains(out, "value ")
+	}, 20*time.Second, 50*time.Millisecond, "there are two ticks")
 	for _, set := range sets {
 		t.Run(set[1], func(t *testing.T) {
 			out, errs, exit := p.Run(t, "pmrep", "-c", file, ":"+set[1], "-s", "2", "-t", "0.5")
@@ -186,7 +191,7 @@ func hasFileSystems(t *testing.T, p *pmcdtest.PMCD) bool {
 	return !strings.HasPrefix(out, "filesys.used 0")
 }
 
-// testPmieconf enables all rules and has them evaluated, on a host whose site gives a score another meaning.
+// testPmieconf enables all rules and has them evaluated, on a host whose site gives what they look at another meaning.
 func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	rules := filepath.Join(work, "rules")
 	copyIntegration(t, "pmieconf", filepath.Join(rules, "derived"))
@@ -203,7 +208,8 @@ func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	require.Zero(t, exit)
 	assert.Empty(t, out+errs)
 
-	writeFile(t, p.Dir, "etc/pmdaderived/site.conf", "host.saturation.demand = mkconst(0.95, type=double, semantics=instant)\n")
+	writeFile(t, p.Dir, "etc/pmdaderived/site.conf", "host.saturation.demand = mkconst(0.95, type=double, semantics=instant)\n"+
+		"host.cpu.all_busy_5m = mkconst(1, type=u32, semantics=instant)\nhost.fs.full_in_4h = filesys.avail >= 0\n")
 	require.Eventually(t, func() bool {
 		out, _, _ := p.Run(t, "pminfo", "-f", "derived.host.saturation.demand")
 		return strings.Contains(out, "value 0.95\n")
@@ -218,10 +224,13 @@ func testPmieconf(t *testing.T, p *pmcdtest.PMCD, work string) {
 	assert.Contains(t, out, "derived.demand: true\n")
 	assert.Contains(t, out, "derived.definitions: false\n")
 	assert.Contains(t, out, "derived.stale: false\n")
+	assert.Contains(t, out, "derived.busy: true\n")
+	assert.Regexp(t, `(?m)^All CPUs busy for five minutes busy@\S+$`, out+errs)
 	assert.Regexp(t, `(?m)^Work waits for a saturated resource 0.95score@\S+$`, out+errs)
 	if hasFileSystems(t, p) {
 		assert.Contains(t, out, "derived.space: true\n")
 		assert.Regexp(t, `(?m)^File system nearly full, or nearly out of inodes [0-9.]+%used\[/dev/\S+\]@\S+`, out+errs)
+		assert.Regexp(t, `(?m)^File system will be full in four hours filling\[/dev/\S+\]@\S+`, out+errs)
 	} else {
 		assert.NotContains(t, out, "derived.space: true\n")
 	}
@@ -274,6 +283,9 @@ func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 
 	assert.Equal(t, []string{"--log=", "--log-level=", "--log-limit="}, complete(program, "--log"))
 	assert.Equal(t, []string{"auto", "poll", "off"}, complete(program, "--watch", "="))
+	_, limits, _ := strings.Cut(top, "set a limit: ")
+	limits, _, _ = strings.Cut(limits, "\n")
+	assert.Equal(t, strings.Split(strings.ReplaceAll(limits, ", ", "= ")+"=", " "), complete(program, "--limit", "="))
 	assert.Equal(t, []string{"poll"}, complete(program, "--watch", "=", "po"))
 	assert.Equal(t, []string{"warm"}, complete(program, "--first-fetch", "=", "w"))
 	assert.Empty(t, complete(program, "--poll", "=", ""))

@@ -139,7 +139,7 @@ func TestKilledDaemonKeepsGroups(t *testing.T) {
 	assert.NotEmpty(t, remembered)
 	t.Logf("%d of %d groups were written down", len(remembered), len(names))
 	log := must(os.ReadFile(filepath.Join(dir, "derived.log")))(t)
-	assert.NotContains(t, string(log), "metric identifiers of former runs are not known")
+	assert.NotContains(t, string(log), "cannot read the metric identifiers of earlier runs")
 	require.NoError(t, k.to.Close())
 	require.NoError(t, k.cmd.Wait())
 }

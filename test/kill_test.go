@@ -116,7 +116,7 @@ func TestKilledDaemonKeepsIdentities(t *testing.T) {
 	assert.Positive(t, leftovers, "some kills have to hit a write, or this shows nothing")
 	assert.Len(t, owners, len(known))
 	log := must(os.ReadFile(filepath.Join(dir, "derived.log")))(t)
-	assert.NotContains(t, string(log), "metric identifiers of former runs are not known")
+	assert.NotContains(t, string(log), "cannot read the metric identifiers of earlier runs")
 }
 
 // temporary lists what else is in the folder of the state.

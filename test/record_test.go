@@ -60,7 +60,10 @@ func TestInstallRecord(t *testing.T) {
 			require.EventuallyWithT(t, func(c *assert.CollectT) {
 				out, exit := m.run("sh", "-c", variables+line)
 				assert.Zero(c, exit, out)
-				if strings.Contains(line, "spare") && !strings.HasPrefix(line, "echo 'site") {
+				if strings.HasPrefix(line, "echo 'site") { // pmlogger is not to be restarted before that is served
+					out, exit = m.run("pminfo", "-f", "derived.site.cpu.spare")
+					assert.Zero(c, exit, out)
+				} else if strings.Contains(line, "spare") {
 					assert.Regexp(c, `(?m) -?[0-9]+\.[0-9]\S*( [0-9a-f]{40})?$`, out) // pmseries names the series, too
 				}
 			}, time.Minute, time.Second)

@@ -123,7 +123,7 @@ func awaitProblem(t *testing.T, p *pmcdtest.PMCD, definition string, operands in
 		problem = problemOf(t, p, definition)
 		return strings.HasPrefix(problem, "derived metric") // before that the connection is lost, and operands have no values
 	}))
-	assert.Equal(t, fmt.Sprintf("derived metric %s: pmcd takes no request for %d operand metrics (see its options -M and -L)",
+	assert.Equal(t, fmt.Sprintf("derived metric %s: pmcd does not accept a request for %d operands (see its options -M and -L)",
 		definition, operands), problem)
 }
 

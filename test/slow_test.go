@@ -214,7 +214,7 @@ bins = sum(sample.bin) * hinv.ncpu / hinv.ncpu
 			assert.LessOrEqual(t, standing, took/10+row.takes, "pmcd stands still for a tenth of the time")
 			assert.Empty(t, missing)
 			log := must(os.ReadFile(filepath.Join(dir, "derived.log")))(t)
-			assert.Contains(t, string(log), "agent is slow, sampled seldom")
+			assert.Contains(t, string(log), "agent is slow, sampling it less often")
 			require.NoError(t, os.Remove(filepath.Join(dir, "orders")))
 			assert.Eventually(t, func() bool { return len(lacks(slow)) == 0 }, 2*time.Minute, 500*time.Millisecond, "it is quick again")
 			if t.Failed() {

@@ -34,22 +34,22 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 		},
 		pmda.Option{
 			Long: "all", Set: set(&all),
-			Help: "show all: more than 100 messages about a file, each definition of PCP or the agent that waits for metrics",
+			Help: "show all messages about a file, and each shipped definition that waits for metrics",
 		},
 		pmda.Option{
 			Long: "offline", Set: set(&offline),
-			Help: "ask no pmcd: look at the texts only",
+			Help: "do not contact pmcd: check the text only",
 		},
 		pmda.Option{
 			Long: "portable", Set: set(&portable),
-			Help: "tell what clients cannot compute themselves, and what they can since PCP 6.3 or 7.2 only",
+			Help: "warn about what clients cannot compute themselves, or only since PCP 6.3 or 7.2",
 		},
 		pmda.Option{
 			Long: "json", Set: set(&asJSON),
 			Help: "print the problems as a JSON array",
 		},
 		pmda.Option{
-			Long: "werror", Arg: "CODES", Optional: true, Help: "make warnings errors: all, or those with the codes in this list",
+			Long: "werror", Arg: "CODES", Optional: true, Help: "treat warnings as errors: all, or those with the codes in this list",
 			Set: func(arg string) error {
 				if arg == "" {
 					treat.allErrors = true
@@ -60,7 +60,7 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 		},
 		pmda.Option{
 			Long: "ignore", Arg: "CODES", Set: func(arg string) error { return codes(arg, &treat.ignored) },
-			Help: "be silent about warnings and notes with the codes in this list",
+			Help: "hide warnings and notes with the codes in this list",
 		},
 		limitOption(&limits),
 		t.archiveOption(),
@@ -159,7 +159,7 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 	if h != nil {
 		catalog = h.catalog
 		o.Catalog, o.Suggest = catalog, func(name string) string { return h.similar(ctx, name) }
-		o.Host, o.Where = h, h.where()
+		o.Host, o.Archive = h, h.played != nil
 	}
 	waiting := map[string][]served.Definition{}
 	most := served.OperandLimits{Most: int(limits.Operands)}

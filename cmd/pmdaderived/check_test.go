@@ -40,10 +40,10 @@ func TestCheckAmongOtherFiles(t *testing.T) {
 		{"its directory", uses, []string{filepath.Dir(path)}, "early.conf:1:11: syntax error", ""},
 		{"it takes a place", "mine.old = 5\n", []string{path}, "PATH:1:1: warning: replaces the definition at DIR/early.conf:4:1 [replaced-definition]", ""},
 		{"its place is taken", "mine.taken = 5\n", []string{path}, "DIR/zlate.conf:3:1: warning: replaces the definition at PATH:1:1 [replaced-definition]", ""},
-		{"in conflict", "per = 2\n", []string{path}, "PATH:1:1: derived metric per: has names below it", ""},
-		{"the same", "same = 3 * hinv.ncpu\n", []string{path}, "PATH:1:8: warning: the same expression as that of twin [same-expression]", ""},
+		{"in conflict", "per = 2\n", []string{path}, "PATH:1:1: derived metric per: the name has other metrics below it", ""},
+		{"the same", "same = 3 * hinv.ncpu\n", []string{path}, "PATH:1:8: warning: has the same expression as twin [same-expression]", ""},
 		{"a mistake", "mine = per.cup\n", []string{path}, "PATH:1:8: Semantic error: derived metric mine: operand per.cup: Unknown operand metric", ""},
-		{"elsewhere", uses, []string{draft}, "draft/mine.conf:4:1: derived metric per: has names below it", "4 definitions, 2 errors\n"},
+		{"elsewhere", uses, []string{draft}, "draft/mine.conf:4:1: derived metric per: the name has other metrics below it", "4 definitions, 2 errors\n"},
 		{"elsewhere, alone", uses, []string{"-c", "", draft}, "operand derived.per.cpu: Unknown operand metric", "4 definitions, 2 errors\n"},
 		{"elsewhere, offline", uses, []string{"--offline", draft}, "", "4 definitions, 0 errors (syntax only)\n"},
 		{"another configuration", uses, []string{"-c", filepath.Dir(path), link}, "", "2 definitions, 0 errors\n"},
@@ -95,7 +95,7 @@ func TestCheckLeftOut(t *testing.T) {
 		{"in a copy", within, within + ": warning: the agent does not read it: names like old.bak are left out [unread-by-agent]\n"},
 		{
 			"in a directory that is refused", refused,
-			refused + ": warning: the agent does not read it: " + filepath.Dir(refused) + ": everybody can write it (mode 0777) [unread-by-agent]\n",
+			refused + ": warning: the agent does not read it: " + filepath.Dir(refused) + ": everyone can write to it (mode 0777) [unread-by-agent]\n",
 		},
 		{"a draft", elsewhere, ""},
 	} {
@@ -144,7 +144,7 @@ func TestCheckPartlyDeployed(t *testing.T) {
 		{source, filepath.Join(s.dir, "pmdaderived/a.conf")},
 	} {
 		out, errs, exit := s.run(append([]string{"check"}, operands...)...)
-		for _, text := range []string{"a.conf:2:", "b.conf:2:", source + ": warning: its group can write it"} {
+		for _, text := range []string{"a.conf:2:", "b.conf:2:", source + ": warning: its group can write to it"} {
 			assert.Equal(t, 1, strings.Count(out, text), "%s in %s", text, out)
 		}
 		assert.Equal(t, "5 definitions, 2 errors, 1 warning\n", errs, out)
@@ -203,7 +203,7 @@ func TestCheckOfTooManyOperands(t *testing.T) {
 		}
 	})
 	out, _ := s.fails("check", s.file("site.conf", "all = "+strings.Join(many, " + ")+"\n"))
-	assert.Contains(t, out, "site.conf:1:7: derived metric all: 4001 operand metrics, 4000 are the most")
+	assert.Contains(t, out, "site.conf:1:7: derived metric all: 4001 operands, but at most 4000")
 }
 
 func TestSubCommandUsage(t *testing.T) {
@@ -261,7 +261,7 @@ func TestUnreachable(t *testing.T) {
 		want string
 	}{
 		{"refused", refusal(syscall.ECONNREFUSED), "pmcd does not run: nothing listens at host:1. Start it on that host, or name another one with --pmcd"},
-		{"closed", refusal(syscall.EACCES), "you have no permission for the socket of pmcd at host:1"},
+		{"closed", refusal(syscall.EACCES), "permission denied for the socket of pmcd at host:1"},
 		{"silent", refusal(pdu.ErrTimeout), "pmcd at host:1 does not answer"},
 		{"no host", refusal(&net.DNSError{Err: "no such host", Name: "host", IsNotFound: true}), "there is no host host"},
 		{"refuses us", refusal(pdu.ErrPermission), "pmcd host:1: connect: No permission to perform requested operation"},

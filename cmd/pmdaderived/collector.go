@@ -162,7 +162,7 @@ func unreachable(err error) error {
 		}
 		text = fmt.Sprintf("pmcd does not run: nothing listens at %s. %s, or name another one with --pmcd", at, start)
 	case errors.Is(err, syscall.EACCES):
-		text = fmt.Sprintf("you have no permission for the socket of pmcd at %s", at)
+		text = fmt.Sprintf("permission denied for the socket of pmcd at %s", at)
 	case errors.Is(err, pdu.ErrTimeout):
 		text = fmt.Sprintf("pmcd at %s does not answer", at)
 	default:

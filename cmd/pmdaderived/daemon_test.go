@@ -163,7 +163,7 @@ func TestDaemonThatNobodyAwaits(t *testing.T) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, cmd.Run(), &exit)
 	assert.Equal(t, exitFailure, exit.ExitCode())
-	assert.Regexp(t, `level=error msg=pmcd does not listen error=.*broken pipe`, stderr.String())
+	assert.Regexp(t, `level=error msg=cannot write to pmcd error=.*broken pipe`, stderr.String())
 	text := readFile(t, log)
 	assert.Equal(t, "of the successor\n", string(text))
 	previous, _ := os.ReadFile(log + ".prev") // root makes the file, for an account that cannot
@@ -186,7 +186,7 @@ func TestDaemonEndsWithThePipe(t *testing.T) {
 	assert.Equal(t, exitOK, p.end(), p.log())
 	assert.Empty(t, p.stderr(), "all goes to the log")
 	assert.Contains(t, p.log(), "Log for pmdaderived on ")
-	assert.Contains(t, p.log(), "pmcd closed the pipe, ended")
+	assert.Contains(t, p.log(), "pmcd closed the pipe, exiting")
 	assert.FileExists(t, filepath.Join(dir, "state"))
 }
 
@@ -214,7 +214,7 @@ func TestDaemonEndsBySignal(t *testing.T) {
 			assert.True(t, p.known("derived.a"))
 			require.NoError(t, p.cmd.Process.Signal(sig))
 			assert.Equal(t, exitOK, p.end(), p.log())
-			assert.Contains(t, p.log(), "ended by a signal")
+			assert.Contains(t, p.log(), "exiting on a signal")
 		})
 	}
 }
@@ -371,7 +371,7 @@ func TestDaemonWithHostilePMCD(t *testing.T) {
 		{"a length without end", after(0x7f, 0xff, 0xff, 0xff, 0, 0, 0x70, 1, 0, 0, 0, 0), "exceeds the limit"},
 		{"half of a request", after(ask[:len(ask)-1]...), "unexpected EOF"},
 		{"an unknown request", after(0, 0, 0, 12, 0, 0, 0x7f, 0xff, 0, 0, 0, 0), "is not a PDU"},
-		{"an empty request", after(0, 0, 0, 12, 0, 0, 0x70, 3, 0, 0, 0, 0), "pdu cannot be decoded"},
+		{"an empty request", after(0, 0, 0, 12, 0, 0, 0x70, 3, 0, 0, 0, 0), "cannot decode pdu"},
 		{"a flood that nobody waits for", after(bytes.Repeat((&pdu.Profile{}).Append(nil, 0), 10000)...), "pmcd closed the pipe"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -97,7 +97,7 @@ func (r *definitions) configure(inDoms string) {
 			r.language.NoValue = c.Value == "1"
 			continue
 		default:
-			p.Severity, p.Msg = config.Warning, fmt.Sprintf("%q is not a valid value of control option %s: want 0 or 1", c.Value, c.Option)
+			p.Severity, p.Msg = config.Warning, fmt.Sprintf("%q is not a valid value of control option %s: use 0 or 1", c.Value, c.Option)
 		}
 		r.Problems = append(r.Problems, p)
 	}
@@ -108,7 +108,7 @@ func (r *definitions) configure(inDoms string) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.Problems = append(r.Problems, &config.Problem{
 			Pos: config.Position{File: inDoms}, Severity: config.Error, Code: "unread", Path: inDoms, Err: err,
-			Msg: fmt.Sprintf("no instance domains are taken as equivalent: %v", err),
+			Msg: fmt.Sprintf("equivalent instance domains are not used: %v", err),
 		})
 	}
 }

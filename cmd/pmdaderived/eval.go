@@ -36,7 +36,7 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 		nonFiniteOption(&nonFinite),
 		pmda.Option{
 			Short: 's', Long: "samples", Arg: "NUM", Set: samplesOption(&samples),
-			Help: "how many samples to print; 0: until interrupted, of an archive all",
+			Help: "number of samples to print; 0: until interrupted; of an archive the default is all",
 		},
 		t.intervalOption(&pause, "time between samples; of an archive those of its records if it is not given"),
 		pmda.Option{

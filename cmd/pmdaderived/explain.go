@@ -213,7 +213,7 @@ func (t *tool) showGroupsBy(clause string, session *session.Session, each *deriv
 	}
 	fmt.Fprintf(t.stdout, "%s %s: %s, %s", oneLine(clause), when, plural(v.Len(), "group"), plural(int(total), "instance"))
 	if members < total {
-		fmt.Fprintf(t.stdout, ", %d of them in none", total-members)
+		fmt.Fprintf(t.stdout, ", %d of them in no group", total-members)
 	}
 	fmt.Fprintln(t.stdout)
 	for i, n := range v.Bits[:min(len(v.Bits), shownGroups)] {

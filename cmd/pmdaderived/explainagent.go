@@ -174,7 +174,7 @@ func (r report) row(row row, subject subject) {
 	if evaluated, ok := row.since("evaluated"); ok {
 		r.line("last computed", evaluated+" ago: "+plural(int(row["values"].Bits), "value"))
 	} else {
-		r.line("last computed", "never, for nobody has asked")
+		r.line("last computed", "never: nobody has asked")
 	}
 }
 
@@ -207,7 +207,7 @@ func (r report) operands(ctx context.Context, a *asked, subject subject) error {
 		if all[i].absent < 0 {
 			text = "there is no such metric on this host"
 			if meant := r.collector.similar(ctx, name); meant != "" {
-				text += ", but " + meant
+				text += "; did you mean " + meant + "?"
 			}
 		}
 		r.line(head, fmt.Sprintf("%-*s  %s", width, name, text))
@@ -276,14 +276,14 @@ func (s subject) name() string {
 func meaning(state string, unread bool) string {
 	switch {
 	case unread && (state == "bound" || state == "kept"):
-		return "it is served as it was before its file could not be read"
+		return "its file cannot be read; the earlier definition is still served"
 	case unread:
-		return "its file cannot be read, and what it said before is not served"
+		return "its file cannot be read, and its earlier definition is not served"
 	}
 	return cmp.Or(map[string]string{
 		"bound":   "it is served",
-		"kept":    "what the file says now is wrong, it is served as it was before",
-		"unbound": "a metric that it uses does not exist on this host, so far",
+		"kept":    "the file has an error now; the earlier definition is still served",
+		"unbound": "a metric that it uses does not exist on this host yet",
 		"failed":  "it is wrong",
 		"waiting": "the metrics that it uses have not been looked up yet",
 	}[state], "unknown to this program")

@@ -42,7 +42,7 @@ func TestDaemonWithoutRegularFiles(t *testing.T) {
 			log := p.stderr()
 			assert.Contains(t, log, "log: open "+path+": not a regular file")
 			assert.Contains(t, log, "identities: open "+path+": not a regular file")
-			assert.Contains(t, log, "no instance domains are taken as equivalent: open "+path+": not a regular file")
+			assert.Contains(t, log, "equivalent instance domains are not used: open "+path+": not a regular file")
 			if row.name != "folder" { // one of definitions may be
 				assert.Contains(t, log, path+": not a regular file")
 			}
@@ -122,7 +122,7 @@ func TestServeEndsWithoutAStuckTask(t *testing.T) {
 		})
 	require.NoError(t, err)
 	<-ended
-	assert.Equal(t, "something waits for a file and is not waited for", said.LastEntry().Message)
+	assert.Equal(t, "ended while something still waited for a file", said.LastEntry().Message)
 }
 
 func pipe(t *testing.T) (r, w *os.File) {

@@ -14,14 +14,17 @@ import (
 	"pmdaderived/derived"
 )
 
-// The page has examples, as indented blocks:
+// languageParts are the parts of the pages of the language and of its messages. They have examples, as indented blocks:
 //
 //	definitions   are good, and are the site's configuration for what follows
 //	$ pmdaderived a session: the program prints what follows, exactly
 //
 // and, as headings of level four, every message there is. The first block below such a heading
-// provokes the message, those after it are good again.
-const languagePage = "../../docs/language.md"
+// causes the message, those after it are good again.
+func languageParts(t *testing.T) []part {
+	t.Helper()
+	return append(partsOf(t, "../../docs/language.md"), partsOf(t, "../../docs/messages.md")...)
+}
 
 // part is a heading with the blocks below it, up to the next heading.
 type part struct {
@@ -75,7 +78,7 @@ func (p part) pattern() *regexp.Regexp {
 func TestLanguageExamples(t *testing.T) {
 	s := newSite(t)
 	definitions, sessions, provoked := 0, 0, 0
-	for i, p := range partsOf(t, languagePage) {
+	for i, p := range languageParts(t) {
 		for j, block := range p.blocks {
 			t.Run(fmt.Sprintf("%d.%d %s", i, j, p.heading), func(t *testing.T) {
 				s.t = t
@@ -119,10 +122,10 @@ func words(command string) []string {
 	return all
 }
 
-// Whatever a person may be told about a definition is on the page.
+// Every message about a definition is on the page.
 func TestLanguageHasAllMessages(t *testing.T) {
 	var parts []part
-	for _, p := range partsOf(t, languagePage) {
+	for _, p := range languageParts(t) {
 		if p.heading != "" {
 			parts = append(parts, p)
 		}

@@ -65,7 +65,7 @@ func (l *logLimit) Write(message []byte) (int, error) {
 		l.gap = 0
 	default:
 		if l.gap == 0 {
-			l.say(now, "log is as long as it may be for now, leaving messages out", logrus.Fields{"limit": l.most})
+			l.say(now, "log has reached its limit, leaving messages out", logrus.Fields{"limit": l.most})
 		}
 		l.gap++
 		l.leftOut.Add(1)

@@ -46,7 +46,7 @@ func (l *limitedLog) write(t *testing.T, messages int) string {
 
 const (
 	oneMessage = "a message\n"
-	full       = "log is as long as it may be for now, leaving messages out map[limit:640]\n"
+	full       = "log has reached its limit, leaving messages out map[limit:640]\n"
 )
 
 func TestLogLimit(t *testing.T) {
@@ -113,7 +113,7 @@ func TestLogLimitOfTheDaemon(t *testing.T) {
 		log.WithField("metric", fmt.Sprint("m", i)).Warn("something")
 	}
 	assert.Positive(t, written.leftOut.Load())
-	assert.Regexp(t, `\ntime=\S+ level=warning msg=log is as long as it may be for now, leaving messages out limit=1000\n$`, out.String())
+	assert.Regexp(t, `\ntime=\S+ level=warning msg=log has reached its limit, leaving messages out limit=1000\n$`, out.String())
 	log.SetLevel(logrus.DebugLevel)
 	log.Info("all of it")
 	assert.Contains(t, out.String(), "all of it")

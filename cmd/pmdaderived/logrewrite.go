@@ -28,7 +28,7 @@ func runLogRewrite(_ context.Context, t *tool, args []string) int {
 		},
 		pmda.Option{
 			Long: "state", Arg: "FILE", Set: text(&state),
-			Help: "take metric identifiers from FILE, which the agent has written",
+			Help: "read metric identifiers from FILE, the state file of the agent",
 		})
 	switch {
 	case done:
@@ -54,7 +54,7 @@ func runLogRewrite(_ context.Context, t *tool, args []string) int {
 }
 
 func printRules(w io.Writer, all map[string]identity.Remembered) {
-	fmt.Fprintf(w, "# Rules for pmlogrewrite: derived metrics as they were become what they are now.\n")
+	fmt.Fprintf(w, "# Rules for pmlogrewrite: they change former derived metrics into the present ones.\n")
 	fmt.Fprintf(w, "global { }\n") // changes nothing; pmlogrewrite refuses a file without any rule
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		known := all[name]
@@ -62,12 +62,12 @@ func printRules(w io.Writer, all map[string]identity.Remembered) {
 		for _, was := range known.Former {
 			fmt.Fprintf(w, "\n# %s\n#   was %s\n#   is  %s\n", name, described(was), described(now))
 			if why := impossible(was, now); why != "" {
-				fmt.Fprintf(w, "# %s. Another name for the former metric lets archives be merged:\n# metric %s { name -> %s_%s }\n",
+				fmt.Fprintf(w, "# %s. Give the former metric another name to merge archives:\n# metric %s { name -> %s_%s }\n",
 					why, was.PMID, name, strings.ReplaceAll(was.PMID.String(), ".", "_"))
 				continue
 			}
 			if narrower(was.Type, now.Type) {
-				fmt.Fprintf(w, "# pmlogrewrite gives up where a value does not fit the type %s.\n", now.Type)
+				fmt.Fprintf(w, "# pmlogrewrite stops at a value that does not fit the type %s.\n", now.Type)
 			}
 			fmt.Fprintf(w, "metric %s { %s }\n", was.PMID, strings.Join(clauses(was, now), " "))
 		}
@@ -91,15 +91,15 @@ func impossible(was, now pdu.Desc) string {
 	_, convertible := derived.NewConverter(was.Units, now.Units)
 	switch {
 	case was.Type != now.Type && (!was.Type.Numeric() || !now.Type.Numeric()):
-		return "Only numbers can be given another type"
+		return "Only numbers can be converted to another type"
 	case (was.Sem == pdu.SemCounter) != (now.Sem == pdu.SemCounter):
-		return "Values of a counter cannot be made of others, nor others of it"
+		return "Values cannot be converted to those of a counter, nor from them"
 	case !was.Units.SameDimension(now.Units):
-		return "The dimension of the units is another one"
+		return "The units have another dimension"
 	case !convertible:
 		return "There is no conversion to these units"
 	case was.InDom != now.InDom:
-		return "The instances are others"
+		return "The instances are not the same"
 	}
 	return ""
 }

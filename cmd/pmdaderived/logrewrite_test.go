@@ -25,14 +25,14 @@ func TestRewritingRules(t *testing.T) {
 	}{
 		{"wider type", func(d *pdu.Desc) { d.Type = pdu.TypeU64 }, "\nmetric 510.1.0 { pmid -> 510.1.1 type -> U64 }\n"},
 		{"signed, and wide enough", func(d *pdu.Desc) { d.Type = pdu.Type64 }, "\nmetric 510.1.0 { pmid -> 510.1.1 type -> 64 }\n"},
-		{"narrower type", func(d *pdu.Desc) { d.Type = pdu.Type32 }, "# pmlogrewrite gives up where a value does not fit the type 32.\nmetric 510.1.0 { pmid -> 510.1.1 type -> 32 }\n"},
+		{"narrower type", func(d *pdu.Desc) { d.Type = pdu.Type32 }, "# pmlogrewrite stops at a value that does not fit the type 32.\nmetric 510.1.0 { pmid -> 510.1.1 type -> 32 }\n"},
 		{"string", func(d *pdu.Desc) { d.Type = pdu.TypeString }, "# Only numbers"},
 		{"discrete", func(d *pdu.Desc) { d.Sem = pdu.SemDiscrete }, "\nmetric 510.1.0 { pmid -> 510.1.1 sem -> DISCRETE }\n"},
-		{"counter", func(d *pdu.Desc) { d.Sem = pdu.SemCounter }, "# Values of a counter"},
+		{"counter", func(d *pdu.Desc) { d.Sem = pdu.SemCounter }, "# Values cannot be converted"},
 		{"scale", func(d *pdu.Desc) { d.Units.SpaceScale = pdu.SpaceByte }, "\nmetric 510.1.0 { pmid -> 510.1.1 units -> 1,-1,0,BYTE,SEC,0 rescale }\n"},
-		{"dimension", func(d *pdu.Desc) { d.Units.Time, d.Units.TimeScale = 0, 0 }, "# The dimension"},
+		{"dimension", func(d *pdu.Desc) { d.Units.Time, d.Units.TimeScale = 0, 0 }, "# The units have"},
 		{"other instances", func(d *pdu.Desc) { d.InDom = pdu.NewInDom(60, 2) }, "# The instances"},
-		{"singular", func(d *pdu.Desc) { d.InDom = pdu.NoInDom }, "# The instances are others. Another name for the former metric lets archives be merged:\n# metric 510.1.0 { name -> derived.m_510_1_0 }\n"},
+		{"singular", func(d *pdu.Desc) { d.InDom = pdu.NoInDom }, "# The instances are not the same. Give the former metric another name to merge archives:\n# metric 510.1.0 { name -> derived.m_510_1_0 }\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			now := was
@@ -58,8 +58,8 @@ func TestRewritingRulesOfExtraUnits(t *testing.T) {
 		{"temperature (F)", "temperature (K)", "{ pmid -> 510.1.1 extraunits -> 0,0,0,0,0,0,TEMPERATURE,K rescale }"},
 		{"sec / current (A)", "min / current (A)", "{ pmid -> 510.1.1 units -> 0,1,0,0,MIN,0 rescale }"},
 		{"sec / current (A)", "sec / current (mA)", "# There is no conversion to these units."},
-		{"voltage (V)", "current (A)", "# The dimension of the units is another one."},
-		{"voltage (V)", "", "# The dimension of the units is another one."},
+		{"voltage (V)", "current (A)", "# The units have another dimension."},
+		{"voltage (V)", "", "# The units have another dimension."},
 	} {
 		was := pdu.Desc{PMID: pdu.NewPMID(510, 1, 0), Type: pdu.TypeDouble, InDom: pdu.NoInDom, Sem: pdu.SemInstant, Units: units(row.was)}
 		now := was
@@ -95,5 +95,5 @@ func TestLogRewriteWithoutState(t *testing.T) {
 	_, stderr = s.fails("logrewrite", "--state", state, "-o", filepath.Join(state, "x"))
 	assert.Contains(t, stderr, "not a directory")
 	stdout = s.succeeds("logrewrite", "--state", state)
-	assert.Equal(t, "# Rules for pmlogrewrite: derived metrics as they were become what they are now.\nglobal { }\n", stdout)
+	assert.Equal(t, "# Rules for pmlogrewrite: they change former derived metrics into the present ones.\nglobal { }\n", stdout)
 }

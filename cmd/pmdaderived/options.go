@@ -105,7 +105,7 @@ func (o *options) usual() []pmda.Option {
 		case 'D':
 			all[i].Help = "log every PDU, whatever SPEC says"
 		case 'h':
-			all[i].Help = "taken and not used: help texts are part of the definitions"
+			all[i].Help = "accepted and ignored: help texts are part of the definitions"
 		}
 	}
 	return all
@@ -117,35 +117,35 @@ func (o *options) own() []pmda.Option {
 			Short: 'c', Long: "config", Arg: "PATHS", Set: pathList(&o.paths),
 			Help: "read definitions from the files and directories in this list, separated by colons",
 		},
-		{Long: "pmcd", Arg: "SPEC", Set: address(&o.pmcd), Help: "take the operands from the pmcd at this address"},
+		{Long: "pmcd", Arg: "SPEC", Set: address(&o.pmcd), Help: "get the operands from the pmcd at this address"},
 		{
 			Long: "interval", Arg: "TIME", Set: duration(&o.agent.Interval, 0),
-			Help: "what delta() and rate() cover at least in the first fetch of a client; 0: they have no values then",
+			Help: "shortest time that delta() and rate() cover in the first fetch of a client; 0: they have no values then",
 		},
 		{
 			Long: "first-fetch", Arg: "WORD", Set: choice(func(word string) { o.cold = word == "none" }, "warm", "none"),
 			Help: "whether the first fetch of a client has values of delta() and rate(): warm or none",
 		},
 		nonFiniteOption(&o.agent.NonFinite),
-		{Long: "state", Arg: "FILE", Set: text(&o.agent.StateFile), Help: "remember metric identifiers in FILE"},
+		{Long: "state", Arg: "FILE", Set: text(&o.agent.StateFile), Help: "keep metric identifiers in FILE"},
 		{Long: "poll", Arg: "TIME", Set: duration(&o.agent.Poll, time.Millisecond), Help: "how often to look for missing operands"},
 		{
 			Long: "watch", Arg: "WORD", Set: choice(func(word string) { o.watch = word }, watchAuto, watchPoll, watchOff),
-			Help: "how to notice changed files: auto, poll (only look at them again and again), off",
+			Help: "how to notice changed files: auto, poll or off",
 		},
 		{
 			Long: "watch-poll", Arg: "TIME", Set: duration(&o.watchPoll, 100*time.Millisecond),
-			Help: "how often to look at files whose changes the kernel does not tell of",
+			Help: "how often to check files when the kernel does not report changes",
 		},
-		{Long: "protect", Arg: "NAMES", Set: o.setProtected, Help: "subtrees whose values only known users may see, separated by commas"},
+		{Long: "protect", Arg: "NAMES", Set: o.setProtected, Help: "metrics and subtrees that only users known to pmcd may see, separated by commas"},
 		{
 			Long: "mmv", Arg: "NAME", Set: o.setMMV,
-			Help: "export figures of the agent as mmv.NAME, through PCP's agent for memory-mapped values; off: do not",
+			Help: "export metrics about the agent as mmv.NAME, through pmdammv(1), or off",
 		},
 		{Long: "log-level", Arg: "LEVEL", Set: o.setLogLevel, Help: "error, warn, info, debug"},
 		{
 			Long: "log-limit", Arg: "SIZE", Set: size(&o.agent.Limits.Log),
-			Help: "how many bytes of log are written in an hour, in bytes or with K, M or G; 0: all",
+			Help: "most bytes of log to write in an hour, with or without K, M or G; 0: no limit",
 		},
 		limitOption(&o.agent.Limits),
 		{Short: 'V', Long: "version", Set: set(&o.version), Help: "print the version"},
@@ -153,11 +153,11 @@ func (o *options) own() []pmda.Option {
 }
 
 func (o *options) usage(w io.Writer) error {
-	o.set.Intro = fmt.Sprintf("       %s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND tells more):\n", program)
+	o.set.Intro = fmt.Sprintf("       %s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND shows its options):\n", program)
 	for _, c := range subCommands() {
 		o.set.Intro += fmt.Sprintf("  %-22s%s\n", c.name+" "+c.operands, c.help)
 	}
-	o.set.Intro += "\nWithout a sub-command it is the agent, which pmcd starts with these options.\n"
+	o.set.Intro += "\nWithout a sub-command the program is the agent. pmcd starts it with these options.\n"
 	return o.set.Usage(w)
 }
 

@@ -64,11 +64,11 @@ func (r *recorder) record(ctx context.Context, paths []string) int {
 		return r.fail(err)
 	}
 	var text bytes.Buffer
-	fmt.Fprintln(&text, "# Recorded by pmdaderived test --record: what is expected is what there was.")
+	fmt.Fprintln(&text, "# Recorded by pmdaderived test --record: it expects the values of that time.")
 	if beside := strings.TrimSuffix(paths[0], ".conf"); len(paths) > 1 || beside == paths[0] {
 		fmt.Fprintf(&text, "definitions %s\n\n", strings.Join(quoted(paths), " "))
 	} else {
-		fmt.Fprintf(&text, "# Beside the definitions it is called %s.\n\n", filepath.Base(beside)+unittest.Extension)
+		fmt.Fprintf(&text, "# Save it beside the definitions as %s.\n\n", filepath.Base(beside)+unittest.Extension)
 	}
 	text.WriteString(r.out.String())
 	_, _ = r.stdout.Write(text.Bytes()) // a checkedWriter
@@ -217,7 +217,7 @@ func (r *recorder) repeat(text []byte) int {
 		return r.fail(problems[0])
 	}
 	if failed := unittest.Run(r.language, parsed(r.defs), f.Tests[0]).String(); failed != "" {
-		return r.fail(fmt.Errorf("what was recorded cannot be repeated:\n%s", failed))
+		return r.fail(fmt.Errorf("the recorded test does not pass:\n%s", failed))
 	}
 	return exitOK
 }

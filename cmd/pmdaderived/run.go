@@ -77,14 +77,14 @@ func daemon(ctx context.Context, o *options) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	if err := pmda.GiveLog(o.standard.LogFile, o.standard.User, o.group); err != nil {
-		log.WithError(err).Warn("cannot make a log file")
+		log.WithError(err).Warn("cannot create the log file")
 	}
 	if err := pmda.DropPrivileges(o.standard.User, o.group); err != nil {
 		log.WithError(err).Error("cannot run as an ordinary user")
 		return err
 	}
 	if err := pmda.Harden(); err != nil {
-		log.WithError(err).Warn("process keeps rights that it does not need")
+		log.WithError(err).Warn("cannot drop rights that the agent does not need")
 	}
 	in, out, err := pmda.Stdio()
 	if err != nil {
@@ -93,7 +93,7 @@ func daemon(ctx context.Context, o *options) error {
 	}
 	pmda.IgnoreSIGPIPE()
 	if err := pmda.Greet(out, true); err != nil {
-		log.WithError(err).Error("pmcd does not listen")
+		log.WithError(err).Error("cannot write to pmcd")
 		return err
 	}
 	var beside []func(context.Context)
@@ -107,16 +107,16 @@ func daemon(ctx context.Context, o *options) error {
 	}
 	switch {
 	case err == nil, errors.Is(err, pmda.ErrHangup):
-		log.Info("pmcd closed the pipe, ended")
+		log.Info("pmcd closed the pipe, exiting")
 		err = nil
 	case ctx.Err() != nil:
-		log.WithField("reason", err).Info("ended by a signal")
+		log.WithField("reason", err).Info("exiting on a signal")
 		err = nil
 	case errors.Is(err, syscall.EPIPE): // it was ended, or has given us up, which its own log tells
-		log.WithField("reason", err).Warn("pmcd closed the pipe without reading a reply, ended")
+		log.WithField("reason", err).Warn("pmcd closed the pipe without reading a reply, exiting")
 		err = nil
 	default:
-		log.WithError(err).Error("ended")
+		log.WithError(err).Error("exiting")
 	}
 	return err
 }
@@ -133,8 +133,8 @@ func prepare(
 		"version": version(), "domain": o.standard.Domain, "user": os.Getuid(), "config": o.paths, "pmcd": o.pmcd,
 	}).Info("started")
 	if o.conf.NotReady(o.standard.Domain) {
-		err := errors.New("pmcd asks nothing of an agent whose line has the word notready; remove it and send SIGHUP to pmcd")
-		log.WithError(err).WithField("file", o.conf.PMCDConf).Error("ended")
+		err := errors.New("pmcd sends no requests to an agent with the word notready in its line; remove the word and send SIGHUP to pmcd")
+		log.WithError(err).WithField("file", o.conf.PMCDConf).Error("exiting")
 		return nil, nil, err
 	}
 
@@ -192,7 +192,7 @@ func serve(
 	select {
 	case <-ended:
 	case <-time.After(patience):
-		server.Log.Warn("something waits for a file and is not waited for")
+		server.Log.Warn("ended while something still waited for a file")
 	}
 	return err
 }

@@ -64,7 +64,7 @@ func (s *source) load() served.Config {
 			continue
 		}
 		level := map[config.Severity]logrus.Level{config.Error: logrus.ErrorLevel, config.Warning: logrus.WarnLevel, config.Note: logrus.InfoLevel}
-		s.log.WithField("file", p.Pos.File).WithError(p).Log(level[p.Severity], "definitions are not as they should be")
+		s.log.WithField("file", p.Pos.File).WithError(p).Log(level[p.Severity], "problem in the definition files")
 	}
 	s.last, s.told = c, told
 	return c
@@ -86,7 +86,7 @@ func (r *definitions) files() []served.File {
 		case s.Err != nil:
 			f.Error = config.Printable(s.Err.Error())
 		case s.Incomplete:
-			f.Error = "not read to its end"
+			f.Error = "not read completely"
 		}
 		at[s.Path] = len(files)
 		files = append(files, f)

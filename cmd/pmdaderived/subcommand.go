@@ -40,8 +40,8 @@ func subCommands() []subCommand {
 		{"eval", "NAME|EXPR...", "compute metrics, without the agent", runEval},
 		{"test", "FILE|DIR...", "run unit tests of definitions", runTest},
 		{"replay", "OUT [NAME]...", "write an archive of derived metrics, computed from another archive", runReplay},
-		{"logrewrite", "", "print rules that bring archives up to date", runLogRewrite},
-		{"help", "[COMMAND]", "show what a sub-command does and takes, or this", runHelp},
+		{"logrewrite", "", "print rules for pmlogrewrite that update archives", runLogRewrite},
+		{"help", "[COMMAND]", "show help for a sub-command, or this list", runHelp},
 	}
 }
 
@@ -152,7 +152,7 @@ func (t *tool) fail(err error) int {
 func (t *tool) pathsOption() pmda.Option {
 	return pmda.Option{
 		Short: 'c', Long: "config", Arg: "PATHS",
-		Help: "take definitions from the files and directories in this list, separated by colons",
+		Help: "read definitions from the files and directories in this list, separated by colons",
 		Set:  pathList(&t.paths),
 	}
 }
@@ -164,7 +164,7 @@ func (t *tool) read(paths []string) definitions {
 
 func (t *tool) pmcdOption() pmda.Option {
 	return pmda.Option{
-		Long: "pmcd", Arg: "SPEC", Help: "ask the pmcd at this address",
+		Long: "pmcd", Arg: "SPEC", Help: "contact the pmcd at this address",
 		Set: func(arg string) error { t.pmcdGiven = true; return address(&t.pmcd)(arg) },
 	}
 }

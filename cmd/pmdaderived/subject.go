@@ -106,7 +106,7 @@ func short(name string) string { return strings.TrimPrefix(name, served.Root+"."
 // showMeant tells of a line that may have been meant.
 func (t *tool) showMeant(s subject) {
 	if s.meant != nil {
-		t.complain(fmt.Errorf("this line may be meant to define %s:\n%w", s.given, s.meant))
+		t.complain(fmt.Errorf("this line was probably meant to define %s:\n%w", s.given, s.meant))
 	}
 }
 
@@ -146,7 +146,7 @@ func (e *nameless) Offset() int   { return e.fault.Offset() }
 func (t *tool) showSimilar(ctx context.Context, a *asked, s subject) {
 	for _, name := range missing(withUsed(a.named, s.def), a.Catalog()) {
 		if meant := a.collector.similar(ctx, name); meant != "" {
-			t.complain(fmt.Errorf("there is no %s %s, but %s", name, a.collector.where(), meant))
+			t.complain(fmt.Errorf("%s does not exist %s; did you mean %s?", name, a.collector.where(), meant))
 		}
 	}
 }

@@ -25,7 +25,7 @@ func runTest(ctx context.Context, t *tool, args []string) int {
 	r := testRun{tool: t, tested: map[string]map[string]bool{}, told: map[string]bool{}}
 	recorded := recorder{tool: t, pause: defaultPause}
 	paths, exit, done := t.parse(args, append([]pmda.Option{
-		{Short: 'v', Long: "verbose", Set: set(&r.verbose), Help: "name the tests that pass, too"},
+		{Short: 'v', Long: "verbose", Set: set(&r.verbose), Help: "also name the tests that pass"},
 		{
 			Long: "run", Arg: "PATTERN", Set: func(arg string) (err error) { r.wanted, err = regexp.Compile(arg); return err },
 			Help: "run only the tests whose titles match this regular expression",
@@ -36,15 +36,15 @@ func runTest(ctx context.Context, t *tool, args []string) int {
 		},
 		{
 			Long: "coverage", Set: set(&r.coverage),
-			Help: "say which definitions no test looks at",
+			Help: "list the definitions that no test covers",
 		},
 		{
 			Long: "min-coverage", Arg: "PERCENT", Set: r.setLeast,
-			Help: "fail if tests look at less than so many of the definitions",
+			Help: "fail if the tests cover less than this percentage of the definitions",
 		},
 		{
 			Long: "record", Arg: "NUM", Set: recorded.setSamples,
-			Help: "print a test of files with definitions, made from so many samples of a pmcd's or an archive's metrics",
+			Help: "print a test of definition files, made from this many samples of the metrics of pmcd or an archive",
 		},
 		t.intervalOption(&recorded.pause, "time between the samples"),
 		t.pmcdOption(),
@@ -53,7 +53,7 @@ func runTest(ctx context.Context, t *tool, args []string) int {
 		return exit
 	}
 	if len(paths) == 0 {
-		return t.misused(errors.New("name files with tests, or directories"))
+		return t.misused(errors.New("give the names of test files or directories"))
 	}
 	if recorded.samples > 0 {
 		return recorded.record(ctx, paths)
@@ -121,7 +121,7 @@ func (r *testRun) path(path string) {
 		case filepath.Ext(path) == unittest.Extension:
 			r.file(path)
 		default:
-			r.unusable(path, fmt.Errorf("%s: there are no tests beside it: no %s, which `pmdaderived test --record 1 %s` prints", path, beside, path))
+			r.unusable(path, fmt.Errorf("%s has no tests: %s does not exist; `pmdaderived test --record 1 %s` prints a first test", path, beside, path))
 		}
 		return
 	}
@@ -139,7 +139,7 @@ func (r *testRun) path(path string) {
 		return err
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("%s: no file with tests: their names end in %s", path, unittest.Extension)
+		err = fmt.Errorf("%s: no test files, which have names that end in %s", path, unittest.Extension)
 	}
 	if err != nil {
 		r.unusable(path, err)
@@ -286,7 +286,7 @@ func (r *testRun) finish() int {
 		exit = exitFailure
 	}
 	if r.wanted != nil && r.passed+r.failed == 0 && !r.broken {
-		r.complain(fmt.Errorf("the title of no test matches %q", r.wanted))
+		r.complain(fmt.Errorf("no test has a title that matches %q", r.wanted))
 		exit = exitFailure
 	}
 	if r.junit != "" {
@@ -332,7 +332,7 @@ func (r *testRun) cover() bool {
 		fmt.Fprintf(r.stdout, "all: %s\n", share(tested, all))
 	}
 	if 100*float64(tested) < r.least*float64(all) {
-		fmt.Fprintf(r.stdout, "less than %g %%\n", r.least)
+		fmt.Fprintf(r.stdout, "this is less than %g %%\n", r.least)
 		return false
 	}
 	return true

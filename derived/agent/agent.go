@@ -91,7 +91,7 @@ type Agent struct {
 	groups      *derived.Groups         // their names and numbers
 	refreshed   map[pdu.InDom]time.Time // when groups were computed for who asked for the instances
 	constant    []*operand.Sample       // without values, for metrics made of constants
-	windows     *derived.Results        // what all see that is computed for this fetch; nil: there are none
+	windows     *keeper.Shown           // what all see that is computed for this fetch; nil: there are none
 	values      uint64                  // served in this fetch
 	fetched     *clientContext          // whose fetch is to be finished; nil: none
 	wanted      []*upstream.Series      // that should have had a newer sample for it

@@ -695,7 +695,7 @@ func TestDamagedStateIsLogged(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	require.NoError(t, os.WriteFile(state, []byte("x"), 0o600))
 	h := start(t, newCollector(t), conf("a = up.load"), func(o *Options) { o.StateFile = state }).bound()
-	entry := h.logged("metric identifiers of former runs are not known")
+	entry := h.logged("cannot read the metric identifiers of earlier runs")
 	require.NotNil(t, entry)
 	h.value(h.id("derived.a"))
 }
@@ -816,7 +816,7 @@ func TestIdentitiesAreSavedLater(t *testing.T) {
 	assert.Contains(t, string(text), `"a"`)
 	complaints := 0
 	for _, e := range h.log.AllEntries() {
-		if strings.HasPrefix(e.Message, "metric identifiers cannot be saved") {
+		if strings.HasPrefix(e.Message, "cannot save metric identifiers") {
 			complaints++
 		}
 	}

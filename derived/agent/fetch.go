@@ -23,7 +23,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	a.evaluations.Begin()
 	a.groups.Begin(req.Arrived)
 	a.busy, a.stood = a.upstream.Drain()
-	a.windows = snap.Board.Results()
+	a.windows = snap.Board.Now()
 	c := a.contexts.of(snap, req)
 	if len(c.series) > 0 {
 		a.takeSamples(c, req)
@@ -167,9 +167,9 @@ func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientCo
 // seen is what functions over time come to for a metric of a context, which sees that now.
 func (a *Agent) seen(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientContext, e *entry) *derived.Results {
 	if len(e.Since) == 0 {
-		return a.windows
+		return a.windows.Results()
 	}
-	return a.keeper.See(snap.Board, a.contexts.look(c, e), e.Since, c.until(req.Arrived))
+	return a.keeper.See(snap.Board, a.windows, a.contexts.look(c, e), e.Since, c.until(req.Arrived))
 }
 
 func (a *Agent) evaluate(snap *reload.Snapshot, seen []*operand.Sample, m *reload.Metric, windows *derived.Results) *derived.Vector {

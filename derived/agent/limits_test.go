@@ -82,7 +82,7 @@ func TestLoweredLimits(t *testing.T) {
 			states, problems = append(states, m.State), append(problems, m.Problem)
 		}
 		assert.Equal(t, []served.State{served.Bound, served.Failed, served.Bound}, states)
-		assert.Equal(t, "derived metric both: 2 operand metrics, 1 are the most that are sampled together", strings.Join(problems, ""))
+		assert.Equal(t, "derived metric both: 2 operands, but at most 1 can be sampled together", strings.Join(problems, ""))
 		assert.EqualValues(t, 2, h.limits("used")["operands"], "it shows what would be needed")
 	})
 	t.Run("instances", func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestLoweredLimits(t *testing.T) {
 		bin := h.id("derived.bin")
 		eventually(t, "a sample", func() bool { h.fetch(bin); return h.newest("bin") != nil })
 		assert.Empty(t, h.fetch(bin)[0].Values)
-		assert.Equal(t, 2, h.logged("operand has too many instances, what is computed from it has no values").Data["limit"])
+		assert.Equal(t, 2, h.logged("operand has too many instances, definitions that use it have no values").Data["limit"])
 		assert.EqualValues(t, 3, h.limits("used")["instances"])
 	})
 }

@@ -42,11 +42,11 @@ func TestRefusedName(t *testing.T) {
 	assert.Equal(t, []string{"", ""}, []string{problems[0], problems[2]})
 	assert.Contains(t, problems[1], "operand up.count")
 	assert.Contains(t, problems[1], pdu.ErrPermission.Error())
-	assert.NotNil(t, h.logged("operands are refused, asking again"))
+	assert.NotNil(t, h.logged("operands are refused, trying again"))
 
 	u.refuse("up.count", 0)
 	assert.Len(t, h.value(h.id("derived.b")), 1)
-	eventually(t, "the word that it is over", func() bool { return h.logged("no operand is refused any more") != nil })
+	eventually(t, "the word that it is over", func() bool { return h.logged("no operands are refused any more") != nil })
 	assert.Equal(t, []string{"", "", ""}, h.problems())
 }
 
@@ -60,7 +60,7 @@ func TestNameThatIsNotToldAgain(t *testing.T) {
 	u.Announce(pdu.ChangeAddAgent)
 	eventually(t, "the look-up", func() bool {
 		h.fetch(id)
-		return h.logged("operands are refused, asking again") != nil
+		return h.logged("operands are refused, trying again") != nil
 	})
 	assert.Len(t, h.value(id), 1)
 	assert.Equal(t, []string{""}, h.problems())

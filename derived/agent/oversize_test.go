@@ -63,8 +63,8 @@ func (h *harness) connectedOnce() {
 }
 
 const (
-	tooLongTogether = "answer of pmcd is too long, asking for fewer metrics at once"
-	tooLongAlone    = "answer for a metric's operands is too long, it has no values"
+	tooLongTogether = "answer from pmcd is too long, asking for fewer metrics at once"
+	tooLongAlone    = "answer for the operands of a metric is too long, the metric has no values"
 	linked          = "connected to pmcd"
 )
 

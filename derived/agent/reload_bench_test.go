@@ -36,29 +36,38 @@ func manyOperands(u *collector) {
 	})
 }
 
-// manyConf is a configuration of 5,000 definitions. The one in the middle shows a number.
-func manyConf(number int) served.Config {
+// manyConf is a configuration of 5,000 definitions, so many of them with windows. The one in the middle shows a number.
+func manyConf(number, windows int) served.Config {
 	lines := make([]string, manyDefinitions)
 	for i := range lines {
 		lines[i] = fmt.Sprintf("site.g%d.m%d = rate(many.g%d.m%d) * 8", i/100, i, i/100, i)
+	}
+	for i := range windows {
+		lines[i] = fmt.Sprintf(`site.g%d.m%d = max_sample(rate(many.g%d.m%d) * 8, "1min")`, i/100, i, i/100, i)
 	}
 	lines[manyDefinitions/2] = fmt.Sprintf("site.changed = mkconst(%d, type=u32)", number)
 	return conf(lines...)
 }
 
-func startMany(tb testing.TB, state string) *harness {
+func startMany(tb testing.TB, state string, windows int) *harness {
 	tb.Helper()
 	up := newCollector(tb)
 	manyOperands(up)
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	return start(tb, up, manyConf(0), func(o *Options) { o.Log, o.StateFile = log, state })
+	return start(tb, up, manyConf(0, windows), func(o *Options) { o.Log, o.StateFile = log, state })
 }
 
 // BenchmarkReload5000 is the time from the request to read 5,000 definitions again, of which one has changed, to
 // the new ones being served, parsing not included, while a client fetches: also of its longest request.
 func BenchmarkReload5000(b *testing.B) {
-	h := startMany(b, filepath.Join(b.TempDir(), "state")).bound()
+	for _, windows := range []int{0, 500} {
+		b.Run(fmt.Sprintf("windows=%d", windows), func(b *testing.B) { reload5000(b, windows) })
+	}
+}
+
+func reload5000(b *testing.B, windows int) {
+	h := startMany(b, filepath.Join(b.TempDir(), "state"), windows).bound()
 	id := h.id("derived.site.changed")
 	var longest time.Duration
 	b.ReportAllocs()
@@ -66,7 +75,7 @@ func BenchmarkReload5000(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		n++
-		c := manyConf(n)
+		c := manyConf(n, windows)
 		h.config.Store(&c)
 		b.StartTimer()
 		h.agent.Reload()
@@ -95,7 +104,7 @@ func BenchmarkColdLoad5000(b *testing.B) {
 	before := cpu(b)
 	for b.Loop() {
 		a := New(Options{
-			Domain: testDomain, Load: func() served.Config { return manyConf(0) }, Dial: up.dial,
+			Domain: testDomain, Load: func() served.Config { return manyConf(0, 0) }, Dial: up.dial,
 			StateFile: filepath.Join(b.TempDir(), "state"), Log: log,
 		})
 		ctx, cancel := context.WithCancel(b.Context())

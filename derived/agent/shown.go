@@ -63,7 +63,7 @@ func (a *Agent) problem(snap *reload.Snapshot, m *reload.Metric) string {
 	}
 	text := a.lack(snap, m)
 	if text != "" && m.Def.Secret {
-		return "it lacks what is not shown: not everybody may read its file"
+		return "it needs something that is not shown: not everyone can read its file"
 	}
 	return text
 }
@@ -80,7 +80,7 @@ func (a *Agent) lack(snap *reload.Snapshot, m *reload.Metric) string {
 		if text := a.lackOf(snap, m, snap.Snapshot.Windows[i], snap.Windows[i]); text != "" {
 			return text
 		}
-		if snap.Board.Results().Values[i].Code == pdu.ErrTooBig {
+		if snap.Board.Now().Results().Values[i].Code == pdu.ErrTooBig {
 			return "its functions over time would keep more values than the limit windows allows, see derived.control.limit"
 		}
 	}
@@ -98,7 +98,7 @@ func (a *Agent) lackOf(snap *reload.Snapshot, m *reload.Metric, of *served.Opera
 	}
 	switch {
 	case resting:
-		return "an agent of its operands is slow and is not asked now, see derived.control.upstream.agent.resting"
+		return "an agent of its operands is slow and is not sampled now, see derived.control.upstream.agent.resting"
 	case !a.figures.Connected.Load() && !s.Constant():
 		return "no connection to pmcd"
 	}

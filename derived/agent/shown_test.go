@@ -41,5 +41,5 @@ func TestProblemOfADefinition(t *testing.T) {
 	fails(pdu.ErrNoAgent)
 	assert.Equal(t, "operand of a definition that it uses: "+pdu.ErrNoAgent.Error(), shown()["b"], "which may be secret")
 	b.metric("b").Def.Secret = true
-	assert.Equal(t, "it lacks what is not shown: not everybody may read its file", shown()["b"])
+	assert.Equal(t, "it needs something that is not shown: not everyone can read its file", shown()["b"])
 }

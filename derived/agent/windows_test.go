@@ -233,6 +233,28 @@ func TestTickThatIsNotComplete(t *testing.T) {
 	assert.Equal(t, "110", b.value(2, 0, "n"))
 }
 
+// All that a fetch sees is of the tick that was shown when it came, also if the next one is shown meanwhile; and that is not lost.
+func TestFetchSeesOneTick(t *testing.T) {
+	b := newBench(t, conf("n = sum_sample(instant(up.count))"))
+	b.value(1, 0, "n")
+	b.agent.keeper.Look(b.now) // it is woken
+	b.tick(1)
+	assert.Equal(t, "1", b.value(1, 0, "n"))
+	board := b.agent.snapshot.Load().Board
+	came := board.Now()
+	b.tick(10)
+	for _, l := range b.agent.contexts.looks {
+		r := b.agent.keeper.See(board, came, l, []uint32{0}, b.now.Add(time.Minute))
+		assert.Empty(t, r.Values[0].Bits, "nothing was new when it came")
+	}
+	b.tick(100)
+	b.tick(1000)
+	for _, l := range b.agent.contexts.looks {
+		r := b.agent.keeper.See(board, came, l, []uint32{0}, b.now.Add(time.Minute))
+		assert.Equal(t, []uint64{pdu.DoubleValue(0, 1110).Bits}, r.Values[0].Bits, "it came too long ago")
+	}
+}
+
 // While nobody looks they are sampled twice in the interval of a first fetch; and while somebody does each second, for three of its intervals or a
 // minute, and ten minutes after its first fetch.
 func TestSampledWhileSomebodyLooks(t *testing.T) {

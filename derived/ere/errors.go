@@ -23,8 +23,8 @@ const (
 
 // What the C library takes and Go's regexp cannot say.
 const (
-	ErrBackref  Error = "Back-references are not supported"                                                     // (a)\1
-	ErrWordEdge Error = `\< has to stand right before a letter, digit or _, and \> right behind one; or use \b` // \<.
+	ErrBackref  Error = "Back-references are not supported"                                                              // (a)\1
+	ErrWordEdge Error = `\< must come directly before a letter, digit or _, and \> directly after one; otherwise use \b` // \<.
 )
 
 func (e Error) Error() string { return string(e) }

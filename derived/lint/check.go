@@ -34,8 +34,8 @@ type Options struct {
 	// Host is asked about the host as it is now. nil: that is not known.
 	Host Host
 
-	// Where says where the Catalog's metrics are; "": on this host.
-	Where string
+	// Archive says that the Catalog is that of an archive, not of this host.
+	Archive bool
 
 	// Portable tells which libpcp is to understand a definition: what it lacks is told. nil: none has to.
 	Portable func(d *derived.Definition) syntax.Support
@@ -157,7 +157,7 @@ func (l *linter) definition(d *derived.Definition) {
 	if first := l.same[shape]; first != nil {
 		l.add(Warning{
 			Definition: d, Code: SameExpression, Offset: start(d.Expr),
-			Message: "the same expression as that of " + first.Name, Other: first,
+			Message: "has the same expression as " + first.Name, Other: first,
 		})
 		return
 	}
@@ -185,7 +185,7 @@ func (l *linter) behind(e syntax.Expr) int {
 
 func (l *linter) unary(e *syntax.Unary) {
 	if _, ok := e.X.(*syntax.Binary); ok && e.Op == syntax.Not {
-		l.warn(NotPrecedence, start(e), "! takes all of "+clip(e.X)+": write parentheses around what it is to take")
+		l.warn(NotPrecedence, start(e), "! takes all of "+clip(e.X)+": put its operand in parentheses")
 	}
 }
 
@@ -193,9 +193,9 @@ func (l *linter) binary(e *syntax.Binary) {
 	left, _ := e.X.(*syntax.Binary)
 	switch {
 	case left != nil && e.Op.Boolean() && left.Op.Boolean() && left.Op != e.Op:
-		l.warn(MixedAndOr, e.OpPos, "&& and || bind alike, from left to right: this is ("+clip(e.X)+") "+e.Op.String()+" "+clip(e.Y))
+		l.warn(MixedAndOr, e.OpPos, "&& and || have equal precedence and group from the left: this is ("+clip(e.X)+") "+e.Op.String()+" "+clip(e.Y))
 	case left != nil && e.Op.Relation() && left.Op.Relation():
-		l.warn(ChainedComparison, e.OpPos, "compares the outcome of "+clip(e.X)+", which is 1 or 0, with "+clip(e.Y))
+		l.warn(ChainedComparison, e.OpPos, "compares the result of "+clip(e.X)+", which is 1 or 0, with "+clip(e.Y))
 	}
 	x, y := l.fixed(e.X), l.fixed(e.Y)
 	switch {
@@ -206,7 +206,7 @@ func (l *linter) binary(e *syntax.Binary) {
 	case e.Op.Relation() && x && y:
 		l.warn(ConstantCondition, start(e), clip(e)+" never changes")
 	case e.Op == syntax.Div && zero(e.Y):
-		l.warn(DivisionByZero, e.OpPos, "divides by zero, which gives infinity, or 0 for 0")
+		l.warn(DivisionByZero, e.OpPos, "divides by zero: the result is infinite, or 0 for 0 / 0")
 	case e.Op == syntax.Mul && (zero(e.X) || zero(e.Y)), e.Op == syntax.Div && zero(e.X):
 		l.warn(AlwaysZero, start(e), clip(e)+" is always 0")
 	}
@@ -224,7 +224,7 @@ func (l *linter) equal(x, y syntax.Expr) bool { return l.number(x) == l.number(y
 
 func (l *linter) ternary(e *syntax.Ternary) {
 	if _, ok := e.Guard.(*syntax.Ternary); ok {
-		l.warn(NestedTernary, l.behind(e.Guard), "what is left of this ? is all of its condition: ?: chains to the left; write parentheses around the inner one")
+		l.warn(NestedTernary, l.behind(e.Guard), "everything to the left of this ? is its condition, because ?: groups from the left: put the inner ?: in parentheses")
 	}
 	if l.fixed(e.Guard) {
 		l.warn(ConstantCondition, start(e.Guard), clip(e.Guard)+" never changes")
@@ -245,7 +245,7 @@ func (l *linter) guard(e *syntax.Ternary, operand syntax.Expr, truth bool) {
 		syntax.Walk(operand, func(x syntax.Expr) bool {
 			name, ok := x.(*syntax.Name)
 			if ok && l.plain(name.Name) == l.plain(absent.Name) {
-				l.warn(ReversedGuard, start(name), name.Name+" is used where it does not exist: the operands are the wrong way round")
+				l.warn(ReversedGuard, start(name), name.Name+" is used only where it does not exist: swap the operands of ?:")
 			}
 			return !is(derived.Query, x)
 		})
@@ -261,7 +261,7 @@ func (l *linter) guards(e *syntax.Ternary) {
 		if !l.uses(l.current.Expr, func(used string) bool {
 			return used == metric || beside != "" && strings.HasPrefix(used, beside)
 		}) {
-			l.warn(UnusedGuard, start(name), name.Name+" is not used: its existence decides about other metrics")
+			l.warn(UnusedGuard, start(name), name.Name+" is tested with defined() and not used")
 		}
 	}
 }
@@ -327,6 +327,34 @@ func (l *linter) call(e *syntax.Call) {
 	if x := e.X(); x != nil && (is(derived.Change, x) || is(derived.Reading, x)) {
 		l.noCounter(e, "the result of "+syntax.Unparen(x).(*syntax.Call).Func.String()+"()")
 	}
+	if derived.ClassOf(e.Func) == derived.Tally && e.X() != nil && l.condition(e.X()) {
+		of, adds := "instances", syntax.Sum
+		if e.Func == syntax.CountSample {
+			of, adds = "samples", syntax.SumSample
+		}
+		l.warn(CountOfTruths, start(e), e.Func.String()+"() counts "+of+", whether "+clip(e.X())+" is true in them or not: take "+adds.String()+"()")
+	}
+}
+
+// condition reports whether an expression, or the definition that it names, is 1 where something is true, and 0 elsewhere.
+func (l *linter) condition(e syntax.Expr) bool {
+	for range len(l.byName) + 1 { // definitions can name each other in a circle
+		switch x := syntax.Unparen(e).(type) {
+		case *syntax.Binary:
+			return x.Op.Relation() || x.Op.Boolean()
+		case *syntax.Unary:
+			return x.Op == syntax.Not
+		case *syntax.Name:
+			other := l.byName[l.plain(x.Name)]
+			if other == nil {
+				return false
+			}
+			e = other.Expr
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // noCounter looks at a function whose operand is no counter.
@@ -340,9 +368,6 @@ func (l *linter) noCounter(e *syntax.Call, operand string) {
 	}
 }
 
-// where says where the metrics are.
-func (l *linter) where() string { return cmp.Or(l.Where, "on this host") }
-
 // names looks for operands that do not exist.
 func (l *linter) names(d *derived.Definition, bound bool) {
 	seen := map[string]bool{}
@@ -354,12 +379,12 @@ func (l *linter) names(d *derived.Definition, bound bool) {
 		seen[name.Name] = true
 		if l.Suggest != nil {
 			if meant := l.Suggest(name.Name); meant != "" {
-				l.warn(MisspeltOperand, start(e), "there is no "+name.Name+" "+l.where()+", but "+meant)
+				l.warn(MisspeltOperand, start(e), name.Name+" does not exist "+l.where()+"; did you mean "+meant+"?")
 				return true
 			}
 		}
 		if bound {
-			l.warn(AbsentOperand, start(e), "there is no "+name.Name+" "+l.where()+": what is for hosts that have it is not used")
+			l.warn(AbsentOperand, start(e), name.Name+" does not exist "+l.where()+": the operand for hosts that have it is not used")
 		}
 		return true
 	})

@@ -134,6 +134,13 @@ func TestCheck(t *testing.T) {
 		{"divided by zero", "x = free / (0)", "x:5 division-by-zero", ""},
 		{"divided by one", "x = free / 1", "", ""},
 
+		{
+			"truths counted", "x = count_sample(ncpu > 4)\ny = 1 + count_sample((ncpu > 4 && !procs), \"1min\")\nz = count(total > 5)\na = count(total != 0) by (/./)",
+			"x:0 count-of-condition y:4 count-of-condition z:0 count-of-condition a:0 count-of-condition", "",
+		},
+		{"truths of other definitions counted", "x = many\nmany = !ncpu\ny = count_sample(derived.x)", "y:0 count-of-condition", ""},
+		{"values counted", "x = count_sample(ncpu)\ny = count(total > 5 ? total : novalue())\nz = sum_sample(ncpu > 4)\na = count(total) > 4\nb = count(c)\nc = b", "", ""},
+
 		{"guard of nothing", "x = defined(ncpu) ? free : swap", "x:8 unused-guard", ""},
 		{"guard of one of two", "x = defined(ncpu) && defined(free) ? free : swap", "x:8 unused-guard", ""},
 		{"guard of itself", "x = defined(free) ? free : 0\ny = !defined(free) ? 0 : free", "", ""},
@@ -220,7 +227,7 @@ func TestSuggestions(t *testing.T) {
 	for _, w := range Check(defined(t, "x = fre + swap\ny = defined(fre) ? fre : swap\nz = nosuch + 1"), o) {
 		got = append(got, w.Definition.Name+" "+w.Message)
 	}
-	assert.Equal(t, []string{"x there is no fre on this host, but free", "y there is no fre on this host, but free"}, got)
+	assert.Equal(t, []string{"x fre does not exist on this host; did you mean free?", "y fre does not exist on this host; did you mean free?"}, got)
 }
 
 // fakeHost is a host with two disks, three processes and no members of another domain. Expressions hold that it lists.
@@ -249,8 +256,8 @@ func TestHost(t *testing.T) {
 		{"an instance", "x = total[sda]\ny = rss[0020]\nz = rss[0001 /sbin/init]\na = (total + total)[sdb]", nil, ""},
 		{"no such instance", "x = total[sdz]", nil, "x:5 absent-instance: this host has no instance sdz of total: there are sda, sdb"},
 		{"of an expression", "x = 2 * (total + total)[sdz]", nil, "x:19 absent-instance: this host has no instance sdz of (total + total): there are sda, sdb"},
-		{"quotes", "x = total[\"sda\"]\ny = total['sdb']", nil, `x:5 absent-instance: this host has no instance "sda" of total: write [sda], as quotes are taken for a part of the name` +
-			"\ny:5 absent-instance: this host has no instance 'sdb' of total: write [sdb], as quotes are taken for a part of the name"},
+		{"quotes", "x = total[\"sda\"]\ny = total['sdb']", nil, `x:5 absent-instance: this host has no instance "sda" of total: write [sda], because quotes are part of the name` +
+			"\ny:5 absent-instance: this host has no instance 'sdb' of total: write [sdb], because quotes are part of the name"},
 		{"quotes around nothing that is there", "x = total[\"sdz\"]", nil, `x:5 absent-instance: this host has no instance "sdz" of total: there are sda, sdb`},
 		{"no instances", "x = gone[a]", nil, "x:4 absent-instance: this host has no instance a of gone: there are none"},
 		{"one instance, many", "x = one[two]\ny = five[two]", nil, "x:3 absent-instance: this host has no instance two of one: there is one\n" +
@@ -261,10 +268,10 @@ func TestHost(t *testing.T) {
 
 		{"a pattern", "x = matchinst(/^sd[ab]$/, total)\ny = matchinst(!/sda/, total)", nil, ""},
 		{"a pattern of nothing", "x = matchinst(/^nvme/, total)", nil, "x:10 matches-nothing: this pattern matches no instance of total: there are sda, sdb"},
-		{"of all, which are left out", "x = matchinst(!/sd/, total)", nil, "x:11 matches-nothing: this pattern matches all instances of total, and none is left: there are sda, sdb"},
+		{"of all, which are left out", "x = matchinst(!/sd/, total)", nil, "x:11 matches-nothing: this pattern matches every instance of total, so none is left: there are sda, sdb"},
 		{
 			"behind the first blank", "x = sum(matchinst(/pmcd/, rss))", nil,
-			`x:14 matches-nothing: this pattern matches no instance of rss: names are matched up to their first blank only, "0020 /bin/pmcd -f" as "0020"`,
+			`x:14 matches-nothing: this pattern matches no instance of rss: only the part before the first blank of a name is matched, of "0020 /bin/pmcd -f" only "0020"`,
 		},
 		{"before the first blank", "x = sum(matchinst(/^00/, rss))\ny = sum(matchinst(!/pmcd/, rss))", nil, ""},
 		{
@@ -279,7 +286,7 @@ func TestHost(t *testing.T) {
 		{
 			"a group for each instance", "x = sum(five) by (/./)",
 			fakeHost{"count(five) >= 8 && count(count(five) by (/./)) == count(five)"},
-			"x:14 lone-members: each instance of five is a group of its own now",
+			"x:14 lone-members: each instance of five is now a group of its own",
 		},
 		{"groups", "x = sum(five) by (/./)\ny = sum(x) by (/./)\nz = matchinst(/x/, x)\na = (x)[b]", nil, ""},
 		{"nothing to match", "x = matchinst(/a/, gone)", nil, ""},
@@ -287,31 +294,31 @@ func TestHost(t *testing.T) {
 		{
 			"below zero now", "x = ncpu - procs",
 			fakeHost{"(ncpu) < (procs)"},
-			"x:5 unsigned-difference: ncpu - procs has no sign (type U32): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
+			"x:5 unsigned-difference: ncpu - procs is unsigned (type U32): it is below zero now, and becomes a huge number. For negative values multiply one side by 1.0",
 		},
 		{
 			"of a subtree, below zero now", "x = mem.free - mem.all",
 			fakeHost{"(mem.free) < (mem.all)"},
-			"x:9 unsigned-difference: mem.free - mem.all has no sign (type U64): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
+			"x:9 unsigned-difference: mem.free - mem.all is unsigned (type U64): it is below zero now, and becomes a huge number. For negative values multiply one side by 1.0",
 		},
 		{"of a subtree, below zero in an instance", "x = rss - rss * 2", fakeHost{"(rss) < (rss * 2)"}, ""},
 		{
 			"of a subtree, below zero in all", "x = rss - rss * 2",
 			fakeHost{"sum(rss) < sum(rss * 2)"},
-			"x:4 unsigned-difference: rss - rss * 2 has no sign (type U64): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
+			"x:4 unsigned-difference: rss - rss * 2 is unsigned (type U64): it is below zero now, and becomes a huge number. For negative values multiply one side by 1.0",
 		},
 		{
 			"a number, below zero now", "x = 100 - procs",
 			fakeHost{"(100) < (procs)"},
-			"x:4 unsigned-difference: 100 - procs has no sign (type U32): it is below zero now, which gives a huge number. To have values below zero, multiply one side by 1.0",
+			"x:4 unsigned-difference: 100 - procs is unsigned (type U32): it is below zero now, and becomes a huge number. For negative values multiply one side by 1.0",
 		},
 		{
 			"of two subtrees", "x = mem.all - swap.all", nil,
-			"x:8 unsigned-difference: mem.all - swap.all has no sign (type U64): below zero it is a huge number. To have values below zero, multiply one side by 1.0",
+			"x:8 unsigned-difference: mem.all - swap.all is unsigned (type U64): a result below zero becomes a huge number. For negative values multiply one side by 1.0",
 		},
 		{
 			"through a definition", "y = mem.all / 2\nz = 2 * swap.all\nx = mem.all - z", nil,
-			"x:8 unsigned-difference: mem.all - z has no sign (type U64): below zero it is a huge number. To have values below zero, multiply one side by 1.0",
+			"x:8 unsigned-difference: mem.all - z is unsigned (type U64): a result below zero becomes a huge number. For negative values multiply one side by 1.0",
 		},
 		{"a part of a whole", "x = mem.all - mem.free\ny = mem.free\nz = mem.all - y\na = max(total) - min(total)", nil, ""},
 		{"a number", "x = 100 - procs\ny = procs - 1", nil, ""},
@@ -320,29 +327,29 @@ func TestHost(t *testing.T) {
 		{"guarded", "x = mem.all > swap.all ? mem.all - swap.all : 0 * mem.all + mem.free", fakeHost{"(mem.all) < (swap.all)"}, "x:42 always-zero"},
 		{
 			"guarded by what exists", "x = defined(mem.all) ? mem.all - swap.all : free", nil,
-			"x:27 unsigned-difference: mem.all - swap.all has no sign (type U64): below zero it is a huge number. To have values below zero, multiply one side by 1.0",
+			"x:27 unsigned-difference: mem.all - swap.all is unsigned (type U64): a result below zero becomes a huge number. For negative values multiply one side by 1.0",
 		},
 
 		{
 			"per change", "x = 100 / delta(total)\ny = free / sum(rate(total))", nil,
-			"x:4 zero-divisor: divides by delta(total), which is 0 when nothing has changed: the result is not finite then, and not served. Give another value with default(), or select one with ?:" +
-				"\ny:5 zero-divisor: divides by sum(rate(total)), which is 0 when nothing has changed: the result is not finite then, and not served. Give another value with default(), or select one with ?:",
+			"x:4 zero-divisor: divides by delta(total), which is 0 when nothing has changed: the result is then not finite, and not served. Use default() or ?: to give another value" +
+				"\ny:5 zero-divisor: divides by sum(rate(total)), which is 0 when nothing has changed: the result is then not finite, and not served. Use default() or ?: to give another value",
 		},
 		{
 			"per change by another name", "y = 100 * rate(total)\nx = 2 * (free / derived.y)", nil,
-			"x:10 zero-divisor: divides by derived.y, which is 0 when nothing has changed: the result is not finite then, and not served. Give another value with default(), or select one with ?:",
+			"x:10 zero-divisor: divides by derived.y, which is 0 when nothing has changed: the result is then not finite, and not served. Use default() or ?: to give another value",
 		},
 		{"two changes, 0 for 0", "x = delta(busy) / delta(total)\ny = rate(total)\nz = y / delta(total)", nil, ""},
 		{"never 0", "x = 100 / (delta(total) + 1)\ny = 100 / ncpu\nz = free / swap", nil, ""},
 		{
 			"0 now", "x = free / procs",
 			fakeHost{"(procs) == 0 && (free) != 0"},
-			"x:5 zero-divisor: divides by procs, which is 0 now: the result is not finite then, and not served. Give another value with default(), or select one with ?:",
+			"x:5 zero-divisor: divides by procs, which is 0 now: the result is then not finite, and not served. Use default() or ?: to give another value",
 		},
 		{
 			"a number by 0 now", "x = -sum(1 / instant(total))",
 			fakeHost{"(instant(total)) == 0"},
-			"x:7 zero-divisor: divides by instant(total), which is 0 now: the result is not finite then, and not served. Give another value with default(), or select one with ?:",
+			"x:7 zero-divisor: divides by instant(total), which is 0 now: the result is then not finite, and not served. Use default() or ?: to give another value",
 		},
 		{"guarded change", "x = delta(total) == 0 ? 0.0 / 1 : 100 / delta(total)", nil, "x:20 always-zero"},
 		{"guarded now", "x = procs ? free / procs : free", fakeHost{"(procs) == 0 && (free) != 0"}, ""},

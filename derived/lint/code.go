@@ -18,6 +18,7 @@ const (
 	UnusedGuard       Code = "unused-guard"
 	ReversedGuard     Code = "reversed-guard"
 	DoubledRoot       Code = "doubled-root"
+	CountOfTruths     Code = "count-of-condition"
 
 	CompareScale     Code = "compare-scale"
 	CompareUnits     Code = "compare-units"
@@ -42,7 +43,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		NestedTernary, MixedAndOr, ChainedComparison, NotPrecedence, SameOperands, SameExpression, ConstantCondition,
-		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot,
+		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot, CountOfTruths,
 		CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName, AbsentOperand, MisspeltOperand,
 		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, AbsentKey, LoneMembers,
 		NotPortable,

@@ -17,7 +17,7 @@ func (l *linter) difference(e *syntax.Binary, n *derived.Node, path []derived.Li
 	if !unsigned(n) || l.fixed(e) || l.guarded(e, path) {
 		return
 	}
-	const advice = " To have values below zero, multiply one side by 1.0"
+	const advice = " For negative values multiply one side by 1.0"
 	written := l.fixed(e.X) || l.fixed(e.Y)
 	related := !written && l.related(e.X, e.Y)
 	each := ""
@@ -27,13 +27,13 @@ func (l *linter) difference(e *syntax.Binary, n *derived.Node, path []derived.Li
 	below := ""
 	switch {
 	case l.holds(func() string { return each + "(" + e.X.String() + ") < " + each + "(" + e.Y.String() + ")" }):
-		below = "it is below zero now, which gives a huge number."
+		below = "it is below zero now, and becomes a huge number."
 	case !written && !related:
-		below = "below zero it is a huge number."
+		below = "a result below zero becomes a huge number."
 	default:
 		return
 	}
-	l.warn(UnsignedDiff, e.OpPos, clip(e)+" has no sign (type "+n.Type.String()+"): "+below+advice)
+	l.warn(UnsignedDiff, e.OpPos, clip(e)+" is unsigned (type "+n.Type.String()+"): "+below+advice)
 }
 
 // quotient looks at a division that can give infinity: where the divisor is 0 and what is divided is not.
@@ -41,7 +41,7 @@ func (l *linter) quotient(e *syntax.Binary, path []derived.Line) {
 	if l.fixed(e.Y) || zero(e.X) || !reaches(path) || l.guarded(e.Y, path) {
 		return
 	}
-	const advice = ": the result is not finite then, and not served. Give another value with default(), or select one with ?:"
+	const advice = ": the result is then not finite, and not served. Use default() or ?: to give another value"
 	if l.change(e.Y) && !l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return is(derived.Change, e) }) {
 		l.warn(ZeroDivisor, e.OpPos, "divides by "+clip(e.Y)+", which is 0 when nothing has changed"+advice)
 		return
@@ -66,11 +66,11 @@ func (l *linter) selected(e *syntax.Select, kids []*derived.Node) {
 	if names == nil || l.Host.HasInstance(kids[0].InDom, e.Instance) {
 		return
 	}
-	text := "this host has no instance " + e.Instance + " of " + clip(e.X)
+	text := l.source() + " has no instance " + e.Instance + " of " + clip(e.X)
 	bare := strings.Trim(e.Instance, `"'`)
 	switch {
 	case bare != e.Instance && bare != "" && l.Host.HasInstance(kids[0].InDom, bare):
-		text += ": write [" + bare + "], as quotes are taken for a part of the name"
+		text += ": write [" + bare + "], because quotes are part of the name"
 	default:
 		text += ": " + listed(names)
 	}
@@ -102,10 +102,10 @@ func (l *linter) matched(e *syntax.Call, kids []*derived.Node) {
 	text := "this pattern matches no instance of " + operand + ": "
 	switch {
 	case pattern.Negate:
-		text = "this pattern matches all instances of " + operand + ", and none is left: " + listed(heads)
+		text = "this pattern matches every instance of " + operand + ", so none is left: " + listed(heads)
 	case longer != "":
 		head, _, _ := strings.Cut(longer, " ")
-		text += fmt.Sprintf("names are matched up to their first blank only, %q as %q", short(longer), head)
+		text += fmt.Sprintf("only the part before the first blank of a name is matched, of %q only %q", short(longer), head)
 	default:
 		text += listed(heads)
 	}
@@ -134,7 +134,7 @@ func (l *linter) grouped(e *syntax.Call, x *derived.Node) {
 		}
 		l.warn(AbsentKey, start(e.By.Key), text)
 	case l.holds(func() string { return fmt.Sprintf("%s >= %d && count(%s) == %s", all, manyLone, each, all) }):
-		l.warn(LoneMembers, start(e.By.Key), "each instance of "+leaf.String()+" is a group of its own now")
+		l.warn(LoneMembers, start(e.By.Key), "each instance of "+leaf.String()+" is now a group of its own")
 	}
 }
 
@@ -269,4 +269,20 @@ func listing(names []string) string {
 		shown[i] = short(name)
 	}
 	return strings.Join(shown, ", ")
+}
+
+// source is what has the metrics.
+func (l *linter) source() string {
+	if l.Archive {
+		return "the archive"
+	}
+	return "this host"
+}
+
+// where says where the metrics are.
+func (l *linter) where() string {
+	if l.Archive {
+		return "in the archive"
+	}
+	return "on this host"
 }

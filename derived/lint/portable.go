@@ -10,11 +10,11 @@ import (
 func Understood(s syntax.Support) string {
 	switch s {
 	case syntax.PCP63:
-		return "libpcp of PCP 6.3 understands it, that of PCP 6.0 does not"
+		return "libpcp supports it since PCP 6.3"
 	case syntax.PCP7:
-		return "libpcp of PCP 7.2 understands it, that of PCP 6.3 does not"
+		return "libpcp supports it since PCP 7.2"
 	}
-	return "no libpcp understands it: clients that compute the definition themselves refuse it"
+	return "no libpcp supports it: clients that compute the definition themselves refuse it"
 }
 
 // portable looks for what the text has that libpcp does not understand.

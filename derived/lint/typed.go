@@ -12,7 +12,7 @@ import (
 func (l *linter) metric(m *derived.Metric) {
 	l.names(m.Definition, m.Err == nil)
 	if l.exists(m.Name) {
-		l.warn(ShadowedName, -1, "there is a metric "+m.Name+" "+l.where()+": other definitions that use the name mean that one")
+		l.warn(ShadowedName, -1, l.source()+" has a metric "+m.Name+": in other definitions the name means the metric")
 	}
 	var path []derived.Line // from the root to the line
 	foreign := -1           // depth from which on the lines are those of another definition

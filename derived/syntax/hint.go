@@ -38,7 +38,7 @@ func (e *Error) hint(text string) Hint {
 		return Hint{HintLanguage, hint}
 	}
 	if e.At >= len(strings.TrimRight(text, blanks))-1 && unclosed(text) {
-		return Hint{HintParenthesis, "a parenthesis is not closed?"}
+		return Hint{HintParenthesis, "a closing parenthesis may be missing"}
 	}
 	return Hint{}
 }
@@ -69,15 +69,15 @@ var (
 func signHint(before, after string) string {
 	switch {
 	case after[0] == '#':
-		return "a comment is a line of its own"
+		return "a comment needs a line of its own"
 	case after[0] == ';':
-		return "a definition ends at the end of its line: leave out ;"
+		return "a definition ends at the end of its line: omit ;"
 	case after[0] == '=':
 		return "write == to compare"
 	case after[0] == '&', after[0] == '|':
 		return "write " + after[:1] + after[:1]
 	case after[0] == '[' && strings.HasSuffix(before, ")"):
-		return "write parentheses around that of which an instance is selected: (…)[…]"
+		return "put the expression in front of [ in parentheses: (…)[…]"
 	case after[0] == '>' && strings.HasSuffix(before, "<"):
 		return "write != in place of <>"
 	}
@@ -112,7 +112,7 @@ func numberHint(before, after, word string) string {
 	if value > math.MaxUint32 && !strings.Contains(plain, ".") {
 		plain += ".0" // whole numbers are U32
 	}
-	return "numbers have digits and a point only: write " + plain
+	return "a number has digits and a point only: write " + plain
 }
 
 // unitMeant is PCP's name of the unit that a word may stand for; empty for other words.
@@ -158,7 +158,7 @@ func byHint(word string) string {
 			names = append(names, f.String())
 		}
 	}
-	return "by (…) stands behind the closing parenthesis of " + strings.Join(names, ", ")
+	return "by (…) must follow the closing parenthesis of " + strings.Join(names, ", ")
 }
 
 // functionHint says which function the word that a text ends with may stand for; "" if it ends with none.
@@ -174,7 +174,7 @@ func functionHint(text string) string {
 		}
 	}
 	if slices.Contains(names, word) {
-		return word + " is a function only if its parenthesis follows at once"
+		return word + " is a function only if ( follows it without a blank"
 	}
 	lower := strings.ToLower(word)
 	best, least := "", len(word)
@@ -200,7 +200,7 @@ func functionHint(text string) string {
 	if best == "" {
 		return word + " is not a function; the functions are " + strings.Join(names, ", ")
 	}
-	return word + " is not a function; is " + best + " meant?"
+	return word + " is not a function; did you mean " + best + "?"
 }
 
 // Slips is how many letters must be put in, left out or exchanged to make one word of another, two neighbours

@@ -30,7 +30,7 @@ const (
 	longEvery   = 10 * time.Second
 )
 
-var errInterval = errors.New("want a number and a unit, such as 30s, 5min or 1hour30min")
+var errInterval = errors.New("use a number and a unit, such as 30s, 5min or 1hour30min")
 
 // ParseInterval reads an interval as [timewindow.ParseInterval] does. None is longer than [MaxInterval], or 0.
 func ParseInterval(text string) (time.Duration, error) {

@@ -47,7 +47,7 @@ func (p *parser) complete(t *Test) {
 	}
 	p.judgeGiven(t)
 	if len(t.expect.all)+len(t.descs)+len(t.faults)+len(p.problems) == 0 {
-		p.report(place{line: t.Pos.Line, column: t.Pos.Column, source: "test " + t.Name}, "nothing is expected of this test")
+		p.report(place{line: t.Pos.Line, column: t.Pos.Column, source: "test " + t.Name}, "this test has no expect, metadata or error statement")
 	}
 }
 
@@ -63,7 +63,7 @@ func (p *parser) arrange(at func(time.Duration) (int, bool), s *series) (next in
 				p.report(it.at, "there is no sample at "+timeText(*it.when))
 				return next
 			case sample < next:
-				p.report(it.at, timeText(*it.when)+" is before the end of what comes before it")
+				p.report(it.at, timeText(*it.when)+" is before the end of the values in front of it")
 				return next
 			}
 			next = sample
@@ -105,7 +105,7 @@ func (p *parser) fill(s *series, samples int, what string) {
 	case last.to > samples:
 		p.report(last.at, differ)
 	case !s.fetches && last.to < samples:
-		p.report(last.at, differ+": end with ... if the last one goes on")
+		p.report(last.at, differ+": end the line with ... to repeat the last value")
 	}
 }
 
@@ -115,10 +115,10 @@ func (p *parser) judgeGiven(t *Test) {
 		o := t.operand(s.name)
 		switch {
 		case o == nil:
-			p.report(s.at, s.name+" needs a line metric with its type and semantics")
+			p.report(s.at, s.name+" needs a metric statement with its type and semantics")
 			continue
 		case o.code < 0:
-			p.report(s.at, s.name+" has no descriptor, and so no values")
+			p.report(s.at, s.name+" has no descriptor, so it has no values")
 			continue
 		case s.instance && !p.instance(t, o.desc.InDom, s):
 			continue
@@ -146,11 +146,11 @@ func (p *parser) instance(t *Test, d pdu.InDom, s *series) bool {
 	}
 	known := t.indom(d)
 	if known == nil {
-		p.report(s.at, fmt.Sprintf("%s needs a line indom %s with its instances", s.name, d))
+		p.report(s.at, fmt.Sprintf("%s needs an indom statement for %s with its instances", s.name, d))
 		return false
 	}
 	if _, ok := known.byName[s.inst]; !ok {
-		p.report(s.at, fmt.Sprintf("instance %q is not in the line indom %s", s.inst, d))
+		p.report(s.at, fmt.Sprintf("instance %q is not in the indom statement for %s", s.inst, d))
 		return false
 	}
 	return true
@@ -162,14 +162,14 @@ func (p *parser) judge(o *operand, s *series, it *item) {
 	switch {
 	case it.kind == none, it.kind == code && !s.instance:
 	case it.kind == any_:
-		p.report(it.at, "* is for expectations: give a value, or _ for none")
+		p.report(it.at, "* is valid only in an expect statement: use a value, or _ for no value")
 	case it.kind == code:
-		p.report(it.at, "an error is that of the metric, not of one instance: give it in a line of "+s.name)
+		p.report(it.at, "an error applies to the whole metric, not to one instance: give it in a statement for "+s.name)
 	case !it.kind.of(t):
-		has := map[kind]string{number: "no numbers", special: "whole numbers", text: "no texts", blob: "no bytes"}
-		p.report(it.at, fmt.Sprintf("%s is %s, its values are %s", s.name, t, has[it.kind]))
+		has := map[kind]string{number: "not numbers", special: "whole numbers", text: "not strings", blob: "not bytes"}
+		p.report(it.at, fmt.Sprintf("%s has type %s: its values are %s", s.name, t, has[it.kind]))
 	case it.tolerance != nil:
-		p.report(it.at, "a tolerance is for expectations")
+		p.report(it.at, "a tolerance is valid only in an expect statement")
 	case it.kind == number:
 		for _, sample := range []int{it.from, it.to - 1} {
 			if _, err := bits(t, it.value(sample)); err != nil {

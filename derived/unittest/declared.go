@@ -50,7 +50,7 @@ func (p *parser) metric(into *declared, keyword token, words []token) {
 	if len(rest) == 1 && codeForm.MatchString(rest[0].text) {
 		c, err := pdu.ParseCode(rest[0].text)
 		if err != nil {
-			p.report(rest[0].at, rest[0].text+": no error of PCP")
+			p.report(rest[0].at, rest[0].text+" is not a PCP error code")
 			return
 		}
 		o.code = c
@@ -68,7 +68,7 @@ func (p *parser) declare(into *declared, o *operand) {
 		return
 	}
 	if first := into.metrics[o.name]; first != nil {
-		p.report(o.at, fmt.Sprintf("%s is there already, in line %d", o.name, first.at.line))
+		p.report(o.at, fmt.Sprintf("%s is already declared in line %d", o.name, first.at.line))
 		return
 	}
 	into.metrics[o.name] = o
@@ -129,7 +129,7 @@ func (p *parser) unitsAndInDom(words []token, into *pdu.Desc) bool {
 	}
 	u, factor, err := pdu.ParseUnits(strings.Join(all, " "))
 	if err != nil || factor != 1 {
-		p.report(words[0].at, config.Clip(strings.Join(all, " "))+": no units, no instance domain")
+		p.report(words[0].at, config.Clip(strings.Join(all, " "))+" is neither units nor an instance domain")
 		return false
 	}
 	into.Units = u
@@ -146,11 +146,11 @@ func (p *parser) indom(into *declared, keyword token, words []token) {
 	}
 	d, err := pdu.ParseInDom(words[0].text)
 	if err != nil || d == pdu.NoInDom {
-		p.report(words[0].at, config.Clip(words[0].text)+": no instance domain such as 60.1")
+		p.report(words[0].at, config.Clip(words[0].text)+" is not an instance domain such as 60.1")
 		return
 	}
 	if first := into.indoms[d]; first != nil {
-		p.report(words[0].at, fmt.Sprintf("%s is there already, in line %d", d, first.at.line))
+		p.report(words[0].at, fmt.Sprintf("%s is already declared in line %d", d, first.at.line))
 		return
 	}
 	made := &indom{byName: make(map[string]pdu.Inst), at: words[0].at}
@@ -168,7 +168,7 @@ func (p *parser) indom(into *declared, keyword token, words []token) {
 		}
 		_, sameName := made.byName[name]
 		if _, sameNumber := names[next]; sameName || sameNumber {
-			p.report(w.at, fmt.Sprintf("instance %d or %q is there already", next, name))
+			p.report(w.at, fmt.Sprintf("instance %d or %q is already declared", next, name))
 			return
 		}
 		made.instances = append(made.instances, pdu.Instance{ID: next, Name: name})
@@ -187,7 +187,7 @@ func (p *parser) label(into *declared, keyword token, words []token) {
 	d, err := pdu.ParseInDom(words[0].text)
 	known := into.indoms[d]
 	if err != nil || known == nil {
-		p.report(words[0].at, fmt.Sprintf("a label needs a line indom %s before it", config.Clip(words[0].text)))
+		p.report(words[0].at, fmt.Sprintf("a label needs an indom statement for %s before it", config.Clip(words[0].text)))
 		return
 	}
 	name, values := words[1].text, words[2:]
@@ -209,7 +209,7 @@ func (p *parser) label(into *declared, keyword token, words []token) {
 	labels := map[string]map[pdu.Inst]string{name: made}
 	maps.Copy(labels, known.labels)
 	if known.labels[name] != nil {
-		p.report(words[1].at, config.Clip(name)+" is there already")
+		p.report(words[1].at, config.Clip(name)+" is already declared")
 		return
 	}
 	known.labels, known.names = labels, known.names.WithLabels(labels)

@@ -101,7 +101,7 @@ func (it *item) parse(word string) (msg string) {
 	case suffix != "":
 		n, err := strconv.Atoi(strings.TrimPrefix(suffix, "x"))
 		if err != nil || suffix[0] != 'x' || n < 1 || n > maxSamples {
-			return fmt.Sprintf("%s: want x and a number of samples from 1 to %d, or ...", suffix, maxSamples)
+			return fmt.Sprintf("%s: use x and a number of samples from 1 to %d, or ...", suffix, maxSamples)
 		}
 		it.count = n
 	}
@@ -119,13 +119,13 @@ func (it *item) body(body string) (msg string) {
 	case strings.HasPrefix(body, `[`):
 		b, err := hex.DecodeString(body[1 : len(body)-1])
 		if err != nil {
-			return body + ": want hexadecimal digits in the brackets"
+			return body + ": use hexadecimal digits in the brackets"
 		}
 		it.kind, it.bytes = blob, b
 	case codeForm.MatchString(body):
 		c, err := pdu.ParseCode(body)
 		if err != nil {
-			return body + ": no error of PCP"
+			return body + " is not a PCP error code"
 		}
 		it.kind, it.code = code, c
 	case specialForm.MatchString(body):

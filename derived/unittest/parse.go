@@ -64,13 +64,13 @@ func (p *parser) statement(s statement) {
 		p.report(keyword.at, fmt.Sprintf("%s is not a statement; the statements are definitions, interval, metric, indom, label and test, "+
 			"and in a test given, expect, metadata, error, without, times, fetches, interval, metric, indom and label", config.Clip(name)))
 	case s.indented && inTest == nil:
-		p.report(keyword.at, name+" belongs to the file, not to a test: put it at the beginning of a line")
+		p.report(keyword.at, name+" applies to the whole file, not to a test: do not indent it")
 	case s.indented && p.test == nil:
-		p.report(keyword.at, "no test to belong to: what is indented stands below one")
+		p.report(keyword.at, "an indented statement belongs to a test, and there is no test above it")
 	case s.indented:
 		inTest(keyword, rest)
 	case inFile == nil:
-		p.report(keyword.at, name+" belongs to a test: indent it below one")
+		p.report(keyword.at, name+" belongs to a test: indent it below the test")
 	default:
 		inFile(keyword, rest)
 	}
@@ -112,7 +112,7 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 
 func (p *parser) fileInterval(keyword token, words []token) {
 	if p.pause(keyword, words, &p.interval) && len(p.file.Tests) > 0 {
-		p.report(keyword.at, "interval comes before the tests, or belongs to one")
+		p.report(keyword.at, "interval must come before the first test, or be indented below a test")
 	}
 }
 
@@ -132,7 +132,7 @@ func (p *parser) begin(keyword token, words []token) {
 	}
 	p.test.Name = title.text
 	if line := p.names[title.text]; line > 0 {
-		p.report(title.at, fmt.Sprintf("there is a test of that title in line %d", line))
+		p.report(title.at, fmt.Sprintf("the test in line %d has the same title", line))
 	}
 	p.names[title.text] = keyword.at.line
 }
@@ -172,7 +172,7 @@ func (p *parser) pause(keyword token, words []token, into *time.Duration) bool {
 	case err != nil:
 		p.report(words[0].at, err.Error())
 	case d == 0:
-		p.report(words[0].at, "samples are some time apart")
+		p.report(words[0].at, "the interval must be longer than 0")
 	default:
 		*into = d
 	}
@@ -188,7 +188,7 @@ func (p *parser) times(keyword token, words []token, into *[]time.Duration) {
 			p.report(w.at, err.Error())
 			return
 		case n > 0 && d <= (*into)[n-1]:
-			p.report(w.at, "each time is later than the one before")
+			p.report(w.at, "each time must be later than the one before it")
 			return
 		}
 		*into = append(*into, d)
@@ -198,7 +198,7 @@ func (p *parser) times(keyword token, words []token, into *[]time.Duration) {
 func (p *parser) name(w token) bool {
 	ok := config.LegalName(w.text)
 	if !ok {
-		p.report(w.at, config.Clip(w.text)+": no name of a metric")
+		p.report(w.at, config.Clip(w.text)+" is not a valid metric name")
 	}
 	return ok
 }

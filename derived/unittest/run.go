@@ -41,7 +41,7 @@ type Failure struct {
 }
 
 // ErrNoDefinition says that the files to test have no definition of a name.
-var ErrNoDefinition = errors.New("no definition of that name")
+var ErrNoDefinition = errors.New("no definition has this name")
 
 // Row is a value, or a piece of metadata, that is not as expected.
 type Row struct {
@@ -231,9 +231,9 @@ func (u *run) named(e *expectation, s *series, f *Failure) {
 	} else if _, ours := u.set.GroupDomains()[d]; ours {
 		return // there may be any
 	} else if known := u.test.indom(d); known == nil {
-		row.Got = fmt.Sprintf("none: there is no line indom %s", d)
+		row.Got = fmt.Sprintf("none: there is no indom statement for %s", d)
 	} else if _, ok := known.byName[s.inst]; !ok {
-		row.Got = fmt.Sprintf("none of that name in the line indom %s", d)
+		row.Got = fmt.Sprintf("none: no such instance in the indom statement for %s", d)
 	} else {
 		return
 	}

@@ -272,11 +272,11 @@ func TestFails(t *testing.T) {
 `},
 		{"instance that does not exist", "x = total", "given total _\n expect x[sdc] 1", `18:9: expect x[sdc]
               expected  got
-    instance  sdc       none of that name in the line indom 60.1
+    instance  sdc       none: no such instance in the indom statement for 60.1
 `},
 		{"domain that does not exist", "x = mkconst(1, indom=60.7)", "expect x[a] 1\n expect x 1", `17:9: expect x[a]
               expected  got
-    instance  a         none: there is no line indom 60.7
+    instance  a         none: there is no indom statement for 60.7
 18:9: expect x
         expected  got
     0s  1         PM_ERR_AGAIN
@@ -293,11 +293,11 @@ func TestFails(t *testing.T) {
     error  Illegal   Semantic error: derived metric x: operand nosuch: Unknown operand metric
 `},
 		{"no definition", "y = 1", "expect x 1\n metadata x 32 instant\n error x", `17:9: expect x
-    no definition of that name
+    no definition has this name
 18:11: metadata x
-    no definition of that name
+    no definition has this name
 19:8: error x
-    no definition of that name
+    no definition has this name
 `},
 		{"unusable", "x = nosuch", "expect x 1\n expect x[a] 1\n metadata x 32 instant", `17:9: expect x
     Semantic error: derived metric x: operand nosuch: Unknown operand metric

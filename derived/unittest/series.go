@@ -93,7 +93,7 @@ func (p *parser) series(into *targets, keyword token, words []token) {
 		return
 	}
 	if known := into.add(s); known != nil {
-		p.report(s.at, fmt.Sprintf("there are values already, in line %d", known.at.line))
+		p.report(s.at, fmt.Sprintf("these values are already in line %d", known.at.line))
 	}
 }
 
@@ -142,7 +142,7 @@ func (p *parser) values(words []token, s *series) bool {
 			return false
 		}
 		if last := len(s.items) - 1; it.when == nil && last >= 0 && s.items[last].count == endless {
-			p.report(w.at, "nothing can come after ... but a value with its time: @10s")
+			p.report(w.at, "only a value with a time, such as @10s, can follow ...")
 			return false
 		}
 		s.items = append(s.items, it)

@@ -117,7 +117,7 @@ func (p *parser) unquoted(t token) (string, bool) {
 func (p *parser) utf8(t token) bool {
 	ok := utf8.ValidString(t.text) && strings.IndexByte(t.text, 0) < 0
 	if !ok {
-		p.report(t.at, "no text: invalid UTF-8 or a NUL byte")
+		p.report(t.at, "invalid UTF-8 or a NUL byte")
 	}
 	return ok
 }

@@ -20,5 +20,5 @@
 //	a number is not finite           as if it were missing
 //	ticks are numbered anew          it begins anew, if with a number that is not larger
 //	an agent was restarted           values stay; delta() and rate() have none once, as anywhere
-//	a counter wraps                  likewise: its values do not come here, only those of its delta() or rate()
+//	a counter wraps                  its values do not come here, but those of its delta() and rate(): a negative one, and none
 package window

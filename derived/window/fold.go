@@ -2,6 +2,7 @@ package window
 
 import (
 	"math"
+	"slices"
 
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
@@ -27,61 +28,144 @@ const (
 // whole reports whether a result takes all values: parts of some come to how many they are, and no more.
 func (f function) whole() bool { return f == percentile || f == slope }
 
-// part is what some values of an instance come to.
+// part is what some values of an instance come to. That of none is 0 in all, and changes nothing where it is joined: no word is smaller, and as a DOUBLE
+// it adds nothing.
 type part struct {
 	a uint64 // a word, see function.words; of an average the sum, of a standard deviation the mean
-	b uint64 // of a standard deviation the sum of the squares of what each is off the mean, as a DOUBLE
-	n uint32 // how many values; 0: the rest does not count
+	n uint32 // how many values
 }
 
-// join is what older and newer values come to together.
-func (f function) join(older, newer part) part {
-	switch {
-	case older.n == 0:
-		return newer
-	case newer.n == 0:
-		return older
+// parts are those of all slots.
+type parts struct {
+	of      []part
+	squares []float64 // of a standard deviation the sum of the squares of what each value is off the mean; of others nothing
+}
+
+// grow makes room for another slot.
+func (p *parts) grow(f function) {
+	p.of = append(p.of, part{})
+	if f == stdev {
+		p.squares = append(p.squares, 0)
 	}
+}
+
+// reset makes all of them those of no values, and leaves so many.
+func (p *parts) reset(slots int) {
+	clear(p.of)
+	clear(p.squares)
+	p.of, p.squares = p.of[:slots], p.squares[:min(slots, len(p.squares))]
+}
+
+// newer joins the words of a tick to the parts of their slots, which are of older values. The loops here are apart, and without calls, for their speed.
+func (f function) newer(p *parts, at []int32, words []uint64) {
+	words = words[:len(at)]
 	switch f {
 	case maximum, minimum:
-		older.a = max(older.a, newer.a)
+		for i, s := range at {
+			x := &p.of[s]
+			x.a = max(x.a, words[i])
+			x.n++
+		}
 	case sum, average:
-		older.a = bits(double(older.a) + double(newer.a))
+		for i, s := range at {
+			x := &p.of[s]
+			x.a = bits(double(x.a) + double(words[i]))
+			x.n++
+		}
 	case stdev:
-		return spread(older, newer)
+		for i, s := range at {
+			p.of[s].spread(&p.squares[s], double(words[i]))
+		}
+	case first:
+		for i, s := range at {
+			x := &p.of[s]
+			if x.n == 0 {
+				x.a = words[i]
+			}
+			x.n++
+		}
 	case last:
-		older.a = newer.a
-	case first, count, percentile, slope:
+		for i, s := range at {
+			x := &p.of[s]
+			x.a = words[i]
+			x.n++
+		}
+	case count, percentile, slope:
+		for _, s := range at {
+			p.of[s].n++
+		}
 	}
-	older.n += newer.n
-	return older
 }
 
-// spread is join for a standard deviation.
-func spread(x, y part) part {
-	n := float64(x.n) + float64(y.n)
-	apart, share := double(y.a)-double(x.a), float64(y.n)/n
-	return part{
-		a: bits(double(x.a) + apart*share),
-		b: bits(double(x.b) + double(y.b) + apart*apart*share*float64(x.n)),
-		n: x.n + y.n,
+// older joins the words of a tick to the parts of their slots, which are of newer values, and has in the place of each word, and in squares, what the part was
+// before. An instance that is there twice is joined in the opposite order of that in which it leaves.
+func (f function) older(p *parts, at []int32, words []uint64, squares []float64) {
+	words = words[:len(at)]
+	switch f {
+	case maximum, minimum:
+		for i, s := range slices.Backward(at) {
+			x, word := &p.of[s], words[i]
+			words[i] = x.a
+			x.a = max(x.a, word)
+			x.n++
+		}
+	case sum, average:
+		for i, s := range slices.Backward(at) {
+			x, word := &p.of[s], words[i]
+			words[i] = x.a
+			x.a = bits(double(x.a) + double(word))
+			x.n++
+		}
+	case stdev:
+		for i, s := range slices.Backward(at) {
+			x, word := &p.of[s], words[i]
+			words[i], squares[i] = x.a, p.squares[s]
+			x.spread(&p.squares[s], double(word))
+		}
+	case first:
+		for i, s := range slices.Backward(at) {
+			x := &p.of[s]
+			words[i], x.a = x.a, words[i]
+			x.n++
+		}
+	case last:
+		for i, s := range slices.Backward(at) {
+			x, word := &p.of[s], words[i]
+			words[i] = x.a
+			if x.n == 0 {
+				x.a = word
+			}
+			x.n++
+		}
+	case count, percentile, slope: // their words stay
+		for _, s := range at {
+			p.of[s].n++
+		}
 	}
+}
+
+// spread joins a value to the part of a standard deviation.
+func (p *part) spread(squares *float64, value float64) {
+	p.n++
+	off := value - double(p.a)
+	mean := double(p.a) + off/float64(p.n)
+	p.a = bits(mean)
+	*squares += off * (value - mean)
 }
 
 // words makes the numbers of a column of type t words: such that the larger word is the larger number, for a minimum the
 // smaller one; for sums a DOUBLE; else the number itself.
 func (f function) words(t pdu.Type, dst, numbers []uint64) {
 	switch f {
-	case maximum, minimum, percentile:
-		for i, v := range numbers {
-			dst[i] = ordered(t, v)
-		}
-		if f == minimum {
-			for i := range dst {
-				dst[i] = ^dst[i]
-			}
-		}
+	case maximum, percentile:
+		order(t, dst, numbers, 0)
+	case minimum:
+		order(t, dst, numbers, math.MaxUint64)
 	case sum, average, stdev, slope:
+		if t == pdu.TypeDouble {
+			copy(dst, numbers)
+			return
+		}
 		for i, v := range numbers {
 			dst[i] = bits(t.Float64(v))
 		}
@@ -90,65 +174,90 @@ func (f function) words(t pdu.Type, dst, numbers []uint64) {
 	}
 }
 
-// result is the number, of the function's type, that a part with values stands for. The values are of type t.
-func (f function) result(t pdu.Type, p part) uint64 {
-	switch f {
-	case maximum:
-		return numbered(t, p.a)
-	case minimum:
-		return numbered(t, ^p.a)
-	case average:
-		return bits(double(p.a) / float64(p.n))
-	case stdev:
-		return bits(math.Sqrt(double(p.b) / float64(p.n)))
-	case count:
-		return uint64(p.n)
-	case sum, first, last, percentile, slope:
+// results makes the numbers, of the function's type, that older and newer values of slots come to together. The values are of type t.
+func (f function) results(t pdu.Type, dst []uint64, at []int32, older, newer *parts) {
+	dst = dst[:len(at)]
+	for i, s := range at {
+		x, y := &older.of[s], &newer.of[s]
+		switch f {
+		case maximum:
+			dst[i] = numbered(t, max(x.a, y.a))
+		case minimum:
+			dst[i] = numbered(t, ^max(x.a, y.a))
+		case sum:
+			dst[i] = bits(double(x.a) + double(y.a))
+		case average:
+			dst[i] = bits((double(x.a) + double(y.a)) / float64(x.n+y.n))
+		case stdev:
+			squares, n := older.squares[s]+newer.squares[s], float64(x.n+y.n)
+			if x.n > 0 && y.n > 0 {
+				apart := double(y.a) - double(x.a)
+				squares += apart * apart * float64(x.n) * float64(y.n) / n
+			}
+			dst[i] = bits(math.Sqrt(squares / n))
+		case count:
+			dst[i] = uint64(x.n + y.n)
+		case first:
+			if dst[i] = x.a; x.n == 0 {
+				dst[i] = y.a
+			}
+		case last:
+			if dst[i] = y.a; y.n == 0 {
+				dst[i] = x.a
+			}
+		case percentile, slope:
+		}
 	}
-	return p.a
 }
 
-// ordered gives numbers of type t, none of which is NaN, the order of unsigned ones.
-func ordered(t pdu.Type, v uint64) uint64 {
-	const sign = 1 << 63
+const sign = 1 << 63
+
+// order gives numbers of type t, none of which is NaN, the order of unsigned ones, or the opposite one if flip has all bits.
+func order(t pdu.Type, dst, numbers []uint64, flip uint64) {
+	dst = dst[:len(numbers)]
 	switch t {
-	case pdu.Type32:
-		return v ^ 1<<31
-	case pdu.Type64:
-		return v ^ sign
 	case pdu.TypeFloat:
-		v = bits(float64(math.Float32frombits(uint32(v))))
+		for i, v := range numbers {
+			dst[i] = ordered(bits(float64(math.Float32frombits(uint32(v))))) ^ flip
+		}
 	case pdu.TypeDouble:
+		for i, v := range numbers {
+			dst[i] = ordered(v) ^ flip
+		}
 	default:
-		return v
+		flip ^= signOf(t)
+		for i, v := range numbers {
+			dst[i] = v ^ flip
+		}
 	}
-	if v&sign != 0 {
-		return ^v
-	}
-	return v | sign
 }
 
-// numbered is the number of type t that ordered was given.
-func numbered(t pdu.Type, v uint64) uint64 {
-	const sign = 1 << 63
+// ordered gives numbers of type DOUBLE the order of unsigned ones.
+func ordered(v uint64) uint64 { return v ^ (uint64(int64(v)>>63) | sign) }
+
+// signOf is the sign of whole numbers of type t; 0: they have none.
+func signOf(t pdu.Type) uint64 {
 	switch t {
 	case pdu.Type32:
-		return v ^ 1<<31
+		return 1 << 31
 	case pdu.Type64:
-		return v ^ sign
-	case pdu.TypeFloat, pdu.TypeDouble:
+		return sign
 	default:
+		return 0
+	}
+}
+
+// numbered is the number of type t that order has made a word of, without a flip.
+func numbered(t pdu.Type, v uint64) uint64 {
+	switch t {
+	case pdu.TypeFloat, pdu.TypeDouble:
+		if v ^= sign | ^uint64(int64(v)>>63); t == pdu.TypeFloat {
+			return uint64(math.Float32bits(float32(double(v))))
+		}
 		return v
+	default:
+		return v ^ signOf(t)
 	}
-	if v&sign != 0 {
-		v &^= sign
-	} else {
-		v = ^v
-	}
-	if t == pdu.TypeFloat {
-		return uint64(math.Float32bits(float32(double(v))))
-	}
-	return v
 }
 
 func double(b uint64) float64 { return math.Float64frombits(b) }

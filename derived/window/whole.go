@@ -51,7 +51,7 @@ func (l *line) slope() float64 { return l.product / l.ticks }
 
 // lines are those of all slots.
 func (w *Window) lines() []line {
-	lines := make([]line, len(w.slots))
+	lines := make([]line, len(w.ids))
 	add := func(c *column) {
 		for i, s := range c.of.at {
 			lines[s].add(float64(c.tick-w.tick), double(c.a[i]))

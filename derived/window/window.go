@@ -22,8 +22,10 @@ type Window struct {
 	tick  int64    // the newest; counts if last is set
 	last  *members // of the newest tick; nil: there is none
 
-	slots []slot
-	slot  map[pdu.Inst]int32 // where each instance of the window is in slots
+	inFront, inBack parts // what the values in the front and those in the back come to, by the slot
+
+	ids   []pdu.Inst         // whose each slot is
+	slot  map[pdu.Inst]int32 // that of each instance of the window
 	free  []int32            // slots that no instance has
 	every *members           // all of slot; nil: not known
 
@@ -33,18 +35,13 @@ type Window struct {
 	spare [][]uint64 // memory of columns that have left
 }
 
-// slot is an instance of the window.
-type slot struct {
-	front, back part
-	id          pdu.Inst
-}
-
 // column is the values of one tick.
 type column struct {
 	tick int64
 	of   *members
 	a    []uint64 // in the back the value's word, in the front the word of the front without it and all before it
-	b    []uint64 // of a standard deviation in the front: likewise
+
+	squares []float64 // of a standard deviation in the front: likewise
 }
 
 // members are the instances of some ticks. Immutable.
@@ -64,24 +61,26 @@ func New(of *derived.Window) *Window {
 // Add adds the values of a tick, numbers of the window's type, or a code: then there is nothing to add. It keeps
 // the instances, but not the numbers. Of a tick that is not after the newest one the clock was set back: the window begins anew with it.
 func (w *Window) Add(tick int64, v *derived.Vector) {
-	if v.Code < 0 {
-		return
+	if v.Code >= 0 {
+		w.add(tick, v.OnlyFinite())
 	}
+}
+
+// add is Add with finite numbers.
+func (w *Window) add(tick int64, v *derived.Vector) {
 	if w.last != nil && tick <= w.tick {
 		w.Restart()
 	}
 	w.tick = tick
 	w.expire()
-	v = v.OnlyFinite()
 	if w.last == nil || w.last.insts != v.Insts || len(w.last.at) != len(v.Bits) {
 		w.last = w.members(v)
 	}
 	a := w.memory(len(v.Bits))
 	w.fn.words(w.typ, a, v.Bits)
-	for i, s := range w.last.at {
-		p := &w.slots[s].back
-		*p = w.fn.join(*p, part{a: a[i], n: 1})
-		if w.fn == percentile {
+	w.fn.newer(&w.inBack, w.last.at, a)
+	if w.fn == percentile {
+		for i, s := range w.last.at {
 			w.sort(s, a[i])
 		}
 	}
@@ -121,9 +120,7 @@ func (w *Window) Value() *derived.Vector {
 		}
 		return v.OnlyFinite()
 	default:
-		for i, s := range of.at {
-			v.Bits[i] = w.fn.result(w.typ, w.fn.join(w.slots[s].front, w.slots[s].back))
-		}
+		w.fn.results(w.typ, v.Bits, of.at, &w.inFront, &w.inBack)
 	}
 	return v
 }
@@ -133,7 +130,9 @@ func (w *Window) Restart() {
 	clear(w.front)
 	clear(w.back)
 	clear(w.slot)
-	w.front, w.back, w.slots, w.free = w.front[:0], w.back[:0], w.slots[:0], w.free[:0]
+	w.inFront.reset(0)
+	w.inBack.reset(0)
+	w.front, w.back, w.ids, w.free = w.front[:0], w.back[:0], w.ids[:0], w.free[:0]
 	w.sorted = w.sorted[:0]
 	w.last, w.every, w.kept = nil, nil, 0
 }
@@ -161,47 +160,41 @@ func (w *Window) expire() {
 func (w *Window) turn() {
 	for _, c := range slices.Backward(w.back) {
 		if w.fn == stdev {
-			c.b = w.memory(len(c.a))
+			c.squares = make([]float64, len(c.a))
 		}
-		for i, s := range slices.Backward(c.of.at) {
-			p := &w.slots[s].front
-			x := part{a: c.a[i], n: 1}
-			if !w.fn.whole() {
-				c.a[i] = p.a
-			}
-			if c.b != nil {
-				c.b[i] = p.b
-			}
-			*p = w.fn.join(x, *p)
-		}
+		w.fn.older(&w.inFront, c.of.at, c.a, c.squares)
 		w.front = append(w.front, c)
 	}
 	clear(w.back)
 	w.back = w.back[:0]
-	for i := range w.slots {
-		w.slots[i].back = part{}
-	}
+	w.inBack.reset(len(w.ids))
 }
 
-// leave takes the oldest tick out of the front. An instance that a tick has twice is put there and taken out in opposite orders.
+// leave takes the oldest tick out of the front.
 func (w *Window) leave(c *column) {
+	words := c.a[:len(c.of.at)]
 	for i, s := range c.of.at {
-		if w.fn == percentile {
-			w.unsort(s, c.a[i])
-		}
-		p := &w.slots[s].front
-		p.a = c.a[i]
-		if c.b != nil {
-			p.b = c.b[i]
-		}
-		if p.n--; p.n == 0 && w.slots[s].back.n == 0 {
-			delete(w.slot, w.slots[s].id)
+		x := &w.inFront.of[s]
+		x.a = words[i]
+		if x.n--; x.n == 0 && w.inBack.of[s].n == 0 {
+			x.a = 0
+			delete(w.slot, w.ids[s])
 			w.free, w.every = append(w.free, s), nil
 		}
 	}
+	switch w.fn {
+	case percentile:
+		for i, s := range c.of.at {
+			w.unsort(s, words[i])
+		}
+	case stdev:
+		for i, s := range c.of.at {
+			w.inFront.squares[s] = c.squares[i]
+		}
+	default:
+	}
 	w.kept -= len(c.a)
 	w.giveBack(c.a)
-	w.giveBack(c.b)
 	if len(w.front) == 1 && len(w.back) == 0 { // it is the last one: its slots are not its own any more
 		w.last = nil
 	}
@@ -217,7 +210,7 @@ func (w *Window) members(v *derived.Vector) *members {
 	for i := range m.at {
 		id := v.At(i)
 		next := before[:min(2, len(before))] // it is the next one, or that has gone
-		at := slices.IndexFunc(next, func(s int32) bool { return w.slots[s].id == id })
+		at := slices.IndexFunc(next, func(s int32) bool { return w.ids[s] == id })
 		if at < 0 {
 			m.at[i] = w.place(id)
 			continue
@@ -235,10 +228,12 @@ func (w *Window) place(id pdu.Inst) int32 {
 	var s int32
 	if end := len(w.free) - 1; end >= 0 {
 		s, w.free = w.free[end], w.free[:end]
-		w.slots[s] = slot{id: id}
+		w.ids[s] = id
 	} else {
-		s = int32(len(w.slots))
-		w.slots = append(w.slots, slot{id: id})
+		s = int32(len(w.ids))
+		w.ids = append(w.ids, id)
+		w.inFront.grow(w.fn)
+		w.inBack.grow(w.fn)
 	}
 	w.slot[id], w.every = s, nil
 	return s

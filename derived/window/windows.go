@@ -140,9 +140,9 @@ func (ws *Windows) Add(i int, tick int64, s derived.Sample, goesOn bool) bool {
 		return false
 	}
 	ws.needed += w.needed
-	w.ring.Add(tick, v)
+	w.ring.add(tick, v)
 	for _, all := range w.since {
-		all.Add(tick, v)
+		all.add(tick, v)
 	}
 	if w.added = w.since != nil; !w.added {
 		w.value = w.ring.Value()
@@ -179,7 +179,7 @@ func (ws *Windows) Kept() (n int) {
 	for i := range ws.all {
 		n += ws.all[i].ring.Kept()
 		for _, all := range ws.all[i].since {
-			n += len(all.slots)
+			n += len(all.ids)
 		}
 	}
 	return n

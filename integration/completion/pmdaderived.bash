@@ -42,7 +42,7 @@ _pmdaderived() {
 	*' --watch') words='auto poll off' ;;
 	*' --first-fetch') words='warm none' ;;
 	*' --non-finite') words='drop serve' ;;
-	*' --limit') words='definitions= expression= depth= operands= instances= contexts= samples= answer=' ;;
+	*' --limit') words='definitions= expression= depth= operands= instances= contexts= samples= answer= windows=' ;;
 	'eval -o' | 'eval --output') words='text csv json' ;;
 	*' --log-level') words='error warn info debug' ;;
 	*' --mmv') words='pmdaderived off' ;;

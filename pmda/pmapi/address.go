@@ -20,9 +20,9 @@ const NetworkLocal = "local"
 const defaultRunDir = "/run/pcp"
 
 var (
-	errNoSocket   = errors.New("no path of a socket")
+	errNoSocket   = errors.New("missing path of the socket")
 	errNoHost     = errors.New("no host name")
-	errBrackets   = errors.New("an IPv6 address is written in brackets")
+	errBrackets   = errors.New("write an IPv6 address in brackets")
 	errProxy      = errors.New("a route through pmproxy is not supported")
 	errAttributes = errors.New("connection attributes are not supported")
 	errSecure     = errors.New("encrypted connections are not supported")
@@ -110,7 +110,7 @@ func splitHost(spec string) (host, ports string, err error) {
 		return "", "", errNoHost
 	}
 	if strings.ContainsAny(host, "/ \t\n[]") {
-		return "", "", fmt.Errorf("not a host name: %q", host)
+		return "", "", fmt.Errorf("%q is not a valid host name", host)
 	}
 	if !found {
 		return host, defaultPorts(), nil
@@ -132,7 +132,7 @@ func defaultPorts() string {
 func checkPorts(list string) error {
 	for port := range strings.SplitSeq(list, ",") {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return fmt.Errorf("bad port %q", port)
+			return fmt.Errorf("%q is not a valid port", port)
 		}
 	}
 	return nil

@@ -177,7 +177,7 @@ func (c *Conn) surplus() error {
 	if ok {
 		return unasked(f)
 	}
-	return protocolErrorf("%d bytes that nobody asked for", n)
+	return protocolErrorf("%d bytes that were not requested", n)
 }
 
 // unasked gives the reason for what pmcd says without having been asked: the code of its refusal,
@@ -187,5 +187,5 @@ func unasked(f pdu.Frame) error {
 	if f.Kind == pdu.KindError && e.Decode(f.Body) == nil && e.Code < 0 {
 		return e.Code
 	}
-	return protocolErrorf("%v that nobody asked for", f.Kind)
+	return protocolErrorf("%v that was not requested", f.Kind)
 }

@@ -16,7 +16,7 @@ func TestDocumentListsDifferences(t *testing.T) {
 	text, err := os.ReadFile("../../docs/conformance.md")
 	require.NoError(t, err)
 	for heading, list := range map[string][]Difference{
-		"## Wanted differences": Differences(), "### Beside PCP 7.2": DifferencesSeven(),
+		"## Intended differences": Differences(), "### With PCP 7.2": DifferencesSeven(),
 	} {
 		_, section, ok := strings.Cut(string(text), heading+"\n")
 		require.True(t, ok, heading)

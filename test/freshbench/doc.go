@@ -1,6 +1,6 @@
 // Package freshbench measures how fresh derived metrics are: it runs the daemon under a private pmcd,
 // beside agents of the rig and with stock tools as clients, and returns one table with what was promised
-// and what was measured. `make bench-fresh` runs it; docs/freshness.md explains every row.
+// and what was measured. `make bench-fresh` runs it; README.md explains every row.
 //
 //	table, err := freshbench.Run(ctx, freshbench.Options{Daemon: binary, Plan: freshbench.Full(3 * time.Minute, ".")})
 //

@@ -63,6 +63,7 @@ type client struct {
 	metrics int // how many it chooses
 	pace    rig.Pace
 	fetches int      // for each connection; 0: without end
+	again   bool     // a connection has several lists, of which none has seen all that is since its last look
 	beside  []string // metrics that it fetches behind these, and does not judge
 }
 
@@ -113,7 +114,9 @@ func (s *scene) killed(asked, failed time.Time, err error) bool {
 func (c *client) choose() (list []chosen) {
 	for _, i := range c.rand.Perm(len(c.model.metrics))[:min(c.metrics, len(c.model.metrics))] {
 		x := &c.model.metrics[i]
-		list = append(list, chosen{name: x.name, metric: x})
+		if !c.again || x.form.track != lookTrack {
+			list = append(list, chosen{name: x.name, metric: x})
+		}
 	}
 	var told []chosen
 	for _, t := range tracks() {

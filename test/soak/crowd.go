@@ -28,6 +28,7 @@ func (r *run) crowd(ctx context.Context) (contexts int, err error) {
 		}
 	}()
 	c := r.visitor("crowd", 10)
+	c.again = true
 	for range r.options.Plan.Crowd {
 		conn, err := rig.Dial(ctx, r.pmcd)
 		if err != nil {

@@ -37,10 +37,12 @@ type judge struct {
 
 // past is what a context has seen of a track.
 type past struct {
-	last  moment // of the last fetch that had a sample
-	joint uint64 // where the next step has to begin; 0: not known
-	none  bool   // the last fetch had no value
-	asked time.Time
+	last    moment // of the last fetch that had a sample
+	joint   uint64 // where the next step has to begin; 0: not known
+	none    bool   // the last fetch had no value
+	renewed bool   // the daemon may be another one since
+	early   bool   // it need not have one: there are too few ticks so far
+	asked   time.Time
 }
 
 func newJudge(s *scene, who string, list []chosen) *judge {
@@ -65,11 +67,12 @@ func (j *judge) check(f rig.Fetched) {
 		switch c := &j.list[i]; {
 		case c.metric != nil:
 			m, ok := moments[c.metric.form.track]
-			j.metric(c, &sets[i], m, ok, excused)
+			p := j.past[c.metric.form.track]
+			j.metric(c, &sets[i], m, ok, excused || p != nil && p.early)
 		case c.track != nil && c.role == atRole:
 			if m, ok := j.moment(c.track, rig.Fetched{Answered: answered, Sets: sets[i:]}, excused); ok {
 				moments[c.track.name] = m
-				if aged {
+				if aged && !c.track.ticks() {
 					j.tally.age(int64(plain - m.at))
 				}
 			}
@@ -85,6 +88,9 @@ func (j *judge) metric(c *chosen, set *pdu.ValueSet, m moment, ok, excused bool)
 		j.tally.problem(wrongValue, "%s: %s has values, and its track has none", j.who, x.name)
 	case len(set.Values) > 0:
 		j.tally.values.Add(int64(len(set.Values)))
+		if m.firstLook {
+			return
+		}
 		if problem := x.wrong(m, c.desc.Type, set.Values); problem != "" {
 			j.tally.problem(wrongValue, "%s at %d since %d: %s: %s", j.who, m.at, m.before, x.name, problem)
 		}
@@ -112,11 +118,15 @@ func (j *judge) moment(t *track, sampled rig.Fetched, excused bool) (m moment, o
 	if j.weather.bad(p.asked, answered, agentGone) { // counters of an agent that is started again begin anew
 		p.joint = 0
 	}
+	if p.renewed = j.weather.bad(p.asked, answered, pmcdTold); p.renewed && t.looks {
+		p.joint = 0
+	}
 	p.asked = answered
 	at, ok := sampled.Bits(0)
+	p.early = !ok && t.looks && j.early(p, answered)
 	if !ok {
 		p.joint, p.none = 0, true
-		j.missing(excused, "%s: no value of %s: %v", j.who, t.metric(atRole), sets[0].Code)
+		j.missing(excused || p.early, "%s: no value of %s: %v", j.who, t.metric(atRole), sets[0].Code)
 		return m, false
 	}
 	m.at = t.when(at, uint64(answered.UnixNano()))
@@ -128,7 +138,11 @@ func (j *judge) moment(t *track, sampled rig.Fetched, excused bool) (m moment, o
 		j.tally.problem(wrongValue, "%s: %s: the sample is %v old", j.who, t.name, age)
 	}
 	defer func() { p.last, p.none = m, false }()
-	if !t.historic {
+	switch {
+	case t.ticks():
+		j.ticks(t, p, &m, sampled)
+		return m, true
+	case !t.historic:
 		return m, true
 	}
 	step, stepped := sampled.Bits(1)
@@ -166,4 +180,45 @@ func (j *judge) step(t *track, p *past, m *moment, step, pace float64) {
 		j.tally.problem(wrongValue, "%s at %d: %s: %v s between samples, %v s between what is in them", j.who, m.at, t.name, m.took, step/1e9)
 	}
 	p.joint = m.at
+}
+
+// mostSpan is how long it may be from the first tick of a window to the last one: one less than there are, and each is late by half an interval at most.
+const mostSpan = 5 * time.Second
+
+// ticks judges the ticks of a window, of which the last one is that of m.
+func (j *judge) ticks(t *track, p *past, m *moment, sampled rig.Fetched) {
+	m.first = m.at
+	if v, ok := sampled.Bits(1); ok {
+		m.first = t.when(v, m.at)
+	}
+	if m.first > m.at || t.span != "" && m.at-m.first > uint64(mostSpan) {
+		j.tally.problem(wrongValue, "%s at %d: the first tick of %s is that of %d", j.who, m.at, t.name, m.first)
+	}
+	if !t.looks {
+		return
+	}
+	m.firstLook = p.last.at == 0 || p.renewed || m.at == p.last.at && p.last.firstLook
+	bits, counted := sampled.Bits(2)
+	switch {
+	case m.at == p.last.at:
+		m.before, m.repeated = p.last.before, true
+		if counted || m.first != p.last.first {
+			j.tally.problem(wrongValue, "%s at %d: the ticks of %s are those of the fetch before, and it counts them again", j.who, m.at, t.name)
+		}
+		return
+	case m.first <= p.last.at:
+		j.tally.problem(wrongValue, "%s at %d: %s has the tick of %d again", j.who, m.at, t.name, m.first)
+	case counted:
+		m.before = m.at - uint64(math.Float64frombits(bits))
+	}
+	if p.joint != 0 && m.before != p.joint {
+		j.tally.problem(wrongValue, "%s at %d: %s counts since %d, and has to count since %d", j.who, m.at, t.name, m.before, p.joint)
+	}
+	p.joint = m.at
+}
+
+// early reports whether there may be too few ticks for a change from one to the next: at the first fetch, since ticks are seldom while nobody looks, and for
+// two ticks more than others take to be well again.
+func (j *judge) early(p *past, answered time.Time) bool {
+	return p.last.at == 0 || j.weather.bad(answered.Add(-2*time.Second), answered, agentGone, pmcdGone, pmcdTold)
 }

@@ -15,9 +15,13 @@ type moment struct {
 	at     uint64  // ns since the Epoch
 	before uint64  // likewise; 0: there is no history
 	took   float64 // seconds by which rates were divided
+	first  uint64  // of ticks: when the first one was; at is the last one
 
 	// There is no newer sample than at the fetch before: rates are what they were then, and deltas have no value.
 	repeated bool
+
+	// It is a first look. Whether the ticks before were seconds apart or more depends on who has looked at each function.
+	firstLook bool
 }
 
 // cell is one value of a metric.
@@ -76,8 +80,24 @@ func forms() []form {
 			}
 			return sum * k
 		})},
+		{name: "looked", track: lookTrack, text: "(max_sample(" + counting + ") - min_sample(" + counting + ")) * %d", cells: single(spanned)},
+		{name: "counted", track: lookTrack, text: "sum_sample(delta(wave.nanos)) * %d", historic: true, cells: single(func(m moment, k float64) float64 {
+			return float64(m.at-m.before) * k
+		})},
+		{
+			name: "window", track: "window", cells: single(spanned),
+			text: `(nth_percentile_sample(instant(wave.nanos), 100, "5s") - first_sample(instant(wave.nanos), "5s")) * %d`,
+		},
+		{
+			name: "long", track: "window", text: `max_sample(instant(wave.nanos), "%ds", "1s") - min_sample(instant(wave.nanos), "5s")`,
+			cells: single(func(m moment, _ float64) float64 { return spanned(m, 1) }),
+		},
+		{name: "held", track: "held", text: `last_sample(wave.burst, "5s") * %d`, cells: each(rig.BurstMembers, rig.Member)},
 	}
 }
+
+// spanned is how long it was from the first tick to the last one.
+func spanned(m moment, k float64) float64 { return float64(m.at-m.first) * k }
 
 func single(f func(m moment, k float64) float64) func(moment, float64) []cell {
 	return func(m moment, k float64) []cell { return []cell{{pdu.NoInst, f(m, k)}} }

@@ -22,7 +22,7 @@ func valuesOf(cells []cell) []pdu.Value {
 
 // Each form refuses what an agent could do wrong.
 func TestModelRefusesWrongValues(t *testing.T) {
-	at := moment{at: 1_700_000_004_123_456_000, before: 1_700_000_003_000_000_000, took: 1.1234}
+	at := moment{at: 1_700_000_004_123_456_000, before: 1_700_000_003_000_000_000, took: 1.1234, first: 1_700_000_002_003_000_000}
 	m := newModel(len(forms()))
 	for _, x := range m.metrics {
 		t.Run(x.form.name, func(t *testing.T) {

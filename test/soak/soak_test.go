@@ -117,6 +117,74 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// Likewise of ticks since the last look: the first fetch has those of two seconds.
+func TestJudgeOfTicks(t *testing.T) {
+	m, tracks := newModel(len(forms())), tracks()
+	var list []chosen
+	look := &tracks[slices.IndexFunc(tracks, func(t track) bool { return t.looks })]
+	for _, role := range look.roles() {
+		list = append(list, chosen{name: look.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: look, role: role})
+	}
+	for _, name := range []string{"looked", "counted"} {
+		i := slices.IndexFunc(m.metrics, func(x metric) bool { return x.form.name == name })
+		list = append(list, chosen{name: m.metrics[i].name, desc: pdu.Desc{PMID: pdu.PMID(len(list)), Type: pdu.TypeDouble}, metric: &m.metrics[i]})
+	}
+	now := time.Now()
+	at := func(s int) uint64 { return uint64(now.Add(time.Duration(s) * time.Second).UnixNano()) }
+	const sum, looked, counted = 2, 3, 4
+	fetch := func(last, from, since int) rig.Fetched {
+		f := rig.Fetched{Sent: now, Answered: now}
+		for _, c := range list {
+			set := pdu.ValueSet{PMID: c.desc.PMID}
+			switch {
+			case c.metric != nil:
+				set.Values = valuesOf(c.metric.form.cells(moment{at: at(last), before: at(since), first: at(from)}, float64(c.metric.k)))
+			case c.role == sumRole:
+				set.Values = []pdu.Value{pdu.DoubleValue(0, float64(at(last)-at(since)))}
+			default:
+				set.Values = []pdu.Value{pdu.Uint64Value(0, at(map[role]int{atRole: last, firstRole: from}[c.role]))}
+			}
+			f.Sets = append(f.Sets, set)
+		}
+		return f
+	}
+	for _, row := range []struct {
+		name              string
+		last, from, since int // s from now: ticks, and that since which they count
+		without           []int
+		reason            string
+	}{
+		{"the next tick", -7, -7, -8, nil, ""},
+		{"several, after a gap", -1, -3, -8, nil, ""},
+		{"no new one", -8, -9, -10, []int{sum, counted}, ""},
+		{"counted again", -8, -9, -10, []int{counted}, "counts them again"},
+		{"a tick twice", -7, -8, -8, nil, "has the tick of"},
+		{"one that is not counted", -5, -6, -7, nil, "has to count since"},
+		{"one that is counted twice", -5, -7, -9, nil, "has to count since"},
+		{"nothing is counted", -7, -7, -8, []int{sum, counted}, "has to count since"},
+		{"another first tick", -7, -6, -8, nil, "the first tick of look"},
+		{"no value", -7, -7, -8, []int{looked}, "no value of derived.looked."},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var log strings.Builder
+			s := &scene{tally: &tally{log: &log}, weather: &weather{}}
+			j := newJudge(s, "client", list)
+			j.check(fetch(-8, -9, -10))
+			require.Zero(t, s.tally.bad(), log.String())
+			f := fetch(row.last, row.from, row.since)
+			for _, i := range row.without {
+				f.Sets[i].Values = nil
+			}
+			j.check(f)
+			if row.reason == "" {
+				assert.Zero(t, s.tally.bad(), log.String())
+				return
+			}
+			assert.Contains(t, log.String(), row.reason)
+		})
+	}
+}
+
 func TestWeather(t *testing.T) {
 	var w weather
 	begin := time.Now()
@@ -148,8 +216,8 @@ Cleanup "derived" agent (dom 510): protocol failure for fd=16, exit(1)
 
 time=2026-11-22T04:10:41Z level=info msg=started domain=510
 time=2026-11-22T04:10:42Z level=error msg=Semantic error: derived metric slot29.m: a + b: Non-arithmetic type for left operand
-time=2026-11-22T04:10:43Z level=warning msg=metric is gone or has become another one metric=slot1.m pmid=510.2.936
-time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampled seldom domain=401 duration=120ms
+time=2026-11-22T04:10:43Z level=warning msg=metric has disappeared or changed, restart pmlogger if it records it metric=slot1.m pmid=510.2.936
+time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampling it less often domain=401 duration=120ms
 `,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
@@ -164,7 +232,7 @@ time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampled seldom domain
 	assert.Equal(t, []string{
 		`Cleanup "derived" agent (dom 510): protocol failure for fd=15`, `Cleanup "derived" agent (dom 510): protocol failure for fd=16, exit(1)`,
 	}, r.complaints)
-	assert.Equal(t, []string{`time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampled seldom domain=401 duration=120ms`}, r.warnings)
+	assert.Equal(t, []string{`time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampling it less often domain=401 duration=120ms`}, r.warnings)
 }
 
 func TestOnlyMissing(t *testing.T) {

@@ -8,6 +8,8 @@ type track struct {
 	name     string
 	operands string // an expression, all of U64
 	historic bool   // definitions want to know since when deltas and rates are
+	looks    bool   // they are over the ticks since the client has looked last
+	span     string // or over those of a window
 	unit     float64
 	when     func(value, ref uint64) uint64 // the time in ns, from a value of about ref
 }
@@ -19,6 +21,9 @@ const (
 	atRole   role = iota // when: the value of the operand
 	stepRole             // since when: how much it has grown
 	paceRole             // in which time: how fast
+
+	firstRole // of ticks: when the first one was; at is the last one
+	sumRole   // how much it has grown from tick to tick
 )
 
 // tracks are in the order in which they are fetched.
@@ -35,6 +40,9 @@ func tracks() []track {
 		{name: "member", operands: "wave.member", when: inPhase},
 		{name: "burst", operands: "wave.burst", when: inPhase},
 		{name: "size", operands: "wave.size", when: func(v, ref uint64) uint64 { return nearest(v, ref/1e6, 1<<30) * 1e6 }},
+		{name: lookTrack, operands: "wave.nanos", looks: true, when: nanos},
+		{name: "window", operands: "wave.nanos", span: "5s", when: nanos},
+		{name: "held", operands: "wave.burst", span: "5s", when: inPhase},
 	}
 }
 
@@ -56,17 +64,31 @@ const plainName = waveName + ".nanos"
 // atName is the time of day in ns.
 const atName = "derived.track.nanos.at"
 
+// lookTrack is the track of what was since the last look.
+const lookTrack = "look"
+
+// counting is an operand that has a value at the ticks at which delta() of it has one, and no others.
+const counting = "(delta(wave.nanos) > 0 ? instant(wave.nanos) : instant(wave.nanos))"
+
 // roles are in the order in which they are fetched.
 func (t *track) roles() []role {
-	if t.historic {
+	switch {
+	case t.historic:
 		return []role{atRole, stepRole, paceRole}
+	case t.looks:
+		return []role{atRole, firstRole, sumRole}
+	case t.span != "":
+		return []role{atRole, firstRole}
 	}
 	return []role{atRole}
 }
 
+// ticks reports whether the metrics are over ticks.
+func (t *track) ticks() bool { return t.looks || t.span != "" }
+
 // metric is the name of the metric of a role.
 func (t *track) metric(r role) string {
-	return "derived.track." + t.name + [...]string{".at", ".step", ".pace"}[r]
+	return "derived.track." + t.name + [...]string{".at", ".step", ".pace", ".first", ".sum"}[r]
 }
 
 // text is its definition.
@@ -76,6 +98,27 @@ func (t *track) text(r role) string {
 		return "delta(" + t.operands + ")"
 	case paceRole:
 		return "rate(" + t.operands + ")"
+	case sumRole:
+		return t.over("sum", "delta("+t.operands+")")
+	case firstRole, atRole:
+	}
+	x := "instant(" + t.operands + ")"
+	if t.looks {
+		x = counting
+	}
+	switch {
+	case r == firstRole:
+		return t.over("first", x)
+	case t.ticks():
+		return t.over("last", x)
 	}
 	return t.operands
+}
+
+// over is a function over the ticks of the track.
+func (t *track) over(function, x string) string {
+	if t.looks {
+		return function + "_sample(" + x + ")"
+	}
+	return function + "_sample(" + x + ", \"" + t.span + "\")"
 }

@@ -38,11 +38,11 @@ func inDoms(s *Source) []inDom {
 			members(s.Definitions, func(d *Definition) pdu.Instance { return d.Instance }),
 		},
 		bucketSerial: {
-			"classes of durations", "Each is named after the longest duration in it, in milliseconds.",
+			"classes of durations", "The name of an instance is the longest duration in its class, in milliseconds.",
 			bucketInstances,
 		},
 		fileSerial: {
-			"files of definitions", "One instance for each, and for places where there should be one.",
+			"definition files", "One instance for each file, and for each place without the file that should be there.",
 			members(s.Files, func(f *File) pdu.Instance { return f.Instance }),
 		},
 		limitSerial: {
@@ -50,7 +50,7 @@ func inDoms(s *Source) []inDom {
 			members(s.Limits, func(l *Limit) pdu.Instance { return l.Instance }),
 		},
 		agentSerial: {
-			"agents of operands", "One instance for each agent that was asked for operands: its number is the domain, its name that\nof pmcd.agent, or the number where pmcd does not tell.",
+			"agents of operands", "One instance for each agent that serves operands. Its number is the domain. Its name is that of\npmcd.agent, or the number if pmcd does not tell.",
 			members(s.Agents, func(a *Agent) pdu.Instance { return a.Instance }),
 		},
 	}

@@ -83,17 +83,18 @@ func lists(s *Source) []Metric {
 	return []Metric{
 		{
 			Item: 20, Name: "definition.state", Shape: word,
-			Short: "what becomes of each definition: bound, kept, unbound, failed or waiting",
-			Long: "bound    it is served\nkept     its new text is wrong; it is served as it was before\n" +
-				"unbound  a metric that it uses does not exist on this host, so far\nfailed   it is wrong\n" +
+			Short: "state of each definition: bound, kept, unbound, failed or waiting",
+			Long: "bound    it is served\nkept     its new text is wrong; it is served as before\n" +
+				"unbound  a metric that it uses does not exist on this host\nfailed   it is wrong\n" +
 				"waiting  the metrics that it uses have not been looked up yet",
 			Content: definitions(func(v *Values, d *Definition) { v.text(d.ID, d.State) }),
 		},
 		{
 			Item: 21, Name: "definition.error", Shape: word,
-			Short: "why a definition is not served as it is written, or lacks values; empty if neither",
-			Long: "Of one that is served it tells which operand has no values now, and why, also if the definition gets by\n" +
-				"without; or that an agent of its operands is slow and not asked now; or that there is no connection to pmcd.",
+			Short: "reason why a definition is not served as written or lacks values; empty if there is none",
+			Long: "For a definition that is served, the reason is an operand without values (even if the definition\n" +
+				"has values without it), an agent that is not sampled now because it is slow, or that the agent has\n" +
+				"no connection to pmcd.",
 			Content: definitions(func(v *Values, d *Definition) { v.text(d.ID, d.Problem()) }),
 		},
 		{
@@ -108,19 +109,19 @@ func lists(s *Source) []Metric {
 		},
 		{
 			Item: 24, Name: "definition.age", Shape: millis,
-			Short:   "age of the newest sample for each definition that has one",
+			Short:   "age of the newest sample for each definition",
 			Content: definitions(func(v *Values, d *Definition) { v.since(d.ID, d.Sampled()) }),
 		},
 		{
 			Item: 25, Name: "definition.evaluated", Shape: millis,
-			Short:   "time since each definition was computed for a client",
-			Long:    "Definitions that nobody has fetched have no value.",
+			Short:   "time since each definition was last computed for a client",
+			Long:    "Definitions that no client has fetched have no value.",
 			Content: definitions(func(v *Values, d *Definition) { v.since(d.ID, d.Fetched) }),
 		},
 		{
 			Item: 26, Name: "definition.values", Shape: number,
-			Short: "number of values that each definition had when it was computed for a client the last time",
-			Long:  "Definitions that nobody has fetched have no value.",
+			Short: "number of values of each definition when it was last computed for a client",
+			Long:  "Definitions that no client has fetched have no value.",
 			Content: definitions(func(v *Values, d *Definition) {
 				if !d.Fetched.IsZero() {
 					v.number(d.ID, uint64(d.Values))
@@ -129,31 +130,31 @@ func lists(s *Source) []Metric {
 		},
 		{
 			Item: 41, Name: "file.state", Shape: word,
-			Short: "whether each file of definitions was read",
-			Long: "read     it was read to its end\nfailed   so it was, and some of it is wrong: see derived.control.definition.error\n" +
-				"unread   it was not read, or not to its end: see derived.control.file.error",
+			Short: "state of each definition file: read, failed or unread",
+			Long: "read     it was read completely\nfailed   it was read completely, and has mistakes: see derived.control.definition.error\n" +
+				"unread   it was not read completely: see derived.control.file.error",
 			Content: files(func(v *Values, f *File) { v.text(f.ID, f.state()) }),
 		},
 		{
 			Item: 42, Name: "file.error", Shape: word,
-			Short:   "why a file of definitions was not read, or not to its end; empty if it was",
-			Long:    "What it defined before stays in service.",
+			Short:   "reason why a definition file was not read completely; empty if it was",
+			Long:    "Its earlier definitions are still served.",
 			Content: files(func(v *Values, f *File) { v.text(f.ID, f.Error) }),
 		},
 		{
 			Item: 43, Name: "file.definitions", Shape: number,
-			Short:   "number of definitions that were read from each file",
+			Short:   "number of definitions that the agent has read from each file",
 			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Definitions)) }),
 		},
 		{
 			Item: 44, Name: "file.failed", Shape: number,
-			Short:   "number of mistakes in each file for which a definition could not be read",
+			Short:   "number of definitions in each file that the agent could not read",
 			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Failed)) }),
 		},
 		{
 			Item: 45, Name: "file.modified", Shape: seconds,
-			Short: "time of each file of definitions when it was read",
-			Long:  "In seconds since 1970-01-01 00:00:00 UTC. Files that could not be read have none.",
+			Short: "modification time of each definition file when it was read",
+			Long:  "The value is in seconds since 1970-01-01 00:00:00 UTC. Files that could not be read have none.",
 			Content: files(func(v *Values, f *File) {
 				if !f.Modified.IsZero() {
 					v.number(f.ID, uint64(f.Modified.Unix()))
@@ -162,14 +163,14 @@ func lists(s *Source) []Metric {
 		},
 		{
 			Item: 46, Name: "file.read", Shape: seconds,
-			Short:   "time at which each file of definitions was read",
-			Long:    "In seconds since 1970-01-01 00:00:00 UTC.",
+			Short:   "time at which each definition file was read",
+			Long:    "The value is in seconds since 1970-01-01 00:00:00 UTC.",
 			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Read.Unix())) }),
 		},
 		{
 			Item: 48, Name: "limit.max", Shape: Shape{pdu.TypeU64, pdu.SemDiscrete, pdu.Units{}},
-			Short: "what each limit of the agent allows",
-			Long: limitText + "What exceeds a limit fails alone. The options --limit and, for the log, --log-limit set them.\n" +
+			Short: "maximum that each limit of the agent allows",
+			Long: limitText + "The options --limit and, for the log, --log-limit set the limits.\n" +
 				"A log without a limit has no value.",
 			Content: limits(func(v *Values, l *Limit) {
 				if l.Max > 0 {
@@ -179,12 +180,12 @@ func lists(s *Source) []Metric {
 		},
 		{
 			Item: 49, Name: "limit.used", Shape: Shape{pdu.TypeU64, pdu.SemInstant, pdu.Units{}},
-			Short: "how much of each limit of the agent is used",
-			Long: limitText + "Of definitions, contexts, samples and windows it is what there is now, of the log what counts towards\n" +
-				"its limit now: that shrinks by the limit in an hour. Of the others it is the largest that has been\n" +
-				"met since the agent was started. Expressions that are too long or too deep and answers that are\n" +
-				"too long are not counted, definitions with too many operands and operands with too many\n" +
-				"instances are. A log without a limit has no value.",
+			Short: "amount of each limit of the agent that is used",
+			Long: limitText + "For definitions, contexts, samples and windows this is the current amount. For the log it is what\n" +
+				"counts towards the limit now, which decreases by the limit per hour. For the others it is the\n" +
+				"largest value since the agent was started, including definitions with too many operands and\n" +
+				"operands with too many instances, but not expressions and answers that are too long or too deep.\n" +
+				"A log without a limit has no value.",
 			Content: limits(func(v *Values, l *Limit) {
 				if l.Used >= 0 {
 					v.number(l.ID, uint64(l.Used))
@@ -193,23 +194,23 @@ func lists(s *Source) []Metric {
 		},
 		{
 			Item: 52, Name: "upstream.agent.requests", Shape: counter,
-			Short:   "number of fetches in which each agent was asked for operands",
+			Short:   "number of fetches with operands of each agent",
 			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, a.Requests) }),
 		},
 		{
 			Item: 53, Name: "upstream.agent.errors", Shape: counter,
-			Short:   "number of operands of each agent that had an error in place of values",
+			Short:   "number of times that an operand of each agent had an error instead of values",
 			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, a.Errors) }),
 		},
 		{
 			Item: 54, Name: "upstream.agent.time", Shape: Shape{pdu.TypeDouble, pdu.SemCounter, millis.Units},
 			Short:   "time that pmcd has taken for fetches with operands of each agent",
-			Long:    "What pmcd took for other agents in the same fetches is included.",
+			Long:    "This includes the time for other agents in the same fetches.",
 			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, Millisec(a.Time)) }),
 		},
 		{
 			Item: 55, Name: "upstream.agent.resting", Shape: Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{}},
-			Short: "whether each agent is not asked for now, since it is slow (1), or may be (0)",
+			Short: "1 if each agent is not sampled now because it is slow, otherwise 0",
 			Long:  "See derived.control.upstream.slow_agents.",
 			Content: agents(func(v *Values, a *Agent) {
 				resting := uint64(0)
@@ -221,16 +222,16 @@ func lists(s *Source) []Metric {
 		},
 		{
 			Item: 56, Name: "upstream.agent.error", Shape: word,
-			Short:   "the last operand of each agent that had an error, and which; empty if none ever had",
+			Short:   "last operand of each agent with an error, and the error; empty if there was none",
 			Content: agents(func(v *Values, a *Agent) { v.text(a.ID, a.Error) }),
 		},
 		{
 			Item: 57, Name: "upstream.agent.resets", Shape: counter,
-			Short:   "number of times that rate() and delta() of each agent's metrics began anew",
-			Long:    "It was restarted, or has ended, and its counters begin anew, too.",
+			Short:   "number of times that rate() and delta() of metrics of each agent have started again",
+			Long:    "The agent was restarted or has exited, so its counters start again.",
 			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, a.Resets) }),
 		},
 	}
 }
 
-const limitText = "The unit differs: expression, samples, answer and log are in bytes, the others are counts.\n"
+const limitText = "The limits expression, samples, answer and log are in bytes, the others are counts.\n"

@@ -51,7 +51,7 @@ type Figures struct {
 	Debug atomic.Bool // stored
 }
 
-// SampleOldest is the greatest age of a sample that was served.
+// SampleOldest is the greatest age of a sample from which values were returned.
 func (f *Figures) SampleOldest() (oldest time.Duration) {
 	for i := range f.SampleAge {
 		oldest = max(oldest, f.SampleAge[i].Longest())
@@ -99,73 +99,73 @@ func figures(s *Source) []Metric {
 	return []Metric{
 		{
 			Item: Reload, Name: "reload", Shape: Shape{pdu.TypeU32, pdu.SemDiscrete, counted}, Exported: 13,
-			Short:   "number of times the configuration was read again",
-			Long:    "Storing any value makes the agent read its configuration files again. Only root and the user\nthat the agent runs as may do so.",
-			Stored:  "store anything to do so now",
+			Short:   "number of times that the agent has read its configuration again",
+			Long:    "Storing any value makes the agent read its configuration files again. Only root and the user of\nthe agent can store.",
+			Stored:  "store any value to do so now",
 			Content: count(&f.Reloads),
 		},
 		{
 			Item: 1, Name: "definitions", Shape: gauge, Exported: 10,
 			Short:   "number of definitions in the configuration files",
-			Long:    "All of them, also those that are wrong or that cannot be computed on this host.",
+			Long:    "This includes definitions that are wrong or that need metrics that this host does not have.",
 			Content: count(&f.Definitions),
 		},
 		{
 			Item: 2, Name: "bound", Shape: gauge, Exported: 11,
 			Short:   "number of definitions that are served",
-			Long:    "Definitions whose operands all exist and fit together.",
+			Long:    "These are the definitions without mistakes whose operands all exist.",
 			Content: count(&f.Bound),
 		},
 		{
 			Item: 3, Name: "failed", Shape: gauge, Exported: 12,
-			Short: "number of definitions and files that are in error",
-			Long: "Definitions that cannot be read or that break a rule of the language, and files that cannot be\n" +
-				"read. Definitions of which an operand is missing on this host are not among them.\n" +
-				"See derived.control.definition.error and the agent's log.",
+			Short: "number of definitions and files with errors",
+			Long: "These are definitions that are wrong and files that the agent cannot read. Definitions that need\n" +
+				"metrics that this host does not have are not included.\n" +
+				"See derived.control.definition.error and the log of the agent.",
 			Content: count(&f.Failed),
 		},
 		{
 			Item: 4, Name: "requests", Shape: counter, Exported: 20,
-			Short:   "number of requests from pmcd that were answered",
+			Short:   "number of requests from pmcd that the agent has answered",
 			Content: count(&f.Requests),
 		},
 		{
 			Item: 5, Name: "request_longest", Shape: millis, Exported: 22,
-			Short:   "longest time that a request has taken",
-			Long:    "From the arrival of a request to the end of its reply, since the agent was started. pmcd serves\nnobody during this time.",
+			Short:   "longest time that the agent has taken for a request",
+			Long:    "The time is from the arrival of a request to the end of its reply. pmcd serves no other client\nmeanwhile.",
 			Content: duration(f.RequestTime.Longest),
 		},
 		{
 			Item: 6, Name: "values", Shape: counter, Exported: 30,
-			Short:   "number of values of derived metrics that were served",
+			Short:   "number of values of derived metrics that the agent has returned",
 			Content: count(&f.Values),
 		},
 		{
 			Item: 7, Name: "evaluations", Shape: counter, Exported: 31,
-			Short:   "number of moments for which metrics were computed",
-			Long:    "Clients that are served from the same samples share one.",
+			Short:   "number of times that the agent has computed metrics",
+			Long:    "Clients that get values from the same samples share one computation.",
 			Content: count(&f.Evaluations),
 		},
 		{
 			Item: 8, Name: "contexts", Shape: gauge, Exported: 32,
-			Short:   "number of client contexts with a history",
+			Short:   "number of client contexts that have a history",
 			Long:    "A context that fetches several lists of metrics counts once for each list.",
 			Content: count(&f.Contexts),
 		},
 		{
 			Item: 9, Name: "sample.oldest", Shape: millis, Exported: 41,
-			Short:   "greatest age of a sample that was served",
+			Short:   "greatest age of a sample from which values were returned",
 			Content: duration(f.SampleOldest),
 		},
 		{
 			Item: 10, Name: "sample.stale", Shape: counter, Exported: 42,
-			Short:   "number of times that a metric was not served because its sample was too old",
-			Long:    "The client was told to try again. A sample is too old after 1 second, or 1.5 times the interval at\nwhich the client fetches, 90 seconds at most.",
+			Short:   "number of times that a metric had no value because its sample was too old",
+			Long:    "The client gets PM_ERR_AGAIN. A sample is too old after 1 second, or after 1.5 times the interval\nof the client if that is longer, but never later than after 90 seconds.",
 			Content: count(&f.Stale),
 		},
 		{
 			Item: 11, Name: "upstream.connected", Shape: Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{}}, Exported: 50,
-			Short:   "whether the agent is connected to the pmcd that it samples (1) or not (0)",
+			Short:   "1 if the agent is connected to the pmcd of its operands, otherwise 0",
 			Content: truth(&f.Connected),
 		},
 		{
@@ -180,17 +180,17 @@ func figures(s *Source) []Metric {
 		},
 		{
 			Item: 14, Name: "upstream.errors", Shape: counter, Exported: 53,
-			Short:   "number of fetches that pmcd refused and connections that failed",
+			Short:   "number of fetches that pmcd has refused and connections that have failed",
 			Content: count(&f.UpstreamErrors),
 		},
 		{
 			Item: 15, Name: "upstream.longest", Shape: millis, Exported: 55,
-			Short:   "longest time that pmcd has taken for a fetch of the agent",
+			Short:   "longest time that pmcd has taken for a fetch by the agent",
 			Content: duration(f.UpstreamTime.Longest),
 		},
 		{
 			Item: 16, Name: "reload_time", Shape: millis, Exported: 14,
-			Short:   "time that it took to read the configuration and to look up its operands, the last time",
+			Short:   "time that the agent took to read its configuration and look up operands, the last time",
 			Content: nanosec(&f.ReloadTook),
 		},
 		{
@@ -200,121 +200,122 @@ func figures(s *Source) []Metric {
 		},
 		{
 			Item: 18, Name: "contexts_dropped", Shape: counter, Exported: 33,
-			Short:   "number of client contexts whose history was dropped to make room for others",
-			Long:    "It is bounded how many contexts have a history. Those idle longest are dropped, and start anew\nwith their next fetch.",
+			Short:   "number of client contexts that have lost their history to make room for others",
+			Long:    "The number of contexts with a history is limited. The least recently used context loses its\nhistory, and its next fetch counts as a first one.",
 			Content: count(&f.ContextsDropped),
 		},
 		{
 			Item: 19, Name: "upstream.slow_agents", Shape: gauge, Exported: 70,
-			Short: "number of agents that are sampled seldom because they are slow",
-			Long: "An agent that twice in a row held pmcd up for 100 milliseconds or more is asked so seldom that its\n" +
-				"answers take a tenth of pmcd's time at most. Metrics computed from its own may have no value young\n" +
-				"enough to be served meanwhile. The agent's log names it.",
+			Short: "number of agents that are sampled less often because they are slow",
+			Long: "An agent is slow if it has made pmcd wait for 100 milliseconds or more twice in a row. All slow\n" +
+				"agents together are sampled so rarely that they take at most a tenth of pmcd's time. Definitions\n" +
+				"that use their metrics may have no values meanwhile. The log of the agent names them.",
 			Content: count(&f.SlowAgents),
 		},
 		{
 			Item: 29, Name: "upstream.busy", Shape: Shape{pdu.TypeDouble, pdu.SemCounter, inMillisec}, Exported: 59,
-			Short:   "time that pmcd has taken for fetches of the agent",
-			Long:    "Other requests that pmcd served before it came to these fetches are included.",
+			Short:   "time that pmcd has taken for fetches by the agent",
+			Long:    "This includes other requests that pmcd has served before these fetches.",
 			Content: nanosec(&f.UpstreamBusy),
 		},
 		{
 			Item: 50, Name: "upstream.reconnects", Shape: counter, Exported: 71,
 			Short:   "number of times that the agent has connected to pmcd again",
-			Long:    "All rate() and delta() begin anew then: nobody tells what was restarted meanwhile.",
+			Long:    "All rate() and delta() start again then, because the agent cannot know what was restarted\nmeanwhile.",
 			Content: count(&f.Reconnects),
 		},
 		{
 			Item: 51, Name: "upstream.resets", Shape: counter, Exported: 72,
-			Short: "number of times that rate() and delta() of an agent's metrics began anew",
-			Long: "An agent was restarted, or has ended, and its counters begin anew, too. The agent's log names it. Where\n" +
-				"pmcd does not tell about its agents (pmcd.agent.status, pmcd.seqnum) those of all agents count as one.",
+			Short: "number of times that rate() and delta() have started again because an agent was restarted",
+			Long: "This concerns only metrics of the restarted agent, which the log names. If pmcd does not tell\n" +
+				"about its agents (pmcd.agent.status, pmcd.seqnum), the metrics of all agents start again, and that\n" +
+				"counts as one.",
 			Content: count(&f.Resets),
 		},
 		{
 			Item: 30, Name: "request_time", Shape: counter, Exported: 21,
-			Short:   "number of requests by the time that they took",
-			Long:    spreadText + "From the arrival of a request to the end of its reply.",
+			Short:   "number of requests by the time that they have taken",
+			Long:    spreadText + "The time is from the arrival of\na request to the end of its reply.",
 			Content: Distribution(&f.RequestTime),
 		},
 		{
 			Item: 31, Name: "upstream.time", Shape: counter, Exported: 54,
-			Short:   "number of fetches that the agent has sent to pmcd, by the time until their answer",
-			Long:    spreadText + "While pmcd works on such a fetch it serves nobody else.",
+			Short:   "number of fetches that the agent has sent to pmcd, by the time until the answer",
+			Long:    spreadText + "pmcd serves no\nother client meanwhile.",
 			Content: Distribution(&f.UpstreamTime),
 		},
 		{
 			Item: 32, Name: "sample.age.first", Shape: counter,
-			Short:   "number of metrics served to first fetches by the age of their sample",
-			Long:    spreadText + ageText + "These are the first fetches of a list of metrics by each context.",
+			Short:   "number of metrics returned for first fetches, by the age of the sample",
+			Long:    spreadText + ageText + "These are the first fetches of a list of metrics in a\ncontext.",
 			Content: Distribution(age(FirstFetch)),
 		},
 		{
 			Item: 33, Name: "sample.age.second", Shape: counter,
-			Short:   "number of metrics served to second fetches by the age of their sample",
-			Long:    spreadText + ageText + "The second fetch of a context comes after an interval that is not known yet.",
+			Short:   "number of metrics returned for second fetches, by the age of the sample",
+			Long:    spreadText + ageText + "The agent does not know the interval of the\nclient yet.",
 			Content: Distribution(age(SecondFetch)),
 		},
 		{
 			Item: 34, Name: "sample.age.regular", Shape: counter,
-			Short:   "number of metrics served to foretold fetches by the age of their sample",
-			Long:    spreadText + ageText + "These are the third and later fetches of contexts that fetch at regular intervals.",
+			Short:   "number of metrics returned for predicted fetches, by the age of the sample",
+			Long:    spreadText + ageText + "These are the third and later fetches of\ncontexts that fetch at regular intervals.",
 			Content: Distribution(age(RegularFetch)),
 		},
 		{
 			Item: 35, Name: "sample.age.irregular", Shape: counter,
-			Short:   "number of metrics served to other fetches by the age of their sample",
-			Long:    spreadText + ageText + "These are the third and later fetches of contexts that fetch at times of no pattern.",
+			Short:   "number of metrics returned for other fetches, by the age of the sample",
+			Long:    spreadText + ageText + "These are the third and later fetches of\ncontexts that fetch at irregular times.",
 			Content: Distribution(age(IrregularFetch)),
 		},
 		{
 			Item: 36, Name: "sample.repeated", Shape: counter,
-			Short:   "number of times that a metric had no value because nothing was new since its last fetch",
-			Long:    "Metrics with delta() only: what has changed since is in the value of the next fetch. Without delta(), rate() has its former value.",
+			Short:   "number of times that a metric had no value because there was no newer sample",
+			Long:    "This concerns metrics with delta() only: the next value includes the change. rate() without delta()\nkeeps its value.",
 			Content: count(&f.Repeated),
 		},
 		{
 			Item: 58, Name: "window.functions", Shape: gauge, Exported: 80,
-			Short:   "number of functions over time that are kept",
-			Long:    "Each is sampled at its interval, whoever asks. Those that several definitions have count once.",
+			Short:   "number of functions over time",
+			Long:    "The agent samples each at its interval, even if no client asks. A function that several\ndefinitions use counts once.",
 			Content: count(&f.Windows),
 		},
 		{
 			Item: 59, Name: "window.values", Shape: gauge, Exported: 81,
-			Short:   "number of values that are kept for functions over time",
-			Long:    "Each takes 8 bytes, one for stdev_sample() up to 16, for nth_percentile_sample() 20.",
+			Short:   "number of values that the agent keeps for functions over time",
+			Long:    "A value takes 8 bytes, for stdev_sample() up to 16, for nth_percentile_sample() 20.",
 			Content: count(&f.WindowValues),
 		},
 		{
 			Item: 60, Name: "window.ticks", Shape: counter, Exported: 82,
-			Short:   "number of samples that functions over time took",
-			Long:    "Those of one interval are fetched together: upstream.fetches counts them once.",
+			Short:   "number of samples that functions over time have taken",
+			Long:    "Functions with the same interval are fetched together: upstream.fetches counts that once.",
 			Content: count(&f.WindowTicks),
 		},
 		{
 			Item: 61, Name: "window.gaps", Shape: counter, Exported: 83,
-			Short:   "number of samples that functions over time should have taken and had no values of",
-			Long:    "They came late or not at all, an operand had an error, or there was nothing to compare with for rate() and delta().",
+			Short:   "number of samples of functions over time that had no values",
+			Long:    "The sample was late or missing, an operand had an error, or rate() or delta() had nothing to\ncompare with.",
 			Content: count(&f.WindowGaps),
 		},
 		{
 			Item: Debug, Name: "debug", Shape: Shape{pdu.TypeU32, pdu.SemDiscrete, pdu.Units{}},
-			Short:   "whether the agent logs everything (1) or not (0)",
-			Long:    "Only root and the user that the agent runs as may store a value, 0 or 1. Without one the options of\nthe agent's command line count, which this metric does not show.",
-			Stored:  "can be stored",
+			Short:   "1 if the agent logs debugging messages, otherwise 0",
+			Long:    "Only root and the user of the agent can store, 0 or 1. Until then the options on the command line\nof the agent apply, which this metric does not show.",
+			Stored:  "store 1 or 0 to change it",
 			Content: truth(&f.Debug),
 		},
 		{
 			Item: 47, Name: "log_left_out", Shape: counter,
-			Short:   "number of messages that the agent's log has left out",
-			Long:    "The log grows by so many bytes an hour at most (--log-limit), and says where messages are missing.",
+			Short:   "number of messages that are missing from the log of the agent",
+			Long:    "The size of the log per hour is limited (--log-limit). The log says where messages are missing.",
 			Content: Number(s.LeftOut),
 		},
 	}
 }
 
 const (
-	spreadText = "Each instance counts those that are longer than the bound of the instance before and at most as\n" +
-		"long as its own, which is its name, in milliseconds. "
-	ageText = "The age is from the moment at which the agent asked for\nthe sample to the arrival of the request. "
+	spreadText = "The name of an instance is an upper bound in milliseconds. The instance counts what is above the\n" +
+		"next lower bound and not above its own. "
+	ageText = "The age is the time from the request for the\nsample to the arrival of the fetch. "
 )

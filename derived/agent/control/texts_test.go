@@ -85,7 +85,7 @@ func TestTexts(t *testing.T) {
 		long     string
 		instance bool
 	}{
-		{"with more", uint32(PMID(testDomain, Reload)), "number of times the configuration was read again; store anything to do so now", "Storing any value", false},
+		{"with more", uint32(PMID(testDomain, Reload)), "number of times that the agent has read its configuration again; store any value to do so now", "Storing any value", false},
 		{"with no more", uint32(PMID(testDomain, 17)), "version of the agent", "version of the agent", false},
 		{"instance domain", uint32(pdu.NewInDom(testDomain, limitSerial)), "limits of the agent", "One instance for each limit", true},
 		{"no metric", uint32(PMID(testDomain, 1000)), "", "", false},

@@ -5,10 +5,9 @@
 //	                    │  └──Sampled─────┘
 //	                    └──► Board ──See──► request loop   immutable results, one set at a time
 //
-// It has one goroutine, Keeper.Run, and two locks:
+// It has one goroutine, Keeper.Run, to which the goroutine of the reload hands each set in Serve, and one lock:
 //
-//	mu    is between Keeper.Run and Serve, which the goroutine of the reload calls; upstream's lock is taken under it
-//	seen  is between these and the request loop, which says in See and Forget which client has seen which tick; nothing is computed under it
+//	seen  is between Run and the request loop, which says in See and Forget which client has seen which tick; nothing is computed under it
 //
 // # Ticks
 //

@@ -21,6 +21,9 @@ const (
 	// early is how long before a tick its sample may have been taken: predict.Lead and some.
 	early = 2 * predict.Lead
 
+	// setsBack is over how many sets more than the one before it is known what a client was told: while files are edited, one can follow another at once.
+	setsBack = 8
+
 	// idle is when is looked next where there is nothing to keep.
 	idle = time.Hour
 )
@@ -42,9 +45,10 @@ type Options struct {
 // Keeper keeps the windows of what is served.
 type Keeper struct {
 	options Options
-	served  chan struct{} // Serve was called
+	serve   chan serving  // what Serve hands to Run
+	looked  chan struct{} // a client has looked for the first time
 
-	mu      sync.Mutex // guards all that follows
+	// These belong to the goroutine of Run.
 	windows *window.Windows
 	series  []*upstream.Series // that each window is computed from; nil: it is not served
 	excess  []bool             // of each window: logged that there are too many values
@@ -61,23 +65,39 @@ type Keeper struct {
 type Board struct {
 	number  int // of the set
 	windows []*derived.Window
-	moved   []int                 // where each was before; -1: nowhere
-	shown   atomic.Pointer[shown] // written under Keeper.seen
+	moved   [][]int               // where each was in the set before; -1: nowhere; likewise of that set, and so on
+	shown   atomic.Pointer[Shown] // written under Keeper.seen
 }
 
 // New makes a Keeper that has no windows yet.
 func New(o Options) *Keeper {
-	k := &Keeper{options: o, served: make(chan struct{}, 1), groups: derived.NewGroups(), looks: make(map[*Look]struct{})}
+	k := &Keeper{options: o, serve: make(chan serving), looked: make(chan struct{}, 1), groups: derived.NewGroups(), looks: make(map[*Look]struct{})}
 	k.windows = window.NewWindows(k.groups)
 	k.windows.Most, k.windows.First = int(o.Values), int64(o.Interval/window.Every)
 	return k
 }
 
-// Serve has the windows of a set kept from now on, in place of those before: those that both have go on. series are what they are computed
-// from, nil for one that need not be kept. The Board is that of the set for ever.
-func (k *Keeper) Serve(set *derived.Set, series []*upstream.Series) *Board {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// serving is a set whose windows Run is to keep.
+type serving struct {
+	set    *derived.Set
+	series []*upstream.Series
+	board  chan<- *Board // has room for it
+}
+
+// Serve has Run follow a set, and waits until it does, or for the end of ctx.
+func (k *Keeper) Serve(ctx context.Context, set *derived.Set, series []*upstream.Series) (*Board, error) {
+	board := make(chan *Board, 1)
+	select {
+	case k.serve <- serving{set, series, board}:
+		return <-board, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Follow keeps the windows of a set from now on, in place of those before: those that both have go on. series are what they are computed
+// from, nil for one that need not be kept. The Board is that of the set for ever. Run calls it, and who has a Keeper that does not run.
+func (k *Keeper) Follow(set *derived.Set, series []*upstream.Series) *Board {
 	var moved []int
 	k.sets++
 	k.windows, moved = k.windows.Next(set)
@@ -103,7 +123,6 @@ func (k *Keeper) Serve(set *derived.Set, series []*upstream.Series) *Board {
 		}
 		c.next = c.after(k.options.Now())
 	}
-	k.wake()
 	return k.board
 }
 
@@ -113,8 +132,11 @@ func (k *Keeper) swap(set *derived.Set, moved []int, any bool) {
 	k.seen.Lock()
 	defer k.seen.Unlock()
 	if k.board = nil; any {
-		k.board = &Board{number: k.sets, windows: set.Windows(), moved: moved}
-		now := &shown{results: k.windows.Results()}
+		k.board = &Board{number: k.sets, windows: set.Windows(), moved: [][]int{moved}}
+		if before != nil {
+			k.board.moved = append(k.board.moved, before.moved[:min(len(before.moved), setsBack)]...)
+		}
+		now := &Shown{results: k.windows.Results()}
 		if before != nil {
 			now = before.shown.Load().move(moved, now.results)
 		}
@@ -140,7 +162,7 @@ func (k *Keeper) swap(set *derived.Set, moved []int, any bool) {
 // wake has Run look at once.
 func (k *Keeper) wake() {
 	select {
-	case k.served <- struct{}{}:
+	case k.looked <- struct{}{}:
 	default:
 	}
 }
@@ -160,7 +182,7 @@ func (k *Keeper) clock(former []*clock, of *derived.Window) *clock {
 	return made
 }
 
-// Run keeps what Serve asks for until ctx ends.
+// Run keeps what is served until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	timer := time.NewTimer(idle)
 	defer timer.Stop()
@@ -171,16 +193,16 @@ func (k *Keeper) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-		case <-k.served:
+		case <-k.looked:
+		case s := <-k.serve:
+			s.board <- k.Follow(s.set, s.series)
 		case <-k.options.Upstream.Sampled():
 		}
 	}
 }
 
-// Look, which Run calls, does what is due, and says when to look again.
+// Look does what is due, and says when to look again. It is called as Follow is.
 func (k *Keeper) Look(now time.Time) (next time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	next = now.Add(idle)
 	k.groups.Begin(now)
 	changed := false
@@ -295,7 +317,7 @@ func (k *Keeper) add(c *clock, i int, s *operand.Sample) {
 			w := k.windows.Of(i)
 			k.options.Log.WithFields(logrus.Fields{
 				"function": w.Func, "samples": w.Span, "limit": k.windows.Most,
-			}).Error("a function over time has no values: there would be too many to keep")
+			}).Error("function over time has no values, they would exceed the limit")
 		}
 	}
 }

@@ -21,26 +21,37 @@ type Look struct {
 	of     int              // the number of the Board that is of
 }
 
-// shown is what is known at a time. Immutable.
-type shown struct {
+// Shown is what is known at a time. Immutable. Nil: nothing is.
+type Shown struct {
 	results *derived.Results
 	tick    int64                      // the newest that is complete of the windows that are since the last look
+	before  int64                      // the one that was so before
 	since   map[int64]*derived.Results // likewise of these, by the tick that a client has seen
 }
 
-// Results are those of now, but for windows that are since the last look: there they are what a client finds at its first one.
-func (b *Board) Results() *derived.Results {
+// Now is what is known now.
+func (b *Board) Now() *Shown {
 	if b == nil {
 		return nil
 	}
-	return b.shown.Load().results
+	return b.shown.Load()
 }
 
-// See is what a client is told of a metric with some windows that are since its last look. It is expected to come again until a time, and begins anew if
-// it comes later.
-func (k *Keeper) See(b *Board, l *Look, some []uint32, until time.Time) *derived.Results {
+// Results are what windows come to, but for those that are since the last look: there they are what a client finds at its first one.
+func (s *Shown) Results() *derived.Results {
+	if s == nil {
+		return nil
+	}
+	return s.results
+}
+
+// See is what a client is told of a metric with some windows that are since its last look, as it was known at s, when its fetch came: all metrics of that
+// are of one tick. It is expected to come again until a time, and begins anew if it comes later.
+func (k *Keeper) See(b *Board, s *Shown, l *Look, some []uint32, until time.Time) *derived.Results {
 	k.seen.Lock()
-	s := b.shown.Load()
+	if now := b.shown.Load(); s.tick != now.tick && s.tick != now.before { // what came after s is not known any more
+		s = now
+	}
 	tick, first := l.tick, !l.known
 	l.tick, l.until = s.tick, until
 	if k.board == b { // else the windows are those of another set, of which there is one already
@@ -62,13 +73,15 @@ func (k *Keeper) See(b *Board, l *Look, some []uint32, until time.Time) *derived
 
 // formerly is what a client was told, for the windows of b; nil: that is not known any more.
 func (b *Board) formerly(l *Look) *derived.Results {
-	switch {
-	case l.of == b.number:
-		return l.former
-	case l.former == nil || l.of != b.number-1:
+	sets := b.number - l.of // since then
+	if l.former == nil || sets < 0 || sets > len(b.moved) {
 		return nil
 	}
-	return moved(b.moved, &derived.Results{Values: make([]*derived.Vector, len(b.moved))}, l.former)
+	r := l.former
+	for _, places := range slices.Backward(b.moved[:sets]) {
+		r = moved(places, &derived.Results{Values: make([]*derived.Vector, len(places))}, r)
+	}
+	return r
 }
 
 // Forget forgets what a client has seen that has gone.
@@ -79,11 +92,12 @@ func (k *Keeper) Forget(l *Look) {
 	l.known = false
 }
 
-// begin begins a tick of the windows that are since the last look. Clients have seen some ticks last, and may see the newest one until this is complete.
+// begin begins a tick of the windows that are since the last look. Clients have seen some ticks last, and may see the newest one until this is complete, and
+// the one before: with a fetch that came then.
 func (k *Keeper) begin(c *clock, seen map[int][]int64) {
-	newest := k.board.shown.Load().tick
+	now := k.board.shown.Load()
 	for _, i := range c.windows {
-		k.windows.Begin(i, append(seen[i], newest)...)
+		k.windows.Begin(i, append(seen[i], now.tick, now.before)...)
 	}
 }
 
@@ -119,9 +133,9 @@ func (k *Keeper) watch(c *clock, now time.Time) (seen map[int][]int64) {
 
 // show publishes what is known now, with another tick if that is complete.
 func (k *Keeper) show(done *clock) {
-	next := &shown{results: k.windows.Results()}
-	if before := k.board.shown.Load(); before != nil {
-		next.tick, next.since = before.tick, before.since
+	next := &Shown{results: k.windows.Results()}
+	if former := k.board.shown.Load(); former != nil {
+		next.tick, next.before, next.since = former.tick, former.before, former.since
 	}
 	if done != nil {
 		next.since = map[int64]*derived.Results{done.tick: k.windows.Since(done.tick)}
@@ -132,7 +146,7 @@ func (k *Keeper) show(done *clock) {
 				}
 			}
 		}
-		next.tick = done.tick
+		next.before, next.tick = next.tick, done.tick
 	}
 	k.options.Figures.WindowValues.Store(int64(k.windows.Kept()))
 	k.seen.Lock()
@@ -141,8 +155,8 @@ func (k *Keeper) show(done *clock) {
 }
 
 // move makes what was shown of a set that of another one, whose windows had other places.
-func (s *shown) move(places []int, results *derived.Results) *shown {
-	next := &shown{results: results, tick: s.tick, since: maps.Clone(s.since)}
+func (s *Shown) move(places []int, results *derived.Results) *Shown {
+	next := &Shown{results: results, tick: s.tick, before: s.before, since: maps.Clone(s.since)}
 	for tick, r := range next.since {
 		next.since[tick] = moved(places, results, r)
 	}

@@ -23,8 +23,7 @@
 // (flock(2)) on it while we use it. So a file without a lock is one that a crashed daemon has left, which is replaced, and
 // one with a lock belongs to another daemon of that name, which is left alone until it ends.
 //
-// speed writes the file. What we do about its faults is in speed.go, file.go and docs/decisions/0006-wrap-speed.md, and what we
-// no longer do in docs/decisions/0017-mmv-file-in-any-order.md.
+// speed writes the file. What we do about its faults is in speed.go, file.go and docs/decisions/0006-wrap-speed.md.
 //
 // Sources: mmv(5), pmdammv(1).
 package mmv

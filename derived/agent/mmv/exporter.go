@@ -102,7 +102,7 @@ func guard(do func() error) (err error) {
 // update brings the file up to date, or makes one where there is none. An error is final.
 func (e *Exporter) update(now time.Time) error {
 	if e.sink != nil && errors.Is(e.sink.intact(), errLost) {
-		e.log.Info("mmv file is gone, making another")
+		e.log.Info("mmv file is missing, creating it again")
 		e.end()
 	}
 	numbers := e.reader.read(now)
@@ -136,7 +136,7 @@ func (e *Exporter) begin(numbers []uint64) error {
 		return err
 	}
 	if e.trouble != "" {
-		e.log.Info("metrics below mmv can be had again")
+		e.log.Info("metrics below mmv are available again")
 	}
 	e.sink, e.trouble = made, ""
 	e.written = append(e.written[:0], numbers...)
@@ -156,7 +156,7 @@ func (e *Exporter) end() {
 		return
 	}
 	if err := guard(e.sink.close); err != nil {
-		e.log.WithError(err).Warn("mmv file is left behind")
+		e.log.WithError(err).Warn("cannot remove the mmv file")
 	}
 	e.sink = nil
 }

@@ -156,7 +156,7 @@ func TestTriesAgain(t *testing.T) {
 	require.NoError(t, b.update(time.Unix(2, 0)))
 	assert.Len(t, b.sinks, 1)
 	const no = "warning: no metrics below mmv"
-	assert.Equal(t, []string{no, no, no, "info: metrics below mmv can be had again"}, b.lines(), "once for each reason")
+	assert.Equal(t, []string{no, no, no, "info: metrics below mmv are available again"}, b.lines(), "once for each reason")
 }
 
 func TestFileThatIsLostIsMadeAgain(t *testing.T) {
@@ -168,7 +168,7 @@ func TestFileThatIsLostIsMadeAgain(t *testing.T) {
 	assert.True(t, b.sinks[0].closed)
 	assert.Zero(t, b.sinks[0].writes)
 	assert.Zero(t, b.sinks[1].writes)
-	assert.Equal(t, []string{"info: mmv file is gone, making another"}, b.lines())
+	assert.Equal(t, []string{"info: mmv file is missing, creating it again"}, b.lines())
 }
 
 // With a real file: what Run leaves behind is nothing.

@@ -33,11 +33,11 @@ func newReader(source *control.Source) *reader {
 		ages[i] = &f.SampleAge[i]
 	}
 	r.add(40, "sample.age", control.Shape{Type: pdu.TypeU64, Sem: pdu.SemCounter, Units: pdu.Units{Count: 1}},
-		"number of metrics served by the age of their sample",
-		"From the moment at which the agent asked for the sample to the arrival of the request.", control.Distribution(ages...))
-	r.addRecent(23, "request_%s", "time that %s of the requests took at most", f.RequestTime.Longest, &f.RequestTime)
-	r.addRecent(43, "sample.age_%s", "age that %s of the samples served had at most", f.SampleOldest, ages...)
-	r.addRecent(56, "upstream.time_%s", "time that pmcd took at most for %s of the agent's fetches",
+		"number of metrics returned, by the age of the sample",
+		"The age is the time from the request for the sample to the arrival of the fetch.", control.Distribution(ages...))
+	r.addRecent(23, "request_%s", "time within which %s of the requests were answered", f.RequestTime.Longest, &f.RequestTime)
+	r.addRecent(43, "sample.age_%s", "age that %s of the samples did not exceed", f.SampleOldest, ages...)
+	r.addRecent(56, "upstream.time_%s", "time within which pmcd answered %s of the fetches by the agent",
 		f.UpstreamTime.Longest, &f.UpstreamTime)
 	slices.SortFunc(r.metrics, func(a, b control.Metric) int { return int(a.Exported) - int(b.Exported) })
 	return r
@@ -55,20 +55,20 @@ func (r *reader) addProcess() {
 	size := control.Shape{Type: pdu.TypeU64, Sem: pdu.SemInstant, Units: pdu.Units{Space: 1}}
 	p, pid, started := &r.process, uint64(os.Getpid()), uint64(time.Now().Unix())
 	r.add(2, "pid", control.Shape{Type: pdu.TypeU32, Sem: pdu.SemDiscrete},
-		"process that the agent is", "", control.Number(func() uint64 { return pid }))
+		"process identifier of the agent", "", control.Number(func() uint64 { return pid }))
 	r.add(3, "start_time",
 		control.Shape{Type: pdu.TypeU64, Sem: pdu.SemDiscrete, Units: pdu.Units{Time: 1, TimeScale: pdu.TimeSec}},
-		"when the agent was started, in seconds since 1970", "", control.Number(func() uint64 { return started }))
-	r.add(60, "memory.heap", size, "memory in use by objects of the agent",
-		"With those that the next garbage collection will find to be unused.", control.Number(func() uint64 { return p.heap }))
-	r.add(61, "memory.total", size, "memory that the agent has from the operating system",
-		"Without the program itself and what it maps.", control.Number(func() uint64 { return p.total }))
+		"time at which the agent was started, in seconds since 1970", "", control.Number(func() uint64 { return started }))
+	r.add(60, "memory.heap", size, "memory used by objects of the agent",
+		"This includes objects that the next garbage collection will free.", control.Number(func() uint64 { return p.heap }))
+	r.add(61, "memory.total", size, "memory that the agent has obtained from the operating system",
+		"This does not include the program and mapped files.", control.Number(func() uint64 { return p.total }))
 	r.add(62, "goroutines", control.Shape{Type: pdu.TypeU32, Sem: pdu.SemInstant, Units: count},
 		"number of goroutines", "", control.Number(func() uint64 { return p.goroutines }))
 	r.add(63, "gc.cycles", control.Shape{Type: pdu.TypeU64, Sem: pdu.SemCounter, Units: count},
 		"number of garbage collections", "", control.Number(func() uint64 { return uint64(p.gc.NumGC) }))
 	r.add(64, "gc.pause_time", control.Shape{Type: pdu.TypeDouble, Sem: pdu.SemCounter, Units: ms},
-		"time that the agent stood still for garbage collections", "In total since it was started.",
+		"time that the agent was stopped for garbage collections", "The value is the total since the start of the agent.",
 		control.Number(func() uint64 { return control.Millisec(p.gc.PauseTotal) }))
 }
 
@@ -82,7 +82,7 @@ func (r *reader) addRecent(item uint32, name, short string, longest func() time.
 	for i, q := range quantiles() {
 		value := &recent.quantiles[i]
 		r.add(item+uint32(i), fmt.Sprintf(name, q.name), ms, fmt.Sprintf(short, q.text),
-			"Of those in the last minute, to within a bucket of the histogram and rounded up; 0 if there were none.",
+			"The value covers the last minute and is rounded up to a bound of the histogram; 0 if there was nothing.",
 			control.Number(func() uint64 { return control.Millisec(*value) }))
 	}
 }

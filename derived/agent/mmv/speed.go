@@ -41,7 +41,7 @@ func newClient(name, path string) (*speed.PCPClient, error) {
 // newDomain makes the instance domain of the buckets. Instances are numbered from 0.
 func newDomain(names []string) (*speed.PCPInstanceDomain, error) {
 	domain, err := speed.NewPCPInstanceDomain("bucket", names, "classes of durations",
-		"Each is named after the longest duration in it, in milliseconds.")
+		"The name of an instance is the longest duration in its class, in milliseconds.")
 	if err != nil {
 		return nil, err
 	}

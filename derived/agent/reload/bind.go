@@ -62,6 +62,11 @@ func (r *Reloader) rebind(ctx context.Context, what scope) error {
 		r.save()
 	}
 	snap.Spare.Store(snap.Set.NewEvaluation()) // so that no request waits for it
+	board, err := r.options.Keeper.Serve(ctx, snap.Set, snap.Windows)
+	if err != nil {
+		return err
+	}
+	snap.Board = board
 	r.publish(snap)
 	if what != nothing { // whoever sees that finds what was looked up
 		r.options.Figures.Connected.Store(r.session != 0)
@@ -88,7 +93,6 @@ func (r *Reloader) tell(change pdu.Change) {
 
 // publish serves what was built.
 func (r *Reloader) publish(snap *Snapshot) {
-	snap.Board = r.options.Keeper.Serve(snap.Set, snap.Windows)
 	r.options.Snapshot.Store(snap)
 	r.options.Figures.Definitions.Store(int64(len(snap.Metrics)))
 	r.options.Figures.Bound.Store(int64(snap.Bound))
@@ -134,9 +138,9 @@ func (r *Reloader) tellRefused() {
 	switch {
 	case n == r.refused:
 	case n == 0:
-		r.log.Info("no operand is refused any more")
+		r.log.Info("no operands are refused any more")
 	default:
-		r.log.WithError(why).WithFields(logrus.Fields{"operands": n, "operand": name}).Warn("operands are refused, asking again")
+		r.log.WithError(why).WithFields(logrus.Fields{"operands": n, "operand": name}).Warn("operands are refused, trying again")
 	}
 	r.refused = n
 }
@@ -192,7 +196,7 @@ func (r *Reloader) save() {
 			text = cause.Error() // a temporary file has another name each time
 		}
 		if text != r.saveErr {
-			r.log.WithError(err).Error("metric identifiers cannot be saved and may change at the next start")
+			r.log.WithError(err).Error("cannot save metric identifiers, they may change at the next start")
 		}
 		r.saveIn(saveRetry)
 	}

@@ -113,7 +113,7 @@ func New(o Options) *Reloader {
 	}
 	var err error
 	if r.ids, err = identity.Load(o.StateFile, o.Domain); err != nil {
-		r.log.WithError(err).Error("metric identifiers of former runs are not known")
+		r.log.WithError(err).Error("cannot read the metric identifiers of earlier runs")
 	}
 	o.Groups.Restore(func(yield func(derived.Group) bool) {
 		for g := range r.ids.Groups() {
@@ -125,6 +125,7 @@ func New(o Options) *Reloader {
 	r.load()
 	snap := r.build(nil)
 	r.save()
+	snap.Board = r.options.Keeper.Follow(snap.Set, snap.Windows)
 	r.publish(snap)
 	snap.Report(r.log, &served.Snapshot{}, len(r.config.Failures))
 	return r
@@ -259,7 +260,7 @@ func (r *Reloader) failed(err error) {
 	case !errors.Is(err, upstream.ErrUnconnected) && r.session != 0:
 		if text := err.Error(); text != r.bindErr {
 			r.bindErr = text
-			r.log.WithError(err).Warn("operands cannot be looked up, trying again")
+			r.log.WithError(err).Warn("cannot look up operands, trying again")
 		}
 		r.bind.Reset(r.retry)
 		r.retry = min(2*r.retry, lastRetry)

@@ -31,8 +31,8 @@ type Definition struct {
 
 // What is said in the place of texts of files that not everybody may read.
 const (
-	Hidden        = "not shown: not everybody may read its file"
-	HiddenProblem = "there is a mistake, which is not shown because not everybody may read the file; run pmdaderived check as a user who may"
+	Hidden        = "not shown: not everyone can read its file"
+	HiddenProblem = "the error is not shown because not everyone can read the file; run pmdaderived check as a user who can"
 )
 
 // Shown is what everybody may see of the expression.

@@ -25,9 +25,9 @@ func (l OperandLimits) fault(d *Definition, m *derived.Metric) string {
 	}
 	switch {
 	case l.Most > 0 && n > l.Most:
-		return fmt.Sprintf("derived metric %s: %d operand metrics, %d are the most that are sampled together", d.Name, n, l.Most)
+		return fmt.Sprintf("derived metric %s: %d operands, but at most %d can be sampled together", d.Name, n, l.Most)
 	case l.Taken > 0 && n > l.Taken:
-		return fmt.Sprintf("derived metric %s: pmcd takes no request for %d operand metrics (see its options -M and -L)", d.Name, n)
+		return fmt.Sprintf("derived metric %s: pmcd does not accept a request for %d operands (see its options -M and -L)", d.Name, n)
 	}
 	return ""
 }

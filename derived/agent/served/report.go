@@ -5,12 +5,12 @@ import "github.com/sirupsen/logrus"
 // Report logs definitions whose fate has changed since the snapshot before. unread is how many the configuration fails to define.
 func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) {
 	for _, name := range s.Nameless {
-		log.WithField("metric", name).Error("definition has no identity")
+		log.WithField("metric", name).Error("definition has no metric identifier")
 	}
 	for m, now := range before.Pairs(s) {
 		if m.Described && (now == nil || now.ID != m.ID) {
 			log.WithFields(logrus.Fields{"metric": m.Def.Name, "pmid": m.ID}).
-				Warn("metric is gone or has become another one: a pmlogger that records it goes on without its values, and exits when pmcd starts an agent next; systemd or pmlogger_check starts it again")
+				Warn("metric has disappeared or changed, restart pmlogger if it records it")
 		}
 	}
 	for m, old := range s.Pairs(before) {
@@ -20,14 +20,14 @@ func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) 
 		fields := func() *logrus.Entry { return log.WithFields(logrus.Fields{"metric": m.Def.Name, "state": m.State}) }
 		switch { // whoever has read the configuration has logged what is wrong with it
 		case m.State == Kept && m.Reported:
-			fields().Warn("definition is served as it was before")
+			fields().Warn("definition is served as before")
 		case m.State == Failed && m.Reported:
 		case m.State == Failed:
 			fields().WithField("problem", m.Problem).Error("definition is wrong")
 		case m.State == Kept:
-			fields().WithField("problem", m.Problem).Error("definition is wrong, served as it was before")
+			fields().WithField("problem", m.Problem).Error("definition is wrong, served as before")
 		case m.State == Unbound && s.LookedUp: // before that all do
-			fields().WithField("problem", m.Problem).Debug("definition lacks an operand")
+			fields().WithField("problem", m.Problem).Debug("definition uses a metric that does not exist")
 		}
 	}
 	if s.LookedUp && (before.Bound != s.Bound || len(before.Metrics) != len(s.Metrics) || !before.LookedUp) {

@@ -480,18 +480,18 @@ func TestNamesThatClash(t *testing.T) {
 		refused string
 		reason  string
 	}{
-		{"leaf, then below it", nil, []string{"a = up.load", "a.b = up.load"}, "a.b", `below the metric "derived.a"`},
-		{"below it, then leaf", nil, []string{"a.b = up.load", "a = up.load"}, "a", "has names below it"},
-		{"what is served stays", []string{"a.b = up.load"}, []string{"a = up.load", "a.b = up.load"}, "a", "has names below it"},
+		{"leaf, then below it", nil, []string{"a = up.load", "a.b = up.load"}, "a.b", `the name is below the metric "derived.a"`},
+		{"below it, then leaf", nil, []string{"a.b = up.load", "a = up.load"}, "a", "the name has other metrics below it"},
+		{"what is served stays", []string{"a.b = up.load"}, []string{"a = up.load", "a.b = up.load"}, "a", "the name has other metrics below it"},
 		{
 			"what is served stays, with another descriptor",
 			[]string{"a.b = up.load"},
 			[]string{"a = up.load", "a.b = up.bin"},
-			"a", "has names below it",
+			"a", "the name has other metrics below it",
 		},
-		{"our own metric", nil, []string{"control.reload = up.load"}, "control.reload", "there already"},
-		{"above our own metrics", nil, []string{"control = up.load"}, "control", "has names below it"},
-		{"below our own metric", nil, []string{"control.reload.x = up.load"}, "control.reload.x", `below the metric "derived.control.reload"`},
+		{"our own metric", nil, []string{"control.reload = up.load"}, "control.reload", "the name is in use"},
+		{"above our own metrics", nil, []string{"control = up.load"}, "control", "the name has other metrics below it"},
+		{"below our own metric", nil, []string{"control.reload.x = up.load"}, "control.reload.x", `the name is below the metric "derived.control.reload"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newSite(t)
@@ -517,7 +517,7 @@ func TestNamesThatClash(t *testing.T) {
 // One fetch brings all operands of a metric, and pmcd refuses fetches that are too long.
 func TestTooManyOperands(t *testing.T) {
 	for reason, limits := range map[string]OperandLimits{
-		"3 operand metrics, 2 are the most": {Most: 2}, "takes no request for 3 operand metrics": {Most: 4, Taken: 2},
+		"3 operands, but at most 2": {Most: 2}, "does not accept a request for 3 operands": {Most: 4, Taken: 2},
 	} {
 		s := newSite(t)
 		s.limits = limits
@@ -591,8 +591,8 @@ func TestCheck(t *testing.T) {
 		return rows
 	}
 	names := []row{
-		{"net", -1, "derived metric net: has names below it"},
-		{"control", -1, "derived metric control: has names below it"},
+		{"net", -1, "derived metric net: the name has other metrics below it"},
+		{"control", -1, "derived metric control: the name has other metrics below it"},
 	}
 	assert.Equal(t, names, check(defs, nil))
 	c := newSite(t).catalog
@@ -601,7 +601,7 @@ func TestCheck(t *testing.T) {
 		names[0],
 		{"net", 0, "Semantic error: derived metric net: operand no.such: Unknown operand metric"},
 		names[1],
-		{"three", 0, "derived metric three: 3 operand metrics, 2 are the most that are sampled together"},
+		{"three", 0, "derived metric three: 3 operands, but at most 2 can be sampled together"},
 	}, check(defs, c))
 	assert.Empty(t, check(slices.Clip(defs[:0]), c))
 }

@@ -58,6 +58,15 @@ func (b *Busy) LookedUp(now time.Time) (took time.Duration) {
 	return b.most(took, sent, now)
 }
 
+// Stood is Total by now, with the time of what is being looked up: that may be answered, and the answer wait for its goroutine to
+// note it while pmcd serves others already.
+func (b *Busy) Stood(now time.Time) time.Duration {
+	if took := min(now.Sub(b.looking), now.Sub(b.answered)); !b.looking.IsZero() && took >= Long {
+		return b.Total + took
+	}
+	return b.Total
+}
+
 // Disconnected notes that nothing is on its way any more.
 func (b *Busy) Disconnected() { b.looking = time.Time{} }
 

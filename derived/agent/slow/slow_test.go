@@ -337,7 +337,9 @@ func TestBusy(t *testing.T) {
 				b.Requested(begin.Add(at))
 			}
 			b.LookUp(begin.Add(row.sent))
+			stood := b.Stood(begin.Add(row.now))
 			assert.Equal(t, row.want, b.LookedUp(begin.Add(row.now)))
+			assert.Equal(t, b.Total, stood, "known before the answer is noted")
 		})
 	}
 }

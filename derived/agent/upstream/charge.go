@@ -62,7 +62,7 @@ func (u *Upstream) tell(r slow.Request, slowed, recovered []slow.Account) {
 		u.remark(level, logrus.Fields{"domain": of, "request": of.Kind, "duration": r.Took}, text)
 	}
 	for _, of := range slowed {
-		remark(logrus.WarnLevel, of, "agent is slow, sampled seldom")
+		remark(logrus.WarnLevel, of, "agent is slow, sampling it less often")
 	}
 	for _, of := range recovered {
 		remark(logrus.InfoLevel, of, "agent is no longer slow")

@@ -139,7 +139,7 @@ func (u *Upstream) refused(asked fetch, err error, now time.Time) {
 	}
 	if text := err.Error(); text != u.refusal {
 		u.refusal = text
-		u.remark(logrus.WarnLevel, logrus.Fields{logrus.ErrorKey: err, "metrics": len(asked.IDs)}, "upstream fetch refused")
+		u.remark(logrus.WarnLevel, logrus.Fields{logrus.ErrorKey: err, "metrics": len(asked.IDs)}, "pmcd has refused a fetch")
 	}
 }
 
@@ -198,7 +198,7 @@ func (u *Upstream) sample(res *pmapi.Columns, taken, arrived time.Time, asked *o
 		if _, logged := u.excess[set.PMID]; !logged {
 			u.excess[set.PMID] = struct{}{}
 			u.remark(logrus.WarnLevel, logrus.Fields{"pmid": set.PMID, "instances": len(set.Insts), "limit": u.maker.Most},
-				"operand has too many instances, what is computed from it has no values")
+				"operand has too many instances, definitions that use it have no values")
 		}
 	}
 	return made

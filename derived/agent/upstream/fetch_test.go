@@ -176,7 +176,7 @@ func TestFetchThatIsRefused(t *testing.T) {
 		assert.Nil(t, s.newest(f))
 	}
 	require.Len(t, s.log.AllEntries(), 1, "the same refusal is logged once")
-	assert.Equal(t, "upstream fetch refused", s.log.LastEntry().Message)
+	assert.Equal(t, "pmcd has refused a fetch", s.log.LastEntry().Message)
 	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
 	s.sampled(f) // the connection was good all the time
 	assert.NoError(t, s.lost())

@@ -23,7 +23,7 @@ func (u *Upstream) LookUpInstances(ctx context.Context, needed operand.Domains, 
 		err := u.options.Names.LookUp(ctx, conn, needed, domains, func(d pdu.InDom, took time.Duration, err error) {
 			waiting.Asked(d, time.Now(), took, err)
 			if err != nil {
-				u.log.WithError(err).WithField("indom", d).Debug("instances cannot be had")
+				u.log.WithError(err).WithField("indom", d).Debug("cannot get instances")
 			}
 		})
 		u.mu.Lock()

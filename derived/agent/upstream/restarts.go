@@ -43,7 +43,7 @@ func (u *Upstream) beginEpoch(source string, domains ...int) {
 			continue
 		}
 		u.remark(logrus.InfoLevel, logrus.Fields{"domain": d, "agent": u.agents.Name(d), "source": source},
-			"agent was restarted or has ended, rates of its metrics begin anew")
+			"agent was restarted or has exited, rates of its metrics start again")
 	}
 }
 
@@ -71,7 +71,7 @@ func (u *Upstream) LookAtAgents(ctx context.Context) (changed bool, err error) {
 		case err != nil && err.Error() != u.untold:
 			u.untold = err.Error()
 			u.remark(logrus.InfoLevel, logrus.Fields{logrus.ErrorKey: err},
-				"pmcd does not tell about its agents, when one is restarted all rates begin anew")
+				"pmcd does not tell about its agents, all rates start again after a restart")
 		case err == nil && before != nil:
 			changed = u.restarted(now.Since(before))
 		}

@@ -38,14 +38,14 @@ func (u *Upstream) tooMany(asked fetch, certain bool, now time.Time) {
 		u.size.Halve(n, now)
 		fields := logrus.Fields{"metrics": u.size.Now}
 		if !certain {
-			u.remark(logrus.DebugLevel, fields, "pmcd may take no long requests, sending shorter ones")
+			u.remark(logrus.DebugLevel, fields, "pmcd may limit the size of requests, sending shorter ones")
 			return
 		}
 		u.size.Together = u.size.Now
-		u.remark(logrus.WarnLevel, fields, "pmcd takes no long requests, sending shorter ones")
+		u.remark(logrus.WarnLevel, fields, "pmcd limits the size of requests, sending shorter ones")
 	case certain && n <= u.size.Alone:
 		u.size.Alone = n - 1
-		u.remark(logrus.WarnLevel, logrus.Fields{"metrics": n}, "pmcd takes fewer metrics in a request than a definition has")
+		u.remark(logrus.WarnLevel, logrus.Fields{"metrics": n}, "pmcd allows fewer metrics in a request than a definition needs")
 		u.events.Narrowed = true
 		signal(u.ready)
 	}
@@ -81,7 +81,7 @@ func (u *Upstream) tooLong(c *connection, err error) bool {
 	switch {
 	case len(asked.Sources) > 1:
 		if u.size.Now == u.size.Together {
-			u.remark(logrus.WarnLevel, fields, "answer of pmcd is too long, asking for fewer metrics at once")
+			u.remark(logrus.WarnLevel, fields, "answer from pmcd is too long, asking for fewer metrics at once")
 		}
 		u.size.Halve(len(asked.IDs), now)
 		u.queue.Requeue(asked.Sources...)
@@ -111,7 +111,7 @@ func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) 
 	if !e.complained {
 		e.complained = true
 		fields["pmid"] = s.descs[0].PMID
-		u.remark(logrus.WarnLevel, fields, "answer for a metric's operands is too long, it has no values")
+		u.remark(logrus.WarnLevel, fields, "answer for the operands of a metric is too long, the metric has no values")
 	}
 	u.size.Now = u.size.Together
 	u.excused(s, now)

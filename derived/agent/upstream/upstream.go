@@ -174,7 +174,7 @@ func (u *Upstream) Drain() (last predict.Interval, all time.Duration) {
 	u.mu.Lock()
 	defer u.unlock()
 	u.collect(nil)
-	return u.slow.PMCD, u.slow.Total
+	return u.slow.PMCD, u.slow.Stood(u.now())
 }
 
 // Requested notes that a request has come from pmcd, which does one thing at a time.

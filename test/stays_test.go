@@ -1,0 +1,67 @@
+package test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// promisedCells says how many cells of a row stay through a major version, by the head of the table's first column.
+var promisedCells = map[string]int{"option": 1, "sub-command": 2, "file": 1, "metric": 4} // 4: name, type, semantics, units
+
+// promised returns what stays of the rows of a document's tables.
+func promised(document string) []string {
+	var found []string
+	cells := -1 // the next row is a head
+	for line := range strings.Lines(document) {
+		row := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			cells = -1
+		case cells < 0:
+			cells = promisedCells[strings.TrimSpace(row[0])]
+		case cells > 0 && !strings.HasPrefix(row[0], "---"):
+			found = append(found, strings.Join(strings.Fields(strings.Join(row[:cells], "|")), " "))
+		}
+	}
+	return found
+}
+
+// What docs/supported.md promises for 1.x is still there: options, files, and metrics with their metadata. Other tests hold these
+// documents against the program. Something new is added with -update.
+func TestStaysThroughMajorVersion(t *testing.T) {
+	var now []string
+	for _, path := range []string{"../docs/reference.md", "../docs/mmv.md"} {
+		rows := promised(readDocument(t, path))
+		require.Greater(t, len(rows), 20, path)
+		now = append(now, rows...)
+	}
+	for _, path := range must(filepath.Glob("../conf/*.conf"))(t) {
+		for _, match := range regexp.MustCompile(`(?m)^(host\.[\w.]+) *=`).FindAllStringSubmatch(readDocument(t, path), -1) {
+			now = append(now, "derived."+match[1])
+		}
+	}
+	const golden = "testdata/stays.txt"
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(strings.Join(now, "\n")+"\n"), 0o644))
+	}
+	then := strings.Split(strings.TrimSpace(readDocument(t, golden)), "\n")
+	assert.Empty(t, without(then, now), "gone or changed")
+	assert.Empty(t, without(now, then), "new: -update adds it")
+}
+
+// without returns the strings of one list that another has not.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+}
+
+func TestPromised(t *testing.T) {
+	assert.Equal(t, []string{"`-a`", "`b` | U32 | instant | count"}, promised(
+		"| option | default |\n|---|---|\n| `-a` | 1 |\n\n| other |\n|---|\n| c |\n\n| metric | type | semantics | units | each |\n|---|---|---|---|---|\n| `b` | U32 | instant | count |  |\n"))
+}
