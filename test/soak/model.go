@@ -89,8 +89,8 @@ func forms() []form {
 			text: `(nth_percentile_sample(instant(wave.nanos), 100, "5s") - first_sample(instant(wave.nanos), "5s")) * %d`,
 		},
 		{
-			name: "long", track: "window", text: `max_sample(instant(wave.nanos), "%ds", "1s") - min_sample(instant(wave.nanos), "5s")`,
-			cells: single(func(m moment, _ float64) float64 { return spanned(m, 1) }),
+			name: "long", track: "window", cells: single(spanned), // as long as it may be within a minute: then no memory is filled any more
+			text: `(max_sample(instant(wave.nanos), "SPAN", "1s") - min_sample(instant(wave.nanos), "5s")) * %d`,
 		},
 		{name: "held", track: "held", text: `last_sample(wave.burst, "5s") * %d`, cells: each(rig.BurstMembers, rig.Member)},
 	}
@@ -161,7 +161,8 @@ func (m *model) file() string {
 		}
 	}
 	for _, x := range m.metrics {
-		fmt.Fprintf(&b, "%s = "+x.form.text+"\n", strings.TrimPrefix(x.name, "derived."), x.k)
+		text := strings.ReplaceAll(x.form.text, "SPAN", fmt.Sprintf("%ds", 10+x.k%50))
+		fmt.Fprintf(&b, "%s = "+text+"\n", strings.TrimPrefix(x.name, "derived."), x.k)
 	}
 	return b.String()
 }
