@@ -48,8 +48,8 @@ var layers = map[string]layer{
 	"pmda/pmapi/archive/writer": {ours: "pdu", never: talking},
 
 	"pmda/examples/dice": {ours: "pdu pmda", modules: logging},
-	"timewindow":         {never: pure},
-	"derived/syntax":     {ours: "timewindow", never: pure},
+	"derived/timewindow": {never: pure},
+	"derived/syntax":     {ours: "derived/timewindow", never: pure},
 	"derived/ere":        {never: pure},
 	"derived":            {ours: "derived/ere derived/syntax pdu", never: pure},
 	"derived/window":     {ours: "derived derived/syntax pdu", never: pure},
@@ -102,7 +102,7 @@ var layers = map[string]layer{
 	"regular":               {never: talking},
 	"config":                {ours: "regular", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/replay derived/session derived/syntax derived/unittest pdu pmda pmda/pmapi pmda/pmapi/archive timewindow",
+		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/replay derived/session derived/syntax derived/unittest pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
 		modules: logging + " " + unixCalls,
 	},
 

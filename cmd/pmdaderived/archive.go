@@ -11,11 +11,11 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/replay"
 	"pmdaderived/derived/session"
+	"pmdaderived/derived/timewindow"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/archive"
-	"pmdaderived/timewindow"
 )
 
 // archiveOptions is what a command line says of an archive.

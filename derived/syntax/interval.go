@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"pmdaderived/timewindow"
+	"pmdaderived/derived/timewindow"
 )
 
 // Limits of windows.
