@@ -32,6 +32,7 @@ func (f *files) sortedVolumes(version int) []*volume {
 // find finds the archives that paths name, each once, by their base names.
 func find(paths []string) ([]*files, error) {
 	found := make(map[string]*files)
+	var order []string // as they are named, those of a folder by name: archives that begin at one time stay in it
 	for _, list := range paths {
 		for path := range strings.SplitSeq(list, ",") {
 			names := []string{path}
@@ -48,6 +49,11 @@ func find(paths []string) ([]*files, error) {
 				if err := add(found, name); err != nil {
 					return nil, err
 				}
+				for _, base := range slices.Sorted(maps.Keys(found)) {
+					if !slices.Contains(order, base) {
+						order = append(order, base)
+					}
+				}
 			}
 		}
 	}
@@ -55,7 +61,7 @@ func find(paths []string) ([]*files, error) {
 		return nil, fmt.Errorf("no archive is named: %w", pdu.ErrLogFile)
 	}
 	var all []*files
-	for _, base := range slices.Sorted(maps.Keys(found)) {
+	for _, base := range order {
 		all = append(all, found[base])
 	}
 	return all, nil
