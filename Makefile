@@ -100,7 +100,7 @@ windows: go pcp ## test functions over time with several tools at once: make win
 
 .PHONY: archives
 archives: go pcp ## compare all archives below a folder with what libpcp reads (needs a C compiler and libpcp's headers): make archives DIR=folder
-	$(GO) test -count=1 -v -timeout 0 -run '^TestArchives$$' ./pmda/pmapi/archive -args -archives $(abspath $(DIR))
+	$(GO) test -count=1 -v -timeout 0 -tags archives -run '^TestArchives$$' ./pmda/pmapi/archive -args -archives $(abspath $(DIR))
 
 .PHONY: unit
 unit: go ## run the tests that need no PCP (seconds)
@@ -113,6 +113,7 @@ check: go ## check the source: format, vet, staticcheck, layers, shell syntax, g
 	$(GO) vet ./...
 	$(GO) vet -tags profile ./cmd/pmdaderived
 	$(GO) vet -tags rpm ./test
+	$(GO) vet -tags archives ./pmda/pmapi/archive
 	$(GO) tool staticcheck ./...
 	$(GO) test -run '^TestLayering' ./test
 	@for script in $(SCRIPTS); do sh -n $$script || exit 1; done

@@ -34,6 +34,23 @@ func open(tb testing.TB, paths ...string) *archive.Archive {
 	return a
 }
 
+// metrics are the PMIDs of all metrics, each once.
+func metrics(t *testing.T, a *archive.Archive) []pdu.PMID {
+	names, err := a.Traverse(t.Context(), "")
+	require.NoError(t, err)
+	found, err := a.LookupNames(t.Context(), names)
+	require.NoError(t, err)
+	var ids []pdu.PMID
+	seen := make(map[pdu.PMID]bool)
+	for _, f := range found {
+		if !seen[f.PMID] {
+			seen[f.PMID] = true
+			ids = append(ids, f.PMID)
+		}
+	}
+	return ids
+}
+
 // record puts the lengths around what is in a record.
 func record(words ...any) []byte {
 	body := []byte{0, 0, 0, 0}

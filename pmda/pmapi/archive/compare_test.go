@@ -1,3 +1,5 @@
+//go:build archives
+
 package archive_test
 
 import (
@@ -55,9 +57,7 @@ const samples = 200
 
 // What PCP's own library reads from the archives below a folder is what we read: all records, and values at ascending times.
 func TestArchives(t *testing.T) {
-	if *archives == "" {
-		t.Skip("make archives DIR=folder compares all archives below a folder")
-	}
+	require.NotEmpty(t, *archives, "make archives DIR=folder")
 	oracle := filepath.Join(t.TempDir(), "oracle")
 	out, err := exec.Command("cc", "-O2", "-Wall", "-o", oracle, "testdata/oracle.c", "-lpcp").CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -216,22 +216,6 @@ func fetch(t *testing.T, a *archive.Archive, start, step int64, n int) groups {
 			}
 		}
 	})
-}
-
-func metrics(t *testing.T, a *archive.Archive) []pdu.PMID {
-	names, err := a.Traverse(context.Background(), "")
-	require.NoError(t, err)
-	found, err := a.LookupNames(context.Background(), names)
-	require.NoError(t, err)
-	var ids []pdu.PMID
-	seen := make(map[pdu.PMID]bool)
-	for _, f := range found {
-		if !seen[f.PMID] {
-			seen[f.PMID] = true
-			ids = append(ids, f.PMID)
-		}
-	}
-	return ids
 }
 
 func linesOf(t *testing.T, a *archive.Archive, at time.Time, sets []pdu.Column) (lines []line) {

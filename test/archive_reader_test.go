@@ -1,4 +1,4 @@
-package archive_test
+package test
 
 import (
 	"bufio"
@@ -20,21 +20,30 @@ import (
 	"pmdaderived/pmda/pmapi/archive"
 )
 
+// recordedArchives are those of pmda/pmapi/archive.
+var recordedArchives = []string{"v2a", "v3a", "marks2", "marks3", "volumes"}
+
+func recorded(name string) string { return filepath.Join("../pmda/pmapi/archive/testdata", name) }
+
+func openRecorded(t *testing.T, name string) *archive.Archive {
+	t.Helper()
+	a := must(archive.Open(recorded(name)))(t)
+	t.Cleanup(func() { assert.NoError(t, a.Close()) })
+	return a
+}
+
 // pmrep -a prints what we fetch: raw values of many kinds of metrics at 200 ascending times.
-func TestAsPmrep(t *testing.T) {
-	if _, err := exec.LookPath("pmrep"); err != nil {
-		t.Skip("pmrep is not installed")
-	}
+func TestArchiveAsPmrep(t *testing.T) {
 	names := []string{
 		"sample.milliseconds", "sample.seconds", "sample.double.bin_ctr", "sample.longlong.million", "sample.ulonglong.bin_ctr",
 		"kernel.all.sysfork", "kernel.all.load", "sample.float.one", "sample.drift", "sample.step", "hinv.ncpu", "sample.bin",
 	}
-	for _, name := range []string{"v2a", "v3a", "marks2", "marks3", "volumes"} {
+	for _, name := range recordedArchives {
 		t.Run(name, func(t *testing.T) {
-			a := open(t, name)
+			a := openRecorded(t, name)
 			step := (a.End().Sub(a.Start()) / 201).Truncate(time.Millisecond)
 			cmd := exec.Command("pmrep", append([]string{
-				"-a", filepath.Join("testdata", name), "-Z", "UTC", "-r", "-p", "-f", "%s", "-o", "csv", "-P", "6",
+				"-a", recorded(name), "-Z", "UTC", "-r", "-p", "-f", "%s", "-o", "csv", "-P", "6",
 				"-t", fmt.Sprintf("%dmsec", step.Milliseconds()), "-s", "200",
 			}, names...)...)
 			cmd.Env = append(cmd.Environ(), "PCP_DERIVED_CONFIG=", "PCP_PYTHON_PROG=/usr/bin/python3")
@@ -63,17 +72,14 @@ func TestAsPmrep(t *testing.T) {
 }
 
 // pmval -a prints what we fetch of a counter that wraps, which is wider than pmrep's columns.
-func TestAsPmval(t *testing.T) {
-	if _, err := exec.LookPath("pmval"); err != nil {
-		t.Skip("pmval is not installed")
-	}
+func TestArchiveAsPmval(t *testing.T) {
 	const metric = "sample.wrap.long"
 	line := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d+ +(-?\d+|No values available)$`)
-	for _, name := range []string{"v2a", "v3a", "marks2", "marks3", "volumes"} {
+	for _, name := range recordedArchives {
 		t.Run(name, func(t *testing.T) {
-			a := open(t, name)
+			a := openRecorded(t, name)
 			step := (a.End().Sub(a.Start()) / 201).Truncate(time.Millisecond)
-			out, err := exec.Command("pmval", "-a", filepath.Join("testdata", name), "-Z", "UTC", "-r", "-w", "20",
+			out, err := exec.Command("pmval", "-a", recorded(name), "-Z", "UTC", "-r", "-w", "20",
 				"-t", fmt.Sprintf("%dmsec", step.Milliseconds()), "-s", "200", metric).Output()
 			require.NoError(t, err)
 			lines := line.FindAllSubmatch(out, -1)
@@ -124,19 +130,16 @@ func fetched(t *testing.T, a *archive.Archive, names []string, step time.Duratio
 }
 
 // pmdumplog -m prints as many records, values and marks as we read.
-func TestAsPmdumplog(t *testing.T) {
-	if _, err := exec.LookPath("pmdumplog"); err != nil {
-		t.Skip("pmdumplog is not installed")
-	}
+func TestArchiveAsPmdumplog(t *testing.T) {
 	inst := regexp.MustCompile(`inst \[(-?\d+) or`)
-	for _, name := range []string{"v2a", "v3a", "marks2", "marks3", "volumes"} {
+	for _, name := range recordedArchives {
 		t.Run(name, func(t *testing.T) {
-			out, err := exec.Command("pmdumplog", "-m", filepath.Join("testdata", name)).Output()
+			out, err := exec.Command("pmdumplog", "-m", recorded(name)).Output()
 			require.NoError(t, err)
 			marks := bytes.Count(out, []byte("<mark>"))
 			want := len(inst.FindAll(out, -1))
 			haveMarks, have := 0, 0
-			a := open(t, name)
+			a := openRecorded(t, name)
 			c := a.NewContext(time.Time{}, time.Time{})
 			defer c.Close()
 			for {
