@@ -39,13 +39,19 @@ const (
 // layers is the architecture; docs/architecture.md draws it. A new package or a new edge is a
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
-	"pdu":                {never: pure},
-	"pmda":               {ours: "pdu regular", modules: logging + " " + unixCalls},
-	"pmda/pmdatest":      {ours: "pdu pmda"},
-	"pmda/pmapi":         {ours: "pdu"},
-	"pmda/pmapi/archive": {ours: "pdu pmda/pmapi", modules: unpacking},
+	"pdu":           {never: pure},
+	"pmda":          {ours: "pdu regular", modules: logging + " " + unixCalls},
+	"pmda/pmdatest": {ours: "pdu pmda"},
+	"pmda/pmapi":    {ours: "pdu"},
 
-	"pmda/pmapi/archive/writer": {ours: "pdu", never: talking},
+	"pmda/pmapi/archive": {
+		ours:  "pdu pmda/pmapi pmda/pmapi/archive/interp pmda/pmapi/archive/logfile pmda/pmapi/archive/metadata",
+		never: pure,
+	},
+	"pmda/pmapi/archive/interp":   {ours: "pdu pmda/pmapi/archive/logfile pmda/pmapi/archive/metadata", never: pure},
+	"pmda/pmapi/archive/metadata": {ours: "pdu pmda/pmapi/archive/logfile", never: pure},
+	"pmda/pmapi/archive/logfile":  {ours: "pdu", modules: unpacking, never: talking},
+	"pmda/pmapi/archive/writer":   {ours: "pdu", never: talking},
 
 	"pmda/examples/dice": {ours: "pdu pmda", modules: logging},
 	"derived/timewindow": {never: pure},

@@ -81,11 +81,11 @@ func (t *tool) intervalOption(pause *time.Duration, help string) pmda.Option {
 func (o *archiveOptions) misfits(pmcdGiven bool) error {
 	switch {
 	case len(o.paths) == 0 && o.only != "":
-		return fmt.Errorf("%s is only for archives: give one with -a", o.only)
+		return fmt.Errorf("%s needs an archive: use -a", o.only)
 	case len(o.paths) > 0 && pmcdGiven:
-		return errors.New("-a and --pmcd: there can be one source of metrics")
+		return errors.New("-a and --pmcd cannot be used together")
 	case o.hostZone && o.zone != "":
-		return errors.New("-z and -Z: there can be one time zone")
+		return errors.New("-z and -Z cannot be used together")
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (t *tool) play() (*played, error) {
 		t.complain(damage)
 	}
 	if p.window.Unaligned {
-		t.complain(fmt.Errorf("-A: no multiple of %s is in the window; it is passed over", t.archive.window.Align))
+		t.complain(fmt.Errorf("-A is ignored: the time window contains no multiple of %s", t.archive.window.Align))
 	}
 	return p, nil
 }
@@ -197,11 +197,11 @@ func (t *tool) showTicks(ctx context.Context, a *asked, m *derived.Metric) error
 // printTicks prints how many samples functions over time had.
 func (t *tool) printTicks(w io.Writer, all []replay.Ticks) {
 	for _, ticks := range all {
-		over := "since the last look"
+		over := "since the last fetch"
 		if span := ticks.Window.Span; span > 0 {
 			over = "over " + timeText(time.Duration(span)*ticks.Window.Every)
 		}
-		fmt.Fprintf(w, "%s %s, every %s: %d of %s are in the archive, as records that hold all operands.\n",
+		fmt.Fprintf(w, "%s %s, every %s: the archive has %d of %s (records with all operands).\n",
 			ticks.Window.Func, over, timeText(ticks.Window.Every), ticks.Had, plural(int(ticks.Asked), "sample"))
 	}
 }

@@ -47,5 +47,5 @@ func TestBrokenArchive(t *testing.T) {
 	assert.Contains(t, errs, "half.0 at byte ")
 	out, errs, exit = s.run("replay", "-a", filepath.Join(s.dir, "half"), filepath.Join(s.dir, "out"))
 	assert.Equal(t, exitFailure, exit, out)
-	assert.Contains(t, errs, "there is no metric to write")
+	assert.Contains(t, errs, "no metric can be written")
 }

@@ -324,9 +324,9 @@ func (r *rows) report() {
 		case had:
 		case r.code[k] < 0:
 			r.failed = true
-			r.complain(fmt.Errorf("%s has no values in this time: %w", oneLine(r.shown[k].name), r.code[k]))
+			r.complain(fmt.Errorf("%s has no values in this time window: %w", oneLine(r.shown[k].name), r.code[k]))
 		default:
-			r.complain(fmt.Errorf("%s has no values in this time", oneLine(r.shown[k].name)))
+			r.complain(fmt.Errorf("%s has no values in this time window", oneLine(r.shown[k].name)))
 		}
 	}
 }

@@ -27,8 +27,8 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	identities := ""
 	operands, exit, done := t.parse(args, append([]pmda.Option{
 		t.pathsOption(),
-		t.intervalOption(new(time.Duration), "time between samples; those of the archive's records if it is not given"),
-		{Long: "replace", Set: set(&r.Replace), Help: "write metrics that the archive has already, too"},
+		t.intervalOption(new(time.Duration), "time between samples (default: a sample at each record)"),
+		{Long: "replace", Set: set(&r.Replace), Help: "also write metrics that the archive already has"},
 		{Long: "identities", Arg: "FILE", Set: text(&identities), Help: "take PMIDs and instance domains from this state file of an agent"},
 		nonFiniteOption(&r.NonFinite),
 	}, t.timeOptions()...)...)
@@ -36,9 +36,9 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	case done:
 		return exit
 	case len(t.archive.paths) == 0:
-		return t.misused(errors.New("give an archive with -a"))
+		return t.misused(errors.New("no archive to read: use -a"))
 	case len(operands) == 0:
-		return t.misused(errors.New("name the archive to write"))
+		return t.misused(errors.New("no archive to write: name one"))
 	}
 	r.Out = operands[0]
 	names := operands[1:]
@@ -69,7 +69,7 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	r.In, r.Options = p.Archive, t.playerOptions(p, progress)
 	for _, name := range names {
 		if !slices.ContainsFunc(read.all, func(d served.Definition) bool { return within(d.Name, name) }) {
-			return t.fail(fmt.Errorf("there is no definition of %s", name))
+			return t.fail(fmt.Errorf("%s is not defined", name))
 		}
 	}
 	r.Config = served.Config{Definitions: read.all, Language: read.language}
@@ -112,18 +112,18 @@ func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err erro
 		case left.Lack && len(names) == 0:
 			rest++
 		default:
-			t.complain(fmt.Errorf("%s.%s is left out: %s", served.Root, left.Name, left.Why))
+			t.complain(fmt.Errorf("%s.%s is not written: %s", served.Root, left.Name, left.Why))
 			exit = exitFailure
 		}
 	}
 	if has > 0 {
-		t.complain(fmt.Errorf("%s left out: the archive has it already, see --replace", plural(has, "metric")))
+		t.complain(fmt.Errorf("%s not written: already in the archive (see --replace)", plural(has, "metric")))
 	}
 	if rest > 0 {
-		t.complain(fmt.Errorf("%s left out: operands are not in the archive", plural(rest, "metric")))
+		t.complain(fmt.Errorf("%s not written: operands are not in the archive", plural(rest, "metric")))
 	}
 	if n := len(report.New); n > 0 {
-		t.complain(fmt.Errorf("the agent has not served %s yet, such as %s.%s: it may give them other PMIDs", plural(n, "metric"), served.Root, report.New[0]))
+		t.complain(fmt.Errorf("the agent has not served %s yet, such as %s.%s, and may assign other PMIDs", plural(n, "metric"), served.Root, report.New[0]))
 	}
 	if err != nil {
 		return t.fail(err)

@@ -48,7 +48,7 @@ type LeftOut struct {
 }
 
 // ErrNothing says that no metric can be written.
-var ErrNothing = errors.New("there is no metric to write")
+var ErrNothing = errors.New("no metric can be written")
 
 // Record writes the archive. What was written before an error is removed, but the report tells what has been found out.
 func (r *Recording) Record(ctx context.Context) (*Report, error) {
@@ -120,23 +120,23 @@ func (r *Recording) choose(ctx context.Context, snapshot *served.Snapshot, repor
 		c := chosen{m, m.ID}
 		switch {
 		case above != "":
-			leave(above + " is a metric in the archive")
+			leave("the archive has a metric " + above)
 			continue
 		case found[0].Code == pdu.ErrNonLeaf:
 			leave("the archive has metrics below this name")
 			continue
 		case found[0].Code == 0 && !r.Replace:
-			report.LeftOut = append(report.LeftOut, LeftOut{Name: m.Def.Name, Why: "the archive has it already", Has: true})
+			report.LeftOut = append(report.LeftOut, LeftOut{Name: m.Def.Name, Why: "the archive already has it", Has: true})
 			continue
 		case found[0].Code == 0:
 			c.id = found[0].PMID
 			if desc, err := r.In.Desc(ctx, c.id); err != nil || !sameMetadata(desc, m.Desc, snapshot) {
-				leave(fmt.Sprintf("the archive has it with other metadata: %s, not %s", metadataText(desc), metadataText(m.Desc)))
+				leave(fmt.Sprintf("the archive has it with different metadata: %s, not %s", metadataText(desc), metadataText(m.Desc)))
 				continue
 			}
 		default:
 			if names, err := r.In.NameAll(ctx, c.id); err == nil {
-				leave(fmt.Sprintf("its PMID %s is that of %s in the archive", c.id, names[0]))
+				leave(fmt.Sprintf("its PMID %s belongs to %s in the archive", c.id, names[0]))
 				continue
 			}
 		}

@@ -184,11 +184,11 @@ func TestReplace(t *testing.T) {
 	_, report, err := record(t, made, &Recording{}, "busy = 1", "kind = 2")
 	require.ErrorIs(t, err, ErrNothing)
 	assert.Equal(t, []LeftOut{
-		{Name: "busy", Why: "the archive has it already", Has: true}, {Name: "kind", Why: "the archive has it already", Has: true},
+		{Name: "busy", Why: "the archive already has it", Has: true}, {Name: "kind", Why: "the archive already has it", Has: true},
 	}, report.LeftOut)
 	_, report, err = record(t, made, &Recording{Replace: true}, "busy = 1", "kind = 2", "busy.more = 3")
 	require.ErrorIs(t, err, ErrNothing)
-	assert.Equal(t, "the archive has it with other metadata: DOUBLE instant none 60.1, not U32 discrete none PM_INDOM_NULL", report.LeftOut[0].Why)
+	assert.Equal(t, "the archive has it with different metadata: DOUBLE instant none 60.1, not U32 discrete none PM_INDOM_NULL", report.LeftOut[0].Why)
 }
 
 // A PMID that is another metric's in the archive is not given to a second one.
@@ -198,8 +198,8 @@ func TestRecordWithoutConfusion(t *testing.T) {
 	_, report, err := record(t, made, &Recording{}, "other = 1", "first.below = 2")
 	require.ErrorIs(t, err, ErrNothing)
 	assert.Equal(t, []LeftOut{
-		{Name: "first.below", Why: "derived.first is a metric in the archive"},
-		{Name: "other", Why: "its PMID 510.1.0 is that of derived.first in the archive"},
+		{Name: "first.below", Why: "the archive has a metric derived.first"},
+		{Name: "other", Why: "its PMID 510.1.0 belongs to derived.first in the archive"},
 	}, report.LeftOut)
 }
 

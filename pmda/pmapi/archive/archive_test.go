@@ -315,7 +315,7 @@ func TestTruncated(t *testing.T) {
 	var damage *archive.DamageError
 	require.ErrorAs(t, err, &damage)
 	require.ErrorIs(t, err, pdu.ErrLogRec)
-	assert.Contains(t, err.Error(), "the record is cut off")
+	assert.Contains(t, err.Error(), "the record is truncated")
 	_, err = c.Next(t.Context())
 	require.ErrorIs(t, err, io.EOF)
 	assert.Equal(t, []any{1, 1, 2}, values(t, a.NewContext(time.Time{}, time.Time{}), instantID, 0, 10, 15, 20))
@@ -332,11 +332,11 @@ func TestOpenErrors(t *testing.T) {
 		name, path, want string
 		code             pdu.Code
 	}{
-		{"nothing there", base + "x", "there is no archive", pdu.ErrLogFile},
-		{"a folder without archives", empty, "there is no archive in folder", pdu.ErrLogFile},
-		{"no metadata", noMeta, "has no file .meta", pdu.ErrLogFile},
-		{"not an archive", text, "there is no label", pdu.ErrLabel},
-		{"version 1", old, "archives of version 1 are not read", pdu.ErrLabel},
+		{"nothing there", base + "x", "does not exist", pdu.ErrLogFile},
+		{"a folder without archives", empty, "contains no archive", pdu.ErrLogFile},
+		{"no metadata", noMeta, "has no metadata file", pdu.ErrLogFile},
+		{"not an archive", text, "the file has no label", pdu.ErrLabel},
+		{"version 1", old, "version 1 of the format is not supported", pdu.ErrLabel},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := archive.Open(row.path)

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+	"pmdaderived/pmda/pmapi/archive/interp"
+	"pmdaderived/pmda/pmapi/archive/logfile"
 )
 
 // Context is a time in an archive and a window of it. It answers what a [pmapi.Conn] answers, as of that time.
@@ -16,12 +19,12 @@ type Context struct {
 	start, end time.Time
 	now        time.Time
 
-	walk    *cursor // of Next; nil: it begins at from
+	walk    *logfile.Reader // of Next; nil: it begins at from
 	from    time.Time
 	columns pdu.Columns
 	record  Record
 
-	interp *interp // of fetches; nil: there was none yet
+	values *interp.Reader // of fetches; nil: there was none yet
 }
 
 // NewContext makes a context whose window is from start to end, both included. Zero times stand for those of the archive.
@@ -50,12 +53,12 @@ func (c *Context) SetTime(t time.Time) { c.now = t }
 // Close gives back what the context has open; the archive stays open. The context can be used on, as a new one.
 func (c *Context) Close() {
 	if c.walk != nil {
-		c.walk.close()
+		c.walk.Close()
 		c.walk = nil
 	}
-	if c.interp != nil {
-		c.interp.close()
-		c.interp = nil
+	if c.values != nil {
+		c.values.Close()
+		c.values = nil
 	}
 }
 
@@ -76,8 +79,8 @@ type Record struct {
 // Source: pmFetchArchive(3).
 func (c *Context) Next(ctx context.Context, ids ...pdu.PMID) (*Record, error) {
 	if c.walk == nil {
-		c.walk = &cursor{a: c.Archive}
-		c.walk.seek(c.placeBefore(c.from))
+		c.walk = c.log.NewReader()
+		c.walk.Seek(c.log.PlaceBefore(c.from))
 	}
 	var wanted func(pdu.PMID) bool
 	if len(ids) > 0 {
@@ -87,30 +90,24 @@ func (c *Context) Next(ctx context.Context, ids ...pdu.PMID) (*Record, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		r, err := c.walk.next()
+		r, err := c.walk.Next()
 		switch {
 		case err != nil:
 			return nil, err
-		case r.time.Before(c.from):
+		case r.Time.Before(c.from):
 			continue
-		case r.time.After(c.end):
+		case r.Time.After(c.end):
 			return nil, io.EOF
-		case r.mark:
-			c.record = Record{Time: r.time, Mark: true}
+		case r.Mark:
+			c.record = Record{Time: r.Time, Mark: true}
 			return &c.record, nil
 		}
-		decode(&c.columns, r, c.descs, wanted)
+		r.Decode(&c.columns, c.meta.Descs, wanted)
 		if len(c.columns.Sets) > 0 {
-			c.record = Record{Time: r.time, Sets: c.columns.Sets}
+			c.record = Record{Time: r.Time, Sets: c.columns.Sets}
 			return &c.record, nil
 		}
 	}
-}
-
-// placeBefore is the number of the last place that all records from t on are behind.
-func (a *Archive) placeBefore(t time.Time) int {
-	i, _ := slices.BinarySearchFunc(a.places, t, func(p place, t time.Time) int { return p.t.Compare(t) })
-	return max(0, i-1)
 }
 
 // Rewind makes Next begin at the first record of the window that is not before t.
@@ -120,80 +117,49 @@ func (c *Context) Rewind(t time.Time) {
 		c.from = c.start
 	}
 	if c.walk != nil {
-		c.walk.close()
+		c.walk.Close()
 		c.walk = nil
 	}
 }
 
-// Instances lists an instance domain as of the time of the context, or as it was first recorded, if that is later.
-// [pdu.ErrInDom] if the archive does not have it.
+// Fetch gives the values of metrics at the time of the context: one set for each metric, in the order of ids. A set has no values if the
+// archive has none for that time, and the code [pdu.ErrPMIDLog] if it does not have the metric.
 //
-// Source: pmGetInDom(3).
-func (c *Context) Instances(_ context.Context, indom pdu.InDom) ([]pdu.Instance, error) {
-	if d := c.indoms[indom]; d != nil {
-		return d.at(d.state(c.now)), nil
-	}
-	return nil, fmt.Errorf("instances of domain %v: %w", indom, pdu.ErrInDom)
+// A counter is interpolated between the record before and the one after; an instant value or a string is that of the record before, if
+// there is one after; a discrete one is that of the record before. There is nothing before a mark for what is after it, and the other way
+// round. After a mark a counter has no value once if it had one in the fetch before: what a fetch gives depends on those before it.
+//
+// [pdu.ErrEOL] beyond the window. The lists of instances must not be changed.
+//
+// Source: pmFetch(3), docs/archives.md.
+func (c *Context) Fetch(ctx context.Context, ids []pdu.PMID) (*pmapi.Result, error) {
+	res, err := c.FetchColumns(ctx, ids)
+	return res.Result(), err
 }
 
-// InstanceName gives the name of an instance at the time of the context, or else at any; [pdu.ErrInst] if there is none.
-//
-// Source: pmNameInDom(3).
-func (c *Context) InstanceName(_ context.Context, indom pdu.InDom, inst pdu.Inst) (string, error) {
-	in, err := c.find(indom, func(in pdu.Instance) bool { return in.ID == inst })
-	return in.Name, err
-}
-
-// InstanceID gives the number of an instance at the time of the context, or else at any: of the whole name, or of the part in front of its
-// first space. [pdu.ErrInst] if there is none.
-//
-// Source: pmLookupInDom(3).
-func (c *Context) InstanceID(_ context.Context, indom pdu.InDom, name string) (pdu.Inst, error) {
-	in, err := c.find(indom, called(name))
-	return in.ID, err
-}
-
-func (c *Context) find(indom pdu.InDom, wanted func(pdu.Instance) bool) (pdu.Instance, error) {
-	d := c.indoms[indom]
-	if d == nil {
-		return pdu.Instance{ID: pdu.NoInst}, fmt.Errorf("instances of domain %v: %w", indom, pdu.ErrInDom)
+// FetchColumns is [Context.Fetch] for receivers of many numbers.
+func (c *Context) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Columns, error) {
+	if c.now.Before(c.start) || c.now.After(c.end) {
+		return nil, fmt.Errorf("fetch at %s: %w", c.now.UTC().Format(time.RFC3339Nano), pdu.ErrEOL)
 	}
-	if in, ok := d.find(c.now, wanted); ok {
-		return in, nil
+	if c.values == nil {
+		c.values = interp.NewReader(c.log, c.meta)
 	}
-	return pdu.Instance{ID: pdu.NoInst}, fmt.Errorf("instance of domain %v: %w", indom, pdu.ErrInst)
-}
-
-// Labels gives the labels of one level as of the time of the context, as [pmapi.Conn.Labels] does: none, one set, or for
-// [pdu.LabelInstances] one for each instance. Of labels that were first recorded later, those.
-//
-// Source: pmLookupLabels(3).
-func (c *Context) Labels(_ context.Context, ident uint32, t pdu.LabelType) ([]pdu.LabelSet, error) {
-	switch t {
-	case pdu.LabelContext:
-		ident = 0
-	case pdu.LabelCluster:
-		ident &^= pdu.MaxItem
+	sets, err := c.values.Fetch(ctx, ids, c.now)
+	if err != nil {
+		return nil, err
 	}
-	history := c.labels[labelKey{ident, t}]
-	if len(history) == 0 {
-		return nil, nil
-	}
-	i := len(history) - 1
-	for i > 0 && history[i].t.After(c.now) {
-		i--
-	}
-	return slices.Clone(history[i].sets), nil
+	return &pmapi.Columns{Time: c.now, Sets: sets}, nil
 }
 
 // HostName gives the name of the host that the values at the time of the context are of.
 //
 // Source: pmGetContextHostName(3).
 func (c *Context) HostName(_ context.Context) (string, error) {
-	host := c.parts[0].Host
-	for _, p := range c.parts[1:] {
-		if !p.Start.After(c.now) {
-			host = p.Host
+	host := c.log.Labels[0].Host
+	for _, l := range c.log.Labels[1:] {
+		if !l.Start.After(c.now) {
+			host = l.Host
 		}
 	}
 	return host, nil

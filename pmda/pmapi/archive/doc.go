@@ -1,32 +1,40 @@
-// Package archive reads PCP archives: what pmlogger(1) has recorded. It answers the questions that a pmcd answers through
-// [pmapi.Conn], with the same methods, for any time that the archive has.
+// Package archive reads PCP archives, which pmlogger(1) writes. It has the methods of [pmapi.Conn], with the same types, and answers for any
+// time in the archive.
 //
-//	a, err := archive.Open("/var/log/pcp/pmlogger/myhost") // a folder, an archive, several
+//	a, err := archive.Open("/var/log/pcp/pmlogger/myhost") // an archive, a folder, several
 //	found, err := a.LookupNames(ctx, []string{"kernel.all.load"})
 //	c := a.NewContext(time.Time{}, time.Time{})            // all of it
-//	c.SetTime(a.Start().Add(time.Minute))
 //	defer c.Close()
-//	res, err := c.Fetch(ctx, []pdu.PMID{found[0].PMID})    // what the load was then
+//	c.SetTime(a.Start().Add(time.Minute))
+//	res, err := c.Fetch(ctx, []pdu.PMID{found[0].PMID})    // the load at that time
 //
 // # Two ways to read
 //
-// [Context.Fetch] gives the values at a time, between two records, too (PM_MODE_INTERP).
-// [Context.Next] walks over the records as they are (PM_MODE_FORW). Both may be used with one context: neither moves the other.
+// [Context.Fetch] gives the values at a time, which may be between two records (PM_MODE_INTERP).
+// [Context.Next] gives one record after the other (PM_MODE_FORW). You can use both with one context: they do not affect each other.
 //
-// # What is broken
+// # Packages
 //
-// What is whole is read. What is not is told as a [DamageError], by [Archive.Damage] for labels, metadata and index, and by
-// [Context.Next] where a volume ends too soon. An archive whose records stop in the middle ends there.
+//	archive ─► interp ─► metadata ─► logfile ─► files
+//	   │       values    metrics,    records
+//	   │       between   instances,
+//	   │       records   labels, texts
+//	   └─► metadata, logfile
+//
+// # Damaged archives
+//
+// Whatever is intact is read. A [DamageError] describes the rest: [Archive.Damage] returns those of labels, metadata and the index,
+// [Context.Next] returns one where a volume ends early. An archive whose last volume is cut off ends there.
 //
 // # Memory
 //
-// Metadata is held: names, descriptors, instances, labels, texts. Values are not: a context holds those that it needs for the metrics that
-// it was asked for, whatever the length of the archive. Compressed volumes are decompressed to temporary files: those
-// that contexts read, and two more at most. Counts and lengths in a file never choose how much memory is taken: buffers grow with the bytes that have been read.
+// The metadata is in memory: names, descriptors, instances, labels, texts. Of the values, a context keeps only those that it needs for the
+// metrics that were requested, whatever the length of the archive. Compressed volumes are decompressed to temporary files: those that
+// contexts read, and at most two more. No count or length in a file determines how much memory is allocated: buffers grow with the bytes that were read.
 //
-// # Who may call what
+// # Concurrency
 //
-// An Archive may be used by several goroutines at a time, a Context by one.
+// Several goroutines may use one Archive. Only one may use a Context.
 //
 // Sources: LOGARCHIVE(5), PMAPI(3), pmSetMode(3), docs/archives.md.
 package archive

@@ -1,182 +1,71 @@
 package archive
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/archive/metadata"
 )
 
-// domain is the history of an instance domain.
-type domain struct {
-	states []state          // by time
-	last   map[pdu.Inst]int // the last state that an instance is in
+// Instances lists an instance domain as of the time of the context, or as it was first recorded, if that is later.
+// [pdu.ErrInDom] if the archive does not have it.
+//
+// Source: pmGetInDom(3).
+func (c *Context) Instances(_ context.Context, indom pdu.InDom) ([]pdu.Instance, error) {
+	if d := c.meta.InDoms[indom]; d != nil {
+		return d.At(c.now), nil
+	}
+	return nil, fmt.Errorf("instances of domain %v: %w", indom, pdu.ErrInDom)
 }
 
-// state is what a record says of an instance domain from a time on: all its instances, or in what they differ from those before.
-type state struct {
-	t         time.Time
-	delta     bool
-	instances []pdu.Instance // of a delta, those that have come
-	gone      []pdu.Inst     // of a delta
+// InstanceName gives the name of an instance at the time of the context, or else at any; [pdu.ErrInst] if there is none.
+//
+// Source: pmNameInDom(3).
+func (c *Context) InstanceName(_ context.Context, indom pdu.InDom, inst pdu.Inst) (string, error) {
+	in, err := c.find(indom, func(in pdu.Instance) bool { return in.ID == inst })
+	return in.Name, err
 }
 
-func (s state) time() time.Time { return s.t }
+// InstanceID gives the number of an instance at the time of the context, or else at any: of the whole name, or of the part in front of its
+// first space. [pdu.ErrInst] if there is none.
+//
+// Source: pmLookupInDom(3).
+func (c *Context) InstanceID(_ context.Context, indom pdu.InDom, name string) (pdu.Inst, error) {
+	in, err := c.find(indom, called(name))
+	return in.ID, err
+}
 
-// instances takes a record of an instance domain.
-func (m *meta) instances(f *fields, version int, delta bool) {
-	s := state{t: f.time(version), delta: delta}
-	indom := pdu.InDom(f.u32())
-	n := f.count(8)
-	ids, offsets := fields{b: f.take(4 * n)}, fields{b: f.take(4 * n)}
-	if f.failed {
-		return
-	}
-	texts := f.b[f.off:]
-	s.instances = make([]pdu.Instance, 0, n)
-	for range n {
-		id, off := pdu.Inst(ids.i32()), int(offsets.i32())
-		switch {
-		case delta && off == -1:
-			s.gone = append(s.gone, id)
-		case off < 0 || off >= len(texts):
-			f.failed = true
-			return
-		default:
-			name := texts[off:]
-			if end := slices.Index(name, 0); end >= 0 {
-				name = name[:end]
-			}
-			s.instances = append(s.instances, pdu.Instance{ID: id, Name: m.pooled(name)})
-		}
-	}
-	d := m.indoms[indom]
+func (c *Context) find(indom pdu.InDom, wanted func(pdu.Instance) bool) (pdu.Instance, error) {
+	d := c.meta.InDoms[indom]
 	if d == nil {
-		d = &domain{}
-		m.indoms[indom] = d
+		return pdu.Instance{ID: pdu.NoInst}, fmt.Errorf("instances of domain %v: %w", indom, pdu.ErrInDom)
 	}
-	d.states = insert(d.states, s, state.time)
+	if in, ok := d.Find(c.now, wanted); ok {
+		return in, nil
+	}
+	return pdu.Instance{ID: pdu.NoInst}, fmt.Errorf("instance of domain %v: %w", indom, pdu.ErrInst)
 }
 
-// pooled returns text as a string that all instances of that name share.
-func (m *meta) pooled(text []byte) string {
-	if s, ok := m.interned[string(text)]; ok {
-		return s
+// Labels gives the labels of one level as of the time of the context, as [pmapi.Conn.Labels] does: none, one set, or for
+// [pdu.LabelInstances] one for each instance. Of labels that were first recorded later, those.
+//
+// Source: pmLookupLabels(3).
+func (c *Context) Labels(_ context.Context, ident uint32, t pdu.LabelType) ([]pdu.LabelSet, error) {
+	switch t {
+	case pdu.LabelContext:
+		ident = 0
+	case pdu.LabelCluster:
+		ident &^= pdu.MaxItem
 	}
-	s := string(text)
-	m.interned[s] = s
-	return s
-}
-
-// state is the number of the last state up to a time, or of the first one if that is later.
-func (d *domain) state(t time.Time) int {
-	i, _ := slices.BinarySearchFunc(d.states, t, func(s state, t time.Time) int {
-		if s.t.After(t) {
-			return 1
-		}
-		return -1
-	})
-	return max(0, i-1)
-}
-
-// at returns the instances of a state.
-func (d *domain) at(last int) []pdu.Instance {
-	first := last
-	for first > 0 && d.states[first].delta {
-		first--
+	key := metadata.LabelKey{Ident: ident, Type: t}
+	n := c.meta.LabelsUntil(key, c.now)
+	if n == 0 {
+		return nil, nil
 	}
-	if first == last {
-		return slices.Clone(d.states[last].instances)
-	}
-	return merge(d.states[first : last+1])
-}
-
-// merge applies the states one after the other. The order is that in which instances have come.
-func merge(states []state) []pdu.Instance {
-	var list []pdu.Instance
-	places := make(map[pdu.Inst]int) // in list
-	for _, s := range states {
-		if !s.delta {
-			list = list[:0]
-			clear(places)
-		}
-		for _, id := range s.gone {
-			if at, ok := places[id]; ok {
-				list[at].ID = pdu.NoInst
-				delete(places, id)
-			}
-		}
-		for _, in := range s.instances {
-			if at, ok := places[in.ID]; ok {
-				list[at].Name = in.Name
-				continue
-			}
-			places[in.ID] = len(list)
-			list = append(list, in)
-		}
-	}
-	return slices.DeleteFunc(list, func(in pdu.Instance) bool { return in.ID == pdu.NoInst })
-}
-
-// all returns every instance that there has been, with its last name.
-func (d *domain) all() []pdu.Instance {
-	var list []pdu.Instance
-	places := make(map[pdu.Inst]int)
-	for _, s := range d.states {
-		for _, in := range s.instances {
-			if at, ok := places[in.ID]; ok {
-				list[at].Name = in.Name
-				continue
-			}
-			places[in.ID] = len(list)
-			list = append(list, in)
-		}
-	}
-	return list
-}
-
-// done is called when all states are there.
-func (d *domain) done() {
-	d.last = make(map[pdu.Inst]int)
-	alive := make(map[pdu.Inst]bool)
-	end := func(id pdu.Inst, i int) {
-		delete(alive, id)
-		d.last[id] = i - 1
-	}
-	for i, s := range d.states {
-		now := make(map[pdu.Inst]bool, len(s.instances))
-		for _, in := range s.instances {
-			now[in.ID], alive[in.ID] = true, true
-		}
-		for _, id := range s.gone {
-			end(id, i)
-		}
-		if !s.delta && len(alive) > len(now) {
-			for id := range alive {
-				if !now[id] {
-					end(id, i)
-				}
-			}
-		}
-	}
-	for id := range alive {
-		d.last[id] = len(d.states) - 1
-	}
-}
-
-// find returns the first instance that is wanted: of those at a time, or else of all, the last first.
-func (d *domain) find(t time.Time, wanted func(pdu.Instance) bool) (pdu.Instance, bool) {
-	now := d.at(d.state(t))
-	if i := slices.IndexFunc(now, wanted); i >= 0 {
-		return now[i], true
-	}
-	for _, s := range slices.Backward(d.states) {
-		if i := slices.IndexFunc(s.instances, wanted); i >= 0 {
-			return s.instances[i], true
-		}
-	}
-	return pdu.Instance{ID: pdu.NoInst}, false
+	return slices.Clone(c.meta.Labels[key][n-1].Sets), nil
 }
 
 // called returns what holds for the instance of a name, or of the part of it in front of the first space.
@@ -185,4 +74,34 @@ func called(name string) func(pdu.Instance) bool {
 		rest, ok := strings.CutPrefix(in.Name, name)
 		return ok && name != "" && (rest == "" || rest[0] == ' ')
 	}
+}
+
+// AllInstances lists the instances that a domain has had at any time, each once, with its last name; [pdu.ErrInDom] if the archive does not
+// have it.
+//
+// Source: pmGetInDomArchive(3).
+func (a *Archive) AllInstances(indom pdu.InDom) ([]pdu.Instance, error) {
+	if d := a.meta.InDoms[indom]; d != nil {
+		return d.All(), nil
+	}
+	return nil, fmt.Errorf("instances of domain %v: %w", indom, pdu.ErrInDom)
+}
+
+// State is what has been recorded of a domain's instances for the n-th time, counted from 0; false if there is no such record.
+func (a *Archive) State(indom pdu.InDom, n int) (State, bool) {
+	d := a.meta.InDoms[indom]
+	if d == nil || n >= len(d.States) {
+		return State{}, false
+	}
+	return d.States[n], true
+}
+
+// Version counts how often the instances of a domain and their labels have been recorded until the time of the context: while it stays the
+// same so do they.
+func (c *Context) Version(indom pdu.InDom) int {
+	n := c.meta.LabelsUntil(metadata.LabelKey{Ident: uint32(indom), Type: pdu.LabelInstances}, c.now)
+	if d := c.meta.InDoms[indom]; d != nil {
+		n += d.Until(c.now)
+	}
+	return n
 }

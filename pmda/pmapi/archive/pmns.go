@@ -8,6 +8,7 @@ import (
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
+	"pmdaderived/pmda/pmapi/archive/metadata"
 )
 
 // LookupNames finds the metrics of the names: one result per name, in the order of the names. The code of a name that is
@@ -17,7 +18,7 @@ import (
 func (a *Archive) LookupNames(_ context.Context, names []string) ([]pmapi.NameResult, error) {
 	results := make([]pmapi.NameResult, len(names))
 	for i, name := range names {
-		switch id, ok := a.ids[name]; {
+		switch id, ok := a.meta.IDs[name]; {
 		case ok:
 			results[i].PMID = id
 		case len(a.below(name)) > 0:
@@ -32,18 +33,18 @@ func (a *Archive) LookupNames(_ context.Context, names []string) ([]pmapi.NameRe
 // below returns the names of metrics below a node, or of all for "".
 func (a *Archive) below(name string) []string {
 	if name == "" {
-		return a.sorted
+		return a.meta.Sorted
 	}
-	from, _ := slices.BinarySearch(a.sorted, name+".")
-	to, _ := slices.BinarySearch(a.sorted, name+"/") // the character behind the dot
-	return a.sorted[from:to]
+	from, _ := slices.BinarySearch(a.meta.Sorted, name+".")
+	to, _ := slices.BinarySearch(a.meta.Sorted, name+"/") // the character behind the dot
+	return a.meta.Sorted[from:to]
 }
 
 // NameAll gives all names of a metric; [pdu.ErrPMID] if it has none.
 //
 // Source: pmNameAll(3).
 func (a *Archive) NameAll(_ context.Context, id pdu.PMID) ([]string, error) {
-	if names := a.names[id]; len(names) > 0 {
+	if names := a.meta.Names[id]; len(names) > 0 {
 		return slices.Clone(names), nil
 	}
 	return nil, fmt.Errorf("names of metric %v: %w", id, pdu.ErrPMID)
@@ -66,7 +67,7 @@ func (a *Archive) Children(_ context.Context, name string) ([]pmapi.Child, error
 		}
 		children = append(children, pmapi.Child{Name: first, Leaf: !deeper})
 	}
-	if _, leaf := a.ids[name]; !leaf && name != "" && children == nil {
+	if _, leaf := a.meta.IDs[name]; !leaf && name != "" && children == nil {
 		return nil, fmt.Errorf("children of %s: %w", name, pdu.ErrName)
 	}
 	return children, nil
@@ -76,7 +77,7 @@ func (a *Archive) Children(_ context.Context, name string) ([]pmapi.Child, error
 //
 // Source: pmTraversePMNS(3).
 func (a *Archive) Traverse(_ context.Context, name string) ([]string, error) {
-	if _, leaf := a.ids[name]; leaf {
+	if _, leaf := a.meta.IDs[name]; leaf {
 		return []string{name}, nil
 	}
 	names := a.below(name)
@@ -90,7 +91,7 @@ func (a *Archive) Traverse(_ context.Context, name string) ([]string, error) {
 //
 // Source: pmLookupDesc(3).
 func (a *Archive) Desc(_ context.Context, id pdu.PMID) (pdu.Desc, error) {
-	if d, ok := a.descs[id]; ok {
+	if d, ok := a.meta.Descs[id]; ok {
 		return d, nil
 	}
 	return pdu.Desc{}, fmt.Errorf("descriptor of metric %v: %w", id, pdu.ErrPMID)
@@ -102,7 +103,7 @@ func (a *Archive) Desc(_ context.Context, id pdu.PMID) (pdu.Desc, error) {
 func (a *Archive) Descs(_ context.Context, ids []pdu.PMID) ([]pmapi.DescResult, error) {
 	results := make([]pmapi.DescResult, len(ids))
 	for i, id := range ids {
-		if d, ok := a.descs[id]; ok {
+		if d, ok := a.meta.Descs[id]; ok {
 			results[i].Desc = d
 		} else {
 			results[i] = pmapi.DescResult{Desc: pdu.Desc{PMID: id}, Code: pdu.ErrPMID}
@@ -115,19 +116,8 @@ func (a *Archive) Descs(_ context.Context, ids []pdu.PMID) ([]pmapi.DescResult, 
 //
 // Source: pmLookupText(3), pmLookupInDomText(3).
 func (a *Archive) Text(_ context.Context, ident uint32, t pdu.TextType) (string, error) {
-	if text, ok := a.texts[textKey{ident, t}]; ok {
+	if text, ok := a.meta.Texts[metadata.TextKey{Ident: ident, Type: t}]; ok {
 		return text, nil
 	}
 	return "", fmt.Errorf("text of %#x: %w", ident, pdu.ErrText)
-}
-
-// AllInstances lists the instances that a domain has had at any time, each once, with its last name; [pdu.ErrInDom] if the archive does not
-// have it.
-//
-// Source: pmGetInDomArchive(3).
-func (a *Archive) AllInstances(indom pdu.InDom) ([]pdu.Instance, error) {
-	if d := a.indoms[indom]; d != nil {
-		return d.all(), nil
-	}
-	return nil, fmt.Errorf("instances of domain %v: %w", indom, pdu.ErrInDom)
 }

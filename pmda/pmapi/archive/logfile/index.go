@@ -1,9 +1,8 @@
-package archive
+package logfile
 
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -17,7 +16,7 @@ type indexEntry struct {
 	off    int64
 }
 
-// readIndex reads a temporal index. What is wrong in it ends it: the archive is read without.
+// readIndex reads a temporal index. An error ends it: what follows is read without.
 func readIndex(path string, version int) (entries []indexEntry, err error) {
 	f, err := openFile(path, maxMetadata)
 	if err != nil {
@@ -26,8 +25,8 @@ func readIndex(path string, version int) (entries []indexEntry, err error) {
 	defer f.close()
 	s := framesAt(f, 0)
 	label, err := readLabel(s)
-	if err == nil && label.Version != version {
-		err = &DamageError{File: path, Reason: fmt.Sprintf("the index is of version %d, the archive of %d", label.Version, version), Code: pdu.ErrLabel}
+	if err == nil {
+		err = label.expect(path, version)
 	}
 	if err != nil {
 		return nil, err
@@ -43,19 +42,19 @@ func readIndex(path string, version int) (entries []indexEntry, err error) {
 			return entries, nil
 		}
 		if err != nil {
-			return entries, &DamageError{File: path, Offset: off, Reason: "the index is cut off", Code: pdu.ErrLogRec}
+			return entries, &DamageError{File: path, Offset: off, Reason: "the index entry is truncated", Code: pdu.ErrLogRec}
 		}
-		e := fields{b: entry}
-		p := indexEntry{t: e.time(version), volume: int(e.i32())}
+		e := Fields{b: entry}
+		p := indexEntry{t: e.Time(version), volume: int(e.I32())}
 		if version == 2 {
-			e.u32()
-			p.off = int64(e.u32())
+			e.U32()
+			p.off = int64(e.U32())
 		} else {
 			e.i64()
 			p.off = e.i64()
 		}
 		if n := len(entries); p.volume < 0 || p.off < 0 || n > 0 && (p.t.Before(entries[n-1].t) || p.volume < entries[n-1].volume) {
-			return entries, &DamageError{File: path, Offset: off, Reason: "the entry is before the one in front of it", Code: pdu.ErrLogRec}
+			return entries, &DamageError{File: path, Offset: off, Reason: "the index entry is before the previous one", Code: pdu.ErrLogRec}
 		}
 		entries = append(entries, p)
 		off += int64(size)

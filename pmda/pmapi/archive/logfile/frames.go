@@ -1,4 +1,4 @@
-package archive
+package logfile
 
 import (
 	"bufio"
@@ -54,15 +54,15 @@ func (s *frames) next() ([]byte, error) {
 		return nil, io.EOF
 	}
 	if err != nil {
-		return nil, s.damage("the record is cut off in its length")
+		return nil, s.damage("the record is truncated within its length")
 	}
 	n := int64(binary.BigEndian.Uint32(head))
 	left := s.file.size - s.off
 	switch {
 	case n < lengths || n > maxRecord:
-		return nil, s.damage("%d is not a valid length of a record", n)
+		return nil, s.damage("%d is not a valid record length", n)
 	case n > left:
-		return nil, s.damage("the record is cut off: %d of %d bytes", left, n)
+		return nil, s.damage("the record is truncated: %d of %d bytes", left, n)
 	}
 	if int64(cap(s.buf)) < n || cap(s.buf) > 1<<20 && int64(cap(s.buf)) > 8*n {
 		s.buf = make([]byte, n)
@@ -72,7 +72,7 @@ func (s *frames) next() ([]byte, error) {
 		return nil, s.damage("%v", err)
 	}
 	if again := int64(binary.BigEndian.Uint32(buf[n-4:])); again != n {
-		return nil, s.damage("the record is %d bytes long and ends with a length of %d", n, again)
+		return nil, s.damage("the record begins with length %d, but ends with length %d", n, again)
 	}
 	s.off += n
 	return buf[4 : n-4], nil

@@ -1,7 +1,6 @@
-package archive
+package logfile
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"pmdaderived/pdu"
@@ -14,14 +13,14 @@ const (
 	valueSize    = 8  // instance and value
 )
 
-// decode reads the sets of a record that are wanted, all if wanted is nil; event records are left out. A set that cannot be read has a code. Numbers have memory of their own;
-// what is not numeric is borrowed from the record.
+// Decode reads the sets that are wanted, all if wanted is nil; event records are left out. A set that cannot be read has a code. Numbers have memory of their own;
+// what is not numeric is borrowed from the record. A record is decoded once.
 //
 // A record is a RESULT but for its head, and value blocks are counted from the same place: the wanted sets are put together where those of a
 // RESULT are.
 //
 // The type of a value is that of the descriptor, whatever its block says: archives of old times say 0.
-func decode(dst *pdu.Columns, r record, descs map[pdu.PMID]pdu.Desc, wanted func(pdu.PMID) bool) {
+func (r *Record) Decode(dst *pdu.Columns, descs map[pdu.PMID]pdu.Desc, wanted func(pdu.PMID) bool) {
 	const resultHead = 12
 	body := r.body
 	from, to, n := headSize(r.version), resultHead, 0
@@ -60,32 +59,20 @@ func events(t pdu.Type) bool { return t == pdu.TypeEvent || t == pdu.TypeHighRes
 // retype writes the types of the descriptors into the value blocks of the sets that are in front.
 func retype(sets, body []byte, descs map[pdu.PMID]pdu.Desc) {
 	const frameHead = pdu.HeaderSize
-	f := fields{b: sets, off: frameHead}
-	for f.left() > 0 && !f.failed {
-		desc, ok := descs[pdu.PMID(f.u32())]
-		count := int(f.i32())
+	f := Fields{b: sets, off: frameHead}
+	for f.Left() > 0 && !f.failed {
+		desc, ok := descs[pdu.PMID(f.U32())]
+		count := int(f.I32())
 		if count <= 0 {
 			continue
 		}
-		format := pdu.ValueFormat(f.i32())
+		format := pdu.ValueFormat(f.I32())
 		for range count {
-			f.u32()
-			at := int64(f.u32())*4 - frameHead
+			f.U32()
+			at := int64(f.U32())*4 - frameHead
 			if ok && format != pdu.InSitu && !f.failed && at >= int64(len(sets)) && at < int64(len(body)) {
 				body[at] = byte(desc.Type)
 			}
 		}
 	}
-}
-
-// own makes what is not numeric independent of the record.
-func own(blobs [][]byte) [][]byte {
-	if blobs == nil {
-		return nil
-	}
-	owned := make([][]byte, len(blobs))
-	for i, b := range blobs {
-		owned[i] = bytes.Clone(b)
-	}
-	return owned
 }

@@ -1,4 +1,4 @@
-package archive
+package logfile
 
 import (
 	"compress/bzip2"
@@ -50,7 +50,7 @@ func openFile(path string, most int64) (*file, error) {
 	if decompress == nil {
 		info, err := f.Stat()
 		if err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("%s is not a file", path)
+			err = fmt.Errorf("%s is not a regular file", path)
 		}
 		if err != nil {
 			_ = f.Close()

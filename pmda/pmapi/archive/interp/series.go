@@ -1,18 +1,20 @@
-package archive
+package interp
 
 import (
+	"bytes"
 	"iter"
 	"maps"
 	"slices"
 	"time"
 
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/archive/metadata"
 )
 
 // series is what is known of a metric.
 type series struct {
 	desc   pdu.Desc
-	domain *domain              // nil: the metric is singular
+	domain *metadata.InDom      // nil: the metric is singular
 	known  map[pdu.Inst]bool    // the instances that have been seen; false: gone for good
 	newest column               // the last record up to now
 	older  map[pdu.Inst]*sample // instances that newest does not have
@@ -30,11 +32,11 @@ type series struct {
 	value  pdu.Column // of this fetch
 }
 
-func newSeries(a *Archive, desc pdu.Desc) *series {
+func newSeries(m *metadata.Metadata, desc pdu.Desc) *series {
 	s := &series{desc: desc, known: make(map[pdu.Inst]bool)}
 	if desc.InDom != pdu.NoInDom {
-		if s.domain = a.indoms[desc.InDom]; s.domain == nil {
-			s.domain = &domain{}
+		if s.domain = m.InDoms[desc.InDom]; s.domain == nil {
+			s.domain = &metadata.InDom{}
 		}
 	}
 	return s
@@ -76,6 +78,18 @@ func (c *column) sample(i int) sample {
 		s.blob = c.blobs[i]
 	}
 	return s
+}
+
+// own makes what is not numeric independent of the record.
+func own(blobs [][]byte) [][]byte {
+	if blobs == nil {
+		return nil
+	}
+	owned := make([][]byte, len(blobs))
+	for i, b := range blobs {
+		owned[i] = bytes.Clone(b)
+	}
+	return owned
 }
 
 // fits reports whether values of a type can be read as the descriptor says.
@@ -156,9 +170,9 @@ func (s *series) forget(now time.Time) {
 	if n <= fewInstances {
 		return
 	}
-	state := s.domain.state(now)
+	state := s.domain.Until(now) - 1
 	for id := range s.known {
-		if last, ok := s.domain.last[id]; !ok || last < state {
+		if last, ok := s.domain.Last[id]; !ok || last < state {
 			s.known[id] = false
 			delete(s.older, id)
 		}
@@ -168,7 +182,7 @@ func (s *series) forget(now time.Time) {
 // exists reports whether an instance may have a value: its domain has it at some time, and it is not forgotten.
 func (s *series) exists(id pdu.Inst) bool {
 	there, seen := s.known[id]
-	_, ok := s.domain.last[id]
+	_, ok := s.domain.Last[id]
 	return ok && (there || !seen)
 }
 

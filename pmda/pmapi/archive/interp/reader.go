@@ -1,4 +1,4 @@
-package archive
+package interp
 
 import (
 	"context"
@@ -7,26 +7,21 @@ import (
 	"time"
 
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/archive/logfile"
+	"pmdaderived/pmda/pmapi/archive/metadata"
 )
 
-// interp gives the values at a time, which is between two records as a rule. It has read the archive up to the first record behind that time, and
-// further, as far as a metric needs it to have a record behind the time:
-//
-//	records     1    2    3   M   4    5    6    7    8
-//	                               now ^    ^ front        M is a mark
-//	                              |----|                   in series.newest and series.older
-//	                                   |----|              in series.ahead
-//
-// Nothing before the last mark counts, nor anything behind the next one.
-type interp struct {
-	a      *Archive
-	series map[pdu.PMID]*series
-	cursor *cursor
-	now    time.Time // of the last fetch; all records up to it are in the series
-	front  time.Time // of the last record that was read
-	marked bool      // that is a mark behind now: the cursor stays there
-	ended  bool      // the cursor is at the end
-	size   int       // of what is ahead, in values
+// Reader gives the values at a time, which is between two records as a rule. It is for one goroutine.
+type Reader struct {
+	log     *logfile.Log
+	meta    *metadata.Metadata
+	series  map[pdu.PMID]*series
+	records *logfile.Reader
+	now     time.Time // of the last fetch; all records up to it are in the series
+	front   time.Time // of the last record that was read
+	marked  bool      // that is a mark behind now: records stays there
+	ended   bool      // records is at the end
+	size    int       // of what is ahead, in values
 
 	columns pdu.Columns
 }
@@ -34,20 +29,23 @@ type interp struct {
 // maxAhead is how many values are kept of records ahead. A metric that comes less often is looked for without keeping what is in between.
 const maxAhead = 1 << 20
 
-func newInterp(a *Archive) *interp {
-	return &interp{a: a, series: make(map[pdu.PMID]*series), cursor: &cursor{a: a}}
+// NewReader makes a reader. Close gives back the file that it has open.
+func NewReader(l *logfile.Log, m *metadata.Metadata) *Reader {
+	return &Reader{log: l, meta: m, series: make(map[pdu.PMID]*series), records: l.NewReader()}
 }
 
-func (p *interp) close() { p.cursor.close() }
+// Close gives back the file that the reader has open. It can be used on.
+func (p *Reader) Close() { p.records.Close() }
 
-// fetch gives the series of metrics with their values at a time; nil for a metric that the archive does not have.
-func (p *interp) fetch(ctx context.Context, ids []pdu.PMID, t time.Time) ([]*series, error) {
+// Fetch gives the values of metrics at a time, one column for each, in the order of ids. It is quick if that is not before the time of the last
+// fetch. The lists of instances stay the reader's, and do not change.
+func (p *Reader) Fetch(ctx context.Context, ids []pdu.PMID, t time.Time) ([]pdu.Column, error) {
 	asked := make([]*series, len(ids))
 	fresh := p.now.IsZero() || t.Before(p.now)
 	for i, id := range ids {
 		s := p.series[id]
-		if desc, ok := p.a.descs[id]; s == nil && ok && desc.Type != pdu.TypeNoSupport {
-			s = newSeries(p.a, desc)
+		if desc, ok := p.meta.Descs[id]; s == nil && ok && desc.Type != pdu.TypeNoSupport {
+			s = newSeries(p.meta, desc)
 			p.series[id] = s
 			fresh = true
 		}
@@ -67,23 +65,27 @@ func (p *interp) fetch(ctx context.Context, ids []pdu.PMID, t time.Time) ([]*ser
 	if err := p.scan(ctx, asked); err != nil {
 		return nil, err
 	}
-	for _, s := range asked {
-		if s != nil {
-			s.forget(t)
-			s.interpolate(t)
+	columns := make([]pdu.Column, len(ids))
+	for i, s := range asked {
+		if s == nil {
+			columns[i] = pdu.Column{PMID: ids[i], Code: pdu.ErrPMIDLog, Type: pdu.TypeUnknown}
+			continue
 		}
+		s.forget(t)
+		s.interpolate(t)
+		columns[i] = s.value
 	}
-	return asked, nil
+	return columns, nil
 }
 
 // read reads the next record; io.EOF at the end. What is broken is passed over.
-func (p *interp) read(ctx context.Context) (record, error) {
+func (p *Reader) read(ctx context.Context) (logfile.Record, error) {
 	if err := ctx.Err(); err != nil {
-		return record{}, err
+		return logfile.Record{}, err
 	}
 	for {
-		r, err := p.cursor.next()
-		var damage *DamageError
+		r, err := p.records.Next()
+		var damage *logfile.DamageError
 		if errors.As(err, &damage) {
 			continue
 		}
@@ -92,15 +94,15 @@ func (p *interp) read(ctx context.Context) (record, error) {
 }
 
 // sets calls yield with the values of each series that a record has.
-func (p *interp) sets(r record, yield func(s *series, c column)) {
-	decode(&p.columns, r, p.a.descs, func(id pdu.PMID) bool { return p.series[id] != nil })
+func (p *Reader) sets(r logfile.Record, yield func(s *series, c column)) {
+	r.Decode(&p.columns, p.meta.Descs, func(id pdu.PMID) bool { return p.series[id] != nil })
 	for i := range p.columns.Sets {
 		set := &p.columns.Sets[i]
 		s := p.series[set.PMID]
 		if s == nil || set.Code < 0 || len(set.Insts) == 0 || !fits(set.Type, s.desc.Type) {
 			continue
 		}
-		c := column{r.time, set.Insts, set.Bits, own(set.Blobs)}
+		c := column{r.Time, set.Insts, set.Bits, own(set.Blobs)}
 		if s.desc.InDom == pdu.NoInDom {
 			c.one()
 		}
@@ -110,16 +112,16 @@ func (p *interp) sets(r record, yield func(s *series, c column)) {
 
 // begin makes everything ready for a time, whatever was read before: the newest values up to it are looked for backwards, from one place that
 // the index knows to the one before.
-func (p *interp) begin(ctx context.Context, t time.Time) error {
+func (p *Reader) begin(ctx context.Context, t time.Time) error {
 	for _, s := range p.series {
 		*s = series{desc: s.desc, domain: s.domain, known: make(map[pdu.Inst]bool), had: s.had, value: s.value}
 	}
 	p.size, p.marked, p.ended = 0, false, false
-	first := p.a.placeBefore(t)
-	var until *position // where what has been read begins
+	first := p.log.PlaceBefore(t)
+	var until *logfile.Position // where what has been read begins
 	for i := first; ; i-- {
-		i = p.cursor.seek(i)
-		from := p.cursor.position()
+		i = p.records.Seek(i)
+		from := p.records.Position()
 		marked, err := p.back(ctx, t, until)
 		if err != nil {
 			return err
@@ -129,10 +131,10 @@ func (p *interp) begin(ctx context.Context, t time.Time) error {
 		}
 		until = &from
 	}
-	p.cursor.seek(first)
+	p.records.Seek(first)
 	p.now, p.front = t, t
 	for { // to the first record behind t
-		at := p.cursor.position()
+		at := p.records.Position()
 		r, err := p.read(ctx)
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -140,25 +142,25 @@ func (p *interp) begin(ctx context.Context, t time.Time) error {
 		if err != nil {
 			return err
 		}
-		if r.time.After(t) {
-			return p.cursor.move(at)
+		if r.Time.After(t) {
+			return p.records.Move(at)
 		}
 	}
 }
 
-// back reads from where the cursor is up to a position, if there is one, and to t, and takes the values of instances that are not known yet. It reports whether there was a mark:
-// then nothing before counts.
-func (p *interp) back(ctx context.Context, t time.Time, until *position) (marked bool, err error) {
+// back reads on up to a position, if there is one, and to t, and takes the values of instances that are not known yet. It reports whether there was a
+// mark: then nothing before counts.
+func (p *Reader) back(ctx context.Context, t time.Time, until *logfile.Position) (marked bool, err error) {
 	part := make(map[*series]*series)
 	for {
 		r, err := p.read(ctx)
-		if errors.Is(err, io.EOF) || err == nil && (r.time.After(t) || until != nil && !p.cursor.at.before(*until)) {
+		if errors.Is(err, io.EOF) || err == nil && (r.Time.After(t) || until != nil && !p.records.Last().Before(*until)) {
 			break
 		}
 		if err != nil {
 			return false, err
 		}
-		if r.mark {
+		if r.Mark {
 			marked = true
 			clear(part)
 			continue
@@ -177,15 +179,15 @@ func (p *interp) back(ctx context.Context, t time.Time, until *position) (marked
 }
 
 // complete reports whether every instance that there may be has a value.
-func (p *interp) complete() bool {
+func (p *Reader) complete() bool {
 	for _, s := range p.series {
 		most := 1
 		if s.desc.InDom != pdu.NoInDom {
-			d := p.a.indoms[s.desc.InDom]
+			d := p.meta.InDoms[s.desc.InDom]
 			if d == nil {
 				return false
 			}
-			most = len(d.last)
+			most = len(d.Last)
 		}
 		if len(s.newest.insts)+len(s.older) < most {
 			return false
@@ -195,7 +197,7 @@ func (p *interp) complete() bool {
 }
 
 // advance moves now to t.
-func (p *interp) advance(ctx context.Context, t time.Time) error {
+func (p *Reader) advance(ctx context.Context, t time.Time) error {
 	p.now = t
 	for _, s := range p.series {
 		for len(s.ahead) > 0 && !s.ahead[0].t.After(t) {
@@ -217,7 +219,7 @@ func (p *interp) advance(ctx context.Context, t time.Time) error {
 }
 
 // step reads a record.
-func (p *interp) step(ctx context.Context) error {
+func (p *Reader) step(ctx context.Context) error {
 	r, err := p.read(ctx)
 	if errors.Is(err, io.EOF) {
 		p.ended = true
@@ -226,12 +228,12 @@ func (p *interp) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.front = r.time
-	late := r.time.After(p.now)
+	p.front = r.Time
+	late := r.Time.After(p.now)
 	switch {
-	case r.mark && late:
+	case r.Mark && late:
 		p.marked = true
-	case r.mark:
+	case r.Mark:
 		p.cut()
 	default:
 		p.sets(r, func(s *series, c column) {
@@ -247,7 +249,7 @@ func (p *interp) step(ctx context.Context) error {
 }
 
 // cut forgets what is before a mark.
-func (p *interp) cut() {
+func (p *Reader) cut() {
 	p.marked, p.size = false, 0
 	for _, s := range p.series {
 		*s = series{desc: s.desc, domain: s.domain, known: s.known, had: s.had, broken: true, value: s.value}
@@ -255,7 +257,7 @@ func (p *interp) cut() {
 }
 
 // extend reads ahead until each of the series that needs it has a record behind now.
-func (p *interp) extend(ctx context.Context, asked []*series) error {
+func (p *Reader) extend(ctx context.Context, asked []*series) error {
 	for _, s := range asked {
 		for s != nil && s.pending() && len(s.ahead) == 0 && !s.scanned && !p.marked && !p.ended && p.size < maxAhead {
 			if err := p.step(ctx); err != nil {
@@ -268,7 +270,7 @@ func (p *interp) extend(ctx context.Context, asked []*series) error {
 
 // scan finds out of instances that are in no record ahead whether they come further on. It reads on without keeping more than that; the
 // first time, to the end of the segment, to know of all when they come last.
-func (p *interp) scan(ctx context.Context, asked []*series) error {
+func (p *Reader) scan(ctx context.Context, asked []*series) error {
 	missing, whole := make(map[*series]map[pdu.Inst]bool), false
 	n := 0
 	for _, s := range asked {
@@ -288,10 +290,10 @@ func (p *interp) scan(ctx context.Context, asked []*series) error {
 	if n == 0 {
 		return nil
 	}
-	from := p.cursor.position()
+	from := p.records.Position()
 	for whole || n > 0 {
 		r, err := p.read(ctx)
-		if errors.Is(err, io.EOF) || err == nil && r.mark {
+		if errors.Is(err, io.EOF) || err == nil && r.Mark {
 			break
 		}
 		if err != nil {
@@ -322,5 +324,5 @@ func (p *interp) scan(ctx context.Context, asked []*series) error {
 			s.scanned = true
 		}
 	}
-	return p.cursor.move(from)
+	return p.records.Move(from)
 }

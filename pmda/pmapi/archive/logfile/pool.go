@@ -1,4 +1,4 @@
-package archive
+package logfile
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ type pool struct {
 	closed bool
 }
 
-var errClosed = errors.New("the archive has been closed")
+var errClosed = errors.New("the archive is closed")
 
 // acquire opens a volume for a reader, who releases it.
 func (p *pool) acquire(v *volume) (*file, error) {

@@ -1,4 +1,4 @@
-package archive
+package logfile
 
 import (
 	"fmt"
@@ -58,7 +58,7 @@ func find(paths []string) ([]*files, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("no archive is named: %w", pdu.ErrLogFile)
+		return nil, fmt.Errorf("no archive was given: %w", pdu.ErrLogFile)
 	}
 	var all []*files
 	for _, base := range order {
@@ -81,7 +81,7 @@ func add(found map[string]*files, name string) error {
 			}
 		}
 		if !any {
-			return fmt.Errorf("there is no archive in folder %s: %w", name, pdu.ErrLogFile)
+			return fmt.Errorf("directory %s contains no archive: %w", name, pdu.ErrLogFile)
 		}
 		return nil
 	}
@@ -97,9 +97,9 @@ func add(found map[string]*files, name string) error {
 	}
 	switch {
 	case f == nil:
-		return fmt.Errorf("there is no archive %s: %w", name, pdu.ErrLogFile)
+		return fmt.Errorf("archive %s does not exist: %w", name, pdu.ErrLogFile)
 	case f.meta == "":
-		return fmt.Errorf("archive %s has no file .meta: %w", name, pdu.ErrLogFile)
+		return fmt.Errorf("archive %s has no metadata file (.meta): %w", name, pdu.ErrLogFile)
 	case len(f.volumes) == 0:
 		return fmt.Errorf("archive %s has no volume: %w", name, pdu.ErrLogFile)
 	}

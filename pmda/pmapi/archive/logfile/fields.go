@@ -1,0 +1,96 @@
+package logfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+)
+
+// Fields reads what is in a record from front to back. The first failure sticks, and every read after it gives zero.
+type Fields struct {
+	b      []byte
+	off    int
+	failed bool
+}
+
+// Failed reports whether the record was shorter than what was read.
+func (f *Fields) Failed() bool { return f.failed }
+
+// Fail makes all that follows fail: what was read makes no sense.
+func (f *Fields) Fail() { f.failed = true }
+
+// Take returns the next n bytes, nil if there are fewer.
+func (f *Fields) Take(n int) []byte {
+	if f.failed || n < 0 || n > len(f.b)-f.off {
+		f.failed = true
+		return nil
+	}
+	b := f.b[f.off : f.off+n]
+	f.off += n
+	return b
+}
+
+// Part makes the next n bytes fields of their own.
+func (f *Fields) Part(n int) *Fields { return &Fields{b: f.Take(n), failed: f.failed} }
+
+// U8 reads a byte.
+func (f *Fields) U8() uint8 {
+	if b := f.Take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+// U16 reads two bytes.
+func (f *Fields) U16() uint16 {
+	if b := f.Take(2); b != nil {
+		return binary.BigEndian.Uint16(b)
+	}
+	return 0
+}
+
+// U32 reads a word.
+func (f *Fields) U32() uint32 {
+	if b := f.Take(4); b != nil {
+		return binary.BigEndian.Uint32(b)
+	}
+	return 0
+}
+
+// I32 reads a word with a sign.
+func (f *Fields) I32() int32 { return int32(f.U32()) }
+
+// i64 reads a number of two words, of which the one with the low bits is the first.
+func (f *Fields) i64() int64 {
+	low := f.U32()
+	return int64(uint64(f.U32())<<32 | uint64(low))
+}
+
+// Count reads a number of items of at least size bytes each; it fails if the rest cannot hold that many.
+func (f *Fields) Count(size int) int {
+	n := int(f.I32())
+	if n < 0 || n > f.Left()/size {
+		f.failed = true
+		return 0
+	}
+	return n
+}
+
+// Time reads a time stamp of a version.
+func (f *Fields) Time(version int) time.Time {
+	if version == 2 {
+		sec, usec := f.I32(), f.I32()
+		return time.Unix(int64(sec), int64(usec)*int64(time.Microsecond))
+	}
+	sec, nsec := f.i64(), f.I32()
+	return time.Unix(sec, int64(nsec))
+}
+
+// Text reads n bytes as text that a NUL may end before.
+func (f *Fields) Text(n int) string {
+	b, _, _ := bytes.Cut(f.Take(n), []byte{0})
+	return string(b)
+}
+
+// Left is how many bytes have not been read.
+func (f *Fields) Left() int { return len(f.b) - f.off }

@@ -1,0 +1,211 @@
+package logfile
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"pmdaderived/pdu"
+)
+
+// Record is a record of a volume.
+type Record struct {
+	Time time.Time
+	Mark bool // nothing was recorded between the record before and the next
+
+	version int
+	body    []byte // what is between the lengths; the reader's until the next record
+}
+
+// recordTime reads the time of a record; ok is false if it is too short.
+func recordTime(body []byte, version int) (t time.Time, ok bool) {
+	f := Fields{b: body}
+	t = f.Time(version)
+	f.U32() // number of metrics
+	return t, !f.failed
+}
+
+// Reader reads the records of all volumes of all archives one after the other. Between two archives there is a mark.
+type Reader struct {
+	log    *Log
+	part   int     // of log.parts; len(log.parts): the end
+	volume int     // of the part
+	of     *volume // that is open, nil: none
+	frames *frames
+	last   time.Time // of the record before, in this part
+	mark   bool      // a mark is due
+	at     Position  // of the record that was read last
+}
+
+// NewReader makes a reader that is at the begin. Close gives back the file that it has open.
+func (l *Log) NewReader() *Reader { return &Reader{log: l} }
+
+// Position is a place that a reader can go back to.
+type Position struct {
+	part, volume int
+	off          int64 // 0: the begin of the volume
+	mark         bool
+	last         time.Time
+}
+
+// Before reports whether p is in front of q.
+func (p Position) Before(q Position) bool {
+	return cmp.Or(cmp.Compare(p.part, q.part), cmp.Compare(p.volume, q.volume), cmp.Compare(p.off, q.off)) < 0
+}
+
+// Position is where the next record is.
+func (r *Reader) Position() Position {
+	p := Position{part: r.part, volume: r.volume, mark: r.mark, last: r.last}
+	if r.of != nil {
+		p.off = r.frames.off
+	}
+	return p
+}
+
+// Last is the position of the record that was read last.
+func (r *Reader) Last() Position { return r.at }
+
+// Move goes to a position.
+func (r *Reader) Move(p Position) error {
+	r.mark, r.last = p.mark, p.last
+	if r.of == nil || r.part != p.part || r.volume != p.volume {
+		r.Close()
+		r.part, r.volume = p.part, p.volume
+		if p.off == 0 || p.part == len(r.log.parts) {
+			return nil // Next opens it
+		}
+		if err := r.enter(); err != nil {
+			return err
+		}
+	}
+	if p.off == 0 {
+		r.Close()
+	} else {
+		r.frames.seek(p.off)
+	}
+	return nil
+}
+
+// Close gives back the file that the reader has open. It can be used on.
+func (r *Reader) Close() {
+	if r.of != nil {
+		r.log.pool.release(r.of)
+		r.of = nil
+	}
+}
+
+// enter opens the volume that the reader is at, behind its label.
+func (r *Reader) enter() error {
+	v := r.log.parts[r.part].volumes[r.volume]
+	f, err := r.log.pool.acquire(v)
+	if err != nil {
+		return err
+	}
+	r.of = v
+	r.frames = framesAt(f, 0)
+	label, err := readLabel(r.frames)
+	if err == nil {
+		err = label.expect(v.path, v.version)
+	}
+	if err != nil {
+		r.Close()
+	}
+	return err
+}
+
+// Next returns the next record. At the end it gives io.EOF. Any other error says that the rest of a volume is not read: the next record is that
+// of the next volume.
+func (r *Reader) Next() (Record, error) {
+	for {
+		if r.part == len(r.log.parts) {
+			return Record{}, io.EOF
+		}
+		if r.mark {
+			r.at, r.mark = r.Position(), false
+			return Record{Time: r.last.Add(time.Millisecond), Mark: true}, nil
+		}
+		if r.of == nil {
+			if err := r.enter(); err != nil {
+				r.leave()
+				return Record{}, err
+			}
+		}
+		r.at = r.Position()
+		body, err := r.frames.next()
+		if err != nil {
+			r.leave()
+			if errors.Is(err, io.EOF) {
+				continue
+			}
+			return Record{}, err
+		}
+		record := Record{version: r.of.version, body: body}
+		var ok bool
+		if record.Time, ok = recordTime(body, record.version); !ok {
+			err := &DamageError{File: r.of.path, Offset: r.at.off, Reason: "the record is too short", Code: pdu.ErrLogRec}
+			r.leave()
+			return Record{}, err
+		}
+		head := Fields{b: body, off: headSize(record.version) - 4}
+		record.Mark = head.U32() == 0
+		r.last = record.Time
+		return record, nil
+	}
+}
+
+// headSize is the size of what is in front of the sets of a record, in bytes.
+func headSize(version int) int {
+	if version == 2 {
+		return 12
+	}
+	return 16
+}
+
+// leave goes to the begin of the next volume.
+func (r *Reader) leave() {
+	r.Close()
+	r.volume++
+	if r.volume >= len(r.log.parts[r.part].volumes) {
+		r.part, r.volume = r.part+1, 0
+		r.mark = r.part < len(r.log.parts)
+	}
+}
+
+// place is a position that is known by its time: no record later than that is before it.
+type place struct {
+	t time.Time
+	Position
+}
+
+// findPlaces gathers the places that the indexes know, by time, with the begin of each archive.
+func (l *Log) findPlaces() {
+	for i, p := range l.parts {
+		l.places = append(l.places, place{p.Start, Position{part: i, last: p.Start}})
+		for _, e := range p.index {
+			v := slices.IndexFunc(p.volumes, func(v *volume) bool { return v.number == e.volume })
+			if v < 0 || e.off == 0 || e.t.Before(l.places[len(l.places)-1].t) {
+				continue
+			}
+			l.places = append(l.places, place{e.t, Position{part: i, volume: v, off: e.off, last: e.t}})
+		}
+	}
+}
+
+// PlaceBefore is the number of the last place that the indexes know and that all records from t on are behind.
+func (l *Log) PlaceBefore(t time.Time) int {
+	i, _ := slices.BinarySearchFunc(l.places, t, func(p place, t time.Time) int { return p.t.Compare(t) })
+	return max(0, i-1)
+}
+
+// Seek goes to the place with that number, or to one before it if there is no record. Place 0 is the begin.
+func (r *Reader) Seek(place int) (at int) {
+	for ; place > 0; place-- {
+		if err := r.Move(r.log.places[place].Position); err == nil && (r.of == nil || r.frames.atRecord()) {
+			return place
+		}
+	}
+	_ = r.Move(Position{})
+	return 0
+}
