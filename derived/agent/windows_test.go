@@ -97,7 +97,8 @@ func TestReloadKeepsWindows(t *testing.T) {
 	b.tick(2)
 	b.pass(time.Second)
 	b.agent.keeper.Look(b.now)
-	b.serve(conf(`n = sum_sample(instant(up.count), "10s")`, `other = max_sample(up.load, "6s")`, `more = min_sample(delta(up.count), "5s")`))
+	b.serve(conf(`n = sum_sample(instant(up.count), "10s")`, `other = max_sample(up.load, "6s")`, `more = min_sample(delta(up.count), "5s")`,
+		`added = count_sample(instant(up.count), "10s")`))
 	assert.Equal(t, "3", b.value(1, 0, "n"))
 	for _, s := range b.site.before.Windows {
 		b.agent.upstream.Store(b.sample(4), s)
@@ -106,6 +107,7 @@ func TestReloadKeepsWindows(t *testing.T) {
 	assert.Equal(t, "7", b.value(1, 0, "n"))
 	b.tick(5)
 	assert.Equal(t, "1", b.value(1, 0, "more"))
+	assert.Equal(t, "2", b.value(1, 0, "added"))
 	b.serve(conf("nothing = up.count"))
 	assert.EqualValues(t, 0, b.agent.figures.Windows.Load())
 	b.serve(conf(`n = sum_sample(instant(up.count), "10s")`))
@@ -288,6 +290,34 @@ func TestSampledWhileSomebodyLooks(t *testing.T) {
 	passed(1)
 	assert.InDelta(t, 20, passed(100), 1)
 	assert.Empty(t, b.agent.contexts.looks)
+}
+
+// Functions of the same operands, and all of one definition, have the same ticks, whichever of them clients have looked at before.
+func TestFunctionsThatAreSampledTogether(t *testing.T) {
+	b := newBench(t, conf(
+		"watched = count_sample(instant(up.count))", "peak = max_sample(instant(up.count))", "grown = sum_sample(delta(up.count))",
+		"mean = sum_sample(instant(up.count)) / watched", "ratio = count_sample(up.count < 0 ? up.load : instant(up.count) / 1) / watched",
+		"alone = count_sample(up.count < 0 ? sum(up.bin) / 1 : instant(up.count) / 1)",
+	))
+	b.value(1, 0, "watched")
+	b.agent.keeper.Look(b.now) // it is woken
+	for n := range uint64(3) {
+		b.tick(1 + n)
+	}
+	first := func(c pmda.Client) (all []string) {
+		names := []string{"watched", "peak", "grown", "mean", "ratio", "alone"}
+		for i, set := range b.fetch(c, 0, names...) {
+			all = append(all, number(b.metric(names[i]), set))
+		}
+		b.agent.EndContext(c)
+		return all
+	}
+	again := pdu.ErrAgain.Error()
+	assert.Equal(t, []string{"3", "3", "2", "2", "1", again}, first(2))
+	for n := range uint64(9) {
+		b.tick(4 + n)
+	}
+	assert.Equal(t, []string{"10", "12", "10", "7.5", "1", "2"}, first(3))
 }
 
 // The whole at work: samples that come over a connection, groups, other definitions meanwhile.

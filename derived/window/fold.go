@@ -58,27 +58,30 @@ func (p *parts) reset(slots int) {
 
 // newer joins the words of a tick to the parts of their slots, which are of older values. The loops here are apart, and without calls, for their speed.
 func (f function) newer(p *parts, at []int32, words []uint64) {
-	words = words[:len(at)]
+	of, all, words := p.of, p.squares, words[:len(at)]
+	var inverse inverse
 	switch f {
 	case maximum, minimum:
 		for i, s := range at {
-			x := &p.of[s]
+			x := &of[s]
 			x.a = max(x.a, words[i])
 			x.n++
 		}
 	case sum, average:
 		for i, s := range at {
-			x := &p.of[s]
+			x := &of[s]
 			x.a = bits(double(x.a) + double(words[i]))
 			x.n++
 		}
 	case stdev:
 		for i, s := range at {
-			p.of[s].spread(&p.squares[s], double(words[i]))
+			x := &of[s]
+			x.n++
+			x.spread(&all[s], double(words[i]), inverse.of(x.n))
 		}
 	case first:
 		for i, s := range at {
-			x := &p.of[s]
+			x := &of[s]
 			if x.n == 0 {
 				x.a = words[i]
 			}
@@ -86,13 +89,13 @@ func (f function) newer(p *parts, at []int32, words []uint64) {
 		}
 	case last:
 		for i, s := range at {
-			x := &p.of[s]
+			x := &of[s]
 			x.a = words[i]
 			x.n++
 		}
 	case count, percentile, slope:
 		for _, s := range at {
-			p.of[s].n++
+			of[s].n++
 		}
 	}
 }
@@ -100,37 +103,39 @@ func (f function) newer(p *parts, at []int32, words []uint64) {
 // older joins the words of a tick to the parts of their slots, which are of newer values, and has in the place of each word, and in squares, what the part was
 // before. An instance that is there twice is joined in the opposite order of that in which it leaves.
 func (f function) older(p *parts, at []int32, words []uint64, squares []float64) {
-	words = words[:len(at)]
+	of, all, words := p.of, p.squares, words[:len(at)]
+	var inverse inverse
 	switch f {
 	case maximum, minimum:
 		for i, s := range slices.Backward(at) {
-			x, word := &p.of[s], words[i]
+			x, word := &of[s], words[i]
 			words[i] = x.a
 			x.a = max(x.a, word)
 			x.n++
 		}
 	case sum, average:
 		for i, s := range slices.Backward(at) {
-			x, word := &p.of[s], words[i]
+			x, word := &of[s], words[i]
 			words[i] = x.a
 			x.a = bits(double(x.a) + double(word))
 			x.n++
 		}
 	case stdev:
 		for i, s := range slices.Backward(at) {
-			x, word := &p.of[s], words[i]
-			words[i], squares[i] = x.a, p.squares[s]
-			x.spread(&p.squares[s], double(word))
+			x, word := &of[s], words[i]
+			words[i], squares[i] = x.a, all[s]
+			x.n++
+			x.spread(&all[s], double(word), inverse.of(x.n))
 		}
 	case first:
 		for i, s := range slices.Backward(at) {
-			x := &p.of[s]
+			x := &of[s]
 			words[i], x.a = x.a, words[i]
 			x.n++
 		}
 	case last:
 		for i, s := range slices.Backward(at) {
-			x, word := &p.of[s], words[i]
+			x, word := &of[s], words[i]
 			words[i] = x.a
 			if x.n == 0 {
 				x.a = word
@@ -139,16 +144,28 @@ func (f function) older(p *parts, at []int32, words []uint64, squares []float64)
 		}
 	case count, percentile, slope: // their words stay
 		for _, s := range at {
-			p.of[s].n++
+			of[s].n++
 		}
 	}
 }
 
-// spread joins a value to the part of a standard deviation.
-func (p *part) spread(squares *float64, value float64) {
-	p.n++
+// inverse is one by a number: a division takes longer than all else, and most instances have as many values as the one before.
+type inverse struct {
+	n  uint32
+	is float64
+}
+
+func (v *inverse) of(n uint32) float64 {
+	if n != v.n {
+		v.n, v.is = n, 1/float64(n)
+	}
+	return v.is
+}
+
+// spread joins a value to the part of a standard deviation, one of so many that each has this weight.
+func (p *part) spread(squares *float64, value, weight float64) {
 	off := value - double(p.a)
-	mean := double(p.a) + off/float64(p.n)
+	mean := double(p.a) + off*weight
 	p.a = bits(mean)
 	*squares += off * (value - mean)
 }

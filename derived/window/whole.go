@@ -52,9 +52,12 @@ func (l *line) slope() float64 { return l.product / l.ticks }
 // lines are those of all slots.
 func (w *Window) lines() []line {
 	lines := make([]line, len(w.ids))
-	add := func(c *column) {
-		for i, s := range c.of.at {
-			lines[s].add(float64(c.tick-w.tick), double(c.a[i]))
+	add := func(r *run) {
+		for tick := r.left; tick < r.ticks; tick++ {
+			words := column(r, r.words, tick)
+			for i, s := range r.of.at {
+				lines[s].add(float64(r.tick+int64(tick)-w.tick), double(words[i]))
+			}
 		}
 	}
 	for i := range w.front {

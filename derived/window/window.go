@@ -17,8 +17,8 @@ type Window struct {
 	apart  float64 // seconds from tick to tick
 	own    bool    // the result has all instances of the window, not only those of the newest tick
 
-	front []column // newest first
-	back  []column // oldest first
+	front []run    // newest first
+	back  []run    // oldest first
 	tick  int64    // the newest; counts if last is set
 	last  *members // of the newest tick; nil: there is none
 
@@ -31,17 +31,31 @@ type Window struct {
 
 	sorted [][]uint64 // of a percentile: the words of each slot, in ascending order
 
-	kept  int        // values
-	spare [][]uint64 // memory of columns that have left
+	kept  int      // values
+	spare []uint64 // memory of a run that has left
 }
 
-// column is the values of one tick.
-type column struct {
-	tick int64
-	of   *members
-	a    []uint64 // in the back the value's word, in the front the word of the front without it and all before it
+// run is the values of ticks that follow each other and have the same instances: where these are few, a tick takes little more than its values.
+type run struct {
+	of    *members
+	tick  int64    // the oldest one
+	ticks int      // how many there are
+	left  int      // how many of these have left the window
+	words []uint64 // tick by tick: in the back the value's word, in the front the word of the front without it and all before it
 
 	squares []float64 // of a standard deviation in the front: likewise
+}
+
+// runWords is how many words a run has room for, if a tick has fewer.
+const runWords = 128
+
+// column is what all, the words or squares of a run, has for a tick; nil has nothing.
+func column[T any](r *run, all []T, tick int) []T {
+	n := len(r.of.at)
+	if all == nil {
+		return nil
+	}
+	return all[tick*n : (tick+1)*n]
 }
 
 // members are the instances of some ticks. Immutable.
@@ -76,20 +90,48 @@ func (w *Window) add(tick int64, v *derived.Vector) {
 	if w.last == nil || w.last.insts != v.Insts || len(w.last.at) != len(v.Bits) {
 		w.last = w.members(v)
 	}
-	a := w.memory(len(v.Bits))
-	w.fn.words(w.typ, a, v.Bits)
-	w.fn.newer(&w.inBack, w.last.at, a)
+	words := w.next(tick)
+	w.fn.words(w.typ, words, v.Bits)
+	w.fn.newer(&w.inBack, w.last.at, words)
 	if w.fn == percentile {
 		for i, s := range w.last.at {
-			w.sort(s, a[i])
+			w.sort(s, words[i])
 		}
 	}
+}
+
+// next makes room in the back for the words of the newest tick. Without a span nothing is kept: it is the same room for all ticks.
+func (w *Window) next(tick int64) []uint64 {
+	n := len(w.last.at)
 	if w.span == 0 {
-		w.giveBack(a)
-		return
+		w.spare = w.memory(n)
+		return w.spare
 	}
-	w.back = append(w.back, column{tick: tick, of: w.last, a: a})
-	w.kept += len(a)
+	end := len(w.back) - 1
+	if end < 0 || !w.back[end].goesOn(w.last, tick) {
+		if end >= 0 {
+			w.trim(&w.back[end])
+		}
+		ticks := max(1, min(runWords/max(1, n), int(w.span)))
+		w.back = append(w.back, run{of: w.last, tick: tick, words: w.memory(ticks * n)})
+		end++
+	}
+	r := &w.back[end]
+	r.ticks++
+	w.kept += n
+	return column(r, r.words, r.ticks-1)
+}
+
+// goesOn reports whether a run has room for a tick with some instances.
+func (r *run) goesOn(with *members, tick int64) bool {
+	return r.of == with && r.tick+int64(r.ticks) == tick && (r.ticks+1)*len(with.at) <= len(r.words)
+}
+
+// trim takes the memory from a run that it does not need.
+func (w *Window) trim(r *run) {
+	if n := r.ticks * len(r.of.at); n < len(r.words) {
+		w.spare, r.words = r.words, slices.Clone(r.words[:n])
+	}
 }
 
 // Kept is how many values are kept.
@@ -147,34 +189,43 @@ func (w *Window) expire() {
 			w.turn()
 		}
 		end := len(w.front) - 1
-		if w.front[end].tick > w.tick-w.span {
+		r := &w.front[end]
+		if r.tick+int64(r.left) > w.tick-w.span {
 			return
 		}
-		w.leave(&w.front[end])
-		w.front[end] = column{}
-		w.front = w.front[:end]
+		w.leave(r)
+		if r.left == r.ticks {
+			w.spare = r.words
+			*r = run{}
+			w.front = w.front[:end]
+			if end == 0 && len(w.back) == 0 { // the slots of the newest tick are not its own any more
+				w.last = nil
+			}
+		}
 	}
 }
 
 // turn makes the back the front, which is empty.
 func (w *Window) turn() {
-	for _, c := range slices.Backward(w.back) {
+	for _, r := range slices.Backward(w.back) {
 		if w.fn == stdev {
-			c.squares = make([]float64, len(c.a))
+			r.squares = make([]float64, r.ticks*len(r.of.at))
 		}
-		w.fn.older(&w.inFront, c.of.at, c.a, c.squares)
-		w.front = append(w.front, c)
+		for tick := r.ticks - 1; tick >= 0; tick-- {
+			w.fn.older(&w.inFront, r.of.at, column(&r, r.words, tick), column(&r, r.squares, tick))
+		}
+		w.front = append(w.front, r)
 	}
 	clear(w.back)
 	w.back = w.back[:0]
 	w.inBack.reset(len(w.ids))
 }
 
-// leave takes the oldest tick out of the front.
-func (w *Window) leave(c *column) {
-	words := c.a[:len(c.of.at)]
-	for i, s := range c.of.at {
-		x := &w.inFront.of[s]
+// leave takes the oldest tick out of the front, which ends with r.
+func (w *Window) leave(r *run) {
+	at, words, parts := r.of.at, column(r, r.words, r.left), w.inFront.of
+	for i, s := range at {
+		x := &parts[s]
 		x.a = words[i]
 		if x.n--; x.n == 0 && w.inBack.of[s].n == 0 {
 			x.a = 0
@@ -184,20 +235,17 @@ func (w *Window) leave(c *column) {
 	}
 	switch w.fn {
 	case percentile:
-		for i, s := range c.of.at {
+		for i, s := range at {
 			w.unsort(s, words[i])
 		}
 	case stdev:
-		for i, s := range c.of.at {
-			w.inFront.squares[s] = c.squares[i]
+		for i, b := range column(r, r.squares, r.left) {
+			w.inFront.squares[at[i]] = b
 		}
 	default:
 	}
-	w.kept -= len(c.a)
-	w.giveBack(c.a)
-	if len(w.front) == 1 && len(w.back) == 0 { // it is the last one: its slots are not its own any more
-		w.last = nil
-	}
+	r.left++
+	w.kept -= len(at)
 }
 
 // members finds or makes the slots of the instances of v. Most are where they were in the newest tick.
@@ -255,22 +303,12 @@ func (w *Window) all() *members {
 	return w.every
 }
 
-// giveBack keeps the memory of a column that has left for the next ones: as much as the steady state needs.
-func (w *Window) giveBack(a []uint64) {
-	const enough = 2
-	if len(w.spare) < enough && a != nil {
-		w.spare = append(w.spare, a)
-	}
-}
-
-// memory is a column for n numbers, of the memory of those that have left if that is not far too much.
+// memory is room for n words, that of a run that has left if it is not far too much.
 func (w *Window) memory(n int) []uint64 {
-	if end := len(w.spare) - 1; end >= 0 {
-		a := w.spare[end]
-		w.spare[end] = nil
-		if w.spare = w.spare[:end]; cap(a) >= n && cap(a) <= n+n/8+8 {
-			return a[:n]
-		}
+	words := w.spare
+	w.spare = nil
+	if cap(words) < n || cap(words) > n+n/8+8 {
+		return make([]uint64, n)
 	}
-	return make([]uint64, n)
+	return words[:n]
 }

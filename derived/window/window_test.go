@@ -214,6 +214,23 @@ func TestSteadyWindowDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// Memory is that of the values, whether the instances stay or others come at each tick.
+func TestMemoryOfFewInstances(t *testing.T) {
+	sets := []*derived.InstSet{derived.NewInstSet([]pdu.Inst{1, 2}), derived.NewInstSet([]pdu.Inst{2, 3})}
+	for _, staying := range []int64{1, 1000} { // ticks
+		w := newWindow(maximum, pdu.TypeDouble, 1000, false)
+		for tick := range int64(1500) {
+			w.Add(tick, doubles(sets[tick/staying%2], 1, 2))
+		}
+		words := cap(w.spare)
+		for _, r := range slices.Concat(w.front, w.back) {
+			words += cap(r.words)
+		}
+		assert.Equal(t, 2000, w.Kept())
+		assert.LessOrEqual(t, words, w.Kept()+3*runWords, "instances that stay for %d ticks", staying)
+	}
+}
+
 // model is a window that keeps all ticks and computes everything anew.
 type model struct {
 	fn    function

@@ -25,7 +25,6 @@ type scene struct {
 	tally   *tally
 	weather *weather
 	lying   bool // agents lie, and pmcd may lose values of others with them: clients fetch an operand plainly, too
-	young   bool // the daemon has just been started, when the first ticks come one by one: functions over time are not judged
 }
 
 // persist has something done, one connection after the other, until ctx ends. When pmcd goes away is known only from
@@ -115,10 +114,7 @@ func (s *scene) killed(asked, failed time.Time, err error) bool {
 func (c *client) choose() (list []chosen) {
 	for _, i := range c.rand.Perm(len(c.model.metrics))[:min(c.metrics, len(c.model.metrics))] {
 		x := &c.model.metrics[i]
-		switch {
-		case c.again && x.form.track == lookTrack:
-		case c.young && overTicks(x.form.track):
-		default:
+		if !c.again || x.form.track != lookTrack {
 			list = append(list, chosen{name: x.name, metric: x})
 		}
 	}

@@ -88,9 +88,6 @@ func (j *judge) metric(c *chosen, set *pdu.ValueSet, m moment, ok, excused bool)
 		j.tally.problem(wrongValue, "%s: %s has values, and its track has none", j.who, x.name)
 	case len(set.Values) > 0:
 		j.tally.values.Add(int64(len(set.Values)))
-		if m.firstLook {
-			return
-		}
 		if problem := x.wrong(m, c.desc.Type, set.Values); problem != "" {
 			j.tally.problem(wrongValue, "%s at %d since %d: %s: %s", j.who, m.at, m.before, x.name, problem)
 		}
@@ -197,7 +194,6 @@ func (j *judge) ticks(t *track, p *past, m *moment, sampled rig.Fetched) {
 	if !t.looks {
 		return
 	}
-	m.firstLook = p.last.at == 0 || p.renewed || m.at == p.last.at && p.last.firstLook
 	bits, counted := sampled.Bits(2)
 	switch {
 	case m.at == p.last.at:

@@ -123,7 +123,7 @@ func (all *lies) tell(ctx context.Context, n int, l liar.Lie) (row rig.Row, err 
 		return row, err
 	}
 	t := &told{lie: l, plan: all.Plan, conf: conf, orders: orders}
-	t.scene = &scene{model: newModel(2 * len(forms())), tally: &tally{begin: time.Now(), log: io.Discard}, weather: &weather{}, lying: true, young: true}
+	t.scene = &scene{model: newModel(2 * len(forms())), tally: &tally{begin: time.Now(), log: io.Discard}, weather: &weather{}, lying: true}
 	t.tally.log = &t.log
 	if _, err := conf.Write("model.conf", t.model.file()+badDefinitions(liarName)+fmt.Sprintf(besideText, ourBeside)); err != nil {
 		return row, err

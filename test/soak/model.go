@@ -19,9 +19,6 @@ type moment struct {
 
 	// There is no newer sample than at the fetch before: rates are what they were then, and deltas have no value.
 	repeated bool
-
-	// It is a first look. Whether the ticks before were seconds apart or more depends on who has looked at each function.
-	firstLook bool
 }
 
 // cell is one value of a metric.

@@ -1,10 +1,6 @@
 package soak
 
-import (
-	"slices"
-
-	"pmdaderived/test/rig"
-)
+import "pmdaderived/test/rig"
 
 // track is metrics whose values tell the time at which the operands of some definitions were sampled. The daemon
 // serves metrics that have the same operands from the same sample, others perhaps from one that is newer.
@@ -89,11 +85,6 @@ func (t *track) roles() []role {
 
 // ticks reports whether the metrics are over ticks.
 func (t *track) ticks() bool { return t.looks || t.span != "" }
-
-// overTicks reports whether the metrics of the track with a name are over ticks.
-func overTicks(name string) bool {
-	return slices.ContainsFunc(tracks(), func(t track) bool { return t.name == name && t.ticks() })
-}
 
 // metric is the name of the metric of a role.
 func (t *track) metric(r role) string {

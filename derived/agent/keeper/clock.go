@@ -10,7 +10,8 @@ type clock struct {
 	every   time.Duration
 	seldom  time.Duration // between the ticks of windows that nobody looks at; 0: they have none
 	looks   bool          // its windows are since the last look
-	watched map[int]bool  // of these: somebody looks at them
+	group   []int         // of such windows, see together
+	watched map[int]bool  // groups: somebody looks at one of them
 	begun   bool          // the last tick is not complete
 	windows []int         // that have these ticks
 	pending []int         // those of them that have yet to get their sample of the last tick
@@ -35,7 +36,7 @@ func (c *clock) due(at time.Time) []int {
 	if !c.looks || c.seldom > 0 && at.UnixNano()%int64(c.seldom) == 0 {
 		return slices.Clone(c.windows)
 	}
-	return slices.DeleteFunc(slices.Clone(c.windows), func(i int) bool { return !c.watched[i] })
+	return slices.DeleteFunc(slices.Clone(c.windows), func(i int) bool { return !c.watched[c.group[i]] })
 }
 
 // since is how long ago the last multiple was.

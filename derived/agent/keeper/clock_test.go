@@ -54,13 +54,13 @@ func TestClock(t *testing.T) {
 // Windows that are since the last look are sampled each second while somebody looks, else seldom.
 func TestClockOfLooks(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
-	c := &clock{every: time.Second, seldom: 5 * time.Second, looks: true, windows: []int{4, 5}}
+	c := &clock{every: time.Second, seldom: 5 * time.Second, looks: true, windows: []int{4, 5, 6}, group: []int{4: 4, 5: 5, 6: 5}}
 	assert.Equal(t, start.Add(5*time.Second), c.after(start.Add(300*ms)))
-	assert.Equal(t, []int{4, 5}, c.due(start))
+	assert.Equal(t, []int{4, 5, 6}, c.due(start))
 	c.watched = map[int]bool{5: true}
 	assert.Equal(t, start.Add(time.Second), c.after(start.Add(300*ms)))
-	assert.Equal(t, []int{5}, c.due(start.Add(time.Second)))
-	assert.Equal(t, []int{4, 5}, c.due(start.Add(5*time.Second)))
+	assert.Equal(t, []int{5, 6}, c.due(start.Add(time.Second)))
+	assert.Equal(t, []int{4, 5, 6}, c.due(start.Add(5*time.Second)))
 
 	c.seldom, c.watched = 0, nil
 	assert.True(t, c.after(start).After(start.Add(24*time.Hour)), "never")

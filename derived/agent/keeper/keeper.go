@@ -116,6 +116,7 @@ func (k *Keeper) Follow(set *derived.Set, series []*upstream.Series) *Board {
 	k.swap(set, moved, kept > 0)
 	for _, c := range k.clocks {
 		if c.looks {
+			c.group = together(set, series)
 			k.watch(c, k.options.Now())
 		}
 		if !k.options.Now().After(c.late()) { // what the last tick has for them may still come

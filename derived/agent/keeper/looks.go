@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/derived/window"
 )
 
@@ -110,7 +111,48 @@ func (k *Keeper) finish(c *clock) {
 	}
 }
 
-// watch finds out which windows somebody looks at, and which ticks were seen of them last. Who has not come for too long is forgotten.
+// together tells the group of each window that is since the last look: the windows of one metric, and those of the same operands, have the same ticks. Else
+// a sum through a count would be no average for a client that looks for the first time, if others look at the count alone.
+func together(set *derived.Set, series []*upstream.Series) []int {
+	group := make([]int, len(series)) // another one of it, or itself
+	of := func(i int) int {
+		for group[i] != i {
+			i = group[i]
+		}
+		return i
+	}
+	looks := func(i int) bool { return series[i] != nil && set.Windows()[i].Span == 0 }
+	known := make(map[*upstream.Series]int)
+	for i, s := range series {
+		if group[i] = i; !looks(i) {
+			continue
+		}
+		if first, ok := known[s]; ok {
+			group[i] = first
+		} else {
+			known[s] = i
+		}
+	}
+	for _, m := range set.Metrics() {
+		last := -1
+		for _, w := range m.Needs().Windows {
+			i := int(w)
+			if !looks(i) {
+				continue
+			}
+			if last >= 0 {
+				group[of(i)] = of(last)
+			}
+			last = i
+		}
+	}
+	for i := range group {
+		group[i] = of(i)
+	}
+	return group
+}
+
+// watch finds out which windows are to be sampled because somebody looks, and which ticks were seen of them last. Who has not come for too long is forgotten.
 func (k *Keeper) watch(c *clock, now time.Time) (seen map[int][]int64) {
 	seen, c.watched = make(map[int][]int64), make(map[int]bool)
 	k.seen.Lock()
@@ -122,7 +164,7 @@ func (k *Keeper) watch(c *clock, now time.Time) (seen map[int][]int64) {
 			continue
 		}
 		for _, i := range l.windows {
-			c.watched[int(i)] = true
+			c.watched[c.group[i]] = true
 			if !slices.Contains(seen[int(i)], l.tick) {
 				seen[int(i)] = append(seen[int(i)], l.tick)
 			}
