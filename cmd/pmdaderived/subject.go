@@ -142,11 +142,13 @@ type nameless struct{ fault *derived.Error }
 func (e *nameless) Error() string { return "semantic error: " + e.fault.Reason() }
 func (e *nameless) Offset() int   { return e.fault.Offset() }
 
-// showSimilar tells which metrics may be meant where a subject uses some that there are not.
+// showSimilar tells which metrics may be meant where a subject uses some that there are not, or where its definition may be.
 func (t *tool) showSimilar(ctx context.Context, a *asked, s subject) {
 	for _, name := range missing(withUsed(a.named, s.def), a.Catalog()) {
 		if meant := a.collector.similar(ctx, name); meant != "" {
 			t.complain(fmt.Errorf("%s does not exist %s; did you mean %s?", name, a.collector.where(), meant))
+		} else if name == s.given && s.meant == nil {
+			t.complain(fmt.Errorf("no file that was read defines %s: name its file with -c", short(name)))
 		}
 	}
 }

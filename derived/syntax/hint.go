@@ -54,7 +54,7 @@ func languageHint(text string, offset int) string {
 	if !strings.EqualFold(last, "not") {
 		last = ""
 	}
-	return cmp.Or(signHint(before, after), numberHint(written, after, word), operatorHint(word), operatorHint(last), byHint(word))
+	return cmp.Or(signHint(before, after), numberHint(written, after, word), operatorHint(word), operatorHint(last), byHint(word), tagHint(written, after))
 }
 
 var (
@@ -63,6 +63,8 @@ var (
 	lastNumber   = regexp.MustCompile(`(?:^|[^A-Za-z0-9_.])(\d+\.?\d*|\.\d+)$`)
 	exponent     = regexp.MustCompile(`^[eE][+-]?\d+`)
 	hexadecimal  = regexp.MustCompile(`^[xX][0-9A-Fa-f]+`)
+	insideTags   = regexp.MustCompile(`(?:mkconst\([^()]*,|novalue\((?:[^()]*,)?)$`)
+	tagKey       = regexp.MustCompile(`^([A-Za-z_]+)\s*=`)
 )
 
 // signHint is for characters that mean something elsewhere.
@@ -78,6 +80,8 @@ func signHint(before, after string) string {
 		return "write " + after[:1] + after[:1]
 	case after[0] == '[' && strings.HasSuffix(before, ")"):
 		return "put the expression in front of [ in parentheses: (…)[…]"
+	case after[0] == '{':
+		return "write x[name] for an instance, matchinst(/pattern/, x) for several"
 	case after[0] == '>' && strings.HasSuffix(before, "<"):
 		return "write != in place of <>"
 	}
@@ -161,6 +165,16 @@ func byHint(word string) string {
 	return "by (…) must follow the closing parenthesis of " + strings.Join(names, ", ")
 }
 
+// tagHint is for a constant with a tag that does not exist.
+func tagHint(written, after string) string {
+	keys := []string{"type", "semantics", "units", "meta", "indom"}
+	match := tagKey.FindStringSubmatch(after)
+	if match == nil || slices.Contains(keys, match[1]) || !insideTags.MatchString(written) {
+		return ""
+	}
+	return match[1] + " is not a valid tag; the tags are " + strings.Join(keys, ", ")
+}
+
 // functionHint says which function the word that a text ends with may stand for; "" if it ends with none.
 func functionHint(text string) string {
 	word := text[strings.LastIndexFunc(text, func(r rune) bool { return !isNameRune(r) })+1:]
@@ -196,6 +210,14 @@ func functionHint(text string) string {
 		if functionOf(name) != 0 {
 			best = name
 		}
+	}
+	promQL := map[string]Func{ // what has quite another name there
+		"absent": Defined, "clamp_max": Min, "clamp_min": Max, "deriv": SlopeSample, "increase": Delta, "ln": Log,
+		"predict_linear": SlopeSample, "quantile": Percentile, "quantile_over_time": PercentileSample,
+		"stddev": Stdev, "stddev_over_time": StdevSample,
+	}
+	if f := promQL[lower]; f != 0 {
+		best = f.String()
 	}
 	if best == "" {
 		return word + " is not a function; the functions are " + strings.Join(names, ", ")
