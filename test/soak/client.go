@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"pmdaderived/derived/agent/reloadtest"
@@ -24,7 +25,8 @@ type scene struct {
 	model   *model
 	tally   *tally
 	weather *weather
-	lying   bool // agents lie, and pmcd may lose values of others with them: clients fetch an operand plainly, too
+	lying   bool         // agents lie, and pmcd may lose values of others with them: clients fetch an operand plainly, too
+	stood   atomic.Int64 // when pmcd answered last after it had stood still for so long that a tick was a gap, in ns
 }
 
 // persist has something done, one connection after the other, until ctx ends. When pmcd goes away is known only from

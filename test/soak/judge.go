@@ -15,6 +15,9 @@ const (
 
 	// oldest is how old a sample, and how long a step may be.
 	oldest = 90 * time.Second
+
+	// late is how long after a tick its sample may come. After four gaps in a row there are no values until the next tick.
+	late, nextTick = 500 * time.Millisecond, 2 * time.Second
 )
 
 // chosen is a metric that a client has chosen: one of the model, one of a track, or an operand.
@@ -41,7 +44,7 @@ type past struct {
 	joint   uint64 // where the next step has to begin; 0: not known
 	none    bool   // the last fetch had no value
 	renewed bool   // the daemon may be another one since
-	early   bool   // it need not have one: there are too few ticks so far
+	early   bool   // it need not have one: there are too few ticks so far, or too many gaps
 	asked   time.Time
 }
 
@@ -53,6 +56,9 @@ func newJudge(s *scene, who string, list []chosen) *judge {
 func (j *judge) check(f rig.Fetched) {
 	j.tally.fetches.Add(1)
 	sets, answered := f.Sets[:len(j.list)], f.Answered
+	if answered.Sub(f.Sent) > late {
+		j.stood.Store(answered.UnixNano())
+	}
 	for i := range sets {
 		if sets[i].PMID != j.list[i].desc.PMID {
 			j.tally.problem(wrongValue, "%s: %s instead of %s", j.who, sets[i].PMID, j.list[i].desc.PMID)
@@ -120,7 +126,7 @@ func (j *judge) moment(t *track, sampled rig.Fetched, excused bool) (m moment, o
 	}
 	p.asked = answered
 	at, ok := sampled.Bits(0)
-	p.early = !ok && t.looks && j.early(p, answered)
+	p.early = !ok && (t.looks && j.early(p, answered) || t.ticks() && j.gaps(answered))
 	if !ok {
 		p.joint, p.none = 0, true
 		j.missing(excused || p.early, "%s: no value of %s: %v", j.who, t.metric(atRole), sets[0].Code)
@@ -217,4 +223,9 @@ func (j *judge) ticks(t *track, p *past, m *moment, sampled rig.Fetched) {
 // two ticks more than others take to be well again.
 func (j *judge) early(p *past, answered time.Time) bool {
 	return p.last.at == 0 || j.weather.bad(answered.Add(-2*time.Second), answered, agentGone, pmcdGone, pmcdTold)
+}
+
+// gaps reports whether there may have been gaps only: an agent that lies may make pmcd stand still for longer than a tick waits, again and again.
+func (j *judge) gaps(answered time.Time) bool {
+	return j.lying && answered.Sub(time.Unix(0, j.stood.Load())) < nextTick
 }

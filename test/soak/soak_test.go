@@ -3,6 +3,7 @@ package soak
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -181,6 +182,29 @@ func TestJudgeOfTicks(t *testing.T) {
 				return
 			}
 			assert.Contains(t, log.String(), row.reason)
+		})
+	}
+}
+
+// While pmcd stands still because of an agent that lies, ticks are gaps: what is over them may have no value, and everything else has one.
+func TestJudgeOfGaps(t *testing.T) {
+	now := time.Now()
+	for _, row := range []struct {
+		name    string
+		lying   bool
+		took    time.Duration
+		missing uint64
+	}{
+		{"pmcd answers", true, late, 1},
+		{"pmcd stands still", true, late + 1, 0},
+		{"nobody lies", false, late + 1, 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := &scene{tally: &tally{log: io.Discard}, weather: &weather{}, lying: row.lying}
+			window := &track{name: "window", span: "5s", when: func(v, _ uint64) uint64 { return v }}
+			j := newJudge(s, "client", []chosen{{name: window.metric(atRole), track: window, role: atRole}})
+			j.check(rig.Fetched{Sent: now.Add(-row.took), Answered: now, Sets: []pdu.ValueSet{{Code: pdu.ErrAgain}}})
+			assert.EqualValues(t, row.missing, s.tally.problems[missingValue].Load())
 		})
 	}
 }
