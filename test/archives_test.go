@@ -10,9 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/archive/writer"
 )
 
 // archiveDefinitions are definitions that PCP's clients compute as well, over the archive of the examples.
@@ -104,4 +108,48 @@ func alike(theirs, mine string) bool {
 	x, errX := strconv.ParseFloat(theirs, 64)
 	y, errY := strconv.ParseFloat(mine, 64)
 	return errX == nil && errY == nil && math.Abs(x-y) <= 1e-6+1e-6*math.Abs(x)
+}
+
+// What replay writes can be merged into an archive of version 3 with a domain whose instances come and go: there pmlogextract of PCP 6 writes records that
+// tools crash on if both archives have the changes.
+func TestReplayedArchiveMerges(t *testing.T) {
+	program := must(build(worldReadableDir(t)))(t)
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(in("x.conf"), []byte("twice = made.size * 2\n"), 0o644))
+	processes := pdu.NewInDom(3, 9)
+	size := pdu.Desc{PMID: pdu.NewPMID(3, 8, 0), Type: pdu.TypeU32, InDom: processes, Sem: pdu.SemInstant}
+	w := must(writer.Create(in("v2"), writer.Label{Version: 2, PID: 1, Start: time.Unix(1_700_000_000, 0), Host: "made.example", TimeZone: "UTC"}))(t)
+	require.NoError(t, w.Metric(size, "made.size"))
+	const records, alive = 9, 60
+	for n := range records {
+		at := time.Unix(1_700_000_000+10*int64(n), 0)
+		var there []pdu.Instance
+		var ids []pdu.Inst
+		var sizes []uint64
+		for id := n; id < n+alive; id++ { // one goes, one comes
+			there = append(there, pdu.Instance{ID: pdu.Inst(id), Name: fmt.Sprintf("%06d process", id)})
+			ids, sizes = append(ids, pdu.Inst(id)), append(sizes, uint64(100*id+n))
+		}
+		require.NoError(t, w.InDom(at, processes, there))
+		w.Values().Numbers(size.PMID, size.Type, ids, sizes)
+		require.NoError(t, w.Put(at))
+	}
+	require.NoError(t, w.Close())
+	stockTool(t, "pmlogextract", "-V", "3", in("v2"), in("v3"))
+	pmval := func(archive, metric string) string {
+		_, lines, _ := strings.Cut(stockTool(t, "pmval", "-r", "-a", archive, "-t", "10", metric), "interval:")
+		return lines
+	}
+	for i, options := range [][]string{nil, {"-t", "7"}} {
+		for _, version := range []string{"v2", "v3"} {
+			out, both := in(fmt.Sprint(version, "out", i)), in(fmt.Sprint(version, "both", i))
+			stockTool(t, program, append([]string{"replay", "-a", in(version), "-c", in("x.conf"), out}, options...)...)
+			stockTool(t, "pmlogextract", in(version), out, both)
+			assert.Contains(t, pmval(both, "derived.twice"), "000008 process")
+			if options == nil {
+				assert.Equal(t, pmval(in(version), "made.size"), pmval(both, "made.size"), version)
+			}
+		}
+	}
 }

@@ -28,8 +28,7 @@ func library() []string {
 
 // promisedTypes are the types of other packages that these give a name of their own, all that is promised of the others.
 var promisedTypes = map[string][]string{
-	"pmda/pmapi/archive/logfile":  {"DamageError", "Label"},
-	"pmda/pmapi/archive/metadata": {"State"},
+	"pmda/pmapi/archive/logfile": {"DamageError", "Label"},
 }
 
 // What other programs can use changes on purpose only (-update writes what there is): docs/library.md says

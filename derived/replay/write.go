@@ -41,8 +41,7 @@ func (p *part) scan(ctx context.Context, look func(r *archive.Record)) error {
 type domain struct {
 	of      pdu.InDom // as the set has it
 	groups  *served.Groups
-	version int               // of In's domain when it was written last
-	states  int               // of In's domain that have been written
+	version int               // of In's domain when its labels were written last
 	insts   *derived.InstSet  // that it was looked at for last
 	known   map[pdu.Inst]bool // that have been written
 }
@@ -95,7 +94,8 @@ func (p *part) describe(ctx context.Context) error {
 	return nil
 }
 
-// describeDomain writes texts and labels of a domain.
+// describeDomain writes texts and labels of a domain, and of one that In has all instances that there have been. If their changes were recorded in
+// both archives, of version 3, pmlogextract of PCP 6 would write records that tools crash on.
 func (p *part) describeDomain(ctx context.Context, of pdu.InDom) error {
 	d := &domain{of: of, version: -1}
 	p.domains[of] = d
@@ -105,6 +105,13 @@ func (p *part) describeDomain(ctx context.Context, of pdu.InDom) error {
 		return errors.Join(
 			p.out.Text(out, pdu.TextInDom|pdu.TextOneLine, d.groups.Text()),
 			p.out.Text(out, pdu.TextInDom|pdu.TextHelp, d.groups.Text()))
+	}
+	all, err := p.In.AllInstances(of)
+	if err != nil {
+		return err
+	}
+	if err := p.out.InDom(p.Start, of, all); err != nil {
+		return err
 	}
 	for _, t := range []pdu.TextType{pdu.TextInDom | pdu.TextOneLine, pdu.TextInDom | pdu.TextHelp} {
 		text, err := p.In.Text(ctx, out, t)
@@ -167,10 +174,15 @@ func (p *part) put(ctx context.Context, s *session.Session, at time.Time) error 
 	return nil
 }
 
-// instances writes the instances of a domain if they are not those that were written last.
+// instances writes the instances of a domain of groups if they are not those that were written last, and labels of other instances if these have changed.
 func (p *part) instances(ctx context.Context, d *domain, at time.Time, insts *derived.InstSet) error {
 	if d.groups == nil {
-		return p.states(ctx, d, at)
+		version := p.source.Version(d.of)
+		if version == d.version {
+			return nil
+		}
+		d.version = version
+		return p.copyLabels(ctx, uint32(d.of), pdu.LabelInstances)
 	}
 	if insts == d.insts {
 		return nil
@@ -189,33 +201,6 @@ func (p *part) instances(ctx context.Context, d *domain, at time.Time, insts *de
 		err = p.out.Labels(at, uint32(p.domain(d.of)), pdu.LabelInstances, sets)
 	}
 	return err
-}
-
-// states writes what In has of a domain until a time, record by record: pmlogextract of PCP 6 makes differences of instances that are recorded
-// otherwise in two archives of version 3, and tools read these wrongly.
-func (p *part) states(ctx context.Context, d *domain, at time.Time) error {
-	version := p.source.Version(d.of)
-	if version == d.version {
-		return nil
-	}
-	d.version = version
-	for {
-		s, ok := p.In.State(d.of, d.states)
-		if !ok || s.From.After(at) {
-			break
-		}
-		d.states++
-		var err error
-		if s.Delta {
-			err = p.out.InDomDelta(s.From, d.of, s.Gone, s.Instances)
-		} else {
-			err = p.out.InDom(s.From, d.of, s.Instances)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return p.copyLabels(ctx, uint32(d.of), pdu.LabelInstances)
 }
 
 // flush writes the values that are waiting.

@@ -20,9 +20,6 @@ type LogLabel = logfile.Label
 // DamageError says where a file of an archive is not what it should be, or cannot be read.
 type DamageError = logfile.DamageError
 
-// State is what an archive says of an instance domain from a time on.
-type State = metadata.State
-
 // Open opens what paths name, as the option -a of PCP's tools does: an archive's base name or one of its files, compressed or not; a folder, whose
 // archives are taken; several of these, in one path separated by commas, or with the wildcards of glob(7).
 // The archives may be given in any order, and must not overlap in time: [pdu.ErrLogOverlap].

@@ -87,15 +87,6 @@ func (a *Archive) AllInstances(indom pdu.InDom) ([]pdu.Instance, error) {
 	return nil, fmt.Errorf("instances of domain %v: %w", indom, pdu.ErrInDom)
 }
 
-// State is what has been recorded of a domain's instances for the n-th time, counted from 0; false if there is no such record.
-func (a *Archive) State(indom pdu.InDom, n int) (State, bool) {
-	d := a.meta.InDoms[indom]
-	if d == nil || n >= len(d.States) {
-		return State{}, false
-	}
-	return d.States[n], true
-}
-
 // Version counts how often the instances of a domain and their labels have been recorded until the time of the context: while it stays the
 // same so do they.
 func (c *Context) Version(indom pdu.InDom) int {

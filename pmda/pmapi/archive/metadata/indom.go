@@ -10,23 +10,23 @@ import (
 
 // InDom is the history of an instance domain.
 type InDom struct {
-	States []State          // by time
+	states []state          // by time
 	Last   map[pdu.Inst]int // of each instance that there has been, the number of the last state that has it
 }
 
-// State is what a record says of an instance domain from a time on: all its instances, or how they differ from those before.
-type State struct {
-	From      time.Time
-	Delta     bool           // the others of before stay
-	Instances []pdu.Instance // of a Delta those that have come
-	Gone      []pdu.Inst     // of a Delta
+// state is what a record says of an instance domain from a time on: all its instances, or how they differ from those before.
+type state struct {
+	from      time.Time
+	delta     bool           // the others of before stay
+	instances []pdu.Instance // of a delta those that have come
+	gone      []pdu.Inst     // of a delta
 }
 
-func (s State) from() time.Time { return s.From }
+func (s state) since() time.Time { return s.from }
 
 // instances takes a record of an instance domain.
 func (m *Metadata) instances(f *logfile.Fields, version int, delta bool) {
-	s := State{From: f.Time(version), Delta: delta}
+	s := state{from: f.Time(version), delta: delta}
 	indom := pdu.InDom(f.U32())
 	n := f.Count(8)
 	ids, offsets := f.Part(4*n), f.Part(4*n)
@@ -34,12 +34,12 @@ func (m *Metadata) instances(f *logfile.Fields, version int, delta bool) {
 		return
 	}
 	texts := f.Take(f.Left())
-	s.Instances = make([]pdu.Instance, 0, n)
+	s.instances = make([]pdu.Instance, 0, n)
 	for range n {
 		id, off := pdu.Inst(ids.I32()), int(offsets.I32())
 		switch {
 		case delta && off == -1:
-			s.Gone = append(s.Gone, id)
+			s.gone = append(s.gone, id)
 		case off < 0 || off >= len(texts):
 			f.Fail()
 			return
@@ -48,7 +48,7 @@ func (m *Metadata) instances(f *logfile.Fields, version int, delta bool) {
 			if end := slices.Index(name, 0); end >= 0 {
 				name = name[:end]
 			}
-			s.Instances = append(s.Instances, pdu.Instance{ID: id, Name: m.pooled(name)})
+			s.instances = append(s.instances, pdu.Instance{ID: id, Name: m.pooled(name)})
 		}
 	}
 	d := m.InDoms[indom]
@@ -56,7 +56,7 @@ func (m *Metadata) instances(f *logfile.Fields, version int, delta bool) {
 		d = &InDom{}
 		m.InDoms[indom] = d
 	}
-	d.States = insert(d.States, s, State.from)
+	d.states = insert(d.states, s, state.since)
 }
 
 // pooled returns text as a string that all instances of that name share.
@@ -70,37 +70,37 @@ func (m *Metadata) pooled(text []byte) string {
 }
 
 // Until is how many states there are up to a time; the first one counts for what is before it, too.
-func (d *InDom) Until(t time.Time) int { return until(d.States, t, State.from) }
+func (d *InDom) Until(t time.Time) int { return until(d.states, t, state.since) }
 
 // At returns the instances as of a time, or as they were first recorded, if that is later.
 func (d *InDom) At(t time.Time) []pdu.Instance {
 	last := d.Until(t) - 1
 	first := last
-	for first > 0 && d.States[first].Delta {
+	for first > 0 && d.states[first].delta {
 		first--
 	}
 	if first == last {
-		return slices.Clone(d.States[last].Instances)
+		return slices.Clone(d.states[last].instances)
 	}
-	return merge(d.States[first : last+1])
+	return merge(d.states[first : last+1])
 }
 
 // merge applies the states one after the other. The order is that in which instances have come.
-func merge(states []State) []pdu.Instance {
+func merge(states []state) []pdu.Instance {
 	var list []pdu.Instance
 	places := make(map[pdu.Inst]int) // in list
 	for _, s := range states {
-		if !s.Delta {
+		if !s.delta {
 			list = list[:0]
 			clear(places)
 		}
-		for _, id := range s.Gone {
+		for _, id := range s.gone {
 			if at, ok := places[id]; ok {
 				list[at].ID = pdu.NoInst
 				delete(places, id)
 			}
 		}
-		for _, in := range s.Instances {
+		for _, in := range s.instances {
 			if at, ok := places[in.ID]; ok {
 				list[at].Name = in.Name
 				continue
@@ -116,8 +116,8 @@ func merge(states []State) []pdu.Instance {
 func (d *InDom) All() []pdu.Instance {
 	var list []pdu.Instance
 	places := make(map[pdu.Inst]int)
-	for _, s := range d.States {
-		for _, in := range s.Instances {
+	for _, s := range d.states {
+		for _, in := range s.instances {
 			if at, ok := places[in.ID]; ok {
 				list[at].Name = in.Name
 				continue
@@ -137,15 +137,15 @@ func (d *InDom) done() {
 		delete(alive, id)
 		d.Last[id] = i - 1
 	}
-	for i, s := range d.States {
-		now := make(map[pdu.Inst]bool, len(s.Instances))
-		for _, in := range s.Instances {
+	for i, s := range d.states {
+		now := make(map[pdu.Inst]bool, len(s.instances))
+		for _, in := range s.instances {
 			now[in.ID], alive[in.ID] = true, true
 		}
-		for _, id := range s.Gone {
+		for _, id := range s.gone {
 			end(id, i)
 		}
-		if !s.Delta && len(alive) > len(now) {
+		if !s.delta && len(alive) > len(now) {
 			for id := range alive {
 				if !now[id] {
 					end(id, i)
@@ -154,7 +154,7 @@ func (d *InDom) done() {
 		}
 	}
 	for id := range alive {
-		d.Last[id] = len(d.States) - 1
+		d.Last[id] = len(d.states) - 1
 	}
 }
 
@@ -164,9 +164,9 @@ func (d *InDom) Find(t time.Time, wanted func(pdu.Instance) bool) (pdu.Instance,
 	if i := slices.IndexFunc(now, wanted); i >= 0 {
 		return now[i], true
 	}
-	for _, s := range slices.Backward(d.States) {
-		if i := slices.IndexFunc(s.Instances, wanted); i >= 0 {
-			return s.Instances[i], true
+	for _, s := range slices.Backward(d.states) {
+		if i := slices.IndexFunc(s.instances, wanted); i >= 0 {
+			return s.instances[i], true
 		}
 	}
 	return pdu.Instance{ID: pdu.NoInst}, false

@@ -2,7 +2,6 @@ package writer
 
 import (
 	"encoding/binary"
-	"math"
 	"time"
 
 	"pmdaderived/pdu"
@@ -15,7 +14,6 @@ const (
 	kindLabel2 = 3
 	kindText   = 4
 	kindInDom3 = 5
-	kindDelta  = 6
 	kindLabel3 = 7
 )
 
@@ -30,25 +28,11 @@ func (w *Writer) Metric(d pdu.Desc, names ...string) error {
 
 // InDom writes the instances that a domain has from a time on.
 func (w *Writer) InDom(from time.Time, d pdu.InDom, instances []pdu.Instance) error {
-	return w.inDom(w.timed(kindInDom2, kindInDom3, from), d, nil, instances)
-}
-
-// InDomDelta writes in what the instances of a domain differ from those before, in version 3.
-func (w *Writer) InDomDelta(from time.Time, d pdu.InDom, gone []pdu.Inst, come []pdu.Instance) error {
-	return w.inDom(w.timed(kindDelta, kindDelta, from), d, gone, come)
-}
-
-func (w *Writer) inDom(b []byte, d pdu.InDom, gone []pdu.Inst, instances []pdu.Instance) error {
+	b := w.timed(kindInDom2, kindInDom3, from)
 	b = binary.BigEndian.AppendUint32(b, uint32(d))
-	b = binary.BigEndian.AppendUint32(b, uint32(len(gone)+len(instances)))
-	for _, id := range gone {
-		b = binary.BigEndian.AppendUint32(b, uint32(id))
-	}
+	b = binary.BigEndian.AppendUint32(b, uint32(len(instances)))
 	for _, one := range instances {
 		b = binary.BigEndian.AppendUint32(b, uint32(one.ID))
-	}
-	for range gone {
-		b = binary.BigEndian.AppendUint32(b, math.MaxUint32) // no name
 	}
 	offset := 0
 	for _, one := range instances {
