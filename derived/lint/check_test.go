@@ -139,6 +139,8 @@ func TestCheck(t *testing.T) {
 			"x:0 count-of-condition y:4 count-of-condition z:0 count-of-condition a:0 count-of-condition", "",
 		},
 		{"truths of other definitions counted", "x = many\nmany = !ncpu\ny = count_sample(derived.x)", "y:0 count-of-condition", ""},
+		{"shares in place of percent", "x = nth_percentile_inst(load, 0.95)\ny = nth_percentile_sample(ncpu, .5, \"1min\")", "x:26 percentile-fraction y:28 percentile-fraction", ""},
+		{"percent", "x = nth_percentile_inst(load, 0)\ny = nth_percentile_inst(load, 1)\nz = nth_percentile_sample(ncpu, 99.9, \"1min\")", "", ""},
 		{"values counted", "x = count_sample(ncpu)\ny = count(total > 5 ? total : novalue())\nz = sum_sample(ncpu > 4)\na = count(total) > 4\nb = count(c)\nc = b", "", ""},
 
 		{"guard of nothing", "x = defined(ncpu) ? free : swap", "x:8 unused-guard", ""},
