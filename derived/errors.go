@@ -111,7 +111,7 @@ var catalogue = [...]struct{ reason, example string }{
 	RuleDefaultFit:        {"Second operand does not fit the first", "default(bin, bin.d)"},
 	RuleWindowCounter:     {"Counter operand for function over time: take rate() or delta() of it", `max_sample(bin.ctr, "1min")`},
 	RuleWindowInWindow:    {"Function over time of another one", `max_sample(avg_sample(bin, "1min"), "5min")`},
-	RuleWindowChange:      {"Change of a function over time: take it of what is within", `rate(avg_sample(bin, "1min"))`},
+	RuleWindowChange:      {"Change of a function over time: write it inside the function", `rate(avg_sample(bin, "1min"))`},
 }
 
 // String is the wording of the rule's message.

@@ -98,6 +98,7 @@ func (r *recorder) run(ctx context.Context, c *collector) error {
 		return err
 	}
 	r.prepare()
+	r.session.TickAtSamples() // others are not in the test
 	r.session.Watch(r.session.Set().Metrics()...)
 	if c.played != nil {
 		err = r.play(ctx, c.played)
@@ -112,14 +113,12 @@ func (r *recorder) run(ctx context.Context, c *collector) error {
 	return nil
 }
 
-// play takes the samples of an archive. What functions over time had before is not in the test.
+// play takes the samples of an archive.
 func (r *recorder) play(ctx context.Context, p *played) error {
 	progress := r.progress(p.window.Origin, p.window.End)
 	defer progress.done()
-	o := r.playerOptions(p, progress)
-	o.Fresh = true
 	n := 0
-	err := replay.NewPlayer(p.Source, r.session).Play(ctx, o, func(*session.Session, time.Time) error {
+	err := replay.NewPlayer(p.Source, r.session).Play(ctx, r.playerOptions(p, progress), func(*session.Session, time.Time) error {
 		r.take()
 		if n++; n == r.samples {
 			return replay.ErrEnough

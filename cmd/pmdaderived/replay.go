@@ -91,7 +91,6 @@ func (t *tool) identify(r *replay.Recording, file string) (err error) {
 	if err != nil {
 		return fmt.Errorf("identities: %w", err)
 	}
-	r.Known = r.IDs.Has
 	return nil
 }
 
@@ -123,7 +122,7 @@ func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err erro
 		t.complain(fmt.Errorf("%s not written: operands are not in the archive", plural(rest, "metric")))
 	}
 	if n := len(report.New); n > 0 {
-		t.complain(fmt.Errorf("the agent has not served %s yet, such as %s.%s, and may assign other PMIDs", plural(n, "metric"), served.Root, report.New[0]))
+		t.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s.%s, and may assign other PMIDs", plural(n, "metric"), served.Root, report.New[0]))
 	}
 	if err != nil {
 		return t.fail(err)

@@ -143,6 +143,7 @@ func (l *linter) definition(d *derived.Definition) {
 			l.ternary(e)
 		case *syntax.Call:
 			l.call(e)
+			l.percentile(e)
 		}
 		return l.warnings < maxWarnings
 	})

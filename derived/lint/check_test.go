@@ -139,6 +139,8 @@ func TestCheck(t *testing.T) {
 			"x:0 count-of-condition y:4 count-of-condition z:0 count-of-condition a:0 count-of-condition", "",
 		},
 		{"truths of other definitions counted", "x = many\nmany = !ncpu\ny = count_sample(derived.x)", "y:0 count-of-condition", ""},
+		{"shares in place of percent", "x = nth_percentile_inst(load, 0.95)\ny = nth_percentile_sample(ncpu, .5, \"1min\")", "x:26 percentile-fraction y:28 percentile-fraction", ""},
+		{"percent", "x = nth_percentile_inst(load, 0)\ny = nth_percentile_inst(load, 1)\nz = nth_percentile_sample(ncpu, 99.9, \"1min\")", "", ""},
 		{"values counted", "x = count_sample(ncpu)\ny = count(total > 5 ? total : novalue())\nz = sum_sample(ncpu > 4)\na = count(total) > 4\nb = count(c)\nc = b", "", ""},
 
 		{"guard of nothing", "x = defined(ncpu) ? free : swap", "x:8 unused-guard", ""},
@@ -256,6 +258,7 @@ func TestHost(t *testing.T) {
 		{"an instance", "x = total[sda]\ny = rss[0020]\nz = rss[0001 /sbin/init]\na = (total + total)[sdb]", nil, ""},
 		{"no such instance", "x = total[sdz]", nil, "x:5 absent-instance: this host has no instance sdz of total: there are sda, sdb"},
 		{"of an expression", "x = 2 * (total + total)[sdz]", nil, "x:19 absent-instance: this host has no instance sdz of (total + total): there are sda, sdb"},
+		{"a time", "x = rate(total[5m])", nil, `x:10 absent-instance: this host has no instance 5m of total: a window is an operand, as in avg_sample(x, "5m")`},
 		{"quotes", "x = total[\"sda\"]\ny = total['sdb']", nil, `x:5 absent-instance: this host has no instance "sda" of total: write [sda], because quotes are part of the name` +
 			"\ny:5 absent-instance: this host has no instance 'sdb' of total: write [sdb], because quotes are part of the name"},
 		{"quotes around nothing that is there", "x = total[\"sdz\"]", nil, `x:5 absent-instance: this host has no instance "sdz" of total: there are sda, sdb`},

@@ -19,6 +19,7 @@ const (
 	ReversedGuard     Code = "reversed-guard"
 	DoubledRoot       Code = "doubled-root"
 	CountOfTruths     Code = "count-of-condition"
+	PercentFraction   Code = "percentile-fraction"
 
 	CompareScale     Code = "compare-scale"
 	CompareUnits     Code = "compare-units"
@@ -43,7 +44,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		NestedTernary, MixedAndOr, ChainedComparison, NotPrecedence, SameOperands, SameExpression, ConstantCondition,
-		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot, CountOfTruths,
+		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot, CountOfTruths, PercentFraction,
 		CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName, AbsentOperand, MisspeltOperand,
 		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, AbsentKey, LoneMembers,
 		NotPortable,

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -57,6 +58,9 @@ func (l *linter) quotient(e *syntax.Binary, path []derived.Line) {
 	}
 }
 
+// promRange is a time as PromQL writes it between brackets.
+var promRange = regexp.MustCompile(`^[0-9]+(s|m|h|d)$`)
+
 // selected looks for an instance that there is not.
 func (l *linter) selected(e *syntax.Select, kids []*derived.Node) {
 	if singular(kids) {
@@ -71,6 +75,8 @@ func (l *linter) selected(e *syntax.Select, kids []*derived.Node) {
 	switch {
 	case bare != e.Instance && bare != "" && l.Host.HasInstance(kids[0].InDom, bare):
 		text += ": write [" + bare + "], because quotes are part of the name"
+	case promRange.MatchString(e.Instance):
+		text += `: a window is an operand, as in avg_sample(x, "` + e.Instance + `")`
 	default:
 		text += ": " + listed(names)
 	}

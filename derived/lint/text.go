@@ -2,6 +2,7 @@ package lint
 
 import (
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"pmdaderived/derived/syntax"
@@ -54,6 +55,17 @@ func literal(e syntax.Expr) *syntax.Number {
 func zero(e syntax.Expr) bool {
 	number := literal(e)
 	return number != nil && number.Float == 0
+}
+
+// percentile looks at a percentile below the first one, which PromQL's quantiles have taught.
+func (l *linter) percentile(e *syntax.Call) {
+	if e.Func != syntax.Percentile && e.Func != syntax.PercentileSample {
+		return
+	}
+	if n := literal(e.Args[1]); n != nil && n.Float > 0 && n.Float < 1 {
+		l.warn(PercentFraction, start(e.Args[1]), e.Func.String()+"() takes percent: "+n.Text+" is almost the minimum; write "+
+			strconv.FormatFloat(100*n.Float, 'g', 6, 64)+" for a share of "+n.Text)
+	}
 }
 
 // clip is an expression for a message, without its end if it is long.

@@ -16,7 +16,6 @@ import (
 type Options struct {
 	Start, End time.Time     // first and last
 	Every      time.Duration // between two; 0: at each record that holds an operand
-	Fresh      bool          // functions over time have no ticks before Start
 
 	Read    func(at time.Time)       // is told how far records have been read; nil: nobody is
 	Mark    func(at time.Time) error // is told of each mark between Start and End; nil: nobody is
@@ -69,7 +68,7 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 func (p *Player) Play(ctx context.Context, o Options, taken func(s *session.Session, at time.Time) error) error {
 	p.first, p.end = o.Start, o.End
 	for _, t := range p.tracks {
-		if first := o.Start.Add(-t.Span()); !o.Fresh && first.Before(p.first) {
+		if first := o.Start.Add(-t.Span()); first.Before(p.first) {
 			p.first = first
 		}
 	}

@@ -26,7 +26,6 @@ type Recording struct {
 	Wanted    func(name string) bool // which definitions; nil: all
 	Replace   bool                   // those that In has already, too
 	NonFinite bool                   // values that are not finite are written
-	Known     func(name string) bool // whether IDs has known a definition all along; nil: not asked
 	Options                          // times
 }
 
@@ -60,8 +59,12 @@ func (r *Recording) Record(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return report, fmt.Errorf("operands: %w", err)
 	}
+	unknown := make(map[string]bool) // IDs knows them afterwards
+	for _, d := range r.Config.Definitions {
+		unknown[d.Name] = !r.IDs.Has(d.Name)
+	}
 	snapshot := served.Build(served.Input{Config: r.Config, Catalog: catalog, IDs: r.IDs})
-	metrics, err := r.choose(ctx, snapshot, report)
+	metrics, err := r.choose(ctx, snapshot, unknown, report)
 	if err != nil {
 		return report, err
 	}
@@ -94,7 +97,8 @@ type chosen struct {
 }
 
 // choose finds out which metrics are written, and with which PMIDs: a name that In has keeps its own.
-func (r *Recording) choose(ctx context.Context, snapshot *served.Snapshot, report *Report) ([]chosen, error) {
+// Those of unknown have PMIDs that are new.
+func (r *Recording) choose(ctx context.Context, snapshot *served.Snapshot, unknown map[string]bool, report *Report) ([]chosen, error) {
 	var all []chosen
 	for _, m := range snapshot.Metrics {
 		if r.Wanted != nil && !r.Wanted(m.Def.Name) {
@@ -140,7 +144,7 @@ func (r *Recording) choose(ctx context.Context, snapshot *served.Snapshot, repor
 				continue
 			}
 		}
-		if r.Known != nil && found[0].Code != 0 && !r.Known(m.Def.Name) {
+		if found[0].Code != 0 && unknown[m.Def.Name] {
 			report.New = append(report.New, m.Def.Name)
 		}
 		all = append(all, c)

@@ -91,11 +91,16 @@ func TestRecord(t *testing.T) {
 		"busy = rate(disk.dev.avactive)", "load = max(kernel.all.load) / hinv.ncpu", `kind = sum(rate(disk.dev.read)) by (letter=/(.)$/)`,
 		`peak = max_sample(busy, "1min")`, "wrong = no.such", "inf = mem.util.available / 0",
 	}
-	made, report, err := record(t, open(t), &Recording{PID: 1, Known: func(name string) bool { return name != "load" }}, lines...)
+	ids, err := identity.Load("", 510)
+	require.NoError(t, err)
+	made, report, err := record(t, open(t), &Recording{PID: 1, IDs: ids}, lines...)
 	require.NoError(t, err)
 	assert.Equal(t, []LeftOut{{Name: "wrong", Why: "Semantic error: derived metric wrong: operand no.such: Unknown operand metric", Lack: true}}, report.LeftOut)
-	assert.Equal(t, []string{"load"}, report.New)
+	assert.Len(t, report.New, 5)
 	assert.Len(t, report.Metrics, 5)
+	_, again, err := record(t, open(t), &Recording{PID: 1, IDs: ids}, lines...)
+	require.NoError(t, err)
+	assert.Empty(t, again.New)
 	label := made.LogLabels()[0]
 	assert.Equal(t, []any{3, 1, "web1.example", ":Etc/UTC"}, []any{label.Version, label.PID, label.Host, label.ZoneInfo})
 

@@ -45,6 +45,8 @@ type Session struct {
 	windows *window.One
 	ticks   map[time.Duration][]int // the windows of the metrics that are watched, by the time between their samples
 	span    time.Duration           // of the longest window
+	sampled bool                    // the samples are the ticks
+	first   time.Time               // of the samples, if so
 
 	asked   *operand.List    // for the metrics that are watched
 	history []derived.Sample // newest first
@@ -100,6 +102,9 @@ func (s *Session) Set() *derived.Set { return s.set }
 // Catalog is what pmcd said about the operands.
 func (s *Session) Catalog() *operand.Catalog { return s.catalog }
 
+// TickAtSamples makes the samples the ticks of all windows, counted from the first one on, as a unit test does. Call it before Watch.
+func (s *Session) TickAtSamples() { s.sampled = true }
+
 // Watch says which metrics the samples are for; those with an error are passed over. Samples taken
 // before are forgotten.
 func (s *Session) Watch(metrics ...*derived.Metric) {
@@ -118,7 +123,7 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 		s.depth = max(s.depth, m.Needs().History+1)
 		for _, i := range m.Needs().Windows {
 			w := s.windows.Of(int(i))
-			if !slices.Contains(s.ticks[w.Every], int(i)) {
+			if !s.sampled && !slices.Contains(s.ticks[w.Every], int(i)) {
 				s.ticks[w.Every] = append(s.ticks[w.Every], int(i))
 				s.span = max(s.span, time.Duration(cmp.Or(w.Span, window.First))*w.Every)
 			}
@@ -148,6 +153,9 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 	taken, err := s.take(ctx, now)
 	if err != nil {
 		return err
+	}
+	if s.sampled {
+		s.tickAt(taken)
 	}
 	s.history = slices.Insert(s.history, 0, derived.Sample(taken))
 	s.history = s.history[:min(len(s.history), s.depth)]
@@ -226,6 +234,26 @@ func (s *Session) Tick(ctx context.Context, at time.Time, goesOn bool, windows .
 	}
 	s.windows.Done()
 	return nil
+}
+
+// tickAt makes a sample the tick of the windows for which it is the first one in its interval.
+func (s *Session) tickAt(taken *operand.Sample) {
+	if len(s.history) == 0 {
+		s.first = taken.Time()
+	}
+	tick := func(every time.Duration) (number int64, first bool) {
+		number = 1 + int64(taken.Time().Sub(s.first)/every)
+		return number, len(s.history) == 0 || number > 1+int64(s.Time().Sub(s.first)/every)
+	}
+	if number, first := tick(window.Every); first {
+		s.windows.Begin(number)
+	}
+	for i, w := range s.set.Windows() {
+		if number, first := tick(w.Every); first {
+			s.windows.Add(i, number, taken, true)
+		}
+	}
+	s.windows.Done()
 }
 
 // Number is that of the tick that a time belongs to.

@@ -268,3 +268,21 @@ func TestSessionOfWindows(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, s.Wait(ctx, time.Now().Add(time.Hour), nil), context.Canceled)
 }
+
+// As in a unit test, a window has the first sample of each of its intervals, and no other ticks.
+func TestSessionThatTicksAtSamples(t *testing.T) {
+	c := newCollector(t)
+	s := newSession(t, c, `seconds = count_sample(up.load, "1min", "1s")`, `pairs = count_sample(up.load, "1min", "2s")`, "new = count_sample(up.load)")
+	s.TickAtSamples()
+	s.Watch(s.Set().Metrics()...)
+	assert.Zero(t, s.Span())
+	assert.Empty(t, s.Windows())
+	for _, want := range []struct{ seconds, pairs uint64 }{{1, 1}, {2, 1}, {3, 2}, {4, 2}} {
+		require.NoError(t, s.Wait(t.Context(), time.Now(), nil))
+		require.NoError(t, s.Sample(t.Context(), time.Now()))
+		assert.Equal(t, []uint64{want.seconds}, s.bits(t, "seconds"))
+		assert.Equal(t, []uint64{want.pairs}, s.bits(t, "pairs"))
+		assert.Equal(t, []uint64{1}, s.bits(t, "new"))
+		c.tick(1, pdu.Uint64Value(pdu.NoInst, 1))
+	}
+}

@@ -167,13 +167,12 @@ func (u *run) values() {
 	var history []derived.Sample // newest first
 	for n := range u.test.samples {
 		taken := c.take(n)
-		at := u.test.at(n)
-		if at%window.Every == 0 {
-			windows.Begin(1 + int64(at/window.Every))
+		if tick, first := u.test.tick(n, window.Every); first {
+			windows.Begin(tick)
 		}
 		for i, w := range u.set.Windows() {
-			if at%w.Every == 0 {
-				windows.Add(i, 1+int64(at/w.Every), taken, true)
+			if tick, first := u.test.tick(n, w.Every); first {
+				windows.Add(i, tick, taken, true)
 			}
 		}
 		windows.Done()

@@ -83,6 +83,7 @@ g = last_sample(ncpu, "3s")`, "given ncpu 9 1 4 1\n fetches 3s\n expect a 1\n ex
 		},
 		{"a window with an interval", `x = sum_sample(ncpu, "4s", "2s")`, "given ncpu 1 20 3 40 5 60 7\n expect x 1 1 4 4 8 8 12"},
 		{"a long window has a sample each ten seconds", `x = count_sample(ncpu, "6min")`, "interval 5\n given ncpu 1x5\n expect x 1 1 2 2 3"},
+		{"a window with samples that are late", `x = count_sample(ncpu, "6min")`, "times 0 9.99s 19.98s 21s 29.99s 40s\n given ncpu 1x6\n expect x 1 1 2 3 3 4"},
 		{"a window of rates", `x = max_sample(rate(total), "2s")`, "given total[sda] 0 10 40 50 60\n expect x[sda] PM_ERR_AGAIN 10 30 30 10"},
 		{"a client that fetches seldom", `x = max_sample(ncpu, "10s")
 y = delta(reads)`, "given ncpu 1x4 8 1x5 2\n given reads[sda] 0+1x11\n fetches 4s 10s\n expect x 8 8\n expect y[sda] _ 6"},
