@@ -2,11 +2,14 @@ package test
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,11 +19,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi/archive"
 	"pmdaderived/pmda/pmapi/archive/writer"
 )
 
-// archiveDefinitions are definitions that PCP's clients compute as well, over the archive of the examples.
-const archiveDefinitions = `
+// hostDefinitions and sampleDefinitions are definitions that PCP's clients compute as well, over the archive of the examples and over those that were
+// recorded from the agent sample.
+const (
+	hostDefinitions = `
 x.load = kernel.all.load / hinv.ncpu
 x.busy = rate(disk.dev.avactive)
 x.change = delta(disk.dev.read)
@@ -39,6 +45,24 @@ x.some = matchinst(/b$/, disk.dev.read)
 x.now = instant(disk.dev.read)
 x.here = defined(kernel.all.load) ? kernel.all.load : kernel.all.load
 `
+	sampleDefinitions = `
+x.rate = rate(sample.milliseconds)
+x.wrap = delta(sample.seconds)
+x.both = delta(sample.double.bin_ctr) + delta(sample.double.bin_ctr)
+x.bins = sample.bin / 3
+x.total = sum(sample.bin)
+x.some = matchinst(/[2-4]00$/, sample.bin)
+x.one = sample.bin[bin-300]
+x.drift = sample.drift - 10
+x.if = sample.bin > 400 ? sample.bin + 1 : sample.bin * 2
+x.counter = rate(sample.ulonglong.bin_ctr)
+x.load = kernel.all.load * 2
+x.forks = rate(kernel.all.sysfork)
+x.or = sample.bin > 800 || sample.bin < 200
+x.not = !(sample.bin > 300)
+x.neg = -sample.step
+`
+)
 
 // table reads what pmrep or eval print as CSV.
 func table(t *testing.T, name string, env []string, args ...string) (head []string, rows [][]string) {
@@ -55,35 +79,44 @@ func table(t *testing.T, name string, env []string, args ...string) (head []stri
 // What a definition gives over an archive is what PCP's own evaluator gives: pmrep at the same times.
 func TestArchivesAsPmrep(t *testing.T) {
 	program := must(build(worldReadableDir(t)))(t)
-	archive := must(filepath.Abs("../examples/incident"))(t)
-	conf := filepath.Join(t.TempDir(), "x.conf")
-	require.NoError(t, os.WriteFile(conf, []byte(archiveDefinitions), 0o644))
-	var names []string
-	for line := range strings.Lines(strings.TrimSpace(archiveDefinitions)) {
-		name, _, _ := strings.Cut(line, " = ")
-		names = append(names, name)
+	type row struct {
+		archive, definitions string
+		window               []string
 	}
-	for _, window := range [][]string{
-		{"-t", "10"},
-		{"-t", "7"},
-		{"-t", "45", "-S", "3"},
-		{"-t", "3", "-S", "20min", "-T", "4min"},
-		{"-t", "1min", "-A", "1min", "-S", "-25min"},
-	} {
-		t.Run(strings.Join(window, " "), func(t *testing.T) {
-			head, want := table(t, "pmrep", []string{"PCP_DERIVED_CONFIG=" + conf}, append(append([]string{"-a", archive, "-r", "-P", "6", "-o", "csv"}, window...), names...)...)
-			ours, got := table(t, program, nil, append(append([]string{"eval", "-c", conf, "-a", archive, "-o", "csv"}, window...), names...)...)
+	incident := must(filepath.Abs("../examples/incident"))(t)
+	rows := []row{
+		{incident, hostDefinitions, []string{"-t", "10"}},
+		{incident, hostDefinitions, []string{"-t", "7"}},
+		{incident, hostDefinitions, []string{"-t", "45", "-S", "3"}},
+		{incident, hostDefinitions, []string{"-t", "3", "-S", "20min", "-T", "4min"}},
+		{incident, hostDefinitions, []string{"-t", "1min", "-A", "1min", "-S", "-25min"}},
+	}
+	for _, name := range recordedArchives {
+		rows = append(rows, row{must(filepath.Abs(recorded(name)))(t), sampleDefinitions, []string{"-t", "0.3s"}})
+	}
+	for _, row := range rows {
+		t.Run(filepath.Base(row.archive)+" "+strings.Join(row.window, " "), func(t *testing.T) {
+			conf := filepath.Join(t.TempDir(), "x.conf")
+			require.NoError(t, os.WriteFile(conf, []byte(row.definitions), 0o644))
+			args := append([]string{"-a", row.archive, "-o", "csv"}, row.window...)
+			for line := range strings.Lines(strings.TrimSpace(row.definitions)) {
+				name, _, _ := strings.Cut(line, " = ")
+				args = append(args, name)
+			}
+			head, want := table(t, "pmrep", []string{"PCP_DERIVED_CONFIG=" + conf}, append([]string{"-r", "-P", "6"}, args...)...)
+			ours, got := table(t, program, nil, append([]string{"eval", "-c", conf}, args...)...)
 			require.Len(t, got, len(want))
 			column := make(map[string]int)
 			for i, name := range ours {
 				column[name] = i
 			}
+			gap := gaps(t, row.archive)
 			compared, differ := 0, []string(nil)
 			for k, name := range head[1:] {
 				i, ok := column[name]
 				for row := range want {
-					if at := got[row][0]; at >= "2026-11-24 02:21:51" && at < "2026-11-24 02:22:00" {
-						continue // between a mark and the next record pmrep prints what a singular metric had before, or 0
+					if gap(got[row][0]) {
+						continue // there pmrep prints what a singular metric had before, or 0
 					}
 					theirs, mine := want[row][k+1], ""
 					if ok {
@@ -97,6 +130,36 @@ func TestArchivesAsPmrep(t *testing.T) {
 			assert.Empty(t, differ)
 			assert.Greater(t, compared, 500)
 		})
+	}
+}
+
+// gaps returns what reports whether a time, as eval prints it, is between a mark record and the next record.
+func gaps(t *testing.T, path string) func(at string) bool {
+	t.Helper()
+	a := must(archive.Open(path))(t)
+	defer a.Close()
+	c := a.NewContext(time.Time{}, time.Time{})
+	defer c.Close()
+	var all [][2]time.Time
+	marked := false
+	for {
+		r, err := c.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			return func(at string) bool {
+				when := must(time.Parse("2006-01-02 15:04:05.000", at))(t)
+				return slices.ContainsFunc(all, func(gap [2]time.Time) bool {
+					return !when.Before(gap[0].Truncate(time.Millisecond)) && when.Before(gap[1])
+				})
+			}
+		}
+		require.NoError(t, err)
+		switch {
+		case r.Mark:
+			all = append(all, [2]time.Time{r.Time, a.End().Add(1)})
+		case marked:
+			all[len(all)-1][1] = r.Time
+		}
+		marked = r.Mark
 	}
 }
 

@@ -77,6 +77,13 @@ func (p *Player) Play(ctx context.Context, o Options, taken func(s *session.Sess
 	}
 	records := p.source.NewContext(p.first, o.End)
 	defer records.Close()
+	var operands []pdu.PMID
+	for _, t := range p.tracks {
+		operands = append(operands, t.operands...)
+		for _, w := range t.windows {
+			operands = append(operands, w.needs...)
+		}
+	}
 	next := o.Start // with Every
 	until := func(end time.Time) error {
 		for ; o.Every > 0 && next.Before(end); next = next.Add(o.Every) {
@@ -90,7 +97,7 @@ func (p *Player) Play(ctx context.Context, o Options, taken func(s *session.Sess
 	}
 	read := func() error {
 		for {
-			r, err := records.Next(ctx)
+			r, err := records.Next(ctx, operands...)
 			if errors.Is(err, io.EOF) {
 				return until(o.End.Add(1))
 			}

@@ -21,6 +21,8 @@ type Context struct {
 
 	walk    *logfile.Reader // of Next; nil: it begins at from
 	from    time.Time
+	ids     []pdu.PMID        // that Next was called with, nil: none
+	wanted  map[pdu.PMID]bool // these
 	columns pdu.Columns
 	record  Record
 
@@ -84,7 +86,8 @@ func (c *Context) Next(ctx context.Context, ids ...pdu.PMID) (*Record, error) {
 	}
 	var wanted func(pdu.PMID) bool
 	if len(ids) > 0 {
-		wanted = func(id pdu.PMID) bool { return slices.Contains(ids, id) }
+		c.want(ids)
+		wanted = func(id pdu.PMID) bool { return c.wanted[id] }
 	}
 	for {
 		if err := ctx.Err(); err != nil {
@@ -107,6 +110,17 @@ func (c *Context) Next(ctx context.Context, ids ...pdu.PMID) (*Record, error) {
 			c.record = Record{Time: r.Time, Sets: c.columns.Sets}
 			return &c.record, nil
 		}
+	}
+}
+
+// want makes a set of the metrics that Next is asked for, which are the same most times.
+func (c *Context) want(ids []pdu.PMID) {
+	if slices.Equal(ids, c.ids) {
+		return
+	}
+	c.ids, c.wanted = slices.Clone(ids), make(map[pdu.PMID]bool, len(ids))
+	for _, id := range ids {
+		c.wanted[id] = true
 	}
 }
 
