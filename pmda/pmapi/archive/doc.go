@@ -2,10 +2,11 @@
 // [pmapi.Conn], with the same methods, for any time that the archive has.
 //
 //	a, err := archive.Open("/var/log/pcp/pmlogger/myhost") // a folder, an archive, several
+//	defer a.Close()
 //	found, err := a.LookupNames(ctx, []string{"kernel.all.load"})
 //	c := a.NewContext(time.Time{}, time.Time{})            // all of it
-//	c.SetTime(a.Start().Add(time.Minute))
 //	defer c.Close()
+//	c.SetTime(a.Start().Add(time.Minute))
 //	res, err := c.Fetch(ctx, []pdu.PMID{found[0].PMID})    // what the load was then
 //
 // # Two ways to read
