@@ -56,6 +56,14 @@ func TestInstall(t *testing.T) {
 	assert.Len(t, m.agents(), 1, "the second replaces the first")
 	assert.Len(t, m.controlLines(), len(control)+1)
 
+	line := regexp.MustCompile(`(?m)^(derived\s+510\s+pipe\s+binary\s+)(\S+ -d 510).*$`)
+	m.write(m.control, line.ReplaceAllString(m.read(m.control), "$1 notready $2 --interval=30s --limit contexts=100 "))
+	for range 2 {
+		m.done(filepath.Join(m.pmda, "Install"))
+		m.requireServed()
+		assert.Regexp(t, `(?m)^derived\t510\tpipe\tbinary\s+/\S+ -d 510 +--interval=30s --limit contexts=100$`, m.read(m.control), "options stay")
+	}
+
 	for _, turn := range []string{"first", "again"} {
 		out = m.done(filepath.Join(m.pmda, "Remove"))
 		assert.Contains(t, out, "Check derived metrics have gone away ... OK", turn)
@@ -165,6 +173,7 @@ func TestInstallFails(t *testing.T) {
 		{"no program", "", `run "make install" first`},
 		{"program that logs why it ends", "#!/bin/sh\necho no luck >>" + m.logs + "/pmcd/derived.log\nexit 3\n", notWorking + "       see " + m.logs + "/pmcd/derived.log\n       | no luck\n"},
 		{"program that says why it ends", "#!/bin/sh\necho $0: no luck >&2\nexit 3\n", "\n       | " + program + ": no luck\n"},
+		{"program that refuses an option", "#!/bin/sh\necho pmdaderived: no luck >&2\nexit 2\n", "\n       | pmdaderived: no luck\n"},
 		{"program that cannot be started", "#!/no/such/shell\n", "error starting " + program + ": No such file or directory\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
