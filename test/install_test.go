@@ -108,6 +108,22 @@ func TestInstallWithoutPMCD(t *testing.T) {
 	assert.False(t, m.running())
 }
 
+// The number of another agent is not taken from it.
+func TestInstallBesideTheSameNumber(t *testing.T) {
+	if onCopy(t) {
+		return
+	}
+	m := newMachine(t)
+	m.startPMCD()
+	m.makeInstall()
+	m.write(m.control, "other\t510\tpipe\tbinary\tno-program\n"+m.read(m.control))
+	before := m.snapshot()
+	out, exit := m.run(filepath.Join(m.pmda, "Install"))
+	assert.Equal(t, 1, exit, out)
+	assert.Contains(t, out, "Error: other has the domain number 510; choose another one in "+filepath.Join(m.pmda, "domain.h")+", then run Install again\n")
+	assert.Equal(t, before, m.snapshot())
+}
+
 // Upgrade, which pmcd's start script runs, repairs what updates of PCP break, and nothing else.
 func TestInstallUpgrade(t *testing.T) {
 	if onCopy(t) {
