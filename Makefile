@@ -103,7 +103,7 @@ archives: go pcp ## compare all archives below a folder with what libpcp reads (
 	$(GO) test -count=1 -v -timeout 0 -tags archives -run '^TestArchives$$' ./pmda/pmapi/archive -args -archives $(abspath $(DIR))
 
 .PHONY: unit
-unit: go ## run the tests that need no PCP (seconds)
+unit: go ## run the tests that need no PCP (about a minute)
 	$(strip $(GO) test $(GOTESTFLAGS)) $(PACKAGES)
 
 .PHONY: check

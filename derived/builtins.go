@@ -70,7 +70,7 @@ type builtin struct {
 	result    func(n *Node)                                        // metadata of the result; nil: as they are
 
 	step   stepOp                                    // that computes it; 0: it is its operand
-	each   func(t pdu.Type, dst, a []uint64)         // of opEach: value by value, of the type of the result
+	each   func(t pdu.Type, dst, a []uint64)         // of opEach: value by value, of the type of the result, as Vector.Bits holds them
 	pair   func(t pdu.Type) func(dst, a, b []uint64) // of opPair: the loop for two operands, of a type that is not FLOAT
 	ofNone bool                                      // of opAggregate: 0 is the result of no values
 	sorts  bool                                      // of opAggregate: reduce changes the order of the values

@@ -11,7 +11,7 @@
 // A metric has a number, its PMID, under which everything is asked for: an agent decides by it which
 // descriptor ([Agent].Desc) and which values ([Agent].Fetch) to give, and says with [pdu.ErrPMID] that it has none such.
 // A metric with several values at once has them by instance, and its descriptor names the instance domain, which is
-// listed by Instances. The example below is whole; [pmdaderived/pmda/examples/dice] is a program with names, texts,
+// listed by Instances. The example (example_test.go) is whole; [pmdaderived/pmda/examples/dice] is a program with names, texts,
 // instances, a counter and a metric that can be stored, made to be copied, and says how to install it.
 // Package pdu explains the words.
 //

@@ -56,6 +56,14 @@ func TestInstall(t *testing.T) {
 	assert.Len(t, m.agents(), 1, "the second replaces the first")
 	assert.Len(t, m.controlLines(), len(control)+1)
 
+	line := regexp.MustCompile(`(?m)^(derived\s+510\s+pipe\s+binary\s+)(\S+ -d 510).*$`)
+	m.write(m.control, line.ReplaceAllString(m.read(m.control), "$1 notready $2 --interval=30s --limit contexts=100 "))
+	for range 2 {
+		m.done(filepath.Join(m.pmda, "Install"))
+		m.requireServed()
+		assert.Regexp(t, `(?m)^derived\t510\tpipe\tbinary\s+/\S+ -d 510 +--interval=30s --limit contexts=100$`, m.read(m.control), "options stay")
+	}
+
 	for _, turn := range []string{"first", "again"} {
 		out = m.done(filepath.Join(m.pmda, "Remove"))
 		assert.Contains(t, out, "Check derived metrics have gone away ... OK", turn)
@@ -98,6 +106,22 @@ func TestInstallWithoutPMCD(t *testing.T) {
 	assert.Less(t, time.Since(start), 10*time.Second)
 	assert.Equal(t, before, m.snapshot())
 	assert.False(t, m.running())
+}
+
+// The number of another agent is not taken from it.
+func TestInstallBesideTheSameNumber(t *testing.T) {
+	if onCopy(t) {
+		return
+	}
+	m := newMachine(t)
+	m.startPMCD()
+	m.makeInstall()
+	m.write(m.control, "other\t510\tpipe\tbinary\tno-program\n"+m.read(m.control))
+	before := m.snapshot()
+	out, exit := m.run(filepath.Join(m.pmda, "Install"))
+	assert.Equal(t, 1, exit, out)
+	assert.Contains(t, out, "Error: other has the domain number 510; choose another one in "+filepath.Join(m.pmda, "domain.h")+", then run Install again\n")
+	assert.Equal(t, before, m.snapshot())
 }
 
 // Upgrade, which pmcd's start script runs, repairs what updates of PCP break, and nothing else.
@@ -165,6 +189,7 @@ func TestInstallFails(t *testing.T) {
 		{"no program", "", `run "make install" first`},
 		{"program that logs why it ends", "#!/bin/sh\necho no luck >>" + m.logs + "/pmcd/derived.log\nexit 3\n", notWorking + "       see " + m.logs + "/pmcd/derived.log\n       | no luck\n"},
 		{"program that says why it ends", "#!/bin/sh\necho $0: no luck >&2\nexit 3\n", "\n       | " + program + ": no luck\n"},
+		{"program that refuses an option", "#!/bin/sh\necho pmdaderived: no luck >&2\nexit 2\n", "\n       | pmdaderived: no luck\n"},
 		{"program that cannot be started", "#!/no/such/shell\n", "error starting " + program + ": No such file or directory\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

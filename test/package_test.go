@@ -152,8 +152,15 @@ func (m *machine) testPackageWithoutPMCD(t *testing.T, former, present string) {
 	}, time.Minute, 250*time.Millisecond, "pmcd runs Install by itself")
 
 	m.done(filepath.Join(m.pmda, "Remove"))
+	number := filepath.Join(m.pmda, "domain.h")
+	packedNumber := m.read(number)
+	chosen := strings.Replace(packedNumber, " 510\n", " 499\n", 1)
+	require.NotEqual(t, packedNumber, chosen)
+	m.write(number, chosen)
 	m.dpkg("-i", present)
 	assert.Equal(t, control, m.controlLines(), "an upgrade does not put it in again")
+	assert.Equal(t, chosen, m.read(number), "an upgrade keeps the domain number")
+	m.write(number, packedNumber)
 
 	m.done(filepath.Join(m.pmda, "Install"))
 	m.stopPMCD()

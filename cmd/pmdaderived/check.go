@@ -101,11 +101,11 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 	return exit
 }
 
-// tolerated is what libpcp need not have for definitions of a file: nothing if all is asked for, else what is installed has not
-// for a file that clients read by themselves.
+// tolerated is what libpcp need not have for definitions of a file: nothing if all is asked for and the site can change it, else
+// what is installed has not for a file that clients read by themselves.
 func (c *checked) tolerated(file string) syntax.Support {
 	switch {
-	case c.portable:
+	case c.portable && !c.lenient(file):
 		return syntax.Everywhere
 	case c.clients[file]:
 		return understands(c.version)

@@ -69,7 +69,7 @@ func TestLanguageManualIsComplete(t *testing.T) {
 
 	entry := func(section, begin string) {
 		t.Helper()
-		describes(t, sections[section], `\n\.TP\n(.*[ ,])?`+regexp.QuoteMeta(begin), begin+" in "+section)
+		describes(t, sections[section], `\n\.TP\n(.*[ ,])?`+regexp.QuoteMeta(begin), "docs/pmdaderived.5, "+section+": "+begin)
 	}
 	for f := range syntax.Functions {
 		entry("FUNCTIONS", f.String()+"(")
@@ -90,10 +90,10 @@ func TestLanguageManualIsComplete(t *testing.T) {
 		entry("OPERANDS", tag[1])
 	}
 	for _, word := range []string{"32", "U32", "64", "U64", "FLOAT", "DOUBLE", "counter", "instant", "discrete", "null"} {
-		describes(t, sections["OPERANDS"], `(?m)^`+word+`[,. ]?$`, word)
+		describes(t, sections["OPERANDS"], `(?m)^`+word+`[,. ]?$`, "docs/pmdaderived.5, OPERANDS: "+word)
 	}
 	for _, unit := range unitWords() {
-		describes(t, sections["METADATA"], `(?m)^`+regexp.QuoteMeta(unit)+`[,.;]?$`, "units "+unit)
+		describes(t, sections["METADATA"], `(?m)^`+regexp.QuoteMeta(unit)+`[,.;]?$`, "docs/pmdaderived.5, METADATA: units "+unit)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestLanguageManualIsComplete(t *testing.T) {
 func TestFunctionsAreDocumented(t *testing.T) {
 	table := readFile(t, "../../docs/language.md")
 	for f := range syntax.Functions {
-		describes(t, table, `(?m)^\| `+"`"+f.String()+`\(.*`+"`"+` \| `+regexp.QuoteMeta(f.Help())+` \|`, f.String())
+		describes(t, table, `(?m)^\| `+"`"+f.String()+`\(.*`+"`"+` \| `+regexp.QuoteMeta(f.Help())+` \|`, "docs/language.md: the row of "+f.String()+"(), with the text "+f.Help()+",")
 	}
 }
 

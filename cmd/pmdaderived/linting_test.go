@@ -140,6 +140,11 @@ func TestCheckPortable(t *testing.T) {
 	assert.Equal(t, append(slices.Clone(ours), "site.f = "), told())
 	s.version = "7.2.1"
 	assert.Equal(t, ours, told())
+	assert.Equal(t, ours, told("--portable"), "PCP has written it")
+
+	writeFile(t, filepath.Join(s.dir, "config", "pmdaderived", "site.conf"), text)
+	require.NoError(t, os.Remove(path))
+	assert.Empty(t, told("--portable"), "the agent computes it")
 }
 
 // Every problem has a code, whoever found it.

@@ -105,11 +105,11 @@ func TestManualPageSubCommands(t *testing.T) {
 				}
 				entry := entries[c.name]
 				assert.True(t, strings.Contains(entry, o.long) || o.short != "" && strings.Contains(entry, `[\fB`+o.short+`\fR`),
-					"without %s", o.long)
+					"docs/pmdaderived.1, SUB-COMMANDS: %s has no %s", c.name, o.long)
 				synopsis := synopses[c.name]
 				must := o.short != "" && strings.Contains(synopsis, "\n.B "+o.short+"\n")
 				assert.True(t, must || o.short != "" && strings.Contains(synopsis, "["+o.short) || strings.Contains(synopsis, "["+o.long),
-					"synopsis without %s", o.long)
+					"docs/pmdaderived.1, SYNOPSIS: %s has no %s", c.name, o.long)
 			}
 			for _, found := range long.FindAllString(entries[c.name], -1) {
 				assert.Contains(t, names, found)

@@ -91,7 +91,7 @@ func TestReferenceOptions(t *testing.T) {
 			}
 		})
 	}
-	assert.ElementsMatch(t, want, documented)
+	assert.ElementsMatch(t, want, documented, "list A is the program, list B is docs/reference.md")
 }
 
 // The table of sub-commands has the options of each, and arguments that are refused.
@@ -112,7 +112,7 @@ func TestReferenceSubCommands(t *testing.T) {
 			assert.Equal(t, exitUsage, exit, "%s %s=%s", row[0], long, refused)
 		}
 	}
-	assert.ElementsMatch(t, want, documented)
+	assert.ElementsMatch(t, want, documented, "list A is the program, list B is docs/reference.md")
 }
 
 // The table of files has those of the manual page, and the defaults of options.
@@ -125,7 +125,7 @@ func TestReferenceFiles(t *testing.T) {
 	for _, row := range referenceTable(t, "file", "written by", "when it is missing or cannot be used") {
 		documented = append(documented, row[0])
 	}
-	assert.ElementsMatch(t, want, documented)
+	assert.ElementsMatch(t, want, documented, "list A is docs/pmdaderived.1, list B is docs/reference.md")
 }
 
 // The table of variables has those that are read, with what is taken without them.

@@ -31,7 +31,7 @@
 // # Meeting points
 //
 // They meet in what is immutable (a snapshot, a sample, the names of instances, what functions over time come to), in counters (package control), and in
-// package upstream, whose lock is the only one that a request takes.
+// package upstream, with its lock. The only other lock that a request takes is package keeper's, for functions over time since the last fetch.
 //
 // # A context
 //
@@ -41,9 +41,12 @@
 // The history outlives a reload as long as the metric has the same operands (Series), and ends with the client, or
 // when there are too many and this one was idle longest.
 //
+// # Rooms
+//
 //	reload     configuration, look-ups, snapshots
 //	operand    samples, catalog and instance names as a pmcd shows them; pure
-//	upstream   connections to pmcd, the queue of fetches, series of samples, the schedule
+//	upstream   connections to pmcd, series of samples, the schedule
+//	queue      which operands wait, and what the next fetch contains; pure
 //	keeper     functions over time: when they are sampled, and what they come to
 //	history    what a context has seen of a metric, and evaluations; pure
 //	predict    when a context will fetch next; pure
@@ -52,4 +55,5 @@
 //	served     the immutable snapshot; pure
 //	identity   PMIDs and their file
 //	control    what the agent tells about itself
+//	mmv        the same as a memory-mapped file, which others serve
 package agent

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,12 +17,12 @@ func TestGrammar(t *testing.T) {
 
 	for f := Avg; int(f) < len(functions); f++ {
 		assert.Equal(t, f.String(), functionOf(f.String()).String())
-		assert.Contains(t, grammar, `"`+f.String()+`("`)
+		assert.True(t, strings.Contains(grammar, `"`+f.String()+`("`), "derived/syntax/grammar.txt has no function %s()", f)
 	}
 	for _, key := range []string{"type", "semantics", "units", "meta", "indom"} {
 		assert.Regexp(t, `"`+key+`" +"="`, grammar)
 	}
 	for op := Neg; op <= Or; op++ {
-		assert.Contains(t, grammar, `"`+op.String()+`"`)
+		assert.True(t, strings.Contains(grammar, `"`+op.String()+`"`), "derived/syntax/grammar.txt has no operator %s", op)
 	}
 }

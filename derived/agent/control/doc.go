@@ -12,8 +12,9 @@
 // A new metric is a field of [Figures] and a row of the [Table], both in table.go, and a line where it is counted. Its item is the
 // next one, which TestItems knows: none is used twice.
 // `go test ./derived/agent/control -update` writes the file help and docs/reference.md anew. The name
-// goes into docs/pmdaderived.1, and `go test ./test -run TestDbpmda -update` shows it to dbpmda. One with a value for each definition,
-// file or limit is a field and a row in lists.go, and a line in derived/agent/shown.go.
+// goes into docs/pmdaderived.1. `go test ./test -run 'TestDbpmda|TestStays' -update` shows the metric to dbpmda, and promises it
+// for all of 1.x. One with a value for each definition, file or limit is a field and a row in lists.go, and a line in
+// derived/agent/shown.go.
 //
 // A new instance domain is a serial and a row of inDoms (control.go), and a sequence in [Source].
 //

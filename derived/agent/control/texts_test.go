@@ -31,7 +31,14 @@ func same(t *testing.T, path, want, got string) {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 		return
 	}
-	assert.Equal(t, want, got, "go test ./derived/agent/control -update writes it")
+	if want == got {
+		return
+	}
+	wanted, found, line := strings.Split(want, "\n"), strings.Split(got, "\n"), 0
+	for line < min(len(wanted), len(found)) && wanted[line] == found[line] {
+		line++
+	}
+	assert.Fail(t, "the file does not say what the table says", "%s:%d; go test ./derived/agent/control -update writes it", path, line+1)
 }
 
 // The file help of the source tree says what the agent says.

@@ -2,6 +2,7 @@
 // time in the archive.
 //
 //	a, err := archive.Open("/var/log/pcp/pmlogger/myhost") // an archive, a folder, several
+//	defer a.Close()
 //	found, err := a.LookupNames(ctx, []string{"kernel.all.load"})
 //	c := a.NewContext(time.Time{}, time.Time{})            // all of it
 //	defer c.Close()
