@@ -18,6 +18,7 @@ import (
 	"pmdaderived/derived/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
+	"pmdaderived/pmda/pmapi/archive/writer"
 )
 
 // record makes an archive of definitions over another one.
@@ -157,6 +158,28 @@ func TestRecord(t *testing.T) {
 	res, err := c.FetchColumns(t.Context(), []pdu.PMID{inf})
 	require.NoError(t, err)
 	assert.Empty(t, res.Sets[0].Bits, "not served either")
+}
+
+// A domain of which no instance was recorded takes nothing down.
+func TestRecordWithoutInstances(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "in")
+	w, err := writer.Create(base, writer.Label{Version: 3, Start: night, Host: "web1.example", TimeZone: "UTC"})
+	require.NoError(t, err)
+	require.NoError(t, w.Metric(readDesc, "disk.dev.read"))
+	require.NoError(t, w.Metric(freeDesc, "mem.util.available"))
+	for minute := range 3 {
+		w.Values().Fail(readDesc.PMID, pdu.ErrAgain)
+		w.Values().Number(freeDesc.PMID, freeDesc.Type, 1024)
+		require.NoError(t, w.Put(at(minute, 0)))
+	}
+	require.NoError(t, w.Close())
+	in, err := archive.Open(base)
+	require.NoError(t, err)
+	defer in.Close()
+	made, report, err := record(t, in, &Recording{Options: Options{Start: night, End: at(2, 0)}}, "twice = disk.dev.read * 2", "free = mem.util.available / 1024")
+	require.NoError(t, err)
+	assert.Len(t, report.Metrics, 2)
+	assert.Len(t, times(t, made, idOf(t, made, "derived.free")), 3)
 }
 
 // Each metric is written at the records that hold one of its operands.

@@ -106,12 +106,10 @@ func (p *part) describeDomain(ctx context.Context, of pdu.InDom) error {
 			p.out.Text(out, pdu.TextInDom|pdu.TextOneLine, d.groups.Text()),
 			p.out.Text(out, pdu.TextInDom|pdu.TextHelp, d.groups.Text()))
 	}
-	all, err := p.In.AllInstances(of)
-	if err != nil {
-		return err
-	}
-	if err := p.out.InDom(p.Start, of, all); err != nil {
-		return err
+	if all, err := p.In.AllInstances(of); err == nil { // else no instance was recorded
+		if err := p.out.InDom(p.Start, of, all); err != nil {
+			return err
+		}
 	}
 	for _, t := range []pdu.TextType{pdu.TextInDom | pdu.TextOneLine, pdu.TextInDom | pdu.TextHelp} {
 		text, err := p.In.Text(ctx, out, t)

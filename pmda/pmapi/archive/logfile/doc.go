@@ -1,7 +1,7 @@
-// Package logfile reads the files of archives: which there are, compressed or not, and the records in them. What a record says is for others,
-// but for the values in those of volumes.
+// Package logfile reads the files of archives: it finds them, decompresses them, and returns their records. It decodes the records of volumes;
+// those of metadata are decoded by package metadata.
 //
-//	log, err := logfile.Open(paths, metadata)   // metadata gets each record of NAME.meta
+//	log, err := logfile.Open(paths, metadata)   // calls metadata with each record of NAME.meta
 //	r := log.NewReader()
 //	r.Seek(log.PlaceBefore(t))
 //	record, err := r.Next()                     // io.EOF at the end
@@ -9,9 +9,9 @@
 //
 //	NAME.meta   NAME.0   NAME.1   NAME.index       another archive
 //	    |          \_______|__________|               |
-//	metadata            Reader, by time:  records, a mark, records
+//	metadata            Reader, by time:  records, a mark record, records
 //
-// A Log may be used by several goroutines at a time, a Reader by one.
+// Several goroutines may use one Log. Only one may use a Reader.
 //
 // Sources: LOGARCHIVE(5), docs/archives.md 1 to 4 and 7.
 package logfile

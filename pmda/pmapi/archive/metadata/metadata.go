@@ -1,12 +1,12 @@
-// Package metadata holds what archives say of metrics and instance domains, from the records of NAME.meta.
+// Package metadata decodes and keeps what archives say about metrics and instance domains in NAME.meta.
 //
-//	record     it is kept             if there are several
-//	desc       for ever               the first one counts, and the other is told
-//	instances  by time: [InDom]       each counts from its time on
-//	labels     by time: [Labels]      each counts from its time on
-//	text       for ever               the last one counts
+//	record           is kept           if there are several
+//	descriptor       once              the first one counts, and a different one is reported
+//	instance domain  by time: [InDom]  each counts from its time on
+//	labels           by time: [Labels] each counts from its time on
+//	text             once              the last one counts
 //
-// All is there once [Metadata.Done] was called, and does not change any more.
+// After [Metadata.Done] nothing changes any more, and several goroutines may read it.
 //
 // Sources: LOGARCHIVE(5), docs/archives.md 3.
 package metadata
