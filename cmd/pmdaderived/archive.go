@@ -60,16 +60,14 @@ func (t *tool) timeOptions() []pmda.Option {
 	}
 }
 
-// intervalOption is -t, which takes an interval as PCP's tools do, and as this program has always taken it.
+// intervalOption is -t, the time between samples.
 func (t *tool) intervalOption(pause *time.Duration, help string) pmda.Option {
 	return pmda.Option{
 		Short: 't', Long: "interval", Arg: "TIME", Help: help,
 		Set: func(arg string) error {
-			d, err := timewindow.ParseInterval(arg)
-			if err != nil || d < time.Millisecond {
-				if err := duration(&d, time.Millisecond)(arg); err != nil {
-					return err
-				}
+			var d time.Duration
+			if err := duration(&d, time.Millisecond)(arg); err != nil {
+				return err
 			}
 			*pause, t.archive.every = d, d
 			return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pmdaderived/config"
+	"pmdaderived/derived/timewindow"
 	"pmdaderived/pmda/pmapi"
 )
 
@@ -50,14 +51,10 @@ func address(to *string) func(string) error {
 	}
 }
 
-// duration reads "10s", "500ms" or a plain number of seconds.
+// duration reads an interval of at least some time: "10s", "500ms", "1min", a plain number of seconds.
 func duration(d *time.Duration, least time.Duration) func(string) error {
 	return func(arg string) error {
-		text := arg
-		if strings.Trim(text, "0123456789.") == "" {
-			text += "s"
-		}
-		v, err := time.ParseDuration(text)
+		v, err := timewindow.ParseInterval(arg)
 		if err != nil {
 			return fmt.Errorf("%q is not a time such as 10s or 500ms", arg)
 		}

@@ -18,6 +18,7 @@ func TestParseInterval(t *testing.T) {
 		{"0.5", 500 * time.Millisecond},
 		{"0.1", 100 * time.Millisecond},
 		{"0.3 secs", 300 * time.Millisecond},
+		{"500msec", 500 * time.Millisecond},
 		{"90s", 90 * time.Second},
 		{"1 second", time.Second},
 		{"5min", 5 * time.Minute},
@@ -34,7 +35,7 @@ func TestParseInterval(t *testing.T) {
 		require.NoError(t, err, row.text)
 		assert.Equal(t, row.want, got, row.text)
 	}
-	for _, text := range []string{"", " ", "s", "-1", "0", "0s", "1 week", "1:30", "5 min.", "1e3", "1.2.3s", ".", "1msec", "367d", "99999999999999999999d", "\u0661s"} {
+	for _, text := range []string{"", " ", "s", "-1", "0", "0s", "1 week", "1:30", "5 min.", "1e3", "1.2.3s", ".", "1 us", "367d", "99999999999999999999d", "\u0661s"} {
 		_, err := ParseInterval(text)
 		assert.Error(t, err, text)
 	}

@@ -22,7 +22,7 @@ func (e *Error) Error() string {
 const wantInterval = "want a number and a unit, such as 30s, 5min or 1hour30min"
 
 // ParseInterval reads an interval as the option -t of PCP's tools does: "5min", "1 hour 30 min", "0.5"; a number without a unit is
-// seconds. Blanks do not count. An error is an *[Error]. Source: PCPIntro(1).
+// seconds. Blanks do not count. An error is an *[Error]. Source: PCPIntro(1), pmParseHighResInterval(3).
 func ParseInterval(text string) (time.Duration, error) {
 	fail := func(at int) (time.Duration, error) { return 0, &Error{text, at, wantInterval} }
 	at := skipBlanks(text, 0)
@@ -70,11 +70,17 @@ func skipBlanks(text string, at int) int {
 // unitOfTime is the unit that a word stands for; 0: none.
 func unitOfTime(word string) time.Duration {
 	switch word {
+	case "nsec", "nsecs", "nanosecond", "nanoseconds":
+		return time.Nanosecond
+	case "usec", "usecs", "microsecond", "microseconds":
+		return time.Microsecond
+	case "ms", "msec", "msecs", "millisecond", "milliseconds":
+		return time.Millisecond
 	case "", "s", "sec", "secs", "second", "seconds":
 		return time.Second
 	case "m", "min", "mins", "minute", "minutes":
 		return time.Minute
-	case "h", "hour", "hours":
+	case "h", "hr", "hrs", "hour", "hours":
 		return time.Hour
 	case "d", "day", "days":
 		return 24 * time.Hour

@@ -195,6 +195,7 @@ func TestErrors(t *testing.T) {
 func TestParseInterval(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0": 0, "1.5h": 90 * time.Minute, "4 days 6 hours": 102 * time.Hour, "800d": 800 * 24 * time.Hour, " 1 0 s": 10 * time.Second,
+		"1ms": time.Millisecond, "2 usecs": 2 * time.Microsecond, "3nanoseconds": 3, "2hrs 1 HR": 3 * time.Hour,
 	} {
 		got, err := ParseInterval(text)
 		require.NoError(t, err, text)
