@@ -6,7 +6,7 @@
 //	player := replay.NewPlayer(source, s)
 //	err = player.Play(ctx, replay.Options{Start: start, End: end, Every: time.Minute}, func(_ *session.Session, at time.Time) error { … })
 //
-//	a sample is taken      with Every at its multiples from the start on, else at each record that holds an operand
+//	a sample is taken      with Every at its multiples from the start on, else at each record that holds an operand that is not discrete
 //	its values are         those that PMAPI interpolates: those of the record, if there is one with them at that time
 //	a tick of a window is  a record that holds all operands of the function but for discrete ones, the first one in each of the window's intervals;
 //	                       never interpolated

@@ -15,7 +15,7 @@ import (
 // Options say at which times samples are taken.
 type Options struct {
 	Start, End time.Time     // first and last
-	Every      time.Duration // between two; 0: at each record that holds an operand
+	Every      time.Duration // between two; 0: at each record that holds an operand that is not discrete, or any if all are
 
 	Read    func(at time.Time)       // is told how far records have been read; nil: nobody is
 	Mark    func(at time.Time) error // is told of each mark between Start and End; nil: nobody is
@@ -36,7 +36,7 @@ type Player struct {
 // track is a session with what it is computed from.
 type track struct {
 	*session.Session
-	operands []pdu.PMID // of all that is watched
+	operands []pdu.PMID // of all that is watched; while it is played, without those that are discrete, unless all are
 	windows  []*ticks
 }
 
@@ -68,6 +68,7 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 func (p *Player) Play(ctx context.Context, o Options, taken func(s *session.Session, at time.Time) error) error {
 	p.first, p.end = o.Start, o.End
 	for _, t := range p.tracks {
+		t.operands = p.source.changing(ctx, t.operands)
 		if first := o.Start.Add(-t.Span()); first.Before(p.first) {
 			p.first = first
 		}

@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,9 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/session"
+	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
+	"pmdaderived/pmda/pmapi/archive/writer"
 )
 
 // open opens the archive of an incident.
@@ -192,6 +195,43 @@ func TestPlayEnds(t *testing.T) {
 	assert.Equal(t, 1, n)
 	failed := errors.New("failed")
 	require.ErrorIs(t, p.Play(t.Context(), o, func(*session.Session, time.Time) error { return failed }), failed)
+}
+
+// pmlogger records the number of CPUs in groups of its own, milliseconds away from counters: nothing is sampled for it.
+func TestPlayBesideDiscrete(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "beside")
+	w, err := writer.Create(base, writer.Label{Version: 3, PID: 1, Start: night, Host: "web1.example", TimeZone: "UTC"})
+	require.NoError(t, err)
+	require.NoError(t, w.Metric(ncpuDesc, "hinv.ncpu"))
+	sysDesc := pdu.Desc{PMID: pdu.NewPMID(60, 0, 22), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter, Units: busyDesc.Units}
+	require.NoError(t, w.Metric(sysDesc, "kernel.all.cpu.sys"))
+	for n := range 3 {
+		v := w.Values()
+		v.Number(ncpuDesc.PMID, ncpuDesc.Type, 2)
+		require.NoError(t, w.Put(at(n, 0)))
+		v.Number(sysDesc.PMID, sysDesc.Type, uint64(n*30_001))
+		require.NoError(t, w.Put(at(n, 0).Add(2*time.Millisecond)))
+	}
+	require.NoError(t, w.Close())
+	a, err := archive.Open(base)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, a.Close()) })
+	for _, test := range []struct {
+		line string
+		want []string
+	}{
+		{"sys = rate(kernel.all.cpu.sys) / hinv.ncpu", []string{"02:00:00.002  sys -", "02:01:00.002  sys 0.25", "02:02:00.002  sys 0.25"}},
+		{"cpus = 2 * hinv.ncpu", []string{"02:00:00  cpus 4", "02:01:00  cpus 4", "02:02:00  cpus 4"}},
+	} {
+		source := NewSource(a)
+		var rows []string
+		p := NewPlayer(source, watching(t, source, test.line))
+		require.NoError(t, p.Play(t.Context(), Options{Start: night, End: at(3, 0)}, func(s *session.Session, at time.Time) error {
+			rows = append(rows, row(s, at))
+			return nil
+		}))
+		assert.Equal(t, test.want, rows)
+	}
 }
 
 func TestRefine(t *testing.T) {

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"pmdaderived/pdu"
@@ -58,6 +59,16 @@ func (s *Source) isDiscrete(ctx context.Context, id pdu.PMID) bool {
 		s.discrete[id] = is
 	}
 	return is
+}
+
+// changing leaves discrete metrics out, unless there are no others. Records repeat their values in moments of their own, and what other
+// metrics did from one such moment to a record of theirs, milliseconds later, is only what rounding makes of values in between.
+func (s *Source) changing(ctx context.Context, ids []pdu.PMID) []pdu.PMID {
+	found := slices.DeleteFunc(slices.Clone(ids), func(id pdu.PMID) bool { return s.isDiscrete(ctx, id) })
+	if len(found) == 0 {
+		return ids
+	}
+	return found
 }
 
 // Rewind brings the source to the start of the archive, as if it had not been asked anything.
