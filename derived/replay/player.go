@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"pmdaderived/derived"
@@ -15,7 +16,7 @@ import (
 // Options say at which times samples are taken.
 type Options struct {
 	Start, End time.Time     // first and last
-	Every      time.Duration // between two; 0: at each record that holds an operand that is not discrete, or any if all are
+	Every      time.Duration // between two; 0: at each round of records that hold operands that are not discrete, or any if all are
 
 	Read    func(at time.Time)       // is told how far records have been read; nil: nobody is
 	Mark    func(at time.Time) error // is told of each mark between Start and End; nil: nobody is
@@ -38,6 +39,24 @@ type track struct {
 	*session.Session
 	operands []pdu.PMID // of all that is watched; while it is played, without those that are discrete, unless all are
 	windows  []*ticks
+
+	round time.Time  // of the record that the newest sample was taken at
+	had   []pdu.PMID // the operands that the records of this round have
+}
+
+// A round of pmlogger takes no longer.
+const round = time.Second
+
+// begins reports whether a record with some of the operands begins a round. pmlogger writes a record for each of its groups, milliseconds apart, and a sample is
+// for all that have different operands: from one of them to the next, a rate would be what rounding makes of values in between.
+func (t *track) begins(at time.Time, has []pdu.PMID) bool {
+	again := func(id pdu.PMID) bool { return slices.Contains(t.had, id) }
+	if at.Sub(t.round) < round && !slices.ContainsFunc(has, again) {
+		t.had = append(t.had, has...)
+		return false
+	}
+	t.round, t.had = at, append(t.had[:0], has...)
+	return true
 }
 
 // ticks are those of a window.
@@ -150,7 +169,7 @@ func (p *Player) record(ctx context.Context, o Options, r *archive.Record, taken
 	}
 	for _, t := range p.tracks {
 		p.source.read(r)
-		if !p.source.any(t.operands) {
+		if has := p.source.among(t.operands); len(has) == 0 || !t.begins(r.Time, has) {
 			continue
 		}
 		if err := p.sample(ctx, t, r.Time, taken); err != nil {
@@ -163,6 +182,7 @@ func (p *Player) record(ctx context.Context, o Options, r *archive.Record, taken
 // breakOff says that nothing is known of a time.
 func (p *Player) breakOff() {
 	for _, t := range p.tracks {
+		t.round = time.Time{}
 		for _, w := range t.windows {
 			w.broken = true
 		}

@@ -197,12 +197,14 @@ func TestPlayEnds(t *testing.T) {
 	require.ErrorIs(t, p.Play(t.Context(), o, func(*session.Session, time.Time) error { return failed }), failed)
 }
 
-// pmlogger records the number of CPUs in groups of its own, milliseconds away from counters: nothing is sampled for it.
-func TestPlayBesideDiscrete(t *testing.T) {
+// pmlogger records its groups milliseconds after each other. A sample is for all groups of a round, and none is taken for the number of CPUs.
+func TestPlayRounds(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "beside")
 	w, err := writer.Create(base, writer.Label{Version: 3, PID: 1, Start: night, Host: "web1.example", TimeZone: "UTC"})
 	require.NoError(t, err)
 	require.NoError(t, w.Metric(ncpuDesc, "hinv.ncpu"))
+	userDesc := pdu.Desc{PMID: pdu.NewPMID(60, 0, 20), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter, Units: busyDesc.Units}
+	require.NoError(t, w.Metric(userDesc, "kernel.all.cpu.user"))
 	sysDesc := pdu.Desc{PMID: pdu.NewPMID(60, 0, 22), Type: pdu.TypeU64, InDom: pdu.NoInDom, Sem: pdu.SemCounter, Units: busyDesc.Units}
 	require.NoError(t, w.Metric(sysDesc, "kernel.all.cpu.sys"))
 	for n := range 3 {
@@ -211,6 +213,8 @@ func TestPlayBesideDiscrete(t *testing.T) {
 		require.NoError(t, w.Put(at(n, 0)))
 		v.Number(sysDesc.PMID, sysDesc.Type, uint64(n*30_001))
 		require.NoError(t, w.Put(at(n, 0).Add(2*time.Millisecond)))
+		v.Number(userDesc.PMID, userDesc.Type, uint64(n*60_001))
+		require.NoError(t, w.Put(at(n, 0).Add(5*time.Millisecond)))
 	}
 	require.NoError(t, w.Close())
 	a, err := archive.Open(base)
@@ -221,6 +225,7 @@ func TestPlayBesideDiscrete(t *testing.T) {
 		want []string
 	}{
 		{"sys = rate(kernel.all.cpu.sys) / hinv.ncpu", []string{"02:00:00.002  sys -", "02:01:00.002  sys 0.25", "02:02:00.002  sys 0.25"}},
+		{"ratio = rate(kernel.all.cpu.user) / rate(kernel.all.cpu.sys)", []string{"02:00:00.002  ratio -", "02:01:00.002  ratio -", "02:02:00.002  ratio 2"}},
 		{"cpus = 2 * hinv.ncpu", []string{"02:00:00  cpus 4", "02:01:00  cpus 4", "02:02:00  cpus 4"}},
 	} {
 		source := NewSource(a)

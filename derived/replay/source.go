@@ -18,6 +18,7 @@ type Source struct {
 	at       map[pdu.PMID]int  // where they are in it
 	discrete map[pdu.PMID]bool // metrics whose values stay until the next record that has them
 	columns  pmapi.Columns
+	found    []pdu.PMID // by among
 }
 
 // NewSource makes a source that is at the start of an archive.
@@ -106,12 +107,13 @@ func (s *Source) has(ctx context.Context, ids []pdu.PMID) bool {
 	return any
 }
 
-// any reports whether the record has one of these metrics.
-func (s *Source) any(ids []pdu.PMID) bool {
+// among are those of some metrics that the record has. They are valid until the next call.
+func (s *Source) among(ids []pdu.PMID) []pdu.PMID {
+	s.found = s.found[:0]
 	for _, id := range ids {
 		if _, ok := s.at[id]; ok {
-			return true
+			s.found = append(s.found, id)
 		}
 	}
-	return false
+	return s.found
 }
