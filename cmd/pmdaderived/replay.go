@@ -27,7 +27,7 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	identities := ""
 	operands, exit, done := t.parse(args, append([]pmda.Option{
 		t.pathsOption(),
-		t.intervalOption(new(time.Duration), "time between samples (default: a sample at each record)"),
+		t.intervalOption(new(time.Duration), "time between samples (default: as recorded)"),
 		{Long: "replace", Set: set(&r.Replace), Help: "also write metrics that the archive already has"},
 		{Long: "identities", Arg: "FILE", Set: text(&identities), Help: "take PMIDs and instance domains from this state file of an agent"},
 		nonFiniteOption(&r.NonFinite),

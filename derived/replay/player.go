@@ -16,7 +16,7 @@ import (
 // Options say at which times samples are taken.
 type Options struct {
 	Start, End time.Time     // first and last
-	Every      time.Duration // between two; 0: at each round of records that hold operands that are not discrete, or any if all are
+	Every      time.Duration // between two; 0: one for each round of records that hold operands that are not discrete, or any if all are
 
 	Read    func(at time.Time)       // is told how far records have been read; nil: nobody is
 	Mark    func(at time.Time) error // is told of each mark between Start and End; nil: nobody is
@@ -40,23 +40,26 @@ type track struct {
 	operands []pdu.PMID // of all that is watched; while it is played, without those that are discrete, unless all are
 	windows  []*ticks
 
-	round time.Time  // of the record that the newest sample was taken at
-	had   []pdu.PMID // the operands that the records of this round have
+	// A round: pmlogger writes a record for each of its groups, milliseconds apart. One sample is taken for all that have different operands, at the time of
+	// the last one: from one to the next, a rate would be what rounding makes of values in between.
+	begun, due time.Time  // when the first and the last record of the round were; due is zero: the sample of the round has been taken
+	had        []pdu.PMID // the operands in its records
 }
 
-// A round of pmlogger takes no longer.
-const round = time.Second
+// A round takes no longer.
+const longestRound = time.Second
 
-// begins reports whether a record with some of the operands begins a round. pmlogger writes a record for each of its groups, milliseconds apart, and a sample is
-// for all that have different operands: from one of them to the next, a rate would be what rounding makes of values in between.
-func (t *track) begins(at time.Time, has []pdu.PMID) bool {
-	again := func(id pdu.PMID) bool { return slices.Contains(t.had, id) }
-	if at.Sub(t.round) < round && !slices.ContainsFunc(has, again) {
-		t.had = append(t.had, has...)
-		return false
+// over reports whether a record of a time, with some of the operands, is not of the round.
+func (t *track) over(at time.Time, has []pdu.PMID) bool {
+	return at.Sub(t.begun) >= longestRound || slices.ContainsFunc(has, func(id pdu.PMID) bool { return slices.Contains(t.had, id) })
+}
+
+// join adds a record to the round, or begins one.
+func (t *track) join(at time.Time, has []pdu.PMID) {
+	if t.due.IsZero() {
+		t.begun, t.had = at, t.had[:0]
 	}
-	t.round, t.had = at, append(t.had[:0], has...)
-	return true
+	t.due, t.had = at, append(t.had, has...)
 }
 
 // ticks are those of a window.
@@ -119,6 +122,9 @@ func (p *Player) Play(ctx context.Context, o Options, taken func(s *session.Sess
 		for {
 			r, err := records.Next(ctx, operands...)
 			if errors.Is(err, io.EOF) {
+				if err := p.settle(ctx, nil, taken); err != nil {
+					return err
+				}
 				return until(o.End.Add(1))
 			}
 			if damage, ok := errors.AsType[*archive.DamageError](err); ok {
@@ -152,6 +158,9 @@ func (p *Player) Play(ctx context.Context, o Options, taken func(s *session.Sess
 func (p *Player) record(ctx context.Context, o Options, r *archive.Record, taken func(s *session.Session, at time.Time) error) error {
 	inside := !r.Time.Before(o.Start)
 	if r.Mark {
+		if err := p.settle(ctx, nil, taken); err != nil {
+			return err
+		}
 		p.breakOff()
 		if inside && o.Mark != nil {
 			return o.Mark(r.Time)
@@ -159,6 +168,9 @@ func (p *Player) record(ctx context.Context, o Options, r *archive.Record, taken
 		return nil
 	}
 	p.source.read(r)
+	if err := p.settle(ctx, r, taken); err != nil {
+		return err
+	}
 	for _, t := range p.tracks {
 		if err := p.tick(ctx, t, r.Time); err != nil {
 			return err
@@ -168,13 +180,38 @@ func (p *Player) record(ctx context.Context, o Options, r *archive.Record, taken
 		return nil
 	}
 	for _, t := range p.tracks {
-		p.source.read(r)
-		if has := p.source.among(t.operands); len(has) == 0 || !t.begins(r.Time, has) {
-			continue
+		if has := p.source.among(t.operands); len(has) > 0 {
+			t.join(r.Time, has)
 		}
-		if err := p.sample(ctx, t, r.Time, taken); err != nil {
+	}
+	return nil
+}
+
+// settle takes the samples of the rounds that a record, which the source has read, is not of; nil: of all. Earlier ones are taken with them: samples are in
+// the order of their times.
+func (p *Player) settle(ctx context.Context, r *archive.Record, taken func(s *session.Session, at time.Time) error) error {
+	var last time.Time
+	for _, t := range p.tracks {
+		if t.due.After(last) && (r == nil || t.over(r.Time, p.source.among(t.operands))) {
+			last = t.due
+		}
+	}
+	var due []*track
+	for _, t := range p.tracks {
+		if !t.due.IsZero() && !t.due.After(last) {
+			due = append(due, t)
+		}
+	}
+	slices.SortStableFunc(due, func(a, b *track) int { return a.due.Compare(b.due) })
+	for _, t := range due {
+		at := t.due
+		t.due = time.Time{}
+		if err := p.sample(ctx, t, at, taken); err != nil {
 			return err
 		}
+	}
+	if len(due) > 0 && r != nil {
+		p.source.read(r)
 	}
 	return nil
 }
@@ -182,7 +219,6 @@ func (p *Player) record(ctx context.Context, o Options, r *archive.Record, taken
 // breakOff says that nothing is known of a time.
 func (p *Player) breakOff() {
 	for _, t := range p.tracks {
-		t.round = time.Time{}
 		for _, w := range t.windows {
 			w.broken = true
 		}

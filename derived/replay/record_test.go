@@ -191,7 +191,7 @@ func TestRecordsOfTwoTimers(t *testing.T) {
 	busy := strings.Join(times(t, made, idOf(t, made, "derived.busy")), " ")
 	assert.Contains(t, busy, "20:20 20:30 20:40")
 	both := strings.Join(times(t, made, idOf(t, made, "derived.both")), " ")
-	assert.Contains(t, both, "20:20 20:30 20:40")
+	assert.Contains(t, both, "20:20 20:30.5 20:40")
 }
 
 func TestRecordAtIntervals(t *testing.T) {

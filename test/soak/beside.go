@@ -121,7 +121,10 @@ func (t *told) agree(ours, libpcp recording) {
 	interval := t.plan.Recorded.Seconds()
 	short := make(map[string]float64) // what deltas lack so far
 	for i, at := range libpcp.at {
-		delayed := i > 0 && at-libpcp.at[i-1] > interval+mostApart
+		delayed := 0.0 // the part of the interval that our sample may be from before
+		if i > 0 && at-libpcp.at[i-1] > interval+mostApart {
+			delayed = 1 - (interval-mostApart)/(at-libpcp.at[i-1])
+		}
 		n := slices.IndexFunc(ours.at, func(x float64) bool { return math.Abs(x-at) < interval/2 })
 		if n < 0 {
 			if i > 0 && i < len(libpcp.at)-1 {
@@ -132,14 +135,15 @@ func (t *told) agree(ours, libpcp recording) {
 		for name, want := range libpcp.values[i] {
 			t.compared++
 			got, ok := ours.values[n][name]
-			lacks := want - got + short[name]
+			due := want + short[name]
+			lacks := due - got
 			delete(short, name)
 			switch {
 			case !ok:
 				t.tally.problem(missingValue, "pmlogger at %.0f: no value of %s, and libpcp has %v", at, name, want)
-			case delayed && deltas.MatchString(name) && lacks > 0 && got > 0:
+			case deltas.MatchString(name) && lacks > 0 && lacks <= delayed*want:
 				short[name] = lacks
-			case math.Abs(lacks) > 2*mostApart/interval*max(math.Abs(want), math.Abs(got)):
+			case math.Abs(lacks) > 2*mostApart/interval*math.Abs(due):
 				t.tally.problem(wrongValue, "pmlogger at %.0f: %s is %v, and libpcp's is %v", at, name, got, want)
 			}
 		}

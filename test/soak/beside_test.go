@@ -46,6 +46,7 @@ func TestBeside(t *testing.T) {
 		{"delayed, the rest is in the next one", "0,,\n60,1e9,60\n125,1e9,60\n180,1e9,60\n", 0, 0, delayed},
 		{"delayed, and not late ourselves", delayed, 0, 0, delayed},
 		{"delayed, the rest is nowhere", "0,,\n60,1e9,60\n125,1e9,60\n180,1e9,55\n", 1, 0, delayed},
+		{"delayed, and too little", "0,,\n60,1e9,60\n125,1e9,50\n180,1e9,70\n", 2, 0, delayed},
 		{"delayed, and too much", "0,,\n60,1e9,60\n125,1e9,70\n180,1e9,50\n", 2, 0, delayed},
 		{"delayed, and another rate", "0,,\n60,1e9,60\n125,0.9e9,65\n180,1.1e9,55\n", 2, 0, delayed},
 	} {
