@@ -137,7 +137,7 @@ func ExampleOptionSet() {
 	}
 	// Output:
 	// 400 20 nobody <nil>
-	// option -d: domain "512": want a number in 1..510
+	// option -d: "512" is not a valid domain number: use 1 to 510
 	// true
 	// Usage: pmdadice [options]
 	//

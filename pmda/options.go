@@ -61,7 +61,7 @@ func StandardOptions(o *Options) []Option {
 func (o *Options) setDomain(arg string) error {
 	n, err := strconv.Atoi(arg)
 	if err != nil || n < 1 || n >= pdu.DynamicDomain {
-		return fmt.Errorf("domain %q: want a number in 1..%d", arg, pdu.DynamicDomain-1)
+		return fmt.Errorf("%q is not a valid domain number: use 1 to %d", arg, pdu.DynamicDomain-1)
 	}
 	o.Domain = n
 	return nil

@@ -84,7 +84,7 @@ func TestOptions(t *testing.T) {
 }
 
 func TestOptionErrors(t *testing.T) {
-	const domains = `want a number in 1..510`
+	const domains = ` is not a valid domain number: use 1 to 510`
 	tests := []struct {
 		name string
 		args []string
@@ -98,11 +98,11 @@ func TestOptionErrors(t *testing.T) {
 		{"no argument, long", []string{"--domain"}, "option --domain needs an argument: NUM"},
 		{"an argument too many", []string{"--pipe=yes"}, "option --pipe takes no argument"},
 		{"ambiguous", []string{"--he", "x"}, "option --he is ambiguous: --helptext, --help"},
-		{"domain is no number", []string{"-d", "abc"}, `option -d: domain "abc": ` + domains},
-		{"domain is empty", []string{"--domain="}, `option --domain: domain "": ` + domains},
-		{"domain 0", []string{"-d0"}, `option -d: domain "0": ` + domains},
-		{"domain 511 is reserved", []string{"--dom=511"}, `option --domain: domain "511": ` + domains},
-		{"domain below zero", []string{"-d", "-5"}, `option -d: domain "-5": ` + domains},
+		{"domain is no number", []string{"-d", "abc"}, `option -d: "abc"` + domains},
+		{"domain is empty", []string{"--domain="}, `option --domain: ""` + domains},
+		{"domain 0", []string{"-d0"}, `option -d: "0"` + domains},
+		{"domain 511 is reserved", []string{"--dom=511"}, `option --domain: "511"` + domains},
+		{"domain below zero", []string{"-d", "-5"}, `option -d: "-5"` + domains},
 		{"log file without a name", []string{"--log="}, "option --log: empty argument"},
 		{"debug options without a name", []string{"-D", "pdu,,fetch"}, `option -D: unrecognized debug options specification "pdu,,fetch"`},
 		{"debug options that cannot be", []string{"-D", "-d"}, `option -D: unrecognized debug options specification "-d"`},

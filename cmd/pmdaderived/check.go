@@ -101,8 +101,8 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 	return exit
 }
 
-// tolerated is what libpcp need not have for definitions of a file: nothing if all is asked for and the site can change it, else
-// what is installed has not for a file that clients read by themselves.
+// tolerated is how little support the definitions of a file may have: with --portable that of every libpcp, unless the file is in a
+// directory of PCP or the agent and is not named; else that of the installed libpcp, if clients read the file by themselves.
 func (c *checked) tolerated(file string) syntax.Support {
 	switch {
 	case c.portable && !c.lenient(file):

@@ -51,7 +51,7 @@ disk.dev.write_bytes        U64    counter  Kbyte        60.1  4000 16000
 swap.pagesout               U64    counter  count        .     7
 proc.psinfo.cmd             STRING discrete .            60.5  init pmcd
 filesys.used                U64    instant  Kbyte        60.6  1000 2000
-filesys.avail                  U64    instant  Kbyte        60.6  9000 8000
+filesys.avail               U64    instant  Kbyte        60.6  9000 8000
 cgroup.memory.usage         U64    instant  byte         60.7  3000 2000 1000
 `
 

@@ -140,11 +140,14 @@ func TestCheckPortable(t *testing.T) {
 	assert.Equal(t, append(slices.Clone(ours), "site.f = "), told())
 	s.version = "7.2.1"
 	assert.Equal(t, ours, told())
-	assert.Equal(t, ours, told("--portable"), "PCP has written it")
+	assert.Equal(t, ours, told("--portable"), "it is in config/derived, and not named")
+	assert.Equal(t, append(slices.Clone(ours), seven...), told("--portable", path))
 
-	writeFile(t, filepath.Join(s.dir, "config", "pmdaderived", "site.conf"), text)
 	require.NoError(t, os.Remove(path))
-	assert.Empty(t, told("--portable"), "the agent computes it")
+	path = filepath.Join(s.dir, "config", "pmdaderived", "site.conf")
+	writeFile(t, path, text)
+	assert.Empty(t, told("--portable"), "it is in config/pmdaderived, and not named")
+	assert.Equal(t, append(slices.Clone(ours), seven...), told("--portable", path))
 }
 
 // Every problem has a code, whoever found it.

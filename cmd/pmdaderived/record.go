@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os/signal"
@@ -125,10 +124,21 @@ func (r *recorder) play(ctx context.Context, p *played) error {
 		}
 		return nil
 	})
-	if err == nil && n == 0 {
-		err = errors.New("the archive has no values of these metrics in this time")
+	if err == nil && (n == 0 || !r.valued()) {
+		end := p.window.End
+		if n == r.samples {
+			end = r.session.Time()
+		}
+		err = fmt.Errorf("the archive has no value of any operand from %s to %s", p.text(p.window.Origin), p.text(end))
 	}
 	return err
+}
+
+// valued reports whether an operand has had a value. What can have none needs none.
+func (r *recorder) valued() bool {
+	all := slices.DeleteFunc(slices.Clone(r.out.Metrics), func(m unittest.Recorded) bool { return m.Code < 0 })
+	has := func(v *derived.Vector) bool { return v.Len() > 0 }
+	return len(all) == 0 || slices.ContainsFunc(all, func(m unittest.Recorded) bool { return slices.ContainsFunc(m.Values, has) })
 }
 
 // prepare makes an entry for each metric and definition.

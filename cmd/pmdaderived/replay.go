@@ -75,7 +75,7 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	r.Config = served.Config{Definitions: read.all, Language: read.language}
 	report, err := r.Record(ctx)
 	progress.done()
-	return t.tellReplayed(&r, report, err, names)
+	return t.tellReplayed(&r, report, err, names, identities)
 }
 
 // identify says where identities come from: a file, or that of this host's agent, which need not be there.
@@ -100,8 +100,8 @@ func within(name, node string) bool {
 	return ok && (rest == "" || rest[0] == '.')
 }
 
-// tellReplayed tells what has been written and what has not.
-func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err error, names []string) int {
+// tellReplayed tells what has been written and what has not. identities is the file that they are from, if it is not that of this host's agent.
+func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err error, names []string, identities string) int {
 	exit := exitOK
 	has, rest := 0, 0
 	for _, left := range report.LeftOut {
@@ -122,7 +122,12 @@ func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err erro
 		t.complain(fmt.Errorf("%s not written: operands are not in the archive", plural(rest, "metric")))
 	}
 	if n := len(report.New); n > 0 {
-		t.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s.%s, and may assign other PMIDs", plural(n, "metric"), served.Root, report.New[0]))
+		first := served.Root + "." + report.New[0]
+		if identities == "" {
+			t.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s, and may assign other PMIDs", plural(n, "metric"), first))
+		} else {
+			t.complain(fmt.Errorf("%s has no PMIDs for %s, such as %s, and the agent that it is of may assign others", identities, plural(n, "metric"), first))
+		}
 	}
 	if err != nil {
 		return t.fail(err)

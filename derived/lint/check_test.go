@@ -258,7 +258,10 @@ func TestHost(t *testing.T) {
 		{"an instance", "x = total[sda]\ny = rss[0020]\nz = rss[0001 /sbin/init]\na = (total + total)[sdb]", nil, ""},
 		{"no such instance", "x = total[sdz]", nil, "x:5 absent-instance: this host has no instance sdz of total: there are sda, sdb"},
 		{"of an expression", "x = 2 * (total + total)[sdz]", nil, "x:19 absent-instance: this host has no instance sdz of (total + total): there are sda, sdb"},
-		{"a time", "x = rate(total[5m])", nil, `x:10 absent-instance: this host has no instance 5m of total: a window is an operand, as in avg_sample(x, "5m")`},
+		{"a time", "x = rate(total[5m])", nil, `x:10 absent-instance: this host has no instance 5m of total: a window is an operand, as in avg_sample(rate(x), "5m")`},
+		{"a time, of no counter", "x = rss[90s]", nil, `x:3 absent-instance: this host has no instance 90s of rss: a window is an operand, as in avg_sample(x, "90s")`},
+		{"a time, of a singular metric", "x = free[5m]", nil, `x:4 absent-instance: free is singular: it has no instances, and no value here; a window is an operand, as in avg_sample(x, "5m")`},
+		{"a time, of a singular counter", "x = (sum(total))[5m]", nil, `x:12 absent-instance: (sum(total)) is singular: it has no instances, and no value here; a window is an operand, as in avg_sample(rate(x), "5m")`},
 		{"quotes", "x = total[\"sda\"]\ny = total['sdb']", nil, `x:5 absent-instance: this host has no instance "sda" of total: write [sda], because quotes are part of the name` +
 			"\ny:5 absent-instance: this host has no instance 'sdb' of total: write [sdb], because quotes are part of the name"},
 		{"quotes around nothing that is there", "x = total[\"sdz\"]", nil, `x:5 absent-instance: this host has no instance "sdz" of total: there are sda, sdb`},

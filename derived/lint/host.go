@@ -63,8 +63,13 @@ var promRange = regexp.MustCompile(`^[0-9]+(s|m|h|d)$`)
 
 // selected looks for an instance that there is not.
 func (l *linter) selected(e *syntax.Select, kids []*derived.Node) {
+	window := windowed(e.Instance, kids)
 	if singular(kids) {
-		l.warn(AbsentInstance, e.InstanceSpan.Start, clip(e.X)+" is singular: it has no instances, and no value here")
+		text := clip(e.X) + " is singular: it has no instances, and no value here"
+		if window != "" {
+			text += "; " + window
+		}
+		l.warn(AbsentInstance, e.InstanceSpan.Start, text)
 	}
 	names := l.instances(kids)
 	if names == nil || l.Host.HasInstance(kids[0].InDom, e.Instance) {
@@ -75,12 +80,24 @@ func (l *linter) selected(e *syntax.Select, kids []*derived.Node) {
 	switch {
 	case bare != e.Instance && bare != "" && l.Host.HasInstance(kids[0].InDom, bare):
 		text += ": write [" + bare + "], because quotes are part of the name"
-	case promRange.MatchString(e.Instance):
-		text += `: a window is an operand, as in avg_sample(x, "` + e.Instance + `")`
+	case window != "":
+		text += ": " + window
 	default:
 		text += ": " + listed(names)
 	}
 	l.warn(AbsentInstance, e.InstanceSpan.Start, text)
+}
+
+// windowed is what to write for an instance that is a time, empty for any other.
+func windowed(instance string, kids []*derived.Node) string {
+	if !promRange.MatchString(instance) {
+		return ""
+	}
+	x := "x"
+	if len(kids) > 0 && kids[0].Sem == pdu.SemCounter {
+		x = "rate(x)" // functions over time take no counter
+	}
+	return "a window is an operand, as in avg_sample(" + x + `, "` + instance + `")`
 }
 
 // matched looks for a pattern that leaves no instance.

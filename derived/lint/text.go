@@ -63,8 +63,8 @@ func (l *linter) percentile(e *syntax.Call) {
 		return
 	}
 	if n := literal(e.Args[1]); n != nil && n.Float > 0 && n.Float < 1 {
-		l.warn(PercentFraction, start(e.Args[1]), e.Func.String()+"() takes percent: "+n.Text+" is almost the minimum; write "+
-			strconv.FormatFloat(100*n.Float, 'g', 6, 64)+" for a share of "+n.Text)
+		l.warn(PercentFraction, start(e.Args[1]), "n is from 0 to 100: "+n.Text+" is almost the minimum; did you mean "+
+			strconv.FormatFloat(100*n.Float, 'g', 6, 64)+"?")
 	}
 }
 

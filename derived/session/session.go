@@ -155,7 +155,10 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 		return err
 	}
 	if s.sampled {
-		s.tickAt(taken)
+		if len(s.history) == 0 {
+			s.first = taken.Time()
+		}
+		s.windows.Sample(taken.Time().Sub(s.first), taken)
 	}
 	s.history = slices.Insert(s.history, 0, derived.Sample(taken))
 	s.history = s.history[:min(len(s.history), s.depth)]
@@ -234,26 +237,6 @@ func (s *Session) Tick(ctx context.Context, at time.Time, goesOn bool, windows .
 	}
 	s.windows.Done()
 	return nil
-}
-
-// tickAt makes a sample the tick of the windows for which it is the first one in its interval.
-func (s *Session) tickAt(taken *operand.Sample) {
-	if len(s.history) == 0 {
-		s.first = taken.Time()
-	}
-	tick := func(every time.Duration) (number int64, first bool) {
-		number = 1 + int64(taken.Time().Sub(s.first)/every)
-		return number, len(s.history) == 0 || number > 1+int64(s.Time().Sub(s.first)/every)
-	}
-	if number, first := tick(window.Every); first {
-		s.windows.Begin(number)
-	}
-	for i, w := range s.set.Windows() {
-		if number, first := tick(w.Every); first {
-			s.windows.Add(i, number, taken, true)
-		}
-	}
-	s.windows.Done()
 }
 
 // Number is that of the tick that a time belongs to.

@@ -96,12 +96,6 @@ func (t *Test) at(sample int) time.Duration {
 	return time.Duration(sample) * t.interval
 }
 
-// tick is the number, from 1 on, of the interval that a sample falls into, and whether the sample is the first one there.
-func (t *Test) tick(sample int, every time.Duration) (number int64, first bool) {
-	number = 1 + int64(t.at(sample)/every)
-	return number, sample == 0 || number > 1+int64(t.at(sample-1)/every)
-}
-
 // Desc implements [derived.Catalog].
 func (t *Test) Desc(name string) (pdu.Desc, error) {
 	switch o := t.operand(name); {

@@ -167,15 +167,7 @@ func (u *run) values() {
 	var history []derived.Sample // newest first
 	for n := range u.test.samples {
 		taken := c.take(n)
-		if tick, first := u.test.tick(n, window.Every); first {
-			windows.Begin(tick)
-		}
-		for i, w := range u.set.Windows() {
-			if tick, first := u.test.tick(n, w.Every); first {
-				windows.Add(i, tick, taken, true)
-			}
-		}
-		windows.Done()
+		windows.Sample(u.test.at(n), taken)
 		fetch, fetched := n, true
 		if u.test.fetches != nil {
 			fetch, fetched = slices.BinarySearch(u.test.fetches, u.test.at(n))

@@ -3,6 +3,7 @@ package window
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
@@ -87,9 +88,10 @@ func Else(of []*derived.Window, some []uint32, r, former *derived.Results) *deri
 // One is the windows of a set for who has one client.
 type One struct {
 	*Windows
-	some   []uint32 // that are since the last look
-	tick   int64    // the newest
-	seen   int64    // by the client
+	before time.Duration // since of the newest Sample, < 0: there is none
+	some   []uint32      // that are since the last look
+	tick   int64         // the newest
+	seen   int64         // by the client
 	looked bool
 	former *derived.Results
 }
@@ -99,7 +101,7 @@ func NewOne(set *derived.Set, groups *derived.Groups, first int64) *One {
 	none := NewWindows(groups)
 	none.First = first
 	ws, _ := none.Next(set)
-	o := &One{Windows: ws}
+	o := &One{Windows: ws, before: -1}
 	for i, w := range set.Windows() {
 		if w.Span == 0 {
 			o.some = append(o.some, uint32(i))
@@ -114,6 +116,25 @@ func (o *One) Begin(tick int64) {
 		o.Windows.Begin(int(i), o.seen)
 	}
 	o.tick = tick
+}
+
+// Sample takes a sample where there are no ticks: it is the tick of each window for which it is the first one in its interval. since is the time from the
+// beginning of the first interval to the sample.
+func (o *One) Sample(since time.Duration, taken derived.Sample) {
+	tick := func(every time.Duration) (number int64, first bool) {
+		number = 1 + int64(since/every)
+		return number, o.before < 0 || number > 1+int64(o.before/every)
+	}
+	if number, first := tick(Every); first {
+		o.Begin(number)
+	}
+	for i, w := range o.set.Windows() {
+		if number, first := tick(w.Every); first {
+			o.Add(i, number, taken, true)
+		}
+	}
+	o.Done()
+	o.before = since
 }
 
 // Look is what the client is told now.

@@ -219,3 +219,25 @@ func TestGroupsOfWindows(t *testing.T) {
 	b, _ := ws.set.Lookup("b")
 	assert.Equal(t, []float64{1.75}, numbers(e.Value(b)))
 }
+
+// Of samples at any times a window has the first one of each of its intervals, with the number of the interval.
+func TestSamplesAsTicks(t *testing.T) {
+	o := NewOne(newSet(t, map[string]string{"a": `sum_sample(load, "6s", "2s")`}), derived.NewGroups(), First)
+	for _, row := range []struct {
+		since time.Duration
+		load  float64
+		want  float64
+	}{
+		{0, 1, 1},
+		{1900 * time.Millisecond, 2, 1},
+		{2 * time.Second, 4, 5},
+		{5 * time.Second, 8, 13},
+		{5 * time.Second, 16, 13},
+		{6 * time.Second, 32, 44},
+		{12 * time.Second, 64, 64},
+	} {
+		taken := at(0, row.load, 0)
+		o.Sample(row.since, taken)
+		assert.Equal(t, []float64{row.want}, numbers(o.value(t, "a", taken)), row.since)
+	}
+}
