@@ -108,7 +108,7 @@ func TestInstallWithoutPMCD(t *testing.T) {
 	assert.False(t, m.running())
 }
 
-// The number of another agent is not taken from it.
+// The number of another agent is not taken from it. One in a comment is free.
 func TestInstallBesideTheSameNumber(t *testing.T) {
 	if onCopy(t) {
 		return
@@ -122,6 +122,10 @@ func TestInstallBesideTheSameNumber(t *testing.T) {
 	assert.Equal(t, 1, exit, out)
 	assert.Contains(t, out, "Error: other has the domain number 510; choose another one in "+filepath.Join(m.pmda, "domain.h")+", then run Install again\n")
 	assert.Equal(t, before, m.snapshot())
+
+	m.write(m.control, " # 510 is free\n#"+m.read(m.control))
+	m.done(filepath.Join(m.pmda, "Install"))
+	m.requireServed()
 }
 
 // Upgrade, which pmcd's start script runs, repairs what updates of PCP break, and nothing else.
