@@ -64,6 +64,12 @@ func TestInstall(t *testing.T) {
 		assert.Regexp(t, `(?m)^derived\t510\tpipe\tbinary\s+/\S+ -d 510 +--interval=30s --limit contexts=100$`, m.read(m.control), "options stay")
 	}
 
+	m.write(m.control, line.ReplaceAllString(m.read(m.control), "$1$2 --interval=20s\n$1$2 --interval=10s"))
+	m.done(filepath.Join(m.pmda, "Install"))
+	m.requireServed()
+	assert.Regexp(t, `(?m)^derived\t510\tpipe\tbinary\s+/\S+ -d 510 +--interval=20s$`, m.read(m.control), "options of the first line")
+	assert.Len(t, m.controlLines(), len(control)+1)
+
 	for _, turn := range []string{"first", "again"} {
 		out = m.done(filepath.Join(m.pmda, "Remove"))
 		assert.Contains(t, out, "Check derived metrics have gone away ... OK", turn)
