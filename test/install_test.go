@@ -112,6 +112,12 @@ func TestInstallWithoutPMCD(t *testing.T) {
 	assert.Less(t, time.Since(start), 10*time.Second)
 	assert.Equal(t, before, m.snapshot())
 	assert.False(t, m.running())
+
+	require.NoError(t, os.Remove(m.control))
+	without, exit := m.run(filepath.Join(m.pmda, "Install"))
+	m.write(m.control, before[m.control])
+	assert.Equal(t, 1, exit, without)
+	assert.Equal(t, out, without, "the same without pmcd.conf")
 }
 
 // The number of another agent is not taken from it. One in a comment is free.

@@ -212,6 +212,14 @@ func (m *machine) testPackageUnpacked(t *testing.T, present string) {
 	m.requireNoTrace(files, packed)
 }
 
+// preinstall does not need pcp.conf, also where a shell ends at the first command that fails.
+func TestInstallPackageWithoutConfiguration(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("sh", "-e", "../packaging/preinstall", "abort-upgrade", formerVersion)
+	cmd.Env = append(os.Environ(), "PCP_CONF="+filepath.Join(t.TempDir(), "none"))
+	assert.Empty(t, combined(t, cmd))
+}
+
 // A package whose pcp was made to go before it can go, too.
 func TestInstallPackageRemovalWithoutPCP(t *testing.T) {
 	t.Parallel()
