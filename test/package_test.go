@@ -212,6 +212,43 @@ func (m *machine) testPackageUnpacked(t *testing.T, present string) {
 	m.requireNoTrace(files, packed)
 }
 
+// A chosen domain number is kept over an upgrade, and not longer.
+func TestInstallPackageDomainNumber(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pmda, etc := filepath.Join(dir, "pmdas", "derived"), filepath.Join(dir, "etc")
+	require.NoError(t, os.MkdirAll(pmda, 0o755))
+	require.NoError(t, os.Mkdir(etc, 0o755))
+	variables := "PCP_PMDAS_DIR=" + filepath.Dir(pmda) + "\nPCP_PMCDCONF_PATH=" + filepath.Join(etc, "pmcd.conf") + "\n"
+	conf := writeFile(t, etc, "pcp.conf", variables)
+	writeFile(t, etc, "pcp.env", variables)
+	run := func(script, argument string) {
+		t.Helper()
+		cmd := exec.Command("sh", "../packaging/"+script, argument, formerVersion)
+		cmd.Env = append(os.Environ(), "PCP_DIR="+dir, "PCP_CONF="+conf)
+		assert.Empty(t, combined(t, cmd))
+	}
+	number := filepath.Join(pmda, "domain.h")
+	requireNumber := func(want string) {
+		t.Helper()
+		assert.Equal(t, want, readDocument(t, number))
+		assert.NoFileExists(t, filepath.Join(pmda, ".domain.h"))
+	}
+
+	writeFile(t, pmda, "domain.h", "chosen")
+	run("preinstall", "upgrade")
+	writeFile(t, pmda, "domain.h", "packed")
+	run("postinstall", "configure")
+	requireNumber("chosen")
+
+	run("preinstall", "upgrade")
+	run("postinstall", "abort-upgrade")
+	requireNumber("chosen")
+	writeFile(t, pmda, "domain.h", "chosen later")
+	run("postinstall", "configure")
+	requireNumber("chosen later")
+}
+
 // preinstall does not need pcp.conf, also where a shell ends at the first command that fails.
 func TestInstallPackageWithoutConfiguration(t *testing.T) {
 	t.Parallel()
