@@ -160,9 +160,25 @@ func (m *machine) testPackageWithoutPMCD(t *testing.T, former, present string) {
 	m.dpkg("-i", present)
 	assert.Equal(t, control, m.controlLines(), "an upgrade does not put it in again")
 	assert.Equal(t, chosen, m.read(number), "an upgrade keeps the domain number")
-	m.write(number, packedNumber)
 
+	require.NoError(t, os.Remove(m.identities())) // they are for the other number
 	m.done(filepath.Join(m.pmda, "Install"))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		assert.FileExists(c, m.identities())
+	}, 30*time.Second, 100*time.Millisecond)
+	m.dpkg("-r", "pmdaderived")
+	identities := m.read(m.identities())
+	m.dpkg("-i", present)
+	m.requireServed()
+	assert.Equal(t, packedNumber, m.read(number), "a removal does not")
+	aside := m.identities() + ".damaged"
+	assert.Equal(t, identities, m.read(aside))
+
+	m.done(filepath.Join(m.pmda, "Remove"))
+	m.write(number, chosen)
+	require.NoError(t, os.Rename(aside, m.identities()))
+	m.done(filepath.Join(m.pmda, "Install"))
+	assert.NoFileExists(t, aside, "they are used again")
 	m.stopPMCD()
 	packed := m.packed()
 	m.dpkg("-P", "pmdaderived")
