@@ -64,6 +64,12 @@ func TestInstall(t *testing.T) {
 		assert.Regexp(t, `(?m)^derived\t510\tpipe\tbinary\s+/\S+ -d 510 +--interval=30s --limit contexts=100$`, m.read(m.control), "options stay")
 	}
 
+	m.write(m.control, line.ReplaceAllString(m.read(m.control), "$1$2 --interval=20s\n$1$2 --interval=10s"))
+	m.done(filepath.Join(m.pmda, "Install"))
+	m.requireServed()
+	assert.Regexp(t, `(?m)^derived\t510\tpipe\tbinary\s+/\S+ -d 510 +--interval=20s$`, m.read(m.control), "options of the first line")
+	assert.Len(t, m.controlLines(), len(control)+1)
+
 	for _, turn := range []string{"first", "again"} {
 		out = m.done(filepath.Join(m.pmda, "Remove"))
 		assert.Contains(t, out, "Check derived metrics have gone away ... OK", turn)
@@ -106,9 +112,15 @@ func TestInstallWithoutPMCD(t *testing.T) {
 	assert.Less(t, time.Since(start), 10*time.Second)
 	assert.Equal(t, before, m.snapshot())
 	assert.False(t, m.running())
+
+	require.NoError(t, os.Remove(m.control))
+	without, exit := m.run(filepath.Join(m.pmda, "Install"))
+	m.write(m.control, before[m.control])
+	assert.Equal(t, 1, exit, without)
+	assert.Equal(t, out, without, "the same without pmcd.conf")
 }
 
-// The number of another agent is not taken from it.
+// The number of another agent is not taken from it. One in a comment is free.
 func TestInstallBesideTheSameNumber(t *testing.T) {
 	if onCopy(t) {
 		return
@@ -122,6 +134,10 @@ func TestInstallBesideTheSameNumber(t *testing.T) {
 	assert.Equal(t, 1, exit, out)
 	assert.Contains(t, out, "Error: other has the domain number 510; choose another one in "+filepath.Join(m.pmda, "domain.h")+", then run Install again\n")
 	assert.Equal(t, before, m.snapshot())
+
+	m.write(m.control, " # 510 is free\n#"+m.read(m.control))
+	m.done(filepath.Join(m.pmda, "Install"))
+	m.requireServed()
 }
 
 // Upgrade, which pmcd's start script runs, repairs what updates of PCP break, and nothing else.

@@ -160,9 +160,25 @@ func (m *machine) testPackageWithoutPMCD(t *testing.T, former, present string) {
 	m.dpkg("-i", present)
 	assert.Equal(t, control, m.controlLines(), "an upgrade does not put it in again")
 	assert.Equal(t, chosen, m.read(number), "an upgrade keeps the domain number")
-	m.write(number, packedNumber)
 
+	require.NoError(t, os.Remove(m.identities())) // they are for the other number
 	m.done(filepath.Join(m.pmda, "Install"))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		assert.FileExists(c, m.identities())
+	}, 30*time.Second, 100*time.Millisecond)
+	m.dpkg("-r", "pmdaderived")
+	identities := m.read(m.identities())
+	m.dpkg("-i", present)
+	m.requireServed()
+	assert.Equal(t, packedNumber, m.read(number), "a removal does not")
+	aside := m.identities() + ".damaged"
+	assert.Equal(t, identities, m.read(aside))
+
+	m.done(filepath.Join(m.pmda, "Remove"))
+	m.write(number, chosen)
+	require.NoError(t, os.Rename(aside, m.identities()))
+	m.done(filepath.Join(m.pmda, "Install"))
+	assert.NoFileExists(t, aside, "they are used again")
 	m.stopPMCD()
 	packed := m.packed()
 	m.dpkg("-P", "pmdaderived")
@@ -210,6 +226,51 @@ func (m *machine) testPackageUnpacked(t *testing.T, present string) {
 	assert.NoDirExists(t, m.pmda)
 	m.dpkg("-P", "pmdaderived")
 	m.requireNoTrace(files, packed)
+}
+
+// A chosen domain number is kept over an upgrade, and not longer.
+func TestInstallPackageDomainNumber(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pmda, etc := filepath.Join(dir, "pmdas", "derived"), filepath.Join(dir, "etc")
+	require.NoError(t, os.MkdirAll(pmda, 0o755))
+	require.NoError(t, os.Mkdir(etc, 0o755))
+	variables := "PCP_PMDAS_DIR=" + filepath.Dir(pmda) + "\nPCP_PMCDCONF_PATH=" + filepath.Join(etc, "pmcd.conf") + "\n"
+	conf := writeFile(t, etc, "pcp.conf", variables)
+	writeFile(t, etc, "pcp.env", variables)
+	run := func(script, argument string) {
+		t.Helper()
+		cmd := exec.Command("sh", "../packaging/"+script, argument, formerVersion)
+		cmd.Env = append(os.Environ(), "PCP_DIR="+dir, "PCP_CONF="+conf)
+		assert.Empty(t, combined(t, cmd))
+	}
+	number := filepath.Join(pmda, "domain.h")
+	requireNumber := func(want string) {
+		t.Helper()
+		assert.Equal(t, want, readDocument(t, number))
+		assert.NoFileExists(t, filepath.Join(pmda, ".domain.h"))
+	}
+
+	writeFile(t, pmda, "domain.h", "chosen")
+	run("preinstall", "upgrade")
+	writeFile(t, pmda, "domain.h", "packed")
+	run("postinstall", "configure")
+	requireNumber("chosen")
+
+	run("preinstall", "upgrade")
+	run("postinstall", "abort-upgrade")
+	requireNumber("chosen")
+	writeFile(t, pmda, "domain.h", "chosen later")
+	run("postinstall", "configure")
+	requireNumber("chosen later")
+}
+
+// preinstall does not need pcp.conf, also where a shell ends at the first command that fails.
+func TestInstallPackageWithoutConfiguration(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("sh", "-e", "../packaging/preinstall", "abort-upgrade", formerVersion)
+	cmd.Env = append(os.Environ(), "PCP_CONF="+filepath.Join(t.TempDir(), "none"))
+	assert.Empty(t, combined(t, cmd))
 }
 
 // A package whose pcp was made to go before it can go, too.
