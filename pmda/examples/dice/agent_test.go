@@ -175,7 +175,7 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"help", []string{"--help"}, exitOK, "Usage: pmdadice", ""},
 		{"no such option", []string{"-Z"}, exitUsage, "", "pmdadice: "},
-		{"domain out of range", []string{"-d", "511"}, exitUsage, "", "1..510"},
+		{"domain out of range", []string{"-d", "511"}, exitUsage, "", "use 1 to 510"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
