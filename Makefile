@@ -137,7 +137,7 @@ fuzz: go ## run every fuzz target for T each: make fuzz T=30s
 		targets=$$($(GO) test -list '^Fuzz' $$package) || { echo "$$targets"; exit 1; }; \
 		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
 			echo "== $$package $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(T) $$package || exit 1; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(T) -fuzzminimizetime 1s $$package || exit 1; \
 		done; \
 	done
 
