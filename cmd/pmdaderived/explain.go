@@ -120,15 +120,15 @@ func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 	for _, i := range m.Needs().Windows {
 		of := windows[i]
 		if of.Span == 0 {
-			fmt.Fprintf(w, "%s since the client's own last fetch: sampled every %s while somebody fetches it, else seldom; a value of each instance is kept for each client.\n",
+			fmt.Fprintf(w, "%s since the client's own last fetch: sampled every %s while a client fetches it, otherwise less often; the agent keeps a value of each instance for each client.\n",
 				of.Func, timeText(of.Every))
 			continue
 		}
-		kept := fmt.Sprintf("%s of each instance are kept", plural(int(of.Span), "value"))
+		kept := fmt.Sprintf("%s of each instance", plural(int(of.Span), "value"))
 		if of.Desc.InDom == pdu.NoInDom {
-			kept = fmt.Sprintf("%s are kept", plural(int(of.Span), "value"))
+			kept = fmt.Sprintf("%s", plural(int(of.Span), "value"))
 		}
-		fmt.Fprintf(w, "%s over %s: sampled every %s, whoever asks; %s.\n", of.Func, timeText(time.Duration(of.Span)*of.Every), timeText(of.Every), kept)
+		fmt.Fprintf(w, "%s over %s: always sampled every %s; the agent keeps %s.\n", of.Func, timeText(time.Duration(of.Span)*of.Every), timeText(of.Every), kept)
 	}
 }
 

@@ -126,7 +126,7 @@ func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err erro
 		if identities == "" {
 			t.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s, and may assign other PMIDs", plural(n, "metric"), first))
 		} else {
-			t.complain(fmt.Errorf("%s has no PMIDs for %s, such as %s, and the agent that it is of may assign others", identities, plural(n, "metric"), first))
+			t.complain(fmt.Errorf("%s has no PMIDs for %s, such as %s, and the agent that wrote it may assign others", identities, plural(n, "metric"), first))
 		}
 	}
 	if err != nil {

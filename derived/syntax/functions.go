@@ -100,25 +100,25 @@ var functions = [...]function{
 	TopK:    {word: "topk_inst", since: Nowhere, args: many, help: "the k instances with the largest values"},
 	BottomK: {word: "bottomk_inst", since: Nowhere, args: many, help: "the k instances with the smallest values"},
 
-	MaxSample:   {word: "max_sample", since: Nowhere, args: window, few: 1, help: "the largest value of each instance in the time before"},
-	MinSample:   {word: "min_sample", since: Nowhere, args: window, few: 1, help: "the smallest value of each instance in the time before"},
-	AvgSample:   {word: "avg_sample", since: Nowhere, args: window, few: 1, help: "the mean of each instance over the time before"},
-	SumSample:   {word: "sum_sample", since: Nowhere, args: window, few: 1, help: "the sum of the values of each instance in the time before"},
-	CountSample: {word: "count_sample", since: Nowhere, args: window, few: 1, help: "how many values each instance had in the time before"},
-	StdevSample: {word: "stdev_sample", since: Nowhere, args: window, few: 1, help: "standard deviation of the values of each instance in the time before"},
-	FirstSample: {word: "first_sample", since: Nowhere, args: window, few: 1, help: "the oldest value of each instance in the time before"},
-	LastSample:  {word: "last_sample", since: Nowhere, args: window, few: 1, help: "the newest value of each instance in the time before"},
+	MaxSample:   {word: "max_sample", since: Nowhere, args: window, few: 1, help: "the largest value of each instance in the window"},
+	MinSample:   {word: "min_sample", since: Nowhere, args: window, few: 1, help: "the smallest value of each instance in the window"},
+	AvgSample:   {word: "avg_sample", since: Nowhere, args: window, few: 1, help: "the mean of each instance over the window"},
+	SumSample:   {word: "sum_sample", since: Nowhere, args: window, few: 1, help: "the sum of the values of each instance in the window"},
+	CountSample: {word: "count_sample", since: Nowhere, args: window, few: 1, help: "how many values each instance had in the window"},
+	StdevSample: {word: "stdev_sample", since: Nowhere, args: window, few: 1, help: "standard deviation of the values of each instance in the window"},
+	FirstSample: {word: "first_sample", since: Nowhere, args: window, few: 1, help: "the oldest value of each instance in the window"},
+	LastSample:  {word: "last_sample", since: Nowhere, args: window, few: 1, help: "the newest value of each instance in the window"},
 	PercentileSample: {word: "nth_percentile_sample", since: Nowhere, args: []Arg{
 		{Kind: Operand, wants: "<expr>", then: `, <number>, "<window>")`, behind: "<expr>"},
 		{Kind: Constant, wants: "Number from 0 to 100", after: "<expr>,", then: `, "<window>")`, behind: "<expr>,<number>", most: 100},
 		{Kind: Interval, wants: "Interval string", after: "<expr>,<number>,", then: `) or , "<interval>")`, behind: `<expr>,<number>,"<window>"`, most: MaxWhole},
 		{Kind: Interval, wants: "Interval string", after: `<expr>,<number>,"<window>",`, then: ")", behind: `<expr>,<number>,"<window>","<interval>"`},
-	}, few: 3, help: "the value below or at which are n percent of the values of each instance in the time before"},
+	}, few: 3, help: "the value below or at which are n percent of the values of each instance in the window"},
 	SlopeSample: {word: "slope_sample", since: Nowhere, args: []Arg{
 		{Kind: Operand, wants: "<expr>", then: `, "<window>")`, behind: "<expr>"},
 		{Kind: Interval, wants: "Interval string", after: "<expr>,", then: `) or , "<interval>")`, behind: `<expr>,"<window>"`, most: MaxWhole},
 		window[2],
-	}, few: 2, help: "how much each instance grew per second in the time before, by least squares"},
+	}, few: 2, help: "how much each instance grew per second in the window, by least squares"},
 }
 
 // Arguments that several functions have.

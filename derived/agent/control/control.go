@@ -42,7 +42,7 @@ func inDoms(s *Source) []inDom {
 			bucketInstances,
 		},
 		fileSerial: {
-			"definition files", "One instance for each file, and for each place without the file that should be there.",
+			"definition files", "One instance for each file, and for each path in the configuration that does not exist.",
 			members(s.Files, func(f *File) pdu.Instance { return f.Instance }),
 		},
 		limitSerial: {

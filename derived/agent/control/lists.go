@@ -181,8 +181,8 @@ func lists(s *Source) []Metric {
 		{
 			Item: 49, Name: "limit.used", Shape: Shape{pdu.TypeU64, pdu.SemInstant, pdu.Units{}},
 			Short: "amount of each limit of the agent that is used",
-			Long: limitText + "For definitions, contexts, samples and windows this is the current amount. For the log it is what\n" +
-				"counts towards the limit now, which decreases by the limit per hour. For the others it is the\n" +
+			Long: limitText + "For definitions, contexts, samples and windows this is the current amount. For the log it is the number\n" +
+				"of bytes written recently, which falls at the rate of the limit per hour. For the others it is the\n" +
 				"largest value since the agent was started, including definitions with too many operands and\n" +
 				"operands with too many instances, but not expressions and answers that are too long or too deep.\n" +
 				"A log without a limit has no value.",
