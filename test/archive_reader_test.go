@@ -56,7 +56,7 @@ func TestArchiveAsPmrep(t *testing.T) {
 			rows := 0
 			for ; s.Scan(); rows++ {
 				for i, want := range strings.Split(s.Text(), ",")[1:] {
-					value, ok := have[rows][strings.Trim(header[i], `"`)]
+					value, ok := have[rows][columnOf(strings.Trim(header[i], `"`))]
 					if want == "" {
 						assert.False(t, ok, "row %d %s: %v", rows, header[i], value)
 						continue
