@@ -34,10 +34,10 @@ func openRecorded(t *testing.T, name string) *archive.Archive {
 
 // pmrep -a prints what we fetch: raw values of many kinds of metrics at 200 ascending times.
 func TestArchiveAsPmrep(t *testing.T) {
-	names := []string{
+	names := comparable(t,
 		"sample.milliseconds", "sample.seconds", "sample.double.bin_ctr", "sample.longlong.million", "sample.ulonglong.bin_ctr",
 		"kernel.all.sysfork", "kernel.all.load", "sample.float.one", "sample.drift", "sample.step", "hinv.ncpu", "sample.bin",
-	}
+	)
 	for _, name := range recordedArchives {
 		t.Run(name, func(t *testing.T) {
 			a := openRecorded(t, name)

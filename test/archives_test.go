@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +77,18 @@ func table(t *testing.T, name string, env []string, args ...string) (head []stri
 	return all[0], all[1:]
 }
 
+// comparable leaves out lines with metrics whose values between records the installed PCP has by another rule: since PCP 7 these are, where a metric is
+// no counter, partly those of the next record, while ours, as with PCP 6, are those of the record before (docs/archives.md).
+func comparable(t *testing.T, lines ...string) []string {
+	t.Helper()
+	version := string(must(exec.Command("pminfo", "--version").CombinedOutput())(t))
+	if !regexp.MustCompile(`version ([7-9]|\d\d)`).MatchString(version) {
+		return lines
+	}
+	changing := regexp.MustCompile(`kernel\.all\.load|mem\.util|sample\.(drift|step)`)
+	return slices.DeleteFunc(lines, changing.MatchString)
+}
+
 // columnOf is a column of pmrep by the name that PCP 6.0 gives it, metric-instance: later ones write metric[instance].
 func columnOf(name string) string {
 	metric, instance, ok := strings.Cut(strings.TrimSuffix(name, "]"), "[")
@@ -106,9 +119,10 @@ func TestArchivesAsPmrep(t *testing.T) {
 	for _, row := range rows {
 		t.Run(filepath.Base(row.archive)+" "+strings.Join(row.window, " "), func(t *testing.T) {
 			conf := filepath.Join(t.TempDir(), "x.conf")
-			require.NoError(t, os.WriteFile(conf, []byte(row.definitions), 0o644))
+			definitions := comparable(t, strings.Split(strings.TrimSpace(row.definitions), "\n")...)
+			require.NoError(t, os.WriteFile(conf, []byte(strings.Join(definitions, "\n")+"\n"), 0o644))
 			args := append([]string{"-a", row.archive, "-o", "csv"}, row.window...)
-			for line := range strings.Lines(strings.TrimSpace(row.definitions)) {
+			for _, line := range definitions {
 				name, _, _ := strings.Cut(line, " = ")
 				args = append(args, name)
 			}

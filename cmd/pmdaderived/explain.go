@@ -126,7 +126,7 @@ func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 		}
 		kept := fmt.Sprintf("%s of each instance", plural(int(of.Span), "value"))
 		if of.Desc.InDom == pdu.NoInDom {
-			kept = fmt.Sprintf("%s", plural(int(of.Span), "value"))
+			kept = plural(int(of.Span), "value")
 		}
 		fmt.Fprintf(w, "%s over %s: always sampled every %s; the agent keeps %s.\n", of.Func, timeText(time.Duration(of.Span)*of.Every), timeText(of.Every), kept)
 	}
