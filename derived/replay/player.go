@@ -42,8 +42,8 @@ type track struct {
 
 	// A round: pmlogger writes a record for each of its groups, milliseconds apart. One sample is taken for all that have different operands, at the time of
 	// the last one: from one to the next, a rate would be what rounding makes of values in between.
-	begun, due time.Time  // when the first and the last record of the round were; due is zero: the sample of the round has been taken
-	had        []pdu.PMID // the operands in its records
+	begun, due time.Time         // when the first and the last record of the round were; due is zero: the sample of the round has been taken
+	had        map[pdu.PMID]bool // the operands in its records
 }
 
 // A round takes no longer.
@@ -51,15 +51,19 @@ const longestRound = time.Second
 
 // over reports whether a record of a time, with some of the operands, is not of the round.
 func (t *track) over(at time.Time, has []pdu.PMID) bool {
-	return at.Sub(t.begun) >= longestRound || slices.ContainsFunc(has, func(id pdu.PMID) bool { return slices.Contains(t.had, id) })
+	return at.Sub(t.begun) >= longestRound || slices.ContainsFunc(has, func(id pdu.PMID) bool { return t.had[id] })
 }
 
 // join adds a record to the round, or begins one.
 func (t *track) join(at time.Time, has []pdu.PMID) {
 	if t.due.IsZero() {
-		t.begun, t.had = at, t.had[:0]
+		t.begun = at
+		clear(t.had)
 	}
-	t.due, t.had = at, append(t.had, has...)
+	t.due = at
+	for _, id := range has {
+		t.had[id] = true
+	}
 }
 
 // ticks are those of a window.
@@ -76,7 +80,7 @@ type ticks struct {
 func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 	p := &Player{source: source}
 	for _, s := range sessions {
-		t := &track{Session: s, operands: s.Operands()}
+		t := &track{Session: s, operands: s.Operands(), had: make(map[pdu.PMID]bool)}
 		for _, i := range s.Windows() {
 			w := s.Set().Windows()[i]
 			t.windows = append(t.windows, &ticks{at: i, every: w.Every, needs: w.Needs().Operands})
@@ -90,7 +94,7 @@ func NewPlayer(source *Source, sessions ...*session.Session) *Player {
 func (p *Player) Play(ctx context.Context, o Options, taken func(s *session.Session, at time.Time) error) error {
 	p.first, p.end = o.Start, o.End
 	for _, t := range p.tracks {
-		t.operands = p.source.changing(ctx, t.operands)
+		t.operands, t.due = p.source.changing(ctx, t.operands), time.Time{}
 		if first := o.Start.Add(-t.Span()); first.Before(p.first) {
 			p.first = first
 		}

@@ -197,6 +197,20 @@ func TestPlayEnds(t *testing.T) {
 	require.ErrorIs(t, p.Play(t.Context(), o, func(*session.Session, time.Time) error { return failed }), failed)
 }
 
+// What was not sampled when somebody had enough is not sampled when the archive is played again.
+func TestPlayAgain(t *testing.T) {
+	source := NewSource(open(t))
+	p := NewPlayer(source, watching(t, source, "load = kernel.all.load"), watching(t, source, "busy = rate(disk.dev.avactive)"))
+	require.NoError(t, p.Play(t.Context(), Options{Start: at(1, 0), End: at(3, 0)}, func(*session.Session, time.Time) error { return ErrEnough }))
+	n := 0
+	require.NoError(t, p.Play(t.Context(), Options{Start: at(10, 0), End: at(12, 0)}, func(_ *session.Session, taken time.Time) error {
+		n++
+		assert.False(t, taken.Before(at(10, 0)), taken)
+		return nil
+	}))
+	assert.Positive(t, n)
+}
+
 // pmlogger records its groups milliseconds after each other. A sample is for all groups of a round, and none is taken for the number of CPUs.
 // Of groups before the last one nothing is known at the end of the archive.
 func TestPlayRounds(t *testing.T) {
