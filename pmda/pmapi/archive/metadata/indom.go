@@ -114,19 +114,11 @@ func merge(states []state) []pdu.Instance {
 
 // All returns every instance that there has been, with its last name.
 func (d *InDom) All() []pdu.Instance {
-	var list []pdu.Instance
-	places := make(map[pdu.Inst]int)
-	for _, s := range d.states {
-		for _, in := range s.instances {
-			if at, ok := places[in.ID]; ok {
-				list[at].Name = in.Name
-				continue
-			}
-			places[in.ID] = len(list)
-			list = append(list, in)
-		}
+	all := make([]state, len(d.states))
+	for i, s := range d.states {
+		all[i] = state{delta: true, instances: s.instances} // nothing goes
 	}
-	return list
+	return merge(all)
 }
 
 // done is called when all states are there.
