@@ -33,7 +33,7 @@ func (e *pipeEnd) init(f *os.File, other int) error {
 		return err
 	}
 	e.other = other
-	e.look = func(fd uintptr) { // quiet, as a quietFile
+	e.look = func(fd uintptr) { // not told to the scheduler, as the calls of package quiet
 		_, _, e.errno = syscall.RawSyscall(syscall.SYS_IOCTL, fd, unix.TIOCINQ, uintptr(unsafe.Pointer(&e.n)))
 	}
 	end, err := e.reopen()

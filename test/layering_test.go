@@ -40,9 +40,10 @@ const (
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
 	"pdu":           {never: pure},
-	"pmda":          {ours: "pdu regular", modules: logging + " " + unixCalls},
+	"pmda/quiet":    {never: talking},
+	"pmda":          {ours: "pdu pmda/quiet regular", modules: logging + " " + unixCalls},
 	"pmda/pmdatest": {ours: "pdu pmda"},
-	"pmda/pmapi":    {ours: "pdu"},
+	"pmda/pmapi":    {ours: "pdu pmda/quiet"},
 
 	"pmda/pmapi/archive": {
 		ours:  "pdu pmda/pmapi pmda/pmapi/archive/interp pmda/pmapi/archive/logfile pmda/pmapi/archive/metadata",

@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"pmdaderived/pmda/quiet"
 )
 
 // socket is the socket of a connection: that of package net, and what never waits. A net.Conn lets one goroutine read
@@ -22,7 +24,7 @@ type socket struct {
 	// made once, so that a fetch allocates none.
 	buf         []byte
 	n           int
-	err         error
+	errno       syscall.Errno
 	read, write func(fd uintptr)
 }
 
@@ -37,8 +39,8 @@ func newSocket(nc net.Conn) (*socket, error) {
 		return nil, errors.Join(err, nc.Close())
 	}
 	s := &socket{Conn: nc, raw: raw}
-	s.read = func(fd uintptr) { s.n, s.err = syscall.Read(int(fd), s.buf) }
-	s.write = func(fd uintptr) { s.n, s.err = syscall.Write(int(fd), s.buf) }
+	s.read = func(fd uintptr) { s.n, s.errno = quiet.Read(fd, s.buf) }
+	s.write = func(fd uintptr) { s.n, s.errno = quiet.Write(fd, s.buf) }
 	return s, nil
 }
 
@@ -73,26 +75,20 @@ func (s *socket) transfer(op string, call func(fd uintptr), b []byte) (int, erro
 		if err := s.raw.Control(call); err != nil {
 			return 0, err
 		}
-		switch {
-		case s.err == nil:
+		switch s.errno {
+		case 0:
 			return s.n, nil
-		case errors.Is(s.err, syscall.EAGAIN):
-			return 0, s.err
-		case !errors.Is(s.err, syscall.EINTR):
-			return 0, os.NewSyscallError(op, s.err)
+		case syscall.EAGAIN:
+			return 0, s.errno
+		case syscall.EINTR:
+		default:
+			return 0, os.NewSyscallError(op, s.errno)
 		}
 	}
 }
 
 // waitReadable waits until there is something to read or the connection has ended, or for the deadline.
-func (s *socket) waitReadable() error { return s.raw.Read(readable) }
-
-// readable reports whether a read from a socket would not wait.
-func readable(fd uintptr) bool {
-	var first [1]byte
-	_, _, err := syscall.Recvfrom(int(fd), first[:], syscall.MSG_PEEK)
-	return !errors.Is(err, syscall.EAGAIN)
-}
+func (s *socket) waitReadable() error { return s.raw.Read(quiet.Readable) }
 
 // interruptible sets a deadline that the end of the context brings forward, until disarm is called.
 // Errors of set are left to the read or write that follows.

@@ -4,18 +4,20 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"pmdaderived/pmda/quiet"
 )
 
-// quietFile reads and writes a file that has O_NONBLOCK and is in Go's poller, which waits. The system calls cannot block, so
-// the scheduler is not told of them: told of one after a pause it wakes its monitor thread, which looks every 20 µs
-// whether the call has returned, and a request after a pause costs a third more (docs/decisions/0018).
+// quietFile reads and writes a file that has O_NONBLOCK and is in Go's poller, which waits. The system calls are those of
+// package quiet.
 type quietFile struct {
 	raw syscall.RawConn
 
 	// The call under way. step is a value, made once, so that a request allocates none.
-	call  uintptr // syscall.SYS_READ or syscall.SYS_WRITE
-	rest  []byte  // to read into, or to write
-	n     int     // bytes read or written
+	call  func(fd uintptr, b []byte) (int, syscall.Errno) // quiet.Read or quiet.Write
+	once  bool                                            // whatever has arrived is enough
+	rest  []byte                                          // to read into, or to write
+	n     int                                             // bytes read or written
 	errno syscall.Errno
 	step  func(fd uintptr) (done bool)
 }
@@ -32,7 +34,7 @@ func newQuietFile(f *os.File) (*quietFile, error) {
 
 // Read waits until something has arrived.
 func (q *quietFile) Read(b []byte) (int, error) {
-	q.begin(syscall.SYS_READ, b)
+	q.begin(quiet.Read, true, b)
 	err := q.end("read", q.raw.Read(q.step))
 	if err == nil && q.n == 0 && len(b) > 0 {
 		err = io.EOF
@@ -42,11 +44,13 @@ func (q *quietFile) Read(b []byte) (int, error) {
 
 // Write waits until everything is written.
 func (q *quietFile) Write(b []byte) (int, error) {
-	q.begin(syscall.SYS_WRITE, b)
+	q.begin(quiet.Write, false, b)
 	return q.n, q.end("write", q.raw.Write(q.step))
 }
 
-func (q *quietFile) begin(call uintptr, b []byte) { q.call, q.rest, q.n, q.errno = call, b, 0, 0 }
+func (q *quietFile) begin(call func(uintptr, []byte) (int, syscall.Errno), once bool, b []byte) {
+	q.call, q.once, q.rest, q.n, q.errno = call, once, b, 0, 0
+}
 
 func (q *quietFile) end(op string, err error) error {
 	q.rest = nil
@@ -60,12 +64,12 @@ func (q *quietFile) end(op string, err error) error {
 // to wait.
 func (q *quietFile) transfer(fd uintptr) (done bool) {
 	for {
-		n, errno := quietly(q.call, fd, q.rest)
+		n, errno := q.call(fd, q.rest)
 		switch errno {
 		case 0:
 			q.n += n
 			q.rest = q.rest[n:]
-			if q.call == syscall.SYS_READ || len(q.rest) == 0 {
+			if q.once || len(q.rest) == 0 {
 				return true
 			}
 		case syscall.EINTR:
