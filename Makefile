@@ -78,7 +78,7 @@ SUITES = bookworm trixie sid
 .PHONY: suites
 suites: go ## the same in all supported suites
 	@failed=; for suite in $(SUITES); do GO='$(GO)' scripts/suite $$suite || failed="$$failed $$suite (exit status $$?)"; done; \
-	[ -z "$$failed" ] || { echo "not well:$$failed; scripts/suite says what that means"; exit 1; }
+	[ -z "$$failed" ] || { echo "these suites failed:$$failed; scripts/suite has the meaning of each exit status"; exit 1; }
 
 .PHONY: conformance
 conformance: go pcp ## compare with recorded answers of libpcp, and print a table

@@ -47,14 +47,14 @@ func (s *session) keepInStep(k pdu.Kind) error {
 	case len(left) > s.replySize:
 		return fmt.Errorf("%w: of %d bytes %d were left", errOutOfStep, s.replySize, len(left))
 	case len(left) == s.replySize:
-		entry.Warn("pmcd did not wait for a reply, taking it back")
+		entry.Warn("pmcd did not wait for a reply; the agent removed it from the pipe")
 		return nil
 	}
 	if err := s.out.WriteFrame(left); err != nil {
 		return fmt.Errorf("%w: %w", errOutOfStep, err)
 	}
 	s.answered = true
-	entry.Warn("pmcd takes a late reply for the next one, sending no other")
+	entry.Warn("pmcd has read a late reply as that to its next request; the agent sends no other")
 	return nil
 }
 

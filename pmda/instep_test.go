@@ -90,7 +90,7 @@ func TestReplyThatPMCDLeaves(t *testing.T) {
 			}
 			p.send(&pdu.Fetch{PMIDs: []pdu.PMID{2, 3}})
 			require.Eventually(t, func() bool { return len(p.log.AllEntries()) == 1 }, patience, time.Millisecond)
-			assert.Contains(t, p.log.LastEntry().Message, "taking it back")
+			assert.Contains(t, p.log.LastEntry().Message, "removed it from the pipe")
 			reader := pdu.NewReader(p.from, pdu.ClientLimit)
 			for _, ids := range [][]pdu.PMID{{2, 3}, {4}} {
 				require.Equal(t, ids, fetched(t, reader))
@@ -148,7 +148,7 @@ func requireTooLate(t *testing.T, p *interrupted, serve func()) {
 	serve()
 	require.Equal(t, []pdu.PMID{4}, fetched(t, reader))
 	require.Len(t, p.log.AllEntries(), 1)
-	assert.Contains(t, p.log.LastEntry().Message, "not sending it")
+	assert.Contains(t, p.log.LastEntry().Message, "does not send it")
 }
 
 // fetched are the metrics of the next reply, which is to a fetch.
@@ -206,7 +206,7 @@ func TestReplyThatPMCDReadsForAnother(t *testing.T) {
 			}
 			p.send(&pdu.Fetch{PMIDs: []pdu.PMID{2, 3}})
 			require.Eventually(t, func() bool { return len(p.log.AllEntries()) == 1 }, patience, time.Millisecond)
-			assert.Contains(t, p.log.LastEntry().Message, "sending no other")
+			assert.Contains(t, p.log.LastEntry().Message, "sends no other")
 			reader := pdu.NewReader(io.MultiReader(bytes.NewReader(taken), p.from), pdu.ClientLimit)
 			for i := range 3 {
 				require.Equal(t, []pdu.PMID{[]pdu.PMID{1, 4, 5}[i]}, fetched(t, reader))

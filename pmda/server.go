@@ -193,7 +193,7 @@ func (s *session) serve(f pdu.Frame) error {
 		s.result.Release()
 		return nil
 	case s.overtaken(arrived):
-		s.log.WithField("request", f.Kind).Warn("pmcd did not wait for a reply, not sending it")
+		s.log.WithField("request", f.Kind).Warn("pmcd did not wait for a reply; the agent does not send it")
 		s.result.Release()
 		return nil
 	}

@@ -36,9 +36,9 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 		nonFiniteOption(&nonFinite),
 		pmda.Option{
 			Short: 's', Long: "samples", Arg: "NUM", Set: samplesOption(&samples),
-			Help: "number of samples to print; 0: until interrupted; of an archive the default is all",
+			Help: "number of samples to print; 0: until interrupted; default: 1, with -a all",
 		},
-		t.intervalOption(&pause, "time between samples; of an archive those of its records if it is not given"),
+		t.intervalOption(&pause, "time between samples; default: 1s, with -a the interval of the records"),
 		pmda.Option{
 			Short: 'o', Long: "output", Arg: "FORM", Help: "print the samples of an archive as text, csv or json",
 			Set: choice(func(word string) { form = word; t.archive.only = cmp.Or(t.archive.only, "-o") }, formText, formCSV, formJSON),

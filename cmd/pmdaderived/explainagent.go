@@ -174,7 +174,7 @@ func (r report) row(row row, subject subject) {
 	if evaluated, ok := row.since("evaluated"); ok {
 		r.line("last computed", evaluated+" ago: "+plural(int(row["values"].Bits), "value"))
 	} else {
-		r.line("last computed", "never: nobody has asked")
+		r.line("last computed", "never: no client has fetched it")
 	}
 }
 
@@ -286,5 +286,5 @@ func meaning(state string, unread bool) string {
 		"unbound": "a metric that it uses does not exist on this host yet",
 		"failed":  "it is wrong",
 		"waiting": "the metrics that it uses have not been looked up yet",
-	}[state], "unknown to this program")
+	}[state], "not a state that this version knows")
 }

@@ -122,7 +122,7 @@ func TestServeEndsWithoutAStuckTask(t *testing.T) {
 		})
 	require.NoError(t, err)
 	<-ended
-	assert.Equal(t, "ended while something still waited for a file", said.LastEntry().Message)
+	assert.Equal(t, "exiting although a task is still waiting for a file", said.LastEntry().Message)
 }
 
 func pipe(t *testing.T) (r, w *os.File) {

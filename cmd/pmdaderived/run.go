@@ -192,7 +192,7 @@ func serve(
 	select {
 	case <-ended:
 	case <-time.After(patience):
-		server.Log.Warn("ended while something still waited for a file")
+		server.Log.Warn("exiting although a task is still waiting for a file")
 	}
 	return err
 }

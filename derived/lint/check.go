@@ -333,7 +333,7 @@ func (l *linter) call(e *syntax.Call) {
 		if e.Func == syntax.CountSample {
 			of, adds = "samples", syntax.SumSample
 		}
-		l.warn(CountOfTruths, start(e), e.Func.String()+"() counts "+of+", whether "+clip(e.X())+" is true in them or not: take "+adds.String()+"()")
+		l.warn(CountOfTruths, start(e), e.Func.String()+"() counts all "+of+", also those where "+clip(e.X())+" is false: use "+adds.String()+"()")
 	}
 }
 

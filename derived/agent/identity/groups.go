@@ -120,16 +120,16 @@ func (s *state) checkGroups() error {
 	given := make(map[GroupDomain]pdu.InDom, len(s.Groups))
 	for d, known := range s.Groups {
 		if other, ok := given[GroupDomain{known.Of, known.Label}]; ok {
-			return fmt.Errorf("groups %s and %s are for the same", other, d)
+			return fmt.Errorf("instance domains %s and %s have the same operand domain and label", other, d)
 		}
 		given[GroupDomain{known.Of, known.Label}] = d
 		if d.Domain() != s.Domain || d.Serial() < firstGroupSerial || d.Serial() >= s.NextGroups {
-			return fmt.Errorf("groups %s: the domain was never given out", d)
+			return fmt.Errorf("instance domain %s was never assigned", d)
 		}
 		numbers := make(map[int64]string, len(known.Names))
 		for name, seen := range known.Names {
 			if other, ok := numbers[seen[0]]; ok || seen[0] < 0 || seen[0] > lastInst {
-				return fmt.Errorf("groups %q and %q of %s have one number", other, name, d)
+				return fmt.Errorf("groups %q and %q of instance domain %s have the same number", other, name, d)
 			}
 			numbers[seen[0]] = name
 		}

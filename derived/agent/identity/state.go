@@ -96,17 +96,17 @@ func (s *state) check() error {
 	case s.Version != stateVersion:
 		return fmt.Errorf("version %d, want %d", s.Version, stateVersion)
 	case s.Next < 0 || s.Next > maxPMIDs:
-		return fmt.Errorf("next identity %d out of range", s.Next)
+		return fmt.Errorf("the next PMID, %d, is out of range", s.Next)
 	case s.NextGroups < 0 || s.NextGroups > pdu.MaxSerial:
-		return fmt.Errorf("next domain of groups %d out of range", s.NextGroups)
+		return fmt.Errorf("the next instance domain of groups, %d, is out of range", s.NextGroups)
 	}
 	owner := make(map[pdu.PMID]string, len(s.Metrics))
 	claim := func(name string, id pdu.PMID) error {
 		if n, ok := s.place(id); !ok || n >= s.Next {
-			return fmt.Errorf("metric %s: identity %s was never given out", name, id)
+			return fmt.Errorf("metric %s: PMID %s was never assigned", name, id)
 		}
 		if other, ok := owner[id]; ok {
-			return fmt.Errorf("metrics %s and %s have one identity", other, name)
+			return fmt.Errorf("metrics %s and %s have the same PMID", other, name)
 		}
 		owner[id] = name
 		return nil
@@ -124,7 +124,7 @@ func (s *state) check() error {
 	numbers := make(map[pdu.Inst]string, len(s.Files))
 	for path, n := range s.Files {
 		if other, ok := numbers[n]; ok || n < 0 {
-			return fmt.Errorf("files %s and %s have one number", other, path)
+			return fmt.Errorf("files %s and %s have the same number", other, path)
 		}
 		numbers[n] = path
 	}
