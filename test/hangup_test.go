@@ -86,7 +86,7 @@ func TestFaultHangupInAFetch(t *testing.T) {
 		return
 	}
 	id, other := f.identity("derived.value"), f.identity("derived.other")
-	takenBack := func() bool { return strings.Contains(f.p.Log(), "taking it back") }
+	takenBack := func() bool { return strings.Contains(f.p.Log(), "removed it from the pipe") }
 	const attempts = 5 // pmcd may look after its agents when the reply has come, and drop us
 	for range attempts {
 		conn, old := dial(f.t, f.p), f.stop("pmdaderived")
