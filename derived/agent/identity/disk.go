@@ -2,6 +2,7 @@ package identity
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,17 +29,16 @@ type diskFile interface {
 	Close() error
 }
 
-// replaceFile gives the file at path another content: it has the old one or the new one at every instant,
+// replaceFile gives the file at path another content, what write writes: it has the old one or the new one at every instant,
 // even if the machine stops. When it returns an error, no temporary file is left; one that a process leaves
 // that is killed meanwhile is for removeLeftovers.
-func replaceFile(d disk, path string, text []byte) error {
+func replaceFile(d disk, path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	tmp, err := d.create(dir, leftoverPrefix(path)+"*")
 	if err != nil {
 		return err
 	}
-	_, err = tmp.Write(text)
-	if err == nil {
+	if err = write(tmp); err == nil {
 		err = tmp.Sync()
 	}
 	if err == nil {

@@ -8,7 +8,7 @@
 // # What is promised
 //
 //   - A PMID stands for one name with one type, semantics, units and instance domain, for ever. A name whose
-//     metadata changes gets another PMID; with its former metadata it gets the former one back.
+//     metadata changes gets another PMID; with its former metadata it gets the former one back, if that is one of the last 16.
 //   - PMIDs are given out in the order in which names first appear, from cluster 1 on (cluster 0 has the metrics
 //     about the agent), and never twice, not even when the state file was damaged, as far as it can be read.
 //     The place in this order is also the definition's number in the domain of definitions.

@@ -15,6 +15,9 @@ const (
 
 	// maxFiles is how many files are remembered besides those that there are.
 	maxFiles = 10000
+
+	// maxFormer is how many PMIDs are remembered of a name besides its own. An agent may say that its metrics are others again and again.
+	maxFormer = 16
 )
 
 // errUsedUp says that every PMID of the domain has been given out.
@@ -102,6 +105,7 @@ func (r *Registry) become(m *metric, desc metadata) error {
 		}
 	}
 	m.Former = append(m.Former, former{m.PMID, *m.Desc})
+	m.Former = m.Former[max(0, len(m.Former)-maxFormer):]
 	m.PMID, m.Desc = now.PMID, &now.Desc
 	return nil
 }
@@ -115,6 +119,9 @@ func (r *Registry) Desc(name, text string) (pdu.Desc, bool) {
 	}
 	return m.Desc.desc(m.PMID), true
 }
+
+// Former are the descriptors of the PMIDs that a name had before, as far as they are remembered, in the order in which it gave them up last.
+func (r *Registry) Former(name string) []pdu.Desc { return r.state.Metrics[name].former() }
 
 // FileNumbers returns the numbers of all files that there are now, new ones for those that have none yet.
 func (r *Registry) FileNumbers(paths []string) []pdu.Inst {

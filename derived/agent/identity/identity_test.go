@@ -152,6 +152,26 @@ func TestChangedMetadataGetsANewPMID(t *testing.T) {
 	}
 }
 
+// An agent that says something else of its metrics each time makes the state file no larger in the end.
+func TestOldMetadataAreForgotten(t *testing.T) {
+	r := load(t, stateFile(t))
+	version := func(i int) pdu.Desc {
+		changed := testDesc
+		changed.InDom = pdu.NewInDom(60, i)
+		return changed
+	}
+	var ids []pdu.PMID
+	for i := range 2 * maxFormer {
+		ids = append(ids, bind(t, r, "m", "x", version(i)))
+	}
+	r = saved(t, r)
+	former := r.Former("m")
+	require.Len(t, former, maxFormer)
+	assert.Equal(t, ids[maxFormer-1], former[0].PMID)
+	assert.Equal(t, ids[maxFormer-1], bind(t, r, "m", "x", version(maxFormer-1)), "it is remembered")
+	assert.NotContains(t, ids, bind(t, r, "m", "x", version(0)), "no PMID is given out twice")
+}
+
 func TestChangedTextKeepsThePMID(t *testing.T) {
 	r := load(t, stateFile(t))
 	first := bind(t, r, "m", "a + b", testDesc)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"regexp"
@@ -48,6 +49,14 @@ type metric struct {
 type former struct {
 	PMID pdu.PMID `json:"pmid"`
 	Desc metadata `json:"descriptor"`
+}
+
+// former are the descriptors of the former PMIDs.
+func (m metric) former() (all []pdu.Desc) {
+	for _, was := range m.Former {
+		all = append(all, was.Desc.desc(was.PMID))
+	}
+	return all
 }
 
 // metadata is a pmDesc without its PMID.
@@ -272,10 +281,7 @@ func (r *Registry) Save() error {
 	if !r.changed || r.path == "" {
 		return nil
 	}
-	text, err := json.Marshal(&r.state)
-	if err == nil {
-		err = replaceFile(r.disk, r.path, append(text, '\n'))
-	}
+	err := replaceFile(r.disk, r.path, func(w io.Writer) error { return json.NewEncoder(w).Encode(&r.state) })
 	if err != nil {
 		return fmt.Errorf("identities: %w", err)
 	}
@@ -304,12 +310,9 @@ func Read(path string) (map[string]Remembered, error) {
 	}
 	all := make(map[string]Remembered, len(s.Metrics))
 	for name, m := range s.Metrics {
-		known := Remembered{Bound: m.Desc != nil, Text: m.Text}
+		known := Remembered{Bound: m.Desc != nil, Text: m.Text, Former: m.former()}
 		if m.Desc != nil {
 			known.Desc = m.Desc.desc(m.PMID)
-		}
-		for _, was := range m.Former {
-			known.Former = append(known.Former, was.Desc.desc(was.PMID))
 		}
 		all[name] = known
 	}

@@ -335,17 +335,9 @@ func within(name, node string) bool {
 
 // retire keeps the descriptors of PMIDs that a change of metadata has ended.
 func (b *builder) retire() {
-	for id, desc := range b.Before.Retired {
-		if b.made.ByID[id] == nil { // it may be served again
-			b.made.Retired[id] = desc
-		}
-	}
-	for id, old := range b.Before.ByID {
-		if !old.Described || b.made.ByID[id] != nil {
-			continue
-		}
-		if now, err := b.IDs.PMID(old.Def.Name); err == nil && now != id {
-			b.made.Retired[id] = old.Desc
+	for _, m := range b.made.Metrics {
+		for _, was := range b.IDs.Former(m.Def.Name) {
+			b.made.Retired[was.PMID] = was
 		}
 	}
 }

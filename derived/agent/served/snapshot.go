@@ -18,7 +18,7 @@ type Snapshot struct {
 	Set      *derived.Set
 	Metrics  []*Metric // in the order of their names
 	ByID     map[pdu.PMID]*Metric
-	Retired  map[pdu.PMID]pdu.Desc // PMIDs that were given up while the process lives
+	Retired  map[pdu.PMID]pdu.Desc // PMIDs that the metrics had under other metadata
 	Names    *pmda.Namespace       // the agent's own metrics included
 	LookedUp bool                  // the operands have been
 	Bound    int                   // metrics that are
