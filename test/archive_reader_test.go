@@ -18,6 +18,7 @@ import (
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
+	"pmdaderived/pmda/pmapi/archive/writer"
 )
 
 // recordedArchives are those of pmda/pmapi/archive.
@@ -34,7 +35,7 @@ func openRecorded(t *testing.T, name string) *archive.Archive {
 
 // pmrep -a prints what we fetch: raw values of many kinds of metrics at 200 ascending times.
 func TestArchiveAsPmrep(t *testing.T) {
-	names := comparable(t,
+	names := comparable(t, sampleChanging,
 		"sample.milliseconds", "sample.seconds", "sample.double.bin_ctr", "sample.longlong.million", "sample.ulonglong.bin_ctr",
 		"kernel.all.sysfork", "kernel.all.load", "sample.float.one", "sample.drift", "sample.step", "hinv.ncpu", "sample.bin",
 	)
@@ -91,6 +92,86 @@ func TestArchiveAsPmval(t *testing.T) {
 				}
 				assert.Equal(t, want, string(lines[i][1]), "row %d", i)
 			}
+		})
+	}
+}
+
+// Between two records of an archive, a numeric metric that is no counter has the value of the record before in PCP 6.0, as with us, and that of the
+// nearest one since 6.3.2.
+func TestArchiveBetweenRecords(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	base := filepath.Join(t.TempDir(), "made")
+	w := must(writer.Create(base, writer.Label{Version: 2, PID: 1, Start: start, Host: "made.example", TimeZone: "UTC"}))(t)
+	metrics := make(map[string]pdu.Desc)
+	for i, m := range []struct {
+		name string
+		typ  pdu.Type
+		sem  pdu.Semantics
+	}{
+		{"counter", pdu.TypeU32, pdu.SemCounter},
+		{"instant", pdu.TypeU32, pdu.SemInstant},
+		{"discrete", pdu.TypeU32, pdu.SemDiscrete},
+		{"text", pdu.TypeString, pdu.SemInstant},
+		{"constant", pdu.TypeString, pdu.SemDiscrete},
+	} {
+		metrics[m.name] = pdu.Desc{PMID: pdu.NewPMID(60, 0, i), Type: m.typ, InDom: pdu.NoInDom, Sem: m.sem}
+		require.NoError(t, w.Metric(metrics[m.name], "made."+m.name))
+	}
+	for n := range 3 {
+		value := 100 * (n + 1)
+		for _, d := range metrics {
+			if d.Type == pdu.TypeString {
+				w.Values().Strings(d.PMID, d.Type, nil, [][]byte{strconv.AppendInt(nil, int64(value), 10)})
+			} else {
+				w.Values().Number(d.PMID, d.Type, uint64(value))
+			}
+		}
+		require.NoError(t, w.Put(start.Add(time.Duration(n)*10*time.Second)))
+	}
+	require.NoError(t, w.Close())
+
+	a := must(archive.Open(base))(t)
+	defer a.Close()
+	printed := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d+ +"?(\d+)"?$`)
+	for _, row := range []struct {
+		metric        string
+		second        int
+		ours, nearest string
+	}{
+		{"counter", 14, "240", "240"},
+		{"counter", 16, "260", "260"},
+		{"instant", 14, "200", "200"},
+		{"instant", 15, "200", "200"},
+		{"instant", 16, "200", "300"},
+		{"instant", 20, "300", "300"},
+		{"discrete", 15, "200", "200"},
+		{"discrete", 16, "200", "300"},
+		{"discrete", 20, "300", "300"},
+		{"text", 16, "200", "200"},
+		{"text", 20, "300", "300"},
+		{"constant", 16, "200", "200"},
+	} {
+		t.Run(fmt.Sprintf("%s at %d s", row.metric, row.second), func(t *testing.T) {
+			desc := metrics[row.metric]
+			c := a.NewContext(time.Time{}, time.Time{})
+			defer c.Close()
+			c.SetTime(start.Add(time.Duration(row.second) * time.Second))
+			res := must(c.Fetch(t.Context(), []pdu.PMID{desc.PMID}))(t)
+			require.Len(t, res.Sets[0].Values, 1)
+			v := res.Sets[0].Values[0]
+			if desc.Type == pdu.TypeString {
+				assert.Equal(t, row.ours, string(v.Bytes))
+			} else {
+				assert.Equal(t, row.ours, strconv.FormatUint(v.Bits, 10))
+			}
+			out := stockTool(t, "pmval", "-r", "-a", base, "-O", fmt.Sprint(row.second, "sec"), "-s", "1", "made."+row.metric)
+			line := printed.FindStringSubmatch(out)
+			require.NotNil(t, line, out)
+			want := row.ours
+			if takesNearest(t) {
+				want = row.nearest
+			}
+			assert.Equal(t, want, line[1])
 		})
 	}
 }

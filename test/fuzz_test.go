@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every fuzz target that docs/security.md lists exists.
+// docs/security.md lists the fuzz targets that exist.
 func TestFuzzTargetsInDocument(t *testing.T) {
 	targets := regexp.MustCompile(`(?m)^func (Fuzz\w+)\(f \*testing\.F\)`)
 	var all []string
@@ -27,5 +27,7 @@ func TestFuzzTargetsInDocument(t *testing.T) {
 	document := must(os.ReadFile("../docs/security.md"))(t)
 	table := regexp.MustCompile(`(?s)\n## Fuzz targets\n(.*?)\n## `).FindStringSubmatch(string(document))
 	require.NotNil(t, table)
-	assert.Subset(t, all, regexp.MustCompile(`Fuzz\w+`).FindAllString(table[1], -1))
+	listed := regexp.MustCompile(`Fuzz\w+`).FindAllString(table[1], -1)
+	assert.Subset(t, all, listed)
+	assert.Subset(t, listed, all)
 }

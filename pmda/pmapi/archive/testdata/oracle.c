@@ -1,6 +1,7 @@
 /* What libpcp reads from an archive, as lines.
  *   oracle records ARCHIVE               each record, forwards
  *   oracle values ARCHIVE START STEP N   all metrics at N times, interpolated; START and STEP in nanoseconds
+ *   oracle nearest                       nothing; the exit status is 0 if values are of the nearest record (docs/archives.md 5)
  * A line is: time in nanoseconds, PMID, instance, type, value; or a code in place of the instance and what follows.
  */
 #include <ctype.h>
@@ -8,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <pcp/pmapi.h>
+
+#if PMAPI_VERSION >= 4 /* PCP 7 */
+#define pmFreeHighResResult pmFreeResult
+#endif
 
 static int n, size;
 static pmID *ids;
@@ -87,6 +92,8 @@ static void print(pmHighResResult *r)
 
 int main(int argc, char **argv)
 {
+	if (strcmp(argv[1], "nearest") == 0)
+		return PM_VERSION_CURRENT < PM_VERSION(6,3,2);
 	int sts = pmNewContext(PM_CONTEXT_ARCHIVE, argv[2]);
 	if (sts < 0) {
 		fprintf(stderr, "%s\n", pmErrStr(sts));
