@@ -278,7 +278,7 @@ func TestUnusableStateFile(t *testing.T) {
 		{"metric in our own cluster", change("510.1.1", "510.0.1"), "never assigned"},
 		{"two metrics with one PMID", change("510.1.1", "510.1.2"), "have the same PMID"},
 		{"a former PMID of two metrics", change("510.1.0", "510.1.1"), "have the same PMID"},
-		{"two files with one number", change(`"/etc/a.conf": 0`, `"/a": 0, "/b": 0`), "have one number"},
+		{"two files with one number", change(`"/etc/a.conf": 0`, `"/a": 0, "/b": 0`), "have the same number"},
 		{"units that are no number", change("1f013000", "Kbyte"), `units "Kbyte"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
