@@ -76,7 +76,7 @@ func TestGroupsThatMakeNoSense(t *testing.T) {
 	for name, text := range map[string]string{
 		"a domain of another agent":      `"60.64": {"of": "60.1", "label": "x"}`,
 		"one of ours":                    `"510.3": {"of": "60.1", "label": "x"}`,
-		"never assigned":                `"510.70": {"of": "60.1", "label": "x"}`,
+		"never assigned":                 `"510.70": {"of": "60.1", "label": "x"}`,
 		"two groups with one number":     `"510.69": {"of": "60.1", "label": "x", "names": {"a": [1, 2], "b": [1, 2]}}`,
 		"two domains for the same":       `"510.69": {"of": "60.1", "label": "x"}, "510.68": {"of": "60.1", "label": "x"}`,
 		"a negative number":              `"510.69": {"of": "60.1", "label": "x", "names": {"a": [-1, 2]}}`,
