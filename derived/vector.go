@@ -25,11 +25,9 @@ func (v *Vector) Len() int {
 
 // Finite reports whether no number is infinite or NaN.
 func (v *Vector) Finite() bool {
-	if v.Type != pdu.TypeFloat && v.Type != pdu.TypeDouble {
-		return true
-	}
+	exponent := exponentOf(v.Type)
 	for _, b := range v.Bits {
-		if !Finite(v.Type, b) {
+		if b&exponent == exponent && exponent != 0 {
 			return false
 		}
 	}
@@ -56,14 +54,19 @@ func (v *Vector) OnlyFinite() *Vector {
 
 // Finite reports whether a number of a type, as in Vector.Bits, is neither infinite nor NaN.
 func Finite(t pdu.Type, bits uint64) bool {
-	const single, double = 0xff << 23, 0x7ff << 52 // exponents of those that are not
+	exponent := exponentOf(t)
+	return exponent == 0 || bits&exponent != exponent
+}
+
+// exponentOf is the bits that are all set in a number of a type that is infinite or NaN; 0: there are none.
+func exponentOf(t pdu.Type) uint64 {
 	switch t {
 	case pdu.TypeFloat:
-		return bits&single != single
+		return 0xff << 23
 	case pdu.TypeDouble:
-		return bits&double != double
+		return 0x7ff << 52
 	}
-	return true
+	return 0
 }
 
 // At returns the instance of value i, pdu.NoInst for a singular one.

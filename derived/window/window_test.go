@@ -186,6 +186,39 @@ func TestPeakThatHasLeft(t *testing.T) {
 	}
 }
 
+// What has left, small differences of large values, and values that become ever smaller.
+func TestDeviationIsExact(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		value func(r *rand.Rand, tick int) float64
+	}{
+		{"peaks", func(r *rand.Rand, _ int) float64 { return []float64{r.Float64(), 1e15}[r.IntN(40)/39] }},
+		{"far from 0", func(r *rand.Rand, _ int) float64 { return 1e15 + float64(r.IntN(8)) }},
+		{"less at each tick", func(r *rand.Rand, tick int) float64 { return math.Ldexp(1+r.Float64(), -tick%200) }},
+		{"less at some ticks", func(r *rand.Rand, tick int) float64 { return math.Ldexp(r.Float64(), -tick/8%200) }},
+		{"large and small", func(r *rand.Rand, _ int) float64 { return math.Exp(8 * r.NormFloat64()) }},
+		{"steps", func(r *rand.Rand, tick int) float64 { return 1e6*float64(tick/40%2) + r.Float64() }},
+	} {
+		for _, span := range []int{7, 60} {
+			r, w := rand.New(rand.NewPCG(5, 6)), newWindow(stdev, pdu.TypeDouble, int64(span), false)
+			var values []float64
+			for tick := range 1000 {
+				values = append(values, tt.value(r, tick))
+				w.Add(int64(tick), doubles(nil, values[tick]))
+				some, mean, squares := values[max(0, tick+1-span):], 0.0, 0.0
+				for _, x := range some {
+					mean += (x - values[tick]) / float64(len(some))
+				}
+				for _, x := range some {
+					squares += (x - values[tick] - mean) * (x - values[tick] - mean)
+				}
+				want := math.Sqrt(squares / float64(len(some)))
+				require.InDelta(t, want, numbers(w.Value())[0], 1e-9*want, "%s, %d ticks, tick %d", tt.name, span, tick)
+			}
+		}
+	}
+}
+
 // Without a span a window has what came since the last Restart: each tick is in one window of each client.
 func TestSinceTheLastLook(t *testing.T) {
 	w, total := newWindow(sum, pdu.TypeDouble, 0, false), 0.0
@@ -429,7 +462,7 @@ func BenchmarkWindow(b *testing.B) {
 					for i := range ids {
 						ids[i] = pdu.Inst(i)
 					}
-					columns := make([]*derived.Vector, 7)
+					columns := make([]*derived.Vector, 8)
 					r, insts := rand.New(rand.NewPCG(1, 2)), derived.NewInstSet(ids)
 					for k := range columns {
 						columns[k] = &derived.Vector{Type: pdu.TypeDouble, Insts: insts, Bits: make([]uint64, n)}
@@ -443,20 +476,21 @@ func BenchmarkWindow(b *testing.B) {
 						began := cpu(b)
 						for range ticks {
 							tick++
-							w.Add(tick, columns[tick%int64(len(columns))])
+							w.Add(tick, columns[tick%8])
 						}
 						return cpu(b) - began
 					}
 					add(2*span + span/2)
 					kept := float64(heap()-before) / float64(span*n)
+					ticks := span * max(1, 3600/span/n) // the front is filled once in a span, and reading the clock takes as long as many ticks
 					var adding, making time.Duration
 					for b.Loop() {
-						adding += add(span) // the front is filled once in so many ticks
+						adding += add(ticks)
 						began := cpu(b)
 						w.Value()
 						making += cpu(b) - began
 					}
-					b.ReportMetric(float64(adding.Nanoseconds())/float64(b.N*n*span), "ns/value")
+					b.ReportMetric(float64(adding.Nanoseconds())/float64(b.N*n*ticks), "ns/value")
 					b.ReportMetric(float64(making.Nanoseconds())/float64(b.N*n), "ns/result")
 					b.ReportMetric(kept, "B/value")
 					runtime.KeepAlive(w)
