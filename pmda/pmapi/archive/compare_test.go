@@ -43,15 +43,6 @@ type line struct {
 	value string
 }
 
-// differences are the archives of pcp-testsuite 6.0.3 that we read otherwise than libpcp, and why: docs/archives.md 6.
-var differences = map[string]string{
-	"960624.08.17_v2":          "blocks of type 0, whose bytes libpcp does not swap",
-	"babylon.pmview_v2":        "blocks of type 0, whose bytes libpcp does not swap",
-	"bozo.client_v2":           "blocks of type 0, whose bytes libpcp does not swap",
-	"bigace_v2":                "discrete instances that have gone",
-	"pcp-pidstat-process-args": "discrete instances that have gone",
-}
-
 // samples is how many times are compared.
 const samples = 200
 
@@ -380,8 +371,8 @@ func compare(t *testing.T, what string, a *archive.Archive, want, have groups) (
 			say("more", l)
 		}
 	}
-	name, _, _ := strings.Cut(filepath.Base(what), " ")
-	switch why := differences[name]; {
+	base, _, _ := strings.Cut(what, " ")
+	switch why := whyDifferent(base); {
 	case differ > 0 && why != "":
 		t.Logf("%s: %d of %d differ: %s", what, differ, n, why)
 	case differ > 0:
