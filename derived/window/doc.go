@@ -10,13 +10,9 @@
 // Each instance has two parts, what its values in the front come to and what those in the back do; the result is both together. A new
 // value is joined to the back. A value that leaves the window says itself what its front comes to from then on. Once the front is
 // empty the back becomes the front, newest tick first. So a value is looked at three times, however long the window is;
-// nothing is subtracted, so that no rounding outlives its value; and what is kept is one number for each value, whatever instances come and go.
-//
-// A standard deviation has more numbers for each part, so its front keeps the values, and each is subtracted when it leaves. A result that
-// finds less than a thousandth of a front left computes it anew: where values become ever smaller, and where a peak has left.
-//
-// A percentile and a slope take all values, and have no parts: of the one each instance's are kept in order, too, for the other each
-// result goes through them.
+// nothing is ever subtracted, so that no rounding outlives its value; and what is kept is one number for each value (two
+// in the front of a standard deviation), whatever instances come and go. A percentile and a slope take all values, and have no parts: of the one
+// each instance's are kept in order, too, for the other each result goes through them.
 //
 //	what happens                     what becomes of the window
 //	a tick fails, or is missing      nothing: it ends at the last good one

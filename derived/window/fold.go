@@ -31,36 +31,35 @@ func (f function) whole() bool { return f == percentile || f == slope }
 // part is what some values of an instance come to. That of none is 0 in all, and changes nothing where it is joined: no word is smaller, and as a DOUBLE
 // it adds nothing.
 type part struct {
-	a uint64 // a word, see function.words; of an average the sum, of a standard deviation the origin, see spread
+	a uint64 // a word, see function.words; of an average the sum, of a standard deviation the mean
 	n uint32 // how many values
-
-	least uint32 // of a standard deviation: the exponent of what its spread must come to
 }
 
 // parts are those of all slots.
 type parts struct {
 	of      []part
-	spreads []spread // of a standard deviation; of others nothing
+	squares []float64 // of a standard deviation the sum of the squares of what each value is off the mean; of others nothing
 }
 
 // grow makes room for another slot.
 func (p *parts) grow(f function) {
 	p.of = append(p.of, part{})
 	if f == stdev {
-		p.spreads = append(p.spreads, spread{})
+		p.squares = append(p.squares, 0)
 	}
 }
 
 // reset makes all of them those of no values, and leaves so many.
 func (p *parts) reset(slots int) {
 	clear(p.of)
-	clear(p.spreads)
-	p.of, p.spreads = p.of[:slots], p.spreads[:min(slots, len(p.spreads))]
+	clear(p.squares)
+	p.of, p.squares = p.of[:slots], p.squares[:min(slots, len(p.squares))]
 }
 
 // newer joins the words of a tick to the parts of their slots, which are of older values. The loops here are apart, and without calls, for their speed.
 func (f function) newer(p *parts, at []int32, words []uint64) {
-	of, spreads, words := p.of, p.spreads, words[:len(at)]
+	of, all, words := p.of, p.squares, words[:len(at)]
+	var inverse inverse
 	switch f {
 	case maximum, minimum:
 		for i, s := range at {
@@ -76,7 +75,9 @@ func (f function) newer(p *parts, at []int32, words []uint64) {
 		}
 	case stdev:
 		for i, s := range at {
-			spreads[s].add(&of[s], words[i])
+			x := &of[s]
+			x.n++
+			x.spread(&all[s], double(words[i]), inverse.of(x.n))
 		}
 	case first:
 		for i, s := range at {
@@ -99,49 +100,74 @@ func (f function) newer(p *parts, at []int32, words []uint64) {
 	}
 }
 
-// stays reports whether the front has the words of its values, as the back does.
-func (f function) stays() bool { return f == count || f == stdev || f.whole() }
-
-// older joins the words of ticks to the parts of their slots, which are of newer values, and has in the place of each word what the part was before. An
-// instance that is there twice is joined in the opposite order of that in which it leaves.
-func (f function) older(p *parts, at []int32, words []uint64) {
-	of := p.of
-	for end := len(words); end > 0; end -= len(at) {
-		words := words[end-len(at) : end]
-		switch f {
-		case maximum, minimum:
-			for i, s := range slices.Backward(at) {
-				x, word := &of[s], words[i]
-				words[i] = x.a
-				x.a = max(x.a, word)
-				x.n++
+// older joins the words of a tick to the parts of their slots, which are of newer values, and has in the place of each word, and in squares, what the part was
+// before. An instance that is there twice is joined in the opposite order of that in which it leaves.
+func (f function) older(p *parts, at []int32, words []uint64, squares []float64) {
+	of, all, words := p.of, p.squares, words[:len(at)]
+	var inverse inverse
+	switch f {
+	case maximum, minimum:
+		for i, s := range slices.Backward(at) {
+			x, word := &of[s], words[i]
+			words[i] = x.a
+			x.a = max(x.a, word)
+			x.n++
+		}
+	case sum, average:
+		for i, s := range slices.Backward(at) {
+			x, word := &of[s], words[i]
+			words[i] = x.a
+			x.a = bits(double(x.a) + double(word))
+			x.n++
+		}
+	case stdev:
+		for i, s := range slices.Backward(at) {
+			x, word := &of[s], words[i]
+			words[i], squares[i] = x.a, all[s]
+			x.n++
+			x.spread(&all[s], double(word), inverse.of(x.n))
+		}
+	case first:
+		for i, s := range slices.Backward(at) {
+			x := &of[s]
+			words[i], x.a = x.a, words[i]
+			x.n++
+		}
+	case last:
+		for i, s := range slices.Backward(at) {
+			x, word := &of[s], words[i]
+			words[i] = x.a
+			if x.n == 0 {
+				x.a = word
 			}
-		case sum, average:
-			for i, s := range slices.Backward(at) {
-				x, word := &of[s], words[i]
-				words[i] = x.a
-				x.a = bits(double(x.a) + double(word))
-				x.n++
-			}
-		case first:
-			for i, s := range slices.Backward(at) {
-				x := &of[s]
-				words[i], x.a = x.a, words[i]
-				x.n++
-			}
-		case last:
-			for i, s := range slices.Backward(at) {
-				x, word := &of[s], words[i]
-				words[i] = x.a
-				if x.n == 0 {
-					x.a = word
-				}
-				x.n++
-			}
-		case count, percentile, slope, stdev:
-			return // it stays
+			x.n++
+		}
+	case count, percentile, slope: // their words stay
+		for _, s := range at {
+			of[s].n++
 		}
 	}
+}
+
+// inverse is one by a number: a division takes longer than all else, and most instances have as many values as the one before.
+type inverse struct {
+	n  uint32
+	is float64
+}
+
+func (v *inverse) of(n uint32) float64 {
+	if n != v.n {
+		v.n, v.is = n, 1/float64(n)
+	}
+	return v.is
+}
+
+// spread joins a value to the part of a standard deviation, one of so many that each has this weight.
+func (p *part) spread(squares *float64, value, weight float64) {
+	off := value - double(p.a)
+	mean := double(p.a) + off*weight
+	p.a = bits(mean)
+	*squares += off * (value - mean)
 }
 
 // words makes the numbers of a column of type t words: such that the larger word is the larger number, for a minimum the
@@ -179,6 +205,13 @@ func (f function) results(t pdu.Type, dst []uint64, at []int32, older, newer *pa
 			dst[i] = bits(double(x.a) + double(y.a))
 		case average:
 			dst[i] = bits((double(x.a) + double(y.a)) / float64(x.n+y.n))
+		case stdev:
+			squares, n := older.squares[s]+newer.squares[s], float64(x.n+y.n)
+			if x.n > 0 && y.n > 0 {
+				apart := double(y.a) - double(x.a)
+				squares += apart * apart * float64(x.n) * float64(y.n) / n
+			}
+			dst[i] = bits(math.Sqrt(squares / n))
 		case count:
 			dst[i] = uint64(x.n + y.n)
 		case first:
@@ -189,7 +222,7 @@ func (f function) results(t pdu.Type, dst []uint64, at []int32, older, newer *pa
 			if dst[i] = y.a; y.n == 0 {
 				dst[i] = x.a
 			}
-		case percentile, slope, stdev: // see Window.Value
+		case percentile, slope:
 		}
 	}
 }

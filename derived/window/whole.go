@@ -54,7 +54,7 @@ func (w *Window) lines() []line {
 	lines := make([]line, len(w.ids))
 	add := func(r *run) {
 		for tick := r.left; tick < r.ticks; tick++ {
-			words := r.column(tick)
+			words := column(r, r.words, tick)
 			for i, s := range r.of.at {
 				lines[s].add(float64(r.tick+int64(tick)-w.tick), double(words[i]))
 			}

@@ -41,16 +41,21 @@ type run struct {
 	tick  int64    // the oldest one
 	ticks int      // how many there are
 	left  int      // how many of these have left the window
-	words []uint64 // tick by tick: in the back the value's word, in the front the word of the front without it and all before it, see function.stays
+	words []uint64 // tick by tick: in the back the value's word, in the front the word of the front without it and all before it
+
+	squares []float64 // of a standard deviation in the front: likewise
 }
 
 // runWords is how many words a run has room for, if a tick has fewer.
 const runWords = 128
 
-// column is the words of a tick.
-func (r *run) column(tick int) []uint64 {
+// column is what all, the words or squares of a run, has for a tick; nil has nothing.
+func column[T any](r *run, all []T, tick int) []T {
 	n := len(r.of.at)
-	return r.words[tick*n : (tick+1)*n]
+	if all == nil {
+		return nil
+	}
+	return all[tick*n : (tick+1)*n]
 }
 
 // members are the instances of some ticks. Immutable.
@@ -114,7 +119,7 @@ func (w *Window) next(tick int64) []uint64 {
 	r := &w.back[end]
 	r.ticks++
 	w.kept += n
-	return r.column(r.ticks - 1)
+	return column(r, r.words, r.ticks-1)
 }
 
 // goesOn reports whether a run has room for a tick with some instances.
@@ -150,10 +155,6 @@ func (w *Window) Value() *derived.Vector {
 		for i, s := range of.at {
 			v.Bits[i] = w.percentile(s)
 		}
-	case stdev:
-		for i, s := range of.at {
-			v.Bits[i] = bits(w.deviation(s, i))
-		}
 	case slope:
 		lines := w.lines()
 		for i, s := range of.at {
@@ -180,83 +181,71 @@ func (w *Window) Restart() {
 
 // expire lets go of the ticks that are not in the window of the newest one.
 func (w *Window) expire() {
-	for oldest := w.tick - w.span + 1; w.span > 0; {
+	for w.span > 0 {
 		if len(w.front) == 0 {
-			if len(w.back) == 0 || w.back[0].tick >= oldest {
+			if len(w.back) == 0 || w.back[0].tick > w.tick-w.span {
 				return
 			}
 			w.turn()
 		}
 		end := len(w.front) - 1
 		r := &w.front[end]
-		for ; r.left < r.ticks; r.left++ {
-			if r.tick+int64(r.left) >= oldest {
-				return
-			}
-			w.leave(r.of.at, r.column(r.left))
+		if r.tick+int64(r.left) > w.tick-w.span {
+			return
 		}
-		w.spare = r.words
-		*r = run{}
-		w.front = w.front[:end]
-		if end == 0 && len(w.back) == 0 { // the slots of the newest tick are not its own any more
-			w.last = nil
+		w.leave(r)
+		if r.left == r.ticks {
+			w.spare = r.words
+			*r = run{}
+			w.front = w.front[:end]
+			if end == 0 && len(w.back) == 0 { // the slots of the newest tick are not its own any more
+				w.last = nil
+			}
 		}
 	}
 }
 
 // turn makes the back the front, which is empty.
 func (w *Window) turn() {
-	if w.fn.stays() {
-		w.inFront, w.inBack = w.inBack, w.inFront
-	}
 	for _, r := range slices.Backward(w.back) {
-		w.fn.older(&w.inFront, r.of.at, r.words[:r.ticks*len(r.of.at)])
+		if w.fn == stdev {
+			r.squares = make([]float64, r.ticks*len(r.of.at))
+		}
+		for tick := r.ticks - 1; tick >= 0; tick-- {
+			w.fn.older(&w.inFront, r.of.at, column(&r, r.words, tick), column(&r, r.squares, tick))
+		}
 		w.front = append(w.front, r)
-	}
-	for s := range w.inFront.spreads {
-		w.inFront.spreads[s].limit(&w.inFront.of[s])
 	}
 	clear(w.back)
 	w.back = w.back[:0]
 	w.inBack.reset(len(w.ids))
 }
 
-// leave takes the words of the oldest tick out of the front.
-func (w *Window) leave(at []int32, words []uint64) {
-	parts, words := w.inFront.of, words[:len(at)]
-	w.kept -= len(at)
-	switch w.fn {
-	case stdev:
-		for i, s := range at {
-			x := &parts[s]
-			w.inFront.spreads[s].remove(x, words[i])
-			if x.n == 0 {
-				w.gone(s)
-			}
+// leave takes the oldest tick out of the front, which ends with r.
+func (w *Window) leave(r *run) {
+	at, words, parts := r.of.at, column(r, r.words, r.left), w.inFront.of
+	for i, s := range at {
+		x := &parts[s]
+		x.a = words[i]
+		if x.n--; x.n == 0 && w.inBack.of[s].n == 0 {
+			x.a = 0
+			delete(w.slot, w.ids[s])
+			w.free, w.every = append(w.free, s), nil
 		}
-		return
+	}
+	switch w.fn {
 	case percentile:
 		for i, s := range at {
 			w.unsort(s, words[i])
 		}
+	case stdev:
+		for i, b := range column(r, r.squares, r.left) {
+			w.inFront.squares[at[i]] = b
+		}
 	default:
 	}
-	for i, s := range at {
-		x := &parts[s]
-		x.a = words[i]
-		if x.n--; x.n == 0 {
-			w.gone(s)
-		}
-	}
-}
-
-// gone lets go of a slot that has no values in the front, if it has none at all.
-func (w *Window) gone(s int32) {
-	w.inFront.of[s].a = 0
-	if w.inBack.of[s].n == 0 {
-		delete(w.slot, w.ids[s])
-		w.free, w.every = append(w.free, s), nil
-	}
+	r.left++
+	w.kept -= len(at)
 }
 
 // members finds or makes the slots of the instances of v. Most are where they were in the newest tick.
