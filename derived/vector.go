@@ -26,8 +26,11 @@ func (v *Vector) Len() int {
 // Finite reports whether no number is infinite or NaN.
 func (v *Vector) Finite() bool {
 	exponent := exponentOf(v.Type)
+	if exponent == 0 {
+		return true
+	}
 	for _, b := range v.Bits {
-		if b&exponent == exponent && exponent != 0 {
+		if b&exponent == exponent {
 			return false
 		}
 	}

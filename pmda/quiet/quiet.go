@@ -7,10 +7,10 @@ import (
 	"unsafe"
 )
 
-// Read is read(2).
+// Read is read(2). The number of bytes counts only without an error.
 func Read(fd uintptr, b []byte) (int, syscall.Errno) { return call(syscall.SYS_READ, fd, b, 0) }
 
-// Write is write(2).
+// Write is write(2). The number of bytes counts only without an error.
 func Write(fd uintptr, b []byte) (int, syscall.Errno) { return call(syscall.SYS_WRITE, fd, b, 0) }
 
 // Readable reports whether a read from a socket would return anything, be it an error or the end.

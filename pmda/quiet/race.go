@@ -10,10 +10,10 @@ import (
 // The calls are those of package syscall here: the race detector takes what one end of a pipe has written for ordered
 // before what the other one reads.
 
-// Read is read(2).
+// Read is read(2). The number of bytes counts only without an error.
 func Read(fd uintptr, b []byte) (int, syscall.Errno) { return outcome(syscall.Read(int(fd), b)) }
 
-// Write is write(2).
+// Write is write(2). The number of bytes counts only without an error.
 func Write(fd uintptr, b []byte) (int, syscall.Errno) { return outcome(syscall.Write(int(fd), b)) }
 
 // Readable reports whether a read from a socket would return anything, be it an error or the end.

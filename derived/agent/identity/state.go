@@ -41,7 +41,7 @@ type metric struct {
 	// Text and Desc are those of the last successful binding; Desc is nil before the first.
 	Text string    `json:"expression,omitempty"`
 	Desc *metadata `json:"descriptor,omitempty"`
-	// Former are the PMIDs that the name had under other metadata, in the order in which it gave them up last.
+	// Former are the last maxFormer PMIDs that the name had under other metadata, in the order in which it gave them up last.
 	Former []former `json:"former,omitempty"`
 }
 
@@ -294,7 +294,7 @@ type Remembered struct {
 	Bound  bool       // it has been served
 	Text   string     // the expression that it had then, the last time
 	Desc   pdu.Desc   // of that
-	Former []pdu.Desc // of the PMIDs that it had before, in the order in which they were given up last
+	Former []pdu.Desc // of the PMIDs that it had before, as far as they are remembered, in the order in which they were given up last
 }
 
 // Read reads from a state file which definitions an agent has ever had, by name. It changes nothing; the agent

@@ -333,7 +333,7 @@ func within(name, node string) bool {
 	return ok && (rest == "" || rest[0] == '.')
 }
 
-// retire keeps the descriptors of PMIDs that a change of metadata has ended.
+// retire has the descriptors of PMIDs that a change of metadata has ended, of definitions that there are.
 func (b *builder) retire() {
 	for _, m := range b.made.Metrics {
 		for _, was := range b.IDs.Former(m.Def.Name) {

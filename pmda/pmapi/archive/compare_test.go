@@ -371,7 +371,7 @@ func compare(t *testing.T, what string, a *archive.Archive, want, have groups) (
 			say("more", l)
 		}
 	}
-	base, _, _ := strings.Cut(what, " ")
+	base := strings.TrimSuffix(strings.TrimSuffix(what, " values"), " records")
 	switch why := whyDifferent(base); {
 	case differ > 0 && why != "":
 		t.Logf("%s: %d of %d differ: %s", what, differ, n, why)
