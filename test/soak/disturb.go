@@ -260,12 +260,12 @@ func dropLine() *regexp.Regexp {
 	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+(, exit\(0\))?\s*$`)
 }
 
-// complaint matches lines of pmcd's log about what agents and clients did wrong; excuse those of the rig's agents, about wave, which we kill,
+// complaint matches lines of pmcd's log about what agents and clients did wrong; excuse those about wave, which we kill, of the rig's agents when pmcd ends,
 // about liars, about agents that ended when they were told to, and about a host that does not know its own name.
 func complaint() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)error|warning|protocol|time-?d? ?out|cleanup|ipc|unexpected|illegal|refus|bad|broken|reset`)
 }
 
 func excuse() *regexp.Regexp {
-	return regexp.MustCompile(`rig-agent: |wave|evil|vile|active agent dom|client connection from|__pmGetAddrInfo|CleanupAgent \.\.\.|terminated, exit\(0\)`)
+	return regexp.MustCompile(`rig-agent: write pipe to pmcd: broken pipe|wave|evil|vile|active agent dom|client connection from|__pmGetAddrInfo|CleanupAgent \.\.\.|terminated, exit\(0\)`)
 }
