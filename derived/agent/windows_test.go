@@ -257,6 +257,48 @@ func TestFetchSeesOneTick(t *testing.T) {
 	}
 }
 
+// A first look that meets a reload, at the board of the definitions before, is one all the same: what comes after it is known.
+func TestFirstLookMeetsReload(t *testing.T) {
+	line := "n = sum_sample(instant(up.count))"
+	b := newBench(t, conf(line))
+	b.value(1, 0, "n")
+	b.agent.keeper.Look(b.now) // it is woken
+	b.tick(1)
+	former := b.agent.snapshot.Load()
+	for i := range 3 {
+		b.serve(conf(line, fmt.Sprintf(`a%d = max_sample(up.load, "%ds")`, i, i+2), "b = max_sample(up.load)"))
+	}
+	swapped := b.agent.snapshot.Swap(former)
+	assert.Equal(t, "1", b.value(2, 0, "n"))
+	b.agent.snapshot.Store(swapped)
+	for range 5 {
+		b.tick(10)
+	}
+	assert.Equal(t, "50", b.value(2, 0, "n"))
+}
+
+// Of a definition that was edited a client gets what it would find at a first look, whatever else it has seen.
+func TestLookAtWhatWasEdited(t *testing.T) {
+	m, n := "m = sum_sample(instant(up.count))", "n = sum_sample(instant(up.count) + 1000)"
+	b := newBench(t, conf(m, "n = sum_sample(2 * instant(up.count))"))
+	look := func() (values []string) {
+		names := []string{"m", "n"}
+		for i, set := range b.fetch(1, 0, names...) {
+			values = append(values, number(b.metric(names[i]), set))
+		}
+		return values
+	}
+	look()
+	b.agent.keeper.Look(b.now) // it is woken
+	b.tick(1)
+	assert.Equal(t, []string{"1", "2"}, look())
+	b.serve(conf(m, n))
+	for range 5 {
+		b.tick(10)
+	}
+	assert.Equal(t, []string{"50", "5050"}, look())
+}
+
 // While nobody looks they are sampled twice in the interval of a first fetch; and while somebody does each second, for three of its intervals or a
 // minute, and ten minutes after its first fetch.
 func TestSampledWhileSomebodyLooks(t *testing.T) {

@@ -29,10 +29,14 @@ func (ws *Windows) Begin(i int, seen ...int64) {
 // Seen are the ticks of which it is known what came after them.
 func (ws *Windows) Seen(i int) []int64 { return slices.Collect(maps.Keys(ws.all[i].since)) }
 
-// Done ends a tick of the windows that are since the last look: it is in their results from now on.
-func (ws *Windows) Done() {
+// Done ends a tick of the windows that are since the last look: it is in their results from now on, and it is known what comes after it.
+func (ws *Windows) Done(tick int64) {
 	for i := range ws.all {
-		if w := &ws.all[i]; w.added {
+		w := &ws.all[i]
+		if w.since != nil && w.since[tick] == nil {
+			w.since[tick] = New(w.Window)
+		}
+		if w.added {
 			w.added, w.value = false, w.ring.Value()
 			if ws.First == 0 {
 				w.value = &derived.Vector{Type: w.Desc.Type}
@@ -41,17 +45,17 @@ func (ws *Windows) Done() {
 	}
 }
 
-// Since is what a client is told that has seen a tick last, nil for the windows that nothing has come of since; see [Else].
+// Since is what a client is told that has seen a tick last, nil for the windows that nothing has come of since; see [Else]. Of those where it is not
+// known what came after that tick it is told what it would find at its first look: they have begun after it.
 func (ws *Windows) Since(tick int64) *derived.Results {
 	r := ws.Results()
 	for i := range ws.all {
 		w := &ws.all[i]
-		if w.since == nil {
-			continue
-		}
-		if all := w.since[tick]; all != nil && all.last != nil {
+		switch all := w.since[tick]; {
+		case all == nil:
+		case all.last != nil:
 			r.Values[i] = all.Value()
-		} else if w.value.Code >= 0 {
+		case w.value.Code >= 0:
 			r.Values[i] = nil
 		}
 	}
@@ -117,6 +121,9 @@ func (o *One) Begin(tick int64) {
 	}
 	o.tick = tick
 }
+
+// Done ends a tick.
+func (o *One) Done() { o.Windows.Done(o.tick) }
 
 // Sample takes a sample where there are no ticks: it is the tick of each window for which it is the first one in its interval. since is the time from the
 // beginning of the first interval to the sample.

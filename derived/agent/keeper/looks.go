@@ -55,9 +55,7 @@ func (k *Keeper) See(b *Board, s *Shown, l *Look, some []uint32, until time.Time
 	}
 	tick, first := l.tick, !l.known
 	l.tick, l.until = s.tick, until
-	if k.board == b { // else the windows are those of another set, of which there is one already
-		l.windows = some
-	}
+	l.windows = k.board.places(b, some) // the set may be another one by now
 	if l.known = true; first {
 		k.looks[l] = struct{}{}
 	}
@@ -70,6 +68,28 @@ func (k *Keeper) See(b *Board, s *Shown, l *Look, some []uint32, until time.Time
 	}
 	l.former, l.of = r, b.number
 	return r
+}
+
+// places are those of windows that have some in the set of an older board, or of b itself; nil: that is not known any more. Of no board there are none.
+func (b *Board) places(older *Board, some []uint32) (now []uint32) {
+	if b == older {
+		return some
+	}
+	if b == nil || b.number-older.number > len(b.moved) {
+		return nil
+	}
+	for _, i := range some {
+		at := int(i)
+		for _, moved := range slices.Backward(b.moved[:b.number-older.number]) {
+			if at = slices.Index(moved, at); at < 0 {
+				break
+			}
+		}
+		if at >= 0 {
+			now = append(now, uint32(at))
+		}
+	}
+	return now
 }
 
 // formerly is what a client was told, for the windows of b; nil: that is not known any more.
@@ -106,7 +126,7 @@ func (k *Keeper) begin(c *clock, seen map[int][]int64) {
 func (k *Keeper) finish(c *clock) {
 	if c.looks && c.begun && len(c.pending) == 0 {
 		c.begun = false
-		k.windows.Done()
+		k.windows.Done(c.tick)
 		k.show(c)
 	}
 }
@@ -180,7 +200,7 @@ func (k *Keeper) show(done *clock) {
 		next.tick, next.before, next.since = former.tick, former.before, former.since
 	}
 	if done != nil {
-		next.since = map[int64]*derived.Results{done.tick: k.windows.Since(done.tick)}
+		next.since = make(map[int64]*derived.Results)
 		for _, i := range done.windows {
 			for _, tick := range k.windows.Seen(i) {
 				if next.since[tick] == nil {
