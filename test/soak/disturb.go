@@ -267,5 +267,5 @@ func complaint() *regexp.Regexp {
 }
 
 func excuse() *regexp.Regexp {
-	return regexp.MustCompile(`rig-agent: write pipe to pmcd: broken pipe|wave|evil|vile|active agent dom|client connection from|__pmGetAddrInfo|CleanupAgent \.\.\.|terminated, exit\(0\)`)
+	return regexp.MustCompile(`rig-agent: .*broken pipe|wave|evil|vile|active agent dom|client connection from|__pmGetAddrInfo|CleanupAgent \.\.\.|terminated, exit\(0\)`)
 }
