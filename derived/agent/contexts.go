@@ -67,9 +67,15 @@ type entry struct {
 	reload.Metric                 // its Metric is nil if it is none of ours, or the snapshot has been let go of
 	depth         int             // how many samples the metric is computed from
 	asked         bool            // of a metric made of constants alone: this is not the first fetch
-	look          *keeper.Look    // shared by all lists of the context; nil: not needed yet
+	look          *look           // shared by all lists of the context; nil: not needed yet
 	served        *derived.Vector // in the fetch that is not finished; nil: nothing
 	history.History
+}
+
+// look is what a context has seen of a metric.
+type look struct {
+	keeper.Look
+	lists int // that share it
 }
 
 // contexts are all that fetch. They belong to the request loop.
@@ -83,7 +89,7 @@ type contexts struct {
 	held     history.Held
 	byKey    map[contextKey]*clientContext
 	ofClient map[pmda.Client][]*clientContext
-	looks    map[lookKey]*keeper.Look
+	looks    map[lookKey]*look
 
 	snapshot *reload.Snapshot // the newest that one has followed
 	behind   []*clientContext // those that may still hold an older one
@@ -91,7 +97,7 @@ type contexts struct {
 
 func newContexts(u *upstream.Upstream, k *keeper.Keeper, figures *control.Figures, limits Limits) *contexts {
 	return &contexts{
-		upstream: u, keeper: k, figures: figures, looks: make(map[lookKey]*keeper.Look), limits: limits, seed: maphash.MakeSeed(),
+		upstream: u, keeper: k, figures: figures, looks: make(map[lookKey]*look), limits: limits, seed: maphash.MakeSeed(),
 		byKey: make(map[contextKey]*clientContext), ofClient: make(map[pmda.Client][]*clientContext),
 	}
 }
@@ -209,8 +215,11 @@ func (cs *contexts) remove(c *clientContext) {
 	for i := range c.entries {
 		e := &c.entries[i]
 		cs.held.Drop(e.Seen...)
-		if e.look != nil {
-			cs.keeper.Forget(e.look)
+		if e.look == nil {
+			continue
+		}
+		if e.look.lists--; e.look.lists == 0 {
+			cs.keeper.Forget(&e.look.Look)
 			delete(cs.looks, lookKey{c.key.client, c.key.context, e.id})
 		}
 	}
@@ -235,11 +244,12 @@ func (cs *contexts) look(c *clientContext, e *entry) *keeper.Look {
 	if e.look == nil {
 		key := lookKey{c.key.client, c.key.context, e.id}
 		if e.look = cs.looks[key]; e.look == nil {
-			e.look = &keeper.Look{}
+			e.look = &look{}
 			cs.looks[key] = e.look
 		}
+		e.look.lists++
 	}
-	return e.look
+	return &e.look.Look
 }
 
 const (

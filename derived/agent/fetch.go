@@ -154,9 +154,11 @@ func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientCo
 	case e.Series.Constant(): // made of constants, and of functions over time
 		a.write(e, a.evaluate(snap, a.constants(e), m, a.seen(snap, req, c, e)), req, w)
 	case e.Stale:
+		a.expect(req, c, e)
 		a.figures.Stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
 	case e.Same && m.Derived.Needs().Adds: // it would count twice what it counted last time
+		a.expect(req, c, e)
 		a.figures.Repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
@@ -170,6 +172,13 @@ func (a *Agent) seen(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientCon
 		return a.windows.Results()
 	}
 	return a.keeper.See(snap.Board, a.windows, a.contexts.look(c, e), e.Since, c.until(req.Arrived))
+}
+
+// expect has a context kept in mind that fetches a metric, and cannot be told what functions over time come to.
+func (a *Agent) expect(req *pmda.FetchRequest, c *clientContext, e *entry) {
+	if e.look != nil {
+		a.keeper.Expect(&e.look.Look, c.until(req.Arrived))
+	}
 }
 
 func (a *Agent) evaluate(snap *reload.Snapshot, seen []*operand.Sample, m *reload.Metric, windows *derived.Results) *derived.Vector {

@@ -246,13 +246,13 @@ func TestFetchSeesOneTick(t *testing.T) {
 	came := board.Now()
 	b.tick(10)
 	for _, l := range b.agent.contexts.looks {
-		r := b.agent.keeper.See(board, came, l, []uint32{0}, b.now.Add(time.Minute))
+		r := b.agent.keeper.See(board, came, &l.Look, []uint32{0}, b.now.Add(time.Minute))
 		assert.Empty(t, r.Values[0].Bits, "nothing was new when it came")
 	}
 	b.tick(100)
 	b.tick(1000)
 	for _, l := range b.agent.contexts.looks {
-		r := b.agent.keeper.See(board, came, l, []uint32{0}, b.now.Add(time.Minute))
+		r := b.agent.keeper.See(board, came, &l.Look, []uint32{0}, b.now.Add(time.Minute))
 		assert.Equal(t, []uint64{pdu.DoubleValue(0, 1110).Bits}, r.Values[0].Bits, "it came too long ago")
 	}
 }

@@ -110,7 +110,7 @@ func TestRandomLooks(t *testing.T) {
 					ws.Add(i, tick, at(tick, 0, count), !restarted)
 				}
 			}
-			ws.Done(tick)
+			ws.Done(tick, since)
 			shown = tick
 			sum, _ := fixed.after(fixed.newest() - 20)
 			requireSum(t, ws.Results().Values[1-since], fixed.stale(tick), true, sum, seed, tick)

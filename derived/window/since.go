@@ -29,11 +29,11 @@ func (ws *Windows) Begin(i int, seen ...int64) {
 // Seen are the ticks of which it is known what came after them.
 func (ws *Windows) Seen(i int) []int64 { return slices.Collect(maps.Keys(ws.all[i].since)) }
 
-// Done ends a tick of the windows that are since the last look: it is in their results from now on, and it is known what comes after it.
-func (ws *Windows) Done(tick int64) {
-	for i := range ws.all {
+// Done ends a tick of some windows that are since the last look: it is in their results from now on, and it is known what comes after it.
+func (ws *Windows) Done(tick int64, of ...int) {
+	for _, i := range of {
 		w := &ws.all[i]
-		if w.since != nil && w.since[tick] == nil {
+		if w.since[tick] == nil {
 			w.since[tick] = New(w.Window)
 		}
 		if w.added {
@@ -46,7 +46,7 @@ func (ws *Windows) Done(tick int64) {
 }
 
 // Since is what a client is told that has seen a tick last, nil for the windows that nothing has come of since; see [Else]. Of those where it is not
-// known what came after that tick it is told what it would find at its first look: they have begun after it.
+// known what came after that tick it is told what it would find at its first look: they are newer, or would keep too many values.
 func (ws *Windows) Since(tick int64) *derived.Results {
 	r := ws.Results()
 	for i := range ws.all {
@@ -93,7 +93,8 @@ func Else(of []*derived.Window, some []uint32, r, former *derived.Results) *deri
 type One struct {
 	*Windows
 	before time.Duration // since of the newest Sample, < 0: there is none
-	some   []uint32      // that are since the last look
+	looks  []int         // that are since the last look
+	some   []uint32      // the same
 	tick   int64         // the newest
 	seen   int64         // by the client
 	looked bool
@@ -108,7 +109,7 @@ func NewOne(set *derived.Set, groups *derived.Groups, first int64) *One {
 	o := &One{Windows: ws, before: -1}
 	for i, w := range set.Windows() {
 		if w.Span == 0 {
-			o.some = append(o.some, uint32(i))
+			o.looks, o.some = append(o.looks, i), append(o.some, uint32(i))
 		}
 	}
 	return o
@@ -116,14 +117,14 @@ func NewOne(set *derived.Set, groups *derived.Groups, first int64) *One {
 
 // Begin begins a tick of the windows that are since the last look.
 func (o *One) Begin(tick int64) {
-	for _, i := range o.some {
-		o.Windows.Begin(int(i), o.seen)
+	for _, i := range o.looks {
+		o.Windows.Begin(i, o.seen)
 	}
 	o.tick = tick
 }
 
 // Done ends a tick.
-func (o *One) Done() { o.Windows.Done(o.tick) }
+func (o *One) Done() { o.Windows.Done(o.tick, o.looks...) }
 
 // Sample takes a sample where there are no ticks: it is the tick of each window for which it is the first one in its interval. since is the time from the
 // beginning of the first interval to the sample.

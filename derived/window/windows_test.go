@@ -241,3 +241,15 @@ func TestSamplesAsTicks(t *testing.T) {
 		assert.Equal(t, []float64{row.want}, numbers(o.value(t, "a", taken)), row.since)
 	}
 }
+
+// Of a window that is not kept nothing is remembered.
+func TestWindowThatIsNotKept(t *testing.T) {
+	ws := windowsOf(newSet(t, map[string]string{"a": "sum_sample(delta(count))", "b": "max_sample(load)"}))
+	for tick := int64(1); tick <= 100; tick++ {
+		ws.Begin(0, tick-1, tick-2)
+		ws.Add(0, tick, at(tick, 0, 1), true)
+		ws.Done(tick, 0)
+	}
+	assert.Len(t, ws.Seen(0), 3)
+	assert.Empty(t, ws.Seen(1))
+}

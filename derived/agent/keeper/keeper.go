@@ -55,7 +55,8 @@ type Keeper struct {
 	clocks  []*clock
 	board   *Board // changed under seen, too
 	groups  *derived.Groups
-	sets    int // served so far
+	sets    int   // served so far
+	tick    int64 // the newest of the windows that are since the last look: no number is given twice
 
 	seen  sync.Mutex // guards looks and what these say it does, and what is shown; nothing is done under it that takes long
 	looks map[*Look]struct{}
@@ -117,7 +118,9 @@ func (k *Keeper) Follow(set *derived.Set, series []*upstream.Series) *Board {
 	for _, c := range k.clocks {
 		if c.looks {
 			c.group = together(set, series)
-			k.watch(c, k.options.Now())
+			if seen := k.watch(c, k.options.Now()); c.begun { // new windows have that tick, too
+				k.begin(c, seen)
+			}
 		}
 		if !k.options.Now().After(c.late()) { // what the last tick has for them may still come
 			c.pending = slices.DeleteFunc(c.due(c.at), func(i int) bool { return k.windows.Has(i, c.tick) })
@@ -179,6 +182,9 @@ func (k *Keeper) clock(former []*clock, of *derived.Window) *clock {
 		before := former[at]
 		made.tick, made.at, made.begun = before.tick, before.at, before.begun
 	}
+	if made.looks {
+		made.tick = k.tick
+	}
 	k.clocks = append(k.clocks, made)
 	return made
 }
@@ -234,6 +240,7 @@ func (k *Keeper) advance(c *clock, now time.Time) {
 	}
 	if begins && c.advance(now) {
 		if c.looks {
+			k.tick = c.tick
 			k.begin(c, seen)
 		}
 		c.pending = c.due(c.at)

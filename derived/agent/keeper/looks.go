@@ -70,7 +70,7 @@ func (k *Keeper) See(b *Board, s *Shown, l *Look, some []uint32, until time.Time
 	return r
 }
 
-// places are those of windows that have some in the set of an older board, or of b itself; nil: that is not known any more. Of no board there are none.
+// places are where windows of an older board, or of b itself, are in the set of b. Nil: none is there, or that is not known any more. b may be nil, which has none.
 func (b *Board) places(older *Board, some []uint32) (now []uint32) {
 	if b == older {
 		return some
@@ -105,6 +105,13 @@ func (b *Board) formerly(l *Look) *derived.Results {
 	return r
 }
 
+// Expect says until when a client is expected to come again that has come, and was told nothing.
+func (k *Keeper) Expect(l *Look, until time.Time) {
+	k.seen.Lock()
+	defer k.seen.Unlock()
+	l.until = until
+}
+
 // Forget forgets what a client has seen that has gone.
 func (k *Keeper) Forget(l *Look) {
 	k.seen.Lock()
@@ -126,7 +133,7 @@ func (k *Keeper) begin(c *clock, seen map[int][]int64) {
 func (k *Keeper) finish(c *clock) {
 	if c.looks && c.begun && len(c.pending) == 0 {
 		c.begun = false
-		k.windows.Done(c.tick)
+		k.windows.Done(c.tick, c.windows...)
 		k.show(c)
 	}
 }
@@ -199,7 +206,12 @@ func (k *Keeper) show(done *clock) {
 	if former := k.board.shown.Load(); former != nil {
 		next.tick, next.before, next.since = former.tick, former.before, former.since
 	}
-	if done != nil {
+	if done == nil {
+		next.since = maps.Clone(next.since)
+		for tick, r := range next.since {
+			next.since[tick] = k.board.spans(r, next.results)
+		}
+	} else {
 		next.since = make(map[int64]*derived.Results)
 		for _, i := range done.windows {
 			for _, tick := range k.windows.Seen(i) {
@@ -214,6 +226,17 @@ func (k *Keeper) show(done *clock) {
 	k.seen.Lock()
 	k.board.shown.Store(next)
 	k.seen.Unlock()
+}
+
+// spans is r with the present results of the windows that have a span: they do not wait for the next tick of the others.
+func (b *Board) spans(r, now *derived.Results) *derived.Results {
+	made := &derived.Results{Values: slices.Clone(now.Values), Names: now.Names}
+	for i, w := range b.windows {
+		if w.Span == 0 {
+			made.Values[i] = r.Values[i]
+		}
+	}
+	return made
 }
 
 // move makes what was shown of a set that of another one, whose windows had other places.

@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/pdu"
+)
+
+// What becomes of a client's look at functions over time when lists, definitions and operands go and come.
+
+// A list of a context that is dropped, because there are too many, takes nothing from the others.
+func TestDroppedListLeavesLook(t *testing.T) {
+	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"), func(o *Options) { o.Limits.Contexts = 2 })
+	b.fetch(1, 0, "n", "c")
+	b.agent.keeper.Look(b.now) // it is woken
+	b.tick(1)
+	assert.Equal(t, "1", b.value(1, 0, "n"))
+	b.tick(10)
+	assert.Equal(t, "10", b.value(1, 0, "n"))
+	b.value(2, 0, "c") // the first list is dropped
+	b.tick(100)
+	assert.Equal(t, "100", b.value(1, 0, "n"))
+}
+
+// A client that fetches all the time is not forgotten while operands have no values for it.
+func TestLookWhileOperandsAreStale(t *testing.T) {
+	b := newBench(t, conf("m = sum_sample(instant(up.count)) + 0 * (up.count < 0 ? up.load : instant(up.count) / 1)"))
+	look := func() string { return b.value(1, 0, "m") }
+	b.sample(1, "m")
+	look()
+	b.agent.keeper.Look(b.now) // it is woken
+	for range 10 {
+		b.tick(1)
+	}
+	b.sample(1, "m")
+	look()
+	for range 10 {
+		b.tick(1)
+	}
+	b.sample(1, "m")
+	assert.Equal(t, "10", look())
+	for i := range 12 {
+		for range 10 {
+			b.tick(1)
+		}
+		if i == 0 {
+			continue // it is not stale yet
+		}
+		assert.Equal(t, pdu.ErrAgain.Error(), look())
+	}
+	b.sample(1, "m")
+	assert.Equal(t, "120", look())
+}
+
+// A window with a span is as new beside one that is since the last look as alone.
+func TestSpanBesideLook(t *testing.T) {
+	b := newBench(t, conf(`m = 0 * max_sample(instant(up.count)) + last_sample(instant(up.count), "10s")`, `f = last_sample(instant(up.count), "10s")`))
+	b.value(1, 0, "m")
+	b.agent.keeper.Look(b.now) // it is woken
+	for n := range uint64(5) {
+		b.tick(10 + n)
+		assert.Equal(t, b.value(1, 0, "f"), b.value(1, 0, "m"))
+	}
+}
+
+// A definition that comes while a tick is under way has that tick, too.
+func TestNewDefinitionDuringTick(t *testing.T) {
+	n := "n = sum_sample(instant(up.count))"
+	b := newBench(t, conf(n))
+	b.value(1, 0, "n")
+	b.agent.keeper.Look(b.now) // it is woken
+	b.tick(1)
+	b.pass(time.Second)
+	b.agent.keeper.Look(b.now)
+	b.serve(conf(n, "m = sum_sample(2 * instant(up.count))"))
+	assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "m"))
+	for _, s := range b.site.before.Windows {
+		b.agent.upstream.Store(b.sample(10), s)
+	}
+	b.agent.keeper.Look(b.now.Add(10 * ms))
+	b.tick(100)
+	assert.Equal(t, "220", b.value(1, 0, "m"))
+}
+
+// Ticks are not numbered anew while there is nothing that is since the last look: who has seen one before gets none twice.
+func TestLookAfterNothingToLookAt(t *testing.T) {
+	n, f := "n = sum_sample(instant(up.count))", `f = max_sample(instant(up.count), "5s")`
+	b := newBench(t, conf(n, f))
+	b.value(1, 0, "n")
+	b.agent.keeper.Look(b.now)
+	for range 12 {
+		b.tick(1)
+	}
+	b.value(1, 0, "n")
+	b.serve(conf(f))
+	b.serve(conf(n, f))
+	b.value(2, 0, "n")
+	b.value(1, 0, "n")
+	b.agent.keeper.Look(b.now)
+	for i := range 20 {
+		b.tick(1)
+		assert.Equal(t, "1", b.value(1, 0, "n"), "tick %d", i+1)
+	}
+}
