@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"pmdaderived/pdu"
 )
@@ -66,7 +67,7 @@ func TestSpanBesideLook(t *testing.T) {
 	}
 }
 
-// A definition that comes while a tick is under way has that tick, too.
+// A definition that comes while a tick is under way begins with the next one.
 func TestNewDefinitionDuringTick(t *testing.T) {
 	n := "n = sum_sample(instant(up.count))"
 	b := newBench(t, conf(n))
@@ -82,7 +83,7 @@ func TestNewDefinitionDuringTick(t *testing.T) {
 	}
 	b.agent.keeper.Look(b.now.Add(10 * ms))
 	b.tick(100)
-	assert.Equal(t, "220", b.value(1, 0, "m"))
+	assert.Equal(t, "200", b.value(1, 0, "m"))
 }
 
 // Ticks are not numbered anew while there is nothing that is since the last look: who has seen one before gets none twice.
@@ -104,4 +105,41 @@ func TestLookAfterNothingToLookAt(t *testing.T) {
 		b.tick(1)
 		assert.Equal(t, "1", b.value(1, 0, "n"), "tick %d", i+1)
 	}
+}
+
+// A definition that is added beside others of the same operands is of the same ticks in all its parts.
+func TestNewAverage(t *testing.T) {
+	b := newBench(t, conf("u = sum_sample(instant(up.count))"))
+	b.value(1, 0, "u")
+	b.agent.keeper.Look(b.now) // it is woken
+	for range 20 {
+		b.tick(1)
+		b.value(1, 0, "u")
+	}
+	b.serve(conf("u = sum_sample(instant(up.count))", "mean = sum_sample(instant(up.count)) / count_sample(instant(up.count))"))
+	for range 2 {
+		b.tick(1)
+	}
+	assert.Equal(t, "1", b.value(2, 0, "mean"), "an average of ones")
+	assert.Equal(t, "2", b.value(1, 0, "u"), "who has looked before has all ticks since")
+}
+
+// So is one that was edited, also for who has seen it before.
+func TestEditedAverage(t *testing.T) {
+	b := newBench(t, conf("m = sum_sample(instant(up.count)) / 1", "u = sum_sample(instant(up.count))"))
+	look := func() string { return b.value(1, 0, "m") }
+	look()
+	b.agent.keeper.Look(b.now) // it is woken
+	b.tick(1)
+	assert.Equal(t, "1", look())
+	id := b.metric("m").ID
+	for range 40 {
+		b.tick(1)
+	}
+	b.serve(conf("m = sum_sample(instant(up.count)) / sum_sample(2 * instant(up.count))", "u = sum_sample(instant(up.count))"))
+	require.Equal(t, id, b.metric("m").ID)
+	for range 5 {
+		b.tick(1)
+	}
+	assert.Equal(t, "0.5", look(), "half")
 }

@@ -14,6 +14,7 @@ import (
 // came after them. What is not asked for any more is forgotten.
 func (ws *Windows) Begin(i int, seen ...int64) {
 	w := &ws.all[i]
+	w.begun = true
 	for tick := range w.since {
 		if !slices.Contains(seen, tick) {
 			delete(w.since, tick)
@@ -25,6 +26,12 @@ func (ws *Windows) Begin(i int, seen ...int64) {
 		}
 	}
 }
+
+// Begun reports whether a window that is since the last look has begun a tick.
+func (ws *Windows) Begun(i int) bool { return ws.all[i].begun }
+
+// Restart has a client at its first look find nothing of a window that came before: it is to have the same ticks as another one.
+func (ws *Windows) Restart(i int) { ws.all[i].ring.Restart() }
 
 // Seen are the ticks of which it is known what came after them.
 func (ws *Windows) Seen(i int) []int64 { return slices.Collect(maps.Keys(ws.all[i].since)) }

@@ -42,6 +42,7 @@ type kept struct {
 	history []derived.Sample  // of good ticks, newest first
 	value   *derived.Vector
 	needed  int  // see Windows.needed
+	begun   bool // see Windows.Begun
 	added   bool // it has values of a tick that is not Done
 	excess  bool // it would make the windows keep too many values
 }

@@ -118,12 +118,10 @@ func (k *Keeper) Follow(set *derived.Set, series []*upstream.Series) *Board {
 	for _, c := range k.clocks {
 		if c.looks {
 			c.group = together(set, series)
-			if seen := k.watch(c, k.options.Now()); c.begun { // new windows have that tick, too
-				k.begin(c, seen)
-			}
+			k.watch(c, k.options.Now())
 		}
 		if !k.options.Now().After(c.late()) { // what the last tick has for them may still come
-			c.pending = slices.DeleteFunc(c.due(c.at), func(i int) bool { return k.windows.Has(i, c.tick) })
+			c.pending = slices.DeleteFunc(c.due(c.at), func(i int) bool { return k.windows.Has(i, c.tick) || c.looks && !k.windows.Begun(i) })
 		}
 		c.next = c.after(k.options.Now())
 	}

@@ -63,7 +63,7 @@ func (k *Keeper) See(b *Board, s *Shown, l *Look, some []uint32, until time.Time
 	r := s.results
 	if first {
 		k.wake()
-	} else if since := s.since[tick]; since != nil {
+	} else if since := s.since[tick]; since != nil && !slices.ContainsFunc(some, func(i uint32) bool { return s.begun(i, since) }) {
 		r = window.Else(b.windows, some, since, b.formerly(l))
 	}
 	l.former, l.of = r, b.number
@@ -90,6 +90,12 @@ func (b *Board) places(older *Board, some []uint32) (now []uint32) {
 		}
 	}
 	return now
+}
+
+// begun reports whether a window has begun after the tick of since: then a metric with it, which was edited, begins anew, so that all its windows
+// have the same ticks.
+func (s *Shown) begun(i uint32, since *derived.Results) bool {
+	return since.Values[i] != nil && since.Values[i] == s.results.Values[i] && since.Values[i].Code >= 0
 }
 
 // formerly is what a client was told, for the windows of b; nil: that is not known any more.
@@ -124,7 +130,14 @@ func (k *Keeper) Forget(l *Look) {
 // the one before: with a fetch that came then.
 func (k *Keeper) begin(c *clock, seen map[int][]int64) {
 	now := k.board.shown.Load()
+	joined := make(map[int]bool) // groups with a window that is new
 	for _, i := range c.windows {
+		joined[c.group[i]] = joined[c.group[i]] || !k.windows.Begun(i)
+	}
+	for _, i := range c.windows {
+		if joined[c.group[i]] {
+			k.windows.Restart(i)
+		}
 		k.windows.Begin(i, append(seen[i], now.tick, now.before)...)
 	}
 }
