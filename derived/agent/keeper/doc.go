@@ -18,4 +18,16 @@
 //	up to 10 ms before a tick      its own: one that was made for a client is not made again
 //	up to half the interval after  its own
 //	later, or never                not taken: the tick is a gap
+//
+// # Looks
+//
+// What a client is told of a metric with windows that are since its last look:
+//
+//	it has seen                       it is told
+//	nothing, or it came too late      the last ticks, as many as a first look covers
+//	tick n                            what came after n: this is kept for each tick that somebody has seen last
+//	tick n, which is the newest       the same again, but a sum is told once, and a count is 0
+//	tick n, of what was edited since  as at a first look
+//
+// A window that is new begins with the next tick, and for first looks all windows of its group begin anew with it: see together.
 package keeper
