@@ -76,14 +76,17 @@ func TestNewDefinitionDuringTick(t *testing.T) {
 	b.tick(1)
 	b.pass(time.Second)
 	b.agent.keeper.Look(b.now)
-	b.serve(conf(n, "m = sum_sample(2 * instant(up.count))"))
+	b.serve(conf(n, "m = sum_sample(2 * instant(up.count))", "mean = sum_sample(instant(up.count)) / count_sample(instant(up.count))"))
 	assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "m"))
 	for _, s := range b.site.before.Windows {
 		b.agent.upstream.Store(b.sample(10), s)
 	}
 	b.agent.keeper.Look(b.now.Add(10 * ms))
+	assert.Equal(t, pdu.ErrAgain.Error(), b.value(2, 0, "mean"), "one part has two ticks, the other none")
 	b.tick(100)
+	assert.Equal(t, "100", b.value(2, 0, "mean"))
 	assert.Equal(t, "200", b.value(1, 0, "m"))
+	assert.Equal(t, "200", b.value(2, 0, "m"), "a client at its first look")
 }
 
 // Ticks are not numbered anew while there is nothing that is since the last look: who has seen one before gets none twice.
@@ -91,7 +94,7 @@ func TestLookAfterNothingToLookAt(t *testing.T) {
 	n, f := "n = sum_sample(instant(up.count))", `f = max_sample(instant(up.count), "5s")`
 	b := newBench(t, conf(n, f))
 	b.value(1, 0, "n")
-	b.agent.keeper.Look(b.now)
+	b.agent.keeper.Look(b.now) // it is woken
 	for range 12 {
 		b.tick(1)
 	}
