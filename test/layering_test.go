@@ -40,7 +40,7 @@ const (
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
 	"pdu":           {never: pure},
-	"pmda/quiet":    {never: talking},
+	"pmda/quiet":    {modules: unixCalls, never: talking},
 	"pmda":          {ours: "pdu pmda/quiet regular", modules: logging + " " + unixCalls},
 	"pmda/pmdatest": {ours: "pdu pmda"},
 	"pmda/pmapi":    {ours: "pdu pmda/quiet"},
@@ -78,7 +78,7 @@ var layers = map[string]layer{
 	},
 	"derived/agent/upstream": {
 		ours: "derived/agent/agents derived/agent/control derived/agent/operand derived/agent/predict " +
-			"derived/agent/queue derived/agent/slow pdu pmda/pmapi",
+			"derived/agent/queue derived/agent/slow pdu pmda/pmapi pmda/quiet",
 		modules: logging, never: "os " + talking,
 	},
 	"derived/agent/queue":   {ours: "derived/agent/operand derived/agent/slow", never: pure},

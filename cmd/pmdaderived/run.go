@@ -151,7 +151,10 @@ func prepare(
 			log.SetLevel(max(o.logLevel, logrus.DebugLevel))
 		}
 	}
-	a = agent.New(settings)
+	if a, err = agent.New(settings); err != nil {
+		log.WithError(err).Error("exiting")
+		return nil, nil, err
+	}
 	beside = []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
 	if o.watch != watchOff {
 		beside = append(beside, func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) })

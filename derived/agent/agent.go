@@ -109,23 +109,25 @@ type Agent struct {
 }
 
 // New makes an agent that knows what the configuration and the state file say, and no operands yet.
-// Problems with either are logged; there is always an agent.
-func New(o Options) *Agent {
+// Problems with either are logged. It fails if no file descriptor is left for its timer.
+func New(o Options) (a *Agent, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Limits == (Limits{}) {
 		o.Limits = DefaultLimits()
 	}
-	a := &Agent{
+	a = &Agent{
 		options: o, clients: make(map[pmda.Client]*client), groups: derived.NewGroups(), refreshed: make(map[pdu.InDom]time.Time),
 	}
 	a.evaluations.Groups = a.groups
 	a.constant = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
-	a.upstream = upstream.New(upstream.Options{
+	if a.upstream, err = upstream.New(upstream.Options{
 		Dial: o.Dial, Names: &a.names, Instances: int(o.Limits.Instances), Answer: int(o.Limits.Answer),
 		Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
-	})
+	}); err != nil {
+		return nil, err
+	}
 	a.keeper = keeper.New(keeper.Options{
 		Upstream: a.upstream, Names: &a.names, Values: o.Limits.Windows, Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
@@ -136,7 +138,7 @@ func New(o Options) *Agent {
 		Upstream: a.upstream, Keeper: a.keeper, Names: &a.names, Groups: a.groups, Figures: &a.figures, Log: o.Log, Now: o.Now,
 		Snapshot: &a.snapshot, Changes: &a.changes,
 	})
-	return a
+	return a, nil
 }
 
 // Run connects to pmcd, samples and keeps the snapshot up to date until ctx ends. It returns when all

@@ -42,7 +42,9 @@ func newBench(t *testing.T, c served.Config, change ...func(*Options)) *bench {
 	for _, f := range change {
 		f(&o)
 	}
-	b.agent = New(o)
+	var err error
+	b.agent, err = New(o)
+	require.NoError(t, err)
 	b.maker = operand.NewMaker(&b.agent.names, b.now)
 	b.serve(c)
 	return b

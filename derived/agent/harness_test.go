@@ -72,7 +72,9 @@ func start(tb testing.TB, up *collector, c served.Config, change ...func(*Option
 	for _, f := range change {
 		f(&o)
 	}
-	h.agent = New(o)
+	var err error
+	h.agent, err = New(o)
+	require.NoError(tb, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { h.agent.Run(ctx) })

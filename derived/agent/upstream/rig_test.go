@@ -83,7 +83,11 @@ func bare(now func() time.Time, change ...func(*Options)) (*Upstream, *logtest.H
 	for _, f := range change {
 		f(&o)
 	}
-	return New(o), hook
+	u, err := New(o)
+	if err != nil {
+		panic(err)
+	}
+	return u, hook
 }
 
 // newFetching attaches n connections to the pmcd at an address.

@@ -45,7 +45,7 @@ func (u *Upstream) Plan(p *Planned, plan predict.Plan, series []*Series) {
 	next := earliest(s.latest, s.planned.Next())
 	if moved := next.Sub(s.next); moved < -predict.Slack || moved > moreSlack {
 		s.next = next
-		u.timer.Reset(next.Sub(u.now()))
+		u.timer.Set(next.Sub(u.now()))
 	}
 }
 
@@ -66,7 +66,7 @@ func (u *Upstream) keepWarm(series []*Series) {
 	s.keep, s.second = series, now.Add(secondSample)
 	if s.second.Before(s.next) {
 		s.next = s.second
-		u.timer.Reset(secondSample)
+		u.timer.Set(secondSample)
 	}
 	u.retain(now, 1)
 }
@@ -92,14 +92,9 @@ func (u *Upstream) retain(now time.Time, fewer int) {
 // follow samples when something is planned and what is to be kept warm, and looks after what only time shows, until ctx
 // ends.
 func (u *Upstream) follow(ctx context.Context) {
-	defer u.timer.Stop()
-	for {
+	defer context.AfterFunc(ctx, u.timer.Close)()
+	for u.Look(u.now()); u.timer.Wait(); {
 		u.Look(u.now())
-		select {
-		case <-ctx.Done():
-			return
-		case <-u.timer.C:
-		}
 	}
 }
 
@@ -125,7 +120,7 @@ func (u *Upstream) Look(now time.Time) {
 	}
 	s.latest = earliest(now.Add(idleCheck), s.tick, s.second)
 	s.next = earliest(s.latest, s.planned.Next())
-	u.timer.Reset(s.next.Sub(now))
+	u.timer.Set(s.next.Sub(now))
 	u.ask(now, operand.Need{Gap: MinGap}, due...)
 	clear(due)
 	s.due = due

@@ -2,8 +2,9 @@ package upstream
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -19,72 +20,53 @@ type asked struct {
 }
 
 // scheduling is an Upstream whose connection is always busy, so that what the schedule asks for waits where the test
-// finds it. It lives in a synctest bubble.
+// finds it, and whose timer is the test.
 type scheduling struct {
 	*Upstream
-	start time.Time
-	wants []asked
-	looks int // of the schedule
+	start, clock time.Time
+	wants        []asked
+	looks        int // of the schedule
 }
 
-// inBubble runs a test with a schedule that is followed, on a clock that jumps.
-func inBubble(t *testing.T, interval time.Duration, test func(t *testing.T, s *scheduling)) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &scheduling{start: time.Now()}
-		s.Upstream, _ = bare(time.Now, func(o *Options) { o.Interval = interval })
-		s.conns = []*connection{{busy: true, sent: s.start.Add(1000 * time.Hour)}}
-		ctx, cancel := context.WithCancel(t.Context())
-		go s.follow(ctx)
-		synctest.Wait()
-		test(t, s)
-		cancel()
-		synctest.Wait()
-	})
+func newScheduling(interval time.Duration) *scheduling {
+	s := &scheduling{start: time.Unix(1_000_000, 0)}
+	s.clock = s.start
+	s.Upstream, _ = bare(func() time.Time { return s.clock }, func(o *Options) { o.Interval = interval })
+	s.conns = []*connection{{busy: true, sent: s.start.Add(1000 * time.Hour)}}
+	s.Look(s.clock)
+	return s
 }
 
 // fetch notes a fetch of a context now.
 func (s *scheduling) fetch(h *predict.Rhythm, p *Planned, series ...*Series) {
-	s.Plan(p, h.Fetched(time.Now(), predict.Interval{}), series)
-	synctest.Wait()
+	s.Plan(p, h.Fetched(s.clock, predict.Interval{}), series)
 }
 
 // pass lets time go by.
 func (s *scheduling) pass(d time.Duration) {
 	s.come()
-	for end := time.Now().Add(d); ; {
-		s.mu.Lock()
-		next, latest := s.schedule.next, s.schedule.latest
-		s.mu.Unlock()
-		wait := time.Until(next)
-		if next.After(end) {
-			wait = time.Until(end)
+	end := s.clock.Add(d)
+	for next := s.schedule.next; !next.After(end); next = s.schedule.next {
+		if next.After(s.clock) {
+			s.clock = next
 		}
-		time.Sleep(max(0, wait))
-		synctest.Wait()
-		s.mu.Lock()
-		if s.schedule.latest != latest {
-			s.looks++
-		}
-		s.mu.Unlock()
+		s.Look(s.clock)
+		s.looks++
 		s.come()
-		if !time.Now().Before(end) {
-			return
-		}
 	}
+	s.clock = end
 }
 
 // come makes what was asked for a sample.
 func (s *scheduling) come() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	waiting := s.queue.Waiting()
 	if len(waiting) == 0 {
 		return
 	}
-	s.wants = append(s.wants, asked{time.Since(s.start), waiting})
+	s.wants = append(s.wants, asked{s.clock.Sub(s.start), waiting})
 	s.queue.Forget()
 	for _, one := range waiting {
-		one.Push(operand.Empty(time.Now(), nil))
+		one.Push(operand.Empty(s.clock, nil))
 	}
 }
 
@@ -110,95 +92,116 @@ func TestFetchesDoNotWakeTheSchedule(t *testing.T) {
 		{"at once", 40 * time.Microsecond, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			inBubble(t, 0, func(t *testing.T, s *scheduling) {
-				var h predict.Rhythm
-				var p Planned
-				f := seriesOf(loadID)
-				for range 24 {
-					s.fetch(&h, &p, f)
-					s.pass(row.interval)
-				}
-				s.times()
-				s.looks = 0
-				for range 100 {
-					s.fetch(&h, &p, f)
-					s.pass(row.interval)
-				}
-				assert.Len(t, s.times(), row.samples)
-				assert.LessOrEqual(t, s.looks, row.samples+1)
-			})
+			s := newScheduling(0)
+			var h predict.Rhythm
+			var p Planned
+			f := seriesOf(loadID)
+			for range 24 {
+				s.fetch(&h, &p, f)
+				s.pass(row.interval)
+			}
+			s.times()
+			s.looks = 0
+			for range 100 {
+				s.fetch(&h, &p, f)
+				s.pass(row.interval)
+			}
+			assert.Len(t, s.times(), row.samples)
+			assert.LessOrEqual(t, s.looks, row.samples+1)
 		})
 	}
 }
 
 // Contexts that are due together share what is asked for.
 func TestCoincidingPlans(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, s *scheduling) {
-		const lead = predict.Lead
-		var a, b, c predict.Rhythm
-		var pa, pb, pc Planned
-		fa, fb, fc := seriesOf(loadID), seriesOf(countID), seriesOf(binID)
-		for range 5 {
-			s.fetch(&a, &pa, fa)
-			s.pass(lead / 4)
-			s.fetch(&b, &pb, fb)
-			s.pass(lead)
-			s.fetch(&c, &pc, fc)
-			s.wants = nil
-			s.pass(time.Second - lead - lead/4)
-		}
-		s.pass(lead + lead/4)
-		if assert.Len(t, s.wants, 2) {
-			assert.Equal(t, []*Series{fa, fb}, s.wants[0].series)
-			assert.Equal(t, []*Series{fc}, s.wants[1].series)
-		}
-		s.Unplan(&pa)
-		s.Unplan(&pb)
-		s.Unplan(&pc)
-		s.times()
-		s.pass(time.Minute)
-		assert.Empty(t, s.times(), "nobody fetches any more")
-	})
+	s := newScheduling(0)
+	const lead = predict.Lead
+	var a, b, c predict.Rhythm
+	var pa, pb, pc Planned
+	fa, fb, fc := seriesOf(loadID), seriesOf(countID), seriesOf(binID)
+	for range 5 {
+		s.fetch(&a, &pa, fa)
+		s.pass(lead / 4)
+		s.fetch(&b, &pb, fb)
+		s.pass(lead)
+		s.fetch(&c, &pc, fc)
+		s.wants = nil
+		s.pass(time.Second - lead - lead/4)
+	}
+	s.pass(lead + lead/4)
+	if assert.Len(t, s.wants, 2) {
+		assert.Equal(t, []*Series{fa, fb}, s.wants[0].series)
+		assert.Equal(t, []*Series{fc}, s.wants[1].series)
+	}
+	s.Unplan(&pa)
+	s.Unplan(&pb)
+	s.Unplan(&pc)
+	s.times()
+	s.pass(time.Minute)
+	assert.Empty(t, s.times(), "nobody fetches any more")
 }
 
 // Series with a history are sampled twice in an interval, whoever asks.
 func TestKeepWarm(t *testing.T) {
-	inBubble(t, 20*time.Second, func(t *testing.T, s *scheduling) {
-		s.pass(time.Second)
-		deep, flat := seriesOf(loadID), seriesOf(countID)
-		s.Serve([]*Series{deep, flat}, []int{1, 0})
-		var p Planned
-		s.Plan(&p, predict.LookedUp(time.Now()), []*Series{flat}) // so it looks when it is not time for that, too
-		s.pass(20 * time.Millisecond)
-		s.Unplan(&p)
-		s.wants = nil
-		assert.Len(t, deep.Kept, 1, "at once")
-		s.pass(35*time.Second - 20*time.Millisecond)
-		assert.Equal(t, []time.Duration{time.Second + secondSample, 10 * time.Second, 20 * time.Second, 30 * time.Second}, s.times())
-		assert.Len(t, deep.Kept, operand.PerInterval+2)
-		assert.Empty(t, flat.Kept)
+	s := newScheduling(20 * time.Second)
+	s.pass(time.Second)
+	deep, flat := seriesOf(loadID), seriesOf(countID)
+	s.Serve([]*Series{deep, flat}, []int{1, 0})
+	var p Planned
+	s.Plan(&p, predict.LookedUp(s.clock), []*Series{flat}) // so it looks when it is not time for that, too
+	s.pass(20 * time.Millisecond)
+	s.Unplan(&p)
+	s.wants = nil
+	assert.Len(t, deep.Kept, 1, "at once")
+	s.pass(35*time.Second - 20*time.Millisecond)
+	assert.Equal(t, []time.Duration{time.Second + secondSample, 10 * time.Second, 20 * time.Second, 30 * time.Second}, s.times())
+	assert.Len(t, deep.Kept, operand.PerInterval+2)
+	assert.Empty(t, flat.Kept)
 
-		fresh := seriesOf(binID)
-		s.Serve([]*Series{deep, fresh}, []int{1, 1})
-		s.pass(secondSample)
-		for _, w := range s.wants {
-			assert.Equal(t, []*Series{fresh}, w.series, "what was never sampled for that")
-		}
-		assert.Equal(t, []time.Duration{36 * time.Second, 36*time.Second + secondSample}, s.times())
-		s.Serve([]*Series{deep}, []int{0})
-		s.pass(time.Minute)
-		assert.Empty(t, s.times())
-		assert.Empty(t, deep.Kept)
-	})
+	fresh := seriesOf(binID)
+	s.Serve([]*Series{deep, fresh}, []int{1, 1})
+	s.pass(secondSample)
+	for _, w := range s.wants {
+		assert.Equal(t, []*Series{fresh}, w.series, "what was never sampled for that")
+	}
+	assert.Equal(t, []time.Duration{36 * time.Second, 36*time.Second + secondSample}, s.times())
+	s.Serve([]*Series{deep}, []int{0})
+	s.pass(time.Minute)
+	assert.Empty(t, s.times())
+	assert.Empty(t, deep.Kept)
 }
 
 // Idle means idle, but connections are looked after even when nobody fetches.
 func TestNothingIsSampledForNobody(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, s *scheduling) {
-		s.Serve([]*Series{seriesOf(loadID)}, []int{1})
-		s.looks = 0
-		s.pass(10*idleCheck + 1)
-		assert.Equal(t, 10, s.looks)
-		assert.Empty(t, s.times())
+	s := newScheduling(0)
+	s.Serve([]*Series{seriesOf(loadID)}, []int{1})
+	s.looks = 0
+	s.pass(10*idleCheck + 1)
+	assert.Equal(t, 10, s.looks)
+	assert.Empty(t, s.times())
+}
+
+// Between the times at which a schedule looks it waits, even if it has to look sooner than it knew when it began to.
+func TestFollow(t *testing.T) {
+	u, _ := bare(time.Now)
+	u.conns = []*connection{{busy: true, sent: time.Now().Add(time.Hour)}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { u.follow(ctx) })
+	waiting := func() []*Series {
+		u.mu.Lock()
+		defer u.unlock()
+		return u.queue.Waiting()
+	}
+	eventually(t, "it waits", func() bool {
+		u.mu.Lock()
+		defer u.unlock()
+		return !u.schedule.latest.IsZero()
 	})
+	assert.Empty(t, waiting())
+	f := seriesOf(loadID)
+	u.Plan(&Planned{}, predict.LookedUp(time.Now()), []*Series{f})
+	eventually(t, "it is asked for", func() bool { return slices.Equal(waiting(), []*Series{f}) })
+	cancel()
+	running.Wait()
 }

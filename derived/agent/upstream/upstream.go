@@ -17,6 +17,7 @@ import (
 	"pmdaderived/derived/agent/slow"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
+	"pmdaderived/pmda/quiet"
 )
 
 // Options are what an Upstream is made with.
@@ -52,7 +53,7 @@ type Upstream struct {
 
 	answerLimit pmapi.Option // of connections for fetches
 
-	timer *time.Timer // of the schedule
+	timer *quiet.Timer // of the schedule
 
 	mu sync.Mutex // guards all that follows, series, connections and what the schedule follows
 
@@ -105,13 +106,17 @@ type remark struct {
 	text  string
 }
 
-// New makes an Upstream that knows no series yet.
-func New(o Options) *Upstream {
+// New makes an Upstream that knows no series yet. It fails if no file descriptor is left for its timer.
+func New(o Options) (*Upstream, error) {
+	timer, err := quiet.NewTimer()
+	if err != nil {
+		return nil, err
+	}
 	known := make(slow.Agents)
 	u := &Upstream{
 		options: o, log: o.Log, figures: o.Figures, now: o.Now,
 		ready: make(chan struct{}, 1), wake: make(chan struct{}, 1), sampled: make(chan struct{}, 1), slots: make(chan int, connections+1),
-		timer: time.NewTimer(idleCheck),
+		timer: timer,
 		slow:  slow.Ledger{Agents: known}, queue: queue.New[*Series](known), size: operand.NewSizes(MaxPart), maker: operand.NewMaker(o.Names, o.Now()),
 		asked:  make(agents.Table),
 		excess: make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
@@ -119,7 +124,7 @@ func New(o Options) *Upstream {
 	}
 	u.maker.Most = o.Instances
 	u.schedule.warm = o.Interval / operand.PerInterval
-	return u
+	return u, nil
 }
 
 // Run keeps us connected and follows the schedule until ctx ends. It returns when all that it started has ended.
