@@ -59,6 +59,7 @@ type clientContext struct {
 	fetches  predict.Rhythm
 	planned  upstream.Planned // for the next fetch
 	used     time.Time
+	expected time.Time // to come again, until then
 }
 
 // entry is one metric of a context, with its history.
@@ -75,7 +76,17 @@ type entry struct {
 // look is what a context has seen of a metric.
 type look struct {
 	keeper.Look
-	lists int // that share it
+	lists []*clientContext // that share it
+}
+
+// until is when none of the lists is expected any more to come again.
+func (l *look) until() (last time.Time) {
+	for _, c := range l.lists {
+		if c.expected.After(last) {
+			last = c.expected
+		}
+	}
+	return last
 }
 
 // contexts are all that fetch. They belong to the request loop.
@@ -118,7 +129,7 @@ func (cs *contexts) of(s *reload.Snapshot, req *pmda.FetchRequest) *clientContex
 		cs.byKey[key], cs.ofClient[key.client] = c, append(cs.ofClient[key.client], c)
 		cs.figures.Contexts.Add(1)
 	}
-	c.used = req.Arrived
+	c.used, c.expected = req.Arrived, c.until(req.Arrived)
 	c.follow(s, &cs.held)
 	cs.release(s)
 	return c
@@ -218,7 +229,7 @@ func (cs *contexts) remove(c *clientContext) {
 		if e.look == nil {
 			continue
 		}
-		if e.look.lists--; e.look.lists == 0 {
+		if e.look.lists = slices.DeleteFunc(e.look.lists, func(of *clientContext) bool { return of == c }); len(e.look.lists) == 0 {
 			cs.keeper.Forget(&e.look.Look)
 			delete(cs.looks, lookKey{c.key.client, c.key.context, e.id})
 		}
@@ -240,16 +251,16 @@ func (cs *contexts) end(c pmda.Client) {
 }
 
 // look is what a context has seen of a metric with functions over time that are since its last look.
-func (cs *contexts) look(c *clientContext, e *entry) *keeper.Look {
+func (cs *contexts) look(c *clientContext, e *entry) *look {
 	if e.look == nil {
 		key := lookKey{c.key.client, c.key.context, e.id}
 		if e.look = cs.looks[key]; e.look == nil {
 			e.look = &look{}
 			cs.looks[key] = e.look
 		}
-		e.look.lists++
+		e.look.lists = append(e.look.lists, c)
 	}
-	return &e.look.Look
+	return e.look
 }
 
 const (

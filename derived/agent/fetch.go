@@ -152,32 +152,33 @@ func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientCo
 	case m.Protected && !a.clients[req.Client].known:
 		w.Fail(e.id, pdu.ErrPermission)
 	case e.Series.Constant(): // made of constants, and of functions over time
-		a.write(e, a.evaluate(snap, a.constants(e), m, a.seen(snap, req, c, e)), req, w)
+		a.write(e, a.evaluate(snap, a.constants(e), m, a.seen(snap, c, e)), req, w)
 	case e.Stale:
-		a.expect(req, c, e)
+		a.expect(e)
 		a.figures.Stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
 	case e.Same && m.Derived.Needs().Adds: // it would count twice what it counted last time
-		a.expect(req, c, e)
+		a.expect(e)
 		a.figures.Repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
-		a.write(e, a.evaluate(snap, e.Seen, m, a.seen(snap, req, c, e)), req, w)
+		a.write(e, a.evaluate(snap, e.Seen, m, a.seen(snap, c, e)), req, w)
 	}
 }
 
 // seen is what functions over time come to for a metric of a context, which sees that now.
-func (a *Agent) seen(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientContext, e *entry) *derived.Results {
+func (a *Agent) seen(snap *reload.Snapshot, c *clientContext, e *entry) *derived.Results {
 	if len(e.Since) == 0 {
 		return a.windows.Results()
 	}
-	return a.keeper.See(snap.Board, a.windows, a.contexts.look(c, e), e.Since, c.until(req.Arrived))
+	l := a.contexts.look(c, e)
+	return a.keeper.See(snap.Board, a.windows, &l.Look, e.Since, l.until())
 }
 
 // expect has a context kept in mind that fetches a metric, and cannot be told what functions over time come to.
-func (a *Agent) expect(req *pmda.FetchRequest, c *clientContext, e *entry) {
+func (a *Agent) expect(e *entry) {
 	if e.look != nil {
-		a.keeper.Expect(&e.look.Look, c.until(req.Arrived))
+		a.keeper.Expect(&e.look.Look, e.look.until())
 	}
 }
 

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,6 +26,42 @@ func TestDroppedListLeavesLook(t *testing.T) {
 	b.value(2, 0, "c") // the first list is dropped
 	b.tick(100)
 	assert.Equal(t, "100", b.value(1, 0, "n"))
+}
+
+// A list of a context that comes often takes nothing from one that comes seldom, when it has gone.
+func TestFrequentListLeavesLook(t *testing.T) {
+	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"))
+	seldom := func() string {
+		for range 120 {
+			b.tick(1)
+		}
+		return b.value(1, 0, "n")
+	}
+	b.value(1, 0, "n")
+	b.agent.keeper.Look(b.now) // it is woken
+	assert.Equal(t, "120", seldom())
+	for range 3 {
+		b.tick(1)
+		b.fetch(1, 0, "n", "c")
+	}
+	assert.Equal(t, "120", seldom())
+}
+
+// What a client was told of one metric does not keep in memory what came of others.
+func TestLookKeepsItsOwn(t *testing.T) {
+	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"))
+	b.value(1, 0, "n")
+	told := weak.Make(b.agent.windows.Results())
+	b.agent.keeper.Look(b.now) // it is woken
+	for range 5 {
+		b.tick(1)
+		b.value(2, 0, "n")
+	}
+	eventually(t, "they are let go of", func() bool {
+		runtime.GC()
+		return told.Value() == nil
+	})
+	assert.Equal(t, "5", b.value(1, 0, "n"))
 }
 
 // A client that fetches all the time is not forgotten while operands have no values for it.

@@ -79,7 +79,7 @@ func TestRandomLooks(t *testing.T) {
 		var clients [3]struct {
 			seen   int64
 			looked bool
-			former *derived.Results
+			told   *derived.Results
 		}
 		shown := int64(0)
 		for tick := int64(1); tick <= 60; tick++ {
@@ -121,17 +121,17 @@ func TestRandomLooks(t *testing.T) {
 				}
 				told, from := ws.Results(), m.newest()-First
 				if c.looked {
-					told, from = Else(set.Windows(), []uint32{uint32(since)}, ws.Since(c.seen), c.former), c.seen
+					told, from = Else(set.Windows(), []uint32{uint32(since)}, ws.Since(c.seen), func(i uint32) *derived.Vector { return c.told.Values[i] }), c.seen
 				}
 				sum, any := m.after(from)
 				failed := m.stale(tick)
 				if c.looked && any { // what there was
 					failed = false
 				} else if c.looked && !failed { // nothing is new
-					failed = c.former.Values[since].Code < 0
+					failed = c.told.Values[since].Code < 0
 				}
 				requireSum(t, told.Values[since], failed, any, sum, seed, tick)
-				c.seen, c.looked, c.former = tick, true, told
+				c.seen, c.looked, c.told = tick, true, told
 			}
 		}
 	}

@@ -69,31 +69,30 @@ func (ws *Windows) Since(tick int64) *derived.Results {
 	return r
 }
 
-// Else is r, with what a client was told before, former, in place of some windows that nothing has come of since: but a sum is told once, and a count
-// is 0.
-func Else(of []*derived.Window, some []uint32, r, former *derived.Results) *derived.Results {
+// Else is r, with what a client was told before in place of some windows that nothing has come of since: but a sum is told once, and a count is 0. told is
+// nil where that is not known.
+func Else(of []*derived.Window, some []uint32, r *derived.Results, told func(i uint32) *derived.Vector) *derived.Results {
 	if !slices.ContainsFunc(some, func(i uint32) bool { return r.Values[i] == nil }) {
 		return r
 	}
-	told := &derived.Results{Values: slices.Clone(r.Values), Names: r.Names}
+	made := &derived.Results{Values: slices.Clone(r.Values), Names: r.Names}
 	for _, i := range some {
-		if told.Values[i] != nil {
+		if made.Values[i] != nil {
 			continue
 		}
-		v := &derived.Vector{Code: pdu.ErrAgain}
-		if former != nil && former.Values[i] != nil {
-			v = former.Values[i]
-		}
+		v := told(i)
 		switch {
+		case v == nil:
+			v = &derived.Vector{Code: pdu.ErrAgain}
 		case v.Code < 0:
 		case of[i].Func == syntax.SumSample:
 			v = &derived.Vector{Type: v.Type}
 		case of[i].Func == syntax.CountSample:
 			v = &derived.Vector{Type: v.Type, Insts: v.Insts, Bits: make([]uint64, len(v.Bits))}
 		}
-		told.Values[i] = v
+		made.Values[i] = v
 	}
-	return told
+	return made
 }
 
 // One is the windows of a set for who has one client.
@@ -105,7 +104,7 @@ type One struct {
 	tick   int64         // the newest
 	seen   int64         // by the client
 	looked bool
-	former *derived.Results
+	told   *derived.Results // the last time
 }
 
 // NewOne makes the windows of a set, with so many ticks at the first look.
@@ -156,8 +155,8 @@ func (o *One) Sample(since time.Duration, taken derived.Sample) {
 func (o *One) Look() *derived.Results {
 	r := o.Results()
 	if o.looked {
-		r = Else(o.set.Windows(), o.some, o.Since(o.seen), o.former)
+		r = Else(o.set.Windows(), o.some, o.Since(o.seen), func(i uint32) *derived.Vector { return o.told.Values[i] })
 	}
-	o.seen, o.looked, o.former = o.tick, true, r
+	o.seen, o.looked, o.told = o.tick, true, r
 	return r
 }

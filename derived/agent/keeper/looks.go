@@ -18,8 +18,9 @@ type Look struct {
 	windows []uint32  // of the set that is kept; nil: it is not known to the Keeper
 	known   bool
 
-	former *derived.Results // what it was told
-	of     int              // the number of the Board that is of
+	told []*derived.Vector // the last time, of each of
+	of   []uint32          // these windows
+	set  int               // of the Board with this number
 }
 
 // Shown is what is known at a time. Immutable. Nil: nothing is.
@@ -64,9 +65,12 @@ func (k *Keeper) See(b *Board, s *Shown, l *Look, some []uint32, until time.Time
 	if first {
 		k.wake()
 	} else if since := s.since[tick]; since != nil && !slices.ContainsFunc(some, func(i uint32) bool { return s.begun(i, since) }) {
-		r = window.Else(b.windows, some, since, b.formerly(l))
+		r = window.Else(b.windows, some, since, func(i uint32) *derived.Vector { return b.told(l, i) })
 	}
-	l.former, l.of = r, b.number
+	l.told, l.of, l.set = l.told[:0], some, b.number
+	for _, i := range some {
+		l.told = append(l.told, r.Values[i]) // not r, which has the values of all other windows
+	}
 	return r
 }
 
@@ -98,17 +102,22 @@ func (s *Shown) begun(i uint32, since *derived.Results) bool {
 	return since.Values[i] != nil && since.Values[i] == s.results.Values[i] && since.Values[i].Code >= 0
 }
 
-// formerly is what a client was told, for the windows of b; nil: that is not known any more.
-func (b *Board) formerly(l *Look) *derived.Results {
-	sets := b.number - l.of // since then
-	if l.former == nil || sets < 0 || sets > len(b.moved) {
+// told is what a client was told of a window of b; nil: that is not known any more.
+func (b *Board) told(l *Look, i uint32) *derived.Vector {
+	sets := b.number - l.set // since then
+	if sets < 0 || sets > len(b.moved) {
 		return nil
 	}
-	r := l.former
-	for _, places := range slices.Backward(b.moved[:sets]) {
-		r = moved(places, &derived.Results{Values: make([]*derived.Vector, len(places))}, r)
+	at := int(i)
+	for _, places := range b.moved[:sets] {
+		if at = places[at]; at < 0 {
+			return nil
+		}
 	}
-	return r
+	if at = slices.Index(l.of, uint32(at)); at < 0 {
+		return nil
+	}
+	return l.told[at]
 }
 
 // Expect says until when a client is expected to come again that has come, and was told nothing.
