@@ -110,7 +110,7 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) {
 			oldest = patience + a.stood - cur.Before // while pmcd served nobody there was nothing newer
 		}
 		a.deep = a.deep || e.depth > 1
-		a.advance(&e.History, &e.Metric, cur, age, oldest)
+		a.advance(&e.History, e.depth, e.Series, cur, age, oldest)
 		if e.Missed {
 			a.wanted = append(a.wanted, e.Series)
 		}
@@ -118,11 +118,15 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) {
 	clear(a.newest) // histories hold what is needed
 }
 
-// advance makes the newest sample part of a history, which continues with those that are kept where it begins.
-func (a *Agent) advance(h *history.History, m *reload.Metric, newest *operand.Sample, age, patience time.Duration) {
-	held, domains, depth := &a.contexts.held, m.Series.Domains(), m.Older+1
+// advance makes the newest sample of a series part of a history, which continues with those that are kept where it begins.
+func (a *Agent) advance(h *history.History, depth int, of *upstream.Series, newest *operand.Sample, age, patience time.Duration) {
+	var domains []int
+	if depth > 1 { // else nobody looks, and to fetch them from memory takes a tenth of a large fetch
+		domains = of.Domains()
+	}
+	held := &a.contexts.held
 	if h.Advance(newest, domains, depth, age, patience, held) && a.options.Interval > 0 {
-		a.kept = a.upstream.Kept(a.kept[:0], m.Series)
+		a.kept = a.upstream.Kept(a.kept[:0], of)
 		h.Continue(a.kept, domains, depth, a.options.Interval, operand.Reach(a.options.Interval), held)
 		clear(a.kept)
 	}

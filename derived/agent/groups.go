@@ -82,7 +82,7 @@ func (a *Agent) refresh(d pdu.InDom) {
 			continue
 		}
 		var h history.History
-		a.advance(&h, m, newest, now.Sub(newest.Taken), operand.OldEnough)
+		a.advance(&h, m.Older+1, m.Series, newest, now.Sub(newest.Taken), operand.OldEnough)
 		if len(h.Seen) > 0 {
 			a.evaluate(snap, h.Seen, m, a.windows.Results())
 		}
