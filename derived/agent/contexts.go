@@ -60,6 +60,7 @@ type clientContext struct {
 	planned  upstream.Planned // for the next fetch
 	used     time.Time
 	expected time.Time // to come again, until then
+	lists    time.Time // when no list of the context is; zero: that was not asked for since the fetch came
 }
 
 // entry is one metric of a context, with its history.
@@ -76,17 +77,7 @@ type entry struct {
 // look is what a context has seen of a metric.
 type look struct {
 	keeper.Look
-	lists []*clientContext // that share it
-}
-
-// until is when none of the lists is expected any more to come again.
-func (l *look) until() (last time.Time) {
-	for _, c := range l.lists {
-		if c.expected.After(last) {
-			last = c.expected
-		}
-	}
-	return last
+	entries int // that share it
 }
 
 // contexts are all that fetch. They belong to the request loop.
@@ -129,7 +120,7 @@ func (cs *contexts) of(s *reload.Snapshot, req *pmda.FetchRequest) *clientContex
 		cs.byKey[key], cs.ofClient[key.client] = c, append(cs.ofClient[key.client], c)
 		cs.figures.Contexts.Add(1)
 	}
-	c.used, c.expected = req.Arrived, c.until(req.Arrived)
+	c.used, c.expected, c.lists = req.Arrived, c.until(req.Arrived), time.Time{}
 	c.follow(s, &cs.held)
 	cs.release(s)
 	return c
@@ -229,7 +220,7 @@ func (cs *contexts) remove(c *clientContext) {
 		if e.look == nil {
 			continue
 		}
-		if e.look.lists = slices.DeleteFunc(e.look.lists, func(of *clientContext) bool { return of == c }); len(e.look.lists) == 0 {
+		if e.look.entries--; e.look.entries == 0 {
 			cs.keeper.Forget(&e.look.Look)
 			delete(cs.looks, lookKey{c.key.client, c.key.context, e.id})
 		}
@@ -258,7 +249,7 @@ func (cs *contexts) look(c *clientContext, e *entry) *look {
 			e.look = &look{}
 			cs.looks[key] = e.look
 		}
-		e.look.lists = append(e.look.lists, c)
+		e.look.entries++
 	}
 	return e.look
 }
@@ -270,7 +261,20 @@ const (
 	firstLook     = 10 * time.Minute
 )
 
-// until is when it is not expected any more that a context comes again.
+// expected is when none of the lists of a context is expected any more to come again: they share looks.
+func (cs *contexts) expected(c *clientContext) time.Time {
+	if !c.lists.IsZero() {
+		return c.lists
+	}
+	for _, other := range cs.ofClient[c.key.client] {
+		if other.key.context == c.key.context && other.expected.After(c.lists) {
+			c.lists = other.expected
+		}
+	}
+	return c.lists
+}
+
+// until is when it is not expected any more that a list comes again.
 func (c *clientContext) until(now time.Time) time.Time {
 	if c.fetches.Fetches() == 0 {
 		return now.Add(firstLook)

@@ -158,11 +158,11 @@ func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientCo
 	case e.Series.Constant(): // made of constants, and of functions over time
 		a.write(e, a.evaluate(snap, a.constants(e), m, a.seen(snap, c, e)), req, w)
 	case e.Stale:
-		a.expect(e)
+		a.expect(c, e)
 		a.figures.Stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
 	case e.Same && m.Derived.Needs().Adds: // it would count twice what it counted last time
-		a.expect(e)
+		a.expect(c, e)
 		a.figures.Repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
@@ -176,13 +176,13 @@ func (a *Agent) seen(snap *reload.Snapshot, c *clientContext, e *entry) *derived
 		return a.windows.Results()
 	}
 	l := a.contexts.look(c, e)
-	return a.keeper.See(snap.Board, a.windows, &l.Look, e.Since, l.until())
+	return a.keeper.See(snap.Board, a.windows, &l.Look, e.Since, a.contexts.expected(c))
 }
 
 // expect has a context kept in mind that fetches a metric, and cannot be told what functions over time come to.
-func (a *Agent) expect(e *entry) {
+func (a *Agent) expect(c *clientContext, e *entry) {
 	if e.look != nil {
-		a.keeper.Expect(&e.look.Look, e.look.until())
+		a.keeper.Expect(&e.look.Look, a.contexts.expected(c))
 	}
 }
 

@@ -184,3 +184,22 @@ func TestEditedAverage(t *testing.T) {
 	}
 	assert.Equal(t, "0.5", look(), "half")
 }
+
+// And one that was edited to have a window that another one has kept: the client that has seen the one was told nothing of the other.
+func TestEditedToWindowOfAnother(t *testing.T) {
+	b := newBench(t, conf("m = sum_sample(instant(up.count)) / 1", "u = last_sample(instant(up.count))"))
+	look := func() string { return b.value(1, 0, "m") }
+	look()
+	b.value(2, 0, "u")
+	b.agent.keeper.Look(b.now) // it is woken
+	b.tick(7)
+	b.value(2, 0, "u")
+	assert.Equal(t, "7", look())
+	id := b.metric("m").ID
+	b.serve(conf("m = last_sample(instant(up.count)) / 1", "u = last_sample(instant(up.count))"))
+	require.Equal(t, id, b.metric("m").ID)
+	assert.Equal(t, "7", look())
+	assert.Equal(t, "7", look(), "the same again")
+	b.tick(8)
+	assert.Equal(t, "8", look())
+}

@@ -8,6 +8,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/derived/window"
+	"pmdaderived/pdu"
 )
 
 // Look is what a client context has seen of a metric with windows that are since its last look. The zero value is a context that has not looked. It
@@ -64,7 +65,7 @@ func (k *Keeper) See(b *Board, s *Shown, l *Look, some []uint32, until time.Time
 	r := s.results
 	if first {
 		k.wake()
-	} else if since := s.since[tick]; since != nil && !slices.ContainsFunc(some, func(i uint32) bool { return s.begun(i, since) }) {
+	} else if since := s.since[tick]; since != nil && !slices.ContainsFunc(some, func(i uint32) bool { return b.anew(l, i, s, since) }) {
 		r = window.Else(b.windows, some, since, func(i uint32) *derived.Vector { return b.told(l, i) })
 	}
 	l.told, l.of, l.set = l.told[:0], some, b.number
@@ -96,17 +97,21 @@ func (b *Board) places(older *Board, some []uint32) (now []uint32) {
 	return now
 }
 
-// begun reports whether a window has begun after the tick of since: then a metric with it, which was edited, begins anew, so that all its windows
-// have the same ticks.
-func (s *Shown) begun(i uint32, since *derived.Results) bool {
-	return since.Values[i] != nil && since.Values[i] == s.results.Values[i] && since.Values[i].Code >= 0
+// anew reports whether a metric with a window begins anew, so that all its windows have the same ticks: it was edited, and either the window has begun
+// after the tick of since, or the client was told nothing of it, which another metric had kept.
+func (b *Board) anew(l *Look, i uint32, s *Shown, since *derived.Results) bool {
+	v := since.Values[i]
+	if v == nil {
+		return b.told(l, i) == nil
+	}
+	return v == s.results.Values[i] && v.Code >= 0
 }
 
-// told is what a client was told of a window of b; nil: that is not known any more.
+// told is what a client was told of a window of b; nil: nothing. It is to try again if that is not known any more.
 func (b *Board) told(l *Look, i uint32) *derived.Vector {
 	sets := b.number - l.set // since then
 	if sets < 0 || sets > len(b.moved) {
-		return nil
+		return &derived.Vector{Code: pdu.ErrAgain}
 	}
 	at := int(i)
 	for _, places := range b.moved[:sets] {
