@@ -109,7 +109,7 @@ type Agent struct {
 }
 
 // New makes an agent that knows what the configuration and the state file say, and no operands yet.
-// Problems with either are logged. It fails if no file descriptor is left for its timer.
+// Problems with either are logged. It fails if the timer of its schedule cannot be made.
 func New(o Options) (a *Agent, err error) {
 	if o.Now == nil {
 		o.Now = time.Now

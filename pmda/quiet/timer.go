@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Timer ends a wait at a time, as a time.Timer does. To set that, or its end, wakes a thread for nothing while another one serves a request; a Timer, which is a
-// timerfd(2), does not. One goroutine may be in Wait, another one in Set.
+// Timer ends a wait at a time, as a time.Timer does. Setting a time.Timer, and its end, wake a thread for nothing while another one serves a request. A Timer
+// is a timerfd(2) and does not. One goroutine may be in Wait, another one in Set.
 type Timer struct {
 	file *os.File // in Go's poller
 	raw  syscall.RawConn
 
-	// What the two calls pass to and fro. The functions are values, made once, so that no call allocates.
+	// Arguments and results of the two calls. The functions are values, made once, so that no call allocates.
 	spec  unix.ItimerSpec
 	ticks [8]byte
 	set   func(fd uintptr)
@@ -29,7 +29,12 @@ func NewTimer() (*Timer, error) {
 		return nil, os.NewSyscallError("timerfd_create", err)
 	}
 	t := &Timer{file: os.NewFile(uintptr(fd), "timer")}
+	if err = t.file.SetDeadline(time.Time{}); err != nil { // it is not in the poller, and no Wait would wait
+		t.Close()
+		return nil, err
+	}
 	if t.raw, err = t.file.SyscallConn(); err != nil {
+		t.Close()
 		return nil, err
 	}
 	t.set = func(fd uintptr) {

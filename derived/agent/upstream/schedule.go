@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"context"
 	"math"
 	"time"
 
@@ -14,7 +13,7 @@ const (
 	secondSample = 100 * time.Millisecond
 
 	// moreSlack is how much earlier than a sample is due the schedule may look, and predict.Slack how much later: to set
-	// its timer may take a system call, to wake it for nothing some twenty times as much.
+	// its timer takes a system call, to wake it for nothing some twenty times as much.
 	moreSlack = predict.Lead
 
 	// idleCheck is how often is looked for what only time shows when nothing is due.
@@ -89,10 +88,9 @@ func (u *Upstream) retain(now time.Time, fewer int) {
 	u.ask(now, n, wanted...)
 }
 
-// follow samples when something is planned and what is to be kept warm, and looks after what only time shows, until ctx
-// ends.
-func (u *Upstream) follow(ctx context.Context) {
-	defer context.AfterFunc(ctx, u.timer.Close)()
+// follow samples when something is planned and what is to be kept warm, and looks after what only time shows, until the
+// timer is closed.
+func (u *Upstream) follow() {
 	for u.Look(u.now()); u.timer.Wait(); {
 		u.Look(u.now())
 	}

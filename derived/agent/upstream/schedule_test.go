@@ -1,9 +1,9 @@
 package upstream
 
 import (
-	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -183,11 +183,12 @@ func TestNothingIsSampledForNobody(t *testing.T) {
 
 // Between the times at which a schedule looks it waits, even if it has to look sooner than it knew when it began to.
 func TestFollow(t *testing.T) {
-	u, _ := bare(time.Now)
-	u.conns = []*connection{{busy: true, sent: time.Now().Add(time.Hour)}}
-	ctx, cancel := context.WithCancel(t.Context())
+	start := time.Unix(1_000_000, 0)
+	var passed atomic.Int64
+	u, _ := bare(func() time.Time { return start.Add(time.Duration(passed.Load())) }, func(o *Options) { o.Interval = time.Hour })
+	u.conns = []*connection{{busy: true, sent: start.Add(1000 * time.Hour)}}
 	var running sync.WaitGroup
-	running.Go(func() { u.follow(ctx) })
+	running.Go(u.follow)
 	waiting := func() []*Series {
 		u.mu.Lock()
 		defer u.unlock()
@@ -199,9 +200,23 @@ func TestFollow(t *testing.T) {
 		return !u.schedule.latest.IsZero()
 	})
 	assert.Empty(t, waiting())
-	f := seriesOf(loadID)
-	u.Plan(&Planned{}, predict.LookedUp(time.Now()), []*Series{f})
-	eventually(t, "it is asked for", func() bool { return slices.Equal(waiting(), []*Series{f}) })
-	cancel()
+	deep, planned := seriesOf(countID), seriesOf(loadID)
+	u.Serve([]*Series{deep, planned}, []int{1, 0})
+	forget := func() {
+		u.mu.Lock()
+		defer u.unlock()
+		u.queue.Forget()
+		deep.Push(operand.Empty(u.now(), nil))
+	}
+	forget()
+	assert.Empty(t, waiting())
+	passed.Add(int64(secondSample))
+	eventually(t, "the second sample is asked for", func() bool { return slices.Equal(waiting(), []*Series{deep}) })
+
+	forget()
+	u.Plan(&Planned{}, predict.LookedUp(u.now()), []*Series{planned})
+	passed.Add(int64(time.Second))
+	eventually(t, "what is planned is asked for", func() bool { return slices.Equal(waiting(), []*Series{planned}) })
+	u.timer.Close()
 	running.Wait()
 }

@@ -106,7 +106,7 @@ type remark struct {
 	text  string
 }
 
-// New makes an Upstream that knows no series yet. It fails if no file descriptor is left for its timer.
+// New makes an Upstream that knows no series yet. It fails if its timer cannot be made.
 func New(o Options) (*Upstream, error) {
 	timer, err := quiet.NewTimer()
 	if err != nil {
@@ -131,7 +131,11 @@ func New(o Options) (*Upstream, error) {
 func (u *Upstream) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { u.stayConnected(ctx) })
-	tasks.Go(func() { u.follow(ctx) })
+	tasks.Go(u.follow)
+	tasks.Go(func() {
+		<-ctx.Done()
+		u.timer.Close()
+	})
 	tasks.Wait()
 }
 
