@@ -115,7 +115,7 @@ check: go ## check the source: format, vet, staticcheck, layers, shell syntax, g
 	$(GO) vet -tags rpm ./test
 	$(GO) vet -tags archives ./pmda/pmapi/archive
 	$(GO) tool staticcheck ./...
-	$(GO) test -run '^TestLayering' ./test
+	$(GO) test -count=1 -run '^TestLayering' ./test
 	@for script in $(SCRIPTS); do sh -n $$script || exit 1; done
 	$(GO) mod tidy -diff
 

@@ -60,7 +60,7 @@ type clientContext struct {
 	planned  upstream.Planned // for the next fetch
 	used     time.Time
 	expected time.Time // to come again, until then
-	lists    time.Time // when no list of the context is; zero: that was not asked for since the fetch came
+	lists    time.Time // likewise all lists of the context; zero: not asked for since the fetch came
 }
 
 // entry is one metric of a context, with its history.

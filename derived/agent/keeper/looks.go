@@ -8,7 +8,6 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/derived/window"
-	"pmdaderived/pdu"
 )
 
 // Look is what a client context has seen of a metric with windows that are since its last look. The zero value is a context that has not looked. It
@@ -66,7 +65,10 @@ func (k *Keeper) See(b *Board, s *Shown, l *Look, some []uint32, until time.Time
 	if first {
 		k.wake()
 	} else if since := s.since[tick]; since != nil && !slices.ContainsFunc(some, func(i uint32) bool { return b.anew(l, i, s, since) }) {
-		r = window.Else(b.windows, some, since, func(i uint32) *derived.Vector { return b.told(l, i) })
+		r = window.Else(b.windows, some, since, func(i uint32) *derived.Vector {
+			v, _ := b.told(l, i)
+			return v
+		})
 	}
 	l.told, l.of, l.set = l.told[:0], some, b.number
 	for _, i := range some {
@@ -102,27 +104,28 @@ func (b *Board) places(older *Board, some []uint32) (now []uint32) {
 func (b *Board) anew(l *Look, i uint32, s *Shown, since *derived.Results) bool {
 	v := since.Values[i]
 	if v == nil {
-		return b.told(l, i) == nil
+		told, known := b.told(l, i)
+		return known && told == nil
 	}
 	return v == s.results.Values[i] && v.Code >= 0
 }
 
-// told is what a client was told of a window of b; nil: nothing. It is to try again if that is not known any more.
-func (b *Board) told(l *Look, i uint32) *derived.Vector {
+// told is what a client was told of a window of b; nil: nothing, or that is not known any more.
+func (b *Board) told(l *Look, i uint32) (v *derived.Vector, known bool) {
 	sets := b.number - l.set // since then
 	if sets < 0 || sets > len(b.moved) {
-		return &derived.Vector{Code: pdu.ErrAgain}
+		return nil, false
 	}
 	at := int(i)
 	for _, places := range b.moved[:sets] {
 		if at = places[at]; at < 0 {
-			return nil
+			return nil, true
 		}
 	}
 	if at = slices.Index(l.of, uint32(at)); at < 0 {
-		return nil
+		return nil, true
 	}
-	return l.told[at]
+	return l.told[at], true
 }
 
 // Expect says until when a client is expected to come again that has come, and was told nothing.
