@@ -65,14 +65,19 @@ func (d dashboard) queries() map[string]string {
 }
 
 // testDashboards asks pmproxy what the data sources of grafana-pcp ask it for the panels of each dashboard: what
-// has values for pmrep has them in Grafana.
+// has values for pmrep has them in Grafana. A metric without values is not asked for in Redis; what pmproxy
+// shows of it live tells nothing, for that of PCP 7.2 shows a 0 in place of a value that there is not.
 func testDashboards(t *testing.T, s *site, h *host) {
 	live, recorded := make(map[string]int), make(map[string]int) // number of values of each metric
+	hasValues := make(map[string]bool)
 	for _, board := range dashboardFiles(t, "vector") {
 		names := slices.Sorted(maps.Keys(board.queries()))
 		valued := haveValues(t, h, names)
 		require.Greater(t, len(valued), len(names)/2, "most metrics have values on any machine")
 		maps.Copy(live, byVector(t, s, h, names, valued))
+		for _, name := range valued {
+			hasValues[name] = true
+		}
 	}
 	for _, board := range dashboardFiles(t, "valkey", "redis") {
 		selected := h.hostName(t, s)
@@ -82,7 +87,7 @@ func testDashboards(t *testing.T, s *site, h *host) {
 			assert.NotContains(t, expr, "$", "%s: %s", board.file, title)
 			name, _, _ := strings.Cut(expr, "{")
 			require.Contains(t, live, name, "%s: %s is not shown live", board.file, title)
-			if live[name] == 0 {
+			if !hasValues[name] {
 				continue
 			}
 			require.EventuallyWithT(t, func(c *assert.CollectT) {

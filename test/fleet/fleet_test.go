@@ -26,22 +26,24 @@ func startSite(t *testing.T, hosts []*host) *site {
 	t.Helper()
 	c := newCentral(t, hosts[0].pmcd)
 	s := &site{central: c, redis: startRedis(t, c)}
-	// pmproxy follows archives only in folders that it has found: of several that appear at the same moment
-	// it may miss some.
-	for _, h := range hosts {
-		c.makeDir(t, filepath.Join("log/pmlogger", h.name))
-	}
-	s.proxy = startProxy(t, c, s.redis)
 	for i, h := range hosts {
 		metrics := "derived.fleet derived.host.load"
 		if i == 0 { // one is enough for what is slow to ask for
 			metrics = "derived.fleet " + shown
 		}
 		conf := c.write(t, h.name+".conf", "log mandatory on 1 second { "+metrics+" }\n")
-		dir := filepath.Join(c.dir, "log", "pmlogger", h.name)
+		dir := c.makeDir(t, filepath.Join("log/pmlogger", h.name))
 		log := filepath.Join(dir, "pmlogger.log")
 		h.logger = c.start(t, log, c.program(t, "pmlogger"), "-h", h.address(), "-c", conf, "-l", log, filepath.Join(dir, "fleet"))
 	}
+	// pmproxy follows archives that it finds when it starts. Of one that appears later it may miss metrics.
+	for _, h := range hosts {
+		require.EventuallyWithT(t, func(collect *assert.CollectT) {
+			recorded, _, _ := hosts[0].pmcd.Run(t, "pmdumplog", filepath.Join(c.dir, "log", "pmlogger", h.name, "fleet"), "derived.fleet.level")
+			assert.GreaterOrEqual(collect, strings.Count(recorded, "value "), 2, recorded)
+		}, recordLimit, 200*time.Millisecond, h.name)
+	}
+	s.proxy = startProxy(t, c, s.redis)
 	return s
 }
 
