@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/pdu"
 )
 
 func FuzzRead(f *testing.F) {
@@ -33,7 +35,7 @@ func FuzzRead(f *testing.F) {
 		for _, d := range loaded.Definitions {
 			require.False(t, names[d.Name], "%s twice", d.Name)
 			names[d.Name] = true
-			require.True(t, LegalName(d.Name))
+			require.True(t, pdu.LegalName(d.Name))
 			require.NotEmpty(t, d.Expr)
 			require.Equal(t, d.Name[0], lines[d.Pos.Line-1][d.Pos.Column-1])
 			for i := range len(d.Expr) {

@@ -3,9 +3,10 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"pmdaderived/pdu"
 )
 
 // reader reads one file into a loader.
@@ -62,7 +63,7 @@ func (r *reader) statement(l line) {
 		r.wrong(l, start, "", "derived metric name missing")
 		return
 	}
-	if !LegalName(name) {
+	if !pdu.LegalName(name) {
 		r.wrong(l, start, "", "illegal derived metric name (%s)", Clip(name))
 		return
 	}
@@ -170,11 +171,6 @@ func (r *reader) comment(l line) {
 	}
 	r.out.Controls = append(r.out.Controls, Control{Option: option, Value: value, Pos: r.position(l, at)})
 }
-
-var nameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*$`)
-
-// LegalName reports whether a name is one that a metric may have. Source: PMNS(5).
-func LegalName(name string) bool { return nameForm.MatchString(name) }
 
 func (r *reader) position(l line, offset int) Position {
 	part, column := l.locate(offset)

@@ -107,7 +107,7 @@ var layers = map[string]layer{
 	},
 	"derived/agent/control": {ours: "pdu pmda", never: pure},
 	"regular":               {never: talking},
-	"config":                {ours: "regular", modules: logging + " " + watching},
+	"config":                {ours: "pdu regular", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
 		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/replay derived/session derived/syntax derived/unittest pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
 		modules: logging + " " + unixCalls,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pmdaderived/config"
+	"pmdaderived/pdu"
 )
 
 // MaxProblems is how many problems of one file are reported.
@@ -196,7 +197,7 @@ func (p *parser) times(keyword token, words []token, into *[]time.Duration) {
 }
 
 func (p *parser) name(w token) bool {
-	ok := config.LegalName(w.text)
+	ok := pdu.LegalName(w.text)
 	if !ok {
 		p.report(w.at, config.Clip(w.text)+" is not a valid metric name")
 	}
