@@ -34,7 +34,11 @@ func (d *Directory) LookUp(ctx context.Context, source Metadata, names []string,
 	if source != d.source {
 		known = nil // that may be another pmcd
 	}
-	found, err := LookUp(ctx, source, known.toAsk(names, afresh))
+	ask := known.toAsk(names, afresh)
+	if known != nil && !afresh && len(ask) == 0 && len(names) == len(known.names) {
+		return nil // they are the names that are known
+	}
+	found, err := LookUp(ctx, source, ask)
 	if err != nil {
 		return err
 	}

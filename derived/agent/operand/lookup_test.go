@@ -171,6 +171,23 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
+// Names that are all known cost no request, and the catalog stays; with fewer names, it is another one.
+func TestKnownNames(t *testing.T) {
+	metrics, names := metricsOf(2, 5)
+	c := newCounted(t, metrics...)
+	d := &Directory{}
+	require.NoError(t, d.LookUp(t.Context(), c.conn, names, false))
+	first := d.Catalog
+	c.took()
+	require.NoError(t, d.LookUp(t.Context(), c.conn, names, false))
+	assert.Same(t, first, d.Catalog)
+	require.NoError(t, d.LookUp(t.Context(), c.conn, names[1:], false))
+	assert.Len(t, d.Catalog.names, len(names)-1)
+	assert.Zero(t, c.took())
+	require.NoError(t, d.LookUp(t.Context(), c.conn, names[1:], true))
+	assert.NotZero(t, c.took())
+}
+
 // Of 3,000 selectors one is asked for when one instance changes, none when none of them is concerned.
 func TestSelectorsOfAChangedInstance(t *testing.T) {
 	const many = 3000
