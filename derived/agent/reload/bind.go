@@ -81,7 +81,9 @@ func (r *Reloader) rebind(ctx context.Context, what scope) error {
 	}
 	snap.Report(r.log, before.Snapshot, len(r.config.Failures))
 	r.save()
-	debug.FreeOSMemory() // what was needed for this alone is a quarter of the memory of a host with thousands of definitions
+	if what == afresh {
+		debug.FreeOSMemory() // what was needed for this alone is a quarter of the memory of a host with thousands of definitions
+	}
 	return nil
 }
 

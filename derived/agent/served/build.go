@@ -72,8 +72,8 @@ func Build(in Input) *Snapshot {
 		Metrics: make([]*Metric, 0, len(defs)), ByID: make(map[pdu.PMID]*Metric, len(defs)),
 		Windows: make([]*Operands, len(set.Windows())), Retired: make(map[pdu.PMID]pdu.Desc), byKey: make(map[string]*Operands, len(b.Before.byKey)),
 	}
-	for _, d := range defs {
-		b.add(d)
+	for i, d := range defs {
+		b.add(d, set.Metrics()[i])
 	}
 	b.addUnreadable()
 	b.groups()
@@ -100,7 +100,7 @@ func (b *builder) formerly(name string) *Definition {
 	return nil
 }
 
-// definitions returns those to serve, each name once: what the configuration has, of several with one
+// definitions returns those to serve, each name once, so that a set has them at the same places: what the configuration has, of several with one
 // name the last, and for names that it fails to define what is served already.
 func (b *builder) definitions() []*Definition {
 	defs := make([]*Definition, 0, len(b.Config.Definitions))
@@ -181,7 +181,7 @@ func (b *builder) restore(set *derived.Set, defs []*Definition) bool {
 		if old == nil || old.Text == d.Text {
 			continue
 		}
-		m, _ := set.Lookup(d.Name)
+		m := set.Metrics()[i]
 		why := b.fault(d, m)
 		if why == "" && m.Err != nil { // a misspelt operand is a mistake like any other
 			why = d.explain(m.Err, b.secret)
@@ -206,9 +206,8 @@ func (b *builder) fault(d *Definition, m *derived.Metric) string {
 	return d.explain(m.Err, b.secret)
 }
 
-// add adds a definition to the snapshot.
-func (b *builder) add(d *Definition) {
-	bound, _ := b.made.Set.Lookup(d.Name)
+// add adds a definition to the snapshot, as it was bound.
+func (b *builder) add(d *Definition, bound *derived.Metric) {
 	wrong := b.wrong[d.Name]
 	m := &Metric{Def: d, Problem: wrong.text, Reported: wrong.reported}
 	if bound.Err == nil {
