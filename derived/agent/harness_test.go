@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -171,7 +172,8 @@ func newSite(tb testing.TB) *site {
 
 // serve makes the next snapshot.
 func (s *site) serve(c served.Config) *reload.Snapshot {
-	in := served.Input{Config: c, Catalog: s.catalog, IDs: s.ids, Own: control.Entries(testDomain)}
+	known := maps.Clone(s.catalog) // one that is served does not change
+	in := served.Input{Config: c, Catalog: &known, IDs: s.ids, Own: control.Entries(testDomain)}
 	if s.before != nil {
 		in.Before = s.before.Snapshot
 	}

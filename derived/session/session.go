@@ -90,7 +90,7 @@ func Over(source Source, c *operand.Catalog, set *derived.Set, groups *derived.G
 // below [served.Root] are not asked for. An error means that the catalog is not known at all; a metric that does not exist
 // is none.
 func LookUp(ctx context.Context, source operand.Metadata, defs []served.Definition, more ...string) (*operand.Catalog, error) {
-	names := operand.NamesIn(served.Texts(served.Pointers(defs)), served.Root)
+	names := slices.Collect(operand.NamesIn(served.Texts(served.Pointers(defs)), served.Root))
 	names = append(names, more...)
 	slices.Sort(names)
 	return operand.LookUp(ctx, source, slices.Compact(names))

@@ -60,6 +60,16 @@ func (c *Catalog) Equal(other *Catalog) bool {
 	return c == other || c != nil && other != nil && maps.Equal(c.names, other.names)
 }
 
+// hasAll reports whether there are metrics with all these names.
+func (c *Catalog) hasAll(names iter.Seq[string]) bool {
+	for name := range names {
+		if o, known := c.names[name]; !known || o.code < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // toAsk are those of the names to ask for: if not afresh, those that are not known or not there. Refused ones are not
 // among them: [Directory]. Of no catalog (nil) it is all.
 func (c *Catalog) toAsk(names []string, afresh bool) []string {
@@ -110,21 +120,25 @@ func newCatalog(n int) *Catalog {
 	return &Catalog{make(map[string]operand, n)}
 }
 
-// NamesIn are the names that definitions use, sorted and without repetition. Names at or below own are left out: pmcd would ask the
+// NamesIn yields the names that definitions use, as often as they do. Names at or below own are left out: pmcd would ask the
 // agent.
-func NamesIn(defs iter.Seq[*derived.Definition], own string) []string {
-	var names []string
-	for d := range defs {
-		for name := range d.Names {
-			if rest, ours := strings.CutPrefix(name, own); ours && (rest == "" || rest[0] == '.') {
-				continue
+func NamesIn(defs iter.Seq[*derived.Definition], own string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for d := range defs {
+			for name := range d.Names {
+				if rest, ours := strings.CutPrefix(name, own); ours && (rest == "" || rest[0] == '.') {
+					continue
+				}
+				if !yield(name) {
+					return
+				}
 			}
-			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
+
+// distinct are names sorted and without repetition.
+func distinct(names iter.Seq[string]) []string { return slices.Compact(slices.Sorted(names)) }
 
 // LookUp asks for names, and for the descriptors of those that there are. An error means that nothing is known at all; a
 // metric that does not exist, or that its agent refuses, is none.

@@ -2,6 +2,7 @@ package operand
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -27,18 +28,18 @@ type Directory struct {
 	pace    Pace     // of asking for them
 }
 
-// LookUp asks for those names that it must, or afresh for all but those that are refused; on another connection for all. An error
-// means that nothing is known that was not.
-func (d *Directory) LookUp(ctx context.Context, source Metadata, names []string, afresh bool) error {
+// LookUp asks for those names in use that it must, or afresh for all but those that are refused; on another connection for all. What is
+// known of other names stays until something is asked for. An error means that nothing is known that was not.
+func (d *Directory) LookUp(ctx context.Context, source Metadata, used iter.Seq[string], afresh bool) error {
 	known := d.Catalog
 	if source != d.source {
 		known = nil // that may be another pmcd
 	}
-	ask := known.toAsk(names, afresh)
-	if known != nil && !afresh && len(ask) == 0 && len(names) == len(known.names) {
-		return nil // they are the names that are known
+	if known != nil && !afresh && len(d.refused) == 0 && known.hasAll(used) {
+		return nil
 	}
-	found, err := LookUp(ctx, source, ask)
+	names := distinct(used)
+	found, err := LookUp(ctx, source, known.toAsk(names, afresh))
 	if err != nil {
 		return err
 	}
@@ -51,15 +52,15 @@ func (d *Directory) LookUp(ctx context.Context, source Metadata, names []string,
 	return nil
 }
 
-// LookUpRefused asks for the names that agents refuse, and reports whether anything else is known of them now. names are all.
-func (d *Directory) LookUpRefused(ctx context.Context, source Metadata, names []string) (changed bool, err error) {
+// LookUpRefused asks for the names that agents refuse, and reports whether anything else is known of them now.
+func (d *Directory) LookUpRefused(ctx context.Context, source Metadata, used iter.Seq[string]) (changed bool, err error) {
 	began := time.Now()
 	found, err := lookUpAgain(ctx, source, d.refused)
 	if err != nil {
 		return false, err
 	}
 	before := d.Catalog
-	d.Catalog = before.with(found, names)
+	d.Catalog = before.with(found, distinct(used))
 	d.refused = d.Catalog.refused()
 	why := pdu.ErrPermission // or another code that says nothing of a time
 	if slices.ContainsFunc(d.refused, func(name string) bool { return d.Catalog.names[name].refused() == pdu.ErrAgain }) {

@@ -75,7 +75,7 @@ func TestRefusedName(t *testing.T) {
 	})
 	d := &Directory{}
 	c.took()
-	require.NoError(t, d.LookUp(t.Context(), c.conn, names, true))
+	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names), true))
 	assert.Len(t, d.Catalog.Descs(), 999)
 	n, name, why := d.Refused()
 	assert.Equal(t, 1, n)
@@ -84,20 +84,20 @@ func TestRefusedName(t *testing.T) {
 	first := c.took()
 	t.Log(first, "requests for all")
 
-	require.NoError(t, d.LookUp(t.Context(), c.conn, names, false))
+	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names), false))
 	assert.Zero(t, c.took(), "it is asked for apart")
-	require.NoError(t, d.LookUp(t.Context(), c.conn, names, true))
+	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names), true))
 	assert.Less(t, c.took(), first, "nor is it in the way again")
 
 	now := time.Now()
 	assert.False(t, d.RefusedDue(now.Add(-time.Hour)))
 	assert.True(t, d.RefusedDue(d.Next()))
-	changed, err := d.LookUpRefused(t.Context(), c.conn, names)
+	changed, err := d.LookUpRefused(t.Context(), c.conn, slices.Values(names))
 	require.NoError(t, err)
 	assert.False(t, changed)
 	assert.Equal(t, 1, c.took())
 	c.refuse(func(string) pdu.Code { return 0 })
-	changed, err = d.LookUpRefused(t.Context(), c.conn, names)
+	changed, err = d.LookUpRefused(t.Context(), c.conn, slices.Values(names))
 	require.NoError(t, err)
 	assert.True(t, changed)
 	assert.Len(t, d.Catalog.Descs(), 1000)
@@ -116,17 +116,17 @@ func TestRefusedAgent(t *testing.T) {
 	})
 	d := &Directory{}
 	c.took()
-	require.NoError(t, d.LookUp(t.Context(), c.conn, names, true))
+	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names), true))
 	assert.Len(t, d.Catalog.Descs(), 800)
 	t.Log(c.took(), "requests for all")
 	for range 3 {
-		changed, err := d.LookUpRefused(t.Context(), c.conn, names)
+		changed, err := d.LookUpRefused(t.Context(), c.conn, slices.Values(names))
 		require.NoError(t, err)
 		assert.False(t, changed)
 		assert.Equal(t, probes, c.took())
 	}
 	c.refuse(func(string) pdu.Code { return 0 })
-	changed, err := d.LookUpRefused(t.Context(), c.conn, names)
+	changed, err := d.LookUpRefused(t.Context(), c.conn, slices.Values(names))
 	require.NoError(t, err)
 	assert.True(t, changed)
 	assert.Len(t, d.Catalog.Descs(), 1000)
@@ -153,7 +153,7 @@ func TestDirectory(t *testing.T) {
 		}
 		c.refuse(func(name string) pdu.Code { return refused[name] })
 		wanted := slices.DeleteFunc(slices.Clone(names), func(string) bool { return random.IntN(10) == 0 })
-		require.NoError(t, d.LookUp(t.Context(), c.conn, wanted, round%2 == 0))
+		require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(wanted), round%2 == 0))
 		for _, name := range wanted {
 			if refused[name] == 0 {
 				alone, err := LookUp(t.Context(), c.conn, []string{name})
@@ -163,7 +163,7 @@ func TestDirectory(t *testing.T) {
 		}
 		for tries := 0; len(d.refused) > 0; tries++ {
 			require.Less(t, tries, 10)
-			_, err := d.LookUpRefused(t.Context(), c.conn, wanted)
+			_, err := d.LookUpRefused(t.Context(), c.conn, slices.Values(wanted))
 			require.NoError(t, err)
 			c.refuse(func(string) pdu.Code { return 0 })
 		}
@@ -171,20 +171,24 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// Names that are all known cost no request, and the catalog stays; with fewer names, it is another one.
+// Names that are all known cost no request, and the catalog stays. A name that is new drops those that are not used any more.
 func TestKnownNames(t *testing.T) {
 	metrics, names := metricsOf(2, 5)
 	c := newCounted(t, metrics...)
 	d := &Directory{}
-	require.NoError(t, d.LookUp(t.Context(), c.conn, names, false))
+	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names[1:]), false))
 	first := d.Catalog
 	c.took()
-	require.NoError(t, d.LookUp(t.Context(), c.conn, names, false))
-	assert.Same(t, first, d.Catalog)
-	require.NoError(t, d.LookUp(t.Context(), c.conn, names[1:], false))
-	assert.Len(t, d.Catalog.names, len(names)-1)
+	for _, used := range [][]string{names[1:], names[2:], {names[1], names[1]}} {
+		require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(used), false))
+		assert.Same(t, first, d.Catalog)
+	}
 	assert.Zero(t, c.took())
-	require.NoError(t, d.LookUp(t.Context(), c.conn, names[1:], true))
+	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values([]string{names[2], names[0], names[2]}), false))
+	assert.ElementsMatch(t, []string{names[0], names[2]}, slices.Collect(maps.Keys(d.Catalog.names)))
+	assert.NotZero(t, c.took())
+	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names[:1]), true))
+	assert.ElementsMatch(t, names[:1], slices.Collect(maps.Keys(d.Catalog.names)))
 	assert.NotZero(t, c.took())
 }
 

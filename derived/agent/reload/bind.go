@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -102,8 +103,8 @@ func (r *Reloader) publish(snap *Snapshot) {
 }
 
 // used are the names that definitions use.
-func (r *Reloader) used() []string {
-	return operand.NamesIn(served.Texts(r.options.Snapshot.Load().Candidates(&r.config)), served.Root)
+func (r *Reloader) used() iter.Seq[string] {
+	return operand.NamesIn(r.options.Snapshot.Load().Candidates(&r.config), served.Root)
 }
 
 // lookUp brings the directory up to date.

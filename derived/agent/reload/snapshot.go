@@ -48,21 +48,17 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 		Snapshot: s, Beside: make([]Metric, len(s.Metrics)),
 		Series: make([]*upstream.Series, len(s.Sets)), Older: make([]int, len(s.Sets)),
 	}
-	former := make(map[*served.Operands]*upstream.Series, len(before.Sets))
-	for i, o := range before.Sets {
-		former[o] = before.Series[i]
-	}
-	place := make(map[*served.Operands]int, len(s.Sets))
 	for i, o := range s.Sets {
-		place[o] = i
-		if made.Series[i] = former[o]; made.Series[i] == nil {
+		if former, ok := before.Place(o); ok {
+			made.Series[i] = before.Series[former]
+		} else {
 			made.Series[i] = upstream.NewSeries(o.Descs)
 		}
 	}
 	made.Windows = make([]*upstream.Series, len(s.Windows))
 	for k, o := range s.Windows {
 		if o != nil {
-			i := place[o]
+			i, _ := s.Place(o)
 			made.Windows[k] = made.Series[i]
 			made.Older[i] = max(made.Older[i], s.Set.Windows()[k].Needs().History)
 		}
@@ -74,7 +70,7 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 			beside.Since = since(s.Set, m.Derived)
 		}
 		if m.Operands != nil {
-			i := place[m.Operands]
+			i, _ := s.Place(m.Operands)
 			beside.Series = made.Series[i]
 			made.Older[i] = max(made.Older[i], m.Older)
 		}

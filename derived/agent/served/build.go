@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/identity"
@@ -13,7 +14,7 @@ import (
 	"pmdaderived/pmda"
 )
 
-// Catalog is what a pmcd has said of the metrics that definitions use.
+// Catalog is what a pmcd has said of the metrics that definitions use, a pointer to what does not change: the same one says the same.
 type Catalog interface {
 	derived.Catalog
 
@@ -35,12 +36,12 @@ type Input struct {
 // builder makes one snapshot.
 type builder struct {
 	Input
-	old        map[string]*Metric    // of the snapshot before, by name
-	wrong      map[string]problem    // of definitions that are not those of the configuration, by name
-	unreadable map[string]*Failure   // by names that are not served
-	descs      map[pdu.PMID]pdu.Desc // of the operands
-	protected  map[pdu.PMID]bool     // the operands that are
-	secret     map[string]bool       // the definitions whose texts not everybody may read
+	old        map[string]*Metric           // of the snapshot before, by name
+	wrong      map[string]problem           // of definitions that are not those of the configuration, by name
+	unreadable map[string]*Failure          // by names that are not served
+	descs      func() map[pdu.PMID]pdu.Desc // of the operands
+	protected  map[pdu.PMID]bool            // the operands that are
+	secret     map[string]bool              // the definitions whose texts not everybody may read
 	made       *Snapshot
 	key        []byte // scratch space
 }
@@ -62,7 +63,7 @@ func Build(in Input) *Snapshot {
 		b.old[m.Def.Name] = m
 	}
 	if in.Catalog != nil {
-		b.descs = in.Catalog.Descs()
+		b.descs = sync.OnceValue(in.Catalog.Descs)
 	}
 	defs := b.definitions()
 	set := b.bind(defs)
@@ -70,7 +71,7 @@ func Build(in Input) *Snapshot {
 	b.made = &Snapshot{
 		Set: set, catalog: in.Catalog, LookedUp: in.Catalog != nil, Read: in.Config.Read, Files: slices.Clone(in.Config.Files),
 		Metrics: make([]*Metric, 0, len(defs)), ByID: make(map[pdu.PMID]*Metric, len(defs)),
-		Windows: make([]*Operands, len(set.Windows())), Retired: make(map[pdu.PMID]pdu.Desc), byKey: make(map[string]*Operands, len(b.Before.byKey)),
+		Windows: make([]*Operands, len(set.Windows())), Retired: make(map[pdu.PMID]pdu.Desc), byKey: make(map[string]int, len(b.Before.byKey)),
 	}
 	for i, d := range defs {
 		b.add(d, set.Metrics()[i])
@@ -165,7 +166,9 @@ func (b *builder) bind(defs []*Definition) *derived.Set {
 	for {
 		set := Bind(defs, catalog, language)
 		for _, d := range defs {
-			b.secret[d.Name] = b.secret[d.Name] || d.Secret
+			if d.Secret {
+				b.secret[d.Name] = true
+			}
 		}
 		if b.Catalog == nil || !b.restore(set, defs) {
 			return set
@@ -290,19 +293,26 @@ func (b *builder) operands(ids []pdu.PMID) *Operands {
 	for _, id := range ids {
 		b.key = binary.BigEndian.AppendUint32(b.key, uint32(id))
 	}
-	if known := b.made.byKey[string(b.key)]; known != nil {
-		return known
+	if i, ok := b.made.byKey[string(b.key)]; ok {
+		return b.made.Sets[i]
 	}
-	o := b.Before.byKey[string(b.key)]
-	if o == nil || slices.ContainsFunc(o.Descs, func(d pdu.Desc) bool { return d != b.descs[d.PMID] }) {
+	var o *Operands
+	if i, ok := b.Before.byKey[string(b.key)]; ok && (b.Catalog == b.Before.catalog || b.still(b.Before.Sets[i].Descs)) {
+		o = b.Before.Sets[i]
+	} else {
 		o = &Operands{Descs: make([]pdu.Desc, len(ids)), key: string(b.key)}
 		for i, id := range ids {
-			o.Descs[i] = b.descs[id]
+			o.Descs[i] = b.descs()[id]
 		}
 	}
-	b.made.byKey[o.key] = o
+	b.made.byKey[o.key] = len(b.made.Sets)
 	b.made.Sets = append(b.made.Sets, o)
 	return o
+}
+
+// still reports whether operands are what they were.
+func (b *builder) still(descs []pdu.Desc) bool {
+	return !slices.ContainsFunc(descs, func(d pdu.Desc) bool { return d != b.descs()[d.PMID] })
 }
 
 // protectedOperands finds the operands that belong to agents that show their values to known users only. The

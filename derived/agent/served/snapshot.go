@@ -33,9 +33,9 @@ type Snapshot struct {
 	Files []File
 	Read  time.Time // when the files were
 
-	catalog derived.Catalog      // that it was made with; nil: nothing had been looked up
-	byKey   map[string]*Operands // the Sets
-	clashes bool                 // not all metrics have their names
+	catalog derived.Catalog // that it was made with; nil: nothing had been looked up
+	byKey   map[string]int  // the places of the Sets
+	clashes bool            // not all metrics have their names
 }
 
 // Operands is what one or more metrics are computed from: it is fetched at once. Immutable. Two snapshots that have
@@ -44,6 +44,12 @@ type Operands struct {
 	Descs []pdu.Desc
 
 	key string // their PMIDs
+}
+
+// Place is where a set is among the Sets; false: it is none of them.
+func (s *Snapshot) Place(o *Operands) (int, bool) {
+	i, ok := s.byKey[o.key]
+	return i, ok && s.Sets[i] == o
 }
 
 // Metric is one definition as it is served. Immutable.
@@ -103,18 +109,19 @@ func (s *Snapshot) Failures() int {
 
 // Candidates are the definitions that may come to be served with a configuration: its own, and those served now,
 // which stay where their successors turn out to be wrong.
-func (s *Snapshot) Candidates(c *Config) []*Definition {
-	all := Pointers(c.Definitions)
-	configured := make(map[*derived.Definition]bool, len(all))
-	for _, d := range all {
-		configured[d.Definition] = true
-	}
-	for _, m := range s.Metrics {
-		if m.proven && !configured[m.Def.Definition] {
-			all = append(all, m.Def)
+func (s *Snapshot) Candidates(c *Config) iter.Seq[*derived.Definition] {
+	return func(yield func(*derived.Definition) bool) {
+		for i := range c.Definitions {
+			if !yield(c.Definitions[i].Definition) {
+				return
+			}
+		}
+		for _, m := range s.Metrics {
+			if m.proven && !yield(m.Def.Definition) {
+				return
+			}
 		}
 	}
-	return all
 }
 
 // place is where a name below Root is among the metrics, or would be.

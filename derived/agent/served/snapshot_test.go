@@ -3,6 +3,7 @@ package served
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,7 +103,8 @@ func newSite(t *testing.T) *site {
 func (s *site) serve(c Config) *Snapshot {
 	in := Input{Config: c, Before: s.before, IDs: s.ids, Own: own, Protect: s.protect, Operands: s.limits}
 	if s.catalog != nil {
-		in.Catalog = s.catalog
+		now := maps.Clone(s.catalog) // one that is built with does not change
+		in.Catalog = &now
 	}
 	s.before = Build(in)
 	return s.before
@@ -263,7 +265,7 @@ func TestBrokenDefinitionKeepsTheLastGoodOne(t *testing.T) {
 				assert.NotNil(t, m.Derived)
 				assert.Equal(t, []string{"a", "other"}, shown(t, now))
 				assert.Equal(t, 1, now.Failures()+len(c.Failures), "it counts once")
-				assert.Equal(t, "up.load * 2", now.Candidates(&c)[len(c.Definitions)].Text)
+				assert.Equal(t, "up.load * 2", slices.Collect(now.Candidates(&c))[len(c.Definitions)].Text)
 			}
 			s.serve(conf("a = up.load * 3"))
 			assert.Equal(t, Bound, s.metric("a").State)
