@@ -203,3 +203,21 @@ func TestEditedToWindowOfAnother(t *testing.T) {
 	b.tick(8)
 	assert.Equal(t, "8", look())
 }
+
+// A tick that is due just when other definitions are served is not lost.
+func TestTickDueWhenDefinitionsCome(t *testing.T) {
+	n := "n = sum_sample(instant(up.count))"
+	b := newBench(t, conf(n))
+	b.value(1, 0, "n")
+	b.agent.keeper.Look(b.now) // it is woken
+	b.tick(1)
+	assert.Equal(t, "1", b.value(1, 0, "n"))
+	b.pass(time.Second)
+	b.serve(conf(n, "c = count_sample(instant(up.count))"))
+	b.agent.keeper.Look(b.now)
+	for _, s := range b.site.before.Windows {
+		b.agent.upstream.Store(b.sample(7), s)
+	}
+	b.agent.keeper.Look(b.now.Add(10 * ms))
+	assert.Equal(t, "7", b.value(1, 0, "n"))
+}

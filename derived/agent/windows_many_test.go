@@ -7,26 +7,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"pmdaderived/pdu"
 )
 
-// What a client had it has still where nothing is new, also if the definitions were read again several times since, but not a hundred times.
+// What a client had it has still where nothing is new, however often the definitions were read again since.
 func TestNothingNewAfterReloads(t *testing.T) {
 	b := newBench(t, conf("n = max_sample(instant(up.count))"))
 	b.value(1, 0, "n")
 	b.agent.keeper.Look(b.now) // it is woken
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
-	reload := func(times int) {
-		for i := range times {
-			b.serve(conf(fmt.Sprintf(`a = max_sample(up.load, "%ds")`, i+1), "n = max_sample(instant(up.count))"))
-		}
+	for i := range 100 {
+		b.serve(conf(fmt.Sprintf(`a = max_sample(up.load, "%ds")`, i+1), "n = max_sample(instant(up.count))"))
 	}
-	reload(5)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
-	reload(100)
-	assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "n"))
 	b.tick(2)
 	assert.Equal(t, "2", b.value(1, 0, "n"))
 }

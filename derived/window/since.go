@@ -7,7 +7,6 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
-	"pmdaderived/pdu"
 )
 
 // Begin begins a tick of a window that is since the last look: seen are the ticks that clients have seen last, of which it is to be known what
@@ -69,8 +68,7 @@ func (ws *Windows) Since(tick int64) *derived.Results {
 	return r
 }
 
-// Else is r, with what a client was told before in place of some windows that nothing has come of since: but a sum is told once, and a count is 0. told is
-// nil where that is not known.
+// Else is r, with what a client was told before in place of some windows that nothing has come of since: but a sum is told once, and a count is 0.
 func Else(of []*derived.Window, some []uint32, r *derived.Results, told func(i uint32) *derived.Vector) *derived.Results {
 	if !slices.ContainsFunc(some, func(i uint32) bool { return r.Values[i] == nil }) {
 		return r
@@ -82,8 +80,6 @@ func Else(of []*derived.Window, some []uint32, r *derived.Results, told func(i u
 		}
 		v := told(i)
 		switch {
-		case v == nil:
-			v = &derived.Vector{Code: pdu.ErrAgain}
 		case v.Code < 0:
 		case of[i].Func == syntax.SumSample:
 			v = &derived.Vector{Type: v.Type}

@@ -21,9 +21,6 @@ const (
 	// early is how long before a tick its sample may have been taken: predict.Lead and some.
 	early = 2 * predict.Lead
 
-	// setsBack is over how many sets more than the one before it is known what a client was told: while files are edited, one can follow another at once.
-	setsBack = 8
-
 	// idle is when is looked next where there is nothing to keep.
 	idle = time.Hour
 )
@@ -50,12 +47,14 @@ type Keeper struct {
 
 	// These belong to the goroutine of Run.
 	windows *window.Windows
+	numbers []int              // of the windows
+	places  map[int]int        // of the windows, by number
+	next    int                // number for one that is new
 	series  []*upstream.Series // that each window is computed from; nil: it is not served
 	excess  []bool             // of each window: logged that there are too many values
 	clocks  []*clock
 	board   *Board // changed under seen, too
 	groups  *derived.Groups
-	sets    int   // served so far
 	tick    int64 // the newest of the windows that are since the last look: no number is given twice
 
 	seen  sync.Mutex // guards looks and what these say it does, and what is shown; nothing is done under it that takes long
@@ -64,9 +63,8 @@ type Keeper struct {
 
 // Board shows what the windows of a set come to. Nil: it has none.
 type Board struct {
-	number  int // of the set
 	windows []*derived.Window
-	moved   [][]int               // where each was in the set before; -1: nowhere; likewise of that set, and so on
+	numbers []int                 // of them
 	shown   atomic.Pointer[Shown] // written under Keeper.seen
 }
 
@@ -100,8 +98,8 @@ func (k *Keeper) Serve(ctx context.Context, set *derived.Set, series []*upstream
 // from, nil for one that need not be kept. The Board is that of the set for ever. Run calls it, and who has a Keeper that does not run.
 func (k *Keeper) Follow(set *derived.Set, series []*upstream.Series) *Board {
 	var moved []int
-	k.sets++
 	k.windows, moved = k.windows.Next(set)
+	k.number(moved)
 	k.series, k.excess = series, make([]bool, len(series))
 	former := k.clocks
 	k.clocks = nil
@@ -123,41 +121,41 @@ func (k *Keeper) Follow(set *derived.Set, series []*upstream.Series) *Board {
 		if !k.options.Now().After(c.late()) { // what the last tick has for them may still come
 			c.pending = slices.DeleteFunc(c.due(c.at), func(i int) bool { return k.windows.Has(i, c.tick) || c.looks && !k.windows.Begun(i) })
 		}
-		c.next = c.after(k.options.Now())
+		if next := c.after(k.options.Now()); c.next.IsZero() || next.Before(c.next) { // one that is due now has yet to come
+			c.next = next
+		}
 	}
 	return k.board
 }
 
-// swap makes a board for another set. Who has looked goes on there.
+// number numbers the windows of another set: those that the set before has keep theirs, and no number is given twice. So what clients were
+// told of a window is known however many sets come in between.
+func (k *Keeper) number(moved []int) {
+	former := k.numbers
+	k.numbers, k.places = make([]int, len(moved)), make(map[int]int, len(moved))
+	for i, old := range moved {
+		if old >= 0 {
+			k.numbers[i] = former[old]
+		} else {
+			k.numbers[i] = k.next
+			k.next++
+		}
+		k.places[k.numbers[i]] = i
+	}
+}
+
+// swap makes a board for another set.
 func (k *Keeper) swap(set *derived.Set, moved []int, any bool) {
 	before := k.board
 	k.seen.Lock()
 	defer k.seen.Unlock()
 	if k.board = nil; any {
-		k.board = &Board{number: k.sets, windows: set.Windows(), moved: [][]int{moved}}
-		if before != nil {
-			k.board.moved = append(k.board.moved, before.moved[:min(len(before.moved), setsBack)]...)
-		}
+		k.board = &Board{windows: set.Windows(), numbers: k.numbers}
 		now := &Shown{results: k.windows.Results()}
 		if before != nil {
 			now = before.shown.Load().move(moved, now.results)
 		}
 		k.board.shown.Store(now)
-	}
-	at := make(map[uint32]uint32, len(moved)) // places now by those before
-	for i, old := range moved {
-		if old >= 0 {
-			at[uint32(old)] = uint32(i)
-		}
-	}
-	for l := range k.looks {
-		some := l.windows
-		l.windows = nil
-		for _, old := range some {
-			if i, ok := at[old]; ok {
-				l.windows = append(l.windows, i)
-			}
-		}
 	}
 }
 
@@ -178,7 +176,7 @@ func (k *Keeper) clock(former []*clock, of *derived.Window) *clock {
 	made := &clock{every: of.Every, looks: of.Span == 0, seldom: k.options.Interval / operand.PerInterval}
 	if at := slices.IndexFunc(former, same); at >= 0 {
 		before := former[at]
-		made.tick, made.at, made.begun = before.tick, before.at, before.begun
+		made.tick, made.at, made.next, made.begun = before.tick, before.at, before.next, before.begun
 	}
 	if made.looks {
 		made.tick = k.tick

@@ -15,12 +15,11 @@ import (
 type Look struct {
 	tick    int64     // the newest that it has seen
 	until   time.Time // it is expected to come again
-	windows []uint32  // of the set that is kept; nil: it is not known to the Keeper
-	known   bool
+	windows []int     // by number
+	known   bool      // to the Keeper
 
 	told []*derived.Vector // the last time, of each of
-	of   []uint32          // these windows
-	set  int               // of the Board with this number
+	of   []int             // these windows, by number
 }
 
 // Shown is what is known at a time. Immutable. Nil: nothing is.
@@ -56,7 +55,7 @@ func (k *Keeper) See(b *Board, s *Shown, l *Look, some []uint32, until time.Time
 	}
 	tick, first := l.tick, !l.known
 	l.tick, l.until = s.tick, until
-	l.windows = k.board.places(b, some) // the set may be another one by now
+	l.windows = b.numbersOf(l.windows[:0], some)
 	if l.known = true; first {
 		k.looks[l] = struct{}{}
 	}
@@ -65,38 +64,21 @@ func (k *Keeper) See(b *Board, s *Shown, l *Look, some []uint32, until time.Time
 	if first {
 		k.wake()
 	} else if since := s.since[tick]; since != nil && !slices.ContainsFunc(some, func(i uint32) bool { return b.anew(l, i, s, since) }) {
-		r = window.Else(b.windows, some, since, func(i uint32) *derived.Vector {
-			v, _ := b.told(l, i)
-			return v
-		})
+		r = window.Else(b.windows, some, since, func(i uint32) *derived.Vector { return b.told(l, i) })
 	}
-	l.told, l.of, l.set = l.told[:0], some, b.number
+	l.told, l.of = l.told[:0], b.numbersOf(l.of[:0], some)
 	for _, i := range some {
 		l.told = append(l.told, r.Values[i]) // not r, which has the values of all other windows
 	}
 	return r
 }
 
-// places are where windows of an older board, or of b itself, are in the set of b. Nil: none is there, or that is not known any more. b may be nil, which has none.
-func (b *Board) places(older *Board, some []uint32) (now []uint32) {
-	if b == older {
-		return some
-	}
-	if b == nil || b.number-older.number > len(b.moved) {
-		return nil
-	}
+// numbersOf appends the numbers of windows of b.
+func (b *Board) numbersOf(to []int, some []uint32) []int {
 	for _, i := range some {
-		at := int(i)
-		for _, moved := range slices.Backward(b.moved[:b.number-older.number]) {
-			if at = slices.Index(moved, at); at < 0 {
-				break
-			}
-		}
-		if at >= 0 {
-			now = append(now, uint32(at))
-		}
+		to = append(to, b.numbers[i])
 	}
-	return now
+	return to
 }
 
 // anew reports whether a metric with a window begins anew, so that all its windows have the same ticks: it was edited, and either the window has begun
@@ -104,28 +86,18 @@ func (b *Board) places(older *Board, some []uint32) (now []uint32) {
 func (b *Board) anew(l *Look, i uint32, s *Shown, since *derived.Results) bool {
 	v := since.Values[i]
 	if v == nil {
-		told, known := b.told(l, i)
-		return known && told == nil
+		return b.told(l, i) == nil
 	}
 	return v == s.results.Values[i] && v.Code >= 0
 }
 
-// told is what a client was told of a window of b; nil: nothing, or that is not known any more.
-func (b *Board) told(l *Look, i uint32) (v *derived.Vector, known bool) {
-	sets := b.number - l.set // since then
-	if sets < 0 || sets > len(b.moved) {
-		return nil, false
+// told is what a client was told of a window of b; nil: nothing.
+func (b *Board) told(l *Look, i uint32) *derived.Vector {
+	at := slices.Index(l.of, b.numbers[i])
+	if at < 0 {
+		return nil
 	}
-	at := int(i)
-	for _, places := range b.moved[:sets] {
-		if at = places[at]; at < 0 {
-			return nil, true
-		}
-	}
-	if at = slices.Index(l.of, uint32(at)); at < 0 {
-		return nil, true
-	}
-	return l.told[at], true
+	return l.told[at]
 }
 
 // Expect says until when a client is expected to come again that has come, and was told nothing.
@@ -220,10 +192,14 @@ func (k *Keeper) watch(c *clock, now time.Time) (seen map[int][]int64) {
 			l.known = false
 			continue
 		}
-		for _, i := range l.windows {
+		for _, number := range l.windows {
+			i, ok := k.places[number]
+			if !ok {
+				continue // it has gone
+			}
 			c.watched[c.group[i]] = true
-			if !slices.Contains(seen[int(i)], l.tick) {
-				seen[int(i)] = append(seen[int(i)], l.tick)
+			if !slices.Contains(seen[i], l.tick) {
+				seen[i] = append(seen[i], l.tick)
 			}
 		}
 	}
