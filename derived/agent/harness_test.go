@@ -199,15 +199,6 @@ type catalog map[string]pdu.Desc
 // Desc implements derived.Catalog.
 func (c catalog) Desc(name string) (pdu.Desc, error) { return derived.CatalogMap(c).Desc(name) }
 
-// Descs implements served.Catalog.
-func (c catalog) Descs() map[pdu.PMID]pdu.Desc {
-	all := make(map[pdu.PMID]pdu.Desc, len(c))
-	for _, d := range c {
-		all[d.PMID] = d
-	}
-	return all
-}
-
 // sampleOf is what a maker makes of an answer.
 func sampleOf(m *operand.Maker, res *pmapi.Columns, taken, arrived time.Time, asked *operand.List) *operand.Sample {
 	s, _ := m.Make(res, taken, arrived, asked)

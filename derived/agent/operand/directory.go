@@ -28,8 +28,9 @@ type Directory struct {
 	pace    Pace     // of asking for them
 }
 
-// LookUp asks for those names in use that it must, or afresh for all but those that are refused; on another connection for all. What is
-// known of other names stays until something is asked for. An error means that nothing is known that was not.
+// LookUp asks for those names in use that it must, or afresh for all but those that are refused; on another connection for all. If there
+// is nothing to ask for and nothing is refused, the catalog stays as it is, with names that are not used any more. An error means that
+// nothing is known that was not.
 func (d *Directory) LookUp(ctx context.Context, source Metadata, used iter.Seq[string], afresh bool) error {
 	known := d.Catalog
 	if source != d.source {

@@ -171,7 +171,8 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// Names that are all known cost no request, and the catalog stays. A name that is new drops those that are not used any more.
+// Names that are all known cost no request, and the catalog stays. A name that is new drops those that are not used any more, and so does one
+// that was refused.
 func TestKnownNames(t *testing.T) {
 	metrics, names := metricsOf(2, 5)
 	c := newCounted(t, metrics...)
@@ -190,6 +191,22 @@ func TestKnownNames(t *testing.T) {
 	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names[:1]), true))
 	assert.ElementsMatch(t, names[:1], slices.Collect(maps.Keys(d.Catalog.names)))
 	assert.NotZero(t, c.took())
+
+	c.refuse(func(name string) pdu.Code {
+		if name == names[1] {
+			return pdu.ErrAgain
+		}
+		return 0
+	})
+	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names[:2]), false))
+	n, _, _ := d.Refused()
+	assert.Equal(t, 1, n)
+	c.took()
+	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names[:1]), false))
+	n, _, _ = d.Refused()
+	assert.Zero(t, n, "it is not used any more")
+	assert.ElementsMatch(t, names[:1], slices.Collect(maps.Keys(d.Catalog.names)))
+	assert.Zero(t, c.took())
 }
 
 // Of 3,000 selectors one is asked for when one instance changes, none when none of them is concerned.

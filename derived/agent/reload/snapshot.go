@@ -49,7 +49,7 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 		Series: make([]*upstream.Series, len(s.Sets)), Older: make([]int, len(s.Sets)),
 	}
 	for i, o := range s.Sets {
-		if former, ok := before.Place(o); ok {
+		if former, ok := before.SetAt(o); ok {
 			made.Series[i] = before.Series[former]
 		} else {
 			made.Series[i] = upstream.NewSeries(o.Descs)
@@ -58,7 +58,7 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 	made.Windows = make([]*upstream.Series, len(s.Windows))
 	for k, o := range s.Windows {
 		if o != nil {
-			i, _ := s.Place(o)
+			i, _ := s.SetAt(o)
 			made.Windows[k] = made.Series[i]
 			made.Older[i] = max(made.Older[i], s.Set.Windows()[k].Needs().History)
 		}
@@ -70,7 +70,7 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 			beside.Since = since(s.Set, m.Derived)
 		}
 		if m.Operands != nil {
-			i, _ := s.Place(m.Operands)
+			i, _ := s.SetAt(m.Operands)
 			beside.Series = made.Series[i]
 			made.Older[i] = max(made.Older[i], m.Older)
 		}

@@ -14,18 +14,10 @@ import (
 	"pmdaderived/pmda"
 )
 
-// Catalog is what a pmcd has said of the metrics that definitions use, a pointer to what does not change: the same one says the same.
-type Catalog interface {
-	derived.Catalog
-
-	// Descs are the descriptors of all operands that there are.
-	Descs() map[pdu.PMID]pdu.Desc
-}
-
 // Input is what a snapshot is made from.
 type Input struct {
 	Config   Config
-	Catalog  Catalog            // nil: nothing has been looked up yet
+	Catalog  derived.Catalog    // a pointer to what does not change: the same one says the same; nil: nothing has been looked up yet
 	Before   *Snapshot          // the one that is to be replaced; nil: none
 	IDs      *identity.Registry // Build gives PMIDs to those that have none, and notes what they stand for
 	Own      []pmda.Entry       // the agent's own metrics
@@ -62,11 +54,9 @@ func Build(in Input) *Snapshot {
 	for _, m := range b.Before.Metrics {
 		b.old[m.Def.Name] = m
 	}
-	if in.Catalog != nil {
-		b.descs = sync.OnceValue(in.Catalog.Descs)
-	}
 	defs := b.definitions()
 	set := b.bind(defs)
+	b.descs = sync.OnceValue(func() map[pdu.PMID]pdu.Desc { return descriptors(defs, in.Catalog) })
 	b.protected = b.protectedOperands(defs)
 	b.made = &Snapshot{
 		Set: set, catalog: in.Catalog, LookedUp: in.Catalog != nil, Read: in.Config.Read, Files: slices.Clone(in.Config.Files),
@@ -308,6 +298,19 @@ func (b *builder) operands(ids []pdu.PMID) *Operands {
 	b.made.byKey[o.key] = len(b.made.Sets)
 	b.made.Sets = append(b.made.Sets, o)
 	return o
+}
+
+// descriptors are those of the operands that definitions name.
+func descriptors(defs []*Definition, catalog derived.Catalog) map[pdu.PMID]pdu.Desc {
+	found := make(map[pdu.PMID]pdu.Desc)
+	for d := range Texts(defs) {
+		for name := range d.Names {
+			if desc, err := catalog.Desc(name); err == nil {
+				found[desc.PMID] = desc
+			}
+		}
+	}
+	return found
 }
 
 // still reports whether operands are what they were.

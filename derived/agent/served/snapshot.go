@@ -46,8 +46,8 @@ type Operands struct {
 	key string // their PMIDs
 }
 
-// Place is where a set is among the Sets; false: it is none of them.
-func (s *Snapshot) Place(o *Operands) (int, bool) {
+// SetAt is where a set is among the Sets; false: it is none of them.
+func (s *Snapshot) SetAt(o *Operands) (int, bool) {
 	i, ok := s.byKey[o.key]
 	return i, ok && s.Sets[i] == o
 }
@@ -108,7 +108,7 @@ func (s *Snapshot) Failures() int {
 }
 
 // Candidates are the definitions that may come to be served with a configuration: its own, and those served now,
-// which stay where their successors turn out to be wrong.
+// which stay where their successors turn out to be wrong. A definition that is among both comes twice.
 func (s *Snapshot) Candidates(c *Config) iter.Seq[*derived.Definition] {
 	return func(yield func(*derived.Definition) bool) {
 		for i := range c.Definitions {

@@ -48,14 +48,6 @@ func (c catalog) Desc(name string) (pdu.Desc, error) {
 	}
 }
 
-func (c catalog) Descs() map[pdu.PMID]pdu.Desc {
-	all := make(map[pdu.PMID]pdu.Desc, len(c))
-	for _, k := range c {
-		all[k.PMID] = k.Desc
-	}
-	return all
-}
-
 // conf makes a configuration of lines "name = expression". One that does not parse is a Failure.
 func conf(lines ...string) Config { return confFile("test.conf", lines...) }
 
@@ -382,6 +374,17 @@ func TestOperandSetsOutliveSnapshots(t *testing.T) {
 		s.catalog["up.bin"] = other
 		s.serve(conf("m = up.bin"))
 		assert.NotSame(t, was, s.metric("m").Operands)
+	})
+	t.Run("the same catalog", func(t *testing.T) {
+		s := newSite(t)
+		build := func(lines ...string) {
+			s.before = Build(Input{Config: conf(lines...), Before: s.before, IDs: s.ids, Own: own, Catalog: &s.catalog})
+		}
+		build("m = up.load")
+		was := s.metric("m").Operands
+		build("m = up.load * 2", "n = sum(up.bin)")
+		assert.Same(t, was, s.metric("m").Operands)
+		assert.Equal(t, []pdu.Desc{s.catalog["up.bin"].Desc}, s.metric("n").Operands.Descs)
 	})
 	s := newSite(t)
 	now := s.serve(conf("a = up.load + up.bin", "b = up.load - up.bin", "c = up.load", "d = 1"))
