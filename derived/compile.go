@@ -57,7 +57,9 @@ const many = 2
 // finish gives the program away.
 func (c *compiler) finish() *program {
 	p := c.program
-	p.steps = slices.Clone(p.steps)
+	if n := len(p.steps); cap(p.steps) > n+n/8 { // what more was reserved is not kept
+		p.steps = slices.Clone(p.steps)
+	}
 	p.kept = make([]bool, len(p.steps))
 	for i := range p.steps {
 		s := &p.steps[i]

@@ -61,7 +61,7 @@ func (s *Set) compile() *program {
 	for _, m := range s.metrics {
 		length += len(m.Definition.Text)
 	}
-	const usual = 8 // characters of an expression for each step
+	const usual = 10 // characters of an expression for each step
 	check, compile := newChecker(s), newCompiler(s, length/usual)
 	order, used := s.inOrder(s.metrics)
 	memory := make([]Node, 0, 64)
