@@ -131,9 +131,10 @@ func (r *run) missing() (unexplained, excused, misled int64) {
 	return unexplained, excused, misled
 }
 
-// growth compares the memory of one process at the begin and at the end of the time that it was watched.
+// growth compares the memory of one process at the begin and at the end of the time that it was watched. What it holds at the least is
+// compared: garbage comes and goes, and leaves what is held for good.
 func (r *run) growth() rig.Row {
-	const what = "memory of one process, means of the first and the last third"
+	const what = "memory of one process, the least of the first and of the last third"
 	missed := func(why string) rig.Row { return rig.Row{What: what, Measured: why, Timed: true} }
 	at := func(share float64) time.Time {
 		return r.tally.begin.Add(time.Duration(share * float64(r.options.Plan.Length)))
@@ -150,16 +151,18 @@ func (r *run) growth() rig.Row {
 		}
 	}
 	watched := end.Sub(begin)
-	var sums, counts [3]float64
+	var least [3]float64
 	for _, f := range r.series {
 		share := (float64(f.at.Sub(begin))/float64(watched) - warming) / (1 - warming)
 		if share >= 0 && share < 1 {
-			sums[int(share*3)] += f.Resident
-			counts[int(share*3)]++
+			third := &least[int(share*3)]
+			if *third == 0 || f.Resident < *third {
+				*third = f.Resident
+			}
 		}
 	}
-	if counts[0] == 0 || counts[2] == 0 {
+	if least[0] == 0 || least[2] == 0 {
 		return missed("not measured")
 	}
-	return memoryRow(what, sums[0]/counts[0], sums[2]/counts[2], mostGrowth)
+	return memoryRow(what, least[0], least[2], mostGrowth)
 }
