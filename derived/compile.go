@@ -57,7 +57,7 @@ const many = 2
 // finish gives the program away.
 func (c *compiler) finish() *program {
 	p := c.program
-	if n := len(p.steps); cap(p.steps) > n+n/8 { // what more was reserved is not kept
+	if n := len(p.steps); cap(p.steps) > n+n/8 { // more was reserved
 		p.steps = slices.Clone(p.steps)
 	}
 	p.kept = make([]bool, len(p.steps))

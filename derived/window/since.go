@@ -68,7 +68,8 @@ func (ws *Windows) Since(tick int64) *derived.Results {
 	return r
 }
 
-// Else is r, with what a client was told before in place of some windows that nothing has come of since: but a sum is told once, and a count is 0.
+// Else is r, with what a client was told before in place of some windows that nothing has come of since: but a sum is told once, and a count is 0. told
+// knows of each what that was.
 func Else(of []*derived.Window, some []uint32, r *derived.Results, told func(i uint32) *derived.Vector) *derived.Results {
 	if !slices.ContainsFunc(some, func(i uint32) bool { return r.Values[i] == nil }) {
 		return r

@@ -49,11 +49,11 @@ type Keeper struct {
 	windows *window.Windows
 	numbers []int              // of the windows
 	places  map[int]int        // of the windows, by number
-	next    int                // number for one that is new
+	unused  int                // number for one that is new
 	series  []*upstream.Series // that each window is computed from; nil: it is not served
 	excess  []bool             // of each window: logged that there are too many values
 	clocks  []*clock
-	board   *Board // changed under seen, too
+	board   *Board
 	groups  *derived.Groups
 	tick    int64 // the newest of the windows that are since the last look: no number is given twice
 
@@ -65,7 +65,7 @@ type Keeper struct {
 type Board struct {
 	windows []*derived.Window
 	numbers []int                 // of them
-	shown   atomic.Pointer[Shown] // written under Keeper.seen
+	shown   atomic.Pointer[Shown] // written under Keeper.seen once others have the Board
 }
 
 // New makes a Keeper that has no windows yet.
@@ -137,8 +137,8 @@ func (k *Keeper) number(moved []int) {
 		if old >= 0 {
 			k.numbers[i] = former[old]
 		} else {
-			k.numbers[i] = k.next
-			k.next++
+			k.numbers[i] = k.unused
+			k.unused++
 		}
 		k.places[k.numbers[i]] = i
 	}
@@ -147,8 +147,6 @@ func (k *Keeper) number(moved []int) {
 // swap makes a board for another set.
 func (k *Keeper) swap(set *derived.Set, moved []int, any bool) {
 	before := k.board
-	k.seen.Lock()
-	defer k.seen.Unlock()
 	if k.board = nil; any {
 		k.board = &Board{windows: set.Windows(), numbers: k.numbers}
 		now := &Shown{results: k.windows.Results()}

@@ -17,7 +17,7 @@ import (
 // Input is what a snapshot is made from.
 type Input struct {
 	Config   Config
-	Catalog  derived.Catalog    // a pointer to what does not change: the same one says the same; nil: nothing has been looked up yet
+	Catalog  derived.Catalog    // comparable: a pointer to what does not change; nil: nothing has been looked up yet
 	Before   *Snapshot          // the one that is to be replaced; nil: none
 	IDs      *identity.Registry // Build gives PMIDs to those that have none, and notes what they stand for
 	Own      []pmda.Entry       // the agent's own metrics

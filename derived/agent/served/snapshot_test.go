@@ -375,6 +375,15 @@ func TestOperandSetsOutliveSnapshots(t *testing.T) {
 		s.serve(conf("m = up.bin"))
 		assert.NotSame(t, was, s.metric("m").Operands)
 	})
+	t.Run("operand whose PMID names that are not used have, too", func(t *testing.T) {
+		s := newSite(t)
+		other := known{Desc: pdu.Desc{PMID: loadID, Type: pdu.TypeString, InDom: binDom}}
+		for i := range 20 {
+			s.catalog[fmt.Sprint("up.gone", i)] = other
+		}
+		s.serve(conf("m = up.load"))
+		assert.Equal(t, []pdu.Desc{s.catalog["up.load"].Desc}, s.metric("m").Operands.Descs)
+	})
 	t.Run("the same catalog", func(t *testing.T) {
 		s := newSite(t)
 		build := func(lines ...string) {
