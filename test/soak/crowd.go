@@ -62,25 +62,25 @@ const mostMore = 0.1
 // held is what the daemon holds when it has looked up all operands again: then it returns to the kernel what is not needed. Else it would
 // be 25 % more or less, depending on when Go last collected garbage.
 func (r *run) held(ctx context.Context) (figures, error) {
-	c, err := rig.Open(ctx, r.pmcd, "derived.control.reload") // its value is how often that was done
+	const reload = "derived.control.reload" // its value is how often that was done
+	before, err := rig.ReadFigures(ctx, r.pmcd, reload)
 	if err != nil {
 		return figures{}, err
 	}
-	defer c.Close() //nolint:errcheck // nothing is lost with it
-	f, err := c.Fetch(ctx)
+	c, err := rig.Open(ctx, r.pmcd, reload)
 	if err != nil {
 		return figures{}, err
 	}
-	before, _ := f.Bits(0)
-	if err := c.Store(ctx, []pdu.ValueSet{{PMID: c.IDs[0], Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 1)}}}); err != nil {
+	err = c.Store(ctx, []pdu.ValueSet{{PMID: c.IDs[0], Values: []pdu.Value{pdu.Uint32Value(pdu.NoInst, 1)}}})
+	if err := errors.Join(err, c.Close()); err != nil {
 		return figures{}, err
 	}
 	for begin := time.Now(); time.Since(begin) < mostReload && rig.Sleep(ctx, 10*time.Millisecond); {
-		f, err := c.Fetch(ctx)
+		now, err := rig.ReadFigures(ctx, r.pmcd, reload)
 		if err != nil {
 			return figures{}, err
 		}
-		if now, ok := f.Bits(0); ok && now != before {
+		if now.Numbers[reload] > before.Numbers[reload] {
 			rig.Sleep(ctx, mmvAge)
 			return r.figures(ctx)
 		}

@@ -20,7 +20,7 @@ const (
 	// figuresAge is how old the figures in mmv may be when they are read.
 	figuresAge = 2 * mmvAge
 
-	// mostGrowth is how much more memory may be held in the last third of the time than in the first.
+	// mostGrowth is how much more memory may be held at the end than in the first third of the time.
 	mostGrowth = 0.05
 
 	// warming is the share of the time since the start of a process in which it comes to hold what it needs to serve all its clients.
@@ -134,7 +134,7 @@ func (r *run) missing() (unexplained, excused, misled int64) {
 // growth compares the memory of one process at the begin and at the end of the time that it was watched. What it holds at the least is
 // compared: garbage comes and goes, and leaves what is held for good.
 func (r *run) growth() rig.Row {
-	const what = "memory of one process, the least of the first and of the last third"
+	const what = "memory of one process, the least of the first third and of the last sixth"
 	missed := func(why string) rig.Row { return rig.Row{What: what, Measured: why, Timed: true} }
 	at := func(share float64) time.Time {
 		return r.tally.begin.Add(time.Duration(share * float64(r.options.Plan.Length)))
@@ -151,18 +151,23 @@ func (r *run) growth() rig.Row {
 		}
 	}
 	watched := end.Sub(begin)
-	var least [3]float64
-	for _, f := range r.series {
-		share := (float64(f.at.Sub(begin))/float64(watched) - warming) / (1 - warming)
-		if share >= 0 && share < 1 {
-			third := &least[int(share*3)]
-			if *third == 0 || f.Resident < *third {
-				*third = f.Resident
-			}
+	var first, last float64
+	least := func(of *float64, now float64) {
+		if *of == 0 || now < *of {
+			*of = now
 		}
 	}
-	if least[0] == 0 || least[2] == 0 {
+	for _, f := range r.series {
+		share := (float64(f.at.Sub(begin))/float64(watched) - warming) / (1 - warming)
+		switch {
+		case share >= 0 && share < 1./3:
+			least(&first, f.Resident)
+		case share >= 5./6 && share < 1:
+			least(&last, f.Resident)
+		}
+	}
+	if first == 0 || last == 0 {
 		return missed("not measured")
 	}
-	return memoryRow(what, least[0], least[2], mostGrowth)
+	return memoryRow(what, first, last, mostGrowth)
 }
