@@ -1,9 +1,11 @@
 package soak
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,22 +90,36 @@ func (r *run) held(ctx context.Context) (figures, error) {
 	return figures{}, errors.New("operands are not looked up again")
 }
 
+// readings is of how many readings the middle one counts: what is held falls for a moment when what is old is forgotten.
+const readings = 3
+
+// middle is the middle one of the last readings, by memory.
+func middle(all []figures) figures {
+	last := slices.Clone(all[max(0, len(all)-readings):])
+	slices.SortFunc(last, func(a, b figures) int { return cmp.Compare(a.Resident, b.Resident) })
+	return last[len(last)/2]
+}
+
 // returns waits until the daemon holds about as little as before.
 func (r *run) returns(ctx context.Context, before figures) (after figures, err error) {
+	var all []figures
 	for begin := time.Now(); ; {
-		after, err = r.held(ctx)
-		if err != nil || after.Resident <= before.Resident*(1+mostMore) && after.contexts <= ownContexts {
-			return after, err
+		f, err := r.held(ctx)
+		if err != nil {
+			return figures{}, err
 		}
-		if time.Since(begin) > r.options.Plan.Return || !rig.Sleep(ctx, mmvAge) {
+		all = append(all, f)
+		after = middle(all)
+		little := after.Resident <= before.Resident*(1+mostMore) && after.contexts <= ownContexts
+		if little && len(all) >= readings || time.Since(begin) > r.options.Plan.Return {
 			return after, nil
 		}
 	}
 }
 
 // routine has the clients of the run do their work once more, without disturbances, and returns what the daemon holds after that,
-// at the least: one that pmcd has just started again does not hold yet what it takes to serve them.
-func (r *run) routine(ctx context.Context) (least figures, err error) {
+// when what is old is forgotten: one that pmcd has just started again does not hold yet what it takes to serve them.
+func (r *run) routine(ctx context.Context) (figures, error) {
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer time.AfterFunc(r.options.Plan.Routine, cancel).Stop()
@@ -112,16 +128,15 @@ func (r *run) routine(ctx context.Context) (least figures, err error) {
 		running.Go(func() { c(working) })
 	}
 	running.Wait()
+	var all []figures
 	for begin := time.Now(); ; {
 		f, err := r.held(ctx)
 		if err != nil {
-			return least, err
+			return figures{}, err
 		}
-		if least.pid == 0 || f.Resident < least.Resident {
-			least = f
-		}
-		if time.Since(begin) > r.options.Plan.Return/2 || !rig.Sleep(ctx, mmvAge) { // what is old is forgotten by then
-			return least, ctx.Err()
+		all = append(all, f)
+		if len(all) >= readings && time.Since(begin) > r.options.Plan.Return/2 {
+			return middle(all), ctx.Err()
 		}
 	}
 }

@@ -40,6 +40,25 @@ func TestKilled(t *testing.T) {
 	assert.True(t, errors.Is(refused(plainName, pdu.ErrIPC), pdu.ErrIPC))
 }
 
+// A reading that is lower or higher for a moment does not count.
+func TestMiddle(t *testing.T) {
+	for _, row := range []struct {
+		resident []float64
+		want     float64
+	}{
+		{[]float64{27}, 27},
+		{[]float64{27, 23, 26}, 26},
+		{[]float64{27, 26, 30}, 27},
+		{[]float64{9, 9, 9, 28, 26, 27}, 27},
+	} {
+		var all []figures
+		for _, x := range row.resident {
+			all = append(all, figures{Process: rig.Process{Resident: x}})
+		}
+		assert.InDelta(t, row.want, middle(all).Resident, 0, "%v", row.resident)
+	}
+}
+
 // A slow request counts, unless the machine was late by about as much at that time.
 func TestSlowness(t *testing.T) {
 	begin := time.Now()
