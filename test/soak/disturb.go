@@ -27,6 +27,9 @@ const (
 	// left is after how long pmcd is told again to start the daemon: it may drop it only when it has done so with others.
 	left = 300 * time.Millisecond
 
+	// ownConnections is how many clients of pmcd the daemon is.
+	ownConnections = 6
+
 	waveName   = "wave"
 	daemonName = "pmdaderived"
 )
@@ -216,14 +219,15 @@ func (r *run) served(ctx context.Context) error {
 
 // keepLog takes the complaints out of pmcd's log, which its next start empties.
 func (r *run) keepLog() {
-	drops := 0
+	drops, departures := r.excused, r.excused*ownConnections
 	for _, line := range r.matching("pmcd.log", complaint()) {
-		if dropLine().MatchString(line) {
-			if drops++; drops <= r.excused {
-				continue
-			}
-		}
-		if !excuse().MatchString(line) {
+		switch {
+		case excuse().MatchString(line):
+		case drops > 0 && dropLine().MatchString(line):
+			drops--
+		case departures > 0 && departure().MatchString(line):
+			departures--
+		default:
 			r.complaints = append(r.complaints, line)
 		}
 	}
@@ -258,6 +262,12 @@ func ofEdits() *regexp.Regexp { return regexp.MustCompile(`derived metric | metr
 // dropLine matches how pmcd says that it has dropped the daemon, which may have ended by then: docs/reliability.md has the reason.
 func dropLine() *regexp.Regexp {
 	return regexp.MustCompile(`Cleanup "derived" agent \(dom 510\): protocol failure for fd=\d+(, exit\(0\))?\s*$`)
+}
+
+// departure matches the line about a client that has gone before pmcd sends it an error. The daemon goes so when pmcd has
+// dropped it during a lookup.
+func departure() *regexp.Regexp {
+	return regexp.MustCompile(`HandleClientInput: error sending Error PDU to client\[\d+\] IPC protocol failure\s*$`)
 }
 
 // complaint matches lines of pmcd's log about what agents and clients did wrong; excuse those about wave, which we kill, of the rig's agents when pmcd ends,

@@ -225,6 +225,7 @@ func TestWeather(t *testing.T) {
 
 // What is told of the logs of pmcd and of the daemon, where pmcd has dropped the daemon once for a SIGHUP.
 func TestLogs(t *testing.T) {
+	const departed = "[Sat] pmcd(1) Error: HandleClientInput: error sending Error PDU to client[5] IPC protocol failure\n"
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"pmcd.log": `[Sat] pmcd(1) Error: __pmGetAddrInfo(north): No route to host
@@ -235,7 +236,7 @@ active agent dom   pid  in out ver protocol parameters
 Cleanup "derived" agent (dom 510): protocol failure for fd=14, exit(0)
 Cleanup "derived" agent (dom 510): protocol failure for fd=15
 Cleanup "derived" agent (dom 510): protocol failure for fd=16, exit(1)
-`,
+` + strings.Repeat(departed, ownConnections+1),
 		"derived.log": `Log for pmdaderived on vm started Sun Nov 22 04:10:41 2026
 
 time=2026-11-22T04:10:41Z level=info msg=started domain=510
@@ -255,6 +256,7 @@ time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampling it less ofte
 	r.keepOwnLog("derived.log.prev") // there is none
 	assert.Equal(t, []string{
 		`Cleanup "derived" agent (dom 510): protocol failure for fd=15`, `Cleanup "derived" agent (dom 510): protocol failure for fd=16, exit(1)`,
+		strings.TrimSpace(departed),
 	}, r.complaints)
 	assert.Equal(t, []string{`time=2026-11-22T04:10:44Z level=warning msg=agent is slow, sampling it less often domain=401 duration=120ms`}, r.warnings)
 }
