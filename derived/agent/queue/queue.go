@@ -4,7 +4,9 @@
 //	where a series waits  which                                      its fetch goes out
 //	few                   wanted together, with few values: what     first; never on the last connection, unless there
 //	                      somebody asks for who is about to fetch    is no other
-//	many                  all others                                 likewise, while not too many values are on their way
+//	many                  others, with few values each               likewise, while not too many values are on their way
+//	wide                  with more values                           likewise, by turns with many: an agent that has suddenly
+//	                                                                 many instances does not keep others waiting
 //	apart                 with operands of agents in quarantine      on the last connection, one set of agents at a time
 //
 // Between Next and Ended a fetch is on its way. A series is in one place at most, and may wait for its next sample while an
@@ -52,7 +54,7 @@ type Fetch[S Series] struct {
 	*operand.Batch[S]
 	Charged []slow.Account // agents in quarantine that it is for; nil: of none that is
 	Probes  []slow.Account // it is for one agent of these alone and brings no sample: series wait for it; nil: it is for series
-	values  int            // of many
+	values  int            // of many or wide
 }
 
 // Queue is the series that wait. The zero value is not usable.
@@ -62,6 +64,8 @@ type Queue[S Series] struct {
 	agents   slow.Agents
 	few      []S
 	many     []S
+	wide     []S
+	wideNext bool // the last fetch for many or wide was for many
 	apart    []S
 	under    int // values on their way that were not few
 	batches  operand.Batches[S]
@@ -79,9 +83,7 @@ func (q *Queue[S]) Add(series []S, wanted func(S) bool) (added bool) {
 			continue
 		}
 		added = true
-		if q.enqueue(s) {
-			values += s.Size()
-		}
+		values += q.enqueue(s)
 	}
 	if values <= FewValues {
 		q.few = append(q.few, q.many[before:]...)
@@ -90,15 +92,20 @@ func (q *Queue[S]) Add(series []S, wanted func(S) bool) (added bool) {
 	return added
 }
 
-// enqueue reports whether a series does not wait apart.
-func (q *Queue[S]) enqueue(s S) bool {
+// enqueue returns how many values of many a series is.
+func (q *Queue[S]) enqueue(s S) int {
 	s.InQueue().Waiting = true
-	if q.agents.Suspected(s.Agents()...) {
+	values := s.Size()
+	switch {
+	case q.agents.Suspected(s.Agents()...):
 		q.apart = append(q.apart, s)
-		return false
+	case values > FewValues:
+		q.wide = append(q.wide, s)
+	default:
+		q.many = append(q.many, s)
+		return values
 	}
-	q.many = append(q.many, s)
-	return true
+	return 0
 }
 
 // Requeue has series fetched again that were on a connection.
@@ -128,7 +135,7 @@ func (q *Queue[S]) Leave(which func(S) bool) {
 }
 
 // Waiting are all series that wait.
-func (q *Queue[S]) Waiting() []S { return slices.Concat(q.few, q.many, q.apart) }
+func (q *Queue[S]) Waiting() []S { return slices.Concat(q.few, q.many, q.wide, q.apart) }
 
 // Forget drops all that waits.
 func (q *Queue[S]) Forget() {
@@ -150,14 +157,19 @@ func (q *Queue[S]) Next(forAll, forSlow bool, operands int) (f Fetch[S], ok bool
 	case forAll && len(q.few) > 0:
 		f.Batch = q.batches.Fill(q.few, operands, MaxValues)
 		q.few = slices.Delete(q.few, 0, len(f.Sources))
-	case forAll && len(q.many) > 0 && q.under < MaxValues:
-		f.Batch = q.batches.Fill(q.many, operands, MaxValues)
+	case forAll && len(q.many)+len(q.wide) > 0 && q.under < MaxValues:
+		from := &q.many
+		if len(q.many) == 0 || len(q.wide) > 0 && q.wideNext {
+			from = &q.wide
+		}
+		f.Batch = q.batches.Fill(*from, operands, MaxValues)
 		f.values = f.Size()
 		if q.under > 0 && q.under+f.values > MaxValues {
 			return Fetch[S]{}, false
 		}
 		q.under += f.values
-		q.many = slices.Delete(q.many, 0, len(f.Sources))
+		*from = slices.Delete(*from, 0, len(f.Sources))
+		q.wideNext = from == &q.many
 	default:
 		return f, false
 	}

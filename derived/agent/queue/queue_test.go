@@ -79,6 +79,34 @@ func TestNext(t *testing.T) {
 	assert.False(t, ok)
 }
 
+// An agent that suddenly has many instances does not keep others waiting, however many metrics it has, and they do not keep it
+// waiting for ever.
+func TestWideByTurns(t *testing.T) {
+	q := New[*wave](make(slow.Agents))
+	var wide, others []*wave
+	for i := range 60 {
+		wide = append(wide, waveOf(i, MaxValues/2+1, 61))
+	}
+	for i := range 40 {
+		others = append(others, waveOf(i, FewValues, 60))
+	}
+	beside := waveOf(50, FewValues, 60)
+	q.Add(append(slices.Clone(wide), beside), idle)
+	q.Add(others, idle)
+	for i, want := range [][]*wave{{beside}, others[:10], wide[:1], others[10:20], wide[1:2], others[20:30], wide[2:3], others[30:], wide[3:4], wide[4:5]} {
+		f, ok := q.Next(true, false, operands)
+		require.True(t, ok, i)
+		assert.Equal(t, want, f.Sources, i)
+		q.Ended(f)
+	}
+	q.Add(others, idle)
+	f, ok := q.Next(true, false, operands)
+	require.True(t, ok)
+	assert.Equal(t, others[:10], f.Sources, "it is not the turn of those")
+	q.Requeue(wide[0])
+	assert.Equal(t, wide[0], q.Waiting()[len(q.Waiting())-1])
+}
+
 // What was on a connection that is lost is fetched again, and nothing is when its session has ended.
 func TestRequeueAndForget(t *testing.T) {
 	q := New[*wave](make(slow.Agents))

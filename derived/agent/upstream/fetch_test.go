@@ -116,16 +116,17 @@ func TestWantWithoutConnections(t *testing.T) {
 
 // Fetches have MaxPart operands at most, and all of one metric.
 func TestPartsOfAFetch(t *testing.T) {
-	a, b, c := many(100, 2500), many(200, 2500), many(300, 1000)
+	a, b, c, d := many(100, 2500), many(200, 2500), many(300, 1000), many(300, 1500)
 	for _, row := range []struct {
 		name   string
 		series [][]pdu.PMID
 		want   []int // number of operands of each fetch
 	}{
 		{"all in one", [][]pdu.PMID{c, {loadID}, {countID, loadID}}, []int{1002}},
-		{"two parts", [][]pdu.PMID{a, b, c}, []int{2500, 3500}},
+		{"two parts", [][]pdu.PMID{a, b, d}, []int{2500, 4000}},
+		{"few values do not wait", [][]pdu.PMID{a, b, c}, []int{2500, 2500, 1000}},
 		{"as many as can be", [][]pdu.PMID{many(100, MaxPart), {loadID}}, []int{MaxPart, 1}},
-		{"a metric with too many", [][]pdu.PMID{{loadID}, many(100, MaxPart+1), {countID}}, []int{1, MaxPart + 1, 1}},
+		{"a metric with too many", [][]pdu.PMID{{loadID}, many(100, MaxPart+1), {countID}}, []int{2, MaxPart + 1}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			u := newRelay(t)
