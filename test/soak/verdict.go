@@ -131,10 +131,10 @@ func (r *run) missing() (unexplained, excused, misled int64) {
 	return unexplained, excused, misled
 }
 
-// growth compares the memory of one process at the begin and at the end of the time that it was watched. What it holds at the least is
-// compared: garbage comes and goes, and leaves what is held for good.
+// growth compares the memory of one process at the begin and at the end of the time that it was watched. Medians are compared: garbage comes
+// and goes, and the least of many readings is one that was low for a moment.
 func (r *run) growth() rig.Row {
-	const what = "memory of one process, the least of the first third and of the last sixth"
+	const what = "memory of one process, medians of the first and of the last third"
 	missed := func(why string) rig.Row { return rig.Row{What: what, Measured: why, Timed: true} }
 	at := func(share float64) time.Time {
 		return r.tally.begin.Add(time.Duration(share * float64(r.options.Plan.Length)))
@@ -151,23 +151,18 @@ func (r *run) growth() rig.Row {
 		}
 	}
 	watched := end.Sub(begin)
-	var first, last float64
-	least := func(of *float64, now float64) {
-		if *of == 0 || now < *of {
-			*of = now
-		}
-	}
+	var first, last []float64
 	for _, f := range r.series {
 		share := (float64(f.at.Sub(begin))/float64(watched) - warming) / (1 - warming)
 		switch {
 		case share >= 0 && share < 1./3:
-			least(&first, f.Resident)
-		case share >= 5./6 && share < 1:
-			least(&last, f.Resident)
+			first = append(first, f.Resident)
+		case share >= 2./3 && share < 1:
+			last = append(last, f.Resident)
 		}
 	}
-	if first == 0 || last == 0 {
+	if len(first) == 0 || len(last) == 0 {
 		return missed("not measured")
 	}
-	return memoryRow(what, first, last, mostGrowth)
+	return memoryRow(what, rig.Median(first), rig.Median(last), mostGrowth)
 }
