@@ -1,11 +1,9 @@
 package soak
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -90,14 +88,18 @@ func (r *run) held(ctx context.Context) (figures, error) {
 	return figures{}, errors.New("operands are not looked up again")
 }
 
-// readings is of how many readings the middle one counts: what is held falls for a moment when what is old is forgotten.
+// readings is of how many readings the median counts: what is held falls for a moment when what is old is forgotten.
 const readings = 3
 
-// middle is the middle one of the last readings, by memory.
+// middle is the last one of some figures, with the median memory of the last few.
 func middle(all []figures) figures {
-	last := slices.Clone(all[max(0, len(all)-readings):])
-	slices.SortFunc(last, func(a, b figures) int { return cmp.Compare(a.Resident, b.Resident) })
-	return last[len(last)/2]
+	f := all[len(all)-1]
+	var resident []float64
+	for _, one := range all[max(0, len(all)-readings):] {
+		resident = append(resident, one.Resident)
+	}
+	f.Resident = rig.Median(resident)
+	return f
 }
 
 // returns waits until the daemon holds about as little as before.

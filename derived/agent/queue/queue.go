@@ -65,9 +65,9 @@ type Queue[S Series] struct {
 	few      []S
 	many     []S
 	wide     []S
-	wideNext bool // the last fetch for many or wide was for many
 	apart    []S
-	under    int // values on their way that were not few
+	wideNext bool // the last fetch for many or wide was for many
+	under    int  // values on their way that were not few
 	batches  operand.Batches[S]
 	requeued bool
 }
@@ -92,7 +92,7 @@ func (q *Queue[S]) Add(series []S, wanted func(S) bool) (added bool) {
 	return added
 }
 
-// enqueue returns how many values of many a series is.
+// enqueue returns how many values a series adds to many.
 func (q *Queue[S]) enqueue(s S) int {
 	s.InQueue().Waiting = true
 	values := s.Size()
