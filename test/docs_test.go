@@ -3,13 +3,11 @@ package test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +70,7 @@ func TestDocumentLinks(t *testing.T) {
 	}
 }
 
-// docs/README.md has all that is in docs.
+// docs/README.md lists each page of docs.
 func TestDocumentIndex(t *testing.T) {
 	index := readDocument(t, "../docs/README.md")
 	entries := must(os.ReadDir("../docs"))(t)
@@ -80,47 +78,6 @@ func TestDocumentIndex(t *testing.T) {
 		if name := entry.Name(); name != "README.md" && name != "img" {
 			assert.Contains(t, index, "]("+name+")")
 		}
-	}
-	assert.Less(t, strings.Count(readDocument(t, "../README.md"), "\n"), 130, "README.md is for those who have little time")
-}
-
-// The methods and tests that docs/architecture.md names exist.
-func TestDocumentArchitecture(t *testing.T) {
-	var source strings.Builder
-	require.NoError(t, filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
-		if err == nil && filepath.Ext(path) == ".go" {
-			source.Write(must(os.ReadFile(path))(t))
-		}
-		return err
-	}))
-	names := regexp.MustCompile("`([A-Z]\\w+)\\.(\\w+)`|`(Test\\w+)`").FindAllStringSubmatch(readDocument(t, "../docs/architecture.md"), -1)
-	require.Greater(t, len(names), 20)
-	for _, name := range names {
-		declared := `(?m)^func \(\w+ \*?` + name[1] + `\) ` + name[2] + `\(`
-		if name[3] != "" {
-			declared = `(?m)^func ` + name[3] + `\(`
-		}
-		assert.True(t, regexp.MustCompile(declared).MatchString(source.String()), "docs/architecture.md: %s does not exist", name[0])
-	}
-}
-
-// Each decision has a row in docs/decisions/README.md: with its title, or with the decision that supersedes it.
-func TestDocumentDecisions(t *testing.T) {
-	index := readDocument(t, "../docs/decisions/README.md")
-	pages := must(filepath.Glob("../docs/decisions/0*.md"))(t)
-	require.Greater(t, len(pages), 40)
-	for _, path := range pages {
-		name, page := filepath.Base(path), readDocument(t, path)
-		title, _, _ := strings.Cut(page, "\n")
-		number := strings.TrimLeft(name[:4], "0")
-		require.True(t, strings.HasPrefix(title, "# "+number+". "), "%s: the number of its title", name)
-		row := "| [" + title[2:] + "](" + name + ") |"
-		if by := regexp.MustCompile(`(?m)^Superseded by (\[\d+)\]`).FindStringSubmatch(page); by != nil {
-			superseded := `(?m)^\| [^|]+ \| ` + regexp.QuoteMeta(by[1]) + `\. .*\[` + number + `\]\(` + regexp.QuoteMeta(name) + `\)`
-			assert.True(t, regexp.MustCompile(superseded).MatchString(index), "docs/decisions/README.md: the row of %s] has no %s", by[1], number)
-			continue
-		}
-		assert.True(t, strings.Contains(index, row), "docs/decisions/README.md has no row with %s", row)
 	}
 }
 
@@ -240,21 +197,6 @@ func TestDocumentExamples(t *testing.T) {
 		}
 	}
 	requirePasted(t, p, dir, site)
-}
-
-// The first values of README.md have as many digits as pminfo prints of a metric of type float, which load averages are.
-func TestDocumentFirstValues(t *testing.T) {
-	var values []string
-	for _, e := range examples(readDocument(t, "../README.md"))[:1] {
-		for _, match := range regexp.MustCompile(`(?m) value (\S+)$`).FindAllStringSubmatch(e.output, -1) {
-			values = append(values, match[1])
-		}
-	}
-	require.Len(t, values, 3)
-	for _, value := range values {
-		number := must(strconv.ParseFloat(value, 32))(t)
-		assert.Equal(t, fmt.Sprintf("%.8g", number), value)
-	}
 }
 
 // The first definition of README.md is served when its lines are pasted: the last of them has values.

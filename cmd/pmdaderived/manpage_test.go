@@ -48,15 +48,6 @@ func helpOptions(t *testing.T, words ...string) []helpOption {
 	return options
 }
 
-// The manual page has the sections of PCP's, in order.
-func TestManualPageSections(t *testing.T) {
-	names, _ := manualPage(t)
-	assert.Equal(t, []string{
-		"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "SUB-COMMANDS", "EXAMPLES", "INSTALLATION", "FILES", "METRICS",
-		"PCP ENVIRONMENT", "DEBUGGING OPTIONS", "EXIT STATUS", "DIAGNOSTICS", "NOTES", "SEE ALSO",
-	}, names)
-}
-
 // Every option of the agent is in the manual page, with both its names, and no other is.
 func TestManualPageOptions(t *testing.T) {
 	_, sections := manualPage(t)
