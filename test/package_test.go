@@ -577,12 +577,14 @@ func TestInstallVersion(t *testing.T) {
 	version := func() string { return run("scripts/version") }
 	commit := func() { run("git", "commit", "-q", "--allow-empty", "-m", "x") }
 
-	assert.Equal(t, "0.0.0", version(), "no git")
+	const former = "0.0.0+988.g23c7f0d" // builds were called so before
+
+	assert.Equal(t, "1.0.0~dev", version(), "no git")
 	run("git", "init", "-q")
 	run("git", "add", ".")
 	commit()
 	untagged := version()
-	assert.Regexp(t, `^0\.0\.0\+1\.g[0-9a-f]{12}$`, untagged)
+	assert.Regexp(t, `^1\.0\.0~dev\.1\.g[0-9a-f]{12}$`, untagged)
 	run("git", "tag", "v1.2.0-rc1")
 	candidate := version()
 	assert.Equal(t, "1.2.0~rc1", candidate)
@@ -598,7 +600,7 @@ func TestInstallVersion(t *testing.T) {
 	assert.Equal(t, later+".dirty", version())
 	run("git", "tag", "v1.2.1")
 
-	versions := []string{untagged, candidate, release, later, "1.2.1"}
+	versions := []string{former, untagged, "1.0.0", candidate, release, later, "1.2.1"}
 	for i := 1; i < len(versions); i++ {
 		run("dpkg", "--compare-versions", versions[i-1], "lt", versions[i])
 	}
