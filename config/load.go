@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -35,16 +34,12 @@ type Loading struct {
 	// Called returns what a file or directory is called in all that is loaded, by its path. nil: its path.
 	Called func(path string) string
 
-	// Definitions is how many are read at most. 0: [MaxDefinitions].
-	Definitions int
-
 	// Missing is how grave it is that a component of the path list does not exist.
 	Missing Severity
 }
 
 // Load is [Load] this way.
 func (o Loading) Load(paths []string) Loaded {
-	o.Definitions = cmp.Or(o.Definitions, MaxDefinitions)
 	l := &loader{Loading: o, names: map[string]*entry{}}
 	l.paths(paths)
 	return l.finish()

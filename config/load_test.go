@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,13 +51,19 @@ func places(l Loaded) []string {
 	return s
 }
 
-// What a load with a limit of its own does not read, it says; other files go on defining what is there already.
+// What a load does not read because there is too much, it says; other files go on defining what is there already.
 func TestLoadSoManyDefinitions(t *testing.T) {
-	inTree(t, map[string]string{"a": "a = 1\nb = 1\nc = 1\nd = 1\n", "b": "b = 2\n"})
-	loaded := Loading{Definitions: 2}.Load([]string{"a", "b"})
+	var many strings.Builder
+	for i := range MaxDefinitions + 2 {
+		fmt.Fprintf(&many, "a%d = 1\n", i)
+	}
+	inTree(t, map[string]string{"a": many.String(), "b": "a1 = 2\n"})
+	loaded := Load([]string{"a", "b"}, nil)
+	require.Len(t, loaded.Definitions, MaxDefinitions)
+	loaded.Definitions = slices.DeleteFunc(loaded.Definitions, func(d *Definition) bool { return d.Pos.File == "a" })
 	assert.Equal(t, []string{
-		"a a=1", "b b=2",
-		"a:3:1 error: more than 2 definitions; the rest of the file is not read",
+		"b a1=2",
+		"a:100001:1 error: more than 100000 definitions; the rest of the file is not read",
 		"b:1:1 note: replaces the definition at a:2:1",
 	}, places(loaded))
 	assert.False(t, loaded.Covers("a"))

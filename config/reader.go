@@ -97,9 +97,9 @@ func (r *reader) definition(l line, name string, start, equals int, ignored []st
 		r.wrong(l, start, name, "Duplicate global derived metric name (first defined in line %d)", old.definition.Pos.Line)
 		return
 	}
-	if old == nil && len(r.names) >= r.Definitions {
+	if old == nil && len(r.names) >= MaxDefinitions {
 		r.complete = false
-		r.wrong(l, start, name, "more than %d definitions; the rest of the file is not read", r.Definitions)
+		r.wrong(l, start, name, "more than %d definitions; the rest of the file is not read", MaxDefinitions)
 		return
 	}
 	if r.Accept != nil {

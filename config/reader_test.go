@@ -12,7 +12,7 @@ import (
 
 // readText reads the text of one file. The name of the file only serves positions and messages.
 func readText(file string, text []byte, accept func(*Definition) error) Loaded {
-	l := &loader{Loading: Loading{Accept: accept, Definitions: MaxDefinitions}, names: map[string]*entry{}}
+	l := &loader{Loading: Loading{Accept: accept}, names: map[string]*entry{}}
 	l.add(file, text, time.Time{}, false)
 	return l.finish()
 }

@@ -13,26 +13,14 @@ type Definition struct {
 	Expr syntax.Expr // its tree; spans are byte offsets into Text
 }
 
-// Limits bound an expression. What is 0 is as in [DefaultLimits], and no limit can be higher.
-type Limits = syntax.Limits
-
-// DefaultLimits are those of [Parse].
-func DefaultLimits() Limits { return Limits{Text: syntax.MaxText, Depth: syntax.MaxDepth} }
-
 // Parse reads the expression of a definition. An error is a *syntax.Error.
-func Parse(name, text string) (*Definition, error) { return ParseWithin(name, text, DefaultLimits()) }
-
-// ParseWithin is [Parse] with limits of one's own.
-func ParseWithin(name, text string, limits Limits) (*Definition, error) {
-	expr, err := syntax.Parse(text, syntax.Literals{Units: checkUnits, Pattern: ere.Check}, limits)
+func Parse(name, text string) (*Definition, error) {
+	expr, err := syntax.Parse(text, syntax.Literals{Units: checkUnits, Pattern: ere.Check})
 	if err != nil {
 		return nil, err
 	}
 	return &Definition{Name: name, Text: text, Expr: expr}, nil
 }
-
-// Depth returns the largest number of nodes on a path from the root of the tree to a leaf.
-func (d *Definition) Depth() int { return syntax.Depth(d.Expr) }
 
 // Names calls yield for every metric that the definition names, in the order of the text: operands,
 // arguments of defined() and metrics whose metadata a constant takes. A name may come repeatedly.

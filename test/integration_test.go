@@ -281,14 +281,10 @@ func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 		assert.ElementsMatch(t, options(usage(command)), offered, command)
 	}
 
-	assert.Equal(t, []string{"--log=", "--log-level=", "--log-limit="}, complete(program, "--log"))
+	assert.Equal(t, []string{"--log=", "--log-level="}, complete(program, "--log"))
 	assert.Equal(t, []string{"auto", "poll", "off"}, complete(program, "--watch", "="))
-	_, limits, _ := strings.Cut(top, "set a limit: ")
-	limits, _, _ = strings.Cut(limits, "\n")
-	assert.Equal(t, strings.Split(strings.ReplaceAll(limits, ", ", "= ")+"=", " "), complete(program, "--limit", "="))
 	assert.Equal(t, []string{"poll"}, complete(program, "--watch", "=", "po"))
-	assert.Equal(t, []string{"warm"}, complete(program, "--first-fetch", "=", "w"))
-	assert.Empty(t, complete(program, "--poll", "=", ""))
+	assert.Empty(t, complete(program, "--interval", "=", ""))
 	assert.Equal(t, []string{confDir + "/host-cpu.conf"}, complete(program, "check", confDir+"/host-cpu.c"))
 	assert.Equal(t, []string{"../examples:" + confDir + "/host-cpu.conf"}, complete(program, "-c", "../examples:"+confDir+"/host-cpu.c"))
 	assert.Equal(t, []string{"kernel.all.load"}, complete(program, "explain", "kernel.all.lo"))

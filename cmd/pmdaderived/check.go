@@ -26,7 +26,6 @@ import (
 func runCheck(ctx context.Context, t *tool, args []string) int {
 	var offline, asJSON, all, portable bool
 	var treat treatment
-	limits := defaultLimits()
 	paths, exit, done := t.parse(args,
 		pmda.Option{
 			Short: 'c', Long: "config", Arg: "PATHS", Set: pathList(&t.paths),
@@ -62,7 +61,6 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 			Long: "ignore", Arg: "CODES", Set: func(arg string) error { return codes(arg, &treat.ignored) },
 			Help: "hide warnings and notes with the codes in this list",
 		},
-		limitOption(&limits),
 		t.archiveOption(),
 		t.pmcdOption())
 	if done {
@@ -73,7 +71,7 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 	if err := t.spool(paths); err != nil {
 		return t.fail(err)
 	}
-	read := t.readChecked(paths, offline, limits)
+	read := t.readChecked(paths, offline)
 	read.portable = portable
 	var h *host
 	if !offline && len(read.all) > 0 {
@@ -87,7 +85,7 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 			defer h.close()
 		}
 	}
-	problems := treat.apply(read.problems(ctx, h, limits, all), read.byName())
+	problems := treat.apply(read.problems(ctx, h, all), read.byName())
 	if asJSON {
 		t.printJSON(problems)
 	} else {
@@ -150,7 +148,7 @@ func (r *definitions) byName() map[string]*config.Definition {
 
 // problems gives all that is wrong with the files asked about, and what is probably not meant, in the order of the files and
 // their lines. h may be nil. Shipped definitions that wait for metrics are told one by one if all is true.
-func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, all bool) []*config.Problem {
+func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Problem {
 	byName := c.byName()
 	found := slices.Concat(c.Problems, c.ofFiles(), c.hints(), unknownCodes(c.Definitions))
 	o := lint.Options{Root: served.Root, Language: c.language}
@@ -162,7 +160,7 @@ func (c *checked) problems(ctx context.Context, h *host, limits agent.Limits, al
 		o.Host, o.Archive = h, h.played != nil
 	}
 	waiting := map[string][]served.Definition{}
-	most := served.OperandLimits{Most: int(limits.Operands)}
+	most := served.OperandLimits{Most: agent.MaxOperands}
 	for _, f := range served.Check(c.all, agent.OwnMetrics(defaultDomain), o.Catalog, c.language, most) {
 		d := byName[f.Definition.Name]
 		p := problemOf(d, f)

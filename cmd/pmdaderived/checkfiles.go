@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"pmdaderived/config"
-	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/served"
 )
 
@@ -32,7 +31,7 @@ type checked struct {
 
 // readChecked reads the files and directories that operands name, all that the agent reads if there are none. A file that the agent
 // reads is read in its place among the others; for other files the agent's give what they use and do not define.
-func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits) checked {
+func (t *tool) readChecked(operands []string, offline bool) checked {
 	c := checked{shipped: map[string]bool{}, clients: map[string]bool{}, version: t.conf.Version, modified: map[string]time.Time{}}
 	around := t.paths
 	if around == nil {
@@ -48,14 +47,14 @@ func (t *tool) readChecked(operands []string, offline bool, limits agent.Limits)
 		return name
 	}
 	if len(operands) == 0 {
-		c.definitions = reading{paths: t.paths, conf: t.conf, limits: limits, called: called}.definitions()
+		c.definitions = reading{paths: t.paths, conf: t.conf, called: called}.definitions()
 		c.noteIgnored(c.Ignored)
 	} else {
 		outside, alone := c.sort(operands, around, names, t.spooled)
 		if alone && offline {
 			around = nil // the outcome is to be the same on every host
 		}
-		c.definitions = reading{paths: slices.Concat(around, outside), conf: t.conf, limits: limits, called: called}.definitions()
+		c.definitions = reading{paths: slices.Concat(around, outside), conf: t.conf, called: called}.definitions()
 		if alone {
 			c.dropUnused()
 		}

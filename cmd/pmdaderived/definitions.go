@@ -9,7 +9,6 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
@@ -31,7 +30,6 @@ const (
 type reading struct {
 	paths  []string // nil: the default ones
 	conf   config.PCPConf
-	limits agent.Limits
 	before []served.Definition      // parsed once: what is in them still is not parsed again
 	called func(path string) string // what files and directories are called; nil: as they are
 }
@@ -44,19 +42,18 @@ func (f reading) definitions() definitions {
 		known[d.Name] = d.Definition
 	}
 	var r definitions
-	limits := derived.Limits{Text: int(f.limits.Expression), Depth: int(f.limits.Depth)}
 	accept := func(d *config.Definition) error {
 		p := known[d.Name]
 		if p == nil || p.Text != d.Expr {
 			var err error
-			if p, err = derived.ParseWithin(strings.Clone(d.Name), strings.Clone(d.Expr), limits); err != nil {
+			if p, err = derived.Parse(strings.Clone(d.Name), strings.Clone(d.Expr)); err != nil {
 				return err
 			}
 		}
 		known[p.Name] = p
 		return nil
 	}
-	loading := config.Loading{Accept: accept, Definitions: int(f.limits.Definitions), Called: f.called}
+	loading := config.Loading{Accept: accept, Called: f.called}
 	paths := f.paths
 	if paths == nil {
 		paths, loading.Missing = config.DefaultPaths(f.conf), config.Note

@@ -14,7 +14,7 @@ import (
 // Whatever a message is about, it is one line that nobody else can write, and no terminal is moved by it.
 func TestLogLinesCannotBeForged(t *testing.T) {
 	var out bytes.Buffer
-	log, _ := newLogger(&out, logrus.InfoLevel, 0, time.Now)
+	log := newLogger(&out, logrus.InfoLevel, logLimit, time.Now)
 	for _, row := range []struct{ value, want string }{
 		{"open /etc/a b.conf: permission denied", `open /etc/a b.conf: permission denied`},
 		{"a\ntime=2026 level=error msg=forged", `"a\ntime=2026 level=error msg=forged"`},

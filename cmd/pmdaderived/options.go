@@ -19,7 +19,6 @@ import (
 const (
 	defaultDomain   = 510
 	defaultInterval = 10 * time.Second
-	defaultPoll     = 5 * time.Minute
 
 	defaultWatchPoll = 10 * time.Second
 )
@@ -39,7 +38,6 @@ type options struct {
 	paths     []string // nil: the default ones
 	conf      config.PCPConf
 	pmcd      string
-	cold      bool // first fetches have no values of delta() and rate()
 	watch     string
 	watchPoll time.Duration
 	mmv       string // name of our MMV file; "": none
@@ -65,9 +63,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 		agent: agent.Options{
 			StateFile: defaultState(conf),
 			Interval:  defaultInterval,
-			Poll:      defaultPoll,
 			Protected: []string{"proc", "hotproc", "systemd"},
-			Limits:    defaultLimits(),
 		},
 		group:     conf.Group,
 		conf:      conf,
@@ -79,9 +75,6 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 	}
 	o.set = pmda.OptionSet{Program: program, Options: append(o.usual(), o.own()...)}
 	operands, err := o.set.Parse(args)
-	if o.cold {
-		o.agent.Interval = 0
-	}
 	switch {
 	case err != nil:
 		return o, err
@@ -122,13 +115,8 @@ func (o *options) own() []pmda.Option {
 			Long: "interval", Arg: "TIME", Set: duration(&o.agent.Interval, 0),
 			Help: "shortest time that delta() and rate() cover in the first fetch of a client; 0: they have no values then",
 		},
-		{
-			Long: "first-fetch", Arg: "WORD", Set: choice(func(word string) { o.cold = word == "none" }, "warm", "none"),
-			Help: "whether the first fetch of a client has values of delta() and rate(): warm or none",
-		},
 		nonFiniteOption(&o.agent.NonFinite),
 		{Long: "state", Arg: "FILE", Set: text(&o.agent.StateFile), Help: "keep metric identifiers in FILE"},
-		{Long: "poll", Arg: "TIME", Set: duration(&o.agent.Poll, time.Millisecond), Help: "how often to look for missing operands"},
 		{
 			Long: "watch", Arg: "WORD", Set: choice(func(word string) { o.watch = word }, watchAuto, watchPoll, watchOff),
 			Help: "how to notice changed files: auto, poll or off",
@@ -143,11 +131,6 @@ func (o *options) own() []pmda.Option {
 			Help: "export metrics about the agent as mmv.NAME, through pmdammv(1), or off",
 		},
 		{Long: "log-level", Arg: "LEVEL", Set: o.setLogLevel, Help: "error, warn, info, debug"},
-		{
-			Long: "log-limit", Arg: "SIZE", Set: size(&o.agent.Limits.Log),
-			Help: "most bytes of log to write in an hour, with or without K, M or G; 0: no limit",
-		},
-		limitOption(&o.agent.Limits),
 		{Short: 'V', Long: "version", Set: set(&o.version), Help: "print the version"},
 	}
 }

@@ -45,7 +45,6 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "/v/config/pmda/derived.identities", o.agent.StateFile)
 	assert.Equal(t, 10*time.Second, o.agent.Interval)
 	assert.False(t, o.agent.NonFinite)
-	assert.Equal(t, 5*time.Minute, o.agent.Poll)
 	assert.Equal(t, "auto", o.watch)
 	assert.Equal(t, 10*time.Second, o.watchPoll)
 	assert.Equal(t, []string{"proc", "hotproc", "systemd"}, o.agent.Protected)
@@ -75,13 +74,9 @@ func TestOptions(t *testing.T) {
 		{[]string{"--interval", "0.5"}, func(o *options) any { return o.agent.Interval }, 500 * time.Millisecond},
 		{[]string{"--interval", "250ms"}, func(o *options) any { return o.agent.Interval }, 250 * time.Millisecond},
 		{[]string{"--interval=0"}, func(o *options) any { return o.agent.Interval }, time.Duration(0)},
-		{[]string{"--poll=1m"}, func(o *options) any { return o.agent.Poll }, time.Minute},
 		{[]string{"--watch=off"}, func(o *options) any { return o.watch }, "off"},
 		{[]string{"--watch", "poll"}, func(o *options) any { return o.watch }, "poll"},
 		{[]string{"--watch-poll=1"}, func(o *options) any { return o.watchPoll }, time.Second},
-		{[]string{"--first-fetch=none"}, func(o *options) any { return o.agent.Interval }, time.Duration(0)},
-		{[]string{"--first-fetch=none", "--interval=5"}, func(o *options) any { return o.agent.Interval }, time.Duration(0)},
-		{[]string{"--first-fetch=none", "--first-fetch=warm"}, func(o *options) any { return o.agent.Interval }, 10 * time.Second},
 		{[]string{"--non-finite=serve"}, func(o *options) any { return o.agent.NonFinite }, true},
 		{[]string{"--non-finite=serve", "--non-finite=drop"}, func(o *options) any { return o.agent.NonFinite }, false},
 		{[]string{"--state", "/x"}, func(o *options) any { return o.agent.StateFile }, "/x"},
@@ -90,12 +85,6 @@ func TestOptions(t *testing.T) {
 		{[]string{"--mmv", "other"}, func(o *options) any { return o.mmv }, "other"},
 		{[]string{"--mmv=off"}, func(o *options) any { return o.mmv }, ""},
 		{[]string{"--log-level", "warn"}, func(o *options) any { return o.logLevel }, logrus.WarnLevel},
-		{[]string{"--log-limit", "4096"}, func(o *options) any { return o.agent.Limits.Log }, int64(4096)},
-		{[]string{"--log-limit=64K"}, func(o *options) any { return o.agent.Limits.Log }, int64(64 << 10)},
-		{[]string{"--log-limit=1M"}, func(o *options) any { return o.agent.Limits.Log }, int64(1 << 20)},
-		{[]string{"--log-limit=2G"}, func(o *options) any { return o.agent.Limits.Log }, int64(2 << 30)},
-		{[]string{"--log-limit=0"}, func(o *options) any { return o.agent.Limits.Log }, int64(0)},
-		{[]string{}, func(o *options) any { return o.agent.Limits.Log }, int64(16 << 20)},
 		{[]string{"-D", "pdu"}, func(o *options) any { return o.logLevel }, logrus.DebugLevel},
 		{[]string{"-p"}, func(o *options) any { return o.standard.Domain }, 510},
 		{[]string{"-V"}, func(o *options) any { return o.version }, true},

@@ -65,15 +65,3 @@ func duration(d *time.Duration, least time.Duration) func(string) error {
 		return nil
 	}
 }
-
-// size reads a number of bytes: "4096", "64K", "16M", "1G".
-func size(n *int64) func(string) error {
-	return func(arg string) error {
-		v, err := parseSize(arg)
-		if err != nil {
-			return fmt.Errorf("%q is not a size such as 65536, 64K or 16M", arg)
-		}
-		*n = v
-		return nil
-	}
-}

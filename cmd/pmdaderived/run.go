@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 // daemon is the agent's life, in the order that matters: no rights before anything is opened, the
 // handshake before anything slow. Errors have been logged when it returns.
 func daemon(ctx context.Context, o *options) error {
-	log, limit := newLogger(os.Stderr, o.logLevel, o.agent.Limits.Log, time.Now)
+	log := newLogger(os.Stderr, o.logLevel, logLimit, time.Now)
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 	hup := make(chan os.Signal, 1)
@@ -99,7 +99,7 @@ func daemon(ctx context.Context, o *options) error {
 	var beside []func(context.Context)
 	var a *agent.Agent
 	var failed error
-	if err = pmda.UntilHangup(ctx, in, patience, func() { a, beside, failed = prepare(o, log, limit, hup) }); err == nil && failed != nil {
+	if err = pmda.UntilHangup(ctx, in, patience, func() { a, beside, failed = prepare(o, log, hup) }); err == nil && failed != nil {
 		return failed
 	}
 	if err == nil {
@@ -123,9 +123,7 @@ func daemon(ctx context.Context, o *options) error {
 
 // prepare opens the log, reads configuration and state, and makes the agent, with what runs beside its request loop. It
 // may wait for a disk. An error has been logged.
-func prepare(
-	o *options, log *logrus.Logger, limit *logLimit, hup <-chan os.Signal,
-) (a *agent.Agent, beside []func(context.Context), err error) {
+func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Agent, beside []func(context.Context), err error) {
 	if err := pmda.OpenLog(o.standard.LogFile, program, time.Now()); err != nil {
 		log.WithError(err).Warn("no log file, logging to standard error")
 	}
@@ -141,7 +139,7 @@ func prepare(
 	files := newSource(o, log)
 	settings := o.agent
 	settings.Domain, settings.Version, settings.Log = o.standard.Domain, version(), log
-	settings.Load, settings.LeftOut, settings.LogUsed = files.load, limit.leftOut.Load, limit.used
+	settings.Load = files.load
 	settings.Dial = func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
 		return dial(ctx, o.pmcd, opts...)
 	}

@@ -34,7 +34,7 @@ func newSource(o *options, log logrus.FieldLogger) *source {
 // load returns what the files say now, or once more what they said before while they are being written.
 // Problems are logged when they are new.
 func (s *source) load() served.Config {
-	r := reading{paths: s.options.paths, conf: s.options.conf, limits: s.options.agent.Limits, before: s.last.Definitions, called: config.Printable}.definitions()
+	r := reading{paths: s.options.paths, conf: s.options.conf, before: s.last.Definitions, called: config.Printable}.definitions()
 	if !s.watcher.Took(&r.Loaded) {
 		return s.last
 	}

@@ -157,9 +157,9 @@ func (t *tool) pathsOption() pmda.Option {
 	}
 }
 
-// read reads definitions within the usual limits.
+// read reads definitions.
 func (t *tool) read(paths []string) definitions {
-	return reading{paths: paths, conf: t.conf, limits: defaultLimits()}.definitions()
+	return reading{paths: paths, conf: t.conf}.definitions()
 }
 
 func (t *tool) pmcdOption() pmda.Option {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"pmdaderived/derived/agent/reload"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
+	"pmdaderived/derived/window"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -46,10 +48,6 @@ type Options struct {
 	// NonFinite serves values that are infinite or not a number, as libpcp does. Without it they are left out.
 	NonFinite bool
 
-	// Poll is how often operands that are missing are looked for although nothing announced them.
-	// 0: never.
-	Poll time.Duration
-
 	// Protected names the subtrees of the PMNS whose agents show values only to known users. Metrics
 	// computed from them are served to contexts with a user identifier only.
 	Protected []string
@@ -57,19 +55,20 @@ type Options struct {
 	// Debug makes the log more or less detailed, because somebody has stored that.
 	Debug func(on bool)
 
-	// LeftOut is how many messages the log has left out to stay within its limit. It may be called at any
-	// time.
-	LeftOut func() uint64
-
-	// LogUsed is how many bytes of the log count towards its limit now. It may be called at any time and does
-	// not wait. Only without Limits.Log it may be nil.
-	LogUsed func() int64
-
-	Limits Limits // the zero value: DefaultLimits
-
 	Log logrus.FieldLogger
 	Now func() time.Time // nil: time.Now
+
+	// For tests, which set them lower than the constants that 0 stands for.
+	poll    time.Duration // lookAgain
+	answer  int           // pdu.ClientLimit, bytes of an answer of pmcd to a fetch of operands
+	windows int           // window.MaxValues, values that functions over time keep
 }
+
+// MaxOperands is how many operands a definition may have: they are fetched at once.
+const MaxOperands = upstream.MaxPart
+
+// lookAgain is how often operands that are missing are looked for although nothing announced them.
+const lookAgain = 5 * time.Minute
 
 // Agent serves derived metrics: it implements pmda.Agent and all of its optional interfaces. Its
 // handlers run on one goroutine, that of pmda.Server.Serve; Run has to run beside it.
@@ -114,27 +113,25 @@ func New(o Options) (a *Agent, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Limits == (Limits{}) {
-		o.Limits = DefaultLimits()
-	}
+	o.poll, o.answer, o.windows = cmp.Or(o.poll, lookAgain), cmp.Or(o.answer, pdu.ClientLimit), cmp.Or(o.windows, window.MaxValues)
 	a = &Agent{
 		options: o, clients: make(map[pmda.Client]*client), groups: derived.NewGroups(), refreshed: make(map[pdu.InDom]time.Time),
 	}
 	a.evaluations.Groups = a.groups
 	a.constant = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
 	if a.upstream, err = upstream.New(upstream.Options{
-		Dial: o.Dial, Names: &a.names, Instances: int(o.Limits.Instances), Answer: int(o.Limits.Answer),
+		Dial: o.Dial, Names: &a.names, Answer: o.answer,
 		Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	}); err != nil {
 		return nil, err
 	}
 	a.keeper = keeper.New(keeper.Options{
-		Upstream: a.upstream, Names: &a.names, Values: o.Limits.Windows, Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
+		Upstream: a.upstream, Names: &a.names, Values: o.windows, Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
-	a.contexts = newContexts(a.upstream, a.keeper, &a.figures, o.Limits)
+	a.contexts = newContexts(a.upstream, a.keeper, &a.figures)
 	a.control = control.New(o.Domain, a.source())
 	a.reloader = reload.New(reload.Options{
-		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.Poll, Protected: o.Protected, Operands: o.Limits.Operands,
+		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.poll, Protected: o.Protected,
 		Upstream: a.upstream, Keeper: a.keeper, Names: &a.names, Groups: a.groups, Figures: &a.figures, Log: o.Log, Now: o.Now,
 		Snapshot: &a.snapshot, Changes: &a.changes,
 	})

@@ -799,7 +799,7 @@ func TestNamesThatCannotBeHad(t *testing.T) {
 	u := newCollector(t)
 	bins := u.InDoms[binDom]
 	delete(u.InDoms, binDom)
-	h := start(t, u, conf(`t = matchinst(/^t/, up.bin)`), func(o *Options) { o.Poll = 5 * time.Millisecond }).bound()
+	h := start(t, u, conf(`t = matchinst(/^t/, up.bin)`), func(o *Options) { o.poll = 5 * time.Millisecond }).bound()
 	id := h.id("derived.t")
 	assert.False(t, h.agent.names.Knows(binDom))
 	u.Update(func() { u.InDoms[binDom] = bins })

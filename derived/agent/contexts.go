@@ -20,15 +20,13 @@ import (
 )
 
 const (
-	// maxContexts bounds how many contexts have a history, unless Limits.Contexts says otherwise. Beyond it the one
-	// that was idle longest starts anew.
+	// maxContexts bounds how many contexts have a history. Beyond it the one that was idle longest starts anew.
 	maxContexts = 4096
 
 	// maxEntries bounds the metrics in all these histories together, some 80 bytes each.
 	maxEntries = 1 << 20
 
-	// maxHeld bounds the bytes of the samples that these histories hold, which contexts that fetch at the same time share,
-	// unless Limits.Samples says otherwise.
+	// maxHeld bounds the bytes of the samples that these histories hold, which contexts that fetch at the same time share.
 	maxHeld = 1 << 30
 
 	// youngEnough is the age up to which a sample may always be served.
@@ -85,7 +83,8 @@ type contexts struct {
 	upstream *upstream.Upstream
 	keeper   *keeper.Keeper
 	figures  *control.Figures
-	limits   Limits
+	most     int // contexts
+	mostHeld int // bytes
 	seed     maphash.Seed
 	entries  int // of all
 	held     history.Held
@@ -97,9 +96,9 @@ type contexts struct {
 	behind   []*clientContext // those that may still hold an older one
 }
 
-func newContexts(u *upstream.Upstream, k *keeper.Keeper, figures *control.Figures, limits Limits) *contexts {
+func newContexts(u *upstream.Upstream, k *keeper.Keeper, figures *control.Figures) *contexts {
 	return &contexts{
-		upstream: u, keeper: k, figures: figures, looks: make(map[lookKey]*look), limits: limits, seed: maphash.MakeSeed(),
+		upstream: u, keeper: k, figures: figures, looks: make(map[lookKey]*look), most: maxContexts, mostHeld: maxHeld, seed: maphash.MakeSeed(),
 		byKey: make(map[contextKey]*clientContext), ofClient: make(map[pmda.Client][]*clientContext),
 	}
 }
@@ -109,7 +108,7 @@ func (cs *contexts) of(s *reload.Snapshot, req *pmda.FetchRequest) *clientContex
 	key := contextKey{req.Client, req.Context, cs.hash(req.PMIDs)}
 	c := cs.byKey[key]
 	if c == nil {
-		for int64(len(cs.byKey)) >= cs.limits.Contexts || len(cs.byKey) > 0 && cs.entries+len(req.PMIDs) > maxEntries {
+		for len(cs.byKey) >= cs.most || len(cs.byKey) > 0 && cs.entries+len(req.PMIDs) > maxEntries {
 			cs.evict(nil)
 		}
 		cs.entries += len(req.PMIDs)
@@ -128,7 +127,7 @@ func (cs *contexts) of(s *reload.Snapshot, req *pmda.FetchRequest) *clientContex
 
 // bound makes those start anew that were idle longest while all together hold too much, but for one.
 func (cs *contexts) bound(but *clientContext) {
-	for int64(cs.held.Bytes) > cs.limits.Samples && len(cs.byKey) > 1 {
+	for cs.held.Bytes > cs.mostHeld && len(cs.byKey) > 1 {
 		cs.evict(but)
 	}
 }

@@ -36,8 +36,8 @@ func newBench(t *testing.T, c served.Config, change ...func(*Options)) *bench {
 	b := &bench{tb: t, site: newSite(t), now: time.Unix(1_000_000, 0)}
 	log, _ := logtest.NewNullLogger()
 	o := Options{
-		Domain: testDomain, Load: func() served.Config { return served.Config{} }, Interval: 10 * time.Second, Limits: DefaultLimits(), Log: log,
-		Now: func() time.Time { return b.now }, LeftOut: func() uint64 { return 0 }, Debug: func(bool) {},
+		Domain: testDomain, Load: func() served.Config { return served.Config{} }, Interval: 10 * time.Second, Log: log,
+		Now: func() time.Time { return b.now }, Debug: func(bool) {},
 	}
 	for _, f := range change {
 		f(&o)
@@ -524,7 +524,8 @@ func TestMetricTwiceInAList(t *testing.T) {
 func TestContextsAreBounded(t *testing.T) {
 	t.Run("in number", func(t *testing.T) {
 		const most = 8
-		b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart, func(o *Options) { o.Limits.Contexts = most })
+		b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
+		b.agent.contexts.most = most
 		b.sample(100, "d")
 		for i := range most {
 			b.pass(time.Nanosecond)
@@ -563,7 +564,8 @@ func TestContextsAreBounded(t *testing.T) {
 	})
 	t.Run("in bytes", func(t *testing.T) {
 		const most = 1000
-		b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart, func(o *Options) { o.Limits.Samples = most })
+		b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
+		b.agent.contexts.mostHeld = most
 		large := func(value uint64) {
 			b.pass(time.Second)
 			b.sample(value, "d", "c").Size = most / 4
@@ -591,7 +593,7 @@ func TestContextsAreBounded(t *testing.T) {
 // A context that does not fetch any more does not keep the definitions of its time in memory.
 func TestIdleContextsLetGoOfFormerSnapshots(t *testing.T) {
 	s := newSite(t)
-	cs := newContexts(newBench(t, served.Config{}).agent.upstream, nil, &control.Figures{}, DefaultLimits())
+	cs := newContexts(newBench(t, served.Config{}).agent.upstream, nil, &control.Figures{})
 	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
 	ids := []pdu.PMID{s.metric("a").ID, s.metric("b").ID}
 	fetch := func(snap *reload.Snapshot, c pmda.Client) *clientContext {

@@ -65,7 +65,7 @@ func start(tb testing.TB, up *collector, c served.Config, change ...func(*Option
 	h.log = hook
 	o := Options{
 		Domain: testDomain, Version: "1.2.3", Load: func() served.Config { return *h.config.Load() },
-		Poll: time.Hour, Limits: DefaultLimits(), Log: log, LeftOut: func() uint64 { return 0 }, Debug: func(bool) {},
+		Log: log, Debug: func(bool) {}, poll: time.Hour,
 	}
 	if up != nil {
 		o.Dial = up.dial

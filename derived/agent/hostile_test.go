@@ -83,7 +83,7 @@ func survive(t *testing.T, what exchange, attack attack) {
 	var h *harness
 	started := make(chan struct{})
 	h = start(t, up, conf("a = up.load", "b = up.bin[two]", "c = up.bin"), func(o *Options) {
-		o.Poll = 50 * time.Millisecond
+		o.poll = 50 * time.Millisecond
 		o.Dial = func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
 			c, err := up.dial(ctx, opts...)
 			<-started

@@ -16,7 +16,8 @@ import (
 
 // A list of a context that is dropped, because there are too many, takes nothing from the others.
 func TestDroppedListLeavesLook(t *testing.T) {
-	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"), func(o *Options) { o.Limits.Contexts = 2 })
+	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"))
+	b.agent.contexts.most = 2
 	b.fetch(1, 0, "n", "c")
 	b.agent.keeper.Look(b.now) // it is woken
 	b.tick(1)

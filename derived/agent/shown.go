@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"time"
 
 	"pmdaderived/derived/agent/agents"
@@ -8,6 +9,7 @@ import (
 	"pmdaderived/derived/agent/reload"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
+	"pmdaderived/derived/window"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -15,9 +17,8 @@ import (
 // source is what derived.control.* shows.
 func (a *Agent) source() *control.Source {
 	return &control.Source{
-		Version: a.options.Version, Figures: &a.figures, LeftOut: a.options.LeftOut,
-		Definitions: a.shownDefinitions, Files: a.shownFiles, Limits: a.shownLimits,
-		Agents: a.shownAgents,
+		Version: a.options.Version, Figures: &a.figures,
+		Definitions: a.shownDefinitions, Files: a.shownFiles, Agents: a.shownAgents,
 	}
 }
 
@@ -81,7 +82,7 @@ func (a *Agent) lack(snap *reload.Snapshot, m *reload.Metric) string {
 			return text
 		}
 		if snap.Board.Now().Results().Values[i].Code == pdu.ErrTooBig {
-			return "its functions over time would keep more values than the limit windows allows, see derived.control.limit"
+			return fmt.Sprintf("with its functions over time the agent would keep more than %d values", window.MaxValues)
 		}
 	}
 	return ""
@@ -124,32 +125,4 @@ func (a *Agent) shownAgents(yield func(*control.Agent) bool) {
 			Time: of.Time, Resting: resting, Error: of.Error(),
 		})
 	})
-}
-
-// shownLimits are the limits by their instances, whose numbers stay what they are.
-func (a *Agent) shownLimits(yield func(*control.Limit) bool) {
-	l, f := &a.options.Limits, &a.figures
-	logUsed := int64(-1)
-	if l.Log > 0 {
-		logUsed = a.options.LogUsed()
-	}
-	for i, l := range []struct {
-		name      string
-		max, used int64
-	}{
-		{"definitions", l.Definitions, f.Definitions.Load()},
-		{"expression", l.Expression, f.Expression.Load()},
-		{"depth", l.Depth, f.Depth.Load()},
-		{"operands", l.Operands, f.Operands.Load()},
-		{"instances", l.Instances, f.Instances.Load()},
-		{"contexts", l.Contexts, f.Contexts.Load()},
-		{"samples", l.Samples, int64(a.contexts.held.Bytes)},
-		{"answer", l.Answer, f.Answer.Load()},
-		{"log", l.Log, logUsed},
-		{"windows", l.Windows, f.WindowValues.Load()},
-	} {
-		if !yield(&control.Limit{Instance: pdu.Instance{ID: pdu.Inst(i), Name: l.name}, Max: l.max, Used: l.used}) {
-			return
-		}
-	}
 }

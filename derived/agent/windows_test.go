@@ -127,14 +127,14 @@ func TestWindowsBesideOperands(t *testing.T) {
 
 // Memory has a limit, and a definition that is beyond it says so.
 func TestLimitOfWindows(t *testing.T) {
-	b := newBench(t, conf(`n = sum_sample(instant(up.count), "10s")`, `m = sum_sample(instant(up.count), "100s")`), func(o *Options) { o.Limits.Windows = 100 })
+	b := newBench(t, conf(`n = sum_sample(instant(up.count), "10s")`, `m = sum_sample(instant(up.count), "100s")`), func(o *Options) { o.windows = 100 })
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
 	assert.Equal(t, pdu.ErrTooBig.Error(), b.value(1, 0, "m"))
 	b.agent.figures.Connected.Store(true)
 	snap := b.agent.snapshot.Load()
 	assert.Empty(t, b.agent.problem(snap, b.metric("n")))
-	assert.Contains(t, b.agent.problem(snap, b.metric("m")), "limit windows")
+	assert.Contains(t, b.agent.problem(snap, b.metric("m")), "more than 10000000 values")
 }
 
 // Without a window each client has the ticks since it has looked last: each tick once, whatever others do and however often it comes, also

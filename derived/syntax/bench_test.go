@@ -20,7 +20,7 @@ func BenchmarkParse(b *testing.B) {
 			b.SetBytes(int64(len(bb.text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				_, _ = Parse(bb.text, Literals{}, Limits{})
+				_, _ = Parse(bb.text, Literals{})
 			}
 		})
 	}

@@ -19,7 +19,7 @@ func TestCorpus(t *testing.T) {
 	for _, c := range conformance.ReadCorpus(t, "../testdata/corpus") {
 		t.Run(c.Name, func(t *testing.T) {
 			text := " " + c.Expr // as behind the "=": the blank counts for the caret
-			e, err := Parse(text, literals(c), Limits{})
+			e, err := Parse(text, literals(c))
 			_, wanted := conformance.Wanted(c.Name)
 			switch {
 			case c.Class == "config": // no expression at all: the file reader refuses it in PCP
@@ -27,7 +27,7 @@ func TestCorpus(t *testing.T) {
 				assert.Error(t, err)
 			case c.Class != "syntax" || wanted && err == nil:
 				require.NoError(t, err)
-				again, err := Parse(e.String(), literals(c), Limits{})
+				again, err := Parse(e.String(), literals(c))
 				require.NoError(t, err)
 				assert.Equal(t, e.String(), again.String())
 				assert.Equal(t, shape(e), shape(again))

@@ -37,7 +37,7 @@ func TestMessages(t *testing.T) {
 	for i := 0; i < len(lines); i += 2 {
 		text, below := lines[i], lines[i+1]
 		t.Run(text, func(t *testing.T) {
-			e, err := Parse(text, lits, Limits{})
+			e, err := Parse(text, lits)
 			assert.Nil(t, e)
 			got := fault(t, err)
 			blanks, _, _ := strings.Cut(below, "^")
@@ -68,7 +68,7 @@ func TestMistakeAtTheEnd(t *testing.T) {
 		{"mkconst(1,type=32 ", 17, ""},
 	} {
 		t.Run(tt.text, func(t *testing.T) {
-			_, err := Parse(tt.text, Literals{}, Limits{})
+			_, err := Parse(tt.text, Literals{})
 			got := fault(t, err)
 			assert.Equal(t, Error{At: tt.offset, Msg: tt.msg}, Error{At: got.At, Msg: got.Msg})
 		})
@@ -81,7 +81,7 @@ func TestIllegalBytes(t *testing.T) {
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	for c := range 256 {
 		text := "1+" + string([]byte{byte(c)})
-		_, err := Parse(text, Literals{}, Limits{})
+		_, err := Parse(text, Literals{})
 		illegal := err != nil && fault(t, err).Msg == "Illegal character"
 		assert.Equal(t, strings.IndexByte(known, byte(c)) < 0, illegal, "%q", text)
 		if illegal {
@@ -91,8 +91,8 @@ func TestIllegalBytes(t *testing.T) {
 }
 
 func TestErrorText(t *testing.T) {
-	_, err := Parse("1 + * 2", Literals{}, Limits{})
+	_, err := Parse("1 + * 2", Literals{})
 	assert.EqualError(t, err, "syntax error: Arithmetic expression expected to follow PLUS")
-	_, err = Parse("1 2", Literals{}, Limits{})
+	_, err = Parse("1 2", Literals{})
 	assert.EqualError(t, err, "syntax error")
 }

@@ -8,7 +8,7 @@ import (
 
 // The metrics a definition needs are the names in its tree.
 func ExampleWalk() {
-	e, err := syntax.Parse("delta(disk.dev.total_bytes)/delta(disk.dev.total)", syntax.Literals{}, syntax.Limits{})
+	e, err := syntax.Parse("delta(disk.dev.total_bytes)/delta(disk.dev.total)", syntax.Literals{})
 	if err != nil {
 		fmt.Println(err)
 		return

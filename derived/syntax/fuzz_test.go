@@ -28,7 +28,7 @@ func FuzzParse(f *testing.F) {
 		if len(text) > MaxText/4 {
 			return // the canonical text may be longer than the text, and then too long
 		}
-		e, err := Parse(text, Literals{}, Limits{})
+		e, err := Parse(text, Literals{})
 		if err != nil {
 			require.Nil(t, e)
 			offset := fault(t, err).At
@@ -40,7 +40,7 @@ func FuzzParse(f *testing.F) {
 		require.LessOrEqual(t, e.depth(), MaxDepth)
 
 		printed := e.String()
-		again, err := Parse(printed, Literals{}, Limits{})
+		again, err := Parse(printed, Literals{})
 		require.NoError(t, err, "%q printed as %q", text, printed)
 		require.Equal(t, shape(e), shape(again))
 		require.Equal(t, printed, again.String())

@@ -97,7 +97,7 @@ func TestHints(t *testing.T) {
 	} {
 		t.Run(row.expr, func(t *testing.T) {
 			var fault *Error
-			_, err := Parse(row.expr, Literals{}, Limits{})
+			_, err := Parse(row.expr, Literals{})
 			require.ErrorAs(t, err, &fault)
 			hint := fault.Hint
 			kind := map[HintKind]string{HintFunction: "function: ", HintParenthesis: "parenthesis: "}[hint.Kind]

@@ -52,7 +52,7 @@ func TestWindowOfACall(t *testing.T) {
 		{`max_sample(a, "1", "0.1")`, time.Second, MinEvery},
 		{`rescale(a, "min")`, 0, 0},
 	} {
-		e, err := Parse(row.text, Literals{}, Limits{})
+		e, err := Parse(row.text, Literals{})
 		require.NoError(t, err)
 		window, every := e.(*Call).Window()
 		assert.Equal(t, row.window, window, row.text)

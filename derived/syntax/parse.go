@@ -25,27 +25,12 @@ type Literals struct {
 	Pattern func(ere string) error  // of matchinst: regcomp(3) with REG_EXTENDED
 }
 
-// Limits are lower than MaxText and MaxDepth where somebody wants that. What is 0 or higher is MaxText or MaxDepth.
-type Limits struct {
-	Text  int // bytes
-	Depth int // nodes on a path from the root of the tree to a leaf
-}
-
-// within is the limit that is in force.
-func within(limit, most int) int {
-	if limit <= 0 || limit > most {
-		return most
-	}
-	return limit
-}
-
 // Parse reads one definition: the text after the "=". It takes time linear in its length. The error
 // is an *Error. The tree refers to text and keeps its memory.
-func Parse(text string, lits Literals, limits Limits) (Expr, error) {
-	limits = Limits{within(limits.Text, MaxText), within(limits.Depth, MaxDepth)}
-	p := parser{scan: scanner{text: text}, lits: lits, deepest: limits.Depth}
-	if len(text) > limits.Text {
-		p.failAt(limits.Text, fmt.Sprintf("Expression longer than %d bytes", limits.Text))
+func Parse(text string, lits Literals) (Expr, error) {
+	p := parser{scan: scanner{text: text}, lits: lits}
+	if len(text) > MaxText {
+		p.failAt(MaxText, fmt.Sprintf("Expression longer than %d bytes", MaxText))
 	}
 	e := p.definition()
 	if p.err != nil {
@@ -54,9 +39,6 @@ func Parse(text string, lits Literals, limits Limits) (Expr, error) {
 	}
 	return e, nil
 }
-
-// Depth returns the largest number of nodes on a path from the root of a tree to a leaf.
-func Depth(e Expr) int { return e.depth() }
 
 // parser has one method per production of grammar.txt; operators go by binding power. Each method
 // begins at the first token of its production and ends after the last one. The first mistake stays: behind it
@@ -71,7 +53,6 @@ type parser struct {
 	first int   // where the first token of the text begins
 
 	open     []construct // what waits for its rest, innermost last
-	deepest  int         // the limit of the depth
 	depth    int         // calls of expr in progress
 	argument bool        // the name about to be read begins the argument of a function
 }
@@ -143,14 +124,14 @@ func (p *parser) node(start, offset int, operands ...Expr) node {
 	for _, e := range operands {
 		n.height = max(n.height, e.depth()+1)
 	}
-	if n.height > p.deepest {
+	if n.height > MaxDepth {
 		p.tooDeep(offset)
 	}
 	return n
 }
 
 func (p *parser) tooDeep(offset int) {
-	p.failAt(offset, fmt.Sprintf("Expression more than %d levels deep", p.deepest))
+	p.failAt(offset, fmt.Sprintf("Expression more than %d levels deep", MaxDepth))
 }
 
 // definition = expr .
@@ -177,7 +158,7 @@ func (p *parser) expr(least int) Expr {
 	// Every call yields a node below that of the call around it: calls nest no deeper than the tree.
 	p.depth++
 	defer func() { p.depth-- }()
-	if p.depth > p.deepest {
+	if p.depth > MaxDepth {
 		p.tooDeep(p.tok.at.Start)
 	}
 

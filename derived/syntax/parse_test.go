@@ -313,7 +313,7 @@ func TestFields(t *testing.T) {
 		assert.Equal(t, "by (x=b.c)", c.By.String())
 		text = `sum(a) by (label( type ))`
 		assert.Equal(t, "label( type )", part(text, parse(t, text).(*Call).By.Key.Span()))
-		assert.Equal(t, 3, Depth(parse(t, "sum(-a) by (b)")))
+		assert.Equal(t, 3, parse(t, "sum(-a) by (b)").depth())
 		for text, label := range map[string]string{
 			"b": "b", "b.c": "c", "x=b.c": "x", "/x/": "group", "units=/x/": "units", "label(a.b)": "a_b", "y=label(a)": "y",
 			"b.": "group", "b._c": "group",
@@ -380,7 +380,7 @@ func TestLiterals(t *testing.T) {
 	}
 	const text = `rescale(matchinst(/a\/b\\./, x) + mkconst(1, units=byte, units="Kbyte / sec"), "sec")` +
 		` + (x ? novalue(units=5) : matchinst(!//, x))`
-	_, err := Parse(text, lits, Limits{})
+	_, err := Parse(text, lits)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"byte", "Kbyte / sec", "sec", "5"}, units)
 	assert.Equal(t, []string{`a/b\.`, ""}, patterns)
@@ -430,7 +430,7 @@ func TestBounds(t *testing.T) {
 			assert.GreaterOrEqual(t, nodes, height)
 
 			n++
-			_, err := Parse(strings.Repeat(tt.left, n)+tt.leaf+strings.Repeat(tt.right, n), Literals{}, Limits{})
+			_, err := Parse(strings.Repeat(tt.left, n)+tt.leaf+strings.Repeat(tt.right, n), Literals{})
 			assert.Equal(t, tooDeep, fault(t, err).Msg)
 		})
 	}
@@ -442,22 +442,22 @@ func TestBounds(t *testing.T) {
 			"-%s", "!%s", "(%s)", "b - %s", "%s - b", "1 ? %s : 2", "1 ? 2 : %s", "%s ? 1 : 2",
 			"sum(%s)", `rescale(%s, "")`, "matchinst(/x/, %s)",
 		} {
-			_, err := Parse(fmt.Sprintf(around, highest), Literals{}, Limits{})
+			_, err := Parse(fmt.Sprintf(around, highest), Literals{})
 			assert.Equal(t, tooDeep, fault(t, err).Msg, around)
 		}
-		_, err := Parse("("+strings.TrimPrefix(highest, "a*")+")[x]", Literals{}, Limits{})
+		_, err := Parse("("+strings.TrimPrefix(highest, "a*")+")[x]", Literals{})
 		assert.Equal(t, tooDeep, fault(t, err).Msg, "selector")
 	})
 	t.Run("a megabyte of openings", func(t *testing.T) {
 		for _, s := range []string{"(", "-", "!", "avg(", "a?", "a+(", "matchinst(/x/,", "rescale("} {
-			_, err := Parse(strings.Repeat(s, MaxText/len(s)), Literals{}, Limits{})
+			_, err := Parse(strings.Repeat(s, MaxText/len(s)), Literals{})
 			e := fault(t, err)
 			assert.Equal(t, tooDeep, e.Msg, s)
 		}
 	})
 	t.Run("a megabyte of operands", func(t *testing.T) {
 		for _, s := range []string{"a+", "a?b:", "1*"} {
-			_, err := Parse(strings.Repeat(s, MaxText/len(s)-1)+"a", Literals{}, Limits{})
+			_, err := Parse(strings.Repeat(s, MaxText/len(s)-1)+"a", Literals{})
 			assert.Equal(t, tooDeep, fault(t, err).Msg, s)
 		}
 	})
@@ -467,39 +467,15 @@ func TestBounds(t *testing.T) {
 		assert.Greater(t, nodes, MaxText/32)
 	})
 	t.Run("longer than the longest text", func(t *testing.T) {
-		_, err := Parse(wide(MaxText)+" ", Literals{}, Limits{})
+		_, err := Parse(wide(MaxText)+" ", Literals{})
 		assert.Equal(t, &Error{At: MaxText, Msg: "Expression longer than 1048576 bytes"}, fault(t, err))
-	})
-	t.Run("limits of one's own", func(t *testing.T) {
-		for _, row := range []struct {
-			name, text string
-			limits     Limits
-			want       string
-		}{
-			{"as long as may be", "a + b", Limits{Text: 5}, ""},
-			{"longer", "a + b ", Limits{Text: 5}, "Expression longer than 5 bytes"},
-			{"as deep as may be", "a + b + c", Limits{Depth: 3}, ""},
-			{"deeper", "a + b + c + d", Limits{Depth: 3}, "Expression more than 3 levels deep"},
-			{"deeper in parentheses", "(((a)))", Limits{Depth: 3}, "Expression more than 3 levels deep"},
-			{"no higher than the highest", strings.Repeat("a+", MaxDepth) + "a", Limits{Depth: 2 * MaxDepth}, tooDeep},
-		} {
-			e, err := Parse(row.text, Literals{}, row.limits)
-			if row.want != "" {
-				assert.Equal(t, row.want, fault(t, err).Msg, row.name)
-				continue
-			}
-			require.NoError(t, err, row.name)
-			if row.limits.Depth > 0 {
-				assert.Equal(t, row.limits.Depth, Depth(e), row.name)
-			}
-		}
 	})
 }
 
 // parse reads a text that has to be good.
 func parse(t testing.TB, text string) Expr {
 	t.Helper()
-	e, err := Parse(text, Literals{}, Limits{})
+	e, err := Parse(text, Literals{})
 	require.NoError(t, err, "%.80s", text)
 	return e
 }

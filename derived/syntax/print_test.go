@@ -60,7 +60,7 @@ func TestPrintAndParse(t *testing.T) {
 	for range 20_000 {
 		tree := randomTree(r, 6)
 		printed := tree.String()
-		e, err := Parse(printed, Literals{}, Limits{})
+		e, err := Parse(printed, Literals{})
 		require.NoError(t, err, "%s", printed)
 		require.Equal(t, shape(tree), shape(e), "%s", printed)
 		require.Equal(t, printed, e.String())

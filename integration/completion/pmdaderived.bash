@@ -40,9 +40,7 @@ _pmdaderived() {
 	fi
 	case "$command $option" in
 	*' --watch') words='auto poll off' ;;
-	*' --first-fetch') words='warm none' ;;
 	*' --non-finite') words='drop serve' ;;
-	*' --limit') words='definitions= expression= depth= operands= instances= contexts= samples= answer= windows=' ;;
 	'eval -o' | 'eval --output') words='text csv json' ;;
 	*' --log-level') words='error warn info debug' ;;
 	*' --mmv') words='pmdaderived off' ;;

@@ -28,7 +28,6 @@ type Columns struct {
 	Sets []pdu.Column
 
 	Changes pdu.Change // what pmcd has announced with this answer
-	Size    int        // of the answer, in bytes
 
 	answer *pdu.Columns
 }
@@ -139,7 +138,7 @@ func (c *Conn) fetched(op string, f pdu.Frame) (res *Columns, done bool, err err
 		c.frames.Release()
 	}
 	s.res = Columns{
-		Time: s.answer.Time, Sets: s.answer.Sets, Changes: s.changes, Size: pdu.HeaderSize + len(f.Body), answer: &s.answer,
+		Time: s.answer.Time, Sets: s.answer.Sets, Changes: s.changes, answer: &s.answer,
 	}
 	return &s.res, true, nil
 }

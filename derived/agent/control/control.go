@@ -20,8 +20,8 @@ const (
 	definitionSerial = 0 // one instance for each definition
 	bucketSerial     = 1 // one for each bucket of a histogram
 	fileSerial       = 2 // one for each file of definitions
-	limitSerial      = 3 // one for each limit
-	agentSerial      = 4 // one for each agent of operands
+	// 3 was the limits'.
+	agentSerial = 4 // one for each agent of operands
 )
 
 // inDom is one of our own instance domains.
@@ -30,7 +30,7 @@ type inDom struct {
 	instances   func() []pdu.Instance
 }
 
-// inDoms are all of them, by serial.
+// inDoms are all of them, by serial; a serial that is not used any more has no instances function.
 func inDoms(s *Source) []inDom {
 	return []inDom{
 		definitionSerial: {
@@ -44,10 +44,6 @@ func inDoms(s *Source) []inDom {
 		fileSerial: {
 			"definition files", "One instance for each file, and for each path in the configuration that does not exist.",
 			members(s.Files, func(f *File) pdu.Instance { return f.Instance }),
-		},
-		limitSerial: {
-			"limits of the agent", "One instance for each limit that an option sets.",
-			members(s.Limits, func(l *Limit) pdu.Instance { return l.Instance }),
 		},
 		agentSerial: {
 			"agents of operands", "One instance for each agent that serves operands. Its number is the domain. Its name is that of\npmcd.agent, or the number if pmcd does not tell.",
@@ -127,7 +123,7 @@ func (m *Metrics) find(id pdu.PMID) *Metric {
 
 // findInDom returns one of our own instance domains; nil if it is none.
 func (m *Metrics) findInDom(d pdu.InDom) *inDom {
-	if serial := d.Serial(); d.Domain() == m.domain && serial < len(m.inDoms) {
+	if serial := d.Serial(); d.Domain() == m.domain && serial < len(m.inDoms) && m.inDoms[serial].instances != nil {
 		return &m.inDoms[serial]
 	}
 	return nil

@@ -25,7 +25,6 @@ func testSource() *Source {
 	return &Source{
 		Version: "1.2.3",
 		Figures: &Figures{},
-		LeftOut: func() uint64 { return 7 },
 		Definitions: slices.Values([]*Definition{
 			{
 				Instance: pdu.Instance{ID: 3, Name: "a"}, State: "bound", Text: " x + 1 ", PMID: pdu.NewPMID(testDomain, 1, 2),
@@ -38,7 +37,6 @@ func testSource() *Source {
 			{Instance: pdu.Instance{ID: 1, Name: "/b"}, Error: "gone", Read: now},
 			{Instance: pdu.Instance{ID: 2, Name: "/c"}, Read: now},
 		}),
-		Limits: slices.Values([]*Limit{{pdu.Instance{ID: 0, Name: "definitions"}, 10, 2}, {pdu.Instance{ID: 1, Name: "log"}, 0, -1}}),
 		Agents: slices.Values([]*Agent{
 			{pdu.Instance{ID: 29, Name: "sample"}, 7, 6, 5, time.Second, true, "29.0.1: gone"}, {pdu.Instance{ID: 60, Name: "linux"}, 1, 0, 0, time.Second, false, ""},
 		}),
@@ -63,7 +61,7 @@ func TestTable(t *testing.T) {
 // of a metric that is removed goes into formerly.
 func TestItems(t *testing.T) {
 	const nextItem = 62
-	formerly := []int{27, 28, 37, 38, 39}
+	formerly := []int{27, 28, 37, 38, 39, 47, 48, 49}
 	items := slices.Clone(formerly)
 	for _, m := range Table(testSource()) {
 		items = append(items, m.Item)
@@ -121,7 +119,6 @@ func TestFetch(t *testing.T) {
 		{"upstream.busy", "-1:0.0015"},
 		{"upstream.connected", "-1:0"},
 		{"debug", "-1:1"},
-		{"log_left_out", "-1:7"},
 		{"definition.state", "3:bound 9:failed"},
 		{"definition.error", "3: 9:no operand"},
 		{"definition.expression", "3:x + 1 9:y"},
@@ -135,8 +132,6 @@ func TestFetch(t *testing.T) {
 		{"file.failed", "0:1 1:0 2:0"},
 		{"file.modified", "0:100"},
 		{"file.read", "0:1000 1:1000 2:1000"},
-		{"limit.max", "0:10"},
-		{"limit.used", "0:2"},
 		{"upstream.agent.requests", "29:7 60:1"},
 		{"upstream.agent.errors", "29:6 60:0"},
 		{"upstream.agent.time", "29:1000 60:1000"},
@@ -175,7 +170,6 @@ func TestInstances(t *testing.T) {
 	for serial, want := range map[int][]pdu.Instance{
 		definitionSerial: {{ID: 3, Name: "a"}, {ID: 9, Name: "b"}},
 		fileSerial:       {{ID: 0, Name: "/a"}, {ID: 1, Name: "/b"}, {ID: 2, Name: "/c"}},
-		limitSerial:      {{ID: 0, Name: "definitions"}, {ID: 1, Name: "log"}},
 		agentSerial:      {{ID: 29, Name: "sample"}, {ID: 60, Name: "linux"}},
 	} {
 		got, ok := m.Instances(pdu.NewInDom(testDomain, serial))
@@ -194,7 +188,7 @@ func TestNothingOfOurs(t *testing.T) {
 		assert.False(t, ok)
 		assert.False(t, m.Fetch(id, &pdu.Profile{}, time.Time{}, nil))
 	}
-	for _, d := range []pdu.InDom{pdu.NewInDom(60, 0), pdu.NewInDom(testDomain, 99), pdu.NoInDom} {
+	for _, d := range []pdu.InDom{pdu.NewInDom(60, 0), pdu.NewInDom(testDomain, 3), pdu.NewInDom(testDomain, 99), pdu.NoInDom} {
 		_, ok := m.Instances(d)
 		assert.False(t, ok)
 	}

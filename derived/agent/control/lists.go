@@ -12,11 +12,9 @@ import (
 type Source struct {
 	Version string
 	Figures *Figures
-	LeftOut func() uint64 // messages that are missing in the log
 
 	Definitions iter.Seq[*Definition] // each until the next
 	Files       iter.Seq[*File]
-	Limits      iter.Seq[*Limit]
 	Agents      iter.Seq[*Agent]
 }
 
@@ -53,13 +51,6 @@ func (f *File) state() string {
 	return "read"
 }
 
-// Limit is what is shown of a limit.
-type Limit struct {
-	pdu.Instance
-	Max  int64 // 0: there is none, or it is not known
-	Used int64 // -1: not known
-}
-
 // Agent is what is shown of an agent of operands.
 type Agent struct {
 	pdu.Instance             // its number is the domain
@@ -69,11 +60,10 @@ type Agent struct {
 	Error                    string // the last; "": there was none
 }
 
-// lists are the metrics with a value for each definition, file, limit or agent.
+// lists are the metrics with a value for each definition, file or agent.
 func lists(s *Source) []Metric {
 	definitions := func(add func(*Values, *Definition)) Content { return each(definitionSerial, s.Definitions, add) }
 	files := func(add func(*Values, *File)) Content { return each(fileSerial, s.Files, add) }
-	limits := func(add func(*Values, *Limit)) Content { return each(limitSerial, s.Limits, add) }
 	agents := func(add func(*Values, *Agent)) Content { return each(agentSerial, s.Agents, add) }
 	counter := Shape{pdu.TypeU64, pdu.SemCounter, pdu.Units{Count: 1}}
 	word := Shape{pdu.TypeString, pdu.SemDiscrete, pdu.Units{}}
@@ -168,31 +158,6 @@ func lists(s *Source) []Metric {
 			Content: files(func(v *Values, f *File) { v.number(f.ID, uint64(f.Read.Unix())) }),
 		},
 		{
-			Item: 48, Name: "limit.max", Shape: Shape{pdu.TypeU64, pdu.SemDiscrete, pdu.Units{}},
-			Short: "maximum that each limit of the agent allows",
-			Long: limitText + "The options --limit and, for the log, --log-limit set the limits.\n" +
-				"A log without a limit has no value.",
-			Content: limits(func(v *Values, l *Limit) {
-				if l.Max > 0 {
-					v.number(l.ID, uint64(l.Max))
-				}
-			}),
-		},
-		{
-			Item: 49, Name: "limit.used", Shape: Shape{pdu.TypeU64, pdu.SemInstant, pdu.Units{}},
-			Short: "amount of each limit of the agent that is used",
-			Long: limitText + "For definitions, contexts, samples and windows this is the current amount. For the log it is the number\n" +
-				"of bytes written recently, which falls at the rate of the limit per hour. For the others it is the\n" +
-				"largest value since the agent was started, including definitions with too many operands and\n" +
-				"operands with too many instances, but not expressions and answers that are too long or too deep.\n" +
-				"A log without a limit has no value.",
-			Content: limits(func(v *Values, l *Limit) {
-				if l.Used >= 0 {
-					v.number(l.ID, uint64(l.Used))
-				}
-			}),
-		},
-		{
 			Item: 52, Name: "upstream.agent.requests", Shape: counter,
 			Short:   "number of fetches with operands of each agent",
 			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, a.Requests) }),
@@ -233,5 +198,3 @@ func lists(s *Source) []Metric {
 		},
 	}
 }
-
-const limitText = "The limits expression, samples, answer and log are in bytes, the others are counts.\n"

@@ -9,7 +9,7 @@ import (
 )
 
 // Figures is what the agent counts about itself. Whoever does the work counts it, on any goroutine; the zero value is
-// ready for use. [Table] has a row for each, or they are what is used of a limit.
+// ready for use. [Table] has a row for each.
 type Figures struct {
 	Requests    atomic.Uint64 // answered
 	RequestTime Histogram     // from a request's arrival to the end of its reply
@@ -35,11 +35,6 @@ type Figures struct {
 	Definitions atomic.Int64
 	Bound       atomic.Int64 // definitions that are served
 	Failed      atomic.Int64 // definitions and files
-	Expression  Peak         // bytes of the longest one
-	Depth       Peak         // of the deepest expression
-	Operands    Peak         // of the definition with most
-	Instances   Peak         // of the operand with most
-	Answer      Peak         // bytes of the longest one to a fetch of operands
 	Reloads     atomic.Uint64
 	ReloadTook  atomic.Int64 // ns, the last time
 
@@ -304,12 +299,6 @@ func figures(s *Source) []Metric {
 			Long:    "Only root and the user of the agent can store, 0 or 1. Until then the options on the command line\nof the agent apply, which this metric does not show.",
 			Stored:  "store 1 or 0 to change it",
 			Content: truth(&f.Debug),
-		},
-		{
-			Item: 47, Name: "log_left_out", Shape: counter,
-			Short:   "number of messages that are missing from the log of the agent",
-			Long:    "The size of the log per hour is limited (--log-limit). The log says where messages are missing.",
-			Content: Number(s.LeftOut),
 		},
 	}
 }

@@ -29,7 +29,7 @@ const (
 type Options struct {
 	Upstream *upstream.Upstream
 	Names    *operand.Names // of instances, as Upstream knows them
-	Values   int64          // that all windows keep, at most
+	Values   int            // that all windows keep, at most
 
 	// Interval is what a first look covers of windows that are since the last one: twice in it these are sampled while nobody looks. 0: they are not.
 	Interval time.Duration
@@ -72,7 +72,7 @@ type Board struct {
 func New(o Options) *Keeper {
 	k := &Keeper{options: o, serve: make(chan serving), looked: make(chan struct{}, 1), groups: derived.NewGroups(), looks: make(map[*Look]struct{})}
 	k.windows = window.NewWindows(k.groups)
-	k.windows.Most, k.windows.First = int(o.Values), int64(o.Interval/window.Every)
+	k.windows.Most, k.windows.First = o.Values, int64(o.Interval/window.Every)
 	return k
 }
 

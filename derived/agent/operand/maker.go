@@ -13,15 +13,13 @@ import (
 // Bytes that a sample needs for an operand, a number, and a value that is none, beside its own bytes.
 const vectorMemory, numberMemory, blobMemory = 64, 8, 24
 
-// MaxInstances is how many instances an operand may have, unless [Maker].Most says otherwise. One that has more has
+// MaxInstances is how many instances an operand may have. One that has more has
 // no values, but a code: what is computed from it takes too much memory, in every sample that is kept.
 const MaxInstances = 1_000_000
 
 // Maker makes samples of results. It remembers the instance sets of the last samples so that
 // equal ones are the same *derived.InstSet, which is what evaluation is fast with.
 type Maker struct {
-	Most int // instances of an operand
-
 	names    *Names
 	start    time.Time // by our clock; the offsets of pmcd's are since then
 	epochs   *Epochs   // of the next sample
@@ -41,13 +39,12 @@ const turn = 64
 type Noticed struct {
 	Changed []pdu.InDom   // domains whose instances are not those of the sample before
 	Excess  []*pdu.Column // of operands with more instances than they may have
-	Largest int           // how many instances the operand with most has
 }
 
 // NewMaker makes one. start is any time, by our clock.
 func NewMaker(names *Names, start time.Time) *Maker {
 	return &Maker{
-		Most: MaxInstances, names: names, start: start,
+		names: names, start: start,
 		byInDom: make(map[pdu.InDom]*derived.InstSet), byMetric: make(map[pdu.PMID]*derived.InstSet),
 		blobs: make(map[pdu.PMID][][]byte),
 	}
@@ -66,11 +63,10 @@ func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) 
 	for i := range res.Sets {
 		set, v, desc := &res.Sets[i], &s.vectors[i], &asked.Descs[i]
 		v.Type = desc.Type
-		m.noticed.Largest = max(m.noticed.Largest, len(set.Insts))
 		switch {
 		case set.Code < 0:
 			v.Code = set.Code
-		case len(set.Insts) > m.Most:
+		case len(set.Insts) > MaxInstances:
 			v.Code = pdu.ErrTooBig
 			m.noticed.Excess = append(m.noticed.Excess, set)
 		case len(set.Insts) > 0 && !fits(set.Type, desc.Type):

@@ -177,7 +177,7 @@ func (r *Reloader) prime(ctx context.Context, snap, before *Snapshot) {
 func (r *Reloader) build(before *Snapshot) *Snapshot {
 	in := served.Input{
 		Config: r.config, IDs: r.ids, Own: control.Entries(r.options.Domain), Protect: r.options.Protected,
-		Operands: served.OperandLimits{Most: int(r.options.Operands), Taken: r.options.Upstream.Most()},
+		Operands: served.OperandLimits{Most: upstream.MaxPart, Taken: r.options.Upstream.Most()},
 	}
 	if c := r.directory.Catalog; c != nil {
 		in.Catalog = c
@@ -185,9 +185,7 @@ func (r *Reloader) build(before *Snapshot) *Snapshot {
 	if before != nil {
 		in.Before = before.Snapshot
 	}
-	snap := NewSnapshot(served.Build(in), before)
-	r.options.Figures.Operands.Raise(int64(snap.Widest))
-	return snap
+	return NewSnapshot(served.Build(in), before)
 }
 
 // save writes identities down, or tries again soon.

@@ -86,9 +86,8 @@ type Options struct {
 	Domain    int
 	StateFile string               // of identities; "": they are not kept
 	Load      func() served.Config // reads all definitions
-	Poll      time.Duration        // how often what is not there is looked up again; 0: never
+	Poll      time.Duration        // how often what is not there is looked up again
 	Protected []string             // subtrees of the PMNS, see agent.Options
-	Operands  int64                // of a definition, at most
 
 	Upstream *upstream.Upstream
 	Keeper   *keeper.Keeper
@@ -136,7 +135,7 @@ const never = time.Duration(math.MaxInt64)
 
 // Run does what becomes necessary until ctx ends.
 func (r *Reloader) Run(ctx context.Context) {
-	poll := time.Tick(r.options.Poll) // nil for 0
+	poll := time.Tick(r.options.Poll)
 	announceAgain := announceRetry
 	for {
 		select {
@@ -319,10 +318,6 @@ func signal(c chan struct{}) {
 func (r *Reloader) load() {
 	r.config = r.options.Load()
 	r.config.Read = r.options.Now()
-	for _, d := range r.config.Definitions {
-		r.options.Figures.Expression.Raise(int64(len(d.Text)))
-		r.options.Figures.Depth.Raise(int64(d.Depth()))
-	}
 }
 
 // reread reads the configuration and serves it.

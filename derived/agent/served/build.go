@@ -203,11 +203,6 @@ func (b *builder) fault(d *Definition, m *derived.Metric) string {
 func (b *builder) add(d *Definition, bound *derived.Metric) {
 	wrong := b.wrong[d.Name]
 	m := &Metric{Def: d, Problem: wrong.text, Reported: wrong.reported}
-	if bound.Err == nil {
-		for needs := range bound.Fetches {
-			b.made.Widest = max(b.made.Widest, len(needs.Operands))
-		}
-	}
 	fault := b.fault(d, bound)
 	var err error
 	if bound.Err == nil && fault == "" && b.Catalog != nil {

@@ -13,7 +13,7 @@ import (
 
 // OperandLimits are how many operands a definition may have: they are fetched at once. 0: any number.
 type OperandLimits struct {
-	Most  int // by configuration
+	Most  int // that the agent fetches at once
 	Taken int // that pmcd takes in one fetch
 }
 

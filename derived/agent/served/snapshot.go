@@ -22,7 +22,6 @@ type Snapshot struct {
 	Names    *pmda.Namespace       // the agent's own metrics included
 	LookedUp bool                  // the operands have been
 	Bound    int                   // metrics that are
-	Widest   int                   // most operands of a definition
 	Nameless []string              // definitions that are left out because there are no PMIDs any more
 
 	Sets    []*Operands // of all metrics and windows, each once

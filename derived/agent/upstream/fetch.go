@@ -146,7 +146,6 @@ func (u *Upstream) refused(asked fetch, err error, now time.Time) {
 // store makes a connection's answer a sample.
 func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 	u.refusal = ""
-	u.figures.Answer.Raise(int64(res.Size))
 	u.size.Proven = max(u.size.Proven, len(c.asked.IDs))
 	u.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
 	before := u.slow.Total
@@ -189,7 +188,6 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 // sample makes a sample of an answer and tells what is noticed.
 func (u *Upstream) sample(res *pmapi.Columns, taken, arrived time.Time, asked *operand.List) *operand.Sample {
 	made, noticed := u.maker.Make(res, taken, arrived, asked)
-	u.figures.Instances.Raise(int64(noticed.Largest))
 	for _, d := range noticed.Changed {
 		u.changed[d] = struct{}{}
 		signal(u.ready)
@@ -197,7 +195,7 @@ func (u *Upstream) sample(res *pmapi.Columns, taken, arrived time.Time, asked *o
 	for _, set := range noticed.Excess {
 		if _, logged := u.excess[set.PMID]; !logged {
 			u.excess[set.PMID] = struct{}{}
-			u.remark(logrus.WarnLevel, logrus.Fields{"pmid": set.PMID, "instances": len(set.Insts), "limit": u.maker.Most},
+			u.remark(logrus.WarnLevel, logrus.Fields{"pmid": set.PMID, "instances": len(set.Insts), "limit": operand.MaxInstances},
 				"operand has too many instances, definitions that use it have no values")
 		}
 	}

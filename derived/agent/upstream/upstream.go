@@ -25,9 +25,8 @@ type Options struct {
 	// Dial connects to the pmcd whose metrics are the operands, with the options that it is given.
 	Dial func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error)
 
-	Names     *operand.Names // of instances: LookUpInstances writes it
-	Instances int            // of an operand, at most
-	Answer    int            // bytes of an answer to a fetch, at most
+	Names  *operand.Names // of instances: LookUpInstances writes it
+	Answer int            // bytes of an answer to a fetch, at most
 
 	// Interval is the time that a first rate or delta is to cover at least: series with a history are sampled twice in
 	// it, whoever asks. 0: they are not.
@@ -122,7 +121,6 @@ func New(o Options) (*Upstream, error) {
 		excess: make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
 		answerLimit: pmapi.WithLimit(o.Answer),
 	}
-	u.maker.Most = o.Instances
 	u.schedule.warm = o.Interval / operand.PerInterval
 	return u, nil
 }
