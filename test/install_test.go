@@ -57,11 +57,11 @@ func TestInstall(t *testing.T) {
 	assert.Len(t, m.controlLines(), len(control)+1)
 
 	line := regexp.MustCompile(`(?m)^(derived\s+510\s+pipe\s+binary\s+)(\S+ -d 510).*$`)
-	m.write(m.control, line.ReplaceAllString(m.read(m.control), "$1 notready $2 --interval=30s --log-level info "))
+	m.write(m.control, line.ReplaceAllString(m.read(m.control), "$1 notready $2 --interval=30s --limit contexts=100 --log-level info "))
 	for range 2 {
 		m.done(filepath.Join(m.pmda, "Install"))
 		m.requireServed()
-		assert.Regexp(t, `(?m)^derived\t510\tpipe\tbinary\s+/\S+ -d 510 +--interval=30s --log-level info$`, m.read(m.control), "options stay")
+		assert.Regexp(t, `(?m)^derived\t510\tpipe\tbinary\s+/\S+ -d 510 +--interval=30s --log-level info$`, m.read(m.control), "options stay, as far as there are such")
 	}
 
 	m.write(m.control, line.ReplaceAllString(m.read(m.control), "$1$2 --interval=20s\n$1$2 --interval=10s"))
