@@ -73,17 +73,17 @@ func (s *session) overtaken(arrived time.Time) bool {
 		return false
 	}
 	n, err := s.pipes.requests()
-	return n >= pdu.HeaderSize && err == nil // one byte is our own: see pacedPipe.interrupt
+	return n > 0 && err == nil
 }
 
 // pipes are the two pipes of an agent.
 type pipes struct{ in, out pipeEnd }
 
 // newPipes looks into the files of a session; nil if one is no pipe, or if its other end cannot be opened again: the
-// system has no /proc, or the pipe belongs to another user; or if the poller does not know the pipe to pmcd.
+// system has no /proc, or the pipe belongs to another user.
 func newPipes(in, out *os.File) *pipes {
 	p := new(pipes)
-	if p.in.init(in, unix.O_WRONLY) != nil || p.out.init(out, unix.O_RDONLY) != nil || out.SetWriteDeadline(time.Time{}) != nil {
+	if p.in.init(in, unix.O_WRONLY) != nil || p.out.init(out, unix.O_RDONLY) != nil {
 		return nil
 	}
 	return p

@@ -12,9 +12,25 @@ import (
 	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pmdaderived/pdu"
 )
+
+// patience is how long what must happen soon may take.
+const patience = 10 * time.Second
+
+// newPipe returns the two ends of a pipe, closed by the test's cleanup.
+func newPipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		r.Close()
+		w.Close()
+	})
+	return r, w
+}
 
 // interrupted is a pmcd that has sent a fetch, of one metric, and has not read the reply, which is there.
 type interrupted struct {
@@ -223,7 +239,24 @@ func TestRepliesThatNobodyKnows(t *testing.T) {
 	_, err := p.out.Write(make([]byte, 20))
 	require.NoError(t, err)
 	p.send(&pdu.Profile{Default: pdu.Include})
-	err = within(t, p.done)
+	select {
+	case err = <-p.done:
+	case <-time.After(patience):
+		require.FailNow(t, "it goes on")
+	}
 	require.ErrorIs(t, err, errOutOfStep)
 	assert.ErrorContains(t, err, "were left")
+}
+
+// Only pipes can be looked into.
+func TestNotAPipe(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	a, b := os.NewFile(uintptr(fds[0]), "a"), os.NewFile(uintptr(fds[1]), "b")
+	defer a.Close()
+	defer b.Close()
+	in, out := newPipe(t)
+	assert.Nil(t, newPipes(a, out))
+	assert.Nil(t, newPipes(in, b))
+	assert.NotNil(t, newPipes(in, out))
 }

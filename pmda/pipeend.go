@@ -5,7 +5,6 @@ import (
 	"os"
 	"strconv"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,9 +14,9 @@ type pipeEnd struct {
 	raw   syscall.RawConn
 	other int // unix.O_RDONLY or unix.O_WRONLY: what the other end is for
 
-	look  func(fd uintptr) // a value, made once, so that a request allocates none; it leaves n and errno
-	n     int32
-	errno syscall.Errno
+	look func(fd uintptr) // a value, made once, so that a request allocates none; it leaves n and err
+	n    uint32
+	err  error
 }
 
 // init fails if f is no pipe or its other end cannot be opened.
@@ -33,9 +32,7 @@ func (e *pipeEnd) init(f *os.File, other int) error {
 		return err
 	}
 	e.other = other
-	e.look = func(fd uintptr) { // not told to the scheduler, as the calls of package quiet
-		_, _, e.errno = syscall.RawSyscall(syscall.SYS_IOCTL, fd, unix.TIOCINQ, uintptr(unsafe.Pointer(&e.n)))
-	}
+	e.look = func(fd uintptr) { e.n, e.err = unix.IoctlGetUint32(int(fd), unix.TIOCINQ) }
 	end, err := e.reopen()
 	if err != nil {
 		return err
@@ -48,37 +45,14 @@ func (e *pipeEnd) unread() (int, error) {
 	if err := e.raw.Control(e.look); err != nil {
 		return 0, err
 	}
-	if e.errno != 0 {
-		return 0, e.errno
-	}
-	return int(e.n), nil
+	return int(e.n), e.err
 }
 
 // reopen opens the other end, not blocking. It is not kept: while there is another one the end of the stream does not
 // show.
 func (e *pipeEnd) reopen() (end int, err error) {
-	controlErr := e.raw.Control(func(fd uintptr) { end, err = reopen(int(fd), e.other) })
-	return end, errors.Join(controlErr, err)
-}
-
-func reopen(fd, mode int) (int, error) {
-	end, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), mode|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	return end, os.NewSyscallError("open", err)
-}
-
-func canReopen(fd, mode int) bool {
-	end, err := reopen(fd, mode)
-	return err == nil && unix.Close(end) == nil
-}
-
-// setNonblock sets or clears O_NONBLOCK.
-func (e *pipeEnd) setNonblock(on bool) (err error) {
-	controlErr := e.raw.Control(func(fd uintptr) { err = unix.SetNonblock(int(fd), on) })
-	return errors.Join(controlErr, os.NewSyscallError("fcntl", err))
-}
-
-// duplicate returns another descriptor of the end.
-func (e *pipeEnd) duplicate() (dup int, err error) {
-	controlErr := e.raw.Control(func(fd uintptr) { dup, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
-	return dup, errors.Join(controlErr, os.NewSyscallError("fcntl", err))
+	controlErr := e.raw.Control(func(fd uintptr) {
+		end, err = unix.Open("/proc/self/fd/"+strconv.Itoa(int(fd)), e.other|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	})
+	return end, errors.Join(controlErr, os.NewSyscallError("open", err))
 }

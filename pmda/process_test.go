@@ -362,8 +362,8 @@ func about(f *os.File) (text string) {
 	return text
 }
 
-// Requests can be waited for in read(2), also on a pipe that root made for an agent that is not root any more, and a
-// large reply fits. Anything else is an ordinary file.
+// Go's poller waits for pipes, also for those that root made for an agent that is not root any more, and a large reply
+// fits. Anything else is an ordinary file.
 func TestStdio(t *testing.T) {
 	t.Run("pipes", func(t *testing.T) {
 		for _, account := range []string{"", "nobody"} {
@@ -372,7 +372,7 @@ func TestStdio(t *testing.T) {
 			require.NoError(t, err)
 			_, err = cmd.Output()
 			require.NoError(t, err, stderr.String())
-			assert.Equal(t, "blocks and holds 65536, polled and holds 1048576", stderr.String(), "as %q", account)
+			assert.Equal(t, "polled and holds 65536, polled and holds 1048576", stderr.String(), "as %q", account)
 		}
 	})
 	t.Run("files", func(t *testing.T) {

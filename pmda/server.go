@@ -46,27 +46,12 @@ func (s *Server) Serve(ctx context.Context, in, out *os.File) error {
 	if s.Agent == nil {
 		return errors.New("server has no agent")
 	}
-	var requests io.Reader = in
-	var replies io.Writer = out
-	interrupt := func() { _ = in.SetReadDeadline(time.Now()) }
-	pipes := newPipes(in, out)
-	if pipes != nil {
-		paced, err := newPacedPipe(in, &pipes.in)
-		if err != nil {
-			return fmt.Errorf("pipe from pmcd: %w", err)
-		}
-		defer paced.close()
-		requests, interrupt = paced, paced.interrupt
-		if replies, err = newQuietFile(out); err != nil {
-			return fmt.Errorf("pipe to pmcd: %w", err)
-		}
-	}
 	defer context.AfterFunc(ctx, func() {
-		interrupt()
+		_ = in.SetReadDeadline(time.Now())
 		_ = out.SetWriteDeadline(time.Now().Add(lastReply))
 	})()
-	session := newSession(s, requests, replies)
-	if pipes != nil {
+	session := newSession(s, in, out)
+	if pipes := newPipes(in, out); pipes != nil {
 		session.pipes = pipes
 	}
 	err := session.run(ctx, !s.Greeted)

@@ -32,9 +32,8 @@ func Stdio() (in, out *os.File, err error) {
 // (/proc/sys/fs/pipe-max-size). Memory is taken for what is in it.
 const pipeSize = 1 << 20
 
-// takeOver duplicates a standard descriptor to a number above them. Go's poller waits for pipes and sockets, but for the
-// pipe of requests where Serve can do better; a terminal or a file is shared with other processes and left as
-// it is.
+// takeOver duplicates a standard descriptor to a number above them. Go's poller waits for pipes and sockets; a terminal or
+// a file is shared with other processes and left as it is.
 func takeOver(fd int, name string) (*os.File, error) {
 	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -43,7 +42,7 @@ func takeOver(fd int, name string) (*os.File, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(dup, &st); err == nil {
 		kind := st.Mode & unix.S_IFMT
-		if kind == unix.S_IFSOCK || kind == unix.S_IFIFO && !(fd == unix.Stdin && canReopen(dup, unix.O_WRONLY)) {
+		if kind == unix.S_IFSOCK || kind == unix.S_IFIFO {
 			if err := unix.SetNonblock(dup, true); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, errors.Join(err, unix.Close(dup)))
 			}

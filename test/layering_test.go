@@ -40,10 +40,9 @@ const (
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
 	"pdu":           {never: pure},
-	"pmda/quiet":    {modules: unixCalls, never: talking},
-	"pmda":          {ours: "pdu pmda/quiet regular", modules: logging + " " + unixCalls},
+	"pmda":          {ours: "pdu regular", modules: logging + " " + unixCalls},
 	"pmda/pmdatest": {ours: "pdu pmda"},
-	"pmda/pmapi":    {ours: "pdu pmda/quiet"},
+	"pmda/pmapi":    {ours: "pdu"},
 
 	"pmda/pmapi/archive": {
 		ours:  "pdu pmda/pmapi pmda/pmapi/archive/interp pmda/pmapi/archive/logfile pmda/pmapi/archive/metadata",
@@ -78,7 +77,7 @@ var layers = map[string]layer{
 	},
 	"derived/agent/upstream": {
 		ours: "derived/agent/agents derived/agent/control derived/agent/operand derived/agent/predict " +
-			"derived/agent/queue derived/agent/slow pdu pmda/pmapi pmda/quiet",
+			"derived/agent/queue derived/agent/slow pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
 	"derived/agent/queue":   {ours: "derived/agent/operand derived/agent/slow", never: pure},

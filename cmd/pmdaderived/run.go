@@ -149,10 +149,7 @@ func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Age
 			log.SetLevel(max(o.logLevel, logrus.DebugLevel))
 		}
 	}
-	if a, err = agent.New(settings); err != nil {
-		log.WithError(err).Error("exiting")
-		return nil, nil, err
-	}
+	a = agent.New(settings)
 	beside = []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
 	if o.watch != watchOff {
 		beside = append(beside, func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) })

@@ -108,23 +108,21 @@ type Agent struct {
 }
 
 // New makes an agent that knows what the configuration and the state file say, and no operands yet.
-// Problems with either are logged. It fails if the timer of its schedule cannot be made.
-func New(o Options) (a *Agent, err error) {
+// Problems with either are logged.
+func New(o Options) *Agent {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	o.poll, o.answer, o.windows = cmp.Or(o.poll, lookAgain), cmp.Or(o.answer, pdu.ClientLimit), cmp.Or(o.windows, window.MaxValues)
-	a = &Agent{
+	a := &Agent{
 		options: o, clients: make(map[pmda.Client]*client), groups: derived.NewGroups(), refreshed: make(map[pdu.InDom]time.Time),
 	}
 	a.evaluations.Groups = a.groups
 	a.constant = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
-	if a.upstream, err = upstream.New(upstream.Options{
+	a.upstream = upstream.New(upstream.Options{
 		Dial: o.Dial, Names: &a.names, Answer: o.answer,
 		Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
-	}); err != nil {
-		return nil, err
-	}
+	})
 	a.keeper = keeper.New(keeper.Options{
 		Upstream: a.upstream, Names: &a.names, Values: o.windows, Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
@@ -135,7 +133,7 @@ func New(o Options) (a *Agent, err error) {
 		Upstream: a.upstream, Keeper: a.keeper, Names: &a.names, Groups: a.groups, Figures: &a.figures, Log: o.Log, Now: o.Now,
 		Snapshot: &a.snapshot, Changes: &a.changes,
 	})
-	return a, nil
+	return a
 }
 
 // Run connects to pmcd, samples and keeps the snapshot up to date until ctx ends. It returns when all

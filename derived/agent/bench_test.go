@@ -39,8 +39,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 		lines = append(lines, fmt.Sprintf("m%d = %s(up.m%d)", i, function, i))
 	}
 	log, _ := logtest.NewNullLogger()
-	a, err := New(Options{Domain: testDomain, Load: func() served.Config { return served.Config{} }, Log: log})
-	require.NoError(tb, err)
+	a := New(Options{Domain: testDomain, Load: func() served.Config { return served.Config{} }, Log: log})
 	snap := site.serve(conf(lines...))
 	require.Equal(tb, n, snap.Bound)
 	a.snapshot.Store(snap)
@@ -124,8 +123,7 @@ func refreshing(tb testing.TB, n, instances int) (a *Agent, next func()) {
 		lines[i] = fmt.Sprintf("m%d = up.m%d_0 + up.m%d_1", i, i, i)
 	}
 	log, _ := logtest.NewNullLogger()
-	a, err := New(Options{Domain: testDomain, Load: func() served.Config { return served.Config{} }, Log: log})
-	require.NoError(tb, err)
+	a = New(Options{Domain: testDomain, Load: func() served.Config { return served.Config{} }, Log: log})
 	snap := site.serve(conf(lines...))
 	require.Equal(tb, n, snap.Bound)
 	a.snapshot.Store(snap)
@@ -198,8 +196,7 @@ func BenchmarkRefresh(b *testing.B) {
 func BenchmarkGroupRequests(b *testing.B) {
 	const n = 10_000
 	log, _ := logtest.NewNullLogger()
-	a, err := New(Options{Domain: testDomain, Load: func() served.Config { return served.Config{} }, Log: log})
-	require.NoError(b, err)
+	a := New(Options{Domain: testDomain, Load: func() served.Config { return served.Config{} }, Log: log})
 	a.snapshot.Store(newSite(b).serve(conf("kind = sum(up.bin) by (kind=/x/)")))
 	now := time.Now()
 	a.refreshed[groupDom] = now.Add(time.Hour)

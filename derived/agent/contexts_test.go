@@ -42,9 +42,7 @@ func newBench(t *testing.T, c served.Config, change ...func(*Options)) *bench {
 	for _, f := range change {
 		f(&o)
 	}
-	var err error
-	b.agent, err = New(o)
-	require.NoError(t, err)
+	b.agent = New(o)
 	b.maker = operand.NewMaker(&b.agent.names, b.now)
 	b.serve(c)
 	return b

@@ -73,9 +73,7 @@ func start(tb testing.TB, up *collector, c served.Config, change ...func(*Option
 	for _, f := range change {
 		f(&o)
 	}
-	var err error
-	h.agent, err = New(o)
-	require.NoError(tb, err)
+	h.agent = New(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { h.agent.Run(ctx) })

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
-	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
@@ -104,11 +103,10 @@ func BenchmarkColdLoad5000(b *testing.B) {
 	log.SetOutput(io.Discard)
 	before := cpu(b)
 	for b.Loop() {
-		a, err := New(Options{
+		a := New(Options{
 			Domain: testDomain, Load: func() served.Config { return manyConf(0, 0) }, Dial: up.dial,
 			StateFile: filepath.Join(b.TempDir(), "state"), Log: log,
 		})
-		require.NoError(b, err)
 		ctx, cancel := context.WithCancel(b.Context())
 		var running sync.WaitGroup
 		running.Go(func() { a.Run(ctx) })

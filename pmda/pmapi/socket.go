@@ -9,8 +9,6 @@ import (
 	"os"
 	"syscall"
 	"time"
-
-	"pmdaderived/pmda/quiet"
 )
 
 // socket is the socket of a connection: that of package net, and what never waits. A net.Conn lets one goroutine read
@@ -24,7 +22,7 @@ type socket struct {
 	// made once, so that a fetch allocates none.
 	buf         []byte
 	n           int
-	errno       syscall.Errno
+	err         error
 	read, write func(fd uintptr)
 }
 
@@ -39,8 +37,8 @@ func newSocket(nc net.Conn) (*socket, error) {
 		return nil, errors.Join(err, nc.Close())
 	}
 	s := &socket{Conn: nc, raw: raw}
-	s.read = func(fd uintptr) { s.n, s.errno = quiet.Read(fd, s.buf) }
-	s.write = func(fd uintptr) { s.n, s.errno = quiet.Write(fd, s.buf) }
+	s.read = func(fd uintptr) { s.n, s.err = syscall.Read(int(fd), s.buf) }
+	s.write = func(fd uintptr) { s.n, s.err = syscall.Write(int(fd), s.buf) }
 	return s, nil
 }
 
@@ -75,20 +73,26 @@ func (s *socket) transfer(op string, call func(fd uintptr), b []byte) (int, erro
 		if err := s.raw.Control(call); err != nil {
 			return 0, err
 		}
-		switch s.errno {
-		case 0:
+		switch {
+		case s.err == nil:
 			return s.n, nil
-		case syscall.EAGAIN:
-			return 0, s.errno
-		case syscall.EINTR:
-		default:
-			return 0, os.NewSyscallError(op, s.errno)
+		case errors.Is(s.err, syscall.EAGAIN):
+			return 0, s.err
+		case !errors.Is(s.err, syscall.EINTR):
+			return 0, os.NewSyscallError(op, s.err)
 		}
 	}
 }
 
 // waitReadable waits until there is something to read or the connection has ended, or for the deadline.
-func (s *socket) waitReadable() error { return s.raw.Read(quiet.Readable) }
+func (s *socket) waitReadable() error { return s.raw.Read(readable) }
+
+// readable reports whether a read would return anything, be it an error or the end.
+func readable(fd uintptr) bool {
+	var first [1]byte
+	_, _, err := syscall.Recvfrom(int(fd), first[:], syscall.MSG_PEEK)
+	return !errors.Is(err, syscall.EAGAIN)
+}
 
 // interruptible sets a deadline that the end of the context brings forward, until disarm is called.
 // Errors of set are left to the read or write that follows.

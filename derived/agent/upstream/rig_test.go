@@ -83,11 +83,7 @@ func bare(now func() time.Time, change ...func(*Options)) (*Upstream, *logtest.H
 	for _, f := range change {
 		f(&o)
 	}
-	u, err := New(o)
-	if err != nil {
-		panic(err)
-	}
-	return u, hook
+	return New(o), hook
 }
 
 // newFetching attaches n connections to the pmcd at an address.

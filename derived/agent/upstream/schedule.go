@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -13,7 +14,7 @@ const (
 	secondSample = 100 * time.Millisecond
 
 	// moreSlack is how much earlier than a sample is due the schedule may look, and predict.Slack how much later: to set
-	// its timer takes a system call, to wake it for nothing some twenty times as much.
+	// its timer may wake a thread, to wake the schedule for nothing does.
 	moreSlack = predict.Lead
 
 	// idleCheck is how often is looked for what only time shows when nothing is due.
@@ -44,7 +45,7 @@ func (u *Upstream) Plan(p *Planned, plan predict.Plan, series []*Series) {
 	next := earliest(s.latest, s.planned.Next())
 	if moved := next.Sub(s.next); moved < -predict.Slack || moved > moreSlack {
 		s.next = next
-		u.timer.Set(next.Sub(u.now()))
+		u.timer.Reset(next.Sub(u.now()))
 	}
 }
 
@@ -65,7 +66,7 @@ func (u *Upstream) keepWarm(series []*Series) {
 	s.keep, s.second = series, now.Add(secondSample)
 	if s.second.Before(s.next) {
 		s.next = s.second
-		u.timer.Set(secondSample)
+		u.timer.Reset(secondSample)
 	}
 	u.retain(now, 1)
 }
@@ -88,11 +89,17 @@ func (u *Upstream) retain(now time.Time, fewer int) {
 	u.ask(now, n, wanted...)
 }
 
-// follow samples when something is planned and what is to be kept warm, and looks after what only time shows, until the
-// timer is closed.
-func (u *Upstream) follow() {
-	for u.Look(u.now()); u.timer.Wait(); {
+// follow samples when something is planned and what is to be kept warm, and looks after what only time shows, until ctx
+// ends.
+func (u *Upstream) follow(ctx context.Context) {
+	defer u.timer.Stop()
+	for {
 		u.Look(u.now())
+		select {
+		case <-ctx.Done():
+			return
+		case <-u.timer.C:
+		}
 	}
 }
 
@@ -118,7 +125,7 @@ func (u *Upstream) Look(now time.Time) {
 	}
 	s.latest = earliest(now.Add(idleCheck), s.tick, s.second)
 	s.next = earliest(s.latest, s.planned.Next())
-	u.timer.Set(s.next.Sub(now))
+	u.timer.Reset(s.next.Sub(now))
 	u.ask(now, operand.Need{Gap: MinGap}, due...)
 	clear(due)
 	s.due = due

@@ -1,10 +1,10 @@
 package upstream
 
 import (
-	"slices"
+	"context"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -183,40 +183,38 @@ func TestNothingIsSampledForNobody(t *testing.T) {
 
 // Between the times at which a schedule looks it waits, even if it has to look sooner than it knew when it began to.
 func TestFollow(t *testing.T) {
-	start := time.Unix(1_000_000, 0)
-	var passed atomic.Int64
-	u, _ := bare(func() time.Time { return start.Add(time.Duration(passed.Load())) }, func(o *Options) { o.Interval = time.Hour })
-	u.conns = []*connection{{busy: true, sent: start.Add(1000 * time.Hour)}}
-	var running sync.WaitGroup
-	running.Go(u.follow)
-	waiting := func() []*Series {
-		u.mu.Lock()
-		defer u.unlock()
-		return u.queue.Waiting()
-	}
-	eventually(t, "it waits", func() bool {
-		u.mu.Lock()
-		defer u.unlock()
-		return !u.schedule.latest.IsZero()
-	})
-	assert.Empty(t, waiting())
-	deep, planned := seriesOf(countID), seriesOf(loadID)
-	u.Serve([]*Series{deep, planned}, []int{1, 0})
-	forget := func() {
-		u.mu.Lock()
-		defer u.unlock()
-		u.queue.Forget()
-		deep.Push(operand.Empty(u.now(), nil))
-	}
-	forget()
-	assert.Empty(t, waiting())
-	passed.Add(int64(secondSample))
-	eventually(t, "the second sample is asked for", func() bool { return slices.Equal(waiting(), []*Series{deep}) })
+	synctest.Test(t, func(t *testing.T) {
+		u, _ := bare(time.Now, func(o *Options) { o.Interval = time.Hour })
+		u.conns = []*connection{{busy: true, sent: time.Now().Add(1000 * time.Hour)}}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { u.follow(ctx) })
+		waiting := func() []*Series {
+			synctest.Wait()
+			u.mu.Lock()
+			defer u.unlock()
+			return u.queue.Waiting()
+		}
+		assert.Empty(t, waiting())
+		deep, planned := seriesOf(countID), seriesOf(loadID)
+		u.Serve([]*Series{deep, planned}, []int{1, 0})
+		forget := func() {
+			u.mu.Lock()
+			defer u.unlock()
+			u.queue.Forget()
+			deep.Push(operand.Empty(u.now(), nil))
+		}
+		forget()
+		time.Sleep(secondSample - 1)
+		assert.Empty(t, waiting())
+		time.Sleep(1)
+		assert.Equal(t, []*Series{deep}, waiting(), "the second sample")
 
-	forget()
-	u.Plan(&Planned{}, predict.LookedUp(u.now()), []*Series{planned})
-	passed.Add(int64(time.Second))
-	eventually(t, "what is planned is asked for", func() bool { return slices.Equal(waiting(), []*Series{planned}) })
-	u.timer.Close()
-	running.Wait()
+		forget()
+		u.Plan(&Planned{}, predict.LookedUp(u.now()), []*Series{planned})
+		time.Sleep(time.Second)
+		assert.Equal(t, []*Series{planned}, waiting(), "what is planned")
+		cancel()
+		running.Wait()
+	})
 }

@@ -17,7 +17,6 @@ import (
 	"pmdaderived/derived/agent/slow"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
-	"pmdaderived/pmda/quiet"
 )
 
 // Options are what an Upstream is made with.
@@ -52,7 +51,7 @@ type Upstream struct {
 
 	answerLimit pmapi.Option // of connections for fetches
 
-	timer *quiet.Timer // of the schedule
+	timer *time.Timer // of the schedule
 
 	mu sync.Mutex // guards all that follows, series, connections and what the schedule follows
 
@@ -105,35 +104,27 @@ type remark struct {
 	text  string
 }
 
-// New makes an Upstream that knows no series yet. It fails if its timer cannot be made.
-func New(o Options) (*Upstream, error) {
-	timer, err := quiet.NewTimer()
-	if err != nil {
-		return nil, err
-	}
+// New makes an Upstream that knows no series yet.
+func New(o Options) *Upstream {
 	known := make(slow.Agents)
 	u := &Upstream{
 		options: o, log: o.Log, figures: o.Figures, now: o.Now,
 		ready: make(chan struct{}, 1), wake: make(chan struct{}, 1), sampled: make(chan struct{}, 1), slots: make(chan int, connections+1),
-		timer: timer,
+		timer: time.NewTimer(idleCheck),
 		slow:  slow.Ledger{Agents: known}, queue: queue.New[*Series](known), size: operand.NewSizes(MaxPart), maker: operand.NewMaker(o.Names, o.Now()),
 		asked:  make(agents.Table),
 		excess: make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
 		answerLimit: pmapi.WithLimit(o.Answer),
 	}
 	u.schedule.warm = o.Interval / operand.PerInterval
-	return u, nil
+	return u
 }
 
 // Run keeps us connected and follows the schedule until ctx ends. It returns when all that it started has ended.
 func (u *Upstream) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { u.stayConnected(ctx) })
-	tasks.Go(u.follow)
-	tasks.Go(func() {
-		<-ctx.Done()
-		u.timer.Close()
-	})
+	tasks.Go(func() { u.follow(ctx) })
 	tasks.Wait()
 }
 
