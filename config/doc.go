@@ -42,8 +42,8 @@
 //
 // # Changes
 //
-// A [Watcher] has the kernel tell of changes in every directory on the way to the files, looks at the
-// files when there was a change, every minute anyway, and often while the kernel cannot tell. It
+// A [Watcher] has the kernel tell of changes in the directories of the files and in the parents of these, looks at the
+// files when there was a change, every minute anyway, and every 10 s while the kernel cannot tell. It
 // compares contents, and leaves files time that look half-written. docs/configuration.md has the rules.
 //
 //	Run      goroutine of the caller: looks, compares, announces; owns all but what Took shares

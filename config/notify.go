@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -37,14 +38,13 @@ func openFeed() (feed, error) {
 // notifier follows the places of a path list through the kernel.
 type notifier struct {
 	feed
-	tell    func()                   // called from a goroutine of its own for every event that matters
-	places  atomic.Pointer[placeSet] // what matters
-	watched map[string]fileID
-	done    chan struct{} // closed when nothing comes any more
+	tell   func()                   // called from a goroutine of its own for every event that matters
+	places atomic.Pointer[placeSet] // what matters
+	done   chan struct{}            // closed when nothing comes any more
 }
 
 func newNotifier(f feed, tell func()) *notifier {
-	n := &notifier{feed: f, tell: tell, watched: map[string]fileID{}, done: make(chan struct{})}
+	n := &notifier{feed: f, tell: tell, done: make(chan struct{})}
 	n.places.Store(&placeSet{})
 	go n.pump()
 	return n
@@ -59,7 +59,6 @@ func (n *notifier) close() {
 // pump takes events as they come, whatever the owner of the notifier is doing: while fsnotify waits
 // for somebody to take an error it may hold the lock that Add and Remove need.
 func (n *notifier) pump() {
-	defer n.tell() // so that the owner finds out
 	defer close(n.done)
 	for {
 		select {
@@ -67,7 +66,7 @@ func (n *notifier) pump() {
 			if !ok {
 				return
 			}
-			if n.matters(e) {
+			if n.places.Load().matters(filepath.Clean(e.Name)) { // below / it begins with two slashes
 				n.tell()
 			}
 		case _, ok := <-n.errors:
@@ -79,47 +78,26 @@ func (n *notifier) pump() {
 	}
 }
 
-func (n *notifier) matters(e fsnotify.Event) bool {
-	all := *n.places.Load()
-	name := filepath.Clean(e.Name) // below / it begins with two slashes
-	if all[name] != nil && e.Has(fsnotify.Remove|fsnotify.Rename|fsnotify.Chmod) {
-		return true
-	}
-	p := all[filepath.Dir(name)]
-	entry := filepath.Base(name)
-	return p != nil && (p.names[entry] || p.whole && !Ignored(entry))
-}
-
-// watch follows exactly these places. fresh reports whether one of them was not followed before, so
-// that what happened in it just now may have been missed. It returns the first error that leaves an
-// end of the path list unwatched.
-func (n *notifier) watch(all placeSet) (fresh bool, err error) {
-	n.places.Store(&all)
-	for dir, id := range n.watched {
-		if p := all[dir]; p == nil || p.id != id {
+// follow has the kernel watch the places that a path list has now. If these change meanwhile, it tells. It returns
+// the first error that leaves a place unwatched.
+func (n *notifier) follow(paths []string) error {
+	all := trace(paths)
+	before := n.places.Swap(&all)
+	for dir := range *before {
+		if all[dir] == nil {
 			_ = n.Remove(dir) // the kernel may have done so already
-			delete(n.watched, dir)
 		}
 	}
+	var failed error
 	for _, dir := range slices.Sorted(maps.Keys(all)) { // in order, so that the first error is the same the next time
-		p := all[dir]
-		// Also those watched already: a directory made anew may have the identity of the former.
-		addErr := n.Add(dir)
-		_, known := n.watched[dir]
-		switch {
-		case addErr == nil:
-			n.watched[dir] = p.id
-			fresh = fresh || !known
-		case errors.Is(addErr, fs.ErrNotExist), errors.Is(addErr, syscall.ENOTDIR):
-			delete(n.watched, dir)
-			fresh = true
-		default:
-			delete(n.watched, dir)
-			// A directory that may be passed and not listed is on the way only, or else Load reports it.
-			if err == nil && (p.end || !errors.Is(addErr, fs.ErrPermission)) {
-				err = &fs.PathError{Op: "watch", Path: dir, Err: addErr}
-			}
+		// Also those watched already: another directory may have come in the place of the former.
+		err := n.Add(dir)
+		if err != nil && failed == nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			failed = &fs.PathError{Op: "watch", Path: dir, Err: err}
 		}
 	}
-	return fresh, err
+	if !reflect.DeepEqual(trace(paths), all) {
+		n.tell()
+	}
+	return failed
 }

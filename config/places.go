@@ -5,45 +5,35 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
-// place is a directory whose entries decide what a path list means.
-type place struct {
-	id fileID
-
-	// names are the entries that are looked up on the way to a definition file: directories, files
-	// and symbolic links, those that do not exist yet included. whole: every entry counts but the
-	// ignored ones, for all files in the directory are read.
-	names map[string]bool
-	whole bool
-
-	// end: a component of the path list, or a link, ends here: with a file, a directory, or nothing.
-	end bool
-}
-
-// placeSet holds directories by their path, in which no component is a symbolic link. A directory that
-// is mounted in several places is there once.
+// placeSet holds the directories whose entries decide what a path list means, by their paths, in which no
+// component is a symbolic link.
 type placeSet map[string]*place
 
-// fileID tells files of a host apart.
-type fileID struct{ device, inode uint64 }
+// place says which entries of a directory matter: those with these names, whether they exist or not, or all.
+type place struct {
+	names map[string]bool
+	whole bool
+}
 
-func identify(info fs.FileInfo) fileID {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return fileID{}
+// matters reports whether an event at a path concerns the places: one of them, or an entry that matters.
+func (s placeSet) matters(path string) bool {
+	if s[path] != nil {
+		return true
 	}
-	return fileID{device: uint64(s.Dev), inode: s.Ino}
+	p := s[filepath.Dir(path)]
+	return p != nil && (p.whole || p.names[filepath.Base(path)])
 }
 
 // maxLinks is how many symbolic links one path may lead through, as in the kernel.
 const maxLinks = 40
 
-// trace finds the places of a path list: every directory on the way to its files, from the root on
-// and through every link, for each of them may be renamed, replaced or made only later.
+// trace finds the places of a path list: the directories in it with those below, the entries of their parents, and the
+// entries for files, for links on the way, and for what does not exist yet. Other directories on the way are no places:
+// somebody may change them all the time, and a rename there is rare.
 func trace(paths []string) placeSet {
-	t := tracer{places: placeSet{}, byID: map[fileID]*place{}}
+	t := tracer{places: placeSet{}}
 	for _, path := range paths {
 		if path == "" {
 			continue
@@ -63,7 +53,6 @@ func trace(paths []string) placeSet {
 
 type tracer struct {
 	places  placeSet
-	byID    map[fileID]*place
 	entries int // directories and links of whole directories
 }
 
@@ -81,44 +70,35 @@ func (t *tracer) follow(dir, path string, depth int) {
 			dir = filepath.Dir(dir)
 			continue
 		}
-		p := t.place(dir)
-		if p == nil {
-			return
-		}
-		p.names[name] = true
 		next := filepath.Join(dir, name)
 		info, err := os.Lstat(next)
-		switch {
-		case err != nil:
-			p.end = true
-			return
-		case info.Mode()&fs.ModeSymlink != 0:
-			target, err := os.Readlink(next)
-			if links++; err != nil || links > maxLinks {
-				p.end = true
-				return
-			}
-			if filepath.IsAbs(target) {
-				dir = "/"
-			}
-			rest = append(strings.Split(target, "/"), rest...)
-		case info.IsDir():
+		if err == nil && info.IsDir() {
 			dir = next
-		default:
-			p.end = true
+			continue
+		}
+		t.place(dir).names[name] = true
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 			return
 		}
+		target, err := os.Readlink(next)
+		if links++; err != nil || links > maxLinks {
+			return
+		}
+		if filepath.IsAbs(target) {
+			dir = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
 	}
+	t.place(filepath.Dir(dir)).names[filepath.Base(dir)] = true
 	t.directory(dir, depth)
 }
 
 // directory makes a directory whose files are read a place, and those below.
 func (t *tracer) directory(dir string, depth int) {
 	p := t.place(dir)
-	if p == nil || p.whole || depth >= MaxDepth {
+	if p.whole || depth >= MaxDepth {
 		return
 	}
-	p.end = true
 	info, err := os.Lstat(dir)
 	if err != nil || info.Mode().Perm()&0o002 != 0 {
 		return // Load refuses it: its parent tells of a change of mode
@@ -144,20 +124,11 @@ func (t *tracer) directory(dir string, depth int) {
 	}
 }
 
-// place returns the place of a directory, or nil if there is no such directory any more.
+// place returns the place of a directory.
 func (t *tracer) place(dir string) *place {
-	if p := t.places[dir]; p != nil {
-		return p
-	}
-	info, err := os.Lstat(dir)
-	if err != nil || !info.IsDir() {
-		return nil
-	}
-	id := identify(info)
-	p := t.byID[id]
+	p := t.places[dir]
 	if p == nil {
-		p = &place{id: id, names: map[string]bool{}}
-		t.byID[id] = p
+		p = &place{names: map[string]bool{}}
 		t.places[dir] = p
 	}
 	return p

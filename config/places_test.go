@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// placesBelow writes the places below a folder as "directory: what matters in it", END at the end of a
-// component of the path list.
+// placesBelow writes the places below a folder as "directory: what matters in it".
 func placesBelow(root string, all placeSet) []string {
 	var lines []string
 	for _, dir := range slices.Sorted(maps.Keys(all)) {
@@ -25,9 +24,6 @@ func placesBelow(root string, all placeSet) []string {
 		entries := slices.Sorted(maps.Keys(p.names))
 		if p.whole {
 			entries = append(entries, "*")
-		}
-		if p.end {
-			entries = append(entries, "END")
 		}
 		lines = append(lines, strings.Join(append([]string{name + ":"}, entries...), " "))
 	}
@@ -41,34 +37,28 @@ func TestTrace(t *testing.T) {
 		paths []string
 		want  []string
 	}{
-		{"a file", map[string]string{"d/f": ""}, []string{"d/f"}, []string{": d", "/d: f END"}},
-		{"a directory", map[string]string{"d/f": ""}, []string{"d/"}, []string{": d", "/d: * END"}},
-		{"levels of directories", map[string]string{"d/e/f/g": ""}, []string{"d"}, []string{
-			": d", "/d: * END", "/d/e: * END", "/d/e/f: * END",
+		{"a file", files{"d/f": ""}, []string{"d/f"}, []string{"/d: f"}},
+		{"a directory", files{"d/f": ""}, []string{"d/"}, []string{": d", "/d: *"}},
+		{"far above the files", files{"a/b/c/d/f": ""}, []string{"a/b/c/d"}, []string{"/a/b/c: d", "/a/b/c/d: *"}},
+		{"levels of directories", files{"d/e/f/g": ""}, []string{"d"}, []string{": d", "/d: *", "/d/e: *", "/d/e/f: *"}},
+		{"ignored directories", files{"d/..1/f": "", "d/e~/f": ""}, []string{"d"}, []string{": d", "/d: *"}},
+		{"missing", files{"d/": ""}, []string{"d/e/f"}, []string{"/d: e"}},
+		{"below a file", files{"d": ""}, []string{"d/e/f"}, []string{": d"}},
+		{"two in one place", files{"d/f": "", "d/g": ""}, []string{"d/f", "d/g"}, []string{"/d: f g"}},
+		{"a link to a file", files{"d/f": "->../e/g", "e/g": ""}, []string{"d/f"}, []string{"/d: f", "/e: g"}},
+		{"a link to a directory", files{"d": "->e", "e/f": ""}, []string{"d"}, []string{": d e", "/e: *"}},
+		{"a link that leads on", files{"l": "->m", "m": "->d/e", "d/e/f": ""}, []string{"l/f"}, []string{": l m", "/d/e: f"}},
+		{"what .. means behind a link", files{"l": "->d/e", "d/e/": "", "d/f": ""}, []string{"l/../f"}, []string{": l", "/d: f"}},
+		{"a link in a directory", files{"d/l": "->../e/g", "e/g": ""}, []string{"d"}, []string{": d", "/d: l *", "/e: g"}},
+		{"a link to nothing", files{"d/l": "->../e/g"}, []string{"d"}, []string{": d e", "/d: l *"}},
+		{"Kubernetes", files{"d/f": "->..data/f", "d/..data": "->..1", "d/..1/f": ""}, []string{"d"}, []string{
+			": d", "/d: ..data f *", "/d/..1: f",
 		}},
-		{"ignored directories", map[string]string{"d/..1/f": "", "d/e~/f": ""}, []string{"d"}, []string{": d", "/d: * END"}},
-		{"missing", map[string]string{"d/": ""}, []string{"d/e/f"}, []string{": d", "/d: e END"}},
-		{"below a file", map[string]string{"d": ""}, []string{"d/e/f"}, []string{": d END"}},
-		{"two in one place", map[string]string{"d/f": "", "d/g": ""}, []string{"d/f", "d/g"}, []string{": d", "/d: f g END"}},
-		{"a link to a file", map[string]string{"d/f": "->../e/g", "e/g": ""}, []string{"d/f"}, []string{
-			": d e", "/d: f", "/e: g END",
+		{"one file of Kubernetes", files{"d/f": "->..data/f", "d/..data": "->..1", "d/..1/f": ""}, []string{"d/f"}, []string{
+			"/d: ..data f", "/d/..1: f",
 		}},
-		{"a link to a directory", map[string]string{"d": "->e", "e/f": ""}, []string{"d"}, []string{": d e", "/e: * END"}},
-		{"a link that leads on", map[string]string{"l": "->m", "m": "->d/e", "d/e/f": ""}, []string{"l/f"}, []string{
-			": d l m", "/d: e", "/d/e: f END",
-		}},
-		{"what .. means behind a link", map[string]string{"l": "->d/e", "d/e/": "", "d/f": ""}, []string{"l/../f"}, []string{
-			": d l", "/d: e f END",
-		}},
-		{"a link in a directory", map[string]string{"d/l": "->../e/g", "e/g": ""}, []string{"d"}, []string{
-			": d e", "/d: l * END", "/e: g END",
-		}},
-		{"a link to nothing", map[string]string{"d/l": "->../e/g"}, []string{"d"}, []string{": d e END", "/d: l * END"}},
-		{"Kubernetes", map[string]string{"d/f": "->..data/f", "d/..data": "->..1", "d/..1/f": ""}, []string{"d"}, []string{
-			": d", "/d: ..1 ..data f * END", "/d/..1: f END",
-		}},
-		{"a link to itself", map[string]string{"d": "->d"}, []string{"d"}, []string{": d END"}},
-		{"a link upwards", map[string]string{"d/e/l": "->.."}, []string{"d"}, []string{": d", "/d: * END", "/d/e: l * END"}},
+		{"a link to itself", files{"d": "->d"}, []string{"d"}, []string{": d"}},
+		{"a link upwards", files{"d/e/l": "->.."}, []string{"d"}, []string{": d", "/d: *", "/d/e: l *"}},
 		{"an empty path", nil, []string{""}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -87,18 +77,25 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-func TestTraceFromTheRootOn(t *testing.T) {
-	inTree(t, map[string]string{"d/f": ""})
+func TestTraceOfARelativePath(t *testing.T) {
+	inTree(t, files{"d/f": ""})
 	dir, err := os.Getwd()
 	require.NoError(t, err)
-	all := trace([]string{"d/f"})
-	assert.Equal(t, trace([]string{dir + "/d/f"}), all, "a relative path")
-	above := dir + "/d"
-	for above != "/" {
-		name := filepath.Base(above)
-		above = filepath.Dir(above)
-		require.Contains(t, all, above)
-		assert.True(t, all[above].names[name], above)
+	assert.Equal(t, trace([]string{dir + "/d/f"}), trace([]string{"d/f"}))
+}
+
+func TestPlacesMatter(t *testing.T) {
+	all := placeSet{"/etc": {names: map[string]bool{"defs": true}}, "/etc/defs": {whole: true}}
+	for path, want := range map[string]bool{
+		"/etc":            true, // it may be another one now
+		"/etc/defs":       true,
+		"/etc/passwd":     false,
+		"/etc/defs/f":     true,
+		"/etc/defs/..f":   true, // a link may lead through it
+		"/etc/defs/x/y":   false,
+		"/etc/other/defs": false,
+	} {
+		assert.Equal(t, want, all.matters(path), path)
 	}
 }
 
@@ -108,7 +105,7 @@ func TestTraceStaysOutsideOfWhatLoadRefuses(t *testing.T) {
 	d.chmod("d", 0o777)
 	root, err := filepath.EvalSymlinks(d.dir)
 	require.NoError(t, err)
-	assert.Equal(t, []string{": d", "/d: END"}, placesBelow(root, trace([]string{root + "/d"})))
+	assert.Equal(t, []string{": d", "/d:"}, placesBelow(root, trace([]string{root + "/d"})))
 }
 
 func TestTraceLimits(t *testing.T) {

@@ -23,30 +23,19 @@ const (
 	// it does not tell of, such as those of other hosts, or a file system mounted over a directory.
 	safetyNet = time.Minute
 
+	// pollInterval is how often while the kernel cannot tell of all changes, because its limits are exhausted.
+	pollInterval = 10 * time.Second
+
 	// unreadAgain is how soon files are looked at again that could not be read for a reason that passes.
 	unreadAgain = time.Second
-
-	// maxRounds is how often directories are searched for others that have come up meanwhile.
-	maxRounds = 5
 )
-
-// WatchOptions are what a Watcher is made with.
-type WatchOptions struct {
-	Paths []string // as Load takes them
-
-	// Poll is how often files are looked at while the kernel cannot tell of changes, because its limits are
-	// exhausted. PollOnly does not ask the kernel.
-	Poll     time.Duration
-	PollOnly bool
-
-	Log logrus.FieldLogger
-}
 
 // Watcher notices that what a path list holds is not what was loaded last.
 type Watcher struct {
-	options WatchOptions
-	open    func() (feed, error)
-	news    chan struct{} // something has happened
+	paths []string
+	log   logrus.FieldLogger
+	open  func() (feed, error)
+	news  chan struct{} // something has happened
 
 	mu      sync.Mutex
 	served  state  // what was loaded last; guarded by mu
@@ -61,9 +50,9 @@ type Watcher struct {
 	blind     string    // why polls are short; "": they are not
 }
 
-// NewWatcher makes a watcher. It opens nothing before Run.
-func NewWatcher(o WatchOptions) *Watcher {
-	return &Watcher{options: o, open: openFeed, news: make(chan struct{}, 1)}
+// NewWatcher makes a watcher of a path list as Load takes it. It opens nothing before Run.
+func NewWatcher(paths []string, log logrus.FieldLogger) *Watcher {
+	return &Watcher{paths: paths, log: log, open: openFeed, news: make(chan struct{}, 1)}
 }
 
 // Took tells the watcher what has just been loaded, whether because of a change or for another reason.
@@ -129,7 +118,7 @@ func (w *Watcher) Run(ctx context.Context, changed func()) {
 // and returns when to look again if nothing happens.
 func (w *Watcher) look(rest time.Duration, changed func()) time.Duration {
 	poll := w.follow()
-	now, files := time.Now(), scan(w.options.Paths)
+	now, files := time.Now(), scan(w.paths)
 	if files.passing {
 		poll = min(poll, unreadAgain)
 	}
@@ -168,40 +157,15 @@ func (w *Watcher) look(rest time.Duration, changed func()) time.Duration {
 
 // follow has the kernel tell of changes as far as it can, and returns how often to look besides.
 func (w *Watcher) follow() time.Duration {
-	if w.options.PollOnly {
-		return w.options.Poll
-	}
-	if w.notifier != nil {
-		select {
-		case <-w.notifier.done: // by itself
-			w.closeNotifier()
-		default:
-		}
-	}
-	if w.notifier == nil {
-		f, err := w.open()
-		if err != nil {
-			w.setBlind(err)
-			return w.options.Poll
-		}
-		w.notifier = newNotifier(f, w.tell)
-	}
-
-	var all placeSet
-	var err error
-	for fresh, round := true, 0; fresh; round++ {
-		if round == maxRounds {
-			w.tell() // directories come and go faster than we look
-			break
-		}
-		all = trace(w.options.Paths)
-		fresh, err = w.notifier.watch(all)
+	err := w.openNotifier()
+	if err == nil {
+		err = w.notifier.follow(w.paths)
 	}
 	w.setBlind(err)
 	if err != nil {
-		return w.options.Poll
+		return pollInterval
 	}
-	return max(safetyNet, w.options.Poll)
+	return safetyNet
 }
 
 // setBlind logs why files have to be looked at often, when that changes.
@@ -215,11 +179,22 @@ func (w *Watcher) setBlind(why error) {
 	}
 	w.reported, w.blind = true, reason
 	if why == nil {
-		w.options.Log.Info("the kernel reports changes of definition files")
+		w.log.Info("the kernel reports changes of definition files")
 		return
 	}
-	w.options.Log.WithFields(logrus.Fields{"reason": why, "interval": w.options.Poll}).
+	w.log.WithFields(logrus.Fields{"reason": why, "interval": pollInterval}).
 		Warn("the kernel does not report all changes of definition files, polling them")
+}
+
+func (w *Watcher) openNotifier() error {
+	if w.notifier != nil {
+		return nil
+	}
+	f, err := w.open()
+	if err == nil {
+		w.notifier = newNotifier(f, w.tell)
+	}
+	return err
 }
 
 func (w *Watcher) closeNotifier() {

@@ -40,7 +40,7 @@ func newWatching(t *testing.T, paths ...string) *watching {
 	log, hook := logtest.NewNullLogger()
 	log.SetLevel(logrus.DebugLevel)
 	s := &watching{t: t, paths: paths, log: hook}
-	s.Watcher = NewWatcher(WatchOptions{Paths: paths, Poll: 50 * time.Millisecond, Log: log})
+	s.Watcher = NewWatcher(paths, log)
 	require.True(t, s.load())
 	s.loads = 0
 	return s
@@ -194,7 +194,7 @@ func TestWatchNotices(t *testing.T) {
 		{"a directory removed and recreated", files{"d/f": "a = 1\n"}, "", steps{"remove d", "put d/f a = 2\n"}, "a=2"},
 		{"several levels removed and recreated", files{"d/e/f/g": "a = 1\n"}, "d/e/f", steps{"remove d", "put d/e/f/g a = 2\n"}, "a=2"},
 		{"a directory put in the place of another", files{"d/f": "a = 1\n", "new/f": "a = 2\n"}, "", steps{"rename d old", "rename new d"}, "a=2"},
-		{"a directory further up replaced", files{"d/e/f/g": "a = 1\n", "new/e/f/g": "a = 2\n"}, "d/e/f", steps{"rename d old", "rename new d"}, "a=2"},
+		{"the directory above replaced", files{"d/e/f": "a = 1\n", "new/e/f": "a = 2\n"}, "d/e", steps{"rename d old", "rename new d"}, "a=2"},
 		{"a directory moved away", files{"d/e/f": "a = 1\n", "d/f": "b = 2\n"}, "", steps{"rename d/e e"}, "b=2"},
 		{
 			"Kubernetes swaps its link",
@@ -292,20 +292,30 @@ func TestWatchIgnores(t *testing.T) {
 	}
 }
 
-// Without notifications the same changes are seen a poll later.
-func TestWatchPolls(t *testing.T) {
-	d := newTree(t, map[string]string{"d/f": "a = 1\n"})
-	s := newWatching(t, d.path("d"))
-	s.options.PollOnly = true
-	s.open = func() (feed, error) { panic("not asked for") }
-	s.start()
-	d.put("d/f", "a = 2\n")
-	s.await("a=2")
-	d.remove("d")
-	s.await("")
-	d.put("d/e/f", "a = 3\n")
-	s.await("a=3")
-	assert.Empty(t, s.log.AllEntries())
+// A directory that comes in the place of another is watched, even if its path stays the same and nothing told of it.
+func TestNotifierFollowsTheFiles(t *testing.T) {
+	d := newTree(t, files{"d/e/f/g": "a = 1\n", "new/e/f/g": "a = 2\n", "far/g": "a = 3\n"})
+	f, err := openFeed()
+	require.NoError(t, err)
+	defer f.Close()
+	n := notifier{feed: f, tell: func() {}}
+	n.places.Store(&placeSet{})
+	paths := []string{d.path("d/e/f")}
+	for _, steps := range []steps{nil, {"rename d old", "rename new d"}, {"remove d/e/f", "link d/e/f ../../far"}} {
+		d.do(steps)
+		require.NoError(t, n.follow(paths))
+		d.put("d/e/f/g", "a = 4\n")
+		written, err := filepath.EvalSymlinks(d.path("d/e/f/g"))
+		require.NoError(t, err)
+		assert.True(t, n.places.Load().matters(written))
+		for told := (fsnotify.Event{}); told.Name != written || !told.Has(fsnotify.Write); {
+			select {
+			case told = <-f.events:
+			case <-time.After(10 * time.Second):
+				require.Fail(t, "not told", "after %v", steps)
+			}
+		}
+	}
 }
 
 // fake is a kernel whose events the test makes.
@@ -336,11 +346,8 @@ func (f *fake) Remove(string) error { return nil }
 func (f *fake) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.events != nil {
-		close(f.events)
-		close(f.errors)
-		f.events, f.errors = nil, nil
-	}
+	close(f.events)
+	close(f.errors)
 	return nil
 }
 
@@ -377,7 +384,6 @@ func inBubble(t *testing.T, test func(t *testing.T, d tree, s *watching, f *fake
 	d := newTree(t, map[string]string{"d/f": "a = 1\nb = 2\n"})
 	synctest.Test(t, func(t *testing.T) {
 		s := newWatching(t, d.path("d"))
-		s.options.Poll = 10 * time.Second
 		f := &fake{}
 		s.open = f.open
 		s.start()
@@ -539,23 +545,27 @@ func TestWatchSurvivesOverflow(t *testing.T) {
 	})
 }
 
-func TestWatchSurvivesTheEndOfNotifications(t *testing.T) {
-	inBubble(t, func(t *testing.T, d tree, s *watching, f *fake) {
-		d.put("d/f", "a = 3\nb = 2\n")
-		require.NoError(t, f.Close())
-		assert.Equal(t, "a=3 b=2", s.after(quiet))
-		f.write(d, "a = 4\nb = 2\n")
-		assert.Equal(t, "a=4 b=2", s.after(quiet))
-	})
-}
-
-// There are changes that the kernel says nothing of.
+// There are changes that the kernel says nothing of, and some that are too far away to be watched.
 func TestWatchPollsWhereItIsNotified(t *testing.T) {
-	inBubble(t, func(t *testing.T, d tree, s *watching, _ *fake) {
-		d.put("d/f", "a = 3\nb = 2\n")
-		assert.Equal(t, "a=1 b=2", s.after(safetyNet-aBit))
-		assert.Equal(t, "a=3 b=2", s.after(aBit+quiet))
-	})
+	for name, steps := range map[string]steps{
+		"by another host":        {"put a/b/d/f a = 3\nb = 2\n"},
+		"a far directory":        {"rename a old", "put new/b/d/f a = 3\nb = 2\n", "rename new a"},
+		"and half-written files": {"put a/b/d/f a = 3\nb = 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newTree(t, files{"a/b/d/f": "a = 1\nb = 2\n"})
+			synctest.Test(t, func(t *testing.T) {
+				s := newWatching(t, d.path("a/b/d"))
+				s.open = (&fake{}).open
+				s.start()
+				synctest.Wait()
+				d.do(steps)
+				assert.Equal(t, "a=1 b=2", s.after(safetyNet-aBit))
+				assert.Equal(t, "a=3 b=2", s.after(aBit+settled))
+				s.stop()
+			})
+		})
+	}
 }
 
 // With its limits exhausted the kernel tells of nothing, or not of everything, until others give back
@@ -573,7 +583,6 @@ func TestWatchPollsWhenLimitsAreExhausted(t *testing.T) {
 			d := newTree(t, map[string]string{"d/f": "a = 1\n"})
 			synctest.Test(t, func(t *testing.T) {
 				s := newWatching(t, d.path("d"))
-				s.options.Poll = 10 * time.Second
 				f := &fake{}
 				var mu sync.Mutex
 				exhausted := true
@@ -600,7 +609,7 @@ func TestWatchPollsWhenLimitsAreExhausted(t *testing.T) {
 				s.start()
 				synctest.Wait()
 				d.put("d/f", "a = 2\n")
-				assert.Equal(t, "a=2", s.after(10*time.Second+quiet))
+				assert.Equal(t, "a=2", s.after(pollInterval+quiet))
 				s.after(time.Minute)
 				require.Len(t, s.log.AllEntries(), 1, "said once")
 				assert.Equal(t, logrus.WarnLevel, s.log.LastEntry().Level)
@@ -609,7 +618,7 @@ func TestWatchPollsWhenLimitsAreExhausted(t *testing.T) {
 				mu.Lock()
 				exhausted = false
 				mu.Unlock()
-				s.after(10 * time.Second)
+				s.after(pollInterval)
 				require.Len(t, s.log.AllEntries(), 2)
 				assert.Equal(t, notified, s.log.LastEntry().Message)
 				f.write(d, "a = 3\n")

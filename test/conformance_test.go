@@ -106,7 +106,7 @@ func openStation(t *testing.T, cases []*conformance.Case) *station {
 			}
 		}
 	}
-	s.pmcd = startDerived(t, "--interval=0", "--non-finite=serve", "--watch=off", "-c", strings.Join(files, ":"))
+	s.pmcd = startDerived(t, "--interval=0", "--non-finite=serve", "-c", strings.Join(files, ":"))
 	s.recorder = recorder{t: t, ctx: t.Context(), conn: dial(t, s.pmcd)}
 	s.awaitControl("upstream.connected", 1)
 	found := must(s.conn.LookupNames(s.ctx, []string{"derived.control.definition.age"}))(t)

@@ -24,7 +24,7 @@ func TestEquivalentInstanceDomains(t *testing.T) {
 				Name: "sampledso", Domain: 30, Command: []string{"/var/lib/pcp/pmdas/sample/pmdasample", "-d", "30"},
 				PMNS: "sampledso {\n\tbin SAMPLEDSO:0:6\n}",
 			},
-			derivedAgent(t, "--watch=off", "-c", definitions),
+			derivedAgent(t, "-c", definitions),
 		},
 		Env: []string{"PCP_DERIVED_CONFIG=", "PCP_INDOM_CONFIG=" + maps},
 	})

@@ -110,7 +110,7 @@ func check(ts *testscript.TestScript, p *pmcdtest.PMCD, err error) {
 	}
 }
 
-// pmcd [-only-stock] [-notready] [-access FILE] [-pmcd OPTION]... [-through PROGRAM] [AGENT OPTION]...
+// pmcd [-only-stock] [-notready] [-access FILE] [-pmcd OPTION]... [AGENT OPTION]...
 func (h harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg)
 	r := ts.Value(runningKey{}).(*running)
@@ -119,7 +119,6 @@ func (h harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var cfg pmcdtest.Config
 	stock, notReady := false, false
-	var through []string
 	for ; len(args) > 0; args = args[1:] {
 		if args[0] == "-only-stock" {
 			stock = true
@@ -129,19 +128,16 @@ func (h harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 			notReady = true
 			continue
 		}
-		if !slices.Contains([]string{"-access", "-pmcd", "-through"}, args[0]) {
+		if !slices.Contains([]string{"-access", "-pmcd"}, args[0]) {
 			break
 		}
 		if len(args) < 2 {
 			ts.Fatalf("%s needs a value", args[0])
 		}
-		switch args[0] {
-		case "-access":
+		if args[0] == "-access" {
 			cfg.Access = ts.ReadFile(args[1])
-		case "-pmcd":
+		} else {
 			cfg.Flags = append(cfg.Flags, args[1])
-		default:
-			through = []string{args[1]}
 		}
 		args = args[1:]
 	}
@@ -153,7 +149,7 @@ func (h harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 			Name:     "derived",
 			Domain:   domain,
 			NotReady: notReady,
-			Command:  slices.Concat(through, []string{program, "-d", fmt.Sprint(domain)}, args),
+			Command:  append([]string{program, "-d", fmt.Sprint(domain)}, args...),
 		}}
 	}
 	p, err := pmcdtest.Launch(cfg)

@@ -273,7 +273,7 @@ func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 	}
 	require.Contains(t, commands, "check")
 	assert.ElementsMatch(t, commands, complete(program, ""))
-	require.Contains(t, options(top), "--watch-poll=")
+	require.Contains(t, options(top), "--interval=")
 	assert.ElementsMatch(t, options(top), complete(program, "-"))
 	for _, command := range commands {
 		offered := complete(program, command, "-")
@@ -282,8 +282,8 @@ func testBashCompletion(t *testing.T, p *pmcdtest.PMCD, program string) {
 	}
 
 	assert.Equal(t, []string{"--log=", "--log-level="}, complete(program, "--log"))
-	assert.Equal(t, []string{"auto", "poll", "off"}, complete(program, "--watch", "="))
-	assert.Equal(t, []string{"poll"}, complete(program, "--watch", "=", "po"))
+	assert.Equal(t, []string{"drop", "serve"}, complete(program, "--non-finite", "="))
+	assert.Equal(t, []string{"off"}, complete(program, "--mmv", "=", "of"))
 	assert.Empty(t, complete(program, "--interval", "=", ""))
 	assert.Equal(t, []string{confDir + "/host-cpu.conf"}, complete(program, "check", confDir+"/host-cpu.c"))
 	assert.Equal(t, []string{"../examples:" + confDir + "/host-cpu.conf"}, complete(program, "-c", "../examples:"+confDir+"/host-cpu.c"))

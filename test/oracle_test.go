@@ -111,7 +111,7 @@ func (r *oracleRun) open() {
 	r.file = filepath.Join(worldReadableDir(r.t), "oracle.conf")
 	require.NoError(r.t, os.WriteFile(r.file, nil, 0o644))
 	s := &station{pmcd: pmcdtest.Start(r.t, pmcdtest.Config{
-		Agents: []pmcdtest.Agent{derivedAgent(r.t, "--interval=0", "--non-finite=serve", "--watch=off", "-c", r.file)},
+		Agents: []pmcdtest.Agent{derivedAgent(r.t, "--interval=0", "--non-finite=serve", "-c", r.file)},
 		Env:    []string{"PCP_DERIVED_CONFIG="},
 	})}
 	s.recorder = recorder{t: r.t, ctx: context.WithoutCancel(r.t.Context()), conn: dial(r.t, s.pmcd)}

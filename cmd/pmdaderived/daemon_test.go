@@ -220,14 +220,16 @@ func TestDaemonEndsBySignal(t *testing.T) {
 }
 
 func TestDaemonReloadsBySignal(t *testing.T) {
-	dir := folder(t, "a = 42\n")
-	p := startDaemon(t, dir, "--watch=off")
+	p := startDaemon(t, folder(t, "a = 42\n"))
 	p.handshake()
-	assert.False(t, p.known("derived.b"))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("a = 42\nb = 43\n"), 0o644))
+	id := p.request(&pdu.PMNSNames{Names: []string{"derived.control.reload"}}).(*pdu.PMNSIDs).PMIDs[0]
+	reloads := func() uint64 {
+		return p.request(&pdu.Fetch{PMIDs: []pdu.PMID{id}}).(*pdu.Result).Sets[0].Values[0].Bits
+	}
+	assert.Zero(t, reloads())
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
 	deadline := time.Now().Add(10 * time.Second)
-	for !p.known("derived.b") {
+	for reloads() != 1 {
 		require.True(t, time.Now().Before(deadline), p.log())
 		time.Sleep(time.Millisecond)
 	}
@@ -238,24 +240,20 @@ func TestDaemonReloadsBySignal(t *testing.T) {
 
 // Without a signal. What is wrong with the files and was before is not said again.
 func TestDaemonReloadsByItself(t *testing.T) {
-	for _, watch := range []string{"auto", "poll"} {
-		t.Run(watch, func(t *testing.T) {
-			dir := folder(t, "a = 42\nbroken = 1 +\n")
-			p := startDaemon(t, dir, "--watch="+watch, "--watch-poll=100ms")
-			p.handshake()
-			assert.False(t, p.known("derived.b"))
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("a = 42\nbroken = 1 +\nb = 43\nworse = 2 *\n"), 0o644))
-			deadline := time.Now().Add(10 * time.Second)
-			for !p.known("derived.b") {
-				require.True(t, time.Now().Before(deadline), p.log())
-				time.Sleep(time.Millisecond)
-			}
-			require.NoError(t, p.to.Close())
-			assert.Equal(t, exitOK, p.end())
-			assert.Equal(t, 1, strings.Count(p.log(), "conf:2:12: "), p.log())
-			assert.Equal(t, 1, strings.Count(p.log(), "conf:4:11: "), p.log())
-		})
+	dir := folder(t, "a = 42\nbroken = 1 +\n")
+	p := startDaemon(t, dir)
+	p.handshake()
+	assert.False(t, p.known("derived.b"))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("a = 42\nbroken = 1 +\nb = 43\nworse = 2 *\n"), 0o644))
+	deadline := time.Now().Add(10 * time.Second)
+	for !p.known("derived.b") {
+		require.True(t, time.Now().Before(deadline), p.log())
+		time.Sleep(time.Millisecond)
 	}
+	require.NoError(t, p.to.Close())
+	assert.Equal(t, exitOK, p.end())
+	assert.Equal(t, 1, strings.Count(p.log(), "conf:2:12: "), p.log())
+	assert.Equal(t, 1, strings.Count(p.log(), "conf:4:11: "), p.log())
 }
 
 // Between the moment when a change is noticed and the one when it is read the files may change again,
@@ -263,7 +261,7 @@ func TestDaemonReloadsByItself(t *testing.T) {
 func TestSourceKeepsWhatItHasWhileFilesChange(t *testing.T) {
 	dir := folder(t, "a = 1\n")
 	path := filepath.Join(dir, "conf")
-	o, err := parseOptions([]string{"-c", path, "--watch=poll", "--watch-poll=100ms"}, testConf, environment())
+	o, err := parseOptions([]string{"-c", path}, testConf, environment())
 	require.NoError(t, err)
 	log, _ := logtest.NewNullLogger()
 	s := newSource(o, log)

@@ -13,7 +13,7 @@ import (
 func FuzzCommandLine(f *testing.F) {
 	for _, args := range []string{
 		"-d\n510\n-l\nlog\n-U\npcp", "-c\n/a:/b::", "--pmcd=host:44321", "--pmcd\nunix:/run/pmcd.socket", "--interval=1.5", "--interval\n1h0.0.1",
-		"--watch=poll\n--watch-poll=100ms", "--protect=,proc,,x.y,", "--mmv=off", "--mmv=../x", "--log-level=trace",
+		"--protect=,proc,,x.y,", "--mmv=off", "--mmv=../x", "--log-level=trace",
 		"-Dall", "--\n-d", "-6\n-i\n2323", "--state\n", "--nosuch", "-V",
 	} {
 		f.Add(args)
@@ -27,9 +27,7 @@ func FuzzCommandLine(f *testing.F) {
 			return
 		}
 		require.GreaterOrEqual(t, int64(o.agent.Interval), int64(0))
-		require.Positive(t, o.watchPoll)
 		require.NotContains(t, o.mmv, "/", "it is the name of a file")
 		require.NotContains(t, o.agent.Protected, "")
-		require.Contains(t, []string{watchAuto, watchPoll, watchOff}, o.watch)
 	})
 }

@@ -19,30 +19,19 @@ import (
 const (
 	defaultDomain   = 510
 	defaultInterval = 10 * time.Second
-
-	defaultWatchPoll = 10 * time.Second
-)
-
-// How changes of definition files are noticed.
-const (
-	watchAuto = "auto"
-	watchPoll = "poll"
-	watchOff  = "off"
 )
 
 // options is the command line.
 type options struct {
-	standard  pmda.Options
-	agent     agent.Options // as far as options say what they are
-	group     string
-	paths     []string // nil: the default ones
-	conf      config.PCPConf
-	pmcd      string
-	watch     string
-	watchPoll time.Duration
-	mmv       string // name of our MMV file; "": none
-	logLevel  logrus.Level
-	version   bool
+	standard pmda.Options
+	agent    agent.Options // as far as options say what they are
+	group    string
+	paths    []string // nil: the default ones
+	conf     config.PCPConf
+	pmcd     string
+	mmv      string // name of our MMV file; "": none
+	logLevel logrus.Level
+	version  bool
 
 	set pmda.OptionSet
 }
@@ -65,13 +54,11 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 			Interval:  defaultInterval,
 			Protected: []string{"proc", "hotproc", "systemd"},
 		},
-		group:     conf.Group,
-		conf:      conf,
-		pmcd:      defaultPMCD(conf, getenv),
-		watch:     watchAuto,
-		watchPoll: defaultWatchPoll,
-		mmv:       program,
-		logLevel:  logrus.InfoLevel,
+		group:    conf.Group,
+		conf:     conf,
+		pmcd:     defaultPMCD(conf, getenv),
+		mmv:      program,
+		logLevel: logrus.InfoLevel,
 	}
 	o.set = pmda.OptionSet{Program: program, Options: append(o.usual(), o.own()...)}
 	operands, err := o.set.Parse(args)
@@ -117,14 +104,6 @@ func (o *options) own() []pmda.Option {
 		},
 		nonFiniteOption(&o.agent.NonFinite),
 		{Long: "state", Arg: "FILE", Set: text(&o.agent.StateFile), Help: "keep metric identifiers in FILE"},
-		{
-			Long: "watch", Arg: "WORD", Set: choice(func(word string) { o.watch = word }, watchAuto, watchPoll, watchOff),
-			Help: "how to notice changed files: auto, poll or off",
-		},
-		{
-			Long: "watch-poll", Arg: "TIME", Set: duration(&o.watchPoll, 100*time.Millisecond),
-			Help: "how often to check files when the kernel does not report changes",
-		},
 		{Long: "protect", Arg: "NAMES", Set: o.setProtected, Help: "metrics and subtrees that only users known to pmcd may see, separated by commas"},
 		{
 			Long: "mmv", Arg: "NAME", Set: o.setMMV,

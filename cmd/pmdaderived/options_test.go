@@ -45,8 +45,6 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, "/v/config/pmda/derived.identities", o.agent.StateFile)
 	assert.Equal(t, 10*time.Second, o.agent.Interval)
 	assert.False(t, o.agent.NonFinite)
-	assert.Equal(t, "auto", o.watch)
-	assert.Equal(t, 10*time.Second, o.watchPoll)
 	assert.Equal(t, []string{"proc", "hotproc", "systemd"}, o.agent.Protected)
 	assert.Equal(t, "pmdaderived", o.mmv)
 	assert.Equal(t, logrus.InfoLevel, o.logLevel)
@@ -74,9 +72,6 @@ func TestOptions(t *testing.T) {
 		{[]string{"--interval", "0.5"}, func(o *options) any { return o.agent.Interval }, 500 * time.Millisecond},
 		{[]string{"--interval", "250ms"}, func(o *options) any { return o.agent.Interval }, 250 * time.Millisecond},
 		{[]string{"--interval=0"}, func(o *options) any { return o.agent.Interval }, time.Duration(0)},
-		{[]string{"--watch=off"}, func(o *options) any { return o.watch }, "off"},
-		{[]string{"--watch", "poll"}, func(o *options) any { return o.watch }, "poll"},
-		{[]string{"--watch-poll=1"}, func(o *options) any { return o.watchPoll }, time.Second},
 		{[]string{"--non-finite=serve"}, func(o *options) any { return o.agent.NonFinite }, true},
 		{[]string{"--non-finite=serve", "--non-finite=drop"}, func(o *options) any { return o.agent.NonFinite }, false},
 		{[]string{"--state", "/x"}, func(o *options) any { return o.agent.StateFile }, "/x"},

@@ -150,9 +150,10 @@ func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Age
 		}
 	}
 	a = agent.New(settings)
-	beside = []func(context.Context){a.Run, func(ctx context.Context) { forward(ctx, hup, a.Reload) }}
-	if o.watch != watchOff {
-		beside = append(beside, func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) })
+	beside = []func(context.Context){
+		a.Run,
+		func(ctx context.Context) { forward(ctx, hup, a.Reload) },
+		func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) },
 	}
 	if o.mmv != "" {
 		beside = append(beside, mmv.New(mmv.Options{

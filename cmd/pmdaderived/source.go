@@ -26,9 +26,7 @@ func newSource(o *options, log logrus.FieldLogger) *source {
 	if paths == nil {
 		paths = config.DefaultPaths(o.conf)
 	}
-	return &source{options: o, log: log, watcher: config.NewWatcher(config.WatchOptions{
-		Paths: paths, Poll: o.watchPoll, PollOnly: o.watch == watchPoll, Log: log,
-	})}
+	return &source{options: o, log: log, watcher: config.NewWatcher(paths, log)}
 }
 
 // load returns what the files say now, or once more what they said before while they are being written.

@@ -29,7 +29,7 @@ _pmdaderived() {
 		command=${COMP_WORDS[1]}
 	fi
 
-	# A = is a word of its own: --watch = po
+	# A = is a word of its own: --mmv = of
 	if [ "$cur" = = ]; then
 		option=${COMP_WORDS[COMP_CWORD - 1]}
 		cur=
@@ -39,7 +39,6 @@ _pmdaderived() {
 		option=${COMP_WORDS[COMP_CWORD - 1]}
 	fi
 	case "$command $option" in
-	*' --watch') words='auto poll off' ;;
 	*' --non-finite') words='drop serve' ;;
 	'eval -o' | 'eval --output') words='text csv json' ;;
 	*' --log-level') words='error warn info debug' ;;
