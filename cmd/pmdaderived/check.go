@@ -160,8 +160,7 @@ func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Pro
 		o.Host, o.Archive = h, h.played != nil
 	}
 	waiting := map[string][]served.Definition{}
-	most := served.OperandLimits{Most: agent.MaxOperands}
-	for _, f := range served.Check(c.all, agent.OwnMetrics(defaultDomain), o.Catalog, c.language, most) {
+	for _, f := range served.Check(c.all, agent.OwnMetrics(defaultDomain), o.Catalog, c.language, agent.MaxOperands) {
 		d := byName[f.Definition.Name]
 		p := problemOf(d, f)
 		file := p.Pos.File

@@ -31,7 +31,7 @@ var ErrOutstanding = errors.New("a fetch is outstanding")
 // ErrTooLarge is in the error of a connection that pmcd closed right after a long request. That is
 // how pmcd refuses what is longer than its limit (its option -L), but it may have ended just then:
 // ask again with less.
-var ErrTooLarge = errors.New("the request may be too large for pmcd")
+var ErrTooLarge = errors.New("the request may be too large for pmcd, see its option -L")
 
 // suspiciousRequest is the length in bytes from which a request may be the reason for the end of
 // the connection. pmcd's default limit is 65,536, an administrator may have set a lower one.

@@ -177,7 +177,7 @@ func (r *Reloader) prime(ctx context.Context, snap, before *Snapshot) {
 func (r *Reloader) build(before *Snapshot) *Snapshot {
 	in := served.Input{
 		Config: r.config, IDs: r.ids, Own: control.Entries(r.options.Domain), Protect: r.options.Protected,
-		Operands: served.OperandLimits{Most: upstream.MaxPart, Taken: r.options.Upstream.Most()},
+		Operands: upstream.MaxPart,
 	}
 	if c := r.directory.Catalog; c != nil {
 		in.Catalog = c

@@ -206,9 +206,6 @@ func (r *Reloader) handle(ctx context.Context, e upstream.Events) {
 	if e.Agents || e.Names {
 		r.look.Reset(r.pace.Announced(e.Agents, e.Names, time.Now()))
 	}
-	if e.Narrowed {
-		r.failed(r.rebind(ctx, missing))
-	}
 	if len(e.Instances) > 0 {
 		r.directory.Waiting.Add(e.Instances...)
 		r.lookUpDue(ctx)
@@ -324,7 +321,7 @@ func (r *Reloader) load() {
 func (r *Reloader) reread(ctx context.Context) {
 	start := time.Now()
 	r.load()
-	r.options.Upstream.ForgetLimits()
+	r.options.Upstream.ForgetTooLong()
 	err := r.rebind(ctx, missing)
 	if err != nil { // what is new is served as far as it can be
 		_ = r.rebind(ctx, nothing)

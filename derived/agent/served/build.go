@@ -22,7 +22,7 @@ type Input struct {
 	IDs      *identity.Registry // Build gives PMIDs to those that have none, and notes what they stand for
 	Own      []pmda.Entry       // the agent's own metrics
 	Protect  []string           // names of operands, or of nodes above them, that only known users may see
-	Operands OperandLimits
+	Operands int                // of a definition at most: they are fetched at once; 0: any number
 }
 
 // builder makes one snapshot.
@@ -192,7 +192,7 @@ func (b *builder) restore(set *derived.Set, defs []*Definition) bool {
 func (b *builder) fault(d *Definition, m *derived.Metric) string {
 	switch {
 	case m.Err == nil:
-		return b.Operands.fault(d, m)
+		return operandsFault(d, m, b.Operands)
 	case m.Err.Unbound():
 		return ""
 	}

@@ -11,25 +11,16 @@ import (
 	"pmdaderived/pmda"
 )
 
-// OperandLimits are how many operands a definition may have: they are fetched at once. 0: any number.
-type OperandLimits struct {
-	Most  int // that the agent fetches at once
-	Taken int // that pmcd takes in one fetch
-}
-
-// fault says that a definition has too many operands, "" if it has not.
-func (l OperandLimits) fault(d *Definition, m *derived.Metric) string {
+// operandsFault says that a definition has more operands than it may have, "" if it has not. 0: any number.
+func operandsFault(d *Definition, m *derived.Metric, most int) string {
 	n := 0
 	for needs := range m.Fetches {
 		n = max(n, len(needs.Operands))
 	}
-	switch {
-	case l.Most > 0 && n > l.Most:
-		return fmt.Sprintf("derived metric %s: %d operands, but at most %d can be sampled together", d.Name, n, l.Most)
-	case l.Taken > 0 && n > l.Taken:
-		return fmt.Sprintf("derived metric %s: pmcd does not accept a request for %d operands (see its options -M and -L)", d.Name, n)
+	if most == 0 || n <= most {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("derived metric %s: %d operands, but at most %d can be sampled together", d.Name, n, most)
 }
 
 // Fault is why the agent would not serve a definition.
@@ -41,9 +32,9 @@ type Fault struct {
 }
 
 // Check gives what the agent would find wrong with definitions of distinct names beside the collector
-// that the catalog describes, and its own metrics, in the order of the definitions. Without a catalog (nil) only names are
+// that the catalog describes, and its own metrics, of so many operands at most, in the order of the definitions. Without a catalog (nil) only names are
 // checked.
-func Check(defs []Definition, own []pmda.Entry, catalog derived.Catalog, language derived.Language, limits OperandLimits) []Fault {
+func Check(defs []Definition, own []pmda.Entry, catalog derived.Catalog, language derived.Language, operands int) []Fault {
 	order := make(map[string]int, len(defs))
 	for i, d := range defs {
 		order[d.Name] = i
@@ -55,7 +46,7 @@ func Check(defs []Definition, own []pmda.Entry, catalog derived.Catalog, languag
 			m, _ := set.Lookup(d.Name)
 			if m.Err != nil {
 				faults = append(faults, Fault{Definition: *d, Offset: m.Err.Offset(), Message: m.Err.Error(), Err: m.Err})
-			} else if text := limits.fault(d, m); text != "" {
+			} else if text := operandsFault(d, m, operands); text != "" {
 				faults = append(faults, Fault{Definition: *d, Message: text})
 			}
 		}

@@ -72,7 +72,7 @@ type site struct {
 	catalog catalog // nil: not looked up yet
 	before  *Snapshot
 	protect []string
-	limits  OperandLimits
+	most    int // operands
 }
 
 func newSite(t *testing.T) *site {
@@ -93,7 +93,7 @@ func newSite(t *testing.T) *site {
 
 // serve makes the next snapshot.
 func (s *site) serve(c Config) *Snapshot {
-	in := Input{Config: c, Before: s.before, IDs: s.ids, Own: own, Protect: s.protect, Operands: s.limits}
+	in := Input{Config: c, Before: s.before, IDs: s.ids, Own: own, Protect: s.protect, Operands: s.most}
 	if s.catalog != nil {
 		now := maps.Clone(s.catalog) // one that is built with does not change
 		in.Catalog = &now
@@ -464,7 +464,7 @@ func TestProtectedOperands(t *testing.T) {
 // What functions over time are computed from is fetched apart from the rest, and only if somebody is served what comes of it.
 func TestOperandsOfWindows(t *testing.T) {
 	s := newSite(t)
-	s.limits = OperandLimits{Most: 1}
+	s.most = 1
 	now := s.serve(conf(
 		`a = up.load / max_sample(rate(up.count), "1min")`, `b = min_sample(up.load, "1min")`, `c = max_sample(up.load / rate(up.count), "1min")`,
 	))
@@ -529,25 +529,21 @@ func TestNamesThatClash(t *testing.T) {
 	}
 }
 
-// One fetch brings all operands of a metric, and pmcd refuses fetches that are too long.
+// One fetch brings all operands of a metric.
 func TestTooManyOperands(t *testing.T) {
-	for reason, limits := range map[string]OperandLimits{
-		"3 operands, but at most 2": {Most: 2}, "does not accept a request for 3 operands": {Most: 4, Taken: 2},
-	} {
-		s := newSite(t)
-		s.limits = limits
-		c := conf("two = up.load * up.count", "m = two * up.bin")
-		s.serve(conf("two = up.load * up.count", "m = up.load"))
-		require.Equal(t, []State{Bound, Bound}, s.states("two", "m"))
-		now := s.serve(c)
-		assert.Equal(t, []State{Bound, Kept}, s.states("two", "m"))
-		assert.Contains(t, s.metric("m").Problem, reason)
-		assert.Equal(t, 1, now.Failures())
+	s := newSite(t)
+	s.most = 2
+	c := conf("two = up.load * up.count", "m = two * up.bin")
+	s.serve(conf("two = up.load * up.count", "m = up.load"))
+	require.Equal(t, []State{Bound, Bound}, s.states("two", "m"))
+	now := s.serve(c)
+	assert.Equal(t, []State{Bound, Kept}, s.states("two", "m"))
+	assert.Contains(t, s.metric("m").Problem, "3 operands, but at most 2")
+	assert.Equal(t, 1, now.Failures())
 
-		s.restart()
-		s.serve(c)
-		assert.Equal(t, []State{Bound, Failed}, s.states("two", "m"))
-	}
+	s.restart()
+	s.serve(c)
+	assert.Equal(t, []State{Bound, Failed}, s.states("two", "m"))
 }
 
 func TestPMIDsThatRunOutLeaveDefinitionsOut(t *testing.T) {
@@ -599,7 +595,7 @@ func TestCheck(t *testing.T) {
 		reason string
 	}
 	check := func(defs []Definition, c derived.Catalog) (rows []row) {
-		for _, f := range Check(defs, own, c, derived.Language{}, OperandLimits{Most: 2}) {
+		for _, f := range Check(defs, own, c, derived.Language{}, 2) {
 			rows = append(rows, row{f.Definition.Name, f.Offset, f.Message})
 		}
 		return rows

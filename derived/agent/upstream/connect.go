@@ -202,7 +202,7 @@ func (u *Upstream) detach() {
 	u.lookups, u.session = nil, 0
 	u.queue.Forget()
 	u.slow.Disconnected()
-	u.size.Proven = 0
+	u.refusal = ""
 	u.maker.Forget()
 	u.agents = nil
 	signal(u.ready)

@@ -29,7 +29,7 @@
 //	idle           waiting, when somebody wants a sample (ask); outstanding at once if a connection is free
 //	waiting        outstanding: in the queue, for the first free connection (send)
 //	outstanding    fresh: stored (store); idle: pmcd has refused (refused), or the session has ended (detach)
-//	excused        idle, after ten minutes or a reload: its answer is too long (tooLongAlone, ForgetLimits)
+//	excused        idle, after ten minutes or a reload: its answer is too long (tooLongAlone, ForgetTooLong)
 //
 // Slow agents have states of their own: package slow. Their series wait apart and have the last connection to themselves; while one
 // rests its series are not asked for. A probe is a fetch of one agent's operands alone: it brings no sample, and series wait for it.

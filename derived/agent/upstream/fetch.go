@@ -116,7 +116,7 @@ func (u *Upstream) settle(a answer, now time.Time) {
 	}
 	u.drop(c)
 	if a.err != nil {
-		u.refused(asked, a.err, now)
+		u.refused(asked, a.err)
 	}
 	if len(u.unsure) > 0 {
 		u.queue.Requeue(u.unsure...)
@@ -128,25 +128,20 @@ func (u *Upstream) settle(a answer, now time.Time) {
 }
 
 // refused looks after a fetch that pmcd refuses.
-func (u *Upstream) refused(asked fetch, err error, now time.Time) {
+func (u *Upstream) refused(asked fetch, err error) {
 	u.figures.UpstreamErrors.Add(1)
-	if errors.Is(err, pdu.ErrTooBig) && len(asked.IDs) > 1 {
-		u.tooMany(asked, true, now)
-		if len(asked.Sources) > 1 {
-			u.queue.Requeue(asked.Sources...)
-		}
-		return
-	}
 	if text := err.Error(); text != u.refusal {
 		u.refusal = text
-		u.remark(logrus.WarnLevel, logrus.Fields{logrus.ErrorKey: err, "metrics": len(asked.IDs)}, "pmcd has refused a fetch")
+		what := "pmcd has refused a fetch"
+		if errors.Is(err, pdu.ErrTooBig) {
+			what = "pmcd has refused a fetch of so many metrics, its option -M must be at least 4000"
+		}
+		u.remark(logrus.WarnLevel, logrus.Fields{logrus.ErrorKey: err, "metrics": len(asked.IDs)}, what)
 	}
 }
 
 // store makes a connection's answer a sample.
 func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
-	u.refusal = ""
-	u.size.Proven = max(u.size.Proven, len(c.asked.IDs))
 	u.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
 	before := u.slow.Total
 	began, busy := u.charge(c, res, now)
@@ -236,9 +231,6 @@ func (u *Upstream) drop(c *connection) {
 func (u *Upstream) fail(c *connection, err error) {
 	if u.tooLong(c, err) {
 		return
-	}
-	if errors.Is(err, pmapi.ErrTooLarge) && c.asked.Batch != nil {
-		u.closedOver(c, u.now())
 	}
 	u.end(c)
 	u.figures.UpstreamErrors.Add(1)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -271,68 +270,49 @@ func listenWithLimit(t *testing.T, limit int, refuse func(*pmapitest.Peer) (goOn
 	})
 }
 
-// A pmcd may take only PDUs that are shorter than usual, and says so by closing the connection.
+// A pmcd that takes only PDUs that are shorter than usual closes the connection: the error says what may be the reason.
 func TestPMCDThatTakesShortRequests(t *testing.T) {
-	const limit = 2500
-	address := listenWithLimit(t, limit, func(*pmapitest.Peer) bool { return false })
-	var series []*Series
-	for i := range 6 {
-		series = append(series, seriesOf(many(100*(i+1), 1000)...))
-	}
+	address := listenWithLimit(t, 2500, func(*pmapitest.Peer) bool { return false })
 	s := newFetching(t, address, connections)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, series...)
-	eventually(t, "an end", func() bool { return s.idle(series...) })
-	require.Error(t, s.lost())
-	part, shrunk := s.longest()
-	assert.LessOrEqual(t, part, limit)
-
-	again := newFetching(t, address, connections) // as stayConnected does
-	again.size.Now, again.size.Shrunk = part, shrunk
-	again.Want(time.Now(), operand.Need{Gap: MinGap}, series...)
-	again.sampled(series...)
-	assert.NoError(t, again.lost())
+	long := seriesOf(many(100, 2501)...)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, long)
+	eventually(t, "an end", func() bool { return s.idle(long) })
+	require.ErrorIs(t, s.lost(), pmapi.ErrTooLarge)
 }
 
-// One ended pmcd is not taken for many that refuse, and not for ever.
-func TestFetchesGrowAgain(t *testing.T) {
-	var now atomic.Int64
-	clock := func() time.Time { return time.Unix(0, now.Load()) }
-	s, _ := bare(clock)
-	for range connections {
-		conn := dialUnix(t, newRelay(t).Address)
-		s.fail(&connection{conn: conn, asked: fetch{Batch: &operand.Batch[*Series]{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}}, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
-	}
-	assert.Equal(t, MaxPart/2, s.size.Part(clock()))
-	now.Add(int64(partRetry + time.Second))
-	assert.Equal(t, MaxPart, s.size.Part(clock()))
-
-	again := &connection{conn: dialUnix(t, newRelay(t).Address), made: clock(), asked: fetch{Batch: &operand.Batch[*Series]{List: &operand.List{IDs: make([]pdu.PMID, MaxPart)}}}}
-	s.fail(again, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
-	now.Add(int64(partRetry + time.Second))
-	assert.Equal(t, MaxPart/2, s.size.Part(clock()), "the second time it had not ended just then")
-}
-
-// A pmcd may take fetches of fewer metrics than usual, and says so with an error: other fetches are shorter, and
-// what cannot be parted is reported.
+// A pmcd that takes fetches of fewer metrics than usual says so with an error, which is logged once; shorter fetches have
+// answers.
 func TestPMCDThatTakesFewMetrics(t *testing.T) {
 	const limit = 250
 	address := listenWithLimit(t, limit, func(p *pmapitest.Peer) bool {
 		p.Fail(pdu.ErrTooBig)
 		return true
 	})
-	var fitting []*Series
-	for i := range 5 {
-		fitting = append(fitting, seriesOf(many(i+1, 50*(i+1))...))
+	s := newFetching(t, address, 1)
+	short, long := seriesOf(many(1, limit)...), seriesOf(many(2, limit+1)...)
+	for range 3 {
+		s.Want(time.Now(), operand.Need{Gap: MinGap}, long)
+		eventually(t, "it is refused", func() bool { return s.idle(long) })
 	}
-	long, longer := seriesOf(many(6, limit+1)...), seriesOf(many(7, 2*limit)...)
-	s := newFetching(t, address, connections)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, append(fitting, longer, long)...)
-	s.sampled(fitting...)
-	eventually(t, "both are refused alone", func() bool { return s.Most() == limit })
-	assert.True(t, s.Events().Narrowed)
+	s.Want(time.Now(), operand.Need{Gap: MinGap}, short)
+	s.sampled(short)
+	assert.Nil(t, s.newest(long))
 	assert.NoError(t, s.lost())
-	part, _ := s.longest()
-	assert.LessOrEqual(t, part, limit)
+	require.Len(t, s.log.AllEntries(), 1)
+	assert.Contains(t, s.log.LastEntry().Message, fmt.Sprintf("its option -M must be at least %d", MaxPart))
+	assert.Equal(t, limit+1, s.log.LastEntry().Data["metrics"])
+}
+
+// Fetches that are shorter because an answer was too long grow again.
+func TestFetchesGrowAgain(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	p := part{now: MaxPart}
+	p.halve(MaxPart, now)
+	p.halve(MaxPart, now)
+	assert.Equal(t, MaxPart/2, p.at(now), "of the longest that was too long")
+	p.halve(1, now)
+	assert.Equal(t, 1, p.at(now.Add(partRetry)))
+	assert.Equal(t, MaxPart, p.at(now.Add(partRetry+1)))
 }
 
 // What a sample is good for depends on who asks, and when.
@@ -761,117 +741,6 @@ func TestForgetsOldSamples(t *testing.T) {
 	assert.Equal(t, begin.Add(3*time.Minute), f.Taken)
 }
 
-// losing is an Upstream whose connections pmcd closes over fetches.
-type losing struct {
-	*fetching
-	address string
-	passed  atomic.Int64
-}
-
-func newLosing(t *testing.T) *losing {
-	s := &losing{address: listenWithLimit(t, MaxPart, func(*pmapitest.Peer) bool { return false })}
-	s.fetching = newFetching(t, s.address, 0)
-	begin := time.Now()
-	s.now = func() time.Time { return begin.Add(time.Duration(s.passed.Add(1))) }
-	s.connect()
-	return s
-}
-
-func (s *losing) pass(d time.Duration) { s.passed.Add(int64(d)) }
-
-// connect makes new connections instead of those that are left, as stayConnected does.
-func (s *losing) connect() {
-	s.detach()
-	for slot := range connections {
-		s.join(s.address, slot)
-	}
-}
-
-// lose has pmcd close connections at once, each over a fetch of some series.
-func (s *losing) lose(fetches ...[]*Series) {
-	defer s.connect()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, series := range fetches {
-		l := s.conns[0]
-		l.asked = fetchOf(series...)
-		for _, one := range series {
-			one.Outstanding++
-		}
-		l.busy, l.sent = true, s.now()
-		s.fail(l, fmt.Errorf("fetch: %w", pmapi.ErrTooLarge))
-	}
-}
-
-// answered has pmcd answer a fetch.
-func (s *losing) answered(f *Series) {
-	s.Want(s.now(), operand.Need{Gap: MinGap}, f)
-	s.sampled(f)
-}
-
-// recovered returns how many operands a fetch has at most when nothing has failed for some time.
-func (s *losing) recovered() int {
-	s.pass(partRetry + time.Second)
-	part, _ := s.longest()
-	return part
-}
-
-// pmcd may have ended just then: that is no limit of its, whatever it ended in.
-func TestLossesThatAreNoLimit(t *testing.T) {
-	long := []*Series{seriesOf(many(1, 1000)...), seriesOf(many(2, 1000)...)}
-	short := []*Series{seriesOf(many(3, 200)...), seriesOf(many(4, 200)...)}
-	for name, happens := range map[string]func(s *losing, one *Series){
-		"several at once": func(s *losing, one *Series) {
-			s.lose(long, short, []*Series{one}, []*Series{one})
-		},
-		"a short one follows days later": func(s *losing, _ *Series) {
-			s.lose(long)
-			s.pass(3 * 24 * time.Hour)
-			s.lose(short)
-		},
-		"pmcd has answered as long a one": func(s *losing, one *Series) {
-			s.lose([]*Series{one}, short)
-			s.answered(one)
-			s.lose([]*Series{one}, short)
-		},
-		"the answer for it was too long": func(s *losing, one *Series) {
-			s.tooLongAlone(one, logrus.Fields{}, s.now())
-			s.lose([]*Series{one})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newLosing(t)
-			happens(s, seriesOf(many(5, 500)...))
-			assert.Equal(t, MaxPart, s.Most())
-			assert.Equal(t, MaxPart, s.recovered())
-			for _, e := range s.log.AllEntries() {
-				assert.Greater(t, e.Level, logrus.WarnLevel, e.Message)
-			}
-		})
-	}
-}
-
-// What pmcd has not said, but was taken for its limit, is tried again when the configuration is read again.
-func TestReloadForgetsLimits(t *testing.T) {
-	s := newLosing(t)
-	one, several := seriesOf(many(5, 500)...), []*Series{seriesOf(many(1, 1000)...), seriesOf(many(2, 1000)...)}
-	s.lose([]*Series{one})
-	s.lose([]*Series{one})
-	assert.Equal(t, 499, s.Most())
-	s.lose(several)
-	s.lose(several)
-	assert.Equal(t, 1000, s.recovered())
-
-	s.Serve(append(several, one), []int{0, 0, 0})
-	s.ForgetLimits()
-	assert.Equal(t, MaxPart, s.Most())
-	assert.Equal(t, MaxPart, s.recovered())
-	s.lose([]*Series{one})
-	s.lose(several)
-	assert.Equal(t, MaxPart, s.Most(), "it is as if it were the first time")
-	assert.Equal(t, MaxPart, s.recovered(), "likewise")
-}
-
 // A series whose answer alone is too long twice has no values for some time; the others are asked for together again.
 func TestAnswerThatIsTooLongAlone(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
@@ -882,14 +751,14 @@ func TestAnswerThatIsTooLongAlone(t *testing.T) {
 		defer s.unlock()
 		s.tooLongAlone(one, logrus.Fields{}, now)
 	}
-	s.size.Halve(2, now)
+	s.part.halve(2, now)
 	too()
 	assert.Nil(t, one.Latest, "once may be a lie")
 	assert.True(t, one.Waiting)
 	too()
 	require.NotNil(t, one.Latest)
 	assert.Equal(t, pdu.ErrTooBig, one.Latest.Values(countID, new(int32)).Code)
-	assert.Equal(t, MaxPart, s.size.Part(now))
+	assert.Equal(t, MaxPart, s.part.at(now))
 	assert.Len(t, hook.AllEntries(), 1)
 	assert.True(t, s.excused(one, now.Add(partRetry-1)))
 	assert.False(t, s.excused(one, now.Add(partRetry)), "it is tried again")
@@ -897,8 +766,6 @@ func TestAnswerThatIsTooLongAlone(t *testing.T) {
 	too()
 	assert.Len(t, hook.AllEntries(), 1, "logged once")
 	s.Serve([]*Series{one}, []int{0})
-	s.ForgetLimits()
+	s.ForgetTooLong()
 	assert.False(t, s.excused(one, now), "or after a reload")
-	s.size.Alone = 1
-	assert.True(t, s.excused(one, now), "pmcd takes one operand: to ask for two would end each session")
 }

@@ -136,13 +136,6 @@ func (s *fetching) slots() (all []int) {
 	return all
 }
 
-// longest is how many operands a fetch has at most.
-func (s *fetching) longest() (part int, shrunk time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.size.Part(s.now()), s.size.Shrunk
-}
-
 // sampled waits for the first sample of each series.
 func (s *fetching) sampled(series ...*Series) {
 	s.tb.Helper()

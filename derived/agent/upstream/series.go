@@ -30,7 +30,6 @@ type excess struct {
 	tooLong    time.Time // when the answer for its operands alone was too long
 	excused    time.Time // since when it is not asked for, because of that
 	complained bool      // that is logged
-	closed     time.Time // when pmcd closed a connection over a fetch for it alone
 }
 
 // tooMuch is the excess of a series that has some from now on.

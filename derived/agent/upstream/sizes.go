@@ -6,62 +6,35 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"pmdaderived/derived/agent/operand"
 	"pmdaderived/pdu"
 )
 
 const (
 	// MaxPart is how many operands one upstream fetch has at most: pmcd serves nobody else while
-	// it works on one.
+	// it works on one. A pmcd that takes fewer (-M), or PDUs shorter than such a fetch (-L), cannot be used.
 	MaxPart = 4000
 
-	// partRetry is for how long a series is not asked for whose answer alone is too long.
-	partRetry = operand.PartRetry
-
-	// closedTwice is within what time pmcd closes another connection if it was not by chance: longer fetches are
-	// sent again in between.
-	closedTwice = 2 * partRetry
+	// partRetry is for how long fetches are shorter, and a series is not asked for, whose answer is too long.
+	partRetry = 10 * time.Minute
 )
 
-// Most is how many operands of one series pmcd takes at most, as far as is known.
-func (u *Upstream) Most() int {
-	u.mu.Lock()
-	defer u.unlock()
-	return u.size.Alone
+// part is how many operands a fetch has at most. It is less for a while once an answer was too long.
+type part struct {
+	now    int
+	shrunk time.Time // when that was last made less
 }
 
-// tooMany has shorter fetches sent than one that pmcd has not taken. certain: it may not have had another reason.
-func (u *Upstream) tooMany(asked fetch, certain bool, now time.Time) {
-	n := len(asked.IDs)
-	switch {
-	case len(asked.Sources) != 1:
-		u.size.Halve(n, now)
-		fields := logrus.Fields{"metrics": u.size.Now}
-		if !certain {
-			u.remark(logrus.DebugLevel, fields, "pmcd may limit the size of requests, sending shorter ones")
-			return
-		}
-		u.size.Together = u.size.Now
-		u.remark(logrus.WarnLevel, fields, "pmcd limits the size of requests, sending shorter ones")
-	case certain && n <= u.size.Alone:
-		u.size.Alone = n - 1
-		u.remark(logrus.WarnLevel, logrus.Fields{"metrics": n}, "pmcd allows fewer metrics in a request than a definition needs")
-		u.events.Narrowed = true
-		signal(u.ready)
+// at is how many they are now.
+func (p *part) at(now time.Time) int {
+	if p.now < MaxPart && now.Sub(p.shrunk) > partRetry {
+		p.now = MaxPart
 	}
+	return p.now
 }
 
-// closedOver notes that pmcd has closed a connection over a long fetch. It may have ended just then, with all its
-// connections; it has not if that happens on a later one, too, and it has answered no fetch as long since. What was
-// under way is not sent again: all connections are made again.
-func (u *Upstream) closedOver(c *connection, now time.Time) {
-	closed := &u.size.Closed
-	if len(c.asked.Sources) == 1 {
-		closed = &c.asked.Sources[0].tooMuch().closed
-	}
-	certain := c.made.After(*closed) && now.Sub(*closed) <= closedTwice && len(c.asked.IDs) > u.size.Proven
-	*closed = now
-	u.tooMany(c.asked, certain, now)
+// halve makes fetches half as long as one was.
+func (p *part) halve(operands int, now time.Time) {
+	p.now, p.shrunk = min(p.now, max(1, operands/2)), now
 }
 
 // tooLong gives a connection up whose answer is longer than we take, and reports whether that is what err says: nobody
@@ -80,10 +53,10 @@ func (u *Upstream) tooLong(c *connection, err error) bool {
 	u.end(c)
 	switch {
 	case len(asked.Sources) > 1:
-		if u.size.Now == u.size.Together {
+		if u.part.now == MaxPart {
 			u.remark(logrus.WarnLevel, fields, "answer from pmcd is too long, asking for fewer metrics at once")
 		}
-		u.size.Halve(len(asked.IDs), now)
+		u.part.halve(len(asked.IDs), now)
 		u.queue.Requeue(asked.Sources...)
 	case len(asked.Sources) == 1:
 		u.tooLongAlone(asked.Sources[0], fields, now)
@@ -113,15 +86,14 @@ func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) 
 		fields["pmid"] = s.descs[0].PMID
 		u.remark(logrus.WarnLevel, fields, "answer for the operands of a metric is too long, the metric has no values")
 	}
-	u.size.Now = u.size.Together
+	u.part.now = MaxPart
 	u.excused(s, now)
 }
 
-// excused gives a series that is not asked for a sample without values, and reports whether it is one: its answer is too
-// long, or pmcd takes no request for so many operands. Until the reload has seen that, it would end each session.
+// excused gives a series that is not asked for, because its answer is too long, a sample without values, and reports
+// whether it is one.
 func (u *Upstream) excused(s *Series, now time.Time) bool {
-	tooMany := u.size.Alone < MaxPart && len(s.descs) > u.size.Alone
-	if !tooMany && (s.excess == nil || now.Sub(s.excess.excused) >= partRetry) {
+	if s.excess == nil || now.Sub(s.excess.excused) >= partRetry {
 		return false
 	}
 	s.Push(u.maker.Without(s.descs, pdu.ErrTooBig, now))

@@ -71,7 +71,7 @@ type Upstream struct {
 
 	queue queue.Queue[*Series]
 	slow  slow.Ledger
-	size  operand.Sizes
+	part  part
 
 	series   []*Series // of the operands that are served
 	maker    *operand.Maker
@@ -80,7 +80,7 @@ type Upstream struct {
 	untold   string                // why it does not tell, as it was logged
 	doubts   int                   // times that some agent may have been restarted
 	cleared  time.Time             // when samples were last forgotten
-	refusal  string                // the last that was logged
+	refusal  string                // the last that was logged in this session
 	excess   map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
 	schedule schedule
 }
@@ -94,7 +94,6 @@ type Events struct {
 	Names     bool        // pmcd says that it has other names
 	Hidden    bool        // such a change of names may have hidden behind one that we have announced
 	Instances []pdu.InDom // whose instances are not what they were
-	Narrowed  bool        // pmcd takes fewer operands in a fetch than some series have; see Most
 }
 
 // remark is something to log.
@@ -111,7 +110,7 @@ func New(o Options) *Upstream {
 		options: o, log: o.Log, figures: o.Figures, now: o.Now,
 		ready: make(chan struct{}, 1), wake: make(chan struct{}, 1), sampled: make(chan struct{}, 1), slots: make(chan int, connections+1),
 		timer: time.NewTimer(idleCheck),
-		slow:  slow.Ledger{Agents: known}, queue: queue.New[*Series](known), size: operand.NewSizes(MaxPart), maker: operand.NewMaker(o.Names, o.Now()),
+		slow:  slow.Ledger{Agents: known}, queue: queue.New[*Series](known), part: part{now: MaxPart}, maker: operand.NewMaker(o.Names, o.Now()),
 		asked:  make(agents.Table),
 		excess: make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
 		answerLimit: pmapi.WithLimit(o.Answer),
@@ -207,12 +206,11 @@ func (u *Upstream) Expect(change pdu.Change) {
 	}
 }
 
-// ForgetLimits forgets what has been learnt of how much pmcd takes, also what it has said with a code: it may have been started
-// with other options since.
-func (u *Upstream) ForgetLimits() {
+// ForgetTooLong has everything asked for again whose answer was too long.
+func (u *Upstream) ForgetTooLong() {
 	u.mu.Lock()
 	defer u.unlock()
-	u.size = operand.NewSizes(MaxPart)
+	u.part.now = MaxPart
 	for _, s := range u.series {
 		s.excess = nil
 	}

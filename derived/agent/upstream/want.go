@@ -75,7 +75,7 @@ func (u *Upstream) send(now time.Time) {
 			continue
 		}
 		last := i == len(u.conns)-1
-		asked, ok := q.Next(!last || i == 0, last, u.size.Part(now))
+		asked, ok := q.Next(!last || i == 0, last, u.part.at(now))
 		if !ok {
 			continue
 		}
