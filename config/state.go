@@ -12,7 +12,7 @@ import (
 // state is what the files of a path list held at one moment, as far as it makes a difference to Load.
 type state struct {
 	digest  [sha256.Size]byte // of all that follows and of the problems with files as a whole
-	sources map[string]Source // by Path
+	sources map[string]Source // by Path, made printable
 	passing bool              // something could not be read for a reason that goes away without a trace
 }
 
@@ -27,8 +27,9 @@ func (l *Loaded) state() state {
 	s := state{sources: make(map[string]Source, len(l.Sources))}
 	h := sha256.New()
 	for _, source := range l.Sources {
-		s.sources[source.Path] = source
-		fmt.Fprintf(h, "%s\x00", source.Path)
+		path := Printable(source.Path) // as it may be called already
+		s.sources[path] = source
+		fmt.Fprintf(h, "%s\x00", path)
 		if source.Err != nil {
 			fmt.Fprintf(h, "%v\x00", source.Err)
 			s.passing = s.passing || passing(source.Err)
@@ -38,7 +39,7 @@ func (l *Loaded) state() state {
 	}
 	for _, p := range l.Problems {
 		if p.Path != "" {
-			fmt.Fprintf(h, "%s\x00%s\x00", p.Path, p.Msg)
+			fmt.Fprintf(h, "%s\x00%s\x00", Printable(p.Path), p.Msg)
 		}
 	}
 	h.Sum(s.digest[:0])

@@ -59,7 +59,7 @@ func (s *watching) start() {
 
 // load is what the agent does when it is told of a change.
 func (s *watching) load() bool {
-	loaded := Load(s.paths, nil)
+	loaded := Loading{Called: Printable}.Load(s.paths)
 	if !s.Took(&loaded) {
 		return false
 	}
@@ -184,6 +184,7 @@ func TestWatchNotices(t *testing.T) {
 		{"a file of the list truncated and written", files{"d/f": "a = 1\n"}, "d/f", steps{"put d/f a = 2\n"}, "a=2"},
 		{"a file of the list renamed over", files{"d/f": "a = 1\n"}, "d/f", steps{"put d/g a = 2\n", "rename d/g d/f"}, "a=2"},
 		{"a file appended to", files{"d/f": "a = 1\n"}, "", steps{"append d/f b = 2\n"}, "a=1 b=2"},
+		{"a file whose name is not printable", files{"d/\x01": "a = 1\n"}, "", steps{"put d/\x01 a = 2\n"}, "a=2"},
 		{"a file created", files{"d/f": "a = 1\n"}, "", steps{"put d/g b = 2\n"}, "a=1 b=2"},
 		{"a file deleted", files{"d/f": "a = 1\n", "d/g": "b = 2\n"}, "", steps{"remove d/g"}, "a=1"},
 		{"a file created and another deleted", files{"d/f": "a = 1\n"}, "", steps{"put d/g a = 2\n", "remove d/f"}, "a=2"},
