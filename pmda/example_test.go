@@ -3,7 +3,8 @@ package pmda_test
 import (
 	"errors"
 	"fmt"
-	"os"
+
+	"github.com/spf13/pflag"
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -116,41 +117,26 @@ func ExampleNewNamespace() {
 }
 
 // The options of every agent, and one of its own.
-func ExampleOptionSet() {
-	options := pmda.Options{Domain: 250, User: "pcp"}
-	sides := "6"
-	set := pmda.OptionSet{Program: "pmdadice", Options: append(pmda.StandardOptions(&options), pmda.Option{
-		Short: 's', Long: "sides", Arg: "N", Help: "number of sides",
-		Set: func(arg string) error {
-			sides = arg
-			return nil
-		},
-	})}
-	_, err := set.Parse([]string{"-d400", "--sides=20", "-U", "nobody"})
-	fmt.Println(options.Domain, sides, options.User, err)
-	_, err = set.Parse([]string{"-d", "512"})
-	fmt.Println(err)
-	_, err = set.Parse([]string{"--help"})
-	fmt.Println(errors.Is(err, pmda.ErrHelp))
-	if err := set.Usage(os.Stdout); err != nil {
-		fmt.Println(err)
-	}
+func ExampleStandardOptions() {
+	flags := pflag.NewFlagSet("pmdadice", pflag.ContinueOnError)
+	sides := flags.Int("sides", 6, "number `N` of sides")
+	options := pmda.StandardOptions(flags)
+	options.Domain, options.User = 250, "pcp"
+	err := flags.Parse([]string{"-d400", "--sides=20", "-U", "nobody"})
+	fmt.Println(options.Domain, *sides, options.User, err)
+	fmt.Println(flags.Parse([]string{"-d", "512"}))
+	fmt.Println(errors.Is(flags.Parse([]string{"-?"}), pflag.ErrHelp))
+	fmt.Print(flags.FlagUsages())
 	// Output:
 	// 400 20 nobody <nil>
-	// option -d: "512" is not a valid domain number: use 1 to 510
+	// invalid argument "512" for "-d, --domain" flag: "512" is not a valid domain number: use 1 to 510
 	// true
-	// Usage: pmdadice [options]
-	//
-	// Options:
-	//   -D SPEC, --debug=SPEC
-	//                         debug options, separated by commas
-	//   -d NUM, --domain=NUM  domain number of the agent
-	//   -h FILE, --helptext=FILE
-	//                         take the help texts from FILE
-	//   -l FILE, --log=FILE   write the log to FILE
-	//   -p, --pipe            talk to pmcd over a pipe (the only way)
-	//   -U USER, --username=USER
-	//                         run as USER when started by root
-	//   -s N, --sides=N       number of sides
+	//   -D, --debug SPEC      debug options SPEC, separated by commas
+	//   -d, --domain NUM      domain number NUM of the agent
 	//   -?, --help            show this usage message and exit
+	//   -h, --helptext FILE   take the help texts from FILE
+	//   -l, --log FILE        write the log to FILE
+	//   -p, --pipe            talk to pmcd over a pipe (the only way)
+	//       --sides N         number N of sides (default 6)
+	//   -U, --username USER   run as USER when started by root
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"pmdaderived/pdu"
 )
 
@@ -26,10 +28,11 @@ func (o *Options) Debugs(what string) bool {
 	return slices.Contains(o.Debug, what) || slices.Contains(o.Debug, "all")
 }
 
-// StandardOptions returns the options of every agent; parsing sets o. A program adds its own ones
-// to the list. The options that make an agent listen on a socket are known and refused: pmcd
-// starts this agent and talks to it over a pipe.
-func StandardOptions(o *Options) []Option {
+// StandardOptions adds the options of every agent to those of a program, and returns what parsing sets: the program
+// puts its defaults there before. For -? and --help, Parse returns an error that is [pflag.ErrHelp]. The options that
+// make an agent listen on a socket are known and refused: pmcd starts this agent and talks to it over a pipe.
+func StandardOptions(flags *pflag.FlagSet) *Options {
+	o := new(Options)
 	into := func(s *string) func(string) error {
 		return func(arg string) error {
 			if arg == "" {
@@ -43,18 +46,23 @@ func StandardOptions(o *Options) []Option {
 		return errors.New(`sockets are not supported, the agent talks to pmcd over a pipe only ` +
 			`("pipe" in its line of pmcd.conf)`)
 	}
-	return []Option{
-		{Short: 'D', Long: "debug", Arg: "SPEC", Set: o.addDebug, Help: "debug options, separated by commas"},
-		{Short: 'd', Long: "domain", Arg: "NUM", Set: o.setDomain, Help: "domain number of the agent"},
-		{Short: 'h', Long: "helptext", Arg: "FILE", Set: into(&o.HelpText), Help: "take the help texts from FILE"},
-		{Short: 'l', Long: "log", Arg: "FILE", Set: into(&o.LogFile), Help: "write the log to FILE"},
-		{Long: "logfile", Arg: "FILE", Set: into(&o.LogFile)},
-		{Short: 'p', Long: "pipe", Set: func(string) error { return nil }, Help: "talk to pmcd over a pipe (the only way)"},
-		{Short: 'U', Long: "username", Arg: "USER", Set: into(&o.User), Help: "run as USER when started by root"},
-		{Short: 'i', Long: "inet", Arg: "PORT", Set: pipeOnly},
-		{Short: '6', Long: "ipv6", Arg: "PORT", Set: pipeOnly},
-		{Short: 'u', Long: "unix", Arg: "PATH", Set: pipeOnly},
+	flags.FuncP("debug", "D", "debug options `SPEC`, separated by commas", o.addDebug)
+	flags.FuncP("domain", "d", "domain number `NUM` of the agent", o.setDomain)
+	flags.BoolFuncP("help", "?", "show this usage message and exit", func(string) error { return pflag.ErrHelp })
+	flags.FuncP("helptext", "h", "take the help texts from `FILE`", into(&o.HelpText))
+	flags.FuncP("log", "l", "write the log to `FILE`", into(&o.LogFile))
+	flags.BoolFuncP("pipe", "p", "talk to pmcd over a pipe (the only way)", func(string) error { return nil })
+	flags.FuncP("username", "U", "run as `USER` when started by root", into(&o.User))
+
+	// Not in the usage text.
+	flags.Func("logfile", "", into(&o.LogFile))
+	flags.FuncP("inet", "i", "", pipeOnly)
+	flags.FuncP("ipv6", "6", "", pipeOnly)
+	flags.FuncP("unix", "u", "", pipeOnly)
+	for _, name := range []string{"logfile", "inet", "ipv6", "unix"} {
+		flags.Lookup(name).Hidden = true
 	}
+	return o
 }
 
 // setDomain leaves out 511, which belongs to dynamic roots and client-side derived metrics.

@@ -28,6 +28,7 @@ const (
 	logging   = "github.com/sirupsen/logrus"
 	watching  = "github.com/fsnotify/fsnotify"
 	unixCalls = "golang.org/x/sys/unix"
+	parsing   = "github.com/spf13/pflag"
 	exporting = "github.com/performancecopilot/speed/v4"
 	unpacking = "github.com/klauspost/compress/zstd github.com/ulikunitz/xz"
 	// talking is what code needs for the world and the log.
@@ -40,7 +41,7 @@ const (
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
 	"pdu":           {never: pure},
-	"pmda":          {ours: "pdu regular", modules: logging + " " + unixCalls},
+	"pmda":          {ours: "pdu regular", modules: logging + " " + parsing + " " + unixCalls},
 	"pmda/pmdatest": {ours: "pdu pmda"},
 	"pmda/pmapi":    {ours: "pdu"},
 
@@ -53,7 +54,7 @@ var layers = map[string]layer{
 	"pmda/pmapi/archive/logfile":  {ours: "pdu", modules: unpacking, never: talking},
 	"pmda/pmapi/archive/writer":   {ours: "pdu", never: talking},
 
-	"pmda/examples/dice": {ours: "pdu pmda", modules: logging},
+	"pmda/examples/dice": {ours: "pdu pmda", modules: logging + " " + parsing},
 	"derived/timewindow": {never: pure},
 	"derived/syntax":     {ours: "derived/timewindow", never: pure},
 	"derived/ere":        {never: pure},
@@ -109,7 +110,7 @@ var layers = map[string]layer{
 	"config":                {ours: "pdu regular", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
 		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/replay derived/session derived/syntax derived/unittest pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
-		modules: logging + " " + unixCalls,
+		modules: logging + " " + parsing + " " + unixCalls,
 	},
 
 	"derived/agent/reloadtest":               {ours: "pdu", never: pure},
@@ -136,7 +137,7 @@ var testModules = []string{
 	"github.com/rogpeppe/go-internal/testscript",
 	"github.com/rogpeppe/go-internal/txtar",
 	exporting + "/mmvdump",
-	logging, watching, unixCalls, exporting,
+	logging, parsing, watching, unixCalls, exporting,
 	"github.com/klauspost/compress/zstd", "github.com/ulikunitz/xz",
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"pmdaderived/derived"
@@ -13,7 +14,6 @@ import (
 	"pmdaderived/derived/session"
 	"pmdaderived/derived/timewindow"
 	"pmdaderived/pdu"
-	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/archive"
 )
@@ -29,50 +29,46 @@ type archiveOptions struct {
 }
 
 // archiveOption is -a.
-func (t *tool) archiveOption() pmda.Option {
-	return pmda.Option{
-		Short: 'a', Long: "archive", Arg: "FILES", Help: "ask an archive, several, or those of a folder, instead of a pmcd",
-		Set: func(arg string) error { t.archive.paths = append(t.archive.paths, arg); return nil },
-	}
+func (t *tool) archiveOption() {
+	t.flags.FuncP("archive", "a", "ask the archives in `FILES`, several or those of a folder, instead of a pmcd", func(arg string) error {
+		t.archive.paths = append(t.archive.paths, arg)
+		return nil
+	})
 }
 
 // timeOptions are those that select a part of an archive.
-func (t *tool) timeOptions() []pmda.Option {
+func (t *tool) timeOptions() {
+	t.archiveOption()
 	o := &t.archive
-	taken := func(option string, to *string) func(string) error {
-		return func(arg string) error {
-			o.only = cmp.Or(o.only, option)
+	text := func(to *string, name, short, help string) {
+		t.flags.FuncP(name, short, help, func(arg string) error {
+			o.only = cmp.Or(o.only, "-"+short)
 			*to = arg
 			return nil
-		}
+		})
 	}
-	return []pmda.Option{
-		t.archiveOption(),
-		{Short: 'S', Long: "start", Arg: "TIME", Set: taken("-S", &o.window.Start), Help: "begin at this time of the archive: 30min, -1hour, @10:00"},
-		{Short: 'T', Long: "finish", Arg: "TIME", Set: taken("-T", &o.window.End), Help: "end at this time"},
-		{Short: 'A', Long: "align", Arg: "TIME", Set: taken("-A", &o.window.Align), Help: "begin at a multiple of this time"},
-		{Short: 'O', Long: "origin", Arg: "TIME", Set: taken("-O", &o.window.Origin), Help: "take the first sample at this time"},
-		{Short: 'Z', Long: "timezone", Arg: "ZONE", Set: taken("-Z", &o.zone), Help: "read and print times in this zone, as in the variable TZ"},
-		{
-			Short: 'z', Long: "hostzone", Help: "read and print times in the zone of the archive's host",
-			Set: func(string) error { o.only = cmp.Or(o.only, "-z"); o.hostZone = true; return nil },
-		},
-	}
+	text(&o.window.Start, "start", "S", "begin at this `TIME` of the archive: 30min, -1hour, @10:00")
+	text(&o.window.End, "finish", "T", "end at this `TIME`")
+	text(&o.window.Align, "align", "A", "begin at a multiple of this `TIME`")
+	text(&o.window.Origin, "origin", "O", "take the first sample at this `TIME`")
+	text(&o.zone, "timezone", "Z", "read and print times in this `ZONE`, as in the variable TZ")
+	t.flags.BoolFuncP("hostzone", "z", "read and print times in the zone of the archive's host", func(arg string) (err error) {
+		o.only = cmp.Or(o.only, "-z")
+		o.hostZone, err = strconv.ParseBool(arg)
+		return err
+	})
 }
 
 // intervalOption is -t, the time between samples.
-func (t *tool) intervalOption(pause *time.Duration, help string) pmda.Option {
-	return pmda.Option{
-		Short: 't', Long: "interval", Arg: "TIME", Help: help,
-		Set: func(arg string) error {
-			var d time.Duration
-			if err := duration(&d, time.Millisecond)(arg); err != nil {
-				return err
-			}
-			*pause, t.archive.every = d, d
-			return nil
-		},
-	}
+func (t *tool) intervalOption(pause *time.Duration, help string) {
+	t.flags.FuncP("interval", "t", help, func(arg string) error {
+		var d time.Duration
+		if err := duration(&d, time.Millisecond)(arg); err != nil {
+			return err
+		}
+		*pause, t.archive.every = d, d
+		return nil
+	})
 }
 
 // misfits tells which of the options make no sense together.

@@ -17,8 +17,10 @@ import (
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
 	"pmdaderived/derived/syntax"
-	"pmdaderived/pmda"
 )
+
+// allWarnings is what --werror means without codes.
+const allWarnings = "all"
 
 // runCheck looks for mistakes in definition files: what cannot be read, what is no expression and,
 // where a pmcd can be asked, what does not fit its metrics; and for what is probably not meant. Exit: 1 if there
@@ -26,43 +28,23 @@ import (
 func runCheck(ctx context.Context, t *tool, args []string) int {
 	var offline, asJSON, all, portable bool
 	var treat treatment
-	paths, exit, done := t.parse(args,
-		pmda.Option{
-			Short: 'c', Long: "config", Arg: "PATHS", Set: pathList(&t.paths),
-			Help: "the agent reads this list of files and directories, separated by colons",
-		},
-		pmda.Option{
-			Long: "all", Set: set(&all),
-			Help: "show all messages about a file, and each shipped definition that waits for metrics",
-		},
-		pmda.Option{
-			Long: "offline", Set: set(&offline),
-			Help: "do not contact pmcd: check the text only",
-		},
-		pmda.Option{
-			Long: "portable", Set: set(&portable),
-			Help: "warn about what clients cannot compute themselves, or only since PCP 6.3 or 7.2",
-		},
-		pmda.Option{
-			Long: "json", Set: set(&asJSON),
-			Help: "print the problems as a JSON array",
-		},
-		pmda.Option{
-			Long: "werror", Arg: "CODES", Optional: true, Help: "treat warnings as errors: all, or those with the codes in this list",
-			Set: func(arg string) error {
-				if arg == "" {
-					treat.allErrors = true
-					return nil
-				}
-				return codes(arg, &treat.errors)
-			},
-		},
-		pmda.Option{
-			Long: "ignore", Arg: "CODES", Set: func(arg string) error { return codes(arg, &treat.ignored) },
-			Help: "hide warnings and notes with the codes in this list",
-		},
-		t.archiveOption(),
-		t.pmcdOption())
+	t.flags.FuncP("config", "c", "the agent reads the files and directories in `PATHS`, separated by colons", pathList(&t.paths))
+	t.flags.BoolVar(&all, "all", false, "show all messages about a file, and each shipped definition that waits for metrics")
+	t.flags.BoolVar(&offline, "offline", false, "do not contact pmcd: check the text only")
+	t.flags.BoolVar(&portable, "portable", false, "warn about what clients cannot compute themselves, or only since PCP 6.3 or 7.2")
+	t.flags.BoolVar(&asJSON, "json", false, "print the problems as a JSON array")
+	t.flags.Func("werror", "treat warnings as errors: all, or those with the `CODES` in this list", func(arg string) error {
+		if arg == allWarnings {
+			treat.allErrors = true
+			return nil
+		}
+		return codes(arg, &treat.errors)
+	})
+	t.flags.Lookup("werror").NoOptDefVal = allWarnings
+	t.flags.Func("ignore", "hide warnings and notes with the `CODES` in this list", func(arg string) error { return codes(arg, &treat.ignored) })
+	t.archiveOption()
+	t.pmcdOption()
+	paths, exit, done := t.parse(args)
 	if done {
 		return exit
 	}

@@ -20,7 +20,6 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/session"
 	"pmdaderived/pdu"
-	"pmdaderived/pmda"
 )
 
 // defaultPause is how far samples of eval are apart.
@@ -32,17 +31,14 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 	samples, pause, nonFinite, form := -1, defaultPause, false, ""
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	a, exit := t.open(ctx, args,
-		nonFiniteOption(&nonFinite),
-		pmda.Option{
-			Short: 's', Long: "samples", Arg: "NUM", Set: samplesOption(&samples),
-			Help: "number of samples to print; 0: until interrupted; default: 1, with -a all",
-		},
-		t.intervalOption(&pause, "time between samples; default: 1s, with -a the interval of the records"),
-		pmda.Option{
-			Short: 'o', Long: "output", Arg: "FORM", Help: "print the samples of an archive as text, csv or json",
-			Set: choice(func(word string) { form = word; t.archive.only = cmp.Or(t.archive.only, "-o") }, formText, formCSV, formJSON),
-		})
+	nonFiniteOption(t.flags, &nonFinite)
+	t.flags.FuncP("samples", "s", "print `NUM` samples; 0: until interrupted; default: 1, with -a all", samplesOption(&samples))
+	t.intervalOption(&pause, "`TIME` between samples; default: 1s, with -a the interval of the records")
+	t.flags.FuncP("output", "o", "`FORM` of the samples of an archive: text, csv or json", choice(func(word string) {
+		form = word
+		t.archive.only = cmp.Or(t.archive.only, "-o")
+	}, formText, formCSV, formJSON))
+	a, exit := t.open(ctx, args)
 	if a == nil {
 		return exit
 	}

@@ -14,22 +14,15 @@ import (
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
-	"pmdaderived/pmda"
 )
 
 // runLogRewrite prints rules for pmlogrewrite(1) that make of the former metrics in archives the present
 // ones, where the metadata of a definition has changed.
 func runLogRewrite(_ context.Context, t *tool, args []string) int {
 	state, file := defaultState(t.conf), ""
-	rest, exit, done := t.parse(args,
-		pmda.Option{
-			Short: 'o', Long: "output", Arg: "FILE", Set: text(&file),
-			Help: "write to FILE, not to standard output",
-		},
-		pmda.Option{
-			Long: "state", Arg: "FILE", Set: text(&state),
-			Help: "read metric identifiers from FILE, the state file of the agent",
-		})
+	t.flags.StringVarP(&file, "output", "o", "", "write to `FILE`, not to standard output")
+	t.flags.StringVar(&state, "state", state, "read metric identifiers from `FILE`, the state file of the agent")
+	rest, exit, done := t.parse(args)
 	switch {
 	case done:
 		return exit

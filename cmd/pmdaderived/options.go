@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"github.com/spf13/pflag"
 
 	"pmdaderived/config"
 	"pmdaderived/derived/agent"
@@ -23,7 +24,7 @@ const (
 
 // options is the command line.
 type options struct {
-	standard pmda.Options
+	standard *pmda.Options
 	agent    agent.Options // as far as options say what they are
 	group    string
 	paths    []string // nil: the default ones
@@ -33,7 +34,7 @@ type options struct {
 	logLevel logrus.Level
 	version  bool
 
-	set pmda.OptionSet
+	flags *pflag.FlagSet // that set all this
 }
 
 // defaultState is where metric identifiers are remembered.
@@ -43,12 +44,9 @@ func defaultState(conf config.PCPConf) string {
 
 // parseOptions reads the command line of the daemon. There are options even when there is an error.
 func parseOptions(args []string, conf config.PCPConf, getenv func(string) string) (*options, error) {
+	flags := newFlags()
 	o := &options{
-		standard: pmda.Options{
-			Domain:  defaultDomain,
-			LogFile: filepath.Join(conf.LogDir, "pmcd", "derived.log"),
-			User:    conf.User,
-		},
+		standard: pmda.StandardOptions(flags),
 		agent: agent.Options{
 			StateFile: defaultState(conf),
 			Interval:  defaultInterval,
@@ -59,9 +57,13 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 		pmcd:     defaultPMCD(conf, getenv),
 		mmv:      program,
 		logLevel: logrus.InfoLevel,
+		flags:    flags,
 	}
-	o.set = pmda.OptionSet{Program: program, Options: append(o.usual(), o.own()...)}
-	operands, err := o.set.Parse(args)
+	o.standard.Domain = defaultDomain
+	o.standard.LogFile = filepath.Join(conf.LogDir, "pmcd", "derived.log")
+	o.standard.User = conf.User
+	o.define()
+	operands, err := parse(flags, args)
 	switch {
 	case err != nil:
 		return o, err
@@ -77,58 +79,35 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 	return o, nil
 }
 
-// usual are the options of every agent, with what they mean to this one.
-func (o *options) usual() []pmda.Option {
-	all := pmda.StandardOptions(&o.standard)
-	for i := range all {
-		switch all[i].Short {
-		case 'D':
-			all[i].Help = "log every PDU, whatever SPEC says"
-		case 'h':
-			all[i].Help = "accepted and ignored: help texts are part of the definitions"
-		}
-	}
-	return all
-}
-
-func (o *options) own() []pmda.Option {
-	return []pmda.Option{
-		{
-			Short: 'c', Long: "config", Arg: "PATHS", Set: pathList(&o.paths),
-			Help: "read definitions from the files and directories in this list, separated by colons",
-		},
-		{Long: "pmcd", Arg: "SPEC", Set: address(&o.pmcd), Help: "get the operands from the pmcd at this address"},
-		{
-			Long: "interval", Arg: "TIME", Set: duration(&o.agent.Interval, 0),
-			Help: "shortest time that delta() and rate() cover in the first fetch of a client; 0: they have no values then",
-		},
-		nonFiniteOption(&o.agent.NonFinite),
-		{Long: "state", Arg: "FILE", Set: text(&o.agent.StateFile), Help: "keep metric identifiers in FILE"},
-		{Long: "protect", Arg: "NAMES", Set: o.setProtected, Help: "metrics and subtrees that only users known to pmcd may see, separated by commas"},
-		{
-			Long: "mmv", Arg: "NAME", Set: o.setMMV,
-			Help: "export metrics about the agent as mmv.NAME, through pmdammv(1), or off",
-		},
-		{Long: "log-level", Arg: "LEVEL", Set: o.setLogLevel, Help: "error, warn, info, debug"},
-		{Short: 'V', Long: "version", Set: set(&o.version), Help: "print the version"},
-	}
+// define adds the daemon's own options to those of every agent, and says what these mean to it.
+func (o *options) define() {
+	f := o.flags
+	f.Lookup("debug").Usage = "log every PDU, whatever `SPEC` says"
+	f.Lookup("helptext").Usage = "accepted and ignored: help texts are not in a `FILE` but part of the definitions"
+	f.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons", pathList(&o.paths))
+	f.Func("interval", "shortest `TIME` that delta() and rate() cover in the first fetch of a client; 0: they have no values then",
+		duration(&o.agent.Interval, 0))
+	f.Func("log-level", "`LEVEL` of the log: error, warn, info or debug", o.setLogLevel)
+	f.Func("mmv", "export metrics about the agent as mmv.`NAME`, through pmdammv(1), or off", o.setMMV)
+	nonFiniteOption(f, &o.agent.NonFinite)
+	f.Func("pmcd", "get the operands from the pmcd at the address `SPEC`", address(&o.pmcd))
+	f.Func("protect", "`NAMES` of metrics and subtrees that only users known to pmcd may see, separated by commas", o.setProtected)
+	f.StringVar(&o.agent.StateFile, "state", o.agent.StateFile, "keep metric identifiers in `FILE`")
+	f.BoolVarP(&o.version, "version", "V", false, "print the version")
 }
 
 func (o *options) usage(w io.Writer) error {
-	o.set.Intro = fmt.Sprintf("       %s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND shows its options):\n", program)
+	call := fmt.Sprintf("%s [options]\n       %[1]s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND shows its options):\n", program)
 	for _, c := range subCommands() {
-		o.set.Intro += fmt.Sprintf("  %-22s%s\n", c.name+" "+c.operands, c.help)
+		call += fmt.Sprintf("  %-22s%s\n", c.name+" "+c.operands, c.help)
 	}
-	o.set.Intro += "\nWithout a sub-command the program is the agent. pmcd starts it with these options.\n"
-	return o.set.Usage(w)
+	return usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with these options.\n")
 }
 
-// nonFiniteOption is --non-finite, of the daemon and of eval.
-func nonFiniteOption(serve *bool) pmda.Option {
-	return pmda.Option{
-		Long: "non-finite", Arg: "WORD", Set: choice(func(word string) { *serve = word == "serve" }, "drop", "serve"),
-		Help: "values that are infinite or not a number: drop or serve",
-	}
+// nonFiniteOption is --non-finite, of the daemon, eval and replay.
+func nonFiniteOption(f *pflag.FlagSet, serve *bool) {
+	f.Func("non-finite", "values that are infinite or not a number: `WORD` is drop or serve",
+		choice(func(word string) { *serve = word == "serve" }, "drop", "serve"))
 }
 
 func (o *options) setProtected(arg string) error {

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/config"
-	"pmdaderived/pmda"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -93,7 +93,7 @@ func TestOptions(t *testing.T) {
 
 func TestOptionForHelp(t *testing.T) {
 	_, err := parseOptions([]string{"-?"}, testConf, environment())
-	require.ErrorIs(t, err, pmda.ErrHelp)
+	require.ErrorIs(t, err, pflag.ErrHelp)
 }
 
 func TestUsage(t *testing.T) {

@@ -11,15 +11,6 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// set says that an option is given that has no argument.
-func set(to *bool) func(string) error {
-	return func(string) error { *to = true; return nil }
-}
-
-func text(to *string) func(string) error {
-	return func(arg string) error { *to = arg; return nil }
-}
-
 // choice takes one of several words.
 func choice(set func(word string), words ...string) func(string) error {
 	return func(arg string) error {

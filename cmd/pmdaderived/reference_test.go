@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/config"
-	"pmdaderived/pmda"
 )
 
 // referenceTable returns the cells of a table of docs/reference.md: the rows below the header that
@@ -60,11 +60,9 @@ func (o helpOption) optionNames() string {
 // The table of options has each with its default, and an argument that is refused.
 func TestReferenceOptions(t *testing.T) {
 	usual := must(parseOptions(nil, testConf, environment()))(t)
-	takesArgument := map[string]bool{"--help": false}
-	for _, o := range usual.set.Options {
-		takesArgument["--"+o.Long] = o.Arg != ""
-	}
-	usual.set = pmda.OptionSet{}
+	takesArgument := map[string]bool{}
+	usual.flags.VisitAll(func(f *pflag.Flag) { takesArgument["--"+f.Name] = f.NoOptDefVal == "" })
+	usual.flags = nil
 
 	var want, documented []string
 	for _, o := range helpOptions(t) {
@@ -82,7 +80,7 @@ func TestReferenceOptions(t *testing.T) {
 			case value != "":
 				o, err := parseOptions([]string{long + "=" + value}, testConf, environment())
 				require.NoError(t, err)
-				o.set = pmda.OptionSet{}
+				o.flags = nil
 				assert.Equal(t, usual, o, "%s is not the default", value)
 			}
 			if refused != "" {

@@ -16,7 +16,6 @@ import (
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/replay"
-	"pmdaderived/pmda"
 )
 
 // runReplay writes an archive of derived metrics, computed from another archive. Exit: 1 if a metric that was named is not written, or if nothing is.
@@ -25,13 +24,13 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	defer cancel()
 	r := replay.Recording{PID: os.Getpid()}
 	identities := ""
-	operands, exit, done := t.parse(args, append([]pmda.Option{
-		t.pathsOption(),
-		t.intervalOption(new(time.Duration), "time between samples (default: as recorded)"),
-		{Long: "replace", Set: set(&r.Replace), Help: "also write metrics that the archive already has"},
-		{Long: "identities", Arg: "FILE", Set: text(&identities), Help: "take PMIDs and instance domains from this state file of an agent"},
-		nonFiniteOption(&r.NonFinite),
-	}, t.timeOptions()...)...)
+	t.pathsOption()
+	t.intervalOption(new(time.Duration), "`TIME` between samples (default: as recorded)")
+	t.flags.BoolVar(&r.Replace, "replace", false, "also write metrics that the archive already has")
+	t.flags.StringVar(&identities, "identities", "", "take PMIDs and instance domains from `FILE`, the state file of an agent")
+	nonFiniteOption(t.flags, &r.NonFinite)
+	t.timeOptions()
+	operands, exit, done := t.parse(args)
 	switch {
 	case done:
 		return exit

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"github.com/spf13/pflag"
 
 	"pmdaderived/config"
 	"pmdaderived/derived/agent"
@@ -41,7 +42,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	conf, confErr := config.ReadPCPConf(getenv)
 	o, err := parseOptions(args, conf, getenv)
 	switch {
-	case errors.Is(err, pmda.ErrHelp):
+	case errors.Is(err, pflag.ErrHelp):
 		if err := o.usage(stdout); err != nil {
 			return exitFailure
 		}

@@ -8,8 +8,9 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/spf13/pflag"
+
 	"pmdaderived/config"
-	"pmdaderived/pmda"
 )
 
 // tool is a run of a sub-command. Sub-commands are for people: what was asked for goes to stdout, what
@@ -19,6 +20,7 @@ type tool struct {
 	conf           config.PCPConf
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	flags          *pflag.FlagSet
 
 	paths     []string // of definitions; nil: the default ones
 	pmcd      string
@@ -54,7 +56,9 @@ func runSubCommand(
 			continue
 		}
 		conf, err := config.ReadPCPConf(getenv)
-		t := &tool{subCommand: c, conf: conf, stdin: stdin, stdout: stdout, stderr: stderr, pmcd: defaultPMCD(conf, getenv)}
+		t := &tool{
+			subCommand: c, conf: conf, stdin: stdin, stdout: stdout, stderr: stderr, flags: newFlags(), pmcd: defaultPMCD(conf, getenv),
+		}
 		if err != nil {
 			t.complain(err)
 		}
@@ -86,7 +90,7 @@ func runHelp(ctx context.Context, t *tool, args []string) int {
 	for _, c := range subCommands() {
 		if c.name == args[0] {
 			of := *t
-			of.subCommand = c
+			of.subCommand, of.flags = c, newFlags()
 			return c.run(ctx, &of, []string{"--help"})
 		}
 	}
@@ -115,14 +119,14 @@ func (c *checkedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// parse reads the command line of a sub-command. done says that there is nothing else to do.
-func (t *tool) parse(args []string, options ...pmda.Option) (rest []string, exit int, done bool) {
-	does := strings.ToUpper(t.help[:1]) + t.help[1:]
-	set := pmda.OptionSet{Program: program + " " + t.name, Operands: t.operands, Intro: "\n" + does + ".\n", Options: options}
-	rest, err := set.Parse(args)
+// parse reads the command line of a sub-command, whose options are in t.flags. done says that there is nothing else to do.
+func (t *tool) parse(args []string) (rest []string, exit int, done bool) {
+	t.flags.BoolFuncP("help", "?", "show this usage message and exit", func(string) error { return pflag.ErrHelp })
+	rest, err := parse(t.flags, args)
 	switch {
-	case errors.Is(err, pmda.ErrHelp):
-		_ = set.Usage(t.stdout) // a checkedWriter
+	case errors.Is(err, pflag.ErrHelp):
+		call := strings.TrimSpace(program + " " + t.name + " [options] " + t.operands)
+		_ = usage(t.stdout, t.flags, call+"\n\n"+strings.ToUpper(t.help[:1])+t.help[1:]+".\n") // a checkedWriter
 		return nil, exitOK, true
 	case err != nil:
 		return nil, t.misused(err), true
@@ -149,12 +153,8 @@ func (t *tool) fail(err error) int {
 	return exitFailure
 }
 
-func (t *tool) pathsOption() pmda.Option {
-	return pmda.Option{
-		Short: 'c', Long: "config", Arg: "PATHS",
-		Help: "read definitions from the files and directories in this list, separated by colons",
-		Set:  pathList(&t.paths),
-	}
+func (t *tool) pathsOption() {
+	t.flags.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons", pathList(&t.paths))
 }
 
 // read reads definitions.
@@ -162,11 +162,11 @@ func (t *tool) read(paths []string) definitions {
 	return reading{paths: paths, conf: t.conf}.definitions()
 }
 
-func (t *tool) pmcdOption() pmda.Option {
-	return pmda.Option{
-		Long: "pmcd", Arg: "SPEC", Help: "contact the pmcd at this address",
-		Set: func(arg string) error { t.pmcdGiven = true; return address(&t.pmcd)(arg) },
-	}
+func (t *tool) pmcdOption() {
+	t.flags.Func("pmcd", "contact the pmcd at the address `SPEC`", func(arg string) error {
+		t.pmcdGiven = true
+		return address(&t.pmcd)(arg)
+	})
 }
 
 // oneLine makes a text fit for one line of a terminal, byte for byte where it is ASCII.

@@ -11,7 +11,6 @@ import (
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/session"
 	"pmdaderived/derived/syntax"
-	"pmdaderived/pmda"
 )
 
 // subject is what an operand of explain and eval stands for: a definition of the files, or an expression
@@ -35,8 +34,11 @@ type asked struct {
 
 // open reads a command line, finds out what its operands stand for, and binds it. nil if that cannot be, or if there is nothing
 // else to do; why has been told, as have mistakes of definitions.
-func (t *tool) open(ctx context.Context, args []string, options ...pmda.Option) (a *asked, exit int) {
-	operands, exit, done := t.parse(args, append(append([]pmda.Option{t.pathsOption(), t.pmcdOption()}, t.timeOptions()...), options...)...)
+func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
+	t.pathsOption()
+	t.pmcdOption()
+	t.timeOptions()
+	operands, exit, done := t.parse(args)
 	switch {
 	case done:
 		return nil, exit

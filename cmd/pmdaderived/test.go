@@ -17,38 +17,25 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/unittest"
-	"pmdaderived/pmda"
 )
 
 // runTest runs unit tests of definitions. Exit: 1 if one fails, or too little is tested; 2 if a file cannot be used.
 func runTest(ctx context.Context, t *tool, args []string) int {
 	r := testRun{tool: t, tested: map[string]map[string]bool{}, told: map[string]bool{}}
 	recorded := recorder{tool: t, pause: defaultPause}
-	paths, exit, done := t.parse(args, append([]pmda.Option{
-		{Short: 'v', Long: "verbose", Set: set(&r.verbose), Help: "also name the tests that pass"},
-		{
-			Long: "run", Arg: "PATTERN", Set: func(arg string) (err error) { r.wanted, err = regexp.Compile(arg); return err },
-			Help: "run only the tests whose titles match this regular expression",
-		},
-		{
-			Long: "junit", Arg: "FILE", Set: text(&r.junit),
-			Help: "write a report in JUnit's XML to FILE",
-		},
-		{
-			Long: "coverage", Set: set(&r.coverage),
-			Help: "list the definitions that no test covers",
-		},
-		{
-			Long: "min-coverage", Arg: "PERCENT", Set: r.setLeast,
-			Help: "fail if the tests cover less than this percentage of the definitions",
-		},
-		{
-			Long: "record", Arg: "NUM", Set: recorded.setSamples,
-			Help: "print a test of definition files, made from this many samples of the metrics of pmcd or an archive",
-		},
-		t.intervalOption(&recorded.pause, "time between the samples"),
-		t.pmcdOption(),
-	}, t.timeOptions()...)...)
+	t.flags.BoolVarP(&r.verbose, "verbose", "v", false, "also name the tests that pass")
+	t.flags.Func("run", "run only the tests whose titles match `PATTERN`, a regular expression", func(arg string) (err error) {
+		r.wanted, err = regexp.Compile(arg)
+		return err
+	})
+	t.flags.StringVar(&r.junit, "junit", "", "write a report in JUnit's XML to `FILE`")
+	t.flags.BoolVar(&r.coverage, "coverage", false, "list the definitions that no test covers")
+	t.flags.Func("min-coverage", "fail if the tests cover less than `PERCENT` of the definitions", r.setLeast)
+	t.flags.Func("record", "print a test of definition files, made from `NUM` samples of the metrics of pmcd or an archive", recorded.setSamples)
+	t.intervalOption(&recorded.pause, "`TIME` between the samples")
+	t.pmcdOption()
+	t.timeOptions()
+	paths, exit, done := t.parse(args)
 	if done {
 		return exit
 	}

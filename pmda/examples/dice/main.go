@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"github.com/spf13/pflag"
 
 	"pmdaderived/pmda"
 )
@@ -42,11 +43,12 @@ func main() {
 // run is the program. It returns the exit code. stdout is only for those who ask for help: for pmcd it is
 // the pipe.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	options := pmda.Options{Domain: defaultDomain, LogFile: "dice.log", User: "pcp"}
-	set := pmda.OptionSet{Program: program, Options: pmda.StandardOptions(&options)}
-	switch _, err := set.Parse(args); {
-	case errors.Is(err, pmda.ErrHelp):
-		if err := set.Usage(stdout); err != nil {
+	flags := pflag.NewFlagSet(program, pflag.ContinueOnError)
+	options := pmda.StandardOptions(flags)
+	options.Domain, options.LogFile, options.User = defaultDomain, "dice.log", "pcp"
+	switch err := flags.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		if _, err := fmt.Fprintf(stdout, "Usage: %s [options]\n\nOptions:\n%s", program, flags.FlagUsages()); err != nil {
 			return exitFailure
 		}
 		return exitOK
@@ -68,7 +70,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // serve is the life of an agent in the order that matters: no rights before anything is opened, the
 // handshake before anything slow.
-func serve(ctx context.Context, options pmda.Options, log *logrus.Logger) error {
+func serve(ctx context.Context, options *pmda.Options, log *logrus.Logger) error {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 	if err := pmda.GiveLog(options.LogFile, options.User, ""); err != nil {

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// newFlags makes the options of a command, of which there are none yet.
+func newFlags() *pflag.FlagSet { return pflag.NewFlagSet(program, pflag.ContinueOnError) }
+
+// parse reads a command line and returns its operands. The error is pflag.ErrHelp for -? and --help; any other says
+// what is wrong in the words of this program.
+func parse(flags *pflag.FlagSet, args []string) (operands []string, err error) {
+	err = flags.Parse(args)
+	if err == nil {
+		return flags.Args(), nil
+	}
+	if errors.Is(err, pflag.ErrHelp) {
+		return nil, pflag.ErrHelp
+	}
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if e.GetSpecifiedShortnames() != "" {
+			return nil, fmt.Errorf("unknown option -%s", e.GetSpecifiedName())
+		}
+		return nil, fmt.Errorf("unknown option --%s", e.GetSpecifiedName())
+	}
+	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		arg, _ := pflag.UnquoteUsage(e.GetFlag())
+		return nil, fmt.Errorf("option %s needs an argument: %s", names(e.GetFlag()), arg)
+	}
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if arg, _ := pflag.UnquoteUsage(e.GetFlag()); arg == "" {
+			return nil, fmt.Errorf("option %s takes no argument", names(e.GetFlag()))
+		}
+		return nil, fmt.Errorf("option %s: %w", names(e.GetFlag()), e.Unwrap())
+	}
+	return nil, err
+}
+
+// names are those of an option: "-d, --domain".
+func names(f *pflag.Flag) string {
+	if f.Shorthand == "" {
+		return "--" + f.Name
+	}
+	return "-" + f.Shorthand + ", --" + f.Name
+}
+
+// helpColumn is where the usage text explains an option, as in the texts of PCP's own programs.
+const helpColumn = 24
+
+// usage writes a usage text: how the command is called, and its options.
+func usage(w io.Writer, flags *pflag.FlagSet, call string) error {
+	var b strings.Builder
+	b.WriteString("Usage: " + call + "\nOptions:\n")
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		arg, help := pflag.UnquoteUsage(f)
+		head := "  "
+		if f.Shorthand != "" {
+			head += strings.TrimSpace("-"+f.Shorthand+" "+arg) + ", "
+		}
+		head += "--" + f.Name
+		switch {
+		case arg == "":
+		case f.NoOptDefVal != "":
+			head += "[=" + arg + "]"
+		default:
+			head += "=" + arg
+		}
+		if len(head) > helpColumn-2 {
+			fmt.Fprintln(&b, head)
+			head = ""
+		}
+		fmt.Fprintf(&b, "%-*s%s\n", helpColumn, head, help)
+	})
+	_, err := io.WriteString(w, b.String())
+	return err
+}
