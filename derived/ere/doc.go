@@ -5,13 +5,12 @@
 //
 //	re, err := ere.Compile("^(sd|hd)[a-z]$")
 //	if err != nil {
-//		return fmt.Errorf("bad regular expression: '%w'", err) // the text of regerror(3)
+//		return fmt.Errorf("bad regular expression: '%w'", err)
 //	}
 //	re.MatchString("sda") // true
 //
-// A pattern is parsed by the rules of the C library, so that its mistakes have the messages of
-// regerror(3), and written anew for Go's [regexp], which matches. The subject is given to it as
-// Latin-1: each byte is one character.
+// A pattern is written anew for Go's [regexp], which matches. The subject is given to it as Latin-1:
+// each byte is one character.
 //
 // # What surprises users of other regular expressions
 //
@@ -21,7 +20,6 @@
 //	[\]]          a backslash followed by "]": there are no escapes in brackets
 //	[]a] [^]a]    "]" in the first place stands for itself, and so does "-" first or last
 //	[a-c-e]       refused, as is [[:alpha:]-z]; Go takes both
-//	[[.-.] [=a=]] collating element and equivalence class; each is the one character itself
 //	{,3}          zero to three times, {,} any number of times; "{" that begins no interval is refused
 //	a** a+? a{2}* repetitions of repetitions; nothing is lazy
 //	*a a|*b ^*    refused: there is nothing to repeat, and an anchor cannot be repeated
@@ -31,19 +29,19 @@
 //	a^b a$b       anchors wherever they stand, so neither can match
 //	. [^a]        any byte, a newline too; ^ and $ never look for lines
 //
-// Of the extensions of the GNU library, which PCP does not promise, \w \W \s \S, \b \B and \` \' (both
-// ends) work; a word consists of ASCII letters, digits and _.
+// Of the extensions of the GNU library, which PCP does not promise, \w \W \s \S, \b \B, and \` \' (both
+// ends) work; a word consists of ASCII letters, digits and _. \< and \> are taken as \b.
 //
 // # What is refused
 //
-// Go's regexp has no back-references ([ErrBackref]), and \b only where the C library has \< and \>,
-// too. Those are taken where a neighbour in the same branch decides what \b cannot tell apart: \< before
-// what begins with a word character or behind what ends with another one, \> the other way round.
-// Elsewhere they are refused ([ErrWordEdge]).
+// Patterns that the C library takes are refused if they have back-references ([ErrBackref]), [.x.] or [=x=]
+// ([ErrCollate]), or escaped characters in an interval ([ErrBadBr]).
 //
-// [ErrSize] also refuses a pattern of more than 64 KiB, groups in groups deeper than 1000, a number
-// above 1000 in an interval, or a product of such numbers where intervals are in one another, and a
+// [ErrSize] also refuses a pattern of more than 64 KiB, groups or repetitions in one another deeper than 1000, a
+// number above 1000 in an interval, or a product of such numbers where intervals are in one another, and a
 // pattern that needs more than 131,072 instructions when its intervals are written out.
+//
+// A pattern that the C library refuses is refused here, too. The reason may be another one.
 //
 // # Bytes
 //
@@ -55,9 +53,10 @@
 //
 // # Differences to the C library
 //
-// Some of its answers are plainly wrong, and not repeated here; testdata/differences.tsv has them.
-// They take an anchor next to a newline, or an assertion in a group that an interval or "+" repeats.
-// Patterns such as (((\b){2,}){1,3})* send it into an endless loop, others into minutes of work.
+// Besides \< and \>, some answers of the C library are plainly wrong, and not repeated here;
+// testdata/differences.tsv has them. They take an anchor next to a newline, or an assertion in a group that an
+// interval or "+" repeats. Patterns such as (((\b){2,}){1,3})* send it into an endless loop, others into minutes
+// of work.
 //
 // # Cost
 //

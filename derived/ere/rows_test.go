@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +13,9 @@ import (
 
 // row is a pattern, a subject, and "match", "no match" or the error of the pattern.
 type row struct{ pattern, subject, answer string }
+
+// refused says whether the answer is an error.
+func (r row) refused() bool { return r.answer != "match" && r.answer != "no match" }
 
 // name is the row as it stands in the table, to find it there.
 func (r row) name() string { return encode(r.pattern) + "\t" + encode(r.subject) }
@@ -68,9 +70,4 @@ func answer(pattern, subject string) string {
 		return "match"
 	}
 	return "no match"
-}
-
-// isRefusal says whether an answer is one that Go's regexp is the reason for.
-func isRefusal(answer string) bool {
-	return slices.Contains([]Error{ErrBackref, ErrWordEdge, ErrSize}, Error(answer))
 }
