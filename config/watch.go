@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"pmdaderived/internal/wait"
 )
 
 const (
@@ -77,12 +79,7 @@ func (w *Watcher) Took(l *Loaded) bool {
 }
 
 // tell makes Run look soon; it does not wait.
-func (w *Watcher) tell() {
-	select {
-	case w.news <- struct{}{}:
-	default:
-	}
-}
+func (w *Watcher) tell() { wait.Signal(w.news) }
 
 // Run calls changed whenever the content of the files, or who can write them, is not what Took was told
 // last, until ctx ends. changed must not wait; it is not called again for the same content before Took.

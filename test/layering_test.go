@@ -69,20 +69,20 @@ var layers = map[string]layer{
 	},
 	"derived/agent/reload": {
 		ours: "derived derived/agent/agents derived/agent/control derived/agent/identity derived/agent/keeper derived/agent/operand derived/agent/served " +
-			"derived/agent/upstream pdu pmda/pmapi",
+			"derived/agent/upstream internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
 	"derived/agent/keeper": {
-		ours:    "derived derived/agent/control derived/agent/operand derived/agent/predict derived/agent/upstream derived/window",
+		ours:    "derived derived/agent/control derived/agent/operand derived/agent/predict derived/agent/upstream derived/window internal/wait",
 		modules: logging, never: pure,
 	},
 	"derived/agent/upstream": {
 		ours: "derived/agent/agents derived/agent/control derived/agent/operand derived/agent/predict " +
-			"derived/agent/queue derived/agent/slow pdu pmda/pmapi",
+			"derived/agent/queue derived/agent/slow internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
 	"derived/agent/queue":   {ours: "derived/agent/operand derived/agent/slow", never: pure},
-	"derived/agent/operand": {ours: "derived pdu pmda/pmapi", never: pure},
+	"derived/agent/operand": {ours: "derived internal/wait pdu pmda/pmapi", never: pure},
 	"derived/agent/agents":  {ours: "pdu pmda/pmapi", never: pure},
 	"derived/agent/predict": {never: pure},
 	"derived/agent/history": {ours: "derived derived/agent/operand derived/agent/predict", never: pure},
@@ -106,8 +106,9 @@ var layers = map[string]layer{
 		modules: logging + " " + exporting + " " + unixCalls,
 	},
 	"derived/agent/control": {ours: "pdu pmda", never: pure},
+	"internal/wait":         {never: pure},
 	"regular":               {never: talking},
-	"config":                {ours: "pdu regular", modules: logging + " " + watching},
+	"config":                {ours: "internal/wait pdu regular", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
 		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/replay derived/session derived/syntax derived/unittest pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
 		modules: logging + " " + parsing + " " + unixCalls,

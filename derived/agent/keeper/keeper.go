@@ -15,6 +15,7 @@ import (
 	"pmdaderived/derived/agent/predict"
 	"pmdaderived/derived/agent/upstream"
 	"pmdaderived/derived/window"
+	"pmdaderived/internal/wait"
 )
 
 const (
@@ -158,12 +159,7 @@ func (k *Keeper) swap(set *derived.Set, moved []int, any bool) {
 }
 
 // wake has Run look at once.
-func (k *Keeper) wake() {
-	select {
-	case k.looked <- struct{}{}:
-	default:
-	}
-}
+func (k *Keeper) wake() { wait.Signal(k.looked) }
 
 // clock finds the clock of a window, or makes one; it goes on as it did before.
 func (k *Keeper) clock(former []*clock, of *derived.Window) *clock {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"pmdaderived/internal/wait"
 	"pmdaderived/pdu"
 )
 
@@ -24,29 +25,34 @@ const (
 type Pace struct {
 	Next time.Time // not before
 
-	gap  time.Duration
+	gap  wait.Backoff
 	rest time.Time // until then, whatever it was for
 }
 
 // Asked notes that something was asked for until now, how long that took, and why it was refused, if it was (< 0).
 func (p *Pace) Asked(now time.Time, took time.Duration, refused pdu.Code) {
-	p.gap = max(2*p.gap, firstGap)
+	p.rest = now.Add(shareOfPMCD * took)
 	switch {
 	case refused >= 0:
-		p.gap = 0
+		p.gap.Reset()
+		p.Next = p.later(now)
 	case refused == pdu.ErrAgain:
-		p.gap = min(p.gap, againGap)
+		p.again(now, againGap)
 	default:
-		p.gap = min(p.gap, lastGap)
+		p.again(now, lastGap)
 	}
-	p.rest = now.Add(shareOfPMCD * took)
-	p.Next = p.later(now.Add(p.gap))
 }
 
 // Begin says that it may be told now: it is asked for soon, and then slower and slower.
 func (p *Pace) Begin(now time.Time) {
-	p.gap = firstGap
-	p.Next = p.later(now.Add(firstGap))
+	p.gap.Reset()
+	p.again(now, lastGap)
+}
+
+// again has it asked for again after a gap that is longer than the one before, but for the longest.
+func (p *Pace) again(now time.Time, longest time.Duration) {
+	p.gap.Least, p.gap.Most = firstGap, longest
+	p.Next = p.later(now.Add(p.gap.Next()))
 }
 
 func (p *Pace) later(t time.Time) time.Time {
@@ -81,7 +87,7 @@ func (w Waiting) Add(domains ...pdu.InDom) {
 func (w Waiting) Now(now time.Time, domains []pdu.InDom) (ready []pdu.InDom) {
 	for _, d := range domains {
 		x := w[d]
-		if x != nil && x.gap > 0 && x.Next.After(now) {
+		if x != nil && x.gap.Last() > 0 && x.Next.After(now) {
 			w.Add(d)
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/agent/upstream"
+	"pmdaderived/internal/wait"
 	"pmdaderived/pdu"
 )
 
@@ -32,7 +33,7 @@ const (
 	dueGap = 5 * time.Millisecond
 
 	// Announcements are tried again after announceRetry, then slower and slower, and not any more
-	// when that has become longer than announceLast: then pmcd is not asking us, or the pmcd that we
+	// when that has become announceLast: then pmcd is not asking us, or the pmcd that we
 	// sample is another one. The next fetch of any client carries them all the same.
 	announceRetry = 20 * time.Millisecond
 	announceLast  = 10 * time.Second
@@ -63,15 +64,15 @@ type Reloader struct {
 	directory  operand.Directory
 	needed     operand.Domains // domains whose names matter, with their selectors
 	lastBind   time.Time
-	lastMissed time.Time     // look-up of what is not bound
-	pace       agents.Pace   // of what pmcd has announced
-	session    int           // that operands are looked up in; 0: none
-	retry      time.Duration // of a lookup that was refused
-	hidden     bool          // a change of names may have been missed
-	untold     bool          // there is something new to announce
-	refused    int           // names, as logged last
-	bindErr    string        // what was logged last why a lookup failed
-	saveErr    string        // likewise of the disk
+	lastMissed time.Time    // look-up of what is not bound
+	pace       agents.Pace  // of what pmcd has announced
+	session    int          // that operands are looked up in; 0: none
+	retry      wait.Backoff // of a lookup that was refused
+	hidden     bool         // a change of names may have been missed
+	untold     bool         // there is something new to announce
+	refused    int          // names, as logged last
+	bindErr    string       // what was logged last why a lookup failed
+	saveErr    string       // likewise of the disk
 
 	look     *time.Timer // at the agents of pmcd
 	bind     *time.Timer // to look everything up
@@ -106,8 +107,8 @@ type Options struct {
 func New(o Options) *Reloader {
 	r := &Reloader{
 		options: o, log: o.Log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1), noted: make(chan struct{}, 1),
-		directory: operand.Directory{Waiting: make(operand.Waiting)},
-		look:      time.NewTimer(never), bind: time.NewTimer(never), due: time.NewTimer(never),
+		directory: operand.Directory{Waiting: make(operand.Waiting)}, retry: wait.Backoff{Least: firstRetry, Most: lastRetry},
+		look: time.NewTimer(never), bind: time.NewTimer(never), due: time.NewTimer(never),
 		announce: time.NewTimer(never), unsaved: time.NewTimer(never),
 	}
 	var err error
@@ -136,7 +137,7 @@ const never = time.Duration(math.MaxInt64)
 // Run does what becomes necessary until ctx ends.
 func (r *Reloader) Run(ctx context.Context) {
 	poll := time.Tick(r.options.Poll)
-	announceAgain := announceRetry
+	again := wait.Backoff{Least: announceRetry, Most: announceLast} // of announcements
 	for {
 		select {
 		case <-ctx.Done():
@@ -171,18 +172,19 @@ func (r *Reloader) Run(ctx context.Context) {
 			r.saving = false
 			r.save()
 		case <-r.announce.C:
-			if r.session != 0 && r.options.Changes.Load() != 0 && announceAgain <= announceLast {
+			if r.session != 0 && r.options.Changes.Load() != 0 && again.Last() < announceLast {
 				if r.options.Upstream.Announce(pdu.NewPMID(r.options.Domain, control.Cluster, control.Reload)) {
-					announceAgain *= 2
+					again.Next()
 				}
-				r.announce.Reset(announceAgain)
+				r.announce.Reset(max(again.Last(), announceRetry))
 			}
 		}
 		if next := r.directory.Next(); r.session != 0 && !next.IsZero() {
 			r.due.Reset(max(dueGap, time.Until(next)))
 		}
 		if r.untold {
-			r.untold, announceAgain = false, announceRetry
+			r.untold = false
+			again.Reset()
 			r.announce.Reset(0)
 		}
 	}
@@ -192,7 +194,8 @@ func (r *Reloader) Run(ctx context.Context) {
 func (r *Reloader) handle(ctx context.Context, e upstream.Events) {
 	r.hidden = r.hidden || e.Hidden
 	if e.Session != r.session {
-		r.session, r.retry, r.bindErr = e.Session, firstRetry, ""
+		r.session, r.bindErr = e.Session, ""
+		r.retry.Reset()
 		if r.session == 0 {
 			r.options.Figures.Connected.Store(false)
 		} else {
@@ -252,14 +255,14 @@ func (r *Reloader) lookUpMissing(ctx context.Context) {
 func (r *Reloader) failed(err error) {
 	switch {
 	case err == nil:
-		r.retry, r.bindErr = firstRetry, ""
+		r.bindErr = ""
+		r.retry.Reset()
 	case !errors.Is(err, upstream.ErrUnconnected) && r.session != 0:
 		if text := err.Error(); text != r.bindErr {
 			r.bindErr = text
 			r.log.WithError(err).Warn("cannot look up operands, trying again")
 		}
-		r.bind.Reset(r.retry)
-		r.retry = min(2*r.retry, lastRetry)
+		r.bind.Reset(r.retry.Next())
 	}
 }
 
@@ -271,17 +274,17 @@ func (r *Reloader) unbound() bool {
 
 // Reload asks for the configuration to be read again, because it has changed; it does not wait. What is
 // known of operands is not looked up again.
-func (r *Reloader) Reload() { signal(r.asked) }
+func (r *Reloader) Reload() { wait.Signal(r.asked) }
 
 // ReloadAll asks for the configuration to be read and for all operands to be looked up again, because
 // somebody wants that; it does not wait.
 func (r *Reloader) ReloadAll() {
 	r.whole.Store(true)
-	signal(r.asked)
+	wait.Signal(r.asked)
 }
 
 // Missed tells that somebody has asked for a metric that is not bound; it does not wait.
-func (r *Reloader) Missed() { signal(r.missed) }
+func (r *Reloader) Missed() { wait.Signal(r.missed) }
 
 // Grouped tells what has become of groups, so that it is kept; it does not wait. It is for one goroutine.
 func (r *Reloader) Grouped(all []derived.Group) {
@@ -289,7 +292,7 @@ func (r *Reloader) Grouped(all []derived.Group) {
 		all = append(*before, all...)
 	}
 	r.changes.Store(&all)
-	signal(r.noted)
+	wait.Signal(r.noted)
 }
 
 // note takes the changes of groups. It reports whether there were any.
@@ -302,14 +305,6 @@ func (r *Reloader) note() bool {
 		r.ids.NoteGroup(identity.Group(g))
 	}
 	return true
-}
-
-// signal makes a channel of capacity one ready, if it is not.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 func (r *Reloader) load() {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"pmdaderived/internal/wait"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -64,7 +65,7 @@ func (u *Upstream) Freed(slot int) {
 	defer u.unlock()
 	if slot < u.worst() {
 		u.todo.better = true
-		signal(u.wake)
+		wait.Signal(u.wake)
 	}
 }
 
@@ -73,12 +74,12 @@ func (u *Upstream) lose(err error) {
 	if u.todo.lost == nil {
 		u.todo.lost = err
 	}
-	signal(u.wake)
+	wait.Signal(u.wake)
 }
 
 // stayConnected makes connections, again and again, until ctx ends.
 func (u *Upstream) stayConnected(ctx context.Context) {
-	retry, trouble := firstRetry, ""
+	retry, trouble := wait.Backoff{Least: firstRetry}, ""
 	for {
 		err := u.connect(ctx)
 		if ctx.Err() != nil {
@@ -88,22 +89,22 @@ func (u *Upstream) stayConnected(ctx context.Context) {
 		heard := u.heard
 		u.unlock()
 		if heard { // where nothing can be looked up it is tried again ever more slowly
-			retry, trouble = firstRetry, ""
+			retry.Reset()
+			trouble = ""
 		}
 		if text := err.Error(); text != trouble {
 			trouble = text
 			u.log.WithError(err).Warn("no connection to pmcd, trying again")
 		}
-		slowest := lastRetry
+		retry.Most = lastRetry
 		if code := pdu.CodeOf(err); code == pdu.ErrPermission || code == pdu.ErrConnLimit {
-			slowest = deniedRetry
+			retry.Most = deniedRetry
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(retry):
+		case <-time.After(retry.Next()):
 		}
-		retry = min(2*retry, slowest)
 	}
 }
 
@@ -155,7 +156,7 @@ func (u *Upstream) begin(lookups *pmapi.Conn) {
 		u.figures.Reconnects.Add(1)
 	}
 	u.session = u.last
-	signal(u.ready)
+	wait.Signal(u.ready)
 }
 
 // attach adds a connection for fetches. One of the readers reads from it until ctx ends, it fails or
@@ -177,7 +178,7 @@ func (u *Upstream) retire(slot int) {
 	u.mu.Lock()
 	defer u.unlock()
 	u.todo.better = true
-	signal(u.wake)
+	wait.Signal(u.wake)
 	i := slices.IndexFunc(u.conns, func(c *connection) bool { return c.slot == slot && !c.leaving })
 	if i < 0 || len(u.conns) == 1 { // others have failed meanwhile
 		return
@@ -205,7 +206,7 @@ func (u *Upstream) detach() {
 	u.refusal = ""
 	u.maker.Forget()
 	u.agents = nil
-	signal(u.ready)
+	wait.Signal(u.ready)
 }
 
 // worst returns the highest slot of a connection, 0 if none is known.

@@ -11,6 +11,7 @@ import (
 	"pmdaderived/derived/agent/agents"
 	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/agent/slow"
+	"pmdaderived/internal/wait"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -166,7 +167,7 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 			s.Values = values
 			if s.ticks {
 				s.ticks = false
-				signal(u.sampled)
+				wait.Signal(u.sampled)
 			}
 			if values > 0 && whole {
 				s.Valued, s.judged = made, u.doubts
@@ -176,7 +177,7 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 	u.events.Agents = u.events.Agents || news&(pdu.ChangeAddAgent|restarts) != 0
 	u.events.Names = u.events.Names || news&pdu.ChangeNames != 0
 	if u.events.Agents || u.events.Names {
-		signal(u.ready)
+		wait.Signal(u.ready)
 	}
 }
 
@@ -185,7 +186,7 @@ func (u *Upstream) sample(res *pmapi.Columns, taken, arrived time.Time, asked *o
 	made, noticed := u.maker.Make(res, taken, arrived, asked)
 	for _, d := range noticed.Changed {
 		u.changed[d] = struct{}{}
-		signal(u.ready)
+		wait.Signal(u.ready)
 	}
 	for _, set := range noticed.Excess {
 		if _, logged := u.excess[set.PMID]; !logged {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"pmdaderived/internal/wait"
 	"pmdaderived/pdu"
 )
 
@@ -66,7 +67,7 @@ func (u *Upstream) tooLong(c *connection, err error) bool {
 		u.lose(err)
 	} else {
 		u.todo.refill = true
-		signal(u.wake)
+		wait.Signal(u.wake)
 	}
 	return true
 }

@@ -141,14 +141,6 @@ func (u *Upstream) Events() Events {
 	return e
 }
 
-// signal makes a channel of capacity one ready, if it is not.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // remark has something logged as soon as the lock is released.
 func (u *Upstream) remark(level logrus.Level, fields logrus.Fields, text string) {
 	u.remarks = append(u.remarks, remark{u.log.WithFields(fields), level, text})
