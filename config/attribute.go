@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"pmdaderived/internal/blank"
 )
 
 // The attributes.
@@ -20,7 +22,7 @@ func (r *reader) attribute(l line, name string, start, paren, equals int) {
 		r.wrong(l, paren, name, "missing ')' after attribute")
 		return
 	}
-	attr := strings.Trim(inside[:end], blanks)
+	attr := strings.Trim(inside[:end], blank.All)
 	if attr == "" {
 		r.wrong(l, paren+1, name, "attribute name missing")
 		return

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/blank"
 	"pmdaderived/test/conformance"
 )
 
@@ -222,7 +223,7 @@ func libpcpMessages(problems []*Problem) string {
 		const duplicate = "Duplicate global derived metric name"
 		if strings.HasPrefix(msg, duplicate) { // libpcp shows the expression, not the name
 			msg = duplicate
-			column = 1 + len(p.Line) - len(strings.TrimLeft(raw, blanks))
+			column = 1 + len(p.Line) - len(strings.TrimLeft(raw, blank.All))
 		} else if p.Err == nil {
 			fmt.Fprintf(&b, "pmLoadDerivedConfig: %s\n", msg)
 			if !strings.HasPrefix(msg, "illegal derived metric name") && p.Severity == Error {

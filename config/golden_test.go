@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/blank"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -20,7 +22,7 @@ func starAccept(d *Definition) error {
 		switch c := d.Expr[i]; {
 		case c == '*' && strings.IndexByte("+*", before) >= 0:
 			return &refusal{i, "Arithmetic expression expected to follow PLUS"}
-		case strings.IndexByte(blanks, c) < 0:
+		case !blank.Is(c):
 			before = c
 		}
 	}

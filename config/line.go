@@ -1,9 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
 
-// blanks is isspace(3) in the C locale.
-const blanks = " \t\n\v\f\r"
+	"pmdaderived/internal/blank"
+)
 
 // line is a line as its meaning counts: physical lines that end in a backslash are joined.
 type line struct {
@@ -36,7 +37,7 @@ func (l line) locate(offset int) (p part, column int) {
 
 // skipBlanks returns the offset of the first byte of the text, from offset on, that is not blank.
 func (l line) skipBlanks(offset int) int {
-	return len(l.text) - len(strings.TrimLeft(l.text[offset:], blanks))
+	return blank.Skip(l.text, offset)
 }
 
 // scanner cuts a file into lines.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"pmdaderived/internal/blank"
 )
 
 // PCPConf holds those of PCP's configuration variables that the agent needs. Source: pcp.conf(5).
@@ -92,7 +94,7 @@ func readPCPConfFile(path string) (map[string]string, error) {
 		if !ok || !strings.HasPrefix(name, "PCP_") {
 			continue
 		}
-		value = strings.TrimRight(value, blanks)
+		value = strings.TrimRight(value, blank.All)
 		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
 			value = value[1 : n-1]
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pmdaderived/internal/blank"
 	"pmdaderived/pdu"
 )
 
@@ -50,7 +51,7 @@ func (r *reader) statement(l line) {
 	}
 	equals := strings.IndexByte(l.text, '=')
 	if equals < 0 {
-		r.wrong(l, len(strings.TrimRight(l.text, blanks)), "", "missing ``='' after derived metric name")
+		r.wrong(l, len(strings.TrimRight(l.text, blank.All)), "", "missing ``='' after derived metric name")
 		return
 	}
 	nameEnd := equals
@@ -58,7 +59,7 @@ func (r *reader) statement(l line) {
 	if paren >= 0 {
 		nameEnd = paren
 	}
-	name := strings.TrimRight(l.text[min(start, nameEnd):nameEnd], blanks)
+	name := strings.TrimRight(l.text[min(start, nameEnd):nameEnd], blank.All)
 	if name == "" {
 		r.wrong(l, start, "", "derived metric name missing")
 		return
@@ -75,7 +76,7 @@ func (r *reader) statement(l line) {
 }
 
 func (r *reader) definition(l line, name string, start, equals int, ignored []string) {
-	expr := strings.TrimLeft(l.text[equals+1:], blanks)
+	expr := strings.TrimLeft(l.text[equals+1:], blank.All)
 	if expr == "" {
 		r.wrong(l, equals+1, name, "expression missing")
 		return
@@ -149,23 +150,23 @@ func (r *reader) comment(l line) {
 	if len(l.parts) > 1 {
 		r.report(l, l.parts[1].at, &Problem{Severity: Note, Code: "continued-comment", Msg: "this line is part of the comment above, which ends in a backslash"})
 	}
-	codes, ok := strings.CutPrefix(strings.TrimLeft(l.text[1:], blanks), ignoreWord)
-	if ok && (codes == "" || strings.IndexByte(blanks, codes[0]) >= 0) {
-		if strings.Trim(codes, blanks) == "" {
+	codes, ok := strings.CutPrefix(strings.TrimLeft(l.text[1:], blank.All), ignoreWord)
+	if ok && (codes == "" || blank.Is(codes[0])) {
+		if strings.Trim(codes, blank.All) == "" {
 			r.report(l, len(l.text), &Problem{Severity: Note, Code: "ignored-nothing", Msg: "no code follows pmdaderived:ignore"})
 		}
-		r.ignored = append(r.ignored, strings.FieldsFunc(strings.Clone(codes), func(c rune) bool { return c == ',' || strings.ContainsRune(blanks, c) })...)
+		r.ignored = append(r.ignored, strings.FieldsFunc(strings.Clone(codes), func(c rune) bool { return c == ',' || strings.ContainsRune(blank.All, c) })...)
 		return
 	}
 	rest, ok := strings.CutPrefix(l.text, controlWord)
-	if !ok || rest == "" || strings.IndexByte(blanks, rest[0]) < 0 {
+	if !ok || rest == "" || !blank.Is(rest[0]) {
 		return
 	}
 	at := l.skipBlanks(len(controlWord))
 	option, value, ok := strings.Cut(rest, "=")
-	option = strings.Trim(option, blanks)
-	value = strings.Trim(value, blanks)
-	if !ok || option == "" || strings.ContainsAny(option, blanks) || l.tooLong {
+	option = strings.Trim(option, blank.All)
+	value = strings.Trim(value, blank.All)
+	if !ok || option == "" || strings.ContainsAny(option, blank.All) || l.tooLong {
 		r.report(l, at, &Problem{Severity: Note, Code: "control-line", Msg: "control line without option=value is treated as a comment"})
 		return
 	}

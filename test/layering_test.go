@@ -55,13 +55,13 @@ var layers = map[string]layer{
 	"pmda/pmapi/archive/writer":   {ours: "pdu", never: talking},
 
 	"pmda/examples/dice": {ours: "pdu pmda", modules: logging + " " + parsing},
-	"derived/timewindow": {never: pure},
-	"derived/syntax":     {ours: "derived/timewindow", never: pure},
+	"derived/timewindow": {ours: "internal/blank", never: pure},
+	"derived/syntax":     {ours: "derived/timewindow internal/blank", never: pure},
 	"derived/ere":        {never: pure},
 	"derived":            {ours: "derived/ere derived/syntax pdu", never: pure},
 	"derived/window":     {ours: "derived derived/syntax pdu", never: pure},
-	"derived/unittest":   {ours: "config derived derived/syntax derived/window pdu", never: pure},
-	"derived/lint":       {ours: "derived derived/ere derived/syntax pdu", never: pure},
+	"derived/unittest":   {ours: "config derived derived/syntax derived/window internal/blank internal/plural pdu", never: pure},
+	"derived/lint":       {ours: "derived derived/ere derived/syntax internal/blank pdu", never: pure},
 	"derived/agent": {
 		ours: "derived derived/agent/agents derived/agent/control derived/agent/history derived/agent/keeper derived/agent/operand derived/agent/predict " +
 			"derived/agent/reload derived/agent/served derived/agent/upstream derived/window pdu pmda pmda/pmapi",
@@ -106,11 +106,13 @@ var layers = map[string]layer{
 		modules: logging + " " + exporting + " " + unixCalls,
 	},
 	"derived/agent/control": {ours: "pdu pmda", never: pure},
+	"internal/blank":        {never: pure},
+	"internal/plural":       {never: pure},
 	"internal/wait":         {never: pure},
 	"regular":               {never: talking},
-	"config":                {ours: "internal/wait pdu regular", modules: logging + " " + watching},
+	"config":                {ours: "internal/blank internal/wait pdu regular", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/replay derived/session derived/syntax derived/unittest pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
+		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/replay derived/session derived/syntax derived/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
 		modules: logging + " " + parsing + " " + unixCalls,
 	},
 

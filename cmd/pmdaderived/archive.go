@@ -13,6 +13,7 @@ import (
 	"pmdaderived/derived/replay"
 	"pmdaderived/derived/session"
 	"pmdaderived/derived/timewindow"
+	"pmdaderived/internal/plural"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/archive"
@@ -196,7 +197,7 @@ func (t *tool) printTicks(w io.Writer, all []replay.Ticks) {
 			over = "over " + timeText(time.Duration(span)*ticks.Window.Every)
 		}
 		fmt.Fprintf(w, "%s %s, every %s: the archive has %d of %s (records with all operands).\n",
-			ticks.Window.Func, over, timeText(ticks.Window.Every), ticks.Had, plural(int(ticks.Asked), "sample"))
+			ticks.Window.Func, over, timeText(ticks.Window.Every), ticks.Had, plural.Of(int(ticks.Asked), "sample"))
 	}
 }
 

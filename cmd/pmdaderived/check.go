@@ -17,6 +17,7 @@ import (
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/internal/plural"
 )
 
 // allWarnings is what --werror means without codes.
@@ -301,9 +302,9 @@ func (t *tool) printJSON(problems []*config.Problem) {
 
 // summarize tells on stderr how it went, and how much was looked at.
 func (t *tool) summarize(definitions, errors, warnings int, syntaxOnly bool) {
-	text := plural(definitions, "definition") + ", " + plural(errors, "error")
+	text := plural.Of(definitions, "definition") + ", " + plural.Of(errors, "error")
 	if warnings > 0 {
-		text += ", " + plural(warnings, "warning")
+		text += ", " + plural.Of(warnings, "warning")
 	}
 	if syntaxOnly {
 		text += " (syntax only)"
@@ -316,15 +317,8 @@ func kinds(problems []*config.Problem) string {
 	var kinds []string
 	for _, s := range []config.Severity{config.Error, config.Warning, config.Note} {
 		if n := count(problems, s); n > 0 {
-			kinds = append(kinds, plural(n, s.String()))
+			kinds = append(kinds, plural.Of(n, s.String()))
 		}
 	}
 	return "and " + strings.Join(kinds, ", ") + " more"
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }

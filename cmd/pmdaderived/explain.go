@@ -16,6 +16,7 @@ import (
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/session"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/internal/plural"
 	"pmdaderived/pdu"
 )
 
@@ -106,7 +107,7 @@ func showTree(w io.Writer, m *derived.Metric, groups map[pdu.InDom]derived.Group
 	}
 	printTable(w, rows)
 	if n := m.Needs().History; n > 0 {
-		fmt.Fprintf(w, "\nA value needs %s before it.\n", plural(n, "sample"))
+		fmt.Fprintf(w, "\nA value needs %s before it.\n", plural.Of(n, "sample"))
 	}
 	showWindows(w, m, windows)
 }
@@ -124,9 +125,9 @@ func showWindows(w io.Writer, m *derived.Metric, windows []*derived.Window) {
 				of.Func, timeText(of.Every))
 			continue
 		}
-		kept := fmt.Sprintf("%s of each instance", plural(int(of.Span), "value"))
+		kept := fmt.Sprintf("%s of each instance", plural.Of(int(of.Span), "value"))
 		if of.Desc.InDom == pdu.NoInDom {
-			kept = plural(int(of.Span), "value")
+			kept = plural.Of(int(of.Span), "value")
 		}
 		fmt.Fprintf(w, "%s over %s: always sampled every %s; the agent keeps %s.\n", of.Func, timeText(time.Duration(of.Span)*of.Every), timeText(of.Every), kept)
 	}
@@ -211,7 +212,7 @@ func (t *tool) showGroupsBy(clause string, session *session.Session, each *deriv
 	if len(t.archive.paths) > 0 {
 		when = "at " + session.Time().UTC().Format(time.RFC3339)
 	}
-	fmt.Fprintf(t.stdout, "%s %s: %s, %s", oneLine(clause), when, plural(v.Len(), "group"), plural(int(total), "instance"))
+	fmt.Fprintf(t.stdout, "%s %s: %s, %s", oneLine(clause), when, plural.Of(v.Len(), "group"), plural.Of(int(total), "instance"))
 	if members < total {
 		fmt.Fprintf(t.stdout, ", %d of them in no group", total-members)
 	}

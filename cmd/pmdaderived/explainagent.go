@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pmdaderived/derived/agent/served"
+	"pmdaderived/internal/plural"
 	"pmdaderived/pdu"
 )
 
@@ -172,7 +173,7 @@ func (r report) row(row row, subject subject) {
 		r.line("newest sample", "none")
 	}
 	if evaluated, ok := row.since("evaluated"); ok {
-		r.line("last computed", evaluated+" ago: "+plural(int(row["values"].Bits), "value"))
+		r.line("last computed", evaluated+" ago: "+plural.Of(int(row["values"].Bits), "value"))
 	} else {
 		r.line("last computed", "never: no client has fetched it")
 	}
@@ -186,7 +187,7 @@ func (f *fetched) amount() string {
 	case len(f.values) == 0:
 		return "none"
 	}
-	return plural(len(f.values), "value")
+	return plural.Of(len(f.values), "value")
 }
 
 // operands prints which metrics a definition uses, directly or not, with how many values they have now, and where in

@@ -13,6 +13,7 @@ import (
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/internal/plural"
 	"pmdaderived/pmda"
 )
 
@@ -192,7 +193,7 @@ func waitingProblem(file string, defs []served.Definition, metrics []string) *co
 	if len(defs) == 1 {
 		verb = "waits"
 	}
-	text := fmt.Sprintf("%s %s for metrics that this host does not have", plural(len(defs), "definition"), verb)
+	text := fmt.Sprintf("%s %s for metrics that this host does not have", plural.Of(len(defs), "definition"), verb)
 	if len(metrics) > 0 {
 		text += " (" + metricsText(metrics) + ")"
 	}

@@ -16,6 +16,7 @@ import (
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/replay"
+	"pmdaderived/internal/plural"
 )
 
 // runReplay writes an archive of derived metrics, computed from another archive. Exit: 1 if a metric that was named is not written, or if nothing is.
@@ -59,7 +60,7 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	defer func() { _ = p.Archive.Close() }()
 	read := t.read(t.paths)
 	if wrong := count(read.Problems, config.Error); wrong > 0 {
-		t.complain(fmt.Errorf("%s in the definitions: run %s check", plural(wrong, "mistake"), program))
+		t.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), program))
 	}
 	progress := t.progress(p.window.Origin, p.window.End)
 	if p.every == 0 {
@@ -115,23 +116,23 @@ func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err erro
 		}
 	}
 	if has > 0 {
-		t.complain(fmt.Errorf("%s not written: already in the archive (see --replace)", plural(has, "metric")))
+		t.complain(fmt.Errorf("%s not written: already in the archive (see --replace)", plural.Of(has, "metric")))
 	}
 	if rest > 0 {
-		t.complain(fmt.Errorf("%s not written: operands are not in the archive", plural(rest, "metric")))
+		t.complain(fmt.Errorf("%s not written: operands are not in the archive", plural.Of(rest, "metric")))
 	}
 	if n := len(report.New); n > 0 {
 		first := served.Root + "." + report.New[0]
 		if identities == "" {
-			t.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s, and may assign other PMIDs", plural(n, "metric"), first))
+			t.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s, and may assign other PMIDs", plural.Of(n, "metric"), first))
 		} else {
-			t.complain(fmt.Errorf("%s has no PMIDs for %s, such as %s, and the agent that wrote it may assign others", identities, plural(n, "metric"), first))
+			t.complain(fmt.Errorf("%s has no PMIDs for %s, such as %s, and the agent that wrote it may assign others", identities, plural.Of(n, "metric"), first))
 		}
 	}
 	if err != nil {
 		return t.fail(err)
 	}
 	t.printTicks(t.stdout, report.Ticks)
-	fmt.Fprintf(t.stdout, "%s: %s of %s\n", r.Out, plural(report.Records, "record"), plural(len(report.Metrics), "metric"))
+	fmt.Fprintf(t.stdout, "%s: %s of %s\n", r.Out, plural.Of(report.Records, "record"), plural.Of(len(report.Metrics), "metric"))
 	return exit
 }

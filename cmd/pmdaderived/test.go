@@ -17,6 +17,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/unittest"
+	"pmdaderived/internal/plural"
 )
 
 // runTest runs unit tests of definitions. Exit: 1 if one fails, or too little is tested; 2 if a file cannot be used.
@@ -268,7 +269,7 @@ func (r *testRun) finish() int {
 	if r.coverage && !r.cover() {
 		exit = exitFailure
 	}
-	fmt.Fprintf(r.stderr, "%s, %d failed\n", plural(r.passed+r.failed, "test"), r.failed)
+	fmt.Fprintf(r.stderr, "%s, %d failed\n", plural.Of(r.passed+r.failed, "test"), r.failed)
 	if r.failed > 0 || r.mistaken {
 		exit = exitFailure
 	}
@@ -327,5 +328,5 @@ func (r *testRun) cover() bool {
 
 // share is how many of so many definitions are tested, in numbers and in percent.
 func share(part, whole int) string {
-	return fmt.Sprintf("%d of %s (%.1f %%) tested", part, plural(whole, "definition"), 100*float64(part)/float64(whole))
+	return fmt.Sprintf("%d of %s (%.1f %%) tested", part, plural.Of(whole, "definition"), 100*float64(part)/float64(whole))
 }

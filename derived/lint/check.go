@@ -8,6 +8,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/internal/blank"
 	"pmdaderived/pdu"
 )
 
@@ -177,11 +178,7 @@ func start(e syntax.Expr) int { return e.Span().Start }
 
 // behind is the place of the first character behind an expression that is no blank.
 func (l *linter) behind(e syntax.Expr) int {
-	at := e.Span().End
-	for at < len(l.current.Text) && strings.IndexByte(" \t\n\v\f\r", l.current.Text[at]) >= 0 {
-		at++
-	}
-	return at
+	return blank.Skip(l.current.Text, e.Span().End)
 }
 
 func (l *linter) unary(e *syntax.Unary) {

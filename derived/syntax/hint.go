@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// blanks are what may stand between the parts of an expression.
-const blanks = " \t\r\n\v\f"
+	"pmdaderived/internal/blank"
+)
 
 // HintKind tells hints apart.
 type HintKind uint8
@@ -30,14 +29,14 @@ type Hint struct {
 // hint says what the error of a text may come from.
 func (e *Error) hint(text string) Hint {
 	if before, ok := strings.CutSuffix(text[:min(e.At, len(text))], "("); ok && e.call {
-		if hint := functionHint(strings.TrimRight(before, blanks)); hint != "" {
+		if hint := functionHint(strings.TrimRight(before, blank.All)); hint != "" {
 			return Hint{HintFunction, hint}
 		}
 	}
 	if hint := languageHint(text, e.At); hint != "" {
 		return Hint{HintLanguage, hint}
 	}
-	if e.At >= len(strings.TrimRight(text, blanks))-1 && unclosed(text) {
+	if e.At >= len(strings.TrimRight(text, blank.All))-1 && unclosed(text) {
 		return Hint{HintParenthesis, "a closing parenthesis may be missing"}
 	}
 	return Hint{}
@@ -49,7 +48,7 @@ func languageHint(text string, offset int) string {
 		return ""
 	}
 	before, after := text[:offset], text[offset:]
-	written := strings.TrimRight(before, blanks)
+	written := strings.TrimRight(before, blank.All)
 	word, last := leadingWord.FindString(after), trailingWord.FindString(written)
 	if !strings.EqualFold(last, "not") {
 		last = ""

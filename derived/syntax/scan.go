@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"pmdaderived/internal/blank"
 )
 
 // scanner cuts the text into tokens, one at a time, so that of two mistakes the first is reported.
@@ -15,7 +17,7 @@ type scanner struct {
 // next reads the next token. A "/" begins a pattern if pattern is set, else it is the operator.
 // At the end of the text it gives tokEnd for ever, whose place is the last byte.
 func (s *scanner) next(pattern bool) (token, *Error) {
-	for s.pos < len(s.text) && isSpace(s.text[s.pos]) {
+	for s.pos < len(s.text) && blank.Is(s.text[s.pos]) {
 		s.pos++
 	}
 	if s.pos == len(s.text) {
@@ -148,7 +150,6 @@ func (s *scanner) symbol() (token, *Error) {
 	return t, nil
 }
 
-func isSpace(c byte) bool    { return c == ' ' || c >= '\t' && c <= '\r' }
 func isDigit(c byte) bool    { return c >= '0' && c <= '9' }
 func isLetter(c byte) bool   { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c == '.' }

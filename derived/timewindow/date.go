@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pmdaderived/internal/blank"
 )
 
 // date reads a date and time from a place on, and finds out which it is.
@@ -60,7 +62,7 @@ func (p *dateParser) fail(at int, reason string) {
 
 // skip passes over what stands between fields.
 func (p *dateParser) skip() {
-	for p.at < len(p.text) && strings.IndexByte(" \t\n\v\f\r,", p.text[p.at]) >= 0 {
+	for p.at < len(p.text) && (p.text[p.at] == ',' || blank.Is(p.text[p.at])) {
 		p.at++
 	}
 }
@@ -131,7 +133,7 @@ func (p *dateParser) number() {
 		p.numeric(at, n, width, p.text[p.at])
 	default:
 		behind := p.at
-		p.at = skipBlanks(p.text, p.at)
+		p.at = blank.Skip(p.text, p.at)
 		switch word := p.letters(); {
 		case word == "am" || word == "pm":
 			p.half(at, n, word)
@@ -139,7 +141,7 @@ func (p *dateParser) number() {
 		case unitMove(word, n) != nil:
 			m := *unitMove(word, n)
 			again := p.at
-			p.at = skipBlanks(p.text, p.at)
+			p.at = blank.Skip(p.text, p.at)
 			if p.letters() == "ago" {
 				m = m.back()
 			} else {
@@ -182,7 +184,7 @@ func (p *dateParser) time(at, hour int) {
 		}
 	}
 	behind := p.at
-	p.at = skipBlanks(p.text, p.at)
+	p.at = blank.Skip(p.text, p.at)
 	if word := p.letters(); word == "am" || word == "pm" {
 		p.hour = unset
 		p.half(at, hour, word)
@@ -253,14 +255,14 @@ func (p *dateParser) signed() {
 	if p.text[at] == '-' {
 		sign = -1
 	}
-	p.at = skipBlanks(p.text, p.at+1)
+	p.at = blank.Skip(p.text, p.at+1)
 	n, width := p.digits()
 	if width == 0 {
 		p.fail(p.at, "want a number")
 		return
 	}
 	behind := p.at
-	p.at = skipBlanks(p.text, p.at)
+	p.at = blank.Skip(p.text, p.at)
 	if m := unitMove(p.letters(), n); m != nil {
 		if sign < 0 {
 			*m = m.back()

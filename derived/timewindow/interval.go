@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pmdaderived/internal/blank"
 )
 
 // Error is a text that cannot be understood.
@@ -25,7 +27,7 @@ const wantInterval = "want a number and a unit, such as 30s, 5min or 1hour30min"
 // seconds. Blanks do not count. An error is an *[Error]. Source: PCPIntro(1), pmParseHighResInterval(3).
 func ParseInterval(text string) (time.Duration, error) {
 	fail := func(at int) (time.Duration, error) { return 0, &Error{text, at, wantInterval} }
-	at := skipBlanks(text, 0)
+	at := blank.Skip(text, 0)
 	if at == len(text) {
 		return fail(0)
 	}
@@ -55,16 +57,9 @@ func ParseInterval(text string) (time.Duration, error) {
 func take(text string, at int, set string) (taken string, end int) {
 	for at < len(text) && strings.IndexByte(set, text[at]) >= 0 {
 		taken += text[at : at+1]
-		at = skipBlanks(text, at+1)
+		at = blank.Skip(text, at+1)
 	}
 	return taken, at
-}
-
-func skipBlanks(text string, at int) int {
-	for at < len(text) && strings.IndexByte(" \t\n\v\f\r", text[at]) >= 0 {
-		at++
-	}
-	return at
 }
 
 // unitOfTime is the unit that a word stands for; 0: none.

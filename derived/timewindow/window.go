@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"pmdaderived/internal/blank"
 )
 
 // Options are the arguments of the options of PCP's tools that select a part of an archive; "": not given.
@@ -107,7 +109,7 @@ func (e Extent) text(t time.Time) string { return t.In(e.Zone).Format("2006-01-0
 
 // point is the time that an argument means: counted from one of two times, or a date and time.
 func (e Extent) point(arg string, after, before time.Time) (time.Time, error) {
-	at := skipBlanks(arg, 0)
+	at := blank.Skip(arg, 0)
 	switch rest := arg[at:]; {
 	case strings.HasPrefix(rest, "@"):
 		return e.date(arg, at+1)

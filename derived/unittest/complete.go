@@ -3,10 +3,9 @@ package unittest
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
+	"pmdaderived/internal/plural"
 	"pmdaderived/pdu"
 )
 
@@ -100,7 +99,7 @@ func (p *parser) fill(s *series, samples int, what string) {
 		}
 	}
 	last := s.items[len(s.items)-1]
-	differ := plural(last.to, "value") + ", and the test has " + plural(samples, what)
+	differ := plural.Of(last.to, "value") + ", and the test has " + plural.Of(samples, what)
 	switch {
 	case last.to > samples:
 		p.report(last.at, differ)
@@ -178,11 +177,4 @@ func (p *parser) judge(o *operand, s *series, it *item) {
 			}
 		}
 	}
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what = strings.Replace(what+"s", "chs", "ches", 1)
-	}
-	return strconv.Itoa(n) + " " + what
 }

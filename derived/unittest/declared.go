@@ -9,6 +9,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
+	"pmdaderived/internal/plural"
 	"pmdaderived/pdu"
 )
 
@@ -192,7 +193,7 @@ func (p *parser) label(into *declared, keyword token, words []token) {
 	}
 	name, values := words[1].text, words[2:]
 	if len(values) > len(known.instances) {
-		p.report(values[len(known.instances)].at, fmt.Sprintf("%s has %s", d, plural(len(known.instances), "instance")))
+		p.report(values[len(known.instances)].at, fmt.Sprintf("%s has %s", d, plural.Of(len(known.instances), "instance")))
 		return
 	}
 	made := make(map[pdu.Inst]string, len(values))

@@ -10,6 +10,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/derived/window"
+	"pmdaderived/internal/plural"
 	"pmdaderived/pdu"
 )
 
@@ -304,7 +305,7 @@ func (e *expectation) note(t *Test, s *series, want *item, n int, instance strin
 	default:
 		row := Row{What: timeText(t.when(n)), Instance: instance, Want: want.text(n), Got: valueText(got, i)}
 		if i < 0 && instance == "" && got.Len() > 0 {
-			row.Got = plural(got.Len(), "value")
+			row.Got = plural.Of(got.Len(), "value")
 		}
 		f.Rows = append(f.Rows, row)
 	}

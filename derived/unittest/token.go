@@ -7,6 +7,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/internal/blank"
 )
 
 // token is a word of a line. What stands in quotes or brackets is part of it, blanks included.
@@ -28,8 +29,6 @@ type statement struct {
 	indented bool
 }
 
-const blanks = " \t\v\f\r"
-
 // lines cuts the text of a file into statements. Lines of blanks and comments are none.
 func (p *parser) lines(text string) []statement {
 	var all []statement
@@ -39,7 +38,7 @@ func (p *parser) lines(text string) []statement {
 		source := strings.TrimRight(strings.TrimSuffix(raw, "\n"), "\r")
 		line, continued := strings.CutSuffix(source, `\`)
 		if !more {
-			all = append(all, statement{indented: line != "" && strings.IndexByte(blanks, line[0]) >= 0})
+			all = append(all, statement{indented: line != "" && blank.Is(line[0])})
 		}
 		words, comment := p.words(line, place{line: number, source: source})
 		s := &all[len(all)-1]
@@ -53,18 +52,18 @@ func (p *parser) lines(text string) []statement {
 func (p *parser) words(line string, at place) (all []token, comment bool) {
 	title := false // the rest of the line is a text
 	for i := 0; ; {
-		i += len(line[i:]) - len(strings.TrimLeft(line[i:], blanks))
+		i = blank.Skip(line, i)
 		at.column = i + 1
 		switch {
 		case i == len(line):
 			return all, false
 		case title:
-			return append(all, token{strings.TrimRight(line[i:], blanks), at}), false
+			return append(all, token{strings.TrimRight(line[i:], blank.All), at}), false
 		case line[i] == '#':
 			return all, true
 		}
 		end := i
-		for end < len(line) && strings.IndexByte(blanks, line[end]) < 0 {
+		for end < len(line) && !blank.Is(line[end]) {
 			closing, ok := closings[line[end]]
 			end++
 			if !ok {

@@ -1,0 +1,15 @@
+// Package plural writes numbers with what they count.
+package plural
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Of writes how many there are of something, whose plural is regular: 1 value, 2 values, 2 batches.
+func Of(n int, what string) string {
+	if n != 1 {
+		what = strings.Replace(what+"s", "chs", "ches", 1)
+	}
+	return strconv.Itoa(n) + " " + what
+}
