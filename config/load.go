@@ -161,10 +161,7 @@ func (l *loader) directory(path string, info os.FileInfo, above []os.FileInfo) {
 			return
 		}
 		name := filepath.Join(path, e.Name())
-		if Ignored(e.Name()) {
-			if e.Type().IsRegular() && len(l.out.Ignored) < MaxFiles {
-				l.out.Ignored = append(l.out.Ignored, name)
-			}
+		if leftOut(e.Name()) {
 			continue
 		}
 		info, err := os.Stat(name)

@@ -216,11 +216,11 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-func TestLoadNamesWhatItIgnores(t *testing.T) {
+func TestLoadLeavesOutByName(t *testing.T) {
 	inTree(t, map[string]string{
 		"d/a": "a = 1", "d/a.save": "bad", "d/e/b.test": "bad", "d/f.bak/c": "bad", "d/g~": "->a", "h.old": "h = 1",
 	})
-	assert.Equal(t, []string{"d/a.save", "d/e/b.test"}, Load([]string{"d", "h.old"}, nil).Ignored)
+	assert.Equal(t, []string{"d/a a=1", "h.old h=1"}, places(Load([]string{"d", "h.old"}, nil)))
 }
 
 func TestLoadJudgesWhoCanWrite(t *testing.T) {

@@ -11,9 +11,6 @@ type Loaded struct {
 	Problems    []*Problem    // in the order of the files
 	Controls    []Control
 	Sources     []Source // files that were read, files and directories that could not be
-
-	// Ignored are files in directories that were not looked at because of their names, MaxFiles at most.
-	Ignored []string
 }
 
 // Control is a line "#control option=value". PCP 7.2.1 introduced them; to older versions they are

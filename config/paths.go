@@ -38,12 +38,12 @@ func OfClients(conf PCPConf, file string) bool {
 	return strings.HasPrefix(file, DefaultPaths(conf)[0]+"/")
 }
 
-// Ignored reports whether a file or directory in a directory is left out because of its name, without definitions: tests
+// leftOut reports whether a file or directory in a directory is left out because of its name, without definitions: tests
 // of definitions, which lie beside them, copies that people keep, and what nobody put there on purpose: what editors,
 // package managers and NFS leave behind, Kubernetes' ..data, and what Ansible renames when it is written. Because later
 // files replace definitions of earlier ones, an old copy beside a file would win over it. Other hidden files are read, as
 // libpcp does.
-func Ignored(name string) bool {
+func leftOut(name string) bool {
 	patterns := []string{
 		"..*", ".#*", ".nfs*", ".ansible_tmp*", "#", "#*#",
 		"*.test", "*~", ".*.sw?", "*.bak", "*.orig", "*.old", "*.rej", "*.save", "*.swp", "*.tmp",

@@ -110,7 +110,7 @@ func (t *tracer) directory(dir string, depth int) {
 	}
 	for _, e := range entries {
 		isDir, isLink := e.IsDir(), e.Type()&fs.ModeSymlink != 0
-		if Ignored(e.Name()) || !isDir && !isLink {
+		if leftOut(e.Name()) || !isDir && !isLink {
 			continue
 		}
 		if t.entries++; t.entries > MaxFiles {

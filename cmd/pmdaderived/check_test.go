@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -61,72 +60,6 @@ func TestCheckAmongOtherFiles(t *testing.T) {
 			assert.NotContains(t, out, "misspelt-operand")
 		})
 	}
-}
-
-// What we can read is of no use if the agent leaves it out.
-func TestCheckLeftOut(t *testing.T) {
-	s := newSite(t)
-	a, copied := s.file("a.conf", "a = 2 * hinv.ncpu\n"), s.file("disk.save", "a = 3 * hinv.ncpu\n")
-	within := s.file("old.bak/b.conf", "b = 4 * hinv.ncpu\n")
-	refused := s.file("open/c.conf", "c = 5 * hinv.ncpu\n")
-	require.NoError(t, os.Chmod(filepath.Dir(refused), 0o777))
-	s.file("a.test", "")
-	s.file(".a.conf.swp", "")
-	elsewhere, link := filepath.Join(s.dir, "elsewhere/disk.save"), filepath.Join(s.dir, "link.conf")
-	writeFile(t, elsewhere, "d = 6 * hinv.ncpu\n")
-	require.NoError(t, os.Symlink(copied, link))
-	linked := filepath.Join(filepath.Dir(a), "linked.bak")
-	require.NoError(t, os.Symlink(elsewhere, linked))
-	alias := filepath.Join(s.dir, "alias")
-	require.NoError(t, os.Symlink(filepath.Dir(a), alias))
-	writeFile(t, filepath.Join(s.dir, "far/.x.swp"), "x = 7 * hinv.ncpu\n")
-	below := filepath.Join(filepath.Dir(a), "near/.x.swp")
-	require.NoError(t, os.Symlink(filepath.Join(s.dir, "far"), filepath.Dir(below)))
-	for _, row := range []struct{ name, operand, want string }{
-		{"what it reads", a, ""},
-		{"a copy", copied, copied + ": warning: the agent does not read it: names like disk.save are left out [unread-by-agent]\n"},
-		{"by another name", link, link + ": warning: the agent does not read it: names like disk.save are left out [unread-by-agent]\n"},
-		{"a link", linked, linked + ": warning: the agent does not read it: names like linked.bak are left out [unread-by-agent]\n"},
-		{
-			"a link, in its directory by another name", alias + "/linked.bak",
-			alias + "/linked.bak: warning: the agent does not read it: names like linked.bak are left out [unread-by-agent]\n",
-		},
-		{"in a linked directory", below, below + ": warning: the agent does not read it: names like .x.swp are left out [unread-by-agent]\n"},
-		{"in a copy", within, within + ": warning: the agent does not read it: names like old.bak are left out [unread-by-agent]\n"},
-		{
-			"in a directory that is refused", refused,
-			refused + ": warning: the agent does not read it: " + filepath.Dir(refused) + ": everyone can write to it (mode 0777) [unread-by-agent]\n",
-		},
-		{"a draft", elsewhere, ""},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			out, errs, exit := s.run("check", row.operand)
-			assert.Equal(t, row.want, out)
-			assert.Contains(t, errs, "1 definition, 0 errors")
-			assert.Equal(t, exitOK, exit)
-		})
-	}
-	require.NoError(t, os.Chmod(filepath.Dir(refused), 0o755))
-	for _, args := range [][]string{{"check", "--ignore=unread"}, {"check", filepath.Dir(a)}} {
-		out, errs, exit := s.run(args...)
-		assert.Equal(t, copied+": note: the agent does not read it: names like disk.save are left out [unread-by-agent]\n", out)
-		assert.Equal(t, "2 definitions, 0 errors\n", errs)
-		assert.Equal(t, exitOK, exit)
-	}
-	out, _, _ := s.run("check", filepath.Dir(a), copied)
-	assert.Contains(t, out, copied+": warning: the agent does not read it", "it is named")
-	assert.NotContains(t, out, "note: the agent does not read it")
-}
-
-// Where we may not look the agent may.
-func TestLeftOutUnknown(t *testing.T) {
-	dir := t.TempDir()
-	r := newAgentsFiles([]string{dir})
-	r.loaded.Sources = append(r.loaded.Sources, config.Source{
-		Path: filepath.Join(dir, "d"), Err: &fs.PathError{Op: "open", Path: "d", Err: syscall.EACCES},
-	})
-	assert.Equal(t, "cannot find out whether the agent reads it: "+filepath.Join(dir, "d")+": permission denied", r.unread(filepath.Join(dir, "d/a.conf")))
-	assert.Empty(t, r.unread(filepath.Join(dir, "da.conf")))
 }
 
 // A directory may have files that are deployed and files that are not: each is read once.

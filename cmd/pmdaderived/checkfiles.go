@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"pmdaderived/config"
@@ -48,7 +47,6 @@ func (t *tool) readChecked(operands []string, offline bool) checked {
 	}
 	if len(operands) == 0 {
 		c.definitions = reading{paths: t.paths, conf: t.conf, called: called}.definitions()
-		c.noteIgnored(c.Ignored)
 	} else {
 		outside, alone := c.sort(operands, around, names, t.spooled)
 		if alone && offline {
@@ -95,20 +93,14 @@ func (t *tool) spool(operands []string) error {
 func (c *checked) sort(operands, around []string, names map[string]string, spooled string) (outside []string, alone bool) {
 	c.files, c.direct, c.drafts = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	alone = true
-	agents := newAgentsFiles(around)
-	seen := map[string]bool{}
-	add := func(path string) {
-		if real := realPath(path); !seen[real] {
-			seen[real] = true
-			outside = append(outside, path)
-		}
+	agents, added := map[string]bool{}, map[string]bool{} // by real paths
+	for _, s := range config.Load(around, nil).Sources {
+		agents[realPath(s.Path)] = true
 	}
 	for _, operand := range operands {
 		named := config.Load([]string{operand}, nil)
-		c.noteIgnored(named.Ignored)
-		known := len(named.Sources) > 0 // and the agent reads all of them
-		if !known {
-			add(operand)
+		if len(named.Sources) == 0 {
+			outside = append(outside, operand)
 		}
 		for _, s := range named.Sources {
 			real, shown := realPath(s.Path), s.Path
@@ -119,41 +111,24 @@ func (c *checked) sort(operands, around []string, names map[string]string, spool
 			if s.Path == operand {
 				c.direct[real] = true
 			}
-			if agents.read[real] {
+			if agents[real] {
 				alone = false
 				continue
 			}
-			known = false
 			c.drafts[shown] = true
-			add(s.Path)
-			if why := agents.unread(s.Path); s.Err == nil && why != "" {
-				c.more = append(c.more, unreadProblem(s.Path, config.Warning, why))
+			if !added[real] {
+				added[real] = true
+				outside = append(outside, s.Path)
 			}
 		}
 		for _, p := range named.Problems {
 			if p.Path != "" {
 				c.files[p.Path], names[realPath(p.Path)] = true, p.Path
-				if !known {
-					c.more = append(c.more, p)
-				}
+				c.more = append(c.more, p)
 			}
 		}
 	}
 	return outside, alone
-}
-
-// noteIgnored notes files whose definitions the agent would read if they had other names.
-func (c *checked) noteIgnored(paths []string) {
-	for _, path := range paths {
-		name := filepath.Base(path)
-		if strings.HasPrefix(name, ".") || filepath.Ext(name) == ".test" {
-			continue // of programs, which know what they do; tests have a command of their own
-		}
-		if c.files != nil {
-			c.files[path] = true
-		}
-		c.more = append(c.more, unreadProblem(path, config.Note, ignoredText(name)))
-	}
 }
 
 // ofFiles gives the problems of files and directories as a whole that are not in Loaded, each once.
@@ -183,6 +158,13 @@ func realPath(path string) string {
 	path = absolute(path)
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		path = resolved
+	}
+	return path
+}
+
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
 	}
 	return path
 }

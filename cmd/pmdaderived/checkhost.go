@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 
-	"pmdaderived/derived"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/operand"
-	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/session"
 	"pmdaderived/pdu"
 )
@@ -21,10 +18,7 @@ type host struct {
 	catalog    *operand.Catalog
 	remembered map[string]identity.Remembered // by the agent of this host; nil: not known
 
-	language  derived.Language
-	named     map[string]served.Definition
 	instances map[pdu.InDom][]string
-	computed  int
 }
 
 // lookUp asks pmcd about the operands of definitions, and about metrics that are called as they are.
@@ -37,7 +31,7 @@ func (t *tool) lookUp(ctx context.Context, c *checked) (*host, error) {
 	for i, d := range c.all {
 		names[i] = d.Name
 	}
-	h := &host{collector: conn, ctx: ctx, language: c.language, named: c.named(), instances: map[pdu.InDom][]string{}}
+	h := &host{collector: conn, ctx: ctx, instances: map[pdu.InDom][]string{}}
 	if h.catalog, err = session.LookUp(ctx, conn.metrics, c.all, names...); err != nil {
 		h.close()
 		return nil, err
@@ -47,9 +41,6 @@ func (t *tool) lookUp(ctx context.Context, c *checked) (*host, error) {
 	}
 	return h, nil
 }
-
-// maxComputed is how many expressions are computed in a run: each is a fetch.
-const maxComputed = 200
 
 // Instances implements lint.Host.
 func (h *host) Instances(d pdu.InDom) []string {
@@ -70,19 +61,4 @@ func (h *host) Instances(d pdu.InDom) []string {
 func (h *host) HasInstance(d pdu.InDom, name string) bool {
 	_, err := h.InstanceID(h.ctx, d, name)
 	return !errors.Is(err, pdu.ErrInst)
-}
-
-// Holds implements lint.Host.
-func (h *host) Holds(expr string) bool {
-	d, err := derived.Parse("("+expr+")", expr)
-	if err != nil || h.computed == maxComputed {
-		return false
-	}
-	h.computed++
-	session, metrics, err := h.sample(h.ctx, withUsed(h.named, served.Definition{Definition: d}), h.language, d.Name)
-	if err != nil || metrics[0] == nil {
-		return false
-	}
-	v := session.Value(metrics[0])
-	return v.Code >= 0 && slices.ContainsFunc(v.Bits, func(bits uint64) bool { return v.Type.Float64(bits) != 0 })
 }

@@ -25,7 +25,6 @@ const (
 	codeReplaced = "replaced-definition"
 	codeWaiting  = "shipped-unbound"
 	codeUnclosed = "open-parenthesis"
-	codeUnread   = "unread-by-agent"
 
 	codeNoFunction = "unknown-function"
 	codeHint       = "syntax-hint"
@@ -57,7 +56,7 @@ func unboundCodes() []string { return []string{codeUnknown, codeUnavailable} }
 // warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
 // silenced, or made an error.
 func warningCodes() []string {
-	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeUnread, codeUnclosed, codeNoFunction, codeHint})
+	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, codeUnclosed, codeNoFunction, codeHint})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}

@@ -32,7 +32,7 @@ type Options struct {
 	// Root is the subtree that definitions are served in: in expressions they may have it in front.
 	Root string
 
-	// Host is asked about the host as it is now. nil: that is not known.
+	// Host is asked about instances. nil: they are not known.
 	Host Host
 
 	// Archive says that the Catalog is that of an archive, not of this host.
@@ -45,7 +45,7 @@ type Options struct {
 	Suggest func(name string) string
 }
 
-// Host is what a collector says of its host as it is now, as far as it can be asked.
+// Host is what a collector says of the instances that its host has, as far as it can be asked.
 type Host interface {
 	// Instances are the external names of a domain's instances; nil if they are not known.
 	Instances(d pdu.InDom) []string
@@ -53,10 +53,6 @@ type Host interface {
 	// HasInstance reports whether a name selects an instance, which need not be its whole name. What is
 	// not known counts as existing.
 	HasInstance(d pdu.InDom, name string) bool
-
-	// Holds reports whether an expression has a value other than 0 now, in one instance at least. One that needs
-	// more than one sample has none.
-	Holds(expr string) bool
 }
 
 // Check looks at definitions of distinct names. Warnings are in the order of the definitions and of
@@ -104,7 +100,6 @@ type linter struct {
 	constant map[syntax.Expr]bool // what is known of its parts
 	shapes   map[syntax.Expr]int  // numbers of the shapes of its parts
 	looked   int                  // parts that contains has looked at
-	held     int                  // questions about the host
 }
 
 // maxLooked is how many parts of expressions are looked at for one definition, again and again perhaps.
@@ -132,7 +127,7 @@ func (l *linter) add(w Warning) {
 
 // definition looks at the text of a definition.
 func (l *linter) definition(d *derived.Definition) {
-	l.current, l.warnings, l.constant, l.looked, l.held = d, 0, map[syntax.Expr]bool{}, 0, 0
+	l.current, l.warnings, l.constant, l.looked = d, 0, map[syntax.Expr]bool{}, 0
 	clear(l.shapes)
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
 		switch e := e.(type) {

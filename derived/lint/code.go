@@ -34,8 +34,6 @@ const (
 	ZeroDivisor    Code = "zero-divisor"
 	AbsentInstance Code = "absent-instance"
 	MatchesNothing Code = "matches-nothing"
-	AbsentKey      Code = "absent-key"
-	LoneMembers    Code = "lone-members"
 
 	NotPortable Code = "not-portable"
 )
@@ -46,7 +44,7 @@ func Codes() []Code {
 		NestedTernary, MixedAndOr, ChainedComparison, NotPrecedence, SameOperands, SameExpression, ConstantCondition,
 		ConstantExpr, AlwaysZero, DivisionByZero, UnusedGuard, ReversedGuard, DoubledRoot, CountOfTruths, PercentFraction,
 		CompareScale, CompareUnits, ChangeOfNoCount, InstantOfNoCount, RescaleRounds, ShadowedName, AbsentOperand, MisspeltOperand,
-		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing, AbsentKey, LoneMembers,
+		UnsignedDiff, ZeroDivisor, AbsentInstance, MatchesNothing,
 		NotPortable,
 	}
 }

@@ -12,50 +12,23 @@ import (
 	"pmdaderived/pdu"
 )
 
-// difference looks at a subtraction whose result has no sign. It is suspicious if it is below zero now, or if its sides
-// come from different subtrees: within one it is most often a whole less a part of it.
+// difference looks at a subtraction whose result has no sign. It is suspicious if its sides come from different subtrees:
+// within one it is most often a whole less a part of it.
 func (l *linter) difference(e *syntax.Binary, n *derived.Node, path []derived.Line) {
-	if !unsigned(n) || l.fixed(e) || l.guarded(e, path) {
-		return
+	if unsigned(n) && !l.fixed(e.X) && !l.fixed(e.Y) && !l.related(e.X, e.Y) && !l.guarded(e, path) {
+		l.warn(UnsignedDiff, e.OpPos, clip(e)+" is unsigned (type "+n.Type.String()+
+			"): a result below zero becomes a huge number. For negative values multiply one side by 1.0")
 	}
-	const advice = " For negative values multiply one side by 1.0"
-	written := l.fixed(e.X) || l.fixed(e.Y)
-	related := !written && l.related(e.X, e.Y)
-	each := ""
-	if related && n.InDom != pdu.NoInDom {
-		each = "sum" // in some instance a part may be ahead of its whole
-	}
-	below := ""
-	switch {
-	case l.holds(func() string { return each + "(" + e.X.String() + ") < " + each + "(" + e.Y.String() + ")" }):
-		below = "it is below zero now, and becomes a huge number."
-	case !written && !related:
-		below = "a result below zero becomes a huge number."
-	default:
-		return
-	}
-	l.warn(UnsignedDiff, e.OpPos, clip(e)+" is unsigned (type "+n.Type.String()+"): "+below+advice)
 }
 
-// quotient looks at a division that can give infinity: where the divisor is 0 and what is divided is not.
+// quotient looks at a division by what is 0 when nothing has changed, although what is divided is not.
 func (l *linter) quotient(e *syntax.Binary, path []derived.Line) {
-	if l.fixed(e.Y) || zero(e.X) || !reaches(path) || l.guarded(e.Y, path) {
+	if zero(e.X) || !l.change(e.Y) || !reaches(path) || l.guarded(e.Y, path) ||
+		l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return is(derived.Change, e) }) {
 		return
 	}
-	const advice = ": the result is then not finite, and not served. Use default() or ?: to give another value"
-	if l.change(e.Y) && !l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return is(derived.Change, e) }) {
-		l.warn(ZeroDivisor, e.OpPos, "divides by "+clip(e.Y)+", which is 0 when nothing has changed"+advice)
-		return
-	}
-	if l.holds(func() string {
-		condition := "(" + e.Y.String() + ") == 0"
-		if !l.fixed(e.X) {
-			condition += " && (" + e.X.String() + ") != 0"
-		}
-		return condition
-	}) {
-		l.warn(ZeroDivisor, e.OpPos, "divides by "+clip(e.Y)+", which is 0 now"+advice)
-	}
+	l.warn(ZeroDivisor, e.OpPos, "divides by "+clip(e.Y)+", which is 0 when nothing has changed: "+
+		"the result is then not finite, and not served. Use default() or ?: to give another value")
 }
 
 // promRange is a time as PromQL writes it between brackets.
@@ -138,29 +111,6 @@ func (l *linter) matched(e *syntax.Call, kids []*derived.Node) {
 // singular reports whether an operand has one value, without an instance.
 func singular(kids []*derived.Node) bool { return len(kids) > 0 && kids[0].InDom == pdu.NoInDom }
 
-// manyLone is how many instances make it suspicious that each is a group.
-const manyLone = 8
-
-// grouped looks for a key that no instance has, and for groups that do not group.
-func (l *linter) grouped(e *syntax.Call, x *derived.Node) {
-	leaf := x.Leaf()
-	if leaf == nil {
-		return
-	}
-	all := "count(" + leaf.String() + ")"
-	each := all + " " + e.By.String()
-	switch {
-	case l.holds(func() string { return all + " > 0 && count(" + each + ") == 0" }):
-		text := "no instance of " + leaf.String() + " has this key"
-		if names := l.instances([]*derived.Node{x}); len(names) > 0 && e.By.Metric() == nil {
-			text += ": " + listed(names)
-		}
-		l.warn(AbsentKey, start(e.By.Key), text)
-	case l.holds(func() string { return fmt.Sprintf("%s >= %d && count(%s) == %s", all, manyLone, each, all) }):
-		l.warn(LoneMembers, start(e.By.Key), "each instance of "+leaf.String()+" is now a group of its own")
-	}
-}
-
 // instances are those of an operand's domain; nil if they are not known, or it has no domain.
 func (l *linter) instances(kids []*derived.Node) []string {
 	if l.Host == nil || len(kids) == 0 || singular(kids) {
@@ -170,18 +120,6 @@ func (l *linter) instances(kids []*derived.Node) []string {
 		return nil // the collector may have others by this number
 	}
 	return l.Host.Instances(kids[0].InDom)
-}
-
-// maxHeld is how many questions about the host are asked for one definition: each is a fetch.
-const maxHeld = 20
-
-// holds asks whether an expression is true now.
-func (l *linter) holds(expr func() string) bool {
-	if l.Host == nil || l.held == maxHeld {
-		return false
-	}
-	l.held++
-	return l.Host.Holds(expr())
 }
 
 // guarded reports whether an expression stands where a condition has looked at one of its metrics.

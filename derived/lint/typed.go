@@ -57,9 +57,6 @@ func (l *linter) function(e *syntax.Call, kids []*derived.Node) {
 	if e.Func == syntax.Match {
 		l.matched(e, kids)
 	}
-	if e.By != nil {
-		l.grouped(e, kids[0])
-	}
 	if len(kids) > 0 && kids[0].Sem != pdu.SemCounter {
 		l.noCounter(e, clip(e.X())+" ("+kids[0].Sem.String()+")")
 	}
