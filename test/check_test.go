@@ -53,7 +53,7 @@ func lintWithoutInstances(t *testing.T, p *pmcdtest.PMCD, files []string) []lint
 	}
 	require.NotEmpty(t, defs)
 	catalog := must(session.LookUp(t.Context(), conn, operands))(t)
-	return lint.Check(defs, lint.Options{Catalog: catalog, Root: served.Root})
+	return lint.Check(defs, lint.Options{Catalog: catalog, Root: derived.Root})
 }
 
 // What people get wrong first, against the metrics of a real host.

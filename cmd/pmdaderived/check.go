@@ -134,7 +134,7 @@ func (r *definitions) byName() map[string]*config.Definition {
 func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Problem {
 	byName := c.byName()
 	found := slices.Concat(c.Problems, c.ofFiles(), c.hints(), unknownCodes(c.Definitions))
-	o := lint.Options{Root: served.Root, Language: c.language}
+	o := lint.Options{Root: derived.Root, Language: c.language}
 	o.Portable = func(d *derived.Definition) syntax.Support { return c.tolerated(byName[d.Name].Pos.File) }
 	var catalog *operand.Catalog
 	if h != nil {

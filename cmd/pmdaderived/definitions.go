@@ -140,7 +140,7 @@ func withUsed(all map[string]served.Definition, defs ...served.Definition) []ser
 		taken[d.Name] = true
 		used = append(used, d)
 		for name := range d.Names {
-			if operand, ok := all[short(name)]; ok {
+			if operand, ok := all[derived.ShortName(name)]; ok {
 				queue = append(queue, operand)
 			}
 		}
@@ -157,7 +157,7 @@ func foreign(defs []served.Definition) []string {
 	var names []string
 	for _, d := range defs {
 		for name := range d.Names {
-			if !own[short(name)] {
+			if !own[derived.ShortName(name)] {
 				names = append(names, name)
 			}
 		}
@@ -191,7 +191,7 @@ func (r *definitions) unnamed(name string) *config.Problem {
 			continue
 		}
 		words := strings.FieldsFunc(p.Line, func(c rune) bool { return strings.ContainsRune(" \t=(", c) })
-		if len(words) > 0 && (words[0] == name || words[0] == short(name)) {
+		if len(words) > 0 && (words[0] == name || words[0] == derived.ShortName(name)) {
 			return p
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"pmdaderived/derived"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/internal/plural"
 	"pmdaderived/pdu"
@@ -45,7 +46,7 @@ func (c *collector) served(ctx context.Context) (*agentsView, error) {
 	}
 	names := make([]string, len(columns))
 	for i, column := range columns {
-		names[i] = served.Root + ".control." + column
+		names[i] = derived.Root + ".control." + column
 	}
 	all, err := c.fetch(ctx, names...)
 	if err != nil || all[0].absent < 0 {
@@ -139,8 +140,8 @@ func (r report) served(ctx context.Context, a *asked, view *agentsView, subject 
 	}
 	state := row.text("state")
 	r.line("state", state+": "+meaning(state, unread != ""))
-	r.line("metric", served.Root+"."+name+", "+row.text("pmid"))
-	now, err := r.collector.fetch(ctx, served.Root+"."+name) // as a client gets it
+	r.line("metric", derived.FullName(name)+", "+row.text("pmid"))
+	now, err := r.collector.fetch(ctx, derived.FullName(name)) // as a client gets it
 	if err != nil {
 		return err
 	}
@@ -268,7 +269,7 @@ func (s subject) file() string {
 // name is that of the definition that a subject is, or would be.
 func (s subject) name() string {
 	if s.source == nil {
-		return short(s.given)
+		return derived.ShortName(s.given)
 	}
 	return s.def.Name
 }

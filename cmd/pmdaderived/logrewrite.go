@@ -12,7 +12,6 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/agent/identity"
-	"pmdaderived/derived/agent/served"
 	"pmdaderived/pdu"
 )
 
@@ -51,7 +50,7 @@ func printRules(w io.Writer, all map[string]identity.Remembered) {
 	fmt.Fprintf(w, "global { }\n") // changes nothing; pmlogrewrite refuses a file without any rule
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		known := all[name]
-		name, now := served.Root+"."+name, known.Desc
+		name, now := derived.FullName(name), known.Desc
 		for _, was := range known.Former {
 			fmt.Fprintf(w, "\n# %s\n#   was %s\n#   is  %s\n", name, described(was), described(now))
 			if why := impossible(was, now); why != "" {

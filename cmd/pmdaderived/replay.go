@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pmdaderived/config"
+	"pmdaderived/derived"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/replay"
@@ -43,7 +44,7 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	r.Out = operands[0]
 	names := operands[1:]
 	for i, name := range names {
-		names[i] = short(name)
+		names[i] = derived.ShortName(name)
 	}
 	if len(names) > 0 {
 		r.Wanted = func(name string) bool {
@@ -111,7 +112,7 @@ func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err erro
 		case left.Lack && len(names) == 0:
 			rest++
 		default:
-			t.complain(fmt.Errorf("%s.%s is not written: %s", served.Root, left.Name, left.Why))
+			t.complain(fmt.Errorf("%s.%s is not written: %s", derived.Root, left.Name, left.Why))
 			exit = exitFailure
 		}
 	}
@@ -122,7 +123,7 @@ func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err erro
 		t.complain(fmt.Errorf("%s not written: operands are not in the archive", plural.Of(rest, "metric")))
 	}
 	if n := len(report.New); n > 0 {
-		first := served.Root + "." + report.New[0]
+		first := derived.FullName(report.New[0])
 		if identities == "" {
 			t.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s, and may assign other PMIDs", plural.Of(n, "metric"), first))
 		} else {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
@@ -52,7 +51,7 @@ func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
 	wrong := false
 	for _, operand := range operands {
 		s := subject{given: operand}
-		name := short(operand)
+		name := derived.ShortName(operand)
 		if _, ok := places[name]; !ok && places[operand] != nil { // served as derived.derived.…
 			name = operand
 		}
@@ -102,9 +101,6 @@ func (a *asked) metric(s subject) *derived.Metric {
 	return m
 }
 
-// short is the name of a definition, with or without that of the subtree it is served in.
-func short(name string) string { return strings.TrimPrefix(name, served.Root+".") }
-
 // showMeant tells of a line that may have been meant.
 func (t *tool) showMeant(s subject) {
 	if s.meant != nil {
@@ -150,7 +146,7 @@ func (t *tool) showSimilar(ctx context.Context, a *asked, s subject) {
 		if meant := a.collector.similar(ctx, name); meant != "" {
 			t.complain(fmt.Errorf("%s does not exist %s; did you mean %s?", name, a.collector.where(), meant))
 		} else if name == s.given && s.meant == nil {
-			t.complain(fmt.Errorf("no file that was read defines %s: name its file with -c", short(name)))
+			t.complain(fmt.Errorf("no file that was read defines %s: name its file with -c", derived.ShortName(name)))
 		}
 	}
 }

@@ -230,7 +230,7 @@ func (r *testRun) tellOnce(p *config.Problem) {
 func (r *definitions) explain(result *unittest.Result) {
 	for i := range result.Failures {
 		f := &result.Failures[i]
-		name := short(f.Metric)
+		name := derived.ShortName(f.Metric)
 		if errors.Is(f.Err, unittest.ErrNoDefinition) {
 			if p := r.problem(name); p != nil {
 				f.Err = p

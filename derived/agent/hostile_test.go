@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/derived/agent/served"
+	"pmdaderived/derived"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -113,7 +113,7 @@ func survive(t *testing.T, what exchange, attack attack) {
 				require.Equal(t, numberOf(want[i][j]), numberOf(v), "metric %d", i)
 			}
 		}
-		all := pmdatest.As[*pdu.PMNSNames](h.pmcd, h.pmcd.Request(&pdu.PMNSTraverse{Name: served.Root}))
+		all := pmdatest.As[*pdu.PMNSNames](h.pmcd, h.pmcd.Request(&pdu.PMNSTraverse{Name: derived.Root}))
 		require.NotEmpty(t, all.Names)
 		return complete
 	}
@@ -148,8 +148,8 @@ func pmcdExchanges(id pdu.PMID) []pdu.Message {
 		&pdu.LabelReq{Ident: uint32(id), Type: pdu.LabelItem},
 		&pdu.PMNSNames{Names: []string{"derived.a"}},
 		&pdu.PMNSIDs{PMIDs: []pdu.PMID{id}},
-		&pdu.PMNSChild{Name: served.Root, WithStatus: true},
-		&pdu.PMNSTraverse{Name: served.Root},
+		&pdu.PMNSChild{Name: derived.Root, WithStatus: true},
+		&pdu.PMNSTraverse{Name: derived.Root},
 		&pdu.Result{Sets: []pdu.ValueSet{{PMID: id, Format: pdu.InSitu, Values: []pdu.Value{pdu.Int32Value(pdu.NoInst, 1)}}}},
 		&pdu.Attr{Attr: pdu.AttrUserID, Value: "0"},
 		&pdu.Error{Code: pdu.ErrNotConn},

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/reloadtest"
 	"pmdaderived/derived/agent/served"
@@ -201,10 +202,10 @@ func (r *reloads) look(i int) {
 func (r *reloads) list() {
 	r.tb.Helper()
 	from := r.site.State().Served
-	all := pmdatest.As[*pdu.PMNSNames](r.pmcd, r.request(0, &pdu.PMNSTraverse{Name: served.Root}))
+	all := pmdatest.As[*pdu.PMNSNames](r.pmcd, r.request(0, &pdu.PMNSTraverse{Name: derived.Root}))
 	var names []string
 	for _, name := range all.Names {
-		if !strings.HasPrefix(name, served.Root+".control.") {
+		if !strings.HasPrefix(name, derived.Root+".control.") {
 			names = append(names, name)
 		}
 	}
@@ -262,7 +263,7 @@ func (r *reloads) sameAfterRestart(state string) {
 	memory, err := identity.Read(state)
 	require.NoError(r.tb, err)
 	for id, name := range r.site.Metrics() {
-		known := memory[strings.TrimPrefix(name, served.Root+".")]
+		known := memory[derived.ShortName(name)]
 		all := []pdu.PMID{known.Desc.PMID}
 		for _, was := range known.Former {
 			all = append(all, was.PMID)

@@ -87,10 +87,10 @@ func Over(source Source, c *operand.Catalog, set *derived.Set, groups *derived.G
 }
 
 // LookUp asks for the names that definitions use, and for more, and for the descriptors of those it knows. Names
-// below [served.Root] are not asked for. An error means that the catalog is not known at all; a metric that does not exist
+// below [derived.Root] are not asked for. An error means that the catalog is not known at all; a metric that does not exist
 // is none.
 func LookUp(ctx context.Context, source operand.Metadata, defs []served.Definition, more ...string) (*operand.Catalog, error) {
-	names := slices.Collect(operand.NamesIn(served.Texts(served.Pointers(defs)), served.Root))
+	names := slices.Collect(operand.NamesIn(served.Texts(served.Pointers(defs)), derived.Root))
 	names = append(names, more...)
 	slices.Sort(names)
 	return operand.LookUp(ctx, source, slices.Compact(names))

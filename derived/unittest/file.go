@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"pmdaderived/config"
+	"pmdaderived/derived"
 	"pmdaderived/pdu"
 )
 
@@ -115,7 +116,7 @@ func (t *Test) Tested() []string {
 		names = append(names, e.name)
 	}
 	for _, e := range t.faults {
-		names = append(names, short(e.name))
+		names = append(names, derived.ShortName(e.name))
 	}
 	return names
 }

@@ -14,9 +14,6 @@ import (
 	"pmdaderived/pdu"
 )
 
-// root is the subtree that definitions are served in: derived.x is x.
-const root = "derived"
-
 // shownRows is how many differences of one expectation are shown.
 const shownRows = 20
 
@@ -54,7 +51,7 @@ type Row struct {
 // Run runs a test of definitions of distinct names, with the language as the site has configured it. Names that
 // expressions use are those of the test's metrics, then those of the definitions.
 func Run(language derived.Language, defs []*derived.Definition, t *Test) Result {
-	u := &run{test: t, set: language.NewSet(defs, t, root), groups: derived.NewGroups()}
+	u := &run{test: t, set: language.NewSet(defs, t, derived.Root), groups: derived.NewGroups()}
 	for _, m := range t.descs {
 		u.metadata(m)
 	}
@@ -76,11 +73,9 @@ type run struct {
 
 func (u *run) position(at place) config.Position { return at.position(u.test.Pos.File) }
 
-func short(name string) string { return strings.TrimPrefix(name, root+".") }
-
 // metric finds the metric of an expectation. Where it cannot be used, that is the failure, else f is to be filled.
 func (u *run) metric(name string, at place, what string) (m *derived.Metric, f Failure) {
-	m, ok := u.set.Lookup(short(name))
+	m, ok := u.set.Lookup(derived.ShortName(name))
 	f = Failure{Pos: u.position(at), Metric: name, Msg: what}
 	switch {
 	case !ok:
@@ -130,7 +125,7 @@ func indomText(d pdu.InDom) string {
 // fault looks whether a definition fails as expected.
 func (u *run) fault(want fault) {
 	f := Failure{Pos: u.position(want.at), Metric: want.name, Msg: "error " + want.name}
-	m, ok := u.set.Lookup(short(want.name))
+	m, ok := u.set.Lookup(derived.ShortName(want.name))
 	switch {
 	case !ok:
 		f.Err = ErrNoDefinition

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
 )
 
@@ -69,9 +70,9 @@ func newTargets() targets { return targets{byName: map[string]*target{}} }
 
 // add adds a series; if there is one of the same part, that is returned and nothing changes.
 func (t *targets) add(s *series) (known *series) {
-	to := t.byName[short(s.name)]
+	to := t.byName[derived.ShortName(s.name)]
 	if to == nil {
-		to = &target{name: short(s.name), of: map[part]*series{}}
+		to = &target{name: derived.ShortName(s.name), of: map[part]*series{}}
 		t.byName[to.name] = to
 		t.targets = append(t.targets, to)
 	}

@@ -104,7 +104,7 @@ func (r *Reloader) publish(snap *Snapshot) {
 
 // used are the names that definitions use.
 func (r *Reloader) used() iter.Seq[string] {
-	return operand.NamesIn(r.options.Snapshot.Load().Candidates(&r.config), served.Root)
+	return operand.NamesIn(r.options.Snapshot.Load().Candidates(&r.config), derived.Root)
 }
 
 // lookUp brings the directory up to date.

@@ -11,9 +11,6 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Root is the name of the subtree of the PMNS that the agent serves.
-const Root = "derived"
-
 // Definition is a derived metric with what its configuration file says about it besides.
 type Definition struct {
 	*derived.Definition
@@ -129,5 +126,5 @@ func Texts(defs []*Definition) iter.Seq[*derived.Definition] {
 
 // Bind binds definitions to operands. Those that cannot be bound have an error in the set.
 func Bind(defs []*Definition, catalog derived.Catalog, language derived.Language) *derived.Set {
-	return language.NewSet(slices.Collect(Texts(defs)), catalog, Root)
+	return language.NewSet(slices.Collect(Texts(defs)), catalog, derived.Root)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"pmdaderived/derived"
 	"pmdaderived/pdu"
@@ -61,12 +60,12 @@ func Check(defs []Definition, own []pmda.Entry, catalog derived.Catalog, languag
 func nameFaults(defs []Definition, own []pmda.Entry, order map[string]int) []Fault {
 	entries := slices.Clone(own)
 	for _, d := range defs {
-		entries = append(entries, pmda.Entry{Name: Root + "." + d.Name, PMID: pdu.NewPMID(1, 1, 0)}) // any
+		entries = append(entries, pmda.Entry{Name: derived.FullName(d.Name), PMID: pdu.NewPMID(1, 1, 0)}) // any
 	}
-	_, err := pmda.NewNamespace(Root, entries)
+	_, err := pmda.NewNamespace(derived.Root, entries)
 	var faults []Fault
 	for _, clash := range clashesIn(err) {
-		name := strings.TrimPrefix(clash.Name, Root+".")
+		name := derived.ShortName(clash.Name)
 		if i, ok := order[name]; ok {
 			faults = append(faults, Fault{
 				Definition: defs[i], Offset: -1, Message: fmt.Sprintf("derived metric %s: %s", name, clash.Reason), Err: clash,

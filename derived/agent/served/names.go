@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"pmdaderived/derived"
 	"pmdaderived/pmda"
 )
 
@@ -33,7 +34,7 @@ func (b *builder) name() {
 		}
 	}
 	var err error
-	s.Names, err = pmda.NewNamespace(Root, entries)
+	s.Names, err = pmda.NewNamespace(derived.Root, entries)
 	s.clashes = err != nil
 	for _, clash := range clashesIn(err) {
 		if m := s.find(clash.Name); m != nil {

@@ -85,7 +85,7 @@ const (
 )
 
 // FullName is the name in the PMNS.
-func (m *Metric) FullName() string { return Root + "." + m.Def.Name }
+func (m *Metric) FullName() string { return derived.FullName(m.Def.Name) }
 
 // Code is what a metric answers that is not bound, to a fetch or, if it has none, for its descriptor.
 func (m *Metric) Code() pdu.Code {
@@ -153,7 +153,7 @@ func (s *Snapshot) operandName(m *Metric, id pdu.PMID) string {
 
 // find returns a metric by its full name; nil: there is none.
 func (s *Snapshot) find(name string) *Metric {
-	short, ok := strings.CutPrefix(name, Root+".")
+	short, ok := strings.CutPrefix(name, derived.Root+".")
 	if i, found := s.place(short); ok && found {
 		return s.Metrics[i]
 	}
@@ -162,7 +162,7 @@ func (s *Snapshot) find(name string) *Metric {
 
 // Under yields all metrics at or below a node of the name space.
 func (s *Snapshot) Under(node string) iter.Seq[*Metric] {
-	short := strings.TrimPrefix(strings.TrimPrefix(node, Root), ".")
+	short := strings.TrimPrefix(strings.TrimPrefix(node, derived.Root), ".")
 	return func(yield func(*Metric) bool) {
 		first, _ := s.place(short)
 		for _, m := range s.Metrics[first:] {
@@ -201,8 +201,8 @@ func (s *Snapshot) SameNames(other *Snapshot) bool {
 	if s.Names == other.Names {
 		return true
 	}
-	a, errA := s.Names.Traverse(0, Root)
-	b, errB := other.Names.Traverse(0, Root)
+	a, errA := s.Names.Traverse(0, derived.Root)
+	b, errB := other.Names.Traverse(0, derived.Root)
 	if errA != nil || errB != nil || !slices.Equal(a, b) {
 		return false
 	}

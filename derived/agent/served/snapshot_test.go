@@ -107,7 +107,7 @@ func (s *site) restart() { s.before = nil }
 
 func (s *site) metric(name string) *Metric {
 	s.t.Helper()
-	m := s.before.find(Root + "." + name)
+	m := s.before.find(derived.FullName(name))
 	require.NotNil(s.t, m, name)
 	return m
 }
@@ -123,11 +123,11 @@ func (s *site) states(names ...string) (all []State) {
 // shown lists the definitions that a traversal shows.
 func shown(t *testing.T, s *Snapshot) []string {
 	t.Helper()
-	all, err := s.Names.Traverse(0, Root)
+	all, err := s.Names.Traverse(0, derived.Root)
 	require.NoError(t, err)
 	var names []string
 	for _, name := range all {
-		if short := strings.TrimPrefix(name, Root+"."); !strings.HasPrefix(short, "control.") {
+		if short := derived.ShortName(name); !strings.HasPrefix(short, "control.") {
 			names = append(names, short)
 		}
 	}

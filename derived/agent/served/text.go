@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"pmdaderived/derived"
 	"pmdaderived/pdu"
 )
 
@@ -45,11 +46,11 @@ func plain(text string) string {
 // when its definition moves to another file. The name has no dot: pmproxy writes names of labels into OpenMetrics as
 // they are, and one that Prometheus cannot read costs it the metrics of the whole host.
 func (m *Metric) Labels() []pdu.LabelSet {
-	return labels(pdu.LabelItem, pdu.LabelOptional, Root+"_file", m.Def.File)
+	return labels(pdu.LabelItem, pdu.LabelOptional, derived.Root+"_file", m.Def.File)
 }
 
 // DomainLabels are those of the agent's domain: the label that agents usually have.
-func DomainLabels() []pdu.LabelSet { return labels(pdu.LabelDomain, 0, "agent", Root) }
+func DomainLabels() []pdu.LabelSet { return labels(pdu.LabelDomain, 0, "agent", derived.Root) }
 
 // labels makes a set of one label. A value that is too long, which no path is, has none.
 func labels(level pdu.LabelType, flags pdu.LabelFlags, name, value string) []pdu.LabelSet {
