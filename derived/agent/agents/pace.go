@@ -1,6 +1,10 @@
 package agents
 
-import "time"
+import (
+	"time"
+
+	"pmdaderived/internal/wait"
+)
 
 const (
 	// LookGap is how far apart two looks at the agents of a pmcd are at least: any of them can make it say that they are others.
@@ -16,7 +20,7 @@ const (
 type Pace struct {
 	looked        time.Time // at the agents
 	agents, names bool      // announced since
-	gap           time.Duration
+	gap           wait.Backoff
 	claimed       bool // nothing but the announcement speaks for the next lookup
 }
 
@@ -31,15 +35,17 @@ func (p *Pace) Announced(agents, names bool, now time.Time) time.Duration {
 func (p *Pace) Looked(changed bool, bound, now time.Time) (wait time.Duration, ok bool) {
 	agents, names := p.agents, p.names
 	p.looked, p.agents, p.names = now, false, false
-	p.gap = max(p.gap, leastGap)
+	p.gap.Least, p.gap.Most = leastGap, mostGap
+	gap := max(p.gap.Last(), leastGap)
 	switch since := now.Sub(bound); {
-	case changed && agents, names && since > 2*p.gap:
-		p.gap = leastGap
+	case changed && agents, names && since > 2*gap:
+		p.gap.Reset()
+		gap = leastGap
 	case !names:
 		return 0, false
 	}
 	p.claimed = !changed || !agents
-	return max(0, p.gap-now.Sub(bound)), true
+	return max(0, gap-now.Sub(bound)), true
 }
 
 // Bound notes that all names have been looked up, and whether that has shown anything new.
@@ -47,9 +53,9 @@ func (p *Pace) Bound(changed bool) {
 	switch {
 	case !p.claimed:
 	case changed:
-		p.gap = leastGap
+		p.gap.Reset()
 	default:
-		p.gap = min(2*p.gap, mostGap)
+		p.gap.Next()
 	}
 	p.claimed = false
 }
