@@ -209,11 +209,11 @@ root:
 .PHONY: check-install
 check-install: go root test-install ## test pmns, help, domain.h, Install, Remove and the Debian package (as root)
 
-# Without root the tests of the text alone.
+# Without root the tests of the text alone. Most of their time PCP's scripts wait, so many of them run at once.
 .PHONY: test-install
 test-install: go
 	@scripts/install-pcp -fleet # pmseries needs a server
-	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -run '^TestInstall' ./test
+	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test -parallel 8 $(GOTESTFLAGS)) -run '^TestInstall' ./test
 
 .PHONY: check-rpm
 check-rpm: go root ## test the RPM package on a copy of this machine (as root; installs rpm)

@@ -190,12 +190,9 @@ func TestInstallRefusesUninstallBeforeRemove(t *testing.T) {
 
 // Install tells by its exit status whether the agent works.
 func TestInstallFails(t *testing.T) {
-	if onCopy(t) {
-		return
-	}
-	m := newMachine(t)
-	m.startPMCD()
-	program := filepath.Join(m.pmda, "pmdaderived")
+	pmda := filepath.Join(must(pcpVariable("PCP_PMDAS_DIR"))(t), "derived")
+	logs := filepath.Join(must(pcpVariable("PCP_LOG_DIR"))(t), "pmcd")
+	program := filepath.Join(pmda, "pmdaderived")
 	const notWorking = "Error: pmcd has no working derived agent\n"
 	for _, row := range []struct {
 		name    string
@@ -203,12 +200,17 @@ func TestInstallFails(t *testing.T) {
 		want    string
 	}{
 		{"no program", "", `run "make install" first`},
-		{"program that logs why it ends", "#!/bin/sh\necho no luck >>" + m.logs + "/pmcd/derived.log\nexit 3\n", notWorking + "       see " + m.logs + "/pmcd/derived.log\n       | no luck\n"},
+		{"program that logs why it ends", "#!/bin/sh\necho no luck >>" + logs + "/derived.log\nexit 3\n", notWorking + "       see " + logs + "/derived.log\n       | no luck\n"},
 		{"program that says why it ends", "#!/bin/sh\necho $0: no luck >&2\nexit 3\n", "\n       | " + program + ": no luck\n"},
 		{"program that refuses an option", "#!/bin/sh\necho pmdaderived: no luck >&2\nexit 2\n", "\n       | pmdaderived: no luck\n"},
 		{"program that cannot be started", "#!/no/such/shell\n", "error starting " + program + ": No such file or directory\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			if onCopy(t) {
+				return
+			}
+			m := newMachine(t)
+			m.startPMCD()
 			m.makeInstall()
 			require.NoError(t, os.Remove(program))
 			if row.program != "" {

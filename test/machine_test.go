@@ -64,7 +64,7 @@ func onCopy(t *testing.T, environment ...string) (ranElsewhere bool) {
 	}
 	t.Parallel() // each has a copy of its own
 
-	cmd := namespaced("/proc/self/exe", "-test.v", "-test.run", "^"+t.Name()+"$")
+	cmd := namespaced("/proc/self/exe", "-test.v", "-test.run", "^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
 	cmd.Env = append(os.Environ(), stageVariable+"="+stageSetUp, scratchVariable+"="+worldReadableDir(t))
 	cmd.Env = append(cmd.Env, environment...)
 	out, err := cmd.CombinedOutput()

@@ -25,16 +25,16 @@ const (
 	presentVersion = "1.0.0"
 )
 
-// onCopyWithPackages is onCopy with the packages of both versions, and where they are.
-func onCopyWithPackages(t *testing.T) (dir string, ranElsewhere bool) {
+// packagesDir returns a folder with the packages of both versions. It makes them, but for the copy of the machine.
+func packagesDir(t *testing.T) string {
 	t.Helper()
-	dir = os.Getenv(packagesVariable)
-	if os.Getenv(stageVariable) == "" {
-		dir = worldReadableDir(t)
-		makePackages(t, "022", dir, formerVersion)
-		makePackages(t, "022", dir, presentVersion)
+	if os.Getenv(stageVariable) != "" {
+		return os.Getenv(packagesVariable)
 	}
-	return dir, onCopy(t, packagesVariable+"="+dir)
+	dir := worldReadableDir(t)
+	makePackages(t, "022", dir, formerVersion)
+	makePackages(t, "022", dir, presentVersion)
+	return dir
 }
 
 // makePackages makes the packages of a version in a folder of a folder.
@@ -54,18 +54,26 @@ func packageOf(t *testing.T, dir, version, suffix string) string {
 
 // The Debian package goes into pmcd, replaces a former version, and leaves.
 func TestInstallPackage(t *testing.T) {
-	dir, ranElsewhere := onCopyWithPackages(t)
-	if ranElsewhere {
-		return
+	dir := packagesDir(t)
+	for _, row := range []struct {
+		name string
+		test func(m *machine, t *testing.T, former, present string)
+	}{
+		{"into a running pmcd", (*machine).testPackage},
+		{"without a pmcd", (*machine).testPackageWithoutPMCD},
+		{"where Install fails", (*machine).testPackageFails},
+		{"never configured", (*machine).testPackageUnpacked},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if onCopy(t, packagesVariable+"="+dir) {
+				return
+			}
+			m := newMachine(t)
+			t.Cleanup(func() { m.run("dpkg", "-P", "pmdaderived") }) // before what newMachine puts back
+			m.startPMCD()
+			row.test(m, t, packageOf(t, dir, formerVersion, ".deb"), packageOf(t, dir, presentVersion, ".deb"))
+		})
 	}
-	m := newMachine(t)
-	t.Cleanup(func() { m.run("dpkg", "-P", "pmdaderived") }) // before what newMachine puts back
-	former, present := packageOf(t, dir, formerVersion, ".deb"), packageOf(t, dir, presentVersion, ".deb")
-	m.startPMCD()
-	t.Run("into a running pmcd", func(t *testing.T) { m.testPackage(t, former, present) })
-	t.Run("without a pmcd", func(t *testing.T) { m.testPackageWithoutPMCD(t, former, present) })
-	t.Run("where Install fails", func(t *testing.T) { m.testPackageFails(t, present) })
-	t.Run("never configured", func(t *testing.T) { m.testPackageUnpacked(t, present) })
 }
 
 // dpkg runs dpkg, which must succeed and ask nothing.
@@ -188,7 +196,7 @@ func (m *machine) testPackageWithoutPMCD(t *testing.T, former, present string) {
 }
 
 // The package is installed, and what Install says is there to read.
-func (m *machine) testPackageFails(t *testing.T, present string) {
+func (m *machine) testPackageFails(t *testing.T, _, present string) {
 	share := must(pcpVariable("PCP_SHARE_DIR"))(t)
 	script := filepath.Join(share, "lib", "pmdaproc.sh")
 	text := m.read(script)
@@ -211,7 +219,7 @@ func (m *machine) testPackageFails(t *testing.T, present string) {
 
 // What was unpacked and never configured, as on a machine without PCP, goes without a trace, too: also what a start
 // of pmcd has left when it could not run Install.
-func (m *machine) testPackageUnpacked(t *testing.T, present string) {
+func (m *machine) testPackageUnpacked(t *testing.T, _, present string) {
 	files, mark := m.files(), filepath.Join(m.pmda, ".NeedInstall")
 
 	m.dpkg("--unpack", present)

@@ -14,8 +14,8 @@ import (
 // The RPM package goes into pmcd, is upgraded, and leaves definitions and identifiers behind. This machine
 // is Debian's: rpm has a database of its own here, and does not know of the package pcp.
 func TestInstallRPM(t *testing.T) {
-	dir, ranElsewhere := onCopyWithPackages(t)
-	if ranElsewhere {
+	dir := packagesDir(t)
+	if onCopy(t, packagesVariable+"="+dir) {
 		return
 	}
 	m := newMachine(t)
