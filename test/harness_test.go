@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -110,7 +109,7 @@ func check(ts *testscript.TestScript, p *pmcdtest.PMCD, err error) {
 	}
 }
 
-// pmcd [-only-stock] [-notready] [-access FILE] [-pmcd OPTION]... [AGENT OPTION]...
+// pmcd [-only-stock] [-notready] [-pmcd OPTION]... [AGENT OPTION]...
 func (h harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 	plain(ts, neg)
 	r := ts.Value(runningKey{}).(*running)
@@ -128,17 +127,13 @@ func (h harness) pmcd(ts *testscript.TestScript, neg bool, args []string) {
 			notReady = true
 			continue
 		}
-		if !slices.Contains([]string{"-access", "-pmcd"}, args[0]) {
+		if args[0] != "-pmcd" {
 			break
 		}
 		if len(args) < 2 {
 			ts.Fatalf("%s needs a value", args[0])
 		}
-		if args[0] == "-access" {
-			cfg.Access = ts.ReadFile(args[1])
-		} else {
-			cfg.Flags = append(cfg.Flags, args[1])
-		}
+		cfg.Flags = append(cfg.Flags, args[1])
 		args = args[1:]
 	}
 	if !stock {
