@@ -111,7 +111,6 @@ check: go ## check the source: format, vet, staticcheck, layers, shell syntax, g
 	@unformatted=$$($(GO) tool gofumpt -l .); [ -z "$$unformatted" ] || \
 		{ echo "not formatted (go tool gofumpt -w): $$unformatted"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags profile ./cmd/pmdaderived
 	$(GO) vet -tags rpm ./test
 	$(GO) vet -tags archives ./pmda/pmapi/archive
 	$(GO) tool staticcheck ./...
@@ -142,7 +141,7 @@ fuzz: go ## run every fuzz target for T each: make fuzz T=30s
 	done
 
 # What the benchmark measures and is measured with.
-BENCH_PROGRAMS = bin/bench/bulk bin/bench/client bin/bench/pmdaderived bin/bench/pmdaderived-profiled
+BENCH_PROGRAMS = bin/bench/bulk bin/bench/client bin/bench/pmdaderived
 BENCH_CFLAGS = -O2 -Wall -Wextra
 
 bin/bench/bulk: test/bench/c/bulk.c
@@ -155,9 +154,6 @@ bin/bench/client: test/bench/c/client.c
 
 bin/bench/pmdaderived: FORCE
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/pmdaderived
-
-bin/bench/pmdaderived-profiled: FORCE
-	@CGO_ENABLED=0 $(GO) build -trimpath -tags profile -o $@ ./cmd/pmdaderived
 
 bin/rig: go FORCE
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./test/rig/cmd/rig
@@ -178,10 +174,6 @@ bench: bench-programs ## compare the speed with C, libpcp and pmie: make bench [
 .PHONY: bench-go
 bench-go: go ## run all Go benchmarks (BENCHFLAGS=-count=10 for benchstat)
 	$(strip $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS)) $(PACKAGES)
-
-.PHONY: profile
-profile: bench-programs ## profile the agent under load into bin/profile: make profile [T=5s]
-	@bin/rig profile $(BENCH_TIME) bin/bench bin/profile
 
 comma = ,
 

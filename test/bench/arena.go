@@ -37,8 +37,7 @@ type arena struct {
 // arenaConfig says what an arena has besides the source of operands.
 type arenaConfig struct {
 	definitions []definition
-	peer        bool   // the C agent
-	profiles    string // folder that the agent writes profiles to when told; "": an agent that does not
+	peer        bool // the C agent
 }
 
 // The agent's own metrics that are used.
@@ -68,11 +67,7 @@ func (b *bench) arena(ctx context.Context, c arenaConfig) (a *arena, err error) 
 	if err := a.define(c.definitions); err != nil {
 		return nil, err
 	}
-	program, env := "pmdaderived", []string(nil)
-	if c.profiles != "" {
-		program, env = "pmdaderived-profiled", []string{"PMDADERIVED_PROFILE=" + c.profiles}
-	}
-	config := pmcdtest.Config{Env: env, Agents: []pmcdtest.Agent{
+	config := pmcdtest.Config{Agents: []pmcdtest.Agent{
 		{
 			Name: "bulk", Domain: bulkDomain, PMNS: nameSpace("bulk"),
 			Command: []string{b.folder.Path("bulk"), "-d", strconv.Itoa(bulkDomain), b.folder.Path("layout")},
@@ -80,7 +75,7 @@ func (b *bench) arena(ctx context.Context, c arenaConfig) (a *arena, err error) 
 		{
 			Name: "derived", Domain: derivedDomain,
 			Command: []string{
-				b.folder.Path(program), "-d", strconv.Itoa(derivedDomain), "-c", a.folder.Path("definitions"), "--interval", "0",
+				b.folder.Path("pmdaderived"), "-d", strconv.Itoa(derivedDomain), "-c", a.folder.Path("definitions"), "--interval", "0",
 			},
 		},
 	}}
@@ -97,7 +92,7 @@ func (b *bench) arena(ctx context.Context, c arenaConfig) (a *arena, err error) 
 		switch p.Name {
 		case "bulk":
 			a.bulk = p.Pid
-		case "pmdaderived", "pmdaderived-pro":
+		case "pmdaderived":
 			a.derived = p.Pid
 		}
 	}

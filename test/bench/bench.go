@@ -11,7 +11,7 @@ import (
 
 // Options are what a benchmark is run with.
 type Options struct {
-	Programs string        // folder with bulk, client, pmdaderived, pmdaderived-profiled
+	Programs string        // folder with bulk, client, pmdaderived
 	Time     time.Duration // how long each comparison goes on at least, roughly
 	Only     []string      // texts in the names of the lines to measure; empty: all
 	Log      *rig.Log
@@ -51,39 +51,15 @@ func lines() []line {
 	}
 }
 
-// Run measures the lines.
-func Run(ctx context.Context, o Options) (*rig.Table, error) {
-	var table *rig.Table
-	err := prepared(o, func(b *bench) (err error) {
-		var parts []rig.Part
-		for _, l := range lines() {
-			parts = append(parts, rig.Part{Name: l.what, Run: func(ctx context.Context) ([]rig.Row, error) {
-				figures, err := l.measure(b, ctx)
-				for _, a := range b.extra {
-					a.disconnect()
-				}
-				if err != nil {
-					return nil, err
-				}
-				return []rig.Row{rig.FigureRow(l.what, l.unit, figures, l.most)}, nil
-			}})
-		}
-		table, err = rig.Run(ctx, o.Log, o.Only, parts)
-		return err
-	})
-	return table, err
-}
-
-// prepared has something done where programs and layout are in a folder of their own.
-func prepared(o Options, do func(*bench) error) (err error) {
+// Run measures the lines. Programs and layout are in a folder of their own meanwhile.
+func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 	program := func(name string) string { return filepath.Join(o.Programs, name) }
 	b := &bench{Options: o, version: 1, arenas: map[string]*arena{}}
 	b.folder, err = rig.NewFolder(map[string]string{
-		"bulk": program("bulk"), "peer": program("bulk"), "client": program("client"),
-		"pmdaderived": program("pmdaderived"), "pmdaderived-profiled": program("pmdaderived-profiled"),
+		"bulk": program("bulk"), "peer": program("bulk"), "client": program("client"), "pmdaderived": program("pmdaderived"),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() {
 		for _, a := range b.extra {
@@ -92,9 +68,22 @@ func prepared(o Options, do func(*bench) error) (err error) {
 		err = errors.Join(err, b.folder.Remove())
 	}()
 	if _, err := b.folder.Write("layout", layoutFile()); err != nil {
-		return err
+		return nil, err
 	}
-	return do(b)
+	var parts []rig.Part
+	for _, l := range lines() {
+		parts = append(parts, rig.Part{Name: l.what, Run: func(ctx context.Context) ([]rig.Row, error) {
+			figures, err := l.measure(b, ctx)
+			for _, a := range b.extra {
+				a.disconnect()
+			}
+			if err != nil {
+				return nil, err
+			}
+			return []rig.Row{rig.FigureRow(l.what, l.unit, figures, l.most)}, nil
+		}})
+	}
+	return rig.Run(ctx, o.Log, o.Only, parts)
 }
 
 // few is how many turns are made at least where a turn takes seconds.

@@ -1,13 +1,11 @@
 // Rig runs the daemon under load and prints what it finds, as a table.
 //
 //	rig bench [-t TIME] [-quick] [-strict] [-only TEXT]... [-v] PROGRAMS how fast it is, beside C: test/bench
-//	rig profile [-t TIME] [-only TEXT]... PROGRAMS FOLDER                where its time and memory go
 //	rig fresh [-t TIME] [-short] [-only TEXT]... [-v] DAEMON             how fresh values are: docs/freshness.md
 //	rig soak [-t TIME] [-seed N] [-short] DAEMON                         everything at once: docs/reliability.md
 //	rig lies [-t TIME] [-record TIME] [-short] [-only TEXT]... [-v] DAEMON an agent lies beside one that does not: docs/reliability.md
 //
-// DAEMON is the path of pmdaderived; PROGRAMS a folder with it and what it is compared with; FOLDER is where profiles are
-// left. With TEXT only what has it, or one of several, in its name is measured. The Makefile has a target for each.
+// DAEMON is the path of pmdaderived; PROGRAMS a folder with it and what it is compared with. With TEXT only what has it, or one of several, in its name is measured. The Makefile has a target for each.
 //
 // The exit status is 1 if the run could not be made or a promise was not kept (of bench, only with -strict), 2 for wrong usage.
 package main
@@ -55,11 +53,10 @@ type command struct {
 
 func commands() map[string]command {
 	return map[string]command{
-		"bench":   {1, 5 * time.Second, runBench},
-		"profile": {2, 5 * time.Second, runProfile},
-		"fresh":   {1, 3 * time.Minute, runFresh},
-		"soak":    {1, 10 * time.Minute, runSoak},
-		"lies":    {1, time.Minute, runLies},
+		"bench": {1, 5 * time.Second, runBench},
+		"fresh": {1, 3 * time.Minute, runFresh},
+		"soak":  {1, 10 * time.Minute, runSoak},
+		"lies":  {1, time.Minute, runLies},
 	}
 }
 
@@ -67,7 +64,7 @@ func run(ctx context.Context, args []string) int {
 	name := strings.Join(args[:min(1, len(args))], "")
 	c, ok := commands()[name]
 	if !ok {
-		fmt.Fprintf(os.Stderr, "rig: no command %q, only bench, profile, fresh, soak, lies\n", name)
+		fmt.Fprintf(os.Stderr, "rig: no command %q, only bench, fresh, soak, lies\n", name)
 		return 2
 	}
 	var o options
@@ -118,10 +115,6 @@ func (o options) bench(programs string) bench.Options {
 
 func runBench(ctx context.Context, o options, args []string) (*rig.Table, error) {
 	return bench.Run(ctx, o.bench(args[0]))
-}
-
-func runProfile(ctx context.Context, o options, args []string) (*rig.Table, error) {
-	return nil, bench.Profile(ctx, o.bench(args[0]), args[1])
 }
 
 func runFresh(ctx context.Context, o options, args []string) (*rig.Table, error) {

@@ -104,7 +104,7 @@ func costly() []string {
 }
 
 func TestWrongUsage(t *testing.T) {
-	for _, args := range [][]string{{}, {"run"}, {"fresh"}, {"fresh", "-t", "-1s", "daemon"}, {"soak", "-nonsense", "daemon"}, {"profile", "programs"}} {
+	for _, args := range [][]string{{}, {"run"}, {"fresh"}, {"fresh", "-t", "-1s", "daemon"}, {"soak", "-nonsense", "daemon"}, {"bench"}} {
 		assert.Equal(t, 2, run(t.Context(), args), args)
 	}
 	assert.Equal(t, 1, run(t.Context(), []string{"soak", "-t", "1m", "daemon"}), "too short")
