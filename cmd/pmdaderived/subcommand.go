@@ -42,7 +42,6 @@ func subCommands() []subCommand {
 		{"eval", "NAME|EXPR...", "compute metrics, without the agent", runEval},
 		{"test", "FILE|DIR...", "run unit tests of definitions", runTest},
 		{"replay", "OUT [NAME]...", "write an archive of derived metrics, computed from another archive", runReplay},
-		{"logrewrite", "", "print rules for pmlogrewrite that update archives", runLogRewrite},
 		{"help", "[COMMAND]", "show help for a sub-command, or this list", runHelp},
 	}
 }

@@ -262,10 +262,12 @@ func (r *reloads) sameAfterRestart(state string) {
 	r.tb.Helper()
 	memory, err := identity.Read(state)
 	require.NoError(r.tb, err)
+	next, err := identity.Load(state, testDomain)
+	require.NoError(r.tb, err)
 	for id, name := range r.site.Metrics() {
-		known := memory[derived.ShortName(name)]
-		all := []pdu.PMID{known.Desc.PMID}
-		for _, was := range known.Former {
+		short := derived.ShortName(name)
+		all := []pdu.PMID{memory[short].Desc.PMID}
+		for _, was := range next.Former(short) {
 			all = append(all, was.PMID)
 		}
 		assert.Contains(r.tb, all, id, fmt.Sprintf("identifiers of %s", name))

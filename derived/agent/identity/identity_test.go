@@ -253,9 +253,9 @@ func TestStateFile(t *testing.T) {
 	all, err := Read(path)
 	require.NoError(t, err)
 	now := testDesc
-	now.PMID, former.PMID = pdu.NewPMID(testDomain, 1, 2), pdu.NewPMID(testDomain, 1, 0)
+	now.PMID = pdu.NewPMID(testDomain, 1, 2)
 	assert.Equal(t, map[string]Remembered{
-		"a.b": {Bound: true, Text: "x > 1", Desc: now, Former: []pdu.Desc{former}}, "c": {},
+		"a.b": {Bound: true, Text: "x > 1", Desc: now}, "c": {},
 	}, all)
 }
 

@@ -291,10 +291,9 @@ func (r *Registry) Save() error {
 
 // Remembered is what a state file says of a definition's name.
 type Remembered struct {
-	Bound  bool       // it has been served
-	Text   string     // the expression that it had then, the last time
-	Desc   pdu.Desc   // of that
-	Former []pdu.Desc // of the PMIDs that it had before, as far as they are remembered, in the order in which they were given up last
+	Bound bool     // it has been served
+	Text  string   // the expression that it had then, the last time
+	Desc  pdu.Desc // of that
 }
 
 // Read reads from a state file which definitions an agent has ever had, by name. It changes nothing; the agent
@@ -310,7 +309,7 @@ func Read(path string) (map[string]Remembered, error) {
 	}
 	all := make(map[string]Remembered, len(s.Metrics))
 	for name, m := range s.Metrics {
-		known := Remembered{Bound: m.Desc != nil, Text: m.Text, Former: m.former()}
+		known := Remembered{Bound: m.Desc != nil, Text: m.Text}
 		if m.Desc != nil {
 			known.Desc = m.Desc.desc(m.PMID)
 		}
