@@ -99,12 +99,11 @@ func (m *HighResResult) String() string {
 // sets writes sets and their blocks.
 func (e *encoder) sets(sets []ValueSet) {
 	var w ResultWriter
-	head := len(e.frame) - e.start
-	w.reset(head, head)
+	w.ResetAt(len(e.frame) - e.start)
 	for i := range sets {
 		w.Set(&sets[i])
 	}
-	e.frame = append(e.frame, w.finish()[head:]...)
+	e.frame = append(e.frame, w.Sets()...)
 }
 
 func traceSet(set ValueSet) string { return set.String() }

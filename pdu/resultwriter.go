@@ -9,22 +9,14 @@ import (
 // other, in the order of the FETCH, without a Value in between. The zero value is ready; Reset and
 // use it again: then it allocates nothing.
 //
-// Value sets and value blocks are written to the places in the frame where they belong. Blocks
-// follow the last set, and a set names its blocks by their place, so a writer has to know
-// beforehand how long the sets will be: it assumes what [ResultWriter.Expect] says, or else what they
-// were in the result before. Where that is wrong, [ResultWriter.Frame] moves the blocks and corrects
-// their places, which makes the result several times as expensive.
+// Blocks follow the last set, and a set names its blocks by their place in the PDU, which is known at the
+// end: [ResultWriter.Frame] adds it to the places and copies the blocks behind the sets.
 type ResultWriter struct {
-	buf    []byte // all of it is usable space
-	head   int    // where the value sets begin
-	sets   int    // where they end
-	base   int    // buf[base:blocks] are the value blocks
-	blocks int
-	assume int // what the places that have been written take for the end of the sets
-	n      int // value sets
-	keep   retention
-	last   int // length of the last result that was released
-	large  spare
+	head   int    // where the value sets begin in the PDU; 0: the writer is new
+	sets   buffer // head and value sets
+	blocks buffer // value blocks
+	base   uint32 // what the places in the sets take for that of the first block, in words
+	n      int    // value sets
 }
 
 const (
@@ -35,68 +27,29 @@ const (
 )
 
 // Reset empties the writer.
-func (w *ResultWriter) Reset() {
-	sets := w.sets
-	if w.keep.excess(len(w.buf), w.sets+w.blocks-w.base) {
-		w.buf = nil
-	}
-	w.reset(resultHead, sets)
-}
+func (w *ResultWriter) Reset() { w.ResetAt(resultHead) }
 
 // ResetAt is Reset for value sets that stand elsewhere than in a RESULT: as if they began at a byte of a PDU, to be had from
 // [ResultWriter.Sets]. Archives have them like that.
 func (w *ResultWriter) ResetAt(head int) {
-	sets := w.SetsSize()
-	w.Reset()
-	w.reset(head, head+sets)
-}
-
-// Sets completes the value sets and returns them with their blocks, valid until the writer is used again.
-func (w *ResultWriter) Sets() []byte { return w.finish()[w.head:] }
-
-// Expect says how long the value sets of the result will be: what SetsSize said of one like it. It
-// is called after Reset and only changes how much work the result is.
-func (w *ResultWriter) Expect(setsSize int) {
-	if w.n == 0 {
-		w.reset(resultHead, resultHead+setsSize&^3)
-	}
-}
-
-// SetsSize returns the length in bytes of the value sets so far, without their value blocks.
-func (w *ResultWriter) SetsSize() int { return max(w.sets-w.head, 0) }
-
-// reset makes room for value sets that begin at head and probably end at end.
-func (w *ResultWriter) reset(head, end int) {
-	end = max(head, end)
-	if end > len(w.buf) {
-		w.buf = w.memory(max(end, w.last))
-	}
-	w.head, w.sets, w.n = head, head, 0
-	w.base, w.blocks, w.assume = end, end, end
-}
-
-// memory returns n bytes and some more.
-func (w *ResultWriter) memory(n int) []byte {
-	if n > retainedBytes {
-		if kept := w.large.take(n); kept != nil {
-			return kept
-		}
-		if n == w.last { // there will be as much again
-			return make([]byte, n)
-		}
-	}
-	return make([]byte, max(n+n/2, minBuffer))
+	w.Release()
+	w.head, w.base, w.n = head, 0, 0
+	w.sets.extend(head)
 }
 
 // Release tells that the last result is used no more: it has been sent. After a large one that lets the memory go, if
 // no other large one follows soon; nothing else needs it.
 func (w *ResultWriter) Release() {
-	if len(w.buf) > retainedBytes {
-		w.last = w.blocks
-		w.large.put(w.buf)
-		w.buf = nil
-	}
+	w.sets.release()
+	w.blocks.release()
+	w.head = 0
 }
+
+// Size returns the length in bytes of the RESULT so far.
+func (w *ResultWriter) Size() int { return max(len(w.sets.data), resultHead) + len(w.blocks.data) }
+
+// Sets completes the value sets and returns them with their blocks, valid until the writer is used again.
+func (w *ResultWriter) Sets() []byte { return w.finish()[w.head:] }
 
 // Len returns the number of value sets so far.
 func (w *ResultWriter) Len() int { return w.n }
@@ -112,37 +65,9 @@ func (w *ResultWriter) Fail(id PMID, code Code) {
 }
 
 // Number adds the value of a singular metric; bits are as in Value.Bits. A type that is not numeric
-// goes out as ErrType. It does what Numbers does without instances, at half the cost.
+// goes out as ErrType.
 func (w *ResultWriter) Number(id PMID, t Type, bits uint64) {
-	const size = setHead + valueSize
-	switch t {
-	case Type32, TypeU32:
-		if w.sets+size > w.base {
-			w.makeRoom(size, 0)
-		}
-		set := w.buf[w.sets:][:size]
-		binary.BigEndian.PutUint64(set, uint64(id)<<32|1)
-		binary.BigEndian.PutUint64(set[8:], uint64(InSitu)<<32|noInst)
-		binary.BigEndian.PutUint32(set[16:], uint32(bits))
-		w.sets += size
-		w.n++
-	case Type64, TypeU64, TypeDouble:
-		const blockSize = blockHead + 8
-		if w.sets+size > w.base || w.blocks+blockSize > len(w.buf) {
-			w.makeRoom(size, blockSize)
-		}
-		set, block := w.buf[w.sets:][:size], w.buf[w.blocks:][:blockSize]
-		binary.BigEndian.PutUint64(set, uint64(id)<<32|1)
-		binary.BigEndian.PutUint64(set[8:], uint64(Block)<<32|noInst)
-		binary.BigEndian.PutUint32(set[16:], w.place())
-		binary.BigEndian.PutUint32(block, uint32(t)<<24|blockSize)
-		binary.BigEndian.PutUint64(block[blockHead:], bits)
-		w.sets += size
-		w.blocks += blockSize
-		w.n++
-	default:
-		w.numbers(id, t, []Inst{NoInst}, []uint64{bits})
-	}
+	w.numbers(id, t, []Inst{NoInst}, []uint64{bits})
 }
 
 // Numbers adds the values of a numeric metric; bits are as in Value.Bits. insts has the instance of
@@ -291,22 +216,21 @@ func (w *ResultWriter) Frame(from int32, change Change) []byte {
 	return frame
 }
 
-// finish brings blocks and places together and returns the frame, its head not filled in.
+// finish puts the blocks behind the sets and returns the PDU, its head not filled in.
 func (w *ResultWriter) finish() []byte {
-	if w.n == 0 {
-		w.makeRoom(0, 0)
+	if w.head == 0 {
+		w.Reset()
 	}
-	if w.base < w.blocks && w.sets != w.assume {
-		words := uint32((w.sets - w.assume) / 4)
-		for place := range indexes(w.buf[w.head:w.sets]) {
-			binary.BigEndian.PutUint32(place, words+binary.BigEndian.Uint32(place))
-		}
+	end := len(w.sets.data)
+	words := uint32(end/4) - w.base
+	for place := range indexes(w.sets.data[w.head:]) {
+		binary.BigEndian.PutUint32(place, words+binary.BigEndian.Uint32(place))
 	}
-	if w.base != w.sets {
-		w.blocks = w.sets + copy(w.buf[w.sets:], w.buf[w.base:w.blocks])
-	}
-	w.base, w.assume = w.sets, w.sets
-	return w.buf[:w.blocks]
+	w.base += words
+	copy(w.sets.extend(len(w.blocks.data)), w.blocks.data)
+	pdu := w.sets.data
+	w.sets.data = pdu[:end]
+	return pdu
 }
 
 // indexes yields the indexes of value blocks, 4 bytes each, in value sets as they are sent.
@@ -342,41 +266,12 @@ func (w *ResultWriter) set(id PMID, format ValueFormat, n, blocksSize int) (valu
 // add adds a set of setSize bytes and blocks of blocksSize bytes and returns both, and the place of
 // the first block in words.
 func (w *ResultWriter) add(setSize, blocksSize int) (set, blocks []byte, place uint32) {
-	if w.sets+setSize > w.base || w.blocks+blocksSize > len(w.buf) {
-		w.makeRoom(setSize, blocksSize)
-	}
-	set = w.buf[w.sets : w.sets+setSize]
-	blocks = w.buf[w.blocks : w.blocks+blocksSize]
-	place = w.place()
-	w.sets += setSize
-	w.blocks += blocksSize
-	w.n++
-	return set, blocks, place
-}
-
-// place returns the place of the next block in words.
-func (w *ResultWriter) place() uint32 { return uint32(w.assume+w.blocks-w.base) / 4 }
-
-// makeRoom makes room for at least a set of setSize bytes and blocks of blocksSize bytes. Places
-// that have been written stay as they are.
-func (w *ResultWriter) makeRoom(setSize, blocksSize int) {
 	if w.head == 0 {
-		w.reset(resultHead, 0)
+		w.Reset()
 	}
-	base, blocks := w.base, w.blocks-w.base
-	if need := w.sets + setSize; need > base {
-		base = need + (need/2)&^3
-	}
-	buf := w.buf
-	if need := base + blocks + blocksSize; need > len(buf) {
-		buf = w.memory(need)
-		copy(buf, w.buf[:w.sets])
-	}
-	copy(buf[base:], w.buf[w.base:w.blocks])
-	w.buf, w.base, w.blocks = buf, base, base+blocks
-	if blocks == 0 {
-		w.assume = base
-	}
+	w.n++
+	place = w.base + uint32(len(w.blocks.data)/4)
+	return w.sets.extend(setSize), w.blocks.extend(blocksSize), place
 }
 
 // blockSize returns the size of the value block of v with its padding.

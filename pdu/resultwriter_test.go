@@ -46,20 +46,17 @@ func TestResultWriterEqualsResult(t *testing.T) {
 		require.Equal(t, want, w.Frame(7, ChangeNames))
 		require.Equal(t, want, w.Frame(7, ChangeNames), "a second time")
 
-		size := w.SetsSize()
-
 		w.Reset()
-		w.Expect(size)
 		for i := range sets {
 			w.Set(&sets[i])
 		}
+		require.Equal(t, len(want), w.Size())
 		require.Equal(t, want, w.Frame(7, ChangeNames))
-		require.Equal(t, size, w.SetsSize())
 	}
 }
 
-// What the writer expects, and what it was used for before, is no part of what it writes.
-func TestResultWriterExpectsWrong(t *testing.T) {
+// Neither what the writer was used for before nor a frame in between is part of what it writes.
+func TestResultWriterGoesOnAfterFrame(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	for range 500 {
 		var w ResultWriter
@@ -68,9 +65,6 @@ func TestResultWriterExpectsWrong(t *testing.T) {
 			w.Frame(0, 0)
 			w.Reset()
 		}
-		if rnd.IntN(2) == 0 {
-			w.Expect(rnd.IntN(3000))
-		}
 		sets := randomSets(rnd, rnd.IntN(40))
 		half := rnd.IntN(len(sets) + 1)
 		for i := range sets[:half] {
@@ -78,9 +72,6 @@ func TestResultWriterExpectsWrong(t *testing.T) {
 		}
 		if rnd.IntN(2) == 0 {
 			require.Equal(t, (&Result{Sets: sets[:half]}).Append(nil, 0), w.Frame(0, 0))
-		}
-		if half > 0 {
-			w.Expect(1) // too late: no effect
 		}
 		for i := range sets[half:] {
 			write(&w, &sets[half+i])
@@ -161,6 +152,7 @@ func TestResultWriterCases(t *testing.T) {
 func TestResultWriterZeroValue(t *testing.T) {
 	var w ResultWriter
 	assert.Zero(t, w.Len())
+	assert.Equal(t, w.Size(), len(w.Frame(0, 0)))
 	w.Reset()
 	assert.Equal(t, hex.Dump((&Result{}).Append(nil, 3)), hex.Dump(w.Frame(3, 0)))
 }
@@ -168,9 +160,9 @@ func TestResultWriterZeroValue(t *testing.T) {
 func TestResultWriterGivesBackAfterAnOutlier(t *testing.T) {
 	var w ResultWriter
 	w.Strings(1, TypeString, nil, [][]byte{make([]byte, 4<<20)})
-	for range 2 * retentionWindow {
-		w.Reset()
-		w.Numbers(1, Type64, nil, []uint64{1})
-	}
-	assert.LessOrEqual(t, len(w.buf), retainedBytes)
+	w.Frame(0, 0)
+	w.Reset()
+	w.Numbers(1, Type64, nil, []uint64{1})
+	assert.LessOrEqual(t, cap(w.sets.data), retainedBytes)
+	assert.LessOrEqual(t, cap(w.blocks.data), retainedBytes)
 }

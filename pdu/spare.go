@@ -33,3 +33,47 @@ func (s *spare) put(memory []byte) {
 	kept.memory = memory
 	s.pool.Put(kept)
 }
+
+// buffer is memory that is written piece by piece. The zero value is ready.
+type buffer struct {
+	data  []byte // as far as it is written
+	small []byte // data before it was large
+	large spare
+}
+
+// extend returns the next n bytes of the buffer. They hold anything.
+func (b *buffer) extend(n int) []byte {
+	end := len(b.data) + n
+	if end > cap(b.data) {
+		b.grow(end)
+	}
+	b.data = b.data[:end]
+	return b.data[end-n:]
+}
+
+// grow makes room for n bytes in all and some more.
+func (b *buffer) grow(n int) {
+	var grown []byte
+	size := max(n+n/2, minBuffer)
+	switch {
+	case n <= retainedBytes:
+		size = min(size, retainedBytes)
+	case cap(b.data) <= retainedBytes:
+		b.small = b.data[:0]
+		grown = b.large.take(n)
+	default:
+	}
+	if grown == nil {
+		grown = make([]byte, size)
+	}
+	b.data = append(grown[:0], b.data...)
+}
+
+// release empties the buffer. Memory of up to retainedBytes stays, more is spare.
+func (b *buffer) release() {
+	if cap(b.data) > retainedBytes {
+		b.large.put(b.data[:cap(b.data)])
+		b.data, b.small = b.small, nil
+	}
+	b.data = b.data[:0]
+}

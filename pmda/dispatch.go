@@ -139,9 +139,7 @@ func (s *session) onFetch(c Client, f pdu.Frame, arrived time.Time) []byte {
 		Profile: s.profile,
 		Arrived: arrived,
 	}
-	size := s.sizes.of(c, s.fetch.Context, len(ids))
 	s.result.Reset()
-	s.result.Expect(*size)
 	if err := s.agent.Fetch(&s.request, &s.result); err != nil {
 		return s.refuse(pdu.KindFetch, err)
 	}
@@ -156,12 +154,11 @@ func (s *session) onFetch(c Client, f pdu.Frame, arrived time.Time) []byte {
 			s.result.Fail(id, pdu.ErrGeneric)
 		}
 	}
-	*size = s.result.SetsSize()
-	frame := s.result.Frame(0, 0)
-	if s.notifier == nil || len(frame) > s.maxReply { // what is refused tells nobody of changes
-		return frame
+	var changes pdu.Change
+	if s.notifier != nil && s.result.Size() <= s.maxReply { // what is refused tells nobody of changes
+		changes = s.notifier.Changes() & (pdu.ChangeLabels | pdu.ChangeNames)
 	}
-	return s.result.Frame(0, s.notifier.Changes()&(pdu.ChangeLabels|pdu.ChangeNames))
+	return s.result.Frame(0, changes)
 }
 
 func (s *session) onProfile(body []byte) {

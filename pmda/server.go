@@ -94,7 +94,6 @@ type session struct {
 	fetch    pdu.Fetch
 	request  FetchRequest
 	result   pdu.ResultWriter
-	sizes    resultSizes
 	children []Child
 	maxReply int // bytes
 }
