@@ -163,8 +163,7 @@ bench-programs: go # in a make of its own: it may not look for a compiler before
 	@scripts/install-pcp -bench
 	@$(MAKE) -s --no-print-directory $(BENCH_PROGRAMS) bin/rig
 
-# A T that is given is the time for each comparison, of the periodic tools, of each lie, or of the soak. T stands for something else unless
-# it is given.
+# A T that is given is the time for each comparison, or of the soak. T stands for something else unless it is given.
 BENCH_TIME = $(if $(filter file,$(origin T)),,-t $(T))
 
 .PHONY: bench
@@ -175,19 +174,9 @@ bench: bench-programs ## compare the speed with C, libpcp and pmie: make bench [
 bench-go: go ## run all Go benchmarks (BENCHFLAGS=-count=10 for benchstat)
 	$(strip $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS)) $(PACKAGES)
 
-comma = ,
-
-.PHONY: bench-fresh
-bench-fresh: go pcp build bin/rig ## measure how fresh values are (15 min): make bench-fresh [T=3m] [ONLY=periodic,idle]
-	@bin/rig fresh $(BENCH_TIME) $(foreach part,$(subst $(comma), ,$(ONLY)),-only $(part)) $(if $(V),-v) bin/pmdaderived
-
 .PHONY: soak
 soak: go pcp build bin/rig ## check every value under load and faults: make soak [T=10m] [SEED=n]
 	@bin/rig soak $(BENCH_TIME) $(if $(filter file,$(origin SEED)),,-seed $(SEED)) bin/pmdaderived
-
-.PHONY: lies
-lies: go pcp build bin/rig ## run an agent that returns wrong answers, for T each: make lies [T=60s] [RECORD=10s] [ONLY=sets,random]
-	@bin/rig lies $(BENCH_TIME) $(if $(RECORD),-record $(RECORD)) $(foreach part,$(subst $(comma), ,$(ONLY)),-only $(part)) $(if $(V),-v) bin/pmdaderived
 
 .PHONY: cover
 cover: go pcp ## measure test coverage: cover.out, and a summary

@@ -127,9 +127,8 @@ var layers = map[string]layer{
 	"test/liar":                              {ours: "pdu"},
 	"test/rig":                               {ours: "pdu pmda pmda/pmapi test/liar test/pmcdtest", modules: unixCalls},
 	"test/bench":                             {ours: "test/pmcdtest test/rig"},
-	"test/freshbench":                        {ours: "test/pmcdtest test/rig"},
 	"test/soak":                              {ours: "derived/agent/reloadtest pdu pmda/pmapi test/liar test/pmcdtest test/rig"},
-	"test/rig/cmd/rig":                       {ours: "test/bench test/freshbench test/rig test/soak"},
+	"test/rig/cmd/rig":                       {ours: "test/bench test/rig test/soak"},
 }
 
 // testModules is what tests may import besides what their package may.

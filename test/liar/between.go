@@ -8,16 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"pmdaderived/pdu"
 )
 
-// Once in front of an order is for those who are there when it comes: an agent that pmcd starts later says the truth.
-const Once = "once "
-
 // Between serves pmcd with what an agent answers, or with lies. orders is the path of a file; without that file, or if it is empty, all is true.
-// It returns when pmcd or the agent closes its pipe, or when a lie ends it.
+// It returns when pmcd or the agent closes its pipe.
 func Between(in, out *os.File, agent func(in, out *os.File) error, orders string) error {
 	fromUs, toAgent, err := os.Pipe()
 	if err != nil {
@@ -33,7 +29,7 @@ func Between(in, out *os.File, agent func(in, out *os.File) error, orders string
 		ended <- errors.Join(err, toUs.Close())
 	}()
 	b := &between{
-		pmcd: pdu.NewReader(in, pdu.AgentLimit), agent: pdu.NewReader(fromAgent, pdu.MaxPDU), toAgent: toAgent, toPMCD: out, orders: orders, started: time.Now(),
+		pmcd: pdu.NewReader(in, pdu.AgentLimit), agent: pdu.NewReader(fromAgent, pdu.MaxPDU), toAgent: toAgent, toPMCD: out, orders: orders,
 	}
 	if err := b.serve(); err != nil {
 		return err // the process ends with it, and the agent, too
@@ -45,7 +41,6 @@ type between struct {
 	pmcd, agent     *pdu.Reader
 	toAgent, toPMCD io.Writer
 	orders          string
-	started         time.Time
 	teller          teller
 }
 
@@ -98,15 +93,7 @@ func (b *between) order() (string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	order, once := strings.CutPrefix(strings.TrimSpace(string(text)), Once)
-	if err != nil || !once {
-		return order, err
-	}
-	info, err := os.Stat(b.orders)
-	if err != nil || info.ModTime().Before(b.started) {
-		return "", err
-	}
-	return order, nil
+	return strings.TrimSpace(string(text)), err
 }
 
 // answered reports whether pmcd waits for an answer.

@@ -1,5 +1,5 @@
 // Package liar lies in the name of an agent. It stands between pmcd and an agent that tells the truth, and says something
-// else, or at another time, while an order tells it to:
+// else while an order tells it to:
 //
 //	err := liar.Between(in, out, func(in, out *os.File) error { return server.Serve(ctx, in, out) }, orders)
 //
@@ -10,6 +10,6 @@
 // Between passes requests on as they are, one after the other, as pmcd asks. Which lies there are is a table, [Lies]: a new one is a line
 // there, and everything that runs with liars runs with it, too (test/soak).
 //
-// What pmcd makes of a lie is docs/protocol.md 6.2: from some it drops the agent, which it starts again by itself
-// once a minute at most.
+// The lies are those that reach clients. Others reach pmcd alone, which drops the agent (docs/protocol.md 6.2): that is
+// what an agent that is killed shows.
 package liar

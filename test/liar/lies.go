@@ -5,50 +5,34 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"pmdaderived/pdu"
 )
 
-// Cost is what pmcd itself makes of a lie, at the most.
-type Cost int
-
-const (
-	Nothing Cost = iota // the lie reaches clients, or an error in its place
-	Dropped             // pmcd drops the agent, and starts it again: at once for the first time, else a minute after the last time
-	Waits               // pmcd waits for the agent, and serves nobody
-)
-
-// Lie is an order.
-type Lie struct {
-	Order string
-	Cost  Cost
-}
-
-// Lies are all of the table, each with its first argument or, if wanted, with every one.
-func Lies(every bool) []Lie {
-	var all []Lie
+// Lies are the orders of the table, each lie with every argument.
+func Lies() (orders []string) {
 	for _, l := range tellings() {
-		arguments := strings.Fields(l.arguments)
-		if len(arguments) == 0 {
-			arguments = []string{""}
+		if l.arguments == "" {
+			orders = append(orders, l.name)
 		}
-		if !every {
-			arguments = arguments[:1]
-		}
-		for _, argument := range arguments {
-			all = append(all, Lie{strings.TrimSpace(l.name + " " + argument), l.cost})
+		for _, argument := range strings.Fields(l.arguments) {
+			orders = append(orders, l.name+" "+argument)
 		}
 	}
-	return all
+	return orders
 }
+
+// randomly is the name of the lie that changes random words of answers.
+const randomly = "random"
+
+// Random is the order to tell it with a seed.
+func Random(seed uint64) string { return randomly + " " + strconv.FormatUint(seed, 10) }
 
 // lie is one way to lie.
 type lie struct {
 	name      string
-	arguments string     // separated by blanks; one is told with each of them
-	about     []pdu.Kind // of requests; nil: of all
-	cost      Cost
+	arguments string                  // separated by blanks; one is told with each of them
+	about     []pdu.Kind              // of requests; nil: of all
 	say       func(t *telling) []byte // the frame, or what is in its place
 }
 
@@ -58,90 +42,77 @@ func tellings() []lie {
 	below := []pdu.Kind{pdu.KindPMNSChild, pdu.KindPMNSTraverse, pdu.KindPMNSIDs}
 	codes := "-12389 -12387 -2 -2147483648" // AGAIN, PERMISSION, ENOENT, none
 	return []lie{
-		{"name-error", codes, names, Nothing, refuse},
-		{"name-three", "", names, Nothing, ids(func(t *telling, m *pdu.PMNSIDs) { m.PMIDs = slices.Repeat(m.PMIDs, 3) })},
-		{"name-status", "1 -2", names, Nothing, ids(func(t *telling, m *pdu.PMNSIDs) { m.Status = int32(t.number()) })},
-		{"name-other", "", names, Nothing, ids(func(t *telling, m *pdu.PMNSIDs) { m.PMIDs[0] = pdu.NewPMID(60, 0, 4) })},
-		{"name-changes", "", names, Nothing, ids(func(t *telling, m *pdu.PMNSIDs) { m.PMIDs[0] += pdu.PMID(t.n) })},
-		{"name-slow", "1s", names, Waits, slow},
-		{"below-names", "", below, Nothing, other(func(t *telling, m *pdu.PMNSNames) { m.Names, m.Status = odd(), nil })},
-		{"below-error", "-12389", below, Nothing, refuse},
+		{"name-error", codes, names, refuse},
+		{"name-three", "", names, ids(func(t *telling, m *pdu.PMNSIDs) { m.PMIDs = slices.Repeat(m.PMIDs, 3) })},
+		{"name-status", "1 -2", names, ids(func(t *telling, m *pdu.PMNSIDs) { m.Status = int32(t.number()) })},
+		{"name-other", "", names, ids(func(t *telling, m *pdu.PMNSIDs) { m.PMIDs[0] = pdu.NewPMID(60, 0, 4) })},
+		{"name-changes", "", names, ids(func(t *telling, m *pdu.PMNSIDs) { m.PMIDs[0] += pdu.PMID(t.n) })},
+		{"below-names", "", below, other(func(t *telling, m *pdu.PMNSNames) { m.Names, m.Status = odd(), nil })},
+		{"below-error", "-12389", below, refuse},
 
-		{"desc-error", "-12389 -12358", descs, Nothing, refuse},
-		{"desc-pmid", "", descs, Nothing, desc(func(t *telling, d *pdu.Desc) { d.PMID = pdu.NewPMID(60, 0, 4) })},
-		{"desc-type", "0 6 9 99", descs, Nothing, desc(func(t *telling, d *pdu.Desc) { d.Type = pdu.Type(t.number()) })},
-		{"desc-changes", "", descs, Nothing, desc(func(t *telling, d *pdu.Desc) { d.Type = pdu.Type(t.n % 8) })},
-		{"desc-indom", "", descs, Nothing, desc(func(t *telling, d *pdu.Desc) { d.InDom = pdu.NewInDom(60, 0) })},
-		{"desc-garbage", "", descs, Nothing, desc(func(t *telling, d *pdu.Desc) {
+		{"desc-error", "-12389 -12358", descs, refuse},
+		{"desc-pmid", "", descs, desc(func(t *telling, d *pdu.Desc) { d.PMID = pdu.NewPMID(60, 0, 4) })},
+		{"desc-type", "0 6 9 99", descs, desc(func(t *telling, d *pdu.Desc) { d.Type = pdu.Type(t.number()) })},
+		{"desc-changes", "", descs, desc(func(t *telling, d *pdu.Desc) { d.Type = pdu.Type(t.n % 8) })},
+		{"desc-indom", "", descs, desc(func(t *telling, d *pdu.Desc) { d.InDom = pdu.NewInDom(60, 0) })},
+		{"desc-garbage", "", descs, desc(func(t *telling, d *pdu.Desc) {
 			*d = pdu.Desc{PMID: pdu.PMID(t.rand.Uint32()), Type: pdu.Type(t.rand.Int32()), InDom: pdu.InDom(t.rand.Uint32()), Sem: pdu.Semantics(t.rand.Int32())}
 		})},
-		{"desc-slow", "500ms", descs, Waits, slow},
 
-		{"instances-error", "-12389 -12359", instances, Nothing, refuse},
-		{"instances-indom", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) { m.InDom = 0xdeadbeef })},
-		{"instances-none", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) { m.Instances = nil })},
-		{"instances-twice", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) { m.Instances = slices.Repeat(m.Instances, 2) })},
-		{"instances-negative", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) {
+		{"instances-error", "-12389 -12359", instances, refuse},
+		{"instances-indom", "", instances, list(func(t *telling, m *pdu.InstanceReply) { m.InDom = 0xdeadbeef })},
+		{"instances-none", "", instances, list(func(t *telling, m *pdu.InstanceReply) { m.Instances = nil })},
+		{"instances-twice", "", instances, list(func(t *telling, m *pdu.InstanceReply) { m.Instances = slices.Repeat(m.Instances, 2) })},
+		{"instances-negative", "", instances, list(func(t *telling, m *pdu.InstanceReply) {
 			for i := range m.Instances {
 				m.Instances[i].ID = -m.Instances[i].ID - 1
 			}
 		})},
-		{"instances-many", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) {
+		{"instances-many", "", instances, list(func(t *telling, m *pdu.InstanceReply) {
 			for i := range 50_000 {
 				m.Instances = append(m.Instances, pdu.Instance{ID: pdu.Inst(1000 + i), Name: "more" + strconv.Itoa(i)})
 			}
 		})},
-		{"instances-names", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) {
+		{"instances-names", "", instances, list(func(t *telling, m *pdu.InstanceReply) {
 			for i, name := range odd()[:min(len(odd()), len(m.Instances))] {
 				m.Instances[i].Name = name
 			}
 		})},
-		{"instances-same", "", instances, Nothing, list(func(t *telling, m *pdu.InstanceReply) {
+		{"instances-same", "", instances, list(func(t *telling, m *pdu.InstanceReply) {
 			for i := range m.Instances {
 				m.Instances[i].Name = "m3"
 			}
 		})},
-		{"instances-count", "", instances, Nothing, func(t *telling) []byte {
+		{"instances-count", "", instances, func(t *telling) []byte {
 			frame := whole(t.truth)
 			if t.truth.Kind == pdu.KindInstance {
 				put(frame, pdu.HeaderSize+4, 1<<20)
 			}
 			return frame
 		}},
-		{"instances-slow", "500ms", instances, Waits, slow},
-		{"instances-churn", "", slices.Concat(fetch, instances), Nothing, churn},
-		{"instances-slow-churn", "500ms", slices.Concat(fetch, instances), Waits, func(t *telling) []byte {
-			if t.asked.Kind == pdu.KindInstanceReq {
-				t.rest()
-			}
-			return churn(t)
-		}},
+		{"instances-churn", "", slices.Concat(fetch, instances), churn},
 
-		{"fetch-error", "-12389 1", fetch, Nothing, refuse},
-		{"fetch-ipc", "", fetch, Dropped, func(t *telling) []byte { return (&pdu.Error{Code: pdu.ErrIPC}).Append(nil, t.truth.From) }},
-		{"fetch-changes", "31", fetch, Nothing, patched(func(frame []byte) { put(frame, pdu.HeaderSize, 31) })},
-		{"fetch-slow", "2s 500ms 6s", fetch, Waits, slow},
-		{"sets-other", "", fetch, Nothing, patched(func(frame []byte) { sets(frame, func(at, _ int) { put(frame, at, uint32(pdu.NewPMID(1, 2, 3))) }) })},
-		{"sets-of-others", "", fetch, Nothing, patched(func(frame []byte) {
+		{"fetch-error", "-12389 1", fetch, refuse},
+		{"fetch-changes", "31", fetch, patched(func(frame []byte) { put(frame, pdu.HeaderSize, 31) })},
+		{"sets-other", "", fetch, patched(func(frame []byte) { sets(frame, func(at, _ int) { put(frame, at, uint32(pdu.NewPMID(1, 2, 3))) }) })},
+		{"sets-of-others", "", fetch, patched(func(frame []byte) {
 			sets(frame, func(at, _ int) { put(frame, at, uint32(pdu.NewPMID(401, 0, pdu.PMID(get(frame, at)).Item()))) })
 		})},
-		{"sets-swapped", "", fetch, Nothing, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet {
+		{"sets-swapped", "", fetch, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet {
 			return append(all[1:], all[0])
 		})},
-		{"sets-doubled", "", fetch, Nothing, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet {
+		{"sets-doubled", "", fetch, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet {
 			return slices.Repeat(all[:1], len(all))
 		})},
-		{"sets-missing", "", fetch, Dropped, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet { return all[1:] })},
-		{"sets-many", "", fetch, Dropped, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet { return slices.Repeat(all, 2) })},
-		{"sets-codes", "-12389 -2147483648", fetch, Nothing, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet {
+		{"sets-codes", "-12389 -2147483648", fetch, values(func(t *telling, all []pdu.ValueSet) []pdu.ValueSet {
 			for i := range all {
 				all[i] = pdu.ValueSet{PMID: all[i].PMID, Code: pdu.Code(t.number())}
 			}
 			return all
 		})},
-		{"values-none", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value { return nil })},
-		{"values-two", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value { return slices.Repeat(vs, 2) })},
-		{"values-many", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value {
+		{"values-none", "", fetch, each(func(t *telling, vs []pdu.Value) []pdu.Value { return nil })},
+		{"values-two", "", fetch, each(func(t *telling, vs []pdu.Value) []pdu.Value { return slices.Repeat(vs, 2) })},
+		{"values-many", "", fetch, each(func(t *telling, vs []pdu.Value) []pdu.Value {
 			for i := range 5000 {
 				v := vs[0]
 				v.Inst = pdu.Inst(i)
@@ -149,20 +120,20 @@ func tellings() []lie {
 			}
 			return vs
 		})},
-		{"values-negative", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value {
+		{"values-negative", "", fetch, each(func(t *telling, vs []pdu.Value) []pdu.Value {
 			for i := range vs {
 				vs[i].Inst = -2 - vs[i].Inst
 			}
 			return vs
 		})},
-		{"values-unsorted", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value { slices.Reverse(vs); return vs })},
-		{"values-back", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value {
+		{"values-unsorted", "", fetch, each(func(t *telling, vs []pdu.Value) []pdu.Value { slices.Reverse(vs); return vs })},
+		{"values-back", "", fetch, each(func(t *telling, vs []pdu.Value) []pdu.Value {
 			for i := range vs {
 				vs[i].Bits = math.MaxUint64 - vs[i].Bits
 			}
 			return vs
 		})},
-		{"types-change", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value {
+		{"types-change", "", fetch, each(func(t *telling, vs []pdu.Value) []pdu.Value {
 			for i, v := range vs {
 				vs[i] = [...]pdu.Value{
 					v, pdu.Uint32Value(v.Inst, 7), pdu.DoubleValue(v.Inst, math.NaN()), pdu.StringValue(v.Inst, "seven"), pdu.AggregateValue(v.Inst, []byte{7}),
@@ -170,7 +141,7 @@ func tellings() []lie {
 			}
 			return vs
 		})},
-		{"block-short", "", fetch, Nothing, func(t *telling) []byte { // the last one, where pmcd does not notice
+		{"block-short", "", fetch, func(t *telling) []byte { // the last one, where pmcd does not notice
 			frame := whole(t.truth)
 			if last := len(frame) - 12; t.truth.Kind == pdu.KindResult && last >= setAt && get(frame, last)&0xffffff == 12 {
 				put(frame, last, get(frame, last)-4)
@@ -179,50 +150,19 @@ func tellings() []lie {
 			}
 			return frame
 		}},
-		{"blocks-length", "4 0 12 100", fetch, Dropped, func(t *telling) []byte {
-			frame := each(func(t *telling, vs []pdu.Value) []pdu.Value {
-				for i := range vs {
-					vs[i] = pdu.AggregateValue(vs[i].Inst, make([]byte, t.number()))
-				}
-				return vs
-			})(t)
-			if t.truth.Kind == pdu.KindResult {
-				blocks(frame, func(at int) { put(frame, at, get(frame, at)&0xffffff|uint32(pdu.TypeU64)<<24) })
-			}
-			return frame
-		}},
-		{"blocks-long", "", fetch, Dropped, patched(func(frame []byte) { blocks(frame, func(at int) { put(frame, at, get(frame, at)|0xffffff) }) })},
-		{"blocks-type", "6 255", fetch, Nothing, func(t *telling) []byte {
+		{"blocks-type", "6 255", fetch, func(t *telling) []byte {
 			return patched(func(frame []byte) {
 				blocks(frame, func(at int) { put(frame, at, get(frame, at)&0xffffff|uint32(t.number())<<24) })
 			})(t)
 		}},
-		{"format", "", fetch, Dropped, patched(func(frame []byte) { sets(frame, func(at, _ int) { put(frame, at+8, 77) }) })},
-		{"in-situ", "", fetch, Nothing, each(func(t *telling, vs []pdu.Value) []pdu.Value {
+		{"in-situ", "", fetch, each(func(t *telling, vs []pdu.Value) []pdu.Value {
 			for i := range vs {
 				vs[i] = pdu.Uint32Value(vs[i].Inst, 7)
 			}
 			return vs
 		})},
-		{"count", "", fetch, Dropped, patched(func(frame []byte) { sets(frame, func(at, _ int) { put(frame, at+4, 1<<28) }) })},
 
-		{"kind", "", fetch, Dropped, func(t *telling) []byte { return (&pdu.DescReply{}).Append(nil, t.truth.From) }},
-		{"twice", "", nil, Dropped, func(t *telling) []byte { return append(whole(t.truth), whole(t.truth)...) }},
-		{"never", "", fetch, Dropped, func(*telling) []byte { return nil }},
-		{"before", "", nil, Dropped, func(t *telling) []byte {
-			if t.before == nil {
-				return whole(t.truth)
-			}
-			return t.before
-		}},
-		{"length", "", fetch, Dropped, func(t *telling) []byte {
-			frame := whole(t.truth)
-			put(frame, 0, 4)
-			return frame
-		}},
-		{"exit", "", fetch, Dropped, nil},
-		{"random", "1 2 3", nil, Nothing, random(false)},
-		{"random-all", "1", nil, Dropped, random(true)},
+		{randomly, "1 2 3", nil, random},
 	}
 }
 
@@ -231,18 +171,8 @@ func (t *telling) number() int {
 	return n
 }
 
-func (t *telling) rest() {
-	d, _ := time.ParseDuration(t.argument)
-	time.Sleep(d)
-}
-
 func refuse(t *telling) []byte {
 	return (&pdu.Error{Code: pdu.Code(t.number())}).Append(nil, t.truth.From)
-}
-
-func slow(t *telling) []byte {
-	t.rest()
-	return whole(t.truth)
 }
 
 // odd are names that nobody expects.
@@ -297,31 +227,30 @@ func churn(t *telling) []byte {
 // churned is how many instances there are of one fetch, at the most.
 const churned = 100
 
-// random changes one to three words of every other answer; of a RESULT, unless all may change, those that pmcd passes on: change bits,
-// PMIDs, instances, values. An ERROR stays one: of another in place of an INSTANCE pmcd dies (docs/pmcd.md n).
-func random(all bool) func(*telling) []byte {
-	return func(t *telling) []byte {
-		frame := whole(t.truth)
-		var words []int // where they are
+// random changes one to three words of every other answer; of a RESULT those that pmcd passes on: change bits, PMIDs, instances, values.
+// An ERROR stays one: of another in place of an INSTANCE pmcd dies (docs/pmcd.md n).
+func random(t *telling) []byte {
+	frame := whole(t.truth)
+	var words []int // where they are
+	if t.truth.Kind == pdu.KindResult {
+		words = passed(frame)
+	} else {
 		for at := pdu.HeaderSize; at+4 <= len(frame); at += 4 {
 			words = append(words, at)
 		}
-		if t.truth.Kind == pdu.KindResult && !all {
-			words = passed(frame)
-		}
-		if len(words) == 0 || t.rand.IntN(2) == 0 {
-			return frame
-		}
-		for range 1 + t.rand.IntN(3) {
-			at := words[t.rand.IntN(len(words))]
-			word := get(frame, at)
-			put(frame, at, [...]uint32{0, 1, word + 1, word - 1, word ^ 1<<t.rand.IntN(32), math.MaxUint32, math.MaxInt32, t.rand.Uint32()}[t.rand.IntN(8)])
-		}
-		if t.truth.Kind == pdu.KindError {
-			put(frame, pdu.HeaderSize, get(frame, pdu.HeaderSize)|1<<31)
-		}
+	}
+	if len(words) == 0 || t.rand.IntN(2) == 0 {
 		return frame
 	}
+	for range 1 + t.rand.IntN(3) {
+		at := words[t.rand.IntN(len(words))]
+		word := get(frame, at)
+		put(frame, at, [...]uint32{0, 1, word + 1, word - 1, word ^ 1<<t.rand.IntN(32), math.MaxUint32, math.MaxInt32, t.rand.Uint32()}[t.rand.IntN(8)])
+	}
+	if t.truth.Kind == pdu.KindError {
+		put(frame, pdu.HeaderSize, get(frame, pdu.HeaderSize)|1<<31)
+	}
+	return frame
 }
 
 func passed(frame []byte) []int {

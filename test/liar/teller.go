@@ -18,28 +18,23 @@ type telling struct {
 	rand         *rand.Rand // begins with the argument, if that is a number
 	n            int        // answers to requests of the kind since the lie began
 	fetches      int        // likewise of FETCH
-	before       []byte     // the last one that would have been true; nil: there is none
 }
 
 // teller tells lies, one after the other.
 type teller struct {
-	order  string
-	rand   *rand.Rand
-	n      map[pdu.Kind]int
-	before map[pdu.Kind][]byte
+	order string
+	rand  *rand.Rand
+	n     map[pdu.Kind]int
 
 	announced bool // that names have changed since the order
 }
-
-// errEnd has the agent end.
-var errEnd = errors.New("the agent ends as it is told")
 
 // tell is what to answer instead of the truth.
 func (r *teller) tell(order string, asked, truth pdu.Frame) ([]byte, error) {
 	if order != r.order {
 		_, argument, _ := strings.Cut(order, " ")
 		seed, _ := strconv.ParseUint(argument, 10, 64) // of most lies the argument is none
-		*r = teller{order: order, rand: rand.New(rand.NewPCG(seed, 0)), n: map[pdu.Kind]int{}, before: map[pdu.Kind][]byte{}}
+		*r = teller{order: order, rand: rand.New(rand.NewPCG(seed, 0)), n: map[pdu.Kind]int{}}
 	}
 	if order == "" {
 		return r.announce(truth), nil
@@ -53,12 +48,8 @@ func (r *teller) tell(order string, asked, truth pdu.Frame) ([]byte, error) {
 	if len(l.about) > 0 && !slices.Contains(l.about, k) {
 		return r.announce(truth), nil
 	}
-	t := &telling{asked: asked, truth: truth, argument: argument, rand: r.rand, n: r.n[k], fetches: r.n[pdu.KindFetch], before: r.before[k]}
+	t := &telling{asked: asked, truth: truth, argument: argument, rand: r.rand, n: r.n[k], fetches: r.n[pdu.KindFetch]}
 	r.n[k]++
-	r.before[k] = whole(truth)
-	if name == "exit" {
-		return nil, errEnd
-	}
 	return l.say(t), nil
 }
 

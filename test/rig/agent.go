@@ -1,12 +1,8 @@
 package rig
 
 import (
-	"bufio"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -51,12 +47,8 @@ func Metrics() []Metric {
 		m.Desc.Type = t
 		return m
 	}
-	same := func(at uint64) uint64 { return at }
 	return []Metric{
-		singular("now", pdu.SemInstant, pdu.Units{Time: 1, TimeScale: pdu.TimeNanosec}, same),
-		singular("nanos", pdu.SemCounter, count, same),
-		singular("ticks", pdu.SemCounter, count, func(at uint64) uint64 { return at / 1000 }),
-		singular("swing", pdu.SemCounter, count, Swing),
+		singular("nanos", pdu.SemCounter, count, func(at uint64) uint64 { return at }),
 		singular("phase", pdu.SemInstant, pdu.Units{}, Phase),
 		singular("slope", pdu.SemInstant, pdu.Units{}, Slope),
 		singular("size", pdu.SemInstant, pdu.Units{Space: 1}, Size),
@@ -88,15 +80,6 @@ func Member(at uint64, inst pdu.Inst) uint64 { return Phase(at) + 1000*uint64(in
 // Load is a counter of microseconds, the faster the higher the instance.
 func Load(at uint64, inst pdu.Inst) uint64 { return (uint64(inst) + 1) * (at / 1000) }
 
-// SwingPeriod is no multiple of the interval of any client: otherwise a client would always meet the same phase.
-const SwingPeriod = 3300 * time.Millisecond
-
-// Swing is a counter of microseconds whose rate swings by a half: the integral of 1e6 (1 + sin(2πt/SwingPeriod)/2) per second.
-func Swing(at uint64) uint64 {
-	turn := 2 * math.Pi * float64(at%uint64(SwingPeriod)) / float64(SwingPeriod)
-	return at/1000 + uint64(1e6*SwingPeriod.Seconds()/(4*math.Pi)*(1-math.Cos(turn)))
-}
-
 // AllMembers are the instances of the domain that never changes.
 func AllMembers(uint64) []pdu.Inst { return from(0, Members) }
 
@@ -122,11 +105,9 @@ const None = "-"
 
 // AgentSpec is an agent of the rig. Several can run, each in a domain of its own.
 type AgentSpec struct {
-	Name    string // of its metrics' root, and of its program in the folder: a copy of one that calls Helper
-	Domain  int
-	Journal string // file to which it adds lines, see ReadJournal; None: no such file
-	Orders  string // file that says how it misbehaves while it exists: "nap 4s" before each fetch; None: never
-	Lies    string // file that says how it lies while it exists, see package liar; "" or None: never
+	Name   string // of its metrics' root, and of its program in the folder: a copy of one that calls Helper
+	Domain int
+	Lies   string // file that says how it lies while it exists, see package liar; None: never
 }
 
 // dynamicNode is the node of a liar's names below which it answers lookups itself.
@@ -138,35 +119,33 @@ func (s AgentSpec) In(f Folder) pmcdtest.Agent {
 	for item, m := range Metrics() {
 		fmt.Fprintf(&pmns, "\t%s\t%s:0:%d\n", m.Name, strings.ToUpper(s.Name), item)
 	}
-	lies := cmp.Or(s.Lies, None)
-	if lies != None {
+	if s.Lies != None {
 		fmt.Fprintf(&pmns, "\t%s\t%s:*:*\n", dynamicNode, strings.ToUpper(s.Name))
 	}
 	return pmcdtest.Agent{
 		Name: s.Name, Domain: s.Domain, PMNS: s.Name + " {\n" + pmns.String() + "}",
-		Command: []string{f.Path(s.Name), agentWord, s.Name, strconv.Itoa(s.Domain), s.Journal, s.Orders, lies},
+		Command: []string{f.Path(s.Name), agentWord, s.Name, strconv.Itoa(s.Domain), s.Lies},
 	}
 }
 
 // Helper does the work of an agent's process and reports whether the arguments, those after the program's
 // name, make this process one. The program then ends with the status.
 func Helper(args []string) (status int, helper bool) {
-	if len(args) != 6 || args[0] != agentWord {
+	if len(args) != 4 || args[0] != agentWord {
 		return 0, false
 	}
-	if err := serveAgent(args[1], args[2], args[3], args[4], args[5]); err != nil {
+	if err := serveAgent(args[1], args[2], args[3]); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", agentWord, err)
 		return 1, true
 	}
 	return 0, true
 }
 
-func serveAgent(name, domain, journal, orders, lies string) error {
-	a, stop, err := newAgent(domain, journal, orders)
+func serveAgent(name, domain, lies string) error {
+	a, err := newAgent(domain)
 	if err != nil {
 		return err
 	}
-	defer stop()
 	in, out, err := pmda.Stdio()
 	if err != nil {
 		return err
@@ -205,27 +184,15 @@ func (a *agent) named(name string) (pmda.Agent, error) {
 	}{a, names}, err
 }
 
-func newAgent(domain, journal, orders string) (a *agent, stop func(), err error) {
-	a = &agent{metrics: Metrics(), orders: orders}
-	if a.domain, err = strconv.Atoi(domain); err != nil {
-		return nil, nil, err
-	}
-	if journal == None {
-		return a, func() {}, nil
-	}
-	if a.journal, err = os.OpenFile(journal, os.O_WRONLY|os.O_APPEND, 0); err != nil {
-		return nil, nil, err
-	}
-	return a, func() { _ = a.journal.Close() }, nil
+func newAgent(domain string) (*agent, error) {
+	n, err := strconv.Atoi(domain)
+	return &agent{domain: n, metrics: Metrics()}, err
 }
 
 // agent serves the metrics.
 type agent struct {
 	domain  int
 	metrics []Metric
-	journal *os.File // nil: it keeps none
-	orders  string
-	problem error // of the journal, told with the next fetch
 }
 
 func (a *agent) metric(id pdu.PMID) (m Metric, ok bool) {
@@ -270,9 +237,6 @@ func (a *agent) Instances(_ pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
 
 // Fetch implements pmda.Agent. All values are of one moment.
 func (a *agent) Fetch(req *pmda.FetchRequest, out *pdu.ResultWriter) error {
-	if err := errors.Join(a.problem, a.obey()); err != nil {
-		return err
-	}
 	at := uint64(time.Now().UnixNano())
 	for _, id := range req.PMIDs {
 		d, err := a.Desc(req.Client, id)
@@ -300,67 +264,4 @@ func (a *agent) Fetch(req *pmda.FetchRequest, out *pdu.ResultWriter) error {
 		out.Numbers(id, d.Type, insts, bits)
 	}
 	return nil
-}
-
-// obey misbehaves as it is told. pmcd, which waits for the answer, serves nobody meanwhile.
-func (a *agent) obey() error {
-	if a.orders == None {
-		return nil
-	}
-	text, err := os.ReadFile(a.orders)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	order, argument, _ := strings.Cut(string(text), " ")
-	switch {
-	case err != nil:
-		return err
-	case order != "nap":
-		return fmt.Errorf("no order %q", text)
-	}
-	nap, err := time.ParseDuration(argument)
-	if err != nil {
-		return err
-	}
-	start := time.Now()
-	time.Sleep(nap)
-	return a.note("nap", start.UnixNano(), time.Now().UnixNano())
-}
-
-// Attribute implements pmda.AttributeWatcher. pmcd writes attributes before anything that their client asks for, which
-// orders connections and values exactly.
-func (a *agent) Attribute(_ pmda.Client, attr pdu.Attribute, value string) {
-	if pid, err := strconv.ParseInt(value, 10, 64); attr == pdu.AttrProcessID && err == nil {
-		a.problem = errors.Join(a.problem, a.note("client", pid, time.Now().UnixNano()))
-	}
-}
-
-func (a *agent) note(what string, x, y int64) error {
-	if a.journal == nil {
-		return nil
-	}
-	_, err := fmt.Fprintln(a.journal, what, x, y)
-	return err
-}
-
-// ReadJournal gives what an agent has noted: of "client", process numbers of clients that have connected, and when; of
-// "nap", when it began and ended. Times are ns since the Epoch.
-func ReadJournal(path, what string) (notes [][2]int64, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		var word string
-		var note [2]int64
-		if _, err := fmt.Sscan(lines.Text(), &word, &note[0], &note[1]); err != nil {
-			return nil, fmt.Errorf("journal: %q: %w", lines.Text(), err)
-		}
-		if word == what {
-			notes = append(notes, note)
-		}
-	}
-	return notes, lines.Err()
 }

@@ -118,12 +118,6 @@ func (f Fetched) Bits(i int) (bits uint64, ok bool) {
 	return f.Sets[i].Values[0].Bits, true
 }
 
-// Age is how old a value that is a time of day was when the answer was there.
-func (f Fetched) Age(i int) (age time.Duration, ok bool) {
-	at, ok := f.Bits(i)
-	return f.Answered.Sub(time.Unix(0, int64(at))), ok
-}
-
 // FetchAt fetches at a pace, at once for the first time, for as long as each, which gets what was fetched, wants more.
 func (c *Client) FetchAt(ctx context.Context, pace Pace, each func(Fetched) (more bool)) error {
 	for at := time.Now(); ; {
@@ -134,27 +128,15 @@ func (c *Client) FetchAt(ctx context.Context, pace Pace, each func(Fetched) (mor
 		if !each(f) {
 			return nil
 		}
-		if at = pace(at); at.IsZero() {
-			return nil
-		}
+		at = pace(at)
 		if !Sleep(ctx, time.Until(at)) {
 			return ctx.Err()
 		}
 	}
 }
 
-// Pace says when to fetch after a fetch that was at a time; the zero time: never.
+// Pace says when to fetch after a fetch that was at a time.
 type Pace func(last time.Time) time.Time
-
-// Until keeps a pace to an end.
-func (p Pace) Until(end time.Time) Pace {
-	return func(last time.Time) time.Time {
-		if at := p(last); at.Before(end) {
-			return at
-		}
-		return time.Time{}
-	}
-}
 
 // Nonstop fetches without a pause.
 func Nonstop(last time.Time) time.Time { return last }

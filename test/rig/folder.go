@@ -63,15 +63,6 @@ func (f Folder) Write(name, text string) (string, error) {
 	return path, os.Rename(path+"~", path)
 }
 
-// Shared makes an empty file that everybody may write to: agents that are started again are no longer root.
-func (f Folder) Shared(name string) (path string, err error) {
-	path = f.Path(name)
-	if err := os.WriteFile(path, nil, 0o666); err != nil {
-		return "", err
-	}
-	return path, os.Chmod(path, 0o666)
-}
-
 // Remove deletes it.
 func (f Folder) Remove() error { return os.RemoveAll(string(f)) }
 

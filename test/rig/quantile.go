@@ -52,15 +52,6 @@ func (h Histogram) Since(before Histogram) Histogram {
 	return Histogram{h.Bounds, counts}
 }
 
-// Plus is both together.
-func (h Histogram) Plus(other Histogram) Histogram {
-	counts := slices.Clone(h.Counts)
-	for i := range other.Counts {
-		counts[i] += other.Counts[i]
-	}
-	return Histogram{h.Bounds, counts}
-}
-
 // Total counts all.
 func (h Histogram) Total() (n uint64) {
 	for _, c := range h.Counts {
@@ -103,15 +94,11 @@ func (l Limit) name() string {
 
 // Times is a row about how long something takes.
 func Times(what string, d interface{ Quantile(q float64) time.Duration }, limits ...Limit) Row {
-	sign := ""
-	if _, classes := d.(Histogram); classes {
-		sign = "≤ " // all that is known
-	}
 	var measured, target []string
 	r := Row{What: what, OK: true, Timed: true}
 	for _, l := range limits {
 		at := d.Quantile(l.Q)
-		measured = append(measured, l.name()+" "+sign+Milliseconds(at))
+		measured = append(measured, l.name()+" "+Milliseconds(at))
 		if l.Most > 0 {
 			target = append(target, l.name()+" ≤ "+Milliseconds(l.Most))
 			r.OK = r.OK && at <= l.Most

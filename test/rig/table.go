@@ -105,9 +105,8 @@ func (t *Table) Write(w io.Writer) error {
 
 // Part is a part of a run, which makes some rows.
 type Part struct {
-	Name  string
-	Quiet bool // the machine has next to nothing to do, so that its own delays are of interest: they are a row
-	Run   func(context.Context) ([]Row, error)
+	Name string
+	Run  func(context.Context) ([]Row, error)
 }
 
 // Log is where runs tell what they do. A nil Log tells nothing.
@@ -147,19 +146,12 @@ func Run(ctx context.Context, log *Log, only []string, parts []Part) (*Table, er
 			continue
 		}
 		log.Tellf("%4.0f s  %s", time.Since(begin).Seconds(), p.Name)
-		late := func() Wakes { return nil }
-		if p.Quiet {
-			late = WatchMachine()
-		}
 		rows, err := p.Run(ctx)
-		machine := MachineRow(p.Name, late())
 		switch {
 		case ctx.Err() != nil:
 			return t, ctx.Err()
 		case err != nil:
 			rows = append(rows, Row{What: p.Name, Measured: "not measured", Target: strings.ReplaceAll(err.Error(), "\n", " ")})
-		case p.Quiet:
-			rows = append(rows, machine)
 		}
 		for _, r := range rows {
 			log.Notef("%s: %s (%s) %s", r.What, r.Measured, r.Target, r.Verdict())

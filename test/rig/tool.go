@@ -68,16 +68,6 @@ func (t *Tool) Wait() error {
 	return nil
 }
 
-// Output runs a tool to its end and returns what it has printed, and the process that it was.
-func Output(ctx context.Context, p *pmcdtest.PMCD, env []string, args ...string) (lines []Line, pid int, err error) {
-	t, err := Start(ctx, p, func(l Line) { lines = append(lines, l) }, env, args...)
-	if err != nil {
-		return nil, 0, err
-	}
-	err = t.Wait()
-	return lines, t.Cmd.Process.Pid, err
-}
-
 // Matching finds the lines of a file that match, without their ends.
 func Matching(path string, match *regexp.Regexp) (found []string, err error) {
 	text, err := os.ReadFile(path)

@@ -40,12 +40,11 @@ type judge struct {
 
 // past is what a context has seen of a track.
 type past struct {
-	last    moment // of the last fetch that had a sample
-	joint   uint64 // where the next step has to begin; 0: not known
-	none    bool   // the last fetch had no value
-	renewed bool   // the daemon may be another one since
-	early   bool   // it need not have one: there are too few ticks so far, or too many gaps
-	asked   time.Time
+	last  moment // of the last fetch that had a sample
+	joint uint64 // where the next step has to begin; 0: not known
+	none  bool   // the last fetch had no value
+	early bool   // it need not have one: there are too few ticks so far, or too many gaps
+	asked time.Time
 }
 
 func newJudge(s *scene, who string, list []chosen) *judge {
@@ -67,8 +66,6 @@ func (j *judge) check(f rig.Fetched) {
 	}
 	excused := j.weather.bad(f.Sent, answered, agentGone, pmcdGone, pmcdTold) || j.list[0].name == plainName && len(sets[0].Values) == 0
 	moments := make(map[string]moment)
-	plain, aged := f.Bits(0)
-	aged = aged && j.list[0].name == plainName
 	for i := range sets {
 		switch c := &j.list[i]; {
 		case c.metric != nil:
@@ -78,9 +75,6 @@ func (j *judge) check(f rig.Fetched) {
 		case c.track != nil && c.role == atRole:
 			if m, ok := j.moment(c.track, rig.Fetched{Answered: answered, Sets: sets[i:]}, excused); ok {
 				moments[c.track.name] = m
-				if aged && !c.track.ticks() {
-					j.tally.age(int64(plain - m.at))
-				}
 			}
 		}
 	}
@@ -121,7 +115,7 @@ func (j *judge) moment(t *track, sampled rig.Fetched, excused bool) (m moment, o
 	if j.weather.bad(p.asked, answered, agentGone) { // counters of an agent that is started again begin anew
 		p.joint = 0
 	}
-	if p.renewed = j.weather.bad(p.asked, answered, pmcdTold); p.renewed && t.looks {
+	if t.looks && j.weather.bad(p.asked, answered, pmcdTold) { // the daemon may be another one
 		p.joint = 0
 	}
 	p.asked = answered

@@ -2,8 +2,9 @@ package soak
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,36 +15,127 @@ import (
 // liarOf is the name of an agent that lies.
 func liarOf(i int) string { return [...]string{"evil", "vile"}[i] }
 
-// mostLying is how long an agent tells one lie, and how long it is honest after that, at the most.
-const mostLying = 5 * time.Second
+// badDefinitions need an agent that lies, and begin with its name.
+func badDefinitions(agent string) string {
+	text := `at = evil.nanos
+pace = rate(evil.nanos)
+step = delta(evil.nanos)
+member = evil.member * 2
+picked = evil.member[m3]
+matched = matchinst(/m[12]/, evil.load)
+surge = rate(evil.surge)
+sum = sum(evil.load)
+word = evil.dyn.word + evil.dyn.share
+words = evil.dyn.words[m1]
+mixed = evil.phase + wave.phase
+choice = defined(evil.dyn.n30) ? evil.dyn.n30 : wave.nanos
+`
+	for i := range 20 {
+		text += fmt.Sprintf("n%d = evil.dyn.n%d\n", i, i)
+	}
+	var all strings.Builder
+	for line := range strings.Lines(text) {
+		all.WriteString(agent + "." + strings.ReplaceAll(line, "evil.", agent+"."))
+	}
+	return all.String()
+}
 
-// lie has an agent tell lies in any order until ctx ends, of those that pmcd passes on. Every other one is random. It ends with the truth.
+func badNames(agent string) (names []string) {
+	for line := range strings.Lines(badDefinitions(agent)) {
+		name, _, _ := strings.Cut(line, " ")
+		names = append(names, "derived."+name)
+	}
+	return names
+}
+
+// everyRandom says how many lies there are for each that changes random words.
+const everyRandom = 4
+
+// lies are the lies of a table, in the order in which they are told, again and again and between random ones.
+type lies []string
+
+func newLies(random *rand.Rand) lies {
+	all := liar.Lies()
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// at is the n-th lie.
+func (l lies) at(n int64, random *rand.Rand) string {
+	if n%everyRandom == everyRandom-1 {
+		return liar.Random(random.Uint64())
+	}
+	return l[(n-n/everyRandom)%int64(len(l))]
+}
+
+// row tells how many lies there were. All of the table are told if there is time for the longest of each.
+func (l lies) row(told int64, p Plan) rig.Row {
+	all := int64(len(l))
+	row := rig.Some("lies of two agents, and different ones of the table", told)
+	different := min(all, told-told/everyRandom)
+	row.Measured += fmt.Sprintf(", %d of %d", different, all)
+	if cycle := p.Lie * 3 / 2; p.Length*time.Duration(p.Liars) >= cycle*time.Duration(all*everyRandom/(everyRandom-1)+1) {
+		row.Target, row.OK = "all of the table", different == all
+	}
+	return row
+}
+
+// lie has an agent lie until ctx ends, and then say the truth. A lie lasts for half of the time in the plan, or more, and the truth for half of
+// it, or less.
 func (r *run) lie(ctx context.Context, agent string) {
-	random := r.random()
+	random, half := r.random(), r.options.Plan.Lie/2
 	say := func(order string) {
 		if _, err := r.folder.Write("lie-"+agent, order); err != nil {
 			r.tally.problem(failedCall, "%v", err)
 		}
 	}
 	defer say("")
-	moment := func() time.Duration { return time.Duration(random.Int64N(int64(mostLying))) }
+	moment := func() time.Duration { return time.Duration(random.Int64N(int64(half))) }
 	for rig.Sleep(ctx, moment()) {
-		order := anyLie(random)
+		order := r.lies.at(r.tally.told.Add(1)-1, random)
 		honest := r.tally.lies(agent + ": " + order)
 		say(order)
-		rig.Sleep(ctx, moment())
+		rig.Sleep(ctx, half+moment())
 		say("")
 		honest()
 	}
 }
 
-func anyLie(random *rand.Rand) string {
-	if random.IntN(2) == 0 {
-		return "random " + strconv.FormatUint(random.Uint64(), 10)
+// mostRepair is how soon all is served again that needs an agent that has lied: names are asked for again within a minute.
+const mostRepair = 90 * time.Second
+
+// unserved waits until all definitions that need agents that have lied have had a value again, and returns how many have had none.
+func (r *run) unserved(ctx context.Context) int {
+	var names []string
+	for i := range r.options.Plan.Liars {
+		names = append(names, badNames(liarOf(i))...)
 	}
-	for all := liar.Lies(true); ; {
-		if l := all[random.IntN(len(all))]; l.Cost == liar.Nothing && !strings.HasPrefix(l.Order, "random") {
-			return l.Order
+	begin := time.Now()
+	for len(names) > 0 && time.Since(begin) < mostRepair && rig.Sleep(ctx, redial) {
+		names = r.without(ctx, names)
+	}
+	return len(names)
+}
+
+// without are the metrics that have no value at the first fetch, nor at the second one.
+func (r *run) without(ctx context.Context, names []string) []string {
+	c, err := rig.Open(ctx, r.pmcd, names...)
+	if err != nil { // one of the names may not be there yet
+		return names
+	}
+	defer c.Close() //nolint:errcheck // nothing is lost with it
+	lack := slices.Clone(names)
+	for range 2 {
+		f, err := c.Fetch(ctx)
+		if err != nil {
+			return names
 		}
+		for i := range f.Sets {
+			if len(f.Sets[i].Values) > 0 {
+				lack[i] = ""
+			}
+		}
+		rig.Sleep(ctx, between)
 	}
+	return slices.DeleteFunc(lack, func(name string) bool { return name == "" })
 }

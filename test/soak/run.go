@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,9 @@ type Plan struct {
 	Hangups  int           // the same, but a SIGHUP tells pmcd to
 	Restarts int           // of pmcd
 	Liars    int           // agents that lie
+	Lie      time.Duration // how long one lie lasts at most
+
+	Fresh time.Duration // how long is measured how old samples are
 
 	Routine time.Duration // how long clients work before the crowd comes
 	Crowd   int           // connections at once; each is two contexts
@@ -67,7 +71,8 @@ func Full(length time.Duration) Plan {
 	return Plan{
 		Length: length, Interval: max(time.Second, length/60), Definitions: 1943,
 		Periodic: 16, Irregular: 8, Reconnecting: 6, Wide: 2, Readers: 6, Tools: 3,
-		Edit: time.Second, Kills: max(1, int(float64(length)*(halves-settled)/float64(65*time.Second))-1), Hangups: 5, Restarts: 4, Liars: 2,
+		Edit: time.Second, Kills: max(1, int(float64(length)*(halves-settled)/float64(65*time.Second))-1), Hangups: 5, Restarts: 4, Liars: 2, Lie: 5 * time.Second,
+		Fresh:   min(time.Minute, length/10),
 		Routine: time.Minute, Crowd: 900, Visits: 10_000, Return: 5 * time.Minute,
 	}
 }
@@ -77,8 +82,17 @@ func Short() Plan {
 	return Plan{
 		Length: 10 * time.Second, Interval: time.Second, Definitions: 150,
 		Periodic: 4, Irregular: 2, Reconnecting: 2, Wide: 1, Readers: 2, Tools: 1,
-		Edit: 200 * time.Millisecond, Kills: 1, Hangups: 1, Restarts: 1, Liars: 2,
+		Edit: 200 * time.Millisecond, Kills: 1, Hangups: 1, Restarts: 1, Liars: 2, Lie: time.Second, Fresh: 2 * time.Second,
 		Routine: time.Second, Crowd: 40, Visits: 100, Return: 4 * time.Second,
+	}
+}
+
+// Lies is the plan of a test in which nothing disturbs but that two agents tell every lie of the table.
+func Lies() Plan {
+	return Plan{
+		Length: 2 * time.Minute, Interval: 10 * time.Second, Definitions: 3 * len(forms()),
+		Periodic: 3, Irregular: 1, Reconnecting: 1, Wide: 1, Readers: 1, Tools: 1,
+		Edit: time.Second, Liars: 2, Lie: 2 * time.Second, Fresh: time.Second,
 	}
 }
 
@@ -93,6 +107,7 @@ type run struct {
 	options Options
 	folder  rig.Folder
 	editor  *editor
+	lies    lies
 	clients atomic.Uint64 // that have got a source of random numbers
 
 	revivals int           // how often this pmcd has started agents again by itself
@@ -127,7 +142,7 @@ func Run(ctx context.Context, o Options) (table *rig.Table, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, folder.Remove()) }()
-	r := &run{options: o, folder: folder, scene: &scene{
+	r := &run{options: o, folder: folder, lies: newLies(rand.New(rand.NewPCG(o.Seed, 0))), scene: &scene{
 		model: newModel(o.Plan.Definitions), tally: &tally{begin: time.Now(), log: o.Log}, weather: &weather{},
 		lying: o.Plan.Liars > 0,
 	}}
@@ -150,11 +165,11 @@ func (r *run) launch() error {
 	if err != nil {
 		return err
 	}
-	text, agents := r.model.file(), []pmcdtest.Agent{rig.AgentSpec{Name: waveName, Domain: 401, Journal: rig.None, Orders: rig.None}.In(r.folder)}
+	text, agents := r.model.file(), []pmcdtest.Agent{rig.AgentSpec{Name: waveName, Domain: 401, Lies: rig.None}.In(r.folder)}
 	for i := range r.options.Plan.Liars {
 		name := liarOf(i)
 		text += badDefinitions(name)
-		agents = append(agents, rig.AgentSpec{Name: name, Domain: 402 + i, Journal: rig.None, Orders: rig.None, Lies: r.folder.Path("lie-" + name)}.In(r.folder))
+		agents = append(agents, rig.AgentSpec{Name: name, Domain: 402 + i, Lies: r.folder.Path("lie-" + name)}.In(r.folder))
 	}
 	if _, err := conf.Write("model.conf", text); err != nil {
 		return err
@@ -196,6 +211,10 @@ func (r *run) whole(ctx context.Context) (*rig.Table, error) {
 	if err := r.warm(ctx); err != nil {
 		return nil, err
 	}
+	fresh, err := r.fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
 	before, err := r.quiet(ctx, figures{})
 	if err != nil {
 		return nil, err
@@ -205,6 +224,7 @@ func (r *run) whole(ctx context.Context) (*rig.Table, error) {
 	if err := r.everything(ctx); err != nil {
 		return nil, err
 	}
+	unserved := r.unserved(ctx)
 	after, err := r.quiet(ctx, before)
 	if err != nil {
 		return nil, err
@@ -227,7 +247,7 @@ func (r *run) whole(ctx context.Context) (*rig.Table, error) {
 	if len(r.complaints) > 0 {
 		r.tally.tell("%s", r.pmcd.Log())
 	}
-	table := &rig.Table{Rows: append(r.verdict(before, after, records), crowds...)}
+	table := &rig.Table{Rows: slices.Concat(fresh, r.verdict(before, after, records, unserved), crowds)}
 	if !table.OK() {
 		for _, line := range r.warnings {
 			r.tally.tell("daemon: %s", line)

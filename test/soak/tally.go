@@ -37,7 +37,6 @@ type tally struct {
 	excused                atomic.Int64 // metrics without a value, and calls that failed, with a cause
 	problems               [kinds]atomic.Int64
 
-	older  atomic.Int64 // ns by which a sample was older than a plain value of the same fetch, at most
 	told   atomic.Int64 // lies
 	lying  atomic.Int64 // agents, at the moment
 	misled atomic.Int64 // values that were wrong while any of them did
@@ -83,15 +82,6 @@ func (t *tally) missing(at time.Time, lying bool) {
 	}
 }
 
-// age notes by how many ns a sample is older than a plain value of the same fetch.
-func (t *tally) age(by int64) {
-	for was := t.older.Load(); by > was; was = t.older.Load() {
-		if t.older.CompareAndSwap(was, by) {
-			return
-		}
-	}
-}
-
 // lately says which lie an agent has begun to tell, and when; empty if none has.
 func (t *tally) lately() string {
 	t.mu.Lock()
@@ -107,7 +97,6 @@ func (t *tally) lies(lie string) (honest func()) {
 	t.mu.Lock()
 	t.lie, t.last = lie, time.Now()
 	t.mu.Unlock()
-	t.told.Add(1)
 	t.lying.Add(1)
 	return func() { t.lying.Add(-1) }
 }

@@ -21,7 +21,6 @@ const latest = 15 * time.Second
 type tool struct {
 	*scene
 	args  []string
-	env   []string                 // beside the private pmcd's
 	ends  bool                     // it ends by itself
 	pause time.Duration            // before it is started again
 	line  func(text string) string // what is wrong with a line; "": nothing
@@ -65,7 +64,7 @@ func (t *tool) once(ctx context.Context) error {
 		if problem := t.line(l.Text); problem != "" {
 			t.tally.problem(wrongValue, "%s: %s: %s", t.args[0], problem, l.Text)
 		}
-	}, t.env, args...)
+	}, nil, args...)
 	if err != nil {
 		return err
 	}
@@ -118,12 +117,8 @@ func csvLine(metrics []*metric, records *int) func(string) string {
 func risingLine() func(string) string {
 	var last uint64
 	return func(text string) string {
-		words := strings.Fields(text)
-		if len(words) == 0 {
-			return ""
-		}
-		at, err := strconv.ParseUint(words[len(words)-1], 10, 64)
-		if err != nil || at < 1e18 { // a heading
+		at, ok := timeShown(text)
+		if !ok {
 			return ""
 		}
 		if age := time.Since(time.Unix(0, int64(at))); age < 0 || age > latest {
@@ -166,7 +161,7 @@ func (r *run) tools() (all []*tool, err error) {
 	member := &r.model.metrics[slices.IndexFunc(r.model.metrics, func(x metric) bool { return x.form.name == "member" })]
 	for i := range r.options.Plan.Tools {
 		add(true, time.Duration(i+1)*400*time.Millisecond, memberLine(member), "pminfo", "-f", member.name)
-		add(false, redial, risingLine(), "pmval", "-t", fmt.Sprint(0.3*float64(i+1)), atName)
+		add(false, redial, risingLine(), "pmval", "-r", "-t", fmt.Sprint(0.3*float64(i+1)), atName)
 		add(false, redial, csvLine(exact, new(int)), append([]string{"pmrep", "-ocsv", "-r", "-t", fmt.Sprint(i + 1)}, names...)...)
 		config, err := r.folder.Write(fmt.Sprintf("logger%d.conf", i),
 			fmt.Sprintf("log mandatory on %d sec { %s %s derived.surge }\n", i+1, strings.Join(names, " "), atName))

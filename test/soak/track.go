@@ -1,6 +1,10 @@
 package soak
 
-import "pmdaderived/test/rig"
+import (
+	"slices"
+
+	"pmdaderived/test/rig"
+)
 
 // track is metrics whose values tell the time at which the operands of some definitions were sampled. The daemon
 // serves metrics that have the same operands from the same sample, others perhaps from one that is newer.
@@ -44,6 +48,12 @@ func tracks() []track {
 		{name: "window", operands: "wave.nanos", span: "5s", when: nanos},
 		{name: "held", operands: "wave.burst", span: "5s", when: inPhase},
 	}
+}
+
+// trackOf is the track of a name.
+func trackOf(name string) *track {
+	all := tracks()
+	return &all[slices.IndexFunc(all, func(t track) bool { return t.name == name })]
 }
 
 // nearest is the number closest to ref that leaves the remainder v.

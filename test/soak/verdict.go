@@ -28,7 +28,7 @@ const (
 )
 
 // verdict is what has to hold after a run.
-func (r *run) verdict(before, after figures, records int) []rig.Row {
+func (r *run) verdict(before, after figures, records, unserved int) []rig.Row {
 	t, p := r.tally, r.options.Plan
 	none := func(what string, k kind) rig.Row { return rig.Equal(what, t.problems[k].Load(), 0) }
 	missing, excused, misled := r.missing()
@@ -43,8 +43,9 @@ func (r *run) verdict(before, after figures, records int) []rig.Row {
 		rig.Equal("operand agent killed", r.weather.count(agentGone), p.Kills+p.Hangups),
 		rig.Equal("of these with a SIGHUP to pmcd", r.weather.count(pmcdTold), p.Hangups),
 		rig.Equal("pmcd restarted", r.weather.count(pmcdGone), p.Restarts),
-		rig.Some("lies of two agents", t.told.Load()),
+		r.lies.row(t.told.Load(), p),
 		rig.Equal("others' values wrong or missing while agents lie", t.misled.Load()+misled, 0),
+		rig.Equal("definitions without a value when these agents say the truth again", unserved, 0),
 		none("wrong values", wrongValue),
 		{
 			What:     "values missing without a cause, and those while the machine stood still",
