@@ -9,9 +9,8 @@ import (
 	"pmdaderived/derived/agent/operand"
 )
 
-// An evaluation may be used by evaluationFetches further fetches before its memory is used for another one, unless
-// its samples have been replaced: contexts with the same samples share one, so a hundred clients that
-// fetch together cost one.
+// An evaluation may be used by evaluationFetches further fetches before its memory is used for another one: contexts
+// with the same samples share one, so a hundred clients that fetch together cost one.
 // MaxEvaluations is how many there are at most.
 const (
 	evaluationFetches = 2
@@ -34,7 +33,6 @@ type Evaluations struct {
 type evaluation struct {
 	memory  *derived.Evaluation
 	history []*operand.Sample // newest first; empty: nothing is computed
-	list    *operand.List     // of the newest one
 	names   *operand.NameSet
 	windows *derived.Results
 	used    uint64
@@ -72,11 +70,11 @@ func (es *Evaluations) Value(
 			}
 			return k.memory.Value(m)
 		}
-		if free == nil || es.better(k, free, &from) {
+		if free == nil || k.used < free.used {
 			free = k
 		}
 	}
-	if free == nil || !es.over(free, &from) && len(es.all) < MaxEvaluations {
+	if free == nil || free.used+evaluationFetches >= es.fetches && len(es.all) < MaxEvaluations {
 		memory := spare.Swap(nil)
 		if memory == nil {
 			memory = set.NewEvaluation()
@@ -87,7 +85,7 @@ func (es *Evaluations) Value(
 	}
 	made.Add(1)
 	free.history = append(free.history[:0], history...)
-	free.list, free.names, free.windows, free.used = history[0].List(), from.Names, from.Windows, es.fetches
+	free.names, free.windows, free.used = from.Names, from.Windows, es.fetches
 	es.samples = es.samples[:0]
 	for _, s := range history {
 		es.samples = append(es.samples, s)
@@ -96,25 +94,6 @@ func (es *Evaluations) Value(
 	free.memory.Over(from.Windows)
 	clear(es.samples) // they are not kept for longer than the evaluation
 	return free.memory.Value(m)
-}
-
-// better reports whether the memory of k should be used again rather than that of another evaluation: it was not
-// used for longer, or nobody is expected to ask for it any more.
-func (es *Evaluations) better(k, other *evaluation, from *From) bool {
-	if over := es.over(k, from); !over || !es.over(other, from) {
-		return over || !es.over(other, from) && k.used < other.used
-	}
-	return k.used < other.used
-}
-
-// over reports whether nobody is expected to ask for an evaluation any more: for some fetches nobody has, or there
-// is a newer sample of the same operands, or newer results of windows, which everybody gets from now on.
-func (es *Evaluations) over(k *evaluation, from *From) bool {
-	if len(k.history) == 0 || k.used+evaluationFetches < es.fetches {
-		return true
-	}
-	newest := from.History[0]
-	return k.used < es.fetches && k.list == newest.List() && (k.windows != from.Windows || k.history[0].Taken.Before(newest.Taken))
 }
 
 // covers reports whether the evaluation was made from the same samples, as far back as the depth.
@@ -141,7 +120,7 @@ func (es *Evaluations) Tidy(now time.Time, old time.Duration, constant *operand.
 // Forget lets go of all samples, since no context is left. The memory of one evaluation is kept.
 func (es *Evaluations) Forget() { es.drop(func(*evaluation) bool { return true }) }
 
-// drop drops evaluations that are over, but for the memory of the one of them that was used last.
+// drop drops the evaluations that over selects, but for the memory of the one of them that was used last.
 func (es *Evaluations) drop(over func(*evaluation) bool) {
 	var spare *evaluation
 	es.all = slices.DeleteFunc(es.all, func(k *evaluation) bool {
@@ -153,7 +132,7 @@ func (es *Evaluations) drop(over func(*evaluation) bool) {
 	})
 	if spare != nil {
 		clear(spare.history)
-		spare.history, spare.list, spare.windows = spare.history[:0], nil, nil
+		spare.history, spare.windows, spare.used = spare.history[:0], nil, 0 // the first to be used again
 		spare.memory.Reset()
 		es.all = append(es.all, spare)
 	}

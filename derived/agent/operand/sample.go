@@ -50,9 +50,6 @@ func (s *Sample) Values(id pdu.PMID, hint *int32) *derived.Vector {
 	return &derived.Vector{Code: pdu.ErrAgain}
 }
 
-// List is what was asked for.
-func (s *Sample) List() *List { return s.list }
-
 // Failed yields the operands that have no values, but a code.
 func (s *Sample) Failed(yield func(pdu.PMID, pdu.Code) bool) {
 	for i := range s.vectors {

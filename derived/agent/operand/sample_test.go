@@ -141,7 +141,7 @@ func TestHint(t *testing.T) {
 	for _, list := range [][]pdu.Desc{{a, b}, {a, b}, {b, a}, {b}, {}, {a}} {
 		s := m.Without(list, pdu.ErrNoAgent, now)
 		want := pdu.ErrAgain
-		if at := slices.Index(s.List().IDs, b.PMID); at >= 0 {
+		if at := slices.Index(s.list.IDs, b.PMID); at >= 0 {
 			want = pdu.ErrNoAgent
 			require.Same(t, &s.vectors[at], s.Values(b.PMID, hint))
 			require.EqualValues(t, at, *hint)
