@@ -40,34 +40,13 @@ func (e *Evaluation) numbers(i int32, c *cell, n int) []uint64 {
 		c.v.Bits = c.single[:]
 		return c.v.Bits
 	}
-	switch c.more(); {
-	case e.set.program.kept[i]:
+	if c.more(); e.set.program.kept[i] {
 		c.bits = fit(c.bits, n)
-	case len(c.bits) != n: // else it was taken over
+	} else {
 		c.bits = e.registers.take(n)
 	}
 	c.v.Bits = c.bits[:n]
 	return c.v.Bits
-}
-
-// takeOver makes the register of an operand that of step i, which may then compute in place. The
-// operand's numbers, a column of n, stay valid. What step i had for a column that is kept becomes a register, of
-// about the same length.
-func (e *Evaluation) takeOver(i int32, c *cell, operand int32, n int) (done bool) {
-	program := e.set.program
-	from := e.slots[operand].cell
-	if n <= 1 || program.kept[operand] || from == nil {
-		return false
-	}
-	if from.rest == nil || len(from.bits) != n || program.kept[i] && cap(from.bits) > 2*n {
-		return false
-	}
-	m := c.more()
-	if m.bits != nil {
-		e.registers.put(m.bits)
-	}
-	m.bits, from.bits = from.bits, nil
-	return true
 }
 
 // release gives the register of an operand back once the only step that takes it is computed.

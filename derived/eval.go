@@ -205,7 +205,6 @@ func (e *Evaluation) unary(i int32, s *step, c *cell) {
 		return
 	}
 	c.v.Insts = a.Insts
-	e.takeOver(i, c, s.a, len(a.Bits))
 	e.set.program.unary(s, e.numbers(i, c, len(a.Bits)), a.Bits)
 }
 
@@ -235,9 +234,6 @@ func (e *Evaluation) binary(i int32, s *step, c *cell) {
 		c.v.Insts, y.single = a.Insts, true
 	default:
 		c.v.Insts, x.single, n = b.Insts, true, len(b.Bits)
-	}
-	if taken := x.plain() && e.takeOver(i, c, s.a, n); !taken && y.plain() {
-		e.takeOver(i, c, s.b, n)
 	}
 	e.apply(s.binary(), e.numbers(i, c, n), &x, &y)
 }
