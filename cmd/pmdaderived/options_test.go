@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 var testConf = config.PCPConf{
-	VarDir: "/v", SysconfDir: "/s", RunDir: "/r", LogDir: "/l", TmpDir: "/t", User: "pcp", Group: "pcpgroup",
+	VarDir: "/v", SysconfDir: "/s", RunDir: "/r", LogDir: "/l", TmpDir: "/t", FileTmpDir: "/t", User: "pcp", Group: "pcpgroup",
 }
 
 func environment(pairs ...string) func(string) string {

@@ -156,11 +156,14 @@ func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Age
 		func(ctx context.Context) { forward(ctx, hup, a.Reload) },
 		func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) },
 	}
-	if o.mmv != "" {
+	switch {
+	case o.mmv == "":
+	case o.conf.TmpDir != o.conf.FileTmpDir:
+		log.WithError(errors.New("PCP_TMP_DIR in the environment is not that of pcp.conf")).Warn("no metrics below mmv")
+	default:
 		beside = append(beside, mmv.New(mmv.Options{
 			Dir:     filepath.Join(o.conf.TmpDir, "mmv"),
 			Name:    o.mmv,
-			Version: version(),
 			Figures: a.Figures(),
 			Log:     log,
 		}).Run)

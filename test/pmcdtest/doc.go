@@ -13,6 +13,7 @@
 // [PMCD.Env], so a plain `pminfo` uses this pmcd. Below [PMCD.Dir]:
 //
 //	pmcd.conf          control file
+//	pcp.conf           PCP_CONF: the machine's, with PCP_TMP_DIR below
 //	run/               PCP_RUN_DIR: pmcd.socket, pmcd.pid
 //	log/pmcd/          PCP_LOG_DIR/pmcd: pmcd.log, the agents' logs; pmcd's working directory
 //	tmp/               PCP_TMP_DIR: mmv/ and the tools' status files

@@ -2,7 +2,9 @@ package pmcdtest
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -28,11 +30,24 @@ func readPCPConf() (pcpConf, error) {
 		}
 	}
 	for _, name := range []string{
-		"PCP_BINADM_DIR", "PCP_PMDAS_DIR", "PCP_SYSCONF_DIR", "PCP_VAR_DIR", "PCP_USER", "PCP_GROUP",
+		"PCP_BINADM_DIR", "PCP_PMDAS_DIR", "PCP_SYSCONF_DIR", "PCP_TMP_DIR", "PCP_VAR_DIR", "PCP_USER", "PCP_GROUP",
 	} {
 		if conf[name] == "" {
 			return nil, fmt.Errorf("%s does not set %s", path, name)
 		}
 	}
 	return conf, nil
+}
+
+// write writes the variables to a file, with another PCP_TMP_DIR: the module speed, which writes MMV files, obeys no other.
+func (c pcpConf) write(path, tmp string) error {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		value := c[name]
+		if name == "PCP_TMP_DIR" {
+			value = tmp
+		}
+		fmt.Fprintf(&b, "%s=%s\n", name, value)
+	}
+	return os.WriteFile(path, []byte(b.String()), 0o644)
 }

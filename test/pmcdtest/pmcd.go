@@ -110,6 +110,9 @@ func (p *PMCD) prepare() (err error) {
 	if err := buildTree(p.Dir, p.cfg, p.conf, p.own); err != nil {
 		return err
 	}
+	if err := p.conf.write(p.confFile(), filepath.Join(p.Dir, "tmp")); err != nil {
+		return err
+	}
 	if err := writeControlFile(p.controlFile(), p.cfg, p.conf, p.own); err != nil {
 		return err
 	}
@@ -117,6 +120,7 @@ func (p *PMCD) prepare() (err error) {
 }
 
 func (p *PMCD) controlFile() string { return filepath.Join(p.Dir, "pmcd.conf") }
+func (p *PMCD) confFile() string    { return filepath.Join(p.Dir, "pcp.conf") }
 func (p *PMCD) pmnsDir() string     { return filepath.Join(p.Dir, "var", "pmns") }
 func (p *PMCD) pidFile() string     { return filepath.Join(p.Dir, "run", "pmcd.pid") }
 

@@ -31,10 +31,8 @@ func (p *PMCD) agentEnv() []string {
 			env = append(env, variable)
 		}
 	}
-	if conf := os.Getenv("PCP_CONF"); conf != "" {
-		env = append(env, "PCP_CONF="+conf)
-	}
 	env = append(env,
+		"PCP_CONF="+p.confFile(),
 		"PATH="+os.Getenv("PATH")+":"+p.conf["PCP_BINADM_DIR"],
 		"PCP_RUN_DIR="+filepath.Join(p.Dir, "run"),
 		"PCP_LOG_DIR="+filepath.Join(p.Dir, "log"),

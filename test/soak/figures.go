@@ -7,14 +7,13 @@ import (
 	"pmdaderived/test/rig"
 )
 
-// figures are what the daemon holds and has done, by itself (mmv.pmdaderived) and by the kernel.
+// figures are what the daemon holds and has done, by itself (mmv.pmdaderived, derived.control) and by the kernel.
 type figures struct {
 	rig.Process
 	at            time.Time
 	pid           int
 	heap          float64 // bytes
 	goroutines    int
-	collections   int // of garbage
 	bound, failed int
 	contexts      int // with a history
 	longest       time.Duration
@@ -23,17 +22,17 @@ type figures struct {
 
 // figures asks pmcd; those of mmv are a second old at most.
 func (s *scene) figures(ctx context.Context) (f figures, err error) {
-	const mmv = "mmv.pmdaderived."
-	read, err := rig.ReadFigures(ctx, s.pmcd, mmv+"pid", mmv+"goroutines", mmv+"gc.cycles", mmv+"memory.heap", mmv+"bound", mmv+"failed",
-		mmv+"contexts", mmv+"request_longest", mmv+"request_time")
+	const mmv, control = "mmv.pmdaderived.", "derived.control."
+	read, err := rig.ReadFigures(ctx, s.pmcd, mmv+"pid", mmv+"goroutines", mmv+"memory.heap", control+"bound", control+"failed",
+		control+"contexts", control+"request_longest", control+"request_time")
 	if err != nil {
 		return f, err
 	}
-	number := func(name string) int { return int(read.Numbers[mmv+name]) }
+	number := func(name string) int { return int(read.Numbers[name]) }
 	f = figures{
-		at: read.At, pid: number("pid"), heap: read.Numbers[mmv+"memory.heap"], goroutines: number("goroutines"),
-		collections: number("gc.cycles"), bound: number("bound"), failed: number("failed"), contexts: number("contexts"),
-		longest: time.Duration(read.Numbers[mmv+"request_longest"] * 1e6), requests: read.Histograms[mmv+"request_time"],
+		at: read.At, pid: number(mmv + "pid"), heap: read.Numbers[mmv+"memory.heap"], goroutines: number(mmv + "goroutines"),
+		bound: number(control + "bound"), failed: number(control + "failed"), contexts: number(control + "contexts"),
+		longest: time.Duration(read.Numbers[control+"request_longest"] * 1e6), requests: read.Histograms[control+"request_time"],
 	}
 	f.Process, err = rig.ReadProcess(f.pid)
 	return f, err

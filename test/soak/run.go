@@ -282,14 +282,16 @@ func (r *run) learn(ctx context.Context) error {
 	return nil
 }
 
-// warm has clients come and go until the daemon has collected garbage once. From then on Go's runtime has two goroutines
+// warm has clients come and go until the daemon has collected garbage once, which shows in its heap. From then on Go's runtime has two goroutines
 // more, and /etc/pcp.conf is closed, which speed leaves to the collector.
 func (r *run) warm(ctx context.Context) error {
+	heap := 0.0
 	for begin := time.Now(); ; {
 		f, err := r.figures(ctx)
-		if err != nil || f.collections > 0 {
+		if err != nil || f.heap < heap {
 			return err
 		}
+		heap = f.heap
 		if time.Since(begin) > quietTime {
 			return fmt.Errorf("no garbage collection in %v", quietTime)
 		}

@@ -47,10 +47,7 @@ func testSource() *Source {
 func TestTable(t *testing.T) {
 	all := Table(testSource())
 	assert.True(t, slices.IsSortedFunc(all, func(a, b Metric) int { return a.Item - b.Item }))
-	exported := map[uint32]bool{}
 	for _, m := range all {
-		assert.False(t, m.Exported != 0 && exported[m.Exported], "%d is in use", m.Exported)
-		exported[m.Exported] = true
 		require.NotNil(t, m.Fill, m.Name)
 	}
 	_, err := pmda.NewNamespace("derived", Entries(testDomain))

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -29,14 +28,6 @@ func makeBounds() (all [numBuckets - 1]time.Duration) {
 	}
 	all[n] = 100 * time.Second
 	return all
-}
-
-// Bound is the longest duration in a bucket.
-func Bound(bucket int) time.Duration {
-	if bucket == numBuckets-1 {
-		return math.MaxInt64
-	}
-	return bounds[bucket]
 }
 
 // BucketNames returns the names of the buckets of every [Histogram]: the upper bound of each in

@@ -171,7 +171,7 @@ func lists(s *Source) []Metric {
 			Item: 54, Name: "upstream.agent.time", Shape: Shape{pdu.TypeDouble, pdu.SemCounter, millis.Units},
 			Short:   "time that pmcd has taken for fetches with operands of each agent",
 			Long:    "This includes the time for other agents in the same fetches.",
-			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, Millisec(a.Time)) }),
+			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, millisec(a.Time)) }),
 		},
 		{
 			Item: 55, Name: "upstream.agent.resting", Shape: Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{}},

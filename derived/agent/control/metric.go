@@ -23,9 +23,9 @@ type Metric struct {
 	// Stored is said after Short, since it holds here only: what storing a value does. "": none can be stored.
 	Stored string
 
-	// Exported is the item of the same metric in the MMV file, which see package mmv; 0: it is not there. Those that are
-	// may be read on any goroutine, the others on that of the request loop.
-	Exported uint32
+	// Exported says that the MMV file has this metric too, which see package mmv. It is singular and a number, and may be read
+	// on any goroutine. The others belong to the goroutine of the request loop.
+	Exported bool
 
 	Content
 }
@@ -99,12 +99,12 @@ func appendPrintable(b []byte, s string) []byte {
 // since is how long ago something was, in milliseconds; nothing if it never was.
 func (v *Values) since(inst pdu.Inst, t time.Time) {
 	if !t.IsZero() {
-		v.number(inst, Millisec(v.Now.Sub(t)))
+		v.number(inst, millisec(v.Now.Sub(t)))
 	}
 }
 
-// Millisec is a duration as a number of type DOUBLE in milliseconds.
-func Millisec(d time.Duration) uint64 { return math.Float64bits(float64(d) / 1e6) }
+// millisec is a duration as a number of type DOUBLE in milliseconds.
+func millisec(d time.Duration) uint64 { return math.Float64bits(float64(d) / 1e6) }
 
 // count is the value of a singular metric that is counted.
 func count[N int64 | uint64](n interface{ Load() N }) Content {
@@ -128,7 +128,7 @@ func Number(n func() uint64) Content {
 
 // duration is shown in milliseconds.
 func duration(d func() time.Duration) Content {
-	return Number(func() uint64 { return Millisec(d()) })
+	return Number(func() uint64 { return millisec(d()) })
 }
 
 // nanosec is a duration in ns that is shown in milliseconds.
@@ -136,14 +136,12 @@ func nanosec(d *atomic.Int64) Content {
 	return duration(func() time.Duration { return time.Duration(d.Load()) })
 }
 
-// Distribution is the sum of histograms: a number for each bucket.
-func Distribution(all ...*Histogram) Content {
+// distribution is a number for each bucket of a histogram.
+func distribution(h *Histogram) Content {
 	return Content{bucketSerial, func(v *Values) {
-		for i := range numBuckets {
-			n := uint64(0)
-			for _, h := range all {
-				n += h.counts[i].Load()
-			}
+		var counts Buckets
+		h.AddTo(&counts)
+		for i, n := range counts {
 			v.number(pdu.Inst(i), n)
 		}
 	}}

@@ -93,26 +93,26 @@ func figures(s *Source) []Metric {
 	millis := Shape{pdu.TypeDouble, pdu.SemInstant, inMillisec}
 	return []Metric{
 		{
-			Item: Reload, Name: "reload", Shape: Shape{pdu.TypeU32, pdu.SemDiscrete, counted}, Exported: 13,
+			Item: Reload, Name: "reload", Shape: Shape{pdu.TypeU32, pdu.SemDiscrete, counted}, Exported: true,
 			Short:   "number of times that the agent has read its configuration again",
 			Long:    "Storing any value makes the agent read its configuration files again. Only root and the user of\nthe agent can store.",
 			Stored:  "store any value to do so now",
 			Content: count(&f.Reloads),
 		},
 		{
-			Item: 1, Name: "definitions", Shape: gauge, Exported: 10,
+			Item: 1, Name: "definitions", Shape: gauge, Exported: true,
 			Short:   "number of definitions in the configuration files",
 			Long:    "This includes definitions that are wrong or that need metrics that this host does not have.",
 			Content: count(&f.Definitions),
 		},
 		{
-			Item: 2, Name: "bound", Shape: gauge, Exported: 11,
+			Item: 2, Name: "bound", Shape: gauge,
 			Short:   "number of definitions that are served",
 			Long:    "These are the definitions without mistakes whose operands all exist.",
 			Content: count(&f.Bound),
 		},
 		{
-			Item: 3, Name: "failed", Shape: gauge, Exported: 12,
+			Item: 3, Name: "failed", Shape: gauge, Exported: true,
 			Short: "number of definitions and files with errors",
 			Long: "These are definitions that are wrong and files that the agent cannot read. Definitions that need\n" +
 				"metrics that this host does not have are not included.\n" +
@@ -120,87 +120,87 @@ func figures(s *Source) []Metric {
 			Content: count(&f.Failed),
 		},
 		{
-			Item: 4, Name: "requests", Shape: counter, Exported: 20,
+			Item: 4, Name: "requests", Shape: counter, Exported: true,
 			Short:   "number of requests from pmcd that the agent has answered",
 			Content: count(&f.Requests),
 		},
 		{
-			Item: 5, Name: "request_longest", Shape: millis, Exported: 22,
+			Item: 5, Name: "request_longest", Shape: millis, Exported: true,
 			Short:   "longest time that the agent has taken for a request",
 			Long:    "The time is from the arrival of a request to the end of its reply. pmcd serves no other client\nmeanwhile.",
 			Content: duration(f.RequestTime.Longest),
 		},
 		{
-			Item: 6, Name: "values", Shape: counter, Exported: 30,
+			Item: 6, Name: "values", Shape: counter, Exported: true,
 			Short:   "number of values of derived metrics that the agent has returned",
 			Content: count(&f.Values),
 		},
 		{
-			Item: 7, Name: "evaluations", Shape: counter, Exported: 31,
+			Item: 7, Name: "evaluations", Shape: counter,
 			Short:   "number of times that the agent has computed metrics",
 			Long:    "Clients that get values from the same samples share one computation.",
 			Content: count(&f.Evaluations),
 		},
 		{
-			Item: 8, Name: "contexts", Shape: gauge, Exported: 32,
+			Item: 8, Name: "contexts", Shape: gauge,
 			Short:   "number of client contexts that have a history",
 			Long:    "A context that fetches several lists of metrics counts once for each list.",
 			Content: count(&f.Contexts),
 		},
 		{
-			Item: 9, Name: "sample.oldest", Shape: millis, Exported: 41,
+			Item: 9, Name: "sample.oldest", Shape: millis,
 			Short:   "greatest age of a sample from which values were returned",
 			Content: duration(f.SampleOldest),
 		},
 		{
-			Item: 10, Name: "sample.stale", Shape: counter, Exported: 42,
+			Item: 10, Name: "sample.stale", Shape: counter, Exported: true,
 			Short:   "number of times that a metric had no value because its sample was too old",
 			Long:    "The client gets PM_ERR_AGAIN. A sample is too old after 1 second, or after 1.5 times the interval\nof the client if that is longer, but never later than after 90 seconds.",
 			Content: count(&f.Stale),
 		},
 		{
-			Item: 11, Name: "upstream.connected", Shape: Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{}}, Exported: 50,
+			Item: 11, Name: "upstream.connected", Shape: Shape{pdu.TypeU32, pdu.SemInstant, pdu.Units{}},
 			Short:   "1 if the agent is connected to the pmcd of its operands, otherwise 0",
 			Content: truth(&f.Connected),
 		},
 		{
-			Item: 12, Name: "upstream.fetches", Shape: counter, Exported: 51,
+			Item: 12, Name: "upstream.fetches", Shape: counter, Exported: true,
 			Short:   "number of fetches that the agent has sent to pmcd",
 			Content: count(&f.UpstreamFetches),
 		},
 		{
-			Item: 13, Name: "upstream.metrics", Shape: counter, Exported: 52,
+			Item: 13, Name: "upstream.metrics", Shape: counter,
 			Short:   "number of operands in the fetches that the agent has sent to pmcd",
 			Content: count(&f.UpstreamMetrics),
 		},
 		{
-			Item: 14, Name: "upstream.errors", Shape: counter, Exported: 53,
+			Item: 14, Name: "upstream.errors", Shape: counter, Exported: true,
 			Short:   "number of fetches that pmcd has refused and connections that have failed",
 			Content: count(&f.UpstreamErrors),
 		},
 		{
-			Item: 15, Name: "upstream.longest", Shape: millis, Exported: 55,
+			Item: 15, Name: "upstream.longest", Shape: millis,
 			Short:   "longest time that pmcd has taken for a fetch by the agent",
 			Content: duration(f.UpstreamTime.Longest),
 		},
 		{
-			Item: 16, Name: "reload_time", Shape: millis, Exported: 14,
+			Item: 16, Name: "reload_time", Shape: millis,
 			Short:   "time that the agent took to read its configuration and look up operands, the last time",
 			Content: nanosec(&f.ReloadTook),
 		},
 		{
-			Item: 17, Name: "version", Shape: Shape{pdu.TypeString, pdu.SemDiscrete, pdu.Units{}}, Exported: 1,
+			Item: 17, Name: "version", Shape: Shape{pdu.TypeString, pdu.SemDiscrete, pdu.Units{}},
 			Short:   "version of the agent",
 			Content: Content{Singular, func(v *Values) { v.text(pdu.NoInst, s.Version) }},
 		},
 		{
-			Item: 18, Name: "contexts_dropped", Shape: counter, Exported: 33,
+			Item: 18, Name: "contexts_dropped", Shape: counter,
 			Short:   "number of client contexts that have lost their history to make room for others",
 			Long:    "The number of contexts with a history is limited. The least recently used context loses its\nhistory, and its next fetch counts as a first one.",
 			Content: count(&f.ContextsDropped),
 		},
 		{
-			Item: 19, Name: "upstream.slow_agents", Shape: gauge, Exported: 70,
+			Item: 19, Name: "upstream.slow_agents", Shape: gauge,
 			Short: "number of agents that are sampled less often because they are slow",
 			Long: "An agent is slow if it has made pmcd wait for 100 milliseconds or more twice in a row. All slow\n" +
 				"agents together are sampled so rarely that they take at most a tenth of pmcd's time. Definitions\n" +
@@ -208,19 +208,19 @@ func figures(s *Source) []Metric {
 			Content: count(&f.SlowAgents),
 		},
 		{
-			Item: 29, Name: "upstream.busy", Shape: Shape{pdu.TypeDouble, pdu.SemCounter, inMillisec}, Exported: 59,
+			Item: 29, Name: "upstream.busy", Shape: Shape{pdu.TypeDouble, pdu.SemCounter, inMillisec},
 			Short:   "time that pmcd has taken for fetches by the agent",
 			Long:    "This includes other requests that pmcd has served before these fetches.",
 			Content: nanosec(&f.UpstreamBusy),
 		},
 		{
-			Item: 50, Name: "upstream.reconnects", Shape: counter, Exported: 71,
+			Item: 50, Name: "upstream.reconnects", Shape: counter,
 			Short:   "number of times that the agent has connected to pmcd again",
 			Long:    "All rate() and delta() start again then, because the agent cannot know what was restarted\nmeanwhile.",
 			Content: count(&f.Reconnects),
 		},
 		{
-			Item: 51, Name: "upstream.resets", Shape: counter, Exported: 72,
+			Item: 51, Name: "upstream.resets", Shape: counter,
 			Short: "number of times that rate() and delta() have started again because an agent was restarted",
 			Long: "This concerns only metrics of the restarted agent, which the log names. If pmcd does not tell\n" +
 				"about its agents (pmcd.agent.status, pmcd.seqnum), the metrics of all agents start again, and that\n" +
@@ -228,40 +228,40 @@ func figures(s *Source) []Metric {
 			Content: count(&f.Resets),
 		},
 		{
-			Item: 30, Name: "request_time", Shape: counter, Exported: 21,
+			Item: 30, Name: "request_time", Shape: counter,
 			Short:   "number of requests by the time that they have taken",
 			Long:    spreadText + "The time is from the arrival of\na request to the end of its reply.",
-			Content: Distribution(&f.RequestTime),
+			Content: distribution(&f.RequestTime),
 		},
 		{
-			Item: 31, Name: "upstream.time", Shape: counter, Exported: 54,
+			Item: 31, Name: "upstream.time", Shape: counter,
 			Short:   "number of fetches that the agent has sent to pmcd, by the time until the answer",
 			Long:    spreadText + "pmcd serves no\nother client meanwhile.",
-			Content: Distribution(&f.UpstreamTime),
+			Content: distribution(&f.UpstreamTime),
 		},
 		{
 			Item: 32, Name: "sample.age.first", Shape: counter,
 			Short:   "number of metrics returned for first fetches, by the age of the sample",
 			Long:    spreadText + ageText + "These are the first fetches of a list of metrics in a\ncontext.",
-			Content: Distribution(age(FirstFetch)),
+			Content: distribution(age(FirstFetch)),
 		},
 		{
 			Item: 33, Name: "sample.age.second", Shape: counter,
 			Short:   "number of metrics returned for second fetches, by the age of the sample",
 			Long:    spreadText + ageText + "The agent does not know the interval of the\nclient yet.",
-			Content: Distribution(age(SecondFetch)),
+			Content: distribution(age(SecondFetch)),
 		},
 		{
 			Item: 34, Name: "sample.age.regular", Shape: counter,
 			Short:   "number of metrics returned for predicted fetches, by the age of the sample",
 			Long:    spreadText + ageText + "These are the third and later fetches of\ncontexts that fetch at regular intervals.",
-			Content: Distribution(age(RegularFetch)),
+			Content: distribution(age(RegularFetch)),
 		},
 		{
 			Item: 35, Name: "sample.age.irregular", Shape: counter,
 			Short:   "number of metrics returned for other fetches, by the age of the sample",
 			Long:    spreadText + ageText + "These are the third and later fetches of\ncontexts that fetch at irregular times.",
-			Content: Distribution(age(IrregularFetch)),
+			Content: distribution(age(IrregularFetch)),
 		},
 		{
 			Item: 36, Name: "sample.repeated", Shape: counter,
@@ -270,25 +270,25 @@ func figures(s *Source) []Metric {
 			Content: count(&f.Repeated),
 		},
 		{
-			Item: 58, Name: "window.functions", Shape: gauge, Exported: 80,
+			Item: 58, Name: "window.functions", Shape: gauge,
 			Short:   "number of functions over time",
 			Long:    "The agent samples each at its interval, even if no client asks. A function that several\ndefinitions use counts once.",
 			Content: count(&f.Windows),
 		},
 		{
-			Item: 59, Name: "window.values", Shape: gauge, Exported: 81,
+			Item: 59, Name: "window.values", Shape: gauge,
 			Short:   "number of values that the agent keeps for functions over time",
 			Long:    "A value takes 8 bytes, for stdev_sample() up to 16, for nth_percentile_sample() 20.",
 			Content: count(&f.WindowValues),
 		},
 		{
-			Item: 60, Name: "window.ticks", Shape: counter, Exported: 82,
+			Item: 60, Name: "window.ticks", Shape: counter,
 			Short:   "number of samples that functions over time have taken",
 			Long:    "Functions with the same interval are fetched together: upstream.fetches counts that once.",
 			Content: count(&f.WindowTicks),
 		},
 		{
-			Item: 61, Name: "window.gaps", Shape: counter, Exported: 83,
+			Item: 61, Name: "window.gaps", Shape: counter,
 			Short:   "number of samples of functions over time that had no values",
 			Long:    "The sample was late or missing, an operand had an error, or rate() or delta() had nothing to\ncompare with.",
 			Content: count(&f.WindowGaps),

@@ -1,29 +1,25 @@
-// Package mmv exports what the agent counts about itself as a memory-mapped file of PCP's MMV format,
-// from which PCP's own MMV agent serves it as mmv.NAME.*, by default mmv.pmdaderived.*.
+// Package mmv exports a few figures of the agent as a memory-mapped file of PCP's MMV format,
+// from which PCP's own MMV agent serves them as mmv.NAME.*, by default mmv.pmdaderived.*.
 //
 // These metrics are there when ours are not: pmcd reads them without asking us, so they tell how a daemon fares
-// that pmcd has dropped or that a reply is stuck in. derived.control.* has most of them and more.
+// that pmcd has dropped or that a reply is stuck in. derived.control.* has more.
 //
-//	control.Table ──┐
-//	                ├─► reader ──numbers──► Exporter ──what has changed──► file ─► speed ─► $PCP_TMP_DIR/mmv/NAME
-//	quantiles ──────┤   (all of the     (one goroutine,
-//	the Go runtime ─┘    table)          a look every 2 s)
+//	control.Table ──┬─► reader ──numbers──► Exporter ──what has changed──► file ─► speed ─► $PCP_TMP_DIR/mmv/NAME
+//	the Go runtime ─┘   (all of the     (one goroutine,
+//	                     table)          a look every 2 s)
 //
-// What becomes of the file:
+// The states of the file:
 //
 //	state      next
-//	no file    made at a look, unless another process has it or the system refuses, which is logged once; then at the next
-//	file       removed or cut short by somebody: no file. The context ends: removed
-//	off        for good, with a line in the log: when anything else goes wrong
+//	no file    made at a look, unless the system refuses, which is logged once; then at the next
+//	file       removed or cut short by somebody: no file. Replaced by another process: taken. The context ends: removed
+//	taken      left alone until the other process removes it: no file
+//	off        for good, with a line in the log: when speed panics
 //
 // Nothing here can hold up or end the agent: the goroutine of [Exporter.Run] has everything here for itself, reads atomic
 // counters, takes no lock and never waits for anybody.
 //
-// The file is written under a name that the MMV agent does not look at and appears in its place complete. We hold a lock
-// (flock(2)) on it while we use it. So a file without a lock is one that a crashed daemon has left, which is replaced, and
-// one with a lock belongs to another daemon of that name, which is left alone until it ends.
-//
-// speed writes the file. What we do about its faults is in speed.go, file.go and docs/decisions/0006-wrap-speed.md.
+// speed writes the file. What we do about its faults is in file.go and docs/decisions/0006-wrap-speed.md.
 //
 // Sources: mmv(5), pmdammv(1).
 package mmv

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -20,9 +19,8 @@ const interval = 2 * time.Second
 
 // Options are what an [Exporter] is made from.
 type Options struct {
-	Dir     string // of all MMV files, $PCP_TMP_DIR/mmv; it must exist
+	Dir     string // of all MMV files, mmv below PCP_TMP_DIR of pcp.conf, where speed writes; it must exist
 	Name    string // of the file, and of the metrics: mmv.NAME; see [CheckName]
-	Version string // of the agent
 	Figures *control.Figures
 	Log     logrus.FieldLogger
 }
@@ -39,52 +37,38 @@ func CheckName(name string) error {
 
 // Exporter keeps an MMV file up to date.
 type Exporter struct {
-	log    logrus.FieldLogger
-	create func(numbers []uint64) (sink, error)
-	reader *reader
+	dir, name string
+	log       logrus.FieldLogger
+	reader    *reader
 
-	sink    sink     // nil: none
-	written []uint64 // what sink has, by slot
-	trouble string   // why there can be no file at the moment, which has been logged
-}
-
-// sink is where values go to: a [file], and in tests something that fails.
-type sink interface {
-	intact() error
-	write(slot int, number uint64) error
-	close() error
+	file    *file    // nil: none
+	written []uint64 // what file has, in the order of the reader's metrics
+	trouble string   // why there are no metrics at the moment, which has been logged
 }
 
 // New makes an Exporter. [Exporter.Run] starts it.
 func New(o Options) *Exporter {
-	source := &control.Source{Version: o.Version, Figures: o.Figures}
-	e := &Exporter{log: o.Log.WithField("file", filepath.Join(o.Dir, o.Name)), reader: newReader(source)}
-	e.create = func(numbers []uint64) (sink, error) {
-		f, err := create(o.Dir, o.Name, e.reader.metrics, numbers)
-		if err != nil {
-			return nil, err // not a nil *file
-		}
-		return f, nil
+	return &Exporter{
+		dir: o.Dir, name: o.Name, log: o.Log.WithField("file", filepath.Join(o.Dir, o.Name)), reader: newReader(o.Figures),
 	}
-	return e
 }
 
-// Run makes the file, keeps it up to date until ctx ends, and removes it. While the system lets it make no
-// file it tries again at every look. When anything else goes wrong it logs what and returns; it is called once.
+// Run makes the file, keeps it up to date until ctx ends, and removes it. After an error it tries again at the next look.
+// It ends early if speed panics, and is called once.
 func (e *Exporter) Run(ctx context.Context) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a mapping whose file has become shorter
 	defer e.end()
-	for now := time.Now(); ; {
-		if err := guard(func() error { return e.update(now) }); err != nil {
+	for {
+		if err := guard(func() error { e.look(); return nil }); err != nil {
 			e.log.WithError(err).Warn("no metrics below mmv")
 			return
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case now = <-ticker.C:
+		case <-ticker.C:
 		}
 	}
 }
@@ -99,64 +83,56 @@ func guard(do func() error) (err error) {
 	return do()
 }
 
-// update brings the file up to date, or makes one where there is none. An error is final.
-func (e *Exporter) update(now time.Time) error {
-	if e.sink != nil && errors.Is(e.sink.intact(), errLost) {
-		e.log.Info("mmv file is missing, creating it again")
-		e.end()
-	}
-	numbers := e.reader.read(now)
-	if e.sink == nil {
-		return e.begin(numbers)
-	}
-	for slot, number := range numbers {
-		if number == e.written[slot] {
-			continue
-		}
-		if err := e.sink.write(slot, number); err != nil {
-			return err
-		}
-		e.written[slot] = number
-	}
-	return nil
-}
-
-// begin makes the file with these numbers. While another process has one of that name, or the system lets us make none, it
-// waits for the next look.
-func (e *Exporter) begin(numbers []uint64) error {
-	made, err := e.create(numbers)
-	switch {
-	case passing(err):
-		if text := err.Error(); text != e.trouble {
-			e.trouble = text
-			e.log.WithError(err).Warn("no metrics below mmv")
-		}
-		return nil
-	case err != nil:
-		return err
-	}
-	if e.trouble != "" {
+// look brings the file up to date, and logs an error once.
+func (e *Exporter) look() {
+	switch err := e.update(e.reader.read()); {
+	case err != nil && err.Error() != e.trouble:
+		e.trouble = err.Error()
+		e.log.WithError(err).Warn("no metrics below mmv")
+	case err == nil && e.trouble != "":
+		e.trouble = ""
 		e.log.Info("metrics below mmv are available again")
 	}
-	e.sink, e.trouble = made, ""
-	e.written = append(e.written[:0], numbers...)
-	return nil
 }
 
-// passing reports whether there may be a file later: another process of that name ends, or the system is why none
-// can be made: a full disk, no right to write, too few descriptors.
-func passing(err error) bool {
-	_, ok := errors.AsType[syscall.Errno](err)
-	return ok || errors.Is(err, errInUse)
+// update writes the numbers that have changed, or makes a file with all of them where there is none.
+func (e *Exporter) update(numbers []uint64) error {
+	if e.file != nil {
+		switch err := e.file.intact(); {
+		case errors.Is(err, errLost):
+			e.log.Info("mmv file is missing, creating it again")
+			e.end()
+		case err != nil:
+			return err
+		}
+	}
+	if e.file == nil {
+		made, err := create(e.dir, e.name, e.reader.metrics, numbers)
+		if err != nil {
+			return err
+		}
+		e.file, e.written = made, append(e.written[:0], numbers...)
+		return nil
+	}
+	for i, number := range numbers {
+		if number == e.written[i] {
+			continue
+		}
+		if err := e.file.write(i, number); err != nil {
+			return err
+		}
+		e.written[i] = number
+	}
+	return nil
 }
 
 // end removes the file.
 func (e *Exporter) end() {
-	if e.sink == nil {
+	if e.file == nil {
 		return
 	}
-	if err := guard(e.sink.close); err != nil {
+	if err := guard(e.file.close); err != nil {
 		e.log.WithError(err).Warn("cannot remove the mmv file")
 	}
-	e.sink = nil
+	e.file = nil
 }

@@ -5,168 +5,114 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/performancecopilot/speed/v4"
-	"golang.org/x/sys/unix"
 
 	"pmdaderived/derived/agent/control"
+	"pmdaderived/pdu"
 )
 
 // file is an MMV file that speed writes. One goroutine uses it.
 //
 // speed v4.0.0 checks nothing: a text that is too long goes over into the next one, two metrics may
 // have one number, a value that is set after Stop ends the process, and what panics while a file is
-// started does so in goroutines that nobody can recover. A test checks what is handed to it.
+// started does so in goroutines that nobody can recover. Tests check what is handed to it.
 type file struct {
-	path   string
-	client *speed.PCPClient
-	locked *os.File // the file once more, with our lock on it
-	size   int64
-	set    []func(number uint64) error // by slot
+	path    string
+	client  *speed.PCPClient
+	made    fs.FileInfo
+	metrics []control.Metric
+	values  []*speed.PCPSingletonMetric // of metrics
 }
 
-// errInUse means that another process exports under the same name.
-var errInUse = errors.New("another process exports under this name")
-
-// create makes the file dir/name with numbers by slot and puts it into place. Whatever was left there by a process that is
-// gone is replaced.
-func create(dir, name string, all []control.Metric, numbers []uint64) (*file, error) {
+// create makes the file dir/name with these metrics and their numbers. It replaces what is there. The MMV agent does not
+// look at a hidden file, so it sees the new one complete.
+func create(dir, name string, metrics []control.Metric, numbers []uint64) (*file, error) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return nil, errors.New("speed writes for little-endian machines only")
 	}
-	if err := unix.Access(dir+"/", unix.W_OK|unix.X_OK); err != nil { // speed would make the directory
-		return nil, &fs.PathError{Op: "access", Path: dir, Err: err}
-	}
-	path := filepath.Join(dir, name)
-	if err := unused(path); err != nil {
+	if _, err := os.Stat(dir + "/"); err != nil { // speed would make the directory, closed to others
 		return nil, err
 	}
-	removeOrphans(dir, name)
-	hidden := filepath.Join(dir, hiddenPrefix(name)+strconv.Itoa(os.Getpid()))
-	client, err := newClient(name, hidden)
+	client, err := speed.NewPCPClient("." + name)
 	if err != nil {
 		return nil, err
 	}
-	f := &file{path: path, client: client}
-	if err := f.make(hidden, all, numbers); err != nil {
+	f := &file{path: filepath.Join(dir, name), client: client, metrics: metrics}
+	for i, m := range metrics {
+		made, err := newMetric(m, numbers[i])
+		if err == nil {
+			err = client.Register(made)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("metric %s: %w", m.Name, err)
+		}
+		f.values = append(f.values, made)
+	}
+	hidden := filepath.Join(dir, "."+name)
+	if err := f.start(hidden); err != nil {
+		_ = client.Stop()     // it is an error to stop what has not been started
 		_ = os.Remove(hidden) // it may not exist
-		f.release()
 		return nil, err
 	}
 	return f, nil
 }
 
-// make writes the file at hidden and moves it into place.
-func (f *file) make(hidden string, all []control.Metric, numbers []uint64) error {
-	if err := f.register(all, numbers); err != nil {
-		return err
-	}
+// start has speed write the file at hidden, and moves it into place.
+func (f *file) start(hidden string) (err error) {
 	if err := f.client.Start(); err != nil {
 		return err
 	}
-	if err := f.lock(hidden); err != nil {
+	if f.made, err = os.Stat(hidden); err != nil {
 		return err
 	}
 	return os.Rename(hidden, f.path)
 }
 
-// unused says whether a file may be replaced: there is none, or its owner is gone.
-func unused(path string) error {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // should it be a named pipe
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	}
-	defer f.Close()
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return errInUse
-		}
-		return fmt.Errorf("lock %s: %w", path, err)
-	}
-	return nil
+// newMetric makes a metric with a number.
+func newMetric(m control.Metric, number uint64) (*speed.PCPSingletonMetric, error) {
+	// The format has PCP's own numbers for type, semantics and scales.
+	units := speed.NewMetricUnit().Space(speed.SpaceUnit(m.Units.SpaceScale)<<16, m.Units.Space).
+		Time(speed.TimeUnit(m.Units.TimeScale)<<12, m.Units.Time).Count(speed.CountUnit(m.Units.CountScale)<<8, m.Units.Count)
+	return speed.NewPCPSingletonMetric(boxed(m.Type, number), m.Name, speed.MetricType(m.Type), speed.MetricSemantics(m.Sem), units, m.Short)
 }
 
-// hiddenPrefix is what the number of the process that makes a file follows, in its name until it is in place.
-func hiddenPrefix(name string) string { return "." + name + "." }
-
-// removeOrphans removes the hidden files of processes that were killed while they made them. What cannot be removed is
-// left to the next time.
-func removeOrphans(dir, name string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
+// boxed is a number as speed wants it.
+func boxed(t pdu.Type, number uint64) any {
+	switch t {
+	case pdu.TypeU32:
+		return uint32(number)
+	case pdu.TypeDouble:
+		return math.Float64frombits(number)
 	}
-	for _, e := range entries {
-		number, ours := strings.CutPrefix(e.Name(), hiddenPrefix(name))
-		pid, err := strconv.Atoi(number)
-		if !ours || err != nil || pid <= 0 || !e.Type().IsRegular() || !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
-			continue
-		}
-		if path := filepath.Join(dir, e.Name()); unused(path) == nil {
-			_ = os.Remove(path)
-		}
-	}
+	return number
 }
 
-// register tells speed of all metrics.
-func (f *file) register(all []control.Metric, numbers []uint64) error {
-	domain, err := newDomain(control.BucketNames())
-	if err != nil {
-		return err
-	}
-	for i := range all {
-		made, setters, err := newMetric(&all[i], domain, numbers[len(f.set):])
-		if err == nil {
-			err = f.client.Register(made)
-		}
-		if err != nil {
-			return fmt.Errorf("metric %s: %w", all[i].Name, err)
-		}
-		f.set = append(f.set, setters...)
-	}
-	return nil
+// write sets the number of a metric. It is not called after close.
+func (f *file) write(i int, number uint64) error {
+	return f.values[i].Set(boxed(f.metrics[i].Type, number))
 }
 
-// lock takes the lock that others look for.
-func (f *file) lock(path string) error {
-	locked, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	f.locked = locked
-	if err := unix.Flock(int(locked.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("lock %s: %w", path, err)
-	}
-	info, err := locked.Stat()
-	if err != nil {
-		return err
-	}
-	f.size = info.Size()
-	return nil
-}
+var (
+	// errLost means that somebody has taken the file away.
+	errLost = errors.New("the file was removed or cut short")
+	// errTaken means that another process has put its file in the place of ours.
+	errTaken = errors.New("another process exports under this name")
+)
 
-// write sets the number of a slot. It is not called after close.
-func (f *file) write(slot int, number uint64) error { return f.set[slot](number) }
-
-// errLost means that somebody has taken the file away.
-var errLost = errors.New("the file was removed or cut short")
-
-// intact returns errLost if the file is no longer in its place, or shorter, when to write to the
-// mapping would be a SIGBUS.
+// intact returns [errLost] or [errTaken] if the file is no longer in its place. To write to the mapping of one that is
+// shorter now would be a SIGBUS.
 func (f *file) intact() error {
-	info, err := f.locked.Stat()
-	if err != nil {
-		return err
-	}
-	inPlace, err := os.Lstat(f.path)
-	if err != nil || !os.SameFile(info, inPlace) || info.Size() < f.size {
+	now, err := os.Lstat(f.path)
+	switch {
+	case err != nil:
+		return errLost
+	case !os.SameFile(f.made, now):
+		return errTaken
+	case now.Size() < f.made.Size():
 		return errLost
 	}
 	return nil
@@ -175,17 +121,10 @@ func (f *file) intact() error {
 // close removes the file, unless it is no longer ours, and gives up the mapping.
 func (f *file) close() error {
 	var err error
-	if f.intact() == nil {
-		err = os.Remove(f.path)
+	if !errors.Is(f.intact(), errTaken) {
+		if err = os.Remove(f.path); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
 	}
-	f.release()
-	return err
-}
-
-// release gives up what the process holds of the file.
-func (f *file) release() {
-	_ = f.client.Stop() // it is an error to stop what has not been started, and there is nobody to tell
-	if f.locked != nil {
-		f.locked.Close()
-	}
+	return errors.Join(err, f.client.Stop())
 }
