@@ -54,11 +54,11 @@ func TestOperandsThatAppearLater(t *testing.T) {
 }
 
 // An agent that goes takes the values of what is computed from its metrics with it, and nothing else; when
-// it comes back, they are there again. What it counted before is not compared with what it counts then.
+// it comes back, they are there again.
 // Nobody tells us, and we are not started again.
 func TestOperandsThatGoAndComeBack(t *testing.T) {
 	work := worldReadableDir(t)
-	conf := writeFile(t, work, "derived.conf", "value = hanging.value + 41\nsteps = delta(hanging.count)\nother = delta(sample.milliseconds)\n")
+	conf := writeFile(t, work, "derived.conf", "value = hanging.value + 41\nsteps = rate(hanging.count)\nother = delta(sample.milliseconds)\n")
 	agent := copySelf(t, work, "hanging-agent")
 	p := pmcdtest.Start(t, pmcdtest.Config{
 		Agents: []pmcdtest.Agent{

@@ -68,7 +68,7 @@ var layers = map[string]layer{
 		modules: logging,
 	},
 	"derived/agent/reload": {
-		ours: "derived derived/agent/agents derived/agent/control derived/agent/identity derived/agent/keeper derived/agent/operand derived/agent/served " +
+		ours: "derived derived/agent/control derived/agent/identity derived/agent/keeper derived/agent/operand derived/agent/served " +
 			"derived/agent/upstream internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
@@ -83,7 +83,7 @@ var layers = map[string]layer{
 	},
 	"derived/agent/queue":   {ours: "derived/agent/operand derived/agent/slow", never: pure},
 	"derived/agent/operand": {ours: "derived internal/wait pdu pmda/pmapi", never: pure},
-	"derived/agent/agents":  {ours: "internal/wait pdu pmda/pmapi", never: pure},
+	"derived/agent/agents":  {ours: "pdu pmda/pmapi", never: pure},
 	"derived/agent/predict": {never: pure},
 	"derived/agent/history": {ours: "derived derived/agent/operand derived/agent/predict", never: pure},
 	"derived/agent/slow":    {ours: "derived/agent/predict pdu", never: pure},

@@ -143,7 +143,7 @@ func refreshing(tb testing.TB, n, instances int) (next func()) {
 			panic(err)
 		}
 		made := sampleOf(maker, &pmapi.Columns{Time: now, Sets: columns.Sets}, now, now, asked.List)
-		asked.Count(made, func(*upstream.Series, int, bool) {})
+		asked.Count(made, func(*upstream.Series, int) {})
 		a.upstream.Store(made, asked.Sources...)
 		req.Arrived = now
 		w.Reset()

@@ -51,7 +51,7 @@
 //	history    what a context has seen of a metric, and evaluations; pure
 //	predict    when a context will fetch next; pure
 //	slow       which agents are slow; pure
-//	agents     which agents have been restarted; pure
+//	agents     what the agents of operands were asked for, and their names; pure
 //	served     the immutable snapshot; pure
 //	identity   PMIDs and their file
 //	control    what the agent tells about itself

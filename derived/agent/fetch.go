@@ -120,14 +120,10 @@ func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) {
 
 // advance makes the newest sample of a series part of a history, which continues with those that are kept where it begins.
 func (a *Agent) advance(h *history.History, depth int, of *upstream.Series, newest *operand.Sample, age, patience time.Duration) {
-	var domains []int
-	if depth > 1 { // else nobody looks, and to fetch them from memory takes a tenth of a large fetch
-		domains = of.Domains()
-	}
 	held := &a.contexts.held
-	if h.Advance(newest, domains, depth, age, patience, held) && a.options.Interval > 0 {
+	if h.Advance(newest, depth, age, patience, held) && a.options.Interval > 0 {
 		a.kept = a.upstream.Kept(a.kept[:0], of)
-		h.Continue(a.kept, domains, depth, a.options.Interval, operand.Reach(a.options.Interval), held)
+		h.Continue(a.kept, depth, a.options.Interval, operand.Reach(a.options.Interval), held)
 		clear(a.kept)
 	}
 }

@@ -26,12 +26,13 @@ import (
 // come and when definitions change. It knows from the documentation alone what each fetch must say.
 type machine struct {
 	*bench
-	window time.Duration // of a first fetch; 0: it has none
-	tick   time.Time     // when samples to be kept are asked for next
-	again  time.Time     // and when of those of which one is kept at most; zero: never
+	window  time.Duration // of a first fetch; 0: it has none
+	tick    time.Time     // when samples to be kept are asked for next
+	again   time.Time     // and when of those of which one is kept at most; zero: never
+	cleared time.Time     // when old ones were last forgotten
 
 	generation int
-	epoch      int
+	session    int           // of connections to pmcd
 	count      uint64        // what up.count says
 	ahead      time.Duration // of pmcd's clock, ours behind it
 	bins       int           // bit i: up.bin has the instance i
@@ -49,10 +50,10 @@ type taken struct {
 	bins      int
 	at, taken time.Time
 	ahead     time.Duration
-	epoch     int
+	session   int
 }
 
-func (s *taken) continues(old *taken) bool { return s.epoch == old.epoch && s.ahead == old.ahead }
+func (s *taken) continues(old *taken) bool { return s.session == old.session && s.ahead == old.ahead }
 
 // recollection is what one context has seen of up.count.
 type recollection struct {
@@ -137,7 +138,6 @@ func (m *machine) do(d deed) error {
 		m.pass(pauses[int(d.much)%len(pauses)])
 	case doCount:
 		m.count += uint64(d.much) << (d.much % 8)
-		m.maker.BeginEpoch(countID.Domain() + 1) // the agent of nobody's operands was restarted
 	case doSample:
 		m.ask()
 		m.arrive()
@@ -150,15 +150,9 @@ func (m *machine) do(d deed) error {
 	case doRestart: // what was answered before has arrived before: pmcd does one thing after the other
 		m.arrive()
 		m.count = uint64(d.much)
-		m.epoch++
-		if d.much%2 == 0 {
-			m.maker.BeginEpoch(countID.Domain())
-		} else {
-			m.maker.BeginEpoch()
-		}
 	case doDisconnect:
 		m.asked = nil
-		m.epoch++
+		m.session++
 		m.maker.Forget()
 	case doSetClock:
 		m.ahead = time.Duration(int8(d.much)) * time.Hour //nolint:gosec // wraps on purpose
@@ -178,6 +172,11 @@ func (m *machine) do(d deed) error {
 // keepWarm does what is due, and asks for a sample to be kept, if it is time for that.
 func (m *machine) keepWarm() {
 	m.agent.upstream.Look(m.now)
+	if m.now.Sub(m.cleared) >= upstream.ForgetGap {
+		m.cleared = m.now
+		oldest := m.now.Add(-operand.OldEnough - operand.Reach(m.window))
+		m.kept = slices.DeleteFunc(m.kept, func(s *taken) bool { return s.taken.Before(oldest) })
+	}
 	switch {
 	case m.window == 0:
 	case !m.now.Before(m.tick):
@@ -191,12 +190,8 @@ func (m *machine) keepWarm() {
 
 // retain has a sample kept if fewer are: the newest one if it is new, else the next.
 func (m *machine) retain(fewer int) {
-	n := 0
-	for i := len(m.kept) - 1; i >= 0 && m.kept[i].epoch == 0; i-- { // the maker is not the agent's, which knows of no other epoch
-		n++
-	}
 	switch {
-	case n >= fewer:
+	case len(m.kept) >= fewer:
 	case m.newest != nil && m.now.Sub(m.newest.taken) < upstream.MinGap:
 		if n := len(m.kept); n == 0 || m.kept[n-1] != m.newest {
 			m.kept = append(m.kept, m.newest)
@@ -256,7 +251,7 @@ func (m *machine) arrive() {
 	if s == nil || m.now.Sub(s.taken) > time.Minute {
 		return
 	}
-	s.epoch = m.epoch
+	s.session = m.session
 	count := pdu.ValueSet{PMID: countID, Format: pdu.Block, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, s.count)}}
 	bins := pdu.ValueSet{PMID: binID, Format: pdu.InSitu}
 	for i := range 3 {
@@ -366,6 +361,9 @@ func (m *machine) judgeChange(client pmda.Client, key, name string, of *reload.M
 	if seen.prev == nil {
 		return m.none(set)
 	}
+	if name == "r" && seen.cur.count < seen.prev.count { // it was restarted
+		return m.none(set)
+	}
 	return m.is(of, set, change(name, seen.cur, seen.prev))
 }
 
@@ -382,9 +380,9 @@ func (m *machine) older(cur *taken) (older *taken) {
 	return older
 }
 
-// change is how much up.count has grown, for rate in a second.
+// change is how much up.count has grown, which is negative after a restart, for rate in a second.
 func change(name string, cur, prev *taken) float64 {
-	grown := float64(cur.count - prev.count)
+	grown := float64(int64(cur.count - prev.count)) //nolint:gosec // wraps on purpose
 	if name == "r" {
 		return grown / cur.at.Sub(prev.at).Seconds()
 	}

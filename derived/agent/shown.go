@@ -121,7 +121,7 @@ func (a *Agent) shownFiles(yield func(*control.File) bool) {
 func (a *Agent) shownAgents(yield func(*control.Agent) bool) {
 	a.upstream.Agents(a.options.Now(), func(of *agents.Agent, resting bool) bool {
 		return yield(&control.Agent{
-			Instance: pdu.Instance{ID: pdu.Inst(of.Domain), Name: of.Name}, Requests: of.Requests, Errors: of.Errors, Resets: of.Resets,
+			Instance: pdu.Instance{ID: pdu.Inst(of.Domain), Name: of.Name}, Requests: of.Requests, Errors: of.Errors,
 			Time: of.Time, Resting: resting, Error: of.Error(),
 		})
 	})

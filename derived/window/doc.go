@@ -19,6 +19,6 @@
 //	an instance is missing           it is not in the result, over a domain of our own it is as long as the window has a value of it
 //	a number is not finite           as if it were missing
 //	ticks are numbered anew          it begins anew, if with a number that is not larger
-//	an agent was restarted           values stay; delta() and rate() have none once, as anywhere
+//	the connection was lost          values stay; delta() and rate() have none once, as anywhere
 //	a counter wraps                  its values do not come here, but those of its delta() and rate(): a negative one, and none
 package window

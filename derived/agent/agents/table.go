@@ -14,12 +14,10 @@ type Figures struct {
 	Requests uint64        // fetches of its metrics
 	Errors   uint64        // of its metrics in these that had no values but a code
 	Time     time.Duration // that pmcd took for these, also for what else was in them
-	Resets   uint64        // times that what it counts began anew
 
 	metric pdu.PMID // the last that had a code, and which
 	code   pdu.Code
 	told   []pdu.Code // that the log has
-	reset  time.Time  // the last time
 }
 
 // Error is the last metric that had no values, and why; "": all have always had some.
@@ -65,19 +63,6 @@ func (t Table) Failed(metric pdu.PMID, code pdu.Code) (first bool) {
 	return first
 }
 
-// resetGap is for how long an agent must have had no reset for the next one to be told.
-const resetGap = time.Minute
-
-// Reset counts that what an agent counts has begun anew. It reports whether that is worth telling: an agent may seem to begin anew in
-// each answer.
-func (t Table) Reset(domain int, now time.Time) (worth bool) {
-	f := t.of(domain)
-	worth = now.Sub(f.reset) >= resetGap
-	f.reset = now
-	f.Resets++
-	return worth
-}
-
 // Agent is a domain with its figures.
 type Agent struct {
 	Domain int
@@ -85,8 +70,8 @@ type Agent struct {
 	Figures
 }
 
-// List lists all domains in order. No two have the same name.
-func (t Table) List(names *Look) []Agent {
+// List lists all domains in order, with the names of their agents where there are any. No two have the same name.
+func (t Table) List(names map[int]string) []Agent {
 	var list []Agent
 	taken := make(map[string]bool)
 	for domain, f := range t {
@@ -95,7 +80,7 @@ func (t Table) List(names *Look) []Agent {
 	slices.SortFunc(list, func(a, b Agent) int { return a.Domain - b.Domain })
 	for i := range list {
 		a := &list[i]
-		if a.Name = names.Name(a.Domain); a.Name == "" || taken[a.Name] {
+		if a.Name = names[a.Domain]; a.Name == "" || taken[a.Name] {
 			a.Name = strconv.Itoa(a.Domain)
 		}
 		taken[a.Name] = true

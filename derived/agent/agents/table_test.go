@@ -18,16 +18,13 @@ func TestAgentsTable(t *testing.T) {
 	assert.False(t, all.Failed(bad, pdu.ErrAgain), "the log has it")
 	assert.True(t, all.Failed(pdu.NewPMID(60, 0, 2), pdu.ErrPermission))
 	assert.False(t, all.Failed(bad, pdu.ErrAgain), "by turns")
-	now := time.Unix(1_000_000, 0)
-	assert.True(t, all.Reset(3, now))
-	assert.True(t, all.Reset(60, now))
-	names := &Look{names: map[int]string{3: "proc", 29: "sample", 60: "sample"}}
-	list := all.List(names)
+	all.Asked([]int{3}, 0)
+	list := all.List(map[int]string{3: "proc", 29: "sample", 60: "sample"})
 	for i, want := range []Agent{
-		{Domain: 3, Name: "proc", Figures: Figures{Resets: 1, reset: now}},
+		{Domain: 3, Name: "proc", Figures: Figures{Requests: 1}},
 		{Domain: 29, Name: "sample", Figures: Figures{Requests: 1, Time: time.Second}},
 		{Domain: 60, Name: "60", Figures: Figures{
-			Requests: 2, Errors: 4, Time: 2 * time.Second, Resets: 1, metric: bad, code: pdu.ErrAgain, told: []pdu.Code{pdu.ErrAgain, pdu.ErrPermission}, reset: now,
+			Requests: 2, Errors: 4, Time: 2 * time.Second, metric: bad, code: pdu.ErrAgain, told: []pdu.Code{pdu.ErrAgain, pdu.ErrPermission},
 		}},
 	} {
 		assert.Equal(t, want, list[i])
@@ -35,17 +32,4 @@ func TestAgentsTable(t *testing.T) {
 	assert.Equal(t, "60.0.1: "+pdu.ErrAgain.Error(), list[2].Error())
 	assert.Empty(t, list[0].Error())
 	assert.Equal(t, "29", all.List(nil)[1].Name, "of an agent that has no name")
-}
-
-// An agent that begins anew again and again is told of once.
-func TestResetsThatAreTold(t *testing.T) {
-	all := make(Table)
-	now := time.Unix(1_000_000, 0)
-	assert.True(t, all.Reset(3, now))
-	for range 100 {
-		now = now.Add(resetGap - 1)
-		assert.False(t, all.Reset(3, now))
-	}
-	assert.True(t, all.Reset(3, now.Add(resetGap)))
-	assert.EqualValues(t, 102, all[3].Resets)
 }

@@ -53,11 +53,11 @@ func (f *File) state() string {
 
 // Agent is what is shown of an agent of operands.
 type Agent struct {
-	pdu.Instance             // its number is the domain
-	Requests, Errors, Resets uint64
-	Time                     time.Duration
-	Resting                  bool
-	Error                    string // the last; "": there was none
+	pdu.Instance     // its number is the domain
+	Requests, Errors uint64
+	Time             time.Duration
+	Resting          bool
+	Error            string // the last; "": there was none
 }
 
 // lists are the metrics with a value for each definition, file or agent.
@@ -189,12 +189,6 @@ func lists(s *Source) []Metric {
 			Item: 56, Name: "upstream.agent.error", Shape: word,
 			Short:   "last operand of each agent with an error, and the error; empty if there was none",
 			Content: agents(func(v *Values, a *Agent) { v.text(a.ID, a.Error) }),
-		},
-		{
-			Item: 57, Name: "upstream.agent.resets", Shape: counter,
-			Short:   "number of times that rate() and delta() of metrics of each agent have started again",
-			Long:    "The agent was restarted or has exited, so its counters start again.",
-			Content: agents(func(v *Values, a *Agent) { v.number(a.ID, a.Resets) }),
 		},
 	}
 }

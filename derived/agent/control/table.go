@@ -30,7 +30,6 @@ type Figures struct {
 	UpstreamBusy    atomic.Int64 // ns, in all
 	SlowAgents      atomic.Int64 // sampled seldom
 	Reconnects      atomic.Uint64
-	Resets          atomic.Uint64 // of what is counted by agents that were restarted
 
 	Definitions atomic.Int64
 	Bound       atomic.Int64 // definitions that are served
@@ -218,14 +217,6 @@ func figures(s *Source) []Metric {
 			Short:   "number of times that the agent has connected to pmcd again",
 			Long:    "All rate() and delta() start again then, because the agent cannot know what was restarted\nmeanwhile.",
 			Content: count(&f.Reconnects),
-		},
-		{
-			Item: 51, Name: "upstream.resets", Shape: counter,
-			Short: "number of times that rate() and delta() have started again because an agent was restarted",
-			Long: "This concerns only metrics of the restarted agent, which the log names. If pmcd does not tell\n" +
-				"about its agents (pmcd.agent.status, pmcd.seqnum), the metrics of all agents start again, and that\n" +
-				"counts as one.",
-			Content: count(&f.Resets),
 		},
 		{
 			Item: 30, Name: "request_time", Shape: counter,

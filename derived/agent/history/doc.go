@@ -5,7 +5,7 @@
 //	none, or too old         Stale: it stays              PM_ERR_AGAIN
 //	the same as before       Same: it stays               rate() its former value, delta() none
 //	newer                    one step more                its value
-//	of another epoch,        it begins anew, and goes     a first value
+//	after a lost connection, it begins anew, and goes     a first value
 //	or the first fetch       on with what was kept
 //
 // Evaluations computes metrics from histories. Contexts with the same samples share one, and its memory is used again.

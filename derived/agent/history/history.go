@@ -24,10 +24,10 @@ type History struct {
 	Missed bool              // what was foretold for this fetch did not come
 }
 
-// Advance makes the newest sample, which may be nil, part of the history of a metric with operands of some domains, which has so
+// Advance makes the newest sample, which may be nil, part of the history of a metric, which has so
 // many samples at most (1: only the newest counts). No sample whose age is beyond patience is served. It reports whether the history has begun: it may continue with samples
 // that were kept.
-func (e *History) Advance(cur *operand.Sample, domains []int, depth int, age, patience time.Duration, h *Held) (begun bool) {
+func (e *History) Advance(cur *operand.Sample, depth int, age, patience time.Duration, h *Held) (begun bool) {
 	e.Stale = cur == nil || age > patience
 	e.Missed = e.Stale || len(e.Seen) > 0 && cur == e.Seen[0] || age > missedAge
 	e.Same = false
@@ -39,7 +39,7 @@ func (e *History) Advance(cur *operand.Sample, domains []int, depth int, age, pa
 		if len(e.Seen) != 1 || e.Seen[0] != cur {
 			e.begin(cur, h)
 		}
-	case len(e.Seen) == 0 || !cur.Continues(e.Seen[0], domains): // new, restarted, or pmcd's clock was set
+	case len(e.Seen) == 0 || !cur.Continues(e.Seen[0]): // new, the connection was lost, or pmcd's clock was set
 		e.begin(cur, h)
 		return true
 	case cur.At.After(e.Seen[0].At):
@@ -66,13 +66,13 @@ func (e *History) begin(cur *operand.Sample, h *Held) {
 
 // Continue continues a history that has begun with samples that were kept, newest first: each the youngest that is an interval older than the
 // one after it. Where a history has just begun and there is none so old, right after a start, it is the oldest there is.
-func (e *History) Continue(kept []*operand.Sample, domains []int, depth int, interval, reach time.Duration, h *Held) {
+func (e *History) Continue(kept []*operand.Sample, depth int, interval, reach time.Duration, h *Held) {
 	var oldest *operand.Sample
 	cur := e.Seen[0]
 	last := cur
 	for _, s := range kept {
 		gap := last.At.Sub(s.At)
-		if len(e.Seen) == depth || !cur.Continues(s, domains) || gap > reach {
+		if len(e.Seen) == depth || !cur.Continues(s) || gap > reach {
 			break
 		}
 		if gap >= MinStep {

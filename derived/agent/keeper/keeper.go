@@ -304,7 +304,7 @@ func (k *Keeper) add(c *clock, i int, s *operand.Sample) {
 	if newest == s { // it has it already, and nothing came of it
 		return
 	}
-	goesOn := newest != nil && s.Continues(newest, k.series[i].Domains())
+	goesOn := newest != nil && s.Continues(newest)
 	if k.windows.Add(i, c.tick, s, goesOn) {
 		k.options.Figures.WindowTicks.Add(1)
 	} else {

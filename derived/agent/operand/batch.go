@@ -21,16 +21,15 @@ type Batch[S Source] struct {
 }
 
 // Count calls yield with each source and how many values a sample of the batch has for it.
-func (b *Batch[S]) Count(s *Sample, yield func(source S, values int, whole bool)) {
+func (b *Batch[S]) Count(s *Sample, yield func(source S, values int)) {
 	places := b.places
 	for _, source := range b.Sources {
-		n, values, whole := len(source.Operands()), 0, true
+		n, values := len(source.Operands()), 0
 		for _, at := range places[:n] {
 			values += s.vectors[at].Len()
-			whole = whole && s.vectors[at].Code >= 0
 		}
 		places = places[n:]
-		yield(source, values, whole)
+		yield(source, values)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestBatches(t *testing.T) {
 	now := time.Unix(1, 0)
 	made, _ := NewMaker(nil, now).Make(result(t, valuesOf(a, 1), valuesOf(b, 1, 2), valuesOf(c, 1, 2, 3)), now, now, both.List)
 	counts := make(map[*needs]int)
-	both.Count(made, func(n *needs, values int, _ bool) { counts[n] = values })
+	both.Count(made, func(n *needs, values int) { counts[n] = values })
 	assert.Equal(t, map[*needs]int{ab: 3, bc: 5}, counts)
 
 	bc.values = values

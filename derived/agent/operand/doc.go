@@ -8,5 +8,4 @@
 //	Names     names and members of the domains that expressions need  Names.LookUp
 //	List      operands that one fetch asks for
 //	Sample    the values of a List at one time                        Maker.Make
-//	Epochs    how often the agent of each domain has begun to count anew
 package operand

@@ -17,14 +17,6 @@ func (k *Kept) Add(s *Sample, most int) {
 	k.Trim(most)
 }
 
-// In is how many of the newest samples are of the same epochs as far as some domains are concerned.
-func (k Kept) In(epochs *Epochs, domains []int) (n int) {
-	for n < len(k) && k[n].epochs.Same(epochs, domains) {
-		n++
-	}
-	return n
-}
-
 // Forget lets go of samples that were taken before a time.
 func (k *Kept) Forget(before time.Time) {
 	*k = slices.DeleteFunc(*k, func(s *Sample) bool { return s.Taken.Before(before) })

@@ -22,7 +22,7 @@ const MaxInstances = 1_000_000
 type Maker struct {
 	names    *Names
 	start    time.Time // by our clock; the offsets of pmcd's are since then
-	epochs   *Epochs   // of the next sample
+	run      int       // which set of connections the next sample comes from
 	byInDom  map[pdu.InDom]*derived.InstSet
 	byMetric map[pdu.PMID]*derived.InstSet
 	noticed  Noticed
@@ -55,7 +55,7 @@ func NewMaker(names *Names, start time.Time) *Maker {
 func (m *Maker) Make(res *pmapi.Columns, taken, arrived time.Time, asked *List) (*Sample, *Noticed) {
 	m.noticed = Noticed{Changed: m.noticed.Changed[:0], Excess: m.noticed.Excess[:0]}
 	s := &Sample{
-		At: res.Time, Taken: taken, Arrived: arrived, epochs: m.epochs, names: m.names,
+		At: res.Time, Taken: taken, Arrived: arrived, run: m.run, names: m.names,
 		list: asked, vectors: make([]derived.Vector, len(res.Sets)),
 	}
 	clock := res.Time.Sub(m.start)
@@ -116,7 +116,7 @@ func (m *Maker) copied(set *pdu.Column) [][]byte {
 // Without makes a sample of operands without values: they all have a code.
 func (m *Maker) Without(descs []pdu.Desc, code pdu.Code, now time.Time) *Sample {
 	s := &Sample{
-		At: now, Taken: now, Arrived: now, epochs: m.epochs, names: m.names,
+		At: now, Taken: now, Arrived: now, run: m.run, names: m.names,
 		list: NewList(descs...), vectors: make([]derived.Vector, len(descs)), Size: vectorMemory * len(descs),
 	}
 	for i, d := range descs {
@@ -125,20 +125,14 @@ func (m *Maker) Without(descs []pdu.Desc, code pdu.Code, now time.Time) *Sample 
 	return s
 }
 
-// Epochs are those of the samples to come.
-func (m *Maker) Epochs() *Epochs { return m.epochs }
-
-// BeginEpoch says that the samples to come cannot be compared with those before, as far as they have operands of some domains, or
-// none are given: something counts from zero again.
-func (m *Maker) BeginEpoch(domains ...int) { m.epochs = m.epochs.Begin(domains...) }
-
-// Forget drops all instance sets and begins an epoch: the next samples may be those of another collector.
+// Forget drops all instance sets. The next samples do not continue those before: they may be those of another collector, and nobody
+// tells what has been started again meanwhile.
 func (m *Maker) Forget() {
 	clear(m.byInDom)
 	clear(m.byMetric)
 	clear(m.blobs)
 	clear(m.older)
-	m.BeginEpoch() // nobody tells what has been started again meanwhile
+	m.run++
 }
 
 // fits reports whether values of a type can be read as the descriptor says: their agent may have changed

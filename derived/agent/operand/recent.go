@@ -36,7 +36,6 @@ type Recent struct {
 	Values int       // of the last one
 	Older  int       // how many older samples are needed
 	Kept   Kept      // for first fetches
-	Valued *Sample   // the latest in which each operand had values, however old; nil: none
 }
 
 // Push adds a new sample.

@@ -21,8 +21,8 @@ type Sample struct {
 	Holders int
 
 	clock   clockOffset
-	epochs  *Epochs // of the Maker
-	list    *List   // nil: no operands
+	run     int   // of the Maker
+	list    *List // nil: no operands
 	vectors []derived.Vector
 	names   *Names
 }
@@ -65,9 +65,6 @@ func (s *Sample) Names(d pdu.InDom) *derived.NameTable { return s.names.Table(d)
 // Members implements [derived.Sample].
 func (s *Sample) Members(d pdu.InDom) *derived.InstSet { return s.names.Members(d) }
 
-// Begin makes a sample that nobody else has seen yet one of other epochs.
-func (s *Sample) Begin(epochs *Epochs) { s.epochs = epochs }
-
 // clockOffset is by how much pmcd's clock is ahead of ours, which nobody sets: it is between the two.
 type clockOffset struct{ least, most time.Duration }
 
@@ -79,10 +76,9 @@ const (
 	clockNoise = 50 * time.Millisecond
 )
 
-// Continues reports whether what a sample says about operands of some domains can be compared with an older one: it is from the
-// same run of pmcd's clock, so that the time between them is that between their time stamps, and no agent of these
-// has begun to count from zero meanwhile.
-func (s *Sample) Continues(old *Sample, domains []int) bool {
+// Continues reports whether a sample can be compared with an older one: the connection to pmcd was not lost meanwhile, and it is from the
+// same run of pmcd's clock, so that the time between them is that between their time stamps.
+func (s *Sample) Continues(old *Sample) bool {
 	slack := clockNoise + s.Taken.Sub(old.Taken).Abs()/maxDrift
-	return s.epochs.Same(old.epochs, domains) && s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
+	return s.run == old.run && s.clock.least-slack <= old.clock.most && old.clock.least-slack <= s.clock.most
 }

@@ -7,8 +7,8 @@
 //
 //	it is woken by               and
 //	Reload, ReloadAll            reads the configuration and binds what is new, or all                reread
-//	upstream's Events            a session has begun: looks at the agents, binds all                  handle
-//	                             agents or names are said to be others: looks, then binds all         lookAtAgents, lookUpAll
+//	upstream's Events            a session has begun: names the agents, binds all                     handle
+//	                             agents or names are said to be others: binds all                     lookUpAll
 //	                             instances are others: looks those domains up                         lookUpDue
 //	Missed, its poll             binds what is not there                                              lookUpMissing
 //	the Directory's next time    asks again for what is refused                                       lookUpDue

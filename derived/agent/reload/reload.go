@@ -10,7 +10,6 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/agents"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/keeper"
@@ -65,7 +64,7 @@ type Reloader struct {
 	needed     operand.Domains // domains whose names matter, with their selectors
 	lastBind   time.Time
 	lastMissed time.Time    // look-up of what is not bound
-	pace       agents.Pace  // of what pmcd has announced
+	pace       pace         // of what pmcd has announced
 	session    int          // that operands are looked up in; 0: none
 	retry      wait.Backoff // of a lookup that was refused
 	hidden     bool         // a change of names may have been missed
@@ -74,7 +73,6 @@ type Reloader struct {
 	bindErr    string       // what was logged last why a lookup failed
 	saveErr    string       // likewise of the disk
 
-	look     *time.Timer // at the agents of pmcd
 	bind     *time.Timer // to look everything up
 	due      *time.Timer // to look up what the directory says
 	announce *time.Timer
@@ -108,7 +106,7 @@ func New(o Options) *Reloader {
 	r := &Reloader{
 		options: o, log: o.Log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1), noted: make(chan struct{}, 1),
 		directory: operand.Directory{Waiting: make(operand.Waiting)}, retry: wait.Backoff{Least: firstRetry, Most: lastRetry},
-		look: time.NewTimer(never), bind: time.NewTimer(never), due: time.NewTimer(never),
+		pace: newPace(), bind: time.NewTimer(never), due: time.NewTimer(never),
 		announce: time.NewTimer(never), unsaved: time.NewTimer(never),
 	}
 	var err error
@@ -148,8 +146,6 @@ func (r *Reloader) Run(ctx context.Context) {
 			r.reread(ctx)
 		case <-r.options.Upstream.Ready():
 			r.handle(ctx, r.options.Upstream.Events())
-		case <-r.look.C:
-			r.lookAtAgents(ctx)
 		case <-r.bind.C:
 			r.lookUpAll(ctx)
 		case <-r.due.C:
@@ -199,35 +195,19 @@ func (r *Reloader) handle(ctx context.Context, e upstream.Events) {
 		if r.session == 0 {
 			r.options.Figures.Connected.Store(false)
 		} else {
-			r.lookAtAgents(ctx) // what is said from now on is compared with that; a lost connection shows below
+			r.options.Upstream.NameAgents(ctx) // a lost connection shows below
 			clear(r.directory.Waiting)
 			r.lookUpAll(ctx)
 			r.untold = r.untold || r.options.Changes.Load() != 0
 		}
 		return
 	}
-	if e.Agents || e.Names {
-		r.look.Reset(r.pace.Announced(e.Agents, e.Names, time.Now()))
+	if e.Names && r.bindErr == "" { // else it is tried again soon
+		r.bind.Reset(r.pace.announced(r.lastBind, time.Now()))
 	}
 	if len(e.Instances) > 0 {
 		r.directory.Waiting.Add(e.Instances...)
 		r.lookUpDue(ctx)
-	}
-}
-
-// lookAtAgents finds out what is behind a change that pmcd has announced. If agents have been started or have ended, everything is looked
-// up. So it is if only names are said to be others, but ever more seldom while nothing comes of it.
-func (r *Reloader) lookAtAgents(ctx context.Context) {
-	changed, err := r.options.Upstream.LookAtAgents(ctx)
-	if err != nil {
-		if r.session != 0 { // else the next one begins with all that
-			r.look.Reset(agents.LookGap)
-		}
-		return
-	}
-	wait, ok := r.pace.Looked(changed, r.lastBind, time.Now())
-	if ok && r.bindErr == "" { // else it is tried again soon
-		r.bind.Reset(wait)
 	}
 }
 
@@ -239,7 +219,7 @@ func (r *Reloader) lookUpAll(ctx context.Context) {
 	before := r.directory.Catalog
 	r.hidden, r.lastBind = false, time.Now()
 	r.failed(r.rebind(ctx, afresh))
-	r.pace.Bound(!r.directory.Catalog.Equal(before))
+	r.pace.lookedUp(!r.directory.Catalog.Equal(before))
 }
 
 // lookUpMissing looks up what is not there, if there may be such a thing.

@@ -205,7 +205,9 @@ func (u *Upstream) detach() {
 	u.slow.Disconnected()
 	u.refusal = ""
 	u.maker.Forget()
-	u.agents = nil
+	for _, s := range u.series {
+		s.Kept.Trim(0)
+	}
 	wait.Signal(u.ready)
 }
 

@@ -2,7 +2,7 @@
 //
 //	who                goroutine                  what it does here
 //	request loop       pmda.Server's              Drain, Newest, Want, Plan: it never waits for pmcd
-//	reload             the agent's                LookUp, LookUpInstances and LookAtAgents, which wait for pmcd; Serve, Events
+//	reload             the agent's                LookUp, LookUpInstances and NameAgents, which wait for pmcd; Serve, Events
 //	stayConnected      Run's                      dials, dials again, moves connections to lower slots
 //	follow             Run's                      samples what is planned, keeps warm, forgets, gives up what is overdue
 //	read               one for each connection    takes answers off the socket and stores them as samples
@@ -40,7 +40,6 @@
 //	a value set's code       that operand's, in that sample
 //	a value set, unreadable  likewise: PM_ERR_IPC, so is a set for another metric; PM_ERR_CONV, PM_ERR_TYPE: of another type
 //	a fetch refused          the series of that fetch; so is an answer that cannot be read at all
-//	a restart of an agent    that domain's: what is counted in it begins anew (judge, LookAtAgents)
 //	a name, a descriptor     that name's, in the Catalog; the others of its request are asked for without it
 //	a domain's instances     that domain's: it keeps the names it had, and is asked again ever more seldom (LookUpInstances)
 //	a connection's           all that is on its way; with it the session ends

@@ -147,18 +147,17 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 	before := u.slow.Total
 	began, busy := u.charge(c, res, now)
 	u.asked.Asked(c.asked.Agents, busy)
-	news := u.news(c, res.Changes)
+	u.news(c, res.Changes)
 	if len(c.asked.Sources) > 0 {
 		made := u.sample(res, began, now, c.asked.List)
 		made.Before = before
-		u.judge(made, c.asked.Sources)
 		for metric, code := range made.Failed {
 			if d := metric.Domain(); u.asked.Failed(metric, code) {
-				u.remark(logrus.InfoLevel, logrus.Fields{"domain": d, "agent": u.agents.Name(d), "pmid": metric, logrus.ErrorKey: code},
+				u.remark(logrus.InfoLevel, logrus.Fields{"domain": d, "agent": u.agents[d], "pmid": metric, logrus.ErrorKey: code},
 					"operand has no values")
 			}
 		}
-		c.asked.Count(made, func(s *Series, values int, whole bool) {
+		c.asked.Count(made, func(s *Series, values int) {
 			if s.unsure = busy >= slow.Long && s.Older > 0 && len(s.domains) < len(c.asked.Agents) && !s.unsure; s.unsure {
 				u.unsure = append(u.unsure, s)
 				return
@@ -169,15 +168,7 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 				s.ticks = false
 				wait.Signal(u.sampled)
 			}
-			if values > 0 && whole {
-				s.Valued, s.judged = made, u.doubts
-			}
 		})
-	}
-	u.events.Agents = u.events.Agents || news&(pdu.ChangeAddAgent|restarts) != 0
-	u.events.Names = u.events.Names || news&pdu.ChangeNames != 0
-	if u.events.Agents || u.events.Names {
-		wait.Signal(u.ready)
 	}
 }
 
@@ -198,9 +189,9 @@ func (u *Upstream) sample(res *pmapi.Columns, taken, arrived time.Time, asked *o
 	return made
 }
 
-// news returns which changes a connection's answer tells that no other has told before: pmcd tells each of
+// news looks after the changes that a connection's answer tells and that no other has told before: pmcd tells each of
 // its clients once, with its next answer. Nor are those news that are our own.
-func (u *Upstream) news(c *connection, change pdu.Change) pdu.Change {
+func (u *Upstream) news(c *connection, change pdu.Change) {
 	news, hidden := c.told.News(change)
 	u.events.Hidden = u.events.Hidden || hidden // somebody else's behind ours
 	for _, other := range u.conns {
@@ -208,18 +199,11 @@ func (u *Upstream) news(c *connection, change pdu.Change) pdu.Change {
 			other.told.Elsewhere(news)
 		}
 	}
-	switch {
-	case news&restarts == 0:
-	case u.agents == nil:
-		u.beginEpoch("") // what was counted before says nothing about what is counted now
-	default:
-		u.doubts++
+	if news&(pdu.ChangeNames|pdu.ChangeAddAgent|pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
+		u.events.Names = true
+		wait.Signal(u.ready)
 	}
-	return news
 }
-
-// restarts are the changes that may have made agents count from zero.
-const restarts = pdu.ChangeDropAgent | pdu.ChangeRestartAgent
 
 // drop forgets what a connection had under way.
 func (u *Upstream) drop(c *connection) {

@@ -438,8 +438,7 @@ func TestStateChangesAreToldOnce(t *testing.T) {
 		old := s.newest(f)
 		s.Want(time.Now().Add(time.Hour), operand.Need{Gap: 0}, f)
 		eventually(t, "a sample", func() bool { return s.newest(f) != old })
-		e := s.Events()
-		return e.Agents || e.Names
+		return s.Events().Names
 	}
 	assert.False(t, fetch())
 	u.Announce(pdu.ChangeAddAgent | pdu.ChangeNames)
@@ -591,45 +590,6 @@ func TestSamplesToBeKept(t *testing.T) {
 	assert.Len(t, enough.Kept, 1)
 }
 
-// Samples from before and after the restart of an agent are not compared, whoever's they are, if pmcd does not tell which agent that was. pmcd tells
-// each connection; that is still one restart.
-func TestRestartOfAnAgentBeginsAnEpoch(t *testing.T) {
-	u := newRelay(t)
-	s := newFetching(t, u.Address, 3)
-	series := []*Series{seriesOf(loadID), seriesOf(countID)}
-	// both takes two samples at a time, on two connections.
-	both := func() [2]*operand.Sample {
-		t.Helper()
-		release := u.HoldFetches()
-		before := len(u.Fetched())
-		for i, f := range series {
-			s.Want(time.Now(), operand.Need{After: time.Now()}, f)
-			eventually(t, "a fetch", func() bool { return len(u.Fetched()) == before+i+1 })
-		}
-		release()
-		eventually(t, "samples", func() bool { return s.idle(series...) })
-		return [2]*operand.Sample{s.newest(series[0]), s.newest(series[1])}
-	}
-	before := both()
-	u.Announce(pdu.ChangeNames | pdu.ChangeLabels | pdu.ChangeAddAgent)
-	after := both()
-	for i, f := range series {
-		assert.True(t, after[i].Continues(before[i], f.Domains()))
-	}
-	for range 3 {
-		before = after
-		u.Announce(pdu.ChangeDropAgent | pdu.ChangeRestartAgent)
-		both() // one of them may be of before
-		after = both()
-		again := both()
-		for i, f := range series {
-			assert.False(t, after[i].Continues(before[i], f.Domains()))
-			assert.True(t, again[i].Continues(after[i], f.Domains()))
-		}
-	}
-	assert.EqualValues(t, 3, s.figures.Resets.Load())
-}
-
 // An operand with more instances than can be kept has a code and no values. The others are not
 // concerned, and the log says so once.
 func TestTooManyInstances(t *testing.T) {
@@ -675,13 +635,11 @@ func TestMovedConnectionTellsChanges(t *testing.T) {
 		old := s.newest(f)
 		s.Want(time.Now().Add(time.Hour), operand.Need{Gap: 0}, f)
 		eventually(t, "a sample", func() bool { return s.newest(f) != old })
-		return s.Events().Agents
+		return s.Events().Names
 	}
 	assert.False(t, fetch())
-	before := s.newest(f)
 	u.Announce(pdu.ChangeRestartAgent)
 	assert.True(t, fetch())
-	assert.False(t, s.newest(f).Continues(before, f.Domains()))
 }
 
 // Nobody tells what happened to agents while there was no connection.
@@ -689,15 +647,19 @@ func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
 	u := newRelay(t)
 	s := newFetching(t, u.Address, 2)
 	f := seriesOf(loadID)
+	s.Serve([]*Series{f}, []int{1})
+	s.Keep(true, f)
 	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
 	s.sampled(f)
 	old := s.newest(f)
+	assert.NotEmpty(t, s.Kept(nil, f))
 	s.detach()
 	s.readers.Wait()
+	assert.Empty(t, s.Kept(nil, f))
 	s.join(u.Address, 5)
 	s.Want(time.Now(), operand.Need{After: time.Now()}, f)
 	eventually(t, "a sample", func() bool { return s.newest(f) != old })
-	assert.False(t, s.newest(f).Continues(old, f.Domains()))
+	assert.False(t, s.newest(f).Continues(old))
 	s.retire(5)
 	assert.Len(t, s.slots(), 1)
 	s.detach()

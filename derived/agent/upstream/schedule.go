@@ -78,7 +78,7 @@ func (u *Upstream) retain(now time.Time, fewer int) {
 	n := operand.Need{Gap: MinGap}
 	for _, s := range u.schedule.keep {
 		switch {
-		case s.Kept.In(u.maker.Epochs(), s.domains) >= fewer:
+		case len(s.Kept) >= fewer:
 		case s.Fresh(now, n):
 			s.Retain()
 		default:

@@ -19,7 +19,6 @@ type Series struct {
 	operand.Recent
 	excess *excess // nil: few have any
 	ticks  bool    // Sampled is to tell of the next sample
-	judged int     // how many doubts Valued has been judged by
 
 	domains []int          // of the operands; immutable
 	agents  []slow.Account // of the operands; immutable
@@ -54,9 +53,6 @@ func (s *Series) Agents() []slow.Account { return s.agents }
 
 // Width implements [slow.Asker].
 func (s *Series) Width() int { return len(s.descs) }
-
-// Domains are those of the operands, each once.
-func (s *Series) Domains() []int { return s.domains }
 
 // Constant reports whether there is nothing to sample.
 func (s *Series) Constant() bool { return len(s.descs) == 0 }

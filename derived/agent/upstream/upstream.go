@@ -75,10 +75,8 @@ type Upstream struct {
 
 	series   []*Series // of the operands that are served
 	maker    *operand.Maker
-	agents   *agents.Look          // what pmcd has said of its agents; nil: it does not tell, or has not been asked in this session
+	agents   map[int]string        // names of pmcd's agents, by domain; see NameAgents
 	asked    agents.Table          // what its agents were asked for
-	untold   string                // why it does not tell, as it was logged
-	doubts   int                   // times that some agent may have been restarted
 	cleared  time.Time             // when samples were last forgotten
 	refusal  string                // the last that was logged in this session
 	excess   map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
@@ -90,9 +88,8 @@ type Events struct {
 	// Session is the number of the set of connections that there is now, which is not zero; 0: there is none.
 	Session int
 
-	Agents    bool        // pmcd says that it has other agents; see LookAtAgents
-	Names     bool        // pmcd says that it has other names
-	Hidden    bool        // such a change of names may have hidden behind one that we have announced
+	Names     bool        // pmcd says that it has other names or agents
+	Hidden    bool        // such a change may have hidden behind one that we have announced
 	Instances []pdu.InDom // whose instances are not what they were
 }
 

@@ -1,0 +1,50 @@
+package reload
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// An agent that always claims that there are other names makes all be looked up ever more seldom.
+func TestPaceOfClaims(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		others bool // what the lookup finds
+		want   int  // lookups in ten minutes
+	}{
+		{"other names, never any", false, 15},
+		{"other names, always some", true, 600},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := newPace()
+			begin := time.Unix(1_000_000, 0)
+			var bound time.Time
+			lookups := 0
+			for now := begin; now.Sub(begin) < 10*time.Minute; now = now.Add(100 * time.Millisecond) {
+				if p.announced(bound, now) == 0 { // in each answer
+					bound = now
+					lookups++
+					p.lookedUp(row.others)
+				}
+			}
+			assert.InDelta(t, row.want, lookups, 1)
+		})
+	}
+}
+
+// After a time of silence an announcement is believed again at once.
+func TestPaceForgets(t *testing.T) {
+	p := newPace()
+	now := time.Unix(1_000_000, 0)
+	for range 10 {
+		p.announced(now, now)
+		p.lookedUp(false)
+	}
+	assert.Equal(t, mostGap, p.announced(now, now))
+	later := now.Add(2*mostGap + 1)
+	assert.Zero(t, p.announced(now, later))
+	p.lookedUp(false)
+	assert.Equal(t, leastGap, p.announced(later, later))
+}
