@@ -3,8 +3,7 @@ package derived
 import "pmdaderived/pdu"
 
 // Catalog tells the checker about the metrics of a collector. It is asked while a Set is made,
-// several times for a name perhaps, and again when the tree of a metric is looked at. It should answer
-// from memory and always the same.
+// several times for a name perhaps. It should answer from memory and always the same.
 type Catalog interface {
 	// Desc returns the descriptor of a metric: pdu.ErrName when there is no such metric,
 	// pdu.ErrNonLeaf when the name is an inner node, another code when the metric exists

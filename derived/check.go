@@ -23,20 +23,10 @@ const MaxHistory = 8
 
 // checker binds the definitions of a Set to its Catalog and derives their metadata.
 type checker struct {
-	set     *Set
-	results []result // of each metric of the set
-	metric  *Metric  // being checked
-	chain   []*Metric
-
-	// nodes is memory for the tree being checked, if it is needed no longer than it takes to compile it: most are.
-	nodes []Node
-}
-
-// result is what came of the check of a definition: a tree or an error.
-type result struct {
-	state state
-	tree  *Node
-	err   *Error
+	set    *Set
+	states []state // of each metric of the set
+	metric *Metric // being checked
+	chain  []*Metric
 }
 
 // state is how far the check of a definition has come.
@@ -48,39 +38,22 @@ const (
 	checked
 )
 
-func newChecker(s *Set) *checker { return &checker{set: s, results: make([]result, len(s.metrics))} }
+func newChecker(s *Set) *checker { return &checker{set: s, states: make([]state, len(s.metrics))} }
 
-// check makes the result of m. Definitions that m uses are checked first.
-func (c *checker) check(m *Metric) *result {
-	r := &c.results[m.index]
-	if r.state == checked {
-		return r
+// check gives m its tree or its error. Definitions that m uses are checked first.
+func (c *checker) check(m *Metric) {
+	state := &c.states[m.index]
+	if *state == checked {
+		return
 	}
 	outer := c.metric
-	if outer != nil {
-		c.nodes = nil // of a definition that another one uses, the tree has to last
-	}
 	c.metric = m
-	r.state = checking
+	*state = checking
 	c.chain = append(c.chain, m)
-	r.tree, r.err = c.expr(m.Definition.Expr)
+	m.tree, m.Err = c.expr(m.Definition.Expr)
 	c.chain = c.chain[:len(c.chain)-1]
-	r.state = checked
+	*state = checked
 	c.metric = outer
-	return r
-}
-
-// node returns a copy of n, with operands if there are any, that lasts as long as the tree.
-func (c *checker) node(n Node, operands ...*Node) *Node {
-	if len(c.nodes) == cap(c.nodes) {
-		c.nodes = make([]Node, 0, 1)
-	}
-	c.nodes = append(c.nodes, n)
-	made := &c.nodes[len(c.nodes)-1]
-	if len(operands) > 0 {
-		made.Kids = append(made.room[:0], operands...)
-	}
-	return made
 }
 
 // first is the error to report of err and those in the other operands of the same operator: libpcp looks
@@ -112,7 +85,7 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	case *syntax.Name:
 		return c.name(e)
 	case *syntax.Number:
-		n = c.node(Node{Expr: e, Desc: discrete(pdu.TypeU32)})
+		n = &Node{Expr: e, Desc: discrete(pdu.TypeU32)}
 		n.number(e)
 	case *syntax.Unary:
 		n, err = c.unary(e)
@@ -123,7 +96,7 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	case *syntax.Call:
 		n, err = c.call(e)
 	case *syntax.Select:
-		n = c.node(Node{Expr: e})
+		n = &Node{Expr: e}
 		err = c.operand(n, e.X)
 	}
 	if err != nil {
@@ -172,7 +145,7 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	desc, other, err := c.set.lookup(e.Name)
 	switch {
 	case unknown(err) && c.set.language.NoValue:
-		return c.node(Node{Expr: e, Desc: discrete(pdu.Type32), empty: true, height: 1}), nil
+		return &Node{Expr: e, Desc: discrete(pdu.Type32), empty: true, height: 1}, nil
 	case unknown(err):
 		return nil, c.fail(e, RuleUnknownOperand, "operand "+e.Name)
 	case err != nil:
@@ -180,7 +153,7 @@ func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	case other != nil:
 		return c.other(e, other)
 	}
-	return c.node(Node{Expr: e, Desc: desc, height: 1}), nil
+	return &Node{Expr: e, Desc: desc, height: 1}, nil
 }
 
 func (c *checker) noMetadata(e *syntax.Name, err error) *Error {
@@ -209,7 +182,7 @@ func unknown(err error) bool { return errors.Is(err, pdu.ErrName) || errors.Is(e
 
 // other is the use of another definition: its tree takes the place of the name.
 func (c *checker) other(e *syntax.Name, other *Metric) (*Node, *Error) {
-	switch state := c.results[other.index].state; {
+	switch state := c.states[other.index]; {
 	case state == checking:
 		fault := c.fail(e, RuleCycle, "operand "+e.Name)
 		fault.Detail = c.cycle(other)
@@ -217,13 +190,13 @@ func (c *checker) other(e *syntax.Name, other *Metric) (*Node, *Error) {
 	case state == unchecked && len(c.chain) >= maxChain:
 		return nil, c.fail(e, RuleTooDeep, "operand "+e.Name)
 	}
-	r := c.check(other)
-	if r.err != nil {
-		return nil, c.broken(e, r.err)
+	c.check(other)
+	if other.Err != nil {
+		return nil, c.broken(e, other.Err)
 	}
-	n := c.node(*r.tree)
-	n.other = r.tree
-	return n, nil
+	n := *other.tree
+	n.other = other.tree
+	return &n, nil
 }
 
 // broken is the use of a definition that has an error. What is told is where it began, not every
@@ -328,7 +301,7 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	n := c.node(Node{Expr: e, Desc: x.Desc}, x)
+	n := &Node{Expr: e, Desc: x.Desc, Kids: []*Node{x}}
 	n.Sem = pdu.SemInstant
 	if e.Op == syntax.Not {
 		if !x.Type.Numeric() {
@@ -355,7 +328,7 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 // call looks at the arguments of a function by their kinds, and then at its row.
 func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 	f := &builtins[e.Func]
-	n := c.node(Node{Expr: e, Desc: discrete(pdu.TypeU32)})
+	n := &Node{Expr: e, Desc: discrete(pdu.TypeU32)}
 	if f.step == opNothing {
 		n.Type, n.empty = pdu.Type32, true
 	}
@@ -425,7 +398,7 @@ func (c *checker) operand(n *Node, e syntax.Expr) *Error {
 		return err
 	}
 	if n.Kids == nil {
-		n.Desc, n.Kids = x.Desc, n.room[:0]
+		n.Desc = x.Desc
 	}
 	n.Kids = append(n.Kids, x)
 	return nil

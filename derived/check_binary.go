@@ -15,14 +15,14 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 	y, err := c.expr(e.Y)
 	if err != nil {
 		if value, ok := decides(e.Op, x); ok && err.Unbound() { // defined(x) && x > 1
-			return c.node(Node{Expr: e, Desc: discrete(pdu.TypeU32), decided: true, value: value}), nil
+			return &Node{Expr: e, Desc: discrete(pdu.TypeU32), decided: true, value: value}, nil
 		}
 		return nil, err
 	}
 	if rule := c.legal(e.Op, x, y); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.X)+" "+e.Op.String()+" "+shown(e.Y))
 	}
-	n := c.node(Node{Expr: e, Desc: pdu.Desc{Sem: combinedSemantics(e.Op, x, y), InDom: x.InDom}}, x, y)
+	n := &Node{Expr: e, Desc: pdu.Desc{Sem: combinedSemantics(e.Op, x, y), InDom: x.InDom}, Kids: []*Node{x, y}}
 	if n.InDom == pdu.NoInDom || c.set.meet(x, y) == leftGroups {
 		n.InDom = y.InDom
 	}

@@ -41,7 +41,7 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	if rule := c.ternaryOperands(x, y); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.Then)+" : "+shown(e.Else))
 	}
-	n := c.node(Node{Expr: e, Desc: x.Desc, groups: x.groups}, guard, x, y)
+	n := &Node{Expr: e, Desc: x.Desc, groups: x.groups, Kids: []*Node{guard, x, y}}
 	if n.InDom == pdu.NoInDom || c.set.meet(x, y) == leftGroups {
 		n.InDom, n.groups = y.InDom, y.groups
 	}

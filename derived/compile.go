@@ -16,9 +16,8 @@ type compiler struct {
 	needs     []*Needs         // of each step
 	users     []uint8          // how often each is taken from or is a metric; 2 stands for more
 	known     map[step]int32   // where each step is
-	trees     map[treeAt]int32 // of other definitions
-	parts     map[treeAt]int32 // of the one that is compiled
-	spans     map[treeAt]int32 // of other definitions: see instances
+	trees     map[treeAt]int32 // where those with operands are
+	spans     map[treeAt]int32 // see instances
 	patternOf map[string]int32
 	textOf    map[string]int32
 	factorOf  map[Factor]int32
@@ -36,18 +35,17 @@ func newCompiler(s *Set, n int) *compiler {
 	return &compiler{
 		set: s, program: &program{steps: make([]step, 0, n)},
 		needs: make([]*Needs, 0, n), users: make([]uint8, 0, n),
-		known: make(map[step]int32, n), trees: make(map[treeAt]int32), parts: make(map[treeAt]int32), spans: make(map[treeAt]int32),
+		known: make(map[step]int32, n), trees: make(map[treeAt]int32), spans: make(map[treeAt]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
 		factorOf: make(map[Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
 	}
 }
 
 // metric adds the steps of a metric.
-func (c *compiler) metric(m *Metric, tree *Node) {
-	clear(c.parts) // the next tree may lie where this one does
-	m.root = c.tree(tree, 0)
+func (c *compiler) metric(m *Metric) {
+	m.root = c.tree(m.tree, 0)
 	m.needs = *c.needs[m.root]
-	m.needs.History, m.needs.Adds = int(tree.history), tree.adds
+	m.needs.History, m.needs.Adds = int(m.tree.history), m.tree.adds
 	c.users[m.root] = many
 }
 
@@ -107,27 +105,22 @@ func (c *compiler) fold(s *step) (uint64, bool) {
 	return out[0], true
 }
 
-// tree returns the step that computes n, as it was age samples ago. What may be met again is remembered: the tree of
-// another definition, operands of delta() and rate() within each other, whose ages meet, and what instances looks at.
+// tree returns the step that computes n, as it was age samples ago. A tree may be met again: that of another
+// definition, an operand of delta() and rate() within each other, whose ages meet, and what instances looks at.
 func (c *compiler) tree(n *Node, age uint8) int32 {
 	if n.empty {
 		return c.add(step{op: opNothing, typ: n.Type})
 	}
-	again, other := (age > 0 || n.choice() != 0) && len(n.Kids) > 0, n.other != nil
 	for n.other != nil {
-		n, again = n.other, true
+		n = n.other
 	}
-	if !again {
+	if len(n.Kids) == 0 {
 		return c.node(n, age)
 	}
-	known := c.parts
-	if other {
-		known = c.trees
-	}
-	at, ok := known[treeAt{n, age}]
+	at, ok := c.trees[treeAt{n, age}]
 	if !ok {
 		at = c.node(n, age)
-		known[treeAt{n, age}] = at
+		c.trees[treeAt{n, age}] = at
 	}
 	return at
 }
@@ -332,11 +325,11 @@ func (n *Node) choice() stepOp {
 // instances is a step with the instances for which n could have a value: those that its operands share, also where a rate has
 // no earlier sample. Its numbers mean nothing.
 func (c *compiler) instances(n *Node, age uint8) int32 {
-	of, other := n, n.other != nil
+	of := n
 	for of.other != nil {
 		of = of.other
 	}
-	if at, ok := c.spans[treeAt{of, age}]; ok && other {
+	if at, ok := c.spans[treeAt{of, age}]; ok {
 		return at
 	}
 	at := int32(-1)
@@ -364,9 +357,7 @@ func (c *compiler) instances(n *Node, age uint8) int32 {
 			at = c.tree(n, age)
 		}
 	}
-	if other {
-		c.spans[treeAt{of, age}] = at
-	}
+	c.spans[treeAt{of, age}] = at
 	return at
 }
 

@@ -32,7 +32,7 @@ func (m *Metric) Lines(yield func(Line) bool) {
 		return
 	}
 	x := explainer{yield: yield, seen: make(map[*Node]bool)}
-	tree := m.tree()
+	tree := m.tree
 	x.node(Line{Node: tree, Last: true, Name: nameOf(m.Definition.Expr, tree)})
 }
 

@@ -16,7 +16,6 @@ type Node struct {
 	// Kids are the operands, left to right. Of a definition used by another there are none more
 	// than its own.
 	Kids []*Node
-	room [3]*Node // of Kids, so that they take no memory of their own
 
 	// Factors are the scale conversions of the operands of a binary operator before it is
 	// applied, one for each of Kids; nil when there are none.

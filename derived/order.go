@@ -2,17 +2,15 @@ package derived
 
 import "strings"
 
-// inOrder lists metrics, and those their definitions name, so that each comes after those its
-// definition names, as far as they do not name each other in a circle. Checked in this order,
-// definitions do not depend on the order in which they are written, and long chains of them are not
-// walked by recursion. used tells of each metric of the set whether one of these definitions names it.
-func (s *Set) inOrder(metrics []*Metric) (order []*Metric, used []bool) {
+// inOrder lists all metrics so that each comes after those its definition names, as far as they do not name each
+// other in a circle. Checked in this order, definitions do not depend on the order in which they are
+// written, and long chains of them are not walked by recursion.
+func (s *Set) inOrder() []*Metric {
 	type visit struct {
 		metric *Metric
 		next   []*Metric // named by it and not looked at yet
 	}
-	order, used = make([]*Metric, 0, len(metrics)), make([]bool, len(s.metrics))
-	seen := make([]bool, len(s.metrics))
+	order, seen := make([]*Metric, 0, len(s.metrics)), make([]bool, len(s.metrics))
 	var path []visit
 	enter := func(m *Metric) {
 		if seen[m.index] {
@@ -25,7 +23,7 @@ func (s *Set) inOrder(metrics []*Metric) (order []*Metric, used []bool) {
 		}
 		order = append(order, m)
 	}
-	for _, m := range metrics {
+	for _, m := range s.metrics {
 		enter(m)
 		for len(path) > 0 {
 			top := &path[len(path)-1]
@@ -36,11 +34,10 @@ func (s *Set) inOrder(metrics []*Metric) (order []*Metric, used []bool) {
 			}
 			next := top.next[0]
 			top.next = top.next[1:]
-			used[next.index] = true
 			enter(next)
 		}
 	}
-	return order, used
+	return order
 }
 
 // named returns the metrics whose names m's definition contains.

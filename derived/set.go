@@ -20,6 +20,7 @@ type Set struct {
 // Metric is a definition bound to a collector: it has either a descriptor or an error. Immutable.
 type Metric struct {
 	Err   *Error // why it cannot be used; Desc and Needs are then empty
+	tree  *Node  // nil: there is an error
 	root  int32  // step that computes it
 	index int32  // in the set
 	needs Needs
@@ -63,21 +64,11 @@ func (s *Set) compile() *program {
 	}
 	const usual = 10 // characters of an expression for each step
 	check, compile := newChecker(s), newCompiler(s, length/usual)
-	order, used := s.inOrder(s.metrics)
-	memory := make([]Node, 0, 64)
-	for _, m := range order {
-		check.nodes = nil
-		if !used[m.index] {
-			check.nodes = memory
-		}
-		r := check.check(m)
-		if m.Err = r.err; m.Err == nil {
-			m.Desc = r.tree.Desc
+	for _, m := range s.inOrder() {
+		if check.check(m); m.Err == nil {
+			m.Desc = m.tree.Desc
 			m.Desc.PMID = pdu.NoPMID
-			compile.metric(m, r.tree)
-		}
-		if !used[m.index] {
-			r.tree = nil // nobody needs it any more
+			compile.metric(m)
 		}
 	}
 	return compile.finish()
@@ -94,14 +85,3 @@ func (s *Set) Lookup(name string) (*Metric, bool) {
 
 // Needs tells what m must find in a sample; read-only.
 func (m *Metric) Needs() *Needs { return &m.needs }
-
-// tree makes the typed tree of a metric without an error again: it is seldom looked at and takes more
-// memory than all the rest.
-func (m *Metric) tree() *Node {
-	check := newChecker(m.set)
-	order, _ := m.set.inOrder([]*Metric{m})
-	for _, other := range order {
-		check.check(other)
-	}
-	return check.results[m.index].tree
-}
