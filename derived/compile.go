@@ -13,7 +13,9 @@ import (
 type compiler struct {
 	set       *Set
 	program   *program
-	needs     []*Needs         // of each step
+	reads     []bool           // of each step: it is computed from an operand
+	walked    []uint32         // of each step: the last walk that met it
+	walks     uint32           // so far: see needsOf
 	users     []uint8          // how often each is taken from or is a metric; 2 stands for more
 	known     map[step]int32   // where each step is
 	trees     map[treeAt]int32 // where those with operands are
@@ -34,7 +36,7 @@ type treeAt struct {
 func newCompiler(s *Set, n int) *compiler {
 	return &compiler{
 		set: s, program: &program{steps: make([]step, 0, n)},
-		needs: make([]*Needs, 0, n), users: make([]uint8, 0, n),
+		reads: make([]bool, 0, n), walked: make([]uint32, 0, n), users: make([]uint8, 0, n),
 		known: make(map[step]int32, n), trees: make(map[treeAt]int32), spans: make(map[treeAt]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
 		factorOf: make(map[Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
@@ -44,8 +46,7 @@ func newCompiler(s *Set, n int) *compiler {
 // metric adds the steps of a metric.
 func (c *compiler) metric(m *Metric) {
 	m.root = c.tree(m.tree, 0)
-	m.needs = *c.needs[m.root]
-	m.needs.History, m.needs.Adds = int(m.tree.history), m.tree.adds
+	m.needs = c.needsOf(m.root, m.tree)
 	c.users[m.root] = many
 }
 
@@ -77,13 +78,18 @@ func (c *compiler) add(s step) int32 {
 	i := int32(len(c.program.steps))
 	c.program.steps = append(c.program.steps, s)
 	c.known[s] = i
-	c.needs = append(c.needs, c.needsOf(&s))
 	c.users = append(c.users, 0)
+	c.walked = append(c.walked, 0)
+	reads := s.op == opOperand
 	uses := uint8(1)
 	if s.op == opTernary && !s.setA && s.set {
 		uses = many // the result of one is that of the other
 	}
-	s.takes(func(k int32) { c.users[k] = min(many, c.users[k]+uses) })
+	s.takes(func(k int32) {
+		c.users[k] = min(many, c.users[k]+uses)
+		reads = reads || c.reads[k]
+	})
+	c.reads = append(c.reads, reads)
 	return i
 }
 
@@ -211,7 +217,7 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 		s.variant, s.b, s.id, s.age = pattern.Negate, c.pattern(pattern.Text), uint32(n.InDom), age
 	case opDelta, opRate:
 		s.age = age
-		if len(c.needs[s.a].Operands) == 0 {
+		if !c.reads[s.a] {
 			s.op = opUnchanged
 			break
 		}

@@ -86,25 +86,23 @@ func TestNeeds(t *testing.T) {
 	for name, want := range map[string]Needs{
 		"nothing": {},
 		"plain":   {Operands: []pdu.PMID{id("bin"), id("bin.d")}},
-		"match":   {Operands: []pdu.PMID{id("bin")}, Lookups: &Lookups{Names: []pdu.InDom{binInDom}}},
+		"match":   {Operands: []pdu.PMID{id("bin")}, Names: []pdu.InDom{binInDom}},
 		"select": {
-			Operands: []pdu.PMID{id("bin"), id("bin.d")},
-			Lookups:  &Lookups{Selectors: []Selector{{binInDom, "a"}, {binInDom, "b"}}},
+			Operands:  []pdu.PMID{id("bin"), id("bin.d")},
+			Selectors: []Selector{{binInDom, "a"}, {binInDom, "b"}},
 		},
-		"members": {Operands: []pdu.PMID{id("other")}, Lookups: &Lookups{Members: []pdu.InDom{otherInDom}}},
+		"members": {Operands: []pdu.PMID{id("other")}, Members: []pdu.InDom{otherInDom}},
 		"history": {Operands: []pdu.PMID{id("bin"), id("bin.u")}, History: 2, Adds: true},
 		"nested": {
-			Operands: []pdu.PMID{id("bin"), id("bin.d")},
-			Lookups:  &Lookups{Names: []pdu.InDom{binInDom}, Selectors: []Selector{{binInDom, "c"}}},
+			Operands:  []pdu.PMID{id("bin"), id("bin.d")},
+			Names:     []pdu.InDom{binInDom},
+			Selectors: []Selector{{binInDom, "c"}},
 		},
 		"chosen": {Operands: []pdu.PMID{id("long.one")}},
 		"broken": {},
 	} {
 		m, ok := set.Lookup(name)
 		require.True(t, ok)
-		if want.Lookups == nil {
-			want.Lookups = &Lookups{}
-		}
 		assert.Equal(t, want, *m.Needs(), name)
 	}
 }

@@ -8,16 +8,13 @@ import (
 )
 
 // Needs is what a sample must hold for a metric to be computed from it. Every list is sorted and
-// without repetition. Metrics share lists.
+// without repetition.
 type Needs struct {
 	Operands []pdu.PMID // values
 	History  int        // earlier samples, 0 without delta() and rate()
 	Adds     bool       // there is a delta() that is not within a rate(): the values of successive samples add up
-	*Lookups
-}
 
-// Lookups is what must be known of instance domains. Few metrics need any: all others share one.
-type Lookups struct {
+	// The rest is what must be known of instance domains.
 	Names     []pdu.InDom // external names of the instances, for matchinst()
 	Members   []pdu.InDom // list of instances, for constants over a domain
 	Selectors []Selector  // instances that a name stands for
@@ -36,107 +33,75 @@ func (s Selector) compare(t Selector) int {
 	return cmp.Or(cmp.Compare(s.InDom, t.InDom), cmp.Compare(s.Name, t.Name))
 }
 
-// needsOf returns what a step needs of a sample, given that of the steps it takes from. Steps with
-// the same needs share them: a long definition has few different ones.
-func (c *compiler) needsOf(s *step) *Needs {
-	needs := &none
-	s.takes(func(i int32) { needs = needs.and(c.needs[i]) })
-	switch of := c.set.groupDomains[pdu.InDom(s.id)].Of; s.key {
+// needsOf returns what the step of a tree needs of a sample, with all steps that it takes from.
+func (c *compiler) needsOf(root int32, n *Node) Needs {
+	needs := Needs{History: int(n.history), Adds: n.adds}
+	c.walks++
+	for todo := []int32{root}; len(todo) > 0; {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if c.walked[i] == c.walks {
+			continue
+		}
+		c.walked[i] = c.walks
+		s := &c.program.steps[i]
+		c.need(&needs, s)
+		s.takes(func(k int32) { todo = append(todo, k) })
+	}
+	needs.Operands = distinct(needs.Operands, cmp.Compare)
+	needs.Names = distinct(needs.Names, cmp.Compare)
+	needs.Members = distinct(needs.Members, cmp.Compare)
+	needs.Selectors = distinct(needs.Selectors, Selector.compare)
+	needs.Labels = distinct(needs.Labels, Selector.compare)
+	needs.Groups = distinct(needs.Groups, cmp.Compare)
+	needs.Windows = distinct(needs.Windows, cmp.Compare)
+	return needs
+}
+
+// distinct sorts a list and drops repetitions.
+func distinct[T comparable](list []T, compare func(T, T) int) []T {
+	slices.SortFunc(list, compare)
+	return slices.Compact(list)
+}
+
+// need adds what a step alone needs.
+func (c *compiler) need(n *Needs, s *step) {
+	d := pdu.InDom(s.id)
+	switch of := c.set.groupDomains[d].Of; s.key {
 	case keyPattern:
-		needs = c.naming(needs, of)
+		c.naming(n, of)
 	case keyLabel:
-		needs = needs.and(&Needs{Lookups: &Lookups{Labels: []Selector{{of, c.program.texts[s.b]}}}})
+		n.Labels = append(n.Labels, Selector{of, c.program.texts[s.b]})
 	default:
 	}
 	switch s.op {
 	case opOperand:
-		return &Needs{Operands: []pdu.PMID{pdu.PMID(s.id)}, Lookups: none.Lookups}
-	case opWindow:
-		of := *c.program.windows[s.id].needs.Lookups
-		of.Windows = []uint32{s.id}
-		return &Needs{Lookups: &of}
+		n.Operands = append(n.Operands, pdu.PMID(s.id))
+	case opWindow: // its operands are sampled apart
+		w := &c.program.windows[s.id].needs
+		n.Names = append(n.Names, w.Names...)
+		n.Members = append(n.Members, w.Members...)
+		n.Selectors = append(n.Selectors, w.Selectors...)
+		n.Labels = append(n.Labels, w.Labels...)
+		n.Groups = append(n.Groups, w.Groups...)
+		n.Windows = append(n.Windows, s.id)
 	case opConstSet:
-		return &Needs{Lookups: &Lookups{Members: []pdu.InDom{pdu.InDom(s.id)}}}
+		n.Members = append(n.Members, d)
 	case opGroup, opSpread, opRename:
-		return needs.and(&Needs{Lookups: &Lookups{Groups: []pdu.InDom{pdu.InDom(s.id)}}})
+		n.Groups = append(n.Groups, d)
 	case opMatch:
-		return c.naming(needs, pdu.InDom(s.id))
+		c.naming(n, d)
 	case opSelect:
-		if _, ours := c.set.groupDomains[pdu.InDom(s.id)]; ours {
-			return needs
+		if _, ours := c.set.groupDomains[d]; !ours {
+			n.Selectors = append(n.Selectors, Selector{d, c.program.texts[s.b]})
 		}
-		return needs.and(&Needs{Lookups: &Lookups{Selectors: []Selector{{pdu.InDom(s.id), c.program.texts[s.b]}}}})
 	default:
-		return needs
 	}
 }
 
-// naming adds the names of a domain to what is needed. Those of groups are known.
-func (c *compiler) naming(needs *Needs, d pdu.InDom) *Needs {
-	if _, ours := c.set.groupDomains[d]; ours {
-		return needs
+// naming adds the names of a domain. Those of groups are known.
+func (c *compiler) naming(n *Needs, d pdu.InDom) {
+	if _, ours := c.set.groupDomains[d]; !ours {
+		n.Names = append(n.Names, d)
 	}
-	return needs.and(&Needs{Lookups: &Lookups{Names: []pdu.InDom{d}}})
-}
-
-// none is the needs of a constant.
-var none = Needs{Lookups: &Lookups{}} //nolint:gochecknoglobals // never changed
-
-// and returns the needs of both: n or m itself if it has them all.
-func (n *Needs) and(m *Needs) *Needs {
-	switch {
-	case n == m || m == &none:
-		return n
-	case n == &none:
-		return m
-	}
-	both := &Needs{
-		Operands: union(n.Operands, m.Operands, cmp.Compare[pdu.PMID]),
-		Lookups:  n.Lookups.and(m.Lookups),
-	}
-	switch both.size() {
-	case n.size():
-		return n
-	case m.size():
-		return m
-	}
-	return both
-}
-
-func (n *Needs) size() int { return len(n.Operands) + n.Lookups.size() }
-
-// and returns the lookups of both: l or m itself if it has them all.
-func (l *Lookups) and(m *Lookups) *Lookups {
-	switch {
-	case l == m || m.size() == 0:
-		return l
-	case l.size() == 0:
-		return m
-	}
-	return &Lookups{
-		Names:     union(l.Names, m.Names, cmp.Compare[pdu.InDom]),
-		Members:   union(l.Members, m.Members, cmp.Compare[pdu.InDom]),
-		Selectors: union(l.Selectors, m.Selectors, Selector.compare),
-		Labels:    union(l.Labels, m.Labels, Selector.compare),
-		Groups:    union(l.Groups, m.Groups, cmp.Compare[pdu.InDom]),
-		Windows:   union(l.Windows, m.Windows, cmp.Compare[uint32]),
-	}
-}
-
-func (l *Lookups) size() int {
-	return len(l.Names) + len(l.Members) + len(l.Selectors) + len(l.Labels) + len(l.Groups) + len(l.Windows)
-}
-
-// union merges two sorted lists; it returns the longer one if that has everything.
-func union[T comparable](a, b []T, compare func(T, T) int) []T {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
-	made := slices.Clip(a)
-	for _, item := range b {
-		if at, found := slices.BinarySearchFunc(made, item, compare); !found {
-			made = slices.Insert(made, at, item)
-		}
-	}
-	return made
 }

@@ -48,7 +48,7 @@ func (l Language) NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
 			continue
 		}
 		m := &metrics[len(s.metrics)]
-		*m = Metric{Name: d.Name, Definition: d, set: s, index: int32(len(s.metrics)), needs: none}
+		*m = Metric{Name: d.Name, Definition: d, set: s, index: int32(len(s.metrics))}
 		s.metrics = append(s.metrics, m)
 		s.names[d.Name] = m
 	}

@@ -63,8 +63,7 @@ func (c *compiler) window(e *syntax.Call, n *Node) uint32 {
 	}
 	w.Desc.PMID = pdu.NoPMID
 	_, w.Own = c.set.groupDomains[n.InDom]
-	w.needs = *c.needs[w.root]
-	w.needs.History, w.needs.Adds = int(x.history), x.adds
+	w.needs = c.needsOf(w.root, x)
 	c.users[w.root] = many
 	c.program.windows = append(c.program.windows, w)
 	return uint32(len(c.program.windows) - 1)
