@@ -14,7 +14,7 @@
 // set of metrics is a track.
 //
 // Because the values do not depend on the process that computes them, they stay right when wave is killed and started
-// again.
+// again: counters go on, and the next step begins where the last one ended.
 //
 // # What must be when
 //

@@ -112,10 +112,8 @@ func (j *judge) moment(t *track, sampled rig.Fetched, excused bool) (m moment, o
 		p = new(past)
 		j.past[t.name] = p
 	}
-	if j.weather.bad(p.asked, answered, agentGone) { // counters of an agent that is started again begin anew
-		p.joint = 0
-	}
-	if t.looks && j.weather.bad(p.asked, answered, pmcdTold) { // the daemon may be another one
+	renewed := j.weather.bad(p.asked, answered, pmcdTold) // the daemon may be another one
+	if renewed || t.looks && j.weather.bad(p.asked, answered, agentGone) {
 		p.joint = 0
 	}
 	p.asked = answered

@@ -118,6 +118,35 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// Counters go on when wave is started again: a step joins the one before. It need not if the daemon may have been started again, too.
+func TestJudgeOfRestarts(t *testing.T) {
+	nanos := trackOf("nanos")
+	var list []chosen
+	for _, role := range nanos.roles() {
+		list = append(list, chosen{name: nanos.metric(role), desc: pdu.Desc{PMID: pdu.PMID(len(list))}, track: nanos, role: role})
+	}
+	now := time.Now()
+	at := func(ms int) uint64 { return uint64(now.Add(time.Duration(ms) * time.Millisecond).UnixNano()) }
+	for _, row := range []struct {
+		name   string
+		gone   cause
+		before int // ms from now: since when the second step is
+		wrong  int64
+	}{
+		{"the next step", agentGone, -1100, 0},
+		{"a gap", agentGone, -1000, 1},
+		{"pmcd was told", pmcdTold, -1000, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := &scene{tally: &tally{log: io.Discard}, weather: &weather{spells: []spell{{cause: row.gone, begin: now.Add(-2), end: now.Add(-1)}}}}
+			j := newJudge(s, "client", list)
+			j.check(rig.Fetched{Sent: now, Answered: now, Sets: fetchOf(t, list, at(-1100), at(-2100))})
+			j.check(rig.Fetched{Sent: now, Answered: now, Sets: fetchOf(t, list, at(-100), at(row.before))})
+			assert.Equal(t, row.wrong, s.tally.problems[wrongValue].Load())
+		})
+	}
+}
+
 // Likewise of ticks since the last look: the first fetch has those of two seconds.
 func TestJudgeOfTicks(t *testing.T) {
 	m, tracks := newModel(len(forms())), tracks()
