@@ -13,7 +13,7 @@ import (
 )
 
 // mmvAge is how old the figures in mmv.pmdaderived may be.
-const mmvAge = time.Second
+const mmvAge = 2 * time.Second
 
 // visitor is a client that fetches once.
 func (r *run) visitor(name string, metrics int) *client {
@@ -40,7 +40,6 @@ func (r *run) crowd(ctx context.Context) (contexts int, err error) {
 			return 0, err
 		}
 	}
-	rig.Sleep(ctx, 2*mmvAge) // until the figures tell
 	f, err := r.figures(ctx)
 	return f.contexts, err
 }

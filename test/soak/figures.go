@@ -20,7 +20,7 @@ type figures struct {
 	requests      rig.Histogram // by the time that they took
 }
 
-// figures asks pmcd; those of mmv are a second old at most.
+// figures asks pmcd; those of mmv are mmvAge old at most.
 func (s *scene) figures(ctx context.Context) (f figures, err error) {
 	const mmv, control = "mmv.pmdaderived.", "derived.control."
 	read, err := rig.ReadFigures(ctx, s.pmcd, mmv+"pid", mmv+"goroutines", mmv+"memory.heap", control+"bound", control+"failed",

@@ -316,7 +316,7 @@ const steady = 3
 func (r *run) quiet(ctx context.Context, before figures) (f figures, err error) {
 	same := 0
 	for begin := time.Now(); ; {
-		if !rig.Sleep(ctx, 2*mmvAge) {
+		if !rig.Sleep(ctx, mmvAge) {
 			return f, ctx.Err()
 		}
 		last := f

@@ -17,9 +17,6 @@ const (
 	// standstill is from when on the machine, rather than us, is why samples are too old to be served: they may be 1 s old.
 	standstill = 250 * time.Millisecond
 
-	// figuresAge is how old the figures in mmv may be when they are read.
-	figuresAge = 2 * mmvAge
-
 	// mostGrowth is how much more memory may be held at the end than in the first third of the time.
 	mostGrowth = 0.05
 
@@ -91,7 +88,7 @@ func (r *run) requested(f figures) {
 	since := f.requests.Since(before.requests)
 	for i, n := range since.Counts {
 		if n > 0 && since.Bounds[i] > mostRequest {
-			r.slow = append(r.slow, slowRequests{before.at.Add(-figuresAge), f.at, min(since.Bounds[i], f.longest), n})
+			r.slow = append(r.slow, slowRequests{before.at, f.at, min(since.Bounds[i], f.longest), n})
 		}
 	}
 }
