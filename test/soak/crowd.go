@@ -55,6 +55,9 @@ func (r *run) visits(ctx context.Context, times int) error {
 	return nil
 }
 
+// letGo is how long it may take after that until the kernel has the memory.
+const letGo = time.Second
+
 // mostMore is how much more memory may be held after a crowd than before.
 const mostMore = 0.1
 
@@ -80,7 +83,7 @@ func (r *run) held(ctx context.Context) (figures, error) {
 			return figures{}, err
 		}
 		if now.Numbers[reload] > before.Numbers[reload] {
-			rig.Sleep(ctx, mmvAge)
+			rig.Sleep(ctx, letGo)
 			return r.figures(ctx)
 		}
 	}

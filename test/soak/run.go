@@ -83,7 +83,7 @@ func Short() Plan {
 		Length: 10 * time.Second, Interval: time.Second, Definitions: 150,
 		Periodic: 4, Irregular: 2, Reconnecting: 2, Wide: 1, Readers: 2, Tools: 1,
 		Edit: 200 * time.Millisecond, Kills: 1, Hangups: 1, Restarts: 1, Liars: 2, Lie: time.Second, Fresh: 2 * time.Second,
-		Routine: time.Second, Crowd: 40, Visits: 100, Return: 4 * time.Second,
+		Routine: time.Second, Crowd: 40, Visits: 100, Return: 6 * time.Second,
 	}
 }
 
@@ -256,7 +256,7 @@ func (r *run) whole(ctx context.Context) (*rig.Table, error) {
 	return table, nil
 }
 
-// ready waits until all definitions are served.
+// ready waits until all definitions are served, and those over ticks have had some.
 func (r *run) ready(ctx context.Context) error {
 	var f figures
 	want := r.definitions()
@@ -268,7 +268,13 @@ func (r *run) ready(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %d are, and %d have failed", err, f.bound, f.failed)
 	}
-	return nil
+	var windows []string
+	for _, t := range tracks() {
+		if t.ticks() {
+			windows = append(windows, t.metric(atRole))
+		}
+	}
+	return rig.Await(ctx, "there have been ticks", func() (bool, error) { return len(r.without(ctx, windows)) == 0, nil })
 }
 
 // learn has readers see generation 0 of the site, which shows what metadata there are.
