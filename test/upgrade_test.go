@@ -58,9 +58,13 @@ func TestUpgradeTakesOptions(t *testing.T) {
 			for i := range 2 {
 				out := string(must(command().CombinedOutput())(t))
 				assert.Equal(t, before+head+row.want+after, string(must(os.ReadFile(path))(t)))
+				mark := filepath.Join(filepath.Dir(path), "derived", ".NeedInstall")
 				if row.named == "" || i > 0 {
 					assert.Empty(t, out)
+					assert.NoFileExists(t, mark)
 				} else {
+					assert.FileExists(t, mark, "pmcd's start script runs Install next")
+					require.NoError(t, os.Remove(mark))
 					assert.Regexp(t, "^pmdaderived: .* from its line in "+path+": "+row.named+"\n$", out)
 				}
 			}
