@@ -52,8 +52,8 @@ const (
 	// A group is listed for a while after it was evaluated last: its sample may still be served.
 	groupServed = 120 // s
 
-	// A group that was not used for so long is forgotten: 30 days, of which the first is not known to the second.
-	groupKept = 31 * day
+	// A group that has not been listed for an hour is forgotten.
+	groupKept = groupServed + 60*60
 
 	// maxGroups is how many groups of a domain are remembered that are not listed.
 	maxGroups = 10_000
@@ -61,8 +61,7 @@ const (
 	// maxListed is how many are listed, but for those of the newest sample: a key that is another one each time has so many soon.
 	maxListed = 50_000
 
-	day           = 24 * 60 * 60
-	sweepGap      = 60 * 60
+	sweepGap      = 10 * 60
 	keptGroupings = 16 // groupings of a domain that are remembered for whoever needs the same
 )
 
@@ -72,68 +71,44 @@ const (
 //	a group is      from                          until
 //	numbered        it is met first               it is forgotten
 //	listed          it is in an evaluation        two minutes later
-//	forgotten       30 days without being used, or when there are more than maxGroups, or listed ones than maxListed, and it was
-//	                not used for longest
+//	forgotten       an hour after it was listed last, or when there are more than maxGroups, or listed ones than maxListed, and it
+//	                was not used for longest
+//
+// A number is a hash of the name, so what was forgotten gets it again, unless another name with that hash has come first.
 type Groups struct {
 	domains map[pdu.InDom]*groupNames
-	now     int64             // seconds since 1970, by Begin
-	changes map[groupAt]Group // nil: nobody keeps them
+	now     int64 // seconds since 1970, by Begin
 }
 
-// groupAt is the name of a group in a domain.
-type groupAt struct {
-	inDom pdu.InDom
-	name  string
-}
-
-// Group is a group as it is kept.
+// Group is a group and its number.
 type Group struct {
 	InDom pdu.InDom
 	Name  string
 	Inst  pdu.Inst
-	Day   int64 // when it was used last, counted from 1970
-	Gone  bool  // it has been forgotten
 }
 
 // NewGroups makes one that knows no group.
 func NewGroups() *Groups { return &Groups{domains: make(map[pdu.InDom]*groupNames)} }
 
-// Restore makes g know groups, and note from now on what changes. Of those with one number or name the first counts.
+// Restore makes g know groups. Of those with one number or name the first counts.
 func (g *Groups) Restore(all iter.Seq[Group]) {
-	g.changes = make(map[groupAt]Group)
 	for one := range all {
 		n := g.domain(one.InDom)
 		if n.byName[one.Name] == nil && n.byInst[one.Inst] == nil {
-			made := &group{name: one.Name, inst: one.Inst, seen: one.Day * day, noted: one.Day, told: true}
+			made := &group{name: one.Name, inst: one.Inst, seen: g.now}
 			n.byName[one.Name], n.byInst[one.Inst] = made, made
 		}
 	}
 }
 
-// Changes are the groups that are new, were used another day, or have been forgotten, since they were asked for last.
-func (g *Groups) Changes() []Group {
-	if len(g.changes) == 0 {
-		return nil
-	}
-	all := make([]Group, 0, len(g.changes))
-	for at, change := range g.changes {
-		if one := g.domain(at.inDom).byName[at.name]; one != nil {
-			one.told = true
-		}
-		all = append(all, change)
-	}
-	clear(g.changes)
-	return all
-}
-
-// Begin says what time it is. What was not used for long is forgotten now and then; but not at once where a day has passed since the
+// Begin says what time it is. What was not used for long is forgotten now and then; but not at once where long has passed since the
 // time before, as nobody may have asked meanwhile, or the clock was set.
 func (g *Groups) Begin(now time.Time) {
 	before := g.now
 	if g.now = now.Unix(); g.now == before {
 		return
 	}
-	if g.now < before || g.now-before > day {
+	if g.now < before || g.now-before > groupKept {
 		for _, n := range g.domains {
 			n.settle()
 		}
@@ -163,11 +138,9 @@ type groupNames struct {
 
 // group is one group of a domain.
 type group struct {
-	name  string
-	inst  pdu.Inst
-	seen  int64 // s, at least when it was used last but for its groupings
-	noted int64 // the day that is kept
-	told  bool  // somebody keeps it
+	name string
+	inst pdu.Inst
+	seen int64 // s, at least when it was used last but for its groupings
 
 	round uint32 // of the grouping that is being made in which it has a member
 	place int32  // in that
@@ -183,20 +156,6 @@ func (g *Groups) domain(d pdu.InDom) *groupNames {
 		g.domains[d] = known
 	}
 	return known
-}
-
-// note notes a change for who keeps groups. What nobody was told of need not be told to be gone.
-func (n *groupNames) note(one *group, gone bool) {
-	if n.all.changes == nil {
-		return
-	}
-	at := groupAt{n.inDom, one.name}
-	if gone && !one.told {
-		delete(n.all.changes, at)
-		return
-	}
-	one.noted = one.seen / day
-	n.all.changes[at] = Group{n.inDom, one.name, one.inst, one.noted, gone}
 }
 
 // fold says of the members of remembered groupings when they were used.
@@ -217,16 +176,13 @@ func (n *groupNames) settle() {
 	}
 }
 
-// sweep forgets the groups that were not used for long, and has the days noted on which the others were.
+// sweep forgets the groups that were not used for long.
 func (n *groupNames) sweep() {
 	n.swept = n.all.now
 	n.fold()
 	for _, one := range n.byName {
-		switch {
-		case n.all.now-one.seen > groupKept:
+		if n.all.now-one.seen > groupKept {
 			n.forget(one)
-		case one.seen/day > one.noted:
-			n.note(one, false)
 		}
 	}
 }
@@ -255,7 +211,6 @@ func (n *groupNames) listed(one *group) bool { return n.all.now-one.seen <= grou
 func (n *groupNames) forget(one *group) {
 	delete(n.byName, one.name)
 	delete(n.byInst, one.inst)
-	n.note(one, true)
 	n.gone++
 	n.table, n.sorted = nil, nil
 }
@@ -333,7 +288,6 @@ func (n *groupNames) named(name string) *group {
 		made.inst = (made.inst + 1) & lastInst
 	}
 	n.byName[made.name], n.byInst[made.inst] = made, made
-	n.note(made, false)
 	n.table, n.sorted = nil, nil
 	return made
 }

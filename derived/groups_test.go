@@ -17,7 +17,7 @@ import (
 var kinds = pdu.NewInDom(groupsOf, firstGroupSerial)
 
 // when is a time of these tests, so many seconds after the first.
-func when(seconds int64) time.Time { return time.Unix(20_000*day+seconds, 0) }
+func when(seconds int64) time.Time { return time.Unix(20_000*24*60*60+seconds, 0) }
 
 // grouper evaluates sum(x) by (some.texts) for keys that it is given.
 type grouper struct {
@@ -38,7 +38,6 @@ func grouperOf(t *testing.T, expr string) *grouper {
 	require.Nil(t, m.Err)
 	require.Equal(t, kinds, m.Desc.InDom)
 	g := &grouper{t, NewGroups(), set.NewEvaluation(), m}
-	g.Restore(func(func(Group) bool) {})
 	g.eval.Number(g.Groups)
 	return g
 }
@@ -67,15 +66,6 @@ func (g *grouper) members() (names []string) {
 		names = append(names, in.Name)
 	}
 	return names
-}
-
-// noted are the changes since they were asked for last, as text.
-func (g *grouper) noted() (all []string) {
-	for _, c := range g.Changes() {
-		all = append(all, fmt.Sprintf("%s %d %t", c.Name, c.Day, c.Gone))
-	}
-	slices.Sort(all)
-	return all
 }
 
 func TestGroupsAreListedWhileTheyMayBeServed(t *testing.T) {
@@ -118,88 +108,69 @@ func TestGroupsThatAreRenamedAreListed(t *testing.T) {
 	}
 }
 
-// Who keeps groups is told what is new, once a day what is in use, and what is forgotten.
-func TestGroupsThatAreKept(t *testing.T) {
+// A group is forgotten an hour after it was listed last.
+func TestGroupsAreForgotten(t *testing.T) {
 	g := newGrouper(t)
 	g.at(when(0), "a", "b")
-	assert.Equal(t, []string{"a 20000 false", "b 20000 false"}, g.noted())
-	g.at(when(100), "b", "a")
-	assert.Empty(t, g.noted(), "nothing is new")
-	for hour := int64(1); hour <= 24*32; hour++ {
-		g.at(when(hour*3600), "a")
-		if hour == 25 {
-			assert.Contains(t, g.noted(), "a 20001 false")
-		}
-	}
-	assert.Contains(t, g.noted(), "b 20000 true")
+	g.at(when(groupKept), "a")
 	_, ok := g.Find(kinds, pdu.NoInst, "b")
+	assert.True(t, ok)
+	g.at(when(groupKept+sweepGap), "a")
+	_, ok = g.Find(kinds, pdu.NoInst, "b")
 	assert.False(t, ok)
 	_, ok = g.Find(kinds, pdu.NoInst, "a")
 	assert.True(t, ok)
-
-	fresh := newGrouper(t)
-	fresh.at(when(0), "x")
-	fresh.forgetAll(t)
-	assert.Empty(t, fresh.noted(), "nobody was told of it")
 }
 
-// forgetAll has everything forgotten.
-func (g *grouper) forgetAll(t *testing.T) {
-	t.Helper()
-	for _, one := range g.domains[kinds].byName {
-		g.domains[kinds].forget(one)
-	}
-}
-
-// A clock that is wrong for a while, or an agent that nobody asks for a month, costs nobody his numbers.
+// A clock that is set, or an agent that nobody asks for long, costs nobody his numbers.
 func TestGroupsSurviveAClockThatIsSet(t *testing.T) {
 	g := newGrouper(t)
-	g.Restore(slices.Values([]Group{{InDom: kinds, Name: "rare", Inst: 1, Day: 20_000}}))
-	a := g.at(when(0), "a")
-	later := int64(400 * day)
-	assert.Equal(t, a, g.at(when(later), "a"))
-	assert.Equal(t, []string{"a 20000 false"}, g.noted(), "nothing is forgotten")
-	g.at(when(0), "a", "rare")
-	for hour := range int64(3) {
-		g.at(when(hour*3600), "a")
-	}
-	_, ok := g.Find(kinds, 1, "")
+	a := g.at(when(0), "a", "rare")[0]
+	later := int64(400 * groupKept)
+	assert.Equal(t, a, g.at(when(later), "a")[0])
+	_, ok := g.Find(kinds, pdu.NoInst, "rare")
+	assert.True(t, ok, "nothing is forgotten at once")
+	g.at(when(0), "a")
+	g.at(when(sweepGap), "a")
+	_, ok = g.Find(kinds, pdu.NoInst, "rare")
 	assert.True(t, ok)
 }
 
-// What was used in a future that is none is not listed for years, and is forgotten in its time, before a start and after.
+// A group that was used in a future that is none is not listed for years, and is forgotten in its time.
 func TestGroupsOfAClockThatWasAhead(t *testing.T) {
 	g := newGrouper(t)
-	g.Restore(slices.Values([]Group{{InDom: kinds, Name: "kept", Inst: 1, Day: 30_000}}))
 	g.at(when(0), "x")
-	g.at(when(5000*day), "ahead")
-	g.noted()
+	g.at(when(5000*groupKept), "ahead")
 	g.at(when(0), "x")
 	for s := range int64(groupServed + 2) {
 		g.at(when(s), "x")
 	}
 	assert.Equal(t, []string{"x"}, g.members())
-	for hour := range int64(24 * 33) {
-		g.at(when(hour*3600), "x")
+	for s := int64(0); s <= groupKept+2*sweepGap; s += sweepGap {
+		g.at(when(s), "x")
 	}
-	assert.Subset(t, g.noted(), []string{"ahead 20000 true", "kept 20000 true"})
+	_, ok := g.Find(kinds, pdu.NoInst, "ahead")
+	assert.False(t, ok)
 }
 
-// Numbers are those of before, whatever comes first, also where names have one hash.
+// Numbers that are known are kept, whatever comes first, also where names have one hash.
 func TestGroupsThatAreRestored(t *testing.T) {
 	require.Equal(t, hashOf("costarring"), hashOf("liquid"), "these names are known for it")
 	g := newGrouper(t)
 	first, second := g.at(when(0), "costarring")[0], g.at(when(1), "liquid")[0]
 	assert.Equal(t, hashOf("liquid"), first)
 	assert.Equal(t, first+1, second)
-	kept := g.Changes()
 
 	again := newGrouper(t)
-	again.Restore(slices.Values(append(kept, Group{InDom: kinds, Name: "liquid", Inst: 7}, Group{InDom: kinds, Name: "other", Inst: first})))
+	again.Restore(slices.Values([]Group{
+		{InDom: kinds, Name: "costarring", Inst: first},
+		{InDom: kinds, Name: "liquid", Inst: second},
+		{InDom: kinds, Name: "liquid", Inst: 7},
+		{InDom: kinds, Name: "other", Inst: first},
+	}))
 	assert.Equal(t, []pdu.Inst{second}, again.at(when(1000), "liquid"))
 	assert.Equal(t, []string{"liquid"}, again.members(), "others were not there lately")
 	assert.Equal(t, []pdu.Inst{first}, again.at(when(1001), "costarring"))
-	assert.Empty(t, again.noted(), "what was kept need not be told again that day")
 }
 
 // Of a hundred thousand names over time, and of one that is new at each sample, so many are remembered as a domain may have.
@@ -212,18 +183,11 @@ func TestGroupsAreBounded(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	kept := map[string]bool{}
 	number := g.at(when(0), "stays")[0]
 	for i := range int64(100_000) {
 		assert.Equal(t, number, g.at(when(i*10), "stays", fmt.Sprint("key ", i))[1])
-		for _, c := range g.Changes() {
-			if kept[c.Name] = true; c.Gone {
-				delete(kept, c.Name)
-			}
-		}
 	}
 	assert.LessOrEqual(t, len(g.domain(kinds).byName), maxGroups)
-	assert.Len(t, kept, len(g.domain(kinds).byName), "who keeps them knows the same")
 	assert.LessOrEqual(t, len(g.members()), 15)
 	after := heap()
 	assert.Less(t, after-min(before, after), uint64(16<<20), "bytes")

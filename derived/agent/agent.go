@@ -130,7 +130,7 @@ func New(o Options) *Agent {
 	a.control = control.New(o.Domain, a.source())
 	a.reloader = reload.New(reload.Options{
 		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.poll, Protected: o.Protected,
-		Upstream: a.upstream, Keeper: a.keeper, Names: &a.names, Groups: a.groups, Figures: &a.figures, Log: o.Log, Now: o.Now,
+		Upstream: a.upstream, Keeper: a.keeper, Names: &a.names, Figures: &a.figures, Log: o.Log, Now: o.Now,
 		Snapshot: &a.snapshot, Changes: &a.changes,
 	})
 	return a
@@ -173,9 +173,6 @@ func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
 // Replied implements pmda.Observer.
 func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) {
 	a.finish()
-	if all := a.groups.Changes(); len(all) > 0 {
-		a.reloader.Grouped(all)
-	}
 	a.figures.Requests.Add(1)
 	a.figures.RequestTime.Record(took, 1)
 }

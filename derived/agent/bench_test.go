@@ -191,12 +191,12 @@ func BenchmarkGroupRequests(b *testing.B) {
 	a.snapshot.Store(newSite(b).serve(conf("kind = sum(up.bin) by (kind=/x/)")))
 	now := time.Now()
 	a.refreshed[groupDom] = now.Add(time.Hour)
+	a.groups.Begin(now)
 	a.groups.Restore(func(yield func(derived.Group) bool) {
 		for i := range n {
-			yield(derived.Group{InDom: groupDom, Name: fmt.Sprint("name of ", i), Inst: pdu.Inst(i), Day: now.Unix()/(24*60*60) + 1})
+			yield(derived.Group{InDom: groupDom, Name: fmt.Sprint("name of ", i), Inst: pdu.Inst(i)})
 		}
 	})
-	a.groups.Begin(now)
 	for name, ask := range map[string]func() int{
 		"instances": func() int {
 			all, _ := a.Instances(0, groupDom)

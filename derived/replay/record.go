@@ -183,7 +183,7 @@ func metadataText(d pdu.Desc) string {
 	return fmt.Sprintf("%s %s %s %s", d.Type, d.Sem, units, d.InDom)
 }
 
-// groups makes what numbers groups: first as In has them, then as identities do.
+// groups makes what numbers groups, as In has them.
 func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, p *part) *derived.Groups {
 	theirs := make(map[pdu.InDom]pdu.InDom)
 	for _, m := range snapshot.Metrics {
@@ -213,11 +213,6 @@ func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, p *pa
 				if !yield(derived.Group{InDom: d, Name: one.Name, Inst: one.ID}) {
 					return
 				}
-			}
-		}
-		for g := range r.IDs.Groups() {
-			if !yield(derived.Group(g)) {
-				return
 			}
 		}
 	})

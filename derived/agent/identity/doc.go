@@ -12,15 +12,14 @@
 //   - PMIDs are given out in the order in which names first appear, from cluster 1 on (cluster 0 has the metrics
 //     about the agent), and never twice, not even when the state file was damaged, as far as it can be read.
 //     The place in this order is also the definition's number in the domain of definitions.
-//   - An instance domain of groups stands for one domain of operands and one label, for ever. A group's number is its own while it
-//     is remembered.
+//   - An instance domain of groups stands for one domain of operands and one label, for ever. The numbers of groups are
+//     hashes of their names, and not kept.
 //   - The number of a file is never that of another one. Files that are gone are forgotten if they are many.
 //
 // # When it must be saved
 //
 //	nothing is new    Save does nothing
-//	changed           an expression, a group or what is forgotten: saved at some time. The number of a group is a hash of its name, so
-//	                  that it is the same if it was lost, unless another name with that hash has come first
+//	changed           an expression, or files that are forgotten: saved at some time
 //	promised          a PMID, its metadata, a domain of groups, the number of a file: saved before anybody is told (MustSave)
 //
 // # How it is written
@@ -55,8 +54,7 @@
 //		"files": {"/etc/pcp/derived/site.conf": 0},           numbers in the domain of files
 //		"nextFile": 1,
 //		"groups": {
-//			"510.64": {"of": "60.1", "label": "kind",
-//				"names": {"sd": [1203947461, 20780]}}         number, day when it was used last
+//			"510.64": {"of": "60.1", "label": "kind"}
 //		},
 //		"nextGroups": 65
 //	}

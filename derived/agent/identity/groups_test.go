@@ -3,7 +3,6 @@ package identity
 import (
 	"fmt"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,23 +12,6 @@ import (
 )
 
 var disks, processes = pdu.NewInDom(60, 1), pdu.NewInDom(3, 9)
-
-// groupsOf is what a registry remembers, as text.
-func groupsOf(r *Registry) []string {
-	var all []string
-	for g := range r.Groups() {
-		all = append(all, fmt.Sprintf("%s %s %d %d", g.InDom, g.Name, g.Inst, g.Day))
-	}
-	slices.Sort(all)
-	return all
-}
-
-// note notes some groups.
-func note(r *Registry, all []Group) {
-	for _, g := range all {
-		r.NoteGroup(g)
-	}
-}
 
 func TestGroupDomains(t *testing.T) {
 	r := load(t, stateFile(t))
@@ -47,29 +29,6 @@ func TestGroupDomains(t *testing.T) {
 	assert.Equal(t, pdu.NewInDom(testDomain, 67), r.GroupInDom(processes, "kind"))
 }
 
-func TestGroupsSurviveARestart(t *testing.T) {
-	r := load(t, stateFile(t))
-	d := r.GroupInDom(disks, "kind")
-	require.NoError(t, r.Save())
-	note(r, []Group{
-		{InDom: d, Name: "sd", Inst: 7, Day: 20000},
-		{InDom: d, Name: "dm\"\\\u2028ü", Inst: 1<<31 - 1, Day: 20001},
-		{InDom: pdu.NewInDom(testDomain, 99), Name: "of no domain", Inst: 1},
-	})
-	assert.False(t, r.MustSave(), "a number that is lost is found again")
-	r = saved(t, r)
-	want := []string{"510.64 dm\"\\\u2028ü 2147483647 20001", "510.64 sd 7 20000"}
-	assert.Equal(t, want, groupsOf(r))
-
-	note(r, []Group{{InDom: d, Name: "sd", Inst: 7, Day: 20010}, {InDom: d, Name: want[0], Gone: true}, {InDom: d, Name: "dm\"\\\u2028ü", Gone: true}})
-	r = saved(t, r)
-	assert.Equal(t, []string{"510.64 sd 7 20010"}, groupsOf(r))
-	assert.Equal(t, d, r.GroupInDom(disks, "kind"), "the domain stays")
-	for range r.Groups() {
-		break
-	}
-}
-
 // A state file that nobody of ours has written is set aside, and what was given out in it is not given out again.
 func TestGroupsThatMakeNoSense(t *testing.T) {
 	const before, after = `{"version": 1, "domain": 510, "next": 0, "metrics": {}, "nextGroups": 70, "groups": {`, `}}`
@@ -77,11 +36,7 @@ func TestGroupsThatMakeNoSense(t *testing.T) {
 		"a domain of another agent":      `"60.64": {"of": "60.1", "label": "x"}`,
 		"one of ours":                    `"510.3": {"of": "60.1", "label": "x"}`,
 		"never assigned":                 `"510.70": {"of": "60.1", "label": "x"}`,
-		"two groups with one number":     `"510.69": {"of": "60.1", "label": "x", "names": {"a": [1, 2], "b": [1, 2]}}`,
 		"two domains for the same":       `"510.69": {"of": "60.1", "label": "x"}, "510.68": {"of": "60.1", "label": "x"}`,
-		"a negative number":              `"510.69": {"of": "60.1", "label": "x", "names": {"a": [-1, 2]}}`,
-		"a number that is too large":     `"510.69": {"of": "60.1", "label": "x", "names": {"a": [2147483648, 2]}}`,
-		"no number":                      `"510.69": {"of": "60.1", "label": "x", "names": {"a": "b"}}`,
 		"more domains than there can be": `}, "nextGroups": 4194305, "x": {"510.69": ""`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +44,6 @@ func TestGroupsThatMakeNoSense(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(before+text+after), 0o644))
 			r, err := Load(path, testDomain)
 			require.ErrorIs(t, err, errDamaged)
-			assert.Empty(t, slices.Collect(r.Groups()))
 			assert.GreaterOrEqual(t, r.GroupInDom(disks, "x").Serial(), 64)
 			if name == "never assigned" {
 				assert.Equal(t, 71, r.GroupInDom(disks, "x").Serial())
@@ -98,39 +52,31 @@ func TestGroupsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// A file from before there were groups, or with a domain that has none, is as good as any.
+// A file from before there were groups is as good as any, and so is one of a version that kept the numbers of groups.
 func TestGroupsOfOlderFiles(t *testing.T) {
-	for _, text := range []string{
-		`{"version": 1, "domain": 510, "next": 0, "metrics": {}}`,
-		`{"version": 1, "domain": 510, "next": 0, "metrics": {}, "nextGroups": 65, "groups": {"510.64": {"of": "60.1", "label": "kind"}}}`,
+	const before, metrics = `{"version": 1, "domain": 510, `, `"next": 3, "metrics": {"kinds": {"pmid": "510.1.2", "expression": "sum(x) by (kind=/./)",
+		"descriptor": {"type": 3, "semantics": 3, "indom": "510.65", "units": "00000000"}}}`
+	for name, text := range map[string]string{
+		"no groups": before + metrics + `}`,
+		"groups with numbers": before + metrics + `, "nextGroups": 66, "groups": {"510.64": {"of": "60.1", "label": "other"},
+			"510.65": {"of": "60.1", "label": "kind", "names": {"sd": [7, 20780], "dm": [2147483647, 20781]}}}}`,
 	} {
-		path := stateFile(t)
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		r := load(t, path)
-		d := r.GroupInDom(disks, "kind")
-		note(r, []Group{{InDom: d, Name: "sd", Inst: 7, Day: 1}})
-		assert.Equal(t, []string{"510.64 sd 7 1"}, groupsOf(saved(t, r)))
+		t.Run(name, func(t *testing.T) {
+			path := stateFile(t)
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+			r := load(t, path)
+			if name != "no groups" {
+				assert.Equal(t, pdu.NewInDom(testDomain, 65), r.GroupInDom(disks, "kind"))
+				assert.Equal(t, pdu.NewInDom(testDomain, 66), r.GroupInDom(processes, "kind"))
+			}
+			assert.Equal(t, pdu.NewPMID(testDomain, 1, 2), pmid(t, r, "kinds"))
+			kind := r.GroupInDom(disks, "kind")
+			r = saved(t, r)
+			assert.Equal(t, kind, r.GroupInDom(disks, "kind"))
+			assert.Equal(t, pdu.NewPMID(testDomain, 1, 2), pmid(t, r, "kinds"))
+			assert.Equal(t, pdu.NewPMID(testDomain, 1, 3), pmid(t, r, "new"))
+		})
 	}
-}
-
-// What the names of all groups take is bounded: new ones are not kept then, and others as before.
-func TestTooManyGroups(t *testing.T) {
-	r := load(t, stateFile(t))
-	d := r.GroupInDom(disks, "kind")
-	for i := range maxGroupBytes/10_000 + 10 {
-		r.NoteGroup(Group{InDom: d, Name: fmt.Sprintf("%010000d", i), Inst: pdu.Inst(i), Day: 1})
-	}
-	kept := len(groupsOf(r))
-	assert.Less(t, kept, maxGroupBytes/10_000)
-	r = saved(t, r)
-	assert.Len(t, groupsOf(r), kept)
-	first := fmt.Sprintf("%010000d", 0)
-	r.NoteGroup(Group{InDom: d, Name: "new", Inst: 1 << 20, Day: 1})
-	assert.False(t, r.changed, "nothing has to be written for what is not remembered")
-	note(r, []Group{{InDom: d, Name: "new", Inst: 1 << 20, Day: 1}, {InDom: d, Name: first, Day: 2}})
-	assert.Len(t, groupsOf(r), kept)
-	note(r, []Group{{InDom: d, Name: first, Gone: true}, {InDom: d, Name: first, Gone: true}, {InDom: d, Name: "new", Inst: 1 << 20, Day: 1}})
-	assert.Contains(t, groupsOf(r), "510.64 new 1048576 1")
 }
 
 // There are no more domains than so many.

@@ -31,7 +31,6 @@ type Registry struct {
 	changed  bool // something is not saved
 	promised bool // something that must be before anybody is told
 
-	groupBytes int                       // that groups take in the state file
 	groupInDom map[GroupDomain]pdu.InDom // of all that were given out
 }
 

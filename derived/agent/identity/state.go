@@ -170,12 +170,6 @@ func (s *state) complete() {
 	if s.Groups == nil {
 		s.Groups = make(map[pdu.InDom]groupDomain)
 	}
-	for d, known := range s.Groups {
-		if known.Names == nil {
-			known.Names = make(map[string]groupSeen)
-			s.Groups[d] = known
-		}
-	}
 }
 
 // errDamaged says that the state file cannot be used and has been set aside.

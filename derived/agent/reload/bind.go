@@ -199,18 +199,12 @@ func (r *Reloader) save() {
 		if text != r.saveErr {
 			r.log.WithError(err).Error("cannot save metric identifiers, they may change at the next start")
 		}
-		r.saveIn(saveRetry)
+		r.unsaved.Reset(saveRetry)
 	}
 	if text == "" && r.saveErr != "" {
 		r.log.Info("metric identifiers are saved again")
 	}
 	r.saveErr = text
-}
-
-// saveIn saves after a time.
-func (r *Reloader) saveIn(after time.Duration) {
-	r.unsaved.Reset(after)
-	r.saving = true
 }
 
 // needsOf gathers the domains whose instance names or members snapshots need.

@@ -2,7 +2,7 @@
 // announces changes.
 //
 // It has one goroutine, Reloader.Run, which owns all that it knows. It may wait for pmcd and for the disk; nobody waits for it. What
-// others ask of it are signals; changes of groups it is handed by an atomic pointer. It publishes a Snapshot, which is immutable, and what is to be announced, by atomic pointers of who
+// others ask of it are signals. It publishes a Snapshot, which is immutable, and what is to be announced, by atomic pointers of who
 // serves.
 //
 //	it is woken by               and
@@ -12,7 +12,6 @@
 //	                             instances are others: looks those domains up                         lookUpDue
 //	Missed, its poll             binds what is not there                                              lookUpMissing
 //	the Directory's next time    asks again for what is refused                                       lookUpDue
-//	Grouped                      keeps what has become of groups, and saves it within five seconds    note
 //
-// Every way but the last two ends in rebind, which looks up, builds, publishes and announces (bind.go).
+// Every way but the last ends in rebind, which looks up, builds, publishes and announces (bind.go).
 package reload

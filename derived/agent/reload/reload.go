@@ -9,7 +9,6 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"pmdaderived/derived"
 	"pmdaderived/derived/agent/control"
 	"pmdaderived/derived/agent/identity"
 	"pmdaderived/derived/agent/keeper"
@@ -40,9 +39,6 @@ const (
 	// saveRetry is how soon identities are written again that could not be, because the disk is full
 	// or nobody may write there.
 	saveRetry = time.Second
-
-	// groupsGap is how soon changes of groups are saved. Until then they can be lost: their numbers are found again.
-	groupsGap = 5 * time.Second
 )
 
 // Reloader is the goroutine that reads the configuration, looks up the operands of the definitions and the names of
@@ -51,11 +47,9 @@ type Reloader struct {
 	options Options
 	log     logrus.FieldLogger
 
-	asked   chan struct{}                   // read the configuration again
-	missed  chan struct{}                   // somebody asked for a metric that is not bound
-	noted   chan struct{}                   // there are changes
-	changes atomic.Pointer[[]derived.Group] // of groups, to be kept; nil: none
-	whole   atomic.Bool                     // the next reload is for operands, too
+	asked  chan struct{} // read the configuration again
+	missed chan struct{} // somebody asked for a metric that is not bound
+	whole  atomic.Bool   // the next reload is for operands, too
 
 	// What follows belongs to the goroutine.
 	config     served.Config
@@ -77,7 +71,6 @@ type Reloader struct {
 	due      *time.Timer // to look up what the directory says
 	announce *time.Timer
 	unsaved  *time.Timer
-	saving   bool // it is set
 }
 
 // Options are what a Reloader is made with.
@@ -90,8 +83,7 @@ type Options struct {
 
 	Upstream *upstream.Upstream
 	Keeper   *keeper.Keeper
-	Names    *operand.Names  // written by Upstream
-	Groups   *derived.Groups // Options.StateFile's are made known to it by New; else it belongs to who gives it
+	Names    *operand.Names // written by Upstream
 	Figures  *control.Figures
 	Log      logrus.FieldLogger
 	Now      func() time.Time
@@ -104,7 +96,7 @@ type Options struct {
 // New reads configuration and state, and publishes a first snapshot.
 func New(o Options) *Reloader {
 	r := &Reloader{
-		options: o, log: o.Log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1), noted: make(chan struct{}, 1),
+		options: o, log: o.Log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
 		directory: operand.Directory{Waiting: make(operand.Waiting)}, retry: wait.Backoff{Least: firstRetry, Most: lastRetry},
 		pace: newPace(), bind: time.NewTimer(never), due: time.NewTimer(never),
 		announce: time.NewTimer(never), unsaved: time.NewTimer(never),
@@ -113,13 +105,6 @@ func New(o Options) *Reloader {
 	if r.ids, err = identity.Load(o.StateFile, o.Domain); err != nil {
 		r.log.WithError(err).Error("cannot read the metric identifiers of earlier runs")
 	}
-	o.Groups.Restore(func(yield func(derived.Group) bool) {
-		for g := range r.ids.Groups() {
-			if !yield(derived.Group(g)) {
-				return
-			}
-		}
-	})
 	r.load()
 	snap := r.build(nil)
 	r.save()
@@ -139,7 +124,6 @@ func (r *Reloader) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			r.note()
 			r.save()
 			return
 		case <-r.asked:
@@ -160,12 +144,7 @@ func (r *Reloader) Run(ctx context.Context) {
 			} else {
 				r.lookUpMissing(ctx)
 			}
-		case <-r.noted:
-			if r.note() && !r.saving {
-				r.saveIn(groupsGap)
-			}
 		case <-r.unsaved.C:
-			r.saving = false
 			r.save()
 		case <-r.announce.C:
 			if r.session != 0 && r.options.Changes.Load() != 0 && again.Last() < announceLast {
@@ -265,27 +244,6 @@ func (r *Reloader) ReloadAll() {
 
 // Missed tells that somebody has asked for a metric that is not bound; it does not wait.
 func (r *Reloader) Missed() { wait.Signal(r.missed) }
-
-// Grouped tells what has become of groups, so that it is kept; it does not wait. It is for one goroutine.
-func (r *Reloader) Grouped(all []derived.Group) {
-	if before := r.changes.Swap(nil); before != nil { // not looked at yet
-		all = append(*before, all...)
-	}
-	r.changes.Store(&all)
-	wait.Signal(r.noted)
-}
-
-// note takes the changes of groups. It reports whether there were any.
-func (r *Reloader) note() bool {
-	all := r.changes.Swap(nil)
-	if all == nil {
-		return false
-	}
-	for _, g := range *all {
-		r.ids.NoteGroup(identity.Group(g))
-	}
-	return true
-}
 
 func (r *Reloader) load() {
 	r.config = r.options.Load()
