@@ -37,8 +37,7 @@ func dbpmda(t *testing.T, pmcd, warm string) string {
 
 	script := open + string(requests)
 	if warm != "" {
-		// dbpmda cannot wait for a value. The first fetch makes the agent expect another one at the usual
-		// intervals and have samples ready for them.
+		// dbpmda cannot wait for a value. The first fetch makes the agent expect another one and have samples ready for it.
 		script = open + "wait 2\ngetdesc off\nfetch " + warm + "\nwait 1\n" + string(requests)
 	}
 	cmd := exec.Command("dbpmda", "-n", "root", "-f", "-i", "-e")

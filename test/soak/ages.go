@@ -16,7 +16,7 @@ const (
 	// printing is how long a tool may take from the reply to the end of its line.
 	printing = 5 * time.Millisecond
 
-	// between is how long it is from the first fetch to the second one: one of the usual intervals.
+	// between is how long it is from the first fetch to the second one.
 	between = 500 * time.Millisecond
 )
 
@@ -57,7 +57,7 @@ func (a *ages) rows(machine rig.Wakes) []rig.Row {
 	}
 	return []rig.Row{
 		row("first fetch", a.first, rig.Limit{Q: 0.5, Most: ms}, rig.Limit{Q: 0.99, Most: 5 * ms}),
-		row("second fetch", a.second, rig.Limit{Q: 0.5}, rig.Limit{Q: 1, Most: 50 * ms}),
+		row("second fetch", a.second, rig.Limit{Q: 0.5}, rig.Limit{Q: 1, Most: between / 4}),
 		row("pmval and pmrep, from the third fetch to the printed line", a.periodic,
 			rig.Limit{Q: 0.5, Most: 10*ms + printing}, rig.Limit{Q: 0.99, Most: 50*ms + printing}),
 		row("irregular fetches", a.irregular, rig.Limit{Q: 0.5}, rig.Limit{Q: 1, Most: time.Second}),

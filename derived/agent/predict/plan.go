@@ -3,15 +3,16 @@ package predict
 import "time"
 
 const (
-	// firstLead is how long before each usual interval an additional sample is asked for.
-	firstLead = 40 * time.Millisecond
-
 	// A context that is not trusted is sampled for at other times, too, until restless after its last fetch: every
-	// mostPace, or if nothing can be foretold of it four times in its last interval, or in that since if it is longer, but
-	// not closer than leastPace.
+	// mostPace, or if nothing can be foretold of it four times in its last interval, if there is one, or in the time since its last fetch
+	// if that is longer, but not closer than leastPace.
 	leastPace = 50 * time.Millisecond
 	mostPace  = 800 * time.Millisecond
 	restless  = time.Minute
+
+	// patient is for how long a context that has fetched only once is sampled for, from restless on once in that time: it may be that of a
+	// logger with a long interval.
+	patient = time.Hour
 
 	// A client that has looked metrics up and not fetched them lookUpPause later is a pmlogger: it
 	// pauses for 20 ms before its first fetch (docs/pmcd.md b.4), for which there is to be a
@@ -22,17 +23,6 @@ const (
 	Undecided = 10 * time.Second
 )
 
-// usual are the intervals after which a context may fetch for the second time. After the last one
-// it goes on at that pace until usualEnd.
-//
-//nolint:gochecknoglobals // a table
-var usual = [...]time.Duration{
-	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second,
-	5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute,
-}
-
-const usualEnd = time.Hour
-
 // Plan is when to sample for a context until its next fetch.
 type Plan struct {
 	At time.Time // when to sample next; zero: not at all
@@ -40,10 +30,8 @@ type Plan struct {
 	last     time.Time     // fetch or look-up
 	expected time.Time     // the next one; zero: nobody knows
 	due      time.Time     // when to sample for the fetch that is expected; zero: for none
-	guesses  int           // so far, two for each usual interval
-	guessing bool          // the second fetch is expected after a usual interval
 	trusted  bool          // it is sampled for the fetch that is expected only
-	unsteady time.Duration // the last interval, if nothing can be foretold from it and those before; else 0
+	unsteady time.Duration // the last interval, if there is one and nothing can be foretold; else 0
 	lookedUp bool          // for a client that has looked up and not fetched yet
 }
 
@@ -62,9 +50,6 @@ func (p *Plan) Sampled(now time.Time) {
 	}
 	if !p.due.IsZero() && !p.due.After(p.At) {
 		p.due = time.Time{}
-		if p.guessing {
-			p.guess()
-		}
 	}
 	if p.due.IsZero() && now.After(p.expected) {
 		p.trusted = false // it did not come when it was expected
@@ -81,38 +66,29 @@ func (p *Plan) next(after time.Time) {
 		}
 		after = p.expected // if the fetch does not come then, nobody knows when
 	}
-	next := after.Add(p.pace(after))
-	if (p.At.IsZero() || next.Before(p.At)) && !next.After(p.last.Add(restless)) {
+	next, end := after.Add(p.pace(after)), p.last.Add(restless)
+	if p.once() {
+		end = p.last.Add(patient)
+	}
+	if (p.At.IsZero() || next.Before(p.At)) && !next.After(end) {
 		p.At = next
 	}
 }
 
 // pace is how long after a time to sample again for a context that may fetch at any time.
 func (p *Plan) pace(after time.Time) time.Duration {
-	if p.unsteady == 0 {
+	if !p.expected.IsZero() {
 		return mostPace
 	}
 	silent := max(p.unsteady, after.Sub(p.last))
+	if silent >= restless && p.once() {
+		return restless
+	}
 	return min(max(silent/4, leastPace), mostPace)
 }
 
-// guess sets the time of the next guess for a context that has fetched once. There are two for each usual
-// interval, since a first fetch that was late is followed by a second one that comes early.
-func (p *Plan) guess() {
-	i, before := p.guesses/2, firstLead
-	if p.guesses%2 > 0 {
-		before = Lead
-	}
-	after := usual[len(usual)-1] * time.Duration(i-len(usual)+2)
-	if i < len(usual) {
-		after = usual[i]
-	}
-	p.guesses++
-	p.due = time.Time{}
-	if after <= usualEnd {
-		p.due = p.last.Add(after - before)
-	}
-}
+// once reports whether there is no interval yet.
+func (p *Plan) once() bool { return p.expected.IsZero() && p.unsteady == 0 }
 
 // Interval is a time during which pmcd served nobody, or at least not us: it was busy with something long.
 type Interval struct{ From, To time.Time }
