@@ -1,7 +1,7 @@
 // Rig runs the daemon under load and prints what it finds, as a table.
 //
 //	rig bench [-t TIME] [-quick] [-strict] [-only TEXT]... [-v] PROGRAMS how fast it is, beside C: test/bench
-//	rig soak [-t TIME] [-seed N] [-short] DAEMON                         everything at once: docs/reliability.md
+//	rig soak [-t TIME] [-seed N] DAEMON                                  everything at once: docs/reliability.md
 //
 // DAEMON is the path of pmdaderived; PROGRAMS a folder with it and what it is compared with. With TEXT only what has it, or one of several, in its name is measured. The Makefile has a target for each.
 //
@@ -34,10 +34,10 @@ func main() {
 
 // options are those of all commands; not all have a meaning for each.
 type options struct {
-	time                          time.Duration
-	only                          []string
-	quick, strict, short, verbose bool
-	seed                          uint64
+	time                   time.Duration
+	only                   []string
+	quick, strict, verbose bool
+	seed                   uint64
 }
 
 // command is a sub-command.
@@ -70,7 +70,6 @@ func run(ctx context.Context, args []string) int {
 	flags.BoolVar(&o.verbose, "v", false, "tell what figures are made of")
 	flags.BoolVar(&o.quick, "quick", false, "bench: as short as makes sense")
 	flags.BoolVar(&o.strict, "strict", false, "bench: exit with 1 if a line misses its target")
-	flags.BoolVar(&o.short, "short", false, "soak: the small plan that the tests use")
 	flags.Uint64Var(&o.seed, "seed", 1, "soak: what all random choices begin with")
 	if err := flags.Parse(args[1:]); err != nil {
 		return 2
@@ -110,11 +109,8 @@ func runBench(ctx context.Context, o options, program string) (*rig.Table, error
 }
 
 func runSoak(ctx context.Context, o options, program string) (*rig.Table, error) {
-	plan := soak.Full(o.time)
-	if o.short {
-		plan = soak.Short()
-	} else if o.time < soak.Least {
+	if o.time < soak.Least {
 		return nil, fmt.Errorf("-t %v: the disturbances need %v at least", o.time, soak.Least)
 	}
-	return soak.Run(ctx, soak.Options{Daemon: program, Seed: o.seed, Plan: plan, Log: os.Stdout})
+	return soak.Run(ctx, soak.Options{Daemon: program, Seed: o.seed, Plan: soak.Full(o.time), Log: os.Stdout})
 }
