@@ -108,13 +108,6 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 			w.Set(&set)
 			return writer.WriteFrame(w.Frame(0, 0))
 		}},
-		{"large ResultWriter", func() error {
-			w.Reset()
-			for id := range PMID(20) {
-				w.Numbers(id, TypeDouble, insts, bits)
-			}
-			return writer.WriteFrame(w.Frame(0, 0))
-		}},
 		{"Writer", func() error { return writer.Write(&m.Fetch, 0) }},
 	}
 	for name, frame := range results {
