@@ -227,8 +227,8 @@ func churn(t *telling) []byte {
 // churned is how many instances there are of one fetch, at the most.
 const churned = 100
 
-// random changes one to three words of every other answer; of a RESULT those that pmcd passes on: change bits, PMIDs, instances, values.
-// An ERROR stays one: of another in place of an INSTANCE pmcd dies (docs/pmcd.md n).
+// random changes one to three words of every other answer; of a RESULT those that pmcd passes on: change bits, PMIDs,
+// instances, values. An ERROR stays one: of another in place of an INSTANCE pmcd dies (docs/pmcd.md n).
 func random(t *telling) []byte {
 	frame := whole(t.truth)
 	var words []int // where they are

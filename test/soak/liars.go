@@ -80,8 +80,8 @@ func (l lies) row(told int64, p Plan) rig.Row {
 	return row
 }
 
-// lie has an agent lie until ctx ends, and then say the truth. A lie lasts for half of the time in the plan, or more, and the truth for half of
-// it, or less.
+// lie has an agent lie until ctx ends, and then say the truth. A lie lasts for half of the time in the plan, or more, and
+// the truth for half of it, or less.
 func (r *run) lie(ctx context.Context, agent string) {
 	random, half := r.random(), r.options.Plan.Lie/2
 	say := func(order string) {
@@ -104,7 +104,8 @@ func (r *run) lie(ctx context.Context, agent string) {
 // mostRepair is how soon all is served again that needs an agent that has lied: names are asked for again within a minute.
 const mostRepair = 90 * time.Second
 
-// unserved waits until all definitions that need agents that have lied have had a value again, and returns how many have had none.
+// unserved waits until all definitions that need agents that have lied have had a value again, and returns how many have
+// had none.
 func (r *run) unserved(ctx context.Context) int {
 	var names []string
 	for i := range r.options.Plan.Liars {

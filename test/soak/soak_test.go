@@ -118,7 +118,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Counters go on when wave is started again: a step joins the one before. It need not if the daemon may have been started again, too.
+// Counters go on when wave is started again: a step joins the one before. It need not if the daemon may have been
+// started again, too.
 func TestJudgeOfRestarts(t *testing.T) {
 	nanos := trackOf("nanos")
 	var list []chosen

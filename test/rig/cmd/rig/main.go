@@ -3,7 +3,8 @@
 //	rig bench [-t TIME] [-quick] [-strict] [-only TEXT]... [-v] PROGRAMS how fast it is, beside C: test/bench
 //	rig soak [-t TIME] [-seed N] DAEMON                                  everything at once: docs/reliability.md
 //
-// DAEMON is the path of pmdaderived; PROGRAMS a folder with it and what it is compared with. With TEXT only what has it, or one of several, in its name is measured. The Makefile has a target for each.
+// DAEMON is the path of pmdaderived; PROGRAMS a folder with it and what it is compared with. With TEXT only what has it, or
+// one of several, in its name is measured. The Makefile has a target for each.
 //
 // The exit status is 1 if the run could not be made or a promise was not kept (of bench, only with -strict), 2 for wrong usage.
 package main
