@@ -90,9 +90,9 @@ func Short() Plan {
 // Lies is the plan of a test in which nothing disturbs but that two agents tell every lie of the table.
 func Lies() Plan {
 	return Plan{
-		Length: 2 * time.Minute, Interval: 10 * time.Second, Definitions: 3 * len(forms()),
+		Length: time.Minute, Interval: 10 * time.Second, Definitions: 3 * len(forms()),
 		Periodic: 3, Irregular: 1, Reconnecting: 1, Wide: 1, Readers: 1, Tools: 1,
-		Edit: time.Second, Liars: 2, Lie: 2 * time.Second, Fresh: time.Second,
+		Edit: time.Second, Liars: 2, Lie: time.Second, Fresh: time.Second,
 	}
 }
 

@@ -45,7 +45,7 @@ func TestLies(t *testing.T) {
 
 func holds(t *testing.T, plan soak.Plan) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	table, err := soak.Run(ctx, soak.Options{Daemon: daemon(t), Seed: 1, Plan: plan, Log: t.Output()})
 	require.NoError(t, err)
