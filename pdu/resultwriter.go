@@ -19,12 +19,8 @@ type ResultWriter struct {
 	n      int    // value sets
 }
 
-const (
-	// resultHead is where the value sets of a RESULT begin.
-	resultHead = HeaderSize + 12
-
-	noInst = 0xffffffff // NoInst on the wire
-)
+// resultHead is where the value sets of a RESULT begin.
+const resultHead = HeaderSize + 12
 
 // Reset empties the writer.
 func (w *ResultWriter) Reset() { w.ResetAt(resultHead) }

@@ -10,22 +10,17 @@ import (
 // firstGroupSerial is the serial of the first instance domain of groups. The agent's own domains have lower ones.
 const firstGroupSerial = 64
 
-// groupDomain is what is remembered of an instance domain of groups.
-type groupDomain struct {
-	Of    pdu.InDom `json:"of"`
-	Label string    `json:"label"`
-}
-
 // GroupDomain is what an instance domain of groups is for.
 type GroupDomain struct {
-	Of    pdu.InDom
-	Label string
+	Of    pdu.InDom `json:"of"`
+	Label string    `json:"label"`
 }
 
 // GroupInDom is the instance domain of the groups of a domain's instances that have a label, a new one if there is none
 // yet. NoInDom: there are no more.
 func (r *Registry) GroupInDom(of pdu.InDom, label string) pdu.InDom {
-	if d, ok := r.groupInDom[GroupDomain{of, label}]; ok {
+	what := GroupDomain{of, label}
+	if d, ok := r.groupInDom[what]; ok {
 		return d
 	}
 	if len(r.state.Groups) >= maxGroupDomains || r.state.NextGroups > pdu.MaxSerial {
@@ -34,8 +29,7 @@ func (r *Registry) GroupInDom(of pdu.InDom, label string) pdu.InDom {
 	serial := max(r.state.NextGroups, firstGroupSerial)
 	d := pdu.NewInDom(r.Domain(), serial)
 	r.state.NextGroups = serial + 1
-	r.state.Groups[d] = groupDomain{Of: of, Label: label}
-	r.groupInDom[GroupDomain{of, label}] = d
+	r.state.Groups[d], r.groupInDom[what] = what, d
 	r.changed, r.promised = true, true
 	return d
 }
@@ -55,7 +49,7 @@ func (r *Registry) GroupDomains() iter.Seq2[pdu.InDom, GroupDomain] {
 func (r *Registry) knowGroups() {
 	r.groupInDom = make(map[GroupDomain]pdu.InDom, len(r.state.Groups))
 	for d, known := range r.state.Groups {
-		r.groupInDom[GroupDomain{known.Of, known.Label}] = d
+		r.groupInDom[known] = d
 	}
 }
 
@@ -63,10 +57,10 @@ func (r *Registry) knowGroups() {
 func (s *state) checkGroups() error {
 	given := make(map[GroupDomain]pdu.InDom, len(s.Groups))
 	for d, known := range s.Groups {
-		if other, ok := given[GroupDomain{known.Of, known.Label}]; ok {
+		if other, ok := given[known]; ok {
 			return fmt.Errorf("instance domains %s and %s have the same operand domain and label", other, d)
 		}
-		given[GroupDomain{known.Of, known.Label}] = d
+		given[known] = d
 		if d.Domain() != s.Domain || d.Serial() < firstGroupSerial || d.Serial() >= s.NextGroups {
 			return fmt.Errorf("instance domain %s was never assigned", d)
 		}

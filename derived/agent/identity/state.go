@@ -31,7 +31,7 @@ type state struct {
 	Files    map[string]pdu.Inst `json:"files,omitempty"`
 	NextFile pdu.Inst            `json:"nextFile,omitempty"`
 
-	Groups     map[pdu.InDom]groupDomain `json:"groups,omitempty"`
+	Groups     map[pdu.InDom]GroupDomain `json:"groups,omitempty"`
 	NextGroups int                       `json:"nextGroups,omitempty"` // serial of a domain
 }
 
@@ -168,7 +168,7 @@ func (s *state) complete() {
 		s.NextFile = max(s.NextFile, n+1)
 	}
 	if s.Groups == nil {
-		s.Groups = make(map[pdu.InDom]groupDomain)
+		s.Groups = make(map[pdu.InDom]GroupDomain)
 	}
 }
 
