@@ -16,6 +16,7 @@ type compiler struct {
 	reads     []bool           // of each step: it is computed from an operand
 	walked    []uint32         // of each step: the last walk that met it
 	walks     uint32           // so far: see needsOf
+	needs     map[int32]*Needs // of the metrics, by their last steps
 	users     []uint8          // how often each is taken from or is a metric; 2 stands for more
 	known     map[step]int32   // where each step is
 	trees     map[treeAt]int32 // where those with operands are
@@ -36,7 +37,7 @@ type treeAt struct {
 func newCompiler(s *Set, n int) *compiler {
 	return &compiler{
 		set: s, program: &program{steps: make([]step, 0, n)},
-		reads: make([]bool, 0, n), walked: make([]uint32, 0, n), users: make([]uint8, 0, n),
+		reads: make([]bool, 0, n), walked: make([]uint32, 0, n), users: make([]uint8, 0, n), needs: make(map[int32]*Needs),
 		known: make(map[step]int32, n), trees: make(map[treeAt]int32), spans: make(map[treeAt]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
 		factorOf: make(map[Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
@@ -47,6 +48,7 @@ func newCompiler(s *Set, n int) *compiler {
 func (c *compiler) metric(m *Metric) {
 	m.root = c.tree(m.tree, 0)
 	m.needs = c.needsOf(m.root, m.tree)
+	c.needs[m.root] = &m.needs
 	c.users[m.root] = many
 }
 

@@ -44,6 +44,12 @@ func (c *compiler) needsOf(root int32, n *Node) Needs {
 			continue
 		}
 		c.walked[i] = c.walks
+		if known := c.needs[i]; known != nil { // of a metric that this one uses: a chain is not walked again for each
+			needs.Operands = append(needs.Operands, known.Operands...)
+			needs.Windows = append(needs.Windows, known.Windows...)
+			needs.addDomains(known)
+			continue
+		}
 		s := &c.program.steps[i]
 		c.need(&needs, s)
 		s.takes(func(k int32) { todo = append(todo, k) })
@@ -56,6 +62,15 @@ func (c *compiler) needsOf(root int32, n *Node) Needs {
 	needs.Groups = distinct(needs.Groups, cmp.Compare)
 	needs.Windows = distinct(needs.Windows, cmp.Compare)
 	return needs
+}
+
+// addDomains adds what others need to know of instance domains.
+func (n *Needs) addDomains(others *Needs) {
+	n.Names = append(n.Names, others.Names...)
+	n.Members = append(n.Members, others.Members...)
+	n.Selectors = append(n.Selectors, others.Selectors...)
+	n.Labels = append(n.Labels, others.Labels...)
+	n.Groups = append(n.Groups, others.Groups...)
 }
 
 // distinct sorts a list and drops repetitions.
@@ -78,12 +93,7 @@ func (c *compiler) need(n *Needs, s *step) {
 	case opOperand:
 		n.Operands = append(n.Operands, pdu.PMID(s.id))
 	case opWindow: // its operands are sampled apart
-		w := &c.program.windows[s.id].needs
-		n.Names = append(n.Names, w.Names...)
-		n.Members = append(n.Members, w.Members...)
-		n.Selectors = append(n.Selectors, w.Selectors...)
-		n.Labels = append(n.Labels, w.Labels...)
-		n.Groups = append(n.Groups, w.Groups...)
+		n.addDomains(&c.program.windows[s.id].needs)
 		n.Windows = append(n.Windows, s.id)
 	case opConstSet:
 		n.Members = append(n.Members, d)

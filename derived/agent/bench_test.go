@@ -153,10 +153,11 @@ func refreshing(tb testing.TB, n, instances int) (next func()) {
 	}
 }
 
-// What a refresh allocates is its sample: the numbers, a list of vectors and the sample itself, however many
-// metrics there are.
+// A refresh allocates its sample: the numbers, a list of vectors and the sample itself, however many metrics there
+// are. The reply is small enough for the memory that a writer keeps: larger memory comes from a sync.Pool, which drops
+// some of it at random with the race detector.
 func TestRefreshAllocatesTheSample(t *testing.T) {
-	for _, instances := range []int{0, 100} {
+	for _, instances := range []int{0, 20} {
 		next := refreshing(t, 100, instances)
 		for range 3 * history.MaxEvaluations {
 			next()
