@@ -101,23 +101,6 @@ func (r *run) lie(ctx context.Context, agent string) {
 	}
 }
 
-// mostRepair is how soon all is served again that needs an agent that has lied: names are asked for again within a minute.
-const mostRepair = 90 * time.Second
-
-// unserved waits until all definitions that need agents that have lied have had a value again, and returns how many have
-// had none.
-func (r *run) unserved(ctx context.Context) int {
-	var names []string
-	for i := range r.options.Plan.Liars {
-		names = append(names, badNames(liarOf(i))...)
-	}
-	begin := time.Now()
-	for len(names) > 0 && time.Since(begin) < mostRepair && rig.Sleep(ctx, redial) {
-		names = r.without(ctx, names)
-	}
-	return len(names)
-}
-
 // without are the metrics that have no value at the first fetch, nor at the second one.
 func (r *run) without(ctx context.Context, names []string) []string {
 	c, err := rig.Open(ctx, r.pmcd, names...)

@@ -224,7 +224,6 @@ func (r *run) whole(ctx context.Context) (*rig.Table, error) {
 	if err := r.everything(ctx); err != nil {
 		return nil, err
 	}
-	unserved := r.unserved(ctx)
 	after, err := r.quiet(ctx, before)
 	if err != nil {
 		return nil, err
@@ -247,7 +246,7 @@ func (r *run) whole(ctx context.Context) (*rig.Table, error) {
 	if len(r.complaints) > 0 {
 		r.tally.tell("%s", r.pmcd.Log())
 	}
-	table := &rig.Table{Rows: slices.Concat(fresh, r.verdict(before, after, records, unserved), crowds)}
+	table := &rig.Table{Rows: slices.Concat(fresh, r.verdict(before, after, records), crowds)}
 	if !table.OK() {
 		for _, line := range r.warnings {
 			r.tally.tell("daemon: %s", line)

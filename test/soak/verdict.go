@@ -25,7 +25,7 @@ const (
 )
 
 // verdict is what has to hold after a run.
-func (r *run) verdict(before, after figures, records, unserved int) []rig.Row {
+func (r *run) verdict(before, after figures, records int) []rig.Row {
 	t, p := r.tally, r.options.Plan
 	none := func(what string, k kind) rig.Row { return rig.Equal(what, t.problems[k].Load(), 0) }
 	missing, excused, misled := r.missing()
@@ -42,7 +42,6 @@ func (r *run) verdict(before, after figures, records, unserved int) []rig.Row {
 		rig.Equal("pmcd restarted", r.weather.count(pmcdGone), p.Restarts),
 		r.lies.row(t.told.Load(), p),
 		rig.Equal("others' values wrong or missing while agents lie", t.misled.Load()+misled, 0),
-		r.truth(unserved),
 		none("wrong values", wrongValue),
 		{
 			What:     "values missing without a cause, and those while the machine stood still",
@@ -163,14 +162,4 @@ func (r *run) growth() rig.Row {
 		return missed("not measured")
 	}
 	return memoryRow(what, rig.Median(first), rig.Median(last), mostGrowth)
-}
-
-// truth is the row of the definitions that had no value when the agents that lied said the truth again. After a restart
-// of pmcd an agent can be asked for its descriptors while it lies, and a descriptor is kept: the row has no target then.
-func (r *run) truth(unserved int) rig.Row {
-	row := rig.Equal("definitions without a value when these agents say the truth again", unserved, 0)
-	if r.options.Plan.Restarts > 0 {
-		row.Target, row.OK = "", true
-	}
-	return row
 }

@@ -117,6 +117,7 @@ func TestConnectionsMoveDown(t *testing.T) {
 	assert.Equal(t, []int{1, 3, 4, 5, 9}, s.slotsUsed(), "somebody else was faster")
 	s.free(2, 2, 0)
 	eventually(t, "the best slots", func() bool { return assert.ObjectsAreEqual([]int{0, 1, 2, 3, 4}, s.slotsUsed()) })
+	eventually(t, "rest", func() bool { return !s.better() })
 	before := s.dialled()
 	s.free(7)
 	s.free(4)
