@@ -136,7 +136,7 @@ func (m *Maker) Forget() {
 }
 
 // fits reports whether values of a type can be read as the descriptor says: their agent may have changed
-// its mind since.
+// its mind since. Other bytes are no events: pmcd decodes events, and drops an agent whose events it cannot decode.
 func fits(values, t pdu.Type) bool {
 	switch {
 	case values == t:
@@ -146,7 +146,12 @@ func fits(values, t pdu.Type) bool {
 	case integer(values) && integer(t): // careless about the sign
 		return wide(values) == wide(t)
 	}
-	return !values.Numeric() && !t.Numeric() && values != pdu.TypeNoSupport
+	return opaque(values) && opaque(t)
+}
+
+// opaque reports whether values of a type are bytes that pmcd passes on as they are.
+func opaque(t pdu.Type) bool {
+	return t == pdu.TypeString || t == pdu.TypeAggregate || t == pdu.TypeAggregateStatic
 }
 
 func integer(t pdu.Type) bool { return t >= pdu.Type32 && t <= pdu.TypeU64 }

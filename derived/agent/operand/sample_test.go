@@ -122,6 +122,7 @@ func TestSampleValues(t *testing.T) {
 		{"in situ for a wide type", pdu.Desc{Type: pdu.TypeDouble, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{{Inst: pdu.NoInst, Type: pdu.TypeUnknown, Bits: 7}}}, pdu.ErrType, nil},
 		{"a number for a string", pdu.Desc{Type: pdu.TypeString, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 7)}}, pdu.ErrType, nil},
 		{"a string for a number", pdu.Desc{Type: pdu.TypeU64, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.StringValue(pdu.NoInst, "7")}}, pdu.ErrType, nil},
+		{"bytes for events", pdu.Desc{Type: pdu.TypeEvent, InDom: pdu.NoInDom}, pdu.ValueSet{Values: []pdu.Value{pdu.AggregateValue(pdu.NoInst, []byte{7})}}, pdu.ErrType, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.set.PMID, row.desc.PMID = id, id
