@@ -85,3 +85,16 @@ func TestUpgradeReadOnly(t *testing.T) {
 	assert.Regexp(t, "^pmdaderived: cannot write "+path+"; .*: --poll\n$", out)
 	assert.Equal(t, control, string(must(os.ReadFile(path))(t)))
 }
+
+// A folder that takes no mark is no reason to say nothing, to leave the rest undone, or not to start pmcd.
+func TestUpgradeWithoutMark(t *testing.T) {
+	path, command := upgrade(t, "derived\t510\tpipe\tbinary\t/pmdaderived -d 510 --poll=1m\n")
+	dir := filepath.Dir(path)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "derived", ".NeedInstall"), 0o755)) // root cannot write this either
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "derived", "domain.h"), []byte("#define DERIVED 510\n"), 0o644))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "pmns"), 0o755))
+	out, err := command().CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Contains(t, string(out), "pmdaderived: removed options ")
+	assert.FileExists(t, filepath.Join(dir, "pmns", "stdpmid.derived"))
+}
