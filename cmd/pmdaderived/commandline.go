@@ -10,7 +10,11 @@ import (
 )
 
 // newFlags makes the options of a command, of which there are none yet.
-func newFlags() *pflag.FlagSet { return pflag.NewFlagSet(program, pflag.ContinueOnError) }
+func newFlags() *pflag.FlagSet {
+	flags := pflag.NewFlagSet(program, pflag.ContinueOnError)
+	flags.Usage = func() {} // pflag prints nothing itself
+	return flags
+}
 
 // parse reads a command line and returns its operands. The error is pflag.ErrHelp for -? and --help; any other says
 // what is wrong in the words of this program.
@@ -18,9 +22,6 @@ func parse(flags *pflag.FlagSet, args []string) (operands []string, err error) {
 	err = flags.Parse(args)
 	if err == nil {
 		return flags.Args(), nil
-	}
-	if errors.Is(err, pflag.ErrHelp) {
-		return nil, pflag.ErrHelp
 	}
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if e.GetSpecifiedShortnames() != "" {
@@ -33,10 +34,16 @@ func parse(flags *pflag.FlagSet, args []string) (operands []string, err error) {
 		return nil, fmt.Errorf("option %s needs an argument: %s", names(e.GetFlag()), arg)
 	}
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil, pflag.ErrHelp
+		}
 		if arg, _ := pflag.UnquoteUsage(e.GetFlag()); arg == "" {
 			return nil, fmt.Errorf("option %s takes no argument", names(e.GetFlag()))
 		}
 		return nil, fmt.Errorf("option %s: %w", names(e.GetFlag()), e.Unwrap())
+	}
+	if errors.Is(err, pflag.ErrHelp) { // pflag takes -h for --help where it is no option
+		return nil, errors.New("unknown option -h")
 	}
 	return nil, err
 }
