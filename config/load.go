@@ -19,7 +19,7 @@ import (
 // a later file defines again means the later definition; so does a text. Paths that cannot be read
 // are reported and the rest is loaded.
 //
-// Who can write a file decides what the collector serves, so a file or directory that everybody
+// Whoever can write a file decides what the collector serves, so a file or directory that everybody
 // can write is refused, and one that its group can write is reported.
 func Load(paths []string, accept func(*Definition) error) Loaded {
 	return Loading{Accept: accept}.Load(paths)

@@ -16,7 +16,7 @@ const (
 	quiet      = 25 * time.Millisecond
 	delayLimit = time.Second
 
-	// What looks half-written is believed when it has stayed the same for settled, at the latest
+	// A file that looks half-written is believed when it has stayed the same for settled, at the latest
 	// after patience.
 	settled  = 750 * time.Millisecond
 	patience = 10 * time.Second
@@ -43,7 +43,7 @@ type Watcher struct {
 	served  state  // what was loaded last; guarded by mu
 	pending *state // what changed was called for and Took not yet; guarded by mu
 
-	// What follows belongs to Run.
+	// The fields below belong to Run.
 	notifier  *notifier
 	candidate state     // seen last, and not announced yet
 	seen      time.Time // when candidate was first seen
