@@ -58,10 +58,10 @@ func TestPMCDTakesShortRequests(t *testing.T) {
 		"metrics": {[]string{"-M", "100"}, "its option -M must be at least 4000", false},
 		"bytes":   {[]string{"-L", "4096"}, "the request may be too large for pmcd, see its option -L", true},
 	} {
+		if !row.old && isPMCD60(t, plain) {
+			continue // it takes all
+		}
 		t.Run(name, func(t *testing.T) {
-			if !row.old && isPMCD60(t, plain) {
-				t.Skip("pmcd 6.0 takes all")
-			}
 			p := pmcdtest.Start(t, pmcdtest.Config{Flags: row.options, Agents: []pmcdtest.Agent{derivedAgent(t, "-c", conf)}})
 			c := dial(t, p)
 			values := func() int {
