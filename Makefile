@@ -91,7 +91,7 @@ oracle: go pcp ## compare random expressions with libpcp: make oracle T=10m [SEE
 
 .PHONY: reloads
 reloads: go pcp ## reload definitions N times under load: make reloads N=10000 [SEED=n]
-	$(GO) test -count=1 -v -timeout 0 -run '^TestReloadsUnderLoad$$' ./derived/agent -args -reloads $(N) -reload-seed $(SEED)
+	$(GO) test -count=1 -v -timeout 0 -run '^TestReloadsUnderLoad$$' ./internal/agent -args -reloads $(N) -reload-seed $(SEED)
 	$(GO) test -count=1 -v -timeout 0 -run '^TestReloads$$' ./test -args -reloads $(N) -reload-seed $(SEED)
 
 .PHONY: windows

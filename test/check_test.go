@@ -12,9 +12,9 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
 	"pmdaderived/derived/session"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/test/pmcdtest"
 )
 

@@ -62,61 +62,61 @@ var layers = map[string]layer{
 	"derived/window":     {ours: "derived derived/syntax pdu", never: pure},
 	"derived/unittest":   {ours: "config derived derived/syntax derived/window internal/blank internal/plural pdu", never: pure},
 	"derived/lint":       {ours: "derived derived/ere derived/syntax internal/blank pdu", never: pure},
-	"derived/agent": {
-		ours: "derived derived/agent/agents derived/agent/control derived/agent/history derived/agent/keeper derived/agent/operand derived/agent/predict " +
-			"derived/agent/reload derived/agent/served derived/agent/upstream derived/window pdu pmda pmda/pmapi",
+	"internal/agent": {
+		ours: "derived internal/agent/agents internal/agent/control internal/agent/history internal/agent/keeper internal/agent/operand internal/agent/predict " +
+			"internal/agent/reload internal/agent/served internal/agent/upstream derived/window pdu pmda pmda/pmapi",
 		modules: logging,
 	},
-	"derived/agent/reload": {
-		ours: "derived derived/agent/control derived/agent/identity derived/agent/keeper derived/agent/operand derived/agent/served " +
-			"derived/agent/upstream internal/wait pdu pmda/pmapi",
+	"internal/agent/reload": {
+		ours: "derived internal/agent/control internal/agent/identity internal/agent/keeper internal/agent/operand internal/agent/served " +
+			"internal/agent/upstream internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
-	"derived/agent/keeper": {
-		ours:    "derived derived/agent/control derived/agent/operand derived/agent/predict derived/agent/upstream derived/window internal/wait",
+	"internal/agent/keeper": {
+		ours:    "derived internal/agent/control internal/agent/operand internal/agent/predict internal/agent/upstream derived/window internal/wait",
 		modules: logging, never: pure,
 	},
-	"derived/agent/upstream": {
-		ours: "derived/agent/agents derived/agent/control derived/agent/operand derived/agent/predict " +
-			"derived/agent/queue derived/agent/slow internal/wait pdu pmda/pmapi",
+	"internal/agent/upstream": {
+		ours: "internal/agent/agents internal/agent/control internal/agent/operand internal/agent/predict " +
+			"internal/agent/queue internal/agent/slow internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
-	"derived/agent/queue":   {ours: "derived/agent/operand derived/agent/slow", never: pure},
-	"derived/agent/operand": {ours: "derived internal/wait pdu pmda/pmapi", never: pure},
-	"derived/agent/agents":  {ours: "pdu pmda/pmapi", never: pure},
-	"derived/agent/predict": {never: pure},
-	"derived/agent/history": {ours: "derived derived/agent/operand derived/agent/predict", never: pure},
-	"derived/agent/slow":    {ours: "derived/agent/predict pdu", never: pure},
-	"derived/agent/identity": {
+	"internal/agent/queue":   {ours: "internal/agent/operand internal/agent/slow", never: pure},
+	"internal/agent/operand": {ours: "derived internal/wait pdu pmda/pmapi", never: pure},
+	"internal/agent/agents":  {ours: "pdu pmda/pmapi", never: pure},
+	"internal/agent/predict": {never: pure},
+	"internal/agent/history": {ours: "derived internal/agent/operand internal/agent/predict", never: pure},
+	"internal/agent/slow":    {ours: "internal/agent/predict pdu", never: pure},
+	"internal/agent/identity": {
 		ours: "pdu regular", never: talking,
 	},
-	"derived/agent/served": {
-		ours: "derived derived/agent/identity pdu pmda", modules: logging, never: pure,
+	"internal/agent/served": {
+		ours: "derived internal/agent/identity pdu pmda", modules: logging, never: pure,
 	},
 	"derived/session": {
-		ours: "derived derived/agent/operand derived/agent/served derived/window pdu pmda/pmapi", never: pure,
+		ours: "derived internal/agent/operand internal/agent/served derived/window pdu pmda/pmapi", never: pure,
 	},
 	"derived/replay": {
-		ours: "derived derived/agent/identity derived/agent/operand derived/agent/served derived/session pdu pmda/pmapi pmda/pmapi/archive " +
+		ours: "derived internal/agent/identity internal/agent/operand internal/agent/served derived/session pdu pmda/pmapi pmda/pmapi/archive " +
 			"pmda/pmapi/archive/writer",
 		never: pure,
 	},
-	"derived/agent/mmv": {
-		ours:    "derived/agent/control pdu",
+	"internal/agent/mmv": {
+		ours:    "internal/agent/control pdu",
 		modules: logging + " " + exporting,
 	},
-	"derived/agent/control": {ours: "pdu pmda", never: pure},
-	"internal/blank":        {never: pure},
-	"internal/plural":       {never: pure},
-	"internal/wait":         {never: pure},
-	"regular":               {never: talking},
-	"config":                {ours: "internal/blank internal/wait pdu regular", modules: logging + " " + watching},
+	"internal/agent/control": {ours: "pdu pmda", never: pure},
+	"internal/blank":         {never: pure},
+	"internal/plural":        {never: pure},
+	"internal/wait":          {never: pure},
+	"regular":                {never: talking},
+	"config":                 {ours: "internal/blank internal/wait pdu regular", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
-		ours:    "config derived derived/agent derived/agent/identity derived/agent/mmv derived/agent/operand derived/agent/served derived/lint derived/replay derived/session derived/syntax derived/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
+		ours:    "config derived internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served derived/lint derived/replay derived/session derived/syntax derived/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
 		modules: logging + " " + parsing + " " + unixCalls,
 	},
 
-	"derived/agent/reloadtest":               {ours: "pdu", never: pure},
+	"internal/agent/reloadtest":              {ours: "pdu", never: pure},
 	"pmda/pmapi/pmapitest":                   {ours: "pdu"},
 	"test":                                   {},
 	"test/fleet":                             {},
@@ -127,7 +127,7 @@ var layers = map[string]layer{
 	"test/liar":                              {ours: "pdu"},
 	"test/rig":                               {ours: "pdu pmda pmda/pmapi test/liar test/pmcdtest", modules: unixCalls},
 	"test/bench":                             {ours: "test/pmcdtest test/rig"},
-	"test/soak":                              {ours: "derived/agent/reloadtest pdu pmda/pmapi test/liar test/pmcdtest test/rig"},
+	"test/soak":                              {ours: "internal/agent/reloadtest pdu pmda/pmapi test/liar test/pmcdtest test/rig"},
 	"test/rig/cmd/rig":                       {ours: "test/bench test/rig test/soak"},
 }
 

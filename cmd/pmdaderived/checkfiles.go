@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"pmdaderived/config"
-	"pmdaderived/derived/agent/served"
+	"pmdaderived/internal/agent/served"
 )
 
 // checked is what check looks at: definitions of the files that it is asked about, among those that the agent reads.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"pmdaderived/derived/agent/identity"
-	"pmdaderived/derived/agent/operand"
 	"pmdaderived/derived/session"
+	"pmdaderived/internal/agent/identity"
+	"pmdaderived/internal/agent/operand"
 	"pmdaderived/pdu"
 )
 

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/session"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )

@@ -9,8 +9,8 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/operand"
-	"pmdaderived/derived/agent/served"
+	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/pdu"
 )
 

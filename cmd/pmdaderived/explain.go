@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/session"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/plural"
 	"pmdaderived/pdu"
 )

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/served"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/plural"
 	"pmdaderived/pdu"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"pmdaderived/config"
-	"pmdaderived/derived/agent"
-	"pmdaderived/derived/agent/mmv"
+	"pmdaderived/internal/agent"
+	"pmdaderived/internal/agent/mmv"
 	"pmdaderived/pmda"
 )
 

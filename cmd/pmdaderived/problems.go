@@ -9,10 +9,10 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/identity"
-	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/lint"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/internal/agent/identity"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/plural"
 	"pmdaderived/pmda"
 )

@@ -14,10 +14,10 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/replay"
 	"pmdaderived/derived/session"
 	"pmdaderived/derived/unittest"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/pdu"
 )
 

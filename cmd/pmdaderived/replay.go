@@ -14,9 +14,9 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/identity"
-	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/replay"
+	"pmdaderived/internal/agent/identity"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/plural"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/derived/agent/served"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/pdu"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/config"
-	"pmdaderived/derived/agent/served"
+	"pmdaderived/internal/agent/served"
 )
 
 // source reads the definitions for the agent, again and again. It belongs to the agent, which never

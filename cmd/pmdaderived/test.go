@@ -15,8 +15,8 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/unittest"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/plural"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/session"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
 )

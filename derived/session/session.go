@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/agent/operand"
-	"pmdaderived/derived/agent/served"
 	"pmdaderived/derived/window"
+	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/served"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pmdaderived/derived/agent/reloadtest"
+	"pmdaderived/internal/agent/reloadtest"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"

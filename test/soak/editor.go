@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pmdaderived/derived/agent/reloadtest"
+	"pmdaderived/internal/agent/reloadtest"
 	"pmdaderived/test/rig"
 )
 

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pmdaderived/derived/agent/reloadtest"
+	"pmdaderived/internal/agent/reloadtest"
 	"pmdaderived/test/pmcdtest"
 	"pmdaderived/test/rig"
 )

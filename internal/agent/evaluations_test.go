@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/agent/history"
+	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// Contexts that are served from the same samples share the work.
+func TestEvaluationsAreShared(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
+	for i := range 3 {
+		b.pass(time.Second)
+		b.sample(100+uint64(i), "d", "c")
+		for c := range pmda.Client(50) {
+			b.fetch(c, 0, "d", "c")
+		}
+	}
+	assert.EqualValues(t, 3, b.agent.figures.Evaluations.Load())
+	assert.EqualValues(t, 50*5, b.agent.figures.Values.Load())
+	assert.LessOrEqual(t, b.agent.evaluations.Len(), history.MaxEvaluations)
+}
+
+func TestEvaluationsAreBounded(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
+	for i := range 100 {
+		b.pass(time.Second)
+		b.sample(uint64(i), "d")
+		if v := b.value(1, 0, "d"); i > 0 {
+			assert.Equal(t, "1", v)
+		}
+	}
+	assert.LessOrEqual(t, b.agent.evaluations.Len(), 4)
+}
+
+// What was computed for contexts that fetched other lists and have gone is not kept for ever.
+func TestEvaluationsAreForgotten(t *testing.T) {
+	b := newBench(t, conf("d = delta(up.count)", "c = up.count", "one = 1"), withoutWarmStart)
+	for i := range history.MaxEvaluations {
+		for c := range pmda.Client(2) { // each brings a sample of its own
+			b.pass(time.Millisecond)
+			b.sample(uint64(10*i), "d", "c")
+			b.value(c, 0, "d")
+		}
+	}
+	b.value(1, 0, "one")
+	b.value(1, 0, "c")
+	many := b.agent.evaluations.Len()
+	assert.Greater(t, many, 2)
+
+	b.pass(operand.OldEnough - time.Second)
+	b.agent.Before(0, pdu.KindDescReq, b.now)
+	assert.Equal(t, many, b.agent.evaluations.Len(), "there may be contexts that fetch so seldom")
+	b.pass(time.Second)
+	b.agent.Before(0, pdu.KindDescReq, b.now)
+	assert.Equal(t, many, b.agent.evaluations.Len(), "it is not looked all the time")
+	b.pass(upstream.ForgetGap)
+	b.agent.Before(0, pdu.KindDescReq, b.now)
+	require.Equal(t, 2, b.agent.evaluations.Len(), "memory for one, and that of constants")
+	b.pass(upstream.ForgetGap)
+	b.agent.Before(0, pdu.KindDescReq, b.now)
+	assert.Equal(t, 2, b.agent.evaluations.Len(), "and again")
+
+	b.sample(1000, "d", "c")
+	assert.Equal(t, "1000", b.value(1, 0, "c"))
+	require.Equal(t, 2, b.agent.evaluations.Len(), "its memory was used")
+	assert.Equal(t, "1", b.value(1, 0, "one"))
+}

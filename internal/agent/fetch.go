@@ -1,0 +1,274 @@
+package agent
+
+import (
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/agent/history"
+	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/predict"
+	"pmdaderived/internal/agent/reload"
+	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// Fetch implements pmda.Agent.
+func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
+	who := a.client(req.Client, req.Arrived)
+	who.since = req.Arrived
+	a.forgetLookUps(who)
+	snap := a.snapshot.Load()
+	a.evaluations.Begin()
+	a.groups.Begin(req.Arrived)
+	a.busy, a.stood = a.upstream.Drain()
+	a.windows = snap.Board.Now()
+	c := a.contexts.of(snap, req)
+	if len(c.series) > 0 {
+		a.takeSamples(c, req)
+		a.contexts.bound(c)
+	}
+	a.fetched = c
+	for i := range c.entries {
+		a.serve(snap, req, c, &c.entries[i], w)
+	}
+	a.figures.Values.Add(a.values)
+	a.values = 0
+	return nil
+}
+
+// finish does what the reply to a fetch need not wait for: it starts sampling, which pmcd has no time for before the reply, counts what
+// was served, which touches much memory, and plans the sample for the next fetch, which may wake a thread.
+func (a *Agent) finish() {
+	c := a.fetched
+	if c == nil {
+		return
+	}
+	a.fetched = nil
+	if len(c.series) > 0 {
+		a.want(c)
+	}
+	var sample *operand.Sample
+	metrics := uint64(0) // that were served from it
+	count := func(next *operand.Sample) {
+		if metrics > 0 {
+			a.figures.SampleAge[kindOf(&c.fetches)].Record(c.used.Sub(sample.Taken), metrics)
+		}
+		sample, metrics = next, 0
+	}
+	for i := range c.entries {
+		e := &c.entries[i]
+		if e.served == nil {
+			continue
+		}
+		e.Usage.Fetched, e.Usage.Values, e.served = c.used, e.served.Len(), nil
+		if len(e.Seen) == 0 { // made of constants alone
+			continue
+		}
+		if e.Seen[0] != sample {
+			count(e.Seen[0])
+		}
+		metrics++
+	}
+	count(nil)
+	if len(c.series) > 0 {
+		a.upstream.Plan(&c.planned, c.fetches.Fetched(c.used, a.busy), c.series)
+	}
+}
+
+// want starts sampling what was not made for a fetch of a context.
+func (a *Agent) want(c *clientContext) {
+	wanted, gap := a.wanted, upstream.MinGap
+	if c.fetches.Quick() { // each fetch asks for the sample of the next one
+		wanted = c.series
+		if !a.deep { // none is missed when it has become no older than for other clients
+			gap = predict.Lead
+		}
+	}
+	a.upstream.Want(c.used, operand.Need{Gap: gap}, wanted...)
+}
+
+// takeSamples moves the histories of a context on and leaves in a.wanted the series that should have had a
+// newer sample, and in a.deep whether a metric needs older ones, too.
+func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) {
+	patience := c.patience(req.Arrived)
+	a.wanted, a.deep = a.wanted[:0], false
+	a.newest = a.upstream.Newest(a.newest[:0], c.series)
+	newest := a.newest
+	var last *operand.Sample      // most have the same
+	var age, oldest time.Duration // of it; that it may have
+	for i := range c.entries {
+		e := &c.entries[i]
+		if e.Series == nil {
+			continue
+		}
+		cur := newest[0]
+		newest = newest[1:]
+		if cur != nil && cur != last {
+			last, age = cur, req.Arrived.Sub(cur.Taken)
+			oldest = patience + a.stood - cur.Before // while pmcd served nobody there was nothing newer
+		}
+		a.deep = a.deep || e.depth > 1
+		a.advance(&e.History, e.depth, e.Series, cur, age, oldest)
+		if e.Missed {
+			a.wanted = append(a.wanted, e.Series)
+		}
+	}
+	clear(a.newest) // histories hold what is needed
+}
+
+// advance makes the newest sample of a series part of a history, which continues with those that are kept where it begins.
+func (a *Agent) advance(h *history.History, depth int, of *upstream.Series, newest *operand.Sample, age, patience time.Duration) {
+	held := &a.contexts.held
+	if h.Advance(newest, depth, age, patience, held) && a.options.Interval > 0 {
+		a.kept = a.upstream.Kept(a.kept[:0], of)
+		h.Continue(a.kept, depth, a.options.Interval, operand.Reach(a.options.Interval), held)
+		clear(a.kept)
+	}
+}
+
+// kindOf is what the fetch that is there now is to its context.
+func kindOf(h *predict.Rhythm) control.FetchKind {
+	switch {
+	case h.Fetches() == 0:
+		return control.FirstFetch
+	case h.Fetches() == 1:
+		return control.SecondFetch
+	case h.Expected().IsZero():
+		return control.IrregularFetch
+	}
+	return control.RegularFetch
+}
+
+// serve writes the value set of one metric.
+func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientContext, e *entry, w *pdu.ResultWriter) {
+	m := &e.Metric
+	switch {
+	case m.Metric == nil:
+		a.serveOther(snap, req, e.id, w)
+	case m.Derived == nil:
+		w.Fail(e.id, m.Code())
+	case m.Protected && !a.clients[req.Client].known:
+		w.Fail(e.id, pdu.ErrPermission)
+	case e.Series.Constant(): // made of constants, and of functions over time
+		a.write(e, a.evaluate(snap, a.constants(e), m, a.seen(snap, c, e)), req, w)
+	case e.Stale:
+		a.expect(c, e)
+		a.figures.Stale.Add(1)
+		w.Fail(e.id, pdu.ErrAgain)
+	case e.Same && m.Derived.Needs().Adds: // it would count twice what it counted last time
+		a.expect(c, e)
+		a.figures.Repeated.Add(1)
+		w.Fail(e.id, 0)
+	default:
+		a.write(e, a.evaluate(snap, e.Seen, m, a.seen(snap, c, e)), req, w)
+	}
+}
+
+// seen is what functions over time come to for a metric of a context, which sees that now.
+func (a *Agent) seen(snap *reload.Snapshot, c *clientContext, e *entry) *derived.Results {
+	if len(e.Since) == 0 {
+		return a.windows.Results()
+	}
+	l := a.contexts.look(c, e)
+	return a.keeper.See(snap.Board, a.windows, &l.Look, e.Since, a.contexts.expected(c))
+}
+
+// expect has a context kept in mind that fetches a metric, and cannot be told what functions over time come to.
+func (a *Agent) expect(c *clientContext, e *entry) {
+	if e.look != nil {
+		a.keeper.Expect(&e.look.Look, a.contexts.expected(c))
+	}
+}
+
+func (a *Agent) evaluate(snap *reload.Snapshot, seen []*operand.Sample, m *reload.Metric, windows *derived.Results) *derived.Vector {
+	from := history.From{History: seen, Names: a.names.Now(), Windows: windows}
+	return a.evaluations.Value(m.Derived, snap.Set, from, &snap.Spare, &a.figures.Evaluations)
+}
+
+// constants is the history of a metric made of constants alone: the same sample for ever.
+func (a *Agent) constants(e *entry) []*operand.Sample {
+	first := !e.asked
+	e.asked = true
+	if first && a.options.Interval == 0 {
+		return a.constant[:1]
+	}
+	return a.constant
+}
+
+// serveOther answers for what is not a definition.
+func (a *Agent) serveOther(snap *reload.Snapshot, req *pmda.FetchRequest, id pdu.PMID, w *pdu.ResultWriter) {
+	if a.control.Fetch(id, req.Profile, req.Arrived, w) {
+		return
+	}
+	code := pdu.ErrPMID
+	if _, ok := snap.Retired[id]; ok {
+		code = 0
+	}
+	w.Fail(id, code)
+}
+
+// write puts the values that the profile selects into the reply.
+func (a *Agent) write(e *entry, v *derived.Vector, req *pmda.FetchRequest, w *pdu.ResultWriter) {
+	m := e.Metric
+	if v.Code < 0 {
+		w.Fail(m.ID, v.Code)
+		return
+	}
+	e.served = v
+	insts, bits, blobs := v.Insts.IDs(), v.Bits, v.Blobs
+	if insts != nil {
+		if sel := req.Profile.Selects(m.Desc.InDom); !sel.All() {
+			insts, bits, blobs = a.filter(v, sel)
+		}
+	}
+	if !a.options.NonFinite && !v.Finite() {
+		insts, bits = a.finite(v.Type, insts, bits)
+	}
+	a.values += uint64(max(len(bits), len(blobs)))
+	switch {
+	case len(blobs) > 0:
+		w.Strings(m.ID, m.Desc.Type, insts, blobs)
+	case len(bits) == 0:
+		w.Fail(m.ID, 0)
+	case insts == nil:
+		w.Number(m.ID, m.Desc.Type, bits[0])
+	default:
+		w.Numbers(m.ID, m.Desc.Type, insts, bits)
+	}
+}
+
+// finite copies the values that are finite into scratch space, where they may be already.
+func (a *Agent) finite(t pdu.Type, insts []pdu.Inst, bits []uint64) ([]pdu.Inst, []uint64) {
+	a.insts, a.bits = a.insts[:0], a.bits[:0]
+	for i, b := range bits {
+		if !derived.Finite(t, b) {
+			continue
+		}
+		a.bits = append(a.bits, b)
+		if insts != nil {
+			a.insts = append(a.insts, insts[i])
+		}
+	}
+	if insts == nil {
+		return nil, a.bits
+	}
+	return a.insts, a.bits
+}
+
+// filter copies the selected values into scratch space.
+func (a *Agent) filter(v *derived.Vector, sel pdu.Selection) ([]pdu.Inst, []uint64, [][]byte) {
+	a.insts, a.bits, a.blobs = a.insts[:0], a.bits[:0], a.blobs[:0]
+	ids := v.Insts.IDs()
+	a.selected = sel.AppendSelected(a.selected[:0], ids)
+	for _, i := range a.selected {
+		a.insts = append(a.insts, ids[i])
+		if v.Type.Numeric() {
+			a.bits = append(a.bits, v.Bits[i])
+		} else {
+			a.blobs = append(a.blobs, v.Blobs[i])
+		}
+	}
+	return a.insts, a.bits, a.blobs
+}

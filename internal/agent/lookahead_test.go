@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/agent/predict"
+	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/pdu"
+)
+
+// A client that looks a few names up again and again needs no new sample each time, until it has fetched.
+func TestLookedUpAgain(t *testing.T) {
+	b := newBench(t, conf("c = up.count", "b = up.bin", "k = 7"))
+	again := func(names ...string) (all []bool) {
+		for _, name := range names {
+			all = append(all, len(b.agent.lookedUp(1, b.metric(name))) > 0)
+		}
+		return all
+	}
+	assert.Equal(t, []bool{false, false}, again("c", "b"))
+	assert.Equal(t, []bool{true, true, true}, again("c", "b", "b"))
+	assert.Empty(t, b.agent.lookedUp(2, b.metric("c")), "another client")
+
+	b.fetch(1, 0, "c")
+	assert.Equal(t, []bool{false, true}, again("c", "c"), "what was sampled before the fetch is not new")
+
+	b.pass(predict.Undecided)
+	assert.Equal(t, []bool{true}, again("c"), "it is still sampled for the client")
+	b.pass(predict.Undecided + 1)
+	assert.Equal(t, []bool{false, true}, again("c", "c"), "the client had lost interest")
+}
+
+// Over the pipe: after the first lookups of two names, pmcd is asked once for both, every ten milliseconds.
+func TestLookupsInARow(t *testing.T) {
+	var clock atomic.Int64
+	u := newCollector(t)
+	h := start(t, u, conf("c = up.count", "b = up.bin"), func(o *Options) {
+		o.Now = func() time.Time { return time.Unix(1_000_000, clock.Load()) }
+	}).bound()
+	ours := func(ids []pdu.PMID) bool { return ids[0].Domain() == h.agent.options.Domain } // to announce names, at some time
+	asked := func(name string) int {
+		clock.Add(int64(upstream.MinGap))
+		h.id("derived." + name)
+		eventually(t, "the answers", func() bool {
+			var answers control.Buckets
+			h.agent.figures.UpstreamTime.AddTo(&answers)
+			n := uint64(0)
+			for _, in := range answers {
+				n += in
+			}
+			return n == h.agent.figures.UpstreamFetches.Load()
+		})
+		return len(slices.DeleteFunc(u.Fetched(), ours))
+	}
+	asked("c")
+	first := asked("b")
+	assert.Equal(t, first, asked("c"))
+	assert.Equal(t, first, asked("b"))
+	for range 25 { // twice 2 ms each
+		asked("c")
+		asked("b")
+	}
+	assert.Equal(t, first+10, asked("c"))
+}

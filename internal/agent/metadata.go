@@ -1,0 +1,167 @@
+package agent
+
+import (
+	"os"
+	"time"
+
+	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/reload"
+	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// Desc implements pmda.Agent.
+func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
+	if desc, ok := a.control.Desc(id); ok {
+		return desc, nil
+	}
+	snap := a.snapshot.Load()
+	m := snap.Metric(id)
+	if m == nil {
+		if desc, ok := snap.Retired[id]; ok {
+			return desc, nil
+		}
+		return pdu.Desc{}, pdu.ErrPMID
+	}
+	a.interest(m, time.Time{})
+	if !m.Described {
+		return pdu.Desc{}, m.Code()
+	}
+	return m.Desc, nil
+}
+
+// Instances implements pmda.Agent. The domains of operands are their own agents' business.
+func (a *Agent) Instances(c pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
+	if own, ok := a.control.Instances(d); ok {
+		return own, nil
+	}
+	all, _, err := a.listed(c, d)
+	return all, err
+}
+
+// Text implements pmda.Texter.
+func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error) {
+	if text, ok := a.control.Text(ident, t); ok {
+		return text, nil
+	}
+	if t&pdu.TextInDom != 0 {
+		if g := a.snapshot.Load().Groups[pdu.InDom(ident)]; g != nil {
+			return g.Text(), nil
+		}
+		return "", pdu.ErrText
+	}
+	m := a.snapshot.Load().Metric(pdu.PMID(ident))
+	if m == nil {
+		return "", pdu.ErrPMID
+	}
+	a.interest(m, time.Time{})
+	return m.Text(t&pdu.TextOneLine != 0), nil
+}
+
+// Labels implements pmda.Labeler.
+func (a *Agent) Labels(c pmda.Client, ident uint32, t pdu.LabelType, p *pdu.Profile) ([]pdu.LabelSet, error) {
+	switch t {
+	case pdu.LabelDomain:
+		return served.DomainLabels(), nil
+	case pdu.LabelInstances:
+		return a.labelsOfGroups(c, pdu.InDom(ident), p)
+	case pdu.LabelItem:
+		if m := a.snapshot.Load().Metric(pdu.PMID(ident)); m != nil {
+			a.interest(m, time.Time{})
+			return m.Labels(), nil
+		}
+	}
+	return nil, nil
+}
+
+// Lookup implements pmda.Namer.
+func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
+	snap := a.snapshot.Load()
+	id, err := snap.Names.Lookup(c, name)
+	if err == nil {
+		if m := snap.Metric(id); m != nil {
+			a.interest(m, a.client(c, a.options.Now()).since, a.lookedUp(c, m)...)
+		}
+	}
+	return id, err
+}
+
+// Names implements pmda.Namer.
+func (a *Agent) Names(c pmda.Client, id pdu.PMID) ([]string, error) {
+	snap := a.snapshot.Load()
+	if m := snap.Metric(id); m != nil {
+		a.interest(m, time.Time{})
+	}
+	return snap.Names.Names(c, id)
+}
+
+// Children implements pmda.Namer.
+func (a *Agent) Children(c pmda.Client, name string, dst []pmda.Child) ([]pmda.Child, error) {
+	return a.snapshot.Load().Names.Children(c, name, dst)
+}
+
+// Traverse implements pmda.Namer.
+func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
+	snap := a.snapshot.Load()
+	var series []*upstream.Series
+	for m := range snap.Under(name) {
+		if s := snap.Beside[m.Index].Series; s != nil {
+			series = append(series, s)
+		}
+	}
+	now := a.options.Now()
+	a.upstream.Drain()
+	a.upstream.Want(now, operand.Need{Gap: upstream.MinGap, After: a.client(c, now).since, Burst: true}, series...)
+	return snap.Names.Traverse(c, name)
+}
+
+// interest is shown by a request for metadata: most clients fetch the metric next. The request for
+// its operands is written before our reply is, and pmcd gets to it before the client's own fetch.
+// A client that looks the same up once more is content with an older sample, and has those of all that it looked up before
+// with one request. What was sampled before after is not new enough.
+func (a *Agent) interest(m *reload.Metric, after time.Time, before ...*upstream.Series) {
+	if m.Derived == nil {
+		a.reloader.Missed()
+		return
+	}
+	now, n := a.options.Now(), operand.Need{Gap: upstream.MinGap, After: after, Burst: true}
+	a.upstream.Drain()
+	if len(before) == 0 {
+		a.upstream.Want(now, n, m.Series)
+		return
+	}
+	if n.Gap = repeatGap; !a.upstream.Fresh(now, n, m.Series) {
+		n.Gap = repeatGap / 2
+		a.upstream.Want(now, n, before...)
+	}
+}
+
+// Store implements pmda.Storer: a value for derived.control.reload makes us read the configuration, one
+// for derived.control.debug says whether the log has everything in it.
+func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
+	for i := range sets {
+		if a.snapshot.Load().Metric(sets[i].PMID) != nil {
+			return pdu.ErrPermission
+		}
+		if err := a.control.CheckStore(&sets[i]); err != nil {
+			return err
+		}
+	}
+	if who := a.clients[c]; who == nil || !who.known || who.uid != 0 && who.uid != os.Getuid() {
+		return pdu.ErrPermission
+	}
+	for i := range sets {
+		switch sets[i].PMID.Item() {
+		case control.Reload:
+			a.ReloadAll()
+		case control.Debug:
+			on := sets[i].Values[0].Bits != 0
+			a.figures.Debug.Store(on)
+			a.options.Debug(on)
+		}
+	}
+	return nil
+}

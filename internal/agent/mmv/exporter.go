@@ -1,0 +1,138 @@
+package mmv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/internal/agent/control"
+)
+
+// interval is the time between two looks at the figures.
+const interval = 2 * time.Second
+
+// Options are what an [Exporter] is made from.
+type Options struct {
+	Dir     string // of all MMV files, mmv below PCP_TMP_DIR of pcp.conf, where speed writes; it must exist
+	Name    string // of the file, and of the metrics: mmv.NAME; see [CheckName]
+	Figures *control.Figures
+	Log     logrus.FieldLogger
+}
+
+var goodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,62}$`)
+
+// CheckName says what is wrong with the name of an MMV file that becomes a part of metric names.
+func CheckName(name string) error {
+	if !goodName.MatchString(name) {
+		return fmt.Errorf("%q is not a valid name: use a letter, then letters, digits and underscores, 63 at most", name)
+	}
+	return nil
+}
+
+// Exporter keeps an MMV file up to date.
+type Exporter struct {
+	dir, name string
+	log       logrus.FieldLogger
+	reader    *reader
+
+	file    *file    // nil: none
+	written []uint64 // what file has, in the order of the reader's metrics
+	trouble string   // why there are no metrics at the moment, which has been logged
+}
+
+// New makes an Exporter. [Exporter.Run] starts it.
+func New(o Options) *Exporter {
+	return &Exporter{
+		dir: o.Dir, name: o.Name, log: o.Log.WithField("file", filepath.Join(o.Dir, o.Name)), reader: newReader(o.Figures),
+	}
+}
+
+// Run makes the file, keeps it up to date until ctx ends, and removes it. After an error it tries again at the next look.
+// It ends early if speed panics, and is called once.
+func (e *Exporter) Run(ctx context.Context) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a mapping whose file has become shorter
+	defer e.end()
+	for {
+		if err := guard(func() error { e.look(); return nil }); err != nil {
+			e.log.WithError(err).Warn("no metrics below mmv")
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// guard turns a panic of speed's, or a fault of the mapping, into an error.
+func guard(do func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return do()
+}
+
+// look brings the file up to date, and logs an error once.
+func (e *Exporter) look() {
+	switch err := e.update(e.reader.read()); {
+	case err != nil && err.Error() != e.trouble:
+		e.trouble = err.Error()
+		e.log.WithError(err).Warn("no metrics below mmv")
+	case err == nil && e.trouble != "":
+		e.trouble = ""
+		e.log.Info("metrics below mmv are available again")
+	}
+}
+
+// update writes the numbers that have changed, or makes a file with all of them where there is none.
+func (e *Exporter) update(numbers []uint64) error {
+	if e.file != nil {
+		switch err := e.file.intact(); {
+		case errors.Is(err, errLost):
+			e.log.Info("mmv file is missing, creating it again")
+			e.end()
+		case err != nil:
+			return err
+		}
+	}
+	if e.file == nil {
+		made, err := create(e.dir, e.name, e.reader.metrics, numbers)
+		if err != nil {
+			return err
+		}
+		e.file, e.written = made, append(e.written[:0], numbers...)
+		return nil
+	}
+	for i, number := range numbers {
+		if number == e.written[i] {
+			continue
+		}
+		if err := e.file.write(i, number); err != nil {
+			return err
+		}
+		e.written[i] = number
+	}
+	return nil
+}
+
+// end removes the file.
+func (e *Exporter) end() {
+	if e.file == nil {
+		return
+	}
+	if err := guard(e.file.close); err != nil {
+		e.log.WithError(err).Warn("cannot remove the mmv file")
+	}
+	e.file = nil
+}

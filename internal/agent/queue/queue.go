@@ -1,0 +1,214 @@
+// Package queue holds the series that are wanted while every connection is busy, and says what the next fetch is for. It is pure, and
+// guarded by who has it.
+//
+//	where a series waits  which                                      its fetch goes out
+//	few                   wanted together, with few values: what     first; never on the last connection, unless there
+//	                      somebody asks for who is about to fetch    is no other
+//	many                  others, with few values each               likewise, while not too many values are on their way
+//	wide                  with more values                           likewise, by turns with many: an agent that has suddenly
+//	                                                                 many instances does not keep others waiting
+//	apart                 with operands of agents in quarantine      on the last connection, one set of agents at a time
+//
+// Between Next and Ended a fetch is on its way. A series is in one place at most, and may wait for its next sample while an
+// earlier fetch for it is on its way.
+package queue
+
+import (
+	"math"
+	"slices"
+
+	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/slow"
+)
+
+const (
+	// MaxValues is how many values one upstream fetch has at most, as far as those of one metric need not be parted. No
+	// more than that are on their way over all connections together: pmcd serves them one after the other before anybody else.
+	MaxValues = 10000
+
+	// FewValues need not wait for that.
+	FewValues = 1000
+)
+
+// Series is what waits.
+type Series interface {
+	operand.Source
+	slow.Asker
+	InQueue() *Member
+}
+
+// Member is what the queue knows of a series, which embeds it.
+type Member struct {
+	Outstanding int32 // fetches on their way that will bring a new sample
+	Waiting     bool  // wanted when no connection was free
+}
+
+// InQueue implements [Series].
+func (m *Member) InQueue() *Member { return m }
+
+// Idle reports that nothing is on its way, and nothing waits.
+func (m *Member) Idle() bool { return !m.Waiting && m.Outstanding == 0 }
+
+// Fetch is one for some series, or for what shows whether an agent of theirs is slow.
+type Fetch[S Series] struct {
+	*operand.Batch[S]
+	Charged []slow.Account // agents in quarantine that it is for; nil: of none that is
+	Probes  []slow.Account // it is for one agent of these alone and brings no sample: series wait for it; nil: it is for series
+	values  int            // of many or wide
+}
+
+// Queue is the series that wait. The zero value is not usable.
+type Queue[S Series] struct {
+	Hold bool // no fetch is next: the last connection is spared until there are others
+
+	agents   slow.Agents
+	few      []S
+	many     []S
+	wide     []S
+	apart    []S
+	wideNext bool // the last fetch for many or wide was for many
+	under    int  // values on their way that were not few
+	batches  operand.Batches[S]
+	requeued bool
+}
+
+// New makes an empty queue. What is known of slow agents may change meanwhile.
+func New[S Series](agents slow.Agents) Queue[S] { return Queue[S]{agents: agents} }
+
+// Add has those of some series fetched together that are wanted, all of them idle. It reports whether there is one.
+func (q *Queue[S]) Add(series []S, wanted func(S) bool) (added bool) {
+	values, before := 0, len(q.many)
+	for _, s := range series {
+		if !wanted(s) {
+			continue
+		}
+		added = true
+		values += q.enqueue(s)
+	}
+	if values <= FewValues {
+		q.few = append(q.few, q.many[before:]...)
+		q.many = slices.Delete(q.many, before, len(q.many))
+	}
+	return added
+}
+
+// enqueue returns how many values a series adds to many.
+func (q *Queue[S]) enqueue(s S) int {
+	s.InQueue().Waiting = true
+	values := s.Size()
+	switch {
+	case q.agents.Suspected(s.Agents()...):
+		q.apart = append(q.apart, s)
+	case values > FewValues:
+		q.wide = append(q.wide, s)
+	default:
+		q.many = append(q.many, s)
+		return values
+	}
+	return 0
+}
+
+// Requeue has series fetched again that were on a connection.
+func (q *Queue[S]) Requeue(series ...S) {
+	for _, s := range series {
+		if s.InQueue().Idle() {
+			q.enqueue(s)
+		}
+	}
+	q.requeued = true
+}
+
+// Requeued reports whether Requeue was called since it was called before.
+func (q *Queue[S]) Requeued() bool {
+	was := q.requeued
+	q.requeued = false
+	return was
+}
+
+// Leave drops those that wait apart and are not to be asked for any more.
+func (q *Queue[S]) Leave(which func(S) bool) {
+	q.apart = slices.DeleteFunc(q.apart, func(s S) bool {
+		drop := which(s)
+		s.InQueue().Waiting = !drop
+		return drop
+	})
+}
+
+// Waiting are all series that wait.
+func (q *Queue[S]) Waiting() []S { return slices.Concat(q.few, q.many, q.wide, q.apart) }
+
+// Forget drops all that waits.
+func (q *Queue[S]) Forget() {
+	for _, s := range q.Waiting() {
+		s.InQueue().Waiting = false
+	}
+	*q = Queue[S]{agents: q.agents, batches: q.batches}
+}
+
+// ForgetBatches lets go of series that nobody may want any more.
+func (q *Queue[S]) ForgetBatches() { q.batches.Forget() }
+
+// Next is what to fetch on a connection that is free: for all agents, or for those in quarantine, or both; with so many operands at
+// most unless a single series has more. ok says whether there is anything.
+func (q *Queue[S]) Next(forAll, forSlow bool, operands int) (f Fetch[S], ok bool) {
+	switch {
+	case forSlow && len(q.apart) > 0:
+		f = q.nextApart(operands)
+	case forAll && len(q.few) > 0:
+		f.Batch = q.batches.Fill(q.few, operands, MaxValues)
+		q.few = slices.Delete(q.few, 0, len(f.Sources))
+	case forAll && len(q.many)+len(q.wide) > 0 && q.under < MaxValues:
+		from := &q.many
+		if len(q.many) == 0 || len(q.wide) > 0 && q.wideNext {
+			from = &q.wide
+		}
+		f.Batch = q.batches.Fill(*from, operands, MaxValues)
+		f.values = f.Size()
+		if q.under > 0 && q.under+f.values > MaxValues {
+			return Fetch[S]{}, false
+		}
+		q.under += f.values
+		*from = slices.Delete(*from, 0, len(f.Sources))
+		q.wideNext = from == &q.many
+	default:
+		return f, false
+	}
+	for _, s := range f.Sources {
+		m := s.InQueue()
+		m.Waiting = false
+		m.Outstanding++
+	}
+	return f, true
+}
+
+// nextApart is for series in quarantine, or for what shows which of their agents are slow.
+func (q *Queue[S]) nextApart(operands int) (f Fetch[S]) {
+	taken, charged, probe := slow.Choose(q.agents, q.apart, operands)
+	f.Batch, f.Charged = q.batches.Fill(taken, math.MaxInt, math.MaxInt), charged
+	if probe {
+		f.Probes = taken[0].Agents()
+		f.Batch = &operand.Batch[S]{List: f.Of(charged[0].Domain)}
+	} else {
+		for _, s := range taken {
+			s.InQueue().Waiting = false
+		}
+		q.apart = slices.DeleteFunc(q.apart, func(s S) bool { return !s.InQueue().Waiting })
+	}
+	q.agents.Begin(charged)
+	return f
+}
+
+// Ended notes that a fetch is not on its way any more, whatever came of it. What waited for a probe that was not quick is fetched
+// when somebody wants it again.
+func (q *Queue[S]) Ended(f Fetch[S]) {
+	if f.Batch != nil {
+		for _, s := range f.Sources {
+			s.InQueue().Outstanding--
+		}
+	}
+	q.under -= f.values
+	q.agents.Answered(f.Charged)
+	if f.Probes != nil {
+		q.Leave(func(s S) bool { return slices.Equal(s.Agents(), f.Probes) })
+	}
+}

@@ -1,0 +1,102 @@
+package reload
+
+import (
+	"sync/atomic"
+	"time"
+
+	"pmdaderived/derived"
+	"pmdaderived/internal/agent/keeper"
+	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/pdu"
+)
+
+// Snapshot is what is served, and what the agent keeps beside it: that goes on from one to the next, by the operands and by
+// the name of a metric.
+type Snapshot struct {
+	*served.Snapshot
+	Beside []Metric           // its Metrics
+	Series []*upstream.Series // beside its Sets
+	Older  []int              // how many older samples each of these needs
+
+	Windows []*upstream.Series // beside those of the Set; nil: it is not kept
+	Board   *keeper.Board      // what they come to
+
+	Spare atomic.Pointer[derived.Evaluation] // made beforehand, for the first fetch
+}
+
+// Metric is a definition as it is served, and what the agent keeps beside it.
+type Metric struct {
+	*served.Metric
+	Series *upstream.Series // nil: not bound
+	Since  []uint32         // its windows that are since the last look of a client
+	Usage  *Usage
+}
+
+// Usage is what became of a metric when it was fetched last. It belongs to the request loop.
+type Usage struct {
+	Fetched time.Time // zero: never
+	Values  int       // that it had then, for all instances
+}
+
+// NewSnapshot makes one that takes the place of another; nil: of none.
+func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
+	if before == nil {
+		before = &Snapshot{Snapshot: &served.Snapshot{}}
+	}
+	made := &Snapshot{
+		Snapshot: s, Beside: make([]Metric, len(s.Metrics)),
+		Series: make([]*upstream.Series, len(s.Sets)), Older: make([]int, len(s.Sets)),
+	}
+	for i, o := range s.Sets {
+		if former, ok := before.SetAt(o); ok {
+			made.Series[i] = before.Series[former]
+		} else {
+			made.Series[i] = upstream.NewSeries(o.Descs)
+		}
+	}
+	made.Windows = make([]*upstream.Series, len(s.Windows))
+	for k, o := range s.Windows {
+		if o != nil {
+			i, _ := s.SetAt(o)
+			made.Windows[k] = made.Series[i]
+			made.Older[i] = max(made.Older[i], s.Set.Windows()[k].Needs().History)
+		}
+	}
+	for m, old := range s.Pairs(before.Snapshot) {
+		beside := &made.Beside[m.Index]
+		beside.Metric = m
+		if m.Derived != nil {
+			beside.Since = since(s.Set, m.Derived)
+		}
+		if m.Operands != nil {
+			i, _ := s.SetAt(m.Operands)
+			beside.Series = made.Series[i]
+			made.Older[i] = max(made.Older[i], m.Older)
+		}
+		if old != nil {
+			beside.Usage = before.Beside[old.Index].Usage
+		} else {
+			beside.Usage = &Usage{}
+		}
+	}
+	return made
+}
+
+// since are the windows of a metric that are since the last look of a client.
+func since(set *derived.Set, m *derived.Metric) (some []uint32) {
+	for _, i := range m.Needs().Windows {
+		if set.Windows()[i].Span == 0 {
+			some = append(some, i)
+		}
+	}
+	return some
+}
+
+// Metric returns the one with a PMID; nil: there is none.
+func (s *Snapshot) Metric(id pdu.PMID) *Metric {
+	if m := s.ByID[id]; m != nil {
+		return &s.Beside[m.Index]
+	}
+	return nil
+}

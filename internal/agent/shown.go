@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"pmdaderived/derived/window"
+	"pmdaderived/internal/agent/agents"
+	"pmdaderived/internal/agent/control"
+	"pmdaderived/internal/agent/reload"
+	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda"
+)
+
+// source is what derived.control.* shows.
+func (a *Agent) source() *control.Source {
+	return &control.Source{
+		Version: a.options.Version, Figures: &a.figures,
+		Definitions: a.shownDefinitions, Files: a.shownFiles, Agents: a.shownAgents,
+	}
+}
+
+// OwnMetrics are the metrics about the agent itself, whose names no definition may have.
+func OwnMetrics(domain int) []pmda.Entry { return control.Entries(domain) }
+
+// Figures are what the agent counts. They may be read at any time.
+func (a *Agent) Figures() *control.Figures { return &a.figures }
+
+func (a *Agent) shownDefinitions(yield func(*control.Definition) bool) {
+	var m *reload.Metric
+	snap := a.snapshot.Load()
+	d := control.Definition{
+		Sampled: func() (at time.Time) {
+			if m.Series == nil {
+				return at
+			}
+			at = a.upstream.Taken(m.Series)
+			for _, i := range m.Derived.Needs().Windows {
+				if of := a.upstream.Taken(snap.Windows[i]); of.After(at) {
+					at = of
+				}
+			}
+			return at
+		},
+		Problem: func() string { return a.problem(snap, m) },
+	}
+	for i := range snap.Beside {
+		m = &snap.Beside[i]
+		d.Instance, d.PMID = pdu.Instance{ID: m.Inst, Name: m.Def.Name}, m.ID
+		d.State, d.Text = string(m.State), m.Def.Shown()
+		d.Fetched, d.Values = m.Usage.Fetched, m.Usage.Values
+		if !yield(&d) {
+			return
+		}
+	}
+}
+
+// problem is why a metric is not served as it is written, or what it lacks now.
+func (a *Agent) problem(snap *reload.Snapshot, m *reload.Metric) string {
+	if m.Problem != "" || m.Series == nil {
+		return m.Problem
+	}
+	text := a.lack(snap, m)
+	if text != "" && m.Def.Secret {
+		return "it needs something that is not shown: not everyone can read its file"
+	}
+	return text
+}
+
+// lack is why a metric that is bound has no values now.
+func (a *Agent) lack(snap *reload.Snapshot, m *reload.Metric) string {
+	if text := a.names.Problem(m.Derived); text != "" {
+		return text
+	}
+	if text := a.lackOf(snap, m, m.Operands, m.Series); text != "" {
+		return text
+	}
+	for _, i := range m.Derived.Needs().Windows {
+		if text := a.lackOf(snap, m, snap.Snapshot.Windows[i], snap.Windows[i]); text != "" {
+			return text
+		}
+		if snap.Board.Now().Results().Values[i].Code == pdu.ErrTooBig {
+			return fmt.Sprintf("with its functions over time the agent would keep more than %d values", window.MaxValues)
+		}
+	}
+	return ""
+}
+
+// lackOf is lack for what is sampled together.
+func (a *Agent) lackOf(snap *reload.Snapshot, m *reload.Metric, of *served.Operands, s *upstream.Series) string {
+	newest, resting := a.upstream.State(s, a.options.Now())
+	if newest != nil {
+		lack := snap.Lack(m.Metric, of, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })
+		if lack != "" {
+			return lack
+		}
+	}
+	switch {
+	case resting:
+		return "an agent of its operands is slow and is not sampled now, see derived.control.upstream.agent.resting"
+	case !a.figures.Connected.Load() && !s.Constant():
+		return "no connection to pmcd"
+	}
+	return ""
+}
+
+func (a *Agent) shownFiles(yield func(*control.File) bool) {
+	snap := a.snapshot.Load()
+	for _, f := range snap.Files {
+		if !yield(&control.File{
+			Instance: pdu.Instance{ID: f.Inst, Name: f.Path}, Error: f.Error, Definitions: f.Definitions, Failed: f.Failed,
+			Modified: f.Modified, Read: snap.Read,
+		}) {
+			return
+		}
+	}
+}
+
+func (a *Agent) shownAgents(yield func(*control.Agent) bool) {
+	a.upstream.Agents(a.options.Now(), func(of *agents.Agent, resting bool) bool {
+		return yield(&control.Agent{
+			Instance: pdu.Instance{ID: pdu.Inst(of.Domain), Name: of.Name}, Requests: of.Requests, Errors: of.Errors,
+			Time: of.Time, Resting: resting, Error: of.Error(),
+		})
+	})
+}

@@ -1,0 +1,88 @@
+package upstream
+
+import (
+	"slices"
+	"time"
+
+	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/queue"
+)
+
+// MinGap is the age below which a sample is as good as a new one.
+const MinGap = 2 * time.Millisecond
+
+// fetch is one for operands, and what is known of it.
+type fetch = queue.Fetch[*Series]
+
+// Want asks for a new sample of each series that has none that is new enough and none on its way. What
+// cannot be sent now, because all connections are busy, goes out when one is free.
+func (u *Upstream) Want(now time.Time, n operand.Need, series ...*Series) {
+	u.mu.Lock()
+	defer u.unlock()
+	u.ask(now, n, series...)
+}
+
+// Tick is Want, and has Sampled tell when a sample of any of the series has come.
+func (u *Upstream) Tick(now time.Time, n operand.Need, series ...*Series) {
+	u.mu.Lock()
+	defer u.unlock()
+	for _, s := range series {
+		s.ticks = true
+	}
+	u.ask(now, n, series...)
+}
+
+// Sampled has something when a sample has come that Tick has asked for.
+func (u *Upstream) Sampled() <-chan struct{} { return u.sampled }
+
+// Fresh reports whether a series has a sample that is new enough.
+func (u *Upstream) Fresh(now time.Time, n operand.Need, s *Series) bool {
+	u.mu.Lock()
+	defer u.unlock()
+	return s.Fresh(now, n)
+}
+
+// Awaiting reports whether a sample of any series is still on its way.
+func (u *Upstream) Awaiting(series []*Series) bool {
+	u.mu.Lock()
+	defer u.unlock()
+	return slices.ContainsFunc(series, func(s *Series) bool { return !s.Idle() })
+}
+
+// ask is Want for who has the lock.
+func (u *Upstream) ask(now time.Time, n operand.Need, series ...*Series) {
+	if len(u.conns) == 0 {
+		return
+	}
+	if u.queue.Add(series, func(s *Series) bool {
+		return s != nil && s.Idle() && !s.Constant() && !s.Fresh(now, n) && !u.slow.Resting(now, s.agents...) && !u.excused(s, now)
+	}) {
+		u.send(now)
+	}
+}
+
+// send puts what is waiting on free connections. The last one is for slow agents alone, unless there is no
+// other.
+func (u *Upstream) send(now time.Time) {
+	q := &u.queue
+	if q.Hold {
+		return
+	}
+	q.Leave(func(s *Series) bool { return u.slow.Resting(now, s.agents...) }) // it has turned out to be slow meanwhile
+	for i := 0; i < len(u.conns); i++ {
+		c := u.conns[i]
+		if c.busy || c.leaving {
+			continue
+		}
+		last := i == len(u.conns)-1
+		asked, ok := q.Next(!last || i == 0, last, u.part.at(now))
+		if !ok {
+			continue
+		}
+		c.asked = asked
+		u.start(c, now)
+		if c.dead {
+			i-- // it is not among the connections any more
+		}
+	}
+}
