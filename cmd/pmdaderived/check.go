@@ -12,11 +12,11 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/lint"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/lint"
 	"pmdaderived/internal/plural"
 )
 

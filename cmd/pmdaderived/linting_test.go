@@ -15,7 +15,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/lint"
+	"pmdaderived/internal/lint"
 	"pmdaderived/pdu"
 )
 

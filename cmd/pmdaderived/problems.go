@@ -9,10 +9,10 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/lint"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/identity"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/lint"
 	"pmdaderived/internal/plural"
 	"pmdaderived/pmda"
 )
