@@ -60,7 +60,7 @@ var layers = map[string]layer{
 	"derived/ere":        {never: pure},
 	"derived":            {ours: "derived/ere derived/syntax pdu", never: pure},
 	"derived/window":     {ours: "derived derived/syntax pdu", never: pure},
-	"derived/unittest":   {ours: "config derived derived/syntax derived/window internal/blank internal/plural pdu", never: pure},
+	"internal/unittest":  {ours: "config derived derived/syntax derived/window internal/blank internal/plural pdu", never: pure},
 	"internal/lint":      {ours: "derived derived/ere derived/syntax internal/blank pdu", never: pure},
 	"internal/agent": {
 		ours: "derived internal/agent/agents internal/agent/control internal/agent/history internal/agent/keeper internal/agent/operand internal/agent/predict " +
@@ -112,7 +112,7 @@ var layers = map[string]layer{
 	"regular":                {never: talking},
 	"config":                 {ours: "internal/blank internal/wait pdu regular", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
-		ours:    "config derived internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served internal/lint derived/replay derived/session derived/syntax derived/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
+		ours:    "config derived internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served internal/lint derived/replay derived/session derived/syntax internal/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
 		modules: logging + " " + parsing + " " + unixCalls,
 	},
 

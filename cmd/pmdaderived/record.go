@@ -16,8 +16,8 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/replay"
 	"pmdaderived/derived/session"
-	"pmdaderived/derived/unittest"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/unittest"
 	"pmdaderived/pdu"
 )
 

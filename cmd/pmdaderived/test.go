@@ -15,9 +15,9 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/unittest"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/plural"
+	"pmdaderived/internal/unittest"
 )
 
 // runTest runs unit tests of definitions. Exit: 1 if one fails, or too little is tested; 2 if a file cannot be used.
