@@ -96,7 +96,7 @@ var layers = map[string]layer{
 	"derived/session": {
 		ours: "derived internal/agent/operand internal/agent/served derived/window pdu pmda/pmapi", never: pure,
 	},
-	"derived/replay": {
+	"internal/replay": {
 		ours: "derived internal/agent/identity internal/agent/operand internal/agent/served derived/session pdu pmda/pmapi pmda/pmapi/archive " +
 			"pmda/pmapi/archive/writer",
 		never: pure,
@@ -112,7 +112,7 @@ var layers = map[string]layer{
 	"regular":                {never: talking},
 	"config":                 {ours: "internal/blank internal/wait pdu regular", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
-		ours:    "config derived internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served internal/lint derived/replay derived/session derived/syntax internal/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
+		ours:    "config derived internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served internal/lint internal/replay derived/session derived/syntax internal/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
 		modules: logging + " " + parsing + " " + unixCalls,
 	},
 

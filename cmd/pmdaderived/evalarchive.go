@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/replay"
 	"pmdaderived/derived/session"
+	"pmdaderived/internal/replay"
 	"pmdaderived/pdu"
 )
 

@@ -14,10 +14,10 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/replay"
 	"pmdaderived/internal/agent/identity"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/plural"
+	"pmdaderived/internal/replay"
 )
 
 // runReplay writes an archive of derived metrics, computed from another archive. Exit: 1 if a metric that was named is not written, or if nothing is.

@@ -122,6 +122,6 @@ func TestIncident(t *testing.T) {
 		}
 		kept, err := os.ReadFile(incidentPath + ending)
 		require.NoError(t, err)
-		assert.Equal(t, made, kept, "go test ./derived/replay -update writes it again")
+		assert.Equal(t, made, kept, "go test ./internal/replay -update writes it again")
 	}
 }
