@@ -12,9 +12,9 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/session"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/lint"
+	"pmdaderived/internal/session"
 	"pmdaderived/test/pmcdtest"
 )
 

@@ -93,11 +93,11 @@ var layers = map[string]layer{
 	"internal/agent/served": {
 		ours: "derived internal/agent/identity pdu pmda", modules: logging, never: pure,
 	},
-	"derived/session": {
+	"internal/session": {
 		ours: "derived internal/agent/operand internal/agent/served derived/window pdu pmda/pmapi", never: pure,
 	},
 	"internal/replay": {
-		ours: "derived internal/agent/identity internal/agent/operand internal/agent/served derived/session pdu pmda/pmapi pmda/pmapi/archive " +
+		ours: "derived internal/agent/identity internal/agent/operand internal/agent/served internal/session pdu pmda/pmapi pmda/pmapi/archive " +
 			"pmda/pmapi/archive/writer",
 		never: pure,
 	},
@@ -112,7 +112,7 @@ var layers = map[string]layer{
 	"regular":                {never: talking},
 	"config":                 {ours: "internal/blank internal/wait pdu regular", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
-		ours:    "config derived internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served internal/lint internal/replay derived/session derived/syntax internal/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
+		ours:    "config derived internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served internal/lint internal/replay internal/session derived/syntax internal/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
 		modules: logging + " " + parsing + " " + unixCalls,
 	},
 

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/session"
 	"pmdaderived/derived/timewindow"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/replay"
+	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/archive"

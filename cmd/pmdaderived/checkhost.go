@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"pmdaderived/derived/session"
 	"pmdaderived/internal/agent/identity"
 	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 )
 

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/session"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/session"
+	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 )
 

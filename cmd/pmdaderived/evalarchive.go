@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/session"
 	"pmdaderived/internal/replay"
+	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 )
 

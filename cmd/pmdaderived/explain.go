@@ -13,10 +13,10 @@ import (
 	"unicode/utf8"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/session"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/plural"
+	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/session"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/replay"
+	"pmdaderived/internal/session"
 	"pmdaderived/internal/unittest"
 	"pmdaderived/pdu"
 )

@@ -7,9 +7,9 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/session"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/session"
 )
 
 // subject is what an operand of explain and eval stands for: a definition of the files, or an expression

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/session"
+	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
 )

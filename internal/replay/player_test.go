@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/session"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
 	"pmdaderived/pmda/pmapi/archive/writer"

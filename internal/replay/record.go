@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/session"
 	"pmdaderived/internal/agent/identity"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
 	"pmdaderived/pmda/pmapi/archive/writer"

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/derived/session"
 	"pmdaderived/internal/agent/identity"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
 	"pmdaderived/pmda/pmapi/archive/writer"

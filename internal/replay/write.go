@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/session"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/archive"
 )
