@@ -59,12 +59,12 @@ var layers = map[string]layer{
 	"derived/syntax":     {ours: "derived/timewindow internal/blank", never: pure},
 	"derived/ere":        {never: pure},
 	"derived":            {ours: "derived/ere derived/syntax pdu", never: pure},
-	"derived/window":     {ours: "derived derived/syntax pdu", never: pure},
-	"internal/unittest":  {ours: "config derived derived/syntax derived/window internal/blank internal/plural pdu", never: pure},
+	"internal/window":    {ours: "derived derived/syntax pdu", never: pure},
+	"internal/unittest":  {ours: "config derived derived/syntax internal/window internal/blank internal/plural pdu", never: pure},
 	"internal/lint":      {ours: "derived derived/ere derived/syntax internal/blank pdu", never: pure},
 	"internal/agent": {
 		ours: "derived internal/agent/agents internal/agent/control internal/agent/history internal/agent/keeper internal/agent/operand internal/agent/predict " +
-			"internal/agent/reload internal/agent/served internal/agent/upstream derived/window pdu pmda pmda/pmapi",
+			"internal/agent/reload internal/agent/served internal/agent/upstream internal/window pdu pmda pmda/pmapi",
 		modules: logging,
 	},
 	"internal/agent/reload": {
@@ -73,7 +73,7 @@ var layers = map[string]layer{
 		modules: logging, never: "os " + talking,
 	},
 	"internal/agent/keeper": {
-		ours:    "derived internal/agent/control internal/agent/operand internal/agent/predict internal/agent/upstream derived/window internal/wait",
+		ours:    "derived internal/agent/control internal/agent/operand internal/agent/predict internal/agent/upstream internal/window internal/wait",
 		modules: logging, never: pure,
 	},
 	"internal/agent/upstream": {
@@ -94,7 +94,7 @@ var layers = map[string]layer{
 		ours: "derived internal/agent/identity pdu pmda", modules: logging, never: pure,
 	},
 	"internal/session": {
-		ours: "derived internal/agent/operand internal/agent/served derived/window pdu pmda/pmapi", never: pure,
+		ours: "derived internal/agent/operand internal/agent/served internal/window pdu pmda/pmapi", never: pure,
 	},
 	"internal/replay": {
 		ours: "derived internal/agent/identity internal/agent/operand internal/agent/served internal/session pdu pmda/pmapi pmda/pmapi/archive " +

@@ -11,7 +11,6 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/window"
 	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/agent/history"
 	"pmdaderived/internal/agent/keeper"
@@ -20,6 +19,7 @@ import (
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/window"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"

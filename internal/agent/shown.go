@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"pmdaderived/derived/window"
 	"pmdaderived/internal/agent/agents"
 	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/window"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )

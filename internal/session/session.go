@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/window"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/window"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )

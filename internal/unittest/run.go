@@ -9,8 +9,8 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
-	"pmdaderived/derived/window"
 	"pmdaderived/internal/plural"
+	"pmdaderived/internal/window"
 	"pmdaderived/pdu"
 )
 

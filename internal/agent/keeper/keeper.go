@@ -10,12 +10,12 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/window"
 	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/internal/wait"
+	"pmdaderived/internal/window"
 )
 
 const (

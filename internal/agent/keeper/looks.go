@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/window"
 	"pmdaderived/internal/agent/upstream"
+	"pmdaderived/internal/window"
 )
 
 // Look is what a client context has seen of a metric with windows that are since its last look. The zero value is a context that has not looked. It
