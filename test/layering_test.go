@@ -54,14 +54,14 @@ var layers = map[string]layer{
 	"pmda/pmapi/archive/logfile":  {ours: "pdu", modules: unpacking, never: talking},
 	"pmda/pmapi/archive/writer":   {ours: "pdu", never: talking},
 
-	"pmda/examples/dice": {ours: "pdu pmda", modules: logging + " " + parsing},
-	"derived/timewindow": {ours: "internal/blank", never: pure},
-	"derived/syntax":     {ours: "derived/timewindow internal/blank", never: pure},
-	"derived/ere":        {never: pure},
-	"derived":            {ours: "derived/ere derived/syntax pdu", never: pure},
-	"internal/window":    {ours: "derived derived/syntax pdu", never: pure},
-	"internal/unittest":  {ours: "config derived derived/syntax internal/window internal/blank internal/plural pdu", never: pure},
-	"internal/lint":      {ours: "derived derived/ere derived/syntax internal/blank pdu", never: pure},
+	"pmda/examples/dice":  {ours: "pdu pmda", modules: logging + " " + parsing},
+	"internal/timewindow": {ours: "internal/blank", never: pure},
+	"derived/syntax":      {ours: "internal/timewindow internal/blank", never: pure},
+	"derived/ere":         {never: pure},
+	"derived":             {ours: "derived/ere derived/syntax pdu", never: pure},
+	"internal/window":     {ours: "derived derived/syntax pdu", never: pure},
+	"internal/unittest":   {ours: "config derived derived/syntax internal/window internal/blank internal/plural pdu", never: pure},
+	"internal/lint":       {ours: "derived derived/ere derived/syntax internal/blank pdu", never: pure},
 	"internal/agent": {
 		ours: "derived internal/agent/agents internal/agent/control internal/agent/history internal/agent/keeper internal/agent/operand internal/agent/predict " +
 			"internal/agent/reload internal/agent/served internal/agent/upstream internal/window pdu pmda pmda/pmapi",
@@ -112,7 +112,7 @@ var layers = map[string]layer{
 	"regular":                {never: talking},
 	"config":                 {ours: "internal/blank internal/wait pdu regular", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
-		ours:    "config derived internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served internal/lint internal/replay internal/session derived/syntax internal/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive derived/timewindow",
+		ours:    "config derived internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served internal/lint internal/replay internal/session derived/syntax internal/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive internal/timewindow",
 		modules: logging + " " + parsing + " " + unixCalls,
 	},
 

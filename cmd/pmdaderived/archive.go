@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/timewindow"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/replay"
 	"pmdaderived/internal/session"
+	"pmdaderived/internal/timewindow"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/archive"

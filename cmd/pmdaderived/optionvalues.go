@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pmdaderived/config"
-	"pmdaderived/derived/timewindow"
+	"pmdaderived/internal/timewindow"
 	"pmdaderived/pmda/pmapi"
 )
 

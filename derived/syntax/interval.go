@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"pmdaderived/derived/timewindow"
+	"pmdaderived/internal/timewindow"
 )
 
 // Limits of windows.
