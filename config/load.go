@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"pmdaderived/regular"
+	"pmdaderived/internal/regular"
 )
 
 // Load reads the files of a path list in order, directories with all files below them. A name that

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/regular"
+	"pmdaderived/internal/regular"
 )
 
 func TestPCPConf(t *testing.T) {

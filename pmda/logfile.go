@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pmdaderived/regular"
+	"pmdaderived/internal/regular"
 )
 
 // OpenLog makes the file at path the standard error stream of the process, so that everything

@@ -41,7 +41,7 @@ const (
 // decision: it is made here, in the same commit.
 var layers = map[string]layer{
 	"pdu":           {never: pure},
-	"pmda":          {ours: "pdu regular", modules: logging + " " + parsing + " " + unixCalls},
+	"pmda":          {ours: "pdu internal/regular", modules: logging + " " + parsing + " " + unixCalls},
 	"pmda/pmdatest": {ours: "pdu pmda"},
 	"pmda/pmapi":    {ours: "pdu"},
 
@@ -88,7 +88,7 @@ var layers = map[string]layer{
 	"internal/agent/history": {ours: "derived internal/agent/operand internal/agent/predict", never: pure},
 	"internal/agent/slow":    {ours: "internal/agent/predict pdu", never: pure},
 	"internal/agent/identity": {
-		ours: "pdu regular", never: talking,
+		ours: "pdu internal/regular", never: talking,
 	},
 	"internal/agent/served": {
 		ours: "derived internal/agent/identity pdu pmda", modules: logging, never: pure,
@@ -109,8 +109,8 @@ var layers = map[string]layer{
 	"internal/blank":         {never: pure},
 	"internal/plural":        {never: pure},
 	"internal/wait":          {never: pure},
-	"regular":                {never: talking},
-	"config":                 {ours: "internal/blank internal/wait pdu regular", modules: logging + " " + watching},
+	"internal/regular":       {never: talking},
+	"config":                 {ours: "internal/blank internal/regular internal/wait pdu", modules: logging + " " + watching},
 	"cmd/pmdaderived": {
 		ours:    "config derived internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served internal/lint internal/replay internal/session derived/syntax internal/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive internal/timewindow",
 		modules: logging + " " + parsing + " " + unixCalls,

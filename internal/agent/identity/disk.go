@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"pmdaderived/regular"
+	"pmdaderived/internal/regular"
 )
 
 // disk is what replaceFile does to a file system. Tests have one that loses its power.

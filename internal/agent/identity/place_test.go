@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/regular"
+	"pmdaderived/internal/regular"
 )
 
 // A state file that is none is neither read, written, moved nor removed, and makes nobody wait.

@@ -10,8 +10,8 @@ import (
 	"regexp"
 	"strconv"
 
+	"pmdaderived/internal/regular"
 	"pmdaderived/pdu"
-	"pmdaderived/regular"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/regular"
+	"pmdaderived/internal/regular"
 )
 
 // What is no regular file is refused at once, whoever we are, and named.
