@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"pmdaderived/derived/ere"
+	"pmdaderived/derived/pattern"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -416,7 +416,7 @@ func (c *compiler) pattern(text string) int32 {
 	if i, ok := c.patternOf[text]; ok {
 		return i
 	}
-	re, err := ere.Compile(text)
+	re, err := pattern.Compile(text)
 	if err != nil {
 		panic(fmt.Sprintf("derived: pattern %q was judged good when it was parsed: %v", text, err))
 	}

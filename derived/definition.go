@@ -1,7 +1,7 @@
 package derived
 
 import (
-	"pmdaderived/derived/ere"
+	"pmdaderived/derived/pattern"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -15,7 +15,7 @@ type Definition struct {
 
 // Parse reads the expression of a definition. An error is a *syntax.Error.
 func Parse(name, text string) (*Definition, error) {
-	expr, err := syntax.Parse(text, syntax.Literals{Units: checkUnits, Pattern: ere.Check})
+	expr, err := syntax.Parse(text, syntax.Literals{Units: checkUnits, Pattern: pattern.Check})
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"pmdaderived/derived/ere"
+	"pmdaderived/derived/pattern"
 	"pmdaderived/pdu"
 )
 
@@ -52,10 +52,10 @@ type keys struct {
 	from   *InstSet
 	kind   keyKind
 	source string
-	re     *ere.Regexp // the pattern
-	names  *NameTable  // of a pattern or a label
-	values *Vector     // of a metric
-	stays  bool        // the values are those of a sample, which does not change
+	re     *pattern.Regexp // the pattern
+	names  *NameTable      // of a pattern or a label
+	values *Vector         // of a metric
+	stays  bool            // the values are those of a sample, which does not change
 }
 
 // holds reports whether g is the grouping for some keys. The pattern is known to be the same.

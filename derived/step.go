@@ -1,7 +1,7 @@
 package derived
 
 import (
-	"pmdaderived/derived/ere"
+	"pmdaderived/derived/pattern"
 	"pmdaderived/pdu"
 )
 
@@ -77,7 +77,7 @@ func (s step) holding(value uint64) step {
 type program struct {
 	steps      []step
 	kept       []bool // of each step: the result stays where it is, because not just one step takes it or it is one number
-	patterns   []*ere.Regexp
+	patterns   []*pattern.Regexp
 	converters []*Converter
 	factors    []Factor
 	texts      []string

@@ -57,11 +57,11 @@ var layers = map[string]layer{
 	"pmda/examples/dice":  {ours: "pdu pmda", modules: logging + " " + parsing},
 	"internal/timewindow": {ours: "internal/blank", never: pure},
 	"derived/syntax":      {ours: "internal/timewindow internal/blank", never: pure},
-	"derived/ere":         {never: pure},
-	"derived":             {ours: "derived/ere derived/syntax pdu", never: pure},
+	"derived/pattern":     {never: pure},
+	"derived":             {ours: "derived/pattern derived/syntax pdu", never: pure},
 	"internal/window":     {ours: "derived derived/syntax pdu", never: pure},
 	"internal/unittest":   {ours: "config derived derived/syntax internal/window internal/blank internal/plural pdu", never: pure},
-	"internal/lint":       {ours: "derived derived/ere derived/syntax internal/blank pdu", never: pure},
+	"internal/lint":       {ours: "derived derived/pattern derived/syntax internal/blank pdu", never: pure},
 	"internal/agent": {
 		ours: "derived internal/agent/agents internal/agent/control internal/agent/history internal/agent/keeper internal/agent/operand internal/agent/predict " +
 			"internal/agent/reload internal/agent/served internal/agent/upstream internal/window pdu pmda pmda/pmapi",
@@ -216,7 +216,7 @@ func TestLayering(t *testing.T) {
 // anything: the table says what they may import. Nor can the daemon as a whole, with every module that is
 // linked into it, start programs or load code.
 func TestDefinitionsReachNothing(t *testing.T) {
-	for _, name := range []string{"derived", "derived/syntax", "derived/ere", "pdu"} {
+	for _, name := range []string{"derived", "derived/syntax", "derived/pattern", "pdu"} {
 		for _, forbidden := range strings.Fields(pure) {
 			assert.Contains(t, strings.Fields(layers[name].never), forbidden, name)
 		}

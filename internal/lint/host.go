@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"pmdaderived/derived"
-	"pmdaderived/derived/ere"
+	"pmdaderived/derived/pattern"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -75,12 +75,12 @@ func windowed(instance string, kids []*derived.Node) string {
 
 // matched looks for a pattern that leaves no instance.
 func (l *linter) matched(e *syntax.Call, kids []*derived.Node) {
-	pattern, operand := e.Literal(), clip(e.X())
+	literal, operand := e.Literal(), clip(e.X())
 	if singular(kids) {
-		l.warn(MatchesNothing, start(pattern), operand+" is singular: it has no instances, and no value here")
+		l.warn(MatchesNothing, start(literal), operand+" is singular: it has no instances, and no value here")
 	}
 	names := l.instances(kids)
-	re, err := ere.Compile(pattern.Text)
+	re, err := pattern.Compile(literal.Text)
 	if len(names) == 0 || err != nil {
 		return
 	}
@@ -88,16 +88,16 @@ func (l *linter) matched(e *syntax.Call, kids []*derived.Node) {
 	longer := "" // a name that would be kept if all of it were looked at
 	for i, name := range names {
 		heads[i], _, _ = strings.Cut(name, " ")
-		if re.MatchString(heads[i]) != pattern.Negate {
+		if re.MatchString(heads[i]) != literal.Negate {
 			return
 		}
-		if longer == "" && re.MatchString(name) != pattern.Negate {
+		if longer == "" && re.MatchString(name) != literal.Negate {
 			longer = name
 		}
 	}
 	text := "this pattern matches no instance of " + operand + ": "
 	switch {
-	case pattern.Negate:
+	case literal.Negate:
 		text = "this pattern matches every instance of " + operand + ", so none is left: " + listed(heads)
 	case longer != "":
 		head, _, _ := strings.Cut(longer, " ")
@@ -105,7 +105,7 @@ func (l *linter) matched(e *syntax.Call, kids []*derived.Node) {
 	default:
 		text += listed(heads)
 	}
-	l.warn(MatchesNothing, start(pattern), text)
+	l.warn(MatchesNothing, start(literal), text)
 }
 
 // singular reports whether an operand has one value, without an instance.

@@ -1,4 +1,4 @@
-package ere
+package pattern
 
 import (
 	"regexp"

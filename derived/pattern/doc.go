@@ -1,9 +1,9 @@
-// Package ere matches POSIX extended regular expressions with the meaning that the C library gives
+// Package pattern matches POSIX extended regular expressions with the meaning that the C library gives
 // them: regcomp(3) with REG_EXTENDED|REG_NOSUB and then regexec(3), which is how matchinst() of the
 // derived-metric language selects instances by name. A match may begin and end anywhere in the
 // subject, and letters differ from capitals.
 //
-//	re, err := ere.Compile("^(sd|hd)[a-z]$")
+//	re, err := pattern.Compile("^(sd|hd)[a-z]$")
 //	if err != nil {
 //		return fmt.Errorf("bad regular expression: '%w'", err)
 //	}
@@ -63,4 +63,4 @@
 // No pattern takes more time than its instructions times the bytes of the subject.
 //
 // Source: POSIX.1-2017 section 9.4, regex(7), and answers of glibc 2.36; testdata/gen/ere.c asks it.
-package ere
+package pattern

@@ -1,13 +1,13 @@
-package ere_test
+package pattern_test
 
 import (
 	"fmt"
 
-	"pmdaderived/derived/ere"
+	"pmdaderived/derived/pattern"
 )
 
 func Example() {
-	re, err := ere.Compile("^(sd|nvme)[[:alnum:]]+$")
+	re, err := pattern.Compile("^(sd|nvme)[[:alnum:]]+$")
 	if err != nil {
 		fmt.Println(err)
 		return

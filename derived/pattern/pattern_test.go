@@ -1,4 +1,4 @@
-package ere
+package pattern
 
 import (
 	"runtime"
@@ -13,7 +13,7 @@ import (
 // or is refused.
 func TestAgreesWithCLibrary(t *testing.T) {
 	seen, refused := map[string]bool{}, map[string]int{}
-	for _, r := range readRows(t, "ere.tsv") {
+	for _, r := range readRows(t, "patterns.tsv") {
 		got := answer(r.pattern, r.subject)
 		switch {
 		case r.refused():

@@ -1,4 +1,4 @@
-package ere
+package pattern
 
 // Error is the reason why a pattern is refused.
 type Error string

@@ -1,6 +1,6 @@
 //go:build oracle && linux
 
-package ere
+package pattern
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 
 // These tests compile testdata/gen/ere.c with gcc and need glibc, hence the build tag:
 //
-//	go test -tags oracle -run Oracle -v ./derived/ere
-//	go test -tags oracle -run OracleRandom -v ./derived/ere -seed 7 -rows 1000000
+//	go test -tags oracle -run Oracle -v ./derived/pattern
+//	go test -tags oracle -run OracleRandom -v ./derived/pattern -seed 7 -rows 1000000
 //
 // Without gcc they fail.
 
@@ -58,7 +58,7 @@ func (o oracle) answer(t *testing.T, locale, table string) string {
 }
 
 func TestOracleStillGivesTheTable(t *testing.T) {
-	table, err := os.ReadFile(filepath.Join("testdata", "ere.tsv"))
+	table, err := os.ReadFile(filepath.Join("testdata", "patterns.tsv"))
 	require.NoError(t, err)
 	assert.Equal(t, string(table), newOracle(t).answer(t, "C", string(table)))
 }

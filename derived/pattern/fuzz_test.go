@@ -1,4 +1,4 @@
-package ere
+package pattern
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 
 // FuzzCompile wants an answer for every pattern and subject.
 func FuzzCompile(f *testing.F) {
-	for _, r := range readRows(f, "ere.tsv") {
+	for _, r := range readRows(f, "patterns.tsv") {
 		f.Add(r.pattern, r.subject)
 	}
 	for _, r := range readRows(f, "differences.tsv") {
