@@ -11,7 +11,7 @@
  * Run by hand whenever rows are added to the table:
  *
  *	cd derived/pattern/testdata
- *	gcc -O2 -Wall -Wextra -o ere gen/ere.c && ./ere <ere.tsv >new && mv new ere.tsv && rm ere
+ *	gcc -O2 -Wall -Wextra -o ere gen/ere.c && ./ere <patterns.tsv >new && mv new patterns.tsv && rm ere
  *
  * The program runs in the C locale, as the PCP tools written in C do.  The environment variable
  * ERE_LOCALE selects another one, to see what differs there.
