@@ -457,10 +457,3 @@ func (c *checker) exists(n *Node, name *syntax.Name) *Error {
 	}
 	return nil
 }
-
-func truth(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
-}

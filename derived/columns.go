@@ -46,14 +46,6 @@ func (c *column) part(scratch *[block]uint64, from, n int) []uint64 {
 	return out
 }
 
-// gather copies the elements of src at the given positions.
-func gather[T any](dst, src []T, at []int32) {
-	dst = dst[:len(at)]
-	for i, p := range at {
-		dst[i] = src[p]
-	}
-}
-
 // fit returns a slice of length n that uses the memory of buf if that is enough and not far too much.
 func fit[T any](buf []T, n int) []T {
 	const small = 1024 // elements: not worth giving back

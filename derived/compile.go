@@ -315,7 +315,7 @@ func (c *compiler) pairs(n *Node, s step, from, to int, age uint8) int32 {
 }
 
 // choice is the step of what chooses among the instances of its operand, adds to them, groups or keeps them; 0 for all else.
-func (n *Node) choice() stepOp {
+func choice(n *Node) stepOp {
 	switch e := n.Expr.(type) {
 	case *syntax.Select:
 		return opSelect
@@ -341,7 +341,7 @@ func (c *compiler) instances(n *Node, age uint8) int32 {
 		return at
 	}
 	at := int32(-1)
-	switch of.choice() {
+	switch choice(of) {
 	case opTop, opDefault, opGroup, opWindow:
 		at = c.tree(n, age)
 	case opMatch, opSelect:

@@ -37,9 +37,9 @@ func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
 			if from > 0 && first != nil && first.near(id, k) >= 0 {
 				continue
 			}
-			v, at := x, x.find(id, k)
+			v, at := x, find(x, id, k)
 			if at < 0 || !Finite(s.typ, x.Bits[at]) {
-				v, at = y, y.find(id, k)
+				v, at = y, find(y, id, k)
 			}
 			switch {
 			case v.Code < 0:

@@ -79,7 +79,7 @@ func (e *Evaluation) step(i int32) *Vector {
 		values = e.window(s, slot)
 	default:
 	}
-	if values != nil && values.usual(s) {
+	if values != nil && usual(values, s) {
 		slot.v = values
 		return values
 	}
@@ -161,7 +161,7 @@ func (c *cell) only(v uint64) {
 
 // usual reports whether the values of a metric can be taken as they are. From here on a
 // result that is a set and has values has Insts, any other has none.
-func (v *Vector) usual(s *step) bool {
+func usual(v *Vector, s *step) bool {
 	n := v.Len()
 	return v.Code >= 0 && v.Type == s.typ && s.set == (v.Insts != nil) && (n == 1 || n > 1 && s.set)
 }

@@ -141,7 +141,7 @@ func (n *groupNames) match(g *grouping, k *keys, members []*group) {
 	var was []int // where each instance was before; -1: nowhere
 	i := slices.IndexFunc(n.recent, func(old *grouping) bool { return old.kind == k.kind && old.source == k.source && old.gone == n.gone })
 	if i >= 0 {
-		before, was = n.recent[i], k.from.in(n.recent[i].from)
+		before, was = n.recent[i], within(k.from, n.recent[i].from)
 	}
 	for i, id := range k.from.ids {
 		name, ok := k.external(id)
@@ -162,8 +162,8 @@ func (n *groupNames) match(g *grouping, k *keys, members []*group) {
 	}
 }
 
-// in is where the instances of a set are in another one; -1: they are not.
-func (s *InstSet) in(other *InstSet) []int {
+// within is where the instances of a set are in another one; -1: they are not.
+func within(s, other *InstSet) []int {
 	at := slices.Repeat([]int{-1}, len(s.ids))
 	j := s.with(other)
 	for p := range j.insts.ids {

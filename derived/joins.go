@@ -121,3 +121,11 @@ func placesOf(at []int32, n int) places {
 	}
 	return p
 }
+
+// gather copies the elements of src at the given positions.
+func gather[T any](dst, src []T, at []int32) {
+	dst = dst[:len(at)]
+	for i, p := range at {
+		dst[i] = src[p]
+	}
+}

@@ -2,7 +2,6 @@ package derived
 
 import (
 	"math"
-	"strconv"
 
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
@@ -16,11 +15,6 @@ import (
 // Arithmetic on 32-bit types gives the low 32 bits of that on 64, whatever the signs, so types of
 // one size share their loops. Arithmetic and relations of FLOAT are those of DOUBLE: what has 53 bits, rounded to 24, is what
 // single precision gives.
-
-func toFloat(b uint64) float32    { return math.Float32frombits(uint32(b)) }
-func fromFloat(f float32) uint64  { return uint64(math.Float32bits(f)) }
-func toDouble(b uint64) float64   { return math.Float64frombits(b) }
-func fromDouble(f float64) uint64 { return math.Float64bits(f) }
 
 // unary computes a step that takes one column of numbers.
 func (p *program) unary(s *step, dst, a []uint64) {
@@ -265,19 +259,4 @@ func negate(t pdu.Type, dst, a []uint64) {
 			dst[i] = -v
 		}
 	}
-}
-
-// FormatNumber writes a number of type t, as few digits as tell it apart.
-func FormatNumber(t pdu.Type, v uint64) string {
-	switch t {
-	case pdu.Type32:
-		return strconv.Itoa(int(int32(uint32(v))))
-	case pdu.Type64:
-		return strconv.FormatInt(int64(v), 10)
-	case pdu.TypeFloat:
-		return strconv.FormatFloat(float64(toFloat(v)), 'g', -1, 32)
-	case pdu.TypeDouble:
-		return strconv.FormatFloat(math.Float64frombits(v), 'g', -1, 64)
-	}
-	return strconv.FormatUint(v, 10)
 }

@@ -49,7 +49,7 @@ func (e *Evaluation) whole(i int32, s *step, c *cell, chosen, other *Vector) {
 // operand has no value is left out; when none is left, an error that was chosen is the result.
 func (e *Evaluation) perInstance(i int32, c *cell, guard, a, b *Vector) {
 	numeric := c.v.Type.Numeric()
-	if numeric && a.covers(guard) && b.covers(guard) {
+	if numeric && covers(a, guard) && covers(b, guard) {
 		c.v.Insts = guard.Insts
 		e.choose(e.numbers(i, c, guard.Len()), guard.Bits, a, b)
 		return
@@ -67,7 +67,7 @@ func (e *Evaluation) perInstance(i int32, c *cell, guard, a, b *Vector) {
 		if guard.Bits[k] != 0 {
 			v = a
 		}
-		at := v.find(id, k)
+		at := find(v, id, k)
 		switch {
 		case v.Code < 0:
 			failed = v.Code
@@ -100,7 +100,7 @@ func (e *Evaluation) perInstance(i int32, c *cell, guard, a, b *Vector) {
 }
 
 // covers reports whether v has a value for every instance of guard, at the same places.
-func (v *Vector) covers(guard *Vector) bool {
+func covers(v, guard *Vector) bool {
 	return v.Code >= 0 && v.Len() > 0 && (v.Insts == nil || v.Insts == guard.Insts)
 }
 
@@ -119,7 +119,7 @@ func (e *Evaluation) choose(dst, guard []uint64, a, b *Vector) {
 
 // find returns the position of an instance's value, probably hint: 0 for a single value, -1 if there
 // is none.
-func (v *Vector) find(id pdu.Inst, hint int) int {
+func find(v *Vector, id pdu.Inst, hint int) int {
 	switch {
 	case v.Code < 0 || v.Len() == 0:
 		return -1

@@ -55,23 +55,6 @@ func (v *Vector) OnlyFinite() *Vector {
 	return only
 }
 
-// Finite reports whether a number of a type, as in Vector.Bits, is neither infinite nor NaN.
-func Finite(t pdu.Type, bits uint64) bool {
-	exponent := exponentOf(t)
-	return exponent == 0 || bits&exponent != exponent
-}
-
-// exponentOf is the bits that are all set in a number of a type that is infinite or NaN; 0: there are none.
-func exponentOf(t pdu.Type) uint64 {
-	switch t {
-	case pdu.TypeFloat:
-		return 0xff << 23
-	case pdu.TypeDouble:
-		return 0x7ff << 52
-	}
-	return 0
-}
-
 // At returns the instance of value i, pdu.NoInst for a singular one.
 func (v *Vector) At(i int) pdu.Inst {
 	if v.Insts == nil {

@@ -1,0 +1,55 @@
+package derived
+
+import (
+	"math"
+	"strconv"
+
+	"pmdaderived/pdu"
+)
+
+// Numbers are bits as in Vector.Bits: these turn them into Go's numbers and back.
+
+func toFloat(b uint64) float32    { return math.Float32frombits(uint32(b)) }
+func fromFloat(f float32) uint64  { return uint64(math.Float32bits(f)) }
+func toDouble(b uint64) float64   { return math.Float64frombits(b) }
+func fromDouble(f float64) uint64 { return math.Float64bits(f) }
+
+// truth is the number of a truth value.
+func truth(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Finite reports whether a number of a type, as in Vector.Bits, is neither infinite nor NaN.
+func Finite(t pdu.Type, bits uint64) bool {
+	exponent := exponentOf(t)
+	return exponent == 0 || bits&exponent != exponent
+}
+
+// exponentOf is the bits that are all set in a number of a type that is infinite or NaN; 0: there are none.
+func exponentOf(t pdu.Type) uint64 {
+	switch t {
+	case pdu.TypeFloat:
+		return 0xff << 23
+	case pdu.TypeDouble:
+		return 0x7ff << 52
+	}
+	return 0
+}
+
+// FormatNumber writes a number of type t, as few digits as tell it apart.
+func FormatNumber(t pdu.Type, v uint64) string {
+	switch t {
+	case pdu.Type32:
+		return strconv.Itoa(int(int32(uint32(v))))
+	case pdu.Type64:
+		return strconv.FormatInt(int64(v), 10)
+	case pdu.TypeFloat:
+		return strconv.FormatFloat(float64(toFloat(v)), 'g', -1, 32)
+	case pdu.TypeDouble:
+		return strconv.FormatFloat(math.Float64frombits(v), 'g', -1, 64)
+	}
+	return strconv.FormatUint(v, 10)
+}
