@@ -1,7 +1,6 @@
 package derived
 
 import (
-	"cmp"
 	"slices"
 
 	"pmdaderived/derived/pattern"
@@ -90,9 +89,18 @@ func (g *grouping) holds(k *keys) bool {
 	return true
 }
 
-// grouping returns the grouping for some keys in a domain of groups.
-func (g *Groups) grouping(d pdu.InDom, k *keys) *grouping {
-	n := g.domain(d)
+// grouping returns the grouping for some keys in a domain of groups: known, if that still holds, one that another step had, or a
+// new one. It notes that its groups are used.
+func (g *Groups) grouping(d pdu.InDom, known *grouping, k *keys) *grouping {
+	if known == nil || known.in.all != g || !known.holds(k) {
+		known = g.domain(d).grouping(k)
+	}
+	known.use()
+	return known
+}
+
+// grouping returns one that is remembered, or a new one.
+func (n *groupNames) grouping(k *keys) *grouping {
 	for _, known := range n.recent {
 		if known.source == k.source && known.holds(k) {
 			return known
@@ -275,124 +283,15 @@ func (g *grouping) spread(groups *InstSet) *join {
 	return j
 }
 
-// names is what is known of the names of a domain, which may be one of groups.
-func (e *Evaluation) names(d pdu.InDom, age uint8) *NameTable {
-	if _, ours := e.set.groupDomains[d]; ours {
-		return e.numbering().Table(d)
+// renamed returns the groups of domain d that have the names of some other numbers, and where those are in their set: known and
+// at if they still hold, else new ones, in the memory of at. It notes that the groups are used.
+func (g *Groups) renamed(d pdu.InDom, known *grouping, names *NameTable, from *InstSet, at []int32) (*grouping, []int32) {
+	n := g.domain(d)
+	if known == nil || known.in != n || known.from != from || known.gone != n.gone {
+		known, at = n.renamed(names, from, at[:0])
 	}
-	return e.history[age].Names(d)
-}
-
-// numbering is what numbers the groups.
-func (e *Evaluation) numbering() *Groups {
-	if e.groups == nil {
-		e.groups = NewGroups()
-	}
-	return e.groups
-}
-
-// grouping is how a step groups instances. A code says why it cannot be known.
-func (e *Evaluation) grouping(s *step, c *cell, from *InstSet) (*grouping, pdu.Code) {
-	d := pdu.InDom(s.id)
-	k := keys{from: from, kind: s.key}
-	switch of := e.set.groupDomains[d].Of; s.key {
-	case keyPattern:
-		k.re, k.names = e.set.program.patterns[s.b], e.names(of, s.age)
-		k.source = k.re.String()
-	case keyLabel:
-		k.source, k.names = e.set.program.texts[s.b], e.names(of, s.age)
-	default:
-		if k.values = e.step(s.b); k.values.Code < 0 {
-			return nil, k.values.Code
-		}
-	}
-	k.stays = s.key == keyMetric && e.steps[s.b].op == opOperand
-	m := c.more()
-	groups := e.numbering()
-	if m.grouping == nil || m.grouping.in.all != groups || !m.grouping.holds(&k) {
-		m.grouping = groups.grouping(d, &k)
-	}
-	m.grouping.use()
-	return m.grouping, 0
-}
-
-// group computes an aggregate for each group. What has no values, or an error, has no members that could be counted.
-func (e *Evaluation) group(i int32, s *step, c *cell) {
-	a := e.step(s.a)
-	f := &builtins[s.syntax]
-	switch {
-	case a.Code < 0 && f.step == opCount, a.Code >= 0 && a.Len() == 0:
-		return
-	case a.Code < 0:
-		c.v.Code = a.Code
-		return
-	}
-	g, code := e.grouping(s, c, a.Insts)
-	if code < 0 {
-		c.v.Code = code
-		return
-	}
-	if len(g.list) == 0 {
-		return
-	}
-	out := e.numbers(i, c, len(g.list))
-	c.v.Insts = g.groups
-	if f.step == opCount {
-		for k := range out {
-			out[k] = uint64(g.bounds[k+1] - g.bounds[k])
-		}
-		return
-	}
-	members := e.registers.take(len(g.order))
-	gather(members, a.Bits, g.order)
-	for k := range out {
-		out[k] = f.reduce(s.from, members[g.bounds[k]:g.bounds[k+1]], e.number(s))
-	}
-	e.registers.put(members)
-}
-
-// spread gives each instance of a set the value of its group.
-func (e *Evaluation) spread(i int32, s *step, c *cell) {
-	a, over := e.step(s.a), e.step(s.c)
-	c.v.Code = min(0, cmp.Or(min(0, a.Code), over.Code))
-	if c.v.Code < 0 || a.Insts == nil || over.Insts == nil {
-		return
-	}
-	m := c.more()
-	before := m.grouping
-	g, code := e.grouping(s, c, over.Insts)
-	if code < 0 {
-		c.v.Code = code
-		return
-	}
-	if m.join == nil || g != before || m.join.other != a.Insts.token() {
-		m.join = g.spread(a.Insts)
-	}
-	c.v.Insts = m.join.insts
-	if m.join.insts != over.Insts {
-		c.v.Insts = c.steady(m.join.insts)
-	}
-	gather(e.numbers(i, c, len(m.join.right.at)), a.Bits, m.join.right.at)
-}
-
-// rename makes groups of another domain those of the same names in this one.
-func (e *Evaluation) rename(i int32, s *step, c *cell) {
-	a := e.step(s.a)
-	switch {
-	case a.Code < 0:
-		c.v.Code = a.Code
-		return
-	case a.Insts == nil:
-		return
-	}
-	m := c.more()
-	ours := e.numbering().domain(pdu.InDom(s.id))
-	if g := m.grouping; g == nil || g.in != ours || g.from != a.Insts || g.gone != ours.gone {
-		m.grouping, m.match.at = ours.renamed(e.numbering().Table(pdu.InDom(uint32(s.b))), a.Insts, m.match.at[:0])
-	}
-	m.grouping.use()
-	c.v.Insts = m.grouping.groups
-	gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
+	known.use()
+	return known, at
 }
 
 // renamed is the groups that have the names of some of other numbers, and where those are in their set. It keeps what a

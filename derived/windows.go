@@ -116,19 +116,16 @@ func (e *Evaluation) window(s *step, at *slot) *Vector {
 	if !w.Own || v.Insts == nil {
 		return v
 	}
-	d := w.Desc.InDom
-	names, ours := e.results.Names[d], e.numbering().domain(d)
+	d, groups := w.Desc.InDom, e.numbering()
+	names := e.results.Names[d]
 	if names == nil {
-		names = e.numbering().Table(d)
+		names = groups.Table(d)
 	}
 	if at.cell == nil {
 		at.cell = &cell{}
 	}
 	m := at.cell.more()
-	if g := m.grouping; g == nil || g.in != ours || g.from != v.Insts || g.gone != ours.gone {
-		m.grouping, m.match.at = ours.renamed(names, v.Insts, m.match.at[:0])
-	}
-	m.grouping.use()
+	m.grouping, m.match.at = groups.renamed(d, m.grouping, names, v.Insts, m.match.at)
 	m.bits = fit(m.bits, len(m.match.at))
 	gather(m.bits, v.Bits, m.match.at)
 	return &Vector{Type: v.Type, Insts: m.grouping.groups, Bits: m.bits}
