@@ -23,10 +23,10 @@ const MaxHistory = 8
 
 // checker binds the definitions of a Set to its Catalog and derives their metadata.
 type checker struct {
-	set    *Set
-	states []state // of each metric of the set
-	metric *Metric // being checked
-	chain  []*Metric
+	set    *checkedSet
+	states []state        // of each metric of the set
+	metric *checkedMetric // being checked
+	chain  []*checkedMetric
 }
 
 // state is how far the check of a definition has come.
@@ -38,10 +38,12 @@ const (
 	checked
 )
 
-func newChecker(s *Set) *checker { return &checker{set: s, states: make([]state, len(s.metrics))} }
+func newChecker(s *checkedSet) *checker {
+	return &checker{set: s, states: make([]state, len(s.metrics))}
+}
 
 // check gives m its tree or its error. Definitions that m uses are checked first.
-func (c *checker) check(m *Metric) {
+func (c *checker) check(m *checkedMetric) {
 	state := &c.states[m.index]
 	if *state == checked {
 		return
@@ -163,7 +165,7 @@ func (c *checker) noMetadata(e *syntax.Name, err error) *Error {
 }
 
 // lookup finds a name among the collector's metrics and then among the definitions.
-func (s *Set) lookup(name string) (pdu.Desc, *Metric, error) {
+func (s *checkedSet) lookup(name string) (pdu.Desc, *checkedMetric, error) {
 	err := error(pdu.ErrName)
 	if _, own := s.own(name); !own {
 		var desc pdu.Desc
@@ -181,7 +183,7 @@ func (s *Set) lookup(name string) (pdu.Desc, *Metric, error) {
 func unknown(err error) bool { return errors.Is(err, pdu.ErrName) || errors.Is(err, pdu.ErrNonLeaf) }
 
 // other is the use of another definition: its tree takes the place of the name.
-func (c *checker) other(e *syntax.Name, other *Metric) (*Node, *Error) {
+func (c *checker) other(e *syntax.Name, other *checkedMetric) (*Node, *Error) {
 	switch state := c.states[other.index]; {
 	case state == checking:
 		fault := c.fail(e, RuleCycle, "operand "+e.Name)
@@ -218,7 +220,7 @@ func (c *checker) broken(e *syntax.Name, err *Error) *Error {
 const shownCycle = 8
 
 // cycle spells out how the definitions being checked lead back to start.
-func (c *checker) cycle(start *Metric) string {
+func (c *checker) cycle(start *checkedMetric) string {
 	round := c.chain[slices.Index(c.chain, start):]
 	var b strings.Builder
 	for i, m := range round {

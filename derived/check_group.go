@@ -44,7 +44,7 @@ const (
 )
 
 // meet says how the values of two operands meet.
-func (s *Set) meet(x, y *Node) meeting {
+func (s *checkedSet) meet(x, y *Node) meeting {
 	left, leftIs := s.groupDomains[x.InDom]
 	right, rightIs := s.groupDomains[y.InDom]
 	same := s.language.InDoms.Equivalent
@@ -59,4 +59,28 @@ func (s *Set) meet(x, y *Node) meeting {
 		return byName
 	}
 	return apart
+}
+
+// Of an instance domain of ours whose number nobody else gives: see Language.GroupInDom.
+const (
+	groupsOf         = 510
+	firstGroupSerial = 64
+)
+
+// groupInDom is the instance domain of some groups, NoInDom if there is none for them. Those of a set are known once all of it is checked.
+func (s *checkedSet) groupInDom(g GroupDomain) pdu.InDom {
+	if d, ok := s.groupInDoms[g]; ok {
+		return d
+	}
+	if s.groupInDoms == nil {
+		s.groupInDoms, s.groupDomains = make(map[GroupDomain]pdu.InDom), make(map[pdu.InDom]GroupDomain)
+	}
+	d := pdu.NewInDom(groupsOf, firstGroupSerial+len(s.groupInDoms))
+	if number := s.language.GroupInDom; number != nil {
+		if d = number(g); d == pdu.NoInDom {
+			return d
+		}
+	}
+	s.groupInDoms[g], s.groupDomains[d] = d, g
+	return d
 }

@@ -278,13 +278,15 @@ func (c *compiler) binary(e *syntax.Binary, n *Node, age uint8) int32 {
 func (c *compiler) placed(n *Node, i int, at int32, tree func(*Node, uint8) int32, age uint8) int32 {
 	k := n.Kids[i]
 	s := step{typ: c.program.steps[at].typ, set: true, a: at}
-	switch c.set.meet(n, k) {
+	switch c.set.checked.meet(n, k) {
 	case byName:
 		s.op, s.b, s.id = opRename, int32(k.InDom), uint32(n.InDom)
 	case rightGroups:
 		s.op, s.id, s.age = opSpread, uint32(k.InDom), age
 		s.b, s.key = c.key(k.groups, age)
-		over := slices.IndexFunc(n.Kids, func(k *Node) bool { return k.InDom != pdu.NoInDom && !k.empty && c.set.meet(n, k) == byInstance })
+		over := slices.IndexFunc(n.Kids, func(k *Node) bool {
+			return k.InDom != pdu.NoInDom && !k.empty && c.set.checked.meet(n, k) == byInstance
+		})
 		s.c = tree(n.Kids[over], age)
 	default:
 		return at

@@ -27,7 +27,7 @@ type Line struct {
 
 // Lines calls yield for every node of m's tree, operators before their operands; never if m has an
 // error.
-func (m *Metric) Lines(yield func(Line) bool) {
+func (m *checkedMetric) Lines(yield func(Line) bool) {
 	if m.Err != nil {
 		return
 	}

@@ -20,33 +20,6 @@ type GroupDomain struct {
 	Label string
 }
 
-// Of an instance domain of ours whose number nobody else gives: see Language.GroupInDom.
-const (
-	groupsOf         = 510
-	firstGroupSerial = 64
-)
-
-// groupInDom is the instance domain of some groups, NoInDom if there is none for them. Those of a set are known once all of it is checked.
-func (s *Set) groupInDom(g GroupDomain) pdu.InDom {
-	if d, ok := s.groupInDoms[g]; ok {
-		return d
-	}
-	if s.groupInDoms == nil {
-		s.groupInDoms, s.groupDomains = make(map[GroupDomain]pdu.InDom), make(map[pdu.InDom]GroupDomain)
-	}
-	d := pdu.NewInDom(groupsOf, firstGroupSerial+len(s.groupInDoms))
-	if number := s.language.GroupInDom; number != nil {
-		if d = number(g); d == pdu.NoInDom {
-			return d
-		}
-	}
-	s.groupInDoms[g], s.groupDomains[d] = d, g
-	return d
-}
-
-// GroupDomains are the instance domains of ours that metrics of the set have, or what they are computed from; read-only.
-func (s *Set) GroupDomains() map[pdu.InDom]GroupDomain { return s.groupDomains }
-
 // What Groups keeps.
 const (
 	// A group is listed for a while after it was evaluated last: its sample may still be served.

@@ -8,8 +8,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Language is what a site has configured about the meaning of definitions. The zero value is PCP's defaults.
-type Language struct {
+// language is what a site has configured about the meaning of definitions. The zero value is PCP's defaults.
+type language struct {
 	// NoValue makes an operand that is not in the name space stand for novalue(). Source: pmSetDerivedControl(3),
 	// PCP_DERIVED_OPTION_NOVALUE.
 	NoValue bool

@@ -5,14 +5,14 @@ import "strings"
 // inOrder lists all metrics so that each comes after those its definition names, as far as they do not name each
 // other in a circle. Checked in this order, definitions do not depend on the order in which they are
 // written, and long chains of them are not walked by recursion.
-func (s *Set) inOrder() []*Metric {
+func (s *checkedSet) inOrder() []*checkedMetric {
 	type visit struct {
-		metric *Metric
-		next   []*Metric // named by it and not looked at yet
+		metric *checkedMetric
+		next   []*checkedMetric // named by it and not looked at yet
 	}
-	order, seen := make([]*Metric, 0, len(s.metrics)), make([]bool, len(s.metrics))
+	order, seen := make([]*checkedMetric, 0, len(s.metrics)), make([]bool, len(s.metrics))
 	var path []visit
-	enter := func(m *Metric) {
+	enter := func(m *checkedMetric) {
 		if seen[m.index] {
 			return
 		}
@@ -41,8 +41,8 @@ func (s *Set) inOrder() []*Metric {
 }
 
 // named returns the metrics whose names m's definition contains.
-func (s *Set) named(m *Metric) []*Metric {
-	var found []*Metric
+func (s *checkedSet) named(m *checkedMetric) []*checkedMetric {
+	var found []*checkedMetric
 	for name := range m.Definition.Names {
 		if other := s.definition(name); other != nil {
 			found = append(found, other)
@@ -52,17 +52,16 @@ func (s *Set) named(m *Metric) []*Metric {
 }
 
 // definition finds a definition by the name it was given or the one it is served under.
-func (s *Set) definition(name string) *Metric {
+func (s *checkedSet) definition(name string) *checkedMetric {
 	if own, ok := s.own(name); ok {
 		name = own
 	}
-	m, _ := s.Lookup(name)
-	return m
+	return s.names[name]
 }
 
 // own cuts the prefix from a name that is below it. Such a name is never asked of the collector: it
 // would ask us.
-func (s *Set) own(name string) (string, bool) {
+func (s *checkedSet) own(name string) (string, bool) {
 	if s.prefix == "" {
 		return "", false
 	}

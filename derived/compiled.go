@@ -1,0 +1,60 @@
+package derived
+
+import "pmdaderived/pdu"
+
+// Set is all metrics of one configuration, bound to one state of the collector's name space and
+// compiled together. It is immutable; a change of either side means a new Set.
+type Set struct {
+	checked *checkedSet
+	metrics []*Metric // as those of checked
+	program *program
+
+	groupDomains map[pdu.InDom]GroupDomain // of checked
+}
+
+// Metric is a definition bound to a collector, with the steps that compute it. Immutable.
+type Metric struct {
+	*checkedMetric
+	root  int32 // step that computes it
+	needs Needs
+	set   *Set
+}
+
+// newSet compiles the metrics of a set that have no error.
+func newSet(checked *checkedSet) *Set {
+	s := &Set{checked: checked, groupDomains: checked.groupDomains, metrics: make([]*Metric, len(checked.metrics))}
+	metrics := make([]Metric, len(s.metrics))
+	length := 0
+	for i, m := range checked.metrics {
+		metrics[i] = Metric{checkedMetric: m, set: s}
+		s.metrics[i] = &metrics[i]
+		length += len(m.Definition.Text)
+	}
+	const usual = 10 // characters of an expression for each step
+	compile := newCompiler(s, length/usual)
+	for _, m := range checked.ordered {
+		if m.Err == nil {
+			compile.metric(s.metrics[m.index])
+		}
+	}
+	s.program = compile.finish()
+	return s
+}
+
+// Metrics returns all metrics, in the order of the definitions; read-only.
+func (s *Set) Metrics() []*Metric { return s.metrics }
+
+// Lookup finds a metric by its definition's name.
+func (s *Set) Lookup(name string) (*Metric, bool) {
+	m, ok := s.checked.names[name]
+	if !ok {
+		return nil, false
+	}
+	return s.metrics[m.index], true
+}
+
+// GroupDomains are the instance domains of ours that metrics of the set have, or what they are computed from; read-only.
+func (s *Set) GroupDomains() map[pdu.InDom]GroupDomain { return s.groupDomains }
+
+// Needs tells what m must find in a sample; read-only.
+func (m *Metric) Needs() *Needs { return &m.needs }
