@@ -1,62 +1,59 @@
 package derived
 
 import (
-	"math"
-
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
 
-// builtins is what the functions mean: a row for each of package syntax. To add one of one operand takes a row there
-// and one here, with its kernel, and a section in docs/language.md and docs/pmdaderived.5. Source: docs/language-rules.md 6.2.
+// builtins is what the functions mean: a row for each of package syntax. Source: docs/language-rules.md 6.2.
 //
 //nolint:gochecknoglobals // a table
-var builtins = [...]builtin{
-	syntax.Avg: {numeric: true, step: opAggregate, reduce: average, result: func(n *Node) {
+var builtins = map[syntax.Func]builtin{
+	syntax.Avg: {numeric: true, result: func(n *Node) {
 		n.Type, n.Sem, n.InDom = pdu.TypeFloat, pdu.SemInstant, pdu.NoInDom
 	}},
-	syntax.Count: {step: opCount, class: Tally, result: func(n *Node) {
+	syntax.Count: {class: Tally, result: func(n *Node) {
 		n.Type, n.Sem, n.Units, n.InDom = pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}, pdu.NoInDom
 	}},
-	syntax.Max:      {numeric: true, step: opAggregate, reduce: largest, result: extreme},
-	syntax.Min:      {numeric: true, step: opAggregate, reduce: smallest, result: extreme},
-	syntax.Sum:      {numeric: true, step: opAggregate, reduce: total, ofNone: true, result: single},
-	syntax.Delta:    {numeric: true, step: opDelta, class: Change, result: changing},
-	syntax.Rate:     {numeric: true, step: opRate, class: Change, check: overTime, result: perSecond},
+	syntax.Max:      {numeric: true, result: extreme},
+	syntax.Min:      {numeric: true, result: extreme},
+	syntax.Sum:      {numeric: true, result: single},
+	syntax.Delta:    {numeric: true, class: Change, result: changing},
+	syntax.Rate:     {numeric: true, class: Change, check: overTime, result: perSecond},
 	syntax.Instant:  {class: Reading, result: reading},
-	syntax.Scalar:   {step: opScalar, result: single},
-	syntax.Defined:  {step: opConst, class: Query},
-	syntax.Match:    {step: opMatch},
-	syntax.Const:    {step: opConst, check: fits},
-	syntax.NoValue:  {step: opNothing},
-	syntax.Rescale:  {numeric: true, step: opRescale, check: rescaled},
-	syntax.Anon:     {step: opNothing},
-	syntax.Abs:      {numeric: true, step: opEach, each: absolute},
-	syntax.Floor:    {numeric: true, step: opEach, each: rounded(math.Floor)},
-	syntax.Ceil:     {numeric: true, step: opEach, each: rounded(math.Ceil)},
-	syntax.Round:    {numeric: true, step: opEach, each: rounded(math.Round)},
-	syntax.Sqrt:     {numeric: true, noCounter: true, check: bare, step: opEach, each: doubles(math.Sqrt), result: double},
-	syntax.Log:      {numeric: true, noCounter: true, check: bare, step: opEach, each: doubles(math.Log), result: double},
-	syntax.Largest:  {numeric: true, noCounter: true, check: alike, step: opPair, pair: larger},
-	syntax.Smallest: {numeric: true, noCounter: true, check: alike, step: opPair, pair: smaller},
-	syntax.Stdev: {numeric: true, noCounter: true, step: opAggregate, reduce: deviation, result: func(n *Node) {
+	syntax.Scalar:   {result: single},
+	syntax.Defined:  {form: formConstant, class: Query},
+	syntax.Match:    {},
+	syntax.Const:    {form: formConstant, check: fits},
+	syntax.NoValue:  {form: formEmpty},
+	syntax.Rescale:  {numeric: true, check: rescaled},
+	syntax.Anon:     {form: formEmpty},
+	syntax.Abs:      {numeric: true},
+	syntax.Floor:    {numeric: true},
+	syntax.Ceil:     {numeric: true},
+	syntax.Round:    {numeric: true},
+	syntax.Sqrt:     {numeric: true, noCounter: true, check: bare, result: double},
+	syntax.Log:      {numeric: true, noCounter: true, check: bare, result: double},
+	syntax.Largest:  {numeric: true, noCounter: true, check: alike},
+	syntax.Smallest: {numeric: true, noCounter: true, check: alike},
+	syntax.Stdev: {numeric: true, noCounter: true, result: func(n *Node) {
 		n.Type, n.Sem, n.InDom = pdu.TypeDouble, pdu.SemInstant, pdu.NoInDom
 	}},
-	syntax.Percentile: {numeric: true, noCounter: true, step: opAggregate, reduce: percentile, sorts: true, result: extreme},
-	syntax.TopK:       {numeric: true, noCounter: true, step: opTop},
-	syntax.BottomK:    {numeric: true, noCounter: true, step: opTop},
-	syntax.Default:    {numeric: true, check: fallsBack, step: opDefault},
+	syntax.Percentile: {numeric: true, noCounter: true, result: extreme},
+	syntax.TopK:       {numeric: true, noCounter: true},
+	syntax.BottomK:    {numeric: true, noCounter: true},
+	syntax.Default:    {numeric: true, check: fallsBack},
 
-	syntax.MaxSample:        {numeric: true, noCounter: true, step: opWindow, result: instant},
-	syntax.MinSample:        {numeric: true, noCounter: true, step: opWindow, result: instant},
-	syntax.FirstSample:      {numeric: true, noCounter: true, step: opWindow, result: instant},
-	syntax.LastSample:       {numeric: true, noCounter: true, step: opWindow, result: instant},
-	syntax.AvgSample:        {numeric: true, noCounter: true, step: opWindow, result: instantDouble},
-	syntax.SumSample:        {numeric: true, noCounter: true, step: opWindow, result: instantDouble},
-	syntax.StdevSample:      {numeric: true, noCounter: true, step: opWindow, result: instantDouble},
-	syntax.PercentileSample: {numeric: true, noCounter: true, step: opWindow, result: instant},
-	syntax.SlopeSample:      {numeric: true, noCounter: true, step: opWindow, check: inSeconds, result: perSecond},
-	syntax.CountSample: {numeric: true, noCounter: true, step: opWindow, class: Tally, result: func(n *Node) {
+	syntax.MaxSample:        {numeric: true, noCounter: true, form: formWindow, result: instant},
+	syntax.MinSample:        {numeric: true, noCounter: true, form: formWindow, result: instant},
+	syntax.FirstSample:      {numeric: true, noCounter: true, form: formWindow, result: instant},
+	syntax.LastSample:       {numeric: true, noCounter: true, form: formWindow, result: instant},
+	syntax.AvgSample:        {numeric: true, noCounter: true, form: formWindow, result: instantDouble},
+	syntax.SumSample:        {numeric: true, noCounter: true, form: formWindow, result: instantDouble},
+	syntax.StdevSample:      {numeric: true, noCounter: true, form: formWindow, result: instantDouble},
+	syntax.PercentileSample: {numeric: true, noCounter: true, form: formWindow, result: instant},
+	syntax.SlopeSample:      {numeric: true, noCounter: true, form: formWindow, check: inSeconds, result: perSecond},
+	syntax.CountSample: {numeric: true, noCounter: true, form: formWindow, class: Tally, result: func(n *Node) {
 		n.Type, n.Sem, n.Units = pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}
 	}},
 }
@@ -69,17 +66,19 @@ type builtin struct {
 	check     func(c *checker, n *Node, e *syntax.Call) (bad Rule) // what else the operands must be, and conversions; nil: nothing
 	result    func(n *Node)                                        // metadata of the result; nil: as they are
 
-	step   stepOp                                    // that computes it; 0: it is its operand
-	each   func(t pdu.Type, dst, a []uint64)         // of opEach: value by value, of the type of the result, as Vector.Bits holds them
-	pair   func(t pdu.Type) func(dst, a, b []uint64) // of opPair: the loop for two operands, of a type that is not FLOAT
-	ofNone bool                                      // of opAggregate: 0 is the result of no values
-	sorts  bool                                      // of opAggregate: reduce changes the order of the values
-
-	// Of opAggregate: of one value at least, and the number among the arguments, if there is one.
-	reduce func(t pdu.Type, a []uint64, n float64) (value uint64)
-
+	form  form
 	class Class
 }
+
+// form is how the values of a function come about.
+type form uint8
+
+const (
+	formComputed form = iota // from those of its operands
+	formConstant             // known once the definition is checked
+	formEmpty                // never a value
+	formWindow               // over time: from those that the operand has had
+)
 
 // Class is what lint has to know of a function.
 type Class uint8
@@ -183,49 +182,4 @@ func fits(_ *checker, n *Node, e *syntax.Call) Rule {
 		return RuleConstantType
 	} // other integers hold the digits' low bits as they are
 	return 0
-}
-
-// absolute takes the sign away. What has no counterpart in its type becomes the largest number.
-func absolute(t pdu.Type, dst, a []uint64) {
-	for i, v := range a {
-		switch t {
-		case pdu.TypeFloat:
-			v &^= 1 << 31
-		case pdu.TypeDouble:
-			v &^= 1 << 63
-		case pdu.Type32:
-			n := int32(uint32(v))
-			v = uint64(max(n, -max(n, -math.MaxInt32)))
-		case pdu.Type64:
-			n := int64(v)
-			v = uint64(max(n, -max(n, -math.MaxInt64)))
-		default:
-		}
-		dst[i] = v
-	}
-}
-
-// doubles is the loop for a function of DOUBLE.
-func doubles(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
-	return func(_ pdu.Type, dst, a []uint64) {
-		for i, v := range a {
-			dst[i] = fromDouble(f(toDouble(v)))
-		}
-	}
-}
-
-// rounded is the loop for what leaves whole numbers as they are, and makes no minus zero.
-func rounded(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
-	return func(t pdu.Type, dst, a []uint64) {
-		for i, v := range a {
-			switch t {
-			case pdu.TypeFloat:
-				v = fromFloat(float32(f(float64(toFloat(v))) + 0))
-			case pdu.TypeDouble:
-				v = fromDouble(f(toDouble(v)) + 0)
-			default:
-			}
-			dst[i] = v
-		}
-	}
 }

@@ -46,7 +46,7 @@ func (e *Evaluation) grouping(s *step, c *cell, from *InstSet) (*grouping, pdu.C
 // group computes an aggregate for each group. What has no values, or an error, has no members that could be counted.
 func (e *Evaluation) group(i int32, s *step, c *cell) {
 	a := e.step(s.a)
-	f := &builtins[s.syntax]
+	f := &loops[s.syntax]
 	switch {
 	case a.Code < 0 && f.step == opCount, a.Code >= 0 && a.Len() == 0:
 		return

@@ -7,7 +7,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// difference returns the loop that subtracts numbers of type t, into the type that builtins gives
+// difference returns the loop that subtracts numbers of type t, into the type that the checker gives
 // their difference.
 func difference(t pdu.Type) func(dst, a, b []uint64) {
 	switch t {

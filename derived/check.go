@@ -329,9 +329,9 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 
 // call looks at the arguments of a function by their kinds, and then at its row.
 func (c *checker) call(e *syntax.Call) (*Node, *Error) {
-	f := &builtins[e.Func]
+	f := builtins[e.Func]
 	n := &Node{Expr: e, Desc: discrete(pdu.TypeU32)}
-	if f.step == opNothing {
+	if f.form == formEmpty {
 		n.Type, n.empty = pdu.Type32, true
 	}
 	for i, arg := range e.Args {
@@ -344,7 +344,7 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 		case syntax.TypeName:
 			n.Type = TypeNamed(strings.TrimPrefix(e.Literal().Text, "PM_TYPE_"))
 		case syntax.Constant:
-			if f.step == opConst {
+			if f.form == formConstant {
 				n.number(arg.(*syntax.Number))
 			}
 		case syntax.Units, syntax.Pattern, syntax.Metadata, syntax.Interval: // for the whole function
@@ -362,7 +362,7 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 		}
 		if f.noCounter && x.Sem == pdu.SemCounter {
 			rule := RuleFunctionCounter
-			if f.step == opWindow {
+			if f.form == formWindow {
 				rule = RuleWindowCounter
 			}
 			return nil, c.fail(e, rule, called(e))

@@ -170,8 +170,7 @@ func (c *compiler) node(n *Node, age uint8) int32 {
 
 // call makes the step that a function's row names of s, which has the type of the result.
 func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
-	f := &builtins[e.Func]
-	s.op = f.step
+	s.op = loops[e.Func].step
 	if s.op == opConst {
 		if s.set {
 			s.op, s.id, s.age = opConstSet, uint32(n.InDom), age
@@ -193,7 +192,7 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 		return c.add(s)
 	}
 	switch s.op {
-	case 0:
+	case opSame:
 		return s.a
 	case opEach:
 		s.syntax, s.a = uint8(e.Func), c.convert(s.a, n.Type)
@@ -325,7 +324,7 @@ func choice(n *Node) stepOp {
 		if e.By != nil {
 			return opGroup
 		}
-		if step := builtins[e.Func].step; step == opMatch || step == opTop || step == opDefault || step == opWindow {
+		if step := loops[e.Func].step; step == opMatch || step == opTop || step == opDefault || step == opWindow {
 			return step
 		}
 	}

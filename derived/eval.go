@@ -97,7 +97,7 @@ func (e *Evaluation) step(i int32) *Vector {
 		c.v.Bits = c.single[:]
 	case opConstSet:
 		e.constSet(i, s, c)
-	case opNothing:
+	case opNothing, opSame:
 	case opConvert, opScale, opRescale, opTruth, opNot, opNegate, opEach:
 		e.unary(i, s, c)
 	case opArith, opCompare, opBool, opPair:
@@ -262,7 +262,7 @@ func (e *Evaluation) blocks() *blocks {
 
 func (e *Evaluation) aggregate(s *step, c *cell) {
 	a := e.step(s.a)
-	f := &builtins[s.syntax]
+	f := &loops[s.syntax]
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code

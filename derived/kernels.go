@@ -34,7 +34,7 @@ func (p *program) unary(s *step, dst, a []uint64) {
 	case opNegate:
 		negate(s.typ, dst, a)
 	case opEach:
-		builtins[s.syntax].each(s.typ, dst, a)
+		loops[s.syntax].each(s.typ, dst, a)
 	default:
 	}
 }
@@ -48,7 +48,7 @@ func (s *step) binary() func(dst, a, b []uint64) {
 	case s.op == opCompare:
 		return relation(op, s.from)
 	case s.op == opPair:
-		return builtins[s.syntax].pair(s.typ)
+		return loops[s.syntax].pair(s.typ)
 	case op == syntax.And:
 		return bothTrue
 	}

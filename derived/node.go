@@ -52,7 +52,7 @@ func (n *Node) constant() bool { return n.other == nil && syntax.NumberOf(n.Expr
 // window reports whether n is a function over time.
 func (n *Node) window() bool {
 	call, ok := n.Expr.(*syntax.Call)
-	return ok && builtins[call.Func].step == opWindow
+	return ok && builtins[call.Func].form == formWindow
 }
 
 // shown is how messages call an operand: itself if it is a name or a number, else "<expr>".

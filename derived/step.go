@@ -39,6 +39,7 @@ const (
 	opGroup                       // ( a -- sum of a … for each group ), or ( a key -- … )
 	opSpread                      // ( a b -- for each instance of b the value of its group in a ), or ( a key b -- … )
 	opRename                      // ( a -- a over groups of the same names in another domain )
+	opSame                        // ( a -- a ), which takes no step
 )
 
 // step computes one column from others. It is comparable: steps that are equal compute the same,

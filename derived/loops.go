@@ -1,0 +1,110 @@
+package derived
+
+import (
+	"math"
+
+	"pmdaderived/derived/syntax"
+	"pmdaderived/pdu"
+)
+
+// loops is how the functions are computed: a row for each of package syntax.
+//
+//nolint:gochecknoglobals // a table
+var loops = [...]loop{
+	syntax.Avg:        {step: opAggregate, reduce: average},
+	syntax.Count:      {step: opCount},
+	syntax.Max:        {step: opAggregate, reduce: largest},
+	syntax.Min:        {step: opAggregate, reduce: smallest},
+	syntax.Sum:        {step: opAggregate, reduce: total, ofNone: true},
+	syntax.Delta:      {step: opDelta},
+	syntax.Rate:       {step: opRate},
+	syntax.Instant:    {step: opSame},
+	syntax.Scalar:     {step: opScalar},
+	syntax.Defined:    {step: opConst},
+	syntax.Match:      {step: opMatch},
+	syntax.Const:      {step: opConst},
+	syntax.NoValue:    {step: opNothing},
+	syntax.Rescale:    {step: opRescale},
+	syntax.Anon:       {step: opNothing},
+	syntax.Abs:        {step: opEach, each: absolute},
+	syntax.Floor:      {step: opEach, each: rounded(math.Floor)},
+	syntax.Ceil:       {step: opEach, each: rounded(math.Ceil)},
+	syntax.Round:      {step: opEach, each: rounded(math.Round)},
+	syntax.Sqrt:       {step: opEach, each: doubles(math.Sqrt)},
+	syntax.Log:        {step: opEach, each: doubles(math.Log)},
+	syntax.Largest:    {step: opPair, pair: larger},
+	syntax.Smallest:   {step: opPair, pair: smaller},
+	syntax.Stdev:      {step: opAggregate, reduce: deviation},
+	syntax.Percentile: {step: opAggregate, reduce: percentile, sorts: true},
+	syntax.TopK:       {step: opTop},
+	syntax.BottomK:    {step: opTop},
+	syntax.Default:    {step: opDefault},
+
+	syntax.MaxSample:        {step: opWindow},
+	syntax.MinSample:        {step: opWindow},
+	syntax.FirstSample:      {step: opWindow},
+	syntax.LastSample:       {step: opWindow},
+	syntax.AvgSample:        {step: opWindow},
+	syntax.SumSample:        {step: opWindow},
+	syntax.StdevSample:      {step: opWindow},
+	syntax.PercentileSample: {step: opWindow},
+	syntax.SlopeSample:      {step: opWindow},
+	syntax.CountSample:      {step: opWindow},
+}
+
+// loop is how a function is computed.
+type loop struct {
+	step   stepOp                                    // that computes it
+	each   func(t pdu.Type, dst, a []uint64)         // of opEach: value by value, of the type of the result, as Vector.Bits holds them
+	pair   func(t pdu.Type) func(dst, a, b []uint64) // of opPair: the loop for two operands, of a type that is not FLOAT
+	ofNone bool                                      // of opAggregate: 0 is the result of no values
+	sorts  bool                                      // of opAggregate: reduce changes the order of the values
+
+	// Of opAggregate: of one value at least, and the number among the arguments, if there is one.
+	reduce func(t pdu.Type, a []uint64, n float64) (value uint64)
+}
+
+// absolute takes the sign away. What has no counterpart in its type becomes the largest number.
+func absolute(t pdu.Type, dst, a []uint64) {
+	for i, v := range a {
+		switch t {
+		case pdu.TypeFloat:
+			v &^= 1 << 31
+		case pdu.TypeDouble:
+			v &^= 1 << 63
+		case pdu.Type32:
+			n := int32(uint32(v))
+			v = uint64(max(n, -max(n, -math.MaxInt32)))
+		case pdu.Type64:
+			n := int64(v)
+			v = uint64(max(n, -max(n, -math.MaxInt64)))
+		default:
+		}
+		dst[i] = v
+	}
+}
+
+// doubles is the loop for a function of DOUBLE.
+func doubles(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
+	return func(_ pdu.Type, dst, a []uint64) {
+		for i, v := range a {
+			dst[i] = fromDouble(f(toDouble(v)))
+		}
+	}
+}
+
+// rounded is the loop for what leaves whole numbers as they are, and makes no minus zero.
+func rounded(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
+	return func(t pdu.Type, dst, a []uint64) {
+		for i, v := range a {
+			switch t {
+			case pdu.TypeFloat:
+				v = fromFloat(float32(f(float64(toFloat(v))) + 0))
+			case pdu.TypeDouble:
+				v = fromDouble(f(toDouble(v)) + 0)
+			default:
+			}
+			dst[i] = v
+		}
+	}
+}
