@@ -63,16 +63,16 @@ var layers = map[string]layer{
 	"internal/unittest":   {ours: "config derived derived/syntax internal/window internal/blank internal/plural pdu", never: pure},
 	"internal/lint":       {ours: "derived derived/pattern derived/syntax internal/blank pdu", never: pure},
 	"internal/agent": {
-		ours: "derived internal/agent/agents internal/agent/control internal/agent/history internal/agent/keeper internal/agent/operand internal/agent/predict " +
-			"internal/agent/reload internal/agent/served internal/agent/upstream internal/window pdu pmda pmda/pmapi",
+		ours: "derived internal/agent/agents internal/agent/control internal/agent/history internal/agent/operand internal/agent/predict " +
+			"internal/agent/reload internal/agent/sampler internal/agent/served internal/agent/upstream internal/window pdu pmda pmda/pmapi",
 		modules: logging,
 	},
 	"internal/agent/reload": {
-		ours: "derived internal/agent/control internal/agent/identity internal/agent/keeper internal/agent/operand internal/agent/served " +
+		ours: "derived internal/agent/control internal/agent/identity internal/agent/operand internal/agent/sampler internal/agent/served " +
 			"internal/agent/upstream internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
-	"internal/agent/keeper": {
+	"internal/agent/sampler": {
 		ours:    "derived internal/agent/control internal/agent/operand internal/agent/predict internal/agent/upstream internal/window internal/wait",
 		modules: logging, never: pure,
 	},

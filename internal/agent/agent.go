@@ -13,10 +13,10 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/agent/history"
-	"pmdaderived/internal/agent/keeper"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/reload"
+	"pmdaderived/internal/agent/sampler"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/internal/window"
@@ -80,7 +80,7 @@ type Agent struct {
 	changes  atomic.Uint32 // to be told to pmcd with the next reply
 	names    operand.Names
 	upstream *upstream.Upstream
-	keeper   *keeper.Keeper
+	keeper   *sampler.Keeper
 	reloader *reload.Reloader
 
 	// What follows belongs to the request loop, which alone knows clients, their contexts and evaluations.
@@ -90,7 +90,7 @@ type Agent struct {
 	groups      *derived.Groups         // their names and numbers
 	refreshed   map[pdu.InDom]time.Time // when groups were computed for who asked for the instances
 	constant    []*operand.Sample       // without values, for metrics made of constants
-	windows     *keeper.Shown           // what all see that is computed for this fetch; nil: there are none
+	windows     *sampler.Shown          // what all see that is computed for this fetch; nil: there are none
 	values      uint64                  // served in this fetch
 	fetched     *clientContext          // whose fetch is to be finished; nil: none
 	wanted      []*upstream.Series      // that should have had a newer sample for it
@@ -123,7 +123,7 @@ func New(o Options) *Agent {
 		Dial: o.Dial, Names: &a.names, Answer: o.answer,
 		Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
-	a.keeper = keeper.New(keeper.Options{
+	a.keeper = sampler.New(sampler.Options{
 		Upstream: a.upstream, Names: &a.names, Values: o.windows, Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
 	a.contexts = newContexts(a.upstream, a.keeper, &a.figures)

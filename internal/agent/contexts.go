@@ -10,10 +10,10 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/agent/history"
-	"pmdaderived/internal/agent/keeper"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/reload"
+	"pmdaderived/internal/agent/sampler"
 	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
@@ -74,14 +74,14 @@ type entry struct {
 
 // look is what a context has seen of a metric.
 type look struct {
-	keeper.Look
+	sampler.Look
 	entries int // that share it
 }
 
 // contexts are all that fetch. They belong to the request loop.
 type contexts struct {
 	upstream *upstream.Upstream
-	keeper   *keeper.Keeper
+	keeper   *sampler.Keeper
 	figures  *control.Figures
 	most     int // contexts
 	mostHeld int // bytes
@@ -96,7 +96,7 @@ type contexts struct {
 	behind   []*clientContext // those that may still hold an older one
 }
 
-func newContexts(u *upstream.Upstream, k *keeper.Keeper, figures *control.Figures) *contexts {
+func newContexts(u *upstream.Upstream, k *sampler.Keeper, figures *control.Figures) *contexts {
 	return &contexts{
 		upstream: u, keeper: k, figures: figures, looks: make(map[lookKey]*look), most: maxContexts, mostHeld: maxHeld, seed: maphash.MakeSeed(),
 		byKey: make(map[contextKey]*clientContext), ofClient: make(map[pmda.Client][]*clientContext),

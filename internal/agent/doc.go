@@ -31,7 +31,7 @@
 // # Meeting points
 //
 // They meet in what is immutable (a snapshot, a sample, the names of instances, what functions over time come to), in counters (package control), and in
-// package upstream, with its lock. The only other lock that a request takes is package keeper's, for functions over time since the last fetch.
+// package upstream, with its lock. The only other lock that a request takes is package sampler's, for functions over time since the last fetch.
 //
 // # A context
 //
@@ -47,7 +47,7 @@
 //	operand    samples, catalog and instance names as a pmcd shows them; pure
 //	upstream   connections to pmcd, series of samples, the schedule
 //	queue      which operands wait, and what the next fetch contains; pure
-//	keeper     functions over time: when they are sampled, and what they come to
+//	sampler    functions over time: when they are sampled, and what they come to
 //	history    what a context has seen of a metric, and evaluations; pure
 //	predict    when a context will fetch next; pure
 //	slow       which agents are slow; pure

@@ -11,8 +11,8 @@ import (
 
 	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/agent/identity"
-	"pmdaderived/internal/agent/keeper"
 	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/sampler"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/internal/wait"
@@ -82,7 +82,7 @@ type Options struct {
 	Protected []string             // subtrees of the PMNS, see agent.Options
 
 	Upstream *upstream.Upstream
-	Keeper   *keeper.Keeper
+	Keeper   *sampler.Keeper
 	Names    *operand.Names // written by Upstream
 	Figures  *control.Figures
 	Log      logrus.FieldLogger

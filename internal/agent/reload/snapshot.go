@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/keeper"
+	"pmdaderived/internal/agent/sampler"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/pdu"
@@ -20,7 +20,7 @@ type Snapshot struct {
 	Older  []int              // how many older samples each of these needs
 
 	Windows []*upstream.Series // beside those of the Set; nil: it is not kept
-	Board   *keeper.Board      // what they come to
+	Board   *sampler.Board     // what they come to
 
 	Spare atomic.Pointer[derived.Evaluation] // made beforehand, for the first fetch
 }

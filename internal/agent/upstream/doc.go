@@ -10,7 +10,7 @@
 // # The lock
 //
 // Upstream.mu guards everything that changes: connections, series, the queue, the schedule, what is known of slow agents. Requests
-// take no other lock than package keeper's. Nothing that could take it again or call back is called under it, and nothing that waits, but for 20 ms at most until
+// take no other lock than package sampler's. Nothing that could take it again or call back is called under it, and nothing that waits, but for 20 ms at most until
 // a socket has room for a request; what there is to log is logged after it (remark, unlock), and what has happened is one set of [Events], which a channel announces.
 //
 // # States

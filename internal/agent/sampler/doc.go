@@ -1,4 +1,4 @@
-// Package keeper samples what functions over time are computed from, and publishes what they come to.
+// Package sampler samples what functions over time are computed from, and publishes what they come to.
 //
 //	reload ──Serve──► Keeper ──Tick──► upstream           one fetch for all ticks that fall together
 //	                    │  ▲              │
@@ -30,4 +30,4 @@
 //	tick n, of what was edited since  as at a first look
 //
 // A window that is new begins with the next tick, and for first looks all windows of its group begin anew with it: see together.
-package keeper
+package sampler
