@@ -14,7 +14,7 @@
 // `go test ./internal/agent/control -update` writes the file help and docs/reference.md anew. The name
 // goes into docs/pmdaderived.1. `go test ./test -run 'TestDbpmda|TestStays' -update` shows the metric to dbpmda, and promises it
 // for all of 1.x. One with a value for each definition, file or limit is a field and a row in lists.go, and a line in
-// internal/agent/shown.go.
+// internal/agent/control.go.
 //
 // A new instance domain is a serial and a row of inDoms (control.go), and a sequence in [Source].
 //
