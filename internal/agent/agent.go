@@ -80,7 +80,7 @@ type Agent struct {
 	changes  atomic.Uint32 // to be told to pmcd with the next reply
 	names    operand.Names
 	upstream *upstream.Upstream
-	keeper   *sampler.Keeper
+	sampler  *sampler.Sampler
 	reloader *reload.Reloader
 
 	// What follows belongs to the request loop, which alone knows clients, their contexts and evaluations.
@@ -90,7 +90,7 @@ type Agent struct {
 	groups      *derived.Groups         // their names and numbers
 	refreshed   map[pdu.InDom]time.Time // when groups were computed for who asked for the instances
 	constant    []*operand.Sample       // without values, for metrics made of constants
-	windows     *sampler.Shown          // what all see that is computed for this fetch; nil: there are none
+	windows     *sampler.Published      // what all see that is computed for this fetch; nil: there are none
 	values      uint64                  // served in this fetch
 	fetched     *clientContext          // whose fetch is to be finished; nil: none
 	wanted      []*upstream.Series      // that should have had a newer sample for it
@@ -123,14 +123,14 @@ func New(o Options) *Agent {
 		Dial: o.Dial, Names: &a.names, Answer: o.answer,
 		Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
-	a.keeper = sampler.New(sampler.Options{
+	a.sampler = sampler.New(sampler.Options{
 		Upstream: a.upstream, Names: &a.names, Values: o.windows, Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
-	a.contexts = newContexts(a.upstream, a.keeper, &a.figures)
+	a.contexts = newContexts(a.upstream, a.sampler, &a.figures)
 	a.control = control.New(o.Domain, a.source())
 	a.reloader = reload.New(reload.Options{
 		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.poll, Protected: o.Protected,
-		Upstream: a.upstream, Keeper: a.keeper, Names: &a.names, Figures: &a.figures, Log: o.Log, Now: o.Now,
+		Upstream: a.upstream, Sampler: a.sampler, Names: &a.names, Figures: &a.figures, Log: o.Log, Now: o.Now,
 		Snapshot: &a.snapshot, Changes: &a.changes,
 	})
 	return a
@@ -141,7 +141,7 @@ func New(o Options) *Agent {
 func (a *Agent) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { a.upstream.Run(ctx) })
-	tasks.Go(func() { a.keeper.Run(ctx) })
+	tasks.Go(func() { a.sampler.Run(ctx) })
 	tasks.Go(func() { a.reloader.Run(ctx) })
 	tasks.Wait()
 }

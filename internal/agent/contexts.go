@@ -74,14 +74,14 @@ type entry struct {
 
 // look is what a context has seen of a metric.
 type look struct {
-	sampler.Look
+	sampler.Cursor
 	entries int // that share it
 }
 
 // contexts are all that fetch. They belong to the request loop.
 type contexts struct {
 	upstream *upstream.Upstream
-	keeper   *sampler.Keeper
+	sampler  *sampler.Sampler
 	figures  *control.Figures
 	most     int // contexts
 	mostHeld int // bytes
@@ -96,9 +96,9 @@ type contexts struct {
 	behind   []*clientContext // those that may still hold an older one
 }
 
-func newContexts(u *upstream.Upstream, k *sampler.Keeper, figures *control.Figures) *contexts {
+func newContexts(u *upstream.Upstream, k *sampler.Sampler, figures *control.Figures) *contexts {
 	return &contexts{
-		upstream: u, keeper: k, figures: figures, looks: make(map[lookKey]*look), most: maxContexts, mostHeld: maxHeld, seed: maphash.MakeSeed(),
+		upstream: u, sampler: k, figures: figures, looks: make(map[lookKey]*look), most: maxContexts, mostHeld: maxHeld, seed: maphash.MakeSeed(),
 		byKey: make(map[contextKey]*clientContext), ofClient: make(map[pmda.Client][]*clientContext),
 	}
 }
@@ -220,7 +220,7 @@ func (cs *contexts) remove(c *clientContext) {
 			continue
 		}
 		if e.look.entries--; e.look.entries == 0 {
-			cs.keeper.Forget(&e.look.Look)
+			cs.sampler.DropCursor(&e.look.Cursor)
 			delete(cs.looks, lookKey{c.key.client, c.key.context, e.id})
 		}
 	}

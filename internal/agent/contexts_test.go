@@ -51,7 +51,7 @@ func newBench(t *testing.T, c served.Config, change ...func(*Options)) *bench {
 func (b *bench) serve(c served.Config) {
 	b.tb.Helper()
 	snap := b.site.serve(c)
-	snap.Board = b.agent.keeper.Follow(snap.Set, snap.Windows)
+	snap.Results = b.agent.sampler.ApplySet(snap.Set, snap.Windows)
 	b.agent.snapshot.Store(snap)
 	b.agent.upstream.Serve(snap.Series, snap.Older)
 	b.agent.upstream.Keep(false, snap.Series...)

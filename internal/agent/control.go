@@ -81,7 +81,7 @@ func (a *Agent) lack(snap *reload.Snapshot, m *reload.Metric) string {
 		if text := a.lackOf(snap, m, snap.Snapshot.Windows[i], snap.Windows[i]); text != "" {
 			return text
 		}
-		if snap.Board.Now().Results().Values[i].Code == pdu.ErrTooBig {
+		if snap.Results.Latest().Shared().Values[i].Code == pdu.ErrTooBig {
 			return fmt.Sprintf("with its functions over time the agent would keep more than %d values", window.MaxValues)
 		}
 	}

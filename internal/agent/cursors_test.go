@@ -19,7 +19,7 @@ func TestDroppedListLeavesLook(t *testing.T) {
 	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"))
 	b.agent.contexts.most = 2
 	b.fetch(1, 0, "n", "c")
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
 	b.tick(10)
@@ -39,7 +39,7 @@ func TestFrequentListLeavesLook(t *testing.T) {
 		return b.value(1, 0, "n")
 	}
 	b.value(1, 0, "n")
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	assert.Equal(t, "120", seldom())
 	for range 3 {
 		b.tick(1)
@@ -52,8 +52,8 @@ func TestFrequentListLeavesLook(t *testing.T) {
 func TestLookKeepsItsOwn(t *testing.T) {
 	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"))
 	b.value(1, 0, "n")
-	told := weak.Make(b.agent.windows.Results())
-	b.agent.keeper.Look(b.now) // it is woken
+	told := weak.Make(b.agent.windows.Shared())
+	b.agent.sampler.RunDue(b.now) // it is woken
 	for range 5 {
 		b.tick(1)
 		b.value(2, 0, "n")
@@ -71,7 +71,7 @@ func TestLookWhileOperandsAreStale(t *testing.T) {
 	look := func() string { return b.value(1, 0, "m") }
 	b.sample(1, "m")
 	look()
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	for range 10 {
 		b.tick(1)
 	}
@@ -99,7 +99,7 @@ func TestLookWhileOperandsAreStale(t *testing.T) {
 func TestSpanBesideLook(t *testing.T) {
 	b := newBench(t, conf(`m = 0 * max_sample(instant(up.count)) + last_sample(instant(up.count), "10s")`, `f = last_sample(instant(up.count), "10s")`))
 	b.value(1, 0, "m")
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	for n := range uint64(5) {
 		b.tick(10 + n)
 		assert.Equal(t, b.value(1, 0, "f"), b.value(1, 0, "m"))
@@ -111,16 +111,16 @@ func TestNewDefinitionDuringTick(t *testing.T) {
 	n := "n = sum_sample(instant(up.count))"
 	b := newBench(t, conf(n))
 	b.value(1, 0, "n")
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	b.tick(1)
 	b.pass(time.Second)
-	b.agent.keeper.Look(b.now)
+	b.agent.sampler.RunDue(b.now)
 	b.serve(conf(n, "m = sum_sample(2 * instant(up.count))", "mean = sum_sample(instant(up.count)) / count_sample(instant(up.count))"))
 	assert.Equal(t, pdu.ErrAgain.Error(), b.value(1, 0, "m"))
 	for _, s := range b.site.before.Windows {
 		b.agent.upstream.Store(b.sample(10), s)
 	}
-	b.agent.keeper.Look(b.now.Add(10 * ms))
+	b.agent.sampler.RunDue(b.now.Add(10 * ms))
 	assert.Equal(t, pdu.ErrAgain.Error(), b.value(2, 0, "mean"), "one part has two ticks, the other none")
 	b.tick(100)
 	assert.Equal(t, "100", b.value(2, 0, "mean"))
@@ -133,7 +133,7 @@ func TestLookAfterNothingToLookAt(t *testing.T) {
 	n, f := "n = sum_sample(instant(up.count))", `f = max_sample(instant(up.count), "5s")`
 	b := newBench(t, conf(n, f))
 	b.value(1, 0, "n")
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	for range 12 {
 		b.tick(1)
 	}
@@ -142,7 +142,7 @@ func TestLookAfterNothingToLookAt(t *testing.T) {
 	b.serve(conf(n, f))
 	b.value(2, 0, "n")
 	b.value(1, 0, "n")
-	b.agent.keeper.Look(b.now)
+	b.agent.sampler.RunDue(b.now)
 	for i := range 20 {
 		b.tick(1)
 		assert.Equal(t, "1", b.value(1, 0, "n"), "tick %d", i+1)
@@ -153,7 +153,7 @@ func TestLookAfterNothingToLookAt(t *testing.T) {
 func TestNewAverage(t *testing.T) {
 	b := newBench(t, conf("u = sum_sample(instant(up.count))"))
 	b.value(1, 0, "u")
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	for range 20 {
 		b.tick(1)
 		b.value(1, 0, "u")
@@ -171,7 +171,7 @@ func TestEditedAverage(t *testing.T) {
 	b := newBench(t, conf("m = sum_sample(instant(up.count)) / 1", "u = sum_sample(instant(up.count))"))
 	look := func() string { return b.value(1, 0, "m") }
 	look()
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	b.tick(1)
 	assert.Equal(t, "1", look())
 	id := b.metric("m").ID
@@ -192,7 +192,7 @@ func TestEditedToWindowOfAnother(t *testing.T) {
 	look := func() string { return b.value(1, 0, "m") }
 	look()
 	b.value(2, 0, "u")
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	b.tick(7)
 	b.value(2, 0, "u")
 	assert.Equal(t, "7", look())
@@ -210,15 +210,15 @@ func TestTickDueWhenDefinitionsCome(t *testing.T) {
 	n := "n = sum_sample(instant(up.count))"
 	b := newBench(t, conf(n))
 	b.value(1, 0, "n")
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
 	b.pass(time.Second)
 	b.serve(conf(n, "c = count_sample(instant(up.count))"))
-	b.agent.keeper.Look(b.now)
+	b.agent.sampler.RunDue(b.now)
 	for _, s := range b.site.before.Windows {
 		b.agent.upstream.Store(b.sample(7), s)
 	}
-	b.agent.keeper.Look(b.now.Add(10 * ms))
+	b.agent.sampler.RunDue(b.now.Add(10 * ms))
 	assert.Equal(t, "7", b.value(1, 0, "n"))
 }

@@ -23,7 +23,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	a.evaluations.Begin()
 	a.groups.Begin(req.Arrived)
 	a.busy, a.stood = a.upstream.Drain()
-	a.windows = snap.Board.Now()
+	a.windows = snap.Results.Latest()
 	c := a.contexts.of(snap, req)
 	if len(c.series) > 0 {
 		a.takeSamples(c, req)
@@ -169,16 +169,16 @@ func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientCo
 // seen is what functions over time come to for a metric of a context, which sees that now.
 func (a *Agent) seen(snap *reload.Snapshot, c *clientContext, e *entry) *derived.Results {
 	if len(e.Since) == 0 {
-		return a.windows.Results()
+		return a.windows.Shared()
 	}
 	l := a.contexts.look(c, e)
-	return a.keeper.See(snap.Board, a.windows, &l.Look, e.Since, a.contexts.expected(c))
+	return a.sampler.ReadSince(snap.Results, a.windows, &l.Cursor, e.Since, a.contexts.expected(c))
 }
 
 // expect has a context kept in mind that fetches a metric, and cannot be told what functions over time come to.
 func (a *Agent) expect(c *clientContext, e *entry) {
 	if e.look != nil {
-		a.keeper.Expect(&e.look.Look, a.contexts.expected(c))
+		a.sampler.ExtendCursor(&e.look.Cursor, a.contexts.expected(c))
 	}
 }
 

@@ -65,7 +65,7 @@ func (a *Agent) refresh(d pdu.InDom) {
 	a.refreshed[d] = now
 	snap := a.snapshot.Load()
 	a.upstream.Drain()
-	a.windows = snap.Board.Now()
+	a.windows = snap.Results.Latest()
 	a.groups.Begin(now)
 	a.evaluations.Begin()
 	for i := range snap.Beside {
@@ -74,7 +74,7 @@ func (a *Agent) refresh(d pdu.InDom) {
 			continue
 		}
 		if m.Series.Constant() { // all of it is functions over time
-			a.evaluate(snap, a.constant[:1], m, a.windows.Results())
+			a.evaluate(snap, a.constant[:1], m, a.windows.Shared())
 			continue
 		}
 		newest, _ := a.upstream.State(m.Series, now)
@@ -84,7 +84,7 @@ func (a *Agent) refresh(d pdu.InDom) {
 		var h history.History
 		a.advance(&h, m.Older+1, m.Series, newest, now.Sub(newest.Taken), operand.OldEnough)
 		if len(h.Seen) > 0 {
-			a.evaluate(snap, h.Seen, m, a.windows.Results())
+			a.evaluate(snap, h.Seen, m, a.windows.Shared())
 		}
 		a.contexts.held.Drop(h.Seen...)
 	}

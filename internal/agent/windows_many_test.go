@@ -13,7 +13,7 @@ import (
 func TestNothingNewAfterReloads(t *testing.T) {
 	b := newBench(t, conf("n = max_sample(instant(up.count))"))
 	b.value(1, 0, "n")
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
 	for i := range 100 {

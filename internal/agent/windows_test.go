@@ -19,13 +19,13 @@ import (
 func (b *bench) tick(n uint64) {
 	b.tb.Helper()
 	b.pass(time.Second)
-	b.agent.keeper.Look(b.now)
+	b.agent.sampler.RunDue(b.now)
 	for _, s := range b.site.before.Windows {
 		if s != nil {
 			b.agent.upstream.Store(b.sample(n), s)
 		}
 	}
-	b.agent.keeper.Look(b.now.Add(10 * ms))
+	b.agent.sampler.RunDue(b.now.Add(10 * ms))
 }
 
 // All clients get what came to be until the newest tick, also one that fetches for the first time.
@@ -62,10 +62,10 @@ func TestTickWithoutSample(t *testing.T) {
 	b.tick(7)
 	late := func() {
 		b.pass(time.Second)
-		b.agent.keeper.Look(b.now)
+		b.agent.sampler.RunDue(b.now)
 		b.pass(501 * ms)
 		b.agent.upstream.Store(b.sample(1000), b.site.before.Windows[0])
-		b.agent.keeper.Look(b.now)
+		b.agent.sampler.RunDue(b.now)
 		b.pass(-501 * ms)
 	}
 	for range 3 {
@@ -86,7 +86,7 @@ func TestTickTakesTheSampleOfAClient(t *testing.T) {
 	b.pass(995 * ms)
 	b.sample(5, "c")
 	b.pass(5 * ms)
-	b.agent.keeper.Look(b.now)
+	b.agent.sampler.RunDue(b.now)
 	assert.Equal(t, "5", b.value(1, 0, "n"))
 }
 
@@ -96,14 +96,14 @@ func TestReloadKeepsWindows(t *testing.T) {
 	b.tick(1)
 	b.tick(2)
 	b.pass(time.Second)
-	b.agent.keeper.Look(b.now)
+	b.agent.sampler.RunDue(b.now)
 	b.serve(conf(`n = sum_sample(instant(up.count), "10s")`, `other = max_sample(up.load, "6s")`, `more = min_sample(delta(up.count), "5s")`,
 		`added = count_sample(instant(up.count), "10s")`))
 	assert.Equal(t, "3", b.value(1, 0, "n"))
 	for _, s := range b.site.before.Windows {
 		b.agent.upstream.Store(b.sample(4), s)
 	}
-	b.agent.keeper.Look(b.now.Add(10 * ms))
+	b.agent.sampler.RunDue(b.now.Add(10 * ms))
 	assert.Equal(t, "7", b.value(1, 0, "n"))
 	b.tick(5)
 	assert.Equal(t, "1", b.value(1, 0, "more"))
@@ -214,21 +214,21 @@ func TestTickThatIsNotComplete(t *testing.T) {
 	lines := []string{"n = sum_sample(instant(up.count))", "late = sum_sample(up.load)"}
 	b := newBench(t, conf(lines...))
 	b.fetch(1, 0, "n", "late")
-	b.agent.keeper.Look(b.now)
+	b.agent.sampler.RunDue(b.now)
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
 	b.value(2, 0, "n")
 	b.pass(time.Second)
-	b.agent.keeper.Look(b.now)
+	b.agent.sampler.RunDue(b.now)
 	for _, s := range b.site.before.Windows[:1] {
 		b.agent.upstream.Store(b.sample(10), s)
 	}
-	b.agent.keeper.Look(b.now.Add(ms))
+	b.agent.sampler.RunDue(b.now.Add(ms))
 	assert.Equal(t, "no value", b.value(1, 0, "n"))
 	b.serve(conf(append([]string{"other = max_sample(up.load)"}, lines...)...))
-	b.agent.keeper.Look(b.now.Add(2 * ms))
+	b.agent.sampler.RunDue(b.now.Add(2 * ms))
 	assert.Equal(t, "no value", b.value(1, 0, "n"))
-	b.agent.keeper.Look(b.now.Add(501 * ms)) // the others are late
+	b.agent.sampler.RunDue(b.now.Add(501 * ms)) // the others are late
 	assert.Equal(t, "10", b.value(1, 0, "n"))
 	b.tick(100)
 	assert.Equal(t, "100", b.value(1, 0, "n"))
@@ -239,20 +239,20 @@ func TestTickThatIsNotComplete(t *testing.T) {
 func TestFetchSeesOneTick(t *testing.T) {
 	b := newBench(t, conf("n = sum_sample(instant(up.count))"))
 	b.value(1, 0, "n")
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
-	board := b.agent.snapshot.Load().Board
-	came := board.Now()
+	board := b.agent.snapshot.Load().Results
+	came := board.Latest()
 	b.tick(10)
 	for _, l := range b.agent.contexts.looks {
-		r := b.agent.keeper.See(board, came, &l.Look, []uint32{0}, b.now.Add(time.Minute))
+		r := b.agent.sampler.ReadSince(board, came, &l.Cursor, []uint32{0}, b.now.Add(time.Minute))
 		assert.Empty(t, r.Values[0].Bits, "nothing was new when it came")
 	}
 	b.tick(100)
 	b.tick(1000)
 	for _, l := range b.agent.contexts.looks {
-		r := b.agent.keeper.See(board, came, &l.Look, []uint32{0}, b.now.Add(time.Minute))
+		r := b.agent.sampler.ReadSince(board, came, &l.Cursor, []uint32{0}, b.now.Add(time.Minute))
 		assert.Equal(t, []uint64{pdu.DoubleValue(0, 1110).Bits}, r.Values[0].Bits, "it came too long ago")
 	}
 }
@@ -262,7 +262,7 @@ func TestFirstLookMeetsReload(t *testing.T) {
 	line := "n = sum_sample(instant(up.count))"
 	b := newBench(t, conf(line))
 	b.value(1, 0, "n")
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	b.tick(1)
 	former := b.agent.snapshot.Load()
 	for i := range 3 {
@@ -289,7 +289,7 @@ func TestLookAtWhatWasEdited(t *testing.T) {
 		return values
 	}
 	look()
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	b.tick(1)
 	assert.Equal(t, []string{"1", "2"}, look())
 	b.serve(conf(m, n))
@@ -314,7 +314,7 @@ func TestSampledWhileSomebodyLooks(t *testing.T) {
 	assert.Equal(t, 20, passed(100))
 	look := func() {
 		b.value(1, 0, "n")
-		b.agent.keeper.Look(b.now) // it is woken
+		b.agent.sampler.RunDue(b.now) // it is woken
 	}
 	look()
 	assert.Equal(t, 600, passed(600))
@@ -342,7 +342,7 @@ func TestFunctionsThatAreSampledTogether(t *testing.T) {
 		"alone = count_sample(up.count < 0 ? sum(up.bin) / 1 : instant(up.count) / 1)",
 	))
 	b.value(1, 0, "watched")
-	b.agent.keeper.Look(b.now) // it is woken
+	b.agent.sampler.RunDue(b.now) // it is woken
 	for n := range uint64(3) {
 		b.tick(1 + n)
 	}

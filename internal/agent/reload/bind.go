@@ -63,11 +63,11 @@ func (r *Reloader) rebind(ctx context.Context, what scope) error {
 		r.save()
 	}
 	snap.Spare.Store(snap.Set.NewEvaluation()) // so that no request waits for it
-	board, err := r.options.Keeper.Serve(ctx, snap.Set, snap.Windows)
+	results, err := r.options.Sampler.SwitchSet(ctx, snap.Set, snap.Windows)
 	if err != nil {
 		return err
 	}
-	snap.Board = board
+	snap.Results = results
 	r.publish(snap)
 	if what != nothing { // whoever sees that finds what was looked up
 		r.options.Figures.Connected.Store(r.session != 0)

@@ -82,7 +82,7 @@ type Options struct {
 	Protected []string             // subtrees of the PMNS, see agent.Options
 
 	Upstream *upstream.Upstream
-	Keeper   *sampler.Keeper
+	Sampler  *sampler.Sampler
 	Names    *operand.Names // written by Upstream
 	Figures  *control.Figures
 	Log      logrus.FieldLogger
@@ -108,7 +108,7 @@ func New(o Options) *Reloader {
 	r.load()
 	snap := r.build(nil)
 	r.save()
-	snap.Board = r.options.Keeper.Follow(snap.Set, snap.Windows)
+	snap.Results = r.options.Sampler.ApplySet(snap.Set, snap.Windows)
 	r.publish(snap)
 	snap.Report(r.log, &served.Snapshot{}, len(r.config.Failures))
 	return r

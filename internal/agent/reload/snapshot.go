@@ -20,7 +20,7 @@ type Snapshot struct {
 	Older  []int              // how many older samples each of these needs
 
 	Windows []*upstream.Series // beside those of the Set; nil: it is not kept
-	Board   *sampler.Board     // what they come to
+	Results *sampler.Results   // what they come to
 
 	Spare atomic.Pointer[derived.Evaluation] // made beforehand, for the first fetch
 }

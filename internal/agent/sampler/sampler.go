@@ -20,10 +20,10 @@ import (
 
 const (
 	// early is how long before a tick its sample may have been taken: predict.Lead and some.
-	early = 2 * predict.Lead
+	maxEarly = 2 * predict.Lead
 
 	// idle is when is looked next where there is nothing to keep.
-	idle = time.Hour
+	idleInterval = time.Hour
 )
 
 // Options are what a Keeper is made with.
@@ -41,55 +41,55 @@ type Options struct {
 }
 
 // Keeper keeps the windows of what is served.
-type Keeper struct {
+type Sampler struct {
 	options Options
-	serve   chan serving  // what Serve hands to Run
-	looked  chan struct{} // a client has looked for the first time
+	sets    chan setRequest // what Serve hands to Run
+	wakeup  chan struct{}   // a client has looked for the first time
 
 	// These belong to the goroutine of Run.
-	windows *window.Windows
-	numbers []int              // of the windows
-	places  map[int]int        // of the windows, by number
-	unused  int                // number for one that is new
-	series  []*upstream.Series // that each window is computed from; nil: it is not served
-	excess  []bool             // of each window: logged that there are too many values
-	clocks  []*clock
-	board   *Board
-	groups  *derived.Groups
-	tick    int64 // the newest of the windows that are since the last look: no number is given twice
+	windows   *window.Windows
+	windowIDs []int              // of the windows
+	indexes   map[int]int        // of the windows, by number
+	nextID    int                // number for one that is new
+	series    []*upstream.Series // that each window is computed from; nil: it is not served
+	tooLarge  []bool             // of each window: logged that there are too many values
+	tickers   []*ticker
+	results   *Results
+	groups    *derived.Groups
+	lastTick  int64 // the newest of the windows that are since the last look: no number is given twice
 
-	seen  sync.Mutex // guards looks and what these say it does, and what is shown; nothing is done under it that takes long
-	looks map[*Look]struct{}
+	mu      sync.Mutex // guards looks and what these say it does, and what is shown; nothing is done under it that takes long
+	cursors map[*Cursor]struct{}
 }
 
 // Board shows what the windows of a set come to. Nil: it has none.
-type Board struct {
-	windows []*derived.Window
-	numbers []int                 // of them
-	shown   atomic.Pointer[Shown] // written under Keeper.seen once others have the Board
+type Results struct {
+	windows   []*derived.Window
+	windowIDs []int                     // of them
+	published atomic.Pointer[Published] // written under Keeper.seen once others have the Board
 }
 
 // New makes a Keeper that has no windows yet.
-func New(o Options) *Keeper {
-	k := &Keeper{options: o, serve: make(chan serving), looked: make(chan struct{}, 1), groups: derived.NewGroups(), looks: make(map[*Look]struct{})}
-	k.windows = window.NewWindows(k.groups)
-	k.windows.Most, k.windows.First = o.Values, int64(o.Interval/window.Every)
-	return k
+func New(o Options) *Sampler {
+	s := &Sampler{options: o, sets: make(chan setRequest), wakeup: make(chan struct{}, 1), groups: derived.NewGroups(), cursors: make(map[*Cursor]struct{})}
+	s.windows = window.NewWindows(s.groups)
+	s.windows.Most, s.windows.First = o.Values, int64(o.Interval/window.Every)
+	return s
 }
 
 // serving is a set whose windows Run is to keep.
-type serving struct {
+type setRequest struct {
 	set    *derived.Set
 	series []*upstream.Series
-	board  chan<- *Board // has room for it
+	reply  chan<- *Results // has room for it
 }
 
 // Serve has Run follow a set, and waits until it does, or for the end of ctx.
-func (k *Keeper) Serve(ctx context.Context, set *derived.Set, series []*upstream.Series) (*Board, error) {
-	board := make(chan *Board, 1)
+func (s *Sampler) SwitchSet(ctx context.Context, set *derived.Set, series []*upstream.Series) (*Results, error) {
+	reply := make(chan *Results, 1)
 	select {
-	case k.serve <- serving{set, series, board}:
-		return <-board, nil
+	case s.sets <- setRequest{set, series, reply}:
+		return <-reply, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -97,233 +97,233 @@ func (k *Keeper) Serve(ctx context.Context, set *derived.Set, series []*upstream
 
 // Follow keeps the windows of a set from now on, in place of those before: those that both have go on. series are what they are computed
 // from, nil for one that need not be kept. The Board is that of the set for ever. Run calls it, and who has a Keeper that does not run.
-func (k *Keeper) Follow(set *derived.Set, series []*upstream.Series) *Board {
-	var moved []int
-	k.windows, moved = k.windows.Next(set)
-	k.number(moved)
-	k.series, k.excess = series, make([]bool, len(series))
-	former := k.clocks
-	k.clocks = nil
-	kept := int64(0)
+func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series) *Results {
+	var oldIndexes []int
+	s.windows, oldIndexes = s.windows.Next(set)
+	s.assignIDs(oldIndexes)
+	s.series, s.tooLarge = series, make([]bool, len(series))
+	former := s.tickers
+	s.tickers = nil
+	served := int64(0)
 	for i, w := range set.Windows() {
 		if series[i] != nil {
-			c := k.clock(former, w)
-			c.windows = append(c.windows, i)
-			kept++
+			t := s.tickerOf(former, w)
+			t.windows = append(t.windows, i)
+			served++
 		}
 	}
-	k.options.Figures.Windows.Store(kept)
-	k.swap(set, moved, kept > 0)
-	for _, c := range k.clocks {
-		if c.looks {
-			c.group = together(set, series)
-			k.watch(c, k.options.Now())
+	s.options.Figures.Windows.Store(served)
+	s.newResults(set, oldIndexes, served > 0)
+	for _, t := range s.tickers {
+		if t.perClient {
+			t.group = groupWindows(set, series)
+			s.scanCursors(t, s.options.Now())
 		}
-		if !k.options.Now().After(c.late()) { // what the last tick has for them may still come
-			c.pending = slices.DeleteFunc(c.due(c.at), func(i int) bool { return k.windows.Has(i, c.tick) || c.looks && !k.windows.Begun(i) })
+		if !s.options.Now().After(t.deadline()) { // what the last tick has for them may still come
+			t.pending = slices.DeleteFunc(t.windowsAt(t.tickTime), func(i int) bool { return s.windows.Has(i, t.tick) || t.perClient && !s.windows.Begun(i) })
 		}
-		if next := c.after(k.options.Now()); c.next.IsZero() || next.Before(c.next) { // one that is due now has yet to come
-			c.next = next
+		if next := t.tickAfter(s.options.Now()); t.nextTick.IsZero() || next.Before(t.nextTick) { // one that is due now has yet to come
+			t.nextTick = next
 		}
 	}
-	return k.board
+	return s.results
 }
 
 // number numbers the windows of another set: those that the set before has keep theirs, and no number is given twice. So what clients were
 // told of a window is known however many sets come in between.
-func (k *Keeper) number(moved []int) {
-	former := k.numbers
-	k.numbers, k.places = make([]int, len(moved)), make(map[int]int, len(moved))
-	for i, old := range moved {
+func (s *Sampler) assignIDs(oldIndexes []int) {
+	former := s.windowIDs
+	s.windowIDs, s.indexes = make([]int, len(oldIndexes)), make(map[int]int, len(oldIndexes))
+	for i, old := range oldIndexes {
 		if old >= 0 {
-			k.numbers[i] = former[old]
+			s.windowIDs[i] = former[old]
 		} else {
-			k.numbers[i] = k.unused
-			k.unused++
+			s.windowIDs[i] = s.nextID
+			s.nextID++
 		}
-		k.places[k.numbers[i]] = i
+		s.indexes[s.windowIDs[i]] = i
 	}
 }
 
 // swap makes a board for another set.
-func (k *Keeper) swap(set *derived.Set, moved []int, any bool) {
-	before := k.board
-	if k.board = nil; any {
-		k.board = &Board{windows: set.Windows(), numbers: k.numbers}
-		now := &Shown{results: k.windows.Results()}
+func (s *Sampler) newResults(set *derived.Set, oldIndexes []int, hasWindows bool) {
+	before := s.results
+	if s.results = nil; hasWindows {
+		s.results = &Results{windows: set.Windows(), windowIDs: s.windowIDs}
+		first := &Published{shared: s.windows.Results()}
 		if before != nil {
-			now = before.shown.Load().move(moved, now.results)
+			first = before.published.Load().reindex(oldIndexes, first.shared)
 		}
-		k.board.shown.Store(now)
+		s.results.published.Store(first)
 	}
 }
 
 // wake has Run look at once.
-func (k *Keeper) wake() { wait.Signal(k.looked) }
+func (s *Sampler) wakeRun() { wait.Signal(s.wakeup) }
 
 // clock finds the clock of a window, or makes one; it goes on as it did before.
-func (k *Keeper) clock(former []*clock, of *derived.Window) *clock {
-	same := func(c *clock) bool { return c.every == of.Every && c.looks == (of.Span == 0) }
-	if at := slices.IndexFunc(k.clocks, same); at >= 0 {
-		return k.clocks[at]
+func (s *Sampler) tickerOf(former []*ticker, w *derived.Window) *ticker {
+	same := func(x *ticker) bool { return x.interval == w.Every && x.perClient == (w.Span == 0) }
+	if at := slices.IndexFunc(s.tickers, same); at >= 0 {
+		return s.tickers[at]
 	}
-	made := &clock{every: of.Every, looks: of.Span == 0, seldom: k.options.Interval / operand.PerInterval}
+	t := &ticker{interval: w.Every, perClient: w.Span == 0, unreadInterval: s.options.Interval / operand.PerInterval}
 	if at := slices.IndexFunc(former, same); at >= 0 {
-		before := former[at]
-		made.tick, made.at, made.next, made.begun = before.tick, before.at, before.next, before.begun
+		old := former[at]
+		t.tick, t.tickTime, t.nextTick, t.incomplete = old.tick, old.tickTime, old.nextTick, old.incomplete
 	}
-	if made.looks {
-		made.tick = k.tick
+	if t.perClient {
+		t.tick = s.lastTick
 	}
-	k.clocks = append(k.clocks, made)
-	return made
+	s.tickers = append(s.tickers, t)
+	return t
 }
 
 // Run keeps what is served until ctx ends.
-func (k *Keeper) Run(ctx context.Context) {
-	timer := time.NewTimer(idle)
+func (s *Sampler) Run(ctx context.Context) {
+	timer := time.NewTimer(idleInterval)
 	defer timer.Stop()
 	for {
-		now := k.options.Now()
-		timer.Reset(k.Look(now).Sub(now))
+		now := s.options.Now()
+		timer.Reset(s.RunDue(now).Sub(now))
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-		case <-k.looked:
-		case s := <-k.serve:
-			s.board <- k.Follow(s.set, s.series)
-		case <-k.options.Upstream.Sampled():
+		case <-s.wakeup:
+		case req := <-s.sets:
+			req.reply <- s.ApplySet(req.set, req.series)
+		case <-s.options.Upstream.Sampled():
 		}
 	}
 }
 
 // Look does what is due, and says when to look again. It is called as Follow is.
-func (k *Keeper) Look(now time.Time) (next time.Time) {
-	next = now.Add(idle)
-	k.groups.Begin(now)
+func (s *Sampler) RunDue(now time.Time) (next time.Time) {
+	next = now.Add(idleInterval)
+	s.groups.Begin(now)
 	changed := false
-	for _, c := range k.clocks {
-		late := c.expire(now)
-		k.gaps(late, c)
-		k.finish(c)
-		k.advance(c, now)
-		changed = k.take(c, now) || changed || len(late) > 0
-		k.finish(c)
-		if at := c.look(); at.Before(next) {
+	for _, t := range s.tickers {
+		late := t.takeExpired(now)
+		s.recordGaps(late, t)
+		s.publishIfComplete(t)
+		s.startTick(t, now)
+		changed = s.addSamples(t, now) || changed || len(late) > 0
+		s.publishIfComplete(t)
+		if at := t.nextEvent(); at.Before(next) {
 			next = at
 		}
 	}
-	k.ask(now)
+	s.requestSamples(now)
 	if changed {
-		k.show(nil)
+		s.publish(nil)
 	}
 	return next
 }
 
 // advance goes on to the present tick of a clock, if there is a new one.
-func (k *Keeper) advance(c *clock, now time.Time) {
-	begins := !now.Before(c.next)
-	var seen map[int][]int64
-	if c.looks && (begins || len(c.watched) == 0) {
-		seen = k.watch(c, now)
+func (s *Sampler) startTick(t *ticker, now time.Time) {
+	begins := !now.Before(t.nextTick)
+	var lastTicks map[int][]int64
+	if t.perClient && (begins || len(t.readGroups) == 0) {
+		lastTicks = s.scanCursors(t, now)
 	}
-	if begins && c.advance(now) {
-		if c.looks {
-			k.tick = c.tick
-			k.begin(c, seen)
+	if begins && t.startTick(now) {
+		if t.perClient {
+			s.lastTick = t.tick
+			s.beginPerClient(t, lastTicks)
 		}
-		c.pending = c.due(c.at)
+		t.pending = t.windowsAt(t.tickTime)
 	}
-	if next := c.after(now); begins || next.Before(c.next) {
-		c.next = next
+	if next := t.tickAfter(now); begins || next.Before(t.nextTick) {
+		t.nextTick = next
 	}
 }
 
 // ask has sampled what is not there: with one fetch for all ticks of one time.
-func (k *Keeper) ask(now time.Time) {
-	for first, c := range k.clocks {
+func (s *Sampler) requestSamples(now time.Time) {
+	for first, t := range s.tickers {
 		var wanted []*upstream.Series
-		for at, other := range k.clocks {
-			if !other.at.Equal(c.at) {
+		for n, other := range s.tickers {
+			if !other.tickTime.Equal(t.tickTime) {
 				continue
 			}
-			if at < first { // asked with that one
+			if n < first { // asked with that one
 				wanted = nil
 				break
 			}
 			for _, i := range other.pending {
-				wanted = append(wanted, k.series[i])
+				wanted = append(wanted, s.series[i])
 			}
 		}
 		if len(wanted) > 0 {
-			k.options.Upstream.Tick(now, operand.Need{Gap: idle, After: c.at.Add(-early)}, wanted...)
+			s.options.Upstream.Tick(now, operand.Need{Gap: idleInterval, After: t.tickTime.Add(-maxEarly)}, wanted...)
 		}
 	}
 }
 
 // take gives windows the samples that have come for a tick, and reports whether there were any.
-func (k *Keeper) take(c *clock, now time.Time) bool {
-	if len(c.pending) == 0 {
+func (s *Sampler) addSamples(t *ticker, now time.Time) bool {
+	if len(t.pending) == 0 {
 		return false
 	}
-	series := make([]*upstream.Series, len(c.pending))
-	for n, i := range c.pending {
-		series[n] = k.series[i]
+	series := make([]*upstream.Series, len(t.pending))
+	for n, i := range t.pending {
+		series[n] = s.series[i]
 	}
-	newest := k.options.Upstream.Newest(nil, series)
-	var rest []int
+	newest := s.options.Upstream.Newest(nil, series)
+	var pending []int
 	var missed []int
-	for n, i := range c.pending {
-		s := newest[n]
+	for n, i := range t.pending {
+		sample := newest[n]
 		if series[n].Constant() {
-			s = operand.Empty(now, k.options.Names)
+			sample = operand.Empty(now, s.options.Names)
 		}
 		switch {
-		case s == nil || s.Taken.Before(c.at.Add(-early)):
-			if _, resting := k.options.Upstream.State(series[n], now); resting { // what is there of others need not wait
+		case sample == nil || sample.Taken.Before(t.tickTime.Add(-maxEarly)):
+			if _, resting := s.options.Upstream.State(series[n], now); resting { // what is there of others need not wait
 				missed = append(missed, i)
 			} else {
-				rest = append(rest, i)
+				pending = append(pending, i)
 			}
-		case s.Taken.After(c.late()):
+		case sample.Taken.After(t.deadline()):
 			missed = append(missed, i)
 		default:
-			k.add(c, i, s)
+			s.addSample(t, i, sample)
 		}
 	}
-	taken := len(rest) < len(c.pending)
-	c.pending = rest
-	k.gaps(missed, c)
-	return taken
+	done := len(pending) < len(t.pending)
+	t.pending = pending
+	s.recordGaps(missed, t)
+	return done
 }
 
 // add gives a window the sample of a tick.
-func (k *Keeper) add(c *clock, i int, s *operand.Sample) {
-	newest, _ := k.windows.Newest(i).(*operand.Sample)
-	if newest == s { // it has it already, and nothing came of it
+func (s *Sampler) addSample(t *ticker, i int, sample *operand.Sample) {
+	newest, _ := s.windows.Newest(i).(*operand.Sample)
+	if newest == sample { // it has it already, and nothing came of it
 		return
 	}
-	goesOn := newest != nil && s.Continues(newest)
-	if k.windows.Add(i, c.tick, s, goesOn) {
-		k.options.Figures.WindowTicks.Add(1)
+	goesOn := newest != nil && sample.Continues(newest)
+	if s.windows.Add(i, t.tick, sample, goesOn) {
+		s.options.Figures.WindowTicks.Add(1)
 	} else {
-		k.options.Figures.WindowGaps.Add(1)
+		s.options.Figures.WindowGaps.Add(1)
 	}
-	if is := k.windows.Excess(i); is != k.excess[i] {
-		if k.excess[i] = is; is {
-			w := k.windows.Of(i)
-			k.options.Log.WithFields(logrus.Fields{
-				"function": w.Func, "samples": w.Span, "limit": k.windows.Most,
+	if tooLarge := s.windows.Excess(i); tooLarge != s.tooLarge[i] {
+		if s.tooLarge[i] = tooLarge; tooLarge {
+			w := s.windows.Of(i)
+			s.options.Log.WithFields(logrus.Fields{
+				"function": w.Func, "samples": w.Span, "limit": s.windows.Most,
 			}).Error("function over time has no values, they would exceed the limit")
 		}
 	}
 }
 
 // gaps tells windows that they have no sample of a tick.
-func (k *Keeper) gaps(of []int, c *clock) {
-	for _, i := range of {
-		k.windows.Miss(i, c.tick)
-		k.options.Figures.WindowGaps.Add(1)
+func (s *Sampler) recordGaps(windows []int, t *ticker) {
+	for _, i := range windows {
+		s.windows.Miss(i, t.tick)
+		s.options.Figures.WindowGaps.Add(1)
 	}
 }

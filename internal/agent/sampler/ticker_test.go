@@ -12,41 +12,41 @@ const ms = time.Millisecond
 // The ticks of a clock that is looked at when it wants to be, and later.
 func TestClock(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
-	c := &clock{every: time.Second, windows: []int{4, 5}}
+	c := &ticker{interval: time.Second, windows: []int{4, 5}}
 	advance := func(now time.Time) {
-		if now.Before(c.next) {
+		if now.Before(c.nextTick) {
 			return
 		}
-		if c.advance(now) {
-			c.pending = c.due(c.at)
+		if c.startTick(now) {
+			c.pending = c.windowsAt(c.tickTime)
 		}
-		c.next = c.after(now)
+		c.nextTick = c.tickAfter(now)
 	}
-	c.next = c.after(start.Add(300 * ms))
-	assert.Equal(t, start.Add(time.Second), c.look(), "at a multiple of the interval")
+	c.nextTick = c.tickAfter(start.Add(300 * ms))
+	assert.Equal(t, start.Add(time.Second), c.nextEvent(), "at a multiple of the interval")
 	advance(start.Add(999 * ms))
 	assert.Empty(t, c.pending)
 	advance(start.Add(1002 * ms))
 	assert.EqualValues(t, 1, c.tick)
 	assert.Equal(t, []int{4, 5}, c.pending)
-	assert.Equal(t, start.Add(1500*ms+1), c.look(), "until then its sample may come")
+	assert.Equal(t, start.Add(1500*ms+1), c.nextEvent(), "until then its sample may come")
 
-	assert.Empty(t, c.expire(start.Add(1500*ms)))
+	assert.Empty(t, c.takeExpired(start.Add(1500*ms)))
 	c.pending = c.pending[1:] // one has come
-	assert.Equal(t, []int{5}, c.expire(start.Add(1501*ms)))
-	assert.Equal(t, start.Add(2*time.Second), c.look())
+	assert.Equal(t, []int{5}, c.takeExpired(start.Add(1501*ms)))
+	assert.Equal(t, start.Add(2*time.Second), c.nextEvent())
 
 	advance(start.Add(4400 * ms))
 	assert.EqualValues(t, 4, c.tick, "two were slept through")
-	assert.Equal(t, start.Add(4*time.Second), c.at)
-	assert.Equal(t, []int{4, 5}, c.expire(start.Add(5600*ms)))
+	assert.Equal(t, start.Add(4*time.Second), c.tickTime)
+	assert.Equal(t, []int{4, 5}, c.takeExpired(start.Add(5600*ms)))
 	advance(start.Add(5600 * ms))
 	assert.EqualValues(t, 4, c.tick, "it is too late for a sample of that one")
-	assert.Equal(t, start.Add(6*time.Second), c.look())
+	assert.Equal(t, start.Add(6*time.Second), c.nextEvent())
 
 	advance(start.Add(6 * time.Second))
 	assert.EqualValues(t, 6, c.tick)
-	c.next = start // the clock was set back by five seconds
+	c.nextTick = start // the clock was set back by five seconds
 	advance(start.Add(1001 * ms))
 	assert.EqualValues(t, 7, c.tick, "ticks are counted")
 }
@@ -54,14 +54,14 @@ func TestClock(t *testing.T) {
 // Windows that are since the last look are sampled each second while somebody looks, else seldom.
 func TestClockOfLooks(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
-	c := &clock{every: time.Second, seldom: 5 * time.Second, looks: true, windows: []int{4, 5, 6}, group: []int{4: 4, 5: 5, 6: 5}}
-	assert.Equal(t, start.Add(5*time.Second), c.after(start.Add(300*ms)))
-	assert.Equal(t, []int{4, 5, 6}, c.due(start))
-	c.watched = map[int]bool{5: true}
-	assert.Equal(t, start.Add(time.Second), c.after(start.Add(300*ms)))
-	assert.Equal(t, []int{5, 6}, c.due(start.Add(time.Second)))
-	assert.Equal(t, []int{4, 5, 6}, c.due(start.Add(5*time.Second)))
+	c := &ticker{interval: time.Second, unreadInterval: 5 * time.Second, perClient: true, windows: []int{4, 5, 6}, group: []int{4: 4, 5: 5, 6: 5}}
+	assert.Equal(t, start.Add(5*time.Second), c.tickAfter(start.Add(300*ms)))
+	assert.Equal(t, []int{4, 5, 6}, c.windowsAt(start))
+	c.readGroups = map[int]bool{5: true}
+	assert.Equal(t, start.Add(time.Second), c.tickAfter(start.Add(300*ms)))
+	assert.Equal(t, []int{5, 6}, c.windowsAt(start.Add(time.Second)))
+	assert.Equal(t, []int{4, 5, 6}, c.windowsAt(start.Add(5*time.Second)))
 
-	c.seldom, c.watched = 0, nil
-	assert.True(t, c.after(start).After(start.Add(24*time.Hour)), "never")
+	c.unreadInterval, c.readGroups = 0, nil
+	assert.True(t, c.tickAfter(start).After(start.Add(24*time.Hour)), "never")
 }
