@@ -95,7 +95,7 @@ type Agent struct {
 	fetched     *clientContext          // whose fetch is to be finished; nil: none
 	wanted      []*upstream.Series      // that should have had a newer sample for it
 	deep        bool                    // it needs older samples, too
-	busy        predict.Interval        // when pmcd served nobody the last time
+	busy        predict.TimeRange       // when pmcd served nobody the last time
 	stood       time.Duration           // because of us, all times together
 
 	// Scratch space, likewise.
@@ -167,7 +167,7 @@ func (a *Agent) Changes() pdu.Change {
 func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
 	a.finish() // if pmcd did not wait for the last reply
 	a.upstream.Requested(arrived)
-	a.evaluations.Tidy(arrived, operand.OldEnough, a.constant[0])
+	a.evaluations.DropOld(arrived, operand.OldEnough, a.constant[0])
 }
 
 // Replied implements pmda.Observer.

@@ -65,7 +65,7 @@ func (a *Agent) lookedUp(c pmda.Client, m *reload.Metric) (before []*upstream.Se
 	}
 	now := a.options.Now()
 	l := &a.client(c, now).looked
-	if now.Sub(l.last) > predict.Undecided {
+	if now.Sub(l.last) > predict.LookupTime {
 		l.series = nil // what is looked up now is another matter
 	}
 	if last := l.series[max(0, len(l.series)-lookedBack):]; slices.Contains(last, m.Series) {
@@ -75,7 +75,7 @@ func (a *Agent) lookedUp(c pmda.Client, m *reload.Metric) (before []*upstream.Se
 		l.series = append(l.series, m.Series)
 	}
 	l.last = now
-	a.upstream.Plan(&l.planned, predict.LookedUp(now), l.series)
+	a.upstream.Plan(&l.planned, predict.AfterLookup(now), l.series)
 	return before
 }
 
@@ -108,7 +108,7 @@ func (a *Agent) EndContext(c pmda.Client) {
 	delete(a.clients, c)
 	a.contexts.end(c)
 	if len(a.contexts.byKey) == 0 { // it may be long until somebody comes
-		a.evaluations.Forget()
+		a.evaluations.DropAll()
 	}
 	a.upstream.Freed(int(c))
 }

@@ -54,7 +54,7 @@ type clientContext struct {
 	snapshot *reload.Snapshot
 	entries  []entry            // one for each PMID of the list, in order
 	series   []*upstream.Series // of all entries that have one
-	fetches  predict.Rhythm
+	fetches  predict.Predictor
 	planned  upstream.Planned // for the next fetch
 	used     time.Time
 	expected time.Time // to come again, until then
@@ -87,7 +87,7 @@ type contexts struct {
 	mostHeld int // bytes
 	seed     maphash.Seed
 	entries  int // of all
-	held     history.Held
+	held     history.SampleBytes
 	byKey    map[contextKey]*clientContext
 	ofClient map[pmda.Client][]*clientContext
 	looks    map[lookKey]*look
@@ -127,7 +127,7 @@ func (cs *contexts) of(s *reload.Snapshot, req *pmda.FetchRequest) *clientContex
 
 // bound makes those start anew that were idle longest while all together hold too much, but for one.
 func (cs *contexts) bound(but *clientContext) {
-	for cs.held.Bytes > cs.mostHeld && len(cs.byKey) > 1 {
+	for cs.held.Total > cs.mostHeld && len(cs.byKey) > 1 {
 		cs.evict(but)
 	}
 }
@@ -176,7 +176,7 @@ func (cs *contexts) hash(ids []pdu.PMID) uint64 {
 }
 
 // follow brings a context to a new snapshot. The history of a metric goes on if its series does.
-func (c *clientContext) follow(s *reload.Snapshot, h *history.Held) {
+func (c *clientContext) follow(s *reload.Snapshot, h *history.SampleBytes) {
 	if c.snapshot == s {
 		return
 	}
@@ -190,8 +190,8 @@ func (c *clientContext) follow(s *reload.Snapshot, h *history.Held) {
 			e.Metric, e.depth = *m, m.Older+1
 		}
 		if e.Series != former {
-			h.Drop(e.Seen...)
-			e.Seen = nil
+			h.Drop(e.Samples...)
+			e.Samples = nil
 		}
 		if e.Series != nil {
 			c.series = append(c.series, e.Series)
@@ -215,7 +215,7 @@ func (cs *contexts) remove(c *clientContext) {
 	cs.upstream.Unplan(&c.planned)
 	for i := range c.entries {
 		e := &c.entries[i]
-		cs.held.Drop(e.Seen...)
+		cs.held.Drop(e.Samples...)
 		if e.look == nil {
 			continue
 		}

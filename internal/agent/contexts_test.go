@@ -187,13 +187,13 @@ func TestHistoryEndsWithTheClient(t *testing.T) {
 	b.fetch(1, 0, "d")
 	b.fetch(1, 1, "d")
 	first := b.agent.contexts.of(b.agent.snapshot.Load(), &pmda.FetchRequest{Client: 1, PMIDs: []pdu.PMID{b.metric("d").ID}})
-	assert.True(t, first.planned.Planned())
+	assert.True(t, first.planned.Active())
 	b.fetch(2, 0, "d")
 	b.pass(time.Second)
 	b.sample(110, "d")
 	b.agent.EndContext(1)
 	assert.Len(t, b.agent.contexts.byKey, 1)
-	assert.False(t, first.planned.Planned(), "nothing is sampled for it")
+	assert.False(t, first.planned.Active(), "nothing is sampled for it")
 	assert.Equal(t, "no value", b.value(1, 0, "d"), "the successor has the same numbers")
 	assert.Equal(t, "10", b.value(2, 0, "d"))
 	b.agent.EndContext(1)
@@ -572,19 +572,19 @@ func TestContextsAreBounded(t *testing.T) {
 		for c := range pmda.Client(4) {
 			b.fetch(c, 0, "d", "c")
 		}
-		assert.Equal(t, most/4, b.agent.contexts.held.Bytes, "it is one sample")
+		assert.Equal(t, most/4, b.agent.contexts.held.Total, "it is one sample")
 		for c := range pmda.Client(4) {
 			large(101 + uint64(c))
 			b.fetch(c, 0, "d", "c")
 		}
-		assert.LessOrEqual(t, b.agent.contexts.held.Bytes, most)
+		assert.LessOrEqual(t, b.agent.contexts.held.Total, most)
 		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
 		large(110)
 		assert.Equal(t, "7", number(b.metric("d"), b.fetch(2, 0, "d", "c")[0]), "the history of those that are left goes on")
 		for c := range pmda.Client(4) {
 			b.agent.EndContext(c)
 		}
-		assert.Zero(t, b.agent.contexts.held.Bytes)
+		assert.Zero(t, b.agent.contexts.held.Total)
 	})
 }
 

@@ -20,7 +20,7 @@ func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	who.since = req.Arrived
 	a.forgetLookUps(who)
 	snap := a.snapshot.Load()
-	a.evaluations.Begin()
+	a.evaluations.BeginFetch()
 	a.groups.Begin(req.Arrived)
 	a.busy, a.stood = a.upstream.Drain()
 	a.windows = snap.Results.Latest()
@@ -63,17 +63,17 @@ func (a *Agent) finish() {
 			continue
 		}
 		e.Usage.Fetched, e.Usage.Values, e.served = c.used, e.served.Len(), nil
-		if len(e.Seen) == 0 { // made of constants alone
+		if len(e.Samples) == 0 { // made of constants alone
 			continue
 		}
-		if e.Seen[0] != sample {
-			count(e.Seen[0])
+		if e.Samples[0] != sample {
+			count(e.Samples[0])
 		}
 		metrics++
 	}
 	count(nil)
 	if len(c.series) > 0 {
-		a.upstream.Plan(&c.planned, c.fetches.Fetched(c.used, a.busy), c.series)
+		a.upstream.Plan(&c.planned, c.fetches.RecordFetch(c.used, a.busy), c.series)
 	}
 }
 
@@ -123,13 +123,13 @@ func (a *Agent) advance(h *history.History, depth int, of *upstream.Series, newe
 	held := &a.contexts.held
 	if h.Advance(newest, depth, age, patience, held) && a.options.Interval > 0 {
 		a.kept = a.upstream.Kept(a.kept[:0], of)
-		h.Continue(a.kept, depth, a.options.Interval, operand.Reach(a.options.Interval), held)
+		h.Backfill(a.kept, depth, a.options.Interval, operand.Reach(a.options.Interval), held)
 		clear(a.kept)
 	}
 }
 
 // kindOf is what the fetch that is there now is to its context.
-func kindOf(h *predict.Rhythm) control.FetchKind {
+func kindOf(h *predict.Predictor) control.FetchKind {
 	switch {
 	case h.Fetches() == 0:
 		return control.FirstFetch
@@ -157,12 +157,12 @@ func (a *Agent) serve(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientCo
 		a.expect(c, e)
 		a.figures.Stale.Add(1)
 		w.Fail(e.id, pdu.ErrAgain)
-	case e.Same && m.Derived.Needs().Adds: // it would count twice what it counted last time
+	case e.Unchanged && m.Derived.Needs().Adds: // it would count twice what it counted last time
 		a.expect(c, e)
 		a.figures.Repeated.Add(1)
 		w.Fail(e.id, 0)
 	default:
-		a.write(e, a.evaluate(snap, e.Seen, m, a.seen(snap, c, e)), req, w)
+		a.write(e, a.evaluate(snap, e.Samples, m, a.seen(snap, c, e)), req, w)
 	}
 }
 
@@ -183,7 +183,7 @@ func (a *Agent) expect(c *clientContext, e *entry) {
 }
 
 func (a *Agent) evaluate(snap *reload.Snapshot, seen []*operand.Sample, m *reload.Metric, windows *derived.Results) *derived.Vector {
-	from := history.From{History: seen, Names: a.names.Now(), Windows: windows}
+	from := history.Inputs{Samples: seen, Names: a.names.Now(), Windows: windows}
 	return a.evaluations.Value(m.Derived, snap.Set, from, &snap.Spare, &a.figures.Evaluations)
 }
 

@@ -67,7 +67,7 @@ func (a *Agent) refresh(d pdu.InDom) {
 	a.upstream.Drain()
 	a.windows = snap.Results.Latest()
 	a.groups.Begin(now)
-	a.evaluations.Begin()
+	a.evaluations.BeginFetch()
 	for i := range snap.Beside {
 		m := &snap.Beside[i]
 		if m.Derived == nil || m.Series == nil || !slices.Contains(m.Derived.Needs().Groups, d) {
@@ -83,10 +83,10 @@ func (a *Agent) refresh(d pdu.InDom) {
 		}
 		var h history.History
 		a.advance(&h, m.Older+1, m.Series, newest, now.Sub(newest.Taken), operand.OldEnough)
-		if len(h.Seen) > 0 {
-			a.evaluate(snap, h.Seen, m, a.windows.Shared())
+		if len(h.Samples) > 0 {
+			a.evaluate(snap, h.Samples, m, a.windows.Shared())
 		}
-		a.contexts.held.Drop(h.Seen...)
+		a.contexts.held.Drop(h.Samples...)
 	}
 }
 

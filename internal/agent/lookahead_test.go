@@ -30,9 +30,9 @@ func TestLookedUpAgain(t *testing.T) {
 	b.fetch(1, 0, "c")
 	assert.Equal(t, []bool{false, true}, again("c", "c"), "what was sampled before the fetch is not new")
 
-	b.pass(predict.Undecided)
+	b.pass(predict.LookupTime)
 	assert.Equal(t, []bool{true}, again("c"), "it is still sampled for the client")
-	b.pass(predict.Undecided + 1)
+	b.pass(predict.LookupTime + 1)
 	assert.Equal(t, []bool{false, true}, again("c", "c"), "the client had lost interest")
 }
 

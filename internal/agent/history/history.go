@@ -18,92 +18,92 @@ const (
 
 // History is the samples that one metric of a context was served from.
 type History struct {
-	Seen   []*operand.Sample // newest first
-	Stale  bool              // nothing young enough this time
-	Same   bool              // nothing new since the fetch before
-	Missed bool              // what was foretold for this fetch did not come
+	Samples   []*operand.Sample // newest first
+	Stale     bool              // nothing young enough this time
+	Unchanged bool              // nothing new since the fetch before
+	Missed    bool              // what was foretold for this fetch did not come
 }
 
 // Advance makes the newest sample, which may be nil, part of the history of a metric, which has so
 // many samples at most (1: only the newest counts). No sample whose age is beyond patience is served. It reports whether the history has begun: it may continue with samples
 // that were kept.
-func (e *History) Advance(cur *operand.Sample, depth int, age, patience time.Duration, h *Held) (begun bool) {
-	e.Stale = cur == nil || age > patience
-	e.Missed = e.Stale || len(e.Seen) > 0 && cur == e.Seen[0] || age > missedAge
-	e.Same = false
-	if e.Stale {
+func (h *History) Advance(newest *operand.Sample, depth int, age, maxAge time.Duration, bytes *SampleBytes) (restarted bool) {
+	h.Stale = newest == nil || age > maxAge
+	h.Missed = h.Stale || len(h.Samples) > 0 && newest == h.Samples[0] || age > missedAge
+	h.Unchanged = false
+	if h.Stale {
 		return false
 	}
 	switch {
 	case depth == 1:
-		if len(e.Seen) != 1 || e.Seen[0] != cur {
-			e.begin(cur, h)
+		if len(h.Samples) != 1 || h.Samples[0] != newest {
+			h.restart(newest, bytes)
 		}
-	case len(e.Seen) == 0 || !cur.Continues(e.Seen[0]): // new, the connection was lost, or pmcd's clock was set
-		e.begin(cur, h)
+	case len(h.Samples) == 0 || !newest.Continues(h.Samples[0]): // new, the connection was lost, or pmcd's clock was set
+		h.restart(newest, bytes)
 		return true
-	case cur.At.After(e.Seen[0].At):
-		if len(e.Seen) < depth {
-			e.Seen = append(e.Seen, nil)
+	case newest.At.After(h.Samples[0].At):
+		if len(h.Samples) < depth {
+			h.Samples = append(h.Samples, nil)
 		} else {
-			h.Drop(e.Seen[len(e.Seen)-1])
+			bytes.Drop(h.Samples[len(h.Samples)-1])
 		}
-		h.add(cur)
-		copy(e.Seen[1:], e.Seen)
-		e.Seen[0] = cur
+		bytes.add(newest)
+		copy(h.Samples[1:], h.Samples)
+		h.Samples[0] = newest
 	default:
-		e.Same = true
+		h.Unchanged = true
 	}
 	return false
 }
 
 // begin begins the history of a metric anew.
-func (e *History) begin(cur *operand.Sample, h *Held) {
-	h.add(cur)
-	h.Drop(e.Seen...)
-	e.Seen = append(e.Seen[:0], cur)
+func (h *History) restart(newest *operand.Sample, bytes *SampleBytes) {
+	bytes.add(newest)
+	bytes.Drop(h.Samples...)
+	h.Samples = append(h.Samples[:0], newest)
 }
 
 // Continue continues a history that has begun with samples that were kept, newest first: each the youngest that is an interval older than the
 // one after it. Where a history has just begun and there is none so old, right after a start, it is the oldest there is.
-func (e *History) Continue(kept []*operand.Sample, depth int, interval, reach time.Duration, h *Held) {
+func (h *History) Backfill(retained []*operand.Sample, depth int, interval, maxGap time.Duration, bytes *SampleBytes) {
 	var oldest *operand.Sample
-	cur := e.Seen[0]
-	last := cur
-	for _, s := range kept {
-		gap := last.At.Sub(s.At)
-		if len(e.Seen) == depth || !cur.Continues(s) || gap > reach {
+	newest := h.Samples[0]
+	last := newest
+	for _, older := range retained {
+		gap := last.At.Sub(older.At)
+		if len(h.Samples) == depth || !newest.Continues(older) || gap > maxGap {
 			break
 		}
 		if gap >= MinStep {
-			oldest = s
+			oldest = older
 		}
 		if gap >= interval {
-			e.Seen = append(e.Seen, s)
-			h.add(s)
-			last = s
+			h.Samples = append(h.Samples, older)
+			bytes.add(older)
+			last = older
 		}
 	}
-	if len(e.Seen) == 1 && oldest != nil {
-		e.Seen = append(e.Seen, oldest)
-		h.add(oldest)
+	if len(h.Samples) == 1 && oldest != nil {
+		h.Samples = append(h.Samples, oldest)
+		bytes.add(oldest)
 	}
 }
 
 // Held counts the bytes of all samples that are part of a history.
-type Held struct{ Bytes int }
+type SampleBytes struct{ Total int }
 
-func (h *Held) add(s *operand.Sample) {
+func (b *SampleBytes) add(s *operand.Sample) {
 	if s.Holders++; s.Holders == 1 {
-		h.Bytes += s.Size
+		b.Total += s.Size
 	}
 }
 
 // Drop takes samples out of a history.
-func (h *Held) Drop(all ...*operand.Sample) {
-	for _, s := range all {
+func (b *SampleBytes) Drop(samples ...*operand.Sample) {
+	for _, s := range samples {
 		if s.Holders--; s.Holders == 0 {
-			h.Bytes -= s.Size
+			b.Total -= s.Size
 		}
 	}
 }

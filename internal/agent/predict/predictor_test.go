@@ -30,43 +30,43 @@ func TestTypicalInterval(t *testing.T) {
 		{"by hand", []time.Duration{700 * ms, 2000 * ms, 9000 * ms, 400 * ms, 60000 * ms}, 2000 * ms, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var h Rhythm
+			var h Predictor
 			now := time.Unix(0, 0)
-			h.Fetched(now, Interval{})
+			h.RecordFetch(now, TimeRange{})
 			for _, d := range row.intervals {
 				now = now.Add(d)
-				h.Fetched(now, Interval{})
+				h.RecordFetch(now, TimeRange{})
 			}
 			assert.Equal(t, row.typical, h.Interval())
-			assert.Equal(t, row.steady, h.steady())
+			assert.Equal(t, row.steady, h.predictable())
 		})
 	}
 	t.Run("the last eight count", func(t *testing.T) {
-		var h Rhythm
+		var h Predictor
 		now := time.Unix(0, 0)
-		p := h.Fetched(now, Interval{})
+		p := h.RecordFetch(now, TimeRange{})
 		for i := range 20 {
 			d := 1000 * ms
 			if i >= 12 {
 				d = 500 * ms
 			}
 			now = now.Add(d)
-			p = h.Fetched(now, Interval{})
+			p = h.RecordFetch(now, TimeRange{})
 		}
-		assert.Len(t, h.intervals, remembered)
+		assert.Len(t, h.intervals, maxIntervals)
 		assert.Equal(t, 500*ms, h.Interval())
-		assert.Equal(t, now.Add(500*ms-Lead), p.At)
+		assert.Equal(t, now.Add(500*ms-Lead), p.Next)
 	})
 }
 
 // A client that came too early once is sampled for a little earlier for a while.
 func TestLeadFollowsEarlyFetches(t *testing.T) {
-	var h Rhythm
+	var h Predictor
 	now := time.Unix(0, 0)
 	fetch := func(after time.Duration) time.Duration {
 		now = now.Add(after)
-		p := h.Fetched(now, Interval{})
-		return h.expected.Sub(p.due)
+		p := h.RecordFetch(now, TimeRange{})
+		return h.expected.Sub(p.beforeExpected)
 	}
 	for range 4 {
 		fetch(time.Second)
@@ -74,7 +74,7 @@ func TestLeadFollowsEarlyFetches(t *testing.T) {
 	assert.Equal(t, Lead, fetch(time.Second))
 	assert.Equal(t, Lead, fetch(1009*ms), "late")
 	assert.Equal(t, 9*ms+Lead, fetch(991*ms), "early")
-	for range remembered - 1 {
+	for range maxIntervals - 1 {
 		assert.Equal(t, 9*ms+Lead, fetch(time.Second))
 	}
 	assert.Equal(t, Lead, fetch(time.Second), "long ago")
@@ -96,25 +96,25 @@ func TestHeldUp(t *testing.T) {
 		{"after the first fetch, twice", 1, 10 * ms, []time.Duration{4010 * ms, 4002 * ms}, 0, 0},
 		{"after the third fetch", 3, 10 * ms, []time.Duration{4030 * ms}, 100 * ms, 100 * ms},
 		{"after many fetches, twice", 9, 10 * ms, []time.Duration{4030 * ms, 4020 * ms}, 100 * ms, 100 * ms},
-		{"a long time before", 9, 10 * ms, []time.Duration{4040*ms + backlog}, 100 * ms, 100 * ms},
+		{"a long time before", 9, 10 * ms, []time.Duration{4040*ms + blockedGrace}, 100 * ms, 100 * ms},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var h Rhythm
+			var h Predictor
 			now := time.Unix(0, 0)
-			p := h.Fetched(now, Interval{})
+			p := h.RecordFetch(now, TimeRange{})
 			for range row.fetches - 1 {
 				now = now.Add(100 * ms)
-				h.Fetched(now, Interval{})
+				h.RecordFetch(now, TimeRange{})
 			}
 			for _, interval := range row.held {
-				busy := Interval{now.Add(row.after), now.Add(interval - ms)}
+				busy := TimeRange{now.Add(row.after), now.Add(interval - ms)}
 				now = now.Add(interval)
-				p = h.Fetched(now, busy)
+				p = h.RecordFetch(now, busy)
 			}
 			assert.Equal(t, row.typical, h.Interval())
 			if row.next == 0 {
 				assert.Zero(t, h.expected)
-				assert.Equal(t, now.Add(leastPace), p.At, "as after a first fetch")
+				assert.Equal(t, now.Add(minGap), p.Next, "as after a first fetch")
 				return
 			}
 			assert.Equal(t, now.Add(row.next), h.expected)
@@ -134,58 +134,58 @@ func TestWhatAStandstillExplains(t *testing.T) {
 		{"begun before", -3000 * ms, 1000 * ms, 0, 1001 * ms, true},
 		{"noted after the fetch arrived", 0, 4001 * ms, 0, 4000 * ms, true},
 		{"a small part of a long interval", 9800 * ms, 10000 * ms, 0, 10000 * ms, false},
-		{"a backlog", 0, 4000 * ms, 0, 4000*ms + backlog, true},
-		{"over long ago", 0, 4000 * ms, 0, 4001*ms + backlog, false},
+		{"a backlog", 0, 4000 * ms, 0, 4000*ms + blockedGrace, true},
+		{"over long ago", 0, 4000 * ms, 0, 4001*ms + blockedGrace, false},
 		{"before the last fetch", 0, 4000 * ms, 4001 * ms, 4002 * ms, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			assert.Equal(t, row.explains, Interval{at(row.from), at(row.to)}.explains(at(row.last), at(row.now)))
+			assert.Equal(t, row.explains, TimeRange{at(row.from), at(row.to)}.delayed(at(row.last), at(row.now)))
 		})
 	}
 }
 
 // Fetches at the same moment, or by a clock that goes back, are no reason to fall.
 func TestFetchesWithoutAnInterval(t *testing.T) {
-	var h Rhythm
+	var h Predictor
 	now := time.Unix(0, 0)
 	for i := range 50 {
-		p := h.Fetched(now.Add(-time.Duration(i%3)), Interval{})
-		p.Sampled(now)
+		p := h.RecordFetch(now.Add(-time.Duration(i%3)), TimeRange{})
+		p.Advance(now)
 	}
 }
 
 // What is not known well is sampled for at other times, too.
 func TestTrust(t *testing.T) {
-	var h Rhythm
+	var h Predictor
 	now := time.Unix(0, 0)
-	p := h.Fetched(now, Interval{})
-	for i := range trusted {
+	p := h.RecordFetch(now, TimeRange{})
+	for i := range trustedIntervals {
 		assert.Equal(t, i > 0, !h.expected.IsZero())
 		for n := 1; n < 12; n++ {
-			assert.LessOrEqual(t, p.At.Sub(now), time.Duration(n)*mostPace, "fetch %d", i)
-			p.Sampled(p.At)
+			assert.LessOrEqual(t, p.Next.Sub(now), time.Duration(n)*maxGap, "fetch %d", i)
+			p.Advance(p.Next)
 		}
 		now = now.Add(10 * time.Second)
-		p = h.Fetched(now, Interval{})
+		p = h.RecordFetch(now, TimeRange{})
 	}
-	assert.Equal(t, now.Add(10*time.Second-Lead), p.At, "it is known well enough")
-	p.Sampled(p.At)
-	assert.Equal(t, now.Add(10*time.Second+mostPace), p.At, "it does not come")
-	p.Sampled(p.At)
-	assert.Equal(t, now.Add(10*time.Second+2*mostPace), p.At)
+	assert.Equal(t, now.Add(10*time.Second-Lead), p.Next, "it is known well enough")
+	p.Advance(p.Next)
+	assert.Equal(t, now.Add(10*time.Second+maxGap), p.Next, "it does not come")
+	p.Advance(p.Next)
+	assert.Equal(t, now.Add(10*time.Second+2*maxGap), p.Next)
 }
 
 // The next fetch is expected an interval after a late one, too.
 func TestLateFetches(t *testing.T) {
-	var h Rhythm
+	var h Predictor
 	now := time.Unix(0, 0)
-	h.Fetched(now, Interval{})
+	h.RecordFetch(now, TimeRange{})
 	for i := range 40 {
 		now = now.Add(time.Second)
 		if i%5 == 4 {
 			now = now.Add(40 * ms)
 		}
-		h.Fetched(now, Interval{})
+		h.RecordFetch(now, TimeRange{})
 		if i > 10 {
 			assert.Equal(t, now.Add(time.Second), h.expected)
 		}
@@ -203,18 +203,18 @@ func TestNewInterval(t *testing.T) {
 		{"much shorter", time.Hour, 10 * ms},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var h Rhythm
+			var h Predictor
 			now := time.Unix(0, 0)
-			h.Fetched(now, Interval{})
-			for range remembered {
+			h.RecordFetch(now, TimeRange{})
+			for range maxIntervals {
 				now = now.Add(row.from)
-				h.Fetched(now, Interval{})
+				h.RecordFetch(now, TimeRange{})
 			}
 			now = now.Add(row.to)
-			h.Fetched(now, Interval{})
+			h.RecordFetch(now, TimeRange{})
 			assert.Equal(t, row.from, h.Interval(), "it may have been only this one")
 			now = now.Add(row.to)
-			h.Fetched(now, Interval{})
+			h.RecordFetch(now, TimeRange{})
 			assert.Equal(t, row.to, h.Interval())
 			assert.Equal(t, now.Add(row.to), h.expected)
 		})

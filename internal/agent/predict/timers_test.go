@@ -10,7 +10,7 @@ import (
 
 // following is an agenda that is followed, on a clock of its own.
 type following struct {
-	Agenda[string]
+	Timers[string]
 	now   time.Duration // since the start
 	taken []sampled
 }
@@ -23,8 +23,8 @@ type sampled struct {
 func (f *following) time() time.Time { return time.Unix(1_000_000, 0).Add(f.now) }
 
 // fetch notes a fetch of a context now.
-func (f *following) fetch(h *Rhythm, e *Entry[string], what string) {
-	f.Put(e, h.Fetched(f.time(), Interval{}), what)
+func (f *following) fetch(h *Predictor, e *Timer[string], what string) {
+	f.Set(e, h.RecordFetch(f.time(), TimeRange{}), what)
 }
 
 // pass lets time go by, in which samples are taken.
@@ -36,7 +36,7 @@ func (f *following) pass(d time.Duration) {
 			return
 		}
 		f.now += max(0, next.Sub(f.time()))
-		f.taken = append(f.taken, sampled{f.now, f.Sampled(f.time())})
+		f.taken = append(f.taken, sampled{f.now, f.Advance(f.time())})
 	}
 }
 
@@ -58,9 +58,9 @@ func (f *following) times() (at []time.Duration) {
 // A sample is taken shortly before the fetch that will need it.
 func TestPrediction(t *testing.T) {
 	var f following
-	var h Rhythm
-	var e Entry[string]
-	for range 2 + trusted {
+	var h Predictor
+	var e Timer[string]
+	for range 2 + trustedIntervals {
 		f.fetch(&h, &e, "")
 		f.pass(time.Second)
 	}
@@ -68,42 +68,42 @@ func TestPrediction(t *testing.T) {
 	for i := range 5 {
 		f.fetch(&h, &e, "")
 		f.pass(time.Second)
-		at := time.Duration(3+trusted+i)*time.Second - Lead
+		at := time.Duration(3+trustedIntervals+i)*time.Second - Lead
 		assert.Equal(t, []time.Duration{at}, f.times())
 	}
 	f.pass(30 * time.Second)
 	f.times()
-	assert.Len(t, f.entries, 1)
+	assert.Len(t, f.heap, 1)
 	f.pass(time.Hour)
-	assert.LessOrEqual(t, len(f.times()), int(restless/mostPace))
-	assert.Empty(t, f.entries, "a context that does not come back is not sampled for")
+	assert.LessOrEqual(t, len(f.times()), int(activeTime/maxGap))
+	assert.Empty(t, f.heap, "a context that does not come back is not sampled for")
 }
 
 // Before there is an interval it is sampled for at any time: a second fetch finds a sample that is young for its interval.
 func TestNewContext(t *testing.T) {
 	var f following
-	var h Rhythm
-	var e Entry[string]
+	var h Predictor
+	var e Timer[string]
 	f.fetch(&h, &e, "")
 	f.pass(3 * time.Hour)
 	got := f.times()
-	assert.Equal(t, leastPace, got[0])
+	assert.Equal(t, minGap, got[0])
 	for i, at := range got[:len(got)-1] {
-		most := max(leastPace, min(at/4, mostPace))
-		if at >= restless {
-			most = restless // of a logger that fetches seldom
+		most := max(minGap, min(at/4, maxGap))
+		if at >= activeTime {
+			most = activeTime // of a logger that fetches seldom
 		}
 		assert.LessOrEqual(t, got[i+1]-at, most)
 	}
-	assert.InDelta(t, patient, got[len(got)-1], float64(restless))
-	assert.Empty(t, f.entries)
+	assert.InDelta(t, firstFetchTime, got[len(got)-1], float64(activeTime))
+	assert.Empty(t, f.heap)
 }
 
 // pmval fetches again at once when it has got no value: that says nothing of when it fetches next.
 func TestFetchAgainAtOnce(t *testing.T) {
 	var f following
-	var h Rhythm
-	var e Entry[string]
+	var h Predictor
+	var e Timer[string]
 	f.fetch(&h, &e, "")
 	f.pass(time.Millisecond)
 	f.fetch(&h, &e, "")
@@ -123,8 +123,8 @@ func TestFetchAgainAtOnce(t *testing.T) {
 // Contexts that cannot be foretold find a sample that is young for them, as long as they are active.
 func TestIrregularContext(t *testing.T) {
 	var f following
-	var h Rhythm
-	var e Entry[string]
+	var h Predictor
+	var e Timer[string]
 	for _, d := range []time.Duration{700 * ms, 3 * time.Second, 1200 * ms, 9 * time.Second, 400 * ms} {
 		f.fetch(&h, &e, "")
 		f.pass(d)
@@ -137,30 +137,30 @@ func TestIrregularContext(t *testing.T) {
 	assert.Equal(t, start+100*ms, got[0], "a fourth of 400 ms")
 	for i := range got[1:] {
 		since := max(400*ms, got[i]-start)
-		assert.Equal(t, min(since/4, mostPace), got[i+1]-got[i], "a fourth of %v", since)
+		assert.Equal(t, min(since/4, maxGap), got[i+1]-got[i], "a fourth of %v", since)
 	}
-	assert.LessOrEqual(t, got[len(got)-1], start+restless)
-	assert.Greater(t, got[len(got)-1], start+restless-time.Second)
+	assert.LessOrEqual(t, got[len(got)-1], start+activeTime)
+	assert.Greater(t, got[len(got)-1], start+activeTime-time.Second)
 }
 
 // A client that looks metrics up and does not fetch them at once is sampled for 15 ms after the last look-up, all
 // metrics together, and for some seconds from then on.
 func TestPauseBeforeTheFirstFetch(t *testing.T) {
 	var f following
-	var e Entry[string]
-	f.Put(&e, LookedUp(f.time()), "a")
+	var e Timer[string]
+	f.Set(&e, AfterLookup(f.time()), "a")
 	f.pass(5 * ms)
-	f.Put(&e, LookedUp(f.time()), "a b")
+	f.Set(&e, AfterLookup(f.time()), "a b")
 	f.pass(time.Minute)
 	got := f.samples()
 	require.NotEmpty(t, got)
 	for i, s := range got { // a fetch that comes late finds a sample, too
-		assert.Equal(t, sampled{20*ms + time.Duration(i)*mostPace, "a b"}, s)
+		assert.Equal(t, sampled{20*ms + time.Duration(i)*maxGap, "a b"}, s)
 	}
-	assert.InDelta(t, Undecided, got[len(got)-1].at, float64(mostPace))
-	assert.Empty(t, f.entries)
+	assert.InDelta(t, LookupTime, got[len(got)-1].at, float64(maxGap))
+	assert.Empty(t, f.heap)
 
-	f.Put(&e, LookedUp(f.time()), "a")
+	f.Set(&e, AfterLookup(f.time()), "a")
 	f.pass(5 * ms)
 	f.Remove(&e) // it has fetched
 	f.Remove(&e) // once more does no harm
@@ -170,8 +170,8 @@ func TestPauseBeforeTheFirstFetch(t *testing.T) {
 
 func TestAgendaIsBounded(t *testing.T) {
 	var f following
-	for range maxEntries + 10 {
-		f.fetch(&Rhythm{}, &Entry[string]{}, "")
+	for range maxTimers + 10 {
+		f.fetch(&Predictor{}, &Timer[string]{}, "")
 	}
-	assert.Len(t, f.entries, maxEntries)
+	assert.Len(t, f.heap, maxTimers)
 }

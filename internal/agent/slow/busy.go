@@ -11,15 +11,15 @@ import (
 // operands no request of its clients comes to us, so what it takes for the fetch lies between two of them. Many clients that
 // look up many names keep it from a fetch for as long as a slow agent does.
 type Busy struct {
-	PMCD     predict.Interval // with a request of ours, the last time
-	Total    time.Duration    // all those times together
-	asked    time.Time        // when pmcd last asked us
-	quiet    predict.Interval // the last one in which it did not ask for long, but for the present one
-	stamped  time.Time        // by pmcd: the last answer to a fetch
-	fetched  time.Time        // likewise, by our clock
-	answered time.Time        // the last answer before that which is looked up now
-	looking  time.Time        // since when something is looked up; zero: nothing is
-	lookedUp time.Time        // the last answer to that
+	PMCD     predict.TimeRange // with a request of ours, the last time
+	Total    time.Duration     // all those times together
+	asked    time.Time         // when pmcd last asked us
+	quiet    predict.TimeRange // the last one in which it did not ask for long, but for the present one
+	stamped  time.Time         // by pmcd: the last answer to a fetch
+	fetched  time.Time         // likewise, by our clock
+	answered time.Time         // the last answer before that which is looked up now
+	looking  time.Time         // since when something is looked up; zero: nothing is
+	lookedUp time.Time         // the last answer to that
 
 	start time.Time     // by our clock; that of pmcd is compared with it since then
 	ahead time.Duration // by how much pmcd's clock is ahead of ours at most, when it last answered a fetch
@@ -90,7 +90,7 @@ func (b *Busy) completed(sent, stamp, now time.Time) time.Time {
 // Requested notes that a request has come.
 func (b *Busy) Requested(now time.Time) {
 	if now.Sub(b.asked) >= Long {
-		b.quiet = predict.Interval{From: b.asked, To: now}
+		b.quiet = predict.TimeRange{From: b.asked, To: now}
 	}
 	b.asked = now
 }
@@ -101,9 +101,9 @@ func (b *Busy) most(took time.Duration, sent, now time.Time) time.Duration {
 	if took < Long {
 		return took
 	}
-	b.PMCD = predict.Interval{From: now.Add(-took), To: now}
+	b.PMCD = predict.TimeRange{From: now.Add(-took), To: now}
 	b.Total += took
-	most := max(b.quiet.Within(sent, now), predict.Interval{From: b.asked, To: now}.Within(sent, now))
+	most := max(b.quiet.Overlap(sent, now), predict.TimeRange{From: b.asked, To: now}.Overlap(sent, now))
 	if most < Long {
 		return 0
 	}

@@ -13,7 +13,7 @@ const (
 	// secondSample is how soon after its first sample a series that is kept warm has another one.
 	secondSample = 100 * time.Millisecond
 
-	// moreSlack is how much earlier than a sample is due the schedule may look, and predict.Slack how much later: to set
+	// moreSlack is how much earlier than a sample is due the schedule may look, and predict.TimerSlack how much later: to set
 	// its timer may wake a thread, to wake the schedule for nothing does.
 	moreSlack = predict.Lead
 
@@ -22,11 +22,11 @@ const (
 )
 
 // Planned is what somebody is expected to fetch, and when to sample it. The zero value plans nothing.
-type Planned = predict.Entry[[]*Series]
+type Planned = predict.Timer[[]*Series]
 
 // schedule is when to sample: for all that is planned, and to keep series with a history warm.
 type schedule struct {
-	planned predict.Agenda[[]*Series]
+	planned predict.Timers[[]*Series]
 	next    time.Time // when follow looks again
 	latest  time.Time // when it looks again if nothing that is planned is due; zero: it does not run yet
 	warm    time.Duration
@@ -37,13 +37,13 @@ type schedule struct {
 }
 
 // Plan says when to sample some series, which nobody may change, in place of what was planned before.
-func (u *Upstream) Plan(p *Planned, plan predict.Plan, series []*Series) {
+func (u *Upstream) Plan(p *Planned, plan predict.Schedule, series []*Series) {
 	u.mu.Lock()
 	defer u.unlock()
 	s := &u.schedule
-	s.planned.Put(p, plan, series)
+	s.planned.Set(p, plan, series)
 	next := earliest(s.latest, s.planned.Next())
-	if moved := next.Sub(s.next); moved < -predict.Slack || moved > moreSlack {
+	if moved := next.Sub(s.next); moved < -predict.TimerSlack || moved > moreSlack {
 		s.next = next
 		u.timer.Reset(next.Sub(u.now()))
 	}
@@ -121,7 +121,7 @@ func (u *Upstream) Look(now time.Time) {
 	u.giveUpOverdue(now)
 	due := s.due[:0]
 	for at := s.planned.Next(); !at.IsZero() && !at.After(now.Add(predict.Lead/2)); at = s.planned.Next() {
-		due = append(due, s.planned.Sampled(now)...) // one fetch for those due together
+		due = append(due, s.planned.Advance(now)...) // one fetch for those due together
 	}
 	s.latest = earliest(now.Add(idleCheck), s.tick, s.second)
 	s.next = earliest(s.latest, s.planned.Next())

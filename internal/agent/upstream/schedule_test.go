@@ -38,8 +38,8 @@ func newScheduling(interval time.Duration) *scheduling {
 }
 
 // fetch notes a fetch of a context now.
-func (s *scheduling) fetch(h *predict.Rhythm, p *Planned, series ...*Series) {
-	s.Plan(p, h.Fetched(s.clock, predict.Interval{}), series)
+func (s *scheduling) fetch(h *predict.Predictor, p *Planned, series ...*Series) {
+	s.Plan(p, h.RecordFetch(s.clock, predict.TimeRange{}), series)
 }
 
 // pass lets time go by.
@@ -93,7 +93,7 @@ func TestFetchesDoNotWakeTheSchedule(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newScheduling(0)
-			var h predict.Rhythm
+			var h predict.Predictor
 			var p Planned
 			f := seriesOf(loadID)
 			for range 24 {
@@ -116,7 +116,7 @@ func TestFetchesDoNotWakeTheSchedule(t *testing.T) {
 func TestCoincidingPlans(t *testing.T) {
 	s := newScheduling(0)
 	const lead = predict.Lead
-	var a, b, c predict.Rhythm
+	var a, b, c predict.Predictor
 	var pa, pb, pc Planned
 	fa, fb, fc := seriesOf(loadID), seriesOf(countID), seriesOf(binID)
 	for range 5 {
@@ -148,7 +148,7 @@ func TestKeepWarm(t *testing.T) {
 	deep, flat := seriesOf(loadID), seriesOf(countID)
 	s.Serve([]*Series{deep, flat}, []int{1, 0})
 	var p Planned
-	s.Plan(&p, predict.LookedUp(s.clock), []*Series{flat}) // so it looks when it is not time for that, too
+	s.Plan(&p, predict.AfterLookup(s.clock), []*Series{flat}) // so it looks when it is not time for that, too
 	s.pass(20 * time.Millisecond)
 	s.Unplan(&p)
 	s.wants = nil
@@ -211,7 +211,7 @@ func TestFollow(t *testing.T) {
 		assert.Equal(t, []*Series{deep}, waiting(), "the second sample")
 
 		forget()
-		u.Plan(&Planned{}, predict.LookedUp(u.now()), []*Series{planned})
+		u.Plan(&Planned{}, predict.AfterLookup(u.now()), []*Series{planned})
 		time.Sleep(time.Second)
 		assert.Equal(t, []*Series{planned}, waiting(), "what is planned")
 		cancel()

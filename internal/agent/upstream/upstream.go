@@ -156,7 +156,7 @@ func (u *Upstream) unlock() {
 // Drain takes all answers that are there. When pmcd has forwarded a FETCH to us, the answers to what
 // it served before are complete in our sockets, so a handler that drains sees them all. It returns when pmcd was busy
 // with something long of ours the last time, and for how long all times together.
-func (u *Upstream) Drain() (last predict.Interval, all time.Duration) {
+func (u *Upstream) Drain() (last predict.TimeRange, all time.Duration) {
 	u.mu.Lock()
 	defer u.unlock()
 	u.collect(nil)
