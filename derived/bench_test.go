@@ -115,7 +115,7 @@ func benchMoments(n, moments int, list lists) []*moment {
 	var known []*InstSet
 	share := func(ids []pdu.Inst) *InstSet {
 		for _, s := range known {
-			if slices.Equal(s.ids, ids) {
+			if slices.Equal(s.IDs(), ids) {
 				return s
 			}
 		}
@@ -198,7 +198,7 @@ func benchmarkMoments(b *testing.B, expr string, n, moments int, list lists, fre
 			for _, m := range []*moment{before, now} {
 				for _, v := range m.values {
 					if made[v.Insts] == nil {
-						made[v.Insts] = NewInstSet(v.Insts.ids)
+						made[v.Insts] = NewInstSet(v.Insts.IDs())
 					}
 					v.Insts = made[v.Insts]
 				}

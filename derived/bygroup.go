@@ -59,10 +59,10 @@ func (e *Evaluation) group(i int32, s *step, c *cell) {
 		c.v.Code = code
 		return
 	}
-	if len(g.list) == 0 {
+	if g.groups.Len() == 0 {
 		return
 	}
-	out := e.numbers(i, c, len(g.list))
+	out := e.numbers(i, c, g.groups.Len())
 	c.v.Insts = g.groups
 	if f.step == opCount {
 		for k := range out {
@@ -92,7 +92,7 @@ func (e *Evaluation) spread(i int32, s *step, c *cell) {
 		c.v.Code = code
 		return
 	}
-	if m.join == nil || g != before || m.join.other != a.Insts.token() {
+	if m.join == nil || g != before || !m.join.isWith(a.Insts) {
 		m.join = g.spread(a.Insts)
 	}
 	c.v.Insts = m.join.insts

@@ -75,7 +75,7 @@ func (c *cell) align(x, y *column, a, b *Vector) (n int) {
 		c.v.Insts = a.Insts
 		return len(a.Bits)
 	}
-	if c.more().from != a.Insts || c.join == nil || c.join.other != b.Insts.token() {
+	if c.more().from != a.Insts || c.join == nil || !c.join.isWith(b.Insts) {
 		c.from, c.join = a.Insts, a.Insts.with(b.Insts)
 	}
 	x.places, y.places = c.join.left, c.join.right
@@ -90,7 +90,7 @@ func (c *cell) align(x, y *column, a, b *Vector) (n int) {
 // values sees that nothing has changed.
 func (c *cell) steady(insts *InstSet) *InstSet {
 	m := c.more()
-	if m.made != insts && (m.made == nil || !slices.Equal(m.made.ids, insts.ids)) {
+	if m.made != insts && (m.made == nil || !slices.Equal(m.made.IDs(), insts.IDs())) {
 		m.made = insts
 	}
 	return m.made
@@ -99,7 +99,7 @@ func (c *cell) steady(insts *InstSet) *InstSet {
 // instances is the set of the instances collected in m.ids: the set that was made last time if they
 // are still the same.
 func (m *rest) instances() *InstSet {
-	if m.made == nil || !slices.Equal(m.made.ids, m.ids) {
+	if m.made == nil || !slices.Equal(m.made.IDs(), m.ids) {
 		m.made = NewInstSet(slices.Clone(m.ids))
 	}
 	return m.made

@@ -22,7 +22,7 @@ type known struct {
 // values are the numbers of a vector by instance.
 func values(v *Vector) func(pdu.Inst) known {
 	at := make(map[pdu.Inst]uint64, v.Len())
-	for i, id := range v.Insts.ids {
+	for i, id := range v.Insts.IDs() {
 		at[id] = v.Bits[i]
 	}
 	return func(id pdu.Inst) known {
@@ -102,7 +102,7 @@ func TestBlocks(t *testing.T) {
 			}
 			a, b, old := vector(pair[0]), vector(pair[1]), vector(pair[1])
 			for i := range old.Bits { // most counters go up
-				if at := a.Insts.Index(old.Insts.ids[i]); at >= 0 && r.IntN(50) > 0 {
+				if at := a.Insts.Index(old.Insts.IDs()[i]); at >= 0 && r.IntN(50) > 0 {
 					old.Bits[i] = a.Bits[at] - min(a.Bits[at], uint64(r.IntN(100)))
 				}
 			}
@@ -119,7 +119,7 @@ func TestBlocks(t *testing.T) {
 				require.Nil(t, m.Err, row.expr)
 				var ids []pdu.Inst
 				var bits []uint64
-				for _, id := range of[row.of].Insts.ids {
+				for _, id := range of[row.of].Insts.IDs() {
 					if w := row.want(inA(id), inB(id), inOld(id)); w.ok {
 						ids, bits = append(ids, id), append(bits, w.value)
 					}
@@ -128,7 +128,7 @@ func TestBlocks(t *testing.T) {
 				require.Zero(t, got.Code, row.expr)
 				require.Equal(t, bits, slices.Clip(append([]uint64(nil), got.Bits...)), row.expr)
 				if len(ids) > 0 {
-					require.Equal(t, ids, append([]pdu.Inst(nil), got.Insts.ids...), row.expr)
+					require.Equal(t, ids, append([]pdu.Inst(nil), got.Insts.IDs()...), row.expr)
 				}
 			}
 		})

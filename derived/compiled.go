@@ -22,17 +22,17 @@ type Metric struct {
 
 // newSet compiles the metrics of a set that have no error.
 func newSet(checked *checkedSet) *Set {
-	s := &Set{checked: checked, groupDomains: checked.groupDomains, metrics: make([]*Metric, len(checked.metrics))}
+	s := &Set{checked: checked, groupDomains: checked.GroupDomains(), metrics: make([]*Metric, len(checked.Metrics()))}
 	metrics := make([]Metric, len(s.metrics))
 	length := 0
-	for i, m := range checked.metrics {
+	for i, m := range checked.Metrics() {
 		metrics[i] = Metric{checkedMetric: m, set: s}
 		s.metrics[i] = &metrics[i]
 		length += len(m.Definition.Text)
 	}
 	const usual = 10 // characters of an expression for each step
 	compile := newCompiler(s, length/usual)
-	for _, m := range checked.ordered {
+	for _, m := range checked.Ordered() {
 		if m.Err == nil {
 			compile.metric(s.metrics[m.index])
 		}
@@ -46,7 +46,7 @@ func (s *Set) Metrics() []*Metric { return s.metrics }
 
 // Lookup finds a metric by its definition's name.
 func (s *Set) Lookup(name string) (*Metric, bool) {
-	m, ok := s.checked.names[name]
+	m, ok := s.checked.Lookup(name)
 	if !ok {
 		return nil, false
 	}

@@ -114,6 +114,9 @@ var catalogue = [...]struct{ reason, example string }{
 	RuleWindowChange:      {"Change of a function over time: write it inside the function", `rate(avg_sample(bin, "1min"))`},
 }
 
+// Example is the smallest definition that breaks the rule, over the metrics of the package's tests.
+func (r Rule) Example() string { return catalogue[r].example }
+
 // String is the wording of the rule's message.
 func (r Rule) String() string { return catalogue[r].reason }
 

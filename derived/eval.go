@@ -341,7 +341,7 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 		}
 		if kept == from && s.set {
 			m := c.more()
-			m.ids = append(m.ids[:0], c.v.Insts.ids[:from]...)
+			m.ids = append(m.ids[:0], c.v.Insts.IDs()[:from]...)
 		}
 		for k, rate := range rates {
 			if s.variant && Backwards(s.from, now[k], before[k]) {
@@ -350,7 +350,7 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 			out[kept] = rate
 			kept++
 			if s.set {
-				c.ids = append(c.ids, c.v.Insts.ids[from+k])
+				c.ids = append(c.ids, c.v.Insts.IDs()[from+k])
 			}
 		}
 	}

@@ -335,7 +335,7 @@ func interned(samples []*moment) []*moment {
 		for id, v := range m.values {
 			same := *v
 			if v.Insts != nil {
-				i := slices.IndexFunc(known, func(s *InstSet) bool { return slices.Equal(s.ids, v.Insts.ids) })
+				i := slices.IndexFunc(known, func(s *InstSet) bool { return slices.Equal(s.IDs(), v.Insts.IDs()) })
 				if i < 0 {
 					i = len(known)
 					known = append(known, v.Insts)

@@ -151,7 +151,7 @@ func (n *groupNames) match(g *grouping, k *keys, members []*group) {
 	if i >= 0 {
 		before, was = n.recent[i], within(k.from, n.recent[i].from)
 	}
-	for i, id := range k.from.ids {
+	for i, id := range k.from.IDs() {
 		name, ok := k.external(id)
 		if !ok {
 			continue
@@ -172,9 +172,9 @@ func (n *groupNames) match(g *grouping, k *keys, members []*group) {
 
 // within is where the instances of a set are in another one; -1: they are not.
 func within(s, other *InstSet) []int {
-	at := slices.Repeat([]int{-1}, len(s.ids))
+	at := slices.Repeat([]int{-1}, s.Len())
 	j := s.with(other)
-	for p := range j.insts.ids {
+	for p := range j.insts.IDs() {
 		at[j.left.place(p)] = j.right.place(p)
 	}
 	return at
@@ -208,7 +208,7 @@ func (n *groupNames) look(g *grouping, k *keys, members []*group) {
 		return // no values
 	}
 	next := 0
-	for i, id := range g.from.ids {
+	for i, id := range g.from.IDs() {
 		at := v.Insts.near(id, next)
 		if at < 0 {
 			continue
@@ -263,24 +263,25 @@ func (n *groupNames) numbers(list []*group) *InstSet {
 
 // spread says where the instances of g's set, those that have a group with a value, have it in a column over groups.
 func (g *grouping) spread(groups *InstSet) *join {
-	j := &join{other: groups.token(), insts: g.from}
+	var at []int32 // in the column, of each of ids
 	ids := make([]pdu.Inst, 0, len(g.of))
 	for i, place := range g.of {
 		if place < 0 {
 			continue
 		}
-		at := int(place)
+		p := int(place)
 		if groups != g.groups {
-			if at = groups.near(g.groups.ids[place], at); at < 0 {
+			if p = groups.near(g.groups.IDs()[place], p); p < 0 {
 				continue
 			}
 		}
-		j.right.at, ids = append(j.right.at, int32(at)), append(ids, g.from.ids[i])
+		at, ids = append(at, int32(p)), append(ids, g.from.IDs()[i])
 	}
-	if len(ids) < g.from.Len() {
-		j.insts = NewInstSet(ids)
+	insts := g.from
+	if len(ids) < insts.Len() {
+		insts = NewInstSet(ids)
 	}
-	return j
+	return newJoin(insts, groups, at)
 }
 
 // renamed returns the groups of domain d that have the names of some other numbers, and where those are in their set: known and
@@ -298,7 +299,7 @@ func (g *Groups) renamed(d pdu.InDom, known *grouping, names *NameTable, from *I
 // grouping does, but for who is in which group.
 func (n *groupNames) renamed(names *NameTable, from *InstSet, at []int32) (*grouping, []int32) {
 	g := &grouping{in: n, from: from}
-	for i, id := range from.ids {
+	for i, id := range from.IDs() {
 		if name, ok := names.Name(id); ok {
 			one := n.named(name)
 			one.place = int32(i)

@@ -66,7 +66,7 @@ func TestJoin(t *testing.T) {
 				}
 				require.Equal(t, len(want), j.insts.Len())
 				for i, id := range want {
-					require.Equal(t, id, j.insts.ids[i])
+					require.Equal(t, id, j.insts.IDs()[i])
 					require.Equal(t, id, a[j.left.place(i)])
 					require.Equal(t, id, b[j.right.place(i)])
 				}

@@ -15,6 +15,14 @@ type join struct {
 	left, right places // of these instances in the sets
 }
 
+// newJoin makes a join of some instances with another set, in whose column their values are at the given positions.
+func newJoin(insts, other *InstSet, right []int32) *join {
+	return &join{other: other.token(), insts: insts, right: places{at: right}}
+}
+
+// isWith reports whether j is a join with a set.
+func (j *join) isWith(other *InstSet) bool { return j.other == other.token() }
+
 // places are positions of values in a column; nil at means all of them, in order.
 type places struct {
 	at     []int32

@@ -46,7 +46,7 @@ func (e *Evaluation) selectSome(s *step, m *rest, from *InstSet, names *NameTabl
 	re := e.set.program.patterns[s.b]
 	m.ids = m.ids[:0]
 	m.match = match{from: from, names: names, at: m.match.at[:0]}
-	for i, id := range from.ids {
+	for i, id := range from.IDs() {
 		name, ok := names.Name(id)
 		if !ok {
 			continue

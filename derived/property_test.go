@@ -158,17 +158,19 @@ func TestOperatorsFollowTheModel(t *testing.T) {
 					}
 					eval.Reset(&moment{values: map[pdu.PMID]*Vector{1: x, 2: y}})
 					got := eval.Value(m)
-					want := &Vector{Type: m.Desc.Type, Insts: &InstSet{}}
+					want := &Vector{Type: m.Desc.Type}
+					var ids []pdu.Inst
 					for i := range x.Len() {
-						at := slices.Index(y.Insts.ids, x.At(i))
+						at := slices.Index(y.Insts.IDs(), x.At(i))
 						if at < 0 {
 							continue
 						}
 						typ, bits := model(op, tx, x.Bits[i], ty, y.Bits[at])
 						require.Equal(t, m.Desc.Type, typ)
 						want.Bits = append(want.Bits, bits)
-						want.Insts.ids = append(want.Insts.ids, x.At(i))
+						ids = append(ids, x.At(i))
 					}
+					want.Insts = NewInstSet(ids)
 					require.Equal(t, want.shown(), got.shown(), "%s %s %s: %s, %s", tx, op, ty, x.shown(), y.shown())
 				}
 			}

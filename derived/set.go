@@ -27,6 +27,25 @@ type checkedMetric struct {
 	Desc       pdu.Desc // its PMID is pdu.NoPMID: identity is the business of whoever serves it
 }
 
+// Metrics returns all metrics, in the order of the definitions; read-only.
+func (s *checkedSet) Metrics() []*checkedMetric { return s.metrics }
+
+// Ordered returns all metrics, each after those that its definition names, as far as they do not name each other in a circle;
+// read-only.
+func (s *checkedSet) Ordered() []*checkedMetric { return s.ordered }
+
+// Lookup finds a metric by its definition's name.
+func (s *checkedSet) Lookup(name string) (*checkedMetric, bool) {
+	m, ok := s.names[name]
+	return m, ok
+}
+
+// GroupDomains are the instance domains of ours that metrics of the set have, or what they are computed from; read-only.
+func (s *checkedSet) GroupDomains() map[pdu.InDom]GroupDomain { return s.groupDomains }
+
+// Language is what the site has configured about the meaning of definitions.
+func (s *checkedSet) Language() language { return s.language }
+
 // newCheckedSet checks definitions, in the language as the site has configured it. They should have distinct names; of several
 // with one name the last one counts. The set keeps the catalog, whose answers should stay the same. prefix is as for [Language.NewSet].
 func newCheckedSet(l language, defs []*Definition, cat Catalog, prefix string) *checkedSet {

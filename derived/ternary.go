@@ -62,7 +62,7 @@ func (e *Evaluation) perInstance(i int32, c *cell, guard, a, b *Vector) {
 	}
 	m.ids = m.ids[:0]
 	failed := pdu.Code(0)
-	for k, id := range guard.Insts.ids {
+	for k, id := range guard.Insts.IDs() {
 		v := b
 		if guard.Bits[k] != 0 {
 			v = a

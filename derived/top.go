@@ -19,7 +19,7 @@ func (e *Evaluation) top(i int32, s *step, c *cell) {
 		copy(e.numbers(i, c, len(a.Bits)), a.Bits)
 		return
 	}
-	m, ids, order, turn := c.more(), a.Insts.ids, ascending(s.typ), uint64(0)
+	m, ids, order, turn := c.more(), a.Insts.IDs(), ascending(s.typ), uint64(0)
 	if s.variant {
 		turn = flip(s.typ)
 	}

@@ -72,7 +72,7 @@ func (c *compiler) window(e *syntax.Call, n *Node) uint32 {
 // Key is the same for windows of two sets that have the same values: those of one of them can go on as those of the other.
 func (s *Set) Key(w *Window) string {
 	var b strings.Builder
-	fmt.Fprint(&b, w.Func, w.N, w.Span, w.Every, w.Type, w.Desc, w.Own, s.checked.language.NoValue)
+	fmt.Fprint(&b, w.Func, w.N, w.Span, w.Every, w.Type, w.Desc, w.Own, s.checked.Language().NoValue)
 	seen := make(map[string]bool)
 	for next := []syntax.Expr{w.expr}; len(next) > 0; {
 		e := next[len(next)-1]
