@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/pdu"
 )
 
 // steady makes two samples of the sets of the tests' collector with n instances each, which are the
 // same list, as in a system where nothing comes or goes. split gives every metric a list of its own.
-func steady(tb testing.TB, n int, split bool) (testCatalog, []Sample) {
+func steady(tb testing.TB, n int, split bool) (derivedtest.Catalog, []Sample) {
 	tb.Helper()
-	cat := newTestCatalog(tb)
+	cat := derivedtest.NewCatalog(tb)
 	ids := make([]pdu.Inst, n)
 	names := map[pdu.Inst]string{}
 	for i := range ids {
@@ -24,12 +25,12 @@ func steady(tb testing.TB, n int, split bool) (testCatalog, []Sample) {
 		names[ids[i]] = "inst-" + strconv.Itoa(i)
 	}
 	insts := NewInstSet(ids)
-	table := map[pdu.InDom]*NameTable{binInDom: NewNameTable(names, map[string]pdu.Inst{"it": pdu.Inst(n / 2)})}
+	table := map[pdu.InDom]*NameTable{derivedtest.BinInDom: NewNameTable(names, map[string]pdu.Inst{"it": pdu.Inst(n / 2)})}
 	var samples []Sample
 	lists := map[pdu.PMID]*InstSet{}
 	for at := range 3 {
 		m := &moment{at: time.Unix(int64(100-at), 0), values: map[pdu.PMID]*Vector{}, names: table}
-		for _, d := range cat.metrics {
+		for _, d := range cat.Metrics {
 			if !d.Type.Numeric() {
 				continue
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/pdu"
 )
 
@@ -24,7 +25,7 @@ var benchOperands = []string{"a", "b", "x", "y"}
 func benchCatalog() CatalogMap {
 	cat := CatalogMap{}
 	for i, name := range benchOperands {
-		d := pdu.Desc{PMID: pdu.NewPMID(29, 1, i), Type: pdu.TypeU64, InDom: binInDom, Sem: pdu.SemCounter}
+		d := pdu.Desc{PMID: pdu.NewPMID(29, 1, i), Type: pdu.TypeU64, InDom: derivedtest.BinInDom, Sem: pdu.SemCounter}
 		if i >= 2 {
 			d.Type, d.Sem = pdu.TypeDouble, pdu.SemInstant
 		}
@@ -295,7 +296,7 @@ func BenchmarkMatch(b *testing.B) {
 					for i, inst := range all[round%rounds] {
 						names[inst.ID], ids[i] = inst.Name, inst.ID
 					}
-					now.names[binInDom], v.Insts = NewNameTable(names, nil), NewInstSet(ids)
+					now.names[derivedtest.BinInDom], v.Insts = NewNameTable(names, nil), NewInstSet(ids)
 					eval.Reset(now)
 					eval.Value(m)
 					round++
@@ -343,7 +344,7 @@ type definitionKind struct {
 func definitionKinds(tb testing.TB) []definitionKind {
 	const n = 5000
 	cat, simple := simpleDefinitions(tb, n)
-	tests := newTestCatalog(tb)
+	tests := derivedtest.NewCatalog(tb)
 	var ratios, filtered []*Definition
 	for i := range n {
 		ratios = append(ratios, definition(tb, fmt.Sprint("m", i),

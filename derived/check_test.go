@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -26,7 +27,7 @@ func TestCheck(t *testing.T) {
 	files, err := filepath.Glob("testdata/check/*.txt")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	cat := newTestCatalog(t)
+	cat := derivedtest.NewCatalog(t)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
@@ -36,7 +37,7 @@ func TestCheck(t *testing.T) {
 			for _, line := range lines {
 				if let, ok := strings.CutPrefix(line, "let "); ok {
 					name, expr, _ := strings.Cut(let, " = ")
-					lets = append(lets, definition(t, name, expr))
+					lets = append(lets, parsed(t, name, expr))
 				}
 			}
 			var table strings.Builder
@@ -50,16 +51,24 @@ func TestCheck(t *testing.T) {
 				}
 				got := metadata(line, lets, cat)
 				fmt.Fprintf(&table, "%s\n\t%s\n", line, got)
-				if !*update {
+				if !*derivedtest.Update {
 					require.Less(t, i+1, len(lines), "%s: no result", line)
 					assert.Equal(t, strings.TrimSpace(lines[i+1]), got, "%s", line)
 				}
 			}
-			if *update {
+			if *derivedtest.Update {
 				require.NoError(t, os.WriteFile(file, []byte(strings.TrimSuffix(table.String(), "\n")), 0o644))
 			}
 		})
 	}
+}
+
+// parsed parses a text that is known to be good.
+func parsed(tb testing.TB, name, text string) *Definition {
+	tb.Helper()
+	d, err := Parse(name, text)
+	require.NoError(tb, err, "%s = %s", name, text)
+	return d
 }
 
 // metadata is the line that a table has for an expression.
@@ -68,7 +77,7 @@ func metadata(expr string, lets []*Definition, cat Catalog) string {
 	if err != nil {
 		return err.Error()
 	}
-	set := Language{}.NewSet(append([]*Definition{def}, lets...), cat, "derived")
+	set := newCheckedSet(language{}, append([]*Definition{def}, lets...), cat, "derived")
 	m, _ := set.Lookup("it")
 	if m.Err != nil {
 		return "error: " + strings.TrimPrefix(m.Err.Error(), "Semantic error: derived metric it: ")
@@ -93,27 +102,27 @@ func written(d pdu.Desc) string {
 func TestCatalogue(t *testing.T) {
 	require.Len(t, catalogue, int(RuleWindowChange)+1)
 	used := []*Definition{
-		definition(t, "cycle.a", "cycle.b - 1"),
-		definition(t, "cycle.b", "2 * derived.cycle.a"),
-		definition(t, "broken.definition", "string + 1"),
-		definition(t, "deep.first", "long.one"+strings.Repeat(" + 1", 9_000)),
-		definition(t, "deep.second", "deep.first"+strings.Repeat(" + 1", 9_000)),
-		definition(t, "deep.last", "deep.second"+strings.Repeat(" + 1", 9_000)),
+		parsed(t, "cycle.a", "cycle.b - 1"),
+		parsed(t, "cycle.b", "2 * derived.cycle.a"),
+		parsed(t, "broken.definition", "string + 1"),
+		parsed(t, "deep.first", "long.one"+strings.Repeat(" + 1", 9_000)),
+		parsed(t, "deep.second", "deep.first"+strings.Repeat(" + 1", 9_000)),
+		parsed(t, "deep.last", "deep.second"+strings.Repeat(" + 1", 9_000)),
 	}
 	for rule := RuleUnknownOperand; rule <= RuleWindowChange; rule++ {
 		t.Run(fmt.Sprint(int(rule), " ", rule), func(t *testing.T) {
 			require.NotEmpty(t, rule.String())
-			defs := []*Definition{definition(t, "it", catalogue[rule].example)}
+			defs := []*Definition{parsed(t, "it", catalogue[rule].example)}
 			if rule >= RuleCycle {
 				defs = append(defs, used...)
 			}
-			language := Language{GroupInDom: func(g GroupDomain) pdu.InDom {
+			l := language{GroupInDom: func(g GroupDomain) pdu.InDom {
 				if g.Label == "full" {
 					return pdu.NoInDom
 				}
 				return pdu.NewInDom(groupsOf, firstGroupSerial)
 			}}
-			m := language.NewSet(defs, newTestCatalog(t), "derived").Metrics()[0]
+			m := newCheckedSet(l, defs, derivedtest.NewCatalog(t), "derived").Metrics()[0]
 			require.NotNil(t, m.Err, "%s is good", catalogue[rule].example)
 			assert.Equal(t, rule, m.Err.Rule, m.Err.Error())
 			assert.Equal(t, "it", m.Err.Metric)
@@ -139,7 +148,7 @@ func TestErrorSpan(t *testing.T) {
 		{"defined", "1 + defined(broken.desc)", "broken.desc"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, m := only(t, row.expr, newTestCatalog(t))
+			m := newCheckedSet(language{}, []*Definition{parsed(t, "it", row.expr)}, derivedtest.NewCatalog(t), "derived").Metrics()[0]
 			require.NotNil(t, m.Err)
 			assert.Equal(t, row.part, row.expr[m.Err.Span.Start:m.Err.Span.End])
 			assert.Equal(t, m.Err.Span.Start, m.Err.Offset())
@@ -163,11 +172,11 @@ func TestErrorUnbound(t *testing.T) {
 	} {
 		t.Run(expr, func(t *testing.T) {
 			defs := []*Definition{
-				definition(t, "it", expr), definition(t, "user", "nosuch + 1"),
-				definition(t, "user.user", "user + 1"), definition(t, "bad.user", "bad + 1"),
-				definition(t, "bad", "string + 1"), definition(t, "round", "it"),
+				parsed(t, "it", expr), parsed(t, "user", "nosuch + 1"),
+				parsed(t, "user.user", "user + 1"), parsed(t, "bad.user", "bad + 1"),
+				parsed(t, "bad", "string + 1"), parsed(t, "round", "it"),
 			}
-			m := Language{}.NewSet(defs, newTestCatalog(t), "derived").Metrics()[0]
+			m := newCheckedSet(language{}, defs, derivedtest.NewCatalog(t), "derived").Metrics()[0]
 			require.NotNil(t, m.Err)
 			assert.Equal(t, unbound, m.Err.Unbound())
 		})
@@ -182,7 +191,7 @@ func chain(tb testing.TB, n int) []*Definition {
 		if i == n-1 {
 			next = "long.one"
 		}
-		defs[i] = definition(tb, "m"+strconv.Itoa(i), next)
+		defs[i] = parsed(tb, "m"+strconv.Itoa(i), next)
 	}
 	return defs
 }
@@ -203,7 +212,7 @@ func TestChain(t *testing.T) {
 				reversed[row.n-1-i] = d
 			}
 			for name, defs := range map[string][]*Definition{"forwards": defs, "backwards": reversed} {
-				set := Language{}.NewSet(defs, newTestCatalog(t), "derived")
+				set := newCheckedSet(language{}, defs, derivedtest.NewCatalog(t), "derived")
 				good := 0
 				for _, m := range set.Metrics() {
 					if m.Err == nil {
@@ -221,8 +230,8 @@ func TestChain(t *testing.T) {
 // The error at the end of a long chain is told in each of its definitions, but not again and again.
 func TestBrokenChain(t *testing.T) {
 	defs := chain(t, 10_000)
-	defs[9_999] = definition(t, "m9999", "nosuch")
-	m := Language{}.NewSet(defs, newTestCatalog(t), "derived").Metrics()[0]
+	defs[9_999] = parsed(t, "m9999", "nosuch")
+	m := newCheckedSet(language{}, defs, derivedtest.NewCatalog(t), "derived").Metrics()[0]
 	require.NotNil(t, m.Err)
 	assert.EqualError(t, m.Err, "Semantic error: derived metric m0: operand m1: Definition of operand metric failed "+
 		"(Semantic error: derived metric m9999: operand nosuch: Unknown operand metric)")
@@ -233,8 +242,8 @@ func TestBrokenChain(t *testing.T) {
 func TestRing(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 1000, maxChain + 1000} {
 		defs := chain(t, n)
-		defs[n-1] = definition(t, defs[n-1].Name, "derived.m0 * 2")
-		for _, m := range (Language{}).NewSet(defs, newTestCatalog(t), "derived").Metrics() {
+		defs[n-1] = parsed(t, defs[n-1].Name, "derived.m0 * 2")
+		for _, m := range newCheckedSet(language{}, defs, derivedtest.NewCatalog(t), "derived").Metrics() {
 			require.NotNil(t, m.Err)
 			if n <= maxChain {
 				require.Equal(t, RuleCycle, m.Err.Rule)
@@ -243,25 +252,11 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// Definitions that each use the one before twice make a tree that doubles with each of them, and a
-// program that does not.
-func TestSharedDefinitions(t *testing.T) {
-	defs := []*Definition{definition(t, "m0", "long.one")}
-	for i := 1; i <= 1000; i++ {
-		before := "m" + strconv.Itoa(i-1)
-		defs = append(defs, definition(t, "m"+strconv.Itoa(i), before+" + "+before))
-	}
-	set := Language{}.NewSet(defs, newTestCatalog(t), "derived")
-	assert.Len(t, set.program.steps, 1001)
-	last, _ := set.Lookup("m1000")
-	require.Nil(t, last.Err)
-}
-
 // Of several definitions with one name the last one counts, in the place of the first.
 func TestDuplicateName(t *testing.T) {
-	set := Language{}.NewSet([]*Definition{
-		definition(t, "a", "1"), definition(t, "b", "a"), definition(t, "a", "1.5"),
-	}, newTestCatalog(t), "derived")
+	set := newCheckedSet(language{}, []*Definition{
+		parsed(t, "a", "1"), parsed(t, "b", "a"), parsed(t, "a", "1.5"),
+	}, derivedtest.NewCatalog(t), "derived")
 	require.Len(t, set.Metrics(), 2)
 	assert.Equal(t, "a", set.Metrics()[0].Name)
 	b, ok := set.Lookup("b")
@@ -273,36 +268,36 @@ func TestDuplicateName(t *testing.T) {
 
 // Without a prefix there is no other name for a definition.
 func TestNoPrefix(t *testing.T) {
-	set := Language{}.NewSet([]*Definition{definition(t, "a", "1"), definition(t, "b", "derived.a")}, newTestCatalog(t), "")
+	set := newCheckedSet(language{}, []*Definition{parsed(t, "a", "1"), parsed(t, "b", "derived.a")}, derivedtest.NewCatalog(t), "")
 	require.NotNil(t, set.Metrics()[1].Err)
 	assert.Equal(t, RuleUnknownOperand, set.Metrics()[1].Err.Rule)
 }
 
 // asked counts what the checker asks of a collector.
 type asked struct {
-	testCatalog
+	derivedtest.Catalog
 	names map[string]bool
 }
 
 func (c asked) Desc(name string) (pdu.Desc, error) {
 	c.names[name] = true
-	return c.testCatalog.Desc(name)
+	return c.Catalog.Desc(name)
 }
 
 // A collector is never asked for what would be our own metrics, nor for the operand that a static
 // guard does not select.
 func TestNotAsked(t *testing.T) {
-	cat := asked{newTestCatalog(t), map[string]bool{}}
-	Language{}.NewSet([]*Definition{
-		definition(t, "a", "derived.b + derived.nosuch"),
-		definition(t, "b", "long.one"),
-		definition(t, "c", "1 ? long.ten : bin"),
+	cat := asked{derivedtest.NewCatalog(t), map[string]bool{}}
+	newCheckedSet(language{}, []*Definition{
+		parsed(t, "a", "derived.b + derived.nosuch"),
+		parsed(t, "b", "long.one"),
+		parsed(t, "c", "1 ? long.ten : bin"),
 	}, cat, "derived")
 	assert.Equal(t, map[string]bool{"long.one": true, "long.ten": true}, cat.names)
 }
 
 func TestNames(t *testing.T) {
-	d := definition(t, "it", `defined(a) ? sum(b) + anon(PM_TYPE_32) : mkconst(1, meta=c) + (b)[x] ? rescale(d, "") : novalue(meta=e)`)
+	d := parsed(t, "it", `defined(a) ? sum(b) + anon(PM_TYPE_32) : mkconst(1, meta=c) + (b)[x] ? rescale(d, "") : novalue(meta=e)`)
 	var names []string
 	for name := range d.Names {
 		names = append(names, name)

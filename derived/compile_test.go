@@ -5,10 +5,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/pdu"
 )
 
@@ -18,17 +20,17 @@ func TestCompile(t *testing.T) {
 	const file = "testdata/compile/steps.txt"
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	cat := newTestCatalog(t)
+	cat := derivedtest.NewCatalog(t)
 	var made strings.Builder
 	for _, story := range strings.Split(string(text), "=== ")[1:] {
 		title, body, _ := strings.Cut(story, "\n")
 		var defs []*Definition
 		for line := range strings.SplitSeq(body, "\n") {
 			if name, expr, ok := strings.Cut(line, " = "); ok && line[0] != '\t' {
-				defs = append(defs, definition(t, name, expr))
+				defs = append(defs, source(t, name, expr))
 			}
 		}
-		set := Language{}.NewSet(defs, cat, "derived")
+		set := newSet(newCheckedSet(language{}, defs, cat, "derived"))
 		fmt.Fprintf(&made, "=== %s\n", title)
 		for _, m := range set.Metrics() {
 			require.Nil(t, m.Err)
@@ -39,64 +41,72 @@ func TestCompile(t *testing.T) {
 		}
 		fmt.Fprintf(&made, "%d steps\n", len(set.program.steps))
 	}
-	golden(t, "compile/steps.txt", made.String())
+	derivedtest.Golden(t, "compile/steps.txt", made.String())
+}
+
+// source parses a text that is known to be good.
+func source(tb testing.TB, name, text string) *Definition {
+	tb.Helper()
+	d, err := Parse(name, text)
+	require.NoError(tb, err, "%s = %s", name, text)
+	return d
 }
 
 // What one definition takes from samples before is not what another one takes, wherever their trees lie.
 func TestCompileApart(t *testing.T) {
-	cat := newTestCatalog(t)
+	cat := derivedtest.NewCatalog(t)
 	texts := []string{"delta(bin + 1)", "delta(bin * 2)", "delta(-bin)"}
 	var defs []*Definition
 	for i, text := range texts {
-		defs = append(defs, definition(t, fmt.Sprintf("d%d", i), text))
+		defs = append(defs, source(t, fmt.Sprintf("d%d", i), text))
 	}
-	set := Language{}.NewSet(defs, cat, "derived")
+	set := newSet(newCheckedSet(language{}, defs, cat, "derived"))
 	for i, m := range set.Metrics() {
-		alone := Language{}.NewSet(defs[i:i+1], cat, "derived")
+		alone := newSet(newCheckedSet(language{}, defs[i:i+1], cat, "derived"))
 		assert.Equal(t, alone.disassemble(alone.Metrics()[0]), set.disassemble(m), texts[i])
 	}
 }
 
 // Every step comes after those that it takes from, whatever the order of the definitions.
 func TestStepOrder(t *testing.T) {
-	set := Language{}.NewSet([]*Definition{
-		definition(t, "a", "derived.b + delta(derived.c)"),
-		definition(t, "b", "rate(c * 2) + 1"),
-		definition(t, "c", "bin ? bin : -bin"),
-	}, newTestCatalog(t), "derived")
+	set := newSet(newCheckedSet(language{}, []*Definition{
+		source(t, "a", "derived.b + delta(derived.c)"),
+		source(t, "b", "rate(c * 2) + 1"),
+		source(t, "c", "bin ? bin : -bin"),
+	}, derivedtest.NewCatalog(t), "derived"))
 	for i, s := range set.program.steps {
 		s.takes(func(k int32) { assert.Less(t, k, int32(i)) })
 	}
 }
 
 func TestNeeds(t *testing.T) {
-	cat := newTestCatalog(t)
-	id := func(name string) pdu.PMID { return cat.metrics[name].PMID }
-	set := Language{}.NewSet([]*Definition{
-		definition(t, "nothing", "1 + defined(long.one)"),
-		definition(t, "plain", "bin.d + bin + bin.d"),
-		definition(t, "match", "matchinst(/x/, bin) + matchinst(/y/, bin)"),
-		definition(t, "select", "bin[b] + bin[a] * bin.d[a]"),
-		definition(t, "members", "mkconst(1, indom=29.3) + other"),
-		definition(t, "history", "delta(rate(bin) > 0) + delta(bin.u)"),
-		definition(t, "nested", "derived.match + (plain)[c]"),
-		definition(t, "chosen", "defined(nosuch) ? bin : long.one"),
-		definition(t, "broken", "nosuch + long.one"),
-	}, cat, "derived")
+	cat := derivedtest.NewCatalog(t)
+	id := func(name string) pdu.PMID { return cat.Metrics[name].PMID }
+	set := newSet(newCheckedSet(language{}, []*Definition{
+		source(t, "nothing", "1 + defined(long.one)"),
+		source(t, "plain", "bin.d + bin + bin.d"),
+		source(t, "match", "matchinst(/x/, bin) + matchinst(/y/, bin)"),
+		source(t, "select", "bin[b] + bin[a] * bin.d[a]"),
+		source(t, "members", "mkconst(1, indom=29.3) + other"),
+		source(t, "history", "delta(rate(bin) > 0) + delta(bin.u)"),
+		source(t, "nested", "derived.match + (plain)[c]"),
+		source(t, "chosen", "defined(nosuch) ? bin : long.one"),
+		source(t, "broken", "nosuch + long.one"),
+	}, cat, "derived"))
 	for name, want := range map[string]Needs{
 		"nothing": {},
 		"plain":   {Operands: []pdu.PMID{id("bin"), id("bin.d")}},
-		"match":   {Operands: []pdu.PMID{id("bin")}, Names: []pdu.InDom{binInDom}},
+		"match":   {Operands: []pdu.PMID{id("bin")}, Names: []pdu.InDom{derivedtest.BinInDom}},
 		"select": {
 			Operands:  []pdu.PMID{id("bin"), id("bin.d")},
-			Selectors: []Selector{{binInDom, "a"}, {binInDom, "b"}},
+			Selectors: []Selector{{derivedtest.BinInDom, "a"}, {derivedtest.BinInDom, "b"}},
 		},
-		"members": {Operands: []pdu.PMID{id("other")}, Members: []pdu.InDom{otherInDom}},
+		"members": {Operands: []pdu.PMID{id("other")}, Members: []pdu.InDom{derivedtest.OtherInDom}},
 		"history": {Operands: []pdu.PMID{id("bin"), id("bin.u")}, History: 2, Adds: true},
 		"nested": {
 			Operands:  []pdu.PMID{id("bin"), id("bin.d")},
-			Names:     []pdu.InDom{binInDom},
-			Selectors: []Selector{{binInDom, "c"}},
+			Names:     []pdu.InDom{derivedtest.BinInDom},
+			Selectors: []Selector{{derivedtest.BinInDom, "c"}},
 		},
 		"chosen": {Operands: []pdu.PMID{id("long.one")}},
 		"broken": {},
@@ -105,4 +115,18 @@ func TestNeeds(t *testing.T) {
 		require.True(t, ok)
 		assert.Equal(t, want, *m.Needs(), name)
 	}
+}
+
+// dated is a sample of which only the time is known.
+type dated struct {
+	Sample
+	at time.Time
+}
+
+// Samples that no longer belong to the evaluation's history are not kept.
+func TestResetForgetsSamples(t *testing.T) {
+	e := newSet(newCheckedSet(language{}, nil, derivedtest.NewCatalog(t), "derived")).NewEvaluation()
+	e.Reset(dated{at: time.Unix(2, 0)}, dated{at: time.Unix(1, 0)})
+	e.Reset(dated{at: time.Unix(3, 0)})
+	assert.Nil(t, e.history[:2][1])
 }

@@ -53,6 +53,9 @@ func (s *Set) Lookup(name string) (*Metric, bool) {
 	return s.metrics[m.index], true
 }
 
+// Steps is how many steps compute all metrics.
+func (s *Set) Steps() int { return len(s.program.steps) }
+
 // GroupDomains are the instance domains of ours that metrics of the set have, or what they are computed from; read-only.
 func (s *Set) GroupDomains() map[pdu.InDom]GroupDomain { return s.groupDomains }
 

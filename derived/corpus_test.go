@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 	"pmdaderived/test/conformance"
@@ -139,7 +140,7 @@ func TestCorpus(t *testing.T) {
 	assert.Greater(t, classes["semantic "], 140)
 	assert.Greater(t, classes["syntax "], 200)
 	assert.Greater(t, classes["unbound "], 20)
-	golden(t, "corpus-differences.txt", report.String())
+	derivedtest.Golden(t, "corpus-differences.txt", report.String())
 }
 
 // compare returns how our answer differs from that of libpcp.

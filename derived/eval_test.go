@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/pdu"
 )
 
@@ -46,7 +47,7 @@ func TestEval(t *testing.T) {
 				title, _, _ := strings.Cut(story, "\n")
 				t.Run(title, func(t *testing.T) { stories[i+1] = runStory(t, story) })
 			}
-			if *update {
+			if *derivedtest.Update {
 				require.NoError(t, os.WriteFile(file, []byte(strings.Join(stories, "=== ")), 0o644))
 			}
 		})
@@ -57,7 +58,7 @@ func TestEval(t *testing.T) {
 func runStory(t *testing.T, text string) string {
 	lines := strings.Split(text, "\n")
 	var made strings.Builder
-	s := &story{tb: t, cat: newTestCatalog(t)}
+	s := &story{tb: t, cat: derivedtest.NewCatalog(t)}
 	for i := 0; i < len(lines); i++ {
 		if i == len(lines)-1 {
 			made.WriteString(lines[i])
@@ -76,7 +77,7 @@ func runStory(t *testing.T, text string) string {
 			want = append(want, strings.TrimPrefix(lines[i+1], "\t"))
 		}
 		got := s.results(expr)
-		if !*update {
+		if !*derivedtest.Update {
 			assert.Equal(t, want, got, "%s", expr)
 		}
 		for _, line := range got {
@@ -89,7 +90,7 @@ func runStory(t *testing.T, text string) string {
 // story is what the lines of a script have said so far.
 type story struct {
 	tb      testing.TB
-	cat     testCatalog
+	cat     derivedtest.Catalog
 	samples []*moment
 	lets    []*Definition
 }
@@ -115,32 +116,26 @@ func (s *story) line(line string) {
 		for _, p := range pairs {
 			names[inst(s.tb, p[0])] = p[1]
 		}
-		now.table(indomNamed(indom)).names = names
+		now.named(inDom(s.tb, indom), names, nil, nil)
 	case "labels":
 		indom, label, _ := strings.Cut(indom, " ")
 		values := map[pdu.Inst]string{}
 		for _, p := range pairs {
 			values[inst(s.tb, p[0])] = p[1]
 		}
-		d := indomNamed(indom)
-		labels := maps.Clone(now.table(d).labels)
-		if labels == nil {
-			labels = map[string]map[pdu.Inst]string{}
-		}
-		labels[label] = values
-		now.names[d] = now.table(d).WithLabels(labels)
+		now.named(inDom(s.tb, indom), nil, nil, map[string]map[pdu.Inst]string{label: values})
 	case "select":
 		selectors := map[string]pdu.Inst{}
 		for _, p := range pairs {
 			selectors[p[0]] = inst(s.tb, p[1])
 		}
-		now.table(indomNamed(indom)).selectors = selectors
+		now.named(inDom(s.tb, indom), nil, selectors, nil)
 	case "members":
 		var ids []pdu.Inst
 		for _, p := range pairs {
 			ids = append(ids, inst(s.tb, p[1]))
 		}
-		now.members[indomNamed(indom)] = NewInstSet(ids)
+		now.members[inDom(s.tb, indom)] = NewInstSet(ids)
 	default:
 		desc, err := s.cat.Desc(what)
 		require.NoError(s.tb, err, line)
@@ -148,14 +143,23 @@ func (s *story) line(line string) {
 	}
 }
 
-// table returns a table that only this sample has.
-func (m *moment) table(d pdu.InDom) *NameTable {
-	t := &NameTable{}
-	if old := m.names[d]; old != nil {
-		*t = *old
+// named gives the sample a table of names of its own, with what is given in place of what it has. Other labels stay.
+func (m *moment) named(d pdu.InDom, names map[pdu.Inst]string, selectors map[string]pdu.Inst, labels map[string]map[pdu.Inst]string) {
+	table := m.tables[d]
+	if names != nil {
+		table.names = names
 	}
-	m.names[d] = t
-	return t
+	if selectors != nil {
+		table.selectors = selectors
+	}
+	all := maps.Clone(table.labels)
+	if all == nil {
+		all = map[string]map[pdu.Inst]string{}
+	}
+	maps.Copy(all, labels)
+	table.labels = all
+	m.tables[d] = table
+	m.names[d] = NewNameTable(table.names, table.selectors).WithLabels(all)
 }
 
 // next begins a sample with all that the one before has.
@@ -164,7 +168,7 @@ func (s *story) next(at string) {
 	require.NoError(s.tb, err)
 	m := &moment{
 		at:     time.Unix(1_700_000_000, 0).Add(time.Duration(seconds * float64(time.Second))),
-		values: map[pdu.PMID]*Vector{}, names: map[pdu.InDom]*NameTable{}, members: map[pdu.InDom]*InstSet{},
+		values: map[pdu.PMID]*Vector{}, names: map[pdu.InDom]*NameTable{}, tables: map[pdu.InDom]table{}, members: map[pdu.InDom]*InstSet{},
 	}
 	if n := len(s.samples); n > 0 {
 		old := s.samples[n-1]
@@ -174,6 +178,7 @@ func (s *story) next(at string) {
 		for d, v := range old.names {
 			m.names[d] = v
 		}
+		maps.Copy(m.tables, old.tables)
 		for d, v := range old.members {
 			m.members[d] = v
 		}
@@ -212,6 +217,12 @@ func words(tb testing.TB, text string) [][2]string {
 	return pairs
 }
 
+func inDom(tb testing.TB, text string) pdu.InDom {
+	d, err := pdu.ParseInDom(text)
+	require.NoError(tb, err)
+	return d
+}
+
 func inst(tb testing.TB, text string) pdu.Inst {
 	n, err := strconv.Atoi(text)
 	require.NoError(tb, err)
@@ -248,8 +259,8 @@ func vector(tb testing.TB, desc pdu.Desc, text string) *Vector {
 	return v
 }
 
-// shown is a vector as VALUES.
-func (v *Vector) shown() string {
+// textOf is a vector as VALUES.
+func textOf(v *Vector) string {
 	if v.Code < 0 {
 		return "error: " + v.Code.Error()
 	}
@@ -290,9 +301,9 @@ func (s *story) results(expr string) []string {
 		fresh.Reset(newestFirst(s.samples[:i+1])...)
 		v := fresh.Value(m)
 		checkVector(s.tb, m, v)
-		text := v.shown()
+		text := textOf(v)
 		kept.Reset(newestFirst(shared[:i+1])...)
-		assert.Equal(s.tb, text, kept.Value(m).shown(), "%s with a kept evaluation", expr)
+		assert.Equal(s.tb, text, textOf(kept.Value(m)), "%s with a kept evaluation", expr)
 		got = append(got, text)
 	}
 	return got

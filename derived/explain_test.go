@@ -7,13 +7,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived/internal/derivedtest"
 )
 
 // Lines shows every kind of node, with the operands of operators cut short.
 func TestLines(t *testing.T) {
 	lets := []*Definition{
-		definition(t, "sum2", "byte + kbyte"), definition(t, "twice", "sum2 * derived.sum2"),
-		definition(t, "chosen", "defined(sum2) ? sum2 : twice"),
+		parsed(t, "sum2", "byte + kbyte"), parsed(t, "twice", "sum2 * derived.sum2"),
+		parsed(t, "chosen", "defined(sum2) ? sum2 : twice"),
 	}
 	for _, row := range []struct{ expr, want string }{
 		{"(long.one)", "long.one\n"},
@@ -35,7 +37,7 @@ func TestLines(t *testing.T) {
 		{"nosuch", ""},
 	} {
 		t.Run(row.expr, func(t *testing.T) {
-			set := Language{}.NewSet(append([]*Definition{definition(t, "it", row.expr)}, lets...), newTestCatalog(t), "derived")
+			set := newCheckedSet(language{}, append([]*Definition{parsed(t, "it", row.expr)}, lets...), derivedtest.NewCatalog(t), "derived")
 			m, _ := set.Lookup("it")
 			assert.Equal(t, row.want, drawn(m))
 		})
@@ -43,7 +45,7 @@ func TestLines(t *testing.T) {
 }
 
 // drawn is a line for each node, indented by its depth.
-func drawn(m *Metric) string {
+func drawn(m *checkedMetric) string {
 	var b strings.Builder
 	for l := range m.Lines {
 		b.WriteString(strings.Repeat(" ", l.Depth))
@@ -67,7 +69,7 @@ func drawn(m *Metric) string {
 
 // Lines stops when it is told to, wherever that is.
 func TestLinesStops(t *testing.T) {
-	_, m := only(t, "(bin + 1) * -(bin - 2)", newTestCatalog(t))
+	m := newCheckedSet(language{}, []*Definition{parsed(t, "it", "(bin + 1) * -(bin - 2)")}, derivedtest.NewCatalog(t), "derived").Metrics()[0]
 	total := strings.Count(drawn(m), "\n")
 	require.Equal(t, 8, total)
 	for stop := 1; stop <= total; stop++ {
@@ -83,11 +85,11 @@ func TestLinesStops(t *testing.T) {
 
 // Definitions that double with each level have a tree of 2^40 nodes, of which few are shown.
 func TestLinesOfSharedTrees(t *testing.T) {
-	defs := []*Definition{definition(t, "d0", "long.one")}
+	defs := []*Definition{parsed(t, "d0", "long.one")}
 	for i := range 40 {
-		defs = append(defs, definition(t, fmt.Sprintf("d%d", i+1), fmt.Sprintf("d%d + d%d", i, i)))
+		defs = append(defs, parsed(t, fmt.Sprintf("d%d", i+1), fmt.Sprintf("d%d + d%d", i, i)))
 	}
-	m, _ := Language{}.NewSet(defs, newTestCatalog(t), "derived").Lookup("d40")
+	m, _ := newCheckedSet(language{}, defs, derivedtest.NewCatalog(t), "derived").Lookup("d40")
 	require.Nil(t, m.Err)
 	assert.Equal(t, 81, strings.Count(drawn(m), "\n"))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 	"pmdaderived/test/conformance"
@@ -49,9 +50,9 @@ func judgeSeven(t *testing.T, cases []*conformance.Case, tally *conformance.Tall
 		if !ok {
 			continue
 		}
-		desc := pdu.Desc{PMID: pdu.NewPMID(29, 0, len(metrics)+1), Type: typeOf(c.Type), Sem: SemanticsNamed(c.Sem), InDom: pdu.NoInDom}
+		desc := pdu.Desc{PMID: pdu.NewPMID(29, 0, len(metrics)+1), Type: derivedtest.TypeOf(c.Type), Sem: SemanticsNamed(c.Sem), InDom: pdu.NoInDom}
 		if c.InDom != nil {
-			desc.InDom = indomNamed(*c.InDom)
+			desc.InDom = inDom(t, *c.InDom)
 		}
 		desc.Units, _, err = pdu.ParseUnits(c.Units)
 		require.NoError(t, err, c.Units)

@@ -2,12 +2,14 @@ package derived
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/pdu"
 )
 
@@ -23,13 +25,13 @@ func groupedMoment(first, n int, insts *InstSet, names *NameTable) *moment {
 		insts, names = NewInstSet(ids), NewNameTable(table, nil)
 	}
 	m := &moment{
-		at: time.Unix(int64(first), 0), values: map[pdu.PMID]*Vector{}, names: map[pdu.InDom]*NameTable{binInDom: names},
+		at: time.Unix(int64(first), 0), values: map[pdu.PMID]*Vector{}, names: map[pdu.InDom]*NameTable{derivedtest.BinInDom: names},
 	}
 	text, whole, x := &Vector{Insts: insts, Type: pdu.TypeString}, &Vector{Insts: insts, Type: pdu.Type64}, &Vector{Insts: insts, Type: pdu.TypeDouble}
 	for i := range n {
 		text.Blobs = append(text.Blobs, []byte("user-"+strconv.Itoa((first+i)%100)))
 		whole.Bits = append(whole.Bits, uint64((first+i)%100))
-		x.Bits = append(x.Bits, fromDouble(float64(i)))
+		x.Bits = append(x.Bits, math.Float64bits(float64(i)))
 	}
 	cat := groupCatalog()
 	m.values[cat["some.texts"].PMID], m.values[cat["whole"].PMID], m.values[cat["x"].PMID] = text, whole, x
@@ -45,7 +47,7 @@ func BenchmarkGroups(b *testing.B) {
 	} {
 		b.Run("steady/"+expr, func(b *testing.B) {
 			first := groupedMoment(0, n, nil, nil)
-			insts, names := first.values[groupCatalog()["x"].PMID].Insts, first.names[binInDom]
+			insts, names := first.values[groupCatalog()["x"].PMID].Insts, first.names[derivedtest.BinInDom]
 			all := []*moment{first, groupedMoment(0, n, insts, names), groupedMoment(0, n, insts, names)}
 			texts := groupCatalog()["some.texts"].PMID
 			for _, m := range all { // as a maker of samples has it
@@ -55,7 +57,7 @@ func BenchmarkGroups(b *testing.B) {
 		})
 		b.Run("copied/"+expr, func(b *testing.B) {
 			first := groupedMoment(0, n, nil, nil)
-			insts, names := first.values[groupCatalog()["x"].PMID].Insts, first.names[binInDom]
+			insts, names := first.values[groupCatalog()["x"].PMID].Insts, first.names[derivedtest.BinInDom]
 			benchmarkGroups(b, expr, n, first, groupedMoment(0, n, insts, names), groupedMoment(0, n, insts, names))
 		})
 		b.Run("new/"+expr, func(b *testing.B) {

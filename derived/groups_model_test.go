@@ -3,14 +3,17 @@ package derived
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/pdu"
 )
 
@@ -372,7 +375,7 @@ func groupCatalog() CatalogMap {
 	cat := CatalogMap{}
 	for i, name := range []string{"x", "y", "some.texts", "whole"} {
 		t := []pdu.Type{pdu.TypeDouble, pdu.TypeDouble, pdu.TypeString, pdu.Type64}[i]
-		cat[name] = pdu.Desc{PMID: pdu.NewPMID(29, 0, i+1), Type: t, Sem: pdu.SemInstant, InDom: binInDom}
+		cat[name] = pdu.Desc{PMID: pdu.NewPMID(29, 0, i+1), Type: t, Sem: pdu.SemInstant, InDom: derivedtest.BinInDom}
 	}
 	return cat
 }
@@ -393,7 +396,7 @@ func (r groupModeller) moment() (*moment, *world) {
 			kinds[id], w.kinds[fmt.Sprintf("#%d", id)] = kind, kind
 		}
 	}
-	m.names[binInDom] = NewNameTable(known, nil).WithLabels(map[string]map[pdu.Inst]string{"kind": kinds})
+	m.names[derivedtest.BinInDom] = NewNameTable(known, nil).WithLabels(map[string]map[pdu.Inst]string{"kind": kinds})
 	var last *InstSet
 	for i, name := range []string{"x", "y", "some.texts", "whole"} {
 		desc := groupCatalog()[name]
@@ -426,7 +429,7 @@ func (r groupModeller) moment() (*moment, *world) {
 				w.whole[who] = fmt.Sprint(n)
 			default:
 				n := float64(r.IntN(2000)-1000) / 8
-				v.Bits = append(v.Bits, fromDouble(n))
+				v.Bits = append(v.Bits, math.Float64bits(n))
 				if name == "x" {
 					w.x = append(w.x, member{who, n})
 				} else {
@@ -448,7 +451,7 @@ func shownBy(m *Metric, v *Vector, groups *Groups) string {
 		name := ""
 		if v.Insts != nil {
 			name = fmt.Sprintf("#%d", v.At(i))
-			if m.Desc.InDom != binInDom {
+			if m.Desc.InDom != derivedtest.BinInDom {
 				name, _ = groups.Table(m.Desc.InDom).Name(v.At(i))
 			}
 		}
@@ -501,4 +504,33 @@ func TestGroupsFollowTheModel(t *testing.T) {
 		}
 	}
 	require.Greater(t, values, 10_000, "a test over nothing shows nothing")
+}
+
+// Groups that only the names of others have are listed as well: there is a value for them in this domain.
+func TestRenamedGroupsAreListed(t *testing.T) {
+	set, m := only(t, "default(sum(x) by (group=some.texts), sum(y) by (other=some.texts))", groupCatalog())
+	require.Nil(t, m.Err)
+	eval, groups := set.NewEvaluation(), NewGroups()
+	eval.Number(groups)
+	cat := groupCatalog()
+	two, one := NewInstSet([]pdu.Inst{1, 2}), NewInstSet([]pdu.Inst{1})
+	x := &Vector{Type: pdu.TypeDouble, Insts: one, Bits: []uint64{math.Float64bits(1)}}
+	y := &Vector{Type: pdu.TypeDouble, Insts: two, Bits: []uint64{math.Float64bits(2), math.Float64bits(3)}}
+	texts := &Vector{Type: pdu.TypeString, Insts: two, Blobs: [][]byte{[]byte("a"), []byte("b")}}
+	for s := int64(0); s <= 360; s += 10 {
+		now := time.Unix(20_000*24*60*60+s, 0)
+		groups.Begin(now)
+		eval.Reset(&moment{at: now, values: map[pdu.PMID]*Vector{cat["x"].PMID: x, cat["y"].PMID: y, cat["some.texts"].PMID: texts}})
+		v := eval.Value(m)
+		require.Equal(t, []uint64{math.Float64bits(1), math.Float64bits(3)}, v.Bits)
+		for i, id := range v.Insts.IDs() {
+			found, _ := groups.Find(m.Desc.InDom, id, "")
+			require.Equal(t, []string{"a", "b"}[i], found.Name)
+		}
+		var listed []string
+		for _, in := range groups.Members(m.Desc.InDom) {
+			listed = append(listed, in.Name)
+		}
+		require.Equal(t, []string{"a", "b"}, listed, "after %d s", s)
+	}
 }

@@ -14,50 +14,35 @@ import (
 	"pmdaderived/pdu"
 )
 
-var kinds = pdu.NewInDom(groupsOf, firstGroupSerial)
+var kinds = pdu.NewInDom(510, 64)
 
 // when is a time of these tests, so many seconds after the first.
 func when(seconds int64) time.Time { return time.Unix(20_000*24*60*60+seconds, 0) }
 
-// grouper evaluates sum(x) by (some.texts) for keys that it is given.
+// grouper groups instances by keys that it is given.
 type grouper struct {
 	*testing.T
 	*Groups
-	eval   *Evaluation
-	metric *Metric
+	last *grouping
 }
 
 func newGrouper(t *testing.T) *grouper {
 	t.Helper()
-	return grouperOf(t, "sum(x) by (some.texts)")
+	return &grouper{T: t, Groups: NewGroups()}
 }
 
-func grouperOf(t *testing.T, expr string) *grouper {
-	t.Helper()
-	set, m := only(t, expr, groupCatalog())
-	require.Nil(t, m.Err)
-	require.Equal(t, kinds, m.Desc.InDom)
-	g := &grouper{t, NewGroups(), set.NewEvaluation(), m}
-	g.eval.Number(g.Groups)
-	return g
-}
-
-// at evaluates at a time, and gives the numbers of the groups.
-func (g *grouper) at(now time.Time, keys ...string) []pdu.Inst {
+// at groups at a time, and gives the numbers of the groups.
+func (g *grouper) at(now time.Time, texts ...string) []pdu.Inst {
 	g.Helper()
 	g.Begin(now)
-	ids, x, texts := make([]pdu.Inst, len(keys)), &Vector{Type: pdu.TypeDouble}, &Vector{Type: pdu.TypeString}
-	for i, key := range keys {
+	ids, values := make([]pdu.Inst, len(texts)), &Vector{Type: pdu.TypeString}
+	for i, text := range texts {
 		ids[i] = pdu.Inst(i)
-		x.Bits, texts.Blobs = append(x.Bits, fromDouble(1)), append(texts.Blobs, []byte(key))
+		values.Blobs = append(values.Blobs, []byte(text))
 	}
-	x.Insts = NewInstSet(ids)
-	texts.Insts = x.Insts
-	cat := groupCatalog()
-	g.eval.Reset(&moment{at: now, values: map[pdu.PMID]*Vector{cat["x"].PMID: x, cat["some.texts"].PMID: texts}})
-	v := g.eval.Value(g.metric)
-	require.Zero(g, v.Code)
-	return v.Insts.IDs()
+	values.Insts = NewInstSet(ids)
+	g.last = g.grouping(kinds, g.last, &keys{from: values.Insts, kind: keyMetric, values: values})
+	return g.last.groups.IDs()
 }
 
 // members are the names that are listed.
@@ -89,18 +74,16 @@ func TestGroupsAreListedWhileTheyMayBeServed(t *testing.T) {
 
 // Groups that only the names of others have are listed as well: there is a value for them in this domain.
 func TestGroupsThatAreRenamedAreListed(t *testing.T) {
-	g := grouperOf(t, "default(sum(x) by (group=some.texts), sum(y) by (other=some.texts))")
-	cat := groupCatalog()
-	two, one := NewInstSet([]pdu.Inst{1, 2}), NewInstSet([]pdu.Inst{1})
-	x := &Vector{Type: pdu.TypeDouble, Insts: one, Bits: []uint64{fromDouble(1)}}
-	y := &Vector{Type: pdu.TypeDouble, Insts: two, Bits: []uint64{fromDouble(2), fromDouble(3)}}
-	texts := &Vector{Type: pdu.TypeString, Insts: two, Blobs: [][]byte{[]byte("a"), []byte("b")}}
+	g := newGrouper(t)
+	others := NewNameTable(map[pdu.Inst]string{1: "a", 2: "b"}, nil)
+	from := NewInstSet([]pdu.Inst{1, 2})
+	var renamed *grouping
+	var at []int32
 	for s := int64(0); s <= 3*groupServed; s += 10 {
-		g.Begin(when(s))
-		g.eval.Reset(&moment{at: when(s), values: map[pdu.PMID]*Vector{cat["x"].PMID: x, cat["y"].PMID: y, cat["some.texts"].PMID: texts}})
-		v := g.eval.Value(g.metric)
-		require.Equal(t, []uint64{fromDouble(1), fromDouble(3)}, v.Bits)
-		for i, id := range v.Insts.IDs() {
+		g.at(when(s), "a")
+		renamed, at = g.renamed(kinds, renamed, others, from, at)
+		require.Equal(t, []int32{0, 1}, at)
+		for i, id := range renamed.groups.IDs() {
 			found, _ := g.Find(kinds, id, "")
 			require.Equal(t, []string{"a", "b"}[i], found.Name)
 		}

@@ -2,21 +2,15 @@ package derived
 
 import (
 	"encoding/hex"
-	"flag"
-	"math"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/pdu"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 // moment is a Sample made by hand.
 type moment struct {
@@ -24,6 +18,15 @@ type moment struct {
 	values  map[pdu.PMID]*Vector
 	names   map[pdu.InDom]*NameTable
 	members map[pdu.InDom]*InstSet
+
+	tables map[pdu.InDom]table // what names are made of
+}
+
+// table is what a NameTable is made of.
+type table struct {
+	names     map[pdu.Inst]string
+	selectors map[string]pdu.Inst
+	labels    map[string]map[pdu.Inst]string
 }
 
 func (m *moment) Time() time.Time              { return m.at }
@@ -51,41 +54,11 @@ func only(tb testing.TB, text string, cat Catalog) (*Set, *Metric) {
 	return set, set.Metrics()[0]
 }
 
-// scanNumber reads what formatNumber writes, as bits.
-func scanNumber(tb testing.TB, t pdu.Type, text string) uint64 {
-	tb.Helper()
-	switch t {
-	case pdu.Type32:
-		n, err := strconv.ParseInt(text, 10, 32)
-		require.NoError(tb, err)
-		return uint64(uint32(n))
-	case pdu.TypeU32:
-		n, err := strconv.ParseUint(text, 10, 32)
-		require.NoError(tb, err)
-		return n
-	case pdu.Type64:
-		n, err := strconv.ParseInt(text, 10, 64)
-		require.NoError(tb, err)
-		return uint64(n)
-	case pdu.TypeU64:
-		n, err := strconv.ParseUint(text, 10, 64)
-		require.NoError(tb, err)
-		return n
-	case pdu.TypeFloat:
-		f, err := strconv.ParseFloat(text, 32)
-		require.NoError(tb, err)
-		return fromFloat(float32(f))
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	require.NoError(tb, err)
-	return math.Float64bits(f)
-}
-
 // addValue appends a value in written form to a vector; "hex:" stands for bytes.
 func addValue(tb testing.TB, v *Vector, text string) {
 	tb.Helper()
 	if v.Type.Numeric() {
-		v.Bits = append(v.Bits, scanNumber(tb, v.Type, text))
+		v.Bits = append(v.Bits, derivedtest.ScanNumber(tb, v.Type, text))
 		return
 	}
 	blob := []byte(text)
@@ -106,17 +79,4 @@ func valueAt(v *Vector, i int) string {
 		return string(v.Blobs[i])
 	}
 	return "hex:" + hex.EncodeToString(v.Blobs[i])
-}
-
-// golden compares text with a file, or writes the file.
-func golden(t *testing.T, file, text string) {
-	t.Helper()
-	file = filepath.Join("testdata", file)
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(want), text)
 }

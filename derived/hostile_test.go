@@ -2,11 +2,14 @@ package derived
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/derived/internal/derivedtest"
 )
 
 // Whatever a text is, it is read or refused with a message, in memory that its length bounds.
@@ -44,7 +47,7 @@ func TestHostileTexts(t *testing.T) {
 				require.ErrorContains(t, err, row.wrong)
 			} else {
 				require.NoError(t, err)
-				set := Language{}.NewSet([]*Definition{d}, newTestCatalog(t), "derived")
+				set := Language{}.NewSet([]*Definition{d}, derivedtest.NewCatalog(t), "derived")
 				set.NewEvaluation().Value(set.Metrics()[0])
 			}
 			assert.Less(t, allocated()-before, uint64(64<<20+1000*len(row.text)))
@@ -66,10 +69,10 @@ func TestManyWaysToTheInstances(t *testing.T) {
 	for i := range 60 {
 		defs = append(defs, definition(t, fmt.Sprint("m", i+1), fmt.Sprintf("default(m%d, 0) + (m%d ? m%d : 1) * max(m%d, m%d)", i, i, i, i, i)))
 	}
-	set := Language{}.NewSet(append(defs, definition(t, "last", "default(m60 / m59, 0)")), newTestCatalog(t), "derived")
+	set := Language{}.NewSet(append(defs, definition(t, "last", "default(m60 / m59, 0)")), derivedtest.NewCatalog(t), "derived")
 	last, _ := set.Lookup("last")
 	require.Nil(t, last.Err)
-	assert.Less(t, len(set.program.steps), 2000)
+	assert.Less(t, set.Steps(), 2000)
 }
 
 // 100,000 definitions are a set like any other.
@@ -82,10 +85,24 @@ func TestHundredThousandDefinitions(t *testing.T) {
 		require.NoError(t, err)
 		defs[i] = d
 	}
-	set := Language{}.NewSet(defs, newTestCatalog(t), "derived")
+	set := Language{}.NewSet(defs, derivedtest.NewCatalog(t), "derived")
 	require.Len(t, set.Metrics(), n)
 	last, ok := set.Lookup(fmt.Sprintf("m%d", n-1))
 	require.True(t, ok)
 	assert.Nil(t, last.Err)
 	assert.Less(t, allocated()-before, uint64(n*8000), "bytes for all")
+}
+
+// Definitions that each use the one before twice make a tree that doubles with each of them, and a
+// program that does not.
+func TestSharedDefinitions(t *testing.T) {
+	defs := []*Definition{definition(t, "m0", "long.one")}
+	for i := 1; i <= 1000; i++ {
+		before := "m" + strconv.Itoa(i-1)
+		defs = append(defs, definition(t, "m"+strconv.Itoa(i), before+" + "+before))
+	}
+	set := Language{}.NewSet(defs, derivedtest.NewCatalog(t), "derived")
+	assert.Equal(t, 1001, set.Steps())
+	last, _ := set.Lookup("m1000")
+	require.Nil(t, last.Err)
 }

@@ -1,42 +1,18 @@
 package derived
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/pdu"
 )
 
-// instanceLists are lists of instances of every kind that matters to indexes and joins.
-func instanceLists() map[string][]pdu.Inst {
-	r := rand.New(rand.NewPCG(11, 12))
-	dense, sparse := make([]pdu.Inst, 1300), make([]pdu.Inst, 1300)
-	for i := range dense {
-		dense[i], sparse[i] = pdu.Inst(i+5), pdu.Inst(i*1000-300_000)
-	}
-	lists := map[string][]pdu.Inst{
-		"none": nil, "one": {7}, "extremes": {-1 << 31, 1<<31 - 1, 0}, "repeated": {3, 1, 3, 900, 1}, "dense": dense, "sparse": sparse,
-	}
-	for name, list := range map[string][]pdu.Inst{"dense": dense, "sparse": sparse} {
-		lists[name+", shuffled"] = slices.Clone(list)
-		r.Shuffle(len(list), func(i, j int) {
-			l := lists[name+", shuffled"]
-			l[i], l[j] = l[j], l[i]
-		})
-		lists[name+", few missing"] = slices.Concat(list[:3], list[4:600], list[601:1299])
-		lists[name+", half missing"] = slices.DeleteFunc(slices.Clone(list), func(pdu.Inst) bool { return r.IntN(2) == 0 })
-		lists[name+", shuffled, half missing"] = slices.DeleteFunc(slices.Clone(lists[name+", shuffled"]), func(pdu.Inst) bool { return r.IntN(2) == 0 })
-		lists[name+", second half"] = list[650:]
-	}
-	return lists
-}
-
 func TestIndex(t *testing.T) {
-	for name, ids := range instanceLists() {
+	for name, ids := range derivedtest.InstanceLists() {
 		t.Run(name, func(t *testing.T) {
 			s := NewInstSet(ids)
 			for _, id := range ids {
@@ -52,7 +28,7 @@ func TestIndex(t *testing.T) {
 // A join has every instance of the first set that the second has, in the order of the first, and the
 // places of its value in both.
 func TestJoin(t *testing.T) {
-	lists := instanceLists()
+	lists := derivedtest.InstanceLists()
 	for nameA, a := range lists {
 		for nameB, b := range lists {
 			t.Run(nameA+" and "+nameB, func(t *testing.T) {

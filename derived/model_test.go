@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -58,7 +59,7 @@ func as(from, to pdu.Type, bits uint64) uint64 {
 	case from == pdu.TypeFloat: // to DOUBLE, what is not finite too
 		return math.Float64bits(float64(math.Float32frombits(uint32(bits))))
 	}
-	return exactly(from, bits).as(to)
+	return derivedtest.Exactly(from, bits).As(to)
 }
 
 // less orders numbers of a type. What is not a number is not less than anything.
@@ -66,7 +67,7 @@ func lessThan(t pdu.Type, x, y uint64) bool {
 	if t == pdu.TypeFloat || t == pdu.TypeDouble {
 		return t.Float64(x) < t.Float64(y)
 	}
-	return exactly(t, x).exact.Cmp(exactly(t, y).exact) < 0
+	return derivedtest.Exactly(t, x).Exact.Cmp(derivedtest.Exactly(t, y).Exact) < 0
 }
 
 func isNaN(t pdu.Type, bits uint64) bool {
@@ -86,9 +87,9 @@ func (r modeller) of(words string) string {
 }
 
 // leaf is a metric of the tests' collector without units that is no counter.
-func (r modeller) leaf(cat testCatalog) modelled {
+func (r modeller) leaf(cat derivedtest.Catalog) modelled {
 	name := r.of("bin bin.u bin.l bin.ul bin.f bin.d bin bin.d long.one ulong.one longlong.one ulonglong.one float.one double.one")
-	desc := cat.metrics[name]
+	desc := cat.Metrics[name]
 	m := modelled{text: name, typ: desc.Type, set: desc.InDom != pdu.NoInDom}
 	m.value = func(now *moment) (a answer) {
 		v := now.values[desc.PMID]
@@ -115,7 +116,7 @@ func (r modeller) number(t pdu.Type) (text string, bits uint64) {
 	}
 	switch {
 	case t != pdu.TypeFloat && t != pdu.TypeDouble:
-		return text, exactly(pdu.Type64, uint64(whole)).as(t)
+		return text, derivedtest.Exactly(pdu.Type64, uint64(whole)).As(t)
 	case r.IntN(2) == 0:
 		text += ".5"
 	}
@@ -127,7 +128,7 @@ func (r modeller) number(t pdu.Type) (text string, bits uint64) {
 }
 
 // expr makes an expression of at most a depth.
-func (r modeller) expr(cat testCatalog, depth int) modelled {
+func (r modeller) expr(cat derivedtest.Catalog, depth int) modelled {
 	if depth <= 0 {
 		return r.leaf(cat)
 	}
@@ -177,8 +178,8 @@ func (r modeller) each(x modelled) modelled {
 			case m.typ == pdu.TypeFloat:
 				bits = uint64(math.Float32bits(float32(math.Round(n)) + 0))
 			case f == "abs" && n < 0:
-				bits = exactly(m.typ, -bits).as(m.typ)
-				if exactly(m.typ, bits).exact.Sign() < 0 {
+				bits = derivedtest.Exactly(m.typ, -bits).As(m.typ)
+				if derivedtest.Exactly(m.typ, bits).Exact.Sign() < 0 {
 					bits-- // the smallest has no counterpart
 				}
 			}
@@ -246,13 +247,13 @@ func paired(operands []modelled, compute func(values []uint64) uint64) func(now 
 func widest(operands []modelled) pdu.Type {
 	most := 0
 	for _, x := range operands {
-		most = max(most, slices.Index(numericTypes, x.typ))
+		most = max(most, slices.Index(derivedtest.NumericTypes, x.typ))
 	}
-	return numericTypes[most]
+	return derivedtest.NumericTypes[most]
 }
 
 // pair is max() or min() of several operands, numbers among them.
-func (r modeller) pair(cat testCatalog, x modelled, depth int) modelled {
+func (r modeller) pair(cat derivedtest.Catalog, x modelled, depth int) modelled {
 	operands := []modelled{x}
 	for r.IntN(3) == 0 {
 		operands = append(operands, r.expr(cat, depth-2))
@@ -301,7 +302,7 @@ func (r modeller) ratio(x, y modelled) modelled {
 }
 
 // fallBack is default() with a number, or another expression of a type that fits.
-func (r modeller) fallBack(cat testCatalog, x modelled, depth int) modelled {
+func (r modeller) fallBack(cat derivedtest.Catalog, x modelled, depth int) modelled {
 	text, bits := r.number(x.typ)
 	y := modelled{text: text, typ: x.typ, value: func(*moment) answer { return answer{}.with(pdu.NoInst, bits) }}
 	if r.IntN(2) == 0 {
@@ -355,12 +356,12 @@ func (r modeller) fallBack(cat testCatalog, x modelled, depth int) modelled {
 }
 
 // ternary selects between an expression and a number.
-func (r modeller) ternary(cat testCatalog, x modelled) modelled {
+func (r modeller) ternary(cat derivedtest.Catalog, x modelled) modelled {
 	guard := r.of("bin.l longlong.one")
 	if !x.set {
 		guard = "longlong.one"
 	}
-	desc := cat.metrics[guard]
+	desc := cat.Metrics[guard]
 	text, number := r.number(x.typ)
 	m := modelled{text: "(" + guard + " > 0 ? " + x.text + " : " + text + ")", typ: x.typ, set: x.set}
 	first := r.IntN(2) == 0
@@ -448,7 +449,7 @@ func aggregated(f string, t pdu.Type, all []uint64, n float64) uint64 {
 		for _, bits := range all {
 			sum += bits
 		}
-		return exactly(pdu.TypeU64, sum).as(t)
+		return derivedtest.Exactly(pdu.TypeU64, sum).As(t)
 	}
 	if f == "nth_percentile_inst" {
 		numbers := slices.DeleteFunc(slices.Clone(all), func(bits uint64) bool { return isNaN(t, bits) })
@@ -522,7 +523,7 @@ func (r modeller) matched(x modelled) modelled {
 	}
 	named := func(now *moment, ids []pdu.Inst) []pdu.Inst {
 		return slices.DeleteFunc(slices.Clone(ids), func(id pdu.Inst) bool {
-			name, ok := now.names[binInDom].Name(id)
+			name, ok := now.names[derivedtest.BinInDom].Name(id)
 			return !ok || !strings.Contains(name, "x")
 		})
 	}
@@ -546,7 +547,7 @@ func (r modeller) matched(x modelled) modelled {
 // numbers that are not finite and instances in any order.
 func TestFunctionsFollowTheModel(t *testing.T) {
 	r := modeller{rand.New(rand.NewPCG(18, 1))}
-	cat := newTestCatalog(t)
+	cat := derivedtest.NewCatalog(t)
 	words := map[string]int{}
 	for range 5000 {
 		x := r.expr(cat, 1+r.IntN(4))
@@ -564,10 +565,10 @@ func TestFunctionsFollowTheModel(t *testing.T) {
 		for _, sample := range randomMoments(r.Rand, cat, 4) {
 			eval.Reset(sample)
 			got, want := eval.Value(m), x.value(sample)
-			require.Equal(t, want.code, got.Code, "%s: %s", x.text, got.shown())
-			require.Equal(t, len(want.ids), got.Len(), "%s: %s, want %v", x.text, got.shown(), want)
+			require.Equal(t, want.code, got.Code, "%s: %s", x.text, textOf(got))
+			require.Equal(t, len(want.ids), got.Len(), "%s: %s, want %v", x.text, textOf(got), want)
 			for i, id := range want.ids {
-				require.Equal(t, id, got.At(i), "%s: %s, want %v", x.text, got.shown(), want)
+				require.Equal(t, id, got.At(i), "%s: %s, want %v", x.text, textOf(got), want)
 				if !isNaN(x.typ, want.bits[id]) || !isNaN(x.typ, got.Bits[i]) {
 					require.Equal(t, FormatNumber(x.typ, want.bits[id]), FormatNumber(x.typ, got.Bits[i]), "%s: instance %d", x.text, id)
 				}
@@ -578,65 +579,5 @@ func TestFunctionsFollowTheModel(t *testing.T) {
 		if f != syntax.Stdev {
 			require.Greater(t, words[f.String()], 100, f)
 		}
-	}
-}
-
-// An element in its place is the one that sorting puts there, and those before it come before it.
-func TestSettle(t *testing.T) {
-	r := rand.New(rand.NewPCG(18, 3))
-	for range 2000 {
-		list := make([]uint64, 1+r.IntN(300))
-		kinds := 1 + r.IntN(len(list))
-		for i := range list {
-			list[i] = uint64(r.IntN(kinds))
-		}
-		switch r.IntN(4) {
-		case 0:
-			slices.Sort(list)
-		case 1: // up and down again
-			slices.Sort(list)
-			slices.Reverse(list[len(list)/2:])
-		}
-		sorted, at := slices.Sorted(slices.Values(list)), r.IntN(len(list))
-		settle(list, at, ascending(pdu.TypeU64))
-		require.Equal(t, sorted[at], list[at])
-		require.LessOrEqual(t, slices.Max(list[:at+1]), list[at])
-		require.GreaterOrEqual(t, slices.Min(list[at:]), list[at])
-		slices.Sort(list)
-		require.Equal(t, sorted, list)
-	}
-}
-
-// Ranks are those of exact arithmetic, also where a percentage has no exact double: 8.8 percent of 375 are 33.
-func TestNearestRank(t *testing.T) {
-	for tenths := range 1001 {
-		n, err := strconv.ParseFloat(fmt.Sprintf("%d.%d", tenths/10, tenths%10), 64)
-		require.NoError(t, err)
-		for _, count := range []int{1, 2, 3, 7, 10, 375, 750, 1500, 1750, 99_999, 1_000_000} {
-			require.Equal(t, max((tenths*count+999)/1000, 1), NearestRank(n, count), "%v percent of %d", n, count)
-		}
-	}
-	require.Equal(t, 4, NearestRank(100.0/3, 10))
-	require.Equal(t, 1, NearestRank(50, 0))
-}
-
-// The standard deviation is that of exact arithmetic, but for the last digits.
-func TestDeviationFollowsTheModel(t *testing.T) {
-	r := rand.New(rand.NewPCG(18, 2))
-	for range 500 {
-		values := randomVector(r, pdu.TypeDouble)
-		n := values.Len()
-		if n == 0 {
-			continue
-		}
-		squares := 0.0 // half the mean of the squares of all differences
-		for _, x := range values.Bits {
-			for _, y := range values.Bits {
-				d := math.Float64frombits(x) - math.Float64frombits(y)
-				squares += d * d
-			}
-		}
-		want := math.Sqrt(squares / 2 / float64(n*n))
-		require.InDelta(t, want, math.Float64frombits(deviation(pdu.TypeDouble, values.Bits, 0)), want*1e-12)
 	}
 }

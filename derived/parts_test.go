@@ -23,7 +23,7 @@ func TestParts(t *testing.T) {
 	} {
 		t.Run(row.text, func(t *testing.T) {
 			var got []string
-			for i, p := range definition(t, "x", row.text).Parts(row.most) {
+			for i, p := range parsed(t, "x", row.text).Parts(row.most) {
 				text := p.Expr.String()
 				if len(p.Operands) > 0 {
 					text += strings.NewReplacer("[", " <", "]", ">").Replace(fmt.Sprint(p.Operands))

@@ -3,12 +3,16 @@ package derived
 import (
 	"bufio"
 	"encoding/json"
+	"math"
+	"math/big"
+	"math/rand/v2"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/pdu"
 	"pmdaderived/test/conformance"
 )
@@ -50,10 +54,10 @@ func TestConverterTable(t *testing.T) {
 			continue
 		}
 		require.True(t, ok, key)
-		typ := typeOf(row.Type)
-		column := []uint64{scanNumber(t, typ, row.Value)}
+		typ := derivedtest.TypeOf(row.Type)
+		column := []uint64{derivedtest.ScanNumber(t, typ, row.Value)}
 		c.convert(typ, column, column)
-		good := assert.Equal(t, FormatNumber(typ, scanNumber(t, typ, row.Result)), FormatNumber(typ, column[0]), key)
+		good := assert.Equal(t, FormatNumber(typ, derivedtest.ScanNumber(t, typ, row.Result)), FormatNumber(typ, column[0]), key)
 		tally.Count("unitstables", different, !good)
 	}
 	tally.Report(t)
@@ -90,4 +94,98 @@ func TestFactorTrivial(t *testing.T) {
 	assert.True(t, One.Trivial())
 	assert.True(t, Factor{}.Trivial())
 	assert.False(t, Factor{2, 1}.Trivial())
+}
+
+// Conversion there and back gives the same number: always in DOUBLE, and in positive integers from the
+// larger scale.
+func TestConverterRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 2000 {
+		from, to := randomUnits(r)
+		there, ok := NewConverter(from, to)
+		require.True(t, ok)
+		back, ok := NewConverter(to, from)
+		require.True(t, ok)
+		x := float64(r.Int64N(1<<50)-1<<49) / 1024
+		column := []uint64{math.Float64bits(x)}
+		there.convert(pdu.TypeDouble, column, column)
+		back.convert(pdu.TypeDouble, column, column)
+		require.InEpsilon(t, x, math.Float64frombits(column[0]), 1e-14, "%s to %s", from, to)
+
+		n := int64(r.IntN(1 << 20)) // below zero half a unit is lost, as in pmConvScale
+		if there.den.Cmp(big.NewInt(1)) == 0 && there.num.BitLen() < 43 {
+			column[0] = uint64(n)
+			there.convert(pdu.Type64, column, column)
+			back.convert(pdu.Type64, column, column)
+			require.Equal(t, n, int64(column[0]), "%s to %s", from, to)
+		}
+	}
+}
+
+// Integers are converted as the exact quotient says: half a unit is added, then cut toward zero.
+func TestConverterIsExact(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 5000 {
+		from, to := randomUnits(r)
+		c, ok := NewConverter(from, to)
+		require.True(t, ok)
+		for _, typ := range derivedtest.NumericTypes[:4] {
+			bits := derivedtest.RandomBits(r, typ)
+			want, _ := derivedtest.Exactly(typ, bits).Exact.Int(nil)
+			if typ == pdu.TypeU32 {
+				want = new(big.Int).SetUint64(bits)
+			}
+			want.Mul(want, c.num)
+			want.Add(want, new(big.Int).Rsh(c.den, 1))
+			want.Quo(want, c.den)
+			column := []uint64{bits}
+			c.convert(typ, column, column)
+			require.Equal(t, derivedtest.Amount{Exact: new(big.Float).SetPrec(2000).SetInt(want)}.As(typ), column[0],
+				"%s %s from %s to %s", typ, FormatNumber(typ, bits), from, to)
+		}
+	}
+}
+
+// randomUnits makes two units of the same dimension.
+func randomUnits(r *rand.Rand) (from, to pdu.Units) {
+	from = pdu.Units{Space: int8(r.IntN(5) - 2), Time: int8(r.IntN(3) - 1), Count: int8(r.IntN(3) - 1)}
+	if r.IntN(4) == 0 {
+		from.Extra, from.ExtraScale = pdu.ExtraUnit(r.IntN(9)-4), 1
+	}
+	to = from
+	for _, u := range []*pdu.Units{&from, &to} {
+		if u.Space != 0 {
+			u.SpaceScale = pdu.SpaceScale(r.IntN(9))
+		}
+		if u.Time != 0 {
+			u.TimeScale = pdu.TimeScale(r.IntN(6))
+		}
+		if u.Count != 0 {
+			u.CountScale = int8(r.IntN(16) - 8)
+		}
+	}
+	return from, to
+}
+
+// A sum means the same amount whatever the scales of its operands.
+func TestWidenIsExact(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 2000 {
+		x, y := randomUnits(r)
+		fx, fy, ux, uy := widen(x, y)
+		require.Equal(t, ux, uy, "%s and %s", x, y)
+		for _, operand := range []struct {
+			units  pdu.Units
+			factor Factor
+		}{{x, fx}, {y, fy}} {
+			c, ok := NewConverter(operand.units, ux)
+			require.True(t, ok)
+			want, _ := new(big.Rat).SetFrac(c.num, c.den).Float64()
+			if operand.factor.Trivial() {
+				require.InDelta(t, 1, want, 0)
+				continue
+			}
+			require.InEpsilon(t, want, operand.factor.Multiplier/operand.factor.Divisor, 1e-12, "%s in %s", operand.units, ux)
+		}
+	}
 }

@@ -117,6 +117,7 @@ var layers = map[string]layer{
 	},
 
 	"internal/agent/reloadtest":              {ours: "pdu", never: pure},
+	"derived/internal/derivedtest":           {ours: "pdu", modules: "github.com/stretchr/testify/require"},
 	"pmda/pmapi/pmapitest":                   {ours: "pdu"},
 	"test":                                   {},
 	"test/fleet":                             {},

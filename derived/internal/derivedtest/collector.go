@@ -1,11 +1,10 @@
-package derived
+package derivedtest
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/pdu"
@@ -13,8 +12,8 @@ import (
 
 // The instance domains of the tests' collector.
 var (
-	binInDom   = pdu.NewInDom(29, 2)
-	otherInDom = pdu.NewInDom(29, 3)
+	BinInDom   = pdu.NewInDom(29, 2)
+	OtherInDom = pdu.NewInDom(29, 3)
 )
 
 // collector lists the metrics of the tests: name, type, semantics, units, and the domain of a set.
@@ -66,18 +65,21 @@ const collector = `
 	millivolt       FLOAT   instant   voltage (mV)
 `
 
-// testCatalog offers the metrics of collector, besides broken.desc, which has no descriptor, and
+// Catalog offers the metrics of collector, besides broken.desc, which has no descriptor, and
 // inner.node, which is no leaf.
-type testCatalog struct{ metrics CatalogMap }
+type Catalog struct{ Metrics map[string]pdu.Desc }
 
-func newTestCatalog(tb testing.TB) testCatalog {
-	c := testCatalog{CatalogMap{}}
+// NewCatalog makes the catalog.
+func NewCatalog(tb testing.TB) Catalog {
+	c := Catalog{map[string]pdu.Desc{}}
 	for i, line := range strings.Split(strings.TrimSpace(collector), "\n") {
 		line = strings.TrimSpace(line)
 		fields := strings.Fields(line)
-		d := pdu.Desc{PMID: pdu.NewPMID(29, 0, i+1), Type: typeOf(fields[1]), Sem: SemanticsNamed(fields[2]), InDom: pdu.NoInDom}
+		d := pdu.Desc{PMID: pdu.NewPMID(29, 0, i+1), Type: TypeOf(fields[1]), Sem: semanticsOf(fields[2]), InDom: pdu.NoInDom}
 		if n := len(fields); n > 3 && strings.HasPrefix(fields[n-1], "29.") {
-			d.InDom = indomNamed(fields[n-1])
+			var err error
+			d.InDom, err = pdu.ParseInDom(fields[n-1])
+			require.NoError(tb, err, line)
 			fields = fields[:n-1]
 		}
 		if units := strings.Join(fields[3:], " "); units != "." {
@@ -85,12 +87,13 @@ func newTestCatalog(tb testing.TB) testCatalog {
 			d.Units, _, err = pdu.ParseUnits(units)
 			require.NoError(tb, err, line)
 		}
-		c.metrics[fields[0]] = d
+		c.Metrics[fields[0]] = d
 	}
 	return c
 }
 
-func typeOf(name string) pdu.Type {
+// TypeOf returns the type of a name as PCP prints it.
+func TypeOf(name string) pdu.Type {
 	for t := pdu.TypeNoSupport; t <= pdu.TypeHighResEvent; t++ {
 		if t.String() == name {
 			return t
@@ -99,21 +102,25 @@ func typeOf(name string) pdu.Type {
 	return pdu.TypeUnknown
 }
 
-func (c testCatalog) Desc(name string) (pdu.Desc, error) {
+// Desc implements the catalog that the checker asks.
+func (c Catalog) Desc(name string) (pdu.Desc, error) {
 	switch name {
 	case "broken.desc":
 		return pdu.Desc{}, fmt.Errorf("descriptor of %s: %w", name, pdu.ErrNoAgent)
 	case "inner.node":
 		return pdu.Desc{}, pdu.ErrNonLeaf
 	}
-	return c.metrics.Desc(name)
+	if d, ok := c.Metrics[name]; ok {
+		return d, nil
+	}
+	return pdu.Desc{}, pdu.ErrName
 }
 
-func TestCatalogMap(t *testing.T) {
-	c := CatalogMap{"a": {PMID: 1}}
-	d, err := c.Desc("a")
-	require.NoError(t, err)
-	assert.Equal(t, pdu.PMID(1), d.PMID)
-	_, err = c.Desc("b")
-	require.ErrorIs(t, err, pdu.ErrName)
+func semanticsOf(name string) pdu.Semantics {
+	for _, sem := range []pdu.Semantics{pdu.SemCounter, pdu.SemInstant, pdu.SemDiscrete} {
+		if sem.String() == name {
+			return sem
+		}
+	}
+	return 0
 }
