@@ -60,20 +60,20 @@ func (m *Attr) Decode(body []byte) error {
 		c.fail(c.off, "value", strconv.Itoa(c.left())+" bytes are more than "+strconv.Itoa(limit))
 	}
 	var value []byte
-	value, m.NUL = bytes.CutSuffix(c.take(c.left(), "value"), []byte{0})
+	value, m.NUL = bytes.CutSuffix(c.bytes(c.left(), "value"), []byte{0})
 	m.Value = string(value)
 	return c.done()
 }
 
 // Append appends the PDU.
 func (m *Attr) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindAttr, from)
+	e := newEncoder(dst, KindAttr, from)
 	e.i32(int32(m.Attr))
 	e.raw(m.Value)
 	if m.NUL {
 		e.u8(0)
 	}
-	return e.end()
+	return e.withLength()
 }
 
 func (m *Attr) String() string {

@@ -15,11 +15,11 @@ type Columns struct {
 	sec, fraction int64 // the words of Time
 	blobs         [][]byte
 	single        []Inst // the list of a singular metric
-	keep          retention
+	columnUse     bufferUse
 
-	sets   []ValueSet // made by ValueSets
-	values []Value    // of sets
-	shrink retention
+	sets     []ValueSet // made by ValueSets
+	values   []Value    // of sets
+	valueUse bufferUse
 }
 
 // Column is the answer for one metric: a Code below zero, or values (perhaps none), one for each of Insts.
@@ -95,7 +95,7 @@ func (m *Columns) decode(c *cursor, n int) {
 	if m.single == nil {
 		m.single = []Inst{NoInst}
 	}
-	if m.keep.excess(cap(m.Sets)*columnMemory+cap(m.blobs)*blobMemory, n*columnMemory+len(m.blobs)*blobMemory) {
+	if m.columnUse.tooLarge(cap(m.Sets)*columnMemory+cap(m.blobs)*blobMemory, n*columnMemory+len(m.blobs)*blobMemory) {
 		m.Sets, m.blobs = nil, nil
 	}
 	if old := len(m.Sets); n > old {
@@ -144,7 +144,7 @@ func (m *Columns) decode(c *cursor, n int) {
 			set.fail(ErrIPC)
 		case b.regular(set, heads):
 		default:
-			m.each(&b, set)
+			m.decodeEach(&b, set)
 		}
 		c.off += len(heads)
 	}
@@ -170,7 +170,7 @@ func (m *Columns) ValueSets() []ValueSet {
 	for i := range m.Sets {
 		total += len(m.Sets[i].Insts)
 	}
-	if m.shrink.excess(cap(m.values)*valueMemory, total*valueMemory) {
+	if m.valueUse.tooLarge(cap(m.values)*valueMemory, total*valueMemory) {
 		m.values, m.sets = nil, nil
 	}
 	m.values, m.sets = resized(m.values, total), resized(m.sets, len(m.Sets))
@@ -197,8 +197,8 @@ func (m *Columns) ValueSets() []ValueSet {
 	return m.sets
 }
 
-// each reads values of any kind, one by one.
-func (m *Columns) each(b *blocks, set *Column) {
+// decodeEach reads values of any kind, one by one.
+func (m *Columns) decodeEach(b *blocks, set *Column) {
 	start := len(m.blobs)
 	mixed := false
 	for j := range set.Bits {

@@ -93,7 +93,7 @@ func (m *Creds) Decode(body []byte) error {
 		c.fail(0, "numcreds", "more than "+strconv.Itoa(maxCreds))
 	}
 	for range n {
-		b := c.take(4, "cred")
+		b := c.bytes(4, "cred")
 		if b != nil && b[0] == credVersion {
 			*m = Creds{Version: b[1], Features: Features(binary.BigEndian.Uint16(b[2:]))}
 		}
@@ -103,12 +103,12 @@ func (m *Creds) Decode(body []byte) error {
 
 // Append appends the PDU, with one credential. from is the sender's process id.
 func (m *Creds) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindCreds, from)
+	e := newEncoder(dst, KindCreds, from)
 	e.i32(1)
 	e.u8(credVersion)
 	e.u8(m.Version)
 	e.u16(uint16(m.Features))
-	return e.end()
+	return e.withLength()
 }
 
 func (m *Creds) String() string { return items("version", m.Version, "features", m.Features) }

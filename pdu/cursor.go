@@ -46,8 +46,8 @@ func (c *cursor) fail(at int, field, reason string) {
 	c.err = &DecodeError{Kind: c.kind, Field: field, Offset: HeaderSize + at, Reason: reason}
 }
 
-// take returns the next n bytes, or nil after a failure.
-func (c *cursor) take(n int, field string) []byte {
+// bytes returns the next n bytes, or nil after a failure.
+func (c *cursor) bytes(n int, field string) []byte {
 	if c.err != nil {
 		return nil
 	}
@@ -60,10 +60,10 @@ func (c *cursor) take(n int, field string) []byte {
 	return b
 }
 
-func (c *cursor) skip(n int, field string) { c.take(n, field) }
+func (c *cursor) skip(n int, field string) { c.bytes(n, field) }
 
 func (c *cursor) u8(field string) uint8 {
-	b := c.take(1, field)
+	b := c.bytes(1, field)
 	if b == nil {
 		return 0
 	}
@@ -71,7 +71,7 @@ func (c *cursor) u8(field string) uint8 {
 }
 
 func (c *cursor) u16(field string) uint16 {
-	b := c.take(2, field)
+	b := c.bytes(2, field)
 	if b == nil {
 		return 0
 	}
@@ -79,7 +79,7 @@ func (c *cursor) u16(field string) uint16 {
 }
 
 func (c *cursor) u32(field string) uint32 {
-	b := c.take(4, field)
+	b := c.bytes(4, field)
 	if b == nil {
 		return 0
 	}
@@ -89,7 +89,7 @@ func (c *cursor) u32(field string) uint32 {
 func (c *cursor) i32(field string) int32 { return int32(c.u32(field)) }
 
 func (c *cursor) i64(field string) int64 {
-	b := c.take(8, field)
+	b := c.bytes(8, field)
 	if b == nil {
 		return 0
 	}
@@ -119,7 +119,7 @@ func (c *cursor) count(field string, least, size int) int {
 
 // text reads n bytes and the padding after them, of which the end of the body may lack some.
 func (c *cursor) text(n int, field string) []byte {
-	b := c.take(n, field)
+	b := c.bytes(n, field)
 	if c.err == nil {
 		c.off += min(pad4(n)-n, c.left())
 	}
@@ -154,8 +154,8 @@ type encoder struct {
 	start int // of the PDU
 }
 
-// begin writes a header whose length end fills in.
-func begin(dst []byte, k Kind, from int32) encoder {
+// newEncoder writes a header whose length end fills in.
+func newEncoder(dst []byte, k Kind, from int32) encoder {
 	e := encoder{frame: dst, start: len(dst)}
 	e.u32(0)
 	e.u32(uint32(k))
@@ -163,7 +163,7 @@ func begin(dst []byte, k Kind, from int32) encoder {
 	return e
 }
 
-func (e *encoder) end() []byte {
+func (e *encoder) withLength() []byte {
 	binary.BigEndian.PutUint32(e.frame[e.start:], uint32(len(e.frame)-e.start))
 	return e.frame
 }

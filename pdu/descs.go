@@ -48,9 +48,9 @@ func (m *DescReq) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *DescReq) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindDescReq, from)
+	e := newEncoder(dst, KindDescReq, from)
 	e.u32(uint32(m.PMID))
-	return e.end()
+	return e.withLength()
 }
 
 func (m *DescReq) String() string { return items("pmid", m.PMID) }
@@ -67,9 +67,9 @@ func (m *DescReply) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *DescReply) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindDesc, from)
+	e := newEncoder(dst, KindDesc, from)
 	e.desc(m.Desc)
-	return e.end()
+	return e.withLength()
 }
 
 func (m *DescReply) String() string {
@@ -93,10 +93,10 @@ func (m *DescIDs) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *DescIDs) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindDescIDs, from)
+	e := newEncoder(dst, KindDescIDs, from)
 	e.i32(-1)
 	e.pmids(m.PMIDs)
-	return e.end()
+	return e.withLength()
 }
 
 func (m *DescIDs) String() string { return items("pmids", list(m.PMIDs, PMID.String)) }
@@ -117,12 +117,12 @@ func (m *Descs) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *Descs) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindDescs, from)
+	e := newEncoder(dst, KindDescs, from)
 	e.i32(int32(len(m.Descs)))
 	for _, d := range m.Descs {
 		e.desc(d)
 	}
-	return e.end()
+	return e.withLength()
 }
 
 func (m *Descs) String() string {
@@ -130,7 +130,7 @@ func (m *Descs) String() string {
 }
 
 func (c *cursor) desc(field string) Desc {
-	b := c.take(descSize, field)
+	b := c.bytes(descSize, field)
 	if b == nil {
 		return Desc{}
 	}

@@ -59,7 +59,7 @@
 //
 //  1. kind.go: its Kind, its name, its type in New.
 //  2. A type with Kind, Decode, Append and String in the file of its exchange; Decode is a straight
-//     list of cursor reads, ended by done, and Append the same list of encoder writes, ended by end.
+//     list of cursor reads, ended by done, and Append the same list of encoder writes, ended by withLength.
 //  3. A golden vector in testdata/vectors, and its line in testdata/trace.golden (go test -update).
 //
 // # Sources

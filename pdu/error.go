@@ -50,14 +50,14 @@ func (m *Error) Decode(body []byte) error {
 
 // Append appends the PDU, in the extended form if m.Extended is set.
 func (m *Error) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindError, from)
+	e := newEncoder(dst, KindError, from)
 	e.i32(int32(m.Code))
 	if m.Extended {
 		e.u8(m.Challenge.Version & 0x7f)
 		e.u8(m.Challenge.Licensed)
 		e.u16(uint16(m.Challenge.Features))
 	}
-	return e.end()
+	return e.withLength()
 }
 
 func (m *Error) String() string {

@@ -54,16 +54,16 @@ func (m *Fetch) decode(k Kind, body []byte) error {
 }
 
 func (m *Fetch) encode(dst []byte, k Kind, from int32) []byte {
-	e := begin(dst, k, from)
+	e := newEncoder(dst, k, from)
 	e.i32(int32(m.Context))
 	e.u64(0)
 	e.pmids(m.PMIDs)
-	return e.end()
+	return e.withLength()
 }
 
 // pmids reads n PMIDs into ids; n has been compared with what is left.
 func (c *cursor) pmids(ids []PMID, n int) []PMID {
-	b := c.take(4*n, "pmid[]")
+	b := c.bytes(4*n, "pmid[]")
 	ids = resized(ids, len(b)/4)
 	for i := range ids {
 		if len(b) < 4 {

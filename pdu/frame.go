@@ -78,7 +78,7 @@ func (s *Splitter) Buffer() []byte {
 // grown returns a larger buffer. A peer has to send as much as it claims, unless it has done so before.
 func (s *Splitter) grown() []byte {
 	if s.need > retainedBytes {
-		if kept := s.large.take(s.need); kept != nil {
+		if kept := s.large.get(s.need); kept != nil {
 			return kept
 		}
 		if s.need <= s.largest {
@@ -183,9 +183,9 @@ func (r *Reader) Pending() int { return r.s.Pending() }
 
 // Writer writes PDUs to a stream, each with one Write. One goroutine at a time.
 type Writer struct {
-	w    io.Writer
-	buf  []byte
-	keep retention
+	w   io.Writer
+	buf []byte
+	use bufferUse
 }
 
 // NewWriter returns a Writer to w.
@@ -200,7 +200,7 @@ func (w *Writer) Write(m Message, from int32) error { return w.WriteFrame(w.Enco
 func (w *Writer) Encode(m Message, from int32) []byte {
 	frame := m.Append(w.buf[:0], from)
 	w.buf = frame
-	if w.keep.excess(cap(frame), len(frame)) {
+	if w.use.tooLarge(cap(frame), len(frame)) {
 		w.buf = nil
 	}
 	return frame

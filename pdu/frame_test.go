@@ -224,12 +224,12 @@ func TestBuffersShrinkAfterAnOutlier(t *testing.T) {
 	large := (&Text{Text: string(make([]byte, 4<<20))}).Append(nil, 0)
 
 	t.Run("Reader", func(t *testing.T) {
-		r := NewReader(bytes.NewReader(append(bytes.Clone(large), bytes.Repeat(small, 3*retentionWindow)...)), AgentLimit)
+		r := NewReader(bytes.NewReader(append(bytes.Clone(large), bytes.Repeat(small, 3*useWindow)...)), AgentLimit)
 		f, err := r.Next()
 		require.NoError(t, err)
 		require.Len(t, f.Body, len(large)-HeaderSize)
 		require.Greater(t, len(r.s.buf), 4<<20-1)
-		for range 3 * retentionWindow {
+		for range 3 * useWindow {
 			_, err := r.Next()
 			require.NoError(t, err)
 		}
@@ -241,7 +241,7 @@ func TestBuffersShrinkAfterAnOutlier(t *testing.T) {
 		w := NewWriter(io.Discard)
 		require.NoError(t, w.Write(&Text{Text: string(make([]byte, 4<<20))}, 0))
 		require.Greater(t, cap(w.buf), 4<<20)
-		for range 2 * retentionWindow {
+		for range 2 * useWindow {
 			require.NoError(t, w.Write(&DescReq{}, 0))
 		}
 		assert.LessOrEqual(t, cap(w.buf), retainedBytes)
@@ -249,7 +249,7 @@ func TestBuffersShrinkAfterAnOutlier(t *testing.T) {
 	t.Run("large PDUs all the time keep it", func(t *testing.T) {
 		w := NewWriter(io.Discard)
 		m := &Text{Text: string(make([]byte, 1<<20))}
-		for range 3 * retentionWindow {
+		for range 3 * useWindow {
 			require.NoError(t, w.Write(m, 0))
 			require.Greater(t, cap(w.buf), 1<<20)
 		}
@@ -317,7 +317,7 @@ func TestWriterGivesMemoryBack(t *testing.T) {
 	w.Encode(large, 0)
 	w.Encode(small, 0)
 	require.Greater(t, cap(w.buf), 1<<20, "it may come again")
-	for range 2 * retentionWindow {
+	for range 2 * useWindow {
 		w.Encode(small, 0)
 	}
 	assert.Less(t, cap(w.buf), 1<<20)

@@ -43,12 +43,12 @@ func (m *InstanceReq) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *InstanceReq) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindInstanceReq, from)
+	e := newEncoder(dst, KindInstanceReq, from)
 	e.u32(uint32(m.InDom))
 	e.u64(0)
 	e.i32(int32(m.Inst))
 	e.text(m.Name)
-	return e.end()
+	return e.withLength()
 }
 
 func (m *InstanceReq) String() string {
@@ -63,26 +63,26 @@ func (m *InstanceReply) Decode(body []byte) error {
 	c := cursor{kind: KindInstance, body: body}
 	m.InDom = InDom(c.u32("indom"))
 	m.Instances = resized(m.Instances, c.count("numinst", 0, 8))
-	text := c.shared(len(m.Instances))
+	text := c.copyRest(len(m.Instances))
 	for i := range m.Instances {
 		c.item = i
 		m.Instances[i].ID = Inst(c.i32("inst[].id"))
 		n := c.count("inst[].namelen", 0, 1)
-		m.Instances[i].Name = c.cut(text, n, "inst[].name")
+		m.Instances[i].Name = c.sharedText(text, n, "inst[].name")
 	}
 	return c.done()
 }
 
 // Append appends the PDU.
 func (m *InstanceReply) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindInstance, from)
+	e := newEncoder(dst, KindInstance, from)
 	e.u32(uint32(m.InDom))
 	e.i32(int32(len(m.Instances)))
 	for _, in := range m.Instances {
 		e.i32(int32(in.ID))
 		e.text(in.Name)
 	}
-	return e.end()
+	return e.withLength()
 }
 
 func (m *InstanceReply) String() string {
@@ -91,17 +91,17 @@ func (m *InstanceReply) String() string {
 	}))
 }
 
-// shared returns a copy of the rest of the body for the texts of n items: one allocation, and
+// copyRest returns a copy of the rest of the body for the texts of n items: one allocation, and
 // none for no items. Its first byte is the byte at the cursor.
-func (c *cursor) shared(n int) string {
+func (c *cursor) copyRest(n int) string {
 	if n == 0 {
 		return ""
 	}
 	return string(c.body[c.off:])
 }
 
-// cut is text taken from a shared copy of the end of the body.
-func (c *cursor) cut(copied string, n int, field string) string {
+// sharedText is text taken from a shared copy of the end of the body.
+func (c *cursor) sharedText(copied string, n int, field string) string {
 	at := c.off - (len(c.body) - len(copied))
 	if c.text(n, field); c.err != nil || n == 0 {
 		return ""

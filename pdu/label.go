@@ -236,10 +236,10 @@ func (m *LabelReq) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *LabelReq) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindLabelReq, from)
+	e := newEncoder(dst, KindLabelReq, from)
 	e.u32(m.Ident)
 	e.u32(uint32(m.Type))
-	return e.end()
+	return e.withLength()
 }
 
 func (m *LabelReq) String() string { return labelIdent(m.Type, m.Ident) }
@@ -346,7 +346,7 @@ func (c cursor) scanLabels(n int) (total int, err error) {
 
 // Append appends the PDU.
 func (m *Labels) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindLabel, from)
+	e := newEncoder(dst, KindLabel, from)
 	e.u32(m.Ident)
 	e.u32(uint32(m.Type))
 	e.i32(0)
@@ -378,7 +378,7 @@ func (m *Labels) Append(dst []byte, from int32) []byte {
 	for i := range m.Sets {
 		e.raw(m.Sets[i].JSON)
 	}
-	return e.end()
+	return e.withLength()
 }
 
 // sent returns the labels that go out: none beside a code.

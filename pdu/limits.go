@@ -55,18 +55,18 @@ const (
 	retainedBytes = 64 << 10
 )
 
-// retention tells when a reused buffer should be given back because one outlier blew it up. The
+// bufferUse tells when a reused buffer should be given back because one outlier blew it up. The
 // zero value is ready.
-type retention struct{ peak, uses int }
+type bufferUse struct{ peak, uses int }
 
-// retentionWindow is how many uses in a row must be small before capacity is given back.
-const retentionWindow = 64
+// useWindow is how many uses in a row must be small before capacity is given back.
+const useWindow = 64
 
-// excess notes one use of a buffer, both sizes in bytes, and reports whether the capacity has been
+// tooLarge notes one use of a buffer, both sizes in bytes, and reports whether the capacity has been
 // far more than needed for a whole window.
-func (t *retention) excess(capacity, used int) bool {
+func (t *bufferUse) tooLarge(capacity, used int) bool {
 	t.peak = max(t.peak, used)
-	if t.uses++; t.uses < retentionWindow {
+	if t.uses++; t.uses < useWindow {
 		return false
 	}
 	give := capacity > retainedBytes && capacity/4 > t.peak

@@ -115,7 +115,7 @@ func (m *PMNSNames) Decode(body []byte) error {
 	}
 	m.Names = resized(m.Names, n)
 	m.Status = resized(m.Status, statuses)
-	text := c.shared(n)
+	text := c.copyRest(n)
 	sum := 0
 	for i := range m.Names {
 		c.item = i
@@ -123,7 +123,7 @@ func (m *PMNSNames) Decode(body []byte) error {
 			m.Status[i] = c.i32("name[].status")
 		}
 		n := c.count("name[].namelen", 0, 1)
-		m.Names[i] = c.cut(text, n, "name[].name")
+		m.Names[i] = c.sharedText(text, n, "name[].name")
 		sum += n + 1
 	}
 	if sum > announced {
@@ -134,11 +134,11 @@ func (m *PMNSNames) Decode(body []byte) error {
 
 // Append appends the PDU. A Code below zero goes out in place of the names.
 func (m *PMNSNames) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindPMNSNames, from)
+	e := newEncoder(dst, KindPMNSNames, from)
 	if m.Code < 0 {
 		e.u64(0)
 		e.i32(int32(m.Code))
-		return e.end()
+		return e.withLength()
 	}
 	sum, statuses := 0, 0
 	for _, name := range m.Names {
@@ -159,7 +159,7 @@ func (m *PMNSNames) Append(dst []byte, from int32) []byte {
 		}
 		e.text(name)
 	}
-	return e.end()
+	return e.withLength()
 }
 
 func (m *PMNSNames) String() string {
@@ -190,10 +190,10 @@ func (m *PMNSIDs) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *PMNSIDs) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindPMNSIDs, from)
+	e := newEncoder(dst, KindPMNSIDs, from)
 	e.i32(m.Status)
 	e.pmids(m.PMIDs)
-	return e.end()
+	return e.withLength()
 }
 
 func (m *PMNSIDs) String() string { return items("sts", m.Status, "pmids", list(m.PMIDs, PMID.String)) }
@@ -211,14 +211,14 @@ func (m *PMNSChild) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *PMNSChild) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindPMNSChild, from)
+	e := newEncoder(dst, KindPMNSChild, from)
 	if m.WithStatus {
 		e.i32(1)
 	} else {
 		e.i32(0)
 	}
 	e.text(m.Name)
-	return e.end()
+	return e.withLength()
 }
 
 func (m *PMNSChild) String() string {
@@ -238,10 +238,10 @@ func (m *PMNSTraverse) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *PMNSTraverse) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindPMNSTraverse, from)
+	e := newEncoder(dst, KindPMNSTraverse, from)
 	e.i32(0)
 	e.text(m.Name)
-	return e.end()
+	return e.withLength()
 }
 
 func (m *PMNSTraverse) String() string { return items("name", quoted(m.Name)) }

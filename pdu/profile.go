@@ -161,7 +161,7 @@ func (p *Profile) Decode(body []byte) error {
 	if c.err != nil {
 		return c.done()
 	}
-	entries := c.take(n*entrySize, "prof")
+	entries := c.bytes(n*entrySize, "prof")
 	room := c.left() / 4 // for instances
 	p.InDoms = resized(p.InDoms, n)
 	p.insts = resized(p.insts, room)
@@ -193,7 +193,7 @@ func (p *Profile) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (p *Profile) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindProfile, from)
+	e := newEncoder(dst, KindProfile, from)
 	e.i32(int32(p.Context))
 	e.i32(int32(p.Default))
 	e.i32(int32(len(p.InDoms)))
@@ -210,7 +210,7 @@ func (p *Profile) Append(dst []byte, from int32) []byte {
 			e.i32(int32(inst))
 		}
 	}
-	return e.end()
+	return e.withLength()
 }
 
 func (p *Profile) String() string {

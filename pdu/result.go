@@ -59,12 +59,12 @@ func (m *Result) Decode(body []byte) (err error) {
 
 // Append appends the PDU. A set whose value is larger than MaxBlockBody goes out as ErrTooBig.
 func (m *Result) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindResult, from)
+	e := newEncoder(dst, KindResult, from)
 	e.i32(m.Sec)
 	e.i32(m.Usec)
 	e.i32(int32(len(m.Sets)))
 	e.sets(m.Sets)
-	return e.end()
+	return e.withLength()
 }
 
 func (m *Result) String() string {
@@ -84,12 +84,12 @@ func (m *HighResResult) Decode(body []byte) (err error) {
 
 // Append appends the PDU. A set whose value is larger than MaxBlockBody goes out as ErrTooBig.
 func (m *HighResResult) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindHighResResult, from)
+	e := newEncoder(dst, KindHighResResult, from)
 	e.i32(int32(len(m.Sets)))
 	e.u64(uint64(m.Sec))
 	e.u64(uint64(m.Nsec))
 	e.sets(m.Sets)
-	return e.end()
+	return e.withLength()
 }
 
 func (m *HighResResult) String() string {

@@ -174,7 +174,7 @@ func TestResultGivesBackAfterAnOutlier(t *testing.T) {
 	require.NoError(t, r.Decode(frame[HeaderSize:]))
 	require.GreaterOrEqual(t, cap(r.columns.values), 50_000)
 	small := (&Result{Sets: []ValueSet{{PMID: 1}}}).Append(nil, 0)
-	for range 2 * retentionWindow {
+	for range 2 * useWindow {
 		require.NoError(t, r.Decode(small[HeaderSize:]))
 	}
 	assert.LessOrEqual(t, cap(r.columns.values)*40, retainedBytes)

@@ -9,13 +9,13 @@ import (
 // other, in the order of the FETCH, without a Value in between. The zero value is ready; Reset and
 // use it again: then it allocates nothing.
 //
-// Blocks follow the last set, and a set names its blocks by their place in the PDU, which is known at the
-// end: [ResultWriter.Frame] adds it to the places and copies the blocks behind the sets.
+// Blocks follow the last set, and a set names its blocks by their index in the PDU, which is known at the
+// end: [ResultWriter.Frame] adds it to the indexes and copies the blocks behind the sets.
 type ResultWriter struct {
 	head   int    // where the value sets begin in the PDU; 0: the writer is new
 	sets   buffer // head and value sets
 	blocks buffer // value blocks
-	base   uint32 // what the places in the sets take for that of the first block, in words
+	base   uint32 // what the indexes in the sets take for that of the first block, in words
 	n      int    // value sets
 }
 
@@ -45,7 +45,7 @@ func (w *ResultWriter) Release() {
 func (w *ResultWriter) Size() int { return max(len(w.sets.data), resultHead) + len(w.blocks.data) }
 
 // Sets completes the value sets and returns them with their blocks, valid until the writer is used again.
-func (w *ResultWriter) Sets() []byte { return w.finish()[w.head:] }
+func (w *ResultWriter) Sets() []byte { return w.appendBlocks()[w.head:] }
 
 // Len returns the number of value sets so far.
 func (w *ResultWriter) Len() int { return w.n }
@@ -56,7 +56,7 @@ func (w *ResultWriter) Fail(id PMID, code Code) {
 	if code > 0 {
 		code = ErrGeneric
 	}
-	set, _, _ := w.add(emptySetHead, 0)
+	set, _, _ := w.addSpace(emptySetHead, 0)
 	binary.BigEndian.PutUint64(set, uint64(id)<<32|uint64(uint32(code)))
 }
 
@@ -88,7 +88,7 @@ func (w *ResultWriter) numbers(id PMID, t Type, insts []Inst, bits []uint64) {
 	case len(bits) == 0:
 		w.Fail(id, 0)
 	case t == Type32 || t == TypeU32:
-		values, _, _ := w.set(id, InSitu, len(bits), 0)
+		values, _, _ := w.addSet(id, InSitu, len(bits), 0)
 		for i, inst := range insts {
 			if len(values) < valueSize {
 				break // never: this spares the stores their checks, here and below
@@ -98,28 +98,28 @@ func (w *ResultWriter) numbers(id PMID, t Type, insts []Inst, bits []uint64) {
 		}
 	case t == TypeFloat:
 		const size = blockHead + 4
-		values, blocks, place := w.set(id, Block, len(bits), size*len(bits))
+		values, blocks, index := w.addSet(id, Block, len(bits), size*len(bits))
 		for i, inst := range insts {
 			if len(values) < valueSize || len(blocks) < size {
 				break
 			}
-			binary.BigEndian.PutUint64(values, uint64(inst)<<32|uint64(place))
+			binary.BigEndian.PutUint64(values, uint64(inst)<<32|uint64(index))
 			binary.BigEndian.PutUint64(blocks, uint64(t)<<56|size<<32|uint64(uint32(bits[i])))
 			values, blocks = values[valueSize:], blocks[size:]
-			place += size / 4
+			index += size / 4
 		}
 	default:
 		const size = blockHead + 8
-		values, blocks, place := w.set(id, Block, len(bits), size*len(bits))
+		values, blocks, index := w.addSet(id, Block, len(bits), size*len(bits))
 		for i, inst := range insts {
 			if len(values) < valueSize || len(blocks) < size {
 				break
 			}
-			binary.BigEndian.PutUint64(values, uint64(inst)<<32|uint64(place))
+			binary.BigEndian.PutUint64(values, uint64(inst)<<32|uint64(index))
 			binary.BigEndian.PutUint32(blocks, uint32(t)<<24|size)
 			binary.BigEndian.PutUint64(blocks[blockHead:], bits[i])
 			values, blocks = values[valueSize:], blocks[size:]
-			place += size / 4
+			index += size / 4
 		}
 	}
 }
@@ -148,13 +148,13 @@ func (w *ResultWriter) Strings(id PMID, t Type, insts []Inst, blobs [][]byte) {
 	case code != 0 || len(blobs) == 0:
 		w.Fail(id, code)
 	default:
-		values, blocks, place := w.set(id, stockFormat(t), len(blobs), size)
+		values, blocks, index := w.addSet(id, stockFormat(t), len(blobs), size)
 		for i, blob := range blobs {
 			binary.BigEndian.PutUint32(values[valueSize*i:], uint32(insts[i]))
-			binary.BigEndian.PutUint32(values[valueSize*i+4:], place)
+			binary.BigEndian.PutUint32(values[valueSize*i+4:], index)
 			size := putBlob(blocks, t, blob)
 			blocks = blocks[size:]
-			place += uint32(size / 4)
+			index += uint32(size / 4)
 		}
 	}
 }
@@ -183,15 +183,15 @@ func (w *ResultWriter) Set(vs *ValueSet) {
 	if format == InSitu {
 		size = 0
 	}
-	values, blocks, place := w.set(vs.PMID, format, len(vs.Values), size)
+	values, blocks, index := w.addSet(vs.PMID, format, len(vs.Values), size)
 	for i := range vs.Values {
 		v := &vs.Values[i]
 		word := uint32(v.Bits)
 		if format != InSitu {
-			word = place
+			word = index
 			size := putBlock(blocks, v)
 			blocks = blocks[size:]
-			place += uint32(size / 4)
+			index += uint32(size / 4)
 		}
 		binary.BigEndian.PutUint32(values[valueSize*i:], uint32(v.Inst))
 		binary.BigEndian.PutUint32(values[valueSize*i+4:], word)
@@ -201,7 +201,7 @@ func (w *ResultWriter) Set(vs *ValueSet) {
 // Frame completes the RESULT and returns it, valid until the writer is used again. change tells pmcd what
 // has changed since the last one; pmcd knows ChangeLabels and ChangeNames from an agent.
 func (w *ResultWriter) Frame(from int32, change Change) []byte {
-	frame := w.finish()
+	frame := w.appendBlocks()
 	head := frame[:resultHead]
 	binary.BigEndian.PutUint32(head, uint32(len(frame)))
 	binary.BigEndian.PutUint32(head[4:], uint32(KindResult))
@@ -212,15 +212,15 @@ func (w *ResultWriter) Frame(from int32, change Change) []byte {
 	return frame
 }
 
-// finish puts the blocks behind the sets and returns the PDU, its head not filled in.
-func (w *ResultWriter) finish() []byte {
+// appendBlocks puts the blocks behind the sets and returns the PDU, its head not filled in.
+func (w *ResultWriter) appendBlocks() []byte {
 	if w.head == 0 {
 		w.Reset()
 	}
 	end := len(w.sets.data)
 	words := uint32(end/4) - w.base
-	for place := range indexes(w.sets.data[w.head:]) {
-		binary.BigEndian.PutUint32(place, words+binary.BigEndian.Uint32(place))
+	for index := range indexes(w.sets.data[w.head:]) {
+		binary.BigEndian.PutUint32(index, words+binary.BigEndian.Uint32(index))
 	}
 	w.base += words
 	copy(w.sets.extend(len(w.blocks.data)), w.blocks.data)
@@ -250,24 +250,24 @@ func indexes(sets []byte) iter.Seq[[]byte] {
 	}
 }
 
-// set adds the head of a set of n values, n above 0, and returns the space for these and for their
-// blocks, and the place of the first block in words.
-func (w *ResultWriter) set(id PMID, format ValueFormat, n, blocksSize int) (values, blocks []byte, place uint32) {
-	set, blocks, place := w.add(setHead+valueSize*n, blocksSize)
+// addSet adds the head of a set of n values, n above 0, and returns the space for these and for their
+// blocks, and the index of the first block in words.
+func (w *ResultWriter) addSet(id PMID, format ValueFormat, n, blocksSize int) (values, blocks []byte, index uint32) {
+	set, blocks, index := w.addSpace(setHead+valueSize*n, blocksSize)
 	binary.BigEndian.PutUint64(set, uint64(id)<<32|uint64(n))
 	binary.BigEndian.PutUint32(set[8:], uint32(format))
-	return set[setHead:], blocks, place
+	return set[setHead:], blocks, index
 }
 
-// add adds a set of setSize bytes and blocks of blocksSize bytes and returns both, and the place of
+// addSpace adds a set of setSize bytes and blocks of blocksSize bytes and returns both, and the index of
 // the first block in words.
-func (w *ResultWriter) add(setSize, blocksSize int) (set, blocks []byte, place uint32) {
+func (w *ResultWriter) addSpace(setSize, blocksSize int) (set, blocks []byte, index uint32) {
 	if w.head == 0 {
 		w.Reset()
 	}
 	w.n++
-	place = w.base + uint32(len(w.blocks.data)/4)
-	return w.sets.extend(setSize), w.blocks.extend(blocksSize), place
+	index = w.base + uint32(len(w.blocks.data)/4)
+	return w.sets.extend(setSize), w.blocks.extend(blocksSize), index
 }
 
 // blockSize returns the size of the value block of v with its padding.

@@ -13,8 +13,8 @@ type spare struct {
 // block is what the pool keeps: a pointer, since a slice would be allocated each time.
 type block struct{ memory []byte }
 
-// take returns memory of n bytes at least, or nil. It is lent to one at a time.
-func (s *spare) take(n int) []byte {
+// get returns memory of n bytes at least, or nil. It is lent to one at a time.
+func (s *spare) get(n int) []byte {
 	kept, ok := s.pool.Get().(*block)
 	if !ok || len(kept.memory) < n {
 		return nil
@@ -23,7 +23,7 @@ func (s *spare) take(n int) []byte {
 	return kept.memory
 }
 
-// put keeps memory, from take or not.
+// put keeps memory, from get or not.
 func (s *spare) put(memory []byte) {
 	kept := s.lent
 	if kept == nil {
@@ -60,7 +60,7 @@ func (b *buffer) grow(n int) {
 		size = min(size, retainedBytes)
 	case cap(b.data) <= retainedBytes:
 		b.small = b.data[:0]
-		grown = b.large.take(n)
+		grown = b.large.get(n)
 	default:
 	}
 	if grown == nil {

@@ -51,10 +51,10 @@ func (m *TextReq) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *TextReq) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindTextReq, from)
+	e := newEncoder(dst, KindTextReq, from)
 	e.u32(m.Ident)
 	e.u32(uint32(m.Type))
-	return e.end()
+	return e.withLength()
 }
 
 func (m *TextReq) String() string {
@@ -77,10 +77,10 @@ func (m *Text) Decode(body []byte) error {
 
 // Append appends the PDU.
 func (m *Text) Append(dst []byte, from int32) []byte {
-	e := begin(dst, KindText, from)
+	e := newEncoder(dst, KindText, from)
 	e.u32(m.Ident)
 	e.text(m.Text)
-	return e.end()
+	return e.withLength()
 }
 
 func (m *Text) String() string { return items("ident", hex32(m.Ident), "text", quoted(m.Text)) }
