@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// Attribute names what is known of a client. Source: docs/protocol.md 2.15.
+// Attribute says which property of a client an [Attr] has (PCP_ATTR_*). Source: docs/protocol.md 2.15.
 type Attribute int32
 
-// The attributes that mean something here; String has the names of all. An agent gets user, group and process id and the
-// container.
+// The attributes that have a use here; String has the names of all. An agent gets the ids of user, group and process,
+// and the container.
 const (
 	AttrSASL      Attribute = 0 // payload of an authentication
 	AttrUsername  Attribute = 5
@@ -20,20 +20,20 @@ const (
 	AttrContainer Attribute = 15 // name
 )
 
-// String gives the name as host specifications of PCPIntro(1) spell it.
+// String returns the name as host specifications of PCPIntro(1) spell it.
 func (a Attribute) String() string {
 	return nameOf(a, "Attribute(%d)", "sasl", "protocol", "secure", "compress", "userauth", "username",
 		"authname", "password", "method", "realm", "unixsock", "userid", "groupid", "local",
 		"processid", "container", "exclusive")
 }
 
-// MarshalText makes text and JSON logs agree.
+// MarshalText returns String's text, so that text logs and JSON logs agree.
 func (a Attribute) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// secret reports whether the value must not be shown.
+// secret reports whether logs must not show the value.
 func (a Attribute) secret() bool { return a == AttrSASL || a == AttrPassword }
 
-// Attr tells an attribute of a client (also called AUTH).
+// Attr is an attribute of a client and its value. PCP also calls this PDU AUTH.
 //
 //	Sent    pmcd → agent if its CREDS asked for it, never answered; client ↔ pmcd in the handshake
 //	Body    attribute; value, not padded
@@ -42,13 +42,13 @@ func (a Attribute) secret() bool { return a == AttrSASL || a == AttrPassword }
 type Attr struct {
 	Attr  Attribute
 	Value string // a copy; may hold any bytes
-	NUL   bool   // a NUL follows the value: so from pmcd to agents, not so from clients
+	NUL   bool   // a NUL follows the value: pmcd sends it to agents, clients do not send it
 }
 
 // Kind returns KindAttr.
 func (m *Attr) Kind() Kind { return KindAttr }
 
-// Decode reads the body of an ATTR; one NUL at the end is not part of the value.
+// Decode reads the body of an ATTR. One NUL at the end is not part of the value.
 func (m *Attr) Decode(body []byte) error {
 	c := cursor{kind: KindAttr, body: body}
 	m.Attr = Attribute(c.i32("attr"))

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// scanSets looks over n value sets without moving the cursor. It returns how many of them are whole, the number of their
-// values and where they end.
+// scanSets checks that n value sets are in the body, and does not move the cursor. It returns how many are whole, the
+// number of their values, and the offset in bytes of their end.
 func (c *cursor) scanSets(n int) (whole, values, end int) {
 	off := c.off
 	for ; whole < n; whole++ {
@@ -36,12 +36,15 @@ func (c *cursor) scanSets(n int) (whole, values, end int) {
 // blocks reads the value blocks of a result, in any order.
 type blocks struct {
 	*cursor
-	end  int // of the value sets: blocks are behind it
-	left int // bytes that values may have yet: no more in all than were sent, whichever blocks they name
+	end int // of the value sets, in bytes of the body: the blocks come after it
+
+	// left is the number of bytes that further values may have. It begins with the size of all blocks. So values that
+	// name one large block again and again do not make the receiver store more than was sent.
+	left int
 }
 
-// value reads the value whose instance and index of a block are at byte off of the body. The code says why that
-// cannot be done: ErrIPC, there is no such block; ErrConv, it does not hold what its type says.
+// value reads one value. Its instance and the index of its block are at byte off of the body. The code is ErrIPC
+// if there is no such block, and ErrConv if the block is not as long as its type.
 func (b *blocks) value(v *Value, off int) Code {
 	body := b.body
 	index := binary.BigEndian.Uint32(body[off+4:])
@@ -58,7 +61,7 @@ func (b *blocks) value(v *Value, off int) Code {
 		return ErrIPC
 	}
 	b.left -= pad4(length)
-	if t == TypeUnknown { // or it would seem to have travelled in situ; as a byte it is TypeNoSupport, too
+	if t == TypeUnknown { // TypeUnknown would mean in situ; as a byte it is TypeNoSupport, too
 		t = TypeNoSupport
 	}
 	*v = Value{Inst: Inst(binary.BigEndian.Uint32(body[off:])), Type: t}
@@ -69,7 +72,7 @@ func (b *blocks) value(v *Value, off int) Code {
 	}
 	switch t {
 	case Type32, TypeU32:
-		// What stock code, which does not swap these, writes on the hosts it runs on.
+		// Stock code does not swap these, and runs on little-endian hosts.
 		v.Bits = uint64(binary.LittleEndian.Uint32(data))
 	case TypeFloat:
 		v.Bits = uint64(binary.BigEndian.Uint32(data))
@@ -87,8 +90,8 @@ func (b *blocks) value(v *Value, off int) Code {
 // regularBlock is the size of a value block with a 64-bit number.
 const regularBlock = blockHead + 8
 
-// regular reads 64-bit numbers whose blocks follow each other in the order of the values, which is what stock
-// senders write. It reports whether it was so; otherwise nothing has been read.
+// regular reads 64-bit numbers whose blocks follow each other in the order of the values, as stock senders write
+// them. It is much faster than value. It reports whether the blocks were like that; if not, it has read nothing.
 func (b *blocks) regular(set *Column, heads []byte) bool {
 	index := binary.BigEndian.Uint32(heads[4:])
 	at, size := int64(index)*4-HeaderSize, int64(len(set.Bits)*regularBlock)
@@ -101,7 +104,7 @@ func (b *blocks) regular(set *Column, heads []byte) bool {
 	if t.size() != 8 || head&0xffffff != regularBlock {
 		return false
 	}
-	wrong := uint32(0) // a bit is set where anything is not as expected
+	wrong := uint32(0) // not zero if any head or index is not as expected: one test for all is faster
 	for j := range set.Bits {
 		d, h := (*[regularBlock]byte)(data), (*[valueSize]byte)(heads)
 		data, heads = data[regularBlock:], heads[valueSize:]

@@ -7,12 +7,13 @@ import (
 	"syscall"
 )
 
-// Code is a PMAPI error code (PM_ERR_*, -12345 and below) or a negated errno. It is an error
-// whose text is that of pmErrStr(3) in PCP 6.0.3. Zero is success; above zero it is no error but
-// a state change (Change). Source: docs/protocol.md 3.9.
+// Code is a PMAPI error code (PM_ERR_*, -12345 and below) or a negated errno. It is a Go error with
+// the text of pmErrStr(3) in PCP 6.0.3. Zero is success. A number above zero, which an ERROR can carry,
+// is no error but a state change, see [Change]. Source: docs/protocol.md 3.9.
 type Code int32
 
-// The codes of the PMAPI that agents, clients and archives say or ask for. Others have a text only: see codes.
+// The codes of the PMAPI that agents, clients and archives send or compare. The others have a name and a text only:
+// see codes.
 const (
 	ErrGeneric      Code = -12345
 	ErrText         Code = -12349
@@ -59,14 +60,14 @@ const (
 	ErrNYI          Code = -21344
 )
 
-// Ranges of codes that have other origins. From ErrNYI down they are a library's own code plus
-// ErrNYI.
+// Ranges of codes that have other origins. A code below ErrNYI is the sum of ErrNYI and the code of a
+// library, SASL or TLS.
 const (
-	lastErrno Code = -12344 // down to here negated errnos
-	lastSASL  Code = -1000  // down to here a library's code is SASL's, below it is TLS's
+	lastErrno Code = -12344 // from -1 down to here a code is a negated errno
+	lastSASL  Code = -1000  // from -1 down to here a library's code is SASL's, below it is TLS's
 )
 
-// Error gives the text of pmErrStr(3). The texts of SASL's own codes are left to their number.
+// Error returns the text of pmErrStr(3). For a code of SASL it has the number in place of SASL's text.
 func (c Code) Error() string {
 	if code, ok := codes[c]; ok {
 		return code.text
@@ -85,7 +86,7 @@ func (c Code) Error() string {
 	}
 }
 
-// errnoText gives the text of strerror(3): Go's begins with a small letter.
+// errnoText returns the text of strerror(3). Go's own text begins with a small letter.
 func errnoText(errno Code) string {
 	text := syscall.Errno(errno).Error()
 	switch {
@@ -102,7 +103,7 @@ func errnoText(errno Code) string {
 // ehwpoison is an errno of Linux that package syscall has no text for.
 const ehwpoison Code = 133
 
-// Name gives the symbol, "PM_ERR_IPC", or the number of a code that has none.
+// Name returns the symbol, "PM_ERR_IPC", or the number of a code without one.
 func (c Code) Name() string {
 	if code, ok := codes[c]; ok {
 		return code.name
@@ -110,7 +111,7 @@ func (c Code) Name() string {
 	return itoa(c)
 }
 
-// ParseCode reads a symbol, "PM_ERR_IPC".
+// ParseCode returns the code of a symbol such as "PM_ERR_IPC". It accepts no numbers.
 func ParseCode(s string) (Code, error) {
 	for c, code := range codes {
 		if code.name == s {
@@ -120,7 +121,8 @@ func ParseCode(s string) (Code, error) {
 	return 0, fmt.Errorf("error code %q: want a symbol such as PM_ERR_AGAIN", s)
 }
 
-// CodeOf returns the Code that err wraps, or the negated errno, or else ErrGeneric; 0 for nil.
+// CodeOf returns the Code that err wraps, or the negated errno if it wraps one, or ErrGeneric. It returns 0 for
+// nil. A server uses it where it sends an ERROR.
 func CodeOf(err error) Code {
 	if err == nil {
 		return 0
@@ -134,8 +136,9 @@ func CodeOf(err error) Code {
 	return ErrGeneric
 }
 
-// Change is a set of state changes that pmcd tells its clients about before a RESULT
-// (PMCD_*_CHANGE). An agent sets ChangeLabels and ChangeNames only. Source: docs/protocol.md 4.6, 5.7.
+// Change is a set of state changes (PMCD_*_CHANGE). pmcd sends one to its clients before a RESULT, as an [Error]
+// with a Code above zero. An agent sends one to pmcd inside a RESULT, see [ResultWriter.Frame]; it sets ChangeLabels
+// and ChangeNames only. Source: docs/protocol.md 4.6, 5.7.
 type Change uint32
 
 // The changes.
@@ -148,13 +151,13 @@ const (
 	ChangeHostname     Change = 32 // since 6.0.4
 )
 
-// String gives the names, joined by "|".
+// String returns the names, joined by "|", and "0" for none.
 func (c Change) String() string {
 	return bitNames(uint32(c), "ADD_AGENT", "RESTART_AGENT", "DROP_AGENT", "LABEL_CHANGE", "NAMES_CHANGE",
 		"HOSTNAME_CHANGE")
 }
 
-// MarshalText makes text and JSON logs agree.
+// MarshalText returns String's text, so that text logs and JSON logs agree.
 func (c Change) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // codes has the symbol and the text of each code of the PMAPI.

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Columns is the values of a RESULT or HIGHRES_RESULT as columns, without a Value for each number. It is the one
-// way to read these PDUs: [Result] and [HighResResult] are made from it.
+// Columns has the values of a RESULT or HIGHRES_RESULT as columns, without a Value for each number. [Result] and
+// [HighResResult] decode with it, too. The zero value is ready. It is for one goroutine at a time.
 type Columns struct {
-	Time time.Time
-	Sets []Column
+	Time time.Time // of the fetch; see [Result] for a RESULT from an agent
+	Sets []Column  // in the order of the FETCH
 
 	sec, fraction int64 // the words of Time
 	blobs         [][]byte
@@ -22,38 +22,41 @@ type Columns struct {
 	valueUse bufferUse
 }
 
-// Column is the answer for one metric: a Code below zero, or values (perhaps none), one for each of Insts.
+// Column is the answer for one metric: a Code below zero, or values, perhaps none. Bits or Blobs has one value for
+// each of Insts.
 type Column struct {
 	PMID PMID // NoPMID: the set cannot be read
 
-	// Code < 0 says why there are no values: it is the agent's, or what is wrong with the set: ErrConv, a number is not as
-	// long as its type; ErrIPC, anything else. Otherwise it is 0.
+	// Code < 0 is the reason why there are no values; otherwise it is 0. It is the agent's, or Decode's
+	// own: ErrConv for a number that is not as long as its type, ErrIPC for any other fault of the set.
 	Code Code
 
-	// Type is the type of all values: TypeUnknown for those that travelled in situ, which the
-	// descriptor tells, and TypeNoSupport for values of different types or of none, of which nothing else is given.
+	// Type is the type of all values. It is TypeUnknown for values in situ: the descriptor of the metric has their type.
+	// It is TypeNoSupport for values of different types or of none; then Bits and Blobs are nil.
 	Type Type
 
-	// Format is how the values travelled.
+	// Format is the format in which the values were sent.
 	Format ValueFormat
 
-	// Insts is never changed. While the instances stay the same from one Decode to the next, or are those
-	// of the set before, it is the same array: the one that is found here at the time of the Decode, so a receiver
-	// may put an equal list in its place. It may keep it and must not change it.
+	// Insts has the instance of each value. Decode never changes its elements, and the receiver must not
+	// change them: both may store the list for as long as they like. If the instances are those of the
+	// previous Decode or of the previous set, it is that list again, not a copy. A receiver may put an equal
+	// list in its place, which the next Decode then compares with.
 	Insts []Inst
-	last  []Inst // those of the last time that there were any
+	last  []Inst // the most recent Insts that were not nil
 
-	// Bits holds numbers as Value.Bits does. The memory is new with each Decode and the receiver's.
+	// Bits has numbers in the form of Value.Bits. The memory is new with each Decode and belongs to the receiver.
 	Bits []uint64
 
-	// Blobs holds values that are not numeric as Value.Bytes does; borrowed from the frame, the list by the
-	// next Decode.
+	// Blobs has values that are not numeric, in the form of Value.Bytes. The bytes are borrowed from the
+	// frame; the list itself is valid until the next Decode.
 	Blobs [][]byte
 }
 
-// Decode reads the body of a RESULT or HIGHRES_RESULT. Columns that were decoded before are lost, but for the
-// Bits. An error says what is wrong first. There are as many Sets as were announced all the same, and only those have a code that
-// something is wrong with; there are none if that number makes no sense.
+// Decode reads the body of a RESULT or HIGHRES_RESULT. It overwrites the columns of the previous Decode, except
+// their Bits and Insts. The error describes the first fault. A fault of one set does not harm the others: there are as
+// many Sets as the PDU announced, and only the wrong ones have an ErrIPC or ErrConv. There are no Sets if the announced
+// number itself cannot be true.
 func (m *Columns) Decode(f Frame) error {
 	c := cursor{kind: f.Kind, body: f.Body}
 	n := m.head(&c)
@@ -65,10 +68,10 @@ func (m *Columns) Decode(f Frame) error {
 	return c.done()
 }
 
-// Borrows reports whether there are Blobs, which are borrowed from the frame.
+// Borrows reports whether any Column has Blobs, which are borrowed from the frame. If not, the frame can be reused.
 func (m *Columns) Borrows() bool { return len(m.blobs) > 0 }
 
-// head reads what is in front of the sets, and returns how many there are.
+// head reads the time stamp and the number of sets, and returns the number.
 func (m *Columns) head(c *cursor) (n int) {
 	switch c.kind {
 	case KindResult:
@@ -102,7 +105,7 @@ func (m *Columns) decode(c *cursor, n int) {
 		m.Sets = resized(m.Sets, n)
 		clear(m.Sets[old:])
 	}
-	clear(m.Sets[n:]) // lets go of their lists
+	clear(m.Sets[n:]) // so that their lists can be freed
 	m.Sets = m.Sets[:n]
 	clear(m.blobs)
 	m.blobs = m.blobs[:0]
@@ -156,14 +159,15 @@ func (m *Columns) decode(c *cursor, n int) {
 	c.off = len(c.body) - b.left
 }
 
-// fail gives a set a code in place of its values.
+// fail replaces the values of a set by a code.
 func (set *Column) fail(code Code) {
 	set.Code, set.Type, set.Format = code, TypeUnknown, InSitu
 	set.Insts, set.Bits, set.Blobs = nil, nil, nil
 }
 
-// ValueSets are the sets with a Value for each value, for receivers of few. The next call reuses their memory, and Bytes
-// are borrowed from the frame. Values of different types in one set have the type TypeNoSupport, and nothing else.
+// ValueSets returns the sets with a Value for each value: easier to use than columns, and slower. The next call reuses
+// their memory, and Bytes are borrowed from the frame. Values of different types in one set have the type
+// TypeNoSupport, no Bits and no Bytes.
 func (m *Columns) ValueSets() []ValueSet {
 	const valueMemory = 40 // bytes
 	total := 0
@@ -197,7 +201,7 @@ func (m *Columns) ValueSets() []ValueSet {
 	return m.sets
 }
 
-// decodeEach reads values of any kind, one by one.
+// decodeEach reads the values of a set one by one. It accepts values of any type, with blocks in any order.
 func (m *Columns) decodeEach(b *blocks, set *Column) {
 	start := len(m.blobs)
 	mixed := false
@@ -226,7 +230,7 @@ func (m *Columns) decodeEach(b *blocks, set *Column) {
 	}
 }
 
-// instancesOf returns the instances of values: one of the known lists if they are the same.
+// instancesOf returns the instances of values. If one of the known lists is equal, it returns that list.
 func instancesOf(heads []byte, known ...[]Inst) []Inst {
 	n := len(heads) / valueSize
 	for _, list := range known {
@@ -242,7 +246,7 @@ func instancesOf(heads []byte, known ...[]Inst) []Inst {
 }
 
 func sameInstances(heads []byte, list []Inst) bool {
-	const step = 64 // instances that are compared before it is looked whether all are the same
+	const step = 64 // instances that are compared between two tests of the result
 	for len(list) > 0 {
 		part := list[:min(step, len(list))]
 		p := heads[:valueSize*len(part)]

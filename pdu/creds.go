@@ -10,12 +10,12 @@ import (
 // ProtocolVersion is the version of the protocol in use.
 const ProtocolVersion = 2
 
-// Features is a set of things that pmcd offers in its challenge and that a client, or an agent,
-// asks for in CREDS. Source: docs/protocol.md 5.2, 4.2.
+// Features is a set of abilities (PDU_FLAG_*). pmcd offers them in its challenge, and a client or an agent
+// asks for them in CREDS. Source: docs/protocol.md 5.2, 4.2.
 type Features uint16
 
-// The features. FeatureLabels, FeatureHighRes and FeatureDescs say which requests pmcd knows; they
-// must not be repeated in CREDS.
+// The features. FeatureLabels, FeatureHighRes and FeatureDescs say which requests pmcd knows. A client must not
+// repeat these three in its CREDS.
 const (
 	FeatureSecure        Features = 0x001
 	FeatureCompress      Features = 0x002 // retired
@@ -31,16 +31,16 @@ const (
 	FeatureDescs         Features = 0x800
 )
 
-// String gives the names, joined by "|".
+// String returns the names, joined by "|", and "0" for none.
 func (f Features) String() string {
 	return bitNames(uint32(f), "SECURE", "COMPRESS", "AUTH", "CREDS_REQD", "SECURE_ACK", "NO_NSS_INIT",
 		"CONTAINER", "CERT_REQD", "BAD_LABEL", "LABELS", "HIGHRES", "DESCS")
 }
 
-// MarshalText makes text and JSON logs agree.
+// MarshalText returns String's text, so that text logs and JSON logs agree.
 func (f Features) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// nameOf returns the name of n, or n printed as unnamed says if its name is missing or empty.
+// nameOf returns names[n]. If that is missing or empty, it returns n in the format unnamed.
 func nameOf[T ~int32 | ~uint8](n T, unnamed string, names ...string) string {
 	if i := int(n); i >= 0 && i < len(names) && names[i] != "" {
 		return names[i]
@@ -48,7 +48,8 @@ func nameOf[T ~int32 | ~uint8](n T, unnamed string, names ...string) string {
 	return fmt.Sprintf(unnamed, int(n))
 }
 
-// bitNames joins the names of the bits that are set, lowest first; what has no name is a number.
+// bitNames joins the names of the bits that are set with "|", the lowest bit first. Bits without a name follow as one
+// hexadecimal number.
 func bitNames(bits uint32, names ...string) string {
 	if bits == 0 {
 		return "0"
@@ -69,7 +70,7 @@ func bitNames(bits uint32, names ...string) string {
 // Creds opens a connection: it names the version of the protocol and the features wanted.
 //
 //	Sent    client → pmcd after the challenge; agent → pmcd first of all, pmcd → agent in answer
-//	Body    n, n × (type, version, features); everybody sends one, of type CVERSION
+//	Body    n, n × (type, version, features); stock programs send one, of type CVERSION
 //	        from in the header is a process id
 //	Errors  n outside 1..1024
 //	Source  docs/protocol.md 2.2, 4.2, 5.1
@@ -84,7 +85,7 @@ const credVersion = 1
 // Kind returns KindCreds.
 func (m *Creds) Kind() Kind { return KindCreds }
 
-// Decode reads the body of a CREDS; the last credential that names a version counts.
+// Decode reads the body of a CREDS. The last credential that names a version counts.
 func (m *Creds) Decode(body []byte) error {
 	c := cursor{kind: KindCreds, body: body}
 	*m = Creds{}

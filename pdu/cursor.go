@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// DecodeError reports a PDU whose body breaks its layout. The stream is intact: the next PDU
-// follows. It unwraps to ErrIPC.
+// DecodeError reports a PDU whose body does not have its layout. The stream is still good: the next
+// PDU can be read. It unwraps to ErrIPC.
 type DecodeError struct {
 	Kind   Kind
 	Field  string // name of the field in docs/protocol.md, with indexes: "name[3].namelen"
@@ -21,23 +21,23 @@ func (e *DecodeError) Error() string {
 	return fmt.Sprintf("decode %v: %s at byte %d: %s", e.Kind, e.Field, e.Offset, e.Reason)
 }
 
-// Unwrap makes a DecodeError an ErrIPC.
+// Unwrap returns ErrIPC.
 func (e *DecodeError) Unwrap() error { return ErrIPC }
 
-// cursor reads one body from front to back. Its first failure sticks, and every read after it
-// gives zero, so that a Decode is a straight list of reads. Fields are named as in the spec; "[]"
-// in a name stands for the current item.
+// cursor reads one body from front to back. Its first failure stays, and every read after it
+// returns zero, so that a Decode is a straight list of reads with one check at its end. Fields are named
+// as in docs/protocol.md; "[]" in a name stands for the index of the current item.
 type cursor struct {
 	kind Kind
 	body []byte
-	off  int
-	item int
-	err  *DecodeError
+	off  int          // of the next read, in bytes of body
+	item int          // index for "[]" in the names of fields
+	err  *DecodeError // the first failure
 }
 
 func (c *cursor) left() int { return len(c.body) - c.off }
 
-// fail notes a failure of the field that begins at byte at of the body.
+// fail stores the failure of the field that begins at byte at of the body, unless there was one before.
 func (c *cursor) fail(at int, field, reason string) {
 	if c.err != nil {
 		return
@@ -117,7 +117,7 @@ func (c *cursor) count(field string, least, size int) int {
 	return n
 }
 
-// text reads n bytes and the padding after them, of which the end of the body may lack some.
+// text reads n bytes and the padding after them. Some senders leave out the padding at the end of a body.
 func (c *cursor) text(n int, field string) []byte {
 	b := c.bytes(n, field)
 	if c.err == nil {
@@ -126,12 +126,12 @@ func (c *cursor) text(n int, field string) []byte {
 	return b
 }
 
-// counted reads a text behind its length, and gives a copy.
+// counted reads a length and a text of that length, and returns a copy of the text.
 func (c *cursor) counted(lenField, field string) string {
 	return string(c.text(c.count(lenField, 0, 1), field))
 }
 
-// done returns the first failure; bytes left over are one.
+// done returns the first failure. Bytes left over at the end are one.
 func (c *cursor) done() error {
 	if c.err == nil && c.left() > 0 {
 		c.fail(c.off, "end", strconv.Itoa(c.left())+" bytes left over")
@@ -142,19 +142,20 @@ func (c *cursor) done() error {
 	return c.err
 }
 
-// padding is what stock senders fill with.
+// padding is up to three of the bytes that stock senders pad with.
 const padding = "~~~"
 
 // pad4 rounds n up to a multiple of four.
 func pad4(n int) int { return (n + 3) &^ 3 }
 
-// encoder appends one PDU to what is in frame already. It writes fields from front to back as a cursor reads them.
+// encoder appends one PDU to frame, which may hold other PDUs before it. It writes fields from front to back, as a
+// cursor reads them.
 type encoder struct {
 	frame []byte
-	start int // of the PDU
+	start int // of the PDU in frame
 }
 
-// newEncoder writes a header whose length end fills in.
+// newEncoder appends a header to dst. withLength writes its length word.
 func newEncoder(dst []byte, k Kind, from int32) encoder {
 	e := encoder{frame: dst, start: len(dst)}
 	e.u32(0)
@@ -163,6 +164,7 @@ func newEncoder(dst []byte, k Kind, from int32) encoder {
 	return e
 }
 
+// withLength writes the length of the PDU into its header and returns the frame.
 func (e *encoder) withLength() []byte {
 	binary.BigEndian.PutUint32(e.frame[e.start:], uint32(len(e.frame)-e.start))
 	return e.frame
@@ -174,18 +176,18 @@ func (e *encoder) u32(v uint32) { e.frame = binary.BigEndian.AppendUint32(e.fram
 func (e *encoder) i32(v int32)  { e.u32(uint32(v)) }
 func (e *encoder) u64(v uint64) { e.frame = binary.BigEndian.AppendUint64(e.frame, v) }
 
-// raw writes s as it is.
+// raw writes the bytes of s without a length and without padding.
 func (e *encoder) raw(s string) { e.frame = append(e.frame, s...) }
 
-// text writes the length of s, s and its padding.
+// text writes the length of s, then s, then its padding.
 func (e *encoder) text(s string) {
 	e.i32(int32(len(s)))
 	e.raw(s)
 	e.raw(padding[:pad4(len(s))-len(s)])
 }
 
-// resized returns a slice of n elements that uses the array of s when it is large enough. What
-// the elements hold is unspecified.
+// resized returns a slice of n elements that uses the array of s when it is large enough. The values of
+// the elements are unspecified.
 func resized[T any](s []T, n int) []T {
 	return slices.Grow(s[:0], n)[:n]
 }

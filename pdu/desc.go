@@ -5,7 +5,7 @@ type Type int32
 
 // The metric types.
 const (
-	TypeNoSupport       Type = -1 // defined, but this host has no values
+	TypeNoSupport       Type = -1 // the metric is defined, but this host has no values for it
 	Type32              Type = 0
 	TypeU32             Type = 1
 	Type64              Type = 2
@@ -20,10 +20,10 @@ const (
 	TypeUnknown         Type = 255
 )
 
-// Numeric reports whether values of the type can be computed with.
+// Numeric reports whether values of the type are numbers.
 func (t Type) Numeric() bool { return t >= Type32 && t <= TypeDouble }
 
-// String gives the name without its PM_TYPE_ prefix, as pminfo -d and mkconst(type=) write it.
+// String returns the name without its PM_TYPE_ prefix, as pminfo -d and mkconst(type=) write it.
 func (t Type) String() string {
 	switch t {
 	case TypeNoSupport:
@@ -45,12 +45,13 @@ const (
 	SemDiscrete Semantics = 4 // changes seldom, holds until it changes
 )
 
-// String gives the name in lower case, as pminfo -d writes it.
+// String returns the name in lower case, as pminfo -d writes it.
 func (s Semantics) String() string {
 	return nameOf(s, "Semantics(%d)", "", "counter", "", "instant", "discrete")
 }
 
-// Desc describes a metric (pmDesc): everything about it that never changes while its PMID lives.
+// Desc is the descriptor of a metric (pmDesc): everything about it that never changes while its PMID is in use.
+// Texts and labels are asked for separately.
 type Desc struct {
 	PMID  PMID
 	Type  Type

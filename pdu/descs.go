@@ -24,8 +24,8 @@ type DescReply struct{ Desc Desc }
 //	Source  docs/protocol.md 2.8
 type DescIDs struct{ PMIDs []PMID }
 
-// Descs is one descriptor for each metric of a DescIDs, in its order. One with NoPMID stands for a
-// metric without a descriptor; the reason is lost.
+// Descs has one descriptor for each metric of a DescIDs, in its order. A metric without a descriptor has one with
+// NoPMID. The protocol does not send the reason: a DescReq for that metric returns it.
 //
 //	Sent    pmcd → client
 //	Body    n, n × descriptor as in DESC
@@ -129,6 +129,7 @@ func (m *Descs) String() string {
 	return items("descs", list(m.Descs, func(d Desc) string { return d.PMID.String() + ":" + d.Type.String() }))
 }
 
+// desc reads a descriptor.
 func (c *cursor) desc(field string) Desc {
 	b := c.bytes(descSize, field)
 	if b == nil {

@@ -1,16 +1,17 @@
 // Package pdu is the vocabulary and the codec of the protocol that pmcd speaks with its clients
-// and with its agents (PMDAs): every PDU as a type with Decode and Append, a reader and a writer
-// for frames, and the words they are made of: PMID, InDom, Units, Desc, Value, Code.
-// It knows no goroutines, no policy and no logging. PCP 6.0.3 and 7.x are covered.
+// and with its agents (PMDAs). It has every PDU as a type with Decode and Append, a reader and a
+// writer for frames, and the words PDUs are made of: PMID, InDom, Units, Desc, Value, Code.
+// It starts no goroutine, makes no decisions and logs nothing. PCP 6.0.3 and 7.x are covered.
 //
 // # Words
 //
-// A metric has a name such as kernel.all.load, a [PMID], which is its number in three parts (the domain, one for
-// each agent, cluster and item), and a [Desc]: the type of its values, their semantics (a counter that only grows, a value
-// of the moment, one that hardly changes), their [Units] and its instance domain. A metric that has one value is
-// singular, and its instance domain is [NoInDom]; the others have a [Value] for each [Instance], which has a number
-// within its [InDom] and a name. What a fetch returns for a metric is a [ValueSet]: values, or the [Code] that says why
-// there are none. Names form a tree, the PMNS. The collector that clients connect to is pmcd; agents (PMDAs) own the metrics.
+// A metric has a name such as kernel.all.load, a [PMID] and a [Desc]. The PMID is its number in three parts: the
+// domain, one for each agent, the cluster and the item. The Desc has the type of its values, their semantics (a
+// counter that only grows, a value of the moment, one that hardly changes), their [Units] and its instance domain.
+// A metric that has one value is singular, and its instance domain is [NoInDom]. Other metrics have a [Value] for
+// each [Instance]. An instance has a number within its [InDom] and a name. A fetch returns a [ValueSet] for each
+// metric: values, or the [Code] that says why there are none. Names form a tree, the name space (PMNS). Clients
+// connect to pmcd, the collector; agents (PMDAs) own the metrics.
 //
 // # Frames
 //
@@ -23,8 +24,8 @@
 //	      header included                length-12 bytes
 //
 // Strings and value blocks are padded to four bytes; the padding byte is '~' when sent and
-// anything when received. from means something only from pmcd to an agent, where it is the number
-// of the client, and in CREDS, where it is a process id.
+// anything when received. The word from has two uses: from pmcd to an agent it is the number of the
+// client, and in CREDS it is a process id. Elsewhere it is ignored.
 //
 // # Who sends what
 //
@@ -46,14 +47,17 @@
 //
 // # Trust
 //
-// A peer never chooses our memory: frames have a limit that the receiver sets, buffers grow
-// with the bytes that have arrived, not with the length that was announced, and every count is
-// compared with the bytes that remain before anything is allocated. Layouts are checked strictly,
-// and tolerantly where stock programs of different versions differ: ERROR of 16 or 20 bytes,
-// PROFILE of 24, a missing pad at the very end of a PDU that ends with a string, up to three bytes
-// of pad after a LABEL, a generous nstrbytes in PMNS_NAMES. What is wrong in a value set of a RESULT
-// costs a reader of [Columns] that set. Decoding errors are *DecodeError and
-// carry ErrIPC; the stream survives them. Framing errors are *FrameError; the stream does not.
+// A peer never decides how much memory we allocate. Frames have a limit that the receiver sets.
+// Buffers grow with the bytes that have arrived, not with the length that was announced. Every
+// count is compared with the bytes that remain before anything is allocated.
+//
+// Layouts are checked strictly, except where stock programs of different versions differ. Accepted
+// are an ERROR of 16 or 20 bytes, a PROFILE of 24, a missing pad at the very end of a PDU that ends
+// with a string, up to three bytes of pad after a LABEL, and a generous nstrbytes in PMNS_NAMES.
+//
+// Decoding errors are *[DecodeError] and carry [ErrIPC]; the stream is good after them. Framing
+// errors are *[FrameError]; the stream is over. A value set of a RESULT that is wrong does not harm
+// the other sets, see [Columns].
 //
 // # To add a PDU
 //
@@ -64,7 +68,7 @@
 //
 // # Sources
 //
-// The layouts follow docs/protocol.md (sections are named at the types),
-// which was measured on running PCP 6.0.3 and 7.2.1 programs; names are those of PMAPI(3) and
-// PMDA(3).
+// The layouts follow docs/protocol.md (sections are named at the types), which was measured on
+// running PCP 6.0.3 and 7.2.1 programs. In libpcp each has a file p_*.c, p_fetch.c for one. Names
+// are those of PMAPI(3) and PMDA(3).
 package pdu

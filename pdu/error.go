@@ -1,6 +1,6 @@
 package pdu
 
-// Error is the answer to a request that has no other, the only answer to a store, and a notice.
+// Error is the answer to a request that fails, the only answer to a store, and a notice.
 //
 //	Sent    both ways: code below zero in place of a reply, 0 for a good store; pmcd → client
 //	        before a RESULT: code above zero, a Change; pmcd → agent: ErrNotConn, the client is gone
@@ -10,20 +10,21 @@ package pdu
 type Error struct {
 	Code Code
 
-	// Extended marks the form with a challenge, the first PDU that pmcd sends to a client. Code is
-	// in an old numbering there, see TranslateChallengeCode.
+	// Extended marks the form with a challenge, the first PDU that pmcd sends to a client. Code has an
+	// old numbering in this form: TranslateChallengeCode translates it.
 	Extended  bool
 	Challenge Challenge
 }
 
-// Challenge is what pmcd says of itself to a new client.
+// Challenge is the offer of pmcd to a new client: the version of the protocol and its features.
 type Challenge struct {
 	Version  uint8 // of the protocol, 7 bits; ProtocolVersion, or 0 when pmcd refuses the client
-	Licensed uint8 // no meaning
+	Licensed uint8 // without meaning today
 	Features Features
 }
 
-// TranslateChallengeCode turns the code of an extended Error into one of today's.
+// TranslateChallengeCode returns today's number of the code of an extended Error, which still has the old numbers from
+// -1000 down. It returns other codes unchanged. Source: XLATE_ERR_1TO2 of libpcp.
 func TranslateChallengeCode(c Code) Code {
 	const oldBase, shift = -1000, 11345
 	if c <= oldBase && c > oldBase-shift {

@@ -2,7 +2,7 @@ package pdu
 
 import "encoding/binary"
 
-// Fetch asks for the values of metrics, of the instances that the context's profile selects.
+// Fetch asks for the values of metrics, limited to the instances that the context's [Profile] selects.
 //
 //	Sent    client → pmcd → agent; answered by RESULT
 //	Body    context, 8 unused bytes, n, n × PMID
@@ -25,7 +25,7 @@ func (m *Fetch) Kind() Kind { return KindFetch }
 // Decode reads the body of a FETCH.
 func (m *Fetch) Decode(body []byte) error { return m.decode(KindFetch, body) }
 
-// Append appends the PDU.
+// Append appends the PDU. from is the number of the client, 0 from a client.
 func (m *Fetch) Append(dst []byte, from int32) []byte { return m.encode(dst, KindFetch, from) }
 
 func (m *Fetch) String() string {
@@ -61,13 +61,13 @@ func (m *Fetch) encode(dst []byte, k Kind, from int32) []byte {
 	return e.withLength()
 }
 
-// pmids reads n PMIDs into ids; n has been compared with what is left.
+// pmids reads n PMIDs into ids. The caller has compared n with the bytes that are left.
 func (c *cursor) pmids(ids []PMID, n int) []PMID {
 	b := c.bytes(4*n, "pmid[]")
 	ids = resized(ids, len(b)/4)
 	for i := range ids {
 		if len(b) < 4 {
-			break // never: this spares the read its check
+			break // never true; with it the compiler leaves out the bounds check of the read
 		}
 		ids[i] = PMID(binary.BigEndian.Uint32(b))
 		b = b[4:]
@@ -75,7 +75,7 @@ func (c *cursor) pmids(ids []PMID, n int) []PMID {
 	return ids
 }
 
-// pmids writes the number of ids and ids.
+// pmids writes the number of ids, then ids.
 func (e *encoder) pmids(ids []PMID) {
 	e.i32(int32(len(ids)))
 	frame := e.frame

@@ -7,16 +7,18 @@ import (
 	"io"
 )
 
-// Frame is one PDU cut from a stream and not decoded yet. Body is borrowed from the buffer of the
-// Reader or Splitter.
+// Frame is one PDU cut from a stream and not decoded yet.
 type Frame struct {
 	Kind Kind
-	From int32
-	Body []byte // what follows the header
+	From int32 // the number of a client, or in CREDS a process id; see the package comment
+
+	// Body has the bytes after the header. It is borrowed from the buffer of the Reader or Splitter
+	// and valid until the next [Reader.Next] or [Splitter.Buffer].
+	Body []byte
 }
 
-// FrameError reports a header that cannot be one. Where the next PDU begins is unknown: the stream
-// is over.
+// FrameError reports a header that no PDU can have. The begin of the next PDU is unknown after it, so the
+// stream is over. It unwraps to ErrIPC.
 type FrameError struct {
 	Length int32 // the length word
 	Kind   Kind  // the type word
@@ -33,14 +35,15 @@ func (e *FrameError) Error() string {
 	return fmt.Sprintf("frame with type word %#x is not a PDU", uint32(e.Kind))
 }
 
-// Unwrap makes a FrameError an ErrIPC.
+// Unwrap returns ErrIPC.
 func (e *FrameError) Unwrap() error { return ErrIPC }
 
 // Splitter cuts frames from bytes that arrive in pieces, for input that must not block. Read into
-// Buffer, tell Advance how much, then call Next until it has no frame. One goroutine at a time.
+// Buffer, call Advance with the number of bytes read, then call Next until it has no frame. It is for
+// one goroutine at a time. To read a stream that may block use [Reader].
 type Splitter struct {
 	limit int
-	buf   []byte // all of it is usable space
+	buf   []byte // its whole length is usable space
 	r, w  int    // buf[r:w] has arrived and is not cut yet
 	need  int    // length of the frame that buf[r:] begins with, 0 if unknown
 	err   error
@@ -50,11 +53,13 @@ type Splitter struct {
 	largest int // length of the last large message
 }
 
-// NewSplitter returns a Splitter for frames of at most limit bytes, header included.
+// NewSplitter returns a Splitter for frames of at most limit bytes, header included: [AgentLimit],
+// [ClientLimit] or one's own.
 func NewSplitter(limit int) *Splitter { return &Splitter{limit: limit} }
 
-// Buffer returns space to read into, never empty. It invalidates the bodies of earlier frames. The
-// space is at most as large as what has arrived of the frame under way or as a frame before, or a few KiB.
+// Buffer returns space to read into. It is never empty, and valid until the next call of any method.
+// Buffer invalidates the bodies of earlier frames. Its memory is bounded: at most the size of the bytes that
+// have arrived of the current frame, of an earlier frame, or a few KiB.
 func (s *Splitter) Buffer() []byte {
 	if s.r == s.w {
 		s.Release()
@@ -75,11 +80,12 @@ func (s *Splitter) Buffer() []byte {
 	return s.buf[s.w:]
 }
 
-// grown returns a larger buffer. A peer has to send as much as it claims, unless it has done so before.
+// grown returns a larger buffer. It doubles the size, whatever length the header announces: a peer has to
+// send as much as it announces before that much is allocated. A size that was sent before is allocated at once.
 func (s *Splitter) grown() []byte {
 	if s.need > retainedBytes {
-		if kept := s.large.get(s.need); kept != nil {
-			return kept
+		if memory := s.large.get(s.need); memory != nil {
+			return memory
 		}
 		if s.need <= s.largest {
 			return make([]byte, s.need)
@@ -92,8 +98,9 @@ func (s *Splitter) grown() []byte {
 	return make([]byte, max(size, minBuffer))
 }
 
-// Release tells that the bodies of all frames so far are used no more. After a large one that lets the memory go, if no
-// other large one follows soon; nothing else needs it.
+// Release declares that the bodies of all frames so far are no longer used. Calling it is optional: after a large
+// frame it lets the garbage collector have the memory earlier. The memory is reused if another large frame follows
+// soon.
 func (s *Splitter) Release() {
 	if len(s.buf) <= retainedBytes || s.r != s.w {
 		return
@@ -104,15 +111,15 @@ func (s *Splitter) Release() {
 	s.r, s.w = 0, 0
 }
 
-// Advance takes over the first n bytes of the last Buffer.
+// Advance declares that n bytes have been read into the slice that Buffer returned last.
 func (s *Splitter) Advance(n int) { s.w += n }
 
-// Pending returns the number of bytes that have arrived and are not cut yet. At the end of the
-// stream anything but zero means that a PDU is torn.
+// Pending returns the number of bytes that have arrived and are not cut yet. If it is not zero at the end
+// of the stream, the last PDU is incomplete.
 func (s *Splitter) Pending() int { return s.w - s.r }
 
-// Next cuts the next whole frame; its body is valid until the next call of Buffer. The error is a
-// *FrameError and stays.
+// Next cuts the next whole frame, whose body is valid until the next call of Buffer. It returns false when
+// the bytes so far do not complete a frame. The error is a *FrameError, and every later call returns it again.
 func (s *Splitter) Next() (Frame, bool, error) {
 	if s.err != nil {
 		return Frame{}, false, s.err
@@ -138,23 +145,23 @@ func (s *Splitter) Next() (Frame, bool, error) {
 	return Frame{Kind: kind, From: from, Body: have[HeaderSize:n:n]}, true, nil
 }
 
-// Reader reads frames from a stream. One goroutine at a time.
+// Reader reads frames from a stream. It is for one goroutine at a time.
 type Reader struct {
 	r   io.Reader
 	s   *Splitter
-	err error // what the last Read said beside its bytes
+	err error // of the last Read, returned after the frames that it completed
 }
 
 // NewReader returns a Reader that accepts frames of at most limit bytes, header included:
 // AgentLimit, ClientLimit or one's own.
 func NewReader(r io.Reader, limit int) *Reader { return &Reader{r: r, s: NewSplitter(limit)} }
 
-// emptyReads is how often in a row a Read may give neither bytes nor an error.
+// emptyReads is how often in a row a Read may return neither bytes nor an error, before Next fails.
 const emptyReads = 100
 
-// Next returns the next frame; its body is valid until the next call. The error is io.EOF between
-// two PDUs, io.ErrUnexpectedEOF inside one, a *FrameError for a header that cannot be one, or what
-// the stream's Read returned. After any of these the stream is over.
+// Next waits for the next frame and returns it. The body is valid until the next call. The error is
+// io.EOF between two PDUs, io.ErrUnexpectedEOF inside one, a *FrameError for a header that no PDU can
+// have, or the error of the stream's Read. After any of these the stream is over.
 func (r *Reader) Next() (Frame, error) {
 	for empty := 0; ; {
 		f, ok, err := r.s.Next()
@@ -178,10 +185,10 @@ func (r *Reader) Next() (Frame, error) {
 	}
 }
 
-// Pending returns the number of bytes that have been read from the stream behind the last frame.
+// Pending returns the number of bytes that have been read from the stream after the last frame.
 func (r *Reader) Pending() int { return r.s.Pending() }
 
-// Writer writes PDUs to a stream, each with one Write. One goroutine at a time.
+// Writer writes PDUs to a stream, each with one Write. It is for one goroutine at a time.
 type Writer struct {
 	w   io.Writer
 	buf []byte
@@ -192,11 +199,12 @@ type Writer struct {
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
 // Write encodes m and writes it. from is 0, the number of a client or, in CREDS, a process id.
-// A PDU above MaxPDU is refused with ErrTooBig and nothing is written. After any other error it is
-// unknown how much the peer has got: the stream is over.
+// A PDU larger than MaxPDU is refused with ErrTooBig and nothing is written. After any other error the
+// peer may have got a part of the PDU: the stream is over.
 func (w *Writer) Write(m Message, from int32) error { return w.WriteFrame(w.Encode(m, from)) }
 
-// Encode encodes m for WriteFrame. The frame is valid until the next Encode or Write.
+// Encode encodes m for WriteFrame. from is as in Write. The frame belongs to the Writer and is valid until
+// the next Encode or Write.
 func (w *Writer) Encode(m Message, from int32) []byte {
 	frame := m.Append(w.buf[:0], from)
 	w.buf = frame
@@ -206,7 +214,8 @@ func (w *Writer) Encode(m Message, from int32) []byte {
 	return frame
 }
 
-// WriteFrame writes a PDU that is encoded already, by Encode or ResultWriter.Frame.
+// WriteFrame writes a PDU that is encoded already, by [Writer.Encode] or [ResultWriter.Frame]. Errors are those
+// of Write. frame is not used after the return.
 func (w *Writer) WriteFrame(frame []byte) error {
 	if len(frame) > MaxPDU {
 		return fmt.Errorf("frame of %d bytes: %w", len(frame), ErrTooBig)

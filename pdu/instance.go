@@ -1,7 +1,7 @@
 package pdu
 
-// InstanceReq asks for the members of an instance domain: for all of them (Inst is NoInst, no
-// Name), for the name of Inst, or for the number of Name.
+// InstanceReq asks for members of an instance domain. It has three forms: all of them (Inst is NoInst, no
+// Name), the name of Inst (no Name), or the number of Name (Inst is NoInst).
 //
 //	Sent    client → pmcd → agent; answered by INSTANCE
 //	Body    instance domain, 8 unused bytes, instance, length, name, pad
@@ -13,18 +13,19 @@ type InstanceReq struct {
 	Name  string // a copy
 }
 
-// InstanceReply is the members asked for (INSTANCE): number and name of each for a
-// whole domain, one with NoInst and a name, or one with a number and no name.
+// InstanceReply has the members asked for (INSTANCE). For a whole domain each has its number and its
+// name. For one number it is one member with NoInst and the name, for one name one member with
+// the number and no name.
 //
 //	Sent    agent → pmcd → client
 //	Body    instance domain, n, n × (instance, length, name, pad)
-//	Errors  n or a length that cannot be; the last pad may be missing
+//	Errors  n or a length below 0 or beyond the end; the last pad may be missing
 //	Source  docs/protocol.md 2.10
 type InstanceReply struct {
 	InDom InDom
 
-	// Instances has copies of the names, which share one piece of memory: strings.Clone what
-	// outlives the rest.
+	// Instances has copies of the names. They share one piece of memory: use strings.Clone for a name that
+	// is stored longer than the others.
 	Instances []Instance
 }
 
@@ -91,8 +92,8 @@ func (m *InstanceReply) String() string {
 	}))
 }
 
-// copyRest returns a copy of the rest of the body for the texts of n items: one allocation, and
-// none for no items. Its first byte is the byte at the cursor.
+// copyRest returns a copy of the rest of the body, from which sharedText cuts the texts of n items. So they cost one
+// allocation, and none if n is 0. Its first byte is the byte at the cursor.
 func (c *cursor) copyRest(n int) string {
 	if n == 0 {
 		return ""
@@ -100,7 +101,8 @@ func (c *cursor) copyRest(n int) string {
 	return string(c.body[c.off:])
 }
 
-// sharedText is text taken from a shared copy of the end of the body.
+// sharedText reads a text of n bytes and its padding, and returns the part of copied that has the text. copied is
+// from copyRest.
 func (c *cursor) sharedText(copied string, n int, field string) string {
 	at := c.off - (len(c.body) - len(copied))
 	if c.text(n, field); c.err != nil || n == 0 {

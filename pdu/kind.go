@@ -5,7 +5,7 @@ import "strconv"
 // Kind is the type word of a PDU header. Source: docs/protocol.md 2.
 type Kind uint32
 
-// The kinds. 0x700b is retired; nobody sends KindControlReq.
+// The kinds. 0x700b is retired; KindControlReq is never sent.
 const (
 	KindError         Kind = 0x7000
 	KindResult        Kind = 0x7001
@@ -32,14 +32,14 @@ const (
 	KindDescs         Kind = 0x7017
 )
 
-// The range of type words that framing lets pass. Words inside it that are no Kind of ours are
-// left to the receiver, who ignores them; words outside mean that the stream is not PDUs.
+// The range of type words that framing accepts. A word in it that is no Kind here is passed on: the
+// receiver ignores the PDU. A word outside of it means that the bytes are no PDUs.
 const (
 	firstKind Kind = 0x7000
 	lastKind  Kind = 0x70ff
 )
 
-// kinds has the name of each kind, and what makes a message of it, nil if there is none.
+// kinds has the name of each kind, and the function that makes an empty message of it, nil if there is none.
 var kinds = map[Kind]struct { //nolint:gochecknoglobals // a table
 	name  string
 	empty func() Message
@@ -77,7 +77,7 @@ func message[M any, P interface {
 	return P(new(M))
 }
 
-// String gives the name without its PDU_ prefix.
+// String returns PCP's name without its PDU_ prefix: "PMNS_IDS".
 func (k Kind) String() string {
 	if kind, ok := kinds[k]; ok {
 		return kind.name
@@ -85,23 +85,26 @@ func (k Kind) String() string {
 	return "Kind(0x" + strconv.FormatUint(uint64(k), 16) + ")"
 }
 
-// MarshalText makes text and JSON logs agree.
+// MarshalText returns String's text, so that text logs and JSON logs agree.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// Message is the content of a PDU. Each type that implements it is one layout of the spec.
+// Message is the content of a PDU. Each type that implements it is one layout of docs/protocol.md.
+// A message may be decoded again and again. It is for one goroutine at a time.
 type Message interface {
+	// Kind returns the type word of the PDU.
 	Kind() Kind
 
-	// Decode reads the bytes after the header. Slices of the message keep their backing arrays;
-	// what is borrowed from body is said at the type. After an error, which is a *DecodeError,
-	// the content is unspecified.
+	// Decode reads the bytes after the header. Slices of the message are overwritten: a receiver that
+	// needs them after the next Decode copies them. The comment of a type names the fields that are
+	// borrowed from body; all others are copies. The error is a *DecodeError. After one the content is
+	// unspecified.
 	Decode(body []byte) error
 
-	// Append appends the whole PDU, header included. from is 0, the number of a client or, in
-	// CREDS, a process id.
+	// Append appends the whole PDU, header included, to dst and returns the longer slice. from is 0, the
+	// number of a client or, in CREDS, a process id.
 	Append(dst []byte, from int32) []byte
 
-	// String gives the content on one line, long lists abridged, secrets left out.
+	// String returns the content on one line for logs. It shortens long lists and leaves out passwords.
 	String() string
 }
 
@@ -113,7 +116,7 @@ func New(k Kind) Message {
 	return nil
 }
 
-// Decode decodes a frame into a new message. A kind without a message is a *DecodeError too.
+// Decode decodes a frame into a new message. The error is a *DecodeError, for a kind without a message, too.
 func Decode(f Frame) (Message, error) {
 	m := New(f.Kind)
 	if m == nil {

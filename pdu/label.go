@@ -10,12 +10,13 @@ import (
 	"strings"
 )
 
-// LabelType says what labels belong to; a request has exactly one bit. Source: docs/protocol.md 2.16.
+// LabelType is the level of labels: the kind of thing that they belong to (PM_LABEL_*). A request has exactly one
+// bit. Source: docs/protocol.md 2.16, pmLookupLabels(3).
 type LabelType uint32
 
 // The label types.
 const (
-	LabelContext   LabelType = 1 // answered by pmcd itself
+	LabelContext   LabelType = 1 // pmcd answers it itself, agents are not asked
 	LabelDomain    LabelType = 2
 	LabelInDom     LabelType = 4
 	LabelCluster   LabelType = 8
@@ -23,12 +24,12 @@ const (
 	LabelInstances LabelType = 32
 )
 
-// String gives the names, joined by "|".
+// String returns the names, joined by "|".
 func (t LabelType) String() string {
 	return bitNames(uint32(t), "CONTEXT", "DOMAIN", "INDOM", "CLUSTER", "ITEM", "INSTANCES")
 }
 
-// MarshalText makes text and JSON logs agree.
+// MarshalText returns String's text, so that text logs and JSON logs agree.
 func (t LabelType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // LabelReq asks for the labels of one level.
@@ -37,13 +38,14 @@ func (t LabelType) MarshalText() ([]byte, error) { return []byte(t.String()), ni
 //	Body    ident, type
 //	Source  docs/protocol.md 2.16
 type LabelReq struct {
-	// Ident is, by Type: anything (CONTEXT), the domain number (DOMAIN; do not check), an InDom
-	// (INDOM, INSTANCES), a PMID of the cluster (CLUSTER), a PMID (ITEM).
+	// Ident depends on Type. It is any number for LabelContext, the domain number for LabelDomain (an agent
+	// should not check it), an InDom for LabelInDom and LabelInstances, the PMID of any metric of
+	// the cluster for LabelCluster, and a PMID for LabelItem.
 	Ident uint32
 	Type  LabelType
 }
 
-// Labels is label sets (LABEL): none, one, or for LabelInstances one for each instance that the
+// Labels has label sets (LABEL): none, one, or for LabelInstances one for each instance that the
 // profile selects.
 //
 //	Sent    agent → pmcd → client
@@ -51,31 +53,31 @@ type LabelReq struct {
 //	        n × (instance, number of labels or code, offset and length of the text,
 //	        labels × (offset and length of the name, flags, offset and length of the value));
 //	        the texts, end to end
-//	Errors  counts, offsets or lengths that cannot be; up to three bytes of pad may follow
+//	Errors  counts, offsets or lengths below 0 or beyond the end; up to three bytes of pad may follow
 //	Source  docs/protocol.md 2.17
 type Labels struct {
 	Ident uint32
 	Type  LabelType
 	Sets  []LabelSet
 
-	labels []Label // backs the labels of the sets after Decode
+	labels []Label // the array of the labels of all sets after Decode
 }
 
-// LabelSet is the labels of one thing. NewLabelSet makes one.
+// LabelSet has the labels of one metric, instance or other thing (pmLabelSet). NewLabelSet makes one.
 type LabelSet struct {
-	Inst Inst // with LabelInstances; otherwise NoInst
-	Code Code // < 0: why there are no labels
+	Inst Inst // the instance with LabelInstances; otherwise NoInst
+	Code Code // < 0: the reason why there are no labels
 
-	// JSON is one compact object, its members sorted by name and not nested; "" for no labels.
+	// JSON is one compact object without nested objects, its members sorted by name; "" for no labels.
 	// After Decode it is a copy, and the texts of all sets share one piece of memory.
 	JSON string
 
-	// Labels says where in JSON each label is. After Decode the sets share an array of the message,
-	// which the next Decode reuses.
+	// Labels has the position of each label in JSON. After Decode the sets share an array of the message,
+	// which the next Decode overwrites.
 	Labels []Label
 }
 
-// Label is the place of one label in the JSON text of its set, in bytes.
+// Label is the position of one label in the JSON text of its set, in bytes (pmLabel).
 type Label struct {
 	NameOffset  uint16 // of the name without quotes
 	NameLen     uint8
@@ -84,13 +86,13 @@ type Label struct {
 	ValueLen    uint16
 }
 
-// LabelFlags is the LabelType of the level that a label comes from, and marks.
+// LabelFlags is the sum of the LabelType of the level that a label comes from, and flags.
 type LabelFlags uint8
 
-// The marks.
+// The flags.
 const (
-	LabelCompound LabelFlags = 0x40 // the name comes from nested objects: "a.b"
-	LabelOptional LabelFlags = 0x80 // does not identify what it is at
+	LabelCompound LabelFlags = 0x40 // the name has dots, since it stands for nested objects: "a.b"
+	LabelOptional LabelFlags = 0x80 // the label is a note, and not part of the identity of a series
 )
 
 // Name returns the name of a label of the set.
@@ -103,10 +105,10 @@ func (s *LabelSet) Value(l Label) string {
 	return s.JSON[l.ValueOffset : int(l.ValueOffset)+int(l.ValueLen)]
 }
 
-// NewLabelSet makes the labels of one thing at one level. Names are dotted sequences of
-// [A-Za-z][A-Za-z0-9_]*: "a.b" is b inside a. Values are whatever encoding/json can encode, but objects.
-// inst is NoInst except with LabelInstances. An error says which label is bad or too long, or that there are too many
-// (ErrTooBig).
+// NewLabelSet makes the label set of one thing at one level. Names are as [LegalName] has them: "a.b" is b
+// inside a. Values are anything that encoding/json encodes, except objects. inst is NoInst except with
+// LabelInstances. The error names the label with a wrong name or value. It wraps ErrTooBig if a name has more than
+// MaxLabelName bytes, if there are more than MaxLabels labels, or if their text has more than MaxLabelJSON bytes.
 func NewLabelSet(inst Inst, level LabelType, labels map[string]any) (LabelSet, error) {
 	set := LabelSet{Inst: inst}
 	if len(labels) == 0 {
@@ -142,14 +144,20 @@ func NewLabelSet(inst Inst, level LabelType, labels map[string]any) (LabelSet, e
 	return set, nil
 }
 
-// NameLabels makes the labels of instances that have one each, which says their names. An error says why it cannot be one.
-// The sets share the memory of their texts.
+// NameLabels makes one set for each instance: its only label is called label, and the value is the name of the
+// instance. The error is for a wrong label or a name that is too long, see NewLabelSet. The sets share the memory of
+// their texts.
 func NameLabels(label string, all []Instance) ([]LabelSet, error) {
 	if err := checkLabel(label); err != nil {
 		return nil, err
 	}
 	prefix := `{"` + label + `":`
-	l := Label{NameOffset: uint16(len(`{"`)), NameLen: uint8(len(label)), ValueOffset: uint16(len(prefix)), Flags: LabelFlags(LabelInstances)}
+	l := Label{
+		NameOffset:  uint16(len(`{"`)),
+		NameLen:     uint8(len(label)),
+		ValueOffset: uint16(len(prefix)),
+		Flags:       LabelFlags(LabelInstances),
+	}
 	if strings.Contains(label, ".") {
 		l.Flags |= LabelCompound
 	}
@@ -177,7 +185,7 @@ func NameLabels(label string, all []Instance) ([]LabelSet, error) {
 	return sets, nil
 }
 
-// encodeLabel checks the name of a label and gives its value as JSON.
+// encodeLabel checks the name of a label and returns its value as JSON.
 func encodeLabel(name string, value any) ([]byte, error) {
 	if err := checkLabel(name); err != nil {
 		return nil, err
@@ -192,7 +200,7 @@ func encodeLabel(name string, value any) ([]byte, error) {
 	return text, nil
 }
 
-// asJSON is a value as JSON, in which nothing is escaped that need not be.
+// asJSON returns a value as JSON. It does not escape <, > and & as encoding/json does by default.
 func asJSON(value any) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -201,7 +209,7 @@ func asJSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
-// checkLabel says why a label cannot have a name.
+// checkLabel returns an error if name is not legal or too long for a label.
 func checkLabel(name string) error {
 	switch {
 	case !LegalName(name):
@@ -212,11 +220,11 @@ func checkLabel(name string) error {
 	return nil
 }
 
-// appendText appends a string as JSON, most without any help.
+// appendText appends a string as JSON. Strings of printable ASCII, the usual ones, are not encoded by encoding/json.
 func appendText(text []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, _ := asJSON(s) // of a string there is no error
+			quoted, _ := asJSON(s) // a string never fails
 			return append(text, quoted...)
 		}
 	}
@@ -256,7 +264,7 @@ func labelIdent(t LabelType, ident uint32) string {
 
 // Sizes of the parts of a LABEL, in bytes.
 const (
-	labelHead    = 16 // between the header and the sets
+	labelHead    = 16 // after the header, before the sets
 	labelSetHead = 16
 	labelSize    = 8
 )
@@ -277,7 +285,7 @@ func (m *Labels) Decode(body []byte) error {
 		return err
 	}
 	m.Sets, m.labels = resized(m.Sets, n), resized(m.labels, total)
-	texts := labelHead + n*labelSetHead + total*labelSize // where they begin in the body
+	texts := labelHead + n*labelSetHead + total*labelSize // offset of the texts in the body
 	end, copied, rest := texts, string(body[texts:]), m.labels
 	for i := range m.Sets {
 		c.item = i
@@ -323,8 +331,8 @@ func (m *Labels) Decode(body []byte) error {
 	return c.done()
 }
 
-// scanLabels returns the number of labels in n sets; all sets are there when it gives no error.
-// It works on a copy of the cursor.
+// scanLabels returns the number of labels in n sets. If it returns no error, all sets are in the body. The
+// receiver is a copy, so the caller's cursor does not move.
 func (c cursor) scanLabels(n int) (total int, err error) {
 	for i := range n {
 		c.item = i
@@ -381,7 +389,7 @@ func (m *Labels) Append(dst []byte, from int32) []byte {
 	return e.withLength()
 }
 
-// sent returns the labels that go out: none beside a code.
+// sent returns the labels that Append writes: none for a set with a code.
 func (s *LabelSet) sent() []Label {
 	if s.Code < 0 {
 		return nil

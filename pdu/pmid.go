@@ -11,7 +11,8 @@ import (
 // 10 bits. It prints as "domain.cluster.item". Source: docs/protocol.md 3.1.
 type PMID uint32
 
-// NoPMID (PM_ID_NULL) stands for "no metric": an unresolved name, a missing descriptor.
+// NoPMID (PM_ID_NULL) means "no metric": a name that is not resolved, a descriptor that is missing. The zero PMID
+// is a valid one.
 const NoPMID PMID = 0xffffffff
 
 // Largest values of the fields of a PMID.
@@ -21,8 +22,8 @@ const (
 	MaxItem    = 1<<10 - 1
 )
 
-// DynamicDomain is the domain of the roots of dynamic subtrees in a PMNS file and of the derived
-// metrics that exist only inside a client; no agent may have it.
+// DynamicDomain is the domain of the roots of dynamic subtrees in a PMNS file, and of the derived
+// metrics that exist only inside a client. No agent may have it.
 const DynamicDomain = 511
 
 // NewPMID composes a PMID; bits of an argument that do not fit its field are dropped.
@@ -30,7 +31,7 @@ func NewPMID(domain, cluster, item int) PMID {
 	return PMID(domain&MaxDomain)<<22 | PMID(cluster&MaxCluster)<<10 | PMID(item&MaxItem)
 }
 
-// Domain returns the domain number, 0..511. The highest bit of a PMID is never looked at.
+// Domain returns the domain number, 0..511. It ignores the highest bit, a flag of libpcp's own.
 func (id PMID) Domain() int { return int(id>>22) & MaxDomain }
 
 // Cluster returns the cluster number, 0..4095.
@@ -39,6 +40,7 @@ func (id PMID) Cluster() int { return int(id>>10) & MaxCluster }
 // Item returns the item number, 0..1023.
 func (id PMID) Item() int { return int(id) & MaxItem }
 
+// String returns "domain.cluster.item", or "PM_ID_NULL" for NoPMID. Source: pmIDStr(3).
 func (id PMID) String() string {
 	if id == NoPMID {
 		return "PM_ID_NULL"
@@ -46,10 +48,10 @@ func (id PMID) String() string {
 	return fmt.Sprintf("%d.%d.%d", id.Domain(), id.Cluster(), id.Item())
 }
 
-// MarshalText makes text and JSON logs agree.
+// MarshalText returns String's text, so that text logs and JSON logs agree.
 func (id PMID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText reads the text that MarshalText returns.
 func (id *PMID) UnmarshalText(text []byte) error {
 	parsed, err := ParsePMID(string(text))
 	if err != nil {
@@ -71,7 +73,7 @@ func ParsePMID(s string) (PMID, error) {
 	return NewPMID(fields[0], fields[1], fields[2]), nil
 }
 
-// InDom identifies an instance domain: a domain of 9 bits and a serial of 22 bits. It prints as
+// InDom identifies an instance domain: a domain of 9 bits (the agent) and a serial of 22 bits. It prints as
 // "domain.serial". Source: docs/protocol.md 3.2.
 type InDom uint32
 
@@ -92,6 +94,7 @@ func (d InDom) Domain() int { return int(d>>22) & MaxDomain }
 // Serial returns the serial number, 0..4194303.
 func (d InDom) Serial() int { return int(d) & MaxSerial }
 
+// String returns "domain.serial", or "PM_INDOM_NULL" for NoInDom. Source: pmInDomStr(3).
 func (d InDom) String() string {
 	if d == NoInDom {
 		return "PM_INDOM_NULL"
@@ -99,10 +102,10 @@ func (d InDom) String() string {
 	return fmt.Sprintf("%d.%d", d.Domain(), d.Serial())
 }
 
-// MarshalText makes text and JSON logs agree.
+// MarshalText returns String's text, so that text logs and JSON logs agree.
 func (d InDom) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText reads the text that MarshalText returns.
 func (d *InDom) UnmarshalText(text []byte) error {
 	parsed, err := ParseInDom(string(text))
 	if err != nil {
@@ -124,7 +127,7 @@ func ParseInDom(s string) (InDom, error) {
 	return NewInDom(fields[0], fields[1]), nil
 }
 
-// parseFields reads the numbers of a text of that form, each up to its limit.
+// parseFields reads a decimal number from each of texts, and refuses one above its limit. form is for the error.
 func parseFields(texts []string, form string, limits ...int) ([]int, error) {
 	if len(texts) != len(limits) {
 		return nil, errors.New("want " + form)
@@ -143,18 +146,19 @@ func parseFields(texts []string, form string, limits ...int) ([]int, error) {
 	return fields, nil
 }
 
-// Inst is the number of an instance inside its domain, 0..2³¹-1, or NoInst. Other negative
-// numbers can arrive from careless agents and are just numbers.
+// Inst is the internal number of an instance inside its domain, 0..2³¹-1, or NoInst. Agents must not use other
+// negative numbers, but some do: here they are numbers like others.
 type Inst int32
 
 // NoInst (PM_IN_NULL) is the instance of the value of a singular metric.
 const NoInst Inst = -1
 
-// Instance is a member of an instance domain: its number and its external name.
+// Instance is a member of an instance domain: its internal number and its external name.
 type Instance struct {
 	ID   Inst
 	Name string
 }
 
-// ContextID is the number that a client gives to a context; unique only together with the client.
+// ContextID is the number that a client gives to a context. Two clients may use the same number: an agent needs the
+// number of the client, too.
 type ContextID int32

@@ -5,34 +5,35 @@ import (
 	"strings"
 )
 
-// PMNSNames is a list of metric names: a question (which PMIDs?) and an answer.
+// PMNSNames is a list of metric names: a request for their PMIDs, or an answer with names.
 //
 //	Sent    client → pmcd: look up names; pmcd → agent: look up one name; answered by PMNS_IDS.
 //	        agent → pmcd → client: answer to PMNS_IDS (all full names of a metric), to
 //	        PMNS_CHILD (the next component only), to PMNS_TRAVERSE (full names of leaves)
 //	Body    sum of (length+1), number of statuses, n; n × ([status,] length, name, pad)
-//	Errors  counts or lengths that cannot be; the last pad may be missing
+//	Errors  counts or lengths below 0 or beyond the end; the last pad may be missing
 //	Source  docs/protocol.md 2.12
 type PMNSNames struct {
-	// Names has copies, which share one piece of memory: strings.Clone what outlives the rest.
+	// Names has copies that share one piece of memory: use strings.Clone for a name that is stored longer
+	// than the others.
 	Names []string
 
-	// Status is empty, or has StatusLeaf or StatusNonLeaf for each name; missing ones are sent as
-	// StatusLeaf.
+	// Status is empty, or has StatusLeaf or StatusNonLeaf for each name. If it is shorter than Names and not
+	// empty, the rest is sent as StatusLeaf.
 	Status []int32
 
-	// Code below zero stands in place of the names: the agent of a subtree answered PMNS_CHILD
-	// with an error.
+	// Code below zero is sent in place of the names. pmcd does so when the agent of a subtree answered
+	// PMNS_CHILD with an error.
 	Code Code
 }
 
-// The statuses of a name.
+// The statuses of a name (PMNS_LEAF_STATUS, PMNS_NONLEAF_STATUS).
 const (
 	StatusLeaf    int32 = 0
 	StatusNonLeaf int32 = 1
 )
 
-// PMNSIDs is a list of PMIDs: a question (which names?) and an answer.
+// PMNSIDs is a list of PMIDs: a request for the names of one metric, or the answer to a PMNSNames.
 //
 //	Sent    client → pmcd → agent: the names of one metric, answered by PMNS_NAMES;
 //	        agent → pmcd → client: answer to PMNS_NAMES
@@ -40,33 +41,34 @@ const (
 //	Errors  n below 1
 //	Source  docs/protocol.md 2.13
 type PMNSIDs struct {
-	// Status is 0 in a question, the number of resolved names in pmcd's answer, and 0 or a
-	// code in an agent's.
+	// Status is 0 in a request. In pmcd's answer it is the number of resolved names, in an agent's
+	// it is 0 or a code.
 	Status int32
 	PMIDs  []PMID // at least one; NoPMID for a name that is not resolved
 }
 
-// PMNSChild asks for the children of a node of the name space.
+// PMNSChild asks for the children of a node of the name space. The answer has their last components only.
 //
 //	Sent    client → pmcd → agent; answered by PMNS_NAMES
 //	Body    1 with statuses, 0 without; length, name, pad
-//	Errors  a length that cannot be; the pad may be missing
+//	Errors  a length below 0 or beyond the end; the pad may be missing
 //	Source  docs/protocol.md 2.14
 type PMNSChild struct {
-	WithStatus bool
-	Name       string // a copy; the root is ""
+	WithStatus bool   // the answer has StatusLeaf or StatusNonLeaf for each child
+	Name       string // of the node; "" is the root
 }
 
-// PMNSTraverse asks for all leaves below a node of the name space.
+// PMNSTraverse asks for all leaves below a node of the name space, whose Name is "" for the root. The answer has full
+// names.
 //
 //	Sent    client → pmcd → agent; answered by PMNS_NAMES
 //	Body    0; length, name, pad
-//	Errors  a length that cannot be; the pad may be missing
+//	Errors  a length below 0 or beyond the end; the pad may be missing
 //	Source  docs/protocol.md 2.14
 type PMNSTraverse struct{ Name string }
 
-// LegalName reports whether a metric or a label may have the name: components of letters, digits and underscores
-// that begin with a letter, separated by dots. Source: docs/protocol.md 3.6.
+// LegalName reports whether a metric or a label may have the name. A name is one or more components with dots between
+// them. A component begins with a letter and has letters, digits and underscores. Source: docs/protocol.md 3.6.
 func LegalName(name string) bool {
 	first := true
 	for i := range len(name) {
@@ -132,7 +134,7 @@ func (m *PMNSNames) Decode(body []byte) error {
 	return c.done()
 }
 
-// Append appends the PDU. A Code below zero goes out in place of the names.
+// Append appends the PDU. A Code below zero is sent in place of the names.
 func (m *PMNSNames) Append(dst []byte, from int32) []byte {
 	e := newEncoder(dst, KindPMNSNames, from)
 	if m.Code < 0 {

@@ -7,19 +7,20 @@ import (
 	"strconv"
 )
 
-// Profile selects the instances that later fetches of one context report.
+// Profile selects the instances that later fetches of one context report. pmcd sends it only when it has changed,
+// so an agent stores one for each client and context.
 //
 //	Sent    client → pmcd → agent before a FETCH whose profile changed; a good one is never answered
 //	Body    context, default state, n, pad; n × (instance domain, state, m, pad); then the n lists
 //	        of instances, end to end
-//	Errors  a context below 0, lying counts; the first pad may be missing if n is 0 (7.x)
+//	Errors  a context below 0, counts larger than the body; the first pad may be missing if n is 0 (7.x)
 //	Source  docs/protocol.md 2.5, 4.5
 //
 // The zero value selects all instances of all domains. After Decode, the lists share an array of
 // the Profile, which the next Decode reuses.
 type Profile struct {
 	Context ContextID
-	Default ProfileState // for the domains that InDoms does not have
+	Default ProfileState // of the domains that are not in InDoms
 	InDoms  []ProfileInDom
 
 	insts  []Inst // backs the lists after Decode
@@ -33,8 +34,8 @@ type ProfileInDom struct {
 	Insts []Inst // the exceptions from State, in any order
 }
 
-// ProfileState says what holds for the instances that are not listed. Anything but Include
-// excludes.
+// ProfileState says whether the instances that are not listed are selected. A number other than Include means
+// that they are not.
 type ProfileState int32
 
 // The states.
@@ -43,13 +44,13 @@ const (
 	Exclude ProfileState = 1 // none, except those in the list
 )
 
-// String gives the name in upper case.
+// String returns the name in upper case.
 func (s ProfileState) String() string {
 	return nameOf(s, "ProfileState(%d)", "INCLUDE", "EXCLUDE")
 }
 
-// Includes reports whether the profile selects instance i of d. The value of a singular metric
-// (NoInDom) is always selected. For many instances of one domain use Selects.
+// Includes reports whether the profile selects instance i of d. It searches the lists from the start: for many
+// instances of one domain use Selects. The value of a singular metric (NoInDom) is always selected.
 func (p *Profile) Includes(d InDom, i Inst) bool {
 	if d == NoInDom {
 		return true
@@ -60,8 +61,8 @@ func (p *Profile) Includes(d InDom, i Inst) bool {
 	return p.Default == Include
 }
 
-// Sort puts the lists of instances in ascending order, which changes nothing of what they mean and
-// spares Selects the work. They must not be changed afterwards, except by Decode.
+// Sort puts the lists of instances in ascending order. The profile selects the same instances, and Selects
+// is faster. The lists must not be changed afterwards, except by Decode.
 func (p *Profile) Sort() {
 	for i := range p.InDoms {
 		slices.Sort(p.InDoms[i].Insts)
@@ -69,8 +70,8 @@ func (p *Profile) Sort() {
 	p.sorted = true
 }
 
-// Selects returns what the profile says about d, for many instances. It borrows from p and is valid
-// until p changes. Unless Sort has been called, long lists in another order make it expensive.
+// Selects returns the part of the profile for d, to test many instances with. It borrows from p and is valid
+// until p changes. Without a call of Sort it copies and sorts a list that is not in ascending order.
 func (p *Profile) Selects(d InDom) Selection {
 	if d == NoInDom {
 		return Selection{}
@@ -112,10 +113,10 @@ func (s Selection) Includes(i Inst) bool {
 	return (s.state == Include) != listed
 }
 
-// AppendSelected appends to dst the positions of those of insts that are selected. It is meant for
-// instances in ascending order, of which each costs a few ns; others are found too.
+// AppendSelected appends to dst the positions in insts of the instances that are selected. It is fast for
+// instances in ascending order, a few ns each; it accepts any order.
 func (s Selection) AppendSelected(dst []int, insts []Inst) []int {
-	at, last := 0, Inst(math.MinInt32) // all of s.insts[:at] are below last, the instance before
+	at, last := 0, Inst(math.MinInt32) // all of s.insts[:at] are below last, the previous instance
 	for i, inst := range insts {
 		if inst < last {
 			at = 0
@@ -191,7 +192,7 @@ func (p *Profile) Decode(body []byte) error {
 	return c.done()
 }
 
-// Append appends the PDU.
+// Append appends the PDU. from is the number of the client, 0 from a client.
 func (p *Profile) Append(dst []byte, from int32) []byte {
 	e := newEncoder(dst, KindProfile, from)
 	e.i32(int32(p.Context))

@@ -2,7 +2,7 @@ package pdu
 
 import "fmt"
 
-// Result is values: the answer to a fetch, or a store.
+// Result has values: it is the answer to a fetch, or the request to store them.
 //
 //	Sent    agent → pmcd → client: answer to FETCH, one set for each PMID, in its order;
 //	        client → pmcd → agent: a store, answered by ERROR
@@ -10,17 +10,17 @@ import "fmt"
 //	        value set    PMID, number of values or code[, format, n × (instance, word)]
 //	        word         the value (format InSitu) or the index of its block
 //	        value block  type, length (3 bytes), body, pad
-//	Errors  counts, indexes or formats that cannot be; numbers of another size than their type's; values that claim
-//	        more or less in blocks than there is
+//	Errors  counts or indexes beyond the end, unknown formats; numbers of another size than their type's; values
+//	        whose blocks have more or fewer bytes in all than were sent
 //	Source  docs/protocol.md 2.3, 2.4
 //
-// Decode is that of [Columns], and so are its errors: sets that nothing is wrong with are good in spite of one. The values share an array of the Result, which the next Decode
-// reuses, and the Bytes of values are borrowed from the frame.
+// Decode works as [Columns.Decode]: after an error, the sets without a fault are good. The values share an array of
+// the Result, which the next Decode overwrites. The Bytes of values are borrowed from the frame.
 type Result struct {
-	// Sec and Usec are the time of the fetch, from pmcd to a client. From an agent, Sec is a Change and
-	// Usec is 0. In a store they mean nothing.
+	// Sec and Usec are the time of the fetch since 1970, from pmcd to a client. From an agent, Sec is a
+	// [Change] and Usec is 0. In a store they have no meaning.
 	Sec, Usec int32
-	Sets      []ValueSet
+	Sets      []ValueSet // in the order of the FETCH
 
 	columns Columns // of the last Decode
 }
@@ -32,7 +32,7 @@ type Result struct {
 //	Errors  as in RESULT; nanoseconds outside 0..999999999
 //	Source  docs/protocol.md 2.3, 2.4
 type HighResResult struct {
-	Sec, Nsec int64 // time of the fetch
+	Sec, Nsec int64 // time of the fetch since 1970
 	Sets      []ValueSet
 
 	columns Columns // of the last Decode
@@ -43,13 +43,13 @@ const (
 	emptySetHead = 8  // PMID and count
 	setHead      = 12 // and format
 	valueSize    = 8  // instance and value
-	blockHead    = 4  // type and length of a value block, counted by its length
+	blockHead    = 4  // type and length of a value block; the length includes it
 )
 
 // Kind returns KindResult.
 func (m *Result) Kind() Kind { return KindResult }
 
-// Decode reads the body of a RESULT.
+// Decode reads the body of a RESULT. The error is that of [Columns.Decode].
 func (m *Result) Decode(body []byte) (err error) {
 	err = m.columns.Decode(Frame{Kind: KindResult, Body: body})
 	m.Sec, m.Usec = int32(m.columns.sec), int32(m.columns.fraction)
@@ -57,7 +57,7 @@ func (m *Result) Decode(body []byte) (err error) {
 	return err
 }
 
-// Append appends the PDU. A set whose value is larger than MaxBlockBody goes out as ErrTooBig.
+// Append appends the PDU. A set with a value larger than MaxBlockBody is sent with ErrTooBig and no values.
 func (m *Result) Append(dst []byte, from int32) []byte {
 	e := newEncoder(dst, KindResult, from)
 	e.i32(m.Sec)
@@ -74,7 +74,7 @@ func (m *Result) String() string {
 // Kind returns KindHighResResult.
 func (m *HighResResult) Kind() Kind { return KindHighResResult }
 
-// Decode reads the body of a HIGHRES_RESULT.
+// Decode reads the body of a HIGHRES_RESULT. The error is that of [Columns.Decode].
 func (m *HighResResult) Decode(body []byte) (err error) {
 	err = m.columns.Decode(Frame{Kind: KindHighResResult, Body: body})
 	m.Sec, m.Nsec = m.columns.sec, m.columns.fraction
@@ -82,7 +82,7 @@ func (m *HighResResult) Decode(body []byte) (err error) {
 	return err
 }
 
-// Append appends the PDU. A set whose value is larger than MaxBlockBody goes out as ErrTooBig.
+// Append appends the PDU. A set with a value larger than MaxBlockBody is sent with ErrTooBig and no values.
 func (m *HighResResult) Append(dst []byte, from int32) []byte {
 	e := newEncoder(dst, KindHighResResult, from)
 	e.i32(int32(len(m.Sets)))
@@ -96,7 +96,7 @@ func (m *HighResResult) String() string {
 	return items("time", fmt.Sprintf("%d.%09d", m.Sec, m.Nsec), "sets", list(m.Sets, traceSet))
 }
 
-// sets writes sets and their blocks.
+// sets writes value sets, then their blocks.
 func (e *encoder) sets(sets []ValueSet) {
 	var w ResultWriter
 	w.ResetAt(len(e.frame) - e.start)

@@ -5,53 +5,59 @@ import (
 	"iter"
 )
 
-// ResultWriter builds the RESULT with which an agent answers a FETCH, one value set after the
-// other, in the order of the FETCH, without a Value in between. The zero value is ready; Reset and
-// use it again: then it allocates nothing.
+// ResultWriter builds the RESULT that answers a FETCH. The caller adds one value set after the other, in the
+// order of the FETCH, from slices and without a Value for each number. The zero value is ready. After Reset it
+// can be used again and reuses its memory. It is for one goroutine at a time.
 //
-// Blocks follow the last set, and a set names its blocks by their index in the PDU, which is known at the
-// end: [ResultWriter.Frame] adds it to the indexes and copies the blocks behind the sets.
+//	head | set, set, ...        | block, block, ...
+//	     | w.sets               | w.blocks
+//
+// A set names each of its blocks by the block's index, the position in the PDU in words of four bytes. The
+// position of the first block is known only after the last set: so indexes are written from 0 on, and
+// [ResultWriter.Frame] adds the position to each and copies the blocks to the end of the sets.
 type ResultWriter struct {
-	head   int    // where the value sets begin in the PDU; 0: the writer is new
+	head   int    // size in bytes of the head, which is before the value sets; 0: Reset has not been called
 	sets   buffer // head and value sets
 	blocks buffer // value blocks
-	base   uint32 // what the indexes in the sets take for that of the first block, in words
-	n      int    // value sets
+	base   uint32 // the index that the sets have for the first block, in words: 0 until Frame corrects them
+	n      int    // number of value sets
 }
 
-// resultHead is where the value sets of a RESULT begin.
+// resultHead is the offset in bytes of the value sets of a RESULT.
 const resultHead = HeaderSize + 12
 
-// Reset empties the writer.
+// Reset empties the writer for the next RESULT.
 func (w *ResultWriter) Reset() { w.ResetAt(resultHead) }
 
-// ResetAt is Reset for value sets that stand elsewhere than in a RESULT: as if they began at a byte of a PDU, to be had from
-// [ResultWriter.Sets]. Archives have them like that.
+// ResetAt empties the writer for value sets outside of a RESULT, as records of an archive have them. The sets begin at
+// byte head of the PDU or record, a multiple of four: indexes of blocks count from its start. [ResultWriter.Sets]
+// returns the sets.
 func (w *ResultWriter) ResetAt(head int) {
 	w.Release()
 	w.head, w.base, w.n = head, 0, 0
 	w.sets.extend(head)
 }
 
-// Release tells that the last result is used no more: it has been sent. After a large one that lets the memory go, if
-// no other large one follows soon; nothing else needs it.
+// Release declares that the last frame is no longer used, because it has been sent. Calling it is optional: after a
+// large frame it lets the garbage collector have the memory earlier. The memory is reused if another large frame
+// follows soon.
 func (w *ResultWriter) Release() {
 	w.sets.release()
 	w.blocks.release()
 	w.head = 0
 }
 
-// Size returns the length in bytes of the RESULT so far.
+// Size returns the length in bytes of the RESULT so far, header included.
 func (w *ResultWriter) Size() int { return max(len(w.sets.data), resultHead) + len(w.blocks.data) }
 
-// Sets completes the value sets and returns them with their blocks, valid until the writer is used again.
+// Sets returns the value sets and, after them, their blocks. The slice is valid until the writer is used again.
 func (w *ResultWriter) Sets() []byte { return w.appendBlocks()[w.head:] }
 
 // Len returns the number of value sets so far.
 func (w *ResultWriter) Len() int { return w.n }
 
-// Fail adds a set without values: because of code, or, if code is 0, because there are none now.
-// A code above 0 is none and goes out as ErrGeneric.
+// Fail adds a set without values. code is the reason; 0 means that the metric has no values now. A code above 0
+// would be a number of values: ErrGeneric is sent in its place.
 func (w *ResultWriter) Fail(id PMID, code Code) {
 	if code > 0 {
 		code = ErrGeneric
@@ -60,15 +66,15 @@ func (w *ResultWriter) Fail(id PMID, code Code) {
 	binary.BigEndian.PutUint64(set, uint64(id)<<32|uint64(uint32(code)))
 }
 
-// Number adds the value of a singular metric; bits are as in Value.Bits. A type that is not numeric
-// goes out as ErrType.
+// Number adds the value of a singular metric; bits has the form of Value.Bits. For a type that is not numeric
+// ErrType is sent.
 func (w *ResultWriter) Number(id PMID, t Type, bits uint64) {
 	w.numbers(id, t, []Inst{NoInst}, []uint64{bits})
 }
 
-// Numbers adds the values of a numeric metric; bits are as in Value.Bits. insts has the instance of
-// each; for a singular metric it is nil and bits has one value. No bits means no values. A type
-// that is not numeric goes out as ErrType, lists of different lengths as ErrGeneric.
+// Numbers adds the values of a numeric metric; bits have the form of Value.Bits. insts has the instance of
+// each value; for a singular metric it is nil and bits has one value. No bits means no values. For a type
+// that is not numeric ErrType is sent, for lists of different lengths ErrGeneric. Both lists are copied.
 func (w *ResultWriter) Numbers(id PMID, t Type, insts []Inst, bits []uint64) {
 	switch {
 	case insts == nil && len(bits) == 1:
@@ -80,7 +86,7 @@ func (w *ResultWriter) Numbers(id PMID, t Type, insts []Inst, bits []uint64) {
 	}
 }
 
-// numbers is Numbers for lists of one length.
+// numbers adds the values of a numeric metric. Both lists have the same length.
 func (w *ResultWriter) numbers(id PMID, t Type, insts []Inst, bits []uint64) {
 	switch {
 	case !t.Numeric():
@@ -91,7 +97,7 @@ func (w *ResultWriter) numbers(id PMID, t Type, insts []Inst, bits []uint64) {
 		values, _, _ := w.addSet(id, InSitu, len(bits), 0)
 		for i, inst := range insts {
 			if len(values) < valueSize {
-				break // never: this spares the stores their checks, here and below
+				break // never true; with it the compiler leaves out the bounds checks, here and below
 			}
 			binary.BigEndian.PutUint64(values, uint64(inst)<<32|uint64(uint32(bits[i])))
 			values = values[valueSize:]
@@ -124,10 +130,10 @@ func (w *ResultWriter) numbers(id PMID, t Type, insts []Inst, bits []uint64) {
 	}
 }
 
-// Strings adds the values of a metric that is not numeric: the text of a STRING, which gets its
-// NUL here, the bytes of an AGGREGATE, the body of an EVENT. insts is as in Numbers. A numeric type
-// goes out as ErrType, lists of different lengths as ErrGeneric, a value larger than
-// MaxBlockBody as ErrTooBig.
+// Strings adds the values of a metric that is not numeric: the text of a STRING, without the NUL that
+// Strings adds, the bytes of an AGGREGATE, or the body of an EVENT. insts is as in Numbers. In place of
+// the values ErrType is sent for a numeric type, ErrGeneric for lists of different lengths, and ErrTooBig if a
+// value is larger than MaxBlockBody. All arguments are copied.
 func (w *ResultWriter) Strings(id PMID, t Type, insts []Inst, blobs [][]byte) {
 	if insts == nil && len(blobs) == 1 {
 		insts = []Inst{NoInst}
@@ -159,7 +165,7 @@ func (w *ResultWriter) Strings(id PMID, t Type, insts []Inst, blobs [][]byte) {
 	}
 }
 
-// Set adds a whole set. A value larger than MaxBlockBody makes it go out as ErrTooBig.
+// Set adds a whole set and copies it. If a value is larger than MaxBlockBody, ErrTooBig is sent in place of the values.
 func (w *ResultWriter) Set(vs *ValueSet) {
 	code, format := min(vs.Code, 0), vs.Format
 	if format < InSitu || format > StaticBlock {
@@ -198,8 +204,9 @@ func (w *ResultWriter) Set(vs *ValueSet) {
 	}
 }
 
-// Frame completes the RESULT and returns it, valid until the writer is used again. change tells pmcd what
-// has changed since the last one; pmcd knows ChangeLabels and ChangeNames from an agent.
+// Frame returns the whole RESULT for [Writer.WriteFrame]. It is valid until the writer is used again. from is the
+// number of the client. change is the set of changes since the previous RESULT, which pmcd passes on to its clients:
+// 0, ChangeLabels, ChangeNames or both.
 func (w *ResultWriter) Frame(from int32, change Change) []byte {
 	frame := w.appendBlocks()
 	head := frame[:resultHead]
@@ -212,7 +219,8 @@ func (w *ResultWriter) Frame(from int32, change Change) []byte {
 	return frame
 }
 
-// appendBlocks puts the blocks behind the sets and returns the PDU, its head not filled in.
+// appendBlocks corrects the indexes in the sets, copies the blocks to the end of the sets and returns the PDU, whose
+// head is not written. It may be called again after more sets: the copy is not part of w.sets.
 func (w *ResultWriter) appendBlocks() []byte {
 	if w.head == 0 {
 		w.Reset()
@@ -229,7 +237,7 @@ func (w *ResultWriter) appendBlocks() []byte {
 	return pdu
 }
 
-// indexes yields the indexes of value blocks, 4 bytes each, in value sets as they are sent.
+// indexes yields the four bytes of each index of a value block in sets.
 func indexes(sets []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(sets) > 0 {
@@ -250,7 +258,7 @@ func indexes(sets []byte) iter.Seq[[]byte] {
 	}
 }
 
-// addSet adds the head of a set of n values, n above 0, and returns the space for these and for their
+// addSet adds the head of a set of n values, n above 0. It returns the space for the values, the space for their
 // blocks, and the index of the first block in words.
 func (w *ResultWriter) addSet(id PMID, format ValueFormat, n, blocksSize int) (values, blocks []byte, index uint32) {
 	set, blocks, index := w.addSpace(setHead+valueSize*n, blocksSize)
@@ -259,7 +267,7 @@ func (w *ResultWriter) addSet(id PMID, format ValueFormat, n, blocksSize int) (v
 	return set[setHead:], blocks, index
 }
 
-// addSpace adds a set of setSize bytes and blocks of blocksSize bytes and returns both, and the index of
+// addSpace adds a set of setSize bytes and blocks of blocksSize bytes. It returns both, and the index of
 // the first block in words.
 func (w *ResultWriter) addSpace(setSize, blocksSize int) (set, blocks []byte, index uint32) {
 	if w.head == 0 {
@@ -290,7 +298,7 @@ func putBlock(dst []byte, v *Value) int {
 		binary.BigEndian.PutUint64(dst[blockHead:], v.Bits)
 	case v.Type == TypeFloat:
 		binary.BigEndian.PutUint32(dst[blockHead:], uint32(v.Bits))
-	default: // not swapped, as Decode reads it
+	default: // little-endian as stock code writes it and Decode reads it
 		binary.LittleEndian.PutUint32(dst[blockHead:], uint32(v.Bits))
 	}
 	return blockHead + size

@@ -2,46 +2,46 @@ package pdu
 
 import "sync"
 
-// spare keeps the memory of a large message for the next one. Where none comes between two collections of garbage
-// it is given back: so large messages need no allocations, and no memory once there are none. The zero
-// value is ready.
+// spare stores the memory of a large message for the next one. The garbage collector frees it when no large message
+// comes between two collections. So a series of large messages allocates once, and its memory does not stay. The
+// zero value is ready.
 type spare struct {
 	pool sync.Pool
-	lent *block // what was taken last
+	lent *block // the block whose memory get returned
 }
 
-// block is what the pool keeps: a pointer, since a slice would be allocated each time.
+// block is an element of the pool. It is a pointer because a slice in an interface would be allocated at each Put.
 type block struct{ memory []byte }
 
-// get returns memory of n bytes at least, or nil. It is lent to one at a time.
+// get returns memory of n bytes at least, or nil. The caller gives it back with put before the next get.
 func (s *spare) get(n int) []byte {
-	kept, ok := s.pool.Get().(*block)
-	if !ok || len(kept.memory) < n {
+	b, ok := s.pool.Get().(*block)
+	if !ok || len(b.memory) < n {
 		return nil
 	}
-	s.lent = kept
-	return kept.memory
+	s.lent = b
+	return b.memory
 }
 
-// put keeps memory, from get or not.
+// put stores memory for the next get. It need not come from get.
 func (s *spare) put(memory []byte) {
-	kept := s.lent
-	if kept == nil {
-		kept = &block{}
+	b := s.lent
+	if b == nil {
+		b = &block{}
 	}
 	s.lent = nil
-	kept.memory = memory
-	s.pool.Put(kept)
+	b.memory = memory
+	s.pool.Put(b)
 }
 
 // buffer is memory that is written piece by piece. The zero value is ready.
 type buffer struct {
-	data  []byte // as far as it is written
-	small []byte // data before it was large
+	data  []byte // the bytes that are written so far
+	small []byte // the array of data before data was large; release returns to it
 	large spare
 }
 
-// extend returns the next n bytes of the buffer. They hold anything.
+// extend returns the next n bytes of the buffer, for the caller to write. Their content is unspecified.
 func (b *buffer) extend(n int) []byte {
 	end := len(b.data) + n
 	if end > cap(b.data) {
@@ -51,7 +51,7 @@ func (b *buffer) extend(n int) []byte {
 	return b.data[end-n:]
 }
 
-// grow makes room for n bytes in all and some more.
+// grow makes room for n bytes in all, and for half as many more.
 func (b *buffer) grow(n int) {
 	var grown []byte
 	size := max(n+n/2, minBuffer)
@@ -69,7 +69,7 @@ func (b *buffer) grow(n int) {
 	b.data = append(grown[:0], b.data...)
 }
 
-// release empties the buffer. Memory of up to retainedBytes stays, more is spare.
+// release empties the buffer. It keeps up to retainedBytes of memory and puts a larger array into the spare.
 func (b *buffer) release() {
 	if cap(b.data) > retainedBytes {
 		b.large.put(b.data[:cap(b.data)])

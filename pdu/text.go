@@ -1,18 +1,18 @@
 package pdu
 
-// TextType says which text is wanted, and of what: TextOneLine or TextHelp, TextPMID or TextInDom.
-// Source: docs/protocol.md 2.11.
+// TextType says which text is wanted (TextOneLine or TextHelp) and whether it belongs to a metric or to an
+// instance domain (TextPMID or TextInDom). Source: docs/protocol.md 2.11.
 type TextType uint32
 
 // The bits of a TextType.
 const (
-	TextOneLine TextType = 1 // counts when TextHelp is set as well
+	TextOneLine TextType = 1 // decides when TextHelp is set as well
 	TextHelp    TextType = 2
 	TextPMID    TextType = 4
 	TextInDom   TextType = 8
 )
 
-// String gives the names, joined by "|".
+// String returns the names, joined by "|".
 func (t TextType) String() string {
 	return bitNames(uint32(t), "ONELINE", "HELP", "PMID", "INDOM")
 }
@@ -27,15 +27,15 @@ type TextReq struct {
 	Type  TextType
 }
 
-// Text is a text.
+// Text is the one-line or the help text that a TextReq asked for.
 //
 //	Sent    agent → pmcd → client
 //	Body    ident, length, text without NUL, pad
-//	Errors  a length that cannot be; the pad may be missing
+//	Errors  a length below 0 or beyond the end; the pad may be missing
 //	Source  docs/protocol.md 2.11
 type Text struct {
 	Ident uint32 // to be ignored: stock agents send it in the byte order of their host
-	Text  string // a copy; any bytes, by custom UTF-8
+	Text  string // any bytes, usually UTF-8
 }
 
 // Kind returns KindTextReq.

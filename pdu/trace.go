@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Trace gives a frame on one line, for logs: kind, from, length and what Message.String gives.
-// A body that cannot be decoded is shown with the reason and its first bytes, except
-// that of an ATTR, which may be a secret.
+// Trace returns a frame on one line, for logs: its kind, from, its length in bytes, and the text of
+// Message.String. For a body that cannot be decoded it has the error and the first bytes, except for an
+// ATTR, whose value may be a secret.
 func Trace(f Frame) string {
 	head := fmt.Sprintf("%v from=%d len=%d", f.Kind, f.From, HeaderSize+len(f.Body))
 	m, err := Decode(f)
@@ -23,13 +23,13 @@ func Trace(f Frame) string {
 	return fmt.Sprintf("%s (%v) %x", head, err, f.Body[:min(shown, len(f.Body))])
 }
 
-// traceItems is how many items of a list a line shows, traceText how many bytes of a text.
+// traceItems is the number of items of a list that Trace shows, traceText the number of bytes of a text.
 const (
 	traceItems = 16
 	traceText  = 64
 )
 
-// items joins "name=value" of each name and the value after it.
+// items returns "name=value" for each pair of arguments, joined by blanks.
 func items(pairs ...any) string {
 	var parts []string
 	for pair := range slices.Chunk(pairs, 2) {
@@ -38,7 +38,7 @@ func items(pairs ...any) string {
 	return strings.Join(parts, " ")
 }
 
-// list gives the number of items and the first of them: "3[7 8 9]".
+// list returns the number of items and the first of them: "3[7 8 9]".
 func list[T any](all []T, text func(item T) string) string {
 	if len(all) == 0 {
 		return "0"
@@ -53,7 +53,7 @@ func list[T any](all []T, text func(item T) string) string {
 	return fmt.Sprintf("%d[%s]", len(all), strings.Join(parts, " "))
 }
 
-// quoted returns s in quotes, those of JSON texts in backquotes, cut when it is long.
+// quoted returns s in quotes, shortened to traceText bytes. A text that has quotes itself, as JSON, is in backquotes.
 func quoted(s string) string {
 	more := ""
 	if len(s) > traceText {

@@ -1,7 +1,7 @@
 package pdu
 
-// Units are the dimension and scale of a value (pmUnits). The zero value means "none".
-// Comparable. The scale of an axis means nothing, and is kept zero, where its dimension is zero.
+// Units are the dimension and scale of a value (pmUnits). The zero value means "none". Units can be compared with ==.
+// The scale of an axis has no meaning where its dimension is zero; it should be zero there.
 // Source: docs/protocol.md 3.3, pmLookupDesc(3).
 type Units struct {
 	Space, Time, Count int8 // dimensions, -8..7
@@ -11,7 +11,7 @@ type Units struct {
 	CountScale int8 // power of ten, -8..7
 
 	Extra      ExtraUnit
-	ExtraScale uint8 // 1..7; what it means depends on the unit
+	ExtraScale uint8 // 1..7; its meaning depends on Extra
 }
 
 // SpaceScale is a power of 1024 bytes: 0 byte, 1 Kbyte … 8 Ybyte; 15 at most on the wire.
@@ -43,8 +43,8 @@ const (
 	TimeHour
 )
 
-// ExtraUnit is what a value is in beside space, time and count, since PCP 7.2.0; it has no powers. Its
-// opposite is below the line: -ExtraVoltage is "/ voltage". -16..15 on the wire.
+// ExtraUnit is a unit beside space, time and count, since PCP 7.2.0. It has no powers. A negative unit is
+// below the line: -ExtraVoltage is "/ voltage". It is -16..15 on the wire.
 type ExtraUnit int8
 
 // The extra units.
@@ -76,7 +76,7 @@ const (
 	PowerMicrowatt uint8 = 4
 )
 
-// UnitsFromWire unpacks the 32-bit form that DESC carries. Before PCP 7.2.0 the low byte was unused and zero.
+// UnitsFromWire unpacks the 32-bit form that a DESC has. Before PCP 7.2.0 the low byte was unused and zero.
 func UnitsFromWire(w uint32) Units {
 	signed := func(shift uint) int8 { return int8(w>>shift&0xf<<4) >> 4 }
 	u := Units{
@@ -94,7 +94,7 @@ func UnitsFromWire(w uint32) Units {
 	return u
 }
 
-// Wire packs the units into the 32-bit form that DESC carries.
+// Wire packs the units into the 32-bit form that a DESC has. Bits of a field that do not fit are dropped.
 func (u Units) Wire() uint32 {
 	return uint32(u.Space&0xf)<<28 | uint32(u.Time&0xf)<<24 | uint32(u.Count&0xf)<<20 |
 		uint32(u.SpaceScale&0xf)<<16 | uint32(u.TimeScale&0xf)<<12 | uint32(u.CountScale&0xf)<<8 |
@@ -104,7 +104,7 @@ func (u Units) Wire() uint32 {
 // Dimensionless reports whether all dimensions are zero and there is no extra unit.
 func (u Units) Dimensionless() bool { return u.SameDimension(Units{}) }
 
-// SameDimension reports whether u and v differ in scale at most.
+// SameDimension reports whether u and v differ in their scales at most: a value can be converted from one to the other.
 func (u Units) SameDimension(v Units) bool {
 	return u.Space == v.Space && u.Time == v.Time && u.Count == v.Count && u.Extra == v.Extra
 }

@@ -16,7 +16,7 @@ var extraKinds = [...]struct { //nolint:gochecknoglobals // a table
 	ExtraPower:       {"power", []string{"kW", "W", "mW", "uW"}},
 }
 
-// abs is the unit as it is above the line.
+// abs returns the unit without its sign, which says on which side of the line it is.
 func (e ExtraUnit) abs() int {
 	if e < 0 {
 		return -int(e)
@@ -24,8 +24,8 @@ func (e ExtraUnit) abs() int {
 	return int(e)
 }
 
-// Name gives the unit's name, "voltage", whatever side of the line it is on; "" for none, "extra-5" and so
-// on for what PCP 7.2 has no name for.
+// Name returns the unit's name, "voltage", on both sides of the line. It returns "" for none, and "extra-5" and so
+// on for a unit that PCP 7.2 has no name for.
 func (e ExtraUnit) Name() string {
 	switch n := e.abs(); {
 	case n < len(extraKinds):
@@ -35,7 +35,7 @@ func (e ExtraUnit) Name() string {
 	}
 }
 
-// ScaleName gives the symbol of a scale of the unit, "mV"; "" if PCP 7.2 has none.
+// ScaleName returns the symbol of a scale of the unit, "mV", or "" if PCP 7.2 has none.
 func (e ExtraUnit) ScaleName(scale uint8) string {
 	if n := e.abs(); n < len(extraKinds) && scale > 0 && int(scale) <= len(extraKinds[n].scales) {
 		return extraKinds[n].scales[scale-1]
@@ -43,7 +43,7 @@ func (e ExtraUnit) ScaleName(scale uint8) string {
 	return ""
 }
 
-// extraName prints an extra unit: "voltage (mV)".
+// extraName returns an extra unit as units are printed: "voltage (mV)".
 func extraName(e ExtraUnit, scale uint8) string {
 	symbol := e.ScaleName(scale)
 	switch {
@@ -55,8 +55,8 @@ func extraName(e ExtraUnit, scale uint8) string {
 	return fmt.Sprintf("%s (%s)", e.Name(), symbol)
 }
 
-// cutExtra reads an extra unit at the start of s and returns what follows it. The blank before the
-// parenthesis is part of the keyword, and a blank behind it is not needed.
+// cutExtra reads an extra unit at the start of s and returns the rest of s. "voltage (mV)" is one keyword: the blank
+// before the parenthesis is part of it. No blank is needed after it.
 func cutExtra(s string) (unit ExtraUnit, scale uint8, rest string, ok bool) {
 	for e, kind := range extraKinds {
 		for i := range kind.scales {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Bounds of a power such as the 2 of "Kbyte^2"; the dimension that results must fit -8..7.
+// Bounds of a power such as the 2 of "Kbyte^2". The dimension that results must be in -8..7.
 const (
 	minPower = -8
 	maxPower = 15
@@ -30,15 +30,15 @@ var (
 //	unit  = keyword , [ "^" , power ]  no blanks inside; power -8..15
 //	      | extra , " (" , scale , ")"  "voltage (mV)": one in all, without a power
 //
-// The case of letters means nothing. The multiplier turns an amount in the written units into one
-// in the returned units by division: with "10 sec" it is 0.1. An axis on both sides of the line
-// comes back in byte, sec or count, and the multiplier makes up for it. Numbers may be zero, so
+// The case of letters does not matter. To convert an amount from the written units to the returned
+// units divide it by the multiplier: with "10 sec" it is 0.1. An axis on both sides of the line
+// is returned in byte, sec or count, and the multiplier has the difference. Numbers may be zero, so
 // the multiplier may be infinite or NaN.
 //
 // The error is one of pmParseUnitsStr's own reasons, without a prefix, because messages of
-// mkconst() and rescale() quote it. A time scale above hour on both sides has no length that
-// could be cancelled; libpcp 6.0.3 aborts there, ParseUnits reports it. What is not a unit behind an extra
-// unit is reported, too; libpcp 7.2.2 never returns there.
+// mkconst() and rescale() quote it. ParseUnits reports an error in two cases where libpcp does not:
+// for a time scale above hour on both sides, which has no length, libpcp 6.0.3 aborts; for a word that
+// is no unit after an extra unit, libpcp 7.2.2 never returns.
 //
 // Source: pmParseUnitsStr(3), docs/language-rules.md 9.1.
 func ParseUnits(s string) (Units, float64, error) {
@@ -54,8 +54,8 @@ func ParseUnits(s string) (Units, float64, error) {
 	return divideUnits(above, below)
 }
 
-// unitsPart is one side of the line: a power and a scale for each axis, both zero where it is unused, and the product of
-// the numbers.
+// unitsPart is one side of the line. It has a power and a scale for each axis, both zero where the axis is unused, and
+// the product of the numbers.
 type unitsPart struct {
 	space, time, count unitsAxis
 	extra              ExtraUnit
@@ -89,7 +89,7 @@ func parseUnitsPart(s string) (unitsPart, error) {
 	return part, nil
 }
 
-// unit reads one unit at the start of s and returns what follows it.
+// unit reads one unit at the start of s and returns the rest of s.
 func (p *unitsPart) unit(s string) (rest string, err error) {
 	extra, scale, rest, ok := cutExtra(s)
 	switch {
@@ -147,9 +147,9 @@ func (a *unitsAxis) set(b unitsAxis) bool {
 // timesTen follows "count" in the keywords with a count scale, with exactly these blanks.
 const timesTen = " x 10"
 
-// parseTimesTen reads what follows "count x 10": nothing (ten), "^3" (a thousand), "^3^2" (a
-// thousand, squared). Ten to the power 0, 1, or 8 and up is no keyword, so "count x 10^0" is the
-// keyword "count x 10" raised to 0.
+// parseTimesTen reads the text after "count x 10": nothing (ten), "^3" (a thousand), "^3^2" (a
+// thousand, squared). libpcp has no keyword for ten to the power of 0, 1, or 8 and up. There
+// "count x 10^0" is the keyword "count x 10" raised to 0.
 func parseTimesTen(s string) (unitsAxis, bool) {
 	if s == "" {
 		return unitsAxis{1, 1}, true
@@ -229,13 +229,13 @@ func timeScale(name string) (int, bool) {
 	return 0, false
 }
 
-// parseScale reads the number of "space-N" and "time-N": 0..15, all that the wire form holds.
+// parseScale reads the number of "space-N" and "time-N": 0..15, the range of the wire form.
 func parseScale(s string) (int, bool) {
 	n, ok := parsePower(s)
 	return n, ok && n >= 0
 }
 
-// divideUnits joins the two sides of the line.
+// divideUnits returns the units of above / below, and the multiplier of ParseUnits.
 func divideUnits(above, below unitsPart) (Units, float64, error) {
 	var u Units
 	for _, axis := range [...]struct {
@@ -290,7 +290,7 @@ func divideUnits(above, below unitsPart) (Units, float64, error) {
 // secondsToPower returns (the length of scale a in seconds)^aPower × (that of b)^bPower. It
 // divides once, at the end, so that usual scales give exact or correctly rounded factors.
 func secondsToPower(a, aPower, b, bPower int) float64 {
-	// How long each scale is: long/short seconds.
+	// The length of each scale is long/short seconds.
 	lengths := [...]struct{ long, short float64 }{{1, 1e9}, {1, 1e6}, {1, 1e3}, {1, 1}, {60, 1}, {3600, 1}}
 	num, den := 1.0, 1.0
 	for _, f := range [...]struct{ scale, power int }{{a, aPower}, {b, bPower}} {
@@ -306,15 +306,15 @@ func secondsToPower(a, aPower, b, bPower int) float64 {
 	return num / den
 }
 
-// number matches the longest number at the start of a text as strtod(3) reads it in the C locale: decimal or
-// hexadecimal, its digits in the first or second group, or a negative infinity or NaN. A 0 before an x
-// without digits is a number alone.
+// number matches the longest number at the start of a text as strtod(3) reads it in the C locale. The first group
+// has the digits of a hexadecimal number, the second those of a decimal one; both are empty for a negative infinity
+// or NaN. In "0x" without hexadecimal digits the 0 alone is the number.
 var number = regexp.MustCompile(`^(?i:-infinity|-inf|-nan|` + //nolint:gochecknoglobals // a pattern
 	`-?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[-+]?[0-9]+)?|` +
 	`-?([0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)`)
 
-// leadingFloat reads the number at the start of s. It returns the number's length, 0 for none; numbers too
-// large or too small for a normal float64 count as none.
+// leadingFloat reads the number at the start of s. It returns the number's length in bytes, 0 if there is none. A
+// number too large or too small for a normal float64 is none.
 func leadingFloat(s string) (value float64, n int) {
 	found := number.FindStringSubmatch(s)
 	if found == nil {
@@ -338,7 +338,7 @@ func leadingFloat(s string) (value float64, n int) {
 
 const smallestNormal = 0x1p-1022
 
-// isBlank is isspace(3) in the C locale.
+// isBlank reports whether isspace(3) accepts c in the C locale.
 func isBlank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
 // cutWord splits s before its first blank.
@@ -351,7 +351,8 @@ func cutWord(s string) (word, rest string) {
 	return s, ""
 }
 
-// lowerASCII leaves all but A..Z alone: to Unicode the Kelvin sign is a capital k.
+// lowerASCII returns s with A..Z in lower case. strings.ToLower would change other letters, too: the Kelvin sign
+// to a k.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

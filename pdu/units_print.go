@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// String prints the units as pminfo -d does: "Kbyte / sec", "count x 10^3", "/ hour^2", "voltage (mV)",
-// and "" for none. ParseUnits reads it back unchanged, with two exceptions that come from libpcp: a count
-// scale without a dimension ("x 10^3") is no text for ParseUnits, and "count x 10" squared prints
-// as "count x 10^2", which means hundreds. Source: pmUnitsStr(3), docs/language-rules.md 9.2.
+// String returns the units as pminfo -d prints them: "Kbyte / sec", "count x 10^3", "/ hour^2", "voltage (mV)",
+// and "" for none. ParseUnits reads it back unchanged, with two exceptions that come from libpcp. It refuses a count
+// scale without a dimension ("x 10^3"). And "count x 10" squared prints as "count x 10^2", which is read as
+// hundreds. Source: pmUnitsStr(3), docs/language-rules.md 9.2.
 func (u Units) String() string {
 	if u.Dimensionless() {
 		if u.CountScale == 0 {
@@ -28,7 +28,7 @@ func (u Units) String() string {
 	return b.String()
 }
 
-// appendSide prints the axes whose dimension has the given sign, with positive powers.
+// appendSide appends the axes whose dimension has the given sign, with positive powers.
 func (u Units) appendSide(b *strings.Builder, sign int) {
 	for _, axis := range [...]struct {
 		dim  int
@@ -53,18 +53,18 @@ func (u Units) appendSide(b *strings.Builder, sign int) {
 	}
 }
 
-// String gives pmUnitsStr's name: "byte", "Kbyte" … "Ybyte", beyond that "space-9" and so on.
+// String returns pmUnitsStr's name: "byte", "Kbyte" … "Ybyte", for larger scales "space-9" and so on.
 func (s SpaceScale) String() string {
 	return nameOf(s, "space-%d", "byte", "Kbyte", "Mbyte", "Gbyte", "Tbyte", "Pbyte", "Ebyte", "Zbyte",
 		"Ybyte")
 }
 
-// String gives pmUnitsStr's name: "nanosec" … "hour", beyond that "time-6" and so on.
+// String returns pmUnitsStr's name: "nanosec" … "hour", for larger scales "time-6" and so on.
 func (s TimeScale) String() string {
 	return nameOf(s, "time-%d", "nanosec", "microsec", "millisec", "sec", "min", "hour")
 }
 
-// countName prints a count scale: "count", "count x 10", "count x 10^3".
+// countName returns the name of a count scale: "count", "count x 10", "count x 10^3".
 func countName(scale int8) string {
 	switch scale {
 	case 0:

@@ -9,15 +9,15 @@ import (
 type Value struct {
 	Inst Inst // NoInst for a singular metric
 
-	// Type is the type written into the value block. In-situ values carry none: decoding
-	// gives them TypeUnknown and the descriptor tells (32, U32, rarely FLOAT).
+	// Type is the type in the value block. A value in situ has none on the wire: decoding sets
+	// TypeUnknown, and the descriptor of the metric has the type (32, U32, rarely FLOAT).
 	Type Type
 
-	// Bits holds a numeric value: two's complement or IEEE-754, 32-bit types in the low half with
-	// the high half zero. Type.Int64, Type.Float64 and others read it.
+	// Bits is a numeric value: two's complement or IEEE-754. A 32-bit type is in the low half, and the
+	// high half is zero. Type.Int64, Type.Uint64 and Type.Float64 read it.
 	Bits uint64
 
-	// Bytes holds the body of a value block that is not numeric, for a string without its NUL.
+	// Bytes is the body of a value block that is not numeric; for a string without its NUL.
 	// A decoded value borrows it from the frame.
 	Bytes []byte
 }
@@ -27,18 +27,19 @@ type ValueFormat int32
 
 // The value formats. The two block formats mean the same.
 const (
-	InSitu      ValueFormat = 0 // 32 bits in place
+	InSitu      ValueFormat = 0 // 32 bits in the set itself (PM_VAL_INSITU)
 	Block       ValueFormat = 1 // index of a value block (PM_VAL_DPTR)
 	StaticBlock ValueFormat = 2 // likewise (PM_VAL_SPTR); seen with events and pmcd.client.whoami
 )
 
-// ValueSet is the answer for one metric in a RESULT: a Code below zero, or values (perhaps none).
+// ValueSet is the answer for one metric in a RESULT (pmValueSet): a Code below zero, or values, perhaps none. libpcp
+// has both in numval, the number of values or the code.
 type ValueSet struct {
 	PMID PMID
-	Code Code // < 0: why there are no values; otherwise 0
+	Code Code // < 0: the reason why there are no values; otherwise 0
 
-	// Format is how decoded values travelled. When a set is encoded, InSitu means whatever stock
-	// senders use for the type of the values.
+	// Format is the format in which decoded values were sent. When a set is encoded, InSitu, the zero
+	// value, means the format that stock senders use for the type of the values.
 	Format ValueFormat
 
 	Values []Value // all of one type
@@ -74,19 +75,19 @@ func DoubleValue(inst Inst, x float64) Value {
 	return Value{Inst: inst, Type: TypeDouble, Bits: math.Float64bits(x)}
 }
 
-// StringValue returns a value of type STRING; inst is NoInst for a singular metric. Readers stop at
-// a NUL in s.
+// StringValue returns a value of type STRING with a copy of s; inst is NoInst for a singular metric. Receivers see
+// s up to its first NUL only.
 func StringValue(inst Inst, s string) Value {
 	return Value{Inst: inst, Type: TypeString, Bytes: []byte(s)}
 }
 
-// AggregateValue returns a value of type AGGREGATE that borrows b; inst is NoInst for a singular
-// metric.
+// AggregateValue returns a value of type AGGREGATE; inst is NoInst for a singular metric. It borrows b: the
+// caller must not change b while the value is in use.
 func AggregateValue(inst Inst, b []byte) Value {
 	return Value{Inst: inst, Type: TypeAggregate, Bytes: b}
 }
 
-// TypeOr returns the type that the value carries itself, or t, its metric's, if it carries none.
+// TypeOr returns the type in the value, or t if the value was in situ. t is the type in the metric's descriptor.
 func (v *Value) TypeOr(t Type) Type {
 	if v.Type == TypeUnknown {
 		return t
@@ -105,8 +106,8 @@ func (t Type) size() int {
 	return 0
 }
 
-// Float64 reads bits as a value of type t and converts it; large 64-bit integers are rounded. A
-// type that is not numeric gives NaN.
+// Float64 reads bits as a value of type t and converts it. Integers of more than 53 bits are rounded. It returns
+// NaN for a type that is not numeric.
 func (t Type) Float64(bits uint64) float64 {
 	switch t {
 	case Type32:
@@ -151,7 +152,7 @@ func (t Type) Uint64(bits uint64) (n uint64, ok bool) {
 	return uint64(i), ok && i >= 0
 }
 
-// String gives the set as a RESULT is traced: "60.0.4=2[0:17 1:42]", "60.0.4=PM_ERR_PMID".
+// String returns the set as Trace shows it: "60.0.4=2[0:17 1:42]", "60.0.4=PM_ERR_PMID".
 func (s *ValueSet) String() string {
 	if s.Code < 0 {
 		return s.PMID.String() + "=" + s.Code.Name()
@@ -159,7 +160,7 @@ func (s *ValueSet) String() string {
 	return items(s.PMID, list(s.Values, func(v Value) string { return itoa(v.Inst) + ":" + v.text() }))
 }
 
-// text gives the value for a trace; one without a type as a signed number.
+// text returns the value for a trace. It shows a value in situ, whose type is unknown, as a signed number.
 func (v *Value) text() string {
 	switch v.Type {
 	case TypeUnknown, Type32, Type64, TypeU32, TypeU64:
