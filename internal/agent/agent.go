@@ -59,16 +59,16 @@ type Options struct {
 	Now func() time.Time // nil: time.Now
 
 	// For tests, which set them lower than the constants that 0 stands for.
-	poll    time.Duration // lookAgain
-	answer  int           // pdu.ClientLimit, bytes of an answer of pmcd to a fetch of operands
-	windows int           // window.MaxValues, values that functions over time keep
+	retryInterval   time.Duration // operandRetryInterval
+	maxAnswer       int           // pdu.ClientLimit, bytes of an answer of pmcd to a fetch of operands
+	maxWindowValues int           // window.MaxValues, values that functions over time keep
 }
 
 // MaxOperands is how many operands a definition may have: they are fetched at once.
 const MaxOperands = upstream.MaxPart
 
-// lookAgain is how often operands that are missing are looked for although nothing announced them.
-const lookAgain = 5 * time.Minute
+// operandRetryInterval is how often operands that are missing are looked for although nothing announced them.
+const operandRetryInterval = 5 * time.Minute
 
 // Agent serves derived metrics: it implements pmda.Agent and all of its optional interfaces. Its
 // handlers run on one goroutine, that of pmda.Server.Serve; Run has to run beside it.
@@ -84,19 +84,19 @@ type Agent struct {
 	reloader *reload.Reloader
 
 	// What follows belongs to the request loop, which alone knows clients, their contexts and evaluations.
-	contexts    *contexts
-	clients     map[pmda.Client]*client
-	evaluations history.Evaluations
-	groups      *derived.Groups         // their names and numbers
-	refreshed   map[pdu.InDom]time.Time // when groups were computed for who asked for the instances
-	constant    []*operand.Sample       // without values, for metrics made of constants
-	windows     *sampler.Published      // what all see that is computed for this fetch; nil: there are none
-	values      uint64                  // served in this fetch
-	fetched     *clientContext          // whose fetch is to be finished; nil: none
-	wanted      []*upstream.Series      // that should have had a newer sample for it
-	deep        bool                    // it needs older samples, too
-	busy        predict.TimeRange       // when pmcd served nobody the last time
-	stood       time.Duration           // because of us, all times together
+	contexts        *contexts
+	clients         map[pmda.Client]*client
+	evaluations     history.Evaluations
+	groups          *derived.Groups         // their names and numbers
+	groupsRefreshed map[pdu.InDom]time.Time // when groups were computed for who asked for the instances
+	constantSamples []*operand.Sample       // without values, for metrics made of constants
+	windows         *sampler.Published      // what all see that is computed for this fetch; nil: there are none
+	values          uint64                  // served in this fetch
+	fetched         *clientContext          // whose fetch is to be finished; nil: none
+	wanted          []*upstream.Series      // that should have had a newer sample for it
+	deep            bool                    // it needs older samples, too
+	busy            predict.TimeRange       // when pmcd served nobody the last time
+	stood           time.Duration           // because of us, all times together
 
 	// Scratch space, likewise.
 	selected []int
@@ -113,23 +113,23 @@ func New(o Options) *Agent {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.poll, o.answer, o.windows = cmp.Or(o.poll, lookAgain), cmp.Or(o.answer, pdu.ClientLimit), cmp.Or(o.windows, window.MaxValues)
+	o.retryInterval, o.maxAnswer, o.maxWindowValues = cmp.Or(o.retryInterval, operandRetryInterval), cmp.Or(o.maxAnswer, pdu.ClientLimit), cmp.Or(o.maxWindowValues, window.MaxValues)
 	a := &Agent{
-		options: o, clients: make(map[pmda.Client]*client), groups: derived.NewGroups(), refreshed: make(map[pdu.InDom]time.Time),
+		options: o, clients: make(map[pmda.Client]*client), groups: derived.NewGroups(), groupsRefreshed: make(map[pdu.InDom]time.Time),
 	}
 	a.evaluations.Groups = a.groups
-	a.constant = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
+	a.constantSamples = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
 	a.upstream = upstream.New(upstream.Options{
-		Dial: o.Dial, Names: &a.names, Answer: o.answer,
+		Dial: o.Dial, Names: &a.names, Answer: o.maxAnswer,
 		Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
 	a.sampler = sampler.New(sampler.Options{
-		Upstream: a.upstream, Names: &a.names, Values: o.windows, Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
+		Upstream: a.upstream, Names: &a.names, Values: o.maxWindowValues, Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
 	a.contexts = newContexts(a.upstream, a.sampler, &a.figures)
-	a.control = control.New(o.Domain, a.source())
+	a.control = control.New(o.Domain, a.controlSource())
 	a.reloader = reload.New(reload.Options{
-		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.poll, Protected: o.Protected,
+		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.retryInterval, Protected: o.Protected,
 		Upstream: a.upstream, Sampler: a.sampler, Names: &a.names, Figures: &a.figures, Log: o.Log, Now: o.Now,
 		Snapshot: &a.snapshot, Changes: &a.changes,
 	})
@@ -165,14 +165,14 @@ func (a *Agent) Changes() pdu.Change {
 
 // Before implements pmda.Observer.
 func (a *Agent) Before(_ pmda.Client, _ pdu.Kind, arrived time.Time) {
-	a.finish() // if pmcd did not wait for the last reply
+	a.finishFetch() // if pmcd did not wait for the last reply
 	a.upstream.Requested(arrived)
-	a.evaluations.DropOld(arrived, operand.OldEnough, a.constant[0])
+	a.evaluations.DropOld(arrived, operand.OldEnough, a.constantSamples[0])
 }
 
 // Replied implements pmda.Observer.
 func (a *Agent) Replied(_ pmda.Client, _ pdu.Kind, took time.Duration) {
-	a.finish()
+	a.finishFetch()
 	a.figures.Requests.Add(1)
 	a.figures.RequestTime.Record(took, 1)
 }

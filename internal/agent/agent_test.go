@@ -87,7 +87,7 @@ func TestDescriptors(t *testing.T) {
 			assert.Equal(t, row.want, pmdatest.As[*pdu.DescReply](h.pmcd, h.pmcd.Request(&pdu.DescReq{PMID: row.want.PMID})).Desc)
 		})
 	}
-	for _, m := range control.Table(h.agent.source()) {
+	for _, m := range control.Table(h.agent.controlSource()) {
 		id := h.id(m.FullName())
 		desc := pmdatest.As[*pdu.DescReply](h.pmcd, h.pmcd.Request(&pdu.DescReq{PMID: id})).Desc
 		assert.Equal(t, m.Desc(testDomain), desc)
@@ -799,7 +799,7 @@ func TestNamesThatCannotBeHad(t *testing.T) {
 	u := newCollector(t)
 	bins := u.InDoms[binDom]
 	delete(u.InDoms, binDom)
-	h := start(t, u, conf(`t = matchinst(/^t/, up.bin)`), func(o *Options) { o.poll = 5 * time.Millisecond }).bound()
+	h := start(t, u, conf(`t = matchinst(/^t/, up.bin)`), func(o *Options) { o.retryInterval = 5 * time.Millisecond }).bound()
 	id := h.id("derived.t")
 	assert.False(t, h.agent.names.Knows(binDom))
 	u.Update(func() { u.InDoms[binDom] = bins })

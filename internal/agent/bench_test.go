@@ -191,7 +191,7 @@ func BenchmarkGroupRequests(b *testing.B) {
 	a := New(Options{Domain: testDomain, Load: func() served.Config { return served.Config{} }, Log: log})
 	a.snapshot.Store(newSite(b).serve(conf("kind = sum(up.bin) by (kind=/x/)")))
 	now := time.Now()
-	a.refreshed[groupDom] = now.Add(time.Hour)
+	a.groupsRefreshed[groupDom] = now.Add(time.Hour)
 	a.groups.Begin(now)
 	a.groups.Restore(func(yield func(derived.Group) bool) {
 		for i := range n {

@@ -186,14 +186,14 @@ func TestHistoryEndsWithTheClient(t *testing.T) {
 	b.sample(100, "d")
 	b.fetch(1, 0, "d")
 	b.fetch(1, 1, "d")
-	first := b.agent.contexts.of(b.agent.snapshot.Load(), &pmda.FetchRequest{Client: 1, PMIDs: []pdu.PMID{b.metric("d").ID}})
-	assert.True(t, first.planned.Active())
+	first := b.agent.contexts.find(b.agent.snapshot.Load(), &pmda.FetchRequest{Client: 1, PMIDs: []pdu.PMID{b.metric("d").ID}})
+	assert.True(t, first.timer.Active())
 	b.fetch(2, 0, "d")
 	b.pass(time.Second)
 	b.sample(110, "d")
 	b.agent.EndContext(1)
 	assert.Len(t, b.agent.contexts.byKey, 1)
-	assert.False(t, first.planned.Active(), "nothing is sampled for it")
+	assert.False(t, first.timer.Active(), "nothing is sampled for it")
 	assert.Equal(t, "no value", b.value(1, 0, "d"), "the successor has the same numbers")
 	assert.Equal(t, "10", b.value(2, 0, "d"))
 	b.agent.EndContext(1)
@@ -391,7 +391,7 @@ func TestSampleFromBeforePMCDWasBusy(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b.agent.stood = time.Minute + row.since
-			c := b.agent.contexts.of(b.agent.snapshot.Load(), req)
+			c := b.agent.contexts.find(b.agent.snapshot.Load(), req)
 			b.agent.takeSamples(c, req)
 			assert.Equal(t, row.stale, c.entries[0].Stale)
 			assert.True(t, c.entries[0].Missed, "a newer one is wanted all the same")
@@ -523,7 +523,7 @@ func TestContextsAreBounded(t *testing.T) {
 	t.Run("in number", func(t *testing.T) {
 		const most = 8
 		b := newBench(t, conf("d = delta(up.count)"), withoutWarmStart)
-		b.agent.contexts.most = most
+		b.agent.contexts.maxCount = most
 		b.sample(100, "d")
 		for i := range most {
 			b.pass(time.Nanosecond)
@@ -563,7 +563,7 @@ func TestContextsAreBounded(t *testing.T) {
 	t.Run("in bytes", func(t *testing.T) {
 		const most = 1000
 		b := newBench(t, conf("d = delta(up.count)", "c = up.count"), withoutWarmStart)
-		b.agent.contexts.mostHeld = most
+		b.agent.contexts.maxBytes = most
 		large := func(value uint64) {
 			b.pass(time.Second)
 			b.sample(value, "d", "c").Size = most / 4
@@ -572,19 +572,19 @@ func TestContextsAreBounded(t *testing.T) {
 		for c := range pmda.Client(4) {
 			b.fetch(c, 0, "d", "c")
 		}
-		assert.Equal(t, most/4, b.agent.contexts.held.Total, "it is one sample")
+		assert.Equal(t, most/4, b.agent.contexts.sampleBytes.Total, "it is one sample")
 		for c := range pmda.Client(4) {
 			large(101 + uint64(c))
 			b.fetch(c, 0, "d", "c")
 		}
-		assert.LessOrEqual(t, b.agent.contexts.held.Total, most)
+		assert.LessOrEqual(t, b.agent.contexts.sampleBytes.Total, most)
 		assert.EqualValues(t, 1, b.agent.figures.ContextsDropped.Load())
 		large(110)
 		assert.Equal(t, "7", number(b.metric("d"), b.fetch(2, 0, "d", "c")[0]), "the history of those that are left goes on")
 		for c := range pmda.Client(4) {
 			b.agent.EndContext(c)
 		}
-		assert.Zero(t, b.agent.contexts.held.Total)
+		assert.Zero(t, b.agent.contexts.sampleBytes.Total)
 	})
 }
 
@@ -595,16 +595,16 @@ func TestIdleContextsLetGoOfFormerSnapshots(t *testing.T) {
 	old := s.serve(conf("a = up.load", "b = delta(up.count)"))
 	ids := []pdu.PMID{s.metric("a").ID, s.metric("b").ID}
 	fetch := func(snap *reload.Snapshot, c pmda.Client) *clientContext {
-		return cs.of(snap, &pmda.FetchRequest{Client: c, PMIDs: ids, Profile: &pdu.Profile{}})
+		return cs.find(snap, &pmda.FetchRequest{Client: c, PMIDs: ids, Profile: &pdu.Profile{}})
 	}
-	const idle = 3 * releases
+	const idle = 3 * releasesPerFetch
 	all := make([]*clientContext, idle)
 	for i := range all {
 		all[i] = fetch(old, pmda.Client(i))
 	}
 	was := all[0].entries[1].Series
 	now := s.serve(conf("a = up.load + 1", "b = delta(up.count)"))
-	for range idle/releases + 1 {
+	for range idle/releasesPerFetch + 1 {
 		fetch(now, idle)
 	}
 	for _, c := range all {

@@ -15,10 +15,10 @@ import (
 )
 
 // source is what derived.control.* shows.
-func (a *Agent) source() *control.Source {
+func (a *Agent) controlSource() *control.Source {
 	return &control.Source{
 		Version: a.options.Version, Figures: &a.figures,
-		Definitions: a.shownDefinitions, Files: a.shownFiles, Agents: a.shownAgents,
+		Definitions: a.controlDefinitions, Files: a.controlFiles, Agents: a.controlAgents,
 	}
 }
 
@@ -28,7 +28,7 @@ func OwnMetrics(domain int) []pmda.Entry { return control.Entries(domain) }
 // Figures are what the agent counts. They may be read at any time.
 func (a *Agent) Figures() *control.Figures { return &a.figures }
 
-func (a *Agent) shownDefinitions(yield func(*control.Definition) bool) {
+func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 	var m *reload.Metric
 	snap := a.snapshot.Load()
 	d := control.Definition{
@@ -62,7 +62,7 @@ func (a *Agent) problem(snap *reload.Snapshot, m *reload.Metric) string {
 	if m.Problem != "" || m.Series == nil {
 		return m.Problem
 	}
-	text := a.lack(snap, m)
+	text := a.missing(snap, m)
 	if text != "" && m.Def.Secret {
 		return "it needs something that is not shown: not everyone can read its file"
 	}
@@ -70,15 +70,15 @@ func (a *Agent) problem(snap *reload.Snapshot, m *reload.Metric) string {
 }
 
 // lack is why a metric that is bound has no values now.
-func (a *Agent) lack(snap *reload.Snapshot, m *reload.Metric) string {
+func (a *Agent) missing(snap *reload.Snapshot, m *reload.Metric) string {
 	if text := a.names.Problem(m.Derived); text != "" {
 		return text
 	}
-	if text := a.lackOf(snap, m, m.Operands, m.Series); text != "" {
+	if text := a.missingOf(snap, m, m.Operands, m.Series); text != "" {
 		return text
 	}
 	for _, i := range m.Derived.Needs().Windows {
-		if text := a.lackOf(snap, m, snap.Snapshot.Windows[i], snap.Windows[i]); text != "" {
+		if text := a.missingOf(snap, m, snap.Snapshot.Windows[i], snap.Windows[i]); text != "" {
 			return text
 		}
 		if snap.Results.Latest().Shared().Values[i].Code == pdu.ErrTooBig {
@@ -89,10 +89,10 @@ func (a *Agent) lack(snap *reload.Snapshot, m *reload.Metric) string {
 }
 
 // lackOf is lack for what is sampled together.
-func (a *Agent) lackOf(snap *reload.Snapshot, m *reload.Metric, of *served.Operands, s *upstream.Series) string {
+func (a *Agent) missingOf(snap *reload.Snapshot, m *reload.Metric, operands *served.Operands, s *upstream.Series) string {
 	newest, resting := a.upstream.State(s, a.options.Now())
 	if newest != nil {
-		lack := snap.Lack(m.Metric, of, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })
+		lack := snap.Lack(m.Metric, operands, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })
 		if lack != "" {
 			return lack
 		}
@@ -106,7 +106,7 @@ func (a *Agent) lackOf(snap *reload.Snapshot, m *reload.Metric, of *served.Opera
 	return ""
 }
 
-func (a *Agent) shownFiles(yield func(*control.File) bool) {
+func (a *Agent) controlFiles(yield func(*control.File) bool) {
 	snap := a.snapshot.Load()
 	for _, f := range snap.Files {
 		if !yield(&control.File{
@@ -118,7 +118,7 @@ func (a *Agent) shownFiles(yield func(*control.File) bool) {
 	}
 }
 
-func (a *Agent) shownAgents(yield func(*control.Agent) bool) {
+func (a *Agent) controlAgents(yield func(*control.Agent) bool) {
 	a.upstream.Agents(a.options.Now(), func(of *agents.Agent, resting bool) bool {
 		return yield(&control.Agent{
 			Instance: pdu.Instance{ID: pdu.Inst(of.Domain), Name: of.Name}, Requests: of.Requests, Errors: of.Errors,

@@ -15,7 +15,7 @@ func TestProblemOfADefinition(t *testing.T) {
 	b := newBench(t, conf("a = up.count", "b = derived.a + 0 * up.count", "c = 42", "d = no.such"))
 	shown := func() map[string]string {
 		problems := make(map[string]string)
-		b.agent.shownDefinitions(func(d *control.Definition) bool {
+		b.agent.controlDefinitions(func(d *control.Definition) bool {
 			problems[d.Name] = d.Problem()
 			return true
 		})

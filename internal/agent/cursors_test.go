@@ -17,7 +17,7 @@ import (
 // A list of a context that is dropped, because there are too many, takes nothing from the others.
 func TestDroppedListLeavesLook(t *testing.T) {
 	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"))
-	b.agent.contexts.most = 2
+	b.agent.contexts.maxCount = 2
 	b.fetch(1, 0, "n", "c")
 	b.agent.sampler.RunDue(b.now) // it is woken
 	b.tick(1)

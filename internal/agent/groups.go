@@ -16,9 +16,9 @@ const refreshGap = time.Second
 
 // groupsFor is what is known of an instance domain of groups, and whether a client may see its instances. Where no definition that is served
 // says whether they are protected, only known users see them.
-func (a *Agent) groupsFor(c pmda.Client, d pdu.InDom) (g *served.Groups, shown bool, err error) {
-	who := a.clients[c]
-	known := who != nil && who.known
+func (a *Agent) findGroups(c pmda.Client, d pdu.InDom) (g *served.Groups, visible bool, err error) {
+	cl := a.clients[c]
+	known := cl != nil && cl.authenticated
 	switch g = a.snapshot.Load().Groups[d]; {
 	case g == nil:
 		return nil, false, pdu.ErrInDom
@@ -29,27 +29,27 @@ func (a *Agent) groupsFor(c pmda.Client, d pdu.InDom) (g *served.Groups, shown b
 }
 
 // listed are the groups of a domain that a client may see.
-func (a *Agent) listed(c pmda.Client, d pdu.InDom) ([]pdu.Instance, *served.Groups, error) {
-	g, shown, err := a.groupsFor(c, d)
-	if err != nil || !shown {
+func (a *Agent) listGroups(c pmda.Client, d pdu.InDom) ([]pdu.Instance, *served.Groups, error) {
+	g, visible, err := a.findGroups(c, d)
+	if err != nil || !visible {
 		return nil, g, err
 	}
-	a.refresh(d)
+	a.refreshGroups(d)
 	return a.groups.Members(d), g, nil
 }
 
 // Instance implements pmda.InstanceFinder: a group is found as long as it is remembered.
 func (a *Agent) Instance(c pmda.Client, d pdu.InDom, id pdu.Inst, name string) (pdu.Instance, error) {
-	_, shown, err := a.groupsFor(c, d)
+	_, visible, err := a.findGroups(c, d)
 	if err != nil {
 		return pdu.Instance{}, err
 	}
 	found, ok := a.groups.Find(d, id, name)
 	if !ok && name != "" { // who asks by name may not have fetched yet
-		a.refresh(d)
+		a.refreshGroups(d)
 		found, ok = a.groups.Find(d, id, name)
 	}
-	if !ok || !shown {
+	if !ok || !visible {
 		return pdu.Instance{}, pdu.ErrInst
 	}
 	return found, nil
@@ -57,12 +57,12 @@ func (a *Agent) Instance(c pmda.Client, d pdu.InDom, id pdu.Inst, name string) (
 
 // refresh computes all that has groups of a domain from the newest samples, unless it did just before: who asks for the instances before
 // the values gets those of now.
-func (a *Agent) refresh(d pdu.InDom) {
+func (a *Agent) refreshGroups(d pdu.InDom) {
 	now := a.options.Now()
-	if last, ok := a.refreshed[d]; ok && now.Sub(last) < refreshGap {
+	if last, ok := a.groupsRefreshed[d]; ok && now.Sub(last) < refreshGap {
 		return
 	}
-	a.refreshed[d] = now
+	a.groupsRefreshed[d] = now
 	snap := a.snapshot.Load()
 	a.upstream.Drain()
 	a.windows = snap.Results.Latest()
@@ -74,7 +74,7 @@ func (a *Agent) refresh(d pdu.InDom) {
 			continue
 		}
 		if m.Series.Constant() { // all of it is functions over time
-			a.evaluate(snap, a.constant[:1], m, a.windows.Shared())
+			a.evaluate(snap, a.constantSamples[:1], m, a.windows.Shared())
 			continue
 		}
 		newest, _ := a.upstream.State(m.Series, now)
@@ -82,17 +82,17 @@ func (a *Agent) refresh(d pdu.InDom) {
 			continue
 		}
 		var h history.History
-		a.advance(&h, m.Older+1, m.Series, newest, now.Sub(newest.Taken), operand.OldEnough)
+		a.advanceHistory(&h, m.Older+1, m.Series, newest, now.Sub(newest.Taken), operand.OldEnough)
 		if len(h.Samples) > 0 {
 			a.evaluate(snap, h.Samples, m, a.windows.Shared())
 		}
-		a.contexts.held.Drop(h.Samples...)
+		a.contexts.sampleBytes.Drop(h.Samples...)
 	}
 }
 
 // labelsOfGroups are the labels of the groups of a domain that a profile includes.
-func (a *Agent) labelsOfGroups(c pmda.Client, d pdu.InDom, p *pdu.Profile) ([]pdu.LabelSet, error) {
-	all, g, err := a.listed(c, d)
+func (a *Agent) groupLabels(c pmda.Client, d pdu.InDom, p *pdu.Profile) ([]pdu.LabelSet, error) {
+	all, g, err := a.listGroups(c, d)
 	if g == nil { // instances of others have labels from their agents
 		return nil, nil
 	}

@@ -65,7 +65,7 @@ func start(tb testing.TB, up *collector, c served.Config, change ...func(*Option
 	h.log = hook
 	o := Options{
 		Domain: testDomain, Version: "1.2.3", Load: func() served.Config { return *h.config.Load() },
-		Log: log, Debug: func(bool) {}, poll: time.Hour,
+		Log: log, Debug: func(bool) {}, retryInterval: time.Hour,
 	}
 	if up != nil {
 		o.Dial = up.dial

@@ -83,7 +83,7 @@ func survive(t *testing.T, what exchange, attack attack) {
 	var h *harness
 	started := make(chan struct{})
 	h = start(t, up, conf("a = up.load", "b = up.bin[two]", "c = up.bin"), func(o *Options) {
-		o.poll = 50 * time.Millisecond
+		o.retryInterval = 50 * time.Millisecond
 		o.Dial = func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
 			c, err := up.dial(ctx, opts...)
 			<-started
@@ -232,7 +232,7 @@ func TestClientsAreBounded(t *testing.T) {
 	}
 	assert.Len(t, b.agent.clients, maxClients)
 	newest := b.agent.clients[2*maxClients-1]
-	assert.True(t, newest.known)
+	assert.True(t, newest.authenticated)
 
 	b.fetch(2*maxClients, 0, "c")
 	assert.Len(t, b.agent.clients, maxClients, "whatever it asks for first")

@@ -19,13 +19,13 @@ func TestLookedUpAgain(t *testing.T) {
 	b := newBench(t, conf("c = up.count", "b = up.bin", "k = 7"))
 	again := func(names ...string) (all []bool) {
 		for _, name := range names {
-			all = append(all, len(b.agent.lookedUp(1, b.metric(name))) > 0)
+			all = append(all, len(b.agent.recordLookup(1, b.metric(name))) > 0)
 		}
 		return all
 	}
 	assert.Equal(t, []bool{false, false}, again("c", "b"))
 	assert.Equal(t, []bool{true, true, true}, again("c", "b", "b"))
-	assert.Empty(t, b.agent.lookedUp(2, b.metric("c")), "another client")
+	assert.Empty(t, b.agent.recordLookup(2, b.metric("c")), "another client")
 
 	b.fetch(1, 0, "c")
 	assert.Equal(t, []bool{false, true}, again("c", "c"), "what was sampled before the fetch is not new")

@@ -26,7 +26,7 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 		}
 		return pdu.Desc{}, pdu.ErrPMID
 	}
-	a.interest(m, time.Time{})
+	a.sampleForLookup(m, time.Time{})
 	if !m.Described {
 		return pdu.Desc{}, m.Code()
 	}
@@ -38,7 +38,7 @@ func (a *Agent) Instances(c pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
 	if own, ok := a.control.Instances(d); ok {
 		return own, nil
 	}
-	all, _, err := a.listed(c, d)
+	all, _, err := a.listGroups(c, d)
 	return all, err
 }
 
@@ -57,7 +57,7 @@ func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error
 	if m == nil {
 		return "", pdu.ErrPMID
 	}
-	a.interest(m, time.Time{})
+	a.sampleForLookup(m, time.Time{})
 	return m.Text(t&pdu.TextOneLine != 0), nil
 }
 
@@ -67,10 +67,10 @@ func (a *Agent) Labels(c pmda.Client, ident uint32, t pdu.LabelType, p *pdu.Prof
 	case pdu.LabelDomain:
 		return served.DomainLabels(), nil
 	case pdu.LabelInstances:
-		return a.labelsOfGroups(c, pdu.InDom(ident), p)
+		return a.groupLabels(c, pdu.InDom(ident), p)
 	case pdu.LabelItem:
 		if m := a.snapshot.Load().Metric(pdu.PMID(ident)); m != nil {
-			a.interest(m, time.Time{})
+			a.sampleForLookup(m, time.Time{})
 			return m.Labels(), nil
 		}
 	}
@@ -83,7 +83,7 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	id, err := snap.Names.Lookup(c, name)
 	if err == nil {
 		if m := snap.Metric(id); m != nil {
-			a.interest(m, a.client(c, a.options.Now()).since, a.lookedUp(c, m)...)
+			a.sampleForLookup(m, a.client(c, a.options.Now()).lastFetch, a.recordLookup(c, m)...)
 		}
 	}
 	return id, err
@@ -93,7 +93,7 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 func (a *Agent) Names(c pmda.Client, id pdu.PMID) ([]string, error) {
 	snap := a.snapshot.Load()
 	if m := snap.Metric(id); m != nil {
-		a.interest(m, time.Time{})
+		a.sampleForLookup(m, time.Time{})
 	}
 	return snap.Names.Names(c, id)
 }
@@ -114,7 +114,7 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 	}
 	now := a.options.Now()
 	a.upstream.Drain()
-	a.upstream.Want(now, operand.Need{Gap: upstream.MinGap, After: a.client(c, now).since, Burst: true}, series...)
+	a.upstream.Want(now, operand.Need{Gap: upstream.MinGap, After: a.client(c, now).lastFetch, Burst: true}, series...)
 	return snap.Names.Traverse(c, name)
 }
 
@@ -122,7 +122,7 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 // its operands is written before our reply is, and pmcd gets to it before the client's own fetch.
 // A client that looks the same up once more is content with an older sample, and has those of all that it looked up before
 // with one request. What was sampled before after is not new enough.
-func (a *Agent) interest(m *reload.Metric, after time.Time, before ...*upstream.Series) {
+func (a *Agent) sampleForLookup(m *reload.Metric, after time.Time, before ...*upstream.Series) {
 	if m.Derived == nil {
 		a.reloader.Missed()
 		return
@@ -150,7 +150,7 @@ func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 			return err
 		}
 	}
-	if who := a.clients[c]; who == nil || !who.known || who.uid != 0 && who.uid != os.Getuid() {
+	if cl := a.clients[c]; cl == nil || !cl.authenticated || cl.uid != 0 && cl.uid != os.Getuid() {
 		return pdu.ErrPermission
 	}
 	for i := range sets {

@@ -78,7 +78,7 @@ func TestNonFiniteValuesOfAProfile(t *testing.T) {
 		var w pdu.ResultWriter
 		write := func() {
 			w.Reset()
-			b.agent.write(e, v, &req, &w)
+			b.agent.writeValues(e, v, &req, &w)
 		}
 		write()
 		assert.Zero(t, testing.AllocsPerRun(10, write))

@@ -19,7 +19,7 @@ import (
 )
 
 // smallAnswers lets the agent take answers of 2000 bytes at most.
-func smallAnswers(o *Options) { o.answer = 2000 }
+func smallAnswers(o *Options) { o.maxAnswer = 2000 }
 
 // addText gives an upstream a metric whose only value is a string.
 func (u *collector) addText(name string, item, bytes int) pdu.PMID {
@@ -113,7 +113,7 @@ func TestOperandTooLongAmongMany(t *testing.T) {
 	}
 	const wrong = 321
 	up.tick(0, map[pdu.PMID][]pdu.Value{pdu.NewPMID(60, 9, wrong): {pdu.StringValue(pdu.NoInst, strings.Repeat("x", 200_000))}})
-	h := start(t, up, conf(lines...), func(o *Options) { o.answer = 100_000 }).bound()
+	h := start(t, up, conf(lines...), func(o *Options) { o.maxAnswer = 100_000 }).bound()
 	var ids []pdu.PMID
 	for _, m := range h.agent.snapshot.Load().Beside {
 		ids = append(ids, m.ID)

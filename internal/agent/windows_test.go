@@ -127,7 +127,7 @@ func TestWindowsBesideOperands(t *testing.T) {
 
 // Memory has a limit, and a definition that is beyond it says so.
 func TestLimitOfWindows(t *testing.T) {
-	b := newBench(t, conf(`n = sum_sample(instant(up.count), "10s")`, `m = sum_sample(instant(up.count), "100s")`), func(o *Options) { o.windows = 100 })
+	b := newBench(t, conf(`n = sum_sample(instant(up.count), "10s")`, `m = sum_sample(instant(up.count), "100s")`), func(o *Options) { o.maxWindowValues = 100 })
 	b.tick(1)
 	assert.Equal(t, "1", b.value(1, 0, "n"))
 	assert.Equal(t, pdu.ErrTooBig.Error(), b.value(1, 0, "m"))
@@ -245,13 +245,13 @@ func TestFetchSeesOneTick(t *testing.T) {
 	board := b.agent.snapshot.Load().Results
 	came := board.Latest()
 	b.tick(10)
-	for _, l := range b.agent.contexts.looks {
+	for _, l := range b.agent.contexts.cursors {
 		r := b.agent.sampler.ReadSince(board, came, &l.Cursor, []uint32{0}, b.now.Add(time.Minute))
 		assert.Empty(t, r.Values[0].Bits, "nothing was new when it came")
 	}
 	b.tick(100)
 	b.tick(1000)
-	for _, l := range b.agent.contexts.looks {
+	for _, l := range b.agent.contexts.cursors {
 		r := b.agent.sampler.ReadSince(board, came, &l.Cursor, []uint32{0}, b.now.Add(time.Minute))
 		assert.Equal(t, []uint64{pdu.DoubleValue(0, 1110).Bits}, r.Values[0].Bits, "it came too long ago")
 	}
@@ -331,7 +331,7 @@ func TestSampledWhileSomebodyLooks(t *testing.T) {
 	b.agent.EndContext(1)
 	passed(1)
 	assert.InDelta(t, 20, passed(100), 1)
-	assert.Empty(t, b.agent.contexts.looks)
+	assert.Empty(t, b.agent.contexts.cursors)
 }
 
 // Functions of the same operands, and all of one definition, have the same ticks, whichever of them clients have looked at before.
