@@ -1,7 +1,6 @@
 package test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,8 +14,6 @@ import (
 
 	"pmdaderived/test/pmcdtest"
 )
-
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
 const (
 	dbpmdaDir  = "testdata/dbpmda"

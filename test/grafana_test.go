@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// integrationDir has what stock tools read: a folder for each tool.
+const integrationDir = "../integration"
+
 // grafanaPanel is what the tests look at in a panel of a dashboard.
 type grafanaPanel struct {
 	ID          int

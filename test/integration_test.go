@@ -17,9 +17,6 @@ import (
 	"pmdaderived/test/pmcdtest"
 )
 
-// integrationDir has what stock tools read: a folder for each tool.
-const integrationDir = "../integration"
-
 // derivedName finds names of our metrics in files of any format.
 var derivedName = regexp.MustCompile(`\b(derived|mmv\.pmdaderived)(\.[a-z][a-z0-9_]*)+`)
 

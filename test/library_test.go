@@ -21,6 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+const exampleAgent = "../pmda/examples/dice"
+
 // library are the packages that docs/library.md promises to other programs.
 func library() []string {
 	return []string{"pdu", "pmda", "pmda/pmapi", "pmda/pmapi/archive", "pmda/pmapi/pmapitest", "pmda/pmdatest"}

@@ -79,15 +79,6 @@ var daemonProgram = sync.OnceValues(func() (string, error) {
 	return build(dir)
 })
 
-// worldReadableDir makes a folder that the user pmcd runs as can read; t.TempDir is for us alone.
-func worldReadableDir(t *testing.T) string {
-	t.Helper()
-	dir := must(os.MkdirTemp("/tmp", "pmdaderived-"))(t)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	require.NoError(t, os.Chmod(dir, 0o755))
-	return dir
-}
-
 // build makes the daemon as `make build` does and returns its path.
 func build(dir string) (string, error) {
 	program := filepath.Join(dir, "pmdaderived")
@@ -183,14 +174,6 @@ func printed(t *testing.T, p *pmcdtest.PMCD, command ...string) string {
 	return out
 }
 
-// combined is all that a command prints that must succeed.
-func combined(t *testing.T, cmd *exec.Cmd) string {
-	t.Helper()
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%v: %s", cmd, out)
-	return string(out)
-}
-
 // dial connects a client that lives as long as the test.
 func dial(t *testing.T, p *pmcdtest.PMCD) *pmapi.Conn {
 	t.Helper()
@@ -209,13 +192,4 @@ func until(limit time.Duration, holds func() bool) error {
 		time.Sleep(pollInterval)
 	}
 	return nil
-}
-
-// must gives the value of a call that may not fail: must(os.ReadFile(path))(t).
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(tb testing.TB) T {
-		tb.Helper()
-		require.NoError(tb, err)
-		return v
-	}
 }

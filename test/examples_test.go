@@ -1,0 +1,208 @@
+package test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"pmdaderived/test/pmcdtest"
+)
+
+// example is a command of a document with what it prints, if that is shown.
+type example struct{ command, output string }
+
+// exampleStart is how the lines of documents begin that the test runs. Commands of other programs need the machine,
+// or the source.
+var exampleStart = regexp.MustCompile(`^(?:\$ )?((?:echo|pmdaderived|pminfo|pmprobe|pmrep|pmval) .*)$`)
+
+// ofArchive is a command of README.md that TestInstallRecord runs.
+var ofArchive = regexp.MustCompile(`\$archive`)
+
+// comment is what stands behind a command.
+var comment = regexp.MustCompile(` +# .*$`)
+
+// findsFault is a command that has something to complain about where PCP ships definitions for what a host has not.
+var findsFault = regexp.MustCompile(`^pmdaderived check$`)
+
+// examples returns the commands in the indented blocks of a document. Output can follow a command
+// that begins with "$ ".
+func examples(document string) []example {
+	var found []example
+	open := false // lines belong to the output of the last command
+	for line := range strings.Lines(document) {
+		text, indented := strings.CutPrefix(strings.TrimRight(line, "\n"), "    ")
+		switch {
+		case !indented && text != "":
+			open = false
+		case exampleStart.MatchString(text) && !ofArchive.MatchString(text):
+			command := comment.ReplaceAllString(exampleStart.FindStringSubmatch(text)[1], "")
+			found = append(found, example{command: command})
+			open = strings.HasPrefix(text, "$ ")
+		case open:
+			found[len(found)-1].output += text + "\n"
+		}
+	}
+	for i := range found {
+		found[i].output = strings.TrimSpace(found[i].output)
+	}
+	return found
+}
+
+// manualExamples returns the commands of the manual page: lines between .nf and .fi that begin with "$ ".
+func manualExamples(page string) []example {
+	var found []example
+	for _, match := range regexp.MustCompile(`(?m)^\$ \\fB(.*)\\fR$`).FindAllStringSubmatch(page, -1) {
+		found = append(found, example{command: strings.ReplaceAll(match[1], `\-`, "-")})
+	}
+	return found
+}
+
+// shape is an output without what differs from host to host and from run to run: numbers, and which instances there are.
+func shape(output string) string {
+	text := regexp.MustCompile(`-?\b[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?\b`).ReplaceAllString(strings.TrimSpace(output), "N")
+	text = regexp.MustCompile(`inst \[N or "[^"]*"\]`).ReplaceAllString(text, `inst [N or "NAME"]`)
+	return strings.Join(slices.Compact(strings.Split(text, "\n")), "\n")
+}
+
+// The examples of the documents work, in order, on a host with the agent; where their output is shown, it is like
+// that but for the numbers. Those of docs/language.md are run by its own test, with values of their own.
+func TestDocumentExamples(t *testing.T) {
+	dir := worldReadableDir(t)
+	must(build(dir))(t) // the commands find it there
+	p := startDerived(t)
+	copyConf(t, p)
+	sets := filepath.Join(p.Dir, "etc", "pmrep") // a link to the machine's
+	require.NoError(t, os.Remove(sets))
+	copyIntegration(t, "pmrep", sets)
+	site := filepath.Join(p.Dir, "etc", "pmdaderived")
+
+	readme := readDocument(t, "../README.md")
+	definition := regexp.MustCompile(`(?m)^    (site\.\S+ = .*)$`).FindStringSubmatch(readme)
+	require.NotNil(t, definition, "README.md defines a metric")
+	for _, folder := range []string{dir, site} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "site.conf"), []byte(definition[1]+"\n"), 0o644))
+	}
+
+	all := map[string][]example{"pmdaderived.1": manualExamples(readDocument(t, "../docs/pmdaderived.1"))}
+	for _, path := range []string{"../README.md", "../docs/packages.md", "../docs/configuration.md", "../docs/mmv.md", "../docs/host.md", "../docs/linting.md", "../docs/troubleshooting.md"} {
+		if found := examples(readDocument(t, path)); len(found) > 0 {
+			all[filepath.Base(path)] = found
+		}
+	}
+	require.Greater(t, len(all["README.md"]), 8)
+	require.Greater(t, len(all["pmdaderived.1"]), 4)
+
+	for document, list := range all {
+		for _, e := range list {
+			t.Run(document+"/"+e.command, func(t *testing.T) {
+				// What goes on until it is interrupted ends after one line.
+				command := regexp.MustCompile(`^(pmrep|pmval) `).ReplaceAllString(e.command, "$1 -s 1 ")
+				command = strings.ReplaceAll(command, "/etc/pcp/pmdaderived", site)
+				require.EventuallyWithT(t, func(c *assert.CollectT) { // a definition is served within two seconds
+					out, err := runExample(t, p, dir, command)
+					if !findsFault.MatchString(command) {
+						require.NoError(c, err, out)
+					}
+					if e.output != "" {
+						assert.Equal(c, shape(e.output), shape(out))
+					} else if !strings.HasPrefix(command, "echo ") {
+						assert.NotEmpty(c, strings.TrimSpace(out))
+					}
+				}, 20*time.Second, 200*time.Millisecond)
+			})
+		}
+	}
+	requirePasted(t, p, dir, site)
+}
+
+// The first definition of README.md is served when its lines are pasted: the last of them has values.
+func requirePasted(t *testing.T, p *pmcdtest.PMCD, dir, site string) {
+	t.Helper()
+	block := regexp.MustCompile(`(?m)^    echo '(?:.*\n)+?    pminfo -f \S+\n`).FindString(readDocument(t, "../README.md"))
+	require.NotEmpty(t, block)
+	block = strings.ReplaceAll(block, "/etc/pcp/pmdaderived", site)
+	// A machine that has much to do may take longer than it should. By the next turn what was written is served.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.NoError(c, os.RemoveAll(filepath.Join(site, "site.conf")))
+		require.EventuallyWithT(c, func(c *assert.CollectT) {
+			_, _, exit := p.Run(t, "pminfo", "derived.site")
+			assert.NotZero(c, exit)
+		}, 10*time.Second, 50*time.Millisecond)
+		out, err := runExample(t, p, dir, block)
+		require.NoError(c, err, out)
+		assert.Contains(c, out, ` or "1 minute"] value `)
+	}, 13*time.Second, 4*time.Second)
+}
+
+// A newcomer's first look at a definition of their own, as CONTRIBUTING.md has it.
+func TestDocumentFirstHour(t *testing.T) {
+	line := regexp.MustCompile(`(?m)^ +(echo .*bin/private-pmcd .*)$`).FindStringSubmatch(readDocument(t, "../CONTRIBUTING.md"))
+	require.NotNil(t, line)
+	dir := worldReadableDir(t)
+	bin := filepath.Join(dir, "bin")
+	require.NoError(t, os.Mkdir(bin, 0o755))
+	must(build(bin))(t)
+	combined(t, exec.Command("go", "build", "-o", filepath.Join(bin, "private-pmcd"), "./pmcdtest/cmd/private-pmcd"))
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../examples")))
+
+	try := func() (string, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "sh", "-c", line[1])
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // a second is not enough on every machine
+		out, err := try()
+		require.NoError(c, err, out)
+		assert.Regexp(c, `(?m)^derived\.site\.load\.per_cpu\n    inst \[1 or "1 minute"\] value `, out)
+	}, time.Minute, 100*time.Millisecond)
+
+	if os.Geteuid() == 0 { // the agent becomes another user
+		require.NoError(t, os.Chmod(dir, 0o700))
+		out, err := try()
+		require.Error(t, err)
+		assert.Contains(t, out, filepath.Join(dir, "examples")+": permission denied", "the agent's log")
+	}
+}
+
+// runExample runs a line of a shell in a folder that has the program, and returns what it prints.
+func runExample(t *testing.T, p *pmcdtest.PMCD, dir, command string) (string, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.Dir = dir
+	cmd.Env = p.Env()
+	for i, variable := range cmd.Env {
+		if path, ok := strings.CutPrefix(variable, "PATH="); ok {
+			cmd.Env[i] = "PATH=" + dir + ":" + path
+		}
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// What the tests of documents look for is found, and differences are seen.
+func TestDocumentTestsLook(t *testing.T) {
+	assert.Equal(t, []example{
+		{command: "pminfo -f a", output: "a\n    value 1"},
+		{command: "pmdaderived check"},
+		{command: "pminfo b"},
+	}, examples("text\n\n    a = b\n\n    $ pminfo -f a\n\n    a\n        value 1\n\ntext\n\n    pmdaderived check # all\n    pminfo b\n    other\n"))
+	assert.Equal(t, shape(`inst [1 or "1 minute"] value 0.17e-05`), shape(`inst [1 or "1 minute"] value 12`))
+	assert.Equal(t, shape("inst [1 or \"a\"] value 1\ninst [2 or \"b\"] value 2"), shape("inst [3 or \"c\"] value 3"))
+	assert.NotEqual(t, shape("value 1"), shape("values 1"))
+}

@@ -1,0 +1,38 @@
+package test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write golden files instead of comparing with them")
+
+// worldReadableDir makes a folder that the user pmcd runs as can read; t.TempDir is for us alone.
+func worldReadableDir(t *testing.T) string {
+	t.Helper()
+	dir := must(os.MkdirTemp("/tmp", "pmdaderived-"))(t)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
+// combined is all that a command prints that must succeed.
+func combined(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%v: %s", cmd, out)
+	return string(out)
+}
+
+// must gives the value of a call that may not fail: must(os.ReadFile(path))(t).
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(tb testing.TB) T {
+		tb.Helper()
+		require.NoError(tb, err)
+		return v
+	}
+}
