@@ -3,7 +3,6 @@ package test
 import (
 	"flag"
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,14 +17,6 @@ func worldReadableDir(t *testing.T) string {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.Chmod(dir, 0o755))
 	return dir
-}
-
-// combined is all that a command prints that must succeed.
-func combined(t *testing.T, cmd *exec.Cmd) string {
-	t.Helper()
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%v: %s", cmd, out)
-	return string(out)
 }
 
 // must gives the value of a call that may not fail: must(os.ReadFile(path))(t).

@@ -174,6 +174,14 @@ func printed(t *testing.T, p *pmcdtest.PMCD, command ...string) string {
 	return out
 }
 
+// combined is all that a command prints that must succeed.
+func combined(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%v: %s", cmd, out)
+	return string(out)
+}
+
 // dial connects a client that lives as long as the test.
 func dial(t *testing.T, p *pmcdtest.PMCD) *pmapi.Conn {
 	t.Helper()

@@ -2,7 +2,6 @@ package pmapi_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
-	"pmdaderived/test/pmcdtest"
 )
 
 var (
@@ -71,7 +69,7 @@ func model(t testing.TB) *pmapitest.Collector {
 	}
 }
 
-// The same questions to the collector in memory, with and without the newer PDUs, and to the real one.
+// The same questions to the collector in memory, with and without the newer PDUs; TestPMCDBehaviour puts them to the real one.
 func TestBehaviour(t *testing.T) {
 	for _, row := range []struct {
 		name, network string
@@ -89,14 +87,7 @@ func TestBehaviour(t *testing.T) {
 			testBehaviour(t, row.network, address)
 		})
 	}
-	t.Run("pmcd", func(t *testing.T) {
-		p := pmcdtest.Start(t, pmcdtest.Config{Access: `allow ".*" : all;`}) // for PCP 7 TCP is never local:
-		t.Run("unix", func(t *testing.T) { testBehaviour(t, "unix", p.Socket) })
-		t.Run("tcp", func(t *testing.T) { testBehaviour(t, "tcp", tcpAddress(p)) })
-	})
 }
-
-func tcpAddress(p *pmcdtest.PMCD) string { return fmt.Sprint("127.0.0.1:", p.Port) }
 
 func testBehaviour(t *testing.T, network, address string) {
 	for name, test := range map[string]func(t *testing.T, ctx context.Context, c *pmapi.Conn){

@@ -77,3 +77,11 @@ func openFiles(t *testing.T) int {
 	require.NoError(t, err)
 	return len(entries)
 }
+
+// poll waits until condition holds.
+func poll(t *testing.T, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		require.True(t, time.Now().Before(deadline), "waited too long")
+	}
+}

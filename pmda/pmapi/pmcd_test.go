@@ -3,6 +3,7 @@ package pmapi_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,15 @@ import (
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/test/pmcdtest"
 )
+
+// A real collector answers the questions of [TestBehaviour].
+func TestPMCDBehaviour(t *testing.T) {
+	p := pmcdtest.Start(t, pmcdtest.Config{Access: `allow ".*" : all;`}) // for PCP 7 TCP is never local:
+	t.Run("unix", func(t *testing.T) { testBehaviour(t, "unix", p.Socket) })
+	t.Run("tcp", func(t *testing.T) { testBehaviour(t, "tcp", tcpAddress(p)) })
+}
+
+func tcpAddress(p *pmcdtest.PMCD) string { return fmt.Sprint("127.0.0.1:", p.Port) }
 
 // Everything that a pmcd has: each name is found, has a descriptor of its own PMID, and its values
 // are of the descriptor's type.
@@ -73,14 +83,6 @@ func TestPMCDWhole(t *testing.T) {
 	assert.Greater(t, multiple, 100)
 	assert.Greater(t, typed, 100)
 	require.NoError(t, c.Err())
-}
-
-// poll waits until condition holds.
-func poll(t *testing.T, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
-		require.True(t, time.Now().Before(deadline), "waited too long")
-	}
 }
 
 // An agent dies and is started again: codes for its metrics, and changes announced with the fetches.

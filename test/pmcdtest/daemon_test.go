@@ -2,8 +2,6 @@ package pmcdtest
 
 import (
 	"bufio"
-	"fmt"
-	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -62,39 +60,4 @@ func TestProcessName(t *testing.T) {
 		stat, ok := readStat(cmd.Process.Pid)
 		return ok && stat.name == "a) S 1 (b"
 	}, 10*time.Second, time.Millisecond)
-}
-
-// helperVariable makes the test binary start a private pmcd, print its folder and process number, and die
-// without any clean-up.
-const helperVariable = "PMCDTEST_HELPER"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(helperVariable) == "" {
-		os.Exit(m.Run())
-	}
-	p, err := Launch(Config{})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	fmt.Println(p.Dir, p.Pid())
-	syscall.Kill(os.Getpid(), syscall.SIGKILL)
-}
-
-func TestWatchdog(t *testing.T) {
-	self, err := os.Executable()
-	require.NoError(t, err)
-	helper := exec.Command(self)
-	helper.Env = append(os.Environ(), helperVariable+"=1")
-	out, err := helper.Output()
-	require.ErrorContains(t, err, "killed")
-	var dir string
-	var pid int
-	_, err = fmt.Sscan(string(out), &dir, &pid)
-	require.NoError(t, err, "%q", out)
-	require.Eventually(t, func() bool {
-		_, err := os.Stat(dir)
-		return os.IsNotExist(err)
-	}, 10*time.Second, 5*time.Millisecond, "the folder goes")
-	assert.Eventually(t, func() bool { return len(processes(pid)) == 0 }, 10*time.Second, 5*time.Millisecond, "pmcd and its agents go")
 }
