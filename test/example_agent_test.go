@@ -1,3 +1,5 @@
+//go:build pcp
+
 package test
 
 import (

@@ -1,4 +1,4 @@
-//go:build rpm
+//go:build pcp && rpm
 
 package test
 
