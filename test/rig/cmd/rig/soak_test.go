@@ -1,3 +1,5 @@
+//go:build pcp
+
 package main
 
 import (
