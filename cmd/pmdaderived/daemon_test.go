@@ -41,13 +41,16 @@ type daemonProcess struct {
 	writer *pdu.Writer
 }
 
-// command is the program with an environment of its own, in a folder that has a definition file.
+// command is the program with an environment of its own, in a folder that has a definition file. Its pcp.conf is empty: the
+// machine's may differ, and there may be none.
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	t.Cleanup(cancel)
+	conf := filepath.Join(dir, "pcp.conf")
+	require.NoError(t, os.WriteFile(conf, nil, 0o644))
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = append(os.Environ(), childMark+"=1", "PCP_VAR_DIR="+dir, "PCP_SYSCONF_DIR="+dir, "PCP_RUN_DIR="+dir,
+	cmd.Env = append(os.Environ(), childMark+"=1", "PCP_CONF="+conf, "PCP_VAR_DIR="+dir, "PCP_SYSCONF_DIR="+dir, "PCP_RUN_DIR="+dir,
 		"PCP_LOG_DIR="+dir, "PCP_TMP_DIR="+dir, "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
