@@ -66,7 +66,7 @@ demo: go pcp-demo build bin/private-pmcd ## show the agent live, on a private pm
 .PHONY: test
 test: go ## run all tests (installs PCP, groff and mandoc if they are missing)
 	@scripts/install-pcp -test
-	$(strip $(GO) test $(RACE) $(TIMEOUT) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
+	$(strip $(GO) test -tags pcp $(RACE) $(TIMEOUT) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
 	@$(MAKE) --no-print-directory test-install check-fleet
 
 .PHONY: suite
@@ -82,21 +82,21 @@ suites: go ## the same in all supported suites
 
 .PHONY: conformance
 conformance: go pcp ## compare with recorded answers of libpcp, and print a table
-	@$(GO) test -json -count=1 -run '^(TestCorpus|TestConformance|TestDocumentListsDifferences|TestConverterTable|TestExtraUnits|TestParseUnitsAnswersAsLibpcp|TestUnitsPrintAsLibpcp)$$' \
+	@$(GO) test -tags pcp -json -count=1 -run '^(TestCorpus|TestConformance|TestDocumentListsDifferences|TestConverterTable|TestExtraUnits|TestParseUnitsAnswersAsLibpcp|TestUnitsPrintAsLibpcp)$$' \
 		./pdu ./config ./derived ./derived/syntax ./test ./test/conformance | $(GO) run ./test/conformance/cmd/conformance-table
 
 .PHONY: oracle
 oracle: go pcp ## compare random expressions with libpcp: make oracle T=10m [SEED=n]
-	$(GO) test -count=1 -v -timeout 0 -run '^TestOracle$$' ./test -args -oracle $(T) -oracle-seed $(SEED)
+	$(GO) test -tags pcp -count=1 -v -timeout 0 -run '^TestOracle$$' ./test -args -oracle $(T) -oracle-seed $(SEED)
 
 .PHONY: reloads
 reloads: go pcp ## reload definitions N times under load: make reloads N=10000 [SEED=n]
 	$(GO) test -count=1 -v -timeout 0 -run '^TestReloadsUnderLoad$$' ./internal/agent -args -reloads $(N) -reload-seed $(SEED)
-	$(GO) test -count=1 -v -timeout 0 -run '^TestReloads$$' ./test -args -reloads $(N) -reload-seed $(SEED)
+	$(GO) test -count=1 -v -timeout 0 -tags pcp -run '^TestReloads$$' ./test -args -reloads $(N) -reload-seed $(SEED)
 
 .PHONY: windows
 windows: go pcp ## test functions over time with several tools at once: make windows T=10m
-	T=$(if $(filter file,$(origin T)),10m,$(T)) $(GO) test -count=1 -v -timeout 0 -run '^TestEachClientSeesItsPeaks$$' ./test
+	T=$(if $(filter file,$(origin T)),10m,$(T)) $(GO) test -count=1 -v -timeout 0 -tags pcp -run '^TestEachClientSeesItsPeaks$$' ./test
 
 .PHONY: archives
 archives: go pcp ## compare all archives below a folder with what libpcp reads (needs a C compiler and libpcp's headers): make archives DIR=folder
@@ -106,14 +106,17 @@ archives: go pcp ## compare all archives below a folder with what libpcp reads (
 unit: go ## run the tests that need no PCP (about a minute)
 	$(strip $(GO) test $(GOTESTFLAGS)) $(PACKAGES)
 
+# Build tags of tests that need more than Go.
+TAGS = pcp,rpm,archives,oracle
+
 .PHONY: check
 check: go ## check the source: format, vet, staticcheck, layers, shell syntax, go.mod
 	@unformatted=$$($(GO) tool gofumpt -l .); [ -z "$$unformatted" ] || \
 		{ echo "not formatted (go tool gofumpt -w): $$unformatted"; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags rpm ./test
-	$(GO) vet -tags archives ./pmda/pmapi/archive
+	$(GO) vet -tags $(TAGS) ./...
 	$(GO) tool staticcheck ./...
+	$(GO) tool staticcheck -tags $(TAGS) ./...
 	$(GO) test -count=1 -run '^TestLayering' ./test
 	@for script in $(SCRIPTS); do sh -n $$script || exit 1; done
 	$(GO) mod tidy -diff
@@ -180,7 +183,7 @@ soak: go pcp build bin/rig ## check every value under load and faults: make soak
 
 .PHONY: cover
 cover: go pcp ## measure test coverage: cover.out, and a summary
-	$(GO) test $(TIMEOUT) -coverprofile cover.out -coverpkg ./pdu/...,./pmda/...,./derived/...,./config/...,./cmd/... ./...
+	$(GO) test -tags pcp $(TIMEOUT) -coverprofile cover.out -coverpkg ./pdu/...,./pmda/...,./derived/...,./config/...,./cmd/... ./...
 	$(GO) tool cover -func cover.out | tail -n 1
 
 .PHONY: root
@@ -194,12 +197,12 @@ check-install: go root test-install ## test pmns, help, domain.h, Install, Remov
 .PHONY: test-install
 test-install: go
 	@scripts/install-pcp -fleet # pmseries needs a server
-	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test -parallel 8 $(GOTESTFLAGS)) -run '^TestInstall' ./test
+	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test -tags pcp -parallel 8 $(GOTESTFLAGS)) -run '^TestInstall' ./test
 
 .PHONY: check-rpm
 check-rpm: go root ## test the RPM package on a copy of this machine (as root; installs rpm)
 	@scripts/install-pcp -rpm
-	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags rpm -run '^TestInstallRPM' ./test
+	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags pcp,rpm -run '^TestInstallRPM' ./test
 
 .PHONY: check-dashboards
 check-dashboards: ## check the dashboards against Grafana's types (needs npm)
@@ -218,7 +221,7 @@ check-browser: build bin/private-pmcd ## look at Prometheus' graph page in Chrom
 .PHONY: check-fleet
 check-fleet: go ## test three hosts, pmproxy and Redis, and print all values (installs redis-tools)
 	@scripts/install-pcp -fleet
-	$(strip $(GO) test -count=1 -v $(filter-out -count=1 -v,$(GOTESTFLAGS))) -run '^TestFleet' ./test/fleet
+	$(strip $(GO) test -tags pcp -count=1 -v $(filter-out -count=1 -v,$(GOTESTFLAGS))) -run '^TestFleet' ./test/fleet
 
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived
