@@ -41,28 +41,28 @@ func multiply[T uint32 | uint64](dst, a, b []uint64) {
 func addDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = fromDouble(toDouble(a[i]) + toDouble(b[i]))
+		dst[i] = FromDouble(ToDouble(a[i]) + ToDouble(b[i]))
 	}
 }
 
 func subtractDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = fromDouble(toDouble(a[i]) - toDouble(b[i]))
+		dst[i] = FromDouble(ToDouble(a[i]) - ToDouble(b[i]))
 	}
 }
 
 func multiplyDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = fromDouble(toDouble(a[i]) * toDouble(b[i]))
+		dst[i] = FromDouble(ToDouble(a[i]) * ToDouble(b[i]))
 	}
 }
 
 func divide(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		quotient := fromDouble(toDouble(a[i]) / toDouble(b[i]))
+		quotient := FromDouble(ToDouble(a[i]) / ToDouble(b[i]))
 		if a[i]<<1 == 0 { // either zero
 			quotient = 0
 		}

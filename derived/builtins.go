@@ -135,7 +135,7 @@ func inSeconds(_ *checker, n *Node, _ *syntax.Call) Rule {
 	from := pdu.Units{Time: n.Units.Time, TimeScale: n.Units.TimeScale}
 	to, ok := pdu.Units{Time: n.Units.Time, TimeScale: pdu.TimeSec}, from.Time == 0
 	if !ok {
-		n.convert, ok = NewConverter(from, to)
+		n.Converter, ok = NewConverter(from, to)
 	}
 	if !ok || from.Time == -8 { // there is no ninth power, see [pdu.Units]
 		return RuleRateDimension
@@ -155,7 +155,7 @@ func perSecond(n *Node) {
 func rescaled(_ *checker, n *Node, e *syntax.Call) Rule {
 	to, _, _ := pdu.ParseUnits(e.Literal().Text) // judged when the definition was parsed
 	ok := false
-	if n.convert, ok = NewConverter(n.Units, to); !ok {
+	if n.Converter, ok = NewConverter(n.Units, to); !ok {
 		return RuleRescaleDimension
 	}
 	n.Units = to
@@ -175,9 +175,9 @@ func fits(_ *checker, n *Node, e *syntax.Call) Rule {
 	number := syntax.NumberOf(e)
 	switch {
 	case n.Type == pdu.TypeFloat:
-		n.value = fromFloat(float32(number.Float))
+		n.Value = FromFloat(float32(number.Float))
 	case n.Type == pdu.TypeDouble:
-		n.value = fromDouble(number.Float)
+		n.Value = FromDouble(number.Float)
 	case !n.Type.Numeric() || number.Double:
 		return RuleConstantType
 	} // other integers hold the digits' low bits as they are

@@ -23,23 +23,23 @@ func (e *Evaluation) numbering() *Groups {
 }
 
 // grouping is how a step groups instances. A code says why it cannot be known.
-func (e *Evaluation) grouping(s *step, c *cell, from *InstSet) (*grouping, pdu.Code) {
+func (e *Evaluation) grouping(s *step, c *cell, from *InstSet) (*Grouping, pdu.Code) {
 	d := pdu.InDom(s.id)
-	k := keys{from: from, kind: s.key}
+	k := Keys{From: from, Kind: s.key}
 	switch of := e.set.groupDomains[d].Of; s.key {
-	case keyPattern:
-		k.re, k.names = e.set.program.patterns[s.b], e.names(of, s.age)
-		k.source = k.re.String()
-	case keyLabel:
-		k.source, k.names = e.set.program.texts[s.b], e.names(of, s.age)
+	case KeyPattern:
+		k.Pattern, k.Names = e.set.program.patterns[s.b], e.names(of, s.age)
+		k.Source = k.Pattern.String()
+	case KeyLabel:
+		k.Source, k.Names = e.set.program.texts[s.b], e.names(of, s.age)
 	default:
-		if k.values = e.step(s.b); k.values.Code < 0 {
-			return nil, k.values.Code
+		if k.Values = e.step(s.b); k.Values.Code < 0 {
+			return nil, k.Values.Code
 		}
 	}
-	k.stays = s.key == keyMetric && e.steps[s.b].op == opOperand
+	k.Stays = s.key == KeyMetric && e.steps[s.b].op == opOperand
 	m := c.more()
-	m.grouping = e.numbering().grouping(d, m.grouping, &k)
+	m.grouping = e.numbering().Grouping(d, m.grouping, &k)
 	return m.grouping, 0
 }
 
@@ -59,21 +59,21 @@ func (e *Evaluation) group(i int32, s *step, c *cell) {
 		c.v.Code = code
 		return
 	}
-	if g.groups.Len() == 0 {
+	if g.Insts.Len() == 0 {
 		return
 	}
-	out := e.numbers(i, c, g.groups.Len())
-	c.v.Insts = g.groups
+	out := e.numbers(i, c, g.Insts.Len())
+	c.v.Insts = g.Insts
 	if f.step == opCount {
 		for k := range out {
-			out[k] = uint64(g.bounds[k+1] - g.bounds[k])
+			out[k] = uint64(g.Bounds[k+1] - g.Bounds[k])
 		}
 		return
 	}
-	members := e.registers.take(len(g.order))
-	gather(members, a.Bits, g.order)
+	members := e.registers.take(len(g.Order))
+	Gather(members, a.Bits, g.Order)
 	for k := range out {
-		out[k] = f.reduce(s.from, members[g.bounds[k]:g.bounds[k+1]], e.number(s))
+		out[k] = f.reduce(s.from, members[g.Bounds[k]:g.Bounds[k+1]], e.number(s))
 	}
 	e.registers.put(members)
 }
@@ -92,14 +92,14 @@ func (e *Evaluation) spread(i int32, s *step, c *cell) {
 		c.v.Code = code
 		return
 	}
-	if m.join == nil || g != before || !m.join.isWith(a.Insts) {
-		m.join = g.spread(a.Insts)
+	if m.join == nil || g != before || !m.join.IsWith(a.Insts) {
+		m.join = g.Spread(a.Insts)
 	}
-	c.v.Insts = m.join.insts
-	if m.join.insts != over.Insts {
-		c.v.Insts = c.steady(m.join.insts)
+	c.v.Insts = m.join.Insts
+	if m.join.Insts != over.Insts {
+		c.v.Insts = c.steady(m.join.Insts)
 	}
-	gather(e.numbers(i, c, len(m.join.right.at)), a.Bits, m.join.right.at)
+	Gather(e.numbers(i, c, len(m.join.Right.At)), a.Bits, m.join.Right.At)
 }
 
 // rename makes groups of another domain those of the same names in this one.
@@ -114,7 +114,7 @@ func (e *Evaluation) rename(i int32, s *step, c *cell) {
 	}
 	m := c.more()
 	groups := e.numbering()
-	m.grouping, m.match.at = groups.renamed(pdu.InDom(s.id), m.grouping, groups.Table(pdu.InDom(uint32(s.b))), a.Insts, m.match.at)
-	c.v.Insts = m.grouping.groups
-	gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
+	m.grouping, m.match.at = groups.Renamed(pdu.InDom(s.id), m.grouping, groups.Table(pdu.InDom(uint32(s.b))), a.Insts, m.match.at)
+	c.v.Insts = m.grouping.Insts
+	Gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
 }

@@ -26,12 +26,12 @@ type rest struct {
 	bits  []uint64 // of a step whose result is not kept a register, nil between two evaluations
 	blobs [][]byte
 	ids   []pdu.Inst
-	join  *join    // of the operands' sets, the last one
+	join  *Join    // of the operands' sets, the last one
 	from  *InstSet // the first of these sets
 	made  *InstSet // the last set that instances made
 	match match
 
-	grouping *grouping // the last one
+	grouping *Grouping // the last one
 }
 
 // numbers makes room for n numbers in the result of step i, a register if only one step takes it.
@@ -75,13 +75,13 @@ func (c *cell) align(x, y *column, a, b *Vector) (n int) {
 		c.v.Insts = a.Insts
 		return len(a.Bits)
 	}
-	if c.more().from != a.Insts || c.join == nil || !c.join.isWith(b.Insts) {
-		c.from, c.join = a.Insts, a.Insts.with(b.Insts)
+	if c.more().from != a.Insts || c.join == nil || !c.join.IsWith(b.Insts) {
+		c.from, c.join = a.Insts, a.Insts.Join(b.Insts)
 	}
-	x.places, y.places = c.join.left, c.join.right
-	c.v.Insts = c.join.insts
-	if c.join.insts != a.Insts {
-		c.v.Insts = c.steady(c.join.insts)
+	x.Places, y.Places = c.join.Left, c.join.Right
+	c.v.Insts = c.join.Insts
+	if c.join.Insts != a.Insts {
+		c.v.Insts = c.steady(c.join.Insts)
 	}
 	return c.v.Insts.Len()
 }

@@ -42,7 +42,7 @@ func changeUnsigned(dst, a, b []uint64) (down bool) {
 	for i := range dst {
 		d, borrow := bits.Sub64(a[i], b[i], 0)
 		size := (d ^ -borrow) + borrow // -d if b is the larger
-		dst[i] = fromDouble(float64(size)) | borrow<<63
+		dst[i] = FromDouble(float64(size)) | borrow<<63
 		any |= borrow
 	}
 	return any != 0
@@ -53,8 +53,8 @@ func changeSigned[T int32 | int64](dst, a, b []uint64) (down bool) {
 	any := uint64(0)
 	for i := range dst {
 		x, y := T(a[i]), T(b[i])
-		dst[i] = fromDouble(float64(x - y))
-		any |= truth(x < y)
+		dst[i] = FromDouble(float64(x - y))
+		any |= Truth(x < y)
 	}
 	return any != 0
 }
@@ -63,9 +63,9 @@ func changeDouble(dst, a, b []uint64) (down bool) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	any := uint64(0)
 	for i := range dst {
-		x, y := toDouble(a[i]), toDouble(b[i])
-		dst[i] = fromDouble(x - y)
-		any |= truth(x < y)
+		x, y := ToDouble(a[i]), ToDouble(b[i])
+		dst[i] = FromDouble(x - y)
+		any |= Truth(x < y)
 	}
 	return any != 0
 }
@@ -73,7 +73,7 @@ func changeDouble(dst, a, b []uint64) (down bool) {
 // divideAll divides a column of DOUBLE by one number.
 func divideAll(dst []uint64, by float64) {
 	for i, v := range dst {
-		dst[i] = fromDouble(toDouble(v) / by)
+		dst[i] = FromDouble(ToDouble(v) / by)
 	}
 }
 
@@ -85,7 +85,7 @@ func Backwards(t pdu.Type, a, b uint64) bool {
 	case pdu.Type64:
 		return int64(a) < int64(b)
 	case pdu.TypeDouble:
-		return toDouble(a) < toDouble(b)
+		return ToDouble(a) < ToDouble(b)
 	}
 	return a < b
 }

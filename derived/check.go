@@ -44,7 +44,7 @@ func newChecker(s *checkedSet) *checker {
 
 // check gives m its tree or its error. Definitions that m uses are checked first.
 func (c *checker) check(m *checkedMetric) {
-	state := &c.states[m.index]
+	state := &c.states[m.Index]
 	if *state == checked {
 		return
 	}
@@ -52,7 +52,7 @@ func (c *checker) check(m *checkedMetric) {
 	c.metric = m
 	*state = checking
 	c.chain = append(c.chain, m)
-	m.tree, m.Err = c.expr(m.Definition.Expr)
+	m.Tree, m.Err = c.expr(m.Definition.Expr)
 	c.chain = c.chain[:len(c.chain)-1]
 	*state = checked
 	c.metric = outer
@@ -114,18 +114,18 @@ func (c *checker) completed(n *Node) (*Node, *Error) {
 		n.height = max(n.height, k.height)
 		n.over = n.over || k.over
 		if !window { // its operand has a history of its own
-			n.history = max(n.history, k.history)
-			n.adds = n.adds || k.adds
+			n.History = max(n.History, k.History)
+			n.Adds = n.Adds || k.Adds
 		}
 		n.shifts = n.shifts || k.shifts && n.Sem == pdu.SemCounter
-		if n.groups == nil && k.InDom == n.InDom {
-			n.groups = k.groups
+		if n.Key == nil && k.InDom == n.InDom {
+			n.Key = k.Key
 		}
 	}
 	n.height++
 	if syntax.Is(n.Expr, syntax.Delta, syntax.Rate) {
-		n.history++
-		n.adds = syntax.Is(n.Expr, syntax.Delta)
+		n.History++
+		n.Adds = syntax.Is(n.Expr, syntax.Delta)
 	}
 	switch {
 	case window && n.over:
@@ -134,7 +134,7 @@ func (c *checker) completed(n *Node) (*Node, *Error) {
 		return nil, c.fail(n.Expr, RuleWindowChange, called(n.Expr.(*syntax.Call)))
 	case n.height > maxHeight:
 		return nil, c.fail(n.Expr, RuleTooDeep, "operand "+shown(n.Expr))
-	case n.history > MaxHistory:
+	case n.History > MaxHistory:
 		return nil, c.fail(n.Expr, RuleHistory, "operand "+shown(n.Expr))
 	}
 	n.over = n.over || window
@@ -144,10 +144,10 @@ func (c *checker) completed(n *Node) (*Node, *Error) {
 // name resolves an operand: a metric of the collector, else another definition, by the name it was
 // given or the one it is served under.
 func (c *checker) name(e *syntax.Name) (*Node, *Error) {
-	desc, other, err := c.set.lookup(e.Name)
+	desc, other, err := c.set.Resolve(e.Name)
 	switch {
 	case unknown(err) && c.set.language.NoValue:
-		return &Node{Expr: e, Desc: discrete(pdu.Type32), empty: true, height: 1}, nil
+		return &Node{Expr: e, Desc: discrete(pdu.Type32), Empty: true, height: 1}, nil
 	case unknown(err):
 		return nil, c.fail(e, RuleUnknownOperand, "operand "+e.Name)
 	case err != nil:
@@ -164,8 +164,8 @@ func (c *checker) noMetadata(e *syntax.Name, err error) *Error {
 	return fault
 }
 
-// lookup finds a name among the collector's metrics and then among the definitions.
-func (s *checkedSet) lookup(name string) (pdu.Desc, *checkedMetric, error) {
+// Resolve finds a name among the collector's metrics and then among the definitions.
+func (s *checkedSet) Resolve(name string) (pdu.Desc, *checkedMetric, error) {
 	err := error(pdu.ErrName)
 	if _, own := s.own(name); !own {
 		var desc pdu.Desc
@@ -184,7 +184,7 @@ func unknown(err error) bool { return errors.Is(err, pdu.ErrName) || errors.Is(e
 
 // other is the use of another definition: its tree takes the place of the name.
 func (c *checker) other(e *syntax.Name, other *checkedMetric) (*Node, *Error) {
-	switch state := c.states[other.index]; {
+	switch state := c.states[other.Index]; {
 	case state == checking:
 		fault := c.fail(e, RuleCycle, "operand "+e.Name)
 		fault.Detail = c.cycle(other)
@@ -196,8 +196,8 @@ func (c *checker) other(e *syntax.Name, other *checkedMetric) (*Node, *Error) {
 	if other.Err != nil {
 		return nil, c.broken(e, other.Err)
 	}
-	n := *other.tree
-	n.other = other.tree
+	n := *other.Tree
+	n.Other = other.Tree
 	return &n, nil
 }
 
@@ -236,9 +236,9 @@ func (c *checker) cycle(start *checkedMetric) string {
 
 // number makes n, which is U32, the number as it is written.
 func (n *Node) number(e *syntax.Number) {
-	n.value, n.decided = uint64(e.Int), true
+	n.Value, n.decided = uint64(e.Int), true
 	if e.Double {
-		n.Type, n.value, n.decided = pdu.TypeDouble, fromDouble(e.Float), false
+		n.Type, n.Value, n.decided = pdu.TypeDouble, FromDouble(e.Float), false
 	}
 }
 
@@ -310,7 +310,7 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 			return nil, c.fail(e, RuleNotType, "! "+shown(e.X))
 		}
 		n.Type, n.Units, n.decided = pdu.TypeU32, pdu.Units{}, x.decided
-		n.value = truth(x.value == 0)
+		n.Value = Truth(x.Value == 0)
 		if x.Sem == pdu.SemDiscrete {
 			n.Sem = pdu.SemDiscrete
 		}
@@ -332,7 +332,7 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 	f := builtins[e.Func]
 	n := &Node{Expr: e, Desc: discrete(pdu.TypeU32)}
 	if f.form == formEmpty {
-		n.Type, n.empty = pdu.Type32, true
+		n.Type, n.Empty = pdu.Type32, true
 	}
 	for i, arg := range e.Args {
 		var err *Error
@@ -443,19 +443,19 @@ func called(e *syntax.Call) string {
 // else 0; decided here and constant afterwards.
 func (c *checker) exists(n *Node, name *syntax.Name) *Error {
 	n.decided = true
-	_, other, err := c.set.lookup(name.Name)
+	_, other, err := c.set.Resolve(name.Name)
 	switch {
 	case unknown(err):
 	case err != nil:
 		return c.noMetadata(name, err)
 	case other != nil:
 		if _, fault := c.other(name, other); fault == nil {
-			n.value = 1
+			n.Value = 1
 		} else if fault.Rule == RuleCycle || fault.Rule == RuleTooDeep {
 			return fault
 		}
 	default:
-		n.value = 1
+		n.Value = 1
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 	y, err := c.expr(e.Y)
 	if err != nil {
 		if value, ok := decides(e.Op, x); ok && err.Unbound() { // defined(x) && x > 1
-			return &Node{Expr: e, Desc: discrete(pdu.TypeU32), decided: true, value: value}, nil
+			return &Node{Expr: e, Desc: discrete(pdu.TypeU32), decided: true, Value: value}, nil
 		}
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 		return nil, c.fail(e, rule, shown(e.X)+" "+e.Op.String()+" "+shown(e.Y))
 	}
 	n := &Node{Expr: e, Desc: pdu.Desc{Sem: combinedSemantics(e.Op, x, y), InDom: x.InDom}, Kids: []*Node{x, y}}
-	if n.InDom == pdu.NoInDom || c.set.meet(x, y) == leftGroups {
+	if n.InDom == pdu.NoInDom || c.set.Meet(x, y) == LeftGroups {
 		n.InDom = y.InDom
 	}
 	switch {
@@ -31,7 +31,7 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 		if !n.arithmeticUnits(e.Op, x, y) {
 			return nil, c.fail(e, RuleDimensionRange, shown(e.X)+" "+e.Op.String()+" "+shown(e.Y))
 		}
-		n.Type = promoted(x.Type, y.Type)
+		n.Type = Promoted(x.Type, y.Type)
 		if e.Op == syntax.Div || n.Factors != nil {
 			n.Type = pdu.TypeDouble
 		}
@@ -72,7 +72,7 @@ func (c *checker) legal(op syntax.Op, x, y *Node) Rule {
 	if rule := legalExtra(op, x.Units, y.Units); rule != 0 {
 		return rule
 	}
-	if c.set.meet(x, y) == apart {
+	if c.set.Meet(x, y) == Apart {
 		return RuleInDom
 	}
 	return 0
@@ -144,8 +144,8 @@ func combinedSemantics(op syntax.Op, x, y *Node) pdu.Semantics {
 	return pdu.SemInstant
 }
 
-// promoted gives the type in which two numbers meet: the first in this order that either has.
-func promoted(x, y pdu.Type) pdu.Type {
+// Promoted gives the type in which two numbers meet: the first in this order that either has.
+func Promoted(x, y pdu.Type) pdu.Type {
 	for _, t := range [...]pdu.Type{pdu.TypeDouble, pdu.TypeFloat, pdu.TypeU64, pdu.Type64, pdu.TypeU32} {
 		if x == t || y == t {
 			return t
@@ -156,7 +156,7 @@ func promoted(x, y pdu.Type) pdu.Type {
 
 // widen notes the conversions of n's operands to common scales and returns the units they then have.
 func (n *Node) widen(x, y *Node) (ux, uy pdu.Units) {
-	fx, fy, ux, uy := widen(x.Units, y.Units)
+	fx, fy, ux, uy := Widen(x.Units, y.Units)
 	if !fx.Trivial() || !fy.Trivial() {
 		n.Factors = []Factor{fx, fy}
 	}
@@ -174,7 +174,7 @@ func (n *Node) arithmeticUnits(op syntax.Op, x, y *Node) bool {
 			sign = -1
 		}
 		ux, uy := n.widen(x, y)
-		n.Units, ok = product(ux, uy, sign)
+		n.Units, ok = Product(ux, uy, sign)
 	case x.Units.SameDimension(y.Units):
 		n.Units, _ = n.widen(x, y)
 	case x.constant(): // none and a count: those of the left operand, unless it is a constant
@@ -187,13 +187,13 @@ func (n *Node) arithmeticUnits(op syntax.Op, x, y *Node) bool {
 
 // decide works out a boolean whose operands, or whose left one alone, are known already.
 func (n *Node) decide(op syntax.Op, x, y *Node) {
-	if n.value, n.decided = decides(op, x); !n.decided && x.decided && y.decided {
-		n.decided, n.value = true, truth(y.value != 0)
+	if n.Value, n.decided = decides(op, x); !n.decided && x.decided && y.decided {
+		n.decided, n.Value = true, Truth(y.Value != 0)
 	}
 }
 
 // decides reports whether the left operand of a boolean decides it alone, and how.
 func decides(op syntax.Op, x *Node) (value uint64, ok bool) {
-	value = truth(op == syntax.Or)
-	return value, op.Boolean() && x.decided && truth(x.value != 0) == value
+	value = Truth(op == syntax.Or)
+	return value, op.Boolean() && x.decided && Truth(x.Value != 0) == value
 }

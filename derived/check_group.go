@@ -11,54 +11,54 @@ func (c *checker) grouped(n *Node, e *syntax.Call) *Error {
 	if x.InDom == pdu.NoInDom {
 		return c.fail(e, RuleGroupSingular, called(e))
 	}
-	made := &groups{by: e.By}
+	made := &GroupKey{By: e.By}
 	if key := e.By.Metric(); key != nil {
 		var err *Error
-		if made.key, err = c.name(key); err != nil {
+		if made.Metric, err = c.name(key); err != nil {
 			return err
 		}
-		n.Kids = append(n.Kids, made.key)
-		switch t := made.key.Type; {
+		n.Kids = append(n.Kids, made.Metric)
+		switch t := made.Metric.Type; {
 		case t != pdu.TypeString && (!t.Numeric() || t == pdu.TypeFloat || t == pdu.TypeDouble):
 			return c.fail(key, RuleKeyType, "operand "+key.Name)
-		case made.key.InDom == pdu.NoInDom || !c.equivalent(x, made.key):
+		case made.Metric.InDom == pdu.NoInDom || !c.equivalent(x, made.Metric):
 			return c.fail(key, RuleKeyInDom, "operand "+key.Name)
 		}
 	}
-	n.groups, n.shifts = made, n.Sem == pdu.SemCounter
+	n.Key, n.shifts = made, n.Sem == pdu.SemCounter
 	if n.InDom = c.set.groupInDom(GroupDomain{Of: x.InDom, Label: e.By.LabelName()}); n.InDom == pdu.NoInDom {
 		return c.fail(e, RuleGroupInDoms, called(e))
 	}
 	return nil
 }
 
-// meeting is how the values of two operands meet.
-type meeting uint8
+// Meeting is how the values of two operands meet.
+type Meeting uint8
 
 const (
-	byInstance  meeting = iota // those of one instance, or a single one with all
-	byName                     // those of groups that have one name, in different domains
-	leftGroups                 // those of each instance of the right operand with that of its group, which is on the left
-	rightGroups                // the other way round
-	apart                      // not at all
+	ByInstance  Meeting = iota // those of one instance, or a single one with all
+	ByName                     // those of groups that have one name, in different domains
+	LeftGroups                 // those of each instance of the right operand with that of its group, which is on the left
+	RightGroups                // the other way round
+	Apart                      // not at all
 )
 
-// meet says how the values of two operands meet.
-func (s *checkedSet) meet(x, y *Node) meeting {
+// Meet says how the values of two operands meet.
+func (s *checkedSet) Meet(x, y *Node) Meeting {
 	left, leftIs := s.groupDomains[x.InDom]
 	right, rightIs := s.groupDomains[y.InDom]
 	same := s.language.InDoms.Equivalent
 	switch {
 	case x.InDom == pdu.NoInDom || y.InDom == pdu.NoInDom || same(x.InDom, y.InDom):
-		return byInstance
-	case y.groups != nil && same(x.InDom, right.Of):
-		return rightGroups
-	case x.groups != nil && same(y.InDom, left.Of):
-		return leftGroups
+		return ByInstance
+	case y.Key != nil && same(x.InDom, right.Of):
+		return RightGroups
+	case x.Key != nil && same(y.InDom, left.Of):
+		return LeftGroups
 	case leftIs && rightIs:
-		return byName
+		return ByName
 	}
-	return apart
+	return Apart
 }
 
 // Of an instance domain of ours whose number nobody else gives: see Language.GroupInDom.

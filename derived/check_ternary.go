@@ -16,7 +16,7 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	}
 	if guard.decided {
 		chosen := e.Else
-		if guard.value != 0 {
+		if guard.Value != 0 {
 			chosen = e.Then
 		}
 		n, err := c.expr(chosen) // a novalue() has the metadata of its own tags
@@ -41,9 +41,9 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	if rule := c.ternaryOperands(x, y); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.Then)+" : "+shown(e.Else))
 	}
-	n := &Node{Expr: e, Desc: x.Desc, groups: x.groups, Kids: []*Node{guard, x, y}}
-	if n.InDom == pdu.NoInDom || c.set.meet(x, y) == leftGroups {
-		n.InDom, n.groups = y.InDom, y.groups
+	n := &Node{Expr: e, Desc: x.Desc, Key: x.Key, Kids: []*Node{guard, x, y}}
+	if n.InDom == pdu.NoInDom || c.set.Meet(x, y) == LeftGroups {
+		n.InDom, n.Key = y.InDom, y.Key
 	}
 	if rule := c.ternaryGuard(guard, n); rule != 0 {
 		return nil, c.fail(e, rule, shown(e.Guard)+" ? "+shown(e.Then)+" : "+shown(e.Else))
@@ -54,7 +54,7 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 // noValue reports whether an operand is novalue(), or a metric that is not there and stands for it.
 func noValue(e syntax.Expr, n *Node) bool {
 	_, name := e.(*syntax.Name)
-	return n.empty && (name || syntax.Is(e, syntax.NoValue))
+	return n.Empty && (name || syntax.Is(e, syntax.NoValue))
 }
 
 // ofTernary words the error of an operand of a ternary, if there is one, as PCP 7 does.
@@ -68,27 +68,27 @@ func ofTernary(err *Error) *Error {
 // like is n with the metadata of another node.
 func like(n, other *Node) *Node {
 	made := *n
-	made.Desc, made.groups = other.Desc, other.groups
+	made.Desc, made.Key = other.Desc, other.Key
 	return &made
 }
 
 // ternaryOperands returns the first respect in which the metadata of the operands differs. Equivalent domains are different ones
 // here, as in libpcp; groups meet as elsewhere.
 func (c *checker) ternaryOperands(x, y *Node) Rule {
-	ax, ay := axesOf(x.Units), axesOf(y.Units)
-	met := c.set.meet(x, y)
+	ax, ay := AxesOf(x.Units), AxesOf(y.Units)
+	met := c.set.Meet(x, y)
 	switch {
 	case x.Type != y.Type:
 		return RuleTernaryType
-	case met == apart, met == byInstance && x.InDom != y.InDom && x.InDom != pdu.NoInDom && y.InDom != pdu.NoInDom:
+	case met == Apart, met == ByInstance && x.InDom != y.InDom && x.InDom != pdu.NoInDom && y.InDom != pdu.NoInDom:
 		return RuleTernaryInDom
 	case x.Sem != y.Sem:
 		return RuleTernarySemantics
-	case ax[axisSpace] != ay[axisSpace]:
+	case ax[Space] != ay[Space]:
 		return RuleTernarySpace
-	case ax[axisTime] != ay[axisTime]:
+	case ax[Time] != ay[Time]:
 		return RuleTernaryTime
-	case ax[axisCount] != ay[axisCount]:
+	case ax[Count] != ay[Count]:
 		return RuleTernaryCount
 	case !x.Units.SameExtra(y.Units):
 		return RuleTernaryExtra
@@ -107,11 +107,11 @@ func (c *checker) ternaryGuard(guard, n *Node) Rule {
 	case n.InDom == pdu.NoInDom:
 		return RuleTernaryGuardSet
 	}
-	if c.set.meet(n, guard) == leftGroups {
-		n.InDom, n.groups = guard.InDom, guard.groups
+	if c.set.Meet(n, guard) == LeftGroups {
+		n.InDom, n.Key = guard.InDom, guard.Key
 	}
 	for _, k := range n.Kids {
-		if c.set.meet(n, k) == apart {
+		if c.set.Meet(n, k) == Apart {
 			return RuleTernaryGuardInDom
 		}
 	}

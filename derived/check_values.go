@@ -36,7 +36,7 @@ func fitting(e syntax.Expr, n, beside *Node) *Node {
 		return nil
 	}
 	made := *n
-	made.Desc, made.Kids, made.value, made.decided = beside.Desc, nil, value, false
+	made.Desc, made.Kids, made.Value, made.decided = beside.Desc, nil, value, false
 	made.InDom = pdu.NoInDom
 	made.Fitted = made.Type != n.Type || made.Sem != n.Sem || made.Units != n.Units
 	return &made
@@ -50,9 +50,9 @@ func valueOf(number *syntax.Number, minus bool, t pdu.Type) (value uint64, ok bo
 	}
 	switch t {
 	case pdu.TypeDouble:
-		return fromDouble(f), true
+		return FromDouble(f), true
 	case pdu.TypeFloat:
-		value = fromFloat(float32(f))
+		value = FromFloat(float32(f))
 		return value, Finite(t, value)
 	case pdu.Type32:
 		value, ok = uint64(uint32(whole)), whole >= math.MinInt32 && whole <= math.MaxInt32
@@ -100,21 +100,21 @@ func alike(c *checker, n *Node, e *syntax.Call) Rule {
 			return rule
 		}
 		common.arithmeticUnits(syntax.Add, &common, x)
-		common.Type, common.Sem = promoted(common.Type, x.Type), combinedSemantics(syntax.Add, &common, x)
-		if common.InDom == pdu.NoInDom || c.set.meet(&common, x) == leftGroups {
-			common.InDom, common.groups = x.InDom, x.groups
+		common.Type, common.Sem = Promoted(common.Type, x.Type), combinedSemantics(syntax.Add, &common, x)
+		if common.InDom == pdu.NoInDom || c.set.Meet(&common, x) == LeftGroups {
+			common.InDom, common.Key = x.InDom, x.Key
 		}
 	}
 	n.Desc = common.Desc
 	factors := slices.Repeat([]Factor{One}, len(n.Kids))
 	for i, x := range n.Kids {
-		if c.set.meet(n, x) == apart { // groups of what is no longer there
+		if c.set.Meet(n, x) == Apart { // groups of what is no longer there
 			return RuleInDom
 		}
 		if !counts(i) || !x.Units.SameDimension(n.Units) {
 			continue
 		}
-		if factors[i], _, _, _ = widen(x.Units, n.Units); !factors[i].Trivial() {
+		if factors[i], _, _, _ = Widen(x.Units, n.Units); !factors[i].Trivial() {
 			n.Factors, n.Type = factors, pdu.TypeDouble
 		}
 	}
@@ -133,9 +133,9 @@ func fallsBack(c *checker, n *Node, e *syntax.Call) Rule {
 		return rule
 	}
 	switch {
-	case promoted(x.Type, y.Type) != x.Type, axesOf(x.Units) != axesOf(y.Units), !x.Units.SameExtra(y.Units):
+	case Promoted(x.Type, y.Type) != x.Type, AxesOf(x.Units) != AxesOf(y.Units), !x.Units.SameExtra(y.Units):
 		return RuleDefaultFit
-	case y.InDom != pdu.NoInDom && (x.InDom == pdu.NoInDom || c.set.meet(x, y) == leftGroups || c.set.meet(x, y) == apart):
+	case y.InDom != pdu.NoInDom && (x.InDom == pdu.NoInDom || c.set.Meet(x, y) == LeftGroups || c.set.Meet(x, y) == Apart):
 		return RuleInDom
 	}
 	return 0

@@ -10,12 +10,12 @@ type blocks [2][block]uint64
 // one number again and again.
 type column struct {
 	bits []uint64
-	places
+	Places
 	single bool // all are bits[0]
 }
 
 // plain reports whether the numbers lie in order as they are.
-func (c *column) plain() bool { return c.at == nil && !c.single }
+func (c *column) plain() bool { return c.At == nil && !c.single }
 
 // begin prepares scratch space for the blocks of a column of n numbers.
 func (c *column) begin(scratch *[block]uint64, n int) {
@@ -34,15 +34,15 @@ func (c *column) part(scratch *[block]uint64, from, n int) []uint64 {
 	switch {
 	case c.single:
 		return scratch[:n]
-	case c.at == nil:
+	case c.At == nil:
 		return c.bits[from : from+n]
 	}
-	at := c.at[from : from+n]
-	if first := int(at[0]); c.rising && int(at[n-1])-first == n-1 {
+	at := c.At[from : from+n]
+	if first := int(at[0]); c.Rising && int(at[n-1])-first == n-1 {
 		return c.bits[first : first+n]
 	}
 	out := scratch[:n]
-	gather(out, c.bits, at)
+	Gather(out, c.bits, at)
 	return out
 }
 

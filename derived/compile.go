@@ -46,8 +46,8 @@ func newCompiler(s *Set, n int) *compiler {
 
 // metric adds the steps of a metric.
 func (c *compiler) metric(m *Metric) {
-	m.root = c.tree(m.tree, 0)
-	m.needs = c.needsOf(m.root, m.tree)
+	m.root = c.tree(m.Tree, 0)
+	m.needs = c.needsOf(m.root, m.Tree)
 	c.needs[m.root] = &m.needs
 	c.users[m.root] = many
 }
@@ -116,11 +116,11 @@ func (c *compiler) fold(s *step) (uint64, bool) {
 // tree returns the step that computes n, as it was age samples ago. A tree may be met again: that of another
 // definition, an operand of delta() and rate() within each other, whose ages meet, and what instances looks at.
 func (c *compiler) tree(n *Node, age uint8) int32 {
-	if n.empty {
+	if n.Empty {
 		return c.add(step{op: opNothing, typ: n.Type})
 	}
-	for n.other != nil {
-		n = n.other
+	for n.Other != nil {
+		n = n.Other
 	}
 	if len(n.Kids) == 0 {
 		return c.node(n, age)
@@ -140,11 +140,11 @@ func (c *compiler) node(n *Node, age uint8) int32 {
 		s.op, s.id, s.age = opOperand, uint32(n.PMID), age
 	case *syntax.Number:
 		s.op = opConst
-		s = s.holding(n.value)
+		s = s.holding(n.Value)
 	case *syntax.Unary:
 		if len(n.Kids) == 0 { // a number that fits
 			s.op = opConst
-			s = s.holding(n.value)
+			s = s.holding(n.Value)
 			break
 		}
 		s.op, s.a = opNegate, c.tree(n.Kids[0], age)
@@ -175,7 +175,7 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 		if s.set {
 			s.op, s.id, s.age = opConstSet, uint32(n.InDom), age
 		}
-		return c.add(s.holding(n.value))
+		return c.add(s.holding(n.Value))
 	}
 	x := n.Kids[0]
 	if s.op == opWindow {
@@ -184,11 +184,11 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 	}
 	s.a = c.tree(x, age)
 	if number := e.Number(); number != nil {
-		s.c = c.add(step{op: opConst, typ: pdu.TypeDouble}.holding(fromDouble(number.Float)))
+		s.c = c.add(step{op: opConst, typ: pdu.TypeDouble}.holding(FromDouble(number.Float)))
 	}
 	if e.By != nil {
 		s.op, s.from, s.syntax, s.id, s.age = opGroup, x.Type, uint8(e.Func), uint32(n.InDom), age
-		s.b, s.key = c.key(n.groups, age)
+		s.b, s.key = c.key(n.Key, age)
 		return c.add(s)
 	}
 	switch s.op {
@@ -208,11 +208,11 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 	case opTop:
 		s.syntax, s.variant = uint8(e.Func), e.Func == syntax.BottomK
 	case opAggregate:
-		s.from, s.syntax, s.age = x.Type, uint8(e.Func), age+x.history
+		s.from, s.syntax, s.age = x.Type, uint8(e.Func), age+x.History
 	case opCount:
-		s.age = age + x.history
+		s.age = age + x.History
 	case opRescale:
-		s.b = entry(c.unitsOf, &c.program.converters, [2]pdu.Units{x.Units, n.Units}, n.convert)
+		s.b = entry(c.unitsOf, &c.program.converters, [2]pdu.Units{x.Units, n.Units}, n.Converter)
 	case opMatch:
 		pattern := e.Literal()
 		s.variant, s.b, s.id, s.age = pattern.Negate, c.pattern(pattern.Text), uint32(n.InDom), age
@@ -236,17 +236,17 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 
 // inSeconds makes what a time comes to per second, as n is, of seconds.
 func (c *compiler) inSeconds(at int32, n *Node) int32 {
-	if n.convert == nil {
+	if n.Converter == nil {
 		return at
 	}
-	factor, _ := n.convert.factor()
+	factor, _ := n.Converter.Factor()
 	return c.scale(at, factor)
 }
 
 // binary brings the operands to a common scale and type and then applies the operator.
 func (c *compiler) binary(e *syntax.Binary, n *Node, age uint8) int32 {
 	if len(n.Kids) == 0 { // decided by an operand that decides alone
-		return c.add(step{op: opConst, typ: n.Type}.holding(n.value))
+		return c.add(step{op: opConst, typ: n.Type}.holding(n.Value))
 	}
 	x, y := n.Kids[0], n.Kids[1]
 	s := step{
@@ -259,7 +259,7 @@ func (c *compiler) binary(e *syntax.Binary, n *Node, age uint8) int32 {
 	}
 	common := n.Type
 	if !e.Op.Arithmetic() {
-		s.op, common = opCompare, promoted(x.Type, y.Type)
+		s.op, common = opCompare, Promoted(x.Type, y.Type)
 		if n.Factors != nil {
 			common = pdu.TypeDouble
 		}
@@ -277,14 +277,14 @@ func (c *compiler) binary(e *syntax.Binary, n *Node, age uint8) int32 {
 func (c *compiler) placed(n *Node, i int, at int32, tree func(*Node, uint8) int32, age uint8) int32 {
 	k := n.Kids[i]
 	s := step{typ: c.program.steps[at].typ, set: true, a: at}
-	switch c.set.checked.meet(n, k) {
-	case byName:
+	switch c.set.checked.Meet(n, k) {
+	case ByName:
 		s.op, s.b, s.id = opRename, int32(k.InDom), uint32(n.InDom)
-	case rightGroups:
+	case RightGroups:
 		s.op, s.id, s.age = opSpread, uint32(k.InDom), age
-		s.b, s.key = c.key(k.groups, age)
+		s.b, s.key = c.key(k.Key, age)
 		over := slices.IndexFunc(n.Kids, func(k *Node) bool {
-			return k.InDom != pdu.NoInDom && !k.empty && c.set.checked.meet(n, k) == byInstance
+			return k.InDom != pdu.NoInDom && !k.Empty && c.set.checked.Meet(n, k) == ByInstance
 		})
 		s.c = tree(n.Kids[over], age)
 	default:
@@ -335,8 +335,8 @@ func choice(n *Node) stepOp {
 // no earlier sample. Its numbers mean nothing.
 func (c *compiler) instances(n *Node, age uint8) int32 {
 	of := n
-	for of.other != nil {
-		of = of.other
+	for of.Other != nil {
+		of = of.Other
 	}
 	if at, ok := c.spans[treeAt{of, age}]; ok {
 		return at
@@ -352,7 +352,7 @@ func (c *compiler) instances(n *Node, age uint8) int32 {
 	default:
 		for i, k := range of.Kids {
 			switch {
-			case k.InDom == pdu.NoInDom || k.empty:
+			case k.InDom == pdu.NoInDom || k.Empty:
 			case at < 0:
 				at = c.placed(of, i, c.instances(k, age), c.instances, age)
 			default:
@@ -371,15 +371,15 @@ func (c *compiler) instances(n *Node, age uint8) int32 {
 }
 
 // key is where the keys of groups are.
-func (c *compiler) key(g *groups, age uint8) (at int32, kind keyKind) {
-	if g.key != nil {
-		return c.tree(g.key, age), keyMetric
+func (c *compiler) key(g *GroupKey, age uint8) (at int32, kind KeyKind) {
+	if g.Metric != nil {
+		return c.tree(g.Metric, age), KeyMetric
 	}
-	key := g.by.Key.(*syntax.Literal)
+	key := g.By.Key.(*syntax.Literal)
 	if key.Kind == syntax.LabelName {
-		return entry(c.textOf, &c.program.texts, key.Text, key.Text), keyLabel
+		return entry(c.textOf, &c.program.texts, key.Text, key.Text), KeyLabel
 	}
-	return c.pattern(key.Text), keyPattern
+	return c.pattern(key.Text), KeyPattern
 }
 
 // computed is the type in which numbers of a type are computed.

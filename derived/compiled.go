@@ -34,7 +34,7 @@ func newSet(checked *checkedSet) *Set {
 	compile := newCompiler(s, length/usual)
 	for _, m := range checked.Ordered() {
 		if m.Err == nil {
-			compile.metric(s.metrics[m.index])
+			compile.metric(s.metrics[m.Index])
 		}
 	}
 	s.program = compile.finish()
@@ -50,7 +50,7 @@ func (s *Set) Lookup(name string) (*Metric, bool) {
 	if !ok {
 		return nil, false
 	}
-	return s.metrics[m.index], true
+	return s.metrics[m.Index], true
 }
 
 // Steps is how many steps compute all metrics.

@@ -34,7 +34,7 @@ func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
 	out, all := e.numbers(i, c, len(first.IDs())+len(second.IDs())), true
 	for from, insts := range [...]*InstSet{first, second} {
 		for k, id := range insts.IDs() {
-			if from > 0 && first != nil && first.near(id, k) >= 0 {
+			if from > 0 && first != nil && first.Near(id, k) >= 0 {
 				continue
 			}
 			v, at := x, find(x, id, k)

@@ -72,10 +72,10 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 			words = append(words, syntax.Func(s.syntax).String())
 		}
 		words = append(words, pdu.InDom(s.id).String())
-		if s.key == keyLabel {
+		if s.key == KeyLabel {
 			words = append(words, "label("+p.texts[s.b]+")")
 		}
-		if s.key == keyPattern {
+		if s.key == KeyPattern {
 			words = append(words, fmt.Sprintf("/%s/", p.patterns[s.b]))
 		}
 	case opRename:

@@ -135,12 +135,12 @@ func (e *Evaluation) step(i int32) *Vector {
 		e.release(s.c)
 	case opGroup:
 		e.group(i, s, c)
-		if s.key == keyMetric {
+		if s.key == KeyMetric {
 			e.release(s.b)
 		}
 	case opSpread:
 		e.spread(i, s, c)
-		if s.key == keyMetric {
+		if s.key == KeyMetric {
 			e.release(s.b)
 		}
 		e.release(s.c)
@@ -279,7 +279,7 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 }
 
 // number is the constant that a step computes with, if its function has one.
-func (e *Evaluation) number(s *step) float64 { return toDouble(e.steps[s.c].value()) }
+func (e *Evaluation) number(s *step) float64 { return ToDouble(e.steps[s.c].value()) }
 
 func (e *Evaluation) delta(i int32, s *step, c *cell) {
 	if a, b, ok := e.changed(s, c); ok {

@@ -32,7 +32,7 @@ func (m *checkedMetric) Lines(yield func(Line) bool) {
 		return
 	}
 	x := explainer{yield: yield, seen: make(map[*Node]bool)}
-	tree := m.tree
+	tree := m.Tree
 	x.node(Line{Node: tree, Last: true, Name: nameOf(m.Definition.Expr, tree)})
 }
 
@@ -88,15 +88,15 @@ func (n *Node) conversion(operand int) (f Factor, offset float64) {
 	switch {
 	case n.Factors != nil:
 		return n.Factors[operand], 0
-	case n.convert != nil:
-		return n.convert.factor()
+	case n.Converter != nil:
+		return n.Converter.Factor()
 	}
 	return One, 0
 }
 
 // nameOf is how a definition is called whose tree took the place of what was written, "" if none.
 func nameOf(written syntax.Expr, n *Node) string {
-	if name, ok := syntax.Unparen(written).(*syntax.Name); ok && n.other != nil {
+	if name, ok := syntax.Unparen(written).(*syntax.Name); ok && n.Other != nil {
 		return name.Name
 	}
 	return ""

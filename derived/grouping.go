@@ -7,27 +7,27 @@ import (
 	"pmdaderived/pdu"
 )
 
-// keyKind is where the keys of instances come from.
-type keyKind uint8
+// KeyKind is where the keys of instances come from.
+type KeyKind uint8
 
 const (
-	keyNone    keyKind = iota
-	keyPattern         // a part of the instance's name
-	keyMetric          // its value of a metric
-	keyLabel           // its value of a label
+	KeyNone    KeyKind = iota
+	KeyPattern         // a part of the instance's name
+	KeyMetric          // its value of a metric
+	KeyLabel           // its value of a label
 )
 
-// grouping says in which groups the instances of a set are. It holds as long as instances and keys are the same: what is
+// Grouping says in which groups the instances of a set are. It holds as long as instances and keys are the same: what is
 // compared for that is the set of instances, their table of names, or the values of the metric. Immutable, but for what its
 // domain notes.
-type grouping struct {
+type Grouping struct {
 	in     *groupNames
 	gone   uint32 // times that groups of the domain had been forgotten
 	used   int64  // s
 	recent bool   // the domain remembers it
 
 	from   *InstSet
-	kind   keyKind
+	kind   KeyKind
 	source string // the pattern, or the name of the label
 
 	names    *NameTable // of a pattern or a label
@@ -40,32 +40,32 @@ type grouping struct {
 	blobs [][]byte // the same, as a sample has them that does not change; nil: it may
 
 	list   []*group // by name
-	groups *InstSet // their numbers, in this order
+	Insts  *InstSet // their numbers, in this order
 	of     []int32  // of each instance of from: its place among the groups; -1: it has no key
-	order  []int32  // places of instances, those of one group side by side
-	bounds []int32  // of group k they are order[bounds[k]:bounds[k+1]]
+	Order  []int32  // places of instances, those of one group side by side
+	Bounds []int32  // of group k they are order[bounds[k]:bounds[k+1]]
 }
 
-// keys is what a grouping is to be made from.
-type keys struct {
-	from   *InstSet
-	kind   keyKind
-	source string
-	re     *pattern.Regexp // the pattern
-	names  *NameTable      // of a pattern or a label
-	values *Vector         // of a metric
-	stays  bool            // the values are those of a sample, which does not change
+// Keys is what a grouping is to be made from.
+type Keys struct {
+	From    *InstSet
+	Kind    KeyKind
+	Source  string
+	Pattern *pattern.Regexp // the pattern
+	Names   *NameTable      // of a pattern or a label
+	Values  *Vector         // of a metric
+	Stays   bool            // the values are those of a sample, which does not change
 }
 
 // holds reports whether g is the grouping for some keys. The pattern is known to be the same.
-func (g *grouping) holds(k *keys) bool {
-	if g.from != k.from || g.kind != k.kind || g.gone != g.in.gone {
+func (g *Grouping) holds(k *Keys) bool {
+	if g.from != k.From || g.kind != k.Kind || g.gone != g.in.gone {
 		return false
 	}
-	if k.kind != keyMetric {
-		return g.names == k.names
+	if k.Kind != KeyMetric {
+		return g.names == k.Names
 	}
-	v := k.values
+	v := k.Values
 	switch {
 	case g.keyed != v.Insts:
 		return false
@@ -83,15 +83,15 @@ func (g *grouping) holds(k *keys) bool {
 		}
 		start = end
 	}
-	if k.stays {
+	if k.Stays {
 		g.blobs = v.Blobs
 	}
 	return true
 }
 
-// grouping returns the grouping for some keys in a domain of groups: known, if that still holds, one that another step had, or a
+// Grouping returns the grouping for some keys in a domain of groups: known, if that still holds, one that another step had, or a
 // new one. It notes that its groups are used.
-func (g *Groups) grouping(d pdu.InDom, known *grouping, k *keys) *grouping {
+func (g *Groups) Grouping(d pdu.InDom, known *Grouping, k *Keys) *Grouping {
 	if known == nil || known.in.all != g || !known.holds(k) {
 		known = g.domain(d).grouping(k)
 	}
@@ -100,9 +100,9 @@ func (g *Groups) grouping(d pdu.InDom, known *grouping, k *keys) *grouping {
 }
 
 // grouping returns one that is remembered, or a new one.
-func (n *groupNames) grouping(k *keys) *grouping {
+func (n *groupNames) grouping(k *Keys) *Grouping {
 	for _, known := range n.recent {
-		if known.source == k.source && known.holds(k) {
+		if known.source == k.Source && known.holds(k) {
 			return known
 		}
 	}
@@ -110,10 +110,10 @@ func (n *groupNames) grouping(k *keys) *grouping {
 }
 
 // group makes a grouping.
-func (n *groupNames) group(k *keys) *grouping {
-	g := &grouping{in: n, from: k.from, kind: k.kind, source: k.source, names: k.names, of: make([]int32, k.from.Len())}
+func (n *groupNames) group(k *Keys) *Grouping {
+	g := &Grouping{in: n, from: k.From, kind: k.Kind, source: k.Source, names: k.Names, of: make([]int32, k.From.Len())}
 	members := make([]*group, len(g.of)) // the group of each
-	if k.kind == keyMetric {
+	if k.Kind == KeyMetric {
 		n.look(g, k, members)
 	} else {
 		n.match(g, k, members)
@@ -130,28 +130,28 @@ func (n *groupNames) group(k *keys) *grouping {
 		one.place = int32(i)
 	}
 	g.arrange(members)
-	g.groups, g.gone = n.numbers(g.list), n.gone
+	g.Insts, g.gone = n.numbers(g.list), n.gone
 	return g
 }
 
 // external is the text about an instance that its key comes from.
-func (k *keys) external(id pdu.Inst) (string, bool) {
-	if k.kind == keyLabel {
-		return k.names.Label(k.source, id)
+func (k *Keys) external(id pdu.Inst) (string, bool) {
+	if k.Kind == KeyLabel {
+		return k.Names.Label(k.Source, id)
 	}
-	return k.names.Name(id)
+	return k.Names.Name(id)
 }
 
 // match finds the groups of instances by their names or labels. Who has the one that it had is where it was.
-func (n *groupNames) match(g *grouping, k *keys, members []*group) {
+func (n *groupNames) match(g *Grouping, k *Keys, members []*group) {
 	g.external = make([]string, len(members))
-	var before *grouping
+	var before *Grouping
 	var was []int // where each instance was before; -1: nowhere
-	i := slices.IndexFunc(n.recent, func(old *grouping) bool { return old.kind == k.kind && old.source == k.source && old.gone == n.gone })
+	i := slices.IndexFunc(n.recent, func(old *Grouping) bool { return old.kind == k.Kind && old.source == k.Source && old.gone == n.gone })
 	if i >= 0 {
-		before, was = n.recent[i], within(k.from, n.recent[i].from)
+		before, was = n.recent[i], within(k.From, n.recent[i].from)
 	}
-	for i, id := range k.from.IDs() {
+	for i, id := range k.From.IDs() {
 		name, ok := k.external(id)
 		if !ok {
 			continue
@@ -163,8 +163,8 @@ func (n *groupNames) match(g *grouping, k *keys, members []*group) {
 			}
 			continue
 		}
-		if k.kind == keyPattern {
-			name = k.re.Find(name)
+		if k.Kind == KeyPattern {
+			name = k.Pattern.Find(name)
 		}
 		members[i] = n.keyed(name)
 	}
@@ -173,15 +173,15 @@ func (n *groupNames) match(g *grouping, k *keys, members []*group) {
 // within is where the instances of a set are in another one; -1: they are not.
 func within(s, other *InstSet) []int {
 	at := slices.Repeat([]int{-1}, s.Len())
-	j := s.with(other)
-	for p := range j.insts.IDs() {
-		at[j.left.place(p)] = j.right.place(p)
+	j := s.Join(other)
+	for p := range j.Insts.IDs() {
+		at[j.Left.Place(p)] = j.Right.Place(p)
 	}
 	return at
 }
 
 // member is the group of an instance, nil if it is in none.
-func (g *grouping) member(at int) *group {
+func (g *Grouping) member(at int) *group {
 	if place := g.of[at]; place >= 0 {
 		return g.list[place]
 	}
@@ -189,14 +189,14 @@ func (g *grouping) member(at int) *group {
 }
 
 // look finds the groups of instances by the values of a metric.
-func (n *groupNames) look(g *grouping, k *keys, members []*group) {
-	v := k.values
+func (n *groupNames) look(g *Grouping, k *Keys, members []*group) {
+	v := k.Values
 	g.keyed = v.Insts
 	numeric := v.Type.Numeric()
 	if numeric {
 		g.bits = slices.Clone(v.Bits)
 	} else {
-		if k.stays {
+		if k.Stays {
 			g.blobs = v.Blobs
 		}
 		for _, blob := range v.Blobs {
@@ -209,7 +209,7 @@ func (n *groupNames) look(g *grouping, k *keys, members []*group) {
 	}
 	next := 0
 	for i, id := range g.from.IDs() {
-		at := v.Insts.near(id, next)
+		at := v.Insts.Near(id, next)
 		if at < 0 {
 			continue
 		}
@@ -225,23 +225,23 @@ func (n *groupNames) look(g *grouping, k *keys, members []*group) {
 }
 
 // arrange puts the instances of each group side by side.
-func (g *grouping) arrange(members []*group) {
-	g.bounds = make([]int32, len(g.list)+1)
+func (g *Grouping) arrange(members []*group) {
+	g.Bounds = make([]int32, len(g.list)+1)
 	for i, one := range members {
 		g.of[i] = -1
 		if one != nil {
 			g.of[i] = one.place
-			g.bounds[one.place+1]++
+			g.Bounds[one.place+1]++
 		}
 	}
 	for k := range g.list {
-		g.bounds[k+1] += g.bounds[k]
+		g.Bounds[k+1] += g.Bounds[k]
 	}
-	g.order = make([]int32, g.bounds[len(g.list)])
-	next := slices.Clone(g.bounds)
+	g.Order = make([]int32, g.Bounds[len(g.list)])
+	next := slices.Clone(g.Bounds)
 	for i, place := range g.of {
 		if place >= 0 {
-			g.order[next[place]] = int32(i)
+			g.Order[next[place]] = int32(i)
 			next[place]++
 		}
 	}
@@ -251,7 +251,7 @@ func (g *grouping) arrange(members []*group) {
 func (n *groupNames) numbers(list []*group) *InstSet {
 	for _, old := range n.recent {
 		if slices.Equal(old.list, list) {
-			return old.groups
+			return old.Insts
 		}
 	}
 	ids := make([]pdu.Inst, len(list))
@@ -261,8 +261,8 @@ func (n *groupNames) numbers(list []*group) *InstSet {
 	return NewInstSet(ids)
 }
 
-// spread says where the instances of g's set, those that have a group with a value, have it in a column over groups.
-func (g *grouping) spread(groups *InstSet) *join {
+// Spread says where the instances of g's set, those that have a group with a value, have it in a column over groups.
+func (g *Grouping) Spread(groups *InstSet) *Join {
 	var at []int32 // in the column, of each of ids
 	ids := make([]pdu.Inst, 0, len(g.of))
 	for i, place := range g.of {
@@ -270,8 +270,8 @@ func (g *grouping) spread(groups *InstSet) *join {
 			continue
 		}
 		p := int(place)
-		if groups != g.groups {
-			if p = groups.near(g.groups.IDs()[place], p); p < 0 {
+		if groups != g.Insts {
+			if p = groups.Near(g.Insts.IDs()[place], p); p < 0 {
 				continue
 			}
 		}
@@ -281,12 +281,12 @@ func (g *grouping) spread(groups *InstSet) *join {
 	if len(ids) < insts.Len() {
 		insts = NewInstSet(ids)
 	}
-	return newJoin(insts, groups, at)
+	return NewJoin(insts, groups, at)
 }
 
-// renamed returns the groups of domain d that have the names of some other numbers, and where those are in their set: known and
+// Renamed returns the groups of domain d that have the names of some other numbers, and where those are in their set: known and
 // at if they still hold, else new ones, in the memory of at. It notes that the groups are used.
-func (g *Groups) renamed(d pdu.InDom, known *grouping, names *NameTable, from *InstSet, at []int32) (*grouping, []int32) {
+func (g *Groups) Renamed(d pdu.InDom, known *Grouping, names *NameTable, from *InstSet, at []int32) (*Grouping, []int32) {
 	n := g.domain(d)
 	if known == nil || known.in != n || known.from != from || known.gone != n.gone {
 		known, at = n.renamed(names, from, at[:0])
@@ -297,8 +297,8 @@ func (g *Groups) renamed(d pdu.InDom, known *grouping, names *NameTable, from *I
 
 // renamed is the groups that have the names of some of other numbers, and where those are in their set. It keeps what a
 // grouping does, but for who is in which group.
-func (n *groupNames) renamed(names *NameTable, from *InstSet, at []int32) (*grouping, []int32) {
-	g := &grouping{in: n, from: from}
+func (n *groupNames) renamed(names *NameTable, from *InstSet, at []int32) (*Grouping, []int32) {
+	g := &Grouping{in: n, from: from}
 	for i, id := range from.IDs() {
 		if name, ok := names.Name(id); ok {
 			one := n.named(name)
@@ -310,6 +310,6 @@ func (n *groupNames) renamed(names *NameTable, from *InstSet, at []int32) (*grou
 	for _, one := range g.list {
 		at = append(at, one.place)
 	}
-	g.groups, g.gone = n.numbers(g.list), n.gone
+	g.Insts, g.gone = n.numbers(g.list), n.gone
 	return g, at
 }

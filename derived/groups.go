@@ -102,7 +102,7 @@ type groupNames struct {
 	byInst map[pdu.Inst]*group
 	table  *NameTable  // of all; nil: to be made
 	sorted []*group    // all by name; nil: to be made
-	recent []*grouping // the last one that was made or met again first
+	recent []*Grouping // the last one that was made or met again first
 	rounds uint32      // groupings made
 	gone   uint32      // times that groups have been forgotten
 	most   int         // groups before some are forgotten
@@ -308,7 +308,7 @@ func byGroupName(x, y *group) int { return strings.Compare(x.name, y.name) }
 
 // use notes that what is served has the groups of g, which its domain remembers for whoever needs the same, in place of the one that was
 // met longest ago.
-func (g *grouping) use() {
+func (g *Grouping) use() {
 	n := g.in
 	if g.used = n.all.now; g.recent {
 		return
@@ -324,7 +324,7 @@ func (g *grouping) use() {
 }
 
 // fold says of the groups when they were used.
-func (g *grouping) fold() {
+func (g *Grouping) fold() {
 	for _, one := range g.list {
 		one.seen = max(one.seen, g.used)
 	}

@@ -23,7 +23,7 @@ func when(seconds int64) time.Time { return time.Unix(20_000*24*60*60+seconds, 0
 type grouper struct {
 	*testing.T
 	*Groups
-	last *grouping
+	last *Grouping
 }
 
 func newGrouper(t *testing.T) *grouper {
@@ -41,8 +41,8 @@ func (g *grouper) at(now time.Time, texts ...string) []pdu.Inst {
 		values.Blobs = append(values.Blobs, []byte(text))
 	}
 	values.Insts = NewInstSet(ids)
-	g.last = g.grouping(kinds, g.last, &keys{from: values.Insts, kind: keyMetric, values: values})
-	return g.last.groups.IDs()
+	g.last = g.Grouping(kinds, g.last, &Keys{From: values.Insts, Kind: KeyMetric, Values: values})
+	return g.last.Insts.IDs()
 }
 
 // members are the names that are listed.
@@ -77,13 +77,13 @@ func TestGroupsThatAreRenamedAreListed(t *testing.T) {
 	g := newGrouper(t)
 	others := NewNameTable(map[pdu.Inst]string{1: "a", 2: "b"}, nil)
 	from := NewInstSet([]pdu.Inst{1, 2})
-	var renamed *grouping
+	var renamed *Grouping
 	var at []int32
 	for s := int64(0); s <= 3*groupServed; s += 10 {
 		g.at(when(s), "a")
-		renamed, at = g.renamed(kinds, renamed, others, from, at)
+		renamed, at = g.Renamed(kinds, renamed, others, from, at)
 		require.Equal(t, []int32{0, 1}, at)
-		for i, id := range renamed.groups.IDs() {
+		for i, id := range renamed.Insts.IDs() {
 			found, _ := g.Find(kinds, id, "")
 			require.Equal(t, []string{"a", "b"}[i], found.Name)
 		}

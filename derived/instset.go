@@ -15,7 +15,7 @@ type InstSet struct {
 	ids   []pdu.Inst
 	index atomic.Pointer[map[pdu.Inst]int32] // where each is; made when first needed
 	self  atomic.Pointer[token]              // made when first needed
-	joins [2]atomic.Pointer[join]            // the last ones with this set on the left
+	joins [2]atomic.Pointer[Join]            // the last ones with this set on the left
 }
 
 // token stands for a set in the joins of others, which must not keep the set itself: in a system where
@@ -45,8 +45,8 @@ func (s *InstSet) Index(id pdu.Inst) int {
 	return -1
 }
 
-// near is Index for an instance that is probably at the position hint.
-func (s *InstSet) near(id pdu.Inst, hint int) int {
+// Near is Index for an instance that is probably at the position hint.
+func (s *InstSet) Near(id pdu.Inst, hint int) int {
 	if hint < len(s.ids) && s.ids[hint] == id {
 		return hint
 	}

@@ -33,23 +33,23 @@ func TestJoin(t *testing.T) {
 		for nameB, b := range lists {
 			t.Run(nameA+" and "+nameB, func(t *testing.T) {
 				s, other := NewInstSet(a), NewInstSet(b)
-				j := s.with(other)
+				j := s.Join(other)
 				var want []pdu.Inst
 				for _, id := range a {
 					if slices.Contains(b, id) {
 						want = append(want, id)
 					}
 				}
-				require.Equal(t, len(want), j.insts.Len())
+				require.Equal(t, len(want), j.Insts.Len())
 				for i, id := range want {
-					require.Equal(t, id, j.insts.IDs()[i])
-					require.Equal(t, id, a[j.left.place(i)])
-					require.Equal(t, id, b[j.right.place(i)])
+					require.Equal(t, id, j.Insts.IDs()[i])
+					require.Equal(t, id, a[j.Left.Place(i)])
+					require.Equal(t, id, b[j.Right.Place(i)])
 				}
 				if len(want) == len(a) {
-					assert.Same(t, s, j.insts, "nothing is left out")
+					assert.Same(t, s, j.Insts, "nothing is left out")
 				}
-				assert.Same(t, j, s.with(other), "it is made once")
+				assert.Same(t, j, s.Join(other), "it is made once")
 			})
 		}
 	}
@@ -58,9 +58,9 @@ func TestJoin(t *testing.T) {
 // A set remembers its last joins and none of the sets it was joined with.
 func TestJoinsAreBounded(t *testing.T) {
 	s := NewInstSet([]pdu.Inst{1, 2, 3})
-	first := s.with(NewInstSet([]pdu.Inst{2}))
+	first := s.Join(NewInstSet([]pdu.Inst{2}))
 	for i := range 100 {
-		s.with(NewInstSet([]pdu.Inst{pdu.Inst(i)}))
+		s.Join(NewInstSet([]pdu.Inst{pdu.Inst(i)}))
 	}
 	for i := range s.joins {
 		assert.NotSame(t, first, s.joins[i].Load())

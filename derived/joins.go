@@ -7,39 +7,39 @@ import (
 	"pmdaderived/pdu"
 )
 
-// join says which instances two sets have in common, in the order of the first. Immutable.
-type join struct {
+// Join says which instances two sets have in common, in the order of the first. Immutable.
+type Join struct {
 	other *token   // of the second set
-	insts *InstSet // the first set itself if the second has all of it
+	Insts *InstSet // the first set itself if the second has all of it
 
-	left, right places // of these instances in the sets
+	Left, Right Places // of these instances in the sets
 }
 
-// newJoin makes a join of some instances with another set, in whose column their values are at the given positions.
-func newJoin(insts, other *InstSet, right []int32) *join {
-	return &join{other: other.token(), insts: insts, right: places{at: right}}
+// NewJoin makes a join of some instances with another set, in whose column their values are at the given positions.
+func NewJoin(insts, other *InstSet, right []int32) *Join {
+	return &Join{other: other.token(), Insts: insts, Right: Places{At: right}}
 }
 
-// isWith reports whether j is a join with a set.
-func (j *join) isWith(other *InstSet) bool { return j.other == other.token() }
+// IsWith reports whether j is a join with a set.
+func (j *Join) IsWith(other *InstSet) bool { return j.other == other.token() }
 
-// places are positions of values in a column; nil at means all of them, in order.
-type places struct {
-	at     []int32
-	rising bool // each is greater than the one before: those of a stretch without a gap need no copying
+// Places are positions of values in a column; nil at means all of them, in order.
+type Places struct {
+	At     []int32
+	Rising bool // each is greater than the one before: those of a stretch without a gap need no copying
 }
 
-// place is the position in the column of value i.
-func (p places) place(i int) int {
-	if p.at == nil {
+// Place is the position in the column of value i.
+func (p Places) Place(i int) int {
+	if p.At == nil {
 		return i
 	}
-	return int(p.at[i])
+	return int(p.At[i])
 }
 
-// with returns the join of two sets, the one that was made before if it is among the last few. Safe
+// Join returns the join of two sets, the one that was made before if it is among the last few. Safe
 // for concurrent use.
-func (s *InstSet) with(other *InstSet) *join {
+func (s *InstSet) Join(other *InstSet) *Join {
 	t := other.token()
 	for i := range s.joins {
 		if j := s.joins[i].Load(); j != nil && j.other == t {
@@ -54,10 +54,10 @@ func (s *InstSet) with(other *InstSet) *join {
 }
 
 // meet makes the join of two sets.
-func (s *InstSet) meet(other *InstSet) *join {
+func (s *InstSet) meet(other *InstSet) *Join {
 	a, b := s.ids, other.ids
 	if slices.Equal(a, b) {
-		return &join{insts: s}
+		return &Join{Insts: s}
 	}
 	var left, right []int32
 	if rising(a) && rising(b) {
@@ -65,11 +65,11 @@ func (s *InstSet) meet(other *InstSet) *join {
 	} else {
 		left, right = found(a, other)
 	}
-	j := &join{insts: s, left: placesOf(left, len(a)), right: placesOf(right, len(b))}
-	if j.left.at != nil {
+	j := &Join{Insts: s, Left: placesOf(left, len(a)), Right: placesOf(right, len(b))}
+	if j.Left.At != nil {
 		ids := make([]pdu.Inst, len(left))
-		gather(ids, a, left)
-		j.insts = NewInstSet(ids)
+		Gather(ids, a, left)
+		j.Insts = NewInstSet(ids)
 	}
 	return j
 }
@@ -110,7 +110,7 @@ func found(a []pdu.Inst, other *InstSet) (left, right []int32) {
 	left, right = make([]int32, 0, len(a)), make([]int32, 0, len(a))
 	next := 0
 	for i, id := range a {
-		if at := other.near(id, next); at >= 0 {
+		if at := other.Near(id, next); at >= 0 {
 			left, right = append(left, int32(i)), append(right, int32(at))
 			next = at + 1
 		}
@@ -119,19 +119,19 @@ func found(a []pdu.Inst, other *InstSet) (left, right []int32) {
 }
 
 // placesOf are positions in a column of n values.
-func placesOf(at []int32, n int) places {
-	p := places{at: at, rising: rising(at)}
+func placesOf(at []int32, n int) Places {
+	p := Places{At: at, Rising: rising(at)}
 	switch {
-	case p.rising && len(at) == n:
-		return places{}
+	case p.Rising && len(at) == n:
+		return Places{}
 	case len(at) < cap(at)/2:
-		p.at = slices.Clone(at)
+		p.At = slices.Clone(at)
 	}
 	return p
 }
 
-// gather copies the elements of src at the given positions.
-func gather[T any](dst, src []T, at []int32) {
+// Gather copies the elements of src at the given positions.
+func Gather[T any](dst, src []T, at []int32) {
 	dst = dst[:len(at)]
 	for i, p := range at {
 		dst[i] = src[p]

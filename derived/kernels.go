@@ -24,7 +24,7 @@ func (p *program) unary(s *step, dst, a []uint64) {
 	case opScale:
 		scale(p.factors[s.b], dst, a)
 	case opRescale:
-		p.converters[s.b].convert(s.typ, dst, a)
+		p.converters[s.b].Convert(s.typ, dst, a)
 	case opTruth:
 		truths(s.from, dst, a)
 	case opNot:
@@ -98,14 +98,14 @@ func smaller(t pdu.Type) func(dst, a, b []uint64) {
 func largerDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = fromDouble(max(toDouble(a[i]), toDouble(b[i])))
+		dst[i] = FromDouble(max(ToDouble(a[i]), ToDouble(b[i])))
 	}
 }
 
 func smallerDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = fromDouble(min(toDouble(a[i]), toDouble(b[i])))
+		dst[i] = FromDouble(min(ToDouble(a[i]), ToDouble(b[i])))
 	}
 }
 
@@ -177,25 +177,25 @@ func converters(from, to pdu.Type) func(dst, a []uint64) {
 
 func inDouble[T int32 | int64 | uint64](dst, a []uint64) {
 	for i, v := range a {
-		dst[i] = fromDouble(float64(T(v)))
+		dst[i] = FromDouble(float64(T(v)))
 	}
 }
 
 func inSingle[T int32 | int64 | uint64](dst, a []uint64) {
 	for i, v := range a {
-		dst[i] = fromFloat(float32(T(v)))
+		dst[i] = FromFloat(float32(T(v)))
 	}
 }
 
 func widened(dst, a []uint64) {
 	for i, v := range a {
-		dst[i] = fromDouble(float64(toFloat(v)))
+		dst[i] = FromDouble(float64(ToFloat(v)))
 	}
 }
 
 func narrowed(dst, a []uint64) {
 	for i, v := range a {
-		dst[i] = fromFloat(float32(toDouble(v)))
+		dst[i] = FromFloat(float32(ToDouble(v)))
 	}
 }
 
@@ -213,15 +213,15 @@ func scale(f Factor, dst, a []uint64) {
 	switch inverse := 1 / f.Divisor; {
 	case fraction == 0.5 && f.Multiplier == 1:
 		for i, v := range a {
-			dst[i] = fromDouble(toDouble(v) * inverse)
+			dst[i] = FromDouble(ToDouble(v) * inverse)
 		}
 	case f.Divisor == 1:
 		for i, v := range a {
-			dst[i] = fromDouble(toDouble(v) * f.Multiplier)
+			dst[i] = FromDouble(ToDouble(v) * f.Multiplier)
 		}
 	default:
 		for i, v := range a {
-			dst[i] = fromDouble(toDouble(v) / f.Divisor * f.Multiplier)
+			dst[i] = FromDouble(ToDouble(v) / f.Divisor * f.Multiplier)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func truths(t pdu.Type, dst, a []uint64) {
 		mask = math.MaxInt64
 	}
 	for i, v := range a {
-		dst[i] = truth(v&mask != 0)
+		dst[i] = Truth(v&mask != 0)
 	}
 }
 

@@ -88,7 +88,7 @@ func absolute(t pdu.Type, dst, a []uint64) {
 func doubles(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
 	return func(_ pdu.Type, dst, a []uint64) {
 		for i, v := range a {
-			dst[i] = fromDouble(f(toDouble(v)))
+			dst[i] = FromDouble(f(ToDouble(v)))
 		}
 	}
 }
@@ -99,9 +99,9 @@ func rounded(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
 		for i, v := range a {
 			switch t {
 			case pdu.TypeFloat:
-				v = fromFloat(float32(f(float64(toFloat(v))) + 0))
+				v = FromFloat(float32(f(float64(ToFloat(v))) + 0))
 			case pdu.TypeDouble:
-				v = fromDouble(f(toDouble(v)) + 0)
+				v = FromDouble(f(ToDouble(v)) + 0)
 			default:
 			}
 			dst[i] = v

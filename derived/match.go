@@ -33,11 +33,11 @@ func (e *Evaluation) matchSome(i int32, s *step, c *cell) {
 	}
 	c.v.Insts = m.match.insts
 	if a.Type.Numeric() {
-		gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
+		Gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
 		return
 	}
 	m.blobs = fit(m.blobs, len(m.match.at))
-	gather(m.blobs, a.Blobs, m.match.at)
+	Gather(m.blobs, a.Blobs, m.match.at)
 	c.v.Blobs = m.blobs
 }
 

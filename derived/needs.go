@@ -35,7 +35,7 @@ func (s Selector) compare(t Selector) int {
 
 // needsOf returns what the step of a tree needs of a sample, with all steps that it takes from.
 func (c *compiler) needsOf(root int32, n *Node) Needs {
-	needs := Needs{History: int(n.history), Adds: n.adds}
+	needs := Needs{History: int(n.History), Adds: n.Adds}
 	c.walks++
 	for todo := []int32{root}; len(todo) > 0; {
 		i := todo[len(todo)-1]
@@ -83,9 +83,9 @@ func distinct[T comparable](list []T, compare func(T, T) int) []T {
 func (c *compiler) need(n *Needs, s *step) {
 	d := pdu.InDom(s.id)
 	switch of := c.set.groupDomains[d].Of; s.key {
-	case keyPattern:
+	case KeyPattern:
 		c.naming(n, of)
-	case keyLabel:
+	case KeyLabel:
 		n.Labels = append(n.Labels, Selector{of, c.program.texts[s.b]})
 	default:
 	}

@@ -21,24 +21,24 @@ type Node struct {
 	// applied, one for each of Kids; nil when there are none.
 	Factors []Factor
 
-	value   uint64     // of a constant, as in Vector.Bits
-	convert *Converter // of rescale(), and of rate() over a time
-	decided bool       // the value is known while checking: a static guard may use it
-	empty   bool       // novalue() or anon(): never a value
-	Fitted  bool       // a plain number with metadata of what stands beside it, where libpcp wants mkconst()
-	height  int32      // nodes on the longest path to a leaf, itself included
-	history uint8      // earlier samples that the value needs
-	adds    bool       // with a delta() that is not within a rate()
-	shifts  bool       // a counter whose members come and go: a sum for each group
-	over    bool       // a function over time, or computed from one
-	groups  *groups    // of a set over groups: what they are made by
-	other   *Node      // the tree of another definition that this is a use of; nil: it is none
+	Value     uint64     // of a constant, as in Vector.Bits
+	Converter *Converter // of rescale(), and of rate() over a time
+	decided   bool       // the value is known while checking: a static guard may use it
+	Empty     bool       // novalue() or anon(): never a value
+	Fitted    bool       // a plain number with metadata of what stands beside it, where libpcp wants mkconst()
+	height    int32      // nodes on the longest path to a leaf, itself included
+	History   uint8      // earlier samples that the value needs
+	Adds      bool       // with a delta() that is not within a rate()
+	shifts    bool       // a counter whose members come and go: a sum for each group
+	over      bool       // a function over time, or computed from one
+	Key       *GroupKey  // of a set over groups: what they are made by
+	Other     *Node      // the tree of another definition that this is a use of; nil: it is none
 }
 
-// groups is what groups are made by.
-type groups struct {
-	by  *syntax.By
-	key *Node // the metric; nil: there is none
+// GroupKey is what groups are made by.
+type GroupKey struct {
+	By     *syntax.By
+	Metric *Node // the metric; nil: there is none
 }
 
 // discrete is the metadata of a single value of a type that does not change.
@@ -47,7 +47,7 @@ func discrete(t pdu.Type) pdu.Desc {
 }
 
 // constant reports whether n is a number or an mkconst(), which relations may compare with anything.
-func (n *Node) constant() bool { return n.other == nil && syntax.NumberOf(n.Expr) != nil }
+func (n *Node) constant() bool { return n.Other == nil && syntax.NumberOf(n.Expr) != nil }
 
 // window reports whether n is a function over time.
 func (n *Node) window() bool {

@@ -9,13 +9,13 @@ import (
 
 // Numbers are bits as in Vector.Bits: these turn them into Go's numbers and back.
 
-func toFloat(b uint64) float32    { return math.Float32frombits(uint32(b)) }
-func fromFloat(f float32) uint64  { return uint64(math.Float32bits(f)) }
-func toDouble(b uint64) float64   { return math.Float64frombits(b) }
-func fromDouble(f float64) uint64 { return math.Float64bits(f) }
+func ToFloat(b uint64) float32    { return math.Float32frombits(uint32(b)) }
+func FromFloat(f float32) uint64  { return uint64(math.Float32bits(f)) }
+func ToDouble(b uint64) float64   { return math.Float64frombits(b) }
+func FromDouble(f float64) uint64 { return math.Float64bits(f) }
 
-// truth is the number of a truth value.
-func truth(b bool) uint64 {
+// Truth is the number of a truth value.
+func Truth(b bool) uint64 {
 	if b {
 		return 1
 	}
@@ -47,7 +47,7 @@ func FormatNumber(t pdu.Type, v uint64) string {
 	case pdu.Type64:
 		return strconv.FormatInt(int64(v), 10)
 	case pdu.TypeFloat:
-		return strconv.FormatFloat(float64(toFloat(v)), 'g', -1, 32)
+		return strconv.FormatFloat(float64(ToFloat(v)), 'g', -1, 32)
 	case pdu.TypeDouble:
 		return strconv.FormatFloat(math.Float64frombits(v), 'g', -1, 64)
 	}

@@ -13,10 +13,10 @@ func (s *checkedSet) inOrder() []*checkedMetric {
 	order, seen := make([]*checkedMetric, 0, len(s.metrics)), make([]bool, len(s.metrics))
 	var path []visit
 	enter := func(m *checkedMetric) {
-		if seen[m.index] {
+		if seen[m.Index] {
 			return
 		}
-		seen[m.index] = true
+		seen[m.Index] = true
 		if next := s.named(m); len(next) > 0 {
 			path = append(path, visit{m, next})
 			return

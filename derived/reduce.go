@@ -18,15 +18,15 @@ func total(t pdu.Type, a []uint64, _ float64) uint64 {
 	case pdu.TypeDouble:
 		sum := 0.0
 		for _, v := range a {
-			sum += toDouble(v)
+			sum += ToDouble(v)
 		}
-		return fromDouble(sum)
+		return FromDouble(sum)
 	case pdu.TypeFloat:
 		sum := float32(0)
 		for _, v := range a {
-			sum += toFloat(v)
+			sum += ToFloat(v)
 		}
-		return fromFloat(sum)
+		return FromFloat(sum)
 	}
 	sum := uint64(0)
 	for _, v := range a {
@@ -42,13 +42,13 @@ func total(t pdu.Type, a []uint64, _ float64) uint64 {
 func average(t pdu.Type, a []uint64, _ float64) uint64 {
 	sum := 0.0
 	if t == pdu.TypeDouble {
-		sum = toDouble(total(t, a, 0))
+		sum = ToDouble(total(t, a, 0))
 	} else {
 		for _, v := range a {
 			sum += t.Float64(v)
 		}
 	}
-	return fromFloat(float32(sum / float64(len(a))))
+	return FromFloat(float32(sum / float64(len(a))))
 }
 
 // largest is the maximum of one value at least. It passes over numbers that do not compare, but for the first one.
@@ -74,21 +74,21 @@ func flip(t pdu.Type) uint64 {
 func furthest(t pdu.Type, a []uint64, flip uint64) uint64 {
 	switch t {
 	case pdu.TypeDouble:
-		most := toDouble(a[0] ^ flip)
+		most := ToDouble(a[0] ^ flip)
 		for _, v := range a[1:] {
-			if n := toDouble(v ^ flip); n > most {
+			if n := ToDouble(v ^ flip); n > most {
 				most = n
 			}
 		}
-		return fromDouble(most) ^ flip
+		return FromDouble(most) ^ flip
 	case pdu.TypeFloat:
-		most := toFloat(a[0] ^ flip)
+		most := ToFloat(a[0] ^ flip)
 		for _, v := range a[1:] {
-			if n := toFloat(v ^ flip); n > most {
+			if n := ToFloat(v ^ flip); n > most {
 				most = n
 			}
 		}
-		return fromFloat(most) ^ flip
+		return FromFloat(most) ^ flip
 	case pdu.Type32:
 		return uint64(uint32(furthestInteger[int32](a, flip))) ^ flip
 	case pdu.Type64:
@@ -117,7 +117,7 @@ func deviation(t pdu.Type, a []uint64, _ float64) uint64 {
 		d := t.Float64(v) - mean
 		squares += d * d
 	}
-	return fromDouble(math.Sqrt(squares / float64(len(a))))
+	return FromDouble(math.Sqrt(squares / float64(len(a))))
 }
 
 // percentile is the nearest rank: the smallest value that n percent of the values do not exceed. What is not a number does not
@@ -176,9 +176,9 @@ func settle[T any](list []T, at int, order func(x, y T) int) {
 func ascending(t pdu.Type) func(x, y uint64) int {
 	switch t {
 	case pdu.TypeDouble:
-		return func(x, y uint64) int { return cmp.Compare(toDouble(x), toDouble(y)) }
+		return func(x, y uint64) int { return cmp.Compare(ToDouble(x), ToDouble(y)) }
 	case pdu.TypeFloat:
-		return func(x, y uint64) int { return cmp.Compare(toFloat(x), toFloat(y)) }
+		return func(x, y uint64) int { return cmp.Compare(ToFloat(x), ToFloat(y)) }
 	case pdu.Type32:
 		return func(x, y uint64) int { return cmp.Compare(int32(uint32(x)), int32(uint32(y))) }
 	case pdu.Type64:

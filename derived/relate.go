@@ -32,28 +32,28 @@ func (r relations) of(op syntax.Op) func(dst, a, b []uint64) { return r[op-synta
 func less[T int32 | int64 | uint64](dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = truth(T(a[i]) < T(b[i]))
+		dst[i] = Truth(T(a[i]) < T(b[i]))
 	}
 }
 
 func lessEqual[T int32 | int64 | uint64](dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = truth(T(a[i]) <= T(b[i]))
+		dst[i] = Truth(T(a[i]) <= T(b[i]))
 	}
 }
 
 func equal[T int32 | int64 | uint64](dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = truth(T(a[i]) == T(b[i]))
+		dst[i] = Truth(T(a[i]) == T(b[i]))
 	}
 }
 
 func unequal[T int32 | int64 | uint64](dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = truth(T(a[i]) != T(b[i]))
+		dst[i] = Truth(T(a[i]) != T(b[i]))
 	}
 }
 
@@ -64,28 +64,28 @@ func greater[T int32 | int64 | uint64](dst, a, b []uint64) { less[T](dst, b, a) 
 func lessDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = truth(toDouble(a[i]) < toDouble(b[i]))
+		dst[i] = Truth(ToDouble(a[i]) < ToDouble(b[i]))
 	}
 }
 
 func lessEqualDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = truth(toDouble(a[i]) <= toDouble(b[i]))
+		dst[i] = Truth(ToDouble(a[i]) <= ToDouble(b[i]))
 	}
 }
 
 func equalDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = truth(toDouble(a[i]) == toDouble(b[i]))
+		dst[i] = Truth(ToDouble(a[i]) == ToDouble(b[i]))
 	}
 }
 
 func unequalDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = truth(toDouble(a[i]) != toDouble(b[i]))
+		dst[i] = Truth(ToDouble(a[i]) != ToDouble(b[i]))
 	}
 }
 

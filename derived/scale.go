@@ -18,33 +18,33 @@ var One = Factor{1, 1} //nolint:gochecknoglobals // a constant in all but syntax
 // Trivial reports whether f changes nothing.
 func (f Factor) Trivial() bool { return f == One || f == Factor{} }
 
-// axis is one dimension of units with its scale.
-type axis struct {
+// Axis is one dimension of units with its scale.
+type Axis struct {
 	dim   int8
 	scale int
 }
 
 // The axes of pdu.Units, in the order in which ternary operands are compared.
 const (
-	axisSpace = iota
-	axisTime
-	axisCount
+	Space = iota
+	Time
+	Count
 	axes
 )
 
-func axesOf(u pdu.Units) [axes]axis {
-	return [axes]axis{
-		axisSpace: {u.Space, int(u.SpaceScale)},
-		axisTime:  {u.Time, int(u.TimeScale)},
-		axisCount: {u.Count, int(u.CountScale)},
+func AxesOf(u pdu.Units) [axes]Axis {
+	return [axes]Axis{
+		Space: {u.Space, int(u.SpaceScale)},
+		Time:  {u.Time, int(u.TimeScale)},
+		Count: {u.Count, int(u.CountScale)},
 	}
 }
 
-func unitsOf(a [axes]axis) pdu.Units {
+func unitsOf(a [axes]Axis) pdu.Units {
 	return pdu.Units{
-		Space: a[axisSpace].dim, SpaceScale: pdu.SpaceScale(a[axisSpace].scale),
-		Time: a[axisTime].dim, TimeScale: pdu.TimeScale(a[axisTime].scale),
-		Count: a[axisCount].dim, CountScale: int8(a[axisCount].scale),
+		Space: a[Space].dim, SpaceScale: pdu.SpaceScale(a[Space].scale),
+		Time: a[Time].dim, TimeScale: pdu.TimeScale(a[Time].scale),
+		Count: a[Count].dim, CountScale: int8(a[Count].scale),
 	}
 }
 
@@ -56,9 +56,9 @@ var nanosec = [...]int64{1, 1e3, 1e6, 1e9, 60e9, 3600e9} //nolint:gochecknogloba
 func ratio(axis, small, large int) *big.Int {
 	steps := int64(large - small)
 	switch axis {
-	case axisSpace:
+	case Space:
 		return new(big.Int).Lsh(big.NewInt(1), uint(10*steps))
-	case axisTime:
+	case Time:
 		if large >= len(nanosec) {
 			return nil
 		}
@@ -67,13 +67,13 @@ func ratio(axis, small, large int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(steps), nil)
 }
 
-// widen brings two operands to common scales: on every axis where both have a dimension the
+// Widen brings two operands to common scales: on every axis where both have a dimension the
 // operand with the smaller scale is to be converted to the larger one. It returns the factors for
 // both and the units of each after conversion. The dimension that counts is the operand's own, and
 // a scale is applied once for each power of it. Unknown time scales are left as they are, and so are the scales
 // of extra units.
-func widen(x, y pdu.Units) (fx, fy Factor, ux, uy pdu.Units) {
-	ax, ay := axesOf(x), axesOf(y)
+func Widen(x, y pdu.Units) (fx, fy Factor, ux, uy pdu.Units) {
+	ax, ay := AxesOf(x), AxesOf(y)
 	fx, fy = One, One
 	for i := range axes {
 		a, b := &ax[i], &ay[i]
@@ -104,12 +104,12 @@ func widen(x, y pdu.Units) (fx, fy Factor, ux, uy pdu.Units) {
 	return fx, fy, ux, uy
 }
 
-// product gives the units of x*y, or of x/y if sign is -1, for operands that widen has brought to
+// Product gives the units of x*y, or of x/y if sign is -1, for operands that widen has brought to
 // common scales; false when a dimension leaves the range that units can hold. Two that both have an extra
 // unit have the same one, and are divided.
-func product(x, y pdu.Units, sign int) (pdu.Units, bool) {
-	ax, ay := axesOf(x), axesOf(y)
-	var out [axes]axis
+func Product(x, y pdu.Units, sign int) (pdu.Units, bool) {
+	ax, ay := AxesOf(x), AxesOf(y)
+	var out [axes]Axis
 	for i := range axes {
 		dim := int(ax[i].dim) + sign*int(ay[i].dim)
 		if dim < -8 || dim > 7 {
@@ -178,9 +178,9 @@ func (c *extraScale) convert(t pdu.Type, b uint64) uint64 {
 	v := (t.Float64(b)-c.before)*c.multiplier/c.divisor + c.after
 	switch t {
 	case pdu.TypeFloat:
-		return fromFloat(float32(v))
+		return FromFloat(float32(v))
 	case pdu.TypeDouble:
-		return fromDouble(v)
+		return FromDouble(v)
 	case pdu.TypeU64:
 		return cutUnsigned(v)
 	case pdu.Type64:
@@ -222,7 +222,7 @@ func NewConverter(from, to pdu.Units) (*Converter, bool) {
 		return nil, false
 	}
 	num, den := big.NewInt(1), big.NewInt(1)
-	af, at := axesOf(from), axesOf(to)
+	af, at := AxesOf(from), AxesOf(to)
 	for i := range axes {
 		up, down := den, num // the value shrinks when the target scale is the larger
 		small, large := af[i].scale, at[i].scale
@@ -262,8 +262,8 @@ func NewConverter(from, to pdu.Units) (*Converter, bool) {
 	return c, known
 }
 
-// factor gives the conversion as a Factor for values in double precision, and what is added then.
-func (c *Converter) factor() (f Factor, offset float64) {
+// Factor gives the conversion as a Factor for values in double precision, and what is added then.
+func (c *Converter) Factor() (f Factor, offset float64) {
 	f.Divisor, _ = new(big.Float).SetInt(c.den).Float64()
 	f.Multiplier, _ = new(big.Float).SetInt(c.num).Float64()
 	if x := c.extra; x != nil {
@@ -281,15 +281,15 @@ func countIfNone(u pdu.Units) pdu.Units {
 	return u
 }
 
-// convert changes a column of numbers of type t from src into dst. Integers are rounded half up
+// Convert changes a column of numbers of type t from src into dst. Integers are rounded half up
 // (half a unit is added before a division that cuts toward zero) and cut to the type.
-func (c *Converter) convert(t pdu.Type, dst, src []uint64) {
+func (c *Converter) Convert(t pdu.Type, dst, src []uint64) {
 	for i, b := range src {
 		switch t {
 		case pdu.TypeFloat:
-			b = fromFloat(toFloat(b) * c.single)
+			b = FromFloat(ToFloat(b) * c.single)
 		case pdu.TypeDouble:
-			b = fromDouble(toDouble(b) * c.float)
+			b = FromDouble(ToDouble(b) * c.float)
 		case pdu.TypeU64:
 			b = c.unsigned(b)
 		case pdu.Type64:

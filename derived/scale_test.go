@@ -56,7 +56,7 @@ func TestConverterTable(t *testing.T) {
 		require.True(t, ok, key)
 		typ := derivedtest.TypeOf(row.Type)
 		column := []uint64{derivedtest.ScanNumber(t, typ, row.Value)}
-		c.convert(typ, column, column)
+		c.Convert(typ, column, column)
 		good := assert.Equal(t, FormatNumber(typ, derivedtest.ScanNumber(t, typ, row.Result)), FormatNumber(typ, column[0]), key)
 		tally.Count("unitstables", different, !good)
 	}
@@ -108,15 +108,15 @@ func TestConverterRoundTrip(t *testing.T) {
 		require.True(t, ok)
 		x := float64(r.Int64N(1<<50)-1<<49) / 1024
 		column := []uint64{math.Float64bits(x)}
-		there.convert(pdu.TypeDouble, column, column)
-		back.convert(pdu.TypeDouble, column, column)
+		there.Convert(pdu.TypeDouble, column, column)
+		back.Convert(pdu.TypeDouble, column, column)
 		require.InEpsilon(t, x, math.Float64frombits(column[0]), 1e-14, "%s to %s", from, to)
 
 		n := int64(r.IntN(1 << 20)) // below zero half a unit is lost, as in pmConvScale
 		if there.den.Cmp(big.NewInt(1)) == 0 && there.num.BitLen() < 43 {
 			column[0] = uint64(n)
-			there.convert(pdu.Type64, column, column)
-			back.convert(pdu.Type64, column, column)
+			there.Convert(pdu.Type64, column, column)
+			back.Convert(pdu.Type64, column, column)
 			require.Equal(t, n, int64(column[0]), "%s to %s", from, to)
 		}
 	}
@@ -139,7 +139,7 @@ func TestConverterIsExact(t *testing.T) {
 			want.Add(want, new(big.Int).Rsh(c.den, 1))
 			want.Quo(want, c.den)
 			column := []uint64{bits}
-			c.convert(typ, column, column)
+			c.Convert(typ, column, column)
 			require.Equal(t, derivedtest.Amount{Exact: new(big.Float).SetPrec(2000).SetInt(want)}.As(typ), column[0],
 				"%s %s from %s to %s", typ, FormatNumber(typ, bits), from, to)
 		}
@@ -172,7 +172,7 @@ func TestWidenIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 2000 {
 		x, y := randomUnits(r)
-		fx, fy, ux, uy := widen(x, y)
+		fx, fy, ux, uy := Widen(x, y)
 		require.Equal(t, ux, uy, "%s and %s", x, y)
 		for _, operand := range []struct {
 			units  pdu.Units

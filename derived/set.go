@@ -19,8 +19,8 @@ type checkedSet struct {
 // checkedMetric is a definition bound to a collector: it has either a descriptor or an error. Immutable.
 type checkedMetric struct {
 	Err   *Error // why it cannot be used; Desc is then empty
-	tree  *Node  // nil: there is an error
-	index int32  // in the set
+	Tree  *Node  // nil: there is an error
+	Index int32  // in the set
 
 	Name       string
 	Definition *Definition
@@ -61,7 +61,7 @@ func newCheckedSet(l language, defs []*Definition, cat Catalog, prefix string) *
 			continue
 		}
 		m := &metrics[len(s.metrics)]
-		*m = checkedMetric{Name: d.Name, Definition: d, index: int32(len(s.metrics))}
+		*m = checkedMetric{Name: d.Name, Definition: d, Index: int32(len(s.metrics))}
 		s.metrics = append(s.metrics, m)
 		s.names[d.Name] = m
 	}
@@ -69,7 +69,7 @@ func newCheckedSet(l language, defs []*Definition, cat Catalog, prefix string) *
 	check := newChecker(s)
 	for _, m := range s.ordered {
 		if check.check(m); m.Err == nil {
-			m.Desc = m.tree.Desc
+			m.Desc = m.Tree.Desc
 			m.Desc.PMID = pdu.NoPMID
 		}
 	}

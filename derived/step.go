@@ -51,7 +51,7 @@ type step struct {
 	setB    bool     // likewise the second
 	variant bool     // opMatch: what does not match; opTop: the smallest values; opRate: of a counter
 	syntax  uint8    // syntax.Op of opArith, opCompare, opBool; syntax.Func of opPair, opAggregate, opEach, opTop, opGroup
-	key     keyKind  // of opGroup, opSpread: what the groups are made by
+	key     KeyKind  // of opGroup, opSpread: what the groups are made by
 	age     uint8    // which sample it looks at, 0 the newest; of opAggregate, opCount, opDefault: the oldest it must have
 	typ     pdu.Type // of the result
 	from    pdu.Type // of the operands
@@ -95,7 +95,7 @@ func (s *step) takes(yield func(int32)) {
 	case opArith, opCompare, opBool, opPair, opDelta, opRate:
 		yield(s.b)
 	case opGroup, opSpread:
-		if s.key == keyMetric {
+		if s.key == KeyMetric {
 			yield(s.b)
 		}
 		if s.op == opSpread {

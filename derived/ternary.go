@@ -126,5 +126,5 @@ func find(v *Vector, id pdu.Inst, hint int) int {
 	case v.Insts == nil:
 		return 0
 	}
-	return v.Insts.near(id, hint)
+	return v.Insts.Near(id, hint)
 }

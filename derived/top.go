@@ -33,7 +33,7 @@ func (e *Evaluation) top(i int32, s *step, c *cell) {
 	kept := m.match.at[:k]
 	slices.Sort(kept)
 	m.ids = fit(m.ids, k)
-	gather(m.ids, ids, kept)
+	Gather(m.ids, ids, kept)
 	c.v.Insts = m.instances()
-	gather(e.numbers(i, c, k), a.Bits, kept)
+	Gather(e.numbers(i, c, k), a.Bits, kept)
 }

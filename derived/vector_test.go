@@ -16,8 +16,8 @@ func TestInstSet(t *testing.T) {
 	assert.Equal(t, 0, s.Index(7), "of several the first")
 	assert.Equal(t, 3, s.Index(-5))
 	assert.Equal(t, -1, s.Index(4))
-	assert.Equal(t, 2, s.near(7, 2))
-	assert.Equal(t, 1, s.near(3, 9))
+	assert.Equal(t, 2, s.Near(7, 2))
+	assert.Equal(t, 1, s.Near(3, 9))
 	assert.Nil(t, (*InstSet)(nil).IDs())
 }
 

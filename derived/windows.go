@@ -83,7 +83,7 @@ func (s *Set) Key(w *Window) string {
 				continue
 			}
 			seen[name] = true
-			desc, other, err := s.checked.lookup(name)
+			desc, other, err := s.checked.Resolve(name)
 			fmt.Fprintf(&b, "\n%s = %v %v", name, desc, err)
 			if other != nil {
 				next = append(next, other.Definition.Expr)
@@ -125,8 +125,8 @@ func (e *Evaluation) window(s *step, at *slot) *Vector {
 		at.cell = &cell{}
 	}
 	m := at.cell.more()
-	m.grouping, m.match.at = groups.renamed(d, m.grouping, names, v.Insts, m.match.at)
+	m.grouping, m.match.at = groups.Renamed(d, m.grouping, names, v.Insts, m.match.at)
 	m.bits = fit(m.bits, len(m.match.at))
-	gather(m.bits, v.Bits, m.match.at)
-	return &Vector{Type: v.Type, Insts: m.grouping.groups, Bits: m.bits}
+	Gather(m.bits, v.Bits, m.match.at)
+	return &Vector{Type: v.Type, Insts: m.grouping.Insts, Bits: m.bits}
 }
