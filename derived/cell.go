@@ -70,7 +70,7 @@ func (c *cell) more() *rest {
 
 // align makes x and y, the columns of two vectors, those of the instances that both have, in the order of the first, and
 // sets these instances. n is how many there are.
-func (c *cell) align(x, y *column, a, b *Vector) (n int) {
+func (c *cell) align(x, y *source, a, b *Vector) (n int) {
 	if a.Insts == b.Insts {
 		c.v.Insts = a.Insts
 		return len(a.Bits)

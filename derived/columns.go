@@ -6,19 +6,19 @@ const block = 512
 // blocks is scratch space for the operands of one step.
 type blocks [2][block]uint64
 
-// column is where an operand's numbers come from: those of a vector that are at certain places, or
+// source is where an operand's numbers come from: those of a vector that are at certain places, or
 // one number again and again.
-type column struct {
+type source struct {
 	bits []uint64
 	Places
 	single bool // all are bits[0]
 }
 
 // plain reports whether the numbers lie in order as they are.
-func (c *column) plain() bool { return c.At == nil && !c.single }
+func (c *source) plain() bool { return c.At == nil && !c.single }
 
 // begin prepares scratch space for the blocks of a column of n numbers.
-func (c *column) begin(scratch *[block]uint64, n int) {
+func (c *source) begin(scratch *[block]uint64, n int) {
 	if !c.single {
 		return
 	}
@@ -30,7 +30,7 @@ func (c *column) begin(scratch *[block]uint64, n int) {
 }
 
 // part returns n numbers from a position on, at most block, if need be in scratch space.
-func (c *column) part(scratch *[block]uint64, from, n int) []uint64 {
+func (c *source) part(scratch *[block]uint64, from, n int) []uint64 {
 	switch {
 	case c.single:
 		return scratch[:n]

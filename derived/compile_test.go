@@ -27,7 +27,7 @@ func TestCompile(t *testing.T) {
 		var defs []*Definition
 		for line := range strings.SplitSeq(body, "\n") {
 			if name, expr, ok := strings.Cut(line, " = "); ok && line[0] != '\t' {
-				defs = append(defs, source(t, name, expr))
+				defs = append(defs, parse(t, name, expr))
 			}
 		}
 		set := newSet(newCheckedSet(language{}, defs, cat, "derived"))
@@ -44,8 +44,8 @@ func TestCompile(t *testing.T) {
 	derivedtest.Golden(t, "compile/steps.txt", made.String())
 }
 
-// source parses a text that is known to be good.
-func source(tb testing.TB, name, text string) *Definition {
+// parse parses a text that is known to be good.
+func parse(tb testing.TB, name, text string) *Definition {
 	tb.Helper()
 	d, err := Parse(name, text)
 	require.NoError(tb, err, "%s = %s", name, text)
@@ -58,7 +58,7 @@ func TestCompileApart(t *testing.T) {
 	texts := []string{"delta(bin + 1)", "delta(bin * 2)", "delta(-bin)"}
 	var defs []*Definition
 	for i, text := range texts {
-		defs = append(defs, source(t, fmt.Sprintf("d%d", i), text))
+		defs = append(defs, parse(t, fmt.Sprintf("d%d", i), text))
 	}
 	set := newSet(newCheckedSet(language{}, defs, cat, "derived"))
 	for i, m := range set.Metrics() {
@@ -70,9 +70,9 @@ func TestCompileApart(t *testing.T) {
 // Every step comes after those that it takes from, whatever the order of the definitions.
 func TestStepOrder(t *testing.T) {
 	set := newSet(newCheckedSet(language{}, []*Definition{
-		source(t, "a", "derived.b + delta(derived.c)"),
-		source(t, "b", "rate(c * 2) + 1"),
-		source(t, "c", "bin ? bin : -bin"),
+		parse(t, "a", "derived.b + delta(derived.c)"),
+		parse(t, "b", "rate(c * 2) + 1"),
+		parse(t, "c", "bin ? bin : -bin"),
 	}, derivedtest.NewCatalog(t), "derived"))
 	for i, s := range set.program.steps {
 		s.takes(func(k int32) { assert.Less(t, k, int32(i)) })
@@ -83,15 +83,15 @@ func TestNeeds(t *testing.T) {
 	cat := derivedtest.NewCatalog(t)
 	id := func(name string) pdu.PMID { return cat.Metrics[name].PMID }
 	set := newSet(newCheckedSet(language{}, []*Definition{
-		source(t, "nothing", "1 + defined(long.one)"),
-		source(t, "plain", "bin.d + bin + bin.d"),
-		source(t, "match", "matchinst(/x/, bin) + matchinst(/y/, bin)"),
-		source(t, "select", "bin[b] + bin[a] * bin.d[a]"),
-		source(t, "members", "mkconst(1, indom=29.3) + other"),
-		source(t, "history", "delta(rate(bin) > 0) + delta(bin.u)"),
-		source(t, "nested", "derived.match + (plain)[c]"),
-		source(t, "chosen", "defined(nosuch) ? bin : long.one"),
-		source(t, "broken", "nosuch + long.one"),
+		parse(t, "nothing", "1 + defined(long.one)"),
+		parse(t, "plain", "bin.d + bin + bin.d"),
+		parse(t, "match", "matchinst(/x/, bin) + matchinst(/y/, bin)"),
+		parse(t, "select", "bin[b] + bin[a] * bin.d[a]"),
+		parse(t, "members", "mkconst(1, indom=29.3) + other"),
+		parse(t, "history", "delta(rate(bin) > 0) + delta(bin.u)"),
+		parse(t, "nested", "derived.match + (plain)[c]"),
+		parse(t, "chosen", "defined(nosuch) ? bin : long.one"),
+		parse(t, "broken", "nosuch + long.one"),
 	}, cat, "derived"))
 	for name, want := range map[string]Needs{
 		"nothing": {},

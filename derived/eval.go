@@ -226,7 +226,7 @@ func (e *Evaluation) binary(i int32, s *step, c *cell) {
 		c.v.Bits = c.single[:]
 		return
 	}
-	x, y, n := column{bits: a.Bits}, column{bits: b.Bits}, len(a.Bits)
+	x, y, n := source{bits: a.Bits}, source{bits: b.Bits}, len(a.Bits)
 	switch {
 	case s.setA == s.setB:
 		n = c.align(&x, &y, a, b)
@@ -239,7 +239,7 @@ func (e *Evaluation) binary(i int32, s *step, c *cell) {
 }
 
 // apply computes dst from two columns by a loop over plain ones.
-func (e *Evaluation) apply(loop func(dst, a, b []uint64), dst []uint64, x, y *column) {
+func (e *Evaluation) apply(loop func(dst, a, b []uint64), dst []uint64, x, y *source) {
 	if x.plain() && y.plain() {
 		loop(dst, x.bits[:len(dst)], y.bits[:len(dst)])
 		return
@@ -283,7 +283,7 @@ func (e *Evaluation) number(s *step) float64 { return ToDouble(e.steps[s.c].valu
 
 func (e *Evaluation) delta(i int32, s *step, c *cell) {
 	if a, b, ok := e.changed(s, c); ok {
-		x, y := column{bits: a.Bits}, column{bits: b.Bits}
+		x, y := source{bits: a.Bits}, source{bits: b.Bits}
 		n := c.align(&x, &y, a, b)
 		e.apply(difference(s.from), e.numbers(i, c, n), &x, &y)
 	}
@@ -326,7 +326,7 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 	if seconds <= 0 {
 		return
 	}
-	x, y := column{bits: a.Bits}, column{bits: b.Bits}
+	x, y := source{bits: a.Bits}, source{bits: b.Bits}
 	n := c.align(&x, &y, a, b)
 	out, kept, scratch := e.numbers(i, c, n), 0, e.blocks()
 	for from := 0; from < n; from += block {

@@ -55,9 +55,9 @@ func TestConverterTable(t *testing.T) {
 		}
 		require.True(t, ok, key)
 		typ := derivedtest.TypeOf(row.Type)
-		column := []uint64{derivedtest.ScanNumber(t, typ, row.Value)}
-		c.Convert(typ, column, column)
-		good := assert.Equal(t, FormatNumber(typ, derivedtest.ScanNumber(t, typ, row.Result)), FormatNumber(typ, column[0]), key)
+		numbers := []uint64{derivedtest.ScanNumber(t, typ, row.Value)}
+		c.Convert(typ, numbers, numbers)
+		good := assert.Equal(t, FormatNumber(typ, derivedtest.ScanNumber(t, typ, row.Result)), FormatNumber(typ, numbers[0]), key)
 		tally.Count("unitstables", different, !good)
 	}
 	tally.Report(t)
@@ -107,17 +107,17 @@ func TestConverterRoundTrip(t *testing.T) {
 		back, ok := NewConverter(to, from)
 		require.True(t, ok)
 		x := float64(r.Int64N(1<<50)-1<<49) / 1024
-		column := []uint64{math.Float64bits(x)}
-		there.Convert(pdu.TypeDouble, column, column)
-		back.Convert(pdu.TypeDouble, column, column)
-		require.InEpsilon(t, x, math.Float64frombits(column[0]), 1e-14, "%s to %s", from, to)
+		numbers := []uint64{math.Float64bits(x)}
+		there.Convert(pdu.TypeDouble, numbers, numbers)
+		back.Convert(pdu.TypeDouble, numbers, numbers)
+		require.InEpsilon(t, x, math.Float64frombits(numbers[0]), 1e-14, "%s to %s", from, to)
 
 		n := int64(r.IntN(1 << 20)) // below zero half a unit is lost, as in pmConvScale
 		if there.den.Cmp(big.NewInt(1)) == 0 && there.num.BitLen() < 43 {
-			column[0] = uint64(n)
-			there.Convert(pdu.Type64, column, column)
-			back.Convert(pdu.Type64, column, column)
-			require.Equal(t, n, int64(column[0]), "%s to %s", from, to)
+			numbers[0] = uint64(n)
+			there.Convert(pdu.Type64, numbers, numbers)
+			back.Convert(pdu.Type64, numbers, numbers)
+			require.Equal(t, n, int64(numbers[0]), "%s to %s", from, to)
 		}
 	}
 }
@@ -138,9 +138,9 @@ func TestConverterIsExact(t *testing.T) {
 			want.Mul(want, c.num)
 			want.Add(want, new(big.Int).Rsh(c.den, 1))
 			want.Quo(want, c.den)
-			column := []uint64{bits}
-			c.Convert(typ, column, column)
-			require.Equal(t, derivedtest.Amount{Exact: new(big.Float).SetPrec(2000).SetInt(want)}.As(typ), column[0],
+			numbers := []uint64{bits}
+			c.Convert(typ, numbers, numbers)
+			require.Equal(t, derivedtest.Amount{Exact: new(big.Float).SetPrec(2000).SetInt(want)}.As(typ), numbers[0],
 				"%s %s from %s to %s", typ, FormatNumber(typ, bits), from, to)
 		}
 	}

@@ -106,8 +106,8 @@ func covers(v, guard *Vector) bool {
 
 // choose selects between two operands that have all instances of the guard.
 func (e *Evaluation) choose(dst, guard []uint64, a, b *Vector) {
-	x := column{bits: a.Bits, single: a.Insts == nil}
-	y := column{bits: b.Bits, single: b.Insts == nil}
+	x := source{bits: a.Bits, single: a.Insts == nil}
+	y := source{bits: b.Bits, single: b.Insts == nil}
 	scratch := e.blocks()
 	x.begin(&scratch[0], len(dst))
 	y.begin(&scratch[1], len(dst))
