@@ -1,6 +1,7 @@
 package derived
 
 import (
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -41,28 +42,28 @@ func multiply[T uint32 | uint64](dst, a, b []uint64) {
 func addDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = FromDouble(ToDouble(a[i]) + ToDouble(b[i]))
+		dst[i] = column.FromDouble(column.ToDouble(a[i]) + column.ToDouble(b[i]))
 	}
 }
 
 func subtractDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = FromDouble(ToDouble(a[i]) - ToDouble(b[i]))
+		dst[i] = column.FromDouble(column.ToDouble(a[i]) - column.ToDouble(b[i]))
 	}
 }
 
 func multiplyDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = FromDouble(ToDouble(a[i]) * ToDouble(b[i]))
+		dst[i] = column.FromDouble(column.ToDouble(a[i]) * column.ToDouble(b[i]))
 	}
 }
 
 func divide(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		quotient := FromDouble(ToDouble(a[i]) / ToDouble(b[i]))
+		quotient := column.FromDouble(column.ToDouble(a[i]) / column.ToDouble(b[i]))
 		if a[i]<<1 == 0 { // either zero
 			quotient = 0
 		}

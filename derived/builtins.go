@@ -1,6 +1,7 @@
 package derived
 
 import (
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -175,9 +176,9 @@ func fits(_ *checker, n *Node, e *syntax.Call) Rule {
 	number := syntax.NumberOf(e)
 	switch {
 	case n.Type == pdu.TypeFloat:
-		n.Value = FromFloat(float32(number.Float))
+		n.Value = column.FromFloat(float32(number.Float))
 	case n.Type == pdu.TypeDouble:
-		n.Value = FromDouble(number.Float)
+		n.Value = column.FromDouble(number.Float)
 	case !n.Type.Numeric() || number.Double:
 		return RuleConstantType
 	} // other integers hold the digits' low bits as they are

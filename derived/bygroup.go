@@ -3,11 +3,12 @@ package derived
 import (
 	"cmp"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/pdu"
 )
 
 // names is what is known of the names of a domain, which may be one of groups.
-func (e *Evaluation) names(d pdu.InDom, age uint8) *NameTable {
+func (e *Evaluation) names(d pdu.InDom, age uint8) *column.NameTable {
 	if _, ours := e.set.groupDomains[d]; ours {
 		return e.numbering().Table(d)
 	}
@@ -23,7 +24,7 @@ func (e *Evaluation) numbering() *Groups {
 }
 
 // grouping is how a step groups instances. A code says why it cannot be known.
-func (e *Evaluation) grouping(s *step, c *cell, from *InstSet) (*Grouping, pdu.Code) {
+func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*Grouping, pdu.Code) {
 	d := pdu.InDom(s.id)
 	k := Keys{From: from, Kind: s.key}
 	switch of := e.set.groupDomains[d].Of; s.key {
@@ -71,7 +72,7 @@ func (e *Evaluation) group(i int32, s *step, c *cell) {
 		return
 	}
 	members := e.registers.take(len(g.Order))
-	Gather(members, a.Bits, g.Order)
+	column.Gather(members, a.Bits, g.Order)
 	for k := range out {
 		out[k] = f.reduce(s.from, members[g.Bounds[k]:g.Bounds[k+1]], e.number(s))
 	}
@@ -99,7 +100,7 @@ func (e *Evaluation) spread(i int32, s *step, c *cell) {
 	if m.join.Insts != over.Insts {
 		c.v.Insts = c.steady(m.join.Insts)
 	}
-	Gather(e.numbers(i, c, len(m.join.Right.At)), a.Bits, m.join.Right.At)
+	column.Gather(e.numbers(i, c, len(m.join.Right.At)), a.Bits, m.join.Right.At)
 }
 
 // rename makes groups of another domain those of the same names in this one.
@@ -116,5 +117,5 @@ func (e *Evaluation) rename(i int32, s *step, c *cell) {
 	groups := e.numbering()
 	m.grouping, m.match.at = groups.Renamed(pdu.InDom(s.id), m.grouping, groups.Table(pdu.InDom(uint32(s.b))), a.Insts, m.match.at)
 	c.v.Insts = m.grouping.Insts
-	Gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
+	column.Gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
 }

@@ -3,12 +3,13 @@ package derived
 import (
 	"slices"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/pdu"
 )
 
 // slot is where the result of a step is found.
 type slot struct {
-	v     *Vector
+	v     *column.Vector
 	cell  *cell  // of the step, nil: it never needed one
 	round uint32 // in which v was computed
 	hint  int32  // of an operand, for [Sample.Values]
@@ -16,7 +17,7 @@ type slot struct {
 
 // cell is the result of a step that is not an operand's vector as it is.
 type cell struct {
-	v      Vector
+	v      column.Vector
 	single [1]uint64 // the only number
 	*rest            // nil: not needed yet
 }
@@ -26,9 +27,9 @@ type rest struct {
 	bits  []uint64 // of a step whose result is not kept a register, nil between two evaluations
 	blobs [][]byte
 	ids   []pdu.Inst
-	join  *Join    // of the operands' sets, the last one
-	from  *InstSet // the first of these sets
-	made  *InstSet // the last set that instances made
+	join  *column.Join    // of the operands' sets, the last one
+	from  *column.InstSet // the first of these sets
+	made  *column.InstSet // the last set that instances made
 	match match
 
 	grouping *Grouping // the last one
@@ -70,7 +71,7 @@ func (c *cell) more() *rest {
 
 // align makes x and y, the columns of two vectors, those of the instances that both have, in the order of the first, and
 // sets these instances. n is how many there are.
-func (c *cell) align(x, y *source, a, b *Vector) (n int) {
+func (c *cell) align(x, y *source, a, b *column.Vector) (n int) {
 	if a.Insts == b.Insts {
 		c.v.Insts = a.Insts
 		return len(a.Bits)
@@ -88,7 +89,7 @@ func (c *cell) align(x, y *source, a, b *Vector) (n int) {
 
 // steady is a set, or the set that the step had last time if it is the same, so that whoever takes its
 // values sees that nothing has changed.
-func (c *cell) steady(insts *InstSet) *InstSet {
+func (c *cell) steady(insts *column.InstSet) *column.InstSet {
 	m := c.more()
 	if m.made != insts && (m.made == nil || !slices.Equal(m.made.IDs(), insts.IDs())) {
 		m.made = insts
@@ -98,9 +99,9 @@ func (c *cell) steady(insts *InstSet) *InstSet {
 
 // instances is the set of the instances collected in m.ids: the set that was made last time if they
 // are still the same.
-func (m *rest) instances() *InstSet {
+func (m *rest) instances() *column.InstSet {
 	if m.made == nil || !slices.Equal(m.made.IDs(), m.ids) {
-		m.made = NewInstSet(slices.Clone(m.ids))
+		m.made = column.NewInstSet(slices.Clone(m.ids))
 	}
 	return m.made
 }

@@ -3,6 +3,7 @@ package derived
 import (
 	"math/bits"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -42,7 +43,7 @@ func changeUnsigned(dst, a, b []uint64) (down bool) {
 	for i := range dst {
 		d, borrow := bits.Sub64(a[i], b[i], 0)
 		size := (d ^ -borrow) + borrow // -d if b is the larger
-		dst[i] = FromDouble(float64(size)) | borrow<<63
+		dst[i] = column.FromDouble(float64(size)) | borrow<<63
 		any |= borrow
 	}
 	return any != 0
@@ -53,8 +54,8 @@ func changeSigned[T int32 | int64](dst, a, b []uint64) (down bool) {
 	any := uint64(0)
 	for i := range dst {
 		x, y := T(a[i]), T(b[i])
-		dst[i] = FromDouble(float64(x - y))
-		any |= Truth(x < y)
+		dst[i] = column.FromDouble(float64(x - y))
+		any |= column.Truth(x < y)
 	}
 	return any != 0
 }
@@ -63,9 +64,9 @@ func changeDouble(dst, a, b []uint64) (down bool) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	any := uint64(0)
 	for i := range dst {
-		x, y := ToDouble(a[i]), ToDouble(b[i])
-		dst[i] = FromDouble(x - y)
-		any |= Truth(x < y)
+		x, y := column.ToDouble(a[i]), column.ToDouble(b[i])
+		dst[i] = column.FromDouble(x - y)
+		any |= column.Truth(x < y)
 	}
 	return any != 0
 }
@@ -73,7 +74,7 @@ func changeDouble(dst, a, b []uint64) (down bool) {
 // divideAll divides a column of DOUBLE by one number.
 func divideAll(dst []uint64, by float64) {
 	for i, v := range dst {
-		dst[i] = FromDouble(ToDouble(v) / by)
+		dst[i] = column.FromDouble(column.ToDouble(v) / by)
 	}
 }
 
@@ -85,7 +86,7 @@ func Backwards(t pdu.Type, a, b uint64) bool {
 	case pdu.Type64:
 		return int64(a) < int64(b)
 	case pdu.TypeDouble:
-		return ToDouble(a) < ToDouble(b)
+		return column.ToDouble(a) < column.ToDouble(b)
 	}
 	return a < b
 }

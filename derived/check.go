@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -238,7 +239,7 @@ func (c *checker) cycle(start *checkedMetric) string {
 func (n *Node) number(e *syntax.Number) {
 	n.Value, n.decided = uint64(e.Int), true
 	if e.Double {
-		n.Type, n.Value, n.decided = pdu.TypeDouble, FromDouble(e.Float), false
+		n.Type, n.Value, n.decided = pdu.TypeDouble, column.FromDouble(e.Float), false
 	}
 }
 
@@ -310,7 +311,7 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 			return nil, c.fail(e, RuleNotType, "! "+shown(e.X))
 		}
 		n.Type, n.Units, n.decided = pdu.TypeU32, pdu.Units{}, x.decided
-		n.Value = Truth(x.Value == 0)
+		n.Value = column.Truth(x.Value == 0)
 		if x.Sem == pdu.SemDiscrete {
 			n.Sem = pdu.SemDiscrete
 		}

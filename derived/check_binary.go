@@ -1,6 +1,7 @@
 package derived
 
 import (
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -188,12 +189,12 @@ func (n *Node) arithmeticUnits(op syntax.Op, x, y *Node) bool {
 // decide works out a boolean whose operands, or whose left one alone, are known already.
 func (n *Node) decide(op syntax.Op, x, y *Node) {
 	if n.Value, n.decided = decides(op, x); !n.decided && x.decided && y.decided {
-		n.decided, n.Value = true, Truth(y.Value != 0)
+		n.decided, n.Value = true, column.Truth(y.Value != 0)
 	}
 }
 
 // decides reports whether the left operand of a boolean decides it alone, and how.
 func decides(op syntax.Op, x *Node) (value uint64, ok bool) {
-	value = Truth(op == syntax.Or)
-	return value, op.Boolean() && x.decided && Truth(x.Value != 0) == value
+	value = column.Truth(op == syntax.Or)
+	return value, op.Boolean() && x.decided && column.Truth(x.Value != 0) == value
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -50,10 +51,10 @@ func valueOf(number *syntax.Number, minus bool, t pdu.Type) (value uint64, ok bo
 	}
 	switch t {
 	case pdu.TypeDouble:
-		return FromDouble(f), true
+		return column.FromDouble(f), true
 	case pdu.TypeFloat:
-		value = FromFloat(float32(f))
-		return value, Finite(t, value)
+		value = column.FromFloat(float32(f))
+		return value, column.Finite(t, value)
 	case pdu.Type32:
 		value, ok = uint64(uint32(whole)), whole >= math.MinInt32 && whole <= math.MaxInt32
 	case pdu.Type64:

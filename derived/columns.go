@@ -1,5 +1,9 @@
 package derived
 
+import (
+	"pmdaderived/derived/column"
+)
+
 // block is how many numbers are brought into line at a time, in memory that stays in the cache.
 const block = 512
 
@@ -10,7 +14,7 @@ type blocks [2][block]uint64
 // one number again and again.
 type source struct {
 	bits []uint64
-	Places
+	column.Places
 	single bool // all are bits[0]
 }
 
@@ -42,7 +46,7 @@ func (c *source) part(scratch *[block]uint64, from, n int) []uint64 {
 		return c.bits[first : first+n]
 	}
 	out := scratch[:n]
-	Gather(out, c.bits, at)
+	column.Gather(out, c.bits, at)
 	return out
 }
 

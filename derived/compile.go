@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/pattern"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
@@ -184,7 +185,7 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 	}
 	s.a = c.tree(x, age)
 	if number := e.Number(); number != nil {
-		s.c = c.add(step{op: opConst, typ: pdu.TypeDouble}.holding(FromDouble(number.Float)))
+		s.c = c.add(step{op: opConst, typ: pdu.TypeDouble}.holding(column.FromDouble(number.Float)))
 	}
 	if e.By != nil {
 		s.op, s.from, s.syntax, s.id, s.age = opGroup, x.Type, uint8(e.Func), uint32(n.InDom), age

@@ -1,5 +1,9 @@
 package derived
 
+import (
+	"pmdaderived/derived/column"
+)
+
 // fallBack takes the values of an operand where they are finite, else those of another one. The instances are those that the first
 // could have or has, and those of the second if that is a set. An error that is taken is the result.
 func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
@@ -13,7 +17,7 @@ func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
 	}
 	y := e.step(s.b)
 	if !s.set {
-		if len(x.Bits) > 0 && Finite(s.typ, x.Bits[0]) {
+		if len(x.Bits) > 0 && column.Finite(s.typ, x.Bits[0]) {
 			y = x
 		}
 		c.pick(y, 0, nil)
@@ -32,18 +36,18 @@ func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
 	m := c.more()
 	m.ids = m.ids[:0]
 	out, all := e.numbers(i, c, len(first.IDs())+len(second.IDs())), true
-	for from, insts := range [...]*InstSet{first, second} {
+	for from, insts := range [...]*column.InstSet{first, second} {
 		for k, id := range insts.IDs() {
 			if from > 0 && first != nil && first.Near(id, k) >= 0 {
 				continue
 			}
 			v, at := x, find(x, id, k)
-			if at < 0 || !Finite(s.typ, x.Bits[at]) {
+			if at < 0 || !column.Finite(s.typ, x.Bits[at]) {
 				v, at = y, find(y, id, k)
 			}
 			switch {
 			case v.Code < 0:
-				c.v = Vector{Type: s.typ, Code: v.Code}
+				c.v = column.Vector{Type: s.typ, Code: v.Code}
 				return
 			case at < 0:
 				all = false

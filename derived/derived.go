@@ -1,5 +1,32 @@
 package derived
 
+import (
+	"pmdaderived/derived/column"
+	"pmdaderived/pdu"
+)
+
+// Values and their instances; see package column.
+type (
+	Vector    = column.Vector
+	InstSet   = column.InstSet
+	NameTable = column.NameTable
+)
+
+// NewInstSet makes a set of the given instances and keeps ids.
+func NewInstSet(ids []pdu.Inst) *InstSet { return column.NewInstSet(ids) }
+
+// NewNameTable makes a table of the external names of a domain, and of the instances that the domain's agent gave for the names
+// in selectors: see [column.NewNameTable].
+func NewNameTable(names map[pdu.Inst]string, selectors map[string]pdu.Inst) *NameTable {
+	return column.NewNameTable(names, selectors)
+}
+
+// Finite reports whether a number of a type, as in Vector.Bits, is neither infinite nor NaN.
+func Finite(t pdu.Type, bits uint64) bool { return column.Finite(t, bits) }
+
+// FormatNumber writes a number of type t, as few digits as tell it apart.
+func FormatNumber(t pdu.Type, v uint64) string { return column.FormatNumber(t, v) }
+
 // Language is what a site has configured about the meaning of definitions. The zero value is PCP's defaults.
 type Language language
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -41,9 +42,9 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 	case opOperand:
 		words = append(words, pdu.PMID(s.id).String())
 	case opConst:
-		words = append(words, FormatNumber(s.typ, s.value()))
+		words = append(words, column.FormatNumber(s.typ, s.value()))
 	case opConstSet:
-		words = append(words, FormatNumber(s.typ, s.value()), pdu.InDom(s.id).String())
+		words = append(words, column.FormatNumber(s.typ, s.value()), pdu.InDom(s.id).String())
 	case opWindow:
 		w := p.windows[s.id]
 		words = append(words, w.Func.String(), w.Every.String(), fmt.Sprint(w.Span), fmt.Sprintf("(%%%d)", w.root))

@@ -1,6 +1,9 @@
 package derived
 
-import "pmdaderived/pdu"
+import (
+	"pmdaderived/derived/column"
+	"pmdaderived/pdu"
+)
 
 // Evaluation computes metrics of a Set from one sample and the history that came before it. What
 // metrics share is computed once, and nothing that is not asked for. Not safe for concurrent use; meant
@@ -47,9 +50,9 @@ func (e *Evaluation) Reset(history ...Sample) {
 
 // Value computes a metric. The result is valid until the next Reset. A metric with an error has
 // the code pdu.ErrBadDerive; one whose history is too short has no values.
-func (e *Evaluation) Value(m *Metric) *Vector {
+func (e *Evaluation) Value(m *Metric) *column.Vector {
 	if m.Err != nil {
-		return &Vector{Code: pdu.ErrBadDerive}
+		return &column.Vector{Code: pdu.ErrBadDerive}
 	}
 	return e.step(m.root)
 }
@@ -62,14 +65,14 @@ func (e *Evaluation) sample(age uint8) Sample {
 	return e.history[age]
 }
 
-func (e *Evaluation) step(i int32) *Vector {
+func (e *Evaluation) step(i int32) *column.Vector {
 	slot := &e.slots[i]
 	if slot.round == e.round {
 		return slot.v
 	}
 	slot.round = e.round
 	s := &e.steps[i]
-	var values *Vector
+	var values *column.Vector
 	switch s.op {
 	case opOperand:
 		if sample := e.sample(s.age); sample != nil {
@@ -88,7 +91,7 @@ func (e *Evaluation) step(i int32) *Vector {
 	}
 	c := slot.cell
 	slot.v = &c.v
-	c.v = Vector{Type: s.typ}
+	c.v = column.Vector{Type: s.typ}
 	switch s.op {
 	case opOperand, opWindow:
 		c.odd(s, values)
@@ -161,13 +164,13 @@ func (c *cell) only(v uint64) {
 
 // usual reports whether the values of a metric can be taken as they are. From here on a
 // result that is a set and has values has Insts, any other has none.
-func usual(v *Vector, s *step) bool {
+func usual(v *column.Vector, s *step) bool {
 	n := v.Len()
 	return v.Code >= 0 && v.Type == s.typ && s.set == (v.Insts != nil) && (n == 1 || n > 1 && s.set)
 }
 
 // odd takes what is left of values that cannot be taken as they are.
-func (c *cell) odd(s *step, v *Vector) {
+func (c *cell) odd(s *step, v *column.Vector) {
 	switch {
 	case v == nil:
 	case v.Code < 0:
@@ -279,7 +282,7 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 }
 
 // number is the constant that a step computes with, if its function has one.
-func (e *Evaluation) number(s *step) float64 { return ToDouble(e.steps[s.c].value()) }
+func (e *Evaluation) number(s *step) float64 { return column.ToDouble(e.steps[s.c].value()) }
 
 func (e *Evaluation) delta(i int32, s *step, c *cell) {
 	if a, b, ok := e.changed(s, c); ok {
@@ -303,7 +306,7 @@ func (e *Evaluation) unchanged(i int32, s *step, c *cell) {
 
 // changed gives the values of now and of the sample before. An error now is the result; an error
 // before just means that there is nothing to compare with.
-func (e *Evaluation) changed(s *step, c *cell) (now, before *Vector, ok bool) {
+func (e *Evaluation) changed(s *step, c *cell) (now, before *column.Vector, ok bool) {
 	now, before = e.step(s.a), e.step(s.b)
 	switch {
 	case now.Code < 0:
@@ -361,7 +364,7 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 }
 
 // pick makes the value at a position of a the only one of the result.
-func (c *cell) pick(a *Vector, at int, insts *InstSet) {
+func (c *cell) pick(a *column.Vector, at int, insts *column.InstSet) {
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code

@@ -3,6 +3,7 @@ package derived
 import (
 	"slices"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/pattern"
 	"pmdaderived/pdu"
 )
@@ -26,35 +27,35 @@ type Grouping struct {
 	used   int64  // s
 	recent bool   // the domain remembers it
 
-	from   *InstSet
+	from   *column.InstSet
 	kind   KeyKind
 	source string // the pattern, or the name of the label
 
-	names    *NameTable // of a pattern or a label
-	external []string   // the names or labels of the instances of from in it
+	names    *column.NameTable // of a pattern or a label
+	external []string          // the names or labels of the instances of from in it
 
-	keyed *InstSet // of a metric: the instances that it had values for
-	bits  []uint64 // these values, numbers
-	texts []byte   // or strings, one behind the other
-	ends  []int32  // where each of them ends
-	blobs [][]byte // the same, as a sample has them that does not change; nil: it may
+	keyed *column.InstSet // of a metric: the instances that it had values for
+	bits  []uint64        // these values, numbers
+	texts []byte          // or strings, one behind the other
+	ends  []int32         // where each of them ends
+	blobs [][]byte        // the same, as a sample has them that does not change; nil: it may
 
-	list   []*group // by name
-	Insts  *InstSet // their numbers, in this order
-	of     []int32  // of each instance of from: its place among the groups; -1: it has no key
-	Order  []int32  // places of instances, those of one group side by side
-	Bounds []int32  // of group k they are order[bounds[k]:bounds[k+1]]
+	list   []*group        // by name
+	Insts  *column.InstSet // their numbers, in this order
+	of     []int32         // of each instance of from: its place among the groups; -1: it has no key
+	Order  []int32         // places of instances, those of one group side by side
+	Bounds []int32         // of group k they are order[bounds[k]:bounds[k+1]]
 }
 
 // Keys is what a grouping is to be made from.
 type Keys struct {
-	From    *InstSet
+	From    *column.InstSet
 	Kind    KeyKind
 	Source  string
-	Pattern *pattern.Regexp // the pattern
-	Names   *NameTable      // of a pattern or a label
-	Values  *Vector         // of a metric
-	Stays   bool            // the values are those of a sample, which does not change
+	Pattern *pattern.Regexp   // the pattern
+	Names   *column.NameTable // of a pattern or a label
+	Values  *column.Vector    // of a metric
+	Stays   bool              // the values are those of a sample, which does not change
 }
 
 // holds reports whether g is the grouping for some keys. The pattern is known to be the same.
@@ -171,7 +172,7 @@ func (n *groupNames) match(g *Grouping, k *Keys, members []*group) {
 }
 
 // within is where the instances of a set are in another one; -1: they are not.
-func within(s, other *InstSet) []int {
+func within(s, other *column.InstSet) []int {
 	at := slices.Repeat([]int{-1}, s.Len())
 	j := s.Join(other)
 	for p := range j.Insts.IDs() {
@@ -215,7 +216,7 @@ func (n *groupNames) look(g *Grouping, k *Keys, members []*group) {
 		}
 		next = at + 1
 		if numeric {
-			members[i] = n.keyed(FormatNumber(v.Type, v.Bits[at]))
+			members[i] = n.keyed(column.FormatNumber(v.Type, v.Bits[at]))
 		} else if known := n.byName[string(v.Blobs[at])]; known != nil { // takes no memory
 			members[i] = n.met(known)
 		} else {
@@ -248,7 +249,7 @@ func (g *Grouping) arrange(members []*group) {
 }
 
 // numbers is the set of some groups, that of a grouping before if it is the same: whoever takes values over it sees that nothing has changed.
-func (n *groupNames) numbers(list []*group) *InstSet {
+func (n *groupNames) numbers(list []*group) *column.InstSet {
 	for _, old := range n.recent {
 		if slices.Equal(old.list, list) {
 			return old.Insts
@@ -258,11 +259,11 @@ func (n *groupNames) numbers(list []*group) *InstSet {
 	for i, one := range list {
 		ids[i] = one.inst
 	}
-	return NewInstSet(ids)
+	return column.NewInstSet(ids)
 }
 
 // Spread says where the instances of g's set, those that have a group with a value, have it in a column over groups.
-func (g *Grouping) Spread(groups *InstSet) *Join {
+func (g *Grouping) Spread(groups *column.InstSet) *column.Join {
 	var at []int32 // in the column, of each of ids
 	ids := make([]pdu.Inst, 0, len(g.of))
 	for i, place := range g.of {
@@ -279,14 +280,14 @@ func (g *Grouping) Spread(groups *InstSet) *Join {
 	}
 	insts := g.from
 	if len(ids) < insts.Len() {
-		insts = NewInstSet(ids)
+		insts = column.NewInstSet(ids)
 	}
-	return NewJoin(insts, groups, at)
+	return column.NewJoin(insts, groups, at)
 }
 
 // Renamed returns the groups of domain d that have the names of some other numbers, and where those are in their set: known and
 // at if they still hold, else new ones, in the memory of at. It notes that the groups are used.
-func (g *Groups) Renamed(d pdu.InDom, known *Grouping, names *NameTable, from *InstSet, at []int32) (*Grouping, []int32) {
+func (g *Groups) Renamed(d pdu.InDom, known *Grouping, names *column.NameTable, from *column.InstSet, at []int32) (*Grouping, []int32) {
 	n := g.domain(d)
 	if known == nil || known.in != n || known.from != from || known.gone != n.gone {
 		known, at = n.renamed(names, from, at[:0])
@@ -297,7 +298,7 @@ func (g *Groups) Renamed(d pdu.InDom, known *Grouping, names *NameTable, from *I
 
 // renamed is the groups that have the names of some of other numbers, and where those are in their set. It keeps what a
 // grouping does, but for who is in which group.
-func (n *groupNames) renamed(names *NameTable, from *InstSet, at []int32) (*Grouping, []int32) {
+func (n *groupNames) renamed(names *column.NameTable, from *column.InstSet, at []int32) (*Grouping, []int32) {
 	g := &Grouping{in: n, from: from}
 	for i, id := range from.IDs() {
 		if name, ok := names.Name(id); ok {

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/pdu"
 )
 
@@ -100,12 +101,12 @@ type groupNames struct {
 	inDom  pdu.InDom
 	byName map[string]*group
 	byInst map[pdu.Inst]*group
-	table  *NameTable  // of all; nil: to be made
-	sorted []*group    // all by name; nil: to be made
-	recent []*Grouping // the last one that was made or met again first
-	rounds uint32      // groupings made
-	gone   uint32      // times that groups have been forgotten
-	most   int         // groups before some are forgotten
+	table  *column.NameTable // of all; nil: to be made
+	sorted []*group          // all by name; nil: to be made
+	recent []*Grouping       // the last one that was made or met again first
+	rounds uint32            // groupings made
+	gone   uint32            // times that groups have been forgotten
+	most   int               // groups before some are forgotten
 	swept  int64
 }
 
@@ -218,14 +219,14 @@ func (g *Groups) Find(d pdu.InDom, id pdu.Inst, name string) (pdu.Instance, bool
 }
 
 // Table is the names of all groups of a domain, what their names select, and their labels, which are these names.
-func (g *Groups) Table(d pdu.InDom) *NameTable {
+func (g *Groups) Table(d pdu.InDom) *column.NameTable {
 	n := g.domain(d)
 	if n.table == nil {
 		names, selectors := make(map[pdu.Inst]string, len(n.byInst)), make(map[string]pdu.Inst, len(n.byInst))
 		for id, one := range n.byInst {
 			names[id], selectors[one.name] = one.name, id
 		}
-		n.table = NewNameTable(names, selectors)
+		n.table = column.NewNameTable(names, selectors)
 	}
 	return n.table
 }

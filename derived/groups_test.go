@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/pdu"
 )
 
@@ -35,12 +36,12 @@ func newGrouper(t *testing.T) *grouper {
 func (g *grouper) at(now time.Time, texts ...string) []pdu.Inst {
 	g.Helper()
 	g.Begin(now)
-	ids, values := make([]pdu.Inst, len(texts)), &Vector{Type: pdu.TypeString}
+	ids, values := make([]pdu.Inst, len(texts)), &column.Vector{Type: pdu.TypeString}
 	for i, text := range texts {
 		ids[i] = pdu.Inst(i)
 		values.Blobs = append(values.Blobs, []byte(text))
 	}
-	values.Insts = NewInstSet(ids)
+	values.Insts = column.NewInstSet(ids)
 	g.last = g.Grouping(kinds, g.last, &Keys{From: values.Insts, Kind: KeyMetric, Values: values})
 	return g.last.Insts.IDs()
 }
@@ -75,8 +76,8 @@ func TestGroupsAreListedWhileTheyMayBeServed(t *testing.T) {
 // Groups that only the names of others have are listed as well: there is a value for them in this domain.
 func TestGroupsThatAreRenamedAreListed(t *testing.T) {
 	g := newGrouper(t)
-	others := NewNameTable(map[pdu.Inst]string{1: "a", 2: "b"}, nil)
-	from := NewInstSet([]pdu.Inst{1, 2})
+	others := column.NewNameTable(map[pdu.Inst]string{1: "a", 2: "b"}, nil)
+	from := column.NewInstSet([]pdu.Inst{1, 2})
 	var renamed *Grouping
 	var at []int32
 	for s := int64(0); s <= 3*groupServed; s += 10 {

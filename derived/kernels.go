@@ -3,6 +3,7 @@ package derived
 import (
 	"math"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -98,14 +99,14 @@ func smaller(t pdu.Type) func(dst, a, b []uint64) {
 func largerDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = FromDouble(max(ToDouble(a[i]), ToDouble(b[i])))
+		dst[i] = column.FromDouble(max(column.ToDouble(a[i]), column.ToDouble(b[i])))
 	}
 }
 
 func smallerDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = FromDouble(min(ToDouble(a[i]), ToDouble(b[i])))
+		dst[i] = column.FromDouble(min(column.ToDouble(a[i]), column.ToDouble(b[i])))
 	}
 }
 
@@ -177,25 +178,25 @@ func converters(from, to pdu.Type) func(dst, a []uint64) {
 
 func inDouble[T int32 | int64 | uint64](dst, a []uint64) {
 	for i, v := range a {
-		dst[i] = FromDouble(float64(T(v)))
+		dst[i] = column.FromDouble(float64(T(v)))
 	}
 }
 
 func inSingle[T int32 | int64 | uint64](dst, a []uint64) {
 	for i, v := range a {
-		dst[i] = FromFloat(float32(T(v)))
+		dst[i] = column.FromFloat(float32(T(v)))
 	}
 }
 
 func widened(dst, a []uint64) {
 	for i, v := range a {
-		dst[i] = FromDouble(float64(ToFloat(v)))
+		dst[i] = column.FromDouble(float64(column.ToFloat(v)))
 	}
 }
 
 func narrowed(dst, a []uint64) {
 	for i, v := range a {
-		dst[i] = FromFloat(float32(ToDouble(v)))
+		dst[i] = column.FromFloat(float32(column.ToDouble(v)))
 	}
 }
 
@@ -213,15 +214,15 @@ func scale(f Factor, dst, a []uint64) {
 	switch inverse := 1 / f.Divisor; {
 	case fraction == 0.5 && f.Multiplier == 1:
 		for i, v := range a {
-			dst[i] = FromDouble(ToDouble(v) * inverse)
+			dst[i] = column.FromDouble(column.ToDouble(v) * inverse)
 		}
 	case f.Divisor == 1:
 		for i, v := range a {
-			dst[i] = FromDouble(ToDouble(v) * f.Multiplier)
+			dst[i] = column.FromDouble(column.ToDouble(v) * f.Multiplier)
 		}
 	default:
 		for i, v := range a {
-			dst[i] = FromDouble(ToDouble(v) / f.Divisor * f.Multiplier)
+			dst[i] = column.FromDouble(column.ToDouble(v) / f.Divisor * f.Multiplier)
 		}
 	}
 }
@@ -236,7 +237,7 @@ func truths(t pdu.Type, dst, a []uint64) {
 		mask = math.MaxInt64
 	}
 	for i, v := range a {
-		dst[i] = Truth(v&mask != 0)
+		dst[i] = column.Truth(v&mask != 0)
 	}
 }
 

@@ -3,6 +3,7 @@ package derived
 import (
 	"math"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -88,7 +89,7 @@ func absolute(t pdu.Type, dst, a []uint64) {
 func doubles(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
 	return func(_ pdu.Type, dst, a []uint64) {
 		for i, v := range a {
-			dst[i] = FromDouble(f(ToDouble(v)))
+			dst[i] = column.FromDouble(f(column.ToDouble(v)))
 		}
 	}
 }
@@ -99,9 +100,9 @@ func rounded(f func(float64) float64) func(t pdu.Type, dst, a []uint64) {
 		for i, v := range a {
 			switch t {
 			case pdu.TypeFloat:
-				v = FromFloat(float32(f(float64(ToFloat(v))) + 0))
+				v = column.FromFloat(float32(f(float64(column.ToFloat(v))) + 0))
 			case pdu.TypeDouble:
-				v = FromDouble(f(ToDouble(v)) + 0)
+				v = column.FromDouble(f(column.ToDouble(v)) + 0)
 			default:
 			}
 			dst[i] = v

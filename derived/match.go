@@ -3,15 +3,16 @@ package derived
 import (
 	"strings"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/pdu"
 )
 
 // match is the instances that a pattern selects from a set under certain names. A cell keeps its
 // last one, which holds while names and instances stay the same.
 type match struct {
-	from  *InstSet
-	names *NameTable
-	insts *InstSet
+	from  *column.InstSet
+	names *column.NameTable
+	insts *column.InstSet
 	at    []int32 // their positions in from
 }
 
@@ -33,16 +34,16 @@ func (e *Evaluation) matchSome(i int32, s *step, c *cell) {
 	}
 	c.v.Insts = m.match.insts
 	if a.Type.Numeric() {
-		Gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
+		column.Gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
 		return
 	}
 	m.blobs = fit(m.blobs, len(m.match.at))
-	Gather(m.blobs, a.Blobs, m.match.at)
+	column.Gather(m.blobs, a.Blobs, m.match.at)
 	c.v.Blobs = m.blobs
 }
 
 // selectSome makes m.match the outcome of a pattern.
-func (e *Evaluation) selectSome(s *step, m *rest, from *InstSet, names *NameTable) {
+func (e *Evaluation) selectSome(s *step, m *rest, from *column.InstSet, names *column.NameTable) {
 	re := e.set.program.patterns[s.b]
 	m.ids = m.ids[:0]
 	m.match = match{from: from, names: names, at: m.match.at[:0]}

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/pdu"
 )
 
@@ -18,15 +19,15 @@ func total(t pdu.Type, a []uint64, _ float64) uint64 {
 	case pdu.TypeDouble:
 		sum := 0.0
 		for _, v := range a {
-			sum += ToDouble(v)
+			sum += column.ToDouble(v)
 		}
-		return FromDouble(sum)
+		return column.FromDouble(sum)
 	case pdu.TypeFloat:
 		sum := float32(0)
 		for _, v := range a {
-			sum += ToFloat(v)
+			sum += column.ToFloat(v)
 		}
-		return FromFloat(sum)
+		return column.FromFloat(sum)
 	}
 	sum := uint64(0)
 	for _, v := range a {
@@ -42,13 +43,13 @@ func total(t pdu.Type, a []uint64, _ float64) uint64 {
 func average(t pdu.Type, a []uint64, _ float64) uint64 {
 	sum := 0.0
 	if t == pdu.TypeDouble {
-		sum = ToDouble(total(t, a, 0))
+		sum = column.ToDouble(total(t, a, 0))
 	} else {
 		for _, v := range a {
 			sum += t.Float64(v)
 		}
 	}
-	return FromFloat(float32(sum / float64(len(a))))
+	return column.FromFloat(float32(sum / float64(len(a))))
 }
 
 // largest is the maximum of one value at least. It passes over numbers that do not compare, but for the first one.
@@ -74,21 +75,21 @@ func flip(t pdu.Type) uint64 {
 func furthest(t pdu.Type, a []uint64, flip uint64) uint64 {
 	switch t {
 	case pdu.TypeDouble:
-		most := ToDouble(a[0] ^ flip)
+		most := column.ToDouble(a[0] ^ flip)
 		for _, v := range a[1:] {
-			if n := ToDouble(v ^ flip); n > most {
+			if n := column.ToDouble(v ^ flip); n > most {
 				most = n
 			}
 		}
-		return FromDouble(most) ^ flip
+		return column.FromDouble(most) ^ flip
 	case pdu.TypeFloat:
-		most := ToFloat(a[0] ^ flip)
+		most := column.ToFloat(a[0] ^ flip)
 		for _, v := range a[1:] {
-			if n := ToFloat(v ^ flip); n > most {
+			if n := column.ToFloat(v ^ flip); n > most {
 				most = n
 			}
 		}
-		return FromFloat(most) ^ flip
+		return column.FromFloat(most) ^ flip
 	case pdu.Type32:
 		return uint64(uint32(furthestInteger[int32](a, flip))) ^ flip
 	case pdu.Type64:
@@ -117,7 +118,7 @@ func deviation(t pdu.Type, a []uint64, _ float64) uint64 {
 		d := t.Float64(v) - mean
 		squares += d * d
 	}
-	return FromDouble(math.Sqrt(squares / float64(len(a))))
+	return column.FromDouble(math.Sqrt(squares / float64(len(a))))
 }
 
 // percentile is the nearest rank: the smallest value that n percent of the values do not exceed. What is not a number does not
@@ -176,9 +177,9 @@ func settle[T any](list []T, at int, order func(x, y T) int) {
 func ascending(t pdu.Type) func(x, y uint64) int {
 	switch t {
 	case pdu.TypeDouble:
-		return func(x, y uint64) int { return cmp.Compare(ToDouble(x), ToDouble(y)) }
+		return func(x, y uint64) int { return cmp.Compare(column.ToDouble(x), column.ToDouble(y)) }
 	case pdu.TypeFloat:
-		return func(x, y uint64) int { return cmp.Compare(ToFloat(x), ToFloat(y)) }
+		return func(x, y uint64) int { return cmp.Compare(column.ToFloat(x), column.ToFloat(y)) }
 	case pdu.Type32:
 		return func(x, y uint64) int { return cmp.Compare(int32(uint32(x)), int32(uint32(y))) }
 	case pdu.Type64:

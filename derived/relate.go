@@ -1,6 +1,7 @@
 package derived
 
 import (
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -32,28 +33,28 @@ func (r relations) of(op syntax.Op) func(dst, a, b []uint64) { return r[op-synta
 func less[T int32 | int64 | uint64](dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = Truth(T(a[i]) < T(b[i]))
+		dst[i] = column.Truth(T(a[i]) < T(b[i]))
 	}
 }
 
 func lessEqual[T int32 | int64 | uint64](dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = Truth(T(a[i]) <= T(b[i]))
+		dst[i] = column.Truth(T(a[i]) <= T(b[i]))
 	}
 }
 
 func equal[T int32 | int64 | uint64](dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = Truth(T(a[i]) == T(b[i]))
+		dst[i] = column.Truth(T(a[i]) == T(b[i]))
 	}
 }
 
 func unequal[T int32 | int64 | uint64](dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = Truth(T(a[i]) != T(b[i]))
+		dst[i] = column.Truth(T(a[i]) != T(b[i]))
 	}
 }
 
@@ -64,28 +65,28 @@ func greater[T int32 | int64 | uint64](dst, a, b []uint64) { less[T](dst, b, a) 
 func lessDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = Truth(ToDouble(a[i]) < ToDouble(b[i]))
+		dst[i] = column.Truth(column.ToDouble(a[i]) < column.ToDouble(b[i]))
 	}
 }
 
 func lessEqualDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = Truth(ToDouble(a[i]) <= ToDouble(b[i]))
+		dst[i] = column.Truth(column.ToDouble(a[i]) <= column.ToDouble(b[i]))
 	}
 }
 
 func equalDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = Truth(ToDouble(a[i]) == ToDouble(b[i]))
+		dst[i] = column.Truth(column.ToDouble(a[i]) == column.ToDouble(b[i]))
 	}
 }
 
 func unequalDouble(dst, a, b []uint64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
-		dst[i] = Truth(ToDouble(a[i]) != ToDouble(b[i]))
+		dst[i] = column.Truth(column.ToDouble(a[i]) != column.ToDouble(b[i]))
 	}
 }
 

@@ -3,6 +3,7 @@ package derived
 import (
 	"time"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/pdu"
 )
 
@@ -14,12 +15,12 @@ type Sample interface {
 	// Values returns the values of an operand, or a Vector with the code it answered.
 	// Never nil; a metric that the sample lacks has the code pdu.ErrAgain. hint is for the sample: 0 at first, then
 	// what Values has left there for the same metric, of this sample or of another one. Samples are much alike.
-	Values(id pdu.PMID, hint *int32) *Vector
+	Values(id pdu.PMID, hint *int32) *column.Vector
 
 	// Names returns what is known of the names of an instance domain; nil is an empty table.
-	Names(d pdu.InDom) *NameTable
+	Names(d pdu.InDom) *column.NameTable
 
 	// Members returns the instances of a domain, for constants that are defined over one;
 	// nil when they are not known.
-	Members(d pdu.InDom) *InstSet
+	Members(d pdu.InDom) *column.InstSet
 }

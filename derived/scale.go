@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"math/bits"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/pdu"
 )
 
@@ -178,9 +179,9 @@ func (c *extraScale) convert(t pdu.Type, b uint64) uint64 {
 	v := (t.Float64(b)-c.before)*c.multiplier/c.divisor + c.after
 	switch t {
 	case pdu.TypeFloat:
-		return FromFloat(float32(v))
+		return column.FromFloat(float32(v))
 	case pdu.TypeDouble:
-		return FromDouble(v)
+		return column.FromDouble(v)
 	case pdu.TypeU64:
 		return cutUnsigned(v)
 	case pdu.Type64:
@@ -287,9 +288,9 @@ func (c *Converter) Convert(t pdu.Type, dst, src []uint64) {
 	for i, b := range src {
 		switch t {
 		case pdu.TypeFloat:
-			b = FromFloat(ToFloat(b) * c.single)
+			b = column.FromFloat(column.ToFloat(b) * c.single)
 		case pdu.TypeDouble:
-			b = FromDouble(ToDouble(b) * c.float)
+			b = column.FromDouble(column.ToDouble(b) * c.float)
 		case pdu.TypeU64:
 			b = c.unsigned(b)
 		case pdu.Type64:

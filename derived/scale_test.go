@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/pdu"
 	"pmdaderived/test/conformance"
@@ -57,7 +58,7 @@ func TestConverterTable(t *testing.T) {
 		typ := derivedtest.TypeOf(row.Type)
 		numbers := []uint64{derivedtest.ScanNumber(t, typ, row.Value)}
 		c.Convert(typ, numbers, numbers)
-		good := assert.Equal(t, FormatNumber(typ, derivedtest.ScanNumber(t, typ, row.Result)), FormatNumber(typ, numbers[0]), key)
+		good := assert.Equal(t, column.FormatNumber(typ, derivedtest.ScanNumber(t, typ, row.Result)), column.FormatNumber(typ, numbers[0]), key)
 		tally.Count("unitstables", different, !good)
 	}
 	tally.Report(t)
@@ -141,7 +142,7 @@ func TestConverterIsExact(t *testing.T) {
 			numbers := []uint64{bits}
 			c.Convert(typ, numbers, numbers)
 			require.Equal(t, derivedtest.Amount{Exact: new(big.Float).SetPrec(2000).SetInt(want)}.As(typ), numbers[0],
-				"%s %s from %s to %s", typ, FormatNumber(typ, bits), from, to)
+				"%s %s from %s to %s", typ, column.FormatNumber(typ, bits), from, to)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package derived
 
-import "pmdaderived/pdu"
+import (
+	"pmdaderived/derived/column"
+	"pmdaderived/pdu"
+)
 
 // ternary selects between two operands, for each instance if the guard is a set. Only what is
 // selected matters: the other operand may be an error or have no values.
@@ -21,7 +24,7 @@ func (e *Evaluation) ternary(i int32, s *step, c *cell) {
 
 // whole makes one operand the result. A single value becomes one for each instance of the other
 // operand where the result is a set.
-func (e *Evaluation) whole(i int32, s *step, c *cell, chosen, other *Vector) {
+func (e *Evaluation) whole(i int32, s *step, c *cell, chosen, other *column.Vector) {
 	switch {
 	case chosen.Code < 0:
 		c.v.Code = chosen.Code
@@ -47,7 +50,7 @@ func (e *Evaluation) whole(i int32, s *step, c *cell, chosen, other *Vector) {
 
 // perInstance lets the guard choose for each of its instances. An instance for which the chosen
 // operand has no value is left out; when none is left, an error that was chosen is the result.
-func (e *Evaluation) perInstance(i int32, c *cell, guard, a, b *Vector) {
+func (e *Evaluation) perInstance(i int32, c *cell, guard, a, b *column.Vector) {
 	numeric := c.v.Type.Numeric()
 	if numeric && covers(a, guard) && covers(b, guard) {
 		c.v.Insts = guard.Insts
@@ -100,12 +103,12 @@ func (e *Evaluation) perInstance(i int32, c *cell, guard, a, b *Vector) {
 }
 
 // covers reports whether v has a value for every instance of guard, at the same places.
-func covers(v, guard *Vector) bool {
+func covers(v, guard *column.Vector) bool {
 	return v.Code >= 0 && v.Len() > 0 && (v.Insts == nil || v.Insts == guard.Insts)
 }
 
 // choose selects between two operands that have all instances of the guard.
-func (e *Evaluation) choose(dst, guard []uint64, a, b *Vector) {
+func (e *Evaluation) choose(dst, guard []uint64, a, b *column.Vector) {
 	x := source{bits: a.Bits, single: a.Insts == nil}
 	y := source{bits: b.Bits, single: b.Insts == nil}
 	scratch := e.blocks()
@@ -119,7 +122,7 @@ func (e *Evaluation) choose(dst, guard []uint64, a, b *Vector) {
 
 // find returns the position of an instance's value, probably hint: 0 for a single value, -1 if there
 // is none.
-func find(v *Vector, id pdu.Inst, hint int) int {
+func find(v *column.Vector, id pdu.Inst, hint int) int {
 	switch {
 	case v.Code < 0 || v.Len() == 0:
 		return -1

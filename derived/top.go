@@ -3,6 +3,8 @@ package derived
 import (
 	"cmp"
 	"slices"
+
+	"pmdaderived/derived/column"
 )
 
 // top keeps the instances with the largest values, or the smallest: of equal ones those with the smaller numbers. What is not a
@@ -33,7 +35,7 @@ func (e *Evaluation) top(i int32, s *step, c *cell) {
 	kept := m.match.at[:k]
 	slices.Sort(kept)
 	m.ids = fit(m.ids, k)
-	Gather(m.ids, ids, kept)
+	column.Gather(m.ids, ids, kept)
 	c.v.Insts = m.instances()
-	Gather(e.numbers(i, c, k), a.Bits, kept)
+	column.Gather(e.numbers(i, c, k), a.Bits, kept)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -95,22 +96,22 @@ func (s *Set) Key(w *Window) string {
 
 // Results are what windows come to. Immutable.
 type Results struct {
-	Values []*Vector // of each of [Set.Windows]
+	Values []*column.Vector // of each of [Set.Windows]
 
 	// Names are those of groups, by their numbers in Values. Nil: they have the numbers that the evaluation gives them.
-	Names map[pdu.InDom]*NameTable
+	Names map[pdu.InDom]*column.NameTable
 }
 
 // Over gives e what the windows come to, after a Reset and before any Value that is computed from them.
 func (e *Evaluation) Over(r *Results) { e.results = r }
 
 // Operand computes the operand of a window, as Value does.
-func (e *Evaluation) Operand(w *Window) *Vector { return e.step(w.root) }
+func (e *Evaluation) Operand(w *Window) *column.Vector { return e.step(w.root) }
 
 // window is what a window comes to.
-func (e *Evaluation) window(s *step, at *slot) *Vector {
+func (e *Evaluation) window(s *step, at *slot) *column.Vector {
 	if e.results == nil {
-		return &Vector{Code: pdu.ErrAgain}
+		return &column.Vector{Code: pdu.ErrAgain}
 	}
 	w, v := e.set.program.windows[s.id], e.results.Values[s.id]
 	if !w.Own || v.Insts == nil {
@@ -127,6 +128,6 @@ func (e *Evaluation) window(s *step, at *slot) *Vector {
 	m := at.cell.more()
 	m.grouping, m.match.at = groups.Renamed(d, m.grouping, names, v.Insts, m.match.at)
 	m.bits = fit(m.bits, len(m.match.at))
-	Gather(m.bits, v.Bits, m.match.at)
-	return &Vector{Type: v.Type, Insts: m.grouping.Insts, Bits: m.bits}
+	column.Gather(m.bits, v.Bits, m.match.at)
+	return &column.Vector{Type: v.Type, Insts: m.grouping.Insts, Bits: m.bits}
 }
