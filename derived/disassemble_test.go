@@ -55,10 +55,10 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 	case opScale:
 		words = append(words, fmt.Sprintf("/%g *%g", p.factors[s.b].Divisor, p.factors[s.b].Multiplier))
 	case opRescale:
-		c := p.converters[s.b]
-		words = append(words, fmt.Sprintf("*%s /%s", c.num, c.den))
-		if x := c.extra; x != nil {
-			words = append(words, fmt.Sprintf("-%g *%g /%g +%g", x.before, x.multiplier, x.divisor, x.after))
+		f, offset := p.converters[s.b].Factor()
+		words = append(words, fmt.Sprintf("*%g /%g", f.Multiplier, f.Divisor))
+		if offset != 0 {
+			words = append(words, fmt.Sprintf("%+g", offset))
 		}
 	case opSelect:
 		words = append(words, fmt.Sprintf("%q", p.texts[s.b]))
