@@ -3,6 +3,7 @@ package derived
 import (
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
 
@@ -136,7 +137,7 @@ func inSeconds(_ *checker, n *Node, _ *syntax.Call) Rule {
 	from := pdu.Units{Time: n.Units.Time, TimeScale: n.Units.TimeScale}
 	to, ok := pdu.Units{Time: n.Units.Time, TimeScale: pdu.TimeSec}, from.Time == 0
 	if !ok {
-		n.Converter, ok = NewConverter(from, to)
+		n.Converter, ok = units.NewConverter(from, to)
 	}
 	if !ok || from.Time == -8 { // there is no ninth power, see [pdu.Units]
 		return RuleRateDimension
@@ -156,7 +157,7 @@ func perSecond(n *Node) {
 func rescaled(_ *checker, n *Node, e *syntax.Call) Rule {
 	to, _, _ := pdu.ParseUnits(e.Literal().Text) // judged when the definition was parsed
 	ok := false
-	if n.Converter, ok = NewConverter(n.Units, to); !ok {
+	if n.Converter, ok = units.NewConverter(n.Units, to); !ok {
 		return RuleRescaleDimension
 	}
 	n.Units = to

@@ -3,6 +3,7 @@ package derived
 import (
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
 
@@ -157,9 +158,9 @@ func Promoted(x, y pdu.Type) pdu.Type {
 
 // widen notes the conversions of n's operands to common scales and returns the units they then have.
 func (n *Node) widen(x, y *Node) (ux, uy pdu.Units) {
-	fx, fy, ux, uy := Widen(x.Units, y.Units)
+	fx, fy, ux, uy := units.Widen(x.Units, y.Units)
 	if !fx.Trivial() || !fy.Trivial() {
-		n.Factors = []Factor{fx, fy}
+		n.Factors = []units.Factor{fx, fy}
 	}
 	return ux, uy
 }
@@ -175,7 +176,7 @@ func (n *Node) arithmeticUnits(op syntax.Op, x, y *Node) bool {
 			sign = -1
 		}
 		ux, uy := n.widen(x, y)
-		n.Units, ok = Product(ux, uy, sign)
+		n.Units, ok = units.Product(ux, uy, sign)
 	case x.Units.SameDimension(y.Units):
 		n.Units, _ = n.widen(x, y)
 	case x.constant(): // none and a count: those of the left operand, unless it is a constant

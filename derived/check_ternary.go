@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"pmdaderived/derived/syntax"
+	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
 
@@ -75,7 +76,7 @@ func like(n, other *Node) *Node {
 // ternaryOperands returns the first respect in which the metadata of the operands differs. Equivalent domains are different ones
 // here, as in libpcp; groups meet as elsewhere.
 func (c *checker) ternaryOperands(x, y *Node) Rule {
-	ax, ay := AxesOf(x.Units), AxesOf(y.Units)
+	ax, ay := units.AxesOf(x.Units), units.AxesOf(y.Units)
 	met := c.set.Meet(x, y)
 	switch {
 	case x.Type != y.Type:
@@ -84,11 +85,11 @@ func (c *checker) ternaryOperands(x, y *Node) Rule {
 		return RuleTernaryInDom
 	case x.Sem != y.Sem:
 		return RuleTernarySemantics
-	case ax[Space] != ay[Space]:
+	case ax[units.Space] != ay[units.Space]:
 		return RuleTernarySpace
-	case ax[Time] != ay[Time]:
+	case ax[units.Time] != ay[units.Time]:
 		return RuleTernaryTime
-	case ax[Count] != ay[Count]:
+	case ax[units.Count] != ay[units.Count]:
 		return RuleTernaryCount
 	case !x.Units.SameExtra(y.Units):
 		return RuleTernaryExtra

@@ -6,6 +6,7 @@ import (
 
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
 
@@ -107,7 +108,7 @@ func alike(c *checker, n *Node, e *syntax.Call) Rule {
 		}
 	}
 	n.Desc = common.Desc
-	factors := slices.Repeat([]Factor{One}, len(n.Kids))
+	factors := slices.Repeat([]units.Factor{units.One}, len(n.Kids))
 	for i, x := range n.Kids {
 		if c.set.Meet(n, x) == Apart { // groups of what is no longer there
 			return RuleInDom
@@ -115,7 +116,7 @@ func alike(c *checker, n *Node, e *syntax.Call) Rule {
 		if !counts(i) || !x.Units.SameDimension(n.Units) {
 			continue
 		}
-		if factors[i], _, _, _ = Widen(x.Units, n.Units); !factors[i].Trivial() {
+		if factors[i], _, _, _ = units.Widen(x.Units, n.Units); !factors[i].Trivial() {
 			n.Factors, n.Type = factors, pdu.TypeDouble
 		}
 	}
@@ -134,7 +135,7 @@ func fallsBack(c *checker, n *Node, e *syntax.Call) Rule {
 		return rule
 	}
 	switch {
-	case Promoted(x.Type, y.Type) != x.Type, AxesOf(x.Units) != AxesOf(y.Units), !x.Units.SameExtra(y.Units):
+	case Promoted(x.Type, y.Type) != x.Type, units.AxesOf(x.Units) != units.AxesOf(y.Units), !x.Units.SameExtra(y.Units):
 		return RuleDefaultFit
 	case y.InDom != pdu.NoInDom && (x.InDom == pdu.NoInDom || c.set.Meet(x, y) == LeftGroups || c.set.Meet(x, y) == Apart):
 		return RuleInDom

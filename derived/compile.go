@@ -7,6 +7,7 @@ import (
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/pattern"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
 
@@ -24,7 +25,7 @@ type compiler struct {
 	spans     map[treeAt]int32 // see instances
 	patternOf map[string]int32
 	textOf    map[string]int32
-	factorOf  map[Factor]int32
+	factorOf  map[units.Factor]int32
 	unitsOf   map[[2]pdu.Units]int32
 }
 
@@ -41,7 +42,7 @@ func newCompiler(s *Set, n int) *compiler {
 		reads: make([]bool, 0, n), walked: make([]uint32, 0, n), users: make([]uint8, 0, n), needs: make(map[int32]*Needs),
 		known: make(map[step]int32, n), trees: make(map[treeAt]int32), spans: make(map[treeAt]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
-		factorOf: make(map[Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
+		factorOf: make(map[units.Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
 	}
 }
 
@@ -400,7 +401,7 @@ func (c *compiler) convert(a int32, to pdu.Type) int32 {
 	return c.add(step{op: opConvert, typ: to, from: from, set: c.program.steps[a].set, a: a})
 }
 
-func (c *compiler) scale(a int32, f Factor) int32 {
+func (c *compiler) scale(a int32, f units.Factor) int32 {
 	if f.Trivial() {
 		return a
 	}

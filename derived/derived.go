@@ -2,6 +2,7 @@ package derived
 
 import (
 	"pmdaderived/derived/column"
+	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
 
@@ -11,6 +12,12 @@ type (
 	InstSet   = column.InstSet
 	NameTable = column.NameTable
 )
+
+// Factor converts values to another scale of the same dimension: see [units.Factor].
+type Factor = units.Factor
+
+// One is the factor that changes nothing.
+var One = units.One //nolint:gochecknoglobals // a constant in all but syntax
 
 // NewInstSet makes a set of the given instances and keeps ids.
 func NewInstSet(ids []pdu.Inst) *InstSet { return column.NewInstSet(ids) }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pmdaderived/derived/syntax"
+	"pmdaderived/derived/units"
 )
 
 // Line is one node of a metric's tree as people are shown it.
@@ -17,7 +18,7 @@ type Line struct {
 	// Conversion is applied to the node's values before the operator above takes them: to the scale
 	// of the other operand, of rescale(), or of rate() over a time. Offset is added then: temperatures
 	// have it.
-	Conversion Factor
+	Conversion units.Factor
 	Offset     float64
 
 	// Repeated says that the operands of the node are those of a node shown before; they are not
@@ -84,14 +85,14 @@ func (x *explainer) node(l Line) bool {
 }
 
 // conversion is applied to the values of an operand of n, and then the offset is added.
-func (n *Node) conversion(operand int) (f Factor, offset float64) {
+func (n *Node) conversion(operand int) (f units.Factor, offset float64) {
 	switch {
 	case n.Factors != nil:
 		return n.Factors[operand], 0
 	case n.Converter != nil:
 		return n.Converter.Factor()
 	}
-	return One, 0
+	return units.One, 0
 }
 
 // nameOf is how a definition is called whose tree took the place of what was written, "" if none.

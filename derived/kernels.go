@@ -5,6 +5,7 @@ import (
 
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
+	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
 
@@ -208,7 +209,7 @@ func extended(dst, a []uint64) {
 
 // scale works in the order of the stock library, so that results agree to the last bit. Dividing by a
 // power of two is multiplying by its reciprocal.
-func scale(f Factor, dst, a []uint64) {
+func scale(f units.Factor, dst, a []uint64) {
 	dst = dst[:len(a)]
 	fraction, _ := math.Frexp(f.Divisor)
 	switch inverse := 1 / f.Divisor; {

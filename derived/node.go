@@ -2,6 +2,7 @@ package derived
 
 import (
 	"pmdaderived/derived/syntax"
+	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
 
@@ -19,20 +20,20 @@ type Node struct {
 
 	// Factors are the scale conversions of the operands of a binary operator before it is
 	// applied, one for each of Kids; nil when there are none.
-	Factors []Factor
+	Factors []units.Factor
 
-	Value     uint64     // of a constant, as in Vector.Bits
-	Converter *Converter // of rescale(), and of rate() over a time
-	decided   bool       // the value is known while checking: a static guard may use it
-	Empty     bool       // novalue() or anon(): never a value
-	Fitted    bool       // a plain number with metadata of what stands beside it, where libpcp wants mkconst()
-	height    int32      // nodes on the longest path to a leaf, itself included
-	History   uint8      // earlier samples that the value needs
-	Adds      bool       // with a delta() that is not within a rate()
-	shifts    bool       // a counter whose members come and go: a sum for each group
-	over      bool       // a function over time, or computed from one
-	Key       *GroupKey  // of a set over groups: what they are made by
-	Other     *Node      // the tree of another definition that this is a use of; nil: it is none
+	Value     uint64           // of a constant, as in Vector.Bits
+	Converter *units.Converter // of rescale(), and of rate() over a time
+	decided   bool             // the value is known while checking: a static guard may use it
+	Empty     bool             // novalue() or anon(): never a value
+	Fitted    bool             // a plain number with metadata of what stands beside it, where libpcp wants mkconst()
+	height    int32            // nodes on the longest path to a leaf, itself included
+	History   uint8            // earlier samples that the value needs
+	Adds      bool             // with a delta() that is not within a rate()
+	shifts    bool             // a counter whose members come and go: a sum for each group
+	over      bool             // a function over time, or computed from one
+	Key       *GroupKey        // of a set over groups: what they are made by
+	Other     *Node            // the tree of another definition that this is a use of; nil: it is none
 }
 
 // GroupKey is what groups are made by.

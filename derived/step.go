@@ -2,6 +2,7 @@ package derived
 
 import (
 	"pmdaderived/derived/pattern"
+	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
 
@@ -79,8 +80,8 @@ type program struct {
 	steps      []step
 	kept       []bool // of each step: the result stays where it is, because not just one step takes it or it is one number
 	patterns   []*pattern.Regexp
-	converters []*Converter
-	factors    []Factor
+	converters []*units.Converter
+	factors    []units.Factor
 	texts      []string
 	windows    []*Window
 }

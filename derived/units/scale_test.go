@@ -1,4 +1,4 @@
-package derived
+package units
 
 import (
 	"bufio"
@@ -28,7 +28,7 @@ func TestConverterTable(t *testing.T) {
 		"DOUBLE 1 space-9 byte":               "1.2379400392853803e+27",
 		"DOUBLE 1 hour^3 nanosec^3":           "4.6656e+37",
 	}
-	f, err := os.Open("testdata/corpus/unitstables/conv.jsonl")
+	f, err := os.Open("../testdata/corpus/unitstables/conv.jsonl")
 	require.NoError(t, err)
 	defer f.Close()
 	tally := conformance.NewTally("in-process")
