@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"pmdaderived/derived/column"
+	"pmdaderived/derived/group"
 	"pmdaderived/pdu"
 )
 
@@ -16,29 +17,29 @@ func (e *Evaluation) names(d pdu.InDom, age uint8) *column.NameTable {
 }
 
 // numbering is what numbers the groups.
-func (e *Evaluation) numbering() *Groups {
+func (e *Evaluation) numbering() *group.Groups {
 	if e.groups == nil {
-		e.groups = NewGroups()
+		e.groups = group.NewGroups()
 	}
 	return e.groups
 }
 
 // grouping is how a step groups instances. A code says why it cannot be known.
-func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*Grouping, pdu.Code) {
+func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*group.Grouping, pdu.Code) {
 	d := pdu.InDom(s.id)
-	k := Keys{From: from, Kind: s.key}
+	k := group.Keys{From: from, Kind: s.key}
 	switch of := e.set.groupDomains[d].Of; s.key {
-	case KeyPattern:
+	case group.KeyPattern:
 		k.Pattern, k.Names = e.set.program.patterns[s.b], e.names(of, s.age)
 		k.Source = k.Pattern.String()
-	case KeyLabel:
+	case group.KeyLabel:
 		k.Source, k.Names = e.set.program.texts[s.b], e.names(of, s.age)
 	default:
 		if k.Values = e.step(s.b); k.Values.Code < 0 {
 			return nil, k.Values.Code
 		}
 	}
-	k.Stays = s.key == KeyMetric && e.steps[s.b].op == opOperand
+	k.Stays = s.key == group.KeyMetric && e.steps[s.b].op == opOperand
 	m := c.more()
 	m.grouping = e.numbering().Grouping(d, m.grouping, &k)
 	return m.grouping, 0

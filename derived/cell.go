@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pmdaderived/derived/column"
+	"pmdaderived/derived/group"
 	"pmdaderived/pdu"
 )
 
@@ -32,7 +33,7 @@ type rest struct {
 	made  *column.InstSet // the last set that instances made
 	match match
 
-	grouping *Grouping // the last one
+	grouping *group.Grouping // the last one
 }
 
 // numbers makes room for n numbers in the result of step i, a register if only one step takes it.

@@ -1,6 +1,7 @@
 package derived
 
 import (
+	"pmdaderived/derived/group"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -26,7 +27,7 @@ func (c *checker) grouped(n *Node, e *syntax.Call) *Error {
 		}
 	}
 	n.Key, n.shifts = made, n.Sem == pdu.SemCounter
-	if n.InDom = c.set.groupInDom(GroupDomain{Of: x.InDom, Label: e.By.LabelName()}); n.InDom == pdu.NoInDom {
+	if n.InDom = c.set.groupInDom(group.Domain{Of: x.InDom, Label: e.By.LabelName()}); n.InDom == pdu.NoInDom {
 		return c.fail(e, RuleGroupInDoms, called(e))
 	}
 	return nil
@@ -68,12 +69,12 @@ const (
 )
 
 // groupInDom is the instance domain of some groups, NoInDom if there is none for them. Those of a set are known once all of it is checked.
-func (s *checkedSet) groupInDom(g GroupDomain) pdu.InDom {
+func (s *checkedSet) groupInDom(g group.Domain) pdu.InDom {
 	if d, ok := s.groupInDoms[g]; ok {
 		return d
 	}
 	if s.groupInDoms == nil {
-		s.groupInDoms, s.groupDomains = make(map[GroupDomain]pdu.InDom), make(map[pdu.InDom]GroupDomain)
+		s.groupInDoms, s.groupDomains = make(map[group.Domain]pdu.InDom), make(map[pdu.InDom]group.Domain)
 	}
 	d := pdu.NewInDom(groupsOf, firstGroupSerial+len(s.groupInDoms))
 	if number := s.language.GroupInDom; number != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/group"
 	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
@@ -116,7 +117,7 @@ func TestCatalogue(t *testing.T) {
 			if rule >= RuleCycle {
 				defs = append(defs, used...)
 			}
-			l := language{GroupInDom: func(g GroupDomain) pdu.InDom {
+			l := language{GroupInDom: func(g group.Domain) pdu.InDom {
 				if g.Label == "full" {
 					return pdu.NoInDom
 				}

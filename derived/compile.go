@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pmdaderived/derived/column"
+	"pmdaderived/derived/group"
 	"pmdaderived/derived/pattern"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/derived/units"
@@ -373,15 +374,15 @@ func (c *compiler) instances(n *Node, age uint8) int32 {
 }
 
 // key is where the keys of groups are.
-func (c *compiler) key(g *GroupKey, age uint8) (at int32, kind KeyKind) {
+func (c *compiler) key(g *GroupKey, age uint8) (at int32, kind group.KeyKind) {
 	if g.Metric != nil {
-		return c.tree(g.Metric, age), KeyMetric
+		return c.tree(g.Metric, age), group.KeyMetric
 	}
 	key := g.By.Key.(*syntax.Literal)
 	if key.Kind == syntax.LabelName {
-		return entry(c.textOf, &c.program.texts, key.Text, key.Text), KeyLabel
+		return entry(c.textOf, &c.program.texts, key.Text, key.Text), group.KeyLabel
 	}
-	return c.pattern(key.Text), KeyPattern
+	return c.pattern(key.Text), group.KeyPattern
 }
 
 // computed is the type in which numbers of a type are computed.

@@ -1,6 +1,9 @@
 package derived
 
-import "pmdaderived/pdu"
+import (
+	"pmdaderived/derived/group"
+	"pmdaderived/pdu"
+)
 
 // Set is all metrics of one configuration, bound to one state of the collector's name space and
 // compiled together. It is immutable; a change of either side means a new Set.
@@ -9,7 +12,7 @@ type Set struct {
 	metrics []*Metric // as those of checked
 	program *program
 
-	groupDomains map[pdu.InDom]GroupDomain // of checked
+	groupDomains map[pdu.InDom]group.Domain // of checked
 }
 
 // Metric is a definition bound to a collector, with the steps that compute it. Immutable.
@@ -57,7 +60,7 @@ func (s *Set) Lookup(name string) (*Metric, bool) {
 func (s *Set) Steps() int { return len(s.program.steps) }
 
 // GroupDomains are the instance domains of ours that metrics of the set have, or what they are computed from; read-only.
-func (s *Set) GroupDomains() map[pdu.InDom]GroupDomain { return s.groupDomains }
+func (s *Set) GroupDomains() map[pdu.InDom]group.Domain { return s.groupDomains }
 
 // Needs tells what m must find in a sample; read-only.
 func (m *Metric) Needs() *Needs { return &m.needs }

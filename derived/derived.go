@@ -2,6 +2,7 @@ package derived
 
 import (
 	"pmdaderived/derived/column"
+	"pmdaderived/derived/group"
 	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
@@ -18,6 +19,16 @@ type Factor = units.Factor
 
 // One is the factor that changes nothing.
 var One = units.One //nolint:gochecknoglobals // a constant in all but syntax
+
+// Groups of instances, as in sum(x) by (KEY); see package group.
+type (
+	Groups      = group.Groups
+	Group       = group.Group
+	GroupDomain = group.Domain
+)
+
+// NewGroups makes one that knows no group.
+func NewGroups() *Groups { return group.NewGroups() }
 
 // NewInstSet makes a set of the given instances and keeps ids.
 func NewInstSet(ids []pdu.Inst) *InstSet { return column.NewInstSet(ids) }

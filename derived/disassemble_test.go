@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pmdaderived/derived/column"
+	"pmdaderived/derived/group"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
 )
@@ -73,10 +74,10 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 			words = append(words, syntax.Func(s.syntax).String())
 		}
 		words = append(words, pdu.InDom(s.id).String())
-		if s.key == KeyLabel {
+		if s.key == group.KeyLabel {
 			words = append(words, "label("+p.texts[s.b]+")")
 		}
-		if s.key == KeyPattern {
+		if s.key == group.KeyPattern {
 			words = append(words, fmt.Sprintf("/%s/", p.patterns[s.b]))
 		}
 	case opRename:

@@ -2,6 +2,7 @@ package derived
 
 import (
 	"pmdaderived/derived/column"
+	"pmdaderived/derived/group"
 	"pmdaderived/pdu"
 )
 
@@ -17,8 +18,8 @@ type Evaluation struct {
 
 	results   *Results // of the windows; nil: not known
 	registers registers
-	scratch   *blocks // nil: not needed yet
-	groups    *Groups // nil: not needed yet
+	scratch   *blocks       // nil: not needed yet
+	groups    *group.Groups // nil: not needed yet
 }
 
 // NewEvaluation makes an evaluation without samples; every metric has no values yet.
@@ -27,7 +28,7 @@ func (s *Set) NewEvaluation() *Evaluation {
 }
 
 // Number makes e number groups as others do that have the same.
-func (e *Evaluation) Number(g *Groups) { e.groups = g }
+func (e *Evaluation) Number(g *group.Groups) { e.groups = g }
 
 // Set is the set that e evaluates.
 func (e *Evaluation) Set() *Set { return e.set }
@@ -138,12 +139,12 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		e.release(s.c)
 	case opGroup:
 		e.group(i, s, c)
-		if s.key == KeyMetric {
+		if s.key == group.KeyMetric {
 			e.release(s.b)
 		}
 	case opSpread:
 		e.spread(i, s, c)
-		if s.key == KeyMetric {
+		if s.key == group.KeyMetric {
 			e.release(s.b)
 		}
 		e.release(s.c)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pmdaderived/derived/group"
 	"pmdaderived/pdu"
 )
 
@@ -18,7 +19,7 @@ type language struct {
 
 	// GroupInDom numbers instance domains of ours. It is asked while a Set is made, and gives the same the same number,
 	// or NoInDom if there is none left. Nil: they are numbered in the order in which the Set meets them, as those of domain 510.
-	GroupInDom func(GroupDomain) pdu.InDom
+	GroupInDom func(group.Domain) pdu.InDom
 }
 
 // InDomMaps tells which instance domains have the same instances, though they belong to different agents. The

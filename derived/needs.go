@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"pmdaderived/derived/group"
 	"pmdaderived/pdu"
 )
 
@@ -83,9 +84,9 @@ func distinct[T comparable](list []T, compare func(T, T) int) []T {
 func (c *compiler) need(n *Needs, s *step) {
 	d := pdu.InDom(s.id)
 	switch of := c.set.groupDomains[d].Of; s.key {
-	case KeyPattern:
+	case group.KeyPattern:
 		c.naming(n, of)
-	case KeyLabel:
+	case group.KeyLabel:
 		n.Labels = append(n.Labels, Selector{of, c.program.texts[s.b]})
 	default:
 	}

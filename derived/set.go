@@ -1,6 +1,9 @@
 package derived
 
-import "pmdaderived/pdu"
+import (
+	"pmdaderived/derived/group"
+	"pmdaderived/pdu"
+)
 
 // checkedSet is all definitions of one configuration, checked against one state of the collector's name space.
 type checkedSet struct {
@@ -12,8 +15,8 @@ type checkedSet struct {
 
 	language language
 
-	groupInDoms  map[GroupDomain]pdu.InDom // nil: there are none
-	groupDomains map[pdu.InDom]GroupDomain // likewise
+	groupInDoms  map[group.Domain]pdu.InDom // nil: there are none
+	groupDomains map[pdu.InDom]group.Domain // likewise
 }
 
 // checkedMetric is a definition bound to a collector: it has either a descriptor or an error. Immutable.
@@ -41,7 +44,7 @@ func (s *checkedSet) Lookup(name string) (*checkedMetric, bool) {
 }
 
 // GroupDomains are the instance domains of ours that metrics of the set have, or what they are computed from; read-only.
-func (s *checkedSet) GroupDomains() map[pdu.InDom]GroupDomain { return s.groupDomains }
+func (s *checkedSet) GroupDomains() map[pdu.InDom]group.Domain { return s.groupDomains }
 
 // Language is what the site has configured about the meaning of definitions.
 func (s *checkedSet) Language() language { return s.language }

@@ -1,6 +1,7 @@
 package derived
 
 import (
+	"pmdaderived/derived/group"
 	"pmdaderived/derived/pattern"
 	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
@@ -47,15 +48,15 @@ const (
 // so a program holds each once, whichever definitions it is for. It is small: there are a lot of them.
 type step struct {
 	op      stepOp
-	set     bool     // the metadata gives the result an instance domain
-	setA    bool     // likewise the first operand
-	setB    bool     // likewise the second
-	variant bool     // opMatch: what does not match; opTop: the smallest values; opRate: of a counter
-	syntax  uint8    // syntax.Op of opArith, opCompare, opBool; syntax.Func of opPair, opAggregate, opEach, opTop, opGroup
-	key     KeyKind  // of opGroup, opSpread: what the groups are made by
-	age     uint8    // which sample it looks at, 0 the newest; of opAggregate, opCount, opDefault: the oldest it must have
-	typ     pdu.Type // of the result
-	from    pdu.Type // of the operands
+	set     bool          // the metadata gives the result an instance domain
+	setA    bool          // likewise the first operand
+	setB    bool          // likewise the second
+	variant bool          // opMatch: what does not match; opTop: the smallest values; opRate: of a counter
+	syntax  uint8         // syntax.Op of opArith, opCompare, opBool; syntax.Func of opPair, opAggregate, opEach, opTop, opGroup
+	key     group.KeyKind // of opGroup, opSpread: what the groups are made by
+	age     uint8         // which sample it looks at, 0 the newest; of opAggregate, opCount, opDefault: the oldest it must have
+	typ     pdu.Type      // of the result
+	from    pdu.Type      // of the operands
 
 	// Steps whose results it takes, as many as the operator has operands. Of constants a and b are the
 	// halves; of those with one b is where the program has what else they
@@ -96,7 +97,7 @@ func (s *step) takes(yield func(int32)) {
 	case opArith, opCompare, opBool, opPair, opDelta, opRate:
 		yield(s.b)
 	case opGroup, opSpread:
-		if s.key == KeyMetric {
+		if s.key == group.KeyMetric {
 			yield(s.b)
 		}
 		if s.op == opSpread {

@@ -1,4 +1,4 @@
-package derived
+package group
 
 import (
 	"cmp"
@@ -14,9 +14,9 @@ import (
 	"pmdaderived/pdu"
 )
 
-// GroupDomain is what an instance domain of ours is for: the groups of the instances of a domain, each with a label of
+// Domain is what an instance domain of ours is for: the groups of the instances of a domain, each with a label of
 // this name. An aggregate with by (KEY) has one.
-type GroupDomain struct {
+type Domain struct {
 	Of    pdu.InDom
 	Label string
 }
