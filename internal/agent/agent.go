@@ -14,7 +14,6 @@ import (
 	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/agent/history"
 	"pmdaderived/internal/agent/operand"
-	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/sampler"
 	"pmdaderived/internal/agent/served"
@@ -83,28 +82,15 @@ type Agent struct {
 	sampler  *sampler.Sampler
 	reloader *reload.Reloader
 
-	// What follows belongs to the request loop, which alone knows clients, their contexts and evaluations.
+	// These fields belong to the request loop, which alone knows clients, their contexts and evaluations.
 	contexts        *contexts
 	clients         map[pmda.Client]*client
 	evaluations     history.Evaluations
-	groups          *derived.Groups         // their names and numbers
-	groupsRefreshed map[pdu.InDom]time.Time // when groups were computed for who asked for the instances
-	constantSamples []*operand.Sample       // without values, for metrics made of constants
-	windows         *sampler.Published      // what all see that is computed for this fetch; nil: there are none
-	values          uint64                  // served in this fetch
-	fetched         *clientContext          // whose fetch is to be finished; nil: none
-	wanted          []*upstream.Series      // that should have had a newer sample for it
-	deep            bool                    // it needs older samples, too
-	busy            predict.TimeRange       // when pmcd served nobody the last time
-	stood           time.Duration           // because of us, all times together
-
-	// Scratch space, likewise.
-	selected []int
-	newest   []*operand.Sample
-	kept     []*operand.Sample
-	insts    []pdu.Inst
-	bits     []uint64
-	blobs    [][]byte
+	groups          *derived.Groups         // names and numbers of groups
+	groupsRefreshed map[pdu.InDom]time.Time // when refreshGroups last computed the groups of a domain
+	constantSamples []*operand.Sample       // samples without values: the history of metrics made of constants
+	fetch           fetch                   // reused by each fetch
+	retained        []*operand.Sample       // scratch space of advanceHistory
 }
 
 // New makes an agent that knows what the configuration and the state file say, and no operands yet.

@@ -390,9 +390,8 @@ func TestSampleFromBeforePMCDWasBusy(t *testing.T) {
 		{"only before the sample", 0, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			b.agent.stood = time.Minute + row.since
 			c := b.agent.contexts.find(b.agent.snapshot.Load(), req)
-			b.agent.takeSamples(c, req)
+			b.agent.takeSamples(&fetch{arrived: req.Arrived, context: c, blockedTotal: time.Minute + row.since})
 			assert.Equal(t, row.stale, c.entries[0].Stale)
 			assert.True(t, c.entries[0].Missed, "a newer one is wanted all the same")
 		})

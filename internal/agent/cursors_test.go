@@ -52,7 +52,7 @@ func TestFrequentListLeavesLook(t *testing.T) {
 func TestLookKeepsItsOwn(t *testing.T) {
 	b := newBench(t, conf("n = sum_sample(instant(up.count))", "c = count_sample(instant(up.count))"))
 	b.value(1, 0, "n")
-	told := weak.Make(b.agent.windows.Shared())
+	told := weak.Make(b.agent.snapshot.Load().Results.Latest().Shared())
 	b.agent.sampler.RunDue(b.now) // it is woken
 	for range 5 {
 		b.tick(1)

@@ -9,51 +9,307 @@ import (
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/reload"
+	"pmdaderived/internal/agent/sampler"
 	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
 
-// Fetch implements pmda.Agent.
+// fetch has the state of the FETCH that the agent serves. The agent has one, and reuses it for each fetch, so that a
+// fetch in the steady state allocates nothing. It belongs to the request loop.
+//
+//	Fetch         startFetch      sets the fields of the first two groups
+//	              takeSamples     adds samples to the histories of the context, sets wanted and needsOlder
+//	              serveMetric     writes to the reply, once for each metric
+//	              release         drops what is not valid after Fetch
+//	the server sends the reply
+//	Replied       finishFetch     requests samples, counts, plans the next sample; sets context to nil
+//
+// Before calls finishFetch, too: if the next request has arrived already, the server does not call Replied in between.
+type fetch struct {
+	// These are valid until Fetch returns.
+	client    *client
+	profile   *pdu.Profile // selects instances
+	reply     *pdu.ResultWriter
+	snapshot  *reload.Snapshot
+	published *sampler.Published // results of functions over time when the fetch arrived; nil: there are none
+
+	// These are valid until finishFetch returns.
+	arrived      time.Time
+	context      *clientContext     // nil: no fetch is to be finished
+	blocked      predict.TimeRange  // the last time that pmcd was busy with a request of ours, and served nobody
+	blockedTotal time.Duration      // the sum of all such times
+	wanted       []*upstream.Series // series without a sample that was made for this fetch
+	needsOlder   bool               // a metric is computed from several samples
+	values       uint64             // number of values in the reply
+
+	// Scratch space.
+	newest   []*operand.Sample
+	selected []int
+	insts    []pdu.Inst
+	bits     []uint64
+	blobs    [][]byte
+}
+
+// release drops the references that the server reuses, or that would keep an old snapshot in memory.
+func (f *fetch) release() {
+	f.client, f.profile, f.reply, f.snapshot, f.published = nil, nil, nil, nil, nil
+}
+
+// Fetch implements pmda.Agent. It answers from memory and never waits for pmcd. The functions that it calls follow
+// in the order of the calls.
 func (a *Agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
-	cl := a.client(req.Client, req.Arrived)
-	cl.lastFetch = req.Arrived
-	a.forgetLookups(cl)
-	snap := a.snapshot.Load()
-	a.evaluations.BeginFetch()
-	a.groups.Begin(req.Arrived)
-	a.busy, a.stood = a.upstream.Drain()
-	a.windows = snap.Results.Latest()
-	c := a.contexts.find(snap, req)
-	if len(c.series) > 0 {
-		a.takeSamples(c, req)
-		a.contexts.limitBytes(c)
+	f := &a.fetch
+	a.startFetch(f, req, w)
+	if len(f.context.series) > 0 {
+		a.takeSamples(f)
+		a.contexts.limitBytes(f.context)
 	}
-	a.fetched = c
-	for i := range c.entries {
-		a.serveMetric(snap, req, c, &c.entries[i], w)
+	for i := range f.context.entries {
+		a.serveMetric(f, &f.context.entries[i])
 	}
-	a.figures.Values.Add(a.values)
-	a.values = 0
+	a.figures.Values.Add(f.values)
+	f.release()
 	return nil
 }
 
-// finish does what the reply to a fetch need not wait for: it starts sampling, which pmcd has no time for before the reply, counts what
-// was served, which touches much memory, and plans the sample for the next fetch, which may wake a thread.
+// startFetch loads what the fetch is served from. It reads the answers of pmcd that have arrived, without waiting:
+// pmcd often answers the agent's own fetch just before it passes on that of the client.
+func (a *Agent) startFetch(f *fetch, req *pmda.FetchRequest, w *pdu.ResultWriter) {
+	f.client = a.client(req.Client, req.Arrived)
+	f.client.lastFetch = req.Arrived
+	a.forgetLookups(f.client)
+	f.profile, f.reply, f.arrived, f.values = req.Profile, w, req.Arrived, 0
+	f.snapshot = a.snapshot.Load()
+	a.evaluations.BeginFetch()
+	a.groups.Begin(req.Arrived)
+	f.blocked, f.blockedTotal = a.upstream.Drain()
+	f.published = f.snapshot.Results.Latest()
+	f.context = a.contexts.find(f.snapshot, req)
+}
+
+// takeSamples adds the newest samples to the histories of the context. It sets f.wanted to the series without a
+// sample that was made for this fetch.
+func (a *Agent) takeSamples(f *fetch) {
+	c := f.context
+	maxAge := c.maxAge(f.arrived)
+	f.wanted, f.needsOlder = f.wanted[:0], false
+	f.newest = a.upstream.Newest(f.newest[:0], c.series)
+	newest := f.newest
+	var last *operand.Sample       // most series have the same one
+	var age, allowed time.Duration // of last
+	for i := range c.entries {
+		e := &c.entries[i]
+		if e.Series == nil {
+			continue
+		}
+		sample := newest[0]
+		newest = newest[1:]
+		if sample != nil && sample != last {
+			last, age = sample, f.arrived.Sub(sample.Taken)
+			allowed = maxAge + f.blockedTotal - sample.Before // while pmcd served nobody, no newer one was possible
+		}
+		f.needsOlder = f.needsOlder || e.depth > 1
+		a.advanceHistory(&e.History, e.depth, e.Series, sample, age, allowed)
+		if e.Missed {
+			f.wanted = append(f.wanted, e.Series)
+		}
+	}
+	clear(f.newest) // the histories hold the samples that are needed
+}
+
+// advanceHistory adds the newest sample of a series to a history. If the history starts again with it, the older
+// samples come from those that the series has retained.
+func (a *Agent) advanceHistory(
+	h *history.History, depth int, series *upstream.Series, newest *operand.Sample, age, maxAge time.Duration,
+) {
+	bytes := &a.contexts.sampleBytes
+	if h.Advance(newest, depth, age, maxAge, bytes) && a.options.Interval > 0 {
+		a.retained = a.upstream.Kept(a.retained[:0], series)
+		h.Backfill(a.retained, depth, a.options.Interval, operand.Reach(a.options.Interval), bytes)
+		clear(a.retained)
+	}
+}
+
+// serveMetric writes the value set of one metric.
+func (a *Agent) serveMetric(f *fetch, e *entry) {
+	m := &e.Metric
+	switch {
+	case m.Metric == nil:
+		a.serveOther(f, e.id)
+	case m.Derived == nil:
+		f.reply.Fail(e.id, m.Code())
+	case m.Protected && !f.client.authenticated:
+		f.reply.Fail(e.id, pdu.ErrPermission)
+	case e.Series.Constant(): // made of constants, and of functions over time
+		a.writeValues(f, e, a.evaluate(f.snapshot, a.constantHistory(e), m, a.windowResults(f, e)))
+	case e.Stale:
+		a.extendCursor(f, e)
+		a.figures.Stale.Add(1)
+		f.reply.Fail(e.id, pdu.ErrAgain)
+	case e.Unchanged && m.Derived.Needs().Adds: // the same delta() twice would count the change twice
+		a.extendCursor(f, e)
+		a.figures.Repeated.Add(1)
+		f.reply.Fail(e.id, 0)
+	default:
+		a.writeValues(f, e, a.evaluate(f.snapshot, e.Samples, m, a.windowResults(f, e)))
+	}
+}
+
+// serveOther writes the value set of a PMID that is no definition: a metric about the agent, a retired one, or none.
+func (a *Agent) serveOther(f *fetch, id pdu.PMID) {
+	if a.control.Fetch(id, f.profile, f.arrived, f.reply) {
+		return
+	}
+	code := pdu.ErrPMID
+	if _, ok := f.snapshot.Retired[id]; ok {
+		code = 0
+	}
+	f.reply.Fail(id, code)
+}
+
+// constantHistory returns the history of a metric made of constants alone: always the same sample. With Interval 0 a
+// first fetch has no older samples, as for other metrics.
+func (a *Agent) constantHistory(e *entry) []*operand.Sample {
+	first := !e.fetchedBefore
+	e.fetchedBefore = true
+	if first && a.options.Interval == 0 {
+		return a.constantSamples[:1]
+	}
+	return a.constantSamples
+}
+
+// windowResults returns the results of functions over time for a metric. If it has per-client windows, their results
+// cover the time since the client's last fetch of the metric, and the cursor moves on.
+func (a *Agent) windowResults(f *fetch, e *entry) *derived.Results {
+	if len(e.Since) == 0 {
+		return f.published.Shared()
+	}
+	cur := a.contexts.cursorOf(f.context, e)
+	return a.sampler.ReadSince(
+		f.snapshot.Results, f.published, &cur.Cursor, e.Since, a.contexts.expectedUntil(f.context))
+}
+
+// extendCursor keeps the cursor of a metric whose values cannot be served now, so that the client's next fetch goes
+// on where its last one ended.
+func (a *Agent) extendCursor(f *fetch, e *entry) {
+	if e.cursor != nil {
+		a.sampler.ExtendCursor(&e.cursor.Cursor, a.contexts.expectedUntil(f.context))
+	}
+}
+
+// evaluate computes a metric from samples, newest first, and the results of functions over time.
+func (a *Agent) evaluate(
+	snap *reload.Snapshot, samples []*operand.Sample, m *reload.Metric, windows *derived.Results,
+) *derived.Vector {
+	in := history.Inputs{Samples: samples, Names: a.names.Now(), Windows: windows}
+	return a.evaluations.Value(m.Derived, snap.Set, in, &snap.Spare, &a.figures.Evaluations)
+}
+
+// writeValues writes the values of the instances that the profile selects.
+func (a *Agent) writeValues(f *fetch, e *entry, v *derived.Vector) {
+	m := e.Metric
+	if v.Code < 0 {
+		f.reply.Fail(m.ID, v.Code)
+		return
+	}
+	e.served = v
+	insts, bits, blobs := v.Insts.IDs(), v.Bits, v.Blobs
+	if insts != nil {
+		if sel := f.profile.Selects(m.Desc.InDom); !sel.All() {
+			insts, bits, blobs = f.selectedValues(v, sel)
+		}
+	}
+	if !a.options.NonFinite && !v.Finite() {
+		insts, bits = f.finiteValues(v.Type, insts, bits)
+	}
+	f.values += uint64(max(len(bits), len(blobs)))
+	switch {
+	case len(blobs) > 0:
+		f.reply.Strings(m.ID, m.Desc.Type, insts, blobs)
+	case len(bits) == 0:
+		f.reply.Fail(m.ID, 0)
+	case insts == nil:
+		f.reply.Number(m.ID, m.Desc.Type, bits[0])
+	default:
+		f.reply.Numbers(m.ID, m.Desc.Type, insts, bits)
+	}
+}
+
+// selectedValues copies the selected values into scratch space.
+func (f *fetch) selectedValues(v *derived.Vector, sel pdu.Selection) ([]pdu.Inst, []uint64, [][]byte) {
+	f.insts, f.bits, f.blobs = f.insts[:0], f.bits[:0], f.blobs[:0]
+	ids := v.Insts.IDs()
+	f.selected = sel.AppendSelected(f.selected[:0], ids)
+	for _, i := range f.selected {
+		f.insts = append(f.insts, ids[i])
+		if v.Type.Numeric() {
+			f.bits = append(f.bits, v.Bits[i])
+		} else {
+			f.blobs = append(f.blobs, v.Blobs[i])
+		}
+	}
+	return f.insts, f.bits, f.blobs
+}
+
+// finiteValues copies the finite values into scratch space. insts and bits may already be in it.
+func (f *fetch) finiteValues(t pdu.Type, insts []pdu.Inst, bits []uint64) ([]pdu.Inst, []uint64) {
+	f.insts, f.bits = f.insts[:0], f.bits[:0]
+	for i, b := range bits {
+		if !derived.Finite(t, b) {
+			continue
+		}
+		f.bits = append(f.bits, b)
+		if insts != nil {
+			f.insts = append(f.insts, insts[i])
+		}
+	}
+	if insts == nil {
+		return nil, f.bits
+	}
+	return f.insts, f.bits
+}
+
+// finishFetch does the work that the reply need not wait for. Sampling starts here, since pmcd has no time for it
+// before the reply. Counting touches much memory. Planning the next sample may wake a thread.
 func (a *Agent) finishFetch() {
-	c := a.fetched
+	f := &a.fetch
+	c := f.context
 	if c == nil {
 		return
 	}
-	a.fetched = nil
+	f.context = nil
 	if len(c.series) > 0 {
-		a.requestSamples(c)
+		a.requestSamples(f, c)
 	}
+	a.countServed(c)
+	if len(c.series) > 0 {
+		a.upstream.Plan(&c.timer, c.predictor.RecordFetch(f.arrived, f.blocked), c.series)
+	}
+}
+
+// requestSamples requests samples of the series that had none for this fetch. A client that fetches without pause
+// requests the samples of its next fetch.
+func (a *Agent) requestSamples(f *fetch, c *clientContext) {
+	wanted, gap := f.wanted, upstream.MinGap
+	if c.predictor.Quick() {
+		wanted = c.series
+		if !f.needsOlder { // delta() and rate() need each sample, others one that is as new as for other clients
+			gap = predict.Lead
+		}
+	}
+	a.upstream.Want(f.arrived, operand.Need{Gap: gap}, wanted...)
+}
+
+// countServed records the use of each metric that was served, and the age of the samples. Metrics that follow each
+// other in the list have mostly the same sample: their ages are recorded together.
+func (a *Agent) countServed(c *clientContext) {
+	kind := fetchKind(&c.predictor)
 	var sample *operand.Sample
-	metrics := uint64(0) // that were served from it
-	count := func(next *operand.Sample) {
+	metrics := uint64(0) // served from sample
+	record := func(next *operand.Sample) {
 		if metrics > 0 {
-			a.figures.SampleAge[fetchKind(&c.predictor)].Record(c.fetchedAt.Sub(sample.Taken), metrics)
+			a.figures.SampleAge[kind].Record(c.fetchedAt.Sub(sample.Taken), metrics)
 		}
 		sample, metrics = next, 0
 	}
@@ -67,68 +323,14 @@ func (a *Agent) finishFetch() {
 			continue
 		}
 		if e.Samples[0] != sample {
-			count(e.Samples[0])
+			record(e.Samples[0])
 		}
 		metrics++
 	}
-	count(nil)
-	if len(c.series) > 0 {
-		a.upstream.Plan(&c.timer, c.predictor.RecordFetch(c.fetchedAt, a.busy), c.series)
-	}
+	record(nil)
 }
 
-// want starts sampling what was not made for a fetch of a context.
-func (a *Agent) requestSamples(c *clientContext) {
-	wanted, gap := a.wanted, upstream.MinGap
-	if c.predictor.Quick() { // each fetch asks for the sample of the next one
-		wanted = c.series
-		if !a.deep { // none is missed when it has become no older than for other clients
-			gap = predict.Lead
-		}
-	}
-	a.upstream.Want(c.fetchedAt, operand.Need{Gap: gap}, wanted...)
-}
-
-// takeSamples moves the histories of a context on and leaves in a.wanted the series that should have had a
-// newer sample, and in a.deep whether a metric needs older ones, too.
-func (a *Agent) takeSamples(c *clientContext, req *pmda.FetchRequest) {
-	maxAge := c.maxAge(req.Arrived)
-	a.wanted, a.deep = a.wanted[:0], false
-	a.newest = a.upstream.Newest(a.newest[:0], c.series)
-	newest := a.newest
-	var last *operand.Sample       // most have the same
-	var age, allowed time.Duration // of it; that it may have
-	for i := range c.entries {
-		e := &c.entries[i]
-		if e.Series == nil {
-			continue
-		}
-		sample := newest[0]
-		newest = newest[1:]
-		if sample != nil && sample != last {
-			last, age = sample, req.Arrived.Sub(sample.Taken)
-			allowed = maxAge + a.stood - sample.Before // while pmcd served nobody there was nothing newer
-		}
-		a.deep = a.deep || e.depth > 1
-		a.advanceHistory(&e.History, e.depth, e.Series, sample, age, allowed)
-		if e.Missed {
-			a.wanted = append(a.wanted, e.Series)
-		}
-	}
-	clear(a.newest) // histories hold what is needed
-}
-
-// advance makes the newest sample of a series part of a history, which continues with those that are kept where it begins.
-func (a *Agent) advanceHistory(h *history.History, depth int, series *upstream.Series, newest *operand.Sample, age, maxAge time.Duration) {
-	bytes := &a.contexts.sampleBytes
-	if h.Advance(newest, depth, age, maxAge, bytes) && a.options.Interval > 0 {
-		a.kept = a.upstream.Kept(a.kept[:0], series)
-		h.Backfill(a.kept, depth, a.options.Interval, operand.Reach(a.options.Interval), bytes)
-		clear(a.kept)
-	}
-}
-
-// kindOf is what the fetch that is there now is to its context.
+// fetchKind returns the kind of a fetch that its context's predictor has not recorded yet.
 func fetchKind(p *predict.Predictor) control.FetchKind {
 	switch {
 	case p.Fetches() == 0:
@@ -139,136 +341,4 @@ func fetchKind(p *predict.Predictor) control.FetchKind {
 		return control.IrregularFetch
 	}
 	return control.RegularFetch
-}
-
-// serve writes the value set of one metric.
-func (a *Agent) serveMetric(snap *reload.Snapshot, req *pmda.FetchRequest, c *clientContext, e *entry, w *pdu.ResultWriter) {
-	m := &e.Metric
-	switch {
-	case m.Metric == nil:
-		a.serveOther(snap, req, e.id, w)
-	case m.Derived == nil:
-		w.Fail(e.id, m.Code())
-	case m.Protected && !a.clients[req.Client].authenticated:
-		w.Fail(e.id, pdu.ErrPermission)
-	case e.Series.Constant(): // made of constants, and of functions over time
-		a.writeValues(e, a.evaluate(snap, a.constantHistory(e), m, a.windowResults(snap, c, e)), req, w)
-	case e.Stale:
-		a.extendCursor(c, e)
-		a.figures.Stale.Add(1)
-		w.Fail(e.id, pdu.ErrAgain)
-	case e.Unchanged && m.Derived.Needs().Adds: // it would count twice what it counted last time
-		a.extendCursor(c, e)
-		a.figures.Repeated.Add(1)
-		w.Fail(e.id, 0)
-	default:
-		a.writeValues(e, a.evaluate(snap, e.Samples, m, a.windowResults(snap, c, e)), req, w)
-	}
-}
-
-// seen is what functions over time come to for a metric of a context, which sees that now.
-func (a *Agent) windowResults(snap *reload.Snapshot, c *clientContext, e *entry) *derived.Results {
-	if len(e.Since) == 0 {
-		return a.windows.Shared()
-	}
-	cur := a.contexts.cursorOf(c, e)
-	return a.sampler.ReadSince(snap.Results, a.windows, &cur.Cursor, e.Since, a.contexts.expectedUntil(c))
-}
-
-// expect has a context kept in mind that fetches a metric, and cannot be told what functions over time come to.
-func (a *Agent) extendCursor(c *clientContext, e *entry) {
-	if e.cursor != nil {
-		a.sampler.ExtendCursor(&e.cursor.Cursor, a.contexts.expectedUntil(c))
-	}
-}
-
-func (a *Agent) evaluate(snap *reload.Snapshot, seen []*operand.Sample, m *reload.Metric, windows *derived.Results) *derived.Vector {
-	from := history.Inputs{Samples: seen, Names: a.names.Now(), Windows: windows}
-	return a.evaluations.Value(m.Derived, snap.Set, from, &snap.Spare, &a.figures.Evaluations)
-}
-
-// constants is the history of a metric made of constants alone: the same sample for ever.
-func (a *Agent) constantHistory(e *entry) []*operand.Sample {
-	first := !e.fetchedBefore
-	e.fetchedBefore = true
-	if first && a.options.Interval == 0 {
-		return a.constantSamples[:1]
-	}
-	return a.constantSamples
-}
-
-// serveOther answers for what is not a definition.
-func (a *Agent) serveOther(snap *reload.Snapshot, req *pmda.FetchRequest, id pdu.PMID, w *pdu.ResultWriter) {
-	if a.control.Fetch(id, req.Profile, req.Arrived, w) {
-		return
-	}
-	code := pdu.ErrPMID
-	if _, ok := snap.Retired[id]; ok {
-		code = 0
-	}
-	w.Fail(id, code)
-}
-
-// write puts the values that the profile selects into the reply.
-func (a *Agent) writeValues(e *entry, v *derived.Vector, req *pmda.FetchRequest, w *pdu.ResultWriter) {
-	m := e.Metric
-	if v.Code < 0 {
-		w.Fail(m.ID, v.Code)
-		return
-	}
-	e.served = v
-	insts, bits, blobs := v.Insts.IDs(), v.Bits, v.Blobs
-	if insts != nil {
-		if sel := req.Profile.Selects(m.Desc.InDom); !sel.All() {
-			insts, bits, blobs = a.selectedValues(v, sel)
-		}
-	}
-	if !a.options.NonFinite && !v.Finite() {
-		insts, bits = a.finiteValues(v.Type, insts, bits)
-	}
-	a.values += uint64(max(len(bits), len(blobs)))
-	switch {
-	case len(blobs) > 0:
-		w.Strings(m.ID, m.Desc.Type, insts, blobs)
-	case len(bits) == 0:
-		w.Fail(m.ID, 0)
-	case insts == nil:
-		w.Number(m.ID, m.Desc.Type, bits[0])
-	default:
-		w.Numbers(m.ID, m.Desc.Type, insts, bits)
-	}
-}
-
-// finite copies the values that are finite into scratch space, where they may be already.
-func (a *Agent) finiteValues(t pdu.Type, insts []pdu.Inst, bits []uint64) ([]pdu.Inst, []uint64) {
-	a.insts, a.bits = a.insts[:0], a.bits[:0]
-	for i, b := range bits {
-		if !derived.Finite(t, b) {
-			continue
-		}
-		a.bits = append(a.bits, b)
-		if insts != nil {
-			a.insts = append(a.insts, insts[i])
-		}
-	}
-	if insts == nil {
-		return nil, a.bits
-	}
-	return a.insts, a.bits
-}
-
-// filter copies the selected values into scratch space.
-func (a *Agent) selectedValues(v *derived.Vector, sel pdu.Selection) ([]pdu.Inst, []uint64, [][]byte) {
-	a.insts, a.bits, a.blobs = a.insts[:0], a.bits[:0], a.blobs[:0]
-	ids := v.Insts.IDs()
-	a.selected = sel.AppendSelected(a.selected[:0], ids)
-	for _, i := range a.selected {
-		a.insts = append(a.insts, ids[i])
-		if v.Type.Numeric() {
-			a.bits = append(a.bits, v.Bits[i])
-		} else {
-			a.blobs = append(a.blobs, v.Blobs[i])
-		}
-	}
-	return a.insts, a.bits, a.blobs
 }

@@ -65,7 +65,7 @@ func (a *Agent) refreshGroups(d pdu.InDom) {
 	a.groupsRefreshed[d] = now
 	snap := a.snapshot.Load()
 	a.upstream.Drain()
-	a.windows = snap.Results.Latest()
+	results := snap.Results.Latest().Shared()
 	a.groups.Begin(now)
 	a.evaluations.BeginFetch()
 	for i := range snap.Beside {
@@ -74,7 +74,7 @@ func (a *Agent) refreshGroups(d pdu.InDom) {
 			continue
 		}
 		if m.Series.Constant() { // all of it is functions over time
-			a.evaluate(snap, a.constantSamples[:1], m, a.windows.Shared())
+			a.evaluate(snap, a.constantSamples[:1], m, results)
 			continue
 		}
 		newest, _ := a.upstream.State(m.Series, now)
@@ -84,7 +84,7 @@ func (a *Agent) refreshGroups(d pdu.InDom) {
 		var h history.History
 		a.advanceHistory(&h, m.Older+1, m.Series, newest, now.Sub(newest.Taken), operand.OldEnough)
 		if len(h.Samples) > 0 {
-			a.evaluate(snap, h.Samples, m, a.windows.Shared())
+			a.evaluate(snap, h.Samples, m, results)
 		}
 		a.contexts.sampleBytes.Drop(h.Samples...)
 	}

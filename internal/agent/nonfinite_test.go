@@ -13,7 +13,6 @@ import (
 	"pmdaderived/internal/agent/reload"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/pdu"
-	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmdatest"
 )
 
@@ -72,13 +71,13 @@ func TestNonFiniteValuesOfAProfile(t *testing.T) {
 	} {
 		e := &entry{Metric: reload.Metric{Metric: &served.Metric{Desc: pdu.Desc{Type: row.typ, InDom: binDom}}}}
 		v := &derived.Vector{Type: row.typ, Insts: derived.NewInstSet([]pdu.Inst{1, 2, 3, 4}), Bits: row.bits}
-		req := pmda.FetchRequest{Profile: &pdu.Profile{
+		var w pdu.ResultWriter
+		f := &fetch{reply: &w, profile: &pdu.Profile{
 			InDoms: []pdu.ProfileInDom{{InDom: binDom, State: pdu.Include, Insts: []pdu.Inst{4}}},
 		}}
-		var w pdu.ResultWriter
 		write := func() {
 			w.Reset()
-			b.agent.writeValues(e, v, &req, &w)
+			b.agent.writeValues(f, e, v)
 		}
 		write()
 		assert.Zero(t, testing.AllocsPerRun(10, write))
