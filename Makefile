@@ -1,9 +1,8 @@
-# Everything that is done to this tree, by people and by .ci/run. `make` alone lists it.
+# What people type, and .ci/run. `make` alone lists it. docs/development.md names the scripts for the rest.
 
 GO ?= go
 T ?= 30s
 SEED ?= 0
-N ?= 10000
 DESTDIR ?=
 
 # Program that `install` installs: as it is if it is given (make install BINARY=path), else built first.
@@ -23,7 +22,6 @@ TIMEOUT = -timeout 30m
 
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
-PACKAGES = $(shell $(GO) list $(VCS) ./... | grep -v '/test\(/\|$$\)')
 SCRIPTS = Install Remove Upgrade pmda/examples/dice/Install pmda/examples/dice/Remove .ci/run $(wildcard scripts/*) packaging/build packaging/release $(wildcard packaging/*install packaging/*remove)
 
 .PHONY: help
@@ -51,60 +49,44 @@ bin/private-pmcd: go FORCE
 FORCE:
 
 .PHONY: pcp
-pcp: ## install PCP if it is missing (Debian, as root)
+pcp: go
 	@scripts/install-pcp
 
 .PHONY: pcp-demo
-pcp-demo:
+pcp-demo: go
 	@scripts/install-pcp -demo
 
 .PHONY: demo
-demo: go pcp-demo build bin/private-pmcd ## show the agent live, on a private pmcd
+demo: pcp-demo build bin/private-pmcd ## show the agent live, on a private pmcd
 	@[ "$$(id -u)" -ne 0 ] || chown -R --reference=. bin # root was needed for PCP only: others go on
 	@BINARY=bin/pmdaderived scripts/demo
 
 .PHONY: test
-test: go ## run all tests (installs PCP, groff and mandoc if they are missing)
+test: go ## run all tests (installs what is missing: PCP, groff, mandoc, a Redis server)
 	@scripts/install-pcp -test
 	$(strip $(GO) test -tags pcp $(RACE) $(TIMEOUT) $(GOTESTFLAGS)) -skip '^Test(Install|Fleet)' ./...
-	@$(MAKE) --no-print-directory test-install check-fleet
-
-.PHONY: suite
-suite: go ## run make demo and make test on a new machine with another Debian suite (as root; 10 min): make suite SUITE=sid
-	@GO='$(GO)' scripts/suite $(SUITE)
+	@GO='$(GO)' scripts/check-install $(GOTESTFLAGS)
+	@GO='$(GO)' scripts/check-fleet $(GOTESTFLAGS)
 
 SUITES = bookworm trixie sid
 
 .PHONY: suites
-suites: go ## the same in all supported suites
+suites: go ## run make demo and make test on new machines with other Debian suites (as root; 30 min)
 	@failed=; for suite in $(SUITES); do GO='$(GO)' scripts/suite $$suite || failed="$$failed $$suite (exit status $$?)"; done; \
 	[ -z "$$failed" ] || { echo "these suites failed:$$failed; scripts/suite has the meaning of each exit status"; exit 1; }
 
 .PHONY: conformance
-conformance: go pcp ## compare with recorded answers of libpcp, and print a table
+conformance: pcp ## compare with recorded answers of libpcp, and print a table
 	@$(GO) test -tags pcp -json -count=1 -run '^(TestCorpus|TestConformance|TestDocumentListsDifferences|TestConverterTable|TestExtraUnits|TestParseUnitsAnswersAsLibpcp|TestUnitsPrintAsLibpcp)$$' \
 		./pdu ./config ./derived ./derived/syntax ./test ./test/conformance | $(GO) run ./test/conformance/cmd/conformance-table
 
 .PHONY: oracle
-oracle: go pcp ## compare random expressions with libpcp: make oracle T=10m [SEED=n]
+oracle: pcp ## compare random expressions with libpcp: make oracle T=10m [SEED=n]
 	$(GO) test -tags pcp -count=1 -v -timeout 0 -run '^TestOracle$$' ./test -args -oracle $(T) -oracle-seed $(SEED)
 
-.PHONY: reloads
-reloads: go pcp ## reload definitions N times under load: make reloads N=10000 [SEED=n]
-	$(GO) test -count=1 -v -timeout 0 -run '^TestReloadsUnderLoad$$' ./internal/agent -args -reloads $(N) -reload-seed $(SEED)
-	$(GO) test -count=1 -v -timeout 0 -tags pcp -run '^TestReloads$$' ./test -args -reloads $(N) -reload-seed $(SEED)
-
-.PHONY: windows
-windows: go pcp ## test functions over time with several tools at once: make windows T=10m
-	T=$(if $(filter file,$(origin T)),10m,$(T)) $(GO) test -count=1 -v -timeout 0 -tags pcp -run '^TestEachClientSeesItsPeaks$$' ./test
-
 .PHONY: archives
-archives: go pcp ## compare all archives below a folder with what libpcp reads (needs a C compiler and libpcp's headers): make archives DIR=folder
+archives: pcp ## compare all archives below a folder with what libpcp reads (needs a C compiler and libpcp's headers): make archives DIR=folder
 	$(GO) test -count=1 -v -timeout 0 -tags archives -run '^TestArchives$$' ./pmda/pmapi/archive -args -archives $(abspath $(DIR))
-
-.PHONY: unit
-unit: go ## run the tests that need no PCP (about a minute)
-	$(strip $(GO) test $(GOTESTFLAGS)) $(PACKAGES)
 
 # Build tags of tests that need more than Go.
 TAGS = pcp,rpm,archives,oracle
@@ -120,18 +102,6 @@ check: go ## check the source: format, vet, staticcheck, layers, shell syntax, g
 	$(GO) test -count=1 -run '^TestLayering' ./test
 	@for script in $(SCRIPTS); do sh -n $$script || exit 1; done
 	$(GO) mod tidy -diff
-
-.PHONY: lint
-lint: go ## run golangci-lint (downloads the version in .golangci.yml)
-	@wanted=$$(sed -n 's/^# golangci-lint v//p' .golangci.yml); \
-	if golangci-lint version 2>/dev/null | grep -q "version $$wanted "; then golangci-lint run; \
-	else $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$$wanted run; fi
-
-GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
-
-.PHONY: vulns
-vulns: go ## look for known vulnerabilities (downloads a tool and Go's database)
-	$(GO) run $(GOVULNCHECK) ./...
 
 .PHONY: fuzz
 fuzz: go ## run every fuzz target for T each: make fuzz T=30s
@@ -175,53 +145,15 @@ bench: bench-programs ## compare the speed with C, libpcp and pmie: make bench [
 
 .PHONY: bench-go
 bench-go: go ## run all Go benchmarks (BENCHFLAGS=-count=10 for benchstat)
-	$(strip $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS)) $(PACKAGES)
+	$(strip $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS)) ./...
 
 .PHONY: soak
-soak: go pcp build bin/rig ## check every value under load and faults: make soak [T=10m] [SEED=n]
+soak: pcp build bin/rig ## check every value under load and faults: make soak [T=10m] [SEED=n]
 	@bin/rig soak $(BENCH_TIME) $(if $(filter file,$(origin SEED)),,-seed $(SEED)) bin/pmdaderived
 
-.PHONY: cover
-cover: go pcp ## measure test coverage: cover.out, and a summary
-	$(GO) test -tags pcp $(TIMEOUT) -coverprofile cover.out -coverpkg ./pdu/...,./pmda/...,./derived/...,./config/...,./cmd/... ./...
-	$(GO) tool cover -func cover.out | tail -n 1
-
-.PHONY: root
-root:
-	@[ "$$(id -u)" -eq 0 ] || { echo "only root can install an agent: run this as root" >&2; exit 1; }
-
-.PHONY: check-install
-check-install: go root test-install ## test pmns, help, domain.h, Install, Remove and the Debian package (as root)
-
-# Without root the tests of the text alone. Most of their time PCP's scripts wait, so many of them run at once.
-.PHONY: test-install
-test-install: go
-	@scripts/install-pcp -fleet # pmseries needs a server
-	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test -tags pcp -parallel 8 $(GOTESTFLAGS)) -run '^TestInstall' ./test
-
-.PHONY: check-rpm
-check-rpm: go root ## test the RPM package on a copy of this machine (as root; installs rpm)
-	@scripts/install-pcp -rpm
-	PMDADERIVED_INSTALL_HERE=1 $(strip $(GO) test $(GOTESTFLAGS)) -tags pcp,rpm -run '^TestInstallRPM' ./test
-
-.PHONY: check-dashboards
-check-dashboards: ## check the dashboards against Grafana's types (needs npm)
-	@scripts/check-dashboards
-
-.PHONY: check-desktop
-check-desktop: build bin/private-pmcd ## draw pmchart's views on a virtual display, pictures in bin/desktop (installs pcp-gui, xvfb)
-	@scripts/install-pcp -desktop
-	@BINARY=bin/pmdaderived scripts/check-desktop bin/desktop
-
-.PHONY: check-browser
-check-browser: build bin/private-pmcd ## look at Prometheus' graph page in Chromium: picture in bin/browser (installs prometheus, chromium)
-	@scripts/install-pcp -browser
-	@BINARY=bin/pmdaderived scripts/check-browser bin/browser
-
-.PHONY: check-fleet
-check-fleet: go ## test three hosts, pmproxy and Redis, and print all values (installs redis-tools)
-	@scripts/install-pcp -fleet
-	$(strip $(GO) test -tags pcp -count=1 -v $(filter-out -count=1 -v,$(GOTESTFLAGS))) -run '^TestFleet' ./test/fleet
+.PHONY: clean
+clean: ## remove what was built or measured
+	rm -rf bin cover.out
 
 # Where PCP keeps things; the second value is Debian's, for a build host without PCP.
 pmda_dir = $(DESTDIR)$(call pcp,PCP_PMDAS_DIR,/var/lib/pcp/pmdas)/derived
@@ -310,12 +242,3 @@ ARCHS = amd64 arm64
 .PHONY: release
 release: go ## make bin/release: packages for amd64 and arm64, source, list of modules, checksums: make release [VERSION=1.2.0]
 	@OUT=$(abspath $(RELEASE_DIR)) ARCHS='$(ARCHS)' VERSION='$(VERSION)' SBOM='$(SBOM)' packaging/release
-
-FORMER_DIR = bin/former
-ARCH = $(shell dpkg --print-architecture)
-
-.PHONY: check-packages
-check-packages: release ## install, upgrade, remove and purge the release's package on new machines (as root; 10 min): make check-packages [SUITE=sid] [VERSION=1.2.0]
-	@$(MAKE) -s --no-print-directory packages VERSION=0.0.0~former PACKAGES_DIR=$(FORMER_DIR)
-	@GO='$(GO)' scripts/check-packages $(FORMER_DIR)/pmdaderived_0.0.0~former-1_$(ARCH).deb \
-		'$(RELEASE_DIR)/pmdaderived_$(VERSION)-1_$(ARCH).deb' $(or $(SUITE),$(SUITES))

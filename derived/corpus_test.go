@@ -20,7 +20,7 @@ import (
 
 // The corpus is what libpcp 6.0.3 answers for some sixteen hundred definitions; package conformance reads
 // and judges it. The operands' values are in testdata/operands, recorded from a real pmcd by
-// `go test ./test -run TestOperandsOfCorpus -record-operands`.
+// `go test ./test -tags pcp -run TestOperandsOfCorpus -record-operands`.
 
 // recording is what a collector said of the operands; TestOperandsOfCorpus in folder test makes it.
 type recording struct {

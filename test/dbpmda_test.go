@@ -79,7 +79,7 @@ func golden(t *testing.T, name, got string) {
 		line++
 	}
 	differs, _, _ := strings.Cut(got, "\n")
-	assert.Fail(t, "dbpmda shows something else", "%s:%d: %s; go test ./test -run TestDbpmda -update writes it", path, line+1, differs)
+	assert.Fail(t, "dbpmda shows something else", "%s:%d: %s; go test ./test -tags pcp -run TestDbpmda -update writes it", path, line+1, differs)
 }
 
 // Every request that dbpmda knows is answered, with and without a pmcd that has the operands.

@@ -85,6 +85,20 @@ func TestDocumentTargets(t *testing.T) {
 	}
 }
 
+// Every script that a document names exists, and docs/development.md names each.
+func TestDocumentScripts(t *testing.T) {
+	script := regexp.MustCompile("(?:^|[ `'(])scripts/([a-z-]+)\\b")
+	for _, path := range documents(t) {
+		for _, match := range script.FindAllStringSubmatch(readDocument(t, path), -1) {
+			assert.FileExists(t, filepath.Join("../scripts", match[1]), path)
+		}
+	}
+	page := readDocument(t, "../docs/development.md")
+	for _, entry := range must(os.ReadDir("../scripts"))(t) {
+		assert.Contains(t, page, "`scripts/"+entry.Name())
+	}
+}
+
 func TestAnchors(t *testing.T) {
 	assert.Equal(t, []string{"a-title", "b--c"}, anchors("# A `title`\n#no\n## B & c\n"))
 }

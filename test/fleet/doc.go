@@ -8,7 +8,7 @@
 // The hosts are private pmcds with names, labels and values of their own and one file of definitions. Everything
 // else is stock, with ports and folders of its own. The test prints what each way to ask returns for each host:
 //
-//	make check-fleet
+//	scripts/check-fleet
 //
 // It needs what scripts/install-pcp -fleet installs: redis-server out of Debian's redis-tools, which starts no service.
 package fleet
