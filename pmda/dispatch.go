@@ -18,12 +18,12 @@ func (s *session) answer(c Client, f pdu.Frame, arrived time.Time) (frame []byte
 	defer func() {
 		if p := recover(); p != nil {
 			s.logPanic(f.Kind, p)
-			frame = s.instead(f.Kind)
+			frame = s.fallbackReply(f.Kind)
 		}
 	}()
 	frame = s.dispatch(c, f, arrived)
 	if len(frame) > s.maxReply {
-		return s.refuse(f.Kind, fmt.Errorf("reply of %d bytes: %w", len(frame), pdu.ErrTooBig))
+		return s.replyError(f.Kind, fmt.Errorf("reply of %d bytes: %w", len(frame), pdu.ErrTooBig))
 	}
 	return frame
 }
@@ -72,11 +72,11 @@ func respond[M any, P interface {
 	return func(c Client, f pdu.Frame, _ time.Time) []byte {
 		req := new(M)
 		if err := P(req).Decode(f.Body); err != nil {
-			return s.undecodable(f.Kind, err)
+			return s.replyUndecodable(f.Kind, err)
 		}
 		reply, err := handle(c, req)
 		if err != nil {
-			return s.refuse(f.Kind, err)
+			return s.replyError(f.Kind, err)
 		}
 		return s.out.Encode(reply, 0)
 	}
@@ -85,8 +85,8 @@ func respond[M any, P interface {
 // errNotForAgents is logged with a PDU that pmcd should not have sent.
 var errNotForAgents = errors.New("not a request to an agent")
 
-// instead is the reply to a PDU of kind k that could not be handled.
-func (s *session) instead(k pdu.Kind) []byte {
+// fallbackReply is the reply to a PDU of kind k that could not be handled.
+func (s *session) fallbackReply(k pdu.Kind) []byte {
 	if k == pdu.KindPMNSTraverse {
 		return s.out.Encode(&pdu.PMNSNames{}, 0)
 	}
@@ -96,14 +96,14 @@ func (s *session) instead(k pdu.Kind) []byte {
 	return nil
 }
 
-// undecodable is the reply to a PDU whose body makes no sense.
-func (s *session) undecodable(k pdu.Kind, err error) []byte {
+// replyUndecodable is the reply to a PDU whose body makes no sense.
+func (s *session) replyUndecodable(k pdu.Kind, err error) []byte {
 	s.complain(k, "cannot decode pdu", err)
-	return s.instead(k)
+	return s.fallbackReply(k)
 }
 
-// decoded decodes a PDU that gets no reply, and reports whether it makes sense.
-func (s *session) decoded(m pdu.Message, body []byte) bool {
+// decode decodes a PDU that gets no reply, and reports whether it makes sense.
+func (s *session) decode(m pdu.Message, body []byte) bool {
 	err := m.Decode(body)
 	if err != nil {
 		s.complain(m.Kind(), "cannot decode pdu", err)
@@ -111,14 +111,14 @@ func (s *session) decoded(m pdu.Message, body []byte) bool {
 	return err == nil
 }
 
-// refuse is the reply that carries the code of err, made fit for pmcd. TRAVERSE is told of unknown
+// replyError is the reply that carries the code of err, made fit for pmcd. TRAVERSE is told of unknown
 // names only: see [Namer.Traverse].
-func (s *session) refuse(k pdu.Kind, err error) []byte {
+func (s *session) replyError(k pdu.Kind, err error) []byte {
 	code := replyCode(err)
 	switch {
 	case k == pdu.KindPMNSTraverse && code != pdu.ErrName:
 		s.complain(k, "request failed", err)
-		return s.instead(k)
+		return s.fallbackReply(k)
 	case code == pdu.ErrGeneric:
 		s.complain(k, "request failed", err)
 	case debugEnabled(s.log):
@@ -129,7 +129,7 @@ func (s *session) refuse(k pdu.Kind, err error) []byte {
 
 func (s *session) onFetch(c Client, f pdu.Frame, arrived time.Time) []byte {
 	if err := s.fetch.Decode(f.Body); err != nil {
-		return s.undecodable(pdu.KindFetch, err)
+		return s.replyUndecodable(pdu.KindFetch, err)
 	}
 	ids := s.fetch.PMIDs
 	s.request = FetchRequest{
@@ -141,7 +141,7 @@ func (s *session) onFetch(c Client, f pdu.Frame, arrived time.Time) []byte {
 	}
 	s.result.Reset()
 	if err := s.agent.Fetch(&s.request, &s.result); err != nil {
-		return s.refuse(pdu.KindFetch, err)
+		return s.replyError(pdu.KindFetch, err)
 	}
 	if n := s.result.Len(); n != len(ids) {
 		s.complain(pdu.KindFetch, "wrong number of value sets",
@@ -162,9 +162,9 @@ func (s *session) onFetch(c Client, f pdu.Frame, arrived time.Time) []byte {
 }
 
 func (s *session) onProfile(body []byte) {
-	if s.decoded(s.next, body) {
-		s.next.Sort()
-		s.profile, s.next = s.next, s.profile
+	if s.decode(s.spareProfile, body) {
+		s.spareProfile.Sort()
+		s.profile, s.spareProfile = s.spareProfile, s.profile
 	}
 }
 
@@ -280,7 +280,7 @@ func (s *session) onStore(c Client, req *pdu.Result) (pdu.Message, error) {
 
 func (s *session) onAttr(c Client, body []byte) {
 	var attr pdu.Attr
-	if s.decoded(&attr, body) && s.attribute != nil {
+	if s.decode(&attr, body) && s.attribute != nil {
 		s.attribute.Attribute(c, attr.Attr, attr.Value)
 	}
 }
@@ -288,7 +288,7 @@ func (s *session) onAttr(c Client, body []byte) {
 func (s *session) onError(c Client, body []byte) {
 	var e pdu.Error
 	switch {
-	case !s.decoded(&e, body):
+	case !s.decode(&e, body):
 	case e.Code != pdu.ErrNotConn:
 		s.complain(pdu.KindError, "pdu ignored", e.Code)
 	case s.ender != nil:

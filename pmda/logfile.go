@@ -138,15 +138,15 @@ func GiveLog(path, username, groupname string) error {
 		return fmt.Errorf("log: %w", err)
 	}
 	for _, name := range []string{filepath.Base(path), filepath.Base(path) + ".prev"} {
-		if err := giveFile(dir, name, ids); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := createFile(dir, name, ids); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("log: %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// giveFile makes an empty file that belongs to ids.
-func giveFile(dir *os.File, name string, ids identity) error {
+// createFile makes an empty file that belongs to ids.
+func createFile(dir *os.File, name string, ids identity) error {
 	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func NewNamespace(root string, entries []Entry) (*Namespace, error) {
 	n.addAbove(root)
 	var refused []error
 	for _, e := range entries {
-		if reason := n.refuses(root, e); reason != "" {
+		if reason := n.refusal(root, e); reason != "" {
 			refused = append(refused, &NameError{Name: e.Name, Reason: reason})
 			continue
 		}
@@ -73,14 +73,14 @@ func NewNamespace(root string, entries []Entry) (*Namespace, error) {
 	// The dot is less than every other character of a name: plain string order keeps subtrees together.
 	slices.Sort(n.visible)
 	for _, leaf := range n.visible {
-		n.show(leaf)
+		n.addToParents(leaf)
 	}
-	n.show(root)
+	n.addToParents(root)
 	return n, errors.Join(refused...)
 }
 
-// refuses says why an entry cannot be added, "" if it can.
-func (n *Namespace) refuses(root string, e Entry) (reason string) {
+// refusal returns why an entry cannot be added, "" if it can.
+func (n *Namespace) refusal(root string, e Entry) (reason string) {
 	_, leaf := n.leaves[e.Name]
 	_, inner := n.inner[e.Name]
 	switch {
@@ -113,8 +113,8 @@ func (n *Namespace) addAbove(name string) {
 	}
 }
 
-// show makes a node a child of the one above it, and so on up to "". Nodes come in alphabetical order.
-func (n *Namespace) show(name string) {
+// addToParents makes a node a child of the one above it, and so on up to "". Nodes come in alphabetical order.
+func (n *Namespace) addToParents(name string) {
 	below := name
 	for above := range prefixes(name) {
 		component := strings.TrimPrefix(below[len(above):], ".")

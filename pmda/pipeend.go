@@ -14,9 +14,9 @@ type pipeEnd struct {
 	raw   syscall.RawConn
 	other int // unix.O_RDONLY or unix.O_WRONLY: what the other end is for
 
-	look func(fd uintptr) // a value, made once, so that a request allocates none; it leaves n and err
-	n    uint32
-	err  error
+	countUnread func(fd uintptr) // a value, made once, so that a request allocates none; it leaves n and err
+	n           uint32
+	err         error
 }
 
 // init fails if f is no pipe or its other end cannot be opened.
@@ -32,7 +32,7 @@ func (e *pipeEnd) init(f *os.File, other int) error {
 		return err
 	}
 	e.other = other
-	e.look = func(fd uintptr) { e.n, e.err = unix.IoctlGetUint32(int(fd), unix.TIOCINQ) }
+	e.countUnread = func(fd uintptr) { e.n, e.err = unix.IoctlGetUint32(int(fd), unix.TIOCINQ) }
 	end, err := e.reopen()
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (e *pipeEnd) init(f *os.File, other int) error {
 
 // unread is how many bytes are in the pipe.
 func (e *pipeEnd) unread() (int, error) {
-	if err := e.raw.Control(e.look); err != nil {
+	if err := e.raw.Control(e.countUnread); err != nil {
 		return 0, err
 	}
 	return int(e.n), e.err

@@ -17,29 +17,29 @@ import (
 // of others. An agent cannot see what pmcd reads, but what is in the pipes: if the next PDU is there when a reply is
 // ready, or a reply still when the next PDU has come, then pmcd has gone on without it.
 
-// leftovers are what is in the pipes of an agent.
-type leftovers interface {
+// unreadBytes are what is in the pipes of an agent.
+type unreadBytes interface {
 	// requests is how many bytes of requests we have not read, replies how many of our replies pmcd has not.
 	requests() (int, error)
 	replies() (int, error)
-	// takeBack reads what is left of the replies.
-	takeBack() ([]byte, error)
+	// removeReplies reads what is left of the replies.
+	removeReplies() ([]byte, error)
 }
 
 // errOutOfStep says that pmcd would take our replies for those to other requests.
 var errOutOfStep = errors.New("pmcd did not wait for a reply")
 
-// keepInStep is called for each PDU before it is answered. A reply that pmcd has left whole is taken back, and
+// checkReplies is called for each PDU before it is answered. A reply that pmcd has left whole is taken back, and
 // all is as if it had been read. One that pmcd has begun to read meanwhile is, to pmcd, the reply to the next
 // request that gets one: that must get no other, or all that follow would be taken for those to others.
-func (s *session) keepInStep(k pdu.Kind) error {
-	if s.pipes == nil || s.answered {
+func (s *session) checkReplies(k pdu.Kind) error {
+	if s.pipes == nil || s.replyRead {
 		return nil
 	}
 	if n, err := s.pipes.replies(); n == 0 || err != nil { // whoever writes next will know
 		return nil
 	}
-	left, err := s.pipes.takeBack()
+	left, err := s.pipes.removeReplies()
 	entry := s.log.WithField("next", k)
 	switch {
 	case err != nil:
@@ -53,23 +53,23 @@ func (s *session) keepInStep(k pdu.Kind) error {
 	if err := s.out.WriteFrame(left); err != nil {
 		return fmt.Errorf("%w: %w", errOutOfStep, err)
 	}
-	s.answered = true
+	s.replyRead = true
 	entry.Warn("pmcd has read a late reply as that to its next request; the agent sends no other")
 	return nil
 }
 
 // slow is how long an answer takes at least if pmcd goes on without it meanwhile: it has its agents and clients to look after.
-const slow = 100 * time.Microsecond
+const leastWait = 100 * time.Microsecond
 
 // overtaken reports whether pmcd has sent something since the request that a reply is ready for.
-func (s *session) overtaken(arrived time.Time) bool {
+func (s *session) requestPending(arrived time.Time) bool {
 	if s.pipes == nil {
 		return false
 	}
 	if s.in.Pending() > 0 {
 		return true
 	}
-	if s.now().Sub(arrived) < slow {
+	if s.now().Sub(arrived) < leastWait {
 		return false
 	}
 	n, err := s.pipes.requests()
@@ -92,7 +92,7 @@ func newPipes(in, out *os.File) *pipes {
 func (p *pipes) requests() (int, error) { return p.in.unread() }
 func (p *pipes) replies() (int, error)  { return p.out.unread() }
 
-func (p *pipes) takeBack() (left []byte, err error) {
+func (p *pipes) removeReplies() (left []byte, err error) {
 	end, err := p.out.reopen()
 	if err != nil {
 		return nil, err

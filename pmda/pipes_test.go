@@ -39,7 +39,7 @@ type interrupted struct {
 	raw  io.Writer
 	from interface{ Read([]byte) (int, error) }
 	out  *os.File // the agent's end
-	left leftovers
+	left unreadBytes
 	done chan error
 	log  *logtest.Hook
 }
@@ -135,7 +135,7 @@ func TestReplyThatComesTooLate(t *testing.T) {
 	t.Run("a slow agent", func(t *testing.T) {
 		w := &waiting{newNumbers(), make(chan struct{}), make(chan struct{})}
 		var clock atomic.Int64
-		p := newPMCD(t, &Server{Agent: w, Now: func() time.Time { return time.Unix(0, clock.Add(int64(slow))) }}, nil)
+		p := newPMCD(t, &Server{Agent: w, Now: func() time.Time { return time.Unix(0, clock.Add(int64(leastWait))) }}, nil)
 		p.send(one)
 		<-w.begun
 		p.send(other)
@@ -183,12 +183,12 @@ func fetched(t *testing.T, r *pdu.Reader) (ids []pdu.PMID) {
 
 // quick is pipes whose reader reads just when it has been seen that a reply is there.
 type quick struct {
-	leftovers
+	unreadBytes
 	reads func(n int)
 }
 
 func (q quick) replies() (int, error) {
-	n, err := q.leftovers.replies()
+	n, err := q.unreadBytes.replies()
 	if n > 0 {
 		q.reads(n)
 	}

@@ -81,14 +81,14 @@ type session struct {
 	now        func() time.Time
 	complaints complaints
 
-	in        *pdu.Reader
-	out       *pdu.Writer
-	rawOut    io.Writer // for CREDS
-	pipes     leftovers // nil: nobody knows what pmcd has not read
-	replySize int       // bytes of the last one
-	answered  bool      // the next request that gets a reply has had one, as pmcd sees it
-	profile   *pdu.Profile
-	next      *pdu.Profile // the next profile is decoded here, so that a bad one changes nothing
+	in           *pdu.Reader
+	out          *pdu.Writer
+	rawOut       io.Writer   // for CREDS
+	pipes        unreadBytes // nil: nobody knows what pmcd has not read
+	replySize    int         // bytes of the last one
+	replyRead    bool        // the next request that gets a reply has had one, as pmcd sees it
+	profile      *pdu.Profile
+	spareProfile *pdu.Profile // the next profile is decoded here, so that a bad one changes nothing
 
 	requests map[pdu.Kind]handler // those that get a reply
 	fetch    pdu.Fetch
@@ -100,14 +100,14 @@ type session struct {
 
 func newSession(s *Server, in io.Reader, out io.Writer) *session {
 	ss := &session{
-		agent:   s.Agent,
-		log:     s.Log,
-		now:     s.Now,
-		in:      pdu.NewReader(in, pdu.AgentLimit),
-		out:     pdu.NewWriter(out),
-		rawOut:  out,
-		profile: &pdu.Profile{Default: pdu.Include},
-		next:    &pdu.Profile{},
+		agent:        s.Agent,
+		log:          s.Log,
+		now:          s.Now,
+		in:           pdu.NewReader(in, pdu.AgentLimit),
+		out:          pdu.NewWriter(out),
+		rawOut:       out,
+		profile:      &pdu.Profile{Default: pdu.Include},
+		spareProfile: &pdu.Profile{},
 
 		maxReply: pdu.MaxPDU,
 	}
@@ -147,7 +147,7 @@ func (s *session) run(ctx context.Context, greet bool) error {
 		if err != nil {
 			return fmt.Errorf("pipe from pmcd: %w", err)
 		}
-		if err := s.keepInStep(f.Kind); err != nil {
+		if err := s.checkReplies(f.Kind); err != nil {
 			return err
 		}
 		if err := s.serve(f); err != nil {
@@ -165,18 +165,18 @@ func (s *session) serve(f pdu.Frame) error {
 		s.log.WithField("trace", pdu.Trace(f)).Debug("pdu received")
 	}
 	if s.observer != nil {
-		s.watch(f.Kind, func() { s.observer.Before(client, f.Kind, arrived) })
+		s.callObserver(f.Kind, func() { s.observer.Before(client, f.Kind, arrived) })
 	}
 	frame := s.answer(client, f, arrived)
 	if frame == nil {
 		return nil
 	}
 	switch {
-	case s.answered:
-		s.answered = false
+	case s.replyRead:
+		s.replyRead = false
 		s.result.Release()
 		return nil
-	case s.overtaken(arrived):
+	case s.requestPending(arrived):
 		s.log.WithField("request", f.Kind).Warn("pmcd did not wait for a reply; the agent does not send it")
 		s.result.Release()
 		return nil
@@ -190,13 +190,13 @@ func (s *session) serve(f pdu.Frame) error {
 	}
 	s.result.Release()
 	if s.observer != nil {
-		s.watch(f.Kind, func() { s.observer.Replied(client, f.Kind, s.now().Sub(arrived)) })
+		s.callObserver(f.Kind, func() { s.observer.Replied(client, f.Kind, s.now().Sub(arrived)) })
 	}
 	return nil
 }
 
-// watch makes a call of the observer, whose panic is contained.
-func (s *session) watch(k pdu.Kind, call func()) {
+// callObserver makes a call of the observer, whose panic is contained.
+func (s *session) callObserver(k pdu.Kind, call func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.logPanic(k, p)

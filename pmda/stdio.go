@@ -16,13 +16,13 @@ import (
 //
 // The pipe to pmcd is made to hold a large reply, which would cost a turn of both processes for each 64 KiB otherwise.
 func Stdio() (in, out *os.File, err error) {
-	if in, err = takeOver(unix.Stdin, "pipe from pmcd"); err != nil {
+	if in, err = duplicate(unix.Stdin, "pipe from pmcd"); err != nil {
 		return nil, nil, err
 	}
-	if out, err = takeOver(unix.Stdout, "pipe to pmcd"); err != nil {
+	if out, err = duplicate(unix.Stdout, "pipe to pmcd"); err != nil {
 		return nil, nil, errors.Join(err, in.Close())
 	}
-	if err := plug(); err != nil {
+	if err := replaceStandard(); err != nil {
 		return nil, nil, errors.Join(err, in.Close(), out.Close())
 	}
 	return in, out, nil
@@ -32,9 +32,9 @@ func Stdio() (in, out *os.File, err error) {
 // (/proc/sys/fs/pipe-max-size). Memory is taken for what is in it.
 const pipeSize = 1 << 20
 
-// takeOver duplicates a standard descriptor to a number above them. Go's poller waits for pipes and sockets; a terminal or
+// duplicate duplicates a standard descriptor to a number above them. Go's poller waits for pipes and sockets; a terminal or
 // a file is shared with other processes and left as it is.
-func takeOver(fd int, name string) (*os.File, error) {
+func duplicate(fd int, name string) (*os.File, error) {
 	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -54,8 +54,8 @@ func takeOver(fd int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(dup), name), nil
 }
 
-// plug gives descriptors 0 and 1 something harmless.
-func plug() error {
+// replaceStandard gives descriptors 0 and 1 something harmless.
+func replaceStandard() error {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return err

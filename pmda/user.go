@@ -26,7 +26,7 @@ func DropPrivileges(username, groupname string) error {
 		return fmt.Errorf("run as %s: %w", username, err)
 	}
 	for fd := range 2 {
-		givePipe(fd, ids)
+		chownPipe(fd, ids)
 	}
 	emptyBounds()
 	if err := syscall.Setgroups(ids.groups); err != nil {
@@ -41,9 +41,9 @@ func DropPrivileges(username, groupname string) error {
 	return nil
 }
 
-// givePipe makes a pipe belong to ids, so that Serve can open it again. It matters to nobody else; if it fails Serve does
+// chownPipe makes a pipe belong to ids, so that Serve can open it again. It matters to nobody else; if it fails Serve does
 // without.
-func givePipe(fd int, ids identity) {
+func chownPipe(fd int, ids identity) {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO {
 		_ = unix.Fchown(fd, ids.uid, ids.gid)

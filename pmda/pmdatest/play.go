@@ -20,8 +20,8 @@ func Play(tb TB, s *pmda.Server, stream []byte) (replies []byte, err error) {
 	defer p.cancel()
 	var all bytes.Buffer
 	p.reader = pdu.NewReader(io.TeeReader(p.from, &all), pdu.ClientLimit)
-	p.limit(p.to)
-	p.limit(p.from)
+	p.setDeadline(p.to)
+	p.setDeadline(p.from)
 	if !s.Greeted {
 		_, _ = p.reader.Next()
 	}

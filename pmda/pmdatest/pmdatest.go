@@ -119,7 +119,7 @@ func (p *PMCD) Handshake() pdu.Creds {
 // Send sends a message and does not wait for a reply. from is the number of the client.
 func (p *PMCD) Send(m pdu.Message, from int32) {
 	p.tb.Helper()
-	p.limit(p.to)
+	p.setDeadline(p.to)
 	if err := p.writer.Write(m, from); err != nil {
 		p.fatalf("send %s: %v", m.Kind(), err)
 	}
@@ -128,7 +128,7 @@ func (p *PMCD) Send(m pdu.Message, from int32) {
 // SendBytes sends bytes as they are, for PDUs that no Message can be.
 func (p *PMCD) SendBytes(b []byte) {
 	p.tb.Helper()
-	p.limit(p.to)
+	p.setDeadline(p.to)
 	if err := p.writer.WriteFrame(b); err != nil {
 		p.fatalf("send %d bytes: %v", len(b), err)
 	}
@@ -197,7 +197,7 @@ func (p *PMCD) ExpectSilence() {
 // being told to.
 func (p *PMCD) ExpectEnd() {
 	p.tb.Helper()
-	p.limit(p.from)
+	p.setDeadline(p.from)
 	switch f, err := p.reader.Next(); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
@@ -234,7 +234,7 @@ func (p *PMCD) Close() error {
 // next reads a PDU; what says why, for the message if there is none.
 func (p *PMCD) next(what string) pdu.Message {
 	p.tb.Helper()
-	p.limit(p.from)
+	p.setDeadline(p.from)
 	f, err := p.reader.Next()
 	if err != nil {
 		p.fatalf("%s: %v", what, err)
@@ -260,8 +260,8 @@ func (p *PMCD) fatalf(format string, args ...any) {
 	}
 }
 
-// limit gives one operation on a pipe its time.
-func (p *PMCD) limit(f *os.File) {
+// setDeadline gives one operation on a pipe its time.
+func (p *PMCD) setDeadline(f *os.File) {
 	p.tb.Helper()
 	if err := f.SetDeadline(time.Now().Add(p.Timeout)); err != nil {
 		p.fatalf("%v", err)
