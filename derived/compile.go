@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pmdaderived/derived/check"
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/group"
 	"pmdaderived/derived/pattern"
@@ -32,7 +33,7 @@ type compiler struct {
 
 // treeAt is a tree as it was so many samples ago.
 type treeAt struct {
-	tree *Node
+	tree *check.Node
 	age  uint8
 }
 
@@ -118,7 +119,7 @@ func (c *compiler) fold(s *step) (uint64, bool) {
 
 // tree returns the step that computes n, as it was age samples ago. A tree may be met again: that of another
 // definition, an operand of delta() and rate() within each other, whose ages meet, and what instances looks at.
-func (c *compiler) tree(n *Node, age uint8) int32 {
+func (c *compiler) tree(n *check.Node, age uint8) int32 {
 	if n.Empty {
 		return c.add(step{op: opNothing, typ: n.Type})
 	}
@@ -136,7 +137,7 @@ func (c *compiler) tree(n *Node, age uint8) int32 {
 	return at
 }
 
-func (c *compiler) node(n *Node, age uint8) int32 {
+func (c *compiler) node(n *check.Node, age uint8) int32 {
 	s := step{set: n.InDom != pdu.NoInDom, typ: n.Type}
 	switch e := n.Expr.(type) {
 	case *syntax.Name:
@@ -172,7 +173,7 @@ func (c *compiler) node(n *Node, age uint8) int32 {
 }
 
 // call makes the step that a function's row names of s, which has the type of the result.
-func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
+func (c *compiler) call(e *syntax.Call, n *check.Node, s step, age uint8) int32 {
 	s.op = loops[e.Func].step
 	if s.op == opConst {
 		if s.set {
@@ -238,7 +239,7 @@ func (c *compiler) call(e *syntax.Call, n *Node, s step, age uint8) int32 {
 }
 
 // inSeconds makes what a time comes to per second, as n is, of seconds.
-func (c *compiler) inSeconds(at int32, n *Node) int32 {
+func (c *compiler) inSeconds(at int32, n *check.Node) int32 {
 	if n.Converter == nil {
 		return at
 	}
@@ -247,7 +248,7 @@ func (c *compiler) inSeconds(at int32, n *Node) int32 {
 }
 
 // binary brings the operands to a common scale and type and then applies the operator.
-func (c *compiler) binary(e *syntax.Binary, n *Node, age uint8) int32 {
+func (c *compiler) binary(e *syntax.Binary, n *check.Node, age uint8) int32 {
 	if len(n.Kids) == 0 { // decided by an operand that decides alone
 		return c.add(step{op: opConst, typ: n.Type}.holding(n.Value))
 	}
@@ -262,7 +263,7 @@ func (c *compiler) binary(e *syntax.Binary, n *Node, age uint8) int32 {
 	}
 	common := n.Type
 	if !e.Op.Arithmetic() {
-		s.op, common = opCompare, Promoted(x.Type, y.Type)
+		s.op, common = opCompare, check.Promoted(x.Type, y.Type)
 		if n.Factors != nil {
 			common = pdu.TypeDouble
 		}
@@ -277,17 +278,17 @@ func (c *compiler) binary(e *syntax.Binary, n *Node, age uint8) int32 {
 
 // placed is the values of operand i of n for the instances that n has: of groups, those of other groups with the same names, or for each
 // instance that of its group. at is the step of the operand; the one of an operand over these instances is made by tree.
-func (c *compiler) placed(n *Node, i int, at int32, tree func(*Node, uint8) int32, age uint8) int32 {
+func (c *compiler) placed(n *check.Node, i int, at int32, tree func(*check.Node, uint8) int32, age uint8) int32 {
 	k := n.Kids[i]
 	s := step{typ: c.program.steps[at].typ, set: true, a: at}
 	switch c.set.checked.Meet(n, k) {
-	case ByName:
+	case check.ByName:
 		s.op, s.b, s.id = opRename, int32(k.InDom), uint32(n.InDom)
-	case RightGroups:
+	case check.RightGroups:
 		s.op, s.id, s.age = opSpread, uint32(k.InDom), age
 		s.b, s.key = c.key(k.Key, age)
-		over := slices.IndexFunc(n.Kids, func(k *Node) bool {
-			return k.InDom != pdu.NoInDom && !k.Empty && c.set.checked.Meet(n, k) == ByInstance
+		over := slices.IndexFunc(n.Kids, func(k *check.Node) bool {
+			return k.InDom != pdu.NoInDom && !k.Empty && c.set.checked.Meet(n, k) == check.ByInstance
 		})
 		s.c = tree(n.Kids[over], age)
 	default:
@@ -297,7 +298,7 @@ func (c *compiler) placed(n *Node, i int, at int32, tree func(*Node, uint8) int3
 }
 
 // operand is one of several numbers that meet in a type, in the scale and the type in which that is computed.
-func (c *compiler) operand(n *Node, i int, common pdu.Type, age uint8) int32 {
+func (c *compiler) operand(n *check.Node, i int, common pdu.Type, age uint8) int32 {
 	at := c.convert(c.convert(c.tree(n.Kids[i], age), common), computed(common))
 	if n.Factors != nil {
 		at = c.scale(at, n.Factors[i])
@@ -307,7 +308,7 @@ func (c *compiler) operand(n *Node, i int, common pdu.Type, age uint8) int32 {
 
 // pairs applies a function of two to some operands: to what comes of the first half and what comes of the second, so that many
 // operands make no long chain. s has all but the operands.
-func (c *compiler) pairs(n *Node, s step, from, to int, age uint8) int32 {
+func (c *compiler) pairs(n *check.Node, s step, from, to int, age uint8) int32 {
 	if to-from == 1 {
 		return c.operand(n, from, n.Type, age)
 	}
@@ -319,7 +320,7 @@ func (c *compiler) pairs(n *Node, s step, from, to int, age uint8) int32 {
 }
 
 // choice is the step of what chooses among the instances of its operand, adds to them, groups or keeps them; 0 for all else.
-func choice(n *Node) stepOp {
+func choice(n *check.Node) stepOp {
 	switch e := n.Expr.(type) {
 	case *syntax.Select:
 		return opSelect
@@ -336,7 +337,7 @@ func choice(n *Node) stepOp {
 
 // instances is a step with the instances for which n could have a value: those that its operands share, also where a rate has
 // no earlier sample. Its numbers mean nothing.
-func (c *compiler) instances(n *Node, age uint8) int32 {
+func (c *compiler) instances(n *check.Node, age uint8) int32 {
 	of := n
 	for of.Other != nil {
 		of = of.Other
@@ -374,7 +375,7 @@ func (c *compiler) instances(n *Node, age uint8) int32 {
 }
 
 // key is where the keys of groups are.
-func (c *compiler) key(g *GroupKey, age uint8) (at int32, kind group.KeyKind) {
+func (c *compiler) key(g *check.GroupKey, age uint8) (at int32, kind group.KeyKind) {
 	if g.Metric != nil {
 		return c.tree(g.Metric, age), group.KeyMetric
 	}

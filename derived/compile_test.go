@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/derived/check"
 	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/pdu"
 )
@@ -24,13 +25,13 @@ func TestCompile(t *testing.T) {
 	var made strings.Builder
 	for _, story := range strings.Split(string(text), "=== ")[1:] {
 		title, body, _ := strings.Cut(story, "\n")
-		var defs []*Definition
+		var defs []*check.Definition
 		for line := range strings.SplitSeq(body, "\n") {
 			if name, expr, ok := strings.Cut(line, " = "); ok && line[0] != '\t' {
 				defs = append(defs, parse(t, name, expr))
 			}
 		}
-		set := newSet(newCheckedSet(language{}, defs, cat, "derived"))
+		set := newSet(check.NewSet(check.Language{}, defs, cat, "derived"))
 		fmt.Fprintf(&made, "=== %s\n", title)
 		for _, m := range set.Metrics() {
 			require.Nil(t, m.Err)
@@ -45,9 +46,9 @@ func TestCompile(t *testing.T) {
 }
 
 // parse parses a text that is known to be good.
-func parse(tb testing.TB, name, text string) *Definition {
+func parse(tb testing.TB, name, text string) *check.Definition {
 	tb.Helper()
-	d, err := Parse(name, text)
+	d, err := check.Parse(name, text)
 	require.NoError(tb, err, "%s = %s", name, text)
 	return d
 }
@@ -56,20 +57,20 @@ func parse(tb testing.TB, name, text string) *Definition {
 func TestCompileApart(t *testing.T) {
 	cat := derivedtest.NewCatalog(t)
 	texts := []string{"delta(bin + 1)", "delta(bin * 2)", "delta(-bin)"}
-	var defs []*Definition
+	var defs []*check.Definition
 	for i, text := range texts {
 		defs = append(defs, parse(t, fmt.Sprintf("d%d", i), text))
 	}
-	set := newSet(newCheckedSet(language{}, defs, cat, "derived"))
+	set := newSet(check.NewSet(check.Language{}, defs, cat, "derived"))
 	for i, m := range set.Metrics() {
-		alone := newSet(newCheckedSet(language{}, defs[i:i+1], cat, "derived"))
+		alone := newSet(check.NewSet(check.Language{}, defs[i:i+1], cat, "derived"))
 		assert.Equal(t, alone.disassemble(alone.Metrics()[0]), set.disassemble(m), texts[i])
 	}
 }
 
 // Every step comes after those that it takes from, whatever the order of the definitions.
 func TestStepOrder(t *testing.T) {
-	set := newSet(newCheckedSet(language{}, []*Definition{
+	set := newSet(check.NewSet(check.Language{}, []*check.Definition{
 		parse(t, "a", "derived.b + delta(derived.c)"),
 		parse(t, "b", "rate(c * 2) + 1"),
 		parse(t, "c", "bin ? bin : -bin"),
@@ -82,7 +83,7 @@ func TestStepOrder(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	cat := derivedtest.NewCatalog(t)
 	id := func(name string) pdu.PMID { return cat.Metrics[name].PMID }
-	set := newSet(newCheckedSet(language{}, []*Definition{
+	set := newSet(check.NewSet(check.Language{}, []*check.Definition{
 		parse(t, "nothing", "1 + defined(long.one)"),
 		parse(t, "plain", "bin.d + bin + bin.d"),
 		parse(t, "match", "matchinst(/x/, bin) + matchinst(/y/, bin)"),
@@ -125,7 +126,7 @@ type dated struct {
 
 // Samples that no longer belong to the evaluation's history are not kept.
 func TestResetForgetsSamples(t *testing.T) {
-	e := newSet(newCheckedSet(language{}, nil, derivedtest.NewCatalog(t), "derived")).NewEvaluation()
+	e := newSet(check.NewSet(check.Language{}, nil, derivedtest.NewCatalog(t), "derived")).NewEvaluation()
 	e.Reset(dated{at: time.Unix(2, 0)}, dated{at: time.Unix(1, 0)})
 	e.Reset(dated{at: time.Unix(3, 0)})
 	assert.Nil(t, e.history[:2][1])

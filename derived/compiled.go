@@ -1,6 +1,7 @@
 package derived
 
 import (
+	"pmdaderived/derived/check"
 	"pmdaderived/derived/group"
 	"pmdaderived/pdu"
 )
@@ -8,7 +9,7 @@ import (
 // Set is all metrics of one configuration, bound to one state of the collector's name space and
 // compiled together. It is immutable; a change of either side means a new Set.
 type Set struct {
-	checked *checkedSet
+	checked *check.Set
 	metrics []*Metric // as those of checked
 	program *program
 
@@ -17,19 +18,19 @@ type Set struct {
 
 // Metric is a definition bound to a collector, with the steps that compute it. Immutable.
 type Metric struct {
-	*checkedMetric
+	*check.Metric
 	root  int32 // step that computes it
 	needs Needs
 	set   *Set
 }
 
 // newSet compiles the metrics of a set that have no error.
-func newSet(checked *checkedSet) *Set {
+func newSet(checked *check.Set) *Set {
 	s := &Set{checked: checked, groupDomains: checked.GroupDomains(), metrics: make([]*Metric, len(checked.Metrics()))}
 	metrics := make([]Metric, len(s.metrics))
 	length := 0
 	for i, m := range checked.Metrics() {
-		metrics[i] = Metric{checkedMetric: m, set: s}
+		metrics[i] = Metric{Metric: m, set: s}
 		s.metrics[i] = &metrics[i]
 		length += len(m.Definition.Text)
 	}

@@ -1,8 +1,10 @@
 package derived
 
 import (
+	"pmdaderived/derived/check"
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/group"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
@@ -45,13 +47,63 @@ func Finite(t pdu.Type, bits uint64) bool { return column.Finite(t, bits) }
 // FormatNumber writes a number of type t, as few digits as tell it apart.
 func FormatNumber(t pdu.Type, v uint64) string { return column.FormatNumber(t, v) }
 
+// Definitions and what the checker makes of them; see package check.
+type (
+	Definition = check.Definition
+	Part       = check.Part
+	Catalog    = check.Catalog
+	CatalogMap = check.CatalogMap
+	InDomMaps  = check.InDomMaps
+	Error      = check.Error
+	Rule       = check.Rule
+	Node       = check.Node
+	Line       = check.Line
+	Class      = check.Class
+)
+
+// Classes of functions; see [check.Class].
+const (
+	Plain   = check.Plain
+	Change  = check.Change
+	Reading = check.Reading
+	Tally   = check.Tally
+	Query   = check.Query
+)
+
+// Rules that others have to know; package check has all of them.
+const (
+	RuleUnknownOperand    = check.RuleUnknownOperand
+	RuleOperandMetadata   = check.RuleOperandMetadata
+	RuleTernaryUnknown    = check.RuleTernaryUnknown
+	RuleTernaryGuardInDom = check.RuleTernaryGuardInDom
+	RuleDimensionRange    = check.RuleDimensionRange
+)
+
+// MaxHistory bounds how many earlier samples a metric may need.
+const MaxHistory = check.MaxHistory
+
+// Parse reads the expression of a definition. An error is a *syntax.Error.
+func Parse(name, text string) (*Definition, error) { return check.Parse(name, text) }
+
+// ParseInDomMaps reads an instance domain configuration file: see [check.ParseInDomMaps].
+func ParseInDomMaps(text string) (*InDomMaps, error) { return check.ParseInDomMaps(text) }
+
+// ClassOf is the class of a function.
+func ClassOf(f syntax.Func) Class { return check.ClassOf(f) }
+
+// TypeNamed is the type of values that a word stands for, in any mix of cases; pdu.TypeUnknown if it is none.
+func TypeNamed(word string) pdu.Type { return check.TypeNamed(word) }
+
+// SemanticsNamed is the semantics that a word stands for, in any mix of cases; 0 if it is none.
+func SemanticsNamed(word string) pdu.Semantics { return check.SemanticsNamed(word) }
+
 // Language is what a site has configured about the meaning of definitions. The zero value is PCP's defaults.
-type Language language
+type Language check.Language
 
 // NewSet checks and compiles definitions, in the language as the site has configured it. They should have
 // distinct names; of several with one name the last one counts. The set keeps the catalog, whose answers should stay the same. prefix, if
 // not empty, is the name that the metrics are served below: "derived" lets an expression use the
 // definition a.b as derived.a.b, and keeps such names from being looked up in the catalog.
 func (l Language) NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
-	return newSet(newCheckedSet(language(l), defs, cat, prefix))
+	return newSet(check.NewSet(check.Language(l), defs, cat, prefix))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"pmdaderived/derived/check"
 	"pmdaderived/derived/internal/derivedtest"
 	"pmdaderived/pdu"
 	"pmdaderived/test/conformance"
@@ -23,7 +24,7 @@ func FuzzPipeline(f *testing.F) {
 	for _, d := range mixture(f) {
 		f.Add(d.Text, uint64(1))
 	}
-	for rule := RuleUnknownOperand; rule <= RuleWindowChange; rule++ {
+	for rule := RuleUnknownOperand; rule <= check.RuleWindowChange; rule++ {
 		f.Add(rule.Example(), uint64(2))
 	}
 	names := strings.NewReplacer("sample.", "", "long.bin", "bin", "ulong.bin", "bin.u", "double.bin", "bin.d", "string.bin", "bin.string")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"pmdaderived/derived/check"
 	"pmdaderived/derived/group"
 	"pmdaderived/pdu"
 )
@@ -35,7 +36,7 @@ func (s Selector) compare(t Selector) int {
 }
 
 // needsOf returns what the step of a tree needs of a sample, with all steps that it takes from.
-func (c *compiler) needsOf(root int32, n *Node) Needs {
+func (c *compiler) needsOf(root int32, n *check.Node) Needs {
 	needs := Needs{History: int(n.History), Adds: n.Adds}
 	c.walks++
 	for todo := []int32{root}; len(todo) > 0; {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pmdaderived/derived/check"
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/pdu"
@@ -47,7 +48,7 @@ func (m *Metric) Fetches(yield func(*Needs) bool) {
 func (s *Set) Windows() []*Window { return s.program.windows }
 
 // window returns the place of a window, which the program may have already.
-func (c *compiler) window(e *syntax.Call, n *Node) uint32 {
+func (c *compiler) window(e *syntax.Call, n *check.Node) uint32 {
 	x := n.Kids[0]
 	span, every := e.Window()
 	w := &Window{
@@ -79,7 +80,7 @@ func (s *Set) Key(w *Window) string {
 		e := next[len(next)-1]
 		next = next[:len(next)-1]
 		fmt.Fprintf(&b, "\n%s", e)
-		for name := range (&Definition{Expr: e}).Names {
+		for name := range (&check.Definition{Expr: e}).Names {
 			if seen[name] {
 				continue
 			}

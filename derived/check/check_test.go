@@ -1,4 +1,4 @@
-package derived
+package check
 
 import (
 	"fmt"
@@ -78,7 +78,7 @@ func metadata(expr string, lets []*Definition, cat Catalog) string {
 	if err != nil {
 		return err.Error()
 	}
-	set := newCheckedSet(language{}, append([]*Definition{def}, lets...), cat, "derived")
+	set := NewSet(Language{}, append([]*Definition{def}, lets...), cat, "derived")
 	m, _ := set.Lookup("it")
 	if m.Err != nil {
 		return "error: " + strings.TrimPrefix(m.Err.Error(), "Semantic error: derived metric it: ")
@@ -117,13 +117,13 @@ func TestCatalogue(t *testing.T) {
 			if rule >= RuleCycle {
 				defs = append(defs, used...)
 			}
-			l := language{GroupInDom: func(g group.Domain) pdu.InDom {
+			l := Language{GroupInDom: func(g group.Domain) pdu.InDom {
 				if g.Label == "full" {
 					return pdu.NoInDom
 				}
 				return pdu.NewInDom(groupsOf, firstGroupSerial)
 			}}
-			m := newCheckedSet(l, defs, derivedtest.NewCatalog(t), "derived").Metrics()[0]
+			m := NewSet(l, defs, derivedtest.NewCatalog(t), "derived").Metrics()[0]
 			require.NotNil(t, m.Err, "%s is good", catalogue[rule].example)
 			assert.Equal(t, rule, m.Err.Rule, m.Err.Error())
 			assert.Equal(t, "it", m.Err.Metric)
@@ -149,7 +149,7 @@ func TestErrorSpan(t *testing.T) {
 		{"defined", "1 + defined(broken.desc)", "broken.desc"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			m := newCheckedSet(language{}, []*Definition{parsed(t, "it", row.expr)}, derivedtest.NewCatalog(t), "derived").Metrics()[0]
+			m := NewSet(Language{}, []*Definition{parsed(t, "it", row.expr)}, derivedtest.NewCatalog(t), "derived").Metrics()[0]
 			require.NotNil(t, m.Err)
 			assert.Equal(t, row.part, row.expr[m.Err.Span.Start:m.Err.Span.End])
 			assert.Equal(t, m.Err.Span.Start, m.Err.Offset())
@@ -177,7 +177,7 @@ func TestErrorUnbound(t *testing.T) {
 				parsed(t, "user.user", "user + 1"), parsed(t, "bad.user", "bad + 1"),
 				parsed(t, "bad", "string + 1"), parsed(t, "round", "it"),
 			}
-			m := newCheckedSet(language{}, defs, derivedtest.NewCatalog(t), "derived").Metrics()[0]
+			m := NewSet(Language{}, defs, derivedtest.NewCatalog(t), "derived").Metrics()[0]
 			require.NotNil(t, m.Err)
 			assert.Equal(t, unbound, m.Err.Unbound())
 		})
@@ -213,7 +213,7 @@ func TestChain(t *testing.T) {
 				reversed[row.n-1-i] = d
 			}
 			for name, defs := range map[string][]*Definition{"forwards": defs, "backwards": reversed} {
-				set := newCheckedSet(language{}, defs, derivedtest.NewCatalog(t), "derived")
+				set := NewSet(Language{}, defs, derivedtest.NewCatalog(t), "derived")
 				good := 0
 				for _, m := range set.Metrics() {
 					if m.Err == nil {
@@ -232,7 +232,7 @@ func TestChain(t *testing.T) {
 func TestBrokenChain(t *testing.T) {
 	defs := chain(t, 10_000)
 	defs[9_999] = parsed(t, "m9999", "nosuch")
-	m := newCheckedSet(language{}, defs, derivedtest.NewCatalog(t), "derived").Metrics()[0]
+	m := NewSet(Language{}, defs, derivedtest.NewCatalog(t), "derived").Metrics()[0]
 	require.NotNil(t, m.Err)
 	assert.EqualError(t, m.Err, "Semantic error: derived metric m0: operand m1: Definition of operand metric failed "+
 		"(Semantic error: derived metric m9999: operand nosuch: Unknown operand metric)")
@@ -244,7 +244,7 @@ func TestRing(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 1000, maxChain + 1000} {
 		defs := chain(t, n)
 		defs[n-1] = parsed(t, defs[n-1].Name, "derived.m0 * 2")
-		for _, m := range newCheckedSet(language{}, defs, derivedtest.NewCatalog(t), "derived").Metrics() {
+		for _, m := range NewSet(Language{}, defs, derivedtest.NewCatalog(t), "derived").Metrics() {
 			require.NotNil(t, m.Err)
 			if n <= maxChain {
 				require.Equal(t, RuleCycle, m.Err.Rule)
@@ -255,7 +255,7 @@ func TestRing(t *testing.T) {
 
 // Of several definitions with one name the last one counts, in the place of the first.
 func TestDuplicateName(t *testing.T) {
-	set := newCheckedSet(language{}, []*Definition{
+	set := NewSet(Language{}, []*Definition{
 		parsed(t, "a", "1"), parsed(t, "b", "a"), parsed(t, "a", "1.5"),
 	}, derivedtest.NewCatalog(t), "derived")
 	require.Len(t, set.Metrics(), 2)
@@ -269,7 +269,7 @@ func TestDuplicateName(t *testing.T) {
 
 // Without a prefix there is no other name for a definition.
 func TestNoPrefix(t *testing.T) {
-	set := newCheckedSet(language{}, []*Definition{parsed(t, "a", "1"), parsed(t, "b", "derived.a")}, derivedtest.NewCatalog(t), "")
+	set := NewSet(Language{}, []*Definition{parsed(t, "a", "1"), parsed(t, "b", "derived.a")}, derivedtest.NewCatalog(t), "")
 	require.NotNil(t, set.Metrics()[1].Err)
 	assert.Equal(t, RuleUnknownOperand, set.Metrics()[1].Err.Rule)
 }
@@ -289,7 +289,7 @@ func (c asked) Desc(name string) (pdu.Desc, error) {
 // guard does not select.
 func TestNotAsked(t *testing.T) {
 	cat := asked{derivedtest.NewCatalog(t), map[string]bool{}}
-	newCheckedSet(language{}, []*Definition{
+	NewSet(Language{}, []*Definition{
 		parsed(t, "a", "derived.b + derived.nosuch"),
 		parsed(t, "b", "long.one"),
 		parsed(t, "c", "1 ? long.ten : bin"),

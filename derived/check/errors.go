@@ -1,4 +1,4 @@
-package derived
+package check
 
 import "pmdaderived/derived/syntax"
 

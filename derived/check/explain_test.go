@@ -1,4 +1,4 @@
-package derived
+package check
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func TestLines(t *testing.T) {
 		{"nosuch", ""},
 	} {
 		t.Run(row.expr, func(t *testing.T) {
-			set := newCheckedSet(language{}, append([]*Definition{parsed(t, "it", row.expr)}, lets...), derivedtest.NewCatalog(t), "derived")
+			set := NewSet(Language{}, append([]*Definition{parsed(t, "it", row.expr)}, lets...), derivedtest.NewCatalog(t), "derived")
 			m, _ := set.Lookup("it")
 			assert.Equal(t, row.want, drawn(m))
 		})
@@ -45,7 +45,7 @@ func TestLines(t *testing.T) {
 }
 
 // drawn is a line for each node, indented by its depth.
-func drawn(m *checkedMetric) string {
+func drawn(m *Metric) string {
 	var b strings.Builder
 	for l := range m.Lines {
 		b.WriteString(strings.Repeat(" ", l.Depth))
@@ -69,7 +69,7 @@ func drawn(m *checkedMetric) string {
 
 // Lines stops when it is told to, wherever that is.
 func TestLinesStops(t *testing.T) {
-	m := newCheckedSet(language{}, []*Definition{parsed(t, "it", "(bin + 1) * -(bin - 2)")}, derivedtest.NewCatalog(t), "derived").Metrics()[0]
+	m := NewSet(Language{}, []*Definition{parsed(t, "it", "(bin + 1) * -(bin - 2)")}, derivedtest.NewCatalog(t), "derived").Metrics()[0]
 	total := strings.Count(drawn(m), "\n")
 	require.Equal(t, 8, total)
 	for stop := 1; stop <= total; stop++ {
@@ -89,7 +89,7 @@ func TestLinesOfSharedTrees(t *testing.T) {
 	for i := range 40 {
 		defs = append(defs, parsed(t, fmt.Sprintf("d%d", i+1), fmt.Sprintf("d%d + d%d", i, i)))
 	}
-	m, _ := newCheckedSet(language{}, defs, derivedtest.NewCatalog(t), "derived").Lookup("d40")
+	m, _ := NewSet(Language{}, defs, derivedtest.NewCatalog(t), "derived").Lookup("d40")
 	require.Nil(t, m.Err)
 	assert.Equal(t, 81, strings.Count(drawn(m), "\n"))
 }

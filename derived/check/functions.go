@@ -1,4 +1,4 @@
-package derived
+package check
 
 import (
 	"pmdaderived/derived/column"
@@ -7,10 +7,10 @@ import (
 	"pmdaderived/pdu"
 )
 
-// builtins is what the functions mean: a row for each of package syntax. Source: docs/language-rules.md 6.2.
+// functions is what the functions mean: a row for each of package syntax. Source: docs/language-rules.md 6.2.
 //
 //nolint:gochecknoglobals // a table
-var builtins = map[syntax.Func]builtin{
+var functions = map[syntax.Func]function{
 	syntax.Avg: {numeric: true, result: func(n *Node) {
 		n.Type, n.Sem, n.InDom = pdu.TypeFloat, pdu.SemInstant, pdu.NoInDom
 	}},
@@ -60,9 +60,9 @@ var builtins = map[syntax.Func]builtin{
 	}},
 }
 
-// builtin is what a function means. A node begins with the metadata of the first operand; without one with those of
+// function is what a function means. A node begins with the metadata of the first operand; without one with those of
 // its arguments: see checker.call.
-type builtin struct {
+type function struct {
 	numeric   bool                                                 // operands must be numbers
 	noCounter bool                                                 // operands must be no counters
 	check     func(c *checker, n *Node, e *syntax.Call) (bad Rule) // what else the operands must be, and conversions; nil: nothing
@@ -95,7 +95,7 @@ const (
 )
 
 // ClassOf is the class of a function.
-func ClassOf(f syntax.Func) Class { return builtins[f].class }
+func ClassOf(f syntax.Func) Class { return functions[f].class }
 
 // single is the result of what has one value, without an instance.
 func single(n *Node) { n.InDom = pdu.NoInDom }

@@ -1,4 +1,4 @@
-package derived
+package check
 
 import (
 	"slices"
@@ -28,7 +28,7 @@ type Line struct {
 
 // Lines calls yield for every node of m's tree, operators before their operands; never if m has an
 // error.
-func (m *checkedMetric) Lines(yield func(Line) bool) {
+func (m *Metric) Lines(yield func(Line) bool) {
 	if m.Err != nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package derived
+package check
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// language is what a site has configured about the meaning of definitions. The zero value is PCP's defaults.
-type language struct {
+// Language is what a site has configured about the meaning of definitions. The zero value is PCP's defaults.
+type Language struct {
 	// NoValue makes an operand that is not in the name space stand for novalue(). Source: pmSetDerivedControl(3),
 	// PCP_DERIVED_OPTION_NOVALUE.
 	NoValue bool

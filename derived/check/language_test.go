@@ -1,4 +1,4 @@
-package derived
+package check
 
 import (
 	"testing"
@@ -72,11 +72,11 @@ var languageCatalog = CatalogMap{
 }
 
 // bound is what a definition over languageCatalog is: its descriptor, or the reason why it cannot be used.
-func bound(t *testing.T, l language, text string) string {
+func bound(t *testing.T, l Language, text string) string {
 	t.Helper()
 	def, err := Parse("x", text)
 	require.NoError(t, err, text)
-	m := newCheckedSet(l, []*Definition{def}, languageCatalog, "").Metrics()[0]
+	m := NewSet(l, []*Definition{def}, languageCatalog, "").Metrics()[0]
 	if m.Err != nil {
 		return m.Err.What + ": " + m.Err.Rule.String()
 	}
@@ -88,7 +88,7 @@ func bound(t *testing.T, l language, text string) string {
 func TestEquivalentInDoms(t *testing.T) {
 	maps, err := ParseInDomMaps("29.2 30.2\n")
 	require.NoError(t, err)
-	configured := language{InDoms: maps}
+	configured := Language{InDoms: maps}
 	for _, tt := range []struct{ text, want, without string }{
 		{"bin + dso", "32 instant none 29.2", "bin + dso: Operands should have the same instance domain"},
 		{"dso + bin", "32 instant none 30.2", "dso + bin: Operands should have the same instance domain"},
@@ -100,7 +100,7 @@ func TestEquivalentInDoms(t *testing.T) {
 		{"bin + colour", "bin + colour: Operands should have the same instance domain", "bin + colour: Operands should have the same instance domain"},
 	} {
 		assert.Equal(t, tt.want, bound(t, configured, tt.text), tt.text)
-		assert.Equal(t, tt.without, bound(t, language{}, tt.text), tt.text)
+		assert.Equal(t, tt.without, bound(t, Language{}, tt.text), tt.text)
 	}
 }
 
@@ -126,9 +126,9 @@ func TestOptionNoValue(t *testing.T) {
 		{"rate + no.such", "rate + no.such: Dimensions are not the same"},
 		{"no.such + text", "no.such + text: Non-arithmetic type for right operand"},
 	} {
-		assert.Equal(t, tt.want, bound(t, language{NoValue: true}, tt.text), tt.text)
+		assert.Equal(t, tt.want, bound(t, Language{NoValue: true}, tt.text), tt.text)
 	}
-	assert.Equal(t, "operand no.such: Unknown operand metric", bound(t, language{}, "no.such + 1"))
+	assert.Equal(t, "operand no.such: Unknown operand metric", bound(t, Language{}, "no.such + 1"))
 }
 
 func TestCatalogMap(t *testing.T) {

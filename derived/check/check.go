@@ -1,4 +1,4 @@
-package derived
+package check
 
 import (
 	"cmp"
@@ -24,10 +24,10 @@ const MaxHistory = 8
 
 // checker binds the definitions of a Set to its Catalog and derives their metadata.
 type checker struct {
-	set    *checkedSet
-	states []state        // of each metric of the set
-	metric *checkedMetric // being checked
-	chain  []*checkedMetric
+	set    *Set
+	states []state // of each metric of the set
+	metric *Metric // being checked
+	chain  []*Metric
 }
 
 // state is how far the check of a definition has come.
@@ -39,12 +39,12 @@ const (
 	checked
 )
 
-func newChecker(s *checkedSet) *checker {
+func newChecker(s *Set) *checker {
 	return &checker{set: s, states: make([]state, len(s.metrics))}
 }
 
 // check gives m its tree or its error. Definitions that m uses are checked first.
-func (c *checker) check(m *checkedMetric) {
+func (c *checker) check(m *Metric) {
 	state := &c.states[m.Index]
 	if *state == checked {
 		return
@@ -166,7 +166,7 @@ func (c *checker) noMetadata(e *syntax.Name, err error) *Error {
 }
 
 // Resolve finds a name among the collector's metrics and then among the definitions.
-func (s *checkedSet) Resolve(name string) (pdu.Desc, *checkedMetric, error) {
+func (s *Set) Resolve(name string) (pdu.Desc, *Metric, error) {
 	err := error(pdu.ErrName)
 	if _, own := s.own(name); !own {
 		var desc pdu.Desc
@@ -184,7 +184,7 @@ func (s *checkedSet) Resolve(name string) (pdu.Desc, *checkedMetric, error) {
 func unknown(err error) bool { return errors.Is(err, pdu.ErrName) || errors.Is(err, pdu.ErrNonLeaf) }
 
 // other is the use of another definition: its tree takes the place of the name.
-func (c *checker) other(e *syntax.Name, other *checkedMetric) (*Node, *Error) {
+func (c *checker) other(e *syntax.Name, other *Metric) (*Node, *Error) {
 	switch state := c.states[other.Index]; {
 	case state == checking:
 		fault := c.fail(e, RuleCycle, "operand "+e.Name)
@@ -221,7 +221,7 @@ func (c *checker) broken(e *syntax.Name, err *Error) *Error {
 const shownCycle = 8
 
 // cycle spells out how the definitions being checked lead back to start.
-func (c *checker) cycle(start *checkedMetric) string {
+func (c *checker) cycle(start *Metric) string {
 	round := c.chain[slices.Index(c.chain, start):]
 	var b strings.Builder
 	for i, m := range round {
@@ -330,7 +330,7 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 
 // call looks at the arguments of a function by their kinds, and then at its row.
 func (c *checker) call(e *syntax.Call) (*Node, *Error) {
-	f := builtins[e.Func]
+	f := functions[e.Func]
 	n := &Node{Expr: e, Desc: discrete(pdu.TypeU32)}
 	if f.form == formEmpty {
 		n.Type, n.Empty = pdu.Type32, true

@@ -1,4 +1,4 @@
-package derived
+package check
 
 import (
 	"pmdaderived/derived/syntax"
@@ -53,7 +53,7 @@ func (n *Node) constant() bool { return n.Other == nil && syntax.NumberOf(n.Expr
 // window reports whether n is a function over time.
 func (n *Node) window() bool {
 	call, ok := n.Expr.(*syntax.Call)
-	return ok && builtins[call.Func].form == formWindow
+	return ok && functions[call.Func].form == formWindow
 }
 
 // shown is how messages call an operand: itself if it is a name or a number, else "<expr>".

@@ -1,18 +1,18 @@
-package derived
+package check
 
 import "strings"
 
 // inOrder lists all metrics so that each comes after those its definition names, as far as they do not name each
 // other in a circle. Checked in this order, definitions do not depend on the order in which they are
 // written, and long chains of them are not walked by recursion.
-func (s *checkedSet) inOrder() []*checkedMetric {
+func (s *Set) inOrder() []*Metric {
 	type visit struct {
-		metric *checkedMetric
-		next   []*checkedMetric // named by it and not looked at yet
+		metric *Metric
+		next   []*Metric // named by it and not looked at yet
 	}
-	order, seen := make([]*checkedMetric, 0, len(s.metrics)), make([]bool, len(s.metrics))
+	order, seen := make([]*Metric, 0, len(s.metrics)), make([]bool, len(s.metrics))
 	var path []visit
-	enter := func(m *checkedMetric) {
+	enter := func(m *Metric) {
 		if seen[m.Index] {
 			return
 		}
@@ -41,8 +41,8 @@ func (s *checkedSet) inOrder() []*checkedMetric {
 }
 
 // named returns the metrics whose names m's definition contains.
-func (s *checkedSet) named(m *checkedMetric) []*checkedMetric {
-	var found []*checkedMetric
+func (s *Set) named(m *Metric) []*Metric {
+	var found []*Metric
 	for name := range m.Definition.Names {
 		if other := s.definition(name); other != nil {
 			found = append(found, other)
@@ -52,7 +52,7 @@ func (s *checkedSet) named(m *checkedMetric) []*checkedMetric {
 }
 
 // definition finds a definition by the name it was given or the one it is served under.
-func (s *checkedSet) definition(name string) *checkedMetric {
+func (s *Set) definition(name string) *Metric {
 	if own, ok := s.own(name); ok {
 		name = own
 	}
@@ -61,7 +61,7 @@ func (s *checkedSet) definition(name string) *checkedMetric {
 
 // own cuts the prefix from a name that is below it. Such a name is never asked of the collector: it
 // would ask us.
-func (s *checkedSet) own(name string) (string, bool) {
+func (s *Set) own(name string) (string, bool) {
 	if s.prefix == "" {
 		return "", false
 	}

@@ -1,4 +1,4 @@
-package derived
+package check
 
 import (
 	"pmdaderived/derived/group"
@@ -45,7 +45,7 @@ const (
 )
 
 // Meet says how the values of two operands meet.
-func (s *checkedSet) Meet(x, y *Node) Meeting {
+func (s *Set) Meet(x, y *Node) Meeting {
 	left, leftIs := s.groupDomains[x.InDom]
 	right, rightIs := s.groupDomains[y.InDom]
 	same := s.language.InDoms.Equivalent
@@ -69,7 +69,7 @@ const (
 )
 
 // groupInDom is the instance domain of some groups, NoInDom if there is none for them. Those of a set are known once all of it is checked.
-func (s *checkedSet) groupInDom(g group.Domain) pdu.InDom {
+func (s *Set) groupInDom(g group.Domain) pdu.InDom {
 	if d, ok := s.groupInDoms[g]; ok {
 		return d
 	}

@@ -1,0 +1,81 @@
+package check
+
+import (
+	"pmdaderived/derived/group"
+	"pmdaderived/pdu"
+)
+
+// Set is all definitions of one configuration, checked against one state of the collector's name space.
+type Set struct {
+	metrics []*Metric
+	ordered []*Metric // the same, each after those that its definition names
+	names   map[string]*Metric
+	catalog Catalog
+	prefix  string // with its dot, or empty
+
+	language Language
+
+	groupInDoms  map[group.Domain]pdu.InDom // nil: there are none
+	groupDomains map[pdu.InDom]group.Domain // likewise
+}
+
+// Metric is a definition bound to a collector: it has either a descriptor or an error. Immutable.
+type Metric struct {
+	Err   *Error // why it cannot be used; Desc is then empty
+	Tree  *Node  // nil: there is an error
+	Index int32  // in the set
+
+	Name       string
+	Definition *Definition
+	Desc       pdu.Desc // its PMID is pdu.NoPMID: identity is the business of whoever serves it
+}
+
+// Metrics returns all metrics, in the order of the definitions; read-only.
+func (s *Set) Metrics() []*Metric { return s.metrics }
+
+// Ordered returns all metrics, each after those that its definition names, as far as they do not name each other in a circle;
+// read-only.
+func (s *Set) Ordered() []*Metric { return s.ordered }
+
+// Lookup finds a metric by its definition's name.
+func (s *Set) Lookup(name string) (*Metric, bool) {
+	m, ok := s.names[name]
+	return m, ok
+}
+
+// GroupDomains are the instance domains of ours that metrics of the set have, or what they are computed from; read-only.
+func (s *Set) GroupDomains() map[pdu.InDom]group.Domain { return s.groupDomains }
+
+// Language is what the site has configured about the meaning of definitions.
+func (s *Set) Language() Language { return s.language }
+
+// NewSet checks definitions, in the language as the site has configured it. They should have distinct names; of several
+// with one name the last one counts. The set keeps the catalog, whose answers should stay the same. prefix, if
+// not empty, is the name that the metrics are served below.
+func NewSet(l Language, defs []*Definition, cat Catalog, prefix string) *Set {
+	s := &Set{catalog: cat, prefix: prefix, language: l, names: make(map[string]*Metric, len(defs))}
+	if prefix != "" {
+		s.prefix += "."
+	}
+	metrics := make([]Metric, len(defs))
+	s.metrics = make([]*Metric, 0, len(defs))
+	for _, d := range defs {
+		if old, ok := s.names[d.Name]; ok {
+			old.Definition = d
+			continue
+		}
+		m := &metrics[len(s.metrics)]
+		*m = Metric{Name: d.Name, Definition: d, Index: int32(len(s.metrics))}
+		s.metrics = append(s.metrics, m)
+		s.names[d.Name] = m
+	}
+	s.ordered = s.inOrder()
+	check := newChecker(s)
+	for _, m := range s.ordered {
+		if check.check(m); m.Err == nil {
+			m.Desc = m.Tree.Desc
+			m.Desc.PMID = pdu.NoPMID
+		}
+	}
+	return s
+}
