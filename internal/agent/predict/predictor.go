@@ -76,7 +76,7 @@ func (p *Predictor) RecordFetch(now time.Time, blocked TimeRange) Schedule {
 	case len(p.intervals) > 0:
 		s.lastInterval = p.intervals[len(p.intervals)-1]
 	}
-	s.sample(now)
+	s.setNext(now)
 	return s
 }
 

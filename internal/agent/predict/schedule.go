@@ -54,11 +54,11 @@ func (s *Schedule) Advance(now time.Time) {
 	if s.beforeExpected.IsZero() && now.After(s.expected) {
 		s.onlyExpected = false // it did not come when it was expected
 	}
-	s.sample(now)
+	s.setNext(now)
 }
 
 // next sets the time of the next sample after a time.
-func (s *Schedule) sample(after time.Time) {
+func (s *Schedule) setNext(after time.Time) {
 	s.Next = s.beforeExpected
 	if s.onlyExpected {
 		if !s.beforeExpected.IsZero() {
