@@ -1,16 +1,28 @@
-// Package predict tells when a client context will fetch next, from when it has fetched. It is pure: it knows nothing of
-// metrics, and the time is a parameter.
+// Package predict forecasts when a client context fetches next, from the times of its fetches, and schedules samples
+// for that. It is pure: it knows no metrics, and the time is a parameter.
 //
-//	request loop:  Rhythm.Fetched(now) ──► Plan, a value ──► schedule:  sample at Plan.At, Plan.Sampled(now), …
+//	request loop                                       upstream's schedule
+//	Predictor.RecordFetch(now) ──► Schedule ──Set──► Timers ──Next──► a sample at Schedule.Next
+//	                                                   ▲                    │
+//	                                                   └──────Advance───────┘  until the context fetches again
 //
-// A Rhythm belongs to the request loop, a Plan to who follows it until the next fetch: they share nothing.
+// A Predictor belongs to the request loop. A Schedule is a value: the request loop makes it, and its Timer advances it
+// until the next fetch. So the two share nothing.
 //
-//	the context has fetched      the plan samples
-//	at regular times             5 ms before the next one; up to 25 ms if fetches came early; until the fourth every 800 ms, too
-//	at no regular times          every 50 to 800 ms, for a minute; so it does if the fetch that is expected does not come
-//	once                         likewise, and then every minute for an hour
-//	every 5 ms or faster         never: each fetch asks for the sample of the next one
-//	nothing, it has looked up    15 ms after the last look-up, then every 800 ms for 10 s
+// # When samples are taken
 //
-// The forecast is the last fetch and the median of the intervals. A time during which pmcd served nobody (Interval) explains a late fetch.
+//	the context                       its Schedule has a sample
+//	fetches at regular intervals      5 ms before the expected fetch, up to 25 ms if fetches came early; until the
+//	                                  fourth fetch also every 800 ms
+//	did not fetch when expected       every 800 ms, until a minute after its last fetch
+//	fetches at irregular intervals    every 50 to 800 ms, until a minute after its last fetch
+//	has fetched once                  likewise, then every minute, for an hour
+//	fetches every 5 ms or faster      never: each fetch requests the sample of the next one
+//	has only looked up metrics        15 ms after the last look-up, then every 800 ms for 10 s
+//
+// # The forecast
+//
+// The next fetch is expected at the last fetch plus the median of the last eight intervals. This is a forecast only if
+// most of the intervals are similar to the median. A fetch that came late because pmcd was blocked (TimeRange) does not
+// count as an interval.
 package predict

@@ -6,55 +6,56 @@ import (
 )
 
 const (
-	// Lead is how long before an expected fetch its sample is asked for. A shorter one misses
-	// more fetches than it makes samples younger (docs/pmcd.md c).
+	// Lead is the time between the request of a sample and the fetch that it is for. A shorter one misses more
+	// fetches than it makes samples younger (docs/pmcd.md c).
 	Lead = 5 * time.Millisecond
 
-	// maxLead is the longest lead for a client whose fetches come at unsteady times.
+	// maxLead is the longest lead, for a client whose fetches have come too early.
 	maxLead = 25 * time.Millisecond
 
-	// Slack is what can hardly be told apart.
+	// TimerSlack is a difference of time for which it is not worth to set a timer again.
 	TimerSlack = Lead / 4
 
-	// remembered is how many intervals of a context the next one is foretold from.
+	// maxIntervals is the number of intervals that a forecast is made from.
 	maxIntervals = 8
 
-	// trusted is from how many intervals on a context is sampled for only when its next fetch is expected.
+	// trustedIntervals is the number of intervals from which on there are no samples but the one for the expected
+	// fetch.
 	trustedIntervals = 3
 
-	// A fetch that comes within backlog after pmcd was busy with something long was held up by that.
+	// A fetch that comes within blockedGrace after pmcd was blocked was delayed by that.
 	blockedGrace = 20 * time.Millisecond
 )
 
-// Rhythm is the fetches of one context, as far as they tell when it will fetch next. The zero value has none.
+// Predictor forecasts the next fetch of one context from its last ones. The zero value has recorded no fetch.
 type Predictor struct {
-	last      time.Time                   // of the last fetch
-	intervals []time.Duration             // the last ones, oldest first
-	median    time.Duration               // of these; see Interval
-	expected  time.Time                   // the next fetch; zero: nothing is foretold
-	earliness [maxIntervals]time.Duration // how much too early the last fetches came
+	last      time.Time                   // the last fetch
+	intervals []time.Duration             // at most maxIntervals, oldest first
+	median    time.Duration               // see Interval
+	expected  time.Time                   // the next fetch; zero: there is no forecast
+	earliness [maxIntervals]time.Duration // of the last fetches, by number: how much earlier than expected they came
 	fetches   int
 }
 
-// Fetches is how many there were.
+// Fetches returns the number of fetches that were recorded.
 func (p *Predictor) Fetches() int { return p.fetches }
 
-// Last is when the last one came; zero: there was none.
+// Last returns the time of the last fetch, zero if there was none.
 func (p *Predictor) Last() time.Time { return p.last }
 
-// Expected is when the next one is expected; zero: at no known time.
+// Expected returns the time of the next fetch, zero if there is no forecast.
 func (p *Predictor) Expected() time.Time { return p.expected }
 
-// Interval is the median of the intervals, 0 when there is none yet. Of two it is the last: the first may have
-// begun with a fetch that was late.
+// Interval returns the median of the intervals, 0 if there is none yet. If there are two, it is the last one: the first
+// may have begun with a late fetch.
 func (p *Predictor) Interval() time.Duration { return p.median }
 
-// Quick reports whether a client fetches so often that the time to sample for its next fetch is while this
-// one is served. Nothing has to be waited for then, and nobody woken.
+// Quick reports whether the client fetches so often that a sample for its next fetch is to be requested with this one.
+// Then no timer is needed, and no thread has to be woken.
 func (p *Predictor) Quick() bool { return len(p.intervals) > 0 && p.median <= Lead }
 
-// Fetched notes a fetch and says when to sample until the next one. busy is when pmcd served nobody the last time: a fetch that
-// was held up says nothing of the client's interval.
+// RecordFetch records a fetch, and returns the schedule of the samples until the next one. blocked is the last time in
+// which pmcd served no client. The interval of a fetch that this delayed is not recorded.
 func (p *Predictor) RecordFetch(now time.Time, blocked TimeRange) Schedule {
 	delayed := !p.last.IsZero() && blocked.delayed(p.last, now)
 	earliness := time.Duration(0)
@@ -80,8 +81,9 @@ func (p *Predictor) RecordFetch(now time.Time, blocked TimeRange) Schedule {
 	return s
 }
 
-// steady reports whether the next fetch can be foretold: most intervals are about the typical one. Of two intervals nobody can tell: the
-// last may be it. A second fetch at once may have been because the first brought no value, after which pmval asks again.
+// predictable reports whether there is a forecast: most intervals are similar to the median. Two intervals are too few
+// to compare: the last one is the forecast. So is a single one, unless it is very short: pmval fetches again at once if
+// its first fetch brought no value.
 func (p *Predictor) predictable() bool {
 	if len(p.intervals) < 2 {
 		return len(p.intervals) == 1 && !p.Quick()
@@ -95,7 +97,8 @@ func (p *Predictor) predictable() bool {
 	return 2*n > len(p.intervals) || len(p.intervals) == 2
 }
 
-// tooEarly is how much earlier than expected a fetch has come; 0 if it is not the one that was expected.
+// earlyBy returns how much earlier than expected a fetch has come. It is 0 if the fetch is late, or not the expected
+// one.
 func (p *Predictor) earlyBy(now time.Time) time.Duration {
 	early := p.expected.Sub(now) // negative if nothing was expected
 	if early < 0 || !similar(p.median-early, p.median) {
@@ -104,8 +107,8 @@ func (p *Predictor) earlyBy(now time.Time) time.Duration {
 	return early
 }
 
-// learn takes another interval into account. Two that agree and differ from those before are new ones:
-// the others are forgotten.
+// addInterval adds an interval. If the last two are similar to each other but not to the median, the client has changed
+// its interval: the older intervals are dropped.
 func (p *Predictor) addInterval(interval time.Duration) {
 	if n := len(p.intervals); n > 1 {
 		last, median := p.intervals[n-1], p.median
@@ -117,6 +120,7 @@ func (p *Predictor) addInterval(interval time.Duration) {
 	p.appendInterval(interval)
 }
 
+// appendInterval appends an interval, in place of the oldest one, and computes the median.
 func (p *Predictor) appendInterval(interval time.Duration) {
 	if len(p.intervals) == maxIntervals {
 		p.intervals = append(p.intervals[:0], p.intervals[1:]...)
@@ -132,10 +136,11 @@ func (p *Predictor) appendInterval(interval time.Duration) {
 	p.median = sorted[n/2]
 }
 
-// alike reports whether an interval is about as long as another.
+// similar reports whether an interval is about as long as another.
 func similar(i, of time.Duration) bool { return (i - of).Abs() <= of/8+Lead }
 
-// lead is how long before the expected fetch the sample is asked for: longer than usual for a client that came too early lately.
+// lead returns the time between the next sample and the expected fetch. It is longer if one of the last fetches came
+// early.
 func (p *Predictor) lead() time.Duration {
 	return Lead + min(slices.Max(p.earliness[:]), maxLead-Lead, p.median/4)
 }

@@ -24,7 +24,7 @@ func TestTypicalInterval(t *testing.T) {
 		{"two that differ", []time.Duration{100 * ms, 5000 * ms}, 5000 * ms, true},
 		{"two, one of a late fetch", []time.Duration{100 * ms, 70 * ms}, 70 * ms, true},
 		{"three that differ", []time.Duration{100 * ms, 5000 * ms, 900 * ms}, 900 * ms, false},
-		{"held up often", []time.Duration{
+		{"delayed often", []time.Duration{
 			100 * ms, 92 * ms, 138 * ms, 70 * ms, 130 * ms, 75 * ms, 127 * ms, 68 * ms,
 		}, 100 * ms, false},
 		{"by hand", []time.Duration{700 * ms, 2000 * ms, 9000 * ms, 400 * ms, 60000 * ms}, 2000 * ms, false},
@@ -81,16 +81,15 @@ func TestLeadFollowsEarlyFetches(t *testing.T) {
 	assert.Equal(t, maxLead, fetch(900*ms), "there is a limit")
 }
 
-// Nothing is learned from the time that pmcd stood still, once or twice: neither by a client whose interval is not
-// known, nor about one that is.
-func TestHeldUp(t *testing.T) {
+// An interval in which pmcd was blocked is not recorded, neither for a client without a forecast nor for one with it.
+func TestDelayedFetches(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		fetches int           // before
-		after   time.Duration // pmcd stood still, after the last of them
+		after   time.Duration // pmcd is blocked, after the last of them
 		held    []time.Duration
 		typical time.Duration
-		next    time.Duration // expected after the last that was held up; 0: not known
+		next    time.Duration // expected after the last delayed fetch; 0: no forecast
 	}{
 		{"after the first fetch", 1, 10 * ms, []time.Duration{4010 * ms}, 0, 0},
 		{"after the first fetch, twice", 1, 10 * ms, []time.Duration{4010 * ms, 4002 * ms}, 0, 0},
@@ -122,7 +121,7 @@ func TestHeldUp(t *testing.T) {
 	}
 }
 
-func TestWhatAStandstillExplains(t *testing.T) {
+func TestDelayed(t *testing.T) {
 	at := func(d time.Duration) time.Time { return time.Unix(0, 0).Add(d) }
 	for _, row := range []struct {
 		name      string
@@ -154,8 +153,8 @@ func TestFetchesWithoutAnInterval(t *testing.T) {
 	}
 }
 
-// What is not known well is sampled for at other times, too.
-func TestTrust(t *testing.T) {
+// Without a trusted forecast there are repeated samples, too.
+func TestRepeatedSamples(t *testing.T) {
 	var h Predictor
 	now := time.Unix(0, 0)
 	p := h.RecordFetch(now, TimeRange{})
@@ -192,7 +191,7 @@ func TestLateFetches(t *testing.T) {
 	}
 }
 
-// A client whose interval changes is foretold again after two fetches.
+// A client whose interval changes has a forecast again after two fetches.
 func TestNewInterval(t *testing.T) {
 	for _, row := range []struct {
 		name     string

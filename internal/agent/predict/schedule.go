@@ -3,44 +3,45 @@ package predict
 import "time"
 
 const (
-	// A context that is not trusted is sampled for at other times, too, until restless after its last fetch: every
-	// mostPace, or if nothing can be foretold of it four times in its last interval, if there is one, or in the time since its last fetch
-	// if that is longer, but not closer than leastPace.
+	// Without a forecast samples are minGap to maxGap apart: a quarter of the last interval, or of the time since the
+	// last fetch if that is longer. With a forecast from few intervals they are maxGap apart. They end activeTime
+	// after the last fetch.
 	minGap     = 50 * time.Millisecond
 	maxGap     = 800 * time.Millisecond
 	activeTime = time.Minute
 
-	// patient is for how long a context that has fetched only once is sampled for, from restless on once in that time: it may be that of a
-	// logger with a long interval.
+	// firstFetchTime is how long there are samples for a context that has fetched only once: it may be that of a
+	// logger with a long interval. After activeTime they are activeTime apart.
 	firstFetchTime = time.Hour
 
-	// A client that has looked metrics up and not fetched them lookUpPause later is a pmlogger: it
-	// pauses for 20 ms before its first fetch (docs/pmcd.md b.4), for which there is to be a
-	// new sample.
+	// lookupDelay is the time between a client's last look-up and its first sample, if the client has not fetched
+	// until then. pmlogger does that: it pauses for 20 ms before its first fetch (docs/pmcd.md b.4).
 	lookupDelay = 15 * time.Millisecond
 
-	// Undecided is for how long there are new samples for one that takes longer, as pmchart does on a busy host.
+	// LookupTime is how long there are samples for a client that looks up and does not fetch, as pmchart does on a
+	// busy host.
 	LookupTime = 10 * time.Second
 )
 
-// Plan is when to sample for a context until its next fetch.
+// Schedule says when to sample for a context until its next fetch. There are two kinds of samples: one just before the
+// expected fetch, if there is a forecast, and repeated ones, in case the fetch comes at another time.
 type Schedule struct {
-	Next time.Time // when to sample next; zero: not at all
+	Next time.Time // the next sample; zero: there is none
 
-	start          time.Time     // fetch or look-up
-	expected       time.Time     // the next one; zero: nobody knows
-	beforeExpected time.Time     // when to sample for the fetch that is expected; zero: for none
-	onlyExpected   bool          // it is sampled for the fetch that is expected only
-	lastInterval   time.Duration // the last interval, if there is one and nothing can be foretold; else 0
-	afterLookup    bool          // for a client that has looked up and not fetched yet
+	start          time.Time     // the last fetch, or look-up
+	expected       time.Time     // the next fetch; zero: there is no forecast
+	beforeExpected time.Time     // the sample for the expected fetch; zero: it was taken, or there is none
+	onlyExpected   bool          // no repeated samples before expected: the forecast is trusted
+	lastInterval   time.Duration // without a forecast: the interval before start; 0: there is none
+	afterLookup    bool          // the client has looked up and not fetched yet
 }
 
-// LookedUp is the plan for a client that has looked metrics up and not fetched yet.
+// AfterLookup returns the schedule for a client that has looked up metrics and not fetched yet.
 func AfterLookup(now time.Time) Schedule {
 	return Schedule{Next: now.Add(lookupDelay), start: now, afterLookup: true}
 }
 
-// Sampled is to be called when the sample that was to be taken at At has been asked for. It sets At anew.
+// Advance sets Next to the sample after the one that has been requested now.
 func (s *Schedule) Advance(now time.Time) {
 	if s.afterLookup {
 		if s.Next = now.Add(maxGap); s.Next.After(s.start.Add(LookupTime)) {
@@ -52,19 +53,19 @@ func (s *Schedule) Advance(now time.Time) {
 		s.beforeExpected = time.Time{}
 	}
 	if s.beforeExpected.IsZero() && now.After(s.expected) {
-		s.onlyExpected = false // it did not come when it was expected
+		s.onlyExpected = false // the fetch did not come when expected
 	}
 	s.setNext(now)
 }
 
-// next sets the time of the next sample after a time.
+// setNext sets Next to the earlier one of the sample for the expected fetch and the next repeated one after a time.
 func (s *Schedule) setNext(after time.Time) {
 	s.Next = s.beforeExpected
 	if s.onlyExpected {
 		if !s.beforeExpected.IsZero() {
 			return
 		}
-		after = s.expected // if the fetch does not come then, nobody knows when
+		after = s.expected // repeated samples begin if the fetch does not come then
 	}
 	sample, end := after.Add(s.gap(after)), s.start.Add(activeTime)
 	if s.firstFetch() {
@@ -75,7 +76,7 @@ func (s *Schedule) setNext(after time.Time) {
 	}
 }
 
-// pace is how long after a time to sample again for a context that may fetch at any time.
+// gap returns the time until the next repeated sample.
 func (s *Schedule) gap(after time.Time) time.Duration {
 	if !s.expected.IsZero() {
 		return maxGap
@@ -87,13 +88,13 @@ func (s *Schedule) gap(after time.Time) time.Duration {
 	return min(max(silence/4, minGap), maxGap)
 }
 
-// once reports whether there is no interval yet.
+// firstFetch reports whether the context has fetched only once, so that there is no interval.
 func (s *Schedule) firstFetch() bool { return s.expected.IsZero() && s.lastInterval == 0 }
 
-// Interval is a time during which pmcd served nobody, or at least not us: it was busy with something long.
+// TimeRange is a time during which pmcd was blocked: it was busy with one request and served no other client.
 type TimeRange struct{ From, To time.Time }
 
-// Within is how much of it lies between two moments; not positive: nothing does.
+// Overlap returns how much of the range lies between two times. It is not positive if none does.
 func (r TimeRange) Overlap(from, to time.Time) time.Duration {
 	if r.From.After(from) {
 		from = r.From
@@ -104,8 +105,8 @@ func (r TimeRange) Overlap(from, to time.Time) time.Duration {
 	return to.Sub(from)
 }
 
-// explains reports whether a client that fetches now and last did so at a time would have come earlier: pmcd
-// was busy for most of the time in between, until a moment ago.
+// delayed reports whether pmcd has delayed a fetch that comes now, after one at last: pmcd was blocked for most of the
+// time between them, until a moment ago.
 func (r TimeRange) delayed(last, now time.Time) bool {
 	return now.Sub(r.To) <= blockedGrace && 2*r.Overlap(last, now) > now.Sub(last)
 }

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// maxEntries bounds for how many contexts an Agenda has plans at once.
+// maxTimers bounds the number of active timers. Beyond it, contexts have no samples made for them.
 const maxTimers = 4096
 
-// Entry is a plan, and what it is for. The zero value is on no Agenda.
+// Timer has the schedule of one context, and a value: what is to be sampled. The zero value is not active.
 type Timer[T any] struct {
 	schedule Schedule
 	value    T
-	position int // in the heap, from 1 on; 0: not in it
+	position int // in the heap, from 1 on; 0: not active
 }
 
-// Planned reports whether the entry is on an agenda.
+// Active reports whether the timer is among its Timers.
 func (e *Timer[T]) Active() bool { return e.position > 0 }
 
-// Agenda is the plans of many contexts, by time.
+// Timers orders the active timers by the time of their next sample.
 type Timers[T any] struct{ heap timerHeap[T] }
 
-// Put puts a plan onto the agenda, in place of the one that the entry had.
+// Set sets the schedule and the value of a timer. A schedule without a next sample stops it.
 func (t *Timers[T]) Set(e *Timer[T], schedule Schedule, value T) {
 	e.schedule, e.value = schedule, value
 	switch {
@@ -34,14 +34,14 @@ func (t *Timers[T]) Set(e *Timer[T], schedule Schedule, value T) {
 	}
 }
 
-// Remove takes an entry from the agenda, if it is there.
+// Remove stops a timer, if it is active.
 func (t *Timers[T]) Remove(e *Timer[T]) {
 	if e.position > 0 {
 		heap.Remove(&t.heap, e.position-1)
 	}
 }
 
-// Next is when the next sample is to be taken; zero: never.
+// Next returns the time of the next sample of all timers, zero if there is none.
 func (t *Timers[T]) Next() time.Time {
 	if len(t.heap) == 0 {
 		return time.Time{}
@@ -49,7 +49,7 @@ func (t *Timers[T]) Next() time.Time {
 	return t.heap[0].schedule.Next
 }
 
-// Sampled takes the next sample for taken, and returns what it is for.
+// Advance advances the timer that is next, whose sample is requested now, and returns its value.
 func (t *Timers[T]) Advance(now time.Time) T {
 	e := t.heap[0]
 	value := e.value
@@ -61,7 +61,7 @@ func (t *Timers[T]) Advance(now time.Time) T {
 	return value
 }
 
-// entries is a heap by time.
+// timerHeap implements heap.Interface: the timer that is next comes first.
 type timerHeap[T any] []*Timer[T]
 
 func (h timerHeap[T]) Len() int           { return len(h) }
@@ -71,14 +71,12 @@ func (h timerHeap[T]) Swap(i, j int) {
 	h[i].position, h[j].position = i+1, j+1
 }
 
-// Push implements heap.Interface.
 func (h *timerHeap[T]) Push(x any) {
 	e := x.(*Timer[T])
 	*h = append(*h, e)
 	e.position = len(*h)
 }
 
-// Pop implements heap.Interface.
 func (h *timerHeap[T]) Pop() any {
 	last := len(*h) - 1
 	e := (*h)[last]

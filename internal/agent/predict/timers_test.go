@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// following is an agenda that is followed, on a clock of its own.
+// following has timers and a clock of its own, and takes the samples.
 type following struct {
 	Timers[string]
 	now   time.Duration // since the start
@@ -16,13 +16,13 @@ type following struct {
 }
 
 type sampled struct {
-	at   time.Duration
-	what string
+	at    time.Duration
+	value string
 }
 
 func (f *following) time() time.Time { return time.Unix(1_000_000, 0).Add(f.now) }
 
-// fetch notes a fetch of a context now.
+// fetch records a fetch of a context now.
 func (f *following) fetch(h *Predictor, e *Timer[string], what string) {
 	f.Set(e, h.RecordFetch(f.time(), TimeRange{}), what)
 }
@@ -79,7 +79,7 @@ func TestPrediction(t *testing.T) {
 	assert.Empty(t, f.heap, "a context that does not come back is not sampled for")
 }
 
-// Before there is an interval it is sampled for at any time: a second fetch finds a sample that is young for its interval.
+// Before there is an interval samples are repeated: a second fetch finds a sample that is young for its interval.
 func TestNewContext(t *testing.T) {
 	var f following
 	var h Predictor
@@ -120,7 +120,7 @@ func TestFetchAgainAtOnce(t *testing.T) {
 	}
 }
 
-// Contexts that cannot be foretold find a sample that is young for them, as long as they are active.
+// Contexts without a forecast find a sample that is young for them, as long as they are active.
 func TestIrregularContext(t *testing.T) {
 	var f following
 	var h Predictor
@@ -168,7 +168,7 @@ func TestPauseBeforeTheFirstFetch(t *testing.T) {
 	assert.Empty(t, f.times())
 }
 
-func TestAgendaIsBounded(t *testing.T) {
+func TestTimersAreBounded(t *testing.T) {
 	var f following
 	for range maxTimers + 10 {
 		f.fetch(&Predictor{}, &Timer[string]{}, "")
