@@ -12,8 +12,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// answer handles a PDU and returns the frame to reply with, nil for none. Whatever the agent does,
-// a request gets one reply and anything else gets none.
+// answer handles a PDU and returns the frame of the reply, nil for a PDU that gets none. If the agent panics or its
+// reply is too large, the frame is an error.
 func (s *session) answer(c Client, f pdu.Frame, arrived time.Time) (frame []byte) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -48,7 +48,7 @@ func (s *session) dispatch(c Client, f pdu.Frame, arrived time.Time) []byte {
 // handler makes the reply to a request.
 type handler func(c Client, f pdu.Frame, arrived time.Time) []byte
 
-// handlers are those of the kinds that get a reply.
+// handlers returns the handlers of the kinds that get a reply.
 func (s *session) handlers() map[pdu.Kind]handler {
 	return map[pdu.Kind]handler{
 		pdu.KindFetch:        s.onFetch,
@@ -64,7 +64,8 @@ func (s *session) handlers() map[pdu.Kind]handler {
 	}
 }
 
-// respond decodes a request and encodes what handle says. The request is garbage then: it may be a large one.
+// respond returns a handler that decodes a request, calls handle and encodes its answer. The handler allocates each
+// request, so that the memory of a large one does not stay.
 func respond[M any, P interface {
 	*M
 	pdu.Message
@@ -82,10 +83,11 @@ func respond[M any, P interface {
 	}
 }
 
-// errNotForAgents is logged with a PDU that pmcd should not have sent.
+// errNotForAgents is logged with a PDU that pmcd does not send to agents.
 var errNotForAgents = errors.New("not a request to an agent")
 
-// fallbackReply is the reply to a PDU of kind k that could not be handled.
+// fallbackReply returns the reply to a PDU of kind k that could not be handled: an error, an empty list for a TRAVERSE
+// (see [Namer.Traverse]), nil for a PDU that gets no reply.
 func (s *session) fallbackReply(k pdu.Kind) []byte {
 	if k == pdu.KindPMNSTraverse {
 		return s.out.Encode(&pdu.PMNSNames{}, 0)
@@ -96,13 +98,13 @@ func (s *session) fallbackReply(k pdu.Kind) []byte {
 	return nil
 }
 
-// replyUndecodable is the reply to a PDU whose body makes no sense.
+// replyUndecodable logs err and returns the reply to a PDU whose body cannot be decoded.
 func (s *session) replyUndecodable(k pdu.Kind, err error) []byte {
 	s.complain(k, "cannot decode pdu", err)
 	return s.fallbackReply(k)
 }
 
-// decode decodes a PDU that gets no reply, and reports whether it makes sense.
+// decode decodes a PDU that gets no reply. It logs an error, and reports whether there was none.
 func (s *session) decode(m pdu.Message, body []byte) bool {
 	err := m.Decode(body)
 	if err != nil {
@@ -111,8 +113,8 @@ func (s *session) decode(m pdu.Message, body []byte) bool {
 	return err == nil
 }
 
-// replyError is the reply that carries the code of err, made fit for pmcd. TRAVERSE is told of unknown
-// names only: see [Namer.Traverse].
+// replyError returns the reply for err: an ERROR with its code, as replyCode has it. A TRAVERSE gets an ERROR for an
+// unknown name only, see [Namer.Traverse]. Errors without a code are logged.
 func (s *session) replyError(k pdu.Kind, err error) []byte {
 	code := replyCode(err)
 	switch {
@@ -146,7 +148,7 @@ func (s *session) onFetch(c Client, f pdu.Frame, arrived time.Time) []byte {
 	if n := s.result.Len(); n != len(ids) {
 		s.complain(pdu.KindFetch, "wrong number of value sets",
 			fmt.Errorf("%d sets for %d metrics", n, len(ids)))
-		if n > len(ids) { // nobody knows which of them are the answer
+		if n > len(ids) { // which of them belong to ids cannot be known
 			s.result.Reset()
 			n = 0
 		}
@@ -155,7 +157,7 @@ func (s *session) onFetch(c Client, f pdu.Frame, arrived time.Time) []byte {
 		}
 	}
 	var changes pdu.Change
-	if s.notifier != nil && s.result.Size() <= s.maxReply { // what is refused tells nobody of changes
+	if s.notifier != nil && s.result.Size() <= s.maxReply { // a reply that is too large is not sent, nor its changes
 		changes = s.notifier.Changes() & (pdu.ChangeLabels | pdu.ChangeNames)
 	}
 	return s.result.Frame(0, changes)
@@ -190,7 +192,7 @@ func (s *session) onInstanceReq(c Client, req *pdu.InstanceReq) (pdu.Message, er
 	if err != nil {
 		return nil, err
 	}
-	// Stock readers take a single empty name for "no names here".
+	// Stock readers understand a single empty name as "no names here".
 	if i := slices.IndexFunc(instances, nameless); i >= 0 {
 		s.complain(pdu.KindInstanceReq, "instances left out",
 			fmt.Errorf("instance %d of %s has no name", instances[i].ID, req.InDom))
@@ -220,8 +222,8 @@ func (s *session) onInstanceReq(c Client, req *pdu.InstanceReq) (pdu.Message, er
 
 func nameless(in pdu.Instance) bool { return in.Name == "" }
 
-// indexOfName finds an instance by its whole name or else by the part before the first blank,
-// which has to be unique by PCP's rules for instance names; -1 when there is none.
+// indexOfName returns the position of an instance with the whole name, or else of the first whose part before the
+// first blank is the name. By PCP's rules that part is unique. It returns -1 if there is none.
 func indexOfName(instances []pdu.Instance, name string) int {
 	first := -1
 	for i, in := range instances {
@@ -243,8 +245,8 @@ func (s *session) onTextReq(c Client, req *pdu.TextReq) (pdu.Message, error) {
 	return &pdu.Text{Ident: req.Ident, Text: text}, err
 }
 
-// plainTextType reads the bits as stock agents do: one-line wins over help, a PMID over an InDom;
-// help and InDom are what remains.
+// plainTextType reduces t to one bit of each pair as stock agents do: TextOneLine if it is set, else TextHelp; TextPMID
+// if it is set, else TextInDom.
 func plainTextType(t pdu.TextType) pdu.TextType {
 	size, what := pdu.TextHelp, pdu.TextInDom
 	if t&pdu.TextOneLine != 0 {
@@ -296,10 +298,10 @@ func (s *session) onError(c Client, body []byte) {
 	}
 }
 
-// replyCode picks the code that goes into an ERROR in place of a reply. Some codes must never be
-// there: PM_ERR_IPC, PM_ERR_TIMEOUT and -EPIPE make pmcd drop the agent; the not-ready pair switches
-// pmcd's idea of the agent; a code ≥ 0 is a state change or a success. They reach an agent all
-// the same, as errors of the places it got its values from. Source: docs/protocol.md 6.1, 6.2, 4.7.
+// replyCode returns the code for the ERROR that answers a request. Some codes must never be sent:
+// PM_ERR_IPC, PM_ERR_TIMEOUT and -EPIPE make pmcd drop the agent; PM_ERR_PMDAREADY and PM_ERR_PMDANOTREADY
+// change the state that pmcd has for the agent; a code ≥ 0 is a state change or a success. An agent may have them in an
+// error all the same, from the source of its values. Source: docs/protocol.md 6.1, 6.2, 4.7.
 func replyCode(err error) pdu.Code {
 	switch code := pdu.CodeOf(err); {
 	case code == pdu.ErrPMDANotReady:

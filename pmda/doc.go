@@ -8,43 +8,43 @@
 //
 // # A first agent
 //
-// A metric has a number, its PMID, under which everything is asked for: an agent decides by it which
-// descriptor ([Agent].Desc) and which values ([Agent].Fetch) to give, and says with [pdu.ErrPMID] that it has none such.
-// A metric with several values at once has them by instance, and its descriptor names the instance domain, which is
-// listed by Instances. The example (example_test.go) is whole; [pmdaderived/pmda/examples/dice] is a program with names, texts,
-// instances, a counter and a metric that can be stored, made to be copied, and says how to install it.
-// Package pdu explains the words.
+// pmcd asks for a metric by its number, the PMID. The agent returns its descriptor ([Agent].Desc) and its values
+// ([Agent].Fetch), or [pdu.ErrPMID] if it does not have the metric. A metric with several values at once has one for
+// each instance. Its descriptor names the instance domain, and [Agent].Instances lists the domain. Package pdu explains
+// the words.
+//
+// The example of this package (example_test.go) is complete. [pmdaderived/pmda/examples/dice] is a program to copy,
+// with names, texts, instances, a counter and a metric that can be stored. Its README.md says how to install it.
 //
 // # Life of an agent
 //
-// pmcd starts the program and gives it 3 s to send CREDS, the first PDU on the pipe ([Greet], or
-// Serve itself). pmcd answers with its own CREDS, with the attributes of the clients it has
-// already (only if the agent is an [AttributeWatcher]) and then with requests, one at a time. It
-// is single-threaded and serves nobody until the reply is there; after 5 s it gives the agent up.
-// When it closes the pipe, the agent has to end: [Server.Serve] returns and so should main.
+// pmcd starts the program and waits up to 3 s for CREDS, the first PDU on the pipe ([Greet] sends it,
+// or Serve). pmcd answers with its own CREDS. To an [AttributeWatcher] it then sends the attributes of
+// the clients that are connected already. After that come requests, one at a time. pmcd has a single
+// thread and serves no client until the reply has come; after 5 s it drops the agent. When it
+// closes the pipe, the agent has to end: [Server.Serve] returns and so should main.
 //
-//	in, out, err := pmda.Stdio()                     // keep the pipe clear of stray prints
+//	in, out, err := pmda.Stdio()                     // prints by mistake do not reach the pipe
 //	…
-//	pmda.IgnoreSIGPIPE()                             // a lost pmcd is an error, not a death
+//	pmda.IgnoreSIGPIPE()                             // a lost pmcd is an error, it does not kill the process
 //	err = pmda.Greet(out, true)                      // before anything slow
 //	…                                                // OpenLog, load state: requests wait in the pipe
 //	err = (&pmda.Server{Agent: a, Greeted: true}).Serve(ctx, in, out)
 //
-// # What the server takes care of
+// # Guarantees of the server
 //
-//   - Exactly one reply, written with one Write, to each PDU that wants one, in the order of
-//     arrival; none to PROFILE, ATTR, ERROR and kinds that are not an agent's business.
-//   - Replies that make pmcd drop the agent are never sent: PM_ERR_IPC, PM_ERR_TIMEOUT, -EPIPE, the
-//     not-ready protocol and codes ≥ 0 become PM_ERR_GENERIC (PM_ERR_AGAIN for "not ready"), a RESULT
-//     always has as many value sets as were asked for, and a TRAVERSE that fails for any other
-//     reason than an unknown name is an empty list.
-//   - A panic in the agent is contained: the client gets PM_ERR_GENERIC, the log the stack.
-//   - PDU bodies that cannot be decoded cost one request (PM_ERR_GENERIC); a bad length or
-//     type in a header means that the stream is not PDUs any more and ends Serve.
-//   - One PROFILE is in force, the last one received, as pmcd means it: it sends a PROFILE before
-//     a FETCH whenever the (client, context) of the FETCH differs from that of the PROFILE before.
-//     Before the first one, which after a restart of the agent may be missing, everything is
-//     included.
+//   - It writes exactly one reply, with one Write, to each PDU that wants one, in the order of
+//     arrival, and none to PROFILE, ATTR, ERROR and kinds that are not for agents.
+//   - It never sends a reply that makes pmcd drop the agent. PM_ERR_IPC, PM_ERR_TIMEOUT, -EPIPE,
+//     PM_ERR_PMDAREADY and codes ≥ 0 become PM_ERR_GENERIC, PM_ERR_PMDANOTREADY becomes PM_ERR_AGAIN.
+//     A RESULT always has as many value sets as the FETCH has metrics. A TRAVERSE that fails for
+//     another reason than an unknown name is answered with an empty list.
+//   - A panic in the agent does not end it: the client gets PM_ERR_GENERIC, and the stack is logged.
+//   - A PDU body that cannot be decoded is answered with PM_ERR_GENERIC. A bad length or type in a
+//     header means that the bytes are no PDUs, and ends Serve.
+//   - It passes on the last PROFILE that it received. pmcd sends one before a FETCH whenever the
+//     client or the context of the FETCH is not that of the previous PROFILE. Before the first one,
+//     which may be missing after a restart of the agent, all instances are included.
 //
 // The package also has what the main program of every agent needs: the usual options
 // ([StandardOptions]), a log file ([GiveLog], [OpenLog]), an ordinary user ([DropPrivileges]) and a name space

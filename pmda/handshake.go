@@ -9,10 +9,10 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Greet sends the agent's CREDS, the first PDU on the pipe. pmcd waits for it 3 s after it has
-// started the agent, serving nobody meanwhile, and an agent that is late is not tried again. So
-// it is the first thing a program does that has anything slow to prepare; [Server.Greeted] is then
-// set. attributes asks pmcd to tell the attributes of its clients, as an [AttributeWatcher] wants.
+// Greet sends the agent's CREDS, the first PDU on the pipe. pmcd waits for it for 3 s after it has
+// started the agent, serves no client meanwhile, and does not start an agent again that was late. So
+// a program calls Greet before anything slow, and sets [Server.Greeted]; other programs leave it to Serve.
+// attributes asks pmcd to send the attributes of its clients, which an [AttributeWatcher] needs.
 // Source: docs/protocol.md 4.2.
 func Greet(out io.Writer, attributes bool) error {
 	creds := pdu.Creds{Version: pdu.ProtocolVersion}
@@ -25,8 +25,8 @@ func Greet(out io.Writer, attributes bool) error {
 	return nil
 }
 
-// awaitCreds reads the other half of the handshake. What pmcd's CREDS say does not matter: there is
-// one version of the protocol, and the features repeat ours.
+// awaitCreds reads pmcd's CREDS. Their content is not used: the protocol has one version, and the features
+// repeat ours.
 func (s *session) awaitCreds() error {
 	f, err := s.in.Next()
 	if errors.Is(err, io.EOF) {

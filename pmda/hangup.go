@@ -10,13 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrHangup says that pmcd has closed its end of a pipe.
+// ErrHangup is the error of [UntilHangup] when pmcd has closed its end of a pipe.
 var ErrHangup = errors.New("pmcd closed the pipe")
 
-// UntilHangup runs f on a goroutine of its own and returns nil when it has returned. But when the pipe from pmcd has no other
-// end any more, or ctx has ended, f has only so much time left: after that it goes on alone, and the error is ErrHangup or the
-// cause of ctx. It is for what may wait for a disk or a file system before [Server.Serve] begins, in a process that ends
-// then. What f leaves may be read after nil only.
+// UntilHangup runs f in a goroutine and waits for it. It returns nil when f has returned. When pmcd closes the pipe,
+// or ctx ends, f gets the time left to finish. If it does not return in that time, UntilHangup returns ErrHangup or the
+// cause of ctx, and f still runs.
+//
+// It is for preparations before [Server.Serve] that may hang, such as a read from a disk or a network file system: a
+// process whose pmcd has gone must end in spite of them. Results of f may be read only after nil.
 func UntilHangup(ctx context.Context, in *os.File, left time.Duration, f func()) error {
 	read, write, err := os.Pipe() // poll(2) waits for descriptors only
 	if err != nil {
@@ -33,7 +35,7 @@ func UntilHangup(ctx context.Context, in *os.File, left time.Duration, f func())
 	}()
 	hungUp, err := hangup(in, read)
 	if err != nil {
-		<-done // nobody else can be waited for
+		<-done // the pipe cannot be watched
 	}
 	select {
 	case <-done:
@@ -46,13 +48,13 @@ func UntilHangup(ctx context.Context, in *os.File, left time.Duration, f func())
 	return context.Cause(ctx)
 }
 
-// hangup waits until one of two descriptors has no other end any more, and reports whether the first has not.
+// hangup waits until the other end of one of two pipes is closed, and reports whether it is that of the first.
 func hangup(in, other *os.File) (first bool, err error) {
 	fds := []unix.PollFd{{Events: unix.POLLRDHUP}, {}}
 	for i, f := range []*os.File{in, other} {
-		raw, err := f.SyscallConn() // Fd would change how the descriptor waits
+		raw, err := f.SyscallConn() // Fd would make the descriptor a blocking one
 		if err == nil {
-			err = raw.Control(func(fd uintptr) { fds[i].Fd = int32(fd) }) // whose owners wait for us
+			err = raw.Control(func(fd uintptr) { fds[i].Fd = int32(fd) }) // the caller closes it after we have returned
 		}
 		if err != nil {
 			return false, err

@@ -7,11 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Harden takes from the process what an agent never needs: it and what it starts cannot become more than they are
-// (no_new_privs), and its memory, which may hold what others may not see, is written to no core dump and read by no
-// debugger but root's. /proc/PID belongs to root then. It is called after [DropPrivileges]: a change of the user undoes the latter.
+// Harden gives up abilities that an agent does not need. The process and its children cannot get more rights by a
+// set-user-id program (no_new_privs). The kernel writes no core dump. Only root's debugger can read its memory, which
+// may hold data that others must not see. As a side effect /proc/PID belongs to root. Call it after [DropPrivileges]: a
+// change of the user makes the memory readable again.
 //
-// A program with cgo, as one that is built with the race detector, gets all but no_new_privs: that is of each thread.
+// A program with cgo, such as one with the race detector, does not get no_new_privs, which is set for each thread.
 func Harden() error {
 	none := unix.Rlimit{}
 	return errors.Join(
@@ -21,12 +22,12 @@ func Harden() error {
 	)
 }
 
-// emptyBounds empties the bounding set, so that no program that the process starts has a capability. It needs CAP_SETPCAP,
-// which root may lack in a container: then it has as little to lose.
+// emptyBounds empties the bounding set, so that no program that the process starts has a capability. It needs
+// CAP_SETPCAP. In a container root may lack that: then the set stays as it is.
 func emptyBounds() {
 	for capability := uintptr(0); ; capability++ {
 		if has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, capability, 0, 0, 0); err != nil || has < 0 {
-			return // there are no more
+			return // the kernel knows no more capabilities
 		}
 		if allThreads(unix.PR_CAPBSET_DROP, capability) != nil {
 			return
@@ -34,7 +35,7 @@ func emptyBounds() {
 	}
 }
 
-// allThreads is prctl(2) on each thread; nothing in a program with cgo, which the syscall package cannot do it in.
+// allThreads calls prctl(2) on each thread. In a program with cgo it does nothing: package syscall cannot do it there.
 func allThreads(option, value uintptr) error {
 	_, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, option, value, 0, 0, 0, 0)
 	if errno != 0 && errno != syscall.ENOTSUP {

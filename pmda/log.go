@@ -12,14 +12,14 @@ import (
 	"pmdaderived/pdu"
 )
 
-// What repeats is logged again after complainAgain, with the number of times it was not; at most
-// maxComplaints different things are remembered.
+// A complaint that repeats is logged again after complainAgain, with the number of repetitions. At most
+// maxComplaints different ones are remembered; then all are forgotten.
 const (
 	complainAgain = 10 * time.Minute
 	maxComplaints = 64
 )
 
-// complaints remembers what has been logged.
+// complaints has the complaints that have been logged.
 type complaints map[complaint]*complainedAt
 
 type complaint struct {
@@ -32,7 +32,7 @@ type complainedAt struct {
 	skipped int // repetitions since last
 }
 
-// due reports whether a complaint is to be logged now, and how often it was skipped before.
+// due reports whether a complaint is to be logged now. skipped is the number of times since the last log line.
 func (c *complaints) due(what complaint, now time.Time) (skipped int, due bool) {
 	if at := (*c)[what]; at != nil {
 		if now.Sub(at.last) < complainAgain {
@@ -49,15 +49,15 @@ func (c *complaints) due(what complaint, now time.Time) (skipped int, due bool) 
 	return 0, true
 }
 
-// complain logs, once in a while, what is wrong with PDUs of kind k.
+// complain logs a fault with PDUs of kind k, unless it was logged in the last ten minutes.
 func (s *session) complain(k pdu.Kind, what string, err error) {
 	if skipped, due := s.complaints.due(complaint{k, err.Error()}, s.now()); due {
 		s.log.WithFields(logrus.Fields{"pdu": k, "repeated": skipped}).WithError(err).Warn(what)
 	}
 }
 
-// logPanic logs, once in a while, a panic of the agent with its stack. It is called by the
-// deferred function that recovered, while the stack is still there.
+// logPanic logs a panic of the agent with its stack, unless it was logged in the last ten minutes. The deferred
+// function that recovers calls it, because only there the stack still shows the panic.
 func (s *session) logPanic(k pdu.Kind, value any) {
 	text := fmt.Sprint(value)
 	if skipped, due := s.complaints.due(complaint{k, "panic: " + text}, s.now()); due {
@@ -85,7 +85,7 @@ func silent() logrus.FieldLogger {
 	return l
 }
 
-// traceReply prints a whole frame of ours.
+// traceReply returns the trace of a reply, a frame with its header.
 func traceReply(frame []byte) string {
 	return pdu.Trace(pdu.Frame{
 		Kind: pdu.Kind(binary.BigEndian.Uint32(frame[4:])),

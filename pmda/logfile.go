@@ -15,19 +15,19 @@ import (
 	"pmdaderived/internal/regular"
 )
 
-// OpenLog makes the file at path the standard error stream of the process, so that everything
-// lands there: a logger on os.Stderr, the traces of the Go runtime, messages of child processes.
-// An existing file is kept as path.prev, replacing the one before; the new one (mode 0644) begins
-// with the line that PCP's logs begin with. /dev/null is written to as it is; anything else at path is refused, since a
-// named pipe or a terminal makes those wait who write to it.
+// OpenLog makes the file at path the standard error of the process: a logger on os.Stderr, the traces of the Go
+// runtime and the messages of child processes are written to it. If standard output is the same file as standard
+// error, as [Stdio] leaves it, it becomes the new file, too. program and now are for the first line, which is like that
+// of PCP's logs. On an error both stay as they are.
 //
-// In a directory where the process can make no files, its own at path and path.prev are used: the text moves from the one
-// to the other ([GiveLog] makes them).
+// The new file has the mode 0644. A file that exists becomes path.prev and replaces an older path.prev. /dev/null is
+// used as it is. Any other kind of file is refused: a named pipe or a terminal would make writers wait.
 //
-// It is called after [DropPrivileges], so that the file belongs to the user who writes it, and best after
-// [Greet]: an agent that was slow to start, and which pmcd has replaced since, then leaves the log of its
-// successor alone. Standard output goes along where it is standard error, as [Stdio] leaves it. When the file
-// cannot be opened or written both stay as they are.
+// If the process may not create files in the directory, OpenLog uses the files path and path.prev that exist, see
+// [GiveLog]. It copies the text of the first to the second and empties the first.
+//
+// Call it after [DropPrivileges], so that the file belongs to the user who writes it. Call it after [Greet], which
+// fails for an agent that was too slow to start: its log would replace that of the agent that pmcd has started since.
 func OpenLog(path, program string, now time.Time) error {
 	f, err := openLogFile(path)
 	if err != nil {
@@ -49,7 +49,8 @@ func OpenLog(path, program string, now time.Time) error {
 	return nil
 }
 
-// outputIsError reports whether standard output and standard error are one file. One that is closed is none.
+// outputIsError reports whether standard output and standard error are the same file. It is false if one of them is
+// closed.
 func outputIsError() bool {
 	output, outputErr := os.Stdout.Stat()
 	stderr, stderrErr := os.Stderr.Stat()
@@ -75,11 +76,11 @@ func openLogFile(path string) (*os.File, error) {
 	default:
 		return nil, &fs.PathError{Op: "open", Path: path, Err: regular.ErrNotRegular}
 	}
-	// O_EXCL: whoever can write to the directory cannot choose what we write to.
+	// O_EXCL: a user who can write to the directory cannot make us write to another file by a link.
 	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// isNull reports whether a file is the device that takes everything at once, whatever its path.
+// isNull reports whether a file is the null device, under any path.
 func isNull(info fs.FileInfo) bool {
 	null, err := os.Stat(os.DevNull)
 	if err != nil {
@@ -113,17 +114,18 @@ func moveText(f *os.File, to string) error {
 	return errors.Join(former.Close(), f.Truncate(0))
 }
 
-// GiveLog makes the files that [OpenLog] needs where the account cannot make them itself: root owns the folder
-// of agents' logs from PCP 6.3 on. It is called before [DropPrivileges], with the same account. It does nothing when
-// the process is not root, for files that exist, and in a folder that somebody else than root can write to or has put
-// a link in the place of: who can could have root make a file elsewhere.
+// GiveLog creates path and path.prev for [OpenLog], as empty files of the account username. It is needed since PCP 6.3,
+// where root owns the directory of agents' logs. Call it before [DropPrivileges], with the same account.
+//
+// It does nothing if the process is not root, and leaves files alone that exist. It also does nothing if the directory
+// is a link, or if any other user than root can write to it: such a user could make root create a file elsewhere.
 func GiveLog(path, username, groupname string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 	dir, err := os.OpenFile(filepath.Dir(path), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil // OpenLog says what is wrong, if anything is
+		return nil // OpenLog reports the error, if it matters
 	}
 	defer dir.Close()
 	var stat unix.Stat_t
@@ -145,9 +147,10 @@ func GiveLog(path, username, groupname string) error {
 	return nil
 }
 
-// createFile makes an empty file that belongs to ids.
+// createFile creates an empty file that belongs to ids. It fails if the file exists.
 func createFile(dir *os.File, name string, ids identity) error {
-	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(int(dir.Fd()), name, flags, 0o644)
 	if err != nil {
 		return err
 	}
@@ -158,7 +161,7 @@ func createFile(dir *os.File, name string, ids identity) error {
 func writeLogHead(f *os.File, program string, now time.Time) error {
 	host, err := os.Hostname()
 	if err != nil {
-		host = "localhost" // the line is for people, the log works without a name
+		host = "localhost" // the log is good without the name
 	}
 	_, err = fmt.Fprintf(f, "Log for %s on %s started %s\n\n", program, host, now.Format(time.ANSIC))
 	return err

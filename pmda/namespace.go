@@ -14,12 +14,12 @@ type Entry struct {
 	Name string // full name; it begins with the root's
 	PMID pdu.PMID
 
-	// Hidden names are found by those who ask for them and not shown to those who look around:
-	// Lookup and Names know them, and Traverse of the very name; lists of others leave them out.
+	// Hidden names are left out of lists: of Children, and of Traverse from a node above. Lookup, Names and Traverse
+	// of the name itself have them.
 	Hidden bool
 }
 
-// NameError says why an entry is not part of a [Namespace].
+// NameError is the reason why an entry is not part of a [Namespace].
 type NameError struct {
 	Name   string
 	Reason string
@@ -27,24 +27,23 @@ type NameError struct {
 
 func (e *NameError) Error() string { return fmt.Sprintf("metric name %q: %s", e.Name, e.Reason) }
 
-// Namespace is a subtree of the PMNS that never changes: a [Namer] whose methods may be called by
+// Namespace is a subtree of the PMNS that never changes. It is a [Namer] whose methods may be called by
 // any number of goroutines. Lookup takes constant time, the others time in proportion to the answer.
-// To change names, build a new one. Returned slices are only to be read.
+// To change names, build a new Namespace. Callers must not change returned slices.
 type Namespace struct {
 	leaves  map[string]pdu.PMID
-	first   map[pdu.PMID]string   // name of a metric, in the order of the entries
-	further map[pdu.PMID][]string // of those that have more, likewise
+	first   map[pdu.PMID]string   // the first name of each metric in the entries
+	further map[pdu.PMID][]string // the other names of a metric that has more than one, in the order of the entries
 	inner   map[string][]Child    // visible nodes directly below each inner node, in alphabetical order
-	visible []string              // visible leaves in the order of a traversal: every subtree is a stretch of it
+	visible []string              // visible leaves in the order of a traversal: a subtree is a part visible[i:j]
 }
 
-// NewNamespace builds the tree at and below root, the name in the PMNS file; "" is the root of
-// everything. The root and the nodes above it exist even when there is no entry.
+// NewNamespace builds the tree at and below root. root is the name in the PMNS file, or "" for the whole
+// name space. The root and the nodes above it exist even if there is no entry.
 //
-// An entry that does not fit is left out: a malformed name, one outside the root, one that is
-// there already, or one that would make a metric an inner node. Of entries that cannot be together
-// the first stays. The error joins a *[NameError] for each one left out; the Namespace is good
-// in any case.
+// An entry with a malformed name, a name that is not below root or a name that is in use is left out. So is one that
+// would make a metric an inner node. If two entries exclude each other, the first is used. The error joins a
+// *[NameError] for each entry that is left out. The Namespace is good in any case.
 func NewNamespace(root string, entries []Entry) (*Namespace, error) {
 	n := &Namespace{
 		leaves:  make(map[string]pdu.PMID, len(entries)),
@@ -79,7 +78,7 @@ func NewNamespace(root string, entries []Entry) (*Namespace, error) {
 	return n, errors.Join(refused...)
 }
 
-// refusal returns why an entry cannot be added, "" if it can.
+// refusal returns the reason why an entry cannot be added, "" if it can.
 func (n *Namespace) refusal(root string, e Entry) (reason string) {
 	_, leaf := n.leaves[e.Name]
 	_, inner := n.inner[e.Name]
@@ -103,7 +102,7 @@ func (n *Namespace) refusal(root string, e Entry) (reason string) {
 	return ""
 }
 
-// addAbove makes the inner nodes above name that are not there yet.
+// addAbove adds the inner nodes above name, unless they exist.
 func (n *Namespace) addAbove(name string) {
 	for above := range prefixes(name) {
 		if _, ok := n.inner[above]; ok { // and so are those above it
@@ -113,7 +112,8 @@ func (n *Namespace) addAbove(name string) {
 	}
 }
 
-// addToParents makes a node a child of the one above it, and so on up to "". Nodes come in alphabetical order.
+// addToParents adds a node to the children of its parent, that one to the children of its own, and so on up to "". It
+// stops at a node that is a child already. It must be called in alphabetical order: a child is the last or a new one.
 func (n *Namespace) addToParents(name string) {
 	below := name
 	for above := range prefixes(name) {
@@ -128,7 +128,7 @@ func (n *Namespace) addToParents(name string) {
 	}
 }
 
-// Lookup finds the metric of a leaf, hidden or not.
+// Lookup returns the metric of a leaf, hidden or not. Errors are those of [Namer].
 func (n *Namespace) Lookup(_ Client, name string) (pdu.PMID, error) {
 	if id, ok := n.leaves[name]; ok {
 		return id, nil
@@ -139,7 +139,7 @@ func (n *Namespace) Lookup(_ Client, name string) (pdu.PMID, error) {
 	return pdu.NoPMID, pdu.ErrName
 }
 
-// Names returns all names of a metric, in the order of the entries.
+// Names returns all names of a metric in the order of the entries, hidden ones included.
 func (n *Namespace) Names(_ Client, id pdu.PMID) ([]string, error) {
 	if first, ok := n.first[id]; ok {
 		return append([]string{first}, n.further[id]...), nil
@@ -158,8 +158,8 @@ func (n *Namespace) Children(_ Client, name string, dst []Child) ([]Child, error
 	return dst, pdu.ErrName
 }
 
-// Traverse returns the visible leaves at or below name, in the order of a traversal. A leaf that
-// is asked for by its own name is its own traversal, hidden or not.
+// Traverse returns the visible leaves below name, in alphabetical order of their components. For the name of a leaf,
+// hidden or not, it returns that name.
 func (n *Namespace) Traverse(_ Client, name string) ([]string, error) {
 	if _, ok := n.leaves[name]; ok {
 		return []string{name}, nil

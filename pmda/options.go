@@ -14,23 +14,23 @@ import (
 )
 
 // Options are the values of the options that every agent has (pmdaGetOptions(3)). The program
-// sets the defaults before it parses.
+// sets its defaults before it parses.
 type Options struct {
-	Domain   int      // -d: number of the agent, 1..510
-	LogFile  string   // -l: path of the log
-	User     string   // -U: account to run as
+	Domain   int      // -d: domain number of the agent, 1..510
+	LogFile  string   // -l: path of the log, for [OpenLog]
+	User     string   // -U: account to run as, for [DropPrivileges]
 	HelpText string   // -h: path of the help text file
 	Debug    []string // -D: debug options in the order given
 }
 
-// Debugs reports whether -D names what or "all".
+// Debugs reports whether -D has the option what, or "all".
 func (o *Options) Debugs(what string) bool {
 	return slices.Contains(o.Debug, what) || slices.Contains(o.Debug, "all")
 }
 
-// StandardOptions adds the options of every agent to those of a program, and returns what parsing sets: the program
-// puts its defaults there before. For -? and --help, Parse returns an error that is [pflag.ErrHelp]. The options that
-// make an agent listen on a socket are known and refused: pmcd starts this agent and talks to it over a pipe.
+// StandardOptions adds the options of every agent to flags. flags.Parse sets the Options that it returns; the program
+// sets its defaults there before. For -? and --help Parse returns [pflag.ErrHelp]. Parse refuses -i, -6 and -u, which
+// make other agents listen on a socket: a [Server] talks to pmcd over a pipe only.
 func StandardOptions(flags *pflag.FlagSet) *Options {
 	o := new(Options)
 	into := func(s *string) func(string) error {
@@ -54,7 +54,7 @@ func StandardOptions(flags *pflag.FlagSet) *Options {
 	flags.BoolFuncP("pipe", "p", "talk to pmcd over a pipe (the only way)", func(string) error { return nil })
 	flags.FuncP("username", "U", "run as `USER` when started by root", into(&o.User))
 
-	// Not in the usage text.
+	// These are not in the usage text.
 	flags.Func("logfile", "", into(&o.LogFile))
 	flags.FuncP("inet", "i", "", pipeOnly)
 	flags.FuncP("ipv6", "6", "", pipeOnly)
@@ -65,7 +65,7 @@ func StandardOptions(flags *pflag.FlagSet) *Options {
 	return o
 }
 
-// setDomain leaves out 511, which belongs to dynamic roots and client-side derived metrics.
+// setDomain accepts 1 to 510. 511 belongs to dynamic roots and client-side derived metrics.
 func (o *Options) setDomain(arg string) error {
 	n, err := strconv.Atoi(arg)
 	if err != nil || n < 1 || n >= pdu.DynamicDomain {
@@ -75,7 +75,7 @@ func (o *Options) setDomain(arg string) error {
 	return nil
 }
 
-// addDebug takes a list of names, or of the bit numbers that came before names, as pmdbg -l shows.
+// addDebug accepts a list of names as pmdbg -l shows them, or of the bit numbers that older versions used.
 func (o *Options) addDebug(arg string) error {
 	for name := range strings.SplitSeq(arg, ",") {
 		name = strings.TrimSpace(name)

@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeEnd is one end of a pipe, for what os.File does not do.
+// pipeEnd is one end of a pipe. It has the operations that os.File lacks.
 type pipeEnd struct {
 	raw   syscall.RawConn
-	other int // unix.O_RDONLY or unix.O_WRONLY: what the other end is for
+	other int // unix.O_RDONLY or unix.O_WRONLY: the mode of the other end
 
-	countUnread func(fd uintptr) // a value, made once, so that a request allocates none; it leaves n and err
+	// countUnread sets n and err. It is a field so that a call of unread does not allocate a closure.
+	countUnread func(fd uintptr)
 	n           uint32
 	err         error
 }
@@ -40,7 +41,7 @@ func (e *pipeEnd) init(f *os.File, other int) error {
 	return unix.Close(end)
 }
 
-// unread is how many bytes are in the pipe.
+// unread returns the number of bytes in the pipe.
 func (e *pipeEnd) unread() (int, error) {
 	if err := e.raw.Control(e.countUnread); err != nil {
 		return 0, err
@@ -48,8 +49,8 @@ func (e *pipeEnd) unread() (int, error) {
 	return int(e.n), e.err
 }
 
-// reopen opens the other end, not blocking. It is not kept: while there is another one the end of the stream does not
-// show.
+// reopen opens the other end without blocking. The caller closes it at once: while it is open, a reader of the pipe
+// does not see the end of the stream, and a writer does not get EPIPE.
 func (e *pipeEnd) reopen() (end int, err error) {
 	controlErr := e.raw.Control(func(fd uintptr) {
 		end, err = unix.Open("/proc/self/fd/"+strconv.Itoa(int(fd)), e.other|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

@@ -11,32 +11,37 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Requests and replies have no numbers: pmcd takes what it reads for the reply to what it has asked last. When a
-// signal interrupts pmcd 6.0 in a fetch it goes on without the reply that it was waiting for, and takes that for the
-// reply to its next request, and so on: clients get the values of other metrics, and names the identifiers
-// of others. An agent cannot see what pmcd reads, but what is in the pipes: if the next PDU is there when a reply is
-// ready, or a reply still when the next PDU has come, then pmcd has gone on without it.
+// Requests and replies have no numbers: pmcd uses whatever it reads as the reply to its last request. When a signal
+// interrupts pmcd 6.0 in a fetch, it goes on without the reply that it was waiting for. It then uses that reply for
+// its next request, the reply to that for the one after it, and so on. Clients get the values of other metrics,
+// and names get wrong PMIDs.
+//
+// An agent cannot see what pmcd reads, but it can see the bytes in the two pipes. pmcd has gone on without a reply if
+// its next PDU has come when the reply is ready (requestPending), or if the reply is still in the pipe when the next
+// PDU has come (checkReplies).
 
-// unreadBytes are what is in the pipes of an agent.
+// unreadBytes are the bytes in the two pipes of an agent.
 type unreadBytes interface {
-	// requests is how many bytes of requests we have not read, replies how many of our replies pmcd has not.
+	// requests returns the number of bytes from pmcd that we have not read, replies the number of bytes of our
+	// replies that pmcd has not read.
 	requests() (int, error)
 	replies() (int, error)
-	// removeReplies reads what is left of the replies.
+	// removeReplies reads the rest of our replies from the pipe, and returns it.
 	removeReplies() ([]byte, error)
 }
 
-// errOutOfStep says that pmcd would take our replies for those to other requests.
+// errOutOfStep means that pmcd would use our replies for other requests than they answer.
 var errOutOfStep = errors.New("pmcd did not wait for a reply")
 
-// checkReplies is called for each PDU before it is answered. A reply that pmcd has left whole is taken back, and
-// all is as if it had been read. One that pmcd has begun to read meanwhile is, to pmcd, the reply to the next
-// request that gets one: that must get no other, or all that follow would be taken for those to others.
+// checkReplies is called for each PDU before it is handled. It removes a reply that pmcd has not read at all. Nothing
+// else is needed then. If pmcd has begun to read the reply meanwhile, it uses that for its next request that gets one.
+// Then the rest is put back, and replyRead is set: that request must get no reply of its own, or all later ones would
+// be used for the wrong requests.
 func (s *session) checkReplies(k pdu.Kind) error {
 	if s.pipes == nil || s.replyRead {
 		return nil
 	}
-	if n, err := s.pipes.replies(); n == 0 || err != nil { // whoever writes next will know
+	if n, err := s.pipes.replies(); n == 0 || err != nil { // the next write reports a broken pipe
 		return nil
 	}
 	left, err := s.pipes.removeReplies()
@@ -58,10 +63,12 @@ func (s *session) checkReplies(k pdu.Kind) error {
 	return nil
 }
 
-// slow is how long an answer takes at least if pmcd goes on without it meanwhile: it has its agents and clients to look after.
+// leastWait is the shortest time in which pmcd can go on without a reply: it has other agents and clients to serve
+// before it sends the next request. Faster replies are spared the system call.
 const leastWait = 100 * time.Microsecond
 
-// overtaken reports whether pmcd has sent something since the request that a reply is ready for.
+// requestPending reports whether pmcd has sent another PDU since the request that arrived at arrived, whose reply is
+// ready.
 func (s *session) requestPending(arrived time.Time) bool {
 	if s.pipes == nil {
 		return false
@@ -79,8 +86,8 @@ func (s *session) requestPending(arrived time.Time) bool {
 // pipes are the two pipes of an agent.
 type pipes struct{ in, out pipeEnd }
 
-// newPipes looks into the files of a session; nil if one is no pipe, or if its other end cannot be opened again: the
-// system has no /proc, or the pipe belongs to another user.
+// newPipes returns the pipes of a session. It returns nil if a file is no pipe, or if its other end cannot be opened
+// again, because the system has no /proc or the pipe belongs to another user.
 func newPipes(in, out *os.File) *pipes {
 	p := new(pipes)
 	if p.in.init(in, unix.O_WRONLY) != nil || p.out.init(out, unix.O_RDONLY) != nil {

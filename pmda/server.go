@@ -13,35 +13,36 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Server runs an [Agent] over one pipe. Its fields are set before Serve and not changed later.
+// Server runs an [Agent] over one pipe. Its fields are set before Serve and not changed later. Agent is the only
+// field that is needed.
 type Server struct {
 	Agent Agent
 
-	// Log hears what no client is told: PDUs that make no sense, errors without a code, panics.
-	// What repeats is logged once in a while. At debug level every PDU is logged, both ways.
+	// Log receives the faults that no client is told of: PDUs that cannot be decoded, errors without a code, panics.
+	// A fault that repeats is logged every ten minutes. At debug level every PDU is logged, in both directions.
 	// Nil: nothing is logged.
 	Log logrus.FieldLogger
 
-	// Now is the clock behind FetchRequest.Arrived and the Observer. Nil: time.Now.
+	// Now is the clock of FetchRequest.Arrived and of the Observer. Nil: time.Now.
 	Now func() time.Time
 
-	// Greeted says that [Greet] has been called for the pipe already, so that Serve does not.
+	// Greeted says that [Greet] has been called for the pipe already. Then Serve does not send CREDS.
 	Greeted bool
 }
 
-// Serve runs the agent on the pipe from pmcd (in) and to pmcd (out): the handshake first, then
-// request after request in the order of arrival, all in the caller's goroutine. It returns
+// Serve runs the agent on the pipe from pmcd (in) and the pipe to pmcd (out). It does the handshake, then
+// handles request after request in the order of arrival, all in the caller's goroutine. It returns
 //
 //   - nil when pmcd closes the pipe between two PDUs, which is how every agent ends;
-//   - an error wrapping the cause when the handshake does not succeed (io.EOF: pmcd closed the pipe
-//     instead, because CREDS came too late), when the stream breaks (io.ErrUnexpectedEOF,
-//     *pdu.FrameError), when a reply cannot be written (EPIPE: pmcd has given the agent up), or when pmcd
-//     goes on after it has read only the begin of a reply;
-//   - the cause of ctx when that ends first. A reply that is being written then has a second to
-//     get out. Waiting for a request ends at once if the files have deadlines, as those of [Stdio] on pipes and those
-//     of os.Pipe do; else when their Read returns. in and out are of no use afterwards.
+//   - an error wrapping the cause when the handshake fails (io.EOF: pmcd closed the pipe, because CREDS came
+//     too late), when the stream is broken (io.ErrUnexpectedEOF, *pdu.FrameError), when a reply cannot
+//     be written (EPIPE: pmcd has dropped the agent), or when pmcd goes on after it has read only the begin
+//     of a reply;
+//   - the cause of ctx when ctx ends first. A reply that is being written then gets one more second. Waiting
+//     for a request ends at once if the files have deadlines, as those of [Stdio] on pipes and those of os.Pipe
+//     have; otherwise it ends when their Read returns. in and out cannot be used afterwards.
 //
-// In every case the process should end soon: its successor may be there already.
+// The process should then end soon: pmcd may have started another one already. Serve does not close in and out.
 func (s *Server) Serve(ctx context.Context, in, out *os.File) error {
 	if s.Agent == nil {
 		return errors.New("server has no agent")
@@ -61,13 +62,13 @@ func (s *Server) Serve(ctx context.Context, in, out *os.File) error {
 	return err
 }
 
-// lastReply is how long a reply may still be written after the context of Serve has ended.
+// lastReply is the time for writing a reply after the context of Serve has ended.
 const lastReply = time.Second
 
 // session is the state of one Serve.
 type session struct {
 	agent     Agent
-	storer    Storer // nil, like those below, when the agent is none
+	storer    Storer // nil, like the next ones, if the agent does not implement it
 	finder    InstanceFinder
 	texter    Texter
 	labeler   Labeler
@@ -157,7 +158,7 @@ func (s *session) run(ctx context.Context, greet bool) error {
 	return ctx.Err()
 }
 
-// serve handles one PDU and writes its reply, if it gets one. The error is the pipe's.
+// serve handles one PDU and writes its reply, if it gets one. The error is that of the pipe.
 func (s *session) serve(f pdu.Frame) error {
 	arrived := s.now()
 	client := Client(f.From)
@@ -195,7 +196,7 @@ func (s *session) serve(f pdu.Frame) error {
 	return nil
 }
 
-// callObserver makes a call of the observer, whose panic is contained.
+// callObserver calls a method of the observer. It logs a panic, so that Serve goes on.
 func (s *session) callObserver(k pdu.Kind, call func()) {
 	defer func() {
 		if p := recover(); p != nil {

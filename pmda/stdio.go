@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stdio takes the two pipes that pmcd has opened away from file descriptors 0 and 1 and returns
-// them, ready for [Server.Serve]: the context of Serve can interrupt them, and children do not
-// inherit them. In their place come /dev/null and a second standard error, so that a stray print ends
-// up in the log and not between two PDUs. It is called once, after [DropPrivileges].
+// Stdio moves the two pipes from pmcd and to pmcd away from file descriptors 0 and 1 and returns
+// them for [Server.Serve]. The context of Serve can interrupt them, and child processes do not inherit them.
+// Descriptor 0 becomes /dev/null and descriptor 1 a second standard error: text that a library prints goes to the
+// log and not between two PDUs. Call it once, after [DropPrivileges].
 //
-// The pipe to pmcd is made to hold a large reply, which would cost a turn of both processes for each 64 KiB otherwise.
+// Stdio also enlarges the buffer of the pipe to pmcd. With the usual 64 KiB a large reply would need a switch between
+// the two processes for each 64 KiB.
 func Stdio() (in, out *os.File, err error) {
 	if in, err = duplicate(unix.Stdin, "pipe from pmcd"); err != nil {
 		return nil, nil, err
@@ -28,12 +29,12 @@ func Stdio() (in, out *os.File, err error) {
 	return in, out, nil
 }
 
-// pipeSize is what a pipe to pmcd holds, in bytes: as much as one that is not root may ask for
-// (/proc/sys/fs/pipe-max-size). Memory is taken for what is in it.
+// pipeSize is the size in bytes of the buffer of a pipe to pmcd. It is the most that a user other than root may have
+// (/proc/sys/fs/pipe-max-size). The kernel allocates memory only for the bytes that are in the pipe.
 const pipeSize = 1 << 20
 
-// duplicate duplicates a standard descriptor to a number above them. Go's poller waits for pipes and sockets; a terminal or
-// a file is shared with other processes and left as it is.
+// duplicate duplicates a standard descriptor to a number above 2. It makes pipes and sockets non-blocking, so that Go's
+// poller waits for them. A terminal or a file stays blocking, because the mode would change for other processes, too.
 func duplicate(fd int, name string) (*os.File, error) {
 	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -48,13 +49,13 @@ func duplicate(fd int, name string) (*os.File, error) {
 			}
 		}
 		if kind == unix.S_IFIFO && fd == unix.Stdout {
-			_, _ = unix.FcntlInt(uintptr(dup), unix.F_SETPIPE_SZ, pipeSize) // else it stays as it is
+			_, _ = unix.FcntlInt(uintptr(dup), unix.F_SETPIPE_SZ, pipeSize) // on an error it keeps its size
 		}
 	}
 	return os.NewFile(uintptr(dup), name), nil
 }
 
-// replaceStandard gives descriptors 0 and 1 something harmless.
+// replaceStandard makes descriptor 0 /dev/null and descriptor 1 a copy of standard error.
 func replaceStandard() error {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -70,9 +71,9 @@ func replaceStandard() error {
 	return nil
 }
 
-// IgnoreSIGPIPE lets writes to a pipe without a reader fail with EPIPE, whatever the descriptor.
+// IgnoreSIGPIPE makes writes to a pipe without a reader fail with EPIPE, for any descriptor.
 // Without it the Go runtime ends the process, without any clean-up, when that pipe is standard
 // output or standard error. Child processes start with the default again.
 func IgnoreSIGPIPE() {
-	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // never read: what does not fit is dropped
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // not read: Notify drops signals when the channel is full
 }

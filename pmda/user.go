@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DropPrivileges gives up root for good: supplementary groups, group and user of the whole process
-// become those of the account username. groupname, if not empty, takes the place of the account's
-// own group. The bounding set of capabilities becomes empty, where that is allowed. It does nothing when the process is not root, whoever it is then. Pipes on standard input
-// and output are given to the account: [Stdio] has to open them.
+// DropPrivileges gives up root for good: the supplementary groups, the group and the user of the whole process
+// become those of the account username. groupname, if not empty, replaces the account's own group. The bounding set of
+// capabilities becomes empty, if the kernel allows that. Pipes on standard input and output become the account's,
+// because [Stdio] has to open them again. If the process is not root, DropPrivileges does nothing and returns nil.
 //
-// It is called before anything else is opened: pmcd may start an agent as root, and what root can
-// read, an agent would serve to everybody.
+// Call it before any file is opened, except for [GiveLog]. pmcd may start an agent as root: files that only root can
+// read would be served to every client.
 func DropPrivileges(username, groupname string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -41,8 +41,8 @@ func DropPrivileges(username, groupname string) error {
 	return nil
 }
 
-// chownPipe makes a pipe belong to ids, so that Serve can open it again. It matters to nobody else; if it fails Serve does
-// without.
+// chownPipe makes a pipe on descriptor fd belong to ids, so that Serve can open it again, see newPipes. An error is
+// ignored: Serve works without it.
 func chownPipe(fd int, ids identity) {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO {
@@ -50,7 +50,7 @@ func chownPipe(fd int, ids identity) {
 	}
 }
 
-// identity is what a process runs as.
+// identity is the user and the groups that a process runs as.
 type identity struct {
 	uid, gid int
 	groups   []int

@@ -7,8 +7,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// checkReply checks what pmcd and its clients expect of a reply: its kind, that it repeats what it
-// has to repeat, and that an ERROR does not make pmcd drop the agent. Source: docs/protocol.md 6.1, 6.2.
+// checkReply returns an error if pmcd or its clients would not accept a reply. It checks its kind, the fields that
+// have to repeat the request, and that an ERROR does not make pmcd drop the agent. Source: docs/protocol.md 6.1, 6.2.
 func checkReply(request, reply pdu.Message) error {
 	if e, ok := reply.(*pdu.Error); ok {
 		return checkError(request, e)

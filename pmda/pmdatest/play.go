@@ -9,9 +9,9 @@ import (
 	"pmdaderived/pmda"
 )
 
-// Play runs a server on a pmcd that sends stream, be it PDUs or not, and returns the bytes of all replies and what Serve
-// returned. Like pmcd it waits for the reply to a request before it sends anything else; what is no PDU it sends
-// last.
+// Play runs a server for a pmcd that sends stream, for fuzzing and for recorded streams. It returns the bytes of all
+// replies and the error of Serve. Like pmcd it waits for the reply to a request before it sends the next PDU. From the
+// first bytes that are no PDU it sends the rest of stream at once.
 func Play(tb TB, s *pmda.Server, stream []byte) (replies []byte, err error) {
 	tb.Helper()
 	p := StartServer(tb, s)
@@ -35,7 +35,7 @@ func Play(tb TB, s *pmda.Server, stream []byte) (replies []byte, err error) {
 		_, _ = p.to.Write(stream[sent : sent+n])
 		sent += n
 		if Answer(f.Kind) != 0 {
-			_, _ = p.reader.Next() // or the end, if the agent has ended; then writing fails
+			_, _ = p.reader.Next() // an error means that the agent has ended; then writing fails, too
 		}
 	}
 	_, _ = p.to.Write(stream[sent:])
@@ -51,7 +51,7 @@ func Play(tb TB, s *pmda.Server, stream []byte) (replies []byte, err error) {
 	return all.Bytes(), err
 }
 
-// Answer is the kind of a good reply to a PDU of kind k, 0 if there is none.
+// Answer returns the kind of a good reply to a PDU of kind k, 0 for a PDU that an agent does not answer.
 func Answer(k pdu.Kind) pdu.Kind {
 	return map[pdu.Kind]pdu.Kind{
 		pdu.KindFetch:        pdu.KindResult,

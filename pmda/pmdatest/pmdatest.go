@@ -1,17 +1,17 @@
-// Package pmdatest tests agents without pmcd. A [PMCD] is a scripted pmcd at the other end of the
-// pipes of one agent: it sends what a test tells it to send, and looks at every reply as closely
+// Package pmdatest tests agents without pmcd. A [PMCD] is a pmcd at the other end of the
+// pipes of one agent. It sends the requests of a test, and checks every reply as strictly
 // as pmcd and its clients do.
 //
 //	p := pmdatest.Start(t, agent)
 //	p.Handshake()
 //	reply := p.Request(&pdu.DescReq{PMID: id})   // *pdu.DescReply or *pdu.Error
 //	p.Send(&pdu.Profile{}, 3)                    // from client 3
-//	p.ExpectSilence()                            // nothing came back for it
-//	err := p.Close()                             // what Serve returned
+//	p.ExpectSilence()                            // there was no reply to it
+//	err := p.Close()                             // the error of Serve
 //
 // The agent runs in a goroutine of its own behind real pipes. No operation lasts longer than
-// [PMCD.Timeout]; what goes wrong ends the test with Fatalf, so that all methods belong in the test's
-// own goroutine. Messages returned belong to the caller.
+// [PMCD.Timeout]. An error ends the test with Fatalf, so methods must be called from the test's
+// own goroutine. Messages that are returned belong to the caller.
 package pmdatest
 
 import (
@@ -27,8 +27,8 @@ import (
 	"pmdaderived/pmda"
 )
 
-// Timeout is how long a reply, or the end of the agent, may take if a test does not say otherwise:
-// as long as pmcd waits before it gives an agent up.
+// Timeout is the longest time for a reply, or for the end of the agent, if a test does not set another.
+// It is the time after which pmcd drops an agent.
 const Timeout = 5 * time.Second
 
 // TB is the part of testing.TB that a [PMCD] needs. Every *testing.T, *testing.B and *testing.F is
@@ -41,10 +41,10 @@ type TB interface {
 
 // PMCD is a pmcd with one agent.
 type PMCD struct {
-	// Client is the client that the requests come from, 0 at first.
+	// Client is the client that sends the requests of Request, Refused and ExpectSilence. Start sets 0.
 	Client pmda.Client
 
-	// Timeout is how long each operation may take, the constant of that name at first.
+	// Timeout is the longest time for each operation. Start sets the constant of that name.
 	Timeout time.Duration
 
 	tb     TB
@@ -52,16 +52,16 @@ type PMCD struct {
 	from   *os.File // replies
 	reader *pdu.Reader
 	writer *pdu.Writer
-	probes uint32 // ExpectSilence asks with a different number each time
+	probes uint32 // calls of ExpectSilence, which asks with a different number each time
 
 	cancel context.CancelFunc
-	served chan error // what Serve returned
+	served chan error // the error of Serve
 	closed bool
-	err    error // what Close returned
+	err    error // the error of Close
 }
 
-// Start starts an agent the way pmcd does. The test's cleanup closes it and fails if Serve returned
-// an error that nobody has asked for by Close.
+// Start starts an agent as pmcd does; the next call is usually [PMCD.Handshake]. At the end of the test, if Close has
+// not been called, it is called, and the test fails if it returns an error.
 func Start(tb TB, agent pmda.Agent) *PMCD {
 	tb.Helper()
 	return StartServer(tb, &pmda.Server{Agent: agent})
@@ -108,7 +108,7 @@ func StartServer(tb TB, s *pmda.Server) *PMCD {
 	return p
 }
 
-// Handshake does pmcd's part of the handshake and returns the agent's CREDS.
+// Handshake reads the agent's CREDS, answers them as pmcd does, and returns them.
 func (p *PMCD) Handshake() pdu.Creds {
 	p.tb.Helper()
 	creds := As[*pdu.Creds](p, p.Expect(pdu.KindCreds))
@@ -125,7 +125,7 @@ func (p *PMCD) Send(m pdu.Message, from int32) {
 	}
 }
 
-// SendBytes sends bytes as they are, for PDUs that no Message can be.
+// SendBytes sends bytes as they are, for PDUs that no Message can encode.
 func (p *PMCD) SendBytes(b []byte) {
 	p.tb.Helper()
 	p.setDeadline(p.to)
@@ -134,13 +134,13 @@ func (p *PMCD) SendBytes(b []byte) {
 	}
 }
 
-// EndContext tells the agent that a client has gone.
+// EndContext sends the PDU with which pmcd announces that a client has gone.
 func (p *PMCD) EndContext(c pmda.Client) {
 	p.tb.Helper()
 	p.Send(&pdu.Error{Code: pdu.ErrNotConn}, int32(c))
 }
 
-// Expect reads the next PDU, which has to be of kind k.
+// Expect reads the next PDU and returns it. The test fails if it is not of kind k.
 func (p *PMCD) Expect(k pdu.Kind) pdu.Message {
 	p.tb.Helper()
 	m := p.next("wait for " + k.String())
@@ -150,8 +150,8 @@ func (p *PMCD) Expect(k pdu.Kind) pdu.Message {
 	return m
 }
 
-// Request sends a request from p.Client and returns the reply: the message that belongs to the
-// request or *pdu.Error. The reply has been checked against the request.
+// Request sends a request from p.Client and returns the reply. That is a message of the kind [Answer], or
+// a *pdu.Error. The test fails if pmcd or a client would not accept the reply to this request.
 func (p *PMCD) Request(m pdu.Message) pdu.Message {
 	p.tb.Helper()
 	p.Send(m, int32(p.Client))
@@ -162,14 +162,14 @@ func (p *PMCD) Request(m pdu.Message) pdu.Message {
 	return reply
 }
 
-// Refused sends a request from p.Client that has to be answered with an ERROR, and returns its
-// code. It is also the way to see the reply to a store, which is always an ERROR, 0 for success.
+// Refused sends a request from p.Client and returns the code of the ERROR that answers it. The test fails if
+// the reply is no ERROR. A store is always answered with an ERROR, with code 0 for success.
 func (p *PMCD) Refused(m pdu.Message) pdu.Code {
 	p.tb.Helper()
 	return As[*pdu.Error](p, p.Request(m)).Code
 }
 
-// As asserts the type of a reply.
+// As returns a reply as its type. The test fails if the reply is of another.
 func As[M pdu.Message](p *PMCD, m pdu.Message) M {
 	p.tb.Helper()
 	typed, ok := m.(M)
@@ -179,9 +179,9 @@ func As[M pdu.Message](p *PMCD, m pdu.Message) M {
 	return typed
 }
 
-// ExpectSilence waits until everything sent so far has been handled: it asks for the labels of a domain that nobody has.
-// Anything else that comes back fails the test. A reply that nobody has read by then the server takes
-// back, as from a pmcd that has gone on without it: [Play] shows those.
+// ExpectSilence waits until everything sent so far has been handled, and fails the test if there was a reply that the
+// test has not read. To wait it asks for the labels of a domain that does not exist. It misses a reply that was written
+// before its own request: the server removes that from the pipe. [Play] returns such replies, too.
 func (p *PMCD) ExpectSilence() {
 	p.tb.Helper()
 	p.probes++
@@ -193,8 +193,8 @@ func (p *PMCD) ExpectSilence() {
 	}
 }
 
-// ExpectEnd checks that the agent has sent nothing more and closes its end of the pipes, without
-// being told to.
+// ExpectEnd waits until the agent closes its end of the pipes by itself. The test fails if the agent sends
+// anything before.
 func (p *PMCD) ExpectEnd() {
 	p.tb.Helper()
 	p.setDeadline(p.from)
@@ -207,12 +207,12 @@ func (p *PMCD) ExpectEnd() {
 	}
 }
 
-// Cancel ends the context of Serve.
+// Cancel ends the context of Serve. Close then returns its error.
 func (p *PMCD) Cancel() { p.cancel() }
 
-// Close closes the pipe to the agent, waits for its end and returns what Serve returned: nil for
-// an agent that ends as it should. A reply that nobody has read fails the test. Further calls
-// return the same.
+// Close closes the pipe to the agent, waits for its end and returns the error of Serve: nil for
+// an agent that ends as it should. A reply that has not been read fails the test. Further calls
+// return the same error.
 func (p *PMCD) Close() error {
 	p.tb.Helper()
 	if p.closed {
@@ -231,7 +231,7 @@ func (p *PMCD) Close() error {
 	return p.err
 }
 
-// next reads a PDU; what says why, for the message if there is none.
+// next reads a PDU. what begins the message of a failure.
 func (p *PMCD) next(what string) pdu.Message {
 	p.tb.Helper()
 	p.setDeadline(p.from)
@@ -247,20 +247,20 @@ func (p *PMCD) next(what string) pdu.Message {
 	return m
 }
 
-// fatalf ends the test. What Serve has returned, if it has, explains most of the trouble.
+// fatalf ends the test. If Serve has returned, its error is in the message, because it usually is the cause.
 func (p *PMCD) fatalf(format string, args ...any) {
 	p.tb.Helper()
 	text := fmt.Sprintf(format, args...)
 	select {
 	case err := <-p.served:
-		p.served <- err // still Close's to return
+		p.served <- err // for Close
 		p.tb.Fatalf("pmdatest: %s (Serve has returned: %v)", text, err)
 	default:
 		p.tb.Fatalf("pmdatest: %s", text)
 	}
 }
 
-// setDeadline gives one operation on a pipe its time.
+// setDeadline limits the next operation on a pipe to p.Timeout.
 func (p *PMCD) setDeadline(f *os.File) {
 	p.tb.Helper()
 	if err := f.SetDeadline(time.Now().Add(p.Timeout)); err != nil {
@@ -268,8 +268,8 @@ func (p *PMCD) setDeadline(f *os.File) {
 	}
 }
 
-// Example is a [TB] for Example functions, which have no testing.T. It panics where a test fails,
-// and cleans nothing up: the example calls Close.
+// Example is a [TB] for Example functions, which have no testing.T. It panics where a test fails.
+// It ignores clean-ups: the example has to call Close.
 type Example struct{}
 
 // Helper does nothing.

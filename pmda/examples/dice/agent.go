@@ -17,8 +17,8 @@ type die struct {
 	face   uint32
 }
 
-// agent implements pmda.Agent and what else it has: pmda.Storer, Texter, Labeler and, by its
-// name space, Namer. The server calls its methods one after the other, so it needs no locks.
+// agent implements pmda.Agent, pmda.Storer, pmda.Texter and pmda.Labeler, and by its name space
+// pmda.Namer. The server calls its methods one after the other, so it needs no locks.
 type agent struct {
 	*pmda.Namespace
 	domain  int
@@ -29,11 +29,11 @@ type agent struct {
 	dice    []die         // by instance
 	age     time.Duration // of the agent, at the last fetch
 
-	insts []pdu.Inst // scratch of Fetch
+	insts []pdu.Inst // instances and values of one metric, reused by Fetch
 	bits  []uint64
 }
 
-// newAgent makes the agent that was started at that time. random gives a number from 0 to n-1.
+// newAgent returns the agent that was started at the time start. random returns a number from 0 to n-1.
 func newAgent(domain int, start time.Time, random func(n uint32) uint32) (*agent, error) {
 	a := &agent{
 		domain:  domain,
@@ -66,7 +66,7 @@ func newAgent(domain int, start time.Time, random func(n uint32) uint32) (*agent
 
 func (a *agent) inDom() pdu.InDom { return pdu.NewInDom(a.domain, dieInDom) }
 
-// metric finds a metric, nil if there is none: pmcd may ask for any PMID of our domain.
+// metric returns the metric with a PMID, nil if there is none: pmcd may ask for any PMID of our domain.
 func (a *agent) metric(id pdu.PMID) *metric {
 	if id.Domain() != a.domain || id.Cluster() != 0 || id.Item() >= len(a.metrics) {
 		return nil
@@ -95,7 +95,7 @@ func (a *agent) Instances(_ pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
 	return instances, nil
 }
 
-// Fetch implements pmda.Agent. All values of one fetch are of the moment when the request came.
+// Fetch implements pmda.Agent. All values of one fetch are those at the time of the request.
 func (a *agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	a.throw(req.Arrived)
 	for _, id := range req.PMIDs {
@@ -119,7 +119,7 @@ func (a *agent) Fetch(req *pmda.FetchRequest, w *pdu.ResultWriter) error {
 	return nil
 }
 
-// throw makes the throws that are due. Nobody sees those between two fetches, so only the last is made.
+// throw throws the dice that are due. No client can see the throws between two fetches, so it makes only the last.
 func (a *agent) throw(now time.Time) {
 	a.age = max(now.Sub(a.start), 0)
 	for i := range a.dice {
@@ -130,8 +130,8 @@ func (a *agent) throw(now time.Time) {
 	}
 }
 
-// Store implements pmda.Storer. Everything is looked at before anything is changed. Who may store at all
-// is pmcd's business: see [access] in pmcd.conf.
+// Store implements pmda.Storer. It checks all values before it changes any. pmcd decides which clients may store, see
+// [access] in pmcd.conf.
 func (a *agent) Store(_ pmda.Client, sets []pdu.ValueSet) error {
 	sides := a.sides
 	for i := range sets {

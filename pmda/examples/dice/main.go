@@ -1,9 +1,9 @@
 // Dice is a whole PMDA to read, to try and to copy: three dice that are thrown all the time. It has an
 // instance domain, a counter, values that depend on time, a metric that can be stored, help texts and
-// labels, and the start and end that agents have. README.md says how to run it.
+// labels. It starts and ends as an agent should. README.md says how to run it.
 //
-//	main.go     options, log, the life of the program
-//	agent.go    what pmcd asks: descriptors, instances, values, stores
+//	main.go     options, log, start and end
+//	agent.go    answers to pmcd: descriptors, instances, values, stores
 //	metrics.go  the table of metrics, with names and texts
 package main
 
@@ -40,8 +40,8 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the program. It returns the exit code. stdout is only for those who ask for help: for pmcd it is
-// the pipe.
+// run is the program. It returns the exit code. It prints to stdout only for --help: when pmcd has started the
+// agent, stdout is the pipe.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := pflag.NewFlagSet(program, pflag.ContinueOnError)
 	options := pmda.StandardOptions(flags)
@@ -68,8 +68,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// serve is the life of an agent in the order that matters: no rights before anything is opened, the
-// handshake before anything slow.
+// serve runs the agent. The order matters: root is given up before files are opened, and the handshake comes before
+// anything slow.
 func serve(ctx context.Context, options *pmda.Options, log *logrus.Logger) error {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
@@ -90,7 +90,7 @@ func serve(ctx context.Context, options *pmda.Options, log *logrus.Logger) error
 	if err := pmda.OpenLog(options.LogFile, program, time.Now()); err != nil {
 		log.WithError(err).Warn("no log file, logging to standard error")
 	}
-	// What an agent has to prepare comes here: requests wait in the pipe.
+	// Slow preparations come here: requests wait in the pipe.
 	agent, err := newAgent(options.Domain, time.Now(), rand.Uint32N)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func serve(ctx context.Context, options *pmda.Options, log *logrus.Logger) error
 	log.WithField("domain", options.Domain).Info("started")
 	err = (&pmda.Server{Agent: agent, Log: log, Greeted: true}).Serve(ctx, in, out)
 	if ctx.Err() != nil {
-		return nil // told to end
+		return nil // a signal ended it
 	}
 	return err
 }

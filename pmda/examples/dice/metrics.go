@@ -6,10 +6,10 @@ import (
 	"pmdaderived/pdu"
 )
 
-// root is the name below which the metrics are, the one in pmns.
+// root is the name below which the metrics are, as in the file pmns.
 const root = "dice"
 
-// Items of the metrics: the last part of their PMIDs, and their places in the table.
+// Items of the metrics: the last part of their PMIDs, and their indexes in the table.
 const (
 	itemFace = iota
 	itemThrows
@@ -22,7 +22,7 @@ const dieInDom = 0
 
 const dieText = "the dice, by their colours"
 
-// metric is what never changes about a metric.
+// metric is a metric without its values.
 type metric struct {
 	name   string // below root
 	perDie bool   // has the instance domain of the dice
@@ -32,7 +32,7 @@ type metric struct {
 	value  func(a *agent, d *die) uint64 // d is nil unless perDie
 }
 
-// metricTable has all metrics, by item. Numbers once given stay: archives know metrics by them.
+// metricTable returns all metrics, by item. Items must never change: archives identify metrics by their PMIDs.
 func metricTable() []metric {
 	return []metric{
 		itemFace: {
