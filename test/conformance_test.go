@@ -311,6 +311,10 @@ func (k *client) steps() string {
 			time.Sleep(time.Duration(seconds * float64(time.Second)))
 		case "fetch":
 			answer, at := k.fetch()
+			for deadline := at.Add(namesArrive); k.selectsNewNames() && k.c.DifferentValues(fetches, answer, 0) != "" &&
+				time.Now().Before(deadline); {
+				answer, at = k.fetch()
+			}
 			elapsed := 0.0
 			if !before.IsZero() {
 				elapsed = at.Sub(before).Seconds()
@@ -332,10 +336,6 @@ func (k *client) fetch() (conformance.Answer, time.Time) {
 	t := k.station.t
 	time.Sleep(time.Until(k.last.Add(settle)))
 	k.sample()
-	if k.appearing() { // the agent learns from a sample that there are new instances, and asks for their names
-		time.Sleep(settle)
-		k.sample()
-	}
 	res := must(k.conn.Fetch(k.ctx, []pdu.PMID{k.desc.PMID, k.station.ageID}))(t)
 	k.last = time.Now()
 	at, set := res.Time, res.Sets[0]
@@ -391,6 +391,17 @@ func (s *station) ageIn(name string, values []pdu.Value) (time.Duration, bool) {
 	return 0, false
 }
 
+// namesArrive limits the wait for the names of instances that have come. The agent learns of these from a sample, and asks
+// for their names then.
+const namesArrive = 10 * time.Second
+
+// looksBack matches the functions whose values depend on earlier fetches.
+var looksBack = regexp.MustCompile(`\b(rate|delta)\(`)
+
+// selectsNewNames reports whether the case may select, by their names, instances that have just come. An answer lacks them
+// until their names arrive. Its fetches can be repeated.
+func (k *client) selectsNewNames() bool { return k.appearing() && !looksBack.MatchString(k.c.Expr) }
+
 // appearing reports whether instances come and go in the case.
 func (k *client) appearing() bool {
 	return slices.ContainsFunc(k.c.Steps, func(step []string) bool {
@@ -398,7 +409,8 @@ func (k *client) appearing() bool {
 	})
 }
 
-// name gives the name of an instance as it was when it was first seen, nil if it has none.
+// name returns the name of an instance as it was when it was first seen, nil if it has none. It waits for the names of new
+// instances.
 func (k *client) name(id pdu.Inst) any {
 	if k.desc.InDom == pdu.NoInDom {
 		return nil
@@ -412,8 +424,14 @@ func (k *client) name(id pdu.Inst) any {
 	}
 	if _, known := k.names[id]; !known {
 		k.names[id] = nil
-		if name, err := k.conn.InstanceName(k.ctx, k.desc.InDom, id); err == nil {
-			k.names[id] = name
+		for deadline := time.Now().Add(namesArrive); ; time.Sleep(pollInterval) {
+			name, err := k.conn.InstanceName(k.ctx, k.desc.InDom, id)
+			if err == nil {
+				k.names[id] = name
+			}
+			if err == nil || !k.appearing() || time.Now().After(deadline) {
+				break
+			}
 		}
 	}
 	return k.names[id]
