@@ -3,6 +3,7 @@ package derived
 import (
 	"pmdaderived/derived/check"
 	"pmdaderived/derived/column"
+	"pmdaderived/derived/engine"
 	"pmdaderived/derived/group"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/derived/units"
@@ -21,6 +22,21 @@ type Factor = units.Factor
 
 // One is the factor that changes nothing.
 var One = units.One //nolint:gochecknoglobals // a constant in all but syntax
+
+// What is computed from what; see package engine.
+type (
+	Set        = engine.Set
+	Metric     = engine.Metric
+	Needs      = engine.Needs
+	Selector   = engine.Selector
+	Sample     = engine.Sample
+	Window     = engine.Window
+	Results    = engine.Results
+	Evaluation = engine.Evaluation
+)
+
+// NearestRank is the rank of a percentile: see [engine.NearestRank].
+func NearestRank(n float64, count int) int { return engine.NearestRank(n, count) }
 
 // Groups of instances, as in sum(x) by (KEY); see package group.
 type (
@@ -105,5 +121,5 @@ type Language check.Language
 // not empty, is the name that the metrics are served below: "derived" lets an expression use the
 // definition a.b as derived.a.b, and keeps such names from being looked up in the catalog.
 func (l Language) NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
-	return newSet(check.NewSet(check.Language(l), defs, cat, prefix))
+	return engine.NewSet(check.NewSet(check.Language(l), defs, cat, prefix))
 }

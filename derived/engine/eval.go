@@ -1,4 +1,4 @@
-package derived
+package engine
 
 import (
 	"pmdaderived/derived/column"
@@ -266,7 +266,7 @@ func (e *Evaluation) blocks() *blocks {
 
 func (e *Evaluation) aggregate(s *step, c *cell) {
 	a := e.step(s.a)
-	f := &loops[s.syntax]
+	f := &functions[s.syntax]
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code

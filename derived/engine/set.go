@@ -1,4 +1,4 @@
-package derived
+package engine
 
 import (
 	"pmdaderived/derived/check"
@@ -24,8 +24,8 @@ type Metric struct {
 	set   *Set
 }
 
-// newSet compiles the metrics of a set that have no error.
-func newSet(checked *check.Set) *Set {
+// NewSet compiles the metrics of a set that have no error.
+func NewSet(checked *check.Set) *Set {
 	s := &Set{checked: checked, groupDomains: checked.GroupDomains(), metrics: make([]*Metric, len(checked.Metrics()))}
 	metrics := make([]Metric, len(s.metrics))
 	length := 0

@@ -1,4 +1,4 @@
-package derived
+package engine
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ func TestCompile(t *testing.T) {
 				defs = append(defs, parse(t, name, expr))
 			}
 		}
-		set := newSet(check.NewSet(check.Language{}, defs, cat, "derived"))
+		set := NewSet(check.NewSet(check.Language{}, defs, cat, "derived"))
 		fmt.Fprintf(&made, "=== %s\n", title)
 		for _, m := range set.Metrics() {
 			require.Nil(t, m.Err)
@@ -61,16 +61,16 @@ func TestCompileApart(t *testing.T) {
 	for i, text := range texts {
 		defs = append(defs, parse(t, fmt.Sprintf("d%d", i), text))
 	}
-	set := newSet(check.NewSet(check.Language{}, defs, cat, "derived"))
+	set := NewSet(check.NewSet(check.Language{}, defs, cat, "derived"))
 	for i, m := range set.Metrics() {
-		alone := newSet(check.NewSet(check.Language{}, defs[i:i+1], cat, "derived"))
+		alone := NewSet(check.NewSet(check.Language{}, defs[i:i+1], cat, "derived"))
 		assert.Equal(t, alone.disassemble(alone.Metrics()[0]), set.disassemble(m), texts[i])
 	}
 }
 
 // Every step comes after those that it takes from, whatever the order of the definitions.
 func TestStepOrder(t *testing.T) {
-	set := newSet(check.NewSet(check.Language{}, []*check.Definition{
+	set := NewSet(check.NewSet(check.Language{}, []*check.Definition{
 		parse(t, "a", "derived.b + delta(derived.c)"),
 		parse(t, "b", "rate(c * 2) + 1"),
 		parse(t, "c", "bin ? bin : -bin"),
@@ -83,7 +83,7 @@ func TestStepOrder(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	cat := derivedtest.NewCatalog(t)
 	id := func(name string) pdu.PMID { return cat.Metrics[name].PMID }
-	set := newSet(check.NewSet(check.Language{}, []*check.Definition{
+	set := NewSet(check.NewSet(check.Language{}, []*check.Definition{
 		parse(t, "nothing", "1 + defined(long.one)"),
 		parse(t, "plain", "bin.d + bin + bin.d"),
 		parse(t, "match", "matchinst(/x/, bin) + matchinst(/y/, bin)"),
@@ -126,7 +126,7 @@ type dated struct {
 
 // Samples that no longer belong to the evaluation's history are not kept.
 func TestResetForgetsSamples(t *testing.T) {
-	e := newSet(check.NewSet(check.Language{}, nil, derivedtest.NewCatalog(t), "derived")).NewEvaluation()
+	e := NewSet(check.NewSet(check.Language{}, nil, derivedtest.NewCatalog(t), "derived")).NewEvaluation()
 	e.Reset(dated{at: time.Unix(2, 0)}, dated{at: time.Unix(1, 0)})
 	e.Reset(dated{at: time.Unix(3, 0)})
 	assert.Nil(t, e.history[:2][1])

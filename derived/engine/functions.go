@@ -1,4 +1,4 @@
-package derived
+package engine
 
 import (
 	"math"
@@ -8,10 +8,10 @@ import (
 	"pmdaderived/pdu"
 )
 
-// loops is how the functions are computed: a row for each of package syntax.
+// functions is how the functions are computed: a row for each of package syntax.
 //
 //nolint:gochecknoglobals // a table
-var loops = [...]loop{
+var functions = [...]function{
 	syntax.Avg:        {step: opAggregate, reduce: average},
 	syntax.Count:      {step: opCount},
 	syntax.Max:        {step: opAggregate, reduce: largest},
@@ -53,8 +53,8 @@ var loops = [...]loop{
 	syntax.CountSample:      {step: opWindow},
 }
 
-// loop is how a function is computed.
-type loop struct {
+// function is how a function is computed.
+type function struct {
 	step   stepOp                                    // that computes it
 	each   func(t pdu.Type, dst, a []uint64)         // of opEach: value by value, of the type of the result, as Vector.Bits holds them
 	pair   func(t pdu.Type) func(dst, a, b []uint64) // of opPair: the loop for two operands, of a type that is not FLOAT

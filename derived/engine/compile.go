@@ -1,4 +1,4 @@
-package derived
+package engine
 
 import (
 	"fmt"
@@ -174,7 +174,7 @@ func (c *compiler) node(n *check.Node, age uint8) int32 {
 
 // call makes the step that a function's row names of s, which has the type of the result.
 func (c *compiler) call(e *syntax.Call, n *check.Node, s step, age uint8) int32 {
-	s.op = loops[e.Func].step
+	s.op = functions[e.Func].step
 	if s.op == opConst {
 		if s.set {
 			s.op, s.id, s.age = opConstSet, uint32(n.InDom), age
@@ -328,7 +328,7 @@ func choice(n *check.Node) stepOp {
 		if e.By != nil {
 			return opGroup
 		}
-		if step := loops[e.Func].step; step == opMatch || step == opTop || step == opDefault || step == opWindow {
+		if step := functions[e.Func].step; step == opMatch || step == opTop || step == opDefault || step == opWindow {
 			return step
 		}
 	}

@@ -1,4 +1,4 @@
-package derived
+package engine
 
 import (
 	"pmdaderived/derived/column"

@@ -1,4 +1,4 @@
-package derived
+package engine
 
 import (
 	"math"
@@ -36,7 +36,7 @@ func (p *program) unary(s *step, dst, a []uint64) {
 	case opNegate:
 		negate(s.typ, dst, a)
 	case opEach:
-		loops[s.syntax].each(s.typ, dst, a)
+		functions[s.syntax].each(s.typ, dst, a)
 	default:
 	}
 }
@@ -50,7 +50,7 @@ func (s *step) binary() func(dst, a, b []uint64) {
 	case s.op == opCompare:
 		return relation(op, s.from)
 	case s.op == opPair:
-		return loops[s.syntax].pair(s.typ)
+		return functions[s.syntax].pair(s.typ)
 	case op == syntax.And:
 		return bothTrue
 	}

@@ -1,4 +1,4 @@
-package derived
+package engine
 
 import (
 	"cmp"
@@ -48,7 +48,7 @@ func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*group.Gr
 // group computes an aggregate for each group. What has no values, or an error, has no members that could be counted.
 func (e *Evaluation) group(i int32, s *step, c *cell) {
 	a := e.step(s.a)
-	f := &loops[s.syntax]
+	f := &functions[s.syntax]
 	switch {
 	case a.Code < 0 && f.step == opCount, a.Code >= 0 && a.Len() == 0:
 		return
