@@ -16,11 +16,8 @@ import (
 	"pmdaderived/pmda"
 )
 
-// Defaults of options.
-const (
-	defaultDomain   = 510
-	defaultInterval = 10 * time.Second
-)
+// defaultInterval is that of --interval.
+const defaultInterval = 10 * time.Second
 
 // options is the command line.
 type options struct {
@@ -35,11 +32,6 @@ type options struct {
 	version  bool
 
 	flags *pflag.FlagSet // that set all this
-}
-
-// defaultState is where metric identifiers are remembered.
-func defaultState(conf config.PCPConf) string {
-	return filepath.Join(conf.VarDir, "config", "pmda", "derived.identities")
 }
 
 // parseOptions reads the command line of the daemon. There are options even when there is an error.
@@ -102,12 +94,6 @@ func (o *options) usage(w io.Writer) error {
 		call += fmt.Sprintf("  %-22s%s\n", c.name+" "+c.operands, c.help)
 	}
 	return usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with these options.\n")
-}
-
-// nonFiniteOption is --non-finite, of the daemon, eval and replay.
-func nonFiniteOption(f *pflag.FlagSet, serve *bool) {
-	f.Func("non-finite", "values that are infinite or not a number: `WORD` is drop or serve",
-		choice(func(word string) { *serve = word == "serve" }, "drop", "serve"))
 }
 
 func (o *options) setProtected(arg string) error {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"pmdaderived/config"
 	"pmdaderived/internal/timewindow"
 	"pmdaderived/pmda/pmapi"
@@ -55,4 +57,10 @@ func duration(d *time.Duration, least time.Duration) func(string) error {
 		*d = v
 		return nil
 	}
+}
+
+// nonFiniteOption is --non-finite, of the daemon, eval and replay.
+func nonFiniteOption(f *pflag.FlagSet, serve *bool) {
+	f.Func("non-finite", "values that are infinite or not a number: `WORD` is drop or serve",
+		choice(func(word string) { *serve = word == "serve" }, "drop", "serve"))
 }

@@ -24,15 +24,6 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// Exit codes.
-const (
-	exitOK      = 0
-	exitFailure = 1 // something went wrong
-	exitUsage   = 2 // the command line makes no sense
-)
-
-const program = "pmdaderived"
-
 // run is the whole program: the agent, or the sub-command that args begin with. It returns the exit
 // code. Nothing but what a person asked for is written to stdout: for pmcd it is the pipe.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -224,21 +215,4 @@ func version() string {
 		return cmp.Or(info.Main.Version, "devel")
 	}
 	return "devel"
-}
-
-// dial connects to a pmcd.
-func dial(ctx context.Context, spec string, opts ...pmapi.Option) (*pmapi.Conn, error) {
-	network, address, err := pmapi.ParseAddress(spec)
-	if err != nil {
-		return nil, err
-	}
-	return pmapi.Dial(ctx, network, address, opts...)
-}
-
-// defaultPMCD is the unix socket of the pmcd that this host runs, and probably started us.
-func defaultPMCD(conf config.PCPConf, getenv func(string) string) string {
-	if socket := getenv("PMCD_SOCKET"); socket != "" {
-		return "unix:" + socket
-	}
-	return "unix:" + filepath.Join(conf.RunDir, "pmcd.socket")
 }
