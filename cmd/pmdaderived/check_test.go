@@ -142,18 +142,18 @@ func TestCheckOfTooManyOperands(t *testing.T) {
 func TestSubCommandUsage(t *testing.T) {
 	s := newSite(t)
 	for _, c := range subCommands() {
-		t.Run(c.name, func(t *testing.T) {
-			out, errs, exit := s.run(c.name, "--help")
+		t.Run(c.Name, func(t *testing.T) {
+			out, errs, exit := s.run(c.Name, "--help")
 			assert.Equal(t, exitOK, exit, errs)
 			assert.Empty(t, errs)
-			assert.Contains(t, out, strings.TrimRight("Usage: pmdaderived "+c.name+" [options] "+c.operands, " ")+"\n")
+			assert.Contains(t, out, strings.TrimRight("Usage: pmdaderived "+c.Name+" [options] "+c.Operands, " ")+"\n")
 
-			out, errs, exit = s.run(c.name, "--nosuch")
+			out, errs, exit = s.run(c.Name, "--nosuch")
 			assert.Equal(t, exitUsage, exit)
 			assert.Empty(t, out)
-			assert.Equal(t, "pmdaderived "+c.name+": unknown option --nosuch\nTry \"pmdaderived "+c.name+" --help\".\n", errs)
+			assert.Equal(t, "pmdaderived "+c.Name+": unknown option --nosuch\nTry \"pmdaderived "+c.Name+" --help\".\n", errs)
 
-			_, _, exit = s.run(c.name, "--pmcd", "pcp://")
+			_, _, exit = s.run(c.Name, "--pmcd", "pcp://")
 			assert.Equal(t, exitUsage, exit)
 		})
 	}

@@ -83,33 +83,33 @@ func TestManualPageSubCommands(t *testing.T) {
 	}
 	long := regexp.MustCompile(`--[a-z][a-z-]+`)
 	either := regexp.MustCompile(`(^|[ \[])(--?[a-zA-Z][a-z-]*)`)
-	for _, c := range subCommands() {
-		t.Run(c.name, func(t *testing.T) {
-			assert.Contains(t, entries, c.name)
-			assert.Contains(t, synopses, c.name)
-			options := helpOptions(t, c.name)
+	for _, c := range Summaries() {
+		t.Run(c.Name, func(t *testing.T) {
+			assert.Contains(t, entries, c.Name)
+			assert.Contains(t, synopses, c.Name)
+			options := helpOptions(t, c.Name)
 			var names []string
 			for _, o := range options {
 				names = append(names, o.short, o.long)
 				if o.long == "--help" {
 					continue
 				}
-				entry := entries[c.name]
+				entry := entries[c.Name]
 				assert.True(t, strings.Contains(entry, o.long) || o.short != "" && strings.Contains(entry, `[\fB`+o.short+`\fR`),
-					"docs/pmdaderived.1, SUB-COMMANDS: %s has no %s", c.name, o.long)
-				synopsis := synopses[c.name]
+					"docs/pmdaderived.1, SUB-COMMANDS: %s has no %s", c.Name, o.long)
+				synopsis := synopses[c.Name]
 				must := o.short != "" && strings.Contains(synopsis, "\n.B "+o.short+"\n")
 				assert.True(t, must || o.short != "" && strings.Contains(synopsis, "["+o.short) || strings.Contains(synopsis, "["+o.long),
-					"docs/pmdaderived.1, SYNOPSIS: %s has no %s", c.name, o.long)
+					"docs/pmdaderived.1, SYNOPSIS: %s has no %s", c.Name, o.long)
 			}
-			for _, found := range long.FindAllString(entries[c.name], -1) {
+			for _, found := range long.FindAllString(entries[c.Name], -1) {
 				assert.Contains(t, names, found)
 			}
-			for _, found := range either.FindAllStringSubmatch(synopses[c.name], -1) {
+			for _, found := range either.FindAllStringSubmatch(synopses[c.Name], -1) {
 				assert.Contains(t, names, found[2], "synopsis")
 			}
-			delete(entries, c.name)
-			delete(synopses, c.name)
+			delete(entries, c.Name)
+			delete(synopses, c.Name)
 		})
 	}
 	assert.Empty(t, entries, "no such sub-commands")

@@ -60,7 +60,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 	case err != nil:
 		return o, err
 	case len(operands) > 0:
-		return o, fmt.Errorf("unexpected argument %q; the sub-commands are %s", operands[0], commandNames())
+		return o, fmt.Errorf("unexpected argument %q; the sub-commands are %s", operands[0], Names())
 	}
 	if o.standard.User != conf.User {
 		o.group = "" // the account's own
@@ -90,10 +90,16 @@ func (o *options) define() {
 
 func (o *options) usage(w io.Writer) error {
 	call := fmt.Sprintf("%s [options]\n       %[1]s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND shows its options):\n", program)
-	for _, c := range subCommands() {
-		call += fmt.Sprintf("  %-22s%s\n", c.name+" "+c.operands, c.help)
+	for _, c := range Summaries() {
+		call += fmt.Sprintf("  %-22s%s\n", c.Name+" "+c.Operands, c.Help)
 	}
 	return usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with these options.\n")
+}
+
+// printUsage writes the usage text, which is the same on every host.
+func printUsage(w io.Writer) error {
+	o, _ := parseOptions(nil, config.PCPConf{}, func(string) string { return "" })
+	return o.usage(w)
 }
 
 func (o *options) setProtected(arg string) error {

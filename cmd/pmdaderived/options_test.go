@@ -119,14 +119,14 @@ func TestVersion(t *testing.T) {
 // help says the same as --help, of the program and of each sub-command.
 func TestHelp(t *testing.T) {
 	s := newSite(t)
-	for _, command := range append(subCommands(), subCommand{}) {
-		words := strings.Fields(command.name)
+	for _, command := range append(Summaries(), Summary{}) {
+		words := strings.Fields(command.Name)
 		want, _, _ := s.run(append(words, "--help")...)
 		got, errs, exit := s.run(append([]string{"help"}, words...)...)
 		assert.Equal(t, exitOK, exit, errs)
 		assert.Empty(t, errs)
 		assert.Equal(t, want, got)
-		assert.Contains(t, got, "Usage: "+strings.TrimSpace(program+" "+command.name)+" [options]")
-		assert.Contains(t, strings.ToLower(got), command.help)
+		assert.Contains(t, got, "Usage: "+strings.TrimSpace(program+" "+command.Name)+" [options]")
+		assert.Contains(t, strings.ToLower(got), command.Help)
 	}
 }

@@ -95,10 +95,10 @@ func TestReferenceOptions(t *testing.T) {
 // The table of sub-commands has the options of each, and arguments that are refused.
 func TestReferenceSubCommands(t *testing.T) {
 	var want, documented []string
-	for _, c := range subCommands() {
-		for _, o := range helpOptions(t, c.name) {
+	for _, c := range Summaries() {
+		for _, o := range helpOptions(t, c.Name) {
 			if o.long != "--help" {
-				want = append(want, "`"+c.name+"` "+o.optionNames())
+				want = append(want, "`"+c.Name+"` "+o.optionNames())
 			}
 		}
 	}

@@ -27,8 +27,9 @@ import (
 // run is the whole program: the agent, or the sub-command that args begin with. It returns the exit
 // code. Nothing but what a person asked for is written to stdout: for pmcd it is the pipe.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if exit, ok := runSubCommand(ctx, args, getenv, stdin, stdout, stderr); ok {
-		return exit
+	commands := Program{Getenv: getenv, Usage: printUsage, Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	if status, known := commands.Run(ctx, args); known {
+		return status
 	}
 	conf, confErr := config.ReadPCPConf(getenv)
 	o, err := parseOptions(args, conf, getenv)

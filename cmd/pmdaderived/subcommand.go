@@ -18,6 +18,7 @@ import (
 type tool struct {
 	subCommand
 	conf           config.PCPConf
+	usage          func(io.Writer) error // of the program
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	flags          *pflag.FlagSet
@@ -29,46 +30,66 @@ type tool struct {
 	spooled   string // file with what came from standard input
 }
 
+// Summary describes a sub-command in the usage text of the program.
+type Summary struct{ Name, Operands, Help string }
+
 // subCommand is one of the words that may come first on the command line.
 type subCommand struct {
-	name, operands, help string
-	run                  func(ctx context.Context, t *tool, args []string) int
+	Summary
+	run func(ctx context.Context, t *tool, args []string) int
 }
 
 func subCommands() []subCommand {
 	return []subCommand{
-		{"check", "[PATH]...", "look for mistakes in definition files", runCheck},
-		{"explain", "NAME|EXPR...", "show the metadata of every part of an expression", runExplain},
-		{"eval", "NAME|EXPR...", "compute metrics, without the agent", runEval},
-		{"test", "FILE|DIR...", "run unit tests of definitions", runTest},
-		{"replay", "OUT [NAME]...", "write an archive of derived metrics, computed from another archive", runReplay},
-		{"help", "[COMMAND]", "show help for a sub-command, or this list", runHelp},
+		{Summary{"check", "[PATH]...", "look for mistakes in definition files"}, runCheck},
+		{Summary{"explain", "NAME|EXPR...", "show the metadata of every part of an expression"}, runExplain},
+		{Summary{"eval", "NAME|EXPR...", "compute metrics, without the agent"}, runEval},
+		{Summary{"test", "FILE|DIR...", "run unit tests of definitions"}, runTest},
+		{Summary{"replay", "OUT [NAME]...", "write an archive of derived metrics, computed from another archive"}, runReplay},
+		{Summary{"help", "[COMMAND]", "show help for a sub-command, or this list"}, runHelp},
 	}
 }
 
-// runSubCommand runs the sub-command that args begin with; ok is false if there is none.
-func runSubCommand(
-	ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer,
-) (exit int, ok bool) {
+// Summaries returns the sub-commands in the order of the usage text.
+func Summaries() []Summary {
+	commands := subCommands()
+	all := make([]Summary, len(commands))
+	for i, c := range commands {
+		all[i] = c.Summary
+	}
+	return all
+}
+
+// Program is what sub-commands get from the program that they are a part of.
+type Program struct {
+	Getenv         func(string) string
+	Usage          func(io.Writer) error // writes the usage text of the program
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+// Run runs the sub-command that args begin with, and returns its exit status. known is false if args begin with none.
+func (p Program) Run(ctx context.Context, args []string) (status int, known bool) {
 	for _, c := range subCommands() {
-		if len(args) == 0 || args[0] != c.name {
+		if len(args) == 0 || args[0] != c.Name {
 			continue
 		}
-		conf, err := config.ReadPCPConf(getenv)
+		conf, err := config.ReadPCPConf(p.Getenv)
 		t := &tool{
-			subCommand: c, conf: conf, stdin: stdin, stdout: stdout, stderr: stderr, flags: newFlags(), pmcd: defaultPMCD(conf, getenv),
+			subCommand: c, conf: conf, usage: p.Usage, stdin: p.Stdin, stderr: p.Stderr,
+			flags: newFlags(), pmcd: defaultPMCD(conf, p.Getenv),
 		}
 		if err != nil {
 			t.complain(err)
 		}
-		out := &checkedWriter{w: stdout}
+		out := &checkedWriter{w: p.Stdout}
 		t.stdout = out
-		exit = c.run(ctx, t, args[1:])
-		if out.err != nil && exit == exitOK {
+		status = c.run(ctx, t, args[1:])
+		if out.err != nil && status == exitOK {
 			t.complain(out.err)
-			exit = exitFailure
+			status = exitFailure
 		}
-		return exit, true
+		return status, true
 	}
 	return 0, false
 }
@@ -80,27 +101,26 @@ func runHelp(ctx context.Context, t *tool, args []string) int {
 	case done:
 		return exit
 	case len(args) == 0:
-		o, _ := parseOptions(nil, t.conf, func(string) string { return "" })
-		_ = o.usage(t.stdout) // a checkedWriter
+		_ = t.usage(t.stdout) // a checkedWriter
 		return exitOK
 	case len(args) > 1:
 		return t.misused(fmt.Errorf("unexpected argument %q", args[1]))
 	}
 	for _, c := range subCommands() {
-		if c.name == args[0] {
+		if c.Name == args[0] {
 			of := *t
 			of.subCommand, of.flags = c, newFlags()
 			return c.run(ctx, &of, []string{"--help"})
 		}
 	}
-	return t.misused(fmt.Errorf("%q is not a sub-command; the sub-commands are %s", args[0], commandNames()))
+	return t.misused(fmt.Errorf("%q is not a sub-command; the sub-commands are %s", args[0], Names()))
 }
 
-// commandNames lists the sub-commands for a message.
-func commandNames() string {
+// Names lists the sub-commands for a message.
+func Names() string {
 	var names []string
 	for _, c := range subCommands() {
-		names = append(names, c.name)
+		names = append(names, c.Name)
 	}
 	return strings.Join(names, ", ")
 }
@@ -124,8 +144,8 @@ func (t *tool) parse(args []string) (rest []string, exit int, done bool) {
 	rest, err := parse(t.flags, args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		call := strings.TrimSpace(program + " " + t.name + " [options] " + t.operands)
-		_ = usage(t.stdout, t.flags, call+"\n\n"+strings.ToUpper(t.help[:1])+t.help[1:]+".\n") // a checkedWriter
+		call := strings.TrimSpace(program + " " + t.Name + " [options] " + t.Operands)
+		_ = usage(t.stdout, t.flags, call+"\n\n"+strings.ToUpper(t.Help[:1])+t.Help[1:]+".\n") // a checkedWriter
 		return nil, exitOK, true
 	case err != nil:
 		return nil, t.misused(err), true
@@ -138,11 +158,11 @@ func (t *tool) parse(args []string) (rest []string, exit int, done bool) {
 
 // misused tells about a command line that makes no sense.
 func (t *tool) misused(err error) int {
-	fmt.Fprintf(t.stderr, "%s %s: %v\nTry \"%s %s --help\".\n", program, t.name, err, program, t.name)
+	fmt.Fprintf(t.stderr, "%s %s: %v\nTry \"%s %s --help\".\n", program, t.Name, err, program, t.Name)
 	return exitUsage
 }
 
-func (t *tool) complain(err error) { fmt.Fprintf(t.stderr, "%s %s: %v\n", program, t.name, err) }
+func (t *tool) complain(err error) { fmt.Fprintf(t.stderr, "%s %s: %v\n", program, t.Name, err) }
 
 func (t *tool) fail(err error) int {
 	if window, ok := errors.AsType[errWindow](err); ok {
