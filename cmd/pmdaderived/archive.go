@@ -13,20 +13,12 @@ import (
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/replay"
 	"pmdaderived/internal/session"
-	"pmdaderived/internal/timewindow"
-	"pmdaderived/pdu"
-	"pmdaderived/pmda/pmapi"
-	"pmdaderived/pmda/pmapi/archive"
 )
 
 // archiveOptions is what a command line says of an archive.
 type archiveOptions struct {
-	paths    []string // none: a pmcd is asked
-	window   timewindow.Options
-	zone     string // -Z
-	hostZone bool   // -z
-	every    time.Duration
-	only     string // the first option that is only for archives
+	selection
+	only string // the first option that is only for archives
 }
 
 // archiveOption is -a.
@@ -85,30 +77,13 @@ func (o *archiveOptions) misfits(pmcdGiven bool) error {
 	return nil
 }
 
-// played is an archive that a sub-command asks in place of a pmcd, and the part of it that is asked for.
-type played struct {
-	*archive.Archive
-	*replay.Source
-	window timewindow.Window
-	every  time.Duration
-	zone   *time.Location
-}
-
-// errWindow is about options that select no part of an archive.
-type errWindow struct{ error }
-
-// play opens the archive that the command line names.
+// play opens the archive that the command line names, and tells what is wrong with it.
 func (t *tool) play() (*played, error) {
-	a, err := archive.Open(t.archive.paths...)
+	p, err := t.archive.play()
 	if err != nil {
 		return nil, err
 	}
-	p := &played{Archive: a, zone: time.Local, every: t.archive.every}
-	if err := p.open(&t.archive); err != nil {
-		_ = a.Close()
-		return nil, errWindow{err}
-	}
-	for _, damage := range a.Damage() {
+	for _, damage := range p.Damage() {
 		t.complain(damage)
 	}
 	if p.window.Unaligned {
@@ -117,28 +92,17 @@ func (t *tool) play() (*played, error) {
 	return p, nil
 }
 
-// open finds out which part of the archive is meant.
-func (p *played) open(o *archiveOptions) (err error) {
-	zone := o.zone
-	if label := p.Archive.LogLabels()[0]; o.hostZone {
-		zone = cmp.Or(label.ZoneInfo, label.TimeZone, "UTC")
+// connect opens the archive that the command line names, or connects to the pmcd, or to this host's.
+func (t *tool) connect(ctx context.Context) (*collector, error) {
+	if len(t.archive.paths) == 0 {
+		return connected(ctx, t.pmcd)
 	}
-	if zone != "" {
-		if p.zone, err = timewindow.Zone(zone); err != nil {
-			return err
-		}
+	p, err := t.play()
+	if err != nil {
+		return nil, err
 	}
-	extent := timewindow.Extent{Start: p.Archive.Start(), End: p.Archive.End(), Now: time.Now(), Zone: p.zone}
-	if p.window, err = o.window.Window(extent); err != nil {
-		return err
-	}
-	p.Source = replay.NewSource(p.Archive)
-	p.SetTime(p.window.Origin)
-	return nil
+	return replayed(p), nil
 }
-
-// text is a time in the zone that is asked for.
-func (p *played) text(t time.Time) string { return t.In(p.zone).Format("2006-01-02 15:04:05.000") }
 
 // playerOptions are those of a player that takes the samples that are asked for, and tells what it cannot read, and on a terminal how far it is.
 func (t *tool) playerOptions(p *played, progress *progress) replay.Options {
@@ -147,25 +111,6 @@ func (t *tool) playerOptions(p *played, progress *progress) replay.Options {
 		Read:    progress.read,
 		Damaged: t.complain,
 	}
-}
-
-// sample takes samples until all of some metrics have values, a limited number.
-func (p *played) sample(ctx context.Context, s *session.Session, watched []*derived.Metric) error {
-	const most = 1000
-	n := 0
-	err := replay.NewPlayer(p.Source, s).Play(ctx, replay.Options{Start: p.window.Origin, End: p.window.End}, func(s *session.Session, _ time.Time) error {
-		n++
-		for _, m := range watched {
-			if s.Value(m).Len() == 0 && n < most {
-				return nil
-			}
-		}
-		return replay.ErrEnough
-	})
-	if err == nil && n == 0 {
-		err = s.Sample(ctx, p.window.Origin) // of what has no operands
-	}
-	return err
 }
 
 // showTicks prints how many samples an archive has for the functions over time of a metric.
@@ -199,14 +144,6 @@ func (t *tool) printTicks(w io.Writer, all []replay.Ticks) {
 		fmt.Fprintf(w, "%s %s, every %s: the archive has %d of %s (records with all operands).\n",
 			ticks.Window.Func, over, timeText(ticks.Window.Every), ticks.Had, plural.Of(int(ticks.Asked), "sample"))
 	}
-}
-
-// metrics is what a sub-command asks of a pmcd or an archive.
-type metrics interface {
-	session.Source
-	Desc(ctx context.Context, id pdu.PMID) (pdu.Desc, error)
-	Children(ctx context.Context, name string) ([]pmapi.Child, error)
-	Fetch(ctx context.Context, ids []pdu.PMID) (*pmapi.Result, error)
 }
 
 // progress shows on a terminal how far an archive has been read, once that takes long.

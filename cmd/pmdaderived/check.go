@@ -121,14 +121,6 @@ func (c *checked) continued() (found []*config.Problem) {
 	return found
 }
 
-func (r *definitions) byName() map[string]*config.Definition {
-	all := make(map[string]*config.Definition, len(r.Definitions))
-	for _, d := range r.Definitions {
-		all[d.Name] = d
-	}
-	return all
-}
-
 // problems gives all that is wrong with the files asked about, and what is probably not meant, in the order of the files and
 // their lines. h may be nil. Shipped definitions that wait for metrics are told one by one if all is true.
 func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Problem {
@@ -216,16 +208,6 @@ func (c *checked) warning(w lint.Warning, byName map[string]*config.Definition, 
 		if c.shipped[byName[w.Other.Name].Pos.File] {
 			p.Severity = config.Note
 		}
-	}
-	return p
-}
-
-// problemOf places a fault in the file.
-func problemOf(d *config.Definition, f served.Fault) *config.Problem {
-	p := problemAt(d, f.Offset)
-	p.Msg, p.Err = f.Message, f.Err
-	if f.Err == nil {
-		p.Code = codeUnusable
 	}
 	return p
 }

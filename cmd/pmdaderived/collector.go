@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/plural"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
@@ -21,6 +19,14 @@ import (
 
 // dialTimeout is how long a person waits for a pmcd that does not greet.
 const dialTimeout = 10 * time.Second
+
+// metrics is what a sub-command asks of a pmcd or an archive.
+type metrics interface {
+	session.Source
+	Desc(ctx context.Context, id pdu.PMID) (pdu.Desc, error)
+	Children(ctx context.Context, name string) ([]pmapi.Child, error)
+	Fetch(ctx context.Context, ids []pdu.PMID) (*pmapi.Result, error)
+}
 
 // collector is the pmcd that a sub-command asks, or an archive.
 type collector struct {
@@ -30,18 +36,16 @@ type collector struct {
 	children map[string][]pmapi.Child // of nodes of the name space that were asked about
 }
 
-// connect opens the archive that the command line names, or connects to the pmcd, or to this host's.
-func (t *tool) connect(ctx context.Context) (*collector, error) {
-	if len(t.archive.paths) > 0 {
-		p, err := t.play()
-		if err != nil {
-			return nil, err
-		}
-		return &collector{metrics: p.Source, played: p, end: p.Archive.Close, children: map[string][]pmapi.Child{}}, nil
-	}
+// replayed is a collector that is an archive.
+func replayed(p *played) *collector {
+	return &collector{metrics: p.Source, played: p, end: p.Archive.Close, children: map[string][]pmapi.Child{}}
+}
+
+// connected connects to a pmcd.
+func connected(ctx context.Context, spec string) (*collector, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := dial(ctx, t.pmcd)
+	conn, err := dial(ctx, spec)
 	if err != nil {
 		return nil, unreachable(err)
 	}
@@ -93,6 +97,17 @@ type fetched struct {
 	values []pdu.Value
 }
 
+// amount says how many values there are.
+func (f *fetched) amount() string {
+	switch {
+	case f.code < 0:
+		return "none: " + f.code.Error()
+	case len(f.values) == 0:
+		return "none"
+	}
+	return plural.Of(len(f.values), "value")
+}
+
 // fetch fetches metrics, the agent's own among them. Those that do not exist are no error.
 func (c *collector) fetch(ctx context.Context, names ...string) ([]fetched, error) {
 	found, err := c.LookupNames(ctx, names)
@@ -142,42 +157,6 @@ func (c *collector) names(ctx context.Context, id pdu.PMID) (map[pdu.Inst]string
 		names[i.ID] = i.Name
 	}
 	return names, nil
-}
-
-// unreachable says of a connection that was not made what a person can do about it.
-func unreachable(err error) error {
-	at := ""
-	if failed, ok := errors.AsType[*pmapi.OpError](err); ok {
-		at = failed.Addr
-	}
-	var unknown *net.DNSError
-	text := ""
-	switch {
-	case errors.As(err, &unknown) && unknown.IsNotFound:
-		text = fmt.Sprintf("there is no host %s", unknown.Name)
-	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
-		start := "Start it on that host"
-		if onThisHost(at) {
-			start = "Start it (systemctl start pmcd)"
-		}
-		text = fmt.Sprintf("pmcd does not run: nothing listens at %s. %s, or name another one with --pmcd", at, start)
-	case errors.Is(err, syscall.EACCES):
-		text = fmt.Sprintf("permission denied for the socket of pmcd at %s", at)
-	case errors.Is(err, pdu.ErrTimeout):
-		text = fmt.Sprintf("pmcd at %s does not answer", at)
-	default:
-		return err
-	}
-	return errors.New(text)
-}
-
-// onThisHost reports whether an address, as in [pmapi.OpError], is a socket of this host or a loopback address.
-func onThisHost(at string) bool {
-	if strings.HasPrefix(at, "unix:/") || strings.HasPrefix(at, pmapi.NetworkLocal+":/") {
-		return true
-	}
-	host, _, err := net.SplitHostPort(at)
-	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
 // similar gives the metric whose name is almost the one that somebody wrote: each component may differ in few letters. It is ""

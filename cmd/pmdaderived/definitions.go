@@ -119,6 +119,15 @@ func (r *definitions) named() map[string]served.Definition {
 	return all
 }
 
+// byName are the definitions as they stand in their files, by their names.
+func (r *definitions) byName() map[string]*config.Definition {
+	all := make(map[string]*config.Definition, len(r.Definitions))
+	for _, d := range r.Definitions {
+		all[d.Name] = d
+	}
+	return all
+}
+
 // parsed are definitions without what the agent says of them.
 func parsed(defs []served.Definition) []*derived.Definition {
 	all := make([]*derived.Definition, len(defs))
@@ -172,28 +181,4 @@ func missing(defs []served.Definition, catalog *operand.Catalog) []string {
 		_, err := catalog.Desc(name)
 		return !errors.Is(err, pdu.ErrName) && !errors.Is(err, pdu.ErrNonLeaf)
 	})
-}
-
-// problem is why a definition of that name could not be read, nil if there is none.
-func (r *definitions) problem(name string) *config.Problem {
-	for _, p := range r.Problems {
-		if p.Name == name && p.Severity == config.Error {
-			return p
-		}
-	}
-	return nil
-}
-
-// unnamed is what is wrong with a line that begins with a name and does not define it, nil if there is none.
-func (r *definitions) unnamed(name string) *config.Problem {
-	for _, p := range r.Problems {
-		if p.Severity != config.Error || p.Name != "" || p.Pos.Line == 0 {
-			continue
-		}
-		words := strings.FieldsFunc(p.Line, func(c rune) bool { return strings.ContainsRune(" \t=(", c) })
-		if len(words) > 0 && (words[0] == name || words[0] == derived.ShortName(name)) {
-			return p
-		}
-	}
-	return nil
 }

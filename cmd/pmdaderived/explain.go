@@ -53,7 +53,7 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 				return t.fail(err)
 			}
 			shown = true
-		case s.source == nil && view.row(s) != nil: // of files that only the agent reads
+		case s.source == nil && s.row(view) != nil: // of files that only the agent reads
 		default:
 			exit = exitFailure
 			t.showBroken(s, m.Err)

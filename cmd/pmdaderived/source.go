@@ -38,7 +38,7 @@ func (s *source) load() served.Config {
 	}
 	read := config.Loaded{Sources: r.Sources} // the rest is not needed for long
 	c := served.Config{
-		Definitions: r.all, Files: r.files(), Language: r.language, Read: time.Now(),
+		Definitions: r.all, Files: files(&r), Language: r.language, Read: time.Now(),
 		Unread: func(file string) bool { return !read.Covers(file) },
 	}
 	secret := make(map[string]bool)
@@ -75,7 +75,7 @@ func quotes(err error) bool {
 }
 
 // files says what became of each file.
-func (r *definitions) files() []served.File {
+func files(r *definitions) []served.File {
 	files := make([]served.File, 0, len(r.Sources))
 	at := make(map[string]int, len(r.Sources))
 	for _, s := range r.Sources {

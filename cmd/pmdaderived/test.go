@@ -172,7 +172,7 @@ func (r *testRun) file(path string) {
 		start := time.Now()
 		result := unittest.Run(read.language, defs, test)
 		took := time.Since(start)
-		read.explain(&result)
+		explain(&result, &read)
 		for _, name := range test.Tested() {
 			if d := byName[name]; d != nil {
 				r.tested[d.Pos.File][name] = true
@@ -227,7 +227,7 @@ func (r *testRun) tellOnce(p *config.Problem) {
 }
 
 // explain adds to failures what is known of definitions that cannot be used: their place and the line.
-func (r *definitions) explain(result *unittest.Result) {
+func explain(result *unittest.Result, r *definitions) {
 	for i := range result.Failures {
 		f := &result.Failures[i]
 		name := derived.ShortName(f.Metric)

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+// unreachable says of a connection that was not made what a person can do about it.
+func unreachable(err error) error {
+	at := ""
+	if failed, ok := errors.AsType[*pmapi.OpError](err); ok {
+		at = failed.Addr
+	}
+	var unknown *net.DNSError
+	text := ""
+	switch {
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		text = fmt.Sprintf("there is no host %s", unknown.Name)
+	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
+		start := "Start it on that host"
+		if onThisHost(at) {
+			start = "Start it (systemctl start pmcd)"
+		}
+		text = fmt.Sprintf("pmcd does not run: nothing listens at %s. %s, or name another one with --pmcd", at, start)
+	case errors.Is(err, syscall.EACCES):
+		text = fmt.Sprintf("permission denied for the socket of pmcd at %s", at)
+	case errors.Is(err, pdu.ErrTimeout):
+		text = fmt.Sprintf("pmcd at %s does not answer", at)
+	default:
+		return err
+	}
+	return errors.New(text)
+}
+
+// onThisHost reports whether an address, as in [pmapi.OpError], is a socket of this host or a loopback address.
+func onThisHost(at string) bool {
+	if strings.HasPrefix(at, "unix:/") || strings.HasPrefix(at, pmapi.NetworkLocal+":/") {
+		return true
+	}
+	host, _, err := net.SplitHostPort(at)
+	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
+}
