@@ -166,7 +166,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("nobody re
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	var errs strings.Builder
-	exit := run(t.Context(), []string{"check", "--help"}, environment(), nil, brokenWriter{}, &errs)
+	exit, _ := Program{Getenv: environment(), Stdout: brokenWriter{}, Stderr: &errs}.Run(t.Context(), []string{"check", "--help"})
 	assert.Equal(t, exitFailure, exit)
 	assert.Equal(t, "pmdaderived check: nobody reads\n", errs.String())
 }

@@ -170,15 +170,17 @@ func (s *site) file(name, text string) string {
 	return path
 }
 
-// run runs the program.
+// run runs a sub-command.
 func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 	s.t.Helper()
 	var out, errs bytes.Buffer
 	conf := filepath.Join(s.dir, "pcp.conf")
 	writeFile(s.t, conf, "")
 	me := must(user.Current())(s.t)
-	exit = run(s.t.Context(), args, environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir, "PCP_USER", cmp.Or(s.user, me.Username), "PCP_VERSION", s.version,
-		"PMCD_SOCKET", cmp.Or(s.pmcd, "/nonexistent/socket")), strings.NewReader(s.stdin), &out, &errs)
+	getenv := environment("PCP_CONF", conf, "PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PCP_ETC_DIR", s.dir,
+		"PCP_USER", cmp.Or(s.user, me.Username), "PCP_VERSION", s.version, "PMCD_SOCKET", cmp.Or(s.pmcd, "/nonexistent/socket"))
+	exit, known := Program{Getenv: getenv, Stdin: strings.NewReader(s.stdin), Stdout: &out, Stderr: &errs}.Run(s.t.Context(), args)
+	require.True(s.t, known, args)
 	return out.String(), errs.String(), exit
 }
 

@@ -78,8 +78,10 @@ func TestEvalUntilInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &cancelling{cancel: cancel}
 	var errs strings.Builder
-	exit := run(ctx, []string{"eval", "-s", "0", "-t", "1ms", "hinv.ncpu"},
-		environment("PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PMCD_SOCKET", s.pmcd), nil, w, &errs)
+	program := Program{
+		Getenv: environment("PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PMCD_SOCKET", s.pmcd), Stdout: w, Stderr: &errs,
+	}
+	exit, _ := program.Run(ctx, []string{"eval", "-s", "0", "-t", "1ms", "hinv.ncpu"})
 	assert.Equal(t, exitOK, exit, errs.String())
 	assert.GreaterOrEqual(t, strings.Count(w.String(), "value 2\n"), 3)
 }

@@ -33,7 +33,7 @@ var helpLine = regexp.MustCompile(`^  (?:(-.)(?: \S+)?, )?(--[a-z-]+)(?:=\S+)?\s
 // helpOptions returns the options that --help prints after the words of a command line.
 func helpOptions(t *testing.T, words ...string) []helpOption {
 	t.Helper()
-	out, _, exit := newSite(t).run(append(words, "--help")...)
+	out, _, exit := execute(t, append(words, "--help")...)
 	require.Zero(t, exit)
 	var options []helpOption
 	for line := range strings.Lines(out) {

@@ -34,6 +34,16 @@ func environment(pairs ...string) func(string) string {
 	}
 }
 
+// execute runs the program where there is no pmcd.
+func execute(t *testing.T, args ...string) (stdout, stderr string, exit int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	conf := filepath.Join(t.TempDir(), "pcp.conf")
+	require.NoError(t, os.WriteFile(conf, nil, 0o644))
+	exit = run(t.Context(), args, environment("PCP_CONF", conf), nil, &out, &errs)
+	return out.String(), errs.String(), exit
+}
+
 func TestDefaults(t *testing.T) {
 	o := must(parseOptions(nil, testConf, environment()))(t)
 	assert.Equal(t, 510, o.standard.Domain)
@@ -118,15 +128,39 @@ func TestVersion(t *testing.T) {
 
 // help says the same as --help, of the program and of each sub-command.
 func TestHelp(t *testing.T) {
-	s := newSite(t)
 	for _, command := range append(Summaries(), Summary{}) {
 		words := strings.Fields(command.Name)
-		want, _, _ := s.run(append(words, "--help")...)
-		got, errs, exit := s.run(append([]string{"help"}, words...)...)
+		want, _, _ := execute(t, append(words, "--help")...)
+		got, errs, exit := execute(t, append([]string{"help"}, words...)...)
 		assert.Equal(t, exitOK, exit, errs)
 		assert.Empty(t, errs)
 		assert.Equal(t, want, got)
 		assert.Contains(t, got, "Usage: "+strings.TrimSpace(program+" "+command.Name)+" [options]")
 		assert.Contains(t, strings.ToLower(got), command.Help)
+	}
+}
+
+// The program does not start with options that make no sense, and says why.
+func TestRefusedOptions(t *testing.T) {
+	for _, row := range []struct{ args, reason string }{
+		{"-d 511", `option -d, --domain: "511" is not a valid domain number: use 1 to 510`},
+		{"-d", "option -d, --domain needs an argument: NUM"},
+		{"-i 1234", `option -i, --inet: sockets are not supported, the agent talks to pmcd over a pipe only ("pipe" in its line of pmcd.conf)`},
+		{"--interval soon", `option --interval: "soon" is not a time such as 10s or 500ms`},
+		{"--interval -1s", `option --interval: "-1s" is not a time such as 10s or 500ms`},
+		{"--non-finite inf", `option --non-finite: "inf": want drop or serve`},
+		{"--mmv a.b", `option --mmv: "a.b" is not a valid name: use a letter, then letters, digits and underscores, 63 at most`},
+		{"--mmv=", `option --mmv: "" is not a valid name: use a letter, then letters, digits and underscores, 63 at most`},
+		{"--log-level loud", `option --log-level: "loud" is not a valid level; the levels are error, warn, info and debug`},
+		{"--pmcd pcp://", `option --pmcd: host specification "pcp://": no host name`},
+		{"--nosuch", "unknown option --nosuch"},
+		{"chek file.conf", `unexpected argument "chek"; the sub-commands are check, explain, eval, test, replay, help`},
+	} {
+		t.Run(row.args, func(t *testing.T) {
+			out, errs, exit := execute(t, strings.Fields(row.args)...)
+			assert.Equal(t, exitUsage, exit)
+			assert.Empty(t, out)
+			assert.Equal(t, "pmdaderived: "+row.reason+"\nTry \"pmdaderived --help\".\n", errs)
+		})
 	}
 }

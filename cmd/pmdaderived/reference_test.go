@@ -106,7 +106,7 @@ func TestReferenceSubCommands(t *testing.T) {
 		documented = append(documented, row[0]+" "+row[1])
 		if refused := strings.Trim(row[4], "`"); refused != "" {
 			long := regexp.MustCompile("--[a-z-]+").FindString(row[1])
-			_, _, exit := newSite(t).run(strings.Trim(row[0], "`"), long+"="+refused)
+			_, _, exit := execute(t, strings.Trim(row[0], "`"), long+"="+refused)
 			assert.Equal(t, exitUsage, exit, "%s %s=%s", row[0], long, refused)
 		}
 	}

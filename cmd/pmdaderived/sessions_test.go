@@ -36,7 +36,7 @@ func TestSessions(t *testing.T) {
 					if *update {
 						archive.Files[i].Data = []byte(got)
 					} else {
-						assert.Equal(t, text, got, "go test ./cmd/pmdaderived -run TestSessions -update writes it")
+						assert.Equal(t, text, got, "go test ./internal/command -run TestSessions -update writes it")
 					}
 				default:
 					writeFile(t, file.Name, text)
