@@ -11,27 +11,27 @@ import (
 	"pmdaderived/pdu"
 )
 
-// agentsView is what the agent that a pmcd has says of its definitions.
-type agentsView struct {
-	rows   map[string]row    // by the name of the definition
+// AgentView is what the agent that a pmcd has says of its definitions.
+type AgentView struct {
+	Rows   map[string]Row    // by the name of the definition
 	unread map[string]string // why files and directories were not read, or not to their end, by path
 }
 
-// row is a definition as the agent has it: its values of derived.control.definition, by the rest of their names.
-type row map[string]pdu.Value
+// Row is a definition as the agent has it: its values of derived.control.definition, by the rest of their names.
+type Row map[string]pdu.Value
 
-func (r row) text(column string) string { return stringOf(r[column]) }
+func (r Row) Text(column string) string { return stringOf(r[column]) }
 
-// since is a time to the millisecond; false if there is none.
-func (r row) since(column string) (string, bool) {
+// Since is a time to the millisecond; false if there is none.
+func (r Row) Since(column string) (string, bool) {
 	v, ok := r[column]
 	passed := time.Duration(math.Float64frombits(v.Bits) * float64(time.Millisecond))
 	return passed.Round(time.Millisecond).String(), ok
 }
 
-// served asks the agent for its definitions; nil if pmcd has no agent, or it is an archive.
-func (c *collector) served(ctx context.Context) (*agentsView, error) {
-	if c.played != nil {
+// AgentView asks the agent for its definitions; nil if pmcd has no agent, or it is an archive.
+func (c *Collector) AgentView(ctx context.Context) (*AgentView, error) {
+	if c.Archive != nil {
 		return nil, nil
 	}
 	columns := []string{
@@ -42,31 +42,31 @@ func (c *collector) served(ctx context.Context) (*agentsView, error) {
 	for i, column := range columns {
 		names[i] = derived.Root + ".control." + column
 	}
-	all, err := c.fetch(ctx, names...)
-	if err != nil || all[0].absent < 0 {
+	all, err := c.Values(ctx, names...)
+	if err != nil || all[0].Absent < 0 {
 		return nil, err
 	}
-	definitions, err := c.names(ctx, all[0].id)
+	definitions, err := c.InstanceNames(ctx, all[0].ID)
 	if err != nil {
 		return nil, err
 	}
-	v := &agentsView{rows: make(map[string]row, len(definitions)), unread: map[string]string{}}
+	v := &AgentView{Rows: make(map[string]Row, len(definitions)), unread: map[string]string{}}
 	for _, name := range definitions {
-		v.rows[name] = row{}
+		v.Rows[name] = Row{}
 	}
 	last := len(all) - 1
 	for i, column := range all[:last] {
-		for _, value := range column.values {
-			if row := v.rows[definitions[value.Inst]]; row != nil {
+		for _, value := range column.Values {
+			if row := v.Rows[definitions[value.Inst]]; row != nil {
 				row[strings.TrimPrefix(columns[i], "definition.")] = value
 			}
 		}
 	}
-	if len(all[last].values) == 0 {
+	if len(all[last].Values) == 0 {
 		return v, nil
 	}
-	files, err := c.names(ctx, all[last].id)
-	for _, value := range all[last].values {
+	files, err := c.InstanceNames(ctx, all[last].ID)
+	for _, value := range all[last].Values {
 		if text := stringOf(value); text != "" {
 			v.unread[files[value.Inst]] = text
 		}
@@ -76,8 +76,8 @@ func (c *collector) served(ctx context.Context) (*agentsView, error) {
 
 func stringOf(v pdu.Value) string { return strings.TrimRight(string(v.Bytes), "\x00") }
 
-// reason is why the agent could not read a file, or a directory that it is in; empty if it could, or does not try.
-func (v *agentsView) reason(file string) string {
+// Unread is why the agent could not read a file, or a directory that it is in; empty if it could, or does not try.
+func (v *AgentView) Unread(file string) string {
 	for path := file; ; path = filepath.Dir(path) {
 		if text := v.unread[path]; text != "" {
 			return text

@@ -17,14 +17,14 @@ import (
 
 // archiveOptions is what a command line says of an archive.
 type archiveOptions struct {
-	selection
+	Selection
 	only string // the first option that is only for archives
 }
 
 // archiveOption is -a.
 func (t *tool) archiveOption() {
 	t.flags.FuncP("archive", "a", "ask the archives in `FILES`, several or those of a folder, instead of a pmcd", func(arg string) error {
-		t.archive.paths = append(t.archive.paths, arg)
+		t.archive.Paths = append(t.archive.Paths, arg)
 		return nil
 	})
 }
@@ -40,14 +40,14 @@ func (t *tool) timeOptions() {
 			return nil
 		})
 	}
-	text(&o.window.Start, "start", "S", "begin at this `TIME` of the archive: 30min, -1hour, @10:00")
-	text(&o.window.End, "finish", "T", "end at this `TIME`")
-	text(&o.window.Align, "align", "A", "begin at a multiple of this `TIME`")
-	text(&o.window.Origin, "origin", "O", "take the first sample at this `TIME`")
-	text(&o.zone, "timezone", "Z", "read and print times in this `ZONE`, as in the variable TZ")
+	text(&o.Window.Start, "start", "S", "begin at this `TIME` of the archive: 30min, -1hour, @10:00")
+	text(&o.Window.End, "finish", "T", "end at this `TIME`")
+	text(&o.Window.Align, "align", "A", "begin at a multiple of this `TIME`")
+	text(&o.Window.Origin, "origin", "O", "take the first sample at this `TIME`")
+	text(&o.Zone, "timezone", "Z", "read and print times in this `ZONE`, as in the variable TZ")
 	t.flags.BoolFuncP("hostzone", "z", "read and print times in the zone of the archive's host", func(arg string) (err error) {
 		o.only = cmp.Or(o.only, "-z")
-		o.hostZone, err = strconv.ParseBool(arg)
+		o.HostZone, err = strconv.ParseBool(arg)
 		return err
 	})
 }
@@ -56,10 +56,10 @@ func (t *tool) timeOptions() {
 func (t *tool) intervalOption(pause *time.Duration, help string) {
 	t.flags.FuncP("interval", "t", help, func(arg string) error {
 		var d time.Duration
-		if err := duration(&d, time.Millisecond)(arg); err != nil {
+		if err := Duration(&d, time.Millisecond)(arg); err != nil {
 			return err
 		}
-		*pause, t.archive.every = d, d
+		*pause, t.archive.Every = d, d
 		return nil
 	})
 }
@@ -67,47 +67,47 @@ func (t *tool) intervalOption(pause *time.Duration, help string) {
 // misfits tells which of the options make no sense together.
 func (o *archiveOptions) misfits(pmcdGiven bool) error {
 	switch {
-	case len(o.paths) == 0 && o.only != "":
+	case len(o.Paths) == 0 && o.only != "":
 		return fmt.Errorf("%s needs an archive: use -a", o.only)
-	case len(o.paths) > 0 && pmcdGiven:
+	case len(o.Paths) > 0 && pmcdGiven:
 		return errors.New("-a and --pmcd cannot be used together")
-	case o.hostZone && o.zone != "":
+	case o.HostZone && o.Zone != "":
 		return errors.New("-z and -Z cannot be used together")
 	}
 	return nil
 }
 
 // play opens the archive that the command line names, and tells what is wrong with it.
-func (t *tool) play() (*played, error) {
-	p, err := t.archive.play()
+func (t *tool) play() (*Archive, error) {
+	p, err := t.archive.Open()
 	if err != nil {
 		return nil, err
 	}
 	for _, damage := range p.Damage() {
 		t.complain(damage)
 	}
-	if p.window.Unaligned {
-		t.complain(fmt.Errorf("-A is ignored: the time window contains no multiple of %s", t.archive.window.Align))
+	if p.Window.Unaligned {
+		t.complain(fmt.Errorf("-A is ignored: the time window contains no multiple of %s", t.archive.Window.Align))
 	}
 	return p, nil
 }
 
 // connect opens the archive that the command line names, or connects to the pmcd, or to this host's.
-func (t *tool) connect(ctx context.Context) (*collector, error) {
-	if len(t.archive.paths) == 0 {
-		return connected(ctx, t.pmcd)
+func (t *tool) connect(ctx context.Context) (*Collector, error) {
+	if len(t.archive.Paths) == 0 {
+		return Connect(ctx, t.pmcd)
 	}
 	p, err := t.play()
 	if err != nil {
 		return nil, err
 	}
-	return replayed(p), nil
+	return FromArchive(p), nil
 }
 
 // playerOptions are those of a player that takes the samples that are asked for, and tells what it cannot read, and on a terminal how far it is.
-func (t *tool) playerOptions(p *played, progress *progress) replay.Options {
+func (t *tool) playerOptions(p *Archive, progress *progress) replay.Options {
 	return replay.Options{
-		Start: p.window.Origin, End: p.window.End, Every: p.every,
+		Start: p.Window.Origin, End: p.Window.End, Every: p.Every,
 		Read:    progress.read,
 		Damaged: t.complain,
 	}
@@ -115,11 +115,11 @@ func (t *tool) playerOptions(p *played, progress *progress) replay.Options {
 
 // showTicks prints how many samples an archive has for the functions over time of a metric.
 func (t *tool) showTicks(ctx context.Context, a *asked, m *derived.Metric) error {
-	p := a.collector.played
+	p := a.collector.Archive
 	if p == nil || len(m.Needs().Windows) == 0 {
 		return nil
 	}
-	progress := t.progress(p.window.Start, p.window.End)
+	progress := t.progress(p.Window.Start, p.Window.End)
 	defer progress.done()
 	a.Watch(m)
 	player := replay.NewPlayer(p.Source, a.Session)

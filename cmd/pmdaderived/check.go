@@ -29,7 +29,7 @@ const allWarnings = "all"
 func runCheck(ctx context.Context, t *tool, args []string) int {
 	var offline, asJSON, all, portable bool
 	var treat treatment
-	t.flags.FuncP("config", "c", "the agent reads the files and directories in `PATHS`, separated by colons", pathList(&t.paths))
+	t.flags.FuncP("config", "c", "the agent reads the files and directories in `PATHS`, separated by colons", PathList(&t.paths))
 	t.flags.BoolVar(&all, "all", false, "show all messages about a file, and each shipped definition that waits for metrics")
 	t.flags.BoolVar(&offline, "offline", false, "do not contact pmcd: check the text only")
 	t.flags.BoolVar(&portable, "portable", false, "warn about what clients cannot compute themselves, or only since PCP 6.3 or 7.2")
@@ -57,27 +57,27 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 	read := t.readChecked(paths, offline)
 	read.portable = portable
 	var h *host
-	if !offline && len(read.all) > 0 {
+	if !offline && len(read.All) > 0 {
 		var err error
 		if h, err = t.lookUp(ctx, &read); err != nil {
 			if t.pmcdGiven {
-				exit = exitFailure
+				exit = ExitFailure
 			}
 			t.complain(err)
 		} else {
-			defer h.close()
+			defer h.Close()
 		}
 	}
-	problems := treat.apply(read.problems(ctx, h, all), read.byName())
+	problems := treat.apply(read.problems(ctx, h, all), read.InFiles())
 	if asJSON {
 		t.printJSON(problems)
 	} else {
 		t.printProblems(problems, treat.promoted, all)
 	}
 	errors := count(problems, config.Error)
-	t.summarize(read.size(), errors, count(problems, config.Warning), h == nil && len(read.all) > 0)
+	t.summarize(read.size(), errors, count(problems, config.Warning), h == nil && len(read.All) > 0)
 	if errors > 0 {
-		return exitFailure
+		return ExitFailure
 	}
 	return exit
 }
@@ -110,8 +110,8 @@ func understands(version string) syntax.Support {
 // continued tells of expressions on several lines, which PCP 6.0 does not join.
 func (c *checked) continued() (found []*config.Problem) {
 	for _, d := range c.Definitions {
-		last := problemAt(d, len(d.Expr)-1)
-		if c.tolerated(d.Pos.File) >= syntax.PCP63 || last.Pos.Line == problemAt(d, 0).Pos.Line {
+		last := ProblemAt(d, len(d.Expr)-1)
+		if c.tolerated(d.Pos.File) >= syntax.PCP63 || last.Pos.Line == ProblemAt(d, 0).Pos.Line {
 			continue
 		}
 		last.Severity, last.Code = config.Warning, string(lint.NotPortable)
@@ -124,30 +124,30 @@ func (c *checked) continued() (found []*config.Problem) {
 // problems gives all that is wrong with the files asked about, and what is probably not meant, in the order of the files and
 // their lines. h may be nil. Shipped definitions that wait for metrics are told one by one if all is true.
 func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Problem {
-	byName := c.byName()
-	found := slices.Concat(c.Problems, c.ofFiles(), c.hints(), unknownCodes(c.Definitions))
-	o := lint.Options{Root: derived.Root, Language: c.language}
+	byName := c.InFiles()
+	found := slices.Concat(c.Problems, c.ofFiles(), c.Hints(), unknownCodes(c.Definitions))
+	o := lint.Options{Root: derived.Root, Language: c.Language}
 	o.Portable = func(d *derived.Definition) syntax.Support { return c.tolerated(byName[d.Name].Pos.File) }
 	var catalog *operand.Catalog
 	if h != nil {
 		catalog = h.catalog
-		o.Catalog, o.Suggest = catalog, func(name string) string { return h.similar(ctx, name) }
-		o.Host, o.Archive = h, h.played != nil
+		o.Catalog, o.Suggest = catalog, func(name string) string { return h.Similar(ctx, name) }
+		o.Host, o.Archive = h, h.Archive != nil
 	}
 	waiting := map[string][]served.Definition{}
-	for _, f := range served.Check(c.all, agent.OwnMetrics(defaultDomain), o.Catalog, c.language, agent.MaxOperands) {
+	for _, f := range served.Check(c.All, agent.OwnMetrics(Domain), o.Catalog, c.Language, agent.MaxOperands) {
 		d := byName[f.Definition.Name]
-		p := problemOf(d, f)
+		p := ProblemOf(d, f)
 		file := p.Pos.File
-		absent := codeOf(p) == codeUnknown
+		absent := CodeOf(p) == CodeUnknown
 		switch {
 		case absent && c.lenient(file) && !all:
-			if !slices.Contains(d.Ignored, codeUnknown) {
+			if !slices.Contains(d.Ignored, CodeUnknown) {
 				waiting[file] = append(waiting[file], f.Definition)
 			}
 			continue
 		case absent && c.lenient(file):
-			p.Severity, p.Code = config.Note, codeUnknown
+			p.Severity, p.Code = config.Note, CodeUnknown
 		}
 		found = append(found, p)
 		if h != nil && absent {
@@ -157,9 +157,9 @@ func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Pro
 		}
 	}
 	for file, defs := range waiting {
-		found = append(found, waitingProblem(file, defs, missing(withUsed(c.named(), defs...), catalog)))
+		found = append(found, waitingProblem(file, defs, MissingMetrics(WithUsed(c.ByName(), defs...), catalog)))
 	}
-	for _, w := range lint.Check(parsed(c.all), o) {
+	for _, w := range lint.Check(Derived(c.All), o) {
 		if p := c.warning(w, byName, all); p != nil {
 			found = append(found, p)
 		}
@@ -186,7 +186,7 @@ func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Pro
 
 // warning is a warning with its place and severity; nil if it is none about files that the site has not written.
 func (c *checked) warning(w lint.Warning, byName map[string]*config.Definition, all bool) *config.Problem {
-	p := problemAt(byName[w.Definition.Name], w.Offset)
+	p := ProblemAt(byName[w.Definition.Name], w.Offset)
 	p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
 	lenient := c.lenient(p.Pos.File)
 	switch w.Code {
@@ -242,7 +242,7 @@ func (t *tool) printProblems(problems []*config.Problem, promoted map[*config.Pr
 		for _, p := range rest[:printed] {
 			shown := *p
 			if p.Severity != config.Error || promoted[p] {
-				shown.Msg = p.Severity.String() + ": " + p.Msg + " [" + codeOf(p) + "]"
+				shown.Msg = p.Severity.String() + ": " + p.Msg + " [" + CodeOf(p) + "]"
 			}
 			fmt.Fprintln(t.stdout, shown.Error())
 		}
@@ -271,7 +271,7 @@ func (t *tool) printJSON(problems []*config.Problem) {
 	list := make([]reported, len(problems))
 	for i, p := range problems {
 		list[i] = reported{
-			File: p.Pos.File, Line: p.Pos.Line, Column: p.Pos.Column, Severity: p.Severity, Code: codeOf(p),
+			File: p.Pos.File, Line: p.Pos.Line, Column: p.Pos.Column, Severity: p.Severity, Code: CodeOf(p),
 			Message: p.Msg, Definition: p.Name, Excerpt: p.Line, Caret: p.Caret,
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // checked is what check looks at: definitions of the files that it is asked about, among those that the agent reads.
 type checked struct {
-	definitions
+	Parsed
 	files    map[string]bool      // those that it is asked about, and directories that could not be read; nil: all
 	direct   map[string]bool      // files that operands name themselves, by their real paths
 	drafts   map[string]bool      // files asked about that the agent does not read
@@ -46,13 +46,13 @@ func (t *tool) readChecked(operands []string, offline bool) checked {
 		return name
 	}
 	if len(operands) == 0 {
-		c.definitions = reading{paths: t.paths, conf: t.conf, called: called}.definitions()
+		c.Parsed = Reader{Paths: t.paths, Conf: t.conf, Called: called}.Read()
 	} else {
 		outside, alone := c.sort(operands, around, names, t.spooled)
 		if alone && offline {
 			around = nil // the outcome is to be the same on every host
 		}
-		c.definitions = reading{paths: slices.Concat(around, outside), conf: t.conf, called: called}.definitions()
+		c.Parsed = Reader{Paths: slices.Concat(around, outside), Conf: t.conf, Called: called}.Read()
 		if alone {
 			c.dropUnused()
 		}
@@ -171,12 +171,12 @@ func absolute(path string) string {
 
 // dropUnused forgets the definitions of other files that nothing asked about uses.
 func (c *checked) dropUnused() {
-	asked := slices.DeleteFunc(slices.Clone(c.all), func(d served.Definition) bool { return !c.files[d.File] })
+	asked := slices.DeleteFunc(slices.Clone(c.All), func(d served.Definition) bool { return !c.files[d.File] })
 	used := map[string]bool{}
-	for _, d := range withUsed(c.named(), asked...) {
+	for _, d := range WithUsed(c.ByName(), asked...) {
 		used[d.Name] = true
 	}
-	c.all = slices.DeleteFunc(c.all, func(d served.Definition) bool { return !used[d.Name] })
+	c.All = slices.DeleteFunc(c.All, func(d served.Definition) bool { return !used[d.Name] })
 	c.Definitions = slices.DeleteFunc(c.Definitions, func(d *config.Definition) bool { return !used[d.Name] })
 }
 
@@ -202,11 +202,11 @@ func (c *checked) lenient(file string) bool { return c.shipped[file] && !c.direc
 func (c *checked) size() int {
 	n := 0
 	for _, p := range c.Problems {
-		if p.Severity == config.Error && codeOf(p) == codeSyntax && c.asked(p) {
+		if p.Severity == config.Error && CodeOf(p) == CodeSyntax && c.asked(p) {
 			n++
 		}
 	}
-	for _, d := range c.all {
+	for _, d := range c.All {
 		if c.files == nil || c.files[d.File] {
 			n++
 		}

@@ -13,7 +13,7 @@ import (
 // host is what a pmcd has said about definitions, and can still be asked, also as a [lint.Host]. What pmcd does not tell is
 // not known.
 type host struct {
-	*collector
+	*Collector
 	ctx        context.Context //nolint:containedctx // of one run of check
 	catalog    *operand.Catalog
 	remembered map[string]identity.Remembered // by the agent of this host; nil: not known
@@ -27,17 +27,17 @@ func (t *tool) lookUp(ctx context.Context, c *checked) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(c.all))
-	for i, d := range c.all {
+	names := make([]string, len(c.All))
+	for i, d := range c.All {
 		names[i] = d.Name
 	}
-	h := &host{collector: conn, ctx: ctx, instances: map[pdu.InDom][]string{}}
-	if h.catalog, err = session.LookUp(ctx, conn.metrics, c.all, names...); err != nil {
-		h.close()
+	h := &host{Collector: conn, ctx: ctx, instances: map[pdu.InDom][]string{}}
+	if h.catalog, err = session.LookUp(ctx, conn.Metrics, c.All, names...); err != nil {
+		h.Close()
 		return nil, err
 	}
-	if !t.pmcdGiven && conn.played == nil { // else it may be that of another host
-		h.remembered, _ = identity.Read(defaultState(t.conf)) // nice to have
+	if !t.pmcdGiven && conn.Archive == nil { // else it may be that of another host
+		h.remembered, _ = identity.Read(StateFile(t.conf)) // nice to have
 	}
 	return h, nil
 }
@@ -46,7 +46,7 @@ func (t *tool) lookUp(ctx context.Context, c *checked) (*host, error) {
 func (h *host) Instances(d pdu.InDom) []string {
 	names, ok := h.instances[d]
 	if !ok {
-		if all, err := h.collector.Instances(h.ctx, d); err == nil {
+		if all, err := h.Collector.Instances(h.ctx, d); err == nil {
 			names = make([]string, len(all))
 			for i, instance := range all {
 				names[i] = instance.Name

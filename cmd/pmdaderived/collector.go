@@ -20,54 +20,54 @@ import (
 // dialTimeout is how long a person waits for a pmcd that does not greet.
 const dialTimeout = 10 * time.Second
 
-// metrics is what a sub-command asks of a pmcd or an archive.
-type metrics interface {
+// Metrics is what a sub-command asks of a pmcd or an archive.
+type Metrics interface {
 	session.Source
 	Desc(ctx context.Context, id pdu.PMID) (pdu.Desc, error)
 	Children(ctx context.Context, name string) ([]pmapi.Child, error)
 	Fetch(ctx context.Context, ids []pdu.PMID) (*pmapi.Result, error)
 }
 
-// collector is the pmcd that a sub-command asks, or an archive.
-type collector struct {
-	metrics
-	played   *played // nil: a pmcd
+// Collector is the pmcd that a sub-command asks, or an archive.
+type Collector struct {
+	Metrics
+	Archive  *Archive // nil: a pmcd
 	end      func() error
 	children map[string][]pmapi.Child // of nodes of the name space that were asked about
 }
 
-// replayed is a collector that is an archive.
-func replayed(p *played) *collector {
-	return &collector{metrics: p.Source, played: p, end: p.Archive.Close, children: map[string][]pmapi.Child{}}
+// FromArchive is a collector that is an archive.
+func FromArchive(p *Archive) *Collector {
+	return &Collector{Metrics: p.Source, Archive: p, end: p.Archive.Close, children: map[string][]pmapi.Child{}}
 }
 
-// connected connects to a pmcd.
-func connected(ctx context.Context, spec string) (*collector, error) {
+// Connect connects to a pmcd.
+func Connect(ctx context.Context, spec string) (*Collector, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := dial(ctx, spec)
+	conn, err := Dial(ctx, spec)
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	return &collector{metrics: conn, end: conn.Close, children: map[string][]pmapi.Child{}}, nil
+	return &Collector{Metrics: conn, end: conn.Close, children: map[string][]pmapi.Child{}}, nil
 }
 
-// close ends the connection: nothing is lost with it.
-func (c *collector) close() { _ = c.end() }
+// Close ends the connection: nothing is lost with it.
+func (c *Collector) Close() { _ = c.end() }
 
-// where says for a message where the metrics are.
-func (c *collector) where() string {
-	if c.played != nil {
+// Where says for a message where the metrics are.
+func (c *Collector) Where() string {
+	if c.Archive != nil {
 		return "in the archive"
 	}
 	return "on this host"
 }
 
-// sample binds definitions and takes one sample of those named that have a value at once; the others are nil.
-func (c *collector) sample(
+// Sample binds definitions and takes one sample of those named that have a value at once; the others are nil.
+func (c *Collector) Sample(
 	ctx context.Context, defs []served.Definition, language derived.Language, names ...string,
 ) (*session.Session, []*derived.Metric, error) {
-	session, err := session.New(ctx, c.metrics, defs, language)
+	session, err := session.New(ctx, c.Metrics, defs, language)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,41 +83,41 @@ func (c *collector) sample(
 		return session, metrics, nil
 	}
 	session.Watch(watched...)
-	if c.played != nil {
-		return session, metrics, c.played.sample(ctx, session, watched)
+	if c.Archive != nil {
+		return session, metrics, c.Archive.sample(ctx, session, watched)
 	}
 	return session, metrics, session.Sample(ctx, time.Now())
 }
 
-// fetched is what pmcd says of a metric.
-type fetched struct {
-	id     pdu.PMID
-	absent pdu.Code // < 0: why there is no such metric
-	code   pdu.Code // < 0: why there are no values
-	values []pdu.Value
+// Fetched is what pmcd says of a metric.
+type Fetched struct {
+	ID     pdu.PMID
+	Absent pdu.Code // < 0: why there is no such metric
+	Code   pdu.Code // < 0: why there are no values
+	Values []pdu.Value
 }
 
-// amount says how many values there are.
-func (f *fetched) amount() string {
+// Amount says how many values there are.
+func (f *Fetched) Amount() string {
 	switch {
-	case f.code < 0:
-		return "none: " + f.code.Error()
-	case len(f.values) == 0:
+	case f.Code < 0:
+		return "none: " + f.Code.Error()
+	case len(f.Values) == 0:
 		return "none"
 	}
-	return plural.Of(len(f.values), "value")
+	return plural.Of(len(f.Values), "value")
 }
 
-// fetch fetches metrics, the agent's own among them. Those that do not exist are no error.
-func (c *collector) fetch(ctx context.Context, names ...string) ([]fetched, error) {
+// Values fetches metrics, the agent's own among them. Those that do not exist are no error.
+func (c *Collector) Values(ctx context.Context, names ...string) ([]Fetched, error) {
 	found, err := c.LookupNames(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]fetched, len(found))
+	all := make([]Fetched, len(found))
 	var ids []pdu.PMID
 	for i, f := range found {
-		all[i] = fetched{id: f.PMID, absent: f.Code, code: f.Code}
+		all[i] = Fetched{ID: f.PMID, Absent: f.Code, Code: f.Code}
 		if f.Code == 0 {
 			ids = append(ids, f.PMID)
 		}
@@ -131,10 +131,10 @@ func (c *collector) fetch(ctx context.Context, names ...string) ([]fetched, erro
 	}
 	next := 0
 	for i := range all {
-		if all[i].absent == 0 {
-			all[i].code, all[i].values = res.Sets[next].Code, slices.Clone(res.Sets[next].Values)
-			for j := range all[i].values { // they belong to the connection
-				all[i].values[j].Bytes = bytes.Clone(all[i].values[j].Bytes)
+		if all[i].Absent == 0 {
+			all[i].Code, all[i].Values = res.Sets[next].Code, slices.Clone(res.Sets[next].Values)
+			for j := range all[i].Values { // they belong to the connection
+				all[i].Values[j].Bytes = bytes.Clone(all[i].Values[j].Bytes)
 			}
 			next++
 		}
@@ -142,8 +142,8 @@ func (c *collector) fetch(ctx context.Context, names ...string) ([]fetched, erro
 	return all, nil
 }
 
-// names are the external names of the instances of a metric.
-func (c *collector) names(ctx context.Context, id pdu.PMID) (map[pdu.Inst]string, error) {
+// InstanceNames are the external names of the instances of a metric.
+func (c *Collector) InstanceNames(ctx context.Context, id pdu.PMID) (map[pdu.Inst]string, error) {
 	desc, err := c.Desc(ctx, id)
 	if err != nil {
 		return nil, err
@@ -159,9 +159,9 @@ func (c *collector) names(ctx context.Context, id pdu.PMID) (map[pdu.Inst]string
 	return names, nil
 }
 
-// similar gives the metric whose name is almost the one that somebody wrote: each component may differ in few letters. It is ""
+// Similar gives the metric whose name is almost the one that somebody wrote: each component may differ in few letters. It is ""
 // if none is similar, or if there is one of that very name.
-func (c *collector) similar(ctx context.Context, name string) string {
+func (c *Collector) Similar(ctx context.Context, name string) string {
 	prefix := ""
 	parts := strings.Split(name, ".")
 	for i, part := range parts {
@@ -189,7 +189,7 @@ func (c *collector) similar(ctx context.Context, name string) string {
 	return prefix
 }
 
-func (c *collector) below(ctx context.Context, name string) ([]pmapi.Child, error) {
+func (c *Collector) below(ctx context.Context, name string) ([]pmapi.Child, error) {
 	if known, ok := c.children[name]; ok {
 		return known, nil
 	}

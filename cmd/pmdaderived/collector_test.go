@@ -188,7 +188,7 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 func (s *site) succeeds(args ...string) (stdout string) {
 	s.t.Helper()
 	stdout, stderr, exit := s.run(args...)
-	assert.Equal(s.t, exitOK, exit, "%s%s", stdout, stderr)
+	assert.Equal(s.t, ExitOK, exit, "%s%s", stdout, stderr)
 	return stdout
 }
 
@@ -196,7 +196,7 @@ func (s *site) succeeds(args ...string) (stdout string) {
 func (s *site) fails(args ...string) (stdout, stderr string) {
 	s.t.Helper()
 	stdout, stderr, exit := s.run(args...)
-	assert.Equal(s.t, exitFailure, exit, "%s%s", stdout, stderr)
+	assert.Equal(s.t, ExitFailure, exit, "%s%s", stdout, stderr)
 	return stdout, stderr
 }
 

@@ -9,16 +9,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newFlags makes the options of a command, of which there are none yet.
-func newFlags() *pflag.FlagSet {
-	flags := pflag.NewFlagSet(program, pflag.ContinueOnError)
+// NewFlags makes the options of a command, of which there are none yet.
+func NewFlags() *pflag.FlagSet {
+	flags := pflag.NewFlagSet(Name, pflag.ContinueOnError)
 	flags.Usage = func() {} // pflag prints nothing itself
 	return flags
 }
 
-// parse reads a command line and returns its operands. The error is pflag.ErrHelp for -? and --help; any other says
+// Parse reads a command line and returns its operands. The error is pflag.ErrHelp for -? and --help; any other says
 // what is wrong in the words of this program.
-func parse(flags *pflag.FlagSet, args []string) (operands []string, err error) {
+func Parse(flags *pflag.FlagSet, args []string) (operands []string, err error) {
 	err = flags.Parse(args)
 	if err == nil {
 		return flags.Args(), nil
@@ -59,8 +59,8 @@ func names(f *pflag.Flag) string {
 // helpColumn is where the usage text explains an option, as in the texts of PCP's own programs.
 const helpColumn = 24
 
-// usage writes a usage text: how the command is called, and its options.
-func usage(w io.Writer, flags *pflag.FlagSet, call string) error {
+// Usage writes a usage text: how the command is called, and its options.
+func Usage(w io.Writer, flags *pflag.FlagSet, call string) error {
 	var b strings.Builder
 	b.WriteString("Usage: " + call + "\nOptions:\n")
 	flags.VisitAll(func(f *pflag.Flag) {

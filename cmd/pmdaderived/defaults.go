@@ -8,34 +8,34 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// program is what the program is called in messages.
-const program = "pmdaderived"
+// Name is what the program is called in messages.
+const Name = "pmdaderived"
 
 // Exit codes.
 const (
-	exitOK      = 0
-	exitFailure = 1 // something went wrong
-	exitUsage   = 2 // the command line makes no sense
+	ExitOK      = 0
+	ExitFailure = 1 // something went wrong
+	ExitUsage   = 2 // the command line makes no sense
 )
 
-// defaultDomain is the agent's domain.
-const defaultDomain = 510
+// Domain is the agent's domain.
+const Domain = 510
 
-// defaultState is where metric identifiers are remembered.
-func defaultState(conf config.PCPConf) string {
+// StateFile is where metric identifiers are remembered.
+func StateFile(conf config.PCPConf) string {
 	return filepath.Join(conf.VarDir, "config", "pmda", "derived.identities")
 }
 
-// defaultPMCD is the unix socket of the pmcd that this host runs, and probably started us.
-func defaultPMCD(conf config.PCPConf, getenv func(string) string) string {
+// PMCD is the unix socket of the pmcd that this host runs, and probably started us.
+func PMCD(conf config.PCPConf, getenv func(string) string) string {
 	if socket := getenv("PMCD_SOCKET"); socket != "" {
 		return "unix:" + socket
 	}
 	return "unix:" + filepath.Join(conf.RunDir, "pmcd.socket")
 }
 
-// dial connects to a pmcd.
-func dial(ctx context.Context, spec string, opts ...pmapi.Option) (*pmapi.Conn, error) {
+// Dial connects to a pmcd.
+func Dial(ctx context.Context, spec string, opts ...pmapi.Option) (*pmapi.Conn, error) {
 	network, address, err := pmapi.ParseAddress(spec)
 	if err != nil {
 		return nil, err

@@ -14,11 +14,11 @@ import (
 	"pmdaderived/pdu"
 )
 
-// definitions are those of a path list, with what is wrong in its files.
-type definitions struct {
+// Parsed is the definitions of a path list, with what is wrong in its files.
+type Parsed struct {
 	config.Loaded
-	all      []served.Definition // one for each of Loaded.Definitions
-	language derived.Language
+	All      []served.Definition // one for each of Loaded.Definitions
+	Language derived.Language
 }
 
 const (
@@ -26,22 +26,22 @@ const (
 	optionNoValue = "option_novalue" // that of libpcp's options that says what a definition means
 )
 
-// reading is what definitions are read from, and how.
-type reading struct {
-	paths  []string // nil: the default ones
-	conf   config.PCPConf
-	before []served.Definition      // parsed once: what is in them still is not parsed again
-	called func(path string) string // what files and directories are called; nil: as they are
+// Reader is what definitions are read from, and how.
+type Reader struct {
+	Paths  []string // nil: the default ones
+	Conf   config.PCPConf
+	Before []served.Definition      // parsed once: what is in them still is not parsed again
+	Called func(path string) string // what files and directories are called; nil: as they are
 }
 
-// definitions reads files and parses what is in them. Nothing parsed holds on to the text of a file, since most of it
+// Read reads files and parses what is in them. Nothing parsed holds on to the text of a file, since most of it
 // outlives many of them.
-func (f reading) definitions() definitions {
-	known := make(map[string]*derived.Definition, len(f.before))
-	for _, d := range f.before {
+func (f Reader) Read() Parsed {
+	known := make(map[string]*derived.Definition, len(f.Before))
+	for _, d := range f.Before {
 		known[d.Name] = d.Definition
 	}
-	var r definitions
+	var r Parsed
 	accept := func(d *config.Definition) error {
 		p := known[d.Name]
 		if p == nil || p.Text != d.Expr {
@@ -53,17 +53,17 @@ func (f reading) definitions() definitions {
 		known[p.Name] = p
 		return nil
 	}
-	loading := config.Loading{Accept: accept, Called: f.called}
-	paths := f.paths
+	loading := config.Loading{Accept: accept, Called: f.Called}
+	paths := f.Paths
 	if paths == nil {
-		paths, loading.Missing = config.DefaultPaths(f.conf), config.Note
+		paths, loading.Missing = config.DefaultPaths(f.Conf), config.Note
 	}
 	r.Loaded = loading.Load(paths)
-	r.configure(f.conf.InDomConfig)
-	r.all = make([]served.Definition, 0, len(r.Definitions))
+	r.configure(f.Conf.InDomConfig)
+	r.All = make([]served.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {
 		parsed, place := known[d.Name], d.Place // the last that was taken
-		r.all = append(r.all, served.Definition{
+		r.All = append(r.All, served.Definition{
 			Definition: parsed,
 			OneLine:    d.OneLine,
 			Help:       d.Help,
@@ -81,17 +81,17 @@ func (f reading) definitions() definitions {
 
 // configure finds out what the site has configured about the language: the last control line of an option counts, and
 // inDoms is the file of equivalent instance domains.
-func (r *definitions) configure(inDoms string) {
+func (r *Parsed) configure(inDoms string) {
 	for _, c := range r.Controls {
 		p := &config.Problem{
-			Pos: c.Pos, Severity: config.Note, Code: codeControlOption,
+			Pos: c.Pos, Severity: config.Note, Code: CodeControlOption,
 			Line: control + c.Option + "=" + c.Value, Caret: strings.Repeat(" ", len(control)) + "^",
 		}
 		switch {
 		case !strings.EqualFold(c.Option, optionNoValue):
 			p.Msg = fmt.Sprintf("control option %s is for clients that compute derived metrics themselves and has no effect here", c.Option)
 		case c.Value == "0" || c.Value == "1":
-			r.language.NoValue = c.Value == "1"
+			r.Language.NoValue = c.Value == "1"
 			continue
 		default:
 			p.Severity, p.Msg = config.Warning, fmt.Sprintf("%q is not a valid value of control option %s: use 0 or 1", c.Value, c.Option)
@@ -100,7 +100,7 @@ func (r *definitions) configure(inDoms string) {
 	}
 	text, err := config.ReadFile(inDoms)
 	if err == nil {
-		r.language.InDoms, err = derived.ParseInDomMaps(string(text))
+		r.Language.InDoms, err = derived.ParseInDomMaps(string(text))
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.Problems = append(r.Problems, &config.Problem{
@@ -110,17 +110,17 @@ func (r *definitions) configure(inDoms string) {
 	}
 }
 
-// named are the definitions by their names.
-func (r *definitions) named() map[string]served.Definition {
-	all := make(map[string]served.Definition, len(r.all))
-	for _, d := range r.all {
+// ByName are the definitions by their names.
+func (r *Parsed) ByName() map[string]served.Definition {
+	all := make(map[string]served.Definition, len(r.All))
+	for _, d := range r.All {
 		all[d.Name] = d
 	}
 	return all
 }
 
-// byName are the definitions as they stand in their files, by their names.
-func (r *definitions) byName() map[string]*config.Definition {
+// InFiles are the definitions as they stand in their files, by their names.
+func (r *Parsed) InFiles() map[string]*config.Definition {
 	all := make(map[string]*config.Definition, len(r.Definitions))
 	for _, d := range r.Definitions {
 		all[d.Name] = d
@@ -128,8 +128,8 @@ func (r *definitions) byName() map[string]*config.Definition {
 	return all
 }
 
-// parsed are definitions without what the agent says of them.
-func parsed(defs []served.Definition) []*derived.Definition {
+// Derived are definitions without what the agent says of them.
+func Derived(defs []served.Definition) []*derived.Definition {
 	all := make([]*derived.Definition, len(defs))
 	for i, d := range defs {
 		all[i] = d.Definition
@@ -137,8 +137,8 @@ func parsed(defs []served.Definition) []*derived.Definition {
 	return all
 }
 
-// withUsed gives definitions and those of all that they use, directly or not.
-func withUsed(all map[string]served.Definition, defs ...served.Definition) []served.Definition {
+// WithUsed gives definitions and those of all that they use, directly or not.
+func WithUsed(all map[string]served.Definition, defs ...served.Definition) []served.Definition {
 	taken := make(map[string]bool, len(defs))
 	var used []served.Definition
 	for queue := slices.Clone(defs); len(queue) > 0; queue = queue[1:] {
@@ -157,8 +157,8 @@ func withUsed(all map[string]served.Definition, defs ...served.Definition) []ser
 	return used
 }
 
-// foreign are the metrics that definitions use and none of them defines, sorted.
-func foreign(defs []served.Definition) []string {
+// ForeignMetrics are the metrics that definitions use and none of them defines, sorted.
+func ForeignMetrics(defs []served.Definition) []string {
 	own := make(map[string]bool, len(defs))
 	for _, d := range defs {
 		own[d.Name] = true
@@ -175,9 +175,9 @@ func foreign(defs []served.Definition) []string {
 	return slices.Compact(names)
 }
 
-// missing are the metrics that definitions use and the collector does not have, sorted.
-func missing(defs []served.Definition, catalog *operand.Catalog) []string {
-	return slices.DeleteFunc(foreign(defs), func(name string) bool {
+// MissingMetrics are the metrics that definitions use and the collector does not have, sorted.
+func MissingMetrics(defs []served.Definition, catalog *operand.Catalog) []string {
+	return slices.DeleteFunc(ForeignMetrics(defs), func(name string) bool {
 		_, err := catalog.Desc(name)
 		return !errors.Is(err, pdu.ErrName) && !errors.Is(err, pdu.ErrNonLeaf)
 	})

@@ -31,10 +31,10 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 	samples, pause, nonFinite, form := -1, defaultPause, false, ""
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	nonFiniteOption(t.flags, &nonFinite)
+	NonFinite(t.flags, &nonFinite)
 	t.flags.FuncP("samples", "s", "print `NUM` samples; 0: until interrupted; default: 1, with -a all", samplesOption(&samples))
 	t.intervalOption(&pause, "`TIME` between samples; default: 1s, with -a the interval of the records")
-	t.flags.FuncP("output", "o", "`FORM` of the samples of an archive: text, csv or json", choice(func(word string) {
+	t.flags.FuncP("output", "o", "`FORM` of the samples of an archive: text, csv or json", Choice(func(word string) {
 		form = word
 		t.archive.only = cmp.Or(t.archive.only, "-o")
 	}, formText, formCSV, formJSON))
@@ -42,9 +42,9 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 	if a == nil {
 		return exit
 	}
-	defer a.collector.close()
+	defer a.collector.Close()
 	if slices.ContainsFunc(a.subjects, func(s subject) bool { return s.broken != nil }) {
-		return exitFailure
+		return ExitFailure
 	}
 
 	e := evaluation{tool: t, session: a.Session, nonFinite: nonFinite}
@@ -61,7 +61,7 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 	if len(e.shown) > 0 {
 		e.watch()
 		var err error
-		if p := a.collector.played; p != nil {
+		if p := a.collector.Archive; p != nil {
 			err = e.overArchive(ctx, p, max(samples, 0), form)
 		} else {
 			if samples < 0 {
@@ -74,9 +74,9 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 		}
 	}
 	if e.failed {
-		return exitFailure
+		return ExitFailure
 	}
-	return exitOK
+	return ExitOK
 }
 
 func samplesOption(n *int) func(string) error {

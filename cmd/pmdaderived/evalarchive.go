@@ -28,7 +28,7 @@ const (
 const absent = "N/A"
 
 // overArchive prints a line for each sample of an archive; samples is how many at most, 0: all.
-func (e *evaluation) overArchive(ctx context.Context, p *played, samples int, form string) error {
+func (e *evaluation) overArchive(ctx context.Context, p *Archive, samples int, form string) error {
 	rows := &rows{evaluation: e, played: p, at: map[column]int{}, had: make([]bool, len(e.shown)), code: make([]pdu.Code, len(e.shown))}
 	row := rows.text
 	switch form {
@@ -37,7 +37,7 @@ func (e *evaluation) overArchive(ctx context.Context, p *played, samples int, fo
 	case formJSON:
 		row = rows.json
 	}
-	progress := e.progress(p.window.Origin, p.window.End)
+	progress := e.progress(p.Window.Origin, p.Window.End)
 	defer progress.done()
 	o := e.playerOptions(p, progress)
 	play := func(row func(at time.Time) error) error {
@@ -71,7 +71,7 @@ func (e *evaluation) overArchive(ctx context.Context, p *played, samples int, fo
 // rows prints samples, a line each.
 type rows struct {
 	*evaluation
-	played  *played
+	played  *Archive
 	columns []column
 	at      map[column]int
 	widths  []int // nil: there is no head for the columns yet
@@ -168,7 +168,7 @@ func (r *rows) text(at time.Time) error {
 		r.textHead()
 	}
 	var line strings.Builder
-	line.WriteString(r.played.text(at))
+	line.WriteString(r.played.FormatTime(at))
 	for i, c := range r.columns {
 		cell, ok := cells[c]
 		if !ok {
@@ -276,7 +276,7 @@ func writeCSV(w io.Writer, record []string) {
 
 func (r *rows) csv(at time.Time) error {
 	record := make([]string, 1+len(r.columns))
-	record[0] = r.played.text(at)
+	record[0] = r.played.FormatTime(at)
 	r.values(func(c column, v *derived.Vector, i int) { record[1+r.at[c]] = plainText(v, i) })
 	writeCSV(r.stdout, record)
 	return nil
@@ -301,7 +301,7 @@ func (r *rows) json(at time.Time) error {
 	line, err := json.Marshal(struct {
 		Time   string         `json:"time"`
 		Values map[string]any `json:"values"`
-	}{at.In(r.played.zone).Format(time.RFC3339Nano), values})
+	}{at.In(r.played.Zone).Format(time.RFC3339Nano), values})
 	if err == nil {
 		_, _ = r.stdout.Write(append(line, '\n')) // a checkedWriter
 	}

@@ -27,19 +27,19 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 	if a == nil {
 		return exit
 	}
-	defer a.collector.close()
-	view, err := a.collector.served(ctx)
+	defer a.collector.Close()
+	view, err := a.collector.AgentView(ctx)
 	switch {
 	case err != nil:
 		exit = t.fail(err) // the rest does not need the agent
-	case view == nil && a.collector.played == nil && slices.ContainsFunc(a.subjects, func(s subject) bool { return s.source != nil }):
+	case view == nil && a.collector.Archive == nil && slices.ContainsFunc(a.subjects, func(s subject) bool { return s.source != nil }):
 		t.complain(errors.New("this pmcd has no agent for derived metrics"))
 	}
 	shown := false
 	for _, s := range a.subjects {
 		switch m := a.metric(s); {
 		case s.broken != nil: // told
-			exit = exitFailure
+			exit = ExitFailure
 		case m.Err == nil:
 			if shown {
 				fmt.Fprintln(t.stdout)
@@ -55,7 +55,7 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 			shown = true
 		case s.source == nil && s.row(view) != nil: // of files that only the agent reads
 		default:
-			exit = exitFailure
+			exit = ExitFailure
 			t.showBroken(s, m.Err)
 			if s.source == nil || view == nil { // else the operands are listed below
 				t.showSimilar(ctx, a, s)
@@ -158,7 +158,7 @@ const shownGroups = 20
 
 // showGroups prints the groups that a metric has now.
 func (t *tool) showGroups(ctx context.Context, a *asked, s subject, m *derived.Metric) error {
-	defs := withUsed(a.named, s.def)
+	defs := WithUsed(a.named, s.def)
 	var names, clauses []string
 	for l := range m.Lines {
 		call, ok := l.Expr.(*syntax.Call)
@@ -178,7 +178,7 @@ func (t *tool) showGroups(ctx context.Context, a *asked, s subject, m *derived.M
 	if len(clauses) == 0 {
 		return nil
 	}
-	session, metrics, err := a.collector.sample(ctx, defs, a.language, names...)
+	session, metrics, err := a.collector.Sample(ctx, defs, a.language, names...)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (t *tool) showGroupsBy(clause string, session *session.Session, each *deriv
 		total = all.Bits[0]
 	}
 	when := "now"
-	if len(t.archive.paths) > 0 {
+	if len(t.archive.Paths) > 0 {
 		when = "at " + session.Time().UTC().Format(time.RFC3339)
 	}
 	fmt.Fprintf(t.stdout, "%s %s: %s, %s", oneLine(clause), when, plural.Of(v.Len(), "group"), plural.Of(int(total), "instance"))

@@ -14,17 +14,17 @@ import (
 )
 
 // row is what the agent says of a subject, nil if it does not have it.
-func (s subject) row(v *agentsView) row {
+func (s subject) row(v *AgentView) Row {
 	if v == nil {
 		return nil
 	}
-	return v.rows[s.name()]
+	return v.Rows[s.name()]
 }
 
 // report prints what a pmcd tells, in lines with a heading each.
 type report struct {
 	w         io.Writer
-	collector *collector
+	collector *Collector
 }
 
 func (r report) line(head, text string) {
@@ -35,7 +35,7 @@ func (r report) line(head, text string) {
 }
 
 // served tells how a definition is served by the agent, and what it is that it lacks.
-func (r report) served(ctx context.Context, a *asked, view *agentsView, subject subject) error {
+func (r report) served(ctx context.Context, a *asked, view *AgentView, subject subject) error {
 	if view == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (r report) served(ctx context.Context, a *asked, view *agentsView, subject 
 	fmt.Fprintln(r.w)
 	if row == nil {
 		why := "it reads other files, or has not read this one yet."
-		if reason := view.reason(absolute(subject.source.Pos.File)); reason != "" {
+		if reason := view.Unread(absolute(subject.source.Pos.File)); reason != "" {
 			why = "it could not read the file: " + reason
 		}
 		fmt.Fprintln(r.w, name+" is not in the agent: "+why)
@@ -55,16 +55,16 @@ func (r report) served(ctx context.Context, a *asked, view *agentsView, subject 
 	fmt.Fprintln(r.w, name+" in the agent:")
 	unread := ""
 	if file := subject.file(); file != "" {
-		unread = view.reason(absolute(file))
+		unread = view.Unread(absolute(file))
 	}
-	state := row.text("state")
+	state := row.Text("state")
 	r.line("state", state+": "+meaning(state, unread != ""))
-	r.line("metric", derived.FullName(name)+", "+row.text("pmid"))
-	now, err := r.collector.fetch(ctx, derived.FullName(name)) // as a client gets it
+	r.line("metric", derived.FullName(name)+", "+row.Text("pmid"))
+	now, err := r.collector.Values(ctx, derived.FullName(name)) // as a client gets it
 	if err != nil {
 		return err
 	}
-	r.line("values now", now[0].amount())
+	r.line("values now", now[0].Amount())
 	if unread != "" {
 		r.line("unread", unread)
 	}
@@ -76,23 +76,23 @@ func (r report) served(ctx context.Context, a *asked, view *agentsView, subject 
 }
 
 // row prints what else the agent says of a definition.
-func (r report) row(row row, subject subject) {
-	if problem := row.text("error"); problem != "" {
+func (r report) row(row Row, subject subject) {
+	if problem := row.Text("error"); problem != "" {
 		r.line("error", problem)
 	}
-	expression := row.text("expression")
+	expression := row.Text("expression")
 	if subject.source != nil && expression != "" && expression != subject.def.Shown() {
 		r.line("other text", expression)
 	}
-	if subject.broken != nil && row.text("state") == "kept" {
+	if subject.broken != nil && row.Text("state") == "kept" {
 		r.line("expression", expression)
 	}
-	if age, ok := row.since("age"); ok {
+	if age, ok := row.Since("age"); ok {
 		r.line("newest sample", age+" old")
 	} else {
 		r.line("newest sample", "none")
 	}
-	if evaluated, ok := row.since("evaluated"); ok {
+	if evaluated, ok := row.Since("evaluated"); ok {
 		r.line("last computed", evaluated+" ago: "+plural.Of(int(row["values"].Bits), "value"))
 	} else {
 		r.line("last computed", "never: no client has fetched it")
@@ -102,9 +102,9 @@ func (r report) row(row row, subject subject) {
 // operands prints which metrics a definition uses, directly or not, with how many values they have now, and where in
 // its expression values come to an end.
 func (r report) operands(ctx context.Context, a *asked, subject subject) error {
-	defs := withUsed(a.named, subject.def)
-	names := foreign(defs)
-	all, err := r.collector.fetch(ctx, names...)
+	defs := WithUsed(a.named, subject.def)
+	names := ForeignMetrics(defs)
+	all, err := r.collector.Values(ctx, names...)
 	if err != nil {
 		return err
 	}
@@ -113,10 +113,10 @@ func (r report) operands(ctx context.Context, a *asked, subject subject) error {
 		width = max(width, len(name))
 	}
 	for i, name := range names {
-		text := all[i].amount()
-		if all[i].absent < 0 {
+		text := all[i].Amount()
+		if all[i].Absent < 0 {
 			text = "there is no such metric on this host"
-			if meant := r.collector.similar(ctx, name); meant != "" {
+			if meant := r.collector.Similar(ctx, name); meant != "" {
 				text += "; did you mean " + meant + "?"
 			}
 		}
@@ -138,7 +138,7 @@ func (r report) parts(ctx context.Context, a *asked, subject subject, defs []ser
 		names[i] = p.Name
 		defs = append(defs, served.Definition{Definition: p.Definition})
 	}
-	session, metrics, err := r.collector.sample(ctx, defs, a.language, names...)
+	session, metrics, err := r.collector.Sample(ctx, defs, a.language, names...)
 	if err != nil {
 		return err
 	}

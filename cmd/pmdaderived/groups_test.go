@@ -15,7 +15,7 @@ func TestRecordedGroups(t *testing.T) {
 		"user = sum(proc.memory.rss) by (proc.id.uid_nm)\n")
 	out, errs, exit := s.run("test", "--record", "1", path)
 	assert.Empty(t, errs)
-	assert.Equal(t, exitOK, exit)
+	assert.Equal(t, ExitOK, exit)
 	for _, line := range []string{
 		`label  60.3 type "loopback" "ethernet" "ethernet"`, `    expect net.kind[eth]`, `    expect net.type[ethernet]`, `    expect user[root]`,
 	} {

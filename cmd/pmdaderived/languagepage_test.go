@@ -132,7 +132,7 @@ func TestLanguageManualExamples(t *testing.T) {
 	require.Greater(t, len(examples), 4)
 	path := s.file("manual.conf", strings.Join(examples, ""))
 	out, errs, exit := s.run("check", "--ignore=absent-operand", filepath.Dir(path))
-	assert.Equal(t, exitOK, exit, errs)
+	assert.Equal(t, ExitOK, exit, errs)
 	assert.Regexp(t, `(?m)^10 definitions, 0 errors$`, out+errs)
 	assert.NotContains(t, out, path)
 }

@@ -99,7 +99,7 @@ func TestCodesOfFiles(t *testing.T) {
 			assert.NotContains(t, out, row.code)
 			out, _, exit := s.run(append(args, "--werror="+row.code)...)
 			assert.Regexp(t, "(?m): error: .* \\["+row.code+"\\]$", out)
-			assert.Equal(t, exitFailure, exit)
+			assert.Equal(t, ExitFailure, exit)
 		})
 	}
 }
@@ -154,12 +154,12 @@ func TestCheckPortable(t *testing.T) {
 func TestCodes(t *testing.T) {
 	s := newSite(t)
 	for _, row := range []struct{ code, text string }{
-		{codeSyntax, "a = 1 +\n"},
-		{codeSemantics, "a = 1 + kernel.uname.nodename\n"},
-		{codeUnknown, "a = no.such.metric\n"},
-		{codeUnknown, "b = no.such.metric\na = b\n"},
-		{codeName, "a.b = 1\na = 2\n"},
-		{codeLine, "a\n"},
+		{CodeSyntax, "a = 1 +\n"},
+		{CodeSemantics, "a = 1 + kernel.uname.nodename\n"},
+		{CodeUnknown, "a = no.such.metric\n"},
+		{CodeUnknown, "b = no.such.metric\na = b\n"},
+		{CodeName, "a.b = 1\na = 2\n"},
+		{CodeLine, "a\n"},
 		{"continued-comment", "# a \\\nb\n"},
 		{"control-option", "#control a=b\n"},
 		{"control-line", "#control a\n"},
@@ -176,7 +176,7 @@ func TestCodes(t *testing.T) {
 			assert.Contains(t, out, `"code": "`+row.code+`"`)
 		})
 	}
-	assert.Equal(t, codeUnavailable, codeOf(&config.Problem{Err: unavailable(t)}))
+	assert.Equal(t, CodeUnavailable, CodeOf(&config.Problem{Err: unavailable(t)}))
 }
 
 // unavailable is the error of a definition whose operand is there and cannot be described.
@@ -193,7 +193,7 @@ func (refusing) Desc(string) (pdu.Desc, error) { return pdu.Desc{}, pdu.ErrAppVe
 // What the agent remembers tells a missing agent from a metric that never was.
 func TestCheckRemembers(t *testing.T) {
 	s := newSite(t)
-	writeFile(t, defaultState(config.PCPConf{VarDir: s.dir}), `{"version": 1, "domain": 510, "next": 3, "metrics": {
+	writeFile(t, StateFile(config.PCPConf{VarDir: s.dir}), `{"version": 1, "domain": 510, "next": 3, "metrics": {
 		"never": {"pmid": "510.1.0"},
 		"gone": {"pmid": "510.1.1", "expression": "no.such.metric", "descriptor": {"type": 1, "semantics": 4, "units": "00000000", "indom": "PM_INDOM_NULL"}},
 		"edited": {"pmid": "510.1.2", "expression": "1", "descriptor": {"type": 1, "semantics": 4, "units": "00000000", "indom": "PM_INDOM_NULL"}}

@@ -36,26 +36,26 @@ type options struct {
 
 // parseOptions reads the command line of the daemon. There are options even when there is an error.
 func parseOptions(args []string, conf config.PCPConf, getenv func(string) string) (*options, error) {
-	flags := newFlags()
+	flags := NewFlags()
 	o := &options{
 		standard: pmda.StandardOptions(flags),
 		agent: agent.Options{
-			StateFile: defaultState(conf),
+			StateFile: StateFile(conf),
 			Interval:  defaultInterval,
 			Protected: []string{"proc", "hotproc", "systemd"},
 		},
 		group:    conf.Group,
 		conf:     conf,
-		pmcd:     defaultPMCD(conf, getenv),
-		mmv:      program,
+		pmcd:     PMCD(conf, getenv),
+		mmv:      Name,
 		logLevel: logrus.InfoLevel,
 		flags:    flags,
 	}
-	o.standard.Domain = defaultDomain
+	o.standard.Domain = Domain
 	o.standard.LogFile = filepath.Join(conf.LogDir, "pmcd", "derived.log")
 	o.standard.User = conf.User
 	o.define()
-	operands, err := parse(flags, args)
+	operands, err := Parse(flags, args)
 	switch {
 	case err != nil:
 		return o, err
@@ -76,24 +76,24 @@ func (o *options) define() {
 	f := o.flags
 	f.Lookup("debug").Usage = "log every PDU, whatever `SPEC` says"
 	f.Lookup("helptext").Usage = "accepted and ignored: help texts are not in a `FILE` but part of the definitions"
-	f.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons", pathList(&o.paths))
+	f.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons", PathList(&o.paths))
 	f.Func("interval", "shortest `TIME` that delta() and rate() cover in the first fetch of a client; 0: they have no values then",
-		duration(&o.agent.Interval, 0))
+		Duration(&o.agent.Interval, 0))
 	f.Func("log-level", "`LEVEL` of the log: error, warn, info or debug", o.setLogLevel)
 	f.Func("mmv", "export metrics about the agent as mmv.`NAME`, through pmdammv(1), or off", o.setMMV)
-	nonFiniteOption(f, &o.agent.NonFinite)
-	f.Func("pmcd", "get the operands from the pmcd at the address `SPEC`", address(&o.pmcd))
+	NonFinite(f, &o.agent.NonFinite)
+	f.Func("pmcd", "get the operands from the pmcd at the address `SPEC`", Address(&o.pmcd))
 	f.Func("protect", "`NAMES` of metrics and subtrees that only users known to pmcd may see, separated by commas", o.setProtected)
 	f.StringVar(&o.agent.StateFile, "state", o.agent.StateFile, "keep metric identifiers in `FILE`")
 	f.BoolVarP(&o.version, "version", "V", false, "print the version")
 }
 
 func (o *options) usage(w io.Writer) error {
-	call := fmt.Sprintf("%s [options]\n       %[1]s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND shows its options):\n", program)
+	call := fmt.Sprintf("%s [options]\n       %[1]s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND shows its options):\n", Name)
 	for _, c := range Summaries() {
 		call += fmt.Sprintf("  %-22s%s\n", c.Name+" "+c.Operands, c.Help)
 	}
-	return usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with these options.\n")
+	return Usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with these options.\n")
 }
 
 // printUsage writes the usage text, which is the same on every host.

@@ -13,8 +13,8 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// choice takes one of several words.
-func choice(set func(word string), words ...string) func(string) error {
+// Choice takes one of several words.
+func Choice(set func(word string), words ...string) func(string) error {
 	return func(arg string) error {
 		if !slices.Contains(words, arg) {
 			last := len(words) - 1
@@ -25,16 +25,16 @@ func choice(set func(word string), words ...string) func(string) error {
 	}
 }
 
-// pathList takes paths, separated by colons; an empty list is none at all, not the default one.
-func pathList(to *[]string) func(string) error {
+// PathList takes paths, separated by colons; an empty list is none at all, not the default one.
+func PathList(to *[]string) func(string) error {
 	return func(arg string) error {
 		*to = append([]string{}, config.SplitPaths(arg)...)
 		return nil
 	}
 }
 
-// address takes that of a pmcd.
-func address(to *string) func(string) error {
+// Address takes that of a pmcd.
+func Address(to *string) func(string) error {
 	return func(arg string) error {
 		_, _, err := pmapi.ParseAddress(arg)
 		if err == nil {
@@ -44,8 +44,8 @@ func address(to *string) func(string) error {
 	}
 }
 
-// duration reads an interval of at least some time: "10s", "500ms", "1min", a plain number of seconds.
-func duration(d *time.Duration, least time.Duration) func(string) error {
+// Duration reads an interval of at least some time: "10s", "500ms", "1min", a plain number of seconds.
+func Duration(d *time.Duration, least time.Duration) func(string) error {
 	return func(arg string) error {
 		v, err := timewindow.ParseInterval(arg)
 		if err != nil {
@@ -59,8 +59,8 @@ func duration(d *time.Duration, least time.Duration) func(string) error {
 	}
 }
 
-// nonFiniteOption is --non-finite, of the daemon, eval and replay.
-func nonFiniteOption(f *pflag.FlagSet, serve *bool) {
+// NonFinite is --non-finite, of the daemon, eval and replay.
+func NonFinite(f *pflag.FlagSet, serve *bool) {
 	f.Func("non-finite", "values that are infinite or not a number: `WORD` is drop or serve",
-		choice(func(word string) { *serve = word == "serve" }, "drop", "serve"))
+		Choice(func(word string) { *serve = word == "serve" }, "drop", "serve"))
 }

@@ -13,23 +13,23 @@ import (
 
 // Codes of problems besides those of package lint. They stay what they are.
 const (
-	codeControlOption = "control-option"
-	codeUnclosed      = "open-parenthesis"
+	CodeControlOption = "control-option"
+	CodeUnclosed      = "open-parenthesis"
 
-	codeNoFunction = "unknown-function"
-	codeHint       = "syntax-hint"
+	CodeNoFunction = "unknown-function"
+	CodeHint       = "syntax-hint"
 
-	codeSyntax      = "syntax-error"
-	codeSemantics   = "semantic-error"
-	codeUnknown     = "unknown-operand"
-	codeUnavailable = "operand-unavailable"
-	codeName        = "name-conflict"
-	codeLine        = "malformed-line"
-	codeUnusable    = "unusable"
+	CodeSyntax      = "syntax-error"
+	CodeSemantics   = "semantic-error"
+	CodeUnknown     = "unknown-operand"
+	CodeUnavailable = "operand-unavailable"
+	CodeName        = "name-conflict"
+	CodeLine        = "malformed-line"
+	CodeUnusable    = "unusable"
 )
 
-// codeOf is the code of a problem, whatever found it.
-func codeOf(p *config.Problem) string {
+// CodeOf is the code of a problem, whatever found it.
+func CodeOf(p *config.Problem) string {
 	var fault *derived.Error
 	var syntaxError *syntax.Error
 	var name *pmda.NameError
@@ -37,25 +37,25 @@ func codeOf(p *config.Problem) string {
 	case p.Code != "":
 		return p.Code
 	case errors.As(p.Err, &syntaxError):
-		return codeSyntax
+		return CodeSyntax
 	case errors.As(p.Err, &fault):
 		switch {
 		case !fault.Unbound():
-			return codeSemantics
+			return CodeSemantics
 		case fault.Rule == derived.RuleOperandMetadata:
-			return codeUnavailable
+			return CodeUnavailable
 		}
-		return codeUnknown
+		return CodeUnknown
 	case errors.As(p.Err, &name):
-		return codeName
+		return CodeName
 	}
-	return codeLine
+	return CodeLine
 }
 
-// hints are notes below syntax errors: what they may come from.
-func (r *definitions) hints() []*config.Problem {
+// Hints are notes below syntax errors: what they may come from.
+func (r *Parsed) Hints() []*config.Problem {
 	codes := map[syntax.HintKind]string{
-		syntax.HintFunction: codeNoFunction, syntax.HintParenthesis: codeUnclosed, syntax.HintLanguage: codeHint,
+		syntax.HintFunction: CodeNoFunction, syntax.HintParenthesis: CodeUnclosed, syntax.HintLanguage: CodeHint,
 	}
 	var found []*config.Problem
 	for _, p := range r.Problems {
@@ -70,8 +70,8 @@ func (r *definitions) hints() []*config.Problem {
 	return found
 }
 
-// problem is why a definition of that name could not be read, nil if there is none.
-func (r *definitions) problem(name string) *config.Problem {
+// ErrorOf is why a definition of that name could not be read, nil if there is none.
+func (r *Parsed) ErrorOf(name string) *config.Problem {
 	for _, p := range r.Problems {
 		if p.Name == name && p.Severity == config.Error {
 			return p
@@ -80,8 +80,8 @@ func (r *definitions) problem(name string) *config.Problem {
 	return nil
 }
 
-// unnamed is what is wrong with a line that begins with a name and does not define it, nil if there is none.
-func (r *definitions) unnamed(name string) *config.Problem {
+// MalformedLine is what is wrong with a line that begins with a name and does not define it, nil if there is none.
+func (r *Parsed) MalformedLine(name string) *config.Problem {
 	for _, p := range r.Problems {
 		if p.Severity != config.Error || p.Name != "" || p.Pos.Line == 0 {
 			continue
@@ -94,18 +94,18 @@ func (r *definitions) unnamed(name string) *config.Problem {
 	return nil
 }
 
-// problemOf places a fault in the file.
-func problemOf(d *config.Definition, f served.Fault) *config.Problem {
-	p := problemAt(d, f.Offset)
+// ProblemOf places a fault in the file.
+func ProblemOf(d *config.Definition, f served.Fault) *config.Problem {
+	p := ProblemAt(d, f.Offset)
 	p.Msg, p.Err = f.Message, f.Err
 	if f.Err == nil {
-		p.Code = codeUnusable
+		p.Code = CodeUnusable
 	}
 	return p
 }
 
-// problemAt is a problem of a definition at a byte of its expression; -1: at its name.
-func problemAt(d *config.Definition, offset int) *config.Problem {
+// ProblemAt is a problem of a definition at a byte of its expression; -1: at its name.
+func ProblemAt(d *config.Definition, offset int) *config.Problem {
 	p := d.Place.Problem(d.Expr, offset)
 	p.Name = d.Name
 	if offset < 0 {

@@ -53,12 +53,12 @@ func (r *recorder) record(ctx context.Context, paths []string) int {
 			return r.fail(p)
 		}
 	}
-	r.defs, r.language = read.all, read.language
+	r.defs, r.language = read.All, read.Language
 	c, err := r.connect(ctx)
 	if err != nil {
 		return r.fail(err)
 	}
-	defer c.close()
+	defer c.Close()
 	if err := r.run(ctx, c); err != nil {
 		return r.fail(err)
 	}
@@ -83,9 +83,9 @@ func quoted(words []string) []string {
 }
 
 // run takes the samples.
-func (r *recorder) run(ctx context.Context, c *collector) error {
+func (r *recorder) run(ctx context.Context, c *Collector) error {
 	all := slices.Clone(r.defs)
-	for _, name := range foreign(r.defs) {
+	for _, name := range ForeignMetrics(r.defs) {
 		d, err := derived.Parse("("+name+")", name) // what the metric has
 		if err != nil {
 			return err
@@ -93,14 +93,14 @@ func (r *recorder) run(ctx context.Context, c *collector) error {
 		all = append(all, served.Definition{Definition: d})
 	}
 	var err error
-	if r.session, err = session.New(ctx, c.metrics, all, r.language); err != nil {
+	if r.session, err = session.New(ctx, c.Metrics, all, r.language); err != nil {
 		return err
 	}
 	r.prepare()
 	r.session.TickAtSamples() // others are not in the test
 	r.session.Watch(r.session.Set().Metrics()...)
-	if c.played != nil {
-		err = r.play(ctx, c.played)
+	if c.Archive != nil {
+		err = r.play(ctx, c.Archive)
 	} else {
 		err = sampled(ctx, r.session, r.samples, r.pause, func(int) { r.take() })
 	}
@@ -113,8 +113,8 @@ func (r *recorder) run(ctx context.Context, c *collector) error {
 }
 
 // play takes the samples of an archive.
-func (r *recorder) play(ctx context.Context, p *played) error {
-	progress := r.progress(p.window.Origin, p.window.End)
+func (r *recorder) play(ctx context.Context, p *Archive) error {
+	progress := r.progress(p.Window.Origin, p.Window.End)
 	defer progress.done()
 	n := 0
 	err := replay.NewPlayer(p.Source, r.session).Play(ctx, r.playerOptions(p, progress), func(*session.Session, time.Time) error {
@@ -125,11 +125,11 @@ func (r *recorder) play(ctx context.Context, p *played) error {
 		return nil
 	})
 	if err == nil && (n == 0 || !r.valued()) {
-		end := p.window.End
+		end := p.Window.End
 		if n == r.samples {
 			end = r.session.Time()
 		}
-		err = fmt.Errorf("the archive has no value of any operand from %s to %s", p.text(p.window.Origin), p.text(end))
+		err = fmt.Errorf("the archive has no value of any operand from %s to %s", p.FormatTime(p.Window.Origin), p.FormatTime(end))
 	}
 	return err
 }
@@ -143,8 +143,8 @@ func (r *recorder) valued() bool {
 
 // prepare makes an entry for each metric and definition.
 func (r *recorder) prepare() {
-	absent := missing(r.defs, r.session.Catalog())
-	for _, name := range foreign(r.defs) {
+	absent := MissingMetrics(r.defs, r.session.Catalog())
+	for _, name := range ForeignMetrics(r.defs) {
 		if slices.Contains(absent, name) {
 			continue
 		}
@@ -225,8 +225,8 @@ func (r *recorder) repeat(text []byte) int {
 	if len(problems) > 0 {
 		return r.fail(problems[0])
 	}
-	if failed := unittest.Run(r.language, parsed(r.defs), f.Tests[0]).String(); failed != "" {
+	if failed := unittest.Run(r.language, Derived(r.defs), f.Tests[0]).String(); failed != "" {
 		return r.fail(fmt.Errorf("the recorded test does not pass:\n%s", failed))
 	}
-	return exitOK
+	return ExitOK
 }

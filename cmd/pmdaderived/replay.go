@@ -30,13 +30,13 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	t.intervalOption(new(time.Duration), "`TIME` between samples (default: as recorded)")
 	t.flags.BoolVar(&r.Replace, "replace", false, "also write metrics that the archive already has")
 	t.flags.StringVar(&identities, "identities", "", "take PMIDs and instance domains from `FILE`, the state file of an agent")
-	nonFiniteOption(t.flags, &r.NonFinite)
+	NonFinite(t.flags, &r.NonFinite)
 	t.timeOptions()
 	operands, exit, done := t.parse(args)
 	switch {
 	case done:
 		return exit
-	case len(t.archive.paths) == 0:
+	case len(t.archive.Paths) == 0:
 		return t.misused(errors.New("no archive to read: use -a"))
 	case len(operands) == 0:
 		return t.misused(errors.New("no archive to write: name one"))
@@ -61,19 +61,19 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	defer func() { _ = p.Archive.Close() }()
 	read := t.read(t.paths)
 	if wrong := count(read.Problems, config.Error); wrong > 0 {
-		t.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), program))
+		t.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), Name))
 	}
-	progress := t.progress(p.window.Origin, p.window.End)
-	if p.every == 0 {
+	progress := t.progress(p.Window.Origin, p.Window.End)
+	if p.Every == 0 {
 		progress.passes = 2 // first it is found out which metrics are recorded together
 	}
 	r.In, r.Options = p.Archive, t.playerOptions(p, progress)
 	for _, name := range names {
-		if !slices.ContainsFunc(read.all, func(d served.Definition) bool { return within(d.Name, name) }) {
+		if !slices.ContainsFunc(read.All, func(d served.Definition) bool { return within(d.Name, name) }) {
 			return t.fail(fmt.Errorf("%s is not defined", name))
 		}
 	}
-	r.Config = served.Config{Definitions: read.all, Language: read.language}
+	r.Config = served.Config{Definitions: read.All, Language: read.Language}
 	report, err := r.Record(ctx)
 	progress.done()
 	return t.tellReplayed(&r, report, err, names, identities)
@@ -83,11 +83,11 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 func (t *tool) identify(r *replay.Recording, file string) (err error) {
 	own := file == ""
 	if own {
-		file = defaultState(t.conf)
+		file = StateFile(t.conf)
 	}
 	r.IDs, err = identity.View(file)
 	if own && errors.Is(err, fs.ErrNotExist) {
-		r.IDs, err = identity.Load("", defaultDomain)
+		r.IDs, err = identity.Load("", Domain)
 	}
 	if err != nil {
 		return fmt.Errorf("identities: %w", err)
@@ -103,7 +103,7 @@ func within(name, node string) bool {
 
 // tellReplayed tells what has been written and what has not. identities is the file that they are from, if it is not that of this host's agent.
 func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err error, names []string, identities string) int {
-	exit := exitOK
+	exit := ExitOK
 	has, rest := 0, 0
 	for _, left := range report.LeftOut {
 		switch {
@@ -113,7 +113,7 @@ func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err erro
 			rest++
 		default:
 			t.complain(fmt.Errorf("%s.%s is not written: %s", derived.Root, left.Name, left.Why))
-			exit = exitFailure
+			exit = ExitFailure
 		}
 	}
 	if has > 0 {

@@ -36,28 +36,28 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		if err := o.usage(stdout); err != nil {
-			return exitFailure
+			return ExitFailure
 		}
-		return exitOK
+		return ExitOK
 	case err != nil:
-		fmt.Fprintf(stderr, "%s: %v\nTry \"%s --help\".\n", program, err, program)
-		return exitUsage
+		fmt.Fprintf(stderr, "%s: %v\nTry \"%s --help\".\n", Name, err, Name)
+		return ExitUsage
 	case o.version:
-		fmt.Fprintf(stdout, "%s %s\n", program, version())
-		return exitOK
+		fmt.Fprintf(stdout, "%s %s\n", Name, version())
+		return ExitOK
 	}
 	if confErr != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", program, confErr)
+		fmt.Fprintf(stderr, "%s: %v\n", Name, confErr)
 	}
 	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
 		fmt.Fprintf(stderr, "%s is started by pmcd, which talks to it over a pipe on standard input and output.\n"+
-			"See %s --help, and the script Install.\n", program, program)
-		return exitUsage
+			"See %s --help, and the script Install.\n", Name, Name)
+		return ExitUsage
 	}
 	if err := daemon(ctx, o); err != nil {
-		return exitFailure
+		return ExitFailure
 	}
-	return exitOK
+	return ExitOK
 }
 
 // daemon is the agent's life, in the order that matters: no rights before anything is opened, the
@@ -117,7 +117,7 @@ func daemon(ctx context.Context, o *options) error {
 // prepare opens the log, reads configuration and state, and makes the agent, with what runs beside its request loop. It
 // may wait for a disk. An error has been logged.
 func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Agent, beside []func(context.Context), err error) {
-	if err := pmda.OpenLog(o.standard.LogFile, program, time.Now()); err != nil {
+	if err := pmda.OpenLog(o.standard.LogFile, Name, time.Now()); err != nil {
 		log.WithError(err).Warn("no log file, logging to standard error")
 	}
 	log.WithFields(logrus.Fields{
@@ -134,7 +134,7 @@ func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Age
 	settings.Domain, settings.Version, settings.Log = o.standard.Domain, version(), log
 	settings.Load = files.load
 	settings.Dial = func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
-		return dial(ctx, o.pmcd, opts...)
+		return Dial(ctx, o.pmcd, opts...)
 	}
 	settings.Debug = func(on bool) {
 		log.SetLevel(o.logLevel)

@@ -63,7 +63,7 @@ func (s *site) session(text string) string {
 		for line := range strings.Lines(errs) {
 			b.WriteString("! " + line)
 		}
-		if exit != exitOK {
+		if exit != ExitOK {
 			fmt.Fprintf(&b, "exit status %d\n", exit)
 		}
 	}

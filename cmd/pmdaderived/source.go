@@ -32,13 +32,13 @@ func newSource(o *options, log logrus.FieldLogger) *source {
 // load returns what the files say now, or once more what they said before while they are being written.
 // Problems are logged when they are new.
 func (s *source) load() served.Config {
-	r := reading{paths: s.options.paths, conf: s.options.conf, before: s.last.Definitions, called: config.Printable}.definitions()
+	r := Reader{Paths: s.options.paths, Conf: s.options.conf, Before: s.last.Definitions, Called: config.Printable}.Read()
 	if !s.watcher.Took(&r.Loaded) {
 		return s.last
 	}
 	read := config.Loaded{Sources: r.Sources} // the rest is not needed for long
 	c := served.Config{
-		Definitions: r.all, Files: files(&r), Language: r.language, Read: time.Now(),
+		Definitions: r.All, Files: files(&r), Language: r.Language, Read: time.Now(),
 		Unread: func(file string) bool { return !read.Covers(file) },
 	}
 	secret := make(map[string]bool)
@@ -75,7 +75,7 @@ func quotes(err error) bool {
 }
 
 // files says what became of each file.
-func files(r *definitions) []served.File {
+func files(r *Parsed) []served.File {
 	files := make([]served.File, 0, len(r.Sources))
 	at := make(map[string]int, len(r.Sources))
 	for _, s := range r.Sources {

@@ -25,7 +25,7 @@ type subject struct {
 // asked are the operands of explain and eval, bound to the metrics of a pmcd.
 type asked struct {
 	*session.Session
-	collector *collector
+	collector *Collector
 	subjects  []subject
 	language  derived.Language
 	named     map[string]served.Definition // all that the files have
@@ -45,8 +45,8 @@ func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
 		return nil, t.misused(errors.New("name a metric, or give an expression"))
 	}
 	read := t.read(t.paths)
-	a = &asked{language: read.language, named: read.named()}
-	places := read.byName()
+	a = &asked{language: read.Language, named: read.ByName()}
+	places := read.InFiles()
 	var defs []served.Definition
 	wrong := false
 	for _, operand := range operands {
@@ -55,7 +55,7 @@ func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
 		if _, ok := places[name]; !ok && places[operand] != nil { // served as derived.derived.…
 			name = operand
 		}
-		switch broken := read.problem(name); {
+		switch broken := read.ErrorOf(name); {
 		case places[name] != nil:
 			s.def, s.source = a.named[name], places[name]
 		case broken != nil:
@@ -63,7 +63,7 @@ func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
 			t.showHint(broken)
 			s.broken = broken
 		default:
-			s.meant = read.unnamed(operand)
+			s.meant = read.MalformedLine(operand)
 			// The name can be nobody else's, and in no expression.
 			parsed, fault := derived.Parse("("+operand+")", operand)
 			if fault != nil {
@@ -79,17 +79,17 @@ func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
 		}
 	}
 	if wrong {
-		return nil, exitFailure
+		return nil, ExitFailure
 	}
 	var err error
 	if a.collector, err = t.connect(ctx); err != nil {
 		return nil, t.fail(err)
 	}
-	if a.Session, err = session.New(ctx, a.collector.metrics, withUsed(a.named, defs...), a.language); err != nil {
-		a.collector.close()
+	if a.Session, err = session.New(ctx, a.collector.Metrics, WithUsed(a.named, defs...), a.language); err != nil {
+		a.collector.Close()
 		return nil, t.fail(err)
 	}
-	return a, exitOK
+	return a, ExitOK
 }
 
 // metric is what a subject is bound to, nil if it could not be read.
@@ -125,7 +125,7 @@ func (t *tool) showHint(fault error) {
 // showBroken tells why a subject cannot be computed.
 func (t *tool) showBroken(s subject, fault *derived.Error) {
 	if s.source != nil {
-		fmt.Fprintln(t.stderr, problemOf(s.source, served.Fault{
+		fmt.Fprintln(t.stderr, ProblemOf(s.source, served.Fault{
 			Definition: s.def, Offset: fault.Offset(), Message: fault.Error(), Err: fault,
 		}))
 		return
@@ -142,9 +142,9 @@ func (e *nameless) Offset() int   { return e.fault.Offset() }
 
 // showSimilar tells which metrics may be meant where a subject uses some that there are not, or where its definition may be.
 func (t *tool) showSimilar(ctx context.Context, a *asked, s subject) {
-	for _, name := range missing(withUsed(a.named, s.def), a.Catalog()) {
-		if meant := a.collector.similar(ctx, name); meant != "" {
-			t.complain(fmt.Errorf("%s does not exist %s; did you mean %s?", name, a.collector.where(), meant))
+	for _, name := range MissingMetrics(WithUsed(a.named, s.def), a.Catalog()) {
+		if meant := a.collector.Similar(ctx, name); meant != "" {
+			t.complain(fmt.Errorf("%s does not exist %s; did you mean %s?", name, a.collector.Where(), meant))
 		} else if name == s.given && s.meant == nil {
 			t.complain(fmt.Errorf("no file that was read defines %s: name its file with -c", derived.ShortName(name)))
 		}

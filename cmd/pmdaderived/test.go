@@ -162,15 +162,15 @@ func (r *testRun) file(path string) {
 	if !ok {
 		return
 	}
-	byName := read.byName()
-	defs := parsed(read.all)
+	byName := read.InFiles()
+	defs := Derived(read.All)
 	suite := unittest.Suite{File: path}
 	for _, test := range f.Tests {
 		if r.wanted != nil && !r.wanted.MatchString(test.Name) {
 			continue
 		}
 		start := time.Now()
-		result := unittest.Run(read.language, defs, test)
+		result := unittest.Run(read.Language, defs, test)
 		took := time.Since(start)
 		explain(&result, &read)
 		for _, name := range test.Tested() {
@@ -186,7 +186,7 @@ func (r *testRun) file(path string) {
 
 // definitions reads the definitions that a file is to test, by default those of the file of the same name with
 // another ending. Mistakes in them make the run fail; the others are tested.
-func (r *testRun) definitions(f *unittest.File) (definitions, bool) {
+func (r *testRun) definitions(f *unittest.File) (Parsed, bool) {
 	names := f.Definitions
 	if names == nil {
 		names = []string{strings.TrimSuffix(filepath.Base(f.Path), unittest.Extension) + ".conf"}
@@ -199,7 +199,7 @@ func (r *testRun) definitions(f *unittest.File) (definitions, bool) {
 		}
 		if _, err := os.Stat(paths[i]); err != nil {
 			r.unusable(f.Path, fmt.Errorf("%s: definitions to test: %w", f.Path, err))
-			return definitions{}, false
+			return Parsed{}, false
 		}
 	}
 	read := r.read(paths)
@@ -209,7 +209,7 @@ func (r *testRun) definitions(f *unittest.File) (definitions, bool) {
 			r.tellOnce(p)
 		}
 	}
-	for _, p := range read.hints() {
+	for _, p := range read.Hints() {
 		r.tellOnce(p)
 	}
 	for _, s := range read.Sources {
@@ -227,12 +227,12 @@ func (r *testRun) tellOnce(p *config.Problem) {
 }
 
 // explain adds to failures what is known of definitions that cannot be used: their place and the line.
-func explain(result *unittest.Result, r *definitions) {
+func explain(result *unittest.Result, r *Parsed) {
 	for i := range result.Failures {
 		f := &result.Failures[i]
 		name := derived.ShortName(f.Metric)
 		if errors.Is(f.Err, unittest.ErrNoDefinition) {
-			if p := r.problem(name); p != nil {
+			if p := r.ErrorOf(name); p != nil {
 				f.Err = p
 			}
 			continue
@@ -242,7 +242,7 @@ func explain(result *unittest.Result, r *definitions) {
 			continue
 		}
 		at := slices.IndexFunc(r.Definitions, func(d *config.Definition) bool { return d.Name == name })
-		f.Err = problemOf(r.Definitions[at], served.Fault{Offset: fault.Offset(), Message: fault.Error(), Err: fault})
+		f.Err = ProblemOf(r.Definitions[at], served.Fault{Offset: fault.Offset(), Message: fault.Error(), Err: fault})
 	}
 }
 
@@ -265,26 +265,26 @@ func (r *testRun) tell(result unittest.Result) {
 
 // finish reports on the whole run.
 func (r *testRun) finish() int {
-	exit := exitOK
+	exit := ExitOK
 	if r.coverage && !r.cover() {
-		exit = exitFailure
+		exit = ExitFailure
 	}
 	fmt.Fprintf(r.stderr, "%s, %d failed\n", plural.Of(r.passed+r.failed, "test"), r.failed)
 	if r.failed > 0 || r.mistaken {
-		exit = exitFailure
+		exit = ExitFailure
 	}
 	if r.wanted != nil && r.passed+r.failed == 0 && !r.broken {
 		r.complain(fmt.Errorf("no test has a title that matches %q", r.wanted))
-		exit = exitFailure
+		exit = ExitFailure
 	}
 	if r.junit != "" {
 		if err := r.writeJUnit(); err != nil {
 			r.complain(err)
-			exit = exitFailure
+			exit = ExitFailure
 		}
 	}
 	if r.broken {
-		return exitUsage
+		return ExitUsage
 	}
 	return exit
 }

@@ -14,7 +14,7 @@ func TestTestReport(t *testing.T) {
 	writeFile(t, "y.test", "nonsense\n")
 	s := &site{t: t, dir: t.TempDir()}
 	_, _, exit := s.run("test", "--junit", "report.xml", ".")
-	assert.Equal(t, exitUsage, exit)
+	assert.Equal(t, ExitUsage, exit)
 	text := readFile(t, "report.xml")
 	assert.Contains(t, string(text), `<testsuites tests="3" failures="1" errors="1">`)
 	assert.Contains(t, string(text), `<failure message="expect x">`)

@@ -27,7 +27,7 @@ func TestTestingPage(t *testing.T) {
 			command, want, _ := strings.Cut(command, "\n")
 			out, errs, exit := s.run(words(command)...)
 			assert.Equal(t, want, out+errs)
-			assert.Equal(t, strings.Contains(want, "FAIL"), exit == exitFailure)
+			assert.Equal(t, strings.Contains(want, "FAIL"), exit == ExitFailure)
 			continue
 		}
 		if name := named.FindStringSubmatch(match[1]); name != nil {
