@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/replay"
 	"pmdaderived/internal/session"
@@ -56,7 +57,7 @@ func (t *tool) timeOptions() {
 func (t *tool) intervalOption(pause *time.Duration, help string) {
 	t.flags.FuncP("interval", "t", help, func(arg string) error {
 		var d time.Duration
-		if err := Duration(&d, time.Millisecond)(arg); err != nil {
+		if err := commandline.Duration(&d, time.Millisecond)(arg); err != nil {
 			return err
 		}
 		*pause, t.archive.Every = d, d

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pmdaderived/internal/commandline"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -41,11 +43,11 @@ func TestBrokenArchive(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "half"+ending), []byte(text), 0o644))
 	}
 	out, errs, exit := s.run("eval", "-a", filepath.Join(s.dir, "half"), "-Z", "UTC", "-t", "5min", "-o", "csv", "max_inst(kernel.all.load)")
-	assert.Equal(t, ExitOK, exit)
+	assert.Equal(t, commandline.ExitOK, exit)
 	assert.Contains(t, out, "2026-11-24 02:10:00.000,0.3\n")
 	assert.NotContains(t, out, "02:20")
 	assert.Contains(t, errs, "half.0 at byte ")
 	out, errs, exit = s.run("replay", "-a", filepath.Join(s.dir, "half"), filepath.Join(s.dir, "out"))
-	assert.Equal(t, ExitFailure, exit, out)
+	assert.Equal(t, commandline.ExitFailure, exit, out)
 	assert.Contains(t, errs, "no metric can be written")
 }

@@ -16,6 +16,7 @@ import (
 	"pmdaderived/internal/agent"
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/lint"
 	"pmdaderived/internal/plural"
 )
@@ -29,7 +30,7 @@ const allWarnings = "all"
 func runCheck(ctx context.Context, t *tool, args []string) int {
 	var offline, asJSON, all, portable bool
 	var treat treatment
-	t.flags.FuncP("config", "c", "the agent reads the files and directories in `PATHS`, separated by colons", PathList(&t.paths))
+	t.flags.FuncP("config", "c", "the agent reads the files and directories in `PATHS`, separated by colons", commandline.PathList(&t.paths))
 	t.flags.BoolVar(&all, "all", false, "show all messages about a file, and each shipped definition that waits for metrics")
 	t.flags.BoolVar(&offline, "offline", false, "do not contact pmcd: check the text only")
 	t.flags.BoolVar(&portable, "portable", false, "warn about what clients cannot compute themselves, or only since PCP 6.3 or 7.2")
@@ -61,7 +62,7 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 		var err error
 		if h, err = t.lookUp(ctx, &read); err != nil {
 			if t.pmcdGiven {
-				exit = ExitFailure
+				exit = commandline.ExitFailure
 			}
 			t.complain(err)
 		} else {
@@ -77,7 +78,7 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 	errors := count(problems, config.Error)
 	t.summarize(read.size(), errors, count(problems, config.Warning), h == nil && len(read.All) > 0)
 	if errors > 0 {
-		return ExitFailure
+		return commandline.ExitFailure
 	}
 	return exit
 }
@@ -135,7 +136,7 @@ func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Pro
 		o.Host, o.Archive = h, h.Archive != nil
 	}
 	waiting := map[string][]served.Definition{}
-	for _, f := range served.Check(c.All, agent.OwnMetrics(Domain), o.Catalog, c.Language, agent.MaxOperands) {
+	for _, f := range served.Check(c.All, agent.OwnMetrics(commandline.Domain), o.Catalog, c.Language, agent.MaxOperands) {
 		d := byName[f.Definition.Name]
 		p := ProblemOf(d, f)
 		file := p.Pos.File

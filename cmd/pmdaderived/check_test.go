@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/config"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 )
@@ -81,7 +82,7 @@ func TestCheckPartlyDeployed(t *testing.T) {
 			assert.Equal(t, 1, strings.Count(out, text), "%s in %s", text, out)
 		}
 		assert.Equal(t, "5 definitions, 2 errors, 1 warning\n", errs, out)
-		assert.Equal(t, ExitFailure, exit)
+		assert.Equal(t, commandline.ExitFailure, exit)
 	}
 }
 
@@ -114,7 +115,7 @@ func TestCheckWithoutPMCD(t *testing.T) {
 	s.pmcd = ""
 	path := s.file("site.conf", "a = no.such\n")
 	out, errs, exit := s.run("check", path)
-	assert.Equal(t, ExitOK, exit, errs)
+	assert.Equal(t, commandline.ExitOK, exit, errs)
 	assert.Empty(t, out)
 	const reason = "pmdaderived check: pmcd does not run: nothing listens at unix:/nonexistent/socket. " +
 		"Start it (systemctl start pmcd), or name another one with --pmcd\n"
@@ -144,17 +145,17 @@ func TestSubCommandUsage(t *testing.T) {
 	for _, c := range subCommands() {
 		t.Run(c.Name, func(t *testing.T) {
 			out, errs, exit := s.run(c.Name, "--help")
-			assert.Equal(t, ExitOK, exit, errs)
+			assert.Equal(t, commandline.ExitOK, exit, errs)
 			assert.Empty(t, errs)
 			assert.Contains(t, out, strings.TrimRight("Usage: pmdaderived "+c.Name+" [options] "+c.Operands, " ")+"\n")
 
 			out, errs, exit = s.run(c.Name, "--nosuch")
-			assert.Equal(t, ExitUsage, exit)
+			assert.Equal(t, commandline.ExitUsage, exit)
 			assert.Empty(t, out)
 			assert.Equal(t, "pmdaderived "+c.Name+": unknown option --nosuch\nTry \"pmdaderived "+c.Name+" --help\".\n", errs)
 
 			_, _, exit = s.run(c.Name, "--pmcd", "pcp://")
-			assert.Equal(t, ExitUsage, exit)
+			assert.Equal(t, commandline.ExitUsage, exit)
 		})
 	}
 }
@@ -167,7 +168,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("nobody re
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	var errs strings.Builder
 	exit, _ := Program{Getenv: environment(), Stdout: brokenWriter{}, Stderr: &errs}.Run(t.Context(), []string{"check", "--help"})
-	assert.Equal(t, ExitFailure, exit)
+	assert.Equal(t, commandline.ExitFailure, exit)
 	assert.Equal(t, "pmdaderived check: nobody reads\n", errs.String())
 }
 
@@ -246,7 +247,7 @@ func TestCheckManyProblems(t *testing.T) {
 	assert.Contains(t, out, "\n"+first+": and 1 error, 2 warnings, 1 note more; --all shows them\n"+second+":1:3: ")
 	assert.NotContains(t, out, second+": and")
 	assert.Equal(t, "4 definitions, 201 errors, 2 warnings\n", errs)
-	assert.Equal(t, ExitFailure, exit)
+	assert.Equal(t, commandline.ExitFailure, exit)
 	_, errs, _ = s.run("check", s.file("c.conf", "a = 1 +\n"))
 	assert.Equal(t, "1 definition, 1 error\n", errs, "there was nothing to ask pmcd")
 	out, _, _ = s.run("check", "--all", first)

@@ -6,6 +6,7 @@ import (
 
 	"pmdaderived/internal/agent/identity"
 	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 )
@@ -37,7 +38,7 @@ func (t *tool) lookUp(ctx context.Context, c *checked) (*host, error) {
 		return nil, err
 	}
 	if !t.pmcdGiven && conn.Archive == nil { // else it may be that of another host
-		h.remembered, _ = identity.Read(StateFile(t.conf)) // nice to have
+		h.remembered, _ = identity.Read(commandline.StateFile(t.conf)) // nice to have
 	}
 	return h, nil
 }

@@ -11,6 +11,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
@@ -45,7 +46,7 @@ func FromArchive(p *Archive) *Collector {
 func Connect(ctx context.Context, spec string) (*Collector, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := Dial(ctx, spec)
+	conn, err := commandline.Dial(ctx, spec)
 	if err != nil {
 		return nil, unreachable(err)
 	}

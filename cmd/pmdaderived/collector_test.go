@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/commandline"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
@@ -188,7 +189,7 @@ func (s *site) run(args ...string) (stdout, stderr string, exit int) {
 func (s *site) succeeds(args ...string) (stdout string) {
 	s.t.Helper()
 	stdout, stderr, exit := s.run(args...)
-	assert.Equal(s.t, ExitOK, exit, "%s%s", stdout, stderr)
+	assert.Equal(s.t, commandline.ExitOK, exit, "%s%s", stdout, stderr)
 	return stdout
 }
 
@@ -196,7 +197,7 @@ func (s *site) succeeds(args ...string) (stdout string) {
 func (s *site) fails(args ...string) (stdout, stderr string) {
 	s.t.Helper()
 	stdout, stderr, exit := s.run(args...)
-	assert.Equal(s.t, ExitFailure, exit, "%s%s", stdout, stderr)
+	assert.Equal(s.t, commandline.ExitFailure, exit, "%s%s", stdout, stderr)
 	return stdout, stderr
 }
 

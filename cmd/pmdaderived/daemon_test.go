@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/pdu"
 )
 
@@ -165,7 +166,7 @@ func TestDaemonThatNobodyAwaits(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = to, &stderr
 	var exit *exec.ExitError
 	require.ErrorAs(t, cmd.Run(), &exit)
-	assert.Equal(t, ExitFailure, exit.ExitCode())
+	assert.Equal(t, commandline.ExitFailure, exit.ExitCode())
 	assert.Regexp(t, `level=error msg=cannot write to pmcd error=.*broken pipe`, stderr.String())
 	text := readFile(t, log)
 	assert.Equal(t, "of the successor\n", string(text))
@@ -186,7 +187,7 @@ func TestDaemonEndsWithThePipe(t *testing.T) {
 	sets := p.request(&pdu.Fetch{PMIDs: []pdu.PMID{id}}).(*pdu.Result).Sets
 	assert.Equal(t, pdu.ErrAgain, sets[0].Code, "no pmcd has been asked yet")
 	require.NoError(t, p.to.Close())
-	assert.Equal(t, ExitOK, p.end(), p.log())
+	assert.Equal(t, commandline.ExitOK, p.end(), p.log())
 	assert.Empty(t, p.stderr(), "all goes to the log")
 	assert.Contains(t, p.log(), "Log for pmdaderived on ")
 	assert.Contains(t, p.log(), "pmcd closed the pipe, exiting")
@@ -200,7 +201,7 @@ func TestDaemonRemembersIdentities(t *testing.T) {
 		p.handshake()
 		id := p.request(&pdu.PMNSNames{Names: []string{"derived.b"}}).(*pdu.PMNSIDs).PMIDs[0]
 		require.NoError(t, p.to.Close())
-		assert.Equal(t, ExitOK, p.end(), p.log())
+		assert.Equal(t, commandline.ExitOK, p.end(), p.log())
 		return id
 	}
 	id := ask()
@@ -216,7 +217,7 @@ func TestDaemonEndsBySignal(t *testing.T) {
 			p.handshake()
 			assert.True(t, p.known("derived.a"))
 			require.NoError(t, p.cmd.Process.Signal(sig))
-			assert.Equal(t, ExitOK, p.end(), p.log())
+			assert.Equal(t, commandline.ExitOK, p.end(), p.log())
 			assert.Contains(t, p.log(), "exiting on a signal")
 		})
 	}
@@ -238,7 +239,7 @@ func TestDaemonReloadsBySignal(t *testing.T) {
 	}
 	assert.True(t, p.known("derived.a"))
 	require.NoError(t, p.to.Close())
-	assert.Equal(t, ExitOK, p.end())
+	assert.Equal(t, commandline.ExitOK, p.end())
 }
 
 // Without a signal. What is wrong with the files and was before is not said again.
@@ -254,7 +255,7 @@ func TestDaemonReloadsByItself(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	require.NoError(t, p.to.Close())
-	assert.Equal(t, ExitOK, p.end())
+	assert.Equal(t, commandline.ExitOK, p.end())
 	assert.Equal(t, 1, strings.Count(p.log(), "conf:2:12: "), p.log())
 	assert.Equal(t, 1, strings.Count(p.log(), "conf:4:11: "), p.log())
 }
@@ -328,7 +329,7 @@ func TestDaemonWithBrokenConfiguration(t *testing.T) {
 	assert.True(t, p.known("derived.c"))
 	assert.False(t, p.known("derived.b"))
 	require.NoError(t, p.to.Close())
-	assert.Equal(t, ExitOK, p.end())
+	assert.Equal(t, commandline.ExitOK, p.end())
 	assert.Contains(t, p.log(), filepath.Join(dir, "conf")+":2:9: ")
 	assert.Contains(t, p.log(), filepath.Join(dir, "nosuch"))
 }
@@ -340,7 +341,7 @@ func TestDaemonWithBrokenPipe(t *testing.T) {
 	_, err := p.to.Write([]byte{0, 0, 0, 99})
 	require.NoError(t, err)
 	require.NoError(t, p.to.Close())
-	assert.Equal(t, ExitFailure, p.end())
+	assert.Equal(t, commandline.ExitFailure, p.end())
 	assert.Contains(t, p.log(), "unexpected EOF")
 
 	p = startDaemon(t, folder(t, "a = 42\n"))
@@ -348,7 +349,7 @@ func TestDaemonWithBrokenPipe(t *testing.T) {
 	require.NoError(t, p.from.Close())
 	require.NoError(t, p.writer.Write(&pdu.PMNSTraverse{Name: "derived"}, 0))
 	_ = p.cmd.Wait()
-	assert.Equal(t, ExitOK, p.cmd.ProcessState.ExitCode(), "pmcd was ended while a reply was on its way")
+	assert.Equal(t, commandline.ExitOK, p.cmd.ProcessState.ExitCode(), "pmcd was ended while a reply was on its way")
 	assert.Contains(t, p.log(), "broken pipe")
 }
 
@@ -384,7 +385,7 @@ func TestDaemonWithHostilePMCD(t *testing.T) {
 			}
 			_ = must(io.Copy(io.Discard, p.from))(t)
 			_ = p.cmd.Wait()
-			assert.Contains(t, []int{ExitOK, ExitFailure}, p.cmd.ProcessState.ExitCode(), p.log())
+			assert.Contains(t, []int{commandline.ExitOK, commandline.ExitFailure}, p.cmd.ProcessState.ExitCode(), p.log())
 			assert.Contains(t, p.log(), row.log)
 			assert.NotContains(t, p.log(), "goroutine ", "nothing has panicked")
 		})
@@ -398,7 +399,7 @@ func TestDaemonAtATerminal(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	require.Error(t, cmd.Run())
-	assert.Equal(t, ExitUsage, cmd.ProcessState.ExitCode())
+	assert.Equal(t, commandline.ExitUsage, cmd.ProcessState.ExitCode())
 	assert.Empty(t, stdout.String())
 	assert.Contains(t, stderr.String(), "is started by pmcd")
 }

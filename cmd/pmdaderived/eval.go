@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
 )
@@ -31,10 +32,10 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 	samples, pause, nonFinite, form := -1, defaultPause, false, ""
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	NonFinite(t.flags, &nonFinite)
+	commandline.NonFinite(t.flags, &nonFinite)
 	t.flags.FuncP("samples", "s", "print `NUM` samples; 0: until interrupted; default: 1, with -a all", samplesOption(&samples))
 	t.intervalOption(&pause, "`TIME` between samples; default: 1s, with -a the interval of the records")
-	t.flags.FuncP("output", "o", "`FORM` of the samples of an archive: text, csv or json", Choice(func(word string) {
+	t.flags.FuncP("output", "o", "`FORM` of the samples of an archive: text, csv or json", commandline.Choice(func(word string) {
 		form = word
 		t.archive.only = cmp.Or(t.archive.only, "-o")
 	}, formText, formCSV, formJSON))
@@ -44,7 +45,7 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 	}
 	defer a.collector.Close()
 	if slices.ContainsFunc(a.subjects, func(s subject) bool { return s.broken != nil }) {
-		return ExitFailure
+		return commandline.ExitFailure
 	}
 
 	e := evaluation{tool: t, session: a.Session, nonFinite: nonFinite}
@@ -74,9 +75,9 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 		}
 	}
 	if e.failed {
-		return ExitFailure
+		return commandline.ExitFailure
 	}
-	return ExitOK
+	return commandline.ExitOK
 }
 
 func samplesOption(n *int) func(string) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/pdu"
 )
 
@@ -82,7 +83,7 @@ func TestEvalUntilInterrupted(t *testing.T) {
 		Getenv: environment("PCP_VAR_DIR", s.dir, "PCP_SYSCONF_DIR", s.dir, "PMCD_SOCKET", s.pmcd), Stdout: w, Stderr: &errs,
 	}
 	exit, _ := program.Run(ctx, []string{"eval", "-s", "0", "-t", "1ms", "hinv.ncpu"})
-	assert.Equal(t, ExitOK, exit, errs.String())
+	assert.Equal(t, commandline.ExitOK, exit, errs.String())
 	assert.GreaterOrEqual(t, strings.Count(w.String(), "value 2\n"), 3)
 }
 

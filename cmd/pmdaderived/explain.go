@@ -15,6 +15,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
@@ -39,7 +40,7 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 	for _, s := range a.subjects {
 		switch m := a.metric(s); {
 		case s.broken != nil: // told
-			exit = ExitFailure
+			exit = commandline.ExitFailure
 		case m.Err == nil:
 			if shown {
 				fmt.Fprintln(t.stdout)
@@ -55,7 +56,7 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 			shown = true
 		case s.source == nil && s.row(view) != nil: // of files that only the agent reads
 		default:
-			exit = ExitFailure
+			exit = commandline.ExitFailure
 			t.showBroken(s, m.Err)
 			if s.source == nil || view == nil { // else the operands are listed below
 				t.showSimilar(ctx, a, s)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pmdaderived/internal/commandline"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda"
 )
@@ -38,7 +39,7 @@ func TestDaemonWithoutRegularFiles(t *testing.T) {
 			p.handshake()
 			assert.True(t, p.known("derived.a"))
 			require.NoError(t, p.to.Close())
-			assert.Equal(t, ExitOK, p.end(), p.log())
+			assert.Equal(t, commandline.ExitOK, p.end(), p.log())
 			log := p.stderr()
 			assert.Contains(t, log, "log: open "+path+": not a regular file")
 			assert.Contains(t, log, "identities: open "+path+": not a regular file")
@@ -87,7 +88,7 @@ func TestDaemonOfAnOrdinaryUser(t *testing.T) {
 			assert.True(t, p.known("derived.a"))
 			assert.False(t, p.known("derived.b"), "what the user may not read")
 			require.NoError(t, p.to.Close())
-			assert.Equal(t, ExitOK, p.end(), p.log())
+			assert.Equal(t, commandline.ExitOK, p.end(), p.log())
 			log := p.stderr()
 			if row.log {
 				log += string(must(os.ReadFile(paths["log"]))(t))

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pmdaderived/internal/commandline"
+
 	"github.com/stretchr/testify/assert"
 )
 
@@ -15,7 +17,7 @@ func TestRecordedGroups(t *testing.T) {
 		"user = sum(proc.memory.rss) by (proc.id.uid_nm)\n")
 	out, errs, exit := s.run("test", "--record", "1", path)
 	assert.Empty(t, errs)
-	assert.Equal(t, ExitOK, exit)
+	assert.Equal(t, commandline.ExitOK, exit)
 	for _, line := range []string{
 		`label  60.3 type "loopback" "ethernet" "ethernet"`, `    expect net.kind[eth]`, `    expect net.type[ethernet]`, `    expect user[root]`,
 	} {

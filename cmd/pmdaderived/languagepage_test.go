@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/derived/syntax"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/pdu"
 )
 
@@ -132,7 +133,7 @@ func TestLanguageManualExamples(t *testing.T) {
 	require.Greater(t, len(examples), 4)
 	path := s.file("manual.conf", strings.Join(examples, ""))
 	out, errs, exit := s.run("check", "--ignore=absent-operand", filepath.Dir(path))
-	assert.Equal(t, ExitOK, exit, errs)
+	assert.Equal(t, commandline.ExitOK, exit, errs)
 	assert.Regexp(t, `(?m)^10 definitions, 0 errors$`, out+errs)
 	assert.NotContains(t, out, path)
 }

@@ -15,6 +15,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/derived"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/lint"
 	"pmdaderived/pdu"
 )
@@ -99,7 +100,7 @@ func TestCodesOfFiles(t *testing.T) {
 			assert.NotContains(t, out, row.code)
 			out, _, exit := s.run(append(args, "--werror="+row.code)...)
 			assert.Regexp(t, "(?m): error: .* \\["+row.code+"\\]$", out)
-			assert.Equal(t, ExitFailure, exit)
+			assert.Equal(t, commandline.ExitFailure, exit)
 		})
 	}
 }
@@ -193,7 +194,7 @@ func (refusing) Desc(string) (pdu.Desc, error) { return pdu.Desc{}, pdu.ErrAppVe
 // What the agent remembers tells a missing agent from a metric that never was.
 func TestCheckRemembers(t *testing.T) {
 	s := newSite(t)
-	writeFile(t, StateFile(config.PCPConf{VarDir: s.dir}), `{"version": 1, "domain": 510, "next": 3, "metrics": {
+	writeFile(t, commandline.StateFile(config.PCPConf{VarDir: s.dir}), `{"version": 1, "domain": 510, "next": 3, "metrics": {
 		"never": {"pmid": "510.1.0"},
 		"gone": {"pmid": "510.1.1", "expression": "no.such.metric", "descriptor": {"type": 1, "semantics": 4, "units": "00000000", "indom": "PM_INDOM_NULL"}},
 		"edited": {"pmid": "510.1.2", "expression": "1", "descriptor": {"type": 1, "semantics": 4, "units": "00000000", "indom": "PM_INDOM_NULL"}}

@@ -13,6 +13,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/internal/agent"
 	"pmdaderived/internal/agent/mmv"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/pmda"
 )
 
@@ -36,26 +37,26 @@ type options struct {
 
 // parseOptions reads the command line of the daemon. There are options even when there is an error.
 func parseOptions(args []string, conf config.PCPConf, getenv func(string) string) (*options, error) {
-	flags := NewFlags()
+	flags := commandline.NewFlags()
 	o := &options{
 		standard: pmda.StandardOptions(flags),
 		agent: agent.Options{
-			StateFile: StateFile(conf),
+			StateFile: commandline.StateFile(conf),
 			Interval:  defaultInterval,
 			Protected: []string{"proc", "hotproc", "systemd"},
 		},
 		group:    conf.Group,
 		conf:     conf,
-		pmcd:     PMCD(conf, getenv),
-		mmv:      Name,
+		pmcd:     commandline.PMCD(conf, getenv),
+		mmv:      commandline.Name,
 		logLevel: logrus.InfoLevel,
 		flags:    flags,
 	}
-	o.standard.Domain = Domain
+	o.standard.Domain = commandline.Domain
 	o.standard.LogFile = filepath.Join(conf.LogDir, "pmcd", "derived.log")
 	o.standard.User = conf.User
 	o.define()
-	operands, err := Parse(flags, args)
+	operands, err := commandline.Parse(flags, args)
 	switch {
 	case err != nil:
 		return o, err
@@ -76,24 +77,24 @@ func (o *options) define() {
 	f := o.flags
 	f.Lookup("debug").Usage = "log every PDU, whatever `SPEC` says"
 	f.Lookup("helptext").Usage = "accepted and ignored: help texts are not in a `FILE` but part of the definitions"
-	f.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons", PathList(&o.paths))
+	f.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons", commandline.PathList(&o.paths))
 	f.Func("interval", "shortest `TIME` that delta() and rate() cover in the first fetch of a client; 0: they have no values then",
-		Duration(&o.agent.Interval, 0))
+		commandline.Duration(&o.agent.Interval, 0))
 	f.Func("log-level", "`LEVEL` of the log: error, warn, info or debug", o.setLogLevel)
 	f.Func("mmv", "export metrics about the agent as mmv.`NAME`, through pmdammv(1), or off", o.setMMV)
-	NonFinite(f, &o.agent.NonFinite)
-	f.Func("pmcd", "get the operands from the pmcd at the address `SPEC`", Address(&o.pmcd))
+	commandline.NonFinite(f, &o.agent.NonFinite)
+	f.Func("pmcd", "get the operands from the pmcd at the address `SPEC`", commandline.Address(&o.pmcd))
 	f.Func("protect", "`NAMES` of metrics and subtrees that only users known to pmcd may see, separated by commas", o.setProtected)
 	f.StringVar(&o.agent.StateFile, "state", o.agent.StateFile, "keep metric identifiers in `FILE`")
 	f.BoolVarP(&o.version, "version", "V", false, "print the version")
 }
 
 func (o *options) usage(w io.Writer) error {
-	call := fmt.Sprintf("%s [options]\n       %[1]s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND shows its options):\n", Name)
+	call := fmt.Sprintf("%s [options]\n       %[1]s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND shows its options):\n", commandline.Name)
 	for _, c := range Summaries() {
 		call += fmt.Sprintf("  %-22s%s\n", c.Name+" "+c.Operands, c.Help)
 	}
-	return Usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with these options.\n")
+	return commandline.Usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with these options.\n")
 }
 
 // printUsage writes the usage text, which is the same on every host.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/config"
+	"pmdaderived/internal/commandline"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -109,7 +110,7 @@ func TestOptionForHelp(t *testing.T) {
 func TestUsage(t *testing.T) {
 	const golden = "testdata/usage.golden"
 	var stdout, stderr bytes.Buffer
-	assert.Equal(t, ExitOK, run(t.Context(), []string{"--help"}, environment(), nil, &stdout, &stderr))
+	assert.Equal(t, commandline.ExitOK, run(t.Context(), []string{"--help"}, environment(), nil, &stdout, &stderr))
 	assert.Empty(t, stderr.String())
 	if *update {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
@@ -121,7 +122,7 @@ func TestUsage(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	assert.Equal(t, ExitOK, run(t.Context(), []string{"--version"}, environment(), nil, &stdout, &stderr))
+	assert.Equal(t, commandline.ExitOK, run(t.Context(), []string{"--version"}, environment(), nil, &stdout, &stderr))
 	assert.Regexp(t, `^pmdaderived \S+\n$`, stdout.String())
 	assert.Empty(t, stderr.String())
 }
@@ -132,10 +133,10 @@ func TestHelp(t *testing.T) {
 		words := strings.Fields(command.Name)
 		want, _, _ := execute(t, append(words, "--help")...)
 		got, errs, exit := execute(t, append([]string{"help"}, words...)...)
-		assert.Equal(t, ExitOK, exit, errs)
+		assert.Equal(t, commandline.ExitOK, exit, errs)
 		assert.Empty(t, errs)
 		assert.Equal(t, want, got)
-		assert.Contains(t, got, "Usage: "+strings.TrimSpace(Name+" "+command.Name)+" [options]")
+		assert.Contains(t, got, "Usage: "+strings.TrimSpace(commandline.Name+" "+command.Name)+" [options]")
 		assert.Contains(t, strings.ToLower(got), command.Help)
 	}
 }
@@ -158,7 +159,7 @@ func TestRefusedOptions(t *testing.T) {
 	} {
 		t.Run(row.args, func(t *testing.T) {
 			out, errs, exit := execute(t, strings.Fields(row.args)...)
-			assert.Equal(t, ExitUsage, exit)
+			assert.Equal(t, commandline.ExitUsage, exit)
 			assert.Empty(t, out)
 			assert.Equal(t, "pmdaderived: "+row.reason+"\nTry \"pmdaderived --help\".\n", errs)
 		})

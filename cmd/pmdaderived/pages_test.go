@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"pmdaderived/internal/commandline"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -22,7 +24,7 @@ func TestRecipes(t *testing.T) {
 	require.Greater(t, strings.Count(text, " = "), 13)
 	s.file("recipes", text)
 	out, errs, exit := s.run("check", filepath.Join(s.dir, "pmdaderived"))
-	assert.Equal(t, ExitOK, exit)
+	assert.Equal(t, commandline.ExitOK, exit)
 	assert.NotContains(t, out, "recipes:", out)
 	assert.NotContains(t, errs, "recipes:")
 }
@@ -39,7 +41,7 @@ func TestFromPromQL(t *testing.T) {
 	}
 	s.file("rows", text)
 	out, errs, exit := s.run("check", filepath.Join(s.dir, "pmdaderived"))
-	assert.Equal(t, ExitOK, exit, out+errs)
+	assert.Equal(t, commandline.ExitOK, exit, out+errs)
 	assert.NotContains(t, out, "rows:", out)
 }
 
@@ -60,7 +62,7 @@ func TestReplayPage(t *testing.T) {
 		sessions++
 		command, want, _ := strings.Cut(command, "\n")
 		out, errs, exit := s.run(words(command)...)
-		assert.Equal(t, ExitOK, exit)
+		assert.Equal(t, commandline.ExitOK, exit)
 		assert.Equal(t, want, out+errs, command)
 	}
 	assert.Equal(t, 4, sessions)

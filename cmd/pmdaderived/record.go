@@ -15,6 +15,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/replay"
 	"pmdaderived/internal/session"
 	"pmdaderived/internal/unittest"
@@ -228,5 +229,5 @@ func (r *recorder) repeat(text []byte) int {
 	if failed := unittest.Run(r.language, Derived(r.defs), f.Tests[0]).String(); failed != "" {
 		return r.fail(fmt.Errorf("the recorded test does not pass:\n%s", failed))
 	}
-	return ExitOK
+	return commandline.ExitOK
 }

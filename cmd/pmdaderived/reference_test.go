@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/config"
+	"pmdaderived/internal/commandline"
 )
 
 // referenceTable returns the cells of a table of docs/reference.md: the rows below the header that
@@ -107,7 +108,7 @@ func TestReferenceSubCommands(t *testing.T) {
 		if refused := strings.Trim(row[4], "`"); refused != "" {
 			long := regexp.MustCompile("--[a-z-]+").FindString(row[1])
 			_, _, exit := execute(t, strings.Trim(row[0], "`"), long+"="+refused)
-			assert.Equal(t, ExitUsage, exit, "%s %s=%s", row[0], long, refused)
+			assert.Equal(t, commandline.ExitUsage, exit, "%s %s=%s", row[0], long, refused)
 		}
 	}
 	assert.ElementsMatch(t, want, documented, "list A is the program, list B is docs/reference.md")
@@ -138,7 +139,7 @@ func TestReferenceEnvironment(t *testing.T) {
 		return ""
 	}
 	usual := must(config.ReadPCPConf(getenv))(t)
-	PMCD(usual, getenv)
+	commandline.PMCD(usual, getenv)
 	_, sections := manualPage(t)
 	for _, row := range referenceTable(t, "variable", "default", "what it gives") {
 		name, value := strings.Trim(row[0], "`"), strings.Trim(row[1], "`")

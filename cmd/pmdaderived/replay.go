@@ -16,6 +16,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/identity"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/replay"
 )
@@ -30,7 +31,7 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	t.intervalOption(new(time.Duration), "`TIME` between samples (default: as recorded)")
 	t.flags.BoolVar(&r.Replace, "replace", false, "also write metrics that the archive already has")
 	t.flags.StringVar(&identities, "identities", "", "take PMIDs and instance domains from `FILE`, the state file of an agent")
-	NonFinite(t.flags, &r.NonFinite)
+	commandline.NonFinite(t.flags, &r.NonFinite)
 	t.timeOptions()
 	operands, exit, done := t.parse(args)
 	switch {
@@ -61,7 +62,7 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	defer func() { _ = p.Archive.Close() }()
 	read := t.read(t.paths)
 	if wrong := count(read.Problems, config.Error); wrong > 0 {
-		t.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), Name))
+		t.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), commandline.Name))
 	}
 	progress := t.progress(p.Window.Origin, p.Window.End)
 	if p.Every == 0 {
@@ -83,11 +84,11 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 func (t *tool) identify(r *replay.Recording, file string) (err error) {
 	own := file == ""
 	if own {
-		file = StateFile(t.conf)
+		file = commandline.StateFile(t.conf)
 	}
 	r.IDs, err = identity.View(file)
 	if own && errors.Is(err, fs.ErrNotExist) {
-		r.IDs, err = identity.Load("", Domain)
+		r.IDs, err = identity.Load("", commandline.Domain)
 	}
 	if err != nil {
 		return fmt.Errorf("identities: %w", err)
@@ -103,7 +104,7 @@ func within(name, node string) bool {
 
 // tellReplayed tells what has been written and what has not. identities is the file that they are from, if it is not that of this host's agent.
 func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err error, names []string, identities string) int {
-	exit := ExitOK
+	exit := commandline.ExitOK
 	has, rest := 0, 0
 	for _, left := range report.LeftOut {
 		switch {
@@ -113,7 +114,7 @@ func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err erro
 			rest++
 		default:
 			t.complain(fmt.Errorf("%s.%s is not written: %s", derived.Root, left.Name, left.Why))
-			exit = ExitFailure
+			exit = commandline.ExitFailure
 		}
 	}
 	if has > 0 {

@@ -20,6 +20,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/internal/agent"
 	"pmdaderived/internal/agent/mmv"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
 )
@@ -36,28 +37,28 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		if err := o.usage(stdout); err != nil {
-			return ExitFailure
+			return commandline.ExitFailure
 		}
-		return ExitOK
+		return commandline.ExitOK
 	case err != nil:
-		fmt.Fprintf(stderr, "%s: %v\nTry \"%s --help\".\n", Name, err, Name)
-		return ExitUsage
+		fmt.Fprintf(stderr, "%s: %v\nTry \"%s --help\".\n", commandline.Name, err, commandline.Name)
+		return commandline.ExitUsage
 	case o.version:
-		fmt.Fprintf(stdout, "%s %s\n", Name, version())
-		return ExitOK
+		fmt.Fprintf(stdout, "%s %s\n", commandline.Name, version())
+		return commandline.ExitOK
 	}
 	if confErr != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", Name, confErr)
+		fmt.Fprintf(stderr, "%s: %v\n", commandline.Name, confErr)
 	}
 	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
 		fmt.Fprintf(stderr, "%s is started by pmcd, which talks to it over a pipe on standard input and output.\n"+
-			"See %s --help, and the script Install.\n", Name, Name)
-		return ExitUsage
+			"See %s --help, and the script Install.\n", commandline.Name, commandline.Name)
+		return commandline.ExitUsage
 	}
 	if err := daemon(ctx, o); err != nil {
-		return ExitFailure
+		return commandline.ExitFailure
 	}
-	return ExitOK
+	return commandline.ExitOK
 }
 
 // daemon is the agent's life, in the order that matters: no rights before anything is opened, the
@@ -117,7 +118,7 @@ func daemon(ctx context.Context, o *options) error {
 // prepare opens the log, reads configuration and state, and makes the agent, with what runs beside its request loop. It
 // may wait for a disk. An error has been logged.
 func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Agent, beside []func(context.Context), err error) {
-	if err := pmda.OpenLog(o.standard.LogFile, Name, time.Now()); err != nil {
+	if err := pmda.OpenLog(o.standard.LogFile, commandline.Name, time.Now()); err != nil {
 		log.WithError(err).Warn("no log file, logging to standard error")
 	}
 	log.WithFields(logrus.Fields{
@@ -134,7 +135,7 @@ func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Age
 	settings.Domain, settings.Version, settings.Log = o.standard.Domain, version(), log
 	settings.Load = files.load
 	settings.Dial = func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
-		return Dial(ctx, o.pmcd, opts...)
+		return commandline.Dial(ctx, o.pmcd, opts...)
 	}
 	settings.Debug = func(on bool) {
 		log.SetLevel(o.logLevel)

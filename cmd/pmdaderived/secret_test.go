@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/pdu"
 )
 
@@ -62,7 +63,7 @@ func TestSecretTextsAreNotShown(t *testing.T) {
 	assert.Contains(t, told, secret+":4: "+served.HiddenProblem)
 	assert.Contains(t, told, "derived.ok + derived.wrong", "others are shown")
 	require.NoError(t, p.to.Close())
-	assert.Equal(t, ExitOK, p.end(), p.log())
+	assert.Equal(t, commandline.ExitOK, p.end(), p.log())
 	state := readFile(t, filepath.Join(dir, "state"))
 	for what, shown := range map[string]string{"metrics": told, "log": p.log(), "state": string(state)} {
 		assert.NotContains(t, shown, confidential, what)
@@ -71,7 +72,7 @@ func TestSecretTextsAreNotShown(t *testing.T) {
 
 	// Who may read it is told.
 	var said bytes.Buffer
-	assert.NotEqual(t, ExitOK, run(t.Context(), []string{"check", secret}, os.Getenv, nil, &said, &said))
+	assert.NotEqual(t, commandline.ExitOK, run(t.Context(), []string{"check", secret}, os.Getenv, nil, &said, &said))
 	assert.Contains(t, said.String(), confidential+"4")
 }
 
@@ -84,7 +85,7 @@ func TestNamesOfFilesAreOneLine(t *testing.T) {
 	p.handshake()
 	told := p.told("derived.control.definition.error", "derived.control.definition.expression", "derived.control.file.error")
 	require.NoError(t, p.to.Close())
-	assert.Equal(t, ExitOK, p.end(), p.log())
+	assert.Equal(t, commandline.ExitOK, p.end(), p.log())
 	assert.NotContains(t, told, "\x1b")
 	assert.NotContains(t, told, "\nlevel=")
 	assert.Contains(t, told, `odd\nlevel=error msg=forged \x1b[2J\xff:1:`)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"pmdaderived/internal/commandline"
+
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -63,7 +65,7 @@ func (s *site) session(text string) string {
 		for line := range strings.Lines(errs) {
 			b.WriteString("! " + line)
 		}
-		if exit != ExitOK {
+		if exit != commandline.ExitOK {
 			fmt.Fprintf(&b, "exit status %d\n", exit)
 		}
 	}

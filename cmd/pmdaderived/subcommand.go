@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pmdaderived/config"
+	"pmdaderived/internal/commandline"
 )
 
 // tool is a run of a sub-command. Sub-commands are for people: what was asked for goes to stdout, what
@@ -77,7 +78,7 @@ func (p Program) Run(ctx context.Context, args []string) (status int, known bool
 		conf, err := config.ReadPCPConf(p.Getenv)
 		t := &tool{
 			subCommand: c, conf: conf, usage: p.Usage, stdin: p.Stdin, stderr: p.Stderr,
-			flags: NewFlags(), pmcd: PMCD(conf, p.Getenv),
+			flags: commandline.NewFlags(), pmcd: commandline.PMCD(conf, p.Getenv),
 		}
 		if err != nil {
 			t.complain(err)
@@ -85,9 +86,9 @@ func (p Program) Run(ctx context.Context, args []string) (status int, known bool
 		out := &checkedWriter{w: p.Stdout}
 		t.stdout = out
 		status = c.run(ctx, t, args[1:])
-		if out.err != nil && status == ExitOK {
+		if out.err != nil && status == commandline.ExitOK {
 			t.complain(out.err)
-			status = ExitFailure
+			status = commandline.ExitFailure
 		}
 		return status, true
 	}
@@ -102,14 +103,14 @@ func runHelp(ctx context.Context, t *tool, args []string) int {
 		return exit
 	case len(args) == 0:
 		_ = t.usage(t.stdout) // a checkedWriter
-		return ExitOK
+		return commandline.ExitOK
 	case len(args) > 1:
 		return t.misused(fmt.Errorf("unexpected argument %q", args[1]))
 	}
 	for _, c := range subCommands() {
 		if c.Name == args[0] {
 			of := *t
-			of.subCommand, of.flags = c, NewFlags()
+			of.subCommand, of.flags = c, commandline.NewFlags()
 			return c.run(ctx, &of, []string{"--help"})
 		}
 	}
@@ -141,39 +142,41 @@ func (c *checkedWriter) Write(p []byte) (int, error) {
 // parse reads the command line of a sub-command, whose options are in t.flags. done says that there is nothing else to do.
 func (t *tool) parse(args []string) (rest []string, exit int, done bool) {
 	t.flags.BoolFuncP("help", "?", "show this usage message and exit", func(string) error { return pflag.ErrHelp })
-	rest, err := Parse(t.flags, args)
+	rest, err := commandline.Parse(t.flags, args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		call := strings.TrimSpace(Name + " " + t.Name + " [options] " + t.Operands)
-		_ = Usage(t.stdout, t.flags, call+"\n\n"+strings.ToUpper(t.Help[:1])+t.Help[1:]+".\n") // a checkedWriter
-		return nil, ExitOK, true
+		call := strings.TrimSpace(commandline.Name + " " + t.Name + " [options] " + t.Operands)
+		_ = commandline.Usage(t.stdout, t.flags, call+"\n\n"+strings.ToUpper(t.Help[:1])+t.Help[1:]+".\n") // a checkedWriter
+		return nil, commandline.ExitOK, true
 	case err != nil:
 		return nil, t.misused(err), true
 	}
 	if err := t.archive.misfits(t.pmcdGiven); err != nil {
 		return nil, t.misused(err), true
 	}
-	return rest, ExitOK, false
+	return rest, commandline.ExitOK, false
 }
 
 // misused tells about a command line that makes no sense.
 func (t *tool) misused(err error) int {
-	fmt.Fprintf(t.stderr, "%s %s: %v\nTry \"%s %s --help\".\n", Name, t.Name, err, Name, t.Name)
-	return ExitUsage
+	fmt.Fprintf(t.stderr, "%s %s: %v\nTry \"%s %s --help\".\n", commandline.Name, t.Name, err, commandline.Name, t.Name)
+	return commandline.ExitUsage
 }
 
-func (t *tool) complain(err error) { fmt.Fprintf(t.stderr, "%s %s: %v\n", Name, t.Name, err) }
+func (t *tool) complain(err error) {
+	fmt.Fprintf(t.stderr, "%s %s: %v\n", commandline.Name, t.Name, err)
+}
 
 func (t *tool) fail(err error) int {
 	if window, ok := errors.AsType[WindowError](err); ok {
 		return t.misused(window)
 	}
 	t.complain(err)
-	return ExitFailure
+	return commandline.ExitFailure
 }
 
 func (t *tool) pathsOption() {
-	t.flags.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons", PathList(&t.paths))
+	t.flags.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons", commandline.PathList(&t.paths))
 }
 
 // read reads definitions.
@@ -184,7 +187,7 @@ func (t *tool) read(paths []string) Parsed {
 func (t *tool) pmcdOption() {
 	t.flags.Func("pmcd", "contact the pmcd at the address `SPEC`", func(arg string) error {
 		t.pmcdGiven = true
-		return Address(&t.pmcd)(arg)
+		return commandline.Address(&t.pmcd)(arg)
 	})
 }
 

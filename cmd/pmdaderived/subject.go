@@ -9,6 +9,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/session"
 )
 
@@ -79,7 +80,7 @@ func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
 		}
 	}
 	if wrong {
-		return nil, ExitFailure
+		return nil, commandline.ExitFailure
 	}
 	var err error
 	if a.collector, err = t.connect(ctx); err != nil {
@@ -89,7 +90,7 @@ func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
 		a.collector.Close()
 		return nil, t.fail(err)
 	}
-	return a, ExitOK
+	return a, commandline.ExitOK
 }
 
 // metric is what a subject is bound to, nil if it could not be read.

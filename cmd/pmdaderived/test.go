@@ -16,6 +16,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/unittest"
 )
@@ -265,26 +266,26 @@ func (r *testRun) tell(result unittest.Result) {
 
 // finish reports on the whole run.
 func (r *testRun) finish() int {
-	exit := ExitOK
+	exit := commandline.ExitOK
 	if r.coverage && !r.cover() {
-		exit = ExitFailure
+		exit = commandline.ExitFailure
 	}
 	fmt.Fprintf(r.stderr, "%s, %d failed\n", plural.Of(r.passed+r.failed, "test"), r.failed)
 	if r.failed > 0 || r.mistaken {
-		exit = ExitFailure
+		exit = commandline.ExitFailure
 	}
 	if r.wanted != nil && r.passed+r.failed == 0 && !r.broken {
 		r.complain(fmt.Errorf("no test has a title that matches %q", r.wanted))
-		exit = ExitFailure
+		exit = commandline.ExitFailure
 	}
 	if r.junit != "" {
 		if err := r.writeJUnit(); err != nil {
 			r.complain(err)
-			exit = ExitFailure
+			exit = commandline.ExitFailure
 		}
 	}
 	if r.broken {
-		return ExitUsage
+		return commandline.ExitUsage
 	}
 	return exit
 }

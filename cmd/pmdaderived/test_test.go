@@ -3,6 +3,8 @@ package main
 import (
 	"testing"
 
+	"pmdaderived/internal/commandline"
+
 	"github.com/stretchr/testify/assert"
 )
 
@@ -14,7 +16,7 @@ func TestTestReport(t *testing.T) {
 	writeFile(t, "y.test", "nonsense\n")
 	s := &site{t: t, dir: t.TempDir()}
 	_, _, exit := s.run("test", "--junit", "report.xml", ".")
-	assert.Equal(t, ExitUsage, exit)
+	assert.Equal(t, commandline.ExitUsage, exit)
 	text := readFile(t, "report.xml")
 	assert.Contains(t, string(text), `<testsuites tests="3" failures="1" errors="1">`)
 	assert.Contains(t, string(text), `<failure message="expect x">`)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"pmdaderived/internal/commandline"
+
 	"github.com/stretchr/testify/assert"
 )
 
@@ -27,7 +29,7 @@ func TestTestingPage(t *testing.T) {
 			command, want, _ := strings.Cut(command, "\n")
 			out, errs, exit := s.run(words(command)...)
 			assert.Equal(t, want, out+errs)
-			assert.Equal(t, strings.Contains(want, "FAIL"), exit == ExitFailure)
+			assert.Equal(t, strings.Contains(want, "FAIL"), exit == commandline.ExitFailure)
 			continue
 		}
 		if name := named.FindStringSubmatch(match[1]); name != nil {
