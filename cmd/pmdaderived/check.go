@@ -17,6 +17,7 @@ import (
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/lint"
 	"pmdaderived/internal/plural"
 )
@@ -111,8 +112,8 @@ func understands(version string) syntax.Support {
 // continued tells of expressions on several lines, which PCP 6.0 does not join.
 func (c *checked) continued() (found []*config.Problem) {
 	for _, d := range c.Definitions {
-		last := ProblemAt(d, len(d.Expr)-1)
-		if c.tolerated(d.Pos.File) >= syntax.PCP63 || last.Pos.Line == ProblemAt(d, 0).Pos.Line {
+		last := definitions.ProblemAt(d, len(d.Expr)-1)
+		if c.tolerated(d.Pos.File) >= syntax.PCP63 || last.Pos.Line == definitions.ProblemAt(d, 0).Pos.Line {
 			continue
 		}
 		last.Severity, last.Code = config.Warning, string(lint.NotPortable)
@@ -138,17 +139,17 @@ func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Pro
 	waiting := map[string][]served.Definition{}
 	for _, f := range served.Check(c.All, agent.OwnMetrics(commandline.Domain), o.Catalog, c.Language, agent.MaxOperands) {
 		d := byName[f.Definition.Name]
-		p := ProblemOf(d, f)
+		p := definitions.ProblemOf(d, f)
 		file := p.Pos.File
-		absent := CodeOf(p) == CodeUnknown
+		absent := definitions.CodeOf(p) == definitions.CodeUnknown
 		switch {
 		case absent && c.lenient(file) && !all:
-			if !slices.Contains(d.Ignored, CodeUnknown) {
+			if !slices.Contains(d.Ignored, definitions.CodeUnknown) {
 				waiting[file] = append(waiting[file], f.Definition)
 			}
 			continue
 		case absent && c.lenient(file):
-			p.Severity, p.Code = config.Note, CodeUnknown
+			p.Severity, p.Code = config.Note, definitions.CodeUnknown
 		}
 		found = append(found, p)
 		if h != nil && absent {
@@ -158,9 +159,9 @@ func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Pro
 		}
 	}
 	for file, defs := range waiting {
-		found = append(found, waitingProblem(file, defs, MissingMetrics(WithUsed(c.ByName(), defs...), catalog)))
+		found = append(found, waitingProblem(file, defs, definitions.MissingMetrics(definitions.WithUsed(c.ByName(), defs...), catalog)))
 	}
-	for _, w := range lint.Check(Derived(c.All), o) {
+	for _, w := range lint.Check(definitions.Derived(c.All), o) {
 		if p := c.warning(w, byName, all); p != nil {
 			found = append(found, p)
 		}
@@ -187,7 +188,7 @@ func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Pro
 
 // warning is a warning with its place and severity; nil if it is none about files that the site has not written.
 func (c *checked) warning(w lint.Warning, byName map[string]*config.Definition, all bool) *config.Problem {
-	p := ProblemAt(byName[w.Definition.Name], w.Offset)
+	p := definitions.ProblemAt(byName[w.Definition.Name], w.Offset)
 	p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
 	lenient := c.lenient(p.Pos.File)
 	switch w.Code {
@@ -243,7 +244,7 @@ func (t *tool) printProblems(problems []*config.Problem, promoted map[*config.Pr
 		for _, p := range rest[:printed] {
 			shown := *p
 			if p.Severity != config.Error || promoted[p] {
-				shown.Msg = p.Severity.String() + ": " + p.Msg + " [" + CodeOf(p) + "]"
+				shown.Msg = p.Severity.String() + ": " + p.Msg + " [" + definitions.CodeOf(p) + "]"
 			}
 			fmt.Fprintln(t.stdout, shown.Error())
 		}
@@ -272,7 +273,7 @@ func (t *tool) printJSON(problems []*config.Problem) {
 	list := make([]reported, len(problems))
 	for i, p := range problems {
 		list[i] = reported{
-			File: p.Pos.File, Line: p.Pos.Line, Column: p.Pos.Column, Severity: p.Severity, Code: CodeOf(p),
+			File: p.Pos.File, Line: p.Pos.Line, Column: p.Pos.Column, Severity: p.Severity, Code: definitions.CodeOf(p),
 			Message: p.Msg, Definition: p.Name, Excerpt: p.Line, Caret: p.Caret,
 		}
 	}

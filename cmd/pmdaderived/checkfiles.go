@@ -12,11 +12,12 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/definitions"
 )
 
 // checked is what check looks at: definitions of the files that it is asked about, among those that the agent reads.
 type checked struct {
-	Parsed
+	definitions.Parsed
 	files    map[string]bool      // those that it is asked about, and directories that could not be read; nil: all
 	direct   map[string]bool      // files that operands name themselves, by their real paths
 	drafts   map[string]bool      // files asked about that the agent does not read
@@ -46,13 +47,13 @@ func (t *tool) readChecked(operands []string, offline bool) checked {
 		return name
 	}
 	if len(operands) == 0 {
-		c.Parsed = Reader{Paths: t.paths, Conf: t.conf, Called: called}.Read()
+		c.Parsed = definitions.Reader{Paths: t.paths, Conf: t.conf, Called: called}.Read()
 	} else {
 		outside, alone := c.sort(operands, around, names, t.spooled)
 		if alone && offline {
 			around = nil // the outcome is to be the same on every host
 		}
-		c.Parsed = Reader{Paths: slices.Concat(around, outside), Conf: t.conf, Called: called}.Read()
+		c.Parsed = definitions.Reader{Paths: slices.Concat(around, outside), Conf: t.conf, Called: called}.Read()
 		if alone {
 			c.dropUnused()
 		}
@@ -173,7 +174,7 @@ func absolute(path string) string {
 func (c *checked) dropUnused() {
 	asked := slices.DeleteFunc(slices.Clone(c.All), func(d served.Definition) bool { return !c.files[d.File] })
 	used := map[string]bool{}
-	for _, d := range WithUsed(c.ByName(), asked...) {
+	for _, d := range definitions.WithUsed(c.ByName(), asked...) {
 		used[d.Name] = true
 	}
 	c.All = slices.DeleteFunc(c.All, func(d served.Definition) bool { return !used[d.Name] })
@@ -202,7 +203,7 @@ func (c *checked) lenient(file string) bool { return c.shipped[file] && !c.direc
 func (c *checked) size() int {
 	n := 0
 	for _, p := range c.Problems {
-		if p.Severity == config.Error && CodeOf(p) == CodeSyntax && c.asked(p) {
+		if p.Severity == config.Error && definitions.CodeOf(p) == definitions.CodeSyntax && c.asked(p) {
 			n++
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
@@ -159,7 +160,7 @@ const shownGroups = 20
 
 // showGroups prints the groups that a metric has now.
 func (t *tool) showGroups(ctx context.Context, a *asked, s subject, m *derived.Metric) error {
-	defs := WithUsed(a.named, s.def)
+	defs := definitions.WithUsed(a.named, s.def)
 	var names, clauses []string
 	for l := range m.Lines {
 		call, ok := l.Expr.(*syntax.Call)

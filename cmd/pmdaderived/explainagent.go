@@ -10,6 +10,7 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/plural"
 )
 
@@ -102,8 +103,8 @@ func (r report) row(row Row, subject subject) {
 // operands prints which metrics a definition uses, directly or not, with how many values they have now, and where in
 // its expression values come to an end.
 func (r report) operands(ctx context.Context, a *asked, subject subject) error {
-	defs := WithUsed(a.named, subject.def)
-	names := ForeignMetrics(defs)
+	defs := definitions.WithUsed(a.named, subject.def)
+	names := definitions.ForeignMetrics(defs)
 	all, err := r.collector.Values(ctx, names...)
 	if err != nil {
 		return err

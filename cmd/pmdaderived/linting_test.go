@@ -16,6 +16,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/lint"
 	"pmdaderived/pdu"
 )
@@ -155,12 +156,12 @@ func TestCheckPortable(t *testing.T) {
 func TestCodes(t *testing.T) {
 	s := newSite(t)
 	for _, row := range []struct{ code, text string }{
-		{CodeSyntax, "a = 1 +\n"},
-		{CodeSemantics, "a = 1 + kernel.uname.nodename\n"},
-		{CodeUnknown, "a = no.such.metric\n"},
-		{CodeUnknown, "b = no.such.metric\na = b\n"},
-		{CodeName, "a.b = 1\na = 2\n"},
-		{CodeLine, "a\n"},
+		{definitions.CodeSyntax, "a = 1 +\n"},
+		{definitions.CodeSemantics, "a = 1 + kernel.uname.nodename\n"},
+		{definitions.CodeUnknown, "a = no.such.metric\n"},
+		{definitions.CodeUnknown, "b = no.such.metric\na = b\n"},
+		{definitions.CodeName, "a.b = 1\na = 2\n"},
+		{definitions.CodeLine, "a\n"},
 		{"continued-comment", "# a \\\nb\n"},
 		{"control-option", "#control a=b\n"},
 		{"control-line", "#control a\n"},
@@ -177,7 +178,7 @@ func TestCodes(t *testing.T) {
 			assert.Contains(t, out, `"code": "`+row.code+`"`)
 		})
 	}
-	assert.Equal(t, CodeUnavailable, CodeOf(&config.Problem{Err: unavailable(t)}))
+	assert.Equal(t, definitions.CodeUnavailable, definitions.CodeOf(&config.Problem{Err: unavailable(t)}))
 }
 
 // unavailable is the error of a definition whose operand is there and cannot be described.

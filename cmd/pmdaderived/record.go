@@ -16,6 +16,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/replay"
 	"pmdaderived/internal/session"
 	"pmdaderived/internal/unittest"
@@ -86,7 +87,7 @@ func quoted(words []string) []string {
 // run takes the samples.
 func (r *recorder) run(ctx context.Context, c *Collector) error {
 	all := slices.Clone(r.defs)
-	for _, name := range ForeignMetrics(r.defs) {
+	for _, name := range definitions.ForeignMetrics(r.defs) {
 		d, err := derived.Parse("("+name+")", name) // what the metric has
 		if err != nil {
 			return err
@@ -144,8 +145,8 @@ func (r *recorder) valued() bool {
 
 // prepare makes an entry for each metric and definition.
 func (r *recorder) prepare() {
-	absent := MissingMetrics(r.defs, r.session.Catalog())
-	for _, name := range ForeignMetrics(r.defs) {
+	absent := definitions.MissingMetrics(r.defs, r.session.Catalog())
+	for _, name := range definitions.ForeignMetrics(r.defs) {
 		if slices.Contains(absent, name) {
 			continue
 		}
@@ -226,7 +227,7 @@ func (r *recorder) repeat(text []byte) int {
 	if len(problems) > 0 {
 		return r.fail(problems[0])
 	}
-	if failed := unittest.Run(r.language, Derived(r.defs), f.Tests[0]).String(); failed != "" {
+	if failed := unittest.Run(r.language, definitions.Derived(r.defs), f.Tests[0]).String(); failed != "" {
 		return r.fail(fmt.Errorf("the recorded test does not pass:\n%s", failed))
 	}
 	return commandline.ExitOK

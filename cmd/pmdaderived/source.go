@@ -9,6 +9,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/definitions"
 )
 
 // source reads the definitions for the agent, again and again. It belongs to the agent, which never
@@ -32,7 +33,7 @@ func newSource(o *options, log logrus.FieldLogger) *source {
 // load returns what the files say now, or once more what they said before while they are being written.
 // Problems are logged when they are new.
 func (s *source) load() served.Config {
-	r := Reader{Paths: s.options.paths, Conf: s.options.conf, Before: s.last.Definitions, Called: config.Printable}.Read()
+	r := definitions.Reader{Paths: s.options.paths, Conf: s.options.conf, Before: s.last.Definitions, Called: config.Printable}.Read()
 	if !s.watcher.Took(&r.Loaded) {
 		return s.last
 	}
@@ -75,7 +76,7 @@ func quotes(err error) bool {
 }
 
 // files says what became of each file.
-func files(r *Parsed) []served.File {
+func files(r *definitions.Parsed) []served.File {
 	files := make([]served.File, 0, len(r.Sources))
 	at := make(map[string]int, len(r.Sources))
 	for _, s := range r.Sources {

@@ -12,6 +12,7 @@ import (
 
 	"pmdaderived/config"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/definitions"
 )
 
 // tool is a run of a sub-command. Sub-commands are for people: what was asked for goes to stdout, what
@@ -180,8 +181,8 @@ func (t *tool) pathsOption() {
 }
 
 // read reads definitions.
-func (t *tool) read(paths []string) Parsed {
-	return Reader{Paths: paths, Conf: t.conf}.Read()
+func (t *tool) read(paths []string) definitions.Parsed {
+	return definitions.Reader{Paths: paths, Conf: t.conf}.Read()
 }
 
 func (t *tool) pmcdOption() {

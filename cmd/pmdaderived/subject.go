@@ -10,6 +10,7 @@ import (
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/session"
 )
 
@@ -86,7 +87,7 @@ func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
 	if a.collector, err = t.connect(ctx); err != nil {
 		return nil, t.fail(err)
 	}
-	if a.Session, err = session.New(ctx, a.collector.Metrics, WithUsed(a.named, defs...), a.language); err != nil {
+	if a.Session, err = session.New(ctx, a.collector.Metrics, definitions.WithUsed(a.named, defs...), a.language); err != nil {
 		a.collector.Close()
 		return nil, t.fail(err)
 	}
@@ -126,7 +127,7 @@ func (t *tool) showHint(fault error) {
 // showBroken tells why a subject cannot be computed.
 func (t *tool) showBroken(s subject, fault *derived.Error) {
 	if s.source != nil {
-		fmt.Fprintln(t.stderr, ProblemOf(s.source, served.Fault{
+		fmt.Fprintln(t.stderr, definitions.ProblemOf(s.source, served.Fault{
 			Definition: s.def, Offset: fault.Offset(), Message: fault.Error(), Err: fault,
 		}))
 		return
@@ -143,7 +144,7 @@ func (e *nameless) Offset() int   { return e.fault.Offset() }
 
 // showSimilar tells which metrics may be meant where a subject uses some that there are not, or where its definition may be.
 func (t *tool) showSimilar(ctx context.Context, a *asked, s subject) {
-	for _, name := range MissingMetrics(WithUsed(a.named, s.def), a.Catalog()) {
+	for _, name := range definitions.MissingMetrics(definitions.WithUsed(a.named, s.def), a.Catalog()) {
 		if meant := a.collector.Similar(ctx, name); meant != "" {
 			t.complain(fmt.Errorf("%s does not exist %s; did you mean %s?", name, a.collector.Where(), meant))
 		} else if name == s.given && s.meant == nil {

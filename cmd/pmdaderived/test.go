@@ -17,6 +17,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/served"
 	"pmdaderived/internal/commandline"
+	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/unittest"
 )
@@ -164,7 +165,7 @@ func (r *testRun) file(path string) {
 		return
 	}
 	byName := read.InFiles()
-	defs := Derived(read.All)
+	defs := definitions.Derived(read.All)
 	suite := unittest.Suite{File: path}
 	for _, test := range f.Tests {
 		if r.wanted != nil && !r.wanted.MatchString(test.Name) {
@@ -187,7 +188,7 @@ func (r *testRun) file(path string) {
 
 // definitions reads the definitions that a file is to test, by default those of the file of the same name with
 // another ending. Mistakes in them make the run fail; the others are tested.
-func (r *testRun) definitions(f *unittest.File) (Parsed, bool) {
+func (r *testRun) definitions(f *unittest.File) (definitions.Parsed, bool) {
 	names := f.Definitions
 	if names == nil {
 		names = []string{strings.TrimSuffix(filepath.Base(f.Path), unittest.Extension) + ".conf"}
@@ -200,7 +201,7 @@ func (r *testRun) definitions(f *unittest.File) (Parsed, bool) {
 		}
 		if _, err := os.Stat(paths[i]); err != nil {
 			r.unusable(f.Path, fmt.Errorf("%s: definitions to test: %w", f.Path, err))
-			return Parsed{}, false
+			return definitions.Parsed{}, false
 		}
 	}
 	read := r.read(paths)
@@ -228,7 +229,7 @@ func (r *testRun) tellOnce(p *config.Problem) {
 }
 
 // explain adds to failures what is known of definitions that cannot be used: their place and the line.
-func explain(result *unittest.Result, r *Parsed) {
+func explain(result *unittest.Result, r *definitions.Parsed) {
 	for i := range result.Failures {
 		f := &result.Failures[i]
 		name := derived.ShortName(f.Metric)
@@ -243,7 +244,7 @@ func explain(result *unittest.Result, r *Parsed) {
 			continue
 		}
 		at := slices.IndexFunc(r.Definitions, func(d *config.Definition) bool { return d.Name == name })
-		f.Err = ProblemOf(r.Definitions[at], served.Fault{Offset: fault.Offset(), Message: fault.Error(), Err: fault})
+		f.Err = definitions.ProblemOf(r.Definitions[at], served.Fault{Offset: fault.Offset(), Message: fault.Error(), Err: fault})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/internal/agent/identity"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/lint"
 	"pmdaderived/internal/plural"
 )
@@ -26,19 +27,19 @@ const (
 // fileCodes are those of warnings and notes about files, which package config gives.
 func fileCodes() []string {
 	return []string{
-		codeReplaced, "replaced-text", "extra-text", "invalid-text", "continued-comment", "control-line", CodeControlOption,
+		codeReplaced, "replaced-text", "extra-text", "invalid-text", "continued-comment", "control-line", definitions.CodeControlOption,
 		"ignored-nothing", codeNoCode, "more-problems", "group-writable", "linked-directory", "not-regular", "unread",
 	}
 }
 
 // unboundCodes are those of errors that say more about this host than about the definition: it is served where there are the
 // metrics that it uses.
-func unboundCodes() []string { return []string{CodeUnknown, CodeUnavailable} }
+func unboundCodes() []string { return []string{definitions.CodeUnknown, definitions.CodeUnavailable} }
 
 // warningCodes are all codes of warnings and notes, and of errors of which another host may have none: what can be
 // silenced, or made an error.
 func warningCodes() []string {
-	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, CodeUnclosed, CodeNoFunction, CodeHint})
+	codes := slices.Concat(fileCodes(), unboundCodes(), []string{codeNeverServed, codeOperandGone, codeWaiting, definitions.CodeUnclosed, definitions.CodeNoFunction, definitions.CodeHint})
 	for _, c := range lint.Codes() {
 		codes = append(codes, string(c))
 	}
@@ -71,7 +72,7 @@ func (t *treatment) apply(problems []*config.Problem, defs map[string]*config.De
 	var kept []*config.Problem
 	t.promoted = map[*config.Problem]bool{}
 	for _, p := range problems {
-		code := CodeOf(p)
+		code := definitions.CodeOf(p)
 		fixed := p.Severity == config.Error && !slices.Contains(unboundCodes(), code)
 		d := defs[p.Name]
 		if !fixed && (slices.Contains(t.ignored, code) || d != nil && slices.Contains(d.Ignored, code)) {
@@ -95,7 +96,7 @@ func unknownCodes(defs []*config.Definition) []*config.Problem {
 	for _, d := range defs {
 		for _, code := range d.Ignored {
 			if !slices.Contains(known, code) {
-				p := ProblemAt(d, -1)
+				p := definitions.ProblemAt(d, -1)
 				p.Severity, p.Code, p.Msg = config.Warning, codeNoCode, fmt.Sprintf("the comment above ignores %q, which is not a valid code", code)
 				found = append(found, p)
 			}
