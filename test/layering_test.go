@@ -118,8 +118,12 @@ var layers = map[string]layer{
 	"config":                 {ours: "internal/blank internal/regular internal/wait pdu", modules: logging + " " + watching},
 	"internal/commandline":   {ours: "config internal/timewindow pmda/pmapi", modules: parsing, never: pure},
 	"internal/definitions":   {ours: "config derived derived/syntax internal/agent/operand internal/agent/served pdu pmda", never: pure},
+	"internal/collector": {
+		ours:  "derived derived/syntax internal/agent/served internal/commandline internal/plural internal/replay internal/session internal/timewindow pdu pmda/pmapi pmda/pmapi/archive",
+		never: "os os/exec os/signal net/http log log/slog",
+	},
 	"cmd/pmdaderived": {
-		ours:    "config derived internal/commandline internal/definitions internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served internal/lint internal/replay internal/session derived/syntax internal/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive internal/timewindow",
+		ours:    "config derived internal/collector internal/commandline internal/definitions internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served internal/lint internal/replay internal/session derived/syntax internal/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive internal/timewindow",
 		modules: logging + " " + parsing + " " + unixCalls,
 	},
 

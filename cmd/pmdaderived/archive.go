@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pmdaderived/derived"
+	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/plural"
 	"pmdaderived/internal/replay"
@@ -18,7 +19,7 @@ import (
 
 // archiveOptions is what a command line says of an archive.
 type archiveOptions struct {
-	Selection
+	collector.Selection
 	only string // the first option that is only for archives
 }
 
@@ -79,7 +80,7 @@ func (o *archiveOptions) misfits(pmcdGiven bool) error {
 }
 
 // play opens the archive that the command line names, and tells what is wrong with it.
-func (t *tool) play() (*Archive, error) {
+func (t *tool) play() (*collector.Archive, error) {
 	p, err := t.archive.Open()
 	if err != nil {
 		return nil, err
@@ -94,19 +95,19 @@ func (t *tool) play() (*Archive, error) {
 }
 
 // connect opens the archive that the command line names, or connects to the pmcd, or to this host's.
-func (t *tool) connect(ctx context.Context) (*Collector, error) {
+func (t *tool) connect(ctx context.Context) (*collector.Collector, error) {
 	if len(t.archive.Paths) == 0 {
-		return Connect(ctx, t.pmcd)
+		return collector.Connect(ctx, t.pmcd)
 	}
 	p, err := t.play()
 	if err != nil {
 		return nil, err
 	}
-	return FromArchive(p), nil
+	return collector.FromArchive(p), nil
 }
 
 // playerOptions are those of a player that takes the samples that are asked for, and tells what it cannot read, and on a terminal how far it is.
-func (t *tool) playerOptions(p *Archive, progress *progress) replay.Options {
+func (t *tool) playerOptions(p *collector.Archive, progress *progress) replay.Options {
 	return replay.Options{
 		Start: p.Window.Origin, End: p.Window.End, Every: p.Every,
 		Read:    progress.read,

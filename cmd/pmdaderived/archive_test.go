@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"pmdaderived/internal/commandline"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/commandline"
 )
 
 // A terminal is shown how far an archive has been read, in all passes.

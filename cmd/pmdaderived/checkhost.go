@@ -6,6 +6,7 @@ import (
 
 	"pmdaderived/internal/agent/identity"
 	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
@@ -14,7 +15,7 @@ import (
 // host is what a pmcd has said about definitions, and can still be asked, also as a [lint.Host]. What pmcd does not tell is
 // not known.
 type host struct {
-	*Collector
+	*collector.Collector
 	ctx        context.Context //nolint:containedctx // of one run of check
 	catalog    *operand.Catalog
 	remembered map[string]identity.Remembered // by the agent of this host; nil: not known

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"pmdaderived/derived"
+	"pmdaderived/internal/collector"
 	"pmdaderived/internal/replay"
 	"pmdaderived/internal/session"
 	"pmdaderived/pdu"
@@ -28,7 +29,7 @@ const (
 const absent = "N/A"
 
 // overArchive prints a line for each sample of an archive; samples is how many at most, 0: all.
-func (e *evaluation) overArchive(ctx context.Context, p *Archive, samples int, form string) error {
+func (e *evaluation) overArchive(ctx context.Context, p *collector.Archive, samples int, form string) error {
 	rows := &rows{evaluation: e, played: p, at: map[column]int{}, had: make([]bool, len(e.shown)), code: make([]pdu.Code, len(e.shown))}
 	row := rows.text
 	switch form {
@@ -71,7 +72,7 @@ func (e *evaluation) overArchive(ctx context.Context, p *Archive, samples int, f
 // rows prints samples, a line each.
 type rows struct {
 	*evaluation
-	played  *Archive
+	played  *collector.Archive
 	columns []column
 	at      map[column]int
 	widths  []int // nil: there is no head for the columns yet

@@ -10,12 +10,13 @@ import (
 
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/collector"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/plural"
 )
 
 // row is what the agent says of a subject, nil if it does not have it.
-func (s subject) row(v *AgentView) Row {
+func (s subject) row(v *collector.AgentView) collector.Row {
 	if v == nil {
 		return nil
 	}
@@ -25,7 +26,7 @@ func (s subject) row(v *AgentView) Row {
 // report prints what a pmcd tells, in lines with a heading each.
 type report struct {
 	w         io.Writer
-	collector *Collector
+	collector *collector.Collector
 }
 
 func (r report) line(head, text string) {
@@ -36,7 +37,7 @@ func (r report) line(head, text string) {
 }
 
 // served tells how a definition is served by the agent, and what it is that it lacks.
-func (r report) served(ctx context.Context, a *asked, view *AgentView, subject subject) error {
+func (r report) served(ctx context.Context, a *asked, view *collector.AgentView, subject subject) error {
 	if view == nil {
 		return nil
 	}
@@ -77,7 +78,7 @@ func (r report) served(ctx context.Context, a *asked, view *AgentView, subject s
 }
 
 // row prints what else the agent says of a definition.
-func (r report) row(row Row, subject subject) {
+func (r report) row(row collector.Row, subject subject) {
 	if problem := row.Text("error"); problem != "" {
 		r.line("error", problem)
 	}

@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"pmdaderived/internal/commandline"
-
 	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/internal/commandline"
 )
 
 // A test that is recorded has what groups are made from, and can be repeated.

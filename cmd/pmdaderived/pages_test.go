@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"pmdaderived/internal/commandline"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/commandline"
 )
 
 // The definitions of the recipes are what a site may have: there is nothing to say of any of them, and each has what it needs.

@@ -15,6 +15,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/derived"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/replay"
@@ -85,7 +86,7 @@ func quoted(words []string) []string {
 }
 
 // run takes the samples.
-func (r *recorder) run(ctx context.Context, c *Collector) error {
+func (r *recorder) run(ctx context.Context, c *collector.Collector) error {
 	all := slices.Clone(r.defs)
 	for _, name := range definitions.ForeignMetrics(r.defs) {
 		d, err := derived.Parse("("+name+")", name) // what the metric has
@@ -115,7 +116,7 @@ func (r *recorder) run(ctx context.Context, c *Collector) error {
 }
 
 // play takes the samples of an archive.
-func (r *recorder) play(ctx context.Context, p *Archive) error {
+func (r *recorder) play(ctx context.Context, p *collector.Archive) error {
 	progress := r.progress(p.Window.Origin, p.Window.End)
 	defer progress.done()
 	n := 0

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"pmdaderived/internal/commandline"
-
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/commandline"
 )
 
 // testdata/sessions has what a person sees who runs the program: archives (txtar) of files and sessions, which are taken

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pmdaderived/config"
+	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
 )
@@ -169,7 +170,7 @@ func (t *tool) complain(err error) {
 }
 
 func (t *tool) fail(err error) int {
-	if window, ok := errors.AsType[WindowError](err); ok {
+	if window, ok := errors.AsType[collector.WindowError](err); ok {
 		return t.misused(window)
 	}
 	t.complain(err)

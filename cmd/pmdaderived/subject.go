@@ -9,6 +9,7 @@ import (
 	"pmdaderived/derived"
 	"pmdaderived/derived/syntax"
 	"pmdaderived/internal/agent/served"
+	"pmdaderived/internal/collector"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/internal/definitions"
 	"pmdaderived/internal/session"
@@ -27,7 +28,7 @@ type subject struct {
 // asked are the operands of explain and eval, bound to the metrics of a pmcd.
 type asked struct {
 	*session.Session
-	collector *Collector
+	collector *collector.Collector
 	subjects  []subject
 	language  derived.Language
 	named     map[string]served.Definition // all that the files have

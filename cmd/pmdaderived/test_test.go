@@ -3,9 +3,9 @@ package main
 import (
 	"testing"
 
-	"pmdaderived/internal/commandline"
-
 	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/internal/commandline"
 )
 
 // A report is written whatever came of the tests, and a run that cannot write it fails.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"pmdaderived/internal/commandline"
-
 	"github.com/stretchr/testify/assert"
+
+	"pmdaderived/internal/commandline"
 )
 
 // blockPattern is an indented block of a page, behind the paragraph before it.
