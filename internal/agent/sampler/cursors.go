@@ -63,7 +63,7 @@ func (s *Sampler) ReadSince(r *Results, p *Published, c *Cursor, indexes []uint3
 	values := p.shared
 	if first {
 		s.wakeRun()
-	} else if since := p.since[tick]; since != nil && !slices.ContainsFunc(indexes, func(i uint32) bool { return r.startsAnew(c, i, p, since) }) {
+	} else if since := p.since[tick]; since != nil && !slices.ContainsFunc(indexes, func(i uint32) bool { return r.restarted(c, i, p, since) }) {
 		values = window.Else(r.windows, indexes, since, func(i uint32) *derived.Vector { return r.lastValue(c, i) })
 	}
 	c.values, c.valueIDs = c.values[:0], r.appendIDs(c.valueIDs[:0], indexes)
@@ -83,7 +83,7 @@ func (r *Results) appendIDs(to []int, some []uint32) []int {
 
 // anew reports whether a metric with a window begins anew, so that all its windows have the same ticks: it was edited, and either the window has begun
 // after the tick of since, or the client was told nothing of it, which another metric had kept.
-func (r *Results) startsAnew(c *Cursor, i uint32, p *Published, since *derived.Results) bool {
+func (r *Results) restarted(c *Cursor, i uint32, p *Published, since *derived.Results) bool {
 	v := since.Values[i]
 	if v == nil {
 		return r.lastValue(c, i) == nil
@@ -117,7 +117,7 @@ func (s *Sampler) DropCursor(c *Cursor) {
 
 // begin begins a tick of the windows that are since the last look. Clients have seen some ticks last, and may see the newest one until this is complete, and
 // the one before: with a fetch that came then.
-func (s *Sampler) beginPerClient(t *ticker, lastTicks map[int][]int64) {
+func (s *Sampler) beginPerClientTick(t *ticker, lastTicks map[int][]int64) {
 	now := s.results.published.Load()
 	restarted := make(map[int]bool) // groups with a window that is new
 	for _, i := range t.windows {
@@ -143,21 +143,21 @@ func (s *Sampler) publishIfComplete(t *ticker) {
 // together tells the group of each window that is since the last look: the windows of one metric, and those of the same operands, have the same ticks. Else
 // a sum through a count would be no average for a client that looks for the first time, if others look at the count alone.
 func groupWindows(set *derived.Set, series []*upstream.Series) []int {
-	group := make([]int, len(series)) // another one of it, or itself
-	of := func(i int) int {
-		for group[i] != i {
-			i = group[i]
+	parent := make([]int, len(series)) // another one of it, or itself
+	root := func(i int) int {
+		for parent[i] != i {
+			i = parent[i]
 		}
 		return i
 	}
 	perClient := func(i int) bool { return series[i] != nil && set.Windows()[i].Span == 0 }
 	firstOf := make(map[*upstream.Series]int)
 	for i, s := range series {
-		if group[i] = i; !perClient(i) {
+		if parent[i] = i; !perClient(i) {
 			continue
 		}
 		if first, ok := firstOf[s]; ok {
-			group[i] = first
+			parent[i] = first
 		} else {
 			firstOf[s] = i
 		}
@@ -170,15 +170,15 @@ func groupWindows(set *derived.Set, series []*upstream.Series) []int {
 				continue
 			}
 			if last >= 0 {
-				group[of(i)] = of(last)
+				parent[root(i)] = root(last)
 			}
 			last = i
 		}
 	}
-	for i := range group {
-		group[i] = of(i)
+	for i := range parent {
+		parent[i] = root(i)
 	}
-	return group
+	return parent
 }
 
 // watch finds out which windows are to be sampled because somebody looks, and which ticks were seen of them last. Who has not come for too long is forgotten.
@@ -207,26 +207,26 @@ func (s *Sampler) scanCursors(t *ticker, now time.Time) (lastTicks map[int][]int
 }
 
 // show publishes what is known now, with another tick if that is complete.
-func (s *Sampler) publish(done *ticker) {
+func (s *Sampler) publish(complete *ticker) {
 	next := &Published{shared: s.windows.Results()}
 	if last := s.results.published.Load(); last != nil {
 		next.tick, next.previous, next.since = last.tick, last.previous, last.since
 	}
-	if done == nil {
+	if complete == nil {
 		next.since = maps.Clone(next.since)
 		for tick, results := range next.since {
 			next.since[tick] = s.results.withSpans(results, next.shared)
 		}
 	} else {
 		next.since = make(map[int64]*derived.Results)
-		for _, i := range done.windows {
+		for _, i := range complete.windows {
 			for _, tick := range s.windows.Seen(i) {
 				if next.since[tick] == nil {
 					next.since[tick] = s.windows.Since(tick)
 				}
 			}
 		}
-		next.previous, next.tick = next.tick, done.tick
+		next.previous, next.tick = next.tick, complete.tick
 	}
 	s.options.Figures.WindowValues.Store(int64(s.windows.Kept()))
 	s.mu.Lock()
@@ -236,13 +236,13 @@ func (s *Sampler) publish(done *ticker) {
 
 // spans is r with the present results of the windows that have a span: they do not wait for the next tick of the others.
 func (r *Results) withSpans(base, now *derived.Results) *derived.Results {
-	made := &derived.Results{Values: slices.Clone(now.Values), Names: now.Names}
+	merged := &derived.Results{Values: slices.Clone(now.Values), Names: now.Names}
 	for i, w := range r.windows {
 		if w.Span == 0 {
-			made.Values[i] = base.Values[i]
+			merged.Values[i] = base.Values[i]
 		}
 	}
-	return made
+	return merged
 }
 
 // move makes what was shown of a set that of another one, whose windows had other places.
@@ -256,11 +256,11 @@ func (p *Published) reindex(oldIndexes []int, results *derived.Results) *Publish
 
 // moved is r with former results in place of those that windows had.
 func reindexResults(oldIndexes []int, current, former *derived.Results) *derived.Results {
-	made := &derived.Results{Values: slices.Clone(current.Values), Names: current.Names}
+	reindexed := &derived.Results{Values: slices.Clone(current.Values), Names: current.Names}
 	for i, old := range oldIndexes {
 		if old >= 0 {
-			made.Values[i] = former.Values[old]
+			reindexed.Values[i] = former.Values[old]
 		}
 	}
-	return made
+	return reindexed
 }

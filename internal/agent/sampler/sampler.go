@@ -147,12 +147,12 @@ func (s *Sampler) assignIDs(oldIndexes []int) {
 
 // swap makes a board for another set.
 func (s *Sampler) newResults(set *derived.Set, oldIndexes []int, hasWindows bool) {
-	before := s.results
+	former := s.results
 	if s.results = nil; hasWindows {
 		s.results = &Results{windows: set.Windows(), windowIDs: s.windowIDs}
 		first := &Published{shared: s.windows.Results()}
-		if before != nil {
-			first = before.published.Load().reindex(oldIndexes, first.shared)
+		if former != nil {
+			first = former.published.Load().reindex(oldIndexes, first.shared)
 		}
 		s.results.published.Store(first)
 	}
@@ -204,11 +204,11 @@ func (s *Sampler) RunDue(now time.Time) (next time.Time) {
 	s.groups.Begin(now)
 	changed := false
 	for _, t := range s.tickers {
-		late := t.takeExpired(now)
-		s.recordGaps(late, t)
+		expired := t.takeExpired(now)
+		s.recordGaps(expired, t)
 		s.publishIfComplete(t)
-		s.startTick(t, now)
-		changed = s.addSamples(t, now) || changed || len(late) > 0
+		s.startDueTick(t, now)
+		changed = s.addSamples(t, now) || changed || len(expired) > 0
 		s.publishIfComplete(t)
 		if at := t.nextEvent(); at.Before(next) {
 			next = at
@@ -222,20 +222,20 @@ func (s *Sampler) RunDue(now time.Time) (next time.Time) {
 }
 
 // advance goes on to the present tick of a clock, if there is a new one.
-func (s *Sampler) startTick(t *ticker, now time.Time) {
-	begins := !now.Before(t.nextTick)
+func (s *Sampler) startDueTick(t *ticker, now time.Time) {
+	due := !now.Before(t.nextTick)
 	var lastTicks map[int][]int64
-	if t.perClient && (begins || len(t.readGroups) == 0) {
+	if t.perClient && (due || len(t.readGroups) == 0) {
 		lastTicks = s.scanCursors(t, now)
 	}
-	if begins && t.startTick(now) {
+	if due && t.startTick(now) {
 		if t.perClient {
 			s.lastTick = t.tick
-			s.beginPerClient(t, lastTicks)
+			s.beginPerClientTick(t, lastTicks)
 		}
 		t.pending = t.windowsAt(t.tickTime)
 	}
-	if next := t.tickAfter(now); begins || next.Before(t.nextTick) {
+	if next := t.tickAfter(now); due || next.Before(t.nextTick) {
 		t.nextTick = next
 	}
 }
@@ -304,8 +304,8 @@ func (s *Sampler) addSample(t *ticker, i int, sample *operand.Sample) {
 	if newest == sample { // it has it already, and nothing came of it
 		return
 	}
-	goesOn := newest != nil && sample.Continues(newest)
-	if s.windows.Add(i, t.tick, sample, goesOn) {
+	continues := newest != nil && sample.Continues(newest)
+	if s.windows.Add(i, t.tick, sample, continues) {
 		s.options.Figures.WindowTicks.Add(1)
 	} else {
 		s.options.Figures.WindowGaps.Add(1)

@@ -22,13 +22,13 @@ type ticker struct {
 
 // after is when the next tick is, at a multiple of the interval by the wall clock; never: in a year.
 func (t *ticker) tickAfter(now time.Time) time.Time {
-	every := t.interval
+	interval := t.interval
 	if t.perClient && len(t.readGroups) == 0 {
-		if every = t.unreadInterval; every == 0 {
+		if interval = t.unreadInterval; interval == 0 {
 			return now.AddDate(1, 0, 0)
 		}
 	}
-	return now.Add(every - time.Duration(now.UnixNano()%int64(every)))
+	return now.Add(interval - time.Duration(now.UnixNano()%int64(interval)))
 }
 
 // due are the windows that have a tick at a time.
@@ -56,11 +56,11 @@ func (t *ticker) nextEvent() time.Time {
 }
 
 // expire gives up the windows for whose samples of the last tick it is too late, and returns them.
-func (t *ticker) takeExpired(now time.Time) (late []int) {
+func (t *ticker) takeExpired(now time.Time) (expired []int) {
 	if now.After(t.deadline()) {
-		late, t.pending = t.pending, nil
+		expired, t.pending = t.pending, nil
 	}
-	return late
+	return expired
 }
 
 // advance begins the present tick; false: it is too late for that, or the clock was set.
