@@ -1,12 +1,10 @@
 package sampler
 
 import (
-	"maps"
 	"slices"
 	"time"
 
 	"pmdaderived/derived"
-	"pmdaderived/internal/agent/upstream"
 	"pmdaderived/internal/window"
 )
 
@@ -20,30 +18,6 @@ type Cursor struct {
 
 	values   []*derived.Vector // the last time, of each of
 	valueIDs []int             // these windows, by number
-}
-
-// Shown is what is known at a time. Immutable. Nil: nothing is.
-type Published struct {
-	shared   *derived.Results
-	tick     int64                      // the newest that is complete of the windows that are since the last look
-	previous int64                      // the one that was so before
-	since    map[int64]*derived.Results // likewise of these, by the tick that a client has seen
-}
-
-// Now is what is known now.
-func (r *Results) Latest() *Published {
-	if r == nil {
-		return nil
-	}
-	return r.published.Load()
-}
-
-// Results are what windows come to, but for those that are since the last look: there they are what a client finds at its first one.
-func (p *Published) Shared() *derived.Results {
-	if p == nil {
-		return nil
-	}
-	return p.shared
 }
 
 // See is what a client is told of a metric with some windows that are since its last look, as it was known at s, when its fetch came: all metrics of that
@@ -140,47 +114,6 @@ func (s *Sampler) publishIfComplete(t *ticker) {
 	}
 }
 
-// together tells the group of each window that is since the last look: the windows of one metric, and those of the same operands, have the same ticks. Else
-// a sum through a count would be no average for a client that looks for the first time, if others look at the count alone.
-func groupWindows(set *derived.Set, series []*upstream.Series) []int {
-	parent := make([]int, len(series)) // another one of it, or itself
-	root := func(i int) int {
-		for parent[i] != i {
-			i = parent[i]
-		}
-		return i
-	}
-	perClient := func(i int) bool { return series[i] != nil && set.Windows()[i].Span == 0 }
-	firstOf := make(map[*upstream.Series]int)
-	for i, s := range series {
-		if parent[i] = i; !perClient(i) {
-			continue
-		}
-		if first, ok := firstOf[s]; ok {
-			parent[i] = first
-		} else {
-			firstOf[s] = i
-		}
-	}
-	for _, m := range set.Metrics() {
-		last := -1
-		for _, w := range m.Needs().Windows {
-			i := int(w)
-			if !perClient(i) {
-				continue
-			}
-			if last >= 0 {
-				parent[root(i)] = root(last)
-			}
-			last = i
-		}
-	}
-	for i := range parent {
-		parent[i] = root(i)
-	}
-	return parent
-}
-
 // watch finds out which windows are to be sampled because somebody looks, and which ticks were seen of them last. Who has not come for too long is forgotten.
 func (s *Sampler) scanCursors(t *ticker, now time.Time) (lastTicks map[int][]int64) {
 	lastTicks, t.readGroups = make(map[int][]int64), make(map[int]bool)
@@ -204,63 +137,4 @@ func (s *Sampler) scanCursors(t *ticker, now time.Time) (lastTicks map[int][]int
 		}
 	}
 	return lastTicks
-}
-
-// show publishes what is known now, with another tick if that is complete.
-func (s *Sampler) publish(complete *ticker) {
-	next := &Published{shared: s.windows.Results()}
-	if last := s.results.published.Load(); last != nil {
-		next.tick, next.previous, next.since = last.tick, last.previous, last.since
-	}
-	if complete == nil {
-		next.since = maps.Clone(next.since)
-		for tick, results := range next.since {
-			next.since[tick] = s.results.withSpans(results, next.shared)
-		}
-	} else {
-		next.since = make(map[int64]*derived.Results)
-		for _, i := range complete.windows {
-			for _, tick := range s.windows.Seen(i) {
-				if next.since[tick] == nil {
-					next.since[tick] = s.windows.Since(tick)
-				}
-			}
-		}
-		next.previous, next.tick = next.tick, complete.tick
-	}
-	s.options.Figures.WindowValues.Store(int64(s.windows.Kept()))
-	s.mu.Lock()
-	s.results.published.Store(next)
-	s.mu.Unlock()
-}
-
-// spans is r with the present results of the windows that have a span: they do not wait for the next tick of the others.
-func (r *Results) withSpans(base, now *derived.Results) *derived.Results {
-	merged := &derived.Results{Values: slices.Clone(now.Values), Names: now.Names}
-	for i, w := range r.windows {
-		if w.Span == 0 {
-			merged.Values[i] = base.Values[i]
-		}
-	}
-	return merged
-}
-
-// move makes what was shown of a set that of another one, whose windows had other places.
-func (p *Published) reindex(oldIndexes []int, results *derived.Results) *Published {
-	next := &Published{shared: results, tick: p.tick, previous: p.previous, since: maps.Clone(p.since)}
-	for tick, r := range next.since {
-		next.since[tick] = reindexResults(oldIndexes, results, r)
-	}
-	return next
-}
-
-// moved is r with former results in place of those that windows had.
-func reindexResults(oldIndexes []int, current, former *derived.Results) *derived.Results {
-	reindexed := &derived.Results{Values: slices.Clone(current.Values), Names: current.Names}
-	for i, old := range oldIndexes {
-		if old >= 0 {
-			reindexed.Values[i] = former.Values[old]
-		}
-	}
-	return reindexed
 }

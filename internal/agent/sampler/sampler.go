@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -60,13 +59,6 @@ type Sampler struct {
 
 	mu      sync.Mutex // guards looks and what these say it does, and what is shown; nothing is done under it that takes long
 	cursors map[*Cursor]struct{}
-}
-
-// Board shows what the windows of a set come to. Nil: it has none.
-type Results struct {
-	windows   []*derived.Window
-	windowIDs []int                     // of them
-	published atomic.Pointer[Published] // written under Keeper.seen once others have the Board
 }
 
 // New makes a Keeper that has no windows yet.
@@ -142,19 +134,6 @@ func (s *Sampler) assignIDs(oldIndexes []int) {
 			s.nextID++
 		}
 		s.indexes[s.windowIDs[i]] = i
-	}
-}
-
-// swap makes a board for another set.
-func (s *Sampler) newResults(set *derived.Set, oldIndexes []int, hasWindows bool) {
-	former := s.results
-	if s.results = nil; hasWindows {
-		s.results = &Results{windows: set.Windows(), windowIDs: s.windowIDs}
-		first := &Published{shared: s.windows.Results()}
-		if former != nil {
-			first = former.published.Load().reindex(oldIndexes, first.shared)
-		}
-		s.results.published.Store(first)
 	}
 }
 
