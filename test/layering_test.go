@@ -119,12 +119,20 @@ var layers = map[string]layer{
 	"internal/commandline":   {ours: "config internal/timewindow pmda/pmapi", modules: parsing, never: pure},
 	"internal/definitions":   {ours: "config derived derived/syntax internal/agent/operand internal/agent/served pdu pmda", never: pure},
 	"internal/collector": {
-		ours:  "derived derived/syntax internal/agent/served internal/commandline internal/plural internal/replay internal/session internal/timewindow pdu pmda/pmapi pmda/pmapi/archive",
+		ours: "derived derived/syntax internal/agent/served internal/commandline internal/plural internal/replay internal/session " +
+			"internal/timewindow pdu pmda/pmapi pmda/pmapi/archive",
 		never: "os os/exec os/signal net/http log log/slog",
 	},
+	"internal/command": {
+		ours: "config derived derived/syntax internal/agent internal/agent/identity internal/agent/operand internal/agent/served " +
+			"internal/collector internal/commandline internal/definitions internal/lint internal/plural internal/replay internal/session " +
+			"internal/unittest pdu",
+		modules: parsing, never: "os/exec net net/http log log/slog",
+	},
 	"cmd/pmdaderived": {
-		ours:    "config derived internal/collector internal/commandline internal/definitions internal/agent internal/agent/identity internal/agent/mmv internal/agent/operand internal/agent/served internal/lint internal/replay internal/session derived/syntax internal/unittest internal/plural pdu pmda pmda/pmapi pmda/pmapi/archive internal/timewindow",
-		modules: logging + " " + parsing + " " + unixCalls,
+		ours: "config internal/agent internal/agent/mmv internal/agent/served internal/command internal/commandline internal/definitions " +
+			"pmda pmda/pmapi",
+		modules: logging + " " + parsing,
 	},
 
 	"internal/agent/reloadtest":              {ours: "pdu", never: pure},

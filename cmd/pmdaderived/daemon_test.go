@@ -42,9 +42,9 @@ type daemonProcess struct {
 	writer *pdu.Writer
 }
 
-// command is the program with an environment of its own, in a folder that has a definition file. Its pcp.conf is empty: the
+// daemonCommand is the program with an environment of its own, in a folder that has a definition file. Its pcp.conf is empty: the
 // machine's may differ, and there may be none.
-func command(t *testing.T, dir string, args ...string) *exec.Cmd {
+func daemonCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	t.Cleanup(cancel)
@@ -75,7 +75,7 @@ func startDaemonAs(t *testing.T, user *syscall.Credential, dir string, args ...s
 	t.Helper()
 	// As the user who starts it, root or not.
 	args = append([]string{"-U", "root", "-l", filepath.Join(dir, "derived.log"), "--state", filepath.Join(dir, "state"), "-c", filepath.Join(dir, "conf")}, args...)
-	p := &daemonProcess{t: t, dir: dir, cmd: command(t, dir, args...)}
+	p := &daemonProcess{t: t, dir: dir, cmd: daemonCommand(t, dir, args...)}
 	if user != nil {
 		p.cmd.Path = filepath.Join(dir, "program")
 		require.NoError(t, os.WriteFile(p.cmd.Path, must(os.ReadFile(os.Args[0]))(t), 0o755))
@@ -155,7 +155,7 @@ func TestDaemonThatNobodyAwaits(t *testing.T) {
 	dir := folder(t, "a = 42\n")
 	log := filepath.Join(dir, "derived.log")
 	require.NoError(t, os.WriteFile(log, []byte("of the successor\n"), 0o644))
-	cmd := command(t, dir, "-U", "root", "-l", log, "-c", filepath.Join(dir, "conf"))
+	cmd := daemonCommand(t, dir, "-U", "root", "-l", log, "-c", filepath.Join(dir, "conf"))
 	in := must(cmd.StdinPipe())(t)
 	defer in.Close()
 	from, to, err := os.Pipe()
@@ -395,7 +395,7 @@ func TestDaemonWithHostilePMCD(t *testing.T) {
 // A person who starts the daemon by hand is told what it is. /dev/null is a character device as a
 // terminal is.
 func TestDaemonAtATerminal(t *testing.T) {
-	cmd := command(t, t.TempDir())
+	cmd := daemonCommand(t, t.TempDir())
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	require.Error(t, cmd.Run())

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"pmdaderived/internal/command"
 )
 
 // manualPage returns the text of the manual page with plain minus signs, by section.
@@ -83,7 +85,7 @@ func TestManualPageSubCommands(t *testing.T) {
 	}
 	long := regexp.MustCompile(`--[a-z][a-z-]+`)
 	either := regexp.MustCompile(`(^|[ \[])(--?[a-zA-Z][a-z-]*)`)
-	for _, c := range Summaries() {
+	for _, c := range command.Summaries() {
 		t.Run(c.Name, func(t *testing.T) {
 			assert.Contains(t, entries, c.Name)
 			assert.Contains(t, synopses, c.Name)

@@ -13,6 +13,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/internal/agent"
 	"pmdaderived/internal/agent/mmv"
+	"pmdaderived/internal/command"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/pmda"
 )
@@ -61,7 +62,7 @@ func parseOptions(args []string, conf config.PCPConf, getenv func(string) string
 	case err != nil:
 		return o, err
 	case len(operands) > 0:
-		return o, fmt.Errorf("unexpected argument %q; the sub-commands are %s", operands[0], Names())
+		return o, fmt.Errorf("unexpected argument %q; the sub-commands are %s", operands[0], command.Names())
 	}
 	if o.standard.User != conf.User {
 		o.group = "" // the account's own
@@ -91,7 +92,7 @@ func (o *options) define() {
 
 func (o *options) usage(w io.Writer) error {
 	call := fmt.Sprintf("%s [options]\n       %[1]s COMMAND [options] [operands]\n\nSub-commands (%[1]s help COMMAND shows its options):\n", commandline.Name)
-	for _, c := range Summaries() {
+	for _, c := range command.Summaries() {
 		call += fmt.Sprintf("  %-22s%s\n", c.Name+" "+c.Operands, c.Help)
 	}
 	return commandline.Usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with these options.\n")

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/config"
+	"pmdaderived/internal/command"
 	"pmdaderived/internal/commandline"
 )
 
@@ -129,7 +130,7 @@ func TestVersion(t *testing.T) {
 
 // help says the same as --help, of the program and of each sub-command.
 func TestHelp(t *testing.T) {
-	for _, command := range append(Summaries(), Summary{}) {
+	for _, command := range append(command.Summaries(), command.Summary{}) {
 		words := strings.Fields(command.Name)
 		want, _, _ := execute(t, append(words, "--help")...)
 		got, errs, exit := execute(t, append([]string{"help"}, words...)...)

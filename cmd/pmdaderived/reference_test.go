@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/config"
+	"pmdaderived/internal/command"
 	"pmdaderived/internal/commandline"
 )
 
@@ -96,7 +97,7 @@ func TestReferenceOptions(t *testing.T) {
 // The table of sub-commands has the options of each, and arguments that are refused.
 func TestReferenceSubCommands(t *testing.T) {
 	var want, documented []string
-	for _, c := range Summaries() {
+	for _, c := range command.Summaries() {
 		for _, o := range helpOptions(t, c.Name) {
 			if o.long != "--help" {
 				want = append(want, "`"+c.Name+"` "+o.optionNames())

@@ -20,6 +20,7 @@ import (
 	"pmdaderived/config"
 	"pmdaderived/internal/agent"
 	"pmdaderived/internal/agent/mmv"
+	"pmdaderived/internal/command"
 	"pmdaderived/internal/commandline"
 	"pmdaderived/pmda"
 	"pmdaderived/pmda/pmapi"
@@ -28,7 +29,7 @@ import (
 // run is the whole program: the agent, or the sub-command that args begin with. It returns the exit
 // code. Nothing but what a person asked for is written to stdout: for pmcd it is the pipe.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
-	commands := Program{Getenv: getenv, Usage: printUsage, Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	commands := command.Program{Getenv: getenv, Usage: printUsage, Stdin: stdin, Stdout: stdout, Stderr: stderr}
 	if status, known := commands.Run(ctx, args); known {
 		return status
 	}

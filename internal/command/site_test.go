@@ -1,8 +1,9 @@
-package main
+package command
 
 import (
 	"bytes"
 	"cmp"
+	"flag"
 	"fmt"
 	"os"
 	"os/user"
@@ -141,6 +142,19 @@ func collectedValue(t *testing.T, typ pdu.Type, id pdu.Inst, text string) pdu.Va
 		return pdu.FloatValue(id, float32(x))
 	}
 	return pdu.DoubleValue(id, x)
+}
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func environment(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
 }
 
 // site is a host as a person sees it who runs the program: directories, and a pmcd.
