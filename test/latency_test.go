@@ -253,8 +253,8 @@ func TestNoRequestWaits(t *testing.T) {
 	t.Logf("%d requests, %d slow; the longest took %v (%s); of as many echoes of the same machine %d were slow, the longest took %v",
 		p.count, p.slow, p.longest, p.kind, p.echo.slow, p.echo.longest)
 	t.Logf("by the agent's own clock, from the arrival of a request to the end of its reply: %v", own)
-	assert.Less(t, own, slowest)
-	// Seen from outside there is also the time in which a busy machine runs neither the agent nor this test.
+	// Both clocks also count the time in which a busy machine does not run the agent. The echoes show how long that is.
+	assert.Less(t, own, slowest+p.echo.longest)
 	const unlucky = 5
 	assert.Less(t, p.longest, stop/2+p.echo.longest, "none waits for pmcd")
 	assert.LessOrEqual(t, p.slow, p.echo.slow+unlucky)
