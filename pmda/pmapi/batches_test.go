@@ -28,7 +28,7 @@ func TestNarrow(t *testing.T) {
 		got := make([]pdu.Code, n)
 		answered := make([]bool, n)
 		requests := 0
-		err := narrow(n, func(lo, most int) (int, pdu.Code, error) {
+		err := askInBatches(n, func(lo, most int) (int, pdu.Code, error) {
 			requests++
 			require.Positive(t, most)
 			hi := min(lo+min(most, fits), n)

@@ -82,8 +82,8 @@ func (c *Conn) fail(op string, err error) error {
 	return c.err
 }
 
-// ready tells whether a request can be sent.
-func (c *Conn) ready(op string) error {
+// checkReady tells whether a request can be sent.
+func (c *Conn) checkReady(op string) error {
 	if err := c.Err(); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (c *Conn) Descs(ctx context.Context, ids []pdu.PMID) ([]DescResult, error) 
 		results[i] = DescResult{Desc: pdu.Desc{PMID: id}, Code: unknownReason}
 	}
 	if c.features&pdu.FeatureDescs != 0 {
-		err := narrow(len(results), func(lo, most int) (hi int, code pdu.Code, err error) {
+		err := askInBatches(len(results), func(lo, most int) (hi int, code pdu.Code, err error) {
 			hi = lo + min(most, maxDescBatch, len(results)-lo)
 			code, err = c.descBatch(ctx, op, results[lo:hi])
 			return hi, code, err

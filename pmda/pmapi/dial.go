@@ -82,7 +82,7 @@ func connect(ctx context.Context, network, address string) (nc net.Conn, addr st
 		case isTimeout(dialErr):
 			dialErr = fmt.Errorf("%w: %w", pdu.ErrTimeout, dialErr)
 		default:
-			dialErr = explain(ctx, dialErr, 0)
+			dialErr = transportError(ctx, dialErr, 0)
 		}
 		if err != nil {
 			dialErr = fmt.Errorf("%w; %w", err, dialErr)
@@ -118,10 +118,10 @@ func newConn(nc net.Conn, addr string, o options) (*Conn, error) {
 // and makes sure by a first request that pmcd has taken them.
 func (c *Conn) handshake(ctx context.Context) error {
 	const op = "connect"
-	disarm := c.arm(ctx)
-	defer disarm()
+	release := c.setDeadline(ctx)
+	defer release()
 	if err := c.readChallenge(); err != nil {
-		return c.fail(op, explain(ctx, err, 0))
+		return c.fail(op, transportError(ctx, err, 0))
 	}
 	creds := pdu.Creds{Version: pdu.ProtocolVersion}
 	if err := c.send(ctx, op, &creds, int32(os.Getpid())); err != nil {
@@ -133,9 +133,9 @@ func (c *Conn) handshake(ctx context.Context) error {
 		}
 	}
 	if err := c.readFirstReply(); err != nil {
-		return c.fail(op, explain(ctx, err, 0))
+		return c.fail(op, transportError(ctx, err, 0))
 	}
-	c.settle(op)
+	c.endExchange(op)
 	return c.Err()
 }
 

@@ -47,9 +47,9 @@ func protocolErrorf(format string, args ...any) error {
 	return &protocolError{fmt.Sprintf(format, args...)}
 }
 
-// explain gives a failure of the transport its PMAPI code: ErrTimeout or, if pmcd has ended the
+// transportError gives a failure of the transport its PMAPI code: ErrTimeout or, if pmcd has ended the
 // connection, ErrEOF. sent is the length in bytes of the request that waits for its answer.
-func explain(ctx context.Context, err error, sent int) error {
+func transportError(ctx context.Context, err error, sent int) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		if cause := interrupted(ctx); cause != nil {

@@ -73,11 +73,11 @@ func (c *Conn) Fetch(ctx context.Context, ids []pdu.PMID) (*Result, error) {
 // FetchColumns is [Conn.Fetch] for receivers of many numbers.
 func (c *Conn) FetchColumns(ctx context.Context, ids []pdu.PMID) (*Columns, error) {
 	const op = "fetch"
-	disarm, err := c.begin(ctx, op)
+	release, err := c.startExchange(ctx, op)
 	if err != nil {
 		return nil, err
 	}
-	defer disarm()
+	defer release()
 	req, err := c.fetchRequest(op, ids)
 	if err != nil {
 		return nil, err
@@ -88,9 +88,9 @@ func (c *Conn) FetchColumns(ctx context.Context, ids []pdu.PMID) (*Columns, erro
 	for {
 		f, err := c.receive()
 		if err != nil {
-			return nil, c.fail(op, explain(ctx, err, c.longest))
+			return nil, c.fail(op, transportError(ctx, err, c.longest))
 		}
-		if res, done, err := c.fetched(op, f); done {
+		if res, done, err := c.handleFetchReply(op, f); done {
 			return res, err
 		}
 	}
@@ -116,24 +116,24 @@ func (c *Conn) fetchRequest(op string, ids []pdu.PMID) (pdu.Message, error) {
 	return &s.oldReq, nil
 }
 
-// fetched takes a frame that arrived after a fetch. done is false after an announcement of changes,
+// handleFetchReply takes a frame that arrived after a fetch. done is false after an announcement of changes,
 // in front of the answer; otherwise the answer or why there is none is returned.
-func (c *Conn) fetched(op string, f pdu.Frame) (res *Columns, done bool, err error) {
+func (c *Conn) handleFetchReply(op string, f pdu.Frame) (res *Columns, done bool, err error) {
 	s := &c.fetch
 	if f.Kind != s.expect {
-		done, err = c.notFetched(op, f)
+		done, err = c.handleFetchError(op, f)
 		return nil, done, err
 	}
 	wrong := s.answer.Decode(f)
 	c.profileSent = false
-	c.settle(op)
+	c.endExchange(op)
 	if have, want := len(s.answer.Sets), len(s.req.PMIDs); have != want {
 		if wrong == nil {
 			wrong = protocolErrorf("values of %d metrics, asked for %d", have, want)
 		}
 		return nil, true, c.opError(op, wrong)
 	}
-	match(s.answer.Sets, s.req.PMIDs)
+	failMismatched(s.answer.Sets, s.req.PMIDs)
 	if !s.answer.Borrows() {
 		c.frames.Release()
 	}
@@ -143,8 +143,8 @@ func (c *Conn) fetched(op string, f pdu.Frame) (res *Columns, done bool, err err
 	return &s.res, true, nil
 }
 
-// notFetched is fetched for a frame that holds no values.
-func (c *Conn) notFetched(op string, f pdu.Frame) (done bool, err error) {
+// handleFetchError is fetched for a frame that holds no values.
+func (c *Conn) handleFetchError(op string, f pdu.Frame) (done bool, err error) {
 	code, err := c.errorCode(f)
 	switch {
 	case err != nil:
@@ -158,14 +158,14 @@ func (c *Conn) notFetched(op string, f pdu.Frame) (done bool, err error) {
 	case code == 0:
 		code = pdu.ErrIPC
 	}
-	c.settle(op)
+	c.endExchange(op)
 	return true, c.opError(op, code)
 }
 
-// match fails the sets for other metrics than were asked for in their place: pmcd pairs what agents send by position and does
+// failMismatched fails the sets for other metrics than were asked for in their place: pmcd pairs what agents send by position and does
 // not look, so it is the fault of one agent, and what it says of its other metrics may be its answer to another request as well.
 // It is no reason to end the connection, even if no set fits: all may be of that agent (decision 27).
-func match(sets []pdu.Column, ids []pdu.PMID) {
+func failMismatched(sets []pdu.Column, ids []pdu.PMID) {
 	for i := range sets {
 		if sets[i].PMID != ids[i] {
 			sets[i] = pdu.Column{PMID: ids[i], Code: pdu.ErrIPC, Type: pdu.TypeUnknown}
@@ -201,11 +201,11 @@ func (c *Conn) HostName(ctx context.Context) (string, error) {
 // Source: pmAddProfile(3), docs/protocol.md 2.5, 5.9.
 func (c *Conn) SetProfile(ctx context.Context, p *pdu.Profile) error {
 	const op = "profile"
-	disarm, err := c.begin(ctx, op)
+	release, err := c.startExchange(ctx, op)
 	if err != nil {
 		return err
 	}
-	defer disarm()
+	defer release()
 	own := *p
 	own.Context = 0
 	if err := c.send(ctx, op, &own, 0); err != nil {

@@ -16,16 +16,16 @@ type Gate interface {
 // WithGate sets who decides on requests, but for fetches. It is called on the goroutine that makes the request.
 func WithGate(g Gate) Option { return func(o *options) { o.gate = g } }
 
-// allowed asks the gate, if there is one.
-func (c *Conn) allowed(req pdu.Message) pdu.Code {
+// askGate asks the gate, if there is one.
+func (c *Conn) askGate(req pdu.Message) pdu.Code {
 	if c.gate == nil {
 		return 0
 	}
 	return min(0, c.gate.Ask(req))
 }
 
-// answered tells the gate, if there is one.
-func (c *Conn) answered(req pdu.Message, code pdu.Code) {
+// reportToGate tells the gate, if there is one.
+func (c *Conn) reportToGate(req pdu.Message, code pdu.Code) {
 	if c.gate != nil {
 		c.gate.Answered(req, code)
 	}

@@ -38,14 +38,14 @@ func (c *Conn) LookupNames(ctx context.Context, names []string) ([]NameResult, e
 	results := make([]NameResult, len(names))
 	asked := make([]int, 0, len(names)) // the names that pmcd can be asked for
 	for i, name := range names {
-		if askable(name) {
+		if canBeAsked(name) {
 			asked = append(asked, i)
 		} else {
 			results[i] = NameResult{pdu.NoPMID, pdu.ErrName}
 		}
 	}
 	var batch []string
-	err := narrow(len(asked), func(lo, most int) (hi int, code pdu.Code, err error) {
+	err := askInBatches(len(asked), func(lo, most int) (hi int, code pdu.Code, err error) {
 		batch = batch[:0]
 		for size := namesHead; len(batch) < min(most, len(asked)-lo); {
 			name := names[asked[lo+len(batch)]]
@@ -70,8 +70,8 @@ func (c *Conn) LookupNames(ctx context.Context, names []string) ([]NameResult, e
 	return results, nil
 }
 
-// askable refuses what no metric is called and what pmcd would misread.
-func askable(name string) bool {
+// canBeAsked refuses what no metric is called and what pmcd would misread.
+func canBeAsked(name string) bool {
 	return name != "" && len(name) <= maxName && !strings.Contains(name, "\x00")
 }
 
@@ -111,7 +111,7 @@ type Child struct {
 // Source: pmGetChildrenStatus(3).
 func (c *Conn) Children(ctx context.Context, name string) ([]Child, error) {
 	const op = "children of a name"
-	if name != "" && !askable(name) {
+	if name != "" && !canBeAsked(name) {
 		return nil, c.opError(op, pdu.ErrName)
 	}
 	reply, err := c.names(ctx, op, &pdu.PMNSChild{WithStatus: true, Name: name})
@@ -136,7 +136,7 @@ func (c *Conn) Children(ctx context.Context, name string) ([]Child, error) {
 // Source: pmTraversePMNS(3).
 func (c *Conn) Traverse(ctx context.Context, name string) ([]string, error) {
 	const op = "traverse names"
-	if name != "" && !askable(name) {
+	if name != "" && !canBeAsked(name) {
 		return nil, c.opError(op, pdu.ErrName)
 	}
 	reply, err := c.names(ctx, op, &pdu.PMNSTraverse{Name: name})

@@ -32,7 +32,7 @@ func (c *Conn) InstanceName(ctx context.Context, indom pdu.InDom, inst pdu.Inst)
 // Source: pmLookupInDom(3).
 func (c *Conn) InstanceID(ctx context.Context, indom pdu.InDom, name string) (pdu.Inst, error) {
 	const op = "number of an instance"
-	if !askable(name) { // without a name it would ask for all
+	if !canBeAsked(name) { // without a name it would ask for all
 		return pdu.NoInst, c.opError(op, pdu.ErrInst)
 	}
 	one, err := c.instance(ctx, op, pdu.InstanceReq{InDom: indom, Inst: pdu.NoInst, Name: name})

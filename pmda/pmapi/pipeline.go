@@ -20,7 +20,7 @@ const startTimeout = 20 * time.Millisecond
 // StartFetch may be called while another goroutine is in [Conn.WaitReadable].
 func (c *Conn) StartFetch(ids []pdu.PMID) error {
 	const op = "fetch"
-	if err := c.ready(op); err != nil {
+	if err := c.checkReady(op); err != nil {
 		return err
 	}
 	req, err := c.fetchRequest(op, ids)
@@ -28,7 +28,7 @@ func (c *Conn) StartFetch(ids []pdu.PMID) error {
 		return err
 	}
 	_, err = c.socket.writeSoon(c.encode(req, 0), startTimeout)
-	if err := c.sent(context.Background(), op, err); err != nil {
+	if err := c.checkWrite(context.Background(), op, err); err != nil {
 		return err
 	}
 	c.outstanding.Store(true)
@@ -57,13 +57,13 @@ func (c *Conn) PollColumns() (res *Columns, done bool, err error) {
 		f, ok, err := c.receiveNow()
 		switch {
 		case err != nil:
-			return nil, true, c.fail(op, explain(context.Background(), err, c.longest))
+			return nil, true, c.fail(op, transportError(context.Background(), err, c.longest))
 		case !ok:
 			return nil, false, nil
 		case !c.outstanding.Load():
-			return nil, true, c.fail(op, unasked(f))
+			return nil, true, c.fail(op, unaskedError(f))
 		}
-		if res, done, err := c.fetched(op, f); done {
+		if res, done, err := c.handleFetchReply(op, f); done {
 			c.outstanding.Store(false)
 			return res, true, err
 		}
@@ -83,9 +83,9 @@ func (c *Conn) WaitReadable(ctx context.Context) error {
 	if err := interrupted(ctx); err != nil {
 		return c.opError(op, err)
 	}
-	disarm := interruptible(ctx, time.Time{}, c.socket.SetReadDeadline)
+	release := interruptible(ctx, time.Time{}, c.socket.SetReadDeadline)
 	err := c.socket.waitReadable()
-	disarm()
+	release()
 	switch {
 	case err == nil:
 		return nil

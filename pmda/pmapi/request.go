@@ -23,12 +23,12 @@ func (c *Conn) call(ctx context.Context, op string, req, reply pdu.Message) erro
 // request sends req and reads its answer into reply or, if that is an ERROR or cannot be decoded, gives a code. An
 // error has ended the connection, or nothing has been sent.
 func (c *Conn) request(ctx context.Context, op string, req, reply pdu.Message) (pdu.Code, error) {
-	disarm, err := c.begin(ctx, op)
+	release, err := c.startExchange(ctx, op)
 	if err != nil {
 		return 0, err
 	}
-	defer disarm()
-	if code := c.allowed(req); code < 0 {
+	defer release()
+	if code := c.askGate(req); code < 0 {
 		return code, nil
 	}
 	if err := c.send(ctx, op, req, 0); err != nil {
@@ -36,31 +36,31 @@ func (c *Conn) request(ctx context.Context, op string, req, reply pdu.Message) (
 	}
 	f, err := c.receive()
 	if err != nil {
-		return 0, c.fail(op, explain(ctx, err, c.longest))
+		return 0, c.fail(op, transportError(ctx, err, c.longest))
 	}
 	code, err := c.answer(f, reply)
 	if err != nil {
 		return 0, c.fail(op, err)
 	}
-	c.settle(op)
-	c.answered(req, code)
+	c.endExchange(op)
+	c.reportToGate(req, code)
 	return code, nil
 }
 
-// begin makes sure that a request can be sent, and gives the socket the deadline of the context until disarm is called.
-func (c *Conn) begin(ctx context.Context, op string) (disarm func(), err error) {
-	if err := c.ready(op); err != nil {
+// startExchange makes sure that a request can be sent, and gives the socket the deadline of the context until release is called.
+func (c *Conn) startExchange(ctx context.Context, op string) (release func(), err error) {
+	if err := c.checkReady(op); err != nil {
 		return nil, err
 	}
 	if err := interrupted(ctx); err != nil {
 		return nil, c.opError(op, err)
 	}
-	return c.arm(ctx), nil
+	return c.setDeadline(ctx), nil
 }
 
-// arm gives the socket the deadline of the context until disarm is called. Whatever waits sets
+// setDeadline gives the socket the deadline of the context until release is called. Whatever waits sets
 // its own deadline, so the last one may stay.
-func (c *Conn) arm(ctx context.Context) (disarm func()) {
+func (c *Conn) setDeadline(ctx context.Context) (release func()) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		deadline = time.Now().Add(c.timeout)
@@ -70,7 +70,7 @@ func (c *Conn) arm(ctx context.Context) (disarm func()) {
 
 // send writes a PDU. An error has ended the connection.
 func (c *Conn) send(ctx context.Context, op string, m pdu.Message, from int32) error {
-	return c.sent(ctx, op, c.out.WriteFrame(c.encode(m, from)))
+	return c.checkWrite(ctx, op, c.out.WriteFrame(c.encode(m, from)))
 }
 
 // encode gives the frame of a PDU, valid until the next one.
@@ -80,15 +80,15 @@ func (c *Conn) encode(m pdu.Message, from int32) []byte {
 	return frame
 }
 
-// sent makes the error of a write the end of the connection. Its reason is the code that pmcd sent before it closed
+// checkWrite makes the error of a write the end of the connection. Its reason is the code that pmcd sent before it closed
 // the connection, if one has arrived.
-func (c *Conn) sent(ctx context.Context, op string, err error) error {
+func (c *Conn) checkWrite(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = explain(ctx, err, c.longest)
+	err = transportError(ctx, err, c.longest)
 	if f, ok, readErr := c.receiveNow(); readErr == nil && ok {
-		err = unasked(f)
+		err = unaskedError(f)
 	}
 	return c.fail(op, err)
 }
@@ -156,8 +156,8 @@ func (c *Conn) errorCode(f pdu.Frame) (pdu.Code, error) {
 	return e.Code, nil
 }
 
-// settle is called after an answer. What follows it ends the connection, but the answer is good.
-func (c *Conn) settle(op string) {
+// endExchange is called after an answer. What follows it ends the connection, but the answer is good.
+func (c *Conn) endExchange(op string) {
 	c.longest = 0
 	if err := c.surplus(); err != nil {
 		_ = c.fail(op, err)
@@ -175,14 +175,14 @@ func (c *Conn) surplus() error {
 		return err
 	}
 	if ok {
-		return unasked(f)
+		return unaskedError(f)
 	}
 	return protocolErrorf("%d bytes that were not requested", n)
 }
 
-// unasked gives the reason for what pmcd says without having been asked: the code of its refusal,
+// unaskedError gives the reason for what pmcd says without having been asked: the code of its refusal,
 // when the access rules have changed.
-func unasked(f pdu.Frame) error {
+func unaskedError(f pdu.Frame) error {
 	var e pdu.Error
 	if f.Kind == pdu.KindError && e.Decode(f.Body) == nil && e.Code < 0 {
 		return e.Code

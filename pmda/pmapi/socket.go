@@ -53,12 +53,12 @@ func (s *socket) readNow(b []byte) (int, error) {
 
 // writeSoon writes b and waits for room for so long at most. What there is room for it writes in any case: on a machine
 // that is short of CPU a short time can be over before the write has begun.
-func (s *socket) writeSoon(b []byte, patience time.Duration) (int, error) {
+func (s *socket) writeSoon(b []byte, timeout time.Duration) (int, error) {
 	n, err := s.transfer("write", s.write, b)
 	if n == len(b) || err != nil && !errors.Is(err, syscall.EAGAIN) {
 		return n, err
 	}
-	if err := s.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+	if err := s.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 		return n, err
 	}
 	rest, err := s.Write(b[n:])
@@ -94,9 +94,9 @@ func readable(fd uintptr) bool {
 	return !errors.Is(err, syscall.EAGAIN)
 }
 
-// interruptible sets a deadline that the end of the context brings forward, until disarm is called.
+// interruptible sets a deadline that the end of the context brings forward, until release is called.
 // Errors of set are left to the read or write that follows.
-func interruptible(ctx context.Context, deadline time.Time, set func(time.Time) error) (disarm func()) {
+func interruptible(ctx context.Context, deadline time.Time, set func(time.Time) error) (release func()) {
 	_ = set(deadline)
 	if ctx.Done() == nil {
 		return func() {}

@@ -99,7 +99,7 @@ func (c *Collector) Serve(p *Peer) {
 	}
 }
 
-func refuse(code pdu.Code) []pdu.Message { return []pdu.Message{&pdu.Error{Code: code}} }
+func errorReply(code pdu.Code) []pdu.Message { return []pdu.Message{&pdu.Error{Code: code}} }
 
 func (s *session) answer(req pdu.Message) []pdu.Message {
 	s.mu.Lock()
@@ -124,7 +124,7 @@ func (s *session) answer(req pdu.Message) []pdu.Message {
 	case *pdu.DescReq:
 		m := s.metric(req.PMID)
 		if m == nil {
-			return refuse(pdu.ErrPMID)
+			return errorReply(pdu.ErrPMID)
 		}
 		return one(&pdu.DescReply{Desc: m.Desc})
 	case *pdu.DescIDs:
@@ -144,9 +144,9 @@ func (s *session) answer(req pdu.Message) []pdu.Message {
 	case *pdu.PMNSChild:
 		return one(s.children(req))
 	case *pdu.Result:
-		return refuse(s.store(req.Sets))
+		return errorReply(s.store(req.Sets))
 	}
-	return refuse(pdu.ErrIPC)
+	return errorReply(pdu.ErrIPC)
 }
 
 func (s *session) metric(id pdu.PMID) *Metric {
@@ -170,11 +170,11 @@ func (s *session) unknown(id pdu.PMID) pdu.Code {
 
 func (s *session) fetch(ids []pdu.PMID, reply func([]pdu.ValueSet) pdu.Message) []pdu.Message {
 	if s.profile == nil {
-		return refuse(pdu.ErrNoProfile)
+		return errorReply(pdu.ErrNoProfile)
 	}
 	var replies []pdu.Message
 	if s.changes != 0 {
-		replies = refuse(pdu.Code(s.changes))
+		replies = errorReply(pdu.Code(s.changes))
 		s.changes = 0
 	}
 	sets := make([]pdu.ValueSet, len(ids))

@@ -18,8 +18,8 @@ import (
 const AllFeatures = pdu.FeatureAuth | pdu.FeatureContainer | pdu.FeatureLabels |
 	pdu.FeatureHighRes | pdu.FeatureDescs
 
-// patience is how long a peer waits for its client.
-const patience = 10 * time.Second
+// peerTimeout is how long a peer waits for its client.
+const peerTimeout = 10 * time.Second
 
 // Listen opens a server on network "unix" or "tcp" and runs script for each connection, in a
 // goroutine of its own. The connection is closed when the script returns. At the end of the test the
@@ -156,7 +156,7 @@ func (p *Peer) AnswerFirst() {
 // Next reads the next request; false when the client has closed the connection.
 func (p *Peer) Next() (pdu.Message, bool) {
 	p.tb.Helper()
-	limit := time.Now().Add(patience)
+	limit := time.Now().Add(peerTimeout)
 	if p.lasting {
 		limit = time.Time{}
 	}
@@ -203,7 +203,7 @@ func (p *Peer) Fail(code pdu.Code) { p.Send(&pdu.Error{Code: code}) }
 
 // SendBytes sends what it is given, PDU or not. That the client is gone is not an error.
 func (p *Peer) SendBytes(b []byte) {
-	_ = p.nc.SetWriteDeadline(time.Now().Add(patience))
+	_ = p.nc.SetWriteDeadline(time.Now().Add(peerTimeout))
 	_, _ = p.nc.Write(b)
 }
 

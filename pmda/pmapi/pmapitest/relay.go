@@ -18,7 +18,7 @@ type Relay struct {
 	mu      sync.Mutex
 	watch   func(conn int, f pdu.Frame) bool // of requests; false: the client is cut off
 	replies func(conn int, f pdu.Frame) bool // of replies, likewise
-	attack  func(conn int, f pdu.Frame, to net.Conn) (met, goOn bool)
+	attack  func(conn int, f pdu.Frame, to net.Conn) (handled, goOn bool)
 	conns   []net.Conn   // of clients
 	fetches [][]pdu.PMID // PMIDs of all fetches so far
 
@@ -84,7 +84,7 @@ func (r *Relay) OnReply(replies func(conn int, f pdu.Frame) bool) {
 
 // OnAttack sets what is done to replies instead of passing them on: attack reports whether it has dealt
 // with a reply, and if so whether the connection goes on.
-func (r *Relay) OnAttack(attack func(conn int, f pdu.Frame, to net.Conn) (met, goOn bool)) {
+func (r *Relay) OnAttack(attack func(conn int, f pdu.Frame, to net.Conn) (handled, goOn bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.attack = attack
@@ -156,11 +156,11 @@ func (r *Relay) relayReplies(n int, from, to net.Conn) {
 		if replies != nil && !replies(n, f) {
 			return
 		}
-		met, goOn := false, true
+		handled, goOn := false, true
 		if attack != nil {
-			met, goOn = attack(n, f, to)
+			handled, goOn = attack(n, f, to)
 		}
-		if !met {
+		if !handled {
 			_, err = to.Write(Encoded(f))
 		}
 		if err != nil || !goOn {
