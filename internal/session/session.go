@@ -42,7 +42,7 @@ type Session struct {
 	looked map[pdu.InDom]int // their versions, of a source that has them
 	maker  *operand.Maker
 
-	windows *window.One
+	windows *window.SingleClient
 	ticks   map[time.Duration][]int // the windows of the metrics that are watched, by the time between their samples
 	span    time.Duration           // of the longest window
 	sampled bool                    // the samples are the ticks
@@ -80,7 +80,7 @@ func New(ctx context.Context, source Source, defs []served.Definition, language 
 func Over(source Source, c *operand.Catalog, set *derived.Set, groups *derived.Groups) *Session {
 	s := &Session{source: source, catalog: c, set: set, groups: groups}
 	s.eval = set.NewEvaluation()
-	s.windows = window.NewOne(s.set, s.groups, window.First)
+	s.windows = window.NewSingleClient(s.set, s.groups, window.FirstTicks)
 	s.eval.Number(s.groups)
 	s.maker, s.asked, s.looked = operand.NewMaker(&s.names, time.Now()), operand.NewList(), make(map[pdu.InDom]int)
 	return s
@@ -111,7 +111,7 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
 	s.needed = operand.DomainsOf(slices.Values(metrics))
 	s.history, s.depth = nil, 1
-	s.windows = window.NewOne(s.set, s.groups, window.First)
+	s.windows = window.NewSingleClient(s.set, s.groups, window.FirstTicks)
 	s.ticks, s.span = make(map[time.Duration][]int), 0
 	ids := make(map[pdu.PMID]bool)
 	for _, m := range metrics {
@@ -122,10 +122,10 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 		}
 		s.depth = max(s.depth, m.Needs().History+1)
 		for _, i := range m.Needs().Windows {
-			w := s.windows.Of(int(i))
+			w := s.windows.Window(int(i))
 			if !s.sampled && !slices.Contains(s.ticks[w.Every], int(i)) {
 				s.ticks[w.Every] = append(s.ticks[w.Every], int(i))
-				s.span = max(s.span, time.Duration(cmp.Or(w.Span, window.First))*w.Every)
+				s.span = max(s.span, time.Duration(cmp.Or(w.Span, window.FirstTicks))*w.Every)
 			}
 		}
 		if d := m.Desc.InDom; d != pdu.NoInDom && !s.ours(d) {
@@ -163,7 +163,7 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 	s.history = slices.Insert(s.history, 0, derived.Sample(taken))
 	s.history = s.history[:min(len(s.history), s.depth)]
 	s.eval.Reset(s.history...)
-	s.eval.Over(s.windows.Look())
+	s.eval.Over(s.windows.Read())
 	return nil
 }
 
@@ -228,14 +228,14 @@ func (s *Session) Tick(ctx context.Context, at time.Time, goesOn bool, windows .
 	}
 	begun := false
 	for _, i := range windows {
-		number := Number(at, s.windows.Of(i).Every)
-		if s.windows.Of(i).Every == window.Every && !begun {
+		number := Number(at, s.windows.Window(i).Every)
+		if s.windows.Window(i).Every == window.PerClientInterval && !begun {
 			begun = true
-			s.windows.Begin(number)
+			s.windows.BeginTick(number)
 		}
 		s.windows.Add(i, number, taken, goesOn)
 	}
-	s.windows.Done()
+	s.windows.EndTick()
 	return nil
 }
 
@@ -245,7 +245,7 @@ func Number(at time.Time, every time.Duration) int64 { return at.UnixNano() / in
 // Expire says that windows whose ticks are all too old at a time have no values any more.
 func (s *Session) Expire(at time.Time) {
 	for _, i := range s.Windows() {
-		s.windows.Expire(i, Number(at, s.windows.Of(i).Every))
+		s.windows.Expire(i, Number(at, s.windows.Window(i).Every))
 	}
 }
 

@@ -159,7 +159,7 @@ func (u *run) values() {
 	c := newCollector(u.test)
 	eval := u.set.NewEvaluation()
 	eval.Number(u.groups)
-	windows := window.NewOne(u.set, u.groups, window.First)
+	windows := window.NewSingleClient(u.set, u.groups, window.FirstTicks)
 	var history []derived.Sample // newest first
 	for n := range u.test.samples {
 		taken := c.take(n)
@@ -174,7 +174,7 @@ func (u *run) values() {
 		history = slices.Insert(history, 0, derived.Sample(taken))
 		history = history[:min(len(history), depth)]
 		eval.Reset(history...)
-		eval.Over(windows.Look())
+		eval.Over(windows.Read())
 		for _, e := range all {
 			e.look(u, fetch, eval.Value(e.metric))
 		}

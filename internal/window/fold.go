@@ -25,25 +25,22 @@ const (
 	slope      = function(syntax.SlopeSample)
 )
 
-// whole reports whether a result takes all values: parts of some come to how many they are, and no more.
-func (f function) whole() bool { return f == percentile || f == slope }
-
 // part is what some values of an instance come to. That of none is 0 in all, and changes nothing where it is joined: no word is smaller, and as a DOUBLE
 // it adds nothing.
 type part struct {
-	a uint64 // a word, see function.words; of an average the sum, of a standard deviation the mean
-	n uint32 // how many values
+	word  uint64 // a word, see function.words; of an average the sum, of a standard deviation the mean
+	count uint32 // how many values
 }
 
 // parts are those of all slots.
 type parts struct {
-	of      []part
+	bySlot  []part
 	squares []float64 // of a standard deviation the sum of the squares of what each value is off the mean; of others nothing
 }
 
 // grow makes room for another slot.
 func (p *parts) grow(f function) {
-	p.of = append(p.of, part{})
+	p.bySlot = append(p.bySlot, part{})
 	if f == stdev {
 		p.squares = append(p.squares, 0)
 	}
@@ -51,133 +48,133 @@ func (p *parts) grow(f function) {
 
 // reset makes all of them those of no values, and leaves so many.
 func (p *parts) reset(slots int) {
-	clear(p.of)
+	clear(p.bySlot)
 	clear(p.squares)
-	p.of, p.squares = p.of[:slots], p.squares[:min(slots, len(p.squares))]
+	p.bySlot, p.squares = p.bySlot[:slots], p.squares[:min(slots, len(p.squares))]
 }
 
-// newer joins the words of a tick to the parts of their slots, which are of older values. The loops here are apart, and without calls, for their speed.
-func (f function) newer(p *parts, at []int32, words []uint64) {
-	of, all, words := p.of, p.squares, words[:len(at)]
+// addNewer joins the words of a tick to the parts of their slots, which are of older values. The loops here are apart, and without calls, for their speed.
+func (f function) addNewer(p *parts, at []int32, words []uint64) {
+	of, all, words := p.bySlot, p.squares, words[:len(at)]
 	var inverse inverse
 	switch f {
 	case maximum, minimum:
 		for i, s := range at {
 			x := &of[s]
-			x.a = max(x.a, words[i])
-			x.n++
+			x.word = max(x.word, words[i])
+			x.count++
 		}
 	case sum, average:
 		for i, s := range at {
 			x := &of[s]
-			x.a = bits(double(x.a) + double(words[i]))
-			x.n++
+			x.word = bits(double(x.word) + double(words[i]))
+			x.count++
 		}
 	case stdev:
 		for i, s := range at {
 			x := &of[s]
-			x.n++
-			x.spread(&all[s], double(words[i]), inverse.of(x.n))
+			x.count++
+			x.addDeviation(&all[s], double(words[i]), inverse.of(x.count))
 		}
 	case first:
 		for i, s := range at {
 			x := &of[s]
-			if x.n == 0 {
-				x.a = words[i]
+			if x.count == 0 {
+				x.word = words[i]
 			}
-			x.n++
+			x.count++
 		}
 	case last:
 		for i, s := range at {
 			x := &of[s]
-			x.a = words[i]
-			x.n++
+			x.word = words[i]
+			x.count++
 		}
 	case count, percentile, slope:
 		for _, s := range at {
-			of[s].n++
+			of[s].count++
 		}
 	}
 }
 
-// older joins the words of a tick to the parts of their slots, which are of newer values, and has in the place of each word, and in squares, what the part was
+// addOlder joins the words of a tick to the parts of their slots, which are of newer values, and has in the place of each word, and in squares, what the part was
 // before. An instance that is there twice is joined in the opposite order of that in which it leaves.
-func (f function) older(p *parts, at []int32, words []uint64, squares []float64) {
-	of, all, words := p.of, p.squares, words[:len(at)]
+func (f function) addOlder(p *parts, at []int32, words []uint64, squares []float64) {
+	of, all, words := p.bySlot, p.squares, words[:len(at)]
 	var inverse inverse
 	switch f {
 	case maximum, minimum:
 		for i, s := range slices.Backward(at) {
 			x, word := &of[s], words[i]
-			words[i] = x.a
-			x.a = max(x.a, word)
-			x.n++
+			words[i] = x.word
+			x.word = max(x.word, word)
+			x.count++
 		}
 	case sum, average:
 		for i, s := range slices.Backward(at) {
 			x, word := &of[s], words[i]
-			words[i] = x.a
-			x.a = bits(double(x.a) + double(word))
-			x.n++
+			words[i] = x.word
+			x.word = bits(double(x.word) + double(word))
+			x.count++
 		}
 	case stdev:
 		for i, s := range slices.Backward(at) {
 			x, word := &of[s], words[i]
-			words[i], squares[i] = x.a, all[s]
-			x.n++
-			x.spread(&all[s], double(word), inverse.of(x.n))
+			words[i], squares[i] = x.word, all[s]
+			x.count++
+			x.addDeviation(&all[s], double(word), inverse.of(x.count))
 		}
 	case first:
 		for i, s := range slices.Backward(at) {
 			x := &of[s]
-			words[i], x.a = x.a, words[i]
-			x.n++
+			words[i], x.word = x.word, words[i]
+			x.count++
 		}
 	case last:
 		for i, s := range slices.Backward(at) {
 			x, word := &of[s], words[i]
-			words[i] = x.a
-			if x.n == 0 {
-				x.a = word
+			words[i] = x.word
+			if x.count == 0 {
+				x.word = word
 			}
-			x.n++
+			x.count++
 		}
 	case count, percentile, slope: // their words stay
 		for _, s := range at {
-			of[s].n++
+			of[s].count++
 		}
 	}
 }
 
 // inverse is one by a number: a division takes longer than all else, and most instances have as many values as the one before.
 type inverse struct {
-	n  uint32
-	is float64
+	n     uint32
+	value float64
 }
 
 func (v *inverse) of(n uint32) float64 {
 	if n != v.n {
-		v.n, v.is = n, 1/float64(n)
+		v.n, v.value = n, 1/float64(n)
 	}
-	return v.is
+	return v.value
 }
 
-// spread joins a value to the part of a standard deviation, one of so many that each has this weight.
-func (p *part) spread(squares *float64, value, weight float64) {
-	off := value - double(p.a)
-	mean := double(p.a) + off*weight
-	p.a = bits(mean)
+// addDeviation joins a value to the part of a standard deviation, one of so many that each has this weight.
+func (p *part) addDeviation(squares *float64, value, weight float64) {
+	off := value - double(p.word)
+	mean := double(p.word) + off*weight
+	p.word = bits(mean)
 	*squares += off * (value - mean)
 }
 
-// words makes the numbers of a column of type t words: such that the larger word is the larger number, for a minimum the
+// toWords makes the numbers of a column of type t words: such that the larger word is the larger number, for a minimum the
 // smaller one; for sums a DOUBLE; else the number itself.
-func (f function) words(t pdu.Type, dst, numbers []uint64) {
+func (f function) toWords(t pdu.Type, dst, numbers []uint64) {
 	switch f {
 	case maximum, percentile:
-		order(t, dst, numbers, 0)
+		orderWords(t, dst, numbers, 0)
 	case minimum:
-		order(t, dst, numbers, math.MaxUint64)
+		orderWords(t, dst, numbers, math.MaxUint64)
 	case sum, average, stdev, slope:
 		if t == pdu.TypeDouble {
 			copy(dst, numbers)
@@ -191,36 +188,36 @@ func (f function) words(t pdu.Type, dst, numbers []uint64) {
 	}
 }
 
-// results makes the numbers, of the function's type, that older and newer values of slots come to together. The values are of type t.
-func (f function) results(t pdu.Type, dst []uint64, at []int32, older, newer *parts) {
+// toResults makes the numbers, of the function's type, that older and newer values of slots come to together. The values are of type t.
+func (f function) toResults(t pdu.Type, dst []uint64, at []int32, older, newer *parts) {
 	dst = dst[:len(at)]
 	for i, s := range at {
-		x, y := &older.of[s], &newer.of[s]
+		x, y := &older.bySlot[s], &newer.bySlot[s]
 		switch f {
 		case maximum:
-			dst[i] = numbered(t, max(x.a, y.a))
+			dst[i] = fromOrdered(t, max(x.word, y.word))
 		case minimum:
-			dst[i] = numbered(t, ^max(x.a, y.a))
+			dst[i] = fromOrdered(t, ^max(x.word, y.word))
 		case sum:
-			dst[i] = bits(double(x.a) + double(y.a))
+			dst[i] = bits(double(x.word) + double(y.word))
 		case average:
-			dst[i] = bits((double(x.a) + double(y.a)) / float64(x.n+y.n))
+			dst[i] = bits((double(x.word) + double(y.word)) / float64(x.count+y.count))
 		case stdev:
-			squares, n := older.squares[s]+newer.squares[s], float64(x.n+y.n)
-			if x.n > 0 && y.n > 0 {
-				apart := double(y.a) - double(x.a)
-				squares += apart * apart * float64(x.n) * float64(y.n) / n
+			squares, n := older.squares[s]+newer.squares[s], float64(x.count+y.count)
+			if x.count > 0 && y.count > 0 {
+				apart := double(y.word) - double(x.word)
+				squares += apart * apart * float64(x.count) * float64(y.count) / n
 			}
 			dst[i] = bits(math.Sqrt(squares / n))
 		case count:
-			dst[i] = uint64(x.n + y.n)
+			dst[i] = uint64(x.count + y.count)
 		case first:
-			if dst[i] = x.a; x.n == 0 {
-				dst[i] = y.a
+			if dst[i] = x.word; x.count == 0 {
+				dst[i] = y.word
 			}
 		case last:
-			if dst[i] = y.a; y.n == 0 {
-				dst[i] = x.a
+			if dst[i] = y.word; y.count == 0 {
+				dst[i] = x.word
 			}
 		case percentile, slope:
 		}
@@ -229,17 +226,17 @@ func (f function) results(t pdu.Type, dst []uint64, at []int32, older, newer *pa
 
 const sign = 1 << 63
 
-// order gives numbers of type t, none of which is NaN, the order of unsigned ones, or the opposite one if flip has all bits.
-func order(t pdu.Type, dst, numbers []uint64, flip uint64) {
+// orderWords gives numbers of type t, none of which is NaN, the order of unsigned ones, or the opposite one if flip has all bits.
+func orderWords(t pdu.Type, dst, numbers []uint64, flip uint64) {
 	dst = dst[:len(numbers)]
 	switch t {
 	case pdu.TypeFloat:
 		for i, v := range numbers {
-			dst[i] = ordered(bits(float64(math.Float32frombits(uint32(v))))) ^ flip
+			dst[i] = orderDouble(bits(float64(math.Float32frombits(uint32(v))))) ^ flip
 		}
 	case pdu.TypeDouble:
 		for i, v := range numbers {
-			dst[i] = ordered(v) ^ flip
+			dst[i] = orderDouble(v) ^ flip
 		}
 	default:
 		flip ^= signOf(t)
@@ -249,8 +246,8 @@ func order(t pdu.Type, dst, numbers []uint64, flip uint64) {
 	}
 }
 
-// ordered gives numbers of type DOUBLE the order of unsigned ones.
-func ordered(v uint64) uint64 { return v ^ (uint64(int64(v)>>63) | sign) }
+// orderDouble gives numbers of type DOUBLE the order of unsigned ones.
+func orderDouble(v uint64) uint64 { return v ^ (uint64(int64(v)>>63) | sign) }
 
 // signOf is the sign of whole numbers of type t; 0: they have none.
 func signOf(t pdu.Type) uint64 {
@@ -264,8 +261,8 @@ func signOf(t pdu.Type) uint64 {
 	}
 }
 
-// numbered is the number of type t that order has made a word of, without a flip.
-func numbered(t pdu.Type, v uint64) uint64 {
+// fromOrdered is the number of type t that order has made a word of, without a flip.
+func fromOrdered(t pdu.Type, v uint64) uint64 {
 	switch t {
 	case pdu.TypeFloat, pdu.TypeDouble:
 		if v ^= sign | ^uint64(int64(v)>>63); t == pdu.TypeFloat {

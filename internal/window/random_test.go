@@ -44,7 +44,7 @@ func (m *counting) add(tick int64, count uint64, restarted bool) {
 
 // stale reports whether there is nothing to be served at a tick.
 func (m *counting) stale(tick int64) bool {
-	return len(m.ticks) == 0 || tick-m.newest() > staleAfter
+	return len(m.ticks) == 0 || tick-m.newest() > maxMissedTicks
 }
 
 // after is what ticks after one come to; there may be none.
@@ -89,7 +89,7 @@ func TestRandomLooks(t *testing.T) {
 					seen = append(seen, clients[i].seen)
 				}
 			}
-			ws.Begin(since, seen...)
+			ws.BeginTick(since, seen...)
 			restarted := r.IntN(30) == 0
 			switch r.IntN(12) {
 			case 0:
@@ -110,7 +110,7 @@ func TestRandomLooks(t *testing.T) {
 					ws.Add(i, tick, at(tick, 0, count), !restarted)
 				}
 			}
-			ws.Done(tick, since)
+			ws.EndTick(tick, since)
 			shown = tick
 			sum, _ := fixed.after(fixed.newest() - 20)
 			requireSum(t, ws.Results().Values[1-since], fixed.stale(tick), true, sum, seed, tick)
@@ -119,9 +119,9 @@ func TestRandomLooks(t *testing.T) {
 				if r.IntN(1+3*i) > 0 {
 					continue
 				}
-				told, from := ws.Results(), m.newest()-First
+				told, from := ws.Results(), m.newest()-FirstTicks
 				if c.looked {
-					told, from = Else(set.Windows(), []uint32{uint32(since)}, ws.Since(c.seen), func(i uint32) *derived.Vector { return c.told.Values[i] }), c.seen
+					told, from = WithPrevious(set.Windows(), []uint32{uint32(since)}, ws.ReadSince(c.seen), func(i uint32) *derived.Vector { return c.told.Values[i] }), c.seen
 				}
 				sum, any := m.after(from)
 				failed := m.stale(tick)

@@ -8,8 +8,8 @@ import (
 
 // What takes all values of a window for each result: no parts of it tell what the whole comes to.
 
-// sort puts a word among those of a slot.
-func (w *Window) sort(s int32, word uint64) {
+// insertSorted puts a word among those of a slot.
+func (w *Window) insertSorted(s int32, word uint64) {
 	for len(w.sorted) <= int(s) {
 		w.sorted = append(w.sorted, nil)
 	}
@@ -17,8 +17,8 @@ func (w *Window) sort(s int32, word uint64) {
 	w.sorted[s] = slices.Insert(w.sorted[s], at, word)
 }
 
-// unsort takes a word out of those of a slot.
-func (w *Window) unsort(s int32, word uint64) {
+// removeSorted takes a word out of those of a slot.
+func (w *Window) removeSorted(s int32, word uint64) {
 	at, _ := slices.BinarySearch(w.sorted[s], word)
 	w.sorted[s] = slices.Delete(w.sorted[s], at, at+1)
 }
@@ -26,18 +26,18 @@ func (w *Window) unsort(s int32, word uint64) {
 // percentile is the number of a slot that has values.
 func (w *Window) percentile(s int32) uint64 {
 	sorted := w.sorted[s]
-	return numbered(w.typ, sorted[derived.NearestRank(w.n, len(sorted))-1])
+	return fromOrdered(w.valueType, sorted[derived.NearestRank(w.percent, len(sorted))-1])
 }
 
-// line is what the values of an instance come to for the straight line that fits them best: their means, and the sums of what
+// lineFit is what the values of an instance come to for the straight line that fits them best: their means, and the sums of what
 // each is off these.
-type line struct {
+type lineFit struct {
 	n, tick, value float64
 	ticks, product float64 // Σ(t − mean)², Σ(t − mean)(v − mean)
 }
 
 // add adds a value. Sums of large numbers are not subtracted from each other: what a file system of terabytes grows by in a second is not lost.
-func (l *line) add(tick, value float64) {
+func (l *lineFit) add(tick, value float64) {
 	l.n++
 	off := tick - l.tick
 	l.tick += off / l.n
@@ -47,16 +47,16 @@ func (l *line) add(tick, value float64) {
 }
 
 // slope is how much the value grows from tick to tick; NaN of one tick.
-func (l *line) slope() float64 { return l.product / l.ticks }
+func (l *lineFit) slope() float64 { return l.product / l.ticks }
 
-// lines are those of all slots.
-func (w *Window) lines() []line {
-	lines := make([]line, len(w.ids))
+// lineFits are those of all slots.
+func (w *Window) lineFits() []lineFit {
+	lines := make([]lineFit, len(w.ids))
 	add := func(r *run) {
-		for tick := r.left; tick < r.ticks; tick++ {
-			words := column(r, r.words, tick)
-			for i, s := range r.of.at {
-				lines[s].add(float64(r.tick+int64(tick)-w.tick), double(words[i]))
+		for tick := r.removed; tick < r.ticks; tick++ {
+			words := atTick(r, r.words, tick)
+			for i, s := range r.layout.slots {
+				lines[s].add(float64(r.tick+int64(tick)-w.newestTick), double(words[i]))
 			}
 		}
 	}

@@ -67,7 +67,9 @@ func (m *moment) Values(id pdu.PMID, _ *int32) *derived.Vector {
 var bins = derived.NewNameTable(map[pdu.Inst]string{1: "red", 2: "red", 3: "blue"}, nil)
 
 // windowsOf are the windows of a set.
-func windowsOf(set *derived.Set) *Windows { return NewOne(set, derived.NewGroups(), First).Windows }
+func windowsOf(set *derived.Set) *Windows {
+	return NewSingleClient(set, derived.NewGroups(), FirstTicks).Windows
+}
 
 // at is the sample of a second, with a load and a count.
 func at(second int64, load float64, count uint64) *moment {
@@ -99,7 +101,7 @@ func TestWindowsOfOneOperandShareItsValues(t *testing.T) {
 			assert.True(t, ws.Add(k, int64(i), at(int64(i), load, 0), true))
 		}
 	}
-	assert.Equal(t, 6, ws.Kept())
+	assert.Equal(t, 6, ws.Retained())
 	assert.Equal(t, []float64{5}, numbers(ws.value(t, "a", at(3, 3, 0))))
 	assert.Equal(t, []float64{3}, numbers(ws.value(t, "b", at(3, 3, 0))))
 	assert.Equal(t, []float64{5}, numbers(ws.value(t, "c", at(3, 3, 0))))
@@ -139,7 +141,7 @@ func TestResultThatIsOld(t *testing.T) {
 func TestTooManyValues(t *testing.T) {
 	set := newSet(t, map[string]string{"a": `max_sample(bin, "10s")`, "b": `min_sample(load, "10s")`})
 	ws := windowsOf(set)
-	ws.Most = 35
+	ws.MaxValues = 35
 	sample := func(instances ...pdu.Inst) *moment {
 		m := at(1, 5, 0)
 		m.values[binID] = &derived.Vector{Type: pdu.Type32, Insts: derived.NewInstSet(instances), Bits: make([]uint64, len(instances))}
@@ -148,13 +150,13 @@ func TestTooManyValues(t *testing.T) {
 	assert.True(t, ws.Add(1, 1, sample(), true))
 	assert.True(t, ws.Add(0, 1, sample(1, 2), true))
 	assert.False(t, ws.Add(0, 2, sample(1, 2, 3), true))
-	assert.True(t, ws.Excess(0))
-	assert.False(t, ws.Excess(1))
-	assert.Equal(t, 1, ws.Kept())
+	assert.True(t, ws.TooLarge(0))
+	assert.False(t, ws.TooLarge(1))
+	assert.Equal(t, 1, ws.Retained())
 	assert.Equal(t, pdu.ErrTooBig, ws.value(t, "a", sample()).Code)
 	assert.Equal(t, []float64{5}, numbers(ws.value(t, "b", sample())))
 	assert.True(t, ws.Add(0, 3, sample(3), true))
-	assert.False(t, ws.Excess(0))
+	assert.False(t, ws.TooLarge(0))
 	assert.Equal(t, []pdu.Inst{3}, ws.value(t, "a", sample()).Insts.IDs())
 }
 
@@ -165,16 +167,16 @@ func TestWindowsGoOn(t *testing.T) {
 	}
 	ws := windowsOf(newSet(t, defs))
 	for tick := range int64(5) {
-		for i := range ws.all {
+		for i := range ws.entries {
 			ws.Add(i, tick, at(tick, 5-float64(tick), uint64(10*tick)), true)
 		}
 	}
 	defs["d"] = "load + 2"
-	after, _ := ws.Next(newSet(t, defs))
+	after, _ := ws.ForSet(newSet(t, defs))
 	assert.Equal(t, pdu.ErrAgain, after.value(t, "a", at(5, 0, 0)).Code, "a definition that it uses is another one")
 	assert.Equal(t, []float64{5}, numbers(after.value(t, "b", at(5, 0, 0))))
 	assert.Equal(t, []uint64{4}, after.value(t, "c", at(5, 0, 0)).Bits)
-	i := len(after.all) - 1
+	i := len(after.entries) - 1
 	assert.True(t, after.Add(i, 5, at(5, 0, 70), true), "it is compared with the sample before the reload")
 	assert.Equal(t, []uint64{5}, after.value(t, "c", at(5, 0, 0)).Bits)
 
@@ -185,7 +187,7 @@ func TestWindowsGoOn(t *testing.T) {
 		load.Units = pdu.Units{}
 		operands["load"] = load
 	}()
-	after, _ = after.Next(newSet(t, defs))
+	after, _ = after.ForSet(newSet(t, defs))
 	assert.Equal(t, pdu.ErrAgain, after.value(t, "b", at(5, 0, 0)).Code, "its operand is not what it was")
 	assert.Equal(t, []uint64{5}, after.value(t, "c", at(5, 0, 0)).Bits)
 }
@@ -222,7 +224,7 @@ func TestGroupsOfWindows(t *testing.T) {
 
 // Of samples at any times a window has the first one of each of its intervals, with the number of the interval.
 func TestSamplesAsTicks(t *testing.T) {
-	o := NewOne(newSet(t, map[string]string{"a": `sum_sample(load, "6s", "2s")`}), derived.NewGroups(), First)
+	o := NewSingleClient(newSet(t, map[string]string{"a": `sum_sample(load, "6s", "2s")`}), derived.NewGroups(), FirstTicks)
 	for _, row := range []struct {
 		since time.Duration
 		load  float64
@@ -246,10 +248,10 @@ func TestSamplesAsTicks(t *testing.T) {
 func TestWindowThatIsNotKept(t *testing.T) {
 	ws := windowsOf(newSet(t, map[string]string{"a": "sum_sample(delta(count))", "b": "max_sample(load)"}))
 	for tick := int64(1); tick <= 100; tick++ {
-		ws.Begin(0, tick-1, tick-2)
+		ws.BeginTick(0, tick-1, tick-2)
 		ws.Add(0, tick, at(tick, 0, 1), true)
-		ws.Done(tick, 0)
+		ws.EndTick(tick, 0)
 	}
-	assert.Len(t, ws.Seen(0), 3)
-	assert.Empty(t, ws.Seen(1))
+	assert.Len(t, ws.ReadTicks(0), 3)
+	assert.Empty(t, ws.ReadTicks(1))
 }

@@ -38,7 +38,7 @@ func (s *Sampler) ReadSince(r *Results, p *Published, c *Cursor, indexes []uint3
 	if first {
 		s.wakeRun()
 	} else if since := p.since[tick]; since != nil && !slices.ContainsFunc(indexes, func(i uint32) bool { return r.restarted(c, i, p, since) }) {
-		values = window.Else(r.windows, indexes, since, func(i uint32) *derived.Vector { return r.lastValue(c, i) })
+		values = window.WithPrevious(r.windows, indexes, since, func(i uint32) *derived.Vector { return r.lastValue(c, i) })
 	}
 	c.values, c.valueIDs = c.values[:0], r.appendIDs(c.valueIDs[:0], indexes)
 	for _, i := range indexes {
@@ -95,13 +95,13 @@ func (s *Sampler) beginPerClientTick(t *ticker, lastTicks map[int][]int64) {
 	now := s.results.published.Load()
 	restarted := make(map[int]bool) // groups with a window that is new
 	for _, i := range t.windows {
-		restarted[t.group[i]] = restarted[t.group[i]] || !s.windows.Begun(i)
+		restarted[t.group[i]] = restarted[t.group[i]] || !s.windows.TickBegun(i)
 	}
 	for _, i := range t.windows {
 		if restarted[t.group[i]] {
-			s.windows.Restart(i)
+			s.windows.RestartShared(i)
 		}
-		s.windows.Begin(i, append(lastTicks[i], now.tick, now.previous)...)
+		s.windows.BeginTick(i, append(lastTicks[i], now.tick, now.previous)...)
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *Sampler) beginPerClientTick(t *ticker, lastTicks map[int][]int64) {
 func (s *Sampler) publishIfComplete(t *ticker) {
 	if t.perClient && t.incomplete && len(t.pending) == 0 {
 		t.incomplete = false
-		s.windows.Done(t.tick, t.windows...)
+		s.windows.EndTick(t.tick, t.windows...)
 		s.publish(t)
 	}
 }

@@ -66,15 +66,15 @@ func (s *Sampler) publish(complete *ticker) {
 	} else {
 		next.since = make(map[int64]*derived.Results)
 		for _, i := range complete.windows {
-			for _, tick := range s.windows.Seen(i) {
+			for _, tick := range s.windows.ReadTicks(i) {
 				if next.since[tick] == nil {
-					next.since[tick] = s.windows.Since(tick)
+					next.since[tick] = s.windows.ReadSince(tick)
 				}
 			}
 		}
 		next.previous, next.tick = next.tick, complete.tick
 	}
-	s.options.Figures.WindowValues.Store(int64(s.windows.Kept()))
+	s.options.Figures.WindowValues.Store(int64(s.windows.Retained()))
 	s.mu.Lock()
 	s.results.published.Store(next)
 	s.mu.Unlock()

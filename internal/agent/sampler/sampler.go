@@ -65,7 +65,7 @@ type Sampler struct {
 func New(o Options) *Sampler {
 	s := &Sampler{options: o, sets: make(chan setRequest), wakeup: make(chan struct{}, 1), groups: derived.NewGroups(), cursors: make(map[*Cursor]struct{})}
 	s.windows = window.NewWindows(s.groups)
-	s.windows.Most, s.windows.First = o.Values, int64(o.Interval/window.Every)
+	s.windows.MaxValues, s.windows.FirstTicks = o.Values, int64(o.Interval/window.PerClientInterval)
 	return s
 }
 
@@ -91,7 +91,7 @@ func (s *Sampler) SwitchSet(ctx context.Context, set *derived.Set, series []*ups
 // from, nil for one that need not be kept. The Board is that of the set for ever. Run calls it, and who has a Keeper that does not run.
 func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series) *Results {
 	var oldIndexes []int
-	s.windows, oldIndexes = s.windows.Next(set)
+	s.windows, oldIndexes = s.windows.ForSet(set)
 	s.assignIDs(oldIndexes)
 	s.series, s.tooLarge = series, make([]bool, len(series))
 	former := s.tickers
@@ -112,7 +112,7 @@ func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series) *Results
 			s.scanCursors(t, s.options.Now())
 		}
 		if !s.options.Now().After(t.deadline()) { // what the last tick has for them may still come
-			t.pending = slices.DeleteFunc(t.windowsAt(t.tickTime), func(i int) bool { return s.windows.Has(i, t.tick) || t.perClient && !s.windows.Begun(i) })
+			t.pending = slices.DeleteFunc(t.windowsAt(t.tickTime), func(i int) bool { return s.windows.Has(i, t.tick) || t.perClient && !s.windows.TickBegun(i) })
 		}
 		if next := t.tickAfter(s.options.Now()); t.nextTick.IsZero() || next.Before(t.nextTick) { // one that is due now has yet to come
 			t.nextTick = next
@@ -279,7 +279,7 @@ func (s *Sampler) addSamples(t *ticker, now time.Time) bool {
 
 // add gives a window the sample of a tick.
 func (s *Sampler) addSample(t *ticker, i int, sample *operand.Sample) {
-	newest, _ := s.windows.Newest(i).(*operand.Sample)
+	newest, _ := s.windows.NewestSample(i).(*operand.Sample)
 	if newest == sample { // it has it already, and nothing came of it
 		return
 	}
@@ -289,11 +289,11 @@ func (s *Sampler) addSample(t *ticker, i int, sample *operand.Sample) {
 	} else {
 		s.options.Figures.WindowGaps.Add(1)
 	}
-	if tooLarge := s.windows.Excess(i); tooLarge != s.tooLarge[i] {
+	if tooLarge := s.windows.TooLarge(i); tooLarge != s.tooLarge[i] {
 		if s.tooLarge[i] = tooLarge; tooLarge {
-			w := s.windows.Of(i)
+			w := s.windows.Window(i)
 			s.options.Log.WithFields(logrus.Fields{
-				"function": w.Func, "samples": w.Span, "limit": s.windows.Most,
+				"function": w.Func, "samples": w.Span, "limit": s.windows.MaxValues,
 			}).Error("function over time has no values, they would exceed the limit")
 		}
 	}
