@@ -8,23 +8,28 @@ import (
 	"pmdaderived/internal/window"
 )
 
-// Look is what a client context has seen of a metric with windows that are since its last look. The zero value is a context that has not looked. It
-// belongs to one goroutine, but for what Keeper.looks guards.
+// Cursor is the position of a client context in the ticks of one metric with per-client windows. The zero value is that
+// of a context that has not fetched the metric.
 type Cursor struct {
-	tick       int64     // the newest that it has seen
-	expires    time.Time // it is expected to come again
-	windowIDs  []int     // by number
-	registered bool      // to the Keeper
+	// Sampler.mu guards these.
+	tick       int64     // the newest tick that the context has read
+	expires    time.Time // the context is not expected to fetch again after that
+	windowIDs  []int     // the per-client windows of the metric
+	registered bool      // the cursor is in Sampler.cursors
 
-	values   []*derived.Vector // the last time, of each of
-	valueIDs []int             // these windows, by number
+	// These belong to the request loop.
+	values   []*derived.Vector // the results that ReadSince has returned last,
+	valueIDs []int             // and the IDs of their windows
 }
 
-// See is what a client is told of a metric with some windows that are since its last look, as it was known at s, when its fetch came: all metrics of that
-// are of one tick. It is expected to come again until a time, and begins anew if it comes later.
+// ReadSince returns the results for a client's fetch of a metric, and moves the cursor to the tick of p, the state when
+// the fetch arrived. indexes are the per-client windows of the metric. The client is expected to fetch again before
+// until: if it comes later, it starts with a first fetch.
 func (s *Sampler) ReadSince(r *Results, p *Published, c *Cursor, indexes []uint32, until time.Time) *derived.Results {
 	s.mu.Lock()
-	if latest := r.published.Load(); p.tick != latest.tick && p.tick != latest.previous { // what came after s is not known any more
+	// Accumulators are kept for cursors, and for the last two complete ticks, since a fetch may have loaded the state
+	// just before a new one. If p is older, a cursor at its tick would have no accumulator.
+	if latest := r.published.Load(); p.tick != latest.tick && p.tick != latest.previous {
 		p = latest
 	}
 	tick, first := c.tick, !c.registered
@@ -34,20 +39,22 @@ func (s *Sampler) ReadSince(r *Results, p *Published, c *Cursor, indexes []uint3
 		s.cursors[c] = struct{}{}
 	}
 	s.mu.Unlock()
-	values := p.shared
-	if first {
+	values, since := p.shared, p.since[tick]
+	firstRead := func(i uint32) bool { return r.firstRead(c, i, p, since) }
+	switch {
+	case first:
 		s.wakeRun()
-	} else if since := p.since[tick]; since != nil && !slices.ContainsFunc(indexes, func(i uint32) bool { return r.restarted(c, i, p, since) }) {
+	case since != nil && !slices.ContainsFunc(indexes, firstRead):
 		values = window.WithPrevious(r.windows, indexes, since, func(i uint32) *derived.Vector { return r.lastValue(c, i) })
 	}
 	c.values, c.valueIDs = c.values[:0], r.appendIDs(c.valueIDs[:0], indexes)
 	for _, i := range indexes {
-		c.values = append(c.values, values.Values[i]) // not r, which has the values of all other windows
+		c.values = append(c.values, values.Values[i]) // not values: it would keep the results of all windows in memory
 	}
 	return values
 }
 
-// numbersOf appends the numbers of windows of b.
+// appendIDs appends the IDs of windows.
 func (r *Results) appendIDs(to []int, some []uint32) []int {
 	for _, i := range some {
 		to = append(to, r.windowIDs[i])
@@ -55,9 +62,10 @@ func (r *Results) appendIDs(to []int, some []uint32) []int {
 	return to
 }
 
-// anew reports whether a metric with a window begins anew, so that all its windows have the same ticks: it was edited, and either the window has begun
-// after the tick of since, or the client was told nothing of it, which another metric had kept.
-func (r *Results) restarted(c *Cursor, i uint32, p *Published, since *derived.Results) bool {
+// firstRead reports whether the client has not read a window in this metric, because the definition was edited since.
+// Then either the window is newer than the client's last tick, so that since has the result of a first fetch, or
+// another metric had the window before and nothing was added to it since.
+func (r *Results) firstRead(c *Cursor, i uint32, p *Published, since *derived.Results) bool {
 	v := since.Values[i]
 	if v == nil {
 		return r.lastValue(c, i) == nil
@@ -65,7 +73,7 @@ func (r *Results) restarted(c *Cursor, i uint32, p *Published, since *derived.Re
 	return v == p.shared.Values[i] && v.Code >= 0
 }
 
-// told is what a client was told of a window of b; nil: nothing.
+// lastValue returns the result of a window that the client has read last, nil if it has read none.
 func (r *Results) lastValue(c *Cursor, i uint32) *derived.Vector {
 	n := slices.Index(c.valueIDs, r.windowIDs[i])
 	if n < 0 {
@@ -74,14 +82,14 @@ func (r *Results) lastValue(c *Cursor, i uint32) *derived.Vector {
 	return c.values[n]
 }
 
-// Expect says until when a client is expected to come again that has come, and was told nothing.
+// ExtendCursor keeps the cursor of a client whose fetch had no values, so that its next fetch goes on from there.
 func (s *Sampler) ExtendCursor(c *Cursor, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.expires = until
 }
 
-// Forget forgets what a client has seen that has gone.
+// DropCursor drops the cursor of a context that has ended.
 func (s *Sampler) DropCursor(c *Cursor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,11 +97,12 @@ func (s *Sampler) DropCursor(c *Cursor) {
 	c.registered = false
 }
 
-// begin begins a tick of the windows that are since the last look. Clients have seen some ticks last, and may see the newest one until this is complete, and
-// the one before: with a fetch that came then.
+// beginPerClientTick begins a tick of per-client windows. lastTicks are the ticks that cursors have, by window: the
+// windows accumulate from each of them. They also do so from the last two complete ticks, which cursors may have when
+// this tick is complete.
 func (s *Sampler) beginPerClientTick(t *ticker, lastTicks map[int][]int64) {
 	now := s.results.published.Load()
-	restarted := make(map[int]bool) // groups with a window that is new
+	restarted := make(map[int]bool) // groups with a new window
 	for _, i := range t.windows {
 		restarted[t.group[i]] = restarted[t.group[i]] || !s.windows.TickBegun(i)
 	}
@@ -105,7 +114,7 @@ func (s *Sampler) beginPerClientTick(t *ticker, lastTicks map[int][]int64) {
 	}
 }
 
-// finish shows a tick of such windows that is complete.
+// publishIfComplete publishes the last tick of per-client windows once it is complete.
 func (s *Sampler) publishIfComplete(t *ticker) {
 	if t.perClient && t.incomplete && len(t.pending) == 0 {
 		t.incomplete = false
@@ -114,7 +123,8 @@ func (s *Sampler) publishIfComplete(t *ticker) {
 	}
 }
 
-// watch finds out which windows are to be sampled because somebody looks, and which ticks were seen of them last. Who has not come for too long is forgotten.
+// scanCursors sets the groups of windows that clients read, and returns the ticks that they have read last, by window.
+// It drops the cursors that have expired.
 func (s *Sampler) scanCursors(t *ticker, now time.Time) (lastTicks map[int][]int64) {
 	lastTicks, t.readGroups = make(map[int][]int64), make(map[int]bool)
 	s.mu.Lock()
@@ -128,7 +138,7 @@ func (s *Sampler) scanCursors(t *ticker, now time.Time) (lastTicks map[int][]int
 		for _, id := range cursor.windowIDs {
 			i, ok := s.indexes[id]
 			if !ok {
-				continue // it has gone
+				continue // the set does not have the window any more
 			}
 			t.readGroups[t.group[i]] = true
 			if !slices.Contains(lastTicks[i], cursor.tick) {

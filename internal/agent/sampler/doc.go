@@ -1,33 +1,73 @@
-// Package sampler samples what functions over time are computed from, and publishes what they come to.
+// Package sampler takes the samples of functions over time, adds them to the windows of these functions, and publishes
+// the results.
 //
-//	reload ──Serve──► Keeper ──Tick──► upstream           one fetch for all ticks that fall together
-//	                    │  ▲              │
-//	                    │  └──Sampled─────┘
-//	                    └──► Board ──See──► request loop   immutable results, one set at a time
+//	reload ──SwitchSet──► Sampler ──Tick──► upstream           one fetch for all ticks of one time
+//	                        │  ▲               │
+//	                        │  └───Sampled─────┘               new samples have arrived
+//	                        └──► Results ──Latest, ReadSince──► request loop
 //
-// It has one goroutine, Keeper.Run, to which the goroutine of the reload hands each set in Serve, and one lock:
+// Results belongs to one set of definitions. It has one immutable state at a time, Published, which the Sampler
+// replaces when it has new results.
 //
-//	seen  is between Run and the request loop, which says in See and Forget which client has seen which tick; nothing is computed under it
+// # Goroutines and the lock
+//
+// Sampler.Run is one goroutine. It waits for the next tick, for samples, for a new set, or for the first fetch of a
+// client; then RunDue does what is due. The request loop reads results and waits for nothing but Sampler.mu. This lock
+// joins two things: a new state is published, and a cursor is set to the tick of a state. Nothing is computed under it.
 //
 // # Ticks
 //
-// The windows of one interval have their ticks together, at multiples of it by the wall clock. That gives the phase only: ticks are
-// counted by the time that has passed, so that a clock that is set moves them and ends no window.
+// Windows with the same interval have their ticks together, at multiples of the interval by the wall clock (ticker).
+// The wall clock gives only the phase. Ticks are counted by the time that has passed, so a clock that is set ends no
+// window.
 //
 //	a sample that was taken        is
-//	up to 10 ms before a tick      its own: one that was made for a client is not made again
-//	up to half the interval after  its own
-//	later, or never                not taken: the tick is a gap
+//	up to 10 ms before a tick      the sample of the tick: one that was made for a client is used
+//	up to half the interval after  the sample of the tick
+//	later, or never                not used: the tick is a gap
 //
-// # Looks
+// # A client reads a function without a window
 //
-// What a client is told of a metric with windows that are since its last look:
+// `max_sample(x)` covers the time since the client's last fetch of the metric. Its window has no span (Window.Span is
+// 0) and is called a per-client window. The agent computes each result once for all clients that have read the same
+// tick last, instead of once for each client:
 //
-//	it has seen                       it is told
-//	nothing, or it came too late      the last ticks, as many as a first look covers
-//	tick n                            what came after n: this is kept for each tick that somebody has seen last
-//	tick n, which is the newest       the same again, but a sum is told once, and a count is 0
-//	tick n, of what was edited since  as at a first look
+//	tick              10     11     12     13     14      15
+//	published            ▲      ▲      ▲      ▲       ▲
+//	A fetches                   A: cursor 11          A: the result of ticks 12, 13 and 14; cursor 14
+//	B fetches                   B: cursor 11   B: the result of ticks 12 and 13; cursor 13
+//	accumulator of 11           ├──────┼──────┼───────┤   its result is published with each tick: since[11]
+//	accumulator of 13                         ├───────┤   the same for B's next fetch: since[13]
 //
-// A window that is new begins with the next tick, and for first looks all windows of its group begin anew with it: see together.
+// In words, with the functions that do it:
+//
+//  1. A tick begins (startDueTick): each second if a client reads one of the windows, else twice in --interval for
+//     first fetches. scanCursors collects the tick that each client has read last, and drops the cursors of clients
+//     that did not come again. For each of these ticks beginPerClientTick has an accumulator in each window
+//     (Windows.BeginTick), and drops the accumulators that no cursor needs.
+//  2. requestSamples requests the samples of the tick, and addSamples adds them to the windows: each value goes into
+//     all accumulators of its window (Windows.Add).
+//  3. When all windows have their sample, or it is too late for it, the tick is complete. publishIfComplete starts the
+//     accumulators of this tick (Windows.EndTick) and publishes a new state: Published.tick is the number of the tick, and
+//     Published.since has the result of each accumulator, by the tick that it began after.
+//  4. A client's FETCH arrives. Agent.startFetch loads the state once (Results.Latest), so all metrics of the fetch are
+//     of one tick.
+//  5. Agent.windowResults finds the Cursor of context and metric and calls ReadSince. This returns since[cursor's
+//     tick], and sets the cursor to the tick of the state. If the values cannot be served now, ExtendCursor only says
+//     that the client is still there: the next fetch covers this time, too.
+//  6. Agent.evaluate computes the rest of the expression from these results.
+//
+// ReadSince returns these results:
+//
+//	the cursor is                     result
+//	not registered: a first fetch,    that of a first fetch: the last ticks, as long as --interval; from then on there is
+//	or one after the cursor expired   a tick each second (wakeRun)
+//	at tick n                         since[n]
+//	at the tick of the state          the result of the last fetch, but no value for sums and 0 for counts: nothing may
+//	                                  be counted twice
+//	at tick n, and the definition     that of a first fetch, so that all windows of the metric have the same ticks
+//	was edited since
+//
+// A new window begins with the next tick. The results of first fetches of all windows of its group begin again with it:
+// see groupWindows.
 package sampler

@@ -5,10 +5,12 @@ import (
 	"pmdaderived/internal/agent/upstream"
 )
 
-// together tells the group of each window that is since the last look: the windows of one metric, and those of the same operands, have the same ticks. Else
-// a sum through a count would be no average for a client that looks for the first time, if others look at the count alone.
+// groupWindows returns the group of each per-client window: the index of one window that represents it. The windows of
+// one metric are in one group, and so are those of the same operands. All windows of a group have the same ticks,
+// whichever of them clients read. Otherwise sum_sample(x) / count_sample(x) would be no average in the first fetch of a
+// client if others read the count alone.
 func groupWindows(set *derived.Set, series []*upstream.Series) []int {
-	parent := make([]int, len(series)) // another one of it, or itself
+	parent := make([]int, len(series)) // another window of the group; the representative is its own parent
 	root := func(i int) int {
 		for parent[i] != i {
 			i = parent[i]

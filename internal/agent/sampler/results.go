@@ -8,22 +8,22 @@ import (
 	"pmdaderived/derived"
 )
 
-// Board shows what the windows of a set come to. Nil: it has none.
+// Results has the results of the windows of one set, now and later. Nil has none: the set has no windows.
 type Results struct {
 	windows   []*derived.Window
-	windowIDs []int                     // of them
-	published atomic.Pointer[Published] // written under Keeper.seen once others have the Board
+	windowIDs []int                     // by index
+	published atomic.Pointer[Published] // replaced under Sampler.mu
 }
 
-// Shown is what is known at a time. Immutable. Nil: nothing is.
+// Published is the state of Results at one time. It is immutable. Nil has no results.
 type Published struct {
 	shared   *derived.Results
-	tick     int64                      // the newest that is complete of the windows that are since the last look
-	previous int64                      // the one that was so before
-	since    map[int64]*derived.Results // likewise of these, by the tick that a client has seen
+	tick     int64                      // the newest complete tick of per-client windows
+	previous int64                      // the complete tick before
+	since    map[int64]*derived.Results // results of per-client windows, by the tick that a client has read last
 }
 
-// Now is what is known now.
+// Latest returns the state now.
 func (r *Results) Latest() *Published {
 	if r == nil {
 		return nil
@@ -31,7 +31,7 @@ func (r *Results) Latest() *Published {
 	return r.published.Load()
 }
 
-// Results are what windows come to, but for those that are since the last look: there they are what a client finds at its first one.
+// Shared has one result per window, the same for all clients. For per-client windows it is the result of a first fetch.
 func (p *Published) Shared() *derived.Results {
 	if p == nil {
 		return nil
@@ -39,7 +39,8 @@ func (p *Published) Shared() *derived.Results {
 	return p.shared
 }
 
-// swap makes a board for another set.
+// newResults makes the Results of a new set. Cursors stay valid: windows that were in the former set keep their
+// results.
 func (s *Sampler) newResults(set *derived.Set, oldIndexes []int, hasWindows bool) {
 	former := s.results
 	if s.results = nil; hasWindows {
@@ -52,7 +53,8 @@ func (s *Sampler) newResults(set *derived.Set, oldIndexes []int, hasWindows bool
 	}
 }
 
-// show publishes what is known now, with another tick if that is complete.
+// publish publishes the present results. complete is the ticker of per-client windows whose last tick is complete: then
+// there are new results for each cursor. If it is nil, only windows with a span have new results.
 func (s *Sampler) publish(complete *ticker) {
 	next := &Published{shared: s.windows.Results()}
 	if last := s.results.published.Load(); last != nil {
@@ -80,7 +82,8 @@ func (s *Sampler) publish(complete *ticker) {
 	s.mu.Unlock()
 }
 
-// spans is r with the present results of the windows that have a span: they do not wait for the next tick of the others.
+// withSpans returns base with the present results of the windows with a span: they do not wait for the next tick of
+// per-client windows.
 func (r *Results) withSpans(base, now *derived.Results) *derived.Results {
 	merged := &derived.Results{Values: slices.Clone(now.Values), Names: now.Names}
 	for i, w := range r.windows {
@@ -91,7 +94,7 @@ func (r *Results) withSpans(base, now *derived.Results) *derived.Results {
 	return merged
 }
 
-// move makes what was shown of a set that of another one, whose windows had other places.
+// reindex makes a state for a new set from that of the former one. Windows have other indexes there.
 func (p *Published) reindex(oldIndexes []int, results *derived.Results) *Published {
 	next := &Published{shared: results, tick: p.tick, previous: p.previous, since: maps.Clone(p.since)}
 	for tick, r := range next.since {
@@ -100,7 +103,7 @@ func (p *Published) reindex(oldIndexes []int, results *derived.Results) *Publish
 	return next
 }
 
-// moved is r with former results in place of those that windows had.
+// reindexResults returns current with the former results of the windows that were in the former set.
 func reindexResults(oldIndexes []int, current, former *derived.Results) *derived.Results {
 	reindexed := &derived.Results{Values: slices.Clone(current.Values), Names: current.Names}
 	for i, old := range oldIndexes {

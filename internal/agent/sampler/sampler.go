@@ -18,20 +18,22 @@ import (
 )
 
 const (
-	// early is how long before a tick its sample may have been taken: predict.Lead and some.
+	// maxEarly is how long before a tick its sample may be taken. It exceeds predict.Lead, so that a sample that was
+	// made for a client at the time of the tick is used.
 	maxEarly = 2 * predict.Lead
 
-	// idle is when is looked next where there is nothing to keep.
+	// idleInterval is the time between two calls of RunDue if there are no windows.
 	idleInterval = time.Hour
 )
 
-// Options are what a Keeper is made with.
+// Options configure a Sampler.
 type Options struct {
 	Upstream *upstream.Upstream
-	Names    *operand.Names // of instances, as Upstream knows them
-	Values   int            // that all windows keep, at most
+	Names    *operand.Names // names of instances, as Upstream knows them
+	Values   int            // the largest number of values in all windows together
 
-	// Interval is what a first look covers of windows that are since the last one: twice in it these are sampled while nobody looks. 0: they are not.
+	// Interval is the time that per-client windows cover in the first fetch of a client. While no client reads them,
+	// they have two ticks in it. 0: they have no ticks then.
 	Interval time.Duration
 
 	Figures *control.Figures
@@ -39,44 +41,49 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// Keeper keeps the windows of what is served.
+// Sampler samples the functions over time of the set that is served. A window of the set is known by its index in
+// Set.Windows; an index in another set means another window. Cursors outlive sets and know windows by an ID.
 type Sampler struct {
 	options Options
-	sets    chan setRequest // what Serve hands to Run
-	wakeup  chan struct{}   // a client has looked for the first time
+	sets    chan setRequest // from SwitchSet to Run
+	wakeup  chan struct{}   // has room for one: a client has fetched for the first time
 
 	// These belong to the goroutine of Run.
 	windows   *window.Windows
-	windowIDs []int              // of the windows
-	indexes   map[int]int        // of the windows, by number
-	nextID    int                // number for one that is new
-	series    []*upstream.Series // that each window is computed from; nil: it is not served
-	tooLarge  []bool             // of each window: logged that there are too many values
+	windowIDs []int              // by index
+	indexes   map[int]int        // by ID
+	nextID    int                // the ID of the next new window
+	series    []*upstream.Series // the operands of each window; nil: the window is not sampled
+	tooLarge  []bool             // by index: it is logged that the window has too many values
 	tickers   []*ticker
-	results   *Results
-	groups    *derived.Groups
-	lastTick  int64 // the newest of the windows that are since the last look: no number is given twice
+	results   *Results        // of the set; nil: it has no windows
+	groups    *derived.Groups // names and numbers of groups in windows
+	lastTick  int64           // the newest tick of per-client windows, over all sets: no number is used twice
 
-	mu      sync.Mutex // guards looks and what these say it does, and what is shown; nothing is done under it that takes long
-	cursors map[*Cursor]struct{}
+	// mu guards the cursors and the replacement of results.published. Nothing is computed under it.
+	mu      sync.Mutex
+	cursors map[*Cursor]struct{} // registered cursors
 }
 
-// New makes a Keeper that has no windows yet.
+// New returns a Sampler without windows.
 func New(o Options) *Sampler {
-	s := &Sampler{options: o, sets: make(chan setRequest), wakeup: make(chan struct{}, 1), groups: derived.NewGroups(), cursors: make(map[*Cursor]struct{})}
+	s := &Sampler{
+		options: o, sets: make(chan setRequest), wakeup: make(chan struct{}, 1), groups: derived.NewGroups(),
+		cursors: make(map[*Cursor]struct{}),
+	}
 	s.windows = window.NewWindows(s.groups)
 	s.windows.MaxValues, s.windows.FirstTicks = o.Values, int64(o.Interval/window.PerClientInterval)
 	return s
 }
 
-// serving is a set whose windows Run is to keep.
+// setRequest asks Run to sample the windows of a set.
 type setRequest struct {
 	set    *derived.Set
 	series []*upstream.Series
-	reply  chan<- *Results // has room for it
+	reply  chan<- *Results // has room for one
 }
 
-// Serve has Run follow a set, and waits until it does, or for the end of ctx.
+// SwitchSet has Run call ApplySet, and waits for its result, or for the end of ctx.
 func (s *Sampler) SwitchSet(ctx context.Context, set *derived.Set, series []*upstream.Series) (*Results, error) {
 	reply := make(chan *Results, 1)
 	select {
@@ -87,8 +94,9 @@ func (s *Sampler) SwitchSet(ctx context.Context, set *derived.Set, series []*ups
 	}
 }
 
-// Follow keeps the windows of a set from now on, in place of those before: those that both have go on. series are what they are computed
-// from, nil for one that need not be kept. The Board is that of the set for ever. Run calls it, and who has a Keeper that does not run.
+// ApplySet samples the windows of a set from now on, instead of those of the former set. Windows that are in both keep
+// their values. series has the operands of each window, nil for one that is not to be sampled. It returns the Results
+// of the set, nil if no window is sampled. It is called by Run, or while Run does not run yet.
 func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series) *Results {
 	var oldIndexes []int
 	s.windows, oldIndexes = s.windows.ForSet(set)
@@ -111,18 +119,22 @@ func (s *Sampler) ApplySet(set *derived.Set, series []*upstream.Series) *Results
 			t.group = groupWindows(set, series)
 			s.scanCursors(t, s.options.Now())
 		}
-		if !s.options.Now().After(t.deadline()) { // what the last tick has for them may still come
-			t.pending = slices.DeleteFunc(t.windowsAt(t.tickTime), func(i int) bool { return s.windows.Has(i, t.tick) || t.perClient && !s.windows.TickBegun(i) })
+		if !s.options.Now().After(t.deadline()) { // the samples of the last tick may still arrive
+			t.pending = slices.DeleteFunc(t.windowsAt(t.tickTime), func(i int) bool {
+				return s.windows.Has(i, t.tick) || t.perClient && !s.windows.TickBegun(i)
+			})
 		}
-		if next := t.tickAfter(s.options.Now()); t.nextTick.IsZero() || next.Before(t.nextTick) { // one that is due now has yet to come
+		next := t.tickAfter(s.options.Now())
+		if t.nextTick.IsZero() || next.Before(t.nextTick) { // a tick that is due now is not skipped
 			t.nextTick = next
 		}
 	}
 	return s.results
 }
 
-// number numbers the windows of another set: those that the set before has keep theirs, and no number is given twice. So what clients were
-// told of a window is known however many sets come in between.
+// assignIDs gives an ID to each window of a new set. Windows of the former set keep theirs, and no ID is used twice. So
+// a cursor finds its windows after any number of new sets. oldIndexes has the index of each window in the former set,
+// -1 for a new one.
 func (s *Sampler) assignIDs(oldIndexes []int) {
 	former := s.windowIDs
 	s.windowIDs, s.indexes = make([]int, len(oldIndexes)), make(map[int]int, len(oldIndexes))
@@ -137,10 +149,10 @@ func (s *Sampler) assignIDs(oldIndexes []int) {
 	}
 }
 
-// wake has Run look at once.
+// wakeRun has Run call RunDue at once.
 func (s *Sampler) wakeRun() { wait.Signal(s.wakeup) }
 
-// clock finds the clock of a window, or makes one; it goes on as it did before.
+// tickerOf finds the ticker of a window, or makes one. A new one goes on where the one of the former set was.
 func (s *Sampler) tickerOf(former []*ticker, w *derived.Window) *ticker {
 	same := func(x *ticker) bool { return x.interval == w.Every && x.perClient == (w.Span == 0) }
 	if at := slices.IndexFunc(s.tickers, same); at >= 0 {
@@ -158,7 +170,7 @@ func (s *Sampler) tickerOf(former []*ticker, w *derived.Window) *ticker {
 	return t
 }
 
-// Run keeps what is served until ctx ends.
+// Run samples until ctx ends.
 func (s *Sampler) Run(ctx context.Context) {
 	timer := time.NewTimer(idleInterval)
 	defer timer.Stop()
@@ -177,7 +189,8 @@ func (s *Sampler) Run(ctx context.Context) {
 	}
 }
 
-// Look does what is due, and says when to look again. It is called as Follow is.
+// RunDue starts ticks that are due, adds the samples that have arrived, and publishes new results. It returns when it
+// is to be called again. Like ApplySet it is called by Run, or while Run does not run.
 func (s *Sampler) RunDue(now time.Time) (next time.Time) {
 	next = now.Add(idleInterval)
 	s.groups.Begin(now)
@@ -200,7 +213,8 @@ func (s *Sampler) RunDue(now time.Time) (next time.Time) {
 	return next
 }
 
-// advance goes on to the present tick of a clock, if there is a new one.
+// startDueTick starts the next tick of a ticker if it is due. While no client reads per-client windows, it also checks
+// whether one does now, since the next tick is sooner then.
 func (s *Sampler) startDueTick(t *ticker, now time.Time) {
 	due := !now.Before(t.nextTick)
 	var lastTicks map[int][]int64
@@ -219,7 +233,7 @@ func (s *Sampler) startDueTick(t *ticker, now time.Time) {
 	}
 }
 
-// ask has sampled what is not there: with one fetch for all ticks of one time.
+// requestSamples requests the samples of pending windows, together for all ticks of one time.
 func (s *Sampler) requestSamples(now time.Time) {
 	for first, t := range s.tickers {
 		var wanted []*upstream.Series
@@ -227,7 +241,7 @@ func (s *Sampler) requestSamples(now time.Time) {
 			if !other.tickTime.Equal(t.tickTime) {
 				continue
 			}
-			if n < first { // asked with that one
+			if n < first { // requested with that ticker
 				wanted = nil
 				break
 			}
@@ -241,7 +255,8 @@ func (s *Sampler) requestSamples(now time.Time) {
 	}
 }
 
-// take gives windows the samples that have come for a tick, and reports whether there were any.
+// addSamples adds the samples that have arrived to the pending windows. It reports whether a window pends no more: it
+// has its sample, or will have none.
 func (s *Sampler) addSamples(t *ticker, now time.Time) bool {
 	if len(t.pending) == 0 {
 		return false
@@ -260,7 +275,7 @@ func (s *Sampler) addSamples(t *ticker, now time.Time) bool {
 		}
 		switch {
 		case sample == nil || sample.Taken.Before(t.tickTime.Add(-maxEarly)):
-			if _, resting := s.options.Upstream.State(series[n], now); resting { // what is there of others need not wait
+			if _, resting := s.options.Upstream.State(series[n], now); resting { // others need not wait for a slow agent
 				missed = append(missed, i)
 			} else {
 				pending = append(pending, i)
@@ -277,10 +292,10 @@ func (s *Sampler) addSamples(t *ticker, now time.Time) bool {
 	return done
 }
 
-// add gives a window the sample of a tick.
+// addSample adds the sample of a tick to a window.
 func (s *Sampler) addSample(t *ticker, i int, sample *operand.Sample) {
 	newest, _ := s.windows.NewestSample(i).(*operand.Sample)
-	if newest == sample { // it has it already, and nothing came of it
+	if newest == sample { // it was added before
 		return
 	}
 	continues := newest != nil && sample.Continues(newest)
@@ -299,7 +314,7 @@ func (s *Sampler) addSample(t *ticker, i int, sample *operand.Sample) {
 	}
 }
 
-// gaps tells windows that they have no sample of a tick.
+// recordGaps records that windows have no sample of the last tick.
 func (s *Sampler) recordGaps(windows []int, t *ticker) {
 	for _, i := range windows {
 		s.windows.Miss(i, t.tick)

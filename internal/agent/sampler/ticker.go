@@ -5,22 +5,27 @@ import (
 	"time"
 )
 
-// clock has the ticks of one interval.
+// ticker has the ticks of the windows with one interval. Those with a span and per-client windows have different
+// tickers.
 type ticker struct {
-	interval       time.Duration
-	unreadInterval time.Duration // between the ticks of windows that nobody looks at; 0: they have none
-	perClient      bool          // its windows are since the last look
-	group          []int         // of such windows, see together
-	readGroups     map[int]bool  // groups: somebody looks at one of them
-	incomplete     bool          // the last tick is not complete
-	windows        []int         // that have these ticks
-	pending        []int         // those of them that have yet to get their sample of the last tick
-	tick           int64         // number of the last one
-	tickTime       time.Time     // when that was, or was to be; zero: there was none
-	nextTick       time.Time
+	interval time.Duration
+	windows  []int // indexes of the windows
+	pending  []int // windows without their sample of the last tick
+
+	tick     int64     // number of the last tick
+	tickTime time.Time // its time, a multiple of the interval; zero: there was none
+	nextTick time.Time
+
+	// These are for per-client windows.
+	perClient      bool
+	incomplete     bool          // the last tick is not published
+	unreadInterval time.Duration // between the ticks of windows that no client reads; 0: they have none
+	group          []int         // the group of each window of the set: see groupWindows
+	readGroups     map[int]bool  // groups with a window that a client reads
 }
 
-// after is when the next tick is, at a multiple of the interval by the wall clock; never: in a year.
+// tickAfter returns the time of the next tick, a multiple of the interval by the wall clock. If there is none, it is in
+// a year.
 func (t *ticker) tickAfter(now time.Time) time.Time {
 	interval := t.interval
 	if t.perClient && len(t.readGroups) == 0 {
@@ -31,7 +36,7 @@ func (t *ticker) tickAfter(now time.Time) time.Time {
 	return now.Add(interval - time.Duration(now.UnixNano()%int64(interval)))
 }
 
-// due are the windows that have a tick at a time.
+// windowsAt returns the windows that have a tick at a time.
 func (t *ticker) windowsAt(at time.Time) []int {
 	if !t.perClient || t.unreadInterval > 0 && at.UnixNano()%int64(t.unreadInterval) == 0 {
 		return slices.Clone(t.windows)
@@ -39,23 +44,23 @@ func (t *ticker) windowsAt(at time.Time) []int {
 	return slices.DeleteFunc(slices.Clone(t.windows), func(i int) bool { return !t.readGroups[t.group[i]] })
 }
 
-// since is how long ago the last multiple was.
+// sinceMultiple returns the time since the last multiple of the interval.
 func (t *ticker) sinceMultiple(now time.Time) time.Duration {
 	return time.Duration(now.UnixNano() % int64(t.interval))
 }
 
-// late is until when a sample for the last tick may be taken.
+// deadline returns the latest time at which a sample for the last tick may be taken.
 func (t *ticker) deadline() time.Time { return t.tickTime.Add(t.interval / 2) }
 
-// look is when there is something to do next.
+// nextEvent returns the time at which RunDue is to be called again: for the next tick, or the deadline of the last one.
 func (t *ticker) nextEvent() time.Time {
 	if late := t.deadline(); len(t.pending) > 0 && late.Before(t.nextTick) {
-		return late.Add(1) // a sample may be taken just then
+		return late.Add(1) // a sample that is taken at the deadline counts
 	}
 	return t.nextTick
 }
 
-// expire gives up the windows for whose samples of the last tick it is too late, and returns them.
+// takeExpired returns the pending windows, which pend no more, if the deadline has passed.
 func (t *ticker) takeExpired(now time.Time) (expired []int) {
 	if now.After(t.deadline()) {
 		expired, t.pending = t.pending, nil
@@ -63,7 +68,8 @@ func (t *ticker) takeExpired(now time.Time) (expired []int) {
 	return expired
 }
 
-// advance begins the present tick; false: it is too late for that, or the clock was set.
+// startTick starts the tick of the present interval. It returns false if it is too late for that, as after the clock
+// was set.
 func (t *ticker) startTick(now time.Time) bool {
 	since := t.sinceMultiple(now)
 	if since > t.interval/2 {

@@ -9,8 +9,8 @@ import (
 
 const ms = time.Millisecond
 
-// The ticks of a clock that is looked at when it wants to be, and later.
-func TestClock(t *testing.T) {
+// RunDue comes when the ticker has asked for it, and later.
+func TestTicker(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	c := &ticker{interval: time.Second, windows: []int{4, 5}}
 	advance := func(now time.Time) {
@@ -51,10 +51,13 @@ func TestClock(t *testing.T) {
 	assert.EqualValues(t, 7, c.tick, "ticks are counted")
 }
 
-// Windows that are since the last look are sampled each second while somebody looks, else seldom.
-func TestClockOfLooks(t *testing.T) {
+// Per-client windows have a tick each second while a client reads them, else seldom.
+func TestTickerOfPerClientWindows(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
-	c := &ticker{interval: time.Second, unreadInterval: 5 * time.Second, perClient: true, windows: []int{4, 5, 6}, group: []int{4: 4, 5: 5, 6: 5}}
+	c := &ticker{
+		interval: time.Second, unreadInterval: 5 * time.Second, perClient: true,
+		windows: []int{4, 5, 6}, group: []int{4: 4, 5: 5, 6: 5},
+	}
 	assert.Equal(t, start.Add(5*time.Second), c.tickAfter(start.Add(300*ms)))
 	assert.Equal(t, []int{4, 5, 6}, c.windowsAt(start))
 	c.readGroups = map[int]bool{5: true}
