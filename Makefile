@@ -78,7 +78,7 @@ suites: go ## run make demo and make test on new machines with other Debian suit
 .PHONY: conformance
 conformance: pcp ## compare with recorded answers of libpcp, and print a table
 	@$(GO) test -tags pcp -json -count=1 -run '^(TestCorpus|TestConformance|TestDocumentListsDifferences|TestConverterTable|TestExtraUnits|TestParseUnitsAnswersAsLibpcp|TestUnitsPrintAsLibpcp)$$' \
-		./pdu ./config ./derived ./derived/syntax ./test ./test/conformance | $(GO) run ./test/conformance/cmd/conformance-table
+		./pdu ./config ./derived ./derived/syntax ./derived/units ./test ./test/conformance | $(GO) run ./test/conformance/cmd/conformance-table
 
 .PHONY: oracle
 oracle: pcp ## compare random expressions with libpcp: make oracle T=10m [SEED=n]
