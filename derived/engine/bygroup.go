@@ -26,20 +26,20 @@ func (e *Evaluation) numbering() *group.Groups {
 
 // grouping is how a step groups instances. A code says why it cannot be known.
 func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*group.Grouping, pdu.Code) {
-	d := pdu.InDom(s.id)
+	d := s.domain
 	k := group.Keys{From: from, Kind: s.key}
 	switch of := e.set.groupDomains[d].Of; s.key {
 	case group.KeyPattern:
-		k.Pattern, k.Names = e.set.program.patterns[s.b], e.names(of, s.age)
+		k.Pattern, k.Names = e.set.program.pattern(s), e.names(of, s.age)
 		k.Source = k.Pattern.String()
 	case group.KeyLabel:
-		k.Source, k.Names = e.set.program.texts[s.b], e.names(of, s.age)
+		k.Source, k.Names = e.set.program.text(s), e.names(of, s.age)
 	default:
-		if k.Values = e.step(s.b); k.Values.Code < 0 {
+		if k.Values = e.step(s.second); k.Values.Code < 0 {
 			return nil, k.Values.Code
 		}
 	}
-	k.Stays = s.key == group.KeyMetric && e.steps[s.b].op == opOperand
+	k.Stays = s.key == group.KeyMetric && e.steps[s.second].op == opOperand
 	m := c.more()
 	m.grouping = e.numbering().Grouping(d, m.grouping, &k)
 	return m.grouping, 0
@@ -47,8 +47,8 @@ func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*group.Gr
 
 // group computes an aggregate for each group. What has no values, or an error, has no members that could be counted.
 func (e *Evaluation) group(i int32, s *step, c *cell) {
-	a := e.step(s.a)
-	f := &functions[s.syntax]
+	a := e.step(s.first)
+	f := &functions[s.function()]
 	switch {
 	case a.Code < 0 && f.step == opCount, a.Code >= 0 && a.Len() == 0:
 		return
@@ -82,7 +82,7 @@ func (e *Evaluation) group(i int32, s *step, c *cell) {
 
 // spread gives each instance of a set the value of its group.
 func (e *Evaluation) spread(i int32, s *step, c *cell) {
-	a, over := e.step(s.a), e.step(s.c)
+	a, over := e.step(s.first), e.step(s.third)
 	c.v.Code = min(0, cmp.Or(min(0, a.Code), over.Code))
 	if c.v.Code < 0 || a.Insts == nil || over.Insts == nil {
 		return
@@ -106,7 +106,7 @@ func (e *Evaluation) spread(i int32, s *step, c *cell) {
 
 // rename makes groups of another domain those of the same names in this one.
 func (e *Evaluation) rename(i int32, s *step, c *cell) {
-	a := e.step(s.a)
+	a := e.step(s.first)
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code
@@ -116,7 +116,7 @@ func (e *Evaluation) rename(i int32, s *step, c *cell) {
 	}
 	m := c.more()
 	groups := e.numbering()
-	m.grouping, m.match.at = groups.Renamed(pdu.InDom(s.id), m.grouping, groups.Table(pdu.InDom(uint32(s.b))), a.Insts, m.match.at)
+	m.grouping, m.match.at = groups.Renamed(s.domain, m.grouping, groups.Table(s.operandDomain()), a.Insts, m.match.at)
 	c.v.Insts = m.grouping.Insts
 	column.Gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
 }

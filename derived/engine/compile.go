@@ -105,12 +105,12 @@ func (c *compiler) fold(s *step) (uint64, bool) {
 	two := s.op == opArith || s.op == opCompare || s.op == opBool || s.op == opPair
 	steps := c.program.steps
 	switch {
-	case s.op < opConvert, s.op > opEach, steps[s.a].op != opConst, two && steps[s.b].op != opConst:
+	case s.op < opConvert, s.op > opEach, steps[s.first].op != opConst, two && steps[s.second].op != opConst:
 		return 0, false
 	}
-	out, a := []uint64{0}, []uint64{steps[s.a].value()}
+	out, a := []uint64{0}, []uint64{steps[s.first].value()}
 	if two {
-		s.binary()(out, a, []uint64{steps[s.b].value()})
+		s.binary()(out, a, []uint64{steps[s.second].value()})
 	} else {
 		c.program.unary(s, out, a)
 	}
@@ -141,7 +141,7 @@ func (c *compiler) node(n *check.Node, age uint8) int32 {
 	s := step{set: n.InDom != pdu.NoInDom, typ: n.Type}
 	switch e := n.Expr.(type) {
 	case *syntax.Name:
-		s.op, s.id, s.age = opOperand, uint32(n.PMID), age
+		s.op, s.entry, s.age = opOperand, int32(n.PMID), age
 	case *syntax.Number:
 		s.op = opConst
 		s = s.holding(n.Value)
@@ -151,19 +151,19 @@ func (c *compiler) node(n *check.Node, age uint8) int32 {
 			s = s.holding(n.Value)
 			break
 		}
-		s.op, s.a = opNegate, c.tree(n.Kids[0], age)
+		s.op, s.first = opNegate, c.tree(n.Kids[0], age)
 		if e.Op == syntax.Not {
-			s.op, s.a = opNot, c.truth(s.a)
+			s.op, s.first = opNot, c.truth(s.first)
 		}
 	case *syntax.Binary:
 		return c.binary(e, n, age)
 	case *syntax.Ternary:
 		s.op, s.setA = opTernary, n.Kids[0].InDom != pdu.NoInDom
-		s.a = c.placed(n, 0, c.truth(c.tree(n.Kids[0], age)), c.tree, age)
-		s.b, s.c = c.placed(n, 1, c.tree(n.Kids[1], age), c.tree, age), c.placed(n, 2, c.tree(n.Kids[2], age), c.tree, age)
+		s.first = c.placed(n, 0, c.truth(c.tree(n.Kids[0], age)), c.tree, age)
+		s.second, s.third = c.placed(n, 1, c.tree(n.Kids[1], age), c.tree, age), c.placed(n, 2, c.tree(n.Kids[2], age), c.tree, age)
 	case *syntax.Select:
-		s.op, s.a, s.b = opSelect, c.tree(n.Kids[0], age), entry(c.textOf, &c.program.texts, e.Instance, e.Instance)
-		s.id, s.age = uint32(n.InDom), age
+		s.op, s.first, s.entry = opSelect, c.tree(n.Kids[0], age), entry(c.textOf, &c.program.texts, e.Instance, e.Instance)
+		s.domain, s.age = n.InDom, age
 	case *syntax.Call:
 		return c.call(e, n, s, age)
 	default:
@@ -177,57 +177,57 @@ func (c *compiler) call(e *syntax.Call, n *check.Node, s step, age uint8) int32 
 	s.op = functions[e.Func].step
 	if s.op == opConst {
 		if s.set {
-			s.op, s.id, s.age = opConstSet, uint32(n.InDom), age
+			s.op, s.domain, s.age = opConstSet, n.InDom, age
 		}
 		return c.add(s.holding(n.Value))
 	}
 	x := n.Kids[0]
 	if s.op == opWindow {
-		s.id = c.window(e, n)
+		s.entry = c.window(e, n)
 		return c.inSeconds(c.add(s), n)
 	}
-	s.a = c.tree(x, age)
+	s.first = c.tree(x, age)
 	if number := e.Number(); number != nil {
-		s.c = c.add(step{op: opConst, typ: pdu.TypeDouble}.holding(column.FromDouble(number.Float)))
+		s.third = c.add(step{op: opConst, typ: pdu.TypeDouble}.holding(column.FromDouble(number.Float)))
 	}
 	if e.By != nil {
-		s.op, s.from, s.syntax, s.id, s.age = opGroup, x.Type, uint8(e.Func), uint32(n.InDom), age
-		s.b, s.key = c.key(n.Key, age)
+		s.op, s.from, s.word, s.domain, s.age = opGroup, x.Type, uint8(e.Func), n.InDom, age
+		c.key(&s, n.Key, age)
 		return c.add(s)
 	}
 	switch s.op {
 	case opSame:
-		return s.a
+		return s.first
 	case opEach:
-		s.syntax, s.a = uint8(e.Func), c.convert(s.a, n.Type)
+		s.word, s.first = uint8(e.Func), c.convert(s.first, n.Type)
 	case opPair:
-		s.syntax, s.typ = uint8(e.Func), computed(n.Type)
+		s.word, s.typ = uint8(e.Func), computed(n.Type)
 		return c.convert(c.pairs(n, s, 0, len(n.Kids), age), n.Type)
 	case opDefault:
 		y := n.Kids[1]
-		s.b, s.c, s.age = c.placed(n, 1, c.convert(c.tree(y, age), n.Type), c.instances, age), s.a, age
+		s.second, s.third, s.age = c.placed(n, 1, c.convert(c.tree(y, age), n.Type), c.instances, age), s.first, age
 		if s.setB = y.InDom != pdu.NoInDom; s.set && !s.setB {
-			s.c = c.instances(x, age)
+			s.third = c.instances(x, age)
 		}
 	case opTop:
-		s.syntax, s.variant = uint8(e.Func), e.Func == syntax.BottomK
+		s.word = uint8(e.Func)
 	case opAggregate:
-		s.from, s.syntax, s.age = x.Type, uint8(e.Func), age+x.History
+		s.from, s.word, s.age = x.Type, uint8(e.Func), age+x.History
 	case opCount:
 		s.age = age + x.History
 	case opRescale:
-		s.b = entry(c.unitsOf, &c.program.converters, [2]pdu.Units{x.Units, n.Units}, n.Converter)
+		s.entry = entry(c.unitsOf, &c.program.converters, [2]pdu.Units{x.Units, n.Units}, n.Converter)
 	case opMatch:
 		pattern := e.Literal()
-		s.variant, s.b, s.id, s.age = pattern.Negate, c.pattern(pattern.Text), uint32(n.InDom), age
+		s.variant, s.entry, s.domain, s.age = pattern.Negate, c.pattern(pattern.Text), n.InDom, age
 	case opDelta, opRate:
 		s.age = age
-		if !c.reads[s.a] {
+		if !c.reads[s.first] {
 			s.op = opUnchanged
 			break
 		}
 		s.typ, s.from = computed(s.typ), computed(x.Type)
-		s.a, s.b = c.convert(s.a, s.from), c.convert(c.tree(x, age+1), s.from)
+		s.first, s.second = c.convert(s.first, s.from), c.convert(c.tree(x, age+1), s.from)
 		s.variant = s.op == opRate && x.Sem == pdu.SemCounter
 	default:
 	}
@@ -254,11 +254,11 @@ func (c *compiler) binary(e *syntax.Binary, n *check.Node, age uint8) int32 {
 	}
 	x, y := n.Kids[0], n.Kids[1]
 	s := step{
-		op: opArith, syntax: uint8(e.Op), typ: n.Type, set: n.InDom != pdu.NoInDom,
+		op: opArith, word: uint8(e.Op), typ: n.Type, set: n.InDom != pdu.NoInDom,
 		setA: x.InDom != pdu.NoInDom, setB: y.InDom != pdu.NoInDom,
 	}
 	if e.Op.Boolean() {
-		s.op, s.a, s.b = opBool, c.placed(n, 0, c.truth(c.tree(x, age)), c.tree, age), c.placed(n, 1, c.truth(c.tree(y, age)), c.tree, age)
+		s.op, s.first, s.second = opBool, c.placed(n, 0, c.truth(c.tree(x, age)), c.tree, age), c.placed(n, 1, c.truth(c.tree(y, age)), c.tree, age)
 		return c.add(s)
 	}
 	common := n.Type
@@ -269,7 +269,7 @@ func (c *compiler) binary(e *syntax.Binary, n *check.Node, age uint8) int32 {
 		}
 	}
 	s.from = computed(common)
-	s.a, s.b = c.operand(n, 0, common, age), c.operand(n, 1, common, age)
+	s.first, s.second = c.operand(n, 0, common, age), c.operand(n, 1, common, age)
 	if s.op == opArith {
 		s.typ = s.from
 	}
@@ -280,17 +280,17 @@ func (c *compiler) binary(e *syntax.Binary, n *check.Node, age uint8) int32 {
 // instance that of its group. at is the step of the operand; the one of an operand over these instances is made by tree.
 func (c *compiler) placed(n *check.Node, i int, at int32, tree func(*check.Node, uint8) int32, age uint8) int32 {
 	k := n.Kids[i]
-	s := step{typ: c.program.steps[at].typ, set: true, a: at}
+	s := step{typ: c.program.steps[at].typ, set: true, first: at}
 	switch c.set.checked.Meet(n, k) {
 	case check.ByName:
-		s.op, s.b, s.id = opRename, int32(k.InDom), uint32(n.InDom)
+		s.op, s.entry, s.domain = opRename, int32(k.InDom), n.InDom
 	case check.RightGroups:
-		s.op, s.id, s.age = opSpread, uint32(k.InDom), age
-		s.b, s.key = c.key(k.Key, age)
+		s.op, s.domain, s.age = opSpread, k.InDom, age
+		c.key(&s, k.Key, age)
 		over := slices.IndexFunc(n.Kids, func(k *check.Node) bool {
 			return k.InDom != pdu.NoInDom && !k.Empty && c.set.checked.Meet(n, k) == check.ByInstance
 		})
-		s.c = tree(n.Kids[over], age)
+		s.third = tree(n.Kids[over], age)
 	default:
 		return at
 	}
@@ -313,8 +313,8 @@ func (c *compiler) pairs(n *check.Node, s step, from, to int, age uint8) int32 {
 		return c.operand(n, from, n.Type, age)
 	}
 	half := (from + to) / 2
-	s.a, s.b = c.pairs(n, s, from, half, age), c.pairs(n, s, half, to, age)
-	s.setA, s.setB = c.program.steps[s.a].set, c.program.steps[s.b].set
+	s.first, s.second = c.pairs(n, s, from, half, age), c.pairs(n, s, half, to, age)
+	s.setA, s.setB = c.program.steps[s.first].set, c.program.steps[s.second].set
 	s.set = s.setA || s.setB
 	return c.add(s)
 }
@@ -351,7 +351,7 @@ func (c *compiler) instances(n *check.Node, age uint8) int32 {
 		at = c.tree(n, age)
 	case opMatch, opSelect:
 		s := c.program.steps[c.tree(n, age)]
-		s.a = c.instances(of.Kids[0], age)
+		s.first = c.instances(of.Kids[0], age)
 		at = c.add(s)
 	default:
 		for i, k := range of.Kids {
@@ -361,8 +361,8 @@ func (c *compiler) instances(n *check.Node, age uint8) int32 {
 				at = c.placed(of, i, c.instances(k, age), c.instances, age)
 			default:
 				at = c.add(step{
-					op: opBool, syntax: uint8(syntax.And), typ: pdu.TypeU32, set: true, setA: true, setB: true,
-					a: at, b: c.placed(of, i, c.instances(k, age), c.instances, age),
+					op: opBool, word: uint8(syntax.And), typ: pdu.TypeU32, set: true, setA: true, setB: true,
+					first: at, second: c.placed(of, i, c.instances(k, age), c.instances, age),
 				})
 			}
 		}
@@ -374,16 +374,18 @@ func (c *compiler) instances(n *check.Node, age uint8) int32 {
 	return at
 }
 
-// key is where the keys of groups are.
-func (c *compiler) key(g *check.GroupKey, age uint8) (at int32, kind group.KeyKind) {
-	if g.Metric != nil {
-		return c.tree(g.Metric, age), group.KeyMetric
+// key makes s find the keys of groups.
+func (c *compiler) key(s *step, k *check.GroupKey, age uint8) {
+	if k.Metric != nil {
+		s.key, s.second = group.KeyMetric, c.tree(k.Metric, age)
+		return
 	}
-	key := g.By.Key.(*syntax.Literal)
-	if key.Kind == syntax.LabelName {
-		return entry(c.textOf, &c.program.texts, key.Text, key.Text), group.KeyLabel
+	switch key := k.By.Key.(*syntax.Literal); key.Kind {
+	case syntax.LabelName:
+		s.key, s.entry = group.KeyLabel, entry(c.textOf, &c.program.texts, key.Text, key.Text)
+	default:
+		s.key, s.entry = group.KeyPattern, c.pattern(key.Text)
 	}
-	return c.pattern(key.Text), group.KeyPattern
 }
 
 // computed is the type in which numbers of a type are computed.
@@ -400,21 +402,21 @@ func (c *compiler) convert(a int32, to pdu.Type) int32 {
 	if converters(from, to) == nil {
 		return a
 	}
-	return c.add(step{op: opConvert, typ: to, from: from, set: c.program.steps[a].set, a: a})
+	return c.add(step{op: opConvert, typ: to, from: from, set: c.program.steps[a].set, first: a})
 }
 
 func (c *compiler) scale(a int32, f units.Factor) int32 {
 	if f.Trivial() {
 		return a
 	}
-	return c.add(step{op: opScale, typ: pdu.TypeDouble, set: c.program.steps[a].set, a: a, b: entry(c.factorOf, &c.program.factors, f, f)})
+	return c.add(step{op: opScale, typ: pdu.TypeDouble, set: c.program.steps[a].set, first: a, entry: entry(c.factorOf, &c.program.factors, f, f)})
 }
 
 func (c *compiler) truth(a int32) int32 {
 	if op := c.program.steps[a].op; op == opCompare || op == opBool || op == opNot || op == opTruth {
 		return a
 	}
-	return c.add(step{op: opTruth, typ: pdu.TypeU32, from: c.program.steps[a].typ, set: c.program.steps[a].set, a: a})
+	return c.add(step{op: opTruth, typ: pdu.TypeU32, from: c.program.steps[a].typ, set: c.program.steps[a].set, first: a})
 }
 
 func (c *compiler) pattern(text string) int32 {

@@ -7,7 +7,7 @@ import (
 // fallBack takes the values of an operand where they are finite, else those of another one. The instances are those that the first
 // could have or has, and those of the second if that is a set. An error that is taken is the result.
 func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
-	x := e.step(s.a)
+	x := e.step(s.first)
 	switch {
 	case x.Code < 0:
 		c.v.Code = x.Code
@@ -15,7 +15,7 @@ func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
 	case e.sample(s.age) == nil:
 		return
 	}
-	y := e.step(s.b)
+	y := e.step(s.second)
 	if !s.set {
 		if len(x.Bits) > 0 && column.Finite(s.typ, x.Bits[0]) {
 			y = x
@@ -24,7 +24,7 @@ func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
 		return
 	}
 	first, second := x.Insts, x.Insts
-	if within := e.step(s.c); within.Code >= 0 && within.Insts != nil {
+	if within := e.step(s.third); within.Code >= 0 && within.Insts != nil {
 		first = within.Insts
 	}
 	if s.setB {

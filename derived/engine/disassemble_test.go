@@ -6,8 +6,6 @@ import (
 
 	"pmdaderived/derived/column"
 	"pmdaderived/derived/group"
-	"pmdaderived/derived/syntax"
-	"pmdaderived/pdu"
 )
 
 var stepNames = [...]string{
@@ -41,47 +39,47 @@ func (p *program) print(i int32, numbers map[int32]int) string {
 	words := []string{stepNames[s.op]}
 	switch s.op {
 	case opOperand:
-		words = append(words, pdu.PMID(s.id).String())
+		words = append(words, s.pmid().String())
 	case opConst:
 		words = append(words, column.FormatNumber(s.typ, s.value()))
 	case opConstSet:
-		words = append(words, column.FormatNumber(s.typ, s.value()), pdu.InDom(s.id).String())
+		words = append(words, column.FormatNumber(s.typ, s.value()), s.domain.String())
 	case opWindow:
-		w := p.windows[s.id]
+		w := p.window(s)
 		words = append(words, w.Func.String(), w.Every.String(), fmt.Sprint(w.Span), fmt.Sprintf("(%%%d)", w.root))
 	case opArith, opCompare, opBool:
-		words = append(words, syntax.Op(s.syntax).String())
+		words = append(words, s.operator().String())
 	case opPair, opAggregate, opEach, opTop:
-		words = append(words, syntax.Func(s.syntax).String())
+		words = append(words, s.function().String())
 	case opScale:
-		words = append(words, fmt.Sprintf("/%g *%g", p.factors[s.b].Divisor, p.factors[s.b].Multiplier))
+		words = append(words, fmt.Sprintf("/%g *%g", p.factor(s).Divisor, p.factor(s).Multiplier))
 	case opRescale:
-		f, offset := p.converters[s.b].Factor()
+		f, offset := p.converter(s).Factor()
 		words = append(words, fmt.Sprintf("*%g /%g", f.Multiplier, f.Divisor))
 		if offset != 0 {
 			words = append(words, fmt.Sprintf("%+g", offset))
 		}
 	case opSelect:
-		words = append(words, fmt.Sprintf("%q", p.texts[s.b]))
+		words = append(words, fmt.Sprintf("%q", p.text(s)))
 	case opMatch:
 		not := ""
-		if s.variant {
+		if s.negated() {
 			not = "!"
 		}
-		words = append(words, fmt.Sprintf("%s/%s/", not, p.patterns[s.b]))
+		words = append(words, fmt.Sprintf("%s/%s/", not, p.pattern(s)))
 	case opGroup, opSpread:
 		if s.op == opGroup {
-			words = append(words, syntax.Func(s.syntax).String())
+			words = append(words, s.function().String())
 		}
-		words = append(words, pdu.InDom(s.id).String())
+		words = append(words, s.domain.String())
 		if s.key == group.KeyLabel {
-			words = append(words, "label("+p.texts[s.b]+")")
+			words = append(words, "label("+p.text(s)+")")
 		}
 		if s.key == group.KeyPattern {
-			words = append(words, fmt.Sprintf("/%s/", p.patterns[s.b]))
+			words = append(words, fmt.Sprintf("/%s/", p.pattern(s)))
 		}
 	case opRename:
-		words = append(words, pdu.InDom(uint32(s.b)).String(), pdu.InDom(s.id).String())
+		words = append(words, s.operandDomain().String(), s.domain.String())
 	default:
 	}
 	s.takes(func(k int32) { words = append(words, fmt.Sprintf("%%%d", numbers[k])) })

@@ -77,7 +77,7 @@ func (e *Evaluation) step(i int32) *column.Vector {
 	switch s.op {
 	case opOperand:
 		if sample := e.sample(s.age); sample != nil {
-			values = sample.Values(pdu.PMID(s.id), &slot.hint)
+			values = sample.Values(s.pmid(), &slot.hint)
 		}
 	case opWindow:
 		values = e.window(s, slot)
@@ -106,53 +106,53 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		e.unary(i, s, c)
 	case opArith, opCompare, opBool, opPair:
 		e.binary(i, s, c)
-		e.release(s.b)
+		e.release(s.second)
 	case opAggregate:
 		e.aggregate(s, c)
 	case opTop:
 		e.top(i, s, c)
 	case opCount:
 		if e.sample(s.age) != nil {
-			c.only(uint64(e.step(s.a).Len())) // 0 for an error
+			c.only(uint64(e.step(s.first).Len())) // 0 for an error
 		}
 	case opDelta:
 		e.delta(i, s, c)
-		e.release(s.b)
+		e.release(s.second)
 	case opRate:
 		e.rate(i, s, c)
-		e.release(s.b)
+		e.release(s.second)
 	case opUnchanged:
 		e.unchanged(i, s, c)
 	case opScalar:
-		c.pick(e.step(s.a), 0, nil)
+		c.pick(e.step(s.first), 0, nil)
 	case opSelect:
 		e.selectOne(s, c)
 	case opMatch:
 		e.matchSome(i, s, c)
 	case opTernary:
 		e.ternary(i, s, c)
-		e.release(s.b)
-		e.release(s.c)
+		e.release(s.second)
+		e.release(s.third)
 	case opDefault:
 		e.fallBack(i, s, c)
-		e.release(s.b)
-		e.release(s.c)
+		e.release(s.second)
+		e.release(s.third)
 	case opGroup:
 		e.group(i, s, c)
 		if s.key == group.KeyMetric {
-			e.release(s.b)
+			e.release(s.second)
 		}
 	case opSpread:
 		e.spread(i, s, c)
 		if s.key == group.KeyMetric {
-			e.release(s.b)
+			e.release(s.second)
 		}
-		e.release(s.c)
+		e.release(s.third)
 	case opRename:
 		e.rename(i, s, c)
 	}
 	if s.op > opNothing {
-		e.release(s.a)
+		e.release(s.first)
 	}
 	return &c.v
 }
@@ -189,7 +189,7 @@ func (e *Evaluation) constSet(i int32, s *step, c *cell) {
 	if sample == nil {
 		return
 	}
-	members := sample.Members(pdu.InDom(s.id))
+	members := sample.Members(s.domain)
 	if members == nil {
 		c.v.Code = pdu.ErrAgain
 		return
@@ -203,7 +203,7 @@ func (e *Evaluation) constSet(i int32, s *step, c *cell) {
 }
 
 func (e *Evaluation) unary(i int32, s *step, c *cell) {
-	a := e.step(s.a)
+	a := e.step(s.first)
 	if a.Code < 0 {
 		c.v.Code = a.Code
 		return
@@ -215,7 +215,7 @@ func (e *Evaluation) unary(i int32, s *step, c *cell) {
 // binary pairs the values of two sets by instance, and a single value with every value of a set. Of two errors the left one
 // is the result.
 func (e *Evaluation) binary(i int32, s *step, c *cell) {
-	a, b := e.step(s.a), e.step(s.b)
+	a, b := e.step(s.first), e.step(s.second)
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code
@@ -265,8 +265,8 @@ func (e *Evaluation) blocks() *blocks {
 }
 
 func (e *Evaluation) aggregate(s *step, c *cell) {
-	a := e.step(s.a)
-	f := &functions[s.syntax]
+	a := e.step(s.first)
+	f := &functions[s.function()]
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code
@@ -283,7 +283,7 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 }
 
 // number is the constant that a step computes with, if its function has one.
-func (e *Evaluation) number(s *step) float64 { return column.ToDouble(e.steps[s.c].value()) }
+func (e *Evaluation) number(s *step) float64 { return column.ToDouble(e.steps[s.third].value()) }
 
 func (e *Evaluation) delta(i int32, s *step, c *cell) {
 	if a, b, ok := e.changed(s, c); ok {
@@ -295,7 +295,7 @@ func (e *Evaluation) delta(i int32, s *step, c *cell) {
 
 // unchanged is 0 for each value once there is an earlier sample.
 func (e *Evaluation) unchanged(i int32, s *step, c *cell) {
-	a := e.step(s.a)
+	a := e.step(s.first)
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code
@@ -308,7 +308,7 @@ func (e *Evaluation) unchanged(i int32, s *step, c *cell) {
 // changed gives the values of now and of the sample before. An error now is the result; an error
 // before just means that there is nothing to compare with.
 func (e *Evaluation) changed(s *step, c *cell) (now, before *column.Vector, ok bool) {
-	now, before = e.step(s.a), e.step(s.b)
+	now, before = e.step(s.first), e.step(s.second)
 	switch {
 	case now.Code < 0:
 		c.v.Code = now.Code
@@ -337,7 +337,7 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 		size := min(block, n-from)
 		now, before := x.part(&scratch[0], from, size), y.part(&scratch[1], from, size)
 		rates := out[from : from+size]
-		reset := change(s.from, rates, now, before) && s.variant
+		reset := change(s.from, rates, now, before) && s.ofCounter()
 		divideAll(rates, seconds)
 		if kept == from && !reset {
 			kept += size
@@ -348,7 +348,7 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 			m.ids = append(m.ids[:0], c.v.Insts.IDs()[:from]...)
 		}
 		for k, rate := range rates {
-			if s.variant && Backwards(s.from, now[k], before[k]) {
+			if s.ofCounter() && Backwards(s.from, now[k], before[k]) {
 				continue
 			}
 			out[kept] = rate
@@ -380,7 +380,7 @@ func (c *cell) pick(a *column.Vector, at int, insts *column.InstSet) {
 
 // selectOne keeps the instance that the domain's agent takes the name to mean.
 func (e *Evaluation) selectOne(s *step, c *cell) {
-	a := e.step(s.a)
+	a := e.step(s.first)
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code
@@ -388,7 +388,7 @@ func (e *Evaluation) selectOne(s *step, c *cell) {
 	case a.Insts == nil:
 		return
 	}
-	id, ok := e.names(pdu.InDom(s.id), s.age).Select(e.set.program.texts[s.b])
+	id, ok := e.names(s.domain, s.age).Select(e.set.program.text(s))
 	if !ok {
 		return
 	}

@@ -24,9 +24,9 @@ func (p *program) unary(s *step, dst, a []uint64) {
 	case opConvert:
 		converters(s.from, s.typ)(dst, a)
 	case opScale:
-		scale(p.factors[s.b], dst, a)
+		scale(p.factor(s), dst, a)
 	case opRescale:
-		p.converters[s.b].Convert(s.typ, dst, a)
+		p.converter(s).Convert(s.typ, dst, a)
 	case opTruth:
 		truths(s.from, dst, a)
 	case opNot:
@@ -36,21 +36,21 @@ func (p *program) unary(s *step, dst, a []uint64) {
 	case opNegate:
 		negate(s.typ, dst, a)
 	case opEach:
-		functions[s.syntax].each(s.typ, dst, a)
+		functions[s.function()].each(s.typ, dst, a)
 	default:
 	}
 }
 
 // binary returns the loop of a step that takes two columns of numbers.
 func (s *step) binary() func(dst, a, b []uint64) {
-	op := syntax.Op(s.syntax)
+	op := s.operator()
 	switch {
 	case s.op == opArith:
 		return arith(op, s.typ)
 	case s.op == opCompare:
 		return relation(op, s.from)
 	case s.op == opPair:
-		return functions[s.syntax].pair(s.typ)
+		return functions[s.function()].pair(s.typ)
 	case op == syntax.And:
 		return bothTrue
 	}

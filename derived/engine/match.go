@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"pmdaderived/derived/column"
-	"pmdaderived/pdu"
 )
 
 // match is the instances that a pattern selects from a set under certain names. A cell keeps its
@@ -19,7 +18,7 @@ type match struct {
 // matchSome keeps the instances whose external name, up to its first blank, matches a pattern, or
 // does not match it. An instance without a known name is never kept.
 func (e *Evaluation) matchSome(i int32, s *step, c *cell) {
-	a := e.step(s.a)
+	a := e.step(s.first)
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code
@@ -27,7 +26,7 @@ func (e *Evaluation) matchSome(i int32, s *step, c *cell) {
 	case a.Insts == nil:
 		return
 	}
-	names := e.names(pdu.InDom(s.id), s.age)
+	names := e.names(s.domain, s.age)
 	m := c.more()
 	if m.match.from != a.Insts || m.match.names != names {
 		e.selectSome(s, m, a.Insts, names)
@@ -44,7 +43,7 @@ func (e *Evaluation) matchSome(i int32, s *step, c *cell) {
 
 // selectSome makes m.match the outcome of a pattern.
 func (e *Evaluation) selectSome(s *step, m *rest, from *column.InstSet, names *column.NameTable) {
-	re := e.set.program.patterns[s.b]
+	re := e.set.program.pattern(s)
 	m.ids = m.ids[:0]
 	m.match = match{from: from, names: names, at: m.match.at[:0]}
 	for i, id := range from.IDs() {
@@ -53,7 +52,7 @@ func (e *Evaluation) selectSome(s *step, m *rest, from *column.InstSet, names *c
 			continue
 		}
 		name, _, _ = strings.Cut(name, " ")
-		if re.MatchString(name) != s.variant {
+		if re.MatchString(name) != s.negated() {
 			m.match.at = append(m.match.at, int32(i))
 			m.ids = append(m.ids, id)
 		}

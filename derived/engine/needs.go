@@ -83,20 +83,20 @@ func distinct[T comparable](list []T, compare func(T, T) int) []T {
 
 // need adds what a step alone needs.
 func (c *compiler) need(n *Needs, s *step) {
-	d := pdu.InDom(s.id)
+	d := s.domain
 	switch of := c.set.groupDomains[d].Of; s.key {
 	case group.KeyPattern:
 		c.naming(n, of)
 	case group.KeyLabel:
-		n.Labels = append(n.Labels, Selector{of, c.program.texts[s.b]})
+		n.Labels = append(n.Labels, Selector{of, c.program.text(s)})
 	default:
 	}
 	switch s.op {
 	case opOperand:
-		n.Operands = append(n.Operands, pdu.PMID(s.id))
+		n.Operands = append(n.Operands, s.pmid())
 	case opWindow: // its operands are sampled apart
-		n.addDomains(&c.program.windows[s.id].needs)
-		n.Windows = append(n.Windows, s.id)
+		n.addDomains(&c.program.window(s).needs)
+		n.Windows = append(n.Windows, uint32(s.entry))
 	case opConstSet:
 		n.Members = append(n.Members, d)
 	case opGroup, opSpread, opRename:
@@ -105,7 +105,7 @@ func (c *compiler) need(n *Needs, s *step) {
 		c.naming(n, d)
 	case opSelect:
 		if _, ours := c.set.groupDomains[d]; !ours {
-			n.Selectors = append(n.Selectors, Selector{d, c.program.texts[s.b]})
+			n.Selectors = append(n.Selectors, Selector{d, c.program.text(s)})
 		}
 	default:
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"pmdaderived/derived/group"
 	"pmdaderived/derived/pattern"
+	"pmdaderived/derived/syntax"
 	"pmdaderived/derived/units"
 	"pmdaderived/pdu"
 )
@@ -51,30 +52,48 @@ type step struct {
 	set     bool          // the metadata gives the result an instance domain
 	setA    bool          // likewise the first operand
 	setB    bool          // likewise the second
-	variant bool          // opMatch: what does not match; opTop: the smallest values; opRate: of a counter
-	syntax  uint8         // syntax.Op of opArith, opCompare, opBool; syntax.Func of opPair, opAggregate, opEach, opTop, opGroup
-	key     group.KeyKind // of opGroup, opSpread: what the groups are made by
-	age     uint8         // which sample it looks at, 0 the newest; of opAggregate, opCount, opDefault: the oldest it must have
+	variant bool          // see negated and ofCounter
+	word    uint8         // see operator and function
+	key     group.KeyKind // of opGroup and opSpread: the source of the keys
+	age     uint8         // of the sample that it reads, 0 is the newest; of opAggregate, opCount, opDefault: of the oldest that it must have
 	typ     pdu.Type      // of the result
 	from    pdu.Type      // of the operands
 
-	// Steps whose results it takes, as many as the operator has operands. Of constants a and b are the
-	// halves; of those with one b is where the program has what else they
-	// need: a factor, converter, instance or pattern. A key is b of opGroup and opSpread; b of opRename is the domain of the
-	// operand. c of opAggregate, opGroup and opTop is the constant among the arguments, if there is one.
-	a, b, c int32
+	// The operands, which are steps: first, second and third in the order of the comments at stepOp. The key of opGroup and
+	// opSpread is second if it is a metric. A number among the arguments of a function is third: of opAggregate, opGroup and
+	// opTop. opConst and opConstSet have no operands: first and second are the halves of their value.
+	first, second, third int32
 
-	id uint32 // of opOperand the pdu.PMID; of opWindow its place among those of the set; of opConstSet, opSelect, opMatch the pdu.InDom; else that of the groups
+	domain pdu.InDom // of opConstSet, opSelect and opMatch: the instances; of opGroup, opSpread and opRename: the groups
+	entry  int32     // what else the step needs: see pmid, operandDomain, and the methods of program
 }
 
-// value is the number of a constant.
-func (s *step) value() uint64 { return uint64(uint32(s.a)) | uint64(uint32(s.b))<<32 }
+// value is the number of opConst and opConstSet.
+func (s *step) value() uint64 { return uint64(uint32(s.first)) | uint64(uint32(s.second))<<32 }
 
 // holding is s as a constant with a number.
 func (s step) holding(value uint64) step {
-	s.a, s.b = int32(uint32(value)), int32(uint32(value>>32))
+	s.first, s.second = int32(uint32(value)), int32(uint32(value>>32))
 	return s
 }
+
+// operator is that of opArith, opCompare and opBool.
+func (s *step) operator() syntax.Op { return syntax.Op(s.word) }
+
+// function is that of opPair, opAggregate, opEach, opTop and opGroup.
+func (s *step) function() syntax.Func { return syntax.Func(s.word) }
+
+// negated reports whether opMatch keeps the instances that do not match.
+func (s *step) negated() bool { return s.variant }
+
+// ofCounter reports whether the operand of opRate is a counter.
+func (s *step) ofCounter() bool { return s.variant }
+
+// pmid is the metric of opOperand.
+func (s *step) pmid() pdu.PMID { return pdu.PMID(uint32(s.entry)) }
+
+// operandDomain is the domain of the groups that opRename finds the names of.
+func (s *step) operandDomain() pdu.InDom { return pdu.InDom(uint32(s.entry)) }
 
 // program is the steps of all metrics of a Set. Every step comes after those that it takes from.
 type program struct {
@@ -87,25 +106,40 @@ type program struct {
 	windows    []*Window
 }
 
+// factor is that of opScale.
+func (p *program) factor(s *step) units.Factor { return p.factors[s.entry] }
+
+// converter is that of opRescale.
+func (p *program) converter(s *step) *units.Converter { return p.converters[s.entry] }
+
+// pattern is that of opMatch, and of opGroup and opSpread with group.KeyPattern.
+func (p *program) pattern(s *step) *pattern.Regexp { return p.patterns[s.entry] }
+
+// text is the instance of opSelect, and the label of opGroup and opSpread with group.KeyLabel.
+func (p *program) text(s *step) string { return p.texts[s.entry] }
+
+// window is that of opWindow.
+func (p *program) window(s *step) *Window { return p.windows[s.entry] }
+
 // takes calls yield for the steps that s takes from.
 func (s *step) takes(yield func(int32)) {
 	if s.op <= opNothing {
 		return // the first ones make a column of none
 	}
-	yield(s.a)
+	yield(s.first)
 	switch s.op {
 	case opArith, opCompare, opBool, opPair, opDelta, opRate:
-		yield(s.b)
+		yield(s.second)
 	case opGroup, opSpread:
 		if s.key == group.KeyMetric {
-			yield(s.b)
+			yield(s.second)
 		}
 		if s.op == opSpread {
-			yield(s.c)
+			yield(s.third)
 		}
 	case opTernary, opDefault:
-		yield(s.b)
-		yield(s.c)
+		yield(s.second)
+		yield(s.third)
 	default:
 	}
 }

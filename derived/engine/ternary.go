@@ -8,17 +8,17 @@ import (
 // ternary selects between two operands, for each instance if the guard is a set. Only what is
 // selected matters: the other operand may be an error or have no values.
 func (e *Evaluation) ternary(i int32, s *step, c *cell) {
-	guard := e.step(s.a)
+	guard := e.step(s.first)
 	switch {
 	case guard.Code < 0:
 		c.v.Code = guard.Code
 	case len(guard.Bits) == 0:
 	case s.setA:
-		e.perInstance(i, c, guard, e.step(s.b), e.step(s.c))
+		e.perInstance(i, c, guard, e.step(s.second), e.step(s.third))
 	case guard.Bits[0] != 0:
-		e.whole(i, s, c, e.step(s.b), e.step(s.c))
+		e.whole(i, s, c, e.step(s.second), e.step(s.third))
 	default:
-		e.whole(i, s, c, e.step(s.c), e.step(s.b))
+		e.whole(i, s, c, e.step(s.third), e.step(s.second))
 	}
 }
 

@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"pmdaderived/derived/column"
+	"pmdaderived/derived/syntax"
 )
 
 // top keeps the instances with the largest values, or the smallest: of equal ones those with the smaller numbers. What is not a
 // number comes last.
 func (e *Evaluation) top(i int32, s *step, c *cell) {
-	a := e.step(s.a)
+	a := e.step(s.first)
 	if a.Code < 0 {
 		c.v.Code = a.Code
 		return
@@ -22,7 +23,7 @@ func (e *Evaluation) top(i int32, s *step, c *cell) {
 		return
 	}
 	m, ids, order, turn := c.more(), a.Insts.IDs(), ascending(s.typ), uint64(0)
-	if s.variant {
+	if s.function() == syntax.BottomK {
 		turn = flip(s.typ)
 	}
 	m.match.at = fit(m.match.at, len(a.Bits))

@@ -47,8 +47,8 @@ func (m *Metric) Fetches(yield func(*Needs) bool) {
 // Windows are the functions over time of all metrics, each once; read-only.
 func (s *Set) Windows() []*Window { return s.program.windows }
 
-// window returns the place of a window, which the program may have already.
-func (c *compiler) window(e *syntax.Call, n *check.Node) uint32 {
+// window returns the entry of a window, which the program may have already.
+func (c *compiler) window(e *syntax.Call, n *check.Node) int32 {
 	x := n.Kids[0]
 	span, every := e.Window()
 	w := &Window{
@@ -61,14 +61,14 @@ func (c *compiler) window(e *syntax.Call, n *check.Node) uint32 {
 		return known.root == w.root && known.Func == w.Func && known.N == w.N && known.Span == w.Span && known.Every == w.Every
 	})
 	if at >= 0 {
-		return uint32(at)
+		return int32(at)
 	}
 	w.Desc.PMID = pdu.NoPMID
 	_, w.Own = c.set.groupDomains[n.InDom]
 	w.needs = c.needsOf(w.root, x)
 	c.users[w.root] = many
 	c.program.windows = append(c.program.windows, w)
-	return uint32(len(c.program.windows) - 1)
+	return int32(len(c.program.windows) - 1)
 }
 
 // Key is the same for windows of two sets that have the same values: those of one of them can go on as those of the other.
@@ -114,7 +114,7 @@ func (e *Evaluation) window(s *step, at *slot) *column.Vector {
 	if e.results == nil {
 		return &column.Vector{Code: pdu.ErrAgain}
 	}
-	w, v := e.set.program.windows[s.id], e.results.Values[s.id]
+	w, v := e.set.program.window(s), e.results.Values[s.entry]
 	if !w.Own || v.Insts == nil {
 		return v
 	}
