@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// DefaultPort is the TCP port on which pmcd listens unless told otherwise.
+// DefaultPort is the TCP port on which pmcd listens by default.
 const DefaultPort = "44321"
 
-// NetworkLocal is the network of a "local:" address: the unix socket, else TCP to localhost.
+// NetworkLocal is the network of a "local:" address: [Dial] tries the unix socket, then TCP to localhost.
 const NetworkLocal = "local"
 
-// defaultRunDir holds the socket of pmcd unless PCP_RUN_DIR says otherwise.
+// defaultRunDir is the directory of pmcd's socket if PCP_RUN_DIR is not set.
 const defaultRunDir = "/run/pcp"
 
 var (
@@ -28,15 +28,15 @@ var (
 	errSecure     = errors.New("encrypted connections are not supported")
 )
 
-// ParseAddress reads a host specification, as tools take it with -h, into what [Dial] wants.
+// ParseAddress reads a host specification, the argument of -h of PCP's tools. It returns the arguments of [Dial].
 //
-//	""  "local:"  "local:/path"    network "local": the unix socket, else TCP to localhost
+//	""  "local:"  "local:/path"    network "local": the unix socket, then TCP to localhost
 //	"unix:"  "unix:/path"  "/path" network "unix"
 //	"host"  "host:port"  "host:port,port"  "pcp://host:port"  "[::1]:44321"  network "tcp"
 //
-// A socket that is not named is $PMCD_SOCKET, else pmcd.socket in $PCP_RUN_DIR; a port that is not
-// named comes from $PMCD_PORT, which may hold several like a specification. A relative path counts
-// from the root directory, as in libpcp. Routes through pmproxy ("@"), connection attributes ("?")
+// Without a path the socket is $PMCD_SOCKET, or pmcd.socket in $PCP_RUN_DIR, by default /run/pcp. Without a port
+// it is $PMCD_PORT, which may be a list as in a specification, or [DefaultPort]. A relative path begins at the
+// root directory, as in libpcp. Routes through pmproxy ("@"), connection attributes ("?")
 // and encryption ("pcps:") are refused.
 //
 // Source: PCPIntro(1), "PMCD HOST SPECIFICATION".
@@ -121,7 +121,7 @@ func splitHost(spec string) (host, ports string, err error) {
 	return host, ports, nil
 }
 
-// defaultPorts gives the list of ports that stands for an unnamed one.
+// defaultPorts returns the list of ports for a specification without one.
 func defaultPorts() string {
 	if ports := os.Getenv("PMCD_PORT"); checkPorts(ports) == nil {
 		return ports
@@ -138,7 +138,7 @@ func checkPorts(list string) error {
 	return nil
 }
 
-// candidates lists what to try in turn for one address of [ParseAddress].
+// candidates returns the addresses to try, in that order, for one address of [ParseAddress].
 func candidates(network, address string) ([]candidate, error) {
 	switch network {
 	case NetworkLocal:
@@ -159,10 +159,10 @@ func candidates(network, address string) ([]candidate, error) {
 	return []candidate{{network, address}}, nil
 }
 
-// candidate is one place to connect to, in the words of package net.
+// candidate is one address to connect to, in the form that net.Dial wants.
 type candidate struct{ network, address string }
 
-// String gives the address as a host specification names it.
+// String returns the address in the form of a host specification.
 func (c candidate) String() string {
 	if c.network == "unix" || c.network == NetworkLocal {
 		return c.network + ":" + c.address

@@ -2,16 +2,20 @@ package pmapi
 
 import "pmdaderived/pdu"
 
-// askInBatches asks for n items in few requests, though pmcd may refuse a whole request because of one item in it. ask asks for the
-// items from lo on, at most so many, as far as one request holds them; it returns the first that it has not asked for, and the
-// code by which the request is refused (< 0). That is refused's if the request was for one item, else it is asked again for
-// half of them; how many there are at once then doubles from answer to answer.
+// askInBatches asks for n items in few requests, although pmcd may refuse a whole request because of one of its items.
 //
-// One item that is refused among those of one request, n of them, takes some 2 log2(n) requests more; if all are, there is one for each
-// and few besides.
-func askInBatches(n int, ask func(lo, most int) (hi int, code pdu.Code, err error), refused func(i int, code pdu.Code)) error {
+// ask sends a request for the items from lo on, for most of them at the most and not more than one request can have. It
+// returns the index after the last item of the request, and a code below zero if pmcd refused the request. A refused
+// request for several items is repeated with half of them. For a refused request for one item refused is called with
+// its index and code. After a good answer the next request may have twice as many items.
+//
+// One refused item in a request for n costs about 2 log2(n) requests more. If all items are refused, there is one
+// request for each and a few more.
+func askInBatches(
+	n int, ask func(lo, most int) (hi int, code pdu.Code, err error), refused func(i int, code pdu.Code),
+) error {
 	most := n
-	doubtful := 0 // end of the last request that was refused: one before it is at fault
+	doubtful := 0 // end of the last request that was refused: an item before it is the reason
 	for lo := 0; lo < n; {
 		hi, code, err := ask(lo, most)
 		switch {

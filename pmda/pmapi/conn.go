@@ -9,7 +9,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Conn is a connection to a pmcd. See the package comment for who may call what when.
+// Conn is a connection to a pmcd, made by [Dial]. One goroutine at a time may use it; the package comment has the
+// exceptions. It corresponds to a context of the PMAPI (pmNewContext(3)).
 type Conn struct {
 	socket   *socket
 	addr     string
@@ -19,35 +20,35 @@ type Conn struct {
 
 	frames  *pdu.Splitter
 	out     *pdu.Writer
-	longest int // length in bytes of the longest PDU that no answer has followed yet
+	longest int // length in bytes of the longest PDU since the last answer
 
-	// profileSent is set until a reply has shown that pmcd has taken the last PROFILE.
+	// profileSent is true from SetProfile to the next reply, which shows that pmcd has accepted the PROFILE.
 	profileSent bool
-	changes     pdu.Change
+	changes     pdu.Change // announced and not yet returned by TakeChanges
 
 	fetch       fetchState
-	outstanding atomic.Bool
+	outstanding atomic.Bool // the answer to StartFetch has not come
 
 	mu  sync.Mutex
-	err error // why the connection is no more; guarded by mu
+	err error // the reason why the connection is closed; guarded by mu
 }
 
-// Addr names the pmcd, "unix:/path" or "host:port": the one of the candidates that took the
-// connection.
+// Addr returns the address of the pmcd, "unix:/path" or "host:port". If the specification has several addresses, it is
+// the one that is connected.
 func (c *Conn) Addr() string { return c.addr }
 
-// Features are those that pmcd has announced. Calls fall back to older PDUs by themselves.
+// Features returns the features that pmcd has announced. Methods use older PDUs by themselves where pmcd lacks one.
 func (c *Conn) Features() pdu.Features { return c.features }
 
-// Err tells why the connection is no more, nil if it is good. It may be called at any time.
+// Err returns the reason why the connection is closed, nil if it is good. It may be called at any time.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Close ends the connection and every call on it that is waiting. It may be called at any time,
-// more than once; a connection that has failed is closed already.
+// Close ends the connection; calls that wait return an error. It may be called at any time, and more than once. A
+// connection that has failed is closed already: then Close returns nil.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,18 +60,18 @@ func (c *Conn) Close() error {
 	return c.socket.Close()
 }
 
-// TakeChanges returns the changes that pmcd has announced since the last call: agents come and
-// gone, names or labels changed. They arrive with the answers to fetches, in [Result] too.
+// TakeChanges returns the changes that pmcd has announced since the last call: agents that were started or have
+// gone, names or labels that have changed. pmcd announces them with the answers to fetches only, whose [Result]
+// has them, too.
 func (c *Conn) TakeChanges() pdu.Change {
-	taken := c.changes
+	changes := c.changes
 	c.changes = 0
-	return taken
+	return changes
 }
 
 func (c *Conn) opError(op string, err error) error { return &OpError{Op: op, Addr: c.addr, Err: err} }
 
-// fail makes err the end of the connection, unless it has ended before, and gives the error to
-// return.
+// fail closes the connection because of err, unless it is closed already, and returns the reason why it is closed.
 func (c *Conn) fail(op string, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +83,7 @@ func (c *Conn) fail(op string, err error) error {
 	return c.err
 }
 
-// checkReady tells whether a request can be sent.
+// checkReady returns an error if no request can be sent now.
 func (c *Conn) checkReady(op string) error {
 	if err := c.Err(); err != nil {
 		return err

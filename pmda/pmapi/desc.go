@@ -6,17 +6,17 @@ import (
 	"pmdaderived/pdu"
 )
 
-// maxDescBatch is the number of descriptors asked for in one PDU. pmcd asks the agents for each of
-// them and serves nobody else meanwhile.
+// maxDescBatch is the largest number of descriptors in one request. pmcd asks the agents for each of
+// them, and serves no other client meanwhile.
 const maxDescBatch = (maxLookup - pdu.HeaderSize - 8) / 4
 
-// DescResult is the descriptor of a metric, or why there is none.
+// DescResult is the descriptor of a metric, or the reason why there is none.
 type DescResult struct {
 	Desc pdu.Desc // only its PMID if Code is set
-	Code pdu.Code // < 0: why there is no descriptor
+	Code pdu.Code // < 0: the reason why there is no descriptor
 }
 
-// Desc gives the descriptor of a metric; [pdu.ErrPMID] if its agent does not know it.
+// Desc returns the descriptor of a metric. The code of the error is [pdu.ErrPMID] if the agent does not know it.
 //
 // Source: pmLookupDesc(3).
 func (c *Conn) Desc(ctx context.Context, id pdu.PMID) (pdu.Desc, error) {
@@ -36,14 +36,15 @@ func (c *Conn) desc(ctx context.Context, op string, id pdu.PMID) (pdu.Desc, pdu.
 		return none, code, err
 	}
 	if reply.Desc.PMID != id {
-		return none, pdu.ErrIPC, nil // the fault of the metric's agent: pmcd relays what that says
+		return none, pdu.ErrIPC, nil // a fault of the metric's agent, whose answer pmcd passes on
 	}
 	return reply.Desc, 0, nil
 }
 
-// Descs gives the descriptors of metrics: one result per metric, in the order of ids. It asks in
-// bulk where pmcd can ([pdu.FeatureDescs]), and singly for what is missing, to learn the reason:
-// [pdu.ErrPMID], [pdu.ErrNoAgent], [pdu.ErrAgain], … What pmcd refuses in bulk is asked for in smaller requests.
+// Descs returns the descriptors of metrics, one result per metric, in the order of ids. It asks in
+// bulk if pmcd can do that ([pdu.FeatureDescs]); if pmcd refuses such a request, it sends smaller ones. The answer in
+// bulk has no reason for a missing descriptor. So Descs asks for that again alone, to return the reason: [pdu.ErrPMID],
+// [pdu.ErrNoAgent], [pdu.ErrAgain], … The error is that of the connection, which is closed then.
 //
 // Source: pmLookupDescs(3).
 func (c *Conn) Descs(ctx context.Context, ids []pdu.PMID) ([]DescResult, error) {
@@ -62,7 +63,7 @@ func (c *Conn) Descs(ctx context.Context, ids []pdu.PMID) ([]DescResult, error) 
 			return nil, err
 		}
 	}
-	absent := make(map[int]pdu.Code) // domains without an agent at the moment
+	absent := make(map[int]pdu.Code) // the codes of domains that have no agent now
 	for i := range results {
 		r := &results[i]
 		if r.Code != unknownReason {
@@ -84,10 +85,11 @@ func (c *Conn) Descs(ctx context.Context, ids []pdu.PMID) ([]DescResult, error) 
 	return results, nil
 }
 
-// unknownReason marks a descriptor to ask for singly. No answer has this code.
+// unknownReason marks a descriptor that has to be asked for alone. No answer has this code.
 const unknownReason pdu.Code = 1
 
-// descBatch fills results, which hold the metrics to ask for, as far as one PDU can tell. A code below zero fills none.
+// descBatch asks for the descriptors of the metrics in results, and stores these there. A descriptor that is missing in
+// the answer keeps its code unknownReason. If pmcd refuses the request, the code is below zero and nothing is stored.
 func (c *Conn) descBatch(ctx context.Context, op string, results []DescResult) (pdu.Code, error) {
 	req := pdu.DescIDs{PMIDs: make([]pdu.PMID, len(results))}
 	for i, r := range results {
@@ -106,7 +108,7 @@ func (c *Conn) descBatch(ctx context.Context, op string, results []DescResult) (
 		case pdu.NoPMID:
 		case results[i].Desc.PMID:
 			results[i] = DescResult{Desc: desc}
-		default: // the fault of its agent: pmcd relays what that says
+		default: // a fault of the metric's agent, whose answer pmcd passes on
 			results[i].Code = pdu.ErrIPC
 		}
 	}

@@ -12,18 +12,18 @@ import (
 	"pmdaderived/pdu"
 )
 
-// DefaultTimeout is how long one exchange may take when the context has no deadline, as in libpcp
+// DefaultTimeout is the longest time for one exchange of PDUs if the context has no deadline. It is libpcp's default
 // (PMCD_REQUEST_TIMEOUT).
 const DefaultTimeout = 10 * time.Second
 
-// connectTimeout is how long one attempt to connect may take, as in libpcp (PMCD_CONNECT_TIMEOUT).
+// connectTimeout is the longest time for one attempt to connect. It is libpcp's default (PMCD_CONNECT_TIMEOUT).
 const connectTimeout = 5 * time.Second
 
-// firstRequest is the metric whose descriptor Dial asks for: pmcd.hostname, which pmcd answers
-// without any agent process, so that an ERROR PM_ERR_AGAIN before its reply cannot be its reply.
+// firstRequest is the metric whose descriptor Dial asks for. It is pmcd.hostname, because pmcd answers that without
+// an agent process: a PM_ERR_AGAIN before the descriptor cannot be the answer.
 const firstRequest = hostNameID
 
-// Option changes how [Dial] makes a connection.
+// Option changes a default of [Dial].
 type Option func(*options)
 
 type options struct {
@@ -32,7 +32,7 @@ type options struct {
 	gate    Gate
 }
 
-// WithTimeout sets how long one exchange may take when the context has no deadline, instead of
+// WithTimeout sets the longest time for one exchange of PDUs if the context has no deadline, instead of
 // [DefaultTimeout].
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
@@ -40,12 +40,12 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 // [pdu.ClientLimit]. A longer one ends the connection.
 func WithLimit(bytes int) Option { return func(o *options) { o.limit = bytes } }
 
-// Dial connects to a pmcd as [ParseAddress] names it, or on any stream network that [net.Dial]
-// knows, and makes the connection ready for every request, fetches of all instances included.
+// Dial connects to a pmcd at an address of [ParseAddress], or on any stream network that [net.Dial]
+// knows. The connection is ready for every request. Its profile selects all instances.
 //
-// It waits for pmcd to greet, which a starting pmcd does when all its agents are up. A pmcd that
-// refuses the client gives its code: [pdu.ErrPermission], [pdu.ErrConnLimit]. A busy pmcd whose
-// queue of connections is full gives EAGAIN on a unix socket.
+// Dial waits for the first PDU of pmcd. A pmcd that is just starting sends it when all its agents have been
+// started. If pmcd refuses the client, the error wraps pmcd's code: [pdu.ErrPermission], [pdu.ErrConnLimit]. On a unix
+// socket it wraps EAGAIN if pmcd's queue of connections is full.
 func Dial(ctx context.Context, network, address string, opts ...Option) (*Conn, error) {
 	o := options{timeout: DefaultTimeout, limit: pdu.ClientLimit}
 	for _, set := range opts {
@@ -65,8 +65,8 @@ func Dial(ctx context.Context, network, address string, opts ...Option) (*Conn, 
 	return c, nil
 }
 
-// connect tries the candidates of an address until one takes the connection. addr names that one,
-// or all of them if none does.
+// connect tries the candidates of an address until one can be connected. addr is that one, or the whole
+// address if none can.
 func connect(ctx context.Context, network, address string) (nc net.Conn, addr string, err error) {
 	addr = candidate{network, address}.String()
 	all, err := candidates(network, address)
@@ -92,8 +92,8 @@ func connect(ctx context.Context, network, address string) (nc net.Conn, addr st
 	return nil, addr, err
 }
 
-// isTimeout tells a connection that was not made in time. EAGAIN says that it counts as one, but means
-// that pmcd's queue is full.
+// isTimeout reports whether an attempt to connect timed out. EAGAIN, a full queue at pmcd, is no time-out, although its
+// method Timeout says so.
 func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout() && !errors.Is(err, syscall.EAGAIN)
@@ -114,8 +114,8 @@ func newConn(nc net.Conn, addr string, o options) (*Conn, error) {
 	}, nil
 }
 
-// handshake reads the challenge, sends the credentials and the profile that selects everything,
-// and makes sure by a first request that pmcd has taken them.
+// handshake reads the challenge, and sends the credentials and a profile that selects all instances. pmcd does not
+// answer these. A first request shows whether it has accepted them.
 func (c *Conn) handshake(ctx context.Context) error {
 	const op = "connect"
 	release := c.setDeadline(ctx)
@@ -164,9 +164,9 @@ func (c *Conn) readChallenge() error {
 	return nil
 }
 
-// readFirstReply reads the descriptor. One PM_ERR_AGAIN before it is pmcd's misplaced word about
-// an agent that is not ready; another error means that the agent of the metric is not configured,
-// which is no concern of ours, or that pmcd does not want us.
+// readFirstReply reads the answer to firstRequest. It skips one PM_ERR_AGAIN, which pmcd may send to a new client
+// because some agent is not ready. A code by which pmcd refuses the client is an error. Any other code only means that
+// the agent of the metric is not configured, and the connection is good.
 func (c *Conn) readFirstReply() error {
 	for again := false; ; again = true {
 		f, err := c.receive()

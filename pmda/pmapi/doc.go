@@ -1,44 +1,47 @@
-// Package pmapi is the client half of the PMCD protocol: it asks a pmcd for names, descriptors,
-// instances, values, texts and labels over one connection.
+// Package pmapi is the client half of the PMCD protocol. It asks a pmcd for names, descriptors,
+// instances, values, texts and labels over one connection, as the PMAPI of libpcp does for C.
 //
 //	network, address, err := pmapi.ParseAddress("local:")
 //	c, err := pmapi.Dial(ctx, network, address)
 //	names, err := c.LookupNames(ctx, []string{"kernel.all.load"})
 //	res, err := c.Fetch(ctx, []pdu.PMID{names[0].PMID})
 //
-// Everything is asked for by number: LookupNames gives the PMID of a name, Desc the type that its values are
-// read with, Instances the names of the instances that values are of, Fetch the values. What the words mean
-// is in the documentation of package pdu.
+// pmcd wants numbers, not names. LookupNames returns the PMID of a name, Desc the type and the
+// units of its values, Instances the names of instances, and Fetch the values. Package pdu explains
+// these words.
 //
 // # One request at a time
 //
-// A [Conn] has one request in flight. It may be used by one goroutine at a time; the methods that
-// may run beside others say so. The deadline of a call is that of its context; without one, each
-// exchange of PDUs gets [DefaultTimeout].
+// A [Conn] has one request on its way. It may be used by one goroutine at a time, except for methods
+// whose comment allows more. The deadline of a call is that of its context. Without one, each exchange
+// of PDUs gets [DefaultTimeout].
 //
 // # Answers and failures
 //
-// An error answer of pmcd (an ERROR PDU in place of the reply) is a [pdu.Code] inside an
-// [*OpError]; the connection stays good. So it does after an answer that cannot be read or does not fit the question:
-// [pdu.ErrIPC], in a fetch of those metrics alone that it concerns. An agent may have said so, and pmcd relays it.
-// Everything else — a time-out, the end of the stream, a PDU of a kind that cannot be the answer — leaves the stream in an unknown place: the connection is closed at
-// once and every later call returns that first error, as does [Conn.Err]. The caller dials anew and
-// looks everything up again. Closing at once matters: pmcd writes to its clients without a time-out,
-// and a reply that nobody reads stops it for everybody.
+// If pmcd answers with an ERROR, the error is an [*OpError] that wraps its [pdu.Code], and the connection
+// is good. The connection is also good after an answer that cannot be decoded or is for another request:
+// an agent may have sent it, and pmcd passes on anything. The code is [pdu.ErrIPC] then, in a fetch only for the
+// metrics concerned.
+//
+// After any other error, such as a time-out, the end of the stream or a PDU of a wrong kind, the next
+// answer cannot be found in the stream. The connection is closed at once, and every later call returns that
+// first error, as does [Conn.Err]. The caller dials again and looks everything up again. It is closed at once
+// because pmcd writes to its clients without a time-out: a reply that is not read stops pmcd for all
+// clients.
 //
 // # Two ways to fetch
 //
-// [Conn.Fetch] waits for the values. A caller that must never wait writes the request with
-// [Conn.StartFetch] and takes the answer with [Conn.PollColumns], which reads what the socket holds;
-// another goroutine sleeps in [Conn.WaitReadable] until there is something to read. While it does,
-// only StartFetch, PollColumns and the methods marked as safe may be called, under a lock of the
-// caller's.
+// [Conn.Fetch] waits for the values. A caller that must never wait sends the request with
+// [Conn.StartFetch] and reads the answer with [Conn.PollColumns], which reads only bytes that have arrived.
+// Another goroutine waits in [Conn.WaitReadable] until there is something to read. While it waits,
+// only StartFetch, PollColumns and methods that may be called at any time may be called. Calls of
+// StartFetch and PollColumns need a lock of the caller's.
 //
 // # Limits
 //
-// pmcd closes a connection without a word when a request is longer than 65,536 bytes ([MaxFetch]
-// metrics). Name and descriptor lookups are split well below, also because pmcd serves nobody else
-// meanwhile. Reconnecting, caching and retrying are the caller's.
+// pmcd closes a connection without an ERROR when a request is longer than 65,536 bytes ([MaxFetch]
+// metrics). Requests for names and descriptors are split into much shorter ones, also because pmcd serves no
+// other client during one. A Conn does not reconnect, cache or retry: that is left to the caller.
 //
 // Sources: PMAPI(3), PCPIntro(1), docs/protocol.md 5 to 7, docs/pmcd.md b, h, i, l.
 package pmapi

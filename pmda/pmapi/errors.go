@@ -12,32 +12,33 @@ import (
 	"pmdaderived/pdu"
 )
 
-// OpError is the error of every operation on a connection: what was asked, of whom, and why it
-// did not work. Its Err holds a [pdu.Code] where pmcd gave one.
+// OpError is the error of every operation on a connection. Use [pdu.CodeOf] to get the code, and [Conn.Err] to learn
+// whether the connection is still good.
 type OpError struct {
 	Op   string // "fetch", "look up names", …
 	Addr string // of the pmcd, "unix:/path" or "host:port"
-	Err  error
+	Err  error  // the reason; it wraps a [pdu.Code] if pmcd answered with one
 }
 
 func (e *OpError) Error() string { return "pmcd " + e.Addr + ": " + e.Op + ": " + e.Err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// ErrOutstanding says that a call has to wait for the answer to StartFetch. The connection is good.
+// ErrOutstanding is the error of a call between StartFetch and its answer. The connection is good: call PollColumns
+// until it is done.
 var ErrOutstanding = errors.New("a fetch is outstanding")
 
-// ErrTooLarge is in the error of a connection that pmcd closed right after a long request. That is
-// how pmcd refuses what is longer than its limit (its option -L), but it may have ended just then:
-// ask again with less.
+// ErrTooLarge is wrapped by the error of a connection that pmcd closed after a long request. pmcd closes it if a
+// request is longer than its limit (its option -L). But pmcd may also have ended by chance just then. The caller should
+// dial again and send shorter requests.
 var ErrTooLarge = errors.New("the request may be too large for pmcd, see its option -L")
 
-// suspiciousRequest is the length in bytes from which a request may be the reason for the end of
-// the connection. pmcd's default limit is 65,536, an administrator may have set a lower one.
+// suspiciousRequest is the length in bytes of the shortest request that may be the reason why pmcd closes
+// the connection. pmcd's default limit is 65,536; an administrator may have set a lower one.
 const suspiciousRequest = 1 << 10
 
-// protocolError says what pmcd sent that cannot be the answer. It is an ErrIPC.
+// protocolError describes a PDU of pmcd that cannot be the answer. It unwraps to ErrIPC.
 type protocolError struct{ reason string }
 
 func (e *protocolError) Error() string { return pdu.ErrIPC.Error() + ": " + e.reason }
@@ -47,15 +48,15 @@ func protocolErrorf(format string, args ...any) error {
 	return &protocolError{fmt.Sprintf(format, args...)}
 }
 
-// transportError gives a failure of the transport its PMAPI code: ErrTimeout or, if pmcd has ended the
-// connection, ErrEOF. sent is the length in bytes of the request that waits for its answer.
+// transportError adds a PMAPI code to an error of the socket: ErrTimeout or, if pmcd has closed the connection, ErrEOF.
+// sent is the length in bytes of the longest request that waits for an answer.
 func transportError(ctx context.Context, err error, sent int) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		if cause := interrupted(ctx); cause != nil {
 			return cause
 		}
-		if _, ok := ctx.Deadline(); ok { // the socket's clock was first
+		if _, ok := ctx.Deadline(); ok { // the deadline of the socket was a little earlier
 			return fmt.Errorf("%w: %w", pdu.ErrTimeout, context.DeadlineExceeded)
 		}
 		return pdu.ErrTimeout
@@ -69,8 +70,8 @@ func transportError(ctx context.Context, err error, sent int) error {
 	return err
 }
 
-// interrupted gives the reason why the context has ended, nil if it has not; a deadline of the
-// context's is a time-out like any other.
+// interrupted returns the reason why the context has ended, nil if it has not. For a deadline it wraps
+// ErrTimeout, as the reason of any other time-out does.
 func interrupted(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.DeadlineExceeded) {
@@ -84,8 +85,8 @@ func closedByPeer(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// refusesClient tells the codes by which pmcd refuses a client or its profile. pmcd sends them
-// without having been asked, so that one reply too many may be on its way. Source: docs/protocol.md 5.1.
+// refusesClient reports whether pmcd refuses a client or its profile with this code. pmcd sends such an ERROR without a
+// request, so the answer to a request may still follow. Source: docs/protocol.md 5.1.
 func refusesClient(code pdu.Code) bool {
 	switch code {
 	case pdu.ErrPermission, pdu.ErrIPC, pdu.ErrNotConn, -pdu.Code(syscall.EAGAIN), -pdu.Code(syscall.EOPNOTSUPP):

@@ -9,51 +9,51 @@ import (
 )
 
 // MaxFetch is the largest number of metrics in one fetch: more do not fit into a PDU that pmcd
-// accepts by default. Sampling many metrics is better split much earlier (at some 4,000), because
-// pmcd serves nobody else meanwhile.
+// accepts by default. A caller with many metrics should fetch them in parts of some 4,000, because
+// pmcd serves no other client during a fetch.
 const MaxFetch = (pdu.MaxClientPDU - pdu.HeaderSize - 16) / 4
 
-// Columns holds the values of one moment: for each metric, in the order of the request, its instances and their values
-// as columns. It belongs to its connection: it is valid until the next call that reads from that connection,
-// which is every one except StartFetch, WaitReadable and those that send nothing. The Bits and Insts of the sets the receiver may
-// keep; see [pdu.Column].
+// Columns has the values of one fetch: for each metric, in the order of the request, its instances and their values
+// as columns. It belongs to its connection. It is valid until the next call that reads from the connection: these are
+// all calls except StartFetch, WaitReadable and calls that send nothing. The receiver may store the Bits and Insts of
+// the sets longer, see [pdu.Column].
 type Columns struct {
-	// Time is when pmcd began to collect the values, in nanoseconds, or in microseconds from a pmcd
+	// Time is the time when pmcd began to collect the values, in nanoseconds, or in microseconds from a pmcd
 	// before 6.0 ([pdu.FeatureHighRes]).
 	Time time.Time
 
-	// Sets holds one set for each metric asked for. The codes are those of the agents; ErrNoAgent, ErrAgain,
-	// ErrPMDAFenced and ErrTimeout may come from pmcd. ErrIPC is also that of a set for another metric, and of what cannot
-	// be read; ErrConv that of numbers that are not as long as their type.
+	// Sets has one set for each metric of the request. Codes are from the agents; ErrNoAgent, ErrAgain,
+	// ErrPMDAFenced and ErrTimeout may be from pmcd. Two codes may be from this package: ErrIPC for a set that cannot
+	// be read or is for another metric, and ErrConv for numbers that are not as long as their type.
 	Sets []pdu.Column
 
-	Changes pdu.Change // what pmcd has announced with this answer
+	Changes pdu.Change // the changes that pmcd has announced with this answer
 
 	answer *pdu.Columns
 }
 
-// Result is [Columns] with a value for each instance. Bytes of values are borrowed as the whole is.
+// Result has the same as [Columns] with a Value for each instance. It is valid as long as the Columns.
 type Result struct {
 	Time    time.Time
 	Sets    []pdu.ValueSet
 	Changes pdu.Change
 }
 
-// Result gives the same as values. It is nil for nil.
+// Result returns the values in another form. It returns nil if c is nil.
 func (c *Columns) Result() *Result {
 	if c == nil {
 		return nil
 	}
 	answer := c.answer
-	if answer == nil { // not a connection's, but an archive's
+	if answer == nil { // the Columns are from an archive
 		answer = &pdu.Columns{Sets: c.Sets}
 	}
 	return &Result{Time: c.Time, Sets: answer.ValueSets(), Changes: c.Changes}
 }
 
-// fetchState is the part of a Conn that a fetch uses, kept for the next one.
+// fetchState is the part of a Conn that a fetch uses. The next fetch reuses its memory.
 type fetchState struct {
-	changes pdu.Change // announced in front of this answer
+	changes pdu.Change // announced before this answer
 	req     pdu.HighResFetch
 	oldReq  pdu.Fetch // the same for a pmcd without the high-resolution PDUs
 	expect  pdu.Kind  // of the answer
@@ -61,8 +61,8 @@ type fetchState struct {
 	res     Columns
 }
 
-// Fetch gives the values of up to [MaxFetch] metrics at one moment, of the instances that the
-// profile selects. An error means that there is no result at all.
+// Fetch waits for the values of up to [MaxFetch] metrics, of the instances that the profile selects. A metric that
+// fails has its code in the result. An error means that there is no result.
 //
 // Source: pmFetch(3).
 func (c *Conn) Fetch(ctx context.Context, ids []pdu.PMID) (*Result, error) {
@@ -70,7 +70,7 @@ func (c *Conn) Fetch(ctx context.Context, ids []pdu.PMID) (*Result, error) {
 	return res.Result(), err
 }
 
-// FetchColumns is [Conn.Fetch] for receivers of many numbers.
+// FetchColumns does the same as [Conn.Fetch]. Its result is faster to read if there are many values.
 func (c *Conn) FetchColumns(ctx context.Context, ids []pdu.PMID) (*Columns, error) {
 	const op = "fetch"
 	release, err := c.startExchange(ctx, op)
@@ -96,7 +96,7 @@ func (c *Conn) FetchColumns(ctx context.Context, ids []pdu.PMID) (*Columns, erro
 	}
 }
 
-// fetchRequest prepares a fetch.
+// fetchRequest returns the request for a fetch, and prepares c.fetch for its answer.
 func (c *Conn) fetchRequest(op string, ids []pdu.PMID) (pdu.Message, error) {
 	switch {
 	case len(ids) == 0:
@@ -116,8 +116,8 @@ func (c *Conn) fetchRequest(op string, ids []pdu.PMID) (pdu.Message, error) {
 	return &s.oldReq, nil
 }
 
-// handleFetchReply takes a frame that arrived after a fetch. done is false after an announcement of changes,
-// in front of the answer; otherwise the answer or why there is none is returned.
+// handleFetchReply handles a frame that arrived after a fetch. done is false if it is an announcement of changes,
+// which comes before the answer. Otherwise the result or the error of the fetch is returned.
 func (c *Conn) handleFetchReply(op string, f pdu.Frame) (res *Columns, done bool, err error) {
 	s := &c.fetch
 	if f.Kind != s.expect {
@@ -143,7 +143,7 @@ func (c *Conn) handleFetchReply(op string, f pdu.Frame) (res *Columns, done bool
 	return &s.res, true, nil
 }
 
-// handleFetchError is fetched for a frame that holds no values.
+// handleFetchError handles a frame that has no values: an announcement of changes or an error.
 func (c *Conn) handleFetchError(op string, f pdu.Frame) (done bool, err error) {
 	code, err := c.errorCode(f)
 	switch {
@@ -153,7 +153,7 @@ func (c *Conn) handleFetchError(op string, f pdu.Frame) (done bool, err error) {
 		c.fetch.changes = pdu.Change(code)
 		c.changes |= c.fetch.changes
 		return false, nil
-	case code > 0: // for ever, perhaps
+	case code > 0: // a second announcement: without an end to them the fetch would not end
 		return true, c.fail(op, protocolErrorf("ERROR %d in place of values", int32(code)))
 	case code == 0:
 		code = pdu.ErrIPC
@@ -162,9 +162,10 @@ func (c *Conn) handleFetchError(op string, f pdu.Frame) (done bool, err error) {
 	return true, c.opError(op, code)
 }
 
-// failMismatched fails the sets for other metrics than were asked for in their place: pmcd pairs what agents send by position and does
-// not look, so it is the fault of one agent, and what it says of its other metrics may be its answer to another request as well.
-// It is no reason to end the connection, even if no set fits: all may be of that agent (decision 27).
+// failMismatched sets ErrIPC for each set whose metric is not the one that was asked for at its position. pmcd copies
+// the sets of an agent by position and does not compare the PMIDs. So such a set is the fault of one agent, whose
+// other sets may be wrong, too. The connection is good, even if no set is right: all may be of that agent
+// (decision 27).
 func failMismatched(sets []pdu.Column, ids []pdu.PMID) {
 	for i := range sets {
 		if sets[i].PMID != ids[i] {
@@ -173,8 +174,8 @@ func failMismatched(sets []pdu.Column, ids []pdu.PMID) {
 	}
 }
 
-// HostName gives the name by which the host of the pmcd knows itself. It is a fetch: it ends the
-// life of a [Result].
+// HostName returns the name that the host of the pmcd has for itself. It does a fetch, so an earlier [Result] is not
+// valid any more.
 //
 // Source: pmGetContextHostName(3).
 func (c *Conn) HostName(ctx context.Context) (string, error) {
@@ -192,11 +193,11 @@ func (c *Conn) HostName(ctx context.Context) (string, error) {
 	return string(set.Values[0].Bytes), nil
 }
 
-// SetProfile selects the instances that later fetches report; it replaces the profile before, at
-// first that of all instances. The context number of p is not used.
+// SetProfile selects the instances that later fetches report. It replaces the previous profile, which
+// after Dial selects all instances. p.Context is not used, and p is not stored.
 //
-// pmcd does not answer. If it refuses the profile, which it does only to a client that may not
-// fetch at all, the next call fails with its code and the connection with it.
+// pmcd does not answer. It refuses a profile only if the client may not fetch at all. The next call then
+// returns pmcd's code, and the connection is closed.
 //
 // Source: pmAddProfile(3), docs/protocol.md 2.5, 5.9.
 func (c *Conn) SetProfile(ctx context.Context, p *pdu.Profile) error {

@@ -7,36 +7,41 @@ import (
 	"pmdaderived/pdu"
 )
 
-// maxLookup is the length in bytes of a request for names or descriptors. It is far below pmcd's usual limit, which an
-// administrator may have lowered (pmcd -L): nobody waits longer for that, and pmcd serves others in between.
+// maxLookup is the length in bytes of the longest request for names or descriptors in bulk. It is far below pmcd's
+// usual limit, which an administrator may have lowered (pmcd -L). Short requests are hardly slower in all, and pmcd
+// serves other clients between them.
 const maxLookup = 4000
 
 // Bytes of a PMNS_NAMES PDU of a lookup.
 const (
 	namesHead = pdu.HeaderSize + 12
-	nameHead  = 4 // in front of each name
+	nameHead  = 4 // before each name
 
-	// maxName is the length of the longest name that is asked for, alone.
+	// maxName is the length of the longest name that can be asked for.
 	maxName = 32<<10 - namesHead - nameHead
 )
 
-// NameResult is what a name stands for.
+// NameResult is the metric of a name, or the reason why there is none.
 type NameResult struct {
-	PMID pdu.PMID // NoPMID: see Code
-	Code pdu.Code // < 0: why there is no PMID
+	PMID pdu.PMID // NoPMID if Code is set
+	Code pdu.Code // < 0: the reason why there is no PMID
 }
 
-// LookupNames finds the metrics of the names: one result per name, in the order of the names.
+// LookupNames returns the metrics of names, one result per name, in the order of the names. The error is that of the
+// connection, which is closed then.
 //
-// pmcd tells the reason of a failure only when one name is asked alone: [pdu.ErrName],
-// [pdu.ErrNonLeaf] or the agent's, such as [pdu.ErrNoAgent]. Among several the code is ErrName. If an agent's reason is another
-// one (AGAIN, PERMISSION, …) pmcd refuses all names of the request with it: they are asked for in smaller requests until
-// the name has it alone. Names of one agent beside each other take fewest requests.
+// pmcd reports the reason of a failure only in a request for one name: [pdu.ErrName], [pdu.ErrNonLeaf] or the code of
+// the agent, such as [pdu.ErrNoAgent]. In a request for several names the code of a name is ErrName. A caller that
+// needs the reason looks the name up again alone.
+//
+// If an agent answers for one name with another code (AGAIN, PERMISSION, …), pmcd refuses the whole request with
+// it. LookupNames then sends smaller requests, until only that name has the code. It needs fewer requests if the
+// names of one agent are beside each other.
 //
 // Source: pmLookupName(3).
 func (c *Conn) LookupNames(ctx context.Context, names []string) ([]NameResult, error) {
 	results := make([]NameResult, len(names))
-	asked := make([]int, 0, len(names)) // the names that pmcd can be asked for
+	asked := make([]int, 0, len(names)) // indexes of the names that pmcd can be asked for
 	for i, name := range names {
 		if canBeAsked(name) {
 			asked = append(asked, i)
@@ -49,7 +54,7 @@ func (c *Conn) LookupNames(ctx context.Context, names []string) ([]NameResult, e
 		batch = batch[:0]
 		for size := namesHead; len(batch) < min(most, len(asked)-lo); {
 			name := names[asked[lo+len(batch)]]
-			size += nameHead + (len(name)+3)&^3 // whole words
+			size += nameHead + (len(name)+3)&^3 // padded to words
 			if size > maxLookup && len(batch) > 0 {
 				break
 			}
@@ -70,12 +75,13 @@ func (c *Conn) LookupNames(ctx context.Context, names []string) ([]NameResult, e
 	return results, nil
 }
 
-// canBeAsked refuses what no metric is called and what pmcd would misread.
+// canBeAsked reports whether a name can be sent to pmcd. It is false for names that no metric can have and that pmcd
+// would misread.
 func canBeAsked(name string) bool {
 	return name != "" && len(name) <= maxName && !strings.Contains(name, "\x00")
 }
 
-// lookupBatch asks for names that one PDU holds. There is one PMID for each, or a code below zero.
+// lookupBatch asks for names in one PDU. It returns one PMID for each, or a code below zero and none.
 func (c *Conn) lookupBatch(ctx context.Context, names []string) ([]pdu.PMID, pdu.Code, error) {
 	var reply pdu.PMNSIDs
 	code, err := c.request(ctx, "look up names", &pdu.PMNSNames{Names: names}, &reply)
@@ -90,7 +96,7 @@ func (c *Conn) lookupBatch(ctx context.Context, names []string) ([]pdu.PMID, pdu
 	return reply.PMIDs, 0, nil
 }
 
-// NameAll gives all names of a metric; [pdu.ErrPMID] if it has none.
+// NameAll returns all names of a metric. The code of the error is [pdu.ErrPMID] if it has none.
 //
 // Source: pmNameAll(3).
 func (c *Conn) NameAll(ctx context.Context, id pdu.PMID) ([]string, error) {
@@ -102,11 +108,11 @@ func (c *Conn) NameAll(ctx context.Context, id pdu.PMID) ([]string, error) {
 // Child is a node directly below another in the name space.
 type Child struct {
 	Name string // the last component only
-	Leaf bool   // a metric, not a subtree
+	Leaf bool   // it is a metric; otherwise it has nodes below it
 }
 
-// Children lists the nodes directly below name, in no special order; the root is "". A metric has
-// none. [pdu.ErrName] if there is no such node.
+// Children returns the nodes directly below name, in no special order. The root is "". A metric has
+// none. The code of the error is [pdu.ErrName] if there is no such node.
 //
 // Source: pmGetChildrenStatus(3).
 func (c *Conn) Children(ctx context.Context, name string) ([]Child, error) {
@@ -118,7 +124,7 @@ func (c *Conn) Children(ctx context.Context, name string) ([]Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(reply.Status) != len(reply.Names) { // an agent's fault, pmcd relays what it says
+	if len(reply.Status) != len(reply.Names) { // a fault of an agent, whose answer pmcd passes on
 		return nil, c.opError(op, protocolErrorf("children without their status"))
 	}
 	children := make([]Child, len(reply.Names))
@@ -128,10 +134,10 @@ func (c *Conn) Children(ctx context.Context, name string) ([]Child, error) {
 	return children, nil
 }
 
-// Traverse lists the full names of all metrics at or below name, in no special order; the root is
-// "". [pdu.ErrName] if there is no such node.
+// Traverse returns the full names of all metrics at or below name, in no special order. The root is
+// "". The code of the error is [pdu.ErrName] if there is no such node.
 //
-// The root of an agent's subtree is itself in the list when the agent gives no names.
+// If an agent has no names below the root of its subtree, pmcd lists that root although it is no metric.
 //
 // Source: pmTraversePMNS(3).
 func (c *Conn) Traverse(ctx context.Context, name string) ([]string, error) {
@@ -143,8 +149,8 @@ func (c *Conn) Traverse(ctx context.Context, name string) ([]string, error) {
 	return reply.Names, err
 }
 
-// names makes a request that PMNS_NAMES answers, perhaps with a code in place of the names. The reply is empty after an
-// error.
+// names makes a request that is answered with a PMNS_NAMES. A code in place of the names is an error. The reply is
+// empty after an error.
 func (c *Conn) names(ctx context.Context, op string, req pdu.Message) (pdu.PMNSNames, error) {
 	var reply pdu.PMNSNames
 	err := c.call(ctx, op, req, &reply)

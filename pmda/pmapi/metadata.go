@@ -6,33 +6,32 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Instances lists an instance domain as it is now, in the order of its agent. A profile has no
-// influence.
+// Instances returns all instances of a domain as it is now, in the order of its agent. The profile does not matter.
 //
 // Source: pmGetInDom(3).
 func (c *Conn) Instances(ctx context.Context, indom pdu.InDom) ([]pdu.Instance, error) {
 	return c.instances(ctx, "instances", pdu.InstanceReq{InDom: indom, Inst: pdu.NoInst})
 }
 
-// InstanceName gives the name of an instance; [pdu.ErrInst] if there is none.
+// InstanceName returns the name of an instance. The code of the error is [pdu.ErrInst] if there is none.
 //
 // Source: pmNameInDom(3).
 func (c *Conn) InstanceName(ctx context.Context, indom pdu.InDom, inst pdu.Inst) (string, error) {
 	const op = "name of an instance"
-	if inst == pdu.NoInst { // would ask for all
+	if inst == pdu.NoInst { // the request would be for all instances
 		return "", c.opError(op, pdu.ErrInst)
 	}
 	one, err := c.instance(ctx, op, pdu.InstanceReq{InDom: indom, Inst: inst})
 	return one.Name, err
 }
 
-// InstanceID gives the number of an instance. Agents match the whole name or, as a rule, the part
-// in front of its first space. [pdu.ErrInst] if there is none.
+// InstanceID returns the number of an instance. Agents compare name with the whole name of an instance and, as a
+// rule, with the part before its first space. The code of the error is [pdu.ErrInst] if there is none.
 //
 // Source: pmLookupInDom(3).
 func (c *Conn) InstanceID(ctx context.Context, indom pdu.InDom, name string) (pdu.Inst, error) {
 	const op = "number of an instance"
-	if !canBeAsked(name) { // without a name it would ask for all
+	if !canBeAsked(name) { // without a name the request would be for all instances
 		return pdu.NoInst, c.opError(op, pdu.ErrInst)
 	}
 	one, err := c.instance(ctx, op, pdu.InstanceReq{InDom: indom, Inst: pdu.NoInst, Name: name})
@@ -44,7 +43,7 @@ func (c *Conn) instance(ctx context.Context, op string, req pdu.InstanceReq) (pd
 	if err != nil {
 		return pdu.Instance{ID: pdu.NoInst}, err
 	}
-	if len(all) != 1 { // an agent's fault, pmcd relays what it says
+	if len(all) != 1 { // a fault of an agent, whose answer pmcd passes on
 		return pdu.Instance{ID: pdu.NoInst}, c.opError(op, protocolErrorf("%d instances in place of one", len(all)))
 	}
 	return all[0], nil
@@ -55,19 +54,19 @@ func (c *Conn) instances(ctx context.Context, op string, req pdu.InstanceReq) ([
 	if err := c.call(ctx, op, &req, &reply); err != nil {
 		return nil, err
 	}
-	// The domain of the reply is not looked at: pmcd 6.0.3 leaves it to chance in those of its own.
+	// The domain of the reply is not compared: pmcd 6.0.3 does not set it for its own domains.
 	return reply.Instances, nil
 }
 
-// ContextIdent is the ident of the labels of a context.
+// ContextIdent is the ident for the labels of a context.
 const ContextIdent = 0xffffffff
 
-// Labels gives the labels of one level: of the context ([ContextIdent]), a domain (its number), an
-// instance domain, a cluster (any metric in it), a metric, or the instances of a domain. Each level
-// but the last has one set at most; the instances have one each, as far as the profile selects
-// them. A set may carry a code of its own.
+// Labels returns the labels of one level. ident is [ContextIdent] for the context, the number of a domain, an
+// instance domain, the PMID of any metric of a cluster, the PMID of a metric, or an instance domain for the labels of
+// its instances. Each level has one set at most, except the last: there each instance that the profile selects has
+// one. A set may have a code of its own.
 //
-// [pdu.ErrNoLabels] if pmcd knows no labels ([pdu.FeatureLabels]).
+// The code of the error is [pdu.ErrNoLabels] if pmcd has no labels ([pdu.FeatureLabels]).
 //
 // Source: pmLookupLabels(3).
 func (c *Conn) Labels(ctx context.Context, ident uint32, t pdu.LabelType) ([]pdu.LabelSet, error) {
@@ -86,12 +85,12 @@ func (c *Conn) Labels(ctx context.Context, ident uint32, t pdu.LabelType) ([]pdu
 	return reply.Sets, nil
 }
 
-// Text gives the one-line or the help text of a metric or an instance domain: ident is its number,
-// t one of the first two types with one of the last two. [pdu.ErrText] if there is none.
+// Text returns the one-line or the help text of a metric or an instance domain. ident is its number. t is the sum of
+// TextOneLine or TextHelp and TextPMID or TextInDom. The code of the error is [pdu.ErrText] if there is no text.
 //
 // Source: pmLookupText(3), pmLookupInDomText(3).
 func (c *Conn) Text(ctx context.Context, ident uint32, t pdu.TextType) (string, error) {
-	// The ident of the reply is not looked at: stock agents send it in their byte order.
+	// The ident of the reply is not compared: stock agents send it in the byte order of their host.
 	var reply pdu.Text
 	if err := c.call(ctx, "text", &pdu.TextReq{Ident: ident, Type: t}, &reply); err != nil {
 		return "", err

@@ -9,13 +9,13 @@ import (
 	"pmdaderived/pdu"
 )
 
-// startTimeout is how long StartFetch waits for room in the buffer of the socket. A request is far
-// shorter than the buffer; if there is no room pmcd has stopped reading.
+// startTimeout is how long StartFetch waits for space in the buffer of the socket. A request is far
+// shorter than the buffer: without space pmcd has stopped reading.
 const startTimeout = 20 * time.Millisecond
 
-// StartFetch sends a fetch and does not wait for the answer, which [Conn.PollColumns] takes.
-// [ErrOutstanding] if there is one to come already. It waits for milliseconds at most; a request
-// that cannot be written whole ends the connection.
+// StartFetch sends a fetch and does not wait for the answer, which [Conn.PollColumns] returns. It returns
+// [ErrOutstanding] if the answer to an earlier one has not come. It waits for 20 ms at most: if the request
+// cannot be written by then, the connection is closed. ids are copied.
 //
 // StartFetch may be called while another goroutine is in [Conn.WaitReadable].
 func (c *Conn) StartFetch(ids []pdu.PMID) error {
@@ -32,20 +32,20 @@ func (c *Conn) StartFetch(ids []pdu.PMID) error {
 		return err
 	}
 	c.outstanding.Store(true)
-	if err := c.Err(); err != nil { // closed meanwhile
+	if err := c.Err(); err != nil { // another goroutine has called Close
 		c.outstanding.Store(false)
 		return err
 	}
 	return nil
 }
 
-// FetchOutstanding tells whether the answer to StartFetch is still to come. It may be called at any
+// FetchOutstanding reports whether the answer to StartFetch has not come yet. It may be called at any
 // time.
 func (c *Conn) FetchOutstanding() bool { return c.outstanding.Load() }
 
-// PollColumns reads what has arrived and never waits. done says that there is nothing more to wait
-// for: the result is there, or err says why there is none. It may be called without an outstanding
-// fetch too: then it finds out whether pmcd has ended the connection.
+// PollColumns reads the bytes that have arrived and never waits. done is false if the answer is not complete.
+// Otherwise the fetch has ended, with a result or with an error. PollColumns may also be called without an
+// outstanding fetch: it then finds out whether pmcd has closed the connection.
 //
 // PollColumns may be called while another goroutine is in [Conn.WaitReadable].
 func (c *Conn) PollColumns() (res *Columns, done bool, err error) {
@@ -70,11 +70,12 @@ func (c *Conn) PollColumns() (res *Columns, done bool, err error) {
 	}
 }
 
-// WaitReadable waits until there is something to read or the connection has ended, by pmcd or by
-// [Conn.Close]; [Conn.PollColumns] tells which. The end of the context ends the wait and nothing else.
+// WaitReadable waits until there is something to read, or the connection has been closed by pmcd or by
+// [Conn.Close]. [Conn.PollColumns] then returns the reason. The end of the context ends the wait, and the
+// connection is still good.
 //
-// It is meant for a goroutine that does nothing else. Meanwhile only StartFetch, PollColumns and the
-// methods that may be called at any time may be called: the others would compete for the socket.
+// It is meant for a goroutine that does nothing else. Meanwhile only StartFetch, PollColumns and
+// methods that may be called at any time may be called: others would read from the socket, too.
 func (c *Conn) WaitReadable(ctx context.Context) error {
 	const op = "wait"
 	if err := c.Err(); err != nil {

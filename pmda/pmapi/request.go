@@ -10,8 +10,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// call sends req and reads its answer into reply. An answer that is an error, or cannot be decoded, is an *OpError with a
-// code; every other error has ended the connection.
+// call sends req and reads its answer into reply. If the answer is an ERROR or cannot be decoded, the error is an
+// *OpError with a code. After any other error the connection is closed.
 func (c *Conn) call(ctx context.Context, op string, req, reply pdu.Message) error {
 	code, err := c.request(ctx, op, req, reply)
 	if err == nil && code < 0 {
@@ -20,8 +20,8 @@ func (c *Conn) call(ctx context.Context, op string, req, reply pdu.Message) erro
 	return err
 }
 
-// request sends req and reads its answer into reply or, if that is an ERROR or cannot be decoded, gives a code. An
-// error has ended the connection, or nothing has been sent.
+// request sends req and reads its answer into reply. If the answer is an ERROR or cannot be decoded, it returns a code
+// below zero. After an error the connection is closed, or nothing has been sent.
 func (c *Conn) request(ctx context.Context, op string, req, reply pdu.Message) (pdu.Code, error) {
 	release, err := c.startExchange(ctx, op)
 	if err != nil {
@@ -47,7 +47,8 @@ func (c *Conn) request(ctx context.Context, op string, req, reply pdu.Message) (
 	return code, nil
 }
 
-// startExchange makes sure that a request can be sent, and gives the socket the deadline of the context until release is called.
+// startExchange returns an error if no request can be sent. Otherwise it sets the deadline of the socket, until release
+// is called.
 func (c *Conn) startExchange(ctx context.Context, op string) (release func(), err error) {
 	if err := c.checkReady(op); err != nil {
 		return nil, err
@@ -58,8 +59,9 @@ func (c *Conn) startExchange(ctx context.Context, op string) (release func(), er
 	return c.setDeadline(ctx), nil
 }
 
-// setDeadline gives the socket the deadline of the context until release is called. Whatever waits sets
-// its own deadline, so the last one may stay.
+// setDeadline sets the deadline of the socket to that of the context, or to the default timeout. Until release is
+// called the end of the context interrupts reads and writes. release does not remove the deadline: each wait sets its
+// own.
 func (c *Conn) setDeadline(ctx context.Context) (release func()) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -68,20 +70,20 @@ func (c *Conn) setDeadline(ctx context.Context) (release func()) {
 	return interruptible(ctx, deadline, c.socket.SetDeadline)
 }
 
-// send writes a PDU. An error has ended the connection.
+// send writes a PDU. After an error the connection is closed.
 func (c *Conn) send(ctx context.Context, op string, m pdu.Message, from int32) error {
 	return c.checkWrite(ctx, op, c.out.WriteFrame(c.encode(m, from)))
 }
 
-// encode gives the frame of a PDU, valid until the next one.
+// encode returns the frame of a PDU, valid until the next call.
 func (c *Conn) encode(m pdu.Message, from int32) []byte {
 	frame := c.out.Encode(m, from)
 	c.longest = max(c.longest, len(frame))
 	return frame
 }
 
-// checkWrite makes the error of a write the end of the connection. Its reason is the code that pmcd sent before it closed
-// the connection, if one has arrived.
+// checkWrite closes the connection if a write returned an error. If pmcd sent an ERROR before it closed the connection,
+// the reason is the code of that.
 func (c *Conn) checkWrite(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
@@ -93,13 +95,13 @@ func (c *Conn) checkWrite(ctx context.Context, op string, err error) error {
 	return c.fail(op, err)
 }
 
-// receive reads up to the end of the next frame, which is valid until the next call.
+// receive waits for the next frame, which is valid until the next call.
 func (c *Conn) receive() (pdu.Frame, error) {
 	f, _, err := c.nextFrame(c.socket.Read)
 	return f, err
 }
 
-// receiveNow is receive without waiting: ok is false when the socket holds no whole frame.
+// receiveNow returns the next frame if it has arrived. It does not wait: ok is false if the frame is not complete.
 func (c *Conn) receiveNow() (f pdu.Frame, ok bool, err error) { return c.nextFrame(c.socket.readNow) }
 
 func (c *Conn) nextFrame(read func([]byte) (int, error)) (f pdu.Frame, ok bool, err error) {
@@ -121,9 +123,9 @@ func (c *Conn) nextFrame(read func([]byte) (int, error)) (f pdu.Frame, ok bool, 
 	}
 }
 
-// answer decodes the frame that answers a request: a reply of the kind wanted, or an ERROR. The code is ErrIPC for what
-// cannot be decoded or says nothing: an agent may have said so to pmcd. An error is the end of the connection: answers and requests do
-// not belong together any more.
+// answer decodes the frame that answers a request: a PDU of the kind of reply, or an ERROR. The code is that of the
+// ERROR. It is ErrIPC for a body that cannot be decoded, and for an ERROR without a code below zero: an agent may have
+// sent it. On an error the caller closes the connection, since later answers would be used for the wrong requests.
 func (c *Conn) answer(f pdu.Frame, reply pdu.Message) (pdu.Code, error) {
 	if f.Kind == reply.Kind() && f.Kind != pdu.KindError {
 		c.profileSent = false
@@ -139,8 +141,8 @@ func (c *Conn) answer(f pdu.Frame, reply pdu.Message) (pdu.Code, error) {
 	return code, err
 }
 
-// errorCode decodes an ERROR. The code that may belong to a refused PROFILE is an error: the answer
-// to the request would follow it and be taken for the answer to the next.
+// errorCode decodes an ERROR and returns its code. If the code may be the refusal of a PROFILE, it is returned as an
+// error: the answer to the request would follow, and would be used for the next request.
 func (c *Conn) errorCode(f pdu.Frame) (pdu.Code, error) {
 	if f.Kind != pdu.KindError {
 		return 0, protocolErrorf("unexpected %v", f.Kind)
@@ -156,7 +158,8 @@ func (c *Conn) errorCode(f pdu.Frame) (pdu.Code, error) {
 	return e.Code, nil
 }
 
-// endExchange is called after an answer. What follows it ends the connection, but the answer is good.
+// endExchange is called after an answer, which is good. If pmcd has sent bytes after the answer, it closes the
+// connection.
 func (c *Conn) endExchange(op string) {
 	c.longest = 0
 	if err := c.surplus(); err != nil {
@@ -164,7 +167,7 @@ func (c *Conn) endExchange(op string) {
 	}
 }
 
-// surplus tells what has been read though nobody asked for it, nil if nothing has.
+// surplus returns an error if bytes have arrived that no request asked for.
 func (c *Conn) surplus() error {
 	n := c.frames.Pending()
 	if n == 0 {
@@ -180,8 +183,8 @@ func (c *Conn) surplus() error {
 	return protocolErrorf("%d bytes that were not requested", n)
 }
 
-// unaskedError gives the reason for what pmcd says without having been asked: the code of its refusal,
-// when the access rules have changed.
+// unaskedError returns the error for a frame that no request asked for. For an ERROR it is the code: pmcd sends one
+// when it refuses the client, because its access rules have changed.
 func unaskedError(f pdu.Frame) error {
 	var e pdu.Error
 	if f.Kind == pdu.KindError && e.Decode(f.Body) == nil && e.Code < 0 {

@@ -11,22 +11,23 @@ import (
 	"time"
 )
 
-// socket is the socket of a connection: that of package net, and what never waits. A net.Conn lets one goroutine read
-// at a time, waiting included, so readNow and writeSoon go past it: they may be called while another goroutine
-// is in waitReadable. SetDeadline and Close may be called at any time.
+// socket is the socket of a connection. It adds reads and writes that do not wait to those of package net. A net.Conn
+// lets one goroutine at a time read, and waitReadable counts as a read. So readNow and writeSoon use the descriptor
+// directly, and may be called while another goroutine is in waitReadable. SetDeadline and Close may be called at any
+// time.
 type socket struct {
 	net.Conn
 	raw syscall.RawConn
 
-	// The system call of readNow or writeSoon under way: what it is for and what came of it. The functions are values,
-	// made once, so that a fetch allocates none.
+	// buf, n and err are the argument and the results of the current system call of readNow or writeSoon. read and
+	// write make the call. They are fields so that a fetch does not allocate closures.
 	buf         []byte
 	n           int
 	err         error
 	read, write func(fd uintptr)
 }
 
-// newSocket takes over a connection, which it closes if it fails.
+// newSocket returns the socket of nc. On an error it closes nc.
 func newSocket(nc net.Conn) (*socket, error) {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
@@ -42,7 +43,7 @@ func newSocket(nc net.Conn) (*socket, error) {
 	return s, nil
 }
 
-// readNow reads what has arrived; EAGAIN if nothing has.
+// readNow reads bytes that have arrived. It returns EAGAIN if there are none.
 func (s *socket) readNow(b []byte) (int, error) {
 	n, err := s.transfer("read", s.read, b)
 	if n == 0 && err == nil && len(b) > 0 {
@@ -51,8 +52,8 @@ func (s *socket) readNow(b []byte) (int, error) {
 	return n, err
 }
 
-// writeSoon writes b and waits for room for so long at most. What there is room for it writes in any case: on a machine
-// that is short of CPU a short time can be over before the write has begun.
+// writeSoon writes b and waits for space in the buffer of the socket up to timeout. First it writes as much as there is
+// space for, without a deadline: on a busy machine a short timeout may be over before a write begins.
 func (s *socket) writeSoon(b []byte, timeout time.Duration) (int, error) {
 	n, err := s.transfer("write", s.write, b)
 	if n == len(b) || err != nil && !errors.Is(err, syscall.EAGAIN) {
@@ -65,7 +66,7 @@ func (s *socket) writeSoon(b []byte, timeout time.Duration) (int, error) {
 	return n + rest, err
 }
 
-// transfer makes one system call that does not wait, since the sockets of package net have O_NONBLOCK.
+// transfer makes one system call. It does not wait, because the sockets of package net have O_NONBLOCK.
 func (s *socket) transfer(op string, call func(fd uintptr), b []byte) (int, error) {
 	s.buf = b
 	defer func() { s.buf = nil }()
@@ -84,18 +85,18 @@ func (s *socket) transfer(op string, call func(fd uintptr), b []byte) (int, erro
 	}
 }
 
-// waitReadable waits until there is something to read or the connection has ended, or for the deadline.
+// waitReadable waits until there is something to read, the connection has ended, or the deadline has passed.
 func (s *socket) waitReadable() error { return s.raw.Read(readable) }
 
-// readable reports whether a read would return anything, be it an error or the end.
+// readable reports whether a read would return at once, also with an error or the end.
 func readable(fd uintptr) bool {
 	var first [1]byte
 	_, _, err := syscall.Recvfrom(int(fd), first[:], syscall.MSG_PEEK)
 	return !errors.Is(err, syscall.EAGAIN)
 }
 
-// interruptible sets a deadline that the end of the context brings forward, until release is called.
-// Errors of set are left to the read or write that follows.
+// interruptible sets a deadline with set. If the context ends before release is called, it sets a deadline in the past.
+// Errors of set are ignored: the next read or write returns them.
 func interruptible(ctx context.Context, deadline time.Time, set func(time.Time) error) (release func()) {
 	_ = set(deadline)
 	if ctx.Done() == nil {
@@ -108,7 +109,7 @@ func interruptible(ctx context.Context, deadline time.Time, set func(time.Time) 
 	})
 	return func() {
 		if !stop() {
-			<-done // or it would hit the next wait
+			<-done // otherwise its deadline could interrupt the next wait
 		}
 	}
 }

@@ -12,11 +12,11 @@ const (
 	whoAmIID   pdu.PMID = 2<<22 | 6<<10 // 2.6.0, pmcd.client.whoami
 )
 
-// Store writes values, as pmstore does. The agents that own the metrics check them; of several
-// agents some may have stored theirs when another refuses: [pdu.ErrPermission], [pdu.ErrBadStore],
-// [pdu.ErrType], …
+// Store sends values to be stored, as pmstore does. The agents that own the metrics check them. The code of the error
+// is [pdu.ErrPermission], [pdu.ErrBadStore], [pdu.ErrType], … If the metrics belong to several agents, some may have
+// stored their values when another refuses.
 //
-// Values of the types 32 and U32 travel in situ, all others in blocks and need their type.
+// The Type of each value must be that of its metric.
 //
 // Source: pmStore(3).
 func (c *Conn) Store(ctx context.Context, sets []pdu.ValueSet) error {
@@ -27,8 +27,8 @@ func (c *Conn) Store(ctx context.Context, sets []pdu.ValueSet) error {
 	return c.call(ctx, op, &pdu.Result{Sets: sets}, new(pdu.Error))
 }
 
-// WhoAmI tells pmcd who the client is; administrators see it in the metric pmcd.client.whoami.
-// Long-running clients send a short text after connecting, by custom their command line.
+// WhoAmI sends pmcd a text about the client, which the metric pmcd.client.whoami shows to administrators.
+// Long-running clients send a short one after Dial, usually their command line.
 func (c *Conn) WhoAmI(ctx context.Context, text string) error {
 	return c.Store(ctx, []pdu.ValueSet{{
 		PMID:   whoAmIID,

@@ -14,51 +14,51 @@ import (
 type Metric struct {
 	Name    string
 	Desc    pdu.Desc
-	Values  []pdu.Value // instances in situ; filtered by the client's profile
-	Code    pdu.Code    // < 0: why there are no values
-	OneLine string
-	Help    string
+	Values  []pdu.Value // of all instances; a client gets those that its profile selects
+	Code    pdu.Code    // < 0: the reason why there are no values
+	OneLine string      // help text on one line; "": none
+	Help    string      // likewise
 
-	ReadOnly bool     // stores are refused
-	Refused  pdu.Code // < 0: what its agent says when somebody looks the name up
+	ReadOnly bool     // a store is refused with ErrPermission
+	Refused  pdu.Code // < 0: the answer of the metric's agent to a look-up of the name
 }
 
 // InDom is an instance domain of a [Collector].
 type InDom struct {
 	Instances []pdu.Instance
-	Code      pdu.Code // < 0: why there are none
-	Unnamed   pdu.Code // < 0: what its agent says when somebody asks for the number of a name
+	Code      pdu.Code // < 0: the reason why there are none
+	Unnamed   pdu.Code // < 0: the answer of the domain's agent to a request for the number of a name
 	OneLine   string
 	Help      string
 }
 
-// LabelKey says whose labels are meant.
+// LabelKey identifies the labels of one thing: the Type and Ident of a [pdu.LabelReq].
 type LabelKey struct {
 	Type  pdu.LabelType
 	Ident uint32
 }
 
-// Collector serves metrics from memory, as a pmcd with all its agents would: its method Serve is a
-// script for [Listen]. Fill it before it serves; change it afterwards inside Update.
+// Collector serves metrics from memory, as a pmcd and its agents do. Its method Serve is a
+// script for [Listen]. Set the fields before the first client; change them afterwards inside Update.
 type Collector struct {
-	Features pdu.Features // announced to clients
+	Features pdu.Features // announced to clients, usually AllFeatures
 	Metrics  []Metric
 	InDoms   map[pdu.InDom]InDom
 	Labels   map[LabelKey][]pdu.LabelSet
-	Time     time.Time // of every fetch; zero: the time at which it is answered
+	Time     time.Time // the time stamp of every fetch; zero: the time of the answer
 
 	mu    sync.Mutex
 	peers map[*session]bool
 }
 
-// Update runs change while nobody is being served.
+// Update runs change while no request is handled. change may set the fields of c.
 func (c *Collector) Update(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change()
 }
 
-// Announce tells every client that is connected of a change, with its next fetch.
+// Announce sends a change to every client that is connected, before the answer to its next fetch.
 func (c *Collector) Announce(change pdu.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,15 +67,15 @@ func (c *Collector) Announce(change pdu.Change) {
 	}
 }
 
-// session is what the collector knows about one client.
+// session is the state of one client.
 type session struct {
 	*Collector
 	profile *pdu.Profile
 	changes pdu.Change
 }
 
-// Serve serves one client until it is gone, which may be silent meanwhile. It keeps no record of the
-// requests.
+// Serve serves one client until the client closes the connection. The client may be silent for any time.
+// [Peer.Received] does not list its requests.
 func (c *Collector) Serve(p *Peer) {
 	p.Challenge(0, c.Features)
 	p.Expect(pdu.KindCreds)
@@ -158,7 +158,8 @@ func (s *session) metric(id pdu.PMID) *Metric {
 	return nil
 }
 
-// unknown gives the code for a metric that is not there: its agent's or, without one, pmcd's.
+// unknown returns the code for a metric that does not exist: ErrPMID if its domain has other metrics, as from their
+// agent, otherwise ErrNoAgent, as from pmcd.
 func (s *session) unknown(id pdu.PMID) pdu.Code {
 	for i := range s.Metrics {
 		if s.Metrics[i].Desc.PMID.Domain() == id.Domain() {
@@ -264,7 +265,7 @@ func (s *session) text(req *pdu.TextReq) pdu.Message {
 	return &pdu.Text{Ident: req.Ident, Text: text}
 }
 
-// below finds the metric of a name and the names of those below it; "" is the root.
+// below returns the metric of a name, nil if there is none, and the names of the metrics below it. "" is the root.
 func (s *session) below(name string) (leaf *Metric, names []string) {
 	for i := range s.Metrics {
 		switch m := &s.Metrics[i]; {
@@ -344,7 +345,7 @@ func (s *session) children(req *pdu.PMNSChild) pdu.Message {
 	return reply
 }
 
-// store keeps the values of metrics that it knows.
+// store replaces the values of metrics. It stops at the first metric that is unknown or read-only.
 func (s *session) store(sets []pdu.ValueSet) pdu.Code {
 	for _, set := range sets {
 		m := s.metric(set.PMID)

@@ -14,7 +14,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// AllFeatures are those that pmcd 6.0.3 announces.
+// AllFeatures are the features that pmcd 6.0.3 announces.
 const AllFeatures = pdu.FeatureAuth | pdu.FeatureContainer | pdu.FeatureLabels |
 	pdu.FeatureHighRes | pdu.FeatureDescs
 
@@ -22,8 +22,9 @@ const AllFeatures = pdu.FeatureAuth | pdu.FeatureContainer | pdu.FeatureLabels |
 const peerTimeout = 10 * time.Second
 
 // Listen opens a server on network "unix" or "tcp" and runs script for each connection, in a
-// goroutine of its own. The connection is closed when the script returns. At the end of the test the
-// scripts find the connections closed by their clients and are waited for.
+// goroutine of its own. It returns the address for pmapi.Dial. A connection is closed when its script
+// returns. At the end of the test all connections look to their scripts as if the clients had closed them. The test
+// waits until all scripts have returned.
 func Listen(tb TB, network string, script func(p *Peer)) (address string) {
 	tb.Helper()
 	switch network {
@@ -91,7 +92,7 @@ func (s *server) close(l net.Listener) {
 	s.mu.Lock()
 	s.closed = true
 	for _, nc := range s.conns {
-		// What the client has sent can still be read, then its end is reached.
+		// The script can still read the bytes that the client has sent, then the end.
 		if half, ok := nc.(interface{ CloseRead() error }); ok {
 			_ = half.CloseRead()
 		}
@@ -100,30 +101,30 @@ func (s *server) close(l net.Listener) {
 	s.wait.Wait()
 }
 
-// Peer is pmcd's end of one connection. Its methods end the script, with an error of the test, when
-// the client does something else than expected.
+// Peer is pmcd's end of one connection. If the client does something else than a method expects, the test fails and the
+// script ends. A Peer belongs to the goroutine of its script.
 type Peer struct {
-	tb   TB
-	nc   net.Conn
-	in   *pdu.Reader
-	seen []Request
+	tb       TB
+	nc       net.Conn
+	in       *pdu.Reader
+	received []Request
 
-	// lasting is for a client that may be silent for as long as it likes, and may ask for ever: what it
-	// sends is not noted.
+	// lasting is set for a client that may be silent for any time and may send any number of requests: they are not
+	// recorded.
 	lasting bool
 }
 
-// Request is what a client has sent: its kind and the whole PDU.
+// Request is a PDU from a client: its kind and all its bytes, the header included.
 type Request struct {
 	Kind  pdu.Kind
 	Bytes []byte
 }
 
-// Received lists what the client has sent so far.
-func (p *Peer) Received() []Request { return p.seen }
+// Received returns the PDUs that Next and Expect have read so far.
+func (p *Peer) Received() []Request { return p.received }
 
-// Challenge sends the first PDU of a connection. A code below zero is sent in the old numbering, as
-// pmcd does.
+// Challenge sends the first PDU of a connection. A code below zero refuses the client; it is sent in the old
+// numbering, as pmcd does.
 func (p *Peer) Challenge(code pdu.Code, features pdu.Features) {
 	p.tb.Helper()
 	m := pdu.Error{Extended: true}
@@ -135,7 +136,8 @@ func (p *Peer) Challenge(code pdu.Code, features pdu.Features) {
 	p.Send(&m)
 }
 
-// Greet does pmcd's part of pmapi.Dial.
+// Greet does pmcd's part of pmapi.Dial: it sends the challenge and reads the credentials, the profile and the first
+// request, which it answers.
 func (p *Peer) Greet(features pdu.Features) {
 	p.tb.Helper()
 	p.Challenge(0, features)
@@ -144,7 +146,7 @@ func (p *Peer) Greet(features pdu.Features) {
 	p.AnswerFirst()
 }
 
-// AnswerFirst answers the request by which pmapi.Dial finds out whether it is welcome.
+// AnswerFirst reads and answers the first request of pmapi.Dial, by which that finds out whether pmcd accepts it.
 func (p *Peer) AnswerFirst() {
 	p.tb.Helper()
 	req := p.Expect(pdu.KindDescReq).(*pdu.DescReq)
@@ -153,7 +155,7 @@ func (p *Peer) AnswerFirst() {
 	}})
 }
 
-// Next reads the next request; false when the client has closed the connection.
+// Next waits for the next request and returns it. It returns false if the client has closed the connection.
 func (p *Peer) Next() (pdu.Message, bool) {
 	p.tb.Helper()
 	limit := time.Now().Add(peerTimeout)
@@ -173,17 +175,17 @@ func (p *Peer) Next() (pdu.Message, bool) {
 		p.failf("peer: %v", err)
 	}
 	if !p.lasting {
-		p.seen = append(p.seen, Request{f.Kind, Encoded(f)})
+		p.received = append(p.received, Request{f.Kind, Encoded(f)})
 	}
 	return m, true
 }
 
-// gone tells the ways in which a client ends a connection.
+// gone reports whether an error means that the client has closed the connection.
 func gone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// Expect reads the next request, which has to be of the kind.
+// Expect waits for the next request and returns it. The test fails if it is of another kind, or if there is none.
 func (p *Peer) Expect(kind pdu.Kind) pdu.Message {
 	p.tb.Helper()
 	m, ok := p.Next()
@@ -195,19 +197,20 @@ func (p *Peer) Expect(kind pdu.Kind) pdu.Message {
 	return m
 }
 
-// Send sends a PDU. That the client is gone is not an error.
+// Send sends a PDU. It is no error if the client has closed the connection.
 func (p *Peer) Send(m pdu.Message) { p.SendBytes(m.Append(nil, 0)) }
 
 // Fail sends an ERROR.
 func (p *Peer) Fail(code pdu.Code) { p.Send(&pdu.Error{Code: code}) }
 
-// SendBytes sends what it is given, PDU or not. That the client is gone is not an error.
+// SendBytes sends bytes as they are, for PDUs that no Message can encode. It is no error if the client has closed the
+// connection.
 func (p *Peer) SendBytes(b []byte) {
 	_ = p.nc.SetWriteDeadline(time.Now().Add(peerTimeout))
 	_, _ = p.nc.Write(b)
 }
 
-// WaitClosed reads until the client closes the connection. It must not send anything more.
+// WaitClosed waits until the client closes the connection. The test fails if it sends anything before.
 func (p *Peer) WaitClosed() {
 	p.tb.Helper()
 	if m, ok := p.Next(); ok {
@@ -215,16 +218,16 @@ func (p *Peer) WaitClosed() {
 	}
 }
 
-// Reset makes the end of the connection a reset, as pmcd does: what the client has not read yet
-// may be lost. Nothing else is done with the connection.
+// Reset makes the later end of a TCP connection a reset, as pmcd's is. The client may then lose bytes that it has not
+// read. Reset does not close the connection.
 func (p *Peer) Reset() {
 	if tcp, ok := p.nc.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
 }
 
-// Close ends the connection before the script does. What the client has not read yet still reaches
-// it, unless Reset was called.
+// Close closes the connection before the script returns. The client can still read the bytes that were sent, unless
+// Reset was called.
 func (p *Peer) Close() { _ = p.nc.Close() }
 
 func (p *Peer) failf(format string, args ...any) {

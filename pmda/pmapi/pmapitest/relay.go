@@ -10,22 +10,23 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Relay is a pmcd between clients and a [Collector]. It shows a test what passes and does with it what the test says.
+// Relay is a pmcd between clients and a [Collector]. It passes on all PDUs. A test can see them, delay them, close
+// connections and replace replies. Its methods may be called by any goroutine.
 type Relay struct {
 	*Collector
-	Address string // of its unix socket
+	Address string // of its unix socket, for pmapi.Dial
 
 	mu      sync.Mutex
-	watch   func(conn int, f pdu.Frame) bool // of requests; false: the client is cut off
-	replies func(conn int, f pdu.Frame) bool // of replies, likewise
+	watch   func(conn int, f pdu.Frame) bool // called for each request; false: the connection is closed
+	replies func(conn int, f pdu.Frame) bool // called for each reply; false: likewise
 	attack  func(conn int, f pdu.Frame, to net.Conn) (handled, goOn bool)
 	conns   []net.Conn   // of clients
 	fetches [][]pdu.PMID // PMIDs of all fetches so far
 
-	accepted int // connections
+	accepted int // number of connections so far
 }
 
-// NewRelay starts a relay in front of a collector. It ends with the test.
+// NewRelay starts a relay for a collector. It ends with the test.
 func NewRelay(tb testing.TB, c *Collector) *Relay {
 	tb.Helper()
 	r := &Relay{Collector: c}
@@ -34,7 +35,7 @@ func NewRelay(tb testing.TB, c *Collector) *Relay {
 	return r
 }
 
-// connect passes on what comes from a client, and what the collector answers, until one of them has gone.
+// connect passes on the PDUs of a client and of the collector, until one of them closes its connection.
 func (r *Relay) connect(front net.Conn, behind string) {
 	back, err := net.Dial("unix", behind)
 	if err != nil {
@@ -51,14 +52,14 @@ func (r *Relay) connect(front net.Conn, behind string) {
 		_ = front.Close()
 	})
 	if passed := relay(n, front, back, r.request); passed == 0 {
-		_, _ = back.Write((&pdu.Creds{}).Append(nil, 0)) // the collector insists
+		_, _ = back.Write((&pdu.Creds{}).Append(nil, 0)) // without CREDS the collector would fail the test
 	}
 	_ = back.Close()
 	_ = front.Close()
 	replies.Wait()
 }
 
-// HangUp ends all connections.
+// HangUp closes the connections of all clients. New ones can be made.
 func (r *Relay) HangUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,29 +69,32 @@ func (r *Relay) HangUp() {
 	r.conns = nil
 }
 
-// OnRequest sets what is done with each request. It may wait: then the connection stands still.
+// OnRequest sets a function that is called for each request before it is passed on. conn is the number of the
+// connection, from 0 in the order of their begin. If watch returns false, the connection is closed. While it waits, no
+// request of that connection is passed on. f is valid until it returns.
 func (r *Relay) OnRequest(watch func(conn int, f pdu.Frame) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.watch = watch
 }
 
-// OnReply is OnRequest for replies.
+// OnReply sets a function that is called for each reply before it is passed on, as OnRequest does for requests.
 func (r *Relay) OnReply(replies func(conn int, f pdu.Frame) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.replies = replies
 }
 
-// OnAttack sets what is done to replies instead of passing them on: attack reports whether it has dealt
-// with a reply, and if so whether the connection goes on.
+// OnAttack sets a function that can replace replies, to test a client against a bad pmcd. to is the connection to the
+// client. If attack returns handled, the reply is not passed on: attack has written another one to the client, or none.
+// If goOn is false, the connection is closed.
 func (r *Relay) OnAttack(attack func(conn int, f pdu.Frame, to net.Conn) (handled, goOn bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.attack = attack
 }
 
-// HoldFetches makes fetches wait until release is called.
+// HoldFetches makes fetches wait until release is called. It replaces the function of OnRequest.
 func (r *Relay) HoldFetches() (release func()) {
 	gate := make(chan struct{})
 	r.OnRequest(func(_ int, f pdu.Frame) bool {
@@ -102,14 +106,14 @@ func (r *Relay) HoldFetches() (release func()) {
 	return sync.OnceFunc(func() { close(gate) })
 }
 
-// Fetched lists what has been fetched so far.
+// Fetched returns the metrics of each fetch so far, of all connections, since the last Forget.
 func (r *Relay) Fetched() [][]pdu.PMID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.fetches)
 }
 
-// Forget drops what Fetched lists.
+// Forget empties the list of Fetched.
 func (r *Relay) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,7 +131,7 @@ func (r *Relay) request(n int, f pdu.Frame) bool {
 	return watch == nil || watch(n, f)
 }
 
-// relay passes frames on until one end has gone or pass is false, and returns how many.
+// relay passes frames on until one end is closed or pass returns false. It returns how many it has passed on.
 func relay(n int, from, to net.Conn, pass func(int, pdu.Frame) bool) (passed int) {
 	in := pdu.NewReader(from, pdu.ClientLimit)
 	for {
@@ -142,7 +146,7 @@ func relay(n int, from, to net.Conn, pass func(int, pdu.Frame) bool) (passed int
 	}
 }
 
-// relayReplies is relay for what the collector answers, which may be attacked.
+// relayReplies passes on the replies of the collector, unless the functions of OnReply and OnAttack change that.
 func (r *Relay) relayReplies(n int, from, to net.Conn) {
 	in := pdu.NewReader(from, pdu.ClientLimit)
 	for {
@@ -169,7 +173,7 @@ func (r *Relay) relayReplies(n int, from, to net.Conn) {
 	}
 }
 
-// Encoded puts the header back in front of a body.
+// Encoded returns a copy of a whole PDU, header and body.
 func Encoded(f pdu.Frame) []byte {
 	b := binary.BigEndian.AppendUint32(nil, uint32(pdu.HeaderSize+len(f.Body)))
 	b = binary.BigEndian.AppendUint32(b, uint32(f.Kind))

@@ -15,13 +15,13 @@ type TB interface {
 }
 
 // Example is a [TB] for Example functions, which have no testing.T. The zero value is ready. It panics where a
-// test fails; Close ends what [Listen] has started. The client is closed before.
+// test fails. An example calls Close at its end, after it has closed its client.
 type Example struct{ cleanups []func() }
 
 // Helper does nothing.
 func (e *Example) Helper() {}
 
-// Cleanup has Close call f.
+// Cleanup adds f to the functions that Close calls.
 func (e *Example) Cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
 
 // Errorf panics.
@@ -30,7 +30,7 @@ func (e *Example) Errorf(format string, args ...any) { panic(fmt.Sprintf(format,
 // Fatalf panics.
 func (e *Example) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// Close calls what Cleanup was given, the last first.
+// Close calls the functions of Cleanup, the last first. It ends the servers that [Listen] has started.
 func (e *Example) Close() {
 	for _, f := range slices.Backward(e.cleanups) {
 		f()
