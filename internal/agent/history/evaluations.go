@@ -9,56 +9,59 @@ import (
 	"pmdaderived/internal/agent/operand"
 )
 
-// An evaluation may be used by evaluationFetches further fetches before its memory is used for another one: contexts
-// with the same samples share one, so a hundred clients that fetch together cost one.
-// MaxEvaluations is how many there are at most.
 const (
-	unusedFetches  = 2
+	// unusedFetches is the number of fetches for which an evaluation that nobody uses is kept. Then its memory may be
+	// reused for other samples.
+	unusedFetches = 2
+
+	// MaxEvaluations bounds the number of evaluations. Beyond it the least recently used one is reused at once.
 	MaxEvaluations = 8
 
-	dropInterval = 30 * time.Second // how often it is looked for old ones
+	// dropInterval is the time between two calls of DropOld that do something.
+	dropInterval = 30 * time.Second
 )
 
-// Evaluations are those of the last fetches.
+// Evaluations has the evaluations of the last fetches.
 type Evaluations struct {
-	Groups *derived.Groups // number the groups of all
+	Groups *derived.Groups // has the numbers of groups in all evaluations
 
 	all      []*evaluation
-	fetches  uint64           // so far
-	lastDrop time.Time        // when it was last looked for some to forget
+	fetches  uint64 // number of fetches so far
+	lastDrop time.Time
 	samples  []derived.Sample // scratch space
 }
 
-// evaluation is what has been computed from some samples.
+// evaluation has what was computed from some samples.
 type evaluation struct {
 	memory    *derived.Evaluation
 	samples   []*operand.Sample // newest first; empty: nothing is computed
 	names     *operand.NameSet
 	windows   *derived.Results
-	lastFetch uint64
+	lastFetch uint64 // number of the last fetch that used it
 }
 
-// Begin begins a fetch.
+// BeginFetch counts a fetch.
 func (es *Evaluations) BeginFetch() { es.fetches++ }
 
-// Len is how many there are.
+// Len returns the number of evaluations.
 func (es *Evaluations) Len() int { return len(es.all) }
 
-// From is what metrics are computed from.
+// Inputs are the values that a metric is computed from.
 type Inputs struct {
 	Samples []*operand.Sample // newest first
-	Names   *operand.NameSet  // of instances
-	Windows *derived.Results  // nil: there are none
+	Names   *operand.NameSet  // names of instances
+	Windows *derived.Results  // results of functions over time; nil: there are none
 }
 
-// Value computes a metric of a set. spare is memory for an evaluation of the set, which is taken if another one is needed; made counts them.
+// Value returns the value of a metric of a set. The value is computed only if no evaluation has the same inputs. spare
+// may have memory for an evaluation of the set, which is taken if a new one is needed. made counts the evaluations.
 func (es *Evaluations) Value(
 	m *derived.Metric, set *derived.Set, in Inputs, spare *atomic.Pointer[derived.Evaluation], made *atomic.Uint64,
 ) *derived.Vector {
 	samples, hasWindows := in.Samples, len(m.Needs().Windows) > 0
 	depth := m.Needs().History + 1
 	if len(es.all) > 0 && es.all[0].memory.Set() != set {
-		clear(es.all) // those of a former set
+		clear(es.all) // they belong to a former set
 		es.all = es.all[:0]
 	}
 	var reused *evaluation
@@ -92,21 +95,21 @@ func (es *Evaluations) Value(
 	}
 	reused.memory.Reset(es.samples...)
 	reused.memory.Over(in.Windows)
-	clear(es.samples) // they are not kept for longer than the evaluation
+	clear(es.samples) // samples are not kept in memory longer than their evaluation
 	return reused.memory.Value(m)
 }
 
-// covers reports whether the evaluation was made from the same samples, as far back as the depth.
+// covers reports whether the evaluation has the same samples. Only the newest ones count, as many as depth.
 func (e *evaluation) covers(samples []*operand.Sample, depth int) bool {
-	if len(samples) < depth { // the evaluation must not know more either
+	if len(samples) < depth { // the evaluation must not have more samples either
 		return slices.Equal(e.samples, samples)
 	}
 	return len(e.samples) >= depth && slices.Equal(e.samples[:depth], samples[:depth])
 }
 
-// Tidy drops, now and then, those that nobody can be served from any more, since their samples are older than old, but for those of
-// constants: each holds what all metrics need that were computed in it. The memory of one is kept, but not its samples, for
-// whoever comes next.
+// DropOld drops the evaluations whose samples are older than maxAge, since no client is served from them. It does so
+// every dropInterval. The evaluation of constants, whose sample is constant, does not age. The memory of one evaluation
+// is kept for the next fetch.
 func (es *Evaluations) DropOld(now time.Time, maxAge time.Duration, constant *operand.Sample) {
 	if now.Sub(es.lastDrop) < dropInterval {
 		return
@@ -117,10 +120,10 @@ func (es *Evaluations) DropOld(now time.Time, maxAge time.Duration, constant *op
 	})
 }
 
-// Forget lets go of all samples, since no context is left. The memory of one evaluation is kept.
+// DropAll drops all evaluations but the memory of one. It is called when there are no contexts.
 func (es *Evaluations) DropAll() { es.drop(func(*evaluation) bool { return true }) }
 
-// drop drops the evaluations that over selects, but for the memory of the one of them that was used last.
+// drop drops the selected evaluations, and keeps the memory of the one that was used last.
 func (es *Evaluations) drop(selects func(*evaluation) bool) {
 	var spare *evaluation
 	es.all = slices.DeleteFunc(es.all, func(e *evaluation) bool {
@@ -132,7 +135,7 @@ func (es *Evaluations) drop(selects func(*evaluation) bool) {
 	})
 	if spare != nil {
 		clear(spare.samples)
-		spare.samples, spare.windows, spare.lastFetch = spare.samples[:0], nil, 0 // the first to be used again
+		spare.samples, spare.windows, spare.lastFetch = spare.samples[:0], nil, 0 // 0: it is reused first
 		spare.memory.Reset()
 		es.all = append(es.all, spare)
 	}

@@ -8,26 +8,28 @@ import (
 )
 
 const (
-	// MinStep is how much older the sample must be at least that a first rate or delta is computed from, where none
-	// is as old as it should be.
+	// MinStep is the shortest time that the first value of delta() or rate() covers if there are no samples Interval
+	// apart, as after a start.
 	MinStep = 10 * time.Millisecond
 
-	// missedAge is the age of a sample from which it was not made for the fetch it is served to.
+	// missedAge is the age of a sample that was not made for the fetch that it is served to.
 	missedAge = 4 * predict.Lead
 )
 
-// History is the samples that one metric of a context was served from.
+// History has the samples that one metric of a context was served from. The flags are those of the last fetch.
 type History struct {
 	Samples   []*operand.Sample // newest first
-	Stale     bool              // nothing young enough this time
-	Unchanged bool              // nothing new since the fetch before
-	Missed    bool              // what was foretold for this fetch did not come
+	Stale     bool              // there is no sample, or it is too old to be served
+	Unchanged bool              // there is no newer sample than at the fetch before
+	Missed    bool              // no sample was made for this fetch, by a forecast or a look-up
 }
 
-// Advance makes the newest sample, which may be nil, part of the history of a metric, which has so
-// many samples at most (1: only the newest counts). No sample whose age is beyond patience is served. It reports whether the history has begun: it may continue with samples
-// that were kept.
-func (h *History) Advance(newest *operand.Sample, depth int, age, maxAge time.Duration, bytes *SampleBytes) (restarted bool) {
+// Advance adds the newest sample, nil if there is none, to the history of a metric that is computed from at most depth
+// samples. age is that of the sample; if it is beyond maxAge, the sample is not served. Advance reports whether the
+// history of a metric with a depth above 1 has started again: Backfill may add older samples to it.
+func (h *History) Advance(
+	newest *operand.Sample, depth int, age, maxAge time.Duration, bytes *SampleBytes,
+) (restarted bool) {
 	h.Stale = newest == nil || age > maxAge
 	h.Missed = h.Stale || len(h.Samples) > 0 && newest == h.Samples[0] || age > missedAge
 	h.Unchanged = false
@@ -39,7 +41,7 @@ func (h *History) Advance(newest *operand.Sample, depth int, age, maxAge time.Du
 		if len(h.Samples) != 1 || h.Samples[0] != newest {
 			h.restart(newest, bytes)
 		}
-	case len(h.Samples) == 0 || !newest.Continues(h.Samples[0]): // new, the connection was lost, or pmcd's clock was set
+	case len(h.Samples) == 0 || !newest.Continues(h.Samples[0]): // the connection was lost, or pmcd's clock was set
 		h.restart(newest, bytes)
 		return true
 	case newest.At.After(h.Samples[0].At):
@@ -57,15 +59,17 @@ func (h *History) Advance(newest *operand.Sample, depth int, age, maxAge time.Du
 	return false
 }
 
-// begin begins the history of a metric anew.
+// restart drops all samples and starts again with the newest one.
 func (h *History) restart(newest *operand.Sample, bytes *SampleBytes) {
 	bytes.add(newest)
 	bytes.Drop(h.Samples...)
 	h.Samples = append(h.Samples[:0], newest)
 }
 
-// Continue continues a history that has begun with samples that were kept, newest first: each the youngest that is an interval older than the
-// one after it. Where a history has just begun and there is none so old, right after a start, it is the oldest there is.
+// Backfill adds older samples to a history that has started again, until it has depth samples. They are taken from the
+// samples that the series has retained, newest first: each is the newest that is an interval older than the one before,
+// but not more than maxGap older. If there is none so old, as after a start, Backfill adds the oldest one that is at
+// least MinStep older.
 func (h *History) Backfill(retained []*operand.Sample, depth int, interval, maxGap time.Duration, bytes *SampleBytes) {
 	var oldest *operand.Sample
 	newest := h.Samples[0]
@@ -90,7 +94,7 @@ func (h *History) Backfill(retained []*operand.Sample, depth int, interval, maxG
 	}
 }
 
-// Held counts the bytes of all samples that are part of a history.
+// SampleBytes counts the bytes of the samples in all histories. A sample that several histories have counts once.
 type SampleBytes struct{ Total int }
 
 func (b *SampleBytes) add(s *operand.Sample) {
@@ -99,7 +103,7 @@ func (b *SampleBytes) add(s *operand.Sample) {
 	}
 }
 
-// Drop takes samples out of a history.
+// Drop subtracts samples that a history has no more.
 func (b *SampleBytes) Drop(samples ...*operand.Sample) {
 	for _, s := range samples {
 		if s.Holders--; s.Holders == 0 {
