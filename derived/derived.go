@@ -10,60 +10,18 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Values and their instances; see package column.
-type (
-	Vector    = column.Vector
-	InstSet   = column.InstSet
-	NameTable = column.NameTable
-)
+// Language is what a site has configured about the meaning of definitions: see [check.Language]. The zero value is PCP's defaults.
+type Language check.Language
 
-// Factor converts values to another scale of the same dimension: see [units.Factor].
-type Factor = units.Factor
-
-// One is the factor that changes nothing.
-var One = units.One //nolint:gochecknoglobals // a constant in all but syntax
-
-// What is computed from what; see package engine.
-type (
-	Set        = engine.Set
-	Metric     = engine.Metric
-	Needs      = engine.Needs
-	Selector   = engine.Selector
-	Sample     = engine.Sample
-	Window     = engine.Window
-	Results    = engine.Results
-	Evaluation = engine.Evaluation
-)
-
-// NearestRank is the rank of a percentile: see [engine.NearestRank].
-func NearestRank(n float64, count int) int { return engine.NearestRank(n, count) }
-
-// Groups of instances, as in sum(x) by (KEY); see package group.
-type (
-	Groups      = group.Groups
-	Group       = group.Group
-	GroupDomain = group.Domain
-)
-
-// NewGroups makes one that knows no group.
-func NewGroups() *Groups { return group.NewGroups() }
-
-// NewInstSet makes a set of the given instances and keeps ids.
-func NewInstSet(ids []pdu.Inst) *InstSet { return column.NewInstSet(ids) }
-
-// NewNameTable makes a table of the external names of a domain, and of the instances that the domain's agent gave for the names
-// in selectors: see [column.NewNameTable].
-func NewNameTable(names map[pdu.Inst]string, selectors map[string]pdu.Inst) *NameTable {
-	return column.NewNameTable(names, selectors)
+// NewSet checks and compiles definitions, in the language as the site has configured it. They should have
+// distinct names; of several with one name the last one counts. The set keeps the catalog, whose answers should stay the same. prefix, if
+// not empty, is the name that the metrics are served below: "derived" lets an expression use the
+// definition a.b as derived.a.b, and keeps such names from being looked up in the catalog.
+func (l Language) NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
+	return engine.NewSet(check.NewSet(check.Language(l), defs, cat, prefix))
 }
 
-// Finite reports whether a number of a type, as in Vector.Bits, is neither infinite nor NaN.
-func Finite(t pdu.Type, bits uint64) bool { return column.Finite(t, bits) }
-
-// FormatNumber writes a number of type t, as few digits as tell it apart.
-func FormatNumber(t pdu.Type, v uint64) string { return column.FormatNumber(t, v) }
-
-// Definitions and what the checker makes of them; see package check.
+// Definitions, and the results of checking them; see package check.
 type (
 	Definition = check.Definition
 	Part       = check.Part
@@ -77,7 +35,7 @@ type (
 	Class      = check.Class
 )
 
-// Classes of functions; see [check.Class].
+// The classes of functions; see [check.Class].
 const (
 	Plain   = check.Plain
 	Change  = check.Change
@@ -86,7 +44,7 @@ const (
 	Query   = check.Query
 )
 
-// Rules that others have to know; package check has all of them.
+// Rules that other packages treat specially; package check has all of them.
 const (
 	RuleUnknownOperand    = check.RuleUnknownOperand
 	RuleOperandMetadata   = check.RuleOperandMetadata
@@ -95,31 +53,72 @@ const (
 	RuleDimensionRange    = check.RuleDimensionRange
 )
 
-// MaxHistory bounds how many earlier samples a metric may need.
+// MaxHistory is the largest number of earlier samples that a metric may need.
 const MaxHistory = check.MaxHistory
 
-// Parse reads the expression of a definition. An error is a *syntax.Error.
+// Parse reads the expression of a definition. An error is a *[syntax.Error].
 func Parse(name, text string) (*Definition, error) { return check.Parse(name, text) }
 
 // ParseInDomMaps reads an instance domain configuration file: see [check.ParseInDomMaps].
 func ParseInDomMaps(text string) (*InDomMaps, error) { return check.ParseInDomMaps(text) }
 
-// ClassOf is the class of a function.
+// ClassOf returns the class of a function.
 func ClassOf(f syntax.Func) Class { return check.ClassOf(f) }
 
-// TypeNamed is the type of values that a word stands for, in any mix of cases; pdu.TypeUnknown if it is none.
+// TypeNamed returns the type of values that a word stands for, in any mix of cases; pdu.TypeUnknown if it is none.
 func TypeNamed(word string) pdu.Type { return check.TypeNamed(word) }
 
-// SemanticsNamed is the semantics that a word stands for, in any mix of cases; 0 if it is none.
+// SemanticsNamed returns the semantics that a word stands for, in any mix of cases; 0 if it is none.
 func SemanticsNamed(word string) pdu.Semantics { return check.SemanticsNamed(word) }
 
-// Language is what a site has configured about the meaning of definitions. The zero value is PCP's defaults.
-type Language check.Language
+// Sets of metrics, and how they are computed; see package engine.
+type (
+	Set        = engine.Set
+	Metric     = engine.Metric
+	Needs      = engine.Needs
+	Selector   = engine.Selector
+	Sample     = engine.Sample
+	Window     = engine.Window
+	Results    = engine.Results
+	Evaluation = engine.Evaluation
+)
 
-// NewSet checks and compiles definitions, in the language as the site has configured it. They should have
-// distinct names; of several with one name the last one counts. The set keeps the catalog, whose answers should stay the same. prefix, if
-// not empty, is the name that the metrics are served below: "derived" lets an expression use the
-// definition a.b as derived.a.b, and keeps such names from being looked up in the catalog.
-func (l Language) NewSet(defs []*Definition, cat Catalog, prefix string) *Set {
-	return engine.NewSet(check.NewSet(check.Language(l), defs, cat, prefix))
+// NearestRank returns the rank, from 1, of a percentile among some values: see [engine.NearestRank].
+func NearestRank(n float64, count int) int { return engine.NearestRank(n, count) }
+
+// Groups of instances, as in sum(x) by (KEY); see package group.
+type (
+	Groups      = group.Groups
+	Group       = group.Group
+	GroupDomain = group.Domain
+)
+
+// NewGroups returns Groups without a group.
+func NewGroups() *Groups { return group.NewGroups() }
+
+// Values and their instances; see package column.
+type (
+	Vector    = column.Vector
+	InstSet   = column.InstSet
+	NameTable = column.NameTable
+)
+
+// NewInstSet makes a set of the given instances and keeps ids.
+func NewInstSet(ids []pdu.Inst) *InstSet { return column.NewInstSet(ids) }
+
+// NewNameTable makes a table of the external names of a domain: see [column.NewNameTable].
+func NewNameTable(names map[pdu.Inst]string, selectors map[string]pdu.Inst) *NameTable {
+	return column.NewNameTable(names, selectors)
 }
+
+// Finite reports whether a number of a type, as in Vector.Bits, is neither infinite nor NaN.
+func Finite(t pdu.Type, bits uint64) bool { return column.Finite(t, bits) }
+
+// FormatNumber returns a number of type t as text, with the fewest digits that distinguish it.
+func FormatNumber(t pdu.Type, v uint64) string { return column.FormatNumber(t, v) }
+
+// Factor converts values to another scale of the same dimension: see [units.Factor].
+type Factor = units.Factor
+
+// One is the factor that changes nothing.
+var One = units.One //nolint:gochecknoglobals // a constant in all but syntax

@@ -1,24 +1,49 @@
-// Package derived gives meaning to the expressions of derived metrics: it checks a definition
-// against the metrics it uses, compiles it, and computes its values from samples of those metrics.
+// Package derived evaluates the language of derived metrics: it checks a definition against the metrics that it uses, compiles it,
+// and computes its values from samples of those metrics.
 //
-//	text ──Parse──► Definition ──NewSet──► Metric (typed tree) ──► steps ──Evaluation──► Vector
-//	        syntax                Catalog                           Sample, older Sample …
+//	text ──Parse──► Definition ──NewSet──────────────────────────────► Set ──NewEvaluation──► Evaluation ──Value──► Vector
+//	       syntax                check (Catalog): trees with metadata                         engine (Sample, older Sample …)
+//	                             engine: trees to steps
 //
-// A [Definition] is parsed text and knows no collector. A [Set] binds all definitions of one
-// configuration to the metrics that a [Catalog] offers; each becomes a [Metric] with a descriptor,
-// or one with an error that says which rule of the language it breaks. The metrics of a Set are
-// compiled into one list of steps in which equal subexpressions, and equal operands, occur once.
+// The work is done in the packages below, in phases; each imports only packages to its right:
 //
-// An [Evaluation] computes metrics from a [Sample], all operands of one fetch, and from the older
-// samples that delta() and rate() need. It is a pure function of these samples: whose history they
-// are is the caller's business. Values are columns ([Vector]) over shared lists of instances
-// ([InstSet]); in the steady state nothing is allocated. test/bench/README.md tells what things cost.
+//	derived ─► engine ─► check ─► group ─► column ─► pdu
+//	             │         │        └──► pattern
+//	             └─────────┴──► syntax, units (─► column)
 //
-// Instances of its own are those of groups, as in sum(x) by (KEY). [Groups] gives them numbers, made from their names, and
-// belongs to whoever evaluates.
+//	syntax   text to tree, with places for messages
+//	check    tree to typed tree: operands, rules, metadata, order of definitions
+//	engine   typed tree to steps, steps to columns of values; windows of functions over time
+//	group    groups of instances, as in sum(x) by (KEY): keys, names, numbers
+//	units    scales of units
+//	column   values and their instances
+//	pattern  regular expressions
+//
+// This package has the names that others use, as aliases: the packages below are its parts, and change with it.
+//
+// A [Definition] is parsed text and knows no collector. A [Set] binds all definitions of one configuration to the metrics that a
+// [Catalog] offers; each becomes a [Metric] with a descriptor, or one with an [Error] that says which rule of the language it breaks.
+//
+// An [Evaluation] computes metrics from a [Sample], all operands of one fetch, and from the older samples that delta() and rate()
+// need. It is a pure function of these samples: the caller keeps their history. Values are columns ([Vector]) over shared lists of
+// instances ([InstSet]); in the steady state nothing is allocated. test/bench/README.md has the costs.
+//
+// sum(x) by (KEY) makes instances that no agent has: groups. [Groups] gives them numbers, made from their names, and belongs to the
+// owner of the evaluations.
 //
 // The package does no I/O, reads no clock, keeps no history and writes no log.
 //
-// The language is that of pmRegisterDerived(3). Where the man page and the stock library part, and
-// what is allowed beyond both, docs/conformance.md lists what this package does and why.
+// The language is that of pmRegisterDerived(3). docs/conformance.md lists where this package differs from the man page or from
+// libpcp, what it allows beyond both, and why.
+//
+// # A function of one operand
+//
+// A new function cube(x) takes three rows and a loop:
+//
+//   - derived/syntax/functions.go: a constant Cube, and its row: word, kinds of arguments, a line of help;
+//   - derived/check/functions.go: its row: which operands it takes, and the metadata of the result;
+//   - derived/engine/functions.go: its row: the step opEach, and the loop in each.
+//
+// Functions of other shapes have other steps: see stepOp in package engine. go test ./derived/... names a row that is missing. Then
+// docs/language.md and grammar.txt take a line each, which tests ask for, and testdata/eval/each.txt values.
 package derived
