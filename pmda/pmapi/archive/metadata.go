@@ -7,8 +7,44 @@ import (
 	"strings"
 
 	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/archive/metadata"
 )
+
+// Desc gives the descriptor of a metric; [pdu.ErrPMID] if the archive does not have it.
+//
+// Source: pmLookupDesc(3).
+func (a *Archive) Desc(_ context.Context, id pdu.PMID) (pdu.Desc, error) {
+	if d, ok := a.meta.Descs[id]; ok {
+		return d, nil
+	}
+	return pdu.Desc{}, fmt.Errorf("descriptor of metric %v: %w", id, pdu.ErrPMID)
+}
+
+// Descs gives the descriptors of metrics: one result per metric, in the order of ids.
+//
+// Source: pmLookupDescs(3).
+func (a *Archive) Descs(_ context.Context, ids []pdu.PMID) ([]pmapi.DescResult, error) {
+	results := make([]pmapi.DescResult, len(ids))
+	for i, id := range ids {
+		if d, ok := a.meta.Descs[id]; ok {
+			results[i].Desc = d
+		} else {
+			results[i] = pmapi.DescResult{Desc: pdu.Desc{PMID: id}, Code: pdu.ErrPMID}
+		}
+	}
+	return results, nil
+}
+
+// Text gives the one-line or the help text of a metric or an instance domain; [pdu.ErrText] if there is none.
+//
+// Source: pmLookupText(3), pmLookupInDomText(3).
+func (a *Archive) Text(_ context.Context, ident uint32, t pdu.TextType) (string, error) {
+	if text, ok := a.meta.Texts[metadata.TextKey{Ident: ident, Type: t}]; ok {
+		return text, nil
+	}
+	return "", fmt.Errorf("text of %#x: %w", ident, pdu.ErrText)
+}
 
 // Instances lists an instance domain as of the time of the context, or as it was first recorded, if that is later.
 // [pdu.ErrInDom] if the archive does not have it.

@@ -8,7 +8,6 @@ import (
 
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
-	"pmdaderived/pmda/pmapi/archive/metadata"
 )
 
 // LookupNames finds the metrics of the names: one result per name, in the order of the names. The code of a name that is
@@ -85,39 +84,4 @@ func (a *Archive) Traverse(_ context.Context, name string) ([]string, error) {
 		return nil, fmt.Errorf("names below %s: %w", name, pdu.ErrName)
 	}
 	return slices.Clone(names), nil
-}
-
-// Desc gives the descriptor of a metric; [pdu.ErrPMID] if the archive does not have it.
-//
-// Source: pmLookupDesc(3).
-func (a *Archive) Desc(_ context.Context, id pdu.PMID) (pdu.Desc, error) {
-	if d, ok := a.meta.Descs[id]; ok {
-		return d, nil
-	}
-	return pdu.Desc{}, fmt.Errorf("descriptor of metric %v: %w", id, pdu.ErrPMID)
-}
-
-// Descs gives the descriptors of metrics: one result per metric, in the order of ids.
-//
-// Source: pmLookupDescs(3).
-func (a *Archive) Descs(_ context.Context, ids []pdu.PMID) ([]pmapi.DescResult, error) {
-	results := make([]pmapi.DescResult, len(ids))
-	for i, id := range ids {
-		if d, ok := a.meta.Descs[id]; ok {
-			results[i].Desc = d
-		} else {
-			results[i] = pmapi.DescResult{Desc: pdu.Desc{PMID: id}, Code: pdu.ErrPMID}
-		}
-	}
-	return results, nil
-}
-
-// Text gives the one-line or the help text of a metric or an instance domain; [pdu.ErrText] if there is none.
-//
-// Source: pmLookupText(3), pmLookupInDomText(3).
-func (a *Archive) Text(_ context.Context, ident uint32, t pdu.TextType) (string, error) {
-	if text, ok := a.meta.Texts[metadata.TextKey{Ident: ident, Type: t}]; ok {
-		return text, nil
-	}
-	return "", fmt.Errorf("text of %#x: %w", ident, pdu.ErrText)
 }
