@@ -39,8 +39,12 @@ SOURCE_DATE_EPOCH ?= $(or $(shell git -c safe.directory='$(CURDIR)' log -1 --for
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(strip $(LDFLAGS) -X main.release=$(VERSION))'
 
 .PHONY: build
-build: go ## build the agent: bin/pmdaderived, static
+build: man ## build the agent, static, and its manual pages: bin/pmdaderived, bin/man
 	$(BUILD) -o bin/pmdaderived ./cmd/pmdaderived
+
+.PHONY: man
+man: go
+	@env -u GOARCH -u GOOS $(GO) run ./packaging/manpages bin/man
 
 bin/private-pmcd: go FORCE
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./test/pmcdtest/cmd/private-pmcd
@@ -163,7 +167,6 @@ pmrep_dir = $(DESTDIR)$(call pcp,PCP_SYSCONF_DIR,/etc/pcp)/pmrep
 share_dir = $(DESTDIR)/usr/share
 bin_dir = $(DESTDIR)$(call pcp,PCP_BIN_DIR,/usr/bin)
 man_dir = $(DESTDIR)$(call pcp,PCP_MAN_DIR,/usr/share/man)
-man_page = $(man_dir)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 # What the agent and the site have made.
 kept = $(site_dir) $(addprefix $(config_dir)/pmda/,derived.identities* .derived.identities.*) \
 	$(addprefix $(DESTDIR)$(call pcp,PCP_LOG_DIR,/var/log/pcp)/pmcd/,derived.log derived.log.prev) \
@@ -195,7 +198,10 @@ install: $(if $(filter file,$(origin BINARY)),build) ## install the files where 
 	install -D -m 644 -t $(share_dir)/pmdaderived/dashboards integration/grafana/*.json
 	install -D -m 644 integration/completion/pmdaderived.bash $(share_dir)/bash-completion/completions/pmdaderived
 	install -D -m 644 -t $(share_dir)/zsh/site-functions integration/completion/_pmdaderived
-	$(foreach page,$(wildcard docs/*.[1-9]),install -D -m 644 $(page) $(call man_page,$(page)) &&) true
+	@for page in pmdaderived.1 pmdaderived.5; do \
+		if [ ! -e bin/man/$$page ]; then echo "no manual page $$page: make man (needs Go) makes it" >&2; continue; fi; \
+		install -D -m 644 bin/man/$$page $(man_dir)/man$${page##*.}/$$page || exit 1; \
+	done
 	@[ -n "$(DESTDIR)" ] || echo "next: $(pmda_dir)/Install"
 
 .PHONY: uninstall
@@ -206,7 +212,7 @@ uninstall: ## remove installed files (run Remove first); PURGE=yes: also definit
 	rm -rf $(pmda_dir) $(own_config) $(share_dir)/pmdaderived
 	rm -f $(patsubst integration/pmchart/%,$(config_dir)/pmchart/%,$(wildcard integration/pmchart/*)) $(pmrep_dir)/derived.conf
 	rm -f $(share_dir)/bash-completion/completions/pmdaderived $(share_dir)/zsh/site-functions/_pmdaderived
-	rm -f $(bin_dir)/pmdaderived $(foreach page,pmdaderived.1 pmdaderived.5,$(call man_page,$(page)))
+	rm -f $(bin_dir)/pmdaderived $(man_dir)/man1/pmdaderived.1 $(man_dir)/man5/pmdaderived.5
 	@rmdir $(site_dir) 2>/dev/null || true
 	@kept=$$(ls -d $(kept) 2>/dev/null) || true; \
 	if [ -z "$$kept" ]; then :; \
@@ -226,7 +232,7 @@ URL = https://pcp.io
 # PCP_CONF: a package has the paths of PCP's packages, wherever it is made.
 .PHONY: packages
 packages: LDFLAGS = -s -w # traces have names and lines even so
-packages: go ## make bin/packages/*.deb and *.rpm (two minutes the first time): make packages [VERSION=1.2.0] [GOARCH=arm64]
+packages: man ## make bin/packages/*.deb and *.rpm (two minutes the first time): make packages [VERSION=1.2.0] [GOARCH=arm64]
 	@rm -rf $(PACKAGES_DIR)/root $(PACKAGES_DIR)/program $(PACKAGES_DIR)/pmdaderived[_-]*
 	$(BUILD) -o $(PACKAGES_DIR)/program/pmdaderived ./cmd/pmdaderived
 	@$(MAKE) -s --no-print-directory install DESTDIR=$(abspath $(PACKAGES_DIR))/root PCP_CONF=/dev/null \
@@ -240,5 +246,5 @@ RELEASE_DIR = bin/release
 ARCHS = amd64 arm64
 
 .PHONY: release
-release: go ## make bin/release: packages for amd64 and arm64, source, list of modules, checksums: make release [VERSION=1.2.0]
+release: man ## make bin/release: packages for amd64 and arm64, source, list of modules, checksums: make release [VERSION=1.2.0]
 	@OUT=$(abspath $(RELEASE_DIR)) ARCHS='$(ARCHS)' VERSION='$(VERSION)' SBOM='$(SBOM)' packaging/release

@@ -27,8 +27,8 @@ type example struct{ command, output string }
 // or the source.
 var exampleStart = regexp.MustCompile(`^(?:\$ )?((?:echo|pmdaderived|pminfo|pmprobe|pmrep|pmval) .*)$`)
 
-// ofArchive is a command of README.md that TestInstallRecord runs.
-var ofArchive = regexp.MustCompile(`\$archive`)
+// ofArchive is a command with an archive; TestInstallRecord runs that of README.md.
+var ofArchive = regexp.MustCompile(`\$archive| -a /var`)
 
 // comment is what stands behind a command.
 var comment = regexp.MustCompile(` +# .*$`)
@@ -60,15 +60,6 @@ func examples(document string) []example {
 	return found
 }
 
-// manualExamples returns the commands of the manual page: lines between .nf and .fi that begin with "$ ".
-func manualExamples(page string) []example {
-	var found []example
-	for _, match := range regexp.MustCompile(`(?m)^\$ \\fB(.*)\\fR$`).FindAllStringSubmatch(page, -1) {
-		found = append(found, example{command: strings.ReplaceAll(match[1], `\-`, "-")})
-	}
-	return found
-}
-
 // shape is an output without what differs from host to host and from run to run: numbers, and which instances there are.
 func shape(output string) string {
 	text := regexp.MustCompile(`-?\b[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?\b`).ReplaceAllString(strings.TrimSpace(output), "N")
@@ -95,14 +86,15 @@ func TestDocumentExamples(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "site.conf"), []byte(definition[1]+"\n"), 0o644))
 	}
 
-	all := map[string][]example{"pmdaderived.1": manualExamples(readDocument(t, "../docs/pmdaderived.1"))}
+	_, manual, _ := strings.Cut(readDocument(t, "../docs/reference.md"), "\n## Examples\n")
+	all := map[string][]example{"reference.md": examples(manual)}
 	for _, path := range []string{"../README.md", "../docs/packages.md", "../docs/configuration.md", "../docs/mmv.md", "../docs/host.md", "../docs/linting.md", "../docs/troubleshooting.md"} {
 		if found := examples(readDocument(t, path)); len(found) > 0 {
 			all[filepath.Base(path)] = found
 		}
 	}
 	require.Greater(t, len(all["README.md"]), 8)
-	require.Greater(t, len(all["pmdaderived.1"]), 4)
+	require.Greater(t, len(all["reference.md"]), 4)
 
 	for document, list := range all {
 		for _, e := range list {

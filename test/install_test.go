@@ -283,6 +283,7 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 	root := t.TempDir()
 	program := filepath.Join(t.TempDir(), "program")
 	require.NoError(t, os.WriteFile(program, []byte("a program"), 0o755))
+	combined(t, exec.Command("make", "-s", "-C", "..", "man"))
 	combined(t, exec.Command("make", "-C", "..", "install", "DESTDIR="+root, "BINARY="+program))
 
 	pmdas := must(pcpVariable("PCP_PMDAS_DIR"))(t)

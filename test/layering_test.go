@@ -139,6 +139,7 @@ var layers = map[string]layer{
 	"derived/internal/derivedtest":           {ours: "pdu", modules: "github.com/stretchr/testify/require"},
 	"pmda/pmapi/pmapitest":                   {ours: "pdu"},
 	"test":                                   {},
+	"packaging/manpages":                     {modules: "github.com/cpuguy83/go-md2man/v2/md2man"},
 	"test/fleet":                             {},
 	"test/pmcdtest":                          {},
 	"test/conformance":                       {ours: "pdu", modules: "github.com/stretchr/testify/assert github.com/stretchr/testify/require"},

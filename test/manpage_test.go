@@ -14,8 +14,12 @@ import (
 
 // The manual pages are formatted without a warning, by groff as man(1) calls it and by mandoc.
 func TestManualPageFormats(t *testing.T) {
-	for _, page := range []string{"../docs/pmdaderived.1", "../docs/pmdaderived.5"} {
-		t.Run(filepath.Ext(page), func(t *testing.T) { testFormats(t, page) })
+	dir := t.TempDir()
+	cmd := exec.Command("go", "run", "./packaging/manpages", dir)
+	cmd.Dir = ".."
+	combined(t, cmd)
+	for _, page := range []string{"pmdaderived.1", "pmdaderived.5"} {
+		t.Run(page, func(t *testing.T) { testFormats(t, filepath.Join(dir, page)) })
 	}
 }
 
@@ -24,7 +28,7 @@ func testFormats(t *testing.T, page string) {
 		name    string
 		command []string
 	}{
-		{"groff", []string{"groff", "-man", "-ww", "-z", "-Tutf8", page}},
+		{"groff", []string{"groff", "-man", "-t", "-ww", "-z", "-Tutf8", page}},
 		{"mandoc", []string{"mandoc", "-T", "lint", "-W", "warning", page}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

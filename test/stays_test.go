@@ -13,21 +13,28 @@ import (
 )
 
 // promisedCells says how many cells of a row stay through a major version, by the head of the table's first column.
-var promisedCells = map[string]int{"option": 1, "sub-command": 2, "file": 1, "metric": 4} // 4: name, type, semantics, units
+var promisedCells = map[string]int{"option": 1, "file": 1, "metric": 4} // 4: name, type, semantics, units
 
-// promised returns what stays of the rows of a document's tables.
+// promised returns what stays of the rows of a document's tables. Rows below a heading of level three begin with it.
 func promised(document string) []string {
 	var found []string
+	heading := ""
 	cells := -1 // the next row is a head
 	for line := range strings.Lines(document) {
 		row := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if strings.HasPrefix(line, "#") {
+			heading = ""
+			if name, ok := strings.CutPrefix(line, "### "); ok {
+				heading = "`" + strings.TrimSpace(name) + "` | "
+			}
+		}
 		switch {
 		case !strings.HasPrefix(line, "|"):
 			cells = -1
 		case cells < 0:
 			cells = promisedCells[strings.TrimSpace(row[0])]
 		case cells > 0 && !strings.HasPrefix(row[0], "---"):
-			found = append(found, strings.Join(strings.Fields(strings.Join(row[:cells], "|")), " "))
+			found = append(found, heading+strings.Join(strings.Fields(strings.Join(row[:cells], "|")), " "))
 		}
 	}
 	return found

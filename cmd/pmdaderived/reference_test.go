@@ -16,28 +16,48 @@ import (
 	"pmdaderived/internal/commandline"
 )
 
-// referenceTable returns the cells of a table of docs/reference.md: the rows below the header that
-// begins with these columns.
-func referenceTable(t *testing.T, columns ...string) [][]string {
+// helpOption is an option as --help prints it.
+type helpOption struct{ short, long string } // "-c", "--config"
+
+var helpLine = regexp.MustCompile(`^  (?:(-.)(?: \S+)?, )?(--[a-z-]+)`)
+
+// helpOptions returns the options that --help prints after the words of a command line.
+func helpOptions(t *testing.T, words ...string) []helpOption {
+	t.Helper()
+	out, _, exit := execute(t, append(words, "--help")...)
+	require.Zero(t, exit)
+	var options []helpOption
+	for line := range strings.Lines(out) {
+		if match := helpLine.FindStringSubmatch(line); match != nil {
+			options = append(options, helpOption{match[1], match[2]})
+		}
+	}
+	require.NotEmpty(t, options)
+	return options
+}
+
+// referenceTable returns the cells of the first table below a heading of docs/reference.md.
+func referenceTable(t *testing.T, heading string) [][]string {
 	t.Helper()
 	text := readFile(t, "../../docs/reference.md")
-	_, rest, found := strings.Cut(string(text), "\n| "+strings.Join(columns, " | ")+" |")
-	require.True(t, found, "table %q", columns)
+	_, section, found := strings.Cut(string(text), "\n"+heading+"\n")
+	require.True(t, found, heading)
+	section, _, _ = strings.Cut(section, "\n#")
 	var rows [][]string
-	for i, line := range strings.Split(rest, "\n") {
+	for line := range strings.Lines(section) {
 		switch {
-		case i < 2: // rest of the header, line
-		case !strings.HasPrefix(line, "|"):
-			return rows
-		default:
-			cells := strings.Split(strings.Trim(line, "|"), "|")
+		case strings.HasPrefix(line, "|"):
+			cells := strings.Split(strings.Trim(line, "|\n"), "|")
 			for i := range cells {
 				cells[i] = strings.TrimSpace(cells[i])
 			}
 			rows = append(rows, cells)
+		case rows != nil:
+			return rows[2:] // without the head and its line
 		}
 	}
-	return rows
+	require.NotNil(t, rows, "%s has no table", heading)
+	return rows[2:]
 }
 
 // expand replaces PCP's variables by those of testConf.
@@ -59,7 +79,7 @@ func (o helpOption) optionNames() string {
 	return "`" + o.short + "`, `" + o.long + "`"
 }
 
-// The table of options has each with its default, and an argument that is refused.
+// The table of options has each with its default.
 func TestReferenceOptions(t *testing.T) {
 	usual := must(parseOptions(nil, testConf, environment()))(t)
 	takesArgument := map[string]bool{}
@@ -70,8 +90,8 @@ func TestReferenceOptions(t *testing.T) {
 	for _, o := range helpOptions(t) {
 		want = append(want, o.optionNames())
 	}
-	for _, row := range referenceTable(t, "option", "argument", "default", "refused", "what goes wrong") {
-		names, argument, value, refused := row[0], row[1], expand(strings.Trim(row[2], "`")), strings.Trim(row[3], "`")
+	for _, row := range referenceTable(t, "## Options") {
+		names, argument, value := row[0], row[1], expand(strings.Trim(row[2], "`"))
 		documented = append(documented, names)
 		t.Run(names, func(t *testing.T) {
 			long := regexp.MustCompile("--[a-z-]+").FindString(names)
@@ -85,47 +105,59 @@ func TestReferenceOptions(t *testing.T) {
 				o.flags = nil
 				assert.Equal(t, usual, o, "%s is not the default", value)
 			}
-			if refused != "" {
-				_, err := parseOptions([]string{long + "=" + refused}, testConf, environment())
-				assert.Error(t, err, refused)
-			}
 		})
 	}
 	assert.ElementsMatch(t, want, documented, "list A is the program, list B is docs/reference.md")
 }
 
-// The table of sub-commands has the options of each, and arguments that are refused.
+// The page has a section for each sub-command, with its options.
 func TestReferenceSubCommands(t *testing.T) {
-	var want, documented []string
+	text := string(readFile(t, "../../docs/reference.md"))
+	for _, c := range command.Summaries() {
+		t.Run(c.Name, func(t *testing.T) {
+			assert.Contains(t, text, "\n    pmdaderived "+c.Name+" ", "synopsis")
+			if c.Name == "help" { // it has no options
+				return
+			}
+			var want, documented []string
+			rows := referenceTable(t, "### "+c.Name)
+			for _, o := range helpOptions(t, c.Name) {
+				if o.long != "--help" {
+					want = append(want, o.optionNames())
+				}
+				if o.long == "--start" {
+					rows = append(rows, referenceTable(t, "### Archives")...)
+				}
+			}
+			for _, row := range rows {
+				documented = append(documented, row[0])
+			}
+			assert.ElementsMatch(t, want, documented, "list A is the program, list B is docs/reference.md")
+		})
+	}
+}
+
+// Options refuse an argument of the wrong kind, those of the agent and those of sub-commands.
+func TestOptionsRefuse(t *testing.T) {
+	for option, argument := range map[string]string{
+		"--domain": "511", "--debug": "a.b", "--interval": "-1s", "--log-level": "loud", "--mmv": "a/b", "--non-finite": "inf", "--pmcd": "a:b:c",
+	} {
+		_, err := parseOptions([]string{option + "=" + argument}, testConf, environment())
+		assert.Error(t, err, "%s=%s", option, argument)
+	}
+	refused := map[string]string{
+		"--werror": "no-such-code", "--ignore": "no-such-code", "--pmcd": "a:b:c", "--start": "soon", "--finish": "soon", "--align": "soon",
+		"--origin": "soon", "--timezone": "Nowhere", "--non-finite": "inf", "--samples": "few", "--interval": "soon", "--output": "xml",
+		"--run": "(", "--min-coverage": "most", "--record": "0",
+	}
 	for _, c := range command.Summaries() {
 		for _, o := range helpOptions(t, c.Name) {
-			if o.long != "--help" {
-				want = append(want, "`"+c.Name+"` "+o.optionNames())
+			if argument, ok := refused[o.long]; ok {
+				_, _, exit := execute(t, c.Name, o.long+"="+argument)
+				assert.Equal(t, commandline.ExitUsage, exit, "%s %s=%s", c.Name, o.long, argument)
 			}
 		}
 	}
-	for _, row := range referenceTable(t, "sub-command", "option", "argument", "default", "refused", "what it does") {
-		documented = append(documented, row[0]+" "+row[1])
-		if refused := strings.Trim(row[4], "`"); refused != "" {
-			long := regexp.MustCompile("--[a-z-]+").FindString(row[1])
-			_, _, exit := execute(t, strings.Trim(row[0], "`"), long+"="+refused)
-			assert.Equal(t, commandline.ExitUsage, exit, "%s %s=%s", row[0], long, refused)
-		}
-	}
-	assert.ElementsMatch(t, want, documented, "list A is the program, list B is docs/reference.md")
-}
-
-// The table of files has those of the manual page, and the defaults of options.
-func TestReferenceFiles(t *testing.T) {
-	_, sections := manualPage(t)
-	var want, documented []string
-	for _, match := range regexp.MustCompile(`\n\.TP\n\.I (\S+)`).FindAllStringSubmatch(sections["FILES"], -1) {
-		want = append(want, "`"+match[1]+"`")
-	}
-	for _, row := range referenceTable(t, "file", "written by", "when it is missing or cannot be used") {
-		documented = append(documented, row[0])
-	}
-	assert.ElementsMatch(t, want, documented, "list A is docs/pmdaderived.1, list B is docs/reference.md")
 }
 
 // The table of variables has those that are read, with what is taken without them.
@@ -141,11 +173,9 @@ func TestReferenceEnvironment(t *testing.T) {
 	}
 	usual := must(config.ReadPCPConf(getenv))(t)
 	commandline.PMCD(usual, getenv)
-	_, sections := manualPage(t)
-	for _, row := range referenceTable(t, "variable", "default", "what it gives") {
+	for _, row := range referenceTable(t, "## PCP environment") {
 		name, value := strings.Trim(row[0], "`"), strings.Trim(row[1], "`")
 		assert.Contains(t, used, name)
-		assert.Contains(t, sections["PCP ENVIRONMENT"], name)
 		delete(used, name)
 		if is, ok := map[string]string{
 			"PCP_VAR_DIR": usual.VarDir, "PCP_SYSCONF_DIR": usual.SysconfDir, "PCP_RUN_DIR": usual.RunDir,

@@ -51,7 +51,7 @@ const (
 )
 
 // functions is a row for each function: how it is written. What it means is a row of package derived. To add one
-// takes a constant above and a row here, and a row there; grammar.txt, docs/language.md and docs/pmdaderived.5 are held to these.
+// takes a constant above and a row here, and a row there; grammar.txt and docs/language.md are held to these.
 //
 //nolint:gochecknoglobals // a table
 var functions = [...]function{

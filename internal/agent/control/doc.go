@@ -11,8 +11,8 @@
 //
 // A new metric is a field of [Figures] and a row of the [Table], both in table.go, and a line where it is counted. Its item is the
 // next one, which TestItems knows: none is used twice.
-// `go test ./internal/agent/control -update` writes the file help and docs/reference.md anew. The name
-// goes into docs/pmdaderived.1. `go test ./test -tags pcp -run 'TestDbpmda|TestStays' -update` shows the metric to dbpmda, and promises it
+// `go test ./internal/agent/control -update` writes the file help and docs/reference.md anew.
+// `go test ./test -tags pcp -run 'TestDbpmda|TestStays' -update` shows the metric to dbpmda, and promises it
 // for all of 1.x. One with a value for each definition, file or limit is a field and a row in lists.go, and a line in
 // internal/agent/control.go.
 //
