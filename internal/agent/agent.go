@@ -24,59 +24,58 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// Options are what an Agent is made with.
+// Options configure an Agent.
 type Options struct {
 	Domain  int    // 1..510
 	Version string // shown as derived.control.version
 
-	// Load reads the definitions as they are configured at the moment. It is called once by New and
-	// again at each reload, never twice at a time.
+	// Load reads the configured definitions. New calls it once, and the reload goroutine at each reload.
 	Load func() served.Config
 
-	// Dial connects to the pmcd whose metrics are the operands, with the options that it is given.
+	// Dial connects to the pmcd that has the operands.
 	Dial func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error)
 
-	// StateFile remembers the identities of the metrics. "": they are not remembered.
+	// StateFile is the path of the file with the PMIDs of names. "": PMIDs may change with each start.
 	StateFile string
 
-	// Interval is the time that delta() and rate() cover at least in the first fetch of a context: metrics with a
-	// history are sampled twice in it, whoever asks, so that they cover half as much more at most. 0: they are not
-	// sampled, and a context has no value of delta() and rate() before its second fetch, as with libpcp.
+	// Interval is the shortest time that delta() and rate() cover in the first fetch of a context; the longest is half
+	// as much more. For that, metrics with delta() or rate() are sampled twice in Interval even without clients. 0:
+	// they are not, and delta() and rate() have no value before the second fetch of a context, as with libpcp.
 	Interval time.Duration
 
-	// NonFinite serves values that are infinite or not a number, as libpcp does. Without it they are left out.
+	// NonFinite serves values that are infinite or not a number, as libpcp does. Otherwise they are left out.
 	NonFinite bool
 
-	// Protected names the subtrees of the PMNS whose agents show values only to known users. Metrics
-	// computed from them are served to contexts with a user identifier only.
+	// Protected has the subtrees of the PMNS whose agents show values only to clients with a user identifier. So does
+	// this agent for metrics that are computed from them.
 	Protected []string
 
-	// Debug makes the log more or less detailed, because somebody has stored that.
+	// Debug sets whether the log has debug messages. It is called when a client stores derived.control.debug.
 	Debug func(on bool)
 
 	Log logrus.FieldLogger
 	Now func() time.Time // nil: time.Now
 
-	// For tests, which set them lower than the constants that 0 stands for.
+	// Tests set these lower than the constants that 0 stands for.
 	retryInterval   time.Duration // operandRetryInterval
-	maxAnswer       int           // pdu.ClientLimit, bytes of an answer of pmcd to a fetch of operands
-	maxWindowValues int           // window.MaxValues, values that functions over time keep
+	maxAnswer       int           // pdu.ClientLimit: bytes of an answer of pmcd to a fetch of operands
+	maxWindowValues int           // window.MaxValues: values in the windows of functions over time
 }
 
-// MaxOperands is how many operands a definition may have: they are fetched at once.
+// MaxOperands is the largest number of operands of a definition: they are fetched at once.
 const MaxOperands = upstream.MaxPart
 
-// operandRetryInterval is how often operands that are missing are looked for although nothing announced them.
+// operandRetryInterval is the time between two look-ups of missing operands, if nothing has announced them.
 const operandRetryInterval = 5 * time.Minute
 
-// Agent serves derived metrics: it implements pmda.Agent and all of its optional interfaces. Its
-// handlers run on one goroutine, that of pmda.Server.Serve; Run has to run beside it.
+// Agent serves derived metrics. It implements pmda.Agent and all optional interfaces of it. Its handlers run on one
+// goroutine, that of pmda.Server.Serve. Run runs beside it.
 type Agent struct {
 	options  Options
 	figures  control.Figures
 	control  *control.Metrics
 	snapshot atomic.Pointer[reload.Snapshot]
-	changes  atomic.Uint32 // to be told to pmcd with the next reply
+	changes  atomic.Uint32 // a pdu.Change that the next reply announces to pmcd
 	names    operand.Names
 	upstream *upstream.Upstream
 	sampler  *sampler.Sampler
@@ -93,15 +92,18 @@ type Agent struct {
 	retained        []*operand.Sample       // scratch space of advanceHistory
 }
 
-// New makes an agent that knows what the configuration and the state file say, and no operands yet.
-// Problems with either are logged.
+// New returns an agent with the definitions of Load and the PMIDs of the state file. No operands are looked up yet.
+// Problems with the definitions or the file are logged.
 func New(o Options) *Agent {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.retryInterval, o.maxAnswer, o.maxWindowValues = cmp.Or(o.retryInterval, operandRetryInterval), cmp.Or(o.maxAnswer, pdu.ClientLimit), cmp.Or(o.maxWindowValues, window.MaxValues)
+	o.retryInterval = cmp.Or(o.retryInterval, operandRetryInterval)
+	o.maxAnswer = cmp.Or(o.maxAnswer, pdu.ClientLimit)
+	o.maxWindowValues = cmp.Or(o.maxWindowValues, window.MaxValues)
 	a := &Agent{
-		options: o, clients: make(map[pmda.Client]*client), groups: derived.NewGroups(), groupsRefreshed: make(map[pdu.InDom]time.Time),
+		options: o, clients: make(map[pmda.Client]*client),
+		groups: derived.NewGroups(), groupsRefreshed: make(map[pdu.InDom]time.Time),
 	}
 	a.evaluations.Groups = a.groups
 	a.constantSamples = slices.Repeat([]*operand.Sample{operand.Empty(o.Now(), &a.names)}, 1+derived.MaxHistory)
@@ -110,7 +112,8 @@ func New(o Options) *Agent {
 		Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
 	a.sampler = sampler.New(sampler.Options{
-		Upstream: a.upstream, Names: &a.names, Values: o.maxWindowValues, Interval: o.Interval, Figures: &a.figures, Log: o.Log, Now: o.Now,
+		Upstream: a.upstream, Names: &a.names, Values: o.maxWindowValues, Interval: o.Interval,
+		Figures: &a.figures, Log: o.Log, Now: o.Now,
 	})
 	a.contexts = newContexts(a.upstream, a.sampler, &a.figures)
 	a.control = control.New(o.Domain, a.controlSource())
@@ -122,8 +125,8 @@ func New(o Options) *Agent {
 	return a
 }
 
-// Run connects to pmcd, samples and keeps the snapshot up to date until ctx ends. It returns when all
-// that it started has ended.
+// Run connects to pmcd, takes samples and updates the snapshot until ctx ends. It returns when its goroutines have
+// ended.
 func (a *Agent) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { a.upstream.Run(ctx) })
@@ -132,12 +135,11 @@ func (a *Agent) Run(ctx context.Context) {
 	tasks.Wait()
 }
 
-// Reload asks for the configuration to be read again, because it has changed; it does not wait. What is
-// known of operands is not looked up again.
+// Reload has the configuration read again, because it has changed. It does not wait. Known operands are not looked up
+// again.
 func (a *Agent) Reload() { a.reloader.Reload() }
 
-// ReloadAll asks for the configuration to be read and for all operands to be looked up again, because
-// somebody wants that; it does not wait.
+// ReloadAll has the configuration read and all operands looked up again, because a user wants that. It does not wait.
 func (a *Agent) ReloadAll() { a.reloader.ReloadAll() }
 
 // Changes implements pmda.Notifier.

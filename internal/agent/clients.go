@@ -14,34 +14,35 @@ import (
 )
 
 const (
-	// maxClients bounds how many clients are remembered. pmcd has fewer, by far: one for each descriptor.
+	// maxClients bounds the number of clients. pmcd has far fewer: each needs a file descriptor.
 	maxClients = 1 << 16
 
-	// maxLookups bounds for how many metrics that a client has looked up there are samples before it fetches.
+	// maxLookups bounds the number of metrics that are sampled for a client that has looked them up and not fetched
+	// yet.
 	maxLookups = 1 << 16
 
-	// A client that looks up once more what is among the last recentLookups names that it looked up is content with a sample
-	// that is repeatGap old.
+	// A look-up of a name that is among the last recentLookups of the client is a repeated one. A sample that is
+	// repeatGap old is new enough for it.
 	recentLookups = 16
 	repeatGap     = 10 * time.Millisecond
 )
 
-// client is what pmcd has told about one of its clients.
+// client is a client of pmcd.
 type client struct {
-	authenticated bool // it has a user identifier
+	authenticated bool // uid is valid
 	uid           int
-	lastFetch     time.Time // when its last FETCH came, or it was heard of first: it may have changed something then
-	lookups       lookups   // since then
+	lastFetch     time.Time // its last FETCH, or its first request; a sample from before may lack what it has stored then
+	lookups       lookups   // after lastFetch
 }
 
-// lookups is what a client has looked up and not fetched yet.
+// lookups has the metrics that a client has looked up and not fetched yet.
 type lookups struct {
-	series []*upstream.Series // in this order
-	last   time.Time
-	timer  upstream.Planned
+	series []*upstream.Series // in the order of the look-ups
+	last   time.Time          // the last look-up; zero: there is none
+	timer  upstream.Planned   // has the schedule of samples until the client fetches
 }
 
-// client returns what is known of a client, who may be new.
+// client finds a client, or adds it.
 func (a *Agent) client(c pmda.Client, now time.Time) *client {
 	cl := a.clients[c]
 	if cl == nil {
@@ -49,7 +50,7 @@ func (a *Agent) client(c pmda.Client, now time.Time) *client {
 			if len(a.clients) < maxClients {
 				break
 			}
-			a.EndContext(other) // any: nobody has that many
+			a.EndContext(other) // any one: no pmcd has that many clients
 		}
 		cl = &client{lastFetch: now}
 		a.clients[c] = cl
@@ -57,8 +58,8 @@ func (a *Agent) client(c pmda.Client, now time.Time) *client {
 	return cl
 }
 
-// recordLookup prepares for a client that does not fetch what it looks up at once. If the client has looked up the
-// same before and not fetched since, it returns the series of all that the client looked up just before.
+// recordLookup schedules samples for a client that has looked up a metric and does not fetch at once. If the look-up is
+// a repeated one, it returns the series of the client's recent look-ups.
 func (a *Agent) recordLookup(c pmda.Client, m *reload.Metric) (before []*upstream.Series) {
 	if m.Series == nil {
 		return nil
@@ -66,7 +67,7 @@ func (a *Agent) recordLookup(c pmda.Client, m *reload.Metric) (before []*upstrea
 	now := a.options.Now()
 	l := &a.client(c, now).lookups
 	if now.Sub(l.last) > predict.LookupTime {
-		l.series = nil // what is looked up now is another matter
+		l.series = nil // the client has given up on these
 	}
 	if last := l.series[max(0, len(l.series)-recentLookups):]; slices.Contains(last, m.Series) {
 		before = last
@@ -79,6 +80,7 @@ func (a *Agent) recordLookup(c pmda.Client, m *reload.Metric) (before []*upstrea
 	return before
 }
 
+// forgetLookups ends the samples for the look-ups of a client, which has fetched or disconnected.
 func (a *Agent) forgetLookups(cl *client) {
 	if !cl.lookups.last.IsZero() {
 		a.upstream.Unplan(&cl.lookups.timer)
@@ -107,7 +109,7 @@ func (a *Agent) EndContext(c pmda.Client) {
 	}
 	delete(a.clients, c)
 	a.contexts.removeClient(c)
-	if len(a.contexts.byKey) == 0 { // it may be long until somebody comes
+	if len(a.contexts.byKey) == 0 { // it may be long until the next fetch
 		a.evaluations.DropAll()
 	}
 	a.upstream.Freed(int(c))

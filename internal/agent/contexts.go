@@ -20,90 +20,92 @@ import (
 )
 
 const (
-	// maxContexts bounds how many contexts have a history. Beyond it the one that was idle longest starts anew.
+	// maxContexts bounds the number of contexts. Beyond it the one that was idle longest is removed.
 	maxContexts = 4096
 
-	// maxEntries bounds the metrics in all these histories together, some 80 bytes each.
+	// maxEntries bounds the number of metrics in all contexts, some 80 bytes each.
 	maxEntries = 1 << 20
 
-	// maxSampleBytes bounds the bytes of the samples that these histories hold, which contexts that fetch at the same time share.
+	// maxSampleBytes bounds the bytes of the samples in all histories. Contexts that fetch at the same time share
+	// samples.
 	maxSampleBytes = 1 << 30
 
 	// youngEnough is the age up to which a sample may always be served.
 	youngEnough = time.Second
 )
 
-// contextKey is a client context and what it fetches together. A context that fetches two lists of
-// metrics, as a pmlogger with two groups does, is two clients to us.
+// contextKey is a context of a client with one list of metrics. A context that fetches two lists, as that of a pmlogger
+// with two groups does, has two histories.
 type contextKey struct {
 	client  pmda.Client
 	context pdu.ContextID
 	list    uint64 // hash of the PMIDs
 }
 
-// cursorKey is a metric that a client context fetches, in whatever lists.
+// cursorKey is a metric that a context fetches, in one or several lists.
 type cursorKey struct {
 	client  pmda.Client
 	context pdu.ContextID
 	metric  pdu.PMID
 }
 
-// clientContext is what one context has seen.
+// clientContext has the histories of one context with one list of metrics.
 type clientContext struct {
 	key              contextKey
-	snapshot         *reload.Snapshot
+	snapshot         *reload.Snapshot   // the one that entries are of; nil: released
 	entries          []entry            // one for each PMID of the list, in order
-	series           []*upstream.Series // of all entries that have one
+	series           []*upstream.Series // of the entries that have one, in order
 	predictor        predict.Predictor
-	timer            upstream.Planned // for the next fetch
-	fetchedAt        time.Time
-	expectedUntil    time.Time // to come again, until then
-	anyExpectedUntil time.Time // likewise all lists of the context; zero: not asked for since the fetch came
+	timer            upstream.Planned // has the schedule of samples for the next fetch
+	fetchedAt        time.Time        // the last fetch
+	expectedUntil    time.Time        // the list is expected to be fetched again until then
+	anyExpectedUntil time.Time        // the latest expectedUntil of the context's lists; zero: not computed in this fetch
 }
 
 // entry is one metric of a context, with its history.
 type entry struct {
 	id            pdu.PMID
-	reload.Metric                 // its Metric is nil if it is none of ours, or the snapshot has been let go of
-	depth         int             // how many samples the metric is computed from
-	fetchedBefore bool            // of a metric made of constants alone: this is not the first fetch
-	cursor        *cursor         // shared by all lists of the context; nil: not needed yet
-	served        *derived.Vector // in the fetch that is not finished; nil: nothing
+	reload.Metric                 // its Metric is nil if the PMID is no definition, or the snapshot is released
+	depth         int             // number of samples that the metric is computed from
+	fetchedBefore bool            // used for metrics made of constants alone: see constantHistory
+	cursor        *cursor         // shared by all lists of the context; nil: the metric has no per-client windows
+	served        *derived.Vector // the value in the fetch that is not finished; nil: none
 	history.History
 }
 
-// look is what a context has seen of a metric.
+// cursor is the position of a context in the ticks of a metric with per-client windows.
 type cursor struct {
 	sampler.Cursor
-	entries int // that share it
+	entries int // number of entries that share it
 }
 
-// contexts are all that fetch. They belong to the request loop.
+// contexts has all contexts that fetch. It belongs to the request loop.
 type contexts struct {
 	upstream    *upstream.Upstream
 	sampler     *sampler.Sampler
 	figures     *control.Figures
-	maxCount    int // contexts
-	maxBytes    int // bytes
+	maxCount    int // bounds the number of contexts
+	maxBytes    int // bounds sampleBytes
 	seed        maphash.Seed
-	entries     int // of all
+	entries     int // number of entries in all contexts
 	sampleBytes history.SampleBytes
 	byKey       map[contextKey]*clientContext
 	ofClient    map[pmda.Client][]*clientContext
 	cursors     map[cursorKey]*cursor
 
-	newest   *reload.Snapshot // the newest that one has followed
-	outdated []*clientContext // those that may still hold an older one
+	newest   *reload.Snapshot // the newest snapshot that a context has adopted
+	outdated []*clientContext // contexts that may still have an older one
 }
 
-func newContexts(u *upstream.Upstream, k *sampler.Sampler, figures *control.Figures) *contexts {
+func newContexts(u *upstream.Upstream, s *sampler.Sampler, figures *control.Figures) *contexts {
 	return &contexts{
-		upstream: u, sampler: k, figures: figures, cursors: make(map[cursorKey]*cursor), maxCount: maxContexts, maxBytes: maxSampleBytes, seed: maphash.MakeSeed(),
+		upstream: u, sampler: s, figures: figures, cursors: make(map[cursorKey]*cursor),
+		maxCount: maxContexts, maxBytes: maxSampleBytes, seed: maphash.MakeSeed(),
 		byKey: make(map[contextKey]*clientContext), ofClient: make(map[pmda.Client][]*clientContext),
 	}
 }
 
-// of returns the context of a request, up to date with the snapshot.
+// find returns the context of a request, or makes it. The context has adopted the snapshot.
 func (cs *contexts) find(s *reload.Snapshot, req *pmda.FetchRequest) *clientContext {
 	key := contextKey{req.Client, req.Context, cs.hashList(req.PMIDs)}
 	c := cs.byKey[key]
@@ -125,18 +127,19 @@ func (cs *contexts) find(s *reload.Snapshot, req *pmda.FetchRequest) *clientCont
 	return c
 }
 
-// bound makes those start anew that were idle longest while all together hold too much, but for one.
+// limitBytes removes the contexts that were idle longest until the samples of the others have at most maxBytes. One
+// context is not removed.
 func (cs *contexts) limitBytes(except *clientContext) {
 	for cs.sampleBytes.Total > cs.maxBytes && len(cs.byKey) > 1 {
 		cs.evictIdlest(except)
 	}
 }
 
-// releasesPerFetch is how many contexts one fetch makes let go of a snapshot that has been replaced.
+// releasesPerFetch is the number of contexts that release their snapshot in one fetch.
 const releasesPerFetch = 32
 
-// release makes contexts let go of older snapshots, a few at each fetch: one that is idle would
-// keep all definitions of its time in memory.
+// releaseOutdated has contexts release older snapshots, a few at each fetch. Otherwise an idle context would keep all
+// definitions of its time in memory.
 func (cs *contexts) releaseOutdated(s *reload.Snapshot) {
 	if cs.newest != s {
 		cs.newest = s
@@ -152,7 +155,7 @@ func (cs *contexts) releaseOutdated(s *reload.Snapshot) {
 	}
 }
 
-// release lets go of the snapshot. The history stays.
+// releaseSnapshot drops the references to the snapshot. The histories stay.
 func (c *clientContext) releaseSnapshot() {
 	c.snapshot = nil
 	for i := range c.entries {
@@ -160,6 +163,7 @@ func (c *clientContext) releaseSnapshot() {
 	}
 }
 
+// hashList returns the hash of a list of metrics.
 func (cs *contexts) hashList(ids []pdu.PMID) uint64 {
 	var h maphash.Hash
 	h.SetSeed(cs.seed)
@@ -175,7 +179,7 @@ func (cs *contexts) hashList(ids []pdu.PMID) uint64 {
 	return h.Sum64()
 }
 
-// follow brings a context to a new snapshot. The history of a metric goes on if its series does.
+// adopt sets the snapshot of a context. Metrics keep their history if they have the same series as before.
 func (c *clientContext) adopt(s *reload.Snapshot, bytes *history.SampleBytes) {
 	if c.snapshot == s {
 		return
@@ -199,7 +203,7 @@ func (c *clientContext) adopt(s *reload.Snapshot, bytes *history.SampleBytes) {
 	}
 }
 
-// evict ends the context that was idle longest, but for one; there is another.
+// evictIdlest removes the context that was idle longest. One context is not removed; there must be others.
 func (cs *contexts) evictIdlest(except *clientContext) {
 	var oldest *clientContext
 	for _, c := range cs.byKey {
@@ -211,6 +215,7 @@ func (cs *contexts) evictIdlest(except *clientContext) {
 	cs.remove(oldest)
 }
 
+// remove removes a context, and the cursors that no other list of it shares.
 func (cs *contexts) remove(c *clientContext) {
 	cs.upstream.Unplan(&c.timer)
 	for i := range c.entries {
@@ -230,17 +235,17 @@ func (cs *contexts) remove(c *clientContext) {
 	cs.ofClient[c.key.client] = slices.DeleteFunc(cs.ofClient[c.key.client], func(x *clientContext) bool { return x == c })
 }
 
-// end forgets all contexts of a client that has gone.
+// removeClient removes all contexts of a client that has disconnected.
 func (cs *contexts) removeClient(c pmda.Client) {
 	all := cs.ofClient[c]
-	cs.ofClient[c] = nil // none is taken out one by one
+	cs.ofClient[c] = nil // so that remove need not find each
 	for _, context := range all {
 		cs.remove(context)
 	}
 	delete(cs.ofClient, c)
 }
 
-// look is what a context has seen of a metric with functions over time that are since its last look.
+// cursorOf returns the cursor of a metric with per-client windows. All lists of the context share it.
 func (cs *contexts) cursorOf(c *clientContext, e *entry) *cursor {
 	if e.cursor == nil {
 		key := cursorKey{c.key.client, c.key.context, e.id}
@@ -254,13 +259,15 @@ func (cs *contexts) cursorOf(c *clientContext, e *entry) *cursor {
 }
 
 const (
-	// A context is expected to come again within so many of its intervals, and minExpected; before its second fetch within expectedAfterFirst.
+	// A context is expected to fetch again within expectedIntervals of its intervals, at least minExpected. After its
+	// first fetch it is expected within expectedAfterFirst.
 	expectedIntervals  = 3
 	minExpected        = time.Minute
 	expectedAfterFirst = 10 * time.Minute
 )
 
-// expected is when none of the lists of a context is expected any more to come again: they share looks.
+// expectedUntil returns the latest time until which a list of the context is expected to be fetched again. Lists share
+// cursors, so a cursor is kept as long as one of them is expected.
 func (cs *contexts) expectedUntil(c *clientContext) time.Time {
 	if !c.anyExpectedUntil.IsZero() {
 		return c.anyExpectedUntil
@@ -273,7 +280,7 @@ func (cs *contexts) expectedUntil(c *clientContext) time.Time {
 	return c.anyExpectedUntil
 }
 
-// until is when it is not expected any more that a list comes again.
+// nextExpectedUntil returns the time until which the list is expected to be fetched again after a fetch now.
 func (c *clientContext) nextExpectedUntil(now time.Time) time.Time {
 	if c.predictor.Fetches() == 0 {
 		return now.Add(expectedAfterFirst)
@@ -282,8 +289,8 @@ func (c *clientContext) nextExpectedUntil(now time.Time) time.Time {
 	return now.Add(max(expectedIntervals*interval, minExpected))
 }
 
-// maxAge is how old a sample may be for this fetch: 1 s, or 1.5 times the context's interval, which
-// before the second fetch is taken to be the time since the first.
+// maxAge returns the age up to which a sample is served in a fetch now: 1.5 times the interval of the context, but at
+// least youngEnough and at most operand.OldEnough. At the second fetch the interval is the time since the first.
 func (c *clientContext) maxAge(now time.Time) time.Duration {
 	interval := c.predictor.Interval()
 	if last := c.predictor.Last(); interval == 0 && !last.IsZero() {
