@@ -12,7 +12,7 @@ import (
 func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 	x, err := c.expr(e.X)
 	if err != nil {
-		return nil, c.first(err, e.Y)
+		return nil, c.firstError(err, e.Y)
 	}
 	y, err := c.expr(e.Y)
 	if err != nil {
@@ -21,17 +21,17 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 		}
 		return nil, err
 	}
-	if rule := c.legal(e.Op, x, y); rule != 0 {
-		return nil, c.fail(e, rule, shown(e.X)+" "+e.Op.String()+" "+shown(e.Y))
+	if rule := c.operatorRule(e.Op, x, y); rule != 0 {
+		return nil, c.errorAt(e, rule, operandText(e.X)+" "+e.Op.String()+" "+operandText(e.Y))
 	}
 	n := &Node{Expr: e, Desc: pdu.Desc{Sem: combinedSemantics(e.Op, x, y), InDom: x.InDom}, Kids: []*Node{x, y}}
-	if n.InDom == pdu.NoInDom || c.set.Meet(x, y) == LeftGroups {
+	if n.InDom == pdu.NoInDom || c.set.Pairing(x, y) == PairWithLeftGroups {
 		n.InDom = y.InDom
 	}
 	switch {
 	case e.Op.Arithmetic():
 		if !n.arithmeticUnits(e.Op, x, y) {
-			return nil, c.fail(e, RuleDimensionRange, shown(e.X)+" "+e.Op.String()+" "+shown(e.Y))
+			return nil, c.errorAt(e, RuleDimensionRange, operandText(e.X)+" "+e.Op.String()+" "+operandText(e.Y))
 		}
 		n.Type = Promoted(x.Type, y.Type)
 		if e.Op == syntax.Div || n.Factors != nil {
@@ -49,10 +49,10 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 	return n, nil
 }
 
-// legal returns the first rule that the operands break, 0 if none.
-func (c *checker) legal(op syntax.Op, x, y *Node) Rule {
+// operatorRule returns the first rule that the operands break, 0 if none.
+func (c *checker) operatorRule(op syntax.Op, x, y *Node) Rule {
 	xc, yc := x.Sem == pdu.SemCounter, y.Sem == pdu.SemCounter
-	if rule := legalSemantics(op, xc, yc); rule != 0 {
+	if rule := semanticsRule(op, xc, yc); rule != 0 {
 		return rule
 	}
 	switch {
@@ -60,7 +60,7 @@ func (c *checker) legal(op syntax.Op, x, y *Node) Rule {
 		return RuleLeftType
 	case !y.Type.Numeric():
 		return RuleRightType
-	case !legalDimensions(op, x, y):
+	case !dimensionsFit(op, x, y):
 		return RuleDimensions
 	}
 	if op != syntax.Add && op != syntax.Sub && !op.Boolean() {
@@ -71,10 +71,10 @@ func (c *checker) legal(op syntax.Op, x, y *Node) Rule {
 			return RuleLeftDimension
 		}
 	}
-	if rule := legalExtra(op, x.Units, y.Units); rule != 0 {
+	if rule := extraUnitsRule(op, x.Units, y.Units); rule != 0 {
 		return rule
 	}
-	if c.set.Meet(x, y) == Apart {
+	if c.set.Pairing(x, y) == NoPairs {
 		return RuleInDom
 	}
 	return 0
@@ -85,9 +85,9 @@ func (c *checker) equivalent(x, y *Node) bool {
 	return c.set.language.InDoms.Equivalent(x.InDom, y.InDom)
 }
 
-// legalSemantics holds the table of docs/language-rules.md 6.4; relations and booleans use the values as they
+// semanticsRule holds the table of docs/language-rules.md 6.4; relations and booleans use the values as they
 // are and may have counters.
-func legalSemantics(op syntax.Op, xc, yc bool) Rule {
+func semanticsRule(op syntax.Op, xc, yc bool) Rule {
 	sum, product := op == syntax.Add || op == syntax.Sub, op == syntax.Mul || op == syntax.Div
 	switch {
 	case xc && yc && product:
@@ -100,10 +100,10 @@ func legalSemantics(op syntax.Op, xc, yc bool) Rule {
 	return 0
 }
 
-// legalDimensions holds the table of docs/language-rules.md 6.6.
-func legalDimensions(op syntax.Op, x, y *Node) bool {
+// dimensionsFit holds the table of docs/language-rules.md 6.6.
+func dimensionsFit(op syntax.Op, x, y *Node) bool {
 	alike := x.Units.SameDimension(y.Units) ||
-		x.Units.Dimensionless() && justCount(y.Units) || justCount(x.Units) && y.Units.Dimensionless()
+		x.Units.Dimensionless() && isCount(y.Units) || isCount(x.Units) && y.Units.Dimensionless()
 	switch op {
 	case syntax.Mul, syntax.Div:
 		return true
@@ -116,11 +116,11 @@ func legalDimensions(op syntax.Op, x, y *Node) bool {
 	}
 }
 
-func justCount(u pdu.Units) bool { return u.SameDimension(pdu.Units{Count: 1}) }
+func isCount(u pdu.Units) bool { return u.SameDimension(pdu.Units{Count: 1}) }
 
-// legalExtra returns the rule that two operands break that both have an extra unit, 0 if none: nothing is
+// extraUnitsRule returns the rule that two operands break that both have an extra unit, 0 if none: nothing is
 // converted to another scale by itself, and units hold one of them at most.
-func legalExtra(op syntax.Op, x, y pdu.Units) Rule {
+func extraUnitsRule(op syntax.Op, x, y pdu.Units) Rule {
 	switch {
 	case x.Extra == pdu.ExtraNone || y.Extra == pdu.ExtraNone:
 		return 0

@@ -59,9 +59,9 @@ func (c *checker) check(m *Metric) {
 	c.metric = outer
 }
 
-// first is the error to report of err and those in the other operands of the same operator: libpcp looks
+// firstError is the error to report of err and those in the other operands of the same operator: libpcp looks
 // up all operands before it judges any operator, so one that is not there comes before a broken rule.
-func (c *checker) first(err *Error, others ...syntax.Expr) *Error {
+func (c *checker) firstError(err *Error, others ...syntax.Expr) *Error {
 	for _, e := range others {
 		if err.Unbound() {
 			break
@@ -73,7 +73,7 @@ func (c *checker) first(err *Error, others ...syntax.Expr) *Error {
 	return err
 }
 
-func (c *checker) fail(at syntax.Expr, rule Rule, what string) *Error {
+func (c *checker) errorAt(at syntax.Expr, rule Rule, what string) *Error {
 	return &Error{Metric: c.metric.Name, What: what, Rule: rule, Span: at.Span()}
 }
 
@@ -89,7 +89,7 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 		return c.name(e)
 	case *syntax.Number:
 		n = &Node{Expr: e, Desc: discrete(pdu.TypeU32)}
-		n.number(e)
+		n.setNumber(e)
 	case *syntax.Unary:
 		n, err = c.unary(e)
 	case *syntax.Binary:
@@ -100,25 +100,25 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 		n, err = c.call(e)
 	case *syntax.Select:
 		n = &Node{Expr: e}
-		err = c.operand(n, e.X)
+		err = c.addOperand(n, e.X)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return c.completed(n)
+	return c.complete(n)
 }
 
-// completed is a node with what follows from its operands.
-func (c *checker) completed(n *Node) (*Node, *Error) {
+// complete is a node with what follows from its operands.
+func (c *checker) complete(n *Node) (*Node, *Error) {
 	window := n.window()
 	for _, k := range n.Kids {
 		n.height = max(n.height, k.height)
-		n.over = n.over || k.over
+		n.overTime = n.overTime || k.overTime
 		if !window { // its operand has a history of its own
 			n.History = max(n.History, k.History)
 			n.Adds = n.Adds || k.Adds
 		}
-		n.shifts = n.shifts || k.shifts && n.Sem == pdu.SemCounter
+		n.groupCounter = n.groupCounter || k.groupCounter && n.Sem == pdu.SemCounter
 		if n.Key == nil && k.InDom == n.InDom {
 			n.Key = k.Key
 		}
@@ -129,16 +129,16 @@ func (c *checker) completed(n *Node) (*Node, *Error) {
 		n.Adds = syntax.Is(n.Expr, syntax.Delta)
 	}
 	switch {
-	case window && n.over:
-		return nil, c.fail(n.Expr, RuleWindowInWindow, called(n.Expr.(*syntax.Call)))
-	case n.over && syntax.Is(n.Expr, syntax.Delta, syntax.Rate):
-		return nil, c.fail(n.Expr, RuleWindowChange, called(n.Expr.(*syntax.Call)))
+	case window && n.overTime:
+		return nil, c.errorAt(n.Expr, RuleWindowInWindow, callText(n.Expr.(*syntax.Call)))
+	case n.overTime && syntax.Is(n.Expr, syntax.Delta, syntax.Rate):
+		return nil, c.errorAt(n.Expr, RuleWindowChange, callText(n.Expr.(*syntax.Call)))
 	case n.height > maxHeight:
-		return nil, c.fail(n.Expr, RuleTooDeep, "operand "+shown(n.Expr))
+		return nil, c.errorAt(n.Expr, RuleTooDeep, "operand "+operandText(n.Expr))
 	case n.History > MaxHistory:
-		return nil, c.fail(n.Expr, RuleHistory, "operand "+shown(n.Expr))
+		return nil, c.errorAt(n.Expr, RuleHistory, "operand "+operandText(n.Expr))
 	}
-	n.over = n.over || window
+	n.overTime = n.overTime || window
 	return n, nil
 }
 
@@ -147,20 +147,20 @@ func (c *checker) completed(n *Node) (*Node, *Error) {
 func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	desc, other, err := c.set.Resolve(e.Name)
 	switch {
-	case unknown(err) && c.set.language.NoValue:
+	case isUnknown(err) && c.set.language.NoValue:
 		return &Node{Expr: e, Desc: discrete(pdu.Type32), Empty: true, height: 1}, nil
-	case unknown(err):
-		return nil, c.fail(e, RuleUnknownOperand, "operand "+e.Name)
+	case isUnknown(err):
+		return nil, c.errorAt(e, RuleUnknownOperand, "operand "+e.Name)
 	case err != nil:
-		return nil, c.noMetadata(e, err)
+		return nil, c.metadataError(e, err)
 	case other != nil:
-		return c.other(e, other)
+		return c.useDefinition(e, other)
 	}
 	return &Node{Expr: e, Desc: desc, height: 1}, nil
 }
 
-func (c *checker) noMetadata(e *syntax.Name, err error) *Error {
-	fault := c.fail(e, RuleOperandMetadata, "operand "+e.Name)
+func (c *checker) metadataError(e *syntax.Name, err error) *Error {
+	fault := c.errorAt(e, RuleOperandMetadata, "operand "+e.Name)
 	fault.Detail = pdu.CodeOf(err).Error()
 	return fault
 }
@@ -168,9 +168,9 @@ func (c *checker) noMetadata(e *syntax.Name, err error) *Error {
 // Resolve finds a name among the collector's metrics and then among the definitions.
 func (s *Set) Resolve(name string) (pdu.Desc, *Metric, error) {
 	err := error(pdu.ErrName)
-	if _, own := s.own(name); !own {
+	if _, own := s.withoutPrefix(name); !own {
 		var desc pdu.Desc
-		if desc, err = s.catalog.Desc(name); !unknown(err) {
+		if desc, err = s.catalog.Desc(name); !isUnknown(err) {
 			return desc, nil, err
 		}
 	}
@@ -180,32 +180,32 @@ func (s *Set) Resolve(name string) (pdu.Desc, *Metric, error) {
 	return pdu.Desc{}, nil, err
 }
 
-// unknown reports whether err says that there is no metric of a name.
-func unknown(err error) bool { return errors.Is(err, pdu.ErrName) || errors.Is(err, pdu.ErrNonLeaf) }
+// isUnknown reports whether err says that there is no metric of a name.
+func isUnknown(err error) bool { return errors.Is(err, pdu.ErrName) || errors.Is(err, pdu.ErrNonLeaf) }
 
-// other is the use of another definition: its tree takes the place of the name.
-func (c *checker) other(e *syntax.Name, other *Metric) (*Node, *Error) {
+// useDefinition is the use of another definition: its tree takes the place of the name.
+func (c *checker) useDefinition(e *syntax.Name, other *Metric) (*Node, *Error) {
 	switch state := c.states[other.Index]; {
 	case state == checking:
-		fault := c.fail(e, RuleCycle, "operand "+e.Name)
+		fault := c.errorAt(e, RuleCycle, "operand "+e.Name)
 		fault.Detail = c.cycle(other)
 		return nil, fault
 	case state == unchecked && len(c.chain) >= maxChain:
-		return nil, c.fail(e, RuleTooDeep, "operand "+e.Name)
+		return nil, c.errorAt(e, RuleTooDeep, "operand "+e.Name)
 	}
 	c.check(other)
 	if other.Err != nil {
-		return nil, c.broken(e, other.Err)
+		return nil, c.brokenOperand(e, other.Err)
 	}
 	n := *other.Tree
 	n.Other = other.Tree
 	return &n, nil
 }
 
-// broken is the use of a definition that has an error. What is told is where it began, not every
+// brokenOperand is the use of a definition that has an error. What is told is where it began, not every
 // definition on the way: there may be thousands.
-func (c *checker) broken(e *syntax.Name, err *Error) *Error {
-	fault := c.fail(e, RuleBrokenOperand, "operand "+e.Name)
+func (c *checker) brokenOperand(e *syntax.Name, err *Error) *Error {
+	fault := c.errorAt(e, RuleBrokenOperand, "operand "+e.Name)
 	switch err.Rule {
 	case RuleCycle, RuleTooDeep:
 		fault.Rule, fault.Detail = err.Rule, err.Detail
@@ -235,16 +235,16 @@ func (c *checker) cycle(start *Metric) string {
 	return b.String()
 }
 
-// number makes n, which is U32, the number as it is written.
-func (n *Node) number(e *syntax.Number) {
+// setNumber makes n, which is U32, the number as it is written.
+func (n *Node) setNumber(e *syntax.Number) {
 	n.Value, n.decided = uint64(e.Int), true
 	if e.Double {
 		n.Type, n.Value, n.decided = pdu.TypeDouble, column.FromDouble(e.Float), false
 	}
 }
 
-// tagged overrides the metadata of n by the tags of a function: first the metric named by meta, then the others.
-func (c *checker) tagged(n *Node, e *syntax.Call) *Error {
+// applyTags overrides the metadata of n by the tags of a function: first the metric named by meta, then the others.
+func (c *checker) applyTags(n *Node, e *syntax.Call) *Error {
 	for t := range e.Tags {
 		if t.Key != "meta" {
 			continue
@@ -308,7 +308,7 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 	n.Sem = pdu.SemInstant
 	if e.Op == syntax.Not {
 		if !x.Type.Numeric() {
-			return nil, c.fail(e, RuleNotType, "! "+shown(e.X))
+			return nil, c.errorAt(e, RuleNotType, "! "+operandText(e.X))
 		}
 		n.Type, n.Units, n.decided = pdu.TypeU32, pdu.Units{}, x.decided
 		n.Value = column.Truth(x.Value == 0)
@@ -319,7 +319,7 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 	}
 	switch {
 	case !x.Type.Numeric():
-		return nil, c.fail(e, RuleNegationType, "- "+shown(e.X))
+		return nil, c.errorAt(e, RuleNegationType, "- "+operandText(e.X))
 	case x.Type == pdu.TypeU32:
 		n.Type = pdu.Type32
 	case x.Type == pdu.TypeU64:
@@ -339,14 +339,14 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 		var err *Error
 		switch e.Kind(i) {
 		case syntax.Operand:
-			err = c.operand(n, arg)
+			err = c.addOperand(n, arg)
 		case syntax.MetricName:
-			err = c.exists(n, arg.(*syntax.Name))
+			err = c.setExists(n, arg.(*syntax.Name))
 		case syntax.TypeName:
 			n.Type = TypeNamed(strings.TrimPrefix(e.Literal().Text, "PM_TYPE_"))
 		case syntax.Constant:
 			if f.form == formConstant {
-				n.number(arg.(*syntax.Number))
+				n.setNumber(arg.(*syntax.Number))
 			}
 		case syntax.Units, syntax.Pattern, syntax.Metadata, syntax.Interval: // for the whole function
 		}
@@ -354,48 +354,48 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 			return nil, err
 		}
 	}
-	if err := c.tagged(n, e); err != nil {
+	if err := c.applyTags(n, e); err != nil {
 		return nil, err
 	}
 	for _, x := range n.Kids {
 		if f.numeric && !x.Type.Numeric() {
-			return nil, c.fail(e, RuleFunctionType, called(e))
+			return nil, c.errorAt(e, RuleFunctionType, callText(e))
 		}
 		if f.noCounter && x.Sem == pdu.SemCounter {
 			rule := RuleFunctionCounter
 			if f.form == formWindow {
 				rule = RuleWindowCounter
 			}
-			return nil, c.fail(e, rule, called(e))
+			return nil, c.errorAt(e, rule, callText(e))
 		}
 	}
 	if f.check != nil {
 		if rule := f.check(c, n, e); rule != 0 {
-			fault := c.fail(e, rule, called(e))
+			fault := c.errorAt(e, rule, callText(e))
 			switch rule {
 			case RuleNumberFit:
-				fault.Detail = described(n.Desc)
+				fault.Detail = metadataText(n.Desc)
 			case RuleDefaultFit:
-				fault.Detail = described(n.Kids[1].Desc) + ", not " + described(n.Desc)
+				fault.Detail = metadataText(n.Kids[1].Desc) + ", not " + metadataText(n.Desc)
 			default:
 			}
 			return nil, fault
 		}
 	}
-	if f.class == Change && n.Kids[0].shifts {
-		return nil, c.fail(e, RuleGroupCounter, called(e))
+	if f.class == Change && n.Kids[0].groupCounter {
+		return nil, c.errorAt(e, RuleGroupCounter, callText(e))
 	}
 	if f.result != nil {
 		f.result(n)
 	}
 	if e.By != nil {
-		return n, c.grouped(n, e)
+		return n, c.setGroups(n, e)
 	}
 	return n, nil
 }
 
-// operand adds an operand to n, which has the metadata of the first one.
-func (c *checker) operand(n *Node, e syntax.Expr) *Error {
+// addOperand adds an operand to n, which has the metadata of the first one.
+func (c *checker) addOperand(n *Node, e syntax.Expr) *Error {
 	x, err := c.expr(e)
 	if err != nil {
 		return err
@@ -407,8 +407,8 @@ func (c *checker) operand(n *Node, e syntax.Expr) *Error {
 	return nil
 }
 
-// described is metadata in a message.
-func described(d pdu.Desc) string {
+// metadataText is metadata in a message.
+func metadataText(d pdu.Desc) string {
 	text := "type " + d.Type.String()
 	if d.Sem == pdu.SemCounter {
 		text += " counter"
@@ -419,38 +419,38 @@ func described(d pdu.Desc) string {
 	return text
 }
 
-// called is how messages name a function and its operands.
-func called(e *syntax.Call) string {
+// callText is how messages name a function and its operands.
+func callText(e *syntax.Call) string {
 	switch {
 	case e.Func == syntax.Rescale:
 		to, _, _ := pdu.ParseUnits(e.Literal().Text)
-		return shown(e.X()) + " RESCALE " + cmp.Or(to.String(), "none")
+		return operandText(e.X()) + " RESCALE " + cmp.Or(to.String(), "none")
 	case e.X() == nil:
-		return shown(e)
+		return operandText(e)
 	}
 	const most = 4
 	var operands []string
 	for i, x := range e.Operands() {
 		if i == most {
-			operands = append(operands, cut)
+			operands = append(operands, ellipsis)
 			break
 		}
-		operands = append(operands, shown(x))
+		operands = append(operands, operandText(x))
 	}
 	return strings.ToUpper(e.Func.String()) + "(" + strings.Join(operands, ", ") + ")"
 }
 
-// exists makes n 1 if there is such a metric, among the collector's or the definitions that are good,
+// setExists makes n 1 if there is such a metric, among the collector's or the definitions that are good,
 // else 0; decided here and constant afterwards.
-func (c *checker) exists(n *Node, name *syntax.Name) *Error {
+func (c *checker) setExists(n *Node, name *syntax.Name) *Error {
 	n.decided = true
 	_, other, err := c.set.Resolve(name.Name)
 	switch {
-	case unknown(err):
+	case isUnknown(err):
 	case err != nil:
-		return c.noMetadata(name, err)
+		return c.metadataError(name, err)
 	case other != nil:
-		if _, fault := c.other(name, other); fault == nil {
+		if _, fault := c.useDefinition(name, other); fault == nil {
 			n.Value = 1
 		} else if fault.Rule == RuleCycle || fault.Rule == RuleTooDeep {
 			return fault

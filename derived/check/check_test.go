@@ -101,7 +101,7 @@ func written(d pdu.Desc) string {
 
 // Each rule of the catalogue is broken by its example, and by nothing else in it.
 func TestCatalogue(t *testing.T) {
-	require.Len(t, catalogue, int(RuleWindowChange)+1)
+	require.Len(t, ruleTexts, int(RuleWindowChange)+1)
 	used := []*Definition{
 		parsed(t, "cycle.a", "cycle.b - 1"),
 		parsed(t, "cycle.b", "2 * derived.cycle.a"),
@@ -113,7 +113,7 @@ func TestCatalogue(t *testing.T) {
 	for rule := RuleUnknownOperand; rule <= RuleWindowChange; rule++ {
 		t.Run(fmt.Sprint(int(rule), " ", rule), func(t *testing.T) {
 			require.NotEmpty(t, rule.String())
-			defs := []*Definition{parsed(t, "it", catalogue[rule].example)}
+			defs := []*Definition{parsed(t, "it", ruleTexts[rule].example)}
 			if rule >= RuleCycle {
 				defs = append(defs, used...)
 			}
@@ -124,7 +124,7 @@ func TestCatalogue(t *testing.T) {
 				return pdu.NewInDom(groupsOf, firstGroupSerial)
 			}}
 			m := NewSet(l, defs, derivedtest.NewCatalog(t), "derived").Metrics()[0]
-			require.NotNil(t, m.Err, "%s is good", catalogue[rule].example)
+			require.NotNil(t, m.Err, "%s is good", ruleTexts[rule].example)
 			assert.Equal(t, rule, m.Err.Rule, m.Err.Error())
 			assert.Equal(t, "it", m.Err.Metric)
 			assert.Contains(t, m.Err.Error(), ": "+rule.String())
@@ -132,7 +132,7 @@ func TestCatalogue(t *testing.T) {
 			assert.Equal(t, pdu.Desc{}, m.Desc)
 			span := m.Err.Span
 			assert.Less(t, span.Start, span.End, "an error says where")
-			assert.LessOrEqual(t, span.End, len(catalogue[rule].example))
+			assert.LessOrEqual(t, span.End, len(ruleTexts[rule].example))
 		})
 	}
 }

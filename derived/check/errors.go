@@ -59,11 +59,11 @@ const (
 	RuleWindowChange
 )
 
-// catalogue holds the wording of every rule, and the smallest definition that breaks it over the
+// ruleTexts holds the wording of every rule, and the smallest definition that breaks it over the
 // metrics of the package's tests.
 //
 //nolint:gochecknoglobals // a table
-var catalogue = [...]struct{ reason, example string }{
+var ruleTexts = [...]struct{ reason, example string }{
 	RuleUnknownOperand:    {"Unknown operand metric", "nosuch.metric + 1"},
 	RuleOperandMetadata:   {"Metadata for operand metric not available", "broken.desc + 1"},
 	RuleTernaryType:       {"Different types for ternary operands", "1 > 0.5 ? long.one : ulong.one"},
@@ -115,10 +115,10 @@ var catalogue = [...]struct{ reason, example string }{
 }
 
 // Example is the smallest definition that breaks the rule, over the metrics of the package's tests.
-func (r Rule) Example() string { return catalogue[r].example }
+func (r Rule) Example() string { return ruleTexts[r].example }
 
 // String is the wording of the rule's message.
-func (r Rule) String() string { return catalogue[r].reason }
+func (r Rule) String() string { return ruleTexts[r].reason }
 
 // Error says why a definition cannot be used with the collector as it is.
 type Error struct {

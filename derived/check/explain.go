@@ -103,8 +103,8 @@ func nameOf(written syntax.Expr, n *Node) string {
 	return ""
 }
 
-// cut stands for what a title leaves out.
-const cut = "..."
+// ellipsis stands for what a title leaves out.
+const ellipsis = "..."
 
 // title is e with its operands cut short.
 func title(e syntax.Expr) string {
@@ -116,7 +116,7 @@ func title(e syntax.Expr) string {
 	case *syntax.Ternary:
 		return short(e.Guard) + " ? " + short(e.Then) + " : " + short(e.Else)
 	case *syntax.Select:
-		x := syntax.Expr(&syntax.Paren{X: &syntax.Name{Name: cut}})
+		x := syntax.Expr(&syntax.Paren{X: &syntax.Name{Name: ellipsis}})
 		if _, ok := e.X.(*syntax.Name); ok {
 			x = e.X
 		}
@@ -134,10 +134,10 @@ func short(e syntax.Expr) string {
 		args := slices.Clone(e.Args)
 		for i := range args {
 			if e.Kind(i) == syntax.Operand {
-				args[i] = &syntax.Name{Name: cut}
+				args[i] = &syntax.Name{Name: ellipsis}
 			}
 		}
 		return (&syntax.Call{Func: e.Func, Args: args, By: e.By}).String()
 	}
-	return cut
+	return ellipsis
 }

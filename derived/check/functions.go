@@ -17,44 +17,44 @@ var functions = map[syntax.Func]function{
 	syntax.Count: {class: Tally, result: func(n *Node) {
 		n.Type, n.Sem, n.Units, n.InDom = pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}, pdu.NoInDom
 	}},
-	syntax.Max:      {numeric: true, result: extreme},
-	syntax.Min:      {numeric: true, result: extreme},
-	syntax.Sum:      {numeric: true, result: single},
-	syntax.Delta:    {numeric: true, class: Change, result: changing},
-	syntax.Rate:     {numeric: true, class: Change, check: overTime, result: perSecond},
-	syntax.Instant:  {class: Reading, result: reading},
-	syntax.Scalar:   {result: single},
+	syntax.Max:      {numeric: true, result: asInstantSingular},
+	syntax.Min:      {numeric: true, result: asInstantSingular},
+	syntax.Sum:      {numeric: true, result: asSingular},
+	syntax.Delta:    {numeric: true, class: Change, result: deltaResult},
+	syntax.Rate:     {numeric: true, class: Change, check: checkRate, result: rateResult},
+	syntax.Instant:  {class: Reading, result: readingResult},
+	syntax.Scalar:   {result: asSingular},
 	syntax.Defined:  {form: formConstant, class: Query},
 	syntax.Match:    {},
-	syntax.Const:    {form: formConstant, check: fits},
+	syntax.Const:    {form: formConstant, check: checkConstant},
 	syntax.NoValue:  {form: formEmpty},
-	syntax.Rescale:  {numeric: true, check: rescaled},
+	syntax.Rescale:  {numeric: true, check: checkRescale},
 	syntax.Anon:     {form: formEmpty},
 	syntax.Abs:      {numeric: true},
 	syntax.Floor:    {numeric: true},
 	syntax.Ceil:     {numeric: true},
 	syntax.Round:    {numeric: true},
-	syntax.Sqrt:     {numeric: true, noCounter: true, check: bare, result: double},
-	syntax.Log:      {numeric: true, noCounter: true, check: bare, result: double},
-	syntax.Largest:  {numeric: true, noCounter: true, check: alike},
-	syntax.Smallest: {numeric: true, noCounter: true, check: alike},
+	syntax.Sqrt:     {numeric: true, noCounter: true, check: checkDimensionless, result: asDouble},
+	syntax.Log:      {numeric: true, noCounter: true, check: checkDimensionless, result: asDouble},
+	syntax.Largest:  {numeric: true, noCounter: true, check: checkAlike},
+	syntax.Smallest: {numeric: true, noCounter: true, check: checkAlike},
 	syntax.Stdev: {numeric: true, noCounter: true, result: func(n *Node) {
 		n.Type, n.Sem, n.InDom = pdu.TypeDouble, pdu.SemInstant, pdu.NoInDom
 	}},
-	syntax.Percentile: {numeric: true, noCounter: true, result: extreme},
+	syntax.Percentile: {numeric: true, noCounter: true, result: asInstantSingular},
 	syntax.TopK:       {numeric: true, noCounter: true},
 	syntax.BottomK:    {numeric: true, noCounter: true},
-	syntax.Default:    {numeric: true, check: fallsBack},
+	syntax.Default:    {numeric: true, check: checkDefault},
 
-	syntax.MaxSample:        {numeric: true, noCounter: true, form: formWindow, result: instant},
-	syntax.MinSample:        {numeric: true, noCounter: true, form: formWindow, result: instant},
-	syntax.FirstSample:      {numeric: true, noCounter: true, form: formWindow, result: instant},
-	syntax.LastSample:       {numeric: true, noCounter: true, form: formWindow, result: instant},
-	syntax.AvgSample:        {numeric: true, noCounter: true, form: formWindow, result: instantDouble},
-	syntax.SumSample:        {numeric: true, noCounter: true, form: formWindow, result: instantDouble},
-	syntax.StdevSample:      {numeric: true, noCounter: true, form: formWindow, result: instantDouble},
-	syntax.PercentileSample: {numeric: true, noCounter: true, form: formWindow, result: instant},
-	syntax.SlopeSample:      {numeric: true, noCounter: true, form: formWindow, check: inSeconds, result: perSecond},
+	syntax.MaxSample:        {numeric: true, noCounter: true, form: formWindow, result: asInstant},
+	syntax.MinSample:        {numeric: true, noCounter: true, form: formWindow, result: asInstant},
+	syntax.FirstSample:      {numeric: true, noCounter: true, form: formWindow, result: asInstant},
+	syntax.LastSample:       {numeric: true, noCounter: true, form: formWindow, result: asInstant},
+	syntax.AvgSample:        {numeric: true, noCounter: true, form: formWindow, result: asInstantDouble},
+	syntax.SumSample:        {numeric: true, noCounter: true, form: formWindow, result: asInstantDouble},
+	syntax.StdevSample:      {numeric: true, noCounter: true, form: formWindow, result: asInstantDouble},
+	syntax.PercentileSample: {numeric: true, noCounter: true, form: formWindow, result: asInstant},
+	syntax.SlopeSample:      {numeric: true, noCounter: true, form: formWindow, check: convertToSeconds, result: rateResult},
 	syntax.CountSample: {numeric: true, noCounter: true, form: formWindow, class: Tally, result: func(n *Node) {
 		n.Type, n.Sem, n.Units = pdu.TypeU32, pdu.SemInstant, pdu.Units{Count: 1}
 	}},
@@ -97,25 +97,25 @@ const (
 // ClassOf is the class of a function.
 func ClassOf(f syntax.Func) Class { return functions[f].class }
 
-// single is the result of what has one value, without an instance.
-func single(n *Node) { n.InDom = pdu.NoInDom }
+// asSingular is the result of what has one value, without an instance.
+func asSingular(n *Node) { n.InDom = pdu.NoInDom }
 
-func double(n *Node) { n.Type = pdu.TypeDouble }
+func asDouble(n *Node) { n.Type = pdu.TypeDouble }
 
-func instant(n *Node) { n.Sem = pdu.SemInstant }
+func asInstant(n *Node) { n.Sem = pdu.SemInstant }
 
-func instantDouble(n *Node) { n.Type, n.Sem = pdu.TypeDouble, pdu.SemInstant }
+func asInstantDouble(n *Node) { n.Type, n.Sem = pdu.TypeDouble, pdu.SemInstant }
 
-func extreme(n *Node) { n.Sem, n.InDom = pdu.SemInstant, pdu.NoInDom }
+func asInstantSingular(n *Node) { n.Sem, n.InDom = pdu.SemInstant, pdu.NoInDom }
 
-func reading(n *Node) {
+func readingResult(n *Node) {
 	if n.Sem == pdu.SemCounter {
 		n.Sem = pdu.SemInstant
 	}
 }
 
-// changing is the result of a difference, which may be negative.
-func changing(n *Node) {
+// deltaResult is the result of a difference, which may be negative.
+func deltaResult(n *Node) {
 	n.Sem = pdu.SemInstant
 	if n.Type == pdu.TypeU32 {
 		n.Type = pdu.Type64
@@ -124,16 +124,16 @@ func changing(n *Node) {
 	}
 }
 
-// overTime wants what has a meaning per second in PCP: no time, or one, whose rate is a share.
-func overTime(c *checker, n *Node, e *syntax.Call) Rule {
+// checkRate wants what has a meaning per second in PCP: no time, or one, whose rate is a share.
+func checkRate(c *checker, n *Node, e *syntax.Call) Rule {
 	if n.Units.Time != 0 && n.Units.Time != 1 {
 		return RuleRateDimension
 	}
-	return inSeconds(c, n, e)
+	return convertToSeconds(c, n, e)
 }
 
-// inSeconds converts times to seconds, those that something is per, too.
-func inSeconds(_ *checker, n *Node, _ *syntax.Call) Rule {
+// convertToSeconds converts times to seconds, those that something is per, too.
+func convertToSeconds(_ *checker, n *Node, _ *syntax.Call) Rule {
 	from := pdu.Units{Time: n.Units.Time, TimeScale: n.Units.TimeScale}
 	to, ok := pdu.Units{Time: n.Units.Time, TimeScale: pdu.TimeSec}, from.Time == 0
 	if !ok {
@@ -145,7 +145,7 @@ func inSeconds(_ *checker, n *Node, _ *syntax.Call) Rule {
 	return 0
 }
 
-func perSecond(n *Node) {
+func rateResult(n *Node) {
 	n.Type, n.Sem = pdu.TypeDouble, pdu.SemInstant
 	n.Units.Time--
 	n.Units.TimeScale = 0
@@ -154,7 +154,7 @@ func perSecond(n *Node) {
 	}
 }
 
-func rescaled(_ *checker, n *Node, e *syntax.Call) Rule {
+func checkRescale(_ *checker, n *Node, e *syntax.Call) Rule {
 	to, _, _ := pdu.ParseUnits(e.Literal().Text) // judged when the definition was parsed
 	ok := false
 	if n.Converter, ok = units.NewConverter(n.Units, to); !ok {
@@ -164,16 +164,16 @@ func rescaled(_ *checker, n *Node, e *syntax.Call) Rule {
 	return 0
 }
 
-// bare wants an operand without units.
-func bare(_ *checker, n *Node, _ *syntax.Call) Rule {
+// checkDimensionless wants an operand without units.
+func checkDimensionless(_ *checker, n *Node, _ *syntax.Call) Rule {
 	if !n.Units.Dimensionless() {
 		return RuleFunctionDimension
 	}
 	return 0
 }
 
-// fits makes a constant one of the type that its tags ask for.
-func fits(_ *checker, n *Node, e *syntax.Call) Rule {
+// checkConstant makes a constant one of the type that its tags ask for.
+func checkConstant(_ *checker, n *Node, e *syntax.Call) Rule {
 	number := syntax.NumberOf(e)
 	switch {
 	case n.Type == pdu.TypeFloat:

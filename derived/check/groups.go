@@ -6,11 +6,11 @@ import (
 	"pmdaderived/pdu"
 )
 
-// grouped makes n, an aggregate, one for each group of its operand's instances.
-func (c *checker) grouped(n *Node, e *syntax.Call) *Error {
+// setGroups makes n, an aggregate, one for each group of its operand's instances.
+func (c *checker) setGroups(n *Node, e *syntax.Call) *Error {
 	x := n.Kids[0]
 	if x.InDom == pdu.NoInDom {
-		return c.fail(e, RuleGroupSingular, called(e))
+		return c.errorAt(e, RuleGroupSingular, callText(e))
 	}
 	made := &GroupKey{By: e.By}
 	if key := e.By.Metric(); key != nil {
@@ -21,45 +21,45 @@ func (c *checker) grouped(n *Node, e *syntax.Call) *Error {
 		n.Kids = append(n.Kids, made.Metric)
 		switch t := made.Metric.Type; {
 		case t != pdu.TypeString && (!t.Numeric() || t == pdu.TypeFloat || t == pdu.TypeDouble):
-			return c.fail(key, RuleKeyType, "operand "+key.Name)
+			return c.errorAt(key, RuleKeyType, "operand "+key.Name)
 		case made.Metric.InDom == pdu.NoInDom || !c.equivalent(x, made.Metric):
-			return c.fail(key, RuleKeyInDom, "operand "+key.Name)
+			return c.errorAt(key, RuleKeyInDom, "operand "+key.Name)
 		}
 	}
-	n.Key, n.shifts = made, n.Sem == pdu.SemCounter
+	n.Key, n.groupCounter = made, n.Sem == pdu.SemCounter
 	if n.InDom = c.set.groupInDom(group.Domain{Of: x.InDom, Label: e.By.LabelName()}); n.InDom == pdu.NoInDom {
-		return c.fail(e, RuleGroupInDoms, called(e))
+		return c.errorAt(e, RuleGroupInDoms, callText(e))
 	}
 	return nil
 }
 
-// Meeting is how the values of two operands meet.
-type Meeting uint8
+// Pairing is how the values of two operands meet.
+type Pairing uint8
 
 const (
-	ByInstance  Meeting = iota // those of one instance, or a single one with all
-	ByName                     // those of groups that have one name, in different domains
-	LeftGroups                 // those of each instance of the right operand with that of its group, which is on the left
-	RightGroups                // the other way round
-	Apart                      // not at all
+	PairByInstance      Pairing = iota // those of one instance, or a single one with all
+	PairByName                         // those of groups that have one name, in different domains
+	PairWithLeftGroups                 // those of each instance of the right operand with that of its group, which is on the left
+	PairWithRightGroups                // the other way round
+	NoPairs                            // not at all
 )
 
-// Meet says how the values of two operands meet.
-func (s *Set) Meet(x, y *Node) Meeting {
+// Pairing says how the values of two operands meet.
+func (s *Set) Pairing(x, y *Node) Pairing {
 	left, leftIs := s.groupDomains[x.InDom]
 	right, rightIs := s.groupDomains[y.InDom]
 	same := s.language.InDoms.Equivalent
 	switch {
 	case x.InDom == pdu.NoInDom || y.InDom == pdu.NoInDom || same(x.InDom, y.InDom):
-		return ByInstance
+		return PairByInstance
 	case y.Key != nil && same(x.InDom, right.Of):
-		return RightGroups
+		return PairWithRightGroups
 	case x.Key != nil && same(y.InDom, left.Of):
-		return LeftGroups
+		return PairWithLeftGroups
 	case leftIs && rightIs:
-		return ByName
+		return PairByName
 	}
-	return Apart
+	return NoPairs
 }
 
 // Of an instance domain of ours whose number nobody else gives: see Language.GroupInDom.

@@ -22,18 +22,18 @@ type Node struct {
 	// applied, one for each of Kids; nil when there are none.
 	Factors []units.Factor
 
-	Value     uint64           // of a constant, as in Vector.Bits
-	Converter *units.Converter // of rescale(), and of rate() over a time
-	decided   bool             // the value is known while checking: a static guard may use it
-	Empty     bool             // novalue() or anon(): never a value
-	Fitted    bool             // a plain number with metadata of what stands beside it, where libpcp wants mkconst()
-	height    int32            // nodes on the longest path to a leaf, itself included
-	History   uint8            // earlier samples that the value needs
-	Adds      bool             // with a delta() that is not within a rate()
-	shifts    bool             // a counter whose members come and go: a sum for each group
-	over      bool             // a function over time, or computed from one
-	Key       *GroupKey        // of a set over groups: what they are made by
-	Other     *Node            // the tree of another definition that this is a use of; nil: it is none
+	Value        uint64           // of a constant, as in Vector.Bits
+	Converter    *units.Converter // of rescale(), and of rate() over a time
+	decided      bool             // the value is known while checking: a static guard may use it
+	Empty        bool             // novalue() or anon(): never a value
+	Fitted       bool             // a plain number with metadata of what stands beside it, where libpcp wants mkconst()
+	height       int32            // nodes on the longest path to a leaf, itself included
+	History      uint8            // earlier samples that the value needs
+	Adds         bool             // with a delta() that is not within a rate()
+	groupCounter bool             // a counter whose members come and go: a sum for each group
+	overTime     bool             // a function over time, or computed from one
+	Key          *GroupKey        // of a set over groups: what they are made by
+	Other        *Node            // the tree of another definition that this is a use of; nil: it is none
 }
 
 // GroupKey is what groups are made by.
@@ -56,8 +56,8 @@ func (n *Node) window() bool {
 	return ok && functions[call.Func].form == formWindow
 }
 
-// shown is how messages call an operand: itself if it is a name or a number, else "<expr>".
-func shown(e syntax.Expr) string {
+// operandText is how messages call an operand: itself if it is a name or a number, else "<expr>".
+func operandText(e syntax.Expr) string {
 	if name, ok := syntax.Unparen(e).(*syntax.Name); ok {
 		return name.Name
 	}

@@ -26,9 +26,9 @@ func isPlainNumber(e syntax.Expr) bool {
 	return number != nil
 }
 
-// fitting is the node of a plain number, written as e, with type, semantics and units of what it stands beside. nil if e is
+// fittedNumber is the node of a plain number, written as e, with type, semantics and units of what it stands beside. nil if e is
 // none, or does not fit.
-func fitting(e syntax.Expr, n, beside *Node) *Node {
+func fittedNumber(e syntax.Expr, n, beside *Node) *Node {
 	number, minus := plainNumber(e)
 	if number == nil || beside.Sem == pdu.SemCounter {
 		return nil
@@ -67,9 +67,9 @@ func valueOf(number *syntax.Number, minus bool, t pdu.Type) (value uint64, ok bo
 	return value, ok && !number.Double
 }
 
-// fit makes the plain numbers among the operands of n fit what they stand beside. Where there are only numbers, they are as
+// fitNumbers makes the plain numbers among the operands of n fit what they stand beside. Where there are only numbers, they are as
 // they are.
-func (n *Node) fit(e *syntax.Call, beside func(operand int) *Node) Rule {
+func (n *Node) fitNumbers(e *syntax.Call, beside func(operand int) *Node) Rule {
 	written := e.Operands()
 	if !slices.ContainsFunc(written, func(x syntax.Expr) bool { return !isPlainNumber(x) }) {
 		return 0
@@ -78,7 +78,7 @@ func (n *Node) fit(e *syntax.Call, beside func(operand int) *Node) Rule {
 		if !isPlainNumber(x) {
 			continue
 		}
-		made := fitting(x, n.Kids[i], beside(i))
+		made := fittedNumber(x, n.Kids[i], beside(i))
 		if made == nil {
 			n.Desc = beside(i).Desc
 			return RuleNumberFit
@@ -88,8 +88,8 @@ func (n *Node) fit(e *syntax.Call, beside func(operand int) *Node) Rule {
 	return 0
 }
 
-// alike gives operands that are paired by instance a common type and scale, as + does.
-func alike(c *checker, n *Node, e *syntax.Call) Rule {
+// checkAlike gives operands that are paired by instance a common type and scale, as + does.
+func checkAlike(c *checker, n *Node, e *syntax.Call) Rule {
 	written := e.Operands()
 	least := slices.IndexFunc(written, func(x syntax.Expr) bool { return !isPlainNumber(x) })
 	counts := func(i int) bool { return least < 0 || !isPlainNumber(written[i]) } // a number takes what others have
@@ -98,19 +98,19 @@ func alike(c *checker, n *Node, e *syntax.Call) Rule {
 		if i <= least || !counts(i) {
 			continue
 		}
-		if rule := c.legal(syntax.Add, &common, x); rule != 0 {
+		if rule := c.operatorRule(syntax.Add, &common, x); rule != 0 {
 			return rule
 		}
 		common.arithmeticUnits(syntax.Add, &common, x)
 		common.Type, common.Sem = Promoted(common.Type, x.Type), combinedSemantics(syntax.Add, &common, x)
-		if common.InDom == pdu.NoInDom || c.set.Meet(&common, x) == LeftGroups {
+		if common.InDom == pdu.NoInDom || c.set.Pairing(&common, x) == PairWithLeftGroups {
 			common.InDom, common.Key = x.InDom, x.Key
 		}
 	}
 	n.Desc = common.Desc
 	factors := slices.Repeat([]units.Factor{units.One}, len(n.Kids))
 	for i, x := range n.Kids {
-		if c.set.Meet(n, x) == Apart { // groups of what is no longer there
+		if c.set.Pairing(n, x) == NoPairs { // groups of what is no longer there
 			return RuleInDom
 		}
 		if !counts(i) || !x.Units.SameDimension(n.Units) {
@@ -120,24 +120,24 @@ func alike(c *checker, n *Node, e *syntax.Call) Rule {
 			n.Factors, n.Type = factors, pdu.TypeDouble
 		}
 	}
-	return n.fit(e, func(int) *Node { return n })
+	return n.fitNumbers(e, func(int) *Node { return n })
 }
 
-// fallsBack wants a second operand with the metadata of the first, but for a narrower type.
-func fallsBack(c *checker, n *Node, e *syntax.Call) Rule {
+// checkDefault wants a second operand with the metadata of the first, but for a narrower type.
+func checkDefault(c *checker, n *Node, e *syntax.Call) Rule {
 	x, y := n.Kids[0], n.Kids[1]
-	if rule := n.fit(e, func(i int) *Node { return []*Node{y, x}[i] }); rule != 0 {
+	if rule := n.fitNumbers(e, func(i int) *Node { return []*Node{y, x}[i] }); rule != 0 {
 		return rule
 	}
 	x, y = n.Kids[0], n.Kids[1]
 	n.Desc = x.Desc
-	if rule := legalSemantics(syntax.Add, x.Sem == pdu.SemCounter, y.Sem == pdu.SemCounter); rule != 0 {
+	if rule := semanticsRule(syntax.Add, x.Sem == pdu.SemCounter, y.Sem == pdu.SemCounter); rule != 0 {
 		return rule
 	}
 	switch {
 	case Promoted(x.Type, y.Type) != x.Type, units.AxesOf(x.Units) != units.AxesOf(y.Units), !x.Units.SameExtra(y.Units):
 		return RuleDefaultFit
-	case y.InDom != pdu.NoInDom && (x.InDom == pdu.NoInDom || c.set.Meet(x, y) == LeftGroups || c.set.Meet(x, y) == Apart):
+	case y.InDom != pdu.NoInDom && (x.InDom == pdu.NoInDom || c.set.Pairing(x, y) == PairWithLeftGroups || c.set.Pairing(x, y) == NoPairs):
 		return RuleInDom
 	}
 	return 0

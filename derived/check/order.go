@@ -17,7 +17,7 @@ func (s *Set) inOrder() []*Metric {
 			return
 		}
 		seen[m.Index] = true
-		if next := s.named(m); len(next) > 0 {
+		if next := s.namedMetrics(m); len(next) > 0 {
 			path = append(path, visit{m, next})
 			return
 		}
@@ -40,8 +40,8 @@ func (s *Set) inOrder() []*Metric {
 	return order
 }
 
-// named returns the metrics whose names m's definition contains.
-func (s *Set) named(m *Metric) []*Metric {
+// namedMetrics returns the metrics whose names m's definition contains.
+func (s *Set) namedMetrics(m *Metric) []*Metric {
 	var found []*Metric
 	for name := range m.Definition.Names {
 		if other := s.definition(name); other != nil {
@@ -53,15 +53,15 @@ func (s *Set) named(m *Metric) []*Metric {
 
 // definition finds a definition by the name it was given or the one it is served under.
 func (s *Set) definition(name string) *Metric {
-	if own, ok := s.own(name); ok {
+	if own, ok := s.withoutPrefix(name); ok {
 		name = own
 	}
 	return s.names[name]
 }
 
-// own cuts the prefix from a name that is below it. Such a name is never asked of the collector: it
+// withoutPrefix cuts the prefix from a name that is below it. Such a name is never asked of the collector: it
 // would ask us.
-func (s *Set) own(name string) (string, bool) {
+func (s *Set) withoutPrefix(name string) (string, bool) {
 	if s.prefix == "" {
 		return "", false
 	}

@@ -13,7 +13,7 @@ import (
 func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	guard, err := c.expr(e.Guard)
 	if err != nil {
-		return nil, c.first(err, e.Then, e.Else)
+		return nil, c.firstError(err, e.Then, e.Else)
 	}
 	if guard.decided {
 		chosen := e.Else
@@ -21,67 +21,67 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 			chosen = e.Then
 		}
 		n, err := c.expr(chosen) // a novalue() has the metadata of its own tags
-		return n, ofTernary(err)
+		return n, ternaryError(err)
 	}
 	x, err := c.expr(e.Then)
 	if err != nil {
-		return nil, ofTernary(c.first(err, e.Else))
+		return nil, ternaryError(c.firstError(err, e.Else))
 	}
 	y, err := c.expr(e.Else)
 	if err != nil {
-		return nil, ofTernary(err)
+		return nil, ternaryError(err)
 	}
 	switch {
-	case noValue(e.Then, x):
-		x = like(x, y)
-	case noValue(e.Else, y):
-		y = like(y, x)
+	case isNoValue(e.Then, x):
+		x = withMetadata(x, y)
+	case isNoValue(e.Else, y):
+		y = withMetadata(y, x)
 	case !isPlainNumber(e.Then) || !isPlainNumber(e.Else): // what does not fit has libpcp's message
-		x, y = cmp.Or(fitting(e.Then, x, y), x), cmp.Or(fitting(e.Else, y, x), y)
+		x, y = cmp.Or(fittedNumber(e.Then, x, y), x), cmp.Or(fittedNumber(e.Else, y, x), y)
 	}
-	if rule := c.ternaryOperands(x, y); rule != 0 {
-		return nil, c.fail(e, rule, shown(e.Then)+" : "+shown(e.Else))
+	if rule := c.ternaryOperandsRule(x, y); rule != 0 {
+		return nil, c.errorAt(e, rule, operandText(e.Then)+" : "+operandText(e.Else))
 	}
 	n := &Node{Expr: e, Desc: x.Desc, Key: x.Key, Kids: []*Node{guard, x, y}}
-	if n.InDom == pdu.NoInDom || c.set.Meet(x, y) == LeftGroups {
+	if n.InDom == pdu.NoInDom || c.set.Pairing(x, y) == PairWithLeftGroups {
 		n.InDom, n.Key = y.InDom, y.Key
 	}
-	if rule := c.ternaryGuard(guard, n); rule != 0 {
-		return nil, c.fail(e, rule, shown(e.Guard)+" ? "+shown(e.Then)+" : "+shown(e.Else))
+	if rule := c.ternaryGuardRule(guard, n); rule != 0 {
+		return nil, c.errorAt(e, rule, operandText(e.Guard)+" ? "+operandText(e.Then)+" : "+operandText(e.Else))
 	}
-	return c.completed(n)
+	return c.complete(n)
 }
 
-// noValue reports whether an operand is novalue(), or a metric that is not there and stands for it.
-func noValue(e syntax.Expr, n *Node) bool {
+// isNoValue reports whether an operand is novalue(), or a metric that is not there and stands for it.
+func isNoValue(e syntax.Expr, n *Node) bool {
 	_, name := e.(*syntax.Name)
 	return n.Empty && (name || syntax.Is(e, syntax.NoValue))
 }
 
-// ofTernary words the error of an operand of a ternary, if there is one, as PCP 7 does.
-func ofTernary(err *Error) *Error {
+// ternaryError words the error of an operand of a ternary, if there is one, as PCP 7 does.
+func ternaryError(err *Error) *Error {
 	if err != nil && err.Rule == RuleUnknownOperand {
 		err.Rule = RuleTernaryUnknown
 	}
 	return err
 }
 
-// like is n with the metadata of another node.
-func like(n, other *Node) *Node {
+// withMetadata is n with the metadata of another node.
+func withMetadata(n, other *Node) *Node {
 	made := *n
 	made.Desc, made.Key = other.Desc, other.Key
 	return &made
 }
 
-// ternaryOperands returns the first respect in which the metadata of the operands differs. Equivalent domains are different ones
+// ternaryOperandsRule returns the first respect in which the metadata of the operands differs. Equivalent domains are different ones
 // here, as in libpcp; groups meet as elsewhere.
-func (c *checker) ternaryOperands(x, y *Node) Rule {
+func (c *checker) ternaryOperandsRule(x, y *Node) Rule {
 	ax, ay := units.AxesOf(x.Units), units.AxesOf(y.Units)
-	met := c.set.Meet(x, y)
+	met := c.set.Pairing(x, y)
 	switch {
 	case x.Type != y.Type:
 		return RuleTernaryType
-	case met == Apart, met == ByInstance && x.InDom != y.InDom && x.InDom != pdu.NoInDom && y.InDom != pdu.NoInDom:
+	case met == NoPairs, met == PairByInstance && x.InDom != y.InDom && x.InDom != pdu.NoInDom && y.InDom != pdu.NoInDom:
 		return RuleTernaryInDom
 	case x.Sem != y.Sem:
 		return RuleTernarySemantics
@@ -97,9 +97,9 @@ func (c *checker) ternaryOperands(x, y *Node) Rule {
 	return 0
 }
 
-// ternaryGuard returns the rule that a guard breaks, given the ternary that it is to decide. If that is over groups of the guard's
+// ternaryGuardRule returns the rule that a guard breaks, given the ternary that it is to decide. If that is over groups of the guard's
 // instances it becomes one over these.
-func (c *checker) ternaryGuard(guard, n *Node) Rule {
+func (c *checker) ternaryGuardRule(guard, n *Node) Rule {
 	switch {
 	case !guard.Type.Numeric():
 		return RuleTernaryGuardType
@@ -108,11 +108,11 @@ func (c *checker) ternaryGuard(guard, n *Node) Rule {
 	case n.InDom == pdu.NoInDom:
 		return RuleTernaryGuardSet
 	}
-	if c.set.Meet(n, guard) == LeftGroups {
+	if c.set.Pairing(n, guard) == PairWithLeftGroups {
 		n.InDom, n.Key = guard.InDom, guard.Key
 	}
 	for _, k := range n.Kids {
-		if c.set.Meet(n, k) == Apart {
+		if c.set.Pairing(n, k) == NoPairs {
 			return RuleTernaryGuardInDom
 		}
 	}

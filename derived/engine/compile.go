@@ -281,14 +281,14 @@ func (c *compiler) binary(e *syntax.Binary, n *check.Node, age uint8) int32 {
 func (c *compiler) placed(n *check.Node, i int, at int32, tree func(*check.Node, uint8) int32, age uint8) int32 {
 	k := n.Kids[i]
 	s := step{typ: c.program.steps[at].typ, set: true, first: at}
-	switch c.set.checked.Meet(n, k) {
-	case check.ByName:
+	switch c.set.checked.Pairing(n, k) {
+	case check.PairByName:
 		s.op, s.entry, s.domain = opRename, int32(k.InDom), n.InDom
-	case check.RightGroups:
+	case check.PairWithRightGroups:
 		s.op, s.domain, s.age = opSpread, k.InDom, age
 		c.key(&s, k.Key, age)
 		over := slices.IndexFunc(n.Kids, func(k *check.Node) bool {
-			return k.InDom != pdu.NoInDom && !k.Empty && c.set.checked.Meet(n, k) == check.ByInstance
+			return k.InDom != pdu.NoInDom && !k.Empty && c.set.checked.Pairing(n, k) == check.PairByInstance
 		})
 		s.third = tree(n.Kids[over], age)
 	default:
