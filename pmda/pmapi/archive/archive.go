@@ -31,11 +31,11 @@ type DamageError = logfile.DamageError
 // Source: PCPIntro(1), pmNewContext(3).
 func Open(paths ...string) (*Archive, error) {
 	meta := metadata.New()
-	log, err := logfile.Open(paths, meta.Record)
+	log, err := logfile.Open(paths, meta.Add)
 	if err != nil {
 		return nil, err
 	}
-	meta.Done()
+	meta.Finish()
 	return &Archive{log, meta}, nil
 }
 

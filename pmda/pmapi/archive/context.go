@@ -19,7 +19,7 @@ type Context struct {
 	start, end time.Time
 	now        time.Time
 
-	walk    *logfile.Reader // of Next; nil: it begins at from
+	records *logfile.Reader // of Next; nil: it begins at from
 	from    time.Time
 	ids     []pdu.PMID        // that Next was called with, nil: none
 	wanted  map[pdu.PMID]bool // these
@@ -54,9 +54,9 @@ func (c *Context) SetTime(t time.Time) { c.now = t }
 
 // Close gives back what the context has open; the archive stays open. The context can be used on, as a new one.
 func (c *Context) Close() {
-	if c.walk != nil {
-		c.walk.Close()
-		c.walk = nil
+	if c.records != nil {
+		c.records.Close()
+		c.records = nil
 	}
 	if c.values != nil {
 		c.values.Close()
@@ -80,20 +80,20 @@ type Record struct {
 //
 // Source: pmFetchArchive(3).
 func (c *Context) Next(ctx context.Context, ids ...pdu.PMID) (*Record, error) {
-	if c.walk == nil {
-		c.walk = c.log.NewReader()
-		c.walk.Seek(c.log.PlaceBefore(c.from))
+	if c.records == nil {
+		c.records = c.log.NewReader()
+		c.records.Seek(c.log.PositionBefore(c.from))
 	}
 	var wanted func(pdu.PMID) bool
 	if len(ids) > 0 {
-		c.want(ids)
+		c.setWanted(ids)
 		wanted = func(id pdu.PMID) bool { return c.wanted[id] }
 	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		r, err := c.walk.Next()
+		r, err := c.records.Next()
 		switch {
 		case err != nil:
 			return nil, err
@@ -113,8 +113,8 @@ func (c *Context) Next(ctx context.Context, ids ...pdu.PMID) (*Record, error) {
 	}
 }
 
-// want makes a set of the metrics that Next is asked for, which are the same most times.
-func (c *Context) want(ids []pdu.PMID) {
+// setWanted makes a set of the metrics that Next is asked for, which are the same most times.
+func (c *Context) setWanted(ids []pdu.PMID) {
 	if slices.Equal(ids, c.ids) {
 		return
 	}
@@ -130,9 +130,9 @@ func (c *Context) Rewind(t time.Time) {
 	if t.Before(c.start) {
 		c.from = c.start
 	}
-	if c.walk != nil {
-		c.walk.Close()
-		c.walk = nil
+	if c.records != nil {
+		c.records.Close()
+		c.records = nil
 	}
 }
 

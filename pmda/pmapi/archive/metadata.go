@@ -70,7 +70,7 @@ func (c *Context) InstanceName(_ context.Context, indom pdu.InDom, inst pdu.Inst
 //
 // Source: pmLookupInDom(3).
 func (c *Context) InstanceID(_ context.Context, indom pdu.InDom, name string) (pdu.Inst, error) {
-	in, err := c.find(indom, called(name))
+	in, err := c.find(indom, hasName(name))
 	return in.ID, err
 }
 
@@ -104,8 +104,8 @@ func (c *Context) Labels(_ context.Context, ident uint32, t pdu.LabelType) ([]pd
 	return slices.Clone(c.meta.Labels[key][n-1].Sets), nil
 }
 
-// called returns what holds for the instance of a name, or of the part of it in front of the first space.
-func called(name string) func(pdu.Instance) bool {
+// hasName returns what holds for the instance of a name, or of the part of it in front of the first space.
+func hasName(name string) func(pdu.Instance) bool {
 	return func(in pdu.Instance) bool {
 		rest, ok := strings.CutPrefix(in.Name, name)
 		return ok && name != "" && (rest == "" || rest[0] == ' ')

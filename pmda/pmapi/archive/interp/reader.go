@@ -13,15 +13,15 @@ import (
 
 // Reader gives the values at a time, which is between two records as a rule. It is for one goroutine.
 type Reader struct {
-	log     *logfile.Log
-	meta    *metadata.Metadata
-	series  map[pdu.PMID]*series
-	records *logfile.Reader
-	now     time.Time // of the last fetch; all records up to it are in the series
-	front   time.Time // of the last record that was read
-	marked  bool      // that is a mark behind now: records stays there
-	ended   bool      // records is at the end
-	size    int       // of what is ahead, in values
+	log         *logfile.Log
+	meta        *metadata.Metadata
+	series      map[pdu.PMID]*series
+	records     *logfile.Reader
+	now         time.Time // of the last fetch; all records up to it are in the series
+	lastRead    time.Time // of the last record that was read
+	markAhead   bool      // that is a mark behind now: records stays there
+	atEnd       bool      // records is at the end
+	valuesAhead int       // of what is ahead, in values
 
 	columns pdu.Columns
 }
@@ -40,7 +40,7 @@ func (p *Reader) Close() { p.records.Close() }
 // Fetch gives the values of metrics at a time, one column for each, in the order of ids. It is quick if that is not before the time of the last
 // fetch. The lists of instances stay the reader's, and do not change.
 func (p *Reader) Fetch(ctx context.Context, ids []pdu.PMID, t time.Time) ([]pdu.Column, error) {
-	asked := make([]*series, len(ids))
+	requested := make([]*series, len(ids))
 	fresh := p.now.IsZero() || t.Before(p.now)
 	for i, id := range ids {
 		s := p.series[id]
@@ -49,29 +49,29 @@ func (p *Reader) Fetch(ctx context.Context, ids []pdu.PMID, t time.Time) ([]pdu.
 			p.series[id] = s
 			fresh = true
 		}
-		asked[i] = s
+		requested[i] = s
 	}
 	if fresh {
-		if err := p.begin(ctx, t); err != nil {
+		if err := p.restart(ctx, t); err != nil {
 			return nil, err
 		}
 	}
 	if err := p.advance(ctx, t); err != nil {
 		return nil, err
 	}
-	if err := p.extend(ctx, asked); err != nil {
+	if err := p.readAhead(ctx, requested); err != nil {
 		return nil, err
 	}
-	if err := p.scan(ctx, asked); err != nil {
+	if err := p.findMissing(ctx, requested); err != nil {
 		return nil, err
 	}
 	columns := make([]pdu.Column, len(ids))
-	for i, s := range asked {
+	for i, s := range requested {
 		if s == nil {
 			columns[i] = pdu.Column{PMID: ids[i], Code: pdu.ErrPMIDLog, Type: pdu.TypeUnknown}
 			continue
 		}
-		s.forget(t)
+		s.dropGone(t)
 		s.interpolate(t)
 		columns[i] = s.value
 	}
@@ -93,8 +93,8 @@ func (p *Reader) read(ctx context.Context) (logfile.Record, error) {
 	}
 }
 
-// sets calls yield with the values of each series that a record has.
-func (p *Reader) sets(r logfile.Record, yield func(s *series, c column)) {
+// eachSet calls yield with the values of each series that a record has.
+func (p *Reader) eachSet(r logfile.Record, yield func(s *series, c column)) {
 	r.Decode(&p.columns, p.meta.Descs, func(id pdu.PMID) bool { return p.series[id] != nil })
 	for i := range p.columns.Sets {
 		set := &p.columns.Sets[i]
@@ -102,27 +102,27 @@ func (p *Reader) sets(r logfile.Record, yield func(s *series, c column)) {
 		if s == nil || set.Code < 0 || len(set.Insts) == 0 || !fits(set.Type, s.desc.Type) {
 			continue
 		}
-		c := column{r.Time, set.Insts, set.Bits, own(set.Blobs)}
+		c := column{r.Time, set.Insts, set.Bits, clone(set.Blobs)}
 		if s.desc.InDom == pdu.NoInDom {
-			c.one()
+			c.makeSingular()
 		}
 		yield(s, c)
 	}
 }
 
-// begin makes everything ready for a time, whatever was read before: the newest values up to it are looked for backwards, from one place that
+// restart makes everything ready for a time, whatever was read before: the newest values up to it are looked for backwards, from one place that
 // the index knows to the one before.
-func (p *Reader) begin(ctx context.Context, t time.Time) error {
+func (p *Reader) restart(ctx context.Context, t time.Time) error {
 	for _, s := range p.series {
-		*s = series{desc: s.desc, domain: s.domain, known: make(map[pdu.Inst]bool), had: s.had, value: s.value}
+		*s = series{desc: s.desc, domain: s.domain, known: make(map[pdu.Inst]bool), hadValues: s.hadValues, value: s.value}
 	}
-	p.size, p.marked, p.ended = 0, false, false
-	first := p.log.PlaceBefore(t)
+	p.valuesAhead, p.markAhead, p.atEnd = 0, false, false
+	first := p.log.PositionBefore(t)
 	var until *logfile.Position // where what has been read begins
 	for i := first; ; i-- {
 		i = p.records.Seek(i)
 		from := p.records.Position()
-		marked, err := p.back(ctx, t, until)
+		marked, err := p.readOlder(ctx, t, until)
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (p *Reader) begin(ctx context.Context, t time.Time) error {
 		until = &from
 	}
 	p.records.Seek(first)
-	p.now, p.front = t, t
+	p.now, p.lastRead = t, t
 	for { // to the first record behind t
 		at := p.records.Position()
 		r, err := p.read(ctx)
@@ -148,9 +148,9 @@ func (p *Reader) begin(ctx context.Context, t time.Time) error {
 	}
 }
 
-// back reads on up to a position, if there is one, and to t, and takes the values of instances that are not known yet. It reports whether there was a
+// readOlder reads on up to a position, if there is one, and to t, and takes the values of instances that are not known yet. It reports whether there was a
 // mark: then nothing before counts.
-func (p *Reader) back(ctx context.Context, t time.Time, until *logfile.Position) (marked bool, err error) {
+func (p *Reader) readOlder(ctx context.Context, t time.Time, until *logfile.Position) (marked bool, err error) {
 	part := make(map[*series]*series)
 	for {
 		r, err := p.read(ctx)
@@ -165,15 +165,15 @@ func (p *Reader) back(ctx context.Context, t time.Time, until *logfile.Position)
 			clear(part)
 			continue
 		}
-		p.sets(r, func(s *series, c column) {
+		p.eachSet(r, func(s *series, c column) {
 			if part[s] == nil {
 				part[s] = &series{}
 			}
-			part[s].take(c)
+			part[s].add(c)
 		})
 	}
 	for s, found := range part {
-		s.adopt(found)
+		s.addOlder(found)
 	}
 	return marked, nil
 }
@@ -201,66 +201,66 @@ func (p *Reader) advance(ctx context.Context, t time.Time) error {
 	p.now = t
 	for _, s := range p.series {
 		for len(s.ahead) > 0 && !s.ahead[0].t.After(t) {
-			p.size -= len(s.ahead[0].insts)
-			s.take(s.ahead[0])
+			p.valuesAhead -= len(s.ahead[0].insts)
+			s.add(s.ahead[0])
 			s.ahead[0] = column{}
 			s.ahead = s.ahead[1:]
 		}
 	}
-	if p.marked && !p.front.After(t) {
-		p.cut()
+	if p.markAhead && !p.lastRead.After(t) {
+		p.dropHistory()
 	}
-	for !p.ended && !p.front.After(t) {
-		if err := p.step(ctx); err != nil {
+	for !p.atEnd && !p.lastRead.After(t) {
+		if err := p.readNext(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// step reads a record.
-func (p *Reader) step(ctx context.Context) error {
+// readNext reads a record.
+func (p *Reader) readNext(ctx context.Context) error {
 	r, err := p.read(ctx)
 	if errors.Is(err, io.EOF) {
-		p.ended = true
+		p.atEnd = true
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	p.front = r.Time
+	p.lastRead = r.Time
 	late := r.Time.After(p.now)
 	switch {
 	case r.Mark && late:
-		p.marked = true
+		p.markAhead = true
 	case r.Mark:
-		p.cut()
+		p.dropHistory()
 	default:
-		p.sets(r, func(s *series, c column) {
+		p.eachSet(r, func(s *series, c column) {
 			if !late {
-				s.take(c)
+				s.add(c)
 				return
 			}
 			s.ahead = append(s.ahead, c)
-			p.size += len(c.insts)
+			p.valuesAhead += len(c.insts)
 		})
 	}
 	return nil
 }
 
-// cut forgets what is before a mark.
-func (p *Reader) cut() {
-	p.marked, p.size = false, 0
+// dropHistory forgets what is before a mark.
+func (p *Reader) dropHistory() {
+	p.markAhead, p.valuesAhead = false, 0
 	for _, s := range p.series {
-		*s = series{desc: s.desc, domain: s.domain, known: s.known, had: s.had, broken: true, value: s.value}
+		*s = series{desc: s.desc, domain: s.domain, known: s.known, hadValues: s.hadValues, afterMark: true, value: s.value}
 	}
 }
 
-// extend reads ahead until each of the series that needs it has a record behind now.
-func (p *Reader) extend(ctx context.Context, asked []*series) error {
-	for _, s := range asked {
-		for s != nil && s.pending() && len(s.ahead) == 0 && !s.scanned && !p.marked && !p.ended && p.size < maxAhead {
-			if err := p.step(ctx); err != nil {
+// readAhead reads ahead until each of the series that needs it has a record behind now.
+func (p *Reader) readAhead(ctx context.Context, requested []*series) error {
+	for _, s := range requested {
+		for s != nil && s.pending() && len(s.ahead) == 0 && !s.scanned && !p.markAhead && !p.atEnd && p.valuesAhead < maxAhead {
+			if err := p.readNext(ctx); err != nil {
 				return err
 			}
 		}
@@ -268,16 +268,16 @@ func (p *Reader) extend(ctx context.Context, asked []*series) error {
 	return nil
 }
 
-// scan finds out of instances that are in no record ahead whether they come further on. It reads on without keeping more than that; the
+// findMissing finds out of instances that are in no record ahead whether they come further on. It reads on without keeping more than that; the
 // first time, to the end of the segment, to know of all when they come last.
-func (p *Reader) scan(ctx context.Context, asked []*series) error {
+func (p *Reader) findMissing(ctx context.Context, requested []*series) error {
 	missing, whole := make(map[*series]map[pdu.Inst]bool), false
 	n := 0
-	for _, s := range asked {
+	for _, s := range requested {
 		if s == nil || !s.pending() || missing[s] != nil {
 			continue
 		}
-		s.final = p.marked || p.ended
+		s.final = p.markAhead || p.atEnd
 		for id := range s.unresolved(p.now) {
 			if missing[s] == nil {
 				missing[s] = make(map[pdu.Inst]bool)
@@ -299,7 +299,7 @@ func (p *Reader) scan(ctx context.Context, asked []*series) error {
 		if err != nil {
 			return err
 		}
-		p.sets(r, func(s *series, c column) {
+		p.eachSet(r, func(s *series, c column) {
 			for i, id := range c.insts {
 				if !s.scanned {
 					if s.last == nil {
@@ -308,11 +308,11 @@ func (p *Reader) scan(ctx context.Context, asked []*series) error {
 					s.last[id] = c.t
 				}
 				if missing[s][id] {
-					if s.far == nil {
-						s.far = make(map[pdu.Inst]*sample)
+					if s.later == nil {
+						s.later = make(map[pdu.Inst]*sample)
 					}
 					one := c.sample(i)
-					s.far[id] = &one
+					s.later[id] = &one
 					delete(missing[s], id)
 					n--
 				}

@@ -22,14 +22,14 @@ type series struct {
 
 	// far has, of instances that are in no record ahead, where they come next in this segment; zero: nowhere. scanned says that it
 	// knows the last times of all.
-	far     map[pdu.Inst]*sample
+	later   map[pdu.Inst]*sample
 	last    map[pdu.Inst]time.Time
 	scanned bool
 	final   bool // what is not ahead and not far comes no more in this segment
 
-	had    bool       // the last fetch has had values
-	broken bool       // there was a mark since the last fetch
-	value  pdu.Column // of this fetch
+	hadValues bool       // the last fetch has had values
+	afterMark bool       // there was a mark since the last fetch
+	value     pdu.Column // of this fetch
 }
 
 func newSeries(m *metadata.Metadata, desc pdu.Desc) *series {
@@ -57,8 +57,8 @@ type sample struct {
 	blob []byte
 }
 
-// one makes a column that of a singular metric: archives of old times have any number for its instance.
-func (c *column) one() {
+// makeSingular makes a column that of a singular metric: archives of old times have any number for its instance.
+func (c *column) makeSingular() {
 	if len(c.insts) == 1 && c.insts[0] == pdu.NoInst {
 		return
 	}
@@ -80,8 +80,8 @@ func (c *column) sample(i int) sample {
 	return s
 }
 
-// own makes what is not numeric independent of the record.
-func own(blobs [][]byte) [][]byte {
+// clone makes what is not numeric independent of the record.
+func clone(blobs [][]byte) [][]byte {
 	if blobs == nil {
 		return nil
 	}
@@ -105,8 +105,8 @@ func fits(values, t pdu.Type) bool {
 	return false
 }
 
-// take takes a record that is newer than all before.
-func (s *series) take(c column) {
+// add takes a record that is newer than all before.
+func (s *series) add(c column) {
 	if !slices.Equal(s.newest.insts, c.insts) {
 		if s.older == nil {
 			s.older = make(map[pdu.Inst]*sample)
@@ -122,8 +122,8 @@ func (s *series) take(c column) {
 	s.newest = c
 }
 
-// adopt takes what is older than all that is known.
-func (s *series) adopt(old *series) {
+// addOlder takes what is older than all that is known.
+func (s *series) addOlder(old *series) {
 	if len(s.newest.insts) == 0 {
 		s.newest, s.older = old.newest, old.older
 		return
@@ -151,8 +151,8 @@ func (s *series) adopt(old *series) {
 // fewInstances is how many instances a metric may have without those that are gone being forgotten (as in libpcp).
 const fewInstances = 15
 
-// forget drops the instances whose domain will not have them again, if there are many. What is discrete would have a value for ever.
-func (s *series) forget(now time.Time) {
+// dropGone drops the instances whose domain will not have them again, if there are many. What is discrete would have a value for ever.
+func (s *series) dropGone(now time.Time) {
 	if s.domain == nil || s.desc.Sem != pdu.SemDiscrete {
 		return
 	}
@@ -230,8 +230,8 @@ func (s *series) next(id pdu.Inst, i int, now time.Time) (sample, bool) {
 			return c.sample(i), true
 		}
 	}
-	if far := s.far[id]; far != nil && far.t.After(now) {
-		return *far, true
+	if later := s.later[id]; later != nil && later.t.After(now) {
+		return *later, true
 	}
 	return sample{}, false
 }
@@ -239,13 +239,13 @@ func (s *series) next(id pdu.Inst, i int, now time.Time) (sample, bool) {
 // interpolate makes the value at a time.
 func (s *series) interpolate(now time.Time) {
 	counter, discrete := s.desc.Sem == pdu.SemCounter, s.desc.Sem == pdu.SemDiscrete
-	skip := counter && s.broken && s.had
-	s.broken = false
+	skip := counter && s.afterMark && s.hadValues
+	s.afterMark = false
 	v := &s.value
 	before := v.Insts
 	*v = pdu.Column{PMID: s.desc.PMID, Type: s.desc.Type}
 	if skip {
-		s.had = false
+		s.hadValues = false
 		return
 	}
 	n := len(s.newest.insts) + len(s.older)
@@ -281,7 +281,7 @@ func (s *series) interpolate(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(s.older)) {
 		one(id, *s.older[id], -1)
 	}
-	s.had = len(insts) > 0
+	s.hadValues = len(insts) > 0
 	switch {
 	case len(insts) == 0:
 		v.Bits = nil

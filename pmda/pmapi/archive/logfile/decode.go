@@ -34,7 +34,7 @@ func (r *Record) Decode(dst *pdu.Columns, descs map[pdu.PMID]pdu.Desc, wanted fu
 			size = setHead + count*valueSize
 		}
 		id := pdu.PMID(binary.BigEndian.Uint32(body[from:]))
-		if (wanted == nil || wanted(id)) && !events(descs[id].Type) {
+		if (wanted == nil || wanted(id)) && !isEvent(descs[id].Type) {
 			copy(body[to:], body[from:from+size])
 			to, n = to+size, n+1
 		}
@@ -47,17 +47,17 @@ func (r *Record) Decode(dst *pdu.Columns, descs map[pdu.PMID]pdu.Desc, wanted fu
 		set := &dst.Sets[i]
 		desc, ok := descs[set.PMID]
 		if ok && (set.Code == pdu.ErrConv || len(set.Insts) > 0 && set.Format != pdu.InSitu && set.Type != desc.Type) {
-			retype(body[:to], body, descs)
+			setTypes(body[:to], body, descs)
 			_ = dst.Decode(frame)
 			return
 		}
 	}
 }
 
-func events(t pdu.Type) bool { return t == pdu.TypeEvent || t == pdu.TypeHighResEvent }
+func isEvent(t pdu.Type) bool { return t == pdu.TypeEvent || t == pdu.TypeHighResEvent }
 
-// retype writes the types of the descriptors into the value blocks of the sets that are in front.
-func retype(sets, body []byte, descs map[pdu.PMID]pdu.Desc) {
+// setTypes writes the types of the descriptors into the value blocks of the sets that are in front.
+func setTypes(sets, body []byte, descs map[pdu.PMID]pdu.Desc) {
 	const frameHead = pdu.HeaderSize
 	f := Fields{b: sets, off: frameHead}
 	for f.Left() > 0 && !f.failed {

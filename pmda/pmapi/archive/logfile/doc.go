@@ -3,7 +3,7 @@
 //
 //	log, err := logfile.Open(paths, metadata)   // calls metadata with each record of NAME.meta
 //	r := log.NewReader()
-//	r.Seek(log.PlaceBefore(t))
+//	r.Seek(log.PositionBefore(t))
 //	record, err := r.Next()                     // io.EOF at the end
 //	record.Decode(&columns, descs, nil)
 //

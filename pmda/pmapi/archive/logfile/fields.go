@@ -19,8 +19,8 @@ func (f *Fields) Failed() bool { return f.failed }
 // Fail makes all that follows fail: what was read makes no sense.
 func (f *Fields) Fail() { f.failed = true }
 
-// Take returns the next n bytes, nil if there are fewer.
-func (f *Fields) Take(n int) []byte {
+// Bytes returns the next n bytes, nil if there are fewer.
+func (f *Fields) Bytes(n int) []byte {
 	if f.failed || n < 0 || n > len(f.b)-f.off {
 		f.failed = true
 		return nil
@@ -31,11 +31,11 @@ func (f *Fields) Take(n int) []byte {
 }
 
 // Part makes the next n bytes fields of their own.
-func (f *Fields) Part(n int) *Fields { return &Fields{b: f.Take(n), failed: f.failed} }
+func (f *Fields) Part(n int) *Fields { return &Fields{b: f.Bytes(n), failed: f.failed} }
 
 // U8 reads a byte.
 func (f *Fields) U8() uint8 {
-	if b := f.Take(1); b != nil {
+	if b := f.Bytes(1); b != nil {
 		return b[0]
 	}
 	return 0
@@ -43,7 +43,7 @@ func (f *Fields) U8() uint8 {
 
 // U16 reads two bytes.
 func (f *Fields) U16() uint16 {
-	if b := f.Take(2); b != nil {
+	if b := f.Bytes(2); b != nil {
 		return binary.BigEndian.Uint16(b)
 	}
 	return 0
@@ -51,7 +51,7 @@ func (f *Fields) U16() uint16 {
 
 // U32 reads a word.
 func (f *Fields) U32() uint32 {
-	if b := f.Take(4); b != nil {
+	if b := f.Bytes(4); b != nil {
 		return binary.BigEndian.Uint32(b)
 	}
 	return 0
@@ -88,7 +88,7 @@ func (f *Fields) Time(version int) time.Time {
 
 // Text reads n bytes as text that a NUL may end before.
 func (f *Fields) Text(n int) string {
-	b, _, _ := bytes.Cut(f.Take(n), []byte{0})
+	b, _, _ := bytes.Cut(f.Bytes(n), []byte{0})
 	return string(b)
 }
 

@@ -16,9 +16,9 @@ type Log struct {
 	End    time.Time // of the last record that can be read
 	Damage []error   // what of labels, metadata and index cannot be read
 
-	pool   pool
-	parts  []*part // by time
-	places []place // by time; the first is the begin
+	pool      pool
+	parts     []*part         // by time
+	positions []timedPosition // by time; the first is the begin
 }
 
 // part is one archive of a [Log].
@@ -64,7 +64,7 @@ func Open(paths []string, metadata func(r *Fields, version int) (wrong string)) 
 		l.Labels, l.End = append(l.Labels, p.Label), p.end
 		l.Damage = append(l.Damage, p.readMetadata(metadata)...)
 	}
-	l.findPlaces()
+	l.findPositions()
 	return l, nil
 }
 
@@ -101,7 +101,7 @@ func (l *Log) add(f *files) error {
 const maxDamage = 1000
 
 // readMetadata reads metadata, and returns what is wrong with it. A record that is wrong costs itself, a length that is wrong all that follows.
-func (p *part) readMetadata(take func(r *Fields, version int) (wrong string)) (damage []error) {
+func (p *part) readMetadata(add func(r *Fields, version int) (wrong string)) (damage []error) {
 	s := p.metadata
 	for {
 		at := s.off
@@ -112,7 +112,7 @@ func (p *part) readMetadata(take func(r *Fields, version int) (wrong string)) (d
 		if err != nil {
 			return append(damage, err)
 		}
-		if reason := take(&Fields{b: body}, p.Version); reason != "" {
+		if reason := add(&Fields{b: body}, p.Version); reason != "" {
 			damage = append(damage, &DamageError{File: s.file.path, Offset: at, Reason: reason, Code: pdu.ErrLogRec})
 			if len(damage) == maxDamage {
 				return append(damage, s.damage("%d records are not valid: the rest of the file is not read", maxDamage))

@@ -58,12 +58,12 @@ func (p *pool) release(v *volume) {
 	}
 	p.idle = append(p.idle, v)
 	if len(p.idle) > maxIdle {
-		p.shut(p.idle[0])
+		p.closeVolume(p.idle[0])
 		p.idle = p.idle[1:]
 	}
 }
 
-func (p *pool) shut(v *volume) {
+func (p *pool) closeVolume(v *volume) {
 	v.file.close()
 	v.file = nil
 	p.open = without(p.open, v)
@@ -73,7 +73,7 @@ func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, v := range slices.Clone(p.open) {
-		p.shut(v)
+		p.closeVolume(v)
 	}
 	p.idle, p.closed = nil, true
 }

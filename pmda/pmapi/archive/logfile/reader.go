@@ -32,7 +32,7 @@ type Reader struct {
 	log    *Log
 	part   int     // of log.parts; len(log.parts): the end
 	volume int     // of the part
-	of     *volume // that is open, nil: none
+	open   *volume // that is open, nil: none
 	frames *frames
 	last   time.Time // of the record before, in this part
 	mark   bool      // a mark is due
@@ -58,7 +58,7 @@ func (p Position) Before(q Position) bool {
 // Position is where the next record is.
 func (r *Reader) Position() Position {
 	p := Position{part: r.part, volume: r.volume, mark: r.mark, last: r.last}
-	if r.of != nil {
+	if r.open != nil {
 		p.off = r.frames.off
 	}
 	return p
@@ -70,13 +70,13 @@ func (r *Reader) Last() Position { return r.at }
 // Move goes to a position.
 func (r *Reader) Move(p Position) error {
 	r.mark, r.last = p.mark, p.last
-	if r.of == nil || r.part != p.part || r.volume != p.volume {
+	if r.open == nil || r.part != p.part || r.volume != p.volume {
 		r.Close()
 		r.part, r.volume = p.part, p.volume
 		if p.off == 0 || p.part == len(r.log.parts) {
 			return nil // Next opens it
 		}
-		if err := r.enter(); err != nil {
+		if err := r.openVolume(); err != nil {
 			return err
 		}
 	}
@@ -90,20 +90,20 @@ func (r *Reader) Move(p Position) error {
 
 // Close gives back the file that the reader has open. It can be used on.
 func (r *Reader) Close() {
-	if r.of != nil {
-		r.log.pool.release(r.of)
-		r.of = nil
+	if r.open != nil {
+		r.log.pool.release(r.open)
+		r.open = nil
 	}
 }
 
-// enter opens the volume that the reader is at, behind its label.
-func (r *Reader) enter() error {
+// openVolume opens the volume that the reader is at, behind its label.
+func (r *Reader) openVolume() error {
 	v := r.log.parts[r.part].volumes[r.volume]
 	f, err := r.log.pool.acquire(v)
 	if err != nil {
 		return err
 	}
-	r.of = v
+	r.open = v
 	r.frames = framesAt(f, 0)
 	label, err := readLabel(r.frames)
 	if err == nil {
@@ -126,26 +126,26 @@ func (r *Reader) Next() (Record, error) {
 			r.at, r.mark = r.Position(), false
 			return Record{Time: r.last.Add(time.Millisecond), Mark: true}, nil
 		}
-		if r.of == nil {
-			if err := r.enter(); err != nil {
-				r.leave()
+		if r.open == nil {
+			if err := r.openVolume(); err != nil {
+				r.nextVolume()
 				return Record{}, err
 			}
 		}
 		r.at = r.Position()
 		body, err := r.frames.next()
 		if err != nil {
-			r.leave()
+			r.nextVolume()
 			if errors.Is(err, io.EOF) {
 				continue
 			}
 			return Record{}, err
 		}
-		record := Record{version: r.of.version, body: body}
+		record := Record{version: r.open.version, body: body}
 		var ok bool
 		if record.Time, ok = recordTime(body, record.version); !ok {
-			err := &DamageError{File: r.of.path, Offset: r.at.off, Reason: "the record is too short", Code: pdu.ErrLogRec}
-			r.leave()
+			err := &DamageError{File: r.open.path, Offset: r.at.off, Reason: "the record is too short", Code: pdu.ErrLogRec}
+			r.nextVolume()
 			return Record{}, err
 		}
 		head := Fields{b: body, off: headSize(record.version) - 4}
@@ -163,8 +163,8 @@ func headSize(version int) int {
 	return 16
 }
 
-// leave goes to the begin of the next volume.
-func (r *Reader) leave() {
+// nextVolume goes to the begin of the next volume.
+func (r *Reader) nextVolume() {
 	r.Close()
 	r.volume++
 	if r.volume >= len(r.log.parts[r.part].volumes) {
@@ -173,37 +173,37 @@ func (r *Reader) leave() {
 	}
 }
 
-// place is a position that is known by its time: no record later than that is before it.
-type place struct {
+// timedPosition is a position that is known by its time: no record later than that is before it.
+type timedPosition struct {
 	t time.Time
 	Position
 }
 
-// findPlaces gathers the places that the indexes know, by time, with the begin of each archive.
-func (l *Log) findPlaces() {
+// findPositions gathers the places that the indexes know, by time, with the begin of each archive.
+func (l *Log) findPositions() {
 	for i, p := range l.parts {
-		l.places = append(l.places, place{p.Start, Position{part: i, last: p.Start}})
+		l.positions = append(l.positions, timedPosition{p.Start, Position{part: i, last: p.Start}})
 		for _, e := range p.index {
 			v := slices.IndexFunc(p.volumes, func(v *volume) bool { return v.number == e.volume })
-			if v < 0 || e.off == 0 || e.t.Before(l.places[len(l.places)-1].t) {
+			if v < 0 || e.off == 0 || e.t.Before(l.positions[len(l.positions)-1].t) {
 				continue
 			}
-			l.places = append(l.places, place{e.t, Position{part: i, volume: v, off: e.off, last: e.t}})
+			l.positions = append(l.positions, timedPosition{e.t, Position{part: i, volume: v, off: e.off, last: e.t}})
 		}
 	}
 }
 
-// PlaceBefore is the number of the last place that the indexes know and that all records from t on are behind.
-func (l *Log) PlaceBefore(t time.Time) int {
-	i, _ := slices.BinarySearchFunc(l.places, t, func(p place, t time.Time) int { return p.t.Compare(t) })
+// PositionBefore is the number of the last place that the indexes know and that all records from t on are behind.
+func (l *Log) PositionBefore(t time.Time) int {
+	i, _ := slices.BinarySearchFunc(l.positions, t, func(p timedPosition, t time.Time) int { return p.t.Compare(t) })
 	return max(0, i-1)
 }
 
 // Seek goes to the place with that number, or to one before it if there is no record. Place 0 is the begin.
-func (r *Reader) Seek(place int) (at int) {
-	for ; place > 0; place-- {
-		if err := r.Move(r.log.places[place].Position); err == nil && (r.of == nil || r.frames.atRecord()) {
-			return place
+func (r *Reader) Seek(number int) (at int) {
+	for ; number > 0; number-- {
+		if err := r.Move(r.log.positions[number].Position); err == nil && (r.open == nil || r.frames.atRecord()) {
+			return number
 		}
 	}
 	_ = r.Move(Position{})

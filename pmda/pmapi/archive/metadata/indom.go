@@ -33,7 +33,7 @@ func (m *Metadata) instances(f *logfile.Fields, version int, delta bool) {
 	if f.Failed() {
 		return
 	}
-	texts := f.Take(f.Left())
+	texts := f.Bytes(f.Left())
 	s.instances = make([]pdu.Instance, 0, n)
 	for range n {
 		id, off := pdu.Inst(ids.I32()), int(offsets.I32())
@@ -48,7 +48,7 @@ func (m *Metadata) instances(f *logfile.Fields, version int, delta bool) {
 			if end := slices.Index(name, 0); end >= 0 {
 				name = name[:end]
 			}
-			s.instances = append(s.instances, pdu.Instance{ID: id, Name: m.pooled(name)})
+			s.instances = append(s.instances, pdu.Instance{ID: id, Name: m.intern(name)})
 		}
 	}
 	d := m.InDoms[indom]
@@ -59,8 +59,8 @@ func (m *Metadata) instances(f *logfile.Fields, version int, delta bool) {
 	d.states = insert(d.states, s, state.since)
 }
 
-// pooled returns text as a string that all instances of that name share.
-func (m *Metadata) pooled(text []byte) string {
+// intern returns text as a string that all instances of that name share.
+func (m *Metadata) intern(text []byte) string {
 	if s, ok := m.interned[string(text)]; ok {
 		return s
 	}
@@ -88,24 +88,24 @@ func (d *InDom) At(t time.Time) []pdu.Instance {
 // merge applies the states one after the other. The order is that in which instances have come.
 func merge(states []state) []pdu.Instance {
 	var list []pdu.Instance
-	places := make(map[pdu.Inst]int) // in list
+	indexes := make(map[pdu.Inst]int) // in list
 	for _, s := range states {
 		if !s.delta {
 			list = list[:0]
-			clear(places)
+			clear(indexes)
 		}
 		for _, id := range s.gone {
-			if at, ok := places[id]; ok {
+			if at, ok := indexes[id]; ok {
 				list[at].ID = pdu.NoInst
-				delete(places, id)
+				delete(indexes, id)
 			}
 		}
 		for _, in := range s.instances {
-			if at, ok := places[in.ID]; ok {
+			if at, ok := indexes[in.ID]; ok {
 				list[at].Name = in.Name
 				continue
 			}
-			places[in.ID] = len(list)
+			indexes[in.ID] = len(list)
 			list = append(list, in)
 		}
 	}
@@ -121,8 +121,8 @@ func (d *InDom) All() []pdu.Instance {
 	return merge(all)
 }
 
-// done is called when all states are there.
-func (d *InDom) done() {
+// setLast is called when all states are there.
+func (d *InDom) setLast() {
 	d.Last = make(map[pdu.Inst]int)
 	alive := make(map[pdu.Inst]bool)
 	end := func(id pdu.Inst, i int) {

@@ -6,7 +6,7 @@
 //	labels           by time: [Labels] each counts from its time on
 //	text             once              the last one counts
 //
-// After [Metadata.Done] nothing changes any more, and several goroutines may read it.
+// After [Metadata.Finish] nothing changes any more, and several goroutines may read it.
 //
 // Sources: LOGARCHIVE(5), docs/archives.md 3.
 package metadata
@@ -74,8 +74,8 @@ func New() *Metadata {
 	}
 }
 
-// Record takes one record. What is wrong with it is returned.
-func (m *Metadata) Record(f *logfile.Fields, version int) (wrong string) {
+// Add takes one record. What is wrong with it is returned.
+func (m *Metadata) Add(f *logfile.Fields, version int) (wrong string) {
 	kind := f.U32()
 	switch {
 	case kind == typeDesc:
@@ -106,7 +106,7 @@ func (m *Metadata) desc(f *logfile.Fields) (wrong string) {
 	d := pdu.Desc{PMID: pdu.PMID(f.U32()), Type: pdu.Type(f.I32()), InDom: pdu.InDom(f.U32()), Sem: pdu.Semantics(f.I32()), Units: pdu.UnitsFromWire(f.U32())}
 	names := make([]string, 0, 1)
 	for range f.Count(4) {
-		if name := string(f.Take(f.Count(1))); !f.Failed() {
+		if name := string(f.Bytes(f.Count(1))); !f.Failed() {
 			names = append(names, name)
 		}
 	}
@@ -141,7 +141,7 @@ func (m *Metadata) labels(f *logfile.Fields, version int) {
 	sets := make([]pdu.LabelSet, 0, 1)
 	for range f.Count(12) {
 		set := pdu.LabelSet{Inst: pdu.Inst(f.I32())}
-		set.JSON = string(f.Take(f.Count(1)))
+		set.JSON = string(f.Bytes(f.Count(1)))
 		n := int(f.I32())
 		switch {
 		case n < 0:
@@ -186,15 +186,15 @@ func until[T any](list []T, t time.Time, from func(T) time.Time) int {
 	return max(min(len(list), 1), sort.Search(len(list), func(i int) bool { return from(list[i]).After(t) }))
 }
 
-// Done is called when all records have been taken.
-func (m *Metadata) Done() {
+// Finish is called when all records have been taken.
+func (m *Metadata) Finish() {
 	m.Sorted = make([]string, 0, len(m.IDs))
 	for name := range m.IDs {
 		m.Sorted = append(m.Sorted, name)
 	}
 	slices.Sort(m.Sorted)
 	for _, d := range m.InDoms {
-		d.done()
+		d.setLast()
 	}
 	m.interned = nil
 }

@@ -23,7 +23,7 @@ func (w *Writer) Metric(d pdu.Desc, names ...string) error {
 	for _, name := range names {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(name))), name...)
 	}
-	return w.describe(b)
+	return w.writeMeta(b)
 }
 
 // InDom writes the instances that a domain has from a time on.
@@ -42,7 +42,7 @@ func (w *Writer) InDom(from time.Time, d pdu.InDom, instances []pdu.Instance) er
 	for _, one := range instances {
 		b = append(append(b, one.Name...), 0)
 	}
-	return w.describe(b)
+	return w.writeMeta(b)
 }
 
 // Labels writes the labels of one level from a time on. ident is as in [pdu.LabelReq]; of the context it is 0xffffffff.
@@ -64,12 +64,12 @@ func (w *Writer) Labels(from time.Time, ident uint32, t pdu.LabelType, sets []pd
 			b = binary.BigEndian.AppendUint16(b, l.ValueLen)
 		}
 	}
-	return w.describe(b)
+	return w.writeMeta(b)
 }
 
 // Text writes a text of a metric or an instance domain.
 func (w *Writer) Text(ident uint32, t pdu.TextType, text string) error {
-	return w.describe(append(append(words(kindText, uint32(t), ident), text...), 0))
+	return w.writeMeta(append(append(words(kindText, uint32(t), ident), text...), 0))
 }
 
 func (w *Writer) timed(kind2, kind3 uint32, from time.Time) []byte {
@@ -77,13 +77,13 @@ func (w *Writer) timed(kind2, kind3 uint32, from time.Time) []byte {
 	if w.label.Version == 2 {
 		kind = kind2
 	}
-	return w.appendTime(words(kind), w.round(from))
+	return w.appendTime(words(kind), w.truncate(from))
 }
 
-func (w *Writer) describe(body []byte) error {
+func (w *Writer) writeMeta(body []byte) error {
 	if w.err == nil {
 		w.meta.write(framed(body))
-		w.check()
+		w.keepFirstError()
 	}
 	return w.err
 }

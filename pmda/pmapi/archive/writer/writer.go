@@ -46,9 +46,9 @@ type Writer struct {
 	volume            int
 	meta, index, data *file
 	values            pdu.ResultWriter
-	last              time.Time // of a record
-	described         int64     // bytes of meta when the last record was written
-	indexed           int64     // where in the volume the last entry of the index points to
+	lastTime          time.Time // of a record
+	metaSize          int64     // bytes of meta when the last record was written
+	indexedOffset     int64     // where in the volume the last entry of the index points to
 	entries           int
 	body              []byte // scratch space
 	err               error
@@ -60,16 +60,16 @@ func Create(base string, label Label) (*Writer, error) {
 		return nil, fmt.Errorf("archives have version 2 or 3, not %d", label.Version)
 	}
 	w := &Writer{MaxVolume: MaxVolume, base: base, label: label}
-	w.label.Start = w.round(label.Start)
+	w.label.Start = w.truncate(label.Start)
 	w.meta = w.create(".meta", volumeMeta)
 	w.index = w.create(".index", volumeIndex)
 	w.data = w.create(".0", 0)
 	if w.err != nil {
 		return nil, errors.Join(w.err, w.Discard())
 	}
-	w.described = w.meta.size
-	w.begin()
-	w.entry(w.label.Start)
+	w.metaSize = w.meta.size
+	w.resetValues()
+	w.writeIndexEntry(w.label.Start)
 	return w, nil
 }
 
@@ -82,12 +82,12 @@ func (w *Writer) create(ending string, volume int) *file {
 	if w.err = err; err != nil {
 		return nil
 	}
-	f.write(framed(w.labelOf(volume)))
+	f.write(framed(w.labelBody(volume)))
 	return f
 }
 
-// labelOf is the label of a file.
-func (w *Writer) labelOf(volume int) []byte {
+// labelBody is the label of a file.
+func (w *Writer) labelBody(volume int) []byte {
 	const magic, host2, zone2, text3 = 0x50052600, 64, 40, 256
 	l := &w.label
 	b := binary.BigEndian.AppendUint32(nil, uint32(magic|l.Version))
@@ -119,8 +119,8 @@ func (w *Writer) appendTime(b []byte, t time.Time) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond()))
 }
 
-// round is a time as the archive can have it.
-func (w *Writer) round(t time.Time) time.Time {
+// truncate is a time as the archive can have it.
+func (w *Writer) truncate(t time.Time) time.Time {
 	if w.label.Version == 2 {
 		return t.Truncate(time.Microsecond)
 	}
@@ -143,8 +143,8 @@ func (w *Writer) head() int {
 	return 16
 }
 
-// begin empties Values. Blocks are counted from where the PDU would begin that the record is like.
-func (w *Writer) begin() { w.values.ResetAt(pdu.HeaderSize + w.head()) }
+// resetValues empties Values. Blocks are counted from where the PDU would begin that the record is like.
+func (w *Writer) resetValues() { w.values.ResetAt(pdu.HeaderSize + w.head()) }
 
 // Values are those of the next record, to be filled before [Writer.Put].
 func (w *Writer) Values() *pdu.ResultWriter { return &w.values }
@@ -155,20 +155,20 @@ func (w *Writer) Put(at time.Time) error {
 	if n == 0 { // it would be a mark
 		return w.err
 	}
-	w.record(at, n, sets)
-	w.begin()
+	w.writeRecord(at, n, sets)
+	w.resetValues()
 	return w.err
 }
 
 // Mark writes that nothing is known of the time between the record before and the next.
 func (w *Writer) Mark(at time.Time) error {
-	w.record(at, 0, nil)
+	w.writeRecord(at, 0, nil)
 	return w.err
 }
 
-func (w *Writer) record(at time.Time, n int, sets []byte) {
-	if at = w.round(at); w.err == nil && !at.After(w.last) {
-		w.err = fmt.Errorf("record of %s after that of %s", at.UTC(), w.last.UTC())
+func (w *Writer) writeRecord(at time.Time, n int, sets []byte) {
+	if at = w.truncate(at); w.err == nil && !at.After(w.lastTime) {
+		w.err = fmt.Errorf("record of %s after that of %s", at.UTC(), w.lastTime.UTC())
 	}
 	if w.err != nil {
 		return
@@ -178,47 +178,47 @@ func (w *Writer) record(at time.Time, n int, sets []byte) {
 	w.body = append(w.body, sets...)
 	record := framed(w.body)
 	if w.data.size+int64(len(record)) > w.MaxVolume && w.entries > 1 {
-		w.turn()
+		w.startVolume()
 	}
 	if w.err != nil {
 		return
 	}
-	if w.meta.size > w.described || w.data.size-w.indexed >= indexEvery || w.entries < 2 {
-		w.entry(at)
+	if w.meta.size > w.metaSize || w.data.size-w.indexedOffset >= indexEvery || w.entries < 2 {
+		w.writeIndexEntry(at)
 	}
 	w.data.write(record)
-	w.last, w.described = at, w.meta.size
-	w.check()
+	w.lastTime, w.metaSize = at, w.meta.size
+	w.keepFirstError()
 }
 
-// turn begins another volume.
-func (w *Writer) turn() {
-	w.entry(w.last)
+// startVolume begins another volume.
+func (w *Writer) startVolume() {
+	w.writeIndexEntry(w.lastTime)
 	w.err = w.data.close()
 	w.volume++
 	if next := w.create("."+strconv.Itoa(w.volume), w.volume); next != nil {
-		w.data, w.indexed = next, math.MinInt64/2
+		w.data, w.indexedOffset = next, math.MinInt64/2
 	}
 }
 
-// entry writes an entry of the index: what is of that time, or later, begins here.
-func (w *Writer) entry(at time.Time) {
+// writeIndexEntry writes an entry of the index: what is of that time, or later, begins here.
+func (w *Writer) writeIndexEntry(at time.Time) {
 	b := w.appendTime(nil, at)
 	b = binary.BigEndian.AppendUint32(b, uint32(w.volume))
 	if w.label.Version == 2 {
-		b = binary.BigEndian.AppendUint32(b, uint32(w.described))
+		b = binary.BigEndian.AppendUint32(b, uint32(w.metaSize))
 		b = binary.BigEndian.AppendUint32(b, uint32(w.data.size))
 	} else {
-		b = binary.BigEndian.AppendUint64(b, uint64(w.described))
+		b = binary.BigEndian.AppendUint64(b, uint64(w.metaSize))
 		b = binary.BigEndian.AppendUint64(b, uint64(w.data.size))
 	}
 	w.index.write(b)
-	w.indexed = w.data.size
+	w.indexedOffset = w.data.size
 	w.entries++
 }
 
-// check keeps the first error.
-func (w *Writer) check() {
+// keepFirstError keeps the first error.
+func (w *Writer) keepFirstError() {
 	for _, f := range []*file{w.meta, w.index, w.data} {
 		switch {
 		case w.err != nil:
@@ -233,10 +233,10 @@ func (w *Writer) check() {
 
 // Close ends the archive.
 func (w *Writer) Close() error {
-	if w.err == nil && !w.last.IsZero() {
-		w.entry(w.last)
+	if w.err == nil && !w.lastTime.IsZero() {
+		w.writeIndexEntry(w.lastTime)
 	}
-	w.check()
+	w.keepFirstError()
 	for _, f := range []*file{w.meta, w.index, w.data} {
 		w.err = errors.Join(w.err, f.close())
 	}
