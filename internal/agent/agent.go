@@ -76,7 +76,7 @@ type Agent struct {
 	control  *control.Metrics
 	snapshot atomic.Pointer[reload.Snapshot]
 	changes  atomic.Uint32 // a pdu.Change that the next reply announces to pmcd
-	names    operand.Names
+	names    operand.InstanceCache
 	upstream *upstream.Upstream
 	sampler  *sampler.Sampler
 	reloader *reload.Reloader

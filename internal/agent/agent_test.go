@@ -788,10 +788,10 @@ func TestEverythingAtOnce(t *testing.T) {
 // The names of a domain are kept as long as an expression needs them.
 func TestNamesThatAreNotNeededAnyMore(t *testing.T) {
 	h := start(t, newCollector(t), conf(`t = matchinst(/^t/, up.bin)`)).bound()
-	assert.True(t, h.agent.names.Knows(binDom))
+	assert.True(t, h.agent.names.Has(binDom))
 	h.reload(conf("t = up.bin"))
 	h.reload(conf("t = up.bin")) // a fetch may have needed them at the first one
-	assert.False(t, h.agent.names.Knows(binDom))
+	assert.False(t, h.agent.names.Has(binDom))
 }
 
 // Names that could not be had are asked for again, although nothing announces them.
@@ -801,9 +801,9 @@ func TestNamesThatCannotBeHad(t *testing.T) {
 	delete(u.InDoms, binDom)
 	h := start(t, u, conf(`t = matchinst(/^t/, up.bin)`), func(o *Options) { o.retryInterval = 5 * time.Millisecond }).bound()
 	id := h.id("derived.t")
-	assert.False(t, h.agent.names.Knows(binDom))
+	assert.False(t, h.agent.names.Has(binDom))
 	u.Update(func() { u.InDoms[binDom] = bins })
-	eventually(t, "names", func() bool { return h.agent.names.Knows(binDom) })
+	eventually(t, "names", func() bool { return h.agent.names.Has(binDom) })
 	assert.Len(t, h.value(id), 2)
 }
 

@@ -202,7 +202,7 @@ func (a *Agent) extendCursor(f *fetch, e *entry) {
 func (a *Agent) evaluate(
 	snap *reload.Snapshot, samples []*operand.Sample, m *reload.Metric, windows *derived.Results,
 ) *derived.Vector {
-	in := history.Inputs{Samples: samples, Names: a.names.Now(), Windows: windows}
+	in := history.Inputs{Samples: samples, Names: a.names.Snapshot(), Windows: windows}
 	return a.evaluations.Value(m.Derived, snap.Set, in, &snap.Spare, &a.figures.Evaluations)
 }
 

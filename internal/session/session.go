@@ -37,9 +37,9 @@ type Session struct {
 	eval    *derived.Evaluation
 	groups  *derived.Groups
 
-	names  operand.Names
-	needed operand.Domains   // domains whose names matter, with their selectors
-	looked map[pdu.InDom]int // their versions, of a source that has them
+	names  operand.InstanceCache
+	needed operand.InDomNeeds // domains whose names matter, with their selectors
+	looked map[pdu.InDom]int  // their versions, of a source that has them
 	maker  *operand.Maker
 
 	windows *window.SingleClient
@@ -55,7 +55,7 @@ type Session struct {
 
 // Source is where samples come from: a [pmapi.Conn], or an archive.
 type Source interface {
-	operand.Metadata
+	operand.MetadataSource
 
 	// FetchColumns gives the values of one time: now, or that which the archive is at.
 	FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Columns, error)
@@ -89,7 +89,7 @@ func Over(source Source, c *operand.Catalog, set *derived.Set, groups *derived.G
 // LookUp asks for the names that definitions use, and for more, and for the descriptors of those it knows. Names
 // below [derived.Root] are not asked for. An error means that the catalog is not known at all; a metric that does not exist
 // is none.
-func LookUp(ctx context.Context, source operand.Metadata, defs []served.Definition, more ...string) (*operand.Catalog, error) {
+func LookUp(ctx context.Context, source operand.MetadataSource, defs []served.Definition, more ...string) (*operand.Catalog, error) {
 	names := slices.Collect(operand.NamesIn(served.Texts(served.Pointers(defs)), derived.Root))
 	names = append(names, more...)
 	slices.Sort(names)
@@ -109,7 +109,7 @@ func (s *Session) TickAtSamples() { s.sampled = true }
 // before are forgotten.
 func (s *Session) Watch(metrics ...*derived.Metric) {
 	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
-	s.needed = operand.DomainsOf(slices.Values(metrics))
+	s.needed = operand.InDomNeedsOf(slices.Values(metrics))
 	s.history, s.depth = nil, 1
 	s.windows = window.NewSingleClient(s.set, s.groups, window.FirstTicks)
 	s.ticks, s.span = make(map[time.Duration][]int), 0
@@ -258,7 +258,7 @@ func (s *Session) take(ctx context.Context, now time.Time) (*operand.Sample, err
 		if versions != nil {
 			version = versions.Version(d)
 		}
-		if !s.names.Knows(d) || version != s.looked[d] {
+		if !s.names.Has(d) || version != s.looked[d] {
 			stale = append(stale, d)
 			s.looked[d] = version
 		}

@@ -1,6 +1,7 @@
-// Package agents is what is known of the agents of a pmcd, by their domains. It has no goroutine and no lock; who has it guards it.
+// Package agents holds the facts about the agents of one pmcd, by their domains. It has no goroutine and no lock: the owner of
+// a value guards it. Package upstream owns all of them, under its lock.
 //
-//	Names    what pmcd calls them
-//	Told     what a connection tells of them that another has told already
-//	Table    for each agent what it was asked for, what was wrong and what it cost
+//	LookUpNames   the names that pmcd gives its agents
+//	SeenChanges   for each connection, the changes that pmcd repeats there although another connection has reported them
+//	Table         for each agent, the number of fetches, of errors, and the time that pmcd took
 package agents

@@ -6,8 +6,8 @@ import (
 	"pmdaderived/pmda/pmapi"
 )
 
-// Names asks pmcd for the names of its agents, by domain: they are the instances of pmcd.agent.status.
-func Names(ctx context.Context, conn *pmapi.Conn) (map[int]string, error) {
+// LookUpNames asks pmcd for the names of its agents, by domain: they are the instances of pmcd.agent.status.
+func LookUpNames(ctx context.Context, conn *pmapi.Conn) (map[int]string, error) {
 	found, err := conn.LookupNames(ctx, []string{"pmcd.agent.status"})
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func TestNames(t *testing.T) {
 			conn, err := pmapi.Dial(t.Context(), "unix", pmapitest.Listen(t, "unix", c.Serve))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = conn.Close() })
-			names, err := Names(t.Context(), conn)
+			names, err := LookUpNames(t.Context(), conn)
 			assert.Equal(t, row.want == nil, err != nil)
 			assert.Equal(t, row.want, names)
 			assert.NoError(t, conn.Err())

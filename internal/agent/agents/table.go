@@ -17,7 +17,7 @@ type Figures struct {
 
 	metric pdu.PMID // the last that had a code, and which
 	code   pdu.Code
-	told   []pdu.Code // that the log has
+	logged []pdu.Code // that the log has
 }
 
 // Error is the last metric that had no values, and why; "": all have always had some.
@@ -31,7 +31,7 @@ func (f *Figures) Error() string {
 // Table has the figures of all domains that were asked for anything. What it gives belongs to it.
 type Table map[int]*Figures
 
-func (t Table) of(domain int) *Figures {
+func (t Table) figures(domain int) *Figures {
 	f := t[domain]
 	if f == nil {
 		f = &Figures{}
@@ -41,24 +41,24 @@ func (t Table) of(domain int) *Figures {
 }
 
 // Asked counts a fetch of metrics of some domains.
-func (t Table) Asked(domains []int, took time.Duration) {
+func (t Table) CountFetch(domains []int, took time.Duration) {
 	for _, d := range domains {
-		f := t.of(d)
+		f := t.figures(d)
 		f.Requests++
 		f.Time += took
 	}
 }
 
 // mostTold is how many codes of an agent the log has at most: it may answer with any.
-const mostTold = 8
+const maxLogged = 8
 
 // Failed counts a metric that has a code in place of values. It reports whether that is the first one of its agent with this code.
-func (t Table) Failed(metric pdu.PMID, code pdu.Code) (first bool) {
-	f := t.of(metric.Domain())
+func (t Table) CountError(metric pdu.PMID, code pdu.Code) (first bool) {
+	f := t.figures(metric.Domain())
 	f.Errors++
 	f.metric, f.code = metric, code
-	if first = len(f.told) < mostTold && !slices.Contains(f.told, code); first {
-		f.told = append(f.told, code)
+	if first = len(f.logged) < maxLogged && !slices.Contains(f.logged, code); first {
+		f.logged = append(f.logged, code)
 	}
 	return first
 }

@@ -2,28 +2,28 @@ package agents
 
 import "pmdaderived/pdu"
 
-// Told is what one of several connections to a pmcd will bring that is no news: pmcd tells each of its clients of a change once, with
+// SeenChanges is what one of several connections to a pmcd will bring that is no news: pmcd tells each of its clients of a change once, with
 // its next answer. The zero value: nothing.
-type Told struct {
-	echo  pdu.Change // what we have announced and it has yet to repeat
-	known pdu.Change // changes that another connection has brought first
+type SeenChanges struct {
+	own  pdu.Change // what we have announced and it has yet to repeat
+	seen pdu.Change // changes that another connection has brought first
 }
 
-// Announced notes what is being announced to all clients of pmcd, of which the connection is one.
-func (t *Told) Announced(change pdu.Change) { t.echo |= change }
+// AddOwn notes what is being announced to all clients of pmcd, of which the connection is one.
+func (s *SeenChanges) AddOwn(change pdu.Change) { s.own |= change }
 
-// News returns which of the changes that an answer tells no other connection has told before, and that are not our own. One of others
+// Unseen returns which of the changes that an answer tells no other connection has told before, and that are not our own. One of others
 // may be hidden behind ours.
-func (t *Told) News(change pdu.Change) (news pdu.Change, hidden bool) {
-	hidden = change&t.echo != 0
-	news = change &^ t.echo &^ t.known
-	t.echo &^= change
-	t.known &^= change
-	return news, hidden
+func (s *SeenChanges) Unseen(change pdu.Change) (unseen pdu.Change, hidden bool) {
+	hidden = change&s.own != 0
+	unseen = change &^ s.own &^ s.seen
+	s.own &^= change
+	s.seen &^= change
+	return unseen, hidden
 }
 
-// Elsewhere notes what another connection has brought.
-func (t *Told) Elsewhere(news pdu.Change) { t.known |= news }
+// AddSeen notes what another connection has brought.
+func (s *SeenChanges) AddSeen(change pdu.Change) { s.seen |= change }
 
-// Ended notes that another connection has ended: what it would have told next, this one tells.
-func (t *Told) Ended() { t.known = 0 }
+// ForgetSeen notes that another connection has ended: what it would have told next, this one tells.
+func (s *SeenChanges) ForgetSeen() { s.seen = 0 }

@@ -10,18 +10,18 @@ import (
 
 // What one connection has told is no news when another one repeats it.
 func TestChangesAreToldByEachConnection(t *testing.T) {
-	var one, other Told
-	news, hidden := one.News(pdu.ChangeDropAgent)
+	var one, other SeenChanges
+	news, hidden := one.Unseen(pdu.ChangeDropAgent)
 	assert.Equal(t, pdu.ChangeDropAgent, news)
 	assert.False(t, hidden)
-	other.Elsewhere(news)
-	news, _ = other.News(pdu.ChangeDropAgent | pdu.ChangeNames)
+	other.AddSeen(news)
+	news, _ = other.Unseen(pdu.ChangeDropAgent | pdu.ChangeNames)
 	assert.Equal(t, pdu.ChangeNames, news)
-	news, _ = other.News(pdu.ChangeDropAgent)
+	news, _ = other.Unseen(pdu.ChangeDropAgent)
 	assert.Equal(t, pdu.ChangeDropAgent, news, "again")
 
-	other.Elsewhere(pdu.ChangeNames)
-	other.Ended() // the connection that told
-	news, _ = other.News(pdu.ChangeNames)
+	other.AddSeen(pdu.ChangeNames)
+	other.ForgetSeen() // the connection that told
+	news, _ = other.Unseen(pdu.ChangeNames)
 	assert.Equal(t, pdu.ChangeNames, news)
 }

@@ -35,7 +35,7 @@ type Evaluations struct {
 type evaluation struct {
 	memory    *derived.Evaluation
 	samples   []*operand.Sample // newest first; empty: nothing is computed
-	names     *operand.NameSet
+	names     *operand.InstanceSnapshot
 	windows   *derived.Results
 	lastFetch uint64 // number of the last fetch that used it
 }
@@ -48,9 +48,9 @@ func (es *Evaluations) Len() int { return len(es.all) }
 
 // Inputs are the values that a metric is computed from.
 type Inputs struct {
-	Samples []*operand.Sample // newest first
-	Names   *operand.NameSet  // names of instances
-	Windows *derived.Results  // results of functions over time; nil: there are none
+	Samples []*operand.Sample         // newest first
+	Names   *operand.InstanceSnapshot // names of instances
+	Windows *derived.Results          // results of functions over time; nil: there are none
 }
 
 // Value returns the value of a metric of a set. The value is computed only if no evaluation has the same inputs. spare

@@ -1,11 +1,13 @@
-// Package operand knows the operands of derived metrics as a pmcd shows them: their names and descriptors, the
-// instances of their domains, and samples of their values. It has no goroutine; what is in it is immutable, but for
-// Names, which one goroutine replaces as a whole, Directory, which belongs to that goroutine, and Maker, which belongs to one
-// connection or lock.
+// Package operand holds the operands of derived metrics as a pmcd shows them: names, descriptors, instances and samples of values.
 //
-//	Catalog   what pmcd says of the names that definitions use      LookUp
-//	Directory a Catalog that is kept up to date; what is asked for again, and when  Directory.LookUp, LookUpRefused
-//	Names     names and members of the domains that expressions need  Names.LookUp
-//	List      operands that one fetch asks for
-//	Sample    the values of a List at one time                        Maker.Make
+//	names, descriptors   LookUp ──► Catalog, immutable       MetadataCache keeps one up to date
+//	instances            InstanceCache.LookUp ──► InstanceSnapshot, immutable
+//	                     LookupQueue: the instance domains that wait for a look-up
+//	values               List: the operands of one fetch ──► Maker.Make ──► Sample, immutable
+//
+// The package has no goroutine. Each piece of state has one owner:
+//
+//	MetadataCache, LookupQueue   the goroutine of package reload
+//	InstanceCache                the same goroutine writes; any goroutine reads
+//	Maker, Batches, Recent       package upstream, under its lock
 package operand

@@ -20,14 +20,14 @@ const mostRefused = 8
 // lookUpDomain asks the owner of a domain for its instances, for those selectors that may mean something else than they did, and for
 // labels.
 // After an error of the owner's what is known is told all the same, with that error. old is returned if nothing has changed.
-func lookUpDomain(ctx context.Context, source Metadata, d pdu.InDom, wanted *Wanted, old *domain) (*domain, error) {
+func lookUpInDom(ctx context.Context, source MetadataSource, d pdu.InDom, wanted *InDomNeed, old *inDomData) (*inDomData, error) {
 	instances, err := source.Instances(ctx, d)
 	if err != nil {
 		known := *old
 		known.err = reason(err)
 		return &known, err
 	}
-	known := &domain{names: make(map[pdu.Inst]string, len(instances)), means: make(map[string]answer, len(wanted.Selectors)), of: source}
+	known := &inDomData{names: make(map[pdu.Inst]string, len(instances)), selections: make(map[string]selection, len(wanted.Selectors)), source: source}
 	members := make([]pdu.Inst, 0, len(instances))
 	for _, inst := range instances {
 		if _, twice := known.names[inst.ID]; !twice { // an owner's fault
@@ -36,13 +36,13 @@ func lookUpDomain(ctx context.Context, source Metadata, d pdu.InDom, wanted *Wan
 		}
 	}
 	refused := 0
-	for _, name := range known.doubtful(wanted.Selectors, old) {
+	for _, name := range known.reuseSelections(wanted.Selectors, old) {
 		id, err := source.InstanceID(ctx, d, name)
 		switch {
 		case err == nil:
-			known.means[name] = answer{id, true}
+			known.selections[name] = selection{id, true}
 		case errors.Is(err, pdu.ErrInst):
-			known.means[name] = answer{}
+			known.selections[name] = selection{}
 		default: // it is asked for again
 			known.err = reason(err)
 			refused++
@@ -54,15 +54,15 @@ func lookUpDomain(ctx context.Context, source Metadata, d pdu.InDom, wanted *Wan
 	if err := known.lookUpLabels(ctx, source, d, wanted.Labels, old); err != nil {
 		known.err = err
 	}
-	known.settle(members)
-	if known.same(old) {
+	known.buildTables(members)
+	if known.equal(old) {
 		return old, nil
 	}
 	return known, known.err
 }
 
 // lookUpLabels asks the owner for the labels of all instances. If that fails those of before are kept.
-func (known *domain) lookUpLabels(ctx context.Context, source Metadata, d pdu.InDom, wanted map[string]bool, old *domain) error {
+func (known *inDomData) lookUpLabels(ctx context.Context, source MetadataSource, d pdu.InDom, wanted map[string]bool, old *inDomData) error {
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -109,8 +109,8 @@ func reason(err error) error {
 // doubtful takes over what the owner has taken selectors for, and returns those of which it may say something else now: the instance has gone
 // or is called something else; or an instance has come whose name begins like that. Owners match the whole name, or the part in
 // front of its first blank, or accept shorter ones.
-func (known *domain) doubtful(selectors map[string]bool, old *domain) []string {
-	if old.of != known.of {
+func (known *inDomData) reuseSelections(selectors map[string]bool, old *inDomData) []string {
+	if old.source != known.source {
 		return slices.Collect(maps.Keys(selectors))
 	}
 	longest := 0
@@ -129,33 +129,33 @@ func (known *domain) doubtful(selectors map[string]bool, old *domain) []string {
 		}
 	}
 	for name := range selectors {
-		meant, asked := old.means[name]
-		is, there := known.names[meant.id]
-		was, wasThere := old.names[meant.id]
+		meant, asked := old.selections[name]
+		is, there := known.names[meant.inst]
+		was, wasThere := old.names[meant.inst]
 		switch {
 		case doubtful[name]:
 		case !asked, meant.ok && (is != was || there != wasThere):
 			doubtful[name] = true
 		default:
-			known.means[name] = meant
+			known.selections[name] = meant
 		}
 	}
 	return slices.Collect(maps.Keys(doubtful))
 }
 
 // settle makes what an evaluation needs of what is known.
-func (known *domain) settle(members []pdu.Inst) {
-	selected := make(map[string]pdu.Inst, len(known.means))
-	for name, meant := range known.means {
+func (known *inDomData) buildTables(members []pdu.Inst) {
+	selected := make(map[string]pdu.Inst, len(known.selections))
+	for name, meant := range known.selections {
 		if meant.ok {
-			selected[name] = meant.id
+			selected[name] = meant.inst
 		}
 	}
 	known.table, known.members = derived.NewNameTable(known.names, selected).WithLabels(known.labels), derived.NewInstSet(members)
 }
 
 // same reports whether two look-ups have brought the same.
-func (known *domain) same(old *domain) bool {
-	return known.of == old.of && known.err == nil && old.err == nil && maps.Equal(known.names, old.names) &&
-		maps.Equal(known.means, old.means) && maps.EqualFunc(known.labels, old.labels, maps.Equal) && slices.Equal(known.members.IDs(), old.members.IDs())
+func (known *inDomData) equal(old *inDomData) bool {
+	return known.source == old.source && known.err == nil && old.err == nil && maps.Equal(known.names, old.names) &&
+		maps.Equal(known.selections, old.selections) && maps.EqualFunc(known.labels, old.labels, maps.Equal) && slices.Equal(known.members.IDs(), old.members.IDs())
 }

@@ -73,7 +73,7 @@ func TestRefusedName(t *testing.T) {
 		}
 		return 0
 	})
-	d := &Directory{}
+	d := &MetadataCache{}
 	c.took()
 	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names), true))
 	assert.Len(t, d.Catalog.Descs(), 999)
@@ -91,7 +91,7 @@ func TestRefusedName(t *testing.T) {
 
 	now := time.Now()
 	assert.False(t, d.RefusedDue(now.Add(-time.Hour)))
-	assert.True(t, d.RefusedDue(d.Next()))
+	assert.True(t, d.RefusedDue(d.NextDue()))
 	changed, err := d.LookUpRefused(t.Context(), c.conn, slices.Values(names))
 	require.NoError(t, err)
 	assert.False(t, changed)
@@ -101,7 +101,7 @@ func TestRefusedName(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, changed)
 	assert.Len(t, d.Catalog.Descs(), 1000)
-	assert.True(t, d.Next().IsZero())
+	assert.True(t, d.NextDue().IsZero())
 }
 
 // An agent that refuses all its names is asked for a few of them, and for all as soon as it answers one.
@@ -114,7 +114,7 @@ func TestRefusedAgent(t *testing.T) {
 		}
 		return 0
 	})
-	d := &Directory{}
+	d := &MetadataCache{}
 	c.took()
 	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names), true))
 	assert.Len(t, d.Catalog.Descs(), 800)
@@ -123,7 +123,7 @@ func TestRefusedAgent(t *testing.T) {
 		changed, err := d.LookUpRefused(t.Context(), c.conn, slices.Values(names))
 		require.NoError(t, err)
 		assert.False(t, changed)
-		assert.Equal(t, probes, c.took())
+		assert.Equal(t, maxProbes, c.took())
 	}
 	c.refuse(func(string) pdu.Code { return 0 })
 	changed, err := d.LookUpRefused(t.Context(), c.conn, slices.Values(names))
@@ -139,7 +139,7 @@ func TestDirectory(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	metrics, names := metricsOf(4, 30)
 	c := newCounted(t, metrics...)
-	d := &Directory{}
+	d := &MetadataCache{}
 	names = append(names, "no.such", "nor.this")
 	slices.Sort(names)
 	codes := []pdu.Code{0, 0, 0, 0, 0, pdu.ErrAgain, pdu.ErrPermission, -2}
@@ -158,7 +158,7 @@ func TestDirectory(t *testing.T) {
 			if refused[name] == 0 {
 				alone, err := LookUp(t.Context(), c.conn, []string{name})
 				require.NoError(t, err)
-				assert.Equal(t, alone.names[name], d.Catalog.names[name], name)
+				assert.Equal(t, alone.entries[name], d.Catalog.entries[name], name)
 			}
 		}
 		for tries := 0; len(d.refused) > 0; tries++ {
@@ -167,7 +167,7 @@ func TestDirectory(t *testing.T) {
 			require.NoError(t, err)
 			c.refuse(func(string) pdu.Code { return 0 })
 		}
-		assert.Len(t, d.Catalog.names, len(wanted))
+		assert.Len(t, d.Catalog.entries, len(wanted))
 	}
 }
 
@@ -176,7 +176,7 @@ func TestDirectory(t *testing.T) {
 func TestKnownNames(t *testing.T) {
 	metrics, names := metricsOf(2, 5)
 	c := newCounted(t, metrics...)
-	d := &Directory{}
+	d := &MetadataCache{}
 	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names[1:]), false))
 	first := d.Catalog
 	c.took()
@@ -186,10 +186,10 @@ func TestKnownNames(t *testing.T) {
 	}
 	assert.Zero(t, c.took())
 	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values([]string{names[2], names[0], names[2]}), false))
-	assert.ElementsMatch(t, []string{names[0], names[2]}, slices.Collect(maps.Keys(d.Catalog.names)))
+	assert.ElementsMatch(t, []string{names[0], names[2]}, slices.Collect(maps.Keys(d.Catalog.entries)))
 	assert.NotZero(t, c.took())
 	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names[:1]), true))
-	assert.ElementsMatch(t, names[:1], slices.Collect(maps.Keys(d.Catalog.names)))
+	assert.ElementsMatch(t, names[:1], slices.Collect(maps.Keys(d.Catalog.entries)))
 	assert.NotZero(t, c.took())
 
 	c.refuse(func(name string) pdu.Code {
@@ -205,7 +205,7 @@ func TestKnownNames(t *testing.T) {
 	require.NoError(t, d.LookUp(t.Context(), c.conn, slices.Values(names[:1]), false))
 	n, _, _ = d.Refused()
 	assert.Zero(t, n, "it is not used any more")
-	assert.ElementsMatch(t, names[:1], slices.Collect(maps.Keys(d.Catalog.names)))
+	assert.ElementsMatch(t, names[:1], slices.Collect(maps.Keys(d.Catalog.entries)))
 	assert.Zero(t, c.took())
 }
 
@@ -214,14 +214,14 @@ func TestSelectorsOfAChangedInstance(t *testing.T) {
 	const many = 3000
 	c := newCounted(t)
 	indom := pdu.NewInDom(60, 1)
-	needed := Domains{indom: {Selectors: map[string]bool{}}}
+	needed := InDomNeeds{indom: {Selectors: map[string]bool{}}}
 	instances := make([]pdu.Instance, many)
 	for i := range instances {
 		instances[i] = pdu.Instance{ID: pdu.Inst(i), Name: fmt.Sprintf("process%d", i)}
 		needed[indom].Selectors[instances[i].Name] = true
 	}
 	needed[indom].Selectors["nobody"] = true
-	names := &Names{}
+	names := &InstanceCache{}
 	look := func(instances []pdu.Instance) int {
 		t.Helper()
 		c.Update(func() { c.InDoms = map[pdu.InDom]pmapitest.InDom{indom: {Instances: instances}} })
@@ -232,10 +232,10 @@ func TestSelectorsOfAChangedInstance(t *testing.T) {
 	selected := func(name string) (pdu.Inst, bool) { return names.Table(indom).Select(name) }
 
 	assert.Equal(t, 1+many+1, look(instances))
-	assert.Empty(t, names.Lacking(needed))
-	before := names.Now()
+	assert.Empty(t, names.Missing(needed))
+	before := names.Snapshot()
 	assert.Equal(t, 1, look(instances))
-	assert.Same(t, before, names.Now(), "nothing has changed")
+	assert.Same(t, before, names.Snapshot(), "nothing has changed")
 	assert.Equal(t, 1, look(append(slices.Clone(instances), pdu.Instance{ID: many, Name: "stranger"})))
 	assert.Equal(t, 1+1, look(append(slices.Clone(instances), pdu.Instance{ID: many, Name: "nobody"})))
 	id, ok := selected("nobody")
@@ -303,9 +303,9 @@ func TestSelectors(t *testing.T) {
 	indom := pdu.NewInDom(60, 1)
 	words := []string{"a", "ab", "abc", "b", "ba", "a b", "ab c", "b a", "b abc", "abc a"}
 	for range 40 {
-		names := &Names{}
+		names := &InstanceCache{}
 		o.abbrev = random.IntN(2) == 0
-		needed := Domains{indom: {Selectors: map[string]bool{}}}
+		needed := InDomNeeds{indom: {Selectors: map[string]bool{}}}
 		for range 12 {
 			o.instances = nil
 			for id, i := range random.Perm(len(words))[:random.IntN(len(words))] {
@@ -317,7 +317,7 @@ func TestSelectors(t *testing.T) {
 			for range 2 {
 				needed[indom].Selectors[words[random.IntN(len(words))]] = true
 			}
-			before := names.domain(indom)
+			before := names.inDom(indom)
 			require.NoError(t, names.LookUp(t.Context(), conn, needed, []pdu.InDom{indom}, nil))
 			table := names.Table(indom)
 			for name := range needed[indom].Selectors {
@@ -327,7 +327,7 @@ func TestSelectors(t *testing.T) {
 				if got != want {
 					was, wasThere := before.names[got]
 					is, isThere := table.Name(got)
-					assert.True(t, wasThere && isThere && was == is && before.means[name].id == got, "%s of %v", name, o.instances)
+					assert.True(t, wasThere && isThere && was == is && before.selections[name].inst == got, "%s of %v", name, o.instances)
 				}
 			}
 		}
@@ -348,15 +348,15 @@ func TestFailingDomains(t *testing.T) {
 	for i := range 100 {
 		many[fmt.Sprint("x", i)] = true
 	}
-	needed := Domains{bad: {Selectors: many}, good: {Selectors: map[string]bool{"a": true}}}
-	names, waiting := &Names{}, make(Waiting)
+	needed := InDomNeeds{bad: {Selectors: many}, good: {Selectors: map[string]bool{"a": true}}}
+	names, waiting := &InstanceCache{}, make(LookupQueue)
 	var in pmapitest.InDom
 	look := func() int {
 		t.Helper()
 		c.Update(func() { c.InDoms = map[pdu.InDom]pmapitest.InDom{bad: in, good: of("a")} })
 		c.took()
 		require.NoError(t, names.LookUp(t.Context(), c.conn, needed, []pdu.InDom{bad, good}, func(d pdu.InDom, took time.Duration, err error) {
-			waiting.Asked(d, time.Now(), took, err)
+			waiting.RecordLookup(d, time.Now(), took, err)
 		}))
 		id, ok := names.Table(good).Select("a")
 		assert.True(t, ok)
@@ -365,21 +365,21 @@ func TestFailingDomains(t *testing.T) {
 	}
 	in = pmapitest.InDom{Code: pdu.ErrAgain}
 	look()
-	assert.False(t, names.Knows(bad))
+	assert.False(t, names.Has(bad))
 	require.ErrorIs(t, names.Err(bad), pdu.ErrAgain)
 	assert.ElementsMatch(t, []pdu.InDom{bad}, slices.Collect(maps.Keys(waitingOnly(waiting))))
 
 	in = of(slices.Collect(maps.Keys(many))...)
 	in.Unnamed = pdu.ErrPermission
 	assert.Equal(t, 1+mostRefused+1, look(), "who refuses selectors is not asked for all of them")
-	assert.True(t, names.Knows(bad))
+	assert.True(t, names.Has(bad))
 	require.ErrorIs(t, names.Err(bad), pdu.ErrPermission)
-	assert.Equal(t, []pdu.InDom{bad}, names.Lacking(needed))
+	assert.Equal(t, []pdu.InDom{bad}, names.Missing(needed))
 
 	in.Unnamed = 0
 	look()
 	require.NoError(t, names.Err(bad))
-	assert.Empty(t, names.Lacking(needed))
+	assert.Empty(t, names.Missing(needed))
 	in.Code = pdu.ErrAgain
 	look()
 	require.Error(t, names.Err(bad))
@@ -392,57 +392,57 @@ func TestFailingDomains(t *testing.T) {
 	assert.Equal(t, 100, names.Members(bad).Len(), "an instance that is told twice is one")
 }
 
-func waitingOnly(w Waiting) Waiting {
+func waitingOnly(w LookupQueue) LookupQueue {
 	only := maps.Clone(w)
-	maps.DeleteFunc(only, func(_ pdu.InDom, x *waiting) bool { return !x.wanted })
+	maps.DeleteFunc(only, func(_ pdu.InDom, x *queuedDomain) bool { return !x.queued })
 	return only
 }
 
 // What is refused is asked for ever more seldom, and what takes long gets a tenth of pmcd's time.
 func TestPace(t *testing.T) {
 	now := time.Now()
-	var p Pace
+	var p retry
 	var gaps []time.Duration
 	for range 13 {
-		p.Asked(now, 0, pdu.ErrPermission)
-		gaps = append(gaps, p.Next.Sub(now))
+		p.recordAnswer(now, 0, pdu.ErrPermission)
+		gaps = append(gaps, p.next.Sub(now))
 	}
 	const ms = time.Millisecond
 	assert.Equal(t, []time.Duration{50 * ms, 100 * ms, 200 * ms}, gaps[:3])
 	assert.Equal(t, time.Minute, gaps[12])
-	p.Asked(now, 0, pdu.ErrAgain)
-	assert.Equal(t, 5*time.Second, p.Next.Sub(now), "that is worth trying sooner")
-	p.Begin(now)
-	assert.Equal(t, 50*ms, p.Next.Sub(now))
-	p.Asked(now, time.Second, pdu.ErrPermission)
-	assert.Equal(t, 9*time.Second, p.Next.Sub(now))
-	p.Begin(now)
-	assert.Equal(t, 9*time.Second, p.Next.Sub(now), "whatever it is for")
-	p.Asked(now, ms, 0)
-	assert.Equal(t, 9*ms, p.Next.Sub(now))
+	p.recordAnswer(now, 0, pdu.ErrAgain)
+	assert.Equal(t, 5*time.Second, p.next.Sub(now), "that is worth trying sooner")
+	p.restart(now)
+	assert.Equal(t, 50*ms, p.next.Sub(now))
+	p.recordAnswer(now, time.Second, pdu.ErrPermission)
+	assert.Equal(t, 9*time.Second, p.next.Sub(now))
+	p.restart(now)
+	assert.Equal(t, 9*time.Second, p.next.Sub(now), "whatever it is for")
+	p.recordAnswer(now, ms, 0)
+	assert.Equal(t, 9*ms, p.next.Sub(now))
 }
 
 // Domains wait for their turn, those that take longest behind the others. What matters to something new does not, if its owner can answer.
 func TestWaiting(t *testing.T) {
 	now := time.Now()
 	quick, churning, slow := pdu.NewInDom(1, 1), pdu.NewInDom(2, 1), pdu.NewInDom(3, 1)
-	needed := Domains{}
+	needed := InDomNeeds{}
 	for _, d := range []pdu.InDom{quick, churning, slow} {
 		needed.Add(d)
 	}
-	w := make(Waiting)
+	w := make(LookupQueue)
 	w.Add(quick, churning, slow, pdu.NewInDom(4, 1))
-	assert.ElementsMatch(t, []pdu.InDom{quick, churning, slow}, w.Due(now, needed))
-	assert.Empty(t, w.Due(now, needed), "each once")
-	w.Asked(quick, now, 0, nil)
-	w.Asked(churning, now, 20*time.Millisecond, nil)
-	w.Asked(slow, now, 200*time.Millisecond, nil)
-	assert.True(t, w.Next().IsZero())
+	assert.ElementsMatch(t, []pdu.InDom{quick, churning, slow}, w.TakeDue(now, needed))
+	assert.Empty(t, w.TakeDue(now, needed), "each once")
+	w.RecordLookup(quick, now, 0, nil)
+	w.RecordLookup(churning, now, 20*time.Millisecond, nil)
+	w.RecordLookup(slow, now, 200*time.Millisecond, nil)
+	assert.True(t, w.NextDue().IsZero())
 	w.Add(quick, churning, slow)
-	assert.Equal(t, []pdu.InDom{quick}, w.Due(now, needed))
-	assert.Equal(t, now.Add(180*time.Millisecond), w.Next())
-	w.Asked(slow, now, 200*time.Millisecond, pdu.ErrAgain)
-	assert.Equal(t, []pdu.InDom{churning}, w.Now(now, []pdu.InDom{churning, slow}))
+	assert.Equal(t, []pdu.InDom{quick}, w.TakeDue(now, needed))
+	assert.Equal(t, now.Add(180*time.Millisecond), w.NextDue())
+	w.RecordLookup(slow, now, 200*time.Millisecond, pdu.ErrAgain)
+	assert.Equal(t, []pdu.InDom{churning}, w.TakeReady(now, []pdu.InDom{churning, slow}))
 	w.Add(churning)
-	assert.Equal(t, []pdu.InDom{churning, slow}, w.Due(now.Add(2*time.Second), needed))
+	assert.Equal(t, []pdu.InDom{churning, slow}, w.TakeDue(now.Add(2*time.Second), needed))
 }

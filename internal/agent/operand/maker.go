@@ -20,7 +20,7 @@ const MaxInstances = 1_000_000
 // Maker makes samples of results. It remembers the instance sets of the last samples so that
 // equal ones are the same *derived.InstSet, which is what evaluation is fast with.
 type Maker struct {
-	names    *Names
+	names    *InstanceCache
 	start    time.Time // by our clock; the offsets of pmcd's are since then
 	run      int       // which set of connections the next sample comes from
 	byInDom  map[pdu.InDom]*derived.InstSet
@@ -42,7 +42,7 @@ type Noticed struct {
 }
 
 // NewMaker makes one. start is any time, by our clock.
-func NewMaker(names *Names, start time.Time) *Maker {
+func NewMaker(names *InstanceCache, start time.Time) *Maker {
 	return &Maker{
 		names: names, start: start,
 		byInDom: make(map[pdu.InDom]*derived.InstSet), byMetric: make(map[pdu.PMID]*derived.InstSet),

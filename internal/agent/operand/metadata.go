@@ -8,7 +8,7 @@ import (
 )
 
 // Metadata tells what metrics and instances there are, as [pmapi.Conn] does: a pmcd, or an archive.
-type Metadata interface {
+type MetadataSource interface {
 	LookupNames(ctx context.Context, names []string) ([]pmapi.NameResult, error)
 	Descs(ctx context.Context, ids []pdu.PMID) ([]pmapi.DescResult, error)
 	Instances(ctx context.Context, d pdu.InDom) ([]pdu.Instance, error)

@@ -24,11 +24,11 @@ type Sample struct {
 	run     int   // of the Maker
 	list    *List // nil: no operands
 	vectors []derived.Vector
-	names   *Names
+	names   *InstanceCache
 }
 
 // Empty makes a sample without values, for metrics that have no operands.
-func Empty(now time.Time, names *Names) *Sample {
+func Empty(now time.Time, names *InstanceCache) *Sample {
 	return &Sample{At: now, Taken: now, Arrived: now, names: names}
 }
 

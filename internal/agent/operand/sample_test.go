@@ -38,7 +38,7 @@ func TestInstanceSetsAreShared(t *testing.T) {
 		pdu.Desc{PMID: b, Type: pdu.TypeU64, InDom: binDom},
 		pdu.Desc{PMID: other, Type: pdu.TypeU64, InDom: otherDom},
 	)
-	m := NewMaker(&Names{}, time.Now())
+	m := NewMaker(&InstanceCache{}, time.Now())
 	var changed []pdu.InDom
 	take := func(sets ...pdu.ValueSet) *Sample {
 		s, noticed := m.Make(result(t, sets...), time.Now(), time.Now(), asked)
@@ -72,7 +72,7 @@ func TestInstanceSetsAreShared(t *testing.T) {
 func TestStringsAreShared(t *testing.T) {
 	id := pdu.NewPMID(60, 1, 1)
 	asked := NewList(pdu.Desc{PMID: id, Type: pdu.TypeString, InDom: pdu.NewInDom(60, 1)})
-	m := NewMaker(&Names{}, time.Now())
+	m := NewMaker(&InstanceCache{}, time.Now())
 	take := func(texts ...string) [][]byte {
 		set := pdu.ValueSet{PMID: id, Format: pdu.Block}
 		for i, text := range texts {
@@ -126,7 +126,7 @@ func TestSampleValues(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.set.PMID, row.desc.PMID = id, id
-			s, _ := NewMaker(&Names{}, time.Now()).Make(result(t, row.set), time.Now(), time.Now(), NewList(row.desc))
+			s, _ := NewMaker(&InstanceCache{}, time.Now()).Make(result(t, row.set), time.Now(), time.Now(), NewList(row.desc))
 			assert.Equal(t, row.code, s.Values(id, new(int32)).Code)
 			assert.ElementsMatch(t, row.bits, s.Values(id, new(int32)).Bits)
 			assert.Equal(t, pdu.ErrAgain, s.Values(id+1, new(int32)).Code, "not sampled")
@@ -137,7 +137,7 @@ func TestSampleValues(t *testing.T) {
 // Where an operand was found is where it is looked for first, in whatever sample.
 func TestHint(t *testing.T) {
 	a, b := pdu.Desc{PMID: pdu.NewPMID(60, 0, 1), Type: pdu.TypeU64}, pdu.Desc{PMID: pdu.NewPMID(60, 0, 2), Type: pdu.TypeU64}
-	m, now := NewMaker(&Names{}, time.Now()), time.Now()
+	m, now := NewMaker(&InstanceCache{}, time.Now()), time.Now()
 	hint := new(int32)
 	for _, list := range [][]pdu.Desc{{a, b}, {a, b}, {b, a}, {b}, {}, {a}} {
 		s := m.Without(list, pdu.ErrNoAgent, now)

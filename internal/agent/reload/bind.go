@@ -51,9 +51,9 @@ func (r *Reloader) rebind(ctx context.Context, what scope) error {
 	if what != nothing {
 		domains := slices.Collect(maps.Keys(both))
 		if what == missing {
-			domains = r.options.Names.Lacking(both)
+			domains = r.options.Names.Missing(both)
 		}
-		if err := r.options.Upstream.LookUpInstances(ctx, both, r.directory.Waiting.Now(time.Now(), domains), r.directory.Waiting); err != nil {
+		if err := r.options.Upstream.LookUpInstances(ctx, both, r.directory.Queue.TakeReady(time.Now(), domains), r.directory.Queue); err != nil {
 			return err
 		}
 		r.prime(ctx, snap, before)
@@ -72,7 +72,7 @@ func (r *Reloader) rebind(ctx context.Context, what scope) error {
 	if what != nothing { // whoever sees that finds what was looked up
 		r.options.Figures.Connected.Store(r.session != 0)
 	}
-	r.options.Names.Forget(both) // a fetch from the snapshot before may still need its names
+	r.options.Names.DropUnneeded(both) // a fetch from the snapshot before may still need its names
 	r.options.Upstream.Serve(snap.Series, snap.Older)
 	if !snap.SameNames(before.Snapshot) {
 		r.tell(pdu.ChangeNames)
@@ -127,8 +127,8 @@ func (r *Reloader) lookUpDue(ctx context.Context) {
 	if err == nil && changed {
 		err = r.rebind(ctx, missing)
 	}
-	if domains := r.directory.Waiting.Due(time.Now(), r.needed); err == nil && len(domains) > 0 {
-		err = r.options.Upstream.LookUpInstances(ctx, r.needed, domains, r.directory.Waiting)
+	if domains := r.directory.Queue.TakeDue(time.Now(), r.needed); err == nil && len(domains) > 0 {
+		err = r.options.Upstream.LookUpInstances(ctx, r.needed, domains, r.directory.Queue)
 	}
 	if err != nil { // else it may have asked for nothing
 		r.failed(err)
@@ -208,8 +208,8 @@ func (r *Reloader) save() {
 }
 
 // needsOf gathers the domains whose instance names or members snapshots need.
-func needsOf(snapshots ...*Snapshot) operand.Domains {
-	return operand.DomainsOf(func(yield func(*derived.Metric) bool) {
+func needsOf(snapshots ...*Snapshot) operand.InDomNeeds {
+	return operand.InDomNeedsOf(func(yield func(*derived.Metric) bool) {
 		for _, snap := range snapshots {
 			for _, m := range snap.Beside {
 				if m.Derived != nil && !yield(m.Derived) {

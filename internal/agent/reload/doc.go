@@ -11,7 +11,7 @@
 //	                             agents or names are said to be others: binds all                     lookUpAll
 //	                             instances are others: looks those domains up                         lookUpDue
 //	Missed, its poll             binds what is not there                                              lookUpMissing
-//	the Directory's next time    asks again for what is refused                                       lookUpDue
+//	MetadataCache.NextDue        asks again for what is refused                                       lookUpDue
 //
 // Every way but the last ends in rebind, which looks up, builds, publishes and announces (bind.go).
 package reload

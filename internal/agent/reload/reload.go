@@ -54,8 +54,8 @@ type Reloader struct {
 	// What follows belongs to the goroutine.
 	config     served.Config
 	ids        *identity.Registry
-	directory  operand.Directory
-	needed     operand.Domains // domains whose names matter, with their selectors
+	directory  operand.MetadataCache
+	needed     operand.InDomNeeds // domains whose names matter, with their selectors
 	lastBind   time.Time
 	lastMissed time.Time    // look-up of what is not bound
 	pace       pace         // of what pmcd has announced
@@ -83,7 +83,7 @@ type Options struct {
 
 	Upstream *upstream.Upstream
 	Sampler  *sampler.Sampler
-	Names    *operand.Names // written by Upstream
+	Names    *operand.InstanceCache // written by Upstream
 	Figures  *control.Figures
 	Log      logrus.FieldLogger
 	Now      func() time.Time
@@ -97,7 +97,7 @@ type Options struct {
 func New(o Options) *Reloader {
 	r := &Reloader{
 		options: o, log: o.Log, asked: make(chan struct{}, 1), missed: make(chan struct{}, 1),
-		directory: operand.Directory{Waiting: make(operand.Waiting)}, retry: wait.Backoff{Least: firstRetry, Most: lastRetry},
+		directory: operand.MetadataCache{Queue: make(operand.LookupQueue)}, retry: wait.Backoff{Least: firstRetry, Most: lastRetry},
 		pace: newPace(), bind: time.NewTimer(never), due: time.NewTimer(never),
 		announce: time.NewTimer(never), unsaved: time.NewTimer(never),
 	}
@@ -154,7 +154,7 @@ func (r *Reloader) Run(ctx context.Context) {
 				r.announce.Reset(max(again.Last(), announceRetry))
 			}
 		}
-		if next := r.directory.Next(); r.session != 0 && !next.IsZero() {
+		if next := r.directory.NextDue(); r.session != 0 && !next.IsZero() {
 			r.due.Reset(max(dueGap, time.Until(next)))
 		}
 		if r.untold {
@@ -175,7 +175,7 @@ func (r *Reloader) handle(ctx context.Context, e upstream.Events) {
 			r.options.Figures.Connected.Store(false)
 		} else {
 			r.options.Upstream.NameAgents(ctx) // a lost connection shows below
-			clear(r.directory.Waiting)
+			clear(r.directory.Queue)
 			r.lookUpAll(ctx)
 			r.untold = r.untold || r.options.Changes.Load() != 0
 		}
@@ -185,7 +185,7 @@ func (r *Reloader) handle(ctx context.Context, e upstream.Events) {
 		r.bind.Reset(r.pace.announced(r.lastBind, time.Now()))
 	}
 	if len(e.Instances) > 0 {
-		r.directory.Waiting.Add(e.Instances...)
+		r.directory.Queue.Add(e.Instances...)
 		r.lookUpDue(ctx)
 	}
 }

@@ -29,8 +29,8 @@ const (
 // Options configure a Sampler.
 type Options struct {
 	Upstream *upstream.Upstream
-	Names    *operand.Names // names of instances, as Upstream knows them
-	Values   int            // the largest number of values in all windows together
+	Names    *operand.InstanceCache // names of instances, as Upstream knows them
+	Values   int                    // the largest number of values in all windows together
 
 	// Interval is the time that per-client windows cover in the first fetch of a client. While no client reads them,
 	// they have two ticks in it. 0: they have no ticks then.

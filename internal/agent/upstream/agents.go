@@ -14,7 +14,7 @@ import (
 func (u *Upstream) NameAgents(ctx context.Context) {
 	var names map[int]string
 	if err := u.LookUp(func(conn *pmapi.Conn) (err error) {
-		names, err = agents.Names(ctx, conn)
+		names, err = agents.LookUpNames(ctx, conn)
 		return err
 	}); err != nil {
 		u.log.WithError(err).Debug("cannot get the names of agents")

@@ -272,8 +272,8 @@ func TestLookupsAreCharged(t *testing.T) {
 		}
 	})
 	instances := func() {
-		needed := operand.Domains{binDom: {}}
-		require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom}, make(operand.Waiting)))
+		needed := operand.InDomNeeds{binDom: {}}
+		require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom}, make(operand.LookupQueue)))
 	}
 	names := func(names ...string) {
 		require.NoError(t, s.LookUp(func(conn *pmapi.Conn) error {

@@ -176,15 +176,15 @@ func TestSessions(t *testing.T) {
 // A domain whose owner cannot answer is asked for again, ever more seldom. It has an error meanwhile, and waits for its turn.
 func TestInstancesThatCannotBeHad(t *testing.T) {
 	s := connectAt(t)
-	needed := operand.Domains{binDom: {Selectors: map[string]bool{"two": true}}}
-	waiting := make(operand.Waiting)
+	needed := operand.InDomNeeds{binDom: {Selectors: map[string]bool{"two": true}}}
+	waiting := make(operand.LookupQueue)
 	require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom, procDom}, waiting))
-	assert.False(t, s.options.Names.Knows(binDom), "nobody has its instances")
+	assert.False(t, s.options.Names.Has(binDom), "nobody has its instances")
 	require.ErrorIs(t, s.options.Names.Err(binDom), pdu.ErrInDom)
 	now := time.Now()
-	assert.Empty(t, waiting.Now(now, []pdu.InDom{binDom}))
-	assert.Empty(t, waiting.Due(now, needed))
-	assert.Equal(t, []pdu.InDom{binDom}, waiting.Due(now.Add(second), needed))
+	assert.Empty(t, waiting.TakeReady(now, []pdu.InDom{binDom}))
+	assert.Empty(t, waiting.TakeDue(now, needed))
+	assert.Equal(t, []pdu.InDom{binDom}, waiting.TakeDue(now.Add(second), needed))
 	s.relay.Update(func() {
 		s.relay.InDoms = map[pdu.InDom]pmapitest.InDom{binDom: {Instances: []pdu.Instance{{ID: 1, Name: "one"}, {ID: 2, Name: "two"}}}}
 	})
@@ -193,8 +193,8 @@ func TestInstancesThatCannotBeHad(t *testing.T) {
 	id, ok := s.options.Names.Table(binDom).Select("two")
 	assert.True(t, ok)
 	assert.EqualValues(t, 2, id)
-	assert.False(t, s.options.Names.Knows(procDom), "nobody needs it")
-	assert.True(t, waiting.Next().IsZero(), "no other is waiting")
+	assert.False(t, s.options.Names.Has(procDom), "nobody needs it")
+	assert.True(t, waiting.NextDue().IsZero(), "no other is waiting")
 }
 
 // Connections that pmcd ends as soon as it has greeted end the session: they are not made again before a pause.

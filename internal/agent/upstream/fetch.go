@@ -31,7 +31,7 @@ type connection struct {
 	dead    bool // closed, and not among the Upstream's any more
 	asked   fetch
 	sent    time.Time
-	told    agents.Told
+	told    agents.SeenChanges
 }
 
 // start sends the fetch of a connection.
@@ -146,13 +146,13 @@ func (u *Upstream) store(c *connection, res *pmapi.Columns, now time.Time) {
 	u.figures.UpstreamTime.Record(now.Sub(c.sent), 1)
 	before := u.slow.Total
 	began, busy := u.charge(c, res, now)
-	u.asked.Asked(c.asked.Agents, busy)
+	u.asked.CountFetch(c.asked.Agents, busy)
 	u.news(c, res.Changes)
 	if len(c.asked.Sources) > 0 {
 		made := u.sample(res, began, now, c.asked.List)
 		made.Before = before
 		for metric, code := range made.Failed {
-			if d := metric.Domain(); u.asked.Failed(metric, code) {
+			if d := metric.Domain(); u.asked.CountError(metric, code) {
 				u.remark(logrus.InfoLevel, logrus.Fields{"domain": d, "agent": u.agents[d], "pmid": metric, logrus.ErrorKey: code},
 					"operand has no values")
 			}
@@ -192,11 +192,11 @@ func (u *Upstream) sample(res *pmapi.Columns, taken, arrived time.Time, asked *o
 // news looks after the changes that a connection's answer tells and that no other has told before: pmcd tells each of
 // its clients once, with its next answer. Nor are those news that are our own.
 func (u *Upstream) news(c *connection, change pdu.Change) {
-	news, hidden := c.told.News(change)
+	news, hidden := c.told.Unseen(change)
 	u.events.Hidden = u.events.Hidden || hidden // somebody else's behind ours
 	for _, other := range u.conns {
 		if other != c {
-			other.told.Elsewhere(news)
+			other.told.AddSeen(news)
 		}
 	}
 	if news&(pdu.ChangeNames|pdu.ChangeAddAgent|pdu.ChangeDropAgent|pdu.ChangeRestartAgent) != 0 {
@@ -228,7 +228,7 @@ func (u *Upstream) end(c *connection) {
 	c.dead = true
 	u.conns = slices.DeleteFunc(u.conns, func(x *connection) bool { return x == c })
 	for _, other := range u.conns {
-		other.told.Ended()
+		other.told.ForgetSeen()
 	}
 	_ = c.conn.Close() // there is nothing left to be done about it
 }

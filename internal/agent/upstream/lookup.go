@@ -16,12 +16,12 @@ import (
 // ErrUnconnected says that there is no pmcd to ask.
 var ErrUnconnected = errors.New("no connection to pmcd")
 
-// LookUpInstances asks the owners of domains for their instances, as [operand.Names.LookUp], and notes it with those that are
+// LookUpInstances asks the owners of domains for their instances, as [operand.InstanceCache.LookUp], and notes it with those that are
 // waiting. It waits. With the first one of a session we are connected: names can be looked up.
-func (u *Upstream) LookUpInstances(ctx context.Context, needed operand.Domains, domains []pdu.InDom, waiting operand.Waiting) error {
+func (u *Upstream) LookUpInstances(ctx context.Context, needed operand.InDomNeeds, domains []pdu.InDom, waiting operand.LookupQueue) error {
 	return u.LookUp(func(conn *pmapi.Conn) error {
 		err := u.options.Names.LookUp(ctx, conn, needed, domains, func(d pdu.InDom, took time.Duration, err error) {
-			waiting.Asked(d, time.Now(), took, err)
+			waiting.RecordLookup(d, time.Now(), took, err)
 			if err != nil {
 				u.log.WithError(err).WithField("indom", d).Debug("cannot get instances")
 			}

@@ -77,7 +77,7 @@ type fetching struct {
 func bare(now func() time.Time, change ...func(*Options)) (*Upstream, *logtest.Hook) {
 	log, hook := logtest.NewNullLogger()
 	o := Options{
-		Names: &operand.Names{}, Answer: pdu.ClientLimit,
+		Names: &operand.InstanceCache{}, Answer: pdu.ClientLimit,
 		Figures: &control.Figures{}, Log: log, Now: now,
 	}
 	for _, f := range change {

@@ -24,8 +24,8 @@ type Options struct {
 	// Dial connects to the pmcd whose metrics are the operands, with the options that it is given.
 	Dial func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error)
 
-	Names  *operand.Names // of instances: LookUpInstances writes it
-	Answer int            // bytes of an answer to a fetch, at most
+	Names  *operand.InstanceCache // of instances: LookUpInstances writes it
+	Answer int                    // bytes of an answer to a fetch, at most
 
 	// Interval is the time that a first rate or delta is to cover at least: series with a history are sampled twice in
 	// it, whoever asks. 0: they are not.
@@ -191,7 +191,7 @@ func (u *Upstream) Expect(change pdu.Change) {
 	u.mu.Lock()
 	defer u.unlock()
 	for _, c := range u.conns {
-		c.told.Announced(change)
+		c.told.AddOwn(change)
 	}
 }
 
