@@ -60,7 +60,7 @@ func (a *Agent) client(c pmda.Client, now time.Time) *client {
 
 // recordLookup schedules samples for a client that has looked up a metric and does not fetch at once. If the look-up is
 // a repeated one, it returns the series of the client's recent look-ups.
-func (a *Agent) recordLookup(c pmda.Client, m *reload.Metric) (before []*upstream.Series) {
+func (a *Agent) recordLookup(c pmda.Client, m *reload.Metric) (recent []*upstream.Series) {
 	if m.Series == nil {
 		return nil
 	}
@@ -70,14 +70,14 @@ func (a *Agent) recordLookup(c pmda.Client, m *reload.Metric) (before []*upstrea
 		l.series = nil // the client has given up on these
 	}
 	if last := l.series[max(0, len(l.series)-recentLookups):]; slices.Contains(last, m.Series) {
-		before = last
+		recent = last
 	}
 	if n := len(l.series); n < maxLookups && (n == 0 || l.series[n-1] != m.Series) {
 		l.series = append(l.series, m.Series)
 	}
 	l.last = now
 	a.upstream.Plan(&l.timer, predict.AfterLookup(now), l.series)
-	return before
+	return recent
 }
 
 // forgetLookups ends the samples for the look-ups of a client, which has fetched or disconnected.

@@ -14,7 +14,7 @@ import (
 	"pmdaderived/pmda"
 )
 
-// source is what derived.control.* shows.
+// controlSource returns the source of the values of derived.control.*.
 func (a *Agent) controlSource() *control.Source {
 	return &control.Source{
 		Version: a.options.Version, Figures: &a.figures,
@@ -22,12 +22,13 @@ func (a *Agent) controlSource() *control.Source {
 	}
 }
 
-// OwnMetrics are the metrics about the agent itself, whose names no definition may have.
+// OwnMetrics returns the metrics about the agent itself. No definition may have their names.
 func OwnMetrics(domain int) []pmda.Entry { return control.Entries(domain) }
 
-// Figures are what the agent counts. They may be read at any time.
+// Figures returns the counters of the agent. They may be read on any goroutine.
 func (a *Agent) Figures() *control.Figures { return &a.figures }
 
+// controlDefinitions yields the definitions for derived.control.definition.*.
 func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 	var m *reload.Metric
 	snap := a.snapshot.Load()
@@ -57,7 +58,7 @@ func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 	}
 }
 
-// problem is why a metric is not served as it is written, or what it lacks now.
+// problem says why a metric is not served as it is written, or why it has no values now.
 func (a *Agent) problem(snap *reload.Snapshot, m *reload.Metric) string {
 	if m.Problem != "" || m.Series == nil {
 		return m.Problem
@@ -69,7 +70,7 @@ func (a *Agent) problem(snap *reload.Snapshot, m *reload.Metric) string {
 	return text
 }
 
-// lack is why a metric that is bound has no values now.
+// missing says why a metric with known operands has no values now.
 func (a *Agent) missing(snap *reload.Snapshot, m *reload.Metric) string {
 	if text := a.names.Problem(m.Derived); text != "" {
 		return text
@@ -88,8 +89,10 @@ func (a *Agent) missing(snap *reload.Snapshot, m *reload.Metric) string {
 	return ""
 }
 
-// lackOf is lack for what is sampled together.
-func (a *Agent) missingOf(snap *reload.Snapshot, m *reload.Metric, operands *served.Operands, s *upstream.Series) string {
+// missingOf says why a metric has no values of some operands, which are sampled together.
+func (a *Agent) missingOf(
+	snap *reload.Snapshot, m *reload.Metric, operands *served.Operands, s *upstream.Series,
+) string {
 	newest, resting := a.upstream.State(s, a.options.Now())
 	if newest != nil {
 		lack := snap.Lack(m.Metric, operands, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })
@@ -106,6 +109,7 @@ func (a *Agent) missingOf(snap *reload.Snapshot, m *reload.Metric, operands *ser
 	return ""
 }
 
+// controlFiles yields the definition files for derived.control.file.*.
 func (a *Agent) controlFiles(yield func(*control.File) bool) {
 	snap := a.snapshot.Load()
 	for _, f := range snap.Files {
@@ -118,6 +122,7 @@ func (a *Agent) controlFiles(yield func(*control.File) bool) {
 	}
 }
 
+// controlAgents yields the agents of operands for derived.control.upstream.agent.*.
 func (a *Agent) controlAgents(yield func(*control.Agent) bool) {
 	a.upstream.Agents(a.options.Now(), func(of *agents.Agent, resting bool) bool {
 		return yield(&control.Agent{

@@ -1,59 +1,61 @@
-// Package agent is the product: a PMDA that serves derived metrics, and a client of the pmcd that
-// it serves. Here is its request loop; the rest has rooms of its own below.
+// Package agent serves derived metrics: it is a PMDA, and a client of the same pmcd, which has the operands. This
+// package has the request loop; the other parts are packages below it, its rooms.
 //
 //	pmcd ──pipe──► pmda.Server ──► request loop ──────► snapshot ◄── reload ──┐
 //	                               │    │               (immutable, swapped)  ├─ upstream ── unix socket ──► pmcd
 //	                               │    └► contexts ──► samples ◄─────────────┘
 //	                               └► evaluations       (immutable)
 //
-// pmcd is single-threaded and stands still while an agent owes it a reply. So a request is answered
-// from memory: from the snapshot (names, descriptors, texts) and from samples that have been
-// taken before, on connections of their own. The only thing a handler does towards pmcd is to write a
-// small request that nobody waits for, and to read without waiting what pmcd has answered already.
+// pmcd has one thread, which waits while an agent owes it a reply. So a handler answers from memory: from the snapshot
+// (names, descriptors, texts) and from samples, which upstream has taken before on its own connections. The only things
+// that a handler does towards pmcd are to write a small request, whose answer it does not wait for, and to read the
+// answers that have arrived.
 //
 // # Goroutines
 //
-//	request loop   pmda.Server's. Agent's handlers run on it, and it alone owns clients, their contexts and evaluations:
-//	               no lock. metadata.go, clients.go, fetch.go, contexts.go
-//	reload         Run's: see there. It builds snapshots and swaps them. It may wait for pmcd; nobody waits for it
-//	upstream's     Run's: see there. They take samples and evaluate nothing
-//	keeper         Run's: see there. It evaluates what functions over time are computed from, at their ticks
+//	request loop   that of pmda.Server. Agent's handlers run on it. It alone owns clients, contexts and evaluations, so
+//	               these need no lock: metadata.go, clients.go, fetch.go, contexts.go
+//	reload         Reloader.Run builds snapshots and swaps them. It may wait for pmcd; nothing waits for it
+//	upstream       several, started by Upstream.Run: they take samples and evaluate nothing
+//	sampler        Sampler.Run evaluates the arguments of functions over time, at their ticks
 //
-// # Groups
+// They share immutable values (a snapshot, a sample, the names of instances, results of functions over time), atomic
+// counters (package control), and package upstream, with its lock. A request takes one other lock: that of package
+// sampler, for functions over the time since the client's last fetch.
 //
-// An aggregate by (KEY) makes instances of its own. Their names and numbers (derived.Groups) belong to the request loop, which gives new names their numbers
-// itself: they are made from the names. What is new it hands to the reload, which writes it down; nobody waits for that.
+// # A fetch
 //
-//	a group is     of                                               to
-//	listed         the fetches of the last two minutes              who asks for the domain: groups.go
-//	found          whatever derived.Groups remembers                who asks for one by name or number
-//
-// # Meeting points
-//
-// They meet in what is immutable (a snapshot, a sample, the names of instances, what functions over time come to), in counters (package control), and in
-// package upstream, with its lock. The only other lock that a request takes is package sampler's, for functions over time since the last fetch.
+// fetch.go has the state of the running fetch, the type fetch, and its functions in the order of the calls.
 //
 // # A context
 //
-// A client context that fetches one list of metrics has a history of its own for each of them: delta() and rate() continue from
-// the sample that it was served from before (package history).
+// A context of a client with one list of metrics has a history of each of them: delta() and rate() continue from the
+// sample that the context was served from before (package history). A history outlives a reload as long as the metric
+// has the same operands (Series). It ends with the client, or when there are too many contexts and this one was idle
+// longest.
 //
-// The history outlives a reload as long as the metric has the same operands (Series), and ends with the client, or
-// when there are too many and this one was idle longest.
+// # Groups
+//
+// An aggregate by (KEY) makes instances of its own. derived.Groups has their names and numbers and belongs to the
+// request loop. A new name gets its number, which is made from the name, while a request is served.
+//
+//	a group is     if it was in                                      for a client that requests
+//	listed         a fetch of the last two minutes                   the instances of the domain: groups.go
+//	found          a fetch since which derived.Groups remembers it   one instance by its name or number
 //
 // # Rooms
 //
 //	reload     configuration, look-ups, snapshots
-//	operand    samples, catalog and instance names as a pmcd shows them; pure
+//	operand    samples, catalog and instance names as pmcd returns them; pure
 //	upstream   connections to pmcd, series of samples, the schedule
 //	queue      which operands wait, and what the next fetch contains; pure
-//	sampler    functions over time: when they are sampled, and what they come to
-//	history    what a context has seen of a metric, and evaluations; pure
-//	predict    when a context will fetch next; pure
+//	sampler    samples and results of functions over time
+//	history    the samples of a context by metric, and evaluations; pure
+//	predict    when a context will fetch next, and when to sample for it; pure
 //	slow       which agents are slow; pure
-//	agents     what the agents of operands were asked for, and their names; pure
+//	agents     requests to the agents of operands, and their names; pure
 //	served     the immutable snapshot; pure
 //	identity   PMIDs and their file
-//	control    what the agent tells about itself
-//	mmv        the same as a memory-mapped file, which others serve
+//	control    metrics about the agent itself
+//	mmv        some of them in a memory-mapped file, which pmdammv serves
 package agent

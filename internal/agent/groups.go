@@ -11,11 +11,11 @@ import (
 	"pmdaderived/pmda"
 )
 
-// refreshGap is how old the groups that are listed may be.
+// refreshGap is the age up to which listed groups are not computed again.
 const refreshGap = time.Second
 
-// groupsFor is what is known of an instance domain of groups, and whether a client may see its instances. Where no definition that is served
-// says whether they are protected, only known users see them.
+// findGroups finds an instance domain of groups, and reports whether its instances are visible to a client. If no
+// served definition says whether they are protected, they are visible only to clients with a user identifier.
 func (a *Agent) findGroups(c pmda.Client, d pdu.InDom) (g *served.Groups, visible bool, err error) {
 	cl := a.clients[c]
 	known := cl != nil && cl.authenticated
@@ -28,7 +28,7 @@ func (a *Agent) findGroups(c pmda.Client, d pdu.InDom) (g *served.Groups, visibl
 	return g, known || g.Served || len(a.options.Protected) == 0, nil
 }
 
-// listed are the groups of a domain that a client may see.
+// listGroups returns the instances of a domain of groups that are visible to a client.
 func (a *Agent) listGroups(c pmda.Client, d pdu.InDom) ([]pdu.Instance, *served.Groups, error) {
 	g, visible, err := a.findGroups(c, d)
 	if err != nil || !visible {
@@ -38,14 +38,14 @@ func (a *Agent) listGroups(c pmda.Client, d pdu.InDom) ([]pdu.Instance, *served.
 	return a.groups.Members(d), g, nil
 }
 
-// Instance implements pmda.InstanceFinder: a group is found as long as it is remembered.
+// Instance implements pmda.InstanceFinder. It finds a group as long as derived.Groups remembers it.
 func (a *Agent) Instance(c pmda.Client, d pdu.InDom, id pdu.Inst, name string) (pdu.Instance, error) {
 	_, visible, err := a.findGroups(c, d)
 	if err != nil {
 		return pdu.Instance{}, err
 	}
 	found, ok := a.groups.Find(d, id, name)
-	if !ok && name != "" { // who asks by name may not have fetched yet
+	if !ok && name != "" { // a client that requests a name may not have fetched yet
 		a.refreshGroups(d)
 		found, ok = a.groups.Find(d, id, name)
 	}
@@ -55,8 +55,8 @@ func (a *Agent) Instance(c pmda.Client, d pdu.InDom, id pdu.Inst, name string) (
 	return found, nil
 }
 
-// refresh computes all that has groups of a domain from the newest samples, unless it did just before: who asks for the instances before
-// the values gets those of now.
+// refreshGroups evaluates all metrics with groups of a domain from the newest samples, unless it has done so just
+// before. So a client that requests instances before values gets the present ones.
 func (a *Agent) refreshGroups(d pdu.InDom) {
 	now := a.options.Now()
 	if last, ok := a.groupsRefreshed[d]; ok && now.Sub(last) < refreshGap {
@@ -90,10 +90,10 @@ func (a *Agent) refreshGroups(d pdu.InDom) {
 	}
 }
 
-// labelsOfGroups are the labels of the groups of a domain that a profile includes.
+// groupLabels returns the labels of the groups of a domain that the profile includes.
 func (a *Agent) groupLabels(c pmda.Client, d pdu.InDom, p *pdu.Profile) ([]pdu.LabelSet, error) {
 	all, g, err := a.listGroups(c, d)
-	if g == nil { // instances of others have labels from their agents
+	if g == nil { // the labels of other instances come from their agents
 		return nil, nil
 	}
 	if sel := p.Selects(d); !sel.All() {

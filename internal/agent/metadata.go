@@ -33,7 +33,8 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 	return m.Desc, nil
 }
 
-// Instances implements pmda.Agent. The domains of operands are their own agents' business.
+// Instances implements pmda.Agent. Instance domains of operands belong to other agents: pmcd sends requests for them
+// there.
 func (a *Agent) Instances(c pmda.Client, d pdu.InDom) ([]pdu.Instance, error) {
 	if own, ok := a.control.Instances(d); ok {
 		return own, nil
@@ -118,29 +119,29 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 	return snap.Names.Traverse(c, name)
 }
 
-// interest is shown by a request for metadata: most clients fetch the metric next. The request for
-// its operands is written before our reply is, and pmcd gets to it before the client's own fetch.
-// A client that looks the same up once more is content with an older sample, and has those of all that it looked up before
-// with one request. What was sampled before after is not new enough.
-func (a *Agent) sampleForLookup(m *reload.Metric, after time.Time, before ...*upstream.Series) {
+// sampleForLookup requests a sample of a metric that a client has looked up, since most clients fetch it next. The
+// request is written before the reply, so pmcd serves it before the client's own fetch. Samples from before after are
+// not new enough. In a repeated look-up, recent has the series of the client's recent look-ups: an older sample is new
+// enough, and one request samples them all.
+func (a *Agent) sampleForLookup(m *reload.Metric, after time.Time, recent ...*upstream.Series) {
 	if m.Derived == nil {
 		a.reloader.Missed()
 		return
 	}
 	now, n := a.options.Now(), operand.Need{Gap: upstream.MinGap, After: after, Burst: true}
 	a.upstream.Drain()
-	if len(before) == 0 {
+	if len(recent) == 0 {
 		a.upstream.Want(now, n, m.Series)
 		return
 	}
 	if n.Gap = repeatGap; !a.upstream.Fresh(now, n, m.Series) {
 		n.Gap = repeatGap / 2
-		a.upstream.Want(now, n, before...)
+		a.upstream.Want(now, n, recent...)
 	}
 }
 
-// Store implements pmda.Storer: a value for derived.control.reload makes us read the configuration, one
-// for derived.control.debug says whether the log has everything in it.
+// Store implements pmda.Storer. A value for derived.control.reload has the configuration read again; one for
+// derived.control.debug switches debug messages in the log on or off.
 func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 	for i := range sets {
 		if a.snapshot.Load().Metric(sets[i].PMID) != nil {
