@@ -22,7 +22,7 @@ TIMEOUT = -timeout 30m
 
 # The race detector needs a C compiler, the rest does not.
 RACE = $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
-SCRIPTS = Install Remove Upgrade pmda/examples/dice/Install pmda/examples/dice/Remove .ci/run $(wildcard scripts/*) packaging/build packaging/release $(wildcard packaging/*install packaging/*remove)
+SCRIPTS = Install Remove packaging/Upgrade pmda/examples/dice/Install pmda/examples/dice/Remove .ci/run $(wildcard scripts/*) packaging/build packaging/release $(wildcard packaging/*install packaging/*remove)
 
 .PHONY: help
 help: ## list the targets
@@ -185,8 +185,8 @@ install: $(if $(filter file,$(origin BINARY)),build) ## install the files where 
 	install -d -m 755 $(pmda_dir) $(site_dir) $(bin_dir)
 	install -m 755 $(BINARY) $(pmda_dir)/pmdaderived.new
 	mv -f $(pmda_dir)/pmdaderived.new $(pmda_dir)/pmdaderived
-	install -m 755 Install Remove Upgrade $(pmda_dir)
-	install -m 644 pmns root domain.h help $(pmda_dir)
+	install -m 755 Install Remove packaging/Upgrade $(pmda_dir)
+	install -m 644 pmns packaging/root domain.h help $(pmda_dir)
 	ln -sf $(patsubst $(DESTDIR)%,%,$(pmda_dir))/pmdaderived $(bin_dir)/pmdaderived
 	rm -rf $(own_config)
 	install -D -m 644 -t $(config_dir)/pmdaderived conf/*.conf

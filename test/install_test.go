@@ -344,7 +344,11 @@ func TestInstallFiles(t *testing.T) {
 	domainFile := must(os.ReadFile("../domain.h"))(t)
 	assert.Regexp(t, `(?m)^#define DERIVED 510$`, string(domainFile))
 
-	out := combined(t, exec.Command("pminfo", "-m", "-n", "../root", "derived"))
+	dir := t.TempDir() // they are in one folder where Install reads them
+	for _, file := range []string{"../domain.h", "../pmns", "../packaging/root"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), must(os.ReadFile(file))(t), 0o644))
+	}
+	out := combined(t, exec.Command("pminfo", "-m", "-n", filepath.Join(dir, "root"), "derived"))
 	assert.Equal(t, "derived PMID: 510.*.*\n", string(out))
 }
 

@@ -22,7 +22,7 @@ func upgrade(t *testing.T, control string) (path string, command func() *exec.Cm
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "etc", "pcp.env"),
 		[]byte("PCP_AWK_PROG=awk PCP_PMCDCONF_PATH="+path+" PCP_PMDAS_DIR="+dir+" PCP_VAR_DIR="+dir+"\n"), 0o644))
 	require.NoError(t, os.Mkdir(pmda, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(pmda, "Upgrade"), must(os.ReadFile("../Upgrade"))(t), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(pmda, "Upgrade"), must(os.ReadFile("../packaging/Upgrade"))(t), 0o755))
 	return path, func() *exec.Cmd {
 		cmd := exec.Command(filepath.Join(pmda, "Upgrade"))
 		cmd.Env = append(os.Environ(), "PCP_DIR="+dir)
