@@ -196,6 +196,10 @@ install: $(if $(filter file,$(origin BINARY)),build) ## install the files where 
 	install -D -m 644 -t $(config_dir)/pmchart integration/pmchart/*
 	install -D -m 644 -t $(pmrep_dir) integration/pmrep/derived.conf
 	install -D -m 644 -t $(share_dir)/pmdaderived/dashboards integration/grafana/*.json
+	@for board in agent host; do \
+		sed s/redis/valkey/g integration/grafana/pcp-derived-$$board-redis.json | \
+			install -m 644 /dev/stdin $(share_dir)/pmdaderived/dashboards/pcp-derived-$$board-valkey.json || exit 1; \
+	done
 	install -D -m 644 integration/completion/pmdaderived.bash $(share_dir)/bash-completion/completions/pmdaderived
 	install -D -m 644 -t $(share_dir)/zsh/site-functions integration/completion/_pmdaderived
 	@for page in pmdaderived.1 pmdaderived.5; do \

@@ -40,7 +40,8 @@ type grafanaBoard struct {
 }
 
 // grafanaSources is what the queries of each data source of grafana-pcp add to the name of a metric.
-var grafanaSources = map[string]string{"vector": "", "valkey": `{hostname == "$host"}`, "redis": `{hostname == "$host"}`}
+// `make install` makes the dashboards for valkey from those for redis.
+var grafanaSources = map[string]string{"vector": "", "redis": `{hostname == "$host"}`}
 
 // Every dashboard is there for each data source and has what Grafana demands or would silently draw wrongly. TestIntegration
 // looks for the metrics.

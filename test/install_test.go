@@ -3,6 +3,7 @@
 package test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -298,16 +299,16 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 	}
 	assert.DirExists(t, filepath.Join(root, etc, "pmdaderived"))
 	for pattern, dir := range map[string]string{
-		"../conf/*.conf":                filepath.Join(vars, "config/pmdaderived"),
-		"../optional/*.conf":            "/usr/share/pmdaderived/optional",
-		"../integration/pmlogconf/*":    filepath.Join(vars, "config/pmlogconf/derived"),
-		"../integration/pmieconf/*":     filepath.Join(vars, "config/pmieconf/derived"),
-		"../integration/pmchart/*":      filepath.Join(vars, "config/pmchart"),
-		"../integration/pmrep/*":        filepath.Join(etc, "pmrep"),
-		"../integration/grafana/*.json": "/usr/share/pmdaderived/dashboards",
+		"../conf/*.conf":             filepath.Join(vars, "config/pmdaderived"),
+		"../optional/*.conf":         "/usr/share/pmdaderived/optional",
+		"../integration/pmlogconf/*": filepath.Join(vars, "config/pmlogconf/derived"),
+		"../integration/pmieconf/*":  filepath.Join(vars, "config/pmieconf/derived"),
+		"../integration/pmchart/*":   filepath.Join(vars, "config/pmchart"),
+		"../integration/pmrep/*":     filepath.Join(etc, "pmrep"),
 	} {
 		requireSameFiles(t, pattern, filepath.Join(root, dir))
 	}
+	requireDashboards(t, filepath.Join(root, "usr/share/pmdaderived/dashboards"))
 	for _, page := range []string{"man1/pmdaderived.1", "man5/pmdaderived.5"} {
 		assert.FileExists(t, filepath.Join(root, "usr/share/man", page))
 	}
@@ -320,6 +321,22 @@ func TestInstallUnderDESTDIR(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
+}
+
+// requireDashboards demands the dashboards of the source, and those for valkey, which are made from those for redis.
+func requireDashboards(t *testing.T, dir string) {
+	t.Helper()
+	source := t.TempDir()
+	for _, file := range must(filepath.Glob("../integration/grafana/*.json"))(t) {
+		text := must(os.ReadFile(file))(t)
+		require.NoError(t, os.WriteFile(filepath.Join(source, filepath.Base(file)), text, 0o644))
+		if valkey := strings.ReplaceAll(filepath.Base(file), "redis", "valkey"); valkey != filepath.Base(file) {
+			text = bytes.ReplaceAll(text, []byte("redis"), []byte("valkey"))
+			require.NoError(t, os.WriteFile(filepath.Join(source, valkey), text, 0o644))
+		}
+	}
+	requireSameFiles(t, filepath.Join(source, "*"), dir)
+	require.Len(t, must(os.ReadDir(dir))(t), 6)
 }
 
 // requireSameFiles demands that a directory has the files of a pattern, readable for everybody, and no others.

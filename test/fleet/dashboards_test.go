@@ -25,7 +25,7 @@ const shown = "derived.host derived.control mmv.pmdaderived"
 // dashboard is a file for Grafana: what its data source is asked for.
 type dashboard struct {
 	file   string
-	source string // vector, valkey or redis
+	source string // vector or redis
 
 	Templating struct {
 		List []struct{ Name, Type, Query string }
@@ -81,7 +81,7 @@ func testDashboards(t *testing.T, s *site, h *host) {
 			hasValues[name] = true
 		}
 	}
-	for _, board := range dashboardFiles(t, "valkey", "redis") {
+	for _, board := range dashboardFiles(t, "redis") {
 		selected := h.hostName(t, s)
 		assert.Contains(t, board.choices(t, s)["host"], selected, board.file)
 		for query, title := range board.queries() {
