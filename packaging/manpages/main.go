@@ -57,7 +57,7 @@ func roff(document string) []byte {
 	page = setup + title.ReplaceAllString(strings.TrimPrefix(page, ".nh\n"), "$0"+setupAfter)
 	page = example.ReplaceAllString(page, ".PP\n.RS 4\n.EX\n$1.EE\n.RE\n")
 	page = first.ReplaceAllString(page, "$1")
-	page = tree.Replace(page)
+	page = strings.NewReplacer("├─", "|-", "└─", "`-", "│", "|").Replace(page) // explain's trees, on all terminals
 	return []byte(verbatim.ReplaceAllStringFunc(page, func(text string) string {
 		text = strings.ReplaceAll(text, "-", `\-`)    // a minus, which can be copied, for a hyphen
 		return strings.ReplaceAll(text, ":$", `:\:$`) // a list of paths can be divided
@@ -69,9 +69,6 @@ const (
 	setup      = ".nr HY 0\n.ds AD l\n"
 	setupAfter = ".nh\n.ad l\n"
 )
-
-// tree draws explain's trees with what all terminals have.
-var tree = strings.NewReplacer("├─", "|-", "└─", "`-", "│", "|")
 
 var (
 	example  = regexp.MustCompile(`(?s)\.EX\n(.*?)\.EE\n`)
