@@ -233,7 +233,7 @@ func (p *Player) breakOff() {
 func (p *Player) tick(ctx context.Context, t *track, at time.Time) error {
 	var goOn, begin []int
 	for _, w := range t.windows {
-		number := session.Number(at, w.every)
+		number := session.TickNumber(at, w.every)
 		if number == w.last || !p.source.has(ctx, w.needs) {
 			continue
 		}
@@ -280,7 +280,7 @@ func (p *Player) Ticks() []Ticks {
 		for _, w := range t.windows {
 			all = append(all, Ticks{
 				Window: t.Set().Windows()[w.at], Had: w.n,
-				Asked: session.Number(p.end, w.every) - session.Number(p.first, w.every) + 1,
+				Asked: session.TickNumber(p.end, w.every) - session.TickNumber(p.first, w.every) + 1,
 			})
 		}
 	}

@@ -268,7 +268,7 @@ func (p *part) sessions(ctx context.Context, catalog *operand.Catalog, metrics [
 	for i, class := range classes {
 		s := byClass[class]
 		if s == nil {
-			s = session.Over(p.source, catalog, p.snapshot.Set, p.groups)
+			s = session.NewWithSet(p.source, catalog, p.snapshot.Set, p.groups)
 			byClass[class] = s
 			sessions = append(sessions, s)
 		}

@@ -37,20 +37,20 @@ type Session struct {
 	eval    *derived.Evaluation
 	groups  *derived.Groups
 
-	names  operand.InstanceCache
-	needed operand.InDomNeeds // domains whose names matter, with their selectors
-	looked map[pdu.InDom]int  // their versions, of a source that has them
-	maker  *operand.Maker
+	names         operand.InstanceCache
+	neededDomains operand.InDomNeeds // domains whose names matter, with their selectors
+	versions      map[pdu.InDom]int  // their versions, of a source that has them
+	maker         *operand.Maker
 
-	windows *window.SingleClient
-	ticks   map[time.Duration][]int // the windows of the metrics that are watched, by the time between their samples
-	span    time.Duration           // of the longest window
-	sampled bool                    // the samples are the ticks
-	first   time.Time               // of the samples, if so
+	windows     *window.SingleClient
+	byInterval  map[time.Duration][]int // the windows of the metrics that are watched, by the time between their samples
+	span        time.Duration           // of the longest window
+	sampleTicks bool                    // the samples are the ticks
+	firstSample time.Time               // of the samples, if so
 
-	asked   *operand.List    // for the metrics that are watched
-	history []derived.Sample // newest first
-	depth   int              // of history at most
+	operands   *operand.List    // for the metrics that are watched
+	history    []derived.Sample // newest first
+	maxHistory int              // of history at most
 }
 
 // Source is where samples come from: a [pmapi.Conn], or an archive.
@@ -73,16 +73,16 @@ func New(ctx context.Context, source Source, defs []served.Definition, language 
 	if err != nil {
 		return nil, fmt.Errorf("operands: %w", err)
 	}
-	return Over(source, c, served.Bind(served.Pointers(defs), c, language), derived.NewGroups()), nil
+	return NewWithSet(source, c, served.Bind(served.Pointers(defs), c, language), derived.NewGroups()), nil
 }
 
-// Over is a session with what has been looked up and bound. Groups have the numbers that are known already.
-func Over(source Source, c *operand.Catalog, set *derived.Set, groups *derived.Groups) *Session {
+// NewWithSet is a session with what has been looked up and bound. Groups have the numbers that are known already.
+func NewWithSet(source Source, c *operand.Catalog, set *derived.Set, groups *derived.Groups) *Session {
 	s := &Session{source: source, catalog: c, set: set, groups: groups}
 	s.eval = set.NewEvaluation()
 	s.windows = window.NewSingleClient(s.set, s.groups, window.FirstTicks)
 	s.eval.Number(s.groups)
-	s.maker, s.asked, s.looked = operand.NewMaker(&s.names, time.Now()), operand.NewList(), make(map[pdu.InDom]int)
+	s.maker, s.operands, s.versions = operand.NewMaker(&s.names, time.Now()), operand.NewList(), make(map[pdu.InDom]int)
 	return s
 }
 
@@ -103,16 +103,16 @@ func (s *Session) Set() *derived.Set { return s.set }
 func (s *Session) Catalog() *operand.Catalog { return s.catalog }
 
 // TickAtSamples makes the samples the ticks of all windows, counted from the first one on, as a unit test does. Call it before Watch.
-func (s *Session) TickAtSamples() { s.sampled = true }
+func (s *Session) TickAtSamples() { s.sampleTicks = true }
 
 // Watch says which metrics the samples are for; those with an error are passed over. Samples taken
 // before are forgotten.
 func (s *Session) Watch(metrics ...*derived.Metric) {
 	metrics = slices.DeleteFunc(slices.Clone(metrics), func(m *derived.Metric) bool { return m.Err != nil })
-	s.needed = operand.InDomNeedsOf(slices.Values(metrics))
-	s.history, s.depth = nil, 1
+	s.neededDomains = operand.InDomNeedsOf(slices.Values(metrics))
+	s.history, s.maxHistory = nil, 1
 	s.windows = window.NewSingleClient(s.set, s.groups, window.FirstTicks)
-	s.ticks, s.span = make(map[time.Duration][]int), 0
+	s.byInterval, s.span = make(map[time.Duration][]int), 0
 	ids := make(map[pdu.PMID]bool)
 	for _, m := range metrics {
 		for needs := range m.Fetches {
@@ -120,16 +120,16 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 				ids[id] = true
 			}
 		}
-		s.depth = max(s.depth, m.Needs().History+1)
+		s.maxHistory = max(s.maxHistory, m.Needs().History+1)
 		for _, i := range m.Needs().Windows {
 			w := s.windows.Window(int(i))
-			if !s.sampled && !slices.Contains(s.ticks[w.Every], int(i)) {
-				s.ticks[w.Every] = append(s.ticks[w.Every], int(i))
+			if !s.sampleTicks && !slices.Contains(s.byInterval[w.Every], int(i)) {
+				s.byInterval[w.Every] = append(s.byInterval[w.Every], int(i))
 				s.span = max(s.span, time.Duration(cmp.Or(w.Span, window.FirstTicks))*w.Every)
 			}
 		}
-		if d := m.Desc.InDom; d != pdu.NoInDom && !s.ours(d) {
-			s.needed.Add(d) // for InstanceName
+		if d := m.Desc.InDom; d != pdu.NoInDom && !s.isGroupDomain(d) {
+			s.neededDomains.Add(d) // for InstanceName
 		}
 	}
 	var descs []pdu.Desc
@@ -137,31 +137,31 @@ func (s *Session) Watch(metrics ...*derived.Metric) {
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
 		descs = append(descs, known[id])
 	}
-	s.asked = operand.NewList(descs...)
+	s.operands = operand.NewList(descs...)
 }
 
 // Operands are those of all that is watched, in order.
-func (s *Session) Operands() []pdu.PMID { return s.asked.IDs }
+func (s *Session) Operands() []pdu.PMID { return s.operands.IDs }
 
 // History is how many samples must come before the first one that every metric has a value for.
-func (s *Session) History() int { return s.depth - 1 }
+func (s *Session) History() int { return s.maxHistory - 1 }
 
 // Sample fetches the operands, and the names of instances where they are new. now is the time of the
 // sample if nothing is fetched, because the metrics are made of constants. After an error of the
 // connection the session is over; after any other the sample before is still the newest.
 func (s *Session) Sample(ctx context.Context, now time.Time) error {
-	taken, err := s.take(ctx, now)
+	taken, err := s.fetchSample(ctx, now)
 	if err != nil {
 		return err
 	}
-	if s.sampled {
+	if s.sampleTicks {
 		if len(s.history) == 0 {
-			s.first = taken.Time()
+			s.firstSample = taken.Time()
 		}
-		s.windows.Sample(taken.Time().Sub(s.first), taken)
+		s.windows.Sample(taken.Time().Sub(s.firstSample), taken)
 	}
 	s.history = slices.Insert(s.history, 0, derived.Sample(taken))
-	s.history = s.history[:min(len(s.history), s.depth)]
+	s.history = s.history[:min(len(s.history), s.maxHistory)]
 	s.eval.Reset(s.history...)
 	s.eval.Over(s.windows.Read())
 	return nil
@@ -177,7 +177,7 @@ func (s *Session) Wait(ctx context.Context, until time.Time, waiting func(left t
 	for {
 		next, now := until, time.Now()
 		var due []time.Duration
-		for every := range s.ticks {
+		for every := range s.byInterval {
 			at := now.Add(every - time.Duration(now.UnixNano()%int64(every)))
 			if at.Before(next) {
 				next, due = at, nil
@@ -198,37 +198,37 @@ func (s *Session) Wait(ctx context.Context, until time.Time, waiting func(left t
 		if len(due) == 0 {
 			return nil
 		}
-		if err := s.wait(ctx, next, due); err != nil {
+		if err := s.sampleWindows(ctx, next, due); err != nil {
 			return err
 		}
 	}
 }
 
-// wait takes the sample of all windows that have ticks at some intervals.
-func (s *Session) wait(ctx context.Context, at time.Time, due []time.Duration) error {
+// sampleWindows takes the sample of all windows that have ticks at some intervals.
+func (s *Session) sampleWindows(ctx context.Context, at time.Time, due []time.Duration) error {
 	var windows []int
 	for _, every := range due {
-		windows = append(windows, s.ticks[every]...)
+		windows = append(windows, s.byInterval[every]...)
 	}
 	return s.Tick(ctx, at, true, windows...)
 }
 
 // Windows are the places in [derived.Set.Windows] of those that watched metrics have, in order.
 func (s *Session) Windows() []int {
-	all := slices.Concat(slices.Collect(maps.Values(s.ticks))...)
+	all := slices.Concat(slices.Collect(maps.Values(s.byInterval))...)
 	slices.Sort(all)
 	return all
 }
 
 // Tick takes the sample of a tick of some windows. Unless it goes on where the one before is, delta() and rate() within them begin anew.
 func (s *Session) Tick(ctx context.Context, at time.Time, goesOn bool, windows ...int) error {
-	taken, err := s.take(ctx, at)
+	taken, err := s.fetchSample(ctx, at)
 	if err != nil {
 		return err
 	}
 	begun := false
 	for _, i := range windows {
-		number := Number(at, s.windows.Window(i).Every)
+		number := TickNumber(at, s.windows.Window(i).Every)
 		if s.windows.Window(i).Every == window.PerClientInterval && !begun {
 			begun = true
 			s.windows.BeginTick(number)
@@ -239,43 +239,43 @@ func (s *Session) Tick(ctx context.Context, at time.Time, goesOn bool, windows .
 	return nil
 }
 
-// Number is that of the tick that a time belongs to.
-func Number(at time.Time, every time.Duration) int64 { return at.UnixNano() / int64(every) }
+// TickNumber is that of the tick that a time belongs to.
+func TickNumber(at time.Time, every time.Duration) int64 { return at.UnixNano() / int64(every) }
 
 // Expire says that windows whose ticks are all too old at a time have no values any more.
 func (s *Session) Expire(at time.Time) {
 	for _, i := range s.Windows() {
-		s.windows.Expire(i, Number(at, s.windows.Window(i).Every))
+		s.windows.Expire(i, TickNumber(at, s.windows.Window(i).Every))
 	}
 }
 
-// take takes a sample.
-func (s *Session) take(ctx context.Context, now time.Time) (*operand.Sample, error) {
+// fetchSample takes a sample.
+func (s *Session) fetchSample(ctx context.Context, now time.Time) (*operand.Sample, error) {
 	var stale []pdu.InDom
 	versions, _ := s.source.(versioned)
-	for d := range s.needed {
+	for d := range s.neededDomains {
 		version := 0
 		if versions != nil {
 			version = versions.Version(d)
 		}
-		if !s.names.Has(d) || version != s.looked[d] {
+		if !s.names.Has(d) || version != s.versions[d] {
 			stale = append(stale, d)
-			s.looked[d] = version
+			s.versions[d] = version
 		}
 	}
 	s.groups.Begin(now)
 	taken := operand.Empty(now, &s.names)
-	if len(s.asked.IDs) > 0 {
-		res, err := s.source.FetchColumns(ctx, s.asked.IDs)
+	if len(s.operands.IDs) > 0 {
+		res, err := s.source.FetchColumns(ctx, s.operands.IDs)
 		if err != nil {
 			return nil, err
 		}
-		made, noticed := s.maker.Make(res, now, now, s.asked)
+		made, noticed := s.maker.Make(res, now, now, s.operands)
 		taken, stale = made, append(stale, noticed.Changed...)
 	}
 	if len(stale) > 0 {
 		slices.Sort(stale)
-		if err := s.names.LookUp(ctx, s.source, s.needed, slices.Compact(stale), nil); err != nil {
+		if err := s.names.LookUp(ctx, s.source, s.neededDomains, slices.Compact(stale), nil); err != nil {
 			return nil, err
 		}
 	}
@@ -295,7 +295,7 @@ func (s *Session) Value(m *derived.Metric) *derived.Vector { return s.eval.Value
 
 // InstanceName gives the name of an instance of a watched metric, if it is known.
 func (s *Session) InstanceName(d pdu.InDom, id pdu.Inst) (string, bool) {
-	if s.ours(d) {
+	if s.isGroupDomain(d) {
 		return s.groups.Table(d).Name(id)
 	}
 	return s.names.Table(d).Name(id)
@@ -306,8 +306,8 @@ func (s *Session) Labels(d pdu.InDom) map[string]map[pdu.Inst]string {
 	return s.names.Table(d).Labels()
 }
 
-// ours reports whether a domain is one of groups, whose instances nobody else knows.
-func (s *Session) ours(d pdu.InDom) bool {
+// isGroupDomain reports whether a domain is one of groups, whose instances nobody else knows.
+func (s *Session) isGroupDomain(d pdu.InDom) bool {
 	_, is := s.set.GroupDomains()[d]
 	return is
 }
