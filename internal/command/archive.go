@@ -144,7 +144,7 @@ func (t *tool) printTicks(w io.Writer, all []replay.Ticks) {
 			over = "over " + timeText(time.Duration(span)*ticks.Window.Every)
 		}
 		fmt.Fprintf(w, "%s %s, every %s: the archive has %d of %s (records with all operands).\n",
-			ticks.Window.Func, over, timeText(ticks.Window.Every), ticks.Had, plural.Of(int(ticks.Asked), "sample"))
+			ticks.Window.Func, over, timeText(ticks.Window.Every), ticks.Recorded, plural.Of(int(ticks.Possible), "sample"))
 	}
 }
 

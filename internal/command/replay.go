@@ -108,9 +108,9 @@ func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err erro
 	has, rest := 0, 0
 	for _, left := range report.LeftOut {
 		switch {
-		case left.Has && len(names) == 0:
+		case left.Recorded && len(names) == 0:
 			has++
-		case left.Lack && len(names) == 0:
+		case left.LacksOperands && len(names) == 0:
 			rest++
 		default:
 			t.complain(fmt.Errorf("%s.%s is not written: %s", derived.Root, left.Name, left.Why))
@@ -123,8 +123,8 @@ func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err erro
 	if rest > 0 {
 		t.complain(fmt.Errorf("%s not written: operands are not in the archive", plural.Of(rest, "metric")))
 	}
-	if n := len(report.New); n > 0 {
-		first := derived.FullName(report.New[0])
+	if n := len(report.NewPMIDs); n > 0 {
+		first := derived.FullName(report.NewPMIDs[0])
 		if identities == "" {
 			t.complain(fmt.Errorf("the agent of this host has not served %s yet, such as %s, and may assign other PMIDs", plural.Of(n, "metric"), first))
 		} else {

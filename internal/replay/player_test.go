@@ -178,7 +178,7 @@ func TestTicks(t *testing.T) {
 		`a = max_sample(mem.util.available, "1min")`, `b = max_sample(max(kernel.all.load) / hinv.ncpu, "10min", "1min")`)
 	var all []string
 	for _, ticks := range p.Ticks() {
-		all = append(all, fmt.Sprint(ticks.Had, " of ", ticks.Asked))
+		all = append(all, fmt.Sprint(ticks.Recorded, " of ", ticks.Possible))
 	}
 	assert.Equal(t, []string{"20 of 1201", "21 of 21"}, all, "20 minutes with what is before")
 }
@@ -273,7 +273,7 @@ func TestRefine(t *testing.T) {
 		{true, true, false, true, false},
 		{true, false, true, false, false},
 	} {
-		n = refine(classes, hit, n)
+		n = splitClasses(classes, hit, n)
 	}
 	assert.Equal(t, []int{2, 3, 1, 3, 0}, classes)
 }

@@ -31,19 +31,19 @@ type Recording struct {
 
 // Report is what has been written.
 type Report struct {
-	Metrics []*served.Metric
-	LeftOut []LeftOut
-	New     []string // definitions that have PMIDs of which nobody else knows
-	Records int
-	Ticks   []Ticks
+	Metrics  []*served.Metric
+	LeftOut  []LeftOut
+	NewPMIDs []string // definitions that have PMIDs of which nobody else knows
+	Records  int
+	Ticks    []Ticks
 }
 
 // LeftOut is a definition that is wanted and not written.
 type LeftOut struct {
-	Name string
-	Why  string
-	Has  bool // In has the metric already
-	Lack bool // In has not all metrics that it uses
+	Name          string
+	Why           string
+	Recorded      bool // In has the metric already
+	LacksOperands bool // In has not all metrics that it uses
 }
 
 // ErrNothing says that no metric can be written.
@@ -64,14 +64,14 @@ func (r *Recording) Record(ctx context.Context) (*Report, error) {
 		unknown[d.Name] = !r.IDs.Has(d.Name)
 	}
 	snapshot := served.Build(served.Input{Config: r.Config, Catalog: catalog, IDs: r.IDs})
-	metrics, err := r.choose(ctx, snapshot, unknown, report)
+	metrics, err := r.chooseMetrics(ctx, snapshot, unknown, report)
 	if err != nil {
 		return report, err
 	}
 	if len(metrics) == 0 {
 		return report, ErrNothing
 	}
-	p := &part{Recording: r, source: source, snapshot: snapshot, report: report, at: make(map[*derived.Metric]int), domains: make(map[pdu.InDom]*domain)}
+	p := &recorder{Recording: r, source: source, snapshot: snapshot, report: report, metricIndexes: make(map[*derived.Metric]int), domains: make(map[pdu.InDom]*outDomain)}
 	p.groups = r.groups(ctx, snapshot, p)
 	sessions, err := p.sessions(ctx, catalog, metrics)
 	if err != nil {
@@ -90,16 +90,16 @@ func (r *Recording) Record(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// chosen is a metric as it is written.
-type chosen struct {
+// recordedMetric is a metric as it is written.
+type recordedMetric struct {
 	*served.Metric
 	id pdu.PMID
 }
 
-// choose finds out which metrics are written, and with which PMIDs: a name that In has keeps its own.
+// chooseMetrics finds out which metrics are written, and with which PMIDs: a name that In has keeps its own.
 // Those of unknown have PMIDs that are new.
-func (r *Recording) choose(ctx context.Context, snapshot *served.Snapshot, unknown map[string]bool, report *Report) ([]chosen, error) {
-	var all []chosen
+func (r *Recording) chooseMetrics(ctx context.Context, snapshot *served.Snapshot, unknown map[string]bool, report *Report) ([]recordedMetric, error) {
+	var all []recordedMetric
 	for _, m := range snapshot.Metrics {
 		if r.Wanted != nil && !r.Wanted(m.Def.Name) {
 			continue
@@ -108,7 +108,7 @@ func (r *Recording) choose(ctx context.Context, snapshot *served.Snapshot, unkno
 		if m.Derived == nil {
 			left := LeftOut{Name: m.Def.Name, Why: m.Problem}
 			if bound, ok := snapshot.Set.Lookup(m.Def.Name); ok && bound.Err != nil { // whoever may read the file
-				left.Why, left.Lack = bound.Err.Error(), bound.Err.Unbound()
+				left.Why, left.LacksOperands = bound.Err.Error(), bound.Err.Unbound()
 			}
 			report.LeftOut = append(report.LeftOut, left)
 			continue
@@ -117,11 +117,11 @@ func (r *Recording) choose(ctx context.Context, snapshot *served.Snapshot, unkno
 		if err != nil {
 			return nil, err
 		}
-		above, err := r.above(ctx, m.FullName())
+		above, err := r.metricAbove(ctx, m.FullName())
 		if err != nil {
 			return nil, err
 		}
-		c := chosen{m, m.ID}
+		c := recordedMetric{m, m.ID}
 		switch {
 		case above != "":
 			leave("the archive has a metric " + above)
@@ -130,7 +130,7 @@ func (r *Recording) choose(ctx context.Context, snapshot *served.Snapshot, unkno
 			leave("the archive has metrics below this name")
 			continue
 		case found[0].Code == 0 && !r.Replace:
-			report.LeftOut = append(report.LeftOut, LeftOut{Name: m.Def.Name, Why: "the archive already has it", Has: true})
+			report.LeftOut = append(report.LeftOut, LeftOut{Name: m.Def.Name, Why: "the archive already has it", Recorded: true})
 			continue
 		case found[0].Code == 0:
 			c.id = found[0].PMID
@@ -145,7 +145,7 @@ func (r *Recording) choose(ctx context.Context, snapshot *served.Snapshot, unkno
 			}
 		}
 		if found[0].Code != 0 && unknown[m.Def.Name] {
-			report.New = append(report.New, m.Def.Name)
+			report.NewPMIDs = append(report.NewPMIDs, m.Def.Name)
 		}
 		all = append(all, c)
 		report.Metrics = append(report.Metrics, m)
@@ -153,8 +153,8 @@ func (r *Recording) choose(ctx context.Context, snapshot *served.Snapshot, unkno
 	return all, nil
 }
 
-// above is a metric of In whose name is that of a node above a name; "": there is none.
-func (r *Recording) above(ctx context.Context, name string) (string, error) {
+// metricAbove is a metric of In whose name is that of a node above a name; "": there is none.
+func (r *Recording) metricAbove(ctx context.Context, name string) (string, error) {
 	for at, c := range name {
 		if c != '.' {
 			continue
@@ -184,7 +184,7 @@ func metadataText(d pdu.Desc) string {
 }
 
 // groups makes what numbers groups, as In has them.
-func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, p *part) *derived.Groups {
+func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, p *recorder) *derived.Groups {
 	theirs := make(map[pdu.InDom]pdu.InDom)
 	for _, m := range snapshot.Metrics {
 		if m.Derived == nil {
@@ -201,11 +201,11 @@ func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, p *pa
 			theirs[m.Desc.InDom] = desc.InDom
 		}
 	}
-	p.theirs = theirs
+	p.inputDomains = theirs
 	groups := derived.NewGroups()
 	groups.Restore(func(yield func(derived.Group) bool) {
 		for d := range snapshot.Set.GroupDomains() {
-			all, err := r.In.AllInstances(p.domain(d))
+			all, err := r.In.AllInstances(p.outInDom(d))
 			if err != nil {
 				continue
 			}
@@ -219,38 +219,38 @@ func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, p *pa
 	return groups
 }
 
-// part is a recording that goes on.
-type part struct {
+// recorder is a recording that goes on.
+type recorder struct {
 	*Recording
-	source   *Source
-	snapshot *served.Snapshot
-	report   *Report
-	groups   *derived.Groups
-	theirs   map[pdu.InDom]pdu.InDom // of domains of groups: what In has for them
+	source       *Source
+	snapshot     *served.Snapshot
+	report       *Report
+	groups       *derived.Groups
+	inputDomains map[pdu.InDom]pdu.InDom // of domains of groups: what In has for them
 
-	metrics []chosen
-	at      map[*derived.Metric]int // in metrics
-	classes map[*session.Session][]int
-	domains map[pdu.InDom]*domain
-	out     *writer.Writer
-	pending time.Time // of the values that are not written yet
-	marked  bool      // nothing has been written since a mark, or at all
+	metrics          []recordedMetric
+	metricIndexes    map[*derived.Metric]int // in metrics
+	classes          map[*session.Session][]int
+	domains          map[pdu.InDom]*outDomain
+	out              *writer.Writer
+	pendingTime      time.Time // of the values that are not written yet
+	nothingSinceMark bool      // nothing has been written since a mark, or at all
 }
 
 // domain is the number of an instance domain in the archive that is written.
-func (p *part) domain(d pdu.InDom) pdu.InDom {
-	if theirs, ok := p.theirs[d]; ok {
+func (p *recorder) outInDom(d pdu.InDom) pdu.InDom {
+	if theirs, ok := p.inputDomains[d]; ok {
 		return theirs
 	}
 	return d
 }
 
 // sessions makes a session for the metrics that are evaluated at the same records.
-func (p *part) sessions(ctx context.Context, catalog *operand.Catalog, metrics []chosen) ([]*session.Session, error) {
+func (p *recorder) sessions(ctx context.Context, catalog *operand.Catalog, metrics []recordedMetric) ([]*session.Session, error) {
 	p.metrics, p.classes = metrics, make(map[*session.Session][]int)
 	all := make([][]pdu.PMID, len(metrics))
 	for i, m := range metrics {
-		p.at[m.Derived] = i
+		p.metricIndexes[m.Derived] = i
 		for needs := range m.Derived.Fetches {
 			all[i] = append(all[i], needs.Operands...)
 		}
@@ -258,7 +258,7 @@ func (p *part) sessions(ctx context.Context, catalog *operand.Catalog, metrics [
 	classes := make([]int, len(metrics))
 	if p.Every == 0 {
 		var err error
-		if classes, err = p.classify(ctx, all); err != nil {
+		if classes, err = p.classifyByRecords(ctx, all); err != nil {
 			return nil, err
 		}
 	}
@@ -281,8 +281,8 @@ func (p *part) sessions(ctx context.Context, catalog *operand.Catalog, metrics [
 	return sessions, nil
 }
 
-// classify reads which metrics records have, and numbers lists of operands so that those with the same number are in the same records.
-func (p *part) classify(ctx context.Context, operands [][]pdu.PMID) ([]int, error) {
+// classifyByRecords reads which metrics records have, and numbers lists of operands so that those with the same number are in the same records.
+func (p *recorder) classifyByRecords(ctx context.Context, operands [][]pdu.PMID) ([]int, error) {
 	classes := make([]int, len(operands))
 	users := make(map[pdu.PMID][]int)
 	for i, ids := range operands {
@@ -292,7 +292,7 @@ func (p *part) classify(ctx context.Context, operands [][]pdu.PMID) ([]int, erro
 	}
 	seen, n := make(map[string]bool), 1
 	var key []byte
-	return classes, p.scan(ctx, func(r *archive.Record) {
+	return classes, p.eachRecord(ctx, func(r *archive.Record) {
 		key = key[:0]
 		for i := range r.Sets {
 			id := uint32(r.Sets[i].PMID)
@@ -312,12 +312,12 @@ func (p *part) classify(ctx context.Context, operands [][]pdu.PMID) ([]int, erro
 				hit[k] = true
 			}
 		}
-		n = refine(classes, hit, n)
+		n = splitClasses(classes, hit, n)
 	})
 }
 
-// refine gives those of a class another one that are hit where others are not; n is how many numbers have been used.
-func refine(classes []int, hit []bool, n int) int {
+// splitClasses gives those of a class another one that are hit where others are not; n is how many numbers have been used.
+func splitClasses(classes []int, hit []bool, n int) int {
 	missed := make(map[int]bool)
 	for i, class := range classes {
 		missed[class] = missed[class] || !hit[i]

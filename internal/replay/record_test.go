@@ -96,12 +96,12 @@ func TestRecord(t *testing.T) {
 	require.NoError(t, err)
 	made, report, err := record(t, open(t), &Recording{PID: 1, IDs: ids}, lines...)
 	require.NoError(t, err)
-	assert.Equal(t, []LeftOut{{Name: "wrong", Why: "Semantic error: derived metric wrong: operand no.such: Unknown operand metric", Lack: true}}, report.LeftOut)
-	assert.Len(t, report.New, 5)
+	assert.Equal(t, []LeftOut{{Name: "wrong", Why: "Semantic error: derived metric wrong: operand no.such: Unknown operand metric", LacksOperands: true}}, report.LeftOut)
+	assert.Len(t, report.NewPMIDs, 5)
 	assert.Len(t, report.Metrics, 5)
 	_, again, err := record(t, open(t), &Recording{PID: 1, IDs: ids}, lines...)
 	require.NoError(t, err)
-	assert.Empty(t, again.New)
+	assert.Empty(t, again.NewPMIDs)
 	label := made.LogLabels()[0]
 	assert.Equal(t, []any{3, 1, "web1.example", ":Etc/UTC"}, []any{label.Version, label.PID, label.Host, label.ZoneInfo})
 
@@ -211,7 +211,7 @@ func TestReplace(t *testing.T) {
 	_, report, err := record(t, made, &Recording{}, "busy = 1", "kind = 2")
 	require.ErrorIs(t, err, ErrNothing)
 	assert.Equal(t, []LeftOut{
-		{Name: "busy", Why: "the archive already has it", Has: true}, {Name: "kind", Why: "the archive already has it", Has: true},
+		{Name: "busy", Why: "the archive already has it", Recorded: true}, {Name: "kind", Why: "the archive already has it", Recorded: true},
 	}, report.LeftOut)
 	_, report, err = record(t, made, &Recording{Replace: true}, "busy = 1", "kind = 2", "busy.more = 3")
 	require.ErrorIs(t, err, ErrNothing)

@@ -14,16 +14,16 @@ import (
 type Source struct {
 	*archive.Context
 
-	record   *archive.Record   // values are those of it; nil: they are interpolated
-	at       map[pdu.PMID]int  // where they are in it
-	discrete map[pdu.PMID]bool // metrics whose values stay until the next record that has them
-	columns  pmapi.Columns
-	found    []pdu.PMID // by among
+	record        *archive.Record   // values are those of it; nil: they are interpolated
+	index         map[pdu.PMID]int  // where they are in it
+	discrete      map[pdu.PMID]bool // metrics whose values stay until the next record that has them
+	columns       pmapi.Columns
+	foundInRecord []pdu.PMID // by among
 }
 
 // NewSource makes a source that is at the start of an archive.
 func NewSource(a *archive.Archive) *Source {
-	return &Source{Context: a.NewContext(time.Time{}, time.Time{}), at: make(map[pdu.PMID]int), discrete: make(map[pdu.PMID]bool)}
+	return &Source{Context: a.NewContext(time.Time{}, time.Time{}), index: make(map[pdu.PMID]int), discrete: make(map[pdu.PMID]bool)}
 }
 
 // Err implements [session.Source]: an archive can always be asked.
@@ -37,7 +37,7 @@ func (s *Source) FetchColumns(ctx context.Context, ids []pdu.PMID) (*pmapi.Colum
 	s.columns = pmapi.Columns{Time: s.record.Time, Sets: s.columns.Sets[:0]}
 	for _, id := range ids {
 		set := pdu.Column{PMID: id, Code: pdu.ErrAgain}
-		if at, ok := s.at[id]; ok {
+		if at, ok := s.index[id]; ok {
 			set = s.record.Sets[at]
 		} else if s.isDiscrete(ctx, id) {
 			known, err := s.Context.FetchColumns(ctx, []pdu.PMID{id})
@@ -62,9 +62,9 @@ func (s *Source) isDiscrete(ctx context.Context, id pdu.PMID) bool {
 	return is
 }
 
-// changing leaves discrete metrics out, unless there are no others. Records repeat their values in moments of their own, and what other
+// withoutDiscrete leaves discrete metrics out, unless there are no others. Records repeat their values in moments of their own, and what other
 // metrics did from one such moment to a record of theirs, milliseconds later, is only what rounding makes of values in between.
-func (s *Source) changing(ctx context.Context, ids []pdu.PMID) []pdu.PMID {
+func (s *Source) withoutDiscrete(ctx context.Context, ids []pdu.PMID) []pdu.PMID {
 	found := slices.DeleteFunc(slices.Clone(ids), func(id pdu.PMID) bool { return s.isDiscrete(ctx, id) })
 	if len(found) == 0 {
 		return ids
@@ -80,24 +80,24 @@ func (s *Source) Rewind() {
 	s.SetTime(start)
 }
 
-// read gives the source a record, and its time; nil: values are interpolated from now on.
-func (s *Source) read(r *archive.Record) {
+// setRecord gives the source a record, and its time; nil: values are interpolated from now on.
+func (s *Source) setRecord(r *archive.Record) {
 	s.record = r
 	if r == nil {
 		return
 	}
 	s.SetTime(r.Time)
-	clear(s.at)
+	clear(s.index)
 	for i := range r.Sets {
-		s.at[r.Sets[i].PMID] = i
+		s.index[r.Sets[i].PMID] = i
 	}
 }
 
-// has reports whether the record has values of all these metrics. What is discrete counts as being there, if anything else is.
-func (s *Source) has(ctx context.Context, ids []pdu.PMID) bool {
+// hasAll reports whether the record has values of all these metrics. What is discrete counts as being there, if anything else is.
+func (s *Source) hasAll(ctx context.Context, ids []pdu.PMID) bool {
 	any := len(ids) == 0
 	for _, id := range ids {
-		switch at, ok := s.at[id]; {
+		switch at, ok := s.index[id]; {
 		case ok && s.record.Sets[at].Code >= 0:
 			any = true
 		case ok || !s.isDiscrete(ctx, id):
@@ -107,13 +107,13 @@ func (s *Source) has(ctx context.Context, ids []pdu.PMID) bool {
 	return any
 }
 
-// among are those of some metrics that the record has. They are valid until the next call.
-func (s *Source) among(ids []pdu.PMID) []pdu.PMID {
-	s.found = s.found[:0]
+// inRecord are those of some metrics that the record has. They are valid until the next call.
+func (s *Source) inRecord(ids []pdu.PMID) []pdu.PMID {
+	s.foundInRecord = s.foundInRecord[:0]
 	for _, id := range ids {
-		if _, ok := s.at[id]; ok {
-			s.found = append(s.found, id)
+		if _, ok := s.index[id]; ok {
+			s.foundInRecord = append(s.foundInRecord, id)
 		}
 	}
-	return s.found
+	return s.foundInRecord
 }

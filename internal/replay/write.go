@@ -15,8 +15,8 @@ import (
 	"pmdaderived/pmda/pmapi/archive"
 )
 
-// scan calls look with each record.
-func (p *part) scan(ctx context.Context, look func(r *archive.Record)) error {
+// eachRecord calls look with each record.
+func (p *recorder) eachRecord(ctx context.Context, look func(r *archive.Record)) error {
 	records := p.In.NewContext(p.Start, p.End)
 	defer records.Close()
 	for {
@@ -37,25 +37,25 @@ func (p *part) scan(ctx context.Context, look func(r *archive.Record)) error {
 	}
 }
 
-// domain is an instance domain of what is written.
-type domain struct {
-	of      pdu.InDom // as the set has it
-	groups  *served.Groups
-	version int               // of In's domain when its labels were written last
-	insts   *derived.InstSet  // that it was looked at for last
-	known   map[pdu.Inst]bool // that have been written
+// outDomain is an instance domain of what is written.
+type outDomain struct {
+	indom     pdu.InDom // as the set has it
+	groups    *served.Groups
+	version   int               // of In's domain when its labels were written last
+	lastInsts *derived.InstSet  // that it was looked at for last
+	written   map[pdu.Inst]bool // that have been written
 }
 
 // write writes all but the files' labels.
-func (p *part) write(ctx context.Context, sessions []*session.Session) error {
-	if err := p.describe(ctx); err != nil {
+func (p *recorder) write(ctx context.Context, sessions []*session.Session) error {
+	if err := p.writeMetadata(ctx); err != nil {
 		return err
 	}
-	p.marked = true
+	p.nothingSinceMark = true
 	o := p.Options
-	o.Mark = p.mark
+	o.Mark = p.writeMark
 	player := NewPlayer(p.source, sessions...)
-	err := player.Play(ctx, o, func(s *session.Session, at time.Time) error { return p.put(ctx, s, at) })
+	err := player.Play(ctx, o, func(s *session.Session, at time.Time) error { return p.addValues(ctx, s, at) })
 	if err == nil {
 		err = p.flush()
 	}
@@ -66,8 +66,8 @@ func (p *part) write(ctx context.Context, sessions []*session.Session) error {
 	return err
 }
 
-// describe writes what there is to say of metrics once.
-func (p *part) describe(ctx context.Context) error {
+// writeMetadata writes what there is to say of metrics once.
+func (p *recorder) writeMetadata(ctx context.Context) error {
 	const context = math.MaxUint32 // stands for no metric
 	if err := p.copyLabels(ctx, context, pdu.LabelContext); err != nil {
 		return err
@@ -78,14 +78,14 @@ func (p *part) describe(ctx context.Context) error {
 	}
 	for _, m := range p.metrics {
 		desc := m.Desc
-		desc.PMID, desc.InDom = m.id, p.domain(m.Desc.InDom)
+		desc.PMID, desc.InDom = m.id, p.outInDom(m.Desc.InDom)
 		err := errors.Join(
 			p.out.Metric(desc, m.FullName()),
 			p.out.Text(uint32(m.id), pdu.TextPMID|pdu.TextOneLine, m.Text(true)),
 			p.out.Text(uint32(m.id), pdu.TextPMID|pdu.TextHelp, m.Text(false)),
 			p.out.Labels(p.Start, uint32(m.id), pdu.LabelItem, m.Labels()))
 		if err == nil && desc.InDom != pdu.NoInDom && p.domains[m.Desc.InDom] == nil {
-			err = p.describeDomain(ctx, m.Desc.InDom)
+			err = p.writeDomainMetadata(ctx, m.Desc.InDom)
 		}
 		if err != nil {
 			return err
@@ -94,12 +94,12 @@ func (p *part) describe(ctx context.Context) error {
 	return nil
 }
 
-// describeDomain writes texts and labels of a domain, and of one that In has all instances that there have been. If their changes were recorded in
+// writeDomainMetadata writes texts and labels of a domain, and of one that In has all instances that there have been. If their changes were recorded in
 // both archives, of version 3, pmlogextract of PCP 6 would write records that tools crash on.
-func (p *part) describeDomain(ctx context.Context, of pdu.InDom) error {
-	d := &domain{of: of, version: -1}
+func (p *recorder) writeDomainMetadata(ctx context.Context, of pdu.InDom) error {
+	d := &outDomain{indom: of, version: -1}
 	p.domains[of] = d
-	out := uint32(p.domain(of))
+	out := uint32(p.outInDom(of))
 	if _, ours := p.snapshot.Set.GroupDomains()[of]; ours {
 		d.groups = p.snapshot.Groups[of]
 		return errors.Join(
@@ -124,7 +124,7 @@ func (p *part) describeDomain(ctx context.Context, of pdu.InDom) error {
 }
 
 // copyLabels writes labels that In has.
-func (p *part) copyLabels(ctx context.Context, ident uint32, t pdu.LabelType) error {
+func (p *recorder) copyLabels(ctx context.Context, ident uint32, t pdu.LabelType) error {
 	sets, err := p.source.Labels(ctx, ident, t)
 	if err != nil || !slices.ContainsFunc(sets, func(set pdu.LabelSet) bool { return len(set.Labels) > 0 }) {
 		return err
@@ -139,13 +139,13 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// put takes over the values of a session. They are written when nothing else can be of their time.
-func (p *part) put(ctx context.Context, s *session.Session, at time.Time) error {
-	if !at.Equal(p.pending) {
+// addValues takes over the values of a session. They are written when nothing else can be of their time.
+func (p *recorder) addValues(ctx context.Context, s *session.Session, at time.Time) error {
+	if !at.Equal(p.pendingTime) {
 		if err := p.flush(); err != nil {
 			return err
 		}
-		p.pending = at
+		p.pendingTime = at
 	}
 	values := p.out.Values()
 	for _, i := range p.classes[s] {
@@ -164,7 +164,7 @@ func (p *part) put(ctx context.Context, s *session.Session, at time.Time) error 
 			values.Strings(m.id, v.Type, v.Insts.IDs(), v.Blobs)
 		}
 		if d := p.domains[m.Desc.InDom]; d != nil {
-			if err := p.instances(ctx, d, at, v.Insts); err != nil {
+			if err := p.writeInstances(ctx, d, at, v.Insts); err != nil {
 				return err
 			}
 		}
@@ -172,50 +172,50 @@ func (p *part) put(ctx context.Context, s *session.Session, at time.Time) error 
 	return nil
 }
 
-// instances writes the instances of a domain of groups if they are not those that were written last, and labels of other instances if these have changed.
-func (p *part) instances(ctx context.Context, d *domain, at time.Time, insts *derived.InstSet) error {
+// writeInstances writes the instances of a domain of groups if they are not those that were written last, and labels of other instances if these have changed.
+func (p *recorder) writeInstances(ctx context.Context, d *outDomain, at time.Time, insts *derived.InstSet) error {
 	if d.groups == nil {
-		version := p.source.Version(d.of)
+		version := p.source.Version(d.indom)
 		if version == d.version {
 			return nil
 		}
 		d.version = version
-		return p.copyLabels(ctx, uint32(d.of), pdu.LabelInstances)
+		return p.copyLabels(ctx, uint32(d.indom), pdu.LabelInstances)
 	}
-	if insts == d.insts {
+	if insts == d.lastInsts {
 		return nil
 	}
-	d.insts = insts
-	if d.known != nil && !slices.ContainsFunc(insts.IDs(), func(id pdu.Inst) bool { return !d.known[id] }) {
+	d.lastInsts = insts
+	if d.written != nil && !slices.ContainsFunc(insts.IDs(), func(id pdu.Inst) bool { return !d.written[id] }) {
 		return nil
 	}
-	now := p.groups.Members(d.of)
-	d.known = make(map[pdu.Inst]bool, len(now))
+	now := p.groups.Members(d.indom)
+	d.written = make(map[pdu.Inst]bool, len(now))
 	for _, one := range now {
-		d.known[one.ID] = true
+		d.written[one.ID] = true
 	}
-	err := p.out.InDom(at, p.domain(d.of), now)
+	err := p.out.InDom(at, p.outInDom(d.indom), now)
 	if sets := d.groups.Labels(now); err == nil && len(sets) > 0 {
-		err = p.out.Labels(at, uint32(p.domain(d.of)), pdu.LabelInstances, sets)
+		err = p.out.Labels(at, uint32(p.outInDom(d.indom)), pdu.LabelInstances, sets)
 	}
 	return err
 }
 
 // flush writes the values that are waiting.
-func (p *part) flush() error {
+func (p *recorder) flush() error {
 	if p.out.Values().Len() == 0 {
 		return nil
 	}
-	p.marked = false
+	p.nothingSinceMark = false
 	p.report.Records++
-	return p.out.Put(p.pending)
+	return p.out.Put(p.pendingTime)
 }
 
-// mark writes a mark, unless nothing is in front of it.
-func (p *part) mark(at time.Time) error {
-	if err := p.flush(); err != nil || p.marked {
+// writeMark writes a mark, unless nothing is in front of it.
+func (p *recorder) writeMark(at time.Time) error {
+	if err := p.flush(); err != nil || p.nothingSinceMark {
 		return err
 	}
-	p.marked = true
+	p.nothingSinceMark = true
 	return p.out.Mark(at)
 }
