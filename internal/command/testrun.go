@@ -85,7 +85,7 @@ func (r *testRun) unusable(file string, err error) {
 	r.broken = true
 	text := withoutCall(err)
 	fmt.Fprintln(r.stderr, text)
-	r.suites = append(r.suites, unittest.Suite{File: file, Broken: text})
+	r.suites = append(r.suites, unittest.Suite{File: file, Unusable: text})
 }
 
 // withoutCall is an error without the name of the system call in it.
@@ -180,7 +180,7 @@ func (r *testRun) file(path string) {
 				r.tested[d.Pos.File][name] = true
 			}
 		}
-		suite.Results, suite.Took = append(suite.Results, result), append(suite.Took, took)
+		suite.Results, suite.Durations = append(suite.Results, result), append(suite.Durations, took)
 		r.tell(result)
 	}
 	r.suites = append(r.suites, suite)

@@ -29,16 +29,16 @@ func (it *item) accepts(sample int, v *derived.Vector, i int) bool {
 	case !it.kind.of(v.Type):
 		return false
 	case it.kind == number:
-		return it.close(sample, v.Type, v.Bits[i])
-	case it.kind == special:
+		return it.closeTo(sample, v.Type, v.Bits[i])
+	case it.kind == nonFinite:
 		got := v.Type.Float64(v.Bits[i])
 		return got == it.float || math.IsNaN(got) && math.IsNaN(it.float)
 	}
 	return bytes.Equal(v.Blobs[i], it.bytes)
 }
 
-// close reports whether a number is the expected one, give or take the tolerance.
-func (it *item) close(sample int, t pdu.Type, b uint64) bool {
+// closeTo reports whether a number is the expected one, give or take the tolerance.
+func (it *item) closeTo(sample int, t pdu.Type, b uint64) bool {
 	want, got, tolerance := it.value(sample), new(big.Rat), it.tolerance
 	switch t {
 	case pdu.TypeFloat, pdu.TypeDouble:
@@ -74,7 +74,7 @@ func valueText(v *derived.Vector, i int) string {
 	case i < 0 || i >= v.Len():
 		return "_"
 	case v.Type.Numeric():
-		return lower(derived.FormatNumber(v.Type, v.Bits[i]))
+		return lowerNumber(derived.FormatNumber(v.Type, v.Bits[i]))
 	case v.Type == pdu.TypeString:
 		return strconv.Quote(string(v.Blobs[i]))
 	}

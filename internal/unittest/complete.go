@@ -9,19 +9,19 @@ import (
 	"pmdaderived/pdu"
 )
 
-// complete works out what can be known only when all of a test, and of its file, has been read: which
+// completeTest works out what can be known only when all of a test, and of its file, has been read: which
 // samples there are, and what each series says of them.
-func (p *parser) complete(t *Test) {
+func (p *parser) completeTest(t *Test) {
 	problems := len(p.problems)
-	for _, s := range t.given.all {
-		t.samples = max(t.samples, p.arrange(t.sample, s))
+	for _, s := range t.given.series {
+		t.samples = max(t.samples, p.placeItems(t.sample, s))
 	}
 	at := t.sample
 	if t.fetches != nil {
 		at = func(when time.Duration) (int, bool) { return slices.BinarySearch(t.fetches, when) }
 	}
-	for _, s := range t.expect.all {
-		if n := p.arrange(at, s); t.fetches == nil {
+	for _, s := range t.expect.series {
+		if n := p.placeItems(at, s); t.fetches == nil {
 			t.samples = max(t.samples, n)
 		}
 	}
@@ -31,28 +31,28 @@ func (p *parser) complete(t *Test) {
 	t.samples = max(t.samples, 1)
 	for _, when := range t.fetches {
 		if n, ok := t.sample(when); !ok || n >= t.samples {
-			p.report(t.fetched, "there is no sample at "+timeText(when))
+			p.report(t.fetchesAt, "there is no sample at "+timeText(when))
 			break
 		}
 	}
 	if len(p.problems) > problems {
 		return
 	}
-	for _, s := range t.given.all {
-		p.fill(s, t.samples, "sample")
+	for _, s := range t.given.series {
+		p.fillItems(s, t.samples, "sample")
 	}
-	for _, s := range t.expect.all {
-		p.fill(s, t.expected(), map[bool]string{true: "sample", false: "fetch"}[t.fetches == nil])
+	for _, s := range t.expect.series {
+		p.fillItems(s, t.expectedCount(), map[bool]string{true: "sample", false: "fetch"}[t.fetches == nil])
 	}
-	p.judgeGiven(t)
-	if len(t.expect.all)+len(t.descs)+len(t.faults)+len(p.problems) == 0 {
-		p.report(place{line: t.Pos.Line, column: t.Pos.Column, source: "test " + t.Name}, "this test has no expect, metadata or error statement")
+	p.checkGiven(t)
+	if len(t.expect.series)+len(t.metadata)+len(t.errors)+len(p.problems) == 0 {
+		p.report(sourcePos{line: t.Pos.Line, column: t.Pos.Column, source: "test " + t.Name}, "this test has no expect, metadata or error statement")
 	}
 }
 
-// arrange works out where the items of a series begin, and how many samples, or fetches, there are at least. at is the number of that at
+// placeItems works out where the items of a series begin, and how many samples, or fetches, there are at least. at is the number of that at
 // a time.
-func (p *parser) arrange(at func(time.Duration) (int, bool), s *series) (next int) {
+func (p *parser) placeItems(at func(time.Duration) (int, bool), s *series) (next int) {
 	for i := range s.items {
 		it := &s.items[i]
 		if it.when != nil {
@@ -67,9 +67,9 @@ func (p *parser) arrange(at func(time.Duration) (int, bool), s *series) (next in
 			}
 			next = sample
 		}
-		it.from = next
+		it.first = next
 		next += max(it.count, 1)
-		it.to = next
+		it.end = next
 		if next > maxSamples {
 			p.report(it.at, fmt.Sprintf("more than %d samples", maxSamples))
 			return next
@@ -86,32 +86,32 @@ func (t *Test) sample(at time.Duration) (int, bool) {
 	return int(min(at/t.interval, maxSamples)), at%t.interval == 0
 }
 
-// fill makes items without an end go on as far as they can, and looks for gaps. There are so many samples, or whatever it is.
-func (p *parser) fill(s *series, samples int, what string) {
+// fillItems makes items without an end go on as far as they can, and looks for gaps. There are so many samples, or whatever it is.
+func (p *parser) fillItems(s *series, samples int, what string) {
 	for i := range s.items {
 		it := &s.items[i]
 		if it.count != endless {
 			continue
 		}
-		it.to = samples
+		it.end = samples
 		if i+1 < len(s.items) {
-			it.to = s.items[i+1].from
+			it.end = s.items[i+1].first
 		}
 	}
 	last := s.items[len(s.items)-1]
-	differ := plural.Of(last.to, "value") + ", and the test has " + plural.Of(samples, what)
+	differ := plural.Of(last.end, "value") + ", and the test has " + plural.Of(samples, what)
 	switch {
-	case last.to > samples:
+	case last.end > samples:
 		p.report(last.at, differ)
-	case !s.fetches && last.to < samples:
+	case !s.fetches && last.end < samples:
 		p.report(last.at, differ+": end the line with ... to repeat the last value")
 	}
 }
 
-// judgeGiven looks whether the values of metrics are such as the metrics have.
-func (p *parser) judgeGiven(t *Test) {
-	for _, s := range t.given.all {
-		o := t.operand(s.name)
+// checkGiven looks whether the values of metrics are such as the metrics have.
+func (p *parser) checkGiven(t *Test) {
+	for _, s := range t.given.series {
+		o := t.metric(s.name)
 		switch {
 		case o == nil:
 			p.report(s.at, s.name+" needs a metric statement with its type and semantics")
@@ -119,26 +119,26 @@ func (p *parser) judgeGiven(t *Test) {
 		case o.code < 0:
 			p.report(s.at, s.name+" has no descriptor, so it has no values")
 			continue
-		case s.instance && !p.instance(t, o.desc.InDom, s):
+		case s.instance && !p.checkInstance(t, o.desc.InDom, s):
 			continue
 		}
 		next := 0
 		for i := range s.items {
 			it := &s.items[i]
-			if it.from > next {
+			if it.first > next {
 				break
 			}
-			next = it.to
-			p.judge(o, s, it)
+			next = it.end
+			p.checkItem(o, s, it)
 		}
 		if next < t.samples {
-			p.report(s.at, "no value is given for "+timeText(t.at(next)))
+			p.report(s.at, "no value is given for "+timeText(t.sampleTime(next)))
 		}
 	}
 }
 
-// instance reports whether the instance of a series exists.
-func (p *parser) instance(t *Test, d pdu.InDom, s *series) bool {
+// checkInstance reports whether the instance of a series exists.
+func (p *parser) checkInstance(t *Test, d pdu.InDom, s *series) bool {
 	if d == pdu.NoInDom {
 		p.report(s.at, s.name+" is singular: it has no instances")
 		return false
@@ -155,22 +155,22 @@ func (p *parser) instance(t *Test, d pdu.InDom, s *series) bool {
 	return true
 }
 
-// judge looks whether a metric can have a value.
-func (p *parser) judge(o *operand, s *series, it *item) {
+// checkItem looks whether a metric can have a value.
+func (p *parser) checkItem(o *metricDecl, s *series, it *item) {
 	t := o.desc.Type
 	switch {
 	case it.kind == none, it.kind == code && !s.instance:
-	case it.kind == any_:
+	case it.kind == anyValue:
 		p.report(it.at, "* is valid only in an expect statement: use a value, or _ for no value")
 	case it.kind == code:
 		p.report(it.at, "an error applies to the whole metric, not to one instance: give it in a statement for "+s.name)
 	case !it.kind.of(t):
-		has := map[kind]string{number: "not numbers", special: "whole numbers", text: "not strings", blob: "not bytes"}
+		has := map[kind]string{number: "not numbers", nonFinite: "whole numbers", text: "not strings", blob: "not bytes"}
 		p.report(it.at, fmt.Sprintf("%s has type %s: its values are %s", s.name, t, has[it.kind]))
 	case it.tolerance != nil:
 		p.report(it.at, "a tolerance is valid only in an expect statement")
 	case it.kind == number:
-		for _, sample := range []int{it.from, it.to - 1} {
+		for _, sample := range []int{it.first, it.end - 1} {
 			if _, err := bits(t, it.value(sample)); err != nil {
 				p.report(it.at, err.Error())
 				return

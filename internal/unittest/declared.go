@@ -13,41 +13,41 @@ import (
 	"pmdaderived/pdu"
 )
 
-// declared is what is known of the collector's metrics.
-type declared struct {
-	metrics map[string]*operand
-	indoms  map[pdu.InDom]*indom
+// declarations is what is known of the collector's metrics.
+type declarations struct {
+	metrics map[string]*metricDecl
+	indoms  map[pdu.InDom]*indomDecl
 }
 
-func newDeclared() *declared {
-	return &declared{metrics: map[string]*operand{}, indoms: map[pdu.InDom]*indom{}}
+func newDeclarations() *declarations {
+	return &declarations{metrics: map[string]*metricDecl{}, indoms: map[pdu.InDom]*indomDecl{}}
 }
 
-// operand is a metric of the collector.
-type operand struct {
+// metricDecl is a metric of the collector.
+type metricDecl struct {
 	name    string
 	desc    pdu.Desc
 	code    pdu.Code // < 0: why its descriptor cannot be had
 	missing bool     // there is none of that name
-	at      place
+	at      sourcePos
 }
 
-// indom is an instance domain of the collector. Its instances are in the order of the file.
-type indom struct {
+// indomDecl is an instance domain of the collector. Its instances are in the order of the file.
+type indomDecl struct {
 	instances []pdu.Instance
 	byName    map[string]pdu.Inst
 	names     *derived.NameTable
 	labels    map[string]map[pdu.Inst]string // of the table
-	at        place
+	at        sourcePos
 }
 
 // metric reads a metric of the collector.
-func (p *parser) metric(into *declared, keyword token, words []token) {
-	if !p.more(keyword, words, "name of a metric") || !p.name(words[0]) {
+func (p *parser) metric(into *declarations, keyword token, words []token) {
+	if !p.expectWord(keyword, words, "name of a metric") || !p.name(words[0]) {
 		return
 	}
 	name, rest := words[0], words[1:]
-	o := &operand{name: name.text, at: name.at}
+	o := &metricDecl{name: name.text, at: name.at}
 	if len(rest) == 1 && codeForm.MatchString(rest[0].text) {
 		c, err := pdu.ParseCode(rest[0].text)
 		if err != nil {
@@ -58,13 +58,13 @@ func (p *parser) metric(into *declared, keyword token, words []token) {
 	} else if !p.desc(name, rest, &o.desc) {
 		return
 	}
-	o.desc.PMID = pdu.NewPMID(1+p.ids>>10, 0, p.ids&(1<<10-1))
-	p.ids++
+	o.desc.PMID = pdu.NewPMID(1+p.metricCount>>10, 0, p.metricCount&(1<<10-1))
+	p.metricCount++
 	p.declare(into, o)
 }
 
-func (p *parser) declare(into *declared, o *operand) {
-	if p.ids >= maxMetrics {
+func (p *parser) declare(into *declarations, o *metricDecl) {
+	if p.metricCount >= maxMetrics {
 		p.report(o.at, fmt.Sprintf("more than %d metrics", maxMetrics))
 		return
 	}
@@ -80,10 +80,10 @@ const maxMetrics = 100_000
 
 // without reads names of metrics that the collector lacks.
 func (p *parser) without(keyword token, words []token) {
-	p.more(keyword, words, "name of a metric")
+	p.expectWord(keyword, words, "name of a metric")
 	for _, w := range words {
 		if p.name(w) {
-			p.declare(p.test.own, &operand{name: w.text, missing: true, at: w.at})
+			p.declare(p.test.own, &metricDecl{name: w.text, missing: true, at: w.at})
 		}
 	}
 }
@@ -91,14 +91,14 @@ func (p *parser) without(keyword token, words []token) {
 // desc reads metadata: type, semantics, units and instance domain.
 func (p *parser) desc(before token, words []token, into *pdu.Desc) bool {
 	into.PMID, into.InDom = pdu.NoPMID, pdu.NoInDom
-	if !p.more(before, words, "type") {
+	if !p.expectWord(before, words, "type") {
 		return false
 	}
 	if into.Type = derived.TypeNamed(words[0].text); into.Type == pdu.TypeUnknown {
 		p.report(words[0].at, config.Clip(words[0].text)+" is not a type; the types are 32, U32, 64, U64, FLOAT, DOUBLE, STRING and AGGREGATE")
 		return false
 	}
-	if !p.more(words[0], words[1:], "semantics") {
+	if !p.expectWord(words[0], words[1:], "semantics") {
 		return false
 	}
 	if into.Sem = derived.SemanticsNamed(words[1].text); into.Sem == 0 {
@@ -141,8 +141,8 @@ func (p *parser) unitsAndInDom(words []token, into *pdu.Desc) bool {
 var numbered = regexp.MustCompile(`^([0-9]{1,9}):(.+)$`)
 
 // indom reads the instances of a domain.
-func (p *parser) indom(into *declared, keyword token, words []token) {
-	if !p.more(keyword, words, "instance domain") {
+func (p *parser) indom(into *declarations, keyword token, words []token) {
+	if !p.expectWord(keyword, words, "instance domain") {
 		return
 	}
 	d, err := pdu.ParseInDom(words[0].text)
@@ -154,7 +154,7 @@ func (p *parser) indom(into *declared, keyword token, words []token) {
 		p.report(words[0].at, fmt.Sprintf("%s is already declared in line %d", d, first.at.line))
 		return
 	}
-	made := &indom{byName: make(map[string]pdu.Inst), at: words[0].at}
+	made := &indomDecl{byName: make(map[string]pdu.Inst), at: words[0].at}
 	names := make(map[pdu.Inst]string)
 	next := pdu.Inst(0)
 	for _, w := range words[1:] {
@@ -181,8 +181,8 @@ func (p *parser) indom(into *declared, keyword token, words []token) {
 }
 
 // label reads the values of a label of a domain's instances, in their order.
-func (p *parser) label(into *declared, keyword token, words []token) {
-	if !p.more(keyword, words, "instance domain") || !p.more(words[0], words[1:], "name of a label") {
+func (p *parser) label(into *declarations, keyword token, words []token) {
+	if !p.expectWord(keyword, words, "instance domain") || !p.expectWord(words[0], words[1:], "name of a label") {
 		return
 	}
 	d, err := pdu.ParseInDom(words[0].text)

@@ -26,35 +26,35 @@ type Test struct {
 	Name string
 	Pos  config.Position
 
-	interval time.Duration
-	times    []time.Duration // of the samples; nil: an interval apart
-	samples  int
-	fetches  []time.Duration // of the client; nil: at each sample
-	fetched  place           // of the statement that says so
+	interval  time.Duration
+	times     []time.Duration // of the samples; nil: an interval apart
+	samples   int
+	fetches   []time.Duration // of the client; nil: at each sample
+	fetchesAt sourcePos       // of the statement that says so
 
-	shared *declared // by the file
-	own    *declared
-	given  targets
-	expect targets
-	descs  []metadata
-	faults []fault
+	shared   *declarations // by the file
+	own      *declarations
+	given    targets
+	expect   targets
+	metadata []metadataCheck
+	errors   []errorCheck
 }
 
-// metadata is what the descriptor of a definition is to be.
-type metadata struct {
+// metadataCheck is what the descriptor of a definition is to be.
+type metadataCheck struct {
 	name string
 	desc pdu.Desc
-	at   place
+	at   sourcePos
 }
 
-// fault is a definition that is to fail, with what its message has in it.
-type fault struct {
+// errorCheck is a definition that is to fail, with what its message has in it.
+type errorCheck struct {
 	name, text string
-	at         place
+	at         sourcePos
 }
 
-// operand finds a metric, nil if the test has none of that name.
-func (t *Test) operand(name string) *operand {
+// metric finds a metric, nil if the test has none of that name.
+func (t *Test) metric(name string) *metricDecl {
 	o, ok := t.own.metrics[name]
 	if !ok {
 		o = t.shared.metrics[name]
@@ -65,32 +65,32 @@ func (t *Test) operand(name string) *operand {
 	return o
 }
 
-// indom finds an instance domain, nil if its instances are not declared.
-func (t *Test) indom(d pdu.InDom) *indom {
+// indomDecl finds an instance domain, nil if its instances are not declared.
+func (t *Test) indom(d pdu.InDom) *indomDecl {
 	if own, ok := t.own.indoms[d]; ok {
 		return own
 	}
 	return t.shared.indoms[d]
 }
 
-// expected is how many values are expected of a metric, at most.
-func (t *Test) expected() int {
+// expectedCount is how many values are expected of a metric, at most.
+func (t *Test) expectedCount() int {
 	if t.fetches != nil {
 		return len(t.fetches)
 	}
 	return t.samples
 }
 
-// when is the time of an expected value.
-func (t *Test) when(n int) time.Duration {
+// expectedTime is the time of an expected value.
+func (t *Test) expectedTime(n int) time.Duration {
 	if t.fetches != nil {
 		return t.fetches[n]
 	}
-	return t.at(n)
+	return t.sampleTime(n)
 }
 
-// at is the time of a sample since the test begins.
-func (t *Test) at(sample int) time.Duration {
+// sampleTime is the time of a sample since the test begins.
+func (t *Test) sampleTime(sample int) time.Duration {
 	if t.times != nil {
 		return t.times[sample]
 	}
@@ -99,7 +99,7 @@ func (t *Test) at(sample int) time.Duration {
 
 // Desc implements [derived.Catalog].
 func (t *Test) Desc(name string) (pdu.Desc, error) {
-	switch o := t.operand(name); {
+	switch o := t.metric(name); {
 	case o == nil:
 		return pdu.Desc{}, pdu.ErrName
 	case o.code < 0:
@@ -112,10 +112,10 @@ func (t *Test) Desc(name string) (pdu.Desc, error) {
 // Tested is the names of definitions whose values, or errors, a test looks at. A name may come repeatedly.
 func (t *Test) Tested() []string {
 	var names []string
-	for _, e := range t.expect.targets {
+	for _, e := range t.expect.byMetric {
 		names = append(names, e.name)
 	}
-	for _, e := range t.faults {
+	for _, e := range t.errors {
 		names = append(names, derived.ShortName(e.name))
 	}
 	return names

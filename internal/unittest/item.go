@@ -21,10 +21,10 @@ const endless = -1
 type kind uint8
 
 const (
-	none    kind = iota // no value
-	any_                // whatever it is; of expectations only
-	number              //
-	special             // an infinity, or not a number
+	none      kind = iota // no value
+	anyValue              // whatever it is; of expectations only
+	number                //
+	nonFinite             // an infinity, or not a number
 	text
 	blob
 	code // an error in place of values
@@ -35,7 +35,7 @@ func (k kind) of(t pdu.Type) bool {
 	switch k {
 	case number:
 		return t.Numeric()
-	case special:
+	case nonFinite:
 		return t == pdu.TypeFloat || t == pdu.TypeDouble
 	case text:
 		return t == pdu.TypeString
@@ -56,18 +56,18 @@ type item struct {
 	code      pdu.Code
 	count     int
 
-	at   place
+	at   sourcePos
 	when *time.Duration // nil: right after the item before
 
-	from, to int // samples that it holds for, once the test is complete
+	first, end int // samples that it holds for, once the test is complete
 }
 
 // value is the number that an item means in a sample.
 func (it *item) value(sample int) *big.Rat {
-	if it.step == nil || sample == it.from {
+	if it.step == nil || sample == it.first {
 		return it.num
 	}
-	v := new(big.Rat).SetInt64(int64(sample - it.from))
+	v := new(big.Rat).SetInt64(int64(sample - it.first))
 	return v.Add(v.Mul(v, it.step), it.num)
 }
 
@@ -105,15 +105,15 @@ func (it *item) parse(word string) (msg string) {
 		}
 		it.count = n
 	}
-	return it.body(body)
+	return it.parseValue(body)
 }
 
-func (it *item) body(body string) (msg string) {
+func (it *item) parseValue(body string) (msg string) {
 	switch {
 	case body == "_":
 		it.kind = none
 	case body == "*":
-		it.kind = any_
+		it.kind = anyValue
 	case strings.HasPrefix(body, `"`):
 		it.kind, it.bytes = text, []byte(syntax.Unescape(body[1:len(body)-1]))
 	case strings.HasPrefix(body, `[`):
@@ -129,7 +129,7 @@ func (it *item) body(body string) (msg string) {
 		}
 		it.kind, it.code = code, c
 	case specialForm.MatchString(body):
-		it.kind = special
+		it.kind = nonFinite
 		it.float, _ = strconv.ParseFloat(body, 64)
 	default:
 		m := numberForm.FindStringSubmatch(body)
@@ -186,10 +186,10 @@ func (it *item) text(sample int) string {
 	switch it.kind {
 	case none:
 		return "_"
-	case any_:
+	case anyValue:
 		return "*"
-	case special:
-		return lower(strconv.FormatFloat(it.float, 'g', -1, 64))
+	case nonFinite:
+		return lowerNumber(strconv.FormatFloat(it.float, 'g', -1, 64))
 	case text:
 		return strconv.Quote(string(it.bytes))
 	case blob:
@@ -205,5 +205,5 @@ func (it *item) text(sample int) string {
 	return shown
 }
 
-// lower is a number in the spelling of files, which have inf, -inf and nan.
-func lower(number string) string { return strings.ToLower(strings.TrimPrefix(number, "+")) }
+// lowerNumber is a number in the spelling of files, which have inf, -inf and nan.
+func lowerNumber(number string) string { return strings.ToLower(strings.TrimPrefix(number, "+")) }

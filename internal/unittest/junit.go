@@ -10,10 +10,10 @@ import (
 
 // Suite is the results of a file, for a report.
 type Suite struct {
-	File    string
-	Results []Result
-	Took    []time.Duration // of each result
-	Broken  string          // why the file could not be used, "" if it could
+	File      string
+	Results   []Result
+	Durations []time.Duration // of each result
+	Unusable  string          // why the file could not be used, "" if it could
 }
 
 type junitSuites struct {
@@ -71,18 +71,18 @@ func WriteJUnit(w io.Writer, suites []Suite) error {
 
 func (s *Suite) junit() junitSuite {
 	out := junitSuite{Name: s.File}
-	if s.Broken != "" {
-		first, _, _ := strings.Cut(s.Broken, "\n")
+	if s.Unusable != "" {
+		first, _, _ := strings.Cut(s.Unusable, "\n")
 		out.Tests, out.Errors, out.Time = 1, 1, seconds(0)
 		out.Cases = []junitCase{{
-			Class: s.File, Name: "the file itself", File: s.File, Time: out.Time, Error: &junitMessage{first, s.Broken},
+			Class: s.File, Name: "the file itself", File: s.File, Time: out.Time, Error: &junitMessage{first, s.Unusable},
 		}}
 		return out
 	}
 	var all time.Duration
 	for i, r := range s.Results {
-		all += s.Took[i]
-		c := junitCase{Class: s.File, Name: r.Test.Name, File: s.File, Line: r.Test.Pos.Line, Time: seconds(s.Took[i])}
+		all += s.Durations[i]
+		c := junitCase{Class: s.File, Name: r.Test.Name, File: s.File, Line: r.Test.Pos.Line, Time: seconds(s.Durations[i])}
 		if len(r.Failures) > 0 {
 			out.Failures++
 			c.Failure = &junitMessage{r.Failures[0].Msg, r.String()}

@@ -15,13 +15,13 @@ const MaxProblems = 100
 // Parse reads the text of a file. With problems there is no file to run.
 func Parse(path string, content []byte) (*File, []*config.Problem) {
 	p := &parser{
-		file: &File{Path: path}, shared: newDeclared(), interval: defaultInterval, names: map[string]int{},
+		file: &File{Path: path}, shared: newDeclarations(), interval: defaultInterval, names: map[string]int{},
 	}
 	for _, s := range p.lines(string(content)) {
 		p.statement(s)
 	}
 	for _, t := range p.file.Tests {
-		p.complete(t)
+		p.completeTest(t)
 	}
 	if len(p.problems) > 0 {
 		slices.SortStableFunc(p.problems, func(x, y *config.Problem) int { return x.Pos.Line - y.Pos.Line })
@@ -35,19 +35,19 @@ type parser struct {
 	file     *File
 	problems []*config.Problem
 
-	shared   *declared
-	interval time.Duration
-	test     *Test          // that what is indented belongs to
-	names    map[string]int // of tests, and the lines they are in
-	ids      int            // metrics so far
+	shared      *declarations
+	interval    time.Duration
+	test        *Test          // that what is indented belongs to
+	names       map[string]int // of tests, and the lines they are in
+	metricCount int            // metrics so far
 }
 
 // report adds a problem.
-func (p *parser) report(at place, msg string) {
+func (p *parser) report(at sourcePos, msg string) {
 	if len(p.problems) == MaxProblems {
 		return
 	}
-	problem := &config.Problem{Pos: at.position(p.file.Path), Msg: msg}
+	problem := &config.Problem{Pos: at.inFile(p.file.Path), Msg: msg}
 	problem.Line, problem.Caret = config.Excerpt(at.source, at.column)
 	p.problems = append(p.problems, problem)
 }
@@ -56,7 +56,7 @@ func (p *parser) statement(s statement) {
 	keyword, rest := s.words[0], s.words[1:]
 	name := keyword.text
 	if name == "test" && !s.indented {
-		p.begin(keyword, rest)
+		p.startTest(keyword, rest)
 		return
 	}
 	inFile, inTest := p.readers(name)
@@ -86,7 +86,7 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 	case "definitions":
 		return p.definitions, nil
 	case "interval":
-		return p.fileInterval, func(k token, words []token) { p.pause(k, words, &p.test.interval) }
+		return p.fileInterval, func(k token, words []token) { p.parseInterval(k, words, &p.test.interval) }
 	case "metric":
 		return func(k token, words []token) { p.metric(p.shared, k, words) }, func(k token, words []token) { p.metric(p.test.own, k, words) }
 	case "indom":
@@ -96,7 +96,7 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 	case "times":
 		return nil, func(k token, words []token) { p.times(k, words, &p.test.times) }
 	case "fetches":
-		return nil, func(k token, words []token) { p.test.fetched = k.at; p.times(k, words, &p.test.fetches) }
+		return nil, func(k token, words []token) { p.test.fetchesAt = k.at; p.times(k, words, &p.test.fetches) }
 	case "without":
 		return nil, p.without
 	case "given":
@@ -112,23 +112,23 @@ func (p *parser) readers(name string) (inFile, inTest reader) {
 }
 
 func (p *parser) fileInterval(keyword token, words []token) {
-	if p.pause(keyword, words, &p.interval) && len(p.file.Tests) > 0 {
+	if p.parseInterval(keyword, words, &p.interval) && len(p.file.Tests) > 0 {
 		p.report(keyword.at, "interval must come before the first test, or be indented below a test")
 	}
 }
 
-// begin begins a test.
-func (p *parser) begin(keyword token, words []token) {
+// startTest begins a test.
+func (p *parser) startTest(keyword token, words []token) {
 	p.test = &Test{
-		Pos: keyword.at.position(p.file.Path), interval: p.interval, shared: p.shared, own: newDeclared(),
+		Pos: keyword.at.inFile(p.file.Path), interval: p.interval, shared: p.shared, own: newDeclarations(),
 		given: newTargets(), expect: newTargets(),
 	}
 	p.file.Tests = append(p.file.Tests, p.test)
-	if !p.more(keyword, words, "a title") {
+	if !p.expectWord(keyword, words, "a title") {
 		return
 	}
 	title := words[0]
-	if !p.utf8(title) || !p.end(words[1:]) {
+	if !p.utf8(title) || !p.expectEnd(words[1:]) {
 		return
 	}
 	p.test.Name = title.text
@@ -138,16 +138,16 @@ func (p *parser) begin(keyword token, words []token) {
 	p.names[title.text] = keyword.at.line
 }
 
-// more reports whether there is a word; what says what should be.
-func (p *parser) more(before token, words []token, what string) bool {
+// expectWord reports whether there is a word; what says what should be.
+func (p *parser) expectWord(before token, words []token, what string) bool {
 	if len(words) == 0 {
 		p.report(before.at.right(len(before.text)), what+" missing")
 	}
 	return len(words) > 0
 }
 
-// end reports whether there is no word left.
-func (p *parser) end(words []token) bool {
+// expectEnd reports whether there is no word left.
+func (p *parser) expectEnd(words []token) bool {
 	if len(words) > 0 {
 		p.report(words[0].at, "unexpected "+config.Clip(words[0].text))
 	}
@@ -155,7 +155,7 @@ func (p *parser) end(words []token) bool {
 }
 
 func (p *parser) definitions(keyword token, words []token) {
-	p.more(keyword, words, "path")
+	p.expectWord(keyword, words, "path")
 	for _, w := range words {
 		if path, ok := p.unquoted(w); ok {
 			p.file.Definitions = append(p.file.Definitions, path)
@@ -163,9 +163,9 @@ func (p *parser) definitions(keyword token, words []token) {
 	}
 }
 
-// pause reads an interval.
-func (p *parser) pause(keyword token, words []token, into *time.Duration) bool {
-	if !p.more(keyword, words, "time") || !p.end(words[1:]) {
+// parseInterval reads an interval.
+func (p *parser) parseInterval(keyword token, words []token, into *time.Duration) bool {
+	if !p.expectWord(keyword, words, "time") || !p.expectEnd(words[1:]) {
 		return false
 	}
 	d, err := parseTime(words[0].text)
@@ -181,7 +181,7 @@ func (p *parser) pause(keyword token, words []token, into *time.Duration) bool {
 }
 
 func (p *parser) times(keyword token, words []token, into *[]time.Duration) {
-	p.more(keyword, words, "time")
+	p.expectWord(keyword, words, "time")
 	for _, w := range words {
 		d, err := parseTime(w.text)
 		switch n := len(*into); {
@@ -205,25 +205,25 @@ func (p *parser) name(w token) bool {
 }
 
 func (p *parser) metadata(keyword token, words []token) {
-	if !p.more(keyword, words, "name of a definition") || !p.name(words[0]) {
+	if !p.expectWord(keyword, words, "name of a definition") || !p.name(words[0]) {
 		return
 	}
-	m := metadata{name: words[0].text, at: words[0].at}
+	m := metadataCheck{name: words[0].text, at: words[0].at}
 	if p.desc(words[0], words[1:], &m.desc) {
-		p.test.descs = append(p.test.descs, m)
+		p.test.metadata = append(p.test.metadata, m)
 	}
 }
 
 func (p *parser) error(keyword token, words []token) {
-	if !p.more(keyword, words, "name of a definition") || !p.name(words[0]) {
+	if !p.expectWord(keyword, words, "name of a definition") || !p.name(words[0]) {
 		return
 	}
-	f := fault{name: words[0].text, at: words[0].at}
+	f := errorCheck{name: words[0].text, at: words[0].at}
 	if words = words[1:]; len(words) > 0 {
 		var ok bool
-		if f.text, ok = p.unquoted(words[0]); !ok || !p.end(words[1:]) {
+		if f.text, ok = p.unquoted(words[0]); !ok || !p.expectEnd(words[1:]) {
 			return
 		}
 	}
-	p.test.faults = append(p.test.faults, f)
+	p.test.errors = append(p.test.errors, f)
 }

@@ -153,7 +153,7 @@ func TestNotation(t *testing.T) {
 			var got []string
 			for n := range test.samples {
 				shown := "."
-				if it := test.expect.all[0].item(n); it != nil {
+				if it := test.expect.series[0].item(n); it != nil {
 					shown = it.text(n)
 				}
 				got = append(got, shown)
@@ -170,9 +170,9 @@ func TestStatements(t *testing.T) {
 	require.Len(t, f.Tests, 2)
 	assert.Equal(t, "the first # of two", f.Tests[0].Name)
 	assert.Equal(t, "x.test:6:1", f.Tests[0].Pos.String())
-	assert.Equal(t, "1m30s", timeText(f.Tests[0].at(1)))
-	assert.Equal(t, "some # text", f.Tests[0].faults[1].text)
-	assert.Equal(t, "1m1s", timeText(f.Tests[1].at(2)))
+	assert.Equal(t, "1m30s", timeText(f.Tests[0].sampleTime(1)))
+	assert.Equal(t, "some # text", f.Tests[0].errors[1].text)
+	assert.Equal(t, "1m1s", timeText(f.Tests[1].sampleTime(2)))
 	assert.Equal(t, []string{"x", "y"}, f.Tests[0].Tested())
 	assert.Equal(t, []string{"x"}, f.Tests[1].Tested())
 }

@@ -33,9 +33,9 @@ type Failure struct {
 	// there is none.
 	Err error
 
-	Rows []Row // what differs
-	More int   // so many more differ
-	Same int   // so many do not
+	Rows       []Row // what differs
+	MoreDiffer int   // so many more differ
+	Matching   int   // so many do not
 }
 
 // ErrNoDefinition says that the files to test have no definition of a name.
@@ -43,7 +43,7 @@ var ErrNoDefinition = errors.New("no definition has this name")
 
 // Row is a value, or a piece of metadata, that is not as expected.
 type Row struct {
-	What      string // of metadata: "type"; of a value: its time
+	Subject   string // of metadata: "type"; of a value: its time
 	Instance  string // "" where there is none
 	Want, Got string
 }
@@ -51,30 +51,30 @@ type Row struct {
 // Run runs a test of definitions of distinct names, with the language as the site has configured it. Names that
 // expressions use are those of the test's metrics, then those of the definitions.
 func Run(language derived.Language, defs []*derived.Definition, t *Test) Result {
-	u := &run{test: t, set: language.NewSet(defs, t, derived.Root), groups: derived.NewGroups()}
-	for _, m := range t.descs {
-		u.metadata(m)
+	u := &runner{test: t, set: language.NewSet(defs, t, derived.Root), groups: derived.NewGroups()}
+	for _, m := range t.metadata {
+		u.checkMetadata(m)
 	}
-	for _, f := range t.faults {
-		u.fault(f)
+	for _, f := range t.errors {
+		u.checkError(f)
 	}
-	u.values()
+	u.checkValues()
 	slices.SortStableFunc(u.failures, func(x, y Failure) int { return cmp.Compare(x.Pos.Line, y.Pos.Line) })
 	return Result{Test: t, Failures: u.failures}
 }
 
-// run is a test that runs.
-type run struct {
+// runner is a test that runs.
+type runner struct {
 	test     *Test
 	set      *derived.Set
 	groups   *derived.Groups
 	failures []Failure
 }
 
-func (u *run) position(at place) config.Position { return at.position(u.test.Pos.File) }
+func (u *runner) position(at sourcePos) config.Position { return at.inFile(u.test.Pos.File) }
 
-// metric finds the metric of an expectation. Where it cannot be used, that is the failure, else f is to be filled.
-func (u *run) metric(name string, at place, what string) (m *derived.Metric, f Failure) {
+// lookup finds the metric of an expectation. Where it cannot be used, that is the failure, else f is to be filled.
+func (u *runner) lookup(name string, at sourcePos, what string) (m *derived.Metric, f Failure) {
 	m, ok := u.set.Lookup(derived.ShortName(name))
 	f = Failure{Pos: u.position(at), Metric: name, Msg: what}
 	switch {
@@ -89,21 +89,21 @@ func (u *run) metric(name string, at place, what string) (m *derived.Metric, f F
 	return nil, f
 }
 
-// metadata compares the descriptor of a definition.
-func (u *run) metadata(want metadata) {
-	m, f := u.metric(want.name, want.at, "metadata "+want.name)
+// checkMetadata compares the descriptor of a definition.
+func (u *runner) checkMetadata(want metadataCheck) {
+	m, f := u.lookup(want.name, want.at, "metadata "+want.name)
 	if m == nil {
 		return
 	}
 	w, g := want.desc, m.Desc
 	for _, row := range []Row{
-		{What: "type", Want: w.Type.String(), Got: g.Type.String()},
-		{What: "semantics", Want: w.Sem.String(), Got: g.Sem.String()},
-		{What: "units", Want: unitsText(w.Units), Got: unitsText(g.Units)},
-		{What: "indom", Want: indomText(w.InDom), Got: indomText(g.InDom)},
+		{Subject: "type", Want: w.Type.String(), Got: g.Type.String()},
+		{Subject: "semantics", Want: w.Sem.String(), Got: g.Sem.String()},
+		{Subject: "units", Want: unitsText(w.Units), Got: unitsText(g.Units)},
+		{Subject: "indom", Want: indomText(w.InDom), Got: indomText(g.InDom)},
 	} {
 		if row.Want == row.Got {
-			f.Same++
+			f.Matching++
 		} else {
 			f.Rows = append(f.Rows, row)
 		}
@@ -122,17 +122,17 @@ func indomText(d pdu.InDom) string {
 	return d.String()
 }
 
-// fault looks whether a definition fails as expected.
-func (u *run) fault(want fault) {
+// checkError looks whether a definition fails as expected.
+func (u *runner) checkError(want errorCheck) {
 	f := Failure{Pos: u.position(want.at), Metric: want.name, Msg: "error " + want.name}
 	m, ok := u.set.Lookup(derived.ShortName(want.name))
 	switch {
 	case !ok:
 		f.Err = ErrNoDefinition
 	case m.Err == nil:
-		f.Rows = []Row{{What: "error", Want: cmp.Or(want.text, "any"), Got: "none"}}
+		f.Rows = []Row{{Subject: "error", Want: cmp.Or(want.text, "any"), Got: "none"}}
 	case !strings.Contains(m.Err.Error(), want.text):
-		f.Rows = []Row{{What: "error", Want: want.text, Got: m.Err.Error()}}
+		f.Rows = []Row{{Subject: "error", Want: want.text, Got: m.Err.Error()}}
 	default:
 		return
 	}
@@ -142,12 +142,12 @@ func (u *run) fault(want fault) {
 // expectation is all that a test says of the values of a metric.
 type expectation struct {
 	*target
-	metric  *derived.Metric
-	reports map[*series]*Failure
+	metric   *derived.Metric
+	failures map[*series]*Failure
 }
 
-// values evaluates what is expected, sample by sample, as the agent does for one client.
-func (u *run) values() {
+// checkValues evaluates what is expected, sample by sample, as the agent does for one client.
+func (u *runner) checkValues() {
 	all := u.expectations()
 	if len(all) == 0 {
 		return
@@ -162,11 +162,11 @@ func (u *run) values() {
 	windows := window.NewSingleClient(u.set, u.groups, window.FirstTicks)
 	var history []derived.Sample // newest first
 	for n := range u.test.samples {
-		taken := c.take(n)
-		windows.Sample(u.test.at(n), taken)
+		taken := c.sample(n)
+		windows.Sample(u.test.sampleTime(n), taken)
 		fetch, fetched := n, true
 		if u.test.fetches != nil {
-			fetch, fetched = slices.BinarySearch(u.test.fetches, u.test.at(n))
+			fetch, fetched = slices.BinarySearch(u.test.fetches, u.test.sampleTime(n))
 		}
 		if !fetched {
 			continue
@@ -176,12 +176,12 @@ func (u *run) values() {
 		eval.Reset(history...)
 		eval.Over(windows.Read())
 		for _, e := range all {
-			e.look(u, fetch, eval.Value(e.metric))
+			e.compare(u, fetch, eval.Value(e.metric))
 		}
 	}
 	for _, e := range all {
-		for _, s := range e.all {
-			if f := e.reports[s]; len(f.Rows) > 0 {
+		for _, s := range e.series {
+			if f := e.failures[s]; len(f.Rows) > 0 {
 				u.failures = append(u.failures, *f)
 			}
 		}
@@ -189,30 +189,30 @@ func (u *run) values() {
 }
 
 // expectations gathers the expectations of each metric that can be used.
-func (u *run) expectations() []*expectation {
+func (u *runner) expectations() []*expectation {
 	var all []*expectation
-	for _, t := range u.test.expect.targets {
-		e := &expectation{target: t, reports: map[*series]*Failure{}}
-		first := t.all[0]
-		if e.metric, _ = u.metric(first.name, first.at, "expect "+first.written()); e.metric == nil {
+	for _, t := range u.test.expect.byMetric {
+		e := &expectation{target: t, failures: map[*series]*Failure{}}
+		first := t.series[0]
+		if e.metric, _ = u.lookup(first.name, first.at, "expect "+first.label()); e.metric == nil {
 			continue
 		}
 		all = append(all, e)
-		for _, s := range t.all {
-			f := &Failure{Pos: u.position(s.at), Metric: s.name, Msg: "expect " + s.written()}
-			e.reports[s] = f
+		for _, s := range t.series {
+			f := &Failure{Pos: u.position(s.at), Metric: s.name, Msg: "expect " + s.label()}
+			e.failures[s] = f
 			if s.instance {
-				u.named(e, s, f)
+				u.checkInstanceName(e, s, f)
 			}
 		}
 	}
 	return all
 }
 
-// named looks whether an expected instance can be there.
-func (u *run) named(e *expectation, s *series, f *Failure) {
+// checkInstanceName looks whether an expected instance can be there.
+func (u *runner) checkInstanceName(e *expectation, s *series, f *Failure) {
 	d := e.metric.Desc.InDom
-	row := Row{What: "instance", Want: s.inst}
+	row := Row{Subject: "instance", Want: s.inst}
 	if d == pdu.NoInDom {
 		row.Got = "none: " + s.name + " is singular"
 	} else if _, ours := u.set.GroupDomains()[d]; ours {
@@ -227,8 +227,8 @@ func (u *run) named(e *expectation, s *series, f *Failure) {
 	f.Rows = append(f.Rows, row)
 }
 
-// members are the instances of a metric, false if nothing says which: of a domain of groups those that have a value or are expected to.
-func (u *run) members(e *expectation, got *derived.Vector) ([]pdu.Instance, bool) {
+// instancesOf are the instances of a metric, false if nothing says which: of a domain of groups those that have a value or are expected to.
+func (u *runner) instancesOf(e *expectation, got *derived.Vector) ([]pdu.Instance, bool) {
 	d := e.metric.Desc.InDom
 	if _, ours := u.set.GroupDomains()[d]; !ours {
 		known := u.test.indom(d)
@@ -242,7 +242,7 @@ func (u *run) members(e *expectation, got *derived.Vector) ([]pdu.Instance, bool
 		one, _ := u.groups.Find(d, id, "")
 		all = append(all, one)
 	}
-	for _, s := range e.all {
+	for _, s := range e.series {
 		if s.instance && !slices.ContainsFunc(all, func(in pdu.Instance) bool { return in.Name == s.inst }) {
 			all = append(all, pdu.Instance{ID: pdu.NoInst, Name: s.inst})
 		}
@@ -250,18 +250,18 @@ func (u *run) members(e *expectation, got *derived.Vector) ([]pdu.Instance, bool
 	return all, true
 }
 
-// look compares the values of a fetch with what is expected.
-func (e *expectation) look(u *run, n int, got *derived.Vector) {
+// compare compares the values of a fetch with what is expected.
+func (e *expectation) compare(u *runner, n int, got *derived.Vector) {
 	t := u.test
 	whole := e.whole()
 	want := whole.item(n)
 	if e.metric.Desc.InDom == pdu.NoInDom {
-		e.note(t, whole, want, n, "", got, 0)
+		e.addRow(t, whole, want, n, "", got, 0)
 		return
 	}
-	instances, known := u.members(e, got)
+	instances, known := u.instancesOf(e, got)
 	if got.Code < 0 || !known || want != nil && want.kind == code {
-		e.note(t, whole, want, n, "", got, -1)
+		e.addRow(t, whole, want, n, "", got, -1)
 		if !known || got.Code >= 0 {
 			return
 		}
@@ -277,28 +277,28 @@ func (e *expectation) look(u *run, n int, got *derived.Vector) {
 		}
 		switch own := e.instance(instance.Name); {
 		case own != nil:
-			e.note(t, own, own.item(n), n, instance.Name, got, at)
+			e.addRow(t, own, own.item(n), n, instance.Name, got, at)
 		case whole != nil:
-			e.note(t, whole, want, n, instance.Name, got, at)
+			e.addRow(t, whole, want, n, instance.Name, got, at)
 		case at >= 0:
-			e.note(t, e.all[0], &item{kind: none}, n, instance.Name, got, at) // the failure is its
+			e.addRow(t, e.series[0], &item{kind: none}, n, instance.Name, got, at) // the failure is its
 		}
 	}
 }
 
-// note keeps whether value i of a vector, -1 for none or for all, is as an item of a series wants it.
-func (e *expectation) note(t *Test, s *series, want *item, n int, instance string, got *derived.Vector, i int) {
-	if want == nil || want.kind == any_ {
+// addRow keeps whether value i of a vector, -1 for none or for all, is as an item of a series wants it.
+func (e *expectation) addRow(t *Test, s *series, want *item, n int, instance string, got *derived.Vector, i int) {
+	if want == nil || want.kind == anyValue {
 		return
 	}
-	f := e.reports[s]
+	f := e.failures[s]
 	switch {
 	case want.accepts(n, got, i):
-		f.Same++
+		f.Matching++
 	case len(f.Rows) >= shownRows:
-		f.More++
+		f.MoreDiffer++
 	default:
-		row := Row{What: timeText(t.when(n)), Instance: instance, Want: want.text(n), Got: valueText(got, i)}
+		row := Row{Subject: timeText(t.expectedTime(n)), Instance: instance, Want: want.text(n), Got: valueText(got, i)}
 		if i < 0 && instance == "" && got.Len() > 0 {
 			row.Got = plural.Of(got.Len(), "value")
 		}

@@ -12,16 +12,16 @@ import (
 
 // collector makes the samples of a test.
 type collector struct {
-	test   *Test
-	indoms map[pdu.InDom]*indom
-	last   map[pdu.PMID]*derived.InstSet // the same one again where nothing changes, as the agent does
+	test      *Test
+	indoms    map[pdu.InDom]*indomDecl
+	lastInsts map[pdu.PMID]*derived.InstSet // the same one again where nothing changes, as the agent does
 }
 
 // epoch is when tests begin.
 var epoch = time.Unix(0, 0) //nolint:gochecknoglobals // never changed
 
 func newCollector(t *Test) *collector {
-	c := &collector{test: t, indoms: maps.Clone(t.shared.indoms), last: map[pdu.PMID]*derived.InstSet{}}
+	c := &collector{test: t, indoms: maps.Clone(t.shared.indoms), lastInsts: map[pdu.PMID]*derived.InstSet{}}
 	maps.Copy(c.indoms, t.own.indoms)
 	return c
 }
@@ -51,16 +51,16 @@ func (s *sample) Values(id pdu.PMID, _ *int32) *derived.Vector {
 	return &derived.Vector{}
 }
 
-// take makes a sample.
-func (c *collector) take(n int) *sample {
+// sample makes a sample.
+func (c *collector) sample(n int) *sample {
 	m := &sample{
-		collector: c, at: epoch.Add(c.test.at(n)),
-		values:  make(map[pdu.PMID]*derived.Vector, len(c.test.given.targets)),
+		collector: c, at: epoch.Add(c.test.sampleTime(n)),
+		values:  make(map[pdu.PMID]*derived.Vector, len(c.test.given.byMetric)),
 		members: make(map[pdu.InDom]*derived.InstSet, len(c.indoms)),
 	}
 	there := map[pdu.InDom]map[pdu.Inst]bool{} // domains that some metric has a say in
-	for _, s := range c.test.given.targets {
-		desc := c.test.operand(s.all[0].name).desc
+	for _, s := range c.test.given.byMetric {
+		desc := c.test.metric(s.series[0].name).desc
 		d := desc.InDom
 		if d != pdu.NoInDom && there[d] == nil {
 			there[d] = map[pdu.Inst]bool{}
@@ -92,7 +92,7 @@ func (c *collector) vector(s *target, desc pdu.Desc, n int) *derived.Vector {
 		return v
 	}
 	if desc.InDom == pdu.NoInDom {
-		whole.add(v, n)
+		whole.appendTo(v, n)
 		return v
 	}
 	known := c.indoms[desc.InDom]
@@ -105,19 +105,19 @@ func (c *collector) vector(s *target, desc pdu.Desc, n int) *derived.Vector {
 		if own := s.instance(instance.Name); own != nil {
 			it = own.item(n)
 		}
-		if it.add(v, n) {
+		if it.appendTo(v, n) {
 			ids = append(ids, instance.ID)
 		}
 	}
-	if last := c.last[desc.PMID]; last == nil || !slices.Equal(last.IDs(), ids) {
-		c.last[desc.PMID] = derived.NewInstSet(ids)
+	if last := c.lastInsts[desc.PMID]; last == nil || !slices.Equal(last.IDs(), ids) {
+		c.lastInsts[desc.PMID] = derived.NewInstSet(ids)
 	}
-	v.Insts = c.last[desc.PMID]
+	v.Insts = c.lastInsts[desc.PMID]
 	return v
 }
 
-// add appends the value of an item to a vector, if it has one.
-func (it *item) add(v *derived.Vector, sample int) bool {
+// appendTo appends the value of an item to a vector, if it has one.
+func (it *item) appendTo(v *derived.Vector, sample int) bool {
 	if it == nil {
 		return false
 	}
@@ -125,7 +125,7 @@ func (it *item) add(v *derived.Vector, sample int) bool {
 	case number:
 		b, _ := bits(v.Type, it.value(sample)) // judged when the file was read
 		v.Bits = append(v.Bits, b)
-	case special:
+	case nonFinite:
 		b := math.Float64bits(it.float)
 		if v.Type == pdu.TypeFloat {
 			b = uint64(math.Float32bits(float32(it.float)))

@@ -18,8 +18,8 @@ type series struct {
 	name string
 	part
 	items   []item
-	at      place // of the metric's name
-	fetches bool  // some item says when it is
+	at      sourcePos // of the metric's name
+	fetches bool      // some item says when it is
 }
 
 // item returns the item that holds for a sample, nil if there is none.
@@ -27,15 +27,15 @@ func (s *series) item(sample int) *item {
 	if s == nil {
 		return nil
 	}
-	i := sort.Search(len(s.items), func(i int) bool { return s.items[i].to > sample })
-	if i == len(s.items) || s.items[i].from > sample {
+	i := sort.Search(len(s.items), func(i int) bool { return s.items[i].end > sample })
+	if i == len(s.items) || s.items[i].first > sample {
 		return nil
 	}
 	return &s.items[i]
 }
 
-// written is what the series is of, as it is written.
-func (s *series) written() string {
+// label is what the series is of, as it is written.
+func (s *series) label() string {
 	if s.instance {
 		return s.name + "[" + s.inst + "]"
 	}
@@ -44,9 +44,9 @@ func (s *series) written() string {
 
 // target is a metric with all that a test says of its values.
 type target struct {
-	name string    // as definitions are called: derived.x is x
-	all  []*series // at least one
-	of   map[part]*series
+	name   string    // as definitions are called: derived.x is x
+	series []*series // at least one
+	byPart map[part]*series
 }
 
 // part is an instance of a metric, or the whole.
@@ -55,15 +55,15 @@ type part struct {
 	instance bool // inst counts
 }
 
-func (t *target) whole() *series { return t.of[part{}] }
+func (t *target) whole() *series { return t.byPart[part{}] }
 
-func (t *target) instance(name string) *series { return t.of[part{name, true}] }
+func (t *target) instance(name string) *series { return t.byPart[part{name, true}] }
 
 // targets are series, as they stand in the file and by metric.
 type targets struct {
-	all     []*series
-	targets []*target
-	byName  map[string]*target
+	series   []*series
+	byMetric []*target
+	byName   map[string]*target
 }
 
 func newTargets() targets { return targets{byName: map[string]*target{}} }
@@ -72,25 +72,25 @@ func newTargets() targets { return targets{byName: map[string]*target{}} }
 func (t *targets) add(s *series) (known *series) {
 	to := t.byName[derived.ShortName(s.name)]
 	if to == nil {
-		to = &target{name: derived.ShortName(s.name), of: map[part]*series{}}
+		to = &target{name: derived.ShortName(s.name), byPart: map[part]*series{}}
 		t.byName[to.name] = to
-		t.targets = append(t.targets, to)
+		t.byMetric = append(t.byMetric, to)
 	}
-	if known := to.of[s.part]; known != nil {
+	if known := to.byPart[s.part]; known != nil {
 		return known
 	}
-	to.of[s.part] = s
-	to.all, t.all = append(to.all, s), append(t.all, s)
+	to.byPart[s.part] = s
+	to.series, t.series = append(to.series, s), append(t.series, s)
 	return nil
 }
 
 // series reads the values of a metric or of an instance.
 func (p *parser) series(into *targets, keyword token, words []token) {
-	if !p.more(keyword, words, "name of a metric") {
+	if !p.expectWord(keyword, words, "name of a metric") {
 		return
 	}
 	s := &series{at: words[0].at}
-	if !p.target(words[0], s) || !p.more(words[0], words[1:], "value") || !p.values(words[1:], s) {
+	if !p.target(words[0], s) || !p.expectWord(words[0], words[1:], "value") || !p.values(words[1:], s) {
 		return
 	}
 	if known := into.add(s); known != nil {

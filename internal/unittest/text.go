@@ -33,7 +33,7 @@ func (f *Failure) table(b *strings.Builder) {
 	ofInstances := slices.ContainsFunc(f.Rows, func(r Row) bool { return r.Instance != "" })
 	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, r := range append([]Row{{"", "instance", "expected", "got"}}, f.Rows...) {
-		cells := []string{"    " + r.What, r.Instance, r.Want, r.Got}
+		cells := []string{"    " + r.Subject, r.Instance, r.Want, r.Got}
 		if !ofInstances {
 			cells = slices.Delete(cells, 1, 2)
 		}
@@ -41,9 +41,9 @@ func (f *Failure) table(b *strings.Builder) {
 	}
 	_ = table.Flush() // in memory
 	switch {
-	case f.More > 0:
-		fmt.Fprintf(b, "    %d more differ, %d do not\n", f.More, f.Same)
-	case f.Same > 0:
-		fmt.Fprintf(b, "    %d more as expected\n", f.Same)
+	case f.MoreDiffer > 0:
+		fmt.Fprintf(b, "    %d more differ, %d do not\n", f.MoreDiffer, f.Matching)
+	case f.Matching > 0:
+		fmt.Fprintf(b, "    %d more as expected\n", f.Matching)
 	}
 }

@@ -13,11 +13,11 @@ import (
 // token is a word of a line. What stands in quotes or brackets is part of it, blanks included.
 type token struct {
 	text string // as it is written
-	at   place
+	at   sourcePos
 }
 
-// place is where something stands in a file.
-type place struct {
+// sourcePos is where something stands in a file.
+type sourcePos struct {
 	line   int    // from 1
 	column int    // in bytes, from 1
 	source string // the line
@@ -40,7 +40,7 @@ func (p *parser) lines(text string) []statement {
 		if !more {
 			all = append(all, statement{indented: line != "" && blank.Is(line[0])})
 		}
-		words, comment := p.words(line, place{line: number, source: source})
+		words, comment := p.words(line, sourcePos{line: number, source: source})
 		s := &all[len(all)-1]
 		s.words = append(s.words, words...)
 		more = continued && !comment
@@ -49,7 +49,7 @@ func (p *parser) lines(text string) []statement {
 }
 
 // words cuts a line into tokens; comment says that it ends in one.
-func (p *parser) words(line string, at place) (all []token, comment bool) {
+func (p *parser) words(line string, at sourcePos) (all []token, comment bool) {
 	title := false // the rest of the line is a text
 	for i := 0; ; {
 		i = blank.Skip(line, i)
@@ -122,12 +122,12 @@ func (p *parser) utf8(t token) bool {
 }
 
 // right is the place n bytes further on in the line.
-func (at place) right(n int) place {
+func (at sourcePos) right(n int) sourcePos {
 	at.column += n
 	return at
 }
 
-// position is the place in a file.
-func (at place) position(file string) config.Position {
+// inFile is the place in a file.
+func (at sourcePos) inFile(file string) config.Position {
 	return config.Position{File: file, Line: at.line, Column: at.column}
 }

@@ -45,27 +45,27 @@ func (r *Recording) String() string {
 	for _, d := range r.InDoms {
 		p.names[d.InDom] = d.Instances
 	}
-	p.head(r)
+	p.writeDeclarations(r)
 	fmt.Fprintf(p, "\ntest %s\n", r.Title)
 	times := make([]string, len(r.Times))
 	for i, t := range r.Times {
 		times[i] = timeText(t)
 	}
-	p.line("times", strings.Join(times, " "))
+	p.addLine("times", strings.Join(times, " "))
 	for _, m := range r.Metrics {
 		if m.Code == 0 {
-			p.values("given  ", m.Name, m.Desc.InDom, m.Values)
+			p.addValues("given  ", m.Name, m.Desc.InDom, m.Values)
 		}
 	}
 	for _, d := range r.Derived {
 		if d.Err != nil {
-			p.line("error  "+d.Name, quote(d.Err.Reason()))
+			p.addLine("error  "+d.Name, quote(d.Err.Reason()))
 			continue
 		}
-		p.values("expect ", d.Name, d.Desc.InDom, d.Values)
-		p.line("metadata "+d.Name, descText(d.Desc))
+		p.addValues("expect ", d.Name, d.Desc.InDom, d.Values)
+		p.addLine("metadata "+d.Name, descText(d.Desc))
 	}
-	p.body()
+	p.writeTest()
 	return p.String()
 }
 
@@ -76,10 +76,10 @@ type writer struct {
 	lines [][2]string // of the test, in two columns
 }
 
-func (p *writer) line(head, text string) { p.lines = append(p.lines, [2]string{head, text}) }
+func (p *writer) addLine(head, text string) { p.lines = append(p.lines, [2]string{head, text}) }
 
-// body writes the lines of the test.
-func (p *writer) body() {
+// writeTest writes the lines of the test.
+func (p *writer) writeTest() {
 	const most = 60 // characters of the first column
 	width := 0
 	for _, l := range p.lines {
@@ -90,8 +90,8 @@ func (p *writer) body() {
 	}
 }
 
-// head writes the metrics and their domains.
-func (p *writer) head(r *Recording) {
+// writeDeclarations writes the metrics and their domains.
+func (p *writer) writeDeclarations(r *Recording) {
 	width := 0
 	for _, m := range r.Metrics {
 		width = max(width, len(m.Name))
@@ -135,17 +135,17 @@ func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(text) + `"`
 }
 
-// values writes the values of a metric: a line for each of its instances that has any, and one for errors.
-func (p *writer) values(keyword, name string, d pdu.InDom, values []*derived.Vector) {
+// addValues writes the values of a metric: a line for each of its instances that has any, and one for errors.
+func (p *writer) addValues(keyword, name string, d pdu.InDom, values []*derived.Vector) {
 	one := func(target string, word func(v *derived.Vector) string) {
 		words := make([]string, len(values))
 		for i, v := range values {
 			words[i] = word(v)
 		}
-		p.line(keyword+target, compact(words))
+		p.addLine(keyword+target, compact(words))
 	}
 	if d == pdu.NoInDom {
-		one(name, func(v *derived.Vector) string { return recorded(v, 0) })
+		one(name, func(v *derived.Vector) string { return recordedText(v, 0) })
 		return
 	}
 	written := false
@@ -159,7 +159,7 @@ func (p *writer) values(keyword, name string, d pdu.InDom, values []*derived.Vec
 		if slices.ContainsFunc(values, func(v *derived.Vector) bool { return at(v) >= 0 }) {
 			written = true
 			one(name+"["+strings.NewReplacer(`\`, `\\`, `]`, `\]`).Replace(instance.Name)+"]", func(v *derived.Vector) string {
-				return recorded(v, at(v))
+				return recordedText(v, at(v))
 			})
 		}
 	}
@@ -168,8 +168,8 @@ func (p *writer) values(keyword, name string, d pdu.InDom, values []*derived.Vec
 	}
 }
 
-// recorded is a value as it is written. An instance of a metric with an error has none.
-func recorded(v *derived.Vector, i int) string {
+// recordedText is a value as it is written. An instance of a metric with an error has none.
+func recordedText(v *derived.Vector, i int) string {
 	switch {
 	case v.Code < 0 && i < 0:
 		return "_"
