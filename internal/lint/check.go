@@ -60,7 +60,7 @@ type Host interface {
 func Check(defs []*derived.Definition, o Options) []Warning {
 	l := &linter{
 		Options: o, byName: make(map[string]*derived.Definition, len(defs)),
-		numbers: map[shape]int{}, shapes: map[syntax.Expr]int{}, same: map[int]*derived.Definition{},
+		shapeNumbers: map[shape]int{}, shapes: map[syntax.Expr]int{}, firstByShape: map[int]*derived.Definition{},
 	}
 	for _, d := range defs {
 		l.byName[d.Name] = d
@@ -71,98 +71,98 @@ func Check(defs []*derived.Definition, o Options) []Warning {
 		l.groups = set.GroupDomains()
 	}
 	for _, d := range defs {
-		from := len(l.found)
-		l.definition(d)
-		l.portable(d)
+		from := len(l.warnings)
+		l.checkText(d)
+		l.checkPortable(d)
 		if set != nil {
 			m, _ := set.Lookup(d.Name)
-			l.metric(m)
+			l.checkMetric(m)
 		}
 		if o.Root != "" && strings.HasPrefix(d.Name, o.Root+".") {
 			l.warn(DoubledRoot, -1, "is served as "+o.Root+"."+d.Name+": leave out "+o.Root+". here")
 		}
-		slices.SortStableFunc(l.found[from:], func(x, y Warning) int { return cmp.Compare(x.Offset, y.Offset) })
+		slices.SortStableFunc(l.warnings[from:], func(x, y Warning) int { return cmp.Compare(x.Offset, y.Offset) })
 	}
-	return l.found
+	return l.warnings
 }
 
 // linter looks at definitions.
 type linter struct {
 	Options
-	byName  map[string]*derived.Definition
-	numbers map[shape]int
-	same    map[int]*derived.Definition // by the number of the shape
-	found   []Warning
+	byName       map[string]*derived.Definition
+	shapeNumbers map[shape]int
+	firstByShape map[int]*derived.Definition // by the number of the shape
+	warnings     []Warning
 
-	groups   map[pdu.InDom]derived.GroupDomain
-	current  *derived.Definition
-	warnings int                  // about it
-	constant map[syntax.Expr]bool // what is known of its parts
-	shapes   map[syntax.Expr]int  // numbers of the shapes of its parts
-	looked   int                  // parts that contains has looked at
+	groups       map[pdu.InDom]derived.GroupDomain
+	current      *derived.Definition
+	warningCount int                  // about it
+	constant     map[syntax.Expr]bool // what is known of its parts
+	shapes       map[syntax.Expr]int  // numbers of the shapes of its parts
+	visited      int                  // parts that contains has looked at
 }
 
-// maxLooked is how many parts of expressions are looked at for one definition, again and again perhaps.
-const maxLooked = 2_000_000
+// maxVisited is how many parts of expressions are looked at for one definition, again and again perhaps.
+const maxVisited = 2_000_000
 
 // maxWarnings is how many warnings about one definition are shown.
 const maxWarnings = 20
 
 // warn adds a warning; once for each place.
 func (l *linter) warn(code Code, offset int, message string) {
-	l.add(Warning{Definition: l.current, Code: code, Offset: offset, Message: message})
+	l.addWarning(Warning{Definition: l.current, Code: code, Offset: offset, Message: message})
 }
 
-// add is warn with all of a warning.
-func (l *linter) add(w Warning) {
-	for i := len(l.found) - 1; i >= 0 && l.found[i].Definition == w.Definition; i-- {
-		if l.found[i].Code == w.Code && l.found[i].Offset == w.Offset {
+// addWarning is warn with all of a warning.
+func (l *linter) addWarning(w Warning) {
+	for i := len(l.warnings) - 1; i >= 0 && l.warnings[i].Definition == w.Definition; i-- {
+		if l.warnings[i].Code == w.Code && l.warnings[i].Offset == w.Offset {
 			return
 		}
 	}
-	if l.warnings++; l.warnings <= maxWarnings {
-		l.found = append(l.found, w)
+	if l.warningCount++; l.warningCount <= maxWarnings {
+		l.warnings = append(l.warnings, w)
 	}
 }
 
-// definition looks at the text of a definition.
-func (l *linter) definition(d *derived.Definition) {
-	l.current, l.warnings, l.constant, l.looked = d, 0, map[syntax.Expr]bool{}, 0
+// checkText looks at the text of a definition.
+func (l *linter) checkText(d *derived.Definition) {
+	l.current, l.warningCount, l.constant, l.visited = d, 0, map[syntax.Expr]bool{}, 0
 	clear(l.shapes)
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
 		switch e := e.(type) {
 		case *syntax.Unary:
-			l.unary(e)
+			l.checkUnary(e)
 		case *syntax.Binary:
-			l.binary(e)
+			l.checkBinary(e)
 		case *syntax.Ternary:
-			l.ternary(e)
+			l.checkTernary(e)
 		case *syntax.Call:
-			l.call(e)
-			l.percentile(e)
+			l.checkCall(e)
+			l.checkPercentile(e)
 		}
-		return l.warnings < maxWarnings
+		return l.warningCount < maxWarnings
 	})
-	constant := l.fixed(d.Expr)
-	if constant && l.warnings == 0 && literal(d.Expr) == nil {
+	constant := l.isConstant(d.Expr)
+	if constant && l.warningCount == 0 && literal(d.Expr) == nil {
 		l.warn(ConstantExpr, start(d.Expr), "uses no metric: its value never changes")
 	}
 	if constant {
 		return
 	}
-	shape := l.number(d.Expr)
-	if first := l.same[shape]; first != nil {
-		l.add(Warning{
+	shape := l.shapeNumber(d.Expr)
+	if first := l.firstByShape[shape]; first != nil {
+		l.addWarning(Warning{
 			Definition: d, Code: SameExpression, Offset: start(d.Expr),
 			Message: "has the same expression as " + first.Name, Other: first,
 		})
 		return
 	}
-	l.same[shape] = d
+	l.firstByShape[shape] = d
 }
 
-// plain is a name as it is without the subtree in front.
-func (l *linter) plain(name string) string {
+// withoutRoot is a name as it is without the subtree in front.
+func (l *linter) withoutRoot(name string) string {
 	if rest, ok := strings.CutPrefix(name, l.Root+"."); ok && l.Root != "" && l.byName[rest] != nil {
 		return rest
 	}
@@ -171,18 +171,18 @@ func (l *linter) plain(name string) string {
 
 func start(e syntax.Expr) int { return e.Span().Start }
 
-// behind is the place of the first character behind an expression that is no blank.
-func (l *linter) behind(e syntax.Expr) int {
+// textAfter is the place of the first character behind an expression that is no blank.
+func (l *linter) textAfter(e syntax.Expr) int {
 	return blank.Skip(l.current.Text, e.Span().End)
 }
 
-func (l *linter) unary(e *syntax.Unary) {
+func (l *linter) checkUnary(e *syntax.Unary) {
 	if _, ok := e.X.(*syntax.Binary); ok && e.Op == syntax.Not {
 		l.warn(NotPrecedence, start(e), "! takes all of "+clip(e.X)+": put its operand in parentheses")
 	}
 }
 
-func (l *linter) binary(e *syntax.Binary) {
+func (l *linter) checkBinary(e *syntax.Binary) {
 	left, _ := e.X.(*syntax.Binary)
 	switch {
 	case left != nil && e.Op.Boolean() && left.Op.Boolean() && left.Op != e.Op:
@@ -190,7 +190,7 @@ func (l *linter) binary(e *syntax.Binary) {
 	case left != nil && e.Op.Relation() && left.Op.Relation():
 		l.warn(ChainedComparison, e.OpPos, "compares the result of "+clip(e.X)+", which is 1 or 0, with "+clip(e.Y))
 	}
-	x, y := l.fixed(e.X), l.fixed(e.Y)
+	x, y := l.isConstant(e.X), l.isConstant(e.Y)
 	switch {
 	case e.Op.Boolean() && x:
 		l.warn(ConstantCondition, start(e.X), clip(e.X)+" never changes")
@@ -198,58 +198,58 @@ func (l *linter) binary(e *syntax.Binary) {
 		l.warn(ConstantCondition, start(e.Y), clip(e.Y)+" never changes")
 	case e.Op.Relation() && x && y:
 		l.warn(ConstantCondition, start(e), clip(e)+" never changes")
-	case e.Op == syntax.Div && zero(e.Y):
+	case e.Op == syntax.Div && isZero(e.Y):
 		l.warn(DivisionByZero, e.OpPos, "divides by zero: the result is infinite, or 0 for 0 / 0")
-	case e.Op == syntax.Mul && (zero(e.X) || zero(e.Y)), e.Op == syntax.Div && zero(e.X):
+	case e.Op == syntax.Mul && (isZero(e.X) || isZero(e.Y)), e.Op == syntax.Div && isZero(e.X):
 		l.warn(AlwaysZero, start(e), clip(e)+" is always 0")
 	}
-	if e.Op != syntax.Add && e.Op != syntax.Mul && (!x || !y) && !guardTwice(e) && l.equal(e.X, e.Y) {
+	if e.Op != syntax.Add && e.Op != syntax.Mul && (!x || !y) && !joinsGuards(e) && l.equal(e.X, e.Y) {
 		l.warn(SameOperands, e.OpPos, "both sides of "+e.Op.String()+" are the same")
 	}
 }
 
-// guardTwice reports whether an operator joins two defined(): one that is written twice changes nothing.
-func guardTwice(e *syntax.Binary) bool {
-	return is(derived.Query, e.X) && is(derived.Query, e.Y)
+// joinsGuards reports whether an operator joins two defined(): one that is written twice changes nothing.
+func joinsGuards(e *syntax.Binary) bool {
+	return isOfClass(derived.Query, e.X) && isOfClass(derived.Query, e.Y)
 }
 
-func (l *linter) equal(x, y syntax.Expr) bool { return l.number(x) == l.number(y) }
+func (l *linter) equal(x, y syntax.Expr) bool { return l.shapeNumber(x) == l.shapeNumber(y) }
 
-func (l *linter) ternary(e *syntax.Ternary) {
+func (l *linter) checkTernary(e *syntax.Ternary) {
 	if _, ok := e.Guard.(*syntax.Ternary); ok {
-		l.warn(NestedTernary, l.behind(e.Guard), "everything to the left of this ? is its condition, because ?: groups from the left: put the inner ?: in parentheses")
+		l.warn(NestedTernary, l.textAfter(e.Guard), "everything to the left of this ? is its condition, because ?: groups from the left: put the inner ?: in parentheses")
 	}
-	if l.fixed(e.Guard) {
+	if l.isConstant(e.Guard) {
 		l.warn(ConstantCondition, start(e.Guard), clip(e.Guard)+" never changes")
 	}
 	if l.equal(e.Then, e.Else) {
-		l.warn(SameOperands, l.behind(e.Then), "both operands of ?: are the same")
+		l.warn(SameOperands, l.textAfter(e.Then), "both operands of ?: are the same")
 	}
-	l.guard(e, e.Then, true)
-	l.guard(e, e.Else, false)
-	if !l.fixed(e.Then) || !l.fixed(e.Else) {
-		l.guards(e)
+	l.checkReversedGuard(e, e.Then, true)
+	l.checkReversedGuard(e, e.Else, false)
+	if !l.isConstant(e.Then) || !l.isConstant(e.Else) {
+		l.checkUnusedGuards(e)
 	}
 }
 
-// guard looks for metrics in the operand that is selected just when they do not exist.
-func (l *linter) guard(e *syntax.Ternary, operand syntax.Expr, truth bool) {
-	for _, absent := range implied(e.Guard, truth, false) {
+// checkReversedGuard looks for metrics in the operand that is selected just when they do not exist.
+func (l *linter) checkReversedGuard(e *syntax.Ternary, operand syntax.Expr, truth bool) {
+	for _, absent := range impliedArgs(e.Guard, truth, false) {
 		syntax.Walk(operand, func(x syntax.Expr) bool {
 			name, ok := x.(*syntax.Name)
-			if ok && l.plain(name.Name) == l.plain(absent.Name) {
+			if ok && l.withoutRoot(name.Name) == l.withoutRoot(absent.Name) {
 				l.warn(ReversedGuard, start(name), name.Name+" is used only where it does not exist: swap the operands of ?:")
 			}
-			return !is(derived.Query, x)
+			return !isOfClass(derived.Query, x)
 		})
 	}
 }
 
-// guards looks for defined() in a condition that protects nothing. One metric may stand for those beside it, which come
+// checkUnusedGuards looks for defined() in a condition that protects nothing. One metric may stand for those beside it, which come
 // from the same agent.
-func (l *linter) guards(e *syntax.Ternary) {
-	for _, name := range slices.Concat(implied(e.Guard, true, true), implied(e.Guard, false, true)) {
-		metric := l.plain(name.Name)
+func (l *linter) checkUnusedGuards(e *syntax.Ternary) {
+	for _, name := range slices.Concat(impliedArgs(e.Guard, true, true), impliedArgs(e.Guard, false, true)) {
+		metric := l.withoutRoot(name.Name)
 		beside := metric[:strings.LastIndexByte(metric, '.')+1]
 		if !l.uses(l.current.Expr, func(used string) bool {
 			return used == metric || beside != "" && strings.HasPrefix(used, beside)
@@ -259,16 +259,16 @@ func (l *linter) guards(e *syntax.Ternary) {
 	}
 }
 
-// implied are the arguments of defined() in a condition that must exist, or must not, for it to be true, or false.
-func implied(e syntax.Expr, truth, exist bool) []*syntax.Name {
+// impliedArgs are the arguments of defined() in a condition that must exist, or must not, for it to be true, or false.
+func impliedArgs(e syntax.Expr, truth, exist bool) []*syntax.Name {
 	switch e := syntax.Unparen(e).(type) {
 	case *syntax.Unary:
 		if e.Op == syntax.Not {
-			return implied(e.X, !truth, exist)
+			return impliedArgs(e.X, !truth, exist)
 		}
 	case *syntax.Binary:
 		if e.Op == syntax.And && truth || e.Op == syntax.Or && !truth {
-			return slices.Concat(implied(e.X, truth, exist), implied(e.Y, truth, exist))
+			return slices.Concat(impliedArgs(e.X, truth, exist), impliedArgs(e.Y, truth, exist))
 		}
 	case *syntax.Call:
 		if e.Func == syntax.Defined && truth == exist {
@@ -282,7 +282,7 @@ func implied(e syntax.Expr, truth, exist bool) []*syntax.Name {
 func (l *linter) uses(e syntax.Expr, wanted func(name string) bool) bool {
 	return l.contains(e, map[string]bool{}, func(x syntax.Expr) bool {
 		name, ok := x.(*syntax.Name)
-		return ok && wanted(l.plain(name.Name))
+		return ok && wanted(l.withoutRoot(name.Name))
 	})
 }
 
@@ -292,13 +292,13 @@ func (l *linter) uses(e syntax.Expr, wanted func(name string) bool) bool {
 func (l *linter) contains(e syntax.Expr, seen map[string]bool, wanted func(syntax.Expr) bool) bool {
 	found := false
 	syntax.Walk(e, func(x syntax.Expr) bool {
-		if found || is(derived.Query, x) {
+		if found || isOfClass(derived.Query, x) {
 			return false
 		}
-		l.looked++
-		found = wanted(x) || l.looked > maxLooked
+		l.visited++
+		found = wanted(x) || l.visited > maxVisited
 		if name, ok := x.(*syntax.Name); ok && !found {
-			plain := l.plain(name.Name)
+			plain := l.withoutRoot(name.Name)
 			if other := l.byName[plain]; other != nil && !seen[plain] {
 				seen[plain] = true
 				found = l.contains(other.Expr, seen, wanted)
@@ -309,18 +309,18 @@ func (l *linter) contains(e syntax.Expr, seen map[string]bool, wanted func(synta
 	return found
 }
 
-// is reports whether an expression is a function of a class.
-func is(class derived.Class, e syntax.Expr) bool {
+// isOfClass reports whether an expression is a function of a class.
+func isOfClass(class derived.Class, e syntax.Expr) bool {
 	call, ok := syntax.Unparen(e).(*syntax.Call)
 	return ok && derived.ClassOf(call.Func) == class
 }
 
-// call looks at functions of functions, for which the text says enough.
-func (l *linter) call(e *syntax.Call) {
-	if x := e.X(); x != nil && (is(derived.Change, x) || is(derived.Reading, x)) {
-		l.noCounter(e, "the result of "+syntax.Unparen(x).(*syntax.Call).Func.String()+"()")
+// checkCall looks at functions of functions, for which the text says enough.
+func (l *linter) checkCall(e *syntax.Call) {
+	if x := e.X(); x != nil && (isOfClass(derived.Change, x) || isOfClass(derived.Reading, x)) {
+		l.checkNonCounter(e, "the result of "+syntax.Unparen(x).(*syntax.Call).Func.String()+"()")
 	}
-	if derived.ClassOf(e.Func) == derived.Tally && e.X() != nil && l.condition(e.X()) {
+	if derived.ClassOf(e.Func) == derived.Tally && e.X() != nil && l.isCondition(e.X()) {
 		of, adds := "instances", syntax.Sum
 		if e.Func == syntax.CountSample {
 			of, adds = "samples", syntax.SumSample
@@ -329,8 +329,8 @@ func (l *linter) call(e *syntax.Call) {
 	}
 }
 
-// condition reports whether an expression, or the definition that it names, is 1 where something is true, and 0 elsewhere.
-func (l *linter) condition(e syntax.Expr) bool {
+// isCondition reports whether an expression, or the definition that it names, is 1 where something is true, and 0 elsewhere.
+func (l *linter) isCondition(e syntax.Expr) bool {
 	for range len(l.byName) + 1 { // definitions can name each other in a circle
 		switch x := syntax.Unparen(e).(type) {
 		case *syntax.Binary:
@@ -338,7 +338,7 @@ func (l *linter) condition(e syntax.Expr) bool {
 		case *syntax.Unary:
 			return x.Op == syntax.Not
 		case *syntax.Name:
-			other := l.byName[l.plain(x.Name)]
+			other := l.byName[l.withoutRoot(x.Name)]
 			if other == nil {
 				return false
 			}
@@ -350,8 +350,8 @@ func (l *linter) condition(e syntax.Expr) bool {
 	return false
 }
 
-// noCounter looks at a function whose operand is no counter.
-func (l *linter) noCounter(e *syntax.Call, operand string) {
+// checkNonCounter looks at a function whose operand is no counter.
+func (l *linter) checkNonCounter(e *syntax.Call, operand string) {
 	switch derived.ClassOf(e.Func) {
 	case derived.Change:
 		l.warn(ChangeOfNoCount, start(e), e.Func.String()+"() of "+operand+", which is not a counter")
@@ -361,23 +361,23 @@ func (l *linter) noCounter(e *syntax.Call, operand string) {
 	}
 }
 
-// names looks for operands that do not exist.
-func (l *linter) names(d *derived.Definition, bound bool) {
+// checkNames looks for operands that do not exist.
+func (l *linter) checkNames(d *derived.Definition, bound bool) {
 	seen := map[string]bool{}
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
 		name, ok := e.(*syntax.Name)
-		if !ok || seen[name.Name] || l.byName[l.plain(name.Name)] != nil || l.exists(name.Name) {
+		if !ok || seen[name.Name] || l.byName[l.withoutRoot(name.Name)] != nil || l.exists(name.Name) {
 			return true
 		}
 		seen[name.Name] = true
 		if l.Suggest != nil {
 			if meant := l.Suggest(name.Name); meant != "" {
-				l.warn(MisspeltOperand, start(e), name.Name+" does not exist "+l.where()+"; did you mean "+meant+"?")
+				l.warn(MisspeltOperand, start(e), name.Name+" does not exist "+l.placeText()+"; did you mean "+meant+"?")
 				return true
 			}
 		}
 		if bound {
-			l.warn(AbsentOperand, start(e), name.Name+" does not exist "+l.where()+": the operand for hosts that have it is not used")
+			l.warn(AbsentOperand, start(e), name.Name+" does not exist "+l.placeText()+": the operand for hosts that have it is not used")
 		}
 		return true
 	})

@@ -12,19 +12,19 @@ import (
 	"pmdaderived/pdu"
 )
 
-// difference looks at a subtraction whose result has no sign. It is suspicious if its sides come from different subtrees:
+// checkDifference looks at a subtraction whose result has no sign. It is suspicious if its sides come from different subtrees:
 // within one it is most often a whole less a part of it.
-func (l *linter) difference(e *syntax.Binary, n *derived.Node, path []derived.Line) {
-	if unsigned(n) && !l.fixed(e.X) && !l.fixed(e.Y) && !l.related(e.X, e.Y) && !l.guarded(e, path) {
+func (l *linter) checkDifference(e *syntax.Binary, n *derived.Node, path []derived.Line) {
+	if unsigned(n) && !l.isConstant(e.X) && !l.isConstant(e.Y) && !l.related(e.X, e.Y) && !l.guarded(e, path) {
 		l.warn(UnsignedDiff, e.OpPos, clip(e)+" is unsigned (type "+n.Type.String()+
 			"): a result below zero becomes a huge number. For negative values multiply one side by 1.0")
 	}
 }
 
-// quotient looks at a division by what is 0 when nothing has changed, although what is divided is not.
-func (l *linter) quotient(e *syntax.Binary, path []derived.Line) {
-	if zero(e.X) || !l.change(e.Y) || !reaches(path) || l.guarded(e.Y, path) ||
-		l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return is(derived.Change, e) }) {
+// checkQuotient looks at a division by what is 0 when nothing has changed, although what is divided is not.
+func (l *linter) checkQuotient(e *syntax.Binary, path []derived.Line) {
+	if isZero(e.X) || !l.isZeroWhenIdle(e.Y) || !reachesResult(path) || l.guarded(e.Y, path) ||
+		l.contains(e.X, map[string]bool{}, func(e syntax.Expr) bool { return isOfClass(derived.Change, e) }) {
 		return
 	}
 	l.warn(ZeroDivisor, e.OpPos, "divides by "+clip(e.Y)+", which is 0 when nothing has changed: "+
@@ -34,9 +34,9 @@ func (l *linter) quotient(e *syntax.Binary, path []derived.Line) {
 // promRange is a time as PromQL writes it between brackets.
 var promRange = regexp.MustCompile(`^[0-9]+(s|m|h|d)$`)
 
-// selected looks for an instance that there is not.
-func (l *linter) selected(e *syntax.Select, kids []*derived.Node) {
-	window := windowed(e.Instance, kids)
+// checkSelected looks for an instance that there is not.
+func (l *linter) checkSelected(e *syntax.Select, kids []*derived.Node) {
+	window := windowHint(e.Instance, kids)
 	if singular(kids) {
 		text := clip(e.X) + " is singular: it has no instances, and no value here"
 		if window != "" {
@@ -48,7 +48,7 @@ func (l *linter) selected(e *syntax.Select, kids []*derived.Node) {
 	if names == nil || l.Host.HasInstance(kids[0].InDom, e.Instance) {
 		return
 	}
-	text := l.source() + " has no instance " + e.Instance + " of " + clip(e.X)
+	text := l.sourceText() + " has no instance " + e.Instance + " of " + clip(e.X)
 	bare := strings.Trim(e.Instance, `"'`)
 	switch {
 	case bare != e.Instance && bare != "" && l.Host.HasInstance(kids[0].InDom, bare):
@@ -56,13 +56,13 @@ func (l *linter) selected(e *syntax.Select, kids []*derived.Node) {
 	case window != "":
 		text += ": " + window
 	default:
-		text += ": " + listed(names)
+		text += ": " + instancesText(names)
 	}
 	l.warn(AbsentInstance, e.InstanceSpan.Start, text)
 }
 
-// windowed is what to write for an instance that is a time, empty for any other.
-func windowed(instance string, kids []*derived.Node) string {
+// windowHint is what to write for an instance that is a time, empty for any other.
+func windowHint(instance string, kids []*derived.Node) string {
 	if !promRange.MatchString(instance) {
 		return ""
 	}
@@ -73,8 +73,8 @@ func windowed(instance string, kids []*derived.Node) string {
 	return "a window is an operand, as in avg_sample(" + x + `, "` + instance + `")`
 }
 
-// matched looks for a pattern that leaves no instance.
-func (l *linter) matched(e *syntax.Call, kids []*derived.Node) {
+// checkMatched looks for a pattern that leaves no instance.
+func (l *linter) checkMatched(e *syntax.Call, kids []*derived.Node) {
 	literal, operand := e.Literal(), clip(e.X())
 	if singular(kids) {
 		l.warn(MatchesNothing, start(literal), operand+" is singular: it has no instances, and no value here")
@@ -98,12 +98,12 @@ func (l *linter) matched(e *syntax.Call, kids []*derived.Node) {
 	text := "this pattern matches no instance of " + operand + ": "
 	switch {
 	case literal.Negate:
-		text = "this pattern matches every instance of " + operand + ", so none is left: " + listed(heads)
+		text = "this pattern matches every instance of " + operand + ", so none is left: " + instancesText(heads)
 	case longer != "":
 		head, _, _ := strings.Cut(longer, " ")
 		text += fmt.Sprintf("only the part before the first blank of a name is matched, of %q only %q", short(longer), head)
 	default:
-		text += listed(heads)
+		text += instancesText(heads)
 	}
 	l.warn(MatchesNothing, start(literal), text)
 }
@@ -126,7 +126,7 @@ func (l *linter) instances(kids []*derived.Node) []string {
 func (l *linter) guarded(e syntax.Expr, path []derived.Line) bool {
 	for _, above := range path[:len(path)-1] {
 		ternary, ok := above.Expr.(*syntax.Ternary)
-		if ok && l.share(ternary.Guard, e, func(metric string) string { return metric }) {
+		if ok && l.shareMetric(ternary.Guard, e, func(metric string) string { return metric }) {
 			return true
 		}
 	}
@@ -135,11 +135,11 @@ func (l *linter) guarded(e syntax.Expr, path []derived.Line) bool {
 
 // related reports whether two expressions use metrics of one subtree.
 func (l *linter) related(x, y syntax.Expr) bool {
-	return l.share(x, y, func(metric string) string { root, _, _ := strings.Cut(metric, "."); return root })
+	return l.shareMetric(x, y, func(metric string) string { root, _, _ := strings.Cut(metric, "."); return root })
 }
 
-// share reports whether two expressions use metrics of which something is the same.
-func (l *linter) share(x, y syntax.Expr, of func(metric string) string) bool {
+// shareMetric reports whether two expressions use metrics of which something is the same.
+func (l *linter) shareMetric(x, y syntax.Expr, of func(metric string) string) bool {
 	known := map[string]bool{}
 	l.uses(x, func(name string) bool {
 		if l.byName[name] == nil {
@@ -150,8 +150,8 @@ func (l *linter) share(x, y syntax.Expr, of func(metric string) string) bool {
 	return l.uses(y, func(name string) bool { return l.byName[name] == nil && known[of(name)] })
 }
 
-// reaches reports whether infinity, as the value of the last line, is that of the metric or has a part in it.
-func reaches(path []derived.Line) bool {
+// reachesResult reports whether infinity, as the value of the last line, is that of the metric or has a part in it.
+func reachesResult(path []derived.Line) bool {
 	for i, above := range path[:len(path)-1] {
 		first := above.Kids[0] == path[i+1].Node
 		switch e := above.Expr.(type) {
@@ -176,22 +176,22 @@ func reaches(path []derived.Line) bool {
 	return true
 }
 
-// change reports whether an expression is 0 when no counter has moved.
-func (l *linter) change(e syntax.Expr) bool {
+// isZeroWhenIdle reports whether an expression is 0 when no counter has moved.
+func (l *linter) isZeroWhenIdle(e syntax.Expr) bool {
 	switch e := syntax.Unparen(e).(type) {
 	case *syntax.Name:
-		other := l.byName[l.plain(e.Name)]
-		return other != nil && l.change(other.Expr)
+		other := l.byName[l.withoutRoot(e.Name)]
+		return other != nil && l.isZeroWhenIdle(other.Expr)
 	case *syntax.Unary:
-		return e.Op == syntax.Neg && l.change(e.X)
+		return e.Op == syntax.Neg && l.isZeroWhenIdle(e.X)
 	case *syntax.Binary:
 		switch e.Op {
 		case syntax.Add:
-			return l.change(e.X) && l.change(e.Y)
+			return l.isZeroWhenIdle(e.X) && l.isZeroWhenIdle(e.Y)
 		case syntax.Mul:
-			return l.change(e.X) || l.change(e.Y)
+			return l.isZeroWhenIdle(e.X) || l.isZeroWhenIdle(e.Y)
 		case syntax.Div:
-			return l.change(e.X)
+			return l.isZeroWhenIdle(e.X)
 		default:
 		}
 	case *syntax.Call:
@@ -202,16 +202,16 @@ func (l *linter) change(e syntax.Expr) bool {
 			return false
 		case derived.Plain, derived.Reading:
 			operands := e.Operands()
-			return len(operands) > 0 && !slices.ContainsFunc(operands, func(x syntax.Expr) bool { return !l.change(x) })
+			return len(operands) > 0 && !slices.ContainsFunc(operands, func(x syntax.Expr) bool { return !l.isZeroWhenIdle(x) })
 		}
 	case *syntax.Select:
-		return l.change(e.X)
+		return l.isZeroWhenIdle(e.X)
 	}
 	return false
 }
 
-// listed tells what instances there are, of many the first.
-func listed(names []string) string {
+// instancesText tells what instances there are, of many the first.
+func instancesText(names []string) string {
 	const most = 4
 	switch {
 	case len(names) == 0:
@@ -219,12 +219,12 @@ func listed(names []string) string {
 	case len(names) == 1:
 		return "there is " + short(names[0])
 	case len(names) > most:
-		return fmt.Sprintf("there are %d, such as %s", len(names), listing(names[:most]))
+		return fmt.Sprintf("there are %d, such as %s", len(names), joinShort(names[:most]))
 	}
-	return "there are " + listing(names)
+	return "there are " + joinShort(names)
 }
 
-func listing(names []string) string {
+func joinShort(names []string) string {
 	shown := make([]string, len(names))
 	for i, name := range names {
 		shown[i] = short(name)
@@ -232,16 +232,16 @@ func listing(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// source is what has the metrics.
-func (l *linter) source() string {
+// sourceText is what has the metrics.
+func (l *linter) sourceText() string {
 	if l.Archive {
 		return "the archive"
 	}
 	return "this host"
 }
 
-// where says where the metrics are.
-func (l *linter) where() string {
+// placeText says where the metrics are.
+func (l *linter) placeText() string {
 	if l.Archive {
 		return "in the archive"
 	}

@@ -17,25 +17,25 @@ func Understood(s syntax.Support) string {
 	return "no libpcp supports it: clients that compute the definition themselves refuse it"
 }
 
-// portable looks for what the text has that libpcp does not understand.
-func (l *linter) portable(d *derived.Definition) {
+// checkPortable looks for what the text has that libpcp does not understand.
+func (l *linter) checkPortable(d *derived.Definition) {
 	if l.Portable == nil {
 		return
 	}
-	syntax.Unportable(d.Expr, d.Text, func(at syntax.Span, what string, s syntax.Support) { l.foreign(at.Start, what, s) })
+	syntax.Unportable(d.Expr, d.Text, func(at syntax.Span, what string, s syntax.Support) { l.warnPortable(at.Start, what, s) })
 	syntax.Walk(d.Expr, func(e syntax.Expr) bool {
 		switch e := e.(type) {
 		case *syntax.Name:
 			if l.byName[e.Name] != nil && (l.Catalog == nil || !l.exists(e.Name)) {
-				l.foreign(start(e), "the definition "+e.Name+" as an operand", syntax.Nowhere)
+				l.warnPortable(start(e), "the definition "+e.Name+" as an operand", syntax.Nowhere)
 			}
 		case *syntax.Call:
 			if unit := e.Literal(); unit != nil && unit.Kind == syntax.Units {
-				l.extraUnits(unit, unit.Text)
+				l.checkExtraUnits(unit, unit.Text)
 			}
 			for t := range e.Tags {
 				if t.Key == "units" {
-					l.extraUnits(t, t.Value)
+					l.checkExtraUnits(t, t.Value)
 				}
 			}
 		}
@@ -43,14 +43,14 @@ func (l *linter) portable(d *derived.Definition) {
 	})
 }
 
-func (l *linter) extraUnits(e syntax.Expr, text string) {
+func (l *linter) checkExtraUnits(e syntax.Expr, text string) {
 	if units, _, err := pdu.ParseUnits(text); err == nil && units.Extra != pdu.ExtraNone {
-		l.foreign(start(e), "the unit "+units.String(), syntax.PCP7)
+		l.warnPortable(start(e), "the unit "+units.String(), syntax.PCP7)
 	}
 }
 
-// foreign tells of a part that libpcp does not understand, if it is to.
-func (l *linter) foreign(at int, what string, s syntax.Support) {
+// warnPortable tells of a part that libpcp does not understand, if it is to.
+func (l *linter) warnPortable(at int, what string, s syntax.Support) {
 	if l.Portable != nil && s > l.Portable(l.current) {
 		l.warn(NotPortable, at, what+": "+Understood(s))
 	}

@@ -10,21 +10,21 @@ import (
 // shape is an expression whose operands have numbers. Those that mean the same by the rules of arithmetic alone have
 // the same shape, whatever parentheses they have and in which order the operands of +, *, && and so on stand.
 type shape struct {
-	what    string
+	label   string
 	x, y, z int
 }
 
-// number returns the number of an expression's shape, from 1.
-func (l *linter) number(e syntax.Expr) int {
+// shapeNumber returns the number of an expression's shape, from 1.
+func (l *linter) shapeNumber(e syntax.Expr) int {
 	e = syntax.Unparen(e)
 	if n, ok := l.shapes[e]; ok {
 		return n
 	}
 	key := l.shape(e)
-	n, ok := l.numbers[key]
+	n, ok := l.shapeNumbers[key]
 	if !ok {
-		n = len(l.numbers) + 1
-		l.numbers[key] = n
+		n = len(l.shapeNumbers) + 1
+		l.shapeNumbers[key] = n
 	}
 	l.shapes[e] = n
 	return n
@@ -33,29 +33,29 @@ func (l *linter) number(e syntax.Expr) int {
 func (l *linter) shape(e syntax.Expr) shape {
 	switch e := e.(type) {
 	case *syntax.Name:
-		return shape{what: "name " + l.plain(e.Name)}
+		return shape{label: "name " + l.withoutRoot(e.Name)}
 	case *syntax.Number:
-		return shape{what: strconv.FormatBool(e.Double) + strconv.FormatFloat(e.Float, 'g', -1, 64)}
+		return shape{label: strconv.FormatBool(e.Double) + strconv.FormatFloat(e.Float, 'g', -1, 64)}
 	case *syntax.Unary:
-		return shape{what: "prefix " + e.Op.String(), x: l.number(e.X)}
+		return shape{label: "prefix " + e.Op.String(), x: l.shapeNumber(e.X)}
 	case *syntax.Binary:
-		op, x, y := e.Op, l.number(e.X), l.number(e.Y)
+		op, x, y := e.Op, l.shapeNumber(e.X), l.shapeNumber(e.Y)
 		switch op {
 		case syntax.Add, syntax.Mul, syntax.Eq, syntax.Neq, syntax.And, syntax.Or:
 			x, y = min(x, y), max(x, y)
 		case syntax.Gt, syntax.Geq:
-			op, x, y = mirrored(op), y, x
+			op, x, y = mirroredOp(op), y, x
 		default:
 		}
-		return shape{what: op.String(), x: x, y: y}
+		return shape{label: op.String(), x: x, y: y}
 	case *syntax.Ternary:
-		return shape{"?:", l.number(e.Guard), l.number(e.Then), l.number(e.Else)}
+		return shape{"?:", l.shapeNumber(e.Guard), l.shapeNumber(e.Then), l.shapeNumber(e.Else)}
 	case *syntax.Call:
 		var what strings.Builder
 		what.WriteString(e.Func.String())
 		for i, arg := range e.Args {
 			if k := e.Kind(i); k == syntax.Operand || k == syntax.MetricName {
-				what.WriteString(" #" + strconv.Itoa(l.number(arg)))
+				what.WriteString(" #" + strconv.Itoa(l.shapeNumber(arg)))
 			} else {
 				what.WriteString(" " + arg.String())
 			}
@@ -63,9 +63,9 @@ func (l *linter) shape(e syntax.Expr) shape {
 		if e.By != nil {
 			what.WriteString(" " + e.By.String())
 		}
-		return shape{what: what.String()}
+		return shape{label: what.String()}
 	case *syntax.Select:
-		return shape{what: "[" + e.Instance, x: l.number(e.X)}
+		return shape{label: "[" + e.Instance, x: l.shapeNumber(e.X)}
 	}
-	return shape{what: e.String()}
+	return shape{label: e.String()}
 }

@@ -8,17 +8,17 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-// fixed reports whether nothing in an expression can vary: not with time, not from host to host.
-func (l *linter) fixed(e syntax.Expr) bool {
+// isConstant reports whether nothing in an expression can vary: not with time, not from host to host.
+func (l *linter) isConstant(e syntax.Expr) bool {
 	known, ok := l.constant[e]
 	if !ok {
-		known = l.fixedParts(e)
+		known = l.hasConstantParts(e)
 		l.constant[e] = known
 	}
 	return known
 }
 
-func (l *linter) fixedParts(e syntax.Expr) bool {
+func (l *linter) hasConstantParts(e syntax.Expr) bool {
 	switch e := e.(type) {
 	case *syntax.Name:
 		return false
@@ -32,11 +32,11 @@ func (l *linter) fixedParts(e syntax.Expr) bool {
 			return false // about a metric, or nothing
 		}
 	}
-	return !slices.ContainsFunc(syntax.Operands(e), func(x syntax.Expr) bool { return !l.fixed(x) })
+	return !slices.ContainsFunc(syntax.Operands(e), func(x syntax.Expr) bool { return !l.isConstant(x) })
 }
 
-// mirrored is the operator for exchanged operands. Those that have another one go from < to >, with == in the middle.
-func mirrored(op syntax.Op) syntax.Op {
+// mirroredOp is the operator for exchanged operands. Those that have another one go from < to >, with == in the middle.
+func mirroredOp(op syntax.Op) syntax.Op {
 	if op >= syntax.Lt && op <= syntax.Gt {
 		return syntax.Lt + syntax.Gt - op
 	}
@@ -51,14 +51,14 @@ func literal(e syntax.Expr) *syntax.Number {
 	return syntax.NumberOf(e)
 }
 
-// zero reports whether an expression is the number 0.
-func zero(e syntax.Expr) bool {
+// isZero reports whether an expression is the number 0.
+func isZero(e syntax.Expr) bool {
 	number := literal(e)
 	return number != nil && number.Float == 0
 }
 
-// percentile looks at a percentile below the first one, which PromQL's quantiles have taught.
-func (l *linter) percentile(e *syntax.Call) {
+// checkPercentile looks at a percentile below the first one, which PromQL's quantiles have taught.
+func (l *linter) checkPercentile(e *syntax.Call) {
 	if e.Func != syntax.Percentile && e.Func != syntax.PercentileSample {
 		return
 	}

@@ -8,11 +8,11 @@ import (
 	"pmdaderived/pdu"
 )
 
-// metric looks at a definition that is bound to the collector's metrics.
-func (l *linter) metric(m *derived.Metric) {
-	l.names(m.Definition, m.Err == nil)
+// checkMetric looks at a definition that is bound to the collector's metrics.
+func (l *linter) checkMetric(m *derived.Metric) {
+	l.checkNames(m.Definition, m.Err == nil)
 	if l.exists(m.Name) {
-		l.warn(ShadowedName, -1, l.source()+" has a metric "+m.Name+": in other definitions the name means the metric")
+		l.warn(ShadowedName, -1, l.sourceText()+" has a metric "+m.Name+": in other definitions the name means the metric")
 	}
 	var path []derived.Line // from the root to the line
 	foreign := -1           // depth from which on the lines are those of another definition
@@ -26,68 +26,68 @@ func (l *linter) metric(m *derived.Metric) {
 		}
 		path = append(path[:line.Depth], line)
 		if line.Depth > 0 {
-			l.converted(path[line.Depth-1], line)
+			l.checkConversion(path[line.Depth-1], line)
 		}
 		if foreign >= 0 {
 			continue
 		}
 		if line.Fitted {
-			l.fitted(path[line.Depth-1].Expr, line)
+			l.checkFitted(path[line.Depth-1].Expr, line)
 		}
 		switch e := line.Expr.(type) {
 		case *syntax.Binary:
 			switch {
 			case e.Op.Relation():
-				l.comparison(e, line.Kids)
+				l.checkComparison(e, line.Kids)
 			case e.Op == syntax.Sub:
-				l.difference(e, line.Node, path)
+				l.checkDifference(e, line.Node, path)
 			case e.Op == syntax.Div:
-				l.quotient(e, path)
+				l.checkQuotient(e, path)
 			}
 		case *syntax.Select:
-			l.selected(e, line.Kids)
+			l.checkSelected(e, line.Kids)
 		case *syntax.Call:
-			l.function(e, line.Kids)
+			l.checkFunction(e, line.Kids)
 		}
 	}
 }
 
-// function looks at what a function is applied to.
-func (l *linter) function(e *syntax.Call, kids []*derived.Node) {
+// checkFunction looks at what a function is applied to.
+func (l *linter) checkFunction(e *syntax.Call, kids []*derived.Node) {
 	if e.Func == syntax.Match {
-		l.matched(e, kids)
+		l.checkMatched(e, kids)
 	}
 	if len(kids) > 0 && kids[0].Sem != pdu.SemCounter {
-		l.noCounter(e, clip(e.X())+" ("+kids[0].Sem.String()+")")
+		l.checkNonCounter(e, clip(e.X())+" ("+kids[0].Sem.String()+")")
 	}
 }
 
-// fitted looks at a number that took the metadata of what stands beside it.
-func (l *linter) fitted(above syntax.Expr, line derived.Line) {
+// checkFitted looks at a number that took the metadata of what stands beside it.
+func (l *linter) checkFitted(above syntax.Expr, line derived.Line) {
 	if _, ok := above.(*syntax.Ternary); ok { // else what is above is told
-		l.foreign(start(line.Expr), "a number beside metadata in ?: without mkconst()", syntax.Nowhere)
+		l.warnPortable(start(line.Expr), "a number beside metadata in ?: without mkconst()", syntax.Nowhere)
 	}
 }
 
-// comparison looks at the operands of a comparison.
-func (l *linter) comparison(e *syntax.Binary, kids []*derived.Node) {
+// checkComparison looks at the operands of a comparison.
+func (l *linter) checkComparison(e *syntax.Binary, kids []*derived.Node) {
 	if len(kids) != 2 {
 		return
 	}
 	x, y := kids[0], kids[1]
 	switch {
 	case x.Units.SameDimension(y.Units):
-		if x.Units != y.Units && !l.fixed(e.X) && !l.fixed(e.Y) {
+		if x.Units != y.Units && !l.isConstant(e.X) && !l.isConstant(e.Y) {
 			l.warn(CompareScale, e.OpPos, "compares "+units(x)+" with "+units(y)+": one is converted")
 		}
-	case l.bare(e.X, x), l.bare(e.Y, y), justNumber(x.Units) && justNumber(y.Units):
+	case l.isBareNumber(e.X, x), l.isBareNumber(e.Y, y), countOrNone(x.Units) && countOrNone(y.Units):
 	default:
 		l.warn(CompareUnits, e.OpPos, "compares "+units(x)+" with "+units(y))
 	}
 	op := e.Op
-	if zero(e.X) && unsigned(y) { // 0 < x is x > 0
-		op = mirrored(op)
-	} else if !zero(e.Y) || !unsigned(x) {
+	if isZero(e.X) && unsigned(y) { // 0 < x is x > 0
+		op = mirroredOp(op)
+	} else if !isZero(e.Y) || !unsigned(x) {
 		return
 	}
 	if op == syntax.Lt {
@@ -97,12 +97,12 @@ func (l *linter) comparison(e *syntax.Binary, kids []*derived.Node) {
 	}
 }
 
-// bare reports whether an operand is a number without units, which means whatever it is compared with.
-func (l *linter) bare(e syntax.Expr, n *derived.Node) bool {
-	return n.Units.Dimensionless() && l.fixed(e)
+// isBareNumber reports whether an operand is a number without units, which means whatever it is compared with.
+func (l *linter) isBareNumber(e syntax.Expr, n *derived.Node) bool {
+	return n.Units.Dimensionless() && l.isConstant(e)
 }
 
-func justNumber(u pdu.Units) bool {
+func countOrNone(u pdu.Units) bool {
 	return u.Dimensionless() || u.SameDimension(pdu.Units{Count: 1})
 }
 
@@ -110,8 +110,8 @@ func unsigned(n *derived.Node) bool { return n.Type == pdu.TypeU32 || n.Type == 
 
 func units(n *derived.Node) string { return cmp.Or(n.Units.String(), "a plain number") }
 
-// converted looks at the conversion of an operand.
-func (l *linter) converted(above, line derived.Line) {
+// checkConversion looks at the conversion of an operand.
+func (l *linter) checkConversion(above, line derived.Line) {
 	if !syntax.Is(above.Expr, syntax.Rescale) || line.Conversion.Divisor <= line.Conversion.Multiplier && line.Offset == 0 {
 		return
 	}
