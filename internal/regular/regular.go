@@ -27,7 +27,7 @@ func Open(path string, flag int) (*os.File, error) {
 		err = ErrNotRegular
 	}
 	if err != nil {
-		return nil, about(path, err)
+		return nil, openError(path, err)
 	}
 	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -38,13 +38,13 @@ func Open(path string, flag int) (*os.File, error) {
 	}
 	if err != nil {
 		_ = f.Close()
-		return nil, about(path, err)
+		return nil, openError(path, err)
 	}
 	return f, nil
 }
 
-// about is an error in the form of os.Open.
-func about(path string, err error) error {
+// openError is an error in the form of os.Open.
+func openError(path string, err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		err = failed.Err
 	}

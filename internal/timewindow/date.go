@@ -21,9 +21,9 @@ func (e Extent) date(arg string, from int) (time.Time, error) {
 			return e.Now, nil
 		}
 	case "today":
-		return e.onDay(arg, at+len(word), 0)
+		return e.clockOnDay(arg, at+len(word), 0)
 	case "yesterday":
-		return e.onDay(arg, at+len(word), -1)
+		return e.clockOnDay(arg, at+len(word), -1)
 	}
 	layouts := dates()
 	colon := strings.IndexByte(text, ':')
@@ -31,46 +31,46 @@ func (e Extent) date(arg string, from int) (time.Time, error) {
 	if isClock {
 		layouts = clocks()
 	}
-	t, err := parse(text, e.Zone, layouts)
+	t, err := parseLayout(text, e.Zone, layouts)
 	switch {
 	case err != nil:
 		return time.Time{}, &Error{arg, at, err.Error()}
 	case isClock:
-		return e.first(t, text), nil
+		return e.firstClock(t, text), nil
 	}
 	return t, nil
 }
 
-// onDay returns the time of day that an argument has from an offset on, midnight if there is none, on the day that is so many
+// clockOnDay returns the time of day that an argument has from an offset on, midnight if there is none, on the day that is so many
 // days from today.
-func (e Extent) onDay(arg string, from, days int) (time.Time, error) {
+func (e Extent) clockOnDay(arg string, from, days int) (time.Time, error) {
 	at := blank.Skip(arg, from)
 	var clock time.Time
 	if text := strings.TrimRight(arg[at:], blank.All); text != "" {
 		var err error
-		if clock, err = parse(text, e.Zone, clocks()); err != nil {
+		if clock, err = parseLayout(text, e.Zone, clocks()); err != nil {
 			return time.Time{}, &Error{arg, at, err.Error()}
 		}
 	}
-	return on(e.Now.In(e.Zone), days, clock), nil
+	return clockOn(e.Now.In(e.Zone), days, clock), nil
 }
 
-// first returns the first time in the archive at which a clock shows what the text says.
-func (e Extent) first(clock time.Time, text string) time.Time {
+// firstClock returns the first time in the archive at which a clock shows what the text says.
+func (e Extent) firstClock(clock time.Time, text string) time.Time {
 	shown := time.Second
 	if strings.Count(text, ":") == 1 {
 		shown = time.Minute
 	}
 	start := e.Start.In(e.Zone)
-	t := on(start, 0, clock)
+	t := clockOn(start, 0, clock)
 	if t.Before(start.Truncate(shown)) {
-		t = on(start, 1, clock)
+		t = clockOn(start, 1, clock)
 	}
 	return t
 }
 
-// on returns a time of day on the day that is so many days from a time.
-func on(day time.Time, days int, clock time.Time) time.Time {
+// clockOn returns a time of day on the day that is so many days from a time.
+func clockOn(day time.Time, days int, clock time.Time) time.Time {
 	y, m, d := day.Date()
 	return time.Date(y, m, d+days, clock.Hour(), clock.Minute(), clock.Second(), clock.Nanosecond(), day.Location())
 }
@@ -92,8 +92,8 @@ func dates() []string {
 	return layouts
 }
 
-// parse reads a text by the first of some layouts that fits. Its error is what to write instead.
-func parse(text string, zone *time.Location, layouts []string) (time.Time, error) {
+// parseLayout reads a text by the first of some layouts that fits. Its error is what to write instead.
+func parseLayout(text string, zone *time.Location, layouts []string) (time.Time, error) {
 	reason := wantDate
 	for _, layout := range layouts {
 		t, err := time.ParseInLocation(layout, text, zone)

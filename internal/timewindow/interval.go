@@ -33,14 +33,14 @@ func ParseInterval(text string) (time.Duration, error) {
 	}
 	sum := 0.0
 	for at < len(text) {
-		digits, end := take(text, at, "0123456789.")
+		digits, end := readChars(text, at, "0123456789.")
 		number, err := strconv.ParseFloat(digits, 64)
 		if err != nil {
 			return fail(at)
 		}
 		at = end
-		word, end := take(text, at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-		unit := unitOfTime(strings.ToLower(word))
+		word, end := readChars(text, at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+		unit := timeUnit(strings.ToLower(word))
 		if unit == 0 {
 			return fail(at)
 		}
@@ -53,8 +53,8 @@ func ParseInterval(text string) (time.Duration, error) {
 	return time.Duration(sum + 0.5), nil
 }
 
-// take reads characters of a set from a place on, blanks aside, which it passes over behind them, too.
-func take(text string, at int, set string) (taken string, end int) {
+// readChars reads characters of a set from a place on, blanks aside, which it passes over behind them, too.
+func readChars(text string, at int, set string) (taken string, end int) {
 	for at < len(text) && strings.IndexByte(set, text[at]) >= 0 {
 		taken += text[at : at+1]
 		at = blank.Skip(text, at+1)
@@ -62,8 +62,8 @@ func take(text string, at int, set string) (taken string, end int) {
 	return taken, at
 }
 
-// unitOfTime is the unit that a word stands for; 0: none.
-func unitOfTime(word string) time.Duration {
+// timeUnit is the unit that a word stands for; 0: none.
+func timeUnit(word string) time.Duration {
 	switch word {
 	case "nsec", "nsecs", "nanosecond", "nanoseconds":
 		return time.Nanosecond

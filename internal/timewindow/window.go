@@ -64,17 +64,17 @@ func (o Options) Window(e Extent) (Window, error) {
 	}
 
 	if o.Start != "" {
-		if w.Start, err = e.point(o.Start, e.Start, e.End); err != nil {
+		if w.Start, err = e.resolve(o.Start, e.Start, e.End); err != nil {
 			return w, fmt.Errorf("-S: %w", err)
 		}
-		w.Start = latest(w.Start, e.Start)
+		w.Start = later(w.Start, e.Start)
 	}
 	w.Start = aligned(w.Start)
 	if w.Start.After(e.End) {
 		return w, fmt.Errorf("-S: the window begins at %s, after the end of the archive at %s", e.text(w.Start), e.text(e.End))
 	}
 	if o.End != "" {
-		if w.End, err = e.point(o.End, w.Start, e.End); err != nil {
+		if w.End, err = e.resolve(o.End, w.Start, e.End); err != nil {
 			return w, fmt.Errorf("-T: %w", err)
 		}
 		if w.End.After(e.End) {
@@ -86,10 +86,10 @@ func (o Options) Window(e Extent) (Window, error) {
 	}
 	w.Origin = w.Start
 	if o.Origin != "" {
-		if w.Origin, err = e.point(o.Origin, w.Start, w.End); err != nil {
+		if w.Origin, err = e.resolve(o.Origin, w.Start, w.End); err != nil {
 			return w, fmt.Errorf("-O: %w", err)
 		}
-		w.Origin = aligned(latest(w.Origin, w.Start))
+		w.Origin = aligned(later(w.Origin, w.Start))
 		if w.Origin.After(w.End) {
 			w.Origin = w.End
 		}
@@ -97,7 +97,7 @@ func (o Options) Window(e Extent) (Window, error) {
 	return w, nil
 }
 
-func latest(a, b time.Time) time.Time {
+func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
@@ -107,8 +107,8 @@ func latest(a, b time.Time) time.Time {
 // text is a time for a message.
 func (e Extent) text(t time.Time) string { return t.In(e.Zone).Format("2006-01-02 15:04:05 MST") }
 
-// point is the time that an argument means: counted from one of two times, or a date and time.
-func (e Extent) point(arg string, after, before time.Time) (time.Time, error) {
+// resolve is the time that an argument means: counted from one of two times, or a date and time.
+func (e Extent) resolve(arg string, after, before time.Time) (time.Time, error) {
 	at := blank.Skip(arg, 0)
 	switch rest := arg[at:]; {
 	case strings.HasPrefix(rest, "@"):

@@ -17,18 +17,18 @@ func Zone(name string) (*time.Location, error) {
 			return zone, nil
 		}
 	}
-	if zone := ruled(trimmed); zone != nil {
+	if zone := posixZone(trimmed); zone != nil {
 		return zone, nil
 	}
 	return nil, fmt.Errorf("%q is not a valid time zone: want one as in the variable TZ, such as UTC, Australia/Melbourne or AEST-10", name)
 }
 
-// nameless is what a zone of ruled is called where its rule says nothing.
-const nameless = "?"
+// noAbbreviation is what a zone of ruled is called where its rule says nothing.
+const noAbbreviation = "?"
 
-// ruled is the zone of a rule as POSIX has it in the variable TZ; nil: there is no such rule. Go reads these only at the end of a file of time
+// posixZone is the zone of a rule as POSIX has it in the variable TZ; nil: there is no such rule. Go reads these only at the end of a file of time
 // zones, so this makes one that has a rule and little else. Source: tzfile(5).
-func ruled(rule string) *time.Location {
+func posixZone(rule string) *time.Location {
 	if strings.ContainsAny(rule, "\n\x00") {
 		return nil
 	}
@@ -39,16 +39,16 @@ func ruled(rule string) *time.Location {
 		}
 		return b
 	}
-	file := append(header(0, 0, 0), header(1, 1, uint32(len(nameless)+1))...)
+	file := append(header(0, 0, 0), header(1, 1, uint32(len(noAbbreviation)+1))...)
 	file = binary.BigEndian.AppendUint64(file, 1<<63|math.MaxInt64>>4) // since ever
 	file = append(file, 0)                                             // type 0
 	file = append(file, 0, 0, 0, 0, 0, 0)                              // at UTC, no summer time, the first name
-	file = append(file, nameless+"\x00\n"+rule+"\n"...)
+	file = append(file, noAbbreviation+"\x00\n"+rule+"\n"...)
 	zone, err := time.LoadLocationFromTZData(rule, file)
 	if err != nil {
 		return nil
 	}
-	if abbreviation, _ := time.Unix(0, 0).In(zone).Zone(); abbreviation == nameless {
+	if abbreviation, _ := time.Unix(0, 0).In(zone).Zone(); abbreviation == noAbbreviation {
 		return nil
 	}
 	return zone
