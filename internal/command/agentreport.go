@@ -15,8 +15,8 @@ import (
 	"pmdaderived/internal/plural"
 )
 
-// row is what the agent says of a subject, nil if it does not have it.
-func (s subject) row(v *collector.AgentView) collector.Row {
+// agentRow is what the agent says of a subject, nil if it does not have it.
+func (s subject) agentRow(v *collector.AgentView) collector.Row {
 	if v == nil {
 		return nil
 	}
@@ -36,12 +36,12 @@ func (r report) line(head, text string) {
 	}
 }
 
-// served tells how a definition is served by the agent, and what it is that it lacks.
-func (r report) served(ctx context.Context, a *asked, view *collector.AgentView, subject subject) error {
+// printServed tells how a definition is served by the agent, and what it is that it lacks.
+func (r report) printServed(ctx context.Context, a *query, view *collector.AgentView, subject subject) error {
 	if view == nil {
 		return nil
 	}
-	name, row := subject.name(), subject.row(view)
+	name, row := subject.name(), subject.agentRow(view)
 	if row == nil && subject.source == nil {
 		return nil // an expression
 	}
@@ -52,7 +52,7 @@ func (r report) served(ctx context.Context, a *asked, view *collector.AgentView,
 			why = "it could not read the file: " + reason
 		}
 		fmt.Fprintln(r.w, name+" is not in the agent: "+why)
-		return r.operands(ctx, a, subject)
+		return r.printOperands(ctx, a, subject)
 	}
 	fmt.Fprintln(r.w, name+" in the agent:")
 	unread := ""
@@ -60,7 +60,7 @@ func (r report) served(ctx context.Context, a *asked, view *collector.AgentView,
 		unread = view.Unread(absolute(file))
 	}
 	state := row.Text("state")
-	r.line("state", state+": "+meaning(state, unread != ""))
+	r.line("state", state+": "+stateMeaning(state, unread != ""))
 	r.line("metric", derived.FullName(name)+", "+row.Text("pmid"))
 	now, err := r.collector.Values(ctx, derived.FullName(name)) // as a client gets it
 	if err != nil {
@@ -70,15 +70,15 @@ func (r report) served(ctx context.Context, a *asked, view *collector.AgentView,
 	if unread != "" {
 		r.line("unread", unread)
 	}
-	r.row(row, subject)
+	r.printRow(row, subject)
 	if subject.source == nil {
 		return nil
 	}
-	return r.operands(ctx, a, subject)
+	return r.printOperands(ctx, a, subject)
 }
 
 // row prints what else the agent says of a definition.
-func (r report) row(row collector.Row, subject subject) {
+func (r report) printRow(row collector.Row, subject subject) {
 	if problem := row.Text("error"); problem != "" {
 		r.line("error", problem)
 	}
@@ -86,7 +86,7 @@ func (r report) row(row collector.Row, subject subject) {
 	if subject.source != nil && expression != "" && expression != subject.def.Shown() {
 		r.line("other text", expression)
 	}
-	if subject.broken != nil && row.Text("state") == "kept" {
+	if subject.problem != nil && row.Text("state") == "kept" {
 		r.line("expression", expression)
 	}
 	if age, ok := row.Since("age"); ok {
@@ -101,9 +101,9 @@ func (r report) row(row collector.Row, subject subject) {
 	}
 }
 
-// operands prints which metrics a definition uses, directly or not, with how many values they have now, and where in
+// printOperands prints which metrics a definition uses, directly or not, with how many values they have now, and where in
 // its expression values come to an end.
-func (r report) operands(ctx context.Context, a *asked, subject subject) error {
+func (r report) printOperands(ctx context.Context, a *query, subject subject) error {
 	defs := definitions.WithUsed(a.named, subject.def)
 	names := definitions.ForeignMetrics(defs)
 	all, err := r.collector.Values(ctx, names...)
@@ -125,15 +125,15 @@ func (r report) operands(ctx context.Context, a *asked, subject subject) error {
 		r.line(head, fmt.Sprintf("%-*s  %s", width, name, text))
 		head = ""
 	}
-	return r.parts(ctx, a, subject, defs)
+	return r.printParts(ctx, a, subject, defs)
 }
 
 // maxParts is how many parts of an expression are looked at.
 const maxParts = 200
 
-// parts evaluates the parts of an expression that need one sample only, and prints those that have no values although
+// printParts evaluates the parts of an expression that need one sample only, and prints those that have no values although
 // their operands do, and those that have values that are not finite, which the agent leaves out, although their operands have none.
-func (r report) parts(ctx context.Context, a *asked, subject subject, defs []served.Definition) error {
+func (r report) printParts(ctx context.Context, a *query, subject subject, defs []served.Definition) error {
 	parts := subject.def.Parts(maxParts)
 	names := make([]string, len(parts))
 	for i, p := range parts {
@@ -170,8 +170,8 @@ func (s subject) file() string {
 	switch {
 	case s.source != nil:
 		return s.source.Pos.File
-	case s.broken != nil:
-		return s.broken.Pos.File
+	case s.problem != nil:
+		return s.problem.Pos.File
 	}
 	return ""
 }
@@ -179,13 +179,13 @@ func (s subject) file() string {
 // name is that of the definition that a subject is, or would be.
 func (s subject) name() string {
 	if s.source == nil {
-		return derived.ShortName(s.given)
+		return derived.ShortName(s.text)
 	}
 	return s.def.Name
 }
 
-// meaning says what a state of a definition means, whose file the agent may be unable to read.
-func meaning(state string, unread bool) string {
+// stateMeaning says what a state of a definition means, whose file the agent may be unable to read.
+func stateMeaning(state string, unread bool) string {
 	switch {
 	case unread && (state == "bound" || state == "kept"):
 		return "its file cannot be read; the earlier definition is still served"

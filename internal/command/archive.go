@@ -20,11 +20,11 @@ import (
 // archiveOptions is what a command line says of an archive.
 type archiveOptions struct {
 	collector.Selection
-	only string // the first option that is only for archives
+	onlyArchive string // the first option that is only for archives
 }
 
 // archiveOption is -a.
-func (t *tool) archiveOption() {
+func (t *invocation) archiveOption() {
 	t.flags.FuncP("archive", "a", "ask the archives in `FILES`, several or those of a folder, instead of a pmcd", func(arg string) error {
 		t.archive.Paths = append(t.archive.Paths, arg)
 		return nil
@@ -32,12 +32,12 @@ func (t *tool) archiveOption() {
 }
 
 // timeOptions are those that select a part of an archive.
-func (t *tool) timeOptions() {
+func (t *invocation) timeOptions() {
 	t.archiveOption()
 	o := &t.archive
 	text := func(to *string, name, short, help string) {
 		t.flags.FuncP(name, short, help, func(arg string) error {
-			o.only = cmp.Or(o.only, "-"+short)
+			o.onlyArchive = cmp.Or(o.onlyArchive, "-"+short)
 			*to = arg
 			return nil
 		})
@@ -48,14 +48,14 @@ func (t *tool) timeOptions() {
 	text(&o.Window.Origin, "origin", "O", "take the first sample at this `TIME`")
 	text(&o.Zone, "timezone", "Z", "read and print times in this `ZONE`, as in the variable TZ")
 	t.flags.BoolFuncP("hostzone", "z", "read and print times in the zone of the archive's host", func(arg string) (err error) {
-		o.only = cmp.Or(o.only, "-z")
+		o.onlyArchive = cmp.Or(o.onlyArchive, "-z")
 		o.HostZone, err = strconv.ParseBool(arg)
 		return err
 	})
 }
 
 // intervalOption is -t, the time between samples.
-func (t *tool) intervalOption(pause *time.Duration, help string) {
+func (t *invocation) intervalOption(pause *time.Duration, help string) {
 	t.flags.FuncP("interval", "t", help, func(arg string) error {
 		var d time.Duration
 		if err := commandline.Duration(&d, time.Millisecond)(arg); err != nil {
@@ -69,8 +69,8 @@ func (t *tool) intervalOption(pause *time.Duration, help string) {
 // misfits tells which of the options make no sense together.
 func (o *archiveOptions) misfits(pmcdGiven bool) error {
 	switch {
-	case len(o.Paths) == 0 && o.only != "":
-		return fmt.Errorf("%s needs an archive: use -a", o.only)
+	case len(o.Paths) == 0 && o.onlyArchive != "":
+		return fmt.Errorf("%s needs an archive: use -a", o.onlyArchive)
 	case len(o.Paths) > 0 && pmcdGiven:
 		return errors.New("-a and --pmcd cannot be used together")
 	case o.HostZone && o.Zone != "":
@@ -80,7 +80,7 @@ func (o *archiveOptions) misfits(pmcdGiven bool) error {
 }
 
 // play opens the archive that the command line names, and tells what is wrong with it.
-func (t *tool) play() (*collector.Archive, error) {
+func (t *invocation) play() (*collector.Archive, error) {
 	p, err := t.archive.Open()
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (t *tool) play() (*collector.Archive, error) {
 }
 
 // connect opens the archive that the command line names, or connects to the pmcd, or to this host's.
-func (t *tool) connect(ctx context.Context) (*collector.Collector, error) {
+func (t *invocation) connect(ctx context.Context) (*collector.Collector, error) {
 	if len(t.archive.Paths) == 0 {
 		return collector.Connect(ctx, t.pmcd)
 	}
@@ -107,22 +107,22 @@ func (t *tool) connect(ctx context.Context) (*collector.Collector, error) {
 }
 
 // playerOptions are those of a player that takes the samples that are asked for, and tells what it cannot read, and on a terminal how far it is.
-func (t *tool) playerOptions(p *collector.Archive, progress *progress) replay.Options {
+func (t *invocation) playerOptions(p *collector.Archive, progress *progress) replay.Options {
 	return replay.Options{
 		Start: p.Window.Origin, End: p.Window.End, Every: p.Every,
-		Read:    progress.read,
+		Read:    progress.recordRead,
 		Damaged: t.complain,
 	}
 }
 
 // showTicks prints how many samples an archive has for the functions over time of a metric.
-func (t *tool) showTicks(ctx context.Context, a *asked, m *derived.Metric) error {
+func (t *invocation) showTicks(ctx context.Context, a *query, m *derived.Metric) error {
 	p := a.collector.Archive
 	if p == nil || len(m.Needs().Windows) == 0 {
 		return nil
 	}
 	progress := t.progress(p.Window.Start, p.Window.End)
-	defer progress.done()
+	defer progress.clear()
 	a.Watch(m)
 	player := replay.NewPlayer(p.Source, a.Session)
 	o := t.playerOptions(p, progress)
@@ -130,14 +130,14 @@ func (t *tool) showTicks(ctx context.Context, a *asked, m *derived.Metric) error
 	if err := player.Play(ctx, o, func(*session.Session, time.Time) error { return nil }); err != nil {
 		return err
 	}
-	progress.done()
+	progress.clear()
 	fmt.Fprintln(t.stdout)
 	t.printTicks(t.stdout, player.Ticks())
 	return nil
 }
 
 // printTicks prints how many samples functions over time had.
-func (t *tool) printTicks(w io.Writer, all []replay.Ticks) {
+func (t *invocation) printTicks(w io.Writer, all []replay.Ticks) {
 	for _, ticks := range all {
 		over := "since the last fetch"
 		if span := ticks.Window.Span; span > 0 {
@@ -166,7 +166,7 @@ const (
 )
 
 // progress is that of a part of an archive. What is printed to the same terminal would be disturbed.
-func (t *tool) progress(start, end time.Time) *progress {
+func (t *invocation) progress(start, end time.Time) *progress {
 	p := &progress{start: start, end: end, passes: 1, began: time.Now()}
 	if isTerminal(t.stderr) && !t.printsToTerminal() {
 		p.w = t.stderr
@@ -174,12 +174,12 @@ func (t *tool) progress(start, end time.Time) *progress {
 	return p
 }
 
-func (t *tool) printsToTerminal() bool {
+func (t *invocation) printsToTerminal() bool {
 	out, ok := t.stdout.(*checkedWriter)
 	return ok && isTerminal(out.w)
 }
 
-func (p *progress) read(at time.Time) {
+func (p *progress) recordRead(at time.Time) {
 	if at.Before(p.last) {
 		p.pass++
 	}
@@ -193,8 +193,8 @@ func (p *progress) read(at time.Time) {
 	fmt.Fprintf(p.w, "\r\033[K%3.0f %% of the archive read", 100*(float64(p.pass)+part)/float64(p.passes))
 }
 
-// done takes the progress from the terminal.
-func (p *progress) done() {
+// clear takes the progress from the terminal.
+func (p *progress) clear() {
 	if p.w != nil && !p.shown.IsZero() {
 		fmt.Fprint(p.w, "\r\033[K")
 	}

@@ -20,15 +20,15 @@ func TestProgress(t *testing.T) {
 	p := &progress{w: &out, start: start, end: start.Add(100 * time.Second), passes: 2}
 	for _, second := range []int{-10, 50, 100, 0, 80, 200} {
 		p.shown = time.Time{}
-		p.read(start.Add(time.Duration(second) * time.Second))
+		p.recordRead(start.Add(time.Duration(second) * time.Second))
 	}
-	p.done()
+	p.clear()
 	assert.Equal(t, "\r\033[K  0 % of the archive read\r\033[K 25 % of the archive read\r\033[K 50 % of the archive read"+
 		"\r\033[K 50 % of the archive read\r\033[K 90 % of the archive read\r\033[K100 % of the archive read\r\033[K", out.String())
 	out.Reset()
 	p = &progress{w: &out, began: time.Now(), passes: 1}
-	p.read(start)
-	p.done()
+	p.recordRead(start)
+	p.clear()
 	assert.Empty(t, out.String(), "it does not take long")
 }
 

@@ -28,7 +28,7 @@ const allWarnings = "all"
 // runCheck looks for mistakes in definition files: what cannot be read, what is no expression and,
 // where a pmcd can be asked, what does not fit its metrics; and for what is probably not meant. Exit: 1 if there
 // is an error.
-func runCheck(ctx context.Context, t *tool, args []string) int {
+func runCheck(ctx context.Context, t *invocation, args []string) int {
 	var offline, asJSON, all, portable bool
 	var treat treatment
 	t.flags.FuncP("config", "c", "the agent reads the files and directories in `PATHS`, separated by colons", commandline.PathList(&t.paths))
@@ -41,10 +41,10 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 			treat.allErrors = true
 			return nil
 		}
-		return codes(arg, &treat.errors)
+		return parseCodes(arg, &treat.errors)
 	})
 	t.flags.Lookup("werror").NoOptDefVal = allWarnings
-	t.flags.Func("ignore", "hide warnings and notes with the `CODES` in this list", func(arg string) error { return codes(arg, &treat.ignored) })
+	t.flags.Func("ignore", "hide warnings and notes with the `CODES` in this list", func(arg string) error { return parseCodes(arg, &treat.ignored) })
 	t.archiveOption()
 	t.pmcdOption()
 	paths, exit, done := t.parse(args)
@@ -58,10 +58,10 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 	}
 	read := t.readChecked(paths, offline)
 	read.portable = portable
-	var h *host
+	var h *lintHost
 	if !offline && len(read.All) > 0 {
 		var err error
-		if h, err = t.lookUp(ctx, &read); err != nil {
+		if h, err = t.lookUpOperands(ctx, &read); err != nil {
 			if t.pmcdGiven {
 				exit = commandline.ExitFailure
 			}
@@ -76,28 +76,28 @@ func runCheck(ctx context.Context, t *tool, args []string) int {
 	} else {
 		t.printProblems(problems, treat.promoted, all)
 	}
-	errors := count(problems, config.Error)
-	t.summarize(read.size(), errors, count(problems, config.Warning), h == nil && len(read.All) > 0)
+	errors := countOf(problems, config.Error)
+	t.summarize(read.definitionCount(), errors, countOf(problems, config.Warning), h == nil && len(read.All) > 0)
 	if errors > 0 {
 		return commandline.ExitFailure
 	}
 	return exit
 }
 
-// tolerated is how little support the definitions of a file may have: with --portable that of every libpcp, unless the file is in a
+// allowedSupport is how little support the definitions of a file may have: with --portable that of every libpcp, unless the file is in a
 // directory of PCP or the agent and is not named; else that of the installed libpcp, if clients read the file by themselves.
-func (c *checked) tolerated(file string) syntax.Support {
+func (c *checkedFiles) allowedSupport(file string) syntax.Support {
 	switch {
 	case c.portable && !c.lenient(file):
 		return syntax.Everywhere
-	case c.clients[file]:
-		return understands(c.version)
+	case c.readByClients[file]:
+		return supportOf(c.version)
 	}
 	return syntax.Nowhere
 }
 
-// understands tells what libpcp of a version of PCP understands; one that is not known may be the newest.
-func understands(version string) syntax.Support {
+// supportOf tells what libpcp of a version of PCP understands; one that is not known may be the newest.
+func supportOf(version string) syntax.Support {
 	var major, minor int
 	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
 	switch {
@@ -109,11 +109,11 @@ func understands(version string) syntax.Support {
 	return syntax.Everywhere
 }
 
-// continued tells of expressions on several lines, which PCP 6.0 does not join.
-func (c *checked) continued() (found []*config.Problem) {
+// continuedLines tells of expressions on several lines, which PCP 6.0 does not join.
+func (c *checkedFiles) continuedLines() (found []*config.Problem) {
 	for _, d := range c.Definitions {
 		last := definitions.ProblemAt(d, len(d.Expr)-1)
-		if c.tolerated(d.Pos.File) >= syntax.PCP63 || last.Pos.Line == definitions.ProblemAt(d, 0).Pos.Line {
+		if c.allowedSupport(d.Pos.File) >= syntax.PCP63 || last.Pos.Line == definitions.ProblemAt(d, 0).Pos.Line {
 			continue
 		}
 		last.Severity, last.Code = config.Warning, string(lint.NotPortable)
@@ -125,11 +125,11 @@ func (c *checked) continued() (found []*config.Problem) {
 
 // problems gives all that is wrong with the files asked about, and what is probably not meant, in the order of the files and
 // their lines. h may be nil. Shipped definitions that wait for metrics are told one by one if all is true.
-func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Problem {
+func (c *checkedFiles) problems(ctx context.Context, h *lintHost, all bool) []*config.Problem {
 	byName := c.InFiles()
-	found := slices.Concat(c.Problems, c.ofFiles(), c.Hints(), unknownCodes(c.Definitions))
+	found := slices.Concat(c.Problems, c.otherFileProblems(), c.Hints(), unknownCodes(c.Definitions))
 	o := lint.Options{Root: derived.Root, Language: c.Language}
-	o.Portable = func(d *derived.Definition) syntax.Support { return c.tolerated(byName[d.Name].Pos.File) }
+	o.Portable = func(d *derived.Definition) syntax.Support { return c.allowedSupport(byName[d.Name].Pos.File) }
 	var catalog *operand.Catalog
 	if h != nil {
 		catalog = h.catalog
@@ -153,7 +153,7 @@ func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Pro
 		}
 		found = append(found, p)
 		if h != nil && absent {
-			if more := remembered(p, f.Definition.Text, h.remembered, time.Since(c.modified[file])); more != nil {
+			if more := rememberedProblem(p, f.Definition.Text, h.identities, time.Since(c.modified[file])); more != nil {
 				found = append(found, more)
 			}
 		}
@@ -162,12 +162,12 @@ func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Pro
 		found = append(found, waitingProblem(file, defs, definitions.MissingMetrics(definitions.WithUsed(c.ByName(), defs...), catalog)))
 	}
 	for _, w := range lint.Check(definitions.Derived(c.All), o) {
-		if p := c.warning(w, byName, all); p != nil {
+		if p := c.problemOfWarning(w, byName, all); p != nil {
 			found = append(found, p)
 		}
 	}
-	found = append(found, c.continued()...)
-	found = slices.DeleteFunc(found, func(p *config.Problem) bool { return !c.asked(p) })
+	found = append(found, c.continuedLines()...)
+	found = slices.DeleteFunc(found, func(p *config.Problem) bool { return !c.concerns(p) })
 	for i, p := range found {
 		if p.Code == codeReplaced && !c.shipped[p.Pos.File] && !c.shipped[p.Replaced.File] {
 			graver := *p
@@ -186,8 +186,8 @@ func (c *checked) problems(ctx context.Context, h *host, all bool) []*config.Pro
 	return found
 }
 
-// warning is a warning with its place and severity; nil if it is none about files that the site has not written.
-func (c *checked) warning(w lint.Warning, byName map[string]*config.Definition, all bool) *config.Problem {
+// problemOfWarning is a warning with its place and severity; nil if it is none about files that the site has not written.
+func (c *checkedFiles) problemOfWarning(w lint.Warning, byName map[string]*config.Definition, all bool) *config.Problem {
 	p := definitions.ProblemAt(byName[w.Definition.Name], w.Offset)
 	p.Severity, p.Code, p.Msg = config.Warning, string(w.Code), w.Message
 	lenient := c.lenient(p.Pos.File)
@@ -214,7 +214,7 @@ func (c *checked) warning(w lint.Warning, byName map[string]*config.Definition, 
 	return p
 }
 
-func count(problems []*config.Problem, s config.Severity) int {
+func countOf(problems []*config.Problem, s config.Severity) int {
 	n := 0
 	for _, p := range problems {
 		if p.Severity == s {
@@ -229,7 +229,7 @@ func count(problems []*config.Problem, s config.Severity) int {
 //
 // Of a file with very many the first are printed, unless all are wanted, and how many more there are. Problems of a file stand
 // together.
-func (t *tool) printProblems(problems []*config.Problem, promoted map[*config.Problem]bool, all bool) {
+func (t *invocation) printProblems(problems []*config.Problem, promoted map[*config.Problem]bool, all bool) {
 	const most = 100
 	for rest := problems; len(rest) > 0; {
 		file := rest[0].Pos.File
@@ -249,15 +249,15 @@ func (t *tool) printProblems(problems []*config.Problem, promoted map[*config.Pr
 			fmt.Fprintln(t.stdout, shown.Error())
 		}
 		if printed < n {
-			fmt.Fprintf(t.stdout, "%s: %s; --all shows them\n", file, kinds(rest[printed:n]))
+			fmt.Fprintf(t.stdout, "%s: %s; --all shows them\n", file, moreText(rest[printed:n]))
 		}
 		rest = rest[n:]
 	}
 }
 
-// reported is a problem as --json prints it. Lines and columns count from 1, columns in bytes; a line of
+// jsonProblem is a problem as --json prints it. Lines and columns count from 1, columns in bytes; a line of
 // 0 means the file as a whole.
-type reported struct {
+type jsonProblem struct {
 	File       string          `json:"file"`
 	Line       int             `json:"line"`
 	Column     int             `json:"column"`
@@ -269,10 +269,10 @@ type reported struct {
 	Caret      string          `json:"caret"`
 }
 
-func (t *tool) printJSON(problems []*config.Problem) {
-	list := make([]reported, len(problems))
+func (t *invocation) printJSON(problems []*config.Problem) {
+	list := make([]jsonProblem, len(problems))
 	for i, p := range problems {
-		list[i] = reported{
+		list[i] = jsonProblem{
 			File: p.Pos.File, Line: p.Pos.Line, Column: p.Pos.Column, Severity: p.Severity, Code: definitions.CodeOf(p),
 			Message: p.Msg, Definition: p.Name, Excerpt: p.Line, Caret: p.Caret,
 		}
@@ -284,7 +284,7 @@ func (t *tool) printJSON(problems []*config.Problem) {
 }
 
 // summarize tells on stderr how it went, and how much was looked at.
-func (t *tool) summarize(definitions, errors, warnings int, syntaxOnly bool) {
+func (t *invocation) summarize(definitions, errors, warnings int, syntaxOnly bool) {
 	text := plural.Of(definitions, "definition") + ", " + plural.Of(errors, "error")
 	if warnings > 0 {
 		text += ", " + plural.Of(warnings, "warning")
@@ -295,11 +295,11 @@ func (t *tool) summarize(definitions, errors, warnings int, syntaxOnly bool) {
 	fmt.Fprintln(t.stderr, text)
 }
 
-// kinds says how many problems of each severity there are more.
-func kinds(problems []*config.Problem) string {
+// moreText says how many problems of each severity there are more.
+func moreText(problems []*config.Problem) string {
 	var kinds []string
 	for _, s := range []config.Severity{config.Error, config.Warning, config.Note} {
-		if n := count(problems, s); n > 0 {
+		if n := countOf(problems, s); n > 0 {
 			kinds = append(kinds, plural.Of(n, s.String()))
 		}
 	}

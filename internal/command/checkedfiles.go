@@ -15,24 +15,24 @@ import (
 	"pmdaderived/internal/definitions"
 )
 
-// checked is what check looks at: definitions of the files that it is asked about, among those that the agent reads.
-type checked struct {
+// checkedFiles is what check looks at: definitions of the files that it is asked about, among those that the agent reads.
+type checkedFiles struct {
 	definitions.Parsed
-	files    map[string]bool      // those that it is asked about, and directories that could not be read; nil: all
-	direct   map[string]bool      // files that operands name themselves, by their real paths
-	drafts   map[string]bool      // files asked about that the agent does not read
-	shipped  map[string]bool      // files where PCP and the agent have theirs
-	clients  map[string]bool      // files that clients read by themselves
-	version  string               // of PCP, empty: not known
-	portable bool                 // all definitions are for clients, too
-	modified map[string]time.Time // by file
-	more     []*config.Problem    // of files and directories as a whole, besides those in Loaded
+	asked         map[string]bool      // those that it is asked about, and directories that could not be read; nil: all
+	named         map[string]bool      // files that operands name themselves, by their real paths
+	drafts        map[string]bool      // files asked about that the agent does not read
+	shipped       map[string]bool      // files where PCP and the agent have theirs
+	readByClients map[string]bool      // files that clients read by themselves
+	version       string               // of PCP, empty: not known
+	portable      bool                 // all definitions are for clients, too
+	modified      map[string]time.Time // by file
+	fileProblems  []*config.Problem    // of files and directories as a whole, besides those in Loaded
 }
 
 // readChecked reads the files and directories that operands name, all that the agent reads if there are none. A file that the agent
 // reads is read in its place among the others; for other files the agent's give what they use and do not define.
-func (t *tool) readChecked(operands []string, offline bool) checked {
-	c := checked{shipped: map[string]bool{}, clients: map[string]bool{}, version: t.conf.Version, modified: map[string]time.Time{}}
+func (t *invocation) readChecked(operands []string, offline bool) checkedFiles {
+	c := checkedFiles{shipped: map[string]bool{}, readByClients: map[string]bool{}, version: t.conf.Version, modified: map[string]time.Time{}}
 	around := t.paths
 	if around == nil {
 		around = config.DefaultPaths(t.conf)
@@ -43,13 +43,13 @@ func (t *tool) readChecked(operands []string, offline bool) checked {
 		if !ok {
 			name = path
 		}
-		c.shipped[name], c.clients[name] = config.Shipped(t.conf, path), config.OfClients(t.conf, path)
+		c.shipped[name], c.readByClients[name] = config.Shipped(t.conf, path), config.OfClients(t.conf, path)
 		return name
 	}
 	if len(operands) == 0 {
 		c.Parsed = definitions.Reader{Paths: t.paths, Conf: t.conf, Called: called}.Read()
 	} else {
-		outside, alone := c.sort(operands, around, names, t.spooled)
+		outside, alone := c.sortOperands(operands, around, names, t.spooled)
 		if alone && offline {
 			around = nil // the outcome is to be the same on every host
 		}
@@ -68,7 +68,7 @@ func (t *tool) readChecked(operands []string, offline bool) checked {
 const standardInput = "-"
 
 // spool makes the file t.spooled of standard input if operands ask for it, and puts its path in its place.
-func (t *tool) spool(operands []string) error {
+func (t *invocation) spool(operands []string) error {
 	if !slices.Contains(operands, standardInput) {
 		return nil
 	}
@@ -89,10 +89,10 @@ func (t *tool) spool(operands []string) error {
 	return nil
 }
 
-// sort finds the files that operands name, and gives the paths of those that the agent does not read. alone: it reads
+// sortOperands finds the files that operands name, and gives the paths of those that the agent does not read. alone: it reads
 // none of them. spooled is the file that standard input was written to.
-func (c *checked) sort(operands, around []string, names map[string]string, spooled string) (outside []string, alone bool) {
-	c.files, c.direct, c.drafts = map[string]bool{}, map[string]bool{}, map[string]bool{}
+func (c *checkedFiles) sortOperands(operands, around []string, names map[string]string, spooled string) (outside []string, alone bool) {
+	c.asked, c.named, c.drafts = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	alone = true
 	agents, added := map[string]bool{}, map[string]bool{} // by real paths
 	for _, s := range config.Load(around, nil).Sources {
@@ -108,9 +108,9 @@ func (c *checked) sort(operands, around []string, names map[string]string, spool
 			if s.Path == spooled {
 				shown = standardInput
 			}
-			c.files[shown], names[real] = true, shown
+			c.asked[shown], names[real] = true, shown
 			if s.Path == operand {
-				c.direct[real] = true
+				c.named[real] = true
 			}
 			if agents[real] {
 				alone = false
@@ -124,16 +124,16 @@ func (c *checked) sort(operands, around []string, names map[string]string, spool
 		}
 		for _, p := range named.Problems {
 			if p.Path != "" {
-				c.files[p.Path], names[realPath(p.Path)] = true, p.Path
-				c.more = append(c.more, p)
+				c.asked[p.Path], names[realPath(p.Path)] = true, p.Path
+				c.fileProblems = append(c.fileProblems, p)
 			}
 		}
 	}
 	return outside, alone
 }
 
-// ofFiles gives the problems of files and directories as a whole that are not in Loaded, each once.
-func (c *checked) ofFiles() []*config.Problem {
+// otherFileProblems gives the problems of files and directories as a whole that are not in Loaded, each once.
+func (c *checkedFiles) otherFileProblems() []*config.Problem {
 	type subject struct{ path, code string }
 	told := map[subject]bool{}
 	for _, p := range c.Problems {
@@ -141,8 +141,8 @@ func (c *checked) ofFiles() []*config.Problem {
 	}
 	var found []*config.Problem
 	graver := func(x, y *config.Problem) int { return cmp.Compare(x.Severity, y.Severity) }
-	slices.SortStableFunc(c.more, graver)
-	for _, p := range c.more {
+	slices.SortStableFunc(c.fileProblems, graver)
+	for _, p := range c.fileProblems {
 		if at := (subject{realPath(p.Path), p.Code}); !told[at] {
 			told[at] = true
 			found = append(found, p)
@@ -171,8 +171,8 @@ func absolute(path string) string {
 }
 
 // dropUnused forgets the definitions of other files that nothing asked about uses.
-func (c *checked) dropUnused() {
-	asked := slices.DeleteFunc(slices.Clone(c.All), func(d served.Definition) bool { return !c.files[d.File] })
+func (c *checkedFiles) dropUnused() {
+	asked := slices.DeleteFunc(slices.Clone(c.All), func(d served.Definition) bool { return !c.asked[d.File] })
 	used := map[string]bool{}
 	for _, d := range definitions.WithUsed(c.ByName(), asked...) {
 		used[d.Name] = true
@@ -181,34 +181,34 @@ func (c *checked) dropUnused() {
 	c.Definitions = slices.DeleteFunc(c.Definitions, func(d *config.Definition) bool { return !used[d.Name] })
 }
 
-// asked reports whether a problem is one to tell. That a file takes the place of a definition of another concerns both; what
+// concerns reports whether a problem is one to tell. That a file takes the place of a definition of another concerns both; what
 // the agent does not read takes no place.
-func (c *checked) asked(p *config.Problem) bool {
+func (c *checkedFiles) concerns(p *config.Problem) bool {
 	switch {
-	case c.files == nil:
+	case c.asked == nil:
 		return true
 	case p.Replaced.File == "":
-		return c.files[p.Pos.File]
+		return c.asked[p.Pos.File]
 	case c.drafts[p.Pos.File]:
-		return c.files[p.Pos.File] && c.files[p.Replaced.File]
+		return c.asked[p.Pos.File] && c.asked[p.Replaced.File]
 	}
-	return c.files[p.Pos.File] || c.files[p.Replaced.File]
+	return c.asked[p.Pos.File] || c.asked[p.Replaced.File]
 }
 
 // lenient reports whether a file is one of those for many hosts, and not asked about by its name: that metrics are
 // missing is no mistake there.
-func (c *checked) lenient(file string) bool { return c.shipped[file] && !c.direct[realPath(file)] }
+func (c *checkedFiles) lenient(file string) bool { return c.shipped[file] && !c.named[realPath(file)] }
 
-// size is how many definitions the files have that are asked about, those that are no expression included.
-func (c *checked) size() int {
+// definitionCount is how many definitions the files have that are asked about, those that are no expression included.
+func (c *checkedFiles) definitionCount() int {
 	n := 0
 	for _, p := range c.Problems {
-		if p.Severity == config.Error && definitions.CodeOf(p) == definitions.CodeSyntax && c.asked(p) {
+		if p.Severity == config.Error && definitions.CodeOf(p) == definitions.CodeSyntax && c.concerns(p) {
 			n++
 		}
 	}
 	for _, d := range c.All {
-		if c.files == nil || c.files[d.File] {
+		if c.asked == nil || c.asked[d.File] {
 			n++
 		}
 	}

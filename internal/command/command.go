@@ -16,9 +16,9 @@ import (
 	"pmdaderived/internal/definitions"
 )
 
-// tool is a run of a sub-command. Sub-commands are for people: what was asked for goes to stdout, what
+// invocation is a run of a sub-command. Sub-commands are for people: what was asked for goes to stdout, what
 // went wrong to stderr.
-type tool struct {
+type invocation struct {
 	subCommand
 	conf           config.PCPConf
 	usage          func(io.Writer) error // of the program
@@ -39,7 +39,7 @@ type Summary struct{ Name, Operands, Help string }
 // subCommand is one of the words that may come first on the command line.
 type subCommand struct {
 	Summary
-	run func(ctx context.Context, t *tool, args []string) int
+	run func(ctx context.Context, t *invocation, args []string) int
 }
 
 func subCommands() []subCommand {
@@ -78,7 +78,7 @@ func (p Program) Run(ctx context.Context, args []string) (status int, known bool
 			continue
 		}
 		conf, err := config.ReadPCPConf(p.Getenv)
-		t := &tool{
+		t := &invocation{
 			subCommand: c, conf: conf, usage: p.Usage, stdin: p.Stdin, stderr: p.Stderr,
 			flags: commandline.NewFlags(), pmcd: commandline.PMCD(conf, p.Getenv),
 		}
@@ -98,7 +98,7 @@ func (p Program) Run(ctx context.Context, args []string) (status int, known bool
 }
 
 // runHelp prints the usage text of a sub-command, or of the program.
-func runHelp(ctx context.Context, t *tool, args []string) int {
+func runHelp(ctx context.Context, t *invocation, args []string) int {
 	args, exit, done := t.parse(args)
 	switch {
 	case done:
@@ -107,7 +107,7 @@ func runHelp(ctx context.Context, t *tool, args []string) int {
 		_ = t.usage(t.stdout) // a checkedWriter
 		return commandline.ExitOK
 	case len(args) > 1:
-		return t.misused(fmt.Errorf("unexpected argument %q", args[1]))
+		return t.usageError(fmt.Errorf("unexpected argument %q", args[1]))
 	}
 	for _, c := range subCommands() {
 		if c.Name == args[0] {
@@ -116,7 +116,7 @@ func runHelp(ctx context.Context, t *tool, args []string) int {
 			return c.run(ctx, &of, []string{"--help"})
 		}
 	}
-	return t.misused(fmt.Errorf("%q is not a sub-command; the sub-commands are %s", args[0], Names()))
+	return t.usageError(fmt.Errorf("%q is not a sub-command; the sub-commands are %s", args[0], Names()))
 }
 
 // Names lists the sub-commands for a message.
@@ -142,7 +142,7 @@ func (c *checkedWriter) Write(p []byte) (int, error) {
 }
 
 // parse reads the command line of a sub-command, whose options are in t.flags. done says that there is nothing else to do.
-func (t *tool) parse(args []string) (rest []string, exit int, done bool) {
+func (t *invocation) parse(args []string) (rest []string, exit int, done bool) {
 	t.flags.BoolFuncP("help", "?", "show this usage message and exit", func(string) error { return pflag.ErrHelp })
 	rest, err := commandline.Parse(t.flags, args)
 	switch {
@@ -151,42 +151,42 @@ func (t *tool) parse(args []string) (rest []string, exit int, done bool) {
 		_ = commandline.Usage(t.stdout, t.flags, call+"\n\n"+strings.ToUpper(t.Help[:1])+t.Help[1:]+".\n") // a checkedWriter
 		return nil, commandline.ExitOK, true
 	case err != nil:
-		return nil, t.misused(err), true
+		return nil, t.usageError(err), true
 	}
 	if err := t.archive.misfits(t.pmcdGiven); err != nil {
-		return nil, t.misused(err), true
+		return nil, t.usageError(err), true
 	}
 	return rest, commandline.ExitOK, false
 }
 
-// misused tells about a command line that makes no sense.
-func (t *tool) misused(err error) int {
+// usageError tells about a command line that makes no sense.
+func (t *invocation) usageError(err error) int {
 	fmt.Fprintf(t.stderr, "%s %s: %v\nTry \"%s %s --help\".\n", commandline.Name, t.Name, err, commandline.Name, t.Name)
 	return commandline.ExitUsage
 }
 
-func (t *tool) complain(err error) {
+func (t *invocation) complain(err error) {
 	fmt.Fprintf(t.stderr, "%s %s: %v\n", commandline.Name, t.Name, err)
 }
 
-func (t *tool) fail(err error) int {
+func (t *invocation) fail(err error) int {
 	if window, ok := errors.AsType[collector.WindowError](err); ok {
-		return t.misused(window)
+		return t.usageError(window)
 	}
 	t.complain(err)
 	return commandline.ExitFailure
 }
 
-func (t *tool) pathsOption() {
+func (t *invocation) pathsOption() {
 	t.flags.FuncP("config", "c", "read definitions from the files and directories in `PATHS`, separated by colons", commandline.PathList(&t.paths))
 }
 
 // read reads definitions.
-func (t *tool) read(paths []string) definitions.Parsed {
+func (t *invocation) read(paths []string) definitions.Parsed {
 	return definitions.Reader{Paths: paths, Conf: t.conf}.Read()
 }
 
-func (t *tool) pmcdOption() {
+func (t *invocation) pmcdOption() {
 	t.flags.Func("pmcd", "contact the pmcd at the address `SPEC`", func(arg string) error {
 		t.pmcdGiven = true
 		return commandline.Address(&t.pmcd)(arg)

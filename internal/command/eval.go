@@ -28,7 +28,7 @@ const defaultPause = time.Second
 
 // runEval computes metrics from a pmcd's own, without the agent. Where delta() and rate() need earlier
 // samples it takes these first. Exit: 1 if an expression cannot be bound or has an error for a value.
-func runEval(ctx context.Context, t *tool, args []string) int {
+func runEval(ctx context.Context, t *invocation, args []string) int {
 	samples, pause, nonFinite, form := -1, defaultPause, false, ""
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
@@ -37,18 +37,18 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 	t.intervalOption(&pause, "`TIME` between samples; default: 1s, with -a the interval of the records")
 	t.flags.FuncP("output", "o", "`FORM` of the samples of an archive: text, csv or json", commandline.Choice(func(word string) {
 		form = word
-		t.archive.only = cmp.Or(t.archive.only, "-o")
+		t.archive.onlyArchive = cmp.Or(t.archive.onlyArchive, "-o")
 	}, formText, formCSV, formJSON))
-	a, exit := t.open(ctx, args)
+	a, exit := t.openQuery(ctx, args)
 	if a == nil {
 		return exit
 	}
 	defer a.collector.Close()
-	if slices.ContainsFunc(a.subjects, func(s subject) bool { return s.broken != nil }) {
+	if slices.ContainsFunc(a.subjects, func(s subject) bool { return s.problem != nil }) {
 		return commandline.ExitFailure
 	}
 
-	e := evaluation{tool: t, session: a.Session, nonFinite: nonFinite}
+	e := evaluation{invocation: t, session: a.Session, nonFinite: nonFinite}
 	for _, s := range a.subjects {
 		m := a.metric(s)
 		if m.Err != nil {
@@ -57,18 +57,18 @@ func runEval(ctx context.Context, t *tool, args []string) int {
 			e.failed = true
 			continue
 		}
-		e.shown = append(e.shown, shown{s.given, m})
+		e.metrics = append(e.metrics, namedMetric{s.text, m})
 	}
-	if len(e.shown) > 0 {
+	if len(e.metrics) > 0 {
 		e.watch()
 		var err error
 		if p := a.collector.Archive; p != nil {
-			err = e.overArchive(ctx, p, max(samples, 0), form)
+			err = e.sampleArchive(ctx, p, max(samples, 0), form)
 		} else {
 			if samples < 0 {
 				samples = 1
 			}
-			err = e.run(ctx, samples, pause)
+			err = e.sampleLive(ctx, samples, pause)
 		}
 		if err != nil && !errors.Is(err, context.Canceled) {
 			return t.fail(err)
@@ -93,32 +93,32 @@ func samplesOption(n *int) func(string) error {
 
 // evaluation is a run of eval.
 type evaluation struct {
-	*tool
+	*invocation
 	session *session.Session
-	shown   []shown
+	metrics []namedMetric
 	failed  bool // something has an error
 
 	nonFinite bool // such values are shown
 }
 
 // shown is a metric to print, and what it is called.
-type shown struct {
+type namedMetric struct {
 	name   string
 	metric *derived.Metric
 }
 
 // watch begins with the metrics that are shown.
 func (e *evaluation) watch() {
-	watched := make([]*derived.Metric, len(e.shown))
-	for i, s := range e.shown {
+	watched := make([]*derived.Metric, len(e.metrics))
+	for i, s := range e.metrics {
 		watched[i] = s.metric
 	}
 	e.session.Watch(watched...)
 }
 
-// run takes samples and prints them once the history is complete; samples is how many to print, 0 for no end.
-func (e *evaluation) run(ctx context.Context, samples int, pause time.Duration) error {
-	if err := e.fill(ctx); err != nil {
+// sampleLive takes samples and prints them once the history is complete; samples is how many to print, 0 for no end.
+func (e *evaluation) sampleLive(ctx context.Context, samples int, pause time.Duration) error {
+	if err := e.fillWindows(ctx); err != nil {
 		return err
 	}
 	before := e.session.History()
@@ -126,15 +126,15 @@ func (e *evaluation) run(ctx context.Context, samples int, pause time.Duration) 
 	if samples == 0 {
 		all = math.MaxInt
 	}
-	return sampled(ctx, e.session, all, pause, func(n int) {
+	return takeSamples(ctx, e.session, all, pause, func(n int) {
 		if n >= before {
-			e.print(samples != 1)
+			e.printSample(samples != 1)
 		}
 	})
 }
 
-// fill waits until functions over time have all their samples, and tells on a terminal how long that will be.
-func (e *evaluation) fill(ctx context.Context) error {
+// fillWindows waits until functions over time have all their samples, and tells on a terminal how long that will be.
+func (e *evaluation) fillWindows(ctx context.Context) error {
 	span := e.session.Span()
 	if span == 0 {
 		return nil
@@ -162,8 +162,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// sampled takes so many samples, a pause apart, and calls taken after each.
-func sampled(ctx context.Context, session *session.Session, samples int, pause time.Duration, taken func(n int)) error {
+// takeSamples takes so many samples, a pause apart, and calls taken after each.
+func takeSamples(ctx context.Context, session *session.Session, samples int, pause time.Duration, taken func(n int)) error {
 	next := time.Now()
 	for n := range samples {
 		if n > 0 {
@@ -182,12 +182,12 @@ func sampled(ctx context.Context, session *session.Session, samples int, pause t
 	return nil
 }
 
-// print shows the newest sample as pminfo does, below its time if it is one of several.
-func (e *evaluation) print(several bool) {
+// printSample shows the newest sample as pminfo does, below its time if it is one of several.
+func (e *evaluation) printSample(several bool) {
 	if several {
 		fmt.Fprintf(e.stdout, "\n%s\n", e.session.Time().Local().Format("15:04:05.000"))
 	}
-	for _, s := range e.shown {
+	for _, s := range e.metrics {
 		fmt.Fprintf(e.stdout, "\n%s\n", oneLine(s.name))
 		v := e.session.Value(s.metric)
 		if !e.nonFinite {
@@ -224,9 +224,9 @@ func (e *evaluation) printValues(m *derived.Metric, v *derived.Vector) {
 func valueText(v *derived.Vector, i int) string {
 	switch v.Type {
 	case pdu.TypeFloat:
-		return number(v.Type.Float64(v.Bits[i]), 8)
+		return formatNumber(v.Type.Float64(v.Bits[i]), 8)
 	case pdu.TypeDouble:
-		return number(v.Type.Float64(v.Bits[i]), 16)
+		return formatNumber(v.Type.Float64(v.Bits[i]), 16)
 	case pdu.TypeString:
 		return `"` + oneLine(string(v.Blobs[i])) + `"`
 	case pdu.TypeAggregate, pdu.TypeAggregateStatic:
@@ -250,7 +250,7 @@ func aggregateText(blob []byte) string {
 	return `"` + string(blob) + `" ` + text
 }
 
-// number writes a number as C's %.*g does.
-func number(x float64, digits int) string {
+// formatNumber writes a number as C's %.*g does.
+func formatNumber(x float64, digits int) string {
 	return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(x, 'g', digits, 64), "+"))
 }

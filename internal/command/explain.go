@@ -24,8 +24,8 @@ import (
 
 // runExplain shows for every part of an expression the metadata that it has, and how a definition is doing in the
 // agent. Exit: 1 if an expression cannot be bound.
-func runExplain(ctx context.Context, t *tool, args []string) int {
-	a, exit := t.open(ctx, args)
+func runExplain(ctx context.Context, t *invocation, args []string) int {
+	a, exit := t.openQuery(ctx, args)
 	if a == nil {
 		return exit
 	}
@@ -40,7 +40,7 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 	shown := false
 	for _, s := range a.subjects {
 		switch m := a.metric(s); {
-		case s.broken != nil: // told
+		case s.problem != nil: // told
 			exit = commandline.ExitFailure
 		case m.Err == nil:
 			if shown {
@@ -55,7 +55,7 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 				return t.fail(err)
 			}
 			shown = true
-		case s.source == nil && s.row(view) != nil: // of files that only the agent reads
+		case s.source == nil && s.agentRow(view) != nil: // of files that only the agent reads
 		default:
 			exit = commandline.ExitFailure
 			t.showBroken(s, m.Err)
@@ -64,7 +64,7 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 			}
 		}
 		r := report{t.stdout, a.collector}
-		if err := r.served(ctx, a, view, s); err != nil {
+		if err := r.printServed(ctx, a, view, s); err != nil {
 			exit = t.fail(err)
 		}
 	}
@@ -74,7 +74,7 @@ func runExplain(ctx context.Context, t *tool, args []string) int {
 // showHead prints the expression and where it comes from.
 func showHead(w io.Writer, s subject) {
 	if s.source == nil {
-		fmt.Fprintf(w, "%s\n\n", oneLine(s.given))
+		fmt.Fprintf(w, "%s\n\n", oneLine(s.text))
 		return
 	}
 	fmt.Fprintf(w, "%s = %s\n    defined in %s\n\n", s.def.Name, oneLine(s.def.Text), s.source.Pos)
@@ -100,8 +100,8 @@ func showTree(w io.Writer, m *derived.Metric, groups map[pdu.InDom]derived.Group
 			indom = groupsText(of, groups)
 		}
 		rows = append(rows, []string{
-			branch(stems[:l.Depth], l.Last) + label(l), l.Type.String(), l.Sem.String(), cmp.Or(l.Units.String(), "none"),
-			indom, conversion(l.Conversion, l.Offset),
+			branch(stems[:l.Depth], l.Last) + lineLabel(l), l.Type.String(), l.Sem.String(), cmp.Or(l.Units.String(), "none"),
+			indom, conversionText(l.Conversion, l.Offset),
 		})
 		if l.Depth == maxShownDepth && len(l.Kids) > 0 {
 			rows = append(rows, []string{branch(stems, true) + "...", "", "", "", "", ""})
@@ -159,7 +159,7 @@ func groupsText(of derived.GroupDomain, groups map[pdu.InDom]derived.GroupDomain
 const shownGroups = 20
 
 // showGroups prints the groups that a metric has now.
-func (t *tool) showGroups(ctx context.Context, a *asked, s subject, m *derived.Metric) error {
+func (t *invocation) showGroups(ctx context.Context, a *query, s subject, m *derived.Metric) error {
 	defs := definitions.WithUsed(a.named, s.def)
 	var names, clauses []string
 	for l := range m.Lines {
@@ -196,7 +196,7 @@ func (t *tool) showGroups(ctx context.Context, a *asked, s subject, m *derived.M
 }
 
 // showGroupsBy prints the groups of one key, with how many instances they have.
-func (t *tool) showGroupsBy(clause string, session *session.Session, each *derived.Metric, all *derived.Vector) {
+func (t *invocation) showGroupsBy(clause string, session *session.Session, each *derived.Metric, all *derived.Vector) {
 	v := session.Value(each)
 	if v.Code < 0 {
 		fmt.Fprintf(t.stdout, "%s: %v\n", oneLine(clause), v.Code)
@@ -239,7 +239,7 @@ func branch(stems []string, last bool) string {
 	return strings.Join(stems[1:], "") + "├─ "
 }
 
-func label(l derived.Line) string {
+func lineLabel(l derived.Line) string {
 	text := oneLine(l.Title)
 	if l.Name != "" {
 		text = l.Name + " = " + text
@@ -250,9 +250,9 @@ func label(l derived.Line) string {
 	return text
 }
 
-// conversion shows what is done to values before the operator above takes them: "/1048576 *1000",
+// conversionText shows what is done to values before the operator above takes them: "/1048576 *1000",
 // "/5 *9 +32".
-func conversion(f derived.Factor, offset float64) string {
+func conversionText(f derived.Factor, offset float64) string {
 	var parts []string
 	if !f.Trivial() && f.Divisor != 1 {
 		parts = append(parts, "/"+factorText(f.Divisor))

@@ -51,6 +51,6 @@ func TestConversionText(t *testing.T) {
 		{derived.Factor{Divisor: 9, Multiplier: 5}, -160.0 / 9, "/9 *5 -17.7778"},
 		{derived.One, -273.15, "-273.15"},
 	} {
-		assert.Equal(t, row.want, conversion(row.f, row.offset))
+		assert.Equal(t, row.want, conversionText(row.f, row.offset))
 	}
 }

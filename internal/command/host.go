@@ -12,19 +12,19 @@ import (
 	"pmdaderived/pdu"
 )
 
-// host is what a pmcd has said about definitions, and can still be asked, also as a [lint.Host]. What pmcd does not tell is
+// lintHost is what a pmcd has said about definitions, and can still be asked, also as a [lint.Host]. What pmcd does not tell is
 // not known.
-type host struct {
+type lintHost struct {
 	*collector.Collector
 	ctx        context.Context //nolint:containedctx // of one run of check
 	catalog    *operand.Catalog
-	remembered map[string]identity.Remembered // by the agent of this host; nil: not known
+	identities map[string]identity.Remembered // by the agent of this host; nil: not known
 
 	instances map[pdu.InDom][]string
 }
 
-// lookUp asks pmcd about the operands of definitions, and about metrics that are called as they are.
-func (t *tool) lookUp(ctx context.Context, c *checked) (*host, error) {
+// lookUpOperands asks pmcd about the operands of definitions, and about metrics that are called as they are.
+func (t *invocation) lookUpOperands(ctx context.Context, c *checkedFiles) (*lintHost, error) {
 	conn, err := t.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -33,19 +33,19 @@ func (t *tool) lookUp(ctx context.Context, c *checked) (*host, error) {
 	for i, d := range c.All {
 		names[i] = d.Name
 	}
-	h := &host{Collector: conn, ctx: ctx, instances: map[pdu.InDom][]string{}}
+	h := &lintHost{Collector: conn, ctx: ctx, instances: map[pdu.InDom][]string{}}
 	if h.catalog, err = session.LookUp(ctx, conn.Metrics, c.All, names...); err != nil {
 		h.Close()
 		return nil, err
 	}
 	if !t.pmcdGiven && conn.Archive == nil { // else it may be that of another host
-		h.remembered, _ = identity.Read(commandline.StateFile(t.conf)) // nice to have
+		h.identities, _ = identity.Read(commandline.StateFile(t.conf)) // nice to have
 	}
 	return h, nil
 }
 
 // Instances implements lint.Host.
-func (h *host) Instances(d pdu.InDom) []string {
+func (h *lintHost) Instances(d pdu.InDom) []string {
 	names, ok := h.instances[d]
 	if !ok {
 		if all, err := h.Collector.Instances(h.ctx, d); err == nil {
@@ -60,7 +60,7 @@ func (h *host) Instances(d pdu.InDom) []string {
 }
 
 // HasInstance implements lint.Host.
-func (h *host) HasInstance(d pdu.InDom, name string) bool {
+func (h *lintHost) HasInstance(d pdu.InDom, name string) bool {
 	_, err := h.InstanceID(h.ctx, d, name)
 	return !errors.Is(err, pdu.ErrInst)
 }

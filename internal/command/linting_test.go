@@ -204,7 +204,7 @@ func TestCheckRemembers(t *testing.T) {
 	out := s.succeeds("check", "--ignore=unknown-operand,same-expression,operand-gone", path)
 	assert.Empty(t, out, "the agent has had no time")
 
-	past := time.Now().Add(-2 * longEnough)
+	past := time.Now().Add(-2 * minFileAge)
 	require.NoError(t, os.Chtimes(path, past, past))
 	out = s.succeeds("check", "--ignore=unknown-operand,same-expression", path)
 	assert.Equal(t, path+":1:9: warning: the agent of this host has never been able to serve never [never-served]\nnever = no.such.metric\n        ^\n"+

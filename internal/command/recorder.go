@@ -26,16 +26,16 @@ import (
 
 // recorder writes down what a pmcd's metrics and the definitions of files have, as a test.
 type recorder struct {
-	*tool
+	*invocation
 	samples int
 	pause   time.Duration
 
-	session  *session.Session
-	defs     []served.Definition
-	language derived.Language
-	out      unittest.Recording
-	seen     map[pdu.InDom]map[pdu.Inst]bool
-	first    time.Time
+	session       *session.Session
+	defs          []served.Definition
+	language      derived.Language
+	recording     unittest.Recording
+	seenInstances map[pdu.InDom]map[pdu.Inst]bool
+	first         time.Time
 }
 
 // setSamples is told how many samples to take: of none there is nothing to record.
@@ -62,7 +62,7 @@ func (r *recorder) record(ctx context.Context, paths []string) int {
 		return r.fail(err)
 	}
 	defer c.Close()
-	if err := r.run(ctx, c); err != nil {
+	if err := r.takeSamples(ctx, c); err != nil {
 		return r.fail(err)
 	}
 	var text bytes.Buffer
@@ -72,9 +72,9 @@ func (r *recorder) record(ctx context.Context, paths []string) int {
 	} else {
 		fmt.Fprintf(&text, "# Save it beside the definitions as %s.\n\n", filepath.Base(beside)+unittest.Extension)
 	}
-	text.WriteString(r.out.String())
+	text.WriteString(r.recording.String())
 	_, _ = r.stdout.Write(text.Bytes()) // a checkedWriter
-	return r.repeat(text.Bytes())
+	return r.verify(text.Bytes())
 }
 
 func quoted(words []string) []string {
@@ -85,8 +85,8 @@ func quoted(words []string) []string {
 	return all
 }
 
-// run takes the samples.
-func (r *recorder) run(ctx context.Context, c *collector.Collector) error {
+// takeSamples takes the samples.
+func (r *recorder) takeSamples(ctx context.Context, c *collector.Collector) error {
 	all := slices.Clone(r.defs)
 	for _, name := range definitions.ForeignMetrics(r.defs) {
 		d, err := derived.Parse("("+name+")", name) // what the metric has
@@ -99,35 +99,35 @@ func (r *recorder) run(ctx context.Context, c *collector.Collector) error {
 	if r.session, err = session.New(ctx, c.Metrics, all, r.language); err != nil {
 		return err
 	}
-	r.prepare()
+	r.addEntries()
 	r.session.TickAtSamples() // others are not in the test
 	r.session.Watch(r.session.Set().Metrics()...)
 	if c.Archive != nil {
-		err = r.play(ctx, c.Archive)
+		err = r.playArchive(ctx, c.Archive)
 	} else {
-		err = sampled(ctx, r.session, r.samples, r.pause, func(int) { r.take() })
+		err = takeSamples(ctx, r.session, r.samples, r.pause, func(int) { r.addSample() })
 	}
 	if err != nil {
 		return err
 	}
-	r.instances()
-	r.out.Title = "recorded " + r.session.Time().UTC().Format(time.RFC3339)
+	r.addInstances()
+	r.recording.Title = "recorded " + r.session.Time().UTC().Format(time.RFC3339)
 	return nil
 }
 
-// play takes the samples of an archive.
-func (r *recorder) play(ctx context.Context, p *collector.Archive) error {
+// playArchive takes the samples of an archive.
+func (r *recorder) playArchive(ctx context.Context, p *collector.Archive) error {
 	progress := r.progress(p.Window.Origin, p.Window.End)
-	defer progress.done()
+	defer progress.clear()
 	n := 0
 	err := replay.NewPlayer(p.Source, r.session).Play(ctx, r.playerOptions(p, progress), func(*session.Session, time.Time) error {
-		r.take()
+		r.addSample()
 		if n++; n == r.samples {
 			return replay.ErrEnough
 		}
 		return nil
 	})
-	if err == nil && (n == 0 || !r.valued()) {
+	if err == nil && (n == 0 || !r.hasOperandValue()) {
 		end := p.Window.End
 		if n == r.samples {
 			end = r.session.Time()
@@ -137,15 +137,15 @@ func (r *recorder) play(ctx context.Context, p *collector.Archive) error {
 	return err
 }
 
-// valued reports whether an operand has had a value. What can have none needs none.
-func (r *recorder) valued() bool {
-	all := slices.DeleteFunc(slices.Clone(r.out.Metrics), func(m unittest.Recorded) bool { return m.Code < 0 })
+// hasOperandValue reports whether an operand has had a value. What can have none needs none.
+func (r *recorder) hasOperandValue() bool {
+	all := slices.DeleteFunc(slices.Clone(r.recording.Metrics), func(m unittest.Recorded) bool { return m.Code < 0 })
 	has := func(v *derived.Vector) bool { return v.Len() > 0 }
 	return len(all) == 0 || slices.ContainsFunc(all, func(m unittest.Recorded) bool { return slices.ContainsFunc(m.Values, has) })
 }
 
-// prepare makes an entry for each metric and definition.
-func (r *recorder) prepare() {
+// addEntries makes an entry for each metric and definition.
+func (r *recorder) addEntries() {
 	absent := definitions.MissingMetrics(r.defs, r.session.Catalog())
 	for _, name := range definitions.ForeignMetrics(r.defs) {
 		if slices.Contains(absent, name) {
@@ -157,28 +157,28 @@ func (r *recorder) prepare() {
 			m.Code = pdu.CodeOf(err)
 		}
 		if writable(desc) {
-			r.out.Metrics = append(r.out.Metrics, m)
+			r.recording.Metrics = append(r.recording.Metrics, m)
 		}
 	}
 	for _, d := range r.defs {
 		m, _ := r.session.Set().Lookup(d.Name)
 		made := unittest.Recorded{Name: d.Name, Desc: m.Desc, Err: m.Err}
 		if writable(m.Desc) {
-			r.out.Derived = append(r.out.Derived, made)
+			r.recording.Derived = append(r.recording.Derived, made)
 		}
 	}
-	r.seen = map[pdu.InDom]map[pdu.Inst]bool{}
+	r.seenInstances = map[pdu.InDom]map[pdu.Inst]bool{}
 }
 
 // writable reports whether there is a way to write the values of a metric: there is none for events.
 func writable(d pdu.Desc) bool { return d.Type <= pdu.TypeAggregateStatic }
 
-// take copies the values of a sample.
-func (r *recorder) take() {
-	if len(r.out.Times) == 0 {
+// addSample copies the values of a sample.
+func (r *recorder) addSample() {
+	if len(r.recording.Times) == 0 {
 		r.first = r.session.Time()
 	}
-	r.out.Times = append(r.out.Times, r.session.Time().Sub(r.first))
+	r.recording.Times = append(r.recording.Times, r.session.Time().Sub(r.first))
 	value := func(name string, d pdu.InDom) *derived.Vector {
 		m, _ := r.session.Set().Lookup(name)
 		v := *r.session.Value(m)
@@ -186,44 +186,44 @@ func (r *recorder) take() {
 		if v.Insts != nil {
 			v.Insts = derived.NewInstSet(slices.Clone(v.Insts.IDs()))
 		}
-		if d != pdu.NoInDom && r.seen[d] == nil {
-			r.seen[d] = map[pdu.Inst]bool{}
+		if d != pdu.NoInDom && r.seenInstances[d] == nil {
+			r.seenInstances[d] = map[pdu.Inst]bool{}
 		}
 		for _, id := range v.Insts.IDs() {
-			r.seen[d][id] = true
+			r.seenInstances[d][id] = true
 		}
 		return &v
 	}
-	for i := range r.out.Metrics {
-		if m := &r.out.Metrics[i]; m.Code == 0 {
+	for i := range r.recording.Metrics {
+		if m := &r.recording.Metrics[i]; m.Code == 0 {
 			m.Values = append(m.Values, value("("+m.Name+")", m.Desc.InDom))
 		}
 	}
-	for i := range r.out.Derived {
-		if d := &r.out.Derived[i]; d.Err == nil {
+	for i := range r.recording.Derived {
+		if d := &r.recording.Derived[i]; d.Err == nil {
 			d.Values = append(d.Values, value(d.Name, d.Desc.InDom))
 		}
 	}
 }
 
-// instances names the instances that were seen.
-func (r *recorder) instances() {
-	for _, d := range slices.Sorted(maps.Keys(r.seen)) {
+// addInstances names the instances that were seen.
+func (r *recorder) addInstances() {
+	for _, d := range slices.Sorted(maps.Keys(r.seenInstances)) {
 		_, groups := r.session.Set().GroupDomains()[d]
 		made := unittest.RecordedInDom{InDom: d, Groups: groups, Labels: r.session.Labels(d)}
-		for _, id := range slices.Sorted(maps.Keys(r.seen[d])) {
+		for _, id := range slices.Sorted(maps.Keys(r.seenInstances[d])) {
 			name, ok := r.session.InstanceName(d, id)
 			if !ok {
 				name = fmt.Sprintf("instance %d", id) // nobody knows it any more
 			}
 			made.Instances = append(made.Instances, pdu.Instance{ID: id, Name: name})
 		}
-		r.out.InDoms = append(r.out.InDoms, made)
+		r.recording.InDoms = append(r.recording.InDoms, made)
 	}
 }
 
-// repeat runs what was recorded, and tells if it cannot be repeated.
-func (r *recorder) repeat(text []byte) int {
+// verify runs what was recorded, and tells if it cannot be repeated.
+func (r *recorder) verify(text []byte) int {
 	f, problems := unittest.Parse("recorded", text)
 	if len(problems) > 0 {
 		return r.fail(problems[0])

@@ -22,7 +22,7 @@ import (
 )
 
 // runReplay writes an archive of derived metrics, computed from another archive. Exit: 1 if a metric that was named is not written, or if nothing is.
-func runReplay(ctx context.Context, t *tool, args []string) int {
+func runReplay(ctx context.Context, t *invocation, args []string) int {
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
 	r := replay.Recording{PID: os.Getpid()}
@@ -38,9 +38,9 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	case done:
 		return exit
 	case len(t.archive.Paths) == 0:
-		return t.misused(errors.New("no archive to read: use -a"))
+		return t.usageError(errors.New("no archive to read: use -a"))
 	case len(operands) == 0:
-		return t.misused(errors.New("no archive to write: name one"))
+		return t.usageError(errors.New("no archive to write: name one"))
 	}
 	r.Out = operands[0]
 	names := operands[1:]
@@ -49,10 +49,10 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	}
 	if len(names) > 0 {
 		r.Wanted = func(name string) bool {
-			return slices.ContainsFunc(names, func(node string) bool { return within(name, node) })
+			return slices.ContainsFunc(names, func(node string) bool { return isBelow(name, node) })
 		}
 	}
-	if err := t.identify(&r, identities); err != nil {
+	if err := t.setIdentities(&r, identities); err != nil {
 		return t.fail(err)
 	}
 	p, err := t.play()
@@ -61,7 +61,7 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	}
 	defer func() { _ = p.Archive.Close() }()
 	read := t.read(t.paths)
-	if wrong := count(read.Problems, config.Error); wrong > 0 {
+	if wrong := countOf(read.Problems, config.Error); wrong > 0 {
 		t.complain(fmt.Errorf("%s in the definitions: run %s check", plural.Of(wrong, "mistake"), commandline.Name))
 	}
 	progress := t.progress(p.Window.Origin, p.Window.End)
@@ -70,18 +70,18 @@ func runReplay(ctx context.Context, t *tool, args []string) int {
 	}
 	r.In, r.Options = p.Archive, t.playerOptions(p, progress)
 	for _, name := range names {
-		if !slices.ContainsFunc(read.All, func(d served.Definition) bool { return within(d.Name, name) }) {
+		if !slices.ContainsFunc(read.All, func(d served.Definition) bool { return isBelow(d.Name, name) }) {
 			return t.fail(fmt.Errorf("%s is not defined", name))
 		}
 	}
 	r.Config = served.Config{Definitions: read.All, Language: read.Language}
 	report, err := r.Record(ctx)
-	progress.done()
-	return t.tellReplayed(&r, report, err, names, identities)
+	progress.clear()
+	return t.printReport(&r, report, err, names, identities)
 }
 
-// identify says where identities come from: a file, or that of this host's agent, which need not be there.
-func (t *tool) identify(r *replay.Recording, file string) (err error) {
+// setIdentities says where identities come from: a file, or that of this host's agent, which need not be there.
+func (t *invocation) setIdentities(r *replay.Recording, file string) (err error) {
 	own := file == ""
 	if own {
 		file = commandline.StateFile(t.conf)
@@ -96,14 +96,14 @@ func (t *tool) identify(r *replay.Recording, file string) (err error) {
 	return nil
 }
 
-// within reports whether a name is a node of the name space, or below it.
-func within(name, node string) bool {
+// isBelow reports whether a name is a node of the name space, or below it.
+func isBelow(name, node string) bool {
 	rest, ok := strings.CutPrefix(name, node)
 	return ok && (rest == "" || rest[0] == '.')
 }
 
-// tellReplayed tells what has been written and what has not. identities is the file that they are from, if it is not that of this host's agent.
-func (t *tool) tellReplayed(r *replay.Recording, report *replay.Report, err error, names []string, identities string) int {
+// printReport tells what has been written and what has not. identities is the file that they are from, if it is not that of this host's agent.
+func (t *invocation) printReport(r *replay.Recording, report *replay.Report, err error, names []string, identities string) int {
 	exit := commandline.ExitOK
 	has, rest := 0, 0
 	for _, left := range report.LeftOut {

@@ -28,9 +28,9 @@ const (
 // absent is printed where there is no value, as pmrep does.
 const absent = "N/A"
 
-// overArchive prints a line for each sample of an archive; samples is how many at most, 0: all.
-func (e *evaluation) overArchive(ctx context.Context, p *collector.Archive, samples int, form string) error {
-	rows := &rows{evaluation: e, played: p, at: map[column]int{}, had: make([]bool, len(e.shown)), code: make([]pdu.Code, len(e.shown))}
+// sampleArchive prints a line for each sample of an archive; samples is how many at most, 0: all.
+func (e *evaluation) sampleArchive(ctx context.Context, p *collector.Archive, samples int, form string) error {
+	rows := &rows{evaluation: e, played: p, indexes: map[column]int{}, hadValues: make([]bool, len(e.metrics)), lastCode: make([]pdu.Code, len(e.metrics))}
 	row := rows.text
 	switch form {
 	case formCSV:
@@ -39,7 +39,7 @@ func (e *evaluation) overArchive(ctx context.Context, p *collector.Archive, samp
 		row = rows.json
 	}
 	progress := e.progress(p.Window.Origin, p.Window.End)
-	defer progress.done()
+	defer progress.clear()
 	o := e.playerOptions(p, progress)
 	play := func(row func(at time.Time) error) error {
 		n := 0
@@ -55,30 +55,30 @@ func (e *evaluation) overArchive(ctx context.Context, p *collector.Archive, samp
 	}
 	if form == formCSV { // its columns must be known before its first line
 		progress.passes = 2
-		if err := play(rows.measure); err != nil {
+		if err := play(rows.addColumns); err != nil {
 			return err
 		}
-		rows.head()
+		rows.csvHead()
 		p.Source.Rewind()
 		e.watch()
 		o.Damaged = nil // told
 	}
 	err := play(row)
-	progress.done()
-	rows.report()
+	progress.clear()
+	rows.reportEmpty()
 	return err
 }
 
 // rows prints samples, a line each.
 type rows struct {
 	*evaluation
-	played  *collector.Archive
-	columns []column
-	at      map[column]int
-	widths  []int // nil: there is no head for the columns yet
-	headed  bool
-	had     []bool     // of the metrics, whether there was any value
-	code    []pdu.Code // of these, the last one
+	played      *collector.Archive
+	columns     []column
+	indexes     map[column]int
+	widths      []int // nil: there is no head for the columns yet
+	headPrinted bool
+	hadValues   []bool     // of the metrics, whether there was any value
+	lastCode    []pdu.Code // of these, the last one
 }
 
 // column is an instance of a metric that is shown.
@@ -87,32 +87,32 @@ type column struct {
 	inst   pdu.Inst // pdu.NoInst: of a singular one, or of one without values
 }
 
-// values calls each for every value of the newest sample.
-func (r *rows) values(each func(c column, v *derived.Vector, i int)) {
-	for k, s := range r.shown {
+// eachValue calls each for every value of the newest sample.
+func (r *rows) eachValue(each func(c column, v *derived.Vector, i int)) {
+	for k, s := range r.metrics {
 		v := r.session.Value(s.metric)
 		if !r.nonFinite {
 			v = v.OnlyFinite()
 		}
 		if v.Code < 0 {
-			r.code[k] = v.Code
+			r.lastCode[k] = v.Code
 			continue
 		}
 		for i := range v.Len() {
-			r.had[k] = true
+			r.hadValues[k] = true
 			each(column{k, v.At(i)}, v, i)
 		}
 	}
 }
 
-// measure finds columns that are new.
-func (r *rows) measure(time.Time) error {
-	r.values(func(c column, _ *derived.Vector, _ int) { r.add(c) })
+// addColumns finds columns that are new.
+func (r *rows) addColumns(time.Time) error {
+	r.eachValue(func(c column, _ *derived.Vector, _ int) { r.addColumn(c) })
 	return nil
 }
 
-func (r *rows) add(c column) {
-	if _, ok := r.at[c]; ok {
+func (r *rows) addColumn(c column) {
+	if _, ok := r.indexes[c]; ok {
 		return
 	}
 	at := len(r.columns)
@@ -123,7 +123,7 @@ func (r *rows) add(c column) {
 	copy(r.columns[at+1:], r.columns[at:])
 	r.columns[at] = c
 	for i, c := range r.columns {
-		r.at[c] = i
+		r.indexes[c] = i
 	}
 }
 
@@ -132,7 +132,7 @@ func (r *rows) instance(c column) string {
 	if c.inst == pdu.NoInst {
 		return ""
 	}
-	return r.instanceName(r.shown[c.metric].metric.Desc.InDom, c.inst)
+	return r.instanceName(r.metrics[c.metric].metric.Desc.InDom, c.inst)
 }
 
 func (r *rows) instanceName(d pdu.InDom, id pdu.Inst) string {
@@ -155,16 +155,16 @@ const timeColumn = len("2006-01-02 15:04:05.000")
 func (r *rows) text(at time.Time) error {
 	before := len(r.columns)
 	cells := map[column]string{}
-	r.values(func(c column, v *derived.Vector, i int) {
-		r.add(c)
+	r.eachValue(func(c column, v *derived.Vector, i int) {
+		r.addColumn(c)
 		cells[c] = cellText(v, i)
 	})
-	for k := range r.shown {
-		if !r.had[k] {
-			r.add(column{k, pdu.NoInst})
+	for k := range r.metrics {
+		if !r.hadValues[k] {
+			r.addColumn(column{k, pdu.NoInst})
 		}
 	}
-	r.settle()
+	r.dropPlaceholders()
 	if len(r.columns) != before || r.widths == nil {
 		r.textHead()
 	}
@@ -181,12 +181,12 @@ func (r *rows) text(at time.Time) error {
 	return nil
 }
 
-// settle takes columns away that only stood for a set without values.
-func (r *rows) settle() {
+// dropPlaceholders takes columns away that only stood for a set without values.
+func (r *rows) dropPlaceholders() {
 	kept := r.columns[:0]
 	for _, c := range r.columns {
-		if c.inst == pdu.NoInst && r.had[c.metric] && r.shown[c.metric].metric.Desc.InDom != pdu.NoInDom {
-			delete(r.at, c)
+		if c.inst == pdu.NoInst && r.hadValues[c.metric] && r.metrics[c.metric].metric.Desc.InDom != pdu.NoInDom {
+			delete(r.indexes, c)
 			continue
 		}
 		kept = append(kept, c)
@@ -194,7 +194,7 @@ func (r *rows) settle() {
 	if len(kept) < len(r.columns) {
 		r.columns, r.widths = kept, nil
 		for i, c := range r.columns {
-			r.at[c] = i
+			r.indexes[c] = i
 		}
 	}
 }
@@ -205,7 +205,7 @@ func (r *rows) textHead() {
 	r.widths = make([]int, len(r.columns))
 	names, instances, any := make([]string, len(r.columns)), make([]string, len(r.columns)), false
 	for i, c := range r.columns {
-		names[i], instances[i] = oneLine(r.shown[c.metric].name), oneLine(r.instance(c))
+		names[i], instances[i] = oneLine(r.metrics[c.metric].name), oneLine(r.instance(c))
 		any = any || instances[i] != ""
 		r.widths[i] = max(least, utf8.RuneCountInString(names[i]), utf8.RuneCountInString(instances[i]))
 	}
@@ -217,10 +217,10 @@ func (r *rows) textHead() {
 		}
 		fmt.Fprintln(r.stdout, strings.TrimRight(b.String(), " "))
 	}
-	if r.headed {
+	if r.headPrinted {
 		fmt.Fprintln(r.stdout)
 	}
-	r.headed = true
+	r.headPrinted = true
 	line(names)
 	if any {
 		line(instances)
@@ -231,7 +231,7 @@ func (r *rows) textHead() {
 func cellText(v *derived.Vector, i int) string {
 	if v.Type == pdu.TypeFloat || v.Type == pdu.TypeDouble {
 		const digits = 6
-		return number(v.Type.Float64(v.Bits[i]), digits)
+		return formatNumber(v.Type.Float64(v.Bits[i]), digits)
 	}
 	return valueText(v, i)
 }
@@ -251,17 +251,17 @@ func plainText(v *derived.Vector, i int) string {
 	return valueText(v, i)
 }
 
-// head prints the first line of CSV.
-func (r *rows) head() {
-	for k := range r.shown {
-		if !r.had[k] {
-			r.add(column{k, pdu.NoInst})
+// csvHead prints the first line of CSV.
+func (r *rows) csvHead() {
+	for k := range r.metrics {
+		if !r.hadValues[k] {
+			r.addColumn(column{k, pdu.NoInst})
 		}
 	}
 	record := make([]string, 1+len(r.columns))
 	record[0] = "Time"
 	for i, c := range r.columns {
-		record[i+1] = r.shown[c.metric].name
+		record[i+1] = r.metrics[c.metric].name
 		if instance := r.instance(c); instance != "" {
 			record[i+1] += "-" + instance
 		}
@@ -278,16 +278,16 @@ func writeCSV(w io.Writer, record []string) {
 func (r *rows) csv(at time.Time) error {
 	record := make([]string, 1+len(r.columns))
 	record[0] = r.played.FormatTime(at)
-	r.values(func(c column, v *derived.Vector, i int) { record[1+r.at[c]] = plainText(v, i) })
+	r.eachValue(func(c column, v *derived.Vector, i int) { record[1+r.indexes[c]] = plainText(v, i) })
 	writeCSV(r.stdout, record)
 	return nil
 }
 
 // json prints a sample as an object: values by metric, those of a set by instance.
 func (r *rows) json(at time.Time) error {
-	values := make(map[string]any, len(r.shown))
-	r.values(func(c column, v *derived.Vector, i int) {
-		name := r.shown[c.metric].name
+	values := make(map[string]any, len(r.metrics))
+	r.eachValue(func(c column, v *derived.Vector, i int) {
+		name := r.metrics[c.metric].name
 		if c.inst == pdu.NoInst {
 			values[name] = jsonValue(v, i)
 			return
@@ -318,16 +318,16 @@ func jsonValue(v *derived.Vector, i int) any {
 	return text
 }
 
-// report tells of what had no value at all.
-func (r *rows) report() {
-	for k, had := range r.had {
+// reportEmpty tells of what had no value at all.
+func (r *rows) reportEmpty() {
+	for k, had := range r.hadValues {
 		switch {
 		case had:
-		case r.code[k] < 0:
+		case r.lastCode[k] < 0:
 			r.failed = true
-			r.complain(fmt.Errorf("%s has no values in this time window: %w", oneLine(r.shown[k].name), r.code[k]))
+			r.complain(fmt.Errorf("%s has no values in this time window: %w", oneLine(r.metrics[k].name), r.lastCode[k]))
 		default:
-			r.complain(fmt.Errorf("%s has no values in this time window", oneLine(r.shown[k].name)))
+			r.complain(fmt.Errorf("%s has no values in this time window", oneLine(r.metrics[k].name)))
 		}
 	}
 }

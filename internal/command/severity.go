@@ -55,8 +55,8 @@ type treatment struct {
 	promoted  map[*config.Problem]bool
 }
 
-// codes reads a list of codes, separated by commas.
-func codes(arg string, into *[]string) error {
+// parseCodes reads a list of codes, separated by commas.
+func parseCodes(arg string, into *[]string) error {
 	known := warningCodes()
 	for code := range strings.SplitSeq(arg, ",") {
 		if !slices.Contains(known, code) {
@@ -105,14 +105,14 @@ func unknownCodes(defs []*config.Definition) []*config.Problem {
 	return found
 }
 
-// longEnough is how old a file is before it says something that the agent could never serve a definition in it.
-const longEnough = 10 * time.Minute
+// minFileAge is how old a file is before it says something that the agent could never serve a definition in it.
+const minFileAge = 10 * time.Minute
 
-// remembered adds to the error of a definition for want of an operand what the agent of this host remembers of it; nil
+// rememberedProblem adds to the error of a definition for want of an operand what the agent of this host remembers of it; nil
 // if it knows nothing. age is that of the file.
-func remembered(p *config.Problem, text string, agents map[string]identity.Remembered, age time.Duration) *config.Problem {
+func rememberedProblem(p *config.Problem, text string, agents map[string]identity.Remembered, age time.Duration) *config.Problem {
 	known, ok := agents[p.Name]
-	if !ok || known.Bound && known.Text != text || !known.Bound && age < longEnough {
+	if !ok || known.Bound && known.Text != text || !known.Bound && age < minFileAge {
 		return nil
 	}
 	more := *p

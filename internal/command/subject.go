@@ -18,15 +18,15 @@ import (
 // subject is what an operand of explain and eval stands for: a definition of the files, or an expression
 // written on the command line.
 type subject struct {
-	given  string // as written
-	def    served.Definition
-	source *config.Definition // nil: the command line
-	broken *config.Problem    // why the definition could not be read; then there is nothing else
-	meant  *config.Problem    // of a line that may have been meant to define it
+	text      string // as written
+	def       served.Definition
+	source    *config.Definition // nil: the command line
+	problem   *config.Problem    // why the definition could not be read; then there is nothing else
+	malformed *config.Problem    // of a line that may have been meant to define it
 }
 
-// asked are the operands of explain and eval, bound to the metrics of a pmcd.
-type asked struct {
+// query are the operands of explain and eval, bound to the metrics of a pmcd.
+type query struct {
 	*session.Session
 	collector *collector.Collector
 	subjects  []subject
@@ -34,9 +34,9 @@ type asked struct {
 	named     map[string]served.Definition // all that the files have
 }
 
-// open reads a command line, finds out what its operands stand for, and binds it. nil if that cannot be, or if there is nothing
+// openQuery reads a command line, finds out what its operands stand for, and binds it. nil if that cannot be, or if there is nothing
 // else to do; why has been told, as have mistakes of definitions.
-func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
+func (t *invocation) openQuery(ctx context.Context, args []string) (a *query, exit int) {
 	t.pathsOption()
 	t.pmcdOption()
 	t.timeOptions()
@@ -45,15 +45,15 @@ func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
 	case done:
 		return nil, exit
 	case len(operands) == 0:
-		return nil, t.misused(errors.New("name a metric, or give an expression"))
+		return nil, t.usageError(errors.New("name a metric, or give an expression"))
 	}
 	read := t.read(t.paths)
-	a = &asked{language: read.Language, named: read.ByName()}
+	a = &query{language: read.Language, named: read.ByName()}
 	places := read.InFiles()
 	var defs []served.Definition
 	wrong := false
 	for _, operand := range operands {
-		s := subject{given: operand}
+		s := subject{text: operand}
 		name := derived.ShortName(operand)
 		if _, ok := places[name]; !ok && places[operand] != nil { // served as derived.derived.…
 			name = operand
@@ -64,20 +64,20 @@ func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
 		case broken != nil:
 			fmt.Fprintln(t.stderr, broken)
 			t.showHint(broken)
-			s.broken = broken
+			s.problem = broken
 		default:
-			s.meant = read.MalformedLine(operand)
+			s.malformed = read.MalformedLine(operand)
 			// The name can be nobody else's, and in no expression.
 			parsed, fault := derived.Parse("("+operand+")", operand)
 			if fault != nil {
 				t.showFault(operand, fault)
-				t.showMeant(s)
+				t.showMalformed(s)
 				wrong = true
 			}
 			s.def.Definition = parsed
 		}
 		a.subjects = append(a.subjects, s)
-		if s.broken == nil {
+		if s.problem == nil {
 			defs = append(defs, s.def)
 		}
 	}
@@ -96,45 +96,45 @@ func (t *tool) open(ctx context.Context, args []string) (a *asked, exit int) {
 }
 
 // metric is what a subject is bound to, nil if it could not be read.
-func (a *asked) metric(s subject) *derived.Metric {
-	if s.broken != nil {
+func (a *query) metric(s subject) *derived.Metric {
+	if s.problem != nil {
 		return nil
 	}
 	m, _ := a.Set().Lookup(s.def.Name)
 	return m
 }
 
-// showMeant tells of a line that may have been meant.
-func (t *tool) showMeant(s subject) {
-	if s.meant != nil {
-		t.complain(fmt.Errorf("this line was probably meant to define %s:\n%w", s.given, s.meant))
+// showMalformed tells of a line that may have been meant.
+func (t *invocation) showMalformed(s subject) {
+	if s.malformed != nil {
+		t.complain(fmt.Errorf("this line was probably meant to define %s:\n%w", s.text, s.malformed))
 	}
 }
 
 // showFault tells what is wrong with an expression of the command line.
-func (t *tool) showFault(text string, fault error) {
+func (t *invocation) showFault(text string, fault error) {
 	text = oneLine(text)
 	t.complain(fmt.Errorf("%w\n%s\n%s", fault, text, config.Caret(text, min(config.Offset(fault), max(0, len(text)-1)))))
 	t.showHint(fault)
 }
 
 // showHint tells what a syntax error may come from.
-func (t *tool) showHint(fault error) {
+func (t *invocation) showHint(fault error) {
 	if err, ok := errors.AsType[*syntax.Error](fault); ok && err.Hint.Text != "" {
 		t.complain(errors.New(err.Hint.Text))
 	}
 }
 
 // showBroken tells why a subject cannot be computed.
-func (t *tool) showBroken(s subject, fault *derived.Error) {
+func (t *invocation) showBroken(s subject, fault *derived.Error) {
 	if s.source != nil {
 		fmt.Fprintln(t.stderr, definitions.ProblemOf(s.source, served.Fault{
 			Definition: s.def, Offset: fault.Offset(), Message: fault.Error(), Err: fault,
 		}))
 		return
 	}
-	t.showFault(s.given, &nameless{fault})
-	t.showMeant(s)
+	t.showFault(s.text, &nameless{fault})
+	t.showMalformed(s)
 }
 
 // nameless is the error of an expression that has no name.
@@ -144,11 +144,11 @@ func (e *nameless) Error() string { return "semantic error: " + e.fault.Reason()
 func (e *nameless) Offset() int   { return e.fault.Offset() }
 
 // showSimilar tells which metrics may be meant where a subject uses some that there are not, or where its definition may be.
-func (t *tool) showSimilar(ctx context.Context, a *asked, s subject) {
+func (t *invocation) showSimilar(ctx context.Context, a *query, s subject) {
 	for _, name := range definitions.MissingMetrics(definitions.WithUsed(a.named, s.def), a.Catalog()) {
 		if meant := a.collector.Similar(ctx, name); meant != "" {
 			t.complain(fmt.Errorf("%s does not exist %s; did you mean %s?", name, a.collector.Where(), meant))
-		} else if name == s.given && s.meant == nil {
+		} else if name == s.text && s.malformed == nil {
 			t.complain(fmt.Errorf("no file that was read defines %s: name its file with -c", derived.ShortName(name)))
 		}
 	}

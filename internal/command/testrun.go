@@ -23,17 +23,17 @@ import (
 )
 
 // runTest runs unit tests of definitions. Exit: 1 if one fails, or too little is tested; 2 if a file cannot be used.
-func runTest(ctx context.Context, t *tool, args []string) int {
-	r := testRun{tool: t, tested: map[string]map[string]bool{}, told: map[string]bool{}}
-	recorded := recorder{tool: t, pause: defaultPause}
+func runTest(ctx context.Context, t *invocation, args []string) int {
+	r := testRun{invocation: t, tested: map[string]map[string]bool{}, printed: map[string]bool{}}
+	recorded := recorder{invocation: t, pause: defaultPause}
 	t.flags.BoolVarP(&r.verbose, "verbose", "v", false, "also name the tests that pass")
 	t.flags.Func("run", "run only the tests whose titles match `PATTERN`, a regular expression", func(arg string) (err error) {
-		r.wanted, err = regexp.Compile(arg)
+		r.titlePattern, err = regexp.Compile(arg)
 		return err
 	})
 	t.flags.StringVar(&r.junit, "junit", "", "write a report in JUnit's XML to `FILE`")
 	t.flags.BoolVar(&r.coverage, "coverage", false, "list the definitions that no test covers")
-	t.flags.Func("min-coverage", "fail if the tests cover less than `PERCENT` of the definitions", r.setLeast)
+	t.flags.Func("min-coverage", "fail if the tests cover less than `PERCENT` of the definitions", r.setMinCoverage)
 	t.flags.Func("record", "print a test of definition files, made from `NUM` samples of the metrics of pmcd or an archive", recorded.setSamples)
 	t.intervalOption(&recorded.pause, "`TIME` between the samples")
 	t.pmcdOption()
@@ -43,46 +43,46 @@ func runTest(ctx context.Context, t *tool, args []string) int {
 		return exit
 	}
 	if len(paths) == 0 {
-		return t.misused(errors.New("give the names of test files or directories"))
+		return t.usageError(errors.New("give the names of test files or directories"))
 	}
 	if recorded.samples > 0 {
 		return recorded.record(ctx, paths)
 	}
 	for _, path := range paths {
-		r.path(path)
+		r.runPath(path)
 	}
 	return r.finish()
 }
 
 // testRun is a run of the sub-command test.
 type testRun struct {
-	*tool
+	*invocation
 	verbose, coverage bool
-	wanted            *regexp.Regexp // nil: every test
+	titlePattern      *regexp.Regexp // nil: every test
 	junit             string
-	least             float64 // percent
+	minCoverage       float64 // percent
 
-	suites         []unittest.Suite
-	passed, failed int
-	broken         bool                       // a file could not be used
-	mistaken       bool                       // a definition file has a mistake
-	tested         map[string]map[string]bool // names that are tested, by the definition files that count for the coverage
-	files          []string                   // these, in order
-	told           map[string]bool            // mistakes in definitions
+	suites               []unittest.Suite
+	passed, failed       int
+	unusable             bool                       // a file could not be used
+	hasFaultyDefinitions bool                       // a definition file has a mistake
+	tested               map[string]map[string]bool // names that are tested, by the definition files that count for the coverage
+	files                []string                   // these, in order
+	printed              map[string]bool            // mistakes in definitions
 }
 
-func (r *testRun) setLeast(arg string) error {
+func (r *testRun) setMinCoverage(arg string) error {
 	v, err := strconv.ParseFloat(arg, 64)
 	if err != nil || v < 0 || v > 100 {
 		return fmt.Errorf("%q is not a percentage from 0 to 100", arg)
 	}
-	r.coverage, r.least = true, v
+	r.coverage, r.minCoverage = true, v
 	return nil
 }
 
-// unusable tells that something cannot be used.
-func (r *testRun) unusable(file string, err error) {
-	r.broken = true
+// reportUnusable tells that something cannot be used.
+func (r *testRun) reportUnusable(file string, err error) {
+	r.unusable = true
 	text := withoutCall(err)
 	fmt.Fprintln(r.stderr, text)
 	r.suites = append(r.suites, unittest.Suite{File: file, Unusable: text})
@@ -96,35 +96,35 @@ func withoutCall(err error) string {
 	return err.Error()
 }
 
-// path runs the tests of a file, of those that lie beside definitions, or of all files below a directory.
-func (r *testRun) path(path string) {
+// runPath runs the tests of a file, of those that lie beside definitions, or of all files below a directory.
+func (r *testRun) runPath(path string) {
 	info, err := os.Stat(path)
 	if err != nil {
-		r.unusable(path, err)
+		r.reportUnusable(path, err)
 		return
 	}
 	if !info.IsDir() {
 		beside := strings.TrimSuffix(path, filepath.Ext(path)) + unittest.Extension
 		switch _, err := os.Stat(beside); {
 		case err == nil:
-			r.file(beside) // named by its definitions
+			r.runFile(beside) // named by its definitions
 		case filepath.Ext(path) == unittest.Extension:
-			r.file(path)
+			r.runFile(path)
 		default:
-			r.unusable(path, fmt.Errorf("%s has no tests: %s does not exist; `pmdaderived test --record 1 %s` prints a first test", path, beside, path))
+			r.reportUnusable(path, fmt.Errorf("%s has no tests: %s does not exist; `pmdaderived test --record 1 %s` prints a first test", path, beside, path))
 		}
 		return
 	}
 	for _, s := range config.Load([]string{path}, nil).Sources {
 		if s.Err == nil {
-			r.count(s.Path)
+			r.countFile(s.Path)
 		}
 	}
 	found := false
 	err = filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && filepath.Ext(name) == unittest.Extension {
 			found = true
-			r.file(name)
+			r.runFile(name)
 		}
 		return err
 	})
@@ -132,23 +132,23 @@ func (r *testRun) path(path string) {
 		err = fmt.Errorf("%s: no test files, which have names that end in %s", path, unittest.Extension)
 	}
 	if err != nil {
-		r.unusable(path, err)
+		r.reportUnusable(path, err)
 	}
 }
 
-// count makes a file of definitions one that counts for the coverage.
-func (r *testRun) count(file string) {
+// countFile makes a file of definitions one that counts for the coverage.
+func (r *testRun) countFile(file string) {
 	if r.tested[file] == nil {
 		r.tested[file] = map[string]bool{}
 		r.files = append(r.files, file)
 	}
 }
 
-// file runs the tests of a file.
-func (r *testRun) file(path string) {
+// runFile runs the tests of a file.
+func (r *testRun) runFile(path string) {
 	text, err := config.ReadFile(path)
 	if err != nil {
-		r.unusable(path, err)
+		r.reportUnusable(path, err)
 		return
 	}
 	f, problems := unittest.Parse(path, text)
@@ -157,10 +157,10 @@ func (r *testRun) file(path string) {
 		for i, p := range problems {
 			errs[i] = p
 		}
-		r.unusable(path, errors.Join(errs...))
+		r.reportUnusable(path, errors.Join(errs...))
 		return
 	}
-	read, ok := r.definitions(f)
+	read, ok := r.readDefinitions(f)
 	if !ok {
 		return
 	}
@@ -168,7 +168,7 @@ func (r *testRun) file(path string) {
 	defs := definitions.Derived(read.All)
 	suite := unittest.Suite{File: path}
 	for _, test := range f.Tests {
-		if r.wanted != nil && !r.wanted.MatchString(test.Name) {
+		if r.titlePattern != nil && !r.titlePattern.MatchString(test.Name) {
 			continue
 		}
 		start := time.Now()
@@ -181,14 +181,14 @@ func (r *testRun) file(path string) {
 			}
 		}
 		suite.Results, suite.Durations = append(suite.Results, result), append(suite.Durations, took)
-		r.tell(result)
+		r.printResult(result)
 	}
 	r.suites = append(r.suites, suite)
 }
 
-// definitions reads the definitions that a file is to test, by default those of the file of the same name with
+// readDefinitions reads the definitions that a file is to test, by default those of the file of the same name with
 // another ending. Mistakes in them make the run fail; the others are tested.
-func (r *testRun) definitions(f *unittest.File) (definitions.Parsed, bool) {
+func (r *testRun) readDefinitions(f *unittest.File) (definitions.Parsed, bool) {
 	names := f.Definitions
 	if names == nil {
 		names = []string{strings.TrimSuffix(filepath.Base(f.Path), unittest.Extension) + ".conf"}
@@ -200,30 +200,30 @@ func (r *testRun) definitions(f *unittest.File) (definitions.Parsed, bool) {
 			paths[i] = filepath.Join(filepath.Dir(f.Path), name)
 		}
 		if _, err := os.Stat(paths[i]); err != nil {
-			r.unusable(f.Path, fmt.Errorf("%s: definitions to test: %w", f.Path, err))
+			r.reportUnusable(f.Path, fmt.Errorf("%s: definitions to test: %w", f.Path, err))
 			return definitions.Parsed{}, false
 		}
 	}
 	read := r.read(paths)
 	for _, p := range read.Problems {
 		if p.Severity == config.Error {
-			r.mistaken = true
-			r.tellOnce(p)
+			r.hasFaultyDefinitions = true
+			r.printOnce(p)
 		}
 	}
 	for _, p := range read.Hints() {
-		r.tellOnce(p)
+		r.printOnce(p)
 	}
 	for _, s := range read.Sources {
-		r.count(s.Path)
+		r.countFile(s.Path)
 	}
 	return read, true
 }
 
-// tellOnce prints what is wrong with definitions, which several files may test.
-func (r *testRun) tellOnce(p *config.Problem) {
-	if text := p.Error(); !r.told[text] {
-		r.told[text] = true
+// printOnce prints what is wrong with definitions, which several files may test.
+func (r *testRun) printOnce(p *config.Problem) {
+	if text := p.Error(); !r.printed[text] {
+		r.printed[text] = true
 		fmt.Fprintln(r.stdout, text)
 	}
 }
@@ -248,8 +248,8 @@ func explain(result *unittest.Result, r *definitions.Parsed) {
 	}
 }
 
-// tell prints what came of a test.
-func (r *testRun) tell(result unittest.Result) {
+// printResult prints what came of a test.
+func (r *testRun) printResult(result unittest.Result) {
 	word := "ok"
 	if len(result.Failures) > 0 {
 		word = "FAIL"
@@ -268,15 +268,15 @@ func (r *testRun) tell(result unittest.Result) {
 // finish reports on the whole run.
 func (r *testRun) finish() int {
 	exit := commandline.ExitOK
-	if r.coverage && !r.cover() {
+	if r.coverage && !r.printCoverage() {
 		exit = commandline.ExitFailure
 	}
 	fmt.Fprintf(r.stderr, "%s, %d failed\n", plural.Of(r.passed+r.failed, "test"), r.failed)
-	if r.failed > 0 || r.mistaken {
+	if r.failed > 0 || r.hasFaultyDefinitions {
 		exit = commandline.ExitFailure
 	}
-	if r.wanted != nil && r.passed+r.failed == 0 && !r.broken {
-		r.complain(fmt.Errorf("no test has a title that matches %q", r.wanted))
+	if r.titlePattern != nil && r.passed+r.failed == 0 && !r.unusable {
+		r.complain(fmt.Errorf("no test has a title that matches %q", r.titlePattern))
 		exit = commandline.ExitFailure
 	}
 	if r.junit != "" {
@@ -285,7 +285,7 @@ func (r *testRun) finish() int {
 			exit = commandline.ExitFailure
 		}
 	}
-	if r.broken {
+	if r.unusable {
 		return commandline.ExitUsage
 	}
 	return exit
@@ -299,8 +299,8 @@ func (r *testRun) writeJUnit() error {
 	return errors.Join(unittest.WriteJUnit(f, r.suites), f.Close())
 }
 
-// cover prints which definitions are not tested; false if they are too many.
-func (r *testRun) cover() bool {
+// printCoverage prints which definitions are not tested; false if they are too many.
+func (r *testRun) printCoverage() bool {
 	all, tested := 0, 0
 	for _, file := range r.files {
 		defs := config.Load([]string{file}, nil).Definitions
@@ -308,7 +308,7 @@ func (r *testRun) cover() bool {
 			continue
 		}
 		untested := slices.DeleteFunc(slices.Clone(defs), func(d *config.Definition) bool { return r.tested[file][d.Name] })
-		fmt.Fprintf(r.stdout, "%s: %s\n", file, share(len(defs)-len(untested), len(defs)))
+		fmt.Fprintf(r.stdout, "%s: %s\n", file, shareText(len(defs)-len(untested), len(defs)))
 		for _, d := range untested {
 			fmt.Fprintf(r.stdout, "    %s: %s\n", d.Pos, d.Name)
 		}
@@ -316,19 +316,19 @@ func (r *testRun) cover() bool {
 	}
 	if all == 0 {
 		fmt.Fprintln(r.stdout, "there are no definitions to test")
-		return r.least == 0
+		return r.minCoverage == 0
 	}
 	if len(r.files) != 1 {
-		fmt.Fprintf(r.stdout, "all: %s\n", share(tested, all))
+		fmt.Fprintf(r.stdout, "all: %s\n", shareText(tested, all))
 	}
-	if 100*float64(tested) < r.least*float64(all) {
-		fmt.Fprintf(r.stdout, "this is less than %g %%\n", r.least)
+	if 100*float64(tested) < r.minCoverage*float64(all) {
+		fmt.Fprintf(r.stdout, "this is less than %g %%\n", r.minCoverage)
 		return false
 	}
 	return true
 }
 
-// share is how many of so many definitions are tested, in numbers and in percent.
-func share(part, whole int) string {
+// shareText is how many of so many definitions are tested, in numbers and in percent.
+func shareText(part, whole int) string {
 	return fmt.Sprintf("%d of %s (%.1f %%) tested", part, plural.Of(whole, "definition"), 100*float64(part)/float64(whole))
 }
