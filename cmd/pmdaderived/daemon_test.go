@@ -268,7 +268,7 @@ func TestSourceKeepsWhatItHasWhileFilesChange(t *testing.T) {
 	o, err := parseOptions([]string{"-c", path}, testConf, environment())
 	require.NoError(t, err)
 	log, _ := logtest.NewNullLogger()
-	s := newSource(o, log)
+	s := newDefinitionSource(o, log)
 	names := func(c served.Config) (all []string) {
 		for _, d := range c.Definitions {
 			all = append(all, d.Name)
@@ -301,7 +301,7 @@ func TestSourceParsesOnlyWhatIsNew(t *testing.T) {
 	o, err := parseOptions([]string{"-c", path}, testConf, environment())
 	require.NoError(t, err)
 	log, _ := logtest.NewNullLogger()
-	s := newSource(o, log)
+	s := newDefinitionSource(o, log)
 	load := func(text string) map[string]served.Definition {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 		byName := make(map[string]served.Definition)

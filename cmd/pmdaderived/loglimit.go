@@ -20,14 +20,14 @@ const (
 // once, and says in their place that messages are left out and how many. One Write is one message. A log
 // that somebody has asked to see all of, at level debug, has no limit.
 type limitedWriter struct {
-	log  *logrus.Logger // that writes here
-	out  io.Writer
-	most int64 // bytes an hour
-	now  func() time.Time
+	log   *logrus.Logger // that writes here
+	out   io.Writer
+	limit int64 // bytes an hour
+	now   func() time.Time
 
-	room int64     // bytes that might be written
-	at   time.Time // then
-	gap  uint64    // messages left out since the last that was written
+	free    int64     // bytes that might be written
+	updated time.Time // then
+	leftOut uint64    // messages left out since the last that was written
 }
 
 // newLogger makes a logger whose messages out gets, up to so many bytes an hour. The daemon's is standard
@@ -36,7 +36,7 @@ func newLogger(out io.Writer, level logrus.Level, most int64, now func() time.Ti
 	log := logrus.New()
 	log.SetLevel(level)
 	log.SetFormatter(newLineFormatter())
-	log.SetOutput(&limitedWriter{log: log, out: out, most: most, now: now, room: most, at: now()})
+	log.SetOutput(&limitedWriter{log: log, out: out, limit: most, now: now, free: most, updated: now()})
 	return log
 }
 
@@ -49,33 +49,33 @@ func (l *limitedWriter) Write(message []byte) (int, error) {
 	now, size := l.now(), int64(len(message))
 	l.refill(now)
 	switch {
-	case l.gap == 0 && size <= l.room:
-	case l.gap > 0 && l.room >= max(l.most/logResume, min(size, l.most)):
-		l.say(now, "messages were left out", logrus.Fields{"messages": l.gap})
-		l.gap = 0
+	case l.leftOut == 0 && size <= l.free:
+	case l.leftOut > 0 && l.free >= max(l.limit/logResume, min(size, l.limit)):
+		l.writeNotice(now, "messages were left out", logrus.Fields{"messages": l.leftOut})
+		l.leftOut = 0
 	default:
-		if l.gap == 0 {
-			l.say(now, "log has reached its limit, leaving messages out", logrus.Fields{"limit": l.most})
+		if l.leftOut == 0 {
+			l.writeNotice(now, "log has reached its limit, leaving messages out", logrus.Fields{"limit": l.limit})
 		}
-		l.gap++
+		l.leftOut++
 		return len(message), nil
 	}
-	l.room -= size
+	l.free -= size
 	return l.out.Write(message)
 }
 
 // refill adds the room that has become free since then.
 func (l *limitedWriter) refill(now time.Time) {
-	passed := min(max(now.Sub(l.at), 0), time.Hour)
-	free := int64(float64(l.most) * passed.Hours())
-	if free > 0 || now.Before(l.at) {
-		l.room, l.at = min(l.room+free, l.most), now
+	passed := min(max(now.Sub(l.updated), 0), time.Hour)
+	free := int64(float64(l.limit) * passed.Hours())
+	if free > 0 || now.Before(l.updated) {
+		l.free, l.updated = min(l.free+free, l.limit), now
 	}
 }
 
-// say writes a message of our own: two for each gap, whatever the room. What becomes of it is what becomes of
+// writeNotice writes a message of our own: two for each gap, whatever the room. What becomes of it is what becomes of
 // the log. It does not go through the logger, which is in the middle of a message.
-func (l *limitedWriter) say(now time.Time, text string, fields logrus.Fields) {
+func (l *limitedWriter) writeNotice(now time.Time, text string, fields logrus.Fields) {
 	line, _ := l.log.Formatter.Format(&logrus.Entry{
 		Logger: l.log, Time: now, Level: logrus.WarnLevel, Message: text, Data: fields,
 	})

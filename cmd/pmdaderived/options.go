@@ -98,8 +98,8 @@ func (o *options) usage(w io.Writer) error {
 	return commandline.Usage(w, o.flags, call+"\nWithout a sub-command the program is the agent. pmcd starts it with these options.\n")
 }
 
-// printUsage writes the usage text, which is the same on every host.
-func printUsage(w io.Writer) error {
+// printProgramUsage writes the usage text, which is the same on every host.
+func printProgramUsage(w io.Writer) error {
 	o, _ := parseOptions(nil, config.PCPConf{}, func(string) string { return "" })
 	return o.usage(w)
 }

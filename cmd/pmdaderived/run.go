@@ -29,7 +29,7 @@ import (
 // run is the whole program: the agent, or the sub-command that args begin with. It returns the exit
 // code. Nothing but what a person asked for is written to stdout: for pmcd it is the pipe.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
-	commands := command.Program{Getenv: getenv, Usage: printUsage, Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	commands := command.Program{Getenv: getenv, Usage: printProgramUsage, Stdin: stdin, Stdout: stdout, Stderr: stderr}
 	if status, known := commands.Run(ctx, args); known {
 		return status
 	}
@@ -94,7 +94,7 @@ func daemon(ctx context.Context, o *options) error {
 	var beside []func(context.Context)
 	var a *agent.Agent
 	var failed error
-	if err = pmda.UntilHangup(ctx, in, patience, func() { a, beside, failed = prepare(o, log, hup) }); err == nil && failed != nil {
+	if err = pmda.UntilHangup(ctx, in, shutdownTimeout, func() { a, beside, failed = prepare(o, log, hup) }); err == nil && failed != nil {
 		return failed
 	}
 	if err == nil {
@@ -131,7 +131,7 @@ func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Age
 		return nil, nil, err
 	}
 
-	files := newSource(o, log)
+	files := newDefinitionSource(o, log)
 	settings := o.agent
 	settings.Domain, settings.Version, settings.Log = o.standard.Domain, version(), log
 	settings.Load = files.load
@@ -147,7 +147,7 @@ func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Age
 	a = agent.New(settings)
 	beside = []func(context.Context){
 		a.Run,
-		func(ctx context.Context) { forward(ctx, hup, a.Reload) },
+		func(ctx context.Context) { reloadOnSignal(ctx, hup, a.Reload) },
 		func(ctx context.Context) { files.watcher.Run(ctx, a.Reload) },
 	}
 	switch {
@@ -165,12 +165,12 @@ func prepare(o *options, log *logrus.Logger, hup <-chan os.Signal) (a *agent.Age
 	return a, beside, nil
 }
 
-// patience is how long what reads and writes files may go on when pmcd has closed the pipe. What waits for longer, for a
+// shutdownTimeout is how long what reads and writes files may go on when pmcd has closed the pipe. What waits for longer, for a
 // file system that does not answer, ends with the process.
-const patience = 3 * time.Second
+const shutdownTimeout = 3 * time.Second
 
 // serve runs the request loop and all that goes on beside it until pmcd closes the pipe or ctx ends.
-// When it returns everything has ended, or has had [patience] for that.
+// When it returns everything has ended, or has had [shutdownTimeout] for that.
 func serve(
 	ctx context.Context, server *pmda.Server, in, out *os.File, beside ...func(context.Context),
 ) error {
@@ -188,14 +188,14 @@ func serve(
 	}()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(shutdownTimeout):
 		server.Log.Warn("exiting although a task is still waiting for a file")
 	}
 	return err
 }
 
-// forward calls reload for every signal until ctx ends.
-func forward(ctx context.Context, signals <-chan os.Signal, reload func()) {
+// reloadOnSignal calls reload for every signal until ctx ends.
+func reloadOnSignal(ctx context.Context, signals <-chan os.Signal, reload func()) {
 	for {
 		select {
 		case <-ctx.Done():

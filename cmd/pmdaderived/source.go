@@ -12,34 +12,34 @@ import (
 	"pmdaderived/internal/definitions"
 )
 
-// source reads the definitions for the agent, again and again. It belongs to the agent, which never
+// definitionSource reads the definitions for the agent, again and again. It belongs to the agent, which never
 // loads twice at a time.
-type source struct {
+type definitionSource struct {
 	options *options
 	watcher *config.Watcher
 	log     logrus.FieldLogger
 	last    served.Config
-	told    map[string]bool // the problems of last
+	logged  map[string]bool // the problems of last
 }
 
-func newSource(o *options, log logrus.FieldLogger) *source {
+func newDefinitionSource(o *options, log logrus.FieldLogger) *definitionSource {
 	paths := o.paths
 	if paths == nil {
 		paths = config.DefaultPaths(o.conf)
 	}
-	return &source{options: o, log: log, watcher: config.NewWatcher(paths, log)}
+	return &definitionSource{options: o, log: log, watcher: config.NewWatcher(paths, log)}
 }
 
 // load returns what the files say now, or once more what they said before while they are being written.
 // Problems are logged when they are new.
-func (s *source) load() served.Config {
+func (s *definitionSource) load() served.Config {
 	r := definitions.Reader{Paths: s.options.paths, Conf: s.options.conf, Before: s.last.Definitions, Called: config.Printable}.Read()
 	if !s.watcher.Took(&r.Loaded) {
 		return s.last
 	}
 	read := config.Loaded{Sources: r.Sources} // the rest is not needed for long
 	c := served.Config{
-		Definitions: r.All, Files: files(&r), Language: r.Language, Read: time.Now(),
+		Definitions: r.All, Files: servedFiles(&r), Language: r.Language, Read: time.Now(),
 		Unread: func(file string) bool { return !read.Covers(file) },
 	}
 	secret := make(map[string]bool)
@@ -48,7 +48,7 @@ func (s *source) load() served.Config {
 	}
 	told := make(map[string]bool, len(r.Problems))
 	for _, p := range r.Problems {
-		if secret[p.Pos.File] && p.Path == "" || p.Path == s.options.conf.InDomConfig && quotes(p.Err) && config.Secret(p.Path) {
+		if secret[p.Pos.File] && p.Path == "" || p.Path == s.options.conf.InDomConfig && mayQuoteFile(p.Err) && config.Secret(p.Path) {
 			at := config.Position{File: p.Pos.File, Line: p.Pos.Line}
 			p = &config.Problem{Pos: at, Severity: p.Severity, Name: p.Name, Msg: served.HiddenProblem}
 		}
@@ -59,24 +59,24 @@ func (s *source) load() served.Config {
 			})
 		}
 		told[text] = true
-		if s.told[text] {
+		if s.logged[text] {
 			continue
 		}
 		level := map[config.Severity]logrus.Level{config.Error: logrus.ErrorLevel, config.Warning: logrus.WarnLevel, config.Note: logrus.InfoLevel}
 		s.log.WithField("file", p.Pos.File).WithError(p).Log(level[p.Severity], "problem in the definition files")
 	}
-	s.last, s.told = c, told
+	s.last, s.logged = c, told
 	return c
 }
 
-// quotes reports whether an error about a file may have text of it: that it cannot be opened or read has none.
-func quotes(err error) bool {
+// mayQuoteFile reports whether an error about a file may have text of it: that it cannot be opened or read has none.
+func mayQuoteFile(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return !ok
 }
 
-// files says what became of each file.
-func files(r *definitions.Parsed) []served.File {
+// servedFiles says what became of each file.
+func servedFiles(r *definitions.Parsed) []served.File {
 	files := make([]served.File, 0, len(r.Sources))
 	at := make(map[string]int, len(r.Sources))
 	for _, s := range r.Sources {
