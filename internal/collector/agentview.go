@@ -13,17 +13,17 @@ import (
 
 // AgentView is what the agent that a pmcd has says of its definitions.
 type AgentView struct {
-	Rows   map[string]Row    // by the name of the definition
-	unread map[string]string // why files and directories were not read, or not to their end, by path
+	Rows       map[string]DefinitionRow // by the name of the definition
+	fileErrors map[string]string        // why files and directories were not read, or not to their end, by path
 }
 
-// Row is a definition as the agent has it: its values of derived.control.definition, by the rest of their names.
-type Row map[string]pdu.Value
+// DefinitionRow is a definition as the agent has it: its values of derived.control.definition, by the rest of their names.
+type DefinitionRow map[string]pdu.Value
 
-func (r Row) Text(column string) string { return stringOf(r[column]) }
+func (r DefinitionRow) Text(column string) string { return stringOf(r[column]) }
 
 // Since is a time to the millisecond; false if there is none.
-func (r Row) Since(column string) (string, bool) {
+func (r DefinitionRow) Since(column string) (string, bool) {
 	v, ok := r[column]
 	passed := time.Duration(math.Float64frombits(v.Bits) * float64(time.Millisecond))
 	return passed.Round(time.Millisecond).String(), ok
@@ -43,16 +43,16 @@ func (c *Collector) AgentView(ctx context.Context) (*AgentView, error) {
 		names[i] = derived.Root + ".control." + column
 	}
 	all, err := c.Values(ctx, names...)
-	if err != nil || all[0].Absent < 0 {
+	if err != nil || all[0].LookupCode < 0 {
 		return nil, err
 	}
 	definitions, err := c.InstanceNames(ctx, all[0].ID)
 	if err != nil {
 		return nil, err
 	}
-	v := &AgentView{Rows: make(map[string]Row, len(definitions)), unread: map[string]string{}}
+	v := &AgentView{Rows: make(map[string]DefinitionRow, len(definitions)), fileErrors: map[string]string{}}
 	for _, name := range definitions {
-		v.Rows[name] = Row{}
+		v.Rows[name] = DefinitionRow{}
 	}
 	last := len(all) - 1
 	for i, column := range all[:last] {
@@ -68,7 +68,7 @@ func (c *Collector) AgentView(ctx context.Context) (*AgentView, error) {
 	files, err := c.InstanceNames(ctx, all[last].ID)
 	for _, value := range all[last].Values {
 		if text := stringOf(value); text != "" {
-			v.unread[files[value.Inst]] = text
+			v.fileErrors[files[value.Inst]] = text
 		}
 	}
 	return v, err
@@ -79,7 +79,7 @@ func stringOf(v pdu.Value) string { return strings.TrimRight(string(v.Bytes), "\
 // Unread is why the agent could not read a file, or a directory that it is in; empty if it could, or does not try.
 func (v *AgentView) Unread(file string) string {
 	for path := file; ; path = filepath.Dir(path) {
-		if text := v.unread[path]; text != "" {
+		if text := v.fileErrors[path]; text != "" {
 			return text
 		}
 		if path == filepath.Dir(path) {

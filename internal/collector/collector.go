@@ -32,14 +32,14 @@ type Metrics interface {
 // Collector is the pmcd that a sub-command asks, or an archive.
 type Collector struct {
 	Metrics
-	Archive  *Archive // nil: a pmcd
-	end      func() error
-	children map[string][]pmapi.Child // of nodes of the name space that were asked about
+	Archive     *Archive // nil: a pmcd
+	closeSource func() error
+	childrenOf  map[string][]pmapi.Child // of nodes of the name space that were asked about
 }
 
 // FromArchive is a collector that is an archive.
 func FromArchive(p *Archive) *Collector {
-	return &Collector{Metrics: p.Source, Archive: p, end: p.Archive.Close, children: map[string][]pmapi.Child{}}
+	return &Collector{Metrics: p.Source, Archive: p, closeSource: p.Archive.Close, childrenOf: map[string][]pmapi.Child{}}
 }
 
 // Connect connects to a pmcd.
@@ -50,11 +50,11 @@ func Connect(ctx context.Context, spec string) (*Collector, error) {
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	return &Collector{Metrics: conn, end: conn.Close, children: map[string][]pmapi.Child{}}, nil
+	return &Collector{Metrics: conn, closeSource: conn.Close, childrenOf: map[string][]pmapi.Child{}}, nil
 }
 
 // Close ends the connection: nothing is lost with it.
-func (c *Collector) Close() { _ = c.end() }
+func (c *Collector) Close() { _ = c.closeSource() }
 
 // Where says for a message where the metrics are.
 func (c *Collector) Where() string {
@@ -85,21 +85,21 @@ func (c *Collector) Sample(
 	}
 	session.Watch(watched...)
 	if c.Archive != nil {
-		return session, metrics, c.Archive.sample(ctx, session, watched)
+		return session, metrics, c.Archive.sampleUntilValues(ctx, session, watched)
 	}
 	return session, metrics, session.Sample(ctx, time.Now())
 }
 
-// Fetched is what pmcd says of a metric.
-type Fetched struct {
-	ID     pdu.PMID
-	Absent pdu.Code // < 0: why there is no such metric
-	Code   pdu.Code // < 0: why there are no values
-	Values []pdu.Value
+// MetricValues is what pmcd says of a metric.
+type MetricValues struct {
+	ID         pdu.PMID
+	LookupCode pdu.Code // < 0: why there is no such metric
+	Code       pdu.Code // < 0: why there are no values
+	Values     []pdu.Value
 }
 
-// Amount says how many values there are.
-func (f *Fetched) Amount() string {
+// CountText says how many values there are.
+func (f *MetricValues) CountText() string {
 	switch {
 	case f.Code < 0:
 		return "none: " + f.Code.Error()
@@ -110,15 +110,15 @@ func (f *Fetched) Amount() string {
 }
 
 // Values fetches metrics, the agent's own among them. Those that do not exist are no error.
-func (c *Collector) Values(ctx context.Context, names ...string) ([]Fetched, error) {
+func (c *Collector) Values(ctx context.Context, names ...string) ([]MetricValues, error) {
 	found, err := c.LookupNames(ctx, names)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Fetched, len(found))
+	all := make([]MetricValues, len(found))
 	var ids []pdu.PMID
 	for i, f := range found {
-		all[i] = Fetched{ID: f.PMID, Absent: f.Code, Code: f.Code}
+		all[i] = MetricValues{ID: f.PMID, LookupCode: f.Code, Code: f.Code}
 		if f.Code == 0 {
 			ids = append(ids, f.PMID)
 		}
@@ -132,7 +132,7 @@ func (c *Collector) Values(ctx context.Context, names ...string) ([]Fetched, err
 	}
 	next := 0
 	for i := range all {
-		if all[i].Absent == 0 {
+		if all[i].LookupCode == 0 {
 			all[i].Code, all[i].Values = res.Sets[next].Code, slices.Clone(res.Sets[next].Values)
 			for j := range all[i].Values { // they belong to the connection
 				all[i].Values[j].Bytes = bytes.Clone(all[i].Values[j].Bytes)
@@ -166,7 +166,7 @@ func (c *Collector) Similar(ctx context.Context, name string) string {
 	prefix := ""
 	parts := strings.Split(name, ".")
 	for i, part := range parts {
-		children, err := c.below(ctx, prefix)
+		children, err := c.listChildren(ctx, prefix)
 		if err != nil {
 			return ""
 		}
@@ -190,14 +190,14 @@ func (c *Collector) Similar(ctx context.Context, name string) string {
 	return prefix
 }
 
-func (c *Collector) below(ctx context.Context, name string) ([]pmapi.Child, error) {
-	if known, ok := c.children[name]; ok {
+func (c *Collector) listChildren(ctx context.Context, name string) ([]pmapi.Child, error) {
+	if known, ok := c.childrenOf[name]; ok {
 		return known, nil
 	}
 	children, err := c.Children(ctx, name)
 	if err != nil && !errors.Is(err, pdu.ErrName) {
 		return nil, err
 	}
-	c.children[name] = children
+	c.childrenOf[name] = children
 	return children, nil
 }

@@ -40,15 +40,15 @@ func (o *Selection) Open() (*Archive, error) {
 		return nil, err
 	}
 	p := &Archive{Archive: a, Zone: time.Local, Every: o.Every}
-	if err := p.open(o); err != nil {
+	if err := p.selectPart(o); err != nil {
 		_ = a.Close()
 		return nil, WindowError{err}
 	}
 	return p, nil
 }
 
-// open finds out which part of the archive is meant.
-func (p *Archive) open(o *Selection) (err error) {
+// selectPart finds out which part of the archive is meant.
+func (p *Archive) selectPart(o *Selection) (err error) {
 	zone := o.Zone
 	if label := p.Archive.LogLabels()[0]; o.HostZone {
 		zone = cmp.Or(label.ZoneInfo, label.TimeZone, "UTC")
@@ -72,8 +72,8 @@ func (p *Archive) FormatTime(t time.Time) string {
 	return t.In(p.Zone).Format("2006-01-02 15:04:05.000")
 }
 
-// sample takes samples until all of some metrics have values, a limited number.
-func (p *Archive) sample(ctx context.Context, s *session.Session, watched []*derived.Metric) error {
+// sampleUntilValues takes samples until all of some metrics have values, a limited number.
+func (p *Archive) sampleUntilValues(ctx context.Context, s *session.Session, watched []*derived.Metric) error {
 	const most = 1000
 	n := 0
 	err := replay.NewPlayer(p.Source, s).Play(ctx, replay.Options{Start: p.Window.Origin, End: p.Window.End}, func(s *session.Session, _ time.Time) error {

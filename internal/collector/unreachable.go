@@ -24,7 +24,7 @@ func unreachable(err error) error {
 		text = fmt.Sprintf("there is no host %s", unknown.Name)
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ECONNREFUSED):
 		start := "Start it on that host"
-		if onThisHost(at) {
+		if isThisHost(at) {
 			start = "Start it (systemctl start pmcd)"
 		}
 		text = fmt.Sprintf("pmcd does not run: nothing listens at %s. %s, or name another one with --pmcd", at, start)
@@ -38,8 +38,8 @@ func unreachable(err error) error {
 	return errors.New(text)
 }
 
-// onThisHost reports whether an address, as in [pmapi.OpError], is a socket of this host or a loopback address.
-func onThisHost(at string) bool {
+// isThisHost reports whether an address, as in [pmapi.OpError], is a socket of this host or a loopback address.
+func isThisHost(at string) bool {
 	if strings.HasPrefix(at, "unix:/") || strings.HasPrefix(at, pmapi.NetworkLocal+":/") {
 		return true
 	}

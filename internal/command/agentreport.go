@@ -16,7 +16,7 @@ import (
 )
 
 // agentRow is what the agent says of a subject, nil if it does not have it.
-func (s subject) agentRow(v *collector.AgentView) collector.Row {
+func (s subject) agentRow(v *collector.AgentView) collector.DefinitionRow {
 	if v == nil {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (r report) printServed(ctx context.Context, a *query, view *collector.Agent
 	if err != nil {
 		return err
 	}
-	r.line("values now", now[0].Amount())
+	r.line("values now", now[0].CountText())
 	if unread != "" {
 		r.line("unread", unread)
 	}
@@ -78,7 +78,7 @@ func (r report) printServed(ctx context.Context, a *query, view *collector.Agent
 }
 
 // row prints what else the agent says of a definition.
-func (r report) printRow(row collector.Row, subject subject) {
+func (r report) printRow(row collector.DefinitionRow, subject subject) {
 	if problem := row.Text("error"); problem != "" {
 		r.line("error", problem)
 	}
@@ -115,8 +115,8 @@ func (r report) printOperands(ctx context.Context, a *query, subject subject) er
 		width = max(width, len(name))
 	}
 	for i, name := range names {
-		text := all[i].Amount()
-		if all[i].Absent < 0 {
+		text := all[i].CountText()
+		if all[i].LookupCode < 0 {
 			text = "there is no such metric on this host"
 			if meant := r.collector.Similar(ctx, name); meant != "" {
 				text += "; did you mean " + meant + "?"

@@ -59,7 +59,7 @@ func (f Reader) Read() Parsed {
 		paths, loading.Missing = config.DefaultPaths(f.Conf), config.Note
 	}
 	r.Loaded = loading.Load(paths)
-	r.configure(f.Conf.InDomConfig)
+	r.applyControls(f.Conf.InDomConfig)
 	r.All = make([]served.Definition, 0, len(r.Definitions))
 	for _, d := range r.Definitions {
 		parsed, place := known[d.Name], d.Place // the last that was taken
@@ -79,9 +79,9 @@ func (f Reader) Read() Parsed {
 	return r
 }
 
-// configure finds out what the site has configured about the language: the last control line of an option counts, and
+// applyControls finds out what the site has configured about the language: the last control line of an option counts, and
 // inDoms is the file of equivalent instance domains.
-func (r *Parsed) configure(inDoms string) {
+func (r *Parsed) applyControls(inDoms string) {
 	for _, c := range r.Controls {
 		p := &config.Problem{
 			Pos: c.Pos, Severity: config.Note, Code: CodeControlOption,
