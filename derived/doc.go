@@ -1,9 +1,8 @@
-// Package derived evaluates the language of derived metrics: it checks a definition against the metrics that it uses, compiles it,
-// and computes its values from samples of those metrics.
+// Package derived evaluates the language of derived metrics: it checks a definition against the metrics that it uses,
+// compiles it, and computes its values from samples of those metrics.
 //
-//	text ──Parse──► Definition ──NewSet──────────────────────────────► Set ──NewEvaluation──► Evaluation ──Value──► Vector
-//	       syntax                check (Catalog): trees with metadata                         engine (Sample, older Sample …)
-//	                             engine: trees to steps
+//	text ──Parse──► Definition ──NewSet──► Set ──NewEvaluation──► Evaluation ──Value──► Vector
+//	       syntax                Catalog                          Sample, older Sample …
 //
 // The work is done in the packages below, in phases; each imports only packages to its right:
 //
@@ -21,20 +20,22 @@
 //
 // This package has the names that others use, as aliases: the packages below are its parts, and change with it.
 //
-// A [Definition] is parsed text and knows no collector. A [Set] binds all definitions of one configuration to the metrics that a
-// [Catalog] offers; each becomes a [Metric] with a descriptor, or one with an [Error] that says which rule of the language it breaks.
+// A [Definition] is parsed text and knows no collector. A [Set] binds all definitions of one configuration to the
+// metrics that a [Catalog] offers; each becomes a [Metric] with a descriptor, or one with an [Error] that says which
+// rule of the language it breaks.
 //
-// An [Evaluation] computes metrics from a [Sample], all operands of one fetch, and from the older samples that delta() and rate()
-// need. It is a pure function of these samples: the caller keeps their history. Values are columns ([Vector]) over shared lists of
-// instances ([InstSet]); in the steady state nothing is allocated. test/bench/README.md has the costs.
+// An [Evaluation] computes metrics from a [Sample], all operands of one fetch, and from the older samples that delta()
+// and rate() need. It is a pure function of these samples: the caller keeps their history. Values are columns
+// ([Vector]) over shared lists of instances ([InstSet]); in the steady state nothing is allocated. test/bench/README.md
+// has the costs.
 //
-// sum(x) by (KEY) makes instances that no agent has: groups. [Groups] gives them numbers, made from their names, and belongs to the
-// owner of the evaluations.
+// sum(x) by (KEY) makes instances that no agent has: groups. [Groups] gives them numbers, made from their names, and
+// belongs to the owner of the evaluations.
 //
 // The package does no I/O, reads no clock, keeps no history and writes no log.
 //
-// The language is that of pmRegisterDerived(3). docs/conformance.md lists where this package differs from the man page or from
-// libpcp, what it allows beyond both, and why.
+// The language is that of pmRegisterDerived(3). docs/conformance.md lists where this package differs from the man page
+// or from libpcp, what it allows beyond both, and why.
 //
 // # A function of one operand
 //
@@ -44,6 +45,7 @@
 //   - derived/check/functions.go: its row: which operands it takes, and the metadata of the result;
 //   - derived/engine/functions.go: its row: the step opEach, and the loop in each.
 //
-// Functions of other shapes have other steps: see stepOp in package engine. go test ./derived/... names a row that is missing. Then
-// docs/language.md and grammar.txt take a line each, which tests ask for, and testdata/eval/each.txt values.
+// Functions of other shapes have other steps: see stepOp in package engine. go test ./derived/... names a row that is
+// missing. Then docs/language.md and grammar.txt take a line each, which tests ask for, and testdata/eval/each.txt
+// values.
 package derived

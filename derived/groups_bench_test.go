@@ -13,8 +13,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// groupedMoment is a sample of instances from a number on, in a hundred groups: by name, by a string and by a number. Each has its own copies of
-// the strings, as samples of a collector have.
+// groupedMoment is a sample of instances from a number on, in a hundred groups: by name, by a string and by a number.
+// Each has its own copies of the strings, as samples of a collector have.
 func groupedMoment(first, n int, insts *InstSet, names *NameTable) *moment {
 	if insts == nil {
 		ids, table := make([]pdu.Inst, n), make(map[pdu.Inst]string, n)
@@ -38,8 +38,9 @@ func groupedMoment(first, n int, insts *InstSet, names *NameTable) *moment {
 	return m
 }
 
-// BenchmarkGroups is the cost of a value of the operand, of 10,000 instances in a hundred groups: beside the plain aggregate, in the steady state, where each
-// sample has its own copy of the keys, and where every instance and every key is new.
+// BenchmarkGroups is the cost of a value of the operand, of 10,000 instances in a hundred groups: beside the plain
+// aggregate, in the steady state, where each sample has its own copy of the keys, and where every instance and every
+// key is new.
 func BenchmarkGroups(b *testing.B) {
 	const n = 10_000
 	for _, expr := range []string{

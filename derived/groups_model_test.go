@@ -17,8 +17,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// The model of groups: slow, obvious, and not a line of it is the evaluator's. A set is a list of members with names, those of
-// instances or of groups, and everything is looked up by name.
+// The model of groups: slow, obvious, and not a line of it is the evaluator's. A set is a list of members with names,
+// those of instances or of groups, and everything is looked up by name.
 
 // member is a value of a set; of a single value the name is "".
 type member struct {

@@ -16,7 +16,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// modelled is a random expression with what it means, worked out value by value, with none of what the package has for it.
+// modelled is a random expression with what it means, worked out value by value, with none of what the package has for
+// it.
 type modelled struct {
 	text  string
 	typ   pdu.Type
@@ -211,8 +212,8 @@ func shared(operands []modelled) func(now *moment) ([]pdu.Inst, bool) {
 	}
 }
 
-// paired computes something of the values of operands instance by instance. An instance that one lacks is left out; of errors
-// the first is the result.
+// paired computes something of the values of operands instance by instance. An instance that one lacks is left out; of
+// errors the first is the result.
 func paired(operands []modelled, compute func(values []uint64) uint64) func(now *moment) answer {
 	return func(now *moment) (a answer) {
 		var all []answer
@@ -543,8 +544,8 @@ func (r modeller) matched(x modelled) modelled {
 	return m
 }
 
-// The functions of our own give what they mean, in random expressions over random samples: with errors, without values, with
-// numbers that are not finite and instances in any order.
+// The functions of our own give what they mean, in random expressions over random samples: with errors, without values,
+// with numbers that are not finite and instances in any order.
 func TestFunctionsFollowTheModel(t *testing.T) {
 	r := modeller{rand.New(rand.NewPCG(18, 1))}
 	cat := derivedtest.NewCatalog(t)

@@ -7,8 +7,9 @@ import (
 	"pmdaderived/pdu"
 )
 
-// binary checks an operator and derives the metadata of its result. Source: docs/language-rules.md 6.3-6.9,
-// 6.11 for the order of the checks.
+// binary checks an operator and derives the metadata of its result. The order of the checks decides which message a
+// user sees, and is libpcp's: operands that do not exist, then rules that a subexpression breaks, then those of
+// operatorRule from top to bottom. Source: docs/language-rules.md 6.3-6.9, 6.11 for the order.
 func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 	x, err := c.expr(e.X)
 	if err != nil {
@@ -49,7 +50,7 @@ func (c *checker) binary(e *syntax.Binary) (*Node, *Error) {
 	return n, nil
 }
 
-// operatorRule returns the first rule that the operands break, 0 if none.
+// operatorRule returns the first rule that the operands of an operator break, 0 if they break none.
 func (c *checker) operatorRule(op syntax.Op, x, y *Node) Rule {
 	xc, yc := x.Sem == pdu.SemCounter, y.Sem == pdu.SemCounter
 	if rule := semanticsRule(op, xc, yc); rule != 0 {
@@ -85,8 +86,8 @@ func (c *checker) equivalent(x, y *Node) bool {
 	return c.set.language.InDoms.Equivalent(x.InDom, y.InDom)
 }
 
-// semanticsRule holds the table of docs/language-rules.md 6.4; relations and booleans use the values as they
-// are and may have counters.
+// semanticsRule returns the rule of the table in docs/language-rules.md 6.4 that the operands break. xc and yc say
+// whether they are counters. Relations and booleans accept counters: they use the values as they are.
 func semanticsRule(op syntax.Op, xc, yc bool) Rule {
 	sum, product := op == syntax.Add || op == syntax.Sub, op == syntax.Mul || op == syntax.Div
 	switch {
@@ -100,7 +101,7 @@ func semanticsRule(op syntax.Op, xc, yc bool) Rule {
 	return 0
 }
 
-// dimensionsFit holds the table of docs/language-rules.md 6.6.
+// dimensionsFit reports whether the table in docs/language-rules.md 6.6 allows the dimensions of the operands.
 func dimensionsFit(op syntax.Op, x, y *Node) bool {
 	alike := x.Units.SameDimension(y.Units) ||
 		x.Units.Dimensionless() && isCount(y.Units) || isCount(x.Units) && y.Units.Dimensionless()
@@ -118,8 +119,8 @@ func dimensionsFit(op syntax.Op, x, y *Node) bool {
 
 func isCount(u pdu.Units) bool { return u.SameDimension(pdu.Units{Count: 1}) }
 
-// extraUnitsRule returns the rule that two operands break that both have an extra unit, 0 if none: nothing is
-// converted to another scale by itself, and units hold one of them at most.
+// extraUnitsRule returns the rule that two operands with extra units break, 0 if none. Extra units are not converted to
+// another scale without rescale(), and a result has one extra unit at most.
 func extraUnitsRule(op syntax.Op, x, y pdu.Units) Rule {
 	switch {
 	case x.Extra == pdu.ExtraNone || y.Extra == pdu.ExtraNone:
@@ -134,8 +135,8 @@ func extraUnitsRule(op syntax.Op, x, y pdu.Units) Rule {
 	return RuleExtraScale
 }
 
-// combinedSemantics gives the semantics of a result: what is computed from a counter by arithmetic
-// is a counter, and a relation or boolean never is.
+// combinedSemantics returns the semantics of a result: arithmetic with a counter makes a counter, a relation or boolean
+// never does.
 func combinedSemantics(op syntax.Op, x, y *Node) pdu.Semantics {
 	switch {
 	case op.Arithmetic() && (x.Sem == pdu.SemCounter || y.Sem == pdu.SemCounter):
@@ -146,7 +147,7 @@ func combinedSemantics(op syntax.Op, x, y *Node) pdu.Semantics {
 	return pdu.SemInstant
 }
 
-// Promoted gives the type in which two numbers meet: the first in this order that either has.
+// Promoted returns the common type of two numbers: the first type of the list that either has.
 func Promoted(x, y pdu.Type) pdu.Type {
 	for _, t := range [...]pdu.Type{pdu.TypeDouble, pdu.TypeFloat, pdu.TypeU64, pdu.Type64, pdu.TypeU32} {
 		if x == t || y == t {
@@ -156,7 +157,7 @@ func Promoted(x, y pdu.Type) pdu.Type {
 	return pdu.Type32
 }
 
-// widen notes the conversions of n's operands to common scales and returns the units they then have.
+// widen sets the factors of n, which convert its operands to common scales, and returns the units after the conversion.
 func (n *Node) widen(x, y *Node) (ux, uy pdu.Units) {
 	fx, fy, ux, uy := units.Widen(x.Units, y.Units)
 	if !fx.Trivial() || !fy.Trivial() {
@@ -165,8 +166,7 @@ func (n *Node) widen(x, y *Node) (ux, uy pdu.Units) {
 	return ux, uy
 }
 
-// arithmeticUnits sets the units of n and the conversions that lead to them; false when they have
-// a dimension that cannot be.
+// arithmeticUnits sets the units of n and the factors of its operands. It returns false if a dimension is out of range.
 func (n *Node) arithmeticUnits(op syntax.Op, x, y *Node) bool {
 	ok := true
 	switch {
@@ -179,7 +179,7 @@ func (n *Node) arithmeticUnits(op syntax.Op, x, y *Node) bool {
 		n.Units, ok = units.Product(ux, uy, sign)
 	case x.Units.SameDimension(y.Units):
 		n.Units, _ = n.widen(x, y)
-	case x.constant(): // none and a count: those of the left operand, unless it is a constant
+	case x.constant(): // one operand has no units, one is a count: the left operand decides, unless it is a constant
 		n.Units = y.Units
 	default:
 		n.Units = x.Units
@@ -187,14 +187,14 @@ func (n *Node) arithmeticUnits(op syntax.Op, x, y *Node) bool {
 	return ok
 }
 
-// decide works out a boolean whose operands, or whose left one alone, are known already.
+// decide sets the value of a boolean whose operands are known, or whose left operand is enough.
 func (n *Node) decide(op syntax.Op, x, y *Node) {
 	if n.Value, n.decided = decides(op, x); !n.decided && x.decided && y.decided {
 		n.decided, n.Value = true, column.Truth(y.Value != 0)
 	}
 }
 
-// decides reports whether the left operand of a boolean decides it alone, and how.
+// decides reports whether the left operand of a boolean decides the result alone, and returns the result.
 func decides(op syntax.Op, x *Node) (value uint64, ok bool) {
 	value = column.Truth(op == syntax.Or)
 	return value, op.Boolean() && x.decided && column.Truth(x.Value != 0) == value

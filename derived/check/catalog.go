@@ -2,12 +2,12 @@ package check
 
 import "pmdaderived/pdu"
 
-// Catalog tells the checker about the metrics of a collector. It is asked while a Set is made,
-// several times for a name perhaps. It should answer from memory and always the same.
+// Catalog has the descriptors of a collector's metrics. It is asked while a Set is made, perhaps repeatedly for a name,
+// and later by the Set's keys of windows. It should answer from memory, and always the same.
 type Catalog interface {
 	// Desc returns the descriptor of a metric: pdu.ErrName when there is no such metric,
 	// pdu.ErrNonLeaf when the name is an inner node, another code when the metric exists
-	// but its descriptor cannot be had now.
+	// but its descriptor is not available now.
 	Desc(name string) (pdu.Desc, error)
 }
 

@@ -12,25 +12,26 @@ import (
 	"pmdaderived/pdu"
 )
 
-// maxHeight bounds the height of a typed tree, in nodes, the definitions it uses included. Trees
-// are walked by recursion, and a Go stack overflow cannot be recovered from.
+// maxHeight is the largest height of a typed tree, in nodes, including the definitions that it uses. Trees are walked
+// by recursion, and a Go program cannot recover from a stack overflow.
 const maxHeight = 2 * syntax.MaxDepth
 
-// maxChain bounds how many definitions that name each other in a circle are followed in a row.
+// maxChain is the largest number of definitions that are checked within each other, which happens only in circles: see
+// inOrder.
 const maxChain = syntax.MaxDepth
 
-// MaxHistory bounds how many earlier samples a metric may need.
+// MaxHistory is the largest number of earlier samples that a metric may need.
 const MaxHistory = 8
 
 // checker binds the definitions of a Set to its Catalog and derives their metadata.
 type checker struct {
 	set    *Set
-	states []state // of each metric of the set
-	metric *Metric // being checked
-	chain  []*Metric
+	states []state   // of each metric of the set
+	metric *Metric   // being checked
+	chain  []*Metric // definitions that are being checked, each for the one before
 }
 
-// state is how far the check of a definition has come.
+// state is the progress of the check of a definition.
 type state uint8
 
 const (
@@ -43,7 +44,7 @@ func newChecker(s *Set) *checker {
 	return &checker{set: s, states: make([]state, len(s.metrics))}
 }
 
-// check gives m its tree or its error. Definitions that m uses are checked first.
+// check sets the tree or the error of m. Definitions that m uses are checked first.
 func (c *checker) check(m *Metric) {
 	state := &c.states[m.Index]
 	if *state == checked {
@@ -59,8 +60,8 @@ func (c *checker) check(m *Metric) {
 	c.metric = outer
 }
 
-// firstError is the error to report of err and those in the other operands of the same operator: libpcp looks
-// up all operands before it judges any operator, so one that is not there comes before a broken rule.
+// firstError returns the error to report: err, or that of another operand of the same operator. libpcp looks up all
+// operands before it checks any operator, so a missing operand comes before a broken rule.
 func (c *checker) firstError(err *Error, others ...syntax.Expr) *Error {
 	for _, e := range others {
 		if err.Unbound() {
@@ -77,8 +78,8 @@ func (c *checker) errorAt(at syntax.Expr, rule Rule, what string) *Error {
 	return &Error{Metric: c.metric.Name, What: what, Rule: rule, Span: at.Span()}
 }
 
-// expr returns the typed tree of e. The first rule broken ends it: operands come before the
-// operator, left before right, and those that are not there before those that break a rule.
+// expr returns the typed tree of e, or the first error: operands come before the operator, the left one before the
+// right one, and missing operands before broken rules.
 func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	var n *Node
 	var err *Error
@@ -108,13 +109,13 @@ func (c *checker) expr(e syntax.Expr) (*Node, *Error) {
 	return c.complete(n)
 }
 
-// complete is a node with what follows from its operands.
+// complete sets the fields of n that follow from its operands, and checks the limits of a tree.
 func (c *checker) complete(n *Node) (*Node, *Error) {
 	window := n.window()
 	for _, k := range n.Kids {
 		n.height = max(n.height, k.height)
 		n.overTime = n.overTime || k.overTime
-		if !window { // its operand has a history of its own
+		if !window { // the operand of a window has a history of its own
 			n.History = max(n.History, k.History)
 			n.Adds = n.Adds || k.Adds
 		}
@@ -142,8 +143,8 @@ func (c *checker) complete(n *Node) (*Node, *Error) {
 	return n, nil
 }
 
-// name resolves an operand: a metric of the collector, else another definition, by the name it was
-// given or the one it is served under.
+// name returns the node of an operand: a metric of the collector, else another definition, by the name in its file or
+// the name that it is served under.
 func (c *checker) name(e *syntax.Name) (*Node, *Error) {
 	desc, other, err := c.set.Resolve(e.Name)
 	switch {
@@ -165,7 +166,8 @@ func (c *checker) metadataError(e *syntax.Name, err error) *Error {
 	return fault
 }
 
-// Resolve finds a name among the collector's metrics and then among the definitions.
+// Resolve looks up a name among the collector's metrics, which have a descriptor, and then among the definitions, which
+// are metrics of the set. An error has the code of the catalog.
 func (s *Set) Resolve(name string) (pdu.Desc, *Metric, error) {
 	err := error(pdu.ErrName)
 	if _, own := s.withoutPrefix(name); !own {
@@ -180,10 +182,11 @@ func (s *Set) Resolve(name string) (pdu.Desc, *Metric, error) {
 	return pdu.Desc{}, nil, err
 }
 
-// isUnknown reports whether err says that there is no metric of a name.
+// isUnknown reports whether err says that no metric has a name.
 func isUnknown(err error) bool { return errors.Is(err, pdu.ErrName) || errors.Is(err, pdu.ErrNonLeaf) }
 
-// useDefinition is the use of another definition: its tree takes the place of the name.
+// useDefinition returns the node of another definition in place of its name: a copy of its root, whose Other is the
+// root itself.
 func (c *checker) useDefinition(e *syntax.Name, other *Metric) (*Node, *Error) {
 	switch state := c.states[other.Index]; {
 	case state == checking:
@@ -202,8 +205,8 @@ func (c *checker) useDefinition(e *syntax.Name, other *Metric) (*Node, *Error) {
 	return &n, nil
 }
 
-// brokenOperand is the use of a definition that has an error. What is told is where it began, not every
-// definition on the way: there may be thousands.
+// brokenOperand returns the error of the use of a definition that has an error. It names the definition where the error
+// began, not those between, of which there may be thousands.
 func (c *checker) brokenOperand(e *syntax.Name, err *Error) *Error {
 	fault := c.errorAt(e, RuleBrokenOperand, "operand "+e.Name)
 	switch err.Rule {
@@ -217,10 +220,10 @@ func (c *checker) brokenOperand(e *syntax.Name, err *Error) *Error {
 	return fault
 }
 
-// shownCycle is how many definitions of a cycle are named before the rest is left out.
+// shownCycle is the number of definitions of a cycle that a message names.
 const shownCycle = 8
 
-// cycle spells out how the definitions being checked lead back to start.
+// cycle returns the names of the definitions that lead back to start.
 func (c *checker) cycle(start *Metric) string {
 	round := c.chain[slices.Index(c.chain, start):]
 	var b strings.Builder
@@ -235,7 +238,7 @@ func (c *checker) cycle(start *Metric) string {
 	return b.String()
 }
 
-// setNumber makes n, which is U32, the number as it is written.
+// setNumber gives n, which is U32, the value of a number, and its type if it is DOUBLE.
 func (n *Node) setNumber(e *syntax.Number) {
 	n.Value, n.decided = uint64(e.Int), true
 	if e.Double {
@@ -243,7 +246,7 @@ func (n *Node) setNumber(e *syntax.Number) {
 	}
 }
 
-// applyTags overrides the metadata of n by the tags of a function: first the metric named by meta, then the others.
+// applyTags overrides the metadata of n with the tags of a function: first the metric named by meta, then the others.
 func (c *checker) applyTags(n *Node, e *syntax.Call) *Error {
 	for t := range e.Tags {
 		if t.Key != "meta" {
@@ -271,7 +274,7 @@ func (c *checker) applyTags(n *Node, e *syntax.Call) *Error {
 	return nil
 }
 
-// TypeNamed is the type of values that a word stands for, in any mix of cases; pdu.TypeUnknown if it is none.
+// TypeNamed returns the type of values that a word stands for, in any mix of cases; pdu.TypeUnknown if it is none.
 func TypeNamed(word string) pdu.Type {
 	for t := pdu.Type32; t <= pdu.TypeAggregateStatic; t++ {
 		if strings.EqualFold(word, t.String()) {
@@ -281,7 +284,7 @@ func TypeNamed(word string) pdu.Type {
 	return pdu.TypeUnknown
 }
 
-// SemanticsNamed is the semantics that a word stands for, in any mix of cases; 0 if it is none.
+// SemanticsNamed returns the semantics that a word stands for, in any mix of cases; 0 if it is none.
 func SemanticsNamed(word string) pdu.Semantics {
 	for _, sem := range []pdu.Semantics{pdu.SemCounter, pdu.SemInstant, pdu.SemDiscrete} {
 		if strings.EqualFold(word, sem.String()) {
@@ -294,7 +297,7 @@ func SemanticsNamed(word string) pdu.Semantics {
 func indomNamed(s string) pdu.InDom {
 	d, err := pdu.ParseInDom(s)
 	if err != nil {
-		return pdu.NoInDom // the word "null"; the parser lets nothing else through
+		return pdu.NoInDom // the word "null": the parser accepts no other
 	}
 	return d
 }
@@ -328,7 +331,9 @@ func (c *checker) unary(e *syntax.Unary) (*Node, *Error) {
 	return n, nil
 }
 
-// call looks at the arguments of a function by their kinds, and then at its row.
+// call checks a function. The order decides which message a user sees: the arguments by their kinds, left to right; the
+// tags; numbers and counters among the operands; the other rules of its row; changes of groups of counters; the key of
+// by (KEY).
 func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 	f := functions[e.Func]
 	n := &Node{Expr: e, Desc: discrete(pdu.TypeU32)}
@@ -348,7 +353,7 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 			if f.form == formConstant {
 				n.setNumber(arg.(*syntax.Number))
 			}
-		case syntax.Units, syntax.Pattern, syntax.Metadata, syntax.Interval: // for the whole function
+		case syntax.Units, syntax.Pattern, syntax.Metadata, syntax.Interval: // the row has them checked
 		}
 		if err != nil {
 			return nil, err
@@ -394,7 +399,7 @@ func (c *checker) call(e *syntax.Call) (*Node, *Error) {
 	return n, nil
 }
 
-// addOperand adds an operand to n, which has the metadata of the first one.
+// addOperand adds an operand to n. The first one gives n its metadata.
 func (c *checker) addOperand(n *Node, e syntax.Expr) *Error {
 	x, err := c.expr(e)
 	if err != nil {
@@ -407,7 +412,7 @@ func (c *checker) addOperand(n *Node, e syntax.Expr) *Error {
 	return nil
 }
 
-// metadataText is metadata in a message.
+// metadataText returns metadata as messages show it.
 func metadataText(d pdu.Desc) string {
 	text := "type " + d.Type.String()
 	if d.Sem == pdu.SemCounter {
@@ -419,7 +424,7 @@ func metadataText(d pdu.Desc) string {
 	return text
 }
 
-// callText is how messages name a function and its operands.
+// callText returns a function with its operands as messages show it.
 func callText(e *syntax.Call) string {
 	switch {
 	case e.Func == syntax.Rescale:
@@ -440,8 +445,7 @@ func callText(e *syntax.Call) string {
 	return strings.ToUpper(e.Func.String()) + "(" + strings.Join(operands, ", ") + ")"
 }
 
-// setExists makes n 1 if there is such a metric, among the collector's or the definitions that are good,
-// else 0; decided here and constant afterwards.
+// setExists sets the value of defined(): 1 if the collector has the metric, or a valid definition has the name, else 0.
 func (c *checker) setExists(n *Node, name *syntax.Name) *Error {
 	n.decided = true
 	_, other, err := c.set.Resolve(name.Name)

@@ -2,12 +2,13 @@ package check
 
 import "pmdaderived/derived/syntax"
 
-// Rule is a rule of the language that a definition can break once its operands are known.
+// Rule is a rule of the language that only a definition with known operands can break. The rules of syntax are package
+// syntax's.
 type Rule uint8
 
 // The rules, in the order in which the man page pmRegisterDerived(3) lists their messages, then
-// those that only later versions or this package have. Each has its wording, and an example that
-// a test holds it to, in the catalogue below.
+// those that only later versions or this package have. ruleTexts below
+// has the wording of each, and an example that a test checks.
 const (
 	RuleUnknownOperand Rule = iota + 1
 	RuleOperandMetadata
@@ -59,7 +60,7 @@ const (
 	RuleWindowChange
 )
 
-// ruleTexts holds the wording of every rule, and the smallest definition that breaks it over the
+// ruleTexts has the wording of every rule, and the smallest definition that breaks it over the
 // metrics of the package's tests.
 //
 //nolint:gochecknoglobals // a table
@@ -114,10 +115,10 @@ var ruleTexts = [...]struct{ reason, example string }{
 	RuleWindowChange:      {"Change of a function over time: write it inside the function", `rate(avg_sample(bin, "1min"))`},
 }
 
-// Example is the smallest definition that breaks the rule, over the metrics of the package's tests.
+// Example returns the smallest definition that breaks the rule, over the metrics of the package's tests.
 func (r Rule) Example() string { return ruleTexts[r].example }
 
-// String is the wording of the rule's message.
+// String returns the wording of the rule's message.
 func (r Rule) String() string { return ruleTexts[r].reason }
 
 // Error says why a definition cannot be used with the collector as it is.
@@ -131,12 +132,12 @@ type Error struct {
 	cause *Error // of RuleBrokenOperand: the error of the definition where it began
 }
 
-// Error gives the message in the wording of pmRegisterDerived(3).
+// Error returns the message in the wording of pmRegisterDerived(3).
 func (e *Error) Error() string {
 	return "Semantic error: derived metric " + e.Metric + ": " + e.Reason()
 }
 
-// Reason is the message without the name of the definition.
+// Reason returns the message without the name of the definition.
 func (e *Error) Reason() string {
 	reason := e.What + ": " + e.Rule.String()
 	if e.Detail != "" {
@@ -145,10 +146,10 @@ func (e *Error) Reason() string {
 	return reason
 }
 
-// Offset is the place of the fault in the definition's text, in bytes.
+// Offset returns the position of the fault in the definition's text, in bytes.
 func (e *Error) Offset() int { return e.Span.Start }
 
-// Origin is the definition where it began: the operand that is broken, or the metric itself.
+// Origin returns the name of the definition that is at fault: an operand of the metric, or the metric itself.
 func (e *Error) Origin() string {
 	if e.cause != nil {
 		return e.cause.Metric
@@ -156,8 +157,7 @@ func (e *Error) Origin() string {
 	return e.Metric
 }
 
-// Unbound reports whether the definition may become good by itself, when the metrics it lacks
-// appear.
+// Unbound reports whether only metrics are missing: the definition becomes valid when they appear.
 func (e *Error) Unbound() bool {
 	switch e.Rule {
 	case RuleUnknownOperand, RuleOperandMetadata, RuleTernaryUnknown:

@@ -7,27 +7,24 @@ import (
 	"pmdaderived/derived/units"
 )
 
-// Line is one node of a metric's tree as people are shown it.
+// Line is one node of a metric's tree, as explain prints it.
 type Line struct {
 	*Node
 	Depth int    // operators between the node and the metric
 	Last  bool   // no other operand of the same operator comes after it
 	Title string // a leaf as it is written; an operator or function with its operands cut short
-	Name  string // of the definition that the node is the whole of, as its user calls it; or ""
+	Name  string // of the definition whose whole tree the node is, as the operator above has it; or ""
 
-	// Conversion is applied to the node's values before the operator above takes them: to the scale
-	// of the other operand, of rescale(), or of rate() over a time. Offset is added then: temperatures
-	// have it.
+	// Conversion is applied to the node's values before the operator above takes them: to the scale of the other
+	// operand, of rescale(), or of rate() over a time. Then Offset is added, which only temperatures have.
 	Conversion units.Factor
 	Offset     float64
 
-	// Repeated says that the operands of the node are those of a node shown before; they are not
-	// shown again.
+	// Repeated says that an earlier line has the same operands; they are not repeated.
 	Repeated bool
 }
 
-// Lines calls yield for every node of m's tree, operators before their operands; never if m has an
-// error.
+// Lines calls yield for every node of m's tree, operators before their operands. A metric with an error has no lines.
 func (m *Metric) Lines(yield func(Line) bool) {
 	if m.Err != nil {
 		return
@@ -37,7 +34,7 @@ func (m *Metric) Lines(yield func(Line) bool) {
 	x.node(Line{Node: tree, Last: true, Name: nameOf(m.Definition.Expr, tree)})
 }
 
-// Leaf is the first metric of the collector below n that has n's instances, nil if there is none.
+// Leaf returns the first metric of the collector below n that has n's instances, nil if there is none.
 func (n *Node) Leaf() *syntax.Name {
 	if name, ok := n.Expr.(*syntax.Name); ok && len(n.Kids) == 0 {
 		return name
@@ -84,7 +81,7 @@ func (x *explainer) node(l Line) bool {
 	return true
 }
 
-// conversion is applied to the values of an operand of n, and then the offset is added.
+// conversion returns the factor and the offset that n applies to the values of an operand.
 func (n *Node) conversion(operand int) (f units.Factor, offset float64) {
 	switch {
 	case n.Factors != nil:
@@ -95,7 +92,7 @@ func (n *Node) conversion(operand int) (f units.Factor, offset float64) {
 	return units.One, 0
 }
 
-// nameOf is how a definition is called whose tree took the place of what was written, "" if none.
+// nameOf returns the name of a definition whose tree took the place of the written operand, "" if there is none.
 func nameOf(written syntax.Expr, n *Node) string {
 	if name, ok := syntax.Unparen(written).(*syntax.Name); ok && n.Other != nil {
 		return name.Name
@@ -103,10 +100,10 @@ func nameOf(written syntax.Expr, n *Node) string {
 	return ""
 }
 
-// ellipsis stands for what a title leaves out.
+// ellipsis stands for the parts that a title leaves out.
 const ellipsis = "..."
 
-// title is e with its operands cut short.
+// title returns e with its operands cut short.
 func title(e syntax.Expr) string {
 	switch e := e.(type) {
 	case *syntax.Unary:
@@ -125,7 +122,7 @@ func title(e syntax.Expr) string {
 	return short(e)
 }
 
-// short is an operand in the title of its operator: leaves as they are written, functions by name.
+// short returns an operand for the title of its operator: leaves as they are written, functions by name.
 func short(e syntax.Expr) string {
 	switch e := syntax.Unparen(e).(type) {
 	case *syntax.Name, *syntax.Number:

@@ -7,7 +7,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// functions is what the functions mean: a row for each of package syntax. Source: docs/language-rules.md 6.2.
+// functions has the meaning of each function of package syntax. Source: docs/language-rules.md 6.2.
 //
 //nolint:gochecknoglobals // a table
 var functions = map[syntax.Func]function{
@@ -60,44 +60,47 @@ var functions = map[syntax.Func]function{
 	}},
 }
 
-// function is what a function means. A node begins with the metadata of the first operand; without one with those of
-// its arguments: see checker.call.
+// function is the meaning of a function. A node begins with the metadata of the first operand, without operands with
+// that of its arguments. checker.call then applies form, numeric, noCounter, check, class and result, in this order.
 type function struct {
-	numeric   bool                                                 // operands must be numbers
-	noCounter bool                                                 // operands must be no counters
-	check     func(c *checker, n *Node, e *syntax.Call) (bad Rule) // what else the operands must be, and conversions; nil: nothing
-	result    func(n *Node)                                        // metadata of the result; nil: as they are
+	numeric   bool // operands must be numbers
+	noCounter bool // operands must be no counters
+	form      form
+	class     Class
 
-	form  form
-	class Class
+	// check returns the rule that the operands break, and sets conversions; nil: there are no other rules.
+	check func(c *checker, n *Node, e *syntax.Call) Rule
+
+	// result changes the metadata to that of the result; nil: it is that of the operand.
+	result func(n *Node)
 }
 
-// form is how the values of a function come about.
+// form says where the values of a function come from.
 type form uint8
 
 const (
-	formComputed form = iota // from those of its operands
-	formConstant             // known once the definition is checked
-	formEmpty                // never a value
-	formWindow               // over time: from those that the operand has had
+	formComputed form = iota // the values of its operands
+	formConstant             // the checker: the value is constant
+	formEmpty                // nowhere: there is never a value
+	formWindow               // the values of its operand over time
 )
 
-// Class is what lint has to know of a function.
+// Class is a property of functions that lint uses.
 type Class uint8
 
-// The classes. Where nothing else is said a result comes from the values of the operands.
+// The classes.
 const (
-	Plain   Class = iota
-	Change        // takes a counter, gives what has changed: no counter, and 0 where nothing has
-	Reading       // takes a counter, gives its values as no counter
-	Tally         // how many values there are, whatever they are
-	Query         // about a metric, whose values do not matter
+	Plain   Class = iota // computes from the values of its operands
+	Change               // takes a counter and returns its changes: no counter, 0 if the counter stays
+	Reading              // takes a counter and returns its values as no counter
+	Tally                // counts values, whatever they are
+	Query                // asks about a metric, whose values do not matter
 )
 
-// ClassOf is the class of a function.
+// ClassOf returns the class of a function.
 func ClassOf(f syntax.Func) Class { return functions[f].class }
 
-// asSingular is the result of what has one value, without an instance.
+// asSingular is for functions that return one value without an instance.
 func asSingular(n *Node) { n.InDom = pdu.NoInDom }
 
 func asDouble(n *Node) { n.Type = pdu.TypeDouble }
@@ -114,7 +117,7 @@ func readingResult(n *Node) {
 	}
 }
 
-// deltaResult is the result of a difference, which may be negative.
+// deltaResult gives n a type that can hold a negative difference.
 func deltaResult(n *Node) {
 	n.Sem = pdu.SemInstant
 	if n.Type == pdu.TypeU32 {
@@ -124,7 +127,7 @@ func deltaResult(n *Node) {
 	}
 }
 
-// checkRate wants what has a meaning per second in PCP: no time, or one, whose rate is a share.
+// checkRate requires an operand whose rate has a meaning in PCP: one without time, or a time, whose rate is a share.
 func checkRate(c *checker, n *Node, e *syntax.Call) Rule {
 	if n.Units.Time != 0 && n.Units.Time != 1 {
 		return RuleRateDimension
@@ -132,14 +135,14 @@ func checkRate(c *checker, n *Node, e *syntax.Call) Rule {
 	return convertToSeconds(c, n, e)
 }
 
-// convertToSeconds converts times to seconds, those that something is per, too.
+// convertToSeconds sets the conversion of times to seconds, also of times in the denominator.
 func convertToSeconds(_ *checker, n *Node, _ *syntax.Call) Rule {
 	from := pdu.Units{Time: n.Units.Time, TimeScale: n.Units.TimeScale}
 	to, ok := pdu.Units{Time: n.Units.Time, TimeScale: pdu.TimeSec}, from.Time == 0
 	if !ok {
 		n.Converter, ok = units.NewConverter(from, to)
 	}
-	if !ok || from.Time == -8 { // there is no ninth power, see [pdu.Units]
+	if !ok || from.Time == -8 { // the result would have the power -9: see [pdu.Units]
 		return RuleRateDimension
 	}
 	return 0
@@ -155,7 +158,7 @@ func rateResult(n *Node) {
 }
 
 func checkRescale(_ *checker, n *Node, e *syntax.Call) Rule {
-	to, _, _ := pdu.ParseUnits(e.Literal().Text) // judged when the definition was parsed
+	to, _, _ := pdu.ParseUnits(e.Literal().Text) // Parse has checked the text
 	ok := false
 	if n.Converter, ok = units.NewConverter(n.Units, to); !ok {
 		return RuleRescaleDimension
@@ -164,7 +167,7 @@ func checkRescale(_ *checker, n *Node, e *syntax.Call) Rule {
 	return 0
 }
 
-// checkDimensionless wants an operand without units.
+// checkDimensionless requires an operand without units.
 func checkDimensionless(_ *checker, n *Node, _ *syntax.Call) Rule {
 	if !n.Units.Dimensionless() {
 		return RuleFunctionDimension
@@ -172,7 +175,7 @@ func checkDimensionless(_ *checker, n *Node, _ *syntax.Call) Rule {
 	return 0
 }
 
-// checkConstant makes a constant one of the type that its tags ask for.
+// checkConstant converts a constant to the type of its tags.
 func checkConstant(_ *checker, n *Node, e *syntax.Call) Rule {
 	number := syntax.NumberOf(e)
 	switch {
@@ -182,6 +185,6 @@ func checkConstant(_ *checker, n *Node, e *syntax.Call) Rule {
 		n.Value = column.FromDouble(number.Float)
 	case !n.Type.Numeric() || number.Double:
 		return RuleConstantType
-	} // other integers hold the digits' low bits as they are
+	} // other integers hold the low bits of the digits
 	return 0
 }

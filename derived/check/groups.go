@@ -6,7 +6,7 @@ import (
 	"pmdaderived/pdu"
 )
 
-// setGroups makes n, an aggregate, one for each group of its operand's instances.
+// setGroups makes the aggregate n compute one value for each group of its operand's instances.
 func (c *checker) setGroups(n *Node, e *syntax.Call) *Error {
 	x := n.Kids[0]
 	if x.InDom == pdu.NoInDom {
@@ -33,18 +33,18 @@ func (c *checker) setGroups(n *Node, e *syntax.Call) *Error {
 	return nil
 }
 
-// Pairing is how the values of two operands meet.
+// Pairing says which values of two operands belong together.
 type Pairing uint8
 
 const (
-	PairByInstance      Pairing = iota // those of one instance, or a single one with all
-	PairByName                         // those of groups that have one name, in different domains
-	PairWithLeftGroups                 // those of each instance of the right operand with that of its group, which is on the left
-	PairWithRightGroups                // the other way round
-	NoPairs                            // not at all
+	PairByInstance      Pairing = iota // values of the same instance; a single value with all values of a set
+	PairByName                         // values of groups with the same name, in different domains
+	PairWithLeftGroups                 // the value of each instance on the right with that of its group on the left
+	PairWithRightGroups                // the value of each instance on the left with that of its group on the right
+	NoPairs                            // none: the operands break a rule
 )
 
-// Pairing says how the values of two operands meet.
+// Pairing returns how the values of two operands are paired.
 func (s *Set) Pairing(x, y *Node) Pairing {
 	left, leftIs := s.groupDomains[x.InDom]
 	right, rightIs := s.groupDomains[y.InDom]
@@ -62,13 +62,14 @@ func (s *Set) Pairing(x, y *Node) Pairing {
 	return NoPairs
 }
 
-// Of an instance domain of ours whose number nobody else gives: see Language.GroupInDom.
+// Domain and first serial of the instance domains of groups, if Language.GroupInDom is nil.
 const (
 	groupsOf         = 510
 	firstGroupSerial = 64
 )
 
-// groupInDom is the instance domain of some groups, NoInDom if there is none for them. Those of a set are known once all of it is checked.
+// groupInDom returns the instance domain of some groups, pdu.NoInDom if no number is left. GroupDomains is complete
+// when all definitions are checked.
 func (s *Set) groupInDom(g group.Domain) pdu.InDom {
 	if d, ok := s.groupInDoms[g]; ok {
 		return d

@@ -17,12 +17,13 @@ type Language struct {
 
 	InDoms *InDomMaps // instance domains that are equivalent; nil: none are
 
-	// GroupInDom numbers instance domains of ours. It is asked while a Set is made, and gives the same the same number,
-	// or NoInDom if there is none left. Nil: they are numbered in the order in which the Set meets them, as those of domain 510.
+	// GroupInDom returns the instance domain of some groups, always the same for the same groups, or pdu.NoInDom if no
+	// number is left. It is called while a Set is made. Nil: the domains are numbered as those of domain 510, in the
+	// order of the definitions.
 	GroupInDom func(group.Domain) pdu.InDom
 }
 
-// InDomMaps tells which instance domains have the same instances, though they belong to different agents. The
+// InDomMaps says which instance domains have the same instances, though they belong to different agents. The
 // zero value knows none. Immutable. Source: __pmEquivInDom(3).
 type InDomMaps struct {
 	maps [][]inDomPattern
@@ -36,7 +37,7 @@ type inDomPattern struct {
 
 // ParseInDomMaps reads an instance domain configuration file: each line is a list of instance domains that are
 // equivalent, "29.2 30.2", where "29.*" stands for all of domain 29. Lines that begin with a "#" are
-// comments. One mistake makes the file useless, as for PCP; the error tells its line.
+// comments. One mistake makes the file useless, as for PCP; the error has its line.
 func ParseInDomMaps(text string) (*InDomMaps, error) {
 	m := &InDomMaps{}
 	number := 0
@@ -72,7 +73,7 @@ func (p inDomPattern) matches(d pdu.InDom) bool {
 	return p.InDom == d || p.all && p.Domain() == d.Domain()
 }
 
-// Equivalent reports whether a and b are one instance domain, or stand in one line of the configuration.
+// Equivalent reports whether a and b are the same instance domain, or one line of the configuration has both.
 func (m *InDomMaps) Equivalent(a, b pdu.InDom) bool {
 	if a == b || m == nil {
 		return a == b

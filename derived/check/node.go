@@ -6,43 +6,49 @@ import (
 	"pmdaderived/pdu"
 )
 
-// Node is a node of a definition's typed tree: a subexpression with its metadata. A node that is
-// decided while the definition is checked (the operand chosen by a ternary with a static guard, a
-// definition used by another) stands for what it was decided to be.
+// Node is a node of a definition's typed tree: a subexpression with its metadata. It has one of these modes:
+//
+//	a metric       Expr is a *syntax.Name, Desc is the collector's, no Kids
+//	a number       Expr is a *syntax.Number, a mkconst(), a defined() or a sign before a number: Value, no Kids
+//	no value       Empty, whatever Expr is: novalue(), anon(), or a missing metric with Language.NoValue
+//	an operation   Expr is an operator or a function, and Kids are its operands
+//	a definition   Other is the root of the tree of another definition, and all else a copy of that
+//
+// A ternary whose guard is known has no node: its selected operand takes its place. A boolean whose left operand
+// decides it, while the right one is missing, is a number with a *syntax.Binary.
 type Node struct {
-	Expr syntax.Expr // where it came from
+	Expr syntax.Expr // the subexpression as it is written
 
-	pdu.Desc // its PMID counts where the node is a metric of the collector
+	pdu.Desc // its PMID is valid only for a metric of the collector
 
-	// Kids are the operands, left to right. Of a definition used by another there are none more
-	// than its own.
+	// Kids are the operands, left to right. The key of groups, if it is a metric, is the last one.
 	Kids []*Node
 
-	// Factors are the scale conversions of the operands of a binary operator before it is
-	// applied, one for each of Kids; nil when there are none.
+	// Factors are the scale conversions of the operands, one for each of Kids, which are applied before the operator
+	// is; nil if none is needed.
 	Factors []units.Factor
 
-	Value        uint64           // of a constant, as in Vector.Bits
-	Converter    *units.Converter // of rescale(), and of rate() over a time
-	decided      bool             // the value is known while checking: a static guard may use it
-	Empty        bool             // novalue() or anon(): never a value
-	Fitted       bool             // a plain number with metadata of what stands beside it, where libpcp wants mkconst()
+	Value        uint64           // of a number, as in column.Vector.Bits
+	Converter    *units.Converter // of rescale(), and to seconds of rate() and slope_sample() of a time; else nil
+	decided      bool             // Value is known, and a ternary selects by it now
+	Empty        bool             // there is never a value
+	Fitted       bool             // a plain number with the metadata of another operand, where libpcp requires mkconst()
 	height       int32            // nodes on the longest path to a leaf, itself included
-	History      uint8            // earlier samples that the value needs
-	Adds         bool             // with a delta() that is not within a rate()
-	groupCounter bool             // a counter whose members come and go: a sum for each group
-	overTime     bool             // a function over time, or computed from one
-	Key          *GroupKey        // of a set over groups: what they are made by
-	Other        *Node            // the tree of another definition that this is a use of; nil: it is none
+	History      uint8            // the number of earlier samples that the value needs
+	Adds         bool             // there is a delta() that is not within a rate()
+	groupCounter bool             // a counter summed over groups, whose members come and go
+	overTime     bool             // a function over time, or computed from one: it cannot be within another one
+	Key          *GroupKey        // the key of the groups that are its instances; nil: they are no groups
+	Other        *Node            // see above; else nil
 }
 
-// GroupKey is what groups are made by.
+// GroupKey is the key that groups are made by.
 type GroupKey struct {
-	By     *syntax.By
-	Metric *Node // the metric; nil: there is none
+	By     *syntax.By // as it is written
+	Metric *Node      // if the key is one; else nil
 }
 
-// discrete is the metadata of a single value of a type that does not change.
+// discrete returns the metadata of a single value that does not change.
 func discrete(t pdu.Type) pdu.Desc {
 	return pdu.Desc{Type: t, Sem: pdu.SemDiscrete, InDom: pdu.NoInDom}
 }
@@ -56,7 +62,7 @@ func (n *Node) window() bool {
 	return ok && functions[call.Func].form == formWindow
 }
 
-// operandText is how messages call an operand: itself if it is a name or a number, else "<expr>".
+// operandText returns an operand as messages show it: a name or a number, else "<expr>".
 func operandText(e syntax.Expr) string {
 	if name, ok := syntax.Unparen(e).(*syntax.Name); ok {
 		return name.Name

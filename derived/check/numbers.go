@@ -10,8 +10,8 @@ import (
 	"pmdaderived/pdu"
 )
 
-// plainNumber is the number that an expression is, without metadata of its own, and whether a minus stands before it; nil if
-// it is none.
+// plainNumber returns the number that an expression consists of, and whether it has a minus sign. It returns nil for
+// any other expression, and for mkconst(), which has metadata of its own.
 func plainNumber(e syntax.Expr) (number *syntax.Number, minus bool) {
 	e = syntax.Unparen(e)
 	if u, ok := e.(*syntax.Unary); ok && u.Op == syntax.Neg {
@@ -26,8 +26,8 @@ func isPlainNumber(e syntax.Expr) bool {
 	return number != nil
 }
 
-// fittedNumber is the node of a plain number, written as e, with type, semantics and units of what it stands beside. nil if e is
-// none, or does not fit.
+// fittedNumber returns a copy of n, the node of the plain number e, with the type, semantics and units of another
+// operand. It returns nil if e is no plain number, or does not fit.
 func fittedNumber(e syntax.Expr, n, beside *Node) *Node {
 	number, minus := plainNumber(e)
 	if number == nil || beside.Sem == pdu.SemCounter {
@@ -44,7 +44,7 @@ func fittedNumber(e syntax.Expr, n, beside *Node) *Node {
 	return &made
 }
 
-// valueOf is a number as one of a type; false if it is none.
+// valueOf returns the bits of a number in a type, and false if the type cannot hold it.
 func valueOf(number *syntax.Number, minus bool, t pdu.Type) (value uint64, ok bool) {
 	f, whole := number.Float, int64(number.Int)
 	if minus {
@@ -67,8 +67,8 @@ func valueOf(number *syntax.Number, minus bool, t pdu.Type) (value uint64, ok bo
 	return value, ok && !number.Double
 }
 
-// fitNumbers makes the plain numbers among the operands of n fit what they stand beside. Where there are only numbers, they are as
-// they are.
+// fitNumbers gives each plain number among the operands of n the metadata of the operand that beside returns. If all
+// operands are plain numbers, they stay as they are.
 func (n *Node) fitNumbers(e *syntax.Call, beside func(operand int) *Node) Rule {
 	written := e.Operands()
 	if !slices.ContainsFunc(written, func(x syntax.Expr) bool { return !isPlainNumber(x) }) {
@@ -88,11 +88,12 @@ func (n *Node) fitNumbers(e *syntax.Call, beside func(operand int) *Node) Rule {
 	return 0
 }
 
-// checkAlike gives operands that are paired by instance a common type and scale, as + does.
+// checkAlike gives operands that are paired by instance a common type and scale, as the operator + does.
 func checkAlike(c *checker, n *Node, e *syntax.Call) Rule {
 	written := e.Operands()
 	least := slices.IndexFunc(written, func(x syntax.Expr) bool { return !isPlainNumber(x) })
-	counts := func(i int) bool { return least < 0 || !isPlainNumber(written[i]) } // a number takes what others have
+	// Plain numbers get the metadata of the others.
+	counts := func(i int) bool { return least < 0 || !isPlainNumber(written[i]) }
 	common := *n.Kids[max(least, 0)]
 	for i, x := range n.Kids {
 		if i <= least || !counts(i) {
@@ -110,7 +111,7 @@ func checkAlike(c *checker, n *Node, e *syntax.Call) Rule {
 	n.Desc = common.Desc
 	factors := slices.Repeat([]units.Factor{units.One}, len(n.Kids))
 	for i, x := range n.Kids {
-		if c.set.Pairing(n, x) == NoPairs { // groups of what is no longer there
+		if c.set.Pairing(n, x) == NoPairs { // a set that had a pair before the last operand was added
 			return RuleInDom
 		}
 		if !counts(i) || !x.Units.SameDimension(n.Units) {
@@ -123,7 +124,7 @@ func checkAlike(c *checker, n *Node, e *syntax.Call) Rule {
 	return n.fitNumbers(e, func(int) *Node { return n })
 }
 
-// checkDefault wants a second operand with the metadata of the first, but for a narrower type.
+// checkDefault requires that the second operand has the metadata of the first. Its type may be narrower.
 func checkDefault(c *checker, n *Node, e *syntax.Call) Rule {
 	x, y := n.Kids[0], n.Kids[1]
 	if rule := n.fitNumbers(e, func(i int) *Node { return []*Node{y, x}[i] }); rule != 0 {
@@ -137,8 +138,15 @@ func checkDefault(c *checker, n *Node, e *syntax.Call) Rule {
 	switch {
 	case Promoted(x.Type, y.Type) != x.Type, units.AxesOf(x.Units) != units.AxesOf(y.Units), !x.Units.SameExtra(y.Units):
 		return RuleDefaultFit
-	case y.InDom != pdu.NoInDom && (x.InDom == pdu.NoInDom || c.set.Pairing(x, y) == PairWithLeftGroups || c.set.Pairing(x, y) == NoPairs):
+	case y.InDom == pdu.NoInDom:
+		return 0
+	case x.InDom == pdu.NoInDom:
 		return RuleInDom
+	}
+	switch c.set.Pairing(x, y) {
+	case PairWithLeftGroups, NoPairs:
+		return RuleInDom
+	default:
 	}
 	return 0
 }

@@ -2,13 +2,13 @@ package check
 
 import "strings"
 
-// inOrder lists all metrics so that each comes after those its definition names, as far as they do not name each
-// other in a circle. Checked in this order, definitions do not depend on the order in which they are
-// written, and long chains of them are not walked by recursion.
+// inOrder returns all metrics, each after those that its definition names, as far as they do not name each other in a
+// circle. With this order the result does not depend on the order of the definitions, and long chains of definitions
+// need no recursion.
 func (s *Set) inOrder() []*Metric {
 	type visit struct {
 		metric *Metric
-		next   []*Metric // named by it and not looked at yet
+		next   []*Metric // named by it and not visited yet
 	}
 	order, seen := make([]*Metric, 0, len(s.metrics)), make([]bool, len(s.metrics))
 	var path []visit
@@ -40,7 +40,7 @@ func (s *Set) inOrder() []*Metric {
 	return order
 }
 
-// namedMetrics returns the metrics whose names m's definition contains.
+// namedMetrics returns the metrics of the set that m's definition names.
 func (s *Set) namedMetrics(m *Metric) []*Metric {
 	var found []*Metric
 	for name := range m.Definition.Names {
@@ -51,7 +51,8 @@ func (s *Set) namedMetrics(m *Metric) []*Metric {
 	return found
 }
 
-// definition finds a definition by the name it was given or the one it is served under.
+// definition returns the metric of a definition, by the name in its file or the name that it is served under; nil if
+// there is none.
 func (s *Set) definition(name string) *Metric {
 	if own, ok := s.withoutPrefix(name); ok {
 		name = own
@@ -59,8 +60,8 @@ func (s *Set) definition(name string) *Metric {
 	return s.names[name]
 }
 
-// withoutPrefix cuts the prefix from a name that is below it. Such a name is never asked of the collector: it
-// would ask us.
+// withoutPrefix cuts the prefix from a name below it. The collector is never asked for such a name: it would ask this
+// agent.
 func (s *Set) withoutPrefix(name string) (string, bool) {
 	if s.prefix == "" {
 		return "", false

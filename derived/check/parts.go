@@ -10,12 +10,12 @@ import (
 type Part struct {
 	*Definition // its name is in no expression; Text is that of the whole
 
-	// Operands are the parts, by their index, without whose values this one has none. A part of which all
-	// operands have values and that has none is where values come to an end.
+	// Operands are the indexes of the parts that this one needs values of. A part without values whose operands all
+	// have values is the place where values are lost.
 	Operands []int
 }
 
-// Parts gives the parts of the expression that can have values, at most so many, operators before their operands.
+// Parts returns the parts of the expression that can have values, at most so many, operators before their operands.
 func (d *Definition) Parts(most int) []Part {
 	var parts []Part
 	at := map[syntax.Expr]int{}
@@ -28,13 +28,14 @@ func (d *Definition) Parts(most int) []Part {
 		}
 		if len(parts) < most {
 			at[e] = len(parts)
-			parts = append(parts, Part{Definition: &Definition{Name: fmt.Sprintf("(%d)", len(parts)), Text: d.Text, Expr: e}})
+			part := &Definition{Name: fmt.Sprintf("(%d)", len(parts)), Text: d.Text, Expr: e}
+			parts = append(parts, Part{Definition: part})
 		}
 		return len(parts) < most
 	})
 	for i := range parts {
 		if _, ok := parts[i].Expr.(*syntax.Ternary); ok || syntax.Is(parts[i].Expr, syntax.Default) {
-			continue // what is not selected need not have any
+			continue // an operand that is not selected needs no values
 		}
 		for _, x := range syntax.Operands(parts[i].Expr) {
 			if k, ok := at[syntax.Unparen(x)]; ok {

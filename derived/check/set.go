@@ -27,14 +27,14 @@ type Metric struct {
 
 	Name       string
 	Definition *Definition
-	Desc       pdu.Desc // its PMID is pdu.NoPMID: identity is the business of whoever serves it
+	Desc       pdu.Desc // its PMID is pdu.NoPMID: the server of the metric gives it one
 }
 
 // Metrics returns all metrics, in the order of the definitions; read-only.
 func (s *Set) Metrics() []*Metric { return s.metrics }
 
-// Ordered returns all metrics, each after those that its definition names, as far as they do not name each other in a circle;
-// read-only.
+// Ordered returns all metrics, each after those that its definition names, as far as they do not name each other in a
+// circle; read-only.
 func (s *Set) Ordered() []*Metric { return s.ordered }
 
 // Lookup finds a metric by its definition's name.
@@ -43,7 +43,8 @@ func (s *Set) Lookup(name string) (*Metric, bool) {
 	return m, ok
 }
 
-// GroupDomains are the instance domains of ours that metrics of the set have, or what they are computed from; read-only.
+// GroupDomains are the instance domains of ours that metrics of the set have, or what they are computed from;
+// read-only.
 func (s *Set) GroupDomains() map[pdu.InDom]group.Domain { return s.groupDomains }
 
 // Language is what the site has configured about the meaning of definitions.

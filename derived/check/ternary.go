@@ -8,8 +8,10 @@ import (
 	"pmdaderived/pdu"
 )
 
-// ternary checks guard ? a : b. A guard that is known already selects one operand now; only that
-// one is looked at, and takes the place of the whole. Source: docs/language-rules.md 6.10, 7.9.
+// ternary checks guard ? a : b. If the value of the guard is known, only the selected operand is checked, and its node
+// takes the place of the whole: the other one may name metrics that do not exist. Otherwise the order of the checks is:
+// guard, then, else, the metadata of then against else, the guard against the result. Source: docs/language-rules.md
+// 6.10, 7.9.
 func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	guard, err := c.expr(e.Guard)
 	if err != nil {
@@ -36,7 +38,8 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 		x = withMetadata(x, y)
 	case isNoValue(e.Else, y):
 		y = withMetadata(y, x)
-	case !isPlainNumber(e.Then) || !isPlainNumber(e.Else): // what does not fit has libpcp's message
+	case !isPlainNumber(e.Then) || !isPlainNumber(e.Else):
+		// A number that does not fit keeps its own metadata, and breaks a rule below.
 		x, y = cmp.Or(fittedNumber(e.Then, x, y), x), cmp.Or(fittedNumber(e.Else, y, x), y)
 	}
 	if rule := c.ternaryOperandsRule(x, y); rule != 0 {
@@ -52,13 +55,13 @@ func (c *checker) ternary(e *syntax.Ternary) (*Node, *Error) {
 	return c.complete(n)
 }
 
-// isNoValue reports whether an operand is novalue(), or a metric that is not there and stands for it.
+// isNoValue reports whether an operand is novalue(), or a missing metric that stands for it.
 func isNoValue(e syntax.Expr, n *Node) bool {
 	_, name := e.(*syntax.Name)
 	return n.Empty && (name || syntax.Is(e, syntax.NoValue))
 }
 
-// ternaryError words the error of an operand of a ternary, if there is one, as PCP 7 does.
+// ternaryError returns the error of an operand of a ternary, nil for none, with the wording of PCP 7.
 func ternaryError(err *Error) *Error {
 	if err != nil && err.Rule == RuleUnknownOperand {
 		err.Rule = RuleTernaryUnknown
@@ -66,15 +69,15 @@ func ternaryError(err *Error) *Error {
 	return err
 }
 
-// withMetadata is n with the metadata of another node.
+// withMetadata returns a copy of n with the metadata of another node.
 func withMetadata(n, other *Node) *Node {
 	made := *n
 	made.Desc, made.Key = other.Desc, other.Key
 	return &made
 }
 
-// ternaryOperandsRule returns the first respect in which the metadata of the operands differs. Equivalent domains are different ones
-// here, as in libpcp; groups meet as elsewhere.
+// ternaryOperandsRule returns the rule for the first difference in the metadata of the operands. Unlike in other
+// operators, equivalent domains are different, as in libpcp. Groups are paired as in other operators.
 func (c *checker) ternaryOperandsRule(x, y *Node) Rule {
 	ax, ay := units.AxesOf(x.Units), units.AxesOf(y.Units)
 	met := c.set.Pairing(x, y)
@@ -97,8 +100,8 @@ func (c *checker) ternaryOperandsRule(x, y *Node) Rule {
 	return 0
 }
 
-// ternaryGuardRule returns the rule that a guard breaks, given the ternary that it is to decide. If that is over groups of the guard's
-// instances it becomes one over these.
+// ternaryGuardRule returns the rule that the guard of ternary n breaks. If n is over groups of the guard's instances,
+// it gets the instances of the guard.
 func (c *checker) ternaryGuardRule(guard, n *Node) Rule {
 	switch {
 	case !guard.Type.Numeric():
