@@ -59,7 +59,7 @@ func TestSecretTextsAreNotShown(t *testing.T) {
 	p.handshake()
 	told := p.told("derived.ok", "derived.fine", "derived.public", "derived.control.definition.state", "derived.control.definition.error",
 		"derived.control.definition.expression", "derived.control.file.state", "derived.control.file.error")
-	assert.Contains(t, told, served.Hidden)
+	assert.Contains(t, told, served.HiddenText)
 	assert.Contains(t, told, secret+":4: "+served.HiddenProblem)
 	assert.Contains(t, told, "derived.ok + derived.wrong", "others are shown")
 	require.NoError(t, p.to.Close())

@@ -118,8 +118,8 @@ func New(o Options) *Agent {
 	a.contexts = newContexts(a.upstream, a.sampler, &a.figures)
 	a.control = control.New(o.Domain, a.controlSource())
 	a.reloader = reload.New(reload.Options{
-		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.retryInterval, Protected: o.Protected,
-		Upstream: a.upstream, Sampler: a.sampler, Names: &a.names, Figures: &a.figures, Log: o.Log, Now: o.Now,
+		Domain: o.Domain, StateFile: o.StateFile, Load: o.Load, Poll: o.retryInterval, ProtectedNodes: o.Protected,
+		Upstream: a.upstream, Sampler: a.sampler, Instances: &a.names, Figures: &a.figures, Log: o.Log, Now: o.Now,
 		Snapshot: &a.snapshot, Changes: &a.changes,
 	})
 	return a

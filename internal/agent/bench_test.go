@@ -52,7 +52,7 @@ func steady(tb testing.TB, n, samples int) (next func()) {
 		made[i] = sampleOf(maker, result(tb, at, sets...), at, at, asked)
 	}
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
-	for _, m := range snap.Beside {
+	for _, m := range snap.EntryStates {
 		req.PMIDs = append(req.PMIDs, m.ID)
 	}
 	var w pdu.ResultWriter
@@ -128,7 +128,7 @@ func refreshing(tb testing.TB, n, instances int) (next func()) {
 	require.Equal(tb, n, snap.Bound)
 	a.snapshot.Store(snap)
 	req := pmda.FetchRequest{Profile: &pdu.Profile{}}
-	for _, m := range snap.Beside {
+	for _, m := range snap.EntryStates {
 		req.PMIDs = append(req.PMIDs, m.ID)
 	}
 	frame := pdu.Frame{Kind: answer.Kind(), Body: answer.Append(nil, 0)[pdu.HeaderSize:]}

@@ -64,12 +64,12 @@ type clientContext struct {
 
 // entry is one metric of a context, with its history.
 type entry struct {
-	id            pdu.PMID
-	reload.Metric                 // its Metric is nil if the PMID is no definition, or the snapshot is released
-	depth         int             // number of samples that the metric is computed from
-	fetchedBefore bool            // used for metrics made of constants alone: see constantHistory
-	cursor        *cursor         // shared by all lists of the context; nil: the metric has no per-client windows
-	served        *derived.Vector // the value in the fetch that is not finished; nil: none
+	id                pdu.PMID
+	reload.EntryState                 // its Metric is nil if the PMID is no definition, or the snapshot is released
+	depth             int             // number of samples that the metric is computed from
+	fetchedBefore     bool            // used for metrics made of constants alone: see constantHistory
+	cursor            *cursor         // shared by all lists of the context; nil: the metric has no per-client windows
+	served            *derived.Vector // the value in the fetch that is not finished; nil: none
 	history.History
 }
 
@@ -159,7 +159,7 @@ func (cs *contexts) releaseOutdated(s *reload.Snapshot) {
 func (c *clientContext) releaseSnapshot() {
 	c.snapshot = nil
 	for i := range c.entries {
-		c.entries[i].Metric.Metric, c.entries[i].Usage = nil, nil
+		c.entries[i].EntryState.Entry, c.entries[i].Usage = nil, nil
 	}
 }
 
@@ -189,9 +189,9 @@ func (c *clientContext) adopt(s *reload.Snapshot, bytes *history.SampleBytes) {
 	for i := range c.entries {
 		e := &c.entries[i]
 		oldSeries := e.Series
-		e.Metric = reload.Metric{}
-		if m := s.Metric(e.id); m != nil {
-			e.Metric, e.depth = *m, m.Older+1
+		e.EntryState = reload.EntryState{}
+		if m := s.EntryState(e.id); m != nil {
+			e.EntryState, e.depth = *m, m.OlderSamples+1
 		}
 		if e.Series != oldSeries {
 			bytes.Drop(e.Samples...)

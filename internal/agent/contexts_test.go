@@ -53,11 +53,11 @@ func (b *bench) serve(c served.Config) {
 	snap := b.site.serve(c)
 	snap.Results = b.agent.sampler.ApplySet(snap.Set, snap.Windows)
 	b.agent.snapshot.Store(snap)
-	b.agent.upstream.Serve(snap.Series, snap.Older)
+	b.agent.upstream.Serve(snap.Series, snap.OlderSamples)
 	b.agent.upstream.Keep(false, snap.Series...)
 }
 
-func (b *bench) metric(name string) *reload.Metric { return b.site.metric(name) }
+func (b *bench) metric(name string) *reload.EntryState { return b.site.metric(name) }
 
 // pass lets time go by.
 func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
@@ -101,7 +101,7 @@ func (b *bench) fetchRequest(req *pmda.FetchRequest) []pdu.ValueSet {
 }
 
 // number is the value of the first set, as text: "12", "no value" or an error.
-func number(m *reload.Metric, set pdu.ValueSet) string {
+func number(m *reload.EntryState, set pdu.ValueSet) string {
 	switch {
 	case set.Code < 0:
 		return set.Code.Error()
@@ -406,7 +406,7 @@ func TestMetricsWithTheSameOperandsShareSamples(t *testing.T) {
 	history := func() map[*upstream.Series]int {
 		snap, found := b.agent.snapshot.Load(), make(map[*upstream.Series]int)
 		for i, s := range snap.Series {
-			found[s] = snap.Older[i]
+			found[s] = snap.OlderSamples[i]
 		}
 		return found
 	}
@@ -608,11 +608,11 @@ func TestIdleContextsLetGoOfFormerSnapshots(t *testing.T) {
 	}
 	for _, c := range all {
 		assert.Nil(t, c.snapshot)
-		assert.Nil(t, c.entries[0].Metric.Metric)
+		assert.Nil(t, c.entries[0].EntryState.Entry)
 	}
 	again := fetch(now, 0)
 	assert.Same(t, now, again.snapshot)
-	assert.Same(t, s.metric("a").Metric, again.entries[0].Metric.Metric)
+	assert.Same(t, s.metric("a").Entry, again.entries[0].EntryState.Entry)
 	assert.Same(t, was, again.entries[1].Series, "its history goes on")
 }
 

@@ -30,7 +30,7 @@ func (a *Agent) Figures() *control.Figures { return &a.figures }
 
 // controlDefinitions yields the definitions for derived.control.definition.*.
 func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
-	var m *reload.Metric
+	var m *reload.EntryState
 	snap := a.snapshot.Load()
 	d := control.Definition{
 		Sampled: func() (at time.Time) {
@@ -47,10 +47,10 @@ func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 		},
 		Problem: func() string { return a.problem(snap, m) },
 	}
-	for i := range snap.Beside {
-		m = &snap.Beside[i]
+	for i := range snap.EntryStates {
+		m = &snap.EntryStates[i]
 		d.Instance, d.PMID = pdu.Instance{ID: m.Inst, Name: m.Def.Name}, m.ID
-		d.State, d.Text = string(m.State), m.Def.Shown()
+		d.State, d.Text = string(m.State), m.Def.PublicText()
 		d.Fetched, d.Values = m.Usage.Fetched, m.Usage.Values
 		if !yield(&d) {
 			return
@@ -59,7 +59,7 @@ func (a *Agent) controlDefinitions(yield func(*control.Definition) bool) {
 }
 
 // problem says why a metric is not served as it is written, or why it has no values now.
-func (a *Agent) problem(snap *reload.Snapshot, m *reload.Metric) string {
+func (a *Agent) problem(snap *reload.Snapshot, m *reload.EntryState) string {
 	if m.Problem != "" || m.Series == nil {
 		return m.Problem
 	}
@@ -71,7 +71,7 @@ func (a *Agent) problem(snap *reload.Snapshot, m *reload.Metric) string {
 }
 
 // missing says why a metric with known operands has no values now.
-func (a *Agent) missing(snap *reload.Snapshot, m *reload.Metric) string {
+func (a *Agent) missing(snap *reload.Snapshot, m *reload.EntryState) string {
 	if text := a.names.Problem(m.Derived); text != "" {
 		return text
 	}
@@ -91,11 +91,11 @@ func (a *Agent) missing(snap *reload.Snapshot, m *reload.Metric) string {
 
 // missingOf says why a metric has no values of some operands, which are sampled together.
 func (a *Agent) missingOf(
-	snap *reload.Snapshot, m *reload.Metric, operands *served.Operands, s *upstream.Series,
+	snap *reload.Snapshot, m *reload.EntryState, operands *served.OperandSet, s *upstream.Series,
 ) string {
 	newest, resting := a.upstream.State(s, a.options.Now())
 	if newest != nil {
-		lack := snap.Lack(m.Metric, operands, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })
+		lack := snap.OperandError(m.Entry, operands, func(id pdu.PMID) pdu.Code { return newest.Values(id, new(int32)).Code })
 		if lack != "" {
 			return lack
 		}

@@ -133,9 +133,9 @@ func (a *Agent) advanceHistory(
 
 // serveMetric writes the value set of one metric.
 func (a *Agent) serveMetric(f *fetch, e *entry) {
-	m := &e.Metric
+	m := &e.EntryState
 	switch {
-	case m.Metric == nil:
+	case m.Entry == nil:
 		a.serveOther(f, e.id)
 	case m.Derived == nil:
 		f.reply.Fail(e.id, m.Code())
@@ -182,12 +182,12 @@ func (a *Agent) constantHistory(e *entry) []*operand.Sample {
 // windowResults returns the results of functions over time for a metric. If it has per-client windows, their results
 // cover the time since the client's last fetch of the metric, and the cursor moves on.
 func (a *Agent) windowResults(f *fetch, e *entry) *derived.Results {
-	if len(e.Since) == 0 {
+	if len(e.PerClientWindows) == 0 {
 		return f.published.Shared()
 	}
 	cur := a.contexts.cursorOf(f.context, e)
 	return a.sampler.ReadSince(
-		f.snapshot.Results, f.published, &cur.Cursor, e.Since, a.contexts.expectedUntil(f.context))
+		f.snapshot.Results, f.published, &cur.Cursor, e.PerClientWindows, a.contexts.expectedUntil(f.context))
 }
 
 // extendCursor keeps the cursor of a metric whose values cannot be served now, so that the client's next fetch goes
@@ -200,15 +200,15 @@ func (a *Agent) extendCursor(f *fetch, e *entry) {
 
 // evaluate computes a metric from samples, newest first, and the results of functions over time.
 func (a *Agent) evaluate(
-	snap *reload.Snapshot, samples []*operand.Sample, m *reload.Metric, windows *derived.Results,
+	snap *reload.Snapshot, samples []*operand.Sample, m *reload.EntryState, windows *derived.Results,
 ) *derived.Vector {
 	in := history.Inputs{Samples: samples, Names: a.names.Snapshot(), Windows: windows}
-	return a.evaluations.Value(m.Derived, snap.Set, in, &snap.Spare, &a.figures.Evaluations)
+	return a.evaluations.Value(m.Derived, snap.Set, in, &snap.PreparedEvaluation, &a.figures.Evaluations)
 }
 
 // writeValues writes the values of the instances that the profile selects.
 func (a *Agent) writeValues(f *fetch, e *entry, v *derived.Vector) {
-	m := e.Metric
+	m := e.EntryState
 	if v.Code < 0 {
 		f.reply.Fail(m.ID, v.Code)
 		return

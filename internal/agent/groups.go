@@ -16,7 +16,7 @@ const refreshGap = time.Second
 
 // findGroups finds an instance domain of groups, and reports whether its instances are visible to a client. If no
 // served definition says whether they are protected, they are visible only to clients with a user identifier.
-func (a *Agent) findGroups(c pmda.Client, d pdu.InDom) (g *served.Groups, visible bool, err error) {
+func (a *Agent) findGroups(c pmda.Client, d pdu.InDom) (g *served.GroupInDom, visible bool, err error) {
 	cl := a.clients[c]
 	known := cl != nil && cl.authenticated
 	switch g = a.snapshot.Load().Groups[d]; {
@@ -29,7 +29,7 @@ func (a *Agent) findGroups(c pmda.Client, d pdu.InDom) (g *served.Groups, visibl
 }
 
 // listGroups returns the instances of a domain of groups that are visible to a client.
-func (a *Agent) listGroups(c pmda.Client, d pdu.InDom) ([]pdu.Instance, *served.Groups, error) {
+func (a *Agent) listGroups(c pmda.Client, d pdu.InDom) ([]pdu.Instance, *served.GroupInDom, error) {
 	g, visible, err := a.findGroups(c, d)
 	if err != nil || !visible {
 		return nil, g, err
@@ -68,8 +68,8 @@ func (a *Agent) refreshGroups(d pdu.InDom) {
 	results := snap.Results.Latest().Shared()
 	a.groups.Begin(now)
 	a.evaluations.BeginFetch()
-	for i := range snap.Beside {
-		m := &snap.Beside[i]
+	for i := range snap.EntryStates {
+		m := &snap.EntryStates[i]
 		if m.Derived == nil || m.Series == nil || !slices.Contains(m.Derived.Needs().Groups, d) {
 			continue
 		}
@@ -82,7 +82,7 @@ func (a *Agent) refreshGroups(d pdu.InDom) {
 			continue
 		}
 		var h history.History
-		a.advanceHistory(&h, m.Older+1, m.Series, newest, now.Sub(newest.Taken), operand.OldEnough)
+		a.advanceHistory(&h, m.OlderSamples+1, m.Series, newest, now.Sub(newest.Taken), operand.OldEnough)
 		if len(h.Samples) > 0 {
 			a.evaluate(snap, h.Samples, m, results)
 		}

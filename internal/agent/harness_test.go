@@ -171,7 +171,7 @@ func newSite(tb testing.TB) *site {
 // serve makes the next snapshot.
 func (s *site) serve(c served.Config) *reload.Snapshot {
 	known := maps.Clone(s.catalog) // one that is served does not change
-	in := served.Input{Config: c, Catalog: &known, IDs: s.ids, Own: control.Entries(testDomain)}
+	in := served.Input{Config: c, Catalog: &known, IDs: s.ids, OwnEntries: control.Entries(testDomain)}
 	if s.before != nil {
 		in.Before = s.before.Snapshot
 	}
@@ -180,11 +180,11 @@ func (s *site) serve(c served.Config) *reload.Snapshot {
 }
 
 // metric finds a definition.
-func (s *site) metric(name string) *reload.Metric {
+func (s *site) metric(name string) *reload.EntryState {
 	s.tb.Helper()
-	for i, m := range s.before.Metrics {
+	for i, m := range s.before.Entries {
 		if m.Def.Name == name {
-			return &s.before.Beside[i]
+			return &s.before.EntryStates[i]
 		}
 	}
 	require.Fail(s.tb, "no such definition", name)

@@ -233,7 +233,7 @@ func (m *machine) reload(variant byte) {
 		m.retain(1)
 		m.keep, m.asked = false, asked // newBench wants that
 	}
-	for _, found := range m.site.before.Metrics {
+	for _, found := range m.site.before.Entries {
 		m.ids[found.Def.Name] = found.ID
 	}
 }
@@ -290,7 +290,7 @@ func (m *machine) fetchAll(client pmda.Client, ctx pdu.ContextID, list byte) err
 }
 
 func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) error {
-	metric := m.site.before.Metric(set.PMID)
+	metric := m.site.before.EntryState(set.PMID)
 	if metric == nil {
 		delete(m.seen, key)
 		if len(set.Values) > 0 {
@@ -321,7 +321,7 @@ func (m *machine) judge(client pmda.Client, key, name string, set pdu.ValueSet) 
 	return m.judgeChange(client, key, name, metric, set)
 }
 
-func (m *machine) judgeBins(of *reload.Metric, name string, set pdu.ValueSet) error {
+func (m *machine) judgeBins(of *reload.EntryState, name string, set pdu.ValueSet) error {
 	bins := 0
 	for _, v := range set.Values {
 		if v.Inst < 1 || v.Inst > 3 || bins>>(v.Inst-1)&1 != 0 {
@@ -343,7 +343,7 @@ func (m *machine) judgeBins(of *reload.Metric, name string, set pdu.ValueSet) er
 }
 
 // judgeChange is the model of delta() and rate(): pmRegisterDerived(3), for each context on its own.
-func (m *machine) judgeChange(client pmda.Client, key, name string, of *reload.Metric, set pdu.ValueSet) error {
+func (m *machine) judgeChange(client pmda.Client, key, name string, of *reload.EntryState, set pdu.ValueSet) error {
 	seen := m.seen[key]
 	if seen == nil {
 		seen = &recollection{client: client}
@@ -396,7 +396,7 @@ func (m *machine) none(set pdu.ValueSet) error {
 	return nil
 }
 
-func (m *machine) is(of *reload.Metric, set pdu.ValueSet, want float64) error {
+func (m *machine) is(of *reload.EntryState, set pdu.ValueSet, want float64) error {
 	if len(set.Values) != 1 {
 		return fmt.Errorf("%d values, %w, instead of %v", len(set.Values), set.Code, want)
 	}
@@ -424,7 +424,7 @@ func (m *machine) look(item byte) error {
 	for _, v := range sets[0].Values {
 		i := slices.IndexFunc(named, func(in pdu.Instance) bool { return in.ID == v.Inst })
 		if i < 0 || named[i].Name == "" {
-			return fmt.Errorf("instance %d of %s has no name, of %d definitions", v.Inst, id, len(all.Beside))
+			return fmt.Errorf("instance %d of %s has no name, of %d definitions", v.Inst, id, len(all.EntryStates))
 		}
 	}
 	return nil

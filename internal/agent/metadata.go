@@ -19,7 +19,7 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 		return desc, nil
 	}
 	snap := a.snapshot.Load()
-	m := snap.Metric(id)
+	m := snap.EntryState(id)
 	if m == nil {
 		if desc, ok := snap.Retired[id]; ok {
 			return desc, nil
@@ -27,7 +27,7 @@ func (a *Agent) Desc(_ pmda.Client, id pdu.PMID) (pdu.Desc, error) {
 		return pdu.Desc{}, pdu.ErrPMID
 	}
 	a.sampleForLookup(m, time.Time{})
-	if !m.Described {
+	if !m.HasDesc {
 		return pdu.Desc{}, m.Code()
 	}
 	return m.Desc, nil
@@ -54,7 +54,7 @@ func (a *Agent) Text(_ pmda.Client, ident uint32, t pdu.TextType) (string, error
 		}
 		return "", pdu.ErrText
 	}
-	m := a.snapshot.Load().Metric(pdu.PMID(ident))
+	m := a.snapshot.Load().EntryState(pdu.PMID(ident))
 	if m == nil {
 		return "", pdu.ErrPMID
 	}
@@ -70,7 +70,7 @@ func (a *Agent) Labels(c pmda.Client, ident uint32, t pdu.LabelType, p *pdu.Prof
 	case pdu.LabelInstances:
 		return a.groupLabels(c, pdu.InDom(ident), p)
 	case pdu.LabelItem:
-		if m := a.snapshot.Load().Metric(pdu.PMID(ident)); m != nil {
+		if m := a.snapshot.Load().EntryState(pdu.PMID(ident)); m != nil {
 			a.sampleForLookup(m, time.Time{})
 			return m.Labels(), nil
 		}
@@ -81,9 +81,9 @@ func (a *Agent) Labels(c pmda.Client, ident uint32, t pdu.LabelType, p *pdu.Prof
 // Lookup implements pmda.Namer.
 func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 	snap := a.snapshot.Load()
-	id, err := snap.Names.Lookup(c, name)
+	id, err := snap.Namespace.Lookup(c, name)
 	if err == nil {
-		if m := snap.Metric(id); m != nil {
+		if m := snap.EntryState(id); m != nil {
 			a.sampleForLookup(m, a.client(c, a.options.Now()).lastFetch, a.recordLookup(c, m)...)
 		}
 	}
@@ -93,15 +93,15 @@ func (a *Agent) Lookup(c pmda.Client, name string) (pdu.PMID, error) {
 // Names implements pmda.Namer.
 func (a *Agent) Names(c pmda.Client, id pdu.PMID) ([]string, error) {
 	snap := a.snapshot.Load()
-	if m := snap.Metric(id); m != nil {
+	if m := snap.EntryState(id); m != nil {
 		a.sampleForLookup(m, time.Time{})
 	}
-	return snap.Names.Names(c, id)
+	return snap.Namespace.Names(c, id)
 }
 
 // Children implements pmda.Namer.
 func (a *Agent) Children(c pmda.Client, name string, dst []pmda.Child) ([]pmda.Child, error) {
-	return a.snapshot.Load().Names.Children(c, name, dst)
+	return a.snapshot.Load().Namespace.Children(c, name, dst)
 }
 
 // Traverse implements pmda.Namer.
@@ -109,23 +109,23 @@ func (a *Agent) Traverse(c pmda.Client, name string) ([]string, error) {
 	snap := a.snapshot.Load()
 	var series []*upstream.Series
 	for m := range snap.Under(name) {
-		if s := snap.Beside[m.Index].Series; s != nil {
+		if s := snap.EntryStates[m.Index].Series; s != nil {
 			series = append(series, s)
 		}
 	}
 	now := a.options.Now()
 	a.upstream.Drain()
 	a.upstream.Want(now, operand.Need{Gap: upstream.MinGap, After: a.client(c, now).lastFetch, Burst: true}, series...)
-	return snap.Names.Traverse(c, name)
+	return snap.Namespace.Traverse(c, name)
 }
 
 // sampleForLookup requests a sample of a metric that a client has looked up, since most clients fetch it next. The
 // request is written before the reply, so pmcd serves it before the client's own fetch. Samples from before after are
 // not new enough. In a repeated look-up, recent has the series of the client's recent look-ups: an older sample is new
 // enough, and one request samples them all.
-func (a *Agent) sampleForLookup(m *reload.Metric, after time.Time, recent ...*upstream.Series) {
+func (a *Agent) sampleForLookup(m *reload.EntryState, after time.Time, recent ...*upstream.Series) {
 	if m.Derived == nil {
-		a.reloader.Missed()
+		a.reloader.RequestLookup()
 		return
 	}
 	now, n := a.options.Now(), operand.Need{Gap: upstream.MinGap, After: after, Burst: true}
@@ -144,7 +144,7 @@ func (a *Agent) sampleForLookup(m *reload.Metric, after time.Time, recent ...*up
 // derived.control.debug switches debug messages in the log on or off.
 func (a *Agent) Store(c pmda.Client, sets []pdu.ValueSet) error {
 	for i := range sets {
-		if a.snapshot.Load().Metric(sets[i].PMID) != nil {
+		if a.snapshot.Load().EntryState(sets[i].PMID) != nil {
 			return pdu.ErrPermission
 		}
 		if err := a.control.CheckStore(&sets[i]); err != nil {

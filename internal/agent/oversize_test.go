@@ -36,7 +36,7 @@ func (u *collector) addText(name string, item, bytes int) pdu.PMID {
 
 // newest returns the newest sample of a definition; nil: none.
 func (h *harness) newest(name string) *operand.Sample {
-	for _, m := range h.agent.snapshot.Load().Beside {
+	for _, m := range h.agent.snapshot.Load().EntryStates {
 		if m.Def.Name == name && m.Series != nil {
 			return h.agent.upstream.Newest(nil, []*upstream.Series{m.Series})[0]
 		}
@@ -115,7 +115,7 @@ func TestOperandTooLongAmongMany(t *testing.T) {
 	up.tick(0, map[pdu.PMID][]pdu.Value{pdu.NewPMID(60, 9, wrong): {pdu.StringValue(pdu.NoInst, strings.Repeat("x", 200_000))}})
 	h := start(t, up, conf(lines...), func(o *Options) { o.maxAnswer = 100_000 }).bound()
 	var ids []pdu.PMID
-	for _, m := range h.agent.snapshot.Load().Beside {
+	for _, m := range h.agent.snapshot.Load().EntryStates {
 		ids = append(ids, m.ID)
 	}
 	eventually(t, "values", func() bool {

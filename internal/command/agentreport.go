@@ -83,7 +83,7 @@ func (r report) printRow(row collector.DefinitionRow, subject subject) {
 		r.line("error", problem)
 	}
 	expression := row.Text("expression")
-	if subject.source != nil && expression != "" && expression != subject.def.Shown() {
+	if subject.source != nil && expression != "" && expression != subject.def.PublicText() {
 		r.line("other text", expression)
 	}
 	if subject.problem != nil && row.Text("state") == "kept" {

@@ -31,7 +31,7 @@ type Recording struct {
 
 // Report is what has been written.
 type Report struct {
-	Metrics  []*served.Metric
+	Metrics  []*served.Entry
 	LeftOut  []LeftOut
 	NewPMIDs []string // definitions that have PMIDs of which nobody else knows
 	Records  int
@@ -92,7 +92,7 @@ func (r *Recording) Record(ctx context.Context) (*Report, error) {
 
 // recordedMetric is a metric as it is written.
 type recordedMetric struct {
-	*served.Metric
+	*served.Entry
 	id pdu.PMID
 }
 
@@ -100,7 +100,7 @@ type recordedMetric struct {
 // Those of unknown have PMIDs that are new.
 func (r *Recording) chooseMetrics(ctx context.Context, snapshot *served.Snapshot, unknown map[string]bool, report *Report) ([]recordedMetric, error) {
 	var all []recordedMetric
-	for _, m := range snapshot.Metrics {
+	for _, m := range snapshot.Entries {
 		if r.Wanted != nil && !r.Wanted(m.Def.Name) {
 			continue
 		}
@@ -186,7 +186,7 @@ func metadataText(d pdu.Desc) string {
 // groups makes what numbers groups, as In has them.
 func (r *Recording) groups(ctx context.Context, snapshot *served.Snapshot, p *recorder) *derived.Groups {
 	theirs := make(map[pdu.InDom]pdu.InDom)
-	for _, m := range snapshot.Metrics {
+	for _, m := range snapshot.Entries {
 		if m.Derived == nil {
 			continue
 		}

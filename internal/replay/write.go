@@ -40,7 +40,7 @@ func (p *recorder) eachRecord(ctx context.Context, look func(r *archive.Record))
 // outDomain is an instance domain of what is written.
 type outDomain struct {
 	indom     pdu.InDom // as the set has it
-	groups    *served.Groups
+	groups    *served.GroupInDom
 	version   int               // of In's domain when its labels were written last
 	lastInsts *derived.InstSet  // that it was looked at for last
 	written   map[pdu.Inst]bool // that have been written

@@ -90,7 +90,7 @@ func NewWithSet(source Source, c *operand.Catalog, set *derived.Set, groups *der
 // below [derived.Root] are not asked for. An error means that the catalog is not known at all; a metric that does not exist
 // is none.
 func LookUp(ctx context.Context, source operand.MetadataSource, defs []served.Definition, more ...string) (*operand.Catalog, error) {
-	names := slices.Collect(operand.NamesIn(served.Texts(served.Pointers(defs)), derived.Root))
+	names := slices.Collect(operand.NamesIn(served.DerivedDefinitions(served.Pointers(defs)), derived.Root))
 	names = append(names, more...)
 	slices.Sort(names)
 	return operand.LookUp(ctx, source, slices.Compact(names))

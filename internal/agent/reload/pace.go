@@ -13,32 +13,34 @@ const (
 	mostGap  = time.Minute
 )
 
-// pace says how soon to look up all names because they are announced to be others.
-type pace struct {
-	gap     wait.Backoff
-	claimed bool // nothing but the announcement speaks for the next lookup
+// lookupLimiter says how soon to look up all names because they are announced to be others.
+type lookupLimiter struct {
+	backoff        wait.Backoff
+	byAnnouncement bool // nothing but the announcement speaks for the next lookup
 }
 
-func newPace() pace { return pace{gap: wait.Backoff{Least: leastGap, Most: mostGap}} }
+func newLookupLimiter() lookupLimiter {
+	return lookupLimiter{backoff: wait.Backoff{Least: leastGap, Most: mostGap}}
+}
 
 // announced notes an announcement, and returns how long to wait until all names are looked up, which was done last at bound.
-func (p *pace) announced(bound, now time.Time) time.Duration {
+func (p *lookupLimiter) delay(bound, now time.Time) time.Duration {
 	since := now.Sub(bound)
-	if since > 2*p.gap.Last() {
-		p.gap.Reset()
+	if since > 2*p.backoff.Last() {
+		p.backoff.Reset()
 	}
-	p.claimed = true
-	return max(0, max(p.gap.Last(), leastGap)-since)
+	p.byAnnouncement = true
+	return max(0, max(p.backoff.Last(), leastGap)-since)
 }
 
 // lookedUp notes that all names have been looked up, and whether that has shown anything new.
-func (p *pace) lookedUp(changed bool) {
+func (p *lookupLimiter) recordLookup(changed bool) {
 	switch {
-	case !p.claimed:
+	case !p.byAnnouncement:
 	case changed:
-		p.gap.Reset()
+		p.backoff.Reset()
 	default:
-		p.gap.Next()
+		p.backoff.Next()
 	}
-	p.claimed = false
+	p.byAnnouncement = false
 }

@@ -18,15 +18,15 @@ func TestPaceOfClaims(t *testing.T) {
 		{"other names, always some", true, 600},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := newPace()
+			p := newLookupLimiter()
 			begin := time.Unix(1_000_000, 0)
 			var bound time.Time
 			lookups := 0
 			for now := begin; now.Sub(begin) < 10*time.Minute; now = now.Add(100 * time.Millisecond) {
-				if p.announced(bound, now) == 0 { // in each answer
+				if p.delay(bound, now) == 0 { // in each answer
 					bound = now
 					lookups++
-					p.lookedUp(row.others)
+					p.recordLookup(row.others)
 				}
 			}
 			assert.InDelta(t, row.want, lookups, 1)
@@ -36,15 +36,15 @@ func TestPaceOfClaims(t *testing.T) {
 
 // After a time of silence an announcement is believed again at once.
 func TestPaceForgets(t *testing.T) {
-	p := newPace()
+	p := newLookupLimiter()
 	now := time.Unix(1_000_000, 0)
 	for range 10 {
-		p.announced(now, now)
-		p.lookedUp(false)
+		p.delay(now, now)
+		p.recordLookup(false)
 	}
-	assert.Equal(t, mostGap, p.announced(now, now))
+	assert.Equal(t, mostGap, p.delay(now, now))
 	later := now.Add(2*mostGap + 1)
-	assert.Zero(t, p.announced(now, later))
-	p.lookedUp(false)
-	assert.Equal(t, leastGap, p.announced(later, later))
+	assert.Zero(t, p.delay(now, later))
+	p.recordLookup(false)
+	assert.Equal(t, leastGap, p.delay(later, later))
 }

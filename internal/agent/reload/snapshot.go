@@ -15,22 +15,22 @@ import (
 // the name of a metric.
 type Snapshot struct {
 	*served.Snapshot
-	Beside []Metric           // its Metrics
-	Series []*upstream.Series // beside its Sets
-	Older  []int              // how many older samples each of these needs
+	EntryStates  []EntryState       // its Metrics
+	Series       []*upstream.Series // beside its Sets
+	OlderSamples []int              // how many older samples each of these needs
 
 	Windows []*upstream.Series // beside those of the Set; nil: it is not kept
 	Results *sampler.Results   // what they come to
 
-	Spare atomic.Pointer[derived.Evaluation] // made beforehand, for the first fetch
+	PreparedEvaluation atomic.Pointer[derived.Evaluation] // made beforehand, for the first fetch
 }
 
 // Metric is a definition as it is served, and what the agent keeps beside it.
-type Metric struct {
-	*served.Metric
-	Series *upstream.Series // nil: not bound
-	Since  []uint32         // its windows that are since the last look of a client
-	Usage  *Usage
+type EntryState struct {
+	*served.Entry
+	Series           *upstream.Series // nil: not bound
+	PerClientWindows []uint32         // its windows that are since the last look of a client
+	Usage            *Usage
 }
 
 // Usage is what became of a metric when it was fetched last. It belongs to the request loop.
@@ -45,11 +45,11 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 		before = &Snapshot{Snapshot: &served.Snapshot{}}
 	}
 	made := &Snapshot{
-		Snapshot: s, Beside: make([]Metric, len(s.Metrics)),
-		Series: make([]*upstream.Series, len(s.Sets)), Older: make([]int, len(s.Sets)),
+		Snapshot: s, EntryStates: make([]EntryState, len(s.Entries)),
+		Series: make([]*upstream.Series, len(s.OperandSets)), OlderSamples: make([]int, len(s.OperandSets)),
 	}
-	for i, o := range s.Sets {
-		if former, ok := before.SetAt(o); ok {
+	for i, o := range s.OperandSets {
+		if former, ok := before.OperandSetIndex(o); ok {
 			made.Series[i] = before.Series[former]
 		} else {
 			made.Series[i] = upstream.NewSeries(o.Descs)
@@ -58,24 +58,24 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 	made.Windows = make([]*upstream.Series, len(s.Windows))
 	for k, o := range s.Windows {
 		if o != nil {
-			i, _ := s.SetAt(o)
+			i, _ := s.OperandSetIndex(o)
 			made.Windows[k] = made.Series[i]
-			made.Older[i] = max(made.Older[i], s.Set.Windows()[k].Needs().History)
+			made.OlderSamples[i] = max(made.OlderSamples[i], s.Set.Windows()[k].Needs().History)
 		}
 	}
 	for m, old := range s.Pairs(before.Snapshot) {
-		beside := &made.Beside[m.Index]
-		beside.Metric = m
+		beside := &made.EntryStates[m.Index]
+		beside.Entry = m
 		if m.Derived != nil {
-			beside.Since = since(s.Set, m.Derived)
+			beside.PerClientWindows = perClientWindows(s.Set, m.Derived)
 		}
 		if m.Operands != nil {
-			i, _ := s.SetAt(m.Operands)
+			i, _ := s.OperandSetIndex(m.Operands)
 			beside.Series = made.Series[i]
-			made.Older[i] = max(made.Older[i], m.Older)
+			made.OlderSamples[i] = max(made.OlderSamples[i], m.OlderSamples)
 		}
 		if old != nil {
-			beside.Usage = before.Beside[old.Index].Usage
+			beside.Usage = before.EntryStates[old.Index].Usage
 		} else {
 			beside.Usage = &Usage{}
 		}
@@ -84,7 +84,7 @@ func NewSnapshot(s *served.Snapshot, before *Snapshot) *Snapshot {
 }
 
 // since are the windows of a metric that are since the last look of a client.
-func since(set *derived.Set, m *derived.Metric) (some []uint32) {
+func perClientWindows(set *derived.Set, m *derived.Metric) (some []uint32) {
 	for _, i := range m.Needs().Windows {
 		if set.Windows()[i].Span == 0 {
 			some = append(some, i)
@@ -94,9 +94,9 @@ func since(set *derived.Set, m *derived.Metric) (some []uint32) {
 }
 
 // Metric returns the one with a PMID; nil: there is none.
-func (s *Snapshot) Metric(id pdu.PMID) *Metric {
+func (s *Snapshot) EntryState(id pdu.PMID) *EntryState {
 	if m := s.ByID[id]; m != nil {
-		return &s.Beside[m.Index]
+		return &s.EntryStates[m.Index]
 	}
 	return nil
 }

@@ -16,26 +16,26 @@ import (
 
 // Input is what a snapshot is made from.
 type Input struct {
-	Config   Config
-	Catalog  derived.Catalog    // comparable: a pointer to what does not change; nil: nothing has been looked up yet
-	Before   *Snapshot          // the one that is to be replaced; nil: none
-	IDs      *identity.Registry // Build gives PMIDs to those that have none, and notes what they stand for
-	Own      []pmda.Entry       // the agent's own metrics
-	Protect  []string           // names of operands, or of nodes above them, that only known users may see
-	Operands int                // of a definition at most: they are fetched at once; 0: any number
+	Config         Config
+	Catalog        derived.Catalog    // comparable: a pointer to what does not change; nil: nothing has been looked up yet
+	Before         *Snapshot          // the one that is to be replaced; nil: none
+	IDs            *identity.Registry // Build gives PMIDs to those that have none, and notes what they stand for
+	OwnEntries     []pmda.Entry       // the agent's own metrics
+	ProtectedNodes []string           // names of operands, or of nodes above them, that only known users may see
+	MaxOperands    int                // of a definition at most: they are fetched at once; 0: any number
 }
 
 // builder makes one snapshot.
 type builder struct {
 	Input
-	old        map[string]*Metric           // of the snapshot before, by name
-	wrong      map[string]problem           // of definitions that are not those of the configuration, by name
+	oldEntries map[string]*Entry            // of the snapshot before, by name
+	problems   map[string]problem           // of definitions that are not those of the configuration, by name
 	unreadable map[string]*Failure          // by names that are not served
 	descs      func() map[pdu.PMID]pdu.Desc // of the operands
 	protected  map[pdu.PMID]bool            // the operands that are
 	secret     map[string]bool              // the definitions whose texts not everybody may read
-	made       *Snapshot
-	key        []byte // scratch space
+	snapshot   *Snapshot
+	keyBuf     []byte // scratch space
 }
 
 // problem is why a definition is not the one of the configuration.
@@ -46,46 +46,46 @@ type problem struct {
 
 // Build makes a snapshot. Definitions that became wrong while they are served stay as they were.
 func Build(in Input) *Snapshot {
-	b := &builder{Input: in, wrong: make(map[string]problem), unreadable: make(map[string]*Failure), secret: make(map[string]bool)}
+	b := &builder{Input: in, problems: make(map[string]problem), unreadable: make(map[string]*Failure), secret: make(map[string]bool)}
 	if in.Before == nil {
 		b.Before = &Snapshot{}
 	}
-	b.old = make(map[string]*Metric, len(b.Before.Metrics))
-	for _, m := range b.Before.Metrics {
-		b.old[m.Def.Name] = m
+	b.oldEntries = make(map[string]*Entry, len(b.Before.Entries))
+	for _, m := range b.Before.Entries {
+		b.oldEntries[m.Def.Name] = m
 	}
-	defs := b.definitions()
+	defs := b.selectDefinitions()
 	set := b.bind(defs)
 	b.descs = sync.OnceValue(func() map[pdu.PMID]pdu.Desc { return descriptors(defs, in.Catalog) })
-	b.protected = b.protectedOperands(defs)
-	b.made = &Snapshot{
+	b.protected = b.findProtected(defs)
+	b.snapshot = &Snapshot{
 		Set: set, catalog: in.Catalog, LookedUp: in.Catalog != nil, Read: in.Config.Read, Files: slices.Clone(in.Config.Files),
-		Metrics: make([]*Metric, 0, len(defs)), ByID: make(map[pdu.PMID]*Metric, len(defs)),
-		Windows: make([]*Operands, len(set.Windows())), Retired: make(map[pdu.PMID]pdu.Desc), byKey: make(map[string]int, len(b.Before.byKey)),
+		Entries: make([]*Entry, 0, len(defs)), ByID: make(map[pdu.PMID]*Entry, len(defs)),
+		Windows: make([]*OperandSet, len(set.Windows())), Retired: make(map[pdu.PMID]pdu.Desc), setIndexes: make(map[string]int, len(b.Before.setIndexes)),
 	}
 	for i, d := range defs {
-		b.add(d, set.Metrics()[i])
+		b.addEntry(d, set.Metrics()[i])
 	}
 	b.addUnreadable()
-	b.groups()
-	b.numberFiles()
-	b.retire()
-	slices.SortFunc(b.made.Metrics, func(x, y *Metric) int { return cmp.Compare(x.Def.Name, y.Def.Name) })
-	for i, m := range b.made.Metrics {
+	b.collectGroupInDoms()
+	b.assignFileNumbers()
+	b.collectRetired()
+	slices.SortFunc(b.snapshot.Entries, func(x, y *Entry) int { return cmp.Compare(x.Def.Name, y.Def.Name) })
+	for i, m := range b.snapshot.Entries {
 		m.Index = i
 	}
-	b.name()
-	for _, m := range b.made.Metrics {
+	b.buildNamespace()
+	for _, m := range b.snapshot.Entries {
 		if m.Derived != nil {
-			b.made.Bound++
+			b.snapshot.Bound++
 		}
 	}
-	return b.made
+	return b.snapshot
 }
 
 // formerly returns the definition of a name that is served now; nil if there is none.
-func (b *builder) formerly(name string) *Definition {
-	if old := b.old[name]; old != nil && old.proven {
+func (b *builder) servedDefinition(name string) *Definition {
+	if old := b.oldEntries[name]; old != nil && old.wasBound {
 		return old.Def
 	}
 	return nil
@@ -93,7 +93,7 @@ func (b *builder) formerly(name string) *Definition {
 
 // definitions returns those to serve, each name once, so that a set has them at the same places: what the configuration has, of several with one
 // name the last, and for names that it fails to define what is served already.
-func (b *builder) definitions() []*Definition {
+func (b *builder) selectDefinitions() []*Definition {
 	defs := make([]*Definition, 0, len(b.Config.Definitions))
 	at := make(map[string]int, len(b.Config.Definitions))
 	for i := range b.Config.Definitions {
@@ -110,12 +110,12 @@ func (b *builder) definitions() []*Definition {
 			return
 		}
 		at[d.Name] = len(defs)
-		defs = append(defs, d.alone())
-		b.wrong[d.Name] = problem{why, true}
+		defs = append(defs, d.clone())
+		b.problems[d.Name] = problem{why, true}
 	}
 	for i := range b.Config.Failures {
 		f := &b.Config.Failures[i]
-		if old := b.formerly(f.Name); old != nil {
+		if old := b.servedDefinition(f.Name); old != nil {
 			keep(old, f.Message)
 		} else if f.Name != "" {
 			b.unreadable[f.Name] = f // of several mistakes the last one counts
@@ -125,14 +125,14 @@ func (b *builder) definitions() []*Definition {
 		return defs
 	}
 	unread := make(map[string]bool)
-	for _, m := range b.Before.Metrics {
+	for _, m := range b.Before.Entries {
 		is, known := unread[m.Def.File]
 		if !known {
 			is = b.Config.Unread(m.Def.File)
 			unread[m.Def.File] = is
 		}
 		switch {
-		case is && m.Absent: // there is nothing to serve, but its mistake has not gone
+		case is && m.Unreadable: // there is nothing to serve, but its mistake has not gone
 			b.unreadable[m.Def.Name] = &Failure{
 				Name: m.Def.Name, Text: m.Def.Text, File: m.Def.File, Line: m.Def.Line, Message: m.Problem,
 				Secret: m.Def.Secret,
@@ -160,28 +160,28 @@ func (b *builder) bind(defs []*Definition) *derived.Set {
 				b.secret[d.Name] = true
 			}
 		}
-		if b.Catalog == nil || !b.restore(set, defs) {
+		if b.Catalog == nil || !b.restoreServed(set, defs) {
 			return set
 		}
 	}
 }
 
 // restore puts back definitions whose new text is wrong, and reports whether there are any.
-func (b *builder) restore(set *derived.Set, defs []*Definition) bool {
+func (b *builder) restoreServed(set *derived.Set, defs []*Definition) bool {
 	any := false
 	for i, d := range defs {
-		old := b.formerly(d.Name)
+		old := b.servedDefinition(d.Name)
 		if old == nil || old.Text == d.Text {
 			continue
 		}
 		m := set.Metrics()[i]
-		why := b.fault(d, m)
+		why := b.problemOf(d, m)
 		if why == "" && m.Err != nil { // a misspelt operand is a mistake like any other
-			why = d.explain(m.Err, b.secret)
+			why = d.errorText(m.Err, b.secret)
 		}
 		if why != "" {
-			b.wrong[d.Name] = problem{text: why}
-			defs[i] = old.alone()
+			b.problems[d.Name] = problem{text: why}
+			defs[i] = old.clone()
 			any = true
 		}
 	}
@@ -189,62 +189,62 @@ func (b *builder) restore(set *derived.Set, defs []*Definition) bool {
 }
 
 // fault is what is wrong with a definition, "" if that is nothing or only that operands are missing.
-func (b *builder) fault(d *Definition, m *derived.Metric) string {
+func (b *builder) problemOf(d *Definition, m *derived.Metric) string {
 	switch {
 	case m.Err == nil:
-		return operandsFault(d, m, b.Operands)
+		return tooManyOperands(d, m, b.MaxOperands)
 	case m.Err.Unbound():
 		return ""
 	}
-	return d.explain(m.Err, b.secret)
+	return d.errorText(m.Err, b.secret)
 }
 
 // add adds a definition to the snapshot, as it was bound.
-func (b *builder) add(d *Definition, bound *derived.Metric) {
-	wrong := b.wrong[d.Name]
-	m := &Metric{Def: d, Problem: wrong.text, Reported: wrong.reported}
-	fault := b.fault(d, bound)
+func (b *builder) addEntry(d *Definition, bound *derived.Metric) {
+	wrong := b.problems[d.Name]
+	m := &Entry{Def: d, Problem: wrong.text, Reported: wrong.reported}
+	fault := b.problemOf(d, bound)
 	var err error
 	if bound.Err == nil && fault == "" && b.Catalog != nil {
-		m.Derived, m.State, m.proven = bound, Bound, true
+		m.Derived, m.State, m.wasBound = bound, Bound, true
 		if m.Problem != "" {
 			m.State = Kept
 		}
-		m.ID, err = b.IDs.Bind(d.Name, d.remembered(), bound.Desc)
-		m.Desc, m.Described = bound.Desc, true
+		m.ID, err = b.IDs.Bind(d.Name, d.savedText(), bound.Desc)
+		m.Desc, m.HasDesc = bound.Desc, true
 		m.Desc.PMID = m.ID
 		needs := bound.Needs()
-		m.Operands, m.Older = b.operands(needs.Operands), needs.History
+		m.Operands, m.OlderSamples = b.operandSet(needs.Operands), needs.History
 		for needs := range bound.Fetches {
 			m.Protected = m.Protected || slices.ContainsFunc(needs.Operands, func(id pdu.PMID) bool { return b.protected[id] })
 		}
 		for _, i := range needs.Windows {
-			b.made.Windows[i] = b.operands(b.made.Set.Windows()[i].Needs().Operands)
+			b.snapshot.Windows[i] = b.operandSet(b.snapshot.Set.Windows()[i].Needs().Operands)
 		}
 	} else {
 		m.ID, err = b.IDs.PMID(d.Name)
-		m.Desc, m.Described = b.IDs.Desc(d.Name, d.remembered())
-		old := b.formerly(d.Name)
-		m.proven = old != nil && old.Text == d.Text // it is unbound for now
+		m.Desc, m.HasDesc = b.IDs.Desc(d.Name, d.savedText())
+		old := b.servedDefinition(d.Name)
+		m.wasBound = old != nil && old.Text == d.Text // it is unbound for now
 		switch {
 		case b.Catalog == nil:
 			m.State = Waiting
 		case fault != "":
-			m.State, m.Described = Failed, false
+			m.State, m.HasDesc = Failed, false
 		default:
-			m.State, fault = Unbound, d.explain(bound.Err, b.secret)
+			m.State, fault = Unbound, d.errorText(bound.Err, b.secret)
 		}
 		if b.Catalog != nil && m.Problem == "" {
 			m.Problem = fault
 		}
 	}
 	if err != nil {
-		b.made.Nameless = append(b.made.Nameless, d.Name)
+		b.snapshot.WithoutPMID = append(b.snapshot.WithoutPMID, d.Name)
 		return
 	}
 	m.Inst = b.IDs.Instance(m.ID)
-	b.made.Metrics = append(b.made.Metrics, m)
-	b.made.ByID[m.ID] = m
+	b.snapshot.Entries = append(b.snapshot.Entries, m)
+	b.snapshot.ByID[m.ID] = m
 }
 
 // addUnreadable adds definitions that have never been right, for their state.
@@ -252,53 +252,53 @@ func (b *builder) addUnreadable() {
 	for _, name := range slices.Sorted(maps.Keys(b.unreadable)) { // PMIDs are given out in this order
 		f := b.unreadable[name]
 		id, err := b.IDs.PMID(name)
-		if err != nil || b.made.ByID[id] != nil { // it has been read elsewhere
+		if err != nil || b.snapshot.ByID[id] != nil { // it has been read elsewhere
 			continue
 		}
-		b.made.Metrics = append(b.made.Metrics, &Metric{
+		b.snapshot.Entries = append(b.snapshot.Entries, &Entry{
 			Def: &Definition{Definition: &derived.Definition{Name: name, Text: f.Text}, File: f.File, Line: f.Line, Secret: f.Secret},
-			ID:  id, Inst: b.IDs.Instance(id), State: Failed, Problem: f.Message, Reported: true, Absent: true,
+			ID:  id, Inst: b.IDs.Instance(id), State: Failed, Problem: f.Message, Reported: true, Unreadable: true,
 		})
 	}
 }
 
-func (b *builder) numberFiles() {
-	paths := make([]string, len(b.made.Files))
-	for i, f := range b.made.Files {
+func (b *builder) assignFileNumbers() {
+	paths := make([]string, len(b.snapshot.Files))
+	for i, f := range b.snapshot.Files {
 		paths[i] = f.Path
 	}
 	for i, inst := range b.IDs.FileNumbers(paths) {
-		b.made.Files[i].Inst = inst
+		b.snapshot.Files[i].Inst = inst
 	}
 }
 
 // operands returns the set of operands that have these PMIDs: that of the snapshot before, if it had it.
-func (b *builder) operands(ids []pdu.PMID) *Operands {
-	b.key = b.key[:0]
+func (b *builder) operandSet(ids []pdu.PMID) *OperandSet {
+	b.keyBuf = b.keyBuf[:0]
 	for _, id := range ids {
-		b.key = binary.BigEndian.AppendUint32(b.key, uint32(id))
+		b.keyBuf = binary.BigEndian.AppendUint32(b.keyBuf, uint32(id))
 	}
-	if i, ok := b.made.byKey[string(b.key)]; ok {
-		return b.made.Sets[i]
+	if i, ok := b.snapshot.setIndexes[string(b.keyBuf)]; ok {
+		return b.snapshot.OperandSets[i]
 	}
-	var o *Operands
-	if i, ok := b.Before.byKey[string(b.key)]; ok && (b.Catalog == b.Before.catalog || b.still(b.Before.Sets[i].Descs)) {
-		o = b.Before.Sets[i]
+	var o *OperandSet
+	if i, ok := b.Before.setIndexes[string(b.keyBuf)]; ok && (b.Catalog == b.Before.catalog || b.unchanged(b.Before.OperandSets[i].Descs)) {
+		o = b.Before.OperandSets[i]
 	} else {
-		o = &Operands{Descs: make([]pdu.Desc, len(ids)), key: string(b.key)}
+		o = &OperandSet{Descs: make([]pdu.Desc, len(ids)), key: string(b.keyBuf)}
 		for i, id := range ids {
 			o.Descs[i] = b.descs()[id]
 		}
 	}
-	b.made.byKey[o.key] = len(b.made.Sets)
-	b.made.Sets = append(b.made.Sets, o)
+	b.snapshot.setIndexes[o.key] = len(b.snapshot.OperandSets)
+	b.snapshot.OperandSets = append(b.snapshot.OperandSets, o)
 	return o
 }
 
 // descriptors are those of the operands that definitions name.
 func descriptors(defs []*Definition, catalog derived.Catalog) map[pdu.PMID]pdu.Desc {
 	found := make(map[pdu.PMID]pdu.Desc)
-	for d := range Texts(defs) {
+	for d := range DerivedDefinitions(defs) {
 		for name := range d.Names {
 			if desc, err := catalog.Desc(name); err == nil {
 				found[desc.PMID] = desc
@@ -309,21 +309,21 @@ func descriptors(defs []*Definition, catalog derived.Catalog) map[pdu.PMID]pdu.D
 }
 
 // still reports whether operands are what they were.
-func (b *builder) still(descs []pdu.Desc) bool {
+func (b *builder) unchanged(descs []pdu.Desc) bool {
 	return !slices.ContainsFunc(descs, func(d pdu.Desc) bool { return d != b.descs()[d.PMID] })
 }
 
 // protectedOperands finds the operands that belong to agents that show their values to known users only. The
 // values come to us as to a known user and must not go to others. What counts is the operand itself,
 // however many definitions lie between it and the metric that is served.
-func (b *builder) protectedOperands(defs []*Definition) map[pdu.PMID]bool {
+func (b *builder) findProtected(defs []*Definition) map[pdu.PMID]bool {
 	found := make(map[pdu.PMID]bool)
-	if len(b.Protect) == 0 || b.Catalog == nil {
+	if len(b.ProtectedNodes) == 0 || b.Catalog == nil {
 		return found
 	}
-	for d := range Texts(defs) {
+	for d := range DerivedDefinitions(defs) {
 		for name := range d.Names {
-			if !slices.ContainsFunc(b.Protect, func(node string) bool { return within(name, node) }) {
+			if !slices.ContainsFunc(b.ProtectedNodes, func(node string) bool { return isAtOrBelow(name, node) }) {
 				continue
 			}
 			if desc, err := b.Catalog.Desc(name); err == nil {
@@ -335,16 +335,16 @@ func (b *builder) protectedOperands(defs []*Definition) map[pdu.PMID]bool {
 }
 
 // within reports whether a name is a node of the name space, or below it.
-func within(name, node string) bool {
+func isAtOrBelow(name, node string) bool {
 	rest, ok := strings.CutPrefix(name, node)
 	return ok && (rest == "" || rest[0] == '.')
 }
 
 // retire has the descriptors of PMIDs that a change of metadata has ended, of definitions that there are.
-func (b *builder) retire() {
-	for _, m := range b.made.Metrics {
+func (b *builder) collectRetired() {
+	for _, m := range b.snapshot.Entries {
 		for _, was := range b.IDs.Former(m.Def.Name) {
-			b.made.Retired[was.PMID] = was
+			b.snapshot.Retired[was.PMID] = was
 		}
 	}
 }

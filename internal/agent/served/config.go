@@ -28,20 +28,20 @@ type Definition struct {
 
 // What is said in the place of texts of files that not everybody may read.
 const (
-	Hidden        = "not shown: not everyone can read its file"
+	HiddenText    = "not shown: not everyone can read its file"
 	HiddenProblem = "the error is not shown because not everyone can read the file; run pmdaderived check as a user who can"
 )
 
 // Shown is what everybody may see of the expression.
-func (d *Definition) Shown() string {
+func (d *Definition) PublicText() string {
 	if d.Secret {
-		return Hidden
+		return HiddenText
 	}
 	return strings.TrimSpace(d.Text)
 }
 
 // remembered is what the state file, which everybody may read, has of the expression.
-func (d *Definition) remembered() string {
+func (d *Definition) savedText() string {
 	if d.Secret {
 		return ""
 	}
@@ -83,13 +83,13 @@ type Config struct {
 }
 
 // alone returns a copy: one that is kept must not keep all others of its configuration in memory.
-func (d *Definition) alone() *Definition {
+func (d *Definition) clone() *Definition {
 	own := *d
 	return &own
 }
 
 // explain shows what is wrong with a definition, without texts that are secret.
-func (d *Definition) explain(err *derived.Error, secret map[string]bool) string {
+func (d *Definition) errorText(err *derived.Error, secret map[string]bool) string {
 	switch {
 	case d.Secret:
 		return d.File + ":" + strconv.Itoa(d.Line) + ": " + HiddenProblem
@@ -114,7 +114,7 @@ func Pointers(defs []Definition) []*Definition {
 }
 
 // Texts yields definitions without what is said about them besides.
-func Texts(defs []*Definition) iter.Seq[*derived.Definition] {
+func DerivedDefinitions(defs []*Definition) iter.Seq[*derived.Definition] {
 	return func(yield func(*derived.Definition) bool) {
 		for _, d := range defs {
 			if !yield(d.Definition) {
@@ -126,5 +126,5 @@ func Texts(defs []*Definition) iter.Seq[*derived.Definition] {
 
 // Bind binds definitions to operands. Those that cannot be bound have an error in the set.
 func Bind(defs []*Definition, catalog derived.Catalog, language derived.Language) *derived.Set {
-	return language.NewSet(slices.Collect(Texts(defs)), catalog, derived.Root)
+	return language.NewSet(slices.Collect(DerivedDefinitions(defs)), catalog, derived.Root)
 }

@@ -6,9 +6,9 @@
 //	Catalog ──────┤
 //	Registry ─────┼─► Build ─► Snapshot ─► swapped in as a whole, read by everybody
 //	Snapshot ─────┘              │
-//	(the one before)             ├─ Metrics  by name; ByID          descriptor, text, state
-//	                             ├─ Names    the name space
-//	                             ├─ Sets     distinct operand sets; each metric points to its own
+//	(the one before)             ├─ Entries  by name; ByID          descriptor, text, state
+//	                             ├─ Namespace the name space
+//	                             ├─ OperandSets distinct ones; each entry points to its own
 //	                             ├─ Retired  descriptors of PMIDs that a change of metadata has ended
 //	                             └─ Files    what became of each file
 //
@@ -28,7 +28,7 @@
 //	                                                                   of this text
 //
 // A name that is not shown in traversals can still be looked up, but for one that could never be read: that has a
-// state only (Absent).
+// state only (Unreadable).
 //
 // A definition that was served goes on as it was when its new text turns out to be wrong: Build binds the new texts, puts
 // the old ones in place of those that are wrong, and binds again, until nothing changes, since an old one may mend

@@ -11,7 +11,7 @@ import (
 )
 
 // operandsFault says that a definition has more operands than it may have, "" if it has not. 0: any number.
-func operandsFault(d *Definition, m *derived.Metric, most int) string {
+func tooManyOperands(d *Definition, m *derived.Metric, most int) string {
 	n := 0
 	for needs := range m.Fetches {
 		n = max(n, len(needs.Operands))
@@ -45,7 +45,7 @@ func Check(defs []Definition, own []pmda.Entry, catalog derived.Catalog, languag
 			m, _ := set.Lookup(d.Name)
 			if m.Err != nil {
 				faults = append(faults, Fault{Definition: *d, Offset: m.Err.Offset(), Message: m.Err.Error(), Err: m.Err})
-			} else if text := operandsFault(d, m, operands); text != "" {
+			} else if text := tooManyOperands(d, m, operands); text != "" {
 				faults = append(faults, Fault{Definition: *d, Message: text})
 			}
 		}
@@ -64,7 +64,7 @@ func nameFaults(defs []Definition, own []pmda.Entry, order map[string]int) []Fau
 	}
 	_, err := pmda.NewNamespace(derived.Root, entries)
 	var faults []Fault
-	for _, clash := range clashesIn(err) {
+	for _, clash := range nameErrors(err) {
 		name := derived.ShortName(clash.Name)
 		if i, ok := order[name]; ok {
 			faults = append(faults, Fault{

@@ -9,7 +9,7 @@ import (
 )
 
 // Groups is an instance domain of groups that was ever given out.
-type Groups struct {
+type GroupInDom struct {
 	derived.GroupDomain
 
 	Served    bool // a metric that is bound is computed from groups of it
@@ -18,16 +18,16 @@ type Groups struct {
 
 // groups tells the instance domains of groups. Where one is protected, all that is computed from groups of it is: their names are those of
 // the others. It stays so while the agent runs, as names last longer than definitions, which may also have no operands for a while.
-func (b *builder) groups() {
-	all := make(map[pdu.InDom]*Groups)
+func (b *builder) collectGroupInDoms() {
+	all := make(map[pdu.InDom]*GroupInDom)
 	for d, of := range b.IDs.GroupDomains() {
 		before := b.Before.Groups[d]
-		all[d] = &Groups{GroupDomain: derived.GroupDomain(of), Protected: before != nil && before.Protected}
+		all[d] = &GroupInDom{GroupDomain: derived.GroupDomain(of), Protected: before != nil && before.Protected}
 	}
-	b.made.Groups = all
+	b.snapshot.Groups = all
 	for again := len(all) > 0; again; {
 		again = false
-		for _, m := range b.made.Metrics {
+		for _, m := range b.snapshot.Entries {
 			if m.Derived == nil {
 				continue
 			}
@@ -44,12 +44,12 @@ func (b *builder) groups() {
 }
 
 // Text is what the help of the domain says.
-func (g *Groups) Text() string {
+func (g *GroupInDom) Text() string {
 	return fmt.Sprintf("groups of the instances of %s, by %s", g.Of, g.Label)
 }
 
 // Labels are those of groups: which each is.
-func (g *Groups) Labels(all []pdu.Instance) []pdu.LabelSet {
+func (g *GroupInDom) Labels(all []pdu.Instance) []pdu.LabelSet {
 	sets, err := pdu.NameLabels(g.Label, all)
 	if err != nil { // the name of the label is too long
 		return nil

@@ -4,11 +4,11 @@ import "github.com/sirupsen/logrus"
 
 // Report logs definitions whose fate has changed since the snapshot before. unread is how many the configuration fails to define.
 func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) {
-	for _, name := range s.Nameless {
+	for _, name := range s.WithoutPMID {
 		log.WithField("metric", name).Error("definition has no metric identifier")
 	}
 	for m, now := range before.Pairs(s) {
-		if m.Described && (now == nil || now.ID != m.ID) {
+		if m.HasDesc && (now == nil || now.ID != m.ID) {
 			log.WithFields(logrus.Fields{"metric": m.Def.Name, "pmid": m.ID}).
 				Warn("metric has disappeared or changed, restart pmlogger if it records it")
 		}
@@ -30,9 +30,9 @@ func (s *Snapshot) Report(log logrus.FieldLogger, before *Snapshot, unread int) 
 			fields().WithField("problem", m.Problem).Debug("definition uses a metric that does not exist")
 		}
 	}
-	if s.LookedUp && (before.Bound != s.Bound || len(before.Metrics) != len(s.Metrics) || !before.LookedUp) {
+	if s.LookedUp && (before.Bound != s.Bound || len(before.Entries) != len(s.Entries) || !before.LookedUp) {
 		log.WithFields(logrus.Fields{
-			"definitions": len(s.Metrics), "bound": s.Bound, "failed": s.Failures() + unread,
+			"definitions": len(s.Entries), "bound": s.Bound, "failed": s.Failures() + unread,
 		}).Info("definitions bound")
 	}
 }

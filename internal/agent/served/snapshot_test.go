@@ -93,7 +93,7 @@ func newSite(t *testing.T) *site {
 
 // serve makes the next snapshot.
 func (s *site) serve(c Config) *Snapshot {
-	in := Input{Config: c, Before: s.before, IDs: s.ids, Own: own, Protect: s.protect, Operands: s.most}
+	in := Input{Config: c, Before: s.before, IDs: s.ids, OwnEntries: own, ProtectedNodes: s.protect, MaxOperands: s.most}
 	if s.catalog != nil {
 		now := maps.Clone(s.catalog) // one that is built with does not change
 		in.Catalog = &now
@@ -105,7 +105,7 @@ func (s *site) serve(c Config) *Snapshot {
 // restart forgets everything but the identities.
 func (s *site) restart() { s.before = nil }
 
-func (s *site) metric(name string) *Metric {
+func (s *site) metric(name string) *Entry {
 	s.t.Helper()
 	m := s.before.find(derived.FullName(name))
 	require.NotNil(s.t, m, name)
@@ -123,7 +123,7 @@ func (s *site) states(names ...string) (all []State) {
 // shown lists the definitions that a traversal shows.
 func shown(t *testing.T, s *Snapshot) []string {
 	t.Helper()
-	all, err := s.Names.Traverse(0, derived.Root)
+	all, err := s.Namespace.Traverse(0, derived.Root)
 	require.NoError(t, err)
 	var names []string
 	for _, name := range all {
@@ -134,7 +134,7 @@ func shown(t *testing.T, s *Snapshot) []string {
 	return names
 }
 
-func namesOf(metrics iter.Seq[*Metric]) string {
+func namesOf(metrics iter.Seq[*Entry]) string {
 	var names []string
 	for m := range metrics {
 		names = append(names, m.Def.Name)
@@ -162,16 +162,16 @@ func TestStatesOfADefinition(t *testing.T) {
 			assert.Equal(t, row.state, m.State)
 			assert.Contains(t, m.Problem, row.problem)
 			assert.Equal(t, bound, m.Problem == "")
-			assert.Equal(t, bound, m.Described)
+			assert.Equal(t, bound, m.HasDesc)
 			assert.Equal(t, bound, m.Derived != nil)
 			assert.Equal(t, bound, m.Operands != nil)
 			assert.Equal(t, bound, now.Bound == 1)
 			assert.Equal(t, row.state == Failed, now.Failures() == 1)
 			assert.Equal(t, bound, len(shown(t, now)) == 1, "in traversals only if it has values")
-			id, err := now.Names.Lookup(0, "derived.m")
+			id, err := now.Namespace.Lookup(0, "derived.m")
 			require.NoError(t, err, "its name can always be looked up")
 			assert.Equal(t, m.ID, id)
-			assert.Equal(t, []*Metric{m}, now.Metrics)
+			assert.Equal(t, []*Entry{m}, now.Entries)
 			if !bound {
 				assert.Equal(t, pdu.ErrBadDerive, m.Code())
 			}
@@ -183,7 +183,7 @@ func TestNothingIsBoundBeforeTheLookup(t *testing.T) {
 	s := newSite(t)
 	s.catalog = nil
 	now := s.serve(conf("a = up.load", "b = 42", "c = up.name + 1"))
-	for _, m := range now.Metrics {
+	for _, m := range now.Entries {
 		assert.Equal(t, Waiting, m.State)
 		assert.Empty(t, m.Problem)
 		assert.Equal(t, pdu.ErrAgain, m.Code())
@@ -207,10 +207,10 @@ func TestWarmStart(t *testing.T) {
 	assert.Equal(t, Waiting, m.State)
 	assert.Equal(t, a.ID, m.ID)
 	assert.Equal(t, a.Desc, m.Desc)
-	assert.True(t, m.Described)
+	assert.True(t, m.HasDesc)
 	assert.Equal(t, pdu.ErrAgain, m.Code())
 	assert.Equal(t, b.ID, s.metric("b").ID)
-	assert.False(t, s.metric("b").Described, "another expression may have another descriptor")
+	assert.False(t, s.metric("b").HasDesc, "another expression may have another descriptor")
 	assert.Equal(t, []string{"a"}, shown(t, now))
 
 	s.catalog = found
@@ -231,7 +231,7 @@ func TestOperandsThatGo(t *testing.T) {
 		assert.Equal(t, Unbound, m.State)
 		assert.Equal(t, was.ID, m.ID)
 		assert.Equal(t, was.Desc, m.Desc)
-		assert.True(t, m.Described)
+		assert.True(t, m.HasDesc)
 		assert.Equal(t, pdu.ErrAgain, m.Code())
 		assert.Empty(t, shown(t, now))
 	}
@@ -272,7 +272,7 @@ func TestBrokenDefinitionThatWasNeverServed(t *testing.T) {
 	now := s.serve(conf("a = up.load +", "b = up.name + 1", "c = up.load"))
 	assert.Equal(t, []State{Failed, Failed, Bound}, s.states("a", "b", "c"))
 	assert.Contains(t, s.metric("a").Problem, "syntax error")
-	_, err := now.Names.Lookup(0, "derived.a")
+	_, err := now.Namespace.Lookup(0, "derived.a")
 	require.ErrorIs(t, err, pdu.ErrName, "only its state is there")
 	assert.Nil(t, now.ByID[s.metric("a").ID])
 	assert.Equal(t, 1, now.Failures(), "a is among the failures of the configuration")
@@ -322,7 +322,7 @@ func TestUnreadableDefinitionInAnUnreadableFile(t *testing.T) {
 		{Name: "bad", Text: "1 +", File: "f", Line: 1, Message: "the first"},
 		{Name: "bad", Text: "1 -", File: "f", Line: 2, Message: "the last"},
 	}}, {Unread: func(string) bool { return true }}} {
-		assert.Len(t, s.serve(c).Metrics, 1)
+		assert.Len(t, s.serve(c).Entries, 1)
 		assert.Equal(t, Failed, s.metric("bad").State)
 		assert.Equal(t, "the last", s.metric("bad").Problem)
 	}
@@ -336,7 +336,7 @@ func TestDeletedDefinitionVanishes(t *testing.T) {
 	assert.Nil(t, now.find("derived.b"))
 	assert.Nil(t, now.ByID[gone.ID])
 	assert.NotContains(t, now.Retired, gone.ID)
-	_, err := now.Names.Lookup(0, "derived.b")
+	_, err := now.Namespace.Lookup(0, "derived.b")
 	require.ErrorIs(t, err, pdu.ErrName)
 	assert.False(t, now.SameNames(before))
 
@@ -387,7 +387,7 @@ func TestOperandSetsOutliveSnapshots(t *testing.T) {
 	t.Run("the same catalog", func(t *testing.T) {
 		s := newSite(t)
 		build := func(lines ...string) {
-			s.before = Build(Input{Config: conf(lines...), Before: s.before, IDs: s.ids, Own: own, Catalog: &s.catalog})
+			s.before = Build(Input{Config: conf(lines...), Before: s.before, IDs: s.ids, OwnEntries: own, Catalog: &s.catalog})
 		}
 		build("m = up.load")
 		was := s.metric("m").Operands
@@ -398,7 +398,7 @@ func TestOperandSetsOutliveSnapshots(t *testing.T) {
 	s := newSite(t)
 	now := s.serve(conf("a = up.load + up.bin", "b = up.load - up.bin", "c = up.load", "d = 1"))
 	assert.Same(t, s.metric("a").Operands, s.metric("b").Operands)
-	assert.Equal(t, []*Operands{s.metric("a").Operands, s.metric("c").Operands, s.metric("d").Operands}, now.Sets, "each once")
+	assert.Equal(t, []*OperandSet{s.metric("a").Operands, s.metric("c").Operands, s.metric("d").Operands}, now.OperandSets, "each once")
 }
 
 // What changes its metadata is another metric; the old one stays known, as the state file has it.
@@ -411,7 +411,7 @@ func TestRetiredPMIDs(t *testing.T) {
 		assert.NotEqual(t, old.ID, s.metric("a").ID)
 		assert.Equal(t, old.Desc, now.Retired[old.ID])
 		assert.Nil(t, now.ByID[old.ID])
-		_, err := now.Names.Names(0, old.ID)
+		_, err := now.Namespace.Names(0, old.ID)
 		require.ErrorIs(t, err, pdu.ErrPMID)
 		assert.False(t, now.SameNames(before), "the name has another identity")
 	}
@@ -482,7 +482,7 @@ func TestDuplicateNames(t *testing.T) {
 	s := newSite(t)
 	now := s.serve(conf("a = up.load", "b = up.load", "a = up.count"))
 	assert.Equal(t, []string{"a", "b"}, shown(t, now))
-	assert.Len(t, now.Metrics, 2)
+	assert.Len(t, now.Entries, 2)
 	assert.Equal(t, "up.count", s.metric("a").Def.Text, "the last one counts")
 }
 
@@ -524,7 +524,7 @@ func TestNamesThatClash(t *testing.T) {
 			assert.Equal(t, len(row.lines), now.Bound)
 			assert.NotContains(t, shown(t, now), row.refused)
 			assert.Contains(t, shown(t, now), "other")
-			assert.Equal(t, len(own)+now.Bound, now.Names.Len())
+			assert.Equal(t, len(own)+now.Bound, now.Namespace.Len())
 		})
 	}
 }
@@ -556,7 +556,7 @@ func TestPMIDsThatRunOutLeaveDefinitionsOut(t *testing.T) {
 	require.NoError(t, err)
 	now := s.serve(conf("a = up.load", "b = up.load"))
 	assert.Equal(t, []string{"a"}, shown(t, now))
-	assert.Equal(t, []string{"b"}, now.Nameless)
+	assert.Equal(t, []string{"b"}, now.WithoutPMID)
 }
 
 // What a snapshot shows is told from what the one before showed, whatever else has changed.

@@ -11,11 +11,11 @@ import (
 
 // Text is what a metric's help says: the definition's own, or the expression and where it stands. A definition whose file not
 // everybody may read has no text but where it stands.
-func (m *Metric) Text(short bool) string {
-	def := plain(m.Def.Name + " = " + m.Def.Shown())
+func (m *Entry) Text(short bool) string {
+	def := escapeForProxy(m.Def.Name + " = " + m.Def.PublicText())
 	switch {
 	case m.Def.Secret:
-		if def = m.Def.Name + ": " + Hidden; short {
+		if def = m.Def.Name + ": " + HiddenText; short {
 			return def
 		}
 	case short && m.Def.OneLine != nil:
@@ -27,12 +27,12 @@ func (m *Metric) Text(short bool) string {
 	case m.Def.OneLine != nil:
 		def = *m.Def.OneLine + "\n\n" + def
 	}
-	return def + "\n\nDefined in " + plain(m.Def.File) + ", line " + strconv.Itoa(m.Def.Line) + "."
+	return def + "\n\nDefined in " + escapeForProxy(m.Def.File) + ", line " + strconv.Itoa(m.Def.Line) + "."
 }
 
 // plain is a line that pmproxy can write into a page for Prometheus, where it escapes nothing: control characters become
 // blanks, and a backslash, as in patterns, is written as a word.
-func plain(text string) string {
+func escapeForProxy(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
@@ -45,15 +45,15 @@ func plain(text string) string {
 // Labels are those of a metric: derived_file, which file defines it. It does not identify a metric: that stays the same
 // when its definition moves to another file. The name has no dot: pmproxy writes names of labels into OpenMetrics as
 // they are, and one that Prometheus cannot read costs it the metrics of the whole host.
-func (m *Metric) Labels() []pdu.LabelSet {
-	return labels(pdu.LabelItem, pdu.LabelOptional, derived.Root+"_file", m.Def.File)
+func (m *Entry) Labels() []pdu.LabelSet {
+	return singleLabel(pdu.LabelItem, pdu.LabelOptional, derived.Root+"_file", m.Def.File)
 }
 
 // DomainLabels are those of the agent's domain: the label that agents usually have.
-func DomainLabels() []pdu.LabelSet { return labels(pdu.LabelDomain, 0, "agent", derived.Root) }
+func DomainLabels() []pdu.LabelSet { return singleLabel(pdu.LabelDomain, 0, "agent", derived.Root) }
 
 // labels makes a set of one label. A value that is too long, which no path is, has none.
-func labels(level pdu.LabelType, flags pdu.LabelFlags, name, value string) []pdu.LabelSet {
+func singleLabel(level pdu.LabelType, flags pdu.LabelFlags, name, value string) []pdu.LabelSet {
 	set, err := pdu.NewLabelSet(pdu.NoInst, level, map[string]any{name: value})
 	if err != nil {
 		return nil
