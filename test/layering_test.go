@@ -86,7 +86,7 @@ var layers = map[string]layer{
 			"internal/agent/queue internal/agent/slow internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
-	"internal/agent/queue":   {ours: "internal/agent/operand internal/agent/slow", never: pure},
+	"internal/agent/queue":   {ours: "internal/agent/operand internal/agent/slow pdu", never: pure},
 	"internal/agent/operand": {ours: "derived internal/wait pdu pmda/pmapi", never: pure},
 	"internal/agent/agents":  {ours: "pdu pmda/pmapi", never: pure},
 	"internal/agent/predict": {never: pure},

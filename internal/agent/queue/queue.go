@@ -19,6 +19,7 @@ import (
 
 	"pmdaderived/internal/agent/operand"
 	"pmdaderived/internal/agent/slow"
+	"pmdaderived/pdu"
 )
 
 const (
@@ -57,10 +58,21 @@ type Fetch[S Series] struct {
 	values  int            // of many or wide
 }
 
+// PMIDs are the operands of a fetch.
+func (f *Fetch[S]) PMIDs() []pdu.PMID { return f.IDs }
+
+// AddAccounts adds to a request those who are charged for a fetch: agents in quarantine that it is for, else, if it took long, the agents of its series.
+func (f *Fetch[S]) AddAccounts(r *slow.Request) {
+	if r.Of = f.Charged; r.Of != nil || r.Took < slow.Long {
+		return
+	}
+	for _, s := range f.Sources {
+		r.Add(s.Agents())
+	}
+}
+
 // Queue is the series that wait. The zero value is not usable.
 type Queue[S Series] struct {
-	Hold bool // no fetch is next: the last connection is spared until there are others
-
 	agents   slow.Agents
 	few      []S
 	many     []S
@@ -69,7 +81,6 @@ type Queue[S Series] struct {
 	wideNext bool // the last fetch for many or wide was for many
 	under    int  // values on their way that were not few
 	batches  operand.Batches[S]
-	requeued bool
 }
 
 // New makes an empty queue. What is known of slow agents may change meanwhile.
@@ -115,14 +126,6 @@ func (q *Queue[S]) Requeue(series ...S) {
 			q.enqueue(s)
 		}
 	}
-	q.requeued = true
-}
-
-// Requeued reports whether Requeue was called since it was called before.
-func (q *Queue[S]) Requeued() bool {
-	was := q.requeued
-	q.requeued = false
-	return was
 }
 
 // Leave drops those that wait apart and are not to be asked for any more.
@@ -150,10 +153,11 @@ func (q *Queue[S]) ForgetBatches() { q.batches.Forget() }
 
 // Next is what to fetch on a connection that is free: for all agents, or for those in quarantine, or both; with so many operands at
 // most unless a single series has more. ok says whether there is anything.
-func (q *Queue[S]) Next(forAll, forSlow bool, operands int) (f Fetch[S], ok bool) {
+func (q *Queue[S]) Next(forAll, forSlow bool, operands int) (next *Fetch[S], ok bool) {
+	var f Fetch[S]
 	switch {
 	case forSlow && len(q.apart) > 0:
-		f = q.nextApart(operands)
+		q.nextApart(&f, operands)
 	case forAll && len(q.few) > 0:
 		f.Batch = q.batches.Fill(q.few, operands, MaxValues)
 		q.few = slices.Delete(q.few, 0, len(f.Sources))
@@ -165,24 +169,25 @@ func (q *Queue[S]) Next(forAll, forSlow bool, operands int) (f Fetch[S], ok bool
 		f.Batch = q.batches.Fill(*from, operands, MaxValues)
 		f.values = f.Size()
 		if q.under > 0 && q.under+f.values > MaxValues {
-			return Fetch[S]{}, false
+			return nil, false
 		}
 		q.under += f.values
 		*from = slices.Delete(*from, 0, len(f.Sources))
 		q.wideNext = from == &q.many
 	default:
-		return f, false
+		return nil, false
 	}
 	for _, s := range f.Sources {
 		m := s.InQueue()
 		m.Waiting = false
 		m.Outstanding++
 	}
-	return f, true
+	fetch := f // f need not be on the heap when there is nothing to fetch
+	return &fetch, true
 }
 
-// nextApart is for series in quarantine, or for what shows which of their agents are slow.
-func (q *Queue[S]) nextApart(operands int) (f Fetch[S]) {
+// nextApart fills a fetch for series in quarantine, or for what shows which of their agents are slow.
+func (q *Queue[S]) nextApart(f *Fetch[S], operands int) {
 	taken, charged, probe := slow.Choose(q.agents, q.apart, operands)
 	f.Batch, f.Charged = q.batches.Fill(taken, math.MaxInt, math.MaxInt), charged
 	if probe {
@@ -195,16 +200,13 @@ func (q *Queue[S]) nextApart(operands int) (f Fetch[S]) {
 		q.apart = slices.DeleteFunc(q.apart, func(s S) bool { return !s.InQueue().Waiting })
 	}
 	q.agents.Begin(charged)
-	return f
 }
 
 // Ended notes that a fetch is not on its way any more, whatever came of it. What waited for a probe that was not quick is fetched
 // when somebody wants it again.
-func (q *Queue[S]) Ended(f Fetch[S]) {
-	if f.Batch != nil {
-		for _, s := range f.Sources {
-			s.InQueue().Outstanding--
-		}
+func (q *Queue[S]) Ended(f *Fetch[S]) {
+	for _, s := range f.Sources {
+		s.InQueue().Outstanding--
 	}
 	q.under -= f.values
 	q.agents.Answered(f.Charged)

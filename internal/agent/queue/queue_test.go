@@ -52,7 +52,7 @@ func TestNext(t *testing.T) {
 
 	_, ok := q.Next(false, true, operands)
 	assert.False(t, ok, "nothing waits for this connection")
-	next := func(want ...*wave) Fetch[*wave] {
+	next := func(want ...*wave) *Fetch[*wave] {
 		f, ok := q.Next(true, false, operands)
 		require.True(t, ok)
 		assert.Equal(t, want, f.Sources)
@@ -112,16 +112,11 @@ func TestRequeueAndForget(t *testing.T) {
 	q := New[*wave](make(slow.Agents))
 	lost, coming := waveOf(1, 1, 60), waveOf(2, 1, 60)
 	coming.Outstanding = 1
-	assert.False(t, q.Requeued())
 	q.Requeue(lost, coming)
-	assert.True(t, q.Requeued())
-	assert.False(t, q.Requeued(), "since it was asked before")
 	assert.Equal(t, []*wave{lost}, q.Waiting())
-	q.Hold = true
 	q.Forget()
 	assert.Empty(t, q.Waiting())
 	assert.True(t, lost.Idle())
-	assert.False(t, q.Hold)
 }
 
 // suspects knows that a sample of some agents' operands took long.
@@ -177,7 +172,7 @@ func TestRandomQueues(t *testing.T) {
 		for i := range 12 {
 			all = append(all, waveOf(i, rnd.IntN(2*MaxValues/3), 60+rnd.IntN(4)/3, 61+rnd.IntN(2)))
 		}
-		var under []Fetch[*wave]
+		var under []*Fetch[*wave]
 		for range 60 {
 			switch rnd.IntN(4) {
 			case 0:

@@ -21,7 +21,7 @@ func (u *Upstream) NameAgents(ctx context.Context) {
 		return
 	}
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	u.agents = names
 }
 
@@ -33,7 +33,7 @@ func (u *Upstream) Agents(now time.Time, shown func(a *agents.Agent, resting boo
 	for i := range list {
 		resting[i] = u.slow.Resting(now, slow.Of(slow.Values, list[i].Domain))
 	}
-	u.unlock()
+	u.mu.Unlock()
 	for i := range list {
 		if !shown(&list[i], resting[i]) {
 			return

@@ -17,239 +17,21 @@ import (
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
 
-// A slow agent is found among others that were asked in the same fetch, and then left alone.
-func TestSlowAgentIsSampledApart(t *testing.T) {
-	for _, row := range []struct {
-		name          string
-		quickID, slow pdu.PMID
-		found         [][]pdu.PMID // what is fetched for both when it is not known who is slow
-	}{
-		{"asked first", loadID, procID, [][]pdu.PMID{{procID}}},
-		{"asked last", procID, loadID, [][]pdu.PMID{{procID}, {loadID}}},
-	} {
-		t.Run(row.name, func(t *testing.T) { slowAgentIsSampledApart(t, row.quickID, row.slow, row.found) })
-	}
-}
-
-func slowAgentIsSampledApart(t *testing.T, quickID, slowID pdu.PMID, found [][]pdu.PMID) {
-	u := newRelay(t)
-	s := newFetching(t, u.Address, 0)
-	var clock atomic.Int64
-	start := time.Now()
-	s.now = func() time.Time { return start.Add(time.Duration(clock.Load())) }
-	u.OnRequest(func(_ int, f pdu.Frame) bool {
-		var req pdu.HighResFetch
-		if f.Kind == pdu.KindHighResFetch && req.Decode(f.Body) == nil && slices.Contains(req.PMIDs, slowID) {
-			clock.Add(int64(second))
-		}
-		u.Update(func() { u.Time = s.now() })
-		return true
-	})
-	s.join(u.Address, 0, 1)
-	seriesFor := func(ids ...pdu.PMID) *Series {
-		f := seriesOf(ids...)
-		for i := range f.descs {
-			if f.descs[i].PMID == procID {
-				f.descs[i].Type, f.descs[i].InDom = pdu.TypeU64, procDom
-			}
-		}
-		return f
-	}
-	quick, slow, mixed := seriesFor(quickID), seriesFor(slowID), seriesFor(quickID, slowID)
-	fetched := func(series ...*Series) [][]pdu.PMID {
-		t.Helper()
-		before := len(u.Fetched())
-		s.Want(s.now(), operand.Need{}, series...)
-		eventually(t, "nothing under way", func() bool { return s.idle(series...) })
-		return u.Fetched()[before:]
-	}
-	assert.Equal(t, [][]pdu.PMID{{quickID, slowID}}, fetched(mixed), "nobody knows yet")
-	assert.Equal(t, found, fetched(mixed), "either may be to blame")
-	assert.Empty(t, fetched(mixed), "left alone")
-	assert.Equal(t, [][]pdu.PMID{{quickID}}, fetched(quick, slow, mixed), "whoever asks")
-	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
-	assert.Len(t, s.log.AllEntries(), 1)
-	clock.Add(int64(9*second) - 10)
-	assert.Empty(t, fetched(slow))
-	clock.Add(10)
-	assert.Equal(t, [][]pdu.PMID{{slowID, quickID}}, fetched(slow, mixed), "after nine times as long as it took")
-	assert.Empty(t, fetched(slow))
-	u.OnRequest(func(int, pdu.Frame) bool {
-		u.Update(func() { u.Time = s.now() })
-		return true
-	})
-	clock.Add(int64(9 * second))
-	assert.Len(t, fetched(slow), 1)
-	assert.Equal(t, [][]pdu.PMID{{slowID}}, fetched(slow), "quick now")
-	assert.Zero(t, s.figures.SlowAgents.Load())
-	assert.Len(t, s.log.AllEntries(), 2)
-	before := len(u.Fetched())
-	fetched(mixed)
-	assert.Equal(t, []pdu.PMID{quickID, slowID}, u.Fetched()[len(u.Fetched())-1], "as a whole, when either was quick")
-	assert.LessOrEqual(t, len(u.Fetched())-before, 3)
-	assert.Equal(t, [][]pdu.PMID{{quickID, slowID}}, fetched(mixed))
-	assert.Empty(t, s.slow.Agents, "nobody is a suspect")
-}
-
-// When a quick agent answered a fetch that another one took long for nobody knows: what needs the time between samples is asked for again,
-// once.
-func TestSampleOfAnUnknownTime(t *testing.T) {
-	s := newFetching(t, newRelay(t).Address, 0)
-	now := time.Now()
-	deep, flat, both := seriesOf(pdu.NewPMID(1, 0, 0)), seriesOf(pdu.NewPMID(1, 0, 0)), seriesOf(pdu.NewPMID(1, 0, 0), pdu.NewPMID(3, 0, 0))
-	deep.Older, both.Older = 1, 1
-	asked := fetchOf(deep, flat, both)
-	answered := func(took time.Duration) {
-		now = now.Add(took)
-		c := &connection{sent: now.Add(-took), asked: asked}
-		res := &pmapi.Columns{Time: now, Sets: make([]pdu.Column, len(asked.IDs))}
-		for i, id := range asked.IDs {
-			res.Sets[i] = pdu.Column{PMID: id, Code: pdu.ErrAgain}
-		}
-		s.mu.Lock()
-		defer s.unlock()
-		s.store(c, res, now)
-	}
-	answered(ms)
-	first := deep.Latest
-	require.NotNil(t, first)
-	answered(slow.Long)
-	assert.Same(t, first, deep.Latest)
-	assert.NotSame(t, first, flat.Latest, "it is of now")
-	assert.Same(t, flat.Latest, both.Latest, "its own agents took long")
-	assert.Equal(t, []*Series{deep}, s.unsure)
-	answered(slow.Long)
-	assert.NotSame(t, first, deep.Latest, "better than none")
-}
-
 // What a fetch has to wait for another one of ours is not its fault.
 func TestFetchBehindASlowOne(t *testing.T) {
-	s := newFetching(t, newRelay(t).Address, 0)
+	s := newSending(t)
 	now := time.Now()
-	asking := func(domain int, sent time.Time) *connection {
-		return &connection{sent: sent, asked: fetchOf(seriesOf(pdu.NewPMID(domain, 0, 0)))}
+	charge := func(domain int, sent time.Time, at time.Duration, arrived time.Time) {
+		id := pdu.NewPMID(domain, 0, 0)
+		columns := &pmapi.Columns{Time: now.Add(at), Sets: []pdu.Column{{PMID: id}}}
+		s.charge(&connection{sent: sent, request: request{id}}, &Answer{Columns: columns, Arrived: arrived})
 	}
-	result := func(domain int, at time.Duration) *pmapi.Columns {
-		return &pmapi.Columns{Time: now.Add(at), Sets: []pdu.Column{{PMID: pdu.NewPMID(domain, 0, 0)}}}
-	}
-	arrived := now.Add(4*second + slow.Long) // both, since nobody has looked before
-	s.charge(asking(1, now), result(1, 4*second), arrived)
-	s.charge(asking(2, now), result(2, 4*second+slow.Long-1), arrived)
-	s.charge(asking(3, arrived), result(3, -time.Hour), arrived.Add(ms))
-	s.charge(asking(4, arrived), result(4, time.Hour), arrived.Add(ms)) // pmcd's clock may be set
+	arrived := now.Add(4*time.Second + slow.Long) // both, since nobody has looked before
+	charge(1, now, 4*time.Second, arrived)
+	charge(2, now, 4*time.Second+slow.Long-1, arrived)
+	charge(3, arrived, -time.Hour, arrived.Add(time.Millisecond))
+	charge(4, arrived, time.Hour, arrived.Add(time.Millisecond)) // pmcd's clock may be set
 	assert.Equal(t, []slow.Account{slow.Of(slow.Values, 1)}, slices.Collect(maps.Keys(s.slow.Agents)))
-}
-
-// Answers are taken in the order in which pmcd has given them, after those that refuse.
-func TestAnswersInTheOrderOfTime(t *testing.T) {
-	at := func(n int) answer { return answer{at: time.Unix(int64(n), 0)} }
-	refusal := answer{err: pdu.ErrAgain}
-	answers := []answer{at(3), at(1), refusal, at(2)}
-	slices.SortFunc(answers, answer.before)
-	assert.Equal(t, []answer{refusal, at(1), at(2), at(3)}, answers)
-}
-
-// Two metrics of one slow agent that are wanted by turns, each while the other is under way, get no more of pmcd's
-// time than one.
-func TestSlowAgentRestsWhateverIsWanted(t *testing.T) {
-	other := pdu.NewPMID(procID.Domain(), 0, 2)
-	u := newRelay(t)
-	s := newFetching(t, u.Address, 0)
-	var clock atomic.Int64
-	start := time.Now()
-	s.now = func() time.Time { return start.Add(time.Duration(clock.Load())) }
-	gate := make(chan struct{}, 2)
-	u.OnRequest(func(_ int, f pdu.Frame) bool {
-		if f.Kind == pdu.KindHighResFetch {
-			<-gate
-			clock.Add(int64(4 * second))
-		}
-		u.Update(func() { u.Time = s.now() })
-		return true
-	})
-	s.join(u.Address, 0, 1)
-	a, b := seriesOf(procID), seriesOf(other)
-	a.descs[0].Type, a.descs[0].InDom = pdu.TypeU64, procDom
-	gate <- struct{}{}
-	gate <- struct{}{}
-	for range 2 { // slow twice
-		s.Want(s.now(), operand.Need{}, a)
-		eventually(t, "nothing under way", func() bool { return s.idle(a) })
-	}
-	clock.Add(int64(time.Hour))
-	s.Want(s.now(), operand.Need{}, a)
-	s.Want(s.now(), operand.Need{}, b)
-	gate <- struct{}{}
-	eventually(t, "nothing under way", func() bool { return s.idle(a, b) })
-	s.Want(s.now(), operand.Need{}, b)
-	s.Want(s.now(), operand.Need{}, a)
-	assert.True(t, s.idle(a, b))
-	assert.Len(t, u.Fetched(), 3)
-}
-
-// What the agent announces itself makes nobody a suspect, and what nobody uses any more is forgotten.
-func TestOnlyOperandsAreSlow(t *testing.T) {
-	s := newFetching(t, newRelay(t).Address, 0)
-	now := time.Now()
-	own := &pmapi.Columns{Time: now, Sets: []pdu.Column{{PMID: pdu.NewPMID(510, 0, 0)}}}
-	s.charge(&connection{sent: now.Add(-second), asked: fetch{Batch: &operand.Batch[*Series]{}}}, own, now)
-	assert.Empty(t, s.slow.Agents)
-	for range 2 {
-		now = now.Add(2 * second)
-		s.slow.Note(slow.Request{Of: slow.Accounts([]int{7}), Took: second, Ended: now.Add(-time.Hour)})
-		for _, d := range []int{60, 70} {
-			s.slow.Note(slow.Request{Of: slow.Accounts([]int{d}), Took: second, Ended: now})
-		}
-	}
-	s.Serve([]*Series{seriesOf(loadID)}, []int{0})
-	left := slices.Collect(maps.Keys(s.slow.Agents))
-	assert.ElementsMatch(t, []slow.Account{slow.Of(slow.Values, 60), slow.Of(slow.Values, 70)}, left, "70 has to rest first")
-	assert.EqualValues(t, 2, s.figures.SlowAgents.Load())
-}
-
-// A pmcd that comes to our fetch late because its clients look names up, of ours, does not make the agents of the fetch suspects.
-// One that is quiet for as long does.
-func TestLookupsAreNobodysFault(t *testing.T) {
-	u := newRelay(t)
-	s := newFetching(t, u.Address, 0)
-	var clock atomic.Int64
-	var busy atomic.Bool
-	start := time.Now()
-	s.now = func() time.Time { return start.Add(time.Duration(clock.Load())) }
-	u.OnRequest(func(_ int, f pdu.Frame) bool {
-		if f.Kind == pdu.KindHighResFetch {
-			for range 20 {
-				clock.Add(int64(slow.Long / 10))
-				if busy.Load() {
-					s.Requested(s.now())
-				}
-			}
-		}
-		u.Update(func() { u.Time = s.now() })
-		return true
-	})
-	s.join(u.Address, 0, 1)
-	f := seriesOf(loadID)
-	fetch := func() {
-		clock.Add(int64(time.Second))
-		s.Want(s.now(), operand.Need{}, f)
-		eventually(t, "an answer", func() bool { return s.idle(f) })
-	}
-	suspected := func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.slow.Suspected(f.agents...)
-	}
-	busy.Store(true)
-	for range 3 {
-		fetch()
-		assert.False(t, suspected(), "pmcd asks for names")
-	}
-	busy.Store(false)
-	fetch()
-	assert.True(t, suspected())
-	fetch()
-	assert.EqualValues(t, 1, s.figures.SlowAgents.Load())
 }
 
 // What is looked up is charged, too: who is slow with that is left alone with that, and nothing else.
@@ -263,17 +45,19 @@ func TestLookupsAreCharged(t *testing.T) {
 			return true
 		}
 		asked.Add(1)
-		clock.Add(int64(second))
+		clock.Add(int64(time.Second))
 		return true
 	})
 	s.relay.Update(func() {
 		s.relay.InDoms = map[pdu.InDom]pmapitest.InDom{
-			binDom: {Instances: []pdu.Instance{{ID: 1, Name: "one"}}}, procDom: {Instances: []pdu.Instance{{ID: 1, Name: "init"}}},
+			oneDom: {Instances: []pdu.Instance{{ID: 1, Name: "one"}}}, twoDom: {Instances: []pdu.Instance{{ID: 1, Name: "init"}}},
 		}
 	})
 	instances := func() {
-		needed := operand.InDomNeeds{binDom: {}}
-		require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom}, make(operand.LookupQueue)))
+		needed := operand.InDomNeeds{oneDom: {}}
+		require.NoError(t, s.LookUp(func(conn *pmapi.Conn) error {
+			return new(operand.InstanceCache).LookUp(t.Context(), conn, needed, []pdu.InDom{oneDom}, func(pdu.InDom, time.Duration, error) {})
+		}))
 	}
 	names := func(names ...string) {
 		require.NoError(t, s.LookUp(func(conn *pmapi.Conn) error {
@@ -301,12 +85,12 @@ func TestLookupsAreCharged(t *testing.T) {
 			others.Store(0)
 			row.other()
 			assert.Positive(t, others.Load())
-			clock.Add(int64(18 * second))
+			clock.Add(int64(18 * time.Second))
 			row.lookUp()
 			row.lookUp()
 			assert.EqualValues(t, 1, asked.Swap(0), "after nine times as long as it took")
 			slowKind.Store(0)
-			clock.Add(int64(9 * second))
+			clock.Add(int64(9 * time.Second))
 			row.lookUp()
 			assert.Zero(t, s.figures.SlowAgents.Load())
 		})

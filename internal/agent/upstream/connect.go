@@ -44,7 +44,7 @@ const (
 
 const unknownSlot = 1 << 30
 
-// todo is what stayConnected has to do.
+// todo is what Run has to do.
 type todo struct {
 	lost   error // the session has ended, because of that
 	refill bool  // a connection was given up that the others do without
@@ -52,49 +52,49 @@ type todo struct {
 }
 
 // Place is told the slot of a connection of ours.
-func (u *Upstream) Place(slot int) {
+func (p *Pool) Place(slot int) {
 	select {
-	case u.slots <- slot:
+	case p.slots <- slot:
 	default:
 	}
 }
 
 // Freed is told that a client of pmcd has gone from a slot.
-func (u *Upstream) Freed(slot int) {
-	u.mu.Lock()
-	defer u.unlock()
-	if slot < u.worst() {
-		u.todo.better = true
-		wait.Signal(u.wake)
+func (p *Pool) Freed(slot int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if slot < p.worst() {
+		p.todo.better = true
+		wait.Signal(p.wake)
 	}
 }
 
 // lose ends the session.
-func (u *Upstream) lose(err error) {
-	if u.todo.lost == nil {
-		u.todo.lost = err
+func (p *Pool) lose(err error) {
+	if p.todo.lost == nil {
+		p.todo.lost = err
 	}
-	wait.Signal(u.wake)
+	wait.Signal(p.wake)
 }
 
-// stayConnected makes connections, again and again, until ctx ends.
-func (u *Upstream) stayConnected(ctx context.Context) {
+// Run makes connections, again and again, until ctx ends. It returns when all that it started has ended.
+func (p *Pool) Run(ctx context.Context) {
 	retry, trouble := wait.Backoff{Least: firstRetry}, ""
 	for {
-		err := u.connect(ctx)
+		err := p.connect(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		u.mu.Lock()
-		heard := u.heard
-		u.unlock()
-		if heard { // where nothing can be looked up it is tried again ever more slowly
+		p.mu.Lock()
+		usable := p.usable
+		p.mu.Unlock()
+		if usable { // where nothing can be looked up it is tried again ever more slowly
 			retry.Reset()
 			trouble = ""
 		}
 		if text := err.Error(); text != trouble {
 			trouble = text
-			u.log.WithError(err).Warn("no connection to pmcd, trying again")
+			p.log.WithError(err).Warn("no connection to pmcd, trying again")
 		}
 		retry.Most = lastRetry
 		if code := pdu.CodeOf(err); code == pdu.ErrPermission || code == pdu.ErrConnLimit {
@@ -109,16 +109,16 @@ func (u *Upstream) stayConnected(ctx context.Context) {
 }
 
 // connect is the life of one set of connections. It returns why that has ended, or could not begin.
-func (u *Upstream) connect(ctx context.Context) error {
+func (p *Pool) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var readers sync.WaitGroup
 	defer readers.Wait()
-	defer u.detach()
-	u.mu.Lock()
-	u.todo, u.heard = todo{}, false // of the session before
-	u.unlock()
-	if err := u.refill(ctx, &readers); err != nil {
+	defer p.Detach()
+	p.mu.Lock()
+	p.todo, p.usable = todo{}, false // of the session before
+	p.mu.Unlock()
+	if err := p.refill(ctx, &readers); err != nil {
 		return err
 	}
 	var move <-chan time.Time
@@ -127,19 +127,19 @@ func (u *Upstream) connect(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-move:
-			u.moveDown(ctx, &readers)
+			p.moveDown(ctx, &readers)
 			continue
-		case <-u.wake:
+		case <-p.wake:
 		}
-		u.mu.Lock()
-		next := u.todo
-		u.todo = todo{}
-		u.unlock()
+		p.mu.Lock()
+		next := p.todo
+		p.todo = todo{}
+		p.mu.Unlock()
 		if next.better {
 			move = time.After(moveGap)
 		}
 		if next.lost == nil && next.refill {
-			next.lost = u.refill(ctx, &readers)
+			next.lost = p.refill(ctx, &readers)
 		}
 		if next.lost != nil {
 			return next.lost
@@ -147,143 +147,140 @@ func (u *Upstream) connect(ctx context.Context) error {
 	}
 }
 
-// begin begins a session, with the connection that is not for fetches.
-func (u *Upstream) begin(lookups *pmapi.Conn) {
-	u.mu.Lock()
-	defer u.unlock()
-	u.lookups = lookups
-	if u.last++; u.last > 1 {
-		u.figures.Reconnects.Add(1)
+// Begin begins a session, with the connection that is not for fetches.
+func (p *Pool) Begin(lookups *pmapi.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lookups = lookups
+	if p.last++; p.last > 1 {
+		p.figures.Reconnects.Add(1)
 	}
-	u.session = u.last
-	wait.Signal(u.ready)
+	p.session = p.last
+	wait.Signal(p.options.Ready)
 }
 
-// attach adds a connection for fetches. One of the readers reads from it until ctx ends, it fails or
-// detach is called.
-func (u *Upstream) attach(ctx context.Context, readers *sync.WaitGroup, c *connection) {
-	u.mu.Lock()
-	defer u.unlock()
-	c.made = u.now()
-	u.conns = append(u.conns, c)
-	readers.Go(func() { u.read(ctx, c) })
-	slices.SortStableFunc(u.conns, func(x, y *connection) int { return x.slot - y.slot })
-	u.queue.Hold = false
-	u.send(u.now()) // what waits for one that was given up
+// Attach adds a connection for fetches that pmcd has in a slot. One of the readers reads from it until ctx ends, it fails or
+// Detach is called.
+func (p *Pool) Attach(ctx context.Context, readers *sync.WaitGroup, conn *pmapi.Conn, slot int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := &connection{conn: conn, slot: slot}
+	p.conns = append(p.conns, c)
+	readers.Go(func() { p.read(ctx, c) })
+	slices.SortStableFunc(p.conns, func(x, y *connection) int { return x.slot - y.slot })
+	p.spare = false
+	p.options.Free(p.now()) // what waits for one that was given up
 }
 
 // retire gives up the connection in a slot as soon as nothing is under way on it, if there is another one. There may be a
 // lower slot for the next, too.
-func (u *Upstream) retire(slot int) {
-	u.mu.Lock()
-	defer u.unlock()
-	u.todo.better = true
-	wait.Signal(u.wake)
-	i := slices.IndexFunc(u.conns, func(c *connection) bool { return c.slot == slot && !c.leaving })
-	if i < 0 || len(u.conns) == 1 { // others have failed meanwhile
+func (p *Pool) retire(slot int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.todo.better = true
+	wait.Signal(p.wake)
+	i := slices.IndexFunc(p.conns, func(c *connection) bool { return c.slot == slot && !c.leaving })
+	if i < 0 || len(p.conns) == 1 { // others have failed meanwhile
 		return
 	}
-	c := u.conns[i]
+	c := p.conns[i]
 	c.leaving = true
-	if !c.busy {
-		u.end(c)
+	if c.request == nil {
+		p.end(c, Answer{})
 	}
 }
 
-// detach ends the session. What its connections had under way is forgotten.
-func (u *Upstream) detach() {
-	u.mu.Lock()
-	defer u.unlock()
-	for len(u.conns) > 0 {
-		u.end(u.conns[0])
+// Detach ends the session. What its connections had under way is forgotten.
+func (p *Pool) Detach() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.conns) > 0 {
+		p.end(p.conns[0], Answer{})
 	}
-	if u.lookups != nil {
-		_ = u.lookups.Close()
+	if p.lookups != nil {
+		_ = p.lookups.Close()
 	}
-	u.lookups, u.session = nil, 0
-	u.queue.Forget()
-	u.slow.Disconnected()
-	u.refusal = ""
-	u.maker.Forget()
-	for _, s := range u.series {
-		s.Kept.Trim(0)
-	}
-	wait.Signal(u.ready)
+	p.lookups, p.session = nil, 0
+	p.spare, p.resend = false, false
+	p.slow.Disconnected()
+	p.refusal = ""
+	p.options.Disconnected()
+	wait.Signal(p.options.Ready)
 }
 
 // worst returns the highest slot of a connection, 0 if none is known.
-func (u *Upstream) worst() int {
-	if n := len(u.conns); n > 0 && u.conns[n-1].slot != unknownSlot {
-		return u.conns[n-1].slot
+func (p *Pool) worst() int {
+	if n := len(p.conns); n > 0 && p.conns[n-1].slot != unknownSlot {
+		return p.conns[n-1].slot
 	}
 	return 0
 }
 
 // dial makes a connection and finds out its slot, if pmcd tells it soon enough.
-func (u *Upstream) dial(ctx context.Context, patience time.Duration, opts ...pmapi.Option) (*connection, error) {
-	for len(u.slots) > 0 {
-		<-u.slots
+func (p *Pool) dial(ctx context.Context, patience time.Duration, opts ...pmapi.Option) (conn *pmapi.Conn, slot int, err error) {
+	for len(p.slots) > 0 {
+		<-p.slots
 	}
-	c, err := u.options.Dial(ctx, opts...)
+	conn, err = p.options.Dial(ctx, opts...)
 	if err != nil {
-		return nil, err
+		return nil, unknownSlot, err
 	}
 	select {
-	case slot := <-u.slots:
-		return &connection{conn: c, slot: slot}, nil
+	case slot = <-p.slots:
+		return conn, slot, nil
 	case <-time.After(patience):
 	case <-ctx.Done():
 	}
-	return &connection{conn: c, slot: unknownSlot}, nil
+	return conn, unknownSlot, nil
 }
 
 // refill makes the connections that there are not: those for fetches first, for low slots in pmcd's table. One that fails
 // meanwhile ends the session.
-func (u *Upstream) refill(ctx context.Context, readers *sync.WaitGroup) error {
+func (p *Pool) refill(ctx context.Context, readers *sync.WaitGroup) error {
 	dialling, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
-	u.mu.Lock()
-	have, begun := len(u.conns), u.lookups != nil
-	u.unlock()
+	p.mu.Lock()
+	have, begun := len(p.conns), p.lookups != nil
+	p.mu.Unlock()
 	patience := slotPatience
 	for ; have < connections; have++ {
-		made, err := u.dial(dialling, patience, u.answerLimit)
+		made, slot, err := p.dial(dialling, patience, p.fetchLimit)
 		if err != nil {
 			return err
 		}
-		if made.slot == unknownSlot {
+		if slot == unknownSlot {
 			patience = 0 // it is not this pmcd that we serve, or it tells no slots
 		}
-		u.attach(ctx, readers, made)
+		p.Attach(ctx, readers, made, slot)
 	}
 	if begun {
 		return nil
 	}
-	made, err := u.dial(dialling, patience, pmapi.WithGate(gate{u})) // its slot must not be taken for that of the next one
+	made, _, err := p.dial(dialling, patience, pmapi.WithGate(gate{p})) // its slot must not be taken for that of the next one
 	if err == nil {
-		u.begin(made.conn)
+		p.Begin(made)
 	}
 	return err
 }
 
 // moveDown makes the connection with the highest slot anew, if there is a lower one for it.
-func (u *Upstream) moveDown(ctx context.Context, readers *sync.WaitGroup) {
-	u.mu.Lock()
-	worst := u.worst()
-	u.unlock()
+func (p *Pool) moveDown(ctx context.Context, readers *sync.WaitGroup) {
+	p.mu.Lock()
+	worst := p.worst()
+	p.mu.Unlock()
 	if worst < connections {
 		return // ours and at most one other are below
 	}
 	dialling, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
-	made, err := u.dial(dialling, slotPatience, u.answerLimit)
+	made, slot, err := p.dial(dialling, slotPatience, p.fetchLimit)
 	switch {
 	case err != nil:
-		u.log.WithError(err).Debug("no connection in a lower slot")
-	case made.slot >= worst:
-		_ = made.conn.Close()
+		p.log.WithError(err).Debug("no connection in a lower slot")
+	case slot >= worst:
+		_ = made.Close()
 	default:
-		u.attach(ctx, readers, made)
-		u.retire(worst)
+		p.Attach(ctx, readers, made, slot)
+		p.retire(worst)
 	}
 }

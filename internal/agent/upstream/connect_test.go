@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
-	logtest "github.com/sirupsen/logrus/hooks/test"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -21,19 +20,21 @@ import (
 
 // table plays pmcd's table of clients: it tells the slot of every new connection, or does not.
 type table struct {
-	*Upstream
+	*sending
 	relay *pmapitest.Relay
-	log   *logtest.Hook
 
-	mu    sync.Mutex
+	dialling sync.Mutex // guards what follows
+
 	next  []int // slots of the next connections; none left: not told
 	dials int
 	err   error // of the next ones
+
+	ready <-chan struct{}
 }
 
 func (s *table) dial(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.dialling.Lock()
+	defer s.dialling.Unlock()
 	if s.dials++; s.err != nil {
 		return nil, s.err
 	}
@@ -47,38 +48,31 @@ func (s *table) dial(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, er
 
 // free has a client go from a slot, and the next connections get other slots.
 func (s *table) free(slot int, next ...int) {
-	s.mu.Lock()
+	s.dialling.Lock()
 	s.next = next
-	s.mu.Unlock()
+	s.dialling.Unlock()
 	s.Freed(slot)
 }
 
 func (s *table) dialled() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.dialling.Lock()
+	defer s.dialling.Unlock()
 	return s.dials
 }
 
 func (s *table) refuse(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.dialling.Lock()
+	defer s.dialling.Unlock()
 	s.err = err
 }
 
-// session is the number of the present session.
-func (s *table) session() int {
-	s.Upstream.mu.Lock()
-	defer s.Upstream.mu.Unlock()
-	return s.Upstream.session
-}
-
-// connectAt runs an Upstream whose connections are put into slots.
+// connectAt runs a Pool whose connections are put into slots.
 func connectAt(t *testing.T, slots ...int) *table { return connectBy(t, time.Now, slots...) }
 
 // connectBy is connectAt with a clock.
 func connectBy(t *testing.T, now func() time.Time, slots ...int) *table {
-	s := &table{relay: newRelay(t), next: slots}
-	s.Upstream, s.log = bare(now, func(o *Options) { o.Dial = s.dial })
+	s := &table{relay: newPMCD(t), next: slots}
+	s.sending = newSending(t, func(o *PoolOptions) { o.Dial, o.Now, s.ready = s.dial, now, o.Ready })
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(ctx) })
@@ -86,24 +80,13 @@ func connectBy(t *testing.T, now func() time.Time, slots ...int) *table {
 		cancel()
 		running.Wait()
 	})
-	eventually(t, "connections", func() bool { return s.session() == 1 })
+	until(t, "connections", func() bool { return s.session() == 1 })
 	return s
 }
 
-func (s *table) slotsUsed() (slots []int) {
-	s.Upstream.mu.Lock()
-	defer s.Upstream.mu.Unlock()
-	for _, c := range s.conns {
-		if !c.leaving {
-			slots = append(slots, c.slot)
-		}
-	}
-	return slots
-}
-
 func (s *table) better() bool {
-	s.Upstream.mu.Lock()
-	defer s.Upstream.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.todo.better
 }
 
@@ -111,27 +94,25 @@ func (s *table) better() bool {
 func TestConnectionsMoveDown(t *testing.T) {
 	s := connectAt(t, 5, 1, 9, 3, 4, 6)
 	assert.Empty(t, s.slots, "that of the connection for look-ups is nobody else's")
-	assert.Equal(t, []int{1, 3, 4, 5, 9}, s.slotsUsed(), "the lowest first")
+	assert.Equal(t, []int{1, 3, 4, 5, 9}, s.table(false), "the lowest first")
 	s.free(2, 12)
-	eventually(t, "an attempt", func() bool { return s.dialled() == connections+1+1 })
-	assert.Equal(t, []int{1, 3, 4, 5, 9}, s.slotsUsed(), "somebody else was faster")
+	until(t, "an attempt", func() bool { return s.dialled() == connections+1+1 })
+	assert.Equal(t, []int{1, 3, 4, 5, 9}, s.table(false), "somebody else was faster")
 	s.free(2, 2, 0)
-	eventually(t, "the best slots", func() bool { return assert.ObjectsAreEqual([]int{0, 1, 2, 3, 4}, s.slotsUsed()) })
-	eventually(t, "rest", func() bool { return !s.better() })
+	until(t, "the best slots", func() bool { return assert.ObjectsAreEqual([]int{0, 1, 2, 3, 4}, s.table(false)) })
+	until(t, "rest", func() bool { return !s.better() })
 	before := s.dialled()
 	s.free(7)
 	s.free(4)
 	assert.False(t, s.better(), "a slot above, or one of ours")
 	assert.Equal(t, before, s.dialled())
-	f := seriesOf(loadID)
-	s.Want(time.Now(), operand.Need{}, f)
-	eventually(t, "a sample", func() bool { return s.Newest(nil, []*Series{f})[0] != nil })
+	assert.NotNil(t, s.fetch(oneID).Columns)
 }
 
 // pmcd need not tell slots: it may be another one than we serve.
 func TestUnknownSlots(t *testing.T) {
 	s := connectAt(t)
-	assert.Len(t, s.slotsUsed(), connections)
+	assert.Len(t, s.table(false), connections)
 	s.free(0)
 	assert.False(t, s.better())
 	assert.Equal(t, connections+1, s.dialled())
@@ -140,20 +121,20 @@ func TestUnknownSlots(t *testing.T) {
 // When pmcd goes, connections are made again, and everybody is told. Why they cannot be made is logged once.
 func TestSessions(t *testing.T) {
 	s := connectAt(t)
-	<-s.Ready()
-	assert.Equal(t, 1, s.Events().Session)
+	<-s.ready
+	assert.Equal(t, 1, s.happened().Session)
 	s.refuse(errors.New("nobody there"))
 	s.relay.HangUp()
-	eventually(t, "the end of the session", func() bool { return s.session() == 0 })
-	<-s.Ready()
-	assert.Zero(t, s.Events().Session)
+	until(t, "the end of the session", func() bool { return s.session() == 0 })
+	<-s.ready
+	assert.Zero(t, s.happened().Session)
 	require.ErrorIs(t, s.LookUp(func(*pmapi.Conn) error { return nil }), ErrUnconnected)
 	dialled := s.dialled()
-	eventually(t, "several attempts", func() bool { return s.dialled() > dialled+2 })
+	until(t, "several attempts", func() bool { return s.dialled() > dialled+2 })
 	s.refuse(nil)
-	eventually(t, "the next session", func() bool { return s.session() == 2 })
-	<-s.Ready()
-	assert.Equal(t, 2, s.Events().Session)
+	until(t, "the next session", func() bool { return s.session() == 2 })
+	<-s.ready
+	assert.Equal(t, 2, s.happened().Session)
 	var found *operand.Catalog
 	require.NoError(t, s.LookUp(func(conn *pmapi.Conn) (err error) {
 		found, err = operand.LookUp(t.Context(), conn, []string{"up.load", "no.such"})
@@ -161,7 +142,7 @@ func TestSessions(t *testing.T) {
 	}))
 	desc, err := found.Desc("up.load")
 	require.NoError(t, err)
-	assert.Equal(t, loadID, desc.PMID)
+	assert.Equal(t, oneID, desc.PMID)
 	_, err = found.Desc("no.such")
 	require.ErrorIs(t, err, pdu.ErrName)
 	count := 0
@@ -173,35 +154,11 @@ func TestSessions(t *testing.T) {
 	assert.Equal(t, 1, count)
 }
 
-// A domain whose owner cannot answer is asked for again, ever more seldom. It has an error meanwhile, and waits for its turn.
-func TestInstancesThatCannotBeHad(t *testing.T) {
-	s := connectAt(t)
-	needed := operand.InDomNeeds{binDom: {Selectors: map[string]bool{"two": true}}}
-	waiting := make(operand.LookupQueue)
-	require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom, procDom}, waiting))
-	assert.False(t, s.options.Names.Has(binDom), "nobody has its instances")
-	require.ErrorIs(t, s.options.Names.Err(binDom), pdu.ErrInDom)
-	now := time.Now()
-	assert.Empty(t, waiting.TakeReady(now, []pdu.InDom{binDom}))
-	assert.Empty(t, waiting.TakeDue(now, needed))
-	assert.Equal(t, []pdu.InDom{binDom}, waiting.TakeDue(now.Add(second), needed))
-	s.relay.Update(func() {
-		s.relay.InDoms = map[pdu.InDom]pmapitest.InDom{binDom: {Instances: []pdu.Instance{{ID: 1, Name: "one"}, {ID: 2, Name: "two"}}}}
-	})
-	require.NoError(t, s.LookUpInstances(t.Context(), needed, []pdu.InDom{binDom}, waiting))
-	require.NoError(t, s.options.Names.Err(binDom))
-	id, ok := s.options.Names.Table(binDom).Select("two")
-	assert.True(t, ok)
-	assert.EqualValues(t, 2, id)
-	assert.False(t, s.options.Names.Has(procDom), "nobody needs it")
-	assert.True(t, waiting.NextDue().IsZero(), "no other is waiting")
-}
-
 // Connections that pmcd ends as soon as it has greeted end the session: they are not made again before a pause.
 func TestConnectionsThatEndAtOnce(t *testing.T) {
-	relay := newRelay(t)
+	relay := newPMCD(t)
 	var dials atomic.Int64
-	u, _ := bare(time.Now, func(o *Options) {
+	u := newSending(t, func(o *PoolOptions) {
 		o.Dial = func(ctx context.Context, opts ...pmapi.Option) (*pmapi.Conn, error) {
 			dials.Add(1)
 			c, err := pmapi.Dial(ctx, "unix", relay.Address, opts...)
@@ -212,7 +169,7 @@ func TestConnectionsThatEndAtOnce(t *testing.T) {
 		}
 	})
 	ended := make(chan int64, 1)
-	u.log.(*logrus.Logger).AddHook(onLog(func() {
+	u.Pool.log.(*logrus.Logger).AddHook(onLog(func() {
 		select {
 		case ended <- dials.Load(): // the session has ended, and the next one has not begun
 		default:

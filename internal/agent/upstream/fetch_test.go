@@ -1,157 +1,19 @@
 package upstream
 
 import (
-	"fmt"
-	"math"
+	"errors"
+	"io"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pmdaderived/internal/agent/operand"
-	"pmdaderived/internal/agent/queue"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
 	"pmdaderived/pmda/pmapi/pmapitest"
 )
-
-// seriesOf makes a series of metrics without instances.
-func seriesOf(ids ...pdu.PMID) *Series {
-	descs := make([]pdu.Desc, len(ids))
-	for i, id := range ids {
-		descs[i] = pdu.Desc{PMID: id, Type: pdu.TypeDouble, InDom: pdu.NoInDom}
-	}
-	return NewSeries(descs)
-}
-
-// fetchOf is one fetch for series.
-func fetchOf(series ...*Series) fetch {
-	var batches operand.Batches[*Series]
-	return fetch{Batch: batches.Fill(series, math.MaxInt, math.MaxInt)}
-}
-
-// many makes PMIDs that nobody has values of.
-func many(cluster, n int) []pdu.PMID {
-	ids := make([]pdu.PMID, n)
-	for i := range ids {
-		ids[i] = pdu.NewPMID(60, cluster+i/1024, i%1024)
-	}
-	return ids
-}
-
-func TestOneRequestPerConnection(t *testing.T) {
-	u := newRelay(t)
-	release := u.HoldFetches()
-	defer release()
-	s := newFetching(t, u.Address, connections)
-	const connections = connections - 1 // the last is for slow agents
-	var series []*Series
-	for i := range 2 * connections {
-		f := seriesOf(pdu.NewPMID(60, 9, i))
-		series = append(series, f)
-		s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
-		s.Want(time.Now(), operand.Need{Gap: MinGap}, f) // it is on its way, or waits already
-	}
-	eventually(t, "a fetch on every connection", func() bool { return len(u.Fetched()) == connections })
-	assert.EqualValues(t, connections, s.figures.UpstreamFetches.Load())
-	s.mu.Lock()
-	assert.Len(t, s.queue.Waiting(), connections, "the others wait")
-	for i, f := range series {
-		assert.Equal(t, i >= connections, f.Waiting)
-		assert.Equal(t, i < connections, f.Outstanding == 1)
-	}
-	s.mu.Unlock()
-	release()
-	s.sampled(series...)
-	eventually(t, "nothing under way", func() bool { return s.idle(series...) })
-	assert.Len(t, u.Fetched(), connections+1, "those that waited go out together on the first connection that is free")
-	assert.Len(t, u.Fetched()[connections], connections)
-}
-
-func TestOnlySeriesThatAreNotFreshAreSampled(t *testing.T) {
-	u := newRelay(t)
-	s := newFetching(t, u.Address, 1)
-	f, constant := seriesOf(loadID), seriesOf()
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, nil, f, constant)
-	s.sampled(f)
-	s.Want(time.Now(), operand.Need{Gap: time.Hour}, f)
-	assert.Len(t, u.Fetched(), 1, "fresh enough")
-	s.Want(time.Now().Add(2*time.Hour), operand.Need{Gap: time.Hour}, f)
-	eventually(t, "a second fetch", func() bool { return len(u.Fetched()) == 2 })
-	assert.Nil(t, constant.Latest)
-}
-
-// A sample on its way is awaited, also by a series that has one.
-func TestAwaiting(t *testing.T) {
-	u, _ := bare(time.Now)
-	some := &operand.Sample{}
-	for _, s := range []struct {
-		Series
-		awaiting bool
-	}{
-		{Series{}, false},
-		{Series{Member: queue.Member{Waiting: true}}, true},
-		{Series{Member: queue.Member{Outstanding: 1}}, true},
-		{Series{Member: queue.Member{Waiting: true}, Recent: operand.Recent{Latest: some}}, true},
-		{Series{Member: queue.Member{Outstanding: 1}, Recent: operand.Recent{Latest: some}}, true},
-	} {
-		assert.Equal(t, s.awaiting, u.Awaiting([]*Series{{}, &s.Series}), "%+v", s)
-	}
-}
-
-func TestWantWithoutConnections(t *testing.T) {
-	s, _ := bare(time.Now)
-	f := seriesOf(loadID)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
-	assert.False(t, f.Waiting, "nothing would ever send it")
-	assert.False(t, s.Announce(loadID))
-	s.Drain()
-	check(s, time.Now())
-}
-
-// Fetches have MaxPart operands at most, and all of one metric.
-func TestPartsOfAFetch(t *testing.T) {
-	a, b, c, d := many(100, 2500), many(200, 2500), many(300, 1000), many(300, 1500)
-	for _, row := range []struct {
-		name   string
-		series [][]pdu.PMID
-		want   []int // number of operands of each fetch
-	}{
-		{"all in one", [][]pdu.PMID{c, {loadID}, {countID, loadID}}, []int{1002}},
-		{"two parts", [][]pdu.PMID{a, b, d}, []int{2500, 4000}},
-		{"few values do not wait", [][]pdu.PMID{a, b, c}, []int{2500, 2500, 1000}},
-		{"as many as can be", [][]pdu.PMID{many(100, MaxPart), {loadID}}, []int{MaxPart, 1}},
-		{"a metric with too many", [][]pdu.PMID{{loadID}, many(100, MaxPart+1), {countID}}, []int{2, MaxPart + 1}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			u := newRelay(t)
-			s := newFetching(t, u.Address, connections)
-			var series []*Series
-			for _, ids := range row.series {
-				series = append(series, seriesOf(ids...))
-			}
-			s.Want(time.Now(), operand.Need{Gap: MinGap}, series...)
-			s.sampled(series...)
-			var sizes []int
-			for _, ids := range u.Fetched() {
-				sizes = append(sizes, len(ids))
-			}
-			assert.ElementsMatch(t, row.want, sizes)
-			for i, f := range series {
-				got := s.newest(f)
-				missing := slices.IndexFunc(row.series[i], func(id pdu.PMID) bool {
-					return got.Values(id, new(int32)).Code == pdu.ErrAgain
-				})
-				assert.Negative(t, missing, "operand without values in the sample of series %d", i)
-			}
-			assert.EqualValues(t, len(row.want), s.figures.UpstreamFetches.Load())
-		})
-	}
-}
 
 func TestFetchThatIsRefused(t *testing.T) {
 	address := pmapitest.Listen(t, "unix", func(p *pmapitest.Peer) {
@@ -163,85 +25,75 @@ func TestFetchThatIsRefused(t *testing.T) {
 			p.Fail(pdu.ErrAgain)
 		}
 		if _, ok := p.Next(); ok {
-			p.Send(&pdu.HighResResult{Sec: 5, Sets: []pdu.ValueSet{{PMID: loadID}}})
+			p.Send(&pdu.HighResResult{Sec: 5, Sets: []pdu.ValueSet{{PMID: oneID}}})
 		}
 		p.WaitClosed()
 	})
-	s := newFetching(t, address, 1)
-	f := seriesOf(loadID)
+	s := sendingTo(t, address, 1)
 	for i := range uint64(3) {
-		s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
-		eventually(t, "refused", func() bool { return s.figures.UpstreamErrors.Load() == i+1 })
-		eventually(t, "forgotten", func() bool { return s.idle(f) })
-		assert.Nil(t, s.newest(f))
+		assert.Nil(t, s.fetch(oneID).Columns)
+		assert.Equal(t, i+1, s.figures.UpstreamErrors.Load())
 	}
 	require.Len(t, s.log.AllEntries(), 1, "the same refusal is logged once")
 	assert.Equal(t, "pmcd has refused a fetch", s.log.LastEntry().Message)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
-	s.sampled(f) // the connection was good all the time
+	assert.Equal(t, time.Unix(5, 0), s.fetch(oneID).Columns.Time, "the connection was good all the time")
 	assert.NoError(t, s.lost())
-	assert.Equal(t, time.Unix(5, 0), s.newest(f).Time())
 }
 
 func TestConnectionThatFails(t *testing.T) {
-	u := newRelay(t)
+	u := newPMCD(t)
 	u.OnRequest(func(_ int, f pdu.Frame) bool { return f.Kind != pdu.KindHighResFetch })
-	s := newFetching(t, u.Address, 1)
-	f, next := seriesOf(loadID), seriesOf(countID)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, f, next)
-	eventually(t, "lost", func() bool { return s.lost() != nil })
-	assert.True(t, gone(s.lost()), s.lost())
-	assert.True(t, s.idle(f, next))
+	s := sendingTo(t, u.Address, 1)
+	assert.Nil(t, s.fetch(oneID).Columns)
+	until(t, "lost", func() bool { return s.lost() != nil })
+	assert.True(t, errors.Is(s.lost(), io.EOF) || errors.Is(s.lost(), pdu.ErrEOF), s.lost())
 	s.readers.Wait() // the reader has gone too
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
-	assert.Zero(t, f.Outstanding, "no connection is left to send it on")
-	s.detach()
-	assert.False(t, f.Waiting)
+	s.send(oneID)
+	assert.False(t, s.idle(), "no connection is left to send it on")
+	s.Detach()
+	assert.True(t, s.idle())
+	assert.Equal(t, 1, s.sessions)
 }
 
 // pmcd may end a connection while nothing is asked of it.
 func TestConnectionThatFailsWhileIdle(t *testing.T) {
-	u := newRelay(t)
-	s := newFetching(t, u.Address, connections)
+	u := newPMCD(t)
+	s := sendingTo(t, u.Address, connections)
 	u.HangUp()
-	eventually(t, "all lost", func() bool { return len(s.slots()) == 0 })
+	until(t, "all lost", func() bool { return len(s.table(true)) == 0 })
 	assert.Error(t, s.lost())
 	s.readers.Wait()
 }
 
-func TestDetachForgetsWhatIsUnderWay(t *testing.T) {
-	u := newRelay(t)
+func TestDetachEndsRequests(t *testing.T) {
+	u := newPMCD(t)
 	release := u.HoldFetches()
 	defer release()
-	s := newFetching(t, u.Address, 1)
-	f, waiting := seriesOf(loadID), seriesOf(countID)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, waiting)
-	assert.False(t, s.idle(f, waiting))
-	s.detach()
-	assert.True(t, s.idle(f, waiting))
+	s := sendingTo(t, u.Address, 1)
+	s.send(oneID)
+	s.Detach()
+	assert.Equal(t, []Answer{{}}, s.outcomes())
 	s.readers.Wait()
 	assert.NoError(t, s.lost(), "on purpose")
 	assert.Zero(t, s.figures.UpstreamErrors.Load())
 }
 
 func TestOverdueConnectionIsGivenUp(t *testing.T) {
-	u := newRelay(t)
+	u := newPMCD(t)
 	release := u.HoldFetches()
 	defer release()
-	s := newFetching(t, u.Address, 2)
+	s := sendingTo(t, u.Address, 2)
 	both := slices.Clone(s.conns)
-	f := seriesOf(loadID)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
-	s.check(time.Now().Add(fetchTimeout - time.Second))
+	s.send(oneID)
+	s.giveUpOverdue(time.Now().Add(fetchTimeout - time.Second))
 	assert.NoError(t, s.lost())
-	s.check(time.Now().Add(fetchTimeout + time.Second))
+	s.giveUpOverdue(time.Now().Add(fetchTimeout + time.Second))
 	require.ErrorIs(t, s.lost(), errOverdue)
-	assert.True(t, s.idle(f))
+	assert.True(t, s.idle())
 	assert.Error(t, both[0].conn.Err(), "nobody would read what pmcd writes")
 	assert.NoError(t, both[1].conn.Err(), "it has nothing under way")
-	s.check(time.Now().Add(2 * fetchTimeout))
-	assert.Len(t, s.slots(), 1)
+	s.giveUpOverdue(time.Now().Add(2 * fetchTimeout))
+	assert.Len(t, s.table(true), 1)
 }
 
 // listenWithLimit is a pmcd that answers fetches of so many metrics and refuses longer ones; after that it may go on.
@@ -273,10 +125,9 @@ func listenWithLimit(t *testing.T, limit int, refuse func(*pmapitest.Peer) (goOn
 // A pmcd that takes only PDUs that are shorter than usual closes the connection: the error says what may be the reason.
 func TestPMCDThatTakesShortRequests(t *testing.T) {
 	address := listenWithLimit(t, 2500, func(*pmapitest.Peer) bool { return false })
-	s := newFetching(t, address, connections)
-	long := seriesOf(many(100, 2501)...)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, long)
-	eventually(t, "an end", func() bool { return s.idle(long) })
+	s := sendingTo(t, address, connections)
+	assert.Nil(t, s.fetch(metrics(2501)...).Columns)
+	until(t, "an end", func() bool { return s.lost() != nil })
 	require.ErrorIs(t, s.lost(), pmapi.ErrTooLarge)
 }
 
@@ -288,157 +139,73 @@ func TestPMCDThatTakesFewMetrics(t *testing.T) {
 		p.Fail(pdu.ErrTooBig)
 		return true
 	})
-	s := newFetching(t, address, 1)
-	short, long := seriesOf(many(1, limit)...), seriesOf(many(2, limit+1)...)
+	s := sendingTo(t, address, 1)
 	for range 3 {
-		s.Want(time.Now(), operand.Need{Gap: MinGap}, long)
-		eventually(t, "it is refused", func() bool { return s.idle(long) })
+		assert.Nil(t, s.fetch(metrics(limit+1)...).Columns)
 	}
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, short)
-	s.sampled(short)
-	assert.Nil(t, s.newest(long))
+	assert.NotNil(t, s.fetch(metrics(limit)...).Columns)
 	assert.NoError(t, s.lost())
 	require.Len(t, s.log.AllEntries(), 1)
-	assert.Contains(t, s.log.LastEntry().Message, fmt.Sprintf("its option -M must be at least %d", MaxPart))
+	assert.Contains(t, s.log.LastEntry().Message, "its option -M must be at least 4000")
 	assert.Equal(t, limit+1, s.log.LastEntry().Data["metrics"])
 }
 
-// Fetches that are shorter because an answer was too long grow again.
-func TestFetchesGrowAgain(t *testing.T) {
-	now := time.Unix(1_000_000, 0)
-	p := part{now: MaxPart}
-	p.halve(MaxPart, now)
-	p.halve(MaxPart, now)
-	assert.Equal(t, MaxPart/2, p.at(now), "of the longest that was too long")
-	p.halve(1, now)
-	assert.Equal(t, 1, p.at(now.Add(partRetry)))
-	assert.Equal(t, MaxPart, p.at(now.Add(partRetry+1)))
-}
-
-// What a sample is good for depends on who asks, and when.
-func TestFreshSamples(t *testing.T) {
-	at := time.Now()
-	quick := &operand.Sample{Taken: at, Arrived: at.Add(ms)}
-	long := &operand.Sample{Taken: at, Arrived: at.Add(time.Second)}
-	for _, row := range []struct {
-		name   string
-		sample *operand.Sample
-		after  time.Duration // the arrival
-		need   operand.Need
-		fresh  bool
-	}{
-		{"none", nil, 0, operand.Need{Gap: time.Hour}, false},
-		{"young", quick, 0, operand.Need{Gap: MinGap}, true},
-		{"as old as the gap", quick, ms, operand.Need{Gap: MinGap}, false},
-		{"within a burst", quick, ms, operand.Need{Gap: MinGap, Burst: true}, true},
-		{"after a burst", quick, 2 * ms, operand.Need{Gap: MinGap, Burst: true}, false},
-		{"took long", long, 0, operand.Need{Gap: MinGap}, false},
-		{"took long, within a burst", long, 99 * ms, operand.Need{Gap: MinGap, Burst: true}, true},
-		{"took long, after a burst", long, 100 * ms, operand.Need{Gap: MinGap, Burst: true}, false},
-		{"taken when the client was there", quick, 0, operand.Need{Gap: MinGap, After: at, Burst: true}, true},
-		{"taken before the client came", quick, 0, operand.Need{Gap: time.Hour, After: at.Add(1), Burst: true}, false},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			f := seriesOf(loadID)
-			now := at
-			if row.sample != nil {
-				f.Push(row.sample)
-				now = row.sample.Arrived.Add(row.after)
-			}
-			assert.Equal(t, row.fresh, f.Fresh(now, row.need))
-		})
+// A connection whose answer is too long ends alone, and the last one is spared until there are others.
+func TestAnswerThatIsTooLong(t *testing.T) {
+	u := newPMCD(t)
+	s := newSending(t)
+	for slot := range 2 {
+		c, err := pmapi.Dial(t.Context(), "unix", u.Address, pmapi.WithLimit(1000))
+		require.NoError(t, err)
+		s.Attach(t.Context(), &s.readers, c, slot)
 	}
-}
-
-// One fetch has no more values than pmcd can serve without making others wait.
-func TestPartsByValues(t *testing.T) {
-	u := newRelay(t)
-	s := newFetching(t, u.Address, connections)
-	sampled := func(name string, id pdu.PMID, values int) *Series {
-		f := seriesOf(id)
-		f.Taken, f.Values = time.Unix(1, 0), values
-		return f
-	}
-	a := sampled("a", pdu.NewPMID(60, 1, 1), queue.MaxValues/2)
-	b := sampled("b", pdu.NewPMID(60, 1, 2), queue.MaxValues/2)
-	c := sampled("c", pdu.NewPMID(60, 1, 3), 1)
-	s.Want(time.Now(), operand.Need{}, a, b, c)
-	eventually(t, "both parts", func() bool { return len(u.Fetched()) == 2 })
-	assert.ElementsMatch(t, [][]pdu.PMID{{a.descs[0].PMID, b.descs[0].PMID}, {c.descs[0].PMID}}, u.Fetched())
-}
-
-// Fetches with many values wait for each other, those with few for none of them.
-func TestPartsFollowEachOther(t *testing.T) {
-	u := newRelay(t)
-	s := newFetching(t, u.Address, connections)
-	sampled := func(item, values int) *Series {
-		f := seriesOf(pdu.NewPMID(60, 1, item))
-		f.Taken, f.Values = time.Unix(1, 0), values
-		return f
-	}
-	var big []*Series
-	for i := range 3 {
-		big = append(big, sampled(i, queue.MaxValues-1))
-	}
-	one, half, few := sampled(10, queue.FewValues), sampled(11, queue.FewValues+1), sampled(12, 1)
-	release := u.HoldFetches()
-	s.Want(time.Now(), operand.Need{}, big...)
-	s.Want(time.Now(), operand.Need{}, one)
-	s.Want(time.Now(), operand.Need{}, half)
-	s.Want(time.Now(), operand.Need{}, few)
-	eventually(t, "what need not wait", func() bool { return len(u.Fetched()) == 3 })
-	asked := func(series ...*Series) (all [][]pdu.PMID) {
-		for _, f := range series {
-			all = append(all, []pdu.PMID{f.descs[0].PMID})
-		}
-		return all
-	}
-	assert.ElementsMatch(t, asked(big[0], one, few), u.Fetched())
-	s.mu.Lock()
-	assert.Equal(t, []*Series{big[1], big[2], half}, s.queue.Waiting())
-	s.mu.Unlock()
-	release()
-	eventually(t, "the rest", func() bool { return s.idle(append(big, one, half, few)...) })
-	assert.ElementsMatch(t, asked(big[0], big[1], big[2], one, half, few), u.Fetched())
+	outcome := s.fetch(metrics(1000)...)
+	assert.Nil(t, outcome.Columns)
+	require.NotNil(t, outcome.TooLong)
+	assert.EqualValues(t, 1000, outcome.TooLong.Limit)
+	assert.Len(t, s.table(true), 1)
+	assert.NoError(t, s.lost())
+	s.send(oneID)
+	assert.False(t, s.idle(), "it waits")
+	s.join(u.Address, 5)
+	assert.Len(t, s.outcomes(), 1)
+	s.Detach()
+	s.readers.Wait()
 }
 
 // A connection is taken out of use for a better one, what is under way on it first.
 func TestConnectionInALowerSlot(t *testing.T) {
-	u := newRelay(t)
+	u := newPMCD(t)
 	release := u.HoldFetches()
 	defer release()
-	s := newFetching(t, u.Address, 0)
+	s := sendingTo(t, u.Address, 0)
 	s.join(u.Address, 7, unknownSlot)
 	assert.Zero(t, s.worst(), "one is not known")
-	f := seriesOf(loadID)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
+	s.send(oneID)
 	s.retire(unknownSlot)
 	assert.Equal(t, 7, s.worst(), "it was idle and has ended")
 	s.retire(7)
 	s.retire(8)
-	assert.Equal(t, []int{7}, s.slots(), "the last one stays")
+	assert.Equal(t, []int{7}, s.table(true), "the last one stays")
 	s.join(u.Address, 3)
 	s.retire(7)
-	assert.Equal(t, []int{3, 7}, s.slots(), "in the order of slots; the answer of one has yet to come")
+	assert.Equal(t, []int{3, 7}, s.table(true), "in the order of slots; the answer of one has yet to come")
 	release()
-	s.sampled(f)
-	eventually(t, "ended", func() bool { return s.worst() == 3 })
+	assert.NotNil(t, s.outcomes()[0].Columns)
+	until(t, "ended", func() bool { return slices.Equal([]int{3}, s.table(true)) })
 	assert.NoError(t, s.lost(), "on purpose")
-	g := seriesOf(countID)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, g)
-	s.sampled(g)
+	assert.NotNil(t, s.fetch(otherID).Columns)
+	s.Detach()
+	s.retire(3) // nothing is left
 }
 
 func TestStateChangesAreToldOnce(t *testing.T) {
-	u := newRelay(t)
-	s := newFetching(t, u.Address, 1)
-	f := seriesOf(loadID)
+	u := newPMCD(t)
+	s := sendingTo(t, u.Address, 1)
 	fetch := func() bool {
 		t.Helper()
-		old := s.newest(f)
-		s.Want(time.Now().Add(time.Hour), operand.Need{Gap: 0}, f)
-		eventually(t, "a sample", func() bool { return s.newest(f) != old })
-		return s.Events().Names
+		s.fetch(oneID)
+		return s.happened().Names
 	}
 	assert.False(t, fetch())
 	u.Announce(pdu.ChangeAddAgent | pdu.ChangeNames)
@@ -456,278 +223,51 @@ func TestStateChangesAreToldOnce(t *testing.T) {
 	assert.True(t, fetch())
 }
 
-func TestAnnounceNeedsAFreeConnection(t *testing.T) {
-	u := newRelay(t)
+func TestSendAnywhereNeedsAFreeConnection(t *testing.T) {
+	u := newPMCD(t)
 	release := u.HoldFetches()
 	defer release()
-	own := pdu.NewPMID(510, 0, 0)
-	s := newFetching(t, u.Address, 1)
-	assert.True(t, s.Announce(own))
-	assert.False(t, s.Announce(own), "the connection is busy")
-	release()
-	eventually(t, "the answer", func() bool {
+	s := sendingTo(t, u.Address, 1)
+	announce := func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return !s.conns[0].busy
-	})
-	assert.Equal(t, [][]pdu.PMID{{own}}, u.Fetched())
-	assert.True(t, s.Announce(own))
-}
-
-// Handlers drain and want, readers poll, the scheduler checks, all at once.
-func TestUpstreamIsSafeForAll(t *testing.T) {
-	u := newRelay(t)
-	s := newFetching(t, u.Address, connections)
-	var series []*Series
-	for i := range 20 {
-		series = append(series, seriesOf(loadID, pdu.NewPMID(60, 5, i)))
+		s.under++
+		sent := s.SendAnywhere(request{ownID}, time.Now())
+		if !sent {
+			s.under--
+		}
+		return sent
 	}
-	var all sync.WaitGroup
-	for i := range 4 {
-		all.Go(func() {
-			for n := range 100 {
-				s.Want(time.Now().Add(time.Hour), operand.Need{Gap: 0}, series[(5*i+n)%20], series[n%20])
-				s.Drain()
-				s.check(time.Now())
-				_ = s.newest(series[n%20])
-			}
-		})
-	}
-	all.Wait()
-	s.sampled(series...)
-	eventually(t, "nothing under way", func() bool { return s.idle(series...) })
-}
-
-// result is an upstream answer with the given values.
-func result(tb testing.TB, at time.Time, sets ...pdu.ValueSet) *pmapi.Columns {
-	tb.Helper()
-	message := pdu.HighResResult{Sec: at.Unix(), Nsec: int64(at.Nanosecond()), Sets: sets}
-	var c pdu.Columns
-	require.NoError(tb, c.Decode(pdu.Frame{Kind: message.Kind(), Body: message.Append(nil, 0)[pdu.HeaderSize:]}))
-	return &pmapi.Columns{Time: c.Time, Sets: c.Sets}
-}
-
-// A sample owns all that it holds: the answer it was made from is overwritten by the next.
-func TestSampleIsACopy(t *testing.T) {
-	u := newRelay(t)
-	s := newFetching(t, u.Address, 1)
-	f := NewSeries([]pdu.Desc{
-		{PMID: binID, Type: pdu.Type32, InDom: binDom}, {PMID: binTextID, Type: pdu.TypeString, InDom: binDom},
-	})
-	s.Want(time.Now(), operand.Need{Gap: 0}, f)
-	s.sampled(f)
-	old := s.newest(f)
-	u.Update(func() {
-		u.Time = old.Time().Add(time.Second)
-		u.Metrics[2].Values = []pdu.Value{pdu.Int32Value(4, 1), pdu.Int32Value(5, 2), pdu.Int32Value(6, 3)}
-		u.Metrics[3].Values = []pdu.Value{pdu.StringValue(4, "x"), pdu.StringValue(5, "y"), pdu.StringValue(6, "z")}
-	})
-	s.Want(time.Now().Add(time.Hour), operand.Need{Gap: 0}, f)
-	eventually(t, "a new sample", func() bool { return s.newest(f) != old })
-	assert.Equal(t, []pdu.Inst{1, 2, 3}, old.Values(binID, new(int32)).Insts.IDs())
-	assert.Equal(t, []uint64{10, 1<<32 - 20, 30}, old.Values(binID, new(int32)).Bits)
-	assert.Equal(t, [][]byte{[]byte("a"), []byte("b"), []byte("c")}, old.Values(binTextID, new(int32)).Blobs)
-	assert.Equal(t, time.Second, s.newest(f).Time().Sub(old.Time()))
-	assert.Equal(t, []pdu.InDom{binDom}, s.Events().Instances)
-	assert.Empty(t, s.Events().Instances)
-}
-
-// Samples for first fetches are kept when somebody wants that, each once, and no more of them than are needed.
-func TestSeriesKeepsSamples(t *testing.T) {
-	at := func(ms int) *operand.Sample { return operand.Empty(time.UnixMilli(int64(ms)), nil) }
-	for _, row := range []struct {
-		name    string
-		history int
-		times   []int // negative: to be kept
-		want    []int // newest first
-	}{
-		{"nobody wants it", 1, []int{0, 1000, 2000}, nil},
-		{"among others", 1, []int{1000, -2000, 3000, 4000, -5000, 6000}, []int{5000, 2000}},
-		{"the newest ones", 1, []int{-1, -2, -3, -4, -5, -6}, []int{6, 5, 4, 3}},
-		{"two deep", 2, []int{-1, -2, -3, -4, -5, -6, -7}, []int{7, 6, 5, 4, 3, 2}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			f := NewSeries(nil)
-			f.Older = row.history
-			for _, ms := range row.times {
-				f.Keep = ms < 0
-				f.Push(at(max(ms, -ms)))
-				if ms < 0 {
-					f.Retain()
-				}
-			}
-			var got []int
-			for _, s := range f.Kept {
-				got = append(got, int(s.At.UnixMilli()))
-			}
-			assert.Equal(t, row.want, got)
-		})
-	}
-}
-
-// The sample of an agent that rests, or that is on its way, is kept when it comes; one that is new is kept at once.
-func TestSamplesToBeKept(t *testing.T) {
-	now := time.Unix(1_000_000, 0)
-	s, _ := bare(func() time.Time { return now })
-	coming, fresh, enough := seriesOf(loadID), seriesOf(countID), seriesOf(binID)
-	coming.Outstanding = 1
-	for _, f := range []*Series{coming, fresh, enough} {
-		f.Older = 1
-		f.Push(&operand.Sample{Taken: now.Add(-time.Second)})
-	}
-	enough.Retain()
-	fresh.Push(&operand.Sample{Taken: now})
-	s.schedule.keep = []*Series{coming, fresh, enough}
-	s.retain(now, 1)
-	assert.Empty(t, coming.Kept)
-	assert.Equal(t, operand.Kept{fresh.Latest}, fresh.Kept)
-	assert.Len(t, enough.Kept, 1)
-	coming.Push(&operand.Sample{Taken: now.Add(-time.Millisecond)})
-	assert.Equal(t, operand.Kept{coming.Latest}, coming.Kept)
-	coming.Push(&operand.Sample{Taken: now})
-	enough.Push(&operand.Sample{Taken: now})
-	assert.Len(t, coming.Kept, 1)
-	assert.Len(t, enough.Kept, 1)
-}
-
-// An operand with more instances than can be kept has a code and no values. The others are not
-// concerned, and the log says so once.
-func TestTooManyInstances(t *testing.T) {
-	huge, small := pdu.NewPMID(60, 0, 1), pdu.NewPMID(60, 0, 2)
-	asked := operand.NewList(
-		pdu.Desc{PMID: huge, Type: pdu.TypeU64, InDom: binDom}, pdu.Desc{PMID: small, Type: pdu.TypeU64, InDom: pdu.NoInDom})
-	many := pdu.ValueSet{PMID: huge, Values: make([]pdu.Value, operand.MaxInstances+1)}
-	for i := range many.Values {
-		many.Values[i] = pdu.Uint64Value(pdu.Inst(i), 1)
-	}
-	one := pdu.ValueSet{PMID: small, Values: []pdu.Value{pdu.Uint64Value(pdu.NoInst, 7)}}
-	s, hook := bare(time.Now)
-	take := func() *operand.Sample {
-		s.mu.Lock()
-		defer s.unlock()
-		return s.sample(result(t, time.Unix(1, 0), many, one), time.Now(), time.Now(), asked)
-	}
-	for range 2 {
-		made := take()
-		assert.Equal(t, pdu.ErrTooBig, made.Values(huge, new(int32)).Code)
-		assert.Zero(t, made.Values(huge, new(int32)).Len())
-		assert.Equal(t, []uint64{7}, made.Values(small, new(int32)).Bits)
-	}
-	require.Len(t, hook.AllEntries(), 1)
-	assert.Equal(t, logrus.Fields{"pmid": huge, "instances": operand.MaxInstances + 1, "limit": operand.MaxInstances}, hook.LastEntry().Data)
-
-	many.Values = many.Values[:operand.MaxInstances]
-	made := take()
-	assert.Zero(t, made.Values(huge, new(int32)).Code)
-	assert.Equal(t, operand.MaxInstances, made.Values(huge, new(int32)).Len(), "as many as may be")
+	assert.True(t, announce())
+	assert.False(t, announce(), "the connection is busy")
+	release()
+	assert.Len(t, s.outcomes(), 1)
+	assert.Equal(t, [][]pdu.PMID{{ownID}}, u.Fetched())
+	assert.True(t, announce())
 }
 
 // A connection that was moved to a lower slot is told what happens like any other.
 func TestMovedConnectionTellsChanges(t *testing.T) {
-	u := newRelay(t)
-	s := newFetching(t, u.Address, 0)
+	u := newPMCD(t)
+	s := sendingTo(t, u.Address, 0)
 	s.join(u.Address, 5, 6)
 	s.join(u.Address, 1)
 	s.retire(6)
-	f := seriesOf(loadID)
 	fetch := func() bool {
 		t.Helper()
-		old := s.newest(f)
-		s.Want(time.Now().Add(time.Hour), operand.Need{Gap: 0}, f)
-		eventually(t, "a sample", func() bool { return s.newest(f) != old })
-		return s.Events().Names
+		s.fetch(oneID)
+		return s.happened().Names
 	}
 	assert.False(t, fetch())
 	u.Announce(pdu.ChangeRestartAgent)
 	assert.True(t, fetch())
 }
 
-// Nobody tells what happened to agents while there was no connection.
-func TestSamplesDoNotContinueOverAReconnect(t *testing.T) {
-	u := newRelay(t)
-	s := newFetching(t, u.Address, 2)
-	f := seriesOf(loadID)
-	s.Serve([]*Series{f}, []int{1})
-	s.Keep(true, f)
-	s.Want(time.Now(), operand.Need{Gap: MinGap}, f)
-	s.sampled(f)
-	old := s.newest(f)
-	assert.NotEmpty(t, s.Kept(nil, f))
-	s.detach()
-	s.readers.Wait()
-	assert.Empty(t, s.Kept(nil, f))
-	s.join(u.Address, 5)
-	s.Want(time.Now(), operand.Need{After: time.Now()}, f)
-	eventually(t, "a sample", func() bool { return s.newest(f) != old })
-	assert.False(t, s.newest(f).Continues(old))
-	s.retire(5)
-	assert.Len(t, s.slots(), 1)
-	s.detach()
-	s.retire(5) // nothing is left
-	s.readers.Wait()
-}
-
-// Samples that are too old to be served are let go of, and how many values there were, and when, is still known.
-func TestForgetsOldSamples(t *testing.T) {
-	begin := time.Unix(1_000_000, 0)
-	at := func(d time.Duration) *operand.Sample { return &operand.Sample{Taken: begin.Add(d)} }
-	f := &Series{descs: make([]pdu.Desc, 2), Recent: operand.Recent{Older: 1}}
-	assert.Equal(t, 2, f.Size(), "one for each operand, as far as anybody knows")
-	for i := range 4 {
-		f.Push(at(time.Duration(i) * time.Minute))
-		f.Retain()
-	}
-	f.Values = 1000
-	s, _ := bare(func() time.Time { return begin }, func(o *Options) { o.Interval = 40 * time.Second })
-	s.series = []*Series{f, {}}
-	kept := func() (all []time.Duration) {
-		for _, k := range f.Kept {
-			all = append(all, k.Taken.Sub(begin))
-		}
-		return all
-	}
-	reached := operand.OldEnough + 80*time.Second // from the oldest that is served
-	check(s, begin.Add(reached))
-	assert.Len(t, kept(), 4)
-	check(s, begin.Add(reached+time.Minute))
-	assert.Equal(t, []time.Duration{3 * time.Minute, 2 * time.Minute, time.Minute}, kept())
-	assert.Equal(t, at(3*time.Minute), f.Latest)
-	check(s, begin.Add(reached+time.Minute+ForgetGap-1))
-	assert.Len(t, kept(), 3)
-	check(s, begin.Add(3*time.Minute+operand.OldEnough+ForgetGap))
-	assert.Nil(t, f.Latest)
-	assert.NotEmpty(t, kept())
-	check(s, begin.Add(time.Hour))
-	assert.Empty(t, kept())
-	assert.Equal(t, 1000, f.Size())
-	assert.Equal(t, begin.Add(3*time.Minute), f.Taken)
-}
-
-// A series whose answer alone is too long twice has no values for some time; the others are asked for together again.
-func TestAnswerThatIsTooLongAlone(t *testing.T) {
-	now := time.Unix(1_000_000, 0)
-	s, hook := bare(func() time.Time { return now })
-	one := seriesOf(loadID, countID)
-	too := func() {
-		s.mu.Lock()
-		defer s.unlock()
-		s.tooLongAlone(one, logrus.Fields{}, now)
-	}
-	s.part.halve(2, now)
-	too()
-	assert.Nil(t, one.Latest, "once may be a lie")
-	assert.True(t, one.Waiting)
-	too()
-	require.NotNil(t, one.Latest)
-	assert.Equal(t, pdu.ErrTooBig, one.Latest.Values(countID, new(int32)).Code)
-	assert.Equal(t, MaxPart, s.part.at(now))
-	assert.Len(t, hook.AllEntries(), 1)
-	assert.True(t, s.excused(one, now.Add(partRetry-1)))
-	assert.False(t, s.excused(one, now.Add(partRetry)), "it is tried again")
-	too()
-	too()
-	assert.Len(t, hook.AllEntries(), 1, "logged once")
-	s.Serve([]*Series{one}, []int{0})
-	s.ForgetTooLong()
-	assert.False(t, s.excused(one, now), "or after a reload")
+// Answers are taken in the order in which pmcd has given them, after those that refuse.
+func TestAnswersInTheOrderOfTime(t *testing.T) {
+	at := func(n int) answer { return answer{at: time.Unix(int64(n), 0)} }
+	refusal := answer{err: pdu.ErrAgain}
+	answers := []answer{at(3), at(1), refusal, at(2)}
+	slices.SortFunc(answers, answer.before)
+	assert.Equal(t, []answer{refusal, at(1), at(2), at(3)}, answers)
 }

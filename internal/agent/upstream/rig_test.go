@@ -2,9 +2,7 @@ package upstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"testing"
@@ -70,6 +68,7 @@ type fetching struct {
 	*Upstream
 	tb      testing.TB
 	log     *logtest.Hook
+	clock   func() time.Time
 	readers sync.WaitGroup
 }
 
@@ -89,13 +88,13 @@ func bare(now func() time.Time, change ...func(*Options)) (*Upstream, *logtest.H
 // newFetching attaches n connections to the pmcd at an address.
 func newFetching(tb testing.TB, address string, n int) *fetching {
 	tb.Helper()
-	s := &fetching{tb: tb}
-	s.Upstream, s.log = bare(time.Now)
+	s := &fetching{tb: tb, clock: time.Now}
+	s.Upstream, s.log = bare(func() time.Time { return s.clock() })
 	for slot := range n {
 		s.join(address, slot)
 	}
 	tb.Cleanup(func() {
-		s.detach()
+		s.pool.Detach()
 		s.readers.Wait()
 	})
 	return s
@@ -105,7 +104,7 @@ func newFetching(tb testing.TB, address string, n int) *fetching {
 func (s *fetching) join(address string, slots ...int) {
 	s.tb.Helper()
 	for _, slot := range slots {
-		s.attach(context.Background(), &s.readers, &connection{conn: dialUnix(s.tb, address), slot: slot})
+		s.pool.Attach(context.Background(), &s.readers, dialUnix(s.tb, address), slot)
 	}
 }
 
@@ -116,25 +115,8 @@ func dialUnix(tb testing.TB, address string) *pmapi.Conn {
 	return c
 }
 
-// lost is why the session has ended; nil: it has not.
-func (s *fetching) lost() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.todo.lost
-}
-
 // newest returns the latest sample of a series.
 func (s *fetching) newest(of *Series) *operand.Sample { return s.Newest(nil, []*Series{of})[0] }
-
-// slots are those of the connections, in their order.
-func (s *fetching) slots() (all []int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.conns {
-		all = append(all, c.slot)
-	}
-	return all
-}
 
 // sampled waits for the first sample of each series.
 func (s *fetching) sampled(series ...*Series) {
@@ -157,9 +139,9 @@ func (s *fetching) check(now time.Time) { check(s.Upstream, now) }
 
 func check(u *Upstream, now time.Time) {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	u.forgetSamples(now)
-	u.giveUpOverdue(now)
+	u.sender.GiveUpOverdue(now)
 }
 
 // eventually polls until something holds.
@@ -171,6 +153,3 @@ func eventually(tb testing.TB, what string, holds func() bool) {
 		}
 	}
 }
-
-// gone is an error of a connection whose other end has closed it.
-func gone(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, pdu.ErrEOF) }

@@ -39,7 +39,7 @@ type schedule struct {
 // Plan says when to sample some series, which nobody may change, in place of what was planned before.
 func (u *Upstream) Plan(p *Planned, plan predict.Schedule, series []*Series) {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	s := &u.schedule
 	s.planned.Set(p, plan, series)
 	next := earliest(s.latest, s.planned.Next())
@@ -52,7 +52,7 @@ func (u *Upstream) Plan(p *Planned, plan predict.Schedule, series []*Series) {
 // Unplan forgets what was planned.
 func (u *Upstream) Unplan(p *Planned) {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	u.schedule.planned.Remove(p)
 }
 
@@ -106,7 +106,7 @@ func (u *Upstream) follow(ctx context.Context) {
 // Look, which Run calls, does what is due and sets the time at which follow looks again.
 func (u *Upstream) Look(now time.Time) {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	s := &u.schedule
 	switch {
 	case s.warm == 0:
@@ -118,7 +118,7 @@ func (u *Upstream) Look(now time.Time) {
 		u.retain(now, 2)
 	}
 	u.forgetSamples(now)
-	u.giveUpOverdue(now)
+	u.sender.GiveUpOverdue(now)
 	due := s.due[:0]
 	for at := s.planned.Next(); !at.IsZero() && !at.After(now.Add(predict.Lead/2)); at = s.planned.Next() {
 		due = append(due, s.planned.Advance(now)...) // one fetch for those due together

@@ -28,11 +28,18 @@ type scheduling struct {
 	looks        int // of the schedule
 }
 
+// busy is connections none of which is ever free.
+type busy struct{ sender }
+
+func (busy) Connected() bool         { return true }
+func (busy) Held() bool              { return true }
+func (busy) GiveUpOverdue(time.Time) {}
+
 func newScheduling(interval time.Duration) *scheduling {
 	s := &scheduling{start: time.Unix(1_000_000, 0)}
 	s.clock = s.start
 	s.Upstream, _ = bare(func() time.Time { return s.clock }, func(o *Options) { o.Interval = interval })
-	s.conns = []*connection{{busy: true, sent: s.start.Add(1000 * time.Hour)}}
+	s.sender = busy{}
 	s.Look(s.clock)
 	return s
 }
@@ -185,14 +192,14 @@ func TestNothingIsSampledForNobody(t *testing.T) {
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u, _ := bare(time.Now, func(o *Options) { o.Interval = time.Hour })
-		u.conns = []*connection{{busy: true, sent: time.Now().Add(1000 * time.Hour)}}
+		u.sender = busy{}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { u.follow(ctx) })
 		waiting := func() []*Series {
 			synctest.Wait()
 			u.mu.Lock()
-			defer u.unlock()
+			defer u.mu.Unlock()
 			return u.queue.Waiting()
 		}
 		assert.Empty(t, waiting())
@@ -200,7 +207,7 @@ func TestFollow(t *testing.T) {
 		u.Serve([]*Series{deep, planned}, []int{1, 0})
 		forget := func() {
 			u.mu.Lock()
-			defer u.unlock()
+			defer u.mu.Unlock()
 			u.queue.Forget()
 			deep.Push(operand.Empty(u.now(), nil))
 		}

@@ -60,7 +60,7 @@ func (s *Series) Constant() bool { return len(s.descs) == 0 }
 // Newest appends to dst the latest sample of each series, nil for one that has none.
 func (u *Upstream) Newest(dst []*operand.Sample, series []*Series) []*operand.Sample {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	for _, s := range series {
 		dst = append(dst, s.Latest)
 	}
@@ -70,28 +70,28 @@ func (u *Upstream) Newest(dst []*operand.Sample, series []*Series) []*operand.Sa
 // State is the latest sample of a series, nil if there is none, and whether it is not asked for now because an agent is slow.
 func (u *Upstream) State(s *Series, now time.Time) (latest *operand.Sample, resting bool) {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	return s.Latest, u.slow.Resting(now, s.agents...)
 }
 
 // Kept appends to dst the samples of a series that are kept for first fetches, newest first.
 func (u *Upstream) Kept(dst []*operand.Sample, s *Series) []*operand.Sample {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	return append(dst, s.Kept...)
 }
 
 // Taken is when the last sample of a series was taken, which may be too old to be served; zero: there was none.
 func (u *Upstream) Taken(s *Series) time.Time {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	return s.Taken
 }
 
 // Store makes a sample the latest one of series.
 func (u *Upstream) Store(sample *operand.Sample, series ...*Series) {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	for _, s := range series {
 		s.Push(sample)
 	}
@@ -100,7 +100,7 @@ func (u *Upstream) Store(sample *operand.Sample, series ...*Series) {
 // Keep says whether the next sample of series is to be kept for first fetches.
 func (u *Upstream) Keep(keep bool, series ...*Series) {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	for _, s := range series {
 		s.Keep = keep
 	}

@@ -1,12 +1,10 @@
 package upstream
 
 import (
-	"errors"
 	"time"
 
 	"github.com/sirupsen/logrus"
 
-	"pmdaderived/internal/wait"
 	"pmdaderived/pdu"
 )
 
@@ -17,6 +15,9 @@ const (
 
 	// partRetry is for how long fetches are shorter, and a series is not asked for, whose answer is too long.
 	partRetry = 10 * time.Minute
+
+	// tooLongAgain is how soon after each other two answers for one series are too long before it is not asked for any more.
+	tooLongAgain = time.Minute
 )
 
 // part is how many operands a fetch has at most. It is less for a while once an answer was too long.
@@ -38,45 +39,27 @@ func (p *part) halve(operands int, now time.Time) {
 	p.now, p.shrunk = min(p.now, max(1, operands/2)), now
 }
 
-// tooLong gives a connection up whose answer is longer than we take, and reports whether that is what err says: nobody
-// knows where the next answer would begin. The fetches that follow are half as long, down to those of a single series, which is
-// not asked for any more when that happens twice: a header that claims too much may be a lie. The other connections are
-// not concerned.
-func (u *Upstream) tooLong(c *connection, err error) bool {
-	frame, ok := errors.AsType[*pdu.FrameError](err)
-	if !ok || !c.busy || int64(frame.Length) <= int64(frame.Limit) ||
-		frame.Kind != pdu.KindResult && frame.Kind != pdu.KindHighResResult {
-		return false
-	}
-	asked, now := c.asked, u.now()
-	fields := logrus.Fields{"bytes": frame.Length, "limit": frame.Limit, "metrics": len(asked.IDs)}
-	u.figures.UpstreamErrors.Add(1)
-	u.end(c)
+// tooLong has the fetches half as long that follow one whose answer was too long, down to those of a single series, which is
+// not asked for any more when that happens twice: a header that claims too much may be a lie.
+func (u *Upstream) tooLong(asked *fetch, a Answer) {
+	fields := logrus.Fields{"bytes": a.TooLong.Length, "limit": a.TooLong.Limit, "metrics": len(asked.IDs)}
 	switch {
 	case len(asked.Sources) > 1:
 		if u.part.now == MaxPart {
-			u.remark(logrus.WarnLevel, fields, "answer from pmcd is too long, asking for fewer metrics at once")
+			u.mu.Remark(logrus.WarnLevel, fields, "answer from pmcd is too long, asking for fewer metrics at once")
 		}
-		u.part.halve(len(asked.IDs), now)
+		u.part.halve(len(asked.IDs), a.Arrived)
 		u.queue.Requeue(asked.Sources...)
 	case len(asked.Sources) == 1:
-		u.tooLongAlone(asked.Sources[0], fields, now)
+		u.tooLongAlone(asked.Sources[0], fields, a.Arrived)
 	}
-	u.queue.Hold = len(u.conns) == 1
-	if len(u.conns) == 0 {
-		u.lose(err)
-	} else {
-		u.todo.refill = true
-		wait.Signal(u.wake)
-	}
-	return true
 }
 
 // tooLongAlone notes that the answer for one series is too long. The second time in a row it is not asked for any more,
 // and what was too long has been found: the others need not be asked for in small parts.
 func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) {
 	e := s.tooMuch()
-	if now.Sub(e.tooLong) > fetchTimeout {
+	if now.Sub(e.tooLong) > tooLongAgain {
 		e.tooLong = now
 		u.queue.Requeue(s)
 		return
@@ -85,7 +68,7 @@ func (u *Upstream) tooLongAlone(s *Series, fields logrus.Fields, now time.Time) 
 	if !e.complained {
 		e.complained = true
 		fields["pmid"] = s.descs[0].PMID
-		u.remark(logrus.WarnLevel, fields, "answer for the operands of a metric is too long, the metric has no values")
+		u.mu.Remark(logrus.WarnLevel, fields, "answer for the operands of a metric is too long, the metric has no values")
 	}
 	u.part.now = MaxPart
 	u.excused(s, now)

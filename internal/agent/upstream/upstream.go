@@ -43,34 +43,22 @@ type Upstream struct {
 	figures *control.Figures
 	now     func() time.Time
 
-	ready chan struct{} // there are Events
-	wake  chan struct{} // there is something to do for who keeps us connected
+	pool   *Pool
+	sender sender // the pool
 
+	ready   chan struct{} // there are Events
 	sampled chan struct{} // see Tick
-	slots   chan int      // where pmcd has put a connection of ours
 
-	answerLimit pmapi.Option // of connections for fetches
+	timer *time.Timer                                               // of the schedule
+	next  func(now time.Time, forAll, forSlow bool) (Request, bool) // nextFetch
 
-	timer *time.Timer // of the schedule
+	mu *Lock // that of the pool; guards all that follows, series and what the schedule follows
 
-	mu sync.Mutex // guards all that follows, series, connections and what the schedule follows
-
-	events  Events
 	changed map[pdu.InDom]struct{} // of Events.Instances
-	remarks []remark               // to be logged when the lock is released
-
-	// Connections; see connect.go.
-	session int           // number of the present one; 0: none
-	last    int           // number of the last one
-	lookups *pmapi.Conn   // for all but fetches; nil: none
-	conns   []*connection // for fetches; those of lower slots in pmcd's table first
-	todo    todo
-	heard   bool      // names and instances have been looked up in this session
-	answers []answer  // scratch space
-	unsure  []*Series // likewise: to be asked for again
+	unsure  []*Series              // scratch space: to be asked for again
 
 	queue queue.Queue[*Series]
-	slow  slow.Ledger
+	slow  slow.Agents // which the pool writes
 	part  part
 
 	series   []*Series // of the operands that are served
@@ -78,48 +66,49 @@ type Upstream struct {
 	agents   map[int]string        // names of pmcd's agents, by domain; see NameAgents
 	asked    agents.Table          // what its agents were asked for
 	cleared  time.Time             // when samples were last forgotten
-	refusal  string                // the last that was logged in this session
 	excess   map[pdu.PMID]struct{} // operands of which is logged that they have too many instances
 	schedule schedule
 }
 
-// Events is what has happened since Upstream.Events was called before.
-type Events struct {
-	// Session is the number of the set of connections that there is now, which is not zero; 0: there is none.
-	Session int
-
-	Names     bool        // pmcd says that it has other names or agents
-	Hidden    bool        // such a change may have hidden behind one that we have announced
-	Instances []pdu.InDom // whose instances are not what they were
+// sender is the part of a pool that is used with the lock.
+type sender interface {
+	Connected() bool
+	Held() bool
+	Send(now time.Time, next func(now time.Time, forAll, forSlow bool) (Request, bool))
+	GiveUpOverdue(now time.Time)
 }
 
-// remark is something to log.
-type remark struct {
-	entry *logrus.Entry
-	level logrus.Level
-	text  string
+// Events is what has happened since Upstream.Events was called before.
+type Events struct {
+	PoolEvents
+	Instances []pdu.InDom // whose instances are not what they were
 }
 
 // New makes an Upstream that knows no series yet.
 func New(o Options) *Upstream {
 	known := make(slow.Agents)
 	u := &Upstream{
-		options: o, log: o.Log, figures: o.Figures, now: o.Now,
-		ready: make(chan struct{}, 1), wake: make(chan struct{}, 1), sampled: make(chan struct{}, 1), slots: make(chan int, connections+1),
-		timer: time.NewTimer(idleCheck),
-		slow:  slow.Ledger{Agents: known}, queue: queue.New[*Series](known), part: part{now: MaxPart}, maker: operand.NewMaker(o.Names, o.Now()),
+		options: o, log: o.Log, figures: o.Figures, now: o.Now, mu: NewLock(o.Log),
+		ready: make(chan struct{}, 1), sampled: make(chan struct{}, 1), timer: time.NewTimer(idleCheck),
+		slow: known, queue: queue.New[*Series](known), part: part{now: MaxPart}, maker: operand.NewMaker(o.Names, o.Now()),
 		asked:  make(agents.Table),
 		excess: make(map[pdu.PMID]struct{}), changed: make(map[pdu.InDom]struct{}),
-		answerLimit: pmapi.WithLimit(o.Answer),
 	}
+	u.next = u.nextFetch
 	u.schedule.warm = o.Interval / operand.PerInterval
+	u.pool = NewPool(PoolOptions{
+		Dial: o.Dial, Limit: o.Answer, Lock: u.mu, Slow: known, Ready: u.ready,
+		Answered: u.answered, Free: u.send, Disconnected: u.disconnected,
+		Figures: o.Figures, Log: o.Log, Now: o.Now,
+	})
+	u.sender = u.pool
 	return u
 }
 
 // Run keeps us connected and follows the schedule until ctx ends. It returns when all that it started has ended.
 func (u *Upstream) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
-	tasks.Go(func() { u.stayConnected(ctx) })
+	tasks.Go(func() { u.pool.Run(ctx) })
 	tasks.Go(func() { u.follow(ctx) })
 	tasks.Wait()
 }
@@ -130,75 +119,43 @@ func (u *Upstream) Ready() <-chan struct{} { return u.ready }
 // Events returns what has happened, and forgets it.
 func (u *Upstream) Events() Events {
 	u.mu.Lock()
-	defer u.unlock()
-	e := u.events
-	u.events = Events{}
-	e.Session, e.Instances = u.session, slices.Sorted(maps.Keys(u.changed))
+	defer u.mu.Unlock()
+	e := Events{u.pool.Events(), slices.Sorted(maps.Keys(u.changed))}
 	clear(u.changed)
 	return e
 }
 
-// remark has something logged as soon as the lock is released.
-func (u *Upstream) remark(level logrus.Level, fields logrus.Fields, text string) {
-	u.remarks = append(u.remarks, remark{u.log.WithFields(fields), level, text})
-}
+// Drain is that of the pool, Requested, Expect, Place, Freed and LookUp likewise.
+func (u *Upstream) Drain() (last predict.TimeRange, all time.Duration) { return u.pool.Drain() }
 
-// unlock releases the lock and then logs what there is to say.
-func (u *Upstream) unlock() {
-	remarks := u.remarks
-	u.remarks = nil
-	u.mu.Unlock()
-	for _, r := range remarks {
-		r.entry.Log(r.level, r.text)
-	}
-}
+// Requested is that of the pool.
+func (u *Upstream) Requested(now time.Time) { u.pool.Requested(now) }
 
-// Drain takes all answers that are there. When pmcd has forwarded a FETCH to us, the answers to what
-// it served before are complete in our sockets, so a handler that drains sees them all. It returns when pmcd was busy
-// with something long of ours the last time, and for how long all times together.
-func (u *Upstream) Drain() (last predict.TimeRange, all time.Duration) {
-	u.mu.Lock()
-	defer u.unlock()
-	u.collect(nil)
-	return u.slow.PMCD, u.slow.Stood(u.now())
-}
+// Expect is that of the pool.
+func (u *Upstream) Expect(change pdu.Change) { u.pool.Expect(change) }
 
-// Requested notes that a request has come from pmcd, which does one thing at a time.
-func (u *Upstream) Requested(now time.Time) {
-	u.mu.Lock()
-	defer u.unlock()
-	u.slow.Requested(now)
-}
+// Place is that of the pool.
+func (u *Upstream) Place(slot int) { u.pool.Place(slot) }
+
+// Freed is that of the pool.
+func (u *Upstream) Freed(slot int) { u.pool.Freed(slot) }
+
+// LookUp is that of the pool.
+func (u *Upstream) LookUp(ask func(*pmapi.Conn) error) error { return u.pool.LookUp(ask) }
 
 // Announce fetches one of our own metrics, if a connection is free, so that its RESULT carries what has
 // changed to every client of pmcd. It reports whether the request is out.
 func (u *Upstream) Announce(own pdu.PMID) bool {
 	u.mu.Lock()
-	defer u.unlock()
-	for _, c := range u.conns {
-		if c.busy || c.leaving {
-			continue
-		}
-		c.asked = fetch{Batch: &operand.Batch[*Series]{List: operand.NewList(pdu.Desc{PMID: own})}}
-		u.start(c, u.now())
-		return !c.dead
-	}
-	return false
-}
-
-// Expect is told what is being announced to all clients of pmcd, of which we are one.
-func (u *Upstream) Expect(change pdu.Change) {
-	u.mu.Lock()
-	defer u.unlock()
-	for _, c := range u.conns {
-		c.told.AddOwn(change)
-	}
+	defer u.mu.Unlock()
+	f := &fetch{Batch: &operand.Batch[*Series]{List: operand.NewList(pdu.Desc{PMID: own})}}
+	return u.pool.SendAnywhere(f, u.now())
 }
 
 // ForgetTooLong has everything asked for again whose answer was too long.
 func (u *Upstream) ForgetTooLong() {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	u.part.now = MaxPart
 	for _, s := range u.series {
 		s.excess = nil
@@ -210,7 +167,7 @@ func (u *Upstream) ForgetTooLong() {
 // agent before us, or another, find a value at once.
 func (u *Upstream) Serve(series []*Series, older []int) {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	u.queue.ForgetBatches()
 	u.series = series
 	used := make(map[slow.Account]bool)

@@ -18,14 +18,14 @@ type fetch = queue.Fetch[*Series]
 // cannot be sent now, because all connections are busy, goes out when one is free.
 func (u *Upstream) Want(now time.Time, n operand.Need, series ...*Series) {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	u.ask(now, n, series...)
 }
 
 // Tick is Want, and has Sampled tell when a sample of any of the series has come.
 func (u *Upstream) Tick(now time.Time, n operand.Need, series ...*Series) {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	for _, s := range series {
 		s.ticks = true
 	}
@@ -38,20 +38,20 @@ func (u *Upstream) Sampled() <-chan struct{} { return u.sampled }
 // Fresh reports whether a series has a sample that is new enough.
 func (u *Upstream) Fresh(now time.Time, n operand.Need, s *Series) bool {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	return s.Fresh(now, n)
 }
 
 // Awaiting reports whether a sample of any series is still on its way.
 func (u *Upstream) Awaiting(series []*Series) bool {
 	u.mu.Lock()
-	defer u.unlock()
+	defer u.mu.Unlock()
 	return slices.ContainsFunc(series, func(s *Series) bool { return !s.Idle() })
 }
 
 // ask is Want for who has the lock.
 func (u *Upstream) ask(now time.Time, n operand.Need, series ...*Series) {
-	if len(u.conns) == 0 {
+	if !u.sender.Connected() {
 		return
 	}
 	if u.queue.Add(series, func(s *Series) bool {
@@ -61,28 +61,16 @@ func (u *Upstream) ask(now time.Time, n operand.Need, series ...*Series) {
 	}
 }
 
-// send puts what is waiting on free connections. The last one is for slow agents alone, unless there is no
-// other.
+// send puts what is waiting on free connections.
 func (u *Upstream) send(now time.Time) {
-	q := &u.queue
-	if q.Hold {
+	if u.sender.Held() {
 		return
 	}
-	q.Leave(func(s *Series) bool { return u.slow.Resting(now, s.agents...) }) // it has turned out to be slow meanwhile
-	for i := 0; i < len(u.conns); i++ {
-		c := u.conns[i]
-		if c.busy || c.leaving {
-			continue
-		}
-		last := i == len(u.conns)-1
-		asked, ok := q.Next(!last || i == 0, last, u.part.at(now))
-		if !ok {
-			continue
-		}
-		c.asked = asked
-		u.start(c, now)
-		if c.dead {
-			i-- // it is not among the connections any more
-		}
-	}
+	u.queue.Leave(func(s *Series) bool { return u.slow.Resting(now, s.agents...) }) // it has turned out to be slow meanwhile
+	u.sender.Send(now, u.next)
+}
+
+// nextFetch is the next one for the pool to send.
+func (u *Upstream) nextFetch(now time.Time, forAll, forSlow bool) (Request, bool) {
+	return u.queue.Next(forAll, forSlow, u.part.at(now))
 }

@@ -1,0 +1,31 @@
+package upstream
+
+import (
+	"context"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"pmdaderived/internal/agent/operand"
+	"pmdaderived/pdu"
+	"pmdaderived/pmda/pmapi"
+)
+
+// LookUpInstances asks the owners of domains for their instances, as [operand.InstanceCache.LookUp], and notes it with those that are
+// waiting. It waits. With the first one of a session we are connected: names can be looked up.
+func (u *Upstream) LookUpInstances(ctx context.Context, needed operand.InDomNeeds, domains []pdu.InDom, waiting operand.LookupQueue) error {
+	return u.LookUp(func(conn *pmapi.Conn) error {
+		err := u.options.Names.LookUp(ctx, conn, needed, domains, func(d pdu.InDom, took time.Duration, err error) {
+			waiting.RecordLookup(d, time.Now(), took, err)
+			if err != nil {
+				u.log.WithError(err).WithField("indom", d).Debug("cannot get instances")
+			}
+		})
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if err == nil && u.pool.SetUsable() {
+			u.mu.Remark(logrus.InfoLevel, logrus.Fields{"pmcd": conn.Addr()}, "connected to pmcd")
+		}
+		return err
+	})
+}
