@@ -477,7 +477,7 @@ func TestGroupsFollowTheModel(t *testing.T) {
 		}
 		set := Language{}.NewSet(defs, groupCatalog(), "derived")
 		eval, groups := set.NewEvaluation(), NewGroups()
-		eval.Number(groups)
+		eval.SetGroups(groups)
 		for range 3 {
 			sample, w := r.moment()
 			eval.Reset(sample)
@@ -511,7 +511,7 @@ func TestRenamedGroupsAreListed(t *testing.T) {
 	set, m := only(t, "default(sum(x) by (group=some.texts), sum(y) by (other=some.texts))", groupCatalog())
 	require.Nil(t, m.Err)
 	eval, groups := set.NewEvaluation(), NewGroups()
-	eval.Number(groups)
+	eval.SetGroups(groups)
 	cat := groupCatalog()
 	two, one := NewInstSet([]pdu.Inst{1, 2}), NewInstSet([]pdu.Inst{1})
 	x := &Vector{Type: pdu.TypeDouble, Insts: one, Bits: []uint64{math.Float64bits(1)}}

@@ -78,8 +78,8 @@ func divideAll(dst []uint64, by float64) {
 	}
 }
 
-// Backwards reports whether a number of type t went down from b to a.
-func Backwards(t pdu.Type, a, b uint64) bool {
+// wentDown reports whether a number of type t went down from b to a.
+func wentDown(t pdu.Type, a, b uint64) bool {
 	switch t {
 	case pdu.Type32:
 		return int32(uint32(a)) < int32(uint32(b))

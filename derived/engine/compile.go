@@ -15,20 +15,20 @@ import (
 
 // compiler turns typed trees into steps.
 type compiler struct {
-	set       *Set
-	program   *program
-	reads     []bool           // of each step: it is computed from an operand
-	walked    []uint32         // of each step: the last walk that met it
-	walks     uint32           // so far: see needsOf
-	needs     map[int32]*Needs // of the metrics, by their last steps
-	users     []uint8          // how often each is taken from or is a metric; 2 stands for more
-	known     map[step]int32   // where each step is
-	trees     map[treeAt]int32 // where those with operands are
-	spans     map[treeAt]int32 // see instances
-	patternOf map[string]int32
-	textOf    map[string]int32
-	factorOf  map[units.Factor]int32
-	unitsOf   map[[2]pdu.Units]int32
+	set         *Set
+	program     *program
+	reads       []bool           // of each step: it is computed from an operand
+	walked      []uint32         // of each step: the last walk that met it
+	walks       uint32           // so far: see needsOf
+	needs       map[int32]*Needs // of the metrics, by their last steps
+	users       []uint8          // how often each is taken from or is a metric; 2 stands for more
+	known       map[step]int32   // where each step is
+	byTree      map[treeAt]int32 // where those with operands are
+	instancesOf map[treeAt]int32 // see instances
+	patternOf   map[string]int32
+	textOf      map[string]int32
+	factorOf    map[units.Factor]int32
+	unitsOf     map[[2]pdu.Units]int32
 }
 
 // treeAt is a tree as it was so many samples ago.
@@ -42,16 +42,16 @@ func newCompiler(s *Set, n int) *compiler {
 	return &compiler{
 		set: s, program: &program{steps: make([]step, 0, n)},
 		reads: make([]bool, 0, n), walked: make([]uint32, 0, n), users: make([]uint8, 0, n), needs: make(map[int32]*Needs),
-		known: make(map[step]int32, n), trees: make(map[treeAt]int32), spans: make(map[treeAt]int32),
+		known: make(map[step]int32, n), byTree: make(map[treeAt]int32), instancesOf: make(map[treeAt]int32),
 		patternOf: make(map[string]int32), textOf: make(map[string]int32),
 		factorOf: make(map[units.Factor]int32), unitsOf: make(map[[2]pdu.Units]int32),
 	}
 }
 
-// metric adds the steps of a metric.
-func (c *compiler) metric(m *Metric) {
-	m.root = c.tree(m.Tree, 0)
-	m.needs = c.needsOf(m.root, m.Tree)
+// addMetric adds the steps of a metric.
+func (c *compiler) addMetric(m *Metric) {
+	m.root = c.addTree(m.Tree, 0)
+	m.needs = c.collectNeeds(m.root, m.Tree)
 	c.needs[m.root] = &m.needs
 	c.users[m.root] = many
 }
@@ -59,8 +59,8 @@ func (c *compiler) metric(m *Metric) {
 // many is the users of a step whose result has to stay.
 const many = 2
 
-// finish gives the program away.
-func (c *compiler) finish() *program {
+// finishProgram gives the program away.
+func (c *compiler) finishProgram() *program {
 	p := c.program
 	if n := len(p.steps); cap(p.steps) > n+n/8 { // more was reserved
 		p.steps = slices.Clone(p.steps)
@@ -78,8 +78,8 @@ func (c *compiler) add(s step) int32 {
 	if i, ok := c.known[s]; ok {
 		return i
 	}
-	if v, ok := c.fold(&s); ok {
-		return c.add(step{op: opConst, typ: s.typ}.holding(v))
+	if v, ok := c.foldConstants(&s); ok {
+		return c.add(step{op: opConst, typ: s.typ}.withValue(v))
 	}
 	i := int32(len(c.program.steps))
 	c.program.steps = append(c.program.steps, s)
@@ -99,9 +99,9 @@ func (c *compiler) add(s step) int32 {
 	return i
 }
 
-// fold computes a step if all it takes are single numbers that never change. What computes numbers from numbers is
+// foldConstants computes a step if all it takes are single numbers that never change. What computes numbers from numbers is
 // from opConvert to opEach.
-func (c *compiler) fold(s *step) (uint64, bool) {
+func (c *compiler) foldConstants(s *step) (uint64, bool) {
 	two := s.op == opArith || s.op == opCompare || s.op == opBool || s.op == opPair
 	steps := c.program.steps
 	switch {
@@ -117,9 +117,9 @@ func (c *compiler) fold(s *step) (uint64, bool) {
 	return out[0], true
 }
 
-// tree returns the step that computes n, as it was age samples ago. A tree may be met again: that of another
+// addTree returns the step that computes n, as it was age samples ago. A tree may be met again: that of another
 // definition, an operand of delta() and rate() within each other, whose ages meet, and what instances looks at.
-func (c *compiler) tree(n *check.Node, age uint8) int32 {
+func (c *compiler) addTree(n *check.Node, age uint8) int32 {
 	if n.Empty {
 		return c.add(step{op: opNothing, typ: n.Type})
 	}
@@ -127,87 +127,87 @@ func (c *compiler) tree(n *check.Node, age uint8) int32 {
 		n = n.Other
 	}
 	if len(n.Kids) == 0 {
-		return c.node(n, age)
+		return c.addNode(n, age)
 	}
-	at, ok := c.trees[treeAt{n, age}]
+	at, ok := c.byTree[treeAt{n, age}]
 	if !ok {
-		at = c.node(n, age)
-		c.trees[treeAt{n, age}] = at
+		at = c.addNode(n, age)
+		c.byTree[treeAt{n, age}] = at
 	}
 	return at
 }
 
-func (c *compiler) node(n *check.Node, age uint8) int32 {
+func (c *compiler) addNode(n *check.Node, age uint8) int32 {
 	s := step{set: n.InDom != pdu.NoInDom, typ: n.Type}
 	switch e := n.Expr.(type) {
 	case *syntax.Name:
 		s.op, s.entry, s.age = opOperand, int32(n.PMID), age
 	case *syntax.Number:
 		s.op = opConst
-		s = s.holding(n.Value)
+		s = s.withValue(n.Value)
 	case *syntax.Unary:
 		if len(n.Kids) == 0 { // a number that fits
 			s.op = opConst
-			s = s.holding(n.Value)
+			s = s.withValue(n.Value)
 			break
 		}
-		s.op, s.first = opNegate, c.tree(n.Kids[0], age)
+		s.op, s.first = opNegate, c.addTree(n.Kids[0], age)
 		if e.Op == syntax.Not {
-			s.op, s.first = opNot, c.truth(s.first)
+			s.op, s.first = opNot, c.addTruth(s.first)
 		}
 	case *syntax.Binary:
-		return c.binary(e, n, age)
+		return c.addBinary(e, n, age)
 	case *syntax.Ternary:
 		s.op, s.setA = opTernary, n.Kids[0].InDom != pdu.NoInDom
-		s.first = c.placed(n, 0, c.truth(c.tree(n.Kids[0], age)), c.tree, age)
-		s.second, s.third = c.placed(n, 1, c.tree(n.Kids[1], age), c.tree, age), c.placed(n, 2, c.tree(n.Kids[2], age), c.tree, age)
+		s.first = c.addPaired(n, 0, c.addTruth(c.addTree(n.Kids[0], age)), c.addTree, age)
+		s.second, s.third = c.addPaired(n, 1, c.addTree(n.Kids[1], age), c.addTree, age), c.addPaired(n, 2, c.addTree(n.Kids[2], age), c.addTree, age)
 	case *syntax.Select:
-		s.op, s.first, s.entry = opSelect, c.tree(n.Kids[0], age), entry(c.textOf, &c.program.texts, e.Instance, e.Instance)
+		s.op, s.first, s.entry = opSelect, c.addTree(n.Kids[0], age), addEntry(c.textOf, &c.program.texts, e.Instance, e.Instance)
 		s.domain, s.age = n.InDom, age
 	case *syntax.Call:
-		return c.call(e, n, s, age)
+		return c.addCall(e, n, s, age)
 	default:
 		panic(fmt.Sprintf("derived: no step for %T", n.Expr))
 	}
 	return c.add(s)
 }
 
-// call makes the step that a function's row names of s, which has the type of the result.
-func (c *compiler) call(e *syntax.Call, n *check.Node, s step, age uint8) int32 {
+// addCall makes the step that a function's row names of s, which has the type of the result.
+func (c *compiler) addCall(e *syntax.Call, n *check.Node, s step, age uint8) int32 {
 	s.op = functions[e.Func].step
 	if s.op == opConst {
 		if s.set {
 			s.op, s.domain, s.age = opConstSet, n.InDom, age
 		}
-		return c.add(s.holding(n.Value))
+		return c.add(s.withValue(n.Value))
 	}
 	x := n.Kids[0]
 	if s.op == opWindow {
-		s.entry = c.window(e, n)
-		return c.inSeconds(c.add(s), n)
+		s.entry = c.addWindow(e, n)
+		return c.addSeconds(c.add(s), n)
 	}
-	s.first = c.tree(x, age)
+	s.first = c.addTree(x, age)
 	if number := e.Number(); number != nil {
-		s.third = c.add(step{op: opConst, typ: pdu.TypeDouble}.holding(column.FromDouble(number.Float)))
+		s.third = c.add(step{op: opConst, typ: pdu.TypeDouble}.withValue(column.FromDouble(number.Float)))
 	}
 	if e.By != nil {
 		s.op, s.from, s.word, s.domain, s.age = opGroup, x.Type, uint8(e.Func), n.InDom, age
-		c.key(&s, n.Key, age)
+		c.setKey(&s, n.Key, age)
 		return c.add(s)
 	}
 	switch s.op {
 	case opSame:
 		return s.first
 	case opEach:
-		s.word, s.first = uint8(e.Func), c.convert(s.first, n.Type)
+		s.word, s.first = uint8(e.Func), c.addConvert(s.first, n.Type)
 	case opPair:
-		s.word, s.typ = uint8(e.Func), computed(n.Type)
-		return c.convert(c.pairs(n, s, 0, len(n.Kids), age), n.Type)
+		s.word, s.typ = uint8(e.Func), computedType(n.Type)
+		return c.addConvert(c.addPairs(n, s, 0, len(n.Kids), age), n.Type)
 	case opDefault:
 		y := n.Kids[1]
-		s.second, s.third, s.age = c.placed(n, 1, c.convert(c.tree(y, age), n.Type), c.instances, age), s.first, age
+		s.second, s.third, s.age = c.addPaired(n, 1, c.addConvert(c.addTree(y, age), n.Type), c.addInstances, age), s.first, age
 		if s.setB = y.InDom != pdu.NoInDom; s.set && !s.setB {
-			s.third = c.instances(x, age)
+			s.third = c.addInstances(x, age)
 		}
 	case opTop:
 		s.word = uint8(e.Func)
@@ -216,41 +216,41 @@ func (c *compiler) call(e *syntax.Call, n *check.Node, s step, age uint8) int32 
 	case opCount:
 		s.age = age + x.History
 	case opRescale:
-		s.entry = entry(c.unitsOf, &c.program.converters, [2]pdu.Units{x.Units, n.Units}, n.Converter)
+		s.entry = addEntry(c.unitsOf, &c.program.converters, [2]pdu.Units{x.Units, n.Units}, n.Converter)
 	case opMatch:
 		pattern := e.Literal()
-		s.variant, s.entry, s.domain, s.age = pattern.Negate, c.pattern(pattern.Text), n.InDom, age
+		s.variant, s.entry, s.domain, s.age = pattern.Negate, c.addPattern(pattern.Text), n.InDom, age
 	case opDelta, opRate:
 		s.age = age
 		if !c.reads[s.first] {
 			s.op = opUnchanged
 			break
 		}
-		s.typ, s.from = computed(s.typ), computed(x.Type)
-		s.first, s.second = c.convert(s.first, s.from), c.convert(c.tree(x, age+1), s.from)
+		s.typ, s.from = computedType(s.typ), computedType(x.Type)
+		s.first, s.second = c.addConvert(s.first, s.from), c.addConvert(c.addTree(x, age+1), s.from)
 		s.variant = s.op == opRate && x.Sem == pdu.SemCounter
 	default:
 	}
-	at := c.convert(c.add(s), n.Type)
+	at := c.addConvert(c.add(s), n.Type)
 	if s.op == opRate {
-		return c.inSeconds(at, n)
+		return c.addSeconds(at, n)
 	}
 	return at
 }
 
-// inSeconds makes what a time comes to per second, as n is, of seconds.
-func (c *compiler) inSeconds(at int32, n *check.Node) int32 {
+// addSeconds makes what a time comes to per second, as n is, of seconds.
+func (c *compiler) addSeconds(at int32, n *check.Node) int32 {
 	if n.Converter == nil {
 		return at
 	}
 	factor, _ := n.Converter.Factor()
-	return c.scale(at, factor)
+	return c.addScale(at, factor)
 }
 
-// binary brings the operands to a common scale and type and then applies the operator.
-func (c *compiler) binary(e *syntax.Binary, n *check.Node, age uint8) int32 {
+// addBinary brings the operands to a common scale and type and then applies the operator.
+func (c *compiler) addBinary(e *syntax.Binary, n *check.Node, age uint8) int32 {
 	if len(n.Kids) == 0 { // decided by an operand that decides alone
-		return c.add(step{op: opConst, typ: n.Type}.holding(n.Value))
+		return c.add(step{op: opConst, typ: n.Type}.withValue(n.Value))
 	}
 	x, y := n.Kids[0], n.Kids[1]
 	s := step{
@@ -258,7 +258,7 @@ func (c *compiler) binary(e *syntax.Binary, n *check.Node, age uint8) int32 {
 		setA: x.InDom != pdu.NoInDom, setB: y.InDom != pdu.NoInDom,
 	}
 	if e.Op.Boolean() {
-		s.op, s.first, s.second = opBool, c.placed(n, 0, c.truth(c.tree(x, age)), c.tree, age), c.placed(n, 1, c.truth(c.tree(y, age)), c.tree, age)
+		s.op, s.first, s.second = opBool, c.addPaired(n, 0, c.addTruth(c.addTree(x, age)), c.addTree, age), c.addPaired(n, 1, c.addTruth(c.addTree(y, age)), c.addTree, age)
 		return c.add(s)
 	}
 	common := n.Type
@@ -268,17 +268,17 @@ func (c *compiler) binary(e *syntax.Binary, n *check.Node, age uint8) int32 {
 			common = pdu.TypeDouble
 		}
 	}
-	s.from = computed(common)
-	s.first, s.second = c.operand(n, 0, common, age), c.operand(n, 1, common, age)
+	s.from = computedType(common)
+	s.first, s.second = c.addOperand(n, 0, common, age), c.addOperand(n, 1, common, age)
 	if s.op == opArith {
 		s.typ = s.from
 	}
-	return c.convert(c.add(s), n.Type)
+	return c.addConvert(c.add(s), n.Type)
 }
 
-// placed is the values of operand i of n for the instances that n has: of groups, those of other groups with the same names, or for each
+// addPaired is the values of operand i of n for the instances that n has: of groups, those of other groups with the same names, or for each
 // instance that of its group. at is the step of the operand; the one of an operand over these instances is made by tree.
-func (c *compiler) placed(n *check.Node, i int, at int32, tree func(*check.Node, uint8) int32, age uint8) int32 {
+func (c *compiler) addPaired(n *check.Node, i int, at int32, tree func(*check.Node, uint8) int32, age uint8) int32 {
 	k := n.Kids[i]
 	s := step{typ: c.program.steps[at].typ, set: true, first: at}
 	switch c.set.checked.Pairing(n, k) {
@@ -286,7 +286,7 @@ func (c *compiler) placed(n *check.Node, i int, at int32, tree func(*check.Node,
 		s.op, s.entry, s.domain = opRename, int32(k.InDom), n.InDom
 	case check.PairWithRightGroups:
 		s.op, s.domain, s.age = opSpread, k.InDom, age
-		c.key(&s, k.Key, age)
+		c.setKey(&s, k.Key, age)
 		over := slices.IndexFunc(n.Kids, func(k *check.Node) bool {
 			return k.InDom != pdu.NoInDom && !k.Empty && c.set.checked.Pairing(n, k) == check.PairByInstance
 		})
@@ -297,30 +297,30 @@ func (c *compiler) placed(n *check.Node, i int, at int32, tree func(*check.Node,
 	return c.add(s)
 }
 
-// operand is one of several numbers that meet in a type, in the scale and the type in which that is computed.
-func (c *compiler) operand(n *check.Node, i int, common pdu.Type, age uint8) int32 {
-	at := c.convert(c.convert(c.tree(n.Kids[i], age), common), computed(common))
+// addOperand is one of several numbers that meet in a type, in the scale and the type in which that is computed.
+func (c *compiler) addOperand(n *check.Node, i int, common pdu.Type, age uint8) int32 {
+	at := c.addConvert(c.addConvert(c.addTree(n.Kids[i], age), common), computedType(common))
 	if n.Factors != nil {
-		at = c.scale(at, n.Factors[i])
+		at = c.addScale(at, n.Factors[i])
 	}
-	return c.placed(n, i, at, c.tree, age)
+	return c.addPaired(n, i, at, c.addTree, age)
 }
 
-// pairs applies a function of two to some operands: to what comes of the first half and what comes of the second, so that many
+// addPairs applies a function of two to some operands: to what comes of the first half and what comes of the second, so that many
 // operands make no long chain. s has all but the operands.
-func (c *compiler) pairs(n *check.Node, s step, from, to int, age uint8) int32 {
+func (c *compiler) addPairs(n *check.Node, s step, from, to int, age uint8) int32 {
 	if to-from == 1 {
-		return c.operand(n, from, n.Type, age)
+		return c.addOperand(n, from, n.Type, age)
 	}
 	half := (from + to) / 2
-	s.first, s.second = c.pairs(n, s, from, half, age), c.pairs(n, s, half, to, age)
+	s.first, s.second = c.addPairs(n, s, from, half, age), c.addPairs(n, s, half, to, age)
 	s.setA, s.setB = c.program.steps[s.first].set, c.program.steps[s.second].set
 	s.set = s.setA || s.setB
 	return c.add(s)
 }
 
-// choice is the step of what chooses among the instances of its operand, adds to them, groups or keeps them; 0 for all else.
-func choice(n *check.Node) stepOp {
+// instancesOp is the step of what chooses among the instances of its operand, adds to them, groups or keeps them; 0 for all else.
+func instancesOp(n *check.Node) stepOp {
 	switch e := n.Expr.(type) {
 	case *syntax.Select:
 		return opSelect
@@ -335,91 +335,91 @@ func choice(n *check.Node) stepOp {
 	return 0
 }
 
-// instances is a step with the instances for which n could have a value: those that its operands share, also where a rate has
+// addInstances is a step with the instances for which n could have a value: those that its operands share, also where a rate has
 // no earlier sample. Its numbers mean nothing.
-func (c *compiler) instances(n *check.Node, age uint8) int32 {
+func (c *compiler) addInstances(n *check.Node, age uint8) int32 {
 	of := n
 	for of.Other != nil {
 		of = of.Other
 	}
-	if at, ok := c.spans[treeAt{of, age}]; ok {
+	if at, ok := c.instancesOf[treeAt{of, age}]; ok {
 		return at
 	}
 	at := int32(-1)
-	switch choice(of) {
+	switch instancesOp(of) {
 	case opTop, opDefault, opGroup, opWindow:
-		at = c.tree(n, age)
+		at = c.addTree(n, age)
 	case opMatch, opSelect:
-		s := c.program.steps[c.tree(n, age)]
-		s.first = c.instances(of.Kids[0], age)
+		s := c.program.steps[c.addTree(n, age)]
+		s.first = c.addInstances(of.Kids[0], age)
 		at = c.add(s)
 	default:
 		for i, k := range of.Kids {
 			switch {
 			case k.InDom == pdu.NoInDom || k.Empty:
 			case at < 0:
-				at = c.placed(of, i, c.instances(k, age), c.instances, age)
+				at = c.addPaired(of, i, c.addInstances(k, age), c.addInstances, age)
 			default:
 				at = c.add(step{
 					op: opBool, word: uint8(syntax.And), typ: pdu.TypeU32, set: true, setA: true, setB: true,
-					first: at, second: c.placed(of, i, c.instances(k, age), c.instances, age),
+					first: at, second: c.addPaired(of, i, c.addInstances(k, age), c.addInstances, age),
 				})
 			}
 		}
 		if at < 0 {
-			at = c.tree(n, age)
+			at = c.addTree(n, age)
 		}
 	}
-	c.spans[treeAt{of, age}] = at
+	c.instancesOf[treeAt{of, age}] = at
 	return at
 }
 
-// key makes s find the keys of groups.
-func (c *compiler) key(s *step, k *check.GroupKey, age uint8) {
+// setKey makes s find the keys of groups.
+func (c *compiler) setKey(s *step, k *check.GroupKey, age uint8) {
 	if k.Metric != nil {
-		s.key, s.second = group.KeyMetric, c.tree(k.Metric, age)
+		s.key, s.second = group.KeyMetric, c.addTree(k.Metric, age)
 		return
 	}
 	switch key := k.By.Key.(*syntax.Literal); key.Kind {
 	case syntax.LabelName:
-		s.key, s.entry = group.KeyLabel, entry(c.textOf, &c.program.texts, key.Text, key.Text)
+		s.key, s.entry = group.KeyLabel, addEntry(c.textOf, &c.program.texts, key.Text, key.Text)
 	default:
-		s.key, s.entry = group.KeyPattern, c.pattern(key.Text)
+		s.key, s.entry = group.KeyPattern, c.addPattern(key.Text)
 	}
 }
 
-// computed is the type in which numbers of a type are computed.
-func computed(t pdu.Type) pdu.Type {
+// computedType is the type in which numbers of a type are computed.
+func computedType(t pdu.Type) pdu.Type {
 	if t == pdu.TypeFloat {
 		return pdu.TypeDouble
 	}
 	return t
 }
 
-// convert brings a column of numbers to another type, unless its bits are the same in both.
-func (c *compiler) convert(a int32, to pdu.Type) int32 {
+// addConvert brings a column of numbers to another type, unless its bits are the same in both.
+func (c *compiler) addConvert(a int32, to pdu.Type) int32 {
 	from := c.program.steps[a].typ
-	if converters(from, to) == nil {
+	if conversion(from, to) == nil {
 		return a
 	}
 	return c.add(step{op: opConvert, typ: to, from: from, set: c.program.steps[a].set, first: a})
 }
 
-func (c *compiler) scale(a int32, f units.Factor) int32 {
+func (c *compiler) addScale(a int32, f units.Factor) int32 {
 	if f.Trivial() {
 		return a
 	}
-	return c.add(step{op: opScale, typ: pdu.TypeDouble, set: c.program.steps[a].set, first: a, entry: entry(c.factorOf, &c.program.factors, f, f)})
+	return c.add(step{op: opScale, typ: pdu.TypeDouble, set: c.program.steps[a].set, first: a, entry: addEntry(c.factorOf, &c.program.factors, f, f)})
 }
 
-func (c *compiler) truth(a int32) int32 {
+func (c *compiler) addTruth(a int32) int32 {
 	if op := c.program.steps[a].op; op == opCompare || op == opBool || op == opNot || op == opTruth {
 		return a
 	}
 	return c.add(step{op: opTruth, typ: pdu.TypeU32, from: c.program.steps[a].typ, set: c.program.steps[a].set, first: a})
 }
 
-func (c *compiler) pattern(text string) int32 {
+func (c *compiler) addPattern(text string) int32 {
 	if i, ok := c.patternOf[text]; ok {
 		return i
 	}
@@ -427,11 +427,11 @@ func (c *compiler) pattern(text string) int32 {
 	if err != nil {
 		panic(fmt.Sprintf("derived: pattern %q was judged good when it was parsed: %v", text, err))
 	}
-	return entry(c.patternOf, &c.program.patterns, text, re)
+	return addEntry(c.patternOf, &c.program.patterns, text, re)
 }
 
-// entry returns where a list has the item of a key, and appends it if the key is new.
-func entry[K comparable, T any](known map[K]int32, list *[]T, key K, item T) int32 {
+// addEntry returns where a list has the item of a key, and appends it if the key is new.
+func addEntry[K comparable, T any](known map[K]int32, list *[]T, key K, item T) int32 {
 	if i, ok := known[key]; ok {
 		return i
 	}

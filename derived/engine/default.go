@@ -4,9 +4,9 @@ import (
 	"pmdaderived/derived/column"
 )
 
-// fallBack takes the values of an operand where they are finite, else those of another one. The instances are those that the first
+// defaultValues takes the values of an operand where they are finite, else those of another one. The instances are those that the first
 // could have or has, and those of the second if that is a set. An error that is taken is the result.
-func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
+func (e *Evaluation) defaultValues(i int32, s *step, c *cell) {
 	x := e.step(s.first)
 	switch {
 	case x.Code < 0:
@@ -20,7 +20,7 @@ func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
 		if len(x.Bits) > 0 && column.Finite(s.typ, x.Bits[0]) {
 			y = x
 		}
-		c.pick(y, 0, nil)
+		c.setOne(y, 0, nil)
 		return
 	}
 	first, second := x.Insts, x.Insts
@@ -33,17 +33,17 @@ func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
 	if first == second {
 		second = nil
 	}
-	m := c.more()
+	m := c.memory()
 	m.ids = m.ids[:0]
-	out, all := e.numbers(i, c, len(first.IDs())+len(second.IDs())), true
+	out, all := e.makeNumbers(i, c, len(first.IDs())+len(second.IDs())), true
 	for from, insts := range [...]*column.InstSet{first, second} {
 		for k, id := range insts.IDs() {
 			if from > 0 && first != nil && first.Near(id, k) >= 0 {
 				continue
 			}
-			v, at := x, find(x, id, k)
+			v, at := x, position(x, id, k)
 			if at < 0 || !column.Finite(s.typ, x.Bits[at]) {
-				v, at = y, find(y, id, k)
+				v, at = y, position(y, id, k)
 			}
 			switch {
 			case v.Code < 0:
@@ -63,6 +63,6 @@ func (e *Evaluation) fallBack(i int32, s *step, c *cell) {
 	case all && len(m.ids) == len(first.IDs()):
 		c.v.Insts = first
 	default:
-		c.v.Insts = m.instances()
+		c.v.Insts = m.collectedSet()
 	}
 }

@@ -27,8 +27,8 @@ func (s *Set) NewEvaluation() *Evaluation {
 	return &Evaluation{set: s, round: 1, steps: s.program.steps, slots: make([]slot, len(s.program.steps))}
 }
 
-// Number makes e number groups as others do that have the same.
-func (e *Evaluation) Number(g *group.Groups) { e.groups = g }
+// SetGroups makes e number groups as others do that have the same.
+func (e *Evaluation) SetGroups(g *group.Groups) { e.groups = g }
 
 // Set is the set that e evaluates.
 func (e *Evaluation) Set() *Set { return e.set }
@@ -40,7 +40,7 @@ func (e *Evaluation) Reset(history ...Sample) {
 	clear(e.history)
 	e.results = nil
 	e.history = append(e.history[:0], history...)
-	e.registers.rest()
+	e.registers.shrink()
 	if e.round++; e.round == 0 { // results of 2³² rounds ago would count again
 		for i := range e.slots {
 			e.slots[i].round = 0
@@ -80,10 +80,10 @@ func (e *Evaluation) step(i int32) *column.Vector {
 			values = sample.Values(s.pmid(), &slot.hint)
 		}
 	case opWindow:
-		values = e.window(s, slot)
+		values = e.windowValues(s, slot)
 	default:
 	}
-	if values != nil && usual(values, s) {
+	if values != nil && isUsual(values, s) {
 		slot.v = values
 		return values
 	}
@@ -95,7 +95,7 @@ func (e *Evaluation) step(i int32) *column.Vector {
 	c.v = column.Vector{Type: s.typ}
 	switch s.op {
 	case opOperand, opWindow:
-		c.odd(s, values)
+		c.setUnusual(s, values)
 	case opConst:
 		c.single[0] = s.value()
 		c.v.Bits = c.single[:]
@@ -110,10 +110,10 @@ func (e *Evaluation) step(i int32) *column.Vector {
 	case opAggregate:
 		e.aggregate(s, c)
 	case opTop:
-		e.top(i, s, c)
+		e.topK(i, s, c)
 	case opCount:
 		if e.sample(s.age) != nil {
-			c.only(uint64(e.step(s.first).Len())) // 0 for an error
+			c.setNumber(uint64(e.step(s.first).Len())) // 0 for an error
 		}
 	case opDelta:
 		e.delta(i, s, c)
@@ -122,34 +122,34 @@ func (e *Evaluation) step(i int32) *column.Vector {
 		e.rate(i, s, c)
 		e.release(s.second)
 	case opUnchanged:
-		e.unchanged(i, s, c)
+		e.zeroChange(i, s, c)
 	case opScalar:
-		c.pick(e.step(s.first), 0, nil)
+		c.setOne(e.step(s.first), 0, nil)
 	case opSelect:
-		e.selectOne(s, c)
+		e.selectInstance(s, c)
 	case opMatch:
-		e.matchSome(i, s, c)
+		e.matchInstances(i, s, c)
 	case opTernary:
 		e.ternary(i, s, c)
 		e.release(s.second)
 		e.release(s.third)
 	case opDefault:
-		e.fallBack(i, s, c)
+		e.defaultValues(i, s, c)
 		e.release(s.second)
 		e.release(s.third)
 	case opGroup:
-		e.group(i, s, c)
+		e.aggregateGroups(i, s, c)
 		if s.key == group.KeyMetric {
 			e.release(s.second)
 		}
 	case opSpread:
-		e.spread(i, s, c)
+		e.spreadGroups(i, s, c)
 		if s.key == group.KeyMetric {
 			e.release(s.second)
 		}
 		e.release(s.third)
 	case opRename:
-		e.rename(i, s, c)
+		e.renameGroups(i, s, c)
 	}
 	if s.op > opNothing {
 		e.release(s.first)
@@ -157,21 +157,21 @@ func (e *Evaluation) step(i int32) *column.Vector {
 	return &c.v
 }
 
-// only makes a number the only one of the result.
-func (c *cell) only(v uint64) {
+// setNumber makes a number the only one of the result.
+func (c *cell) setNumber(v uint64) {
 	c.single[0] = v
 	c.v.Bits = c.single[:]
 }
 
-// usual reports whether the values of a metric can be taken as they are. From here on a
+// isUsual reports whether the values of a metric can be taken as they are. From here on a
 // result that is a set and has values has Insts, any other has none.
-func usual(v *column.Vector, s *step) bool {
+func isUsual(v *column.Vector, s *step) bool {
 	n := v.Len()
 	return v.Code >= 0 && v.Type == s.typ && s.set == (v.Insts != nil) && (n == 1 || n > 1 && s.set)
 }
 
-// odd takes what is left of values that cannot be taken as they are.
-func (c *cell) odd(s *step, v *column.Vector) {
+// setUnusual takes what is left of values that cannot be taken as they are.
+func (c *cell) setUnusual(s *step, v *column.Vector) {
 	switch {
 	case v == nil:
 	case v.Code < 0:
@@ -180,7 +180,7 @@ func (c *cell) odd(s *step, v *column.Vector) {
 	case v.Type != s.typ || s.set:
 		c.v.Code = pdu.ErrType // the metric is no longer what it was when the set was made
 	default: // an agent may give a singular value an instance, which means nothing
-		c.pick(v, 0, nil)
+		c.setOne(v, 0, nil)
 	}
 }
 
@@ -195,7 +195,7 @@ func (e *Evaluation) constSet(i int32, s *step, c *cell) {
 		return
 	}
 	c.v.Insts = members
-	out := e.numbers(i, c, members.Len())
+	out := e.makeNumbers(i, c, members.Len())
 	v := s.value()
 	for k := range out {
 		out[k] = v
@@ -209,7 +209,7 @@ func (e *Evaluation) unary(i int32, s *step, c *cell) {
 		return
 	}
 	c.v.Insts = a.Insts
-	e.set.program.unary(s, e.numbers(i, c, len(a.Bits)), a.Bits)
+	e.set.program.unary(s, e.makeNumbers(i, c, len(a.Bits)), a.Bits)
 }
 
 // binary pairs the values of two sets by instance, and a single value with every value of a set. Of two errors the left one
@@ -239,7 +239,7 @@ func (e *Evaluation) binary(i int32, s *step, c *cell) {
 	default:
 		c.v.Insts, x.single, n = b.Insts, true, len(b.Bits)
 	}
-	e.apply(s.binary(), e.numbers(i, c, n), &x, &y)
+	e.apply(s.binary(), e.makeNumbers(i, c, n), &x, &y)
 }
 
 // apply computes dst from two columns by a loop over plain ones.
@@ -249,11 +249,11 @@ func (e *Evaluation) apply(loop func(dst, a, b []uint64), dst []uint64, x, y *so
 		return
 	}
 	scratch := e.blocks()
-	x.begin(&scratch[0], len(dst))
-	y.begin(&scratch[1], len(dst))
-	for from := 0; from < len(dst); from += block {
-		n := min(block, len(dst)-from)
-		loop(dst[from:from+n], x.part(&scratch[0], from, n), y.part(&scratch[1], from, n))
+	x.fillScratch(&scratch[0], len(dst))
+	y.fillScratch(&scratch[1], len(dst))
+	for from := 0; from < len(dst); from += blockSize {
+		n := min(blockSize, len(dst)-from)
+		loop(dst[from:from+n], x.block(&scratch[0], from, n), y.block(&scratch[1], from, n))
 	}
 }
 
@@ -273,12 +273,12 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 	case len(a.Bits) > 0 && f.sorts:
 		sorted := e.registers.take(len(a.Bits))
 		copy(sorted, a.Bits)
-		c.only(f.reduce(s.from, sorted, e.number(s)))
-		e.registers.put(sorted)
+		c.setNumber(f.reduce(s.from, sorted, e.number(s)))
+		e.registers.give(sorted)
 	case len(a.Bits) > 0:
-		c.only(f.reduce(s.from, a.Bits, e.number(s)))
+		c.setNumber(f.reduce(s.from, a.Bits, e.number(s)))
 	case f.ofNone && e.sample(s.age) != nil:
-		c.only(0)
+		c.setNumber(0)
 	}
 }
 
@@ -286,28 +286,28 @@ func (e *Evaluation) aggregate(s *step, c *cell) {
 func (e *Evaluation) number(s *step) float64 { return column.ToDouble(e.steps[s.third].value()) }
 
 func (e *Evaluation) delta(i int32, s *step, c *cell) {
-	if a, b, ok := e.changed(s, c); ok {
+	if a, b, ok := e.changeOperands(s, c); ok {
 		x, y := source{bits: a.Bits}, source{bits: b.Bits}
 		n := c.align(&x, &y, a, b)
-		e.apply(difference(s.from), e.numbers(i, c, n), &x, &y)
+		e.apply(difference(s.from), e.makeNumbers(i, c, n), &x, &y)
 	}
 }
 
-// unchanged is 0 for each value once there is an earlier sample.
-func (e *Evaluation) unchanged(i int32, s *step, c *cell) {
+// zeroChange is 0 for each value once there is an earlier sample.
+func (e *Evaluation) zeroChange(i int32, s *step, c *cell) {
 	a := e.step(s.first)
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code
 	case e.sample(s.age+1) != nil:
 		c.v.Insts = a.Insts
-		clear(e.numbers(i, c, len(a.Bits)))
+		clear(e.makeNumbers(i, c, len(a.Bits)))
 	}
 }
 
-// changed gives the values of now and of the sample before. An error now is the result; an error
+// changeOperands gives the values of now and of the sample before. An error now is the result; an error
 // before just means that there is nothing to compare with.
-func (e *Evaluation) changed(s *step, c *cell) (now, before *column.Vector, ok bool) {
+func (e *Evaluation) changeOperands(s *step, c *cell) (now, before *column.Vector, ok bool) {
 	now, before = e.step(s.first), e.step(s.second)
 	switch {
 	case now.Code < 0:
@@ -322,7 +322,7 @@ func (e *Evaluation) changed(s *step, c *cell) (now, before *column.Vector, ok b
 // rate divides the change by the seconds between the samples. A counter that went backwards has
 // been reset: its instance has no value this time.
 func (e *Evaluation) rate(i int32, s *step, c *cell) {
-	a, b, ok := e.changed(s, c)
+	a, b, ok := e.changeOperands(s, c)
 	if !ok {
 		return
 	}
@@ -332,10 +332,10 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 	}
 	x, y := source{bits: a.Bits}, source{bits: b.Bits}
 	n := c.align(&x, &y, a, b)
-	out, kept, scratch := e.numbers(i, c, n), 0, e.blocks()
-	for from := 0; from < n; from += block {
-		size := min(block, n-from)
-		now, before := x.part(&scratch[0], from, size), y.part(&scratch[1], from, size)
+	out, kept, scratch := e.makeNumbers(i, c, n), 0, e.blocks()
+	for from := 0; from < n; from += blockSize {
+		size := min(blockSize, n-from)
+		now, before := x.block(&scratch[0], from, size), y.block(&scratch[1], from, size)
 		rates := out[from : from+size]
 		reset := change(s.from, rates, now, before) && s.ofCounter()
 		divideAll(rates, seconds)
@@ -344,11 +344,11 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 			continue
 		}
 		if kept == from && s.set {
-			m := c.more()
+			m := c.memory()
 			m.ids = append(m.ids[:0], c.v.Insts.IDs()[:from]...)
 		}
 		for k, rate := range rates {
-			if s.ofCounter() && Backwards(s.from, now[k], before[k]) {
+			if s.ofCounter() && wentDown(s.from, now[k], before[k]) {
 				continue
 			}
 			out[kept] = rate
@@ -359,27 +359,27 @@ func (e *Evaluation) rate(i int32, s *step, c *cell) {
 		}
 	}
 	if kept < n && s.set {
-		c.v.Insts = c.more().instances()
+		c.v.Insts = c.memory().collectedSet()
 	}
 	c.v.Bits = out[:kept]
 }
 
-// pick makes the value at a position of a the only one of the result.
-func (c *cell) pick(a *column.Vector, at int, insts *column.InstSet) {
+// setOne makes the value at a position of a the only one of the result.
+func (c *cell) setOne(a *column.Vector, at int, insts *column.InstSet) {
 	switch {
 	case a.Code < 0:
 		c.v.Code = a.Code
 	case at < 0 || at >= a.Len():
 	case a.Type.Numeric():
-		c.only(a.Bits[at])
+		c.setNumber(a.Bits[at])
 		c.v.Insts = insts
 	default:
 		c.v.Blobs, c.v.Insts = a.Blobs[at:at+1:at+1], insts
 	}
 }
 
-// selectOne keeps the instance that the domain's agent takes the name to mean.
-func (e *Evaluation) selectOne(s *step, c *cell) {
+// selectInstance keeps the instance that the domain's agent takes the name to mean.
+func (e *Evaluation) selectInstance(s *step, c *cell) {
 	a := e.step(s.first)
 	switch {
 	case a.Code < 0:
@@ -388,11 +388,11 @@ func (e *Evaluation) selectOne(s *step, c *cell) {
 	case a.Insts == nil:
 		return
 	}
-	id, ok := e.names(s.domain, s.age).Select(e.set.program.text(s))
+	id, ok := e.nameTable(s.domain, s.age).Select(e.set.program.text(s))
 	if !ok {
 		return
 	}
-	m := c.more()
+	m := c.memory()
 	m.ids = append(m.ids[:0], id)
-	c.pick(a, a.Insts.Index(id), m.instances())
+	c.setOne(a, a.Insts.Index(id), m.collectedSet())
 }

@@ -8,16 +8,16 @@ import (
 	"pmdaderived/pdu"
 )
 
-// names is what is known of the names of a domain, which may be one of groups.
-func (e *Evaluation) names(d pdu.InDom, age uint8) *column.NameTable {
+// nameTable is what is known of the names of a domain, which may be one of groups.
+func (e *Evaluation) nameTable(d pdu.InDom, age uint8) *column.NameTable {
 	if _, ours := e.set.groupDomains[d]; ours {
-		return e.numbering().Table(d)
+		return e.groupNumbers().Table(d)
 	}
 	return e.history[age].Names(d)
 }
 
-// numbering is what numbers the groups.
-func (e *Evaluation) numbering() *group.Groups {
+// groupNumbers is what numbers the groups.
+func (e *Evaluation) groupNumbers() *group.Groups {
 	if e.groups == nil {
 		e.groups = group.NewGroups()
 	}
@@ -30,23 +30,23 @@ func (e *Evaluation) grouping(s *step, c *cell, from *column.InstSet) (*group.Gr
 	k := group.Keys{From: from, Kind: s.key}
 	switch of := e.set.groupDomains[d].Of; s.key {
 	case group.KeyPattern:
-		k.Pattern, k.Names = e.set.program.pattern(s), e.names(of, s.age)
+		k.Pattern, k.Names = e.set.program.pattern(s), e.nameTable(of, s.age)
 		k.Source = k.Pattern.String()
 	case group.KeyLabel:
-		k.Source, k.Names = e.set.program.text(s), e.names(of, s.age)
+		k.Source, k.Names = e.set.program.text(s), e.nameTable(of, s.age)
 	default:
 		if k.Values = e.step(s.second); k.Values.Code < 0 {
 			return nil, k.Values.Code
 		}
 	}
 	k.Stays = s.key == group.KeyMetric && e.steps[s.second].op == opOperand
-	m := c.more()
-	m.grouping = e.numbering().Grouping(d, m.grouping, &k)
+	m := c.memory()
+	m.grouping = e.groupNumbers().Grouping(d, m.grouping, &k)
 	return m.grouping, 0
 }
 
-// group computes an aggregate for each group. What has no values, or an error, has no members that could be counted.
-func (e *Evaluation) group(i int32, s *step, c *cell) {
+// aggregateGroups computes an aggregate for each group. What has no values, or an error, has no members that could be counted.
+func (e *Evaluation) aggregateGroups(i int32, s *step, c *cell) {
 	a := e.step(s.first)
 	f := &functions[s.function()]
 	switch {
@@ -64,7 +64,7 @@ func (e *Evaluation) group(i int32, s *step, c *cell) {
 	if g.Insts.Len() == 0 {
 		return
 	}
-	out := e.numbers(i, c, g.Insts.Len())
+	out := e.makeNumbers(i, c, g.Insts.Len())
 	c.v.Insts = g.Insts
 	if f.step == opCount {
 		for k := range out {
@@ -77,17 +77,17 @@ func (e *Evaluation) group(i int32, s *step, c *cell) {
 	for k := range out {
 		out[k] = f.reduce(s.from, members[g.Bounds[k]:g.Bounds[k+1]], e.number(s))
 	}
-	e.registers.put(members)
+	e.registers.give(members)
 }
 
-// spread gives each instance of a set the value of its group.
-func (e *Evaluation) spread(i int32, s *step, c *cell) {
+// spreadGroups gives each instance of a set the value of its group.
+func (e *Evaluation) spreadGroups(i int32, s *step, c *cell) {
 	a, over := e.step(s.first), e.step(s.third)
 	c.v.Code = min(0, cmp.Or(min(0, a.Code), over.Code))
 	if c.v.Code < 0 || a.Insts == nil || over.Insts == nil {
 		return
 	}
-	m := c.more()
+	m := c.memory()
 	before := m.grouping
 	g, code := e.grouping(s, c, over.Insts)
 	if code < 0 {
@@ -99,13 +99,13 @@ func (e *Evaluation) spread(i int32, s *step, c *cell) {
 	}
 	c.v.Insts = m.join.Insts
 	if m.join.Insts != over.Insts {
-		c.v.Insts = c.steady(m.join.Insts)
+		c.v.Insts = c.sameSet(m.join.Insts)
 	}
-	column.Gather(e.numbers(i, c, len(m.join.Right.At)), a.Bits, m.join.Right.At)
+	column.Gather(e.makeNumbers(i, c, len(m.join.Right.At)), a.Bits, m.join.Right.At)
 }
 
-// rename makes groups of another domain those of the same names in this one.
-func (e *Evaluation) rename(i int32, s *step, c *cell) {
+// renameGroups makes groups of another domain those of the same names in this one.
+func (e *Evaluation) renameGroups(i int32, s *step, c *cell) {
 	a := e.step(s.first)
 	switch {
 	case a.Code < 0:
@@ -114,9 +114,9 @@ func (e *Evaluation) rename(i int32, s *step, c *cell) {
 	case a.Insts == nil:
 		return
 	}
-	m := c.more()
-	groups := e.numbering()
+	m := c.memory()
+	groups := e.groupNumbers()
 	m.grouping, m.match.at = groups.Renamed(s.domain, m.grouping, groups.Table(s.operandDomain()), a.Insts, m.match.at)
 	c.v.Insts = m.grouping.Insts
-	column.Gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
+	column.Gather(e.makeNumbers(i, c, len(m.match.at)), a.Bits, m.match.at)
 }

@@ -22,7 +22,7 @@ import (
 func (p *program) unary(s *step, dst, a []uint64) {
 	switch s.op {
 	case opConvert:
-		converters(s.from, s.typ)(dst, a)
+		conversion(s.from, s.typ)(dst, a)
 	case opScale:
 		scale(p.factor(s), dst, a)
 	case opRescale:
@@ -133,8 +133,8 @@ func smallerInteger[T int32 | int64 | uint64](dst, a, b []uint64) {
 	}
 }
 
-// choose takes a where the guard is not 0, else b.
-func choose(dst, guard, a, b []uint64) {
+// selectLoop takes a where the guard is not 0, else b.
+func selectLoop(dst, guard, a, b []uint64) {
 	guard, a, b = guard[:len(dst)], a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		v := a[i]
@@ -145,9 +145,9 @@ func choose(dst, guard, a, b []uint64) {
 	}
 }
 
-// converters returns the loop that promotes one numeric type to another, nil when the bits are the
+// conversion returns the loop that promotes one numeric type to another, nil when the bits are the
 // same in both. Only promotions happen, and the way back from DOUBLE to FLOAT: never from floating point to integer.
-func converters(from, to pdu.Type) func(dst, a []uint64) {
+func conversion(from, to pdu.Type) func(dst, a []uint64) {
 	switch {
 	case from == to:
 		return nil

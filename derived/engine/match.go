@@ -15,9 +15,9 @@ type match struct {
 	at    []int32 // their positions in from
 }
 
-// matchSome keeps the instances whose external name, up to its first blank, matches a pattern, or
+// matchInstances keeps the instances whose external name, up to its first blank, matches a pattern, or
 // does not match it. An instance without a known name is never kept.
-func (e *Evaluation) matchSome(i int32, s *step, c *cell) {
+func (e *Evaluation) matchInstances(i int32, s *step, c *cell) {
 	a := e.step(s.first)
 	switch {
 	case a.Code < 0:
@@ -26,14 +26,14 @@ func (e *Evaluation) matchSome(i int32, s *step, c *cell) {
 	case a.Insts == nil:
 		return
 	}
-	names := e.names(s.domain, s.age)
-	m := c.more()
+	names := e.nameTable(s.domain, s.age)
+	m := c.memory()
 	if m.match.from != a.Insts || m.match.names != names {
-		e.selectSome(s, m, a.Insts, names)
+		e.applyPattern(s, m, a.Insts, names)
 	}
 	c.v.Insts = m.match.insts
 	if a.Type.Numeric() {
-		column.Gather(e.numbers(i, c, len(m.match.at)), a.Bits, m.match.at)
+		column.Gather(e.makeNumbers(i, c, len(m.match.at)), a.Bits, m.match.at)
 		return
 	}
 	m.blobs = fit(m.blobs, len(m.match.at))
@@ -41,8 +41,8 @@ func (e *Evaluation) matchSome(i int32, s *step, c *cell) {
 	c.v.Blobs = m.blobs
 }
 
-// selectSome makes m.match the outcome of a pattern.
-func (e *Evaluation) selectSome(s *step, m *rest, from *column.InstSet, names *column.NameTable) {
+// applyPattern makes m.match the outcome of a pattern.
+func (e *Evaluation) applyPattern(s *step, m *cellMemory, from *column.InstSet, names *column.NameTable) {
 	re := e.set.program.pattern(s)
 	m.ids = m.ids[:0]
 	m.match = match{from: from, names: names, at: m.match.at[:0]}
@@ -57,5 +57,5 @@ func (e *Evaluation) selectSome(s *step, m *rest, from *column.InstSet, names *c
 			m.ids = append(m.ids, id)
 		}
 	}
-	m.match.insts = m.instances()
+	m.match.insts = m.collectedSet()
 }

@@ -35,8 +35,8 @@ func (s Selector) compare(t Selector) int {
 	return cmp.Or(cmp.Compare(s.InDom, t.InDom), cmp.Compare(s.Name, t.Name))
 }
 
-// needsOf returns what the step of a tree needs of a sample, with all steps that it takes from.
-func (c *compiler) needsOf(root int32, n *check.Node) Needs {
+// collectNeeds returns what the step of a tree needs of a sample, with all steps that it takes from.
+func (c *compiler) collectNeeds(root int32, n *check.Node) Needs {
 	needs := Needs{History: int(n.History), Adds: n.Adds}
 	c.walks++
 	for todo := []int32{root}; len(todo) > 0; {
@@ -53,7 +53,7 @@ func (c *compiler) needsOf(root int32, n *check.Node) Needs {
 			continue
 		}
 		s := &c.program.steps[i]
-		c.need(&needs, s)
+		c.addStepNeeds(&needs, s)
 		s.takes(func(k int32) { todo = append(todo, k) })
 	}
 	needs.Operands = distinct(needs.Operands, cmp.Compare)
@@ -81,12 +81,12 @@ func distinct[T comparable](list []T, compare func(T, T) int) []T {
 	return slices.Compact(list)
 }
 
-// need adds what a step alone needs.
-func (c *compiler) need(n *Needs, s *step) {
+// addStepNeeds adds what a step alone needs.
+func (c *compiler) addStepNeeds(n *Needs, s *step) {
 	d := s.domain
 	switch of := c.set.groupDomains[d].Of; s.key {
 	case group.KeyPattern:
-		c.naming(n, of)
+		c.addNames(n, of)
 	case group.KeyLabel:
 		n.Labels = append(n.Labels, Selector{of, c.program.text(s)})
 	default:
@@ -102,7 +102,7 @@ func (c *compiler) need(n *Needs, s *step) {
 	case opGroup, opSpread, opRename:
 		n.Groups = append(n.Groups, d)
 	case opMatch:
-		c.naming(n, d)
+		c.addNames(n, d)
 	case opSelect:
 		if _, ours := c.set.groupDomains[d]; !ours {
 			n.Selectors = append(n.Selectors, Selector{d, c.program.text(s)})
@@ -111,8 +111,8 @@ func (c *compiler) need(n *Needs, s *step) {
 	}
 }
 
-// naming adds the names of a domain. Those of groups are known.
-func (c *compiler) naming(n *Needs, d pdu.InDom) {
+// addNames adds the names of a domain. Those of groups are known.
+func (c *compiler) addNames(n *Needs, d pdu.InDom) {
 	if _, ours := c.set.groupDomains[d]; !ours {
 		n.Names = append(n.Names, d)
 	}

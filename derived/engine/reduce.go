@@ -53,11 +53,11 @@ func average(t pdu.Type, a []uint64, _ float64) uint64 {
 }
 
 // largest is the maximum of one value at least. It passes over numbers that do not compare, but for the first one.
-func largest(t pdu.Type, a []uint64, _ float64) uint64 { return furthest(t, a, 0) }
+func largest(t pdu.Type, a []uint64, _ float64) uint64 { return extreme(t, a, 0) }
 
 // smallest is the minimum, likewise: the largest if the order is turned round, which flipping the sign does for floating
 // point, and flipping all bits for integers.
-func smallest(t pdu.Type, a []uint64, _ float64) uint64 { return furthest(t, a, flip(t)) }
+func smallest(t pdu.Type, a []uint64, _ float64) uint64 { return extreme(t, a, flip(t)) }
 
 // flip is the bits to change so that numbers have the opposite order; what is no number stays none.
 func flip(t pdu.Type) uint64 {
@@ -72,7 +72,7 @@ func flip(t pdu.Type) uint64 {
 	return math.MaxUint64
 }
 
-func furthest(t pdu.Type, a []uint64, flip uint64) uint64 {
+func extreme(t pdu.Type, a []uint64, flip uint64) uint64 {
 	switch t {
 	case pdu.TypeDouble:
 		most := column.ToDouble(a[0] ^ flip)
@@ -91,14 +91,14 @@ func furthest(t pdu.Type, a []uint64, flip uint64) uint64 {
 		}
 		return column.FromFloat(most) ^ flip
 	case pdu.Type32:
-		return uint64(uint32(furthestInteger[int32](a, flip))) ^ flip
+		return uint64(uint32(extremeInteger[int32](a, flip))) ^ flip
 	case pdu.Type64:
-		return uint64(furthestInteger[int64](a, flip)) ^ flip
+		return uint64(extremeInteger[int64](a, flip)) ^ flip
 	}
-	return furthestInteger[uint64](a, flip) ^ flip
+	return extremeInteger[uint64](a, flip) ^ flip
 }
 
-func furthestInteger[T int32 | int64 | uint64](a []uint64, flip uint64) T {
+func extremeInteger[T int32 | int64 | uint64](a []uint64, flip uint64) T {
 	most := T(a[0] ^ flip)
 	for _, v := range a[1:] {
 		most = max(most, T(v^flip))
@@ -131,7 +131,7 @@ func percentile(t pdu.Type, a []uint64, n float64) uint64 {
 		}
 	}
 	at := min(none+NearestRank(n, len(a)-none), len(a)) - 1
-	settle(a, at, ascending(t))
+	selectNth(a, at, ascending(t))
 	return a[at]
 }
 
@@ -142,8 +142,8 @@ func NearestRank(n float64, count int) int {
 	return max(int(math.Ceil(n*float64(count)/100*(1-inexact))), 1)
 }
 
-// settle puts that element of a list in its place that is there in order, before it what comes before it.
-func settle[T any](list []T, at int, order func(x, y T) int) {
+// selectNth puts that element of a list in its place that is there in order, before it what comes before it.
+func selectNth[T any](list []T, at int, order func(x, y T) int) {
 	for rounds := 2 * bits.Len(uint(len(list))); len(list) > 1; rounds-- {
 		if rounds == 0 { // the elements in the middle were ends again and again
 			slices.SortFunc(list, order)

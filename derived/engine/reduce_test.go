@@ -31,7 +31,7 @@ func TestSettle(t *testing.T) {
 			slices.Reverse(list[len(list)/2:])
 		}
 		sorted, at := slices.Sorted(slices.Values(list)), r.IntN(len(list))
-		settle(list, at, ascending(pdu.TypeU64))
+		selectNth(list, at, ascending(pdu.TypeU64))
 		require.Equal(t, sorted[at], list[at])
 		require.LessOrEqual(t, slices.Max(list[:at+1]), list[at])
 		require.GreaterOrEqual(t, slices.Min(list[at:]), list[at])

@@ -38,10 +38,10 @@ func NewSet(checked *check.Set) *Set {
 	compile := newCompiler(s, length/usual)
 	for _, m := range checked.Ordered() {
 		if m.Err == nil {
-			compile.metric(s.metrics[m.Index])
+			compile.addMetric(s.metrics[m.Index])
 		}
 	}
-	s.program = compile.finish()
+	s.program = compile.finishProgram()
 	return s
 }
 

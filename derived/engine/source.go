@@ -4,11 +4,11 @@ import (
 	"pmdaderived/derived/column"
 )
 
-// block is how many numbers are brought into line at a time, in memory that stays in the cache.
-const block = 512
+// blockSize is how many numbers are brought into line at a time, in memory that stays in the cache.
+const blockSize = 512
 
 // blocks is scratch space for the operands of one step.
-type blocks [2][block]uint64
+type blocks [2][blockSize]uint64
 
 // source is where an operand's numbers come from: those of a vector that are at certain places, or
 // one number again and again.
@@ -21,20 +21,20 @@ type source struct {
 // plain reports whether the numbers lie in order as they are.
 func (c *source) plain() bool { return c.At == nil && !c.single }
 
-// begin prepares scratch space for the blocks of a column of n numbers.
-func (c *source) begin(scratch *[block]uint64, n int) {
+// fillScratch prepares scratch space for the blocks of a column of n numbers.
+func (c *source) fillScratch(scratch *[blockSize]uint64, n int) {
 	if !c.single {
 		return
 	}
 	v := c.bits[0]
-	fill := scratch[:min(n, block)]
+	fill := scratch[:min(n, blockSize)]
 	for i := range fill {
 		fill[i] = v
 	}
 }
 
-// part returns n numbers from a position on, at most block, if need be in scratch space.
-func (c *source) part(scratch *[block]uint64, from, n int) []uint64 {
+// block returns n numbers from a position on, at most block, if need be in scratch space.
+func (c *source) block(scratch *[blockSize]uint64, from, n int) []uint64 {
 	switch {
 	case c.single:
 		return scratch[:n]
@@ -89,10 +89,10 @@ func (r *registers) take(n int) []uint64 {
 	return buf[:n]
 }
 
-func (r *registers) put(buf []uint64) { r.free = append(r.free, buf) }
+func (r *registers) give(buf []uint64) { r.free = append(r.free, buf) }
 
-// rest gives back memory that was not needed for some rounds. No register is in use.
-func (r *registers) rest() {
+// shrink gives back memory that was not needed for some rounds. No register is in use.
+func (r *registers) shrink() {
 	const rounds = 64
 	if r.idle++; r.idle < rounds {
 		return

@@ -11,19 +11,19 @@ import (
 func TestRegisters(t *testing.T) {
 	var r registers
 	a, b := r.take(10), r.take(100_000)
-	r.put(a)
-	r.put(b)
+	r.give(a)
+	r.give(b)
 	assert.Same(t, &a[0], &r.take(5)[0], "the shortest that is long enough")
 	assert.Same(t, &b[0], &r.take(5000)[0])
-	r.put(a)
+	r.give(a)
 	c := r.take(20)
 	assert.Len(t, c, 20)
 	assert.Empty(t, r.free, "one that is too short is let go")
-	r.put(c)
-	r.put(b)
+	r.give(c)
+	r.give(b)
 	for range 200 {
-		r.put(r.take(20))
-		r.rest()
+		r.give(r.take(20))
+		r.shrink()
 	}
 	require.Len(t, r.free, 1)
 	assert.Less(t, cap(r.free[0]), 100)

@@ -71,8 +71,8 @@ type step struct {
 // value is the number of opConst and opConstSet.
 func (s *step) value() uint64 { return uint64(uint32(s.first)) | uint64(uint32(s.second))<<32 }
 
-// holding is s as a constant with a number.
-func (s step) holding(value uint64) step {
+// withValue is s as a constant with a number.
+func (s step) withValue(value uint64) step {
 	s.first, s.second = int32(uint32(value)), int32(uint32(value>>32))
 	return s
 }

@@ -14,17 +14,17 @@ func (e *Evaluation) ternary(i int32, s *step, c *cell) {
 		c.v.Code = guard.Code
 	case len(guard.Bits) == 0:
 	case s.setA:
-		e.perInstance(i, c, guard, e.step(s.second), e.step(s.third))
+		e.selectPerInstance(i, c, guard, e.step(s.second), e.step(s.third))
 	case guard.Bits[0] != 0:
-		e.whole(i, s, c, e.step(s.second), e.step(s.third))
+		e.selectWhole(i, s, c, e.step(s.second), e.step(s.third))
 	default:
-		e.whole(i, s, c, e.step(s.third), e.step(s.second))
+		e.selectWhole(i, s, c, e.step(s.third), e.step(s.second))
 	}
 }
 
-// whole makes one operand the result. A single value becomes one for each instance of the other
+// selectWhole makes one operand the result. A single value becomes one for each instance of the other
 // operand where the result is a set.
-func (e *Evaluation) whole(i int32, s *step, c *cell, chosen, other *column.Vector) {
+func (e *Evaluation) selectWhole(i int32, s *step, c *cell, chosen, other *column.Vector) {
 	switch {
 	case chosen.Code < 0:
 		c.v.Code = chosen.Code
@@ -34,12 +34,12 @@ func (e *Evaluation) whole(i int32, s *step, c *cell, chosen, other *column.Vect
 		c.v.Code = other.Code // the instances to spread the value over are not known
 	case c.v.Type.Numeric():
 		c.v.Insts = other.Insts
-		out, v := e.numbers(i, c, other.Len()), chosen.Bits[0]
+		out, v := e.makeNumbers(i, c, other.Len()), chosen.Bits[0]
 		for k := range out {
 			out[k] = v
 		}
 	default:
-		m := c.more()
+		m := c.memory()
 		m.blobs = fit(m.blobs, other.Len())
 		for k := range m.blobs {
 			m.blobs[k] = chosen.Blobs[0]
@@ -48,20 +48,20 @@ func (e *Evaluation) whole(i int32, s *step, c *cell, chosen, other *column.Vect
 	}
 }
 
-// perInstance lets the guard choose for each of its instances. An instance for which the chosen
+// selectPerInstance lets the guard choose for each of its instances. An instance for which the chosen
 // operand has no value is left out; when none is left, an error that was chosen is the result.
-func (e *Evaluation) perInstance(i int32, c *cell, guard, a, b *column.Vector) {
+func (e *Evaluation) selectPerInstance(i int32, c *cell, guard, a, b *column.Vector) {
 	numeric := c.v.Type.Numeric()
-	if numeric && covers(a, guard) && covers(b, guard) {
+	if numeric && hasAll(a, guard) && hasAll(b, guard) {
 		c.v.Insts = guard.Insts
-		e.choose(e.numbers(i, c, guard.Len()), guard.Bits, a, b)
+		e.selectNumbers(e.makeNumbers(i, c, guard.Len()), guard.Bits, a, b)
 		return
 	}
-	m := c.more()
+	m := c.memory()
 	var bits []uint64
 	blobs := m.blobs[:0]
 	if numeric {
-		bits = e.numbers(i, c, guard.Len())
+		bits = e.makeNumbers(i, c, guard.Len())
 	}
 	m.ids = m.ids[:0]
 	failed := pdu.Code(0)
@@ -70,7 +70,7 @@ func (e *Evaluation) perInstance(i int32, c *cell, guard, a, b *column.Vector) {
 		if guard.Bits[k] != 0 {
 			v = a
 		}
-		at := find(v, id, k)
+		at := position(v, id, k)
 		switch {
 		case v.Code < 0:
 			failed = v.Code
@@ -93,7 +93,7 @@ func (e *Evaluation) perInstance(i int32, c *cell, guard, a, b *column.Vector) {
 	case len(m.ids) == guard.Len():
 		c.v.Insts = guard.Insts
 	default:
-		c.v.Insts = m.instances()
+		c.v.Insts = m.collectedSet()
 	}
 	if numeric {
 		c.v.Bits = bits[:len(m.ids)]
@@ -102,27 +102,27 @@ func (e *Evaluation) perInstance(i int32, c *cell, guard, a, b *column.Vector) {
 	}
 }
 
-// covers reports whether v has a value for every instance of guard, at the same places.
-func covers(v, guard *column.Vector) bool {
+// hasAll reports whether v has a value for every instance of guard, at the same places.
+func hasAll(v, guard *column.Vector) bool {
 	return v.Code >= 0 && v.Len() > 0 && (v.Insts == nil || v.Insts == guard.Insts)
 }
 
-// choose selects between two operands that have all instances of the guard.
-func (e *Evaluation) choose(dst, guard []uint64, a, b *column.Vector) {
+// selectNumbers selects between two operands that have all instances of the guard.
+func (e *Evaluation) selectNumbers(dst, guard []uint64, a, b *column.Vector) {
 	x := source{bits: a.Bits, single: a.Insts == nil}
 	y := source{bits: b.Bits, single: b.Insts == nil}
 	scratch := e.blocks()
-	x.begin(&scratch[0], len(dst))
-	y.begin(&scratch[1], len(dst))
-	for from := 0; from < len(dst); from += block {
-		n := min(block, len(dst)-from)
-		choose(dst[from:from+n], guard[from:from+n], x.part(&scratch[0], from, n), y.part(&scratch[1], from, n))
+	x.fillScratch(&scratch[0], len(dst))
+	y.fillScratch(&scratch[1], len(dst))
+	for from := 0; from < len(dst); from += blockSize {
+		n := min(blockSize, len(dst)-from)
+		selectLoop(dst[from:from+n], guard[from:from+n], x.block(&scratch[0], from, n), y.block(&scratch[1], from, n))
 	}
 }
 
-// find returns the position of an instance's value, probably hint: 0 for a single value, -1 if there
+// position returns the position of an instance's value, probably hint: 0 for a single value, -1 if there
 // is none.
-func find(v *column.Vector, id pdu.Inst, hint int) int {
+func position(v *column.Vector, id pdu.Inst, hint int) int {
 	switch {
 	case v.Code < 0 || v.Len() == 0:
 		return -1

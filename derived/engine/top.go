@@ -8,9 +8,9 @@ import (
 	"pmdaderived/derived/syntax"
 )
 
-// top keeps the instances with the largest values, or the smallest: of equal ones those with the smaller numbers. What is not a
+// topK keeps the instances with the largest values, or the smallest: of equal ones those with the smaller numbers. What is not a
 // number comes last.
-func (e *Evaluation) top(i int32, s *step, c *cell) {
+func (e *Evaluation) topK(i int32, s *step, c *cell) {
 	a := e.step(s.first)
 	if a.Code < 0 {
 		c.v.Code = a.Code
@@ -19,10 +19,10 @@ func (e *Evaluation) top(i int32, s *step, c *cell) {
 	k := int(e.number(s))
 	c.v.Insts = a.Insts
 	if a.Insts == nil || k >= len(a.Bits) {
-		copy(e.numbers(i, c, len(a.Bits)), a.Bits)
+		copy(e.makeNumbers(i, c, len(a.Bits)), a.Bits)
 		return
 	}
-	m, ids, order, turn := c.more(), a.Insts.IDs(), ascending(s.typ), uint64(0)
+	m, ids, order, turn := c.memory(), a.Insts.IDs(), ascending(s.typ), uint64(0)
 	if s.function() == syntax.BottomK {
 		turn = flip(s.typ)
 	}
@@ -30,13 +30,13 @@ func (e *Evaluation) top(i int32, s *step, c *cell) {
 	for at := range m.match.at {
 		m.match.at[at] = int32(at)
 	}
-	settle(m.match.at, k-1, func(x, y int32) int {
+	selectNth(m.match.at, k-1, func(x, y int32) int {
 		return cmp.Or(order(a.Bits[y]^turn, a.Bits[x]^turn), cmp.Compare(ids[x], ids[y]))
 	})
 	kept := m.match.at[:k]
 	slices.Sort(kept)
 	m.ids = fit(m.ids, k)
 	column.Gather(m.ids, ids, kept)
-	c.v.Insts = m.instances()
-	column.Gather(e.numbers(i, c, k), a.Bits, kept)
+	c.v.Insts = m.collectedSet()
+	column.Gather(e.makeNumbers(i, c, k), a.Bits, kept)
 }

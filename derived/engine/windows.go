@@ -13,7 +13,7 @@ import (
 )
 
 // Window is a function over time, whichever definitions it is for: what its operand is, and which of its values count. Whoever
-// evaluates the set keeps these (package window), and says what they come to ([Evaluation.Over]). Immutable.
+// evaluates the set keeps these (package window), and says what they come to ([Evaluation.SetResults]). Immutable.
 type Window struct {
 	Func  syntax.Func
 	N     float64       // the number among the arguments, if there is one
@@ -47,12 +47,12 @@ func (m *Metric) Fetches(yield func(*Needs) bool) {
 // Windows are the functions over time of all metrics, each once; read-only.
 func (s *Set) Windows() []*Window { return s.program.windows }
 
-// window returns the entry of a window, which the program may have already.
-func (c *compiler) window(e *syntax.Call, n *check.Node) int32 {
+// addWindow returns the entry of a window, which the program may have already.
+func (c *compiler) addWindow(e *syntax.Call, n *check.Node) int32 {
 	x := n.Kids[0]
 	span, every := e.Window()
 	w := &Window{
-		Func: e.Func, Span: int64(span / every), Every: every, Type: x.Type, Desc: n.Desc, expr: e.X(), root: c.tree(x, 0),
+		Func: e.Func, Span: int64(span / every), Every: every, Type: x.Type, Desc: n.Desc, expr: e.X(), root: c.addTree(x, 0),
 	}
 	if number := e.Number(); number != nil {
 		w.N = number.Float
@@ -65,7 +65,7 @@ func (c *compiler) window(e *syntax.Call, n *check.Node) int32 {
 	}
 	w.Desc.PMID = pdu.NoPMID
 	_, w.Own = c.set.groupDomains[n.InDom]
-	w.needs = c.needsOf(w.root, x)
+	w.needs = c.collectNeeds(w.root, x)
 	c.users[w.root] = many
 	c.program.windows = append(c.program.windows, w)
 	return int32(len(c.program.windows) - 1)
@@ -103,14 +103,14 @@ type Results struct {
 	Names map[pdu.InDom]*column.NameTable
 }
 
-// Over gives e what the windows come to, after a Reset and before any Value that is computed from them.
-func (e *Evaluation) Over(r *Results) { e.results = r }
+// SetResults gives e what the windows come to, after a Reset and before any Value that is computed from them.
+func (e *Evaluation) SetResults(r *Results) { e.results = r }
 
 // Operand computes the operand of a window, as Value does.
 func (e *Evaluation) Operand(w *Window) *column.Vector { return e.step(w.root) }
 
-// window is what a window comes to.
-func (e *Evaluation) window(s *step, at *slot) *column.Vector {
+// windowValues is what a window comes to.
+func (e *Evaluation) windowValues(s *step, at *slot) *column.Vector {
 	if e.results == nil {
 		return &column.Vector{Code: pdu.ErrAgain}
 	}
@@ -118,7 +118,7 @@ func (e *Evaluation) window(s *step, at *slot) *column.Vector {
 	if !w.Own || v.Insts == nil {
 		return v
 	}
-	d, groups := w.Desc.InDom, e.numbering()
+	d, groups := w.Desc.InDom, e.groupNumbers()
 	names := e.results.Names[d]
 	if names == nil {
 		names = groups.Table(d)
@@ -126,7 +126,7 @@ func (e *Evaluation) window(s *step, at *slot) *column.Vector {
 	if at.cell == nil {
 		at.cell = &cell{}
 	}
-	m := at.cell.more()
+	m := at.cell.memory()
 	m.grouping, m.match.at = groups.Renamed(d, m.grouping, names, v.Insts, m.match.at)
 	m.bits = fit(m.bits, len(m.match.at))
 	column.Gather(m.bits, v.Bits, m.match.at)

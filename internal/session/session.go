@@ -81,7 +81,7 @@ func NewWithSet(source Source, c *operand.Catalog, set *derived.Set, groups *der
 	s := &Session{source: source, catalog: c, set: set, groups: groups}
 	s.eval = set.NewEvaluation()
 	s.windows = window.NewSingleClient(s.set, s.groups, window.FirstTicks)
-	s.eval.Number(s.groups)
+	s.eval.SetGroups(s.groups)
 	s.maker, s.operands, s.versions = operand.NewMaker(&s.names, time.Now()), operand.NewList(), make(map[pdu.InDom]int)
 	return s
 }
@@ -163,7 +163,7 @@ func (s *Session) Sample(ctx context.Context, now time.Time) error {
 	s.history = slices.Insert(s.history, 0, derived.Sample(taken))
 	s.history = s.history[:min(len(s.history), s.maxHistory)]
 	s.eval.Reset(s.history...)
-	s.eval.Over(s.windows.Read())
+	s.eval.SetResults(s.windows.Read())
 	return nil
 }
 

@@ -158,7 +158,7 @@ func (u *runner) checkValues() {
 	}
 	c := newCollector(u.test)
 	eval := u.set.NewEvaluation()
-	eval.Number(u.groups)
+	eval.SetGroups(u.groups)
 	windows := window.NewSingleClient(u.set, u.groups, window.FirstTicks)
 	var history []derived.Sample // newest first
 	for n := range u.test.samples {
@@ -174,7 +174,7 @@ func (u *runner) checkValues() {
 		history = slices.Insert(history, 0, derived.Sample(taken))
 		history = history[:min(len(history), depth)]
 		eval.Reset(history...)
-		eval.Over(windows.Read())
+		eval.SetResults(windows.Read())
 		for _, e := range all {
 			e.compare(u, fetch, eval.Value(e.metric))
 		}

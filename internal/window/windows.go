@@ -75,7 +75,7 @@ func (ws *Windows) ForSet(set *derived.Set) (next *Windows, moved []int) {
 	}
 	if len(next.entries) > 0 {
 		next.eval = set.NewEvaluation()
-		next.eval.Number(ws.groups)
+		next.eval.SetGroups(ws.groups)
 	}
 	return next, moved
 }

@@ -84,9 +84,9 @@ func (ws *Windows) value(tb testing.TB, name string, s derived.Sample) *derived.
 	m, ok := ws.set.Lookup(name)
 	require.True(tb, ok)
 	e := ws.set.NewEvaluation()
-	e.Number(ws.groups)
+	e.SetGroups(ws.groups)
 	e.Reset(s)
-	e.Over(ws.Results())
+	e.SetResults(ws.Results())
 	return e.Value(m)
 }
 
@@ -204,9 +204,9 @@ func TestGroupsOfWindows(t *testing.T) {
 
 	others := derived.NewGroups()
 	e := ws.set.NewEvaluation()
-	e.Number(others)
+	e.SetGroups(others)
 	e.Reset(sample(2, 4))
-	e.Over(ws.Results())
+	e.SetResults(ws.Results())
 	m, _ := ws.set.Lookup("a")
 	v := e.Value(m)
 	require.Len(t, v.Bits, 2)

@@ -82,7 +82,7 @@ func (es *Evaluations) Value(
 		if memory == nil {
 			memory = set.NewEvaluation()
 		}
-		memory.Number(es.Groups)
+		memory.SetGroups(es.Groups)
 		reused = &evaluation{memory: memory}
 		es.all = append(es.all, reused)
 	}
@@ -94,7 +94,7 @@ func (es *Evaluations) Value(
 		es.samples = append(es.samples, s)
 	}
 	reused.memory.Reset(es.samples...)
-	reused.memory.Over(in.Windows)
+	reused.memory.SetResults(in.Windows)
 	clear(es.samples) // samples are not kept in memory longer than their evaluation
 	return reused.memory.Value(m)
 }
