@@ -82,8 +82,12 @@ var layers = map[string]layer{
 		modules: logging, never: pure,
 	},
 	"internal/agent/upstream": {
-		ours: "internal/agent/agents internal/agent/control internal/agent/operand internal/agent/predict " +
+		ours: "internal/agent/agents internal/agent/control internal/agent/operand internal/agent/pool internal/agent/predict " +
 			"internal/agent/queue internal/agent/slow internal/wait pdu pmda/pmapi",
+		modules: logging, never: "os " + talking,
+	},
+	"internal/agent/pool": {
+		ours:    "internal/agent/agents internal/agent/control internal/agent/predict internal/agent/slow internal/wait pdu pmda/pmapi",
 		modules: logging, never: "os " + talking,
 	},
 	"internal/agent/queue":   {ours: "internal/agent/operand internal/agent/slow pdu", never: pure},

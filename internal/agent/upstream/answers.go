@@ -6,13 +6,14 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/agent/slow"
 	"pmdaderived/internal/wait"
 	"pmdaderived/pmda/pmapi"
 )
 
 // answered takes the outcome of a fetch that the pool has sent.
-func (u *Upstream) answered(r Request, a Answer) {
+func (u *Upstream) answered(r pool.Request, a pool.Answer) {
 	asked := r.(*fetch)
 	if a.Columns != nil {
 		u.store(asked, a)
@@ -41,7 +42,7 @@ func (u *Upstream) disconnected() {
 }
 
 // store makes an answer a sample.
-func (u *Upstream) store(asked *fetch, a Answer) {
+func (u *Upstream) store(asked *fetch, a pool.Answer) {
 	u.asked.CountFetch(asked.Agents, a.Busy)
 	if len(asked.Sources) == 0 {
 		return

@@ -21,6 +21,8 @@ import (
 const (
 	ms     = time.Millisecond
 	second = time.Second
+
+	connections = 5 // as many as a pool has
 )
 
 // Metrics of the pmcd.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/agent/slow"
 	"pmdaderived/pdu"
 	"pmdaderived/pmda/pmapi"
@@ -106,7 +107,7 @@ func TestSampleOfAnUnknownTime(t *testing.T) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.store(asked, Answer{Columns: res, Began: now.Add(-took), Arrived: now, Busy: took, Took: took})
+		s.store(asked, pool.Answer{Columns: res, Began: now.Add(-took), Arrived: now, Busy: took, Took: took})
 	}
 	answered(ms)
 	first := deep.Latest

@@ -12,6 +12,7 @@ import (
 	"pmdaderived/internal/agent/agents"
 	"pmdaderived/internal/agent/control"
 	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/agent/predict"
 	"pmdaderived/internal/agent/queue"
 	"pmdaderived/internal/agent/slow"
@@ -36,6 +37,9 @@ type Options struct {
 	Now     func() time.Time
 }
 
+// ErrUnconnected is that of the pool.
+var ErrUnconnected = pool.ErrUnconnected
+
 // Upstream fetches operands through pmcd. But for those that say so, no method waits for pmcd.
 type Upstream struct {
 	options Options
@@ -43,16 +47,16 @@ type Upstream struct {
 	figures *control.Figures
 	now     func() time.Time
 
-	pool   *Pool
+	pool   *pool.Pool
 	sender sender // the pool
 
 	ready   chan struct{} // there are Events
 	sampled chan struct{} // see Tick
 
-	timer *time.Timer                                               // of the schedule
-	next  func(now time.Time, forAll, forSlow bool) (Request, bool) // nextFetch
+	timer *time.Timer                                                    // of the schedule
+	next  func(now time.Time, forAll, forSlow bool) (pool.Request, bool) // nextFetch
 
-	mu *Lock // that of the pool; guards all that follows, series and what the schedule follows
+	mu *pool.Lock // that of the pool; guards all that follows, series and what the schedule follows
 
 	changed map[pdu.InDom]struct{} // of Events.Instances
 	unsure  []*Series              // scratch space: to be asked for again
@@ -74,13 +78,13 @@ type Upstream struct {
 type sender interface {
 	Connected() bool
 	Held() bool
-	Send(now time.Time, next func(now time.Time, forAll, forSlow bool) (Request, bool))
+	Send(now time.Time, next func(now time.Time, forAll, forSlow bool) (pool.Request, bool))
 	GiveUpOverdue(now time.Time)
 }
 
 // Events is what has happened since Upstream.Events was called before.
 type Events struct {
-	PoolEvents
+	pool.PoolEvents
 	Instances []pdu.InDom // whose instances are not what they were
 }
 
@@ -88,7 +92,7 @@ type Events struct {
 func New(o Options) *Upstream {
 	known := make(slow.Agents)
 	u := &Upstream{
-		options: o, log: o.Log, figures: o.Figures, now: o.Now, mu: NewLock(o.Log),
+		options: o, log: o.Log, figures: o.Figures, now: o.Now, mu: pool.NewLock(o.Log),
 		ready: make(chan struct{}, 1), sampled: make(chan struct{}, 1), timer: time.NewTimer(idleCheck),
 		slow: known, queue: queue.New[*Series](known), part: part{now: MaxPart}, maker: operand.NewMaker(o.Names, o.Now()),
 		asked:  make(agents.Table),
@@ -96,7 +100,7 @@ func New(o Options) *Upstream {
 	}
 	u.next = u.nextFetch
 	u.schedule.warm = o.Interval / operand.PerInterval
-	u.pool = NewPool(PoolOptions{
+	u.pool = pool.NewPool(pool.PoolOptions{
 		Dial: o.Dial, Limit: o.Answer, Lock: u.mu, Slow: known, Ready: u.ready,
 		Answered: u.answered, Free: u.send, Disconnected: u.disconnected,
 		Figures: o.Figures, Log: o.Log, Now: o.Now,

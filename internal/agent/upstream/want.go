@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pmdaderived/internal/agent/operand"
+	"pmdaderived/internal/agent/pool"
 	"pmdaderived/internal/agent/queue"
 )
 
@@ -71,6 +72,6 @@ func (u *Upstream) send(now time.Time) {
 }
 
 // nextFetch is the next one for the pool to send.
-func (u *Upstream) nextFetch(now time.Time, forAll, forSlow bool) (Request, bool) {
+func (u *Upstream) nextFetch(now time.Time, forAll, forSlow bool) (pool.Request, bool) {
 	return u.queue.Next(forAll, forSlow, u.part.at(now))
 }
